@@ -1,0 +1,107 @@
+/* One const table per architecture, chosen by the *guest*: registers as QEMU tells them, page-table
+ * entries, ftrace sites, calls, stubs. Pure: bytes in, bytes out; every table is built and tested on
+ * every host. Nothing outside arch/ knows an instruction, a register name or a page-table bit.
+ * Leaves to others: I/O and loops over guest memory. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/bytes.h"
+
+/* One vCPU as far as hvtrace needs it. */
+struct hv_vcpu_regs {
+	struct hv_gva ip;
+	struct hv_gva sp;
+	uint64_t root;		 /* the register that points at the page tables, as it is */
+	unsigned levels;	 /* of page tables: 4 or 5; 0 when paging (or 64-bit mode) is off */
+	struct hv_gva trap_table; /* x86: IDT base; 0 when unknown (the gdb stub does not tell) */
+};
+
+struct hv_pt_entry {
+	bool present;
+	bool leaf;
+	bool writable;
+	bool executable;
+	struct hv_gpa to; /* next table, or the memory of a leaf */
+};
+
+enum hv_access { /* of a mapping made for the guest kernel; never writable and executable */
+	HV_ACCESS_READ,
+	HV_ACCESS_READ_WRITE,
+	HV_ACCESS_READ_EXECUTE,
+};
+
+enum hv_site_kind {
+	HV_SITE_NOP,	    /* the kernel's own nop: traceable */
+	HV_SITE_CALL,	    /* a call: *ret_target says to where */
+	HV_SITE_JUMP,	    /* likewise a jump */
+	HV_SITE_BREAKPOINT, /* somebody is changing it right now, or a kprobe */
+	HV_SITE_OTHER,
+};
+
+/* Stubs of an architecture: HV_STUBS_CODE_OFF bytes of room for struct hv_params, then code. Works
+ * at any address as long as params and code keep their distance. */
+#define HV_STUBS_CODE_OFF 0x1000
+
+#define HV_SITE_LEN_MAX 8
+
+struct hv_stub_image {
+	const uint8_t *code; /* placed at HV_STUBS_CODE_OFF after the params */
+	size_t len_bytes;
+	size_t function_off;	    /* entry of the function stub, from the start of code */
+	const uint32_t *return_offs; /* the slots each stub leaves by (see place_return) */
+	size_t nr_returns;
+};
+
+struct hv_arch {
+	const char *name; /* as QEMU names the target: "x86_64" */
+
+	/* One vCPU's part of the monitor's `info registers`. False: not understood. */
+	bool (*parse_registers)(const char *text, struct hv_vcpu_regs *ret);
+	/* The gdb stub's `g` packet, decoded from hex. */
+	bool (*decode_gdb_registers)(struct hv_span g, struct hv_vcpu_regs *ret);
+
+	/* Where a kernel image can be, and every address a call from it can reach */
+	struct hv_gva_range image_window;
+	/* The part of the window whose unused page-table slots hvtrace may fill in. Below any
+	 * kernel's module area: nothing but the image is ever there. */
+	struct hv_gva_range free_window;
+
+	/* Tables that may hold the kernel's mapping, best first (x86: the root as it is, and with
+	 * KPTI's user bit cleared). Returns their number, at most 2. */
+	unsigned (*roots)(const struct hv_vcpu_regs *regs, struct hv_gpa ret[2]);
+	/* Level LEVELS is the root's, level 1 holds the smallest pages. */
+	struct hv_gpa (*entry_at)(struct hv_gpa table, unsigned level, struct hv_gva gva);
+	struct hv_pt_entry (*decode_entry)(unsigned level, uint64_t entry);
+	/* Bytes that one entry of LEVEL maps. */
+	uint64_t (*entry_span)(unsigned level);
+	/* A leaf of LEVEL for TO; what is not said is copied from NEIGHBOUR, a present leaf of the
+	 * kernel image at that level. */
+	uint64_t (*make_leaf)(unsigned level, uint64_t neighbour, struct hv_gpa to,
+			      enum hv_access access);
+	unsigned map_level; /* level of the leaves made for the guest (x86: 2, 2 MiB) */
+
+	/* trap table -> an address in kernel text (x86: gate 14). TABLE: at least 4 KiB of it. */
+	bool (*trap_target)(struct hv_span table, struct hv_gva *ret);
+
+	size_t site_len_bytes;
+	enum hv_site_kind (*classify_site)(const uint8_t *site, struct hv_gva at,
+					   struct hv_gva *ret_target);
+	/* False: out of reach. */
+	bool (*encode_call)(struct hv_gva at, struct hv_gva target, uint8_t *ret_site);
+	/* How the kernel itself returns, read from the code at an empty function of its own
+	 * (ftrace_stub): bare return (*ret_thunk is 0), or a jump to a thunk. False: not understood. */
+	bool (*classify_return)(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk);
+	/* Fills a return slot of a stub. THUNK 0: bare return. False: out of reach. */
+	bool (*place_return)(uint8_t *slot, struct hv_gva at, struct hv_gva thunk);
+
+	struct hv_stub_image stubs;
+};
+
+extern const struct hv_arch hv_arch_x86_64;
+
+/* NULL when there is none of that name. */
+const struct hv_arch *hv_arch_find(const char *name);

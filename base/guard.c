@@ -1,0 +1,30 @@
+#include "base/guard.h"
+
+#include <string.h>
+
+void *hv_alloc(size_t len_bytes)
+{
+	void *p = calloc(1, len_bytes ? len_bytes : 1);
+
+	if (!p)
+		abort();
+	return p;
+}
+
+void *hv_realloc_array(void *p, size_t nr, size_t size)
+{
+	void *grown = reallocarray(p, nr ? nr : 1, size);
+
+	if (!grown)
+		abort();
+	return grown;
+}
+
+char *hv_strdup(const char *s)
+{
+	char *copy = strdup(s);
+
+	if (!copy)
+		abort();
+	return copy;
+}

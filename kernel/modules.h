@@ -1,0 +1,20 @@
+/* Loaded modules: names, text bounds, symbols, as the kernel's own list has them now. */
+#pragma once
+
+#include "kernel/symbols.h"
+
+struct hv_kernel;
+
+struct hv_module {
+	char name[64]; /* hostile, NUL-terminated */
+	struct hv_gva_range text;
+	struct hv_symbols symbols; /* as find_kallsyms_symbol sees them */
+};
+
+struct hv_modules {
+	struct hv_module *list; /* owned, sorted by text.start */
+	size_t nr;
+};
+
+struct hv_err *hv_modules_read(struct hv_kernel *k, struct hv_modules *ret) hv_must_use;
+void hv_modules_deinit(struct hv_modules *m);

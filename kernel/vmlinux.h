@@ -1,0 +1,20 @@
+/* A vmlinux or debug file the user gave, read with libelf: build id, symbols, __mcount_loc, BTF.
+ * Addresses are link-time ones; the caller adds the KASLR offset. The file is trusted no further
+ * than libelf's checks and bounds. */
+#pragma once
+
+#include "kernel/symbols.h"
+#include "base/bytes.h"
+
+struct hv_vmlinux {
+	uint8_t build_id[32];
+	size_t build_id_len_bytes;
+	struct hv_symbols symbols;
+	uint64_t *mcount_locs; /* owned, sorted, link-time; empty when the section is not there */
+	size_t nr_mcount_locs;
+	uint8_t *btf; /* owned; NULL when there is none */
+	size_t btf_len_bytes;
+};
+
+struct hv_err *hv_vmlinux_open(const char *path, struct hv_vmlinux *ret) hv_must_use;
+void hv_vmlinux_deinit(struct hv_vmlinux *v);

@@ -1,0 +1,37 @@
+/* The tracefs tree of one guest: names -> open, read, write, close, with tracefs's semantics and errnos,
+ * whoever mounts it (the socket of the command line, later FUSE). One thread.
+ *
+ * A handle is an open file. Writes are seen as write(2) sees them: *ret_len may be short (one token
+ * a call for filter files); the caller loops as the shell does. What a filter file was told is published at
+ * close. Errors carry the errno in err->code.
+ * Leaves to others: transport, blocking (a read of trace_pipe that has nothing returns EAGAIN; the
+ * caller waits and asks again), what a tracer does to the guest (session.h). */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/text.h"
+
+struct hv_session;
+struct hv_tree;
+struct hv_file;
+
+struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret) hv_must_use;
+void hv_tree_free(struct hv_tree *tree);
+
+/* Names in DIR ("" is the top), one a line, directories with a trailing '/'. ENOENT, ENOTDIR. */
+struct hv_err *hv_tree_list(struct hv_tree *tree, const char *dir, struct hv_text *ret) hv_must_use;
+
+/* FLAGS: O_RDONLY, O_WRONLY or O_RDWR, and O_TRUNC, O_NONBLOCK. EBUSY for a second trace_pipe. */
+struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags,
+			    struct hv_file **ret) hv_must_use;
+/* Reads from where the handle is; *RET_LEN 0 is the end of the file. */
+struct hv_err *hv_file_read(struct hv_file *file, void *buf, size_t len_bytes,
+			    size_t *ret_len) hv_must_use;
+struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_bytes,
+			     size_t *ret_len) hv_must_use;
+/* Publishes and frees. Errors of an unterminated last token are swallowed, as in tracefs; an error
+ * is one of publishing (the guest could not be changed). */
+struct hv_err *hv_file_close(struct hv_file *file) hv_must_use;
