@@ -2,6 +2,8 @@
  * clocks, pvclock under KVM - with its parameters read from guest memory (hostile: any value gives some number, never a fault). */
 #pragma once
 
+#include <stdint.h>
+
 #include "base/err.h"
 
 struct hv_kernel;
