@@ -1,0 +1,113 @@
+/* Page-table walks and reads by guest-virtual address. An entry is read once, in one piece, and a
+ * walk takes as many steps as there are levels: what the guest writes meanwhile makes the answer
+ * old, never wrong in shape. */
+#include "kernel/address_space.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define LEVELS_MAX 5
+
+static struct hv_err *read_entry(const struct hv_address_space *as, struct hv_gpa at,
+				 unsigned level, struct hv_gva gva, uint64_t *ret)
+{
+	return hv_err_in(hv_guest_read(as->guest, at, ret, sizeof(*ret)),
+			 "page table of level %u for 0x%llx", level, (unsigned long long)gva.v);
+}
+
+struct hv_err *hv_walk(const struct hv_address_space *as, struct hv_gva gva, struct hv_mapping *ret)
+{
+	struct hv_mapping m = {.writable = true, .executable = true};
+	struct hv_gpa table = as->root;
+
+	assert(as->levels > 0 && as->levels <= LEVELS_MAX);
+	for (unsigned level = as->levels; level > 0; level--) {
+		uint64_t span = as->arch->entry_span(level);
+		uint64_t within = gva.v & (span - 1);
+		struct hv_pt_entry e;
+		struct hv_err *err;
+
+		m.level = level;
+		m.entry_gpa = as->arch->entry_at(table, level, gva);
+		m.len_bytes = span - within;
+		err = read_entry(as, m.entry_gpa, level, gva, &m.entry);
+		if (err)
+			return err;
+		e = as->arch->decode_entry(level, m.entry);
+		/* A table where only a leaf can be is nothing the CPU would follow. */
+		if (!e.present || (level == 1 && !e.leaf)) {
+			m.writable = m.executable = false;
+			break;
+		}
+		m.writable = m.writable && e.writable;
+		m.executable = m.executable && e.executable;
+		if (e.leaf) {
+			m.present = true;
+			m.gpa = hv_gpa_add(e.to, within);
+			break;
+		}
+		table = e.to;
+	}
+	*ret = m;
+	return NULL;
+}
+
+static struct hv_err *read_piece(const struct hv_address_space *as, struct hv_gva gva, void *buf,
+				 size_t max_bytes, size_t *ret_len)
+{
+	struct hv_mapping m;
+	struct hv_err *err = hv_walk(as, gva, &m);
+	size_t len;
+
+	if (err)
+		return err;
+	if (!m.present)
+		return hv_err_new(EFAULT, "nothing mapped at 0x%llx", (unsigned long long)gva.v);
+	len = max_bytes < m.len_bytes ? max_bytes : (size_t)m.len_bytes;
+	err = hv_guest_read(as->guest, m.gpa, buf, len);
+	if (err)
+		return hv_err_in(err, "0x%llx", (unsigned long long)gva.v);
+	*ret_len = len;
+	return NULL;
+}
+
+struct hv_err *hv_read(const struct hv_address_space *as, struct hv_gva gva, void *buf,
+		       size_t len_bytes)
+{
+	uint8_t *to = buf;
+
+	if (len_bytes && gva.v + (len_bytes - 1) < gva.v)
+		return hv_err_new(EFAULT, "%zu bytes at 0x%llx end beyond the address space",
+				  len_bytes, (unsigned long long)gva.v);
+	while (len_bytes) {
+		size_t len;
+		struct hv_err *err = read_piece(as, gva, to, len_bytes, &len);
+
+		if (err)
+			return err;
+		to += len;
+		gva.v += len;
+		len_bytes -= len;
+	}
+	return NULL;
+}
+
+struct hv_err *hv_read_u64(const struct hv_address_space *as, struct hv_gva gva, uint64_t *ret)
+{
+	uint64_t value;
+	struct hv_err *err = hv_read(as, gva, &value, sizeof(value));
+
+	if (!err)
+		*ret = value;
+	return err;
+}
+
+struct hv_err *hv_read_u32(const struct hv_address_space *as, struct hv_gva gva, uint32_t *ret)
+{
+	uint32_t value;
+	struct hv_err *err = hv_read(as, gva, &value, sizeof(value));
+
+	if (!err)
+		*ret = value;
+	return err;
+}
