@@ -1,6 +1,6 @@
 /* One const table per architecture, chosen by the *guest*: registers as QEMU tells them, page-table
- * entries, ftrace sites, calls, stubs. Pure: bytes in, bytes out; every table is built and tested on
- * every host. Nothing outside arch/ knows an instruction, a register name or a page-table bit.
+ * entries, ftrace sites, calls, stubs. Pure: bytes in, bytes out; every table is built and tested
+ * on every host. Nothing outside arch/ knows an instruction, a register name or a page-table bit.
  * Leaves to others: I/O and loops over guest memory. */
 #pragma once
 
@@ -10,13 +10,15 @@
 
 #include "base/addr.h"
 #include "base/bytes.h"
+#include "base/guard.h"
+#include "ringbuf/abi.h"
 
 /* One vCPU as far as hvtrace needs it. */
 struct hv_vcpu_regs {
 	struct hv_gva ip;
 	struct hv_gva sp;
-	uint64_t root;		 /* the register that points at the page tables, as it is */
-	unsigned levels;	 /* of page tables: 4 or 5; 0 when paging (or 64-bit mode) is off */
+	uint64_t root;	 /* the register that points at the page tables, as it is */
+	unsigned levels; /* of page tables: 4 or 5; 0 when paging (or 64-bit mode) is off */
 	struct hv_gva trap_table; /* x86: IDT base; 0 when unknown (the gdb stub does not tell) */
 };
 
@@ -29,9 +31,9 @@ struct hv_pt_entry {
 };
 
 enum hv_access { /* of a mapping made for the guest kernel; never writable and executable */
-	HV_ACCESS_READ,
-	HV_ACCESS_READ_WRITE,
-	HV_ACCESS_READ_EXECUTE,
+		 HV_ACCESS_READ,
+		 HV_ACCESS_READ_WRITE,
+		 HV_ACCESS_READ_EXECUTE,
 };
 
 enum hv_site_kind {
@@ -42,16 +44,14 @@ enum hv_site_kind {
 	HV_SITE_OTHER,
 };
 
-/* Stubs of an architecture: HV_STUBS_CODE_OFF bytes of room for struct hv_params, then code. Works
- * at any address as long as params and code keep their distance. */
-#define HV_STUBS_CODE_OFF 0x1000
-
+/* Stubs of an architecture: position independent code that finds struct hv_params at
+ * HV_STUBS_CODE_OFF (ringbuf/abi.h) before its first byte. */
 #define HV_SITE_LEN_MAX 8
 
 struct hv_stub_image {
 	const uint8_t *code; /* placed at HV_STUBS_CODE_OFF after the params */
 	size_t len_bytes;
-	size_t function_off;	    /* entry of the function stub, from the start of code */
+	size_t function_off;	     /* entry of the function stub, from the start of code */
 	const uint32_t *return_offs; /* the slots each stub leaves by (see place_return) */
 	size_t nr_returns;
 };
@@ -63,6 +63,9 @@ struct hv_arch {
 	bool (*parse_registers)(const char *text, struct hv_vcpu_regs *ret);
 	/* The gdb stub's `g` packet, decoded from hex. */
 	bool (*decode_gdb_registers)(struct hv_span g, struct hv_vcpu_regs *ret);
+	/* The root's number in the stub's register file; 8 bytes, little endian. Writing it back
+	 * to itself makes TCG forget every translation. */
+	unsigned gdb_root_register;
 
 	/* Where a kernel image can be, and every address a call from it can reach */
 	struct hv_gva_range image_window;
@@ -93,7 +96,8 @@ struct hv_arch {
 	/* False: out of reach. */
 	bool (*encode_call)(struct hv_gva at, struct hv_gva target, uint8_t *ret_site);
 	/* How the kernel itself returns, read from the code at an empty function of its own
-	 * (ftrace_stub): bare return (*ret_thunk is 0), or a jump to a thunk. False: not understood. */
+	 * (ftrace_stub): bare return (*ret_thunk is 0), or a jump to a thunk. False: not
+	 * understood. */
 	bool (*classify_return)(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk);
 	/* Fills a return slot of a stub. THUNK 0: bare return. False: out of reach. */
 	bool (*place_return)(uint8_t *slot, struct hv_gva at, struct hv_gva thunk);

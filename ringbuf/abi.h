@@ -17,6 +17,9 @@
  */
 #pragma once
 
+/* Bytes from the params to the first byte of stub code. */
+#define HV_STUBS_CODE_OFF 0x1000
+
 #define HV_MODE_OFF	   1 /* tracing_on is 0: write nothing */
 #define HV_MODE_PID_FILTER 2 /* only pids whose bit in the pid bitmap is set */
 

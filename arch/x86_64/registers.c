@@ -1,0 +1,86 @@
+/* vCPU registers: as the monitor's `info registers` prints them, and as the gdb stub's `g` packet
+ * packs them (QEMU's gdb-xml/i386-64bit.xml). */
+#include "arch/x86_64/x86_64.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CR0_PG	 (1ULL << 31)
+#define CR4_LA57 (1ULL << 12)
+#define EFER_LMA (1ULL << 10)
+
+/* offsets in the g packet: 16 general registers of 8 bytes, rip, then 7 registers of 4 bytes */
+#define G_RSP  (7 * 8)
+#define G_RIP  (16 * 8)
+#define G_CR0  (G_RIP + 8 + 7 * 4 + 3 * 8)
+#define G_CR3  (G_CR0 + 16)
+#define G_CR4  (G_CR0 + 24)
+#define G_EFER (G_CR0 + 40)
+
+/* The number after NAME, which starts a word: "CR3=0000000000a4c002". */
+static bool field(const char *text, const char *name, uint64_t *ret)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = strstr(text, name); at; at = strstr(at + 1, name)) {
+		char *end;
+		uint64_t value;
+
+		if (at != text && at[-1] != ' ' && at[-1] != '\n' && at[-1] != '\r')
+			continue;
+		value = strtoull(at + len, &end, 16);
+		if (end == at + len)
+			continue;
+		*ret = value;
+		return true;
+	}
+	return false;
+}
+
+static unsigned levels(uint64_t cr0, uint64_t cr4, uint64_t efer)
+{
+	if (!(cr0 & CR0_PG) || !(efer & EFER_LMA))
+		return 0;
+	return cr4 & CR4_LA57 ? 5 : 4;
+}
+
+bool x86_64_parse_registers(const char *text, struct hv_vcpu_regs *ret)
+{
+	uint64_t cr0, cr3, cr4, efer, idt, rip, rsp;
+
+	/* Outside 64-bit mode the monitor prints EIP and ESP. */
+	if (!field(text, "CR0=", &cr0) || !field(text, "CR3=", &cr3) ||
+	    !field(text, "CR4=", &cr4) || !field(text, "IDT=", &idt))
+		return false;
+	if (!field(text, "EFER=", &efer))
+		efer = 0;
+	if (!field(text, "RIP=", &rip) && !field(text, "EIP=", &rip))
+		return false;
+	if (!field(text, "RSP=", &rsp) && !field(text, "ESP=", &rsp))
+		return false;
+	*ret = (struct hv_vcpu_regs){
+		.ip = {rip},
+		.sp = {rsp},
+		.root = cr3,
+		.levels = levels(cr0, cr4, efer),
+		.trap_table = {idt},
+	};
+	return true;
+}
+
+bool x86_64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret)
+{
+	uint64_t cr0, cr3, cr4, efer, rip, rsp;
+
+	if (!hv_span_u64(g, G_RSP, &rsp) || !hv_span_u64(g, G_RIP, &rip) ||
+	    !hv_span_u64(g, G_CR0, &cr0) || !hv_span_u64(g, G_CR3, &cr3) ||
+	    !hv_span_u64(g, G_CR4, &cr4) || !hv_span_u64(g, G_EFER, &efer))
+		return false;
+	*ret = (struct hv_vcpu_regs){
+		.ip = {rip},
+		.sp = {rsp},
+		.root = cr3,
+		.levels = levels(cr0, cr4, efer),
+	};
+	return true;
+}

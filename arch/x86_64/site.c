@@ -1,0 +1,115 @@
+/* Function-entry sites and returns: five-byte instructions read and written. */
+#include "arch/x86_64/x86_64.h"
+
+#include <string.h>
+
+#define CALL_REL32 0xe8
+#define JMP_REL32  0xe9
+#define INT3	   0xcc
+#define RET	   0xc3
+
+/* The one-instruction five-byte nops of the kernel's tables (arch/x86/include/asm/nops.h): p6 and
+ * generic today; before 5.13 (commit a89dfde3dc3c) chosen by the kind of CPU at boot. */
+static const uint8_t nops[][X86_64_SITE_LEN] = {
+	{0x0f, 0x1f, 0x44, 0x00, 0x00},
+	{0x66, 0x66, 0x66, 0x66, 0x90},
+	{0x3e, 0x8d, 0x74, 0x26, 0x00},
+};
+
+static bool is_nop(const uint8_t *code)
+{
+	for (size_t i = 0; i < HV_ARRAY_LEN(nops); i++)
+		if (memcmp(code, nops[i], X86_64_SITE_LEN) == 0)
+			return true;
+	return false;
+}
+
+static struct hv_gva rel32_target(const uint8_t *insn, struct hv_gva at)
+{
+	int32_t distance;
+
+	memcpy(&distance, insn + 1, sizeof(distance));
+	return hv_gva(at.v + X86_64_SITE_LEN + (uint64_t)(int64_t)distance);
+}
+
+static bool encode_rel32(uint8_t opcode, struct hv_gva at, struct hv_gva target, uint8_t *ret)
+{
+	int64_t distance = (int64_t)(target.v - at.v - X86_64_SITE_LEN);
+	int32_t rel32 = (int32_t)distance;
+
+	if (distance != rel32)
+		return false;
+	ret[0] = opcode;
+	memcpy(ret + 1, &rel32, sizeof(rel32));
+	return true;
+}
+
+enum hv_site_kind x86_64_classify_site(const uint8_t *site, struct hv_gva at,
+				       struct hv_gva *ret_target)
+{
+	if (is_nop(site))
+		return HV_SITE_NOP;
+	switch (site[0]) {
+	case CALL_REL32:
+		*ret_target = rel32_target(site, at);
+		return HV_SITE_CALL;
+	case JMP_REL32:
+		*ret_target = rel32_target(site, at);
+		return HV_SITE_JUMP;
+	case INT3:
+		return HV_SITE_BREAKPOINT;
+	default:
+		return HV_SITE_OTHER;
+	}
+}
+
+bool x86_64_encode_call(struct hv_gva at, struct hv_gva target, uint8_t *ret_site)
+{
+	return encode_rel32(CALL_REL32, at, target, ret_site);
+}
+
+/* Bytes that may stand before the return of an empty function: endbr64, or what it was sealed with.
+ */
+static size_t skip_entry(struct hv_span code)
+{
+	static const uint8_t entries[][4] = {
+		{0xf3, 0x0f, 0x1e, 0xfa}, /* endbr64 */
+		{0x66, 0x0f, 0x1f, 0x00}, /* osp nopl, commit ed53a0d97192 */
+		{0x0f, 0x1f, 0x40, 0x00},
+		{0x0f, 0x1f, 0x40, 0xd6}, /* nopl -42(%rax), commit 72567dcd4c3a */
+	};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(entries); i++)
+		if (hv_span_has(code, 0, 4) && memcmp(code.data, entries[i], 4) == 0)
+			return 4;
+	return 0;
+}
+
+bool x86_64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk)
+{
+	size_t off = skip_entry(code);
+
+	/* `rep ret` */
+	if (hv_span_has(code, off, 2) && code.data[off] == 0xf3 && code.data[off + 1] == RET)
+		off++;
+	if (!hv_span_has(code, off, X86_64_SITE_LEN))
+		return false;
+	if (code.data[off] == RET) {
+		*ret_thunk = hv_gva(0);
+		return true;
+	}
+	if (code.data[off] == JMP_REL32) {
+		*ret_thunk = rel32_target(code.data + off, hv_gva_add(at, off));
+		return true;
+	}
+	return false;
+}
+
+bool x86_64_place_return(uint8_t *slot, struct hv_gva at, struct hv_gva thunk)
+{
+	if (thunk.v)
+		return encode_rel32(JMP_REL32, at, thunk, slot);
+	slot[0] = RET;
+	memset(slot + 1, INT3, X86_64_SITE_LEN - 1);
+	return true;
+}

@@ -1,0 +1,39 @@
+/* The x86-64 table. */
+#include "arch/x86_64/x86_64.h"
+
+#include "x86_64_stubs.h"
+
+_Static_assert(hv_stubs_off == 0, "the params stand a fixed distance before the code");
+
+static const uint32_t return_offs[] = {hv_stub_return_0_off};
+
+const struct hv_arch hv_arch_x86_64 = {
+	.name = "x86_64",
+	.parse_registers = x86_64_parse_registers,
+	.decode_gdb_registers = x86_64_decode_gdb_registers,
+	.gdb_root_register = X86_64_GDB_CR3,
+	/* Documentation/arch/x86/x86_64/mm.rst: image 1 GiB with RANDOMIZE_BASE, else 512 MiB, and
+	 * modules right after it. */
+	.image_window = {{0xffffffff80000000}, {0xffffffffc0000000}},
+	.free_window = {{0xffffffff80000000}, {0xffffffffa0000000}},
+	.roots = x86_64_roots,
+	.entry_at = x86_64_entry_at,
+	.decode_entry = x86_64_decode_entry,
+	.entry_span = x86_64_entry_span,
+	.make_leaf = x86_64_make_leaf,
+	.map_level = 2,
+	.trap_target = x86_64_trap_target,
+	.site_len_bytes = X86_64_SITE_LEN,
+	.classify_site = x86_64_classify_site,
+	.encode_call = x86_64_encode_call,
+	.classify_return = x86_64_classify_return,
+	.place_return = x86_64_place_return,
+	.stubs =
+		{
+			.code = stub_code,
+			.len_bytes = sizeof(stub_code),
+			.function_off = hv_stub_function_off,
+			.return_offs = return_offs,
+			.nr_returns = HV_ARRAY_LEN(return_offs),
+		},
+};
