@@ -1,0 +1,144 @@
+#include "patcher/journal.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define NR_SLOTS (1U << 18) /* more than twice HV_JOURNAL_CAP */
+_Static_assert(HV_JOURNAL_CAP * 2 < NR_SLOTS, "the table stays sparse");
+
+#define TOMBSTONE UINT32_MAX
+
+static size_t home(struct hv_gpa gpa)
+{
+	return (gpa.v * 0x9e3779b97f4a7c15ULL) >> 46 & (NR_SLOTS - 1);
+}
+
+void hv_journal_init(struct hv_journal *j, struct hv_region *region)
+{
+	*j = (struct hv_journal){
+		.region = region,
+		.entries = hv_alloc(HV_JOURNAL_CAP * sizeof(*j->entries)),
+		.slots = hv_alloc(NR_SLOTS * sizeof(*j->slots)),
+		.nr_slots = NR_SLOTS,
+		.free_list = hv_alloc(HV_JOURNAL_CAP * sizeof(*j->free_list)),
+	};
+}
+
+void hv_journal_deinit(struct hv_journal *j)
+{
+	free(j->entries);
+	free(j->slots);
+	free(j->free_list);
+	*j = (struct hv_journal){0};
+}
+
+/* The slot that holds GPA's entry, or NULL. */
+static uint32_t *find_slot(const struct hv_journal *j, struct hv_gpa gpa)
+{
+	for (size_t i = 0, at = home(gpa); i < j->nr_slots; i++, at = (at + 1) % j->nr_slots) {
+		uint32_t slot = j->slots[at];
+
+		if (slot == 0)
+			return NULL;
+		if (slot != TOMBSTONE && j->entries[slot - 1].gpa == gpa.v)
+			return &j->slots[at];
+	}
+	return NULL;
+}
+
+static void insert_slot(struct hv_journal *j, struct hv_gpa gpa, uint32_t index)
+{
+	size_t at = home(gpa);
+
+	while (j->slots[at] != 0 && j->slots[at] != TOMBSTONE)
+		at = (at + 1) % j->nr_slots;
+	j->slots[at] = index + 1;
+}
+
+const struct hv_journal_entry *hv_journal_find(const struct hv_journal *j, struct hv_gpa gpa)
+{
+	uint32_t *slot = find_slot(j, gpa);
+
+	return slot ? &j->entries[*slot - 1] : NULL;
+}
+
+/* The region's copy: never USED with only a part of an entry in it. */
+static void mirror(struct hv_journal *j, uint32_t index)
+{
+	struct hv_journal_entry *to = &hv_region_journal(j->region)[index];
+	struct hv_journal_entry entry = j->entries[index];
+
+	__atomic_store_n(&to->state, HV_JOURNAL_FREE, __ATOMIC_RELEASE);
+	entry.state = HV_JOURNAL_FREE;
+	*to = entry;
+	__atomic_store_n(&to->state, j->entries[index].state, __ATOMIC_RELEASE);
+	__atomic_store_n(&hv_region_header(j->region)->nr_entries, j->nr_entries, __ATOMIC_RELEASE);
+}
+
+/* An index of an entry nobody uses; false when there is none. */
+static bool take_index(struct hv_journal *j, uint32_t *ret)
+{
+	if (j->nr_free > 0) {
+		*ret = j->free_list[--j->nr_free];
+		return true;
+	}
+	if (j->nr_entries >= HV_JOURNAL_CAP)
+		return false;
+	*ret = j->nr_entries++;
+	return true;
+}
+
+static struct hv_err *note_again(struct hv_journal *j, uint32_t index,
+				 const struct hv_change *change)
+{
+	struct hv_journal_entry *entry = &j->entries[index];
+
+	/* A change back to the old bytes needs no note: the entry undoes either. */
+	if (memcmp(entry->old_bytes, change->to, change->len_bytes) == 0)
+		return NULL;
+	memcpy(entry->new_bytes, change->to, change->len_bytes);
+	mirror(j, index);
+	return NULL;
+}
+
+struct hv_err *hv_journal_note(struct hv_journal *j, const struct hv_change *change)
+{
+	uint32_t *slot = find_slot(j, change->gpa);
+	struct hv_journal_entry *entry;
+	uint32_t index;
+
+	assert(change->len_bytes <= sizeof(entry->new_bytes));
+	if (slot)
+		return note_again(j, *slot - 1, change);
+	if (!take_index(j, &index))
+		return hv_err_new(ENOSPC, "journal: full at %zu changes", (size_t)HV_JOURNAL_CAP);
+	entry = &j->entries[index];
+	*entry = (struct hv_journal_entry){
+		.gpa = change->gpa.v,
+		.gva = change->gva.v,
+		.state = HV_JOURNAL_USED,
+		.kind = (uint16_t)change->kind,
+		.len_bytes = (uint16_t)change->len_bytes,
+	};
+	memcpy(entry->old_bytes, change->from, change->len_bytes);
+	memcpy(entry->new_bytes, change->to, change->len_bytes);
+	mirror(j, index);
+	insert_slot(j, change->gpa, index);
+	j->nr_used[change->kind]++;
+	return NULL;
+}
+
+void hv_journal_forget(struct hv_journal *j, struct hv_gpa gpa)
+{
+	uint32_t *slot = find_slot(j, gpa);
+	uint32_t index;
+
+	if (!slot)
+		return;
+	index = *slot - 1;
+	j->nr_used[j->entries[index].kind]--;
+	j->entries[index].state = HV_JOURNAL_FREE;
+	mirror(j, index);
+	j->free_list[j->nr_free++] = index;
+	*slot = TOMBSTONE;
+}

@@ -1,0 +1,142 @@
+#include "patcher/mapping.h"
+
+#include <string.h>
+
+/* Slots left alone on both sides of the image: a stray access past its end stays a fault. */
+#define GUARD_SLOTS 1
+
+static enum hv_access access_of(uint64_t region_off)
+{
+	return region_off < HV_REGION_STATES_OFF ? HV_ACCESS_READ_EXECUTE : HV_ACCESS_READ_WRITE;
+}
+
+/* A present leaf of the image at the level of ours, to copy caching and encryption bits from. */
+static struct hv_err *find_neighbour(struct hv_kernel *k, uint64_t *ret)
+{
+	const struct hv_arch *arch = k->as.arch;
+	struct hv_gva at = k->image.all.start;
+
+	while (at.v < k->image.all.end.v) {
+		struct hv_mapping m;
+		struct hv_err *err = hv_walk(&k->as, at, &m);
+
+		if (err)
+			return err;
+		if (m.present && m.level == arch->map_level) {
+			*ret = m.entry;
+			return NULL;
+		}
+		at = hv_gva_add(at, m.len_bytes);
+	}
+	return hv_err_new(ENOTSUP, "kernel image: no mapping of %llu KiB to copy attributes from",
+			  (unsigned long long)(arch->entry_span(arch->map_level) >> 10));
+}
+
+struct slot {
+	struct hv_gva gva;
+	struct hv_gpa entry_gpa;
+};
+
+/* All bytes of the slot are unused: not present, nothing kept in it, and its table is there. */
+static struct hv_err *is_free(struct hv_kernel *k, struct hv_gva gva, struct slot *ret_slot,
+			      bool *ret)
+{
+	const struct hv_arch *arch = k->as.arch;
+	uint64_t guard = GUARD_SLOTS * arch->entry_span(arch->map_level);
+	struct hv_mapping m;
+	struct hv_err *err;
+
+	*ret = false;
+	if (gva.v + 2 * guard > k->image.all.start.v && gva.v < k->image.all.end.v + guard)
+		return NULL;
+	err = hv_walk(&k->as, gva, &m);
+	if (err)
+		return err;
+	*ret = !m.present && m.level == arch->map_level && m.entry == 0;
+	*ret_slot = (struct slot){gva, m.entry_gpa};
+	return NULL;
+}
+
+/* The first run of NR free slots. */
+static struct hv_err *find_run(struct hv_kernel *k, size_t nr, struct slot *ret)
+{
+	const struct hv_arch *arch = k->as.arch;
+	uint64_t span = arch->entry_span(arch->map_level);
+	size_t found = 0;
+
+	for (struct hv_gva at = arch->free_window.start; at.v < arch->free_window.end.v;
+	     at = hv_gva_add(at, span)) {
+		bool free_slot;
+		struct hv_err *err = is_free(k, at, &ret[found], &free_slot);
+
+		if (err)
+			return err;
+		found = free_slot ? found + 1 : 0;
+		if (found == nr)
+			return NULL;
+	}
+	return hv_err_new(ENOSPC, "kernel page tables: no %zu unused slots in a row below 0x%llx",
+			  nr, (unsigned long long)arch->free_window.end.v);
+}
+
+struct hv_err *hv_mapping_plan(struct hv_kernel *k, const struct hv_region *region,
+			       uint64_t len_bytes, struct hv_mapping_plan *ret)
+{
+	const struct hv_arch *arch = k->as.arch;
+	uint64_t span = arch->entry_span(arch->map_level);
+	size_t nr = (len_bytes + span - 1) / span;
+	HV_AUTO_FREE struct slot *slots = hv_alloc((nr + 1) * sizeof(*slots));
+	uint64_t neighbour = 0;
+	struct hv_err *err = find_neighbour(k, &neighbour);
+
+	if (!err)
+		err = find_run(k, nr, slots);
+	if (err)
+		return err;
+	*ret = (struct hv_mapping_plan){
+		.range = {slots[0].gva, hv_gva_add(slots[0].gva, nr * span)},
+		.changes = hv_alloc(nr * sizeof(*ret->changes)),
+		.nr = nr,
+	};
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t off = HV_REGION_STUBS_OFF + i * span;
+		uint64_t leaf = arch->make_leaf(arch->map_level, neighbour,
+						hv_gpa_add(region->gpa, off), access_of(off));
+
+		ret->changes[i] = (struct hv_change){
+			.gva = slots[i].gva,
+			.gpa = slots[i].entry_gpa,
+			.kind = HV_CHANGE_ENTRY,
+			.len_bytes = sizeof(leaf),
+		};
+		memcpy(ret->changes[i].to, &leaf, sizeof(leaf));
+	}
+	return NULL;
+}
+
+void hv_mapping_plan_deinit(struct hv_mapping_plan *plan)
+{
+	free(plan->changes);
+	*plan = (struct hv_mapping_plan){0};
+}
+
+struct hv_err *hv_mapping_stands(const struct hv_kernel *k, const struct hv_region *region,
+				 struct hv_gva_range range, bool *ret)
+{
+	uint64_t span = k->as.arch->entry_span(k->as.arch->map_level);
+
+	for (struct hv_gva at = range.start; at.v < range.end.v; at = hv_gva_add(at, span)) {
+		uint64_t off = HV_REGION_STUBS_OFF + (at.v - range.start.v);
+		struct hv_mapping m;
+		struct hv_err *err = hv_walk(&k->as, at, &m);
+
+		if (err)
+			return err;
+		if (!m.present || m.gpa.v != region->gpa.v + off) {
+			*ret = false;
+			return NULL;
+		}
+	}
+	*ret = true;
+	return NULL;
+}

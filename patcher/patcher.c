@@ -1,0 +1,343 @@
+#include "patcher/patcher.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "patcher/journal.h"
+
+/* A hold may last this long before the guardian ends it; batches are cut to HOLD_AIM_NS. */
+#define HOLD_MAX_NS    (2000ULL * 1000 * 1000)
+#define HOLD_AIM_NS    (5ULL * 1000 * 1000)
+#define BATCH_MIN      64
+#define BATCH_MAX      (64 * 1024)
+#define BATCH_AT_FIRST 256
+
+struct hv_patcher {
+	struct hv_guest *guest;
+	struct hv_journal journal;
+	struct hv_hold_stat holds;
+	size_t batch; /* changes a hold */
+};
+
+struct hv_patcher *hv_patcher_new(struct hv_guest *guest, struct hv_region *region)
+{
+	struct hv_patcher *p = hv_alloc(sizeof(*p));
+
+	p->guest = guest;
+	p->batch = BATCH_AT_FIRST;
+	hv_journal_init(&p->journal, region);
+	return p;
+}
+
+void hv_patcher_free(struct hv_patcher *p)
+{
+	if (!p)
+		return;
+	hv_journal_deinit(&p->journal);
+	free(p);
+}
+
+const struct hv_hold_stat *hv_patcher_holds(const struct hv_patcher *p)
+{
+	return &p->holds;
+}
+
+size_t hv_patcher_nr_standing(const struct hv_patcher *p, enum hv_change_kind kind)
+{
+	return p->journal.nr_used[kind];
+}
+
+size_t hv_patcher_undo_plan(const struct hv_patcher *p, enum hv_change_kind kind,
+			    struct hv_change **ret)
+{
+	struct hv_change *plan = hv_alloc(p->journal.nr_used[kind] * sizeof(*plan));
+	size_t nr = 0;
+
+	for (uint32_t i = 0; i < p->journal.nr_entries; i++) {
+		const struct hv_journal_entry *entry = &p->journal.entries[i];
+		struct hv_change *change;
+
+		if (entry->state != HV_JOURNAL_USED || entry->kind != kind)
+			continue;
+		change = &plan[nr++];
+		*change = (struct hv_change){
+			.gva = {entry->gva},
+			.gpa = {entry->gpa},
+			.kind = kind,
+			.len_bytes = entry->len_bytes,
+		};
+		memcpy(change->from, entry->new_bytes, entry->len_bytes);
+		memcpy(change->to, entry->old_bytes, entry->len_bytes);
+	}
+	assert(nr == p->journal.nr_used[kind]);
+	*ret = plan;
+	return nr;
+}
+
+static int by_gpa(const void *a, const void *b)
+{
+	uint64_t x = ((const struct hv_change *)a)->gpa.v;
+	uint64_t y = ((const struct hv_change *)b)->gpa.v;
+
+	return x < y ? -1 : x > y;
+}
+
+/* A vCPU that stands strictly inside a site would go on in the middle of the new instruction. */
+static struct hv_err *refuse_under_vcpus(struct hv_patcher *p, struct hv_hold *hold,
+					 struct hv_change *changes, size_t nr)
+{
+	unsigned nr_vcpus = hv_guest_info(p->guest)->nr_vcpus;
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
+	struct hv_err *err = hv_hold_registers(hold, regs);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < nr; i++)
+		for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
+			if (changes[i].kind == HV_CHANGE_TEXT &&
+			    regs[cpu].ip.v - changes[i].gva.v - 1 < changes[i].len_bytes - 1)
+				changes[i].refused = 1;
+	return NULL;
+}
+
+static struct hv_err *refuse_changed(struct hv_patcher *p, struct hv_change *changes, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		uint8_t now[8];
+		struct hv_err *err =
+			hv_guest_read(p->guest, changes[i].gpa, now, changes[i].len_bytes);
+
+		if (err)
+			return err;
+		/* Bytes that are TO already are what was wanted: an undo meets what a failed call
+		 * did not reach. */
+		if (memcmp(now, changes[i].from, changes[i].len_bytes) != 0 &&
+		    memcmp(now, changes[i].to, changes[i].len_bytes) != 0)
+			changes[i].refused = 1;
+	}
+	return NULL;
+}
+
+static struct hv_err *write_text(struct hv_hold *hold, const struct hv_change *changes, size_t nr)
+{
+	HV_AUTO_FREE struct hv_text_write *writes = hv_alloc(nr * sizeof(*writes));
+	size_t nr_writes = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (changes[i].refused || changes[i].kind != HV_CHANGE_TEXT)
+			continue;
+		writes[nr_writes].gpa = changes[i].gpa;
+		writes[nr_writes].len_bytes = changes[i].len_bytes;
+		memcpy(writes[nr_writes++].bytes, changes[i].to, changes[i].len_bytes);
+	}
+	return nr_writes ? hv_hold_write_text(hold, writes, nr_writes) : NULL;
+}
+
+static struct hv_err *write_entries(struct hv_patcher *p, const struct hv_change *changes,
+				    size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		struct hv_err *err;
+
+		if (changes[i].refused || changes[i].kind != HV_CHANGE_ENTRY)
+			continue;
+		err = hv_guest_write(p->guest, changes[i].gpa, changes[i].to, changes[i].len_bytes);
+		if (err)
+			return err;
+	}
+	return NULL;
+}
+
+static struct hv_err *read_back(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		uint8_t now[8];
+		struct hv_err *err;
+
+		if (changes[i].refused)
+			continue;
+		err = hv_guest_read(p->guest, changes[i].gpa, now, changes[i].len_bytes);
+		if (err)
+			return err;
+		if (memcmp(now, changes[i].to, changes[i].len_bytes) != 0)
+			return hv_err_new(EIO, "0x%llx: %u bytes written do not read back",
+					  (unsigned long long)changes[i].gva.v,
+					  changes[i].len_bytes);
+	}
+	return NULL;
+}
+
+/* After the bytes: the journal keeps what stands and forgets what is as it was. */
+static void settle(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		const struct hv_journal_entry *entry = hv_journal_find(&p->journal, changes[i].gpa);
+		const uint8_t *stands = changes[i].refused ? changes[i].from : changes[i].to;
+
+		/* A refused change back stays in the journal: its address is not as it was. */
+		if (entry && memcmp(entry->old_bytes, stands, changes[i].len_bytes) == 0)
+			hv_journal_forget(&p->journal, changes[i].gpa);
+	}
+}
+
+static struct hv_err *note_all(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		struct hv_err *err = hv_journal_note(&p->journal, &changes[i]);
+
+		if (err)
+			return err;
+	}
+	return NULL;
+}
+
+static struct hv_err *change_held(struct hv_patcher *p, struct hv_hold *hold,
+				  struct hv_change *changes, size_t nr)
+{
+	struct hv_err *err = refuse_changed(p, changes, nr);
+
+	if (!err)
+		err = refuse_under_vcpus(p, hold, changes, nr);
+	if (!err)
+		err = write_entries(p, changes, nr);
+	if (!err)
+		err = write_text(hold, changes, nr);
+	if (!err)
+		err = read_back(p, changes, nr);
+	return err;
+}
+
+struct hv_err *hv_patcher_apply_held(struct hv_patcher *p, struct hv_hold *hold,
+				     struct hv_change *changes, size_t nr)
+{
+	struct hv_err *err = note_all(p, changes, nr);
+
+	if (!err)
+		err = change_held(p, hold, changes, nr);
+	if (!err)
+		settle(p, changes, nr);
+	return err;
+}
+
+static struct hv_err *end_hold(struct hv_patcher *p, struct hv_hold *hold)
+{
+	uint64_t held_ns = 0;
+	struct hv_err *err = hv_hold_end(hold, &held_ns);
+
+	p->holds.nr++;
+	p->holds.last_ns = held_ns;
+	p->holds.total_ns += held_ns;
+	if (held_ns > p->holds.max_ns)
+		p->holds.max_ns = held_ns;
+	return err;
+}
+
+/* The first error of two; the second is dropped. */
+static struct hv_err *first_of(struct hv_err *first, struct hv_err *second)
+{
+	if (!first)
+		return second;
+	hv_err_free(second);
+	return first;
+}
+
+struct hv_err *hv_patcher_held(struct hv_patcher *p, hv_held_fn fn, void *ctx)
+{
+	struct hv_hold *hold;
+	struct hv_err *err = hv_hold_begin(p->guest, HOLD_MAX_NS, &hold);
+
+	if (err)
+		return err;
+	err = fn(hold, ctx);
+	return first_of(err, end_hold(p, hold));
+}
+
+struct batch {
+	struct hv_patcher *patcher;
+	struct hv_change *changes;
+	size_t nr;
+};
+
+static struct hv_err *change_batch(struct hv_hold *hold, void *ctx)
+{
+	struct batch *b = ctx;
+
+	return change_held(b->patcher, hold, b->changes, b->nr);
+}
+
+/* Back from TO to FROM, whichever of them a byte is now. */
+static struct hv_err *undo_batch(struct hv_hold *hold, void *ctx)
+{
+	struct batch *b = ctx;
+
+	for (size_t i = 0; i < b->nr; i++) {
+		struct hv_change *c = &b->changes[i];
+		uint8_t back[8];
+
+		memcpy(back, c->from, sizeof(back));
+		memcpy(c->from, c->to, sizeof(back));
+		memcpy(c->to, back, sizeof(back));
+		c->refused = 0;
+	}
+	return change_held(b->patcher, hold, b->changes, b->nr);
+}
+
+static struct hv_err *undo(struct hv_patcher *p, struct hv_change *changes, size_t nr,
+			   struct hv_err *why)
+{
+	struct hv_err *failed = NULL;
+
+	while (nr > 0 && !failed) {
+		size_t n = nr < p->batch ? nr : p->batch;
+		struct batch b = {p, changes, n};
+
+		failed = hv_patcher_held(p, undo_batch, &b);
+		if (!failed)
+			settle(p, changes, n);
+		changes += n;
+		nr -= n;
+	}
+	if (!failed)
+		return hv_err_in(why, "nothing was changed");
+	why = hv_err_in(why, "could not be undone (%s); 'hvtrace recover' restores the guest",
+			failed->message);
+	hv_err_free(failed);
+	return why;
+}
+
+/* The next batch fills about HOLD_AIM_NS, as far as the last one can tell. */
+static void adapt_batch(struct hv_patcher *p, size_t nr)
+{
+	uint64_t ns = p->holds.last_ns ? p->holds.last_ns : 1;
+	uint64_t batch;
+
+	if (nr < p->batch && ns < HOLD_AIM_NS)
+		return;
+	batch = nr * HOLD_AIM_NS / ns;
+	if (batch > p->batch * 2)
+		batch = p->batch * 2;
+	if (batch < BATCH_MIN)
+		batch = BATCH_MIN;
+	p->batch = batch < BATCH_MAX ? batch : BATCH_MAX;
+}
+
+struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes, size_t nr)
+{
+	size_t done = 0;
+
+	qsort(changes, nr, sizeof(*changes), by_gpa);
+	while (done < nr) {
+		size_t n = nr - done < p->batch ? nr - done : p->batch;
+		struct batch b = {p, changes + done, n};
+		struct hv_err *err = note_all(p, b.changes, n);
+
+		if (!err)
+			err = hv_patcher_held(p, change_batch, &b);
+		done += n;
+		if (err)
+			return undo(p, changes, done, err);
+		settle(p, b.changes, n);
+		adapt_batch(p, n);
+	}
+	return NULL;
+}

@@ -1,0 +1,52 @@
+/* A set of changes in a guest, made together and undone together: journalled, verified, written
+ * under holds, read back. The only place that writes into a guest.
+ * Leaves to others: which changes (tracer/), what is written (arch/, mapping.h). One thread. */
+#pragma once
+
+#include "patcher/region.h"
+
+struct hv_change {
+	struct hv_gva gva;
+	struct hv_gpa gpa;
+	enum hv_change_kind kind;
+	uint32_t len_bytes; /* at most 8; within one page */
+	uint8_t from[8];
+	uint8_t to[8];
+	unsigned
+		refused; /* set by apply: the guest's bytes were not FROM, or a vCPU stood inside */
+};
+
+struct hv_hold_stat {
+	uint64_t nr;
+	uint64_t last_ns;
+	uint64_t max_ns;
+	uint64_t total_ns;
+};
+
+struct hv_patcher;
+
+/* Starts on an empty journal in REGION, whose header the caller has written. GUEST and REGION are
+ * borrowed. */
+struct hv_patcher *hv_patcher_new(struct hv_guest *guest, struct hv_region *region);
+void hv_patcher_free(struct hv_patcher *p);
+
+/* Makes CHANGES, in holds of a bounded length with the guest running between them. They are sorted
+ * by address in place. A refused change is a value, not an error. On error every change of this
+ * call is undone, and the message says so or says what could not be. */
+struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes,
+				size_t nr) hv_must_use;
+
+/* Every change that stands now, as a change back. The caller frees *RET. */
+size_t hv_patcher_undo_plan(const struct hv_patcher *p, enum hv_change_kind kind,
+			    struct hv_change **ret);
+size_t hv_patcher_nr_standing(const struct hv_patcher *p, enum hv_change_kind kind);
+
+const struct hv_hold_stat *hv_patcher_holds(const struct hv_patcher *p);
+
+/* One hold around FN, counted with the others; FN's error is returned, the hold always ends. */
+typedef struct hv_err *(*hv_held_fn)(struct hv_hold *hold, void *ctx);
+struct hv_err *hv_patcher_held(struct hv_patcher *p, hv_held_fn fn, void *ctx) hv_must_use;
+
+/* For use inside hv_patcher_held: makes CHANGES in that hold. */
+struct hv_err *hv_patcher_apply_held(struct hv_patcher *p, struct hv_hold *hold,
+				     struct hv_change *changes, size_t nr) hv_must_use;

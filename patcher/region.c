@@ -1,0 +1,38 @@
+#include "patcher/region.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+struct hv_err *hv_region_plan_rings(const struct hv_region *r, unsigned nr_cpus,
+				    struct hv_ring_plan *ret)
+{
+	struct hv_ring_plan plan = {.nr_cpus = nr_cpus};
+	uint64_t room;
+
+	if (nr_cpus == 0 || nr_cpus > HV_REGION_CPUS_MAX)
+		return hv_err_new(EINVAL, "region: rings for %u vCPUs: at most %llu", nr_cpus,
+				  (unsigned long long)HV_REGION_CPUS_MAX);
+	if (r->len_bytes < HV_REGION_LEN_MIN || r->gpa.v % HV_REGION_UNIT)
+		return hv_err_new(
+			EINVAL,
+			"region: %llu MiB at guest physical 0x%llx: needs at least %llu MiB,"
+			" aligned to 2 MiB",
+			(unsigned long long)(r->len_bytes >> 20), (unsigned long long)r->gpa.v,
+			(unsigned long long)(HV_REGION_LEN_MIN >> 20));
+	room = (r->len_bytes - HV_REGION_RINGS_OFF) / nr_cpus;
+	plan.ring_bytes = 1ULL << (63 - __builtin_clzll(room));
+	plan.nr_slots = plan.ring_bytes / HV_RECORD_LEN;
+	if (plan.ring_bytes < 4096)
+		return hv_err_new(ENOSPC, "region: %llu MiB is too small for rings of %u vCPUs",
+				  (unsigned long long)(r->len_bytes >> 20), nr_cpus);
+	*ret = plan;
+	return NULL;
+}
+
+struct hv_err *hv_region_clear(struct hv_region *r)
+{
+	/* A shared file or memfd gives its pages back; what cannot (a device) is zeroed. */
+	if (madvise(r->host, r->len_bytes, MADV_REMOVE) < 0)
+		memset(r->host, 0, r->len_bytes);
+	return NULL;
+}
