@@ -1,63 +1,94 @@
-/* One guest being traced: the kernel, the changes in it, the rings, and the state that tracefs files
- * show and set. What attach makes and detach takes away.
+/* One guest being traced: the kernel, the changes in it, the rings, and what the tracefs files set.
+ * What attach makes and detach takes away.
  * Leaves to others: names and texts of files (tree.h), processes and sockets (cli/). One thread. */
 #pragma once
 
+#include "base/text.h"
+#include "kernel/clock.h"
 #include "kernel/kernel.h"
 #include "tracer/event.h"
 
 struct hv_session;
 
 struct hv_session_stat {
-	size_t nr_sites;	 /* traceable */
-	size_t nr_patched;	 /* now */
-	size_t nr_refused;	 /* of the current filter: busy, invalid or changed by the guest */
-	uint64_t nr_events;	 /* records read or passed by a clear, since attach */
-	uint64_t nr_lost;
+	size_t nr_sites;    /* traceable */
+	size_t nr_patched;  /* now */
+	size_t nr_refused;  /* of the sites last asked for: in use by the guest, or changed by it */
+	uint64_t nr_events; /* records ever reserved by the stubs since attach, task records
+			       included */
+	uint64_t nr_lost;   /* overwritten before a trace_pipe read them, or torn */
 	uint64_t nr_holds;
 	uint64_t hold_last_ns;
 	uint64_t hold_max_ns;
 	uint64_t region_bytes;
-	uint64_t ring_bytes;	 /* of all vCPUs */
+	uint64_t ring_bytes; /* of all vCPUs */
+	unsigned nr_cpus;
 };
 
-/* Maps the region into the guest. GUEST and KERNEL must outlive the session. Errors leave every byte as it was. */
+/* Maps the region into the guest. GUEST and KERNEL are borrowed and must outlive the session.
+ * Errors leave every byte as it was. EEXIST: the region holds changes of a service that died:
+ * recover first. */
 struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kernel,
 				 struct hv_session **ret) hv_must_use;
-/* Takes every change back, flushes, unmaps, compares. EBUSY: a task may still return into a stub
- * (said which); sites are restored, the session stays and detach can be tried again. */
-struct hv_err *hv_session_detach(struct hv_session *s) hv_must_use;
+
+/* Takes every change back, flushes translations, unmaps, compares the kernel's text with what it
+ * was, clears the region. REPORT gets one or more lines of what was proven, differences that are
+ * the guest's own among them. EBUSY: a task may still return into a stub (the message says which);
+ * sites are restored, the session stays, and detach can be tried again. */
+struct hv_err *hv_session_detach(struct hv_session *s, struct hv_text *report) hv_must_use;
+
 /* Frees the host side only; a session that is still attached leaves its journal for recover. */
 void hv_session_free(struct hv_session *s);
-/* Puts back what a dead service left: journal in REGION. *RET_NR: bytes runs restored. */
-struct hv_err *hv_session_recover(struct hv_guest *guest, size_t *ret_nr) hv_must_use;
 
-const struct hv_kernel *hv_session_kernel(const struct hv_session *s);
+/* Puts back what a dead service left, by the journal in the region: only what is plainly ours.
+ * REPORT as for detach. Nothing left by anyone: that is said in REPORT, no error. EBUSY as for
+ * detach. */
+struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kernel,
+				  struct hv_text *report) hv_must_use;
+
+struct hv_kernel *hv_session_kernel(struct hv_session *s);
 void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret);
-/* ECONNRESET when the guest was rebooted or replaced under us. Cheap; ask often. */
+
+/* ECONNRESET when the guest was rebooted under us: nothing may be written into it any more. Cheap;
+ * ask every 100 ms or so. */
 struct hv_err *hv_session_alive(struct hv_session *s) hv_must_use;
 
 /* Which sites are traced: WANTED has one byte a site of kernel->sites, 0 or 1. Changes only what
- * differs; on error every byte is as before. */
+ * differs; on error every byte is as before. Sites that cannot be traced are counted as refused. */
 struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wanted) hv_must_use;
-/* PIDS: NR ascending; NR 0 with FILTER_ALL... see HV_MODE_PID_FILTER. NULL: no pid filter. */
-struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *pids, size_t nr) hv_must_use;
+/* Only these pids, ascending; NR 0: all. EINVAL when a pid is beyond what a kernel can have. */
+struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *pids,
+				      size_t nr) hv_must_use;
 void hv_session_set_recording(struct hv_session *s, unsigned on);
 
-/* Events in time order, from the rings. A cursor has its own position in every ring. */
+enum hv_clock_kind hv_session_clock(const struct hv_session *s);
+void hv_session_refresh_clock(struct hv_session *s); /* each second or so */
+
+/* Events in time order. A cursor has its own position in every ring and is freed before the
+ * session. */
 struct hv_cursor;
-struct hv_cursor *hv_cursor_new(struct hv_session *s); /* at the oldest record not yet consumed */
+/* At the oldest event that is not yet consumed or cleared. ONLY_CPU < 0: all vCPUs. */
+struct hv_cursor *hv_cursor_new(struct hv_session *s, int only_cpu);
 void hv_cursor_free(struct hv_cursor *c);
+
 enum hv_next {
 	HV_NEXT_EMPTY,
 	HV_NEXT_EVENT,
 };
-/* FINAL != 0: nothing newer is waited for to sort (a dump); 0: events younger than the sort window are held back. */
-enum hv_next hv_cursor_next(struct hv_cursor *c, unsigned final, struct hv_event *ret);
-/* Makes the session's consumed position the cursor's (trace_pipe). */
+enum hv_cursor_mode {
+	HV_CURSOR_FOLLOW, /* events younger than the sort window wait for what may come before them
+			   */
+	HV_CURSOR_DUMP,	  /* what was there at hv_cursor_new, then HV_NEXT_EMPTY */
+};
+enum hv_next hv_cursor_next(struct hv_cursor *c, enum hv_cursor_mode mode, struct hv_event *ret);
+/* What the cursor has returned is consumed for the session (trace_pipe). */
 void hv_cursor_consume(struct hv_cursor *c);
-void hv_session_clear(struct hv_session *s); /* `> trace` */
-/* comm of a pid as recorded or as the guest's task list has it; NULL: unknown. 16 bytes, hostile. */
+
+void hv_session_clear(struct hv_session *s); /* as `> trace` */
+
+/* comm of a pid, as recorded or as the guest's task list has it: 16 bytes, hostile; NULL: unknown.
+ */
 const char *hv_session_comm(struct hv_session *s, uint32_t pid);
-/* Entries that a `trace` header counts. */
-void hv_session_entries(struct hv_session *s, uint64_t *ret_in_buffer, uint64_t *ret_written);
+/* What a `trace` header counts, of the vCPU or of all (-1); task records are not events. */
+void hv_session_entries(struct hv_session *s, int only_cpu, uint64_t *ret_in_buffer,
+			uint64_t *ret_written);
