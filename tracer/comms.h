@@ -1,0 +1,20 @@
+/* Names of tasks by pid, as records told them: bounded, the longest unheard of is forgotten first.
+ * Leaves to others: names that no record told (kernel/tasks.h), "<idle>" and "<...>" (decode.h). */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HV_COMM_LEN  16 /* with the NUL; the bytes are the guest's and hostile */
+#define HV_COMMS_MAX 65536
+
+struct hv_comms;
+
+struct hv_comms *hv_comms_new(size_t nr_max); /* 1 .. HV_COMMS_MAX */
+void hv_comms_free(struct hv_comms *c);
+
+/* COMM: HV_COMM_LEN bytes, copied; the last one is taken as NUL. */
+void hv_comms_set(struct hv_comms *c, uint32_t pid, const char *comm);
+
+/* HV_COMM_LEN bytes, NUL-terminated, valid until the next set; NULL: unknown. */
+const char *hv_comms_find(const struct hv_comms *c, uint32_t pid);
