@@ -60,6 +60,8 @@ struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wante
 struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *pids,
 				      size_t nr) hv_must_use;
 void hv_session_set_recording(struct hv_session *s, unsigned on);
+/* One byte a site of kernel->sites: 1 where it calls a stub now. Borrowed, until the next change. */
+const uint8_t *hv_session_patched(const struct hv_session *s);
 
 enum hv_clock_kind hv_session_clock(const struct hv_session *s);
 void hv_session_refresh_clock(struct hv_session *s); /* each second or so */
@@ -84,11 +86,15 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, enum hv_cursor_mode mode, struc
 /* What the cursor has returned is consumed for the session (trace_pipe). */
 void hv_cursor_consume(struct hv_cursor *c);
 
-void hv_session_clear(struct hv_session *s); /* as `> trace` */
+/* As `> trace`: what was recorded before is gone for open cursors too, and not counted as lost. */
+void hv_session_clear(struct hv_session *s);
 
 /* comm of a pid, as recorded or as the guest's task list has it: 16 bytes, hostile; NULL: unknown.
  */
 const char *hv_session_comm(struct hv_session *s, uint32_t pid);
+/* The INDEXth pid whose comm is known. False: there are no more (saved_cmdlines). */
+bool hv_session_comm_at(struct hv_session *s, size_t index, uint32_t *ret_pid,
+			const char **ret_comm);
 /* What a `trace` header counts, of the vCPU or of all (-1); task records are not events. */
 void hv_session_entries(struct hv_session *s, int only_cpu, uint64_t *ret_in_buffer,
 			uint64_t *ret_written);
