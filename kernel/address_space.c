@@ -80,7 +80,7 @@ struct hv_err *hv_read(const struct hv_address_space *as, struct hv_gva gva, voi
 		return hv_err_new(EFAULT, "%zu bytes at 0x%llx end beyond the address space",
 				  len_bytes, (unsigned long long)gva.v);
 	while (len_bytes) {
-		size_t len;
+		size_t len = 0;
 		struct hv_err *err = read_piece(as, gva, to, len_bytes, &len);
 
 		if (err)

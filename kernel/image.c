@@ -1,0 +1,313 @@
+/* Finding the kernel image.
+ *
+ * The window where an image can be also holds modules, BPF programs and - on a guest that was
+ * traced before - memory of ours. What tells the image apart is that it is one piece of physical
+ * memory: every page of it has the same distance between virtual and physical address (x86:
+ * __START_KERNEL_map
+ * - phys_base, arm64: kimage_voffset). Pages freed after boot may be unmapped (x86 with KPTI:
+ * free_kernel_image_pages()), so a hole does not end it. */
+#include "kernel/image.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* The largest part that is freed in the middle of an image is its init code and data. */
+#define HOLE_MAX_BYTES	(64ull << 20)
+#define IMAGE_MAX_BYTES (512ull << 20)
+
+/* x86 has 512, and so has arm64 with its usual 4 KiB pages; 8192 with 64 KiB ones. */
+#define TABLE_ENTRIES_MAX 8192
+
+#define TRAP_TABLE_BYTES 4096
+
+struct extent { /* neighbouring mappings alike */
+	uint64_t start;
+	uint64_t end;
+	uint64_t distance; /* gva - gpa */
+	bool executable;
+};
+
+struct window {
+	struct extent *list; /* owned; ascending, disjoint */
+	size_t nr;
+	size_t cap;
+	uint64_t mapped_bytes;
+};
+
+static void window_deinit(struct window *w)
+{
+	free(w->list);
+	*w = (struct window){0};
+}
+
+static void window_add(struct window *w, uint64_t start, uint64_t len_bytes, uint64_t distance,
+		       bool executable)
+{
+	struct extent *last = w->nr ? &w->list[w->nr - 1] : NULL;
+
+	w->mapped_bytes += len_bytes;
+	if (last && last->end == start && last->distance == distance &&
+	    last->executable == executable) {
+		last->end += len_bytes;
+		return;
+	}
+	if (w->nr == w->cap) {
+		w->cap = w->cap ? w->cap * 2 : 64;
+		w->list = hv_realloc_array(w->list, w->cap, sizeof(*w->list));
+	}
+	w->list[w->nr++] = (struct extent){start, start + len_bytes, distance, executable};
+}
+
+/* Reads what one table of LEVEL maps of FIRST..LAST (both inside what the table covers). A table is
+ * read at once; the recursion is as deep as there are levels. */
+static struct hv_err *scan_table(const struct hv_address_space *as, struct hv_gpa table,
+				 unsigned level, uint64_t first, uint64_t last, bool executable,
+				 struct window *w)
+{
+	uint64_t span = as->arch->entry_span(level);
+	uint64_t nr = last / span - first / span + 1;
+	HV_AUTO_FREE uint64_t *entries = NULL;
+	struct hv_err *err;
+
+	assert(nr <= TABLE_ENTRIES_MAX);
+	entries = hv_realloc_array(NULL, nr, sizeof(*entries));
+	err = hv_guest_read(as->guest, as->arch->entry_at(table, level, hv_gva(first)), entries,
+			    nr * sizeof(*entries));
+	if (err)
+		return hv_err_in(err, "page table of level %u", level);
+	for (uint64_t i = 0; i < nr; i++) {
+		struct hv_pt_entry e = as->arch->decode_entry(level, entries[i]);
+		uint64_t start = (first / span + i) * span;
+		uint64_t from = start < first ? first : start;
+		uint64_t to = start + (span - 1) > last ? last : start + (span - 1);
+		bool x = executable && e.executable;
+
+		if (!e.present)
+			continue;
+		if (e.leaf)
+			window_add(w, from, to - from + 1, start - e.to.v, x);
+		else if (level > 1)
+			err = scan_table(as, e.to, level - 1, from, to, x, w);
+		if (err)
+			return err;
+	}
+	return NULL;
+}
+
+static struct hv_err *scan_window(const struct hv_address_space *as, struct window *ret)
+{
+	struct hv_gva_range range = as->arch->image_window;
+	struct hv_err *err;
+
+	*ret = (struct window){0};
+	err = scan_table(as, as->root, as->levels, range.start.v, range.end.v - 1, true, ret);
+	if (err)
+		window_deinit(ret);
+	return err;
+}
+
+/* The kernel's own tables are those that map most: the half KPTI gives to user mode holds no more
+ * of the image than the way in. */
+static struct hv_err *choose_root(struct hv_guest *g, const struct hv_vcpu_regs *regs,
+				  struct hv_address_space *ret_as, struct window *ret)
+{
+	const struct hv_arch *arch = hv_guest_info(g)->arch;
+	struct hv_err *first_err = NULL;
+	struct hv_gpa roots[2];
+	unsigned nr = arch->roots(regs, roots);
+	bool found = false;
+
+	for (unsigned i = 0; i < nr; i++) {
+		struct hv_address_space as = {g, arch, roots[i], regs->levels};
+		struct window w;
+		struct hv_err *err = scan_window(&as, &w);
+
+		if (err && !first_err)
+			first_err = err;
+		else if (err)
+			hv_err_free(err);
+		else if (found && w.mapped_bytes <= ret->mapped_bytes)
+			window_deinit(&w);
+		else {
+			if (found)
+				window_deinit(ret);
+			*ret = w;
+			*ret_as = as;
+			found = true;
+		}
+	}
+	if (found)
+		hv_err_free(first_err);
+	else if (!first_err)
+		first_err = hv_err_new(ENOENT, "no page tables");
+	return found ? NULL : first_err;
+}
+
+static const struct extent *executable_at(const struct window *w, uint64_t addr)
+{
+	for (size_t i = 0; i < w->nr; i++)
+		if (addr >= w->list[i].start && addr < w->list[i].end)
+			return w->list[i].executable ? &w->list[i] : NULL;
+	return NULL;
+}
+
+static const struct extent *biggest_executable(const struct window *w)
+{
+	const struct extent *best = NULL;
+
+	for (size_t i = 0; i < w->nr; i++) {
+		const struct extent *e = &w->list[i];
+
+		if (e->executable && (!best || e->end - e->start > best->end - best->start))
+			best = e;
+	}
+	return best;
+}
+
+/* The extent of kernel text: where traps go, as the trap table says; where it is not known or says
+ * nothing (x86 with FRED needs none), the largest executable piece: modules and BPF programs come
+ * in small ones. NULL: nothing executable. */
+static const struct extent *find_text(const struct hv_address_space *as,
+				      const struct hv_vcpu_regs *regs, const struct window *w)
+{
+	uint8_t table[TRAP_TABLE_BYTES];
+	const struct extent *text = NULL;
+	struct hv_gva target;
+
+	if (regs->trap_table.v) {
+		HV_AUTO_ERR struct hv_err *err =
+			hv_read(as, regs->trap_table, table, sizeof(table));
+
+		if (!err && as->arch->trap_target((struct hv_span){table, sizeof(table)}, &target))
+			text = executable_at(w, target.v);
+	}
+	return text ? text : biggest_executable(w);
+}
+
+/* The extents of the image: those at TEXT's distance around it. *RET_FIRST..*RET_LAST are theirs,
+ * with others' possibly between. */
+static struct hv_gva_range image_bounds(const struct window *w, const struct extent *text)
+{
+	struct hv_gva_range all = {hv_gva(text->start), hv_gva(text->end)};
+
+	for (const struct extent *e = text; e-- != w->list;)
+		if (e->distance == text->distance && all.start.v - e->end <= HOLE_MAX_BYTES)
+			all.start.v = e->start;
+	for (const struct extent *e = text + 1; e < w->list + w->nr; e++)
+		if (e->distance == text->distance && e->start - all.end.v <= HOLE_MAX_BYTES)
+			all.end.v = e->end;
+	return all;
+}
+
+static struct hv_err *copy_image(const struct hv_address_space *as, const struct window *w,
+				 const struct extent *text, struct hv_image *image)
+{
+	for (size_t i = 0; i < w->nr; i++) {
+		const struct extent *e = &w->list[i];
+		struct hv_err *err;
+
+		if (e->distance != text->distance || !hv_gva_in(hv_gva(e->start), image->all))
+			continue;
+		err = hv_guest_read(as->guest, hv_gpa(e->start - e->distance),
+				    image->bytes + (e->start - image->all.start.v),
+				    e->end - e->start);
+		if (err)
+			return hv_err_in(err, "kernel image at 0x%llx",
+					 (unsigned long long)e->start);
+	}
+	return NULL;
+}
+
+static struct hv_err *image_from_window(const struct hv_address_space *as,
+					const struct hv_vcpu_regs *regs, const struct window *w,
+					struct hv_image *ret)
+{
+	const struct extent *text;
+	struct hv_image image = {0};
+	struct hv_err *err;
+
+	if (!w->nr)
+		return hv_err_new(ENOENT, "no Linux kernel: nothing is mapped at 0x%llx..0x%llx",
+				  (unsigned long long)as->arch->image_window.start.v,
+				  (unsigned long long)as->arch->image_window.end.v);
+	text = find_text(as, regs, w);
+	if (!text)
+		return hv_err_new(ENOENT, "no Linux kernel: nothing executable at 0x%llx..0x%llx",
+				  (unsigned long long)as->arch->image_window.start.v,
+				  (unsigned long long)as->arch->image_window.end.v);
+	image.text = (struct hv_gva_range){hv_gva(text->start), hv_gva(text->end)};
+	image.all = image_bounds(w, text);
+	image.len_bytes = image.all.end.v - image.all.start.v;
+	if (image.len_bytes > IMAGE_MAX_BYTES)
+		return hv_err_new(ENOENT,
+				  "kernel image of %zu MiB at 0x%llx: more than %llu MiB, "
+				  "the kernel may still be starting",
+				  image.len_bytes >> 20, (unsigned long long)image.all.start.v,
+				  IMAGE_MAX_BYTES >> 20);
+	image.bytes = hv_alloc(image.len_bytes);
+	err = copy_image(as, w, text, &image);
+	if (err) {
+		hv_image_deinit(&image);
+		return err;
+	}
+	*ret = image;
+	return NULL;
+}
+
+static struct hv_err *find_with(struct hv_guest *g, const struct hv_vcpu_regs *regs,
+				struct hv_address_space *ret_as, struct hv_image *ret)
+{
+	struct hv_address_space as;
+	struct window w = {0};
+	struct hv_err *err;
+
+	if (!regs->levels)
+		return hv_err_new(ENOENT, "not in 64-bit mode with paging: "
+					  "firmware or a boot loader, not Linux");
+	err = choose_root(g, regs, &as, &w);
+	if (err)
+		return err;
+	err = image_from_window(&as, regs, &w, ret);
+	window_deinit(&w);
+	if (!err)
+		*ret_as = as;
+	return err;
+}
+
+struct hv_err *hv_image_find(struct hv_guest *g, const struct hv_vcpu_regs *regs, unsigned nr,
+			     struct hv_address_space *ret_as, struct hv_image *ret)
+{
+	struct hv_err *told = NULL;
+
+	for (unsigned i = 0; i < nr; i++) {
+		struct hv_err *err = find_with(g, &regs[i], ret_as, ret);
+
+		if (!err) {
+			hv_err_free(told);
+			return NULL;
+		}
+		/* A vCPU that was never started says less than one that runs something. */
+		if (told && !regs[i].levels) {
+			hv_err_free(err);
+			continue;
+		}
+		hv_err_free(told);
+		told = hv_err_in(err, "vcpu %u", i);
+	}
+	return told ? told : hv_err_new(ENOENT, "no vcpu");
+}
+
+void hv_image_deinit(struct hv_image *image)
+{
+	free(image->bytes);
+	*image = (struct hv_image){0};
+}
+
+struct hv_span hv_image_at(const struct hv_image *image, struct hv_gva gva)
+{
+	uint64_t off = gva.v - image->all.start.v;
+
+	if (!hv_gva_in(gva, image->all))
+		return (struct hv_span){NULL, 0};
+	return (struct hv_span){image->bytes + off, image->len_bytes - off};
+}

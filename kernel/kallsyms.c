@@ -1,0 +1,216 @@
+/* Symbols from kallsyms in memory: names as kallsyms_names.h finds them, and whichever reading of
+ * the table before or behind them gives addresses that make sense. */
+#include "kernel/kallsyms.h"
+
+#include <string.h>
+
+#include "kernel/kallsyms_names.h"
+
+#define NAMES_MAX_BYTES (256ull << 20)
+
+#define BANNER "Linux version "
+
+/* How kallsyms_sym_address() of some kernel reads the table. */
+enum reading {
+	PLACE_RELATIVE,	 /* s32 from the entry's own address: 7.0 */
+	BASE_RELATIVE,	 /* u32 from relative_base: 4.6 (2213e9a66bb8) with !SMP, all since 6.15 */
+	ABSOLUTE_PERCPU, /* likewise, but as -1 - s32; what is not negative is itself: 4.6 to 6.14
+			  */
+	ABSOLUTE,	 /* u64: before 4.6, or without KALLSYMS_BASE_RELATIVE, gone in 6.11 */
+};
+
+struct addresses {
+	enum reading reading;
+	struct hv_span table; /* from the first entry on */
+	struct hv_gva at;
+	uint64_t base;
+};
+
+static size_t align8(size_t v)
+{
+	return (v + 7) & ~(size_t)7;
+}
+
+/* Where the table of a reading with NR entries starts and its base is. The table is right before
+ * num_syms (until 6.3) or behind the token index (since 6.4, 404bad70fcf7). */
+static bool place_table(const struct hv_image *image, const struct hv_kallsyms_names *names,
+			enum reading reading, bool behind, struct addresses *ret)
+{
+	struct hv_span all = names->image;
+	size_t width = reading == ABSOLUTE ? 8 : 4;
+	size_t table_len = align8(names->nr * width);
+	size_t base_len = reading == BASE_RELATIVE || reading == ABSOLUTE_PERCPU ? 8 : 0;
+	size_t start = align8(names->token_index_off + 256 * sizeof(uint16_t));
+
+	if (!behind) {
+		start = names->num_syms_off & ~(size_t)7;
+		if (start < table_len + base_len)
+			return false;
+		start -= table_len + base_len;
+	}
+	if (!hv_span_has(all, start, table_len + base_len))
+		return false;
+	*ret = (struct addresses){
+		.reading = reading,
+		.table = {all.data + start, all.len_bytes - start},
+		.at = hv_gva_add(image->all.start, start),
+	};
+	return !base_len || hv_span_u64(all, start + table_len, &ret->base);
+}
+
+static struct hv_gva address(const struct addresses *a, size_t i)
+{
+	uint64_t whole = 0;
+	uint32_t half = 0;
+	int32_t offset;
+
+	if (a->reading == ABSOLUTE) {
+		hv_span_u64(a->table, i * sizeof(whole), &whole);
+		return hv_gva(whole);
+	}
+	hv_span_u32(a->table, i * sizeof(half), &half);
+	offset = (int32_t)half;
+	if (a->reading == BASE_RELATIVE)
+		return hv_gva(a->base + half);
+	if (a->reading == PLACE_RELATIVE)
+		return hv_gva(a->at.v + i * sizeof(half) + (uint64_t)(int64_t)offset);
+	if (offset >= 0)
+		return hv_gva((uint64_t)offset);
+	return hv_gva(a->base - 1 - (uint64_t)(int64_t)offset);
+}
+
+/* Symbols that tell a right reading from a wrong one; nr of symbols: not there. */
+struct proof {
+	size_t banner;
+	size_t text;
+};
+
+static struct proof find_proof(const struct hv_symbols *s)
+{
+	struct proof p = {s->nr, s->nr};
+
+	for (size_t i = 0; i < s->nr; i++) {
+		const char *name = s->by_addr[i].name;
+
+		if (name[0] == 'l' && !strcmp(name, "linux_banner"))
+			p.banner = i;
+		else if (name[0] == '_' && !strcmp(name, "_stext"))
+			p.text = i;
+	}
+	return p;
+}
+
+/* kallsyms is sorted. Then, linux_banner must be at the banner; on a kernel without KALLSYMS_ALL,
+ * which has only functions, _stext must be at text. */
+static bool is_right(const struct hv_image *image, const struct addresses *a,
+		     const struct proof *proof, size_t nr)
+{
+	struct hv_gva last = hv_gva(0);
+
+	if (proof->banner < nr) {
+		struct hv_span at = hv_image_at(image, address(a, proof->banner));
+
+		if (!hv_span_has(at, 0, strlen(BANNER)) || memcmp(at.data, BANNER, strlen(BANNER)))
+			return false;
+	}
+	if (proof->text >= nr || !hv_gva_in(address(a, proof->text), image->text))
+		return false;
+	for (size_t i = 0; i < nr; i++) {
+		struct hv_gva here = address(a, i);
+
+		if (here.v < last.v)
+			return false;
+		last = here;
+	}
+	return true;
+}
+
+static bool find_addresses(const struct hv_image *image, const struct hv_kallsyms_names *names,
+			   const struct hv_symbols *s, struct addresses *ret)
+{
+	static const enum reading readings[] = {ABSOLUTE_PERCPU, BASE_RELATIVE, PLACE_RELATIVE,
+						ABSOLUTE};
+	struct proof proof = find_proof(s);
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(readings); i++)
+		for (unsigned behind = 0; behind < 2; behind++)
+			if (place_table(image, names, readings[i], behind, ret) &&
+			    is_right(image, ret, &proof, s->nr))
+				return true;
+	return false;
+}
+
+/* What all names take, each with a NUL for its type. 0: a name that cannot be, or too much. */
+static size_t measure_names(const struct hv_kallsyms_names *names)
+{
+	size_t off = names->names_off, total = 0;
+
+	for (uint32_t i = 0; i < names->nr; i++) {
+		size_t len = hv_kallsyms_name(names, &off, NULL);
+
+		if (!len)
+			return 0;
+		total += len;
+		if (total > NAMES_MAX_BYTES)
+			return 0;
+	}
+	return total;
+}
+
+static struct hv_err *read_names(const struct hv_kallsyms_names *names, struct hv_symbols *ret)
+{
+	size_t total = measure_names(names), off = names->names_off, at = 0;
+	char name[HV_KALLSYMS_NAME_MAX];
+
+	if (!total)
+		return hv_err_new(ENOENT, "%u names at +0x%zx of the kernel image do not expand",
+				  names->nr, names->names_off);
+	ret->nr = names->nr;
+	ret->names = hv_alloc(total);
+	ret->by_addr = hv_realloc_array(NULL, names->nr, sizeof(*ret->by_addr));
+	for (uint32_t i = 0; i < names->nr; i++) {
+		size_t len = hv_kallsyms_name(names, &off, name);
+
+		ret->by_addr[i] = (struct hv_symbol){hv_gva(0), ret->names + at, name[0]};
+		memcpy(ret->names + at, name + 1, len - 1);
+		ret->names[at + len - 1] = '\0';
+		at += len;
+	}
+	return NULL;
+}
+
+static struct hv_err *read_symbols(const struct hv_image *image, struct hv_symbols *ret)
+{
+	struct hv_kallsyms_names names;
+	struct addresses addresses;
+	struct hv_err *err =
+		hv_kallsyms_names_find((struct hv_span){image->bytes, image->len_bytes}, &names);
+
+	if (err)
+		return err;
+	err = read_names(&names, ret);
+	if (err)
+		return err;
+	if (!find_addresses(image, &names, ret, &addresses))
+		return hv_err_new(ENOENT,
+				  "%u names at +0x%zx of the kernel image, but no table of their "
+				  "addresses",
+				  names.nr, names.names_off);
+	for (size_t i = 0; i < ret->nr; i++)
+		ret->by_addr[i].addr = address(&addresses, i);
+	hv_symbols_index(ret);
+	return NULL;
+}
+
+struct hv_err *hv_kallsyms_read(const struct hv_image *image, struct hv_symbols *ret)
+{
+	struct hv_symbols s = {0};
+	struct hv_err *err = read_symbols(image, &s);
+
+	if (err) {
+		hv_symbols_deinit(&s);
+		return hv_err_in(err, "kallsyms");
+	}
+	*ret = s;
+	return NULL;
+}

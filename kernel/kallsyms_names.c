@@ -1,0 +1,282 @@
+/* Finding kallsyms_names by its neighbours.
+ *
+ *   before 6.4:  offsets  relative_base  num_syms  names  markers  [seqs 6.2+]  token_table
+ * token_index since 6.4:   num_syms  names  markers  token_table  token_index  offsets
+ * relative_base  seqs
+ *
+ * (404bad70fcf7 moved the addresses behind.) The token index is 256 rising offsets of two bytes
+ * into the table of strings right before it: no other bytes look like that. Markers, the offset of
+ * every 256th name, are a long rising run from 0 before that; u32 since 4.20 (80ffbaa5b1bd), u64
+ * before. They say how many names there are, to 256, and how many bytes they take, but for the last
+ * 256: the count is looked for at the places that leaves, and a walk over all names must meet every
+ * marker. */
+#include "kernel/kallsyms_names.h"
+
+#define NR_TOKENS	  256
+#define TOKEN_INDEX_BYTES (NR_TOKENS * sizeof(uint16_t))
+#define TOKEN_MAX	  512
+#define TABLE_ALIGN	  8 /* of every table; 4 is tried too */
+
+#define BLOCK		256 /* names from marker to marker */
+#define BLOCK_MIN_BYTES (BLOCK * 2ull)
+#define BLOCK_MAX_BYTES (BLOCK * (2ull + TOKEN_MAX))
+#define MARKERS_MIN	8 /* kernels have hundreds */
+
+/* What a search may cost altogether: an image that is made to mislead costs no more. */
+#define STEPS_MAX (1u << 28)
+
+struct search {
+	struct hv_span image;
+	uint64_t steps;
+};
+
+static bool spend(struct search *s, uint64_t steps)
+{
+	if (s->steps < steps)
+		return false;
+	s->steps -= steps;
+	return true;
+}
+
+static uint16_t u16_at(struct hv_span s, size_t off)
+{
+	uint16_t v = 0;
+
+	hv_span_u16(s, off, &v);
+	return v;
+}
+
+/* 0 outside */
+static uint64_t word_at(struct hv_span s, size_t off, unsigned width)
+{
+	uint64_t v64 = 0;
+	uint32_t v32 = 0;
+
+	if (width == sizeof(v64)) {
+		hv_span_u64(s, off, &v64);
+		return v64;
+	}
+	hv_span_u32(s, off, &v32);
+	return v32;
+}
+
+/* Rising offsets; a token that is not used is empty, few are. */
+static bool is_token_index(struct hv_span image, size_t off)
+{
+	unsigned nr_empty = 0;
+
+	for (unsigned i = 1; i < NR_TOKENS; i++) {
+		unsigned before = u16_at(image, off + 2 * (i - 1));
+		unsigned here = u16_at(image, off + 2 * i);
+
+		if (here <= before || here - before > TOKEN_MAX)
+			return false;
+		nr_empty += here == before + 1;
+	}
+	return nr_empty < NR_TOKENS / 2;
+}
+
+/* Whether the strings from TABLE on are where the index at INDEX says, and end right before it. */
+static bool read_tokens(struct hv_span image, size_t table, size_t index,
+			struct hv_kallsyms_names *ret)
+{
+	for (unsigned i = 0; i < NR_TOKENS; i++) {
+		size_t start = table + u16_at(image, index + 2 * i);
+		size_t limit =
+			i + 1 < NR_TOKENS ? table + u16_at(image, index + 2 * (i + 1)) : index;
+		const char *token = (const char *)image.data + start;
+		const char *nul;
+
+		if (start >= limit || limit > index)
+			return false;
+		nul = memchr(token, '\0', limit - start);
+		if (!nul || nul - token > TOKEN_MAX)
+			return false;
+		if (i + 1 < NR_TOKENS ? nul + 1 != token + (limit - start)
+				      : (size_t)(nul + 1 - token) + TABLE_ALIGN <= limit - start)
+			return false;
+		ret->token[i] = token;
+		ret->token_len[i] = (uint16_t)(nul - token);
+	}
+	ret->token_table_off = table;
+	ret->token_index_off = index;
+	return true;
+}
+
+static bool find_token_table(struct search *s, size_t index, struct hv_kallsyms_names *ret)
+{
+	size_t least = u16_at(s->image, index + 2 * (NR_TOKENS - 1)) + 1u;
+	size_t most = least + TOKEN_MAX + TABLE_ALIGN;
+
+	for (size_t back = (least + 3) & ~(size_t)3; back <= most && back <= index; back += 4)
+		if (spend(s, 1) && read_tokens(s->image, index - back, index, ret))
+			return true;
+	return false;
+}
+
+/* The next token index with its table from *OFF on. */
+static bool find_tokens(struct search *s, size_t *off, struct hv_kallsyms_names *ret)
+{
+	for (; hv_span_has(s->image, *off, TOKEN_INDEX_BYTES); *off += 4) {
+		uint32_t first_two = (uint32_t)word_at(s->image, *off, 4);
+
+		if ((first_two & 0xffff) || first_two < 0x10000)
+			continue;
+		if (spend(s, 16) && is_token_index(s->image, *off) &&
+		    find_token_table(s, *off, ret))
+			return true;
+	}
+	return false;
+}
+
+/* One or, since 6.1 (73bbb94466fd), two bytes of length before each name. */
+static bool name_length(struct hv_span image, size_t *off, size_t *ret)
+{
+	uint8_t low, high;
+
+	if (!hv_span_u8(image, *off, &low))
+		return false;
+	*off += 1;
+	*ret = low;
+	if (low & 0x80) {
+		if (!hv_span_u8(image, *off, &high))
+			return false;
+		*off += 1;
+		*ret = (low & 0x7fu) | (size_t)high << 7;
+	}
+	return *ret > 0 && hv_span_has(image, *off, *ret);
+}
+
+struct markers {
+	size_t off;
+	size_t nr;
+	unsigned width;
+	uint64_t last; /* offset in names of the last block */
+};
+
+/* The run of markers that starts at OFF; nr 0 when none does. */
+static struct markers markers_at(struct search *s, size_t off, size_t end, unsigned width)
+{
+	struct markers m = {.off = off, .width = width};
+	size_t nr = 1;
+
+	if (word_at(s->image, off, width) != 0)
+		return m;
+	while (nr <= (end - off) / width - 1) {
+		uint64_t next = word_at(s->image, off + nr * width, width);
+
+		if (next < m.last + BLOCK_MIN_BYTES || next > m.last + BLOCK_MAX_BYTES)
+			break;
+		m.last = next;
+		nr++;
+	}
+	if (spend(s, nr) && nr >= MARKERS_MIN)
+		m.nr = nr;
+	return m;
+}
+
+/* Whether N names from OFF on meet every marker and end before the markers do begin. */
+static bool names_meet_markers(struct search *s, const struct markers *m, size_t names, uint32_t n,
+			       size_t *ret_end)
+{
+	size_t off = names;
+
+	for (uint32_t i = 0; i < n; i++) {
+		size_t len;
+
+		if (i % BLOCK == 0 &&
+		    word_at(s->image, m->off + i / BLOCK * m->width, m->width) != off - names)
+			return false;
+		if (!spend(s, 1) || !name_length(s->image, &off, &len))
+			return false;
+		off += len;
+		if (off > m->off)
+			return false;
+	}
+	*ret_end = off;
+	return m->off - off < TABLE_ALIGN;
+}
+
+/* Names start right after their number, padded to 8 bytes (4 on kernels of 32 bits). */
+static bool find_names(struct search *s, const struct markers *m, struct hv_kallsyms_names *ret)
+{
+	uint64_t most = m->last + BLOCK_MAX_BYTES + TABLE_ALIGN;
+	size_t low = most + TABLE_ALIGN < m->off ? (m->off - most) & ~(size_t)3 : TABLE_ALIGN;
+
+	for (size_t names = low; names + m->last < m->off; names += 4) {
+		if (!spend(s, 1))
+			return false;
+		for (size_t back = 4; back <= TABLE_ALIGN; back += 4) {
+			uint64_t n = word_at(s->image, names - back, 4);
+
+			if ((n + BLOCK - 1) / BLOCK != m->nr ||
+			    !names_meet_markers(s, m, names, (uint32_t)n, &ret->names_end_off))
+				continue;
+			ret->num_syms_off = names - back;
+			ret->names_off = names;
+			ret->nr = (uint32_t)n;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Nearest first: the markers are right before the token table, or there are three bytes a name
+ * between. */
+static bool find_markers_and_names(struct search *s, struct hv_kallsyms_names *ret)
+{
+	size_t end = ret->token_table_off & ~(size_t)3;
+
+	for (size_t off = end; off >= 8; off -= 4) {
+		for (unsigned width = 4; width <= 8; width += 4) {
+			struct markers m;
+
+			if (word_at(s->image, off - 4, 4) != 0 || end - (off - 4) < 2 * width)
+				continue;
+			m = markers_at(s, off - 4, end, width);
+			if (m.nr && find_names(s, &m, ret))
+				return true;
+		}
+	}
+	return false;
+}
+
+struct hv_err *hv_kallsyms_names_find(struct hv_span image, struct hv_kallsyms_names *ret)
+{
+	struct search s = {image, STEPS_MAX};
+	struct hv_kallsyms_names found = {.image = image};
+	size_t off = 0;
+	bool any = false;
+
+	for (; find_tokens(&s, &off, &found); off += 4) {
+		any = true;
+		if (find_markers_and_names(&s, &found)) {
+			*ret = found;
+			return NULL;
+		}
+	}
+	if (!any)
+		return hv_err_new(ENOENT, "no table of name tokens in %zu bytes of kernel image",
+				  image.len_bytes);
+	return hv_err_new(ENOENT, "name tokens at +0x%zx of the kernel image, but no names before",
+			  found.token_table_off);
+}
+
+size_t hv_kallsyms_name(const struct hv_kallsyms_names *names, size_t *off, char *to)
+{
+	size_t nr_tokens, len = 0;
+
+	if (!name_length(names->image, off, &nr_tokens))
+		return 0;
+	for (size_t i = 0; i < nr_tokens; i++) {
+		uint8_t token = names->image.data[*off + i];
+
+		if (names->token_len[token] > HV_KALLSYMS_NAME_MAX - len)
+			return 0;
+		if (to)
+			memcpy(to + len, names->token[token], names->token_len[token]);
+		len += names->token_len[token];
+	}
+	*off += nr_tokens;
+	return len;
+}
