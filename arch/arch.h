@@ -30,6 +30,18 @@ struct hv_pt_entry {
 	struct hv_gpa to; /* next table, or the memory of a leaf */
 };
 
+/* What was going on when a record was written, as the guest's kernel counts it. */
+struct hv_context {
+	bool irqs_off;
+	bool need_resched;
+	bool preempt_resched;
+	bool nmi;
+	bool hardirq;
+	bool softirq; /* serving one */
+	bool bh_off;
+	uint8_t preempt_depth;
+};
+
 enum hv_access { /* of a mapping made for the guest kernel; never writable and executable */
 		 HV_ACCESS_READ,
 		 HV_ACCESS_READ_WRITE,
@@ -103,6 +115,10 @@ struct hv_arch {
 	bool (*place_return)(uint8_t *slot, struct hv_gva at, struct hv_gva thunk);
 
 	struct hv_stub_image stubs;
+	/* The raw words of a function record (ringbuf/abi.h). NEED_RESCHED_MASK: the bit of the
+	 * thread flags that says so; its place is the kernel's. */
+	struct hv_context (*decode_context)(uint32_t preempt_count, uint16_t cpu_flags,
+					    uint16_t thread_flags, uint16_t need_resched_mask);
 };
 
 extern const struct hv_arch hv_arch_x86_64;

@@ -36,4 +36,5 @@ const struct hv_arch hv_arch_x86_64 = {
 			.return_offs = return_offs,
 			.nr_returns = HV_ARRAY_LEN(return_offs),
 		},
+	.decode_context = x86_64_decode_context,
 };

@@ -24,3 +24,7 @@ enum hv_site_kind x86_64_classify_site(const uint8_t *site, struct hv_gva at,
 bool x86_64_encode_call(struct hv_gva at, struct hv_gva target, uint8_t *ret_site);
 bool x86_64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk);
 bool x86_64_place_return(uint8_t *slot, struct hv_gva at, struct hv_gva thunk);
+
+/* context.c */
+struct hv_context x86_64_decode_context(uint32_t preempt_count, uint16_t cpu_flags,
+					uint16_t thread_flags, uint16_t need_resched_mask);
