@@ -30,18 +30,25 @@ struct hv_merge_clock {
 };
 
 /* How far one ring was returned: what another merge starts from to go on exactly there. Returned
- * are all records before POSITION, and of those before READ the ones not after (TIME_NS, LAST).
- * Reading from position P on: {P, P, 0, 0}. */
+ * are all records before POSITION, and of those before READ the ones not after (TSC, LAST). Reading
+ * from position P on: {P, P, 0, 0, 0}. */
 struct hv_merge_mark {
 	uint64_t position;
 	uint64_t read;
-	uint64_t time_ns;
-	uint64_t last;
+	uint64_t tsc;  /* of the youngest record returned */
+	uint64_t last; /* its position */
+	uint64_t lost; /* passed, and no record returned yet that says so */
 };
+
+/* Everything before POSITION is returned. */
+static inline struct hv_merge_mark hv_merge_mark_at(uint64_t position)
+{
+	return (struct hv_merge_mark){position, position, 0, position - 1, 0};
+}
 
 struct hv_merge_item {
 	struct hv_record record; /* HV_RECORD_FUNCTION or HV_RECORD_TASK; others count as lost */
-	unsigned cpu;		 /* index of the ring */
+	unsigned cpu;
 	uint64_t position;
 	uint64_t time_ns;
 	uint64_t lost_before; /* function: records lost on this vCPU since its last function record
@@ -50,11 +57,14 @@ struct hv_merge_item {
 
 struct hv_merge;
 
-/* RINGS (NR of them, copied; their memory stays the caller's and outlives the merge) are read from
- * MARKS, or from their own positions when MARKS is NULL. */
-struct hv_merge *hv_merge_new(const struct hv_ring *rings, size_t nr,
+/* RINGS are those of vCPUs FIRST_CPU to FIRST_CPU + NR - 1 (copied; their memory stays the caller's
+ * and outlives the merge), read from MARKS, or from their own positions when MARKS is NULL. */
+struct hv_merge *hv_merge_new(const struct hv_ring *rings, unsigned first_cpu, size_t nr,
 			      const struct hv_merge_mark *marks, struct hv_merge_clock clock);
 void hv_merge_free(struct hv_merge *m);
+
+/* Ends the stream at what is reserved now: later records are not read. */
+void hv_merge_stop_here(struct hv_merge *m);
 
 enum hv_merge_until {
 	HV_MERGE_LIVE,	/* waits for positions that are being written, within the bounds above */
@@ -62,11 +72,12 @@ enum hv_merge_until {
 };
 
 /* The next record, if there is one now. NOW_NS: the caller's monotonic clock. A guest that writes
- * faster than the caller reads never lets it end: bound the calls. */
+ * faster than the caller reads never lets it end: bound the calls, or stop it here. */
 bool hv_merge_next(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until,
 		   struct hv_merge_item *ret);
 
-/* RET: room for one mark a ring. */
+/* RET: room for one mark a ring. Looks through all records kept: for each batch, not for each
+ * record. */
 void hv_merge_marks(const struct hv_merge *m, struct hv_merge_mark *ret);
 
 /* Records lost on all vCPUs since the merge began, returned as lost_before or not yet. */

@@ -1,0 +1,401 @@
+#include "tracer/merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/guard.h"
+#include "tracer/decode.h"
+
+/* Rounds in one hv_merge_next: the second one proves what the first one read. A third is needed
+ * when an older record came to light in the second. */
+#define ROUNDS_MAX 4
+#define GAPS_MAX   8
+
+/* A record read and not yet returned. */
+struct kept {
+	struct hv_record record;
+	uint64_t position;
+	uint64_t time_ns;
+	uint64_t round; /* that it was read in */
+};
+
+/* LOST records are missing before POSITION. */
+struct gap {
+	uint64_t position;
+	uint64_t lost;
+};
+
+/* One vCPU. */
+struct lane {
+	struct hv_ring ring;
+	uint64_t goal; /* the head at the beginning of the round: read up to there */
+	uint64_t stop;
+	bool stops; /* never read STOP or later */
+
+	struct kept *kept; /* a heap, the oldest first */
+	size_t nr_kept;
+	size_t cap_kept;
+	size_t max_kept;
+
+	struct gap gaps[GAPS_MAX]; /* by position; the records after them are not yet returned */
+	unsigned nr_gaps;
+	uint64_t nr_unknown; /* records of no known kind */
+
+	bool blocked; /* the position is reserved and not written */
+	uint64_t blocked_position;
+	uint64_t blocked_since_ns;
+
+	struct hv_merge_mark from;
+	uint64_t last_tsc; /* of the youngest record returned, and its position */
+	uint64_t last_position;
+};
+
+struct hv_merge {
+	struct hv_merge_clock clock;
+	unsigned first_cpu;
+	uint64_t round;
+	uint64_t hold_until_ns; /* for the lanes that are blocked */
+	size_t nr_lanes;
+	struct lane *lanes;
+	struct lane **order; /* a heap of the lanes, the one with the oldest record first */
+};
+
+static bool before(uint64_t position, uint64_t other)
+{
+	return (int64_t)(position - other) < 0;
+}
+
+/* -- records of one lane ------------------------------------------------------------------- */
+
+static bool older(const struct kept *a, const struct kept *b)
+{
+	if (a->time_ns != b->time_ns)
+		return a->time_ns < b->time_ns;
+	return before(a->position, b->position);
+}
+
+static void lane_push(struct lane *l, const struct kept *k)
+{
+	size_t at = l->nr_kept++;
+
+	if (at == l->cap_kept) {
+		l->cap_kept = l->cap_kept ? 2 * l->cap_kept : 64;
+		l->kept = hv_realloc_array(l->kept, l->cap_kept, sizeof(*l->kept));
+	}
+	while (at > 0 && older(k, &l->kept[(at - 1) / 2])) {
+		l->kept[at] = l->kept[(at - 1) / 2];
+		at = (at - 1) / 2;
+	}
+	l->kept[at] = *k;
+}
+
+static struct kept lane_pop(struct lane *l)
+{
+	struct kept top = l->kept[0];
+	struct kept *last = &l->kept[--l->nr_kept];
+	size_t at = 0;
+
+	for (;;) {
+		size_t child = 2 * at + 1;
+
+		if (child >= l->nr_kept)
+			break;
+		if (child + 1 < l->nr_kept && older(&l->kept[child + 1], &l->kept[child]))
+			child++;
+		if (!older(&l->kept[child], last))
+			break;
+		l->kept[at] = l->kept[child];
+		at = child;
+	}
+	l->kept[at] = *last;
+	return top;
+}
+
+/* -- loss ---------------------------------------------------------------------------------- */
+
+static uint64_t add_lost(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+/* NR records are missing before the lane's position. With too many gaps at once the last one takes
+ * them: told early, never forgotten. */
+static void note_lost(struct lane *l, uint64_t nr)
+{
+	if (l->nr_gaps == GAPS_MAX) {
+		l->gaps[GAPS_MAX - 1].lost = add_lost(l->gaps[GAPS_MAX - 1].lost, nr);
+		return;
+	}
+	l->gaps[l->nr_gaps++] = (struct gap){l->ring.position, nr};
+}
+
+/* What is missing before the record at POSITION; told once. */
+static uint64_t tell_lost(struct lane *l, uint64_t position)
+{
+	uint64_t lost = 0;
+	unsigned nr = 0;
+
+	while (nr < l->nr_gaps && !before(position, l->gaps[nr].position))
+		lost = add_lost(lost, l->gaps[nr++].lost);
+	l->nr_gaps -= nr;
+	memmove(l->gaps, l->gaps + nr, l->nr_gaps * sizeof(*l->gaps));
+	return lost;
+}
+
+/* -- reading ------------------------------------------------------------------------------- */
+
+static bool returned_before(const struct lane *l, const struct kept *k)
+{
+	uint64_t tsc = hv_record_tsc(&k->record);
+
+	if (!before(k->position, l->from.read))
+		return false;
+	return tsc < l->from.tsc || (tsc == l->from.tsc && !before(l->from.last, k->position));
+}
+
+static void keep(struct hv_merge *m, struct lane *l, const struct hv_record *record)
+{
+	struct kept k = {.record = *record, .position = l->ring.position - 1, .round = m->round};
+	uint64_t tsc = hv_record_tsc(record);
+
+	if (returned_before(l, &k))
+		return;
+	if (!hv_record_kind(record)) {
+		l->nr_unknown++;
+		note_lost(l, 1);
+		return;
+	}
+	k.time_ns = tsc;
+	if (m->clock.ns)
+		k.time_ns = m->clock.ns(m->clock.ctx, m->first_cpu + (unsigned)(l - m->lanes), tsc);
+	lane_push(l, &k);
+}
+
+static enum hv_ring_result read_ring(struct lane *l, uint64_t now_ns, enum hv_merge_until until,
+				     struct hv_record *ret, uint64_t *ret_lost)
+{
+	enum hv_ring_result result = hv_ring_read(&l->ring, now_ns, ret, ret_lost);
+
+	if (result == HV_RING_EMPTY && until == HV_MERGE_FINAL)
+		result = hv_ring_read(&l->ring, now_ns + HV_RING_STALL_NS, ret, ret_lost);
+	return result;
+}
+
+static void block(struct hv_merge *m, struct lane *l, uint64_t now_ns)
+{
+	l->blocked = true;
+	if (l->blocked_position != l->ring.position || now_ns < l->blocked_since_ns) {
+		l->blocked_position = l->ring.position;
+		l->blocked_since_ns = now_ns;
+	}
+	if (m->hold_until_ns < l->blocked_since_ns + HV_MERGE_HOLD_NS)
+		m->hold_until_ns = l->blocked_since_ns + HV_MERGE_HOLD_NS;
+}
+
+/* Reads up to the goal, as far as there is room. A guest whose head runs to and fro is left after a
+ * lap's worth of tries. */
+static void fill(struct hv_merge *m, struct lane *l, uint64_t now_ns, enum hv_merge_until until)
+{
+	uint64_t tries = l->ring.nr_slots;
+	struct hv_record record;
+	uint64_t lost;
+
+	l->blocked = false;
+	while (l->nr_kept < l->max_kept && before(l->ring.position, l->goal) && tries-- > 0) {
+		switch (read_ring(l, now_ns, until, &record, &lost)) {
+		case HV_RING_RECORD:
+			keep(m, l, &record);
+			break;
+		case HV_RING_LOST:
+			note_lost(l, lost);
+			break;
+		case HV_RING_EMPTY:
+			block(m, l, now_ns);
+			return;
+		}
+	}
+}
+
+/* -- order of the lanes -------------------------------------------------------------------- */
+
+static bool lane_older(const struct lane *a, const struct lane *b)
+{
+	if (!a->nr_kept || !b->nr_kept)
+		return a->nr_kept > 0;
+	if (a->kept[0].time_ns != b->kept[0].time_ns)
+		return a->kept[0].time_ns < b->kept[0].time_ns;
+	return a < b;
+}
+
+static void sift_down(struct hv_merge *m, size_t at)
+{
+	struct lane *l = m->order[at];
+
+	for (;;) {
+		size_t child = 2 * at + 1;
+
+		if (child >= m->nr_lanes)
+			break;
+		if (child + 1 < m->nr_lanes && lane_older(m->order[child + 1], m->order[child]))
+			child++;
+		if (!lane_older(m->order[child], l))
+			break;
+		m->order[at] = m->order[child];
+		at = child;
+	}
+	m->order[at] = l;
+}
+
+static void start_round(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until)
+{
+	m->round++;
+	m->hold_until_ns = 0;
+	for (size_t i = 0; i < m->nr_lanes; i++) {
+		struct lane *l = &m->lanes[i];
+
+		l->goal = hv_ring_head(&l->ring);
+		if (l->stops && before(l->stop, l->goal))
+			l->goal = l->stop;
+	}
+	for (size_t i = 0; i < m->nr_lanes; i++)
+		fill(m, &m->lanes[i], now_ns, until);
+	for (size_t i = m->nr_lanes / 2; i-- > 0;)
+		sift_down(m, i);
+}
+
+/* A lane waits for a position that is being written, and no other one runs full meanwhile. */
+static bool held(const struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until)
+{
+	if (until == HV_MERGE_FINAL || now_ns >= m->hold_until_ns)
+		return false;
+	for (size_t i = 0; i < m->nr_lanes; i++)
+		if (m->lanes[i].nr_kept > m->lanes[i].max_kept / 2)
+			return false;
+	return true;
+}
+
+static void take(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until,
+		 struct hv_merge_item *ret)
+{
+	struct lane *l = m->order[0];
+	struct kept k = lane_pop(l);
+
+	*ret = (struct hv_merge_item){
+		.record = k.record,
+		.cpu = m->first_cpu + (unsigned)(l - m->lanes),
+		.position = k.position,
+		.time_ns = k.time_ns,
+	};
+	if (hv_record_kind(&k.record) == HV_RECORD_FUNCTION)
+		ret->lost_before = tell_lost(l, k.position);
+	if (hv_record_tsc(&k.record) >= l->last_tsc) {
+		l->last_tsc = hv_record_tsc(&k.record);
+		l->last_position = k.position;
+	}
+	if (l->nr_kept <= l->max_kept / 2 && !l->blocked)
+		fill(m, l, now_ns, until);
+	sift_down(m, 0);
+}
+
+bool hv_merge_next(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until,
+		   struct hv_merge_item *ret)
+{
+	if (!m->nr_lanes)
+		return false;
+	for (unsigned i = 0; i <= ROUNDS_MAX; i++) {
+		const struct lane *first = m->order[0];
+		bool ready = first->nr_kept > 0 && !held(m, now_ns, until);
+
+		if (ready && first->kept[0].round < m->round) {
+			take(m, now_ns, until, ret);
+			return true;
+		}
+		if (i > 0 && !ready)
+			return false;
+		start_round(m, now_ns, until);
+	}
+	return false;
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
+static void lane_init(struct lane *l, const struct hv_ring *ring, const struct hv_merge_mark *from)
+{
+	l->ring = *ring;
+	l->ring.lost = 0;
+	l->ring.position = from->position;
+	l->goal = from->position;
+	l->from = *from;
+	l->last_tsc = from->tsc;
+	l->last_position = from->last;
+	l->max_kept = HV_MERGE_AHEAD;
+	if (ring->nr_slots < HV_MERGE_AHEAD)
+		l->max_kept = (size_t)ring->nr_slots;
+	if (from->lost)
+		note_lost(l, from->lost);
+}
+
+struct hv_merge *hv_merge_new(const struct hv_ring *rings, unsigned first_cpu, size_t nr,
+			      const struct hv_merge_mark *marks, struct hv_merge_clock clock)
+{
+	struct hv_merge *m = hv_alloc(sizeof(*m));
+
+	m->clock = clock;
+	m->first_cpu = first_cpu;
+	m->nr_lanes = nr;
+	m->lanes = hv_alloc(nr * sizeof(*m->lanes));
+	m->order = hv_alloc(nr * sizeof(struct lane *));
+	for (size_t i = 0; i < nr; i++) {
+		struct hv_merge_mark from = hv_merge_mark_at(rings[i].position);
+
+		lane_init(&m->lanes[i], &rings[i], marks ? &marks[i] : &from);
+		m->order[i] = &m->lanes[i];
+	}
+	return m;
+}
+
+void hv_merge_free(struct hv_merge *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->nr_lanes; i++)
+		free(m->lanes[i].kept);
+	free(m->lanes);
+	free(m->order);
+	free(m);
+}
+
+void hv_merge_stop_here(struct hv_merge *m)
+{
+	for (size_t i = 0; i < m->nr_lanes; i++) {
+		m->lanes[i].stop = hv_ring_head(&m->lanes[i].ring);
+		m->lanes[i].stops = true;
+	}
+}
+
+void hv_merge_marks(const struct hv_merge *m, struct hv_merge_mark *ret)
+{
+	for (size_t i = 0; i < m->nr_lanes; i++) {
+		const struct lane *l = &m->lanes[i];
+		struct hv_merge_mark mark = {.position = l->ring.position,
+					     .read = l->ring.position,
+					     .tsc = l->last_tsc,
+					     .last = l->last_position};
+
+		for (size_t k = 0; k < l->nr_kept; k++)
+			if (before(l->kept[k].position, mark.position))
+				mark.position = l->kept[k].position;
+		for (unsigned g = 0; g < l->nr_gaps; g++)
+			mark.lost = add_lost(mark.lost, l->gaps[g].lost);
+		ret[i] = mark;
+	}
+}
+
+uint64_t hv_merge_lost(const struct hv_merge *m)
+{
+	uint64_t lost = 0;
+
+	for (size_t i = 0; i < m->nr_lanes; i++)
+		lost = add_lost(lost, add_lost(m->lanes[i].ring.lost, m->lanes[i].nr_unknown));
+	return lost;
+}
