@@ -50,6 +50,9 @@ void hv_kernel_free(struct hv_kernel *k);
 struct hv_err *hv_kernel_refresh(struct hv_kernel *k) hv_must_use;
 
 bool hv_kernel_symbol(const struct hv_kernel *k, const char *name, struct hv_gva *ret);
+/* ENOENT with the name, and CONFIG_KALLSYMS_ALL where the kernel seems to lack it. */
+struct hv_err *hv_kernel_need(const struct hv_kernel *k, const char *name,
+			      struct hv_gva *ret) hv_must_use;
 /* As kallsyms_lookup: vmlinux, then modules. False: nobody's address. *RET_MODULE NULL for vmlinux. */
 bool hv_kernel_symbol_at(const struct hv_kernel *k, struct hv_gva addr, const char **ret_name,
 			 const char **ret_module, uint64_t *ret_off);

@@ -1,0 +1,137 @@
+/* Offsets from BTF, symbols and the per-CPU area. */
+#include "kernel/layout.h"
+
+#include <string.h>
+
+/* CONFIG_MAXSMP; no kernel can be built for more. */
+#define NR_CPUS_MAX 8192
+
+#define COMM_BYTES 16
+
+struct field {
+	const char *path;
+	uint32_t len_bytes; /* least */
+	uint32_t *off;
+};
+
+static struct hv_err *need_fields(const struct hv_btf *btf, const char *type,
+				  const struct field *fields, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		uint32_t len;
+
+		if (!hv_btf_member(btf, type, fields[i].path, fields[i].off, &len))
+			return hv_err_new(ENOENT, "btf: no member %s in struct %s", fields[i].path,
+					  type);
+		if (len < fields[i].len_bytes)
+			return hv_err_new(ENOENT,
+					  "btf: member %s of struct %s has %u bytes instead of %u",
+					  fields[i].path, type, len, fields[i].len_bytes);
+	}
+	return NULL;
+}
+
+/* struct pcpu_hot holds them all from 6.2 (d7b6d709a76a and others) to 6.14. */
+static struct hv_err *read_pcpu_hot(const struct hv_kernel *k, struct hv_gva hot,
+				    struct hv_layout *ret)
+{
+	uint32_t cpu, current, preempt;
+	const struct field fields[] = {
+		{"cpu_number", 4, &cpu},
+		{"current_task", 8, &current},
+		{"preempt_count", 4, &preempt},
+	};
+	struct hv_err *err = need_fields(k->btf, "pcpu_hot", fields, HV_ARRAY_LEN(fields));
+
+	if (err)
+		return err;
+	ret->cpu_number_percpu = hot.v + cpu;
+	ret->current_percpu = hot.v + current;
+	ret->preempt_count_percpu = hot.v + preempt;
+	return NULL;
+}
+
+static struct hv_err *read_percpu(const struct hv_kernel *k, struct hv_layout *ret)
+{
+	struct hv_gva hot, cpu, current, preempt;
+	struct hv_err *err;
+
+	if (hv_kernel_symbol(k, "pcpu_hot", &hot))
+		return read_pcpu_hot(k, hot, ret);
+	err = hv_kernel_need(k, "cpu_number", &cpu);
+	if (!err)
+		err = hv_kernel_need(k, "current_task", &current);
+	if (!err)
+		err = hv_kernel_need(k, "__preempt_count", &preempt);
+	if (err)
+		return err;
+	ret->cpu_number_percpu = cpu.v;
+	ret->current_percpu = current.v;
+	ret->preempt_count_percpu = preempt.v;
+	return NULL;
+}
+
+static struct hv_err *read_task(const struct hv_btf *btf, struct hv_layout *ret)
+{
+	const struct field fields[] = {
+		{"pid", 4, &ret->task_pid_off},
+		{"comm", COMM_BYTES, &ret->task_comm_off},
+		{"thread_info.flags", 4, &ret->task_flags_off},
+	};
+
+	/* All SMP kernels since 5.11 (af449901b84c); PREEMPT_RT before. */
+	ret->has_migrate = hv_btf_member(btf, "task_struct", "migration_disabled",
+					 &ret->task_migrate_off, NULL);
+	return need_fields(btf, "task_struct", fields, HV_ARRAY_LEN(fields));
+}
+
+/* nr_cpu_ids is one more than the highest possible CPU. With FORCE_NR_CPUS (6.1) it is a constant
+ * and no symbol: then the mask itself is looked at. */
+static struct hv_err *read_nr_cpus(const struct hv_kernel *k, unsigned *ret)
+{
+	uint8_t mask[NR_CPUS_MAX / 8];
+	struct hv_gva at;
+	uint32_t nr = 0, mask_len;
+	struct hv_err *err;
+
+	if (hv_kernel_symbol(k, "nr_cpu_ids", &at)) {
+		err = hv_read_u32(&k->as, at, &nr);
+		if (err)
+			return hv_err_in(err, "nr_cpu_ids");
+	} else {
+		err = hv_kernel_need(k, "__cpu_possible_mask", &at);
+		if (!err && (!hv_btf_size(k->btf, "cpumask", &mask_len) || mask_len > sizeof(mask)))
+			err = hv_err_new(ENOENT, "btf: no struct cpumask of at most %zu bytes",
+					 sizeof(mask));
+		if (!err)
+			err = hv_read(&k->as, at, mask, mask_len);
+		if (err)
+			return err;
+		for (uint32_t cpu = 0; cpu < mask_len * 8; cpu++)
+			if (mask[cpu / 8] & 1u << cpu % 8)
+				nr = cpu + 1;
+	}
+	if (nr == 0 || nr > NR_CPUS_MAX)
+		return hv_err_new(EINVAL, "nr_cpu_ids is %u, not 1..%u", nr, NR_CPUS_MAX);
+	*ret = nr;
+	return NULL;
+}
+
+struct hv_err *hv_layout_read(const struct hv_kernel *k, struct hv_layout *ret)
+{
+	struct hv_layout layout = {0};
+	struct hv_err *err;
+
+	if (!k->btf)
+		return hv_err_new(ENOENT,
+				  "kernel without BTF (CONFIG_DEBUG_INFO_BTF): structures are not "
+				  "known (--vmlinux FILE of a build that has it tells them)");
+	err = read_percpu(k, &layout);
+	if (!err)
+		err = read_task(k->btf, &layout);
+	if (!err)
+		err = read_nr_cpus(k, &layout.nr_cpus);
+	if (!err)
+		*ret = layout;
+	return err;
+}
