@@ -142,3 +142,18 @@ void hv_journal_forget(struct hv_journal *j, struct hv_gpa gpa)
 	j->free_list[j->nr_free++] = index;
 	*slot = TOMBSTONE;
 }
+
+void hv_journal_adopt(struct hv_journal *j, const struct hv_journal_entry *entries, uint32_t nr)
+{
+	assert(j->nr_entries == 0 && nr <= HV_JOURNAL_CAP);
+	memcpy(j->entries, entries, nr * sizeof(*entries));
+	j->nr_entries = nr;
+	for (uint32_t i = 0; i < nr; i++) {
+		if (entries[i].state == HV_JOURNAL_USED) {
+			insert_slot(j, hv_gpa(entries[i].gpa), i);
+			j->nr_used[entries[i].kind]++;
+		} else {
+			j->free_list[j->nr_free++] = i;
+		}
+	}
+}

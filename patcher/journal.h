@@ -24,5 +24,7 @@ void hv_journal_deinit(struct hv_journal *j);
 struct hv_err *hv_journal_note(struct hv_journal *j, const struct hv_change *change) hv_must_use;
 /* The address holds what it held before us. */
 void hv_journal_forget(struct hv_journal *j, struct hv_gpa gpa);
+/* Takes over ENTRIES that lie in the region already, at the same places. */
+void hv_journal_adopt(struct hv_journal *j, const struct hv_journal_entry *entries, uint32_t nr);
 /* NULL: no entry. */
 const struct hv_journal_entry *hv_journal_find(const struct hv_journal *j, struct hv_gpa gpa);

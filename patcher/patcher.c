@@ -13,20 +13,39 @@
 #define BATCH_AT_FIRST 256
 
 struct hv_patcher {
+	const struct hv_address_space *as;
 	struct hv_guest *guest;
+	struct hv_gva_range fixed;
 	struct hv_journal journal;
 	struct hv_hold_stat holds;
 	size_t batch; /* changes a hold */
 };
 
-struct hv_patcher *hv_patcher_new(struct hv_guest *guest, struct hv_region *region)
+struct hv_patcher *hv_patcher_new(const struct hv_address_space *as, struct hv_gva_range fixed,
+				  struct hv_region *region)
 {
 	struct hv_patcher *p = hv_alloc(sizeof(*p));
 
-	p->guest = guest;
+	p->as = as;
+	p->guest = as->guest;
+	p->fixed = fixed;
 	p->batch = BATCH_AT_FIRST;
 	hv_journal_init(&p->journal, region);
 	return p;
+}
+
+void hv_patcher_adopt(struct hv_patcher *p, const struct hv_journal_entry *entries, uint32_t nr)
+{
+	hv_journal_adopt(&p->journal, entries, nr);
+}
+
+bool hv_patcher_old_bytes(const struct hv_patcher *p, struct hv_gpa gpa, uint8_t ret[8])
+{
+	const struct hv_journal_entry *entry = hv_journal_find(&p->journal, gpa);
+
+	if (entry)
+		memcpy(ret, entry->old_bytes, sizeof(entry->old_bytes));
+	return entry;
 }
 
 void hv_patcher_free(struct hv_patcher *p)
@@ -100,13 +119,28 @@ static struct hv_err *refuse_under_vcpus(struct hv_patcher *p, struct hv_hold *h
 	return NULL;
 }
 
+/* Text that the guest can free is still mapped where the plan says. */
+static struct hv_err *refuse_moved(struct hv_patcher *p, struct hv_change *change)
+{
+	struct hv_mapping m;
+	struct hv_err *err;
+
+	if (change->kind != HV_CHANGE_TEXT || hv_gva_in(change->gva, p->fixed))
+		return NULL;
+	err = hv_walk(p->as, change->gva, &m);
+	if (!err && (!m.present || m.gpa.v != change->gpa.v))
+		change->refused = 1;
+	return err;
+}
+
 static struct hv_err *refuse_changed(struct hv_patcher *p, struct hv_change *changes, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
 		uint8_t now[8];
-		struct hv_err *err =
-			hv_guest_read(p->guest, changes[i].gpa, now, changes[i].len_bytes);
+		struct hv_err *err = refuse_moved(p, &changes[i]);
 
+		if (!err)
+			err = hv_guest_read(p->guest, changes[i].gpa, now, changes[i].len_bytes);
 		if (err)
 			return err;
 		/* Bytes that are TO already are what was wanted: an undo meets what a failed call

@@ -3,6 +3,7 @@
  * Leaves to others: which changes (tracer/), what is written (arch/, mapping.h). One thread. */
 #pragma once
 
+#include "kernel/address_space.h"
 #include "patcher/region.h"
 
 struct hv_change {
@@ -25,10 +26,16 @@ struct hv_hold_stat {
 
 struct hv_patcher;
 
-/* Starts on an empty journal in REGION, whose header the caller has written. GUEST and REGION are
- * borrowed. */
-struct hv_patcher *hv_patcher_new(struct hv_guest *guest, struct hv_region *region);
+/* Starts on an empty journal in REGION, whose header the caller has written. AS and REGION are
+ * borrowed. Text in FIXED (the kernel image) stays where it is; other text can be freed by the
+ * guest (a module unloaded), so its address is translated again under the hold. */
+struct hv_patcher *hv_patcher_new(const struct hv_address_space *as, struct hv_gva_range fixed,
+				  struct hv_region *region);
 void hv_patcher_free(struct hv_patcher *p);
+
+/* Takes over what an earlier patcher left standing in REGION's journal. ENTRIES: a checked copy of
+ * that journal, in its order; what did not pass the check is HV_JOURNAL_FREE in it. */
+void hv_patcher_adopt(struct hv_patcher *p, const struct hv_journal_entry *entries, uint32_t nr);
 
 /* Makes CHANGES, in holds of a bounded length with the guest running between them. They are sorted
  * by address in place. A refused change is a value, not an error. On error every change of this
@@ -39,6 +46,8 @@ struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes,
 /* Every change that stands now, as a change back. The caller frees *RET. */
 size_t hv_patcher_undo_plan(const struct hv_patcher *p, enum hv_change_kind kind,
 			    struct hv_change **ret);
+/* The bytes at GPA before our standing change; false when there is none. */
+bool hv_patcher_old_bytes(const struct hv_patcher *p, struct hv_gpa gpa, uint8_t ret[8]);
 size_t hv_patcher_nr_standing(const struct hv_patcher *p, enum hv_change_kind kind);
 
 const struct hv_hold_stat *hv_patcher_holds(const struct hv_patcher *p);
