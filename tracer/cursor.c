@@ -1,0 +1,153 @@
+/* Cursors: the rings of a session as events in time order, each reader at its own place. */
+#include "tracer/session_state.h"
+
+#include <string.h>
+
+#define TASKS_EVERY_NS 1000000000ULL
+
+struct hv_cursor {
+	struct hv_session *session; /* borrowed */
+	struct hv_merge *merge;
+	unsigned first_cpu; /* of the rings merged */
+	unsigned nr_cpus;
+	uint64_t *heads; /* owned: positions there were when the cursor was made */
+	uint64_t lost;	 /* returned in events since the last consume */
+};
+
+static uint64_t clock_ns(void *ctx, unsigned ring, uint64_t tsc)
+{
+	const struct hv_cursor *c = ctx;
+
+	return hv_clock_ns(c->session->clock, c->first_cpu + ring, tsc);
+}
+
+static void ring_of(struct hv_session *s, unsigned cpu, struct hv_ring *ret)
+{
+	const uint8_t *records = s->region.host + HV_REGION_RINGS_OFF + cpu * s->plan.ring_bytes;
+
+	hv_ring_init(ret, hv_region_state(&s->region, cpu), (const struct hv_record *)records,
+		     s->plan.nr_slots);
+}
+
+struct hv_cursor *hv_cursor_new(struct hv_session *s, int only_cpu)
+{
+	struct hv_cursor *c = hv_alloc(sizeof(*c));
+	HV_AUTO_FREE struct hv_ring *rings = NULL;
+
+	c->session = s;
+	c->first_cpu = only_cpu < 0 ? 0 : (unsigned)only_cpu;
+	c->nr_cpus = only_cpu < 0 ? s->plan.nr_cpus : 1;
+	c->heads = hv_alloc(c->nr_cpus * sizeof(*c->heads));
+	rings = hv_alloc(c->nr_cpus * sizeof(*rings));
+	for (unsigned i = 0; i < c->nr_cpus; i++) {
+		ring_of(s, c->first_cpu + i, &rings[i]);
+		c->heads[i] = hv_ring_head(&rings[i]);
+	}
+	c->merge = hv_merge_new(rings, c->nr_cpus, s->marks + c->first_cpu,
+				(struct hv_merge_clock){clock_ns, c});
+	return c;
+}
+
+void hv_cursor_free(struct hv_cursor *c)
+{
+	if (!c)
+		return;
+	hv_merge_free(c->merge);
+	free(c->heads);
+	free(c);
+}
+
+static void note_task(struct hv_session *s, const struct hv_record *record)
+{
+	char comm[HV_COMM_LEN];
+	uint32_t pid;
+
+	hv_decode_task(record, &pid, comm);
+	hv_comms_set(s->comms, pid, comm);
+}
+
+static void decode(struct hv_cursor *c, const struct hv_merge_item *item, struct hv_event *ret)
+{
+	hv_decode_function(&c->session->decode, &item->record, ret);
+	ret->cpu = c->first_cpu + item->cpu;
+	ret->time_ns = item->time_ns;
+	ret->lost_before = item->lost_before;
+	hv_event_set_comm(ret, ret->pid ? hv_session_comm(c->session, ret->pid) : NULL);
+	c->lost += item->lost_before;
+}
+
+enum hv_next hv_cursor_next(struct hv_cursor *c, enum hv_cursor_mode mode, struct hv_event *ret)
+{
+	enum hv_merge_until until = mode == HV_CURSOR_DUMP ? HV_MERGE_FINAL : HV_MERGE_LIVE;
+	uint64_t now_ns = hv_now_ns();
+	struct hv_merge_item item;
+
+	while (hv_merge_next(c->merge, now_ns, until, &item)) {
+		/* In time order, so nothing that a dump wants comes after this. */
+		if (mode == HV_CURSOR_DUMP && item.position >= c->heads[item.cpu])
+			return HV_NEXT_EMPTY;
+		if (hv_record_kind(&item.record) == HV_RECORD_TASK) {
+			note_task(c->session, &item.record);
+			continue;
+		}
+		decode(c, &item, ret);
+		return HV_NEXT_EVENT;
+	}
+	return HV_NEXT_EMPTY;
+}
+
+void hv_cursor_consume(struct hv_cursor *c)
+{
+	hv_merge_marks(c->merge, c->session->marks + c->first_cpu);
+	c->session->nr_lost += c->lost;
+	c->lost = 0;
+}
+
+void hv_session_clear(struct hv_session *s)
+{
+	for (unsigned cpu = 0; cpu < s->plan.nr_cpus; cpu++) {
+		struct hv_ring ring;
+		uint64_t head;
+
+		ring_of(s, cpu, &ring);
+		head = hv_ring_head(&ring);
+		s->marks[cpu] = (struct hv_merge_mark){.position = head, .read = head};
+	}
+}
+
+static const char *find_in_tasks(struct hv_session *s, uint32_t pid)
+{
+	for (size_t i = 0; i < s->tasks.nr; i++)
+		if (s->tasks.list[i].pid == pid)
+			return s->tasks.list[i].comm;
+	return NULL;
+}
+
+const char *hv_session_comm(struct hv_session *s, uint32_t pid)
+{
+	const char *comm = hv_comms_find(s->comms, pid);
+
+	if (!comm)
+		comm = find_in_tasks(s, pid);
+	if (comm || hv_now_ns() - s->tasks_read_ns < TASKS_EVERY_NS)
+		return comm;
+	s->tasks_read_ns = hv_now_ns();
+	hv_tasks_deinit(&s->tasks);
+	/* No names is a bearable answer. */
+	hv_err_free(hv_tasks_read(s->kernel, &s->tasks));
+	return find_in_tasks(s, pid);
+}
+
+void hv_session_entries(struct hv_session *s, int only_cpu, uint64_t *ret_in_buffer,
+			uint64_t *ret_written)
+{
+	struct hv_cursor *c = hv_cursor_new(s, only_cpu);
+	struct hv_event event;
+	uint64_t nr = 0;
+
+	while (hv_cursor_next(c, HV_CURSOR_DUMP, &event) == HV_NEXT_EVENT)
+		nr++;
+	*ret_in_buffer = nr;
+	*ret_written = nr + hv_merge_lost(c->merge);
+	hv_cursor_free(c);
+}

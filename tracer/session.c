@@ -1,0 +1,265 @@
+/* Attaching: from a region and a kernel to stubs that the guest can reach. */
+#include "tracer/session_state.h"
+
+#include <string.h>
+#include <time.h>
+
+uint64_t hv_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void write_params(struct hv_session *s)
+{
+	const struct hv_layout *layout = &s->kernel->layout;
+	struct hv_params params = {
+		.nr_cpus = s->plan.nr_cpus,
+		.cpu_number_percpu = layout->cpu_number_percpu,
+		.current_percpu = layout->current_percpu,
+		.preempt_count_percpu = layout->preempt_count_percpu,
+		.task_pid_off = layout->task_pid_off,
+		.task_comm_off = layout->task_comm_off,
+		.task_flags_off = layout->task_flags_off,
+		.task_migrate_off =
+			layout->has_migrate ? layout->task_migrate_off : layout->task_pid_off,
+		.migrate_mask = layout->has_migrate ? 0xff : 0,
+		.states_gva = s->range.start.v + HV_REGION_STATES_OFF - HV_REGION_STUBS_OFF,
+		.rings_gva = s->range.start.v + HV_REGION_RINGS_OFF - HV_REGION_STUBS_OFF,
+		.slot_mask = s->plan.nr_slots - 1,
+		.ring_shift = (uint32_t)__builtin_ctzll(s->plan.ring_bytes),
+		.lap_shift = (uint32_t)__builtin_ctzll(s->plan.nr_slots),
+		.pids_gva = s->range.start.v + HV_REGION_PIDS_OFF - HV_REGION_STUBS_OFF,
+		.nr_pids = HV_REGION_NR_PIDS,
+	};
+
+	*hv_region_params(&s->region) = params;
+}
+
+static void write_header(struct hv_session *s)
+{
+	struct hv_region_header *header = hv_region_header(&s->region);
+
+	*header = (struct hv_region_header){
+		.version = HV_REGION_VERSION,
+		.nr_cpus = s->plan.nr_cpus,
+		.gpa = s->region.gpa.v,
+		.map_gva = s->range.start.v,
+		.map_len_bytes = s->range.end.v - s->range.start.v,
+		.text_gva = s->kernel->text.start.v,
+		.build_id_len_bytes = (uint32_t)s->kernel->build_id_len_bytes,
+	};
+	memcpy(header->build_id, s->kernel->build_id, sizeof(header->build_id));
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	memcpy(header->magic, HV_REGION_MAGIC, sizeof(HV_REGION_MAGIC));
+}
+
+/* The stubs' code with its return slots filled, as text writes. Under TCG the place may have been
+ * executed in an earlier session, so it is written as text. */
+static struct hv_err *place_stubs(struct hv_hold *hold, void *ctx)
+{
+	struct hv_session *s = ctx;
+	const struct hv_arch *arch = s->kernel->as.arch;
+	const struct hv_stub_image *stubs = &arch->stubs;
+	size_t nr = (stubs->len_bytes + HV_SITE_LEN_MAX - 1) / HV_SITE_LEN_MAX;
+	HV_AUTO_FREE uint8_t *code = hv_alloc(nr * HV_SITE_LEN_MAX);
+	HV_AUTO_FREE struct hv_text_write *writes = hv_alloc(nr * sizeof(*writes));
+	struct hv_gpa gpa = hv_gpa_add(s->region.gpa, HV_REGION_STUBS_OFF + HV_STUBS_CODE_OFF);
+
+	memcpy(code, stubs->code, stubs->len_bytes);
+	for (size_t i = 0; i < stubs->nr_returns; i++) {
+		uint32_t off = stubs->return_offs[i];
+
+		if (!arch->place_return(code + off, hv_gva_add(hv_session_code(s), off),
+					s->kernel->return_thunk))
+			return hv_err_new(ERANGE, "return thunk at 0x%llx: out of a stub's reach",
+					  (unsigned long long)s->kernel->return_thunk.v);
+	}
+	for (size_t i = 0; i < nr; i++) {
+		writes[i].gpa = hv_gpa_add(gpa, i * HV_SITE_LEN_MAX);
+		writes[i].len_bytes = HV_SITE_LEN_MAX;
+		memcpy(writes[i].bytes, code + i * HV_SITE_LEN_MAX, HV_SITE_LEN_MAX);
+	}
+	return hv_hold_write_text(hold, writes, nr);
+}
+
+static struct hv_err *map_region(struct hv_session *s, struct hv_mapping_plan *plan)
+{
+	bool stands = false;
+	struct hv_err *err = hv_patcher_apply(s->patcher, plan->changes, plan->nr);
+
+	if (!err)
+		err = hv_mapping_stands(s->kernel, &s->region, s->range, &stands);
+	if (!err && !stands)
+		err = hv_err_new(EBUSY, "kernel page tables: the slots at 0x%llx are in use",
+				 (unsigned long long)s->range.start.v);
+	return err;
+}
+
+/* Page-table slots back to what they were, after an error of attach. */
+static struct hv_err *unmap_after(struct hv_session *s, struct hv_err *err)
+{
+	HV_AUTO_FREE struct hv_change *undo = NULL;
+	size_t nr = hv_patcher_undo_plan(s->patcher, HV_CHANGE_ENTRY, &undo);
+	HV_AUTO_ERR struct hv_err *failed =
+		nr ? hv_patcher_apply(s->patcher, undo, nr) : hv_region_clear(&s->region);
+
+	if (failed)
+		return hv_err_in(err, "could not be undone (%s)", failed->message);
+	return err;
+}
+
+struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
+			      struct hv_session **ret)
+{
+	struct hv_session *s = hv_alloc(sizeof(*s));
+	struct hv_err *err;
+
+	s->guest = guest;
+	s->kernel = kernel;
+	err = hv_guest_region(guest, &s->region);
+	if (!err)
+		err = hv_region_plan_rings(&s->region, kernel->layout.nr_cpus, &s->plan);
+	if (!err)
+		err = hv_clock_new(kernel, &s->clock);
+	if (err) {
+		hv_session_free(s);
+		return err;
+	}
+	s->decode = (struct hv_decode){
+		.arch = kernel->as.arch,
+		.need_resched_mask = kernel->layout.need_resched_mask,
+	};
+	s->comms = hv_comms_new(HV_COMMS_MAX);
+	s->marks = hv_alloc(s->plan.nr_cpus * sizeof(*s->marks));
+	s->patcher = hv_patcher_new(&kernel->as, kernel->image.all, &s->region);
+	*ret = s;
+	return NULL;
+}
+
+void hv_session_free(struct hv_session *s)
+{
+	if (!s)
+		return;
+	hv_patcher_free(s->patcher);
+	hv_clock_free(s->clock);
+	hv_comms_free(s->comms);
+	hv_tasks_deinit(&s->tasks);
+	free(s->marks);
+	free(s);
+}
+
+static void free_session_at(struct hv_session **s)
+{
+	hv_session_free(*s);
+}
+
+/* A region that is in use by nobody: what a dead service left is the user's to recover. */
+static struct hv_err *claim_region(struct hv_session *s)
+{
+	struct hv_region_header header;
+	enum hv_region_use use;
+	struct hv_err *err = hv_region_use(s->kernel, &s->region, &header, &use);
+
+	if (err)
+		return err;
+	if (use == HV_REGION_LIVE)
+		return hv_err_new(EEXIST,
+				  "region: an hvtrace that died left changes in the guest;"
+				  " run 'hvtrace recover' first");
+	s->stale = use == HV_REGION_STALE;
+	return hv_region_clear(&s->region);
+}
+
+struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kernel,
+				 struct hv_session **ret)
+{
+	hv_cleanup(free_session_at) struct hv_session *s = NULL;
+	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+	struct hv_err *err = hv_session_new(guest, kernel, &s);
+
+	if (!err)
+		err = claim_region(s);
+	if (!err)
+		err = hv_mapping_plan(kernel, &s->region,
+				      HV_REGION_RINGS_OFF - HV_REGION_STUBS_OFF +
+					      s->plan.nr_cpus * s->plan.ring_bytes,
+				      &plan);
+	if (err)
+		return err;
+	s->range = plan.range;
+	err = hv_guest_prepare_hold(guest);
+	if (err)
+		return err;
+	write_header(s);
+	write_params(s);
+	err = hv_patcher_held(s->patcher, place_stubs, s);
+	if (!err)
+		err = map_region(s, &plan);
+	if (err)
+		return unmap_after(s, err);
+	*ret = hv_take(s);
+	return NULL;
+}
+
+struct hv_kernel *hv_session_kernel(struct hv_session *s)
+{
+	return s->kernel;
+}
+
+bool hv_session_found_stale(const struct hv_session *s)
+{
+	return s->stale;
+}
+
+enum hv_clock_kind hv_session_clock(const struct hv_session *s)
+{
+	return hv_clock_kind(s->clock);
+}
+
+void hv_session_refresh_clock(struct hv_session *s)
+{
+	/* The parameters read last go on to serve when the guest's memory cannot be read now. */
+	hv_err_free(hv_clock_refresh(s->clock));
+}
+
+struct hv_err *hv_session_alive(struct hv_session *s)
+{
+	bool stands;
+	struct hv_err *err = hv_mapping_stands(s->kernel, &s->region, s->range, &stands);
+
+	if (!err && stands)
+		return NULL;
+	hv_err_free(err);
+	return hv_err_new(ECONNRESET, "the guest was rebooted: nothing of the session is left in it");
+}
+
+void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
+{
+	const struct hv_hold_stat *holds = hv_patcher_holds(s->patcher);
+
+	*ret = (struct hv_session_stat){
+		.nr_patched = hv_patcher_nr_standing(s->patcher, HV_CHANGE_TEXT),
+		.nr_refused = s->nr_refused,
+		.nr_lost = s->nr_lost,
+		.nr_holds = holds->nr,
+		.hold_last_ns = holds->last_ns,
+		.hold_max_ns = holds->max_ns,
+		.region_bytes = s->region.len_bytes,
+		.ring_bytes = s->plan.nr_cpus * s->plan.ring_bytes,
+		.nr_cpus = s->plan.nr_cpus,
+	};
+	for (size_t i = 0; i < s->kernel->sites.nr; i++)
+		ret->nr_sites += !s->kernel->sites.list[i].invalid;
+	for (unsigned cpu = 0; cpu < s->plan.nr_cpus; cpu++) {
+		uint64_t head = __atomic_load_n(&hv_region_state(&s->region, cpu)->head,
+						__ATOMIC_RELAXED);
+		uint64_t waiting = head - s->marks[cpu].position;
+
+		ret->nr_events += head;
+		if (head > s->marks[cpu].position && waiting > s->plan.nr_slots)
+			ret->nr_lost += waiting - s->plan.nr_slots;
+	}
+}

@@ -1,0 +1,52 @@
+/* What a session is made of; for the files that implement session.h only. */
+#pragma once
+
+#include "patcher/mapping.h"
+#include "patcher/patcher.h"
+#include "tracer/comms.h"
+#include "tracer/decode.h"
+#include "tracer/merge.h"
+#include "tracer/session.h"
+
+struct hv_session {
+	struct hv_guest *guest;	  /* borrowed */
+	struct hv_kernel *kernel; /* borrowed */
+	struct hv_region region;
+	struct hv_ring_plan plan;
+	struct hv_gva_range range; /* where the guest sees the region, from HV_REGION_STUBS_OFF on */
+	struct hv_patcher *patcher;
+
+	struct hv_clock *clock;
+	struct hv_decode decode;
+	struct hv_comms *comms;
+	struct hv_tasks tasks; /* names that no record told */
+	uint64_t tasks_read_ns;
+
+	struct hv_merge_mark *marks; /* owned, one a vCPU: what is consumed */
+	uint64_t nr_lost;	     /* noticed by consuming cursors */
+	size_t nr_refused;
+	bool stale; /* the region held an earlier boot's journal */
+};
+
+/* Whose journal is in a region. */
+enum hv_region_use {
+	HV_REGION_UNUSED,
+	HV_REGION_STALE, /* of another boot of the guest: nothing of it can be in memory now */
+	HV_REGION_LIVE,	 /* changes may stand in the guest */
+};
+
+/* RET: a checked copy of the region's header, valid when the use is not HV_REGION_UNUSED. */
+struct hv_err *hv_region_use(const struct hv_kernel *k, const struct hv_region *region,
+			     struct hv_region_header *ret, enum hv_region_use *ret_use) hv_must_use;
+
+/* A session with its region, layout and readers, nothing in the guest yet. RANGE is set by the caller. */
+struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
+			      struct hv_session **ret) hv_must_use;
+
+/* Where a stub begins, for the guest. */
+static inline struct hv_gva hv_session_code(const struct hv_session *s)
+{
+	return hv_gva_add(s->range.start, HV_STUBS_CODE_OFF);
+}
+
+uint64_t hv_now_ns(void); /* monotonic */

@@ -1,0 +1,134 @@
+/* Which sites are traced: from what is wanted and what the guest's bytes are now to changes. */
+#include "tracer/session_state.h"
+
+#include <string.h>
+
+/* Translations of ascending addresses, a leaf at a time. */
+struct translation {
+	const struct hv_address_space *as;
+	struct hv_gva_range covers;
+	struct hv_mapping mapping; /* of covers.start */
+};
+
+static struct hv_err *translate(struct translation *t, struct hv_gva gva, bool *ret_present,
+				struct hv_gpa *ret)
+{
+	if (!hv_gva_in(gva, t->covers)) {
+		struct hv_err *err = hv_walk(t->as, gva, &t->mapping);
+
+		if (err)
+			return err;
+		t->covers = (struct hv_gva_range){gva, hv_gva_add(gva, t->mapping.len_bytes)};
+	}
+	*ret_present = t->mapping.present;
+	*ret = hv_gpa_add(t->mapping.gpa, gva.v - t->covers.start.v);
+	return NULL;
+}
+
+enum verdict { LEAVE, CHANGE, REFUSE };
+
+static enum verdict judge(struct hv_session *s, const struct hv_site *site, unsigned wanted,
+			  struct hv_change *change)
+{
+	const struct hv_arch *arch = s->kernel->as.arch;
+	struct hv_gva stub = hv_gva_add(hv_session_code(s), arch->stubs.function_off);
+	struct hv_gva target = {0};
+	enum hv_site_kind kind = arch->classify_site(change->from, site->ip, &target);
+	bool ours = kind == HV_SITE_CALL && hv_gva_in(target, s->range);
+
+	if (!wanted)
+		return ours && hv_patcher_old_bytes(s->patcher, change->gpa, change->to) ? CHANGE
+											  : LEAVE;
+	if (ours)
+		return LEAVE;
+	if (site->invalid || site->busy || kind != HV_SITE_NOP ||
+	    !arch->encode_call(site->ip, stub, change->to))
+		return REFUSE;
+	return CHANGE;
+}
+
+static struct hv_err *plan_site(struct hv_session *s, struct translation *t,
+				const struct hv_site *site, unsigned wanted,
+				struct hv_change *change, enum verdict *ret)
+{
+	uint32_t len = (uint32_t)s->kernel->as.arch->site_len_bytes;
+	bool present;
+	struct hv_err *err;
+
+	*change = (struct hv_change){.gva = site->ip, .kind = HV_CHANGE_TEXT, .len_bytes = len};
+	err = translate(t, site->ip, &present, &change->gpa);
+	if (err)
+		return err;
+	/* A site across two pages would need two writes; the kernel aligns none so, and a guest
+	 * that frees the page under it has unmapped the function. */
+	if (!present || change->gpa.v % 4096 + len > 4096) {
+		*ret = wanted ? REFUSE : LEAVE;
+		return NULL;
+	}
+	err = hv_guest_read(s->guest, change->gpa, change->from, len);
+	if (!err)
+		*ret = judge(s, site, wanted, change);
+	return err;
+}
+
+struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wanted)
+{
+	const struct hv_sites *sites = &s->kernel->sites;
+	HV_AUTO_FREE struct hv_change *changes = hv_alloc(sites->nr * sizeof(*changes));
+	struct translation t = {.as = &s->kernel->as};
+	size_t nr = 0, nr_refused = 0;
+	struct hv_err *err;
+
+	for (size_t i = 0; i < sites->nr; i++) {
+		enum verdict verdict;
+
+		err = plan_site(s, &t, &sites->list[i], wanted[i], &changes[nr], &verdict);
+		if (err)
+			return hv_err_in(err, "site %s", sites->list[i].name);
+		nr += verdict == CHANGE;
+		nr_refused += verdict == REFUSE;
+	}
+	err = hv_patcher_apply(s->patcher, changes, nr);
+	if (err)
+		return err;
+	for (size_t i = 0; i < nr; i++)
+		nr_refused += changes[i].refused;
+	s->nr_refused = nr_refused;
+	return NULL;
+}
+
+static uint32_t mode_of(const struct hv_session *s)
+{
+	return __atomic_load_n(&hv_region_params(&s->region)->mode, __ATOMIC_RELAXED);
+}
+
+static void set_mode(struct hv_session *s, uint32_t mode)
+{
+	__atomic_store_n(&hv_region_params(&s->region)->mode, mode, __ATOMIC_RELEASE);
+}
+
+struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *pids, size_t nr)
+{
+	uint64_t *bitmap = (uint64_t *)(s->region.host + HV_REGION_PIDS_OFF);
+	size_t at = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		if (pids[i] >= HV_REGION_NR_PIDS)
+			return hv_err_new(EINVAL, "pid %u: no kernel has a pid above %u", pids[i],
+					  HV_REGION_NR_PIDS - 1);
+	for (size_t word = 0; word < HV_REGION_NR_PIDS / 64; word++) {
+		uint64_t bits = 0;
+
+		for (; at < nr && pids[at] / 64 == word; at++)
+			bits |= 1ULL << (pids[at] % 64);
+		if (bitmap[word] != bits)
+			__atomic_store_n(&bitmap[word], bits, __ATOMIC_RELAXED);
+	}
+	set_mode(s, nr ? mode_of(s) | HV_MODE_PID_FILTER : mode_of(s) & ~HV_MODE_PID_FILTER);
+	return NULL;
+}
+
+void hv_session_set_recording(struct hv_session *s, unsigned on)
+{
+	set_mode(s, on ? mode_of(s) & ~HV_MODE_OFF : mode_of(s) | HV_MODE_OFF);
+}
