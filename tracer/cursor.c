@@ -10,8 +10,9 @@ struct hv_cursor {
 	struct hv_merge *merge;
 	unsigned first_cpu; /* of the rings merged */
 	unsigned nr_cpus;
-	uint64_t *heads; /* owned: positions there were when the cursor was made */
-	uint64_t lost;	 /* returned in events since the last consume */
+	uint64_t *heads;    /* owned: positions there were when the cursor was made */
+	uint64_t lost;	    /* returned in events since the last consume */
+	unsigned nr_clears; /* of the session, when the merge was made */
 };
 
 static uint64_t clock_ns(void *ctx, unsigned ring, uint64_t tsc)
@@ -29,22 +30,31 @@ static void ring_of(struct hv_session *s, unsigned cpu, struct hv_ring *ret)
 		     s->plan.nr_slots);
 }
 
+/* From what the session has consumed on. */
+static void begin(struct hv_cursor *c)
+{
+	struct hv_session *s = c->session;
+	HV_AUTO_FREE struct hv_ring *rings = hv_alloc(c->nr_cpus * sizeof(*rings));
+
+	for (unsigned i = 0; i < c->nr_cpus; i++) {
+		ring_of(s, c->first_cpu + i, &rings[i]);
+		c->heads[i] = hv_ring_head(&rings[i]);
+	}
+	hv_merge_free(c->merge);
+	c->merge = hv_merge_new(rings, c->nr_cpus, s->marks + c->first_cpu,
+				(struct hv_merge_clock){clock_ns, c});
+	c->nr_clears = s->nr_clears;
+}
+
 struct hv_cursor *hv_cursor_new(struct hv_session *s, int only_cpu)
 {
 	struct hv_cursor *c = hv_alloc(sizeof(*c));
-	HV_AUTO_FREE struct hv_ring *rings = NULL;
 
 	c->session = s;
 	c->first_cpu = only_cpu < 0 ? 0 : (unsigned)only_cpu;
 	c->nr_cpus = only_cpu < 0 ? s->plan.nr_cpus : 1;
 	c->heads = hv_alloc(c->nr_cpus * sizeof(*c->heads));
-	rings = hv_alloc(c->nr_cpus * sizeof(*rings));
-	for (unsigned i = 0; i < c->nr_cpus; i++) {
-		ring_of(s, c->first_cpu + i, &rings[i]);
-		c->heads[i] = hv_ring_head(&rings[i]);
-	}
-	c->merge = hv_merge_new(rings, c->nr_cpus, s->marks + c->first_cpu,
-				(struct hv_merge_clock){clock_ns, c});
+	begin(c);
 	return c;
 }
 
@@ -82,6 +92,8 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, enum hv_cursor_mode mode, struc
 	uint64_t now_ns = hv_now_ns();
 	struct hv_merge_item item;
 
+	if (c->nr_clears != c->session->nr_clears)
+		begin(c);
 	while (hv_merge_next(c->merge, now_ns, until, &item)) {
 		/* In time order, so nothing that a dump wants comes after this. */
 		if (mode == HV_CURSOR_DUMP && item.position >= c->heads[item.cpu])
@@ -113,6 +125,7 @@ void hv_session_clear(struct hv_session *s)
 		head = hv_ring_head(&ring);
 		s->marks[cpu] = (struct hv_merge_mark){.position = head, .read = head};
 	}
+	s->nr_clears++;
 }
 
 static const char *find_in_tasks(struct hv_session *s, uint32_t pid)

@@ -134,6 +134,7 @@ struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 	};
 	s->comms = hv_comms_new(HV_COMMS_MAX);
 	s->marks = hv_alloc(s->plan.nr_cpus * sizeof(*s->marks));
+	s->patched = hv_alloc(kernel->sites.nr);
 	s->patcher = hv_patcher_new(&kernel->as, kernel->image.all, &s->region);
 	*ret = s;
 	return NULL;
@@ -148,6 +149,7 @@ void hv_session_free(struct hv_session *s)
 	hv_comms_free(s->comms);
 	hv_tasks_deinit(&s->tasks);
 	free(s->marks);
+	free(s->patched);
 	free(s);
 }
 
@@ -166,9 +168,8 @@ static struct hv_err *claim_region(struct hv_session *s)
 	if (err)
 		return err;
 	if (use == HV_REGION_LIVE)
-		return hv_err_new(EEXIST,
-				  "region: an hvtrace that died left changes in the guest;"
-				  " run 'hvtrace recover' first");
+		return hv_err_new(EEXIST, "region: an hvtrace that died left changes in the guest;"
+					  " run 'hvtrace recover' first");
 	s->stale = use == HV_REGION_STALE;
 	return hv_region_clear(&s->region);
 }
@@ -233,7 +234,8 @@ struct hv_err *hv_session_alive(struct hv_session *s)
 	if (!err && stands)
 		return NULL;
 	hv_err_free(err);
-	return hv_err_new(ECONNRESET, "the guest was rebooted: nothing of the session is left in it");
+	return hv_err_new(ECONNRESET,
+			  "the guest was rebooted: nothing of the session is left in it");
 }
 
 void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
@@ -254,8 +256,8 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 	for (size_t i = 0; i < s->kernel->sites.nr; i++)
 		ret->nr_sites += !s->kernel->sites.list[i].invalid;
 	for (unsigned cpu = 0; cpu < s->plan.nr_cpus; cpu++) {
-		uint64_t head = __atomic_load_n(&hv_region_state(&s->region, cpu)->head,
-						__ATOMIC_RELAXED);
+		uint64_t head =
+			__atomic_load_n(&hv_region_state(&s->region, cpu)->head, __ATOMIC_RELAXED);
 		uint64_t waiting = head - s->marks[cpu].position;
 
 		ret->nr_events += head;

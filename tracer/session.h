@@ -46,6 +46,9 @@ void hv_session_free(struct hv_session *s);
 struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kernel,
 				  struct hv_text *report) hv_must_use;
 
+/* The region held the journal of an earlier boot of the guest, which attach discarded. */
+bool hv_session_found_stale(const struct hv_session *s);
+
 struct hv_kernel *hv_session_kernel(struct hv_session *s);
 void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret);
 
@@ -60,7 +63,8 @@ struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wante
 struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *pids,
 				      size_t nr) hv_must_use;
 void hv_session_set_recording(struct hv_session *s, unsigned on);
-/* One byte a site of kernel->sites: 1 where it calls a stub now. Borrowed, until the next change. */
+/* One byte a site of kernel->sites: 1 where it calls a stub now. Borrowed, until the next change.
+ */
 const uint8_t *hv_session_patched(const struct hv_session *s);
 
 enum hv_clock_kind hv_session_clock(const struct hv_session *s);

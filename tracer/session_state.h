@@ -13,7 +13,8 @@ struct hv_session {
 	struct hv_kernel *kernel; /* borrowed */
 	struct hv_region region;
 	struct hv_ring_plan plan;
-	struct hv_gva_range range; /* where the guest sees the region, from HV_REGION_STUBS_OFF on */
+	struct hv_gva_range
+		range; /* where the guest sees the region, from HV_REGION_STUBS_OFF on */
 	struct hv_patcher *patcher;
 
 	struct hv_clock *clock;
@@ -24,9 +25,15 @@ struct hv_session {
 
 	struct hv_merge_mark *marks; /* owned, one a vCPU: what is consumed */
 	uint64_t nr_lost;	     /* noticed by consuming cursors */
+	unsigned nr_clears;	     /* for open cursors to notice */
+	uint8_t *patched;	     /* owned, one a site of kernel->sites */
 	size_t nr_refused;
 	bool stale; /* the region held an earlier boot's journal */
 };
+
+/* Every site's bytes and the page-table slots back, translations flushed, text compared, region
+ * cleared: what detach and recover share. */
+struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report) hv_must_use;
 
 /* Whose journal is in a region. */
 enum hv_region_use {
@@ -39,7 +46,8 @@ enum hv_region_use {
 struct hv_err *hv_region_use(const struct hv_kernel *k, const struct hv_region *region,
 			     struct hv_region_header *ret, enum hv_region_use *ret_use) hv_must_use;
 
-/* A session with its region, layout and readers, nothing in the guest yet. RANGE is set by the caller. */
+/* A session with its region, layout and readers, nothing in the guest yet. RANGE is set by the
+ * caller. */
 struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 			      struct hv_session **ret) hv_must_use;
 

@@ -38,7 +38,7 @@ static enum verdict judge(struct hv_session *s, const struct hv_site *site, unsi
 
 	if (!wanted)
 		return ours && hv_patcher_old_bytes(s->patcher, change->gpa, change->to) ? CHANGE
-											  : LEAVE;
+											 : LEAVE;
 	if (ours)
 		return LEAVE;
 	if (site->invalid || site->busy || kind != HV_SITE_NOP ||
@@ -71,10 +71,21 @@ static struct hv_err *plan_site(struct hv_session *s, struct translation *t,
 	return err;
 }
 
+/* What stands in the guest now, whoever asked for it. */
+static void note_patched(struct hv_session *s, const struct hv_gpa *gpas)
+{
+	uint8_t old_bytes[8];
+
+	s->patched = hv_realloc_array(s->patched, s->kernel->sites.nr, 1);
+	for (size_t i = 0; i < s->kernel->sites.nr; i++)
+		s->patched[i] = hv_patcher_old_bytes(s->patcher, gpas[i], old_bytes);
+}
+
 struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wanted)
 {
 	const struct hv_sites *sites = &s->kernel->sites;
-	HV_AUTO_FREE struct hv_change *changes = hv_alloc(sites->nr * sizeof(*changes));
+	HV_AUTO_FREE struct hv_change *changes = hv_alloc((sites->nr + 1) * sizeof(*changes));
+	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc(sites->nr * sizeof(*gpas));
 	struct translation t = {.as = &s->kernel->as};
 	size_t nr = 0, nr_refused = 0;
 	struct hv_err *err;
@@ -85,16 +96,23 @@ struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wante
 		err = plan_site(s, &t, &sites->list[i], wanted[i], &changes[nr], &verdict);
 		if (err)
 			return hv_err_in(err, "site %s", sites->list[i].name);
+		gpas[i] = changes[nr].gpa;
 		nr += verdict == CHANGE;
 		nr_refused += verdict == REFUSE;
 	}
 	err = hv_patcher_apply(s->patcher, changes, nr);
+	note_patched(s, gpas);
 	if (err)
 		return err;
 	for (size_t i = 0; i < nr; i++)
 		nr_refused += changes[i].refused;
 	s->nr_refused = nr_refused;
 	return NULL;
+}
+
+const uint8_t *hv_session_patched(const struct hv_session *s)
+{
+	return s->patched;
 }
 
 static uint32_t mode_of(const struct hv_session *s)
