@@ -114,6 +114,8 @@ struct hv_arch {
 	/* Fills a return slot of a stub. THUNK 0: bare return. False: out of reach. */
 	bool (*place_return)(uint8_t *slot, struct hv_gva at, struct hv_gva thunk);
 
+	uint16_t need_resched_mask; /* TIF_NEED_RESCHED in the thread flags of a record */
+
 	struct hv_stub_image stubs;
 	/* The raw words of a function record (ringbuf/abi.h). NEED_RESCHED_MASK: the bit of the
 	 * thread flags that says so; its place is the kernel's. */

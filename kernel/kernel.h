@@ -20,7 +20,6 @@ struct hv_layout {
 	uint32_t task_flags_off; /* thread_info.flags */
 	uint32_t task_migrate_off; /* migration_disabled; valid when has_migrate */
 	bool has_migrate;
-	uint16_t need_resched_mask; /* TIF_NEED_RESCHED in the thread flags */
 	unsigned nr_cpus; /* nr_cpu_ids */
 };
 

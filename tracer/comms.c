@@ -128,3 +128,12 @@ const char *hv_comms_find(const struct hv_comms *c, uint32_t pid)
 
 	return at ? c->entries[at].comm : NULL;
 }
+
+bool hv_comms_at(const struct hv_comms *c, size_t index, uint32_t *ret_pid, const char **ret_comm)
+{
+	if (index >= c->nr)
+		return false;
+	*ret_pid = c->entries[index + 1].pid;
+	*ret_comm = c->entries[index + 1].comm;
+	return true;
+}

@@ -2,6 +2,7 @@
  * Leaves to others: names that no record told (kernel/tasks.h), "<idle>" and "<...>" (decode.h). */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,3 +19,5 @@ void hv_comms_set(struct hv_comms *c, uint32_t pid, const char *comm);
 
 /* HV_COMM_LEN bytes, NUL-terminated, valid until the next set; NULL: unknown. */
 const char *hv_comms_find(const struct hv_comms *c, uint32_t pid);
+/* The INDEXth of those known, in no order that means anything. False: there are no more. */
+bool hv_comms_at(const struct hv_comms *c, size_t index, uint32_t *ret_pid, const char **ret_comm);

@@ -8,6 +8,7 @@
 struct hv_cursor {
 	struct hv_session *session; /* borrowed */
 	struct hv_merge *merge;
+	enum hv_cursor_mode mode;
 	unsigned first_cpu; /* of the rings merged */
 	unsigned nr_cpus;
 	uint64_t *heads;    /* owned: positions there were when the cursor was made */
@@ -15,11 +16,9 @@ struct hv_cursor {
 	unsigned nr_clears; /* of the session, when the merge was made */
 };
 
-static uint64_t clock_ns(void *ctx, unsigned ring, uint64_t tsc)
+static uint64_t clock_ns(void *ctx, unsigned cpu, uint64_t tsc)
 {
-	const struct hv_cursor *c = ctx;
-
-	return hv_clock_ns(c->session->clock, c->first_cpu + ring, tsc);
+	return hv_clock_ns(ctx, cpu, tsc);
 }
 
 static void ring_of(struct hv_session *s, unsigned cpu, struct hv_ring *ret)
@@ -36,24 +35,24 @@ static void begin(struct hv_cursor *c)
 	struct hv_session *s = c->session;
 	HV_AUTO_FREE struct hv_ring *rings = hv_alloc(c->nr_cpus * sizeof(*rings));
 
-	for (unsigned i = 0; i < c->nr_cpus; i++) {
+	for (unsigned i = 0; i < c->nr_cpus; i++)
 		ring_of(s, c->first_cpu + i, &rings[i]);
-		c->heads[i] = hv_ring_head(&rings[i]);
-	}
 	hv_merge_free(c->merge);
-	c->merge = hv_merge_new(rings, c->nr_cpus, s->marks + c->first_cpu,
-				(struct hv_merge_clock){clock_ns, c});
+	c->merge = hv_merge_new(rings, c->first_cpu, c->nr_cpus, s->marks + c->first_cpu,
+				(struct hv_merge_clock){clock_ns, s->clock});
+	if (c->mode == HV_CURSOR_DUMP)
+		hv_merge_stop_here(c->merge);
 	c->nr_clears = s->nr_clears;
 }
 
-struct hv_cursor *hv_cursor_new(struct hv_session *s, int only_cpu)
+struct hv_cursor *hv_cursor_new(struct hv_session *s, int only_cpu, enum hv_cursor_mode mode)
 {
 	struct hv_cursor *c = hv_alloc(sizeof(*c));
 
 	c->session = s;
 	c->first_cpu = only_cpu < 0 ? 0 : (unsigned)only_cpu;
 	c->nr_cpus = only_cpu < 0 ? s->plan.nr_cpus : 1;
-	c->heads = hv_alloc(c->nr_cpus * sizeof(*c->heads));
+	c->mode = mode;
 	begin(c);
 	return c;
 }
@@ -63,7 +62,6 @@ void hv_cursor_free(struct hv_cursor *c)
 	if (!c)
 		return;
 	hv_merge_free(c->merge);
-	free(c->heads);
 	free(c);
 }
 
@@ -79,25 +77,22 @@ static void note_task(struct hv_session *s, const struct hv_record *record)
 static void decode(struct hv_cursor *c, const struct hv_merge_item *item, struct hv_event *ret)
 {
 	hv_decode_function(&c->session->decode, &item->record, ret);
-	ret->cpu = c->first_cpu + item->cpu;
+	ret->cpu = item->cpu;
 	ret->time_ns = item->time_ns;
 	ret->lost_before = item->lost_before;
 	hv_event_set_comm(ret, ret->pid ? hv_session_comm(c->session, ret->pid) : NULL);
 	c->lost += item->lost_before;
 }
 
-enum hv_next hv_cursor_next(struct hv_cursor *c, enum hv_cursor_mode mode, struct hv_event *ret)
+enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 {
-	enum hv_merge_until until = mode == HV_CURSOR_DUMP ? HV_MERGE_FINAL : HV_MERGE_LIVE;
+	enum hv_merge_until until = c->mode == HV_CURSOR_DUMP ? HV_MERGE_FINAL : HV_MERGE_LIVE;
 	uint64_t now_ns = hv_now_ns();
 	struct hv_merge_item item;
 
 	if (c->nr_clears != c->session->nr_clears)
 		begin(c);
 	while (hv_merge_next(c->merge, now_ns, until, &item)) {
-		/* In time order, so nothing that a dump wants comes after this. */
-		if (mode == HV_CURSOR_DUMP && item.position >= c->heads[item.cpu])
-			return HV_NEXT_EMPTY;
 		if (hv_record_kind(&item.record) == HV_RECORD_TASK) {
 			note_task(c->session, &item.record);
 			continue;
@@ -123,7 +118,7 @@ void hv_session_clear(struct hv_session *s)
 
 		ring_of(s, cpu, &ring);
 		head = hv_ring_head(&ring);
-		s->marks[cpu] = (struct hv_merge_mark){.position = head, .read = head};
+		s->marks[cpu] = hv_merge_mark_at(head);
 	}
 	s->nr_clears++;
 }
@@ -154,13 +149,19 @@ const char *hv_session_comm(struct hv_session *s, uint32_t pid)
 void hv_session_entries(struct hv_session *s, int only_cpu, uint64_t *ret_in_buffer,
 			uint64_t *ret_written)
 {
-	struct hv_cursor *c = hv_cursor_new(s, only_cpu);
+	struct hv_cursor *c = hv_cursor_new(s, only_cpu, HV_CURSOR_DUMP);
 	struct hv_event event;
 	uint64_t nr = 0;
 
-	while (hv_cursor_next(c, HV_CURSOR_DUMP, &event) == HV_NEXT_EVENT)
+	while (hv_cursor_next(c, &event) == HV_NEXT_EVENT)
 		nr++;
 	*ret_in_buffer = nr;
 	*ret_written = nr + hv_merge_lost(c->merge);
 	hv_cursor_free(c);
+}
+
+bool hv_session_comm_at(struct hv_session *s, size_t index, uint32_t *ret_pid,
+			const char **ret_comm)
+{
+	return hv_comms_at(s->comms, index, ret_pid, ret_comm);
 }

@@ -67,68 +67,124 @@ static struct hv_err *restore_sites(struct hv_session *s, struct hv_text *report
 	return NULL;
 }
 
-/* Names one difference of the text; false when it is one too many. */
-static bool name_difference(struct hv_session *s, struct hv_gva at, struct hv_text *names)
+static void name_difference(struct hv_session *s, struct hv_gva at, struct hv_text *names)
 {
 	const char *name, *module;
 	uint64_t off;
 
 	if (!hv_kernel_symbol_at(s->kernel, at, &name, &module, &off))
-		return false;
+		return;
 	hv_text_add(names, names->len_bytes ? ", " : "");
 	hv_text_add_guest(names, name, 128);
 	hv_text_printf(names, "+0x%llx", (unsigned long long)off);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Addresses of all sites, ascending. */
+static uint64_t *sorted_sites(const struct hv_session *s)
+{
+	const struct hv_sites *sites = &s->kernel->sites;
+	uint64_t *ips = hv_alloc(sites->nr * sizeof(*ips));
+
+	for (size_t i = 0; i < sites->nr; i++)
+		ips[i] = sites->list[i].ip.v;
+	qsort(ips, sites->nr, sizeof(*ips), by_value);
+	return ips;
+}
+
+/* The site that the byte at AT belongs to; false when there is none. */
+static bool site_over(const uint64_t *ips, size_t nr, size_t site_len, uint64_t at, uint64_t *ret)
+{
+	size_t low = 0, high = nr;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (ips[mid] <= at)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == 0 || at - ips[low - 1] >= site_len)
+		return false;
+	*ret = ips[low - 1];
 	return true;
 }
 
-/* The site that the byte at AT belongs to, or NULL. Sites are sorted in parts only, so this is the
- * slow way, taken for few bytes. */
-static const struct hv_site *site_over(const struct hv_session *s, struct hv_gva at)
+static bool calls_us(const struct hv_session *s, const uint8_t *bytes, uint64_t ip)
 {
-	const struct hv_sites *sites = &s->kernel->sites;
-	size_t len = s->kernel->as.arch->site_len_bytes;
+	struct hv_gva target = {0};
 
-	for (size_t i = 0; i < sites->nr; i++)
-		if (at.v - sites->list[i].ip.v < len)
-			return &sites->list[i];
-	return NULL;
+	return s->kernel->as.arch->classify_site(bytes, hv_gva(ip), &target) == HV_SITE_CALL &&
+	       hv_gva_in(target, s->range);
 }
 
-/* The kernel's text against the copy taken before attach. Bytes of a site that now call our range
- * would be ours; whatever else differs is the guest's own doing (static keys and calls). */
+struct differences {
+	struct hv_text names; /* of the first ones that are the guest's own */
+	size_t nr;
+	size_t nr_ours;
+};
+
+static void differences_deinit(struct differences *d)
+{
+	hv_text_deinit(&d->names);
+}
+
+static void sort_difference(struct hv_session *s, const uint8_t *before, const uint8_t *now,
+			    const uint64_t *ips, size_t off, struct differences *d)
+{
+	struct hv_gva text = s->kernel->text.start;
+	uint64_t ip;
+
+	if (site_over(ips, s->kernel->sites.nr, s->kernel->as.arch->site_len_bytes, text.v + off,
+		      &ip)) {
+		if (calls_us(s, now + (ip - text.v), ip)) {
+			d->nr_ours++;
+			return;
+		}
+		/* The copy was taken with our call in it (recover): a nop now is what we want. */
+		if (calls_us(s, before + (ip - text.v), ip))
+			return;
+	}
+	if (d->nr++ < NAMED_MAX)
+		name_difference(s, hv_gva_add(text, off), &d->names);
+}
+
+/* The kernel's text against the copy taken when it was opened. A site that calls our range would be
+ * ours; whatever else differs is the guest's own doing (static keys and calls). */
 static struct hv_err *compare_text(struct hv_session *s, struct hv_text *report)
 {
 	struct hv_gva_range text = s->kernel->text;
 	size_t len = text.end.v - text.start.v;
 	struct hv_span before = hv_image_at(&s->kernel->image, text.start);
-	HV_AUTO_FREE uint8_t *now = hv_alloc(len);
-	HV_AUTO_TEXT struct hv_text names = {0};
-	size_t nr_runs = 0, nr_ours = 0;
+	HV_AUTO_FREE uint8_t *now = hv_alloc(len + HV_SITE_LEN_MAX);
+	HV_AUTO_FREE uint64_t *ips = sorted_sites(s);
+	hv_cleanup(differences_deinit) struct differences d = {0};
 	struct hv_err *err = hv_read(&s->kernel->as, text.start, now, len);
 
-	if (err || before.len_bytes < len)
-		return err ? err : hv_err_new(EIO, "kernel text: no copy to compare with");
+	if (err)
+		return err;
+	if (before.len_bytes < len + HV_SITE_LEN_MAX)
+		return hv_err_new(EIO, "kernel text: no copy to compare with");
 	for (size_t i = 0; i < len; i++) {
-		const struct hv_site *site;
-		struct hv_gva target = {0};
-
 		if (now[i] == before.data[i])
 			continue;
-		site = site_over(s, hv_gva_add(text.start, i));
-		if (site && s->kernel->as.arch->classify_site(now + (site->ip.v - text.start.v),
-							      site->ip, &target) == HV_SITE_CALL)
-			nr_ours += hv_gva_in(target, s->range);
-		if (nr_runs++ < NAMED_MAX)
-			name_difference(s, hv_gva_add(text.start, i), &names);
+		sort_difference(s, before.data, now, ips, i, &d);
 		while (i + 1 < len && now[i + 1] != before.data[i + 1])
 			i++;
 	}
-	if (nr_ours)
-		return hv_err_new(EIO, "kernel text: %zu sites still call a stub", nr_ours);
+	if (d.nr_ours)
+		return hv_err_new(EIO, "kernel text: %zu sites still call a stub", d.nr_ours);
 	hv_text_printf(report, "%zu bytes of kernel text compared, none of ours left", len);
-	if (nr_runs)
-		hv_text_printf(report, "; %zu changed by the guest itself: %s%s", nr_runs,
-			       names.data, nr_runs > NAMED_MAX ? ", ..." : "");
+	if (d.nr)
+		hv_text_printf(report, "; %zu places changed by the guest itself: %s%s", d.nr,
+			       d.names.data ? d.names.data : "", d.nr > NAMED_MAX ? ", ..." : "");
 	hv_text_add(report, "\n");
 	return NULL;
 }

@@ -130,10 +130,12 @@ struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 	}
 	s->decode = (struct hv_decode){
 		.arch = kernel->as.arch,
-		.need_resched_mask = kernel->layout.need_resched_mask,
+		.need_resched_mask = kernel->as.arch->need_resched_mask,
 	};
 	s->comms = hv_comms_new(HV_COMMS_MAX);
 	s->marks = hv_alloc(s->plan.nr_cpus * sizeof(*s->marks));
+	for (unsigned cpu = 0; cpu < s->plan.nr_cpus; cpu++)
+		s->marks[cpu] = hv_merge_mark_at(0);
 	s->patched = hv_alloc(kernel->sites.nr);
 	s->patcher = hv_patcher_new(&kernel->as, kernel->image.all, &s->region);
 	*ret = s;

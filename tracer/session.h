@@ -73,20 +73,19 @@ void hv_session_refresh_clock(struct hv_session *s); /* each second or so */
 /* Events in time order. A cursor has its own position in every ring and is freed before the
  * session. */
 struct hv_cursor;
+enum hv_cursor_mode {
+	HV_CURSOR_FOLLOW, /* goes on with what is recorded later */
+	HV_CURSOR_DUMP,	  /* ends at what is there when it is made */
+};
 /* At the oldest event that is not yet consumed or cleared. ONLY_CPU < 0: all vCPUs. */
-struct hv_cursor *hv_cursor_new(struct hv_session *s, int only_cpu);
+struct hv_cursor *hv_cursor_new(struct hv_session *s, int only_cpu, enum hv_cursor_mode mode);
 void hv_cursor_free(struct hv_cursor *c);
 
 enum hv_next {
 	HV_NEXT_EMPTY,
 	HV_NEXT_EVENT,
 };
-enum hv_cursor_mode {
-	HV_CURSOR_FOLLOW, /* events younger than the sort window wait for what may come before them
-			   */
-	HV_CURSOR_DUMP,	  /* what was there at hv_cursor_new, then HV_NEXT_EMPTY */
-};
-enum hv_next hv_cursor_next(struct hv_cursor *c, enum hv_cursor_mode mode, struct hv_event *ret);
+enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret);
 /* What the cursor has returned is consumed for the session (trace_pipe). */
 void hv_cursor_consume(struct hv_cursor *c);
 

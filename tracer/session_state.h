@@ -1,6 +1,7 @@
 /* What a session is made of; for the files that implement session.h only. */
 #pragma once
 
+#include "kernel/tasks.h"
 #include "patcher/mapping.h"
 #include "patcher/patcher.h"
 #include "tracer/comms.h"
