@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 
 struct hv_vmlinux {
+	const char *arch; /* as struct hv_arch names it */
 	uint8_t build_id[32];
 	size_t build_id_len_bytes;
 	struct hv_symbols symbols;

@@ -1,0 +1,511 @@
+/* BTF reader: an index of where each type lies and of names, made once; every look-up is bounded.
+ * Source: Documentation/bpf/btf.rst, include/uapi/linux/btf.h. */
+#include "kernel/btf.h"
+
+#include <string.h>
+
+enum { BTF_MAGIC = 0xeb9f, HEADER_BYTES = 24, TYPE_BYTES = 12, MEMBER_BYTES = 12 };
+
+/* vmlinux of a big configuration has some 200,000 types in 8 MiB. */
+#define BTF_BYTES_MAX (256u << 20)
+
+/* Real kernels stay below 10 levels of typedefs, qualifiers and nesting. */
+#define DEPTH_MAX   32
+/* Members looked at in one look-up: anonymous structures that share parts could otherwise be made
+ * to take for ever. task_struct and all in it have some hundreds. */
+#define MEMBERS_MAX 65536
+
+enum btf_kind {
+	KIND_VOID = 0,
+	KIND_INT,
+	KIND_PTR,
+	KIND_ARRAY,
+	KIND_STRUCT,
+	KIND_UNION,
+	KIND_ENUM,
+	KIND_FWD,
+	KIND_TYPEDEF,
+	KIND_VOLATILE,
+	KIND_CONST,
+	KIND_RESTRICT,
+	KIND_FUNC,
+	KIND_FUNC_PROTO,
+	KIND_VAR,
+	KIND_DATASEC,
+	KIND_FLOAT,
+	KIND_DECL_TAG,
+	KIND_TYPE_TAG,
+	KIND_ENUM64,
+	NR_KINDS,
+};
+
+/* Bytes after struct btf_type: fixed, and for each of vlen. */
+static const struct {
+	uint8_t fixed;
+	uint8_t each;
+} extra_bytes[NR_KINDS] = {
+	[KIND_INT] = {4, 0},
+	[KIND_ARRAY] = {12, 0},
+	[KIND_STRUCT] = {0, MEMBER_BYTES},
+	[KIND_UNION] = {0, MEMBER_BYTES},
+	[KIND_ENUM] = {0, 8},
+	[KIND_FUNC_PROTO] = {0, 8},
+	[KIND_VAR] = {4, 0},
+	[KIND_DATASEC] = {0, 12},
+	[KIND_DECL_TAG] = {4, 0},
+	[KIND_ENUM64] = {0, 12},
+};
+
+struct type {
+	enum btf_kind kind;
+	uint32_t vlen;
+	bool kind_flag;
+	uint32_t name_off;
+	uint32_t size_or_type;
+	size_t extra_off; /* of what follows struct btf_type, in types */
+};
+
+/* One named thing: a type, or an enumerator of one. Chained in the order of ids. */
+struct entry {
+	uint32_t type_id;
+	uint32_t index; /* of the enumerator */
+	uint32_t next;	/* entry number + 1; 0 ends the chain */
+};
+
+struct names {
+	struct entry *entries;
+	uint32_t nr;
+	uint32_t cap;
+	uint32_t *buckets; /* entry number + 1 */
+	uint32_t mask;
+};
+
+struct hv_btf {
+	uint8_t *bytes;
+	struct hv_span types;
+	struct hv_span strings; /* not empty, NUL-terminated */
+	uint32_t *offs;		/* of type id - 1, in types */
+	uint32_t nr;
+	struct names type_names;
+	struct names enumerators;
+};
+
+static const char *string_at(const struct hv_btf *btf, uint32_t off)
+{
+	return off < btf->strings.len_bytes ? (const char *)btf->strings.data + off : "";
+}
+
+static bool type_parse(struct hv_span types, size_t off, struct type *ret)
+{
+	uint32_t info;
+
+	if (!hv_span_u32(types, off, &ret->name_off) || !hv_span_u32(types, off + 4, &info) ||
+	    !hv_span_u32(types, off + 8, &ret->size_or_type))
+		return false;
+	ret->kind = (info >> 24) & 0x1f;
+	ret->vlen = info & 0xffff;
+	ret->kind_flag = info >> 31;
+	ret->extra_off = off + TYPE_BYTES;
+	return true;
+}
+
+static size_t type_extra_bytes(const struct type *t)
+{
+	return extra_bytes[t->kind].fixed + (size_t)extra_bytes[t->kind].each * t->vlen;
+}
+
+static bool type_get(const struct hv_btf *btf, uint32_t id, struct type *ret)
+{
+	return id && id <= btf->nr && type_parse(btf->types, btf->offs[id - 1], ret);
+}
+
+static uint32_t name_hash(const char *name)
+{
+	uint32_t hash = 2166136261u;
+
+	for (; *name; name++)
+		hash = (hash ^ (uint8_t)*name) * 16777619u;
+	return hash;
+}
+
+static void names_add(struct names *n, uint32_t type_id, uint32_t index)
+{
+	if (n->nr == n->cap) {
+		n->cap = n->cap ? n->cap * 2 : 1024;
+		n->entries = hv_realloc_array(n->entries, n->cap, sizeof(*n->entries));
+	}
+	n->entries[n->nr++] = (struct entry){type_id, index, 0};
+}
+
+/* The name of the enumerator INDEX of T, or of T itself. */
+static const char *entry_name(const struct hv_btf *btf, const struct entry *e)
+{
+	struct type t;
+	uint32_t name_off = 0;
+
+	if (!type_get(btf, e->type_id, &t))
+		return "";
+	if (t.kind != KIND_ENUM && t.kind != KIND_ENUM64)
+		return string_at(btf, t.name_off);
+	hv_span_u32(btf->types, t.extra_off + (size_t)extra_bytes[t.kind].each * e->index,
+		    &name_off);
+	return string_at(btf, name_off);
+}
+
+/* Last entry first, so that each chain is in the order of ids. */
+static void names_chain(const struct hv_btf *btf, struct names *n)
+{
+	uint32_t nr_buckets = 16;
+
+	while (nr_buckets < n->nr)
+		nr_buckets *= 2;
+	n->mask = nr_buckets - 1;
+	n->buckets = hv_alloc(nr_buckets * sizeof(*n->buckets));
+	for (uint32_t i = n->nr; i-- > 0;) {
+		uint32_t *bucket =
+			&n->buckets[name_hash(entry_name(btf, &n->entries[i])) & n->mask];
+
+		n->entries[i].next = *bucket;
+		*bucket = i + 1;
+	}
+}
+
+/* The next entry of NAME at or after the chain's LINK (an entry number + 1). */
+static const struct entry *names_next(const struct hv_btf *btf, const struct names *n,
+				      uint32_t link, const char *name)
+{
+	for (; link; link = n->entries[link - 1].next)
+		if (strcmp(entry_name(btf, &n->entries[link - 1]), name) == 0)
+			return &n->entries[link - 1];
+	return NULL;
+}
+
+static const struct entry *names_first(const struct hv_btf *btf, const struct names *n,
+				       const char *name)
+{
+	if (!*name)
+		return NULL;
+	return names_next(btf, n, n->buckets[name_hash(name) & n->mask], name);
+}
+
+static void index_type(struct hv_btf *btf, uint32_t id, const struct type *t)
+{
+	switch (t->kind) {
+	case KIND_STRUCT:
+	case KIND_UNION:
+	case KIND_TYPEDEF:
+	case KIND_INT:
+	case KIND_FLOAT:
+		if (*string_at(btf, t->name_off))
+			names_add(&btf->type_names, id, 0);
+		break;
+	case KIND_ENUM:
+	case KIND_ENUM64:
+		for (uint32_t i = 0; i < t->vlen; i++)
+			names_add(&btf->enumerators, id, i);
+		break;
+	default:
+		break;
+	}
+}
+
+/* A kind this reader does not know has an unknown length: the types before it are kept, those after
+ * it cannot be reached. */
+static struct hv_err *index_types(struct hv_btf *btf)
+{
+	HV_AUTO_FREE uint32_t *offs = hv_alloc(btf->types.len_bytes / TYPE_BYTES * sizeof(*offs));
+	struct type t;
+
+	for (size_t off = 0; off < btf->types.len_bytes;) {
+		if (!type_parse(btf->types, off, &t))
+			return hv_err_new(EINVAL, "BTF: type %u ends outside the section",
+					  btf->nr + 1);
+		if (t.kind == KIND_VOID || t.kind >= NR_KINDS)
+			break;
+		if (!hv_span_has(btf->types, t.extra_off, type_extra_bytes(&t)))
+			return hv_err_new(EINVAL, "BTF: type %u ends outside the section",
+					  btf->nr + 1);
+		offs[btf->nr++] = (uint32_t)off;
+		index_type(btf, btf->nr, &t);
+		off = t.extra_off + type_extra_bytes(&t);
+	}
+	btf->offs = hv_realloc_array(NULL, btf->nr, sizeof(*offs));
+	memcpy(btf->offs, offs, btf->nr * sizeof(*offs));
+	names_chain(btf, &btf->type_names);
+	names_chain(btf, &btf->enumerators);
+	return NULL;
+}
+
+static bool section(struct hv_span all, uint32_t hdr_len, size_t field_off, struct hv_span *ret)
+{
+	uint32_t off, len;
+
+	if (!hv_span_u32(all, field_off, &off) || !hv_span_u32(all, field_off + 4, &len))
+		return false;
+	if (!hv_span_has(all, (size_t)hdr_len + off, len))
+		return false;
+	*ret = (struct hv_span){all.data + hdr_len + off, len};
+	return true;
+}
+
+static struct hv_err *parse_header(struct hv_btf *btf, size_t len_bytes)
+{
+	struct hv_span all = {btf->bytes, len_bytes};
+	uint16_t magic = 0;
+	uint32_t hdr_len = 0;
+
+	if (!hv_span_u16(all, 0, &magic) || magic != BTF_MAGIC)
+		return hv_err_new(EINVAL, "BTF: no magic (0x%x) in %zu bytes", magic, len_bytes);
+	if (all.len_bytes < HEADER_BYTES || btf->bytes[2] != 1)
+		return hv_err_new(EINVAL, "BTF: version %u in %zu bytes is not known",
+				  len_bytes > 2 ? btf->bytes[2] : 0u, len_bytes);
+	hv_span_u32(all, 4, &hdr_len);
+	if (hdr_len < HEADER_BYTES || !section(all, hdr_len, 8, &btf->types) ||
+	    !section(all, hdr_len, 16, &btf->strings))
+		return hv_err_new(EINVAL, "BTF: sections end outside its %zu bytes", len_bytes);
+	if (!btf->strings.len_bytes || btf->strings.data[btf->strings.len_bytes - 1])
+		return hv_err_new(EINVAL, "BTF: strings (%zu bytes) do not end with a NUL",
+				  btf->strings.len_bytes);
+	return NULL;
+}
+
+static void btf_free_at(struct hv_btf **btf)
+{
+	hv_btf_free(*btf);
+}
+
+struct hv_err *hv_btf_new(struct hv_span bytes, struct hv_btf **ret)
+{
+	hv_cleanup(btf_free_at) struct hv_btf *btf = hv_alloc(sizeof(*btf));
+	struct hv_err *err;
+
+	if (bytes.len_bytes > BTF_BYTES_MAX)
+		return hv_err_new(EINVAL, "BTF: %zu bytes are too many", bytes.len_bytes);
+	btf->bytes = hv_alloc(bytes.len_bytes);
+	if (bytes.len_bytes)
+		memcpy(btf->bytes, bytes.data, bytes.len_bytes);
+	err = parse_header(btf, bytes.len_bytes);
+	if (!err)
+		err = index_types(btf);
+	if (err)
+		return err;
+	*ret = hv_take(btf);
+	return NULL;
+}
+
+void hv_btf_free(struct hv_btf *btf)
+{
+	if (!btf)
+		return;
+	free(btf->type_names.entries);
+	free(btf->type_names.buckets);
+	free(btf->enumerators.entries);
+	free(btf->enumerators.buckets);
+	free(btf->offs);
+	free(btf->bytes);
+	free(btf);
+}
+
+/* Through typedefs and qualifiers. */
+static bool resolve(const struct hv_btf *btf, uint32_t id, struct type *ret)
+{
+	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
+		if (!type_get(btf, id, ret))
+			return false;
+		switch (ret->kind) {
+		case KIND_TYPEDEF:
+		case KIND_VOLATILE:
+		case KIND_CONST:
+		case KIND_RESTRICT:
+		case KIND_TYPE_TAG:
+			id = ret->size_or_type;
+			break;
+		default:
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool resolve_size(const struct hv_btf *btf, uint32_t id, uint32_t *ret)
+{
+	uint64_t nr = 1;
+	uint32_t nr_elems;
+	struct type t;
+
+	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
+		if (!resolve(btf, id, &t))
+			return false;
+		switch (t.kind) {
+		case KIND_ARRAY:
+			if (!hv_span_u32(btf->types, t.extra_off, &id) ||
+			    !hv_span_u32(btf->types, t.extra_off + 8, &nr_elems))
+				return false;
+			nr *= nr_elems;
+			break;
+		case KIND_INT:
+		case KIND_FLOAT:
+		case KIND_STRUCT:
+		case KIND_UNION:
+		case KIND_ENUM:
+		case KIND_ENUM64:
+			nr *= t.size_or_type;
+			break;
+		case KIND_PTR:
+			nr *= 8;
+			break;
+		default:
+			return false;
+		}
+		if (nr > UINT32_MAX)
+			return false;
+		if (t.kind != KIND_ARRAY) {
+			*ret = (uint32_t)nr;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The structure a path goes on in: through an array, its first element. */
+static bool resolve_compound(const struct hv_btf *btf, uint32_t id, struct type *ret)
+{
+	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
+		if (!resolve(btf, id, ret))
+			return false;
+		if (ret->kind != KIND_ARRAY)
+			return ret->kind == KIND_STRUCT || ret->kind == KIND_UNION;
+		if (!hv_span_u32(btf->types, ret->extra_off, &id))
+			return false;
+	}
+	return false;
+}
+
+struct member {
+	uint32_t type_id;
+	uint32_t bit_off;
+	uint32_t bit_len; /* 0: no bit-field */
+};
+
+struct search {
+	const struct hv_btf *btf;
+	const char *name;
+	size_t name_len;
+	unsigned budget; /* members that may still be looked at */
+};
+
+static const char *member_get(const struct hv_btf *btf, const struct type *t, uint32_t index,
+			      struct member *ret)
+{
+	size_t off = t->extra_off + (size_t)MEMBER_BYTES * index;
+	uint32_t name_off = 0, bits = 0;
+
+	hv_span_u32(btf->types, off, &name_off);
+	hv_span_u32(btf->types, off + 4, &ret->type_id);
+	hv_span_u32(btf->types, off + 8, &bits);
+	ret->bit_off = t->kind_flag ? bits & 0xffffff : bits;
+	ret->bit_len = t->kind_flag ? bits >> 24 : 0;
+	return string_at(btf, name_off);
+}
+
+/* RET->bit_off is from the start of T. */
+static bool find_member(struct search *s, const struct type *t, unsigned depth, struct member *ret)
+{
+	struct type inner;
+	struct member m = {0};
+
+	for (uint32_t i = 0; i < t->vlen; i++) {
+		const char *name = member_get(s->btf, t, i, &m);
+
+		if (!s->budget)
+			return false;
+		s->budget--;
+		if (strncmp(name, s->name, s->name_len) == 0 && !name[s->name_len]) {
+			*ret = m;
+			return true;
+		}
+		if (*name || depth == DEPTH_MAX || !resolve_compound(s->btf, m.type_id, &inner))
+			continue;
+		if (find_member(s, &inner, depth + 1, ret) &&
+		    !__builtin_add_overflow(ret->bit_off, m.bit_off, &ret->bit_off))
+			return true;
+	}
+	return false;
+}
+
+static bool find_path(const struct hv_btf *btf, uint32_t id, const char *path, uint32_t *ret_off,
+		      uint32_t *ret_size)
+{
+	struct search s = {.btf = btf, .budget = MEMBERS_MAX};
+	struct member m = {.type_id = id};
+	uint64_t off = 0;
+	uint32_t size;
+
+	for (const char *at = path; at; at = at[s.name_len] ? at + s.name_len + 1 : NULL) {
+		struct type t;
+
+		s.name = at;
+		s.name_len = strcspn(at, ".");
+		if (!s.name_len || !resolve_compound(btf, m.type_id, &t) ||
+		    !find_member(&s, &t, 0, &m))
+			return false;
+		off += m.bit_off / 8;
+	}
+	if (m.bit_len)
+		size = (m.bit_off % 8 + m.bit_len + 7) / 8;
+	else if (!resolve_size(btf, m.type_id, &size))
+		return false;
+	if (off > UINT32_MAX)
+		return false;
+	*ret_off = (uint32_t)off;
+	if (ret_size)
+		*ret_size = size;
+	return true;
+}
+
+bool hv_btf_member(const struct hv_btf *btf, const char *type, const char *path, uint32_t *ret_off,
+		   uint32_t *ret_size)
+{
+	const struct entry *e = names_first(btf, &btf->type_names, type);
+
+	/* Drivers have structures of equal names: the first that has such a member. */
+	for (; e; e = names_next(btf, &btf->type_names, e->next, type))
+		if (find_path(btf, e->type_id, path, ret_off, ret_size))
+			return true;
+	return false;
+}
+
+bool hv_btf_size(const struct hv_btf *btf, const char *type, uint32_t *ret_size)
+{
+	const struct entry *e = names_first(btf, &btf->type_names, type);
+
+	for (; e; e = names_next(btf, &btf->type_names, e->next, type))
+		if (resolve_size(btf, e->type_id, ret_size))
+			return true;
+	return false;
+}
+
+bool hv_btf_enumerator(const struct hv_btf *btf, const char *name, int64_t *ret)
+{
+	const struct entry *e = names_first(btf, &btf->enumerators, name);
+	uint32_t low = 0, high = 0;
+	struct type t;
+	size_t off;
+
+	if (!e || !type_get(btf, e->type_id, &t))
+		return false;
+	off = t.extra_off + (size_t)extra_bytes[t.kind].each * e->index;
+	hv_span_u32(btf->types, off + 4, &low);
+	if (t.kind == KIND_ENUM64) {
+		hv_span_u32(btf->types, off + 8, &high);
+		*ret = (int64_t)((uint64_t)high << 32 | low);
+	} else {
+		*ret = t.kind_flag ? (int64_t)(int32_t)low : (int64_t)low;
+	}
+	return true;
+}
+
+size_t hv_btf_nr_types(const struct hv_btf *btf)
+{
+	return btf->nr;
+}
