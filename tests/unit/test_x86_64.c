@@ -1,0 +1,265 @@
+/* The x86-64 table: registers, page-table entries, sites, returns. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/arch.h"
+
+static const struct hv_arch *arch;
+
+static void find_arch(void)
+{
+	arch = hv_arch_find("x86_64");
+	ck_assert_ptr_nonnull(arch);
+}
+
+static const char linux_vcpu[] =
+	"CPU#0\n"
+	"RAX=0000000000000000 RBX=0000000000000000 RCX=ffffffffb4c0a4c0 RDX=000000000000f3d4\n"
+	"RSI=0000000000000083 RDI=0000000000000000 RBP=0000000000000000 RSP=ffffffffb5e03e90\n"
+	"R8 =0000000000000000 R9 =0000000000000000 R10=0000000000000000 R11=0000000000000000\n"
+	"RIP=ffffffffb4c0a6bb RFL=00000246 [---Z-P-] CPL=0 II=0 A20=1 SMM=0 HLT=1\n"
+	"TR =0040 fffffe4d3be5f000 00004087 00008b00 DPL=0 TSS64-busy\n"
+	"GDT=     fffffe4d3be5d000 0000007f\n"
+	"IDT=     fffffe0000000000 00000fff\n"
+	"CR0=80050033 CR2=00000000004f2d58 CR3=0000000004e12000 CR4=00751ef0\n"
+	"DR0=0000000000000000 DR1=0000000000000000 DR2=0000000000000000 DR3=0000000000000000\n"
+	"EFER=0000000000000d01\n";
+
+START_TEST(registers_of_a_linux_vcpu)
+{
+	struct hv_vcpu_regs regs;
+
+	ck_assert(arch->parse_registers(linux_vcpu, &regs));
+	ck_assert_uint_eq(regs.ip.v, 0xffffffffb4c0a6bb);
+	ck_assert_uint_eq(regs.sp.v, 0xffffffffb5e03e90);
+	ck_assert_uint_eq(regs.root, 0x4e12000);
+	ck_assert_uint_eq(regs.levels, 5);
+	ck_assert_uint_eq(regs.trap_table.v, 0xfffffe0000000000);
+}
+END_TEST
+
+START_TEST(registers_in_real_mode)
+{
+	struct hv_vcpu_regs regs;
+
+	ck_assert(arch->parse_registers("EAX=00000000 EBX=0 ESP=00006ef0\n"
+					"EIP=000f0a5f EFL=00000246\n"
+					"IDT=     00000000 000003ff\n"
+					"CR0=00000010 CR2=00000000 CR3=00000000 CR4=00000000\n"
+					"EFER=0000000000000000\n",
+					&regs));
+	ck_assert_uint_eq(regs.levels, 0);
+}
+END_TEST
+
+START_TEST(registers_refused)
+{
+	struct hv_vcpu_regs regs;
+
+	ck_assert(!arch->parse_registers("", &regs));
+	ck_assert(!arch->parse_registers("RIP=1 RSP=2 CR0=80050033 CR3=zz", &regs));
+}
+END_TEST
+
+START_TEST(gdb_registers)
+{
+	uint8_t g[236] = {0};
+	struct hv_vcpu_regs regs;
+	uint64_t value;
+
+	value = 0x1122;
+	memcpy(g + 7 * 8, &value, 8); /* rsp */
+	value = 0xffffffff81000000;
+	memcpy(g + 128, &value, 8); /* rip */
+	value = 0x80050033;
+	memcpy(g + 188, &value, 8); /* cr0 */
+	value = 0x4e12000;
+	memcpy(g + 204, &value, 8); /* cr3 */
+	value = 0x1000;
+	memcpy(g + 212, &value, 8); /* cr4 */
+	value = 0xd01;
+	memcpy(g + 228, &value, 8); /* efer */
+	ck_assert(arch->decode_gdb_registers((struct hv_span){g, sizeof(g)}, &regs));
+	ck_assert_uint_eq(regs.ip.v, 0xffffffff81000000);
+	ck_assert_uint_eq(regs.sp.v, 0x1122);
+	ck_assert_uint_eq(regs.root, 0x4e12000);
+	ck_assert_uint_eq(regs.levels, 5);
+	ck_assert(!arch->decode_gdb_registers((struct hv_span){g, sizeof(g) - 1}, &regs));
+}
+END_TEST
+
+START_TEST(roots_with_and_without_the_user_half)
+{
+	struct hv_vcpu_regs regs = {.root = 0x4e12000 | 7 /* pcid */};
+	struct hv_gpa roots[2];
+
+	ck_assert_uint_eq(arch->roots(&regs, roots), 1);
+	ck_assert_uint_eq(roots[0].v, 0x4e12000);
+	regs.root = 0x8000000004e13807;
+	ck_assert_uint_eq(arch->roots(&regs, roots), 2);
+	ck_assert_uint_eq(roots[0].v, 0x4e13000);
+	ck_assert_uint_eq(roots[1].v, 0x4e12000);
+}
+END_TEST
+
+START_TEST(entries)
+{
+	struct hv_pt_entry e = arch->decode_entry(2, 0x80000000126000e3);
+
+	ck_assert(e.present && e.leaf && e.writable && !e.executable);
+	ck_assert_uint_eq(e.to.v, 0x12600000);
+	e = arch->decode_entry(2, 0x12600061);
+	ck_assert(e.present && !e.leaf && !e.writable && e.executable);
+	ck_assert_uint_eq(e.to.v, 0x12600000);
+	ck_assert(arch->decode_entry(1, 0x12601101).leaf);
+	ck_assert(!arch->decode_entry(4, 0x126000e3).leaf);
+	ck_assert(!arch->decode_entry(1, 0).present);
+	ck_assert_uint_eq(arch->entry_span(1), 4096);
+	ck_assert_uint_eq(arch->entry_span(2), 2 << 20);
+	ck_assert_uint_eq(arch->entry_at(hv_gpa(0x5000), 2, hv_gva(0xffffffff81200000)).v, 0x5048);
+}
+END_TEST
+
+START_TEST(a_made_leaf_is_never_writable_and_executable)
+{
+	/* global, accessed, dirty, writable, software bits, PAT bit of a large page */
+	uint64_t neighbour = 0x0f500000126013e3;
+	uint64_t rx = arch->make_leaf(2, neighbour, hv_gpa(0xfc400000), HV_ACCESS_READ_EXECUTE);
+	uint64_t rw = arch->make_leaf(2, neighbour, hv_gpa(0xfc600000), HV_ACCESS_READ_WRITE);
+	uint64_t ro = arch->make_leaf(2, neighbour, hv_gpa(0xfc800000), HV_ACCESS_READ);
+
+	ck_assert_uint_eq(rx, 0x00000000fc4011a1);
+	ck_assert_uint_eq(rw, 0x80000000fc6011e3);
+	ck_assert_uint_eq(ro, 0x80000000fc8011a1);
+}
+END_TEST
+
+START_TEST(trap_target)
+{
+	uint8_t idt[4096] = {0};
+	struct hv_gva target;
+	struct hv_span table = {idt, sizeof(idt)};
+
+	ck_assert(!arch->trap_target(table, &target));
+	memcpy(idt + 14 * 16, "\x80\x0b\x10\x00\x00\x8e\xc0\xb4\xff\xff\xff\xff", 12);
+	ck_assert(arch->trap_target(table, &target));
+	ck_assert_uint_eq(target.v, 0xffffffffb4c00b80);
+	table.len_bytes = 14 * 16;
+	ck_assert(!arch->trap_target(table, &target));
+}
+END_TEST
+
+static const struct {
+	const char *bytes;
+	enum hv_site_kind kind;
+	uint64_t target;
+} sites[] = {
+	{"\x0f\x1f\x44\x00\x00", HV_SITE_NOP, 0},
+	{"\x66\x66\x66\x66\x90", HV_SITE_NOP, 0},
+	{"\x3e\x8d\x74\x26\x00", HV_SITE_NOP, 0},
+	{"\xe8\x00\x00\x00\x00", HV_SITE_CALL, 0xffffffff81000005},
+	{"\xe8\xfb\xff\xff\xff", HV_SITE_CALL, 0xffffffff81000000},
+	{"\xe9\xfb\x0f\x00\x00", HV_SITE_JUMP, 0xffffffff81001000},
+	{"\xcc\x1f\x44\x00\x00", HV_SITE_BREAKPOINT, 0},
+	{"\x55\x48\x89\xe5\x41", HV_SITE_OTHER, 0},
+	{"\x0f\x1f\x44\x00\x08", HV_SITE_OTHER, 0},
+};
+
+START_TEST(site_kinds)
+{
+	struct hv_gva target = {0};
+
+	ck_assert_int_eq(arch->classify_site((const uint8_t *)sites[_i].bytes,
+					     hv_gva(0xffffffff81000000), &target),
+			 sites[_i].kind);
+	ck_assert_uint_eq(target.v, sites[_i].target);
+}
+END_TEST
+
+START_TEST(calls_within_reach)
+{
+	uint8_t site[5];
+
+	ck_assert(arch->encode_call(hv_gva(0xffffffffc0000000), hv_gva(0xffffffff80401000), site));
+	ck_assert_mem_eq(site, "\xe8\xfb\x0f\x40\xc0", 5);
+	ck_assert(!arch->encode_call(hv_gva(0xffffffff80000000), hv_gva(0xfffffe0000000000), site));
+	ck_assert(!arch->encode_call(hv_gva(0x1000), hv_gva(0x80001005), site));
+	ck_assert(arch->encode_call(hv_gva(0x1000), hv_gva(0x80001004), site));
+}
+END_TEST
+
+static const struct {
+	const char *code;
+	size_t len;
+	bool understood;
+	uint64_t thunk;
+} returns[] = {
+	{"\xc3\xcc\xcc\xcc\xcc", 5, true, 0},
+	{"\xc3", 1, false, 0},
+	{"\xf3\xc3\x90\x90\x90\x90", 6, true, 0},
+	{"\xf3\x0f\x1e\xfa\xc3\xcc\xcc\xcc\xcc", 9, true, 0},
+	{"\x66\x0f\x1f\x00\xe9\x00\x10\x00\x00", 9, true, 0xffffffff81001009},
+	{"\xe9\xfb\x0f\x00\x00", 5, true, 0xffffffff81001000},
+	{"\x65\x48\xc1\x3c\x25", 5, false, 0},
+};
+
+START_TEST(how_the_kernel_returns)
+{
+	struct hv_gva thunk = {1};
+	struct hv_span code = {(const uint8_t *)returns[_i].code, returns[_i].len};
+
+	ck_assert(arch->classify_return(code, hv_gva(0xffffffff81000000), &thunk) ==
+		  returns[_i].understood);
+	if (returns[_i].understood)
+		ck_assert_uint_eq(thunk.v, returns[_i].thunk);
+}
+END_TEST
+
+START_TEST(return_slots)
+{
+	uint8_t slot[5];
+
+	ck_assert(arch->place_return(slot, hv_gva(0xffffffff80401100), hv_gva(0)));
+	ck_assert_mem_eq(slot, "\xc3\xcc\xcc\xcc\xcc", 5);
+	ck_assert(arch->place_return(slot, hv_gva(0xffffffff80401000), hv_gva(0xffffffff80402000)));
+	ck_assert_mem_eq(slot, "\xe9\xfb\x0f\x00\x00", 5);
+	ck_assert(
+		!arch->place_return(slot, hv_gva(0xffffffff80401000), hv_gva(0xfffffe0000000000)));
+}
+END_TEST
+
+START_TEST(no_such_arch)
+{
+	ck_assert_ptr_null(hv_arch_find("pdp11"));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("x86_64");
+	TCase *tc = tcase_create("table");
+	SRunner *runner = srunner_create(suite);
+	int nr_failed;
+
+	tcase_add_unchecked_fixture(tc, find_arch, NULL);
+	tcase_add_checked_fixture(tc, find_arch, NULL);
+	tcase_add_test(tc, registers_of_a_linux_vcpu);
+	tcase_add_test(tc, registers_in_real_mode);
+	tcase_add_test(tc, registers_refused);
+	tcase_add_test(tc, gdb_registers);
+	tcase_add_test(tc, roots_with_and_without_the_user_half);
+	tcase_add_test(tc, entries);
+	tcase_add_test(tc, a_made_leaf_is_never_writable_and_executable);
+	tcase_add_test(tc, trap_target);
+	tcase_add_loop_test(tc, site_kinds, 0, HV_ARRAY_LEN(sites));
+	tcase_add_test(tc, calls_within_reach);
+	tcase_add_loop_test(tc, how_the_kernel_returns, 0, HV_ARRAY_LEN(returns));
+	tcase_add_test(tc, return_slots);
+	tcase_add_test(tc, no_such_arch);
+	suite_add_tcase(suite, tc);
+	srunner_run_all(runner, CK_NORMAL);
+	nr_failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return nr_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
