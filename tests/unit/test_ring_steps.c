@@ -1,0 +1,117 @@
+/* Every interleaving of one read with a guest that comes round: the guest acts between any two
+ * loads of the reader. ring.c is compiled into this file with its loads replaced by one that calls
+ * a hook. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "ringbuf/ring.h"
+
+static uint64_t load(const uint64_t *at);
+#define __atomic_load_n(at, order) load(at)
+#include "ringbuf/ring.c"
+#undef __atomic_load_n
+
+#define NR_SLOTS   4
+#define NR_LOADS   6 /* head, four words, head */
+#define NR_ACTIONS 40
+
+static struct hv_state state;
+static struct hv_record records[NR_SLOTS];
+static unsigned nr_loads;
+/* before this load, the writer of a lap ago stores some words */
+static unsigned late_at, late_from, late_until;
+static unsigned act_at[2]; /* act before these loads */
+static int action[2];
+
+static void store(uint64_t position, unsigned first, unsigned end)
+{
+	for (unsigned i = first; i < end; i++)
+		records[position % NR_SLOTS].word[i] =
+			(position * 4 + i) | (position / NR_SLOTS & 1 ? 0 : LAP_BIT);
+}
+
+/* The guest goes on by LAPS laps. Of the record that then stands in the slot being read, the first
+ * WORDS words are stored; all those between are. */
+static void go_on(unsigned laps, unsigned words)
+{
+	for (unsigned i = 0; i < laps * NR_SLOTS; i++) {
+		uint64_t position = state.head;
+
+		__atomic_store_n(&state.head, position + 1, __ATOMIC_RELEASE);
+		if (position % NR_SLOTS != 1 || i + NR_SLOTS < laps * NR_SLOTS)
+			store(position, 0, 4);
+		else
+			store(position, 0, words);
+	}
+}
+
+static uint64_t load(const uint64_t *at)
+{
+	for (unsigned i = 0; i < 2; i++)
+		if (nr_loads == act_at[i])
+			go_on((unsigned)action[i] / 5, (unsigned)action[i] % 5);
+	if (nr_loads == late_at)
+		store(1, late_from, late_until);
+	nr_loads++;
+	return *at;
+}
+
+static bool read_is_right(void)
+{
+	struct hv_record record;
+	struct hv_ring ring;
+	uint64_t lost;
+
+	for (state.head = 0; state.head < 6; state.head++)
+		store(state.head, 0, 4);
+	hv_ring_init(&ring, &state, records, NR_SLOTS);
+	ring.position = 5;
+	nr_loads = 0;
+	if (hv_ring_read(&ring, 0, &record, &lost) != HV_RING_RECORD)
+		return true;
+	for (unsigned i = 0; i < 4; i++)
+		if (record.word[i] != 5 * 4 + i)
+			return false;
+	return true;
+}
+
+/* _i: what the guest does first (laps * 5 + words) */
+START_TEST(a_guest_that_comes_round_mixes_nothing)
+{
+	action[0] = _i;
+	late_at = NR_LOADS;
+	for (act_at[0] = 0; act_at[0] <= NR_LOADS; act_at[0]++)
+		for (act_at[1] = 0; act_at[1] <= NR_LOADS; act_at[1]++)
+			for (action[1] = 0; action[1] < NR_ACTIONS; action[1]++)
+				ck_assert(read_is_right());
+}
+END_TEST
+
+/* _i: the first word that the late writer stores, and (in fours) the last one */
+START_TEST(a_writer_one_lap_late_mixes_nothing)
+{
+	late_from = (unsigned)_i % 4;
+	late_until = (unsigned)_i / 4 + 1;
+	act_at[1] = NR_LOADS;
+	for (late_at = 0; late_at < NR_LOADS; late_at++)
+		for (act_at[0] = 0; act_at[0] <= NR_LOADS; act_at[0]++)
+			for (action[0] = 0; action[0] < NR_ACTIONS; action[0]++)
+				ck_assert(read_is_right());
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("ring steps");
+	TCase *tc = tcase_create("steps");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	suite_add_tcase(suite, tc);
+	tcase_add_loop_test(tc, a_guest_that_comes_round_mixes_nothing, 0, NR_ACTIONS);
+	tcase_add_loop_test(tc, a_writer_one_lap_late_mixes_nothing, 0, 16);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
