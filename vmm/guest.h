@@ -136,6 +136,7 @@ struct hv_guest_ops {
 	struct hv_err *(*hold_write_text)(void *self, const struct hv_text_write *writes, size_t nr);
 	struct hv_err *(*hold_flush_translations)(void *self);
 	struct hv_err *(*hold_end)(void *self);
+	uint64_t (*held_ns)(void *self); /* how long the last hold stood; unset: the caller's measure */
 };
 /* INFO is copied, strings included. SELF is freed by ops->free. */
 struct hv_guest *hv_guest_new(const struct hv_guest_ops *ops, void *self,

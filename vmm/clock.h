@@ -1,0 +1,29 @@
+/* The host's monotonic clock, which holds and timeouts are measured by. Unit: ns. */
+#pragma once
+
+#include <stdint.h>
+#include <time.h>
+
+#define HV_NS_PER_MS UINT64_C(1000000)
+#define HV_NS_PER_S  UINT64_C(1000000000)
+
+static inline uint64_t hv_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * HV_NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+/* For poll(2): rounded up, so that a wait never ends just before its deadline; 0 when it is over.
+ */
+static inline int hv_left_ms(uint64_t deadline_ns)
+{
+	uint64_t now_ns = hv_now_ns();
+	uint64_t left_ms;
+
+	if (now_ns >= deadline_ns)
+		return 0;
+	left_ms = (deadline_ns - now_ns + HV_NS_PER_MS - 1) / HV_NS_PER_MS;
+	return left_ms > 1000000 ? 1000000 : (int)left_ms;
+}

@@ -1,0 +1,201 @@
+#include "vmm/guest.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "vmm/clock.h"
+#include "vmm/machine.h"
+
+struct hv_guest {
+	const struct hv_guest_ops *ops;
+	void *self;
+	struct hv_guest_info info; /* strings owned */
+	struct hv_hold *hold;	   /* the one under way; NULL: none */
+};
+
+struct hv_hold {
+	struct hv_guest *guest;
+	uint64_t begun_ns;
+};
+
+struct hv_guest *hv_guest_new(const struct hv_guest_ops *ops, void *self,
+			      const struct hv_guest_info *info)
+{
+	struct hv_guest *g = hv_alloc(sizeof(*g));
+
+	g->ops = ops;
+	g->self = self;
+	g->info = *info;
+	g->info.name = hv_strdup(info->name ? info->name : "");
+	g->info.id = hv_strdup(info->id ? info->id : "");
+	g->info.transport = hv_strdup(info->transport ? info->transport : "");
+	return g;
+}
+
+void hv_guest_free(struct hv_guest *g)
+{
+	if (!g)
+		return;
+	if (g->hold)
+		hv_err_free(hv_hold_end(g->hold, NULL));
+	if (g->ops->free)
+		g->ops->free(g->self);
+	free((char *)g->info.name);
+	free((char *)g->info.id);
+	free((char *)g->info.transport);
+	free(g);
+}
+
+const struct hv_guest_info *hv_guest_info(const struct hv_guest *g)
+{
+	return &g->info;
+}
+
+static struct hv_err *cannot(const struct hv_guest *g, const char *what)
+{
+	return hv_err_new(ENOTSUP, "%s: this way of reaching it cannot %s", g->info.name, what);
+}
+
+struct hv_err *hv_guest_read(struct hv_guest *g, struct hv_gpa gpa, void *buf, size_t len_bytes)
+{
+	if (!g->ops->read)
+		return cannot(g, "read memory");
+	return g->ops->read(g->self, gpa, buf, len_bytes);
+}
+
+struct hv_err *hv_guest_write(struct hv_guest *g, struct hv_gpa gpa, const void *buf,
+			      size_t len_bytes)
+{
+	if (!g->ops->write)
+		return cannot(g, "write memory");
+	return g->ops->write(g->self, gpa, buf, len_bytes);
+}
+
+struct hv_err *hv_guest_registers(struct hv_guest *g, struct hv_vcpu_regs *ret)
+{
+	if (!g->ops->registers)
+		return cannot(g, "read registers");
+	return g->ops->registers(g->self, ret);
+}
+
+struct hv_err *hv_guest_region(struct hv_guest *g, struct hv_region *ret)
+{
+	if (!g->ops->region)
+		return cannot(g, "share memory");
+	return g->ops->region(g->self, ret);
+}
+
+struct hv_err *hv_guest_refusal(struct hv_guest *g)
+{
+	return g->ops->refusal ? g->ops->refusal(g->self) : NULL;
+}
+
+int hv_guest_exit_fd(const struct hv_guest *g)
+{
+	return g->ops->exit_fd ? g->ops->exit_fd(g->self) : -1;
+}
+
+struct hv_err *hv_guest_prepare_hold(struct hv_guest *g)
+{
+	return g->ops->prepare_hold ? g->ops->prepare_hold(g->self) : NULL;
+}
+
+struct hv_err *hv_hold_begin(struct hv_guest *g, uint64_t max_ns, struct hv_hold **ret)
+{
+	struct hv_err *err;
+
+	if (!g->ops->hold_begin)
+		return cannot(g, "stop it");
+	if (g->hold)
+		return hv_err_new(EBUSY, "%s: a hold is under way", g->info.name);
+	err = g->ops->hold_begin(g->self, max_ns);
+	if (err)
+		return err;
+	g->hold = hv_alloc(sizeof(*g->hold));
+	g->hold->guest = g;
+	g->hold->begun_ns = hv_now_ns();
+	*ret = g->hold;
+	return NULL;
+}
+
+struct hv_err *hv_hold_registers(struct hv_hold *h, struct hv_vcpu_regs *ret)
+{
+	struct hv_guest *g = h->guest;
+
+	if (!g->ops->hold_registers)
+		return cannot(g, "read registers");
+	return g->ops->hold_registers(g->self, ret);
+}
+
+struct hv_err *hv_hold_write_text(struct hv_hold *h, const struct hv_text_write *writes, size_t nr)
+{
+	struct hv_guest *g = h->guest;
+
+	if (!g->ops->hold_write_text)
+		return cannot(g, "write text");
+	for (size_t i = 0; i < nr; i++)
+		assert(writes[i].len_bytes <= HV_SITE_LEN_MAX);
+	return nr ? g->ops->hold_write_text(g->self, writes, nr) : NULL;
+}
+
+struct hv_err *hv_hold_flush_translations(struct hv_hold *h)
+{
+	struct hv_guest *g = h->guest;
+
+	if (!g->ops->hold_flush_translations)
+		return cannot(g, "flush translations");
+	return g->ops->hold_flush_translations(g->self);
+}
+
+uint64_t hv_hold_age_ns(const struct hv_hold *h)
+{
+	return hv_now_ns() - h->begun_ns;
+}
+
+struct hv_err *hv_hold_end(struct hv_hold *h, uint64_t *ret_ns)
+{
+	struct hv_guest *g = h->guest;
+	struct hv_err *err = g->ops->hold_end ? g->ops->hold_end(g->self) : NULL;
+
+	if (ret_ns)
+		*ret_ns = g->ops->held_ns ? g->ops->held_ns(g->self) : hv_hold_age_ns(h);
+	g->hold = NULL;
+	free(h);
+	return err;
+}
+
+/* False: no number */
+static bool parse_pid(const char *text, pid_t *ret)
+{
+	if (!*text || strlen(text) > 9 || strspn(text, "0123456789") != strlen(text))
+		return false;
+	*ret = atoi(text);
+	return *ret > 0;
+}
+
+static struct hv_err *open_by_monitor(const char *spec, const char *libvirt_uri,
+				      struct hv_guest **ret)
+{
+	pid_t pid;
+
+	if (!strncmp(spec, "qmp:", 4))
+		return hv_err_in(hv_machine_open_qmp(spec + 4, ret), "%s", spec);
+	if (!strncmp(spec, "pid:", 4)) {
+		if (!parse_pid(spec + 4, &pid))
+			return hv_err_new(EINVAL, "%s: a process id is a number above 0", spec);
+		return hv_err_in(hv_machine_open_pid(pid, libvirt_uri, ret), "%s", spec);
+	}
+	if (!*spec)
+		return hv_err_new(EINVAL, "no domain named");
+	return hv_err_in(hv_machine_open_libvirt(spec, libvirt_uri, ret), "domain '%s'", spec);
+}
+
+struct hv_err *hv_guest_open(const char *spec, const char *libvirt_uri, enum hv_via via,
+			     struct hv_guest **ret)
+{
+	if (via == HV_VIA_INJECT)
+		return hv_err_new(ENOTSUP,
+				  "%s: attaching by injection is not there yet, use --via monitor",
+				  spec);
+	return open_by_monitor(spec, libvirt_uri, ret);
+}

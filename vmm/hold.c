@@ -1,0 +1,501 @@
+/* A hold through the gdb stub: started at run time by the monitor, on a unix socket that only the
+ * VMM's user and we can reach, owned by the guardian, and taken away at the end. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
+#include "vmm/clock.h"
+#include "vmm/machine.h"
+#include "vmm/unix_socket.h"
+
+#define FIRST_HOLD_NS	 (2 * HV_NS_PER_S)
+#define BATCH_PACKETS	 8192
+#define ANSWER_MAX_BYTES 65536
+
+/* ---- the stub's socket ---- */
+
+/* Directory of the monitor's socket as the VMM itself names it: under libvirt the domain's private
+ * directory, where it may bind (its user, AppArmor). Caller frees. */
+static struct hv_err *libvirt_dir(struct hv_machine *m, char **ret)
+{
+	HV_AUTO_JSON struct json_object *devices = NULL;
+	struct hv_err *err = hv_monitor_execute(m->monitor, "query-chardev", NULL, &devices);
+
+	for (size_t i = 0; !err && i < hv_json_len(devices); i++) {
+		struct json_object *device = json_object_array_get_idx(devices, i);
+		const char *label = hv_json_string(device, "label");
+		const char *filename = hv_json_string(device, "filename");
+		const char *path = filename ? strstr(filename, "unix:") : NULL;
+		HV_AUTO_FREE char *copy = NULL;
+
+		if (!label || strcmp(label, "charmonitor") || !path)
+			continue;
+		copy = strndup(path + 5, strcspn(path + 5, ","));
+		if (!copy)
+			abort();
+		*ret = hv_strdup(dirname(copy));
+		return NULL;
+	}
+	return err ? err
+		   : hv_err_new(ENOENT, "gdb stub: the monitor's socket is not among the VMM's "
+					"character devices");
+}
+
+/* A directory of our own beside the QMP socket, for the VMM's user alone. */
+static struct hv_err *make_dir(struct hv_machine *m, char **ret)
+{
+	HV_AUTO_FREE char *dir = NULL;
+
+	if (asprintf(&dir, "%s/hvtrace-%d", m->qmp_dir, (int)m->process.pid) < 0)
+		abort();
+	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+		return hv_err_new(errno, "gdb stub: directory %s: %s", dir, strerror(errno));
+	m->stub_dir = hv_strdup(dir);
+	if (lchown(dir, m->process.uid, m->process.gid) < 0)
+		return hv_err_new(errno, "gdb stub: directory %s: %s", dir, strerror(errno));
+	*ret = hv_take(dir);
+	return NULL;
+}
+
+static struct hv_err *choose_path(struct hv_machine *m)
+{
+	HV_AUTO_FREE char *dir = NULL;
+	HV_AUTO_FREE char *real = NULL;
+	struct hv_err *err = m->qmp_dir ? make_dir(m, &dir) : libvirt_dir(m, &dir);
+
+	if (err)
+		return err;
+	real = realpath(dir, NULL);
+	if (!real)
+		return hv_err_new(errno, "gdb stub: directory %s: %s", dir, strerror(errno));
+	free(m->stub_path);
+	if (asprintf(&m->stub_path, "%s/%s", real, HV_STUB_SOCKET) < 0)
+		abort();
+	if (!hv_unix_path_fits(m->stub_path))
+		return hv_err_new(ENAMETOOLONG, "gdb stub: socket path %s is too long",
+				  m->stub_path);
+	return NULL;
+}
+
+/* One word of an HMP line (monitor/hmp.c get_str); a comma of an option's value is doubled
+ * (util/qemu-option.c). */
+static void add_hmp_path(struct hv_text *line, const char *path)
+{
+	for (; *path; path++) {
+		if (*path == '"' || *path == '\\')
+			hv_text_add(line, "\\");
+		if (*path == ',')
+			hv_text_add(line, ",");
+		hv_text_add_bytes(line, path, 1);
+	}
+}
+
+static struct hv_err *stub_off(struct hv_machine *m)
+{
+	HV_AUTO_FREE char *said = NULL;
+
+	return hv_monitor_hmp(m->monitor, "gdbserver none", &said);
+}
+
+static struct hv_err *stub_on(struct hv_machine *m)
+{
+	HV_AUTO_TEXT struct hv_text line = {0};
+	HV_AUTO_FREE char *said = NULL;
+	HV_AUTO_FREE char *path = NULL;
+	struct hv_err *err;
+
+	hv_text_add(&line, "gdbserver \"unix:");
+	add_hmp_path(&line, m->stub_path);
+	hv_text_add(&line, ",server=on,wait=off\"");
+	err = hv_monitor_hmp(m->monitor, line.data, &said);
+	if (!err)
+		err = hv_machine_stub_state(m, &path);
+	if (!err && !path)
+		err = hv_err_new(EIO, "gdb stub: not started: %.*s", (int)strcspn(said, "\r\n"),
+				 said);
+	return err;
+}
+
+static void remove_files(struct hv_machine *m)
+{
+	if (m->stub_path)
+		unlink(m->stub_path);
+	if (m->stub_dir)
+		rmdir(m->stub_dir);
+	free(hv_take(m->stub_path));
+	free(hv_take(m->stub_dir));
+}
+
+/* A stub that an hvtrace which died has left. */
+static struct hv_err *clear_stale(struct hv_machine *m)
+{
+	HV_AUTO_FREE char *path = NULL;
+	struct hv_err *err = hv_machine_stub_state(m, &path);
+
+	if (err || !path)
+		return err;
+	err = stub_off(m);
+	unlink(path);
+	return err;
+}
+
+/* ---- what the stub is asked once ---- */
+
+static const char *first_answer(const struct hv_packets *answers)
+{
+	return answers->nr ? answers->bytes.data : "";
+}
+
+static struct hv_err *ask(struct hv_machine *m, const char *packet, struct hv_packets *answers)
+{
+	HV_AUTO_PACKETS struct hv_packets packets = {0};
+
+	hv_packets_deinit(answers);
+	hv_packets_add(&packets, packet);
+	return hv_guardian_exchange(m->guardian, &packets, answers);
+}
+
+static void free_threads(struct hv_machine *m)
+{
+	for (unsigned i = 0; m->threads && i < m->nr_vcpus; i++)
+		free(m->threads[i]);
+	free(hv_take(m->threads));
+}
+
+/* "m01,02": adds to the NR threads there are. False: more than vCPUs. */
+static bool add_threads(struct hv_machine *m, const char *list, unsigned *nr)
+{
+	for (const char *at = list + 1; *at;) {
+		size_t len = strcspn(at, ",");
+
+		if (*nr >= m->nr_vcpus || !len)
+			return false;
+		m->threads[*nr] = strndup(at, len);
+		if (!m->threads[(*nr)++])
+			abort();
+		at += len + (at[len] == ',');
+	}
+	return true;
+}
+
+static struct hv_err *load_threads(struct hv_machine *m)
+{
+	HV_AUTO_PACKETS struct hv_packets answers = {0};
+	struct hv_err *err = ask(m, "qfThreadInfo", &answers);
+	bool fit = true;
+	unsigned nr = 0;
+
+	free_threads(m);
+	m->threads = hv_alloc(m->nr_vcpus * sizeof(*m->threads));
+	while (!err && fit && first_answer(&answers)[0] == 'm') {
+		fit = add_threads(m, first_answer(&answers), &nr);
+		if (fit)
+			err = ask(m, "qsThreadInfo", &answers);
+	}
+	if (err)
+		return err;
+	if (!fit || nr != m->nr_vcpus)
+		return hv_err_new(EPROTO, "gdb stub: %s%u threads for %u vCPUs",
+				  fit ? "" : "more than ", nr, m->nr_vcpus);
+	return NULL;
+}
+
+/* QEMU answers p and P only to clients that have asked for its register description. */
+static struct hv_err *ask_once(struct hv_machine *m)
+{
+	HV_AUTO_PACKETS struct hv_packets answers = {0};
+	struct hv_err *err = hv_machine_hold_begin(m, FIRST_HOLD_NS);
+	struct hv_err *end;
+
+	if (err)
+		return err;
+	err = ask(m, "qXfer:features:read:target.xml:0,ffb", &answers);
+	if (!err)
+		err = load_threads(m);
+	end = hv_machine_hold_end(m);
+	if (err) {
+		hv_err_free(end);
+		return err;
+	}
+	return end;
+}
+
+/* ---- the hold ---- */
+
+/* The machine stands through us, and whoever should let it run has failed. */
+static void continue_by_monitor(struct hv_machine *m)
+{
+	HV_AUTO_JSON struct json_object *status = NULL;
+	HV_AUTO_JSON struct json_object *done = NULL;
+	struct hv_err *err = hv_monitor_execute(m->monitor, "query-status", NULL, &status);
+	const char *name = err ? NULL : hv_json_string(status, "status");
+
+	if (err || !name || !strcmp(name, "paused")) {
+		hv_err_free(err);
+		err = hv_monitor_execute(m->monitor, "cont", NULL, &done);
+	}
+	hv_err_free(err);
+}
+
+void hv_machine_drop_hold(struct hv_machine *m)
+{
+	if (m->guardian) {
+		hv_guardian_free(hv_take(m->guardian));
+		hv_err_free(stub_off(m));
+	}
+	remove_files(m);
+	free_threads(m);
+}
+
+struct hv_err *hv_machine_prepare_hold(struct hv_machine *m)
+{
+	struct hv_err *err = hv_machine_is_running(m);
+
+	if (err || (m->guardian && hv_guardian_is_alive(m->guardian)))
+		return err;
+	hv_machine_drop_hold(m);
+	err = hv_machine_reserve_region(m);
+	if (!err)
+		err = clear_stale(m);
+	if (!err)
+		err = choose_path(m);
+	if (err) {
+		remove_files(m);
+		return err;
+	}
+	unlink(m->stub_path);
+	err = stub_on(m);
+	if (!err)
+		err = hv_guardian_start(m->stub_path, &m->guardian);
+	if (err) {
+		hv_err_free(stub_off(m));
+		remove_files(m);
+		continue_by_monitor(m);
+		return err;
+	}
+	err = ask_once(m);
+	if (err)
+		hv_machine_drop_hold(m);
+	return err;
+}
+
+struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns)
+{
+	struct hv_err *err;
+
+	if (!m->guardian)
+		return hv_err_new(EINVAL, "hold: not prepared");
+	err = hv_machine_is_running(m);
+	if (err)
+		return err;
+	err = hv_guardian_hold(m->guardian, max_ns);
+	if (err && err->code != EBUSY)
+		continue_by_monitor(m);
+	return hv_err_in(err, "hold");
+}
+
+struct hv_err *hv_machine_hold_end(struct hv_machine *m)
+{
+	struct hv_err *err = hv_guardian_release(m->guardian, &m->held_ns);
+
+	if (err && err->code != ETIMEDOUT)
+		continue_by_monitor(m);
+	return hv_err_in(err, "hold");
+}
+
+/* ---- registers ---- */
+
+static int hex_digit(char c)
+{
+	const char *digits = "0123456789abcdef";
+	const char *at = c ? strchr(digits, c | 0x20) : NULL;
+
+	return at ? (int)(at - digits) : -1;
+}
+
+/* Bytes that QEMU does not have are "xx": 0. */
+static size_t from_hex(const char *hex, uint8_t *to, size_t room)
+{
+	size_t nr = 0;
+
+	for (; hex[0] && hex[1] && nr < room; hex += 2, nr++) {
+		int high = hex_digit(hex[0]), low = hex_digit(hex[1]);
+
+		to[nr] = high < 0 || low < 0 ? 0 : (uint8_t)(high << 4 | low);
+	}
+	return nr;
+}
+
+/* Every vCPU's answer to PACKET, which may name a register; one string each in ANSWERS after the
+ * "OK" of its selection. */
+static struct hv_err *ask_each(struct hv_machine *m, const char *packet, struct hv_packets *answers)
+{
+	HV_AUTO_PACKETS struct hv_packets packets = {0};
+	struct hv_err *err;
+
+	for (unsigned i = 0; i < m->nr_vcpus; i++) {
+		char select[64];
+
+		snprintf(select, sizeof(select), "Hg%.48s", m->threads[i]);
+		hv_packets_add(&packets, select);
+		hv_packets_add(&packets, packet);
+	}
+	err = hv_guardian_exchange(m->guardian, &packets, answers);
+	if (!err && answers->nr != packets.nr)
+		return hv_err_new(EPROTO, "gdb stub: %zu answers for %zu packets", answers->nr,
+				  packets.nr);
+	return err;
+}
+
+struct hv_err *hv_machine_hold_registers(struct hv_machine *m, struct hv_vcpu_regs *ret)
+{
+	HV_AUTO_PACKETS struct hv_packets answers = {0};
+	HV_AUTO_FREE uint8_t *g = hv_alloc(ANSWER_MAX_BYTES);
+	struct hv_err *err = ask_each(m, "g", &answers);
+	const char *at = answers.bytes.data;
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < m->nr_vcpus; i++) {
+		struct hv_span span = {.data = g};
+
+		at += strlen(at) + 1;
+		span.len_bytes = from_hex(at, g, ANSWER_MAX_BYTES);
+		if (!m->arch->decode_gdb_registers(span, &ret[i]))
+			return hv_err_new(EPROTO,
+					  "gdb stub: registers of vCPU %u are not understood "
+					  "(%zu bytes)",
+					  i, span.len_bytes);
+		at += strlen(at) + 1;
+	}
+	return NULL;
+}
+
+/* ---- text ---- */
+
+static void add_write(struct hv_packets *packets, const struct hv_text_write *w)
+{
+	char packet[64];
+	int len = snprintf(packet, sizeof(packet), "M%" PRIx64 ",%x:", w->gpa.v, w->len_bytes);
+
+	for (uint32_t i = 0; i < w->len_bytes; i++)
+		len += snprintf(packet + len, sizeof(packet) - (size_t)len, "%02x", w->bytes[i]);
+	hv_packets_add(packets, packet);
+}
+
+static struct hv_err *check_done(const struct hv_packets *packets, const struct hv_packets *answers)
+{
+	const char *packet = packets->bytes.data;
+	const char *answer = answers->bytes.data;
+
+	if (answers->nr != packets->nr)
+		return hv_err_new(EPROTO, "gdb stub: %zu answers for %zu packets", answers->nr,
+				  packets->nr);
+	for (size_t i = 0; i < packets->nr; i++) {
+		if (strcmp(answer, "OK"))
+			return hv_err_new(EIO, "gdb stub: '%s' answered with '%.40s'", packet,
+					  *answer ? answer : "(nothing)");
+		packet += strlen(packet) + 1;
+		answer += strlen(answer) + 1;
+	}
+	return NULL;
+}
+
+/* QEMU's writes to RAM by the stub drop the code translated from it (exec.c
+ * invalidate_and_set_dirty); guest-physical addresses need no vCPU's page tables. */
+static struct hv_err *write_batch(struct hv_machine *m, const struct hv_text_write *writes,
+				  size_t nr)
+{
+	HV_AUTO_PACKETS struct hv_packets packets = {0};
+	HV_AUTO_PACKETS struct hv_packets answers = {0};
+	struct hv_err *err;
+
+	hv_packets_add(&packets, "Qqemu.PhyMemMode:1");
+	for (size_t i = 0; i < nr; i++)
+		add_write(&packets, &writes[i]);
+	hv_packets_add(&packets, "Qqemu.PhyMemMode:0");
+	err = hv_guardian_exchange(m->guardian, &packets, &answers);
+	return err ? err : check_done(&packets, &answers);
+}
+
+static bool in_region(const struct hv_machine *m, const struct hv_text_write *w)
+{
+	return m->region.host && w->gpa.v >= m->region.gpa.v &&
+	       w->gpa.v - m->region.gpa.v <= m->region.len_bytes - w->len_bytes;
+}
+
+/* Under KVM text is memory like any other. */
+static struct hv_err *write_direct(struct hv_machine *m, const struct hv_text_write *writes,
+				   size_t nr)
+{
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; !err && i < nr; i++) {
+		const struct hv_text_write *w = &writes[i];
+
+		if (in_region(m, w))
+			memcpy(m->region.host + (w->gpa.v - m->region.gpa.v), w->bytes,
+			       w->len_bytes);
+		else
+			err = hv_ram_write(&m->ram, w->gpa, w->bytes, w->len_bytes);
+	}
+	return err;
+}
+
+struct hv_err *hv_machine_hold_write_text(struct hv_machine *m, const struct hv_text_write *writes,
+					  size_t nr)
+{
+	struct hv_err *err = NULL;
+
+	if (m->accel == HV_ACCEL_KVM)
+		return write_direct(m, writes, nr);
+	for (size_t done = 0; !err && done < nr; done += BATCH_PACKETS)
+		err = write_batch(m, writes + done,
+				  nr - done < BATCH_PACKETS ? nr - done : BATCH_PACKETS);
+	return err;
+}
+
+/* ---- translations ---- */
+
+/* A write of the root register drops every translation of that vCPU, whatever the value
+ * (target/i386/helper.c cpu_x86_update_cr3 -> tlb_flush). */
+static struct hv_err *rewrite_roots(struct hv_machine *m, const struct hv_packets *roots)
+{
+	HV_AUTO_PACKETS struct hv_packets packets = {0};
+	HV_AUTO_PACKETS struct hv_packets answers = {0};
+	const char *at = roots->bytes.data;
+	struct hv_err *err;
+
+	for (unsigned i = 0; i < m->nr_vcpus; i++) {
+		char packet[96];
+
+		snprintf(packet, sizeof(packet), "Hg%.48s", m->threads[i]);
+		hv_packets_add(&packets, packet);
+		at += strlen(at) + 1;
+		if (strlen(at) < 8 || strspn(at, "0123456789abcdefABCDEF") != strlen(at))
+			return hv_err_new(EPROTO, "gdb stub: root register of vCPU %u: '%.40s'", i,
+					  at);
+		snprintf(packet, sizeof(packet), "P%x=%.64s", m->arch->gdb_root_register, at);
+		hv_packets_add(&packets, packet);
+		at += strlen(at) + 1;
+	}
+	err = hv_guardian_exchange(m->guardian, &packets, &answers);
+	return err ? err : check_done(&packets, &answers);
+}
+
+struct hv_err *hv_machine_hold_flush(struct hv_machine *m)
+{
+	HV_AUTO_PACKETS struct hv_packets roots = {0};
+	struct hv_err *err;
+	char packet[32];
+
+	if (m->accel == HV_ACCEL_KVM)
+		return hv_machine_remap_region(m);
+	snprintf(packet, sizeof(packet), "p%x", m->arch->gdb_root_register);
+	err = ask_each(m, packet, &roots);
+	return err ? err : rewrite_roots(m, &roots);
+}

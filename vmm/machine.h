@@ -1,0 +1,67 @@
+/* A QEMU machine reached by its monitor: what the parts of that way share. Internal to vmm/. */
+#pragma once
+
+#include "vmm/guardian.h"
+#include "vmm/guest.h"
+#include "vmm/monitor.h"
+#include "vmm/process.h"
+#include "vmm/ram.h"
+
+struct hv_machine {
+	char *name;
+	char *id;
+	char *monitor_kind; /* "libvirt", "qmp" */
+	char *qmp_dir;	    /* directory of the QMP socket; NULL: libvirt's */
+	struct hv_monitor *monitor;
+	struct hv_process process;
+	struct hv_process_memory *memory;
+	int pidfd;
+	enum hv_accel accel;
+	const struct hv_arch *arch;
+	unsigned nr_vcpus;
+	struct hv_ram ram;
+	uint64_t ram_loaded_ns;
+	struct hv_region region; /* host NULL: not mapped yet */
+	int region_fd;		 /* borrowed from MEMORY */
+	uint64_t region_file_off;
+
+	/* hold.c */
+	struct hv_guardian *guardian;
+	char *stub_dir;	  /* made by us, to be removed; NULL: the domain's own */
+	char *stub_path;  /* the stub's socket */
+	char **threads;	  /* the stub's name of each vCPU */
+	uint64_t held_ns; /* the last hold */
+};
+
+/* region.c */
+struct hv_err *hv_machine_region(struct hv_machine *m, struct hv_region *ret) hv_must_use;
+/* Has the memory of the region allocated, so that no write to it can fail later. */
+struct hv_err *hv_machine_reserve_region(struct hv_machine *m) hv_must_use;
+/* Unmaps every page of the region in the VMM and puts the contents back: KVM flushes. */
+struct hv_err *hv_machine_remap_region(struct hv_machine *m) hv_must_use;
+
+/* refusal.c */
+struct hv_err *hv_machine_refusal(struct hv_machine *m) hv_must_use;
+/* EBUSY when the machine does not run. */
+struct hv_err *hv_machine_is_running(struct hv_machine *m) hv_must_use;
+/* *RET_PATH (caller frees; NULL: none): the socket of a gdb stub that hvtrace left behind. EBUSY:
+ * the stub is somebody else's. */
+struct hv_err *hv_machine_stub_state(struct hv_machine *m, char **ret_path) hv_must_use;
+
+/* hold.c */
+#define HV_STUB_SOCKET "hvtrace-gdb.sock"
+struct hv_err *hv_machine_prepare_hold(struct hv_machine *m) hv_must_use;
+struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns) hv_must_use;
+struct hv_err *hv_machine_hold_registers(struct hv_machine *m,
+					 struct hv_vcpu_regs *ret) hv_must_use;
+struct hv_err *hv_machine_hold_write_text(struct hv_machine *m, const struct hv_text_write *writes,
+					  size_t nr) hv_must_use;
+struct hv_err *hv_machine_hold_flush(struct hv_machine *m) hv_must_use;
+struct hv_err *hv_machine_hold_end(struct hv_machine *m) hv_must_use;
+void hv_machine_drop_hold(struct hv_machine *m);
+
+/* machine.c */
+struct hv_err *hv_machine_open_qmp(const char *path, struct hv_guest **ret) hv_must_use;
+struct hv_err *hv_machine_open_libvirt(const char *spec, const char *uri,
+				       struct hv_guest **ret) hv_must_use;
+struct hv_err *hv_machine_open_pid(pid_t pid, const char *uri, struct hv_guest **ret) hv_must_use;

@@ -1,0 +1,204 @@
+#include "vmm/ram.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vmm/pci.h"
+
+struct hv_err *hv_gpa2hva(struct hv_monitor *m, struct hv_gpa gpa, uint64_t *ret_hva)
+{
+	HV_AUTO_FREE char *text = NULL;
+	struct hv_err *err;
+	char line[40];
+
+	snprintf(line, sizeof(line), "gpa2hva 0x%" PRIx64, gpa.v);
+	err = hv_monitor_hmp(m, line, &text);
+	if (err)
+		return err;
+	if (!hv_gpa2hva_parse(text, ret_hva))
+		return hv_err_new(EFAULT, "monitor: '%s': %.*s", line, (int)strcspn(text, "\r\n"),
+				  text);
+	return NULL;
+}
+
+/* A range of the flat view lies in one RAM block, so its host addresses are consecutive; its
+ * mappings may be several. */
+static struct hv_err *add_range(struct hv_monitor *m, const struct hv_flat_range *r,
+				struct hv_ram *ram)
+{
+	uint64_t hva = 0;
+	struct hv_err *err = hv_gpa2hva(m, r->start, &hva);
+
+	for (uint64_t off = 0; !err && off < r->len_bytes;) {
+		struct hv_piece piece;
+
+		err = hv_process_memory_piece(ram->process, hva + off, r->len_bytes - off, &piece);
+		if (err)
+			break;
+		ram->ranges =
+			hv_realloc_array(ram->ranges, ram->nr_ranges + 1, sizeof(*ram->ranges));
+		ram->ranges[ram->nr_ranges++] = (struct hv_ram_range){
+			.start = hv_gpa_add(r->start, off),
+			.len_bytes = piece.len_bytes,
+			.hva = piece.hva,
+			.host = piece.host,
+		};
+		ram->len_bytes += piece.len_bytes;
+		ram->mapped_bytes += piece.host ? piece.len_bytes : 0;
+		off += piece.len_bytes;
+	}
+	return hv_err_in(err, "ram '%s' at guest physical 0x%" PRIx64, r->name, r->start.v);
+}
+
+/* BARs too are ranges of type ram when a memory object stands behind them (ivshmem). */
+static struct hv_err *flat_view(struct hv_monitor *m, struct hv_flat_view *ret)
+{
+	HV_AUTO_FREE char *text = NULL;
+	struct hv_pci_bars bars = {0};
+	struct hv_err *err = hv_monitor_hmp(m, "info mtree -f -o", &text);
+
+	if (err)
+		return err;
+	err = hv_pci_bars_load(m, &bars);
+	if (err)
+		return err;
+	if (!hv_flat_view_parse(text, ret)) {
+		hv_pci_bars_deinit(&bars);
+		return hv_err_new(EPROTO,
+				  "monitor: 'info mtree -f -o': no address space \"memory\"");
+	}
+	for (size_t i = 0; i < bars.nr_bars; i++)
+		if (hv_pci_bar_is_on(&bars.bars[i]))
+			hv_flat_view_cut(ret, bars.bars[i].start, bars.bars[i].len_bytes);
+	hv_pci_bars_deinit(&bars);
+	return NULL;
+}
+
+struct hv_err *hv_ram_load(struct hv_monitor *m, struct hv_process_memory *process,
+			   struct hv_ram *ram)
+{
+	struct hv_flat_view view = {0};
+	struct hv_ram found = {.process = process};
+	struct hv_err *err = flat_view(m, &view);
+
+	for (size_t i = 0; !err && i < view.nr_ram; i++)
+		err = add_range(m, &view.ram[i], &found);
+	hv_flat_view_deinit(&view);
+	if (!err && !found.nr_ranges)
+		err = hv_err_new(EFAULT, "the machine has no RAM that can be read");
+	if (err) {
+		hv_ram_deinit(&found);
+		return err;
+	}
+	hv_ram_deinit(ram);
+	*ram = found;
+	return NULL;
+}
+
+void hv_ram_deinit(struct hv_ram *ram)
+{
+	free(ram->ranges);
+	*ram = (struct hv_ram){.process = ram->process};
+}
+
+static const struct hv_ram_range *find(const struct hv_ram *ram, struct hv_gpa gpa)
+{
+	size_t low = 0, high = ram->nr_ranges;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+		const struct hv_ram_range *r = &ram->ranges[mid];
+
+		if (gpa.v < r->start.v)
+			high = mid;
+		else if (gpa.v - r->start.v >= r->len_bytes)
+			low = mid + 1;
+		else
+			return r;
+	}
+	return NULL;
+}
+
+static size_t room_in(const struct hv_ram_range *r, struct hv_gpa gpa, size_t len_bytes)
+{
+	uint64_t room = r->len_bytes - (gpa.v - r->start.v);
+
+	return len_bytes < room ? len_bytes : (size_t)room;
+}
+
+bool hv_ram_covers(const struct hv_ram *ram, struct hv_gpa gpa, uint64_t len_bytes)
+{
+	while (len_bytes) {
+		const struct hv_ram_range *r = find(ram, gpa);
+		size_t part;
+
+		if (!r)
+			return false;
+		part = room_in(r, gpa, len_bytes);
+		gpa = hv_gpa_add(gpa, part);
+		len_bytes -= part;
+	}
+	return true;
+}
+
+static struct hv_err *no_ram(struct hv_gpa gpa, size_t len_bytes)
+{
+	return hv_err_new(EFAULT, "no RAM at guest physical 0x%" PRIx64 " (%zu bytes)", gpa.v,
+			  len_bytes);
+}
+
+struct hv_err *hv_ram_read(const struct hv_ram *ram, struct hv_gpa gpa, void *buf, size_t len_bytes)
+{
+	uint8_t *to = buf;
+
+	while (len_bytes) {
+		const struct hv_ram_range *r = find(ram, gpa);
+		struct hv_err *err;
+		uint64_t off;
+		size_t part;
+
+		if (!r)
+			return no_ram(gpa, len_bytes);
+		off = gpa.v - r->start.v;
+		part = room_in(r, gpa, len_bytes);
+		if (r->host) {
+			memcpy(to, r->host + off, part);
+		} else {
+			err = hv_process_memory_read(ram->process, r->hva + off, to, part);
+			if (err)
+				return hv_err_in(err, "RAM at guest physical 0x%" PRIx64, gpa.v);
+		}
+		to += part;
+		len_bytes -= part;
+		gpa = hv_gpa_add(gpa, part);
+	}
+	return NULL;
+}
+
+struct hv_err *hv_ram_write(const struct hv_ram *ram, struct hv_gpa gpa, const void *buf,
+			    size_t len_bytes)
+{
+	const uint8_t *from = buf;
+
+	if (!hv_ram_covers(ram, gpa, len_bytes))
+		return no_ram(gpa, len_bytes);
+	while (len_bytes) {
+		const struct hv_ram_range *r = find(ram, gpa);
+		uint64_t off = gpa.v - r->start.v;
+		size_t part = room_in(r, gpa, len_bytes);
+		struct hv_err *err;
+
+		if (r->host) {
+			memcpy(r->host + off, from, part);
+		} else {
+			err = hv_process_memory_write(ram->process, r->hva + off, from, part);
+			if (err)
+				return hv_err_in(err, "RAM at guest physical 0x%" PRIx64, gpa.v);
+		}
+		from += part;
+		len_bytes -= part;
+		gpa = hv_gpa_add(gpa, part);
+	}
+	return NULL;
+}

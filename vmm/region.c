@@ -1,0 +1,157 @@
+/* The ivshmem device's memory (QEMU docs/specs/ivshmem-spec.txt: vendor 1af4, device 1110, BAR2).
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "vmm/machine.h"
+#include "vmm/pci.h"
+
+#define IVSHMEM_VENDOR	 0x1af4
+#define IVSHMEM_DEVICE	 0x1110
+#define IVSHMEM_BAR	 2
+#define REGION_MIN_BYTES (16ull << 20)
+#define COPY_BYTES	 (1u << 20)
+
+#define COSTS "the device blocks migration and saving the domain while it is there"
+
+static struct hv_err *no_device(const struct hv_machine *m)
+{
+	if (m->qmp_dir)
+		return hv_err_new(
+			ENODEV, "no ivshmem device; start QEMU with -object memory-backend-memfd,"
+				"id=hvtrace,size=64M,share=on -device ivshmem-plain,memdev=hvtrace "
+				"(" COSTS ")");
+	return hv_err_new(ENODEV,
+			  "no ivshmem device; add <shmem name='hvtrace-%s'><model "
+			  "type='ivshmem-plain'/><size unit='M'>64</size></shmem> to <devices> and "
+			  "start the domain anew (" COSTS ")",
+			  m->name);
+}
+
+/* With several, one is ours to write to only if it says so. */
+static struct hv_err *pick(struct hv_machine *m, const struct hv_pci_bars *bars,
+			   const struct hv_pci_bar **ret)
+{
+	const struct hv_pci_bar *found = NULL;
+	unsigned nr = 0;
+
+	for (size_t i = 0; i < bars->nr_bars; i++) {
+		const struct hv_pci_bar *b = &bars->bars[i];
+
+		if (b->vendor != IVSHMEM_VENDOR || b->device != IVSHMEM_DEVICE ||
+		    b->bar != IVSHMEM_BAR || !b->is_memory)
+			continue;
+		found = b;
+		nr++;
+	}
+	if (!nr)
+		return no_device(m);
+	if (nr > 1)
+		return hv_err_new(ENOTUNIQ,
+				  "%u ivshmem devices: which of them is for tracing is not known",
+				  nr);
+	*ret = found;
+	return NULL;
+}
+
+static struct hv_err *check_bar(const struct hv_pci_bar *b)
+{
+	if (!hv_pci_bar_is_on(b))
+		return hv_err_new(ENXIO,
+				  "ivshmem device %s: the guest has switched its memory off or not "
+				  "placed it yet",
+				  b->where);
+	if (b->len_bytes < REGION_MIN_BYTES)
+		return hv_err_new(ENOSPC,
+				  "ivshmem device %s: %" PRIu64 " MiB, at least %llu needed",
+				  b->where, b->len_bytes >> 20, REGION_MIN_BYTES >> 20);
+	return NULL;
+}
+
+static struct hv_err *map_bar(struct hv_machine *m, const struct hv_pci_bar *b)
+{
+	struct hv_piece piece;
+	uint64_t hva = 0;
+	struct hv_err *err = hv_gpa2hva(m->monitor, b->start, &hva);
+
+	if (err && err->code == EFAULT) {
+		hv_err_free(err);
+		return hv_err_new(ENXIO, "ivshmem device %s: the guest has switched its memory off",
+				  b->where);
+	}
+	if (!err)
+		err = hv_process_memory_piece(m->memory, hva, b->len_bytes, &piece);
+	if (err)
+		return hv_err_in(err, "ivshmem device %s", b->where);
+	if (!piece.host || piece.len_bytes != b->len_bytes)
+		return hv_err_new(ENXIO,
+				  "ivshmem device %s: the VMM's memory for it is not one shared "
+				  "mapping (share=on)",
+				  b->where);
+	m->region = (struct hv_region){
+		.gpa = b->start,
+		.host = piece.host,
+		.len_bytes = b->len_bytes,
+	};
+	m->region_fd = piece.fd;
+	m->region_file_off = piece.file_off;
+	return NULL;
+}
+
+/* Asked anew each time: the guest can move the BAR. */
+struct hv_err *hv_machine_region(struct hv_machine *m, struct hv_region *ret)
+{
+	const struct hv_pci_bar *bar = NULL;
+	struct hv_pci_bars bars = {0};
+	struct hv_err *err = hv_pci_bars_load(m->monitor, &bars);
+
+	if (!err)
+		err = pick(m, &bars, &bar);
+	if (!err)
+		err = check_bar(bar);
+	if (!err)
+		err = map_bar(m, bar);
+	hv_pci_bars_deinit(&bars);
+	if (err)
+		return err;
+	*ret = m->region;
+	return NULL;
+}
+
+struct hv_err *hv_machine_reserve_region(struct hv_machine *m)
+{
+	if (!m->region.host)
+		return NULL;
+	/* Else the first write that finds /dev/shm full ends us, or the VMM, with SIGBUS. */
+	if (fallocate(m->region_fd, 0, (off_t)m->region_file_off, (off_t)m->region.len_bytes) < 0 &&
+	    errno != EOPNOTSUPP)
+		return hv_err_new(errno, "ivshmem memory: no room for %" PRIu64 " MiB: %s%s",
+				  m->region.len_bytes >> 20, strerror(errno),
+				  errno == ENOSPC ? " (is /dev/shm full?)" : "");
+	return NULL;
+}
+
+/* Removing a page from the file unmaps it in the VMM; KVM then drops its second-stage mapping and
+ * flushes every vCPU (kvm_unmap_gfn_range, kvm_flush_remote_tlbs), and with it everything a vCPU
+ * cached through it. Which pages the guest has reached is not known: all of them. */
+struct hv_err *hv_machine_remap_region(struct hv_machine *m)
+{
+	HV_AUTO_FREE uint8_t *copy = hv_alloc(COPY_BYTES);
+
+	if (!m->region.host)
+		return hv_err_new(ENODEV, "ivshmem memory: not mapped");
+	for (uint64_t off = 0; off < m->region.len_bytes; off += COPY_BYTES) {
+		uint64_t left = m->region.len_bytes - off;
+		size_t part = left < COPY_BYTES ? (size_t)left : COPY_BYTES;
+
+		memcpy(copy, m->region.host + off, part);
+		if (fallocate(m->region_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			      (off_t)(m->region_file_off + off), (off_t)part) < 0)
+			return hv_err_new(errno, "ivshmem memory: unmapping at 0x%" PRIx64 ": %s",
+					  off, strerror(errno));
+		memcpy(m->region.host + off, copy, part);
+	}
+	return NULL;
+}
