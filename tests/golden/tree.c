@@ -1,0 +1,286 @@
+/* Golden transcripts of the tree: a little shell over a session with no guest. Lines of an .in:
+ *
+ *   # comment                           blank lines and comments are dropped
+ *   site IP NAME [MODULE|invalid]       a traceable function (and symbol)
+ *   event CPU NS PID COMM FLAGS PREEMPT MIGRATE IP PARENT [LOST]
+ *   comm PID COMM | overrun NR | cpus NR | clock raw
+ *   ls [DIR] | cat FILE | echo TEXT > FILE | echo TEXT >> FILE | printf TEXT > FILE
+ *   open HANDLE MODE FILE               MODE of r, w, t (truncate), n (non-blocking)
+ *   write HANDLE TEXT | read HANDLE LEN | close HANDLE
+ *   fail ERRNO                          the next change of the guest fails
+ *   guest                               what the guest was made to be: sites, pids, recording
+ *
+ * The lines from ls on are shown after a '$', followed by what came of them. TEXT knows \n, \t, \\,
+ * \0 and \xNN. HANDLE is a digit. */
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/golden/golden.h"
+#include "tests/lib/fake_session.h"
+#include "tracer/tree.h"
+
+struct shell {
+	struct hv_session *session;
+	struct hv_tree *tree;
+	struct hv_file *handles[10];
+	FILE *out;
+};
+
+static size_t unescape(char *s)
+{
+	char *to = s;
+
+	for (char *from = s; *from; from++) {
+		if (*from != '\\') {
+			*to++ = *from;
+			continue;
+		}
+		from++;
+		if (*from == 'x') {
+			char hex[3] = {from[1], from[2], 0};
+
+			*to++ = (char)strtoul(hex, NULL, 16);
+			from += 2;
+			continue;
+		}
+		*to++ = *from == 'n' ? '\n' : *from == 't' ? '\t' : *from == '0' ? '\0' : *from;
+	}
+	*to = '\0';
+	return (size_t)(to - s);
+}
+
+/* Shows ERR as its errno. Returns whether there was one. */
+static bool failed(struct shell *sh, struct hv_err *err)
+{
+	if (!err)
+		return false;
+	fprintf(sh->out, "= %s: %s\n", strerrorname_np(err->code), err->message);
+	hv_err_free(err);
+	return true;
+}
+
+static char *next_word(char **line)
+{
+	char *word;
+
+	*line += strspn(*line, " ");
+	word = *line;
+	*line += strcspn(*line, " ");
+	if (**line)
+		*(*line)++ = '\0';
+	return word;
+}
+
+static uint64_t next_number(char **line)
+{
+	return strtoull(next_word(line), NULL, 0);
+}
+
+static void do_site(struct shell *sh, char *args)
+{
+	uint64_t ip = strtoull(next_word(&args), NULL, 16);
+	char *name = next_word(&args);
+	char *module = next_word(&args);
+	bool invalid = strcmp(module, "invalid") == 0;
+
+	unescape(name);
+	unescape(module);
+	hv_fake_site(sh->session, ip, name, *module && !invalid ? module : NULL, invalid);
+}
+
+static void do_event(struct shell *sh, char *args)
+{
+	struct hv_event e = {.kind = HV_EVENT_FUNCTION};
+	char *bytes;
+	size_t len;
+
+	e.cpu = (unsigned)next_number(&args);
+	e.time_ns = next_number(&args);
+	e.pid = (uint32_t)next_number(&args);
+	bytes = hv_strdup(next_word(&args));
+	len = unescape(bytes);
+	memcpy(e.comm, bytes, len < sizeof(e.comm) ? len : sizeof(e.comm) - 1);
+	free(bytes);
+	e.flags = (uint8_t)next_number(&args);
+	e.preempt_depth = (uint8_t)next_number(&args);
+	e.migrate_depth = (uint8_t)next_number(&args);
+	e.ip = hv_gva(strtoull(next_word(&args), NULL, 16));
+	e.parent_ip = hv_gva(strtoull(next_word(&args), NULL, 16));
+	e.lost_before = next_number(&args);
+	hv_fake_event(sh->session, &e);
+}
+
+static bool do_setup(struct shell *sh, const char *command, char *args)
+{
+	if (strcmp(command, "site") == 0)
+		do_site(sh, args);
+	else if (strcmp(command, "event") == 0)
+		do_event(sh, args);
+	else if (strcmp(command, "overrun") == 0)
+		hv_fake_overrun(sh->session, next_number(&args));
+	else if (strcmp(command, "cpus") == 0)
+		hv_fake_cpus(sh->session, (unsigned)next_number(&args));
+	else if (strcmp(command, "clock") == 0)
+		hv_fake_clock(sh->session, HV_CLOCK_RAW);
+	else if (strcmp(command, "comm") == 0) {
+		uint32_t pid = (uint32_t)next_number(&args);
+
+		unescape(args);
+		hv_fake_comm(sh->session, pid, args);
+	} else
+		return false;
+	return true;
+}
+
+static void do_ls(struct shell *sh, const char *dir)
+{
+	HV_AUTO_TEXT struct hv_text text = {0};
+
+	if (!failed(sh, hv_tree_list(sh->tree, dir, &text)))
+		fprintf(sh->out, "%s", text.data);
+}
+
+static void do_cat(struct shell *sh, char *path)
+{
+	struct hv_file *f;
+	char buf[8192];
+	size_t len;
+
+	unescape(path);
+	if (failed(sh, hv_tree_open(sh->tree, path, O_RDONLY, &f)))
+		return;
+	while (!failed(sh, hv_file_read(f, buf, sizeof(buf), &len)) && len)
+		fwrite(buf, 1, len, sh->out);
+	failed(sh, hv_file_close(f));
+}
+
+/* As a shell's echo and printf: goes on after a short count, ends at an error. TEXT > FILE */
+static void do_redirect(struct shell *sh, char *args, const char *end)
+{
+	char *arrow = strstr(args, "> ");
+	bool append = arrow > args && arrow[-1] == '>';
+	HV_AUTO_TEXT struct hv_text text = {0};
+	size_t done = 0, used, len;
+	struct hv_file *f;
+
+	*(append ? arrow - 1 : arrow) = '\0';
+	len = strlen(args);
+	if (len && args[len - 1] == ' ')
+		args[len - 1] = '\0';
+	len = unescape(args);
+	hv_text_add_bytes(&text, args, len);
+	hv_text_add(&text, end);
+	if (failed(sh, hv_tree_open(sh->tree, arrow + 2, O_WRONLY | (append ? 0 : O_TRUNC), &f)))
+		return;
+	while (done < text.len_bytes) {
+		if (failed(sh, hv_file_write(f, text.data + done, text.len_bytes - done, &used)))
+			break;
+		done += used;
+	}
+	failed(sh, hv_file_close(f));
+}
+
+static void do_open(struct shell *sh, char *args)
+{
+	unsigned handle = (unsigned)next_number(&args) % 10;
+	const char *mode = next_word(&args);
+	int flags = strchr(mode, 'r') ? strchr(mode, 'w') ? O_RDWR : O_RDONLY : O_WRONLY;
+
+	flags |= strchr(mode, 't') ? O_TRUNC : 0;
+	flags |= strchr(mode, 'n') ? O_NONBLOCK : 0;
+	failed(sh, hv_tree_open(sh->tree, args, flags, &sh->handles[handle]));
+}
+
+static void do_handle(struct shell *sh, const char *command, char *args)
+{
+	unsigned handle = (unsigned)next_number(&args) % 10;
+	struct hv_file *f = sh->handles[handle];
+	char buf[4096];
+	size_t len;
+
+	if (strcmp(command, "write") == 0) {
+		len = unescape(args);
+		if (!failed(sh, hv_file_write(f, args, len, &len)))
+			fprintf(sh->out, "= %zu\n", len);
+	} else if (strcmp(command, "read") == 0) {
+		len = next_number(&args);
+		if (!failed(sh, hv_file_read(f, buf, len < 4096 ? len : 4096, &len)))
+			fprintf(sh->out, "= %zu '%.*s'\n", len, (int)len, buf);
+	} else {
+		sh->handles[handle] = NULL;
+		failed(sh, hv_file_close(f));
+	}
+}
+
+static void do_guest(struct shell *sh)
+{
+	const struct hv_sites *sites = &hv_session_kernel(sh->session)->sites;
+	const uint8_t *patched = hv_session_patched(sh->session);
+	const uint32_t *pids;
+	size_t nr;
+
+	fprintf(sh->out, "sites:");
+	for (size_t i = 0; i < sites->nr; i++)
+		if (patched[i])
+			fprintf(sh->out, " %s", sites->list[i].name);
+	pids = hv_fake_pids(sh->session, &nr);
+	fprintf(sh->out, "\npids:");
+	for (size_t i = 0; i < nr; i++)
+		fprintf(sh->out, " %u", pids[i]);
+	fprintf(sh->out, "\nrecording: %u\n", hv_fake_recording(sh->session));
+}
+
+static void do_line(struct shell *sh, char *line)
+{
+	HV_AUTO_FREE char *shown = hv_strdup(line);
+	const char *command = next_word(&line);
+
+	if (do_setup(sh, command, line))
+		return;
+	fprintf(sh->out, "$ %s\n", shown);
+	if (strcmp(command, "ls") == 0)
+		do_ls(sh, line);
+	else if (strcmp(command, "cat") == 0)
+		do_cat(sh, line);
+	else if (strcmp(command, "echo") == 0)
+		do_redirect(sh, line, "\n");
+	else if (strcmp(command, "printf") == 0)
+		do_redirect(sh, line, "");
+	else if (strcmp(command, "open") == 0)
+		do_open(sh, line);
+	else if (strcmp(command, "guest") == 0)
+		do_guest(sh);
+	else if (strcmp(command, "fail") == 0)
+		hv_fake_fail(sh->session, (int)next_number(&line));
+	else if (strcmp(command, "write") == 0 || strcmp(command, "read") == 0 ||
+		 strcmp(command, "close") == 0)
+		do_handle(sh, command, line);
+	else
+		fprintf(sh->out, "= what is '%s'?\n", command);
+}
+
+static void run(FILE *in, FILE *out)
+{
+	struct shell sh = {.session = hv_fake_new(), .out = out};
+	char line[4096];
+
+	if (hv_tree_new(sh.session, &sh.tree))
+		abort();
+	while (fgets(line, sizeof(line), in)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (line[0] && line[0] != '#')
+			do_line(&sh, line);
+	}
+	for (unsigned i = 0; i < 10; i++)
+		if (sh.handles[i])
+			failed(&sh, hv_file_close(sh.handles[i]));
+	hv_tree_free(sh.tree);
+	hv_fake_free(sh.session);
+}
+
+int main(int argc, char **argv)
+{
+	return hv_golden_main(argc, argv, run);
+}

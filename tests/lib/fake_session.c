@@ -1,0 +1,244 @@
+#include "tests/lib/fake_session.h"
+
+#include <string.h>
+
+struct hv_session {
+	struct hv_kernel kernel;
+	uint8_t *patched;
+	struct hv_event *events;
+	size_t nr_events;
+	size_t consumed; /* events before this are gone */
+	uint64_t overrun;
+	struct {
+		uint32_t pid;
+		char comm[16];
+	} comms[64];
+	size_t nr_comms;
+	uint32_t pids[64];
+	size_t nr_pids;
+	unsigned nr_cpus;
+	unsigned recording;
+	enum hv_clock_kind clock;
+	int fail;
+};
+
+struct hv_cursor {
+	struct hv_session *session;
+	enum hv_cursor_mode mode;
+	size_t at;
+	size_t end; /* of a dump */
+};
+
+struct hv_session *hv_fake_new(void)
+{
+	struct hv_session *s = hv_alloc(sizeof(*s));
+
+	s->nr_cpus = 2;
+	return s;
+}
+
+void hv_fake_free(struct hv_session *s)
+{
+	struct hv_sites *sites = &s->kernel.sites;
+
+	for (size_t i = 0; i < sites->nr; i++) {
+		free((char *)sites->list[i].name);
+		free((char *)sites->list[i].module);
+	}
+	free(sites->list);
+	free(s->patched);
+	free(s->events);
+	free(s);
+}
+
+void hv_fake_site(struct hv_session *s, uint64_t ip, const char *name, const char *module,
+		  unsigned invalid)
+{
+	struct hv_sites *sites = &s->kernel.sites;
+
+	sites->list = hv_realloc_array(sites->list, sites->nr + 1, sizeof(*sites->list));
+	s->patched = hv_realloc_array(s->patched, sites->nr + 1, 1);
+	s->patched[sites->nr] = 0;
+	sites->list[sites->nr++] = (struct hv_site){
+		.ip = hv_gva(ip),
+		.name = hv_strdup(name),
+		.module = module ? hv_strdup(module) : NULL,
+		.invalid = invalid,
+	};
+}
+
+void hv_fake_event(struct hv_session *s, const struct hv_event *e)
+{
+	s->events = hv_realloc_array(s->events, s->nr_events + 1, sizeof(*e));
+	s->events[s->nr_events++] = *e;
+}
+
+void hv_fake_overrun(struct hv_session *s, uint64_t nr)
+{
+	s->overrun = nr;
+}
+
+void hv_fake_comm(struct hv_session *s, uint32_t pid, const char *comm)
+{
+	if (s->nr_comms == HV_ARRAY_LEN(s->comms))
+		return;
+	s->comms[s->nr_comms].pid = pid;
+	strncpy(s->comms[s->nr_comms++].comm, comm, 15);
+}
+
+void hv_fake_cpus(struct hv_session *s, unsigned nr)
+{
+	s->nr_cpus = nr;
+}
+
+void hv_fake_clock(struct hv_session *s, enum hv_clock_kind clock)
+{
+	s->clock = clock;
+}
+
+void hv_fake_fail(struct hv_session *s, int code)
+{
+	s->fail = code;
+}
+
+unsigned hv_fake_recording(const struct hv_session *s)
+{
+	return s->recording;
+}
+
+const uint32_t *hv_fake_pids(const struct hv_session *s, size_t *ret_nr)
+{
+	*ret_nr = s->nr_pids;
+	return s->pids;
+}
+
+static struct hv_err *change(struct hv_session *s)
+{
+	int code = s->fail;
+
+	s->fail = 0;
+	return code ? hv_err_new(code, "the guest could not be changed") : NULL;
+}
+
+struct hv_kernel *hv_session_kernel(struct hv_session *s)
+{
+	return &s->kernel;
+}
+
+bool hv_kernel_symbol_at(const struct hv_kernel *k, struct hv_gva addr, const char **ret_name,
+			 const char **ret_module, uint64_t *ret_off)
+{
+	const struct hv_site *best = NULL;
+
+	for (size_t i = 0; i < k->sites.nr; i++) {
+		const struct hv_site *site = &k->sites.list[i];
+
+		if (site->ip.v <= addr.v && (!best || site->ip.v > best->ip.v))
+			best = site;
+	}
+	if (!best)
+		return false;
+	*ret_name = best->name;
+	*ret_module = best->module;
+	*ret_off = addr.v - best->ip.v;
+	return true;
+}
+
+void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
+{
+	*ret = (struct hv_session_stat){
+		.nr_sites = s->kernel.sites.nr,
+		.nr_cpus = s->nr_cpus,
+		.ring_bytes = (uint64_t)s->nr_cpus << 20,
+	};
+}
+
+struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wanted)
+{
+	struct hv_err *err = change(s);
+
+	if (!err && s->kernel.sites.nr)
+		memcpy(s->patched, wanted, s->kernel.sites.nr);
+	return err;
+}
+
+struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *pids, size_t nr)
+{
+	struct hv_err *err = change(s);
+
+	if (err)
+		return err;
+	s->nr_pids = nr < HV_ARRAY_LEN(s->pids) ? nr : HV_ARRAY_LEN(s->pids);
+	if (s->nr_pids)
+		memcpy(s->pids, pids, s->nr_pids * sizeof(*pids));
+	return NULL;
+}
+
+void hv_session_set_recording(struct hv_session *s, unsigned on)
+{
+	s->recording = on;
+}
+
+const uint8_t *hv_session_patched(const struct hv_session *s)
+{
+	return s->patched;
+}
+
+enum hv_clock_kind hv_session_clock(const struct hv_session *s)
+{
+	return s->clock;
+}
+
+struct hv_cursor *hv_cursor_new(struct hv_session *s, int only_cpu hv_unused,
+				enum hv_cursor_mode mode)
+{
+	struct hv_cursor *c = hv_alloc(sizeof(*c));
+
+	*c = (struct hv_cursor){.session = s, .mode = mode, .at = s->consumed, .end = s->nr_events};
+	return c;
+}
+
+void hv_cursor_free(struct hv_cursor *c)
+{
+	free(c);
+}
+
+enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
+{
+	size_t end = c->mode == HV_CURSOR_DUMP ? c->end : c->session->nr_events;
+
+	if (c->at < c->session->consumed)
+		c->at = c->session->consumed;
+	if (c->at >= end)
+		return HV_NEXT_EMPTY;
+	*ret = c->session->events[c->at++];
+	return HV_NEXT_EVENT;
+}
+
+void hv_cursor_consume(struct hv_cursor *c)
+{
+	c->session->consumed = c->at;
+}
+
+void hv_session_clear(struct hv_session *s)
+{
+	s->consumed = s->nr_events;
+	s->overrun = 0;
+}
+
+bool hv_session_comm_at(struct hv_session *s, size_t index, uint32_t *ret_pid,
+			const char **ret_comm)
+{
+	if (index >= s->nr_comms)
+		return false;
+	*ret_pid = s->comms[index].pid;
+	*ret_comm = s->comms[index].comm;
+	return true;
+}
+
+void hv_session_entries(struct hv_session *s, int only_cpu hv_unused, uint64_t *ret_in_buffer,
+			uint64_t *ret_written)
+{
+	*ret_in_buffer = s->nr_events - s->consumed;
+	*ret_written = *ret_in_buffer + s->overrun;
+}

@@ -1,0 +1,24 @@
+/* A session with no guest behind it, for tests of the tree: session.h's functions and the symbols
+ * of kernel.h that the tree uses, over lists that the test fills. Linked instead of session.c. */
+#pragma once
+
+#include "tracer/session.h"
+
+struct hv_session *hv_fake_new(void);
+void hv_fake_free(struct hv_session *s);
+
+/* NAME and MODULE (may be NULL) are copied. A site is a symbol too, until the next. */
+void hv_fake_site(struct hv_session *s, uint64_t ip, const char *name, const char *module,
+		  unsigned invalid);
+void hv_fake_event(struct hv_session *s, const struct hv_event *e);
+/* Events that were overwritten. */
+void hv_fake_overrun(struct hv_session *s, uint64_t nr);
+void hv_fake_comm(struct hv_session *s, uint32_t pid, const char *comm);
+void hv_fake_cpus(struct hv_session *s, unsigned nr);
+void hv_fake_clock(struct hv_session *s, enum hv_clock_kind clock);
+/* The next change of the guest fails with CODE. */
+void hv_fake_fail(struct hv_session *s, int code);
+
+/* What the guest was made to be. */
+unsigned hv_fake_recording(const struct hv_session *s);
+const uint32_t *hv_fake_pids(const struct hv_session *s, size_t *ret_nr);

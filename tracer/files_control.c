@@ -1,0 +1,201 @@
+/* README and the files of one value. */
+#include <inttypes.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "tracer/node.h"
+
+#define TRACER_NAME_MAX 100 /* MAX_TRACER_SIZE */
+#define CLOCK_NAME_MAX	64
+#define NUMBER_MAX	66 /* kstrtoul_from_user */
+
+/* In the order of available_tracers. */
+static const struct {
+	const char *name;
+	enum hv_tracer tracer;
+} tracers[] = {
+	{"function", HV_TRACER_FUNCTION},
+	{"nop", HV_TRACER_NOP},
+};
+
+const char *hv_tracer_name(enum hv_tracer tracer)
+{
+	for (size_t i = 0; i < HV_ARRAY_LEN(tracers); i++)
+		if (tracers[i].tracer == tracer)
+			return tracers[i].name;
+	return "nop";
+}
+
+void hv_readme_show(struct hv_file *f)
+{
+	hv_text_add(&f->text, "tracing mini-HOWTO:\n\n"
+			      "# echo 0 > tracing_on : quick way to disable tracing\n"
+			      "# echo 1 > tracing_on : quick way to re-enable tracing\n\n");
+	for (const struct hv_node *n = hv_nodes; n->name; n++)
+		hv_text_printf(&f->text, "  %s\n\t\t\t- %s\n", n->name, n->help);
+}
+
+void hv_tracers_show(struct hv_file *f)
+{
+	for (size_t i = 0; i < HV_ARRAY_LEN(tracers); i++)
+		hv_text_printf(&f->text, "%s%s", i ? " " : "", tracers[i].name);
+	hv_text_add(&f->text, "\n");
+}
+
+void hv_tracer_show(struct hv_file *f)
+{
+	hv_text_printf(&f->text, "%s\n", hv_tracer_name(f->tree->tracer));
+}
+
+static char *copy_text(const char *buf, size_t len_bytes)
+{
+	char *copy = hv_alloc(len_bytes + 1);
+
+	memcpy(copy, buf, len_bytes);
+	return copy;
+}
+
+/* BUF up to its NUL or end without the white space around it. */
+static char *trimmed(const char *buf, size_t len_bytes)
+{
+	size_t len = strnlen(buf, len_bytes);
+
+	while (len && isspace((unsigned char)buf[len - 1]))
+		len--;
+	while (len && isspace((unsigned char)buf[0])) {
+		buf++;
+		len--;
+	}
+	return copy_text(buf, len);
+}
+
+/* The tracer that was goes first, then the buffer's content, then the new one comes, as in
+ * tracing_set_tracer: if that fails, the tracer is nop. */
+static struct hv_err *set_tracer(struct hv_tree *t, enum hv_tracer tracer)
+{
+	struct hv_err *err;
+
+	if (t->tracer == tracer)
+		return NULL;
+	if (t->pipe)
+		return hv_err_new(EBUSY, "trace_pipe is open");
+	if (t->tracer != HV_TRACER_NOP) {
+		err = hv_tree_trace(t, HV_TRACER_NOP, t->lists);
+		if (err)
+			return err;
+		t->tracer = HV_TRACER_NOP;
+	}
+	hv_session_clear(t->session);
+	if (tracer == HV_TRACER_NOP)
+		return NULL;
+	err = hv_tree_trace(t, tracer, t->lists);
+	if (err)
+		return err;
+	t->tracer = tracer;
+	return NULL;
+}
+
+struct hv_err *hv_tracer_write(struct hv_file *f, const char *buf, size_t len_bytes,
+			       size_t *ret_len)
+{
+	size_t seen = len_bytes < TRACER_NAME_MAX ? len_bytes : TRACER_NAME_MAX;
+	HV_AUTO_FREE char *name = trimmed(buf, seen);
+	struct hv_err *err;
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(tracers); i++) {
+		if (strcmp(tracers[i].name, name) != 0)
+			continue;
+		err = set_tracer(f->tree, tracers[i].tracer);
+		if (!err)
+			*ret_len = len_bytes;
+		return err;
+	}
+	return hv_err_new(EINVAL, "there is no tracer '%s'", name);
+}
+
+void hv_recording_show(struct hv_file *f)
+{
+	hv_text_printf(&f->text, "%u\n", f->tree->recording);
+}
+
+/* The function tracer's start empties the buffer. */
+static void set_recording(struct hv_tree *t, unsigned on)
+{
+	if (t->recording == on)
+		return;
+	if (on && t->tracer == HV_TRACER_FUNCTION)
+		hv_session_clear(t->session);
+	t->recording = on;
+	hv_session_set_recording(t->session, on);
+}
+
+struct hv_err *hv_recording_write(struct hv_file *f, const char *buf, size_t len_bytes,
+				  size_t *ret_len)
+{
+	HV_AUTO_FREE char *text = NULL;
+	struct hv_err *err;
+	uint64_t value;
+
+	text = copy_text(buf, len_bytes < NUMBER_MAX ? len_bytes : NUMBER_MAX);
+	err = hv_number_parse(text, 10, &value);
+	if (err)
+		return err;
+	set_recording(f->tree, value != 0);
+	*ret_len = len_bytes;
+	return NULL;
+}
+
+/* The one clock there is. */
+static const char *clock_name(struct hv_tree *t)
+{
+	return hv_session_clock(t->session) == HV_CLOCK_RAW ? "x86-tsc" : "local";
+}
+
+void hv_clock_show(struct hv_file *f)
+{
+	hv_text_printf(&f->text, "[%s]\n", clock_name(f->tree));
+}
+
+/* Setting a clock clears the buffer, even when it is the one in use (tracing_set_clock). */
+struct hv_err *hv_clock_write(struct hv_file *f, const char *buf, size_t len_bytes, size_t *ret_len)
+{
+	HV_AUTO_FREE char *name = NULL;
+
+	if (len_bytes >= CLOCK_NAME_MAX)
+		return hv_err_new(EINVAL, "a name of %zu bytes", len_bytes);
+	name = trimmed(buf, len_bytes);
+	if (strcmp(name, clock_name(f->tree)) != 0)
+		return hv_err_new(EINVAL, "there is no clock '%s'", name);
+	hv_session_clear(f->tree->session);
+	*ret_len = len_bytes;
+	return NULL;
+}
+
+void hv_size_show(struct hv_file *f)
+{
+	struct hv_session_stat stat;
+
+	hv_session_stat(f->tree->session, &stat);
+	hv_text_printf(&f->text, "%" PRIu64 "\n",
+		       stat.nr_cpus ? stat.ring_bytes / stat.nr_cpus / 1024 : 0);
+}
+
+void hv_total_size_show(struct hv_file *f)
+{
+	struct hv_session_stat stat;
+
+	hv_session_stat(f->tree->session, &stat);
+	hv_text_printf(&f->text, "%" PRIu64 "\n", stat.ring_bytes / 1024);
+}
+
+void hv_comms_show(struct hv_file *f)
+{
+	const char *comm;
+	uint32_t pid;
+
+	for (size_t i = 0; hv_session_comm_at(f->tree->session, i, &pid, &comm); i++) {
+		hv_text_printf(&f->text, "%u ", pid);
+		hv_text_add_guest(&f->text, comm, 16);
+		hv_text_add(&f->text, "\n");
+	}
+}

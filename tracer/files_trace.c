@@ -1,0 +1,127 @@
+/* trace and trace_pipe: events as text, kept and taken. */
+#include "tracer/format.h"
+#include "tracer/node.h"
+
+#define ALL_CPUS       -1
+/* Text made at a time: of a dump, and of the pipe as the kernel's trace_seq. */
+#define DUMP_LEN_BYTES 65536
+#define PIPE_LEN_BYTES 8156
+
+struct hv_err *hv_trace_open(struct hv_file *f)
+{
+	uint64_t in_buffer, written;
+
+	if (hv_file_writes(f) && (f->flags & O_TRUNC))
+		hv_session_clear(f->tree->session);
+	if (!hv_file_reads(f))
+		return NULL;
+	hv_session_entries(f->tree->session, ALL_CPUS, &in_buffer, &written);
+	f->annotate = written > in_buffer;
+	f->cursor = hv_cursor_new(f->tree->session, ALL_CPUS, HV_CURSOR_DUMP);
+	return NULL;
+}
+
+/* Notes that CPU has a line now. Returns whether it had one before. */
+static bool note_started(struct hv_file *f, unsigned cpu)
+{
+	bool was;
+
+	if (cpu >= f->nr_started) {
+		f->started = hv_realloc_array(f->started, cpu + 1, 1);
+		while (f->nr_started <= cpu)
+			f->started[f->nr_started++] = 0;
+	}
+	was = f->started[cpu];
+	f->started[cpu] = 1;
+	return was;
+}
+
+/* What goes in front of a line of a dump. When the buffer ran over, the first line of each CPU is
+ * announced, but for the first line of all (test_cpu_buff_start): that is the loss before it. A
+ * loss further on is told as the kernel's iterator does, without its number. */
+static void add_gap(struct hv_file *f, const struct hv_event *e)
+{
+	bool started = note_started(f, e->cpu);
+
+	if (started && e->lost_before)
+		hv_format_lost(&f->text, e->cpu, 0);
+	if (!started && f->annotate && f->nr_lines)
+		hv_format_started(&f->text, e->cpu);
+}
+
+static void add_header(struct hv_file *f)
+{
+	struct hv_session_stat stat;
+	uint64_t in_buffer, written;
+
+	hv_session_stat(f->tree->session, &stat);
+	hv_session_entries(f->tree->session, ALL_CPUS, &in_buffer, &written);
+	hv_format_header(&f->text, hv_tracer_name(f->tree->tracer), in_buffer, written,
+			 stat.nr_cpus);
+}
+
+struct hv_err *hv_trace_fill(struct hv_file *f)
+{
+	struct hv_session *s = f->tree->session;
+	enum hv_clock_kind clock = hv_session_clock(s);
+	struct hv_event e;
+
+	if (!f->nr_fills)
+		add_header(f);
+	while (f->text.len_bytes < DUMP_LEN_BYTES &&
+	       hv_cursor_next(f->cursor, &e) == HV_NEXT_EVENT) {
+		add_gap(f, &e);
+		hv_format_event(&f->text, hv_session_kernel(s), clock, &e);
+		f->nr_lines++;
+	}
+	return NULL;
+}
+
+struct hv_err *hv_trace_write(struct hv_file *f hv_unused, const char *buf hv_unused,
+			      size_t len_bytes, size_t *ret_len)
+{
+	*ret_len = len_bytes;
+	return NULL;
+}
+
+struct hv_err *hv_pipe_open(struct hv_file *f)
+{
+	if (f->tree->pipe)
+		return hv_err_new(EBUSY, "somebody has it open");
+	f->tree->pipe = f;
+	f->cursor = hv_cursor_new(f->tree->session, ALL_CPUS, HV_CURSOR_FOLLOW);
+	return NULL;
+}
+
+/* Takes whole events, and no more than the reader asked for.
+ * The end is only told to a reader that has had something and finds recording off; one that sleeps
+ * is woken by data alone (tracing_wait_pipe of 6.12). */
+struct hv_err *hv_pipe_fill(struct hv_file *f)
+{
+	struct hv_session *s = f->tree->session;
+	enum hv_clock_kind clock = hv_session_clock(s);
+	size_t enough = f->asked_bytes < PIPE_LEN_BYTES ? f->asked_bytes : PIPE_LEN_BYTES;
+	struct hv_event e;
+
+	while (f->text.len_bytes < enough && hv_cursor_next(f->cursor, &e) == HV_NEXT_EVENT) {
+		if (e.lost_before)
+			hv_format_lost(&f->text, e.cpu, e.lost_before);
+		hv_format_event(&f->text, hv_session_kernel(s), clock, &e);
+		f->nr_lines++;
+	}
+	if (f->text.len_bytes) {
+		hv_cursor_consume(f->cursor);
+		f->asleep = 0;
+		return NULL;
+	}
+	if (!(f->flags & O_NONBLOCK) && !f->asleep && !f->tree->recording && f->nr_lines)
+		return NULL;
+	f->asleep = !(f->flags & O_NONBLOCK);
+	return hv_err_new(EAGAIN, "nothing to read now");
+}
+
+struct hv_err *hv_pipe_close(struct hv_file *f)
+{
+	f->tree->pipe = NULL;
+	return NULL;
+}

@@ -1,0 +1,26 @@
+/* A set of pids: what set_ftrace_pid holds (trace_pid_write).
+ * Leaves to others: when it takes effect. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/text.h"
+
+/* Pids the kernel's own list can hold are below this (kernel/trace/pid_list.h). */
+#define HV_PIDLIST_PID_MAX (1u << 30)
+
+struct hv_pidlist {
+	uint32_t *pids; /* owned, ascending, no two alike */
+	size_t nr;
+};
+
+void hv_pidlist_deinit(struct hv_pidlist *l);
+
+/* OLD and the pids that BUF names; all or nothing. *RET_USED is write(2)'s count. EINVAL: not a
+ * number; EPERM (the kernel's): beyond HV_PIDLIST_PID_MAX. */
+struct hv_err *hv_pidlist_add(const struct hv_pidlist *old, const char *buf, size_t len_bytes,
+			      struct hv_pidlist *ret, size_t *ret_used) hv_must_use;
+/* One a line, or "no pid". */
+void hv_pidlist_text(const struct hv_pidlist *l, struct hv_text *ret);
