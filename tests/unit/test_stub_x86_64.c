@@ -29,7 +29,7 @@ static struct {
 static struct task cat = {.flags = 0x8, .pid = 71, .migration_disabled = 2, .comm = "cat"};
 static struct task dd = {.pid = 40000,
 			 .comm = "d\xc3\xa9"
-				 "d-copy\xff-last"};
+				 "d-co\xff-last"};
 
 static struct hv_params *params;
 static uint8_t *code;	/* of the stubs */
