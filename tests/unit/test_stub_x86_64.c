@@ -113,7 +113,7 @@ static void run(void)
 	struct registers in, out;
 
 	for (unsigned i = 0; i < 16; i++)
-		in.r[i] = 0x1111111111111111 * i + 7;
+		in.r[i] = 0x1111111111111111ULL * i + 7;
 	memset(&out, 0, sizeof(out));
 	call_with(traced, &in, &out);
 	for (unsigned i = 0; i < 16; i++)

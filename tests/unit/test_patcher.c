@@ -1,0 +1,398 @@
+/* The patcher over a machine that is an array: what it writes, when, and what it leaves after an
+ * error. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "patcher/patcher.h"
+
+#define MEM_LEN	   (1U << 20)
+#define TEXT_GPA   0x10000ULL
+#define TEXT_GVA   0xffffffff81000000ULL
+#define TEXT_LEN   0x10000ULL
+#define MODULE_GVA 0xffffffffc0000000ULL
+#define MODULE_GPA 0x40000ULL
+#define ROOT_GPA   0x1000ULL
+
+static const uint8_t nop[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+
+static struct machine {
+	uint8_t mem[MEM_LEN];
+	struct hv_vcpu_regs vcpu;
+	unsigned held;
+	bool journal_spoilt;
+	unsigned nr_holds;
+	size_t nr_text_writes;
+	size_t fail_after;	 /* text writes; the next one fails */
+	unsigned hold_times_out; /* the hold of this number has ended by itself */
+} machine;
+
+static uint8_t *region_memory;
+static struct hv_region region;
+static struct hv_guest *guest;
+static struct hv_address_space as;
+static struct hv_patcher *patcher;
+
+static struct hv_err *mem_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
+{
+	struct machine *m = self;
+
+	if (gpa.v > MEM_LEN || len > MEM_LEN - gpa.v)
+		return hv_err_new(EFAULT, "no RAM");
+	memcpy(buf, m->mem + gpa.v, len);
+	return NULL;
+}
+
+static struct hv_err *mem_write(void *self, struct hv_gpa gpa, const void *buf, size_t len)
+{
+	struct machine *m = self;
+
+	ck_assert_uint_eq(m->held, 1);
+	ck_assert_uint_le(gpa.v + len, MEM_LEN);
+	memcpy(m->mem + gpa.v, buf, len);
+	return NULL;
+}
+
+static struct hv_err *hold_begin(void *self, uint64_t max_ns)
+{
+	struct machine *m = self;
+
+	ck_assert_uint_gt(max_ns, 0);
+	ck_assert_uint_eq(m->held, 0);
+	m->held = 1;
+	m->nr_holds++;
+	return NULL;
+}
+
+static struct hv_err *hold_end(void *self)
+{
+	struct machine *m = self;
+
+	m->held = 0;
+	if (m->hold_times_out == m->nr_holds)
+		return hv_err_new(ETIMEDOUT, "the hold had ended");
+	return NULL;
+}
+
+static struct hv_err *hold_registers(void *self, struct hv_vcpu_regs *ret)
+{
+	*ret = ((struct machine *)self)->vcpu;
+	return NULL;
+}
+
+/* The journal in the region knows every write before it is made. */
+static bool journalled(const struct hv_text_write *w)
+{
+	const struct hv_journal_entry *e = hv_region_journal(&region);
+
+	for (uint32_t i = 0; i < hv_region_header(&region)->nr_entries; i++)
+		if (e[i].state == HV_JOURNAL_USED && e[i].gpa == w->gpa.v &&
+		    (memcmp(e[i].new_bytes, w->bytes, w->len_bytes) == 0 ||
+		     memcmp(e[i].old_bytes, w->bytes, w->len_bytes) == 0))
+			return true;
+	return false;
+}
+
+static struct hv_err *hold_write_text(void *self, const struct hv_text_write *writes, size_t nr)
+{
+	struct machine *m = self;
+
+	ck_assert_uint_eq(m->held, 1);
+	for (size_t i = 0; i < nr; i++) {
+		if (m->nr_text_writes++ == m->fail_after)
+			return hv_err_new(EIO, "the stub did not answer");
+		ck_assert(m->journal_spoilt || journalled(&writes[i]));
+		memcpy(m->mem + writes[i].gpa.v, writes[i].bytes, writes[i].len_bytes);
+	}
+	return NULL;
+}
+
+static const struct hv_guest_ops ops = {
+	.read = mem_read,
+	.write = mem_write,
+	.hold_begin = hold_begin,
+	.hold_end = hold_end,
+	.hold_registers = hold_registers,
+	.hold_write_text = hold_write_text,
+};
+
+static void put_entry(uint64_t table, unsigned level, uint64_t gva, uint64_t to)
+{
+	struct hv_gpa at = hv_arch_x86_64.entry_at(hv_gpa(table), level, hv_gva(gva));
+	uint64_t entry = to | 0x63;
+
+	memcpy(machine.mem + at.v, &entry, sizeof(entry));
+}
+
+static void set_up(void)
+{
+	struct hv_guest_info info = {
+		.name = "array",
+		.id = "array",
+		.arch = &hv_arch_x86_64,
+		.nr_vcpus = 1,
+		.transport = "an array",
+	};
+
+	memset(&machine, 0, sizeof(machine));
+	machine.fail_after = SIZE_MAX;
+	put_entry(ROOT_GPA, 4, MODULE_GVA, 0x2000);
+	put_entry(0x2000, 3, MODULE_GVA, 0x3000);
+	put_entry(0x3000, 2, MODULE_GVA, 0x4000);
+	put_entry(0x4000, 1, MODULE_GVA, MODULE_GPA);
+	for (uint64_t at = TEXT_GPA; at < TEXT_GPA + TEXT_LEN; at += 16)
+		memcpy(machine.mem + at, nop, sizeof(nop));
+	memcpy(machine.mem + MODULE_GPA, nop, sizeof(nop));
+
+	region_memory = calloc(1, HV_REGION_LEN_MIN);
+	region = (struct hv_region){{0x80000000}, region_memory, HV_REGION_LEN_MIN};
+	guest = hv_guest_new(&ops, &machine, &info);
+	as = (struct hv_address_space){guest, &hv_arch_x86_64, {ROOT_GPA}, 4};
+	patcher = hv_patcher_new(&as, (struct hv_gva_range){{TEXT_GVA}, {TEXT_GVA + TEXT_LEN}},
+				 &region);
+}
+
+static void tear_down(void)
+{
+	hv_patcher_free(patcher);
+	hv_guest_free(guest);
+	free(region_memory);
+}
+
+/* nop -> call at the NRth site. */
+static struct hv_change patch(unsigned nr)
+{
+	uint64_t off = 16ULL * nr;
+	struct hv_change c = {
+		.gva = {TEXT_GVA + off},
+		.gpa = {TEXT_GPA + off},
+		.kind = HV_CHANGE_TEXT,
+		.len_bytes = sizeof(nop),
+	};
+
+	memcpy(c.from, nop, sizeof(nop));
+	ck_assert(hv_arch_x86_64.encode_call(c.gva, hv_gva(0xffffffff80401000), c.to));
+	return c;
+}
+
+static void check_bytes(const struct hv_change *c, const uint8_t *bytes)
+{
+	ck_assert_mem_eq(machine.mem + c->gpa.v, bytes, c->len_bytes);
+}
+
+static void undo_all(void)
+{
+	struct hv_change *undo;
+	size_t nr = hv_patcher_undo_plan(patcher, HV_CHANGE_TEXT, &undo);
+
+	ck_assert_ptr_null(hv_patcher_apply(patcher, undo, nr));
+	free(undo);
+}
+
+START_TEST(apply_and_undo)
+{
+	struct hv_change changes[] = {patch(3), patch(1)};
+	uint8_t old_bytes[8];
+
+	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 2));
+	ck_assert_uint_eq(machine.held, 0);
+	ck_assert_uint_eq(changes[0].gpa.v, TEXT_GPA + 16); /* sorted */
+	check_bytes(&changes[0], changes[0].to);
+	check_bytes(&changes[1], changes[1].to);
+	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 2);
+	ck_assert(hv_patcher_old_bytes(patcher, changes[0].gpa, old_bytes));
+	ck_assert_mem_eq(old_bytes, nop, sizeof(nop));
+	ck_assert(!hv_patcher_old_bytes(patcher, hv_gpa(TEXT_GPA), old_bytes));
+
+	undo_all();
+	check_bytes(&changes[0], nop);
+	check_bytes(&changes[1], nop);
+	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 0);
+	for (unsigned i = 0; i < hv_region_header(&region)->nr_entries; i++)
+		ck_assert_uint_eq(hv_region_journal(&region)[i].state, HV_JOURNAL_FREE);
+}
+END_TEST
+
+START_TEST(a_changed_site_is_refused_alone)
+{
+	struct hv_change changes[] = {patch(0), patch(1)};
+
+	machine.mem[TEXT_GPA] = 0xcc;
+	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 2));
+	ck_assert(changes[0].refused && !changes[1].refused);
+	ck_assert_uint_eq(machine.mem[TEXT_GPA], 0xcc);
+	check_bytes(&changes[1], changes[1].to);
+	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 1);
+}
+END_TEST
+
+START_TEST(a_site_a_vcpu_stands_in_is_refused)
+{
+	struct hv_change changes[] = {patch(0), patch(1)};
+
+	machine.vcpu.ip = hv_gva(TEXT_GVA + 16 + (unsigned)_i);
+	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 2));
+	ck_assert(!changes[0].refused);
+	ck_assert_uint_eq(changes[1].refused, _i > 0 && _i < 5);
+}
+END_TEST
+
+START_TEST(an_error_leaves_every_byte)
+{
+	struct hv_change changes[1000];
+	struct hv_err *err;
+	uint8_t before[TEXT_LEN];
+
+	memcpy(before, machine.mem + TEXT_GPA, TEXT_LEN);
+	for (unsigned i = 0; i < 1000; i++)
+		changes[i] = patch(i);
+	machine.fail_after = 700; /* in a later batch than the first */
+	err = hv_patcher_apply(patcher, changes, 1000);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_ptr_nonnull(strstr(err->message, "nothing was changed"));
+	hv_err_free(err);
+	ck_assert_uint_gt(machine.nr_holds, 2);
+	ck_assert_uint_eq(machine.held, 0);
+	ck_assert_mem_eq(before, machine.mem + TEXT_GPA, TEXT_LEN);
+	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 0);
+}
+END_TEST
+
+START_TEST(a_hold_that_ended_by_itself_is_undone)
+{
+	struct hv_change changes[] = {patch(0), patch(1)};
+	struct hv_err *err;
+
+	machine.hold_times_out = 1;
+	err = hv_patcher_apply(patcher, changes, 2);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, ETIMEDOUT);
+	hv_err_free(err);
+	ck_assert_mem_eq(machine.mem + TEXT_GPA, nop, sizeof(nop));
+	ck_assert_mem_eq(machine.mem + TEXT_GPA + 16, nop, sizeof(nop));
+	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 0);
+}
+END_TEST
+
+START_TEST(an_undo_leaves_what_the_guest_changed)
+{
+	struct hv_change change = patch(0);
+	struct hv_change *undo;
+
+	ck_assert_ptr_null(hv_patcher_apply(patcher, &change, 1));
+	machine.mem[TEXT_GPA] = 0xcc;
+	ck_assert_uint_eq(hv_patcher_undo_plan(patcher, HV_CHANGE_TEXT, &undo), 1);
+	ck_assert_ptr_null(hv_patcher_apply(patcher, undo, 1));
+	ck_assert(undo[0].refused);
+	free(undo);
+	ck_assert_uint_eq(machine.mem[TEXT_GPA], 0xcc);
+	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 1);
+}
+END_TEST
+
+START_TEST(module_text_is_translated_again)
+{
+	struct hv_change change = patch(0);
+
+	change.gva = hv_gva(MODULE_GVA);
+	change.gpa = hv_gpa(MODULE_GPA);
+	ck_assert_ptr_null(hv_patcher_apply(patcher, &change, 1));
+	ck_assert(!change.refused);
+	undo_all();
+
+	change = patch(0);
+	change.gva = hv_gva(MODULE_GVA);
+	change.gpa = hv_gpa(MODULE_GPA);
+	put_entry(0x4000, 1, MODULE_GVA, 0x50000); /* unloaded, and another module came */
+	ck_assert_ptr_null(hv_patcher_apply(patcher, &change, 1));
+	ck_assert(change.refused);
+	ck_assert_mem_eq(machine.mem + MODULE_GPA, nop, sizeof(nop));
+}
+END_TEST
+
+START_TEST(a_journal_is_adopted)
+{
+	struct hv_change changes[] = {patch(0), patch(1), patch(2)};
+	HV_AUTO_FREE struct hv_journal_entry *copy = hv_alloc(3 * sizeof(*copy));
+	uint32_t nr;
+
+	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 3));
+	nr = hv_region_header(&region)->nr_entries;
+	ck_assert_uint_eq(nr, 3);
+	memcpy(copy, hv_region_journal(&region), 3 * sizeof(*copy));
+	hv_patcher_free(patcher); /* as a service that died */
+	patcher = hv_patcher_new(&as, (struct hv_gva_range){{TEXT_GVA}, {TEXT_GVA + TEXT_LEN}},
+				 &region);
+	copy[1].state = HV_JOURNAL_FREE; /* not believed */
+	hv_patcher_adopt(patcher, copy, nr);
+	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 2);
+	undo_all();
+	check_bytes(&changes[0], nop);
+	check_bytes(&changes[1], changes[1].to);
+	check_bytes(&changes[2], nop);
+}
+END_TEST
+
+START_TEST(the_regions_journal_is_not_believed)
+{
+	struct hv_change change = patch(0);
+
+	ck_assert_ptr_null(hv_patcher_apply(patcher, &change, 1));
+	/* the guest's root writes into the region while we are attached */
+	machine.journal_spoilt = true;
+	memset(hv_region_journal(&region), 0xff, 4096);
+	hv_region_header(&region)->nr_entries = UINT32_MAX;
+	undo_all();
+	check_bytes(&change, nop);
+}
+END_TEST
+
+START_TEST(ring_plans)
+{
+	struct hv_region r = {{0x80000000}, NULL, 64 << 20};
+	struct hv_ring_plan plan;
+	struct hv_err *err;
+
+	ck_assert_ptr_null(hv_region_plan_rings(&r, 2, &plan));
+	ck_assert_uint_eq(plan.ring_bytes, 16 << 20);
+	ck_assert_ptr_null(hv_region_plan_rings(&r, 3, &plan));
+	ck_assert_uint_eq(plan.ring_bytes, 16 << 20);
+	ck_assert_ptr_null(hv_region_plan_rings(&r, 1, &plan));
+	ck_assert_uint_eq(plan.ring_bytes, 32 << 20);
+	r.len_bytes = 16 << 20;
+	ck_assert_ptr_null(hv_region_plan_rings(&r, 64, &plan));
+	ck_assert_uint_eq(plan.ring_bytes, 128 << 10);
+	err = hv_region_plan_rings(&r, 4096, &plan);
+	ck_assert_int_eq(err->code, ENOSPC);
+	hv_err_free(err);
+	r.len_bytes = 8 << 20;
+	err = hv_region_plan_rings(&r, 1, &plan);
+	ck_assert_int_eq(err->code, EINVAL);
+	hv_err_free(err);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("patcher");
+	TCase *tc = tcase_create("array");
+	SRunner *runner = srunner_create(suite);
+	int nr_failed;
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, apply_and_undo);
+	tcase_add_test(tc, a_changed_site_is_refused_alone);
+	tcase_add_loop_test(tc, a_site_a_vcpu_stands_in_is_refused, 0, 6);
+	tcase_add_test(tc, an_error_leaves_every_byte);
+	tcase_add_test(tc, a_hold_that_ended_by_itself_is_undone);
+	tcase_add_test(tc, an_undo_leaves_what_the_guest_changed);
+	tcase_add_test(tc, module_text_is_translated_again);
+	tcase_add_test(tc, a_journal_is_adopted);
+	tcase_add_test(tc, the_regions_journal_is_not_believed);
+	tcase_add_test(tc, ring_plans);
+	suite_add_tcase(suite, tc);
+	srunner_run_all(runner, CK_NORMAL);
+	nr_failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return nr_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
