@@ -1,0 +1,45 @@
+/* Says what was done to a guest and by whom: to the system's log (authpriv) and to the service's
+ * own, a line each. Leaves to others: what is worth a line. */
+#pragma once
+
+#include <sys/socket.h>
+
+#include "base/err.h"
+
+enum audit_sink {
+	AUDIT_SYSLOG, /* and the service's log */
+	AUDIT_LOG_ONLY,
+};
+
+/* Who asked. */
+struct audit_actor {
+	uid_t uid;
+	pid_t pid;
+	long login_uid; /* who logged in, before sudo; -1: not known */
+};
+
+struct audit {
+	enum audit_sink sink;
+	int log_fd;   /* -1: none yet */
+	char *domain; /* owned */
+	char *id;     /* owned */
+};
+#define AUDIT_NONE                                                                                 \
+	{                                                                                          \
+		.log_fd = -1                                                                       \
+	}
+
+#define AUDIT_LOG_MAX_BYTES (1u << 20) /* then the log starts anew */
+
+struct hv_err *audit_open(const char *log_path, enum audit_sink sink, const char *domain,
+			  const char *id, struct audit *ret) hv_must_use;
+void audit_close(struct audit *a);
+
+struct audit_actor audit_actor_self(void);
+struct audit_actor audit_actor_peer(const struct ucred *cred);
+
+/* "attach", "change", "detach": WHAT and the rest of the line. */
+void audit_line(struct audit *a, const struct audit_actor *who, const char *what, const char *fmt,
+		...) hv_printf(4, 5);
+/* The service's own log only. */
+void audit_log(struct audit *a, const char *fmt, ...) hv_printf(2, 3);

@@ -1,0 +1,319 @@
+#include "cli/client.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "cli/service.h"
+#include "vmm/guest.h"
+
+#define GET_MAX_BYTES (1u << 20)
+
+void client_close(struct client *c)
+{
+	hv_close_at(&c->fd);
+	free(c->spec);
+	hv_text_deinit(&c->in);
+	*c = (struct client)CLIENT_NONE;
+}
+
+static struct hv_err *connect_to(const struct rundir_info *info, int *ret)
+{
+	HV_AUTO_FREE char *path = rundir_path(info->path, "sock");
+	HV_AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+
+	if (fd < 0)
+		return hv_err_new(errno, "socket: %s", strerror(errno));
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return hv_err_new(ENAMETOOLONG, "%s: too long for a socket", path);
+	strcpy(addr.sun_path, path);
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0)
+		return hv_err_new(errno, "service (pid %d) does not answer: %s",
+				  (int)info->service_pid, strerror(errno));
+	*ret = hv_take_fd(&fd);
+	return NULL;
+}
+
+/* A domain's UUID, for a name or number that no session was started by. NULL: libvirt knows none,
+ * or does not answer: *RET_ASKED says which. */
+static char *libvirt_id(const char *spec, const char *uri, bool *ret_asked)
+{
+	struct hv_domain *list = NULL;
+	HV_AUTO_FREE char *id = NULL;
+	char number[16];
+	size_t nr = 0;
+	struct hv_err *err;
+
+	*ret_asked = false;
+	if (strchr(spec, ':'))
+		return NULL;
+	err = hv_domain_list(uri, &list, &nr);
+	*ret_asked = !err;
+	hv_err_free(err);
+	for (size_t i = 0; i < nr && !id; i++) {
+		snprintf(number, sizeof(number), "%d", list[i].id);
+		if (strcmp(list[i].name, spec) == 0 || strcmp(list[i].uuid, spec) == 0 ||
+		    (list[i].id >= 0 && strcmp(number, spec) == 0))
+			id = hv_strdup(list[i].uuid);
+	}
+	hv_domain_list_free(list, nr);
+	return hv_take(id);
+}
+
+/* The reason without the domain it begins with. */
+static const char *bare_reason(const char *ended)
+{
+	const char *at = strncmp(ended, "domain '", 8) == 0 ? strstr(ended, "': ") : NULL;
+
+	return at ? at + 3 : ended;
+}
+
+static struct hv_err *no_session(const char *spec, const struct rundir_info *left, bool is_known)
+{
+	if (left && left->ended)
+		return hv_err_new(ENOTCONN,
+				  "domain '%s': not attached: the last session ended: %s (%s/log)",
+				  spec, bare_reason(left->ended), left->path);
+	if (left)
+		return hv_err_new(ENOTCONN,
+				  "domain '%s': not attached: its service (pid %d) died: run "
+				  "`hvtrace recover %s`",
+				  spec, (int)left->service_pid, spec);
+	if (is_known)
+		return hv_err_new(ENOTCONN,
+				  "domain '%s': not attached: run `hvtrace attach %s` first", spec,
+				  spec);
+	return hv_err_new(ENOENT,
+			  "domain '%s': no such domain and no session of that name: see `hvtrace "
+			  "list`",
+			  spec);
+}
+
+struct hv_err *client_find(const char *run_dir, const char *spec, const char *libvirt_uri,
+			   bool *ret_found, struct client *ret, struct hv_err **ret_why)
+{
+	AUTO_RUNDIR_INFO struct rundir_info info = {0};
+	HV_AUTO_FREE char *id = NULL;
+	bool asked = false;
+	bool found = false;
+	struct hv_err *err;
+	int fd = -1;
+	HV_AUTO_FREE char *given = service_spec(spec);
+
+	err = rundir_find(run_dir, given, libvirt_uri, &found, &info);
+	if (!err && !found) {
+		id = libvirt_id(given, libvirt_uri, &asked);
+		if (id)
+			err = rundir_find(run_dir, id, libvirt_uri, &found, &info);
+	}
+	if (err)
+		return err;
+	*ret_found = found && info.live;
+	if (!*ret_found) {
+		*ret_why = no_session(spec, found ? &info : NULL, id || !asked);
+		return NULL;
+	}
+	err = connect_to(&info, &fd);
+	if (err)
+		return hv_err_in(err, "domain '%s'", spec);
+	*ret = (struct client){.fd = fd, .spec = hv_strdup(spec)};
+	return NULL;
+}
+
+struct hv_err *client_connect(const char *run_dir, const char *spec, const char *libvirt_uri,
+			      struct client *ret)
+{
+	struct hv_err *why = NULL;
+	bool found;
+	struct hv_err *err = client_find(run_dir, spec, libvirt_uri, &found, ret, &why);
+
+	return err ? err : why;
+}
+
+static struct hv_err *ended(const struct client *c)
+{
+	return hv_err_new(ECONNRESET, "domain '%s': the session has ended", c->spec);
+}
+
+static struct hv_err *send_all(struct client *c, const struct hv_text *out)
+{
+	size_t sent = 0;
+
+	while (sent < out->len_bytes) {
+		ssize_t n = send(c->fd, out->data + sent, out->len_bytes - sent, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return ended(c);
+		sent += (size_t)n;
+	}
+	return NULL;
+}
+
+static struct hv_err *receive(struct client *c, struct wire_frame *ret, size_t *ret_used)
+{
+	char buf[65536];
+
+	for (;;) {
+		enum wire_result result = wire_decode(
+			(struct hv_span){(uint8_t *)c->in.data, c->in.len_bytes}, ret, ret_used);
+		ssize_t n;
+
+		if (result == WIRE_FRAME)
+			return NULL;
+		if (result == WIRE_BAD)
+			return hv_err_new(EPROTO, "domain '%s': the service's answer is garbled",
+					  c->spec);
+		n = recv(c->fd, buf, sizeof(buf), 0);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return ended(c);
+		hv_text_add_bytes(&c->in, buf, (size_t)n);
+	}
+}
+
+static void show_note(const struct client *c, const struct wire_frame *frame)
+{
+	HV_AUTO_FREE char *line = NULL;
+
+	if (c->note && wire_string(frame->data, WIRE_DATA_MAX, &line))
+		c->note(line);
+}
+
+static void consume(struct client *c, size_t used)
+{
+	memmove(c->in.data, c->in.data + used, c->in.len_bytes - used);
+	c->in.len_bytes -= used;
+}
+
+struct hv_err *client_call(struct client *c, const struct wire_frame *request,
+			   struct wire_frame *ret)
+{
+	HV_AUTO_TEXT struct hv_text out = {0};
+	struct wire_frame answer = {0};
+	struct hv_err *err;
+	size_t used;
+
+	hv_text_clear(&c->in);
+	wire_encode(&out, request);
+	err = send_all(c, &out);
+	if (err)
+		return err;
+	while (!(err = receive(c, &answer, &used)) && answer.kind == WIRE_NOTE) {
+		show_note(c, &answer);
+		consume(c, used);
+	}
+	if (err)
+		return err;
+	if (answer.kind == WIRE_ERROR)
+		return hv_err_new(answer.arg ? (int)answer.arg : EIO, "%.*s",
+				  (int)answer.data.len_bytes, (const char *)answer.data.data);
+	*ret = answer;
+	return NULL;
+}
+
+struct hv_err *client_open(struct client *c, const char *path, int flags, uint32_t *ret_handle)
+{
+	struct wire_frame answer;
+	struct hv_err *err;
+	size_t len = strlen(path);
+
+	if (len > PATH_MAX)
+		return hv_err_new(ENAMETOOLONG, "path of %zu bytes is not one", len);
+	err = client_call(c,
+			  &(struct wire_frame){.kind = WIRE_OPEN,
+					       .arg = (uint32_t)flags,
+					       .data = {(const uint8_t *)path, len}},
+			  &answer);
+	if (!err)
+		*ret_handle = answer.handle;
+	return err;
+}
+
+struct hv_err *client_read(struct client *c, uint32_t handle, uint32_t wait_ms, struct hv_span *ret)
+{
+	struct wire_frame answer;
+	struct hv_err *err = client_call(c,
+					 &(struct wire_frame){.kind = WIRE_READ,
+							      .handle = handle,
+							      .arg = WIRE_DATA_MAX,
+							      .wait_ms = wait_ms},
+					 &answer);
+
+	if (!err)
+		*ret = answer.data;
+	return err;
+}
+
+struct hv_err *client_write(struct client *c, uint32_t handle, struct hv_span text)
+{
+	struct wire_frame answer;
+	size_t done = 0;
+
+	while (done < text.len_bytes) {
+		size_t left = text.len_bytes - done;
+		struct hv_err *err = client_call(
+			c,
+			&(struct wire_frame){.kind = WIRE_WRITE,
+					     .handle = handle,
+					     .data = {text.data + done,
+						      left < WIRE_DATA_MAX ? left : WIRE_DATA_MAX}},
+			&answer);
+
+		if (err)
+			return err;
+		if (answer.arg == 0 || answer.arg > left)
+			return hv_err_new(EIO, "%u of %zu bytes were taken", answer.arg, left);
+		done += answer.arg;
+	}
+	return NULL;
+}
+
+struct hv_err *client_close_file(struct client *c, uint32_t handle)
+{
+	struct wire_frame answer;
+
+	return client_call(c, &(struct wire_frame){.kind = WIRE_CLOSE, .handle = handle}, &answer);
+}
+
+struct hv_err *client_put(struct client *c, const char *path, int flags, const char *text)
+{
+	uint32_t handle;
+	struct hv_err *err = client_open(c, path, flags, &handle);
+	struct hv_err *close_err;
+
+	if (err)
+		return err;
+	err = client_write(c, handle, (struct hv_span){(const uint8_t *)text, strlen(text)});
+	close_err = client_close_file(c, handle);
+	if (!err)
+		return close_err;
+	hv_err_free(close_err);
+	return err;
+}
+
+struct hv_err *client_get(struct client *c, const char *path, struct hv_text *ret)
+{
+	struct hv_span data = {NULL, 1};
+	uint32_t handle;
+	struct hv_err *err = client_open(c, path, O_RDONLY, &handle);
+
+	if (err)
+		return err;
+	while (!err && data.len_bytes && ret->len_bytes < GET_MAX_BYTES) {
+		err = client_read(c, handle, 0, &data);
+		if (!err && data.len_bytes)
+			hv_text_add_bytes(ret, data.data, data.len_bytes);
+	}
+	if (err) {
+		hv_err_free(client_close_file(c, handle));
+		return err;
+	}
+	return client_close_file(c, handle);
+}

@@ -1,0 +1,82 @@
+#include "cli/duration.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <time.h>
+
+#define NS_PER_S 1000000000ull
+
+static bool unit_ns(const char *unit, uint64_t *ret)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {
+		{"", NS_PER_S},	      {"s", NS_PER_S},	      {"ms", 1000000},	      {"us", 1000},
+		{"m", 60 * NS_PER_S}, {"min", 60 * NS_PER_S}, {"h", 3600 * NS_PER_S},
+	};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(unit, units[i].name) == 0) {
+			*ret = units[i].ns;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Thousandths, so that "0.25ms" keeps its meaning: digits after the third are dropped. */
+static bool parse_thousandths(const char **at, uint64_t *ret)
+{
+	const char *p = *at;
+	uint64_t n = 0;
+	unsigned digits = 0;
+	uint64_t scale = 1000;
+
+	for (; is_digit(*p); p++, digits++) {
+		if (digits == 12)
+			return false;
+		n = n * 10 + (uint64_t)(*p - '0');
+	}
+	n *= 1000;
+	if (*p == '.') {
+		for (p++; is_digit(*p); p++, digits++) {
+			scale /= 10;
+			n += scale * (uint64_t)(*p - '0');
+		}
+	}
+	if (!digits)
+		return false;
+	*at = p;
+	*ret = n;
+	return true;
+}
+
+bool duration_parse(const char *text, uint64_t *ret_ns)
+{
+	uint64_t thousandths;
+	uint64_t unit;
+	uint64_t ns;
+
+	if (!parse_thousandths(&text, &thousandths) || !unit_ns(text, &unit))
+		return false;
+	if (__builtin_mul_overflow(thousandths, unit / 1000, &ns))
+		return false;
+	if (ns == 0 || ns > DURATION_MAX_NS)
+		return false;
+	*ret_ns = ns;
+	return true;
+}
+
+uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}

@@ -1,0 +1,13 @@
+/* How long, as a user writes it: "2", "1.5s", "500ms", "1m", "1h". */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define DURATION_MAX_NS (366ull * 24 * 3600 * 1000000000ull)
+
+/* False: not a duration, zero, or more than a year. No unit means seconds. */
+bool duration_parse(const char *text, uint64_t *ret_ns);
+
+/* Of CLOCK_MONOTONIC. */
+uint64_t monotonic_ns(void);

@@ -1,0 +1,13 @@
+/* hvtrace. */
+#include "cli/verb.h"
+
+int main(int argc, char **argv)
+{
+	static const struct cli cli = {
+		.run_dir = "/run/hvtrace",
+		.sink = AUDIT_SYSLOG,
+		.needs_root = true,
+	};
+
+	return program_run(&cli, argc, argv);
+}

@@ -1,0 +1,93 @@
+/* The program: finds the verb and runs it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/verb.h"
+
+static const struct verb *const verbs[] = {
+	&verb_list, &verb_check,  &verb_attach, &verb_ls,     &verb_cat,
+	&verb_echo, &verb_record, &verb_stat,	&verb_detach, &verb_recover,
+};
+
+static const struct verb *find_verb(const char *name)
+{
+	for (size_t i = 0; i < HV_ARRAY_LEN(verbs); i++)
+		if (strcmp(verbs[i]->name, name) == 0)
+			return verbs[i];
+	return NULL;
+}
+
+static void print_help(void)
+{
+	printf("usage: hvtrace [-c URI] VERB [ARGS...]\n\n"
+	       "Traces the kernel of a running KVM/QEMU guest that nobody prepared, as its own "
+	       "ftrace would.\n\n");
+	for (size_t i = 0; i < HV_ARRAY_LEN(verbs); i++)
+		printf("  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
+	printf("\n  -c, --connect=URI   libvirt to ask (default: libvirt's own, qemu:///system)\n"
+	       "  -h, --help          this text; hvtrace VERB --help says more\n"
+	       "  -V, --version       the version\n\n"
+	       "DOMAIN is a libvirt domain's name, id or UUID; qmp:PATH, a QEMU's QMP socket; or\n"
+	       "pid:N, a QEMU process.\n"
+	       "Exit status: 0 ok, 1 failed, 2 usage.\n");
+}
+
+/* Options before the verb. False: return *RET_EXIT. */
+static bool global_options(struct cli *cli, int argc, char **argv, int *ret_exit)
+{
+	static const struct option longs[] = {
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},
+		{"connect", required_argument, NULL, 'c'},
+		{0},
+	};
+	int c;
+
+	opterr = 0;
+	*ret_exit = EXIT_OK;
+	while ((c = getopt_long(argc, argv, "+:hVc:", longs, NULL)) != -1) {
+		if (c == 'h') {
+			print_help();
+			return false;
+		}
+		if (c == 'V') {
+			printf("hvtrace %s\n", HVTRACE_VERSION);
+			return false;
+		}
+		if (c != 'c') {
+			*ret_exit = usage_error(
+				cli, c == ':' ? "'%s' needs a value" : "unknown option '%s'",
+				argv[optind - 1]);
+			return false;
+		}
+		cli->libvirt_uri = optarg;
+	}
+	return true;
+}
+
+int program_run(const struct cli *defaults, int argc, char **argv)
+{
+	struct cli cli = *defaults;
+	int exit_code;
+
+	if (!global_options(&cli, argc, argv, &exit_code))
+		return exit_code;
+	if (optind == argc)
+		return usage_error(&cli, "no verb given");
+	if (strcmp(argv[optind], "help") == 0) {
+		print_help();
+		return EXIT_OK;
+	}
+	cli.verb = find_verb(argv[optind]);
+	if (!cli.verb)
+		return usage_error(&cli, "unknown verb '%s'", argv[optind]);
+	argc -= optind;
+	argv += optind;
+	optind = 1;
+	exit_code = cli.verb->run(&cli, argc, argv);
+	if (fflush(stdout) != 0 && exit_code == EXIT_OK) {
+		fprintf(stderr, "hvtrace: standard output: %s\n", strerror(errno));
+		return EXIT_FAILED;
+	}
+	return exit_code;
+}

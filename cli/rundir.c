@@ -1,0 +1,290 @@
+#include "cli/rundir.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
+
+static const char *const rundir_files[] = {"sock", "pid", "info", "log", "lock"};
+
+char *rundir_path(const char *dir, const char *file)
+{
+	HV_AUTO_TEXT struct hv_text t = {0};
+
+	hv_text_printf(&t, "%s/%s", dir, file);
+	return hv_text_take(&t);
+}
+
+static bool is_safe_name(const char *id)
+{
+	return id[0] && id[0] != '.' && !strchr(id, '/');
+}
+
+static struct hv_err *make_dir(const char *path)
+{
+	if (mkdir(path, 0700) == 0 || errno == EEXIST)
+		return NULL;
+	return hv_err_new(errno, "%s: cannot be made: %s", path, strerror(errno));
+}
+
+/* OFD locks: unlike flock, one can ask without taking, so a look never makes an attach fail. */
+static bool lock_take(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	return fcntl(fd, F_OFD_SETLK, &lock) == 0;
+}
+
+static bool lock_is_held(const char *dir)
+{
+	HV_AUTO_FREE char *path = rundir_path(dir, "lock");
+	HV_AUTO_FD int fd = open(path, O_RDWR | O_CLOEXEC);
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	if (fd < 0)
+		return false;
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+/* A directory's owner may have removed the file between our open and our lock. */
+static bool is_same_file(int fd, const char *path)
+{
+	struct stat by_fd;
+	struct stat by_path;
+
+	return fstat(fd, &by_fd) == 0 && stat(path, &by_path) == 0 &&
+	       by_fd.st_ino == by_path.st_ino && by_fd.st_dev == by_path.st_dev;
+}
+
+static void unlink_in(const char *dir, const char *file)
+{
+	HV_AUTO_FREE char *path = rundir_path(dir, file);
+
+	unlink(path);
+}
+
+static struct hv_err *take_once(const char *path, bool *ret_taken, int *ret_fd)
+{
+	HV_AUTO_FREE char *lock = rundir_path(path, "lock");
+	HV_AUTO_FD int fd = -1;
+	struct hv_err *err = make_dir(path);
+
+	if (err)
+		return err;
+	fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 && errno != ENOENT)
+		return hv_err_new(errno, "%s: %s", lock, strerror(errno));
+	if (fd >= 0 && !lock_take(fd))
+		return hv_err_new(EBUSY, "%s: a service lives there", path);
+	*ret_taken = fd >= 0 && is_same_file(fd, lock);
+	if (*ret_taken)
+		*ret_fd = hv_take_fd(&fd);
+	return NULL;
+}
+
+struct hv_err *rundir_take(const char *run_dir, const char *id, struct rundir *ret)
+{
+	HV_AUTO_FREE char *path = rundir_path(run_dir, id);
+	bool taken = false;
+	int fd = -1;
+	struct hv_err *err;
+
+	if (!is_safe_name(id))
+		return hv_err_new(EINVAL, "id '%s' is no file name", id);
+	err = make_dir(run_dir);
+	if (err)
+		return err;
+	for (unsigned i = 0; i < 100 && !taken; i++) {
+		err = take_once(path, &taken, &fd);
+		if (err)
+			return err;
+	}
+	if (!taken)
+		return hv_err_new(EAGAIN, "%s: comes and goes under us", path);
+	for (size_t i = 0; i < HV_ARRAY_LEN(rundir_files); i++)
+		if (strcmp(rundir_files[i], "lock") != 0)
+			unlink_in(path, rundir_files[i]);
+	ret->path = hv_take(path);
+	ret->lock_fd = fd;
+	return NULL;
+}
+
+void rundir_forget(struct rundir *d)
+{
+	hv_close_at(&d->lock_fd);
+	free(d->path);
+	*d = (struct rundir)RUNDIR_NONE;
+}
+
+void rundir_remove(struct rundir *d)
+{
+	if (!d->path)
+		return;
+	for (size_t i = 0; i < HV_ARRAY_LEN(rundir_files); i++)
+		unlink_in(d->path, rundir_files[i]);
+	rmdir(d->path);
+	rundir_forget(d);
+}
+
+void rundir_leave(struct rundir *d, const char *reason)
+{
+	HV_AUTO_FREE char *path = NULL;
+	json_object *o;
+
+	if (!d->path)
+		return;
+	path = rundir_path(d->path, "info");
+	o = json_object_from_file(path);
+	if (o) {
+		json_object_object_add(o, "ended", json_object_new_string(reason));
+		json_object_to_file(path, o);
+		json_object_put(o);
+	}
+	unlink_in(d->path, "sock");
+	unlink_in(d->path, "pid");
+	unlink_in(d->path, "lock");
+	rundir_forget(d);
+}
+
+void rundir_info_deinit(struct rundir_info *info)
+{
+	free(info->path);
+	free(info->id);
+	free(info->name);
+	free(info->spec);
+	free(info->uri);
+	free(info->ended);
+	*info = (struct rundir_info){0};
+}
+
+struct hv_err *rundir_write_info(const struct rundir *d, const struct rundir_info *info)
+{
+	HV_AUTO_FREE char *path = rundir_path(d->path, "info");
+	json_object *o = json_object_new_object();
+	int failed;
+
+	json_object_object_add(o, "id", json_object_new_string(info->id));
+	json_object_object_add(o, "name", json_object_new_string(info->name));
+	json_object_object_add(o, "spec", json_object_new_string(info->spec));
+	if (info->uri)
+		json_object_object_add(o, "uri", json_object_new_string(info->uri));
+	json_object_object_add(o, "vmm_pid", json_object_new_int(info->vmm_pid));
+	json_object_object_add(o, "service_pid", json_object_new_int(info->service_pid));
+	failed = json_object_to_file(path, o);
+	json_object_put(o);
+	return failed ? hv_err_new(EIO, "%s: cannot be written", path) : NULL;
+}
+
+static char *dup_member(json_object *o, const char *key)
+{
+	json_object *member;
+
+	if (!json_object_object_get_ex(o, key, &member))
+		return NULL;
+	return hv_strdup(json_object_get_string(member));
+}
+
+static pid_t pid_member(json_object *o, const char *key)
+{
+	json_object *member;
+
+	return json_object_object_get_ex(o, key, &member) ? json_object_get_int(member) : 0;
+}
+
+static bool read_info(const char *dir, struct rundir_info *ret)
+{
+	HV_AUTO_FREE char *path = rundir_path(dir, "info");
+	AUTO_RUNDIR_INFO struct rundir_info info = {0};
+	json_object *o = access(path, R_OK) == 0 ? json_object_from_file(path) : NULL;
+
+	if (!o)
+		return false;
+	info.path = hv_strdup(dir);
+	info.id = dup_member(o, "id");
+	info.name = dup_member(o, "name");
+	info.spec = dup_member(o, "spec");
+	info.uri = dup_member(o, "uri");
+	info.ended = dup_member(o, "ended");
+	info.vmm_pid = pid_member(o, "vmm_pid");
+	info.service_pid = pid_member(o, "service_pid");
+	info.live = lock_is_held(dir);
+	json_object_put(o);
+	if (!info.id || !info.name || !info.spec)
+		return false;
+	*ret = info;
+	info = (struct rundir_info){0};
+	return true;
+}
+
+static void close_dir_at(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
+struct hv_err *rundir_list(const char *run_dir, struct rundir_info **ret, size_t *ret_nr)
+{
+	hv_cleanup(close_dir_at) DIR *dir = opendir(run_dir);
+	struct rundir_info *list = NULL;
+	struct dirent *entry;
+	size_t nr = 0;
+
+	if (!dir && errno != ENOENT)
+		return hv_err_new(errno, "%s: %s", run_dir, strerror(errno));
+	while (dir && (entry = readdir(dir))) {
+		HV_AUTO_FREE char *path = rundir_path(run_dir, entry->d_name);
+		struct rundir_info info;
+
+		if (entry->d_name[0] == '.' || !read_info(path, &info))
+			continue;
+		list = hv_realloc_array(list, nr + 1, sizeof(*list));
+		list[nr++] = info;
+	}
+	*ret = list;
+	*ret_nr = nr;
+	return NULL;
+}
+
+void rundir_list_free(struct rundir_info *list, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		rundir_info_deinit(&list[i]);
+	free(list);
+}
+
+static bool names(const struct rundir_info *info, const char *spec, const char *uri)
+{
+	char by_pid[32];
+
+	if (uri && info->uri && strcmp(uri, info->uri) != 0)
+		return false;
+	snprintf(by_pid, sizeof(by_pid), "pid:%d", (int)info->vmm_pid);
+	return strcmp(spec, info->name) == 0 || strcmp(spec, info->id) == 0 ||
+	       strcmp(spec, info->spec) == 0 || strcmp(spec, by_pid) == 0;
+}
+
+struct hv_err *rundir_find(const char *run_dir, const char *spec, const char *uri, bool *ret_found,
+			   struct rundir_info *ret)
+{
+	struct rundir_info *list;
+	size_t best = SIZE_MAX;
+	size_t nr;
+	struct hv_err *err = rundir_list(run_dir, &list, &nr);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < nr; i++)
+		if (names(&list[i], spec, uri) && (best == SIZE_MAX || list[i].live))
+			best = i;
+	*ret_found = best != SIZE_MAX;
+	if (*ret_found) {
+		*ret = list[best];
+		list[best] = (struct rundir_info){0};
+	}
+	rundir_list_free(list, nr);
+	return NULL;
+}

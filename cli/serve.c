@@ -1,0 +1,340 @@
+#include "cli/serve.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#include "cli/duration.h"
+#include "cli/requests.h"
+
+#define NS_PER_MS     1000000ull
+#define LAST_WORDS_NS (1000 * NS_PER_MS)
+
+static const char *name_of(const struct service *s)
+{
+	return hv_guest_info(s->guest)->name;
+}
+
+/* Takes ERR. */
+static void end_with(struct service *s, struct hv_err *err)
+{
+	audit_log(&s->audit, "%s", err->message);
+	hv_err_free(s->end);
+	s->end = err;
+	s->state = SERVE_DONE;
+}
+
+/* Detaching. The tree goes first: what handles hold is published as close would, and a session
+ * that could not be detached starts over with a fresh tree, which shows no tracer, as it is. */
+
+void serve_begin_detach(struct service *s, struct peer *peer)
+{
+	uint64_t now = monotonic_ns();
+
+	for (size_t i = 0; i < s->nr_peers; i++) {
+		if (s->peers[i]->wait.active)
+			peer_answer_bytes(s->peers[i], NULL, 0);
+		s->peers[i]->wait.active = false;
+		request_close_all(s, s->peers[i]);
+	}
+	hv_tree_free(s->tree);
+	s->tree = NULL;
+	hv_text_deinit(&s->detach.report);
+	s->detach = (struct serve_detach){
+		.peer = peer,
+		.who = peer ? audit_actor_peer(&peer->cred) : audit_actor_self(),
+		.must_end = !peer,
+		.next_ns = now,
+		.until_ns = now + SERVE_DETACH_NS,
+		.delay_ns = 50 * NS_PER_MS,
+	};
+	s->state = SERVE_DETACHING;
+}
+
+static void detached(struct service *s)
+{
+	struct hv_session_stat stat;
+
+	hv_session_stat(s->session, &stat);
+	audit_line(&s->audit, &s->detach.who, "detach",
+		   "events=%llu lost=%llu holds=%llu hold_max_us=%llu",
+		   (unsigned long long)stat.nr_events, (unsigned long long)stat.nr_lost,
+		   (unsigned long long)stat.nr_holds,
+		   (unsigned long long)(stat.hold_max_ns / 1000));
+	if (s->detach.report.len_bytes)
+		audit_log(&s->audit, "%s", s->detach.report.data);
+	s->state = SERVE_DONE;
+}
+
+/* Takes ERR. */
+static void detach_failed(struct service *s, struct hv_err *err)
+{
+	struct peer *peer = s->detach.peer;
+	struct hv_err *tree_err;
+
+	err = hv_err_in(err, "domain '%s': not detached", name_of(s));
+	if (s->detach.must_end) {
+		s->stays_known = true;
+		end_with(s, err);
+		return;
+	}
+	audit_log(&s->audit, "%s", err->message);
+	s->detach.peer = NULL;
+	s->state = SERVE_RUNS;
+	tree_err = hv_tree_new(s->session, &s->tree);
+	if (peer)
+		peer_answer_error(peer, err);
+	else
+		hv_err_free(err);
+	if (tree_err)
+		end_with(s, tree_err);
+}
+
+static void try_detach(struct service *s, uint64_t now_ns)
+{
+	HV_AUTO_FREE char *note = NULL;
+	struct hv_err *err;
+
+	if (s->state != SERVE_DETACHING || now_ns < s->detach.next_ns)
+		return;
+	hv_text_clear(&s->detach.report);
+	err = hv_session_detach(s->session, &s->detach.report);
+	if (!err) {
+		detached(s);
+		return;
+	}
+	if (err->code != EBUSY || now_ns >= s->detach.until_ns) {
+		detach_failed(s, err);
+		return;
+	}
+	if (s->detach.delay_ns == 50 * NS_PER_MS) {
+		err = hv_err_in(err, "domain '%s': detach waits", name_of(s));
+		audit_log(&s->audit, "%s", err->message);
+		if (s->detach.peer)
+			peer_note(s->detach.peer, err->message);
+	}
+	hv_err_free(err);
+	s->detach.next_ns = monotonic_ns() + s->detach.delay_ns;
+	if (s->detach.delay_ns < 1000 * NS_PER_MS)
+		s->detach.delay_ns *= 2;
+}
+
+/* Clients. */
+
+static void drop_peer(struct service *s, size_t index)
+{
+	struct peer *p = s->peers[index];
+	bool owner = p->owns_session;
+
+	s->peers[index] = s->peers[--s->nr_peers];
+	if (s->state == SERVE_RUNS)
+		request_close_all(s, p);
+	if (s->detach.peer == p)
+		s->detach.peer = NULL;
+	peer_free(p);
+	if (owner && s->state == SERVE_RUNS) {
+		audit_log(&s->audit, "the client this session was made for has gone");
+		serve_begin_detach(s, NULL);
+	}
+}
+
+static void drop_gone_peers(struct service *s)
+{
+	for (size_t i = s->nr_peers; i-- > 0;)
+		if (s->peers[i]->gone)
+			drop_peer(s, i);
+}
+
+static void accept_peer(struct service *s)
+{
+	struct peer *p = peer_accept(s->listen_fd);
+
+	if (p)
+		s->peers[s->nr_peers++] = p;
+}
+
+static void serve_peer(struct service *s, struct peer *p, short events)
+{
+	struct wire_frame frame;
+	size_t used;
+
+	if (events & POLLOUT)
+		peer_send(p);
+	if (events & POLLIN)
+		peer_receive(p);
+	/* Whoever closed its end while it waits for us has died or been interrupted. */
+	if (events & (POLLHUP | POLLERR | POLLRDHUP))
+		p->gone = true;
+	if (s->detach.peer == p || !peer_next(p, &frame, &used))
+		return;
+	request_handle(s, p, &frame);
+	peer_next_done(p, used);
+}
+
+static bool has_ready_request(const struct service *s)
+{
+	struct wire_frame frame;
+	size_t used;
+
+	for (size_t i = 0; i < s->nr_peers; i++)
+		if (s->peers[i] != s->detach.peer && peer_next(s->peers[i], &frame, &used))
+			return true;
+	return false;
+}
+
+/* The loop. */
+
+struct ticks {
+	uint64_t alive_ns;
+	uint64_t clock_ns;
+};
+
+static bool somebody_waits(const struct service *s)
+{
+	for (size_t i = 0; i < s->nr_peers; i++)
+		if (s->peers[i]->wait.active)
+			return true;
+	return false;
+}
+
+static int poll_timeout_ms(const struct service *s, const struct ticks *t, uint64_t now_ns)
+{
+	uint64_t next = t->alive_ns;
+
+	if (has_ready_request(s))
+		return 0;
+	if (s->state == SERVE_DETACHING && s->detach.next_ns < next)
+		next = s->detach.next_ns;
+	if (somebody_waits(s) && now_ns + SERVE_WAIT_NS < next)
+		next = now_ns + SERVE_WAIT_NS;
+	return next <= now_ns ? 0 : (int)((next - now_ns + NS_PER_MS - 1) / NS_PER_MS);
+}
+
+static void check_alive(struct service *s)
+{
+	struct hv_err *err = hv_session_alive(s->session);
+
+	if (!err)
+		return;
+	if (err->code == ECONNRESET) {
+		s->stays_known = true;
+		end_with(s, err);
+		return;
+	}
+	if (!s->alive_message || strcmp(s->alive_message, err->message) != 0) {
+		audit_log(&s->audit, "%s", err->message);
+		free(s->alive_message);
+		s->alive_message = hv_strdup(err->message);
+	}
+	hv_err_free(err);
+}
+
+static void tick(struct service *s, struct ticks *t)
+{
+	uint64_t now = monotonic_ns();
+
+	if (now >= t->alive_ns) {
+		t->alive_ns = now + SERVE_ALIVE_NS;
+		check_alive(s);
+	}
+	if (s->state == SERVE_RUNS && now >= t->clock_ns) {
+		t->clock_ns = now + SERVE_CLOCK_NS;
+		hv_session_refresh_clock(s->session);
+	}
+	for (size_t i = 0; i < s->nr_peers; i++)
+		request_retry_read(s, s->peers[i], now);
+	try_detach(s, now);
+}
+
+static void take_signal(struct service *s)
+{
+	struct signalfd_siginfo info;
+
+	if (read(s->signal_fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	audit_log(&s->audit, "signal %u from pid %u: detaching", info.ssi_signo, info.ssi_pid);
+	if (s->state == SERVE_RUNS)
+		serve_begin_detach(s, NULL);
+	s->detach.must_end = true;
+}
+
+enum { POLL_GUEST, POLL_SIGNAL, POLL_LISTEN, POLL_PEERS };
+
+static void serve_once(struct service *s, struct ticks *t)
+{
+	struct pollfd fds[POLL_PEERS + SERVE_PEERS_MAX] = {
+		[POLL_GUEST] = {hv_guest_exit_fd(s->guest), POLLIN, 0},
+		[POLL_SIGNAL] = {s->signal_fd, POLLIN, 0},
+		[POLL_LISTEN] = {s->nr_peers < SERVE_PEERS_MAX ? s->listen_fd : -1, POLLIN, 0},
+	};
+	size_t nr = s->nr_peers;
+
+	for (size_t i = 0; i < nr; i++)
+		fds[POLL_PEERS + i] = (struct pollfd){s->peers[i]->fd, peer_events(s->peers[i]), 0};
+	if (poll(fds, POLL_PEERS + nr, poll_timeout_ms(s, t, monotonic_ns())) < 0)
+		return;
+	if (fds[POLL_GUEST].revents) {
+		end_with(s, hv_err_new(ECONNRESET, "domain '%s': has ended", name_of(s)));
+		return;
+	}
+	if (fds[POLL_SIGNAL].revents)
+		take_signal(s);
+	for (size_t i = 0; i < nr && s->state != SERVE_DONE; i++)
+		serve_peer(s, s->peers[i], fds[POLL_PEERS + i].revents);
+	if (fds[POLL_LISTEN].revents)
+		accept_peer(s);
+	drop_gone_peers(s);
+	if (s->state != SERVE_DONE)
+		tick(s, t);
+}
+
+/* Peers get what is still on its way to them, for a moment. */
+static void last_words(struct service *s)
+{
+	uint64_t until = monotonic_ns() + LAST_WORDS_NS;
+
+	for (size_t i = 0; i < s->nr_peers; i++) {
+		struct peer *p = s->peers[i];
+		struct pollfd fd = {p->fd, POLLOUT, 0};
+
+		while (!p->gone && peer_has_output(p) && monotonic_ns() < until)
+			if (poll(&fd, 1, 50) > 0)
+				peer_send(p);
+	}
+}
+
+static void tell_the_end(struct service *s)
+{
+	if (s->detach.peer && !s->end)
+		peer_answer_bytes(s->detach.peer, s->detach.report.data,
+				  s->detach.report.len_bytes);
+	else if (s->detach.peer)
+		peer_answer_error(s->detach.peer, hv_err_new(s->end->code, "%s", s->end->message));
+	for (size_t i = 0; i < s->nr_peers; i++) {
+		struct peer *p = s->peers[i];
+
+		if (s->end && p->wait.active)
+			peer_answer_error(p, hv_err_new(s->end->code, "%s", s->end->message));
+	}
+}
+
+void serve(struct service *s)
+{
+	struct ticks t = {0};
+
+	while (s->state != SERVE_DONE)
+		serve_once(s, &t);
+	/* An ended guest is not written to any more: closing what is open would publish. */
+	hv_session_free(s->session);
+	hv_kernel_free(s->kernel);
+	hv_guest_free(s->guest);
+	close(s->listen_fd);
+	if (s->stays_known)
+		rundir_leave(&s->dir, s->end->message);
+	else
+		rundir_remove(&s->dir);
+	tell_the_end(s);
+	last_words(s);
+	audit_close(&s->audit);
+}

@@ -1,0 +1,28 @@
+/* Becoming the service of one guest: a process of its own that opens the guest, finds its kernel,
+ * attaches, and then serves (serve.h) until it is detached.
+ *
+ * Starts by fork, before anything of the guest is open, and tells its parent over a pipe how it
+ * went: an error comes out of the command that asked, and then nothing is left behind. */
+#pragma once
+
+#include "cli/audit.h"
+#include "vmm/guest.h"
+
+struct service_config {
+	const char *spec;
+	const char *libvirt_uri; /* may be NULL */
+	enum hv_via via;
+	const char *vmlinux_path; /* may be NULL */
+	const char *run_dir;
+	enum audit_sink sink;
+};
+
+/* Returns when the service has attached; *RET_LINE (owned by the caller) says to what. */
+struct hv_err *service_start(const struct service_config *config, char **ret_line) hv_must_use;
+
+/* SPEC with its path, if it has one, made absolute: how a session is found again. The caller frees.
+ */
+char *service_spec(const char *spec) hv_must_use;
+
+/* "domain 'SPEC': " before a message that does not begin with its object. Takes ERR. */
+struct hv_err *in_domain(struct hv_err *err, const char *spec) hv_must_use;

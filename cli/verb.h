@@ -1,0 +1,74 @@
+/* What every verb of the command line shares: its place in the table, its options, its errors.
+ * Exit codes: 0 ok, 1 failed, 2 usage. */
+#pragma once
+
+#include <getopt.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/guard.h"
+#include "base/text.h"
+#include "cli/audit.h"
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+struct verb;
+
+struct cli {
+	const struct verb *verb; /* the one that runs */
+	const char *libvirt_uri; /* -c; NULL: libvirt's default */
+	const char *run_dir;
+	enum audit_sink sink;
+	bool needs_root; /* false: a test on fakes */
+};
+
+/* All of it: options, verb, exit code. */
+int program_run(const struct cli *defaults, int argc, char **argv);
+
+struct verb {
+	const char *name;
+	const char *args;    /* after the name, for usage */
+	const char *summary; /* one phrase */
+	const char *help;    /* paragraphs and options */
+	int (*run)(struct cli *cli, int argc, char **argv);
+};
+
+extern const struct verb verb_list;
+extern const struct verb verb_check;
+extern const struct verb verb_attach;
+extern const struct verb verb_ls;
+extern const struct verb verb_cat;
+extern const struct verb verb_echo;
+extern const struct verb verb_record;
+extern const struct verb verb_stat;
+extern const struct verb verb_detach;
+extern const struct verb verb_recover;
+
+/* The next option of a verb, as getopt_long; options end at the first operand. -h, --help, -c and
+ * unknown ones are dealt with here: VERB_OPTION_STOP then means return *RET_EXIT at once. SHORTS
+ * as for getopt, without '+', ':' or those. LONGS may be NULL. */
+#define VERB_OPTION_STOP '?'
+int verb_option(struct cli *cli, int argc, char **argv, const char *shorts,
+		const struct option *longs, int *ret_exit);
+
+/* As verb_option, for a verb without options of its own, and checks that MIN to MAX operands are
+ * left. False: return *RET_EXIT. */
+bool verb_no_options(struct cli *cli, int argc, char **argv, int min, int max, int *ret_exit);
+/* Number of operands; false when it is not MIN to MAX. */
+bool verb_operands(struct cli *cli, int argc, int min, int max, int *ret_exit);
+
+/* One line on stderr, "hvtrace: VERB: ... (see hvtrace VERB --help)"; EXIT_USAGE. */
+int usage_error(const struct cli *cli, const char *fmt, ...) hv_printf(2, 3);
+/* One line on stderr, "hvtrace: MESSAGE"; takes ERR; EXIT_FAILED. */
+int fail(struct hv_err *err);
+/* As fail, but nothing when ERR is NULL; EXIT_OK then. */
+int fail_if(struct hv_err *err);
+/* As fail, naming the errno as a shell would: "hvtrace: FILE: Invalid argument (MESSAGE)". */
+int fail_file(const char *file, struct hv_err *err);
+/* "hvtrace: LINE" on stderr. */
+void note(const char *line);
+/* False, having said so, without root. */
+bool have_root(const struct cli *cli);
+
+/* Everything to stdout; false when stdout is gone, having said why unless it is a closed pipe. */
+bool put_out(const void *bytes, size_t len_bytes);

@@ -1,0 +1,78 @@
+/* hvtrace recover: puts back what a service that died left in a guest. */
+#include <stdio.h>
+
+#include "cli/audit.h"
+#include "cli/rundir.h"
+#include "cli/service.h"
+#include "cli/verb.h"
+#include "tracer/session.h"
+
+/* Nobody can attach meanwhile: the directory is ours. */
+static struct hv_err *recover_held(struct hv_guest *guest, struct hv_text *report)
+{
+	HV_AUTO_KERNEL struct hv_kernel *kernel = NULL;
+	struct hv_err *err = hv_guest_refusal(guest);
+
+	if (!err)
+		err = hv_kernel_open(guest, NULL, &kernel);
+	if (!err)
+		err = hv_session_recover(guest, kernel, report);
+	return err;
+}
+
+static void audit_recover(const struct cli *cli, const struct hv_guest *guest,
+			  const struct hv_err *err)
+{
+	const struct hv_guest_info *info = hv_guest_info(guest);
+	struct audit a = {cli->sink, -1, hv_strdup(info->name), hv_strdup(info->id)};
+	struct audit_actor who = audit_actor_self();
+
+	audit_line(&a, &who, "recover", "%s", err ? err->message : "restored");
+	audit_close(&a);
+}
+
+static struct hv_err *recover(const struct cli *cli, const char *spec, struct hv_text *report)
+{
+	HV_AUTO_GUEST struct hv_guest *guest = NULL;
+	AUTO_RUNDIR struct rundir dir = RUNDIR_NONE;
+	struct hv_err *err = hv_guest_open(spec, cli->libvirt_uri, HV_VIA_AUTO, &guest);
+
+	if (err)
+		return err;
+	err = rundir_take(cli->run_dir, hv_guest_info(guest)->id, &dir);
+	if (err && err->code == EBUSY) {
+		hv_err_free(err);
+		return hv_err_new(EBUSY, "its service lives: `hvtrace detach %s` ends the session",
+				  spec);
+	}
+	if (err)
+		return err;
+	err = recover_held(guest, report);
+	audit_recover(cli, guest, err);
+	return err;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	HV_AUTO_TEXT struct hv_text report = {0};
+	struct hv_err *err;
+	int exit_code;
+
+	if (!verb_no_options(cli, argc, argv, 1, 1, &exit_code))
+		return exit_code;
+	if (!have_root(cli))
+		return EXIT_FAILED;
+	err = recover(cli, argv[optind], &report);
+	if (report.len_bytes)
+		printf("%s%s", report.data, report.data[report.len_bytes - 1] == '\n' ? "" : "\n");
+	return fail_if(in_domain(err, argv[optind]));
+}
+
+const struct verb verb_recover = {
+	.name = "recover",
+	.args = "DOMAIN",
+	.summary = "Put back what a service that died left in a guest",
+	.help = "Goes by the journal in the region shared with the guest, and undoes only what is\n"
+		"plainly hvtrace's. Does nothing when there is nothing.\n",
+	.run = run,
+};

@@ -1,0 +1,420 @@
+/* vmm/, kernel/ and tracer/ as far as cli/ sees them, with no guest behind: one domain, "fake", and
+ * a tree of a few files. Writing to the file "control" makes things happen:
+ *     emit N     N lines into trace_pipe          busy N    the next N detaches are EBUSY
+ *     reboot     the session finds another boot   off       the VMM process ends */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "tests/unit/fake_layers.h"
+#include "tracer/session.h"
+#include "tracer/tree.h"
+
+static const char *const fake_names[] = {
+	"control",	  "current_tracer", "set_ftrace_filter", "set_ftrace_notrace",
+	"set_ftrace_pid", "tracing_on",	    "trace_pipe",
+};
+
+struct hv_guest {
+	struct hv_guest_info info;
+	int exit_fd;
+};
+
+struct hv_session {
+	struct hv_kernel *kernel;
+	struct hv_guest *guest;
+	unsigned busy;
+	bool rebooted;
+	size_t nr_patched;
+	uint64_t nr_holds;
+};
+
+struct hv_tree {
+	struct hv_session *session;
+	char values[HV_ARRAY_LEN(fake_names)][256];
+	struct hv_text pipe;
+	size_t pipe_taken;
+	bool pipe_is_open;
+};
+
+struct hv_file {
+	struct hv_tree *tree;
+	size_t name;
+	size_t at;
+	bool wrote;
+};
+
+/* vmm */
+
+struct hv_err *hv_guest_open(const char *spec, const char *libvirt_uri, enum hv_via via,
+			     struct hv_guest **ret)
+{
+	struct hv_guest *g;
+
+	(void)libvirt_uri;
+	if (via == HV_VIA_INJECT)
+		return hv_err_new(ENOTSUP, "--via inject: not there yet");
+	if (strcmp(spec, "fake") != 0)
+		return hv_err_new(ENOENT, "domain '%s': no such domain", spec);
+	g = hv_alloc(sizeof(*g));
+	g->info = (struct hv_guest_info){
+		.name = "fake",
+		.id = "1f0a4a3e-0000-4000-8000-000000000001",
+		.pid = 4242,
+		.nr_vcpus = 2,
+		.ram_bytes = 512 << 20,
+		.transport = "fake",
+	};
+	g->exit_fd = eventfd(0, EFD_CLOEXEC);
+	*ret = g;
+	return NULL;
+}
+
+void hv_guest_free(struct hv_guest *g)
+{
+	if (!g)
+		return;
+	close(g->exit_fd);
+	free(g);
+}
+
+const struct hv_guest_info *hv_guest_info(const struct hv_guest *g)
+{
+	return &g->info;
+}
+
+struct hv_err *hv_guest_region(struct hv_guest *g, struct hv_region *ret)
+{
+	(void)g;
+	*ret = (struct hv_region){.gpa = {0x100000000}, .len_bytes = 64 << 20};
+	return NULL;
+}
+
+struct hv_err *hv_guest_refusal(struct hv_guest *g)
+{
+	(void)g;
+	return NULL;
+}
+
+int hv_guest_exit_fd(const struct hv_guest *g)
+{
+	return g->exit_fd;
+}
+
+struct hv_err *hv_domain_list(const char *libvirt_uri, struct hv_domain **ret, size_t *ret_nr)
+{
+	struct hv_domain *d = hv_alloc(2 * sizeof(*d));
+
+	(void)libvirt_uri;
+	d[0] = (struct hv_domain){hv_strdup("fake"),
+				  hv_strdup("1f0a4a3e-0000-4000-8000-000000000001"), 7,
+				  hv_strdup("running"), NULL};
+	d[1] = (struct hv_domain){hv_strdup("other"),
+				  hv_strdup("1f0a4a3e-0000-4000-8000-000000000002"), -1,
+				  hv_strdup("shut off"), hv_strdup("it is off")};
+	*ret = d;
+	*ret_nr = 2;
+	return NULL;
+}
+
+void hv_domain_list_free(struct hv_domain *domains, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		free(domains[i].name);
+		free(domains[i].uuid);
+		free(domains[i].state);
+		free(domains[i].reason);
+	}
+	free(domains);
+}
+
+/* kernel */
+
+struct hv_err *hv_kernel_open(struct hv_guest *g, const char *vmlinux_path, struct hv_kernel **ret)
+{
+	struct hv_kernel *k;
+
+	if (vmlinux_path)
+		return hv_err_new(EINVAL, "%s: build id 11 is not the kernel's, which is 22",
+				  vmlinux_path);
+	k = hv_alloc(sizeof(*k));
+	k->guest = g;
+	k->banner = hv_strdup("Linux version 6.1.0-fake");
+	k->release = hv_strdup("6.1.0-fake");
+	k->sites.nr = 3;
+	k->sites.list = hv_alloc(3 * sizeof(*k->sites.list));
+	k->sites.list[0].busy = true;
+	*ret = k;
+	return NULL;
+}
+
+void hv_kernel_free(struct hv_kernel *k)
+{
+	if (!k)
+		return;
+	free(k->sites.list);
+	free(k->banner);
+	free(k->release);
+	free(k);
+}
+
+bool hv_kernel_symbol(const struct hv_kernel *k, const char *name, struct hv_gva *ret)
+{
+	(void)k;
+	(void)name;
+	(void)ret;
+	return false;
+}
+
+struct hv_err *hv_read(const struct hv_address_space *as, struct hv_gva gva, void *buf,
+		       size_t len_bytes)
+{
+	(void)as;
+	memset(buf, 0, len_bytes);
+	return hv_err_new(EFAULT, "0x%llx", (unsigned long long)gva.v);
+}
+
+struct hv_err *hv_read_u64(const struct hv_address_space *as, struct hv_gva gva, uint64_t *ret)
+{
+	return hv_read(as, gva, ret, sizeof(*ret));
+}
+
+size_t hv_btf_nr_types(const struct hv_btf *btf)
+{
+	(void)btf;
+	return 0;
+}
+
+struct hv_err *hv_clock_new(struct hv_kernel *k, struct hv_clock **ret)
+{
+	(void)k;
+	*ret = NULL;
+	return NULL;
+}
+
+void hv_clock_free(struct hv_clock *c)
+{
+	(void)c;
+}
+
+enum hv_clock_kind hv_clock_kind(const struct hv_clock *c)
+{
+	(void)c;
+	return HV_CLOCK_TSC;
+}
+
+/* tracer: session */
+
+struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kernel,
+				 struct hv_session **ret)
+{
+	struct hv_session *s = hv_alloc(sizeof(*s));
+
+	s->kernel = kernel;
+	s->guest = guest;
+	s->nr_holds = 1;
+	*ret = s;
+	return NULL;
+}
+
+struct hv_err *hv_session_detach(struct hv_session *s, struct hv_text *report)
+{
+	if (s->busy) {
+		s->busy--;
+		return hv_err_new(EBUSY, "task 71 (cat) may return into a stub");
+	}
+	s->nr_patched = 0;
+	hv_text_add(report, "text: every byte as before\n");
+	return NULL;
+}
+
+void hv_session_free(struct hv_session *s)
+{
+	free(s);
+}
+
+struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kernel,
+				  struct hv_text *report)
+{
+	(void)guest;
+	(void)kernel;
+	hv_text_add(report, "nothing was left\n");
+	return NULL;
+}
+
+void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
+{
+	*ret = (struct hv_session_stat){
+		.nr_sites = 2,
+		.nr_patched = s->nr_patched,
+		.nr_holds = s->nr_holds,
+		.hold_last_ns = 500000,
+		.hold_max_ns = 1500000,
+		.region_bytes = 64 << 20,
+		.ring_bytes = 32 << 20,
+		.nr_cpus = 2,
+	};
+}
+
+struct hv_err *hv_session_alive(struct hv_session *s)
+{
+	return s->rebooted ? hv_err_new(ECONNRESET, "domain 'fake': guest was rebooted") : NULL;
+}
+
+enum hv_clock_kind hv_session_clock(const struct hv_session *s)
+{
+	(void)s;
+	return HV_CLOCK_TSC;
+}
+
+void hv_session_refresh_clock(struct hv_session *s)
+{
+	(void)s;
+}
+
+/* tracer: tree */
+
+struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret)
+{
+	struct hv_tree *t = hv_alloc(sizeof(*t));
+
+	t->session = session;
+	strcpy(t->values[FAKE_TRACER], "nop\n");
+	strcpy(t->values[FAKE_TRACING_ON], "1\n");
+	*ret = t;
+	return NULL;
+}
+
+void hv_tree_free(struct hv_tree *tree)
+{
+	if (!tree)
+		return;
+	hv_text_deinit(&tree->pipe);
+	free(tree);
+}
+
+struct hv_err *hv_tree_list(struct hv_tree *tree, const char *dir, struct hv_text *ret)
+{
+	(void)tree;
+	if (*dir)
+		return hv_err_new(ENOENT, "%s: no such directory", dir);
+	for (size_t i = 0; i < HV_ARRAY_LEN(fake_names); i++)
+		hv_text_printf(ret, "%s\n", fake_names[i]);
+	return NULL;
+}
+
+struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, struct hv_file **ret)
+{
+	struct hv_file *f;
+	size_t i = 0;
+
+	while (i < HV_ARRAY_LEN(fake_names) && strcmp(path, fake_names[i]) != 0)
+		i++;
+	if (i == HV_ARRAY_LEN(fake_names))
+		return hv_err_new(ENOENT, "%s: no such file", path);
+	if (i == FAKE_TRACE_PIPE && tree->pipe_is_open)
+		return hv_err_new(EBUSY, "trace_pipe: somebody reads it");
+	if (i == FAKE_TRACE_PIPE)
+		tree->pipe_is_open = true;
+	if (flags & O_TRUNC)
+		tree->values[i][0] = '\0';
+	f = hv_alloc(sizeof(*f));
+	f->tree = tree;
+	f->name = i;
+	*ret = f;
+	return NULL;
+}
+
+static struct hv_err *read_pipe(struct hv_tree *t, void *buf, size_t len, size_t *ret_len)
+{
+	size_t left = t->pipe.len_bytes - t->pipe_taken;
+
+	if (!left)
+		return hv_err_new(EAGAIN, "trace_pipe: nothing yet");
+	len = left < len ? left : len;
+	memcpy(buf, t->pipe.data + t->pipe_taken, len);
+	t->pipe_taken += len;
+	*ret_len = len;
+	return NULL;
+}
+
+struct hv_err *hv_file_read(struct hv_file *file, void *buf, size_t len_bytes, size_t *ret_len)
+{
+	const char *value = file->tree->values[file->name];
+	size_t left = strlen(value) - file->at;
+
+	if (file->name == FAKE_TRACE_PIPE)
+		return read_pipe(file->tree, buf, len_bytes, ret_len);
+	len_bytes = left < len_bytes ? left : len_bytes;
+	memcpy(buf, value + file->at, len_bytes);
+	file->at += len_bytes;
+	*ret_len = len_bytes;
+	return NULL;
+}
+
+static void control(struct hv_tree *t, const char *text)
+{
+	unsigned n = 0;
+	uint64_t one = 1;
+
+	if (sscanf(text, "emit %u", &n) == 1) {
+		for (unsigned i = 0; i < n; i++)
+			hv_text_printf(&t->pipe, "line %u\n", i);
+	} else if (sscanf(text, "busy %u", &n) == 1) {
+		t->session->busy = n;
+	} else if (strncmp(text, "reboot", 6) == 0) {
+		t->session->rebooted = true;
+	} else if (strncmp(text, "off", 3) == 0) {
+		if (write(t->session->guest->exit_fd, &one, sizeof(one)) < 0)
+			abort();
+	}
+}
+
+/* Filter files take a word a call, as the kernel's do. */
+static struct hv_err *write_filter(struct hv_file *f, const char *buf, size_t len, size_t *ret_len)
+{
+	char *value = f->tree->values[f->name];
+	size_t word = strcspn(buf, " \n");
+
+	if (strncmp(buf, "nosuch", word) == 0 && word)
+		return hv_err_new(EINVAL, "no function matches '%.*s'", (int)word, buf);
+	if (word)
+		snprintf(value + strlen(value), sizeof(f->tree->values[0]) - strlen(value),
+			 "%.*s\n", (int)word, buf);
+	*ret_len = word < len ? word + 1 : word;
+	return NULL;
+}
+
+struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_bytes,
+			     size_t *ret_len)
+{
+	char text[256] = "";
+
+	if (len_bytes >= sizeof(text))
+		return hv_err_new(EINVAL, "%zu bytes are too many", len_bytes);
+	memcpy(text, buf, len_bytes);
+	file->wrote = true;
+	if (file->name == FAKE_FILTER || file->name == FAKE_NOTRACE)
+		return write_filter(file, text, len_bytes, ret_len);
+	if (file->name == FAKE_CONTROL)
+		control(file->tree, text);
+	else if (file->name == FAKE_TRACER && file->tree->pipe_is_open)
+		return hv_err_new(EBUSY, "trace_pipe is open");
+	else
+		strcpy(file->tree->values[file->name], text);
+	if (file->name == FAKE_TRACER) {
+		file->tree->session->nr_patched = strcmp(text, "nop\n") == 0 ? 0 : 2;
+		file->tree->session->nr_holds++;
+	}
+	*ret_len = len_bytes;
+	return NULL;
+}
+
+struct hv_err *hv_file_close(struct hv_file *file)
+{
+	if (file->name == FAKE_TRACE_PIPE)
+		file->tree->pipe_is_open = false;
+	free(file);
+	return NULL;
+}
