@@ -1,0 +1,185 @@
+/* Opens a machine, looks at the kernel in it and prints what was found; changes nothing.
+ *
+ *     kernel_probe SPEC [--vmlinux FILE] [--kallsyms | --sites]
+ *
+ * --kallsyms prints as the guest's /proc/kallsyms, --sites as its available_filter_functions. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "kernel/identity.h"
+#include "kernel/kallsyms.h"
+#include "kernel/kernel.h"
+
+static double now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static int failed(struct hv_err *err)
+{
+	fprintf(stderr, "kernel_probe: %s\n", err->message);
+	hv_err_free(err);
+	return 1;
+}
+
+static void print_range(const char *what, struct hv_gva_range r)
+{
+	printf("%-14s 0x%llx..0x%llx (%llu KiB)\n", what, (unsigned long long)r.start.v,
+	       (unsigned long long)r.end.v, (unsigned long long)(r.end.v - r.start.v) >> 10);
+}
+
+static void print_layout(const struct hv_layout *l)
+{
+	printf("per-CPU        cpu_number 0x%llx, current 0x%llx, preempt_count 0x%llx\n",
+	       (unsigned long long)l->cpu_number_percpu, (unsigned long long)l->current_percpu,
+	       (unsigned long long)l->preempt_count_percpu);
+	printf("task_struct    pid %u, comm %u, thread_info.flags %u, migration_disabled ",
+	       l->task_pid_off, l->task_comm_off, l->task_flags_off);
+	printf(l->has_migrate ? "%u\n" : "none\n", l->task_migrate_off);
+	printf("CPUs           %u\n", l->nr_cpus);
+}
+
+static void print_kernel(const struct hv_kernel *k)
+{
+	HV_AUTO_FREE char *id = hv_build_id_text(k->build_id, k->build_id_len_bytes);
+
+	printf("banner         %s\nrelease        %s\nbuild id       %s\n", k->banner, k->release,
+	       id);
+	printf("page tables    %u levels, root 0x%llx, KPTI %s\n", k->as.levels,
+	       (unsigned long long)k->as.root.v, k->kpti ? "on" : "off");
+	print_range("image", k->image.all);
+	print_range("image text", k->image.text);
+	print_range("text", k->text);
+	printf("symbols        %zu\n", k->symbols.nr);
+	printf("BTF            %zu types\n", k->btf ? hv_btf_nr_types(k->btf) : 0);
+	print_layout(&k->layout);
+	printf("return thunk   0x%llx\n", (unsigned long long)k->return_thunk.v);
+	printf("modules        %zu\nsites          %zu\n", k->modules.nr, k->sites.nr);
+}
+
+/* Each CPU's own number, read through its per-CPU area. */
+static struct hv_err *print_cpus(const struct hv_kernel *k)
+{
+	for (unsigned cpu = 0; cpu < k->layout.nr_cpus; cpu++) {
+		struct hv_gva at, task;
+		uint32_t number = 0, pid = 0;
+		char comm[17] = {0};
+		struct hv_err *err = hv_kernel_percpu(k, k->layout.cpu_number_percpu, cpu, &at);
+
+		if (!err)
+			err = hv_read_u32(&k->as, at, &number);
+		if (!err)
+			err = hv_kernel_percpu(k, k->layout.current_percpu, cpu, &at);
+		if (!err)
+			err = hv_read_u64(&k->as, at, &task.v);
+		if (!err)
+			err = hv_read_u32(&k->as, hv_gva_add(task, k->layout.task_pid_off), &pid);
+		if (!err)
+			err = hv_read(&k->as, hv_gva_add(task, k->layout.task_comm_off), comm, 16);
+		if (err)
+			return err;
+		printf("cpu %u          says it is %u, runs %s-%u\n", cpu, number, comm, pid);
+	}
+	return NULL;
+}
+
+static struct hv_err *print_timings(struct hv_guest *g)
+{
+	unsigned nr = hv_guest_info(g)->nr_vcpus;
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_realloc_array(NULL, nr, sizeof(*regs));
+	struct hv_address_space as;
+	struct hv_image image;
+	struct hv_symbols symbols;
+	double start = now_ms(), registers, found;
+	struct hv_err *err = hv_guest_registers(g, regs);
+
+	registers = now_ms();
+	if (!err)
+		err = hv_image_find(g, regs, nr, &as, &image);
+	if (err)
+		return err;
+	found = now_ms();
+	err = hv_kallsyms_read(&image, &symbols);
+	if (!err)
+		printf("timings        registers %.1f ms, image %.1f ms, kallsyms %.1f ms (%zu)\n",
+		       registers - start, found - registers, now_ms() - found, symbols.nr);
+	if (!err)
+		hv_symbols_deinit(&symbols);
+	hv_image_deinit(&image);
+	return err;
+}
+
+static void print_symbols(const struct hv_symbols *s, const char *module)
+{
+	for (size_t i = 0; i < s->nr; i++) {
+		printf("%016llx %c %s", (unsigned long long)s->by_addr[i].addr.v,
+		       s->by_addr[i].type, s->by_addr[i].name);
+		printf(module ? "\t[%s]\n" : "\n", module);
+	}
+}
+
+static void print_kallsyms(const struct hv_kernel *k)
+{
+	print_symbols(&k->symbols, NULL);
+	for (size_t i = 0; i < k->modules.nr; i++)
+		print_symbols(&k->modules.list[i].symbols, k->modules.list[i].name);
+}
+
+static void print_sites(const struct hv_kernel *k)
+{
+	for (size_t i = 0; i < k->sites.nr; i++) {
+		const struct hv_site *s = &k->sites.list[i];
+
+		printf("%s", s->name);
+		printf(s->module ? " [%s]\n" : "\n", s->module);
+	}
+}
+
+static struct hv_err *probe(struct hv_guest *g, const char *vmlinux, const char *what)
+{
+	double start = now_ms();
+	HV_AUTO_KERNEL struct hv_kernel *k = NULL;
+	struct hv_err *err = hv_kernel_open(g, vmlinux, &k);
+
+	if (err)
+		return err;
+	if (!strcmp(what, "--kallsyms"))
+		print_kallsyms(k);
+	else if (!strcmp(what, "--sites"))
+		print_sites(k);
+	else {
+		printf("opened         in %.1f ms\n", now_ms() - start);
+		print_kernel(k);
+		err = print_cpus(k);
+		if (!err)
+			err = print_timings(g);
+	}
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	const char *vmlinux = NULL, *what = "";
+	HV_AUTO_GUEST struct hv_guest *g = NULL;
+	struct hv_err *err;
+
+	if (argc < 2) {
+		fprintf(stderr,
+			"usage: kernel_probe SPEC [--vmlinux FILE] [--kallsyms | --sites]\n");
+		return 2;
+	}
+	for (int i = 2; i < argc; i++) {
+		if (!strcmp(argv[i], "--vmlinux") && i + 1 < argc)
+			vmlinux = argv[++i];
+		else
+			what = argv[i];
+	}
+	err = hv_guest_open(argv[1], NULL, HV_VIA_AUTO, &g);
+	if (!err)
+		err = probe(g, vmlinux, what);
+	return err ? failed(err) : 0;
+}
