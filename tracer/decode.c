@@ -70,7 +70,7 @@ void hv_decode_function(const struct hv_decode *d, const struct hv_record *recor
 		.preempt_depth = shown_depth(context.preempt_depth),
 		.migrate_depth = shown_depth(word[2] >> 48 & 0xff),
 		.ip = hv_gva(WORD_IP | (uint32_t)word[1]),
-		.parent_ip = hv_gva(WORD_PARENT_IP | (word[1] >> 32 & 0x7fffffff)),
+		.parent_ip = hv_gva(WORD_PARENT_IP | word[1] >> 32),
 	};
 }
 

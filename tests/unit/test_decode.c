@@ -1,0 +1,203 @@
+/* Records to events: the words of ringbuf/abi.h as the stub of arch/x86_64/stubs.S writes them. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracer/decode.h"
+
+static struct hv_context context; /* what the arch says */
+static uint32_t got_preempt_count;
+static uint16_t got_cpu_flags, got_thread_flags, got_mask;
+
+static struct hv_context decode_context(uint32_t preempt_count, uint16_t cpu_flags,
+					uint16_t thread_flags, uint16_t need_resched_mask)
+{
+	got_preempt_count = preempt_count;
+	got_cpu_flags = cpu_flags;
+	got_thread_flags = thread_flags;
+	got_mask = need_resched_mask;
+	return context;
+}
+
+static const struct hv_arch arch = {.decode_context = decode_context};
+static const struct hv_decode decode = {.arch = &arch, .need_resched_mask = 0x1234};
+
+static const struct hv_record function = {{
+	0x7123456789abcdef,
+	(UINT64_C(0xffffffffc0a01234) & 0x7fffffff) << 32 | 0x81012345,
+	UINT64_C(0x0003beef) << 32 | 4711,
+	(uint64_t)HV_RECORD_FUNCTION << 48 | UINT64_C(0x0246) << 32 | 0x80010203,
+}};
+
+static const struct hv_record task = {{
+	99,
+	0x37363534333231 | UINT64_C(0x38) << 56,
+	0x0065646362613039,
+	(uint64_t)HV_RECORD_TASK << 48 | 0x12345678,
+}};
+
+START_TEST(a_function_record_has_its_parts)
+{
+	struct hv_event event;
+
+	hv_decode_function(&decode, &function, &event);
+	ck_assert_uint_eq(hv_record_tsc(&function), 0x7123456789abcdef);
+	ck_assert_int_eq(event.kind, HV_EVENT_FUNCTION);
+	ck_assert_uint_eq(event.pid, 4711);
+	ck_assert_uint_eq(event.ip.v, 0xffffffff81012345);
+	ck_assert_uint_eq(event.parent_ip.v, 0xffffffffc0a01234);
+	ck_assert_uint_eq(event.migrate_depth, 3);
+	ck_assert_uint_eq(got_preempt_count, 0x80010203);
+	ck_assert_uint_eq(got_cpu_flags, 0x246);
+	ck_assert_uint_eq(got_thread_flags, 0xbeef);
+	ck_assert_uint_eq(got_mask, 0x1234);
+	ck_assert_uint_eq(event.lost_before, 0);
+}
+END_TEST
+
+START_TEST(each_state_has_its_flag)
+{
+	static const struct {
+		struct hv_context context;
+		uint8_t flags;
+	} cases[] = {
+		{{0}, 0},
+		{{.irqs_off = true}, HV_TRACE_IRQS_OFF},
+		{{.need_resched = true}, HV_TRACE_NEED_RESCHED},
+		{{.preempt_resched = true}, HV_TRACE_PREEMPT_RESCHED},
+		{{.nmi = true}, HV_TRACE_NMI},
+		{{.hardirq = true}, HV_TRACE_HARDIRQ},
+		{{.softirq = true}, HV_TRACE_SOFTIRQ},
+		{{.bh_off = true}, HV_TRACE_BH_OFF},
+		{{true, true, true, true, true, true, true, 0}, 0xfd},
+	};
+	struct hv_event event;
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(cases); i++) {
+		context = cases[i].context;
+		hv_decode_function(&decode, &function, &event);
+		ck_assert_uint_eq(event.flags, cases[i].flags);
+	}
+}
+END_TEST
+
+START_TEST(depths_end_at_15)
+{
+	static const unsigned depths[][2] = {{0, 0},   {1, 1},	 {14, 14},
+					     {15, 15}, {16, 15}, {255, 15}};
+	struct hv_event event;
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(depths); i++) {
+		struct hv_record record = function;
+
+		context = (struct hv_context){.preempt_depth = (uint8_t)depths[i][0]};
+		record.word[2] = (uint64_t)depths[i][0] << 48;
+		hv_decode_function(&decode, &record, &event);
+		ck_assert_uint_eq(event.preempt_depth, depths[i][1]);
+		ck_assert_uint_eq(event.migrate_depth, depths[i][1]);
+	}
+}
+END_TEST
+
+START_TEST(kinds_are_known_or_0)
+{
+	for (uint64_t kind = 0; kind < 16; kind++) {
+		struct hv_record record = {
+			{0, 0, 0, kind << HV_RECORD_KIND_SHIFT | 0xffffull << 52}};
+		unsigned known = kind == 1 || kind == 2;
+
+		ck_assert_uint_eq(hv_record_kind(&record), known ? kind : 0);
+	}
+}
+END_TEST
+
+START_TEST(a_task_record_has_pid_and_comm)
+{
+	char comm[HV_COMM_LEN];
+	struct hv_record record = task;
+	uint32_t pid;
+
+	hv_decode_task(&record, &pid, comm);
+	ck_assert_uint_eq(pid, 0x12345678);
+	ck_assert_str_eq(comm, "1234567890abcde");
+	ck_assert_uint_eq(hv_record_pid(&record), 0x12345678);
+
+	/* the byte whose top bit the lap bit displaced */
+	record.word[3] |= UINT64_C(1) << HV_TASK_COMM7_SHIFT;
+	hv_decode_task(&record, &pid, comm);
+	ck_assert_uint_eq((uint8_t)comm[7], 0xb8);
+}
+END_TEST
+
+START_TEST(lap_bits_do_not_show)
+{
+	struct hv_record record = task;
+	struct hv_event event;
+	char comm[HV_COMM_LEN];
+	uint32_t pid;
+
+	for (unsigned i = 0; i < 4; i++)
+		record.word[i] |= UINT64_C(1) << HV_LAP_BIT;
+	hv_decode_task(&record, &pid, comm);
+	ck_assert_str_eq(comm, "1234567890abcde");
+	ck_assert_uint_eq(hv_record_tsc(&record), 99);
+	record = function;
+	record.word[1] |= UINT64_C(1) << HV_LAP_BIT;
+	hv_decode_function(&decode, &record, &event);
+	ck_assert_uint_eq(event.parent_ip.v, 0xffffffffc0a01234);
+}
+END_TEST
+
+START_TEST(any_bytes_decode)
+{
+	struct hv_record record;
+	struct hv_event event;
+	char comm[HV_COMM_LEN];
+	uint32_t pid;
+
+	memset(&record, 0xff, sizeof(record));
+	hv_decode_function(&decode, &record, &event);
+	ck_assert_uint_eq(event.ip.v, UINT64_MAX);
+	ck_assert_uint_eq(event.parent_ip.v, UINT64_MAX);
+	hv_decode_task(&record, &pid, comm);
+	ck_assert_int_eq(comm[15], 0);
+	ck_assert_uint_eq(strlen(comm), 15);
+}
+END_TEST
+
+START_TEST(names_as_the_kernel_prints_them)
+{
+	struct hv_event event = {.pid = 0};
+	char full[HV_COMM_LEN] = "123456789012345";
+
+	hv_event_set_comm(&event, "swapper/0");
+	ck_assert_str_eq(event.comm, "<idle>");
+	event.pid = 12;
+	hv_event_set_comm(&event, NULL);
+	ck_assert_str_eq(event.comm, "<...>");
+	hv_event_set_comm(&event, full);
+	ck_assert_str_eq(event.comm, full);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("decode");
+	TCase *tc = tcase_create("decode");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	suite_add_tcase(suite, tc);
+	tcase_add_test(tc, a_function_record_has_its_parts);
+	tcase_add_test(tc, each_state_has_its_flag);
+	tcase_add_test(tc, depths_end_at_15);
+	tcase_add_test(tc, kinds_are_known_or_0);
+	tcase_add_test(tc, a_task_record_has_pid_and_comm);
+	tcase_add_test(tc, lap_bits_do_not_show);
+	tcase_add_test(tc, any_bytes_decode);
+	tcase_add_test(tc, names_as_the_kernel_prints_them);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
