@@ -1,0 +1,37 @@
+/* Members of guest structures through BTF. */
+#include "kernel/fields.h"
+
+struct hv_err *hv_fields_find(const struct hv_kernel *k, const char *type,
+			      const struct hv_field *fields, size_t nr)
+{
+	if (!k->btf)
+		return hv_err_new(ENOENT, "kernel without BTF: struct %s is not known", type);
+	for (size_t i = 0; i < nr; i++) {
+		uint32_t len;
+
+		if (!hv_btf_member(k->btf, type, fields[i].path, fields[i].off, &len))
+			return hv_err_new(ENOENT, "btf: no member %s in struct %s", fields[i].path,
+					  type);
+		if (len < fields[i].len_bytes)
+			return hv_err_new(ENOENT,
+					  "btf: member %s of struct %s has %u bytes instead of %u",
+					  fields[i].path, type, len, fields[i].len_bytes);
+	}
+	return NULL;
+}
+
+uint64_t hv_copy_u64(struct hv_span copy, uint32_t off)
+{
+	uint64_t v = 0;
+
+	hv_span_u64(copy, off, &v);
+	return v;
+}
+
+uint32_t hv_copy_u32(struct hv_span copy, uint32_t off)
+{
+	uint32_t v = 0;
+
+	hv_span_u32(copy, off, &v);
+	return v;
+}

@@ -1,0 +1,20 @@
+/* Members of guest structures found through BTF, and read from one copy of the structure.
+ * Private to kernel/. */
+#pragma once
+
+#include "base/bytes.h"
+#include "kernel/kernel.h"
+
+struct hv_field {
+	const char *path;
+	uint32_t len_bytes; /* least size the member must have */
+	uint32_t *off;
+};
+
+/* ENOENT names the member that is not there or too small. */
+struct hv_err *hv_fields_find(const struct hv_kernel *k, const char *type,
+			      const struct hv_field *fields, size_t nr) hv_must_use;
+
+/* Little-endian numbers out of a copy; 0 when outside of it. */
+uint64_t hv_copy_u64(struct hv_span copy, uint32_t off);
+uint32_t hv_copy_u32(struct hv_span copy, uint32_t off);

@@ -1,0 +1,275 @@
+/* Modules, from the kernel's own list. The list moves while it is read: a walk that meets something
+ * impossible is repeated. Source: kernel/module/ (main.c, kallsyms.c), include/linux/module.h. */
+#include "kernel/modules.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "kernel/fields.h"
+#include "kernel/layout.h"
+
+/* Bounds of what a guest can claim */
+#define MODULES_MAX	   4096
+#define MODULE_STRUCT_MAX  (64u << 10)
+#define MODULE_TEXT_MAX	   (1u << 30)
+#define MODULE_SYMBOLS_MAX 1000000u
+#define MODULE_STRINGS_MAX (64u << 20)
+#define ALL_SYMBOLS_MAX	   4000000u
+#define SYMBOL_NAME_MAX	   512 /* KSYM_NAME_LEN since 6.1; 128 before */
+#define WALKS_MAX	   3
+
+struct module_layout {
+	uint32_t len_bytes; /* of struct module */
+	uint32_t state, list, name, kallsyms;
+	uint32_t name_len_bytes;
+	uint32_t text_base, text_size;
+	uint32_t symtab, num_symtab, strtab, typetab;
+	uint32_t kallsyms_len_bytes;
+	uint32_t unformed, going; /* values of state */
+};
+
+/* Text: core_layout up to 6.3; since 6.4 (ac3b43283923) one element of an array of memories. */
+static struct hv_err *find_text_members(const struct hv_kernel *k, struct module_layout *l)
+{
+	const struct hv_field of_array[] = {
+		{"mem.base", 8, &l->text_base},
+		{"mem.size", 4, &l->text_size},
+	};
+	const struct hv_field of_core[] = {
+		{"core_layout.base", 8, &l->text_base},
+		{"core_layout.text_size", 4, &l->text_size},
+	};
+	int64_t text;
+	uint32_t len, mem, mem_len;
+	struct hv_err *err;
+
+	if (!k->btf || !hv_btf_enumerator(k->btf, "MOD_TEXT", &text) ||
+	    !hv_btf_member(k->btf, "module", "mem", &mem, &mem_len))
+		return hv_fields_find(k, "module", of_core, HV_ARRAY_LEN(of_core));
+	err = hv_fields_find(k, "module", of_array, HV_ARRAY_LEN(of_array));
+	if (err)
+		return err;
+	if (!hv_btf_size(k->btf, "module_memory", &len) || text < 0 || text > 64 ||
+	    (uint64_t)(text + 1) * len > mem_len)
+		return hv_err_new(ENOENT, "btf: struct module has no memory number MOD_TEXT (%lld)",
+				  (long long)text);
+	l->text_base += (uint32_t)text * len;
+	l->text_size += (uint32_t)text * len;
+	return NULL;
+}
+
+static struct hv_err *find_layout(const struct hv_kernel *k, struct module_layout *l)
+{
+	const struct hv_field module[] = {
+		{"state", 4, &l->state},
+		{"list.next", 8, &l->list},
+		{"name", 1, &l->name},
+		{"kallsyms", 8, &l->kallsyms},
+	};
+	const struct hv_field symbols[] = {
+		{"symtab", 8, &l->symtab},
+		{"num_symtab", 4, &l->num_symtab},
+		{"strtab", 8, &l->strtab},
+		{"typetab", 8, &l->typetab},
+	};
+	struct hv_err *err = hv_fields_find(k, "module", module, HV_ARRAY_LEN(module));
+	int64_t unformed = 3, going = 2;
+
+	if (!err)
+		err = hv_fields_find(k, "mod_kallsyms", symbols, HV_ARRAY_LEN(symbols));
+	if (!err)
+		err = find_text_members(k, l);
+	if (err)
+		return err;
+	if (!hv_btf_size(k->btf, "module", &l->len_bytes) || l->len_bytes > MODULE_STRUCT_MAX ||
+	    !hv_btf_size(k->btf, "mod_kallsyms", &l->kallsyms_len_bytes) ||
+	    l->kallsyms_len_bytes > MODULE_STRUCT_MAX ||
+	    !hv_btf_member(k->btf, "module", "name", &l->name, &l->name_len_bytes))
+		return hv_err_new(ENOENT, "btf: struct module has no sensible size");
+	hv_btf_enumerator(k->btf, "MODULE_STATE_UNFORMED", &unformed);
+	hv_btf_enumerator(k->btf, "MODULE_STATE_GOING", &going);
+	l->unformed = (uint32_t)unformed;
+	l->going = (uint32_t)going;
+	return NULL;
+}
+
+/* The symbols' strings: up to the last name's start, and from there as much as is mapped. */
+static struct hv_err *read_strings(const struct hv_kernel *k, struct hv_gva at, uint32_t last,
+				   char **ret, size_t *ret_len)
+{
+	HV_AUTO_FREE char *strings = NULL;
+	size_t len = (size_t)last + 1;
+	struct hv_err *err;
+
+	if (last > MODULE_STRINGS_MAX)
+		return hv_err_new(EINVAL, "a name at %u of its strings", last);
+	strings = hv_alloc(len + SYMBOL_NAME_MAX + 1);
+	err = hv_read(&k->as, at, strings, len);
+	if (err)
+		return err;
+	err = hv_read(&k->as, hv_gva_add(at, len), strings + len, SYMBOL_NAME_MAX);
+	if (err) {
+		size_t to_page_end = -(at.v + len) & 0xfff;
+
+		hv_err_free(err);
+		err = NULL;
+		if (to_page_end < SYMBOL_NAME_MAX)
+			err = hv_read(&k->as, hv_gva_add(at, len), strings + len, to_page_end);
+		hv_err_free(err);
+	}
+	*ret = hv_take(strings);
+	*ret_len = len + SYMBOL_NAME_MAX + 1; /* the last byte is NUL, and what was not read */
+	return NULL;
+}
+
+/* is_mapping_symbol() and its predecessors: names of the assembler's, never shown. */
+static bool is_shown(const Elf64_Sym *sym, const char *name)
+{
+	return sym->st_shndx != SHN_UNDEF && *name && *name != '$' && strncmp(name, ".L", 2) != 0 &&
+	       strncmp(name, "L0", 2) != 0;
+}
+
+/* As find_kallsyms_symbol() looks at them: all but the first, in the table's order. */
+static void fill_symbols(const Elf64_Sym *syms, const char *types, size_t nr, const char *strings,
+			 struct hv_symbols *ret)
+{
+	ret->by_addr = hv_alloc(nr * sizeof(*ret->by_addr));
+	for (size_t i = 1; i < nr; i++) {
+		const char *name = strings + syms[i].st_name;
+		char type = types[i];
+
+		if (!is_shown(&syms[i], name))
+			continue;
+		if (!((type >= 'a' && type <= 'z') || (type >= 'A' && type <= 'Z')))
+			type = '?';
+		ret->by_addr[ret->nr++] = (struct hv_symbol){hv_gva(syms[i].st_value), name, type};
+	}
+}
+
+static struct hv_err *read_symbols(const struct hv_kernel *k, const struct module_layout *l,
+				   struct hv_gva at, struct hv_symbols *ret)
+{
+	HV_AUTO_FREE uint8_t *head = hv_alloc(l->kallsyms_len_bytes);
+	HV_AUTO_FREE Elf64_Sym *syms = NULL;
+	HV_AUTO_FREE char *types = NULL;
+	struct hv_span copy = {head, l->kallsyms_len_bytes};
+	struct hv_err *err = hv_read(&k->as, at, head, l->kallsyms_len_bytes);
+	uint32_t nr = hv_copy_u32(copy, l->num_symtab), last = 0;
+	size_t strings_len;
+
+	if (err || !nr)
+		return err;
+	if (nr > MODULE_SYMBOLS_MAX)
+		return hv_err_new(EINVAL, "%u symbols", nr);
+	syms = hv_alloc(nr * sizeof(*syms));
+	types = hv_alloc(nr);
+	err = hv_read(&k->as, hv_gva(hv_copy_u64(copy, l->symtab)), syms, nr * sizeof(*syms));
+	if (!err)
+		err = hv_read(&k->as, hv_gva(hv_copy_u64(copy, l->typetab)), types, nr);
+	for (size_t i = 0; i < nr; i++)
+		last = syms[i].st_name > last ? syms[i].st_name : last;
+	if (!err)
+		err = read_strings(k, hv_gva(hv_copy_u64(copy, l->strtab)), last, &ret->names,
+				   &strings_len);
+	if (err)
+		return err;
+	fill_symbols(syms, types, nr, ret->names, ret);
+	hv_symbols_index(ret);
+	return NULL;
+}
+
+static struct hv_err *read_module(const struct hv_kernel *k, const struct module_layout *l,
+				  struct hv_span copy, struct hv_module *ret)
+{
+	HV_AUTO_TEXT struct hv_text name = {0};
+	uint32_t name_len = l->name_len_bytes;
+	uint64_t base = hv_copy_u64(copy, l->text_base);
+	uint32_t size = hv_copy_u32(copy, l->text_size);
+	struct hv_err *err;
+
+	if (name_len > sizeof(ret->name) - 1)
+		name_len = sizeof(ret->name) - 1;
+	hv_text_add_guest(&name, (const char *)copy.data + l->name, name_len);
+	if (name.len_bytes)
+		memcpy(ret->name, name.data, name.len_bytes);
+	if (size > MODULE_TEXT_MAX || base + size < base)
+		return hv_err_new(EINVAL, "module '%s': text 0x%llx has %u bytes", ret->name,
+				  (unsigned long long)base, size);
+	ret->text = (struct hv_gva_range){hv_gva(base), hv_gva(base + size)};
+	err = read_symbols(k, l, hv_gva(hv_copy_u64(copy, l->kallsyms)), &ret->symbols);
+	return hv_err_in(err, "module '%s'", ret->name);
+}
+
+static int by_text(const void *pa, const void *pb)
+{
+	const struct hv_module *a = pa, *b = pb;
+
+	return a->text.start.v < b->text.start.v ? -1 : a->text.start.v > b->text.start.v;
+}
+
+static struct hv_err *walk(const struct hv_kernel *k, const struct module_layout *l,
+			   struct hv_gva head, struct hv_modules *ret)
+{
+	HV_AUTO_FREE uint8_t *bytes = hv_alloc(l->len_bytes);
+	struct hv_span copy = {bytes, l->len_bytes};
+	size_t nr_seen = 0, nr_symbols = 0;
+	uint64_t at;
+	struct hv_err *err = hv_read_u64(&k->as, head, &at);
+
+	ret->list = hv_alloc(MODULES_MAX * sizeof(*ret->list));
+	for (; !err && at != head.v; at = hv_copy_u64(copy, l->list)) {
+		uint32_t state;
+
+		if (nr_seen++ == MODULES_MAX || nr_symbols > ALL_SYMBOLS_MAX)
+			return hv_err_new(EINVAL, "modules: no end after %zu of them", nr_seen - 1);
+		err = hv_read(&k->as, hv_gva(at - l->list), bytes, l->len_bytes);
+		state = hv_copy_u32(copy, l->state);
+		/* One that goes takes its text away any moment: nothing of it is to be touched. */
+		if (err || state == l->unformed || state == l->going)
+			continue;
+		err = read_module(k, l, copy, &ret->list[ret->nr]);
+		nr_symbols += ret->list[ret->nr++].symbols.nr;
+	}
+	if (!err)
+		qsort(ret->list, ret->nr, sizeof(*ret->list), by_text);
+	return err;
+}
+
+struct hv_err *hv_modules_read(struct hv_kernel *k, struct hv_modules *ret)
+{
+	struct module_layout l = {0};
+	struct hv_err *err = NULL;
+	struct hv_gva head;
+
+	/* Without CONFIG_MODULES there is no list, and no type in BTF either. */
+	if (!hv_kernel_symbol(k, "modules", &head) && !hv_kernel_symbol(k, "load_module", &head)) {
+		*ret = (struct hv_modules){0};
+		return NULL;
+	}
+	err = hv_kernel_need(k, "modules", &head);
+	if (!err)
+		err = find_layout(k, &l);
+	if (err)
+		return err;
+	for (unsigned i = 0; i < WALKS_MAX; i++) {
+		struct hv_modules m = {0};
+
+		hv_err_free(err);
+		err = walk(k, &l, head, &m);
+		if (!err) {
+			*ret = m;
+			return NULL;
+		}
+		hv_modules_deinit(&m);
+	}
+	return hv_err_in(err, "modules");
+}
+
+void hv_modules_deinit(struct hv_modules *m)
+{
+	for (size_t i = 0; i < m->nr; i++)
+		hv_symbols_deinit(&m->list[i].symbols);
+	free(m->list);
+	*m = (struct hv_modules){0};
+}

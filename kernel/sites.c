@@ -1,0 +1,299 @@
+/* Sites from the kernel's ftrace records: ftrace_pages_start -> struct ftrace_page -> arrays of
+ * struct dyn_ftrace. The list moves when modules come and go: a walk that meets something
+ * impossible is repeated. Source: kernel/trace/ftrace.c, include/linux/ftrace.h. */
+#include "kernel/sites.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "kernel/fields.h"
+
+/* Bounds of what a guest can claim */
+#define PAGES_MAX   65536u
+#define RECORDS_MAX 2000000u
+#define GROUP_MAX   (1u << 24) /* bytes of one group of pages: the buddy allocator gives 4 MiB */
+#define STRUCT_MAX  256u
+#define WALKS_MAX   3
+
+/* What FTRACE_MCOUNT_MAX_OFFSET may be: 16 on powerpc, at most 4 elsewhere. */
+#define ENTRY_OFFSET_MAX 16
+
+#define INVALID_NAME "__ftrace_invalid_address__"
+
+struct record_layout {
+	uint32_t page_len_bytes;
+	uint32_t next, records, index; /* of struct ftrace_page */
+	uint32_t record_len_bytes;
+	uint32_t ip, flags; /* of struct dyn_ftrace */
+	uint64_t disabled;  /* flag */
+	uint64_t busy;	    /* flags and count of users */
+};
+
+struct record {
+	uint64_t ip;
+	uint64_t flags;
+};
+
+struct records {
+	struct record *list; /* owned */
+	size_t nr;
+	size_t cap;
+};
+
+/* Flags lie above the count of users (FTRACE_REF_MAX_SHIFT: a macro, so not in BTF): the lowest
+ * flag that the kernel knows ends the count. A flag this list does not know would make a site busy,
+ * not free. */
+static void find_flags(const struct hv_kernel *k, struct record_layout *l)
+{
+	static const char *const flags[] = {
+		"FTRACE_FL_ENABLED",  "FTRACE_FL_REGS",	       "FTRACE_FL_REGS_EN",
+		"FTRACE_FL_TRAMP",    "FTRACE_FL_TRAMP_EN",    "FTRACE_FL_IPMODIFY",
+		"FTRACE_FL_DISABLED", "FTRACE_FL_DIRECT",      "FTRACE_FL_DIRECT_EN",
+		"FTRACE_FL_CALL_OPS", "FTRACE_FL_CALL_OPS_EN", "FTRACE_FL_TOUCHED",
+		"FTRACE_FL_MODIFIED",
+	};
+	uint64_t lowest = 1u << 31;
+	int64_t value;
+
+	l->disabled = 1u << 25;
+	l->busy = 1u << 31;
+	for (size_t i = 0; k->btf && i < HV_ARRAY_LEN(flags); i++) {
+		if (!hv_btf_enumerator(k->btf, flags[i], &value) || !(uint32_t)value)
+			continue;
+		if ((uint32_t)value < lowest)
+			lowest = (uint32_t)value;
+	}
+	if (lowest == 1u << 31)
+		lowest = 1u << 19; /* FTRACE_FL_MODIFIED, the lowest so far (6.6) */
+	if (k->btf && hv_btf_enumerator(k->btf, "FTRACE_FL_DISABLED", &value))
+		l->disabled = (uint32_t)value;
+	if (k->btf && hv_btf_enumerator(k->btf, "FTRACE_FL_ENABLED", &value))
+		l->busy = (uint32_t)value;
+	l->busy |= (lowest & -lowest) - 1;
+}
+
+static bool find_in_btf(const struct hv_kernel *k, struct record_layout *l)
+{
+	const struct hv_field page[] = {
+		{"next", 8, &l->next}, {"records", 8, &l->records}, {"index", 4, &l->index}};
+	const struct hv_field record[] = {{"ip", 8, &l->ip}, {"flags", 8, &l->flags}};
+	struct hv_err *err = hv_fields_find(k, "ftrace_page", page, HV_ARRAY_LEN(page));
+
+	if (!err)
+		err = hv_fields_find(k, "dyn_ftrace", record, HV_ARRAY_LEN(record));
+	if (err) {
+		hv_err_free(err);
+		return false;
+	}
+	return hv_btf_size(k->btf, "ftrace_page", &l->page_len_bytes) &&
+	       hv_btf_size(k->btf, "dyn_ftrace", &l->record_len_bytes) &&
+	       l->page_len_bytes <= STRUCT_MAX && l->record_len_bytes <= STRUCT_MAX &&
+	       l->record_len_bytes;
+}
+
+static void find_layout(const struct hv_kernel *k, struct record_layout *l)
+{
+	if (!find_in_btf(k, l))
+		*l = (struct record_layout){
+			/* {next, records, int index, int order}; {ip, flags, struct
+			 * dyn_arch_ftrace}, which is empty on x86 and arm64 since 3.x */
+			.page_len_bytes = 24,	.next = 0, .records = 8, .index = 16,
+			.record_len_bytes = 16, .ip = 0,   .flags = 8,
+		};
+	find_flags(k, l);
+}
+
+/* All records are of functions: kernel addresses, whatever they belong to. */
+static struct hv_err *take_records(const struct record_layout *l, struct hv_span copy,
+				   struct records *r)
+{
+	size_t nr = copy.len_bytes / l->record_len_bytes;
+
+	if (r->cap - r->nr < nr) {
+		r->cap = (r->nr + nr) * 2;
+		r->list = hv_realloc_array(r->list, r->cap, sizeof(*r->list));
+	}
+	for (size_t i = 0; i < nr; i++) {
+		struct record *to = &r->list[r->nr];
+
+		hv_span_u64(copy, i * l->record_len_bytes + l->ip, &to->ip);
+		hv_span_u64(copy, i * l->record_len_bytes + l->flags, &to->flags);
+		if (!(to->ip >> 63))
+			return hv_err_new(EINVAL, "record %zu: 0x%llx is no kernel address", r->nr,
+					  (unsigned long long)to->ip);
+		r->nr++;
+	}
+	return NULL;
+}
+
+static struct hv_err *read_group(const struct hv_kernel *k, const struct record_layout *l,
+				 struct hv_span page, struct records *r)
+{
+	HV_AUTO_FREE uint8_t *bytes = NULL;
+	uint32_t nr = hv_copy_u32(page, l->index);
+	size_t len = (size_t)nr * l->record_len_bytes;
+	struct hv_err *err;
+
+	if (len > GROUP_MAX || r->nr + nr > RECORDS_MAX)
+		return hv_err_new(EINVAL, "%u records in one group, %zu before it", nr, r->nr);
+	bytes = hv_alloc(len);
+	err = hv_read(&k->as, hv_gva(hv_copy_u64(page, l->records)), bytes, len);
+	return err ? err : take_records(l, (struct hv_span){bytes, len}, r);
+}
+
+static struct hv_err *walk(const struct hv_kernel *k, const struct record_layout *l,
+			   struct hv_gva start, struct records *r)
+{
+	uint8_t bytes[STRUCT_MAX];
+	struct hv_span page = {bytes, l->page_len_bytes};
+	uint64_t at;
+	struct hv_err *err = hv_read_u64(&k->as, start, &at);
+
+	for (unsigned nr = 0; !err && at; at = hv_copy_u64(page, l->next)) {
+		if (nr++ == PAGES_MAX)
+			return hv_err_new(EINVAL, "no end after %u groups", nr - 1);
+		err = hv_read(&k->as, hv_gva(at), bytes, l->page_len_bytes);
+		if (!err)
+			err = read_group(k, l, page, r);
+	}
+	return err;
+}
+
+/* Functions that a weak one's override left behind have a record and no name; kernels with
+ * b39181f7c690 (5.19) show them by this text. */
+static bool shows_invalid(const struct hv_kernel *k)
+{
+	return memmem(k->image.bytes, k->image.len_bytes, INVALID_NAME, sizeof(INVALID_NAME)) !=
+	       NULL;
+}
+
+/* FTRACE_MCOUNT_MAX_OFFSET of this kernel: a site may be that far into its function (4 where there
+ * is an endbr64 before it). The kernel marks every vmlinux record further in as disabled at boot.
+ */
+static uint64_t find_max_offset(const struct hv_kernel *k, const struct record_layout *l,
+				const struct records *r)
+{
+	uint64_t max = 0;
+
+	for (size_t i = 0; i < r->nr; i++) {
+		const char *name, *module;
+		uint64_t off;
+
+		if (r->list[i].flags & l->disabled ||
+		    !hv_kernel_symbol_at(k, hv_gva(r->list[i].ip), &name, &module, &off) || module)
+			continue;
+		if (off > max && off <= ENTRY_OFFSET_MAX)
+			max = off;
+	}
+	return max;
+}
+
+/* A table being filled: offsets until the names stop moving. */
+struct building {
+	struct hv_site *list;
+	size_t *name_offs;
+	size_t *module_offs; /* 0: vmlinux */
+	size_t nr;
+	struct hv_text names;
+};
+
+static size_t add_name(struct building *b, const char *name)
+{
+	size_t off = b->names.len_bytes;
+
+	hv_text_add_guest(&b->names, name, SIZE_MAX);
+	hv_text_add_bytes(&b->names, "", 1);
+	return off;
+}
+
+/* Sites of one module follow each other: its name is stored once for each run of them. */
+static size_t add_module(struct building *b, const char *module)
+{
+	size_t last = b->nr ? b->module_offs[b->nr - 1] : 0;
+
+	if (!module)
+		return 0;
+	if (last && strcmp(b->names.data + last, module) == 0)
+		return last;
+	return add_name(b, module);
+}
+
+static void add_site(struct building *b, const struct hv_kernel *k, const struct record_layout *l,
+		     const struct record *r, uint64_t max_off)
+{
+	struct hv_site *site = &b->list[b->nr];
+	const char *name, *module;
+	char invalid[sizeof(INVALID_NAME) + 24];
+	uint64_t off;
+
+	/* Of a module that came after the list of modules was read, or that is going: the next
+	 * refresh knows. */
+	if (!hv_kernel_symbol_at(k, hv_gva(r->ip), &name, &module, &off))
+		return;
+	site->ip = hv_gva(r->ip);
+	site->invalid = r->flags & l->disabled || off > max_off;
+	site->busy = r->flags & l->busy;
+	if (off > max_off) {
+		snprintf(invalid, sizeof(invalid), INVALID_NAME "_%lld", (long long)off);
+		name = invalid;
+	}
+	b->module_offs[b->nr] = add_module(b, module);
+	b->name_offs[b->nr++] = add_name(b, name);
+}
+
+static struct hv_sites build(const struct hv_kernel *k, const struct record_layout *l,
+			     const struct records *r)
+{
+	uint64_t max_off = shows_invalid(k) ? find_max_offset(k, l, r) : UINT64_MAX;
+	HV_AUTO_FREE size_t *name_offs = hv_alloc(r->nr * sizeof(*name_offs));
+	HV_AUTO_FREE size_t *module_offs = hv_alloc(r->nr * sizeof(*module_offs));
+	struct building b = {.name_offs = name_offs, .module_offs = module_offs};
+
+	b.list = hv_alloc(r->nr * sizeof(*b.list));
+	hv_text_add_bytes(&b.names, "", 1); /* offset 0 is no name */
+	for (size_t i = 0; i < r->nr; i++)
+		add_site(&b, k, l, &r->list[i], max_off);
+	for (size_t i = 0; i < b.nr; i++) {
+		b.list[i].name = b.names.data + name_offs[i];
+		b.list[i].module = module_offs[i] ? b.names.data + module_offs[i] : NULL;
+	}
+	return (struct hv_sites){.list = b.list, .nr = b.nr, .names = b.names.data};
+}
+
+struct hv_err *hv_sites_read(struct hv_kernel *k, struct hv_sites *ret)
+{
+	struct record_layout l = {0};
+	struct hv_gva start;
+	struct hv_err *err;
+
+	if (!hv_kernel_symbol(k, "ftrace_pages_start", &start) &&
+	    !hv_kernel_symbol(k, "ftrace_stub", &start))
+		return hv_err_new(ENOTSUP, "kernel has no ftrace sites: it was built without "
+					   "CONFIG_DYNAMIC_FTRACE");
+	err = hv_kernel_need(k, "ftrace_pages_start", &start);
+	if (err)
+		return err;
+	find_layout(k, &l);
+	for (unsigned i = 0; i < WALKS_MAX; i++) {
+		struct records r = {0};
+
+		hv_err_free(err);
+		err = walk(k, &l, start, &r);
+		if (!err && !r.nr)
+			err = hv_err_new(ENOENT, "no records");
+		if (!err)
+			*ret = build(k, &l, &r);
+		free(r.list);
+		if (!err)
+			return NULL;
+	}
+	return hv_err_in(err, "ftrace records");
+}
+
+void hv_sites_deinit(struct hv_sites *s)
+{
+	free(s->list);
+	free(s->names);
+	*s = (struct hv_sites){0};
+}
