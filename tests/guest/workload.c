@@ -1,0 +1,155 @@
+/* What traced guests do: deterministic work of a known pid. Runs in the guest, static, no libc
+ * surprises beyond glibc's start. Built by scripts/initramfs.
+ *
+ *	workload syscalls N	N rounds of the same system calls
+ *	workload threads N	two threads, a ping-pong of N rounds through pipes
+ *	workload forkstorm N	N times fork, exit, wait
+ *	workload spin SECONDS	reads as fast as it can
+ *
+ * Prints its pid, waits for SIGUSR1 - so that a tracer can be told the pid before anything happens -
+ * and prints "done" at the end. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DIR_NAME "/tmp/workload"
+
+static void must(int ok, const char *what)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "workload: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+/* Every page that the rounds touch is touched before, so that a round faults nothing in. */
+static char buffer[8192];
+static int pipe_fds[2];
+
+/* A mode calls this where it is ready: from here on it does nothing that it has not done before. */
+static void wait_for_go(void)
+{
+	sigset_t go;
+	int got;
+	printf("pid %d\n", getpid());
+	fflush(stdout);
+	sigemptyset(&go);
+	sigaddset(&go, SIGUSR1);
+	must(sigwait(&go, &got) == 0, "sigwait");
+}
+
+static void round_of_syscalls(void)
+{
+	syscall(SYS_getppid);
+	int fd = open(DIR_NAME "/file", O_RDONLY);
+	must(fd >= 0, "open");
+	must(read(fd, buffer, 4096) == 4096, "read");
+	must(lseek(fd, 0, SEEK_SET) == 0, "lseek");
+	must(close(fd) == 0, "close");
+	must(write(pipe_fds[1], buffer, 100) == 100, "write to a pipe");
+	must(read(pipe_fds[0], buffer, 100) == 100, "read from a pipe");
+	struct stat st;
+	must(stat(DIR_NAME "/file", &st) == 0, "stat");
+	must(access(DIR_NAME "/absent", R_OK) < 0, "access");
+	must(mkdir(DIR_NAME "/dir", 0700) == 0, "mkdir");
+	must(rmdir(DIR_NAME "/dir") == 0, "rmdir");
+}
+
+static void syscalls(long rounds)
+{
+	round_of_syscalls();
+	wait_for_go();
+	for (long i = 0; i < rounds; i++)
+		round_of_syscalls();
+}
+
+static int ping[2], pong[2];
+
+static void *answer(void *arg)
+{
+	long rounds = *(long *)arg;
+	char byte;
+	for (long i = 0; i < rounds; i++) {
+		must(read(ping[0], &byte, 1) == 1, "read ping");
+		must(write(pong[1], &byte, 1) == 1, "write pong");
+	}
+	return NULL;
+}
+
+static void threads(long rounds)
+{
+	pthread_t other;
+	char byte = 1;
+	must(pipe(ping) == 0 && pipe(pong) == 0, "pipe");
+	wait_for_go();
+	must(pthread_create(&other, NULL, answer, &rounds) == 0, "pthread_create");
+	for (long i = 0; i < rounds; i++) {
+		must(write(ping[1], &byte, 1) == 1, "write ping");
+		must(read(pong[0], &byte, 1) == 1, "read pong");
+	}
+	pthread_join(other, NULL);
+}
+
+static void forkstorm(long times)
+{
+	wait_for_go();
+	for (long i = 0; i < times; i++) {
+		pid_t child = fork();
+		must(child >= 0, "fork");
+		if (child == 0)
+			_exit(0);
+		must(waitpid(child, NULL, 0) == child, "waitpid");
+	}
+}
+
+static void spin(long seconds)
+{
+	wait_for_go();
+	time_t end = time(NULL) + seconds;
+	int fd = open("/dev/zero", O_RDONLY);
+	must(fd >= 0, "open /dev/zero");
+	while (time(NULL) < end)
+		for (int i = 0; i < 1000; i++)
+			must(read(fd, buffer, 1) == 1, "read /dev/zero");
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(long n);
+	} modes[] = {
+		{"syscalls", syscalls}, {"threads", threads}, {"forkstorm", forkstorm}, {"spin", spin}};
+	sigset_t go;
+
+	sigemptyset(&go);
+	sigaddset(&go, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &go, NULL);
+
+	memset(buffer, 'x', sizeof(buffer));
+	mkdir(DIR_NAME, 0700);
+	int fd = open(DIR_NAME "/file", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	must(fd >= 0 && write(fd, buffer, sizeof(buffer)) == sizeof(buffer), "make " DIR_NAME "/file");
+	close(fd);
+	must(pipe(pipe_fds) == 0, "pipe");
+
+	for (size_t i = 0; argc == 3 && i < sizeof(modes) / sizeof(modes[0]); i++) {
+		if (strcmp(argv[1], modes[i].name) != 0)
+			continue;
+		modes[i].run(atol(argv[2]));
+		printf("done\n");
+		return 0;
+	}
+	fprintf(stderr, "usage: workload syscalls|threads|forkstorm|spin NUMBER\n");
+	return 2;
+}

@@ -1,0 +1,71 @@
+"""Commands in a guest, over a unix socket to its second serial port.
+
+The guest's end is tests/guest/init. Leaves to others: who boots the guest (domain.py)."""
+
+import base64
+import gzip
+import select
+import socket
+import time
+
+
+class GuestDead(Exception):
+    """The guest did not answer in time, or its channel is gone."""
+
+
+class Failed(Exception):
+    """A command in the guest ended with a status other than 0."""
+
+
+class Channel:
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(path)
+        self.pending = b""
+        self.next_id = 0
+
+    def close(self):
+        self.socket.close()
+
+    def _line(self, deadline):
+        while b"\n" not in self.pending:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.socket], [], [], left)[0]:
+                raise GuestDead("no answer")
+            data = self.socket.recv(1 << 16)
+            if not data:
+                raise GuestDead("channel closed")
+            self.pending += data
+        line, self.pending = self.pending.split(b"\n", 1)
+        return line.strip()
+
+    def wait_ready(self, timeout):
+        """Asks until the guest says that it listens."""
+        deadline = time.monotonic() + timeout
+        while True:
+            if time.monotonic() > deadline:
+                raise GuestDead(f"not ready after {timeout} s")
+            self.socket.sendall(b"\n")
+            try:
+                while self._line(min(deadline, time.monotonic() + 0.5)) != b"ready":
+                    pass
+                return
+            except GuestDead as dead:
+                if "closed" in str(dead):
+                    raise
+
+    def run(self, command, timeout=60):
+        """(status, output as bytes) of a shell command in the guest."""
+        self.next_id += 1
+        tag = b"%d" % self.next_id
+        self.socket.sendall(tag + b" " + base64.b64encode(command.encode()) + b"\n")
+        deadline = time.monotonic() + timeout
+        while True:
+            words = self._line(deadline).split()
+            if len(words) == 3 and words[:2] == [b"begin", tag]:
+                status = int(words[2])
+                break
+        body = []
+        while (line := self._line(deadline)) != b"end " + tag:
+            body.append(line)
+        return status, gzip.decompress(base64.b64decode(b"".join(body)))

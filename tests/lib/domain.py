@@ -1,0 +1,283 @@
+"""Test guests as libvirt domains: Debian's own kernels, unmodified, with direct kernel boot.
+
+Everything made here (domain, run directory, shared memory) is taken away by Lab.close(), which also
+runs at exit, SIGINT, SIGTERM and SIGHUP; what a killed run left is taken away by the next one.
+Leaves to others: commands (channel.py), memory from outside (memory.py)."""
+
+import atexit
+import dataclasses
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from xml.sax.saxutils import escape
+
+from . import channel
+from .daemons import Daemons, virsh
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+RUN = "/run/hvtrace-test"
+PREFIX = "hvtrace-test-"
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """What a guest is like. One booted guest serves all cases of its configuration."""
+
+    suite: str = "bookworm"  # whose kernel
+    vcpus: int = 2
+    shmem_mib: int = 64  # 0: no ivshmem device
+    ram_mib: int = 512
+    shared_ram: bool = True
+    cmdline: str = ""
+    boot: str = "kernel"  # "firmware": SeaBIOS finds nothing to boot
+
+    def title(self):
+        words = [self.suite, f"{self.vcpus} vcpu"]
+        if self.shmem_mib != 64:
+            words.append(f"ivshmem {self.shmem_mib} MiB" if self.shmem_mib else "no ivshmem")
+        if not self.shared_ram:
+            words.append("private RAM")
+        if self.cmdline:
+            words.append(self.cmdline)
+        if self.boot != "kernel":
+            words.append(self.boot)
+        return ", ".join(words)
+
+
+def script(name, *words):
+    """Last line of what a script of scripts/ prints; its messages go to stderr."""
+    done = subprocess.run(
+        [os.path.join(SOURCE, "scripts", name), *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip().splitlines()[-1]
+
+
+def kvm_runs_linux(kernel, initrd):
+    """Whether /dev/kvm boots Linux here within 20 s: tried, since the file alone proves nothing."""
+    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return False
+    log = os.path.join(RUN, f"kvm-{os.getpid()}.log")
+    command = ["qemu-system-x86_64", "-accel", "kvm", "-cpu", "host", "-m", "512", "-display", "none",
+               "-nodefaults", "-no-user-config", "-kernel", kernel, "-initrd", initrd,
+               "-append", "console=ttyS0 quiet panic=-1", "-serial", "null",
+               "-serial", f"file:{log}"]  # fmt: skip
+    try:
+        qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    except OSError:
+        return False
+    try:
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline and qemu.poll() is None:
+            time.sleep(0.2)
+            try:
+                with open(log, "rb") as file:
+                    if b"ready" in file.read():
+                        return True
+            except OSError:
+                pass
+        return False
+    finally:
+        qemu.kill()
+        qemu.wait()
+        if os.path.exists(log):
+            os.unlink(log)
+
+
+class Domain:
+    """One libvirt domain. Made by Lab.domain()."""
+
+    def __init__(self, lab, name, config):
+        self.lab = lab
+        self.name = name
+        self.config = config
+        self.kernel_dir = script("kernel", config.suite)
+        self.initrd = script("initramfs", self.kernel_dir)
+        boot = os.path.join(self.kernel_dir, "boot")
+        self.kernel = os.path.join(boot, next(f for f in os.listdir(boot) if f.startswith("vmlinuz")))
+        self.dir = os.path.join(RUN, name)
+        self.channel = None
+
+    def xml(self, domain_type):
+        c = self.config
+        # QEMU's user reaches neither a home directory nor a cache below it: copies.
+        boot = ""
+        if c.boot == "kernel":
+            boot = (
+                f"<kernel>{escape(self.dir)}/kernel</kernel><initrd>{escape(self.dir)}/initrd</initrd>"
+                f"<cmdline>console=ttyS0 quiet {escape(c.cmdline)}</cmdline>"
+            )
+        backing = ""
+        if c.shared_ram:
+            backing = "<memoryBacking><source type='memfd'/><access mode='shared'/></memoryBacking>"
+        shmem = ""
+        if c.shmem_mib:
+            shmem = (
+                f"<shmem name='{self.name}'><model type='ivshmem-plain'/>"
+                f"<size unit='M'>{c.shmem_mib}</size></shmem>"
+            )
+        cpu = "host-passthrough" if domain_type == "kvm" else "maximum"
+        return f"""<domain type='{domain_type}'>
+  <name>{self.name}</name>
+  <memory unit='MiB'>{c.ram_mib}</memory>{backing}
+  <vcpu>{c.vcpus}</vcpu>
+  <os><type arch='x86_64' machine='pc'>hvm</type>{boot}</os>
+  <features><acpi/></features>
+  <cpu mode='{cpu}'/>
+  <on_reboot>restart</on_reboot>
+  <on_crash>preserve</on_crash>
+  <devices>
+    <emulator>/usr/bin/qemu-system-x86_64</emulator>
+    <controller type='usb' model='none'/>
+    <serial type='file'><source path='{self.dir}/console.log'/><target port='0'/></serial>
+    <serial type='unix'><source mode='bind' path='{self.dir}/channel'/><target port='1'/></serial>
+    {shmem}
+    <memballoon model='none'/>
+  </devices>
+</domain>
+"""
+
+    def define(self):
+        os.makedirs(self.dir, mode=0o755, exist_ok=True)
+        shutil.copyfile(self.kernel, f"{self.dir}/kernel")
+        shutil.copyfile(self.initrd, f"{self.dir}/initrd")
+        with open(f"{self.dir}/domain.xml", "w", encoding="utf-8") as file:
+            file.write(self.xml("kvm" if self.lab.kvm(self) else "qemu"))
+        virsh("define", f"{self.dir}/domain.xml")
+
+    def start(self, timeout=90):
+        """Starts the domain and waits until it takes commands (a kernel that boots, that is)."""
+        virsh("start", self.name)
+        self.pid = self._pid()
+        if self.config.boot == "kernel":
+            self.open_channel(timeout)
+
+    def open_channel(self, timeout=90):
+        if self.channel is not None:
+            self.channel.close()
+        self.channel = channel.Channel(f"{self.dir}/channel")
+        self.channel.wait_ready(timeout)
+
+    def _pid(self):
+        with open(f"/run/libvirt/qemu/{self.name}.pid", encoding="ascii") as file:
+            return int(file.read())
+
+    def run(self, command, timeout=60):
+        """Output (text) of a shell command in the guest; Failed when its status is not 0."""
+        status, output = self.channel.run(command, timeout)
+        text = output.decode(errors="replace")
+        if status != 0:
+            raise channel.Failed(f"in the guest: {command}: status {status}: {text.strip()[-500:]}")
+        return text
+
+    def run_bytes(self, command, timeout=60):
+        status, output = self.channel.run(command, timeout)
+        if status != 0:
+            raise channel.Failed(f"in the guest: {command}: status {status}")
+        return output
+
+    def monitor(self, command):
+        return virsh("qemu-monitor-command", "--hmp", self.name, command)
+
+    def qmp(self, command, **arguments):
+        words = json.dumps({"execute": command, "arguments": arguments})
+        return json.loads(virsh("qemu-monitor-command", self.name, words))["return"]
+
+    def state(self):
+        return virsh("domstate", self.name, check=False).strip()
+
+    def console(self):
+        try:
+            with open(f"{self.dir}/console.log", encoding="utf-8", errors="replace") as file:
+                return file.read()
+        except OSError:
+            return ""
+
+    def stop(self):
+        if self.channel is not None:
+            self.channel.close()
+            self.channel = None
+        virsh("destroy", self.name, check=False)
+
+    def remove(self):
+        self.stop()
+        virsh("undefine", self.name, check=False)
+        remove_files(self.name)
+
+
+def remove_files(name):
+    shutil.rmtree(os.path.join(RUN, name), ignore_errors=True)
+    try:
+        os.unlink(f"/dev/shm/{name}")
+    except OSError:
+        pass
+
+
+class Lab:
+    """Owner of all domains of one run."""
+
+    def __init__(self, say=lambda text: None):
+        self.say = say
+        self.daemons = Daemons()
+        self.domains = []
+        self.kvm_works = None
+        self.count = 0
+        atexit.register(self.close)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._interrupted)
+
+    def _interrupted(self, number, _frame):
+        for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(other, signal.SIG_IGN)  # cleaning up is not interrupted
+        sys.stderr.write(f"\ninterrupted by {signal.Signals(number).name}: cleaning up\n")
+        sys.exit(128 + number)
+
+    def open(self):
+        os.makedirs(RUN, mode=0o755, exist_ok=True)
+        self.daemons.start()
+        self._remove_orphans()
+
+    def _remove_orphans(self):
+        names = set(virsh("list", "--all", "--name").split()) | set(os.listdir(RUN))
+        for name in names:
+            match = re.fullmatch(PREFIX + r"(\d+)-\d+", name)
+            if match and not os.path.exists(f"/proc/{match[1]}"):
+                virsh("destroy", name, check=False)
+                virsh("undefine", name, check=False)
+                remove_files(name)
+
+    def kvm(self, domain):
+        if self.kvm_works is None:
+            wish = os.environ.get("HVTRACE_TEST_ACCEL", "auto")
+            self.kvm_works = wish == "kvm" or (wish == "auto" and kvm_runs_linux(domain.kernel, domain.initrd))
+            self.say("guests run under " + ("KVM" if self.kvm_works else "TCG (/dev/kvm does not run Linux here)"))
+        return self.kvm_works
+
+    def domain(self, config, name=None):
+        """Defined, not started."""
+        self.count += 1
+        domain = Domain(self, name or f"{PREFIX}{os.getpid()}-{self.count}", config)
+        self.domains.append(domain)
+        domain.define()
+        return domain
+
+    def drop(self, domain):
+        domain.remove()
+        self.domains.remove(domain)
+
+    def close(self):
+        for domain in list(self.domains):
+            self.drop(domain)
+        self.daemons.stop()
+        try:
+            os.rmdir(RUN)
+        except OSError:
+            pass

@@ -1,0 +1,187 @@
+"""A guest's memory from outside, by its own means and none of hvtrace's: what the text and the
+page-table slots were before, what they are after, and whose each difference is.
+
+Physical addresses come from the guest's /proc/iomem and /proc/kallsyms, bytes from /proc/PID/mem of
+QEMU at the address its monitor gives. Good for guests with at most 3 GiB (one block of RAM)."""
+
+import bisect
+import os
+import re
+import struct
+
+PAGE = 4096
+LARGE = 2 << 20
+FRAME = 0x000FFFFFFFFFF000
+WANTED = (
+    "_text", "_etext", "init_top_pgt", "level3_kernel_pgt", "level2_kernel_pgt", "level2_fixmap_pgt",
+    "__start___jump_table", "__stop___jump_table",
+    "__start_static_call_sites", "__stop_static_call_sites",
+    "__start_static_call_tramp_key", "__stop_static_call_tramp_key",
+)  # fmt: skip
+ACCESSED_DIRTY = 0x60  # set by the CPU, not by anybody's change
+
+
+class Memory:
+    def __init__(self, domain):
+        self.domain = domain
+        hva = re.search(r"is (0x[0-9a-f]+)", domain.monitor("gpa2hva 0x100000"))
+        self.file = os.open(f"/proc/{domain.pid}/mem", os.O_RDONLY)
+        self.base = int(hva[1], 16) - 0x100000
+        pattern = "|".join(WANTED)
+        lines = domain.run(f"grep -E ' ({pattern})$' /proc/kallsyms; grep 'Kernel code' /proc/iomem")
+        self.symbols = {m[2]: int(m[1], 16) for m in re.finditer(r"^([0-9a-f]{16}) . (\w+)$", lines, re.M)}
+        self.code_gpa = int(re.search(r"([0-9a-f]+)-[0-9a-f]+ : Kernel code", lines)[1], 16)
+        self.names = []
+
+    def close(self):
+        os.close(self.file)
+
+    def read_gpa(self, gpa, size):
+        parts = []
+        while size:
+            part = os.pread(self.file, size, self.base + gpa)
+            parts.append(part)
+            gpa += len(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def image_gpa(self, gva):
+        return gva - self.symbols["_text"] + self.code_gpa
+
+    def read_image(self, gva, size):
+        """From the kernel image, which is contiguous in physical memory."""
+        return self.read_gpa(self.image_gpa(gva), size)
+
+    def walk(self, gva):
+        """Physical address by the kernel's own tables, None for a hole."""
+        root = self.image_gpa(self.symbols["init_top_pgt"])
+        levels = 5 if self._la57() else 4
+        table = root
+        for level in range(levels, 0, -1):
+            index = (gva >> (12 + 9 * (level - 1))) & 511
+            (entry,) = struct.unpack("<Q", self.read_gpa(table + 8 * index, 8))
+            if not entry & 1:
+                return None
+            table = entry & FRAME
+            if level == 1 or (level <= 3 and entry & 0x80):
+                span = 1 << (12 + 9 * (level - 1))
+                return (table & ~(span - 1)) + (gva & (span - 1))
+        return None
+
+    def _la57(self):
+        cr4 = re.search(r"CR4=([0-9a-f]+)", self.domain.monitor("info registers"))
+        return bool(int(cr4[1], 16) & (1 << 12))
+
+    def snapshot(self):
+        """Text, the tables that map the kernel's half of the image, and module text."""
+        s = self.symbols
+        tables = {}
+        for name in ("init_top_pgt", "level3_kernel_pgt", "level2_kernel_pgt"):
+            raw = struct.unpack("<512Q", self.read_image(s[name], PAGE))
+            tables[name] = [entry & ~ACCESSED_DIRTY for entry in raw]
+        return {
+            "text": self.read_image(s["_text"], s["_etext"] - s["_text"]),
+            "tables": tables,
+            "modules": self._module_text(),
+        }
+
+    def _module_text(self):
+        """{(module, page): bytes} of every module's .text."""
+        lines = self.domain.run(
+            "for m in /sys/module/*/sections/.text; do [ -e $m ] || continue; "
+            "n=${m#/sys/module/}; n=${n%%/*}; echo $n $(cat $m) $(grep \"^$n \" /proc/modules); done"
+        )
+        pages = {}
+        for line in lines.splitlines():
+            words = line.split()
+            if len(words) < 4:
+                continue
+            start, size = int(words[1], 16), int(words[3])
+            for page in range(start & ~(PAGE - 1), start + size, PAGE):
+                gpa = self.walk(page)
+                if gpa is None:
+                    break
+                pages[(words[0], page)] = self.read_gpa(gpa, PAGE)
+                break  # one page of .text holds every site of the modules the tests load
+        return pages
+
+    def _same_memory(self, one, other):
+        """Whether a table took a large page's place and maps the same memory (set_memory_x() and
+        the like: change_page_attr). hvtrace fills in nothing but empty slots."""
+        if not one & 0x80 or other & 0x80 or not one & other & 1:
+            return False
+        (first,) = struct.unpack("<Q", self.read_gpa(other & FRAME, 8))
+        return first & 1 == 1 and first & FRAME == one & FRAME & ~(LARGE - 1)
+
+    def _own_places(self):
+        """[(start, end, what)] of the text that the guest itself may change at any time."""
+        s = self.symbols
+        places = []
+        start, stop = s["__start___jump_table"], s["__stop___jump_table"]
+        table = self.read_image(start, stop - start)
+        for at in range(0, len(table) - 15, 16):
+            code = start + at + struct.unpack_from("<i", table, at)[0]
+            places.append((code, code + 5, "static key"))
+        if "__start_static_call_sites" in s:
+            start, stop = s["__start_static_call_sites"], s["__stop_static_call_sites"]
+            table = self.read_image(start, stop - start)
+            for at in range(0, len(table) - 7, 8):
+                code = start + at + struct.unpack_from("<i", table, at)[0]
+                places.append((code, code + 6, "static call"))
+        for address, name in self._text_symbols():
+            if name.startswith("__SCT__"):
+                places.append((address, address + 8, "static call trampoline"))
+        return sorted(places)
+
+    def _text_symbols(self):
+        if not self.names:  # Debian's System.map is in the debug package: the guest's own list
+            lines = self.domain.run("grep -v ' [dDbBrRaAvV] ' /proc/kallsyms", timeout=120).splitlines()
+            self.names = sorted((int(words[0], 16), words[2]) for words in map(str.split, lines))
+        return self.names
+
+    def name_of(self, gva):
+        names = self._text_symbols()
+        at = bisect.bisect_right(names, (gva, "\xff")) - 1
+        return f"{names[at][1]}+0x{gva - names[at][0]:x}" if at >= 0 else hex(gva)
+
+    def compare(self, before, after):
+        """(what must not be: list of lines, the guest's own differences: list of lines)."""
+        bad, own = [], []
+        places = None
+        text = self.symbols["_text"]
+        old, new = before["text"], after["text"]
+        if old != new:
+            places = self._own_places()
+            starts = [place[0] for place in places]
+            at = 0
+            while at < len(old):
+                if old[at : at + PAGE] == new[at : at + PAGE]:
+                    at += PAGE - at % PAGE
+                    continue
+                if old[at] == new[at]:
+                    at += 1
+                    continue
+                gva = text + at
+                index = bisect.bisect_right(starts, gva) - 1
+                near = [p for p in places[max(0, index - 3) : index + 1] if p[0] <= gva < p[1]]
+                line = f"{self.name_of(gva)}: {old[at:at+5].hex()} -> {new[at:at+5].hex()}"
+                if near:
+                    own.append(f"{near[0][2]} at {line}")
+                    at = near[0][1] - text
+                else:
+                    bad.append(f"text: {line}")
+                    at += 5
+        for name, entries in before["tables"].items():
+            for slot, (one, other) in enumerate(zip(entries, after["tables"][name])):
+                if one == other:
+                    continue
+                line = f"{name}[{slot}]: {one:#x} -> {other:#x}"
+                if self._same_memory(one, other):
+                    own.append(f"large page split at {line}")
+                else:
+                    bad.append(line)
+        for key, page in before["modules"].items():
+            other = after["modules"].get(key)
+            if other is not None and other != page:
+                bad.append(f"module {key[0]}: page {key[1]:#x} differs")
+        return bad, own
