@@ -215,6 +215,42 @@ static struct hv_err *find_return_thunk(struct hv_kernel *k)
 	return NULL;
 }
 
+/* Where init_mm keeps its tables: they live as long as the kernel, where those of the task that ran
+ * when we looked are freed with it. */
+static struct hv_err *find_root_table(struct hv_kernel *k, struct hv_gva *ret)
+{
+	static const char *const names[] = {"swapper_pg_dir", "init_top_pgt"};
+	struct hv_gva init_mm;
+	uint32_t off;
+
+	if (k->btf && hv_kernel_symbol(k, "init_mm", &init_mm) &&
+	    hv_btf_member(k->btf, "mm_struct", "pgd", &off, NULL) &&
+	    hv_span_u64(hv_image_at(&k->image, init_mm), off, &ret->v))
+		return NULL;
+	for (size_t i = 0; i < HV_ARRAY_LEN(names); i++)
+		if (hv_kernel_symbol(k, names[i], ret))
+			return NULL;
+	return hv_err_new(ENOTSUP, "no symbol init_mm, swapper_pg_dir or init_top_pgt:"
+				   " is this kernel built without KALLSYMS_ALL?");
+}
+
+static struct hv_err *settle_root(struct hv_kernel *k)
+{
+	struct hv_mapping m = {0};
+	struct hv_gva table;
+	struct hv_err *err = find_root_table(k, &table);
+
+	if (!err)
+		err = hv_walk(&k->as, table, &m);
+	if (!err && !m.present)
+		err = hv_err_new(EFAULT, "the kernel's page tables at 0x%llx are not mapped",
+				 (unsigned long long)table.v);
+	if (err)
+		return err;
+	k->as.root = m.gpa;
+	return NULL;
+}
+
 static struct hv_err *open_with(struct hv_kernel *k, struct hv_vmlinux *v, const char *path)
 {
 	struct hv_err *err = find_image(k);
@@ -229,6 +265,8 @@ static struct hv_err *open_with(struct hv_kernel *k, struct hv_vmlinux *v, const
 		err = find_text(k);
 	if (!err)
 		err = find_btf(k, v);
+	if (!err)
+		err = settle_root(k);
 	if (!err)
 		err = hv_layout_read(k, &k->layout);
 	if (!err)
