@@ -112,7 +112,7 @@ struct hv_err *hv_process_memory_piece(struct hv_process_memory *pm, uint64_t hv
 				       uint64_t len_bytes, struct hv_piece *ret)
 {
 	struct mapping m;
-	struct hv_vma vma;
+	struct hv_vma vma = {0};
 	struct hv_err *err;
 
 	for (size_t i = 0; i < pm->nr_mappings; i++) {
