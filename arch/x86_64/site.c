@@ -68,21 +68,42 @@ bool x86_64_encode_call(struct hv_gva at, struct hv_gva target, uint8_t *ret_sit
 	return encode_rel32(CALL_REL32, at, target, ret_site);
 }
 
-/* Bytes that may stand before the return of an empty function: endbr64, or what it was sealed with.
- */
+/* Length of the nop at OFF, 0 when there is none: prefixes and 90 or 0f 1f /0. */
+static size_t nop_length(struct hv_span code, size_t off)
+{
+	size_t len = 0;
+	uint8_t modrm;
+
+	while (len < 4 && hv_span_has(code, off, len + 1) &&
+	       (code.data[off + len] == 0x66 || code.data[off + len] == 0x2e))
+		len++;
+	if (hv_span_has(code, off, len + 1) && code.data[off + len] == 0x90)
+		return len + 1;
+	if (!hv_span_has(code, off, len + 3) || memcmp(code.data + off + len, "\x0f\x1f", 2) != 0)
+		return 0;
+	modrm = code.data[off + len + 2];
+	if (modrm & 0x38 || modrm >= 0xc0)
+		return 0;
+	len += 3 + ((modrm & 7) == 4);
+	if (modrm >= 0x80)
+		len += 4;
+	else if (modrm >= 0x40)
+		len += 1;
+	return hv_span_has(code, off, len) ? len : 0;
+}
+
+/* What may stand before the return of an empty function: endbr64 or the nop it was sealed with, and
+ * the nops that alternatives leave which have nothing to say on this CPU (6.2, 5d8213864ade:
+ * CALL_DEPTH_ACCOUNT). */
 static size_t skip_entry(struct hv_span code)
 {
-	static const uint8_t entries[][4] = {
-		{0xf3, 0x0f, 0x1e, 0xfa}, /* endbr64 */
-		{0x66, 0x0f, 0x1f, 0x00}, /* osp nopl, commit ed53a0d97192 */
-		{0x0f, 0x1f, 0x40, 0x00},
-		{0x0f, 0x1f, 0x40, 0xd6}, /* nopl -42(%rax), commit 72567dcd4c3a */
-	};
+	size_t off = 0, len;
 
-	for (size_t i = 0; i < HV_ARRAY_LEN(entries); i++)
-		if (hv_span_has(code, 0, 4) && memcmp(code.data, entries[i], 4) == 0)
-			return 4;
-	return 0;
+	if (hv_span_has(code, 0, 4) && memcmp(code.data, "\xf3\x0f\x1e\xfa", 4) == 0)
+		off = 4;
+	while ((len = nop_length(code, off)) != 0)
+		off += len;
+	return off;
 }
 
 bool x86_64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk)
