@@ -1,0 +1,3 @@
+hvtrace attach nosuch
+hvtrace attach --via inject fake
+hvtrace attach --vmlinux vmlinux fake

@@ -1,0 +1,2 @@
+hvtrace check --json fake
+hvtrace check --json nosuch

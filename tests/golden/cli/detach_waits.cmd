@@ -1,0 +1,3 @@
+hvtrace attach fake
+hvtrace echo fake control busy 2
+hvtrace detach fake

@@ -1,0 +1,8 @@
+hvtrace attach fake
+hvtrace cat fake trace_pipe &
+clients 1
+hvtrace echo fake control off 2>/dev/null
+wait $!
+echo "cat: $?"
+no_service
+ls $RUN

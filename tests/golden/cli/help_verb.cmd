@@ -1,0 +1,1 @@
+for v in list check attach ls cat echo record stat detach recover; do hvtrace $v --help || exit; done

@@ -1,0 +1,4 @@
+hvtrace list
+hvtrace attach fake
+hvtrace list
+hvtrace detach fake

@@ -1,0 +1,3 @@
+hvtrace cat fake trace
+echo $?
+hvtrace cat nosuch trace

@@ -1,0 +1,1 @@
+hvtrace record -p function -l nosuch fake --for 1

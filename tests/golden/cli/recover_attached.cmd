@@ -1,0 +1,4 @@
+hvtrace attach fake
+hvtrace recover fake
+echo $?
+hvtrace detach fake

@@ -1,0 +1,52 @@
+#!/bin/sh
+# run.sh FAKE_HVTRACE [NAME...]: each NAME.cmd is a shell script in which `hvtrace` is the program on
+# fakes; what it prints and its exit status must be NAME.out, NAME.err (absent: nothing) and
+# NAME.code (absent: 0). Process ids and times are masked. BLESS=1 writes what is printed as golden.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+fake=$1
+shift
+[ $# -gt 0 ] || set -- $(cd "$here" && ls *.cmd | sed 's/\.cmd$//')
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/bin"
+printf '#!/bin/sh\nexec "%s" "%s/run" "$@"\n' "$fake" "$work" >"$work/bin/hvtrace"
+chmod +x "$work/bin/hvtrace"
+export PATH="$work/bin:$PATH" RUN="$work/run"
+
+# Text of a golden file that may be absent.
+golden() {
+	if [ -f "$1" ]; then cat "$1"; else printf '%s' "$2"; fi
+}
+
+plain() {
+	sed -e "s|$work|WORK|g" -e 's/pid [0-9][0-9]*/pid N/g' -e 's/took [0-9.]* s/took T s/'
+}
+
+failed=0
+for name; do
+	timeout 30 sh -c ". $here/lib.sh; . $here/$name.cmd" >"$work/out.raw" 2>"$work/err.raw"
+	code=$?
+	plain <"$work/out.raw" >"$work/out"
+	plain <"$work/err.raw" >"$work/err"
+	if [ -n "${BLESS:-}" ]; then
+		rm -f "$here/$name.out" "$here/$name.err" "$here/$name.code"
+		[ ! -s "$work/out" ] || cp "$work/out" "$here/$name.out"
+		[ ! -s "$work/err" ] || cp "$work/err" "$here/$name.err"
+		[ $code = 0 ] || echo $code >"$here/$name.code"
+	fi
+	bad=
+	golden "$here/$name.out" '' | diff -u - "$work/out" || bad=1
+	golden "$here/$name.err" '' | diff -u - "$work/err" || bad=1
+	[ "$(golden "$here/$name.code" 0)" = $code ] || { echo "exit status $code"; bad=1; }
+	[ ! -d "$work/run" ] || [ -z "$(ls "$work/run")" ] || { echo "left in the run directory:" "$work"/run/*/*; bad=1; }
+	for pid in "$work"/run/*/pid; do
+		[ ! -f "$pid" ] || kill "$(cat "$pid")"
+	done
+	rm -rf "$work/run"
+	[ -z "$bad" ] && continue
+	echo "not as golden: $name"
+	failed=$((failed + 1))
+done
+echo "$# cases, $failed failed"
+[ $failed = 0 ]

@@ -1,0 +1,7 @@
+hvtrace attach fake
+kill -9 $(cat $RUN/*/pid)
+until hvtrace stat fake 2>&1 | grep -q died; do sleep 0.05; done
+hvtrace stat fake
+echo $?
+hvtrace recover fake
+hvtrace stat fake

@@ -1,0 +1,5 @@
+hvtrace attach fake
+hvtrace echo fake control busy 2
+kill $(cat $RUN/*/pid)
+no_service
+ls $RUN

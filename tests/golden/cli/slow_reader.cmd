@@ -1,0 +1,11 @@
+hvtrace attach fake
+mkfifo $RUN.fifo
+hvtrace cat fake trace_pipe >$RUN.fifo &
+exec 3<$RUN.fifo
+clients 1
+hvtrace echo fake control emit 200000
+sleep 0.2
+hvtrace cat fake tracing_on
+hvtrace detach fake
+exec 3<&-
+wait

@@ -1,0 +1,1 @@
+hvtrace attach web1 web2

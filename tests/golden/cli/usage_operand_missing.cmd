@@ -1,0 +1,1 @@
+hvtrace cat web1

@@ -1,0 +1,1 @@
+hvtrace detach

@@ -1,0 +1,1 @@
+hvtrace attach --frob=1 web1

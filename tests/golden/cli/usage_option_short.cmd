@@ -1,0 +1,1 @@
+hvtrace stat -x web1

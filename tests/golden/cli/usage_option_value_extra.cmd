@@ -1,0 +1,1 @@
+hvtrace stat --json=yes web1

@@ -1,0 +1,1 @@
+hvtrace record -p function --for 1

@@ -1,0 +1,1 @@
+hvtrace record web1 --for 1

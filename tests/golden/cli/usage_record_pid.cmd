@@ -1,0 +1,1 @@
+hvtrace record -p function -P init --for 1 web1

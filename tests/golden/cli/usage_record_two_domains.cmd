@@ -1,0 +1,1 @@
+hvtrace record -p function --for 1 web1 web2

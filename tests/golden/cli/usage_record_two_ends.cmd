@@ -1,0 +1,1 @@
+hvtrace record web1 -p function --for 1 -- true

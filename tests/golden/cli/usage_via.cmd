@@ -1,0 +1,1 @@
+hvtrace attach --via telepathy web1

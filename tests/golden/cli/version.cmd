@@ -1,0 +1,1 @@
+hvtrace --version | sed "s/[0-9.]*$/X/"
