@@ -8,7 +8,15 @@ fake=$1
 shift
 [ $# -gt 0 ] || set -- $(cd "$here" && ls *.cmd | sed 's/\.cmd$//')
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+
+# Services that a case left.
+end_services() {
+	for pid in "$work"/run/*/pid; do
+		[ ! -f "$pid" ] || kill "$(cat "$pid")"
+	done
+}
+trap 'end_services; rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM HUP
 mkdir "$work/bin"
 printf '#!/bin/sh\nexec "%s" "%s/run" "$@"\n' "$fake" "$work" >"$work/bin/hvtrace"
 chmod +x "$work/bin/hvtrace"
@@ -40,9 +48,7 @@ for name; do
 	golden "$here/$name.err" '' | diff -u - "$work/err" || bad=1
 	[ "$(golden "$here/$name.code" 0)" = $code ] || { echo "exit status $code"; bad=1; }
 	[ ! -d "$work/run" ] || [ -z "$(ls "$work/run")" ] || { echo "left in the run directory:" "$work"/run/*/*; bad=1; }
-	for pid in "$work"/run/*/pid; do
-		[ ! -f "$pid" ] || kill "$(cat "$pid")"
-	done
+	end_services
 	rm -rf "$work/run"
 	[ -z "$bad" ] && continue
 	echo "not as golden: $name"
