@@ -93,7 +93,6 @@ static void detach_failed(struct service *s, struct hv_err *err)
 
 static void try_detach(struct service *s, uint64_t now_ns)
 {
-	HV_AUTO_FREE char *note = NULL;
 	struct hv_err *err;
 
 	if (s->state != SERVE_DETACHING || now_ns < s->detach.next_ns)
