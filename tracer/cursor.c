@@ -118,6 +118,7 @@ void hv_session_clear(struct hv_session *s)
 
 		ring_of(s, cpu, &ring);
 		head = hv_ring_head(&ring);
+		s->nr_lost += hv_session_overwritten(s, cpu);
 		s->marks[cpu] = hv_merge_mark_at(head);
 	}
 	s->nr_clears++;

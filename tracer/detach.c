@@ -57,8 +57,9 @@ static struct hv_err *restore_sites(struct hv_session *s, struct hv_text *report
 	if (err)
 		return err;
 	memset(s->patched, 0, s->kernel->sites.nr);
-	hv_text_printf(report, "%zu sites restored and read back\n",
-		       nr - hv_patcher_nr_standing(s->patcher, HV_CHANGE_TEXT));
+	if (nr)
+		hv_text_printf(report, "%zu sites restored and read back\n",
+			       nr - hv_patcher_nr_standing(s->patcher, HV_CHANGE_TEXT));
 	for (size_t i = 0; i < nr; i++)
 		if (undo[i].refused)
 			hv_text_printf(report,

@@ -240,6 +240,21 @@ struct hv_err *hv_session_alive(struct hv_session *s)
 			  "the guest was rebooted: nothing of the session is left in it");
 }
 
+static uint64_t head_of(const struct hv_session *s, unsigned cpu)
+{
+	return __atomic_load_n(&hv_region_state(&s->region, cpu)->head, __ATOMIC_RELAXED);
+}
+
+uint64_t hv_session_overwritten(const struct hv_session *s, unsigned cpu)
+{
+	uint64_t head = head_of(s, cpu);
+	uint64_t waiting = head - s->marks[cpu].position;
+
+	if (head < s->marks[cpu].position || waiting <= s->plan.nr_slots)
+		return 0;
+	return waiting - s->plan.nr_slots;
+}
+
 void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 {
 	const struct hv_hold_stat *holds = hv_patcher_holds(s->patcher);
@@ -258,12 +273,7 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 	for (size_t i = 0; i < s->kernel->sites.nr; i++)
 		ret->nr_sites += !s->kernel->sites.list[i].invalid;
 	for (unsigned cpu = 0; cpu < s->plan.nr_cpus; cpu++) {
-		uint64_t head =
-			__atomic_load_n(&hv_region_state(&s->region, cpu)->head, __ATOMIC_RELAXED);
-		uint64_t waiting = head - s->marks[cpu].position;
-
-		ret->nr_events += head;
-		if (head > s->marks[cpu].position && waiting > s->plan.nr_slots)
-			ret->nr_lost += waiting - s->plan.nr_slots;
+		ret->nr_events += head_of(s, cpu);
+		ret->nr_lost += hv_session_overwritten(s, cpu);
 	}
 }

@@ -58,4 +58,7 @@ static inline struct hv_gva hv_session_code(const struct hv_session *s)
 	return hv_gva_add(s->range.start, HV_STUBS_CODE_OFF);
 }
 
+/* Records of a vCPU that were overwritten before anybody consumed them. */
+uint64_t hv_session_overwritten(const struct hv_session *s, unsigned cpu);
+
 uint64_t hv_now_ns(void); /* monotonic */
