@@ -20,6 +20,22 @@ struct hv_err *hv_fields_find(const struct hv_kernel *k, const char *type,
 	return NULL;
 }
 
+bool hv_cpu_in(const struct hv_kernel *k, const char *mask, unsigned cpu)
+{
+	struct hv_gva at;
+	struct hv_err *err;
+	uint8_t byte;
+
+	if (!hv_kernel_symbol(k, mask, &at))
+		return true;
+	err = hv_read(&k->as, hv_gva_add(at, cpu / 8), &byte, 1);
+	if (err) {
+		hv_err_free(err);
+		return false;
+	}
+	return byte & 1u << cpu % 8;
+}
+
 uint64_t hv_copy_u64(struct hv_span copy, uint32_t off)
 {
 	uint64_t v = 0;

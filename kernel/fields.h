@@ -15,6 +15,10 @@ struct hv_field {
 struct hv_err *hv_fields_find(const struct hv_kernel *k, const char *type,
 			      const struct hv_field *fields, size_t nr) hv_must_use;
 
+/* Whether CPU is in a mask of the kernel's ("__cpu_possible_mask"). True when there is no such
+ * mask. */
+bool hv_cpu_in(const struct hv_kernel *k, const char *mask, unsigned cpu);
+
 /* Little-endian numbers out of a copy; 0 when outside of it. */
 uint64_t hv_copy_u64(struct hv_span copy, uint32_t off);
 uint32_t hv_copy_u32(struct hv_span copy, uint32_t off);

@@ -82,10 +82,11 @@ static struct hv_err *find_layout(const struct hv_kernel *k, struct module_layou
 		err = find_text_members(k, l);
 	if (err)
 		return err;
-	if (!hv_btf_size(k->btf, "module", &l->len_bytes) || l->len_bytes > MODULE_STRUCT_MAX ||
+	if (!hv_btf_member(k->btf, "module", "name", &l->name, &l->name_len_bytes) ||
+	    !hv_btf_size(k->btf, "module", &l->len_bytes) || l->len_bytes > MODULE_STRUCT_MAX ||
+	    l->name > l->len_bytes || l->name_len_bytes > l->len_bytes - l->name ||
 	    !hv_btf_size(k->btf, "mod_kallsyms", &l->kallsyms_len_bytes) ||
-	    l->kallsyms_len_bytes > MODULE_STRUCT_MAX ||
-	    !hv_btf_member(k->btf, "module", "name", &l->name, &l->name_len_bytes))
+	    l->kallsyms_len_bytes > MODULE_STRUCT_MAX)
 		return hv_err_new(ENOENT, "btf: struct module has no sensible size");
 	hv_btf_enumerator(k->btf, "MODULE_STATE_UNFORMED", &unformed);
 	hv_btf_enumerator(k->btf, "MODULE_STATE_GOING", &going);

@@ -117,6 +117,7 @@ static struct hv_err *take_records(const struct record_layout *l, struct hv_span
 	for (size_t i = 0; i < nr; i++) {
 		struct record *to = &r->list[r->nr];
 
+		*to = (struct record){0};
 		hv_span_u64(copy, i * l->record_len_bytes + l->ip, &to->ip);
 		hv_span_u64(copy, i * l->record_len_bytes + l->flags, &to->flags);
 		if (!(to->ip >> 63))

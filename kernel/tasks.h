@@ -2,6 +2,7 @@
  * bounded, each structure copied once). */
 #pragma once
 
+#include "arch/arch.h"
 #include "base/addr.h"
 #include "base/err.h"
 
@@ -11,9 +12,9 @@ struct hv_task {
 	struct hv_gva task;
 	uint32_t pid; /* the kernel's global one: a thread's own */
 	uint32_t tgid;
-	char comm[16]; /* hostile, NUL-terminated */
+	char comm[16];		   /* hostile, NUL-terminated */
 	struct hv_gva_range stack; /* empty when the task has none (any more) */
-	struct hv_gva sp; /* saved when it last slept */
+	struct hv_gva sp;	   /* saved when it last slept */
 };
 
 struct hv_tasks {
@@ -25,8 +26,12 @@ struct hv_tasks {
 struct hv_err *hv_tasks_read(struct hv_kernel *k, struct hv_tasks *ret) hv_must_use;
 void hv_tasks_deinit(struct hv_tasks *t);
 
-/* Looks for a value inside RANGE in the 8-byte words of every stack the kernel could return through:
- * task stacks, per-CPU interrupt, exception and entry stacks. *RET_FOUND counts words found,
- * *RET_WHERE (may be NULL) names the first: "task 71 (cat)", "cpu 0 irq stack". Meant for a held guest. */
-struct hv_err *hv_stacks_scan(struct hv_kernel *k, struct hv_gva_range range, size_t *ret_found,
+/* Looks for a value inside RANGE in the live words of every stack the kernel could return through:
+ * of sleeping tasks from where they slept, of the stacks the NR vCPUs are on (task, interrupt,
+ * exception, entry) from their sp. REGS: of a held guest (hv_hold_registers), NR of them.
+ * *RET_FOUND counts words found, and 1 for each vCPU whose stack is not known;
+ * *RET_WHERE (may be NULL; owned by the caller, NULL when nothing was found) names the first:
+ * "task 71 (cat)", "cpu 0 irq stack", "vCPU 1 on an unknown stack". */
+struct hv_err *hv_stacks_scan(struct hv_kernel *k, struct hv_gva_range range,
+			      const struct hv_vcpu_regs *regs, unsigned nr, size_t *ret_found,
 			      char **ret_where) hv_must_use;

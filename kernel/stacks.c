@@ -1,0 +1,440 @@
+/* Which stacks the kernel could still return through, and whether a value is in them.
+ *
+ * A stack's words below its sp are stale: a function that ran and ended leaves its return address
+ * there. So each stack is read from where it is live:
+ *
+ * - a sleeping task's from the sp that it saved when it was switched out;
+ * - the stacks a vCPU is on from the vCPU's sp. An interrupt or exception may have come to it on
+ *   another stack: the hardware's frame, or the word by which the kernel links its interrupt stack
+ *   to the one before, then holds that stack's sp. Which word it is depends on the architecture and
+ *   the kind of entry, so every live word of an interrupt or exception stack that points into a
+ *   stack it can have come from is taken for it, the lowest one for each stack. The true one is
+ *   among them; a false one only makes more words be looked at: that can find too much, never too
+ *   little;
+ * - an interrupt or exception stack that no vCPU is on, in this sense, is dead: the kernel never
+ *   schedules on them;
+ * - the task that is current on a CPU has no frames while its CPU runs user code. It has, from
+ * where it last slept, when its CPU is in the middle of a switch: then a vCPU is already on the
+ * stack of a task that is not current (an exception may have come to it there). All current tasks
+ * that no vCPU is on are then read from their saved sp.
+ *
+ * A guest's user can make words of any value be on a stack (system call arguments): found words are
+ * a reason to wait, not a proof. */
+#include <string.h>
+
+#include "base/text.h"
+#include "kernel/fields.h"
+#include "kernel/task_layout.h"
+
+#define STACK_READ_MAX (1u << 20) /* bytes of one stack */
+#define STACKS_MAX     (1u << 20)
+
+enum stack_kind {
+	STACK_SLEEPING,	 /* a task's that is on no CPU */
+	STACK_CURRENT,	 /* a task's that is current on a CPU */
+	STACK_INTERRUPT, /* a CPU's: only ever entered from a task's */
+	STACK_EXCEPTION, /* a CPU's: exceptions that have one of their own, entry from user code */
+};
+
+struct stack {
+	struct hv_gva_range range;
+	enum stack_kind kind;
+	uint64_t live_from; /* range.end.v: nothing */
+	uint64_t read_from; /* what was looked at so far is [read_from, end) */
+	const struct hv_task *task;
+	unsigned cpu;
+	const char *name; /* of a CPU's stack */
+};
+
+struct scan {
+	struct hv_kernel *k;
+	struct hv_gva_range wanted;
+	struct hv_tasks tasks;
+	struct hv_task *currents; /* by CPU */
+	struct stack *stacks;	  /* sorted by range.start; do not overlap unless the guest lies */
+	size_t nr;
+	size_t cap;
+	bool switching; /* a vCPU may be in the middle of a switch */
+	size_t nr_found;
+	char *where;
+};
+
+static void scan_deinit(struct scan *s)
+{
+	hv_tasks_deinit(&s->tasks);
+	free(s->currents);
+	free(s->stacks);
+	free(s->where);
+}
+
+static void add_stack(struct scan *s, struct stack stack)
+{
+	uint64_t len = stack.range.end.v - stack.range.start.v;
+
+	if (stack.range.end.v <= stack.range.start.v || len > STACK_READ_MAX || s->nr == STACKS_MAX)
+		return;
+	if (s->nr == s->cap) {
+		s->cap = s->cap ? s->cap * 2 : 256;
+		s->stacks = hv_realloc_array(s->stacks, s->cap, sizeof(*s->stacks));
+	}
+	stack.live_from = stack.read_from = stack.range.end.v;
+	s->stacks[s->nr++] = stack;
+}
+
+static bool is_current(const struct scan *s, struct hv_gva task)
+{
+	for (unsigned cpu = 0; cpu < s->k->layout.nr_cpus; cpu++)
+		if (s->currents[cpu].task.v == task.v)
+			return true;
+	return false;
+}
+
+/* Tasks that are current are read anew, from the CPUs: one that has left the lists still runs. */
+static struct hv_err *add_task_stacks(struct scan *s)
+{
+	const struct hv_layout *layout = &s->k->layout;
+	struct hv_task_layout l;
+	struct hv_gva init_task;
+	struct hv_err *err = hv_kernel_need(s->k, "init_task", &init_task);
+
+	if (!err)
+		err = hv_task_layout_find(s->k, &l);
+
+	s->currents = hv_alloc(layout->nr_cpus * sizeof(*s->currents));
+	for (unsigned cpu = 0; !err && cpu < layout->nr_cpus; cpu++) {
+		struct hv_gva at;
+		uint64_t task = 0;
+
+		if (!hv_cpu_in(s->k, "__cpu_possible_mask", cpu))
+			continue;
+		err = hv_kernel_percpu(s->k, layout->current_percpu, cpu, &at);
+		if (!err)
+			err = hv_read_u64(&s->k->as, at, &task);
+		if (err || !task || is_current(s, hv_gva(task)))
+			continue;
+		/* A CPU that was never up has what the image was built with. */
+		if (task == init_task.v && !hv_cpu_in(s->k, "__cpu_online_mask", cpu))
+			continue;
+		err = hv_task_read_one(s->k, &l, hv_gva(task), &s->currents[cpu]);
+		add_stack(s, (struct stack){.range = s->currents[cpu].stack,
+					    .kind = STACK_CURRENT,
+					    .task = &s->currents[cpu]});
+	}
+	for (size_t i = 0; !err && i < s->tasks.nr; i++)
+		if (!is_current(s, s->tasks.list[i].task))
+			add_stack(s, (struct stack){.range = s->tasks.list[i].stack,
+						    .kind = STACK_SLEEPING,
+						    .task = &s->tasks.list[i]});
+	return err;
+}
+
+static bool find_percpu(const struct hv_kernel *k, const char *symbol, const char *hot_member,
+			uint64_t *ret)
+{
+	struct hv_gva at;
+	uint32_t off;
+
+	if (hv_kernel_symbol(k, symbol, &at)) {
+		*ret = at.v;
+		return true;
+	}
+	if (!hot_member || !hv_kernel_symbol(k, "pcpu_hot", &at) ||
+	    !hv_btf_member(k->btf, "pcpu_hot", hot_member, &off, NULL))
+		return false;
+	*ret = at.v + off;
+	return true;
+}
+
+/* A per-CPU pointer; 0 when there is none. */
+static struct hv_err *read_percpu_pointer(const struct hv_kernel *k, uint64_t percpu, unsigned cpu,
+					  uint64_t *ret)
+{
+	struct hv_gva at;
+	struct hv_err *err = hv_kernel_percpu(k, percpu, cpu, &at);
+
+	return err ? err : hv_read_u64(&k->as, at, ret);
+}
+
+/* x86: hardirq_stack_ptr points at the last word of the stack, which links to the stack before
+ * (arch/x86/include/asm/irq_stack.h, since 5.12, 951c2a51ae75). */
+static struct hv_err *add_irq_stack(struct scan *s, unsigned cpu)
+{
+	uint64_t percpu, last = 0;
+	uint32_t len = 16u << 10;
+	struct hv_err *err;
+
+	if (!find_percpu(s->k, "hardirq_stack_ptr", "hardirq_stack_ptr", &percpu))
+		return NULL;
+	hv_btf_size(s->k->btf, "irq_stack", &len);
+	err = read_percpu_pointer(s->k, percpu, cpu, &last);
+	if (!err && last > len)
+		add_stack(s, (struct stack){
+				     .range = {hv_gva(last + 8 - len), hv_gva(last + 8)},
+				     .kind = STACK_INTERRUPT,
+				     .cpu = cpu,
+				     .name = "irq stack",
+			     });
+	return err;
+}
+
+/* x86: struct cea_exception_stacks, each stack behind a guard page; it lies in the CPU's struct
+ * cpu_entry_area, as does the stack on which user code enters the kernel. */
+static struct hv_err *add_exception_stacks(struct scan *s, unsigned cpu)
+{
+	static const char *const stacks[][2] = {
+		{"DF_stack", "double fault stack"}, {"NMI_stack", "NMI stack"},
+		{"DB_stack", "debug stack"},	    {"MCE_stack", "machine check stack"},
+		{"VC_stack", "VC stack"},	    {"VC2_stack", "VC2 stack"},
+	};
+	uint32_t off, len, area;
+	uint64_t percpu, at = 0;
+	struct hv_err *err;
+
+	if (!find_percpu(s->k, "cea_exception_stacks", NULL, &percpu))
+		return NULL;
+	err = read_percpu_pointer(s->k, percpu, cpu, &at);
+	if (err || !at)
+		return err;
+	for (size_t i = 0; i < HV_ARRAY_LEN(stacks); i++) {
+		if (!hv_btf_member(s->k->btf, "cea_exception_stacks", stacks[i][0], &off, &len))
+			continue;
+		add_stack(s, (struct stack){.range = {hv_gva(at + off), hv_gva(at + off + len)},
+					    .kind = STACK_EXCEPTION,
+					    .cpu = cpu,
+					    .name = stacks[i][1]});
+	}
+	if (!hv_btf_member(s->k->btf, "cpu_entry_area", "estacks", &area, NULL) ||
+	    !hv_btf_member(s->k->btf, "cpu_entry_area", "entry_stack_page", &off, &len))
+		return NULL;
+	at = at - area + off;
+	add_stack(s, (struct stack){.range = {hv_gva(at), hv_gva(at + len)},
+				    .kind = STACK_EXCEPTION,
+				    .cpu = cpu,
+				    .name = "entry stack"});
+	return NULL;
+}
+
+static int by_start(const void *pa, const void *pb)
+{
+	const struct stack *a = pa, *b = pb;
+
+	if (a->range.start.v != b->range.start.v)
+		return a->range.start.v < b->range.start.v ? -1 : 1;
+	return 0;
+}
+
+static struct hv_err *find_stacks(struct scan *s)
+{
+	struct hv_err *err = hv_tasks_read(s->k, &s->tasks);
+
+	if (!err)
+		err = add_task_stacks(s);
+	for (unsigned cpu = 0; !err && cpu < s->k->layout.nr_cpus; cpu++) {
+		if (!hv_cpu_in(s->k, "__cpu_possible_mask", cpu))
+			continue;
+		err = add_irq_stack(s, cpu);
+		if (!err)
+			err = add_exception_stacks(s, cpu);
+	}
+	if (!err && s->nr)
+		qsort(s->stacks, s->nr, sizeof(*s->stacks), by_start);
+	return err;
+}
+
+/* The stack that ADDR is in, its end included: an empty stack's sp. NULL: none. */
+static struct stack *stack_at(const struct scan *s, uint64_t addr)
+{
+	size_t low = 0, high = s->nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->stacks[middle].range.start.v <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return NULL;
+	/* Two stacks may touch: the end of one is the start of the next, which then is empty. */
+	if (addr <= s->stacks[low - 1].range.end.v)
+		return &s->stacks[low - 1];
+	return NULL;
+}
+
+static void found(struct scan *s, char *where)
+{
+	if (s->nr_found++)
+		free(where);
+	else
+		s->where = where;
+}
+
+static char *stack_name(const struct stack *stack)
+{
+	struct hv_text text = {0};
+
+	if (stack->task) {
+		hv_text_printf(&text, "task %u (", stack->task->pid);
+		hv_text_add_guest(&text, stack->task->comm, sizeof(stack->task->comm));
+		hv_text_add(&text, ")");
+	} else {
+		hv_text_printf(&text, "cpu %u %s", stack->cpu, stack->name);
+	}
+	return hv_text_take(&text);
+}
+
+/* Whether a live word of FROM that points into TO may be the sp that TO was left with. */
+static bool can_come_from(const struct stack *from, const struct stack *to)
+{
+	if (from == to)
+		return false;
+	if (from->kind == STACK_INTERRUPT)
+		return to->kind == STACK_CURRENT || to->kind == STACK_EXCEPTION;
+	return from->kind == STACK_EXCEPTION;
+}
+
+static void look_at(struct scan *s, const struct stack *from, uint64_t word)
+{
+	struct stack *to;
+
+	if (hv_gva_in(hv_gva(word), s->wanted))
+		found(s, stack_name(from));
+	if (from->kind == STACK_SLEEPING || from->kind == STACK_CURRENT)
+		return;
+	to = stack_at(s, word);
+	if (!to || !can_come_from(from, to))
+		return;
+	s->switching |= to->kind == STACK_SLEEPING;
+	if (word < to->live_from)
+		to->live_from = word & ~7ull;
+}
+
+/* Reads what is live and was not read. */
+static struct hv_err *read_stack(struct scan *s, struct stack *stack, uint8_t *buf)
+{
+	uint64_t from = stack->live_from, len = stack->read_from - from, word;
+	struct hv_err *err = hv_read(&s->k->as, hv_gva(from), buf, len);
+
+	if (err) {
+		HV_AUTO_FREE char *name = stack_name(stack);
+
+		return hv_err_in(err, "stack of %s", name);
+	}
+	stack->read_from = from;
+	for (uint64_t off = 0; off + 8 <= len; off += 8) {
+		memcpy(&word, buf + off, 8);
+		look_at(s, stack, word);
+	}
+	return NULL;
+}
+
+/* Until no stack has live words that were not read. Ends: each word is read at most once. */
+static struct hv_err *read_stacks(struct scan *s)
+{
+	HV_AUTO_FREE uint8_t *buf = hv_alloc(STACK_READ_MAX + 8);
+	struct hv_err *err = NULL;
+	bool again = true;
+
+	while (!err && again) {
+		again = false;
+		for (size_t i = 0; !err && i < s->nr; i++) {
+			if (s->stacks[i].live_from >= s->stacks[i].read_from)
+				continue;
+			err = read_stack(s, &s->stacks[i], buf);
+			again = true;
+		}
+	}
+	return err;
+}
+
+static void live_from(struct stack *stack, uint64_t sp)
+{
+	/* A saved sp that is not in its stack says nothing: all of it. */
+	if (sp < stack->range.start.v || sp > stack->range.end.v)
+		sp = stack->range.start.v;
+	sp &= ~7ull;
+	if (sp < stack->live_from)
+		stack->live_from = sp;
+}
+
+/* Whether the vCPU uses this kernel's page tables: with nested virtualisation its registers may be
+ * those of a guest's guest. */
+static bool is_in_our_kernel(const struct scan *s, const struct hv_vcpu_regs *regs)
+{
+	struct hv_gpa roots[2];
+	unsigned nr = s->k->as.arch->roots(regs, roots);
+	struct hv_mapping ours, theirs;
+	struct hv_err *err = hv_walk(&s->k->as, s->k->text.start, &ours);
+	bool same = false;
+
+	for (unsigned i = 0; !err && !same && i < nr; i++) {
+		struct hv_address_space as = s->k->as;
+
+		as.root = roots[i];
+		err = hv_walk(&as, s->k->text.start, &theirs);
+		same = !err && theirs.present && theirs.gpa.v == ours.gpa.v;
+	}
+	hv_err_free(err);
+	return same;
+}
+
+/* Where the vCPU stands. User code, and the kernel's first and last instructions around it, run on
+ * the user's sp: nothing is on a kernel stack then. */
+static void place_vcpu(struct scan *s, const struct hv_vcpu_regs *regs, unsigned vcpu)
+{
+	struct hv_text text = {0};
+	struct stack *stack;
+
+	if (!regs->levels)
+		return; /* never started */
+	if (is_in_our_kernel(s, regs)) {
+		if (!(regs->ip.v >> 63) || !(regs->sp.v >> 63))
+			return;
+		stack = stack_at(s, regs->sp.v);
+		if (stack) {
+			live_from(stack, regs->sp.v);
+			s->switching |= stack->kind == STACK_SLEEPING;
+			return;
+		}
+	}
+	hv_text_printf(&text, "vCPU %u on an unknown stack (sp 0x%llx)", vcpu,
+		       (unsigned long long)regs->sp.v);
+	found(s, hv_text_take(&text));
+}
+
+static struct hv_err *scan(struct scan *s, const struct hv_vcpu_regs *regs, unsigned nr)
+{
+	struct hv_err *err = find_stacks(s);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < nr; i++)
+		place_vcpu(s, &regs[i], i);
+	for (size_t i = 0; i < s->nr; i++)
+		if (s->stacks[i].kind == STACK_SLEEPING)
+			live_from(&s->stacks[i], s->stacks[i].task->sp.v);
+	err = read_stacks(s);
+	if (err || !s->switching)
+		return err;
+	for (size_t i = 0; i < s->nr; i++)
+		if (s->stacks[i].kind == STACK_CURRENT &&
+		    s->stacks[i].live_from == s->stacks[i].range.end.v)
+			live_from(&s->stacks[i], s->stacks[i].task->sp.v);
+	return read_stacks(s);
+}
+
+struct hv_err *hv_stacks_scan(struct hv_kernel *k, struct hv_gva_range range,
+			      const struct hv_vcpu_regs *regs, unsigned nr, size_t *ret_found,
+			      char **ret_where)
+{
+	hv_cleanup(scan_deinit) struct scan s = {.k = k, .wanted = range};
+	struct hv_err *err = scan(&s, regs, nr);
+
+	if (err)
+		return hv_err_in(err, "stacks");
+	*ret_found = s.nr_found;
+	if (ret_where)
+		*ret_where = hv_take(s.where);
+	return NULL;
+}

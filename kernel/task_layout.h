@@ -1,0 +1,18 @@
+/* Where struct task_struct keeps what tasks.c and stacks.c look at.
+ * Private to kernel/. */
+#pragma once
+
+#include "kernel/kernel.h"
+#include "kernel/tasks.h"
+
+struct hv_task_layout {
+	uint32_t len_bytes; /* of task_struct, as far as it is copied */
+	uint32_t tasks, thread_node, signal, pid, tgid, comm, stack, sp;
+	uint32_t thread_head; /* of struct signal_struct */
+	uint64_t stack_bytes; /* THREAD_SIZE */
+};
+
+struct hv_err *hv_task_layout_find(const struct hv_kernel *k,
+				   struct hv_task_layout *ret) hv_must_use;
+struct hv_err *hv_task_read_one(const struct hv_kernel *k, const struct hv_task_layout *l,
+				struct hv_gva at, struct hv_task *ret) hv_must_use;

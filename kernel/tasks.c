@@ -1,0 +1,265 @@
+/* The kernel's tasks: the list of processes from init_task on, each one's threads, and the idle
+ * tasks, which no list holds. Lists move while the guest runs: a walk that meets something
+ * impossible is repeated. Source: include/linux/sched/signal.h (for_each_process_thread),
+ * kernel/smpboot.c. */
+#include "kernel/tasks.h"
+
+#include <string.h>
+
+#include "kernel/fields.h"
+#include "kernel/task_layout.h"
+
+/* Bounds of what a guest can claim */
+#define TASKS_MAX	500000u
+#define TASK_STRUCT_MAX (64u << 10)
+#define STACK_MAX_BYTES (256u << 10)
+#define STACK_FALLBACK	(16u << 10)
+#define PID_MAX		(1u << 22) /* PID_MAX_LIMIT */
+#define WALKS_MAX	3
+
+/* THREAD_SIZE is a constant of the kernel's build: the boot CPU's idle stack shows it. */
+static uint64_t find_stack_bytes(const struct hv_kernel *k)
+{
+	static const char *const bounds[][2] = {
+		{"__start_init_stack", "__end_init_stack"}, /* 6.10, 8f69cba096b5 */
+		{"__start_init_task", "__end_init_task"},
+	};
+	struct hv_gva start, end;
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(bounds); i++) {
+		uint64_t len;
+
+		if (!hv_kernel_symbol(k, bounds[i][0], &start) ||
+		    !hv_kernel_symbol(k, bounds[i][1], &end))
+			continue;
+		len = end.v - start.v;
+		if (len >= 4096 && len <= STACK_MAX_BYTES && !(len & (len - 1)))
+			return len;
+	}
+	return STACK_FALLBACK;
+}
+
+static struct hv_err *find_saved_sp(const struct hv_kernel *k, uint32_t *ret)
+{
+	const struct hv_field x86[] = {{"thread.sp", 8, ret}};
+	const struct hv_field arm64[] = {{"thread.cpu_context.sp", 8, ret}};
+	struct hv_err *err = hv_fields_find(k, "task_struct", x86, 1);
+
+	if (!err)
+		return NULL;
+	if (!hv_btf_member(k->btf, "task_struct", arm64[0].path, arm64[0].off, NULL))
+		return err;
+	hv_err_free(err);
+	return NULL;
+}
+
+struct hv_err *hv_task_layout_find(const struct hv_kernel *k, struct hv_task_layout *ret)
+{
+	struct hv_task_layout l = {.stack_bytes = find_stack_bytes(k)};
+	const struct hv_field task[] = {
+		{"tasks.next", 8, &l.tasks}, {"thread_node.next", 8, &l.thread_node},
+		{"signal", 8, &l.signal},    {"pid", 4, &l.pid},
+		{"tgid", 4, &l.tgid},	     {"comm", 16, &l.comm},
+		{"stack", 8, &l.stack},
+	};
+	const struct hv_field signal[] = {{"thread_head.next", 8, &l.thread_head}};
+	struct hv_err *err = hv_fields_find(k, "task_struct", task, HV_ARRAY_LEN(task));
+	uint64_t end;
+
+	if (!err)
+		err = hv_fields_find(k, "signal_struct", signal, HV_ARRAY_LEN(signal));
+	if (!err)
+		err = find_saved_sp(k, &l.sp);
+	if (err)
+		return err;
+	end = l.sp + 8ull;
+	for (size_t i = 0; i < HV_ARRAY_LEN(task); i++)
+		if ((uint64_t)*task[i].off + task[i].len_bytes > end)
+			end = (uint64_t)*task[i].off + task[i].len_bytes;
+	if (end > TASK_STRUCT_MAX)
+		return hv_err_new(EINVAL, "btf: struct task_struct has members up to %llu",
+				  (unsigned long long)end);
+	l.len_bytes = (uint32_t)end;
+	*ret = l;
+	return NULL;
+}
+
+/* One copy of a task; the pointers of its lists beside what is told. */
+struct task_copy {
+	struct hv_task task;
+	uint64_t next;	      /* of the list of processes: of its member `tasks` */
+	uint64_t next_thread; /* of its member `thread_node` */
+	uint64_t signal;
+};
+
+static struct hv_err *read_task(const struct hv_kernel *k, const struct hv_task_layout *l,
+				struct hv_gva at, uint8_t *bytes, struct task_copy *ret)
+{
+	struct hv_span copy = {bytes, l->len_bytes};
+	struct hv_err *err = hv_read(&k->as, at, bytes, l->len_bytes);
+	uint64_t stack = hv_copy_u64(copy, l->stack);
+	struct task_copy c = {
+		.task = {.task = at,
+			 .pid = hv_copy_u32(copy, l->pid),
+			 .tgid = hv_copy_u32(copy, l->tgid),
+			 .sp = hv_gva(hv_copy_u64(copy, l->sp))},
+		.next = hv_copy_u64(copy, l->tasks),
+		.next_thread = hv_copy_u64(copy, l->thread_node),
+		.signal = hv_copy_u64(copy, l->signal),
+	};
+
+	if (err)
+		return err;
+	if (c.task.pid > PID_MAX || c.task.tgid > PID_MAX)
+		return hv_err_new(EINVAL, "task 0x%llx: pid %u", (unsigned long long)at.v,
+				  c.task.pid);
+	hv_span_copy(copy, l->comm, c.task.comm, sizeof(c.task.comm) - 1);
+	if (stack && stack + l->stack_bytes > stack)
+		c.task.stack = (struct hv_gva_range){hv_gva(stack), hv_gva(stack + l->stack_bytes)};
+	*ret = c;
+	return NULL;
+}
+
+struct hv_err *hv_task_read_one(const struct hv_kernel *k, const struct hv_task_layout *l,
+				struct hv_gva at, struct hv_task *ret)
+{
+	HV_AUTO_FREE uint8_t *bytes = hv_alloc(l->len_bytes);
+	struct task_copy copy;
+	struct hv_err *err = read_task(k, l, at, bytes, &copy);
+
+	if (!err)
+		*ret = copy.task;
+	return err;
+}
+
+struct building {
+	const struct hv_kernel *k;
+	const struct hv_task_layout *l;
+	uint8_t *bytes; /* room for one task */
+	struct hv_tasks tasks;
+	size_t cap;
+};
+
+static struct hv_err *add(struct building *b, const struct hv_task *task)
+{
+	if (b->tasks.nr == TASKS_MAX)
+		return hv_err_new(EINVAL, "no end after %u of them", TASKS_MAX);
+	if (b->tasks.nr == b->cap) {
+		b->cap = b->cap ? b->cap * 2 : 256;
+		b->tasks.list = hv_realloc_array(b->tasks.list, b->cap, sizeof(*b->tasks.list));
+	}
+	b->tasks.list[b->tasks.nr++] = *task;
+	return NULL;
+}
+
+/* The threads of one process, its leader among them. */
+static struct hv_err *add_threads(struct building *b, uint64_t signal)
+{
+	uint64_t head = signal + b->l->thread_head, at;
+	struct hv_err *err = hv_read_u64(&b->k->as, hv_gva(head), &at);
+	struct task_copy copy = {0};
+
+	for (; !err && at != head; at = copy.next_thread) {
+		err = read_task(b->k, b->l, hv_gva(at - b->l->thread_node), b->bytes, &copy);
+		if (!err)
+			err = add(b, &copy.task);
+	}
+	return err;
+}
+
+static struct hv_err *add_processes(struct building *b, struct hv_gva init_task)
+{
+	uint64_t head = init_task.v + b->l->tasks, at;
+	struct task_copy leader = {0};
+	struct hv_err *err = hv_read_u64(&b->k->as, hv_gva(head), &at);
+	unsigned nr = 0;
+
+	for (; !err && at != head; at = leader.next) {
+		size_t before = b->tasks.nr;
+
+		if (nr++ == TASKS_MAX)
+			return hv_err_new(EINVAL, "no end after %u processes", nr - 1);
+		err = read_task(b->k, b->l, hv_gva(at - b->l->tasks), b->bytes, &leader);
+		if (!err)
+			err = add_threads(b, leader.signal);
+		/* The last thread has just left its list. */
+		if (!err && b->tasks.nr == before)
+			err = add(b, &leader.task);
+	}
+	return err;
+}
+
+/* Each CPU's idle task, and init_task, which is the boot CPU's. A CPU that was never up has none.
+ */
+static struct hv_err *add_idle(struct building *b, struct hv_gva init_task)
+{
+	struct hv_gva percpu, at;
+	uint32_t rq_idle = 0;
+	uint64_t idle;
+	struct hv_task task;
+	struct hv_err *err = hv_task_read_one(b->k, b->l, init_task, &task);
+
+	if (!err)
+		err = add(b, &task);
+	if (!err && !hv_kernel_symbol(b->k, "idle_threads", &percpu)) {
+		err = hv_kernel_need(b->k, "runqueues", &percpu);
+		if (!err && !hv_btf_member(b->k->btf, "rq", "idle", &rq_idle, NULL))
+			err = hv_err_new(ENOENT, "btf: no member idle in struct rq");
+	}
+	for (unsigned cpu = 0; !err && cpu < b->k->layout.nr_cpus; cpu++) {
+		if (!hv_cpu_in(b->k, "__cpu_possible_mask", cpu))
+			continue;
+		err = hv_kernel_percpu(b->k, percpu.v + rq_idle, cpu, &at);
+		if (!err)
+			err = hv_read_u64(&b->k->as, at, &idle);
+		if (err || !idle || idle == init_task.v)
+			continue;
+		err = hv_task_read_one(b->k, b->l, hv_gva(idle), &task);
+		if (!err)
+			err = add(b, &task);
+	}
+	return err;
+}
+
+static struct hv_err *walk(const struct hv_kernel *k, const struct hv_task_layout *l,
+			   struct hv_gva init_task, struct hv_tasks *ret)
+{
+	HV_AUTO_FREE uint8_t *bytes = hv_alloc(l->len_bytes);
+	struct building b = {.k = k, .l = l, .bytes = bytes};
+	struct hv_err *err = add_idle(&b, init_task);
+
+	if (!err)
+		err = add_processes(&b, init_task);
+	*ret = b.tasks;
+	return err;
+}
+
+struct hv_err *hv_tasks_read(struct hv_kernel *k, struct hv_tasks *ret)
+{
+	struct hv_task_layout l;
+	struct hv_gva init_task;
+	struct hv_err *err = hv_kernel_need(k, "init_task", &init_task);
+
+	if (!err)
+		err = hv_task_layout_find(k, &l);
+	if (err)
+		return hv_err_in(err, "tasks");
+	for (unsigned i = 0; i < WALKS_MAX; i++) {
+		struct hv_tasks tasks = {0};
+
+		hv_err_free(err);
+		err = walk(k, &l, init_task, &tasks);
+		if (!err) {
+			*ret = tasks;
+			return NULL;
+		}
+		hv_tasks_deinit(&tasks);
+	}
+	return hv_err_in(err, "tasks");
+}
+
+void hv_tasks_deinit(struct hv_tasks *t)
+{
+	free(t->list);
+	*t = (struct hv_tasks){0};
+}
