@@ -28,7 +28,9 @@ struct gap {
 /* One vCPU. */
 struct lane {
 	struct hv_ring ring;
-	uint64_t goal; /* the head at the beginning of the round: read up to there */
+	uint64_t goal; /* the head as it was in GOAL_ROUND; stays until all before it is read */
+	uint64_t goal_round;
+	uint64_t done; /* the last goal_round whose goal was reached */
 	uint64_t stop;
 	bool stops; /* never read STOP or later */
 
@@ -54,7 +56,11 @@ struct hv_merge {
 	struct hv_merge_clock clock;
 	unsigned first_cpu;
 	uint64_t round;
-	uint64_t hold_until_ns; /* for the lanes that are blocked */
+	/* Records read in earlier rounds than this one can be returned: every lane was then read up
+	 * to where its head was after those records were complete. */
+	uint64_t done;
+	bool pressed; /* a lane runs full: blocked ones are not waited for */
+	bool waived;  /* and there was a blocked one */
 	size_t nr_lanes;
 	struct lane *lanes;
 	struct lane **order; /* a heap of the lanes, the one with the oldest record first */
@@ -181,15 +187,13 @@ static enum hv_ring_result read_ring(struct lane *l, uint64_t now_ns, enum hv_me
 	return result;
 }
 
-static void block(struct hv_merge *m, struct lane *l, uint64_t now_ns)
+static void block(struct lane *l, uint64_t now_ns)
 {
 	l->blocked = true;
-	if (l->blocked_position != l->ring.position || now_ns < l->blocked_since_ns) {
-		l->blocked_position = l->ring.position;
-		l->blocked_since_ns = now_ns;
-	}
-	if (m->hold_until_ns < l->blocked_since_ns + HV_MERGE_HOLD_NS)
-		m->hold_until_ns = l->blocked_since_ns + HV_MERGE_HOLD_NS;
+	if (l->blocked_position == l->ring.position && now_ns >= l->blocked_since_ns)
+		return;
+	l->blocked_position = l->ring.position;
+	l->blocked_since_ns = now_ns;
 }
 
 /* Reads up to the goal, as far as there is room. A guest whose head runs to and fro is left after a
@@ -210,7 +214,7 @@ static void fill(struct hv_merge *m, struct lane *l, uint64_t now_ns, enum hv_me
 			note_lost(l, lost);
 			break;
 		case HV_RING_EMPTY:
-			block(m, l, now_ns);
+			block(l, now_ns);
 			return;
 		}
 	}
@@ -246,32 +250,68 @@ static void sift_down(struct hv_merge *m, size_t at)
 	m->order[at] = l;
 }
 
+static bool is_full(const struct lane *l)
+{
+	return l->nr_kept > l->max_kept / 2;
+}
+
+/* The round up to whose heads the lane was read, or need not be. */
+static uint64_t lane_done(struct hv_merge *m, struct lane *l, uint64_t now_ns,
+			  enum hv_merge_until until)
+{
+	if (!before(l->ring.position, l->goal)) {
+		l->done = l->goal_round;
+		return l->done;
+	}
+	if (!l->blocked || until == HV_MERGE_FINAL ||
+	    now_ns - l->blocked_since_ns >= HV_MERGE_HOLD_NS)
+		return m->round;
+	m->waived |= m->pressed;
+	return m->pressed ? m->round : l->done;
+}
+
+static void set_goal(const struct hv_merge *m, struct lane *l)
+{
+	if (before(l->ring.position, l->goal))
+		return;
+	l->goal = hv_ring_head(&l->ring);
+	l->goal_round = m->round;
+	if (l->stops && before(l->stop, l->goal))
+		l->goal = l->stop;
+}
+
 static void start_round(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until)
 {
 	m->round++;
-	m->hold_until_ns = 0;
-	for (size_t i = 0; i < m->nr_lanes; i++) {
-		struct lane *l = &m->lanes[i];
-
-		l->goal = hv_ring_head(&l->ring);
-		if (l->stops && before(l->stop, l->goal))
-			l->goal = l->stop;
-	}
+	m->done = m->round;
+	m->pressed = false;
+	m->waived = false;
 	for (size_t i = 0; i < m->nr_lanes; i++)
+		set_goal(m, &m->lanes[i]);
+	for (size_t i = 0; i < m->nr_lanes; i++) {
 		fill(m, &m->lanes[i], now_ns, until);
+		m->pressed |= is_full(&m->lanes[i]);
+	}
+	for (size_t i = 0; i < m->nr_lanes; i++) {
+		uint64_t done = lane_done(m, &m->lanes[i], now_ns, until);
+
+		if (done < m->done)
+			m->done = done;
+	}
 	for (size_t i = m->nr_lanes / 2; i-- > 0;)
 		sift_down(m, i);
 }
 
-/* A lane waits for a position that is being written, and no other one runs full meanwhile. */
-static bool held(const struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until)
+static void refill(struct hv_merge *m, struct lane *l, uint64_t now_ns, enum hv_merge_until until)
 {
-	if (until == HV_MERGE_FINAL || now_ns >= m->hold_until_ns)
-		return false;
-	for (size_t i = 0; i < m->nr_lanes; i++)
-		if (m->lanes[i].nr_kept > m->lanes[i].max_kept / 2)
-			return false;
-	return true;
+	uint64_t done;
+
+	if (is_full(l) || l->blocked)
+		return;
+	fill(m, l, now_ns, until);
+	done = lane_done(m, l, now_ns, until);
+	if (done < m->done)
+		m->done = done;
 }
 
 static void take(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until,
@@ -292,9 +332,10 @@ static void take(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until,
 		l->last_tsc = hv_record_tsc(&k.record);
 		l->last_position = k.position;
 	}
-	if (l->nr_kept <= l->max_kept / 2 && !l->blocked)
-		fill(m, l, now_ns, until);
+	refill(m, l, now_ns, until);
 	sift_down(m, 0);
+	if (m->waived && !is_full(l)) /* perhaps to be waited for again */
+		m->done = 0;
 }
 
 bool hv_merge_next(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until,
@@ -304,13 +345,12 @@ bool hv_merge_next(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until unti
 		return false;
 	for (unsigned i = 0; i <= ROUNDS_MAX; i++) {
 		const struct lane *first = m->order[0];
-		bool ready = first->nr_kept > 0 && !held(m, now_ns, until);
 
-		if (ready && first->kept[0].round < m->round) {
+		if (first->nr_kept && first->kept[0].round < m->done) {
 			take(m, now_ns, until, ret);
 			return true;
 		}
-		if (i > 0 && !ready)
+		if (i > 0 && !first->nr_kept)
 			return false;
 		start_round(m, now_ns, until);
 	}
@@ -325,6 +365,7 @@ static void lane_init(struct lane *l, const struct hv_ring *ring, const struct h
 	l->ring.lost = 0;
 	l->ring.position = from->position;
 	l->goal = from->position;
+	l->blocked_position = from->position - 1;
 	l->from = *from;
 	l->last_tsc = from->tsc;
 	l->last_position = from->last;
@@ -382,6 +423,8 @@ void hv_merge_marks(const struct hv_merge *m, struct hv_merge_mark *ret)
 					     .tsc = l->last_tsc,
 					     .last = l->last_position};
 
+		if (before(mark.read, l->from.read))
+			mark.read = l->from.read;
 		for (size_t k = 0; k < l->nr_kept; k++)
 			if (before(l->kept[k].position, mark.position))
 				mark.position = l->kept[k].position;
