@@ -250,9 +250,13 @@ class Lab:
         for name in names:
             match = re.fullmatch(PREFIX + r"(\d+)-\d+", name)
             if match and not os.path.exists(f"/proc/{match[1]}"):
-                virsh("destroy", name, check=False)
-                virsh("undefine", name, check=False)
-                remove_files(name)
+                self.remove_stale(name)
+
+    def remove_stale(self, name):
+        """A domain of that name, if there is one, that an earlier run left when it was killed."""
+        virsh("destroy", name, check=False)
+        virsh("undefine", name, check=False)
+        remove_files(name)
 
     def kvm(self, domain):
         if self.kvm_works is None:

@@ -1,0 +1,222 @@
+"""Machines of all kinds, bad input, and deaths in the middle."""
+
+import os
+import random
+import signal
+import subprocess
+import time
+
+from lib import ftrace
+from lib.daemons import virsh
+from lib.domain import Config
+from lib.memory import Memory
+from lib.suite import STANDARD, case, left_behind
+from lib.tool import RUN_DIR
+
+BOTH = (STANDARD[0], STANDARD[2])
+KINDS = (
+    Config("bookworm", cmdline="nokaslr"),
+    Config("trixie", cmdline="nokaslr no5lvl"),
+    Config("bookworm", cmdline="no5lvl pti=on"),
+    Config("trixie", cmdline="pti=on"),
+    Config("bookworm", shared_ram=False, vcpus=4),
+)
+
+
+@case(configs=KINDS)
+def kinds_of_machine(t):
+    """KASLR off, four levels, KPTI, private RAM, four vCPUs: attach, trace, detach."""
+    functions = t.guest.run_bytes("cat /sys/kernel/tracing/available_filter_functions")
+    with t.attach() as traced:
+        assert traced.cat("available_filter_functions") == functions, "available_filter_functions differ"
+        traced.echo("set_ftrace_filter", "vfs_*")
+        traced.echo("current_tracer", "function")
+        t.guest.run("cat /proc/uptime")
+        events, _ = ftrace.parse(traced.text("trace"))
+        assert any(e.function == "vfs_read" for e in events), f"{events[:3]}"
+
+
+@case(configs=BOTH)
+def bad_input(t):
+    """Filters without a match, unknown names, a second attach: an error, nothing changed."""
+    t.hv.fails("cat", t.name, "trace", says=[t.name])
+    t.hv.fails("detach", t.name, says=[t.name])
+    t.hv.fails("attach", "--via=inject", t.name, says=["inject"])
+    with t.attach() as traced:
+        t.hv.fails("attach", t.name, says=["already attached"])
+        t.hv.fails("echo", t.name, "set_ftrace_filter", "no_such_function", says=["Invalid argument"])
+        t.hv.fails("echo", t.name, "current_tracer", "no_such_tracer", says=["Invalid argument"])
+        t.hv.fails("echo", t.name, "tracing_on", "x", says=["Invalid argument"])
+        t.hv.fails("echo", t.name, "set_ftrace_pid", "x", says=["Invalid argument"])
+        t.hv.fails("cat", t.name, "no_such_file", says=["No such file"])
+        assert traced.text("current_tracer") == "nop\n"
+        assert traced.text("set_ftrace_filter") == "#### all functions enabled ####\n"
+    for words in (("frobnicate",), ("cat",), ("echo", t.name), ("attach", "--nonsense", t.name)):
+        status, _, err = t.hv.run(*words)
+        assert status == 2 and err.strip(), f"hvtrace {' '.join(words)}: exit {status}: {err!r}"
+
+
+@case(configs=BOTH)
+def look_only(t):
+    """list and check say what is, and change nothing."""
+    assert t.name in t.hv("list")
+    text = t.hv("check", "--json", t.name)
+    release = t.guest.run("uname -r").strip()
+    assert release in text, f"{release} is not in {text[:500]}"
+
+
+@case(configs=BOTH)
+def paused_domain(t):
+    """A paused domain is refused and stays paused."""
+    virsh("suspend", t.name)
+    try:
+        t.hv.fails("attach", t.name, says=["paused"])
+        assert t.guest.state() == "paused", t.guest.state()
+    finally:
+        virsh("resume", t.name)
+
+
+@case(configs=BOTH[:1])
+def debugger_on_the_gdb_stub(t):
+    """Somebody's debugger is not pushed aside."""
+    t.guest.monitor("gdbserver tcp:127.0.0.1:0")
+    try:
+        t.hv.fails("attach", t.name, says=["gdb"])
+    finally:
+        t.guest.monitor("gdbserver none")
+
+
+@case(configs=BOTH)
+def killed_service_is_recovered(t):
+    """kill -9 of the service at any moment: the guest runs on, recover puts every byte back."""
+    seed = int(os.environ.get("HVTRACE_TEST_SEED", time.time()))
+    rng = random.Random(seed)
+    t.note(f"HVTRACE_TEST_SEED={seed}")
+    for turn in range(4):
+        t.hv("attach", t.name)
+        switch = None
+        if turn == 0:  # quiet: everything patched
+            t.hv("echo", t.name, "current_tracer", "function")
+        else:  # in the middle of patching
+            switch = t.hv.start("echo", t.name, "current_tracer", "function")
+            time.sleep(rng.uniform(0.0, 0.6))
+        for name in os.listdir(RUN_DIR):
+            try:
+                with open(f"{RUN_DIR}/{name}/pid", encoding="ascii") as file:
+                    os.kill(int(file.read()), signal.SIGKILL)
+            except (OSError, ValueError):
+                pass
+        if switch:
+            switch.communicate(timeout=60)
+        deadline = time.monotonic() + 20
+        while t.guest.state() != "running" and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert t.guest.state() == "running", f"turn {turn}: the guest stays {t.guest.state()}"
+        assert t.guest.run("echo alive").strip() == "alive"
+        t.hv("recover", t.name)
+
+
+@case(configs=BOTH, fresh=True)
+def rebooted_guest(t):
+    """The guest reboots under a session: the service ends; the stale region is no obstacle."""
+    t.hv("attach", t.name)
+    t.hv("echo", t.name, "set_ftrace_filter", "vfs_*")
+    t.hv("echo", t.name, "current_tracer", "function")
+    t.guest.run("(sleep 0.2; reboot -f) >/dev/null 2>&1 &")
+    time.sleep(1)
+    t.guest.open_channel()
+    deadline = time.monotonic() + 15
+    while left_behind(t.hv) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not left_behind(t.hv), f"{left_behind(t.hv)}"
+    memory = Memory(t.guest)
+    before = memory.snapshot()
+    with t.attach() as traced:
+        traced.echo("set_ftrace_filter", "vfs_*")
+        traced.echo("current_tracer", "function")
+        t.guest.run("cat /proc/uptime")
+        assert ftrace.parse(traced.text("trace"))[0], "nothing traced after the reboot"
+    bad, _ = memory.compare(before, memory.snapshot())
+    assert not bad, f"{bad[:5]}"
+    memory.close()
+
+
+@case(configs=BOTH[:1], fresh=True)
+def destroyed_while_attached(t):
+    """The domain goes while everything is traced: the service ends by itself."""
+    t.hv("attach", t.name)
+    t.hv("echo", t.name, "current_tracer", "function")
+    reader = t.hv.start("cat", t.name, "trace_pipe")
+    virsh("destroy", t.name)
+    reader.communicate(timeout=30)
+    deadline = time.monotonic() + 10
+    while left_behind(t.hv) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not left_behind(t.hv), f"{left_behind(t.hv)}"
+
+
+@case(configs=None)
+def domains_that_cannot_be_traced(t):
+    """No such domain, domain off, no ivshmem device (with the XML to add), firmware only."""
+    t.hv.fails("attach", "hvtrace-no-such-domain", says=["hvtrace-no-such-domain"])
+    guest = t.lab.domain(Config("bookworm", 1, shmem_mib=0))
+    try:
+        t.hv.fails("attach", guest.name, says=[guest.name])
+        assert guest.state() == "shut off", guest.state()
+        guest.start()
+        t.hv.fails("attach", guest.name, says=["<shmem", "ivshmem-plain", "migration"])
+        assert guest.run("echo alive").strip() == "alive"
+    finally:
+        t.lab.drop(guest)
+    firmware = t.lab.domain(Config("bookworm", 1, boot="firmware", ram_mib=128))
+    try:
+        firmware.start()
+        time.sleep(3)
+        t.hv.fails("attach", firmware.name, says=[firmware.name])
+        assert firmware.state() == "running", firmware.state()
+    finally:
+        t.lab.drop(firmware)
+
+
+@case(configs=None)
+def full_shared_memory(t):
+    """The region's file system is full: one line, no SIGBUS, the guest lives. On a tmpfs of its own,
+    by `qmp:PATH`."""
+    from lib.domain import script  # pylint: disable=import-outside-toplevel
+
+    kernel_dir = script("kernel", "bookworm")
+    initrd = script("initramfs", kernel_dir)
+    boot = os.path.join(kernel_dir, "boot")
+    kernel = os.path.join(boot, next(f for f in os.listdir(boot) if f.startswith("vmlinuz")))
+    place = f"/run/hvtrace-test/full-{os.getpid()}"
+    os.makedirs(place)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place], check=True)
+    qemu = None
+    try:
+        qemu = subprocess.Popen(
+            ["qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-m", "512", "-display", "none",
+             "-nodefaults", "-no-user-config", "-kernel", kernel, "-initrd", initrd,
+             "-append", "console=ttyS0 quiet", "-serial", f"file:{place}.console", "-serial", f"file:{place}.ready",
+             "-object", "memory-backend-memfd,id=ram,size=512M,share=on", "-machine", "memory-backend=ram",
+             "-object", f"memory-backend-file,id=shm,mem-path={place}/region,size=64M,share=on",
+             "-device", "ivshmem-plain,memdev=shm", "-qmp", f"unix:{place}.qmp,server=on,wait=off"],
+            stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        deadline = time.monotonic() + 60
+        ready = b""
+        while b"ready" not in ready and time.monotonic() < deadline:
+            time.sleep(0.3)
+            with open(f"{place}.ready", "rb") as file:
+                ready = file.read()
+        assert b"ready" in ready, "no guest"
+        t.hv.fails("attach", f"qmp:{place}.qmp", says=["space"])
+        assert qemu.poll() is None, "QEMU died"
+    finally:
+        if qemu:
+            qemu.kill()
+            qemu.wait()
+        subprocess.run(["umount", place], check=True)
+        os.rmdir(place)
+        for end in ("console", "ready", "qmp"):
+            if os.path.exists(f"{place}.{end}"):
+                os.unlink(f"{place}.{end}")

@@ -1,0 +1,213 @@
+"""What a trace says, against the guest's own ftrace."""
+
+import collections
+import re
+
+from lib import ftrace
+from lib.domain import Config
+from lib.suite import STANDARD, case
+
+FILTERS = ("vfs_*", "ksys_*", "*pipe*", "do_*")
+ROUNDS = 20
+
+
+@case()
+def functions_are_the_guests(t):
+    """available_filter_functions is the guest's own, byte for byte, with and without a module."""
+    for module in (False, True):
+        if module:
+            t.guest.run("insmod /modules/dummy.ko")
+        try:
+            own = t.guest.run_bytes("cat /sys/kernel/tracing/available_filter_functions")
+            with t.attach() as traced:
+                theirs = traced.cat("available_filter_functions")
+        finally:
+            if module:
+                t.guest.run("rmmod dummy")
+        if own != theirs:
+            one, other = own.decode().splitlines(), theirs.decode().splitlines()
+            differ = next((i for i, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
+            raise AssertionError(
+                f"{len(one)} of the guest's own, {len(other)} of hvtrace; from line {differ + 1}: "
+                f"{one[differ:differ + 2]} and {other[differ:differ + 2]}"
+            )
+        if module:
+            assert b" [dummy]\n" in own, "the module's functions are not in the list"
+        t.note(f"{own.count(10)} functions{' with a module' if module else ''}")
+
+
+def header(text):
+    """Comment lines with their numbers blanked."""
+    return [re.sub(r"\d+/\d+ ", "N/N ", line) for line in text.splitlines() if line.startswith("#")]
+
+
+@case()
+def agrees_with_own_ftrace_filtered(t):
+    """The same workload, a few globs: the same functions from the same callers in the same order."""
+    own, own_pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), FILTERS)
+    with t.attach() as traced:
+        ours, our_pid = ftrace.hvtrace_trace(traced, t.guest, ("syscalls", ROUNDS), FILTERS)
+    own_events, _ = ftrace.parse(own)
+    our_events, lost = ftrace.parse(ours)
+    assert lost == 0, f"{lost} events lost"
+    assert header(own) == header(ours), f"headers differ: {header(own)} and {header(ours)}"
+    others = {e.pid for e in our_events} - {our_pid}
+    assert not others, f"tasks that the pid filter excludes: {sorted(others)[:5]}"
+    one, other = ftrace.calls(own_events, own_pid), ftrace.calls(our_events, our_pid)
+    assert len(one) > 10 * ROUNDS, f"only {len(one)} calls traced by the guest itself"
+    assert {e.comm for e in our_events} == {"workload"}, f"comms: { {e.comm for e in our_events} }"
+    times = [e.time for e in our_events]
+    assert times == sorted(times), "not in time order"
+    if one != other:
+        differ = next((i for i, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
+        raise AssertionError(
+            f"{len(one)} calls by the guest, {len(other)} by hvtrace; from call {differ + 1}: "
+            f"{one[differ:differ + 3]} and {other[differ:differ + 3]}"
+        )
+    t.note(f"{len(one)} calls agree, in order")
+
+
+@case()
+def agrees_with_own_ftrace_all(t):
+    """All functions: pairs of (function, caller) whose count is the same in the guest's own runs have
+    that count with hvtrace. The others (allocation, scheduling) vary from run to run by themselves."""
+    own = []
+    for _ in range(3):
+        text, pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), ())
+        own.append(collections.Counter(ftrace.calls(ftrace.parse(text)[0], pid)))
+    with t.attach() as traced:
+        text, pid = ftrace.hvtrace_trace(traced, t.guest, ("syscalls", ROUNDS), ())
+        events, lost = ftrace.parse(text)
+    ours = collections.Counter(ftrace.calls(events, pid))
+    assert lost == 0, f"{lost} events lost"
+    # A pair of each round is deterministic; what is less frequent is the start's or the end's.
+    stable = {p: n for p, n in own[0].items() if all(run[p] == n for run in own) and n >= ROUNDS}
+    assert len(stable) > 50, f"only {len(stable)} stable pairs"
+    differ = {p: (n, ours[p]) for p, n in stable.items() if ours[p] != n}
+    assert not differ, f"{len(differ)} of {len(stable)} pairs differ (own, hvtrace): {list(differ.items())[:6]}"
+    seen = set().union(*own)
+    strange = [p for p in ours if p not in seen and ours[p] >= ROUNDS]
+    assert not strange, f"pairs of every round that the guest itself never saw: {strange[:6]}"
+    t.note(f"{sum(stable.values())} calls of {len(stable)} pairs agree, {len(own[0]) - len(stable)} pairs vary")
+
+
+@case()
+def all_sites_on_and_off(t):
+    """Every site at once, a storm of forks, off again; three times."""
+    with t.attach() as traced:
+        sites = traced.stat()
+        for _ in range(3):
+            traced.echo("current_tracer", "function")
+            pid = ftrace.start_workload(t.guest, "forkstorm", 30)
+            ftrace.go(t.guest, pid, timeout=120)
+            on = traced.stat()
+            traced.echo("current_tracer", "nop")
+        off = traced.stat()
+    t.note(f"stat: {on}")
+    patched = next(on[k] for k in on if "patched" in k)
+    total = next(sites[k] for k in sites if k in ("sites", "nr_sites", "sites_total"))
+    assert patched > 0.98 * total, f"{patched} of {total} sites"
+    assert next(off[k] for k in off if "patched" in k) == 0, f"sites still patched: {off}"
+
+
+@case(configs=(STANDARD[0], STANDARD[2]))
+def module_functions_are_traced(t):
+    """A module's function is traced, and its site is as before afterwards."""
+    t.guest.run("insmod /modules/dummy.ko && ip link set dummy0 up")
+    try:
+        with t.attach() as traced:
+            traced.echo("set_ftrace_filter", "*:mod:dummy")
+            traced.echo("current_tracer", "function")
+            t.guest.run("ip link show dummy0; ip addr add 10.9.9.1/24 dev dummy0; ping -c 3 -W 1 10.9.9.2; true")
+            events, _ = ftrace.parse(traced.text("trace"))
+            assert any(e.function.endswith("[dummy]") for e in events), f"no call of the module in {events[:3]}"
+    finally:
+        t.guest.run("rmmod dummy")
+
+
+@case(configs=(STANDARD[0], STANDARD[2]))
+def pid_filter(t):
+    """set_ftrace_pid: only that task, of two that do the same."""
+    with t.attach() as traced:
+        first = ftrace.start_workload(t.guest, "syscalls", 50)
+        t.guest.run("workload syscalls 50 >/tmp/w2.out 2>&1 & sleep 0.5")
+        traced.echo("set_ftrace_pid", str(first))
+        traced.echo("set_ftrace_filter", "vfs_*")
+        traced.echo("current_tracer", "function")
+        t.guest.run("killall -USR1 workload; sleep 1")
+        events, _ = ftrace.parse(traced.text("trace"))
+        assert events, "nothing traced"
+        others = {e.pid for e in events} - {first}
+        assert not others, f"other tasks: {sorted(others)[:5]}"
+        assert traced.text("set_ftrace_pid").split() == [str(first)]
+
+
+@case(configs=(STANDARD[0], STANDARD[2]))
+def tracing_on_and_off(t):
+    """tracing_on 0 stops recording, 1 goes on; `> trace` empties."""
+    with t.attach() as traced:
+        traced.echo("set_ftrace_filter", "vfs_read")
+        traced.echo("current_tracer", "function")
+        t.guest.run("cat /proc/uptime")
+        assert ftrace.parse(traced.text("trace"))[0], "nothing traced"
+        traced.echo("tracing_on", "0")
+        assert traced.text("tracing_on") == "0\n"
+        traced.echo("trace", "")
+        t.guest.run("cat /proc/uptime")
+        assert not ftrace.parse(traced.text("trace"))[0], "traced with tracing_on 0"
+        traced.echo("tracing_on", "1")
+        t.guest.run("cat /proc/uptime")
+        assert ftrace.parse(traced.text("trace"))[0], "nothing traced after tracing_on 1"
+
+
+@case(configs=(Config("bookworm", 2, shmem_mib=16), Config("trixie", 2, shmem_mib=16)))
+def lost_events_are_counted(t):
+    """The smallest region and a storm: what is overwritten is counted by stat and told by trace_pipe."""
+    with t.attach() as traced:
+        traced.echo("current_tracer", "function")
+        pid = ftrace.start_workload(t.guest, "forkstorm", 300)
+        ftrace.go(t.guest, pid, timeout=300)
+        traced.echo("tracing_on", "0")
+        stat = traced.stat()
+        process = t.hv.start("cat", t.name, "trace_pipe")
+        try:
+            head = process.stdout.read(4 << 20).decode(errors="replace")
+        finally:
+            process.kill()
+            process.communicate()
+        _, lost = ftrace.parse(head.rsplit("\n", 1)[0])
+        traced.echo("current_tracer", "nop")
+    counted = next(stat[k] for k in stat if "lost" in k)
+    assert counted > 0, f"nothing lost: {stat}"
+    assert lost > 0, f"no LOST line in: {head[:300]}"
+    t.note(f"{counted} lost by stat, {lost} told by trace_pipe")
+
+
+@case(configs=(STANDARD[0], STANDARD[2]))
+def record_attaches_and_detaches(t):
+    """`hvtrace record` from nothing to nothing."""
+    pid = ftrace.start_workload(t.guest, "spin", 60)
+    t.guest.run(f"kill -USR1 {pid}")
+    try:
+        text = t.hv("record", "-p", "function", "-l", "vfs_read", "-P", str(pid), "--for=1", t.name)
+    finally:
+        t.guest.run(f"kill -9 {pid}")
+    events, _ = ftrace.parse(text)
+    assert events and {(e.function, e.pid) for e in events} == {("vfs_read", pid)}, f"{text[:500]}"
+
+
+@case(configs=(STANDARD[0], STANDARD[2]))
+def own_ftrace_is_respected(t):
+    """Sites that the guest's own ftrace uses are not ours; it goes on, and ends, undisturbed."""
+    t.guest.run("cd /sys/kernel/tracing && echo vfs_read >set_ftrace_filter && echo function >current_tracer")
+    try:
+        with t.attach() as traced:
+            traced.echo("set_ftrace_filter", "vfs_*")
+            traced.echo("current_tracer", "function")
+            t.guest.run("cat /proc/uptime")
+            ours = {e.function for e in ftrace.parse(traced.text("trace"))[0]}
+            assert "vfs_open" in ours and "vfs_read" not in ours, f"traced: {sorted(ours)}"
+            own = t.guest.run("cat /sys/kernel/tracing/trace")
+            assert "vfs_read <-" in own, "the guest's own trace is empty"
+    finally:
+        t.guest.run("cd /sys/kernel/tracing && echo nop >current_tracer && echo >set_ftrace_filter && echo >trace")

@@ -1,0 +1,106 @@
+"""The function tracer's text, and the guest's own ftrace as the reference."""
+
+import collections
+import re
+
+LINE = re.compile(
+    r"^\s*(?P<comm>.+)-(?P<pid>\d+)\s+\[(?P<cpu>\d+)\]\s+(?P<flags>\S{5})\s+"
+    r"(?P<time>\d+\.\d{6}): (?P<function>\S+(?: \[\S+\])?) <-(?P<caller>\S+(?: \[\S+\])?)$"
+)
+LOST = re.compile(r"^CPU:(\d+) \[LOST (\d+ )?EVENTS\]$")
+
+Event = collections.namedtuple("Event", "comm pid cpu flags time function caller")
+
+
+def parse(text, strict=True):
+    """([Event], events lost). A line that is none of the tracer's is an error when STRICT."""
+    events, lost = [], 0
+    for line in text.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        match = LINE.match(line)
+        if match:
+            events.append(
+                Event(match["comm"], int(match["pid"]), int(match["cpu"]), match["flags"],
+                      float(match["time"]), match["function"], match["caller"])
+            )  # fmt: skip
+            continue
+        gap = LOST.match(line)
+        if gap:
+            lost += int(gap[2] or 1)
+        elif strict and not line.startswith("##### CPU"):
+            raise ValueError(f"not a line of the function tracer: {line!r}")
+    return events, lost
+
+
+def in_task(event):
+    """Not in an interrupt: hard, soft or NMI."""
+    return event.flags[2] == "."
+
+
+def calls(events, pid):
+    """[(function, caller)] of a task, interrupts that came over it left out."""
+    return [(e.function, e.caller) for e in events if e.pid == pid and in_task(e)]
+
+
+def start_workload(guest, *words):
+    """Its pid; it stands ready and waits for go()."""
+    guest.run(f"rm -f /tmp/w.out; workload {' '.join(words)} >/tmp/w.out 2>&1 &")
+    text = guest.run("for i in $(seq 300); do grep -q pid /tmp/w.out && break; sleep 0.1; done; cat /tmp/w.out")
+    match = re.search(r"^pid (\d+)$", text, re.M)
+    if not match:
+        raise AssertionError(f"workload did not start: {text!r}")
+    return int(match[1])
+
+
+def go(guest, pid, timeout=60):
+    """Lets it run to its end."""
+    text = guest.run(
+        f"kill -USR1 {pid}; while [ -d /proc/{pid} ]; do sleep 0.05; done; cat /tmp/w.out",
+        timeout=timeout,
+    )
+    if "done" not in text:
+        raise AssertionError(f"workload did not end well: {text!r}")
+
+
+def own_trace(guest, words, filters, pid_filter=True):
+    """The guest's own trace text of one run of the workload, and the workload's pid."""
+    guest.run("cd /sys/kernel/tracing && echo 0 >tracing_on && echo nop >current_tracer && echo 65536 >buffer_size_kb")
+    pid = start_workload(guest, *words)
+    try:
+        guest.run(
+            "cd /sys/kernel/tracing && "
+            + (f"echo {pid} >set_ftrace_pid && " if pid_filter else "")
+            + "".join(f"echo '{glob}' >>set_ftrace_filter && " for glob in filters)
+            + "echo function >current_tracer && echo >trace && echo 1 >tracing_on",
+            timeout=120,
+        )
+        go(guest, pid, timeout=120)
+        guest.run("echo 0 >/sys/kernel/tracing/tracing_on")
+        return guest.run("cat /sys/kernel/tracing/trace", timeout=300), pid
+    finally:
+        guest.run(
+            "cd /sys/kernel/tracing && echo 0 >tracing_on; echo nop >current_tracer; echo >set_ftrace_filter;"
+            "echo >set_ftrace_pid; echo >trace; echo 1 >buffer_size_kb; echo 1 >tracing_on",
+            timeout=120,
+        )
+
+
+def hvtrace_trace(traced, guest, words, filters, pid_filter=True):
+    """The same by hvtrace."""
+    pid = start_workload(guest, *words)
+    traced.echo("tracing_on", "0")
+    if pid_filter:
+        traced.echo("set_ftrace_pid", str(pid))
+    traced.echo("set_ftrace_filter", *filters)
+    traced.echo("current_tracer", "function")
+    traced.echo("trace", "")
+    traced.echo("tracing_on", "1")
+    go(guest, pid, timeout=120)
+    traced.echo("tracing_on", "0")
+    text = traced.text("trace", timeout=300)
+    traced.echo("current_tracer", "nop")
+    traced.echo("set_ftrace_filter", "")
+    traced.echo("set_ftrace_pid", "")
+    traced.echo("tracing_on", "1")
+    return text, pid

@@ -1,0 +1,254 @@
+"""Runs cases on guests: one boot a configuration, a line a case, and after every case the proof that
+our bytes are gone, the guest is alive, its dmesg is clean and nothing of ours is left on the host."""
+
+import os
+import re
+import time
+import traceback
+
+from . import channel, tool
+from .domain import Config, Lab
+from .memory import Memory
+
+BAD_DMESG = re.compile(
+    r"BUG:|WARNING:|Oops|general protection|invalid opcode|soft lockup|hard LOCKUP|hung_task|"
+    r"blocked for more than|rcu.*(stall|starved)|Kernel panic|ftrace (failed|bug)|------------\[ cut here",
+    re.I,
+)
+
+
+class Skip(Exception):
+    """The case cannot run here; the text says what is missing."""
+
+
+class Case:
+    def __init__(self, run, configs, fresh):
+        self.run = run
+        self.name = run.__name__
+        self.configs = configs  # None: not on a booted guest of the suite's
+        self.fresh = fresh  # the case ends its guest: it gets one of its own
+
+
+CASES = []
+STANDARD = [Config(suite, vcpus) for suite in ("bookworm", "trixie") for vcpus in (2, 1)]
+
+
+def case(configs=tuple(STANDARD), fresh=False):
+    """Registers a case: f(t) with t.guest, t.hv, t.lab. CONFIGS None: the case makes its guests."""
+
+    def register(run):
+        CASES.append(Case(run, configs, fresh))
+        return run
+
+    return register
+
+
+class Test:
+    """What a case is given."""
+
+    def __init__(self, lab, hv, guest):
+        self.lab = lab
+        self.hv = hv
+        self.guest = guest
+        self.notes = []
+
+    @property
+    def name(self):
+        return self.guest.name
+
+    def attach(self, *options):
+        return tool.Traced(self.hv, self.guest.name, *options)
+
+    def note(self, text):
+        """Shown behind the case's line: figures, the guest's own differences."""
+        self.notes.append(text)
+
+
+def bad_dmesg(text):
+    return [line for line in text.splitlines() if BAD_DMESG.search(line)]
+
+
+def private_files(guest):
+    """Names in the domain's private directory: our gdb socket would be there."""
+    root = "/var/lib/libvirt/qemu"
+    for name in os.listdir(root):
+        if name.startswith("domain-") and guest.name.startswith(name.split("-", 2)[2]):
+            return sorted(os.listdir(os.path.join(root, name)))
+    return []
+
+
+class Watch:
+    """The guest before a case, and the proof after it."""
+
+    def __init__(self, guest, hv):
+        self.guest = guest
+        self.hv = hv
+        guest.run("dmesg -c >/dev/null")
+        self.console = len(guest.console())
+        self.memory = Memory(guest)
+        self.before = self.memory.snapshot()
+        self.files = private_files(guest)
+
+    def proof(self, test):
+        """[what is wrong]"""
+        wrong = left_behind(self.hv, wait=3)
+        guest = self.guest
+        state = guest.state()
+        if state != "running":
+            return wrong + [f"the guest is {state}"]
+        try:
+            if guest.run("echo alive; [ -d /proc/1 ]").strip() != "alive":
+                wrong.append("the guest does not answer")
+            bad, own = self.memory.compare(self.before, self.memory.snapshot())
+            wrong += bad[:8] + ([f"... {len(bad)} differences"] if len(bad) > 8 else [])
+            if own:
+                test.note(f"{len(own)} differences of the guest's own: {own[0]}")
+            wrong += [f"guest dmesg: {line}" for line in bad_dmesg(guest.run("dmesg"))[:5]]
+        except channel.GuestDead as dead:
+            wrong.append(f"the guest does not answer: {dead}; console: {guest.console()[-800:]}")
+        wrong += [f"console: {line}" for line in bad_dmesg(guest.console()[self.console :])[:5]]
+        if private_files(guest) != self.files:
+            wrong.append(f"left in the domain's directory: {set(private_files(guest)) - set(self.files)}")
+        self.memory.close()
+        return wrong
+
+
+def left_behind(hv, wait=0):
+    """Processes and run directories of hvtrace; WAIT seconds are given to a service that is ending."""
+    deadline = time.monotonic() + wait
+    while True:
+        left = [f"process left: {pid} {words}" for pid, words in hv.processes()]
+        if os.path.isdir(tool.RUN_DIR):
+            for name in os.listdir(tool.RUN_DIR):
+                if os.path.exists(f"{tool.RUN_DIR}/{name}/sock"):
+                    left.append(f"socket left: {tool.RUN_DIR}/{name}/sock")
+        if not left or time.monotonic() > deadline:
+            return left
+        time.sleep(0.1)
+
+
+class Runner:
+    def __init__(self, lab, hv, say):
+        self.lab = lab
+        self.hv = hv
+        self.say = say
+        self.passed = self.failed = self.skipped = 0
+        self.failures = []
+
+    def _line(self, verdict, title, seconds, notes=()):
+        self.say(f"{verdict:4} {title}  ({seconds:.1f} s)" + "".join(f"\n       {n}" for n in notes))
+
+    def run_case(self, case_, guest, title):
+        """Whether the guest can serve further cases."""
+        start = time.monotonic()
+        test = Test(self.lab, self.hv, guest)
+        wrong, usable = [], True
+        try:
+            watch = Watch(guest, self.hv) if guest and not case_.fresh else None
+            try:
+                case_.run(test)
+            except Skip:
+                raise
+            except Exception as error:  # noqa: BLE001 - a case may fail in any way
+                wrong.append(f"{type(error).__name__}: {error}")
+                if not isinstance(error, (AssertionError, tool.ToolFailed, channel.Failed)):
+                    wrong.append(traceback.format_exc(limit=-3))
+                self._force_detach(guest)
+            if watch:
+                more = watch.proof(test)
+                usable = not more
+                wrong += more
+            else:
+                wrong += left_behind(self.hv, wait=5)
+        except Skip as reason:
+            self.skipped += 1
+            self._line("skip", title, time.monotonic() - start, [str(reason)])
+            return True
+        except Exception as error:  # noqa: BLE001 - the guest died between cases
+            wrong.append(f"{type(error).__name__}: {error}")
+            usable = False
+        seconds = time.monotonic() - start
+        if wrong:
+            self.failed += 1
+            self.failures.append(title)
+            self._line("FAIL", title, seconds, wrong + test.notes)
+        else:
+            self.passed += 1
+            self._line("ok", title, seconds, test.notes)
+        self._end_processes()
+        return usable
+
+    def _force_detach(self, guest):
+        if guest and self.hv.processes():
+            self.hv.run("detach", guest.name)
+
+    def _end_processes(self):
+        """A failed case's leftovers must not fail the next ones."""
+        for pid, _words in self.hv.processes():
+            try:
+                os.kill(pid, 9)
+            except OSError:
+                pass
+
+    def run(self, cases):
+        configs = []
+        for case_ in cases:
+            for config in case_.configs or ():
+                if config not in configs:
+                    configs.append(config)
+        for config in configs:
+            mine = [c for c in cases if c.configs and config in c.configs]
+            self._run_config(config, mine)
+        for case_ in cases:
+            if case_.configs is None:
+                self.run_case(case_, None, case_.name)
+
+    def _boot(self, config):
+        start = time.monotonic()
+        guest = self.lab.domain(config)
+        try:
+            guest.start()
+        except Exception as error:  # noqa: BLE001 - QEMU's TCG now and then crashes a boot: once more
+            self.say(f"     {config.title()}: boot failed ({error}), again")
+            self.lab.drop(guest)
+            guest = self.lab.domain(config)
+            guest.start()
+        self.say(f"---- {config.title()}: up  ({time.monotonic() - start:.1f} s)")
+        return guest
+
+    def _run_config(self, config, cases):
+        guest = None
+        for case_ in cases:
+            title = f"{config.title()}: {case_.name}"
+            try:
+                if guest is None:
+                    guest = self._boot(config)
+            except Exception as error:  # noqa: BLE001
+                self.failed += 1
+                self.failures.append(title)
+                self._line("FAIL", title, 0, [f"no guest: {error}"])
+                continue
+            usable = self.run_case(case_, guest, title)
+            if not usable or case_.fresh:
+                self.lab.drop(guest)
+                guest = None
+        if guest is not None:
+            self.lab.drop(guest)
+
+
+def main(hv_path, patterns, say, list_only=False):
+    """Exit status."""
+    cases = [c for c in CASES if not patterns or any(re.search(p, c.name) for p in patterns)]
+    if list_only:
+        for case_ in cases:
+            say(f"{case_.name}: {' '.join((case_.run.__doc__ or '').split())}")
+        return 0
+    lab = Lab(lambda text: say(f"     {text}"))
+    lab.open()
+    runner = Runner(lab, tool.Tool(hv_path), say)
+    runner.run(cases)
+    lab.close()
+    for title in runner.failures:
+        say(f"failed: {title}")
+    say(f"{runner.passed} passed, {runner.failed} failed, {runner.skipped} skipped")
+    return 1 if runner.failed else 0

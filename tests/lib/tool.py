@@ -1,0 +1,111 @@
+"""The hvtrace under test: its commands, and what it leaves on the host."""
+
+import json
+import os
+import subprocess
+
+RUN_DIR = "/run/hvtrace"
+
+
+class ToolFailed(Exception):
+    pass
+
+
+class Tool:
+    def __init__(self, path):
+        self.path = os.path.abspath(path)
+        self.env = dict(os.environ, ASAN_OPTIONS="abort_on_error=1", UBSAN_OPTIONS="halt_on_error=1")
+
+    def run(self, *words, timeout=120, stdin=None):
+        """(exit status, stdout as bytes, stderr as text)"""
+        done = subprocess.run(
+            [self.path, *words],
+            input=stdin,
+            stdin=None if stdin is not None else subprocess.DEVNULL,
+            capture_output=True,
+            env=self.env,
+            timeout=timeout,
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr.decode(errors="replace")
+
+    def bytes(self, *words, timeout=120):
+        status, out, err = self.run(*words, timeout=timeout)
+        if status != 0:
+            raise ToolFailed(f"hvtrace {' '.join(words)}: exit {status}: {err.strip()}")
+        return out
+
+    def __call__(self, *words, timeout=120):
+        return self.bytes(*words, timeout=timeout).decode(errors="replace")
+
+    def start(self, *words):
+        """A command left running; stdout and stderr are pipes."""
+        return subprocess.Popen(
+            [self.path, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self.env,
+        )
+
+    def fails(self, *words, says=(), timeout=120):
+        """The command must end with exit 1 and one line on stderr with every one of SAYS in it."""
+        status, out, err = self.run(*words, timeout=timeout)
+        what = f"hvtrace {' '.join(words)}"
+        if status != 1:
+            raise ToolFailed(f"{what}: exit {status} instead of 1: {(out.decode() + err).strip()[-500:]}")
+        for word in says:
+            if word.lower() not in err.lower():
+                raise ToolFailed(f"{what}: no {word!r} in: {err.strip()}")
+        return err
+
+    def processes(self):
+        """[(pid, command line)] of every process of this program, except our own children's ghosts."""
+        found = []
+        for name in os.listdir("/proc"):
+            if not name.isdigit():
+                continue
+            try:
+                if os.readlink(f"/proc/{name}/exe").split(" (deleted)")[0] != self.path:
+                    continue
+                with open(f"/proc/{name}/cmdline", "rb") as file:
+                    found.append((int(name), file.read().replace(b"\0", b" ").decode().strip()))
+            except OSError:
+                continue
+        return found
+
+    def stat(self, domain):
+        return json.loads(self("stat", "--json", domain))
+
+
+class Traced:
+    """hvtrace attached to a domain, as a `with` block: detached at its end, whatever happened."""
+
+    def __init__(self, tool, domain, *options):
+        self.tool = tool
+        self.domain = domain
+        self.options = options
+        self.said = ""
+
+    def __enter__(self):
+        self.said = self.tool("attach", *self.options, self.domain)
+        return self
+
+    def __exit__(self, kind, _value, _trace):
+        status, out, err = self.tool.run("detach", self.domain)
+        self.said = out.decode(errors="replace") + err
+        if status != 0 and kind is None:
+            raise ToolFailed(f"hvtrace detach: exit {status}: {err.strip()}")
+
+    def cat(self, file, timeout=120):
+        return self.tool.bytes("cat", self.domain, file, timeout=timeout)
+
+    def text(self, file, timeout=120):
+        return self.cat(file, timeout).decode(errors="replace")
+
+    def echo(self, file, *words, append=False, timeout=120):
+        options = ["--append"] if append else []
+        return self.tool("echo", *options, self.domain, file, *words, timeout=timeout)
+
+    def stat(self):
+        return self.tool.stat(self.domain)
