@@ -10,6 +10,7 @@
 #include "kernel/vmlinux.h"
 
 /* Bytes looked at of the function that does nothing but return. */
+#define OPEN_TRIES_MAX	  16
 #define RETURN_CODE_BYTES 64
 
 /* x86: NCAPINTS is 22 in 6.12. */
@@ -35,13 +36,9 @@ struct hv_err *hv_kernel_need(const struct hv_kernel *k, const char *name, struc
 	return hv_err_new(ENOENT, "kernel has no symbol %s", name);
 }
 
-static struct hv_err *find_image(struct hv_kernel *k)
+static struct hv_err *find_image(struct hv_kernel *k, const struct hv_vcpu_regs *regs)
 {
-	unsigned nr = hv_guest_info(k->guest)->nr_vcpus;
-	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_realloc_array(NULL, nr, sizeof(*regs));
-	struct hv_err *err = hv_guest_registers(k->guest, regs);
-
-	return err ? err : hv_image_find(k->guest, regs, nr, &k->as, &k->image);
+	return hv_image_find(k->guest, regs, hv_guest_info(k->guest)->nr_vcpus, &k->as, &k->image);
 }
 
 static bool banner_at(const struct hv_image *image, struct hv_gva at)
@@ -251,9 +248,10 @@ static struct hv_err *settle_root(struct hv_kernel *k)
 	return NULL;
 }
 
-static struct hv_err *open_with(struct hv_kernel *k, struct hv_vmlinux *v, const char *path)
+static struct hv_err *open_with(struct hv_kernel *k, const struct hv_vcpu_regs *regs,
+				struct hv_vmlinux *v, const char *path)
 {
-	struct hv_err *err = find_image(k);
+	struct hv_err *err = find_image(k, regs);
 
 	if (!err)
 		err = find_symbols(k, v, path);
@@ -277,24 +275,59 @@ static struct hv_err *open_with(struct hv_kernel *k, struct hv_vmlinux *v, const
 	return hv_kernel_refresh(k);
 }
 
-struct hv_err *hv_kernel_open(struct hv_guest *g, const char *vmlinux_path, struct hv_kernel **ret)
+/* The tables we walked by belonged to tasks that ran: once those are gone, what was read through
+ * them proves nothing. *RET: no vCPU has the root it had. */
+static struct hv_err *roots_are_gone(struct hv_guest *g, struct hv_vcpu_regs *regs, bool *ret)
 {
+	unsigned nr = hv_guest_info(g)->nr_vcpus;
+	HV_AUTO_FREE struct hv_vcpu_regs *before = hv_alloc(nr * sizeof(*before));
+	struct hv_err *err;
+
+	memcpy(before, regs, nr * sizeof(*before));
+	err = hv_guest_registers(g, regs);
+	*ret = true;
+	for (unsigned i = 0; i < nr; i++)
+		*ret &= before[i].root != regs[i].root;
+	return err;
+}
+
+static struct hv_err *try_open(struct hv_guest *g, const struct hv_vcpu_regs *regs,
+			       const char *path, struct hv_kernel **ret)
+{
+	hv_cleanup(hv_vmlinux_deinit) struct hv_vmlinux v = {0};
 	struct hv_kernel *k = hv_alloc(sizeof(*k));
-	struct hv_vmlinux v = {0};
-	struct hv_err *err = NULL;
+	struct hv_err *err = path ? hv_vmlinux_open(path, &v) : NULL;
 
 	k->guest = g;
-	if (vmlinux_path)
-		err = hv_vmlinux_open(vmlinux_path, &v);
 	if (!err)
-		err = open_with(k, vmlinux_path ? &v : NULL, vmlinux_path);
-	hv_vmlinux_deinit(&v);
-	if (err) {
+		err = open_with(k, regs, path ? &v : NULL, path);
+	if (err)
 		hv_kernel_free(k);
-		return err;
+	else
+		*ret = k;
+	return err;
+}
+
+struct hv_err *hv_kernel_open(struct hv_guest *g, const char *vmlinux_path, struct hv_kernel **ret)
+{
+	unsigned nr = hv_guest_info(g)->nr_vcpus;
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr * sizeof(*regs));
+	struct hv_err *err = hv_guest_registers(g, regs);
+
+	for (unsigned tries = 1; !err; tries++) {
+		bool gone = false;
+		HV_AUTO_ERR struct hv_err *unread = NULL;
+
+		err = try_open(g, regs, vmlinux_path, ret);
+		if (!err)
+			return NULL;
+		unread = roots_are_gone(g, regs, &gone);
+		if (unread || !gone || tries == OPEN_TRIES_MAX)
+			return err;
+		hv_err_free(err);
+		err = NULL;
 	}
-	*ret = k;
-	return NULL;
+	return err;
 }
 
 void hv_kernel_free(struct hv_kernel *k)
