@@ -7,6 +7,7 @@
 
 #include "cli/duration.h"
 #include "cli/requests.h"
+#include "cli/service.h"
 
 #define NS_PER_MS     1000000ull
 #define LAST_WORDS_NS (1000 * NS_PER_MS)
@@ -52,6 +53,17 @@ void serve_begin_detach(struct service *s, struct peer *peer)
 	s->state = SERVE_DETACHING;
 }
 
+/* Each line of TEXT, which may be NULL, as a line of the log. */
+static void log_lines(struct service *s, const char *text)
+{
+	while (text && *text) {
+		size_t len = strcspn(text, "\n");
+
+		audit_log(&s->audit, "%.*s", (int)len, text);
+		text += len + (text[len] == '\n');
+	}
+}
+
 static void detached(struct service *s)
 {
 	struct hv_session_stat stat;
@@ -62,8 +74,7 @@ static void detached(struct service *s)
 		   (unsigned long long)stat.nr_events, (unsigned long long)stat.nr_lost,
 		   (unsigned long long)stat.nr_holds,
 		   (unsigned long long)(stat.hold_max_ns / 1000));
-	if (s->detach.report.len_bytes)
-		audit_log(&s->audit, "%s", s->detach.report.data);
+	log_lines(s, s->detach.report.data);
 	s->state = SERVE_DONE;
 }
 
@@ -216,6 +227,7 @@ static void check_alive(struct service *s)
 
 	if (!err)
 		return;
+	err = in_domain(err, name_of(s));
 	if (err->code == ECONNRESET) {
 		s->stays_known = true;
 		end_with(s, err);
