@@ -90,7 +90,7 @@ static struct hv_err *read_some(struct peer *p, uint32_t handle, uint32_t want_b
 {
 	size_t len = want_bytes < WIRE_DATA_MAX ? want_bytes : WIRE_DATA_MAX;
 	HV_AUTO_FREE char *buf = hv_alloc(len);
-	struct peer_file *f;
+	struct peer_file *f = NULL;
 	struct hv_err *err = find_file(p, handle, &f);
 
 	*ret_nothing = false;
@@ -144,7 +144,7 @@ void request_retry_read(struct service *s, struct peer *p, uint64_t now_ns)
 static struct hv_err *do_write(struct service *s, struct peer *p, const struct wire_frame *frame)
 {
 	struct hv_session_stat before;
-	struct peer_file *f;
+	struct peer_file *f = NULL;
 	size_t taken;
 	struct hv_err *err = find_file(p, frame->handle, &f);
 
@@ -176,7 +176,7 @@ static struct hv_err *close_file(struct service *s, struct peer *p, struct peer_
 
 static struct hv_err *do_close(struct service *s, struct peer *p, const struct wire_frame *frame)
 {
-	struct peer_file *f;
+	struct peer_file *f = NULL;
 	struct hv_err *err = find_file(p, frame->handle, &f);
 
 	if (err)
