@@ -148,6 +148,7 @@ static void refill(struct hv_gdb_stub *s, struct pipeline *p)
 		hv_rsp_frame(&p->out, p->next, len);
 		p->next += len + 1;
 		p->nr_left--;
+		s->nr_sent++;
 		s->nr_unanswered++;
 	}
 }
@@ -222,6 +223,25 @@ struct hv_err *hv_gdb_stub_exchange(struct hv_gdb_stub *s, const struct hv_packe
 	return err;
 }
 
+/* Every packet is acknowledged as it is read, before it is obeyed. */
+struct hv_err *hv_gdb_stub_await_taken(struct hv_gdb_stub *s, struct hv_gdb_limit limit)
+{
+	for (;;) {
+		struct hv_err *err;
+		short events;
+
+		while (hv_rsp_next(&s->in) != HV_RSP_MORE)
+			;
+		if (s->in.nr_acks >= s->nr_sent)
+			return NULL;
+		err = wait_for(s, POLLIN, limit, &events);
+		if (!err)
+			err = receive(s);
+		if (err)
+			return err;
+	}
+}
+
 struct hv_err *hv_gdb_stub_continue(struct hv_gdb_stub *s, struct hv_gdb_limit limit)
 {
 	struct hv_err *err = NULL;
@@ -233,7 +253,11 @@ struct hv_err *hv_gdb_stub_continue(struct hv_gdb_stub *s, struct hv_gdb_limit l
 	}
 	hv_err_free(err); /* an answer that does not come must not keep the machine standing */
 	s->nr_unanswered = 0;
-	return send_all(s, "$c#63", 5, limit);
+	err = send_all(s, "$c#63", 5, limit);
+	if (err)
+		return err;
+	s->nr_sent++;
+	return hv_gdb_stub_await_taken(s, limit);
 }
 
 struct hv_err *hv_gdb_stub_drain(struct hv_gdb_stub *s)
@@ -250,7 +274,7 @@ struct hv_err *hv_gdb_stub_drain(struct hv_gdb_stub *s)
 
 struct hv_err *hv_gdb_stub_open(int fd, struct hv_gdb_limit limit, struct hv_gdb_stub *ret)
 {
-	struct hv_gdb_stub s = {.fd = fd};
+	struct hv_gdb_stub s = {.fd = fd, .nr_sent = 1};
 	struct hv_err *err;
 
 	/* Announces nothing; its answer shows that the machine stands and the stub listens. */

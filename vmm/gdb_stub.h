@@ -24,6 +24,7 @@ struct hv_gdb_stub {
 	int fd;
 	struct hv_rsp_reader in;
 	size_t nr_unanswered; /* packets sent whose answer has not come */
+	uint64_t nr_sent;     /* packets */
 };
 
 /* Strings end to end, each with its NUL: packets' payloads, or their answers. */
@@ -49,7 +50,12 @@ struct hv_err *hv_gdb_stub_await_stop(struct hv_gdb_stub *s, struct hv_gdb_limit
 struct hv_err *hv_gdb_stub_exchange(struct hv_gdb_stub *s, const struct hv_packets *packets,
 				    struct hv_gdb_limit limit,
 				    struct hv_packets *answers) hv_must_use;
-/* Lets the machine run; outstanding answers are dropped. */
+/* Lets the machine run; outstanding answers are dropped. On return the stub has taken the packet;
+ * ECANCELED: it is sent, but not taken within LIMIT. */
 struct hv_err *hv_gdb_stub_continue(struct hv_gdb_stub *s, struct hv_gdb_limit limit) hv_must_use;
+/* Until all that was sent is taken: what QEMU has not read when the socket closes is lost
+ * (chardev/char-socket.c tcp_chr_hup). */
+struct hv_err *hv_gdb_stub_await_taken(struct hv_gdb_stub *s,
+				       struct hv_gdb_limit limit) hv_must_use;
 /* Takes what came while the machine runs. ECONNRESET: the VMM is gone. */
 struct hv_err *hv_gdb_stub_drain(struct hv_gdb_stub *s) hv_must_use;

@@ -21,7 +21,8 @@ struct hv_guardian;
 
 /* Connects to the stub at SOCKET_PATH; the machine stands for a moment, and runs on return. */
 struct hv_err *hv_guardian_start(const char *socket_path, struct hv_guardian **ret) hv_must_use;
-/* Releases what is held, ends the process and waits for it. */
+/* Releases what is held and ends the process. One that waits for a stop it has asked for is left to
+ * let the machine run on when that comes. */
 void hv_guardian_free(struct hv_guardian *g);
 bool hv_guardian_is_alive(const struct hv_guardian *g);
 pid_t hv_guardian_pid(const struct hv_guardian *g);

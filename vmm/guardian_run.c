@@ -11,7 +11,7 @@
 #include "vmm/guardian_wire.h"
 #include "vmm/unix_socket.h"
 
-#define STOP_NS	 (5 * HV_NS_PER_S)  /* for the VMM to stop every vCPU and drain its I/O */
+#define STOP_NS	 (3 * HV_NS_PER_S)  /* for the VMM to stop every vCPU and drain its I/O */
 #define REPLY_NS (5 * HV_NS_PER_S)  /* for a service that does not read, when nothing is held */
 #define LAST_NS	 (60 * HV_NS_PER_S) /* for a stop that was asked for and has not come */
 #define GRACE_NS HV_NS_PER_S
@@ -46,11 +46,13 @@ static struct hv_err *run_on(struct guard *g, struct hv_gdb_limit limit)
 	struct hv_err *err = hv_gdb_stub_continue(&g->stub, limit);
 
 	g->held_ns = hv_now_ns() - g->since_ns;
-	if (err)
+	if (err && err->code != ECANCELED) {
 		stub_lost(g);
-	else
-		g->machine = MACHINE_RUNS;
-	return err;
+		return err;
+	}
+	hv_err_free(err); /* a busy VMM: it is on its way */
+	g->machine = MACHINE_RUNS;
+	return NULL;
 }
 
 /* Ends a hold that the service did not end. The stub's addresses may be physical just now: that
@@ -288,6 +290,9 @@ static void last_act(struct guard *g)
 	}
 	if (g->machine == MACHINE_HELD)
 		force_release(g);
+	if (g->machine == MACHINE_RUNS)
+		hv_err_free(
+			hv_gdb_stub_await_taken(&g->stub, (struct hv_gdb_limit){deadline_ns, -1}));
 }
 
 void guardian_run(int control, int service)

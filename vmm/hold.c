@@ -14,6 +14,11 @@
 
 #define FIRST_HOLD_NS	 (2 * HV_NS_PER_S)
 #define BATCH_PACKETS	 8192
+#define RUN_MAX_BYTES	 1024 /* QEMU 7.2 takes packets of 4096 characters */
+/* Measured with the 34,948 sites of a Debian 6.1 kernel under QEMU 7.2: a packet costs QEMU 4.5 us
+ * (two writes to its socket), a byte 15 ns. ns a site by this limit: 0: 8,100, 64: 7,400, 96:
+ * 5,900, 128: 6,400, 256: 5,200; code between sites is translated anew, so not more than pays. */
+#define GAP_MAX_BYTES	 96
 #define ANSWER_MAX_BYTES 65536
 
 /* ---- the stub's socket ---- */
@@ -247,6 +252,9 @@ void hv_machine_drop_hold(struct hv_machine *m)
 		hv_guardian_free(hv_take(m->guardian));
 		hv_err_free(stub_off(m));
 	}
+	if (m->may_stand)
+		continue_by_monitor(m);
+	m->may_stand = false;
 	remove_files(m);
 	free_threads(m);
 }
@@ -293,6 +301,8 @@ struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns)
 	if (err)
 		return err;
 	err = hv_guardian_hold(m->guardian, max_ns);
+	if (err)
+		m->may_stand = true;
 	if (err && err->code != EBUSY)
 		continue_by_monitor(m);
 	return hv_err_in(err, "hold");
@@ -302,8 +312,10 @@ struct hv_err *hv_machine_hold_end(struct hv_machine *m)
 {
 	struct hv_err *err = hv_guardian_release(m->guardian, &m->held_ns);
 
-	if (err && err->code != ETIMEDOUT)
+	if (err && err->code != ETIMEDOUT) {
+		m->may_stand = true;
 		continue_by_monitor(m);
+	}
 	return hv_err_in(err, "hold");
 }
 
@@ -377,14 +389,59 @@ struct hv_err *hv_machine_hold_registers(struct hv_machine *m, struct hv_vcpu_re
 
 /* ---- text ---- */
 
-static void add_write(struct hv_packets *packets, const struct hv_text_write *w)
+/* How many of WRITES, from the first, go into one packet: what lies between neighbours is written
+ * with what it holds, which is cheaper than another packet when it is short. */
+static size_t run_len(const struct hv_text_write *writes, size_t nr)
 {
-	char packet[64];
-	int len = snprintf(packet, sizeof(packet), "M%" PRIx64 ",%x:", w->gpa.v, w->len_bytes);
+	uint64_t start = writes[0].gpa.v;
+	uint64_t end = start + writes[0].len_bytes;
+	size_t i;
 
-	for (uint32_t i = 0; i < w->len_bytes; i++)
-		len += snprintf(packet + len, sizeof(packet) - (size_t)len, "%02x", w->bytes[i]);
+	for (i = 1; i < nr; i++) {
+		uint64_t next = writes[i].gpa.v;
+
+		if (next < end || next - end > GAP_MAX_BYTES ||
+		    next + writes[i].len_bytes - start > RUN_MAX_BYTES)
+			break;
+		end = next + writes[i].len_bytes;
+	}
+	return i;
+}
+
+static struct hv_err *read_text(struct hv_machine *m, struct hv_gpa gpa, uint8_t *to, size_t len)
+{
+	if (m->region.host && gpa.v >= m->region.gpa.v &&
+	    gpa.v - m->region.gpa.v <= m->region.len_bytes - len) {
+		memcpy(to, m->region.host + (gpa.v - m->region.gpa.v), len);
+		return NULL;
+	}
+	return hv_ram_read(&m->ram, gpa, to, len);
+}
+
+/* One packet for NR writes that make a run. */
+static struct hv_err *add_run(struct hv_machine *m, struct hv_packets *packets,
+			      const struct hv_text_write *writes, size_t nr)
+{
+	static const char hex[] = "0123456789abcdef";
+	uint64_t start = writes[0].gpa.v;
+	size_t len = writes[nr - 1].gpa.v + writes[nr - 1].len_bytes - start;
+	char packet[2 * RUN_MAX_BYTES + 48];
+	uint8_t bytes[RUN_MAX_BYTES];
+	struct hv_err *err = nr > 1 ? read_text(m, writes[0].gpa, bytes, len) : NULL;
+	char *at;
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < nr; i++)
+		memcpy(bytes + (writes[i].gpa.v - start), writes[i].bytes, writes[i].len_bytes);
+	at = packet + sprintf(packet, "M%" PRIx64 ",%zx:", start, len);
+	for (size_t i = 0; i < len; i++) {
+		*at++ = hex[bytes[i] >> 4];
+		*at++ = hex[bytes[i] & 15];
+	}
+	*at = '\0';
 	hv_packets_add(packets, packet);
+	return NULL;
 }
 
 static struct hv_err *check_done(const struct hv_packets *packets, const struct hv_packets *answers)
@@ -412,13 +469,16 @@ static struct hv_err *write_batch(struct hv_machine *m, const struct hv_text_wri
 {
 	HV_AUTO_PACKETS struct hv_packets packets = {0};
 	HV_AUTO_PACKETS struct hv_packets answers = {0};
-	struct hv_err *err;
+	struct hv_err *err = NULL;
 
 	hv_packets_add(&packets, "Qqemu.PhyMemMode:1");
-	for (size_t i = 0; i < nr; i++)
-		add_write(&packets, &writes[i]);
+	for (size_t i = 0, run; !err && i < nr; i += run) {
+		run = run_len(writes + i, nr - i);
+		err = add_run(m, &packets, writes + i, run);
+	}
 	hv_packets_add(&packets, "Qqemu.PhyMemMode:0");
-	err = hv_guardian_exchange(m->guardian, &packets, &answers);
+	if (!err)
+		err = hv_guardian_exchange(m->guardian, &packets, &answers);
 	return err ? err : check_done(&packets, &answers);
 }
 

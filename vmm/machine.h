@@ -31,6 +31,7 @@ struct hv_machine {
 	char *stub_path;  /* the stub's socket */
 	char **threads;	  /* the stub's name of each vCPU */
 	uint64_t held_ns; /* the last hold */
+	bool may_stand;	  /* a hold did not begin or end as it should */
 };
 
 /* region.c */

@@ -107,6 +107,7 @@ enum hv_rsp_next hv_rsp_next(struct hv_rsp_reader *r)
 		if (c == '$')
 			return take_packet(r);
 		r->taken_bytes++;
+		r->nr_acks += c == '+';
 		if (c == '-')
 			return HV_RSP_NAK;
 	}

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/text.h"
 
@@ -23,10 +24,11 @@ enum hv_rsp_next {
 struct hv_rsp_reader {
 	struct hv_text in;     /* received, not yet taken */
 	size_t taken_bytes;    /* of IN */
+	uint64_t nr_acks;      /* taken */
 	struct hv_text packet; /* the last packet's payload, expanded; valid until the next call */
 };
 
 void hv_rsp_feed(struct hv_rsp_reader *r, const void *bytes, size_t len_bytes);
-/* Acknowledgements (+) are skipped. */
+/* Acknowledgements (+) before it are counted. */
 enum hv_rsp_next hv_rsp_next(struct hv_rsp_reader *r);
 void hv_rsp_reader_deinit(struct hv_rsp_reader *r);

@@ -67,14 +67,14 @@ static int do_region(struct hv_guest *g)
 	return 0;
 }
 
-/* NR five-byte pieces of RAM, 400 bytes apart, written with what they hold. */
+/* NR five-byte pieces of RAM, 160 bytes apart, written with what they hold. */
 static struct hv_text_write *pieces(struct hv_guest *g, size_t nr)
 {
 	struct hv_text_write *writes = hv_alloc(nr * sizeof(*writes));
 	uint64_t start = hv_guest_info(g)->ram_bytes / 2 & ~0xfffull;
 
 	for (size_t i = 0; i < nr; i++) {
-		writes[i].gpa = hv_gpa(start + i * 400);
+		writes[i].gpa = hv_gpa(start + i * 160);
 		writes[i].len_bytes = 5;
 		hv_err_free(hv_guest_read(g, writes[i].gpa, writes[i].bytes, 5));
 	}

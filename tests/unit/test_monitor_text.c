@@ -1,0 +1,213 @@
+/* What QEMU 7.2's monitor printed for two machines (tests/unit/vmm/), decoded. */
+#include <check.h>
+#include <stdio.h>
+
+#include "base/text.h"
+#include "vmm/monitor_text.h"
+#include "vmm/pci.h"
+
+static char *captured(const char *name)
+{
+	struct hv_text t = {0};
+	char path[512], buf[4096];
+	size_t nr;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", FIXTURES, name);
+	f = fopen(path, "r");
+	ck_assert_ptr_nonnull(f);
+	while ((nr = fread(buf, 1, sizeof(buf), f)))
+		hv_text_add_bytes(&t, buf, nr);
+	fclose(f);
+	return hv_text_take(&t);
+}
+
+static void expect(const struct hv_flat_range *r, uint64_t start, uint64_t end, const char *name)
+{
+	ck_assert_uint_eq(r->start.v, start);
+	ck_assert_uint_eq(r->len_bytes, end - start);
+	ck_assert_str_eq(r->name, name);
+}
+
+START_TEST(small_machine)
+{
+	HV_AUTO_FREE char *text = captured("mtree-512m.txt");
+	struct hv_flat_view v;
+
+	ck_assert(hv_flat_view_parse(text, &v));
+	ck_assert_uint_eq(v.nr_ram, 4);
+	expect(&v.ram[0], 0, 0xc3000, "ram");
+	expect(&v.ram[1], 0xe8000, 0xf0000, "ram");
+	expect(&v.ram[2], 0x100000, 0x20000000, "ram");
+	expect(&v.ram[3], 0xf8000000, 0xfc000000, "shm");
+	hv_flat_view_cut(&v, hv_gpa(0xf8000000), 0x4000000);
+	ck_assert_uint_eq(v.nr_ram, 3);
+	hv_flat_view_deinit(&v);
+}
+END_TEST
+
+START_TEST(numa_above_4g)
+{
+	HV_AUTO_FREE char *text = captured("mtree-5g-numa.txt");
+	struct hv_flat_view v;
+
+	ck_assert(hv_flat_view_parse(text, &v));
+	ck_assert_uint_eq(v.nr_ram, 6);
+	expect(&v.ram[0], 0, 0xa0000, "m0");
+	expect(&v.ram[1], 0xcb000, 0xce000, "m0");
+	expect(&v.ram[2], 0xe8000, 0xf0000, "m0");
+	expect(&v.ram[3], 0x100000, 0x80000000, "m0");
+	expect(&v.ram[4], 0x80000000, 0xc0000000, "m1");
+	expect(&v.ram[5], 0x100000000, 0x180000000, "m1");
+	hv_flat_view_deinit(&v);
+}
+END_TEST
+
+START_TEST(cut_splits)
+{
+	struct hv_flat_view v;
+
+	ck_assert(hv_flat_view_parse(" AS \"memory\", root: system\n"
+				     "  0000000000001000-0000000000004fff (prio 0, ram): a b KVM\n",
+				     &v));
+	ck_assert_uint_eq(v.nr_ram, 1);
+	expect(&v.ram[0], 0x1000, 0x5000, "a b");
+	hv_flat_view_cut(&v, hv_gpa(0x2000), 0x1000);
+	ck_assert_uint_eq(v.nr_ram, 2);
+	expect(&v.ram[0], 0x1000, 0x2000, "a b");
+	expect(&v.ram[1], 0x3000, 0x5000, "a b");
+	hv_flat_view_deinit(&v);
+}
+END_TEST
+
+START_TEST(odd_views)
+{
+	struct hv_flat_view v = {0};
+
+	ck_assert(!hv_flat_view_parse("", &v));
+	ck_assert(!hv_flat_view_parse("FlatView #1\n AS \"I/O\", root: io\n", &v));
+	/* backwards, over the end, overlapping, cut off, not memory */
+	ck_assert(hv_flat_view_parse(" AS \"memory\", root: system\n"
+				     "  0000000000005000-0000000000004fff (prio 0, ram): a\n"
+				     "  0000000000000000-ffffffffffffffff (prio 0, ram): b\n"
+				     "  0000000000010000-000000000001ffff (prio 0, ram): c\n"
+				     "  0000000000010000-000000000002ffff (prio 0, ram): d\n"
+				     "  0000000000040000-000000000004ffff (prio 0, romd): e\n"
+				     "  0000000000050000-000000000005ffff (prio 0, ram",
+				     &v));
+	ck_assert_uint_eq(v.nr_ram, 1);
+	expect(&v.ram[0], 0x10000, 0x20000, "c");
+	hv_flat_view_deinit(&v);
+}
+END_TEST
+
+START_TEST(host_addresses)
+{
+	uint64_t hva = 0;
+
+	ck_assert(hv_gpa2hva_parse(
+		"Host virtual address for 0x100000000 (m1) is 0x7f3dabc00000\r\n", &hva));
+	ck_assert_uint_eq(hva, 0x7f3dabc00000);
+	ck_assert(!hv_gpa2hva_parse("Memory at address 0xfec00000 is not RAM\r\n", &hva));
+	ck_assert(!hv_gpa2hva_parse("No memory is mapped at address 0x180000000\r\n", &hva));
+	ck_assert(!hv_gpa2hva_parse("", &hva));
+	ck_assert_uint_eq(hva, 0x7f3dabc00000);
+}
+END_TEST
+
+START_TEST(vcpus)
+{
+	HV_AUTO_FREE char *text = captured("registers-2cpu.txt");
+	HV_AUTO_FREE char *first = NULL;
+	HV_AUTO_FREE char *second = NULL;
+	char *none = NULL;
+
+	ck_assert(hv_vcpu_text(text, 0, &first));
+	ck_assert(hv_vcpu_text(text, 1, &second));
+	ck_assert(!hv_vcpu_text(text, 2, &none));
+	ck_assert_ptr_nonnull(strstr(first, "RSP=ffffffffb9203e98"));
+	ck_assert_ptr_null(strstr(first, "CPU#"));
+	ck_assert_ptr_nonnull(strstr(second, "CR3=0000000010ca0000"));
+	ck_assert_ptr_null(strstr(second, "RSP=ffffffffb9203e98"));
+}
+END_TEST
+
+START_TEST(maps)
+{
+	struct hv_vma vma;
+
+	ck_assert(hv_vma_parse("7ff5e3fff000-7ff603fff000 rw-s 00001000 00:01 1039    "
+			       "/memfd:memory-backend-memfd (deleted)\n",
+			       &vma));
+	ck_assert_uint_eq(vma.start, 0x7ff5e3fff000);
+	ck_assert_uint_eq(vma.end, 0x7ff603fff000);
+	ck_assert_uint_eq(vma.file_off, 0x1000);
+	ck_assert(vma.readable && vma.writable && vma.shared && vma.has_file);
+	ck_assert(hv_vma_parse("7f3d2bc00000-7f3dabc00000 rw-p 00000000 00:00 0 \n", &vma));
+	ck_assert(!vma.shared && !vma.has_file);
+	ck_assert(!hv_vma_parse("7ff603fff000-7ff5e3fff000 rw-s 00000000 00:01 1039\n", &vma));
+	ck_assert(!hv_vma_parse("", &vma));
+}
+END_TEST
+
+START_TEST(pci)
+{
+	HV_AUTO_FREE char *text = captured("query-pci.json");
+	HV_AUTO_JSON struct json_object *answer = json_tokener_parse(text);
+	struct json_object *list = NULL;
+	struct hv_pci_bars bars;
+
+	ck_assert(json_object_object_get_ex(answer, "return", &list));
+	hv_pci_bars_parse(list, &bars);
+	ck_assert_uint_eq(bars.nr_bars, 3);
+	ck_assert(!hv_pci_bar_is_on(&bars.bars[0])); /* ports */
+	ck_assert_uint_eq(bars.bars[2].vendor, 0x1af4);
+	ck_assert_uint_eq(bars.bars[2].device, 0x1110);
+	ck_assert_uint_eq(bars.bars[2].bar, 2);
+	ck_assert_uint_eq(bars.bars[2].start.v, 0xf8000000);
+	ck_assert_uint_eq(bars.bars[2].len_bytes, 64u << 20);
+	ck_assert_str_eq(bars.bars[2].where, "0:2.0");
+	ck_assert(hv_pci_bar_is_on(&bars.bars[2]));
+	hv_pci_bars_deinit(&bars);
+}
+END_TEST
+
+START_TEST(pci_behind_bridge)
+{
+	HV_AUTO_JSON struct json_object *list = json_tokener_parse(
+		"[{\"bus\":0,\"devices\":[{\"bus\":0,\"slot\":3,\"function\":1,\"regions\":[],"
+		"\"pci_bridge\":{\"bus\":{},\"devices\":[{\"bus\":1,\"slot\":5,\"function\":0,"
+		"\"id\":{\"vendor\":6900,\"device\":4368},\"regions\":[{\"bar\":2,\"type\":"
+		"\"memory\",\"address\":-1,\"size\":67108864}]}]}}]}]");
+	struct hv_pci_bars bars;
+
+	hv_pci_bars_parse(list, &bars);
+	ck_assert_uint_eq(bars.nr_bars, 1);
+	ck_assert_str_eq(bars.bars[0].where, "1:5.0");
+	ck_assert(!hv_pci_bar_is_on(&bars.bars[0])); /* switched off */
+	hv_pci_bars_deinit(&bars);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("monitor_text");
+	TCase *t = tcase_create("monitor_text");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_add_test(t, small_machine);
+	tcase_add_test(t, numa_above_4g);
+	tcase_add_test(t, cut_splits);
+	tcase_add_test(t, odd_views);
+	tcase_add_test(t, host_addresses);
+	tcase_add_test(t, vcpus);
+	tcase_add_test(t, maps);
+	tcase_add_test(t, pci);
+	tcase_add_test(t, pci_behind_bridge);
+	suite_add_tcase(s, t);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
