@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/signalfd.h>
 
+#include "cli/boot.h"
 #include "cli/duration.h"
 #include "cli/requests.h"
 #include "cli/service.h"
@@ -197,7 +198,8 @@ static bool has_ready_request(const struct service *s)
 
 struct ticks {
 	uint64_t alive_ns;
-	uint64_t clock_ns;
+	uint64_t second_ns;
+	unsigned nr_other_boot; /* looks in a row that found another boot */
 };
 
 static bool somebody_waits(const struct service *s)
@@ -241,6 +243,18 @@ static void check_alive(struct service *s)
 	hv_err_free(err);
 }
 
+/* Registers of running vCPUs are of some moment: one odd look is no reboot. */
+static void check_boot(struct service *s, struct ticks *t)
+{
+	enum boot_state boot = boot_look(s->kernel);
+
+	t->nr_other_boot = boot == BOOT_OTHER ? t->nr_other_boot + 1 : 0;
+	if (t->nr_other_boot < SERVE_OTHER_BOOTS)
+		return;
+	s->stays_known = true;
+	end_with(s, hv_err_new(ECONNRESET, "domain '%s': the guest was rebooted", name_of(s)));
+}
+
 static void tick(struct service *s, struct ticks *t)
 {
 	uint64_t now = monotonic_ns();
@@ -249,10 +263,13 @@ static void tick(struct service *s, struct ticks *t)
 		t->alive_ns = now + SERVE_ALIVE_NS;
 		check_alive(s);
 	}
-	if (s->state == SERVE_RUNS && now >= t->clock_ns) {
-		t->clock_ns = now + SERVE_CLOCK_NS;
+	if (s->state == SERVE_RUNS && (now >= t->second_ns || t->nr_other_boot)) {
+		t->second_ns = now + SERVE_SECOND_NS;
+		check_boot(s, t);
 		hv_session_refresh_clock(s->session);
 	}
+	if (s->state == SERVE_DONE)
+		return;
 	for (size_t i = 0; i < s->nr_peers; i++)
 		request_retry_read(s, s->peers[i], now);
 	try_detach(s, now);

@@ -233,12 +233,27 @@ static bool has_session(const struct cli *cli, const char *id)
 	return found && info.live;
 }
 
+/* A QMP socket serves one: with a session there, it is taken. Takes ERR. */
+static struct hv_err *explain_busy(const struct cli *cli, const char *spec, struct hv_err *err)
+{
+	HV_AUTO_FREE char *given = service_spec(spec);
+
+	if (!err || !has_session(cli, given))
+		return err;
+	hv_err_free(err);
+	return hv_err_new(EBUSY,
+			  "attached, and its service has the monitor: `hvtrace stat %s` shows the "
+			  "session",
+			  spec);
+}
+
 static int check(const struct cli *cli, const char *spec, bool json)
 {
 	HV_AUTO_GUEST struct hv_guest *guest = NULL;
 	hv_cleanup(findings_deinit) struct findings f = {0};
 	struct hv_err *err = hv_guest_open(spec, cli->libvirt_uri, HV_VIA_AUTO, &guest);
 
+	err = explain_busy(cli, spec, err);
 	if (err && !json)
 		return fail(in_domain(err, spec));
 	findings_init(&f);

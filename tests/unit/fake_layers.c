@@ -91,6 +91,13 @@ struct hv_err *hv_guest_region(struct hv_guest *g, struct hv_region *ret)
 	return NULL;
 }
 
+struct hv_err *hv_guest_registers(struct hv_guest *g, struct hv_vcpu_regs *ret)
+{
+	(void)g;
+	(void)ret;
+	return hv_err_new(ENOTSUP, "no registers");
+}
+
 struct hv_err *hv_guest_refusal(struct hv_guest *g)
 {
 	(void)g;
@@ -165,6 +172,13 @@ bool hv_kernel_symbol(const struct hv_kernel *k, const char *name, struct hv_gva
 	(void)name;
 	(void)ret;
 	return false;
+}
+
+struct hv_err *hv_walk(const struct hv_address_space *as, struct hv_gva gva, struct hv_mapping *ret)
+{
+	(void)as;
+	(void)ret;
+	return hv_err_new(EFAULT, "0x%llx", (unsigned long long)gva.v);
 }
 
 struct hv_err *hv_read(const struct hv_address_space *as, struct hv_gva gva, void *buf,
