@@ -1,0 +1,188 @@
+/* Random operations on every file of the tree, with changes of the guest that fail now and then:
+ * only errnos that tracefs documents, lengths within what was asked, text safe for a terminal, and
+ * nothing left open or leaked. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/fake_session.h"
+#include "tracer/tree.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define NR_FILES 4
+
+struct input {
+	const uint8_t *at;
+	const uint8_t *end;
+};
+
+static unsigned next_byte(struct input *in)
+{
+	return in->at < in->end ? *in->at++ : 0;
+}
+
+static const char *const paths[] = {
+	"README",
+	"available_filter_functions",
+	"available_filter_functions_addrs",
+	"available_tracers",
+	"buffer_size_kb",
+	"buffer_total_size_kb",
+	"current_tracer",
+	"enabled_functions",
+	"saved_cmdlines",
+	"set_ftrace_filter",
+	"set_ftrace_notrace",
+	"set_ftrace_pid",
+	"trace",
+	"trace_clock",
+	"trace_pipe",
+	"tracing_on",
+	"",
+	"nothing",
+	"trace/x",
+};
+
+#define INJECTED ETIMEDOUT /* what a failing change says here; no file says it by itself */
+
+static bool check(struct hv_err *err)
+{
+	static const int documented[] = {EINVAL, ERANGE, EPERM,	 EBUSY,	  EAGAIN,
+					 EBADF,	 ENOENT, EISDIR, ENOTDIR, INJECTED};
+	bool known = !err;
+
+	for (size_t i = 0; err && i < HV_ARRAY_LEN(documented); i++)
+		known |= err->code == documented[i];
+	if (!known)
+		abort();
+	hv_err_free(err);
+	return err == NULL;
+}
+
+static void add_event(struct hv_session *s, struct input *in)
+{
+	struct hv_event e = {.cpu = next_byte(in), .pid = next_byte(in) * 0x1010101u};
+
+	for (unsigned i = 0; i < sizeof(e.comm); i++)
+		e.comm[i] = (char)next_byte(in);
+	e.flags = (uint8_t)next_byte(in);
+	e.preempt_depth = (uint8_t)next_byte(in);
+	e.migrate_depth = (uint8_t)next_byte(in);
+	e.time_ns = (uint64_t)next_byte(in) << (next_byte(in) % 57);
+	e.lost_before = next_byte(in) & 3;
+	e.ip = hv_gva(next_byte(in) << 6);
+	e.parent_ip = hv_gva(next_byte(in) << 6);
+	hv_fake_event(s, &e);
+}
+
+static void do_open(struct hv_tree *tree, struct input *in, struct hv_file **slot)
+{
+	static const int flags[] = {O_RDONLY,		O_WRONLY,	  O_RDWR,
+				    O_WRONLY | O_TRUNC, O_RDWR | O_TRUNC, O_RDONLY | O_NONBLOCK};
+	const char *path = paths[next_byte(in) % HV_ARRAY_LEN(paths)];
+
+	if (!*slot)
+		check(hv_tree_open(tree, path, flags[next_byte(in) % HV_ARRAY_LEN(flags)], slot));
+}
+
+static void do_read(struct input *in, struct hv_file *f)
+{
+	size_t len = next_byte(in) * 16, got = 0;
+	char buf[4096];
+
+	if (!check(hv_file_read(f, buf, len, &got)))
+		return;
+	if (got > len)
+		abort();
+	for (size_t i = 0; i < got; i++)
+		if ((buf[i] & 0x7f) < 0x20 && buf[i] != '\n' && buf[i] != '\t')
+			abort();
+}
+
+/* Bytes of the input, or a word that means something. */
+static void do_write(struct input *in, struct hv_file *f)
+{
+	static const char *const words[] = {"vfs_*\n",	"!vfs_read ", "2 ", "function",
+					    "nop",	"1\n",	      "0",  "local",
+					    ":mod:m\n", "*r?a[d]"};
+	unsigned pick = next_byte(in);
+	const char *word = words[pick % HV_ARRAY_LEN(words)];
+	size_t len = strlen(word), done = 0, n;
+	HV_AUTO_FREE char *buf = NULL;
+
+	if (pick & 0x80) {
+		word = (const char *)in->at;
+		len = pick & 0x7f;
+		if (len > (size_t)(in->end - in->at))
+			len = (size_t)(in->end - in->at);
+		in->at += len;
+	}
+	buf = hv_alloc(len + 1);
+	if (len)
+		memcpy(buf, word, len);
+	do {
+		if (!check(hv_file_write(f, buf + done, len - done, &n)))
+			return;
+		if (n > len - done || (n == 0 && done < len))
+			abort();
+		done += n;
+	} while (done < len);
+}
+
+static void step(struct hv_session *s, struct hv_tree *tree, struct input *in,
+		 struct hv_file **files)
+{
+	struct hv_file **slot = &files[next_byte(in) % NR_FILES];
+
+	switch (next_byte(in) % 8) {
+	case 0:
+		add_event(s, in);
+		break;
+	case 1:
+		hv_fake_fail(s, next_byte(in) & 1 ? INJECTED : 0);
+		break;
+	case 2:
+		if (!*slot)
+			break;
+		check(hv_file_close(*slot));
+		*slot = NULL;
+		break;
+	case 3:
+	case 4:
+		do_open(tree, in, slot);
+		break;
+	case 5:
+		if (*slot)
+			do_read(in, *slot);
+		break;
+	default:
+		if (*slot)
+			do_write(in, *slot);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, data + size};
+	struct hv_session *s = hv_fake_new();
+	struct hv_file *files[NR_FILES] = {0};
+	struct hv_tree *tree;
+
+	hv_fake_site(s, 0x100, "vfs_open", NULL, 0);
+	hv_fake_site(s, 0x200, "vfs_read", NULL, 0);
+	hv_fake_site(s, 0x300, "__ftrace_invalid_address___16", NULL, 1);
+	hv_fake_site(s, 0x400, "\x1b[31m\x9b", "m\x07", 0);
+	hv_fake_site(s, 0x500, "m_read", "m", 0);
+	hv_fake_comm(s, 7, "\x1b[2J");
+	if (hv_tree_new(s, &tree))
+		abort();
+	while (in.at < in.end)
+		step(s, tree, &in, files);
+	for (unsigned i = 0; i < NR_FILES; i++)
+		if (files[i])
+			check(hv_file_close(files[i]));
+	hv_tree_free(tree);
+	hv_fake_free(s);
+	return 0;
+}

@@ -1,0 +1,156 @@
+/* What a transcript does not show well: reads of every length, changes between reads, big files. */
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/lib/fake_session.h"
+#include "tracer/tree.h"
+
+static struct hv_session *session;
+static struct hv_tree *tree;
+
+static void set_up(void)
+{
+	char name[32];
+
+	session = hv_fake_new();
+	for (unsigned i = 0; i < 500; i++) {
+		snprintf(name, sizeof(name), "function_%u", i);
+		hv_fake_site(session, 0x1000 + i * 16, name, NULL, 0);
+	}
+	ck_assert_ptr_null(hv_tree_new(session, &tree));
+}
+
+static void tear_down(void)
+{
+	hv_tree_free(tree);
+	hv_fake_free(session);
+}
+
+static void add_events(unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		struct hv_event e = {.cpu = i % 2, .time_ns = i * 1000, .pid = i, .comm = "x"};
+
+		e.ip = hv_gva(0x1000 + (i % 500) * 16);
+		e.parent_ip = hv_gva(0x1000);
+		hv_fake_event(session, &e);
+	}
+}
+
+/* The whole of PATH by reads of LEN bytes. */
+static void slurp(const char *path, size_t len, struct hv_text *ret)
+{
+	struct hv_file *f;
+	char buf[4096];
+	size_t n;
+
+	ck_assert_ptr_null(hv_tree_open(tree, path, O_RDONLY, &f));
+	do {
+		ck_assert_ptr_null(hv_file_read(f, buf, len, &n));
+		ck_assert_uint_le(n, len);
+		hv_text_add_bytes(ret, buf, n);
+	} while (n);
+	ck_assert_ptr_null(hv_file_close(f));
+}
+
+START_TEST(reads_of_any_length)
+{
+	static const char *const paths[] = {"available_filter_functions", "trace", "README",
+					    "set_ftrace_filter"};
+
+	add_events(1200);
+	for (size_t i = 0; i < HV_ARRAY_LEN(paths); i++) {
+		HV_AUTO_TEXT struct hv_text whole = {0}, bytes = {0}, odd = {0};
+
+		slurp(paths[i], 4096, &whole);
+		slurp(paths[i], 1, &bytes);
+		slurp(paths[i], 77, &odd);
+		ck_assert_str_eq(whole.data, bytes.data);
+		ck_assert_str_eq(whole.data, odd.data);
+	}
+}
+END_TEST
+
+START_TEST(dump_is_bounded)
+{
+	unsigned nr_lines = 0;
+	struct hv_file *f;
+	char buf[4096];
+	size_t n;
+
+	add_events(1000);
+	ck_assert_ptr_null(hv_tree_open(tree, "trace", O_RDONLY, &f));
+	do {
+		ck_assert_ptr_null(hv_file_read(f, buf, sizeof(buf), &n));
+		for (size_t i = 0; i < n; i++)
+			nr_lines += buf[i] == '\n';
+		add_events(100);
+	} while (n);
+	ck_assert_uint_eq(nr_lines, 12 + 1000);
+	ck_assert_ptr_null(hv_file_close(f));
+}
+END_TEST
+
+/* Short reads take from the buffer no more than they need. */
+START_TEST(pipe_takes_what_is_asked)
+{
+	uint64_t in_buffer, written;
+	struct hv_file *f;
+	char buf[200];
+	size_t n;
+
+	add_events(1000);
+	ck_assert_ptr_null(hv_tree_open(tree, "trace_pipe", O_RDONLY, &f));
+	ck_assert_ptr_null(hv_file_read(f, buf, 100, &n));
+	ck_assert_uint_eq(n, 100);
+	hv_session_entries(session, -1, &in_buffer, &written);
+	ck_assert_uint_eq(in_buffer, 998);
+	ck_assert_ptr_null(hv_file_close(f));
+	hv_session_entries(session, -1, &in_buffer, &written);
+	ck_assert_uint_eq(in_buffer, 998);
+}
+END_TEST
+
+/* Between truncation and close the guest is not told of an empty list, which would mean all. */
+START_TEST(never_all_in_between)
+{
+	const uint8_t *patched = hv_session_patched(session);
+	struct hv_file *f, *tracer;
+	size_t n;
+
+	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
+	ck_assert_ptr_null(hv_file_write(f, "function_7\n", 11, &n));
+	ck_assert_ptr_null(hv_file_close(f));
+	ck_assert_ptr_null(hv_tree_open(tree, "current_tracer", O_WRONLY, &tracer));
+	ck_assert_ptr_null(hv_file_write(tracer, "function", 8, &n));
+	ck_assert_ptr_null(hv_file_close(tracer));
+	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
+	ck_assert(patched[7] && !patched[8]);
+	ck_assert_ptr_null(hv_file_write(f, "function_8\n", 11, &n));
+	ck_assert(patched[7] && !patched[8]);
+	ck_assert_ptr_null(hv_file_close(f));
+	ck_assert(!patched[7] && patched[8]);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("tree");
+	TCase *tests = tcase_create("tree");
+	SRunner *runner = srunner_create(suite);
+	int nr_failed;
+
+	suite_add_tcase(suite, tests);
+	tcase_set_timeout(tests, 60);
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, reads_of_any_length);
+	tcase_add_test(tests, dump_is_bounded);
+	tcase_add_test(tests, pipe_takes_what_is_asked);
+	tcase_add_test(tests, never_all_in_between);
+	srunner_run_all(runner, CK_NORMAL);
+	nr_failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return nr_failed != 0;
+}
