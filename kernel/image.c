@@ -237,6 +237,7 @@ static struct hv_err *image_from_window(const struct hv_address_space *as,
 				  (unsigned long long)as->arch->image_window.end.v);
 	image.text = (struct hv_gva_range){hv_gva(text->start), hv_gva(text->end)};
 	image.all = image_bounds(w, text);
+	image.gpa = hv_gpa(image.all.start.v - text->distance);
 	image.len_bytes = image.all.end.v - image.all.start.v;
 	if (image.len_bytes > IMAGE_MAX_BYTES)
 		return hv_err_new(ENOENT,

@@ -8,6 +8,7 @@
 struct hv_image {
 	struct hv_gva_range all;  /* present mappings around the text, page tables' granularity */
 	struct hv_gva_range text; /* the executable part that holds the trap handlers */
+	struct hv_gpa gpa;	  /* of all.start: an image is one piece of physical memory */
 	uint8_t *bytes;		  /* owned copy of ALL; holes read as zero */
 	size_t len_bytes;
 };

@@ -9,8 +9,9 @@
 #include "kernel/layout.h"
 #include "kernel/vmlinux.h"
 
+#define OPEN_TRIES_MAX 16
+
 /* Bytes looked at of the function that does nothing but return. */
-#define OPEN_TRIES_MAX	  16
 #define RETURN_CODE_BYTES 64
 
 /* x86: NCAPINTS is 22 in 6.12. */
@@ -216,7 +217,6 @@ static struct hv_err *find_return_thunk(struct hv_kernel *k)
  * when we looked are freed with it. */
 static struct hv_err *find_root_table(struct hv_kernel *k, struct hv_gva *ret)
 {
-	static const char *const names[] = {"swapper_pg_dir", "init_top_pgt"};
 	struct hv_gva init_mm;
 	uint32_t off;
 
@@ -224,27 +224,24 @@ static struct hv_err *find_root_table(struct hv_kernel *k, struct hv_gva *ret)
 	    hv_btf_member(k->btf, "mm_struct", "pgd", &off, NULL) &&
 	    hv_span_u64(hv_image_at(&k->image, init_mm), off, &ret->v))
 		return NULL;
-	for (size_t i = 0; i < HV_ARRAY_LEN(names); i++)
-		if (hv_kernel_symbol(k, names[i], ret))
-			return NULL;
-	return hv_err_new(ENOTSUP, "no symbol init_mm, swapper_pg_dir or init_top_pgt:"
-				   " is this kernel built without KALLSYMS_ALL?");
+	if (hv_kernel_symbol(k, "init_top_pgt", ret))
+		return NULL;
+	return hv_kernel_need(k, "swapper_pg_dir", ret);
 }
 
+/* By where the image lies, not by a walk: the tables it was found by may be gone already. */
 static struct hv_err *settle_root(struct hv_kernel *k)
 {
-	struct hv_mapping m = {0};
 	struct hv_gva table;
 	struct hv_err *err = find_root_table(k, &table);
 
-	if (!err)
-		err = hv_walk(&k->as, table, &m);
-	if (!err && !m.present)
-		err = hv_err_new(EFAULT, "the kernel's page tables at 0x%llx are not mapped",
-				 (unsigned long long)table.v);
 	if (err)
 		return err;
-	k->as.root = m.gpa;
+	if (!hv_gva_in(table, k->image.all))
+		return hv_err_new(EFAULT,
+				  "the kernel's page tables at 0x%llx are outside its image",
+				  (unsigned long long)table.v);
+	k->as.root = hv_gpa_add(k->image.gpa, table.v - k->image.all.start.v);
 	return NULL;
 }
 

@@ -83,6 +83,7 @@ static void check_found(void)
 	ck_assert_uint_eq(as.root.v, root.v);
 	ck_assert_uint_eq(as.levels, regs[0].levels ? regs[0].levels : regs[1].levels);
 	ck_assert_uint_eq(image.all.start.v, TEXT);
+	ck_assert_uint_eq(image.gpa.v, PHYS);
 	ck_assert_uint_eq(image.all.end.v, TEXT + 18 * M + 0x1000);
 	ck_assert_uint_eq(image.len_bytes, 18 * M + 0x1000);
 	ck_assert_uint_eq(image.text.start.v, TEXT);
