@@ -9,14 +9,10 @@
 
 struct hv_err *hv_trace_open(struct hv_file *f)
 {
-	uint64_t in_buffer, written;
-
 	if (hv_file_writes(f) && (f->flags & O_TRUNC))
 		hv_session_clear(f->tree->session);
 	if (!hv_file_reads(f))
 		return NULL;
-	hv_session_entries(f->tree->session, ALL_CPUS, &in_buffer, &written);
-	f->annotate = written > in_buffer;
 	f->cursor = hv_cursor_new(f->tree->session, ALL_CPUS, HV_CURSOR_DUMP);
 	return NULL;
 }
@@ -56,6 +52,7 @@ static void add_header(struct hv_file *f)
 
 	hv_session_stat(f->tree->session, &stat);
 	hv_session_entries(f->tree->session, ALL_CPUS, &in_buffer, &written);
+	f->annotate = written > in_buffer;
 	hv_format_header(&f->text, hv_tracer_name(f->tree->tracer), in_buffer, written,
 			 stat.nr_cpus);
 }

@@ -59,7 +59,7 @@ struct hv_err *hv_session_alive(struct hv_session *s) hv_must_use;
 /* Which sites are traced: WANTED has one byte a site of kernel->sites, 0 or 1. Changes only what
  * differs; on error every byte is as before. Sites that cannot be traced are counted as refused. */
 struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wanted) hv_must_use;
-/* Only these pids, ascending; NR 0: all. EINVAL when a pid is beyond what a kernel can have. */
+/* Only these pids, ascending; NR 0: all. A pid beyond what a kernel can have is nobody's. */
 struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *pids,
 				      size_t nr) hv_must_use;
 void hv_session_set_recording(struct hv_session *s, unsigned on);

@@ -130,10 +130,6 @@ struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *pids
 	uint64_t *bitmap = (uint64_t *)(s->region.host + HV_REGION_PIDS_OFF);
 	size_t at = 0;
 
-	for (size_t i = 0; i < nr; i++)
-		if (pids[i] >= HV_REGION_NR_PIDS)
-			return hv_err_new(EINVAL, "pid %u: no kernel has a pid above %u", pids[i],
-					  HV_REGION_NR_PIDS - 1);
 	for (size_t word = 0; word < HV_REGION_NR_PIDS / 64; word++) {
 		uint64_t bits = 0;
 
