@@ -21,7 +21,6 @@ static const char *name_of(const struct service *s)
 /* Takes ERR. */
 static void end_with(struct service *s, struct hv_err *err)
 {
-	audit_log(&s->audit, "%s", err->message);
 	hv_err_free(s->end);
 	s->end = err;
 	s->state = SERVE_DONE;
@@ -317,6 +316,13 @@ static void serve_once(struct service *s, struct ticks *t)
 		tick(s, t);
 }
 
+static void audit_end(struct service *s)
+{
+	struct audit_actor who = audit_actor_self();
+
+	audit_line(&s->audit, &who, "end", "reason='%s'", s->end->message);
+}
+
 /* Peers get what is still on its way to them, for a moment. */
 static void last_words(struct service *s)
 {
@@ -353,6 +359,8 @@ void serve(struct service *s)
 
 	while (s->state != SERVE_DONE)
 		serve_once(s, &t);
+	if (s->end)
+		audit_end(s);
 	/* An ended guest is not written to any more: closing what is open would publish. */
 	hv_session_free(s->session);
 	hv_kernel_free(s->kernel);
