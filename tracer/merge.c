@@ -4,20 +4,13 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "tracer/backlog.h"
 #include "tracer/decode.h"
 
 /* Rounds in one hv_merge_next: the second one proves what the first one read. A third is needed
  * when an older record came to light in the second. */
 #define ROUNDS_MAX 4
 #define GAPS_MAX   8
-
-/* A record read and not yet returned. */
-struct kept {
-	struct hv_record record;
-	uint64_t position;
-	uint64_t time_ns;
-	uint64_t round; /* that it was read in */
-};
 
 /* LOST records are missing before POSITION. */
 struct gap {
@@ -34,9 +27,7 @@ struct lane {
 	uint64_t stop;
 	bool stops; /* never read STOP or later */
 
-	struct kept *kept; /* a heap, the oldest first */
-	size_t nr_kept;
-	size_t cap_kept;
+	struct hv_backlog kept;
 	size_t max_kept;
 
 	struct gap gaps[GAPS_MAX]; /* by position; the records after them are not yet returned */
@@ -52,6 +43,13 @@ struct lane {
 	uint64_t last_position;
 };
 
+/* A lane and the time of its oldest record; none: empty. */
+struct turn {
+	struct lane *lane;
+	uint64_t time_ns;
+	bool none;
+};
+
 struct hv_merge {
 	struct hv_merge_clock clock;
 	unsigned first_cpu;
@@ -63,58 +61,12 @@ struct hv_merge {
 	bool waived;  /* and there was a blocked one */
 	size_t nr_lanes;
 	struct lane *lanes;
-	struct lane **order; /* a heap of the lanes, the one with the oldest record first */
+	struct turn *order; /* a heap of the lanes, the one with the oldest record first */
 };
 
 static bool before(uint64_t position, uint64_t other)
 {
 	return (int64_t)(position - other) < 0;
-}
-
-/* -- records of one lane ------------------------------------------------------------------- */
-
-static bool older(const struct kept *a, const struct kept *b)
-{
-	if (a->time_ns != b->time_ns)
-		return a->time_ns < b->time_ns;
-	return before(a->position, b->position);
-}
-
-static void lane_push(struct lane *l, const struct kept *k)
-{
-	size_t at = l->nr_kept++;
-
-	if (at == l->cap_kept) {
-		l->cap_kept = l->cap_kept ? 2 * l->cap_kept : 64;
-		l->kept = hv_realloc_array(l->kept, l->cap_kept, sizeof(*l->kept));
-	}
-	while (at > 0 && older(k, &l->kept[(at - 1) / 2])) {
-		l->kept[at] = l->kept[(at - 1) / 2];
-		at = (at - 1) / 2;
-	}
-	l->kept[at] = *k;
-}
-
-static struct kept lane_pop(struct lane *l)
-{
-	struct kept top = l->kept[0];
-	struct kept *last = &l->kept[--l->nr_kept];
-	size_t at = 0;
-
-	for (;;) {
-		size_t child = 2 * at + 1;
-
-		if (child >= l->nr_kept)
-			break;
-		if (child + 1 < l->nr_kept && older(&l->kept[child + 1], &l->kept[child]))
-			child++;
-		if (!older(&l->kept[child], last))
-			break;
-		l->kept[at] = l->kept[child];
-		at = child;
-	}
-	l->kept[at] = *last;
-	return top;
 }
 
 /* -- loss ---------------------------------------------------------------------------------- */
@@ -150,7 +102,7 @@ static uint64_t tell_lost(struct lane *l, uint64_t position)
 
 /* -- reading ------------------------------------------------------------------------------- */
 
-static bool returned_before(const struct lane *l, const struct kept *k)
+static bool returned_before(const struct lane *l, const struct hv_kept *k)
 {
 	uint64_t tsc = hv_record_tsc(&k->record);
 
@@ -161,7 +113,7 @@ static bool returned_before(const struct lane *l, const struct kept *k)
 
 static void keep(struct hv_merge *m, struct lane *l, const struct hv_record *record)
 {
-	struct kept k = {.record = *record, .position = l->ring.position - 1, .round = m->round};
+	struct hv_kept k = {.record = *record, .position = l->ring.position - 1, .round = m->round};
 	uint64_t tsc = hv_record_tsc(record);
 
 	if (returned_before(l, &k))
@@ -174,7 +126,7 @@ static void keep(struct hv_merge *m, struct lane *l, const struct hv_record *rec
 	k.time_ns = tsc;
 	if (m->clock.ns)
 		k.time_ns = m->clock.ns(m->clock.ctx, m->first_cpu + (unsigned)(l - m->lanes), tsc);
-	lane_push(l, &k);
+	hv_backlog_add(&l->kept, &k);
 }
 
 static enum hv_ring_result read_ring(struct lane *l, uint64_t now_ns, enum hv_merge_until until,
@@ -205,7 +157,8 @@ static void fill(struct hv_merge *m, struct lane *l, uint64_t now_ns, enum hv_me
 	uint64_t lost;
 
 	l->blocked = false;
-	while (l->nr_kept < l->max_kept && before(l->ring.position, l->goal) && tries-- > 0) {
+	while (hv_backlog_nr(&l->kept) < l->max_kept && before(l->ring.position, l->goal) &&
+	       tries-- > 0) {
 		switch (read_ring(l, now_ns, until, &record, &lost)) {
 		case HV_RING_RECORD:
 			keep(m, l, &record);
@@ -222,37 +175,49 @@ static void fill(struct hv_merge *m, struct lane *l, uint64_t now_ns, enum hv_me
 
 /* -- order of the lanes -------------------------------------------------------------------- */
 
-static bool lane_older(const struct lane *a, const struct lane *b)
+static struct turn turn_of(struct lane *l)
 {
-	if (!a->nr_kept || !b->nr_kept)
-		return a->nr_kept > 0;
-	if (a->kept[0].time_ns != b->kept[0].time_ns)
-		return a->kept[0].time_ns < b->kept[0].time_ns;
-	return a < b;
+	const struct hv_kept *first = hv_backlog_first(&l->kept);
+
+	return (struct turn){l, first ? first->time_ns : UINT64_MAX, !first};
 }
 
-static void sift_down(struct hv_merge *m, size_t at)
+static bool comes_first(const struct turn *a, const struct turn *b)
 {
-	struct lane *l = m->order[at];
+	if (a->time_ns != b->time_ns)
+		return a->time_ns < b->time_ns;
+	return a->none == b->none ? a->lane < b->lane : b->none;
+}
 
+/* Puts TURN in the place of the one at AT, or below. */
+static void sift_down(struct hv_merge *m, size_t at, struct turn turn)
+{
 	for (;;) {
 		size_t child = 2 * at + 1;
 
 		if (child >= m->nr_lanes)
 			break;
-		if (child + 1 < m->nr_lanes && lane_older(m->order[child + 1], m->order[child]))
+		if (child + 1 < m->nr_lanes && comes_first(&m->order[child + 1], &m->order[child]))
 			child++;
-		if (!lane_older(m->order[child], l))
+		if (!comes_first(&m->order[child], &turn))
 			break;
 		m->order[at] = m->order[child];
 		at = child;
 	}
-	m->order[at] = l;
+	m->order[at] = turn;
+}
+
+static void order_lanes(struct hv_merge *m)
+{
+	for (size_t i = 0; i < m->nr_lanes; i++)
+		m->order[i] = turn_of(&m->lanes[i]);
+	for (size_t i = m->nr_lanes / 2; i-- > 0;)
+		sift_down(m, i, m->order[i]);
 }
 
 static bool is_full(const struct lane *l)
 {
-	return l->nr_kept > l->max_kept / 2;
+	return hv_backlog_nr(&l->kept) > l->max_kept / 2;
 }
 
 /* The round up to whose heads the lane was read, or need not be. */
@@ -298,8 +263,7 @@ static void start_round(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until
 		if (done < m->done)
 			m->done = done;
 	}
-	for (size_t i = m->nr_lanes / 2; i-- > 0;)
-		sift_down(m, i);
+	order_lanes(m);
 }
 
 static void refill(struct hv_merge *m, struct lane *l, uint64_t now_ns, enum hv_merge_until until)
@@ -317,9 +281,10 @@ static void refill(struct hv_merge *m, struct lane *l, uint64_t now_ns, enum hv_
 static void take(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until,
 		 struct hv_merge_item *ret)
 {
-	struct lane *l = m->order[0];
-	struct kept k = lane_pop(l);
+	struct lane *l = m->order[0].lane;
+	struct hv_kept k = *hv_backlog_first(&l->kept);
 
+	hv_backlog_drop_first(&l->kept);
 	*ret = (struct hv_merge_item){
 		.record = k.record,
 		.cpu = m->first_cpu + (unsigned)(l - m->lanes),
@@ -333,7 +298,7 @@ static void take(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until,
 		l->last_position = k.position;
 	}
 	refill(m, l, now_ns, until);
-	sift_down(m, 0);
+	sift_down(m, 0, turn_of(l));
 	if (m->waived && !is_full(l)) /* perhaps to be waited for again */
 		m->done = 0;
 }
@@ -344,13 +309,13 @@ bool hv_merge_next(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until unti
 	if (!m->nr_lanes)
 		return false;
 	for (unsigned i = 0; i <= ROUNDS_MAX; i++) {
-		const struct lane *first = m->order[0];
+		const struct hv_kept *first = hv_backlog_first(&m->order[0].lane->kept);
 
-		if (first->nr_kept && first->kept[0].round < m->done) {
+		if (first && first->round < m->done) {
 			take(m, now_ns, until, ret);
 			return true;
 		}
-		if (i > 0 && !first->nr_kept)
+		if (i > 0 && !first)
 			return false;
 		start_round(m, now_ns, until);
 	}
@@ -385,13 +350,13 @@ struct hv_merge *hv_merge_new(const struct hv_ring *rings, unsigned first_cpu, s
 	m->first_cpu = first_cpu;
 	m->nr_lanes = nr;
 	m->lanes = hv_alloc(nr * sizeof(*m->lanes));
-	m->order = hv_alloc(nr * sizeof(struct lane *));
+	m->order = hv_alloc(nr * sizeof(*m->order));
 	for (size_t i = 0; i < nr; i++) {
 		struct hv_merge_mark from = hv_merge_mark_at(rings[i].position);
 
 		lane_init(&m->lanes[i], &rings[i], marks ? &marks[i] : &from);
-		m->order[i] = &m->lanes[i];
 	}
+	order_lanes(m);
 	return m;
 }
 
@@ -400,7 +365,7 @@ void hv_merge_free(struct hv_merge *m)
 	if (!m)
 		return;
 	for (size_t i = 0; i < m->nr_lanes; i++)
-		free(m->lanes[i].kept);
+		hv_backlog_deinit(&m->lanes[i].kept);
 	free(m->lanes);
 	free(m->order);
 	free(m);
@@ -425,9 +390,7 @@ void hv_merge_marks(const struct hv_merge *m, struct hv_merge_mark *ret)
 
 		if (before(mark.read, l->from.read))
 			mark.read = l->from.read;
-		for (size_t k = 0; k < l->nr_kept; k++)
-			if (before(l->kept[k].position, mark.position))
-				mark.position = l->kept[k].position;
+		mark.position = hv_backlog_lowest(&l->kept, mark.position);
 		for (unsigned g = 0; g < l->nr_gaps; g++)
 			mark.lost = add_lost(mark.lost, l->gaps[g].lost);
 		ret[i] = mark;

@@ -352,6 +352,31 @@ START_TEST(the_clock_is_asked_for_the_right_cpu)
 }
 END_TEST
 
+static uint64_t end_of_time(void *ctx, unsigned cpu, uint64_t tsc)
+{
+	(void)ctx;
+	(void)cpu;
+	(void)tsc;
+	return UINT64_MAX;
+}
+
+START_TEST(no_time_is_later_than_none)
+{
+	for (unsigned cpu = 0; cpu < NR_CPUS; cpu++) {
+		start(NR_CPUS, 8);
+		hv_merge_free(merge);
+		merge = hv_merge_new(rings, 0, NR_CPUS, NULL,
+				     (struct hv_merge_clock){end_of_time, NULL});
+		add(cpu, 1);
+		add(cpu, 2);
+		expect(cpu, UINT64_MAX);
+		expect(cpu, UINT64_MAX);
+		expect_none();
+		teardown();
+	}
+}
+END_TEST
+
 START_TEST(marks_go_on_exactly_there)
 {
 	static const uint64_t times[2][6] = {{100, 30, 40, 35, 110, 120},
@@ -601,6 +626,7 @@ int main(void)
 	tcase_add_test(tc, losses_of_many_gaps_add_up);
 	tcase_add_test(tc, records_of_no_kind_count_as_lost);
 	tcase_add_test(tc, the_clock_is_asked_for_the_right_cpu);
+	tcase_add_test(tc, no_time_is_later_than_none);
 	tcase_add_test(tc, marks_go_on_exactly_there);
 	tcase_add_test(tc, marks_keep_loss_that_was_not_told);
 	tcase_add_test(tc, a_long_backlog_is_sorted);
