@@ -36,6 +36,8 @@ struct hv_machine {
 
 /* region.c */
 struct hv_err *hv_machine_region(struct hv_machine *m, struct hv_region *ret) hv_must_use;
+/* ENOSPC: its file is sparse and the file system is full. */
+struct hv_err *hv_machine_region_has_room(struct hv_machine *m) hv_must_use;
 /* Has the memory of the region allocated, so that no write to it can fail later. */
 struct hv_err *hv_machine_reserve_region(struct hv_machine *m) hv_must_use;
 /* Unmaps every page of the region in the VMM and puts the contents back: KVM flushes. */

@@ -126,5 +126,7 @@ struct hv_err *hv_machine_refusal(struct hv_machine *m)
 		err = check_confidential(m);
 	if (!err)
 		err = hv_machine_stub_state(m, &stub);
+	if (!err)
+		err = hv_machine_region_has_room(m);
 	return err;
 }

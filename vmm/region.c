@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "vmm/machine.h"
 #include "vmm/pci.h"
@@ -120,8 +122,36 @@ struct hv_err *hv_machine_region(struct hv_machine *m, struct hv_region *ret)
 	return NULL;
 }
 
+static struct hv_err *no_room(const struct hv_machine *m, uint64_t free_bytes)
+{
+	return hv_err_new(ENOSPC,
+			  "ivshmem memory: its file system has %" PRIu64 " MiB free, %" PRIu64
+			  " MiB needed (is /dev/shm full?)",
+			  free_bytes >> 20, m->region.len_bytes >> 20);
+}
+
+struct hv_err *hv_machine_region_has_room(struct hv_machine *m)
+{
+	struct statvfs fs;
+	struct stat file;
+	uint64_t free_bytes;
+
+	if (!m->region.host || fstatvfs(m->region_fd, &fs) < 0 || fstat(m->region_fd, &file) < 0)
+		return NULL;
+	if (!fs.f_blocks) /* a memfd's file system has no limit of its own */
+		return NULL;
+	free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+	if (free_bytes + (uint64_t)file.st_blocks * 512 >= m->region.len_bytes)
+		return NULL;
+	return no_room(m, free_bytes);
+}
+
 struct hv_err *hv_machine_reserve_region(struct hv_machine *m)
 {
+	struct hv_err *err = hv_machine_region_has_room(m);
+
+	if (err)
+		return err;
 	if (!m->region.host)
 		return NULL;
 	/* Else the first write that finds /dev/shm full ends us, or the VMM, with SIGBUS. */
