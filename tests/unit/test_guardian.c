@@ -59,8 +59,8 @@ static void obey(int fd, const char *packet)
 static void take_byte(int fd, char c, struct hv_text *packet, int *state)
 {
 	if (m->runs) {
-		if (m->deaf)
-			return;
+		while (m->deaf)
+			usleep(1000);
 		m->runs = 0;
 		m->nr_stops++;
 		say(fd, "T02thread:01;");
@@ -204,13 +204,13 @@ END_TEST
 
 START_TEST(over_in_the_middle)
 {
-	HV_AUTO_PACKETS struct hv_packets p = writes(400);
+	HV_AUTO_PACKETS struct hv_packets p = writes(2000);
 	HV_AUTO_PACKETS struct hv_packets answers = {0};
 	struct hv_guardian *g = NULL;
 	uint64_t held_ns = 0;
 
 	ok(hv_guardian_start(path, &g));
-	m->delay_us = 300;
+	m->delay_us = 100;
 	ok(hv_guardian_hold(g, 50 * HV_NS_PER_MS));
 	fails(hv_guardian_exchange(g, &p, &answers), ETIMEDOUT);
 	ck_assert(runs_within(2000));
@@ -314,8 +314,31 @@ START_TEST(late_stop)
 	ok(hv_guardian_start(path, &g));
 	m->deaf = 1;
 	fails(hv_guardian_hold(g, HV_NS_PER_S), EBUSY);
+	ck_assert_uint_eq(m->nr_stops, 0);
+	m->deaf = 0;
+	for (int i = 0; i < 1000 && !m->nr_stops; i++)
+		usleep(1000);
+	ck_assert_uint_eq(m->nr_stops, 1);
+	ck_assert(runs_within(1000));
+	ok(hv_guardian_hold(g, HV_NS_PER_S));
 	hv_guardian_free(g);
-	ck_assert(m->runs);
+	ck_assert(runs_within(1000));
+}
+
+/* The same, and the service dies before. */
+START_TEST(late_stop_alone)
+{
+	struct hv_guardian *g = NULL;
+
+	ok(hv_guardian_start(path, &g));
+	m->deaf = 1;
+	fails(hv_guardian_hold(g, HV_NS_PER_S), EBUSY);
+	hv_guardian_free(g);
+	m->deaf = 0;
+	for (int i = 0; i < 1000 && !m->nr_stops; i++)
+		usleep(1000);
+	ck_assert_uint_eq(m->nr_stops, 1);
+	ck_assert(runs_within(1000));
 }
 END_TEST
 
@@ -336,6 +359,7 @@ int main(void)
 	tcase_add_test(t, stub_gone);
 	tcase_add_test(t, no_stub);
 	tcase_add_test(t, late_stop);
+	tcase_add_test(t, late_stop_alone);
 	suite_add_tcase(s, t);
 	srunner_run_all(r, CK_NORMAL);
 	failed = srunner_ntests_failed(r);
