@@ -8,7 +8,8 @@
 
 #define NAMES_MAX_BYTES (256ull << 20)
 
-#define BANNER "Linux version "
+#define BANNER	   "Linux version "
+#define TEXT_ALIGN 4096 /* of _stext, at least; one entry off is another symbol */
 
 /* How kallsyms_sym_address() of some kernel reads the table. */
 enum reading {
@@ -26,24 +27,25 @@ struct addresses {
 	uint64_t base;
 };
 
-static size_t align8(size_t v)
+static size_t align_up(size_t v, size_t to)
 {
-	return (v + 7) & ~(size_t)7;
+	return (v + to - 1) & ~(to - 1);
 }
 
 /* Where the table of a reading with NR entries starts and its base is. The table is right before
- * num_syms (until 6.3) or behind the token index (since 6.4, 404bad70fcf7). */
+ * num_syms (until 6.3) or behind the token index (since 6.4, 404bad70fcf7), and the tables are
+ * aligned to 8 bytes, or to 4 where they hold nothing larger (7.x). */
 static bool place_table(const struct hv_image *image, const struct hv_kallsyms_names *names,
-			enum reading reading, bool behind, struct addresses *ret)
+			enum reading reading, bool behind, size_t alignment, struct addresses *ret)
 {
 	struct hv_span all = names->image;
 	size_t width = reading == ABSOLUTE ? 8 : 4;
-	size_t table_len = align8(names->nr * width);
+	size_t table_len = align_up(names->nr * width, alignment);
 	size_t base_len = reading == BASE_RELATIVE || reading == ABSOLUTE_PERCPU ? 8 : 0;
-	size_t start = align8(names->token_index_off + 256 * sizeof(uint16_t));
+	size_t start = align_up(names->token_index_off + 256 * sizeof(uint16_t), alignment);
 
 	if (!behind) {
-		start = names->num_syms_off & ~(size_t)7;
+		start = names->num_syms_off & ~(alignment - 1);
 		if (start < table_len + base_len)
 			return false;
 		start -= table_len + base_len;
@@ -113,7 +115,8 @@ static bool is_right(const struct hv_image *image, const struct addresses *a,
 		if (!hv_span_has(at, 0, strlen(BANNER)) || memcmp(at.data, BANNER, strlen(BANNER)))
 			return false;
 	}
-	if (proof->text >= nr || !hv_gva_in(address(a, proof->text), image->text))
+	if (proof->text >= nr || !hv_gva_in(address(a, proof->text), image->text) ||
+	    address(a, proof->text).v % TEXT_ALIGN)
 		return false;
 	for (size_t i = 0; i < nr; i++) {
 		struct hv_gva here = address(a, i);
@@ -133,8 +136,9 @@ static bool find_addresses(const struct hv_image *image, const struct hv_kallsym
 	struct proof proof = find_proof(s);
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(readings); i++)
-		for (unsigned behind = 0; behind < 2; behind++)
-			if (place_table(image, names, readings[i], behind, ret) &&
+		for (unsigned place = 0; place < 4; place++)
+			if (place_table(image, names, readings[i], place & 1, place & 2 ? 4 : 8,
+					ret) &&
 			    is_right(image, ret, &proof, s->nr))
 				return true;
 	return false;

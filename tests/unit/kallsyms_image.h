@@ -16,6 +16,7 @@ struct kimg_layout {
 	bool seqs_between;     /* seqs_of_names before the token table */
 	unsigned marker_width; /* and of num_syms */
 	bool long_names;       /* with two-byte lengths */
+	size_t alignment;      /* of the tables; 0: 8 */
 };
 
 static const struct kimg_layout kimg_layouts[] = {
@@ -31,7 +32,8 @@ static const struct kimg_layout kimg_layouts[] = {
 	{"absolute, 6.4", KIMG_ABSOLUTE, true, false, 4, true},
 	{"absolute-percpu, 6.4", KIMG_ABSOLUTE_PERCPU, true, false, 4, true},
 	{"base-relative, 6.15", KIMG_BASE_RELATIVE, true, false, 4, true},
-	{"place-relative, 7.0", KIMG_PLACE_RELATIVE, true, false, 4, true},
+	{"place-relative, 7.0", KIMG_PLACE_RELATIVE, true, false, 4, true, 8},
+	{"place-relative, 7.2", KIMG_PLACE_RELATIVE, true, false, 4, true, 4},
 };
 
 #define KIMG_BASE	0xffffffff9ac00000ull
@@ -83,7 +85,9 @@ static inline void kimg_put_int(struct kimg *k, uint64_t v, unsigned width)
 
 static inline size_t kimg_align(struct kimg *k)
 {
-	while (k->end % 8)
+	size_t alignment = k->layout->alignment ? k->layout->alignment : 8;
+
+	while (k->end % alignment)
 		kimg_put_int(k, 0, 1);
 	return k->end;
 }
