@@ -16,6 +16,8 @@ struct hv_patcher {
 	const struct hv_address_space *as;
 	struct hv_guest *guest;
 	struct hv_gva_range fixed;
+	struct hv_gva bound_gva; /* 0: not bound */
+	struct hv_gpa bound_gpa;
 	struct hv_journal journal;
 	struct hv_hold_stat holds;
 	size_t batch; /* changes a hold */
@@ -32,6 +34,12 @@ struct hv_patcher *hv_patcher_new(const struct hv_address_space *as, struct hv_g
 	p->batch = BATCH_AT_FIRST;
 	hv_journal_init(&p->journal, region);
 	return p;
+}
+
+void hv_patcher_bind(struct hv_patcher *p, struct hv_gva gva, struct hv_gpa gpa)
+{
+	p->bound_gva = gva;
+	p->bound_gpa = gpa;
 }
 
 void hv_patcher_adopt(struct hv_patcher *p, const struct hv_journal_entry *entries, uint32_t nr)
@@ -101,6 +109,37 @@ static int by_gpa(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* The tables that VCPU walks lead where we are bound to. Unreadable ones do not. */
+static bool leads_to_us(const struct hv_patcher *p, const struct hv_vcpu_regs *vcpu)
+{
+	struct hv_gpa roots[2];
+	unsigned nr = vcpu->levels ? p->as->arch->roots(vcpu, roots) : 0;
+
+	for (unsigned i = 0; i < nr; i++) {
+		struct hv_address_space as = *p->as;
+		struct hv_mapping m = {0};
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		as.root = roots[i];
+		as.levels = vcpu->levels;
+		err = hv_walk(&as, p->bound_gva, &m);
+		if (!err && m.present && m.gpa.v == p->bound_gpa.v)
+			return true;
+	}
+	return false;
+}
+
+static struct hv_err *check_boot(const struct hv_patcher *p, const struct hv_vcpu_regs *regs,
+				 unsigned nr_vcpus)
+{
+	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
+		if (!p->bound_gva.v || leads_to_us(p, &regs[cpu]))
+			return NULL;
+	return hv_err_new(ECONNRESET,
+			  "the guest was rebooted: no vCPU's page tables lead to 0x%llx",
+			  (unsigned long long)p->bound_gva.v);
+}
+
 /* A vCPU that stands strictly inside a site would go on in the middle of the new instruction. */
 static struct hv_err *refuse_under_vcpus(struct hv_patcher *p, struct hv_hold *hold,
 					 struct hv_change *changes, size_t nr)
@@ -109,6 +148,8 @@ static struct hv_err *refuse_under_vcpus(struct hv_patcher *p, struct hv_hold *h
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
 	struct hv_err *err = hv_hold_registers(hold, regs);
 
+	if (!err)
+		err = check_boot(p, regs, nr_vcpus);
 	if (err)
 		return err;
 	for (size_t i = 0; i < nr; i++)
@@ -228,10 +269,10 @@ static struct hv_err *note_all(struct hv_patcher *p, const struct hv_change *cha
 static struct hv_err *change_held(struct hv_patcher *p, struct hv_hold *hold,
 				  struct hv_change *changes, size_t nr)
 {
-	struct hv_err *err = refuse_changed(p, changes, nr);
+	struct hv_err *err = refuse_under_vcpus(p, hold, changes, nr);
 
 	if (!err)
-		err = refuse_under_vcpus(p, hold, changes, nr);
+		err = refuse_changed(p, changes, nr);
 	if (!err)
 		err = write_entries(p, changes, nr);
 	if (!err)

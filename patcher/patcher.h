@@ -33,6 +33,12 @@ struct hv_patcher *hv_patcher_new(const struct hv_address_space *as, struct hv_g
 				  struct hv_region *region);
 void hv_patcher_free(struct hv_patcher *p);
 
+/* From now on every hold first proves that this is still the boot that GVA was mapped in: some
+ * vCPU's own page tables lead from GVA to GPA. ECONNRESET otherwise, and nothing is written: after
+ * a reset the old kernel's tables and text stay readable in RAM for a while, and without KASLR the
+ * next kernel's text lies where they were. */
+void hv_patcher_bind(struct hv_patcher *p, struct hv_gva gva, struct hv_gpa gpa);
+
 /* Takes over what an earlier patcher left standing in REGION's journal. ENTRIES: a checked copy of
  * that journal, in its order; what did not pass the check is HV_JOURNAL_FREE in it. */
 void hv_patcher_adopt(struct hv_patcher *p, const struct hv_journal_entry *entries, uint32_t nr);

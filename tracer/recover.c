@@ -159,6 +159,7 @@ static struct hv_err *restore_from(struct hv_session *s, const struct hv_region_
 		err = hv_guest_prepare_hold(s->guest);
 	if (err)
 		return err;
+	hv_session_bind(s);
 	hv_patcher_adopt(s->patcher, entries, header->nr_entries);
 	return hv_session_restore(s, report);
 }

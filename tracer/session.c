@@ -176,6 +176,11 @@ static struct hv_err *claim_region(struct hv_session *s)
 	return hv_region_clear(&s->region);
 }
 
+void hv_session_bind(struct hv_session *s)
+{
+	hv_patcher_bind(s->patcher, s->range.start, hv_gpa_add(s->region.gpa, HV_REGION_STUBS_OFF));
+}
+
 struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kernel,
 				 struct hv_session **ret)
 {
@@ -203,6 +208,7 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 		err = map_region(s, &plan);
 	if (err)
 		return unmap_after(s, err);
+	hv_session_bind(s);
 	*ret = hv_take(s);
 	return NULL;
 }

@@ -32,6 +32,9 @@ struct hv_session {
 	bool stale; /* the region held an earlier boot's journal */
 };
 
+/* The slots of the range are filled: from here on nothing is written into another boot. */
+void hv_session_bind(struct hv_session *s);
+
 /* Every site's bytes and the page-table slots back, translations flushed, text compared, region
  * cleared: what detach and recover share. */
 struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report) hv_must_use;

@@ -347,6 +347,38 @@ START_TEST(the_regions_journal_is_not_believed)
 }
 END_TEST
 
+START_TEST(another_boot_is_not_written)
+{
+	struct hv_change change = patch(0);
+	struct hv_err *err;
+
+	/* the array's module page stands for the region */
+	hv_patcher_bind(patcher, hv_gva(MODULE_GVA), hv_gpa(MODULE_GPA));
+	machine.vcpu.levels = 4;
+	machine.vcpu.root = ROOT_GPA;
+	ck_assert_ptr_null(hv_patcher_apply(patcher, &change, 1));
+	undo_all();
+
+	/* reset: firmware, the old kernel's bytes still in memory */
+	machine.vcpu.levels = 0;
+	machine.vcpu.root = 0;
+	err = hv_patcher_apply(patcher, &change, 1);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, ECONNRESET);
+	hv_err_free(err);
+	check_bytes(&change, nop);
+
+	/* the next kernel, same text at the same place, other tables */
+	change = patch(0);
+	machine.vcpu.levels = 4;
+	machine.vcpu.root = 0x8000;
+	err = hv_patcher_apply(patcher, &change, 1);
+	ck_assert_ptr_nonnull(err);
+	hv_err_free(err);
+	check_bytes(&change, nop);
+}
+END_TEST
+
 START_TEST(ring_plans)
 {
 	struct hv_region r = {{0x80000000}, NULL, 64 << 20};
@@ -389,6 +421,7 @@ int main(void)
 	tcase_add_test(tc, module_text_is_translated_again);
 	tcase_add_test(tc, a_journal_is_adopted);
 	tcase_add_test(tc, the_regions_journal_is_not_believed);
+	tcase_add_test(tc, another_boot_is_not_written);
 	tcase_add_test(tc, ring_plans);
 	suite_add_tcase(suite, tc);
 	srunner_run_all(runner, CK_NORMAL);
