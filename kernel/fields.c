@@ -36,6 +36,19 @@ bool hv_cpu_in(const struct hv_kernel *k, const char *mask, unsigned cpu)
 	return byte & 1u << cpu % 8;
 }
 
+bool hv_circle_step(struct hv_circle *c, uint64_t addr)
+{
+	if (c->limit && addr == c->mark)
+		return true;
+	if (c->steps == c->limit) {
+		c->mark = addr;
+		c->steps = 0;
+		c->limit = c->limit ? c->limit * 2 : 1;
+	}
+	c->steps++;
+	return false;
+}
+
 uint64_t hv_copy_u64(struct hv_span copy, uint32_t off)
 {
 	uint64_t v = 0;

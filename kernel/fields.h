@@ -19,6 +19,15 @@ struct hv_err *hv_fields_find(const struct hv_kernel *k, const char *type,
  * mask. */
 bool hv_cpu_in(const struct hv_kernel *k, const char *mask, unsigned cpu);
 
+/* Notices that a list goes round (Brent): zero-initialised, told each address of the walk. True: it
+ * does. A circle is found within twice its length and what leads to it. */
+struct hv_circle {
+	uint64_t mark;
+	uint32_t steps;
+	uint32_t limit;
+};
+bool hv_circle_step(struct hv_circle *c, uint64_t addr);
+
 /* Little-endian numbers out of a copy; 0 when outside of it. */
 uint64_t hv_copy_u64(struct hv_span copy, uint32_t off);
 uint32_t hv_copy_u32(struct hv_span copy, uint32_t off);

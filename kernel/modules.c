@@ -97,7 +97,7 @@ static struct hv_err *find_layout(const struct hv_kernel *k, struct module_layou
 
 /* The symbols' strings: up to the last name's start, and from there as much as is mapped. */
 static struct hv_err *read_strings(const struct hv_kernel *k, struct hv_gva at, uint32_t last,
-				   char **ret, size_t *ret_len)
+				   char **ret)
 {
 	HV_AUTO_FREE char *strings = NULL;
 	size_t len = (size_t)last + 1;
@@ -105,6 +105,7 @@ static struct hv_err *read_strings(const struct hv_kernel *k, struct hv_gva at, 
 
 	if (last > MODULE_STRINGS_MAX)
 		return hv_err_new(EINVAL, "a name at %u of its strings", last);
+	/* The last byte stays NUL, and so does what is not there to be read. */
 	strings = hv_alloc(len + SYMBOL_NAME_MAX + 1);
 	err = hv_read(&k->as, at, strings, len);
 	if (err)
@@ -120,7 +121,6 @@ static struct hv_err *read_strings(const struct hv_kernel *k, struct hv_gva at, 
 		hv_err_free(err);
 	}
 	*ret = hv_take(strings);
-	*ret_len = len + SYMBOL_NAME_MAX + 1; /* the last byte is NUL, and what was not read */
 	return NULL;
 }
 
@@ -157,7 +157,6 @@ static struct hv_err *read_symbols(const struct hv_kernel *k, const struct modul
 	struct hv_span copy = {head, l->kallsyms_len_bytes};
 	struct hv_err *err = hv_read(&k->as, at, head, l->kallsyms_len_bytes);
 	uint32_t nr = hv_copy_u32(copy, l->num_symtab), last = 0;
-	size_t strings_len;
 
 	if (err || !nr)
 		return err;
@@ -171,8 +170,7 @@ static struct hv_err *read_symbols(const struct hv_kernel *k, const struct modul
 	for (size_t i = 0; i < nr; i++)
 		last = syms[i].st_name > last ? syms[i].st_name : last;
 	if (!err)
-		err = read_strings(k, hv_gva(hv_copy_u64(copy, l->strtab)), last, &ret->names,
-				   &strings_len);
+		err = read_strings(k, hv_gva(hv_copy_u64(copy, l->strtab)), last, &ret->names);
 	if (err)
 		return err;
 	fill_symbols(syms, types, nr, ret->names, ret);
@@ -215,6 +213,7 @@ static struct hv_err *walk(const struct hv_kernel *k, const struct module_layout
 	HV_AUTO_FREE uint8_t *bytes = hv_alloc(l->len_bytes);
 	struct hv_span copy = {bytes, l->len_bytes};
 	size_t nr_seen = 0, nr_symbols = 0;
+	struct hv_circle circle = {0};
 	uint64_t at;
 	struct hv_err *err = hv_read_u64(&k->as, head, &at);
 
@@ -222,6 +221,9 @@ static struct hv_err *walk(const struct hv_kernel *k, const struct module_layout
 	for (; !err && at != head.v; at = hv_copy_u64(copy, l->list)) {
 		uint32_t state;
 
+		if (hv_circle_step(&circle, at))
+			return hv_err_new(EINVAL, "the list goes round at 0x%llx",
+					  (unsigned long long)at);
 		if (nr_seen++ == MODULES_MAX || nr_symbols > ALL_SYMBOLS_MAX)
 			return hv_err_new(EINVAL, "modules: no end after %zu of them", nr_seen - 1);
 		err = hv_read(&k->as, hv_gva(at - l->list), bytes, l->len_bytes);

@@ -150,8 +150,12 @@ static struct hv_err *walk(const struct hv_kernel *k, const struct record_layout
 	struct hv_span page = {bytes, l->page_len_bytes};
 	uint64_t at;
 	struct hv_err *err = hv_read_u64(&k->as, start, &at);
+	struct hv_circle circle = {0};
 
 	for (unsigned nr = 0; !err && at; at = hv_copy_u64(page, l->next)) {
+		if (hv_circle_step(&circle, at))
+			return hv_err_new(EINVAL, "the list goes round at 0x%llx",
+					  (unsigned long long)at);
 		if (nr++ == PAGES_MAX)
 			return hv_err_new(EINVAL, "no end after %u groups", nr - 1);
 		err = hv_read(&k->as, hv_gva(at), bytes, l->page_len_bytes);

@@ -1,5 +1,6 @@
 /* Function-entry sites from the kernel's own ftrace records, modules included, in the order of its
- * available_filter_functions (ascending address within a page, pages in list order), with the names that file shows. */
+ * available_filter_functions (ascending address within a page, pages in list order), with the names
+ * that file shows. */
 #pragma once
 
 #include "base/addr.h"
@@ -9,10 +10,11 @@ struct hv_kernel;
 
 struct hv_site {
 	struct hv_gva ip; /* of the nop; what trace output resolves */
-	const char *name; /* owned by the table; "__ftrace_invalid_address___N" as the kernel says it */
+	const char *
+		name; /* owned by the table; "__ftrace_invalid_address___N" as the kernel says it */
 	const char *module; /* NULL: vmlinux; owned by the table */
-	bool invalid;	  /* the kernel itself disabled it: shown, never traced */
-	bool busy;	  /* the guest's own ftrace, a kprobe or a livepatch uses it now */
+	bool invalid;	    /* the kernel itself disabled it: shown, never traced */
+	bool busy;	    /* the guest's own ftrace, a kprobe or a livepatch uses it now */
 };
 
 struct hv_sites {

@@ -158,8 +158,12 @@ static struct hv_err *add_threads(struct building *b, uint64_t signal)
 	uint64_t head = signal + b->l->thread_head, at;
 	struct hv_err *err = hv_read_u64(&b->k->as, hv_gva(head), &at);
 	struct task_copy copy = {0};
+	struct hv_circle circle = {0};
 
 	for (; !err && at != head; at = copy.next_thread) {
+		if (hv_circle_step(&circle, at))
+			return hv_err_new(EINVAL, "threads: the list goes round at 0x%llx",
+					  (unsigned long long)at);
 		err = read_task(b->k, b->l, hv_gva(at - b->l->thread_node), b->bytes, &copy);
 		if (!err)
 			err = add(b, &copy.task);
@@ -172,13 +176,14 @@ static struct hv_err *add_processes(struct building *b, struct hv_gva init_task)
 	uint64_t head = init_task.v + b->l->tasks, at;
 	struct task_copy leader = {0};
 	struct hv_err *err = hv_read_u64(&b->k->as, hv_gva(head), &at);
-	unsigned nr = 0;
+	struct hv_circle circle = {0};
 
 	for (; !err && at != head; at = leader.next) {
 		size_t before = b->tasks.nr;
 
-		if (nr++ == TASKS_MAX)
-			return hv_err_new(EINVAL, "no end after %u processes", nr - 1);
+		if (hv_circle_step(&circle, at))
+			return hv_err_new(EINVAL, "the list goes round at 0x%llx",
+					  (unsigned long long)at);
 		err = read_task(b->k, b->l, hv_gva(at - b->l->tasks), b->bytes, &leader);
 		if (!err)
 			err = add_threads(b, leader.signal);

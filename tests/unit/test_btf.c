@@ -1,87 +1,8 @@
 /* BTF built here by hand, well-formed and broken. */
-#include "kernel/btf.h"
-
 #include <check.h>
 
-#include "base/text.h"
-
-enum { INT = 1, PTR, ARRAY, STRUCT, UNION, ENUM, FWD, TYPEDEF, VOLATILE, CONST, ENUM64 = 19 };
-
-static struct hv_text types, strings;
-static uint32_t nr_types;
-
-static void u32(uint32_t v)
-{
-	hv_text_add_bytes(&types, &v, sizeof(v));
-}
-
-static uint32_t str(const char *s)
-{
-	uint32_t off = (uint32_t)strings.len_bytes;
-
-	hv_text_add_bytes(&strings, s, strlen(s) + 1);
-	return off;
-}
-
-static uint32_t type(unsigned kind, const char *name, unsigned vlen, unsigned kflag,
-		     uint32_t size_or_type)
-{
-	u32(*name ? str(name) : 0);
-	u32(kflag << 31 | kind << 24 | vlen);
-	u32(size_or_type);
-	return ++nr_types;
-}
-
-static void member(const char *name, uint32_t type_id, uint32_t bits)
-{
-	u32(*name ? str(name) : 0);
-	u32(type_id);
-	u32(bits);
-}
-
-static uint32_t array(uint32_t elem, uint32_t nr)
-{
-	uint32_t id = type(ARRAY, "", 0, 0, 0);
-
-	u32(elem);
-	u32(elem);
-	u32(nr);
-	return id;
-}
-
-static uint32_t integer(const char *name, uint32_t size)
-{
-	uint32_t id = type(INT, name, 0, 0, size);
-
-	u32(size * 8);
-	return id;
-}
-
-static void begin(void)
-{
-	hv_text_deinit(&types);
-	hv_text_deinit(&strings);
-	nr_types = 0;
-	str("");
-}
-
-/* The file; LEN_BYTES of it are then given to the reader. */
-static struct hv_text assemble(void)
-{
-	struct hv_text file = {0};
-	uint32_t header[6] = {0x0001eb9f,
-			      24,
-			      0,
-			      (uint32_t)types.len_bytes,
-			      (uint32_t)types.len_bytes,
-			      (uint32_t)strings.len_bytes};
-
-	hv_text_add_bytes(&file, header, sizeof(header));
-	if (types.len_bytes)
-		hv_text_add_bytes(&file, types.data, types.len_bytes);
-	hv_text_add_bytes(&file, strings.data, strings.len_bytes);
-	return file;
-}
+#include "kernel/btf.h"
+#include "tests/unit/btf_build.h"
 
 static struct hv_err *read_len(size_t len_bytes, struct hv_btf **ret)
 {

@@ -1,0 +1,118 @@
+/* A kernel made of data in which the input changes words: pairs of a 4-byte offset and an 8-byte
+ * value. Then modules, sites, tasks, stacks and clock are read. */
+#include "kernel/clock.h"
+#include "kernel/tasks.h"
+#include "tests/unit/fake_sites.h"
+#include "tests/unit/fake_tasks.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Offsets count words of the data that was given out. */
+static void change(struct fk *f, const uint8_t *data, size_t size)
+{
+	for (; size >= 12; data += 12, size -= 12) {
+		uint64_t value;
+		uint32_t off;
+
+		memcpy(&off, data, 4);
+		memcpy(&value, data + 4, 8);
+		/* values near the data are likelier to be of use */
+		if (value >> 32 == 0x5a5a5a5a)
+			value = FK_DATA + (uint32_t)value % (f->brk - FK_DATA);
+		fk_u64(f, FK_DATA + off % ((f->brk - FK_DATA) / 4) * 4, value);
+	}
+}
+
+/* Made once; each input starts from the same data. */
+struct saved {
+	uint8_t *data;
+	size_t len_bytes;
+};
+
+static void save(struct fk *f, struct saved *ret)
+{
+	ret->len_bytes = f->brk - FK_DATA;
+	ret->data = hv_alloc(ret->len_bytes);
+	memcpy(ret->data, fk_host(f, FK_DATA), ret->len_bytes);
+}
+
+static void restore(struct fk *f, const struct saved *saved)
+{
+	memcpy(fk_host(f, FK_DATA), saved->data, saved->len_bytes);
+}
+
+static void read_sites(const uint8_t *data, size_t size)
+{
+	static const struct fs_symbol symbols[] = {{"a", FK_MODULES, 1}, {"b", FK_MODULES + 8, 1}};
+	static const struct fs_record records[] = {{FK_BASE, 0}, {FK_MODULES, 1}};
+	static struct saved saved;
+	static struct fs s;
+
+	if (!saved.data) {
+		fs_init(&s);
+		fs_module(&s, "m", 0, FK_MODULES, 4096, symbols, HV_ARRAY_LEN(symbols));
+		fs_group(&s, records, HV_ARRAY_LEN(records));
+		fs_group(&s, records, HV_ARRAY_LEN(records));
+		save(&s.f, &saved);
+	}
+	restore(&s.f, &saved);
+	change(&s.f, data, size);
+	hv_err_free(hv_modules_read(&s.f.k, &s.f.k.modules));
+	hv_err_free(hv_sites_read(&s.f.k, &s.f.k.sites));
+	hv_modules_deinit(&s.f.k.modules);
+	hv_sites_deinit(&s.f.k.sites);
+}
+
+static void scan(struct ft *t, uint64_t current)
+{
+	struct hv_vcpu_regs regs[2] = {
+		{.ip = hv_gva(FK_BASE),
+		 .sp = hv_gva(ft_stack(t, current) + 0x2000),
+		 .root = t->f.k.as.root.v,
+		 .levels = 4},
+		{.ip = hv_gva(FK_BASE),
+		 .sp = hv_gva(t->estacks[1] + FT_NMI + 0x1000),
+		 .root = t->f.k.as.root.v,
+		 .levels = 4},
+	};
+	char *where = NULL;
+	size_t nr;
+
+	hv_err_free(hv_stacks_scan(&t->f.k, t->f.k.text, regs, 2, &nr, &where));
+	free(where);
+}
+
+static void read_tasks(const uint8_t *data, size_t size)
+{
+	static struct saved saved;
+	static struct ft t;
+	static uint64_t task;
+	struct hv_tasks tasks = {0};
+	struct hv_clock *clock = NULL;
+
+	if (!saved.data) {
+		ft_init(&t);
+		task = ft_process(&t, 1, "init", 0x3000);
+		ft_thread(&t, task, 2, "thread", 0x3000);
+		ft_current(&t, 0, task);
+		fk_u32(&t.f, t.use_tsc, 1);
+		save(&t.f, &saved);
+	}
+	restore(&t.f, &saved);
+	fk_u64(&t.f, t.pv_sched_clock, FK_BASE + (size & 1 ? 0x300 : 0x400));
+	change(&t.f, data, size);
+	hv_err_free(hv_tasks_read(&t.f.k, &tasks));
+	hv_tasks_deinit(&tasks);
+	scan(&t, task);
+	hv_err_free(hv_clock_new(&t.f.k, &clock));
+	if (clock)
+		hv_clock_ns(clock, 1, (uint64_t)size << 40);
+	hv_clock_free(clock);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	read_sites(data, size);
+	read_tasks(data, size);
+	return 0;
+}
