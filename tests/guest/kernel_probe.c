@@ -104,13 +104,13 @@ static struct hv_err *print_timings(struct hv_guest *g)
 		return err;
 	found = now_ms();
 	err = hv_kallsyms_read(&image, &symbols);
-	if (!err)
-		printf("timings        registers %.1f ms, image %.1f ms, kallsyms %.1f ms (%zu)\n",
-		       registers - start, found - registers, now_ms() - found, symbols.nr);
+	printf("timings        registers %.1f ms, image %.1f ms, kallsyms %.1f ms (%s)\n",
+	       registers - start, found - registers, now_ms() - found, err ? err->message : "read");
 	if (!err)
 		hv_symbols_deinit(&symbols);
+	hv_err_free(err);
 	hv_image_deinit(&image);
-	return err;
+	return NULL;
 }
 
 static void print_symbols(const struct hv_symbols *s, const char *module)
