@@ -114,7 +114,9 @@ struct hv_arch {
 	/* Fills a return slot of a stub. THUNK 0: bare return. False: out of reach. */
 	bool (*place_return)(uint8_t *slot, struct hv_gva at, struct hv_gva thunk);
 
-	uint16_t need_resched_mask; /* TIF_NEED_RESCHED in the thread flags of a record */
+	/* TIF_NEED_RESCHED as a mask of thread flags, read from the code of the kernel's
+	 * resched_curr, which sets it. 0: not understood. */
+	uint16_t (*find_need_resched)(struct hv_span code);
 
 	struct hv_stub_image stubs;
 	/* The raw words of a function record (ringbuf/abi.h). NEED_RESCHED_MASK: the bit of the

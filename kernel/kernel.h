@@ -20,6 +20,7 @@ struct hv_layout {
 	uint32_t task_flags_off; /* thread_info.flags */
 	uint32_t task_migrate_off; /* migration_disabled; valid when has_migrate */
 	bool has_migrate;
+	uint16_t need_resched_mask; /* of the thread flags; 0: not known, never shown */
 	unsigned nr_cpus; /* nr_cpu_ids */
 };
 

@@ -85,6 +85,19 @@ static struct hv_err *read_task(const struct hv_btf *btf, struct hv_layout *ret)
 	return need_fields(btf, "task_struct", fields, HV_ARRAY_LEN(fields));
 }
 
+/* 0 when the code is not understood: the flag is then never shown. */
+static uint16_t find_need_resched(const struct hv_kernel *k)
+{
+	static const char *const setters[] = {"__resched_curr", "resched_curr"};
+	uint16_t mask = 0;
+	struct hv_gva at;
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(setters) && !mask; i++)
+		if (hv_kernel_symbol(k, setters[i], &at))
+			mask = k->as.arch->find_need_resched(hv_image_at(&k->image, at));
+	return mask;
+}
+
 /* nr_cpu_ids is one more than the highest possible CPU. With FORCE_NR_CPUS (6.1) it is a constant
  * and no symbol: then the mask itself is looked at. */
 static struct hv_err *read_nr_cpus(const struct hv_kernel *k, unsigned *ret)
@@ -131,7 +144,9 @@ struct hv_err *hv_layout_read(const struct hv_kernel *k, struct hv_layout *ret)
 		err = read_task(k->btf, &layout);
 	if (!err)
 		err = read_nr_cpus(k, &layout.nr_cpus);
-	if (!err)
-		*ret = layout;
-	return err;
+	if (err)
+		return err;
+	layout.need_resched_mask = find_need_resched(k);
+	*ret = layout;
+	return NULL;
 }

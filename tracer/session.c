@@ -130,7 +130,7 @@ struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 	}
 	s->decode = (struct hv_decode){
 		.arch = kernel->as.arch,
-		.need_resched_mask = kernel->as.arch->need_resched_mask,
+		.need_resched_mask = kernel->layout.need_resched_mask,
 	};
 	s->comms = hv_comms_new(HV_COMMS_MAX);
 	s->marks = hv_alloc(s->plan.nr_cpus * sizeof(*s->marks));

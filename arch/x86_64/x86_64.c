@@ -28,6 +28,7 @@ const struct hv_arch hv_arch_x86_64 = {
 	.encode_call = x86_64_encode_call,
 	.classify_return = x86_64_classify_return,
 	.place_return = x86_64_place_return,
+	.find_need_resched = x86_64_find_need_resched,
 	.stubs =
 		{
 			.code = stub_code,

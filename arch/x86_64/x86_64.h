@@ -17,6 +17,9 @@ uint64_t x86_64_make_leaf(unsigned level, uint64_t neighbour, struct hv_gpa to,
 			  enum hv_access access);
 bool x86_64_trap_target(struct hv_span table, struct hv_gva *ret);
 
+/* need_resched.c */
+uint16_t x86_64_find_need_resched(struct hv_span code);
+
 /* site.c */
 #define X86_64_SITE_LEN 5
 enum hv_site_kind x86_64_classify_site(const uint8_t *site, struct hv_gva at,

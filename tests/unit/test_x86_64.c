@@ -237,6 +237,27 @@ START_TEST(return_slots)
 }
 END_TEST
 
+static const struct {
+	const char *code;
+	size_t len;
+	uint16_t mask;
+} resched[] = {
+	/* or $0x8,%rcx; lock cmpxchg %rcx,(%rdx): 6.1 */
+	{"\x48\x89\xc1\x48\x83\xc9\x08\xf0\x48\x0f\xb1\x0a", 12, 0x08},
+	/* or $0x10,%eax: 7.2 */
+	{"\x31\xc0\x83\xc8\x10\x48\x09\xc2\xf0\x48\x0f\xb1\x16", 13, 0x10},
+	{"\x83\xc9\x20\x90\x83\x09\x08\x83\xc9", 9, 0},
+	{"", 0, 0},
+};
+
+START_TEST(the_flag_that_asks_for_a_reschedule)
+{
+	struct hv_span code = {(const uint8_t *)resched[_i].code, resched[_i].len};
+
+	ck_assert_uint_eq(arch->find_need_resched(code), resched[_i].mask);
+}
+END_TEST
+
 START_TEST(no_such_arch)
 {
 	ck_assert_ptr_null(hv_arch_find("pdp11"));
@@ -264,6 +285,7 @@ int main(void)
 	tcase_add_test(tc, calls_within_reach);
 	tcase_add_loop_test(tc, how_the_kernel_returns, 0, HV_ARRAY_LEN(returns));
 	tcase_add_test(tc, return_slots);
+	tcase_add_loop_test(tc, the_flag_that_asks_for_a_reschedule, 0, HV_ARRAY_LEN(resched));
 	tcase_add_test(tc, no_such_arch);
 	suite_add_tcase(suite, tc);
 	srunner_run_all(runner, CK_NORMAL);
