@@ -25,6 +25,7 @@ static struct machine {
 	size_t nr_text_writes;
 	size_t fail_after;	 /* text writes; the next one fails */
 	unsigned hold_times_out; /* the hold of this number has ended by itself */
+	uint64_t held_ns;	 /* how long each hold is said to stand */
 } machine;
 
 static uint8_t *region_memory;
@@ -74,6 +75,11 @@ static struct hv_err *hold_end(void *self)
 	return NULL;
 }
 
+static uint64_t held_ns(void *self)
+{
+	return ((struct machine *)self)->held_ns;
+}
+
 static struct hv_err *hold_registers(void *self, struct hv_vcpu_regs *ret)
 {
 	*ret = ((struct machine *)self)->vcpu;
@@ -112,6 +118,7 @@ static const struct hv_guest_ops ops = {
 	.write = mem_write,
 	.hold_begin = hold_begin,
 	.hold_end = hold_end,
+	.held_ns = held_ns,
 	.hold_registers = hold_registers,
 	.hold_write_text = hold_write_text,
 };
@@ -255,6 +262,19 @@ START_TEST(an_error_leaves_every_byte)
 	ck_assert_uint_eq(machine.held, 0);
 	ck_assert_mem_eq(before, machine.mem + TEXT_GPA, TEXT_LEN);
 	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 0);
+}
+END_TEST
+
+/* Many holds would not make any of them shorter. */
+START_TEST(slow_stops_do_not_make_small_batches)
+{
+	struct hv_change changes[3000];
+
+	for (unsigned i = 0; i < 3000; i++)
+		changes[i] = patch(i);
+	machine.held_ns = 40 * 1000 * 1000;
+	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 3000));
+	ck_assert_uint_le(machine.nr_holds, 6);
 }
 END_TEST
 
@@ -416,6 +436,7 @@ int main(void)
 	tcase_add_test(tc, a_changed_site_is_refused_alone);
 	tcase_add_loop_test(tc, a_site_a_vcpu_stands_in_is_refused, 0, 6);
 	tcase_add_test(tc, an_error_leaves_every_byte);
+	tcase_add_test(tc, slow_stops_do_not_make_small_batches);
 	tcase_add_test(tc, a_hold_that_ended_by_itself_is_undone);
 	tcase_add_test(tc, an_undo_leaves_what_the_guest_changed);
 	tcase_add_test(tc, module_text_is_translated_again);
