@@ -54,7 +54,7 @@ class Channel:
                 if "closed" in str(dead):
                     raise
 
-    def run(self, command, timeout=60):
+    def run(self, command, timeout=180):
         """(status, output as bytes) of a shell command in the guest."""
         self.next_id += 1
         tag = b"%d" % self.next_id

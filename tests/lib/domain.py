@@ -176,7 +176,7 @@ class Domain:
         with open(f"/run/libvirt/qemu/{self.name}.pid", encoding="ascii") as file:
             return int(file.read())
 
-    def run(self, command, timeout=60):
+    def run(self, command, timeout=180):
         """Output (text) of a shell command in the guest; Failed when its status is not 0."""
         status, output = self.channel.run(command, timeout)
         text = output.decode(errors="replace")
@@ -184,7 +184,7 @@ class Domain:
             raise channel.Failed(f"in the guest: {command}: status {status}: {text.strip()[-500:]}")
         return text
 
-    def run_bytes(self, command, timeout=60):
+    def run_bytes(self, command, timeout=180):
         status, output = self.channel.run(command, timeout)
         if status != 0:
             raise channel.Failed(f"in the guest: {command}: status {status}")

@@ -9,6 +9,7 @@ LINE = re.compile(
 )
 LOST = re.compile(r"^CPU:(\d+) \[LOST (\d+ )?EVENTS\]$")
 
+ENDS = ("__x64_sys_getppid", "__x64_sys_rmdir")
 Event = collections.namedtuple("Event", "comm pid cpu flags time function caller")
 
 
@@ -43,9 +44,19 @@ def calls(events, pid):
     return [(e.function, e.caller) for e in events if e.pid == pid and in_task(e)]
 
 
+def rounds(events, pid):
+    """calls() from the first round of `workload syscalls` to the beginning of its last system call:
+    without start and exit, whose work on memory varies. Its ends must be among the filters (ENDS)."""
+    all_calls = calls(events, pid)
+    names = [function for function, _ in all_calls]
+    if ENDS[0] not in names or ENDS[1] not in names:
+        raise AssertionError(f"no {' or '.join(ENDS)} among {len(names)} calls")
+    return all_calls[names.index(ENDS[0]) : len(names) - names[::-1].index(ENDS[1])]
+
+
 def start_workload(guest, *words):
     """Its pid; it stands ready and waits for go()."""
-    guest.run(f"rm -f /tmp/w.out; workload {' '.join(words)} >/tmp/w.out 2>&1 &")
+    guest.run(f"rm -f /tmp/w.out; workload {' '.join(map(str, words))} >/tmp/w.out 2>&1 &")
     text = guest.run("for i in $(seq 300); do grep -q pid /tmp/w.out && break; sleep 0.1; done; cat /tmp/w.out")
     match = re.search(r"^pid (\d+)$", text, re.M)
     if not match:
@@ -53,7 +64,7 @@ def start_workload(guest, *words):
     return int(match[1])
 
 
-def go(guest, pid, timeout=60):
+def go(guest, pid, timeout=180):
     """Lets it run to its end."""
     text = guest.run(
         f"kill -USR1 {pid}; while [ -d /proc/{pid} ]; do sleep 0.05; done; cat /tmp/w.out",
@@ -73,16 +84,16 @@ def own_trace(guest, words, filters, pid_filter=True):
             + (f"echo {pid} >set_ftrace_pid && " if pid_filter else "")
             + "".join(f"echo '{glob}' >>set_ftrace_filter && " for glob in filters)
             + "echo function >current_tracer && echo >trace && echo 1 >tracing_on",
-            timeout=120,
+            timeout=300,
         )
-        go(guest, pid, timeout=120)
+        go(guest, pid, timeout=300)
         guest.run("echo 0 >/sys/kernel/tracing/tracing_on")
         return guest.run("cat /sys/kernel/tracing/trace", timeout=300), pid
     finally:
         guest.run(
             "cd /sys/kernel/tracing && echo 0 >tracing_on; echo nop >current_tracer; echo >set_ftrace_filter;"
             "echo >set_ftrace_pid; echo >trace; echo 1 >buffer_size_kb; echo 1 >tracing_on",
-            timeout=120,
+            timeout=300,
         )
 
 
@@ -96,7 +107,7 @@ def hvtrace_trace(traced, guest, words, filters, pid_filter=True):
     traced.echo("current_tracer", "function")
     traced.echo("trace", "")
     traced.echo("tracing_on", "1")
-    go(guest, pid, timeout=120)
+    go(guest, pid, timeout=300)
     traced.echo("tracing_on", "0")
     text = traced.text("trace", timeout=300)
     traced.echo("current_tracer", "nop")

@@ -12,8 +12,7 @@ from .memory import Memory
 
 BAD_DMESG = re.compile(
     r"BUG:|WARNING:|Oops|general protection|invalid opcode|soft lockup|hard LOCKUP|hung_task|"
-    r"blocked for more than|rcu.*(stall|starved)|Kernel panic|ftrace (failed|bug)|------------\[ cut here",
-    re.I,
+    r"blocked for more than|rcu.*(stall|starved)|Kernel panic|ftrace (failed|bug)|\[ cut here"
 )
 
 
