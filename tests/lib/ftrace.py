@@ -9,7 +9,7 @@ LINE = re.compile(
 )
 LOST = re.compile(r"^CPU:(\d+) \[LOST (\d+ )?EVENTS\]$")
 
-ENDS = ("__x64_sys_getppid", "__x64_sys_rmdir")
+ENDS = ("__x64_sys_lseek", "__x64_sys_rmdir")
 Event = collections.namedtuple("Event", "comm pid cpu flags time function caller")
 
 
@@ -45,7 +45,7 @@ def calls(events, pid):
 
 
 def rounds(events, pid):
-    """calls() from the first round of `workload syscalls` to the beginning of its last system call:
+    """calls() from the first lseek of `workload syscalls` to the beginning of its last rmdir:
     without start and exit, whose work on memory varies. Its ends must be among the filters (ENDS)."""
     all_calls = calls(events, pid)
     names = [function for function, _ in all_calls]

@@ -88,6 +88,15 @@ class Watch:
         self.before = self.memory.snapshot()
         self.files = private_files(guest)
 
+    def places(self):
+        """Where the vCPUs are, thrice, as _text+OFFSET."""
+        text, found = self.memory.symbols["_text"], []
+        for _ in range(3):
+            registers = self.guest.monitor("info registers -a")
+            found.append(" ".join(f"_text+0x{int(ip, 16) - text:x}" for ip in re.findall(r"RIP=([0-9a-f]+)", registers)))
+            time.sleep(0.5)
+        return ", ".join(found)
+
     def proof(self, test):
         """[what is wrong]"""
         wrong = left_behind(self.hv, wait=3)
@@ -105,6 +114,7 @@ class Watch:
             wrong += [f"guest dmesg: {line}" for line in bad_dmesg(guest.run("dmesg"))[:5]]
         except channel.GuestDead as dead:
             wrong.append(f"the guest does not answer: {dead}; console: {guest.console()[-800:]}")
+            wrong.append(f"vCPUs at: {self.places()}")
         wrong += [f"console: {line}" for line in bad_dmesg(guest.console()[self.console :])[:5]]
         if private_files(guest) != self.files:
             wrong.append(f"left in the domain's directory: {set(private_files(guest)) - set(self.files)}")
