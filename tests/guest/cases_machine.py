@@ -11,7 +11,6 @@ from lib.daemons import virsh
 from lib.domain import Config
 from lib.memory import Memory
 from lib.suite import STANDARD, case, left_behind
-from lib.tool import RUN_DIR
 
 BOTH = (STANDARD[0], STANDARD[2])
 KINDS = (
@@ -100,12 +99,9 @@ def killed_service_is_recovered(t):
         else:  # in the middle of patching
             switch = t.hv.start("echo", t.name, "current_tracer", "function")
             time.sleep(rng.uniform(0.0, 0.6))
-        for name in os.listdir(RUN_DIR):
-            try:
-                with open(f"{RUN_DIR}/{name}/pid", encoding="ascii") as file:
-                    os.kill(int(file.read()), signal.SIGKILL)
-            except (OSError, ValueError):
-                pass
+        for path in t.hv.run_dirs(t.name):
+            with open(f"{path}/pid", encoding="ascii") as file:
+                os.kill(int(file.read()), signal.SIGKILL)
         if switch:
             switch.communicate(timeout=60)
         deadline = time.monotonic() + 20

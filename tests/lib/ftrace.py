@@ -9,7 +9,7 @@ LINE = re.compile(
 )
 LOST = re.compile(r"^CPU:(\d+) \[LOST (\d+ )?EVENTS\]$")
 
-ENDS = ("__x64_sys_lseek", "__x64_sys_rmdir")
+ROUND = "__x64_sys_lseek"
 Event = collections.namedtuple("Event", "comm pid cpu flags time function caller")
 
 
@@ -45,13 +45,13 @@ def calls(events, pid):
 
 
 def rounds(events, pid):
-    """calls() from the first lseek of `workload syscalls` to the beginning of its last rmdir:
-    without start and exit, whose work on memory varies. Its ends must be among the filters (ENDS)."""
+    """calls() of `workload syscalls N` from its first lseek to before its last: exactly N - 1 rounds,
+    without start and exit, whose work on memory varies. ROUND must be among the filters."""
     all_calls = calls(events, pid)
-    names = [function for function, _ in all_calls]
-    if ENDS[0] not in names or ENDS[1] not in names:
-        raise AssertionError(f"no {' or '.join(ENDS)} among {len(names)} calls")
-    return all_calls[names.index(ENDS[0]) : len(names) - names[::-1].index(ENDS[1])]
+    at = [i for i, (function, _) in enumerate(all_calls) if function == ROUND]
+    if len(at) < 2:
+        raise AssertionError(f"{len(at)} {ROUND} among {len(all_calls)} calls")
+    return all_calls[at[0] : at[-1]]
 
 
 def start_workload(guest, *words):

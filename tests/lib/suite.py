@@ -3,6 +3,7 @@ our bytes are gone, the guest is alive, its dmesg is clean and nothing of ours i
 
 import os
 import re
+import shutil
 import time
 import traceback
 
@@ -127,10 +128,7 @@ def left_behind(hv, wait=0):
     deadline = time.monotonic() + wait
     while True:
         left = [f"process left: {pid} {words}" for pid, words in hv.processes()]
-        if os.path.isdir(tool.RUN_DIR):
-            for name in os.listdir(tool.RUN_DIR):
-                if os.path.exists(f"{tool.RUN_DIR}/{name}/sock"):
-                    left.append(f"socket left: {tool.RUN_DIR}/{name}/sock")
+        left += [f"socket left: {path}/sock" for path in hv.run_dirs("hvtrace-") if os.path.exists(f"{path}/sock")]
         if not left or time.monotonic() > deadline:
             return left
         time.sleep(0.1)
@@ -169,6 +167,7 @@ class Runner:
                 wrong += more
             else:
                 wrong += left_behind(self.hv, wait=5)
+            wrong += self.hv.take_reports()
         except Skip as reason:
             self.skipped += 1
             self._line("skip", title, time.monotonic() - start, [str(reason)])
@@ -219,7 +218,7 @@ class Runner:
             guest.start()
         except Exception as error:  # noqa: BLE001 - QEMU's TCG now and then crashes a boot: once more
             self.say(f"     {config.title()}: boot failed ({error}), again")
-            self.lab.drop(guest)
+            self._drop(guest)
             guest = self.lab.domain(config)
             guest.start()
         self.say(f"---- {config.title()}: up  ({time.monotonic() - start:.1f} s)")
@@ -239,10 +238,15 @@ class Runner:
                 continue
             usable = self.run_case(case_, guest, title)
             if not usable or case_.fresh:
-                self.lab.drop(guest)
+                self._drop(guest)
                 guest = None
         if guest is not None:
-            self.lab.drop(guest)
+            self._drop(guest)
+
+    def _drop(self, guest):
+        self.lab.drop(guest)
+        for path in self.hv.run_dirs(guest.name):
+            shutil.rmtree(path, ignore_errors=True)  # log and info of a service that left early
 
 
 def main(hv_path, patterns, say, list_only=False):

@@ -1,5 +1,6 @@
 """The hvtrace under test: its commands, and what it leaves on the host."""
 
+import glob
 import json
 import os
 import subprocess
@@ -14,7 +15,13 @@ class ToolFailed(Exception):
 class Tool:
     def __init__(self, path):
         self.path = os.path.abspath(path)
-        self.env = dict(os.environ, ASAN_OPTIONS="abort_on_error=1", UBSAN_OPTIONS="halt_on_error=1")
+        # A service has no stderr: what the sanitizers find is in files.
+        self.reports = f"/run/hvtrace-test/sanitizer-{os.getpid()}"
+        self.env = dict(
+            os.environ,
+            ASAN_OPTIONS=f"log_path={self.reports}:abort_on_error=1:disable_coredump=1",
+            UBSAN_OPTIONS=f"log_path={self.reports}:halt_on_error=1:print_stacktrace=1",
+        )
 
     def run(self, *words, timeout=120, stdin=None):
         """(exit status, stdout as bytes, stderr as text)"""
@@ -71,6 +78,28 @@ class Tool:
                 with open(f"/proc/{name}/cmdline", "rb") as file:
                     found.append((int(name), file.read().replace(b"\0", b" ").decode().strip()))
             except OSError:
+                continue
+        return found
+
+    def take_reports(self):
+        """What the sanitizers found since the last time, one string a process."""
+        found = []
+        for path in glob.glob(f"{self.reports}.*"):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                found.append("sanitizer: " + file.read()[:3000])
+            os.unlink(path)
+        return found
+
+    def run_dirs(self, name):
+        """The services' directories (cli/rundir.h) of domains whose name begins with NAME."""
+        found = []
+        for entry in os.listdir(RUN_DIR) if os.path.isdir(RUN_DIR) else ():
+            path = os.path.join(RUN_DIR, entry)
+            try:
+                with open(f"{path}/info", encoding="utf-8") as file:
+                    if json.load(file)["name"].startswith(name):
+                        found.append(path)
+            except (OSError, ValueError, KeyError):
                 continue
         return found
 
