@@ -18,6 +18,10 @@
  * stack of a task that is not current (an exception may have come to it there). All current tasks
  * that no vCPU is on are then read from their saved sp.
  *
+ * A thread that reaps itself leaves the lists of tasks before it is switched out for good. While it
+ * runs it is known from its CPU, while it waits to run from its CPU's queue (that of the fair
+ * class; a real-time thread preempted in those last steps is not seen).
+ *
  * A guest's user can make words of any value be on a stack (system call arguments): found words are
  * a reason to wait, not a proof. */
 #include <string.h>
@@ -28,6 +32,7 @@
 
 #define STACK_READ_MAX (1u << 20) /* bytes of one stack */
 #define STACKS_MAX     (1u << 20)
+#define QUEUE_MAX      4096u /* tasks in queues and in no list */
 
 enum stack_kind {
 	STACK_SLEEPING,	 /* a task's that is on no CPU */
@@ -50,6 +55,7 @@ struct scan {
 	struct hv_kernel *k;
 	struct hv_gva_range wanted;
 	struct hv_tasks tasks;
+	struct hv_tasks queued;	  /* that are in no list */
 	struct hv_task *currents; /* by CPU */
 	struct stack *stacks;	  /* sorted by range.start; do not overlap unless the guest lies */
 	size_t nr;
@@ -59,9 +65,16 @@ struct scan {
 	char *where;
 };
 
+struct queue_layout {
+	struct hv_task_layout task;
+	uint32_t group_node; /* of struct task_struct */
+	uint64_t cfs_tasks;  /* per-CPU */
+};
+
 static void scan_deinit(struct scan *s)
 {
 	hv_tasks_deinit(&s->tasks);
+	hv_tasks_deinit(&s->queued);
 	free(s->currents);
 	free(s->stacks);
 	free(s->where);
@@ -223,6 +236,71 @@ static int by_start(const void *pa, const void *pb)
 	return 0;
 }
 
+/* A stack that starts where STACK does; NULL: none. */
+static const struct stack *same_stack(const struct scan *s, const struct stack *stack)
+{
+	if (!s->nr)
+		return NULL;
+	return bsearch(stack, s->stacks, s->nr, sizeof(*stack), by_start);
+}
+
+/* The tasks in CPU's queue whose stacks are not known yet, into LEFT. */
+static struct hv_err *read_queue(struct scan *s, const struct queue_layout *q, unsigned cpu,
+				 struct hv_tasks *left)
+{
+	struct hv_circle circle = {0};
+	struct hv_gva head;
+	uint64_t at = 0;
+	struct hv_err *err = hv_kernel_percpu(s->k, q->cfs_tasks, cpu, &head);
+
+	if (!err)
+		err = hv_read_u64(&s->k->as, head, &at);
+	for (; !err && at && at != head.v; err = hv_read_u64(&s->k->as, hv_gva(at), &at)) {
+		struct hv_task task;
+
+		if (hv_circle_step(&circle, at))
+			return hv_err_new(EINVAL, "cpu %u: its queue goes round at 0x%llx", cpu,
+					  (unsigned long long)at);
+		err = hv_task_read_one(s->k, &q->task, hv_gva(at - q->group_node), &task);
+		if (err)
+			return err;
+		if (same_stack(s, &(struct stack){.range = task.stack}) || left->nr == QUEUE_MAX)
+			continue;
+		left->list = hv_realloc_array(left->list, left->nr + 1, sizeof(task));
+		left->list[left->nr++] = task;
+	}
+	return err;
+}
+
+/* Needs the other stacks sorted. A kernel that has no such queue has nothing to add. */
+static struct hv_err *add_queued(struct scan *s)
+{
+	struct queue_layout q;
+	struct hv_gva rq;
+	uint32_t off;
+	struct hv_err *err = hv_task_layout_find(s->k, &q.task);
+
+	if (err || !hv_kernel_symbol(s->k, "runqueues", &rq) ||
+	    !hv_btf_member(s->k->btf, "rq", "cfs_tasks.next", &off, NULL) ||
+	    !hv_btf_member(s->k->btf, "task_struct", "se.group_node.next", &q.group_node, NULL))
+		return err;
+	q.cfs_tasks = rq.v + off;
+	for (unsigned cpu = 0; !err && cpu < s->k->layout.nr_cpus; cpu++)
+		if (hv_cpu_in(s->k, "__cpu_online_mask", cpu))
+			err = read_queue(s, &q, cpu, &s->queued);
+	for (size_t i = 0; i < s->queued.nr; i++)
+		add_stack(s, (struct stack){.range = s->queued.list[i].stack,
+					    .kind = STACK_SLEEPING,
+					    .task = &s->queued.list[i]});
+	return err;
+}
+
+static void sort_stacks(struct scan *s)
+{
+	if (s->nr)
+		qsort(s->stacks, s->nr, sizeof(*s->stacks), by_start);
+}
+
 static struct hv_err *find_stacks(struct scan *s)
 {
 	struct hv_err *err = hv_tasks_read(s->k, &s->tasks);
@@ -236,8 +314,11 @@ static struct hv_err *find_stacks(struct scan *s)
 		if (!err)
 			err = add_exception_stacks(s, cpu);
 	}
-	if (!err && s->nr)
-		qsort(s->stacks, s->nr, sizeof(*s->stacks), by_start);
+	if (err)
+		return err;
+	sort_stacks(s);
+	err = add_queued(s);
+	sort_stacks(s);
 	return err;
 }
 

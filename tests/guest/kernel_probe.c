@@ -1,15 +1,20 @@
 /* Opens a machine, looks at the kernel in it and prints what was found; changes nothing.
  *
- *     kernel_probe SPEC [--vmlinux FILE] [--kallsyms | --sites]
+ *     kernel_probe SPEC [--vmlinux FILE] [--kallsyms | --sites | --modules | --tasks | --clock |
+ *                                         --stacks SYMBOL]
  *
- * --kallsyms prints as the guest's /proc/kallsyms, --sites as its available_filter_functions. */
+ * --kallsyms prints as the guest's /proc/kallsyms, --sites as its available_filter_functions.
+ * --clock turns lines of "CPU TSC" on stdin into the guest's seconds. --stacks holds the guest for
+ * a moment and counts the words on live stacks that point into the function. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "kernel/clock.h"
 #include "kernel/identity.h"
 #include "kernel/kallsyms.h"
 #include "kernel/kernel.h"
+#include "kernel/tasks.h"
 
 static double now_ms(void)
 {
@@ -139,7 +144,115 @@ static void print_sites(const struct hv_kernel *k)
 	}
 }
 
-static struct hv_err *probe(struct hv_guest *g, const char *vmlinux, const char *what)
+static void print_modules(const struct hv_kernel *k)
+{
+	for (size_t i = 0; i < k->modules.nr; i++) {
+		const struct hv_module *m = &k->modules.list[i];
+
+		printf("%s 0x%llx..0x%llx, %zu symbols\n", m->name,
+		       (unsigned long long)m->text.start.v, (unsigned long long)m->text.end.v,
+		       m->symbols.nr);
+	}
+}
+
+/* TGID PID, bytes of stack in use when it last slept, comm */
+static struct hv_err *print_tasks(struct hv_kernel *k)
+{
+	struct hv_tasks tasks;
+	double start = now_ms();
+	struct hv_err *err = hv_tasks_read(k, &tasks);
+
+	if (err)
+		return err;
+	fprintf(stderr, "%zu tasks in %.2f ms\n", tasks.nr, now_ms() - start);
+	for (size_t i = 0; i < tasks.nr; i++) {
+		const struct hv_task *t = &tasks.list[i];
+
+		printf("%u %u %llu %s\n", t->tgid, t->pid,
+		       (unsigned long long)(t->stack.end.v - t->sp.v), t->comm);
+	}
+	hv_tasks_deinit(&tasks);
+	return NULL;
+}
+
+static struct hv_err *print_clock(struct hv_kernel *k)
+{
+	static const char *const kinds[] = {"tsc", "pvclock", "raw"};
+	struct hv_clock *clock;
+	unsigned cpu;
+	unsigned long long tsc;
+	struct hv_err *err = hv_clock_new(k, &clock);
+
+	if (err)
+		return err;
+	fprintf(stderr, "clock %s\n", kinds[hv_clock_kind(clock)]);
+	while (scanf("%u %llu", &cpu, &tsc) == 2)
+		printf("%.6f\n", (double)hv_clock_ns(clock, cpu, tsc) / 1e9);
+	hv_clock_free(clock);
+	return NULL;
+}
+
+/* From SYMBOL to the next one. */
+static struct hv_gva_range function_range(const struct hv_kernel *k, struct hv_gva start)
+{
+	struct hv_gva_range r = {start, hv_gva_add(start, 1)};
+
+	while (hv_gva_in(r.end, k->text)) {
+		const struct hv_symbol *s = hv_symbols_at(&k->symbols, r.end);
+
+		if (!s || s->addr.v != start.v)
+			break;
+		r.end.v++;
+	}
+	return r;
+}
+
+static struct hv_err *print_stacks(struct hv_kernel *k, const char *symbol)
+{
+	unsigned nr = hv_guest_info(k->guest)->nr_vcpus;
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr * sizeof(*regs));
+	HV_AUTO_FREE char *where = NULL;
+	struct hv_hold *hold;
+	struct hv_gva at;
+	size_t found;
+	double start, took;
+	struct hv_err *err;
+	struct hv_err *end_err;
+
+	if (!hv_kernel_symbol(k, symbol, &at))
+		return hv_err_new(ENOENT, "no symbol %s", symbol);
+	err = hv_guest_prepare_hold(k->guest);
+	if (!err)
+		err = hv_hold_begin(k->guest, 2000000000, &hold);
+	if (err)
+		return err;
+	err = hv_hold_registers(hold, regs);
+	start = now_ms();
+	if (!err)
+		err = hv_stacks_scan(k, function_range(k, at), regs, nr, &found, &where);
+	took = now_ms() - start;
+	end_err = hv_hold_end(hold, NULL);
+	if (!err)
+		printf("%zu %s\n", found, where ? where : "");
+	fprintf(stderr, "scanned in %.2f ms\n", took);
+	if (!err)
+		return end_err;
+	hv_err_free(end_err);
+	return err;
+}
+
+static struct hv_err *print_summary(struct hv_kernel *k, double open_ms)
+{
+	struct hv_err *err;
+
+	printf("opened         in %.1f ms\n", open_ms);
+	print_kernel(k);
+	err = print_cpus(k);
+	return err ? err : print_timings(k->guest);
+}
+
+static struct hv_err *probe(struct hv_guest *g, const char *vmlinux, const char *what,
+			    const char *symbol)
 {
 	double start = now_ms();
 	HV_AUTO_KERNEL struct hv_kernel *k = NULL;
@@ -147,39 +260,46 @@ static struct hv_err *probe(struct hv_guest *g, const char *vmlinux, const char 
 
 	if (err)
 		return err;
+	if (!strcmp(what, "--tasks"))
+		return print_tasks(k);
+	if (!strcmp(what, "--clock"))
+		return print_clock(k);
+	if (!strcmp(what, "--stacks"))
+		return print_stacks(k, symbol);
 	if (!strcmp(what, "--kallsyms"))
 		print_kallsyms(k);
 	else if (!strcmp(what, "--sites"))
 		print_sites(k);
-	else {
-		printf("opened         in %.1f ms\n", now_ms() - start);
-		print_kernel(k);
-		err = print_cpus(k);
-		if (!err)
-			err = print_timings(g);
-	}
-	return err;
+	else if (!strcmp(what, "--modules"))
+		print_modules(k);
+	else
+		return print_summary(k, now_ms() - start);
+	return NULL;
 }
 
 int main(int argc, char **argv)
 {
-	const char *vmlinux = NULL, *what = "";
+	const char *vmlinux = NULL, *what = "", *symbol = "";
 	HV_AUTO_GUEST struct hv_guest *g = NULL;
 	struct hv_err *err;
 
 	if (argc < 2) {
-		fprintf(stderr,
-			"usage: kernel_probe SPEC [--vmlinux FILE] [--kallsyms | --sites]\n");
+		fprintf(stderr, "usage: kernel_probe SPEC [--vmlinux FILE] [--kallsyms | --sites | "
+				"--modules | "
+				"--tasks | --clock | --stacks SYMBOL]\n");
 		return 2;
 	}
 	for (int i = 2; i < argc; i++) {
 		if (!strcmp(argv[i], "--vmlinux") && i + 1 < argc)
 			vmlinux = argv[++i];
-		else
+		else if (!strcmp(argv[i], "--stacks") && i + 1 < argc) {
+			what = argv[i];
+			symbol = argv[++i];
+		} else
 			what = argv[i];
 	}
 	err = hv_guest_open(argv[1], NULL, HV_VIA_AUTO, &g);
 	if (!err)
-		err = probe(g, vmlinux, what);
+		err = probe(g, vmlinux, what, symbol);
 	return err ? failed(err) : 0;
 }

@@ -17,11 +17,12 @@
 #define FT_COMM	       112u
 #define FT_SIGNAL      128u
 #define FT_SP	       144u
+#define FT_GROUP_NODE  152u
 
 #define FT_AREA_ESTACKS 0x2000u /* of struct cpu_entry_area */
 #define FT_AREA_ENTRY	0x1000u
 
-enum { FT_CURRENT = 1, FT_IDLE, FT_IRQ_PTR, FT_CEA, FT_CYC2NS, FT_PVCLOCK };
+enum { FT_CURRENT = 1, FT_IDLE, FT_IRQ_PTR, FT_CEA, FT_CYC2NS, FT_PVCLOCK, FT_RQ };
 
 struct ft {
 	struct fk f;
@@ -40,14 +41,17 @@ static inline void ft_percpu(struct ft *t, unsigned var, unsigned cpu, uint64_t 
 static inline void ft_types(void)
 {
 	uint32_t list = FK_STRUCT("list_head", 16, {"next", 0, 8}, {"prev", 8, 8});
-	uint32_t thread = FK_STRUCT("thread_struct", 16, {"sp", 0, 8});
+	uint32_t thread = FK_STRUCT("thread_struct", 8, {"sp", 0, 8});
+	uint32_t entity = FK_STRUCT("sched_entity", 16, {"group_node", 0, 0, list});
 	uint32_t data = FK_STRUCT("cyc2ns_data", 16, {"cyc2ns_mul", 0, 4}, {"cyc2ns_shift", 4, 4},
 				  {"cyc2ns_offset", 8, 8});
 
-	FK_STRUCT("task_struct", 160, {"stack", FT_STACK_PTR, 8}, {"tasks", FT_TASKS, 0, list},
+	FK_STRUCT("task_struct", 176, {"stack", FT_STACK_PTR, 8}, {"tasks", FT_TASKS, 0, list},
 		  {"pid", FT_PID, 4}, {"tgid", FT_TGID, 4},
 		  {"thread_node", FT_THREAD_NODE, 0, list}, {"comm", FT_COMM, 16},
-		  {"signal", FT_SIGNAL, 8}, {"thread", FT_SP, 0, thread});
+		  {"signal", FT_SIGNAL, 8}, {"thread", FT_SP, 0, thread},
+		  {"se", FT_GROUP_NODE, 0, entity});
+	FK_STRUCT("rq", 16, {"cfs_tasks", 0, 0, list});
 	FK_STRUCT("signal_struct", 32, {"thread_head", 16, 0, list});
 	FK_STRUCT("irq_stack", FT_IRQ, {"stack", 0, FT_IRQ});
 	FK_STRUCT("cea_exception_stacks", 0x6000, {"NMI_stack", FT_NMI, FT_ESTACK},
@@ -76,7 +80,7 @@ static inline void ft_push(struct ft *t, uint64_t task, uint64_t at, uint64_t wo
 static inline uint64_t ft_task_on(struct ft *t, uint32_t pid, uint32_t tgid, const char *comm,
 				  uint64_t stack, uint64_t sp_off)
 {
-	uint64_t task = fk_alloc(&t->f, 160), signal = fk_alloc(&t->f, 32);
+	uint64_t task = fk_alloc(&t->f, 176), signal = fk_alloc(&t->f, 32);
 
 	fk_u64(&t->f, task + FT_STACK_PTR, stack);
 	fk_u32(&t->f, task + FT_PID, pid);
@@ -126,6 +130,15 @@ static inline void ft_current(struct ft *t, unsigned cpu, uint64_t task)
 	ft_percpu(t, FT_CURRENT, cpu, task);
 }
 
+static inline void ft_queue(struct ft *t, unsigned cpu, uint64_t task)
+{
+	uint64_t head = t->f.areas[cpu] + FK_PERCPU(FT_RQ), first;
+
+	memcpy(&first, fk_host(&t->f, head), 8);
+	fk_u64(&t->f, task + FT_GROUP_NODE, first);
+	fk_u64(&t->f, head, task + FT_GROUP_NODE);
+}
+
 static inline void ft_symbols(struct ft *t, uint64_t init_stack)
 {
 	struct fk *f = &t->f;
@@ -135,6 +148,7 @@ static inline void ft_symbols(struct ft *t, uint64_t init_stack)
 	fk_symbol(f, "cea_exception_stacks", FK_PERCPU(FT_CEA));
 	fk_symbol(f, "cyc2ns", FK_PERCPU(FT_CYC2NS));
 	fk_symbol(f, "hv_clock_per_cpu", FK_PERCPU(FT_PVCLOCK));
+	fk_symbol(f, "runqueues", FK_PERCPU(FT_RQ));
 	fk_symbol(f, "native_sched_clock", FK_BASE + 0x300);
 	fk_symbol(f, "kvm_sched_clock_read", FK_BASE + 0x400);
 	fk_symbol(f, "init_task", t->init_task);
@@ -163,6 +177,7 @@ static inline void ft_init(struct ft *t)
 	for (unsigned cpu = 0; cpu < FK_NR_CPUS; cpu++) {
 		t->irq_stacks[cpu] = fk_alloc(&t->f, FT_IRQ);
 		t->estacks[cpu] = fk_alloc(&t->f, 0x8000) + FT_AREA_ESTACKS;
+		ft_percpu(t, FT_RQ, cpu, t->f.areas[cpu] + FK_PERCPU(FT_RQ));
 		ft_percpu(t, FT_IRQ_PTR, cpu, t->irq_stacks[cpu] + FT_IRQ - 8);
 		ft_percpu(t, FT_CEA, cpu, t->estacks[cpu]);
 		ft_percpu(t, FT_IDLE, cpu, cpu ? idle : t->init_task);

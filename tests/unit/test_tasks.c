@@ -271,6 +271,28 @@ START_TEST(a_current_task_is_known_from_its_cpu)
 }
 END_TEST
 
+/* A task that has left the lists and waits to run. */
+START_TEST(a_queued_task_is_known_from_its_cpu)
+{
+	uint64_t task = ft_task(&t, 99, 99, "exiting", SLEEP_FROM);
+	uint64_t listed = ft_process(&t, 71, "cat", SLEEP_FROM);
+	struct hv_err *err;
+	size_t nr;
+
+	ft_push(&t, task, SLEEP_FROM, WANTED);
+	ft_push(&t, listed, SLEEP_FROM, WANTED);
+	ck_assert_uint_eq(scan(), 1);
+	ft_queue(&t, 1, task);
+	ft_queue(&t, 1, listed);
+	ck_assert_uint_eq(scan(), 2);
+	fk_u64(&t.f, task + FT_GROUP_NODE, listed + FT_GROUP_NODE);
+	err = hv_stacks_scan(&t.f.k, (struct hv_gva_range){hv_gva(WANTED), hv_gva(WANTED + 1)},
+			     regs, 2, &nr, NULL);
+	ck_assert(err && strstr(err->message, "cpu 1: its queue goes round"));
+	hv_err_free(err);
+}
+END_TEST
+
 START_TEST(stacks_that_are_gone_are_empty)
 {
 	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
@@ -316,6 +338,7 @@ int main(void)
 	tcase_add_test(c, a_vcpu_on_no_known_stack_is_found);
 	tcase_add_test(c, a_vcpu_in_another_kernel_is_found);
 	tcase_add_test(c, a_current_task_is_known_from_its_cpu);
+	tcase_add_test(c, a_queued_task_is_known_from_its_cpu);
 	tcase_add_test(c, stacks_that_are_gone_are_empty);
 	tcase_add_test(c, stacks_that_cannot_be_read_are_an_error);
 	suite_add_tcase(suite, c);
