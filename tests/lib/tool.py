@@ -15,6 +15,7 @@ class ToolFailed(Exception):
 class Tool:
     def __init__(self, path):
         self.path = os.path.abspath(path)
+        self.old = self._run_dirs("hvtrace-")
         # A service has no stderr: what the sanitizers find is in files.
         self.reports = f"/run/hvtrace-test/sanitizer-{os.getpid()}"
         self.env = dict(
@@ -91,7 +92,12 @@ class Tool:
         return found
 
     def run_dirs(self, name):
-        """The services' directories (cli/rundir.h) of domains whose name begins with NAME."""
+        """The services' directories (cli/rundir.h) of domains whose name begins with NAME, those left
+        by runs before ours aside."""
+        return [path for path in self._run_dirs(name) if path not in self.old]
+
+    @staticmethod
+    def _run_dirs(name):
         found = []
         for entry in os.listdir(RUN_DIR) if os.path.isdir(RUN_DIR) else ():
             path = os.path.join(RUN_DIR, entry)
