@@ -118,7 +118,7 @@ class Demo:
             self.end_session()
             step("clean up")
             self.lab.close()
-            print("domain and daemons are gone")
+            print("the domain is gone, and the daemons that were started for it")
 
     def end_session(self):
         """After a Ctrl-C in the middle."""
