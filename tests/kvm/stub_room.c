@@ -1,0 +1,302 @@
+#include "tests/kvm/stub_room.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CALLER_OFF  MACHINE_TEXT_OFF
+#define CLOCK_OFF   (MACHINE_TEXT_OFF + 0x40)
+#define HANDLER_OFF (MACHINE_TEXT_OFF + 0x80)
+#define STACK_PTR   (MACHINE_STACK_END - 0x800)
+#define LAP_BIT	    (UINT64_C(1) << HV_LAP_BIT)
+
+static void place_call(struct room *r, uint64_t off, uint64_t world_off)
+{
+	bool reaches = hv_arch_x86_64.encode_call(machine_gva(off), world_gva(&r->world, world_off),
+						  r->machine->memory + off);
+
+	assert(reaches);
+	(void)reaches;
+}
+
+static void make_text(struct room *r)
+{
+	static const uint8_t before[] = {0x41, 0x52, 0x41, 0x53, 0xe6, ROOM_PORT_IN};
+	static const uint8_t after[] = {0xe6, ROOM_PORT_OUT, 0x41, 0x5b, 0x41, 0x5a, 0x48, 0xcf};
+	static const uint8_t rdtsc_halt[] = {0x0f, 0x31, 0xf4};
+	uint8_t *text = r->machine->memory;
+
+	/* call traced; hlt */
+	place_call(r, CALLER_OFF, WORLD_TRACED_OFF);
+	text[CALLER_OFF + 5] = 0xf4;
+	memcpy(text + CLOCK_OFF, rdtsc_halt, sizeof(rdtsc_halt));
+	/* push %r10; push %r11; out; call traced_other; out; pop %r11; pop %r10; iretq */
+	memcpy(text + HANDLER_OFF, before, sizeof(before));
+	place_call(r, HANDLER_OFF + sizeof(before), WORLD_TRACED_OTHER_OFF);
+	memcpy(text + HANDLER_OFF + sizeof(before) + 5, after, sizeof(after));
+	machine_set_handler(r->machine, ROOM_VECTOR, machine_gva(HANDLER_OFF));
+	machine_set_handler(r->machine, MACHINE_NMI, machine_gva(HANDLER_OFF));
+}
+
+struct room *room_new(const char **ret_lack)
+{
+	struct machine *m = machine_new(ret_lack);
+	struct room *r;
+
+	if (!m)
+		return NULL;
+	r = calloc(1, sizeof(*r));
+	assert(r);
+	r->machine = m;
+	r->world = (struct world){.host = m->memory + MACHINE_FREE_OFF,
+				  .gva = machine_gva(MACHINE_FREE_OFF),
+				  .nr_slots = ROOM_NR_SLOTS};
+	assert(MACHINE_FREE_OFF + WORLD_LEN(ROOM_NR_SLOTS) <= MACHINE_LEN);
+	machine_protect(m, MACHINE_FREE_OFF, WORLD_PIDS_OFF, HV_ACCESS_READ_EXECUTE);
+	machine_protect(m, MACHINE_FREE_OFF + WORLD_PIDS_OFF, 0x1000, HV_ACCESS_READ);
+	make_text(r);
+	return r;
+}
+
+void room_free(struct room *r)
+{
+	if (r)
+		machine_free(r->machine);
+	free(r);
+}
+
+void room_set_up(struct room *r, const struct world_case *c)
+{
+	memset(r->machine->memory + MACHINE_STACK_OFF, 0xa5, MACHINE_STACK_END - MACHINE_STACK_OFF);
+	world_set_up(&r->world, c);
+	r->stepped = false;
+	r->stack_used_max = 8 + ROOM_STACK_BYTES;
+}
+
+static uint64_t tsc(struct room *r)
+{
+	struct kvm_regs regs = {.rip = machine_gva(CLOCK_OFF).v, .rflags = 2};
+	enum machine_stop stop;
+	unsigned port;
+
+	machine_set_regs(r->machine, &regs, hv_gva(0));
+	stop = machine_run(r->machine, &port);
+	assert(stop == MACHINE_HALT);
+	(void)stop;
+	machine_get_regs(r->machine, &regs);
+	return regs.rdx << 32 | (uint32_t)regs.rax;
+}
+
+void room_begin(struct room *r, uint64_t flags)
+{
+	uint64_t *reg = (uint64_t *)&r->before;
+
+	r->before_tsc = tsc(r);
+	for (unsigned i = 0; i < sizeof(r->before) / sizeof(*reg); i++)
+		reg[i] = UINT64_C(0x8111111111111111) * i + 7;
+	r->before.rip = machine_gva(CALLER_OFF).v;
+	r->before.rsp = machine_gva(STACK_PTR).v;
+	r->before.rflags = flags | 2;
+	machine_set_regs(r->machine, &r->before, world_gva(&r->world, WORLD_CPU_OFF));
+	machine_get_rest(r->machine, &r->before_system, &r->before_fpu);
+	memcpy(r->expected, r->machine->memory, MACHINE_LEN);
+}
+
+struct room_call room_outer(const struct room *r)
+{
+	const struct world_cpu *cpu = world_cpu(&r->world);
+
+	return (struct room_call){
+		.site_off = WORLD_TRACED_OFF,
+		.caller = machine_gva(CALLER_OFF + 5),
+		.task = cpu->current.v == world_gva(&r->world, WORLD_CPU_OFF).v +
+						  offsetof(struct world_cpu, dd)
+				? &cpu->dd
+				: &cpu->cat,
+		.preempt_count = cpu->preempt_count,
+		.flags = (uint16_t)r->before.rflags,
+	};
+}
+
+static bool wrong(const char *what, uint64_t is, uint64_t must_be)
+{
+	printf("%s: %#lx, not %#lx\n", what, (unsigned long)is, (unsigned long)must_be);
+	return false;
+}
+
+static bool registers_are_right(struct room *r)
+{
+	struct kvm_regs after;
+	struct kvm_sregs system;
+	struct kvm_fpu fpu;
+	uint64_t flags_free = ROOM_STATUS_FLAGS | ROOM_FLAG_TF;
+
+	machine_get_regs(r->machine, &after);
+	machine_get_rest(r->machine, &system, &fpu);
+	if (after.rip != ROOM_END_GVA)
+		return wrong("rip", after.rip, ROOM_END_GVA);
+	if ((after.rflags ^ r->before.rflags) & ~flags_free)
+		return wrong("rflags", after.rflags, r->before.rflags);
+	after.rip = r->before.rip;
+	after.rflags = r->before.rflags;
+	after.r10 = r->before.r10;
+	after.r11 = r->before.r11;
+	for (unsigned i = 0; i < sizeof(after) / 8; i++)
+		if (((uint64_t *)&after)[i] != ((uint64_t *)&r->before)[i]) {
+			printf("register %u of struct kvm_regs: ", i);
+			return wrong("it is", ((uint64_t *)&after)[i], ((uint64_t *)&r->before)[i]);
+		}
+	if (memcmp(&system, &r->before_system, sizeof(system)) != 0)
+		return wrong("system registers differ", 0, 0);
+	if (memcmp(&fpu, &r->before_fpu, sizeof(fpu)) != 0)
+		return wrong("floating-point registers differ", 0, 0);
+	return true;
+}
+
+/* RECORD without its lap bits; false when they are not POSITION's. */
+static bool clear_lap(const struct room *r, struct hv_record *record, uint64_t position)
+{
+	uint64_t lap = position / r->world.nr_slots & 1 ? 0 : LAP_BIT;
+
+	for (unsigned i = 0; i < 4; i++) {
+		if ((record->word[i] & LAP_BIT) != lap)
+			return wrong("word without its lap bit", record->word[i], lap);
+		record->word[i] &= ~LAP_BIT;
+	}
+	return true;
+}
+
+static bool is_call(const struct room *r, const struct hv_record *record,
+		    const struct room_call *call)
+{
+	uint64_t site = world_gva(&r->world, call->site_off).v;
+	uint64_t migrate = world_params(&r->world)->migrate_mask & call->task->migration_disabled;
+	uint64_t free_bits = ROOM_STATUS_FLAGS | (r->stepped ? ROOM_FLAG_TF : 0);
+	uint64_t word3 = call->preempt_count | (uint64_t)call->flags << 32 |
+			 (uint64_t)HV_RECORD_FUNCTION << HV_RECORD_KIND_SHIFT;
+
+	return record->word[1] == ((site & 0xffffffff) | (call->caller.v & 0x7fffffff) << 32) &&
+	       record->word[2] == (call->task->pid | (call->task->flags & 0xffff) << 32 |
+				   (migrate & 0xff) << 48) &&
+	       ((record->word[3] ^ word3) & ~(free_bits << 32)) == 0;
+}
+
+static bool is_task(const struct hv_record *record, const struct world_task *task)
+{
+	uint64_t comm[2];
+
+	memcpy(comm, task->comm, sizeof(comm));
+	return record->word[1] == (comm[0] & ~LAP_BIT) && record->word[2] == comm[1] &&
+	       record->word[3] == (task->pid | comm[0] >> 63 << HV_TASK_COMM7_SHIFT |
+				   (uint64_t)HV_RECORD_TASK << HV_RECORD_KIND_SHIFT);
+}
+
+struct found {
+	unsigned outer;
+	unsigned inner;
+	unsigned tasks;
+	uint64_t now; /* tsc */
+};
+
+/* The record at a position: whole, one of ours, and of the time of the run. */
+static bool record_is_right(const struct room *r, const struct room_call *outer,
+			    const struct room_call *inner, unsigned cpu, uint64_t position,
+			    struct found *found)
+{
+	const struct world_cpu *percpu = world_cpu(&r->world);
+	struct hv_record record = world_ring(&r->world, cpu)[position % r->world.nr_slots];
+
+	if (!clear_lap(r, &record, position))
+		return false;
+	if (record.word[0] < r->before_tsc || record.word[0] > found->now)
+		return wrong("time of a record", record.word[0], r->before_tsc);
+	if (outer && is_call(r, &record, outer))
+		found->outer++;
+	else if (inner && is_call(r, &record, inner))
+		found->inner++;
+	else if (is_task(&record, &percpu->cat) || is_task(&record, &percpu->dd))
+		found->tasks++;
+	else {
+		printf("cpu %u position %lu: %#lx %#lx %#lx %#lx is no record of this run\n", cpu,
+		       (unsigned long)position, (unsigned long)record.word[0],
+		       (unsigned long)record.word[1], (unsigned long)record.word[2],
+		       (unsigned long)record.word[3]);
+		return false;
+	}
+	return true;
+}
+
+/* Who a function record is of must be known from a task record, or from before the run. */
+static bool last_pid_is_right(const struct room *r, unsigned cpu, uint64_t nr_records)
+{
+	const struct hv_state *was =
+		(const struct hv_state *)(r->expected + MACHINE_FREE_OFF + WORLD_STATES_OFF) + cpu;
+	uint32_t last_pid = world_states(&r->world)[cpu].last_pid;
+	const struct world_cpu *percpu = world_cpu(&r->world);
+
+	if (nr_records == 0 ? last_pid == was->last_pid
+			    : last_pid == percpu->cat.pid || last_pid == percpu->dd.pid)
+		return true;
+	return wrong("last pid", last_pid, was->last_pid);
+}
+
+/* What was recorded, checked, becomes part of what is expected. */
+static bool ring_is_right(struct room *r, const struct room_call *outer,
+			  const struct room_call *inner, unsigned cpu, struct found *found)
+{
+	uint8_t *expected = r->expected + MACHINE_FREE_OFF;
+	struct hv_state *was = (struct hv_state *)(expected + WORLD_STATES_OFF) + cpu;
+	struct hv_record *ring =
+		(struct hv_record *)(expected + WORLD_RINGS_OFF) + cpu * r->world.nr_slots;
+	uint64_t nr = world_states(&r->world)[cpu].head - was->head;
+
+	if (nr > 4)
+		return wrong("records of one run", nr, 4);
+	for (uint64_t i = 0; i < nr; i++) {
+		uint64_t position = was->head + i;
+		uint64_t slot = position % r->world.nr_slots;
+
+		if (!record_is_right(r, outer, inner, cpu, position, found))
+			return false;
+		ring[slot] = world_ring(&r->world, cpu)[slot];
+	}
+	if (!last_pid_is_right(r, cpu, nr))
+		return false;
+	was->head += nr;
+	was->last_pid = world_states(&r->world)[cpu].last_pid;
+	return true;
+}
+
+static bool memory_is_right(struct room *r)
+{
+	const uint8_t *memory = r->machine->memory;
+	uint64_t stack_off = STACK_PTR - r->stack_used_max;
+
+	memcpy(r->expected + stack_off, memory + stack_off, r->stack_used_max);
+	for (uint64_t off = 0; off < MACHINE_LEN; off++)
+		if (memory[off] != r->expected[off]) {
+			printf("memory at %#lx: ", (unsigned long)off);
+			return wrong("it is", memory[off], r->expected[off]);
+		}
+	return true;
+}
+
+bool room_check(struct room *r, const struct room_call *outer, const struct room_call *inner,
+		unsigned *ret_tasks)
+{
+	struct found found = {0};
+
+	if (!registers_are_right(r))
+		return false;
+	found.now = tsc(r);
+	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++)
+		if (!ring_is_right(r, outer, inner, cpu, &found))
+			return false;
+	if (found.outer != (outer ? 1 : 0))
+		return wrong("records of the call", found.outer, outer ? 1 : 0);
+	if (found.inner != (inner ? 1 : 0))
+		return wrong("records of the handler's call", found.inner, inner ? 1 : 0);
+	*ret_tasks = found.tasks;
+	return memory_is_right(r);
+}

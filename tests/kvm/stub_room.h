@@ -1,0 +1,58 @@
+/* A machine with a world of a stub in it (tests/lib/stub_world.h), a caller of the traced function
+ * and a trap handler that calls another one. Runs a call, and says what is not as it must be:
+ * registers, flags, stack, every byte of memory, the records.
+ * Leaves to others: which calls, where they are interrupted. */
+#pragma once
+
+#include "tests/kvm/machine.h"
+#include "tests/lib/stub_world.h"
+
+#define ROOM_NR_SLOTS 8
+#define ROOM_VECTOR   0x20 /* of the interrupt; NMI has the same handler */
+/* Ports that the handler writes to before and after its call. */
+#define ROOM_PORT_IN  0x50
+#define ROOM_PORT_OUT 0x51
+
+#define ROOM_END_GVA (MACHINE_GVA + MACHINE_TEXT_OFF + 6) /* after the caller's HLT */
+
+#define ROOM_STATUS_FLAGS 0x8d5 /* OF SF ZF AF PF CF: free at a function's entry */
+#define ROOM_FLAG_TF	  0x100
+#define ROOM_FLAG_IF	  0x200
+#define ROOM_STACK_BYTES  48 /* what a stub may use, its return address included */
+
+struct room {
+	struct machine *machine; /* owned */
+	struct world world;
+	struct kvm_regs before; /* of the run */
+	struct kvm_sregs before_system;
+	struct kvm_fpu before_fpu;
+	uint64_t before_tsc;
+	uint8_t expected[MACHINE_LEN]; /* memory as it must be after the run, records aside */
+	bool stepped;		       /* the trap flag may be seen in records */
+	uint64_t stack_used_max;       /* below the stack pointer of the caller */
+};
+
+/* A call of a traced function as its record must tell it. */
+struct room_call {
+	uint64_t site_off; /* in the world */
+	struct hv_gva caller;
+	const struct world_task *task;
+	uint32_t preempt_count;
+	uint16_t flags; /* status flags aside */
+};
+
+/* NULL, and what the host lacks. */
+struct room *room_new(const char **ret_lack);
+void room_free(struct room *r);
+
+/* Everything as at first, and as the case wants it. */
+void room_set_up(struct room *r, const struct world_case *c);
+/* At the caller, every register different. FLAGS: RFLAGS. Takes down what there is now. */
+void room_begin(struct room *r, uint64_t flags);
+/* What the caller's call must be recorded as. */
+struct room_call room_outer(const struct room *r);
+
+/* After HLT: true when all is as it must be, with each of the CALLS recorded once (NULL: not to be)
+ * and *ret_tasks task records. Else prints what is wrong. */
+bool room_check(struct room *r, const struct room_call *outer, const struct room_call *inner,
+		unsigned *ret_tasks);

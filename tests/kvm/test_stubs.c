@@ -1,0 +1,249 @@
+/* The function stub in a machine without a kernel: every way through it, exact to the byte, alone
+ * and interrupted at every instruction by a trap whose handler is traced as well. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/kvm/stub_room.h"
+
+#define EXIT_SKIPPED 77
+#define STEPS_MAX    200 /* no way through is longer; none may loop */
+
+#define FLAGS_ON  (ROOM_FLAG_IF | 0x41) /* with some status flags */
+#define FLAGS_ALL 0x3ed5		/* IOPL, DF, IF and all status flags */
+
+static struct room *room;
+
+static void set_up(void)
+{
+	const char *lack;
+
+	room = room_new(&lack);
+	ck_assert_msg(room != NULL, "%s", lack);
+}
+
+static void tear_down(void)
+{
+	room_free(room);
+}
+
+static void call_once(const struct world_case *c, uint64_t flags)
+{
+	struct room_call outer;
+	unsigned nr_tasks, port;
+
+	room_begin(room, flags);
+	outer = room_outer(room);
+	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
+	ck_assert(room_check(room, c->nr_function_records ? &outer : NULL, NULL, &nr_tasks));
+	ck_assert_uint_eq(nr_tasks, c->nr_task_records);
+}
+
+START_TEST(a_call)
+{
+	static const uint64_t flags[] = {0, ROOM_FLAG_IF, FLAGS_ALL};
+	const struct world_case *c = &world_cases[_i];
+
+	for (unsigned i = 0; i < 3; i++) {
+		room_set_up(room, c);
+		call_once(c, flags[i]);
+	}
+}
+END_TEST
+
+START_TEST(laps)
+{
+	static const uint64_t heads[] = {0, ROOM_NR_SLOTS - 2, UINT64_MAX - 3};
+
+	for (unsigned i = 0; i < 3; i++) {
+		room_set_up(room, &world_cases[0]);
+		world_states(&room->world)[0].head = heads[i];
+		for (unsigned n = 0; n < 2 * ROOM_NR_SLOTS + 3; n++)
+			call_once(&world_cases[0], ROOM_FLAG_IF);
+		ck_assert_uint_eq(world_states(&room->world)[0].head,
+				  heads[i] + 2 * ROOM_NR_SLOTS + 3);
+	}
+}
+END_TEST
+
+/* A task record that is the last of a lap, its function record the first of the next. */
+START_TEST(a_task_record_before_a_lap)
+{
+	room_set_up(room, &world_cases[1]);
+	world_states(&room->world)[0].head = 3 * ROOM_NR_SLOTS - 1;
+	call_once(&world_cases[1], 0);
+	ck_assert_uint_eq(world_states(&room->world)[0].head, 3 * ROOM_NR_SLOTS + 1);
+}
+END_TEST
+
+START_TEST(no_way_is_long)
+{
+	unsigned port, steps = 0;
+	enum machine_stop stop;
+
+	room_set_up(room, &world_cases[_i]);
+	room_begin(room, 0);
+	while ((stop = machine_step(room->machine, &port)) == MACHINE_STEP)
+		ck_assert_uint_lt(++steps, STEPS_MAX);
+	ck_assert_int_eq(stop, MACHINE_HALT);
+	/* call, ret of the traced function, and a stub of at least three */
+	ck_assert_uint_gt(steps, 5);
+}
+END_TEST
+
+/* How a call is interrupted. */
+struct trap {
+	const char *name;
+	bool nmi;
+	uint64_t flags;	 /* of the caller */
+	bool other_task; /* the handler's call is another task's, as after preemption */
+	bool other_cpu;	 /* and the interrupted one goes on elsewhere */
+};
+
+static const struct trap traps[] = {
+	{"interrupt", false, FLAGS_ON, false, false},
+	{"NMI, interrupts off", true, 0, false, false},
+	{"NMI, interrupts on", true, FLAGS_ON, false, false},
+	{"preempted", false, FLAGS_ON, true, false},
+	{"preempted and migrated", false, FLAGS_ON, true, true},
+};
+#define NR_TRAPS ((int)(sizeof(traps) / sizeof(*traps)))
+
+/* The world while the handler runs, in memory as in what is expected at the end. */
+static void change_world(const struct trap *t, bool entering, const struct world_task *outer_task)
+{
+	struct world_cpu *cpu = world_cpu(&room->world);
+	const struct world_task *other = outer_task == &cpu->cat ? &cpu->dd : &cpu->cat;
+
+	cpu->preempt_count += entering ? 0x10000 : -0x10000U;
+	if (t->other_task)
+		world_set_current(&room->world, entering ? other : outer_task);
+	if (t->other_cpu && !entering) {
+		cpu->cpu_number ^= 1;
+		memcpy(room->expected + MACHINE_FREE_OFF + WORLD_CPU_OFF, cpu, sizeof(*cpu));
+	}
+}
+
+/* From the port that the handler writes to first until HLT. */
+static void finish(const struct trap *t, struct room_call *inner, const struct room_call *outer)
+{
+	struct world_cpu *cpu = world_cpu(&room->world);
+	unsigned port;
+
+	change_world(t, true, outer->task);
+	inner->task =
+		t->other_task ? (outer->task == &cpu->cat ? &cpu->dd : &cpu->cat) : outer->task;
+	inner->preempt_count = cpu->preempt_count;
+	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_PORT);
+	ck_assert_uint_eq(port, ROOM_PORT_OUT);
+	change_world(t, false, outer->task);
+	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
+}
+
+/* The handler has been entered at AT; where it was interrupted stands in its frame. */
+static void check_frame(uint64_t at, struct room_call *ret_inner)
+{
+	struct kvm_regs regs;
+	const uint64_t *stack;
+
+	machine_get_regs(room->machine, &regs);
+	stack = (const uint64_t *)(room->machine->memory + (regs.rsp - MACHINE_GVA));
+	ck_assert_uint_eq(stack[2], at);
+	/* `out` of two bytes is done, the call is next */
+	*ret_inner = (struct room_call){.site_off = WORLD_TRACED_OTHER_OFF,
+					.caller = hv_gva(regs.rip + 5),
+					.flags = (uint16_t)(regs.rflags & ~ROOM_FLAG_TF)};
+}
+
+/* One run, interrupted before instruction NR. False: it ended before. */
+static bool interrupted_at(const struct world_case *c, const struct trap *t, unsigned nr)
+{
+	struct room_call outer, inner;
+	uint32_t cpu;
+	unsigned port, nr_tasks;
+	struct kvm_regs regs;
+	bool inner_recorded;
+
+	room_set_up(room, c);
+	room_begin(room, t->flags);
+	room->stepped = true;
+	room->stack_used_max = 8 + 2 * ROOM_STACK_BYTES + 16 + 40 + 16 + 8;
+	outer = room_outer(room);
+	cpu = world_cpu(&room->world)->cpu_number;
+	for (unsigned i = 0; i < nr; i++)
+		if (machine_step(room->machine, &port) != MACHINE_STEP)
+			return false;
+	machine_get_regs(room->machine, &regs);
+	if (regs.rip == ROOM_END_GVA) /* some KVM call a step into HLT a step */
+		return false;
+	if (t->nmi)
+		machine_nmi(room->machine);
+	else
+		machine_interrupt(room->machine, ROOM_VECTOR);
+	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_PORT);
+	ck_assert_uint_eq(port, ROOM_PORT_IN);
+	check_frame(regs.rip, &inner);
+	finish(t, &inner, &outer);
+	inner_recorded = world_records(&room->world, inner.task->pid, cpu);
+	if (!room_check(room, c->nr_function_records ? &outer : NULL,
+			inner_recorded ? &inner : NULL, &nr_tasks))
+		return printf("... %s, %s, before instruction %u at %#llx\n", c->name, t->name, nr,
+			      regs.rip),
+		       ck_abort(), false;
+	ck_assert_uint_ge(nr_tasks,
+			  inner_recorded || outer.task == inner.task ? c->nr_task_records : 0);
+	ck_assert_uint_le(nr_tasks, 2);
+	return true;
+}
+
+START_TEST(interrupted_at_every_instruction)
+{
+	const struct world_case *c = &world_cases[_i / NR_TRAPS];
+	const struct trap *t = &traps[_i % NR_TRAPS];
+	unsigned nr = 0;
+
+	/* A vCPU without a ring does not get one by migration here. */
+	if (t->other_cpu && c->nr_function_records == 0)
+		return;
+	while (interrupted_at(c, t, nr))
+		ck_assert_uint_lt(++nr, STEPS_MAX);
+	ck_assert_uint_gt(nr, 5);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *s = suite_create("stubs in a machine");
+	TCase *tc = tcase_create("function");
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_set_timeout(tc, 120);
+	tcase_add_loop_test(tc, a_call, 0, (int)world_nr_cases);
+	tcase_add_test(tc, laps);
+	tcase_add_test(tc, a_task_record_before_a_lap);
+	tcase_add_loop_test(tc, no_way_is_long, 0, (int)world_nr_cases);
+	tcase_add_loop_test(tc, interrupted_at_every_instruction, 0,
+			    (int)world_nr_cases * NR_TRAPS);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+int main(void)
+{
+	const char *lack;
+	struct room *trial = room_new(&lack);
+	SRunner *runner;
+	int failed;
+
+	if (!trial) {
+		printf("skipped: %s\n", lack);
+		return EXIT_SKIPPED;
+	}
+	room_free(trial);
+	runner = srunner_create(suite());
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,98 @@
+/* All that a stub touches, in one block of memory: params, the code, functions that were traced,
+ * per-CPU data, two tasks, states and rings. The block can be put at any address: in a machine of
+ * tests/kvm, or where it is in this process. And the cases: every way through the function stub.
+ * x86-64. Leaves to others: running it, what comes out. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arch/arch.h"
+
+#define WORLD_NR_CPUS 2
+
+/* Offsets in the block, pages by what the guest may do with them. */
+#define WORLD_STUBS_OFF	 0x0000				       /* params, read-only */
+#define WORLD_CODE_OFF	 (WORLD_STUBS_OFF + HV_STUBS_CODE_OFF) /* executable */
+#define WORLD_TEXT_OFF	 0x2000				       /* executable */
+#define WORLD_PIDS_OFF	 0x3000				       /* read-only */
+#define WORLD_CPU_OFF	 0x4000				       /* read-write from here on */
+#define WORLD_STATES_OFF 0x5000
+#define WORLD_RINGS_OFF	 0x6000
+
+/* Functions of the text: each a site, then a return. */
+#define WORLD_TRACED_OFF       (WORLD_TEXT_OFF + 0x00)
+#define WORLD_TRACED_OTHER_OFF (WORLD_TEXT_OFF + 0x40)
+#define WORLD_THUNK_OFF	       (WORLD_TEXT_OFF + 0x80) /* what a kernel with thunks returns by */
+#define WORLD_TEXT_END	       (WORLD_TEXT_OFF + 0xc0) /* free for others */
+
+struct world_task {
+	uint64_t flags;
+	uint32_t pid;
+	uint16_t migration_disabled;
+	char comm[16];
+};
+
+struct world_cpu { /* at the gs base */
+	uint64_t unused[8];
+	uint32_t cpu_number;
+	uint32_t preempt_count;
+	struct hv_gva current;
+	struct world_task cat; /* current, and in the pid filter */
+	struct world_task dd;  /* its pid is beyond the pid filter's bitmap */
+};
+
+struct world {
+	uint8_t *host;	   /* the block, borrowed, WORLD_LEN(nr_slots) bytes */
+	struct hv_gva gva; /* where the code that runs sees it */
+	uint64_t nr_slots; /* of a ring, a power of two */
+};
+
+#define WORLD_LEN(nr_slots)                                                                        \
+	(WORLD_RINGS_OFF + WORLD_NR_CPUS * (uint64_t)(nr_slots) * sizeof(struct hv_record))
+
+static inline struct hv_params *world_params(const struct world *w)
+{
+	return (struct hv_params *)(w->host + WORLD_STUBS_OFF);
+}
+
+static inline struct world_cpu *world_cpu(const struct world *w)
+{
+	return (struct world_cpu *)(w->host + WORLD_CPU_OFF);
+}
+
+static inline struct hv_state *world_states(const struct world *w)
+{
+	return (struct hv_state *)(w->host + WORLD_STATES_OFF);
+}
+
+static inline struct hv_record *world_ring(const struct world *w, unsigned cpu)
+{
+	return (struct hv_record *)(w->host + WORLD_RINGS_OFF) + cpu * w->nr_slots;
+}
+
+static inline struct hv_gva world_gva(const struct world *w, uint64_t off)
+{
+	return hv_gva(w->gva.v + off);
+}
+
+/* Which task is current. */
+void world_set_current(const struct world *w, const struct world_task *task);
+
+/* One way through the function stub. */
+struct world_case {
+	const char *name;
+	unsigned nr_task_records; /* of one call */
+	unsigned nr_function_records;
+	void (*prepare)(const struct world *w);
+};
+
+extern const struct world_case world_cases[];
+extern const unsigned world_nr_cases;
+
+/* Fills the block: the stubs, cat current on cpu 0, its pid the last one, tracing on, no filter;
+ * then what the case changes. */
+void world_set_up(const struct world *w, const struct world_case *c);
+
+/* Whether a call by PID on CPU is to be recorded, from the params alone. */
+bool world_records(const struct world *w, uint32_t pid, uint32_t cpu);
