@@ -266,6 +266,7 @@ static void tick(struct service *s, struct ticks *t)
 		t->second_ns = now + SERVE_SECOND_NS;
 		check_boot(s, t);
 		hv_session_refresh_clock(s->session);
+		hv_tree_refresh(s->tree);
 	}
 	if (s->state == SERVE_DONE)
 		return;

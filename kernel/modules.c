@@ -269,6 +269,43 @@ struct hv_err *hv_modules_read(struct hv_kernel *k, struct hv_modules *ret)
 	return hv_err_in(err, "modules");
 }
 
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	return (hash ^ value) * 0x100000001b3ULL;
+}
+
+struct hv_err *hv_modules_signature(struct hv_kernel *k, uint64_t *ret)
+{
+	HV_AUTO_FREE uint8_t *bytes = NULL;
+	struct module_layout l = {0};
+	uint64_t at, hash = 0xcbf29ce484222325ULL;
+	struct hv_circle circle = {0};
+	struct hv_gva head;
+	struct hv_err *err;
+
+	*ret = 0;
+	if (!hv_kernel_symbol(k, "modules", &head))
+		return NULL;
+	err = find_layout(k, &l);
+	if (!err)
+		err = hv_read_u64(&k->as, head, &at);
+	bytes = hv_alloc(l.len_bytes);
+	for (size_t nr = 0; !err && at != head.v && nr < MODULES_MAX; nr++) {
+		struct hv_span copy = {bytes, l.len_bytes};
+
+		if (hv_circle_step(&circle, at))
+			break;
+		err = hv_read(&k->as, hv_gva(at - l.list), bytes, l.len_bytes);
+		if (err)
+			break;
+		hash = mix(mix(mix(hash, at), hv_copy_u32(copy, l.state)),
+			   hv_copy_u64(copy, l.kallsyms));
+		at = hv_copy_u64(copy, l.list);
+	}
+	*ret = hash;
+	return err;
+}
+
 void hv_modules_deinit(struct hv_modules *m)
 {
 	for (size_t i = 0; i < m->nr; i++)

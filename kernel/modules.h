@@ -18,3 +18,6 @@ struct hv_modules {
 
 struct hv_err *hv_modules_read(struct hv_kernel *k, struct hv_modules *ret) hv_must_use;
 void hv_modules_deinit(struct hv_modules *m);
+
+/* A number that changes when modules come, go or change state: a cheap look at the list. */
+struct hv_err *hv_modules_signature(struct hv_kernel *k, uint64_t *ret) hv_must_use;

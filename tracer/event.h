@@ -8,24 +8,24 @@
 enum hv_event_kind { HV_EVENT_FUNCTION };
 
 /* tracefs-spec: trace_flag_type */
-#define HV_TRACE_IRQS_OFF      0x01
-#define HV_TRACE_NEED_RESCHED  0x04
-#define HV_TRACE_HARDIRQ       0x08
-#define HV_TRACE_SOFTIRQ       0x10
+#define HV_TRACE_IRQS_OFF	 0x01
+#define HV_TRACE_NEED_RESCHED	 0x04
+#define HV_TRACE_HARDIRQ	 0x08
+#define HV_TRACE_SOFTIRQ	 0x10
 #define HV_TRACE_PREEMPT_RESCHED 0x20
-#define HV_TRACE_NMI	       0x40
-#define HV_TRACE_BH_OFF	       0x80
+#define HV_TRACE_NMI		 0x40
+#define HV_TRACE_BH_OFF		 0x80
 
 struct hv_event {
 	enum hv_event_kind kind;
 	unsigned cpu;
 	uint64_t time_ns;
 	uint32_t pid;
-	char comm[16];	   /* "<...>" when unknown; hostile otherwise */
-	uint8_t flags;	   /* HV_TRACE_* */
-	uint8_t preempt_depth;	/* low nibble as shown */
+	char comm[16];	       /* "<...>" when unknown; hostile otherwise */
+	uint8_t flags;	       /* HV_TRACE_* */
+	uint8_t preempt_depth; /* low nibble as shown */
 	uint8_t migrate_depth;
-	uint64_t lost_before;	/* events lost on this CPU just before this one */
+	uint64_t lost_before; /* events lost on this CPU just before this one */
 	struct hv_gva ip;
 	struct hv_gva parent_ip;
 };

@@ -209,6 +209,7 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 	if (err)
 		return unmap_after(s, err);
 	hv_session_bind(s);
+	hv_session_refresh(s);
 	*ret = hv_take(s);
 	return NULL;
 }

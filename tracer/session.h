@@ -56,6 +56,11 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret);
  * ask every 100 ms or so. */
 struct hv_err *hv_session_alive(struct hv_session *s) hv_must_use;
 
+/* Looks whether modules came or went, and reads them and the sites anew if so: 1, and everything
+ * taken from kernel->sites is stale. 0: nothing changed, or the guest's lists could not be read
+ * now. */
+unsigned hv_session_refresh(struct hv_session *s);
+
 /* Which sites are traced: WANTED has one byte a site of kernel->sites, 0 or 1. Changes only what
  * differs; on error every byte is as before. Sites that cannot be traced are counted as refused. */
 struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wanted) hv_must_use;

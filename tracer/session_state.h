@@ -26,8 +26,9 @@ struct hv_session {
 
 	struct hv_merge_mark *marks; /* owned, one a vCPU: what is consumed */
 	uint64_t nr_lost;	     /* noticed by consuming cursors */
-	unsigned nr_clears;	     /* for open cursors to notice */
-	uint8_t *patched;	     /* owned, one a site of kernel->sites */
+	uint64_t modules_signature;
+	unsigned nr_clears; /* for open cursors to notice */
+	uint8_t *patched;   /* owned, one a site of kernel->sites */
 	size_t nr_refused;
 	bool stale; /* the region held an earlier boot's journal */
 };

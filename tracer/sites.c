@@ -110,6 +110,42 @@ struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wante
 	return NULL;
 }
 
+/* Where the sites are now; what cannot be translated is nowhere. */
+static void note_patched_anew(struct hv_session *s)
+{
+	const struct hv_sites *sites = &s->kernel->sites;
+	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc(sites->nr * sizeof(*gpas));
+	struct translation t = {.as = &s->kernel->as};
+
+	for (size_t i = 0; i < sites->nr; i++) {
+		bool present = false;
+		HV_AUTO_ERR struct hv_err *err =
+			translate(&t, sites->list[i].ip, &present, &gpas[i]);
+
+		if (err || !present)
+			gpas[i] = hv_gpa(UINT64_MAX);
+	}
+	note_patched(s, gpas);
+}
+
+unsigned hv_session_refresh(struct hv_session *s)
+{
+	uint64_t signature;
+	HV_AUTO_ERR struct hv_err *unseen = hv_modules_signature(s->kernel, &signature);
+	struct hv_err *err;
+
+	if (unseen || signature == s->modules_signature)
+		return 0;
+	err = hv_kernel_refresh(s->kernel);
+	if (err) {
+		hv_err_free(err);
+		return 0;
+	}
+	s->modules_signature = signature;
+	note_patched_anew(s);
+	return 1;
+}
+
 const uint8_t *hv_session_patched(const struct hv_session *s)
 {
 	return s->patched;

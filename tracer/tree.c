@@ -140,6 +140,14 @@ static void file_free(struct hv_file *f)
 	free(f);
 }
 
+void hv_tree_refresh(struct hv_tree *tree)
+{
+	if (hv_session_refresh(tree->session) && tree->tracer != HV_TRACER_NOP)
+		/* Nobody asked for it: a guest that cannot be changed now is told at the next
+		 * write. */
+		hv_err_free(hv_tree_trace(tree, tree->tracer, tree->lists));
+}
+
 struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, struct hv_file **ret)
 {
 	const struct hv_node *node;
@@ -151,6 +159,7 @@ struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, s
 		return err;
 	if (!node)
 		return hv_err_new(EISDIR, "'%s' is a directory", path);
+	hv_tree_refresh(tree);
 	f = hv_alloc(sizeof(*f));
 	f->tree = tree;
 	f->node = node;

@@ -1,11 +1,11 @@
-/* The tracefs tree of one guest: names -> open, read, write, close, with tracefs's semantics and errnos,
- * whoever mounts it (the socket of the command line, later FUSE). One thread.
+/* The tracefs tree of one guest: names -> open, read, write, close, with tracefs's semantics and
+ * errnos, whoever mounts it (the socket of the command line, later FUSE). One thread.
  *
  * A handle is an open file. Writes are seen as write(2) sees them: *ret_len may be short (one token
- * a call for filter files); the caller loops as the shell does. What a filter file was told is published at
- * close. Errors carry the errno in err->code.
- * Leaves to others: transport, blocking (a read of trace_pipe that has nothing returns EAGAIN; the
- * caller waits and asks again), what a tracer does to the guest (session.h). */
+ * a call for filter files); the caller loops as the shell does. What a filter file was told is
+ * published at close. Errors carry the errno in err->code. Leaves to others: transport, blocking (a
+ * read of trace_pipe that has nothing returns EAGAIN; the caller waits and asks again), what a
+ * tracer does to the guest (session.h). */
 #pragma once
 
 #include <stdint.h>
@@ -20,6 +20,11 @@ struct hv_file;
 
 struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret) hv_must_use;
 void hv_tree_free(struct hv_tree *tree);
+
+/* Takes note of modules that came or went: the current tracer is published again, so that with no
+ * filter a new module's functions are traced as the others. Done at each open; call it each second
+ * or so for the names in what is read meanwhile. */
+void hv_tree_refresh(struct hv_tree *tree);
 
 /* Names in DIR ("" is the top), one a line, directories with a trailing '/'. ENOENT, ENOTDIR. */
 struct hv_err *hv_tree_list(struct hv_tree *tree, const char *dir, struct hv_text *ret) hv_must_use;

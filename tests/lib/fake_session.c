@@ -20,6 +20,7 @@ struct hv_session {
 	unsigned recording;
 	enum hv_clock_kind clock;
 	int fail;
+	unsigned modules_changed;
 };
 
 struct hv_cursor {
@@ -59,6 +60,7 @@ void hv_fake_site(struct hv_session *s, uint64_t ip, const char *name, const cha
 	sites->list = hv_realloc_array(sites->list, sites->nr + 1, sizeof(*sites->list));
 	s->patched = hv_realloc_array(s->patched, sites->nr + 1, 1);
 	s->patched[sites->nr] = 0;
+	s->modules_changed = 1;
 	sites->list[sites->nr++] = (struct hv_site){
 		.ip = hv_gva(ip),
 		.name = hv_strdup(name),
@@ -177,6 +179,14 @@ struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *pids
 void hv_session_set_recording(struct hv_session *s, unsigned on)
 {
 	s->recording = on;
+}
+
+unsigned hv_session_refresh(struct hv_session *s)
+{
+	unsigned changed = s->modules_changed;
+
+	s->modules_changed = 0;
+	return changed;
 }
 
 const uint8_t *hv_session_patched(const struct hv_session *s)
