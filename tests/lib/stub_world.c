@@ -130,12 +130,12 @@ static void make_cpu(const struct world *w)
 	world_set_current(w, &cpu->cat);
 }
 
-void world_set_up(const struct world *w, const struct world_case *c)
+void world_prepare(const struct world *w, const struct world_case *c)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
 
 	assert(WORLD_CODE_OFF + stubs->len_bytes <= WORLD_TEXT_OFF);
-	memset(w->host, 0, WORLD_LEN(w->nr_slots));
+	memset(w->host, 0, WORLD_RINGS_OFF);
 	memset(w->host + WORLD_CODE_OFF, 0xcc, WORLD_PIDS_OFF - WORLD_CODE_OFF);
 	memcpy(w->host + WORLD_CODE_OFF, stubs->code, stubs->len_bytes);
 	make_site(w, WORLD_TRACED_OFF);
@@ -162,6 +162,12 @@ void world_set_up(const struct world *w, const struct world_case *c)
 		.nr_pids = NR_PIDS,
 	};
 	c->prepare(w);
+}
+
+void world_set_up(const struct world *w, const struct world_case *c)
+{
+	memset(w->host + WORLD_RINGS_OFF, 0, WORLD_LEN(w->nr_slots) - WORLD_RINGS_OFF);
+	world_prepare(w, c);
 }
 
 bool world_records(const struct world *w, uint32_t pid, uint32_t cpu)

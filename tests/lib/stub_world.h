@@ -93,6 +93,8 @@ extern const unsigned world_nr_cases;
 /* Fills the block: the stubs, cat current on cpu 0, its pid the last one, tracing on, no filter;
  * then what the case changes. */
 void world_set_up(const struct world *w, const struct world_case *c);
+/* Likewise, but the rings stay as they are. */
+void world_prepare(const struct world *w, const struct world_case *c);
 
 /* Whether a call by PID on CPU is to be recorded, from the params alone. */
 bool world_records(const struct world *w, uint32_t pid, uint32_t cpu);

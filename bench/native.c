@@ -1,0 +1,97 @@
+#include "bench/native.h"
+
+#include <asm/prctl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct world *native_new(uint64_t nr_slots, const char **ret_lack)
+{
+	uint8_t *host = mmap(NULL, WORLD_LEN(nr_slots), PROT_READ | PROT_WRITE | PROT_EXEC,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct world *w;
+
+	if (host == MAP_FAILED) {
+		*ret_lack = "no memory that is writable and executable";
+		return NULL;
+	}
+	if (syscall(SYS_arch_prctl, ARCH_SET_GS, host + WORLD_CPU_OFF) != 0) {
+		munmap(host, WORLD_LEN(nr_slots));
+		*ret_lack = "the gs base cannot be set (arch_prctl)";
+		return NULL;
+	}
+	w = malloc(sizeof(*w));
+	if (!w)
+		abort();
+	*w = (struct world){.host = host, .gva = hv_gva((uintptr_t)host), .nr_slots = nr_slots};
+	world_set_up(w, &world_cases[0]);
+	return w;
+}
+
+void native_free(struct world *w)
+{
+	if (w)
+		munmap(w->host, WORLD_LEN(w->nr_slots));
+	free(w);
+}
+
+static void make_call(const struct world *w, uint64_t off, const uint8_t *target, size_t len)
+{
+	memcpy(w->host + off + 0x20, target, len);
+	if (!hv_arch_x86_64.encode_call(world_gva(w, off), world_gva(w, off + 0x20), w->host + off))
+		abort();
+	w->host[off + 5] = 0xc3;
+}
+
+void native_prepare(const struct world *w, const struct world_case *c)
+{
+	static const uint8_t untraced[] = {0x0f, 0x1f, 0x44, 0x00, 0x00, 0xc3};
+	static const uint8_t rdtsc[] = {0x0f, 0x31, 0xc3};
+	uint64_t heads[WORLD_NR_CPUS];
+
+	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++)
+		heads[cpu] = world_states(w)[cpu].head;
+	world_prepare(w, c);
+	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++)
+		world_states(w)[cpu].head = heads[cpu];
+	memcpy(w->host + NATIVE_UNTRACED_OFF, untraced, sizeof(untraced));
+	make_call(w, NATIVE_EMPTY_OFF, rdtsc + 2, 1);
+	make_call(w, NATIVE_RDTSC_OFF, rdtsc, sizeof(rdtsc));
+}
+
+/* %rdi function, %rsi how often, %rdx what to clear. A stub leaves all but %r10, %r11 and the flags
+ * as they are; the others use %rax and %rdx. */
+void native_loop(void *function, uint64_t nr, uint32_t *each);
+__asm__(".text\n"
+	".balign 64\n"
+	"native_loop:\n"
+	"	push %rbx\n"
+	"	push %r12\n"
+	"	push %r13\n"
+	"	mov %rdi, %rbx\n"
+	"	mov %rsi, %r12\n"
+	"	mov %rdx, %r13\n"
+	"	.balign 64\n"
+	"1:	movl $0, (%r13)\n"
+	"	call *%rbx\n"
+	"	.globl native_loop_return\n"
+	"native_loop_return:\n"
+	"	dec %r12\n"
+	"	jnz 1b\n"
+	"	pop %r13\n"
+	"	pop %r12\n"
+	"	pop %rbx\n"
+	"	ret\n");
+extern const uint8_t native_loop_return[];
+
+void native_call(const struct world *w, uint64_t off, uint64_t nr, uint32_t *each)
+{
+	native_loop(w->host + off, nr, each);
+}
+
+uint64_t native_call_return(void)
+{
+	return (uintptr_t)native_loop_return;
+}

@@ -1,0 +1,94 @@
+/* Instructions that each way through a stub executes, counted by single stepping: exact, and the
+ * same on every machine. Prints the table of docs/performance.md.
+ *
+ *	bench/steps		exit status 77: this machine cannot (no ptrace, not x86-64) */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench/native.h"
+
+#define EXIT_SKIPPED 77
+#define STEPS_MAX    100000 /* with what libc does on both sides */
+
+static void child(const struct world *w)
+{
+	uint32_t unused;
+
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+		_exit(EXIT_SKIPPED);
+	raise(SIGSTOP);
+	native_call(w, WORLD_TRACED_OFF, 1, &unused);
+	_exit(0);
+}
+
+/* Steps to where the call returns. Counts the instructions in the stubs' code. -1: it failed. */
+static int step_through(const struct world *w, pid_t pid)
+{
+	uint64_t code = world_gva(w, WORLD_CODE_OFF).v;
+	struct user_regs_struct regs;
+	int nr = 0, status;
+
+	for (unsigned i = 0; i < STEPS_MAX; i++) {
+		if (ptrace(PTRACE_GETREGS, pid, NULL, &regs) != 0)
+			return -1;
+		if (regs.rip == native_call_return())
+			return nr;
+		if (regs.rip >= code && regs.rip < code + hv_arch_x86_64.stubs.len_bytes)
+			nr++;
+		if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) != 0 ||
+		    waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
+			return -1;
+	}
+	return -1;
+}
+
+static int count(const struct world *w)
+{
+	pid_t pid = fork();
+	int status, nr = -1;
+
+	if (pid == 0)
+		child(w);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return -1;
+	if (!WIFSTOPPED(status))
+		return -1;
+	nr = step_through(w, pid);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	return nr;
+}
+
+int main(void)
+{
+	const char *lack = NULL;
+	struct world *w = native_new(8, &lack);
+
+	if (!w) {
+		printf("skipped: %s\n", lack);
+		return EXIT_SKIPPED;
+	}
+	printf("| function stub | instructions | bytes written to the ring |\n|---|---:|---:|\n");
+	for (unsigned i = 0; i < world_nr_cases; i++) {
+		const struct world_case *c = &world_cases[i];
+		int nr;
+
+		native_prepare(w, c);
+		nr = count(w);
+		if (nr < 0) {
+			printf("skipped: a child cannot be stepped (ptrace)\n");
+			native_free(w);
+			return EXIT_SKIPPED;
+		}
+		printf("| %s | %d | %u |\n", c->name, nr,
+		       (c->nr_task_records + c->nr_function_records) * HV_RECORD_LEN);
+	}
+	native_free(w);
+	return 0;
+}

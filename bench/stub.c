@@ -1,0 +1,115 @@
+/* What a stub costs: the very bytes, called in this process, beside a function that is not traced,
+ * a call of nothing and a call of a bare rdtsc. The subjects take turns in short rounds, so that
+ * what else the machine does meets all of them; ratios are of the same round. Prints medians.
+ *
+ *	bench/stub [ROUNDS [CALLS [KIB]]]
+ *
+ * default 301 rounds of 20000 calls of each subject, a ring of 16384 KiB (a power of two): that of
+ *a region of 64 MiB with two vCPUs. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench/clock.h"
+#include "bench/native.h"
+
+#define NR_REFERENCES 3
+static const struct {
+	const char *name;
+	uint64_t off;
+} references[NR_REFERENCES] = {
+	{"not traced (nop)", NATIVE_UNTRACED_OFF},
+	{"call of an empty function", NATIVE_EMPTY_OFF},
+	{"call of a bare rdtsc", NATIVE_RDTSC_OFF},
+};
+enum { UNTRACED, EMPTY, RDTSC };
+
+/* ns of one call of subject S: a reference, or a traced function in one of the cases. */
+static double time_subject(const struct world *w, unsigned s, uint64_t nr_calls)
+{
+	uint32_t nothing = 0, *each = &nothing;
+	uint64_t off = WORLD_TRACED_OFF, start;
+
+	native_prepare(w, &world_cases[s < NR_REFERENCES ? 0 : s - NR_REFERENCES]);
+	if (s < NR_REFERENCES)
+		off = references[s].off;
+	else if (world_cases[s - NR_REFERENCES].nr_task_records)
+		each = &world_states(w)[world_cpu(w)->cpu_number].last_pid;
+	native_call(w, off, 100, each);
+	start = clock_read(CLOCK_THREAD_CPUTIME_ID);
+	native_call(w, off, nr_calls, each);
+	return (double)(clock_read(CLOCK_THREAD_CPUTIME_ID) - start) / (double)nr_calls;
+}
+
+static void print(const char *name, const double *ns, const double *references_ns, size_t nr_rounds)
+{
+	double *v = calloc(nr_rounds, sizeof(*v));
+	double result[4], quiet = 0;
+
+	if (!v)
+		abort();
+	for (unsigned column = 0; column < 4; column++) {
+		for (size_t r = 0; r < nr_rounds; r++) {
+			const double *reference = references_ns + r * NR_REFERENCES;
+
+			v[r] = column == 0   ? ns[r]
+			       : column == 1 ? ns[r] - reference[UNTRACED]
+			       : column == 2 ? ns[r] / reference[RDTSC]
+					     : ns[r] / reference[EMPTY];
+		}
+		result[column] = median(v, nr_rounds);
+		if (column == 0)
+			quiet = v[nr_rounds / 20]; /* sorted by now */
+	}
+	printf("| %s | %.1f | %.1f | %.1f | %.2f | %.1f |\n", name, result[0], quiet, result[1],
+	       result[2], result[3]);
+	free(v);
+}
+
+static void measure(const struct world *w, size_t nr_rounds, uint64_t nr_calls)
+{
+	unsigned nr = NR_REFERENCES + world_nr_cases;
+	double *references_ns = calloc(nr_rounds * NR_REFERENCES, sizeof(*references_ns));
+	double *ns = calloc(nr_rounds * nr, sizeof(*ns));
+
+	if (!references_ns || !ns)
+		abort();
+	for (size_t r = 0; r < nr_rounds; r++)
+		for (unsigned s = 0; s < nr; s++) {
+			double t = time_subject(w, s, nr_calls);
+
+			ns[s * nr_rounds + r] = t;
+			if (s < NR_REFERENCES)
+				references_ns[r * NR_REFERENCES + s] = t;
+		}
+	printf("| one call of a function | ns | quietest twentieth, ns | more than not traced, ns "
+	       "| of a bare rdtsc | of an "
+	       "empty call |\n|---|---:|---:|---:|---:|---:|\n");
+	for (unsigned s = 0; s < nr; s++)
+		print(s < NR_REFERENCES ? references[s].name : world_cases[s - NR_REFERENCES].name,
+		      ns + s * nr_rounds, references_ns, nr_rounds);
+	free(references_ns);
+	free(ns);
+}
+
+int main(int argc, char **argv)
+{
+	size_t nr_rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 301;
+	uint64_t nr_calls = argc > 2 ? strtoul(argv[2], NULL, 10) : 20000;
+	uint64_t ring_kib = argc > 3 ? strtoul(argv[3], NULL, 10) : 16384;
+	const char *lack = NULL;
+	struct world *w;
+
+	if (nr_rounds < 1 || nr_calls < 1 || ring_kib < 1 || ring_kib & (ring_kib - 1) ||
+	    argc > 4) {
+		fprintf(stderr, "usage: stub [ROUNDS [CALLS [KIB]]]\n");
+		return 2;
+	}
+	w = native_new(ring_kib * 1024 / HV_RECORD_LEN, &lack);
+	if (!w) {
+		printf("skipped: %s\n", lack);
+		return 77;
+	}
+	measure(w, nr_rounds, nr_calls);
+	native_free(w);
+	return 0;
+}
