@@ -103,6 +103,32 @@ size_t hv_patcher_undo_plan(const struct hv_patcher *p, enum hv_change_kind kind
 	return nr;
 }
 
+/* What cannot be read now is not known to be gone. */
+static bool is_gone(struct hv_patcher *p, const struct hv_journal_entry *entry)
+{
+	uint8_t now[8];
+	struct hv_mapping m;
+	HV_AUTO_ERR struct hv_err *err = hv_walk(p->as, hv_gva(entry->gva), &m);
+
+	if (err)
+		return false;
+	if (!m.present || m.gpa.v != entry->gpa)
+		return true;
+	err = hv_guest_read(p->guest, m.gpa, now, entry->len_bytes);
+	return !err && memcmp(now, entry->old_bytes, entry->len_bytes) == 0;
+}
+
+void hv_patcher_forget_gone(struct hv_patcher *p)
+{
+	for (uint32_t i = 0; i < p->journal.nr_entries; i++) {
+		const struct hv_journal_entry *entry = &p->journal.entries[i];
+
+		if (entry->state == HV_JOURNAL_USED && entry->kind == HV_CHANGE_TEXT &&
+		    !hv_gva_in(hv_gva(entry->gva), p->fixed) && is_gone(p, entry))
+			hv_journal_forget(&p->journal, hv_gpa(entry->gpa));
+	}
+}
+
 static int by_gpa(const void *a, const void *b)
 {
 	uint64_t x = ((const struct hv_change *)a)->gpa.v;

@@ -56,6 +56,11 @@ size_t hv_patcher_undo_plan(const struct hv_patcher *p, enum hv_change_kind kind
 bool hv_patcher_old_bytes(const struct hv_patcher *p, struct hv_gpa gpa, uint8_t ret[8]);
 size_t hv_patcher_nr_standing(const struct hv_patcher *p, enum hv_change_kind kind);
 
+/* Drops from the journal what the guest itself took away or put back: text outside FIXED that is no
+ * longer mapped where it was, or has its old bytes again (a module unloaded and loaded). Writes
+ * nothing into the guest. */
+void hv_patcher_forget_gone(struct hv_patcher *p);
+
 const struct hv_hold_stat *hv_patcher_holds(const struct hv_patcher *p);
 
 /* One hold around FN, counted with the others; FN's error is returned, the hold always ends. */

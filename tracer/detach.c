@@ -51,9 +51,12 @@ static struct hv_err *unmap(struct hv_hold *hold, void *ctx)
 static struct hv_err *restore_sites(struct hv_session *s, struct hv_text *report)
 {
 	HV_AUTO_FREE struct hv_change *undo = NULL;
-	size_t nr = hv_patcher_undo_plan(s->patcher, HV_CHANGE_TEXT, &undo);
-	struct hv_err *err = hv_patcher_apply(s->patcher, undo, nr);
+	struct hv_err *err;
+	size_t nr;
 
+	hv_patcher_forget_gone(s->patcher);
+	nr = hv_patcher_undo_plan(s->patcher, HV_CHANGE_TEXT, &undo);
+	err = hv_patcher_apply(s->patcher, undo, nr);
 	if (err)
 		return err;
 	memset(s->patched, 0, s->kernel->sites.nr);

@@ -330,6 +330,36 @@ START_TEST(module_text_is_translated_again)
 }
 END_TEST
 
+/* How a module can go: unmapped, other memory in its place, loaded anew into the same. */
+static const struct {
+	uint64_t entry_to;
+	bool old_bytes;
+	size_t left;
+} gone[] = {
+	{0, false, 0},
+	{0x50000, false, 0},
+	{MODULE_GPA, true, 0},
+	{MODULE_GPA, false, 1}, /* it did not go */
+};
+
+START_TEST(what_the_guest_took_away_is_forgotten)
+{
+	struct hv_change changes[] = {patch(0), patch(1)};
+
+	changes[1].gva = hv_gva(MODULE_GVA);
+	changes[1].gpa = hv_gpa(MODULE_GPA);
+	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 2));
+	if (gone[_i].entry_to)
+		put_entry(0x4000, 1, MODULE_GVA, gone[_i].entry_to);
+	else
+		memset(machine.mem + 0x4000, 0, 4096);
+	if (gone[_i].old_bytes)
+		memcpy(machine.mem + MODULE_GPA, nop, sizeof(nop));
+	hv_patcher_forget_gone(patcher);
+	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 1 + gone[_i].left);
+}
+END_TEST
+
 START_TEST(a_journal_is_adopted)
 {
 	struct hv_change changes[] = {patch(0), patch(1), patch(2)};
@@ -440,6 +470,7 @@ int main(void)
 	tcase_add_test(tc, a_hold_that_ended_by_itself_is_undone);
 	tcase_add_test(tc, an_undo_leaves_what_the_guest_changed);
 	tcase_add_test(tc, module_text_is_translated_again);
+	tcase_add_loop_test(tc, what_the_guest_took_away_is_forgotten, 0, HV_ARRAY_LEN(gone));
 	tcase_add_test(tc, a_journal_is_adopted);
 	tcase_add_test(tc, the_regions_journal_is_not_believed);
 	tcase_add_test(tc, another_boot_is_not_written);
