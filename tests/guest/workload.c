@@ -6,8 +6,8 @@
  *	workload forkstorm N	N times fork, exit, wait
  *	workload spin SECONDS	reads as fast as it can
  *
- * Prints its pid, waits for SIGUSR1 - so that a tracer can be told the pid before anything happens -
- * and prints "done" at the end. */
+ * Prints its pid, waits for SIGUSR1 - so that a tracer can be told the pid before anything happens
+ *- and prints "done" at the end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -128,8 +128,10 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(long n);
-	} modes[] = {
-		{"syscalls", syscalls}, {"threads", threads}, {"forkstorm", forkstorm}, {"spin", spin}};
+	} modes[] = {{"syscalls", syscalls},
+		     {"threads", threads},
+		     {"forkstorm", forkstorm},
+		     {"spin", spin}};
 	sigset_t go;
 
 	sigemptyset(&go);
@@ -139,7 +141,8 @@ int main(int argc, char **argv)
 	memset(buffer, 'x', sizeof(buffer));
 	mkdir(DIR_NAME, 0700);
 	int fd = open(DIR_NAME "/file", O_WRONLY | O_CREAT | O_TRUNC, 0600);
-	must(fd >= 0 && write(fd, buffer, sizeof(buffer)) == sizeof(buffer), "make " DIR_NAME "/file");
+	must(fd >= 0 && write(fd, buffer, sizeof(buffer)) == sizeof(buffer),
+	     "make " DIR_NAME "/file");
 	close(fd);
 	must(pipe(pipe_fds) == 0, "pipe");
 

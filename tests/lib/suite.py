@@ -51,13 +51,18 @@ class Test:
         self.hv = hv
         self.guest = guest
         self.notes = []
+        self.sessions = []
 
     @property
     def name(self):
         return self.guest.name
 
     def attach(self, *options):
-        return tool.Traced(self.hv, self.guest.name, *options)
+        def disturb():
+            self.guest.run("for i in $(seq 20); do cat /proc/uptime; sleep 0.01; done")
+
+        self.sessions.append(tool.Traced(self.hv, self.guest.name, options, disturb))
+        return self.sessions[-1]
 
     def note(self, text):
         """Shown behind the case's line: figures, the guest's own differences."""
@@ -168,6 +173,7 @@ class Runner:
             else:
                 wrong += left_behind(self.hv, wait=5)
             wrong += self.hv.take_reports()
+            test.notes += [f"detach refused: {line}" for session in test.sessions for line in session.refusals]
         except Skip as reason:
             self.skipped += 1
             self._line("skip", title, time.monotonic() - start, [str(reason)])

@@ -114,21 +114,29 @@ class Tool:
 
 
 class Traced:
-    """hvtrace attached to a domain, as a `with` block: detached at its end, whatever happened."""
+    """hvtrace attached to a domain, as a `with` block: detached at its end, whatever happened.
 
-    def __init__(self, tool, domain, *options):
+    Detach may refuse because a sleeping task's stack still holds an address in a stub, left over or
+    not: DISTURB, which lets the guest do something, is called before the next try."""
+
+    def __init__(self, tool, domain, options=(), disturb=lambda: None):
         self.tool = tool
         self.domain = domain
         self.options = options
-        self.said = ""
+        self.disturb = disturb
+        self.refusals = []
 
     def __enter__(self):
-        self.said = self.tool("attach", *self.options, self.domain)
+        self.tool("attach", *self.options, self.domain)
         return self
 
     def __exit__(self, kind, _value, _trace):
-        status, out, err = self.tool.run("detach", self.domain)
-        self.said = out.decode(errors="replace") + err
+        for _ in range(4):
+            status, _, err = self.tool.run("detach", self.domain)
+            if status == 0 or "may return into a stub" not in err:
+                break
+            self.refusals.append(err.strip().splitlines()[-1])
+            self.disturb()
         if status != 0 and kind is None:
             raise ToolFailed(f"hvtrace detach: exit {status}: {err.strip()}")
 
