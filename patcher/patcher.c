@@ -21,8 +21,9 @@ struct hv_patcher {
 	struct hv_gpa bound_gpa;
 	struct hv_journal journal;
 	struct hv_hold_stat holds;
-	size_t batch;	  /* changes a hold */
-	uint64_t work_ns; /* of the last hold, without the stop and the going on */
+	size_t batch;	       /* changes a hold */
+	uint64_t registers_ns; /* of the last hold: reading every vCPU */
+	uint64_t work_ns;      /* of the last hold: what was done with the changes */
 };
 
 struct hv_patcher *hv_patcher_new(const struct hv_address_space *as, struct hv_gva_range fixed,
@@ -174,8 +175,10 @@ static struct hv_err *refuse_under_vcpus(struct hv_patcher *p, struct hv_hold *h
 {
 	unsigned nr_vcpus = hv_guest_info(p->guest)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
+	uint64_t start_ns = hv_hold_age_ns(hold);
 	struct hv_err *err = hv_hold_registers(hold, regs);
 
+	p->registers_ns = hv_hold_age_ns(hold) - start_ns;
 	if (!err)
 		err = check_boot(p, regs, nr_vcpus);
 	if (err)
@@ -347,13 +350,15 @@ static struct hv_err *first_of(struct hv_err *first, struct hv_err *second)
 struct hv_err *hv_patcher_held(struct hv_patcher *p, hv_held_fn fn, void *ctx)
 {
 	struct hv_hold *hold;
+	uint64_t start_ns;
 	struct hv_err *err = hv_hold_begin(p->guest, HOLD_MAX_NS, &hold);
 
 	if (err)
 		return err;
-	p->work_ns = hv_hold_age_ns(hold);
+	p->registers_ns = 0;
+	start_ns = hv_hold_age_ns(hold);
 	err = fn(hold, ctx);
-	p->work_ns = hv_hold_age_ns(hold) - p->work_ns;
+	p->work_ns = hv_hold_age_ns(hold) - start_ns - p->registers_ns;
 	return first_of(err, end_hold(p, hold));
 }
 
@@ -410,9 +415,10 @@ static struct hv_err *undo(struct hv_patcher *p, struct hv_change *changes, size
 	return why;
 }
 
-/* The next batch's changes fill about HOLD_AIM_NS, as far as the last one can tell. Stopping and
- * going on cost the same whatever is changed (15 ms by the gdb stub of a QEMU that runs nested):
- * where that is more than the aim, smaller batches would only have the guest stand longer in all.
+/* The next batch's changes fill about HOLD_AIM_NS, as far as the last one can tell. Stopping,
+ * reading registers and going on cost the same whatever is changed (15 ms by the gdb stub of a
+ * nested QEMU): where that is more than the aim, smaller batches would only have the guest stand
+ * longer in all.
  */
 static void adapt_batch(struct hv_patcher *p, size_t nr)
 {

@@ -36,6 +36,8 @@ static void unmapping_deinit(struct unmapping *u)
 	free(u->changes);
 }
 
+/* The stubs' pages are flushed here, and with them all that leads through the emptied slots; the
+ * rings' memory goes after the hold (hv_region_clear), before it is anybody else's. */
 static struct hv_err *unmap(struct hv_hold *hold, void *ctx)
 {
 	struct unmapping *u = ctx;
@@ -44,7 +46,8 @@ static struct hv_err *unmap(struct hv_hold *hold, void *ctx)
 	if (!err)
 		err = hv_patcher_apply_held(u->session->patcher, hold, u->changes, u->nr);
 	if (!err)
-		err = hv_hold_flush_translations(hold);
+		err = hv_hold_flush_translations(hold, HV_REGION_STUBS_OFF,
+						 HV_REGION_PIDS_OFF - HV_REGION_STUBS_OFF);
 	return err;
 }
 

@@ -138,13 +138,13 @@ struct hv_err *hv_hold_write_text(struct hv_hold *h, const struct hv_text_write 
 	return nr ? g->ops->hold_write_text(g->self, writes, nr) : NULL;
 }
 
-struct hv_err *hv_hold_flush_translations(struct hv_hold *h)
+struct hv_err *hv_hold_flush_translations(struct hv_hold *h, uint64_t off, uint64_t len_bytes)
 {
 	struct hv_guest *g = h->guest;
 
 	if (!g->ops->hold_flush_translations)
 		return cannot(g, "flush translations");
-	return g->ops->hold_flush_translations(g->self);
+	return g->ops->hold_flush_translations(g->self, off, len_bytes);
 }
 
 uint64_t hv_hold_age_ns(const struct hv_hold *h)

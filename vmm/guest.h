@@ -99,9 +99,11 @@ struct hv_text_write {
  * once: order them by address. ETIMEDOUT when the hold ended meanwhile: some may be written. */
 struct hv_err *hv_hold_write_text(struct hv_hold *h, const struct hv_text_write *writes,
 				  size_t nr) hv_must_use;
-/* Drops every vCPU's cached translations, global ones included. REGION pages that were mapped are
- * given by the caller's page-table change before. */
-struct hv_err *hv_hold_flush_translations(struct hv_hold *h) hv_must_use;
+/* Drops every vCPU's cached translations, global ones included. [OFF, OFF + LEN) of the region are
+ * pages that the guest has reached if it has reached any of it (under KVM their memory is taken away
+ * for a moment and given back with its contents); a small part, since the guest stands. */
+struct hv_err *hv_hold_flush_translations(struct hv_hold *h, uint64_t off,
+					  uint64_t len_bytes) hv_must_use;
 
 uint64_t hv_hold_age_ns(const struct hv_hold *h);
 
@@ -134,7 +136,7 @@ struct hv_guest_ops {
 	struct hv_err *(*hold_begin)(void *self, uint64_t max_ns);
 	struct hv_err *(*hold_registers)(void *self, struct hv_vcpu_regs *ret);
 	struct hv_err *(*hold_write_text)(void *self, const struct hv_text_write *writes, size_t nr);
-	struct hv_err *(*hold_flush_translations)(void *self);
+	struct hv_err *(*hold_flush_translations)(void *self, uint64_t off, uint64_t len_bytes);
 	struct hv_err *(*hold_end)(void *self);
 	uint64_t (*held_ns)(void *self); /* how long the last hold stood; unset: the caller's measure */
 };

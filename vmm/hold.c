@@ -547,14 +547,14 @@ static struct hv_err *rewrite_roots(struct hv_machine *m, const struct hv_packet
 	return err ? err : check_done(&packets, &answers);
 }
 
-struct hv_err *hv_machine_hold_flush(struct hv_machine *m)
+struct hv_err *hv_machine_hold_flush(struct hv_machine *m, uint64_t off, uint64_t len_bytes)
 {
 	HV_AUTO_PACKETS struct hv_packets roots = {0};
 	struct hv_err *err;
 	char packet[32];
 
 	if (m->accel == HV_ACCEL_KVM)
-		return hv_machine_remap_region(m);
+		return hv_machine_remap_region(m, off, len_bytes);
 	snprintf(packet, sizeof(packet), "p%x", m->arch->gdb_root_register);
 	err = ask_each(m, packet, &roots);
 	return err ? err : rewrite_roots(m, &roots);

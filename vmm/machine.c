@@ -111,9 +111,9 @@ static struct hv_err *machine_hold_write_text(void *self, const struct hv_text_w
 	return hv_machine_hold_write_text(self, writes, nr);
 }
 
-static struct hv_err *machine_hold_flush(void *self)
+static struct hv_err *machine_hold_flush(void *self, uint64_t off, uint64_t len_bytes)
 {
-	return hv_machine_hold_flush(self);
+	return hv_machine_hold_flush(self, off, len_bytes);
 }
 
 static struct hv_err *machine_hold_end(void *self)

@@ -40,8 +40,9 @@ struct hv_err *hv_machine_region(struct hv_machine *m, struct hv_region *ret) hv
 struct hv_err *hv_machine_region_has_room(struct hv_machine *m) hv_must_use;
 /* Has the memory of the region allocated, so that no write to it can fail later. */
 struct hv_err *hv_machine_reserve_region(struct hv_machine *m) hv_must_use;
-/* Unmaps every page of the region in the VMM and puts the contents back: KVM flushes. */
-struct hv_err *hv_machine_remap_region(struct hv_machine *m) hv_must_use;
+/* Unmaps pages of the region in the VMM and puts their contents back: KVM flushes. */
+struct hv_err *hv_machine_remap_region(struct hv_machine *m, uint64_t off,
+				       uint64_t len_bytes) hv_must_use;
 
 /* refusal.c */
 struct hv_err *hv_machine_refusal(struct hv_machine *m) hv_must_use;
@@ -59,7 +60,8 @@ struct hv_err *hv_machine_hold_registers(struct hv_machine *m,
 					 struct hv_vcpu_regs *ret) hv_must_use;
 struct hv_err *hv_machine_hold_write_text(struct hv_machine *m, const struct hv_text_write *writes,
 					  size_t nr) hv_must_use;
-struct hv_err *hv_machine_hold_flush(struct hv_machine *m) hv_must_use;
+struct hv_err *hv_machine_hold_flush(struct hv_machine *m, uint64_t off,
+				     uint64_t len_bytes) hv_must_use;
 struct hv_err *hv_machine_hold_end(struct hv_machine *m) hv_must_use;
 void hv_machine_drop_hold(struct hv_machine *m);
 

@@ -101,7 +101,7 @@ static int do_hold(struct hv_guest *g, const char *verb, size_t nr)
 	if (!strcmp(verb, "hregs") && !(bad = failed(hv_hold_registers(h, regs))))
 		show_regs(regs, hv_guest_info(g)->nr_vcpus);
 	if (!strcmp(verb, "flush"))
-		bad = failed(hv_hold_flush_translations(h));
+		bad = failed(hv_hold_flush_translations(h, 0, 1 << 20));
 	if (!strcmp(verb, "text"))
 		bad = failed(hv_hold_write_text(h, writes, nr));
 	if (!strcmp(verb, "expire") || !strcmp(verb, "sleep"))
