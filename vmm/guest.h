@@ -22,14 +22,16 @@ enum hv_accel { HV_ACCEL_TCG, HV_ACCEL_KVM };
 enum hv_via { HV_VIA_AUTO, HV_VIA_INJECT, HV_VIA_MONITOR };
 
 struct hv_guest_info {
-	const char *name;   /* as in messages: the domain's name, or "qmp:PATH", "pid:N" */
-	const char *id;	    /* safe as a file name, unique on this host: the libvirt UUID, else "pid-N" */
-	pid_t pid;	    /* of the VMM */
+	const char *name; /* as in messages: the domain's name, or "qmp:PATH", "pid:N" */
+	const char
+		*id; /* safe as a file name, unique on this host: the libvirt UUID, else "pid-N" */
+	pid_t pid;   /* of the VMM */
 	enum hv_accel accel;
 	unsigned nr_vcpus;
 	const struct hv_arch *arch;
 	uint64_t ram_bytes;
-	const char *transport; /* one phrase for `check`: "monitor (libvirt), RAM mapped, ivshmem 64 MiB" */
+	const char *transport; /* one phrase for `check`: "monitor (libvirt), RAM mapped, ivshmem 64
+				  MiB" */
 };
 
 /* Memory shared with the guest: at GPA for the guest, at HOST for us, the same bytes. */
@@ -56,7 +58,8 @@ static inline void hv_guest_free_at(struct hv_guest **g)
 
 const struct hv_guest_info *hv_guest_info(const struct hv_guest *g);
 
-/* EFAULT when part of [GPA, GPA + LEN) is not RAM or not readable; nothing is promised about BUF then. */
+/* EFAULT when part of [GPA, GPA + LEN) is not RAM or not readable; nothing is promised about BUF
+ * then. */
 struct hv_err *hv_guest_read(struct hv_guest *g, struct hv_gpa gpa, void *buf,
 			     size_t len_bytes) hv_must_use;
 /* Data and page tables only. */
@@ -78,8 +81,9 @@ struct hv_err *hv_guest_refusal(struct hv_guest *g) hv_must_use;
 /* Becomes readable when the VMM process has ended (a pidfd); owned by the guest. */
 int hv_guest_exit_fd(const struct hv_guest *g);
 
-/* A hold: every vCPU is stopped from begin to end. Ends by itself, with the guest running, when this
- * process dies or MAX_NS is over (guardian.h). Planning is done before; a hold is for writes. */
+/* A hold: every vCPU is stopped from begin to end. Ends by itself, with the guest running, when
+ * this process dies or MAX_NS is over (guardian.h). Planning is done before; a hold is for writes.
+ */
 struct hv_hold;
 
 /* Starts what a hold needs (gdb stub, guardian) and leaves the guest running. Called once before
@@ -100,8 +104,8 @@ struct hv_text_write {
 struct hv_err *hv_hold_write_text(struct hv_hold *h, const struct hv_text_write *writes,
 				  size_t nr) hv_must_use;
 /* Drops every vCPU's cached translations, global ones included. [OFF, OFF + LEN) of the region are
- * pages that the guest has reached if it has reached any of it (under KVM their memory is taken away
- * for a moment and given back with its contents); a small part, since the guest stands. */
+ * pages that the guest has reached if it has reached any of it (under KVM their memory is taken
+ * away for a moment and given back with its contents); a small part, since the guest stands. */
 struct hv_err *hv_hold_flush_translations(struct hv_hold *h, uint64_t off,
 					  uint64_t len_bytes) hv_must_use;
 
@@ -117,9 +121,11 @@ struct hv_domain {
 	char *uuid;
 	int id;	      /* -1 when off */
 	char *state;  /* "running", "paused", "shut off" */
-	char *reason; /* why it cannot be traced; NULL when it can, as far as one sees without a look into its memory */
+	char *reason; /* why it cannot be traced; NULL when it can, as far as one sees without a
+			 look into its memory */
 };
-struct hv_err *hv_domain_list(const char *libvirt_uri, struct hv_domain **ret, size_t *ret_nr) hv_must_use;
+struct hv_err *hv_domain_list(const char *libvirt_uri, struct hv_domain **ret,
+			      size_t *ret_nr) hv_must_use;
 void hv_domain_list_free(struct hv_domain *domains, size_t nr);
 
 /* How a guest is reached, for implementations and for tests over memory of their own. Every member
@@ -135,10 +141,12 @@ struct hv_guest_ops {
 	struct hv_err *(*prepare_hold)(void *self);
 	struct hv_err *(*hold_begin)(void *self, uint64_t max_ns);
 	struct hv_err *(*hold_registers)(void *self, struct hv_vcpu_regs *ret);
-	struct hv_err *(*hold_write_text)(void *self, const struct hv_text_write *writes, size_t nr);
+	struct hv_err *(*hold_write_text)(void *self, const struct hv_text_write *writes,
+					  size_t nr);
 	struct hv_err *(*hold_flush_translations)(void *self, uint64_t off, uint64_t len_bytes);
 	struct hv_err *(*hold_end)(void *self);
-	uint64_t (*held_ns)(void *self); /* how long the last hold stood; unset: the caller's measure */
+	uint64_t (*held_ns)(
+		void *self); /* how long the last hold stood; unset: the caller's measure */
 };
 /* INFO is copied, strings included. SELF is freed by ops->free. */
 struct hv_guest *hv_guest_new(const struct hv_guest_ops *ops, void *self,
