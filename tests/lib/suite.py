@@ -82,6 +82,16 @@ def private_files(guest):
     return []
 
 
+def last_words(guest):
+    """Where a guest that does not answer stands: vCPUs, pending interrupts, console."""
+    try:
+        said = guest.monitor("info registers -a") + guest.monitor("info lapic") + guest.monitor("info pic")
+    except Exception as error:  # noqa: BLE001 - it is gone
+        said = str(error)
+    lines = [line for line in said.splitlines() if re.match(r"CPU#|RIP=|IRR|ISR|LVTT |  pin [34] |pic\d:", line.rstrip())]
+    return [f"state {guest.state()}", *lines, *guest.console().splitlines()[-5:]]
+
+
 class Watch:
     """The guest before a case, and the proof after it."""
 
@@ -163,6 +173,8 @@ class Runner:
                 raise
             except Exception as error:  # noqa: BLE001 - a case may fail in any way
                 wrong.append(f"{type(error).__name__}: {error}")
+                if guest and isinstance(error, channel.GuestDead):
+                    wrong += last_words(guest)
                 if not isinstance(error, (AssertionError, tool.ToolFailed, channel.Failed)):
                     wrong.append(traceback.format_exc(limit=-3))
                 self._force_detach(guest)

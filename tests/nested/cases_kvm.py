@@ -13,7 +13,7 @@ from lib import ftrace
 from lib.suite import STANDARD, bad_dmesg, case
 
 BOTH = (STANDARD[0], STANDARD[2])
-EXITS = ("exits", "io_exits", "mmio_exits", "irq_exits", "halt_exits", "signal_exits", "tlb_flush", "remote_tlb_flush", "pf_taken")
+EXITS = ("exits", "io_exits", "mmio_exits", "irq_exits", "halt_exits", "signal_exits", "tlb_flush", "pf_taken")
 ROUNDS = 300
 
 
@@ -59,7 +59,7 @@ def transport(t):
     assert said["accel"] == "kvm", said
     assert "RAM mapped" in said["transport"] and "ivshmem 64 MiB" in said["transport"], said["transport"]
     assert said["clock"] == "pvclock", said["clock"]
-    t.note(f"{said['page_levels']} levels, region {said.get('region', said.get('region_gpa', '?'))}")
+    t.note(f"{said['page_levels']} levels, {said['sites']['total']} sites")
 
 
 @case(configs=BOTH)
@@ -81,8 +81,8 @@ def functions_of_a_workload(t):
 
 
 def stat_line(stat):
-    holds = {key: value for key, value in stat.items() if "hold" in key}
-    return f"holds: {json.dumps(holds)}"
+    holds = stat["holds"]
+    return f"{holds['count']} holds, longest {holds['max_ns'] / 1e6:.1f} ms"
 
 
 @case(configs=BOTH)
@@ -107,12 +107,14 @@ def trace_clock_is_the_guests(t):
     before, after = [], []
     for pid, cpu, stamp in marks:
         mine = [e for e in events if e.pid == int(pid) and ftrace.in_task(e)]
-        entered = [e for e in mine if e.function == "vfs_write" and e.time <= float(stamp) + 2e-6]
-        left = [e for e in mine if e.function == "filp_close" and e.time >= float(stamp) - 2e-6]
+        # both are printed in whole microseconds
+        entered = [e for e in mine if e.function == "vfs_write" and e.time <= float(stamp) + 1.5e-6]
+        left = [e for e in mine if e.function == "filp_close" and entered and e.time > entered[-1].time]
         assert entered and left, f"no events around the mark at {stamp}"
         assert entered[-1].cpu == int(cpu), f"mark on CPU {cpu}, event on {entered[-1].cpu}"
         before.append(float(stamp) - entered[-1].time)
         after.append(left[0].time - float(stamp))
+    assert min(after) > -1.5e-6, f"a mark {-min(after)} s after the filp_close that follows it"
     before.sort()
     after.sort()
     middle = before[nr], after[nr]
@@ -177,9 +179,9 @@ def tracing_causes_no_exits(t):
         t.note(f"{name:9} {spent:5.2f} s {events:8} events: {in_words(stats)}")
     t.note(f"attach: {in_words(attach)}")
     t.note(f"detach: {in_words(detach)}")
-    assert detach["remote_tlb_flush"] > 0, f"detach flushed no translations: {detach}"
-    untraced = rows[0][1]["exits"] / rows[0][2]
-    for name, stats, spent, events in rows[2:4]:
+    assert detach["tlb_flush"] >= t.guest.config.vcpus, f"detach flushed no translations: {detach}"
+    untraced = max(stats["exits"] for name, stats, _, _ in rows if name in ("untraced", "attached", "detached"))
+    for name, stats, _, events in rows[2:4]:
         assert events > 5 * work, f"{name}: only {events} events"
-        more = stats["exits"] - untraced * spent
-        assert more < events / 20, f"{name}: {more:.0f} exits more than that time untraced, for {events} events"
+        more = stats["exits"] - untraced
+        assert more < events / 5, f"{name}: {more} exits more than untraced, for {events} events"
