@@ -88,40 +88,54 @@ static bool take_index(struct hv_journal *j, uint32_t *ret)
 	return true;
 }
 
-static struct hv_err *note_again(struct hv_journal *j, uint32_t index,
-				 const struct hv_change *change)
+/* What a change becomes an entry of. */
+static struct hv_journal_entry entry_of(const struct hv_change *change)
 {
-	struct hv_journal_entry *entry = &j->entries[index];
-
-	/* A change back to the old bytes needs no note: the entry undoes either. */
-	if (memcmp(entry->old_bytes, change->to, change->len_bytes) == 0)
-		return NULL;
-	memcpy(entry->new_bytes, change->to, change->len_bytes);
-	mirror(j, index);
-	return NULL;
-}
-
-struct hv_err *hv_journal_note(struct hv_journal *j, const struct hv_change *change)
-{
-	uint32_t *slot = find_slot(j, change->gpa);
-	struct hv_journal_entry *entry;
-	uint32_t index;
-
-	assert(change->len_bytes <= sizeof(entry->new_bytes));
-	if (slot)
-		return note_again(j, *slot - 1, change);
-	if (!take_index(j, &index))
-		return hv_err_new(ENOSPC, "journal: full at %zu changes", (size_t)HV_JOURNAL_CAP);
-	entry = &j->entries[index];
-	*entry = (struct hv_journal_entry){
+	struct hv_journal_entry entry = {
 		.gpa = change->gpa.v,
 		.gva = change->gva.v,
 		.state = HV_JOURNAL_USED,
 		.kind = (uint16_t)change->kind,
 		.len_bytes = (uint16_t)change->len_bytes,
 	};
-	memcpy(entry->old_bytes, change->from, change->len_bytes);
+
+	memcpy(entry.old_bytes, change->from, change->len_bytes);
+	memcpy(entry.new_bytes, change->to, change->len_bytes);
+	return entry;
+}
+
+static void note_again(struct hv_journal *j, uint32_t index, const struct hv_change *change)
+{
+	struct hv_journal_entry *entry = &j->entries[index];
+
+	/* Mapped elsewhere, the memory has been freed since and holds another module's text: what
+	 * it held before is nobody's any more, and undoing must look where it is now. */
+	if (entry->gva != change->gva.v) {
+		assert(entry->kind == change->kind);
+		*entry = entry_of(change);
+		mirror(j, index);
+		return;
+	}
+	/* A change back to the old bytes needs no note: the entry undoes either. */
+	if (memcmp(entry->old_bytes, change->to, change->len_bytes) == 0)
+		return;
 	memcpy(entry->new_bytes, change->to, change->len_bytes);
+	mirror(j, index);
+}
+
+struct hv_err *hv_journal_note(struct hv_journal *j, const struct hv_change *change)
+{
+	uint32_t *slot = find_slot(j, change->gpa);
+	uint32_t index;
+
+	assert(change->len_bytes <= sizeof(j->entries->new_bytes));
+	if (slot) {
+		note_again(j, *slot - 1, change);
+		return NULL;
+	}
+	if (!take_index(j, &index))
+		return hv_err_new(ENOSPC, "journal: full at %zu changes", (size_t)HV_JOURNAL_CAP);
+	j->entries[index] = entry_of(change);
 	mirror(j, index);
 	insert_slot(j, change->gpa, index);
 	j->nr_used[change->kind]++;
