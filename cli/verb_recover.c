@@ -11,8 +11,13 @@
 static struct hv_err *recover_held(struct hv_guest *guest, struct hv_text *report)
 {
 	HV_AUTO_KERNEL struct hv_kernel *kernel = NULL;
-	struct hv_err *err = hv_guest_refusal(guest);
+	bool stood;
+	struct hv_err *err = hv_guest_let_run(guest, &stood);
 
+	if (!err && stood)
+		hv_text_add(report, "the guest stood in a hold that nobody ended: it runs on\n");
+	if (!err)
+		err = hv_guest_refusal(guest);
 	if (!err)
 		err = hv_kernel_open(guest, NULL, &kernel);
 	if (!err)
@@ -31,19 +36,38 @@ static void audit_recover(const struct cli *cli, const struct hv_guest *guest,
 	audit_close(&a);
 }
 
+static struct hv_err *service_lives(const char *spec)
+{
+	return hv_err_new(EBUSY, "its service lives: `hvtrace detach %s` ends the session", spec);
+}
+
+/* Looked at first: a QMP socket takes one client, and would be waited for in vain. */
+static struct hv_err *refuse_alive(const struct cli *cli, const char *spec)
+{
+	HV_AUTO_FREE char *given = service_spec(spec);
+	AUTO_RUNDIR_INFO struct rundir_info info = {0};
+	bool found = false;
+	struct hv_err *err = rundir_find(cli->run_dir, given, cli->libvirt_uri, &found, &info);
+
+	if (err || !found || !info.live)
+		return err;
+	return service_lives(spec);
+}
+
 static struct hv_err *recover(const struct cli *cli, const char *spec, struct hv_text *report)
 {
 	HV_AUTO_GUEST struct hv_guest *guest = NULL;
 	AUTO_RUNDIR struct rundir dir = RUNDIR_NONE;
-	struct hv_err *err = hv_guest_open(spec, cli->libvirt_uri, HV_VIA_AUTO, &guest);
+	struct hv_err *err = refuse_alive(cli, spec);
 
+	if (!err)
+		err = hv_guest_open(spec, cli->libvirt_uri, HV_VIA_AUTO, &guest);
 	if (err)
 		return err;
 	err = rundir_take(cli->run_dir, hv_guest_info(guest)->id, &dir);
 	if (err && err->code == EBUSY) {
 		hv_err_free(err);
-		return hv_err_new(EBUSY, "its service lives: `hvtrace detach %s` ends the session",
-				  spec);
+		return service_lives(spec);
 	}
 	if (err)
 		return err;

@@ -201,6 +201,10 @@ struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report)
 	hv_cleanup(unmapping_deinit) struct unmapping u = {.session = s};
 	struct hv_err *err = restore_sites(s, report);
 
+	/* Whatever was left alone, and wherever a module lies by now: before the stubs go. */
+	hv_session_refresh(s);
+	if (!err)
+		err = hv_session_check_calls(s);
 	if (err)
 		return err;
 	u.nr = hv_patcher_undo_plan(s->patcher, HV_CHANGE_ENTRY, &u.changes);

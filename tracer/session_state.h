@@ -36,6 +36,9 @@ struct hv_session {
 /* The slots of the range are filled: from here on nothing is written into another boot. */
 void hv_session_bind(struct hv_session *s);
 
+/* EBUSY when a site that the kernel knows of calls the range: it must not be unmapped. */
+struct hv_err *hv_session_check_calls(struct hv_session *s) hv_must_use;
+
 /* Every site's bytes and the page-table slots back, translations flushed, text compared, region
  * cleared: what detach and recover share. */
 struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report) hv_must_use;

@@ -110,6 +110,34 @@ struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wante
 	return NULL;
 }
 
+struct hv_err *hv_session_check_calls(struct hv_session *s)
+{
+	const struct hv_sites *sites = &s->kernel->sites;
+	const struct hv_arch *arch = s->kernel->as.arch;
+	struct translation t = {.as = &s->kernel->as};
+
+	for (size_t i = 0; i < sites->nr; i++) {
+		const struct hv_site *site = &sites->list[i];
+		uint8_t bytes[HV_SITE_LEN_MAX];
+		struct hv_gva target;
+		struct hv_gpa gpa;
+		bool present;
+		struct hv_err *err = translate(&t, site->ip, &present, &gpa);
+
+		if (!err && !present)
+			continue;
+		if (!err)
+			err = hv_guest_read(s->guest, gpa, bytes, arch->site_len_bytes);
+		if (err)
+			return hv_err_in(err, "site %s", site->name);
+		if (arch->classify_site(bytes, site->ip, &target) == HV_SITE_CALL &&
+		    hv_gva_in(target, s->range))
+			return hv_err_new(EBUSY, "site %s (0x%llx) still calls a stub", site->name,
+					  (unsigned long long)site->ip.v);
+	}
+	return NULL;
+}
+
 /* Where the sites are now; what cannot be translated is nowhere. */
 static void note_patched_anew(struct hv_session *s)
 {

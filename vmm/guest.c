@@ -90,6 +90,12 @@ struct hv_err *hv_guest_refusal(struct hv_guest *g)
 	return g->ops->refusal ? g->ops->refusal(g->self) : NULL;
 }
 
+struct hv_err *hv_guest_let_run(struct hv_guest *g, bool *ret_stood)
+{
+	*ret_stood = false;
+	return g->ops->let_run ? g->ops->let_run(g->self, ret_stood) : NULL;
+}
+
 int hv_guest_exit_fd(const struct hv_guest *g)
 {
 	return g->ops->exit_fd ? g->ops->exit_fd(g->self) : -1;

@@ -78,6 +78,10 @@ struct hv_err *hv_guest_region(struct hv_guest *g, struct hv_region *ret) hv_mus
  * confidential guest, a debugger on the gdb stub. NULL: nothing. */
 struct hv_err *hv_guest_refusal(struct hv_guest *g) hv_must_use;
 
+/* A machine that stands because hvtrace and its guardian were killed together in a hold runs on: it
+ * is paused, and hvtrace's gdb stub is there with nobody on it. Any other is left as it is. */
+struct hv_err *hv_guest_let_run(struct hv_guest *g, bool *ret_stood) hv_must_use;
+
 /* Becomes readable when the VMM process has ended (a pidfd); owned by the guest. */
 int hv_guest_exit_fd(const struct hv_guest *g);
 
@@ -137,6 +141,7 @@ struct hv_guest_ops {
 	struct hv_err *(*registers)(void *self, struct hv_vcpu_regs *ret);
 	struct hv_err *(*region)(void *self, struct hv_region *ret);
 	struct hv_err *(*refusal)(void *self);
+	struct hv_err *(*let_run)(void *self, bool *ret_stood);
 	int (*exit_fd)(void *self);
 	struct hv_err *(*prepare_hold)(void *self);
 	struct hv_err *(*hold_begin)(void *self, uint64_t max_ns);

@@ -209,11 +209,40 @@ static struct hv_err *load_threads(struct hv_machine *m)
 	return NULL;
 }
 
+/* The machine stands through us, and whoever should let it run has failed. */
+static void continue_by_monitor(struct hv_machine *m)
+{
+	HV_AUTO_JSON struct json_object *status = NULL;
+	HV_AUTO_JSON struct json_object *done = NULL;
+	struct hv_err *err = hv_monitor_execute(m->monitor, "query-status", NULL, &status);
+	const char *name = err ? NULL : hv_json_string(status, "status");
+
+	if (err || !name || !strcmp(name, "paused")) {
+		hv_err_free(err);
+		err = hv_monitor_execute(m->monitor, "cont", NULL, &done);
+	}
+	hv_err_free(err);
+}
+
+static struct hv_err *begin(struct hv_machine *m, uint64_t max_ns)
+{
+	struct hv_err *err = hv_machine_is_running(m);
+
+	if (err)
+		return err;
+	err = hv_guardian_hold(m->guardian, max_ns);
+	if (err)
+		m->may_stand = true;
+	if (err && err->code != EBUSY)
+		continue_by_monitor(m);
+	return hv_err_in(err, "hold");
+}
+
 /* QEMU answers p and P only to clients that have asked for its register description. */
 static struct hv_err *ask_once(struct hv_machine *m)
 {
 	HV_AUTO_PACKETS struct hv_packets answers = {0};
-	struct hv_err *err = hv_machine_hold_begin(m, FIRST_HOLD_NS);
+	struct hv_err *err = begin(m, FIRST_HOLD_NS);
 	struct hv_err *end;
 
 	if (err)
@@ -231,21 +260,6 @@ static struct hv_err *ask_once(struct hv_machine *m)
 
 /* ---- the hold ---- */
 
-/* The machine stands through us, and whoever should let it run has failed. */
-static void continue_by_monitor(struct hv_machine *m)
-{
-	HV_AUTO_JSON struct json_object *status = NULL;
-	HV_AUTO_JSON struct json_object *done = NULL;
-	struct hv_err *err = hv_monitor_execute(m->monitor, "query-status", NULL, &status);
-	const char *name = err ? NULL : hv_json_string(status, "status");
-
-	if (err || !name || !strcmp(name, "paused")) {
-		hv_err_free(err);
-		err = hv_monitor_execute(m->monitor, "cont", NULL, &done);
-	}
-	hv_err_free(err);
-}
-
 void hv_machine_drop_hold(struct hv_machine *m)
 {
 	if (m->guardian) {
@@ -257,6 +271,28 @@ void hv_machine_drop_hold(struct hv_machine *m)
 	m->may_stand = false;
 	remove_files(m);
 	free_threads(m);
+}
+
+/* Whoever paused it otherwise did it while no hvtrace's stub was there, or knows how to go on. */
+struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_stood)
+{
+	HV_AUTO_JSON struct json_object *status = NULL;
+	HV_AUTO_JSON struct json_object *done = NULL;
+	HV_AUTO_FREE char *path = NULL;
+	struct hv_err *err = hv_monitor_execute(m->monitor, "query-status", NULL, &status);
+	const char *name = err ? NULL : hv_json_string(status, "status");
+
+	if (err || !name || strcmp(name, "paused"))
+		return err;
+	err = hv_machine_stub_state(m, &path);
+	if (err || !path)
+		return err;
+	err = clear_stale(m);
+	if (!err)
+		err = hv_monitor_execute(m->monitor, "cont", NULL, &done);
+	if (!err)
+		*ret_stood = true;
+	return err;
 }
 
 struct hv_err *hv_machine_prepare_hold(struct hv_machine *m)
@@ -288,24 +324,22 @@ struct hv_err *hv_machine_prepare_hold(struct hv_machine *m)
 	err = ask_once(m);
 	if (err)
 		hv_machine_drop_hold(m);
+	m->prepared = m->prepared || !err;
 	return err;
 }
 
+/* A guardian that somebody killed is replaced: what stands in the guest must be undone still. */
 struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns)
 {
-	struct hv_err *err;
-
-	if (!m->guardian)
+	if (!m->prepared)
 		return hv_err_new(EINVAL, "hold: not prepared");
-	err = hv_machine_is_running(m);
-	if (err)
-		return err;
-	err = hv_guardian_hold(m->guardian, max_ns);
-	if (err)
-		m->may_stand = true;
-	if (err && err->code != EBUSY)
-		continue_by_monitor(m);
-	return hv_err_in(err, "hold");
+	if (!m->guardian || !hv_guardian_is_alive(m->guardian)) {
+		struct hv_err *err = hv_machine_prepare_hold(m);
+
+		if (err)
+			return err;
+	}
+	return begin(m, max_ns);
 }
 
 struct hv_err *hv_machine_hold_end(struct hv_machine *m)

@@ -85,6 +85,11 @@ static struct hv_err *machine_refusal(void *self)
 	return hv_machine_refusal(self);
 }
 
+static struct hv_err *machine_let_run(void *self, bool *ret_stood)
+{
+	return hv_machine_let_run(self, ret_stood);
+}
+
 static int machine_exit_fd(void *self)
 {
 	return ((struct hv_machine *)self)->pidfd;
@@ -133,6 +138,7 @@ static const struct hv_guest_ops machine_ops = {
 	.registers = machine_registers,
 	.region = machine_region,
 	.refusal = machine_refusal,
+	.let_run = machine_let_run,
 	.exit_fd = machine_exit_fd,
 	.prepare_hold = machine_prepare_hold,
 	.hold_begin = machine_hold_begin,

@@ -31,6 +31,7 @@ struct hv_machine {
 	char *stub_path;  /* the stub's socket */
 	char **threads;	  /* the stub's name of each vCPU */
 	uint64_t held_ns; /* the last hold */
+	bool prepared;	  /* holds are possible, with this guardian or the next */
 	bool may_stand;	  /* a hold did not begin or end as it should */
 };
 
@@ -64,6 +65,7 @@ struct hv_err *hv_machine_hold_flush(struct hv_machine *m, uint64_t off,
 				     uint64_t len_bytes) hv_must_use;
 struct hv_err *hv_machine_hold_end(struct hv_machine *m) hv_must_use;
 void hv_machine_drop_hold(struct hv_machine *m);
+struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_stood) hv_must_use;
 
 /* machine.c */
 struct hv_err *hv_machine_open_qmp(const char *path, struct hv_guest **ret) hv_must_use;

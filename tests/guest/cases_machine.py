@@ -112,6 +112,48 @@ def killed_service_is_recovered(t):
         t.hv("recover", t.name)
 
 
+def guardian_of(service):
+    words = subprocess.run(["pgrep", "-P", str(service)], capture_output=True, text=True, check=True).stdout.split()
+    return int(words[0])
+
+
+def service_of(t):
+    (path,) = t.hv.run_dirs(t.name)
+    with open(f"{path}/pid", encoding="ascii") as file:
+        return int(file.read())
+
+
+@case(configs=BOTH[:1])
+def killed_guardian_is_replaced(t):
+    """kill -9 of the guardian alone: the session goes on, and detach puts every byte back."""
+    with t.attach() as traced:
+        traced.echo("set_ftrace_filter", "vfs_*")
+        traced.echo("current_tracer", "function")
+        os.kill(guardian_of(service_of(t)), signal.SIGKILL)
+        t.hv.fails("recover", t.name, says=["its service lives"])
+        traced.echo("set_ftrace_filter", "do_*")
+        assert t.guest.state() == "running", t.guest.state()
+
+
+@case(configs=BOTH[:1])
+def killed_service_and_guardian_are_recovered(t):
+    """kill -9 of both in the middle of a hold leaves nobody to end it: recover does."""
+    t.hv("attach", t.name)
+    service = service_of(t)
+    guardian = guardian_of(service)
+    switch = t.hv.start("echo", t.name, "current_tracer", "function")
+    deadline = time.monotonic() + 10
+    while "paused" not in t.guest.monitor("info status") and time.monotonic() < deadline:
+        pass
+    os.kill(guardian, signal.SIGKILL)
+    os.kill(service, signal.SIGKILL)
+    switch.communicate(timeout=60)
+    stands = "paused" in t.guest.monitor("info status")
+    said = t.hv("recover", t.name)
+    assert stands == ("stood in a hold" in said), f"stands: {stands}, recover: {said}"
+    assert t.guest.run("echo alive").strip() == "alive"
+
+
 @case(configs=BOTH, fresh=True)
 def rebooted_guest(t):
     """The guest reboots under a session: the service ends; the stale region is no obstacle."""

@@ -104,6 +104,12 @@ struct hv_err *hv_guest_refusal(struct hv_guest *g)
 	return NULL;
 }
 
+struct hv_err *hv_guest_let_run(struct hv_guest *g hv_unused, bool *ret_stood)
+{
+	*ret_stood = false;
+	return NULL;
+}
+
 int hv_guest_exit_fd(const struct hv_guest *g)
 {
 	return g->exit_fd;
