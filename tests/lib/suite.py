@@ -8,7 +8,7 @@ import time
 import traceback
 
 from . import channel, tool
-from .domain import Config, Lab
+from .domain import PREFIX, Config, Lab
 from .memory import Memory
 
 BAD_DMESG = re.compile(
@@ -138,12 +138,12 @@ class Watch:
         return wrong
 
 
-def left_behind(hv, wait=0):
+def left_behind(hv, wait=0, names=PREFIX):
     """Processes and run directories of hvtrace; WAIT seconds are given to a service that is ending."""
     deadline = time.monotonic() + wait
     while True:
         left = [f"process left: {pid} {words}" for pid, words in hv.processes()]
-        left += [f"socket left: {path}/sock" for path in hv.run_dirs("hvtrace-") if os.path.exists(f"{path}/sock")]
+        left += [f"socket left: {path}/sock" for path in hv.run_dirs(names) if os.path.exists(f"{path}/sock")]
         if not left or time.monotonic() > deadline:
             return left
         time.sleep(0.1)
