@@ -122,7 +122,7 @@ class Demo:
 
     def end_session(self):
         """After a Ctrl-C in the middle."""
-        if self.hv.processes():
+        if self.hv.processes(NAME):
             subprocess.run([self.hv.path, "detach", NAME], stderr=subprocess.DEVNULL, check=False)
 
 

@@ -138,11 +138,11 @@ class Watch:
         return wrong
 
 
-def left_behind(hv, wait=0, names=PREFIX):
+def left_behind(hv, wait=0, names=f"{PREFIX}{os.getpid()}-"):
     """Processes and run directories of hvtrace; WAIT seconds are given to a service that is ending."""
     deadline = time.monotonic() + wait
     while True:
-        left = [f"process left: {pid} {words}" for pid, words in hv.processes()]
+        left = [f"process left: {pid} {words}" for pid, words in hv.processes(names)]
         left += [f"socket left: {path}/sock" for path in hv.run_dirs(names) if os.path.exists(f"{path}/sock")]
         if not left or time.monotonic() > deadline:
             return left
@@ -205,12 +205,12 @@ class Runner:
         return usable
 
     def _force_detach(self, guest):
-        if guest and self.hv.processes():
+        if guest and self.hv.processes(guest.name):
             self.hv.run("detach", guest.name)
 
     def _end_processes(self):
         """A failed case's leftovers must not fail the next ones."""
-        for pid, _words in self.hv.processes():
+        for pid, _words in self.hv.processes(f"{PREFIX}{os.getpid()}-"):
             try:
                 os.kill(pid, 9)
             except OSError:

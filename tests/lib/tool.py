@@ -67,8 +67,8 @@ class Tool:
                 raise ToolFailed(f"{what}: no {word!r} in: {err.strip()}")
         return err
 
-    def processes(self):
-        """[(pid, command line)] of every process of this program, except our own children's ghosts."""
+    def processes(self, words):
+        """[(pid, command line)] of this program's processes that have WORDS in their command line."""
         found = []
         for name in os.listdir("/proc"):
             if not name.isdigit():
@@ -77,7 +77,9 @@ class Tool:
                 if os.readlink(f"/proc/{name}/exe").split(" (deleted)")[0] != self.path:
                     continue
                 with open(f"/proc/{name}/cmdline", "rb") as file:
-                    found.append((int(name), file.read().replace(b"\0", b" ").decode().strip()))
+                    line = file.read().replace(b"\0", b" ").decode(errors="replace").strip()
+                if words in line:
+                    found.append((int(name), line))
             except OSError:
                 continue
         return found
