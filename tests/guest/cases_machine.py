@@ -247,7 +247,7 @@ def full_shared_memory(t):
             with open(f"{place}.ready", "rb") as file:
                 ready = file.read()
         assert b"ready" in ready, "no guest"
-        t.hv.fails("attach", f"qmp:{place}.qmp", says=["space"])
+        t.hv.fails("attach", f"qmp:{place}.qmp", says=["free", "64 MiB"])
         assert qemu.poll() is None, "QEMU died"
     finally:
         if qemu:
