@@ -1,0 +1,172 @@
+/* What an event costs the host: the reader of a ring and the merge of the rings of all vCPUs, first
+ * over full rings that nobody writes, then with producers that write as fast as they can.
+ *
+ *	bench/ring [ROUNDS]	default 21 */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench/clock.h"
+#include "tracer/merge.h"
+
+#define NR_SLOTS (UINT64_C(1) << 19) /* 16 MiB */
+#define NR_RINGS 2
+#define RACE_NS	 UINT64_C(1000000000)
+#define LAP_BIT	 (UINT64_C(1) << HV_LAP_BIT)
+
+static struct hv_state states[NR_RINGS];
+static struct hv_record *records[NR_RINGS];
+static struct hv_ring rings[NR_RINGS];
+static atomic_bool stop;
+
+/* As the stub does it, but for what it looks up. */
+static void write_record(unsigned ring, uint64_t tsc)
+{
+	uint64_t position = __atomic_fetch_add(&states[ring].head, 1, __ATOMIC_SEQ_CST);
+	struct hv_record *slot = &records[ring][position % NR_SLOTS];
+	uint64_t lap = position / NR_SLOTS & 1 ? 0 : LAP_BIT;
+	const uint64_t words[4] = {tsc, UINT64_C(0x4567890012345678), 71,
+				   UINT64_C(0x0001020000000001)};
+
+	for (unsigned i = 0; i < 4; i++)
+		__atomic_store_n(&slot->word[i], (words[i] & ~LAP_BIT) | lap, __ATOMIC_RELAXED);
+}
+
+static void start_again(void)
+{
+	for (unsigned i = 0; i < NR_RINGS; i++) {
+		for (uint64_t n = 0; n < NR_SLOTS; n++)
+			records[i][n] = (struct hv_record){0};
+		states[i] = (struct hv_state){0};
+		hv_ring_init(&rings[i], &states[i], records[i], NR_SLOTS);
+	}
+}
+
+/* Full rings whose records alternate in time. */
+static void fill(unsigned nr_rings)
+{
+	start_again();
+	for (uint64_t n = 0; n < NR_SLOTS; n++)
+		for (unsigned i = 0; i < nr_rings; i++)
+			write_record(i, 1000 + n * nr_rings + i);
+}
+
+/* Both return the number of events. */
+static uint64_t read_full(unsigned nr_rings)
+{
+	struct hv_record record;
+	uint64_t lost, nr = 0;
+
+	for (unsigned i = 0; i < nr_rings; i++)
+		while (hv_ring_read(&rings[i], 1, &record, &lost) == HV_RING_RECORD)
+			nr++;
+	return nr;
+}
+
+static uint64_t merge_full(unsigned nr_rings)
+{
+	struct hv_merge *m = hv_merge_new(rings, 0, nr_rings, NULL, (struct hv_merge_clock){0});
+	struct hv_merge_item item;
+	uint64_t nr = 0;
+
+	while (hv_merge_next(m, 1, HV_MERGE_LIVE, &item))
+		nr++;
+	hv_merge_free(m);
+	return nr;
+}
+
+static void measure_full(const char *name, uint64_t (*read)(unsigned nr_rings), unsigned nr_rings,
+			 size_t nr_rounds)
+{
+	double *ns = calloc(nr_rounds, sizeof(*ns));
+	double middle;
+
+	if (!ns)
+		abort();
+	for (size_t r = 0; r < nr_rounds; r++) {
+		uint64_t start, nr;
+
+		fill(nr_rings);
+		start = clock_read(CLOCK_THREAD_CPUTIME_ID);
+		nr = read(nr_rings);
+		if (nr != nr_rings * NR_SLOTS)
+			abort();
+		ns[r] = (double)(clock_read(CLOCK_THREAD_CPUTIME_ID) - start) / (double)nr;
+	}
+	middle = median(ns, nr_rounds);
+	printf("| %s, %u ring%s | %.1f | %.0f |\n", name, nr_rings, nr_rings > 1 ? "s" : "", middle,
+	       1000 / middle);
+	free(ns);
+}
+
+static void *produce(void *arg)
+{
+	unsigned ring = (unsigned)(uintptr_t)arg;
+
+	while (!atomic_load_explicit(&stop, memory_order_relaxed))
+		write_record(ring, __builtin_ia32_rdtsc());
+	return NULL;
+}
+
+static void race(unsigned nr_producers)
+{
+	pthread_t threads[NR_RINGS];
+	struct hv_merge_item item;
+	struct hv_merge *m;
+	uint64_t start, now, cpu_ns, nr = 0, written = 0;
+	double seconds;
+
+	start_again();
+	atomic_store(&stop, false);
+	m = hv_merge_new(rings, 0, nr_producers, NULL, (struct hv_merge_clock){0});
+	for (unsigned i = 0; i < nr_producers; i++)
+		if (pthread_create(&threads[i], NULL, produce, (void *)(uintptr_t)i) != 0)
+			abort();
+	start = now = clock_read(CLOCK_MONOTONIC);
+	cpu_ns = clock_read(CLOCK_THREAD_CPUTIME_ID);
+	while (now - start < RACE_NS) {
+		for (unsigned i = 0; i < 256; i++)
+			nr += hv_merge_next(m, now, HV_MERGE_LIVE, &item);
+		now = clock_read(CLOCK_MONOTONIC);
+	}
+	cpu_ns = clock_read(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+	atomic_store(&stop, true);
+	for (unsigned i = 0; i < nr_producers; i++) {
+		pthread_join(threads[i], NULL);
+		written += hv_ring_head(&rings[i]);
+	}
+	seconds = (double)(now - start) / 1e9;
+	printf("| %u | %.1f | %.1f | %.1f | %.0f %% | %.1f |\n", nr_producers,
+	       (double)written / seconds / 1e6, (double)nr / seconds / 1e6,
+	       (double)hv_merge_lost(m) / seconds / 1e6, 100.0 * (double)cpu_ns / 1e9 / seconds,
+	       (double)cpu_ns / (double)nr);
+	hv_merge_free(m);
+}
+
+int main(int argc, char **argv)
+{
+	size_t nr_rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 21;
+
+	if (argc > 2 || nr_rounds < 1) {
+		fprintf(stderr, "usage: ring [ROUNDS]\n");
+		return 2;
+	}
+	for (unsigned i = 0; i < NR_RINGS; i++) {
+		records[i] = calloc(NR_SLOTS, sizeof(*records[i]));
+		if (!records[i])
+			abort();
+	}
+	printf("| nobody writes | ns an event | million events/s |\n|---|---:|---:|\n");
+	for (unsigned n = 1; n <= NR_RINGS; n++)
+		measure_full("reader", read_full, n, nr_rounds);
+	for (unsigned n = 1; n <= NR_RINGS; n++)
+		measure_full("merge", merge_full, n, nr_rounds);
+	printf("\n| producers | written, million/s | merged, million/s | lost, million/s | the "
+	       "merge's cpu | its ns an event |\n|---:|---:|---:|---:|---:|---:|\n");
+	for (unsigned n = 1; n <= NR_RINGS; n++)
+		race(n);
+	for (unsigned i = 0; i < NR_RINGS; i++)
+		free(records[i]);
+	return 0;
+}
