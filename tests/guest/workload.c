@@ -5,6 +5,7 @@
  *	workload threads N	two threads, a ping-pong of N rounds through pipes
  *	workload forkstorm N	N times fork, exit, wait
  *	workload spin SECONDS	reads as fast as it can
+ *	workload getppid N	N system calls that do nothing; prints "ns X" a call (bench/guest)
  *
  * Prints its pid, waits for SIGUSR1 - so that a tracer can be told the pid before anything happens
  *- and prints "done" at the end. */
@@ -123,6 +124,43 @@ static void spin(long seconds)
 	close(fd);
 }
 
+static double now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The median of short pieces: what takes the CPU away now and then does not count. */
+static void getppid_loop(long times)
+{
+	enum { PIECE = 100 };
+	long nr = times / PIECE;
+	double *ns = calloc((size_t)nr + 1, sizeof(*ns));
+
+	must(ns && nr > 0, "getppid: calls");
+	memset(ns, 1, (size_t)nr * sizeof(*ns));
+	wait_for_go();
+	for (long i = 0; i < nr; i++) {
+		double start = now_ns();
+
+		for (int n = 0; n < PIECE; n++)
+			syscall(SYS_getppid);
+		ns[i] = (now_ns() - start) / PIECE;
+	}
+	qsort(ns, (size_t)nr, sizeof(*ns), compare);
+	printf("ns %.2f\n", ns[nr / 2]);
+	free(ns);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -131,7 +169,8 @@ int main(int argc, char **argv)
 	} modes[] = {{"syscalls", syscalls},
 		     {"threads", threads},
 		     {"forkstorm", forkstorm},
-		     {"spin", spin}};
+		     {"spin", spin},
+		     {"getppid", getppid_loop}};
 	sigset_t go;
 
 	sigemptyset(&go);
