@@ -138,6 +138,22 @@ static int by_gpa(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+void hv_patcher_forget_freed(struct hv_patcher *p)
+{
+	for (uint32_t i = 0; i < p->journal.nr_entries; i++) {
+		const struct hv_journal_entry *entry = &p->journal.entries[i];
+		HV_AUTO_ERR struct hv_err *err = NULL;
+		struct hv_mapping m;
+
+		if (entry->state != HV_JOURNAL_USED || entry->kind != HV_CHANGE_TEXT ||
+		    hv_gva_in(hv_gva(entry->gva), p->fixed))
+			continue;
+		err = hv_walk(p->as, hv_gva(entry->gva), &m);
+		if (!err && (!m.present || m.gpa.v != entry->gpa))
+			hv_journal_forget(&p->journal, hv_gpa(entry->gpa));
+	}
+}
+
 /* The tables that VCPU walks lead where we are bound to. Unreadable ones do not. */
 static bool leads_to_us(const struct hv_patcher *p, const struct hv_vcpu_regs *vcpu)
 {

@@ -170,6 +170,7 @@ unsigned hv_session_refresh(struct hv_session *s)
 		return 0;
 	}
 	s->modules_signature = signature;
+	hv_patcher_forget_freed(s->patcher);
 	hv_patcher_forget_gone(s->patcher);
 	note_patched_anew(s);
 	return 1;

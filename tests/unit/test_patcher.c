@@ -391,6 +391,25 @@ START_TEST(memory_of_a_freed_module_is_undone_where_it_is_now)
 }
 END_TEST
 
+START_TEST(a_freed_module_is_forgotten)
+{
+	struct hv_change changes[] = {patch(0), patch(1)};
+
+	changes[1].gva = hv_gva(MODULE_GVA);
+	changes[1].gpa = hv_gpa(MODULE_GPA);
+	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 2));
+	hv_patcher_forget_freed(patcher);
+	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 2);
+
+	put_entry(0x4000, 1, MODULE_GVA, 0x50000);
+	hv_patcher_forget_freed(patcher);
+	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 1);
+	undo_all();
+	ck_assert_mem_eq(machine.mem + TEXT_GPA, nop, sizeof(nop));
+	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 0);
+}
+END_TEST
+
 START_TEST(a_journal_is_adopted)
 {
 	struct hv_change changes[] = {patch(0), patch(1), patch(2)};
@@ -503,6 +522,7 @@ int main(void)
 	tcase_add_test(tc, module_text_is_translated_again);
 	tcase_add_loop_test(tc, what_the_guest_took_away_is_forgotten, 0, HV_ARRAY_LEN(gone));
 	tcase_add_test(tc, memory_of_a_freed_module_is_undone_where_it_is_now);
+	tcase_add_test(tc, a_freed_module_is_forgotten);
 	tcase_add_test(tc, a_journal_is_adopted);
 	tcase_add_test(tc, the_regions_journal_is_not_believed);
 	tcase_add_test(tc, another_boot_is_not_written);
