@@ -1,6 +1,6 @@
-/* The guest kernel's address space: walks the guest's page tables (hostile: bounded, each entry read
- * once) and reads memory by guest-virtual address.
- * Leaves to others: entry formats (arch/), where the kernel is (image.h). */
+/* The guest kernel's address space: walks the guest's page tables (hostile: bounded, each entry
+ * read once) and reads memory by guest-virtual address. Leaves to others: entry formats (arch/),
+ * where the kernel is (image.h). */
 #pragma once
 
 #include "vmm/guest.h"

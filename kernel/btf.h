@@ -14,10 +14,10 @@ void hv_btf_free(struct hv_btf *btf);
 
 /* Byte offset and size of a member, by a path: ("task_struct", "thread_info.flags"); anonymous
  * structs and unions are looked through; below an array, its first element. False: no such type or
- * member. RET_SIZE may be NULL. Arrays: the whole array's size. Bit-fields: the byte of the first bit
- * and the bytes touched. Of several types of one name, the first that has the member. */
-bool hv_btf_member(const struct hv_btf *btf, const char *type, const char *path,
-		   uint32_t *ret_off, uint32_t *ret_size);
+ * member. RET_SIZE may be NULL. Arrays: the whole array's size. Bit-fields: the byte of the first
+ * bit and the bytes touched. Of several types of one name, the first that has the member. */
+bool hv_btf_member(const struct hv_btf *btf, const char *type, const char *path, uint32_t *ret_off,
+		   uint32_t *ret_size);
 bool hv_btf_size(const struct hv_btf *btf, const char *type, uint32_t *ret_size);
 /* Any enumerator of any enum, anonymous ones included. 32-bit ones are sign-extended only where the
  * BTF says they are signed (pahole before 1.24 never does). */

@@ -1,5 +1,6 @@
-/* The guest's trace clock "local": sched_clock() as the guest computes it from the tsc - cyc2ns on bare
- * clocks, pvclock under KVM - with its parameters read from guest memory (hostile: any value gives some number, never a fault). */
+/* The guest's trace clock "local": sched_clock() as the guest computes it from the tsc - cyc2ns on
+ * bare clocks, pvclock under KVM - with its parameters read from guest memory (hostile: any value
+ * gives some number, never a fault). */
 #pragma once
 
 #include <stdint.h>
@@ -11,7 +12,8 @@ struct hv_kernel;
 enum hv_clock_kind {
 	HV_CLOCK_TSC,	  /* native_sched_clock with cyc2ns */
 	HV_CLOCK_PVCLOCK, /* kvm_sched_clock_read */
-	HV_CLOCK_RAW,	  /* the guest's clock cannot be computed from the tsc: tsc units are shown as they are */
+	HV_CLOCK_RAW, /* the guest's clock cannot be computed from the tsc: tsc units are shown as
+			 they are */
 };
 
 #define HV_CLOCK_CPUS_MAX 1024

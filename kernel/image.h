@@ -1,6 +1,5 @@
-/* Where the kernel image is: from a vCPU's page tables and trap table to the bounds of the image and
- * of its text, and a copy of its bytes to search in.
- * Leaves to others: symbols (kallsyms.h). */
+/* Where the kernel image is: from a vCPU's page tables and trap table to the bounds of the image
+ * and of its text, and a copy of its bytes to search in. Leaves to others: symbols (kallsyms.h). */
 #pragma once
 
 #include "kernel/address_space.h"

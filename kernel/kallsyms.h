@@ -1,6 +1,6 @@
-/* kallsyms as it lies in the running kernel's memory, in all its layouts (compressed names, markers,
- * absolute / base-relative / absolute-percpu / place-relative addresses, both array orders, one- and
- * two-byte lengths), found by looking at the bytes. Input is hostile. */
+/* kallsyms as it lies in the running kernel's memory, in all its layouts (compressed names,
+ * markers, absolute / base-relative / absolute-percpu / place-relative addresses, both array
+ * orders, one- and two-byte lengths), found by looking at the bytes. Input is hostile. */
 #pragma once
 
 #include "kernel/image.h"

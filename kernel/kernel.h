@@ -12,16 +12,16 @@
 
 /* Offsets that stubs and readers need; from BTF, symbols and the per-CPU area. */
 struct hv_layout {
-	uint64_t cpu_number_percpu;    /* per-CPU offset (or kernel address) of the u32 CPU number */
-	uint64_t current_percpu;       /* of the current task's pointer */
+	uint64_t cpu_number_percpu; /* per-CPU offset (or kernel address) of the u32 CPU number */
+	uint64_t current_percpu;    /* of the current task's pointer */
 	uint64_t preempt_count_percpu; /* of the u32 preempt count */
 	uint32_t task_pid_off;
 	uint32_t task_comm_off;
-	uint32_t task_flags_off; /* thread_info.flags */
+	uint32_t task_flags_off;   /* thread_info.flags */
 	uint32_t task_migrate_off; /* migration_disabled; valid when has_migrate */
 	bool has_migrate;
 	uint16_t need_resched_mask; /* of the thread flags; 0: not known, never shown */
-	unsigned nr_cpus; /* nr_cpu_ids */
+	unsigned nr_cpus;	    /* nr_cpu_ids */
 };
 
 struct hv_kernel {
@@ -54,7 +54,8 @@ bool hv_kernel_symbol(const struct hv_kernel *k, const char *name, struct hv_gva
 /* ENOENT with the name, and CONFIG_KALLSYMS_ALL where the kernel seems to lack it. */
 struct hv_err *hv_kernel_need(const struct hv_kernel *k, const char *name,
 			      struct hv_gva *ret) hv_must_use;
-/* As kallsyms_lookup: vmlinux, then modules. False: nobody's address. *RET_MODULE NULL for vmlinux. */
+/* As kallsyms_lookup: vmlinux, then modules. False: nobody's address. *RET_MODULE NULL for vmlinux.
+ */
 bool hv_kernel_symbol_at(const struct hv_kernel *k, struct hv_gva addr, const char **ret_name,
 			 const char **ret_module, uint64_t *ret_off);
 /* Address of CPU's copy of a per-CPU variable. */

@@ -1,14 +1,16 @@
 /* A table of symbols, wherever it came from: kallsyms in memory (kallsyms.h), vmlinux (vmlinux.h).
- * Sorted by address; equal addresses keep the source's order. Names are hostile bytes, NUL-terminated. */
+ * Sorted by address; equal addresses keep the source's order. Names are hostile bytes,
+ * NUL-terminated. */
 #pragma once
 
 #include "base/addr.h"
 #include "base/err.h"
 
 struct hv_symbol {
-	struct hv_gva addr; /* per-CPU symbols: the offset, as the kernel's own /proc/kallsyms shows it */
-	const char *name;   /* owned by the table */
-	char type;	    /* as in /proc/kallsyms */
+	struct hv_gva
+		addr; /* per-CPU symbols: the offset, as the kernel's own /proc/kallsyms shows it */
+	const char *name; /* owned by the table */
+	char type;	  /* as in /proc/kallsyms */
 };
 
 struct hv_symbols {

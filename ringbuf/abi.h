@@ -31,18 +31,19 @@
 #define HV_PARAM_TASK_PID      0x20 /* u32, offset in the task, u32 there */
 #define HV_PARAM_TASK_COMM     0x24 /* u32, offset in the task, 16 bytes there */
 #define HV_PARAM_TASK_FLAGS    0x28 /* u32, offset in the task of the thread flags, u16 taken */
-#define HV_PARAM_TASK_MIGRATE  0x2c /* u32, offset in the task of migration_disabled, u8 taken;
-				       where the kernel has none, the offset of 8 zero bits or of
-				       the pid with HV_PARAM_MIGRATE_MASK 0 */
-#define HV_PARAM_STATES	       0x30 /* u64, gva */
-#define HV_PARAM_RINGS	       0x38 /* u64, gva */
-#define HV_PARAM_SLOT_MASK     0x40 /* u64, nr_slots - 1 */
-#define HV_PARAM_RING_SHIFT    0x48 /* u32, log2 of the bytes from one ring to the next */
-#define HV_PARAM_LAP_SHIFT     0x4c /* u32, log2 of nr_slots */
-#define HV_PARAM_PIDS	       0x50 /* u64, gva of the pid bitmap */
-#define HV_PARAM_NR_PIDS       0x58 /* u32, bits in the pid bitmap */
-#define HV_PARAM_MIGRATE_MASK  0x5c /* u32, 0xff, or 0 where the kernel has no such count */
-#define HV_PARAMS_LEN	       0x60
+#define HV_PARAM_TASK_MIGRATE                                                                      \
+	0x2c			   /* u32, offset in the task of migration_disabled, u8 taken;     \
+				      where the kernel has none, the offset of 8 zero bits or of   \
+				      the pid with HV_PARAM_MIGRATE_MASK 0 */
+#define HV_PARAM_STATES	      0x30 /* u64, gva */
+#define HV_PARAM_RINGS	      0x38 /* u64, gva */
+#define HV_PARAM_SLOT_MASK    0x40 /* u64, nr_slots - 1 */
+#define HV_PARAM_RING_SHIFT   0x48 /* u32, log2 of the bytes from one ring to the next */
+#define HV_PARAM_LAP_SHIFT    0x4c /* u32, log2 of nr_slots */
+#define HV_PARAM_PIDS	      0x50 /* u64, gva of the pid bitmap */
+#define HV_PARAM_NR_PIDS      0x58 /* u32, bits in the pid bitmap */
+#define HV_PARAM_MIGRATE_MASK 0x5c /* u32, 0xff, or 0 where the kernel has no such count */
+#define HV_PARAMS_LEN	      0x60
 
 #define HV_STATE_HEAD	  0x00 /* u64 */
 #define HV_STATE_LAST_PID 0x08 /* u32 */

@@ -49,9 +49,13 @@ static struct hv_err *domain_transact(void *self, const char *request, char **re
 	struct domain *d = self;
 	char *answer = NULL;
 
-	if (virDomainQemuMonitorCommand(d->dom, request, &answer, 0) < 0)
+	if (virDomainQemuMonitorCommand(d->dom, request, &answer, 0) < 0) {
+		/* The next call of libvirt takes its last error away. */
+		HV_AUTO_FREE char *reason = hv_strdup(why());
+
 		return hv_err_new(virDomainIsActive(d->dom) == 0 ? EHOSTDOWN : EIO, "libvirt: %s",
-				  why());
+				  reason);
+	}
 	*ret = answer;
 	return NULL;
 }
