@@ -49,11 +49,13 @@ struct stack {
 	const struct hv_task *task;
 	unsigned cpu;
 	const char *name; /* of a CPU's stack */
+	bool was_preempted;
 };
 
 struct scan {
 	struct hv_kernel *k;
 	struct hv_gva_range wanted;
+	struct hv_gva_range preempting; /* empty: any task may have been switched out anywhere */
 	struct hv_tasks tasks;
 	struct hv_tasks queued;	  /* that are in no list */
 	struct hv_task *currents; /* by CPU */
@@ -375,11 +377,20 @@ static bool can_come_from(const struct stack *from, const struct stack *to)
 	return from->kind == STACK_EXCEPTION;
 }
 
-static void look_at(struct scan *s, const struct stack *from, uint64_t word)
+/* A sleeping task's words are read from its sp up, so what switched it out comes first. */
+static bool counts(const struct scan *s, const struct stack *from)
+{
+	return from->kind != STACK_SLEEPING || from->was_preempted ||
+	       s->preempting.start.v == s->preempting.end.v;
+}
+
+static void look_at(struct scan *s, struct stack *from, uint64_t word)
 {
 	struct stack *to;
 
-	if (hv_gva_in(hv_gva(word), s->wanted))
+	if (hv_gva_in(hv_gva(word), s->preempting))
+		from->was_preempted = true;
+	if (hv_gva_in(hv_gva(word), s->wanted) && counts(s, from))
 		found(s, stack_name(from));
 	if (from->kind == STACK_SLEEPING || from->kind == STACK_CURRENT)
 		return;
@@ -387,6 +398,8 @@ static void look_at(struct scan *s, const struct stack *from, uint64_t word)
 	if (!to || !can_come_from(from, to))
 		return;
 	s->switching |= to->kind == STACK_SLEEPING;
+	/* Not asleep after all. */
+	to->was_preempted = true;
 	if (word < to->live_from)
 		to->live_from = word & ~7ull;
 }
@@ -475,6 +488,7 @@ static void place_vcpu(struct scan *s, const struct hv_vcpu_regs *regs, unsigned
 		stack = stack_at(s, regs->sp.v);
 		if (stack) {
 			live_from(stack, regs->sp.v);
+			stack->was_preempted = true; /* it is in use: every word counts */
 			s->switching |= stack->kind == STACK_SLEEPING;
 			return;
 		}
@@ -505,12 +519,30 @@ static struct hv_err *scan(struct scan *s, const struct hv_vcpu_regs *regs, unsi
 	return read_stacks(s);
 }
 
-struct hv_err *hv_stacks_scan(struct hv_kernel *k, struct hv_gva_range range,
+/* The function's code, up to the next symbol. Empty when this kernel has none. */
+static struct hv_gva_range find_preempting(const struct hv_kernel *k)
+{
+	struct hv_gva_range r = {0};
+
+	if (!hv_kernel_symbol(k, "preempt_schedule_irq", &r.start))
+		return r;
+	r.end = r.start;
+	for (size_t i = 0; i < k->symbols.nr && r.end.v == r.start.v; i++)
+		if (k->symbols.by_addr[i].addr.v > r.start.v)
+			r.end = k->symbols.by_addr[i].addr;
+	return r;
+}
+
+struct hv_err *hv_stacks_scan(struct hv_kernel *k, struct hv_gva_range range, enum hv_scan how,
 			      const struct hv_vcpu_regs *regs, unsigned nr, size_t *ret_found,
 			      char **ret_where)
 {
 	hv_cleanup(scan_deinit) struct scan s = {.k = k, .wanted = range};
-	struct hv_err *err = scan(&s, regs, nr);
+	struct hv_err *err;
+
+	if (how == HV_SCAN_INTERRUPTED)
+		s.preempting = find_preempting(k);
+	err = scan(&s, regs, nr);
 
 	if (err)
 		return hv_err_in(err, "stacks");

@@ -32,6 +32,13 @@ void hv_tasks_deinit(struct hv_tasks *t);
  * *RET_FOUND counts words found, and 1 for each vCPU whose stack is not known;
  * *RET_WHERE (may be NULL; owned by the caller, NULL when nothing was found) names the first:
  * "task 71 (cat)", "cpu 0 irq stack", "vCPU 1 on an unknown stack". */
-struct hv_err *hv_stacks_scan(struct hv_kernel *k, struct hv_gva_range range,
+enum hv_scan {
+	HV_SCAN_CALLS, /* code that calls: its addresses are on stacks as return addresses */
+	/* Code that calls nothing: only an interrupt leaves an address of it on a stack. A task
+	 * sleeps with one only where preempt_schedule_irq() switched it out, which is then on its
+	 * stack below; a word without it is left over from an interrupt long ended. */
+	HV_SCAN_INTERRUPTED,
+};
+struct hv_err *hv_stacks_scan(struct hv_kernel *k, struct hv_gva_range range, enum hv_scan how,
 			      const struct hv_vcpu_regs *regs, unsigned nr, size_t *ret_found,
 			      char **ret_where) hv_must_use;

@@ -19,7 +19,8 @@ static struct hv_err *check_nobody_inside(struct hv_session *s, struct hv_hold *
 	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
 		if (hv_gva_in(regs[cpu].ip, s->range))
 			return hv_err_new(EBUSY, "vCPU %u is in a stub", cpu);
-	err = hv_stacks_scan(s->kernel, s->range, regs, nr_vcpus, &nr_found, &where);
+	err = hv_stacks_scan(s->kernel, s->range, HV_SCAN_INTERRUPTED, regs, nr_vcpus, &nr_found,
+			     &where);
 	if (!err && nr_found)
 		err = hv_err_new(EBUSY, "%s may return into a stub", where);
 	return err;

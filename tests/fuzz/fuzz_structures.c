@@ -78,7 +78,8 @@ static void scan(struct ft *t, uint64_t current)
 	char *where = NULL;
 	size_t nr;
 
-	hv_err_free(hv_stacks_scan(&t->f.k, t->f.k.text, regs, 2, &nr, &where));
+	hv_err_free(
+		hv_stacks_scan(&t->f.k, t->f.k.text, HV_SCAN_INTERRUPTED, regs, 2, &nr, &where));
 	free(where);
 }
 

@@ -24,6 +24,8 @@
 
 enum { FT_CURRENT = 1, FT_IDLE, FT_IRQ_PTR, FT_CEA, FT_CYC2NS, FT_PVCLOCK, FT_RQ };
 
+#define FT_PREEMPTING (FK_BASE + 0x500)
+
 struct ft {
 	struct fk f;
 	uint64_t init_task;
@@ -150,6 +152,8 @@ static inline void ft_symbols(struct ft *t, uint64_t init_stack)
 	fk_symbol(f, "hv_clock_per_cpu", FK_PERCPU(FT_PVCLOCK));
 	fk_symbol(f, "runqueues", FK_PERCPU(FT_RQ));
 	fk_symbol(f, "native_sched_clock", FK_BASE + 0x300);
+	fk_symbol(f, "preempt_schedule_irq", FT_PREEMPTING);
+	fk_symbol(f, "preempt_schedule_irq_end", FT_PREEMPTING + 0x100);
 	fk_symbol(f, "kvm_sched_clock_read", FK_BASE + 0x400);
 	fk_symbol(f, "init_task", t->init_task);
 	fk_symbol(f, "__start_init_task", init_stack);

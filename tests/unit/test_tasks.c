@@ -31,6 +31,8 @@ static void teardown(void)
 	ft_deinit(&t);
 }
 
+static enum hv_scan scan_how = HV_SCAN_CALLS;
+
 static size_t scan(void)
 {
 	size_t nr = 12345;
@@ -39,7 +41,7 @@ static size_t scan(void)
 	free(where);
 	where = NULL;
 	err = hv_stacks_scan(&t.f.k, (struct hv_gva_range){hv_gva(WANTED), hv_gva(WANTED + 0x1000)},
-			     regs, 2, &nr, &where);
+			     scan_how, regs, 2, &nr, &where);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	ck_assert((nr == 0) == (where == NULL));
 	return nr;
@@ -287,9 +289,28 @@ START_TEST(a_queued_task_is_known_from_its_cpu)
 	ck_assert_uint_eq(scan(), 2);
 	fk_u64(&t.f, task + FT_GROUP_NODE, listed + FT_GROUP_NODE);
 	err = hv_stacks_scan(&t.f.k, (struct hv_gva_range){hv_gva(WANTED), hv_gva(WANTED + 1)},
-			     regs, 2, &nr, NULL);
+			     HV_SCAN_CALLS, regs, 2, &nr, NULL);
 	ck_assert(err && strstr(err->message, "cpu 1: its queue goes round"));
 	hv_err_free(err);
+}
+END_TEST
+
+START_TEST(a_left_over_of_an_interrupt_does_not_count)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+
+	scan_how = HV_SCAN_INTERRUPTED;
+	ft_push(&t, task, SLEEP_FROM + 64, WANTED);
+	ck_assert_uint_eq(scan(), 0);
+	/* switched out where that interrupt ended */
+	ft_push(&t, task, SLEEP_FROM + 16, FT_PREEMPTING + 8);
+	ck_assert_uint_eq(scan(), 1);
+	/* the function after it is not it, and what is above came before */
+	ft_push(&t, task, SLEEP_FROM + 16, FT_PREEMPTING + 0x100);
+	ft_push(&t, task, SLEEP_FROM + 80, FT_PREEMPTING + 8);
+	ck_assert_uint_eq(scan(), 0);
+	scan_how = HV_SCAN_CALLS;
+	ck_assert_uint_eq(scan(), 1);
 }
 END_TEST
 
@@ -310,7 +331,7 @@ START_TEST(stacks_that_cannot_be_read_are_an_error)
 
 	fk_u64(&t.f, task + FT_STACK_PTR, FK_END);
 	err = hv_stacks_scan(&t.f.k, (struct hv_gva_range){hv_gva(WANTED), hv_gva(WANTED + 1)},
-			     regs, 2, &nr, NULL);
+			     HV_SCAN_CALLS, regs, 2, &nr, NULL);
 	ck_assert(err && strstr(err->message, "task 71 (cat)"));
 	hv_err_free(err);
 }
@@ -339,6 +360,7 @@ int main(void)
 	tcase_add_test(c, a_vcpu_in_another_kernel_is_found);
 	tcase_add_test(c, a_current_task_is_known_from_its_cpu);
 	tcase_add_test(c, a_queued_task_is_known_from_its_cpu);
+	tcase_add_test(c, a_left_over_of_an_interrupt_does_not_count);
 	tcase_add_test(c, stacks_that_are_gone_are_empty);
 	tcase_add_test(c, stacks_that_cannot_be_read_are_an_error);
 	suite_add_tcase(suite, c);

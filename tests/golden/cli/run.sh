@@ -6,7 +6,12 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 fake=$1
 shift
-[ $# -gt 0 ] || set -- $(cd "$here" && ls *.cmd | sed 's/\.cmd$//')
+if [ $# -eq 0 ]; then
+	for case in "$here"/*.cmd; do
+		case=${case##*/}
+		set -- "$@" "${case%.cmd}"
+	done
+fi
 work=$(mktemp -d)
 
 # Services that a case left.
