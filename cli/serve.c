@@ -26,13 +26,14 @@ static void end_with(struct service *s, struct hv_err *err)
 	s->state = SERVE_DONE;
 }
 
-/* Detaching. The tree goes first: what handles hold is published as close would, and a session
- * that could not be detached starts over with a fresh tree, which shows no tracer, as it is. */
+/* Detaching. The tree goes first: what handles hold is not published any more, and a session that
+ * could not be detached starts over with a fresh tree, which shows no tracer, as it is. */
 
 void serve_begin_detach(struct service *s, struct peer *peer)
 {
 	uint64_t now = monotonic_ns();
 
+	hv_tree_end(s->tree);
 	for (size_t i = 0; i < s->nr_peers; i++) {
 		if (s->peers[i]->wait.active)
 			peer_answer_bytes(s->peers[i], NULL, 0);

@@ -127,7 +127,7 @@ struct hv_err *hv_list_close(struct hv_file *f)
 	struct hv_filter lists[HV_NR_FILTER_LISTS];
 	struct hv_err *err = NULL;
 
-	if (!hv_file_writes(f))
+	if (!hv_file_writes(f) || t->ending)
 		return NULL;
 	if (f->token.len_bytes)
 		hv_err_free(apply_token(f));

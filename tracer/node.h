@@ -38,6 +38,7 @@ struct hv_tree {
 	struct hv_pidlist pids;
 	struct hv_file *pipe; /* who has trace_pipe open */
 	size_t nr_open;
+	unsigned ending; /* what is closed from now on is not published */
 };
 
 struct hv_file {

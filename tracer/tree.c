@@ -90,6 +90,11 @@ void hv_tree_free(struct hv_tree *tree)
 	free(tree);
 }
 
+void hv_tree_end(struct hv_tree *tree)
+{
+	tree->ending = 1;
+}
+
 static const struct hv_node *find_node(const char *name, size_t len)
 {
 	for (const struct hv_node *n = hv_nodes; n->name; n++)

@@ -20,6 +20,9 @@ struct hv_file;
 
 struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret) hv_must_use;
 void hv_tree_free(struct hv_tree *tree);
+/* The session is about to end: files that are closed from now on publish nothing. One that was
+ * truncated and not yet written would have every function traced. */
+void hv_tree_end(struct hv_tree *tree);
 
 /* Takes note of modules that came or went: the current tracer is published again, so that with no
  * filter a new module's functions are traced as the others. Done at each open; call it each second

@@ -317,6 +317,11 @@ struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret)
 	return NULL;
 }
 
+void hv_tree_end(struct hv_tree *tree)
+{
+	(void)tree;
+}
+
 void hv_tree_free(struct hv_tree *tree)
 {
 	if (!tree)

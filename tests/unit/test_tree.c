@@ -114,6 +114,27 @@ START_TEST(pipe_takes_what_is_asked)
 END_TEST
 
 /* Between truncation and close the guest is not told of an empty list, which would mean all. */
+/* A client that has truncated the filter and not yet written when the session is detached. */
+START_TEST(an_ending_tree_publishes_nothing)
+{
+	struct hv_file *f;
+	size_t n;
+
+	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
+	ck_assert_ptr_null(hv_file_write(f, "function_7\n", 11, &n));
+	ck_assert_ptr_null(hv_file_close(f));
+	ck_assert_ptr_null(hv_tree_open(tree, "current_tracer", O_WRONLY, &f));
+	ck_assert_ptr_null(hv_file_write(f, "function", 8, &n));
+	ck_assert_ptr_null(hv_file_close(f));
+	ck_assert(hv_session_patched(session)[7] && !hv_session_patched(session)[8]);
+
+	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
+	hv_tree_end(tree);
+	ck_assert_ptr_null(hv_file_close(f));
+	ck_assert(!hv_session_patched(session)[8]);
+}
+END_TEST
+
 START_TEST(never_all_in_between)
 {
 	const uint8_t *patched = hv_session_patched(session);
@@ -148,6 +169,7 @@ int main(void)
 	tcase_add_test(tests, reads_of_any_length);
 	tcase_add_test(tests, dump_is_bounded);
 	tcase_add_test(tests, pipe_takes_what_is_asked);
+	tcase_add_test(tests, an_ending_tree_publishes_nothing);
 	tcase_add_test(tests, never_all_in_between);
 	srunner_run_all(runner, CK_NORMAL);
 	nr_failed = srunner_ntests_failed(runner);
