@@ -61,7 +61,8 @@ size_t hv_patcher_nr_standing(const struct hv_patcher *p, enum hv_change_kind ki
  * nothing into the guest. */
 void hv_patcher_forget_gone(struct hv_patcher *p);
 
-/* Sites whose memory the guest has freed since (a module unloaded) are not ours to undo any more. */
+/* Sites whose memory the guest has freed since (a module unloaded) are not ours to undo any more.
+ */
 void hv_patcher_forget_freed(struct hv_patcher *p);
 
 const struct hv_hold_stat *hv_patcher_holds(const struct hv_patcher *p);
