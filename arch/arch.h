@@ -75,6 +75,10 @@ struct hv_arch {
 	bool (*parse_registers)(const char *text, struct hv_vcpu_regs *ret);
 	/* The gdb stub's `g` packet, decoded from hex. */
 	bool (*decode_gdb_registers)(struct hv_span g, struct hv_vcpu_regs *ret);
+	/* What KVM_GET_REGS and KVM_GET_SREGS give (struct kvm_regs, struct kvm_sregs of this
+	 * architecture). NULL: KVM has another way there. */
+	bool (*decode_kvm_registers)(struct hv_span regs, struct hv_span sregs,
+				     struct hv_vcpu_regs *ret);
 	/* The root's number in the stub's register file; 8 bytes, little endian. Writing it back
 	 * to itself makes TCG forget every translation. */
 	unsigned gdb_root_register;

@@ -1,5 +1,5 @@
 /* vCPU registers: as the monitor's `info registers` prints them, and as the gdb stub's `g` packet
- * packs them (QEMU's gdb-xml/i386-64bit.xml). */
+ * packs them (QEMU's gdb-xml/i386-64bit.xml), and as KVM gives them. */
 #include "arch/x86_64/x86_64.h"
 
 #include <stdlib.h>
@@ -16,6 +16,16 @@
 #define G_CR3  (G_CR0 + 16)
 #define G_CR4  (G_CR0 + 24)
 #define G_EFER (G_CR0 + 40)
+
+/* offsets in struct kvm_regs and struct kvm_sregs (arch/x86/include/uapi/asm/kvm.h): 8 segments of
+ * 24 bytes, gdt and idt of 16, then control registers */
+#define KVM_RSP	 (6 * 8)
+#define KVM_RIP	 (16 * 8)
+#define KVM_IDT	 (8 * 24 + 16)
+#define KVM_CR0	 (KVM_IDT + 16)
+#define KVM_CR3	 (KVM_CR0 + 16)
+#define KVM_CR4	 (KVM_CR0 + 24)
+#define KVM_EFER (KVM_CR0 + 40)
 
 /* The number after NAME, which starts a word: "CR3=0000000000a4c002". */
 static bool field(const char *text, const char *name, uint64_t *ret)
@@ -81,6 +91,26 @@ bool x86_64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret)
 		.sp = {rsp},
 		.root = cr3,
 		.levels = levels(cr0, cr4, efer),
+	};
+	return true;
+}
+
+bool x86_64_decode_kvm_registers(struct hv_span regs, struct hv_span sregs,
+				 struct hv_vcpu_regs *ret)
+{
+	uint64_t cr0, cr3, cr4, efer, idt, rip, rsp;
+
+	if (!hv_span_u64(regs, KVM_RSP, &rsp) || !hv_span_u64(regs, KVM_RIP, &rip) ||
+	    !hv_span_u64(sregs, KVM_IDT, &idt) || !hv_span_u64(sregs, KVM_CR0, &cr0) ||
+	    !hv_span_u64(sregs, KVM_CR3, &cr3) || !hv_span_u64(sregs, KVM_CR4, &cr4) ||
+	    !hv_span_u64(sregs, KVM_EFER, &efer))
+		return false;
+	*ret = (struct hv_vcpu_regs){
+		.ip = {rip},
+		.sp = {rsp},
+		.root = cr3,
+		.levels = levels(cr0, cr4, efer),
+		.trap_table = {idt},
 	};
 	return true;
 }

@@ -11,6 +11,7 @@ const struct hv_arch hv_arch_x86_64 = {
 	.name = "x86_64",
 	.parse_registers = x86_64_parse_registers,
 	.decode_gdb_registers = x86_64_decode_gdb_registers,
+	.decode_kvm_registers = x86_64_decode_kvm_registers,
 	.gdb_root_register = X86_64_GDB_CR3,
 	/* Documentation/arch/x86/x86_64/mm.rst: image 1 GiB with RANDOMIZE_BASE, else 512 MiB, and
 	 * modules right after it. */

@@ -6,6 +6,8 @@
 /* registers.c */
 bool x86_64_parse_registers(const char *text, struct hv_vcpu_regs *ret);
 bool x86_64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret);
+bool x86_64_decode_kvm_registers(struct hv_span regs, struct hv_span sregs,
+				 struct hv_vcpu_regs *ret);
 #define X86_64_GDB_CR3 29
 
 /* page_table.c */

@@ -26,6 +26,31 @@ static const char linux_vcpu[] =
 	"DR0=0000000000000000 DR1=0000000000000000 DR2=0000000000000000 DR3=0000000000000000\n"
 	"EFER=0000000000000d01\n";
 
+/* struct kvm_regs and kvm_sregs by their own offsets: rsp 48, rip 128; idt 208, cr0 224, cr3 240,
+ * cr4 248, efer 264. */
+START_TEST(kvm_registers)
+{
+	uint64_t regs[18] = {[6] = 0x5000, [16] = 0x1000};
+	uint64_t sregs[39] = {[26] = 0xfffffe0000000000,
+			      [28] = 0x80050033,
+			      [30] = 0x2000,
+			      [31] = 0x1000,
+			      [33] = 0xd01};
+	struct hv_span r = {(const uint8_t *)regs, sizeof(regs)};
+	struct hv_span s = {(const uint8_t *)sregs, sizeof(sregs)};
+	struct hv_vcpu_regs got;
+
+	ck_assert(hv_arch_x86_64.decode_kvm_registers(r, s, &got));
+	ck_assert_uint_eq(got.ip.v, 0x1000);
+	ck_assert_uint_eq(got.sp.v, 0x5000);
+	ck_assert_uint_eq(got.root, 0x2000);
+	ck_assert_uint_eq(got.levels, 5);
+	ck_assert_uint_eq(got.trap_table.v, 0xfffffe0000000000);
+	s.len_bytes = 100;
+	ck_assert(!hv_arch_x86_64.decode_kvm_registers(r, s, &got));
+}
+END_TEST
+
 START_TEST(registers_of_a_linux_vcpu)
 {
 	struct hv_vcpu_regs regs;
@@ -273,6 +298,7 @@ int main(void)
 
 	tcase_add_unchecked_fixture(tc, find_arch, NULL);
 	tcase_add_checked_fixture(tc, find_arch, NULL);
+	tcase_add_test(tc, kvm_registers);
 	tcase_add_test(tc, registers_of_a_linux_vcpu);
 	tcase_add_test(tc, registers_in_real_mode);
 	tcase_add_test(tc, registers_refused);
