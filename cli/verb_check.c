@@ -89,6 +89,12 @@ static void check_machine(struct findings *f, struct hv_guest *guest, bool is_at
 	err = is_attached ? NULL : hv_guest_refusal(guest);
 	if (err)
 		block(f, err);
+	if (info->region_to_make_bytes) {
+		add(f, "region_bytes", number(info->region_to_make_bytes),
+		    "%llu MiB, made at the first attach",
+		    (unsigned long long)(info->region_to_make_bytes >> 20));
+		return;
+	}
 	err = hv_guest_region(guest, &region);
 	if (err) {
 		block(f, err);

@@ -61,7 +61,7 @@ static struct hv_err *recover(const struct cli *cli, const char *spec, struct hv
 	struct hv_err *err = refuse_alive(cli, spec);
 
 	if (!err)
-		err = hv_guest_open(spec, cli->libvirt_uri, HV_VIA_AUTO, &guest);
+		err = hv_guest_open(spec, cli->libvirt_uri, HV_VIA_LEFT, &guest);
 	if (err)
 		return err;
 	err = rundir_take(cli->run_dir, hv_guest_info(guest)->id, &dir);

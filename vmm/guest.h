@@ -19,7 +19,12 @@
 
 enum hv_accel { HV_ACCEL_TCG, HV_ACCEL_KVM };
 
-enum hv_via { HV_VIA_AUTO, HV_VIA_INJECT, HV_VIA_MONITOR };
+enum hv_via {
+	HV_VIA_AUTO, /* the monitor */
+	HV_VIA_INJECT,
+	HV_VIA_MONITOR,
+	HV_VIA_LEFT, /* injection if the VMM has a region that an hvtrace made, else the monitor */
+};
 
 struct hv_guest_info {
 	const char *name; /* as in messages: the domain's name, or "qmp:PATH", "pid:N" */
@@ -30,6 +35,7 @@ struct hv_guest_info {
 	unsigned nr_vcpus;
 	const struct hv_arch *arch;
 	uint64_t ram_bytes;
+	uint64_t region_to_make_bytes; /* hv_guest_region makes it in the VMM; 0: it is there */
 	const char *transport; /* one phrase for `check`: "monitor (libvirt), RAM mapped, ivshmem 64
 				  MiB" */
 };
@@ -70,8 +76,10 @@ struct hv_err *hv_guest_write(struct hv_guest *g, struct hv_gpa gpa, const void 
  * a running vCPU are of some moment. RET: room for info.nr_vcpus. */
 struct hv_err *hv_guest_registers(struct hv_guest *g, struct hv_vcpu_regs *ret) hv_must_use;
 
-/* The ivshmem device's memory, mapped. ENODEV with the exact XML to add when the machine has none;
- * other errors say what is wrong with it (switched off by the guest, too small, not shared). */
+/* The memory shared with the guest, mapped. By the monitor it is the ivshmem device's: ENODEV with
+ * the exact XML to add when the machine has none; other errors say what is wrong with it (switched
+ * off by the guest, too small, not shared). By injection the VMM is made to make it, once in its
+ * life. */
 struct hv_err *hv_guest_region(struct hv_guest *g, struct hv_region *ret) hv_must_use;
 
 /* What forbids tracing this machine at all, now: powered off, paused, a migration under way, a

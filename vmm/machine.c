@@ -13,10 +13,10 @@
 /* The guest can name any address it likes; the monitor is asked about a new one this often. */
 #define RAM_RELOAD_NS HV_NS_PER_S
 
-static void machine_free(void *self)
+void hv_machine_free(struct hv_machine *m)
 {
-	struct hv_machine *m = self;
-
+	if (!m)
+		return;
 	hv_machine_drop_hold(m);
 	hv_ram_deinit(&m->ram);
 	hv_process_memory_free(m->memory);
@@ -30,6 +30,11 @@ static void machine_free(void *self)
 	free(m);
 }
 
+static void machine_free(void *self)
+{
+	hv_machine_free(self);
+}
+
 /* RAM may have come since (memory hotplug). */
 static void refresh_ram(struct hv_machine *m, struct hv_gpa gpa, size_t len_bytes)
 {
@@ -41,20 +46,27 @@ static void refresh_ram(struct hv_machine *m, struct hv_gpa gpa, size_t len_byte
 	hv_err_free(hv_ram_load(m->monitor, m->memory, &m->ram));
 }
 
-static struct hv_err *machine_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
+struct hv_err *hv_machine_read(struct hv_machine *m, struct hv_gpa gpa, void *buf, size_t len)
 {
-	struct hv_machine *m = self;
-
 	refresh_ram(m, gpa, len);
 	return hv_ram_read(&m->ram, gpa, buf, len);
 }
 
-static struct hv_err *machine_write(void *self, struct hv_gpa gpa, const void *buf, size_t len)
+struct hv_err *hv_machine_write(struct hv_machine *m, struct hv_gpa gpa, const void *buf,
+				size_t len)
 {
-	struct hv_machine *m = self;
-
 	refresh_ram(m, gpa, len);
 	return hv_ram_write(&m->ram, gpa, buf, len);
+}
+
+static struct hv_err *machine_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
+{
+	return hv_machine_read(self, gpa, buf, len);
+}
+
+static struct hv_err *machine_write(void *self, struct hv_gpa gpa, const void *buf, size_t len)
+{
+	return hv_machine_write(self, gpa, buf, len);
 }
 
 static struct hv_err *machine_registers(void *self, struct hv_vcpu_regs *ret)
@@ -234,7 +246,7 @@ static char *describe(struct hv_machine *m)
 	return hv_text_take(&t);
 }
 
-static struct hv_guest *make_guest(struct hv_machine *m)
+struct hv_guest *hv_machine_guest(struct hv_machine *m)
 {
 	HV_AUTO_FREE char *transport = describe(m);
 	struct hv_guest_info info = {
@@ -261,7 +273,7 @@ static char *pid_id(pid_t pid)
 }
 
 /* Takes M. */
-static struct hv_err *finish_open(struct hv_machine *m, pid_t expected, struct hv_guest **ret)
+static struct hv_err *finish_open(struct hv_machine *m, pid_t expected, struct hv_machine **ret)
 {
 	struct hv_err *err = find_process(m, expected);
 
@@ -272,17 +284,17 @@ static struct hv_err *finish_open(struct hv_machine *m, pid_t expected, struct h
 	if (!err)
 		err = hv_ram_load(m->monitor, m->memory, &m->ram);
 	if (err) {
-		machine_free(m);
+		hv_machine_free(m);
 		return err;
 	}
 	m->ram_loaded_ns = hv_now_ns();
 	if (!m->id)
 		m->id = pid_id(m->process.pid);
-	*ret = make_guest(m);
+	*ret = m;
 	return NULL;
 }
 
-struct hv_err *hv_machine_open_qmp(const char *path, struct hv_guest **ret)
+struct hv_err *hv_machine_open_qmp(const char *path, struct hv_machine **ret)
 {
 	HV_AUTO_FREE char *copy = hv_strdup(path);
 	struct hv_monitor *monitor = NULL;
@@ -300,7 +312,7 @@ struct hv_err *hv_machine_open_qmp(const char *path, struct hv_guest **ret)
 }
 
 static struct hv_err *open_libvirt(const char *spec, const char *uri, pid_t expected,
-				   struct hv_guest **ret)
+				   struct hv_machine **ret)
 {
 	struct hv_libvirt_domain d = {0};
 	struct hv_machine *m;
@@ -314,13 +326,13 @@ static struct hv_err *open_libvirt(const char *spec, const char *uri, pid_t expe
 	return finish_open(m, expected, ret);
 }
 
-struct hv_err *hv_machine_open_libvirt(const char *spec, const char *uri, struct hv_guest **ret)
+struct hv_err *hv_machine_open_libvirt(const char *spec, const char *uri, struct hv_machine **ret)
 {
 	return open_libvirt(spec, uri, 0, ret);
 }
 
 /* libvirt holds the monitor of its own domains: ask it first. */
-struct hv_err *hv_machine_open_pid(pid_t pid, const char *uri, struct hv_guest **ret)
+struct hv_err *hv_machine_open_pid(pid_t pid, const char *uri, struct hv_machine **ret)
 {
 	struct hv_process p = {0};
 	HV_AUTO_FREE char *name = NULL;

@@ -68,7 +68,14 @@ void hv_machine_drop_hold(struct hv_machine *m);
 struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_stood) hv_must_use;
 
 /* machine.c */
-struct hv_err *hv_machine_open_qmp(const char *path, struct hv_guest **ret) hv_must_use;
+struct hv_err *hv_machine_open_qmp(const char *path, struct hv_machine **ret) hv_must_use;
 struct hv_err *hv_machine_open_libvirt(const char *spec, const char *uri,
-				       struct hv_guest **ret) hv_must_use;
-struct hv_err *hv_machine_open_pid(pid_t pid, const char *uri, struct hv_guest **ret) hv_must_use;
+				       struct hv_machine **ret) hv_must_use;
+struct hv_err *hv_machine_open_pid(pid_t pid, const char *uri, struct hv_machine **ret) hv_must_use;
+void hv_machine_free(struct hv_machine *m);
+/* Reached by its monitor alone. Takes M. */
+struct hv_guest *hv_machine_guest(struct hv_machine *m) hv_must_use;
+struct hv_err *hv_machine_read(struct hv_machine *m, struct hv_gpa gpa, void *buf,
+			       size_t len) hv_must_use;
+struct hv_err *hv_machine_write(struct hv_machine *m, struct hv_gpa gpa, const void *buf,
+				size_t len) hv_must_use;

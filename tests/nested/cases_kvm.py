@@ -86,6 +86,22 @@ def stat_line(stat):
 
 
 @case(configs=BOTH)
+def by_injection(t):
+    """The same through injected calls, twice: the second attach finds the memory of the first."""
+    for _ in range(2):
+        with HostLog(), t.attach("--via=inject") as traced:
+            text, pid = ftrace.hvtrace_trace(traced, t.guest, ("syscalls", str(ROUNDS)), ("vfs_*",))
+            stat = traced.stat()
+        events, lost = ftrace.parse(text)
+        calls = [function for function, _ in ftrace.calls(events, pid)]
+        assert lost == 0 and calls.count("vfs_mkdir") >= ROUNDS, f"{lost} lost, {calls.count('vfs_mkdir')} calls"
+        t.note(f"{len(events)} events; {stat_line(stat)}")
+    links = [os.readlink(link) for link in glob.glob(f"/proc/{t.guest.pid}/fd/*")]
+    regions = [link for link in links if "hvtrace-region" in link]
+    assert len(regions) == 1, regions
+
+
+@case(configs=BOTH)
 def trace_clock_is_the_guests(t):
     """What the guest writes into its own trace lies, by its time stamps, between our events around it."""
     nr = 40
@@ -175,11 +191,12 @@ def tracing_causes_no_exits(t):
         at = kvm_stats(t.guest)
     detach = difference(at, kvm_stats(t.guest))
     rows.append(("detached", *busy(t, None, work)))
+    flushed = difference(at, kvm_stats(t.guest))  # an idle vCPU flushes when it next runs
     for name, stats, spent, events in rows:
         t.note(f"{name:9} {spent:5.2f} s {events:8} events: {in_words(stats)}")
     t.note(f"attach: {in_words(attach)}")
     t.note(f"detach: {in_words(detach)}")
-    assert detach["tlb_flush"] >= t.guest.config.vcpus, f"detach flushed no translations: {detach}"
+    assert flushed["tlb_flush"] >= t.guest.config.vcpus, f"detach flushed no translations: {flushed}"
     untraced = max(stats["exits"] for name, stats, _, _ in rows if name in ("untraced", "attached", "detached"))
     for name, stats, _, events in rows[2:4]:
         assert events > 5 * work, f"{name}: only {events} events"

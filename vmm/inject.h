@@ -1,0 +1,10 @@
+/* A KVM machine whose VMM is made to do what we cannot (docs/inject.md): memory, registers and
+ * holds by its own hands, guest RAM as the monitor way reaches it. Internal to vmm/. */
+#pragma once
+
+#include "vmm/machine.h"
+
+/* Takes M on success only. ENOTSUP and others: not this way, with the reason. Changes nothing. */
+struct hv_err *hv_inject_guest(struct hv_machine *m, struct hv_guest **ret) hv_must_use;
+/* Whether the VMM has memory that an hvtrace made. */
+bool hv_inject_has_region(const struct hv_machine *m);

@@ -1,0 +1,24 @@
+/* Hosts of an architecture whose signal frame nobody has written down here yet. */
+#include "vmm/inject_call.h"
+
+struct hv_err *hv_call_code_find(pid_t pid, struct hv_call_code *ret)
+{
+	(void)pid;
+	(void)ret;
+	return hv_err_new(ENOTSUP, "injection is not there for this host's architecture");
+}
+
+bool hv_call_can(const struct hv_thread *t)
+{
+	(void)t;
+	return false;
+}
+
+struct hv_err *hv_call_run(pid_t pid, struct hv_thread *t, const struct hv_call_code *code,
+			   struct hv_call *calls, size_t nr, void *data, size_t len_bytes,
+			   uint64_t deadline_ns)
+{
+	(void)pid, (void)t, (void)code, (void)calls, (void)nr, (void)data, (void)len_bytes;
+	(void)deadline_ns;
+	return hv_err_new(ENOTSUP, "injection is not there for this host's architecture");
+}

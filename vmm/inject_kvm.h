@@ -1,0 +1,38 @@
+/* A VMM's KVM files, used by the VMM itself: registers, guest-physical memory, translations.
+ * Leaves to others: stopping (inject_keeper.h), where the memory goes (inject_place.h). */
+#pragma once
+
+#include "vmm/guest.h"
+#include "vmm/inject_keeper.h"
+#include "vmm/inject_place.h"
+
+struct hv_kvm {
+	pid_t pid;
+	int vm_fd;     /* the VMM's numbers */
+	int *vcpu_fds; /* by vCPU id, owned */
+	unsigned nr_vcpus;
+	int region_fd; /* of an earlier hvtrace or ours; -1: none */
+	struct hv_fd_link region;
+};
+
+/* From /proc/PID/fd. ENOTUNIQ, ENOENT: not one VM. */
+struct hv_err *hv_kvm_find(pid_t pid, struct hv_kvm *ret) hv_must_use;
+void hv_kvm_deinit(struct hv_kvm *k);
+
+/* Under a hold. RET: room for nr_vcpus. */
+struct hv_err *hv_kvm_registers(const struct hv_kvm *k, struct hv_keeper *keeper,
+				const struct hv_arch *arch, struct hv_vcpu_regs *ret) hv_must_use;
+/* Bits of guest-physical addresses that both guest and host have. */
+struct hv_err *hv_kvm_phys_bits(const struct hv_kvm *k, struct hv_keeper *keeper,
+				unsigned *ret) hv_must_use;
+
+/* Makes the region where K->region says, or finishes what an earlier hvtrace began; each step does
+ * nothing when it was done already. EEXIST: the slot or the place is taken, nothing is left of the
+ * try. *RET_HVA: in the VMM. */
+struct hv_err *hv_kvm_make_region(struct hv_kvm *k, struct hv_keeper *keeper, uint64_t len_bytes,
+				  uint64_t *ret_hva) hv_must_use;
+/* The number of slots of this host's KVM. */
+uint32_t hv_kvm_nr_slots(void);
+
+/* Unmaps [HVA, HVA + LEN) in the VMM: KVM drops what maps it and flushes every vCPU. */
+struct hv_err *hv_kvm_unmap(struct hv_keeper *keeper, uint64_t hva, uint64_t len_bytes) hv_must_use;
