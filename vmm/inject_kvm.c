@@ -170,23 +170,27 @@ static unsigned host_phys_bits(void)
 
 struct hv_err *hv_kvm_phys_bits(const struct hv_kvm *k, struct hv_keeper *keeper, unsigned *ret)
 {
-	struct {
-		struct kvm_cpuid2 head;
+	struct { /* kvm_cpuid2 with room for its entries */
+		uint32_t nent;
+		uint32_t padding;
 		struct kvm_cpuid_entry2 entries[CPUID_ENTRIES];
 	} data;
 	_Static_assert(sizeof(data) <= HV_CALL_DATA_MAX, "the answer fits");
+	_Static_assert(__builtin_offsetof(__typeof__(data), entries) ==
+			       __builtin_offsetof(struct kvm_cpuid2, entries),
+		       "as KVM has it");
 	struct hv_call call = call_ioctl(k->vcpu_fds[0], KVM_GET_CPUID2, 0);
 	unsigned host = host_phys_bits(), bits = 0;
 	struct hv_err *err;
 
 	memset(&data, 0, sizeof(data));
-	data.head.nent = CPUID_ENTRIES;
+	data.nent = CPUID_ENTRIES;
 	err = hv_keeper_calls(keeper, &call, 1, &data, sizeof(data));
 	if (err)
 		return err;
 	if (call.result < 0)
 		return failed(&call, "KVM_GET_CPUID2");
-	for (unsigned i = 0; i < data.head.nent && i < CPUID_ENTRIES; i++)
+	for (unsigned i = 0; i < data.nent && i < CPUID_ENTRIES; i++)
 		if (data.entries[i].function == CPUID_ADDRESSES)
 			bits = data.entries[i].eax & 0xff;
 	if (!bits)
