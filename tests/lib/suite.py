@@ -192,6 +192,8 @@ class Runner:
             return True
         except Exception as error:  # noqa: BLE001 - the guest died between cases
             wrong.append(f"{type(error).__name__}: {error}")
+            if guest and isinstance(error, channel.GuestDead):
+                wrong += last_words(guest)
             usable = False
         seconds = time.monotonic() - start
         if wrong:
