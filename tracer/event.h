@@ -5,7 +5,11 @@
 
 #include "base/addr.h"
 
-enum hv_event_kind { HV_EVENT_FUNCTION };
+enum hv_event_kind {
+	HV_EVENT_FUNCTION,
+	HV_EVENT_GRAPH_ENTRY, /* ip is the function, parent_ip its caller (0: not recorded) */
+	HV_EVENT_GRAPH_EXIT,  /* ip is the function that returned; time_ns is when */
+};
 
 /* tracefs-spec: trace_flag_type */
 #define HV_TRACE_IRQS_OFF	 0x01
@@ -28,4 +32,10 @@ struct hv_event {
 	uint64_t lost_before; /* events lost on this CPU just before this one */
 	struct hv_gva ip;
 	struct hv_gva parent_ip;
+	/* entry and exit only */
+	uint16_t depth;	  /* frames of traced functions below it on this stack: 0 the outermost */
+	uint32_t overrun; /* exit: calls of this stack that found no room for their return */
+	uint64_t call_ns; /* exit: when it was called, on the clock of time_ns */
+	uint8_t has_retval;
+	uint64_t retval; /* exit, with has_retval */
 };
