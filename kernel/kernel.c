@@ -379,25 +379,58 @@ static const struct hv_module *module_at(const struct hv_modules *m, struct hv_g
 	return low && hv_gva_in(addr, m->list[low - 1].text) ? &m->list[low - 1] : NULL;
 }
 
+/* The table that knows ADDR, and where its last symbol ends. No module is ever inside the image;
+ * like is_kernel(), its init part counts. */
+static const struct hv_symbols *symbols_of(const struct hv_kernel *k, struct hv_gva addr,
+					   const struct hv_module **ret_module, uint64_t *ret_end)
+{
+	*ret_module = NULL;
+	*ret_end = k->image.all.end.v;
+	if (hv_gva_in(addr, k->image.all))
+		return &k->symbols;
+	*ret_module = module_at(&k->modules, addr);
+	if (!*ret_module)
+		return NULL;
+	*ret_end = (*ret_module)->text.end.v;
+	return &(*ret_module)->symbols;
+}
+
 bool hv_kernel_symbol_at(const struct hv_kernel *k, struct hv_gva addr, const char **ret_name,
 			 const char **ret_module, uint64_t *ret_off)
 {
-	const struct hv_module *module = NULL;
-	const struct hv_symbol *symbol;
+	const struct hv_symbol *symbol = NULL;
+	const struct hv_symbols *symbols;
+	const struct hv_module *module;
+	uint64_t end;
 
-	/* No module is ever inside the image; like is_kernel(), its init part counts. */
-	if (hv_gva_in(addr, k->image.all)) {
-		symbol = hv_symbols_at(&k->symbols, addr);
-	} else {
-		module = module_at(&k->modules, addr);
-		symbol = module ? hv_symbols_at(&module->symbols, addr) : NULL;
-	}
+	symbols = symbols_of(k, addr, &module, &end);
+	if (symbols)
+		symbol = hv_symbols_at(symbols, addr);
 	if (!symbol)
 		return false;
 	*ret_name = symbol->name;
 	*ret_module = module ? module->name : NULL;
 	*ret_off = addr.v - symbol->addr.v;
 	return true;
+}
+
+uint64_t hv_kernel_symbol_size(const struct hv_kernel *k, struct hv_gva addr)
+{
+	const struct hv_symbol *symbol = NULL, *last;
+	const struct hv_symbols *symbols;
+	const struct hv_module *module;
+	uint64_t end;
+
+	symbols = symbols_of(k, addr, &module, &end);
+	if (symbols)
+		symbol = hv_symbols_at(symbols, addr);
+	if (!symbol)
+		return 0;
+	last = symbols->by_addr + symbols->nr;
+	for (const struct hv_symbol *next = symbol + 1; next < last; next++)
+		if (next->addr.v > symbol->addr.v)
+			return next->addr.v - symbol->addr.v;
+	return end - symbol->addr.v;
 }
 
 struct hv_err *hv_kernel_percpu(const struct hv_kernel *k, uint64_t percpu, unsigned cpu,

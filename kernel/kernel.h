@@ -58,6 +58,8 @@ struct hv_err *hv_kernel_need(const struct hv_kernel *k, const char *name,
  */
 bool hv_kernel_symbol_at(const struct hv_kernel *k, struct hv_gva addr, const char **ret_name,
 			 const char **ret_module, uint64_t *ret_off);
+/* Bytes from the symbol that ADDR is in to the next one (get_symbol_pos); 0: nobody's address. */
+uint64_t hv_kernel_symbol_size(const struct hv_kernel *k, struct hv_gva addr);
 /* Address of CPU's copy of a per-CPU variable. */
 struct hv_err *hv_kernel_percpu(const struct hv_kernel *k, uint64_t percpu, unsigned cpu,
 				struct hv_gva *ret) hv_must_use;

@@ -7,6 +7,15 @@
 #define DUMP_LEN_BYTES 65536
 #define PIPE_LEN_BYTES 8156
 
+struct hv_style hv_tree_style(const struct hv_tree *t)
+{
+	return (struct hv_style){
+		.kernel = hv_session_kernel(t->session),
+		.clock = hv_session_clock(t->session),
+		.options = &t->options,
+	};
+}
+
 struct hv_err *hv_trace_open(struct hv_file *f)
 {
 	if (hv_file_writes(f) && (f->flags & O_TRUNC))
@@ -41,26 +50,27 @@ static void add_gap(struct hv_file *f, const struct hv_event *e)
 
 	if (started && e->lost_before)
 		hv_format_lost(&f->text, e->cpu, 0);
-	if (!started && f->annotate && f->nr_lines)
+	if (!started && f->annotate && f->nr_lines &&
+	    hv_options_on(&f->tree->options, HV_OPT_ANNOTATE))
 		hv_format_started(&f->text, e->cpu);
 }
 
 static void add_header(struct hv_file *f)
 {
+	struct hv_style style = hv_tree_style(f->tree);
 	struct hv_session_stat stat;
 	uint64_t in_buffer, written;
 
 	hv_session_stat(f->tree->session, &stat);
 	hv_session_entries(f->tree->session, ALL_CPUS, &in_buffer, &written);
 	f->annotate = written > in_buffer;
-	hv_format_header(&f->text, hv_tracer_name(f->tree->tracer), in_buffer, written,
+	hv_format_header(&f->text, &style, hv_tracer_name(f->tree->tracer), in_buffer, written,
 			 stat.nr_cpus);
 }
 
 struct hv_err *hv_trace_fill(struct hv_file *f)
 {
-	struct hv_session *s = f->tree->session;
-	enum hv_clock_kind clock = hv_session_clock(s);
+	struct hv_style style = hv_tree_style(f->tree);
 	struct hv_event e;
 
 	if (!f->nr_fills)
@@ -68,7 +78,7 @@ struct hv_err *hv_trace_fill(struct hv_file *f)
 	while (f->text.len_bytes < DUMP_LEN_BYTES &&
 	       hv_cursor_next(f->cursor, &e) == HV_NEXT_EVENT) {
 		add_gap(f, &e);
-		hv_format_event(&f->text, hv_session_kernel(s), clock, &e);
+		hv_format_event(&f->text, &style, &e);
 		f->nr_lines++;
 	}
 	return NULL;
@@ -95,15 +105,14 @@ struct hv_err *hv_pipe_open(struct hv_file *f)
  * is woken by data alone (tracing_wait_pipe of 6.12). */
 struct hv_err *hv_pipe_fill(struct hv_file *f)
 {
-	struct hv_session *s = f->tree->session;
-	enum hv_clock_kind clock = hv_session_clock(s);
+	struct hv_style style = hv_tree_style(f->tree);
 	size_t enough = f->asked_bytes < PIPE_LEN_BYTES ? f->asked_bytes : PIPE_LEN_BYTES;
 	struct hv_event e;
 
 	while (f->text.len_bytes < enough && hv_cursor_next(f->cursor, &e) == HV_NEXT_EVENT) {
 		if (e.lost_before)
 			hv_format_lost(&f->text, e.cpu, e.lost_before);
-		hv_format_event(&f->text, hv_session_kernel(s), clock, &e);
+		hv_format_event(&f->text, &style, &e);
 		f->nr_lines++;
 	}
 	if (f->text.len_bytes) {

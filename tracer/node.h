@@ -5,6 +5,8 @@
 #include <fcntl.h>
 
 #include "tracer/filter.h"
+#include "tracer/format.h"
+#include "tracer/options.h"
 #include "tracer/pidlist.h"
 #include "tracer/session.h"
 #include "tracer/token.h"
@@ -34,6 +36,7 @@ struct hv_tree {
 	struct hv_session *session; /* borrowed */
 	enum hv_tracer tracer;
 	unsigned recording;
+	struct hv_options options;
 	struct hv_filter lists[HV_NR_FILTER_LISTS];
 	struct hv_pidlist pids;
 	struct hv_file *pipe; /* who has trace_pipe open */
@@ -80,6 +83,9 @@ const char *hv_tracer_name(enum hv_tracer tracer);
 struct hv_err *hv_tree_trace(struct hv_tree *t, enum hv_tracer tracer,
 			     const struct hv_filter *lists) hv_must_use;
 
+/* How events are shown now. */
+struct hv_style hv_tree_style(const struct hv_tree *t);
+
 /* files_trace.c */
 struct hv_err *hv_trace_open(struct hv_file *f) hv_must_use;
 struct hv_err *hv_trace_fill(struct hv_file *f) hv_must_use;
@@ -102,6 +108,13 @@ struct hv_err *hv_pids_open(struct hv_file *f) hv_must_use;
 void hv_pids_show(struct hv_file *f);
 struct hv_err *hv_pids_write(struct hv_file *f, const char *buf, size_t len_bytes,
 			     size_t *ret_len) hv_must_use;
+
+/* files_options.c */
+/* Whatever is to happen when an option changes happens here. */
+struct hv_err *hv_option_set(struct hv_tree *t, enum hv_option option, bool on) hv_must_use;
+void hv_options_show(struct hv_file *f);
+struct hv_err *hv_options_write(struct hv_file *f, const char *buf, size_t len_bytes,
+				size_t *ret_len) hv_must_use;
 
 /* files_control.c */
 void hv_readme_show(struct hv_file *f);

@@ -55,6 +55,10 @@ const struct hv_node hv_nodes[] = {
 	 .help = "clock of the time stamps",
 	 .show = hv_clock_show,
 	 .write = hv_clock_write},
+	{.name = "trace_options",
+	 .help = "options, one a line; write NAME or noNAME",
+	 .show = hv_options_show,
+	 .write = hv_options_write},
 	{.name = "trace_pipe",
 	 .help = "what the buffer holds, taken out as it is read; waits for more",
 	 .open = hv_pipe_open,
@@ -74,6 +78,7 @@ struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret)
 	t->session = session;
 	t->tracer = HV_TRACER_NOP;
 	t->recording = 1;
+	t->options = hv_options_default();
 	hv_session_set_recording(session, 1);
 	*ret = t;
 	return NULL;

@@ -37,6 +37,7 @@ static const char *const paths[] = {
 	"set_ftrace_pid",
 	"trace",
 	"trace_clock",
+	"trace_options",
 	"trace_pipe",
 	"tracing_on",
 	"",

@@ -146,6 +146,21 @@ bool hv_kernel_symbol_at(const struct hv_kernel *k, struct hv_gva addr, const ch
 	return true;
 }
 
+uint64_t hv_kernel_symbol_size(const struct hv_kernel *k, struct hv_gva addr)
+{
+	uint64_t next = 0, start = 0;
+
+	for (size_t i = 0; i < k->sites.nr; i++) {
+		uint64_t ip = k->sites.list[i].ip.v;
+
+		if (ip <= addr.v && ip > start)
+			start = ip;
+		if (ip > addr.v && (!next || ip < next))
+			next = ip;
+	}
+	return next ? next - start : 0x100;
+}
+
 void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 {
 	*ret = (struct hv_session_stat){

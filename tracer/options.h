@@ -1,0 +1,61 @@
+/* The options of trace_options and options/: their names, whose they are, what they are at first.
+ * An option is here when something obeys it.
+ * Leaves to others: what an option does (who asks hv_options_on), its files (files_options.c).
+ * Pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/text.h"
+
+/* In the order of trace_options: those of all tracers, then each tracer's own together. */
+enum hv_option {
+	HV_OPT_PRINT_PARENT,
+	HV_OPT_SYM_OFFSET,
+	HV_OPT_SYM_ADDR,
+	HV_OPT_VERBOSE,
+	HV_OPT_RAW,
+	HV_OPT_HEX,
+	HV_OPT_BIN,
+	HV_OPT_ANNOTATE,
+	HV_OPT_CONTEXT_INFO,
+	HV_OPT_IRQ_INFO,
+	HV_NR_OPTIONS /* at most 64 */
+};
+
+struct hv_option_info {
+	const char *name;
+	const char *tracer; /* whose it is; NULL: everybody's */
+	unsigned on;	    /* at first */
+};
+
+/* By enum hv_option. */
+extern const struct hv_option_info hv_option_infos[HV_NR_OPTIONS];
+
+/* One instance's. */
+struct hv_options {
+	uint64_t bits; /* bit N: enum hv_option N is on */
+};
+
+struct hv_options hv_options_default(void);
+
+static inline bool hv_options_on(const struct hv_options *o, enum hv_option option)
+{
+	return o->bits >> option & 1;
+}
+
+static inline void hv_options_set(struct hv_options *o, enum hv_option option, bool on)
+{
+	o->bits = (o->bits & ~(UINT64_C(1) << option)) | (uint64_t)on << option;
+}
+
+bool hv_option_find(const char *name, enum hv_option *ret);
+
+/* What trace_options says while TRACER is the current one. */
+void hv_options_text(const struct hv_options *o, const char *tracer, struct hv_text *ret);
+
+/* What is written to trace_options: NAME or noNAME, white space around it. False: there is no such
+ * option, or it is of a tracer that is not current. TEXT is cut up. */
+bool hv_options_parse(char *text, const char *tracer, enum hv_option *ret, bool *ret_on);
