@@ -128,6 +128,7 @@ struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 		hv_session_free(s);
 		return err;
 	}
+	hv_now_init(&s->now, kernel);
 	s->decode = (struct hv_decode){
 		.arch = kernel->as.arch,
 		.need_resched_mask = kernel->layout.need_resched_mask,
@@ -238,7 +239,10 @@ void hv_session_refresh_clock(struct hv_session *s)
 struct hv_err *hv_session_alive(struct hv_session *s)
 {
 	bool stands;
-	struct hv_err *err = hv_mapping_stands(s->kernel, &s->region, s->range, &stands);
+	struct hv_err *err;
+
+	hv_session_sample_now(s);
+	err = hv_mapping_stands(s->kernel, &s->region, s->range, &stands);
 
 	if (!err && stands)
 		return NULL;

@@ -74,6 +74,10 @@ const uint8_t *hv_session_patched(const struct hv_session *s);
 
 enum hv_clock_kind hv_session_clock(const struct hv_session *s);
 void hv_session_refresh_clock(struct hv_session *s); /* each second or so */
+/* The guest's trace clock at this moment, in the units of hv_session_clock: what stamps a line that
+ * the host itself adds. Never ahead of what the guest's next event will have, but by a moment in
+ * which the guest stood; behind by what kernel/now.h says. False: it cannot be told. */
+bool hv_session_now_ns(struct hv_session *s, uint64_t *ret);
 
 /* Events in time order. A cursor has its own position in every ring and is freed before the
  * session. */

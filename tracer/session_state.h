@@ -1,6 +1,7 @@
 /* What a session is made of; for the files that implement session.h only. */
 #pragma once
 
+#include "kernel/now.h"
 #include "kernel/tasks.h"
 #include "patcher/mapping.h"
 #include "patcher/patcher.h"
@@ -19,6 +20,8 @@ struct hv_session {
 	struct hv_patcher *patcher;
 
 	struct hv_clock *clock;
+	struct hv_now now;
+	uint64_t now_holds; /* when it was begun: a hold stops the guest's clock */
 	struct hv_decode decode;
 	struct hv_comms *comms;
 	struct hv_tasks tasks; /* names that no record told */
@@ -64,6 +67,9 @@ static inline struct hv_gva hv_session_code(const struct hv_session *s)
 {
 	return hv_gva_add(s->range.start, HV_STUBS_CODE_OFF);
 }
+
+/* Looks at the guest's clock, for hv_session_now_ns. */
+void hv_session_sample_now(struct hv_session *s);
 
 /* Records of a vCPU that were overwritten before anybody consumed them. */
 uint64_t hv_session_overwritten(const struct hv_session *s, unsigned cpu);

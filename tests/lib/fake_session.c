@@ -209,6 +209,14 @@ const uint8_t *hv_session_patched(const struct hv_session *s)
 	return s->patched;
 }
 
+bool hv_session_now_ns(struct hv_session *s, uint64_t *ret)
+{
+	const struct hv_event *last = s->nr_events ? &s->events[s->nr_events - 1] : NULL;
+
+	*ret = last ? last->time_ns + 1000 : 1000;
+	return true;
+}
+
 enum hv_clock_kind hv_session_clock(const struct hv_session *s)
 {
 	return s->clock;

@@ -19,6 +19,8 @@
 #define FT_SP	       144u
 #define FT_GROUP_NODE  152u
 
+#define FT_RQ_CLOCK 16u /* of struct rq */
+
 #define FT_AREA_ESTACKS 0x2000u /* of struct cpu_entry_area */
 #define FT_AREA_ENTRY	0x1000u
 
@@ -32,7 +34,7 @@ struct ft {
 	uint64_t last_process;
 	uint64_t irq_stacks[FK_NR_CPUS];
 	uint64_t estacks[FK_NR_CPUS]; /* struct cea_exception_stacks */
-	uint64_t use_tsc, pv_sched_clock, clock_offset;
+	uint64_t use_tsc, pv_sched_clock, clock_offset, sched_offset;
 };
 
 static inline void ft_percpu(struct ft *t, unsigned var, unsigned cpu, uint64_t v)
@@ -53,7 +55,7 @@ static inline void ft_types(void)
 		  {"thread_node", FT_THREAD_NODE, 0, list}, {"comm", FT_COMM, 16},
 		  {"signal", FT_SIGNAL, 8}, {"thread", FT_SP, 0, thread},
 		  {"se", FT_GROUP_NODE, 0, entity});
-	FK_STRUCT("rq", 16, {"cfs_tasks", 0, 0, list});
+	FK_STRUCT("rq", 24, {"cfs_tasks", 0, 0, list}, {"clock", FT_RQ_CLOCK, 8});
 	FK_STRUCT("signal_struct", 32, {"thread_head", 16, 0, list});
 	FK_STRUCT("irq_stack", FT_IRQ, {"stack", 0, FT_IRQ});
 	FK_STRUCT("cea_exception_stacks", 0x6000, {"NMI_stack", FT_NMI, FT_ESTACK},
@@ -161,6 +163,7 @@ static inline void ft_symbols(struct ft *t, uint64_t init_stack)
 	fk_symbol(f, "__use_tsc", t->use_tsc);
 	fk_symbol(f, "__SCK__pv_sched_clock", t->pv_sched_clock);
 	fk_symbol(f, "kvm_sched_clock_offset", t->clock_offset);
+	fk_symbol(f, "__sched_clock_offset", t->sched_offset);
 	f->k.layout.current_percpu = FK_PERCPU(FT_CURRENT);
 }
 
@@ -178,6 +181,7 @@ static inline void ft_init(struct ft *t)
 	t->use_tsc = fk_alloc(&t->f, 16);
 	t->pv_sched_clock = fk_alloc(&t->f, 16);
 	t->clock_offset = fk_alloc(&t->f, 8);
+	t->sched_offset = fk_alloc(&t->f, 8);
 	for (unsigned cpu = 0; cpu < FK_NR_CPUS; cpu++) {
 		t->irq_stacks[cpu] = fk_alloc(&t->f, FT_IRQ);
 		t->estacks[cpu] = fk_alloc(&t->f, 0x8000) + FT_AREA_ESTACKS;
