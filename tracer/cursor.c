@@ -11,9 +11,8 @@ struct hv_cursor {
 	enum hv_cursor_mode mode;
 	unsigned first_cpu; /* of the rings merged */
 	unsigned nr_cpus;
-	uint64_t *heads;    /* owned: positions there were when the cursor was made */
-	uint64_t lost;	    /* returned in events since the last consume */
-	unsigned nr_clears; /* of the session, when the merge was made */
+	uint64_t lost;	     /* returned in events since the last consume */
+	unsigned *nr_clears; /* owned, one a vCPU: the session's when the merge was made */
 };
 
 static uint64_t clock_ns(void *ctx, unsigned cpu, uint64_t tsc)
@@ -29,8 +28,8 @@ static void ring_of(struct hv_session *s, unsigned cpu, struct hv_ring *ret)
 		     s->plan.nr_slots);
 }
 
-/* From what the session has consumed on. */
-static void begin(struct hv_cursor *c)
+/* From MARKS on, one a vCPU. */
+static void begin(struct hv_cursor *c, const struct hv_merge_mark *marks)
 {
 	struct hv_session *s = c->session;
 	HV_AUTO_FREE struct hv_ring *rings = hv_alloc(c->nr_cpus * sizeof(*rings));
@@ -38,11 +37,28 @@ static void begin(struct hv_cursor *c)
 	for (unsigned i = 0; i < c->nr_cpus; i++)
 		ring_of(s, c->first_cpu + i, &rings[i]);
 	hv_merge_free(c->merge);
-	c->merge = hv_merge_new(rings, c->first_cpu, c->nr_cpus, s->marks + c->first_cpu,
+	c->merge = hv_merge_new(rings, c->first_cpu, c->nr_cpus, marks,
 				(struct hv_merge_clock){clock_ns, s->clock});
 	if (c->mode == HV_CURSOR_DUMP)
 		hv_merge_stop_here(c->merge);
-	c->nr_clears = s->nr_clears;
+	memcpy(c->nr_clears, s->nr_clears + c->first_cpu, c->nr_cpus * sizeof(*c->nr_clears));
+}
+
+/* vCPUs that were cleared go on from there, the others where they are. */
+static void follow_clears(struct hv_cursor *c)
+{
+	const struct hv_session *s = c->session;
+	const unsigned *nr_clears = s->nr_clears + c->first_cpu;
+	HV_AUTO_FREE struct hv_merge_mark *marks = NULL;
+
+	if (memcmp(c->nr_clears, nr_clears, c->nr_cpus * sizeof(*nr_clears)) == 0)
+		return;
+	marks = hv_alloc(c->nr_cpus * sizeof(*marks));
+	hv_merge_marks(c->merge, marks);
+	for (unsigned i = 0; i < c->nr_cpus; i++)
+		if (c->nr_clears[i] != nr_clears[i])
+			marks[i] = s->marks[c->first_cpu + i];
+	begin(c, marks);
 }
 
 struct hv_cursor *hv_cursor_new(struct hv_session *s, int only_cpu, enum hv_cursor_mode mode)
@@ -53,7 +69,8 @@ struct hv_cursor *hv_cursor_new(struct hv_session *s, int only_cpu, enum hv_curs
 	c->first_cpu = only_cpu < 0 ? 0 : (unsigned)only_cpu;
 	c->nr_cpus = only_cpu < 0 ? s->plan.nr_cpus : 1;
 	c->mode = mode;
-	begin(c);
+	c->nr_clears = hv_alloc(c->nr_cpus * sizeof(*c->nr_clears));
+	begin(c, s->marks + c->first_cpu);
 	return c;
 }
 
@@ -62,6 +79,7 @@ void hv_cursor_free(struct hv_cursor *c)
 	if (!c)
 		return;
 	hv_merge_free(c->merge);
+	free(c->nr_clears);
 	free(c);
 }
 
@@ -90,8 +108,7 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 	uint64_t now_ns = hv_now_ns();
 	struct hv_merge_item item;
 
-	if (c->nr_clears != c->session->nr_clears)
-		begin(c);
+	follow_clears(c);
 	while (hv_merge_next(c->merge, now_ns, until, &item)) {
 		if (hv_record_kind(&item.record) == HV_RECORD_TASK) {
 			note_task(c->session, &item.record);
@@ -110,18 +127,22 @@ void hv_cursor_consume(struct hv_cursor *c)
 	c->lost = 0;
 }
 
-void hv_session_clear(struct hv_session *s)
+static void clear_cpu(struct hv_session *s, unsigned cpu)
 {
-	for (unsigned cpu = 0; cpu < s->plan.nr_cpus; cpu++) {
-		struct hv_ring ring;
-		uint64_t head;
+	struct hv_ring ring;
 
-		ring_of(s, cpu, &ring);
-		head = hv_ring_head(&ring);
-		s->nr_lost += hv_session_overwritten(s, cpu);
-		s->marks[cpu] = hv_merge_mark_at(head);
-	}
-	s->nr_clears++;
+	ring_of(s, cpu, &ring);
+	s->nr_lost += hv_session_overwritten(s, cpu);
+	s->marks[cpu] = hv_merge_mark_at(hv_ring_head(&ring));
+	s->nr_clears[cpu]++;
+}
+
+void hv_session_clear(struct hv_session *s, int only_cpu)
+{
+	if (only_cpu >= 0)
+		clear_cpu(s, (unsigned)only_cpu);
+	for (unsigned cpu = 0; only_cpu < 0 && cpu < s->plan.nr_cpus; cpu++)
+		clear_cpu(s, cpu);
 }
 
 static const char *find_in_tasks(struct hv_session *s, uint32_t pid)

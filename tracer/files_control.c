@@ -26,13 +26,31 @@ const char *hv_tracer_name(enum hv_tracer tracer)
 	return "nop";
 }
 
+static void add_help(struct hv_text *out, const struct hv_node *dir, const char *path)
+{
+	for (const struct hv_node *n = dir->children; n && n->name; n++) {
+		HV_AUTO_TEXT struct hv_text name = {0};
+
+		hv_text_printf(&name, "%s%s", path, n->name);
+		hv_text_printf(out, "  %s%s\n\t\t\t- %s\n", name.data, hv_node_is_dir(n) ? "/" : "",
+			       n->help);
+		hv_text_add(&name, "/");
+		add_help(out, n, name.data);
+	}
+	if (dir->entry && dir->entry != &hv_root_node) {
+		HV_AUTO_TEXT struct hv_text name = {0};
+
+		hv_text_printf(&name, "%s%s/", path, dir->entry->name);
+		add_help(out, dir->entry, name.data);
+	}
+}
+
 void hv_readme_show(struct hv_file *f)
 {
 	hv_text_add(&f->text, "tracing mini-HOWTO:\n\n"
 			      "# echo 0 > tracing_on : quick way to disable tracing\n"
 			      "# echo 1 > tracing_on : quick way to re-enable tracing\n\n");
-	for (const struct hv_node *n = hv_nodes; n->name; n++)
-		hv_text_printf(&f->text, "  %s\n\t\t\t- %s\n", n->name, n->help);
+	add_help(&f->text, &hv_root_node, "");
 }
 
 void hv_tracers_show(struct hv_file *f)
@@ -44,7 +62,7 @@ void hv_tracers_show(struct hv_file *f)
 
 void hv_tracer_show(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%s\n", hv_tracer_name(f->tree->tracer));
+	hv_text_printf(&f->text, "%s\n", hv_tracer_name(f->instance->tracer));
 }
 
 static char *copy_text(const char *buf, size_t len_bytes)
@@ -71,27 +89,27 @@ static char *trimmed(const char *buf, size_t len_bytes)
 
 /* The tracer that was goes first, then the buffer's content, then the new one comes, as in
  * tracing_set_tracer: if that fails, the tracer is nop. */
-static struct hv_err *set_tracer(struct hv_tree *t, enum hv_tracer tracer)
+static struct hv_err *set_tracer(struct hv_instance *in, enum hv_tracer tracer)
 {
 	struct hv_err *err;
 
-	if (t->tracer == tracer)
+	if (in->tracer == tracer)
 		return NULL;
-	if (t->pipe)
+	if (in->pipes.nr)
 		return hv_err_new(EBUSY, "trace_pipe is open");
-	if (t->tracer != HV_TRACER_NOP) {
-		err = hv_tree_trace(t, HV_TRACER_NOP, t->lists);
+	if (in->tracer != HV_TRACER_NOP) {
+		err = hv_instance_trace(in, HV_TRACER_NOP, in->lists);
 		if (err)
 			return err;
-		t->tracer = HV_TRACER_NOP;
+		in->tracer = HV_TRACER_NOP;
 	}
-	hv_session_clear(t->session);
+	hv_instance_clear(in, HV_ALL_CPUS);
 	if (tracer == HV_TRACER_NOP)
 		return NULL;
-	err = hv_tree_trace(t, tracer, t->lists);
+	err = hv_instance_trace(in, tracer, in->lists);
 	if (err)
 		return err;
-	t->tracer = tracer;
+	in->tracer = tracer;
 	return NULL;
 }
 
@@ -105,7 +123,7 @@ struct hv_err *hv_tracer_write(struct hv_file *f, const char *buf, size_t len_by
 	for (size_t i = 0; i < HV_ARRAY_LEN(tracers); i++) {
 		if (strcmp(tracers[i].name, name) != 0)
 			continue;
-		err = set_tracer(f->tree, tracers[i].tracer);
+		err = set_tracer(f->instance, tracers[i].tracer);
 		if (!err)
 			*ret_len = len_bytes;
 		return err;
@@ -115,18 +133,18 @@ struct hv_err *hv_tracer_write(struct hv_file *f, const char *buf, size_t len_by
 
 void hv_recording_show(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%u\n", f->tree->recording);
+	hv_text_printf(&f->text, "%u\n", f->instance->recording);
 }
 
 /* The function tracer's start empties the buffer. */
-static void set_recording(struct hv_tree *t, unsigned on)
+static void set_recording(struct hv_instance *in, unsigned on)
 {
-	if (t->recording == on)
+	if (in->recording == on)
 		return;
-	if (on && t->tracer == HV_TRACER_FUNCTION)
-		hv_session_clear(t->session);
-	t->recording = on;
-	hv_session_set_recording(t->session, on);
+	if (on && in->tracer == HV_TRACER_FUNCTION)
+		hv_instance_clear(in, HV_ALL_CPUS);
+	in->recording = on;
+	hv_session_set_recording(in->tree->session, on);
 }
 
 struct hv_err *hv_recording_write(struct hv_file *f, const char *buf, size_t len_bytes,
@@ -140,7 +158,7 @@ struct hv_err *hv_recording_write(struct hv_file *f, const char *buf, size_t len
 	err = hv_number_parse(text, 10, &value);
 	if (err)
 		return err;
-	set_recording(f->tree, value != 0);
+	set_recording(f->instance, value != 0);
 	*ret_len = len_bytes;
 	return NULL;
 }
@@ -166,7 +184,7 @@ struct hv_err *hv_clock_write(struct hv_file *f, const char *buf, size_t len_byt
 	name = trimmed(buf, len_bytes);
 	if (strcmp(name, clock_name(f->tree)) != 0)
 		return hv_err_new(EINVAL, "there is no clock '%s'", name);
-	hv_session_clear(f->tree->session);
+	hv_instance_clear(f->instance, HV_ALL_CPUS);
 	*ret_len = len_bytes;
 	return NULL;
 }

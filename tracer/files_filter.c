@@ -56,29 +56,12 @@ void hv_patched_show(struct hv_file *f)
 	}
 }
 
-struct hv_err *hv_tree_trace(struct hv_tree *t, enum hv_tracer tracer,
-			     const struct hv_filter *lists)
-{
-	const struct hv_sites *sites = &hv_session_kernel(t->session)->sites;
-	HV_AUTO_FREE uint8_t *wanted = hv_alloc(sites->nr);
-	const struct hv_filter *filter = &lists[HV_LIST_FILTER];
-
-	for (size_t i = 0; i < sites->nr; i++) {
-		struct hv_gva ip = sites->list[i].ip;
-
-		wanted[i] = tracer == HV_TRACER_FUNCTION && !sites->list[i].invalid &&
-			    (!filter->nr || hv_filter_has(filter, ip)) &&
-			    !hv_filter_has(&lists[HV_LIST_NOTRACE], ip);
-	}
-	return hv_session_trace_sites(t->session, wanted);
-}
-
 /* Writers edit a copy; truncation empties the copy, so that what is published never has a moment of
  * "nothing is listed, all are traced". Readers see the list of the moment they opened. */
 struct hv_err *hv_list_open(struct hv_file *f)
 {
 	if (!hv_file_writes(f) || !(f->flags & O_TRUNC))
-		f->list = hv_filter_dup(&f->tree->lists[f->node->arg]);
+		f->list = hv_filter_dup(&f->instance->lists[f->arg]);
 	return NULL;
 }
 
@@ -87,7 +70,7 @@ void hv_list_show(struct hv_file *f)
 	const struct hv_sites *sites = sites_of(f);
 
 	if (!f->list.nr) {
-		hv_text_add(&f->text, f->node->arg == HV_LIST_NOTRACE
+		hv_text_add(&f->text, f->arg == HV_LIST_NOTRACE
 					      ? "#### no functions disabled ####\n"
 					      : "#### all functions enabled ####\n");
 		return;
@@ -123,35 +106,35 @@ struct hv_err *hv_list_write(struct hv_file *f, const char *buf, size_t len_byte
 
 struct hv_err *hv_list_close(struct hv_file *f)
 {
-	struct hv_tree *t = f->tree;
+	struct hv_instance *in = f->instance;
 	struct hv_filter lists[HV_NR_FILTER_LISTS];
 	struct hv_err *err = NULL;
 
-	if (!hv_file_writes(f) || t->ending)
+	if (!hv_file_writes(f) || in->tree->ending)
 		return NULL;
 	if (f->token.len_bytes)
 		hv_err_free(apply_token(f));
-	memcpy(lists, t->lists, sizeof(lists));
-	lists[f->node->arg] = f->list;
-	if (t->tracer != HV_TRACER_NOP)
-		err = hv_tree_trace(t, t->tracer, lists);
+	memcpy(lists, in->lists, sizeof(lists));
+	lists[f->arg] = f->list;
+	if (in->tracer != HV_TRACER_NOP)
+		err = hv_instance_trace(in, in->tracer, lists);
 	if (err)
 		return err;
-	hv_filter_deinit(&t->lists[f->node->arg]);
-	t->lists[f->node->arg] = f->list;
+	hv_filter_deinit(&in->lists[f->arg]);
+	in->lists[f->arg] = f->list;
 	f->list = (struct hv_filter){0};
 	return NULL;
 }
 
 /* Takes LIST on success. */
-static struct hv_err *publish_pids(struct hv_tree *t, struct hv_pidlist *list)
+static struct hv_err *publish_pids(struct hv_instance *in, struct hv_pidlist *list)
 {
-	struct hv_err *err = hv_session_filter_pids(t->session, list->pids, list->nr);
+	struct hv_err *err = hv_session_filter_pids(in->tree->session, list->pids, list->nr);
 
 	if (err)
 		return err;
-	hv_pidlist_deinit(&t->pids);
-	t->pids = *list;
+	hv_pidlist_deinit(&in->pids);
+	in->pids = *list;
 	*list = (struct hv_pidlist){0};
 	return NULL;
 }
@@ -162,12 +145,12 @@ struct hv_err *hv_pids_open(struct hv_file *f)
 
 	if (!hv_file_writes(f) || !(f->flags & O_TRUNC))
 		return NULL;
-	return publish_pids(f->tree, &none);
+	return publish_pids(f->instance, &none);
 }
 
 void hv_pids_show(struct hv_file *f)
 {
-	hv_pidlist_text(&f->tree->pids, &f->text);
+	hv_pidlist_text(&f->instance->pids, &f->text);
 }
 
 struct hv_err *hv_pids_write(struct hv_file *f, const char *buf, size_t len_bytes, size_t *ret_len)
@@ -176,10 +159,10 @@ struct hv_err *hv_pids_write(struct hv_file *f, const char *buf, size_t len_byte
 	struct hv_err *err;
 	size_t used;
 
-	err = hv_pidlist_add(&f->tree->pids, buf, len_bytes, &list, &used);
+	err = hv_pidlist_add(&f->instance->pids, buf, len_bytes, &list, &used);
 	if (err)
 		return err;
-	err = publish_pids(f->tree, &list);
+	err = publish_pids(f->instance, &list);
 	hv_pidlist_deinit(&list);
 	if (!err)
 		*ret_len = used;

@@ -2,27 +2,17 @@
 #include "tracer/format.h"
 #include "tracer/node.h"
 
-#define ALL_CPUS       -1
 /* Text made at a time: of a dump, and of the pipe as the kernel's trace_seq. */
 #define DUMP_LEN_BYTES 65536
 #define PIPE_LEN_BYTES 8156
 
-struct hv_style hv_tree_style(const struct hv_tree *t)
-{
-	return (struct hv_style){
-		.kernel = hv_session_kernel(t->session),
-		.clock = hv_session_clock(t->session),
-		.options = &t->options,
-	};
-}
-
 struct hv_err *hv_trace_open(struct hv_file *f)
 {
 	if (hv_file_writes(f) && (f->flags & O_TRUNC))
-		hv_session_clear(f->tree->session);
+		hv_instance_clear(f->instance, f->cpu);
 	if (!hv_file_reads(f))
 		return NULL;
-	f->cursor = hv_cursor_new(f->tree->session, ALL_CPUS, HV_CURSOR_DUMP);
+	f->cursor = hv_cursor_new(f->tree->session, f->cpu, HV_CURSOR_DUMP);
 	return NULL;
 }
 
@@ -51,26 +41,26 @@ static void add_gap(struct hv_file *f, const struct hv_event *e)
 	if (started && e->lost_before)
 		hv_format_lost(&f->text, e->cpu, 0);
 	if (!started && f->annotate && f->nr_lines &&
-	    hv_options_on(&f->tree->options, HV_OPT_ANNOTATE))
+	    hv_options_on(&f->instance->options, HV_OPT_ANNOTATE))
 		hv_format_started(&f->text, e->cpu);
 }
 
 static void add_header(struct hv_file *f)
 {
-	struct hv_style style = hv_tree_style(f->tree);
+	struct hv_style style = hv_instance_style(f->instance);
 	struct hv_session_stat stat;
 	uint64_t in_buffer, written;
 
 	hv_session_stat(f->tree->session, &stat);
-	hv_session_entries(f->tree->session, ALL_CPUS, &in_buffer, &written);
+	hv_session_entries(f->tree->session, f->cpu, &in_buffer, &written);
 	f->annotate = written > in_buffer;
-	hv_format_header(&f->text, &style, hv_tracer_name(f->tree->tracer), in_buffer, written,
+	hv_format_header(&f->text, &style, hv_tracer_name(f->instance->tracer), in_buffer, written,
 			 stat.nr_cpus);
 }
 
 struct hv_err *hv_trace_fill(struct hv_file *f)
 {
-	struct hv_style style = hv_tree_style(f->tree);
+	struct hv_style style = hv_instance_style(f->instance);
 	struct hv_event e;
 
 	if (!f->nr_fills)
@@ -93,10 +83,11 @@ struct hv_err *hv_trace_write(struct hv_file *f hv_unused, const char *buf hv_un
 
 struct hv_err *hv_pipe_open(struct hv_file *f)
 {
-	if (f->tree->pipe)
-		return hv_err_new(EBUSY, "somebody has it open");
-	f->tree->pipe = f;
-	f->cursor = hv_cursor_new(f->tree->session, ALL_CPUS, HV_CURSOR_FOLLOW);
+	struct hv_err *err = hv_pipes_take(&f->instance->pipes, f, f->cpu);
+
+	if (err)
+		return err;
+	f->cursor = hv_cursor_new(f->tree->session, f->cpu, HV_CURSOR_FOLLOW);
 	return NULL;
 }
 
@@ -105,7 +96,7 @@ struct hv_err *hv_pipe_open(struct hv_file *f)
  * is woken by data alone (tracing_wait_pipe of 6.12). */
 struct hv_err *hv_pipe_fill(struct hv_file *f)
 {
-	struct hv_style style = hv_tree_style(f->tree);
+	struct hv_style style = hv_instance_style(f->instance);
 	size_t enough = f->asked_bytes < PIPE_LEN_BYTES ? f->asked_bytes : PIPE_LEN_BYTES;
 	struct hv_event e;
 
@@ -120,7 +111,7 @@ struct hv_err *hv_pipe_fill(struct hv_file *f)
 		f->asleep = 0;
 		return NULL;
 	}
-	if (!(f->flags & O_NONBLOCK) && !f->asleep && !f->tree->recording && f->nr_lines)
+	if (!(f->flags & O_NONBLOCK) && !f->asleep && !f->instance->recording && f->nr_lines)
 		return NULL;
 	f->asleep = !(f->flags & O_NONBLOCK);
 	return hv_err_new(EAGAIN, "nothing to read now");
@@ -128,6 +119,6 @@ struct hv_err *hv_pipe_fill(struct hv_file *f)
 
 struct hv_err *hv_pipe_close(struct hv_file *f)
 {
-	f->tree->pipe = NULL;
+	hv_pipes_give_back(&f->instance->pipes, f);
 	return NULL;
 }

@@ -1,25 +1,33 @@
-/* Between the files of the tree: what a file is, what an open one keeps, what the tree knows.
- * Contract of tree.c and files_*.c; nobody else includes it. */
+/* Between the files of the tree: what a file or directory is, what an open file keeps, what the
+ * tree knows. Contract of tree.c, nodes.c, instance.c and files_*.c; nobody else includes it. */
 #pragma once
 
 #include <fcntl.h>
 
-#include "tracer/filter.h"
-#include "tracer/format.h"
-#include "tracer/options.h"
-#include "tracer/pidlist.h"
+#include "tracer/instance.h"
 #include "tracer/session.h"
 #include "tracer/token.h"
 #include "tracer/tree.h"
 
-enum hv_tracer { HV_TRACER_NOP, HV_TRACER_FUNCTION };
-enum hv_filter_list { HV_LIST_FILTER, HV_LIST_NOTRACE };
-#define HV_NR_FILTER_LISTS 2
+/* Where a path led. What a dynamic directory knows of its entry is in INSTANCE, CPU and ARG. */
+struct hv_place {
+	struct hv_tree *tree;
+	struct hv_instance *instance;
+	const struct hv_node *node;
+	int cpu;      /* HV_ALL_CPUS outside per_cpu/ */
+	unsigned arg; /* node->arg, or which entry of a dynamic directory */
+};
 
-/* A kind of file. Unset operations: open and close do nothing, write is EINVAL. */
+/* A file, or a directory: what has children or entries.
+ * Unset operations: open and close do nothing, read and write are EINVAL. */
 struct hv_node {
-	const char *name;
-	const char *help; /* its line of README */
+	const char *name;      /* of an entry: how README shows it, as "cpuN" */
+	const char *help;      /* its line of README */
+	unsigned mode;	       /* permissions; 0: what the operations make of it (hv_node_mode) */
+	unsigned only_top : 1; /* not in instances/ */
+	unsigned arg;
+
+	/* files */
 	struct hv_err *(*open)(struct hv_file *f)hv_must_use;
 	/* Adds all the file says to f->text. */
 	void (*show)(struct hv_file *f);
@@ -29,24 +37,41 @@ struct hv_node {
 				size_t *ret_len)hv_must_use;
 	/* Publishes; the file is freed whatever it returns. */
 	struct hv_err *(*close)(struct hv_file *f)hv_must_use;
-	unsigned arg; /* enum hv_filter_list of a filter file */
+
+	/* directories: children that are always there, ended by a node without a name, and entries
+	 * that come and go, all of one kind */
+	const struct hv_node *children;
+	const struct hv_node *entry;
+	/* Adds the name of the INDEXth entry of DIR. False: there is none any more. */
+	bool (*entry_name)(const struct hv_place *dir, size_t index, struct hv_text *ret);
+	/* Makes AT, the directory, its entry NAME (instance, cpu or arg; the node is set by the
+	 * caller). False: there is none of that name. */
+	bool (*find_entry)(struct hv_place *at, const char *name);
+	/* mkdir and rmdir of an entry. Unset: EPERM. NAME does not exist; AT is the entry. */
+	struct hv_err *(*make_entry)(const struct hv_place *dir, const char *name)hv_must_use;
+	struct hv_err *(*remove_entry)(const struct hv_place *at)hv_must_use;
 };
+
+static inline bool hv_node_is_dir(const struct hv_node *n)
+{
+	return n->children || n->entry;
+}
 
 struct hv_tree {
 	struct hv_session *session; /* borrowed */
-	enum hv_tracer tracer;
-	unsigned recording;
-	struct hv_options options;
-	struct hv_filter lists[HV_NR_FILTER_LISTS];
-	struct hv_pidlist pids;
-	struct hv_file *pipe; /* who has trace_pipe open */
+	struct hv_instance top;	    /* top.next and so on: those of instances/, by name */
+	unsigned nr_cpus;
 	size_t nr_open;
 	unsigned ending; /* what is closed from now on is not published */
 };
 
 struct hv_file {
 	struct hv_tree *tree;
+	struct hv_instance *instance;
 	const struct hv_node *node;
+	int cpu;      /* HV_ALL_CPUS, or whose of per_cpu/ */
+	unsigned arg; /* as in hv_place */
+	char *path;   /* owned; for messages */
 	int flags;
 	struct hv_text text; /* made, not yet read */
 	size_t text_pos;
@@ -74,17 +99,10 @@ static inline bool hv_file_reads(const struct hv_file *f)
 	return (f->flags & O_ACCMODE) != O_WRONLY;
 }
 
-/* Ended by a node without a name. */
-extern const struct hv_node hv_nodes[];
+/* The top directory, and what stands in it and in each directory of instances/. */
+extern const struct hv_node hv_root_node;
 
 const char *hv_tracer_name(enum hv_tracer tracer);
-/* Makes the guest as TRACER and LISTS (HV_NR_FILTER_LISTS of them) say; on error it is as before.
- */
-struct hv_err *hv_tree_trace(struct hv_tree *t, enum hv_tracer tracer,
-			     const struct hv_filter *lists) hv_must_use;
-
-/* How events are shown now. */
-struct hv_style hv_tree_style(const struct hv_tree *t);
 
 /* files_trace.c */
 struct hv_err *hv_trace_open(struct hv_file *f) hv_must_use;
@@ -94,6 +112,10 @@ struct hv_err *hv_trace_write(struct hv_file *f, const char *buf, size_t len_byt
 struct hv_err *hv_pipe_open(struct hv_file *f) hv_must_use;
 struct hv_err *hv_pipe_fill(struct hv_file *f) hv_must_use;
 struct hv_err *hv_pipe_close(struct hv_file *f) hv_must_use;
+
+/* files_cpu.c */
+bool hv_cpu_name(const struct hv_place *dir, size_t index, struct hv_text *ret);
+bool hv_cpu_find(struct hv_place *at, const char *name);
 
 /* files_filter.c */
 void hv_sites_show(struct hv_file *f);
@@ -111,7 +133,7 @@ struct hv_err *hv_pids_write(struct hv_file *f, const char *buf, size_t len_byte
 
 /* files_options.c */
 /* Whatever is to happen when an option changes happens here. */
-struct hv_err *hv_option_set(struct hv_tree *t, enum hv_option option, bool on) hv_must_use;
+struct hv_err *hv_option_set(struct hv_instance *in, enum hv_option option, bool on) hv_must_use;
 void hv_options_show(struct hv_file *f);
 struct hv_err *hv_options_write(struct hv_file *f, const char *buf, size_t len_bytes,
 				size_t *ret_len) hv_must_use;

@@ -135,6 +135,7 @@ struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 	};
 	s->comms = hv_comms_new(HV_COMMS_MAX);
 	s->marks = hv_alloc(s->plan.nr_cpus * sizeof(*s->marks));
+	s->nr_clears = hv_alloc(s->plan.nr_cpus * sizeof(*s->nr_clears));
 	for (unsigned cpu = 0; cpu < s->plan.nr_cpus; cpu++)
 		s->marks[cpu] = hv_merge_mark_at(0);
 	s->patched = hv_alloc(kernel->sites.nr);
@@ -152,6 +153,7 @@ void hv_session_free(struct hv_session *s)
 	hv_comms_free(s->comms);
 	hv_tasks_deinit(&s->tasks);
 	free(s->marks);
+	free(s->nr_clears);
 	free(s->patched);
 	free(s);
 }

@@ -98,8 +98,9 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret);
 /* What the cursor has returned is consumed for the session (trace_pipe). */
 void hv_cursor_consume(struct hv_cursor *c);
 
-/* As `> trace`: what was recorded before is gone for open cursors too, and not counted as lost. */
-void hv_session_clear(struct hv_session *s);
+/* As `> trace`: what was recorded before is gone for open cursors too, and not counted as lost.
+ * Of one vCPU, or of all (-1). */
+void hv_session_clear(struct hv_session *s, int only_cpu);
 
 /* comm of a pid, as recorded or as the guest's task list has it: 16 bytes, hostile; NULL: unknown.
  */

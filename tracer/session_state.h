@@ -30,8 +30,8 @@ struct hv_session {
 	struct hv_merge_mark *marks; /* owned, one a vCPU: what is consumed */
 	uint64_t nr_lost;	     /* noticed by consuming cursors */
 	uint64_t modules_signature;
-	unsigned nr_clears; /* for open cursors to notice */
-	uint8_t *patched;   /* owned, one a site of kernel->sites */
+	unsigned *nr_clears; /* owned, one a vCPU, for open cursors to notice */
+	uint8_t *patched;    /* owned, one a site of kernel->sites */
 	size_t nr_refused;
 	bool stale; /* the region held an earlier boot's journal */
 };

@@ -3,82 +3,17 @@
 #include <assert.h>
 #include <string.h>
 
-#include "tracer/node.h"
-
-/* In the order of README and of a listing. */
-const struct hv_node hv_nodes[] = {
-	{.name = "README", .help = "this text", .show = hv_readme_show},
-	{.name = "available_filter_functions",
-	 .help = "functions that can be traced, in the order of their indices",
-	 .show = hv_sites_show},
-	{.name = "available_filter_functions_addrs",
-	 .help = "likewise, each after its address",
-	 .show = hv_sites_addrs_show},
-	{.name = "available_tracers", .help = "names for current_tracer", .show = hv_tracers_show},
-	{.name = "buffer_size_kb", .help = "size of one CPU's buffer; fixed", .show = hv_size_show},
-	{.name = "buffer_total_size_kb",
-	 .help = "size of all CPUs' buffers",
-	 .show = hv_total_size_show},
-	{.name = "current_tracer",
-	 .help = "a tracer's name; a change clears the buffer",
-	 .show = hv_tracer_show,
-	 .write = hv_tracer_write},
-	{.name = "enabled_functions",
-	 .help = "functions that are being traced now",
-	 .show = hv_patched_show},
-	{.name = "saved_cmdlines", .help = "pid and name of tasks", .show = hv_comms_show},
-	{.name = "set_ftrace_filter",
-	 .help = "trace only these: [!]GLOB, INDEX, [!]GLOB:mod:[!]MODULE; empty: all",
-	 .open = hv_list_open,
-	 .show = hv_list_show,
-	 .write = hv_list_write,
-	 .close = hv_list_close,
-	 .arg = HV_LIST_FILTER},
-	{.name = "set_ftrace_notrace",
-	 .help = "never trace these; as set_ftrace_filter",
-	 .open = hv_list_open,
-	 .show = hv_list_show,
-	 .write = hv_list_write,
-	 .close = hv_list_close,
-	 .arg = HV_LIST_NOTRACE},
-	{.name = "set_ftrace_pid",
-	 .help = "trace only these tasks (thread ids); empty: all",
-	 .open = hv_pids_open,
-	 .show = hv_pids_show,
-	 .write = hv_pids_write},
-	{.name = "trace",
-	 .help = "what the buffer holds; opened for writing with truncation: clears it",
-	 .open = hv_trace_open,
-	 .fill = hv_trace_fill,
-	 .write = hv_trace_write},
-	{.name = "trace_clock",
-	 .help = "clock of the time stamps",
-	 .show = hv_clock_show,
-	 .write = hv_clock_write},
-	{.name = "trace_options",
-	 .help = "options, one a line; write NAME or noNAME",
-	 .show = hv_options_show,
-	 .write = hv_options_write},
-	{.name = "trace_pipe",
-	 .help = "what the buffer holds, taken out as it is read; waits for more",
-	 .open = hv_pipe_open,
-	 .fill = hv_pipe_fill,
-	 .close = hv_pipe_close},
-	{.name = "tracing_on",
-	 .help = "0 stops recording, 1 lets it go on",
-	 .show = hv_recording_show,
-	 .write = hv_recording_write},
-	{0},
-};
+#include "tracer/lookup.h"
 
 struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret)
 {
 	struct hv_tree *t = hv_alloc(sizeof(*t));
+	struct hv_session_stat stat;
 
+	hv_session_stat(session, &stat);
 	t->session = session;
-	t->tracer = HV_TRACER_NOP;
-	t->recording = 1;
-	t->options = hv_options_default();
+	t->nr_cpus = stat.nr_cpus;
+	hv_instance_init(&t->top, t, t->nr_cpus);
 	hv_session_set_recording(session, 1);
 	*ret = t;
 	return NULL;
@@ -89,9 +24,7 @@ void hv_tree_free(struct hv_tree *tree)
 	if (!tree)
 		return;
 	assert(tree->nr_open == 0);
-	for (unsigned i = 0; i < HV_NR_FILTER_LISTS; i++)
-		hv_filter_deinit(&tree->lists[i]);
-	hv_pidlist_deinit(&tree->pids);
+	hv_instance_deinit(&tree->top);
 	free(tree);
 }
 
@@ -100,86 +33,133 @@ void hv_tree_end(struct hv_tree *tree)
 	tree->ending = 1;
 }
 
-static const struct hv_node *find_node(const char *name, size_t len)
+struct hv_err *hv_tree_list(struct hv_tree *tree, const char *dir, struct hv_text *ret)
 {
-	for (const struct hv_node *n = hv_nodes; n->name; n++)
-		if (strlen(n->name) == len && memcmp(n->name, name, len) == 0)
-			return n;
-	return NULL;
-}
+	struct hv_place at;
+	struct hv_err *err = hv_lookup(tree, dir, &at);
 
-/* *RET is NULL for the top directory. */
-static struct hv_err *look_up(const char *path, const struct hv_node **ret)
-{
-	size_t len;
-
-	path += strspn(path, "/");
-	len = strcspn(path, "/");
-	*ret = find_node(path, len);
-	if (!len)
-		return NULL;
-	if (!*ret)
-		return hv_err_new(ENOENT, "%s: no such file", path);
-	if (path[len])
-		return hv_err_new(ENOTDIR, "%s: '%s' is not a directory", path, (*ret)->name);
-	return NULL;
-}
-
-struct hv_err *hv_tree_list(struct hv_tree *tree hv_unused, const char *dir, struct hv_text *ret)
-{
-	const struct hv_node *node;
-	struct hv_err *err;
-
-	err = look_up(dir, &node);
 	if (err)
 		return err;
-	if (node)
+	if (!hv_node_is_dir(at.node))
 		return hv_err_new(ENOTDIR, "%s: not a directory", dir);
-	for (const struct hv_node *n = hv_nodes; n->name; n++)
-		hv_text_printf(ret, "%s\n", n->name);
+	for (size_t i = 0; hv_place_name(&at, i, ret); i++)
+		hv_text_add(ret, "\n");
 	return NULL;
+}
+
+struct hv_err *hv_tree_stat(struct hv_tree *tree, const char *path, struct hv_tree_stat *ret)
+{
+	struct hv_place at;
+	struct hv_err *err = hv_lookup(tree, path, &at);
+
+	if (err)
+		return err;
+	*ret = (struct hv_tree_stat){
+		.kind = hv_node_is_dir(at.node) ? HV_TREE_DIR : HV_TREE_FILE,
+		.mode = hv_node_mode(at.node),
+	};
+	return NULL;
+}
+
+static bool exists(struct hv_tree *tree, const char *path)
+{
+	struct hv_place at;
+	struct hv_err *err = hv_lookup(tree, path, &at);
+
+	hv_err_free(err);
+	return !err;
+}
+
+struct hv_err *hv_tree_mkdir(struct hv_tree *tree, const char *path)
+{
+	HV_AUTO_FREE char *name = NULL;
+	struct hv_place dir;
+	struct hv_err *err = hv_lookup_parent(tree, path, &dir, &name);
+
+	if (err)
+		return err;
+	if (exists(tree, path))
+		return hv_err_new(EEXIST, "'%s' exists", path);
+	if (!dir.node->make_entry)
+		return hv_err_new(EPERM, "'%s': no directories can be made here", path);
+	return hv_err_in(dir.node->make_entry(&dir, name), "%s", path);
+}
+
+struct hv_err *hv_tree_rmdir(struct hv_tree *tree, const char *path)
+{
+	HV_AUTO_FREE char *name = NULL;
+	struct hv_place dir, at;
+	struct hv_err *err = hv_lookup_parent(tree, path, &dir, &name);
+
+	if (!err)
+		err = hv_lookup(tree, path, &at);
+	if (err)
+		return err;
+	if (!hv_node_is_dir(at.node))
+		return hv_err_new(ENOTDIR, "'%s' is not a directory", path);
+	if (!dir.node->remove_entry || at.node != dir.node->entry)
+		return hv_err_new(EPERM, "'%s' is always there", path);
+	return hv_err_in(dir.node->remove_entry(&at), "%s", path);
 }
 
 static void file_free(struct hv_file *f)
 {
 	f->tree->nr_open--;
+	f->instance->nr_open--;
 	hv_cursor_free(f->cursor);
 	free(f->started);
 	hv_filter_deinit(&f->list);
 	hv_text_deinit(&f->text);
+	free(f->path);
 	free(f);
 }
 
 void hv_tree_refresh(struct hv_tree *tree)
 {
-	if (hv_session_refresh(tree->session) && tree->tracer != HV_TRACER_NOP)
+	if (!hv_session_refresh(tree->session))
+		return;
+	for (struct hv_instance *in = &tree->top; in; in = in->next)
 		/* Nobody asked for it: a guest that cannot be changed now is told at the next
 		 * write. */
-		hv_err_free(hv_tree_trace(tree, tree->tracer, tree->lists));
+		if (in->tracer != HV_TRACER_NOP)
+			hv_err_free(hv_instance_trace(in, in->tracer, in->lists));
+}
+
+static struct hv_file *file_new(const struct hv_place *at, const char *path, int flags)
+{
+	struct hv_file *f = hv_alloc(sizeof(*f));
+
+	f->tree = at->tree;
+	f->instance = at->instance;
+	f->node = at->node;
+	f->cpu = at->cpu;
+	f->arg = at->arg;
+	f->path = hv_strdup(path + strspn(path, "/"));
+	f->flags = flags;
+	f->tree->nr_open++;
+	f->instance->nr_open++;
+	return f;
 }
 
 struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, struct hv_file **ret)
 {
-	const struct hv_node *node;
+	struct hv_place at;
 	struct hv_err *err;
 	struct hv_file *f;
 
-	err = look_up(path, &node);
+	err = hv_lookup(tree, path, &at);
 	if (err)
 		return err;
-	if (!node)
+	if (hv_node_is_dir(at.node))
 		return hv_err_new(EISDIR, "'%s' is a directory", path);
 	hv_tree_refresh(tree);
-	f = hv_alloc(sizeof(*f));
-	f->tree = tree;
-	f->node = node;
-	f->flags = flags;
-	tree->nr_open++;
-	if (node->open)
-		err = node->open(f);
+	f = file_new(&at, path, flags);
+	if (f->node->open)
+		err = f->node->open(f);
 	if (err) {
+		err = hv_err_in(err, "%s", f->path);
 		file_free(f);
-		return hv_err_in(err, "%s", node->name);
+		return err;
 	}
 	*ret = f;
 	return NULL;
@@ -204,14 +184,16 @@ struct hv_err *hv_file_read(struct hv_file *file, void *buf, size_t len_bytes, s
 	size_t left;
 
 	if (!hv_file_reads(file))
-		return hv_err_new(EBADF, "%s: not open for reading", file->node->name);
+		return hv_err_new(EBADF, "%s: not open for reading", file->path);
+	if (!file->node->show && !file->node->fill)
+		return hv_err_new(EINVAL, "%s: cannot be read", file->path);
 	if (len_bytes && file->text_pos == file->text.len_bytes) {
 		hv_text_clear(&file->text);
 		file->text_pos = 0;
 		file->asked_bytes = len_bytes;
 		err = make_text(file);
 		if (err)
-			return hv_err_in(err, "%s", file->node->name);
+			return hv_err_in(err, "%s", file->path);
 	}
 	left = file->text.len_bytes - file->text_pos;
 	*ret_len = len_bytes < left ? len_bytes : left;
@@ -227,20 +209,20 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 	struct hv_err *err;
 
 	if (!hv_file_writes(file))
-		return hv_err_new(EBADF, "%s: not open for writing", file->node->name);
+		return hv_err_new(EBADF, "%s: not open for writing", file->path);
 	if (!file->node->write)
-		return hv_err_new(EINVAL, "%s: cannot be written", file->node->name);
+		return hv_err_new(EINVAL, "%s: cannot be written", file->path);
 	err = file->node->write(file, buf, len_bytes, ret_len);
-	return hv_err_in(err, "%s", file->node->name);
+	return hv_err_in(err, "%s", file->path);
 }
 
 struct hv_err *hv_file_close(struct hv_file *file)
 {
-	const struct hv_node *node = file->node;
 	struct hv_err *err = NULL;
 
-	if (node->close)
-		err = node->close(file);
+	if (file->node->close)
+		err = file->node->close(file);
+	err = hv_err_in(err, "%s", file->path);
 	file_free(file);
-	return hv_err_in(err, "%s", node->name);
+	return err;
 }

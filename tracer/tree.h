@@ -29,7 +29,24 @@ void hv_tree_end(struct hv_tree *tree);
  * or so for the names in what is read meanwhile. */
 void hv_tree_refresh(struct hv_tree *tree);
 
-/* Names in DIR ("" is the top), one a line, directories with a trailing '/'. ENOENT, ENOTDIR. */
+enum hv_tree_kind { HV_TREE_FILE, HV_TREE_DIR };
+
+struct hv_tree_stat {
+	enum hv_tree_kind kind;
+	unsigned mode; /* permission bits, as tracefs has them */
+};
+
+/* PATH: names with slashes between them; those before and behind do not matter ("" is the top).
+ * ENOENT, ENOTDIR. */
+struct hv_err *hv_tree_stat(struct hv_tree *tree, const char *path,
+			    struct hv_tree_stat *ret) hv_must_use;
+/* EPERM where tracefs has none but its own directories, EEXIST, ENOENT, ENOTDIR; EBUSY: the
+ * directory is in use. */
+struct hv_err *hv_tree_mkdir(struct hv_tree *tree, const char *path) hv_must_use;
+struct hv_err *hv_tree_rmdir(struct hv_tree *tree, const char *path) hv_must_use;
+
+/* Names in DIR ("" is the top), one a line, directories with a trailing
+ * '/'. ENOENT, ENOTDIR. */
 struct hv_err *hv_tree_list(struct hv_tree *tree, const char *dir, struct hv_text *ret) hv_must_use;
 
 /* FLAGS: O_RDONLY, O_WRONLY or O_RDWR, and O_TRUNC, O_NONBLOCK. EBUSY for a second trace_pipe. */

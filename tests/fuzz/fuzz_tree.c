@@ -42,6 +42,10 @@ static const char *const paths[] = {
 	"tracing_on",
 	"",
 	"nothing",
+	"per_cpu",
+	"per_cpu/cpu0/trace",
+	"per_cpu/cpu1/trace_pipe",
+	"per_cpu/cpu255/trace",
 	"trace/x",
 };
 
@@ -49,8 +53,8 @@ static const char *const paths[] = {
 
 static bool check(struct hv_err *err)
 {
-	static const int documented[] = {EINVAL, ERANGE, EPERM,	 EBUSY,	  EAGAIN,
-					 EBADF,	 ENOENT, EISDIR, ENOTDIR, INJECTED};
+	static const int documented[] = {EINVAL, ERANGE, EPERM,	  EBUSY,  EAGAIN,  EBADF,
+					 ENOENT, EISDIR, ENOTDIR, EEXIST, INJECTED};
 	bool known = !err;
 
 	for (size_t i = 0; err && i < HV_ARRAY_LEN(documented); i++)
@@ -101,6 +105,27 @@ static void do_read(struct input *in, struct hv_file *f)
 			abort();
 }
 
+static void do_directory(struct hv_tree *tree, struct input *in)
+{
+	const char *path = paths[next_byte(in) % HV_ARRAY_LEN(paths)];
+	HV_AUTO_TEXT struct hv_text names = {0};
+	struct hv_tree_stat stat;
+
+	switch (next_byte(in) % 4) {
+	case 0:
+		check(hv_tree_stat(tree, path, &stat));
+		break;
+	case 1:
+		check(hv_tree_mkdir(tree, path));
+		break;
+	case 2:
+		check(hv_tree_rmdir(tree, path));
+		break;
+	default:
+		check(hv_tree_list(tree, path, &names));
+	}
+}
+
 /* Bytes of the input, or a word that means something. */
 static void do_write(struct input *in, struct hv_file *f)
 {
@@ -136,7 +161,7 @@ static void step(struct hv_session *s, struct hv_tree *tree, struct input *in,
 {
 	struct hv_file **slot = &files[next_byte(in) % NR_FILES];
 
-	switch (next_byte(in) % 8) {
+	switch (next_byte(in) % 9) {
 	case 0:
 		add_event(s, in);
 		break;
@@ -156,6 +181,9 @@ static void step(struct hv_session *s, struct hv_tree *tree, struct input *in,
 	case 5:
 		if (*slot)
 			do_read(in, *slot);
+		break;
+	case 6:
+		do_directory(tree, in);
 		break;
 	default:
 		if (*slot)

@@ -4,7 +4,8 @@
  *   site IP NAME [MODULE|invalid]       a traceable function (and symbol)
  *   event CPU NS PID COMM FLAGS PREEMPT MIGRATE IP PARENT [LOST]
  *   comm PID COMM | overrun NR | cpus NR | clock raw
- *   ls [DIR] | cat FILE | echo TEXT > FILE | echo TEXT >> FILE | printf TEXT > FILE
+ *   ls [DIR] | stat PATH | mkdir DIR | rmdir DIR
+ *   cat FILE | echo TEXT > FILE | echo TEXT >> FILE | printf TEXT > FILE
  *   open HANDLE MODE FILE               MODE of r, w, t (truncate), n (non-blocking)
  *   write HANDLE TEXT | read HANDLE LEN | close HANDLE
  *   fail ERRNO                          the next change of the guest fails
@@ -142,6 +143,15 @@ static void do_ls(struct shell *sh, const char *dir)
 		fprintf(sh->out, "%s", text.data);
 }
 
+static void do_stat(struct shell *sh, const char *path)
+{
+	struct hv_tree_stat stat;
+
+	if (!failed(sh, hv_tree_stat(sh->tree, path, &stat)))
+		fprintf(sh->out, "= %s %04o\n", stat.kind == HV_TREE_DIR ? "directory" : "file",
+			stat.mode);
+}
+
 static void do_cat(struct shell *sh, char *path)
 {
 	struct hv_file *f;
@@ -242,6 +252,12 @@ static void do_line(struct shell *sh, char *line)
 	fprintf(sh->out, "$ %s\n", shown);
 	if (strcmp(command, "ls") == 0)
 		do_ls(sh, line);
+	else if (strcmp(command, "stat") == 0)
+		do_stat(sh, line);
+	else if (strcmp(command, "mkdir") == 0)
+		failed(sh, hv_tree_mkdir(sh->tree, line));
+	else if (strcmp(command, "rmdir") == 0)
+		failed(sh, hv_tree_rmdir(sh->tree, line));
 	else if (strcmp(command, "cat") == 0)
 		do_cat(sh, line);
 	else if (strcmp(command, "echo") == 0)

@@ -7,7 +7,7 @@ struct hv_session {
 	uint8_t *patched;
 	struct hv_event *events;
 	size_t nr_events;
-	size_t consumed; /* events before this are gone */
+	uint8_t *gone; /* one byte an event: consumed or cleared */
 	uint64_t overrun;
 	struct {
 		uint32_t pid;
@@ -26,8 +26,10 @@ struct hv_session {
 struct hv_cursor {
 	struct hv_session *session;
 	enum hv_cursor_mode mode;
+	int only_cpu;
 	size_t at;
-	size_t end; /* of a dump */
+	size_t taken; /* events before this one are consumed */
+	size_t end;   /* of a dump */
 };
 
 struct hv_session *hv_fake_new(void)
@@ -49,6 +51,7 @@ void hv_fake_free(struct hv_session *s)
 	free(sites->list);
 	free(s->patched);
 	free(s->events);
+	free(s->gone);
 	free(s);
 }
 
@@ -72,6 +75,8 @@ void hv_fake_site(struct hv_session *s, uint64_t ip, const char *name, const cha
 void hv_fake_event(struct hv_session *s, const struct hv_event *e)
 {
 	s->events = hv_realloc_array(s->events, s->nr_events + 1, sizeof(*e));
+	s->gone = hv_realloc_array(s->gone, s->nr_events + 1, 1);
+	s->gone[s->nr_events] = 0;
 	s->events[s->nr_events++] = *e;
 }
 
@@ -222,12 +227,12 @@ enum hv_clock_kind hv_session_clock(const struct hv_session *s)
 	return s->clock;
 }
 
-struct hv_cursor *hv_cursor_new(struct hv_session *s, int only_cpu hv_unused,
-				enum hv_cursor_mode mode)
+struct hv_cursor *hv_cursor_new(struct hv_session *s, int only_cpu, enum hv_cursor_mode mode)
 {
 	struct hv_cursor *c = hv_alloc(sizeof(*c));
 
-	*c = (struct hv_cursor){.session = s, .mode = mode, .at = s->consumed, .end = s->nr_events};
+	*c = (struct hv_cursor){
+		.session = s, .mode = mode, .only_cpu = only_cpu, .end = s->nr_events};
 	return c;
 }
 
@@ -236,26 +241,42 @@ void hv_cursor_free(struct hv_cursor *c)
 	free(c);
 }
 
+static bool is_of(const struct hv_session *s, size_t event, int only_cpu)
+{
+	return only_cpu < 0 || s->events[event].cpu == (unsigned)only_cpu;
+}
+
 enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 {
-	size_t end = c->mode == HV_CURSOR_DUMP ? c->end : c->session->nr_events;
+	struct hv_session *s = c->session;
+	size_t end = c->mode == HV_CURSOR_DUMP ? c->end : s->nr_events;
 
-	if (c->at < c->session->consumed)
-		c->at = c->session->consumed;
-	if (c->at >= end)
-		return HV_NEXT_EMPTY;
-	*ret = c->session->events[c->at++];
-	return HV_NEXT_EVENT;
+	while (c->at < end) {
+		size_t at = c->at++;
+
+		if (s->gone[at] || !is_of(s, at, c->only_cpu))
+			continue;
+		*ret = s->events[at];
+		return HV_NEXT_EVENT;
+	}
+	return HV_NEXT_EMPTY;
+}
+
+static void take_away(struct hv_session *s, size_t from, size_t to, int only_cpu)
+{
+	for (size_t i = from; i < to; i++)
+		s->gone[i] |= is_of(s, i, only_cpu);
 }
 
 void hv_cursor_consume(struct hv_cursor *c)
 {
-	c->session->consumed = c->at;
+	take_away(c->session, c->taken, c->at, c->only_cpu);
+	c->taken = c->at;
 }
 
-void hv_session_clear(struct hv_session *s)
+void hv_session_clear(struct hv_session *s, int only_cpu)
 {
-	s->consumed = s->nr_events;
+	take_away(s, 0, s->nr_events, only_cpu);
 	s->overrun = 0;
 }
 
@@ -269,9 +290,13 @@ bool hv_session_comm_at(struct hv_session *s, size_t index, uint32_t *ret_pid,
 	return true;
 }
 
-void hv_session_entries(struct hv_session *s, int only_cpu hv_unused, uint64_t *ret_in_buffer,
+void hv_session_entries(struct hv_session *s, int only_cpu, uint64_t *ret_in_buffer,
 			uint64_t *ret_written)
 {
-	*ret_in_buffer = s->nr_events - s->consumed;
-	*ret_written = *ret_in_buffer + s->overrun;
+	uint64_t nr = 0;
+
+	for (size_t i = 0; i < s->nr_events; i++)
+		nr += !s->gone[i] && is_of(s, i, only_cpu);
+	*ret_in_buffer = nr;
+	*ret_written = nr + s->overrun;
 }
