@@ -32,6 +32,9 @@ void peer_free(struct peer *p)
 	close(p->fd);
 	hv_text_deinit(&p->in);
 	hv_text_deinit(&p->out);
+	free(p->files);
+	free(p->waits);
+	free(p->mount_dir);
 	free(p);
 }
 
@@ -48,7 +51,10 @@ short peer_events(const struct peer *p)
 {
 	if (peer_has_output(p))
 		return POLLOUT;
-	return p->wait.active || is_whole(p) ? POLLRDHUP : POLLIN;
+	if (is_whole(p))
+		return POLLRDHUP;
+	/* One who waits for us and closes its end has died; else what it sent before is done. */
+	return p->nr_waits ? POLLIN | POLLRDHUP : POLLIN;
 }
 
 void peer_receive(struct peer *p)
@@ -92,7 +98,7 @@ bool peer_next(struct peer *p, struct wire_frame *ret, size_t *ret_used)
 {
 	enum wire_result result;
 
-	if (p->gone || p->wait.active || peer_has_output(p))
+	if (p->gone || peer_has_output(p))
 		return false;
 	result = wire_decode((struct hv_span){(uint8_t *)p->in.data, p->in.len_bytes}, ret,
 			     ret_used);
@@ -109,7 +115,10 @@ void peer_next_done(struct peer *p, size_t used)
 
 void peer_answer(struct peer *p, const struct wire_frame *frame)
 {
-	wire_encode(&p->out, frame);
+	struct wire_frame tagged = *frame;
+
+	tagged.tag = p->tag;
+	wire_encode(&p->out, &tagged);
 	peer_send(p);
 }
 
@@ -141,20 +150,41 @@ void peer_note(struct peer *p, const char *text)
 		       });
 }
 
-int peer_add_file(struct peer *p, struct hv_file *file, const char *path)
+int peer_free_slot(struct peer *p)
 {
-	for (int i = 0; i < PEER_FILES_MAX; i++) {
-		if (p->files[i].file)
-			continue;
-		p->files[i] = (struct peer_file){file, hv_strdup(path)};
-		return i;
+	size_t i = 0;
+
+	while (i < p->nr_files && p->files[i].path)
+		i++;
+	if (i == PEER_FILES_MAX)
+		return -1;
+	if (i == p->nr_files) {
+		p->files = hv_realloc_array(p->files, i + 1, sizeof(*p->files));
+		p->files[i] = (struct peer_file){0};
+		p->nr_files++;
 	}
-	return -1;
+	return (int)i;
 }
 
 struct peer_file *peer_file(struct peer *p, uint32_t handle)
 {
-	if (handle >= PEER_FILES_MAX || !p->files[handle].file)
+	if (handle >= p->nr_files || !p->files[handle].path)
 		return NULL;
 	return &p->files[handle];
+}
+
+bool peer_add_wait(struct peer *p, const struct peer_wait *wait)
+{
+	if (p->nr_waits == PEER_WAITS_MAX)
+		return false;
+	p->waits = hv_realloc_array(p->waits, p->nr_waits + 1, sizeof(*p->waits));
+	p->waits[p->nr_waits++] = *wait;
+	return true;
+}
+
+void peer_drop_wait(struct peer *p, size_t index)
+{
+	/* In their order: the first reader that waits is the first that gets something. */
+	p->nr_waits--;
+	memmove(&p->waits[index], &p->waits[index + 1], (p->nr_waits - index) * sizeof(*p->waits));
 }

@@ -9,15 +9,23 @@
 #include "cli/wire.h"
 #include "tracer/tree.h"
 
-#define PEER_FILES_MAX 64
+#define PEER_FILES_MAX 1024
+#define PEER_WAITS_MAX 1024
 
 struct peer_file {
-	struct hv_file *file; /* owned; NULL: free slot */
-	char *path;	      /* owned */
+	char *path;	      /* owned; NULL: free slot */
+	struct hv_file *file; /* owned; NULL: text is all there is to it */
+	/* Reads what FILE, open for writing too, cannot read again from its beginning. Owned, or
+	 * NULL. */
+	struct hv_file *again;
+	struct hv_text text;
+	int flags;
+	uint64_t pos; /* of the next byte that is read */
 };
 
-struct peer_wait { /* a read that found nothing yet */
-	bool active;
+struct peer_wait {	     /* a request that found nothing yet */
+	enum wire_kind kind; /* WIRE_READ or WIRE_READY */
+	uint32_t tag;
 	uint32_t handle;
 	uint32_t want_bytes;
 	uint64_t until_ns;
@@ -29,8 +37,12 @@ struct peer {
 	struct hv_text in;
 	struct hv_text out;
 	size_t out_sent_bytes;
-	struct peer_file files[PEER_FILES_MAX];
-	struct peer_wait wait;
+	struct peer_file *files; /* owned */
+	size_t nr_files;	 /* slots */
+	struct peer_wait *waits; /* owned */
+	size_t nr_waits;
+	uint32_t tag;	   /* of the request that is being answered */
+	char *mount_dir;   /* owned; NULL, or where it has mounted the tree */
 	bool owns_session; /* the session ends when the connection does */
 	bool gone;	   /* closed or broken: to be dropped */
 };
@@ -60,7 +72,10 @@ void peer_answer_bytes(struct peer *p, const void *data, size_t len_bytes);
 void peer_answer_error(struct peer *p, struct hv_err *err);
 void peer_note(struct peer *p, const char *text);
 
-/* Slot of a file, or -1 when all are in use. Takes FILE on success. */
-int peer_add_file(struct peer *p, struct hv_file *file, const char *path);
+/* A free slot for PATH, or -1 when all are in use. It is free until the caller sets its path. */
+int peer_free_slot(struct peer *p);
 /* NULL: no such handle. */
 struct peer_file *peer_file(struct peer *p, uint32_t handle);
+/* False: too many wait already. */
+bool peer_add_wait(struct peer *p, const struct peer_wait *wait);
+void peer_drop_wait(struct peer *p, size_t index);

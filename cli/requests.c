@@ -6,194 +6,7 @@
 #include <string.h>
 
 #include "cli/duration.h"
-
-/* Says what a request changed in the guest, if it did. */
-static void audit_change(struct service *s, const struct peer *p, const char *path,
-			 const struct hv_session_stat *before)
-{
-	struct audit_actor who = audit_actor_peer(&p->cred);
-	struct hv_session_stat now;
-
-	hv_session_stat(s->session, &now);
-	if (now.nr_patched == before->nr_patched && now.nr_holds == before->nr_holds)
-		return;
-	audit_line(&s->audit, &who, "change",
-		   "file='%s' patched=%zu->%zu refused=%zu holds=%llu hold_last_us=%llu "
-		   "hold_max_us=%llu",
-		   path, before->nr_patched, now.nr_patched, now.nr_refused,
-		   (unsigned long long)(now.nr_holds - before->nr_holds),
-		   (unsigned long long)(now.hold_last_ns / 1000),
-		   (unsigned long long)(now.hold_max_ns / 1000));
-}
-
-static struct hv_err *get_path(const struct wire_frame *frame, char **ret)
-{
-	if (!wire_string(frame->data, PATH_MAX, ret))
-		return hv_err_new(ENAMETOOLONG, "path of %zu bytes is not one",
-				  frame->data.len_bytes);
-	return NULL;
-}
-
-static struct hv_err *do_list(struct service *s, struct peer *p, const struct wire_frame *frame)
-{
-	HV_AUTO_TEXT struct hv_text names = {0};
-	HV_AUTO_FREE char *path = NULL;
-	struct hv_err *err = get_path(frame, &path);
-
-	if (err)
-		return err;
-	err = hv_tree_list(s->tree, path, &names);
-	if (err)
-		return err;
-	peer_answer_bytes(p, names.data, names.len_bytes);
-	return NULL;
-}
-
-static struct hv_err *do_open(struct service *s, struct peer *p, const struct wire_frame *frame)
-{
-	int flags = (int)frame->arg & (O_ACCMODE | O_TRUNC | O_APPEND | O_NONBLOCK);
-	HV_AUTO_FREE char *path = NULL;
-	struct hv_session_stat before;
-	struct hv_file *file;
-	struct hv_err *err = get_path(frame, &path);
-	int handle;
-
-	if (err)
-		return err;
-	hv_session_stat(s->session, &before);
-	err = hv_tree_open(s->tree, path, flags, &file);
-	if (err)
-		return err;
-	handle = peer_add_file(p, file, path);
-	if (handle < 0) {
-		hv_err_free(hv_file_close(file));
-		return hv_err_new(EMFILE, "%d files are open on this connection", PEER_FILES_MAX);
-	}
-	audit_change(s, p, path, &before);
-	peer_answer(p, &(struct wire_frame){.kind = WIRE_OK, .handle = (uint32_t)handle});
-	return NULL;
-}
-
-static struct hv_err *find_file(struct peer *p, uint32_t handle, struct peer_file **ret)
-{
-	struct peer_file *f = peer_file(p, handle);
-
-	if (!f)
-		return hv_err_new(EBADF, "handle %u is not open", handle);
-	*ret = f;
-	return NULL;
-}
-
-/* *RET_NOTHING: the file has nothing now, as trace_pipe may. */
-static struct hv_err *read_some(struct peer *p, uint32_t handle, uint32_t want_bytes,
-				bool *ret_nothing)
-{
-	size_t len = want_bytes < WIRE_DATA_MAX ? want_bytes : WIRE_DATA_MAX;
-	HV_AUTO_FREE char *buf = hv_alloc(len);
-	struct peer_file *f = NULL;
-	struct hv_err *err = find_file(p, handle, &f);
-
-	*ret_nothing = false;
-	if (err)
-		return err;
-	err = hv_file_read(f->file, buf, len, &len);
-	if (err) {
-		*ret_nothing = err->code == EAGAIN;
-		return err;
-	}
-	peer_answer_bytes(p, buf, len);
-	return NULL;
-}
-
-static struct hv_err *do_read(struct peer *p, const struct wire_frame *frame)
-{
-	bool nothing;
-	struct hv_err *err = read_some(p, frame->handle, frame->arg, &nothing);
-
-	if (!nothing || frame->wait_ms == 0)
-		return err;
-	hv_err_free(err);
-	p->wait = (struct peer_wait){
-		.active = true,
-		.handle = frame->handle,
-		.want_bytes = frame->arg,
-		.until_ns = frame->wait_ms == WIRE_WAIT_FOREVER
-				    ? UINT64_MAX
-				    : monotonic_ns() + frame->wait_ms * 1000000ull,
-	};
-	return NULL;
-}
-
-void request_retry_read(struct service *s, struct peer *p, uint64_t now_ns)
-{
-	struct hv_err *err;
-	bool nothing;
-
-	if (!p->wait.active || p->gone || s->state != SERVE_RUNS)
-		return;
-	err = read_some(p, p->wait.handle, p->wait.want_bytes, &nothing);
-	if (nothing && now_ns < p->wait.until_ns) {
-		hv_err_free(err);
-		return;
-	}
-	p->wait.active = false;
-	if (err)
-		peer_answer_error(p, err);
-}
-
-static struct hv_err *do_write(struct service *s, struct peer *p, const struct wire_frame *frame)
-{
-	struct hv_session_stat before;
-	struct peer_file *f = NULL;
-	size_t taken;
-	struct hv_err *err = find_file(p, frame->handle, &f);
-
-	if (err)
-		return err;
-	hv_session_stat(s->session, &before);
-	err = hv_file_write(f->file, frame->data.data, frame->data.len_bytes, &taken);
-	audit_change(s, p, f->path, &before);
-	if (err)
-		return err;
-	peer_answer(p, &(struct wire_frame){.kind = WIRE_OK, .arg = (uint32_t)taken});
-	return NULL;
-}
-
-static struct hv_err *close_file(struct service *s, struct peer *p, struct peer_file *f)
-{
-	struct hv_session_stat before;
-	struct hv_err *err;
-
-	hv_session_stat(s->session, &before);
-	err = hv_file_close(f->file);
-	audit_change(s, p, f->path, &before);
-	if (err)
-		audit_log(&s->audit, "%s: close: %s", f->path, err->message);
-	free(f->path);
-	*f = (struct peer_file){0};
-	return err;
-}
-
-static struct hv_err *do_close(struct service *s, struct peer *p, const struct wire_frame *frame)
-{
-	struct peer_file *f = NULL;
-	struct hv_err *err = find_file(p, frame->handle, &f);
-
-	if (err)
-		return err;
-	err = close_file(s, p, f);
-	if (err)
-		return err;
-	peer_answer(p, &(struct wire_frame){.kind = WIRE_OK});
-	return NULL;
-}
-
-void request_close_all(struct service *s, struct peer *p)
-{
-	for (size_t i = 0; i < PEER_FILES_MAX; i++)
-		if (p->files[i].file)
-			hv_err_free(close_file(s, p, &p->files[i]));
-}
+#include "cli/files.h"
 
 /* A one-line file of the tree, without its newline. */
 static char *read_small(struct service *s, const char *path)
@@ -260,6 +73,16 @@ static void add_counts(struct service *s, json_object *o)
 	add_number(o, "vcpus", stat.nr_cpus);
 }
 
+static void add_mounts(struct service *s, json_object *o)
+{
+	json_object *dirs = json_object_new_array();
+
+	for (size_t i = 0; i < s->nr_peers; i++)
+		if (s->peers[i]->mount_dir)
+			json_object_array_add(dirs, json_object_new_string(s->peers[i]->mount_dir));
+	json_object_object_add(o, "mounts", dirs);
+}
+
 static void do_stat(struct service *s, struct peer *p)
 {
 	const struct hv_guest_info *info = hv_guest_info(s->guest);
@@ -280,16 +103,65 @@ static void do_stat(struct service *s, struct peer *p)
 	json_object_object_add(o, "tracing_on", json_object_new_boolean(strcmp(on, "1") == 0));
 	add_counts(s, o);
 	add_number(o, "clients", s->nr_peers - 1);
+	add_mounts(s, o);
 	text = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
 							 JSON_C_TO_STRING_NOSLASHESCAPE);
 	peer_answer_bytes(p, text, strlen(text));
 	json_object_put(o);
 }
 
+typedef struct hv_err *(*request_fn)(struct service *s, struct peer *p,
+				     const struct wire_frame *frame);
+
+static struct hv_err *stat_session(struct service *s, struct peer *p,
+				   const struct wire_frame *frame hv_unused)
+{
+	do_stat(s, p);
+	return NULL;
+}
+
+static struct hv_err *detach(struct service *s, struct peer *p,
+			     const struct wire_frame *frame hv_unused)
+{
+	serve_begin_detach(s, p);
+	return NULL;
+}
+
+static struct hv_err *own(struct service *s hv_unused, struct peer *p,
+			  const struct wire_frame *frame hv_unused)
+{
+	p->owns_session = true;
+	peer_answer(p, &(struct wire_frame){.kind = WIRE_OK});
+	return NULL;
+}
+
+static struct hv_err *note_mount(struct service *s, struct peer *p, const struct wire_frame *frame)
+{
+	char *dir = NULL;
+
+	if (!wire_string(frame->data, PATH_MAX, &dir))
+		return hv_err_new(EINVAL, "no path of a directory");
+	free(p->mount_dir);
+	p->mount_dir = dir;
+	audit_log(&s->audit, "mounted at %s by pid %d", dir, (int)p->cred.pid);
+	peer_answer(p, &(struct wire_frame){.kind = WIRE_OK});
+	return NULL;
+}
+
+static const request_fn requests[] = {
+	[WIRE_STAT] = stat_session,	    [WIRE_DETACH] = detach,	[WIRE_OWN] = own,
+	[WIRE_MOUNT] = note_mount,	    [WIRE_LIST] = files_list,	[WIRE_LOOK] = files_look,
+	[WIRE_MKDIR] = files_mkdir,	    [WIRE_RMDIR] = files_rmdir, [WIRE_OPEN] = files_open,
+	[WIRE_OPEN_PROC] = files_open_proc, [WIRE_READ] = files_read,	[WIRE_READY] = files_ready,
+	[WIRE_CANCEL] = files_cancel,	    [WIRE_WRITE] = files_write, [WIRE_CLOSE] = files_close,
+	[WIRE_ABANDON] = files_abandon,
+};
+
 void request_handle(struct service *s, struct peer *p, const struct wire_frame *frame)
 {
 	struct hv_err *err = NULL;
 
+	p->tag = frame->tag;
 	if (frame->version != WIRE_VERSION)
 		err = hv_err_new(EPROTO,
 				 "the service (pid %d) speaks protocol %d, this hvtrace %u: use "
@@ -298,26 +170,10 @@ void request_handle(struct service *s, struct peer *p, const struct wire_frame *
 	else if (s->state != SERVE_RUNS)
 		err = hv_err_new(EBUSY, "domain '%s': is being detached",
 				 hv_guest_info(s->guest)->name);
-	else if (frame->kind == WIRE_LIST)
-		err = do_list(s, p, frame);
-	else if (frame->kind == WIRE_OPEN)
-		err = do_open(s, p, frame);
-	else if (frame->kind == WIRE_READ)
-		err = do_read(p, frame);
-	else if (frame->kind == WIRE_WRITE)
-		err = do_write(s, p, frame);
-	else if (frame->kind == WIRE_CLOSE)
-		err = do_close(s, p, frame);
-	else if (frame->kind == WIRE_STAT)
-		do_stat(s, p);
-	else if (frame->kind == WIRE_DETACH)
-		serve_begin_detach(s, p);
-	else if (frame->kind == WIRE_OWN) {
-		p->owns_session = true;
-		peer_answer(p, &(struct wire_frame){.kind = WIRE_OK});
-	} else {
+	else if (frame->kind < HV_ARRAY_LEN(requests) && requests[frame->kind])
+		err = requests[frame->kind](s, p, frame);
+	else
 		err = hv_err_new(ENOSYS, "request %u is not known", frame->kind);
-	}
 	if (err)
 		peer_answer_error(p, err);
 }

@@ -7,6 +7,7 @@
 
 #include "cli/boot.h"
 #include "cli/duration.h"
+#include "cli/files.h"
 #include "cli/requests.h"
 #include "cli/service.h"
 
@@ -35,10 +36,11 @@ void serve_begin_detach(struct service *s, struct peer *peer)
 
 	hv_tree_end(s->tree);
 	for (size_t i = 0; i < s->nr_peers; i++) {
-		if (s->peers[i]->wait.active)
-			peer_answer_bytes(s->peers[i], NULL, 0);
-		s->peers[i]->wait.active = false;
-		request_close_all(s, s->peers[i]);
+		uint32_t tag = s->peers[i]->tag;
+
+		files_end_waits(s->peers[i], NULL);
+		files_abandon_all(s->peers[i]);
+		s->peers[i]->tag = tag; /* of the detach, if it asked for that */
 	}
 	hv_tree_free(s->tree);
 	s->tree = NULL;
@@ -140,7 +142,7 @@ static void drop_peer(struct service *s, size_t index)
 
 	s->peers[index] = s->peers[--s->nr_peers];
 	if (s->state == SERVE_RUNS)
-		request_close_all(s, p);
+		files_abandon_all(p);
 	if (s->detach.peer == p)
 		s->detach.peer = NULL;
 	peer_free(p);
@@ -205,7 +207,7 @@ struct ticks {
 static bool somebody_waits(const struct service *s)
 {
 	for (size_t i = 0; i < s->nr_peers; i++)
-		if (s->peers[i]->wait.active)
+		if (s->peers[i]->nr_waits)
 			return true;
 	return false;
 }
@@ -272,7 +274,7 @@ static void tick(struct service *s, struct ticks *t)
 	if (s->state == SERVE_DONE)
 		return;
 	for (size_t i = 0; i < s->nr_peers; i++)
-		request_retry_read(s, s->peers[i], now);
+		files_retry(s, s->peers[i], now);
 	try_detach(s, now);
 }
 
@@ -350,8 +352,8 @@ static void tell_the_end(struct service *s)
 	for (size_t i = 0; i < s->nr_peers; i++) {
 		struct peer *p = s->peers[i];
 
-		if (s->end && p->wait.active)
-			peer_answer_error(p, hv_err_new(s->end->code, "%s", s->end->message));
+		if (s->end)
+			files_end_waits(p, s->end);
 	}
 }
 

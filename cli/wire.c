@@ -18,6 +18,7 @@ enum wire_result wire_decode(struct hv_span in, struct wire_frame *ret, size_t *
 	hv_span_u32(in, 8, &frame.handle);
 	hv_span_u32(in, 12, &frame.arg);
 	hv_span_u32(in, 16, &frame.wait_ms);
+	hv_span_u32(in, 20, &frame.tag);
 	frame.data = (struct hv_span){in.data + WIRE_HEAD_LEN, len - WIRE_HEAD_LEN};
 	*ret = frame;
 	*ret_used = len;
@@ -28,7 +29,6 @@ void wire_encode(struct hv_text *out, const struct wire_frame *frame)
 {
 	uint32_t len = WIRE_HEAD_LEN + (uint32_t)frame->data.len_bytes;
 	uint16_t version = WIRE_VERSION;
-	uint32_t zero = 0;
 
 	assert(frame->data.len_bytes <= WIRE_DATA_MAX);
 	hv_text_add_bytes(out, &len, sizeof(len));
@@ -37,7 +37,7 @@ void wire_encode(struct hv_text *out, const struct wire_frame *frame)
 	hv_text_add_bytes(out, &frame->handle, sizeof(frame->handle));
 	hv_text_add_bytes(out, &frame->arg, sizeof(frame->arg));
 	hv_text_add_bytes(out, &frame->wait_ms, sizeof(frame->wait_ms));
-	hv_text_add_bytes(out, &zero, sizeof(zero));
+	hv_text_add_bytes(out, &frame->tag, sizeof(frame->tag));
 	if (frame->data.len_bytes)
 		hv_text_add_bytes(out, frame->data.data, frame->data.len_bytes);
 }

@@ -1,9 +1,11 @@
 /* What the command line and a service say to each other over the socket: frames of one fixed head
- * and at most WIRE_DATA_MAX bytes. One request at a time a connection; each is answered by any
- * number of WIRE_NOTE and then one WIRE_OK or WIRE_ERROR. Operations are those of tracer/tree.h.
+ * and at most WIRE_DATA_MAX bytes. Requests are done in the order they come; each is answered by
+ * any number of WIRE_NOTE and then one WIRE_OK or WIRE_ERROR, which carry the request's tag. Those
+ * that wait are answered when they are ready, later ones meanwhile. Operations are those of
+ * tracer/tree.h.
  *
  *     0        4        6      8        12       16       20       24
- *     | bytes  | version| kind | handle | arg    | wait_ms| 0      | data ...
+ *     | bytes  | version| kind | handle | arg    | wait_ms| tag    | data ...
  *
  * Pure: bytes in, frames out. Leaves to others: sockets (peer.h, client.h), what a request does
  * (requests.h). */
@@ -14,7 +16,7 @@
 #include "base/bytes.h"
 #include "base/text.h"
 
-#define WIRE_VERSION	  1
+#define WIRE_VERSION	  2
 #define WIRE_HEAD_LEN	  24
 #define WIRE_DATA_MAX	  (256u << 10)
 #define WIRE_WAIT_FOREVER UINT32_MAX
@@ -22,13 +24,21 @@
 enum wire_kind {
 	WIRE_LIST = 1, /* data: a directory; answer data: names */
 	WIRE_OPEN,     /* arg: O_* flags, data: path; answer handle */
-	WIRE_READ, /* handle, arg: bytes wanted, wait_ms: for how long; answer data, none at the end
-		    */
+	WIRE_READ,  /* handle, arg: bytes wanted, wait_ms: for how long, data: an offset (u64), or
+		       nothing: where the last read ended; answer data, none at the end */
 	WIRE_WRITE, /* handle, data; answer arg: bytes taken */
 	WIRE_CLOSE, /* handle */
 	WIRE_STAT,  /* answer data: JSON */
 	WIRE_DETACH,
-	WIRE_OWN, /* the session shall end with this connection */
+	WIRE_OWN,	/* the session shall end with this connection */
+	WIRE_READY,	/* handle, wait_ms; answered when a read would not wait, else EAGAIN */
+	WIRE_CANCEL,	/* arg: tag of a request that waits; that one is answered EINTR */
+	WIRE_ABANDON,	/* handle: closed; what it was told and is not published yet never is */
+	WIRE_LOOK,	/* data: path; answer arg: mode (st_mode) */
+	WIRE_MKDIR,	/* data: path */
+	WIRE_RMDIR,	/* data: path */
+	WIRE_OPEN_PROC, /* data: a file of the guest's /proc; answer handle */
+	WIRE_MOUNT,	/* data: where this connection's client has mounted the tree */
 	WIRE_OK = 0x80,
 	WIRE_ERROR, /* arg: errno, data: message */
 	WIRE_NOTE,  /* data: a line for the user; the answer still follows */
@@ -40,6 +50,7 @@ struct wire_frame {
 	uint32_t handle;
 	uint32_t arg;
 	uint32_t wait_ms;
+	uint32_t tag;	     /* the client's choice */
 	struct hv_span data; /* borrowed */
 };
 

@@ -5,6 +5,8 @@
 
 #include "tracer/lookup.h"
 
+#define READY_LEN_BYTES 4096 /* of a reader whose wish is not known yet: a page */
+
 struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret)
 {
 	struct hv_tree *t = hv_alloc(sizeof(*t));
@@ -178,23 +180,33 @@ static struct hv_err *make_text(struct hv_file *f)
 	return err;
 }
 
+/* Makes text for a read of LEN_BYTES when none is left. */
+static struct hv_err *need_text(struct hv_file *f, size_t len_bytes)
+{
+	if (!hv_file_reads(f))
+		return hv_err_new(EBADF, "%s: not open for reading", f->path);
+	if (!f->node->show && !f->node->fill)
+		return hv_err_new(EINVAL, "%s: cannot be read", f->path);
+	if (!len_bytes || f->text_pos < f->text.len_bytes)
+		return NULL;
+	hv_text_clear(&f->text);
+	f->text_pos = 0;
+	f->asked_bytes = len_bytes;
+	return hv_err_in(make_text(f), "%s", f->path);
+}
+
+struct hv_err *hv_file_ready(struct hv_file *file)
+{
+	return need_text(file, READY_LEN_BYTES);
+}
+
 struct hv_err *hv_file_read(struct hv_file *file, void *buf, size_t len_bytes, size_t *ret_len)
 {
-	struct hv_err *err;
+	struct hv_err *err = need_text(file, len_bytes);
 	size_t left;
 
-	if (!hv_file_reads(file))
-		return hv_err_new(EBADF, "%s: not open for reading", file->path);
-	if (!file->node->show && !file->node->fill)
-		return hv_err_new(EINVAL, "%s: cannot be read", file->path);
-	if (len_bytes && file->text_pos == file->text.len_bytes) {
-		hv_text_clear(&file->text);
-		file->text_pos = 0;
-		file->asked_bytes = len_bytes;
-		err = make_text(file);
-		if (err)
-			return hv_err_in(err, "%s", file->path);
-	}
+	if (err)
+		return err;
 	left = file->text.len_bytes - file->text_pos;
 	*ret_len = len_bytes < left ? len_bytes : left;
 	if (*ret_len)
@@ -214,6 +226,16 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 		return hv_err_new(EINVAL, "%s: cannot be written", file->path);
 	err = file->node->write(file, buf, len_bytes, ret_len);
 	return hv_err_in(err, "%s", file->path);
+}
+
+void hv_file_abandon(struct hv_file *file)
+{
+	struct hv_tree *t = file->tree;
+	unsigned ending = t->ending;
+
+	t->ending = 1;
+	hv_err_free(hv_file_close(file));
+	t->ending = ending;
 }
 
 struct hv_err *hv_file_close(struct hv_file *file)

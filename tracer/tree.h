@@ -60,3 +60,8 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 /* Publishes and frees. Errors of an unterminated last token are swallowed, as in tracefs; an error
  * is one of publishing (the guest could not be changed). */
 struct hv_err *hv_file_close(struct hv_file *file) hv_must_use;
+/* Frees without publishing: who wrote to it has died, perhaps in the middle. A filter file that was
+ * truncated and not yet written would have every function traced. */
+void hv_file_abandon(struct hv_file *file);
+/* EAGAIN: a read would find nothing now. What it found is kept for the next read. */
+struct hv_err *hv_file_ready(struct hv_file *file) hv_must_use;

@@ -171,7 +171,10 @@ static void step(struct hv_session *s, struct hv_tree *tree, struct input *in,
 	case 2:
 		if (!*slot)
 			break;
-		check(hv_file_close(*slot));
+		if (next_byte(in) & 1)
+			hv_file_abandon(*slot);
+		else
+			check(hv_file_close(*slot));
 		*slot = NULL;
 		break;
 	case 3:

@@ -42,7 +42,8 @@ struct hv_file {
 	struct hv_tree *tree;
 	size_t name;
 	size_t at;
-	bool wrote;
+	struct hv_text list; /* of a filter file that is written */
+	int flags;
 };
 
 /* vmm */
@@ -340,6 +341,11 @@ struct hv_err *hv_tree_list(struct hv_tree *tree, const char *dir, struct hv_tex
 	return NULL;
 }
 
+static bool is_list(const struct hv_file *f)
+{
+	return f->name == FAKE_FILTER || f->name == FAKE_NOTRACE;
+}
+
 struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, struct hv_file **ret)
 {
 	struct hv_file *f;
@@ -353,13 +359,41 @@ struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, s
 		return hv_err_new(EBUSY, "trace_pipe: somebody reads it");
 	if (i == FAKE_TRACE_PIPE)
 		tree->pipe_is_open = true;
-	if (flags & O_TRUNC)
-		tree->values[i][0] = '\0';
 	f = hv_alloc(sizeof(*f));
 	f->tree = tree;
 	f->name = i;
+	f->flags = flags;
+	if (is_list(f) && !(flags & O_TRUNC))
+		hv_text_add(&f->list, tree->values[i]);
+	if (!is_list(f) && (flags & O_TRUNC))
+		tree->values[i][0] = '\0';
 	*ret = f;
 	return NULL;
+}
+
+struct hv_err *hv_tree_stat(struct hv_tree *tree, const char *path, struct hv_tree_stat *ret)
+{
+	(void)tree;
+	*ret = (struct hv_tree_stat){HV_TREE_DIR, 0700};
+	if (!*path)
+		return NULL;
+	*ret = (struct hv_tree_stat){HV_TREE_FILE, 0640};
+	for (size_t i = 0; i < HV_ARRAY_LEN(fake_names); i++)
+		if (strcmp(path, fake_names[i]) == 0)
+			return NULL;
+	return hv_err_new(ENOENT, "%s: no such file", path);
+}
+
+struct hv_err *hv_tree_mkdir(struct hv_tree *tree, const char *path)
+{
+	(void)tree;
+	return hv_err_new(EPERM, "%s: no directories can be made here", path);
+}
+
+struct hv_err *hv_tree_rmdir(struct hv_tree *tree, const char *path)
+{
+	(void)tree;
+	return hv_err_new(EPERM, "%s: is always there", path);
 }
 
 static struct hv_err *read_pipe(struct hv_tree *t, void *buf, size_t len, size_t *ret_len)
@@ -407,17 +441,15 @@ static void control(struct hv_tree *t, const char *text)
 	}
 }
 
-/* Filter files take a word a call, as the kernel's do. */
+/* Filter files take a word a call and publish at close, as the kernel's do. */
 static struct hv_err *write_filter(struct hv_file *f, const char *buf, size_t len, size_t *ret_len)
 {
-	char *value = f->tree->values[f->name];
 	size_t word = strcspn(buf, " \n");
 
 	if (strncmp(buf, "nosuch", word) == 0 && word)
 		return hv_err_new(EINVAL, "no function matches '%.*s'", (int)word, buf);
 	if (word)
-		snprintf(value + strlen(value), sizeof(f->tree->values[0]) - strlen(value),
-			 "%.*s\n", (int)word, buf);
+		hv_text_printf(&f->list, "%.*s\n", (int)word, buf);
 	*ret_len = word < len ? word + 1 : word;
 	return NULL;
 }
@@ -430,8 +462,7 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 	if (len_bytes >= sizeof(text))
 		return hv_err_new(EINVAL, "%zu bytes are too many", len_bytes);
 	memcpy(text, buf, len_bytes);
-	file->wrote = true;
-	if (file->name == FAKE_FILTER || file->name == FAKE_NOTRACE)
+	if (is_list(file))
 		return write_filter(file, text, len_bytes, ret_len);
 	if (file->name == FAKE_CONTROL)
 		control(file->tree, text);
@@ -447,10 +478,26 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 	return NULL;
 }
 
-struct hv_err *hv_file_close(struct hv_file *file)
+struct hv_err *hv_file_ready(struct hv_file *file)
+{
+	if (file->name == FAKE_TRACE_PIPE && file->tree->pipe.len_bytes == file->tree->pipe_taken)
+		return hv_err_new(EAGAIN, "trace_pipe: nothing yet");
+	return NULL;
+}
+
+void hv_file_abandon(struct hv_file *file)
 {
 	if (file->name == FAKE_TRACE_PIPE)
 		file->tree->pipe_is_open = false;
+	hv_text_deinit(&file->list);
 	free(file);
+}
+
+struct hv_err *hv_file_close(struct hv_file *file)
+{
+	if (is_list(file) && (file->flags & O_ACCMODE) != O_RDONLY)
+		snprintf(file->tree->values[file->name], sizeof(file->tree->values[0]), "%s",
+			 file->list.data ? file->list.data : "");
+	hv_file_abandon(file);
 	return NULL;
 }

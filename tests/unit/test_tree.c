@@ -135,6 +135,59 @@ START_TEST(an_ending_tree_publishes_nothing)
 }
 END_TEST
 
+/* What a writer that died had told is not published, all of it or none. */
+START_TEST(an_abandoned_file_publishes_nothing)
+{
+	const uint8_t *patched = hv_session_patched(session);
+	struct hv_file *f;
+	size_t n;
+
+	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
+	ck_assert_ptr_null(hv_file_write(f, "function_7\n", 11, &n));
+	ck_assert_ptr_null(hv_file_close(f));
+	ck_assert_ptr_null(hv_tree_open(tree, "current_tracer", O_WRONLY, &f));
+	ck_assert_ptr_null(hv_file_write(f, "function", 8, &n));
+	ck_assert_ptr_null(hv_file_close(f));
+
+	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
+	hv_file_abandon(f);
+	ck_assert(patched[7] && !patched[8]);
+	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
+	ck_assert_ptr_null(hv_file_write(f, "function_8 function_9", 21, &n));
+	hv_file_abandon(f);
+	ck_assert(patched[7] && !patched[8]);
+	/* and whoever comes after is heard */
+	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_APPEND, &f));
+	ck_assert_ptr_null(hv_file_write(f, "function_8\n", 11, &n));
+	ck_assert_ptr_null(hv_file_close(f));
+	ck_assert(patched[7] && patched[8]);
+}
+END_TEST
+
+START_TEST(ready_keeps_what_it_found)
+{
+	struct hv_file *pipe;
+	struct hv_err *err;
+	char buf[4096];
+	size_t n;
+
+	ck_assert_ptr_null(hv_tree_open(tree, "trace_pipe", O_RDONLY, &pipe));
+	err = hv_file_ready(pipe);
+	ck_assert_int_eq(err->code, EAGAIN);
+	hv_err_free(err);
+	hv_fake_event(session, &(struct hv_event){.time_ns = 1000, .ip = hv_gva(0x1000)});
+	ck_assert_ptr_null(hv_file_ready(pipe));
+	ck_assert_ptr_null(hv_file_ready(pipe));
+	ck_assert_ptr_null(hv_file_read(pipe, buf, sizeof(buf), &n));
+	ck_assert_uint_ne(n, 0);
+	ck_assert_ptr_nonnull(memchr(buf, '\n', n));
+	err = hv_file_ready(pipe);
+	ck_assert_int_eq(err->code, EAGAIN);
+	hv_err_free(err);
+	ck_assert_ptr_null(hv_file_close(pipe));
+}
+END_TEST
+
 START_TEST(never_all_in_between)
 {
 	const uint8_t *patched = hv_session_patched(session);
@@ -170,6 +223,8 @@ int main(void)
 	tcase_add_test(tests, dump_is_bounded);
 	tcase_add_test(tests, pipe_takes_what_is_asked);
 	tcase_add_test(tests, an_ending_tree_publishes_nothing);
+	tcase_add_test(tests, an_abandoned_file_publishes_nothing);
+	tcase_add_test(tests, ready_keeps_what_it_found);
 	tcase_add_test(tests, never_all_in_between);
 	srunner_run_all(runner, CK_NORMAL);
 	nr_failed = srunner_ntests_failed(runner);

@@ -15,6 +15,7 @@ START_TEST(frame_comes_back_as_it_was)
 		.handle = 3,
 		.arg = 4096,
 		.wait_ms = WIRE_WAIT_FOREVER,
+		.tag = 77,
 		.data = {(const uint8_t *)"abc", 3},
 	};
 	HV_AUTO_TEXT struct hv_text t = {0};
@@ -30,6 +31,7 @@ START_TEST(frame_comes_back_as_it_was)
 	ck_assert_uint_eq(out.handle, 3);
 	ck_assert_uint_eq(out.arg, 4096);
 	ck_assert_uint_eq(out.wait_ms, WIRE_WAIT_FOREVER);
+	ck_assert_uint_eq(out.tag, 77);
 	ck_assert_mem_eq(out.data.data, "abc", 3);
 	ck_assert_uint_eq(out.data.len_bytes, 3);
 }
