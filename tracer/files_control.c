@@ -147,15 +147,19 @@ static void set_recording(struct hv_instance *in, unsigned on)
 	hv_session_set_recording(in->tree->session, on);
 }
 
+struct hv_err *hv_number_written(const char *buf, size_t len_bytes, uint64_t *ret)
+{
+	HV_AUTO_FREE char *text = copy_text(buf, len_bytes < NUMBER_MAX ? len_bytes : NUMBER_MAX);
+
+	return hv_number_parse(text, 10, ret);
+}
+
 struct hv_err *hv_recording_write(struct hv_file *f, const char *buf, size_t len_bytes,
 				  size_t *ret_len)
 {
-	HV_AUTO_FREE char *text = NULL;
-	struct hv_err *err;
 	uint64_t value;
+	struct hv_err *err = hv_number_written(buf, len_bytes, &value);
 
-	text = copy_text(buf, len_bytes < NUMBER_MAX ? len_bytes : NUMBER_MAX);
-	err = hv_number_parse(text, 10, &value);
 	if (err)
 		return err;
 	set_recording(f->instance, value != 0);

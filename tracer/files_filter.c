@@ -65,7 +65,7 @@ struct hv_err *hv_list_open(struct hv_file *f)
 	return NULL;
 }
 
-void hv_list_show(struct hv_file *f)
+static void add_list(struct hv_file *f)
 {
 	const struct hv_sites *sites = sites_of(f);
 
@@ -81,6 +81,13 @@ void hv_list_show(struct hv_file *f)
 		add_site(&f->text, &sites->list[i]);
 		hv_text_add(&f->text, "\n");
 	}
+}
+
+/* Who has written and reads through the same handle reads from behind as many bytes. */
+void hv_list_show(struct hv_file *f)
+{
+	add_list(f);
+	f->text_pos = f->written_bytes < f->text.len_bytes ? f->written_bytes : f->text.len_bytes;
 }
 
 static struct hv_err *apply_token(struct hv_file *f)
@@ -99,9 +106,11 @@ struct hv_err *hv_list_write(struct hv_file *f, const char *buf, size_t len_byte
 	err = hv_token_take(&f->token, HV_TOKEN_SIZE_MAX, buf, len_bytes, &used);
 	if (!err && f->token.len_bytes && !f->token.unfinished)
 		err = apply_token(f);
-	if (!err)
-		*ret_len = used;
-	return err;
+	if (err)
+		return err;
+	f->written_bytes += used;
+	*ret_len = used;
+	return NULL;
 }
 
 struct hv_err *hv_list_close(struct hv_file *f)

@@ -36,3 +36,41 @@ struct hv_err *hv_options_write(struct hv_file *f, const char *buf, size_t len_b
 		*ret_len = len_bytes;
 	return err;
 }
+
+bool hv_option_name(const struct hv_place *dir hv_unused, size_t index, struct hv_text *ret)
+{
+	if (index >= HV_NR_OPTIONS)
+		return false;
+	hv_text_add(ret, hv_option_infos[index].name);
+	return true;
+}
+
+bool hv_option_find_entry(struct hv_place *at, const char *name)
+{
+	enum hv_option option;
+
+	if (!hv_option_find(name, &option))
+		return false;
+	at->arg = option;
+	return true;
+}
+
+void hv_option_show(struct hv_file *f)
+{
+	hv_text_printf(&f->text, "%u\n", hv_options_on(&f->instance->options, f->arg) ? 1 : 0);
+}
+
+struct hv_err *hv_option_write(struct hv_file *f, const char *buf, size_t len_bytes,
+			       size_t *ret_len)
+{
+	uint64_t value;
+	struct hv_err *err = hv_number_written(buf, len_bytes, &value);
+
+	if (!err && value > 1)
+		err = hv_err_new(EINVAL, "an option is 0 or 1");
+	if (!err && hv_options_on(&f->instance->options, f->arg) != value)
+		err = hv_option_set(f->instance, f->arg, value);
+	if (!err)
+		*ret_len = len_bytes;
+	return err;
+}

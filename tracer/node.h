@@ -87,6 +87,7 @@ struct hv_file {
 	/* filter files */
 	struct hv_filter list;
 	struct hv_token token;
+	size_t written_bytes; /* a position that writes and reads share */
 };
 
 static inline bool hv_file_writes(const struct hv_file *f)
@@ -137,8 +138,15 @@ struct hv_err *hv_option_set(struct hv_instance *in, enum hv_option option, bool
 void hv_options_show(struct hv_file *f);
 struct hv_err *hv_options_write(struct hv_file *f, const char *buf, size_t len_bytes,
 				size_t *ret_len) hv_must_use;
+bool hv_option_name(const struct hv_place *dir, size_t index, struct hv_text *ret);
+bool hv_option_find_entry(struct hv_place *at, const char *name);
+void hv_option_show(struct hv_file *f);
+struct hv_err *hv_option_write(struct hv_file *f, const char *buf, size_t len_bytes,
+			       size_t *ret_len) hv_must_use;
 
 /* files_control.c */
+/* A number that is all of what is written: kstrtoul_from_user. EINVAL, ERANGE. */
+struct hv_err *hv_number_written(const char *buf, size_t len_bytes, uint64_t *ret) hv_must_use;
 void hv_readme_show(struct hv_file *f);
 void hv_tracers_show(struct hv_file *f);
 void hv_tracer_show(struct hv_file *f);

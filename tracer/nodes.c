@@ -17,6 +17,11 @@ static const struct hv_node cpu_nodes[] = {
 
 static const struct hv_node cpu_node = {.name = "cpuN", .children = cpu_nodes};
 
+static const struct hv_node option_node = {.name = "OPTION",
+					   .help = "1: the option is on; write 0 or 1",
+					   .show = hv_option_show,
+					   .write = hv_option_write};
+
 /* In the order of README and of a listing. */
 static const struct hv_node root_nodes[] = {
 	{.name = "README", .only_top = 1, .help = "this text", .show = hv_readme_show},
@@ -41,6 +46,11 @@ static const struct hv_node root_nodes[] = {
 	 .only_top = 1,
 	 .help = "functions that are being traced now",
 	 .show = hv_patched_show},
+	{.name = "options",
+	 .help = "each option as a file, those of all tracers",
+	 .entry = &option_node,
+	 .entry_name = hv_option_name,
+	 .find_entry = hv_option_find_entry},
 	{.name = "per_cpu",
 	 .help = "one vCPU's part of the buffer",
 	 .entry = &cpu_node,

@@ -1,0 +1,170 @@
+/* The tree of a service, over its socket (cli/wire.h). */
+#include "tests/conformance/backend.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "cli/wire.h"
+
+static int service = -1;
+static struct hv_text in;
+
+int backend_begin(const char *where)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+
+	if (strlen(where) >= sizeof(addr.sun_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	strcpy(addr.sun_path, where);
+	service = socket(AF_UNIX, SOCK_STREAM, 0);
+	return service < 0 ? -1 : connect(service, (struct sockaddr *)&addr, sizeof(addr));
+}
+
+static int send_all(const struct hv_text *out)
+{
+	for (size_t sent = 0; sent < out->len_bytes;) {
+		ssize_t n = send(service, out->data + sent, out->len_bytes - sent, MSG_NOSIGNAL);
+
+		if (n < 0)
+			return -1;
+		sent += (size_t)n;
+	}
+	return 0;
+}
+
+/* The answer's data is good until the next call. */
+static int call(struct wire_frame request, struct wire_frame *ret)
+{
+	HV_AUTO_TEXT struct hv_text out = {0};
+	enum wire_result got;
+	char buf[65536];
+	size_t used;
+
+	wire_encode(&out, &request);
+	if (send_all(&out) != 0)
+		return -1;
+	hv_text_clear(&in);
+	do {
+		ssize_t n = recv(service, buf, sizeof(buf), 0);
+
+		if (n <= 0) {
+			errno = ECONNRESET;
+			return -1;
+		}
+		hv_text_add_bytes(&in, buf, (size_t)n);
+		got = wire_decode((struct hv_span){(uint8_t *)in.data, in.len_bytes}, ret, &used);
+	} while (got == WIRE_MORE);
+	errno = got == WIRE_BAD ? EPROTO : (int)ret->arg;
+	return got == WIRE_FRAME && ret->kind == WIRE_OK ? 0 : -1;
+}
+
+static struct hv_span bytes(const void *data, size_t len_bytes)
+{
+	return (struct hv_span){data, len_bytes};
+}
+
+int backend_open(const char *path, int flags)
+{
+	struct wire_frame answer;
+
+	if (call((struct wire_frame){.kind = WIRE_OPEN,
+				     .arg = (uint32_t)flags,
+				     .data = bytes(path, strlen(path))},
+		 &answer) != 0)
+		return -1;
+	return (int)answer.handle;
+}
+
+ssize_t backend_read(int handle, void *buf, size_t len_bytes)
+{
+	struct wire_frame answer;
+
+	if (call((struct wire_frame){.kind = WIRE_READ,
+				     .handle = (uint32_t)handle,
+				     .arg = (uint32_t)len_bytes},
+		 &answer) != 0)
+		return -1;
+	if (answer.data.len_bytes)
+		memcpy(buf, answer.data.data, answer.data.len_bytes);
+	return (ssize_t)answer.data.len_bytes;
+}
+
+ssize_t backend_write(int handle, const void *buf, size_t len_bytes)
+{
+	struct wire_frame answer;
+
+	if (call((struct wire_frame){.kind = WIRE_WRITE,
+				     .handle = (uint32_t)handle,
+				     .data = bytes(buf, len_bytes)},
+		 &answer) != 0)
+		return -1;
+	return answer.arg;
+}
+
+int backend_close(int handle)
+{
+	struct wire_frame answer;
+
+	return call((struct wire_frame){.kind = WIRE_CLOSE, .handle = (uint32_t)handle}, &answer);
+}
+
+int backend_rewind(int handle)
+{
+	(void)handle;
+	errno = ENOSYS;
+	return -1;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int backend_list(const char *path, char *ret, size_t size)
+{
+	HV_AUTO_FREE char *copy = NULL;
+	struct wire_frame answer;
+	char *names[512], *next;
+	size_t nr = 0;
+
+	if (call((struct wire_frame){.kind = WIRE_LIST, .data = bytes(path, strlen(path))},
+		 &answer) != 0)
+		return -1;
+	copy = hv_alloc(answer.data.len_bytes + 1);
+	memcpy(copy, answer.data.data, answer.data.len_bytes);
+	next = copy;
+	while (nr < HV_ARRAY_LEN(names) && next && *next)
+		names[nr++] = strsep(&next, "\n");
+	qsort(names, nr, sizeof(*names), by_name);
+	ret[0] = '\0';
+	for (size_t i = 0; i < nr && strlen(ret) + strlen(names[i]) + 2 < size; i++)
+		strcat(strcat(ret, names[i]), "\n");
+	return 0;
+}
+
+int backend_mkdir(const char *path)
+{
+	(void)path;
+	errno = ENOSYS;
+	return -1;
+}
+
+int backend_rmdir(const char *path)
+{
+	(void)path;
+	errno = ENOSYS;
+	return -1;
+}
+
+int backend_stat(const char *path, unsigned *ret_mode, unsigned *ret_is_dir)
+{
+	(void)path;
+	(void)ret_mode;
+	(void)ret_is_dir;
+	errno = ENOSYS;
+	return -1;
+}

@@ -1,0 +1,111 @@
+"""The tree against the guest's own tracefs: the same operations, the same answers."""
+
+import glob
+import os
+import re
+import subprocess
+
+from lib.suite import STANDARD, case
+
+HERE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "conformance")
+OWN = "/sys/kernel/tracing"
+
+
+def plays():
+    return sorted(os.path.basename(path)[: -len(".play")] for path in glob.glob(f"{HERE}/*.play"))
+
+
+def script(name):
+    with open(f"{HERE}/{name}.play", encoding="utf-8") as file:
+        return file.read()
+
+
+def known():
+    """{(play, command): reason}; play "*" is any."""
+    found = {}
+    with open(f"{HERE}/differences", encoding="utf-8") as file:
+        for line in file:
+            if line.strip() and not line.startswith("#"):
+                play, command, reason = (word.strip() for word in line.split("|"))
+                found[play, command] = reason
+    return found
+
+
+def blocks(transcript):
+    """[(command, what came of it)]"""
+    found = []
+    for line in transcript.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:].strip(), []))
+        elif found:
+            found[-1][1].append(line)
+    return found
+
+
+def blanked(lines):
+    """What no two runs have in common is blanked: times, who and where; probes are listed in the order
+    of a hash table."""
+    text = "\n".join(lines)
+    text = re.sub(r"^( +|= \d+ '? *)\S+-\d+ +\[\d+\] \S{5} +\d+\.\d{6}:", r"\1TASK:", text, flags=re.M)
+    text = re.sub(r"= (\d+) '( *)\S+-\d+'", "= N 'TASK'", text)
+    text = re.sub(r"= \d+ ' *(TASK: tracing_mark_write)", r"= N '\1", text)
+    text = re.sub(r"^= \d+ ' +\[\d+\] \S{5} +\d+\.\d{6}:", "= N 'TASK:", text, flags=re.M)
+    text = re.sub(r"^ +TASK:", "TASK:", text, flags=re.M)
+    lines = text.split("\n")
+    probes = [i for i, line in enumerate(lines) if re.match(r"\S+:[a-z_]+:(unlimited|count=)", line)]
+    for i, line in zip(probes, sorted(lines[i] for i in probes)):
+        lines[i] = line
+    return lines
+
+
+def compare(play, own, ours, differences):
+    """[what differs], and how many known differences there were"""
+    wrong, nr_known = [], 0
+    if len(own) != len(ours):
+        return [f"{play}: {len(own)} commands by the guest, {len(ours)} by hvtrace"], 0
+    for (command, one), (_, other) in zip(own, ours):
+        one, other = blanked(one), blanked(other)
+        if one == other:
+            continue
+        if (play, command) in differences or ("*", command) in differences:
+            nr_known += 1
+            continue
+        at = next((i for i, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
+        wrong.append(f"{play}: $ {command}: own {one[at:at + 3]}, hvtrace {other[at:at + 3]} (line {at + 1})")
+    return wrong, nr_known
+
+
+def play_own(t, name, before):
+    body = script(name)
+    return t.guest.run(f"{before}\nplayer {OWN} <<'END_OF_PLAY'\n{body}\nEND_OF_PLAY\n")
+
+
+def play_ours(t, name):
+    player = os.path.join(os.path.dirname(os.path.dirname(t.hv.path)), "tests", "conformance_player")
+    (run_dir,) = t.hv.run_dirs(t.guest.name)
+    done = subprocess.run(
+        [player, f"{run_dir}/sock"], input=script(name).encode(), capture_output=True, timeout=120, check=True
+    )
+    return done.stdout.decode(errors="replace")
+
+
+@case(configs=(STANDARD[0], STANDARD[2]))
+def tree_behaves_as_tracefs(t):
+    """tests/conformance: the same writes and reads on the guest's tracefs and on ours."""
+    names = [name for name in plays() if name != "mount"]
+    differences = known()
+    t.guest.run("insmod /modules/dummy.ko")
+    try:
+        own = {name: play_own(t, name, f"echo > {OWN}/trace") for name in names}
+        with t.attach():
+            ours = {name: play_ours(t, name) for name in names}
+    finally:
+        t.guest.run(f"rmmod dummy; echo nop > {OWN}/current_tracer; echo > {OWN}/trace")
+    wrong, nr_known, nr = [], 0, 0
+    for name in names:
+        more, known_here = compare(name, blocks(own[name]), blocks(ours[name]), differences)
+        wrong += more
+        nr_known += known_here
+        nr += len(blocks(own[name]))
+    t.note(f"{len(names)} plays, {nr} commands, {nr_known} known differences")
+    assert not wrong, f"{len(wrong)} differ:\n       " + "\n       ".join(wrong[:40])
