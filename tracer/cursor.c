@@ -1,4 +1,5 @@
-/* Cursors: the rings of a session as events in time order, each reader at its own place. */
+/* Cursors: the rings of a buffer as events in time order, each reader at its own place. */
+#include "tracer/raw_page.h"
 #include "tracer/session_state.h"
 
 #include <string.h>
@@ -6,12 +7,13 @@
 #define TASKS_EVERY_NS 1000000000ULL
 
 struct hv_cursor {
-	struct hv_session *session; /* borrowed */
+	struct hv_session *session; /* borrowed, as the buffer */
+	struct hv_buffer *buffer;
 	struct hv_merge *merge;
 	enum hv_cursor_mode mode;
 	unsigned first_cpu; /* of the rings merged */
 	unsigned nr_cpus;
-	uint64_t lost;	     /* returned in events since the last consume */
+	struct hv_buffer_cpu *returned; /* owned, one a vCPU: since the last consume */
 	unsigned *nr_clears; /* owned, one a vCPU: the session's when the merge was made */
 };
 
@@ -20,57 +22,64 @@ static uint64_t clock_ns(void *ctx, unsigned cpu, uint64_t tsc)
 	return hv_clock_ns(ctx, cpu, tsc);
 }
 
-static void ring_of(struct hv_session *s, unsigned cpu, struct hv_ring *ret)
-{
-	const uint8_t *records = s->region.host + HV_REGION_RINGS_OFF + cpu * s->plan.ring_bytes;
-
-	hv_ring_init(ret, hv_region_state(&s->region, cpu), (const struct hv_record *)records,
-		     s->plan.nr_slots);
-}
-
 /* From MARKS on, one a vCPU. */
 static void begin(struct hv_cursor *c, const struct hv_merge_mark *marks)
 {
-	struct hv_session *s = c->session;
 	HV_AUTO_FREE struct hv_ring *rings = hv_alloc(c->nr_cpus * sizeof(*rings));
 
-	for (unsigned i = 0; i < c->nr_cpus; i++)
-		ring_of(s, c->first_cpu + i, &rings[i]);
+	for (unsigned i = 0; i < c->nr_cpus; i++) {
+		hv_buffer_ring(c->buffer, c->first_cpu + i, &rings[i]);
+		c->nr_clears[i] = c->buffer->cpus[c->first_cpu + i].nr_clears;
+	}
 	hv_merge_free(c->merge);
 	c->merge = hv_merge_new(rings, c->first_cpu, c->nr_cpus, marks,
-				(struct hv_merge_clock){clock_ns, s->clock});
+				(struct hv_merge_clock){clock_ns, c->session->clock});
 	if (c->mode == HV_CURSOR_DUMP)
 		hv_merge_stop_here(c->merge);
-	memcpy(c->nr_clears, s->nr_clears + c->first_cpu, c->nr_cpus * sizeof(*c->nr_clears));
+}
+
+static bool is_cleared(const struct hv_cursor *c, unsigned i)
+{
+	return c->nr_clears[i] != c->buffer->cpus[c->first_cpu + i].nr_clears;
 }
 
 /* vCPUs that were cleared go on from there, the others where they are. */
 static void follow_clears(struct hv_cursor *c)
 {
-	const struct hv_session *s = c->session;
-	const unsigned *nr_clears = s->nr_clears + c->first_cpu;
 	HV_AUTO_FREE struct hv_merge_mark *marks = NULL;
+	unsigned nr = 0;
 
-	if (memcmp(c->nr_clears, nr_clears, c->nr_cpus * sizeof(*nr_clears)) == 0)
+	for (unsigned i = 0; i < c->nr_cpus; i++)
+		nr += is_cleared(c, i);
+	if (!nr)
 		return;
 	marks = hv_alloc(c->nr_cpus * sizeof(*marks));
 	hv_merge_marks(c->merge, marks);
-	for (unsigned i = 0; i < c->nr_cpus; i++)
-		if (c->nr_clears[i] != nr_clears[i])
-			marks[i] = s->marks[c->first_cpu + i];
+	for (unsigned i = 0; i < c->nr_cpus; i++) {
+		if (!is_cleared(c, i))
+			continue;
+		marks[i] = c->buffer->cpus[c->first_cpu + i].mark;
+		c->returned[i] = (struct hv_buffer_cpu){0};
+	}
 	begin(c, marks);
 }
 
-struct hv_cursor *hv_cursor_new(struct hv_session *s, int only_cpu, enum hv_cursor_mode mode)
+struct hv_cursor *hv_cursor_new(struct hv_buffer *b, int only_cpu, enum hv_cursor_mode mode)
 {
+	HV_AUTO_FREE struct hv_merge_mark *marks = NULL;
 	struct hv_cursor *c = hv_alloc(sizeof(*c));
 
-	c->session = s;
+	c->session = b->session;
+	c->buffer = b;
 	c->first_cpu = only_cpu < 0 ? 0 : (unsigned)only_cpu;
-	c->nr_cpus = only_cpu < 0 ? s->plan.nr_cpus : 1;
+	c->nr_cpus = only_cpu < 0 ? b->nr_cpus : 1;
 	c->mode = mode;
 	c->nr_clears = hv_alloc(c->nr_cpus * sizeof(*c->nr_clears));
-	begin(c, s->marks + c->first_cpu);
+	c->returned = hv_alloc(c->nr_cpus * sizeof(*c->returned));
+	marks = hv_alloc(c->nr_cpus * sizeof(*marks));
+	for (unsigned i = 0; i < c->nr_cpus; i++)
+		marks[i] = b->cpus[c->first_cpu + i].mark;
+	begin(c, marks);
 	return c;
 }
 
@@ -80,6 +89,7 @@ void hv_cursor_free(struct hv_cursor *c)
 		return;
 	hv_merge_free(c->merge);
 	free(c->nr_clears);
+	free(c->returned);
 	free(c);
 }
 
@@ -99,7 +109,8 @@ static void decode(struct hv_cursor *c, const struct hv_merge_item *item, struct
 	ret->time_ns = item->time_ns;
 	ret->lost_before = item->lost_before;
 	hv_event_set_comm(ret, ret->pid ? hv_session_comm(c->session, ret->pid) : NULL);
-	c->lost += item->lost_before;
+	c->returned[item->cpu - c->first_cpu].nr_lost += item->lost_before;
+	c->returned[item->cpu - c->first_cpu].nr_read++;
 }
 
 enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
@@ -122,27 +133,20 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 
 void hv_cursor_consume(struct hv_cursor *c)
 {
-	hv_merge_marks(c->merge, c->session->marks + c->first_cpu);
-	c->session->nr_lost += c->lost;
-	c->lost = 0;
-}
+	HV_AUTO_FREE struct hv_merge_mark *marks = hv_alloc(c->nr_cpus * sizeof(*marks));
 
-static void clear_cpu(struct hv_session *s, unsigned cpu)
-{
-	struct hv_ring ring;
+	hv_merge_marks(c->merge, marks);
+	for (unsigned i = 0; i < c->nr_cpus; i++) {
+		struct hv_buffer_cpu *cpu = &c->buffer->cpus[c->first_cpu + i];
 
-	ring_of(s, cpu, &ring);
-	s->nr_lost += hv_session_overwritten(s, cpu);
-	s->marks[cpu] = hv_merge_mark_at(hv_ring_head(&ring));
-	s->nr_clears[cpu]++;
-}
-
-void hv_session_clear(struct hv_session *s, int only_cpu)
-{
-	if (only_cpu >= 0)
-		clear_cpu(s, (unsigned)only_cpu);
-	for (unsigned cpu = 0; only_cpu < 0 && cpu < s->plan.nr_cpus; cpu++)
-		clear_cpu(s, cpu);
+		if (is_cleared(c, i))
+			continue;
+		cpu->mark = marks[i];
+		cpu->nr_lost += c->returned[i].nr_lost;
+		cpu->nr_read += c->returned[i].nr_read;
+		c->session->nr_lost += c->returned[i].nr_lost;
+		c->returned[i] = (struct hv_buffer_cpu){0};
+	}
 }
 
 static const char *find_in_tasks(struct hv_session *s, uint32_t pid)
@@ -168,18 +172,26 @@ const char *hv_session_comm(struct hv_session *s, uint32_t pid)
 	return find_in_tasks(s, pid);
 }
 
-void hv_session_entries(struct hv_session *s, int only_cpu, uint64_t *ret_in_buffer,
-			uint64_t *ret_written)
+void hv_buffer_stat(struct hv_buffer *b, int only_cpu, struct hv_buffer_stat *ret)
 {
-	struct hv_cursor *c = hv_cursor_new(s, only_cpu, HV_CURSOR_DUMP);
+	struct hv_cursor *c = hv_cursor_new(b, only_cpu, HV_CURSOR_DUMP);
+	struct hv_buffer_stat stat = {0};
 	struct hv_event event;
-	uint64_t nr = 0;
 
-	while (hv_cursor_next(c, &event) == HV_NEXT_EVENT)
-		nr++;
-	*ret_in_buffer = nr;
-	*ret_written = nr + hv_merge_lost(c->merge);
+	while (hv_cursor_next(c, &event) == HV_NEXT_EVENT) {
+		if (!stat.entries++)
+			stat.oldest_ns = event.time_ns;
+		stat.youngest_ns = event.time_ns;
+		stat.bytes += hv_raw_event_len(&event);
+	}
+	stat.overrun = hv_merge_lost(c->merge);
+	for (unsigned i = 0; i < c->nr_cpus; i++) {
+		stat.overrun +=
+			b->cpus[c->first_cpu + i].nr_lost + b->cpus[c->first_cpu + i].mark.lost;
+		stat.read += b->cpus[c->first_cpu + i].nr_read;
+	}
 	hv_cursor_free(c);
+	*ret = stat;
 }
 
 bool hv_session_comm_at(struct hv_session *s, size_t index, uint32_t *ret_pid,

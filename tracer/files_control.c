@@ -40,7 +40,10 @@ static void add_help(struct hv_text *out, const struct hv_node *dir, const char 
 	if (dir->entry && dir->entry != &hv_root_node) {
 		HV_AUTO_TEXT struct hv_text name = {0};
 
-		hv_text_printf(&name, "%s%s/", path, dir->entry->name);
+		hv_text_printf(&name, "%s%s", path, dir->entry->name);
+		if (!hv_node_is_dir(dir->entry))
+			hv_text_printf(out, "  %s\n\t\t\t- %s\n", name.data, dir->entry->help);
+		hv_text_add(&name, "/");
 		add_help(out, dir->entry, name.data);
 	}
 }
@@ -95,7 +98,7 @@ static struct hv_err *set_tracer(struct hv_instance *in, enum hv_tracer tracer)
 
 	if (in->tracer == tracer)
 		return NULL;
-	if (in->pipes.nr)
+	if (in->pipes.nr || in->pipes.nr_raw)
 		return hv_err_new(EBUSY, "trace_pipe is open");
 	if (in->tracer != HV_TRACER_NOP) {
 		err = hv_instance_trace(in, HV_TRACER_NOP, in->lists);

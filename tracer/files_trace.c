@@ -12,7 +12,7 @@ struct hv_err *hv_trace_open(struct hv_file *f)
 		hv_instance_clear(f->instance, f->cpu);
 	if (!hv_file_reads(f))
 		return NULL;
-	f->cursor = hv_cursor_new(f->tree->session, f->cpu, HV_CURSOR_DUMP);
+	f->cursor = hv_cursor_new(hv_instance_buffer(f->instance), f->cpu, HV_CURSOR_DUMP);
 	return NULL;
 }
 
@@ -49,13 +49,13 @@ static void add_header(struct hv_file *f)
 {
 	struct hv_style style = hv_instance_style(f->instance);
 	struct hv_session_stat stat;
-	uint64_t in_buffer, written;
+	struct hv_buffer_stat buffer;
 
 	hv_session_stat(f->tree->session, &stat);
-	hv_session_entries(f->tree->session, f->cpu, &in_buffer, &written);
-	f->annotate = written > in_buffer;
-	hv_format_header(&f->text, &style, hv_tracer_name(f->instance->tracer), in_buffer, written,
-			 stat.nr_cpus);
+	hv_buffer_stat(hv_instance_buffer(f->instance), f->cpu, &buffer);
+	f->annotate = buffer.overrun > 0;
+	hv_format_header(&f->text, &style, hv_tracer_name(f->instance->tracer), buffer.entries,
+			 buffer.entries + buffer.overrun, stat.nr_cpus);
 }
 
 struct hv_err *hv_trace_fill(struct hv_file *f)
@@ -87,7 +87,7 @@ struct hv_err *hv_pipe_open(struct hv_file *f)
 
 	if (err)
 		return err;
-	f->cursor = hv_cursor_new(f->tree->session, f->cpu, HV_CURSOR_FOLLOW);
+	f->cursor = hv_cursor_new(hv_instance_buffer(f->instance), f->cpu, HV_CURSOR_FOLLOW);
 	return NULL;
 }
 

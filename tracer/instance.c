@@ -81,7 +81,12 @@ struct hv_err *hv_instance_trace(struct hv_instance *in, enum hv_tracer tracer,
 	return hv_session_trace_sites(session, wanted);
 }
 
+struct hv_buffer *hv_instance_buffer(struct hv_instance *in)
+{
+	return hv_session_buffer(in->tree->session);
+}
+
 void hv_instance_clear(struct hv_instance *in, int cpu)
 {
-	hv_session_clear(in->tree->session, cpu);
+	hv_buffer_clear(hv_instance_buffer(in), cpu);
 }

@@ -11,6 +11,7 @@
 #include "tracer/options.h"
 #include "tracer/pidlist.h"
 
+struct hv_buffer;
 struct hv_file;
 struct hv_tree;
 
@@ -25,7 +26,8 @@ struct hv_pipes {
 	struct hv_file *all;
 	struct hv_file **of_cpu; /* owned, NR_CPUS of them */
 	unsigned nr_cpus;
-	unsigned nr; /* files open, of either kind */
+	unsigned nr;	 /* files open, of either kind */
+	unsigned nr_raw; /* trace_pipe_raw open: none excludes another */
 };
 
 struct hv_instance {
@@ -56,5 +58,7 @@ void hv_pipes_give_back(struct hv_pipes *pipes, struct hv_file *f);
  * it is as before, and so is the instance. */
 struct hv_err *hv_instance_trace(struct hv_instance *in, enum hv_tracer tracer,
 				 const struct hv_filter *lists) hv_must_use;
+/* What its trace and trace_pipe read. */
+struct hv_buffer *hv_instance_buffer(struct hv_instance *in);
 /* Empties the buffer of one vCPU, or of all (HV_ALL_CPUS). */
 void hv_instance_clear(struct hv_instance *in, int cpu);

@@ -14,8 +14,9 @@ struct hv_place {
 	struct hv_tree *tree;
 	struct hv_instance *instance;
 	const struct hv_node *node;
-	int cpu;      /* HV_ALL_CPUS outside per_cpu/ */
-	unsigned arg; /* node->arg, or which entry of a dynamic directory */
+	int cpu;	/* HV_ALL_CPUS outside per_cpu/ */
+	unsigned arg;	/* node->arg, or what the dynamic directory says of an entry */
+	unsigned entry; /* which entry of a dynamic directory, for all below it */
 };
 
 /* A file, or a directory: what has children or entries.
@@ -44,8 +45,8 @@ struct hv_node {
 	const struct hv_node *entry;
 	/* Adds the name of the INDEXth entry of DIR. False: there is none any more. */
 	bool (*entry_name)(const struct hv_place *dir, size_t index, struct hv_text *ret);
-	/* Makes AT, the directory, its entry NAME (instance, cpu or arg; the node is set by the
-	 * caller). False: there is none of that name. */
+	/* Makes AT, the directory, its entry NAME (instance, cpu, arg or entry; the node is set by
+	 * the caller). False: there is none of that name. */
 	bool (*find_entry)(struct hv_place *at, const char *name);
 	/* mkdir and rmdir of an entry. Unset: EPERM. NAME does not exist; AT is the entry. */
 	struct hv_err *(*make_entry)(const struct hv_place *dir, const char *name)hv_must_use;
@@ -71,7 +72,8 @@ struct hv_file {
 	const struct hv_node *node;
 	int cpu;      /* HV_ALL_CPUS, or whose of per_cpu/ */
 	unsigned arg; /* as in hv_place */
-	char *path;   /* owned; for messages */
+	unsigned entry;
+	char *path; /* owned; for messages */
 	int flags;
 	struct hv_text text; /* made, not yet read */
 	size_t text_pos;
@@ -84,6 +86,9 @@ struct hv_file {
 	unsigned nr_started;
 	uint64_t nr_lines;
 	unsigned asleep; /* the reader was told to wait */
+	/* trace_pipe_raw: taken, and did not fit into the last page */
+	struct hv_event held;
+	unsigned has_held;
 	/* filter files */
 	struct hv_filter list;
 	struct hv_token token;
@@ -117,6 +122,21 @@ struct hv_err *hv_pipe_close(struct hv_file *f) hv_must_use;
 /* files_cpu.c */
 bool hv_cpu_name(const struct hv_place *dir, size_t index, struct hv_text *ret);
 bool hv_cpu_find(struct hv_place *at, const char *name);
+void hv_stats_show(struct hv_file *f);
+
+/* files_raw.c */
+struct hv_err *hv_raw_open(struct hv_file *f) hv_must_use;
+struct hv_err *hv_raw_fill(struct hv_file *f) hv_must_use;
+struct hv_err *hv_raw_close(struct hv_file *f) hv_must_use;
+
+/* files_events.c */
+bool hv_event_name(const struct hv_place *dir, size_t index, struct hv_text *ret);
+bool hv_event_find(struct hv_place *at, const char *name);
+void hv_event_format_show(struct hv_file *f);
+void hv_event_id_show(struct hv_file *f);
+void hv_header_page_show(struct hv_file *f);
+void hv_header_event_show(struct hv_file *f);
+void hv_printk_formats_show(struct hv_file *f);
 
 /* files_filter.c */
 void hv_sites_show(struct hv_file *f);

@@ -2,6 +2,7 @@
 #include "tracer/node.h"
 
 static const struct hv_node cpu_nodes[] = {
+	{.name = "stats", .help = "how many events, lost and read", .show = hv_stats_show},
 	{.name = "trace",
 	 .help = "trace, of this vCPU alone",
 	 .open = hv_trace_open,
@@ -12,6 +13,30 @@ static const struct hv_node cpu_nodes[] = {
 	 .open = hv_pipe_open,
 	 .fill = hv_pipe_fill,
 	 .close = hv_pipe_close},
+	{.name = "trace_pipe_raw",
+	 .help = "likewise, as pages of the kernel's ring buffer",
+	 .open = hv_raw_open,
+	 .fill = hv_raw_fill,
+	 .close = hv_raw_close},
+	{0},
+};
+
+static const struct hv_node event_nodes[] = {
+	{.name = "format", .help = "its fields in trace_pipe_raw", .show = hv_event_format_show},
+	{.name = "id", .help = "its number there", .show = hv_event_id_show},
+	{0},
+};
+
+static const struct hv_node event_node = {.name = "EVENT", .children = event_nodes};
+
+static const struct hv_node events_nodes[] = {
+	{.name = "ftrace",
+	 .help = "what the tracers record",
+	 .entry = &event_node,
+	 .entry_name = hv_event_name,
+	 .find_entry = hv_event_find},
+	{.name = "header_event", .help = "head of an event", .show = hv_header_event_show},
+	{.name = "header_page", .help = "head of a page", .show = hv_header_page_show},
 	{0},
 };
 
@@ -46,6 +71,10 @@ static const struct hv_node root_nodes[] = {
 	 .only_top = 1,
 	 .help = "functions that are being traced now",
 	 .show = hv_patched_show},
+	{.name = "events",
+	 .help = "the format of trace_pipe_raw",
+	 .mode = 0755,
+	 .children = events_nodes},
 	{.name = "options",
 	 .help = "each option as a file, those of all tracers",
 	 .entry = &option_node,
@@ -56,6 +85,10 @@ static const struct hv_node root_nodes[] = {
 	 .entry = &cpu_node,
 	 .entry_name = hv_cpu_name,
 	 .find_entry = hv_cpu_find},
+	{.name = "printk_formats",
+	 .only_top = 1,
+	 .help = "none: no trace_printk() is shown",
+	 .show = hv_printk_formats_show},
 	{.name = "saved_cmdlines",
 	 .only_top = 1,
 	 .help = "pid and name of tasks",

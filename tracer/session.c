@@ -134,10 +134,8 @@ struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 		.need_resched_mask = kernel->layout.need_resched_mask,
 	};
 	s->comms = hv_comms_new(HV_COMMS_MAX);
-	s->marks = hv_alloc(s->plan.nr_cpus * sizeof(*s->marks));
-	s->nr_clears = hv_alloc(s->plan.nr_cpus * sizeof(*s->nr_clears));
-	for (unsigned cpu = 0; cpu < s->plan.nr_cpus; cpu++)
-		s->marks[cpu] = hv_merge_mark_at(0);
+	hv_buffer_init(&s->buffer, s, s->plan.nr_cpus, hv_region_state(&s->region, 0),
+		       s->region.host + HV_REGION_RINGS_OFF, s->plan.ring_bytes);
 	s->patched = hv_alloc(kernel->sites.nr);
 	s->patcher = hv_patcher_new(&kernel->as, kernel->image.all, &s->region);
 	*ret = s;
@@ -152,8 +150,7 @@ void hv_session_free(struct hv_session *s)
 	hv_clock_free(s->clock);
 	hv_comms_free(s->comms);
 	hv_tasks_deinit(&s->tasks);
-	free(s->marks);
-	free(s->nr_clears);
+	hv_buffer_deinit(&s->buffer);
 	free(s->patched);
 	free(s);
 }
@@ -258,16 +255,6 @@ static uint64_t head_of(const struct hv_session *s, unsigned cpu)
 	return __atomic_load_n(&hv_region_state(&s->region, cpu)->head, __ATOMIC_RELAXED);
 }
 
-uint64_t hv_session_overwritten(const struct hv_session *s, unsigned cpu)
-{
-	uint64_t head = head_of(s, cpu);
-	uint64_t waiting = head - s->marks[cpu].position;
-
-	if (head < s->marks[cpu].position || waiting <= s->plan.nr_slots)
-		return 0;
-	return waiting - s->plan.nr_slots;
-}
-
 void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 {
 	const struct hv_hold_stat *holds = hv_patcher_holds(s->patcher);
@@ -287,6 +274,6 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 		ret->nr_sites += !s->kernel->sites.list[i].invalid;
 	for (unsigned cpu = 0; cpu < s->plan.nr_cpus; cpu++) {
 		ret->nr_events += head_of(s, cpu);
-		ret->nr_lost += hv_session_overwritten(s, cpu);
+		ret->nr_lost += hv_buffer_overwritten(&s->buffer, cpu);
 	}
 }

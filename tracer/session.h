@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "kernel/clock.h"
 #include "kernel/kernel.h"
+#include "tracer/buffer.h"
 #include "tracer/event.h"
 
 struct hv_session;
@@ -79,35 +80,9 @@ void hv_session_refresh_clock(struct hv_session *s); /* each second or so */
  * which the guest stood; behind by what kernel/now.h says. False: it cannot be told. */
 bool hv_session_now_ns(struct hv_session *s, uint64_t *ret);
 
-/* Events in time order. A cursor has its own position in every ring and is freed before the
- * session. */
-struct hv_cursor;
-enum hv_cursor_mode {
-	HV_CURSOR_FOLLOW, /* goes on with what is recorded later */
-	HV_CURSOR_DUMP,	  /* ends at what is there when it is made */
-};
-/* At the oldest event that is not yet consumed or cleared. ONLY_CPU < 0: all vCPUs. */
-struct hv_cursor *hv_cursor_new(struct hv_session *s, int only_cpu, enum hv_cursor_mode mode);
-void hv_cursor_free(struct hv_cursor *c);
-
-enum hv_next {
-	HV_NEXT_EMPTY,
-	HV_NEXT_EVENT,
-};
-enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret);
-/* What the cursor has returned is consumed for the session (trace_pipe). */
-void hv_cursor_consume(struct hv_cursor *c);
-
-/* As `> trace`: what was recorded before is gone for open cursors too, and not counted as lost.
- * Of one vCPU, or of all (-1). */
-void hv_session_clear(struct hv_session *s, int only_cpu);
-
 /* comm of a pid, as recorded or as the guest's task list has it: 16 bytes, hostile; NULL: unknown.
  */
 const char *hv_session_comm(struct hv_session *s, uint32_t pid);
 /* The INDEXth pid whose comm is known. False: there are no more (saved_cmdlines). */
 bool hv_session_comm_at(struct hv_session *s, size_t index, uint32_t *ret_pid,
 			const char **ret_comm);
-/* What a `trace` header counts, of the vCPU or of all (-1); task records are not events. */
-void hv_session_entries(struct hv_session *s, int only_cpu, uint64_t *ret_in_buffer,
-			uint64_t *ret_written);

@@ -5,6 +5,7 @@
 #include "kernel/tasks.h"
 #include "patcher/mapping.h"
 #include "patcher/patcher.h"
+#include "tracer/buffer_state.h"
 #include "tracer/comms.h"
 #include "tracer/decode.h"
 #include "tracer/merge.h"
@@ -27,11 +28,10 @@ struct hv_session {
 	struct hv_tasks tasks; /* names that no record told */
 	uint64_t tasks_read_ns;
 
-	struct hv_merge_mark *marks; /* owned, one a vCPU: what is consumed */
-	uint64_t nr_lost;	     /* noticed by consuming cursors */
+	struct hv_buffer buffer; /* over the region's rings */
+	uint64_t nr_lost;	 /* noticed by consuming cursors */
 	uint64_t modules_signature;
-	unsigned *nr_clears; /* owned, one a vCPU, for open cursors to notice */
-	uint8_t *patched;    /* owned, one a site of kernel->sites */
+	uint8_t *patched; /* owned, one a site of kernel->sites */
 	size_t nr_refused;
 	bool stale; /* the region held an earlier boot's journal */
 };
@@ -70,8 +70,5 @@ static inline struct hv_gva hv_session_code(const struct hv_session *s)
 
 /* Looks at the guest's clock, for hv_session_now_ns. */
 void hv_session_sample_now(struct hv_session *s);
-
-/* Records of a vCPU that were overwritten before anybody consumed them. */
-uint64_t hv_session_overwritten(const struct hv_session *s, unsigned cpu);
 
 uint64_t hv_now_ns(void); /* monotonic */

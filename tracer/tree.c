@@ -136,6 +136,7 @@ static struct hv_file *file_new(const struct hv_place *at, const char *path, int
 	f->node = at->node;
 	f->cpu = at->cpu;
 	f->arg = at->arg;
+	f->entry = at->entry;
 	f->path = hv_strdup(path + strspn(path, "/"));
 	f->flags = flags;
 	f->tree->nr_open++;

@@ -42,7 +42,13 @@ static const char *const paths[] = {
 	"tracing_on",
 	"",
 	"nothing",
+	"events",
+	"events/ftrace/function/format",
+	"events/ftrace/function/id",
+	"events/header_page",
 	"per_cpu",
+	"per_cpu/cpu0/stats",
+	"per_cpu/cpu0/trace_pipe_raw",
 	"per_cpu/cpu0/trace",
 	"per_cpu/cpu1/trace_pipe",
 	"per_cpu/cpu255/trace",
@@ -81,26 +87,33 @@ static void add_event(struct hv_session *s, struct input *in)
 	hv_fake_event(s, &e);
 }
 
-static void do_open(struct hv_tree *tree, struct input *in, struct hv_file **slot)
+struct handle {
+	struct hv_file *file;
+	bool is_text;
+};
+
+static void do_open(struct hv_tree *tree, struct input *in, struct handle *h)
 {
 	static const int flags[] = {O_RDONLY,		O_WRONLY,	  O_RDWR,
 				    O_WRONLY | O_TRUNC, O_RDWR | O_TRUNC, O_RDONLY | O_NONBLOCK};
 	const char *path = paths[next_byte(in) % HV_ARRAY_LEN(paths)];
 
-	if (!*slot)
-		check(hv_tree_open(tree, path, flags[next_byte(in) % HV_ARRAY_LEN(flags)], slot));
+	if (h->file)
+		return;
+	h->is_text = !strstr(path, "_raw");
+	check(hv_tree_open(tree, path, flags[next_byte(in) % HV_ARRAY_LEN(flags)], &h->file));
 }
 
-static void do_read(struct input *in, struct hv_file *f)
+static void do_read(struct input *in, const struct handle *h)
 {
 	size_t len = next_byte(in) * 16, got = 0;
 	char buf[4096];
 
-	if (!check(hv_file_read(f, buf, len, &got)))
+	if (!check(hv_file_read(h->file, buf, len, &got)))
 		return;
 	if (got > len)
 		abort();
-	for (size_t i = 0; i < got; i++)
+	for (size_t i = 0; h->is_text && i < got; i++)
 		if ((buf[i] & 0x7f) < 0x20 && buf[i] != '\n' && buf[i] != '\t')
 			abort();
 }
@@ -157,9 +170,9 @@ static void do_write(struct input *in, struct hv_file *f)
 }
 
 static void step(struct hv_session *s, struct hv_tree *tree, struct input *in,
-		 struct hv_file **files)
+		 struct handle *handles)
 {
-	struct hv_file **slot = &files[next_byte(in) % NR_FILES];
+	struct handle *h = &handles[next_byte(in) % NR_FILES];
 
 	switch (next_byte(in) % 9) {
 	case 0:
@@ -169,28 +182,28 @@ static void step(struct hv_session *s, struct hv_tree *tree, struct input *in,
 		hv_fake_fail(s, next_byte(in) & 1 ? INJECTED : 0);
 		break;
 	case 2:
-		if (!*slot)
+		if (!h->file)
 			break;
 		if (next_byte(in) & 1)
-			hv_file_abandon(*slot);
+			hv_file_abandon(h->file);
 		else
-			check(hv_file_close(*slot));
-		*slot = NULL;
+			check(hv_file_close(h->file));
+		h->file = NULL;
 		break;
 	case 3:
 	case 4:
-		do_open(tree, in, slot);
+		do_open(tree, in, h);
 		break;
 	case 5:
-		if (*slot)
-			do_read(in, *slot);
+		if (h->file)
+			do_read(in, h);
 		break;
 	case 6:
 		do_directory(tree, in);
 		break;
 	default:
-		if (*slot)
-			do_write(in, *slot);
+		if (h->file)
+			do_write(in, h->file);
 	}
 }
 
@@ -198,7 +211,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, data + size};
 	struct hv_session *s = hv_fake_new();
-	struct hv_file *files[NR_FILES] = {0};
+	struct handle handles[NR_FILES] = {0};
 	struct hv_tree *tree;
 
 	hv_fake_site(s, 0x100, "vfs_open", NULL, 0);
@@ -210,10 +223,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (hv_tree_new(s, &tree))
 		abort();
 	while (in.at < in.end)
-		step(s, tree, &in, files);
+		step(s, tree, &in, handles);
 	for (unsigned i = 0; i < NR_FILES; i++)
-		if (files[i])
-			check(hv_file_close(files[i]));
+		if (handles[i].file)
+			check(hv_file_close(handles[i].file));
 	hv_tree_free(tree);
 	hv_fake_free(s);
 	return 0;

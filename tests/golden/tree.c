@@ -7,7 +7,7 @@
  *   ls [DIR] | stat PATH | mkdir DIR | rmdir DIR
  *   cat FILE | echo TEXT > FILE | echo TEXT >> FILE | printf TEXT > FILE
  *   open HANDLE MODE FILE               MODE of r, w, t (truncate), n (non-blocking)
- *   write HANDLE TEXT | read HANDLE LEN | close HANDLE
+ *   write HANDLE TEXT | read HANDLE LEN | hex HANDLE LEN | close HANDLE
  *   fail ERRNO                          the next change of the guest fails
  *   guest                               what the guest was made to be: sites, pids, recording
  *
@@ -203,6 +203,17 @@ static void do_open(struct shell *sh, char *args)
 	failed(sh, hv_tree_open(sh->tree, args, flags, &sh->handles[handle]));
 }
 
+/* Without the zeros at the end. */
+static void show_hex(struct shell *sh, const char *buf, size_t len)
+{
+	fprintf(sh->out, "= %zu", len);
+	while (len && !buf[len - 1])
+		len--;
+	for (size_t i = 0; i < len; i++)
+		fprintf(sh->out, "%s%02x", i % 4 ? "" : i % 32 ? " " : "\n  ", (uint8_t)buf[i]);
+	fprintf(sh->out, "\n");
+}
+
 static void do_handle(struct shell *sh, const char *command, char *args)
 {
 	unsigned handle = (unsigned)next_number(&args) % 10;
@@ -218,6 +229,10 @@ static void do_handle(struct shell *sh, const char *command, char *args)
 		len = next_number(&args);
 		if (!failed(sh, hv_file_read(f, buf, len < 4096 ? len : 4096, &len)))
 			fprintf(sh->out, "= %zu '%.*s'\n", len, (int)len, buf);
+	} else if (strcmp(command, "hex") == 0) {
+		len = next_number(&args);
+		if (!failed(sh, hv_file_read(f, buf, len < 4096 ? len : 4096, &len)))
+			show_hex(sh, buf, len);
 	} else {
 		sh->handles[handle] = NULL;
 		failed(sh, hv_file_close(f));
@@ -271,7 +286,7 @@ static void do_line(struct shell *sh, char *line)
 	else if (strcmp(command, "fail") == 0)
 		hv_fake_fail(sh->session, (int)next_number(&line));
 	else if (strcmp(command, "write") == 0 || strcmp(command, "read") == 0 ||
-		 strcmp(command, "close") == 0)
+		 strcmp(command, "hex") == 0 || strcmp(command, "close") == 0)
 		do_handle(sh, command, line);
 	else
 		fprintf(sh->out, "= what is '%s'?\n", command);

@@ -2,13 +2,20 @@
 
 #include <string.h>
 
-struct hv_session {
-	struct hv_kernel kernel;
-	uint8_t *patched;
+#include "tracer/raw_page.h"
+
+struct hv_buffer {
 	struct hv_event *events;
 	size_t nr_events;
 	uint8_t *gone; /* one byte an event: consumed or cleared */
 	uint64_t overrun;
+	uint64_t read;
+};
+
+struct hv_session {
+	struct hv_kernel kernel;
+	uint8_t *patched;
+	struct hv_buffer buffer;
 	struct {
 		uint32_t pid;
 		char comm[16];
@@ -24,7 +31,7 @@ struct hv_session {
 };
 
 struct hv_cursor {
-	struct hv_session *session;
+	struct hv_buffer *buffer;
 	enum hv_cursor_mode mode;
 	int only_cpu;
 	size_t at;
@@ -50,8 +57,8 @@ void hv_fake_free(struct hv_session *s)
 	}
 	free(sites->list);
 	free(s->patched);
-	free(s->events);
-	free(s->gone);
+	free(s->buffer.events);
+	free(s->buffer.gone);
 	free(s);
 }
 
@@ -74,15 +81,17 @@ void hv_fake_site(struct hv_session *s, uint64_t ip, const char *name, const cha
 
 void hv_fake_event(struct hv_session *s, const struct hv_event *e)
 {
-	s->events = hv_realloc_array(s->events, s->nr_events + 1, sizeof(*e));
-	s->gone = hv_realloc_array(s->gone, s->nr_events + 1, 1);
-	s->gone[s->nr_events] = 0;
-	s->events[s->nr_events++] = *e;
+	struct hv_buffer *b = &s->buffer;
+
+	b->events = hv_realloc_array(b->events, b->nr_events + 1, sizeof(*e));
+	b->gone = hv_realloc_array(b->gone, b->nr_events + 1, 1);
+	b->gone[b->nr_events] = 0;
+	b->events[b->nr_events++] = *e;
 }
 
 void hv_fake_overrun(struct hv_session *s, uint64_t nr)
 {
-	s->overrun = nr;
+	s->buffer.overrun = nr;
 }
 
 void hv_fake_comm(struct hv_session *s, uint32_t pid, const char *comm)
@@ -216,7 +225,8 @@ const uint8_t *hv_session_patched(const struct hv_session *s)
 
 bool hv_session_now_ns(struct hv_session *s, uint64_t *ret)
 {
-	const struct hv_event *last = s->nr_events ? &s->events[s->nr_events - 1] : NULL;
+	const struct hv_event *last =
+		s->buffer.nr_events ? &s->buffer.events[s->buffer.nr_events - 1] : NULL;
 
 	*ret = last ? last->time_ns + 1000 : 1000;
 	return true;
@@ -227,12 +237,17 @@ enum hv_clock_kind hv_session_clock(const struct hv_session *s)
 	return s->clock;
 }
 
-struct hv_cursor *hv_cursor_new(struct hv_session *s, int only_cpu, enum hv_cursor_mode mode)
+struct hv_buffer *hv_session_buffer(struct hv_session *s)
+{
+	return &s->buffer;
+}
+
+struct hv_cursor *hv_cursor_new(struct hv_buffer *b, int only_cpu, enum hv_cursor_mode mode)
 {
 	struct hv_cursor *c = hv_alloc(sizeof(*c));
 
 	*c = (struct hv_cursor){
-		.session = s, .mode = mode, .only_cpu = only_cpu, .end = s->nr_events};
+		.buffer = b, .mode = mode, .only_cpu = only_cpu, .end = b->nr_events};
 	return c;
 }
 
@@ -241,43 +256,64 @@ void hv_cursor_free(struct hv_cursor *c)
 	free(c);
 }
 
-static bool is_of(const struct hv_session *s, size_t event, int only_cpu)
+static bool is_of(const struct hv_buffer *b, size_t event, int only_cpu)
 {
-	return only_cpu < 0 || s->events[event].cpu == (unsigned)only_cpu;
+	return only_cpu < 0 || b->events[event].cpu == (unsigned)only_cpu;
 }
 
 enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 {
-	struct hv_session *s = c->session;
-	size_t end = c->mode == HV_CURSOR_DUMP ? c->end : s->nr_events;
+	struct hv_buffer *b = c->buffer;
+	size_t end = c->mode == HV_CURSOR_DUMP ? c->end : b->nr_events;
 
 	while (c->at < end) {
 		size_t at = c->at++;
 
-		if (s->gone[at] || !is_of(s, at, c->only_cpu))
+		if (b->gone[at] || !is_of(b, at, c->only_cpu))
 			continue;
-		*ret = s->events[at];
+		*ret = b->events[at];
 		return HV_NEXT_EVENT;
 	}
 	return HV_NEXT_EMPTY;
 }
 
-static void take_away(struct hv_session *s, size_t from, size_t to, int only_cpu)
+static size_t take_away(struct hv_buffer *b, size_t from, size_t to, int only_cpu)
 {
-	for (size_t i = from; i < to; i++)
-		s->gone[i] |= is_of(s, i, only_cpu);
+	size_t nr = 0;
+
+	for (size_t i = from; i < to; i++) {
+		if (b->gone[i] || !is_of(b, i, only_cpu))
+			continue;
+		b->gone[i] = 1;
+		nr++;
+	}
+	return nr;
 }
 
 void hv_cursor_consume(struct hv_cursor *c)
 {
-	take_away(c->session, c->taken, c->at, c->only_cpu);
+	c->buffer->read += take_away(c->buffer, c->taken, c->at, c->only_cpu);
 	c->taken = c->at;
 }
 
-void hv_session_clear(struct hv_session *s, int only_cpu)
+void hv_buffer_clear(struct hv_buffer *b, int only_cpu)
 {
-	take_away(s, 0, s->nr_events, only_cpu);
-	s->overrun = 0;
+	take_away(b, 0, b->nr_events, only_cpu);
+	b->overrun = 0;
+	b->read = 0;
+}
+
+void hv_buffer_stat(struct hv_buffer *b, int only_cpu, struct hv_buffer_stat *ret)
+{
+	*ret = (struct hv_buffer_stat){.overrun = b->overrun, .read = b->read};
+	for (size_t i = 0; i < b->nr_events; i++) {
+		if (b->gone[i] || !is_of(b, i, only_cpu))
+			continue;
+		if (!ret->entries++)
+			ret->oldest_ns = b->events[i].time_ns;
+		ret->youngest_ns = b->events[i].time_ns;
+		ret->bytes += hv_raw_event_len(&b->events[i]);
+	}
 }
 
 bool hv_session_comm_at(struct hv_session *s, size_t index, uint32_t *ret_pid,
@@ -288,15 +324,4 @@ bool hv_session_comm_at(struct hv_session *s, size_t index, uint32_t *ret_pid,
 	*ret_pid = s->comms[index].pid;
 	*ret_comm = s->comms[index].comm;
 	return true;
-}
-
-void hv_session_entries(struct hv_session *s, int only_cpu, uint64_t *ret_in_buffer,
-			uint64_t *ret_written)
-{
-	uint64_t nr = 0;
-
-	for (size_t i = 0; i < s->nr_events; i++)
-		nr += !s->gone[i] && is_of(s, i, only_cpu);
-	*ret_in_buffer = nr;
-	*ret_written = nr + s->overrun;
 }

@@ -96,7 +96,7 @@ END_TEST
 /* Short reads take from the buffer no more than they need. */
 START_TEST(pipe_takes_what_is_asked)
 {
-	uint64_t in_buffer, written;
+	struct hv_buffer_stat stat;
 	struct hv_file *f;
 	char buf[200];
 	size_t n;
@@ -105,11 +105,11 @@ START_TEST(pipe_takes_what_is_asked)
 	ck_assert_ptr_null(hv_tree_open(tree, "trace_pipe", O_RDONLY, &f));
 	ck_assert_ptr_null(hv_file_read(f, buf, 100, &n));
 	ck_assert_uint_eq(n, 100);
-	hv_session_entries(session, -1, &in_buffer, &written);
-	ck_assert_uint_eq(in_buffer, 998);
+	hv_buffer_stat(hv_session_buffer(session), -1, &stat);
+	ck_assert_uint_eq(stat.entries, 998);
 	ck_assert_ptr_null(hv_file_close(f));
-	hv_session_entries(session, -1, &in_buffer, &written);
-	ck_assert_uint_eq(in_buffer, 998);
+	hv_buffer_stat(hv_session_buffer(session), -1, &stat);
+	ck_assert_uint_eq(stat.entries, 998);
 }
 END_TEST
 

@@ -1,0 +1,48 @@
+/* The buffer of a tracefs instance: a ring a vCPU, what of each was consumed or cleared, and
+ * cursors that read them as events in time order. The rings are the guest's, or a copy of the same
+ * form in host memory.
+ * Leaves to others: what becomes of an event (format.h, raw_page.h), who fills it. One thread. */
+#pragma once
+
+#include <stdint.h>
+
+#include "tracer/event.h"
+
+struct hv_session;
+struct hv_buffer;
+
+/* What the guest's stubs write into; of the session. */
+struct hv_buffer *hv_session_buffer(struct hv_session *s);
+
+/* What was recorded before is gone, for open cursors too, and not counted as lost; counts begin
+ * anew. Of one vCPU, or of all (-1). */
+void hv_buffer_clear(struct hv_buffer *b, int only_cpu);
+
+struct hv_buffer_stat {
+	uint64_t entries;   /* events in it; records of tasks' names are not events */
+	uint64_t overrun;   /* lost since it was cleared: overwritten unread, or torn */
+	uint64_t read;	    /* consumed since it was cleared */
+	uint64_t bytes;	    /* of the entries, in the kernel's format */
+	uint64_t oldest_ns; /* 0: empty */
+	uint64_t youngest_ns;
+};
+/* Of one vCPU, or of all (-1). Looks at every record. */
+void hv_buffer_stat(struct hv_buffer *b, int only_cpu, struct hv_buffer_stat *ret);
+
+/* A cursor has its own position in every ring and is freed before the buffer. */
+struct hv_cursor;
+enum hv_cursor_mode {
+	HV_CURSOR_FOLLOW, /* goes on with what is recorded later */
+	HV_CURSOR_DUMP,	  /* ends at what is there when it is made */
+};
+/* At the oldest event that is not yet consumed or cleared. ONLY_CPU < 0: all vCPUs. */
+struct hv_cursor *hv_cursor_new(struct hv_buffer *b, int only_cpu, enum hv_cursor_mode mode);
+void hv_cursor_free(struct hv_cursor *c);
+
+enum hv_next {
+	HV_NEXT_EMPTY,
+	HV_NEXT_EVENT,
+};
+enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret);
+/* What the cursor has returned is consumed for the buffer (trace_pipe). */
+void hv_cursor_consume(struct hv_cursor *c);

@@ -1,0 +1,31 @@
+/* What a buffer is made of; for buffer.c, cursor.c and who fills one. */
+#pragma once
+
+#include "tracer/buffer.h"
+#include "tracer/merge.h"
+
+struct hv_buffer {
+	struct hv_session *session;    /* borrowed: gives clock, names, decoding */
+	const struct hv_state *states; /* borrowed, one a vCPU */
+	const uint8_t *records;	       /* borrowed, RING_BYTES a vCPU */
+	uint64_t ring_bytes;
+	uint64_t nr_slots; /* of each */
+	unsigned nr_cpus;
+	struct hv_buffer_cpu *cpus; /* owned, one a vCPU */
+};
+
+struct hv_buffer_cpu {
+	struct hv_merge_mark mark; /* what is consumed */
+	unsigned nr_clears;	   /* for open cursors to notice */
+	uint64_t nr_lost;	   /* noticed by consuming cursors since the last clear */
+	uint64_t nr_read;	   /* consumed since */
+};
+
+/* Borrows STATES and RECORDS, which outlive it. Its content is what is there from position 0 on. */
+void hv_buffer_init(struct hv_buffer *b, struct hv_session *s, unsigned nr_cpus,
+		    const struct hv_state *states, const uint8_t *records, uint64_t ring_bytes);
+void hv_buffer_deinit(struct hv_buffer *b);
+
+void hv_buffer_ring(const struct hv_buffer *b, unsigned cpu, struct hv_ring *ret);
+/* Records of a vCPU that were overwritten before anybody consumed them. */
+uint64_t hv_buffer_overwritten(const struct hv_buffer *b, unsigned cpu);

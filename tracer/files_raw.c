@@ -1,0 +1,47 @@
+/* per_cpu/cpuN/trace_pipe_raw: what trace_pipe takes, as pages of the kernel's buffer. */
+#include "tracer/node.h"
+#include "tracer/raw_page.h"
+
+/* Counts as a reader for current_tracer, and excludes no other one (tracing_buffers_open). */
+struct hv_err *hv_raw_open(struct hv_file *f)
+{
+	f->instance->pipes.nr_raw++;
+	f->cursor = hv_cursor_new(hv_instance_buffer(f->instance), f->cpu, HV_CURSOR_FOLLOW);
+	return NULL;
+}
+
+struct hv_err *hv_raw_close(struct hv_file *f)
+{
+	if (f->cursor)
+		f->instance->pipes.nr_raw--;
+	return NULL;
+}
+
+static void fill_page(struct hv_file *f, struct hv_raw_page *page)
+{
+	while (f->has_held || hv_cursor_next(f->cursor, &f->held) == HV_NEXT_EVENT) {
+		f->has_held = !hv_raw_page_add(page, &f->held);
+		if (f->has_held)
+			break;
+	}
+}
+
+/* A page, or as much of one as was asked for (tracing_buffers_read); too little for an event reads
+ * as the end. */
+struct hv_err *hv_raw_fill(struct hv_file *f)
+{
+	size_t len = f->asked_bytes < HV_RAW_PAGE_LEN ? f->asked_bytes : HV_RAW_PAGE_LEN;
+	struct hv_raw_page page;
+
+	if (len <= HV_RAW_HEAD_LEN)
+		return NULL;
+	hv_raw_page_init(&page, len - HV_RAW_HEAD_LEN);
+	fill_page(f, &page);
+	if (page.len_bytes) {
+		hv_raw_page_finish(&page);
+		hv_cursor_consume(f->cursor);
+		hv_text_add_bytes(&f->text, page.bytes, len);
+		return NULL;
+	}
+	return f->has_held ? NULL : hv_err_new(EAGAIN, "nothing to read now");
+}
