@@ -123,7 +123,7 @@ struct hv_err *files_open(struct service *s, struct peer *p, const struct wire_f
 	struct peer_file f = {.flags = (int)frame->arg & OPEN_FLAGS};
 	HV_AUTO_FREE char *path = NULL;
 	struct hv_session_stat before;
-	uint32_t handle;
+	uint32_t handle = 0;
 	struct hv_err *err = get_path(frame, &path);
 
 	if (!err)
@@ -144,7 +144,7 @@ struct hv_err *files_open_proc(struct service *s, struct peer *p, const struct w
 {
 	struct peer_file f = {0};
 	HV_AUTO_FREE char *path = NULL;
-	uint32_t handle;
+	uint32_t handle = 0;
 	struct hv_err *err = get_path(frame, &path);
 
 	if (!err)
