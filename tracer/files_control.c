@@ -136,18 +136,17 @@ struct hv_err *hv_tracer_write(struct hv_file *f, const char *buf, size_t len_by
 
 void hv_recording_show(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%u\n", f->instance->recording);
+	hv_text_printf(&f->text, "%u\n", hv_instance_tracing_on(f->instance));
 }
 
 /* The function tracer's start empties the buffer. */
 static void set_recording(struct hv_instance *in, unsigned on)
 {
-	if (in->recording == on)
+	if (hv_instance_tracing_on(in) == on)
 		return;
 	if (on && in->tracer == HV_TRACER_FUNCTION)
 		hv_instance_clear(in, HV_ALL_CPUS);
-	in->recording = on;
-	hv_session_set_recording(in->tree->session, on);
+	hv_instance_set_recording(in, on);
 }
 
 struct hv_err *hv_number_written(const char *buf, size_t len_bytes, uint64_t *ret)
@@ -223,4 +222,29 @@ void hv_comms_show(struct hv_file *f)
 		hv_text_add_guest(&f->text, comm, 16);
 		hv_text_add(&f->text, "\n");
 	}
+}
+
+struct hv_err *hv_errors_open(struct hv_file *f)
+{
+	if (hv_file_writes(f) && (f->flags & O_TRUNC))
+		hv_error_log_clear(&f->instance->errors);
+	return NULL;
+}
+
+void hv_errors_show(struct hv_file *f)
+{
+	hv_error_log_text(&f->instance->errors, &f->text);
+}
+
+struct hv_err *hv_anything_write(struct hv_file *f hv_unused, const char *buf hv_unused,
+				 size_t len_bytes, size_t *ret_len)
+{
+	*ret_len = len_bytes;
+	return NULL;
+}
+
+/* An event has the time since the one before it (trace_pipe_raw). */
+void hv_timestamps_show(struct hv_file *f)
+{
+	hv_text_add(&f->text, "[delta] absolute\n");
 }

@@ -1,4 +1,4 @@
-/* The files that say which functions and which tasks are traced. */
+/* The files that say which functions are traced. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -57,11 +57,14 @@ void hv_patched_show(struct hv_file *f)
 }
 
 /* Writers edit a copy; truncation empties the copy, so that what is published never has a moment of
- * "nothing is listed, all are traced". Readers see the list of the moment they opened. */
+ * "nothing is listed, all are traced". Readers see the list of the moment they opened. Words that
+ * wait for modules, and commands, are the instance's at once: they trace nothing by themselves. */
 struct hv_err *hv_list_open(struct hv_file *f)
 {
 	if (!hv_file_writes(f) || !(f->flags & O_TRUNC))
 		f->list = hv_filter_dup(&f->instance->lists[f->arg]);
+	else
+		hv_modcache_clear(&f->instance->waiting[f->arg]);
 	return NULL;
 }
 
@@ -69,18 +72,20 @@ static void add_list(struct hv_file *f)
 {
 	const struct hv_sites *sites = sites_of(f);
 
-	if (!f->list.nr) {
+	if (hv_filter_is_all(&f->list))
 		hv_text_add(&f->text, f->arg == HV_LIST_NOTRACE
 					      ? "#### no functions disabled ####\n"
 					      : "#### all functions enabled ####\n");
-		return;
-	}
 	for (size_t i = 0; i < sites->nr; i++) {
 		if (!hv_filter_has(&f->list, sites->list[i].ip))
 			continue;
 		add_site(&f->text, &sites->list[i]);
 		hv_text_add(&f->text, "\n");
 	}
+	hv_modcache_text(&f->instance->waiting[f->arg], &f->text);
+	if (f->arg == HV_LIST_FILTER)
+		hv_probes_text(&f->instance->probes, sites, hv_instance_probe_left, f->instance,
+			       &f->text);
 }
 
 /* Who has written and reads through the same handle reads from behind as many bytes. */
@@ -90,12 +95,85 @@ void hv_list_show(struct hv_file *f)
 	f->text_pos = f->written_bytes < f->text.len_bytes ? f->written_bytes : f->text.len_bytes;
 }
 
+static struct hv_err *no_match(const char *func, const char *module)
+{
+	return hv_err_new(EINVAL, "no traceable function matches '%s'%s%s", func,
+			  module ? " in module " : "", module ? module : "");
+}
+
+static bool module_is_loaded(struct hv_file *f, const char *name)
+{
+	const struct hv_modules *modules = &hv_session_kernel(f->tree->session)->modules;
+
+	for (size_t i = 0; i < modules->nr; i++)
+		if (strcmp(modules->list[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* FUNC:mod:MODULE; MODULE NULL: FUNC:mod, which is FUNC. What matches nothing may wait for a module
+ * that is not loaded yet (cache_mod). */
+static struct hv_err *apply_module(struct hv_file *f, const char *func, const char *module)
+{
+	struct hv_modcache *waiting = &f->instance->waiting[f->arg];
+
+	if (hv_filter_change(&f->list, sites_of(f), func, module))
+		return NULL;
+	if (!module)
+		return no_match(func, NULL);
+	if (func[0] == '!')
+		return hv_modcache_remove(waiting, func + 1, module) ? NULL
+								     : no_match(func, module);
+	if (module_is_loaded(f, module))
+		return no_match(func, module);
+	hv_modcache_add(waiting, func, module);
+	return NULL;
+}
+
+static struct hv_err *apply_command(struct hv_file *f, const char *func, const char *name,
+				    const char *param)
+{
+	enum hv_probe_command command;
+
+	return hv_err_new(EINVAL, "there is no command '%s' here", name);
+	if (f->arg != HV_LIST_FILTER || f->instance->name || !hv_probe_command_find(name, &command))
+		return hv_err_new(EINVAL, "there is no command '%s' here", name);
+	return hv_instance_probe(f->instance, func, command, param);
+}
+
+/* FUNC, or FUNC:COMMAND, or FUNC:COMMAND:PARAM */
+static struct hv_err *apply_word(struct hv_file *f, char *word)
+{
+	char *next = word;
+	char *func = strsep(&next, ":");
+	char *command;
+
+	if (!next)
+		return hv_filter_change(&f->list, sites_of(f), func, NULL) ? NULL
+									   : no_match(func, NULL);
+	command = strsep(&next, ":");
+	if (strcmp(command, "mod") == 0)
+		return apply_module(f, func, next);
+	return apply_command(f, func, command, next);
+}
+
 static struct hv_err *apply_token(struct hv_file *f)
 {
-	struct hv_err *err = hv_filter_apply(&f->list, sites_of(f), f->token.text);
+	struct hv_err *err = apply_word(f, f->token.text);
 
 	hv_token_clear(&f->token);
 	return err;
+}
+
+/* Whoever closes is told of no error, but for error_log. */
+static void apply_last_token(struct hv_file *f)
+{
+	HV_AUTO_FREE char *word = hv_strdup(f->token.text);
+	struct hv_err *err = apply_token(f);
+
+	if (err)
+		hv_file_log_error(f, err, word, strlen(word));
+	hv_err_free(err);
 }
 
 struct hv_err *hv_list_write(struct hv_file *f, const char *buf, size_t len_bytes, size_t *ret_len)
@@ -122,7 +200,8 @@ struct hv_err *hv_list_close(struct hv_file *f)
 	if (!hv_file_writes(f) || in->tree->ending)
 		return NULL;
 	if (f->token.len_bytes)
-		hv_err_free(apply_token(f));
+		apply_last_token(f);
+	f->list.awaits_modules = f->arg == HV_LIST_FILTER && in->waiting[HV_LIST_FILTER].nr;
 	memcpy(lists, in->lists, sizeof(lists));
 	lists[f->arg] = f->list;
 	if (in->tracer != HV_TRACER_NOP)
@@ -133,47 +212,4 @@ struct hv_err *hv_list_close(struct hv_file *f)
 	in->lists[f->arg] = f->list;
 	f->list = (struct hv_filter){0};
 	return NULL;
-}
-
-/* Takes LIST on success. */
-static struct hv_err *publish_pids(struct hv_instance *in, struct hv_pidlist *list)
-{
-	struct hv_err *err = hv_session_filter_pids(in->tree->session, list->pids, list->nr);
-
-	if (err)
-		return err;
-	hv_pidlist_deinit(&in->pids);
-	in->pids = *list;
-	*list = (struct hv_pidlist){0};
-	return NULL;
-}
-
-struct hv_err *hv_pids_open(struct hv_file *f)
-{
-	struct hv_pidlist none = {0};
-
-	if (!hv_file_writes(f) || !(f->flags & O_TRUNC))
-		return NULL;
-	return publish_pids(f->instance, &none);
-}
-
-void hv_pids_show(struct hv_file *f)
-{
-	hv_pidlist_text(&f->instance->pids, &f->text);
-}
-
-struct hv_err *hv_pids_write(struct hv_file *f, const char *buf, size_t len_bytes, size_t *ret_len)
-{
-	struct hv_pidlist list;
-	struct hv_err *err;
-	size_t used;
-
-	err = hv_pidlist_add(&f->instance->pids, buf, len_bytes, &list, &used);
-	if (err)
-		return err;
-	err = publish_pids(f->instance, &list);
-	hv_pidlist_deinit(&list);
-	if (!err)
-		*ret_len = used;
-	return err;
 }

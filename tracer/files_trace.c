@@ -12,7 +12,18 @@ struct hv_err *hv_trace_open(struct hv_file *f)
 		hv_instance_clear(f->instance, f->cpu);
 	if (!hv_file_reads(f))
 		return NULL;
+	if (hv_options_on(&f->instance->options, HV_OPT_PAUSE_ON_TRACE)) {
+		f->pauses = 1;
+		hv_instance_pause(f->instance);
+	}
 	f->cursor = hv_cursor_new(hv_instance_buffer(f->instance), f->cpu, HV_CURSOR_DUMP);
+	return NULL;
+}
+
+struct hv_err *hv_trace_close(struct hv_file *f)
+{
+	if (f->pauses)
+		hv_instance_go_on(f->instance);
 	return NULL;
 }
 
@@ -74,13 +85,6 @@ struct hv_err *hv_trace_fill(struct hv_file *f)
 	return NULL;
 }
 
-struct hv_err *hv_trace_write(struct hv_file *f hv_unused, const char *buf hv_unused,
-			      size_t len_bytes, size_t *ret_len)
-{
-	*ret_len = len_bytes;
-	return NULL;
-}
-
 struct hv_err *hv_pipe_open(struct hv_file *f)
 {
 	struct hv_err *err = hv_pipes_take(&f->instance->pipes, f, f->cpu);
@@ -111,7 +115,8 @@ struct hv_err *hv_pipe_fill(struct hv_file *f)
 		f->asleep = 0;
 		return NULL;
 	}
-	if (!(f->flags & O_NONBLOCK) && !f->asleep && !f->instance->recording && f->nr_lines)
+	if (!(f->flags & O_NONBLOCK) && !f->asleep && !hv_instance_tracing_on(f->instance) &&
+	    f->nr_lines)
 		return NULL;
 	f->asleep = !(f->flags & O_NONBLOCK);
 	return hv_err_new(EAGAIN, "nothing to read now");

@@ -14,7 +14,7 @@ void hv_filter_deinit(struct hv_filter *f)
 
 struct hv_filter hv_filter_dup(const struct hv_filter *f)
 {
-	struct hv_filter copy = {.nr = f->nr};
+	struct hv_filter copy = {.nr = f->nr, .awaits_modules = f->awaits_modules};
 
 	if (!f->nr)
 		return copy;
@@ -35,7 +35,7 @@ bool hv_filter_has(const struct hv_filter *f, struct hv_gva ip)
 	return f->nr && bsearch(&ip.v, f->ips, f->nr, sizeof(*f->ips), compare_ips);
 }
 
-/* Takes MATCHED, in any order. */
+/* Takes MATCHED. */
 static void filter_add(struct hv_filter *f, struct hv_filter *matched)
 {
 	size_t kept = 0;
@@ -51,12 +51,11 @@ static void filter_add(struct hv_filter *f, struct hv_filter *matched)
 	f->nr = kept;
 }
 
-/* Takes MATCHED, in any order. */
+/* Takes MATCHED. */
 static void filter_remove(struct hv_filter *f, struct hv_filter *matched)
 {
 	size_t kept = 0;
 
-	qsort(matched->ips, matched->nr, sizeof(*matched->ips), compare_ips);
 	for (size_t i = 0; i < f->nr; i++)
 		if (!hv_filter_has(matched, hv_gva(f->ips[i])))
 			f->ips[kept++] = f->ips[i];
@@ -100,43 +99,37 @@ static void match_index(const struct hv_sites *sites, const char *index, struct 
 		ret->ips[ret->nr++] = sites->list[nr - 1].ip.v;
 }
 
-static struct hv_err *apply(struct hv_filter *f, const struct hv_sites *sites, char *func_text,
-			    char *module_text)
+struct hv_filter hv_filter_match(const struct hv_sites *sites, const char *func, const char *module)
 {
-	HV_AUTO_FREE char *shown = hv_strdup(func_text);
-	struct hv_glob module = {0};
-	struct hv_glob func = hv_glob_parse(func_text);
+	HV_AUTO_FREE char *func_text = hv_strdup(func);
+	HV_AUTO_FREE char *module_text = module ? hv_strdup(module) : NULL;
+	struct hv_glob func_glob = hv_glob_parse(func_text);
+	struct hv_glob module_glob = {0};
 	struct hv_filter matched = {0};
 
-	if (module_text)
-		module = hv_glob_parse(module_text);
+	if (module)
+		module_glob = hv_glob_parse(module_text);
 	matched.ips = hv_realloc_array(NULL, sites->nr, sizeof(*matched.ips));
-	if (func.kind == HV_GLOB_INDEX)
-		match_index(sites, func.search, &matched);
+	if (func_glob.kind == HV_GLOB_INDEX)
+		match_index(sites, func_glob.search, &matched);
 	else
-		match_sites(sites, &func, module_text ? &module : NULL, &matched);
+		match_sites(sites, &func_glob, module ? &module_glob : NULL, &matched);
+	qsort(matched.ips, matched.nr, sizeof(*matched.ips), compare_ips);
+	return matched;
+}
+
+bool hv_filter_change(struct hv_filter *f, const struct hv_sites *sites, const char *func,
+		      const char *module)
+{
+	struct hv_filter matched = hv_filter_match(sites, func, module);
+
 	if (!matched.nr) {
 		hv_filter_deinit(&matched);
-		return hv_err_new(EINVAL, "no traceable function matches '%s'%s%s", shown,
-				  module_text ? " in module " : "", module_text ? module_text : "");
+		return false;
 	}
-	if (func.negated)
+	if (func[0] == '!')
 		filter_remove(f, &matched);
 	else
 		filter_add(f, &matched);
-	return NULL;
-}
-
-struct hv_err *hv_filter_apply(struct hv_filter *f, const struct hv_sites *sites, char *word)
-{
-	char *next = word;
-	char *func = strsep(&next, ":");
-	char *command;
-
-	if (!next)
-		return apply(f, sites, func, NULL);
-	command = strsep(&next, ":");
-	if (strcmp(command, "mod") != 0)
-		return hv_err_new(EINVAL, "there is no filter command '%s'", command);
-	return apply(f, sites, func, next);
+	return true;
 }

@@ -1,7 +1,7 @@
-/* A set of functions: what set_ftrace_filter and set_ftrace_notrace hold, and the grammar of their
- * words: [!]GLOB, INDEX, [!]GLOB:mod:[!]MODULE (ftrace_process_regex, match_records).
- * Leaves to others: cutting words from writes (token.h), when a set takes effect (files_filter.c).
- */
+/* A set of functions: what set_ftrace_filter and set_ftrace_notrace hold, and what the words in
+ * them name (ftrace_process_regex, match_records). Leaves to others: cutting words from writes
+ * (token.h), modules that are not loaded (modcache.h), commands (probes.h), when a set takes effect
+ * (files_filter.c). */
 #pragma once
 
 #include "kernel/sites.h"
@@ -10,14 +10,25 @@
 struct hv_filter {
 	uint64_t *ips; /* owned, ascending, no two alike */
 	size_t nr;
+	unsigned awaits_modules; /* functions of modules to come belong to it: empty is not "all" */
 };
 
 void hv_filter_deinit(struct hv_filter *f);
 struct hv_filter hv_filter_dup(const struct hv_filter *f);
 bool hv_filter_has(const struct hv_filter *f, struct hv_gva ip);
 
-/* Adds to or removes from F what WORD says; WORD is cut up. EINVAL: nothing matches, an index that
- * does not exist, a command; F is then unchanged. Sites that the kernel has disabled match by index
- * only. */
-struct hv_err *hv_filter_apply(struct hv_filter *f, const struct hv_sites *sites,
-			       char *word) hv_must_use;
+/* Nobody chose anything, so set_ftrace_filter means all functions. */
+static inline bool hv_filter_is_all(const struct hv_filter *f)
+{
+	return !f->nr && !f->awaits_modules;
+}
+
+/* The functions that FUNC names: GLOB or INDEX, a leading '!' aside; with MODULE (may be NULL) only
+ * those of modules that match: [!]GLOB. Sites that the kernel has disabled match by index only. */
+struct hv_filter hv_filter_match(const struct hv_sites *sites, const char *func,
+				 const char *module);
+
+/* Adds what FUNC and MODULE name to F, or removes it when FUNC begins with '!'. False: they name
+ * nothing; F is unchanged. */
+bool hv_filter_change(struct hv_filter *f, const struct hv_sites *sites, const char *func,
+		      const char *module);

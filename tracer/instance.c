@@ -20,9 +20,13 @@ void hv_instance_init(struct hv_instance *in, struct hv_tree *tree, unsigned nr_
 void hv_instance_deinit(struct hv_instance *in)
 {
 	assert(in->nr_open == 0);
-	for (unsigned i = 0; i < HV_NR_FILTER_LISTS; i++)
+	for (unsigned i = 0; i < HV_NR_FILTER_LISTS; i++) {
 		hv_filter_deinit(&in->lists[i]);
-	hv_pidlist_deinit(&in->pids);
+		hv_modcache_clear(&in->waiting[i]);
+		hv_pidlist_deinit(&in->pids[i]);
+	}
+	hv_probes_deinit(&in->probes);
+	hv_error_log_clear(&in->errors);
 	free(in->pipes.of_cpu);
 	free(in->name);
 }
@@ -75,7 +79,7 @@ struct hv_err *hv_instance_trace(struct hv_instance *in, enum hv_tracer tracer,
 		struct hv_gva ip = sites->list[i].ip;
 
 		wanted[i] = tracer == HV_TRACER_FUNCTION && !sites->list[i].invalid &&
-			    (!filter->nr || hv_filter_has(filter, ip)) &&
+			    (hv_filter_is_all(filter) || hv_filter_has(filter, ip)) &&
 			    !hv_filter_has(&lists[HV_LIST_NOTRACE], ip);
 	}
 	return hv_session_trace_sites(session, wanted);
@@ -89,4 +93,42 @@ struct hv_buffer *hv_instance_buffer(struct hv_instance *in)
 void hv_instance_clear(struct hv_instance *in, int cpu)
 {
 	hv_buffer_clear(hv_instance_buffer(in), cpu);
+}
+
+struct hv_err *hv_instance_filter_pids(struct hv_instance *in, const struct hv_pidlist *pids)
+{
+	const struct hv_pidlist *only = &pids[HV_LIST_FILTER], *not = &pids[HV_LIST_NOTRACE];
+
+	return hv_session_filter_pids(in->tree->session, only->pids, only->nr, not ->pids,
+				      not ->nr);
+}
+
+void hv_instance_set_recording(struct hv_instance *in, unsigned on)
+{
+	in->recording = on;
+	hv_session_set_recording(in->tree->session, on && !in->nr_pauses);
+}
+
+void hv_instance_pause(struct hv_instance *in)
+{
+	if (in->nr_pauses++)
+		return;
+	in->recording = hv_session_recording(in->tree->session);
+	hv_session_set_recording(in->tree->session, 0);
+}
+
+void hv_instance_go_on(struct hv_instance *in)
+{
+	if (--in->nr_pauses == 0)
+		hv_session_set_recording(in->tree->session, in->recording);
+}
+
+bool hv_instance_records(const struct hv_instance *in)
+{
+	return hv_session_recording(in->tree->session);
+}
+
+unsigned hv_instance_tracing_on(const struct hv_instance *in)
+{
+	return in->nr_pauses ? in->recording : hv_session_recording(in->tree->session);
 }

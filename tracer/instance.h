@@ -6,10 +6,13 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "tracer/error_log.h"
 #include "tracer/filter.h"
 #include "tracer/format.h"
+#include "tracer/modcache.h"
 #include "tracer/options.h"
 #include "tracer/pidlist.h"
+#include "tracer/probes.h"
 
 struct hv_buffer;
 struct hv_file;
@@ -38,7 +41,11 @@ struct hv_instance {
 	unsigned recording; /* tracing_on */
 	struct hv_options options;
 	struct hv_filter lists[HV_NR_FILTER_LISTS];
-	struct hv_pidlist pids;
+	struct hv_modcache waiting[HV_NR_FILTER_LISTS]; /* words of LISTS for modules to come */
+	struct hv_probes probes;			/* of the top only */
+	struct hv_pidlist pids[HV_NR_FILTER_LISTS];	/* only these, not these */
+	struct hv_error_log errors;
+	unsigned nr_pauses; /* open files that recording stands still for (pause-on-trace) */
 	struct hv_pipes pipes;
 	size_t nr_open; /* files */
 };
@@ -60,5 +67,25 @@ struct hv_err *hv_instance_trace(struct hv_instance *in, enum hv_tracer tracer,
 				 const struct hv_filter *lists) hv_must_use;
 /* What its trace and trace_pipe read. */
 struct hv_buffer *hv_instance_buffer(struct hv_instance *in);
+/* FUNC:COMMAND[:PARAM] of set_ftrace_filter (hv_probes_apply), done in the guest; on error it is as
+ * before. */
+struct hv_err *hv_instance_probe(struct hv_instance *in, const char *func,
+				 enum hv_probe_command command, const char *param) hv_must_use;
+/* hv_probe_left of the instance CTX. */
+int64_t hv_instance_probe_left(void *ctx, enum hv_probe_command command,
+			       const struct hv_probe *probe);
+/* Words that waited for modules which are there now become functions of the lists. */
+void hv_instance_modules_came(struct hv_instance *in);
+/* Only the tasks that PIDS (HV_NR_FILTER_LISTS of them) let through are recorded. */
+struct hv_err *hv_instance_filter_pids(struct hv_instance *in,
+				       const struct hv_pidlist *pids) hv_must_use;
+/* tracing_on, or what pauses it, has changed. */
+void hv_instance_set_recording(struct hv_instance *in, unsigned on);
+void hv_instance_pause(struct hv_instance *in);
+void hv_instance_go_on(struct hv_instance *in);
+/* Whether something is recorded now: tracing_on as set or as the guest did it, and no pause. */
+bool hv_instance_records(const struct hv_instance *in);
+/* What tracing_on shows: the same without the pauses. */
+unsigned hv_instance_tracing_on(const struct hv_instance *in);
 /* Empties the buffer of one vCPU, or of all (HV_ALL_CPUS). */
 void hv_instance_clear(struct hv_instance *in, int cpu);

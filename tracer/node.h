@@ -86,6 +86,7 @@ struct hv_file {
 	unsigned nr_started;
 	uint64_t nr_lines;
 	unsigned asleep; /* the reader was told to wait */
+	unsigned pauses; /* recording stands still while it is open */
 	/* trace_pipe_raw: taken, and did not fit into the last page */
 	struct hv_event held;
 	unsigned has_held;
@@ -108,13 +109,16 @@ static inline bool hv_file_reads(const struct hv_file *f)
 /* The top directory, and what stands in it and in each directory of instances/. */
 extern const struct hv_node hv_root_node;
 
+/* What was written to F was refused: for error_log. */
+void hv_file_log_error(struct hv_file *f, const struct hv_err *err, const char *buf,
+		       size_t len_bytes);
+
 const char *hv_tracer_name(enum hv_tracer tracer);
 
 /* files_trace.c */
 struct hv_err *hv_trace_open(struct hv_file *f) hv_must_use;
+struct hv_err *hv_trace_close(struct hv_file *f) hv_must_use;
 struct hv_err *hv_trace_fill(struct hv_file *f) hv_must_use;
-struct hv_err *hv_trace_write(struct hv_file *f, const char *buf, size_t len_bytes,
-			      size_t *ret_len) hv_must_use;
 struct hv_err *hv_pipe_open(struct hv_file *f) hv_must_use;
 struct hv_err *hv_pipe_fill(struct hv_file *f) hv_must_use;
 struct hv_err *hv_pipe_close(struct hv_file *f) hv_must_use;
@@ -147,6 +151,8 @@ void hv_list_show(struct hv_file *f);
 struct hv_err *hv_list_write(struct hv_file *f, const char *buf, size_t len_bytes,
 			     size_t *ret_len) hv_must_use;
 struct hv_err *hv_list_close(struct hv_file *f) hv_must_use;
+
+/* files_pids.c */
 struct hv_err *hv_pids_open(struct hv_file *f) hv_must_use;
 void hv_pids_show(struct hv_file *f);
 struct hv_err *hv_pids_write(struct hv_file *f, const char *buf, size_t len_bytes,
@@ -168,6 +174,12 @@ struct hv_err *hv_option_write(struct hv_file *f, const char *buf, size_t len_by
 /* A number that is all of what is written: kstrtoul_from_user. EINVAL, ERANGE. */
 struct hv_err *hv_number_written(const char *buf, size_t len_bytes, uint64_t *ret) hv_must_use;
 void hv_readme_show(struct hv_file *f);
+struct hv_err *hv_errors_open(struct hv_file *f) hv_must_use;
+void hv_errors_show(struct hv_file *f);
+/* Takes anything, does nothing. */
+struct hv_err *hv_anything_write(struct hv_file *f, const char *buf, size_t len_bytes,
+				 size_t *ret_len) hv_must_use;
+void hv_timestamps_show(struct hv_file *f);
 void hv_tracers_show(struct hv_file *f);
 void hv_tracer_show(struct hv_file *f);
 struct hv_err *hv_tracer_write(struct hv_file *f, const char *buf, size_t len_bytes,

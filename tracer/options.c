@@ -14,6 +14,7 @@ const struct hv_option_info hv_option_infos[HV_NR_OPTIONS] = {
 	[HV_OPT_ANNOTATE] = {.name = "annotate", .on = 1},
 	[HV_OPT_CONTEXT_INFO] = {.name = "context-info", .on = 1},
 	[HV_OPT_IRQ_INFO] = {.name = "irq-info", .on = 1},
+	[HV_OPT_PAUSE_ON_TRACE] = {.name = "pause-on-trace"},
 };
 
 _Static_assert(HV_NR_OPTIONS <= 64, "a bit for each option");

@@ -22,6 +22,7 @@ enum hv_option {
 	HV_OPT_ANNOTATE,
 	HV_OPT_CONTEXT_INFO,
 	HV_OPT_IRQ_INFO,
+	HV_OPT_PAUSE_ON_TRACE,
 	HV_NR_OPTIONS /* at most 64 */
 };
 

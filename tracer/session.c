@@ -152,6 +152,7 @@ void hv_session_free(struct hv_session *s)
 	hv_tasks_deinit(&s->tasks);
 	hv_buffer_deinit(&s->buffer);
 	free(s->patched);
+	free(s->actions);
 	free(s);
 }
 

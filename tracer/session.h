@@ -65,10 +65,37 @@ unsigned hv_session_refresh(struct hv_session *s);
 /* Which sites are traced: WANTED has one byte a site of kernel->sites, 0 or 1. Changes only what
  * differs; on error every byte is as before. Sites that cannot be traced are counted as refused. */
 struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wanted) hv_must_use;
-/* Only these pids, ascending; NR 0: all. A pid beyond what a kernel can have is nobody's. */
-struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *pids,
+/* What a call of a function does to recording, just before it is recorded itself. A counted action
+ * is done LEFT times at most, and counted when it changes something; none is done when LEFT is 0 or
+ * less. */
+enum hv_action {
+	HV_ACTION_ON,
+	HV_ACTION_OFF,
+	HV_ACTION_ON_COUNTED,
+	HV_ACTION_OFF_COUNTED,
+	HV_NR_ACTIONS
+};
+struct hv_site_actions {
+	uint64_t ip;
+	unsigned bits; /* bit N: enum hv_action N */
+	int64_t left[HV_NR_ACTIONS];
+};
+/* From the next hv_session_trace_sites on, for all sites; LIST (copied) is ascending by ip, no two
+ * alike. What is counted and was there already goes on from where it is. ENOSPC: too many that are
+ * counted. */
+struct hv_err *hv_session_set_actions(struct hv_session *s, const struct hv_site_actions *list,
 				      size_t nr) hv_must_use;
+/* What is left of a counted action; NOT_SET where the function has none. */
+int64_t hv_session_action_left(const struct hv_session *s, uint64_t ip, enum hv_action action,
+			       int64_t not_set);
+
+/* Only the pids of ONLY (NR_ONLY 0: all), without those of NOT; both ascending. A pid beyond what a
+ * kernel can have is nobody's. */
+struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *only, size_t nr_only,
+				      const uint32_t * not, size_t nr_not) hv_must_use;
 void hv_session_set_recording(struct hv_session *s, unsigned on);
+/* As set, or as the guest did it by an action. */
+unsigned hv_session_recording(const struct hv_session *s);
 /* One byte a site of kernel->sites: 1 where it calls a stub now. Borrowed, until the next change.
  */
 const uint8_t *hv_session_patched(const struct hv_session *s);

@@ -31,6 +31,8 @@ struct hv_session {
 	struct hv_buffer buffer; /* over the region's rings */
 	uint64_t nr_lost;	 /* noticed by consuming cursors */
 	uint64_t modules_signature;
+	struct hv_site_actions *actions; /* owned, ascending by ip */
+	size_t nr_actions;
 	uint8_t *patched; /* owned, one a site of kernel->sites */
 	size_t nr_refused;
 	bool stale; /* the region held an earlier boot's journal */

@@ -191,24 +191,42 @@ static void set_mode(struct hv_session *s, uint32_t mode)
 	__atomic_store_n(&hv_region_params(&s->region)->mode, mode, __ATOMIC_RELEASE);
 }
 
-struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *pids, size_t nr)
+/* The pids of LIST from *AT on that belong to WORD of the bitmap. */
+static uint64_t pid_bits(const uint32_t *list, size_t nr, size_t word, size_t *at)
+{
+	uint64_t bits = 0;
+
+	for (; *at < nr && list[*at] / 64 == word; ++*at)
+		bits |= 1ULL << (list[*at] % 64);
+	return bits;
+}
+
+struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *only, size_t nr_only,
+				      const uint32_t * not, size_t nr_not)
 {
 	uint64_t *bitmap = (uint64_t *)(s->region.host + HV_REGION_PIDS_OFF);
-	size_t at = 0;
+	size_t only_at = 0, not_at = 0;
 
 	for (size_t word = 0; word < HV_REGION_NR_PIDS / 64; word++) {
-		uint64_t bits = 0;
+		uint64_t bits = pid_bits(only, nr_only, word, &only_at);
 
-		for (; at < nr && pids[at] / 64 == word; at++)
-			bits |= 1ULL << (pids[at] % 64);
+		if (!nr_only)
+			bits = nr_not ? UINT64_MAX : 0;
+		bits &= ~pid_bits(not, nr_not, word, &not_at);
 		if (bitmap[word] != bits)
 			__atomic_store_n(&bitmap[word], bits, __ATOMIC_RELAXED);
 	}
-	set_mode(s, nr ? mode_of(s) | HV_MODE_PID_FILTER : mode_of(s) & ~HV_MODE_PID_FILTER);
+	set_mode(s, nr_only || nr_not ? mode_of(s) | HV_MODE_PID_FILTER
+				      : mode_of(s) & ~HV_MODE_PID_FILTER);
 	return NULL;
 }
 
 void hv_session_set_recording(struct hv_session *s, unsigned on)
 {
 	set_mode(s, on ? mode_of(s) & ~HV_MODE_OFF : mode_of(s) | HV_MODE_OFF);
+}
+
+unsigned hv_session_recording(const struct hv_session *s)
+{
+	return !(mode_of(s) & HV_MODE_OFF);
 }

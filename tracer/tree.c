@@ -120,11 +120,13 @@ void hv_tree_refresh(struct hv_tree *tree)
 {
 	if (!hv_session_refresh(tree->session))
 		return;
-	for (struct hv_instance *in = &tree->top; in; in = in->next)
+	for (struct hv_instance *in = &tree->top; in; in = in->next) {
+		hv_instance_modules_came(in);
 		/* Nobody asked for it: a guest that cannot be changed now is told at the next
 		 * write. */
 		if (in->tracer != HV_TRACER_NOP)
 			hv_err_free(hv_instance_trace(in, in->tracer, in->lists));
+	}
 }
 
 static struct hv_file *file_new(const struct hv_place *at, const char *path, int flags)
@@ -216,6 +218,15 @@ struct hv_err *hv_file_read(struct hv_file *file, void *buf, size_t len_bytes, s
 	return NULL;
 }
 
+void hv_file_log_error(struct hv_file *f, const struct hv_err *err, const char *buf,
+		       size_t len_bytes)
+{
+	uint64_t now_ns = 0;
+
+	hv_session_now_ns(f->tree->session, &now_ns);
+	hv_error_log_add(&f->instance->errors, now_ns, f->path, err->message, buf, len_bytes);
+}
+
 struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_bytes,
 			     size_t *ret_len)
 {
@@ -226,6 +237,8 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 	if (!file->node->write)
 		return hv_err_new(EINVAL, "%s: cannot be written", file->path);
 	err = file->node->write(file, buf, len_bytes, ret_len);
+	if (err)
+		hv_file_log_error(file, err, buf, len_bytes);
 	return hv_err_in(err, "%s", file->path);
 }
 

@@ -35,6 +35,13 @@ static const char *const paths[] = {
 	"set_ftrace_filter",
 	"set_ftrace_notrace",
 	"set_ftrace_pid",
+	"set_ftrace_notrace_pid",
+	"error_log",
+	"timestamp_mode",
+	"options",
+	"options/bin",
+	"options/pause-on-trace",
+	"options/nosuch",
 	"trace",
 	"trace_clock",
 	"trace_options",
@@ -59,8 +66,8 @@ static const char *const paths[] = {
 
 static bool check(struct hv_err *err)
 {
-	static const int documented[] = {EINVAL, ERANGE, EPERM,	  EBUSY,  EAGAIN,  EBADF,
-					 ENOENT, EISDIR, ENOTDIR, EEXIST, INJECTED};
+	static const int documented[] = {EINVAL, ERANGE, EPERM,	 EBUSY,	  EAGAIN, EBADF,
+					 ENODEV, ENOENT, EISDIR, ENOTDIR, EEXIST, INJECTED};
 	bool known = !err;
 
 	for (size_t i = 0; err && i < HV_ARRAY_LEN(documented); i++)
@@ -104,6 +111,21 @@ static void do_open(struct hv_tree *tree, struct input *in, struct handle *h)
 	check(hv_tree_open(tree, path, flags[next_byte(in) % HV_ARRAY_LEN(flags)], &h->file));
 }
 
+/* Whether numbers as they are were asked for by now. */
+static bool asked_for_bytes;
+
+static void note_bin(struct hv_tree *tree)
+{
+	struct hv_file *f;
+	char bin = '0';
+	size_t n;
+
+	if (hv_tree_open(tree, "options/bin", O_RDONLY, &f) || hv_file_read(f, &bin, 1, &n) ||
+	    hv_file_close(f))
+		abort();
+	asked_for_bytes |= bin == '1';
+}
+
 static void do_read(struct input *in, const struct handle *h)
 {
 	size_t len = next_byte(in) * 16, got = 0;
@@ -113,7 +135,7 @@ static void do_read(struct input *in, const struct handle *h)
 		return;
 	if (got > len)
 		abort();
-	for (size_t i = 0; h->is_text && i < got; i++)
+	for (size_t i = 0; h->is_text && !asked_for_bytes && i < got; i++)
 		if ((buf[i] & 0x7f) < 0x20 && buf[i] != '\n' && buf[i] != '\t')
 			abort();
 }
@@ -142,9 +164,26 @@ static void do_directory(struct hv_tree *tree, struct input *in)
 /* Bytes of the input, or a word that means something. */
 static void do_write(struct input *in, struct hv_file *f)
 {
-	static const char *const words[] = {"vfs_*\n",	"!vfs_read ", "2 ", "function",
-					    "nop",	"1\n",	      "0",  "local",
-					    ":mod:m\n", "*r?a[d]"};
+	static const char *const words[] = {"vfs_*\n",
+					    "!vfs_read ",
+					    "2 ",
+					    "function",
+					    "nop",
+					    "1\n",
+					    "0",
+					    "local",
+					    ":mod:m\n",
+					    "*r?a[d]",
+					    "f:mod:x ",
+					    "!f:mod:x ",
+					    "vfs_read:traceoff:3\n",
+					    "*:traceon ",
+					    "!*:traceoff:0 ",
+					    "bin",
+					    "nobin",
+					    "raw",
+					    "sym-offset",
+					    "verbose\n"};
 	unsigned pick = next_byte(in);
 	const char *word = words[pick % HV_ARRAY_LEN(words)];
 	size_t len = strlen(word), done = 0, n;
@@ -204,6 +243,7 @@ static void step(struct hv_session *s, struct hv_tree *tree, struct input *in,
 	default:
 		if (h->file)
 			do_write(in, h->file);
+		note_bin(tree);
 	}
 }
 
@@ -214,6 +254,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct handle handles[NR_FILES] = {0};
 	struct hv_tree *tree;
 
+	asked_for_bytes = false;
 	hv_fake_site(s, 0x100, "vfs_open", NULL, 0);
 	hv_fake_site(s, 0x200, "vfs_read", NULL, 0);
 	hv_fake_site(s, 0x300, "__ftrace_invalid_address___16", NULL, 1);

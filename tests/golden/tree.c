@@ -243,6 +243,7 @@ static void do_guest(struct shell *sh)
 {
 	const struct hv_sites *sites = &hv_session_kernel(sh->session)->sites;
 	const uint8_t *patched = hv_session_patched(sh->session);
+	const struct hv_site_actions *actions;
 	const uint32_t *pids;
 	size_t nr;
 
@@ -254,7 +255,17 @@ static void do_guest(struct shell *sh)
 	fprintf(sh->out, "\npids:");
 	for (size_t i = 0; i < nr; i++)
 		fprintf(sh->out, " %u", pids[i]);
+	pids = hv_fake_not_pids(sh->session, &nr);
+	if (nr)
+		fprintf(sh->out, "\nnot:");
+	for (size_t i = 0; i < nr; i++)
+		fprintf(sh->out, " %u", pids[i]);
 	fprintf(sh->out, "\nrecording: %u\n", hv_fake_recording(sh->session));
+	actions = hv_fake_actions(sh->session, &nr);
+	for (size_t i = 0; i < nr; i++)
+		fprintf(sh->out, "at %llx: %x, %lld %lld\n", (unsigned long long)actions[i].ip,
+			actions[i].bits, (long long)actions[i].left[HV_ACTION_ON_COUNTED],
+			(long long)actions[i].left[HV_ACTION_OFF_COUNTED]);
 }
 
 static void do_line(struct shell *sh, char *line)

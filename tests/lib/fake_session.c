@@ -15,6 +15,8 @@ struct hv_buffer {
 struct hv_session {
 	struct hv_kernel kernel;
 	uint8_t *patched;
+	struct hv_site_actions *actions;
+	size_t nr_actions;
 	struct hv_buffer buffer;
 	struct {
 		uint32_t pid;
@@ -23,6 +25,8 @@ struct hv_session {
 	size_t nr_comms;
 	uint32_t pids[64];
 	size_t nr_pids;
+	uint32_t not_pids[64];
+	size_t nr_not_pids;
 	unsigned nr_cpus;
 	unsigned recording;
 	enum hv_clock_kind clock;
@@ -59,7 +63,19 @@ void hv_fake_free(struct hv_session *s)
 	free(s->patched);
 	free(s->buffer.events);
 	free(s->buffer.gone);
+	free(s->actions);
+	free(s->kernel.modules.list);
 	free(s);
+}
+
+static void add_module(struct hv_modules *modules, const char *name)
+{
+	for (size_t i = 0; i < modules->nr; i++)
+		if (strcmp(modules->list[i].name, name) == 0)
+			return;
+	modules->list = hv_realloc_array(modules->list, modules->nr + 1, sizeof(*modules->list));
+	modules->list[modules->nr] = (struct hv_module){0};
+	strncpy(modules->list[modules->nr++].name, name, sizeof(modules->list->name) - 1);
 }
 
 void hv_fake_site(struct hv_session *s, uint64_t ip, const char *name, const char *module,
@@ -71,6 +87,8 @@ void hv_fake_site(struct hv_session *s, uint64_t ip, const char *name, const cha
 	s->patched = hv_realloc_array(s->patched, sites->nr + 1, 1);
 	s->patched[sites->nr] = 0;
 	s->modules_changed = 1;
+	if (module)
+		add_module(&s->kernel.modules, module);
 	sites->list[sites->nr++] = (struct hv_site){
 		.ip = hv_gva(ip),
 		.name = hv_strdup(name),
@@ -120,6 +138,12 @@ void hv_fake_fail(struct hv_session *s, int code)
 unsigned hv_fake_recording(const struct hv_session *s)
 {
 	return s->recording;
+}
+
+const uint32_t *hv_fake_not_pids(const struct hv_session *s, size_t *ret_nr)
+{
+	*ret_nr = s->nr_not_pids;
+	return s->not_pids;
 }
 
 const uint32_t *hv_fake_pids(const struct hv_session *s, size_t *ret_nr)
@@ -193,16 +217,51 @@ struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wante
 	return err;
 }
 
-struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *pids, size_t nr)
+struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *only, size_t nr_only,
+				      const uint32_t * not, size_t nr_not)
 {
 	struct hv_err *err = change(s);
+	size_t max = HV_ARRAY_LEN(s->pids);
 
 	if (err)
 		return err;
-	s->nr_pids = nr < HV_ARRAY_LEN(s->pids) ? nr : HV_ARRAY_LEN(s->pids);
+	s->nr_pids = nr_only < max ? nr_only : max;
 	if (s->nr_pids)
-		memcpy(s->pids, pids, s->nr_pids * sizeof(*pids));
+		memcpy(s->pids, only, s->nr_pids * sizeof(*only));
+	s->nr_not_pids = nr_not < max ? nr_not : max;
+	if (s->nr_not_pids)
+		memcpy(s->not_pids, not, s->nr_not_pids * sizeof(*not ));
 	return NULL;
+}
+
+struct hv_err *hv_session_set_actions(struct hv_session *s, const struct hv_site_actions *list,
+				      size_t nr)
+{
+	s->actions = hv_realloc_array(s->actions, nr + 1, sizeof(*list));
+	if (nr)
+		memcpy(s->actions, list, nr * sizeof(*list));
+	s->nr_actions = nr;
+	return NULL;
+}
+
+int64_t hv_session_action_left(const struct hv_session *s, uint64_t ip, enum hv_action action,
+			       int64_t not_set)
+{
+	for (size_t i = 0; i < s->nr_actions; i++)
+		if (s->actions[i].ip == ip && s->actions[i].bits >> action & 1)
+			return s->actions[i].left[action];
+	return not_set;
+}
+
+unsigned hv_session_recording(const struct hv_session *s)
+{
+	return s->recording;
+}
+
+const struct hv_site_actions *hv_fake_actions(const struct hv_session *s, size_t *ret_nr)
+{
+	*ret_nr = s->nr_actions;
+	return s->actions;
 }
 
 void hv_session_set_recording(struct hv_session *s, unsigned on)

@@ -11,17 +11,17 @@ static struct hv_site list[] = {
 };
 static const struct hv_sites sites = {.list = list, .nr = HV_ARRAY_LEN(list)};
 
+/* [!]GLOB, INDEX, [!]GLOB:mod:[!]MODULE; other commands name no function. */
 static int apply(struct hv_filter *f, const char *word)
 {
-	char text[64];
-	struct hv_err *err;
-	int code;
+	char text[64], *next = text, *func, *command;
 
 	strcpy(text, word);
-	err = hv_filter_apply(f, &sites, text);
-	code = err ? err->code : 0;
-	hv_err_free(err);
-	return code;
+	func = strsep(&next, ":");
+	command = next ? strsep(&next, ":") : NULL;
+	if (command && strcmp(command, "mod") != 0)
+		return EINVAL;
+	return hv_filter_change(f, &sites, func, next) ? 0 : EINVAL;
 }
 
 static void is(const struct hv_filter *f, size_t nr, const uint64_t *ips)
