@@ -3,11 +3,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#define STACKS_SHARE 8 /* of the region, one part of so many for return stacks */
+
 struct hv_err *hv_region_plan_rings(const struct hv_region *r, unsigned nr_cpus,
 				    struct hv_ring_plan *ret)
 {
 	struct hv_ring_plan plan = {.nr_cpus = nr_cpus};
-	uint64_t room;
+	uint64_t room, stacks_bytes;
 
 	if (nr_cpus == 0 || nr_cpus > HV_REGION_CPUS_MAX)
 		return hv_err_new(EINVAL, "region: rings for %u vCPUs: at most %llu", nr_cpus,
@@ -19,7 +21,10 @@ struct hv_err *hv_region_plan_rings(const struct hv_region *r, unsigned nr_cpus,
 			" aligned to 2 MiB",
 			(unsigned long long)(r->len_bytes >> 20), (unsigned long long)r->gpa.v,
 			(unsigned long long)(HV_REGION_LEN_MIN >> 20));
-	room = (r->len_bytes - HV_REGION_RINGS_OFF) / nr_cpus;
+	stacks_bytes = r->len_bytes / STACKS_SHARE / HV_REGION_UNIT * HV_REGION_UNIT;
+	plan.nr_stacks = (unsigned)(stacks_bytes / sizeof(struct hv_stack));
+	plan.rings_off = HV_REGION_STACKS_OFF + stacks_bytes;
+	room = (r->len_bytes - plan.rings_off) / nr_cpus;
 	plan.ring_bytes = 1ULL << (63 - __builtin_clzll(room));
 	plan.nr_slots = plan.ring_bytes / HV_RECORD_LEN;
 	if (plan.ring_bytes < 4096)

@@ -7,7 +7,8 @@
  *   0x401000          code              | read-only, executable
  *   0x500000          pid bitmap       /
  *   0x600000  states, 64 bytes a vCPU    writable, not executable
- *   0x800000  rings, one a vCPU          writable, not executable
+ *   0x800000  return stacks              writable, not executable
+ *             rings, one a vCPU          writable, not executable
  *
  * The guest's root can reach the memory through the PCI device, so the journal is hostile when it
  * is read again: an entry is believed only when what it would undo is plainly ours (recover.h).
@@ -25,7 +26,7 @@
 #define HV_REGION_STUBS_OFF   0x400000ULL
 #define HV_REGION_PIDS_OFF    0x500000ULL
 #define HV_REGION_STATES_OFF  0x600000ULL
-#define HV_REGION_RINGS_OFF   0x800000ULL
+#define HV_REGION_STACKS_OFF  0x800000ULL
 
 #define HV_REGION_NR_PIDS  (4U << 20) /* PID_MAX_LIMIT on 64 bit */
 #define HV_REGION_CPUS_MAX (HV_REGION_UNIT / HV_STATE_LEN)
@@ -59,13 +60,14 @@ struct hv_region_header {
 	uint64_t map_gva; /* of HV_REGION_STUBS_OFF in the guest */
 	uint64_t map_len_bytes;
 	uint64_t text_gva; /* _stext: with build_id and the page-table slots, which boot this is */
+	uint64_t handler_gva; /* what the return addresses of a graph's frames were replaced with */
 	uint32_t build_id_len_bytes;
 	uint8_t build_id[32];
 	uint32_t nr_entries; /* of the journal, used or freed */
 };
 
 #define HV_REGION_MAGIC	  "hvtrace"
-#define HV_REGION_VERSION 1
+#define HV_REGION_VERSION 2
 #define HV_JOURNAL_CAP                                                                             \
 	((HV_REGION_STUBS_OFF - HV_REGION_JOURNAL_OFF) / sizeof(struct hv_journal_entry))
 
@@ -89,11 +91,19 @@ static inline const struct hv_state *hv_region_state(const struct hv_region *r, 
 	return (const struct hv_state *)(r->host + HV_REGION_STATES_OFF) + cpu;
 }
 
-/* How the rest is cut into rings. */
+/* A return stack, host and guest write it; INDEX below the plan's nr_stacks. */
+static inline struct hv_stack *hv_region_stack(const struct hv_region *r, unsigned index)
+{
+	return (struct hv_stack *)(r->host + HV_REGION_STACKS_OFF) + index;
+}
+
+/* How the rest is cut. */
 struct hv_ring_plan {
 	unsigned nr_cpus;
+	uint64_t rings_off;  /* of the first ring, in the region */
 	uint64_t ring_bytes; /* a power of two, each */
 	uint64_t nr_slots;   /* of each */
+	unsigned nr_stacks;  /* at HV_REGION_STACKS_OFF */
 };
 
 /* EINVAL/ENOSPC with the numbers when the region is too small for that many vCPUs. */

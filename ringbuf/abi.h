@@ -14,6 +14,12 @@
  *   0x48 ring shift      lap shift     record: four words, each with the lap bit in bit 63, so
  *   0x50 gva of pid bitmap             zeroed memory is "not yet written" and a record of which a
  *   0x58 pids in bitmap  max_cpus      late writer tore a word is seen to be torn
+ *   0x60 graph flags     max depth
+ *   0x68 threshold                     return stack, one a kernel stack that has frames of traced
+ *   0x70 gva of return stacks          functions: a head of 64 bytes, HV_FRAMES_MAX frames of 32
+ *   0x78 return stacks   stack bytes
+ *   0x80 gs offset of interrupt stack
+ *   0x88 start, 0x90 length of the addresses of stacks whose calls are left alone
  */
 #pragma once
 
@@ -43,12 +49,64 @@
 #define HV_PARAM_PIDS	      0x50 /* u64, gva of the pid bitmap */
 #define HV_PARAM_NR_PIDS      0x58 /* u32, bits in the pid bitmap */
 #define HV_PARAM_MIGRATE_MASK 0x5c /* u32, 0xff, or 0 where the kernel has no such count */
-#define HV_PARAMS_LEN	      0x60
+#define HV_PARAM_GRAPH_FLAGS  0x60 /* u32, HV_GRAPH_* */
+#define HV_PARAM_MAX_DEPTH    0x64 /* u32, frames of a stack that are traced at most */
+#define HV_PARAM_THRESHOLD    0x68 /* u64, tsc ticks: shorter calls are not recorded */
+#define HV_PARAM_STACKS	      0x70 /* u64, gva of the return stacks */
+#define HV_PARAM_NR_STACKS    0x78 /* u32 */
+#define HV_PARAM_STACK_BYTES  0x7c /* u32, of a kernel stack: a power of two, at least 4096 */
+#define HV_PARAM_IRQ_STACK    0x80 /* u64, per-CPU offset, pointer to the stack's end or last word */
+#define HV_PARAM_SKIP_START   0x88 /* u64, first address of the exceptions' stacks */
+#define HV_PARAM_SKIP_LEN     0x90 /* u64 */
+#define HV_PARAMS_LEN	      0x98
+
+/* HV_PARAM_GRAPH_FLAGS. Frames that are open while a flag changes end by the new one. */
+#define HV_GRAPH_RETURNS    1  /* the tracer is on: returns are recorded */
+#define HV_GRAPH_NO_ENTRIES 2  /* a threshold: only returns are recorded */
+#define HV_GRAPH_SUBTREE    4  /* only what a root function calls */
+#define HV_GRAPH_RETVAL	    8  /* what was returned, too */
+#define HV_GRAPH_NO_IRQS    16 /* nothing in hard interrupts, but for what a root function called */
 
 #define HV_STATE_HEAD	  0x00 /* u64 */
 #define HV_STATE_LAST_PID 0x08 /* u32 */
+#define HV_STATE_NO_STACK 0x10 /* u64, calls that found no return stack free */
+#define HV_STATE_NO_ROOM  0x18 /* u64, calls whose return stack was full */
 #define HV_STATE_LEN	  64
 #define HV_STATE_SHIFT	  6
+
+/* Return stacks. The first word is the stack's address (its lowest, HV_PARAM_STACK_BYTES aligned;
+ * for an interrupt stack that of the aligned block which holds its last word) and, in the low bits,
+ * the number of frames. A return stack without frames is free for any kernel stack to take. */
+#define HV_STACK_WORD 0x00
+#define HV_STACK_DEPTH                                                                             \
+	0x08 /* u32, depth of its first frame: an interrupt's is what it interrupted */
+#define HV_STACK_STOPPED 0x0c /* u32, not 0: a return was not its last frame's */
+#define HV_STACK_INSIDE	 0x10 /* u32, frames of root functions */
+#define HV_STACK_MUTED	 0x14 /* u32, frames of functions whose subtree is left out */
+#define HV_STACK_ABOVE	 0x18 /* u32, HV_ABOVE_* of what an interrupt stack interrupted */
+#define HV_STACK_OVERRUN 0x1c /* u32, calls that found no room since the stack was taken */
+#define HV_STACK_FRAMES	 0x40
+#define HV_STACK_LEN	 4160 /* and not 4096: the heads are spread over the cache */
+#define HV_FRAMES_MAX	 128
+#define HV_STACK_PROBES	 4 /* places where a kernel stack's return stack can be */
+#define HV_STACK_NR_MASK 0xfff
+#define HV_STACK_HASH	 0x9e3779b1 /* see hv_stack_home */
+
+#define HV_ABOVE_INSIDE 1
+#define HV_ABOVE_MUTED	2
+
+/* A frame: a call whose return address is ours. */
+#define HV_FRAME_SLOT	  0x00 /* u64, where the return address is */
+#define HV_FRAME_CALLER	  0x08 /* u64, what it was */
+#define HV_FRAME_TSC	  0x10 /* u64, of the call */
+#define HV_FRAME_FUNCTION 0x18 /* u32, low half of the site's address */
+#define HV_FRAME_FLAGS	  0x1c /* u16, HV_FRAME_* */
+#define HV_FRAME_DEPTH	  0x1e /* u16 */
+#define HV_FRAME_LEN	  32
+#define HV_FRAME_SHIFT	  5
+
+#define HV_FRAME_ROOT  1 /* counted in HV_STACK_INSIDE */
+#define HV_FRAME_MUTES 2 /* counted in HV_STACK_MUTED; neither call nor return is recorded */
 
 #define HV_RECORD_LEN	32
 #define HV_RECORD_SHIFT 5
@@ -58,6 +116,9 @@
 #define HV_RECORD_KIND_SHIFT 48
 #define HV_RECORD_FUNCTION   1
 #define HV_RECORD_TASK	     2 /* precedes the first record of another task on this vCPU */
+#define HV_RECORD_ENTRY	     3 /* graph: a function was called */
+#define HV_RECORD_EXIT	     4 /* graph: it returned */
+#define HV_RECORD_MORE	     5 /* precedes an exit that has more to say; reserved together with it */
 
 /* function: word 0  tsc (63 bits)
  *           word 1  bits 0-31 low half of the site's address, 32-62 low 31 bits of the caller's
@@ -68,8 +129,22 @@
  * task:     word 0  tsc
  *           word 1  comm[0..7] without the top bit of comm[7]
  *           word 2  comm[8..15] (comm[15] is NUL)
- *           word 3  bits 0-31 pid, 47 top bit of comm[7], 48-51 kind */
-#define HV_TASK_COMM7_SHIFT 47
+ *           word 3  bits 0-31 pid, 47 top bit of comm[7], 48-51 kind
+ * entry:    as function, and
+ *           word 3  bits 52-62 depth (more is cut to that)
+ * exit:     word 0  tsc of the return
+ *           word 1  bits 0-31 low half of the site's address, 32-62 ticks since the call, low 31
+ *           word 2  bits 0-31 pid, 32-62 ticks since the call, next 31 (62 bits: no call is longer)
+ *           word 3  as entry, of the return
+ * more:     word 0  tsc, the exit's
+ *           word 1  bits 0-62 value returned
+ *           word 2  bits 0-31 overrun
+ *           word 3  bits 0-31 pid, 47 bit 63 of the value, 46 there is a value, 48-51 kind */
+#define HV_TASK_COMM7_SHIFT   47
+#define HV_RECORD_DEPTH_SHIFT 52
+#define HV_RECORD_DEPTH_MAX   0x7ff
+#define HV_MORE_VALUE63_SHIFT 47
+#define HV_MORE_VALUE_SHIFT   46
 
 #ifndef __ASSEMBLER__
 
@@ -93,13 +168,55 @@ struct hv_params {
 	uint64_t pids_gva;
 	uint32_t nr_pids;
 	uint32_t migrate_mask;
+	uint32_t graph_flags;
+	uint32_t max_depth;
+	uint64_t threshold_ticks;
+	uint64_t stacks_gva;
+	uint32_t nr_stacks;
+	uint32_t stack_bytes;
+	uint64_t irq_stack_percpu;
+	uint64_t skip_start_gva;
+	uint64_t skip_len_bytes;
 };
 
 struct hv_state {
 	uint64_t head;
 	uint32_t last_pid;
-	uint32_t unused[13];
+	uint32_t unused;
+	uint64_t nr_no_stack;
+	uint64_t nr_no_room;
+	uint64_t unused_too[4];
 };
+
+struct hv_frame {
+	uint64_t slot_gva;
+	uint64_t caller_gva;
+	uint64_t tsc;
+	uint32_t function_low;
+	uint16_t flags;
+	uint16_t depth;
+};
+
+struct hv_stack {
+	uint64_t word;
+	uint32_t depth;
+	uint32_t stopped;
+	uint32_t inside;
+	uint32_t muted;
+	uint32_t above;
+	uint32_t overrun;
+	uint64_t unused[4];
+	struct hv_frame frames[HV_FRAMES_MAX];
+};
+
+/* The first place to look for the return stack of the kernel stack at ADDRESS (as in its word); the
+ * others follow it, round the end. */
+static inline uint32_t hv_stack_home(uint64_t address, uint32_t nr_stacks)
+{
+	uint32_t hash = (uint32_t)(address >> 12) * HV_STACK_HASH;
+
+	return (uint32_t)((uint64_t)hash * nr_stacks >> 32);
+}
 
 struct hv_record {
 	uint64_t word[4];
@@ -110,7 +227,18 @@ _Static_assert(__builtin_offsetof(struct hv_params, task_pid_off) == HV_PARAM_TA
 _Static_assert(__builtin_offsetof(struct hv_params, states_gva) == HV_PARAM_STATES, "params");
 _Static_assert(__builtin_offsetof(struct hv_params, lap_shift) == HV_PARAM_LAP_SHIFT, "params");
 _Static_assert(__builtin_offsetof(struct hv_params, nr_pids) == HV_PARAM_NR_PIDS, "params");
+_Static_assert(__builtin_offsetof(struct hv_params, threshold_ticks) == HV_PARAM_THRESHOLD,
+	       "params");
+_Static_assert(__builtin_offsetof(struct hv_params, irq_stack_percpu) == HV_PARAM_IRQ_STACK,
+	       "params");
+_Static_assert(__builtin_offsetof(struct hv_params, skip_len_bytes) == HV_PARAM_SKIP_LEN, "params");
 _Static_assert(sizeof(struct hv_state) == HV_STATE_LEN, "state");
+_Static_assert(__builtin_offsetof(struct hv_state, nr_no_room) == HV_STATE_NO_ROOM, "state");
+_Static_assert(sizeof(struct hv_frame) == HV_FRAME_LEN, "frame");
+_Static_assert(__builtin_offsetof(struct hv_frame, depth) == HV_FRAME_DEPTH, "frame");
+_Static_assert(sizeof(struct hv_stack) == HV_STACK_LEN, "return stack");
+_Static_assert(__builtin_offsetof(struct hv_stack, overrun) == HV_STACK_OVERRUN, "return stack");
+_Static_assert(__builtin_offsetof(struct hv_stack, frames) == HV_STACK_FRAMES, "return stack");
 _Static_assert(sizeof(struct hv_record) == HV_RECORD_LEN, "record");
 
 #endif

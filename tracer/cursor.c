@@ -6,6 +6,13 @@
 
 #define TASKS_EVERY_NS 1000000000ULL
 
+/* The last HV_RECORD_MORE of a ring: what the exit right behind it has to say besides. */
+struct more {
+	struct hv_record record;
+	uint64_t position;
+	bool valid;
+};
+
 struct hv_cursor {
 	struct hv_session *session; /* borrowed, as the buffer */
 	struct hv_buffer *buffer;
@@ -14,6 +21,7 @@ struct hv_cursor {
 	unsigned first_cpu; /* of the rings merged */
 	unsigned nr_cpus;
 	struct hv_buffer_cpu *returned; /* owned, one a vCPU: since the last consume */
+	struct more *mores;		/* owned, one a vCPU */
 	unsigned *nr_clears; /* owned, one a vCPU: the session's when the merge was made */
 };
 
@@ -80,6 +88,7 @@ struct hv_cursor *hv_cursor_new(struct hv_buffer *b, int only_cpu, enum hv_curso
 	for (unsigned i = 0; i < c->nr_cpus; i++)
 		marks[i] = b->cpus[c->first_cpu + i].mark;
 	begin(c, marks);
+	c->mores = hv_alloc(c->nr_cpus * sizeof(*c->mores));
 	return c;
 }
 
@@ -90,6 +99,7 @@ void hv_cursor_free(struct hv_cursor *c)
 	hv_merge_free(c->merge);
 	free(c->nr_clears);
 	free(c->returned);
+	free(c->mores);
 	free(c);
 }
 
@@ -102,11 +112,29 @@ static void note_task(struct hv_session *s, const struct hv_record *record)
 	hv_comms_set(s->comms, pid, comm);
 }
 
+static void note_more(struct hv_cursor *c, const struct hv_merge_item *item)
+{
+	c->mores[item->cpu - c->first_cpu] = (struct more){item->record, item->position, true};
+}
+
+/* What belongs to the exit ITEM; once. */
+static const struct hv_record *take_more(struct hv_cursor *c, const struct hv_merge_item *item)
+{
+	struct more *more = &c->mores[item->cpu - c->first_cpu];
+	bool belongs = more->valid && more->position + 1 == item->position;
+
+	more->valid = false;
+	return belongs ? &more->record : NULL;
+}
+
 static void decode(struct hv_cursor *c, const struct hv_merge_item *item, struct hv_event *ret)
 {
-	hv_decode_function(&c->session->decode, &item->record, ret);
+	hv_decode_event(&c->session->decode, &item->record, take_more(c, item), ret);
 	ret->cpu = item->cpu;
 	ret->time_ns = item->time_ns;
+	if (ret->kind == HV_EVENT_GRAPH_EXIT)
+		ret->call_ns = hv_clock_ns(c->session->clock, item->cpu,
+					   hv_record_call_tsc(&item->record));
 	ret->lost_before = item->lost_before;
 	hv_event_set_comm(ret, ret->pid ? hv_session_comm(c->session, ret->pid) : NULL);
 	c->returned[item->cpu - c->first_cpu].nr_lost += item->lost_before;
@@ -121,12 +149,14 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 
 	follow_clears(c);
 	while (hv_merge_next(c->merge, now_ns, until, &item)) {
-		if (hv_record_kind(&item.record) == HV_RECORD_TASK) {
-			note_task(c->session, &item.record);
-			continue;
+		if (hv_record_is_event(&item.record)) {
+			decode(c, &item, ret);
+			return HV_NEXT_EVENT;
 		}
-		decode(c, &item, ret);
-		return HV_NEXT_EVENT;
+		if (hv_record_kind(&item.record) == HV_RECORD_TASK)
+			note_task(c->session, &item.record);
+		else
+			note_more(c, &item);
 	}
 	return HV_NEXT_EMPTY;
 }

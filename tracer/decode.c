@@ -6,12 +6,20 @@
 #define WORD_IP		UINT64_C(0xffffffff00000000)
 #define WORD_PARENT_IP	UINT64_C(0xffffffff80000000)
 #define DEPTH_SHOWN_MAX 15
+#define BITS_31		UINT64_C(0x7fffffff)
 
 unsigned hv_record_kind(const struct hv_record *record)
 {
 	unsigned kind = record->word[3] >> HV_RECORD_KIND_SHIFT & 0xf;
 
-	return kind == HV_RECORD_FUNCTION || kind == HV_RECORD_TASK ? kind : 0;
+	return kind >= HV_RECORD_FUNCTION && kind <= HV_RECORD_MORE ? kind : 0;
+}
+
+bool hv_record_is_event(const struct hv_record *record)
+{
+	unsigned kind = hv_record_kind(record);
+
+	return kind == HV_RECORD_FUNCTION || kind == HV_RECORD_ENTRY || kind == HV_RECORD_EXIT;
 }
 
 uint64_t hv_record_tsc(const struct hv_record *record)
@@ -21,9 +29,17 @@ uint64_t hv_record_tsc(const struct hv_record *record)
 
 uint32_t hv_record_pid(const struct hv_record *record)
 {
-	unsigned word = hv_record_kind(record) == HV_RECORD_TASK ? 3 : 2;
+	unsigned kind = hv_record_kind(record);
 
-	return (uint32_t)record->word[word];
+	return (uint32_t)record->word[kind == HV_RECORD_TASK || kind == HV_RECORD_MORE ? 3 : 2];
+}
+
+uint64_t hv_record_call_tsc(const struct hv_record *record)
+{
+	uint64_t ticks = record->word[1] >> 32 & BITS_31;
+
+	ticks |= (record->word[2] >> 32 & BITS_31) << 31;
+	return hv_record_tsc(record) - ticks;
 }
 
 void hv_decode_task(const struct hv_record *record, uint32_t *ret_pid, char *ret_comm)
@@ -55,23 +71,73 @@ static uint8_t shown_depth(unsigned depth)
 	return depth < DEPTH_SHOWN_MAX ? (uint8_t)depth : DEPTH_SHOWN_MAX;
 }
 
-void hv_decode_function(const struct hv_decode *d, const struct hv_record *record,
-			struct hv_event *ret)
+/* What all events have. */
+static void decode_common(const struct hv_decode *d, const struct hv_record *record,
+			  uint16_t thread_flags, struct hv_event *ret)
 {
 	const uint64_t *word = record->word;
-	struct hv_context context =
-		d->arch->decode_context((uint32_t)word[3], (uint16_t)(word[3] >> 32),
-					(uint16_t)(word[2] >> 32), d->need_resched_mask);
+	struct hv_context context = d->arch->decode_context(
+		(uint32_t)word[3], (uint16_t)(word[3] >> 32), thread_flags, d->need_resched_mask);
 
 	*ret = (struct hv_event){
 		.kind = HV_EVENT_FUNCTION,
 		.pid = hv_record_pid(record),
 		.flags = trace_flags(context),
 		.preempt_depth = shown_depth(context.preempt_depth),
-		.migrate_depth = shown_depth(word[2] >> 48 & 0xff),
 		.ip = hv_gva(WORD_IP | (uint32_t)word[1]),
-		.parent_ip = hv_gva(WORD_PARENT_IP | word[1] >> 32),
 	};
+}
+
+static uint16_t depth_of(const struct hv_record *record)
+{
+	return record->word[3] >> HV_RECORD_DEPTH_SHIFT & HV_RECORD_DEPTH_MAX;
+}
+
+/* A function called by a jump from another traced one has our handler for a caller. */
+static struct hv_gva parent_of(const struct hv_decode *d, const struct hv_record *record)
+{
+	struct hv_gva parent = hv_gva(WORD_PARENT_IP | record->word[1] >> 32);
+
+	return parent.v == d->handler.v ? hv_gva(0) : parent;
+}
+
+static void decode_call(const struct hv_decode *d, const struct hv_record *record,
+			struct hv_event *ret)
+{
+	decode_common(d, record, (uint16_t)(record->word[2] >> 32), ret);
+	ret->migrate_depth = shown_depth(record->word[2] >> 48 & 0xff);
+	ret->parent_ip = parent_of(d, record);
+}
+
+static void decode_exit(const struct hv_decode *d, const struct hv_record *record,
+			const struct hv_record *more, struct hv_event *ret)
+{
+	decode_common(d, record, 0, ret);
+	ret->kind = HV_EVENT_GRAPH_EXIT;
+	ret->depth = depth_of(record);
+	if (!more || hv_record_kind(more) != HV_RECORD_MORE ||
+	    hv_record_tsc(more) != hv_record_tsc(record) ||
+	    hv_record_pid(more) != hv_record_pid(record))
+		return;
+	ret->overrun = (uint32_t)more->word[2];
+	ret->has_retval = more->word[3] >> HV_MORE_VALUE_SHIFT & 1;
+	if (ret->has_retval)
+		ret->retval = (more->word[1] & TSC_MASK) |
+			      (more->word[3] >> HV_MORE_VALUE63_SHIFT & 1) << 63;
+}
+
+void hv_decode_event(const struct hv_decode *d, const struct hv_record *record,
+		     const struct hv_record *more, struct hv_event *ret)
+{
+	if (hv_record_kind(record) == HV_RECORD_EXIT) {
+		decode_exit(d, record, more, ret);
+		return;
+	}
+	decode_call(d, record, ret);
+	if (hv_record_kind(record) == HV_RECORD_ENTRY) {
+		ret->kind = HV_EVENT_GRAPH_ENTRY;
+		ret->depth = depth_of(record);
+	}
 }
 
 void hv_event_set_comm(struct hv_event *event, const char *comm)

@@ -15,6 +15,8 @@
 
 /* HV_RECORD_*, 0 when it is none of them. */
 unsigned hv_record_kind(const struct hv_record *record);
+/* It becomes an event by itself; the others only tell something about events. */
+bool hv_record_is_event(const struct hv_record *record);
 uint64_t hv_record_tsc(const struct hv_record *record);
 uint32_t hv_record_pid(const struct hv_record *record);
 
@@ -25,11 +27,16 @@ void hv_decode_task(const struct hv_record *record, uint32_t *ret_pid, char *ret
 struct hv_decode {
 	const struct hv_arch *arch;
 	uint16_t need_resched_mask; /* TIF_NEED_RESCHED in the thread flags */
+	struct hv_gva handler;	    /* what a graph's return addresses are: no caller's address */
 };
 
-/* An event of a function record. comm, cpu, time and loss are the caller's to fill in. */
-void hv_decode_function(const struct hv_decode *d, const struct hv_record *record,
-			struct hv_event *ret);
+/* An event of a record that is one. MORE: the record before it, of an exit that says so; NULL:
+ * there is none or it was lost. comm, cpu, loss and times are the caller's to fill in. */
+void hv_decode_event(const struct hv_decode *d, const struct hv_record *record,
+		     const struct hv_record *more, struct hv_event *ret);
+
+/* When an exit's function was called, in the units of hv_record_tsc. */
+uint64_t hv_record_call_tsc(const struct hv_record *record);
 
 /* Fills in the comm of a pid: COMM as found, or NULL for unknown. pid 0 is always "<idle>". */
 void hv_event_set_comm(struct hv_event *event, const char *comm);

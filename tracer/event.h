@@ -33,7 +33,8 @@ struct hv_event {
 	struct hv_gva ip;
 	struct hv_gva parent_ip;
 	/* entry and exit only */
-	uint16_t depth;	  /* frames of traced functions below it on this stack: 0 the outermost */
+	uint16_t depth;	  /* frames of traced functions around it: 0 the outermost. An interrupt's
+			     go on from what it interrupted */
 	uint32_t overrun; /* exit: calls of this stack that found no room for their return */
 	uint64_t call_ns; /* exit: when it was called, on the clock of time_ns */
 	uint8_t has_retval;

@@ -291,7 +291,7 @@ static void take(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until,
 		.position = k.position,
 		.time_ns = k.time_ns,
 	};
-	if (hv_record_kind(&k.record) == HV_RECORD_FUNCTION)
+	if (hv_record_is_event(&k.record))
 		ret->lost_before = tell_lost(l, k.position);
 	if (hv_record_tsc(&k.record) >= l->last_tsc) {
 		l->last_tsc = hv_record_tsc(&k.record);

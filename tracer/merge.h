@@ -47,12 +47,11 @@ static inline struct hv_merge_mark hv_merge_mark_at(uint64_t position)
 }
 
 struct hv_merge_item {
-	struct hv_record record; /* HV_RECORD_FUNCTION or HV_RECORD_TASK; others count as lost */
+	struct hv_record record; /* of a known kind; others count as lost */
 	unsigned cpu;
 	uint64_t position;
 	uint64_t time_ns;
-	uint64_t lost_before; /* function: records lost on this vCPU since its last function record
-			       */
+	uint64_t lost_before; /* of an event: records lost on this vCPU since its last event */
 };
 
 struct hv_merge;

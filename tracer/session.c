@@ -27,7 +27,7 @@ static void write_params(struct hv_session *s)
 			layout->has_migrate ? layout->task_migrate_off : layout->task_pid_off,
 		.migrate_mask = layout->has_migrate ? 0xff : 0,
 		.states_gva = s->range.start.v + HV_REGION_STATES_OFF - HV_REGION_STUBS_OFF,
-		.rings_gva = s->range.start.v + HV_REGION_RINGS_OFF - HV_REGION_STUBS_OFF,
+		.rings_gva = s->range.start.v + s->plan.rings_off - HV_REGION_STUBS_OFF,
 		.slot_mask = s->plan.nr_slots - 1,
 		.ring_shift = (uint32_t)__builtin_ctzll(s->plan.ring_bytes),
 		.lap_shift = (uint32_t)__builtin_ctzll(s->plan.nr_slots),
@@ -135,7 +135,7 @@ struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 	};
 	s->comms = hv_comms_new(HV_COMMS_MAX);
 	hv_buffer_init(&s->buffer, s, s->plan.nr_cpus, hv_region_state(&s->region, 0),
-		       s->region.host + HV_REGION_RINGS_OFF, s->plan.ring_bytes);
+		       s->region.host + s->plan.rings_off, s->plan.ring_bytes);
 	s->patched = hv_alloc(kernel->sites.nr);
 	s->patcher = hv_patcher_new(&kernel->as, kernel->image.all, &s->region);
 	*ret = s;
@@ -193,7 +193,7 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 		err = claim_region(s);
 	if (!err)
 		err = hv_mapping_plan(kernel, &s->region,
-				      HV_REGION_RINGS_OFF - HV_REGION_STUBS_OFF +
+				      s->plan.rings_off - HV_REGION_STUBS_OFF +
 					      s->plan.nr_cpus * s->plan.ring_bytes,
 				      &plan);
 	if (err)
@@ -274,7 +274,11 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 	for (size_t i = 0; i < s->kernel->sites.nr; i++)
 		ret->nr_sites += !s->kernel->sites.list[i].invalid;
 	for (unsigned cpu = 0; cpu < s->plan.nr_cpus; cpu++) {
+		const struct hv_state *state = hv_region_state(&s->region, cpu);
+
 		ret->nr_events += head_of(s, cpu);
 		ret->nr_lost += hv_buffer_overwritten(&s->buffer, cpu);
+		ret->nr_no_stack += __atomic_load_n(&state->nr_no_stack, __ATOMIC_RELAXED);
+		ret->nr_no_room += __atomic_load_n(&state->nr_no_room, __ATOMIC_RELAXED);
 	}
 }

@@ -18,6 +18,9 @@ struct hv_session_stat {
 	uint64_t nr_events; /* records ever reserved by the stubs since attach, task records
 			       included */
 	uint64_t nr_lost;   /* overwritten before a trace_pipe read them, or torn */
+	uint64_t nr_no_stack; /* calls a graph missed: more kernel stacks in traced calls at once
+				 than return stacks */
+	uint64_t nr_no_room;  /* calls a graph missed: too deep a stack */
 	uint64_t nr_holds;
 	uint64_t hold_last_ns;
 	uint64_t hold_max_ns;
@@ -62,9 +65,32 @@ struct hv_err *hv_session_alive(struct hv_session *s) hv_must_use;
  * now. */
 unsigned hv_session_refresh(struct hv_session *s);
 
-/* Which sites are traced: WANTED has one byte a site of kernel->sites, 0 or 1. Changes only what
- * differs; on error every byte is as before. Sites that cannot be traced are counted as refused. */
+/* What a site calls. The kinds of a graph differ in what their own call means for the calls that
+ * it makes; graph options say which calls are recorded. */
+enum hv_stub {
+	HV_STUB_NONE = 0,
+	HV_STUB_FUNCTION = 1,
+	HV_STUB_GRAPH,	       /* call and return */
+	HV_STUB_GRAPH_ROOT,    /* likewise, and with HV_GRAPH_SUBTREE what it calls is recorded:
+				  a function of set_graph_function */
+	HV_STUB_GRAPH_NOTRACE, /* neither it nor what it calls: a function of set_graph_notrace */
+};
+
+/* Which sites are traced: WANTED has one byte a site of kernel->sites, enum hv_stub; of a graph and
+ * of functions at a time, not both. Changes only what differs; on error every byte is as before.
+ * Sites that cannot be traced are counted as refused. With a graph, one more site may be changed
+ * that nobody asked for (where a new task begins); hv_session_patched does not show it.
+ * EOPNOTSUPP, EBUSY for a graph: this kernel cannot be traced so, or not now (a livepatch is in
+ * transition), with the reason. */
 struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wanted) hv_must_use;
+/* What of a graph is recorded; may be set at any time, and is kept while no graph is traced.
+ * HV_GRAPH_SUBTREE without any site that is HV_STUB_GRAPH_ROOT records nothing. */
+struct hv_graph_options {
+	unsigned flags; /* HV_GRAPH_SUBTREE, HV_GRAPH_RETVAL, HV_GRAPH_NO_IRQS (ringbuf/abi.h) */
+	unsigned max_depth; /* frames recorded of a stack; 0: no limit */
+	uint64_t thresh_ns; /* not 0: only returns are recorded, of calls that took as long */
+};
+void hv_session_graph_options(struct hv_session *s, const struct hv_graph_options *options);
 /* What a call of a function does to recording, just before it is recorded itself. A counted action
  * is done LEFT times at most, and counted when it changes something; none is done when LEFT is 0 or
  * less. */
@@ -96,8 +122,8 @@ struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *only
 void hv_session_set_recording(struct hv_session *s, unsigned on);
 /* As set, or as the guest did it by an action. */
 unsigned hv_session_recording(const struct hv_session *s);
-/* One byte a site of kernel->sites: 1 where it calls a stub now. Borrowed, until the next change.
- */
+/* One byte a site of kernel->sites: the stub it calls now, enum hv_stub. Borrowed, until the next
+ * change. */
 const uint8_t *hv_session_patched(const struct hv_session *s);
 
 enum hv_clock_kind hv_session_clock(const struct hv_session *s);

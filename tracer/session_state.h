@@ -35,6 +35,7 @@ struct hv_session {
 	size_t nr_actions;
 	uint8_t *patched; /* owned, one a site of kernel->sites */
 	size_t nr_refused;
+	struct hv_graph_options graph;
 	bool stale; /* the region held an earlier boot's journal */
 };
 

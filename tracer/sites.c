@@ -81,6 +81,11 @@ static void note_patched(struct hv_session *s, const struct hv_gpa *gpas)
 		s->patched[i] = hv_patcher_old_bytes(s->patcher, gpas[i], old_bytes);
 }
 
+void hv_session_graph_options(struct hv_session *s, const struct hv_graph_options *options)
+{
+	s->graph = *options;
+}
+
 struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wanted)
 {
 	const struct hv_sites *sites = &s->kernel->sites;
@@ -90,6 +95,9 @@ struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wante
 	size_t nr = 0, nr_refused = 0;
 	struct hv_err *err;
 
+	for (size_t i = 0; i < sites->nr; i++)
+		if (wanted[i] > HV_STUB_FUNCTION)
+			return hv_err_new(EOPNOTSUPP, "no stub for a graph");
 	for (size_t i = 0; i < sites->nr; i++) {
 		enum verdict verdict;
 

@@ -19,7 +19,9 @@ struct change { /* one of the input */
 
 static struct hv_state states[NR_CPUS];
 static struct hv_record records[NR_CPUS][NR_SLOTS];
-static const struct hv_decode decode = {&hv_arch_x86_64, 8};
+static const struct hv_decode decode = {&hv_arch_x86_64, 8, {0}};
+
+static struct hv_record more; /* the last one, of whatever exit */
 
 static void check(int holds)
 {
@@ -39,8 +41,11 @@ static void use(const struct hv_merge_item *item)
 		check(comm[HV_COMM_LEN - 1] == '\0');
 		return;
 	}
-	check(hv_record_kind(&item->record) == HV_RECORD_FUNCTION);
-	hv_decode_function(&decode, &item->record, &event);
+	if (!hv_record_is_event(&item->record)) {
+		more = item->record;
+		return;
+	}
+	hv_decode_event(&decode, &item->record, &more, &event);
 	check(event.preempt_depth <= 15 && event.migrate_depth <= 15);
 }
 

@@ -17,6 +17,7 @@ struct hv_session {
 	uint8_t *patched;
 	struct hv_site_actions *actions;
 	size_t nr_actions;
+	struct hv_graph_options graph;
 	struct hv_buffer buffer;
 	struct {
 		uint32_t pid;
@@ -275,6 +276,16 @@ unsigned hv_session_refresh(struct hv_session *s)
 
 	s->modules_changed = 0;
 	return changed;
+}
+
+void hv_session_graph_options(struct hv_session *s, const struct hv_graph_options *options)
+{
+	s->graph = *options;
+}
+
+const struct hv_graph_options *hv_fake_graph(const struct hv_session *s)
+{
+	return &s->graph;
 }
 
 const uint8_t *hv_session_patched(const struct hv_session *s)

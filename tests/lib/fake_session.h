@@ -21,6 +21,7 @@ void hv_fake_fail(struct hv_session *s, int code);
 
 /* What the guest was made to be. */
 unsigned hv_fake_recording(const struct hv_session *s);
+const struct hv_graph_options *hv_fake_graph(const struct hv_session *s);
 const uint32_t *hv_fake_pids(const struct hv_session *s, size_t *ret_nr);
 const uint32_t *hv_fake_not_pids(const struct hv_session *s, size_t *ret_nr);
 const struct hv_site_actions *hv_fake_actions(const struct hv_session *s, size_t *ret_nr);

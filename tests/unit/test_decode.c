@@ -20,7 +20,8 @@ static struct hv_context decode_context(uint32_t preempt_count, uint16_t cpu_fla
 }
 
 static const struct hv_arch arch = {.decode_context = decode_context};
-static const struct hv_decode decode = {.arch = &arch, .need_resched_mask = 0x1234};
+static const struct hv_decode decode = {
+	.arch = &arch, .need_resched_mask = 0x1234, .handler = {0xffffffffa0001300}};
 
 static const struct hv_record function = {{
 	0x7123456789abcdef,
@@ -40,7 +41,7 @@ START_TEST(a_function_record_has_its_parts)
 {
 	struct hv_event event;
 
-	hv_decode_function(&decode, &function, &event);
+	hv_decode_event(&decode, &function, NULL, &event);
 	ck_assert_uint_eq(hv_record_tsc(&function), 0x7123456789abcdef);
 	ck_assert_int_eq(event.kind, HV_EVENT_FUNCTION);
 	ck_assert_uint_eq(event.pid, 4711);
@@ -52,6 +53,75 @@ START_TEST(a_function_record_has_its_parts)
 	ck_assert_uint_eq(got_thread_flags, 0xbeef);
 	ck_assert_uint_eq(got_mask, 0x1234);
 	ck_assert_uint_eq(event.lost_before, 0);
+}
+END_TEST
+
+START_TEST(an_entry_has_its_depth)
+{
+	struct hv_record record = function;
+	struct hv_event event;
+
+	record.word[3] = (uint64_t)HV_RECORD_ENTRY << 48 | UINT64_C(0x0246) << 32 | 0x80010203 |
+			 UINT64_C(0x7fe) << 52;
+	hv_decode_event(&decode, &record, NULL, &event);
+	ck_assert_int_eq(event.kind, HV_EVENT_GRAPH_ENTRY);
+	ck_assert(hv_record_is_event(&record));
+	ck_assert_uint_eq(event.pid, 4711);
+	ck_assert_uint_eq(event.ip.v, 0xffffffff81012345);
+	ck_assert_uint_eq(event.parent_ip.v, 0xffffffffc0a01234);
+	ck_assert_uint_eq(event.depth, 0x7fe);
+	ck_assert_uint_eq(got_cpu_flags, 0x246);
+
+	record.word[1] = (decode.handler.v & 0x7fffffff) << 32 | 0x81012345;
+	hv_decode_event(&decode, &record, NULL, &event);
+	ck_assert_uint_eq(event.parent_ip.v, 0);
+}
+END_TEST
+
+START_TEST(an_exit_has_its_time_and_value)
+{
+	const uint64_t ticks = UINT64_C(0x2bcdef0123456789);
+	struct hv_record exit = {{
+		0x7123456789abcdef,
+		(ticks & 0x7fffffff) << 32 | 0x81012345,
+		ticks >> 31 << 32 | 4711,
+		(uint64_t)HV_RECORD_EXIT << 48 | UINT64_C(0x0246) << 32 | 0x80010203 |
+			UINT64_C(3) << 52,
+	}};
+	struct hv_record more = {{
+		0x7123456789abcdef,
+		0x7ffffffffffffff2,
+		77,
+		(uint64_t)HV_RECORD_MORE << 48 | UINT64_C(3) << 46 | 4711,
+	}};
+	struct hv_event event;
+
+	hv_decode_event(&decode, &exit, NULL, &event);
+	ck_assert_int_eq(event.kind, HV_EVENT_GRAPH_EXIT);
+	ck_assert_uint_eq(event.pid, 4711);
+	ck_assert_uint_eq(event.ip.v, 0xffffffff81012345);
+	ck_assert_uint_eq(event.depth, 3);
+	ck_assert_uint_eq(event.has_retval, 0);
+	ck_assert_uint_eq(hv_record_call_tsc(&exit), 0x7123456789abcdef - ticks);
+	ck_assert(hv_record_is_event(&exit));
+	ck_assert(!hv_record_is_event(&more));
+
+	hv_decode_event(&decode, &exit, &more, &event);
+	ck_assert_uint_eq(event.has_retval, 1);
+	ck_assert_uint_eq(event.retval, (uint64_t)-14);
+	ck_assert_uint_eq(event.overrun, 77);
+	more.word[3] &= ~(UINT64_C(1) << 46);
+	hv_decode_event(&decode, &exit, &more, &event);
+	ck_assert_uint_eq(event.has_retval, 0);
+
+	/* of another exit */
+	more.word[0]--;
+	hv_decode_event(&decode, &exit, &more, &event);
+	ck_assert_uint_eq(event.overrun, 0);
+	more.word[0]++;
+	more.word[3]++;
+	hv_decode_event(&decode, &exit, &more, &event);
+	ck_assert_uint_eq(event.overrun, 0);
 }
 END_TEST
 
@@ -75,7 +145,7 @@ START_TEST(each_state_has_its_flag)
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(cases); i++) {
 		context = cases[i].context;
-		hv_decode_function(&decode, &function, &event);
+		hv_decode_event(&decode, &function, NULL, &event);
 		ck_assert_uint_eq(event.flags, cases[i].flags);
 	}
 }
@@ -92,7 +162,7 @@ START_TEST(depths_end_at_15)
 
 		context = (struct hv_context){.preempt_depth = (uint8_t)depths[i][0]};
 		record.word[2] = (uint64_t)depths[i][0] << 48;
-		hv_decode_function(&decode, &record, &event);
+		hv_decode_event(&decode, &record, NULL, &event);
 		ck_assert_uint_eq(event.preempt_depth, depths[i][1]);
 		ck_assert_uint_eq(event.migrate_depth, depths[i][1]);
 	}
@@ -104,7 +174,7 @@ START_TEST(kinds_are_known_or_0)
 	for (uint64_t kind = 0; kind < 16; kind++) {
 		struct hv_record record = {
 			{0, 0, 0, kind << HV_RECORD_KIND_SHIFT | 0xffffull << 52}};
-		unsigned known = kind == 1 || kind == 2;
+		unsigned known = kind >= 1 && kind <= 5;
 
 		ck_assert_uint_eq(hv_record_kind(&record), known ? kind : 0);
 	}
@@ -143,7 +213,7 @@ START_TEST(lap_bits_do_not_show)
 	ck_assert_uint_eq(hv_record_tsc(&record), 99);
 	record = function;
 	record.word[1] |= UINT64_C(1) << HV_LAP_BIT;
-	hv_decode_function(&decode, &record, &event);
+	hv_decode_event(&decode, &record, NULL, &event);
 	ck_assert_uint_eq(event.parent_ip.v, 0xffffffffc0a01234);
 }
 END_TEST
@@ -156,7 +226,7 @@ START_TEST(any_bytes_decode)
 	uint32_t pid;
 
 	memset(&record, 0xff, sizeof(record));
-	hv_decode_function(&decode, &record, &event);
+	hv_decode_event(&decode, &record, NULL, &event);
 	ck_assert_uint_eq(event.ip.v, UINT64_MAX);
 	ck_assert_uint_eq(event.parent_ip.v, UINT64_MAX);
 	hv_decode_task(&record, &pid, comm);
@@ -189,6 +259,8 @@ int main(void)
 
 	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, a_function_record_has_its_parts);
+	tcase_add_test(tc, an_entry_has_its_depth);
+	tcase_add_test(tc, an_exit_has_its_time_and_value);
 	tcase_add_test(tc, each_state_has_its_flag);
 	tcase_add_test(tc, depths_end_at_15);
 	tcase_add_test(tc, kinds_are_known_or_0);

@@ -493,7 +493,9 @@ START_TEST(ring_plans)
 	ck_assert_uint_eq(plan.ring_bytes, 32 << 20);
 	r.len_bytes = 16 << 20;
 	ck_assert_ptr_null(hv_region_plan_rings(&r, 64, &plan));
-	ck_assert_uint_eq(plan.ring_bytes, 128 << 10);
+	ck_assert_uint_eq(plan.ring_bytes, 64 << 10);
+	ck_assert_uint_eq(plan.rings_off, 10 << 20);
+	ck_assert_uint_eq(plan.nr_stacks, (2 << 20) / HV_STACK_LEN);
 	err = hv_region_plan_rings(&r, 4096, &plan);
 	ck_assert_int_eq(err->code, ENOSPC);
 	hv_err_free(err);
