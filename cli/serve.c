@@ -365,6 +365,8 @@ void serve(struct service *s)
 		serve_once(s, &t);
 	if (s->end)
 		audit_end(s);
+	if (s->end && s->end->code == ECONNRESET) /* rebooted: nothing of ours is in it */
+		hv_err_free(hv_guest_unpin(s->guest));
 	/* An ended guest is not written to any more: closing what is open would publish. */
 	hv_session_free(s->session);
 	hv_kernel_free(s->kernel);

@@ -1,5 +1,6 @@
 /* hvtrace recover: puts back what a service that died left in a guest. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/audit.h"
 #include "cli/rundir.h"
@@ -54,14 +55,14 @@ static struct hv_err *refuse_alive(const struct cli *cli, const char *spec)
 	return service_lives(spec);
 }
 
-static struct hv_err *recover(const struct cli *cli, const char *spec, struct hv_text *report)
+/* *RET_OTHER: the machine has a second region, to be looked at by the monitor. */
+static struct hv_err *recover_by(const struct cli *cli, const char *spec, enum hv_via via,
+				 struct hv_text *report, bool *ret_other)
 {
 	HV_AUTO_GUEST struct hv_guest *guest = NULL;
 	AUTO_RUNDIR struct rundir dir = RUNDIR_NONE;
-	struct hv_err *err = refuse_alive(cli, spec);
+	struct hv_err *err = hv_guest_open(spec, cli->libvirt_uri, via, &guest);
 
-	if (!err)
-		err = hv_guest_open(spec, cli->libvirt_uri, HV_VIA_LEFT, &guest);
 	if (err)
 		return err;
 	err = rundir_take(cli->run_dir, hv_guest_info(guest)->id, &dir);
@@ -73,6 +74,24 @@ static struct hv_err *recover(const struct cli *cli, const char *spec, struct hv
 		return err;
 	err = recover_held(guest, report);
 	audit_recover(cli, guest, err);
+	*ret_other = hv_guest_info(guest)->has_ivshmem;
+	return err;
+}
+
+/* What the two ways say, once if it is the same. */
+static struct hv_err *recover(const struct cli *cli, const char *spec, struct hv_text *report)
+{
+	HV_AUTO_TEXT struct hv_text more = {0};
+	bool other = false, none;
+	struct hv_err *err = refuse_alive(cli, spec);
+
+	if (!err)
+		err = recover_by(cli, spec, HV_VIA_LEFT, report, &other);
+	if (err || !other)
+		return err;
+	err = recover_by(cli, spec, HV_VIA_MONITOR, &more, &none);
+	if (more.data && report->data && strcmp(more.data, report->data) != 0)
+		hv_text_add(report, more.data);
 	return err;
 }
 

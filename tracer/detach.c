@@ -217,7 +217,7 @@ struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report)
 	err = compare_text(s, report);
 	if (!err)
 		err = hv_region_clear(&s->region);
-	return err;
+	return err ? err : hv_guest_unpin(s->guest);
 }
 
 struct hv_err *hv_session_detach(struct hv_session *s, struct hv_text *report)

@@ -172,6 +172,8 @@ static struct hv_err *restore_from(struct hv_session *s, const struct hv_region_
 	err = check_journal(s, entries, header->nr_entries);
 	if (!err)
 		err = hv_guest_prepare_hold(s->guest);
+	if (!err)
+		err = hv_guest_pin(s->guest);
 	if (err)
 		return err;
 	hv_session_bind(s);
@@ -196,5 +198,6 @@ struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kern
 	hv_text_add(report, use == HV_REGION_STALE
 				    ? "the region's journal is of an earlier boot: cleared\n"
 				    : "nothing to recover\n");
-	return use == HV_REGION_STALE ? hv_region_clear(&s->region) : NULL;
+	err = use == HV_REGION_STALE ? hv_region_clear(&s->region) : NULL;
+	return err ? err : hv_guest_unpin(guest);
 }

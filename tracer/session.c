@@ -108,6 +108,7 @@ static struct hv_err *unmap_after(struct hv_session *s, struct hv_err *err)
 
 	if (failed)
 		return hv_err_in(err, "could not be undone (%s)", failed->message);
+	hv_err_free(hv_guest_unpin(s->guest));
 	return err;
 }
 
@@ -200,6 +201,8 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 		return err;
 	s->range = plan.range;
 	err = hv_guest_prepare_hold(guest);
+	if (!err)
+		err = hv_guest_pin(guest);
 	if (err)
 		return err;
 	write_header(s);

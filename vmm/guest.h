@@ -20,7 +20,7 @@
 enum hv_accel { HV_ACCEL_TCG, HV_ACCEL_KVM };
 
 enum hv_via {
-	HV_VIA_AUTO, /* the monitor */
+	HV_VIA_AUTO, /* injection under KVM where it works, else the monitor */
 	HV_VIA_INJECT,
 	HV_VIA_MONITOR,
 	HV_VIA_LEFT, /* injection if the VMM has a region that an hvtrace made, else the monitor */
@@ -38,6 +38,9 @@ struct hv_guest_info {
 	uint64_t region_to_make_bytes; /* hv_guest_region makes it in the VMM; 0: it is there */
 	const char *transport; /* one phrase for `check`: "monitor (libvirt), RAM mapped, ivshmem 64
 				  MiB" */
+	const char *why_not_injected; /* HV_VIA_AUTO under KVM came to the monitor; NULL: did not */
+	bool injected;
+	bool has_ivshmem; /* reached by injection, and the monitor would find a region too */
 };
 
 /* Memory shared with the guest: at GPA for the guest, at HOST for us, the same bytes. */
@@ -81,6 +84,13 @@ struct hv_err *hv_guest_registers(struct hv_guest *g, struct hv_vcpu_regs *ret) 
  * off by the guest, too small, not shared). By injection the VMM is made to make it, once in its
  * life. */
 struct hv_err *hv_guest_region(struct hv_guest *g, struct hv_region *ret) hv_must_use;
+
+/* From now on the machine is not migrated, saved or snapshot: what is in the guest needs memory
+ * that would not go with it. Holds when we die; done before the first write, and taken back when
+ * nothing stands in the guest any more. EIO: a migration is under way, or the VMM cannot. Doing it
+ * twice is doing it once. */
+struct hv_err *hv_guest_pin(struct hv_guest *g) hv_must_use;
+struct hv_err *hv_guest_unpin(struct hv_guest *g) hv_must_use;
 
 /* What forbids tracing this machine at all, now: powered off, paused, a migration under way, a
  * confidential guest, a debugger on the gdb stub. NULL: nothing. */
@@ -148,6 +158,8 @@ struct hv_guest_ops {
 	struct hv_err *(*write)(void *self, struct hv_gpa gpa, const void *buf, size_t len);
 	struct hv_err *(*registers)(void *self, struct hv_vcpu_regs *ret);
 	struct hv_err *(*region)(void *self, struct hv_region *ret);
+	struct hv_err *(*pin)(void *self); /* unset, with unpin: the machine is kept by itself */
+	struct hv_err *(*unpin)(void *self);
 	struct hv_err *(*refusal)(void *self);
 	struct hv_err *(*let_run)(void *self, bool *ret_stood);
 	int (*exit_fd)(void *self);

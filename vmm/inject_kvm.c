@@ -19,6 +19,23 @@
 #define CPUID_ADDRESSES	 0x80000008u
 #define NR_SLOTS_DEFAULT 512
 
+/* The block node of vmm/pin.h has the file open too, for reading. */
+static bool is_writable(pid_t pid, int fd)
+{
+	unsigned flags = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int)pid, fd);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (fscanf(f, "pos: %*d flags: %o", &flags) != 1)
+		flags = O_RDONLY;
+	fclose(f);
+	return (flags & O_ACCMODE) == O_RDWR;
+}
+
 static void take_link(struct hv_kvm *k, int fd, const char *target, unsigned *nr_vms)
 {
 	struct hv_fd_link link = hv_fd_link_parse(target);
@@ -35,6 +52,8 @@ static void take_link(struct hv_kvm *k, int fd, const char *target, unsigned *nr
 	} else if (link.kind == HV_FD_REGION) {
 		k->region_fd = fd;
 		k->region = link;
+	} else if (link.kind == HV_FD_PIN && is_writable(k->pid, fd)) {
+		k->pin_fd = fd;
 	}
 }
 
@@ -51,7 +70,7 @@ static void close_gaps(struct hv_kvm *k)
 
 struct hv_err *hv_kvm_find(pid_t pid, struct hv_kvm *ret)
 {
-	struct hv_kvm k = {.pid = pid, .vm_fd = -1, .region_fd = -1};
+	struct hv_kvm k = {.pid = pid, .vm_fd = -1, .region_fd = -1, .pin_fd = -1};
 	char path[64], target[PATH_MAX];
 	struct dirent *entry;
 	unsigned nr_vms = 0;
@@ -83,7 +102,7 @@ struct hv_err *hv_kvm_find(pid_t pid, struct hv_kvm *ret)
 void hv_kvm_deinit(struct hv_kvm *k)
 {
 	free(k->vcpu_fds);
-	*k = (struct hv_kvm){.vm_fd = -1, .region_fd = -1};
+	*k = (struct hv_kvm){.vm_fd = -1, .region_fd = -1, .pin_fd = -1};
 }
 
 static struct hv_call call_ioctl(int fd, unsigned long request, uint64_t data_off)
@@ -209,24 +228,37 @@ uint32_t hv_kvm_nr_slots(void)
 	return nr > 0 ? (uint32_t)nr : NR_SLOTS_DEFAULT;
 }
 
-static struct hv_err *make_file(struct hv_kvm *k, struct hv_keeper *keeper)
+static struct hv_err *make_file(struct hv_keeper *keeper, char name[HV_REGION_NAME_LEN],
+				int *ret_fd)
 {
-	char name[HV_REGION_NAME_LEN];
 	struct hv_call call = {
 		.nr = SYS_memfd_create,
 		.args = {0, MFD_CLOEXEC},
 		.data_args = 1,
 	};
-	struct hv_err *err;
+	struct hv_err *err = hv_keeper_calls(keeper, &call, 1, name, HV_REGION_NAME_LEN);
 
-	hv_region_name(k->region.slot, k->region.gpa, name);
-	err = hv_keeper_calls(keeper, &call, 1, name, sizeof(name));
 	if (err)
 		return err;
 	if (call.result < 0)
 		return failed(&call, "memfd_create");
-	k->region_fd = (int)call.result;
+	*ret_fd = (int)call.result;
 	return NULL;
+}
+
+static struct hv_err *make_region_file(struct hv_kvm *k, struct hv_keeper *keeper)
+{
+	char name[HV_REGION_NAME_LEN];
+
+	hv_region_name(k->region.slot, k->region.gpa, name);
+	return make_file(keeper, name, &k->region_fd);
+}
+
+struct hv_err *hv_kvm_make_pin_file(struct hv_kvm *k, struct hv_keeper *keeper)
+{
+	char name[HV_REGION_NAME_LEN] = HV_PIN_FILE;
+
+	return k->pin_fd < 0 ? make_file(keeper, name, &k->pin_fd) : NULL;
 }
 
 /* Where the VMM has FD mapped from its start; 0: nowhere. Its inode says which it is. */
@@ -302,7 +334,7 @@ struct hv_err *hv_kvm_make_region(struct hv_kvm *k, struct hv_keeper *keeper, ui
 	};
 	struct hv_call call = call_ioctl(k->vm_fd, KVM_SET_USER_MEMORY_REGION, 0);
 	bool is_new = k->region_fd < 0;
-	struct hv_err *err = is_new ? make_file(k, keeper) : NULL;
+	struct hv_err *err = is_new ? make_region_file(k, keeper) : NULL;
 	uint64_t hva = err ? 0 : find_mapping(k, len_bytes);
 
 	if (!err && !hva)

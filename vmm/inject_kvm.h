@@ -13,6 +13,7 @@ struct hv_kvm {
 	unsigned nr_vcpus;
 	int region_fd; /* of an earlier hvtrace or ours; -1: none */
 	struct hv_fd_link region;
+	int pin_fd; /* with the image of vmm/pin.h; -1: none */
 };
 
 /* From /proc/PID/fd. ENOTUNIQ, ENOENT: not one VM. */
@@ -31,6 +32,8 @@ struct hv_err *hv_kvm_phys_bits(const struct hv_kvm *k, struct hv_keeper *keeper
  * try. *RET_HVA: in the VMM. */
 struct hv_err *hv_kvm_make_region(struct hv_kvm *k, struct hv_keeper *keeper, uint64_t len_bytes,
 				  uint64_t *ret_hva) hv_must_use;
+/* An empty file for the image of vmm/pin.h, unless there is one. */
+struct hv_err *hv_kvm_make_pin_file(struct hv_kvm *k, struct hv_keeper *keeper) hv_must_use;
 /* The number of slots of this host's KVM. */
 uint32_t hv_kvm_nr_slots(void);
 

@@ -102,6 +102,8 @@ struct hv_fd_link hv_fd_link_parse(const char *target)
 	else if (at && sscanf(at + strlen(REGION_WORD), "%" SCNu32 "-%" SCNx64, &link.slot,
 			      &link.gpa.v) == 2)
 		link.kind = HV_FD_REGION;
+	else if (!strcmp(target, "/memfd:" HV_PIN_FILE " (deleted)"))
+		link.kind = HV_FD_PIN;
 	return link;
 }
 

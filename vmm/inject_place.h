@@ -35,7 +35,7 @@ bool hv_place_choose(const struct hv_taken_list *taken, unsigned phys_bits, uint
 bool hv_size_parse(const char *text, uint64_t *ret);
 
 /* The link of a file descriptor. */
-enum hv_fd_kind { HV_FD_OTHER, HV_FD_VM, HV_FD_VCPU, HV_FD_REGION };
+enum hv_fd_kind { HV_FD_OTHER, HV_FD_VM, HV_FD_VCPU, HV_FD_REGION, HV_FD_PIN };
 struct hv_fd_link {
 	enum hv_fd_kind kind;
 	unsigned vcpu; /* id, HV_FD_VCPU */
@@ -45,4 +45,5 @@ struct hv_fd_link {
 struct hv_fd_link hv_fd_link_parse(const char *target);
 /* The name of the region's memfd, which says what a later hvtrace must know. */
 #define HV_REGION_NAME_LEN 64
+#define HV_PIN_FILE	   "hvtrace-pin" /* of the memfd with the image of vmm/pin.h */
 void hv_region_name(uint32_t slot, struct hv_gpa gpa, char ret[HV_REGION_NAME_LEN]);

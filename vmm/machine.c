@@ -69,9 +69,8 @@ static struct hv_err *machine_write(void *self, struct hv_gpa gpa, const void *b
 	return hv_machine_write(self, gpa, buf, len);
 }
 
-static struct hv_err *machine_registers(void *self, struct hv_vcpu_regs *ret)
+struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *ret)
 {
-	struct hv_machine *m = self;
 	HV_AUTO_FREE char *text = NULL;
 	struct hv_err *err = hv_monitor_hmp(m->monitor, "info registers -a", &text);
 
@@ -85,6 +84,11 @@ static struct hv_err *machine_registers(void *self, struct hv_vcpu_regs *ret)
 					 i);
 	}
 	return err;
+}
+
+static struct hv_err *machine_registers(void *self, struct hv_vcpu_regs *ret)
+{
+	return hv_machine_registers(self, ret);
 }
 
 static struct hv_err *machine_region(void *self, struct hv_region *ret)

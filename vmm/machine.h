@@ -75,6 +75,8 @@ struct hv_err *hv_machine_open_pid(pid_t pid, const char *uri, struct hv_machine
 void hv_machine_free(struct hv_machine *m);
 /* Reached by its monitor alone. Takes M. */
 struct hv_guest *hv_machine_guest(struct hv_machine *m) hv_must_use;
+/* Of some moment, by the human monitor. */
+struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *ret) hv_must_use;
 struct hv_err *hv_machine_read(struct hv_machine *m, struct hv_gpa gpa, void *buf,
 			       size_t len) hv_must_use;
 struct hv_err *hv_machine_write(struct hv_machine *m, struct hv_gpa gpa, const void *buf,

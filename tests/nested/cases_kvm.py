@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import re
+import signal
 import subprocess
 import time
 
@@ -54,10 +55,10 @@ def in_words(stats):
 
 @case(configs=BOTH[:1])
 def transport(t):
-    """check says KVM, mapped RAM, the ivshmem device and the guest's paravirtual clock."""
+    """check says KVM, injected calls, mapped RAM, and the guest's paravirtual clock."""
     said = json.loads(t.hv("check", "--json", t.name))
     assert said["accel"] == "kvm", said
-    assert "RAM mapped" in said["transport"] and "ivshmem 64 MiB" in said["transport"], said["transport"]
+    assert said["transport"] == "injected calls (libvirt), RAM mapped", said["transport"]
     assert said["clock"] == "pvclock", said["clock"]
     t.note(f"{said['page_levels']} levels, {said['sites']['total']} sites")
 
@@ -85,20 +86,25 @@ def stat_line(stat):
     return f"{holds['count']} holds, longest {holds['max_ns'] / 1e6:.1f} ms"
 
 
-@case(configs=BOTH)
-def by_injection(t):
-    """The same through injected calls, twice: the second attach finds the memory of the first."""
-    for _ in range(2):
-        with HostLog(), t.attach("--via=inject") as traced:
-            text, pid = ftrace.hvtrace_trace(traced, t.guest, ("syscalls", str(ROUNDS)), ("vfs_*",))
-            stat = traced.stat()
+@case(configs=BOTH[:1])
+def by_the_monitor(t):
+    """The same on request through the ivshmem device and the gdb stub. An attach that was killed is recovered,
+    although by default another region would be looked at."""
+    with HostLog(), t.attach("--via=monitor") as traced:
+        text, pid = ftrace.hvtrace_trace(traced, t.guest, ("syscalls", str(ROUNDS)), ("vfs_*",))
+        stat = traced.stat()
+        assert "monitor (libvirt)" in stat["transport"] and "ivshmem 64 MiB" in stat["transport"], stat["transport"]
         events, lost = ftrace.parse(text)
         calls = [function for function, _ in ftrace.calls(events, pid)]
         assert lost == 0 and calls.count("vfs_mkdir") >= ROUNDS, f"{lost} lost, {calls.count('vfs_mkdir')} calls"
-        t.note(f"{len(events)} events; {stat_line(stat)}")
-    links = [os.readlink(link) for link in glob.glob(f"/proc/{t.guest.pid}/fd/*")]
-    regions = [link for link in links if "hvtrace-region" in link]
-    assert len(regions) == 1, regions
+        traced.echo("set_ftrace_filter", "vfs_*")
+        traced.echo("current_tracer", "function")
+        os.kill(stat["service_pid"], signal.SIGKILL)
+        time.sleep(1)
+        said = t.hv("recover", t.name)
+        assert "sites restored" in said, said
+        t.hv("attach", t.name)
+    t.note(f"{len(events)} events; {stat_line(stat)}")
 
 
 @case(configs=BOTH)

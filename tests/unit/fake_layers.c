@@ -111,6 +111,12 @@ struct hv_err *hv_guest_let_run(struct hv_guest *g hv_unused, bool *ret_stood)
 	return NULL;
 }
 
+struct hv_err *hv_guest_unpin(struct hv_guest *g)
+{
+	(void)g;
+	return NULL;
+}
+
 int hv_guest_exit_fd(const struct hv_guest *g)
 {
 	return g->exit_fd;

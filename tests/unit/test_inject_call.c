@@ -116,6 +116,8 @@ static struct hv_err *inject(pid_t pid, struct hv_call *calls, char *data, size_
 		return err;
 	hv_threads_init(&threads, &pid, 1);
 	err = hv_threads_stop(&threads, deadline_ns);
+	while (!err && !hv_call_can(&threads.list[0])) /* just not in its call */
+		err = hv_thread_again(&threads.list[0], deadline_ns);
 	if (!err)
 		err = hv_call_run(pid, &threads.list[0], &code, calls, 2, data, len, deadline_ns);
 	hv_threads_release(&threads);

@@ -100,6 +100,9 @@ START_TEST(links)
 	ck_assert_int_eq(link.kind, HV_FD_VCPU);
 	ck_assert_uint_eq(link.vcpu, 12);
 	ck_assert_int_eq(hv_fd_link_parse("/memfd:hvtrace-ring (deleted)").kind, HV_FD_OTHER);
+	ck_assert_int_eq(hv_fd_link_parse("/memfd:hvtrace-pin (deleted)").kind, HV_FD_PIN);
+	ck_assert_int_eq(hv_fd_link_parse("/memfd:hvtrace-pins (deleted)").kind, HV_FD_OTHER);
+	ck_assert_int_eq(hv_fd_link_parse("/tmp/memfd:hvtrace-pin (deleted)").kind, HV_FD_OTHER);
 	hv_region_name(32763, hv_gpa(0xbbfc000000), name);
 	snprintf(target, sizeof(target), "/memfd:%s (deleted)", name);
 	link = hv_fd_link_parse(target);
