@@ -39,8 +39,21 @@ class Channel:
         line, self.pending = self.pending.split(b"\n", 1)
         return line.strip()
 
+    def wait_boot(self, timeout):
+        """Until a guest that boots says that it listens; not a byte is sent before.
+
+        QEMU's serial port takes a byte before the guest has opened it and then stops looking at the
+        socket; the guest's driver drops that byte by resetting the FIFO, of which QEMU's main loop is
+        told nothing: it sleeps, and whatever is sent lies in the socket until something else wakes it."""
+        deadline = time.monotonic() + timeout
+        try:
+            while self._line(deadline) != b"ready":
+                pass
+        except GuestDead as dead:
+            raise GuestDead(f"not ready after {timeout} s: {dead}") from None
+
     def wait_ready(self, timeout):
-        """Asks until the guest says that it listens."""
+        """Asks until the guest, which has booted before, says that it listens."""
         deadline = time.monotonic() + timeout
         while True:
             if time.monotonic() > deadline:
@@ -67,5 +80,6 @@ class Channel:
                 break
         body = []
         while (line := self._line(deadline)) != b"end " + tag:
-            body.append(line)
+            if line != b"ready":  # said again until the first command
+                body.append(line)
         return status, gzip.decompress(base64.b64decode(b"".join(body)))

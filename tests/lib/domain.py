@@ -159,18 +159,19 @@ class Domain:
             file.write(self.xml("kvm" if self.lab.kvm(self) else "qemu"))
         virsh("define", f"{self.dir}/domain.xml")
 
-    def start(self, timeout=90):
+    def start(self, timeout=240):
         """Starts the domain and waits until it takes commands (a kernel that boots, that is)."""
         virsh("start", self.name)
         self.pid = self._pid()
         if self.config.boot == "kernel":
             self.open_channel(timeout)
 
-    def open_channel(self, timeout=90):
+    def open_channel(self, timeout=240):
+        """For a guest that boots."""
         if self.channel is not None:
             self.channel.close()
         self.channel = channel.Channel(f"{self.dir}/channel")
-        self.channel.wait_ready(timeout)
+        self.channel.wait_boot(timeout)
 
     def _pid(self):
         with open(f"/run/libvirt/qemu/{self.name}.pid", encoding="ascii") as file:

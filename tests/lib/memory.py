@@ -27,11 +27,21 @@ class Memory:
         hva = re.search(r"is (0x[0-9a-f]+)", domain.monitor("gpa2hva 0x100000"))
         self.file = os.open(f"/proc/{domain.pid}/mem", os.O_RDONLY)
         self.base = int(hva[1], 16) - 0x100000
+        boot = domain.run("cat /proc/sys/kernel/random/boot_id")
+        if getattr(domain, "places", (None,))[0] != boot:  # reading kallsyms takes seconds in a nested guest
+            domain.places = (boot, *self._places())
+        _, self.symbols, self.trampolines, self.code_gpa = domain.places
+
+    def _places(self):
+        """(symbols, static call trampolines, physical address of the code) of this boot."""
         pattern = "|".join(WANTED)
-        lines = domain.run(f"grep -E ' ({pattern})$' /proc/kallsyms; grep 'Kernel code' /proc/iomem")
-        self.symbols = {m[2]: int(m[1], 16) for m in re.finditer(r"^([0-9a-f]{16}) . (\w+)$", lines, re.M)}
-        self.code_gpa = int(re.search(r"([0-9a-f]+)-[0-9a-f]+ : Kernel code", lines)[1], 16)
-        self.names = []
+        lines = self.domain.run(f"grep -E ' ({pattern}|__SCT__.*)$' /proc/kallsyms; grep 'Kernel code' /proc/iomem")
+        found = [(int(m[1], 16), m[2]) for m in re.finditer(r"^([0-9a-f]{16}) . (\w+)$", lines, re.M)]
+        return (
+            {name: address for address, name in found if name in WANTED},
+            [address for address, name in found if name.startswith("__SCT__")],
+            int(re.search(r"([0-9a-f]+)-[0-9a-f]+ : Kernel code", lines)[1], 16),
+        )
 
     def close(self):
         os.close(self.file)
@@ -128,26 +138,28 @@ class Memory:
             for at in range(0, len(table) - 7, 8):
                 code = start + at + struct.unpack_from("<i", table, at)[0]
                 places.append((code, code + 6, "static call"))
-        for address, name in self._text_symbols():
-            if name.startswith("__SCT__"):
-                places.append((address, address + 8, "static call trampoline"))
+        for address in self.trampolines:
+            places.append((address, address + 8, "static call trampoline"))
         return sorted(places)
 
-    def _text_symbols(self):
-        if not self.names:  # Debian's System.map is in the debug package: the guest's own list
-            lines = self.domain.run("grep -v ' [dDbBrRaAvV] ' /proc/kallsyms", timeout=120).splitlines()
-            self.names = sorted((int(words[0], 16), words[2]) for words in map(str.split, lines))
-        return self.names
-
-    def name_of(self, gva):
-        names = self._text_symbols()
-        at = bisect.bisect_right(names, (gva, "\xff")) - 1
-        return f"{names[at][1]}+0x{gva - names[at][0]:x}" if at >= 0 else hex(gva)
+    def names_of(self, addresses):
+        """[SYMBOL+OFFSET] of addresses in the kernel's text. Debian's System.map is in the debug package:
+        from the guest's own list, of which only what is asked for passes the serial port."""
+        if not addresses:
+            return []
+        near = "|".join(sorted({f"{address:016x}"[:12] for address in addresses}))  # 64 KiB around
+        lines = self.domain.run(f"grep -E '^({near}).... [tTwW] ' /proc/kallsyms | grep -v '\\['").splitlines()
+        names = sorted((int(words[0], 16), words[2]) for words in map(str.split, lines))
+        found = []
+        for address in addresses:
+            at = bisect.bisect_right(names, (address, "\xff")) - 1
+            found.append(f"{names[at][1]}+0x{address - names[at][0]:x}" if at >= 0 else hex(address))
+        return found
 
     def compare(self, before, after):
         """(what must not be: list of lines, the guest's own differences: list of lines)."""
-        bad, own = [], []
-        places = None
+        bad, own, places = [], [], []
+        differences = []  # (address, what, whose or None)
         text = self.symbols["_text"]
         old, new = before["text"], after["text"]
         if old != new:
@@ -164,13 +176,14 @@ class Memory:
                 gva = text + at
                 index = bisect.bisect_right(starts, gva) - 1
                 near = [p for p in places[max(0, index - 3) : index + 1] if p[0] <= gva < p[1]]
-                line = f"{self.name_of(gva)}: {old[at:at+5].hex()} -> {new[at:at+5].hex()}"
-                if near:
-                    own.append(f"{near[0][2]} at {line}")
-                    at = near[0][1] - text
-                else:
-                    bad.append(f"text: {line}")
-                    at += 5
+                line = f"{old[at:at+5].hex()} -> {new[at:at+5].hex()}"
+                differences.append((gva, line, near[0][2] if near else None))
+                at = near[0][1] - text if near else at + 5
+        shown = differences[:50]
+        for (_, line, whose), name in zip(shown, self.names_of([gva for gva, _, _ in shown])):
+            (own if whose else bad).append(f"{whose + ' at' if whose else 'text:'} {name}: {line}")
+        for gva, line, whose in differences[50:]:
+            (own if whose else bad).append(f"{whose + ' at' if whose else 'text:'} {gva:#x}: {line}")
         for name, entries in before["tables"].items():
             for slot, (one, other) in enumerate(zip(entries, after["tables"][name])):
                 if one == other:
