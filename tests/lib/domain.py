@@ -168,10 +168,18 @@ class Domain:
 
     def open_channel(self, timeout=240):
         """For a guest that boots."""
+        self._connect()
+        self.channel.wait_boot(timeout)
+
+    def reopen_channel(self, timeout=60):
+        """For a guest that has booted before, restored by another QEMU say."""
+        self._connect()
+        self.channel.wait_ready(timeout)
+
+    def _connect(self):
         if self.channel is not None:
             self.channel.close()
         self.channel = channel.Channel(f"{self.dir}/channel")
-        self.channel.wait_boot(timeout)
 
     def _pid(self):
         with open(f"/run/libvirt/qemu/{self.name}.pid", encoding="ascii") as file:

@@ -80,7 +80,7 @@ def moves_only_when_detached(t):
         assert reason is None, f"not saved after recover: {reason}"
         virsh("restore", path)
         t.guest.pid = t.guest._pid()  # noqa: SLF001
-        t.guest.open_channel()
+        t.guest.reopen_channel()
         t.hv("attach", t.name)
     memory = Memory(t.guest)
     bad, own = memory.compare(before, memory.snapshot())
