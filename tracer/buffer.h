@@ -44,5 +44,10 @@ enum hv_next {
 	HV_NEXT_EVENT,
 };
 enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret);
+/* What comes next of CPU alone, if it is known now and nothing was lost before it; false also when
+ * another task is running there by then. No comm. */
+bool hv_cursor_peek(struct hv_cursor *c, unsigned cpu, struct hv_event *ret);
+/* Passes over what hv_cursor_peek showed last of CPU, as if it had been returned. */
+void hv_cursor_skip(struct hv_cursor *c, unsigned cpu);
 /* What the cursor has returned is consumed for the buffer (trace_pipe). */
 void hv_cursor_consume(struct hv_cursor *c);

@@ -117,40 +117,51 @@ static void note_more(struct hv_cursor *c, const struct hv_merge_item *item)
 	c->mores[item->cpu - c->first_cpu] = (struct more){item->record, item->position, true};
 }
 
-/* What belongs to the exit ITEM; once. */
-static const struct hv_record *take_more(struct hv_cursor *c, const struct hv_merge_item *item)
+/* What belongs to the exit ITEM. */
+static const struct hv_record *more_of(const struct hv_cursor *c, const struct hv_merge_item *item)
 {
-	struct more *more = &c->mores[item->cpu - c->first_cpu];
-	bool belongs = more->valid && more->position + 1 == item->position;
+	const struct more *more = &c->mores[item->cpu - c->first_cpu];
 
-	more->valid = false;
-	return belongs ? &more->record : NULL;
+	return more->valid && more->position + 1 == item->position ? &more->record : NULL;
 }
 
+/* All but the name of the task. */
 static void decode(struct hv_cursor *c, const struct hv_merge_item *item, struct hv_event *ret)
 {
-	hv_decode_event(&c->session->decode, &item->record, take_more(c, item), ret);
+	hv_decode_event(&c->session->decode, &item->record, more_of(c, item), ret);
 	ret->cpu = item->cpu;
 	ret->time_ns = item->time_ns;
 	if (ret->kind == HV_EVENT_GRAPH_EXIT)
 		ret->call_ns = hv_clock_ns(c->session->clock, item->cpu,
 					   hv_record_call_tsc(&item->record));
 	ret->lost_before = item->lost_before;
+}
+
+/* ITEM is returned. */
+static void finish(struct hv_cursor *c, const struct hv_merge_item *item, struct hv_event *ret)
+{
+	decode(c, item, ret);
 	hv_event_set_comm(ret, ret->pid ? hv_session_comm(c->session, ret->pid) : NULL);
+	c->mores[item->cpu - c->first_cpu].valid = false;
 	c->returned[item->cpu - c->first_cpu].nr_lost += item->lost_before;
 	c->returned[item->cpu - c->first_cpu].nr_read++;
 }
 
+static enum hv_merge_until until_of(const struct hv_cursor *c)
+{
+	return c->mode == HV_CURSOR_DUMP ? HV_MERGE_FINAL : HV_MERGE_LIVE;
+}
+
 enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 {
-	enum hv_merge_until until = c->mode == HV_CURSOR_DUMP ? HV_MERGE_FINAL : HV_MERGE_LIVE;
+	enum hv_merge_until until = until_of(c);
 	uint64_t now_ns = hv_now_ns();
 	struct hv_merge_item item;
 
 	follow_clears(c);
 	while (hv_merge_next(c->merge, now_ns, until, &item)) {
 		if (hv_record_is_event(&item.record)) {
-			decode(c, &item, ret);
+			finish(c, &item, ret);
 			return HV_NEXT_EVENT;
 		}
 		if (hv_record_kind(&item.record) == HV_RECORD_TASK)
@@ -159,6 +170,32 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 			note_more(c, &item);
 	}
 	return HV_NEXT_EMPTY;
+}
+
+/* What precedes an exit is taken, to look at the exit itself. */
+bool hv_cursor_peek(struct hv_cursor *c, unsigned cpu, struct hv_event *ret)
+{
+	uint64_t now_ns = hv_now_ns();
+	struct hv_merge_item item;
+
+	if (!hv_merge_peek(c->merge, cpu, now_ns, until_of(c), &item) || item.lost_before)
+		return false;
+	if (hv_record_kind(&item.record) == HV_RECORD_MORE) {
+		note_more(c, &item);
+		hv_merge_skip(c->merge, cpu, now_ns, until_of(c));
+		if (!hv_merge_peek(c->merge, cpu, now_ns, until_of(c), &item) || item.lost_before)
+			return false;
+	}
+	if (!hv_record_is_event(&item.record))
+		return false;
+	decode(c, &item, ret);
+	return true;
+}
+
+void hv_cursor_skip(struct hv_cursor *c, unsigned cpu)
+{
+	hv_merge_skip(c->merge, cpu, hv_now_ns(), until_of(c));
+	c->returned[cpu - c->first_cpu].nr_read++;
 }
 
 void hv_cursor_consume(struct hv_cursor *c)

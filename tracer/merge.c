@@ -278,19 +278,25 @@ static void refill(struct hv_merge *m, struct lane *l, uint64_t now_ns, enum hv_
 		m->done = done;
 }
 
-static void take(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until,
+static struct hv_merge_item item_of(const struct hv_merge *m, const struct lane *l,
+				    const struct hv_kept *k)
+{
+	return (struct hv_merge_item){
+		.record = k->record,
+		.cpu = m->first_cpu + (unsigned)(l - m->lanes),
+		.position = k->position,
+		.time_ns = k->time_ns,
+	};
+}
+
+/* The lane's oldest record; the lanes are to be put in order after it. */
+static void take(struct hv_merge *m, struct lane *l, uint64_t now_ns, enum hv_merge_until until,
 		 struct hv_merge_item *ret)
 {
-	struct lane *l = m->order[0].lane;
 	struct hv_kept k = *hv_backlog_first(&l->kept);
 
 	hv_backlog_drop_first(&l->kept);
-	*ret = (struct hv_merge_item){
-		.record = k.record,
-		.cpu = m->first_cpu + (unsigned)(l - m->lanes),
-		.position = k.position,
-		.time_ns = k.time_ns,
-	};
+	*ret = item_of(m, l, &k);
 	if (hv_record_is_event(&k.record))
 		ret->lost_before = tell_lost(l, k.position);
 	if (hv_record_tsc(&k.record) >= l->last_tsc) {
@@ -298,7 +304,6 @@ static void take(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until,
 		l->last_position = k.position;
 	}
 	refill(m, l, now_ns, until);
-	sift_down(m, 0, turn_of(l));
 	if (m->waived && !is_full(l)) /* perhaps to be waited for again */
 		m->done = 0;
 }
@@ -312,7 +317,10 @@ bool hv_merge_next(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until unti
 		const struct hv_kept *first = hv_backlog_first(&m->order[0].lane->kept);
 
 		if (first && first->round < m->done) {
-			take(m, now_ns, until, ret);
+			struct lane *l = m->order[0].lane;
+
+			take(m, l, now_ns, until, ret);
+			sift_down(m, 0, turn_of(l));
 			return true;
 		}
 		if (i > 0 && !first)
@@ -320,6 +328,44 @@ bool hv_merge_next(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until unti
 		start_round(m, now_ns, until);
 	}
 	return false;
+}
+
+static struct lane *lane_of(struct hv_merge *m, unsigned cpu)
+{
+	return cpu - m->first_cpu < m->nr_lanes ? &m->lanes[cpu - m->first_cpu] : NULL;
+}
+
+/* Reads on when nothing is kept: what the lane was to be read up to may be long ago. */
+bool hv_merge_peek(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_merge_until until,
+		   struct hv_merge_item *ret)
+{
+	struct lane *l = lane_of(m, cpu);
+	const struct hv_kept *k;
+
+	if (!l)
+		return false;
+	if (!hv_backlog_nr(&l->kept)) {
+		set_goal(m, l);
+		refill(m, l, now_ns, until);
+		order_lanes(m);
+	}
+	k = hv_backlog_first(&l->kept);
+	if (!k)
+		return false;
+	*ret = item_of(m, l, k);
+	ret->lost_before = l->nr_gaps && !before(k->position, l->gaps[0].position);
+	return true;
+}
+
+void hv_merge_skip(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_merge_until until)
+{
+	struct lane *l = lane_of(m, cpu);
+	struct hv_merge_item item;
+
+	if (!l || !hv_backlog_nr(&l->kept))
+		return;
+	take(m, l, now_ns, until, &item);
+	order_lanes(m);
 }
 
 /* ------------------------------------------------------------------------------------------ */

@@ -75,6 +75,13 @@ enum hv_merge_until {
 bool hv_merge_next(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until,
 		   struct hv_merge_item *ret);
 
+/* What would come next if there were only CPU's ring; all else as hv_merge_next. It stays;
+ * ret->lost_before tells of records lost just before it, not of their number. */
+bool hv_merge_peek(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_merge_until until,
+		   struct hv_merge_item *ret);
+/* Takes what hv_merge_peek showed last of CPU, out of turn. */
+void hv_merge_skip(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_merge_until until);
+
 /* RET: room for one mark a ring. Looks through all records kept: for each batch, not for each
  * record. */
 void hv_merge_marks(const struct hv_merge *m, struct hv_merge_mark *ret);

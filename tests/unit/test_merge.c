@@ -432,6 +432,87 @@ START_TEST(marks_keep_loss_that_was_not_told)
 }
 END_TEST
 
+static void expect_next_of(unsigned cpu, uint64_t tsc)
+{
+	ck_assert(hv_merge_peek(merge, cpu, 0, HV_MERGE_LIVE, &item));
+	ck_assert_uint_eq(item.time_ns, tsc);
+	ck_assert_uint_eq(item.cpu, cpu);
+}
+
+START_TEST(a_peek_is_at_one_ring_and_takes_nothing)
+{
+	start(2, 8);
+	add(0, 1);
+	add(1, 2);
+	add(1, 3);
+	add(0, 4);
+	expect(0, 1);
+	expect_next_of(0, 4);
+	expect_next_of(1, 2);
+	expect(1, 2);
+	expect_next_of(1, 3);
+	expect(1, 3);
+	ck_assert(!hv_merge_peek(merge, 1, 0, HV_MERGE_LIVE, &item));
+	ck_assert(!hv_merge_peek(merge, 2, 0, HV_MERGE_LIVE, &item));
+	expect(0, 4);
+	expect_none();
+}
+END_TEST
+
+START_TEST(a_peek_reads_on)
+{
+	start(2, 8);
+	add(0, 1);
+	add(0, 5);
+	expect(0, 1);
+	add(1, 2);
+	add(1, 3);
+	expect_next_of(1, 2);
+	expect(1, 2);
+	expect(1, 3);
+	expect(0, 5);
+}
+END_TEST
+
+START_TEST(a_peek_tells_of_loss)
+{
+	start(1, 8);
+	add(0, 1);
+	add_kind(0, 0, 2);
+	add(0, 3);
+	expect(0, 1);
+	expect_next_of(0, 3);
+	ck_assert_uint_eq(item.lost_before, 1);
+	expect(0, 3);
+	ck_assert_uint_eq(item.lost_before, 1);
+}
+END_TEST
+
+START_TEST(what_is_skipped_does_not_come)
+{
+	struct hv_merge_mark marks[2];
+
+	start(2, 8);
+	add(0, 1);
+	add(1, 2);
+	add(0, 3);
+	add(1, 4);
+	add(0, 5);
+	expect(0, 1);
+	expect_next_of(0, 3);
+	hv_merge_skip(merge, 0, 0, HV_MERGE_LIVE);
+	hv_merge_marks(merge, marks);
+	for (unsigned i = 0; i < 2; i++) {
+		expect(1, 2);
+		expect(1, 4);
+		expect(0, 5);
+		expect_none();
+		hv_merge_free(merge);
+		merge = hv_merge_new(rings, 0, 2, marks, tsc_clock);
+	}
+}
+END_TEST
+
 /* Far more than a lane keeps in ring 0, with inversions up to half of that; a few in ring 1. */
 START_TEST(a_long_backlog_is_sorted)
 {
@@ -629,6 +710,10 @@ int main(void)
 	tcase_add_test(tc, no_time_is_later_than_none);
 	tcase_add_test(tc, marks_go_on_exactly_there);
 	tcase_add_test(tc, marks_keep_loss_that_was_not_told);
+	tcase_add_test(tc, a_peek_is_at_one_ring_and_takes_nothing);
+	tcase_add_test(tc, a_peek_reads_on);
+	tcase_add_test(tc, a_peek_tells_of_loss);
+	tcase_add_test(tc, what_is_skipped_does_not_come);
 	tcase_add_test(tc, a_long_backlog_is_sorted);
 	tcase_add_loop_test(tc, hostile_rings_end, 0, 5);
 	tcase_add_loop_test(tc, a_guest_read_while_it_writes_is_in_order, 0, 5);
