@@ -28,6 +28,7 @@ struct record {
 	const char *tracer;
 	struct hv_text filter; /* globs, a blank before each */
 	struct hv_text notrace;
+	struct hv_text graph;
 	struct hv_text pids;
 	uint64_t for_ns; /* 0: until COMMAND ends */
 	char **command;	 /* NULL: for a time */
@@ -45,6 +46,7 @@ static void record_deinit(struct record *r)
 	client_close(&r->client);
 	hv_text_deinit(&r->filter);
 	hv_text_deinit(&r->notrace);
+	hv_text_deinit(&r->graph);
 	hv_text_deinit(&r->pids);
 	free(r->tracing_on);
 }
@@ -103,6 +105,8 @@ static struct hv_err *put_settings(struct record *r)
 	if (!err)
 		err = set(r, "set_ftrace_notrace", r->notrace.data);
 	if (!err)
+		err = set(r, "set_graph_function", r->graph.data);
+	if (!err)
 		err = set(r, "set_ftrace_pid", r->pids.data);
 	if (!err)
 		err = set(r, "current_tracer", r->tracer);
@@ -127,6 +131,7 @@ static struct hv_err *restore_settings(struct record *r)
 	keep_first(&first, set(r, "current_tracer", "nop"));
 	keep_first(&first, set(r, "set_ftrace_filter", NULL));
 	keep_first(&first, set(r, "set_ftrace_notrace", NULL));
+	keep_first(&first, set(r, "set_graph_function", NULL));
 	keep_first(&first, set(r, "set_ftrace_pid", NULL));
 	keep_first(&first, set(r, "tracing_on", r->tracing_on));
 	return first;
@@ -384,6 +389,8 @@ static bool take_option(struct cli *cli, struct record *r, int option, int *ret_
 		add_glob(&r->filter, optarg);
 	else if (option == 'n')
 		add_glob(&r->notrace, optarg);
+	else if (option == 'g')
+		add_glob(&r->graph, optarg);
 	else if (option == 'P' && !add_pid(r, optarg))
 		*ret_exit = usage_error(cli, "-P: '%s' is no process id", optarg);
 	else if (option == 'f' && !duration_parse(optarg, &r->for_ns))
@@ -404,7 +411,7 @@ static bool parse(struct cli *cli, int argc, char **argv, struct record *r, int 
 
 	/* Options may stand before and after DOMAIN, but not after "--". */
 	for (;;) {
-		option = verb_option(cli, argc, argv, "p:l:n:P:", longs, ret_exit);
+		option = verb_option(cli, argc, argv, "p:l:n:g:P:", longs, ret_exit);
 		if (option == VERB_OPTION_STOP)
 			return false;
 		if (option != -1 && !take_option(cli, r, option, ret_exit))
@@ -439,6 +446,8 @@ static int run(struct cli *cli, int argc, char **argv)
 		return exit_code;
 	if (!r.tracer)
 		return usage_error(cli, "-p TRACER is needed, as in `-p function`");
+	if (r.graph.len_bytes && strcmp(r.tracer, "function_graph") != 0)
+		return usage_error(cli, "-g is for -p function_graph");
 	if (!r.for_ns == !r.command)
 		return usage_error(cli, "either --for=DURATION or -- COMMAND says for how long");
 	if (!have_root(cli))
@@ -455,8 +464,8 @@ static int run(struct cli *cli, int argc, char **argv)
 
 const struct verb verb_record = {
 	.name = "record",
-	.args = "-p TRACER [-l GLOB]... [-n GLOB]... [-P PID]... DOMAIN (--for=DURATION | -- "
-		"COMMAND...)",
+	.args = "-p TRACER [-l GLOB]... [-n GLOB]... [-g GLOB]... [-P PID]... DOMAIN "
+		"(--for=DURATION | -- COMMAND...)",
 	.summary = "Trace for a while, to standard output, and put the settings back",
 	.help = "Attaches if there is no session, and then detaches at the end. COMMAND runs on "
 		"this\n"
@@ -464,6 +473,7 @@ const struct verb verb_record = {
 		"  -p TRACER              as in available_tracers\n"
 		"  -l GLOB                trace only these functions\n"
 		"  -n GLOB                do not trace these\n"
+		"  -g GLOB                function_graph: only these and what they call\n"
 		"  -P PID                 trace only this task of the guest\n"
 		"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h\n",
 	.run = run,

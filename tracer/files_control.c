@@ -14,6 +14,7 @@ static const struct {
 	const char *name;
 	enum hv_tracer tracer;
 } tracers[] = {
+	{"function_graph", HV_TRACER_FUNCTION_GRAPH},
 	{"function", HV_TRACER_FUNCTION},
 	{"nop", HV_TRACER_NOP},
 };

@@ -73,7 +73,7 @@ static void add_list(struct hv_file *f)
 	const struct hv_sites *sites = sites_of(f);
 
 	if (hv_filter_is_all(&f->list))
-		hv_text_add(&f->text, f->arg == HV_LIST_NOTRACE
+		hv_text_add(&f->text, f->arg == HV_LIST_NOTRACE || f->arg == HV_LIST_GRAPH_NOTRACE
 					      ? "#### no functions disabled ####\n"
 					      : "#### all functions enabled ####\n");
 	for (size_t i = 0; i < sites->nr; i++) {
@@ -157,10 +157,20 @@ static struct hv_err *apply_word(struct hv_file *f, char *word)
 	return apply_command(f, func, command, next);
 }
 
+static struct hv_err *apply_graph_word(struct hv_file *f, const char *word)
+{
+	return hv_filter_change_graph(&f->list, sites_of(f), word) ? NULL : no_match(word, NULL);
+}
+
 static struct hv_err *apply_token(struct hv_file *f)
 {
-	struct hv_err *err = apply_word(f, f->token.text);
+	bool graph = f->arg == HV_LIST_GRAPH || f->arg == HV_LIST_GRAPH_NOTRACE;
+	struct hv_err *err;
 
+	if (graph)
+		err = apply_graph_word(f, f->token.text);
+	else
+		err = apply_word(f, f->token.text);
 	hv_token_clear(&f->token);
 	return err;
 }

@@ -8,6 +8,7 @@
 struct hv_err *hv_option_set(struct hv_instance *in, enum hv_option option, bool on)
 {
 	hv_options_set(&in->options, option, on);
+	hv_instance_graph(in, in->lists);
 	return NULL;
 }
 

@@ -8,7 +8,7 @@
 static struct hv_err *publish(struct hv_file *f, struct hv_pidlist *list)
 {
 	struct hv_instance *in = f->instance;
-	struct hv_pidlist pids[HV_NR_FILTER_LISTS];
+	struct hv_pidlist pids[HV_NR_PID_LISTS];
 	struct hv_err *err;
 
 	memcpy(pids, in->pids, sizeof(pids));

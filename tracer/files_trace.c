@@ -56,12 +56,37 @@ static void add_gap(struct hv_file *f, const struct hv_event *e)
 		hv_format_started(&f->text, e->cpu);
 }
 
+/* An entry takes its return along when that comes next on its CPU. */
+static void add_event(struct hv_file *f, const struct hv_style *style, const struct hv_event *e)
+{
+	struct hv_session_stat stat;
+	struct hv_event next;
+	bool known;
+
+	f->nr_lines++;
+	if (e->kind == HV_EVENT_FUNCTION) {
+		hv_format_event(&f->text, style, e);
+		return;
+	}
+	if (!f->graph) {
+		hv_session_stat(f->tree->session, &stat);
+		f->graph = hv_graph_new(style->kernel, stat.nr_cpus);
+	}
+	known = e->kind == HV_EVENT_GRAPH_ENTRY && hv_cursor_peek(f->cursor, e->cpu, &next);
+	if (hv_graph_event(f->graph, &f->text, style, e, known ? &next : NULL))
+		hv_cursor_skip(f->cursor, e->cpu);
+}
+
 static void add_header(struct hv_file *f)
 {
 	struct hv_style style = hv_instance_style(f->instance);
 	struct hv_session_stat stat;
 	struct hv_buffer_stat buffer;
 
+	if (f->instance->tracer == HV_TRACER_FUNCTION_GRAPH) {
+		hv_graph_header(&f->text, &style);
+		return;
+	}
 	hv_session_stat(f->tree->session, &stat);
 	hv_buffer_stat(hv_instance_buffer(f->instance), f->cpu, &buffer);
 	f->annotate = buffer.overrun > 0;
@@ -79,8 +104,7 @@ struct hv_err *hv_trace_fill(struct hv_file *f)
 	while (f->text.len_bytes < DUMP_LEN_BYTES &&
 	       hv_cursor_next(f->cursor, &e) == HV_NEXT_EVENT) {
 		add_gap(f, &e);
-		hv_format_event(&f->text, &style, &e);
-		f->nr_lines++;
+		add_event(f, &style, &e);
 	}
 	return NULL;
 }
@@ -107,8 +131,7 @@ struct hv_err *hv_pipe_fill(struct hv_file *f)
 	while (f->text.len_bytes < enough && hv_cursor_next(f->cursor, &e) == HV_NEXT_EVENT) {
 		if (e.lost_before)
 			hv_format_lost(&f->text, e.cpu, e.lost_before);
-		hv_format_event(&f->text, &style, &e);
-		f->nr_lines++;
+		add_event(f, &style, &e);
 	}
 	if (f->text.len_bytes) {
 		hv_cursor_consume(f->cursor);

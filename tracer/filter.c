@@ -133,3 +133,24 @@ bool hv_filter_change(struct hv_filter *f, const struct hv_sites *sites, const c
 		filter_add(f, &matched);
 	return true;
 }
+
+static bool has_any(const struct hv_filter *f, const struct hv_filter *of)
+{
+	for (size_t i = 0; i < of->nr; i++)
+		if (hv_filter_has(f, hv_gva(of->ips[i])))
+			return true;
+	return false;
+}
+
+bool hv_filter_change_graph(struct hv_filter *f, const struct hv_sites *sites, const char *word)
+{
+	struct hv_filter matched = {0};
+	bool does;
+
+	if (isdigit((unsigned char)word[0]))
+		return false;
+	matched = hv_filter_match(sites, word, NULL);
+	does = word[0] == '!' ? has_any(f, &matched) : matched.nr > 0;
+	hv_filter_deinit(&matched);
+	return does && hv_filter_change(f, sites, word, NULL);
+}

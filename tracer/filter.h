@@ -32,3 +32,7 @@ struct hv_filter hv_filter_match(const struct hv_sites *sites, const char *func,
  * nothing; F is unchanged. */
 bool hv_filter_change(struct hv_filter *f, const struct hv_sites *sites, const char *func,
 		      const char *module);
+
+/* Likewise for a word of set_graph_function or set_graph_notrace, which is a [!]GLOB and nothing
+ * else; to remove what F does not have is to name nothing (ftrace_graph_set_hash). */
+bool hv_filter_change_graph(struct hv_filter *f, const struct hv_sites *sites, const char *word);

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "ringbuf/abi.h"
 #include "tracer/node.h"
 
 void hv_instance_init(struct hv_instance *in, struct hv_tree *tree, unsigned nr_cpus)
@@ -23,8 +24,9 @@ void hv_instance_deinit(struct hv_instance *in)
 	for (unsigned i = 0; i < HV_NR_FILTER_LISTS; i++) {
 		hv_filter_deinit(&in->lists[i]);
 		hv_modcache_clear(&in->waiting[i]);
-		hv_pidlist_deinit(&in->pids[i]);
 	}
+	for (unsigned i = 0; i < HV_NR_PID_LISTS; i++)
+		hv_pidlist_deinit(&in->pids[i]);
 	hv_probes_deinit(&in->probes);
 	hv_error_log_clear(&in->errors);
 	free(in->pipes.of_cpu);
@@ -67,22 +69,57 @@ void hv_pipes_give_back(struct hv_pipes *pipes, struct hv_file *f)
 	}
 }
 
+/* What SITE is to call. Of set_graph_function and set_graph_notrace, the latter has the last word
+ * (trace_graph_entry). */
+static uint8_t stub_of(enum hv_tracer tracer, const struct hv_filter *lists,
+		       const struct hv_site *site)
+{
+	const struct hv_filter *filter = &lists[HV_LIST_FILTER];
+
+	if (tracer == HV_TRACER_NOP || site->invalid ||
+	    (!hv_filter_is_all(filter) && !hv_filter_has(filter, site->ip)) ||
+	    hv_filter_has(&lists[HV_LIST_NOTRACE], site->ip))
+		return HV_STUB_NONE;
+	if (tracer == HV_TRACER_FUNCTION)
+		return HV_STUB_FUNCTION;
+	if (hv_filter_has(&lists[HV_LIST_GRAPH_NOTRACE], site->ip))
+		return HV_STUB_GRAPH_NOTRACE;
+	if (hv_filter_has(&lists[HV_LIST_GRAPH], site->ip))
+		return HV_STUB_GRAPH_ROOT;
+	return HV_STUB_GRAPH;
+}
+
 struct hv_err *hv_instance_trace(struct hv_instance *in, enum hv_tracer tracer,
 				 const struct hv_filter *lists)
 {
 	struct hv_session *session = in->tree->session;
 	const struct hv_sites *sites = &hv_session_kernel(session)->sites;
 	HV_AUTO_FREE uint8_t *wanted = hv_alloc(sites->nr);
-	const struct hv_filter *filter = &lists[HV_LIST_FILTER];
+	struct hv_err *err;
 
-	for (size_t i = 0; i < sites->nr; i++) {
-		struct hv_gva ip = sites->list[i].ip;
+	for (size_t i = 0; i < sites->nr; i++)
+		wanted[i] = stub_of(tracer, lists, &sites->list[i]);
+	hv_instance_graph(in, lists);
+	err = hv_session_trace_sites(session, wanted);
+	if (err)
+		hv_instance_graph(in, in->lists);
+	return err;
+}
 
-		wanted[i] = tracer == HV_TRACER_FUNCTION && !sites->list[i].invalid &&
-			    (hv_filter_is_all(filter) || hv_filter_has(filter, ip)) &&
-			    !hv_filter_has(&lists[HV_LIST_NOTRACE], ip);
-	}
-	return hv_session_trace_sites(session, wanted);
+void hv_instance_graph(struct hv_instance *in, const struct hv_filter *lists)
+{
+	struct hv_graph_options graph = {
+		.max_depth = in->tree->max_graph_depth,
+		.thresh_ns = in->tree->thresh_ns,
+	};
+
+	if (lists[HV_LIST_GRAPH].nr)
+		graph.flags |= HV_GRAPH_SUBTREE;
+	if (hv_options_on(&in->options, HV_OPT_FUNCGRAPH_RETVAL))
+		graph.flags |= HV_GRAPH_RETVAL;
+	if (!hv_options_on(&in->options, HV_OPT_FUNCGRAPH_IRQS))
+		graph.flags |= HV_GRAPH_NO_IRQS;
+	hv_session_graph_options(in->tree->session, &graph);
 }
 
 struct hv_buffer *hv_instance_buffer(struct hv_instance *in)

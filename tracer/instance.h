@@ -18,9 +18,12 @@ struct hv_buffer;
 struct hv_file;
 struct hv_tree;
 
-enum hv_tracer { HV_TRACER_NOP, HV_TRACER_FUNCTION };
-enum hv_filter_list { HV_LIST_FILTER, HV_LIST_NOTRACE };
-#define HV_NR_FILTER_LISTS 2
+enum hv_tracer { HV_TRACER_NOP, HV_TRACER_FUNCTION, HV_TRACER_FUNCTION_GRAPH };
+/* set_ftrace_filter, set_ftrace_notrace, set_graph_function, set_graph_notrace */
+enum hv_filter_list { HV_LIST_FILTER, HV_LIST_NOTRACE, HV_LIST_GRAPH, HV_LIST_GRAPH_NOTRACE };
+#define HV_NR_FILTER_LISTS 4
+/* of which set_ftrace_pid and set_ftrace_notrace_pid have their like */
+#define HV_NR_PID_LISTS	   2
 
 #define HV_ALL_CPUS -1
 
@@ -43,7 +46,7 @@ struct hv_instance {
 	struct hv_filter lists[HV_NR_FILTER_LISTS];
 	struct hv_modcache waiting[HV_NR_FILTER_LISTS]; /* words of LISTS for modules to come */
 	struct hv_probes probes;			/* of the top only */
-	struct hv_pidlist pids[HV_NR_FILTER_LISTS];	/* only these, not these */
+	struct hv_pidlist pids[HV_NR_PID_LISTS];	/* only these, not these */
 	struct hv_error_log errors;
 	unsigned nr_pauses; /* open files that recording stands still for (pause-on-trace) */
 	struct hv_pipes pipes;
@@ -76,7 +79,7 @@ int64_t hv_instance_probe_left(void *ctx, enum hv_probe_command command,
 			       const struct hv_probe *probe);
 /* Words that waited for modules which are there now become functions of the lists. */
 void hv_instance_modules_came(struct hv_instance *in);
-/* Only the tasks that PIDS (HV_NR_FILTER_LISTS of them) let through are recorded. */
+/* Only the tasks that PIDS (HV_NR_PID_LISTS of them) let through are recorded. */
 struct hv_err *hv_instance_filter_pids(struct hv_instance *in,
 				       const struct hv_pidlist *pids) hv_must_use;
 /* tracing_on, or what pauses it, has changed. */
@@ -87,5 +90,7 @@ void hv_instance_go_on(struct hv_instance *in);
 bool hv_instance_records(const struct hv_instance *in);
 /* What tracing_on shows: the same without the pauses. */
 unsigned hv_instance_tracing_on(const struct hv_instance *in);
+/* Has its options, max_graph_depth and tracing_thresh obeyed by what is recorded from now on. */
+void hv_instance_graph(struct hv_instance *in, const struct hv_filter *lists);
 /* Empties the buffer of one vCPU, or of all (HV_ALL_CPUS). */
 void hv_instance_clear(struct hv_instance *in, int cpu);

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 
+#include "tracer/graph_format.h"
 #include "tracer/instance.h"
 #include "tracer/session.h"
 #include "tracer/token.h"
@@ -62,6 +63,8 @@ struct hv_tree {
 	struct hv_session *session; /* borrowed */
 	struct hv_instance top;	    /* top.next and so on: those of instances/, by name */
 	unsigned nr_cpus;
+	uint32_t max_graph_depth; /* 0: no limit */
+	uint64_t thresh_ns;	  /* tracing_thresh */
 	size_t nr_open;
 	unsigned ending; /* what is closed from now on is not published */
 };
@@ -81,6 +84,7 @@ struct hv_file {
 	size_t asked_bytes; /* by the read that made the text necessary */
 	/* trace, trace_pipe */
 	struct hv_cursor *cursor;
+	struct hv_graph *graph; /* NULL: no call or return was read yet */
 	unsigned annotate;	/* the buffer ran over */
 	unsigned char *started; /* one byte a CPU: its first line was written */
 	unsigned nr_started;
@@ -157,6 +161,14 @@ struct hv_err *hv_pids_open(struct hv_file *f) hv_must_use;
 void hv_pids_show(struct hv_file *f);
 struct hv_err *hv_pids_write(struct hv_file *f, const char *buf, size_t len_bytes,
 			     size_t *ret_len) hv_must_use;
+
+/* files_graph.c */
+void hv_depth_show(struct hv_file *f);
+struct hv_err *hv_depth_write(struct hv_file *f, const char *buf, size_t len_bytes,
+			      size_t *ret_len) hv_must_use;
+void hv_thresh_show(struct hv_file *f);
+struct hv_err *hv_thresh_write(struct hv_file *f, const char *buf, size_t len_bytes,
+			       size_t *ret_len) hv_must_use;
 
 /* files_options.c */
 /* Whatever is to happen when an option changes happens here. */

@@ -15,6 +15,21 @@ const struct hv_option_info hv_option_infos[HV_NR_OPTIONS] = {
 	[HV_OPT_CONTEXT_INFO] = {.name = "context-info", .on = 1},
 	[HV_OPT_IRQ_INFO] = {.name = "irq-info", .on = 1},
 	[HV_OPT_PAUSE_ON_TRACE] = {.name = "pause-on-trace"},
+	[HV_OPT_FUNCGRAPH_OVERRUN] = {.name = "funcgraph-overrun", .tracer = "function_graph"},
+	[HV_OPT_FUNCGRAPH_CPU] = {.name = "funcgraph-cpu", .tracer = "function_graph", .on = 1},
+	[HV_OPT_FUNCGRAPH_OVERHEAD] = {.name = "funcgraph-overhead",
+				       .tracer = "function_graph",
+				       .on = 1},
+	[HV_OPT_FUNCGRAPH_PROC] = {.name = "funcgraph-proc", .tracer = "function_graph"},
+	[HV_OPT_FUNCGRAPH_DURATION] = {.name = "funcgraph-duration",
+				       .tracer = "function_graph",
+				       .on = 1},
+	[HV_OPT_FUNCGRAPH_ABSTIME] = {.name = "funcgraph-abstime", .tracer = "function_graph"},
+	[HV_OPT_FUNCGRAPH_IRQS] = {.name = "funcgraph-irqs", .tracer = "function_graph", .on = 1},
+	[HV_OPT_FUNCGRAPH_TAIL] = {.name = "funcgraph-tail", .tracer = "function_graph"},
+	[HV_OPT_FUNCGRAPH_RETVAL] = {.name = "funcgraph-retval", .tracer = "function_graph"},
+	[HV_OPT_FUNCGRAPH_RETVAL_HEX] = {.name = "funcgraph-retval-hex",
+					 .tracer = "function_graph"},
 };
 
 _Static_assert(HV_NR_OPTIONS <= 64, "a bit for each option");

@@ -109,6 +109,7 @@ static void file_free(struct hv_file *f)
 	f->tree->nr_open--;
 	f->instance->nr_open--;
 	hv_cursor_free(f->cursor);
+	hv_graph_free(f->graph);
 	free(f->started);
 	hv_filter_deinit(&f->list);
 	hv_text_deinit(&f->text);

@@ -3,6 +3,8 @@
  *   # comment                           blank lines and comments are dropped
  *   site IP NAME [MODULE|invalid]       a traceable function (and symbol)
  *   event CPU NS PID COMM FLAGS PREEMPT MIGRATE IP PARENT [LOST]
+ *   entry CPU NS PID COMM FLAGS PREEMPT MIGRATE IP DEPTH [LOST]
+ *   exit CPU NS PID COMM FLAGS PREEMPT MIGRATE IP DEPTH CALL_NS OVERRUN [RETVAL|- [LOST]]
  *   comm PID COMM | overrun NR | cpus NR | clock raw
  *   ls [DIR] | stat PATH | mkdir DIR | rmdir DIR
  *   cat FILE | echo TEXT > FILE | echo TEXT >> FILE | printf TEXT > FILE
@@ -15,6 +17,7 @@
  * \0 and \xNN. HANDLE is a digit. */
 #include <ctype.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,9 +94,24 @@ static void do_site(struct shell *sh, char *args)
 	hv_fake_site(sh->session, ip, name, *module && !invalid ? module : NULL, invalid);
 }
 
-static void do_event(struct shell *sh, char *args)
+static void do_graph(struct hv_event *e, char *args)
 {
-	struct hv_event e = {.kind = HV_EVENT_FUNCTION};
+	const char *retval;
+
+	e->depth = (uint16_t)next_number(&args);
+	if (e->kind == HV_EVENT_GRAPH_EXIT) {
+		e->call_ns = next_number(&args);
+		e->overrun = (uint32_t)next_number(&args);
+		retval = next_word(&args);
+		e->has_retval = *retval && *retval != '-';
+		e->retval = strtoull(retval, NULL, 0);
+	}
+	e->lost_before = next_number(&args);
+}
+
+static void do_event(struct shell *sh, enum hv_event_kind kind, char *args)
+{
+	struct hv_event e = {.kind = kind};
 	char *bytes;
 	size_t len;
 
@@ -108,8 +126,12 @@ static void do_event(struct shell *sh, char *args)
 	e.preempt_depth = (uint8_t)next_number(&args);
 	e.migrate_depth = (uint8_t)next_number(&args);
 	e.ip = hv_gva(strtoull(next_word(&args), NULL, 16));
-	e.parent_ip = hv_gva(strtoull(next_word(&args), NULL, 16));
-	e.lost_before = next_number(&args);
+	if (kind == HV_EVENT_FUNCTION) {
+		e.parent_ip = hv_gva(strtoull(next_word(&args), NULL, 16));
+		e.lost_before = next_number(&args);
+	} else {
+		do_graph(&e, args);
+	}
 	hv_fake_event(sh->session, &e);
 }
 
@@ -118,7 +140,11 @@ static bool do_setup(struct shell *sh, const char *command, char *args)
 	if (strcmp(command, "site") == 0)
 		do_site(sh, args);
 	else if (strcmp(command, "event") == 0)
-		do_event(sh, args);
+		do_event(sh, HV_EVENT_FUNCTION, args);
+	else if (strcmp(command, "entry") == 0)
+		do_event(sh, HV_EVENT_GRAPH_ENTRY, args);
+	else if (strcmp(command, "exit") == 0)
+		do_event(sh, HV_EVENT_GRAPH_EXIT, args);
 	else if (strcmp(command, "overrun") == 0)
 		hv_fake_overrun(sh->session, next_number(&args));
 	else if (strcmp(command, "cpus") == 0)
@@ -244,13 +270,18 @@ static void do_guest(struct shell *sh)
 	const struct hv_sites *sites = &hv_session_kernel(sh->session)->sites;
 	const uint8_t *patched = hv_session_patched(sh->session);
 	const struct hv_site_actions *actions;
+	const struct hv_graph_options *graph = hv_fake_graph(sh->session);
+	static const char *const stubs[] = {"", "", ":graph", ":root", ":notrace"};
 	const uint32_t *pids;
 	size_t nr;
 
 	fprintf(sh->out, "sites:");
 	for (size_t i = 0; i < sites->nr; i++)
 		if (patched[i])
-			fprintf(sh->out, " %s", sites->list[i].name);
+			fprintf(sh->out, " %s%s", sites->list[i].name, stubs[patched[i]]);
+	if (graph->flags || graph->max_depth || graph->thresh_ns)
+		fprintf(sh->out, "\ngraph: flags %u, depth %u, thresh %" PRIu64 " ns", graph->flags,
+			graph->max_depth, graph->thresh_ns);
 	pids = hv_fake_pids(sh->session, &nr);
 	fprintf(sh->out, "\npids:");
 	for (size_t i = 0; i < nr; i++)

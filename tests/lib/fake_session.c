@@ -4,6 +4,8 @@
 
 #include "tracer/raw_page.h"
 
+#define HV_FAKE_NR_CPUS 16
+
 struct hv_buffer {
 	struct hv_event *events;
 	size_t nr_events;
@@ -40,8 +42,9 @@ struct hv_cursor {
 	enum hv_cursor_mode mode;
 	int only_cpu;
 	size_t at;
-	size_t taken; /* events before this one are consumed */
-	size_t end;   /* of a dump */
+	size_t taken;			 /* events before this one are consumed */
+	size_t end;			 /* of a dump */
+	size_t skipped[HV_FAKE_NR_CPUS]; /* events of each CPU before this one were passed over */
 };
 
 struct hv_session *hv_fake_new(void)
@@ -183,6 +186,17 @@ bool hv_kernel_symbol_at(const struct hv_kernel *k, struct hv_gva addr, const ch
 	*ret_module = best->module;
 	*ret_off = addr.v - best->ip.v;
 	return true;
+}
+
+bool hv_kernel_symbol(const struct hv_kernel *k, const char *name, struct hv_gva *ret)
+{
+	for (size_t i = 0; i < k->sites.nr; i++) {
+		if (strcmp(k->sites.list[i].name, name) != 0)
+			continue;
+		*ret = k->sites.list[i].ip;
+		return true;
+	}
+	return false;
 }
 
 uint64_t hv_kernel_symbol_size(const struct hv_kernel *k, struct hv_gva addr)
@@ -331,6 +345,11 @@ static bool is_of(const struct hv_buffer *b, size_t event, int only_cpu)
 	return only_cpu < 0 || b->events[event].cpu == (unsigned)only_cpu;
 }
 
+static size_t *skipped_of(struct hv_cursor *c, unsigned cpu)
+{
+	return &c->skipped[cpu % HV_FAKE_NR_CPUS];
+}
+
 enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 {
 	struct hv_buffer *b = c->buffer;
@@ -339,7 +358,8 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 	while (c->at < end) {
 		size_t at = c->at++;
 
-		if (b->gone[at] || !is_of(b, at, c->only_cpu))
+		if (b->gone[at] || !is_of(b, at, c->only_cpu) ||
+		    at < *skipped_of(c, b->events[at].cpu))
 			continue;
 		*ret = b->events[at];
 		return HV_NEXT_EVENT;
@@ -360,10 +380,44 @@ static size_t take_away(struct hv_buffer *b, size_t from, size_t to, int only_cp
 	return nr;
 }
 
+/* The place of the next event of CPU, or SIZE_MAX. */
+static size_t next_of(struct hv_cursor *c, unsigned cpu)
+{
+	const struct hv_buffer *b = c->buffer;
+	size_t end = c->mode == HV_CURSOR_DUMP ? c->end : b->nr_events;
+
+	for (size_t i = c->at; i < end; i++)
+		if (b->events[i].cpu == cpu && !b->gone[i] && i >= *skipped_of(c, cpu))
+			return i;
+	return SIZE_MAX;
+}
+
+bool hv_cursor_peek(struct hv_cursor *c, unsigned cpu, struct hv_event *ret)
+{
+	size_t i = next_of(c, cpu);
+
+	if (i == SIZE_MAX || c->buffer->events[i].lost_before)
+		return false;
+	*ret = c->buffer->events[i];
+	return true;
+}
+
+void hv_cursor_skip(struct hv_cursor *c, unsigned cpu)
+{
+	size_t i = next_of(c, cpu);
+
+	if (i != SIZE_MAX)
+		*skipped_of(c, cpu) = i + 1;
+}
+
 void hv_cursor_consume(struct hv_cursor *c)
 {
 	c->buffer->read += take_away(c->buffer, c->taken, c->at, c->only_cpu);
 	c->taken = c->at;
+	for (unsigned cpu = 0; cpu < HV_FAKE_NR_CPUS; cpu++)
+		if (c->skipped[cpu] > c->at)
+			c->buffer->read +=
+				take_away(c->buffer, c->skipped[cpu] - 1, c->skipped[cpu], -1);
 }
 
 void hv_buffer_clear(struct hv_buffer *b, int only_cpu)

@@ -12,8 +12,14 @@
 #include "tracer/tree.h"
 
 static const char *const fake_names[] = {
-	"control",	  "current_tracer", "set_ftrace_filter", "set_ftrace_notrace",
-	"set_ftrace_pid", "tracing_on",	    "trace_pipe",
+	"control",
+	"current_tracer",
+	"set_ftrace_filter",
+	"set_ftrace_notrace",
+	"set_graph_function",
+	"set_ftrace_pid",
+	"tracing_on",
+	"trace_pipe",
 };
 
 struct hv_guest {
@@ -349,7 +355,7 @@ struct hv_err *hv_tree_list(struct hv_tree *tree, const char *dir, struct hv_tex
 
 static bool is_list(const struct hv_file *f)
 {
-	return f->name == FAKE_FILTER || f->name == FAKE_NOTRACE;
+	return f->name == FAKE_FILTER || f->name == FAKE_NOTRACE || f->name == FAKE_GRAPH;
 }
 
 struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, struct hv_file **ret)

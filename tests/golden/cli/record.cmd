@@ -1,7 +1,7 @@
 hvtrace attach fake
 hvtrace echo fake control emit 2
 hvtrace record -p function -l 'vfs_*' -n vfs_read -P 1 fake --for 200ms
-for f in current_tracer set_ftrace_filter set_ftrace_notrace set_ftrace_pid tracing_on; do
+for f in current_tracer set_ftrace_filter set_ftrace_notrace set_graph_function set_ftrace_pid tracing_on; do
 	echo "$f: $(hvtrace cat fake $f)"
 done
 hvtrace detach fake

@@ -1,0 +1,1 @@
+hvtrace record -p function -g vfs_read fake --for 1
