@@ -96,3 +96,39 @@ void hv_header_event_show(struct hv_file *f)
 void hv_printk_formats_show(struct hv_file *f hv_unused)
 {
 }
+
+/* No event can be switched: those of the tracers come with the tracer. Programs put off what there
+ * is before they begin, and find that nothing is on. */
+void hv_events_enabled_show(struct hv_file *f)
+{
+	hv_text_add(&f->text, "0\n");
+}
+
+struct hv_err *hv_events_enabled_write(struct hv_file *f hv_unused, const char *buf,
+				       size_t len_bytes, size_t *ret_len)
+{
+	uint64_t value;
+	struct hv_err *err = hv_number_written(buf, len_bytes, &value);
+
+	if (!err && value != 0)
+		err = hv_err_new(EINVAL, "there is no event that could be enabled");
+	if (!err)
+		*ret_len = len_bytes;
+	return err;
+}
+
+void hv_set_event_show(struct hv_file *f hv_unused)
+{
+}
+
+struct hv_err *hv_set_event_write(struct hv_file *f, const char *buf, size_t len_bytes,
+				  size_t *ret_len)
+{
+	struct hv_err *err = hv_token_take(&f->token, HV_TOKEN_SIZE_MAX, buf, len_bytes, ret_len);
+
+	if (err || !f->token.len_bytes || f->token.unfinished)
+		return err;
+	err = hv_err_new(EINVAL, "there is no event '%s' that could be enabled", f->token.text);
+	hv_token_clear(&f->token);
+	return err;
+}

@@ -145,6 +145,12 @@ void hv_event_id_show(struct hv_file *f);
 void hv_header_page_show(struct hv_file *f);
 void hv_header_event_show(struct hv_file *f);
 void hv_printk_formats_show(struct hv_file *f);
+void hv_events_enabled_show(struct hv_file *f);
+struct hv_err *hv_events_enabled_write(struct hv_file *f, const char *buf, size_t len_bytes,
+				       size_t *ret_len) hv_must_use;
+void hv_set_event_show(struct hv_file *f);
+struct hv_err *hv_set_event_write(struct hv_file *f, const char *buf, size_t len_bytes,
+				  size_t *ret_len) hv_must_use;
 
 /* files_filter.c */
 void hv_sites_show(struct hv_file *f);

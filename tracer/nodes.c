@@ -31,6 +31,10 @@ static const struct hv_node event_nodes[] = {
 static const struct hv_node event_node = {.name = "EVENT", .children = event_nodes};
 
 static const struct hv_node events_nodes[] = {
+	{.name = "enable",
+	 .help = "0: no event can be switched; the tracers' come with them",
+	 .show = hv_events_enabled_show,
+	 .write = hv_events_enabled_write},
 	{.name = "ftrace",
 	 .help = "what the tracers record",
 	 .entry = &event_node,
@@ -104,6 +108,10 @@ static const struct hv_node root_nodes[] = {
 	 .only_top = 1,
 	 .help = "pid and name of tasks",
 	 .show = hv_comms_show},
+	{.name = "set_event",
+	 .help = "empty: no event can be switched",
+	 .show = hv_set_event_show,
+	 .write = hv_set_event_write},
 	{.name = "set_ftrace_filter",
 	 .help = "trace only these: [!]GLOB, INDEX, [!]GLOB:mod:[!]MODULE; empty: all",
 	 .open = hv_list_open,
