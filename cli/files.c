@@ -379,20 +379,25 @@ static void slot_deinit(struct peer_file *f)
 	*f = (struct peer_file){0};
 }
 
-static struct hv_err *close_file(struct service *s, struct peer *p, struct peer_file *f)
+static struct hv_err *close_tree_file(struct service *s, struct peer *p, struct peer_file *f)
 {
 	struct hv_session_stat before;
 	struct hv_err *err;
 
-	if (!f->file) {
-		slot_deinit(f);
+	if (!f->file)
 		return NULL;
-	}
 	hv_session_stat(s->session, &before);
-	err = hv_file_close(f->file);
+	err = hv_file_close(hv_take(f->file));
 	audit_change(s, p, f->path, &before);
 	if (err)
 		audit_log(&s->audit, "%s: close: %s", f->path, err->message);
+	return err;
+}
+
+static struct hv_err *close_file(struct service *s, struct peer *p, struct peer_file *f)
+{
+	struct hv_err *err = close_tree_file(s, p, f);
+
 	slot_deinit(f);
 	return err;
 }
@@ -409,6 +414,27 @@ struct hv_err *files_close(struct service *s, struct peer *p, const struct wire_
 	if (!err)
 		answer_ok(p);
 	return err;
+}
+
+/* Closed and opened once more. Should that fail, the handle is as one that has no file. */
+struct hv_err *files_publish(struct service *s, struct peer *p, const struct wire_frame *frame)
+{
+	struct peer_file *f = NULL;
+	struct hv_err *err = find_file(p, frame->handle, &f);
+	struct hv_err *open_err;
+
+	if (err)
+		return err;
+	err = close_tree_file(s, p, f);
+	open_err = hv_tree_open(s->tree, f->path, (f->flags & ~O_TRUNC) | O_APPEND, &f->file);
+	if (err) {
+		hv_err_free(open_err);
+		return err;
+	}
+	if (open_err)
+		return open_err;
+	answer_ok(p);
+	return NULL;
 }
 
 static void abandon_file(struct peer_file *f)

@@ -22,6 +22,7 @@ FILES_REQUEST(cancel);
 FILES_REQUEST(write);
 FILES_REQUEST(close);
 FILES_REQUEST(abandon);
+FILES_REQUEST(publish);
 
 /* Tries PEER's waiting requests again; answers those that are ready or whose time is over. */
 void files_retry(struct service *s, struct peer *p, uint64_t now_ns);

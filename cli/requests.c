@@ -149,12 +149,23 @@ static struct hv_err *note_mount(struct service *s, struct peer *p, const struct
 }
 
 static const request_fn requests[] = {
-	[WIRE_STAT] = stat_session,	    [WIRE_DETACH] = detach,	[WIRE_OWN] = own,
-	[WIRE_MOUNT] = note_mount,	    [WIRE_LIST] = files_list,	[WIRE_LOOK] = files_look,
-	[WIRE_MKDIR] = files_mkdir,	    [WIRE_RMDIR] = files_rmdir, [WIRE_OPEN] = files_open,
-	[WIRE_OPEN_PROC] = files_open_proc, [WIRE_READ] = files_read,	[WIRE_READY] = files_ready,
-	[WIRE_CANCEL] = files_cancel,	    [WIRE_WRITE] = files_write, [WIRE_CLOSE] = files_close,
+	[WIRE_STAT] = stat_session,
+	[WIRE_DETACH] = detach,
+	[WIRE_OWN] = own,
+	[WIRE_MOUNT] = note_mount,
+	[WIRE_LIST] = files_list,
+	[WIRE_LOOK] = files_look,
+	[WIRE_MKDIR] = files_mkdir,
+	[WIRE_RMDIR] = files_rmdir,
+	[WIRE_OPEN] = files_open,
+	[WIRE_OPEN_PROC] = files_open_proc,
+	[WIRE_READ] = files_read,
+	[WIRE_READY] = files_ready,
+	[WIRE_CANCEL] = files_cancel,
+	[WIRE_WRITE] = files_write,
+	[WIRE_CLOSE] = files_close,
 	[WIRE_ABANDON] = files_abandon,
+	[WIRE_PUBLISH] = files_publish,
 };
 
 void request_handle(struct service *s, struct peer *p, const struct wire_frame *frame)

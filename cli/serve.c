@@ -8,6 +8,7 @@
 #include "cli/boot.h"
 #include "cli/duration.h"
 #include "cli/files.h"
+#include "cli/mountpoint.h"
 #include "cli/requests.h"
 #include "cli/service.h"
 
@@ -135,12 +136,25 @@ static void try_detach(struct service *s, uint64_t now_ns)
 
 /* Clients. */
 
+/* A mount whose process died in a way that left it: who looks into it would only get errors. */
+static void unmount_of(struct service *s, const struct peer *p)
+{
+	if (!p->mount_dir)
+		return;
+	for (size_t i = 0; i < s->nr_peers; i++)
+		if (s->peers[i] != p && s->peers[i]->mount_dir &&
+		    strcmp(s->peers[i]->mount_dir, p->mount_dir) == 0)
+			return;
+	hv_err_free(mountpoint_umount(p->mount_dir, MOUNTPOINT_LAZY));
+}
+
 static void drop_peer(struct service *s, size_t index)
 {
 	struct peer *p = s->peers[index];
 	bool owner = p->owns_session;
 
 	s->peers[index] = s->peers[--s->nr_peers];
+	unmount_of(s, p);
 	if (s->state == SERVE_RUNS)
 		files_abandon_all(p);
 	if (s->detach.peer == p)
@@ -376,6 +390,9 @@ void serve(struct service *s)
 		rundir_leave(&s->dir, s->end->message);
 	else
 		rundir_remove(&s->dir);
+	for (size_t i = 0; i < s->nr_peers; i++)
+		if (s->peers[i]->mount_dir)
+			hv_err_free(mountpoint_umount(s->peers[i]->mount_dir, MOUNTPOINT_LAZY));
 	tell_the_end(s);
 	last_words(s);
 	audit_close(&s->audit);

@@ -43,6 +43,10 @@ extern const struct verb verb_record;
 extern const struct verb verb_stat;
 extern const struct verb verb_detach;
 extern const struct verb verb_recover;
+extern const struct verb verb_mount;
+extern const struct verb verb_umount;
+extern const struct verb verb_exec;
+extern const struct verb verb_sh;
 
 /* The next option of a verb, as getopt_long; options end at the first operand. -h, --help, -c and
  * unknown ones are dealt with here: VERB_OPTION_STOP then means return *RET_EXIT at once. SHORTS

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/client.h"
+#include "cli/mounter.h"
 #include "cli/service.h"
 #include "cli/verb.h"
 
@@ -39,15 +40,30 @@ static struct hv_err *refuse_second(const struct cli *cli, const char *spec)
 		spec, (int)info.service_pid, spec);
 }
 
+/* The session is there, whatever becomes of the mount. */
+static int mount_tree(const struct cli *cli, const char *spec, const char *dir)
+{
+	HV_AUTO_FREE char *at = NULL;
+	struct hv_err *err = mounter_mount(cli->run_dir, spec, cli->libvirt_uri, dir, &at);
+
+	if (err)
+		return fail(hv_err_in(err, "domain '%s': attached, but not mounted", spec));
+	printf("%s\n", at);
+	return EXIT_OK;
+}
+
 static int run(struct cli *cli, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{"via", required_argument, NULL, 'v'},
 		{"vmlinux", required_argument, NULL, 'k'},
+		{"mount", optional_argument, NULL, 'm'},
 		{0},
 	};
 	struct service_config config = {.run_dir = cli->run_dir, .sink = cli->sink};
 	HV_AUTO_FREE char *line = NULL;
+	const char *mount_dir = NULL;
+	bool mounts = false;
 	struct hv_err *err;
 	int exit_code;
 	int c;
@@ -55,9 +71,12 @@ static int run(struct cli *cli, int argc, char **argv)
 	while ((c = verb_option(cli, argc, argv, "", longs, &exit_code)) != -1) {
 		if (c == VERB_OPTION_STOP)
 			return exit_code;
-		if (c == 'k')
+		if (c == 'k') {
 			config.vmlinux_path = optarg;
-		else if (!parse_via(optarg, &config.via))
+		} else if (c == 'm') {
+			mounts = true;
+			mount_dir = optarg;
+		} else if (c == 'v' && !parse_via(optarg, &config.via))
 			return usage_error(cli, "--via: '%s' is none of auto, inject, monitor",
 					   optarg);
 	}
@@ -73,18 +92,19 @@ static int run(struct cli *cli, int argc, char **argv)
 	if (err)
 		return fail(err);
 	printf("%s\n", line);
-	return EXIT_OK;
+	return mounts ? mount_tree(cli, config.spec, mount_dir) : EXIT_OK;
 }
 
 const struct verb verb_attach = {
 	.name = "attach",
-	.args = "[--via=auto|inject|monitor] [--vmlinux=FILE] DOMAIN",
+	.args = "[--via=auto|inject|monitor] [--vmlinux=FILE] [--mount[=DIR]] DOMAIN",
 	.summary = "Start a session with a guest",
 	.help = "A process in the background keeps the session until `hvtrace detach`, or until "
 		"the\n"
 		"guest ends or reboots. Nothing is traced yet: choose with `hvtrace echo`.\n\n"
 		"  --via=WAY              how to reach the guest; auto takes what works\n"
 		"  --vmlinux=FILE         its kernel with symbols; refused if the build id "
-		"differs\n",
+		"differs\n"
+		"  --mount[=DIR]          then as `hvtrace mount DOMAIN [DIR]`\n",
 	.run = run,
 };

@@ -34,6 +34,7 @@ enum wire_kind {
 	WIRE_READY,	/* handle, wait_ms; answered when a read would not wait, else EAGAIN */
 	WIRE_CANCEL,	/* arg: tag of a request that waits; that one is answered EINTR */
 	WIRE_ABANDON,	/* handle: closed; what it was told and is not published yet never is */
+	WIRE_PUBLISH,	/* handle: what close would publish is, and the file stays open */
 	WIRE_LOOK,	/* data: path; answer arg: mode (st_mode) */
 	WIRE_MKDIR,	/* data: path */
 	WIRE_RMDIR,	/* data: path */

@@ -424,7 +424,8 @@ static struct hv_err *read_pipe(struct hv_tree *t, void *buf, size_t len, size_t
 struct hv_err *hv_file_read(struct hv_file *file, void *buf, size_t len_bytes, size_t *ret_len)
 {
 	const char *value = file->tree->values[file->name];
-	size_t left = strlen(value) - file->at;
+	size_t len = strlen(value);
+	size_t left = file->at < len ? len - file->at : 0;
 
 	if (file->name == FAKE_TRACE_PIPE)
 		return read_pipe(file->tree, buf, len_bytes, ret_len);

@@ -1,0 +1,127 @@
+/* Between fusefs.c, fusefs_dir.c and fusefs_file.c: what a mounted tree knows. One thread. */
+#pragma once
+
+#define FUSE_USE_VERSION 312
+#include <fuse_lowlevel.h>
+
+#include "cli/fusefs.h"
+#include "cli/holder.h"
+
+/* A path the kernel knows a name for. Its inode number for libfuse is its address. */
+struct node {
+	char *path; /* owned; "" is the top */
+	uint64_t nr_lookups;
+};
+
+/* An open file. */
+struct file {
+	struct fusefs *fs;
+	struct file *next;
+	unsigned nr_refs; /* the kernel's one, and one of each request under way */
+	char *path;	  /* owned */
+	int flags;
+	uint32_t handle;
+	bool is_released;
+	/* Reading. A stream is taken as it is read and cannot be read again. */
+	bool is_stream;
+	uint64_t pos;
+	unsigned nr_reads;   /* under way */
+	struct ask *orphan;  /* read whose asker was interrupted */
+	struct hv_text late; /* what it brought */
+	struct fuse_pollhandle *poll;
+	bool watches; /* the service will tell when there is something */
+	/* Writing, and who does. */
+	bool wrote;	 /* something was taken */
+	bool cut_short;	 /* and the rest of it not offered again yet */
+	bool to_publish; /* written since the last time */
+	pid_t pid;	 /* who used it last, as FUSE names it */
+	pid_t process;
+	pid_t writer;	 /* the process that wrote last */
+	bool waited_for; /* its user is dead and its release did not come in time */
+	enum holder_state closed_by;
+};
+
+/* Something the service was asked. */
+struct ask {
+	struct fusefs *fs;
+	struct ask *next;
+	fuse_req_t req;	   /* NULL: answered before its time, or the kernel did not ask */
+	struct file *file; /* a reference, or NULL */
+	char *path;	   /* owned, or NULL */
+	/* ANSWER: WIRE_OK or WIRE_ERROR. */
+	void (*done)(struct ask *a, const struct wire_frame *answer);
+	uint32_t tag; /* 0: not sent yet */
+	uint64_t interrupted_ns;
+	struct wire_frame frame;
+	struct hv_text data; /* of the frame, while it is kept back */
+	uint64_t held_until_ns;
+	uint32_t want_bytes;
+	int flags;
+};
+
+struct fusefs {
+	struct fuse_session *session;
+	struct link *link;
+	void *nodes; /* of tsearch(3), by path */
+	struct node top;
+	struct file *files;
+	struct ask *asks;
+	struct ask *held; /* those of them that are kept back, in order */
+	time_t started;
+	int fuse_fd;
+};
+
+struct ask *ask_new(struct fusefs *fs, fuse_req_t req,
+		    void (*done)(struct ask *a, const struct wire_frame *answer));
+void ask_send(struct ask *a, const struct wire_frame *frame);
+/* As ask_send, once the files of processes that have died are closed: the kernel does that behind
+ * their back, so that who waited for them could come first. */
+void ask_send_settled(struct ask *a, const struct wire_frame *frame);
+void ask_send_path(struct ask *a, enum wire_kind kind, const char *path, uint32_t arg);
+/* Answers the asker with an error, if there still is one. */
+void ask_fail(struct ask *a, int code);
+/* True: ANSWER is an error, with which the asker was answered. */
+bool ask_failed(struct ask *a, const struct wire_frame *answer);
+
+struct node *node_of(struct fusefs *fs, fuse_ino_t ino);
+void nodes_deinit(struct fusefs *fs);
+
+void file_put(struct file *f);
+/* Somebody may be about to close it: dead, and it was not told yet. */
+bool file_is_closing(const struct file *f);
+/* The read of a stream that nobody waits for any more. */
+void file_orphan_read(struct ask *a);
+
+void fusefs_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void fusefs_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
+void fusefs_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
+		  struct fuse_file_info *fi);
+void fusefs_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void fusefs_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void fusefs_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
+		 struct fuse_pollhandle *ph);
+void fusefs_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned cmd, void *arg,
+		  struct fuse_file_info *fi, unsigned flags, const void *in_buf, size_t in_size,
+		  size_t out_size);
+
+/* Operations of libfuse. */
+void fusefs_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
+void fusefs_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nr);
+void fusefs_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void fusefs_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
+		    struct fuse_file_info *fi);
+void fusefs_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode);
+void fusefs_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name);
+void fusefs_unlink(fuse_req_t req, fuse_ino_t parent, const char *name);
+void fusefs_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t to,
+		   const char *to_name, unsigned flags);
+void fusefs_symlink(fuse_req_t req, const char *to, fuse_ino_t parent, const char *name);
+void fusefs_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name);
+void fusefs_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+		   struct fuse_file_info *fi);
+void fusefs_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev);
+void fusefs_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void fusefs_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+		    struct fuse_file_info *fi);
+void fusefs_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void fusefs_statfs(fuse_req_t req, fuse_ino_t ino);

@@ -1,0 +1,158 @@
+#include "cli/holder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/err.h"
+#include "base/text.h"
+
+#define PF_EXITING     0x00000004ul
+#define PF_KTHREAD     0x00200000ul
+#define FIELD_STATE    3 /* of /proc/PID/stat, counted from 1 (proc(5)) */
+#define FIELD_FLAGS    9
+#define FIELD_EXIT     52
+#define FIRST_WAIT_MS  1
+#define DIRECT_WAIT_MS 2000
+
+static bool read_small(pid_t pid, const char *file, char *buf, size_t len_bytes)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, buf, len_bytes - 1);
+	close(fd);
+	buf[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+/* A number behind the name, which may have blanks and parentheses in it. */
+static bool stat_field(const char *stat, unsigned field, unsigned long *ret)
+{
+	const char *at = strrchr(stat, ')');
+
+	for (unsigned i = FIELD_STATE - 1; at && i < field; i++)
+		at = strchr(at + 1, ' ');
+	return at && sscanf(at, "%lu", ret) == 1;
+}
+
+enum holder_state holder_look(pid_t pid)
+{
+	unsigned long flags = 0, exit_code = 0;
+	char stat[1024];
+	const char *name_end;
+	bool is_dead;
+
+	if (pid <= 0 || !read_small(pid, "stat", stat, sizeof(stat)))
+		return HOLDER_UNKNOWN;
+	name_end = strrchr(stat, ')');
+	if (!name_end || !stat_field(stat, FIELD_FLAGS, &flags) || (flags & PF_KTHREAD))
+		return HOLDER_UNKNOWN;
+	is_dead = strlen(name_end) > 2 && strchr("ZX", name_end[2]);
+	if (!is_dead && !(flags & PF_EXITING))
+		return HOLDER_LIVES;
+	if (!stat_field(stat, FIELD_EXIT, &exit_code))
+		return HOLDER_UNKNOWN;
+	return exit_code & 0x7f ? HOLDER_KILLED : HOLDER_EXITS;
+}
+
+pid_t holder_process(pid_t pid)
+{
+	char status[4096];
+	const char *at;
+	int tgid;
+
+	if (!read_small(pid, "status", status, sizeof(status)))
+		return pid;
+	at = strstr(status, "\nTgid:");
+	return at && sscanf(at, "\nTgid: %d", &tgid) == 1 ? tgid : pid;
+}
+
+static void close_dir(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+static bool ends_with(const char *s, const char *tail)
+{
+	size_t len = strlen(s), tail_len = strlen(tail);
+
+	return len >= tail_len && strcmp(s + len - tail_len, tail) == 0;
+}
+
+/* Calls FN with each descriptor of PID that is open at TAIL. Returns how many there were. */
+static unsigned for_each_open(pid_t pid, const char *tail, void (*fn)(pid_t pid, int fd))
+{
+	char name[64], to[PATH_MAX];
+	hv_cleanup(close_dir) DIR *dir = NULL;
+	const struct dirent *entry;
+	unsigned nr = 0;
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "/proc/%d/fd", (int)pid);
+	dir = opendir(name);
+	while (dir && (entry = readdir(dir))) {
+		n = readlinkat(dirfd(dir), entry->d_name, to, sizeof(to) - 1);
+		if (n <= 0)
+			continue;
+		to[n] = '\0';
+		if (!ends_with(to, tail))
+			continue;
+		nr++;
+		if (fn)
+			fn(pid, atoi(entry->d_name));
+	}
+	return nr;
+}
+
+bool holder_has_open(pid_t pid, const char *tail)
+{
+	return for_each_open(pid, tail, NULL) > 0;
+}
+
+static void make_direct(pid_t pid, int fd)
+{
+	HV_AUTO_FD int process = (int)syscall(SYS_pidfd_open, pid, 0);
+	HV_AUTO_FD int file = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, fd, 0);
+
+	if (file >= 0)
+		fcntl(file, F_SETFL, fcntl(file, F_GETFL) | O_DIRECT);
+}
+
+static void wait_and_make_direct(pid_t pid, const char *tail)
+{
+	int wait_ms = FIRST_WAIT_MS;
+
+	/* The descriptor comes a moment after we said that the file is open. */
+	while (!for_each_open(pid, tail, make_direct) && wait_ms < DIRECT_WAIT_MS) {
+		poll(NULL, 0, wait_ms);
+		wait_ms *= 2;
+	}
+}
+
+void holder_make_direct(pid_t pid, const char *tail, int close_fd)
+{
+	pid_t process = holder_process(pid);
+	pid_t child = fork();
+
+	if (child == 0) {
+		/* A grandchild: nobody has to wait for it. Closing the file asks the mount, so the
+		 * mount's own process cannot do this. */
+		close(close_fd);
+		if (fork() == 0)
+			wait_and_make_direct(process, tail);
+		_exit(0);
+	}
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+}

@@ -1,0 +1,230 @@
+#include "cli/mountpoint.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
+
+#define SOURCE	 "tracefs"
+#define TYPE	 "fuse.hvtrace"
+#define FOLDER	 "tracing"
+#define DEV_FUSE "/dev/fuse"
+#define WITHOUT                                                                                    \
+	"shells, trace-cmd and `hvtrace exec` cannot see the tree; hvtrace ls, cat, echo and "     \
+	"record can"
+
+char *mountpoint_default(const char *run_dir, const char *name, const char *id)
+{
+	HV_AUTO_TEXT struct hv_text t = {0};
+	bool is_file_name = name[0] && name[0] != '.' && !strchr(name, '/');
+
+	hv_text_printf(&t, "%s/%s/%s", run_dir, FOLDER, is_file_name ? name : id);
+	return hv_text_take(&t);
+}
+
+static char *folder_of(const char *run_dir)
+{
+	HV_AUTO_TEXT struct hv_text t = {0};
+
+	hv_text_printf(&t, "%s/%s", run_dir, FOLDER);
+	return hv_text_take(&t);
+}
+
+struct hv_err *mountpoint_make(const char *run_dir, const char *dir)
+{
+	HV_AUTO_FREE char *folder = folder_of(run_dir);
+	const char *const dirs[] = {run_dir, folder, dir};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(dirs); i++)
+		if (mkdir(dirs[i], 0700) != 0 && errno != EEXIST)
+			return hv_err_new(errno, "%s: cannot be made: %s", dirs[i],
+					  strerror(errno));
+	return NULL;
+}
+
+void mountpoint_remove(const char *run_dir, const char *dir)
+{
+	HV_AUTO_FREE char *folder = folder_of(run_dir);
+	size_t len = strlen(folder);
+
+	if (strncmp(dir, folder, len) != 0 || dir[len] != '/')
+		return;
+	rmdir(dir);
+	rmdir(folder);
+	rmdir(run_dir);
+}
+
+/* A path in mountinfo has octal for what would end a word. */
+static void unescape(char *s)
+{
+	char *to = s;
+
+	for (; *s; s++) {
+		unsigned c;
+
+		if (*s == '\\' && sscanf(s + 1, "%3o", &c) == 1) {
+			*to++ = (char)c;
+			s += 3;
+		} else {
+			*to++ = *s;
+		}
+	}
+	*to = '\0';
+}
+
+static void close_file(FILE **f)
+{
+	if (*f)
+		fclose(*f);
+}
+
+/* Calls FN with every mount, the later ones above the earlier. */
+static void for_each_mount(void (*fn)(void *arg, const char *dir, bool is_ours), void *arg)
+{
+	hv_cleanup(close_file) FILE *f = fopen("/proc/self/mountinfo", "re");
+	HV_AUTO_FREE char *line = NULL;
+	size_t cap = 0;
+
+	while (f && getline(&line, &cap, f) > 0) {
+		HV_AUTO_FREE char *dir = hv_alloc(strlen(line) + 1);
+		const char *type = strstr(line, " - ");
+
+		if (!type || sscanf(line, "%*s %*s %*s %*s %s", dir) != 1)
+			continue;
+		unescape(dir);
+		fn(arg, dir, strncmp(type + 3, TYPE " ", strlen(TYPE " ")) == 0);
+	}
+}
+
+struct look {
+	const char *dir;
+	enum mountpoint_state state;
+};
+
+static void look_at(void *arg, const char *dir, bool is_ours)
+{
+	struct look *l = arg;
+
+	if (strcmp(dir, l->dir) == 0)
+		l->state = is_ours ? MOUNTPOINT_OURS : MOUNTPOINT_OTHER;
+}
+
+enum mountpoint_state mountpoint_look(const char *dir)
+{
+	struct look l = {dir, MOUNTPOINT_NONE};
+
+	for_each_mount(look_at, &l);
+	return l.state;
+}
+
+struct hv_err *mountpoint_umount(const char *dir, enum mountpoint_how how)
+{
+	int flags = UMOUNT_NOFOLLOW | (how == MOUNTPOINT_LAZY ? MNT_DETACH : 0);
+
+	if (mountpoint_look(dir) != MOUNTPOINT_OURS)
+		return NULL;
+	if (umount2(dir, flags) == 0 || errno == EINVAL)
+		return NULL;
+	if (errno == EBUSY)
+		return hv_err_new(EBUSY, "%s: somebody has it open or works in it", dir);
+	return hv_err_new(errno, "%s: %s", dir, strerror(errno));
+}
+
+/* Nobody serves it: the kernel says so without asking anybody. */
+static bool is_dead(const char *dir)
+{
+	struct stat st;
+
+	return stat(dir, &st) != 0 && errno == ENOTCONN;
+}
+
+struct dead {
+	char *folder;
+	char **dirs; /* owned */
+	size_t nr;
+};
+
+static void note_dead(void *arg, const char *dir, bool is_ours)
+{
+	struct dead *d = arg;
+	size_t len = strlen(d->folder);
+
+	if (!is_ours || strncmp(dir, d->folder, len) != 0 || dir[len] != '/' || !is_dead(dir))
+		return;
+	d->dirs = hv_realloc_array(d->dirs, d->nr + 1, sizeof(*d->dirs));
+	d->dirs[d->nr++] = hv_strdup(dir);
+}
+
+void mountpoint_clear_dead(const char *run_dir)
+{
+	struct dead d = {.folder = folder_of(run_dir)};
+
+	for_each_mount(note_dead, &d);
+	for (size_t i = 0; i < d.nr; i++) {
+		hv_err_free(mountpoint_umount(d.dirs[i], MOUNTPOINT_LAZY));
+		mountpoint_remove(run_dir, d.dirs[i]);
+		free(d.dirs[i]);
+	}
+	free(d.dirs);
+	free(d.folder);
+}
+
+static bool is_empty(const char *dir)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *entry;
+	bool empty = d != NULL;
+
+	while (d && empty && (entry = readdir(d)))
+		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+	if (d)
+		closedir(d);
+	return empty;
+}
+
+struct hv_err *mountpoint_check(const char *dir)
+{
+	struct stat st;
+
+	if (access(DEV_FUSE, R_OK | W_OK) != 0)
+		return hv_err_new(ENOTSUP, "%s: %s (modprobe fuse?): " WITHOUT, DEV_FUSE,
+				  strerror(errno));
+	if (mountpoint_look(dir) == MOUNTPOINT_OURS && is_dead(dir)) {
+		struct hv_err *err = mountpoint_umount(dir, MOUNTPOINT_LAZY);
+
+		if (err)
+			return err;
+	}
+	if (mountpoint_look(dir) != MOUNTPOINT_NONE)
+		return hv_err_new(EBUSY, "%s: something is mounted there", dir);
+	if (stat(dir, &st) != 0)
+		return hv_err_new(errno, "%s: %s", dir, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return hv_err_new(ENOTDIR, "%s: not a directory", dir);
+	if (!is_empty(dir))
+		return hv_err_new(ENOTEMPTY, "%s: not empty: what is in it could not be reached",
+				  dir);
+	return NULL;
+}
+
+struct hv_err *mountpoint_mount(const char *dir, int *ret_fd)
+{
+	HV_AUTO_FD int fd = open(DEV_FUSE, O_RDWR | O_CLOEXEC);
+	char options[128];
+
+	if (fd < 0)
+		return hv_err_new(ENOTSUP, "%s: %s: " WITHOUT, DEV_FUSE, strerror(errno));
+	/* Nobody but root is let in by the kernel, without asking us. */
+	snprintf(options, sizeof(options),
+		 "fd=%d,rootmode=40700,user_id=0,group_id=0,default_permissions", fd);
+	if (mount(SOURCE, dir, TYPE, MS_NOSUID | MS_NODEV | MS_NOEXEC, options) != 0)
+		return hv_err_new(errno == ENODEV ? ENOTSUP : errno, "%s: cannot be mounted on: %s",
+				  dir, strerror(errno));
+	*ret_fd = hv_take_fd(&fd);
+	return NULL;
+}
