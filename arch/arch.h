@@ -60,10 +60,25 @@ enum hv_site_kind {
  * HV_STUBS_CODE_OFF (ringbuf/abi.h) before its first byte. */
 #define HV_SITE_LEN_MAX 8
 
+/* The stubs of a graph, by what a call means for the calls in it. */
+enum hv_graph_stub {
+	HV_GRAPH_STUB_PLAIN,
+	HV_GRAPH_STUB_ROOT,
+	HV_GRAPH_STUB_NOTRACE,
+	HV_NR_GRAPH_STUBS,
+};
+
 struct hv_stub_image {
 	const uint8_t *code; /* placed at HV_STUBS_CODE_OFF after the params */
 	size_t len_bytes;
-	size_t function_off;	     /* entry of the function stub, from the start of code */
+	/* Entries, from the start of code. */
+	size_t function_off;
+	size_t graph_offs[HV_NR_GRAPH_STUBS];
+	/* Likewise, for the first function that a new task calls: first they forget what was open
+	 * on its stack. And one that does nothing else. */
+	size_t new_task_graph_offs[HV_NR_GRAPH_STUBS];
+	size_t new_task_off;
+	size_t handler_off;	     /* where the functions of a graph return to */
 	const uint32_t *return_offs; /* the slots each stub leaves by (see place_return) */
 	size_t nr_returns;
 };
@@ -123,6 +138,8 @@ struct hv_arch {
 	uint16_t (*find_need_resched)(struct hv_span code);
 
 	struct hv_stub_image stubs;
+	/* Where exceptions have their own stacks: calls there are left out of a graph. */
+	struct hv_gva_range exception_stacks;
 	/* The raw words of a function record (ringbuf/abi.h). NEED_RESCHED_MASK: the bit of the
 	 * thread flags that says so; its place is the kernel's. */
 	struct hv_context (*decode_context)(uint32_t preempt_count, uint16_t cpu_flags,

@@ -267,3 +267,23 @@ uint64_t hv_clock_ns(const struct hv_clock *c, unsigned cpu, uint64_t tsc)
 		return s->base_ns - scaled(s, s->base_tsc - tsc);
 	return s->base_ns + scaled(s, tsc - s->base_tsc);
 }
+
+uint64_t hv_clock_ticks(const struct hv_clock *c, uint64_t ns)
+{
+	const struct scale *s = &c->scales[0];
+	uint64_t low = 0, high = UINT64_C(1) << 62;
+
+	if (c->kind == HV_CLOCK_RAW)
+		return ns;
+	for (unsigned i = 1; !s->valid && i < c->nr_cpus; i++)
+		s = &c->scales[i];
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (scaled(s, middle) < ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}

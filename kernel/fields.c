@@ -20,6 +20,23 @@ struct hv_err *hv_fields_find(const struct hv_kernel *k, const char *type,
 	return NULL;
 }
 
+bool hv_percpu_find(const struct hv_kernel *k, const char *symbol, const char *hot_member,
+		    uint64_t *ret)
+{
+	struct hv_gva at;
+	uint32_t off;
+
+	if (hv_kernel_symbol(k, symbol, &at)) {
+		*ret = at.v;
+		return true;
+	}
+	if (!hot_member || !hv_kernel_symbol(k, "pcpu_hot", &at) ||
+	    !hv_btf_member(k->btf, "pcpu_hot", hot_member, &off, NULL))
+		return false;
+	*ret = at.v + off;
+	return true;
+}
+
 bool hv_cpu_in(const struct hv_kernel *k, const char *mask, unsigned cpu)
 {
 	struct hv_gva at;

@@ -22,6 +22,10 @@ struct hv_layout {
 	bool has_migrate;
 	uint16_t need_resched_mask; /* of the thread flags; 0: not known, never shown */
 	unsigned nr_cpus;	    /* nr_cpu_ids */
+	uint32_t stack_bytes;	    /* of a task's stack: a power of two, and aligned to it */
+	bool has_irq_stack;
+	uint64_t irq_stack_percpu; /* of the pointer to the interrupt stack's end or last word;
+				      valid when has_irq_stack */
 };
 
 struct hv_kernel {

@@ -1,5 +1,7 @@
 /* Offsets from BTF, symbols and the per-CPU area. */
 #include "kernel/layout.h"
+#include "kernel/fields.h"
+#include "kernel/task_layout.h"
 
 #include <string.h>
 
@@ -146,6 +148,9 @@ struct hv_err *hv_layout_read(const struct hv_kernel *k, struct hv_layout *ret)
 		err = read_nr_cpus(k, &layout.nr_cpus);
 	if (err)
 		return err;
+	layout.stack_bytes = (uint32_t)hv_stack_bytes(k);
+	layout.has_irq_stack = hv_percpu_find(k, "hardirq_stack_ptr", "hardirq_stack_ptr",
+					      &layout.irq_stack_percpu);
 	layout.need_resched_mask = find_need_resched(k);
 	*ret = layout;
 	return NULL;

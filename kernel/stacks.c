@@ -54,7 +54,7 @@ struct stack {
 
 struct scan {
 	struct hv_kernel *k;
-	struct hv_gva_range wanted;
+	const struct hv_scan_for *wanted;
 	struct hv_gva_range preempting; /* empty: any task may have been switched out anywhere */
 	struct hv_tasks tasks;
 	struct hv_tasks queued;	  /* that are in no list */
@@ -143,23 +143,6 @@ static struct hv_err *add_task_stacks(struct scan *s)
 	return err;
 }
 
-static bool find_percpu(const struct hv_kernel *k, const char *symbol, const char *hot_member,
-			uint64_t *ret)
-{
-	struct hv_gva at;
-	uint32_t off;
-
-	if (hv_kernel_symbol(k, symbol, &at)) {
-		*ret = at.v;
-		return true;
-	}
-	if (!hot_member || !hv_kernel_symbol(k, "pcpu_hot", &at) ||
-	    !hv_btf_member(k->btf, "pcpu_hot", hot_member, &off, NULL))
-		return false;
-	*ret = at.v + off;
-	return true;
-}
-
 /* A per-CPU pointer; 0 when there is none. */
 static struct hv_err *read_percpu_pointer(const struct hv_kernel *k, uint64_t percpu, unsigned cpu,
 					  uint64_t *ret)
@@ -178,7 +161,7 @@ static struct hv_err *add_irq_stack(struct scan *s, unsigned cpu)
 	uint32_t len = 16u << 10;
 	struct hv_err *err;
 
-	if (!find_percpu(s->k, "hardirq_stack_ptr", "hardirq_stack_ptr", &percpu))
+	if (!hv_percpu_find(s->k, "hardirq_stack_ptr", "hardirq_stack_ptr", &percpu))
 		return NULL;
 	hv_btf_size(s->k->btf, "irq_stack", &len);
 	err = read_percpu_pointer(s->k, percpu, cpu, &last);
@@ -205,7 +188,7 @@ static struct hv_err *add_exception_stacks(struct scan *s, unsigned cpu)
 	uint64_t percpu, at = 0;
 	struct hv_err *err;
 
-	if (!find_percpu(s->k, "cea_exception_stacks", NULL, &percpu))
+	if (!hv_percpu_find(s->k, "cea_exception_stacks", NULL, &percpu))
 		return NULL;
 	err = read_percpu_pointer(s->k, percpu, cpu, &at);
 	if (err || !at)
@@ -384,13 +367,21 @@ static bool counts(const struct scan *s, const struct stack *from)
 	       s->preempting.start.v == s->preempting.end.v;
 }
 
-static void look_at(struct scan *s, struct stack *from, uint64_t word)
+static bool is_wanted(const struct scan *s, struct hv_gva at, uint64_t word)
+{
+	const struct hv_scan_for *wanted = s->wanted;
+
+	return hv_gva_in(hv_gva(word), wanted->range) &&
+	       !(wanted->is_known && wanted->is_known(wanted->ctx, at, word));
+}
+
+static void look_at(struct scan *s, struct stack *from, struct hv_gva at, uint64_t word)
 {
 	struct stack *to;
 
 	if (hv_gva_in(hv_gva(word), s->preempting))
 		from->was_preempted = true;
-	if (hv_gva_in(hv_gva(word), s->wanted) && counts(s, from))
+	if (is_wanted(s, at, word) && counts(s, from))
 		found(s, stack_name(from));
 	if (from->kind == STACK_SLEEPING || from->kind == STACK_CURRENT)
 		return;
@@ -418,7 +409,7 @@ static struct hv_err *read_stack(struct scan *s, struct stack *stack, uint8_t *b
 	stack->read_from = from;
 	for (uint64_t off = 0; off + 8 <= len; off += 8) {
 		memcpy(&word, buf + off, 8);
-		look_at(s, stack, word);
+		look_at(s, stack, hv_gva(from + off), word);
 	}
 	return NULL;
 }
@@ -533,14 +524,14 @@ static struct hv_gva_range find_preempting(const struct hv_kernel *k)
 	return r;
 }
 
-struct hv_err *hv_stacks_scan(struct hv_kernel *k, struct hv_gva_range range, enum hv_scan how,
+struct hv_err *hv_stacks_scan(struct hv_kernel *k, const struct hv_scan_for *wanted,
 			      const struct hv_vcpu_regs *regs, unsigned nr, size_t *ret_found,
 			      char **ret_where)
 {
-	hv_cleanup(scan_deinit) struct scan s = {.k = k, .wanted = range};
+	hv_cleanup(scan_deinit) struct scan s = {.k = k, .wanted = wanted};
 	struct hv_err *err;
 
-	if (how == HV_SCAN_INTERRUPTED)
+	if (wanted->how == HV_SCAN_INTERRUPTED)
 		s.preempting = find_preempting(k);
 	err = scan(&s, regs, nr);
 

@@ -12,6 +12,7 @@ struct hv_task_layout {
 	uint64_t stack_bytes; /* THREAD_SIZE */
 };
 
+uint64_t hv_stack_bytes(const struct hv_kernel *k); /* THREAD_SIZE, a power of two */
 struct hv_err *hv_task_layout_find(const struct hv_kernel *k,
 				   struct hv_task_layout *ret) hv_must_use;
 struct hv_err *hv_task_read_one(const struct hv_kernel *k, const struct hv_task_layout *l,

@@ -18,7 +18,7 @@
 #define WALKS_MAX	3
 
 /* THREAD_SIZE is a constant of the kernel's build: the boot CPU's idle stack shows it. */
-static uint64_t find_stack_bytes(const struct hv_kernel *k)
+uint64_t hv_stack_bytes(const struct hv_kernel *k)
 {
 	static const char *const bounds[][2] = {
 		{"__start_init_stack", "__end_init_stack"}, /* 6.10, 8f69cba096b5 */
@@ -55,7 +55,7 @@ static struct hv_err *find_saved_sp(const struct hv_kernel *k, uint32_t *ret)
 
 struct hv_err *hv_task_layout_find(const struct hv_kernel *k, struct hv_task_layout *ret)
 {
-	struct hv_task_layout l = {.stack_bytes = find_stack_bytes(k)};
+	struct hv_task_layout l = {.stack_bytes = hv_stack_bytes(k)};
 	const struct hv_field task[] = {
 		{"tasks.next", 8, &l.tasks}, {"thread_node.next", 8, &l.thread_node},
 		{"signal", 8, &l.signal},    {"pid", 4, &l.pid},

@@ -13,7 +13,7 @@ struct hv_journal {
 	size_t nr_slots;
 	uint32_t *free_list; /* owned */
 	size_t nr_free;
-	size_t nr_used[3]; /* by enum hv_change_kind */
+	size_t nr_used[HV_CHANGE_RETURN]; /* by enum hv_change_kind, those that are noted */
 };
 
 void hv_journal_init(struct hv_journal *j, struct hv_region *region);

@@ -255,13 +255,12 @@ static struct hv_err *write_text(struct hv_hold *hold, const struct hv_change *c
 	return nr_writes ? hv_hold_write_text(hold, writes, nr_writes) : NULL;
 }
 
-static struct hv_err *write_entries(struct hv_patcher *p, const struct hv_change *changes,
-				    size_t nr)
+static struct hv_err *write_data(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
 		struct hv_err *err;
 
-		if (changes[i].refused || changes[i].kind != HV_CHANGE_ENTRY)
+		if (changes[i].refused || changes[i].kind == HV_CHANGE_TEXT)
 			continue;
 		err = hv_guest_write(p->guest, changes[i].gpa, changes[i].to, changes[i].len_bytes);
 		if (err)
@@ -305,8 +304,11 @@ static void settle(struct hv_patcher *p, const struct hv_change *changes, size_t
 static struct hv_err *note_all(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
-		struct hv_err *err = hv_journal_note(&p->journal, &changes[i]);
+		struct hv_err *err;
 
+		if (changes[i].kind == HV_CHANGE_RETURN)
+			continue;
+		err = hv_journal_note(&p->journal, &changes[i]);
 		if (err)
 			return err;
 	}
@@ -321,7 +323,7 @@ static struct hv_err *change_held(struct hv_patcher *p, struct hv_hold *hold,
 	if (!err)
 		err = refuse_changed(p, changes, nr);
 	if (!err)
-		err = write_entries(p, changes, nr);
+		err = write_data(p, changes, nr);
 	if (!err)
 		err = write_text(hold, changes, nr);
 	if (!err)

@@ -71,6 +71,6 @@ const struct hv_hold_stat *hv_patcher_holds(const struct hv_patcher *p);
 typedef struct hv_err *(*hv_held_fn)(struct hv_hold *hold, void *ctx);
 struct hv_err *hv_patcher_held(struct hv_patcher *p, hv_held_fn fn, void *ctx) hv_must_use;
 
-/* For use inside hv_patcher_held: makes CHANGES in that hold. */
+/* For use inside hv_patcher_held: makes CHANGES in that hold. The only way for HV_CHANGE_RETURN. */
 struct hv_err *hv_patcher_apply_held(struct hv_patcher *p, struct hv_hold *hold,
 				     struct hv_change *changes, size_t nr) hv_must_use;

@@ -34,6 +34,9 @@
 enum hv_change_kind {
 	HV_CHANGE_TEXT = 1,  /* a site: nop <-> call of ours */
 	HV_CHANGE_ENTRY = 2, /* a page-table slot: 0 <-> leaf of the region */
+	/* A return address of a graph's frame, back to what it was. Never in the journal: the
+	 * return stacks say what was, and there is no way back. */
+	HV_CHANGE_RETURN = 3,
 };
 
 enum hv_journal_state {

@@ -17,7 +17,7 @@
  *   0x60 graph flags     max depth
  *   0x68 threshold                     return stack, one a kernel stack that has frames of traced
  *   0x70 gva of return stacks          functions: a head of 64 bytes, HV_FRAMES_MAX frames of 32
- *   0x78 return stacks   stack bytes
+ *   0x78 homes           stack bytes
  *   0x80 gs offset of interrupt stack
  *   0x88 start, 0x90 length of the addresses of stacks whose calls are left alone
  */
@@ -53,7 +53,7 @@
 #define HV_PARAM_MAX_DEPTH    0x64 /* u32, frames of a stack that are traced at most */
 #define HV_PARAM_THRESHOLD    0x68 /* u64, tsc ticks: shorter calls are not recorded */
 #define HV_PARAM_STACKS	      0x70 /* u64, gva of the return stacks */
-#define HV_PARAM_NR_STACKS    0x78 /* u32 */
+#define HV_PARAM_NR_HOMES     0x78 /* u32, return stacks but for the last HV_STACK_PROBES - 1 */
 #define HV_PARAM_STACK_BYTES  0x7c /* u32, of a kernel stack: a power of two, at least 4096 */
 #define HV_PARAM_IRQ_STACK    0x80 /* u64, per-CPU offset, pointer to the stack's end or last word */
 #define HV_PARAM_SKIP_START   0x88 /* u64, first address of the exceptions' stacks */
@@ -80,20 +80,20 @@
 #define HV_STACK_WORD 0x00
 #define HV_STACK_DEPTH                                                                             \
 	0x08 /* u32, depth of its first frame: an interrupt's is what it interrupted */
-#define HV_STACK_STOPPED 0x0c /* u32, not 0: a return was not its last frame's */
-#define HV_STACK_INSIDE	 0x10 /* u32, frames of root functions */
-#define HV_STACK_MUTED	 0x14 /* u32, frames of functions whose subtree is left out */
-#define HV_STACK_ABOVE	 0x18 /* u32, HV_ABOVE_* of what an interrupt stack interrupted */
+#define HV_STACK_INSIDE 0x0c /* u32, frames of root functions */
+#define HV_STACK_MUTED	0x10 /* u32, frames of functions whose subtree is left out */
+#define HV_STACK_STOPPED                                                                           \
+	0x14 /* u32, not 0: a return was not its last frame's. No more frames until                \
+		it has none */
+#define HV_STACK_ABOVE                                                                             \
+	0x18 /* u32, not 0: what an interrupt stack interrupted is in a root function */
 #define HV_STACK_OVERRUN 0x1c /* u32, calls that found no room since the stack was taken */
 #define HV_STACK_FRAMES	 0x40
 #define HV_STACK_LEN	 4160 /* and not 4096: the heads are spread over the cache */
 #define HV_FRAMES_MAX	 128
-#define HV_STACK_PROBES	 4 /* places where a kernel stack's return stack can be */
+#define HV_STACK_PROBES	 4 /* places, one after the other, where a kernel stack's can be */
 #define HV_STACK_NR_MASK 0xfff
 #define HV_STACK_HASH	 0x9e3779b1 /* see hv_stack_home */
-
-#define HV_ABOVE_INSIDE 1
-#define HV_ABOVE_MUTED	2
 
 /* A frame: a call whose return address is ours. */
 #define HV_FRAME_SLOT	  0x00 /* u64, where the return address is */
@@ -172,7 +172,7 @@ struct hv_params {
 	uint32_t max_depth;
 	uint64_t threshold_ticks;
 	uint64_t stacks_gva;
-	uint32_t nr_stacks;
+	uint32_t nr_homes;
 	uint32_t stack_bytes;
 	uint64_t irq_stack_percpu;
 	uint64_t skip_start_gva;
@@ -200,9 +200,9 @@ struct hv_frame {
 struct hv_stack {
 	uint64_t word;
 	uint32_t depth;
-	uint32_t stopped;
 	uint32_t inside;
 	uint32_t muted;
+	uint32_t stopped;
 	uint32_t above;
 	uint32_t overrun;
 	uint64_t unused[4];
@@ -210,12 +210,12 @@ struct hv_stack {
 };
 
 /* The first place to look for the return stack of the kernel stack at ADDRESS (as in its word); the
- * others follow it, round the end. */
-static inline uint32_t hv_stack_home(uint64_t address, uint32_t nr_stacks)
+ * others follow it. */
+static inline uint32_t hv_stack_home(uint64_t address, uint32_t nr_homes)
 {
 	uint32_t hash = (uint32_t)(address >> 12) * HV_STACK_HASH;
 
-	return (uint32_t)((uint64_t)hash * nr_stacks >> 32);
+	return (uint32_t)((uint64_t)hash * nr_homes >> 32);
 }
 
 struct hv_record {

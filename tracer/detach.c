@@ -1,35 +1,15 @@
 /* Leaving: every byte back, nothing of ours mapped, and the proof of it. */
-#include "tracer/session_state.h"
-
 #include <string.h>
 
+#include "tracer/returns.h"
+
 #define NAMED_MAX 16 /* differences that are named one by one */
-
-/* EBUSY while a vCPU or a stack could still come back into the range. */
-static struct hv_err *check_nobody_inside(struct hv_session *s, struct hv_hold *hold)
-{
-	unsigned nr_vcpus = hv_guest_info(s->guest)->nr_vcpus;
-	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
-	HV_AUTO_FREE char *where = NULL;
-	size_t nr_found = 0;
-	struct hv_err *err = hv_hold_registers(hold, regs);
-
-	if (err)
-		return err;
-	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
-		if (hv_gva_in(regs[cpu].ip, s->range))
-			return hv_err_new(EBUSY, "vCPU %u is in a stub", cpu);
-	err = hv_stacks_scan(s->kernel, s->range, HV_SCAN_INTERRUPTED, regs, nr_vcpus, &nr_found,
-			     &where);
-	if (!err && nr_found)
-		err = hv_err_new(EBUSY, "%s may return into a stub", where);
-	return err;
-}
 
 struct unmapping {
 	struct hv_session *session;
 	struct hv_change *changes; /* owned */
 	size_t nr;
+	size_t nr_returns; /* put back */
 };
 
 static void unmapping_deinit(struct unmapping *u)
@@ -42,7 +22,7 @@ static void unmapping_deinit(struct unmapping *u)
 static struct hv_err *unmap(struct hv_hold *hold, void *ctx)
 {
 	struct unmapping *u = ctx;
-	struct hv_err *err = check_nobody_inside(u->session, hold);
+	struct hv_err *err = hv_returns_put_back(u->session, hold, &u->nr_returns);
 
 	if (!err)
 		err = hv_patcher_apply_held(u->session->patcher, hold, u->changes, u->nr);
@@ -213,6 +193,9 @@ struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report)
 		err = hv_patcher_held(s->patcher, unmap, &u);
 	if (err)
 		return err;
+	if (u.nr_returns)
+		hv_text_printf(report, "%zu return addresses on the kernel's stacks put back\n",
+			       u.nr_returns);
 	hv_text_printf(report, "%zu page-table slots emptied, translations flushed\n", u.nr);
 	err = compare_text(s, report);
 	if (!err)

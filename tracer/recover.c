@@ -16,6 +16,7 @@ static bool header_is_sane(const struct hv_kernel *k, const struct hv_region *re
 	       h->nr_entries <= HV_JOURNAL_CAP && h->map_gva % span == 0 && h->map_len_bytes &&
 	       h->map_len_bytes % span == 0 &&
 	       h->map_len_bytes <= region->len_bytes - HV_REGION_STUBS_OFF &&
+	       h->handler_gva - h->map_gva < h->map_len_bytes &&
 	       h->map_gva >= arch->free_window.start.v &&
 	       h->map_gva <= arch->free_window.end.v - h->map_len_bytes;
 }
@@ -169,6 +170,7 @@ static struct hv_err *restore_from(struct hv_session *s, const struct hv_region_
 
 	memcpy(entries, hv_region_journal(&s->region), len);
 	s->range = range_of(header);
+	s->decode.handler = hv_gva(header->handler_gva);
 	err = check_journal(s, entries, header->nr_entries);
 	if (!err)
 		err = hv_guest_prepare_hold(s->guest);

@@ -33,6 +33,14 @@ static void write_params(struct hv_session *s)
 		.lap_shift = (uint32_t)__builtin_ctzll(s->plan.nr_slots),
 		.pids_gva = s->range.start.v + HV_REGION_PIDS_OFF - HV_REGION_STUBS_OFF,
 		.nr_pids = HV_REGION_NR_PIDS,
+		.max_depth = UINT32_MAX,
+		.stacks_gva = s->range.start.v + HV_REGION_STACKS_OFF - HV_REGION_STUBS_OFF,
+		.nr_homes = s->plan.nr_stacks - HV_STACK_PROBES + 1,
+		.stack_bytes = layout->stack_bytes,
+		.irq_stack_percpu = layout->irq_stack_percpu,
+		.skip_start_gva = s->kernel->as.arch->exception_stacks.start.v,
+		.skip_len_bytes = s->kernel->as.arch->exception_stacks.end.v -
+				  s->kernel->as.arch->exception_stacks.start.v,
 	};
 
 	*hv_region_params(&s->region) = params;
@@ -49,6 +57,7 @@ static void write_header(struct hv_session *s)
 		.map_gva = s->range.start.v,
 		.map_len_bytes = s->range.end.v - s->range.start.v,
 		.text_gva = s->kernel->text.start.v,
+		.handler_gva = s->decode.handler.v,
 		.build_id_len_bytes = (uint32_t)s->kernel->build_id_len_bytes,
 	};
 	memcpy(header->build_id, s->kernel->build_id, sizeof(header->build_id));
@@ -200,6 +209,7 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 	if (err)
 		return err;
 	s->range = plan.range;
+	s->decode.handler = hv_gva_add(hv_session_code(s), kernel->as.arch->stubs.handler_off);
 	err = hv_guest_prepare_hold(guest);
 	if (!err)
 		err = hv_guest_pin(guest);

@@ -36,7 +36,8 @@ struct hv_session {
 	uint8_t *patched; /* owned, one a site of kernel->sites */
 	size_t nr_refused;
 	struct hv_graph_options graph;
-	bool stale; /* the region held an earlier boot's journal */
+	bool graph_on; /* sites may call stubs of a graph */
+	bool stale;    /* the region held an earlier boot's journal */
 };
 
 /* The slots of the range are filled: from here on nothing is written into another boot. */

@@ -1,5 +1,5 @@
 /* Which sites are traced: from what is wanted and what the guest's bytes are now to changes. */
-#include "tracer/session_state.h"
+#include "tracer/session_graph.h"
 
 #include <string.h>
 
@@ -27,16 +27,16 @@ static struct hv_err *translate(struct translation *t, struct hv_gva gva, bool *
 
 enum verdict { LEAVE, CHANGE, REFUSE };
 
-static enum verdict judge(struct hv_session *s, const struct hv_site *site, unsigned wanted,
+/* STUB: where the site is to call to; 0: nowhere. */
+static enum verdict judge(struct hv_session *s, const struct hv_site *site, struct hv_gva stub,
 			  struct hv_change *change)
 {
 	const struct hv_arch *arch = s->kernel->as.arch;
-	struct hv_gva stub = hv_gva_add(hv_session_code(s), arch->stubs.function_off);
 	struct hv_gva target = {0};
 	enum hv_site_kind kind = arch->classify_site(change->from, site->ip, &target);
 	bool ours = kind == HV_SITE_CALL && hv_gva_in(target, s->range);
 
-	if (!wanted)
+	if (!stub.v || (ours && target.v != stub.v))
 		return ours && hv_patcher_old_bytes(s->patcher, change->gpa, change->to) ? CHANGE
 											 : LEAVE;
 	if (ours)
@@ -48,7 +48,7 @@ static enum verdict judge(struct hv_session *s, const struct hv_site *site, unsi
 }
 
 static struct hv_err *plan_site(struct hv_session *s, struct translation *t,
-				const struct hv_site *site, unsigned wanted,
+				const struct hv_site *site, struct hv_gva stub,
 				struct hv_change *change, enum verdict *ret)
 {
 	uint32_t len = (uint32_t)s->kernel->as.arch->site_len_bytes;
@@ -62,60 +62,108 @@ static struct hv_err *plan_site(struct hv_session *s, struct translation *t,
 	/* A site across two pages would need two writes; the kernel aligns none so, and a guest
 	 * that frees the page under it has unmapped the function. */
 	if (!present || change->gpa.v % 4096 + len > 4096) {
-		*ret = wanted ? REFUSE : LEAVE;
+		*ret = stub.v ? REFUSE : LEAVE;
 		return NULL;
 	}
 	err = hv_guest_read(s->guest, change->gpa, change->from, len);
 	if (!err)
-		*ret = judge(s, site, wanted, change);
+		*ret = judge(s, site, stub, change);
 	return err;
+}
+
+/* The stub that the site at GPA calls, as far as we changed it. */
+static uint8_t standing_stub(struct hv_session *s, const struct hv_site *site, struct hv_gpa gpa)
+{
+	const struct hv_arch *arch = s->kernel->as.arch;
+	uint8_t bytes[HV_SITE_LEN_MAX], old_bytes[8];
+	struct hv_gva target = {0};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (!hv_patcher_old_bytes(s->patcher, gpa, old_bytes))
+		return HV_STUB_NONE;
+	err = hv_guest_read(s->guest, gpa, bytes, arch->site_len_bytes);
+	if (err || arch->classify_site(bytes, site->ip, &target) != HV_SITE_CALL)
+		return HV_STUB_NONE;
+	return (uint8_t)hv_graph_stub_of(s, target);
 }
 
 /* What stands in the guest now, whoever asked for it. */
 static void note_patched(struct hv_session *s, const struct hv_gpa *gpas)
 {
-	uint8_t old_bytes[8];
-
 	s->patched = hv_realloc_array(s->patched, s->kernel->sites.nr, 1);
 	for (size_t i = 0; i < s->kernel->sites.nr; i++)
-		s->patched[i] = hv_patcher_old_bytes(s->patcher, gpas[i], old_bytes);
+		s->patched[i] = standing_stub(s, &s->kernel->sites.list[i], gpas[i]);
 }
 
-void hv_session_graph_options(struct hv_session *s, const struct hv_graph_options *options)
-{
-	s->graph = *options;
-}
-
-struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wanted)
+/* One pass over all sites: those in WANTED's places that call nothing are made to call, all others
+ * are restored. A site that calls another stub than it should is restored now and made to call in
+ * the next pass: the journal never has to tell two calls from each other. */
+static struct hv_err *change_sites(struct hv_session *s, const struct hv_gva *wanted,
+				   struct hv_gpa *ret_gpas)
 {
 	const struct hv_sites *sites = &s->kernel->sites;
 	HV_AUTO_FREE struct hv_change *changes = hv_alloc((sites->nr + 1) * sizeof(*changes));
-	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc(sites->nr * sizeof(*gpas));
 	struct translation t = {.as = &s->kernel->as};
 	size_t nr = 0, nr_refused = 0;
 	struct hv_err *err;
 
-	for (size_t i = 0; i < sites->nr; i++)
-		if (wanted[i] > HV_STUB_FUNCTION)
-			return hv_err_new(EOPNOTSUPP, "no stub for a graph");
 	for (size_t i = 0; i < sites->nr; i++) {
 		enum verdict verdict;
 
 		err = plan_site(s, &t, &sites->list[i], wanted[i], &changes[nr], &verdict);
 		if (err)
 			return hv_err_in(err, "site %s", sites->list[i].name);
-		gpas[i] = changes[nr].gpa;
+		ret_gpas[i] = changes[nr].gpa;
 		nr += verdict == CHANGE;
 		nr_refused += verdict == REFUSE;
 	}
 	err = hv_patcher_apply(s->patcher, changes, nr);
-	note_patched(s, gpas);
+	for (size_t i = 0; !err && i < nr; i++)
+		nr_refused += changes[i].refused;
+	if (!err)
+		s->nr_refused = nr_refused;
+	return err;
+}
+
+/* Where the sites are to call to; whether some of them call another stub now. */
+static bool choose_stubs(struct hv_session *s, const uint8_t *wanted, bool graph,
+			 struct hv_gva *ret)
+{
+	size_t new_task = graph ? hv_graph_new_task_site(s) : SIZE_MAX;
+	bool replaces = false;
+
+	for (size_t i = 0; i < s->kernel->sites.nr; i++) {
+		bool is_new_task = i == new_task;
+
+		if (wanted[i] || is_new_task)
+			ret[i] = hv_graph_stub_at(s, wanted[i], is_new_task);
+		replaces |= s->patched[i] && s->patched[i] != wanted[i];
+	}
+	return replaces;
+}
+
+struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wanted)
+{
+	size_t nr = s->kernel->sites.nr;
+	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc(nr * sizeof(*gpas));
+	HV_AUTO_FREE struct hv_gva *stubs = hv_alloc(nr * sizeof(*stubs));
+	struct hv_err *err = NULL;
+	bool graph = false, replaces;
+
+	for (size_t i = 0; i < nr; i++)
+		graph |= wanted[i] >= HV_STUB_GRAPH;
+	if (graph)
+		err = hv_graph_start(s);
 	if (err)
 		return err;
-	for (size_t i = 0; i < nr; i++)
-		nr_refused += changes[i].refused;
-	s->nr_refused = nr_refused;
-	return NULL;
+	replaces = choose_stubs(s, wanted, graph, stubs);
+	err = change_sites(s, stubs, gpas);
+	if (!err && replaces)
+		err = change_sites(s, stubs, gpas);
+	note_patched(s, gpas);
+	if (!err && !graph)
+		hv_graph_stop(s);
+	return err;
 }
 
 struct hv_err *hv_session_check_calls(struct hv_session *s)

@@ -5,7 +5,8 @@
 
 _Static_assert(hv_stubs_off == 0, "the params stand a fixed distance before the code");
 
-static const uint32_t return_offs[] = {hv_stub_return_0_off};
+static const uint32_t return_offs[] = {hv_stub_return_0_off, hv_stub_return_1_off,
+				       hv_stub_return_2_off};
 
 const struct hv_arch hv_arch_x86_64 = {
 	.name = "x86_64",
@@ -35,8 +36,17 @@ const struct hv_arch hv_arch_x86_64 = {
 			.code = stub_code,
 			.len_bytes = sizeof(stub_code),
 			.function_off = hv_stub_function_off,
+			.graph_offs = {hv_stub_graph_off, hv_stub_graph_root_off,
+				       hv_stub_graph_notrace_off},
+			.new_task_graph_offs = {hv_stub_new_task_graph_off,
+						hv_stub_new_task_root_off,
+						hv_stub_new_task_notrace_off},
+			.new_task_off = hv_stub_new_task_off,
+			.handler_off = hv_graph_handler_off,
 			.return_offs = return_offs,
 			.nr_returns = HV_ARRAY_LEN(return_offs),
 		},
+	/* cpu_entry_area (Documentation/arch/x86/x86_64/mm.rst), since 4.15 (4fe22ba9d3fe). */
+	.exception_stacks = {{0xfffffe0000000000}, {0xfffffe8000000000}},
 	.decode_context = x86_64_decode_context,
 };

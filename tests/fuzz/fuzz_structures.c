@@ -78,8 +78,9 @@ static void scan(struct ft *t, uint64_t current)
 	char *where = NULL;
 	size_t nr;
 
-	hv_err_free(
-		hv_stacks_scan(&t->f.k, t->f.k.text, HV_SCAN_INTERRUPTED, regs, 2, &nr, &where));
+	hv_err_free(hv_stacks_scan(
+		&t->f.k, &(struct hv_scan_for){.range = t->f.k.text, .how = HV_SCAN_INTERRUPTED},
+		regs, 2, &nr, &where));
 	free(where);
 }
 

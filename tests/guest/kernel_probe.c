@@ -229,8 +229,10 @@ static struct hv_err *print_stacks(struct hv_kernel *k, const char *symbol)
 	err = hv_hold_registers(hold, regs);
 	start = now_ms();
 	if (!err)
-		err = hv_stacks_scan(k, function_range(k, at), HV_SCAN_CALLS, regs, nr, &found,
-				     &where);
+		err = hv_stacks_scan(
+			k,
+			&(struct hv_scan_for){.range = function_range(k, at), .how = HV_SCAN_CALLS},
+			regs, nr, &found, &where);
 	took = now_ms() - start;
 	end_err = hv_hold_end(hold, NULL);
 	if (!err)

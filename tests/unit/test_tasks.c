@@ -40,8 +40,12 @@ static size_t scan(void)
 
 	free(where);
 	where = NULL;
-	err = hv_stacks_scan(&t.f.k, (struct hv_gva_range){hv_gva(WANTED), hv_gva(WANTED + 0x1000)},
-			     scan_how, regs, 2, &nr, &where);
+	err = hv_stacks_scan(
+		&t.f.k,
+		&(struct hv_scan_for){
+			.range = (struct hv_gva_range){hv_gva(WANTED), hv_gva(WANTED + 0x1000)},
+			.how = scan_how},
+		regs, 2, &nr, &where);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	ck_assert((nr == 0) == (where == NULL));
 	return nr;
@@ -288,8 +292,12 @@ START_TEST(a_queued_task_is_known_from_its_cpu)
 	ft_queue(&t, 1, listed);
 	ck_assert_uint_eq(scan(), 2);
 	fk_u64(&t.f, task + FT_GROUP_NODE, listed + FT_GROUP_NODE);
-	err = hv_stacks_scan(&t.f.k, (struct hv_gva_range){hv_gva(WANTED), hv_gva(WANTED + 1)},
-			     HV_SCAN_CALLS, regs, 2, &nr, NULL);
+	err = hv_stacks_scan(
+		&t.f.k,
+		&(struct hv_scan_for){
+			.range = (struct hv_gva_range){hv_gva(WANTED), hv_gva(WANTED + 1)},
+			.how = HV_SCAN_CALLS},
+		regs, 2, &nr, NULL);
 	ck_assert(err && strstr(err->message, "cpu 1: its queue goes round"));
 	hv_err_free(err);
 }
@@ -330,8 +338,12 @@ START_TEST(stacks_that_cannot_be_read_are_an_error)
 	size_t nr;
 
 	fk_u64(&t.f, task + FT_STACK_PTR, FK_END);
-	err = hv_stacks_scan(&t.f.k, (struct hv_gva_range){hv_gva(WANTED), hv_gva(WANTED + 1)},
-			     HV_SCAN_CALLS, regs, 2, &nr, NULL);
+	err = hv_stacks_scan(
+		&t.f.k,
+		&(struct hv_scan_for){
+			.range = (struct hv_gva_range){hv_gva(WANTED), hv_gva(WANTED + 1)},
+			.how = HV_SCAN_CALLS},
+		regs, 2, &nr, NULL);
 	ck_assert(err && strstr(err->message, "task 71 (cat)"));
 	hv_err_free(err);
 }

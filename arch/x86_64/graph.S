@@ -1,0 +1,597 @@
+/* The stubs of a graph, included by stubs.S: a call's return address is replaced by ours and kept in
+ * a return stack in the region, one for each kernel stack (ringbuf/abi.h, docs/graph.md).
+ *
+ * A kernel stack is known by the address of the return slot: its aligned block; an interrupt stack
+ * need not be aligned and goes by the block of its last word. One task or CPU is on a kernel stack
+ * at a time and what interrupts it there is done before it goes on: so its return stack needs no
+ * lock, as long as a frame is raised first and filled then, and no longer looked at when it is
+ * lowered. Only a return stack without frames can be taken by another kernel stack, with cmpxchg,
+ * and its first frame is therefore raised with cmpxchg too. Loops are over HV_STACK_PROBES places
+ * and HV_FRAMES_MAX frames, nothing else.
+ *
+ *      on entry of a call              after the pushes       on entry of the return handler: the
+ *       8(%rsp)  caller's return        48(%rsp)              slot is at -8(%rsp). After its pushes:
+ *       0(%rsp)  site + 5               40(%rsp)               16(%rsp)  the slot
+ *                                       32(%rsp)  %rax          8(%rsp)  %rax: what is returned
+ *                                       24(%rsp)  %rcx          0(%rsp)  %rdx: likewise
+ *                                       16(%rsp)  %rdx
+ *                                        8(%rsp)  %rsi        There %rcx, %rsi, %rdi, %r8 to %r11 are
+ *                                        0(%rsp)  %rdi        free: return_to_handler keeps none.
+ */
+#define SITE_END 40
+#define SLOT	 48
+
+#define NEW_TASK 0x100 /* kinds besides HV_FRAME_*, in %r10d: forget what the stack had before */
+#define UNTRACED 0x200 /* and that is all */
+
+#define CALLED_KINDS (HV_FRAME_ROOT | HV_FRAME_MUTES)
+#define HARDIRQ_MASK 0x000f0000 /* of the preempt count */
+#define ADDRESS_MASK (-HV_STACK_NR_MASK - 1)
+#define KEPT_MAX     8 /* frames of a new task that it can have when it tells us */
+#define DEPTH_SHIFT  (HV_RECORD_DEPTH_SHIFT - 32)
+
+/* %rcx := the address by which the kernel stack with the return slot at REG goes. Clobbers %rdx,
+ * %rdi. */
+.macro find_address slot
+	movl	params + HV_PARAM_STACK_BYTES(%rip), %edi
+	movq	params + HV_PARAM_IRQ_STACK(%rip), %rdx
+	movq	%gs:(%rdx), %rcx
+	movq	%rcx, %rdx
+	subq	\slot, %rdx
+	cmpq	%rdi, %rdx
+	leaq	-8(%rcx), %rcx
+	cmovaeq \slot, %rcx
+	negq	%rdi
+	andq	%rdi, %rcx
+.endm
+
+/* %rsi := the first place for the return stack of %rcx. Clobbers %rax, %rdi. */
+.macro find_home
+	movq	%rcx, %rax
+	shrq	$12, %rax
+	imull	$HV_STACK_HASH, %eax, %eax
+	movl	params + HV_PARAM_NR_HOMES(%rip), %edi
+	imulq	%rdi, %rax
+	shrq	$32, %rax
+	imulq	$HV_STACK_LEN, %rax, %rsi
+	addq	params + HV_PARAM_STACKS(%rip), %rsi
+.endm
+
+/* To FOUND when a place from %rsi on is of %rcx: %rsi is that place, %rax its word. Else %rsi is
+ * behind the places. Clobbers %rdx. */
+.macro probe found
+	.rept	HV_STACK_PROBES
+	movq	HV_STACK_WORD(%rsi), %rax
+	movq	%rax, %rdx
+	andq	$ADDRESS_MASK, %rdx
+	cmpq	%rcx, %rdx
+	je	\found
+	addq	$HV_STACK_LEN, %rsi
+	.endr
+.endm
+
+.macro graph_entry name, kind
+	.globl	\name
+\name:
+	pushq	%rax
+	pushq	%rcx
+	pushq	%rdx
+	pushq	%rsi
+	pushq	%rdi
+	movl	$(\kind), %r10d
+.endm
+
+	graph_entry hv_stub_new_task, NEW_TASK | UNTRACED
+	jmp	.Lnew_task
+	graph_entry hv_stub_new_task_graph, NEW_TASK
+	jmp	.Lnew_task
+	graph_entry hv_stub_new_task_root, NEW_TASK | HV_FRAME_ROOT
+	jmp	.Lnew_task
+	graph_entry hv_stub_new_task_notrace, NEW_TASK | HV_FRAME_MUTES
+	jmp	.Lnew_task
+	graph_entry hv_stub_graph_root, HV_FRAME_ROOT
+	jmp	.Lgraph
+	graph_entry hv_stub_graph_notrace, HV_FRAME_MUTES
+	jmp	.Lgraph
+	graph_entry hv_stub_graph, 0
+
+.Lgraph:
+	cmpl	$0, params + HV_PARAM_MODE(%rip)
+	jne	.Lgraph_checks
+.Lgraph_checked:
+	movq	params + HV_PARAM_CPU_NUMBER(%rip), %rax
+	movl	%gs:(%rax), %eax
+	cmpl	params + HV_PARAM_NR_CPUS(%rip), %eax
+	jae	.Lgraph_out
+	leaq	SLOT(%rsp), %rax
+	movq	%rax, %rdx
+	subq	params + HV_PARAM_SKIP_START(%rip), %rdx
+	cmpq	params + HV_PARAM_SKIP_LEN(%rip), %rdx
+	jb	.Lgraph_out
+	find_address %rax
+	find_home
+	probe	.Lgraph_found
+	jmp	.Lgraph_take
+
+.Lgraph_found:
+	movl	%eax, %edx
+	andl	$HV_STACK_NR_MASK, %edx
+	jz	.Lgraph_first
+	cmpq	$0, HV_STACK_MUTED(%rsi) /* and HV_STACK_STOPPED */
+	jne	.Lgraph_out
+	movl	params + HV_PARAM_GRAPH_FLAGS(%rip), %edi
+	testl	$(HV_GRAPH_SUBTREE | HV_GRAPH_NO_IRQS), %edi
+	jnz	.Lgraph_filter
+.Lgraph_passed:
+	movl	HV_STACK_DEPTH(%rsi), %edi
+	addl	%edx, %edi
+	cmpl	params + HV_PARAM_MAX_DEPTH(%rip), %edi
+	jae	.Lgraph_out
+	cmpl	$HV_FRAMES_MAX, %edx
+	jae	.Lgraph_full
+	incq	HV_STACK_WORD(%rsi)
+
+/* %rsi a return stack, %edx the frame raised, %edi its depth, %r10d the kind. */
+.Lgraph_raised:
+	testl	$CALLED_KINDS, %r10d
+	jnz	.Lgraph_count
+.Lgraph_counted:
+	shll	$HV_FRAME_SHIFT, %edx
+	leaq	HV_STACK_FRAMES(%rsi,%rdx), %rsi
+	leaq	SLOT(%rsp), %rax
+	movq	%rax, HV_FRAME_SLOT(%rsi)
+	movq	SLOT(%rsp), %rax
+	movq	%rax, HV_FRAME_CALLER(%rsi)
+	movl	SITE_END(%rsp), %eax
+	subl	$SITE_LEN, %eax
+	movl	%eax, HV_FRAME_FUNCTION(%rsi)
+	movw	%r10w, HV_FRAME_FLAGS(%rsi)
+	movw	%di, HV_FRAME_DEPTH(%rsi)
+	leaq	.Lgraph_handler(%rip), %rax
+	movq	%rax, SLOT(%rsp)
+
+	testl	$HV_FRAME_MUTES, %r10d
+	jnz	.Lgraph_out
+	testl	$HV_GRAPH_NO_ENTRIES, params + HV_PARAM_GRAPH_FLAGS(%rip)
+	jnz	.Lgraph_time
+	load_state .Lgraph_time
+	load_current
+	task_field movl, HV_PARAM_TASK_PID, %eax, %rax
+	cmpl	HV_STATE_LAST_PID(%rcx), %eax
+	jne	.Lgraph_other_task
+.Lgraph_same_task:
+	reserve_record
+	read_tsc
+	movq	%rax, HV_FRAME_TSC(%rsi)
+	store_word 0, %rax
+	movl	HV_FRAME_FUNCTION(%rsi), %eax
+	movq	HV_FRAME_CALLER(%rsi), %rdx
+	shlq	$32, %rdx
+	orq	%rdx, %rax
+	store_word 1, %rax
+	store_task_word
+	load_context HV_RECORD_ENTRY
+	shll	$DEPTH_SHIFT, %edi
+	orl	%edi, %eax
+	shlq	$32, %rax
+	orq	%rax, %rdx
+	store_word 3, %rdx
+
+.Lgraph_out:
+	popq	%rdi
+	popq	%rsi
+	popq	%rdx
+	popq	%rcx
+	popq	%rax
+	.globl	hv_stub_return_1
+hv_stub_return_1:
+	ret
+	.fill	SITE_LEN - 1, 1, 0xcc
+
+.Lgraph_checks:
+	load_current
+	check_mode .Lgraph_checked, .Lgraph_out
+
+.Lgraph_time:
+	read_tsc
+	movq	%rax, HV_FRAME_TSC(%rsi)
+	jmp	.Lgraph_out
+
+.Lgraph_other_task:
+	write_task_record
+	jmp	.Lgraph_same_task
+
+.Lgraph_count:
+	testl	$HV_FRAME_MUTES, %r10d
+	jnz	1f
+	incl	HV_STACK_INSIDE(%rsi)
+	jmp	.Lgraph_counted
+1:	incl	HV_STACK_MUTED(%rsi)
+	jmp	.Lgraph_counted
+
+/* Not all calls are recorded; %edi the graph flags. */
+.Lgraph_filter:
+	testl	$HV_GRAPH_NO_IRQS, %edi
+	jz	1f
+	movq	params + HV_PARAM_PREEMPT_COUNT(%rip), %rax
+	testl	$HARDIRQ_MASK, %gs:(%rax)
+	jz	1f
+	cmpl	$0, HV_STACK_INSIDE(%rsi)
+	jne	1f
+	testl	$HV_GRAPH_SUBTREE, %edi
+	jz	.Lgraph_out
+	testl	$HV_FRAME_ROOT, %r10d
+	jz	.Lgraph_out
+1:	testl	$HV_GRAPH_SUBTREE, %edi
+	jz	.Lgraph_passed
+	testl	$CALLED_KINDS, %r10d
+	jnz	.Lgraph_passed
+	movl	HV_STACK_INSIDE(%rsi), %eax
+	orl	HV_STACK_ABOVE(%rsi), %eax
+	jnz	.Lgraph_passed
+	jmp	.Lgraph_out
+
+.Lgraph_full:
+	incl	HV_STACK_OVERRUN(%rsi)
+	load_state .Lgraph_out
+	incq	HV_STATE_NO_ROOM(%rcx)
+	jmp	.Lgraph_out
+
+/* No place is this stack's: %rsi is behind the places, %rcx the address. */
+.Lgraph_take:
+	testl	$HV_GRAPH_SUBTREE, params + HV_PARAM_GRAPH_FLAGS(%rip)
+	jz	1f
+	testl	$CALLED_KINDS, %r10d
+	jnz	1f
+	/* An interrupt may be inside by what it interrupted; another stack is not. */
+	movq	params + HV_PARAM_IRQ_STACK(%rip), %rax
+	movq	%gs:(%rax), %rdx
+	leaq	SLOT(%rsp), %rax
+	subq	%rax, %rdx
+	movl	params + HV_PARAM_STACK_BYTES(%rip), %eax
+	cmpq	%rax, %rdx
+	jae	.Lgraph_out
+1:	subq	$(HV_STACK_PROBES * HV_STACK_LEN), %rsi
+	.rept	HV_STACK_PROBES
+	movq	HV_STACK_WORD(%rsi), %rax
+	testl	$HV_STACK_NR_MASK, %eax
+	jnz	1f
+	lock cmpxchgq %rcx, HV_STACK_WORD(%rsi)
+	je	.Lgraph_taken
+1:	addq	$HV_STACK_LEN, %rsi
+	.endr
+.Lgraph_no_stack:
+	load_state .Lgraph_out
+	incq	HV_STATE_NO_STACK(%rcx)
+	jmp	.Lgraph_out
+.Lgraph_taken:
+	movl	$0, HV_STACK_OVERRUN(%rsi)
+
+/* The first frame of the return stack at %rsi, which another kernel stack may take meanwhile. */
+.Lgraph_first:
+	movq	params + HV_PARAM_IRQ_STACK(%rip), %rax
+	movq	%gs:(%rax), %rax
+	movq	%rax, %rdx
+	leaq	SLOT(%rsp), %rdi
+	subq	%rdi, %rdx
+	movl	params + HV_PARAM_STACK_BYTES(%rip), %r11d
+	cmpq	%r11, %rdx
+	jb	.Lgraph_interrupt
+	xorl	%edi, %edi
+	xorl	%r11d, %r11d
+.Lgraph_above: /* %edi the depth, %r11d whether what is interrupted is inside */
+	movl	params + HV_PARAM_GRAPH_FLAGS(%rip), %eax
+	testl	$HV_GRAPH_NO_IRQS, %eax
+	jz	1f
+	movq	params + HV_PARAM_PREEMPT_COUNT(%rip), %rdx
+	testl	$HARDIRQ_MASK, %gs:(%rdx)
+	jz	1f
+	testl	$HV_GRAPH_SUBTREE, %eax
+	jz	.Lgraph_out
+	testl	$HV_FRAME_ROOT, %r10d
+	jz	.Lgraph_out
+1:	testl	$HV_GRAPH_SUBTREE, %eax
+	jz	1f
+	testl	$CALLED_KINDS, %r10d
+	jnz	1f
+	testl	%r11d, %r11d
+	jz	.Lgraph_out
+1:	cmpl	params + HV_PARAM_MAX_DEPTH(%rip), %edi
+	jae	.Lgraph_out
+	movq	%rcx, %rax
+	leaq	1(%rcx), %rdx
+	lock cmpxchgq %rdx, HV_STACK_WORD(%rsi)
+	jne	.Lgraph_no_stack
+	movl	%edi, HV_STACK_DEPTH(%rsi)
+	movl	$0, HV_STACK_INSIDE(%rsi)
+	movq	$0, HV_STACK_MUTED(%rsi) /* and HV_STACK_STOPPED */
+	movl	%r11d, HV_STACK_ABOVE(%rsi)
+	xorl	%edx, %edx
+	jmp	.Lgraph_raised
+
+/* The first frame of an interrupt stack, %rax its per-CPU pointer. Its last word is the sp of the
+ * stack that was left (arch/x86/include/asm/irq_stack.h). */
+.Lgraph_interrupt:
+	pushq	%rcx
+	pushq	%rsi
+	leaq	-8(%rax), %rdx
+	testl	$0xfff, %eax
+	cmovnzq %rax, %rdx
+	movq	(%rdx), %rcx
+	subq	$8, %rcx
+	movl	params + HV_PARAM_STACK_BYTES(%rip), %edi
+	negq	%rdi
+	andq	%rdi, %rcx
+	find_home
+	xorl	%r11d, %r11d
+	probe	.Lgraph_interrupted
+	xorl	%edi, %edi
+1:	popq	%rsi
+	popq	%rcx
+	jmp	.Lgraph_above
+.Lgraph_interrupted:
+	xorl	%edi, %edi
+	andl	$HV_STACK_NR_MASK, %eax
+	jz	1b
+	cmpl	$0, HV_STACK_MUTED(%rsi)
+	jne	2f
+	movl	HV_STACK_DEPTH(%rsi), %edi
+	addl	%eax, %edi
+	movl	HV_STACK_INSIDE(%rsi), %r11d
+	orl	HV_STACK_ABOVE(%rsi), %r11d
+	jmp	1b
+2:	popq	%rsi
+	popq	%rcx
+	jmp	.Lgraph_out
+
+/* The first function that every new task calls, before interrupts are on: what frames its stack has
+ * are of a task that died in them. But for those at the end whose slots, ascending and above this
+ * call's, hold our handler: they are its own (ret_from_fork is C since 6.6). */
+.Lnew_task:
+	leaq	SLOT(%rsp), %r11
+	find_address %r11
+	find_home
+	probe	.Lnew_task_found
+	jmp	.Lnew_task_done
+.Lnew_task_found:
+	andl	$HV_STACK_NR_MASK, %eax
+	jz	.Lnew_task_done
+	pushq	%r8
+	pushq	%r9
+	movl	params + HV_PARAM_STACK_BYTES(%rip), %r8d
+	addq	%rcx, %r8 /* the stack's end */
+	leaq	HV_STACK_FRAMES(%rsi), %r9
+	shll	$HV_FRAME_SHIFT, %eax
+	leaq	(%r9,%rax), %rdi
+	leaq	.Lgraph_handler(%rip), %rcx
+	xorl	%edx, %edx
+.Lnew_task_look: /* %rdi the frame above, %edx frames that stay, %r11 the last one's slot */
+	subq	$HV_FRAME_LEN, %rdi
+	cmpq	%r9, %rdi
+	jb	.Lnew_task_keep
+	movq	HV_FRAME_SLOT(%rdi), %rax
+	cmpq	%r11, %rax
+	jbe	.Lnew_task_keep
+	cmpq	%r8, %rax
+	jae	.Lnew_task_keep
+	cmpq	%rcx, (%rax)
+	jne	.Lnew_task_keep
+	movq	%rax, %r11
+	incl	%edx
+	cmpl	$KEPT_MAX, %edx
+	jb	.Lnew_task_look
+	subq	$HV_FRAME_LEN, %rdi
+.Lnew_task_keep:
+	movl	$0, HV_STACK_DEPTH(%rsi)
+	movl	$0, HV_STACK_INSIDE(%rsi)
+	movq	$0, HV_STACK_MUTED(%rsi)
+	movl	$0, HV_STACK_ABOVE(%rsi)
+	movl	%edx, %r8d
+.Lnew_task_move: /* %r8d frames from behind %rdi to %r9 */
+	testl	%r8d, %r8d
+	jz	.Lnew_task_moved
+	addq	$HV_FRAME_LEN, %rdi
+	.irp	off, 0, 8, 16, 24
+	movq	\off(%rdi), %rax
+	movq	%rax, \off(%r9)
+	.endr
+	movl	HV_FRAME_FLAGS(%r9), %eax
+	movl	%eax, %ecx
+	andl	$HV_FRAME_ROOT, %eax
+	addl	%eax, HV_STACK_INSIDE(%rsi)
+	andl	$HV_FRAME_MUTES, %ecx
+	addl	%ecx, HV_STACK_MUTED(%rsi)
+	addq	$HV_FRAME_LEN, %r9
+	decl	%r8d
+	jmp	.Lnew_task_move
+.Lnew_task_moved:
+	shrl	$1, HV_STACK_MUTED(%rsi)
+	movq	HV_STACK_WORD(%rsi), %rax
+	andq	$ADDRESS_MASK, %rax
+	orq	%rdx, %rax
+	movq	%rax, HV_STACK_WORD(%rsi)
+	popq	%r9
+	popq	%r8
+.Lnew_task_done:
+	btrl	$8, %r10d /* NEW_TASK */
+	testl	$UNTRACED, %r10d
+	jnz	.Lgraph_out
+	jmp	.Lgraph
+
+/* Where a traced function returns to. */
+	.globl	hv_graph_handler
+hv_graph_handler:
+.Lgraph_handler:
+	pushq	%rcx
+	pushq	%rax
+	pushq	%rdx
+	leaq	16(%rsp), %r8
+	find_address %r8
+	find_home
+	.rept	HV_STACK_PROBES
+	movq	HV_STACK_WORD(%rsi), %rax
+	movl	%eax, %edx
+	movq	%rax, %rdi
+	andq	$ADDRESS_MASK, %rdi
+	cmpq	%rcx, %rdi
+	jne	1f
+	andl	$HV_STACK_NR_MASK, %edx
+	shll	$HV_FRAME_SHIFT, %edx
+	/* of no frames: a word of the head that is 0 */
+	leaq	HV_STACK_FRAMES - HV_FRAME_LEN(%rsi,%rdx), %r9
+	cmpq	%r8, HV_FRAME_SLOT(%r9)
+	je	.Lreturn_last
+1:	addq	$HV_STACK_LEN, %rsi
+	.endr
+	jmp	.Lreturn_search
+
+.Lreturn_last:
+	leaq	-1(%rax), %r8
+/* %rsi the return stack, %r9 the frame, %r8 the word without it. */
+.Lreturn_found:
+	movq	HV_FRAME_CALLER(%r9), %rax
+	movq	%rax, 16(%rsp)
+	movzwl	HV_FRAME_FLAGS(%r9), %eax
+	testl	$CALLED_KINDS, %eax
+	jnz	.Lreturn_count
+.Lreturn_counted:
+	testl	$HV_GRAPH_RETURNS, params + HV_PARAM_GRAPH_FLAGS(%rip)
+	jz	.Lreturn
+	testl	$HV_MODE_OFF, params + HV_PARAM_MODE(%rip)
+	jnz	.Lreturn
+	cmpq	$0, params + HV_PARAM_THRESHOLD(%rip)
+	jne	.Lreturn_threshold
+.Lreturn_record:
+	load_state .Lreturn
+	load_current
+	task_field movl, HV_PARAM_TASK_PID, %eax, %rax
+	cmpl	HV_STATE_LAST_PID(%rcx), %eax
+	jne	.Lreturn_other_task
+.Lreturn_same_task:
+	testl	$HV_GRAPH_RETVAL, params + HV_PARAM_GRAPH_FLAGS(%rip)
+	jnz	.Lreturn_more
+	cmpl	$0, HV_STACK_OVERRUN(%rsi)
+	jne	.Lreturn_more
+	reserve_record
+	read_tsc
+	movq	%rax, %rdi
+.Lreturn_write: /* %rdi the clock */
+	movq	%rdi, %rax
+	store_word 0, %rax
+	xorl	%edx, %edx
+	subq	HV_FRAME_TSC(%r9), %rdi
+	cmovbq	%rdx, %rdi
+	movl	HV_FRAME_FUNCTION(%r9), %eax
+	movq	%rdi, %rdx
+	shlq	$32, %rdx
+	orq	%rdx, %rax
+	store_word 1, %rax
+	shrq	$31, %rdi
+	shlq	$32, %rdi
+	task_field movl, HV_PARAM_TASK_PID, %eax, %rax
+	orq	%rax, %rdi
+	store_word 2, %rdi
+	load_context HV_RECORD_EXIT
+	movzwl	HV_FRAME_DEPTH(%r9), %edi
+	shll	$DEPTH_SHIFT, %edi
+	orl	%edi, %eax
+	shlq	$32, %rax
+	orq	%rax, %rdx
+	store_word 3, %rdx
+
+/* An indirect jump to the caller would want endbr64 there; a return without its call would have the
+ * CPU guess every return above wrong. So a call, whose return address is then the caller. */
+.Lreturn:
+	movq	%r8, HV_STACK_WORD(%rsi)
+	popq	%rdx
+	popq	%rax
+	popq	%rcx
+	call	1f
+	int3
+1:	movq	%rcx, (%rsp)
+	.globl	hv_stub_return_2
+hv_stub_return_2:
+	ret
+	.fill	SITE_LEN - 1, 1, 0xcc
+
+.Lreturn_count:
+	testl	$HV_FRAME_MUTES, %eax
+	jnz	1f
+	decl	HV_STACK_INSIDE(%rsi)
+	jmp	.Lreturn_counted
+1:	decl	HV_STACK_MUTED(%rsi)
+	jmp	.Lreturn
+
+.Lreturn_threshold:
+	read_tsc
+	subq	HV_FRAME_TSC(%r9), %rax
+	jb	.Lreturn
+	cmpq	params + HV_PARAM_THRESHOLD(%rip), %rax
+	jb	.Lreturn
+	jmp	.Lreturn_record
+
+.Lreturn_other_task:
+	write_task_record
+	jmp	.Lreturn_same_task
+
+/* Two records: what is returned, and the return. */
+.Lreturn_more:
+	reserve_positions 2
+	pushq	%rax
+	pushq	%r10
+	place_record
+	read_tsc
+	movq	%rax, %rdi
+	store_word 0, %rax
+	movq	24(%rsp), %rax
+	store_word 1, %rax
+	movl	HV_STACK_OVERRUN(%rsi), %eax
+	store_word 2, %rax
+	movq	24(%rsp), %rdx
+	shrq	$63, %rdx
+	shlq	$HV_MORE_VALUE63_SHIFT, %rdx
+	testl	$HV_GRAPH_RETVAL, params + HV_PARAM_GRAPH_FLAGS(%rip)
+	jz	1f
+	btsq	$HV_MORE_VALUE_SHIFT, %rdx
+1:	btsq	$HV_RECORD_KIND_SHIFT, %rdx /* HV_RECORD_MORE */
+	btsq	$(HV_RECORD_KIND_SHIFT + 2), %rdx
+	task_field movl, HV_PARAM_TASK_PID, %eax, %rax
+	orq	%rax, %rdx
+	store_word 3, %rdx
+	popq	%r10
+	popq	%rax
+	incq	%rax
+	place_record
+	jmp	.Lreturn_write
+
+/* The slot is not the last frame's: frames were left without a return (the kernel killed a task and
+ * went on). %rsi is behind the places. */
+.Lreturn_search:
+	subq	$(HV_STACK_PROBES * HV_STACK_LEN), %rsi
+	movl	$HV_STACK_PROBES, %r11d
+.Lreturn_search_stack:
+	movq	HV_STACK_WORD(%rsi), %rax
+	movl	%eax, %edx
+	andl	$HV_STACK_NR_MASK, %edx
+	andq	$ADDRESS_MASK, %rax
+	cmpq	%rcx, %rax
+	jne	.Lreturn_search_next
+.Lreturn_search_frame:
+	testl	%edx, %edx
+	jz	.Lreturn_search_next
+	decl	%edx
+	movl	%edx, %edi
+	shll	$HV_FRAME_SHIFT, %edi
+	leaq	HV_STACK_FRAMES(%rsi,%rdi), %r9
+	cmpq	%r8, HV_FRAME_SLOT(%r9)
+	jne	.Lreturn_search_frame
+	movl	$1, HV_STACK_STOPPED(%rsi)
+	leaq	(%rcx,%rdx), %r8
+	jmp	.Lreturn_found
+.Lreturn_search_next:
+	addq	$HV_STACK_LEN, %rsi
+	decl	%r11d
+	jnz	.Lreturn_search_stack
+	/* A frame that was never raised, in a region that somebody else wrote into: nobody knows
+	 * where to go. */
+	ud2

@@ -1,0 +1,256 @@
+#include "tracer/returns.h"
+
+#include <string.h>
+
+/* A slot and what its word was. */
+struct hooked {
+	struct hv_gva slot;
+	struct hv_gpa gpa;
+	uint64_t caller; /* our handler's: not known yet */
+};
+
+struct returns {
+	struct hv_session *session;
+	struct hooked *list; /* owned; sorted by slot once all are found */
+	size_t nr;
+	size_t cap;
+};
+
+static void returns_deinit(struct returns *r)
+{
+	free(r->list);
+}
+
+static uint64_t word_of(const struct hv_session *s, unsigned index)
+{
+	return __atomic_load_n(&hv_region_stack(&s->region, index)->word, __ATOMIC_ACQUIRE);
+}
+
+static unsigned frames_of(uint64_t word)
+{
+	unsigned nr = word & HV_STACK_NR_MASK;
+
+	return nr < HV_FRAMES_MAX ? nr : HV_FRAMES_MAX;
+}
+
+size_t hv_returns_open(const struct hv_session *s)
+{
+	size_t nr = 0;
+
+	for (unsigned i = 0; i < s->plan.nr_stacks; i++)
+		nr += frames_of(word_of(s, i));
+	return nr;
+}
+
+/* Whether the word at SLOT is our handler's address, and where that is. What is not mapped (any
+ * more) has no word. */
+static struct hv_err *is_hooked(const struct hv_session *s, struct hv_gva slot, struct hv_gpa *ret,
+				bool *ret_is)
+{
+	struct hv_mapping m = {0};
+	uint64_t word = 0;
+	struct hv_err *err;
+
+	*ret_is = false;
+	if (slot.v % sizeof(word) || !(slot.v >> 63))
+		return NULL;
+	err = hv_walk(&s->kernel->as, slot, &m);
+	if (err || !m.present || !m.writable)
+		return err;
+	err = hv_guest_read(s->guest, m.gpa, &word, sizeof(word));
+	if (err)
+		return err;
+	*ret = m.gpa;
+	*ret_is = word == s->decode.handler.v;
+	return NULL;
+}
+
+static bool is_code(const struct hv_session *s, uint64_t address)
+{
+	struct hv_mapping m = {0};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (hv_gva_in(hv_gva(address), s->range))
+		return false;
+	if (hv_gva_in(hv_gva(address), s->kernel->text))
+		return true;
+	err = hv_walk(&s->kernel->as, hv_gva(address), &m);
+	return !err && m.present && m.executable && address >> 63;
+}
+
+static void add(struct returns *r, const struct hooked *h)
+{
+	if (r->nr == r->cap) {
+		r->cap = r->cap ? r->cap * 2 : 256;
+		r->list = hv_realloc_array(r->list, r->cap, sizeof(*r->list));
+	}
+	r->list[r->nr++] = *h;
+}
+
+/* The slot among those found since FIRST. */
+static struct hooked *find_since(struct returns *r, size_t first, uint64_t slot)
+{
+	for (size_t i = first; i < r->nr; i++)
+		if (r->list[i].slot.v == slot)
+			return &r->list[i];
+	return NULL;
+}
+
+/* The frames of one return stack, the last first, as the handler would meet them: of several with
+ * one slot the last one counts, and those before it as long as they lead to the handler again (a
+ * function that jumped to another traced one). What is below may be left over. */
+static struct hv_err *find_in_stack(struct returns *r, const struct hv_stack *stack)
+{
+	uint64_t handler = r->session->decode.handler.v;
+	size_t first = r->nr;
+
+	for (unsigned i = frames_of(stack->word); i-- > 0;) {
+		const struct hv_frame *frame = &stack->frames[i];
+		struct hooked h = {.slot = hv_gva(frame->slot_gva), .caller = frame->caller_gva};
+		struct hooked *same = find_since(r, first, frame->slot_gva);
+		bool is = false;
+		struct hv_err *err;
+
+		if (same) {
+			if (same->caller == handler)
+				same->caller = frame->caller_gva;
+			continue;
+		}
+		err = is_hooked(r->session, h.slot, &h.gpa, &is);
+		if (err)
+			return err;
+		if (is)
+			add(r, &h);
+	}
+	return NULL;
+}
+
+static int by_slot(const void *a, const void *b)
+{
+	uint64_t x = ((const struct hooked *)a)->slot.v, y = ((const struct hooked *)b)->slot.v;
+
+	return x < y ? -1 : x > y;
+}
+
+static struct hv_err *find_all(struct returns *r)
+{
+	HV_AUTO_FREE struct hv_stack *copy = hv_alloc(sizeof(*copy));
+	struct hv_session *s = r->session;
+
+	for (unsigned i = 0; i < s->plan.nr_stacks; i++) {
+		struct hv_err *err;
+
+		if (!frames_of(word_of(s, i)))
+			continue;
+		memcpy(copy, hv_region_stack(&s->region, i), sizeof(*copy));
+		err = find_in_stack(r, copy);
+		if (err)
+			return hv_err_in(err, "return stack %u", i);
+	}
+	if (r->nr)
+		qsort(r->list, r->nr, sizeof(*r->list), by_slot);
+	return NULL;
+}
+
+/* What of it cannot be undone must not be left to a stub that goes. */
+static struct hv_err *check_all(const struct returns *r)
+{
+	for (size_t i = 0; i < r->nr; i++) {
+		const struct hooked *h = &r->list[i];
+
+		if (i && h[-1].slot.v == h->slot.v && h[-1].caller != h->caller)
+			return hv_err_new(EUCLEAN, "two return stacks disagree on 0x%llx",
+					  (unsigned long long)h->slot.v);
+		if (!is_code(r->session, h->caller))
+			return hv_err_new(EUCLEAN,
+					  "the return address at 0x%llx is our handler's, and what"
+					  " it was (0x%llx) is no code of the kernel",
+					  (unsigned long long)h->slot.v,
+					  (unsigned long long)h->caller);
+	}
+	return NULL;
+}
+
+static bool is_known(void *ctx, struct hv_gva at, uint64_t word)
+{
+	const struct returns *r = ctx;
+	const struct hooked key = {.slot = at};
+
+	return word == r->session->decode.handler.v && r->nr &&
+	       bsearch(&key, r->list, r->nr, sizeof(key), by_slot);
+}
+
+static struct hv_err *check_nobody_inside(struct returns *r, struct hv_hold *hold)
+{
+	struct hv_session *s = r->session;
+	const struct hv_scan_for wanted = {
+		.range = s->range, .how = HV_SCAN_INTERRUPTED, .is_known = is_known, .ctx = r};
+	unsigned nr_vcpus = hv_guest_info(s->guest)->nr_vcpus;
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
+	HV_AUTO_FREE char *where = NULL;
+	size_t nr_found = 0;
+	struct hv_err *err = hv_hold_registers(hold, regs);
+
+	if (err)
+		return err;
+	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
+		if (hv_gva_in(regs[cpu].ip, s->range))
+			return hv_err_new(EBUSY, "vCPU %u is in a stub", cpu);
+	err = hv_stacks_scan(s->kernel, &wanted, regs, nr_vcpus, &nr_found, &where);
+	if (!err && nr_found)
+		err = hv_err_new(EBUSY, "%s may return into a stub", where);
+	return err;
+}
+
+static struct hv_err *write_all(struct returns *r, struct hv_hold *hold)
+{
+	HV_AUTO_FREE struct hv_change *changes = hv_alloc((r->nr + 1) * sizeof(*changes));
+	uint64_t handler = r->session->decode.handler.v;
+	size_t nr = 0;
+	struct hv_err *err;
+
+	for (size_t i = 0; i < r->nr; i++) {
+		const struct hooked *h = &r->list[i];
+
+		if (i && h[-1].slot.v == h->slot.v)
+			continue;
+		changes[nr] = (struct hv_change){.gva = h->slot,
+						 .gpa = h->gpa,
+						 .kind = HV_CHANGE_RETURN,
+						 .len_bytes = sizeof(handler)};
+		memcpy(changes[nr].from, &handler, sizeof(handler));
+		memcpy(changes[nr++].to, &h->caller, sizeof(h->caller));
+	}
+	err = hv_patcher_apply_held(r->session->patcher, hold, changes, nr);
+	for (size_t i = 0; !err && i < nr; i++)
+		if (changes[i].refused)
+			err = hv_err_new(EBUSY, "the return address at 0x%llx changed in a hold",
+					 (unsigned long long)changes[i].gva.v);
+	return err;
+}
+
+static void empty_stacks(struct hv_session *s)
+{
+	for (unsigned i = 0; i < s->plan.nr_stacks; i++)
+		if (word_of(s, i))
+			__atomic_store_n(&hv_region_stack(&s->region, i)->word, 0,
+					 __ATOMIC_RELEASE);
+}
+
+struct hv_err *hv_returns_put_back(struct hv_session *s, struct hv_hold *hold, size_t *ret_nr)
+{
+	hv_cleanup(returns_deinit) struct returns r = {.session = s};
+	struct hv_err *err = find_all(&r);
+
+	if (!err)
+		err = check_nobody_inside(&r, hold);
+	if (!err)
+		err = check_all(&r);
+	if (!err && r.nr)
+		err = write_all(&r, hold);
+	if (err)
+		return err;
+	empty_stacks(s);
+	*ret_nr = r.nr;
+	return NULL;
+}
