@@ -119,6 +119,7 @@
 #define HV_RECORD_ENTRY	     3 /* graph: a function was called */
 #define HV_RECORD_EXIT	     4 /* graph: it returned */
 #define HV_RECORD_MORE	     5 /* precedes an exit that has more to say; reserved together with it */
+#define HV_RECORD_MARK	     6 /* the host's own: a line of trace_marker */
 
 /* function: word 0  tsc (63 bits)
  *           word 1  bits 0-31 low half of the site's address, 32-62 low 31 bits of the caller's
@@ -139,7 +140,10 @@
  * more:     word 0  tsc, the exit's
  *           word 1  bits 0-62 value returned
  *           word 2  bits 0-31 overrun
- *           word 3  bits 0-31 pid, 47 bit 63 of the value, 46 there is a value, 48-51 kind */
+ *           word 3  bits 0-31 pid, 47 bit 63 of the value, 46 there is a value, 48-51 kind
+ * mark:     word 0  tsc
+ *           word 1  which of the texts that the host keeps
+ *           word 3  48-51 kind */
 #define HV_TASK_COMM7_SHIFT   47
 #define HV_RECORD_DEPTH_SHIFT 52
 #define HV_RECORD_DEPTH_MAX   0x7ff

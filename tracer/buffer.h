@@ -5,7 +5,6 @@
 #pragma once
 
 #include <stdint.h>
-
 #include "tracer/event.h"
 
 struct hv_session;
@@ -43,6 +42,13 @@ enum hv_next {
 	HV_NEXT_EMPTY,
 	HV_NEXT_EVENT,
 };
+/* At most what is written as one event (TRACE_MARKER_MAX_SIZE). */
+#define HV_MARK_LEN_MAX 4096
+/* A line (HV_EVENT_PRINT) or bytes (HV_EVENT_RAW_DATA) of the host's, at the guest's time now, as
+ * an event of vCPU 0 and of no task. Not earlier than what is in the rings already. */
+void hv_buffer_mark(struct hv_buffer *b, enum hv_event_kind kind, const char *bytes,
+		    size_t len_bytes);
+
 enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret);
 /* What comes next of CPU alone, if it is known now and nothing was lost before it; false also when
  * another task is running there by then. No comm. */

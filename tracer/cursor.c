@@ -128,7 +128,10 @@ static const struct hv_record *more_of(const struct hv_cursor *c, const struct h
 /* All but the name of the task. */
 static void decode(struct hv_cursor *c, const struct hv_merge_item *item, struct hv_event *ret)
 {
-	hv_decode_event(&c->session->decode, &item->record, more_of(c, item), ret);
+	if (hv_record_kind(&item->record) == HV_RECORD_MARK)
+		hv_session_decode_mark(c->session, &item->record, ret);
+	else
+		hv_decode_event(&c->session->decode, &item->record, more_of(c, item), ret);
 	ret->cpu = item->cpu;
 	ret->time_ns = item->time_ns;
 	if (ret->kind == HV_EVENT_GRAPH_EXIT)
@@ -141,7 +144,8 @@ static void decode(struct hv_cursor *c, const struct hv_merge_item *item, struct
 static void finish(struct hv_cursor *c, const struct hv_merge_item *item, struct hv_event *ret)
 {
 	decode(c, item, ret);
-	hv_event_set_comm(ret, ret->pid ? hv_session_comm(c->session, ret->pid) : NULL);
+	if (hv_record_kind(&item->record) != HV_RECORD_MARK)
+		hv_event_set_comm(ret, ret->pid ? hv_session_comm(c->session, ret->pid) : NULL);
 	c->mores[item->cpu - c->first_cpu].valid = false;
 	c->returned[item->cpu - c->first_cpu].nr_lost += item->lost_before;
 	c->returned[item->cpu - c->first_cpu].nr_read++;

@@ -12,14 +12,15 @@ unsigned hv_record_kind(const struct hv_record *record)
 {
 	unsigned kind = record->word[3] >> HV_RECORD_KIND_SHIFT & 0xf;
 
-	return kind >= HV_RECORD_FUNCTION && kind <= HV_RECORD_MORE ? kind : 0;
+	return kind >= HV_RECORD_FUNCTION && kind <= HV_RECORD_MARK ? kind : 0;
 }
 
 bool hv_record_is_event(const struct hv_record *record)
 {
 	unsigned kind = hv_record_kind(record);
 
-	return kind == HV_RECORD_FUNCTION || kind == HV_RECORD_ENTRY || kind == HV_RECORD_EXIT;
+	return kind == HV_RECORD_FUNCTION || kind == HV_RECORD_ENTRY || kind == HV_RECORD_EXIT ||
+	       kind == HV_RECORD_MARK;
 }
 
 uint64_t hv_record_tsc(const struct hv_record *record)

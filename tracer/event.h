@@ -1,6 +1,7 @@
 /* One decoded event: what a line of `trace` is made of. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/addr.h"
@@ -9,6 +10,8 @@ enum hv_event_kind {
 	HV_EVENT_FUNCTION,
 	HV_EVENT_GRAPH_ENTRY, /* ip is the function, parent_ip its caller (0: not recorded) */
 	HV_EVENT_GRAPH_EXIT,  /* ip is the function that returned; time_ns is when */
+	HV_EVENT_PRINT,	   /* a line of trace_marker; ip is where the kernel itself marks, or 0 */
+	HV_EVENT_RAW_DATA, /* bytes of trace_marker_raw, of which the first four are a number */
 };
 
 /* tracefs-spec: trace_flag_type */
@@ -39,4 +42,8 @@ struct hv_event {
 	uint64_t call_ns; /* exit: when it was called, on the clock of time_ns */
 	uint8_t has_retval;
 	uint64_t retval; /* exit, with has_retval */
+	/* print and raw data: as the host wrote it; borrowed, until the next event is taken or
+	 * something is written; NULL, of length 0: forgotten */
+	const char *text;
+	size_t text_len;
 };

@@ -27,6 +27,14 @@ static const struct {
 	 "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
 	 "\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\tsigned:0;\n",
 	 "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip"},
+	{"print", HV_RAW_PRINT,
+	 "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
+	 "\tfield:char buf[];\toffset:16;\tsize:0;\tsigned:0;\n",
+	 "\"%ps: %s\", (void *)REC->ip, REC->buf"},
+	{"raw_data", HV_RAW_DATA,
+	 "\tfield:unsigned int id;\toffset:8;\tsize:4;\tsigned:0;\n"
+	 "\tfield:char buf[];\toffset:12;\tsize:0;\tsigned:0;\n",
+	 "\"id:%04x %08x\", REC->id, (int)REC->buf[0]"},
 };
 
 bool hv_event_name(const struct hv_place *dir hv_unused, size_t index, struct hv_text *ret)

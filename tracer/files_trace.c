@@ -56,21 +56,36 @@ static void add_gap(struct hv_file *f, const struct hv_event *e)
 		hv_format_started(&f->text, e->cpu);
 }
 
+/* What function_graph shows among its calls: a comment. */
+static void add_comment(struct hv_file *f, const struct hv_style *style, const struct hv_event *e)
+{
+	HV_AUTO_TEXT struct hv_text text = {0};
+
+	hv_format_mark(&text, e);
+	hv_graph_comment(f->graph, &f->text, style, e, text.data);
+}
+
 /* An entry takes its return along when that comes next on its CPU. */
 static void add_event(struct hv_file *f, const struct hv_style *style, const struct hv_event *e)
 {
+	bool is_call = e->kind == HV_EVENT_GRAPH_ENTRY || e->kind == HV_EVENT_GRAPH_EXIT;
+	bool is_mark = e->kind == HV_EVENT_PRINT || e->kind == HV_EVENT_RAW_DATA;
 	struct hv_session_stat stat;
 	struct hv_event next;
 	bool known;
 
 	f->nr_lines++;
-	if (e->kind == HV_EVENT_FUNCTION) {
+	if (!is_call && !(is_mark && f->instance->tracer == HV_TRACER_FUNCTION_GRAPH)) {
 		hv_format_event(&f->text, style, e);
 		return;
 	}
 	if (!f->graph) {
 		hv_session_stat(f->tree->session, &stat);
 		f->graph = hv_graph_new(style->kernel, stat.nr_cpus);
+	}
+	if (is_mark) {
+		add_comment(f, style, e);
+		return;
 	}
 	known = e->kind == HV_EVENT_GRAPH_ENTRY && hv_cursor_peek(f->cursor, e->cpu, &next);
 	if (hv_graph_event(f->graph, &f->text, style, e, known ? &next : NULL))

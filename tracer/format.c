@@ -1,10 +1,12 @@
 #include "tracer/format.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "kernel/kernel.h"
 
 #define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
+#define RAW_DATA_MIN 14
 
 static const char irq_columns[] = "#                                _-----=> irqs-off/BH-disabled\n"
 				  "#                               / _----=> need-resched\n"
@@ -128,40 +130,59 @@ void hv_format_symbol(struct hv_text *out, const struct hv_style *style, struct 
 		hv_text_printf(out, " <%016" PRIx64 ">", addr.v);
 }
 
-/* print_bin_fmt, trace_fn_bin */
-static void format_bin(struct hv_text *out, const struct hv_style *style, const struct hv_event *e)
+/* Which of four ways an option asks for; of several, the first here. */
+enum shape { SHAPE_BIN, SHAPE_HEX, SHAPE_RAW, SHAPE_TEXT };
+
+static enum shape shape_of(const struct hv_style *style)
+{
+	if (is_on(style, HV_OPT_BIN))
+		return SHAPE_BIN;
+	if (is_on(style, HV_OPT_HEX))
+		return SHAPE_HEX;
+	return is_on(style, HV_OPT_RAW) ? SHAPE_RAW : SHAPE_TEXT;
+}
+
+/* print_bin_fmt, print_hex_fmt, print_raw_fmt, print_trace_fmt */
+static void add_context(struct hv_text *out, const struct hv_style *style, enum shape shape,
+			const struct hv_event *e)
 {
 	int32_t ids[2] = {(int32_t)e->pid, (int32_t)e->cpu};
 
-	if (is_on(style, HV_OPT_CONTEXT_INFO)) {
+	switch (shape) {
+	case SHAPE_BIN:
 		hv_text_add_bytes(out, ids, sizeof(ids));
 		hv_text_add_bytes(out, &e->time_ns, sizeof(e->time_ns));
-	}
-	hv_text_add_bytes(out, &e->ip.v, sizeof(e->ip.v));
-	hv_text_add_bytes(out, &e->parent_ip.v, sizeof(e->parent_ip.v));
-}
-
-/* print_hex_fmt, trace_fn_hex */
-static void format_hex(struct hv_text *out, const struct hv_style *style, const struct hv_event *e)
-{
-	if (is_on(style, HV_OPT_CONTEXT_INFO))
+		return;
+	case SHAPE_HEX:
 		hv_text_printf(out, "%08" PRIx32 " %08x %016" PRIx64 " ", e->pid, e->cpu,
 			       e->time_ns);
-	hv_text_printf(out, "%016" PRIx64 " %016" PRIx64 " \n", e->ip.v, e->parent_ip.v);
-}
-
-/* print_raw_fmt, trace_fn_raw */
-static void format_raw(struct hv_text *out, const struct hv_style *style, const struct hv_event *e)
-{
-	if (is_on(style, HV_OPT_CONTEXT_INFO))
+		return;
+	case SHAPE_RAW:
 		hv_text_printf(out, "%d %u %" PRIu64 " ", (int)e->pid, e->cpu, e->time_ns);
-	hv_text_printf(out, "%" PRIx64 " %" PRIx64 "\n", e->ip.v, e->parent_ip.v);
+		return;
+	case SHAPE_TEXT:
+		hv_format_context(out, style, e);
+	}
 }
 
-static void format_text(struct hv_text *out, const struct hv_style *style, const struct hv_event *e)
+/* trace_fn_bin, trace_fn_hex, trace_fn_raw, trace_fn_trace */
+static void add_function(struct hv_text *out, const struct hv_style *style, enum shape shape,
+			 const struct hv_event *e)
 {
-	if (is_on(style, HV_OPT_CONTEXT_INFO))
-		hv_format_context(out, style, e);
+	switch (shape) {
+	case SHAPE_BIN:
+		hv_text_add_bytes(out, &e->ip.v, sizeof(e->ip.v));
+		hv_text_add_bytes(out, &e->parent_ip.v, sizeof(e->parent_ip.v));
+		return;
+	case SHAPE_HEX:
+		hv_text_printf(out, "%016" PRIx64 " %016" PRIx64 " \n", e->ip.v, e->parent_ip.v);
+		return;
+	case SHAPE_RAW:
+		hv_text_printf(out, "%" PRIx64 " %" PRIx64 "\n", e->ip.v, e->parent_ip.v);
+		return;
+	case SHAPE_TEXT:
+		break;
+	}
 	hv_format_symbol(out, style, e->ip);
 	if (is_on(style, HV_OPT_PRINT_PARENT) && e->parent_ip.v) {
 		hv_text_add(out, " <-");
@@ -170,15 +191,74 @@ static void format_text(struct hv_text *out, const struct hv_style *style, const
 	hv_text_add(out, "\n");
 }
 
+/* trace_print_print, trace_print_raw, trace_nop_print. The kernel stores a newline behind a text
+ * that has none, and shows what is before a NUL. */
+static void add_print(struct hv_text *out, enum shape shape, const struct hv_event *e)
+{
+	size_t len = e->text ? strnlen(e->text, e->text_len) : 0;
+
+	if (shape == SHAPE_BIN || shape == SHAPE_HEX) {
+		hv_text_add(out, shape == SHAPE_HEX ? "type: 5\n\n" : "type: 5\n");
+		return;
+	}
+	if (shape == SHAPE_RAW)
+		hv_text_printf(out, "# %" PRIx64 " ", e->ip.v);
+	else
+		hv_text_add(out, "tracing_mark_write: ");
+	hv_text_add_bytes(out, e->text ? e->text : "", len);
+	if (len == e->text_len && (!len || e->text[len - 1] != '\n'))
+		hv_text_add(out, "\n");
+}
+
+/* trace_raw_data. The kernel's record is of four-byte units and has room for "<faulted>". */
+static void add_raw_data(struct hv_text *out, enum shape shape, const struct hv_event *e)
+{
+	size_t len = e->text_len < RAW_DATA_MIN ? RAW_DATA_MIN : e->text_len;
+	uint32_t id = 0;
+
+	if (shape == SHAPE_BIN || shape == SHAPE_HEX) {
+		hv_text_add(out, shape == SHAPE_HEX ? "type: 18\n\n" : "type: 18\n");
+		return;
+	}
+	if (e->text && e->text_len >= sizeof(id))
+		memcpy(&id, e->text, sizeof(id));
+	hv_text_printf(out, "# %x buf:", id);
+	for (size_t i = 0; i < (len + 3) / 4 * 4; i++) {
+		bool known = e->text && sizeof(id) + i < e->text_len;
+
+		hv_text_printf(out, " %02x", known ? (unsigned char)e->text[sizeof(id) + i] : 0);
+	}
+	hv_text_add(out, "\n");
+}
+
+void hv_format_mark(struct hv_text *out, const struct hv_event *e)
+{
+	hv_text_add(out, "");
+	if (e->kind == HV_EVENT_RAW_DATA)
+		add_raw_data(out, SHAPE_TEXT, e);
+	else if (e->text_len)
+		hv_text_add_bytes(out, e->text, strnlen(e->text, e->text_len));
+	if (out->len_bytes && out->data[out->len_bytes - 1] == '\n')
+		out->data[--out->len_bytes] = '\0';
+}
+
 void hv_format_event(struct hv_text *out, const struct hv_style *style,
 		     const struct hv_event *event)
 {
-	if (is_on(style, HV_OPT_BIN))
-		format_bin(out, style, event);
-	else if (is_on(style, HV_OPT_HEX))
-		format_hex(out, style, event);
-	else if (is_on(style, HV_OPT_RAW))
-		format_raw(out, style, event);
-	else
-		format_text(out, style, event);
+	enum shape shape = shape_of(style);
+
+	if (is_on(style, HV_OPT_CONTEXT_INFO))
+		add_context(out, style, shape, event);
+	switch (event->kind) {
+	case HV_EVENT_PRINT:
+		add_print(out, shape, event);
+		return;
+	case HV_EVENT_RAW_DATA:
+		add_raw_data(out, shape, event);
+		return;
+	case HV_EVENT_FUNCTION:
+	case HV_EVENT_GRAPH_ENTRY:
+	case HV_EVENT_GRAPH_EXIT:
+		add_function(out, style, shape, event);
+	}
 }

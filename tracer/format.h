@@ -29,6 +29,9 @@ void hv_format_context(struct hv_text *out, const struct hv_style *style,
 		       const struct hv_event *event);
 /* NAME, NAME+0xOFF/0xSIZE, and its address behind, as the options say. */
 void hv_format_symbol(struct hv_text *out, const struct hv_style *style, struct hv_gva addr);
+/* A marker as function_graph has it among its calls: without its name and its last newline. OUT is
+ * empty. */
+void hv_format_mark(struct hv_text *out, const struct hv_event *event);
 /* One line; with `bin` bytes that are no text. */
 void hv_format_event(struct hv_text *out, const struct hv_style *style,
 		     const struct hv_event *event);

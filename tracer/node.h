@@ -162,6 +162,12 @@ struct hv_err *hv_list_write(struct hv_file *f, const char *buf, size_t len_byte
 			     size_t *ret_len) hv_must_use;
 struct hv_err *hv_list_close(struct hv_file *f) hv_must_use;
 
+/* files_marker.c */
+struct hv_err *hv_marker_write(struct hv_file *f, const char *buf, size_t len_bytes,
+			       size_t *ret_len) hv_must_use;
+struct hv_err *hv_marker_raw_write(struct hv_file *f, const char *buf, size_t len_bytes,
+				   size_t *ret_len) hv_must_use;
+
 /* files_pids.c */
 struct hv_err *hv_pids_open(struct hv_file *f) hv_must_use;
 void hv_pids_show(struct hv_file *f);

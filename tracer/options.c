@@ -14,6 +14,7 @@ const struct hv_option_info hv_option_infos[HV_NR_OPTIONS] = {
 	[HV_OPT_ANNOTATE] = {.name = "annotate", .on = 1},
 	[HV_OPT_CONTEXT_INFO] = {.name = "context-info", .on = 1},
 	[HV_OPT_IRQ_INFO] = {.name = "irq-info", .on = 1},
+	[HV_OPT_MARKERS] = {.name = "markers", .on = 1},
 	[HV_OPT_PAUSE_ON_TRACE] = {.name = "pause-on-trace"},
 	[HV_OPT_FUNCGRAPH_OVERRUN] = {.name = "funcgraph-overrun", .tracer = "function_graph"},
 	[HV_OPT_FUNCGRAPH_CPU] = {.name = "funcgraph-cpu", .tracer = "function_graph", .on = 1},

@@ -30,8 +30,25 @@ static unsigned type_of(const struct hv_event *e)
 		return HV_RAW_GRAPH_ENTRY;
 	case HV_EVENT_GRAPH_EXIT:
 		return HV_RAW_GRAPH_EXIT;
+	case HV_EVENT_PRINT:
+		return HV_RAW_PRINT;
+	case HV_EVENT_RAW_DATA:
+		return HV_RAW_DATA;
 	}
 	return 0;
+}
+
+/* LEN bytes: those of E that fit, a newline if it is a line without one, and zeros. */
+static uint8_t *put_text(uint8_t *at, size_t len, const struct hv_event *e)
+{
+	size_t text_len = e->text_len < HV_RAW_TEXT_MAX ? e->text_len : HV_RAW_TEXT_MAX;
+
+	memset(at, 0, len);
+	if (text_len)
+		memcpy(at, e->text, text_len);
+	if (e->kind == HV_EVENT_PRINT && (!text_len || at[text_len - 1] != '\n'))
+		at[text_len] = '\n';
+	return at + len;
 }
 
 /* The fields of events/ftrace/NAME/format. */
@@ -41,6 +58,8 @@ static uint8_t *put_payload(uint8_t *at, const struct hv_event *e)
 	at = put(at, e->flags, 1);
 	at = put(at, (e->preempt_depth & 15) | (e->migrate_depth & 15) << 4, 1);
 	at = put(at, e->pid, 4);
+	if (e->kind == HV_EVENT_RAW_DATA)
+		return put_text(at, hv_raw_payload_len(e) - 8, e);
 	at = put(at, e->ip.v, 8);
 	switch (e->kind) {
 	case HV_EVENT_FUNCTION:
@@ -52,6 +71,10 @@ static uint8_t *put_payload(uint8_t *at, const struct hv_event *e)
 		at = put(at, e->overrun, 4);
 		at = put(at, e->call_ns, 8);
 		return put(at, e->time_ns, 8);
+	case HV_EVENT_PRINT:
+		return put_text(at, hv_raw_payload_len(e) - 16, e);
+	case HV_EVENT_RAW_DATA:
+		break;
 	}
 	return at;
 }
@@ -65,6 +88,15 @@ static bool fits(const struct hv_raw_page *p, const struct hv_event *e, uint64_t
 	len += delta >> DELTA_BITS ? 8 : 0;
 	len += p->lost || e->lost_before ? 8 : 0;
 	return p->len_bytes + len <= p->max_bytes;
+}
+
+/* A long payload is measured by a word of its own, which counts itself. */
+static uint8_t *put_head(uint8_t *at, size_t payload_len, uint64_t delta)
+{
+	if (payload_len <= HV_RAW_SMALL_MAX)
+		return put(at, payload_len / 4 | delta << 5, 4);
+	at = put(at, delta << 5, 4);
+	return put(at, payload_len + 4, 4);
 }
 
 bool hv_raw_page_add(struct hv_raw_page *p, const struct hv_event *e)
@@ -88,7 +120,7 @@ bool hv_raw_page_add(struct hv_raw_page *p, const struct hv_event *e)
 		at = put(at, delta >> DELTA_BITS, 4);
 		delta = 0;
 	}
-	at = put(at, (hv_raw_event_len(e) - 4) / 4 | delta << 5, 4);
+	at = put_head(at, hv_raw_payload_len(e), delta);
 	at = put_payload(at, e);
 	p->len_bytes = (size_t)(at - data);
 	return true;

@@ -23,22 +23,42 @@
 /* common_type, as the kernel numbers them (enum trace_type). */
 enum hv_raw_type {
 	HV_RAW_FUNCTION = 1,
+	HV_RAW_PRINT = 5,
 	HV_RAW_GRAPH_EXIT = 10,
 	HV_RAW_GRAPH_ENTRY = 11,
+	HV_RAW_DATA = 18,
 };
+
+/* Of a marker as much as is shown: its text, or bytes, and what ends it. */
+#define HV_RAW_TEXT_MAX	 (HV_RAW_DATA_LEN - 64)
+#define HV_RAW_SMALL_MAX 112 /* payloads up to here are measured in the head, in four bytes */
+
+/* Bytes of the payload. */
+static inline size_t hv_raw_payload_len(const struct hv_event *e)
+{
+	size_t text_len = e->text_len < HV_RAW_TEXT_MAX ? e->text_len : HV_RAW_TEXT_MAX;
+
+	switch (e->kind) {
+	case HV_EVENT_FUNCTION:
+		return 24;
+	case HV_EVENT_GRAPH_ENTRY:
+		return 20;
+	case HV_EVENT_GRAPH_EXIT:
+		return 40;
+	case HV_EVENT_PRINT:
+		return (16 + text_len + 2 + 3) / 4 * 4;
+	case HV_EVENT_RAW_DATA:
+		return (8 + (text_len < 4 ? 4 : text_len) + 3) / 4 * 4;
+	}
+	return 0;
+}
 
 /* Bytes of an event without its time: head and payload. */
 static inline size_t hv_raw_event_len(const struct hv_event *e)
 {
-	switch (e->kind) {
-	case HV_EVENT_FUNCTION:
-		return 4 + 24;
-	case HV_EVENT_GRAPH_ENTRY:
-		return 4 + 20;
-	case HV_EVENT_GRAPH_EXIT:
-		return 4 + 40;
-	}
-	return 0;
+	size_t len = hv_raw_payload_len(e);
+
+	return len <= HV_RAW_SMALL_MAX ? 4 + len : 8 + len;
 }
 
 struct hv_raw_page {

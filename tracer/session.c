@@ -159,6 +159,7 @@ void hv_session_free(struct hv_session *s)
 	hv_patcher_free(s->patcher);
 	hv_clock_free(s->clock);
 	hv_comms_free(s->comms);
+	hv_marks_deinit(&s->marks);
 	hv_tasks_deinit(&s->tasks);
 	hv_buffer_deinit(&s->buffer);
 	free(s->patched);

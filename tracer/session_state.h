@@ -8,6 +8,7 @@
 #include "tracer/buffer_state.h"
 #include "tracer/comms.h"
 #include "tracer/decode.h"
+#include "tracer/marks.h"
 #include "tracer/merge.h"
 #include "tracer/session.h"
 
@@ -25,6 +26,7 @@ struct hv_session {
 	uint64_t now_holds; /* when it was begun: a hold stops the guest's clock */
 	struct hv_decode decode;
 	struct hv_comms *comms;
+	struct hv_marks marks;
 	struct hv_tasks tasks; /* names that no record told */
 	uint64_t tasks_read_ns;
 
@@ -71,6 +73,10 @@ static inline struct hv_gva hv_session_code(const struct hv_session *s)
 {
 	return hv_gva_add(s->range.start, HV_STUBS_CODE_OFF);
 }
+
+/* What a mark record says; cpu, time and loss are the caller's to fill in. */
+void hv_session_decode_mark(struct hv_session *s, const struct hv_record *record,
+			    struct hv_event *ret);
 
 /* Looks at the guest's clock, for hv_session_now_ns. */
 void hv_session_sample_now(struct hv_session *s);

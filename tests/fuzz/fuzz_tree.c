@@ -44,6 +44,8 @@ static const char *const paths[] = {
 	"options/nosuch",
 	"trace",
 	"trace_clock",
+	"trace_marker",
+	"trace_marker_raw",
 	"trace_options",
 	"trace_pipe",
 	"tracing_on",
@@ -99,6 +101,9 @@ struct handle {
 	bool is_text;
 };
 
+/* Whether bytes as they are were asked for by now. */
+static bool asked_for_bytes;
+
 static void do_open(struct hv_tree *tree, struct input *in, struct handle *h)
 {
 	static const int flags[] = {O_RDONLY,		O_WRONLY,	  O_RDWR,
@@ -109,10 +114,9 @@ static void do_open(struct hv_tree *tree, struct input *in, struct handle *h)
 		return;
 	h->is_text = !strstr(path, "_raw");
 	check(hv_tree_open(tree, path, flags[next_byte(in) % HV_ARRAY_LEN(flags)], &h->file));
+	/* A marker is shown as it was written. */
+	asked_for_bytes |= strncmp(path, "trace_marker", 12) == 0;
 }
-
-/* Whether numbers as they are were asked for by now. */
-static bool asked_for_bytes;
 
 static void note_bin(struct hv_tree *tree)
 {

@@ -47,7 +47,8 @@ def blanked(lines):
     of a hash table."""
     text = "\n".join(lines)
     text = re.sub(r"^( +|= \d+ '? *)\S+-\d+ +\[\d+\] \S{5} +\d+\.\d{6}:", r"\1TASK:", text, flags=re.M)
-    text = re.sub(r"= (\d+) '( *)\S+-\d+'", "= N 'TASK'", text)
+    text = re.sub(r"= (\d+) '( *)\S+-\d+ *'", "= N 'TASK'", text)
+    text = re.sub(r"(: a) +\S+-\d+ +\[\d+\] \S{5} +\d+\.\d{6}:", r"\1TASK:", text)
     text = re.sub(r"= \d+ ' *(TASK: tracing_mark_write)", r"= N '\1", text)
     text = re.sub(r"^= \d+ ' +\[\d+\] \S{5} +\d+\.\d{6}:", "= N 'TASK:", text, flags=re.M)
     text = re.sub(r"^ +TASK:", "TASK:", text, flags=re.M)

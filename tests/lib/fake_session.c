@@ -65,6 +65,8 @@ void hv_fake_free(struct hv_session *s)
 	}
 	free(sites->list);
 	free(s->patched);
+	for (size_t i = 0; i < s->buffer.nr_events; i++)
+		free((char *)s->buffer.events[i].text);
 	free(s->buffer.events);
 	free(s->buffer.gone);
 	free(s->actions);
@@ -101,14 +103,17 @@ void hv_fake_site(struct hv_session *s, uint64_t ip, const char *name, const cha
 	};
 }
 
-void hv_fake_event(struct hv_session *s, const struct hv_event *e)
+static void add_event(struct hv_buffer *b, const struct hv_event *e)
 {
-	struct hv_buffer *b = &s->buffer;
-
 	b->events = hv_realloc_array(b->events, b->nr_events + 1, sizeof(*e));
 	b->gone = hv_realloc_array(b->gone, b->nr_events + 1, 1);
 	b->gone[b->nr_events] = 0;
 	b->events[b->nr_events++] = *e;
+}
+
+void hv_fake_event(struct hv_session *s, const struct hv_event *e)
+{
+	add_event(&s->buffer, e);
 }
 
 void hv_fake_overrun(struct hv_session *s, uint64_t nr)
@@ -338,6 +343,21 @@ struct hv_cursor *hv_cursor_new(struct hv_buffer *b, int only_cpu, enum hv_curso
 void hv_cursor_free(struct hv_cursor *c)
 {
 	free(c);
+}
+
+void hv_buffer_mark(struct hv_buffer *b, enum hv_event_kind kind, const char *bytes,
+		    size_t len_bytes)
+{
+	const struct hv_event *last = b->nr_events ? &b->events[b->nr_events - 1] : NULL;
+	char *copy = hv_alloc(len_bytes + 1);
+
+	if (len_bytes)
+		memcpy(copy, bytes, len_bytes);
+	add_event(b, &(struct hv_event){.kind = kind,
+					.time_ns = last ? last->time_ns + 1000 : 1000,
+					.comm = "hvtrace",
+					.text = copy,
+					.text_len = len_bytes});
 }
 
 static bool is_of(const struct hv_buffer *b, size_t event, int only_cpu)

@@ -44,6 +44,35 @@ START_TEST(as_the_kernel_writes)
 }
 END_TEST
 
+START_TEST(lines_of_the_host)
+{
+	struct hv_event e = {.kind = HV_EVENT_PRINT, .time_ns = 5, .text = "hello", .text_len = 5};
+	char big[5000];
+
+	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	ck_assert(hv_raw_page_add(&page, &e));
+	ck_assert_uint_eq(get(16, 4), 6); /* 24 bytes */
+	ck_assert_uint_eq(get(20, 2), 5);
+	ck_assert_str_eq((char *)page.bytes + 36, "hello\n");
+	memset(big, 'x', sizeof(big));
+	e.text = big;
+	e.text_len = 200;
+	ck_assert(hv_raw_page_add(&page, &e));
+	ck_assert_uint_eq(get(44, 4) & 31, 0);
+	ck_assert_uint_eq(get(48, 4), 4 + 16 + 204);
+	ck_assert_uint_eq(page.len_bytes, 28 + 8 + 16 + 204);
+	e.text_len = sizeof(big);
+	ck_assert(!hv_raw_page_add(&page, &e));
+	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	ck_assert(hv_raw_page_add(&page, &e));
+	e = (struct hv_event){.kind = HV_EVENT_RAW_DATA, .text = "abcdxyz", .text_len = 7};
+	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	ck_assert(hv_raw_page_add(&page, &e));
+	ck_assert_uint_eq(get(20, 2), 18);
+	ck_assert_mem_eq(page.bytes + 28, "abcdxyz\0", 8);
+}
+END_TEST
+
 START_TEST(flags_and_depths)
 {
 	struct hv_event e = function_at(1);
@@ -173,6 +202,7 @@ int main(void)
 
 	suite_add_tcase(suite, tests);
 	tcase_add_test(tests, as_the_kernel_writes);
+	tcase_add_test(tests, lines_of_the_host);
 	tcase_add_test(tests, flags_and_depths);
 	tcase_add_test(tests, time_between_events);
 	tcase_add_test(tests, fills_up_and_no_further);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "ringbuf/ring.h"
+#include "ringbuf/writer.h"
 
 #define NR_SLOTS 8
 #define LAP_BIT	 (UINT64_C(1) << HV_LAP_BIT)
@@ -334,6 +335,21 @@ START_TEST(a_ring_of_one_slot_works)
 }
 END_TEST
 
+/* The host is one more writer: lap after lap. */
+START_TEST(the_host_writes_too)
+{
+	for (uint64_t i = 0; i < 5 * NR_SLOTS; i++) {
+		struct hv_record put = {{i, ~i, i << 32, i * 3}};
+
+		hv_ring_put(state, records, NR_SLOTS, &put);
+		ck_assert_uint_eq(hv_ring_read(&ring, 0, &record, &lost), HV_RING_RECORD);
+		for (unsigned word = 0; word < 4; word++)
+			ck_assert_uint_eq(record.word[word] & ~LAP_BIT, put.word[word] & ~LAP_BIT);
+	}
+	ck_assert_uint_eq(state->head, 5 * NR_SLOTS);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("ring");
@@ -344,6 +360,7 @@ int main(void)
 	suite_add_tcase(suite, tc);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, empty_stays_empty);
+	tcase_add_test(tc, the_host_writes_too);
 	tcase_add_test(tc, records_come_in_order_over_laps);
 	tcase_add_test(tc, a_full_lap_is_readable);
 	tcase_add_loop_test(tc, a_record_waits_for_each_of_its_words, 0, 4);

@@ -1,0 +1,95 @@
+/* Writing a marker into a buffer: a record that names the text, at the guest's time. */
+#include "ringbuf/writer.h"
+#include "tracer/session_state.h"
+
+#define CPU	   0
+#define SEARCH_MAX 63
+
+/* The youngest record of a vCPU. False: it has none, or is being written. */
+static bool youngest_of(struct hv_buffer *b, unsigned cpu, struct hv_record *ret)
+{
+	struct hv_ring ring;
+	uint64_t lost;
+
+	hv_buffer_ring(b, cpu, &ring);
+	ring.position = hv_ring_head(&ring) - 1;
+	if (ring.position == UINT64_MAX)
+		return false;
+	return hv_ring_read(&ring, hv_now_ns(), ret, &lost) == HV_RING_RECORD;
+}
+
+/* Now, and not before what was recorded by now: what the guest's clock is known to be may be late
+ * by a tick. */
+static uint64_t time_of_mark(struct hv_buffer *b)
+{
+	struct hv_session *s = b->session;
+	struct hv_record record;
+	uint64_t time_ns = 0;
+
+	hv_session_now_ns(s, &time_ns);
+	for (unsigned cpu = 0; cpu < b->nr_cpus; cpu++) {
+		uint64_t ns;
+
+		if (!youngest_of(b, cpu, &record))
+			continue;
+		ns = hv_clock_ns(s->clock, cpu, hv_record_tsc(&record));
+		if (ns > time_ns)
+			time_ns = ns;
+	}
+	return time_ns;
+}
+
+/* A clock that was set to 0 long after the tsc began shows times before 0: they wrap. */
+static bool is_before(const struct hv_session *s, uint64_t tsc, uint64_t time_ns)
+{
+	return (int64_t)(hv_clock_ns(s->clock, CPU, tsc) - time_ns) < 0;
+}
+
+/* The first tsc at which the clock of CPU shows TIME_NS, or the last of all. */
+static uint64_t tsc_at(const struct hv_session *s, uint64_t time_ns)
+{
+	uint64_t low = 0, high = 1;
+
+	if (hv_clock_kind(s->clock) == HV_CLOCK_RAW)
+		return time_ns;
+	for (unsigned i = 0; i < SEARCH_MAX - 1 && is_before(s, high, time_ns); i++)
+		high *= 2;
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (is_before(s, middle, time_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+void hv_buffer_mark(struct hv_buffer *b, enum hv_event_kind kind, const char *bytes,
+		    size_t len_bytes)
+{
+	uint64_t id = hv_marks_add(&b->session->marks, kind, bytes, len_bytes);
+	struct hv_record record = {
+		.word = {tsc_at(b->session, time_of_mark(b)), id, 0,
+			 (uint64_t)HV_RECORD_MARK << HV_RECORD_KIND_SHIFT},
+	};
+
+	/* The buffer reads them only; whoever fills it, the guest or the host, may write. */
+	hv_ring_put((struct hv_state *)b->states + CPU,
+		    (struct hv_record *)(b->records + CPU * b->ring_bytes), b->nr_slots, &record);
+}
+
+void hv_session_decode_mark(struct hv_session *s, const struct hv_record *record,
+			    struct hv_event *ret)
+{
+	uint64_t id = record->word[1] & ~(UINT64_C(1) << HV_LAP_BIT);
+	const struct hv_mark *mark = hv_marks_find(&s->marks, id);
+
+	*ret = (struct hv_event){.kind = HV_EVENT_PRINT, .comm = "hvtrace"};
+	hv_kernel_symbol(s->kernel, "tracing_mark_write", &ret->ip);
+	if (!mark)
+		return;
+	ret->kind = mark->kind;
+	ret->text = mark->bytes;
+	ret->text_len = mark->len_bytes;
+}
