@@ -78,6 +78,9 @@ struct hv_stub_image {
 	 * on its stack. And one that does nothing else. */
 	size_t new_task_graph_offs[HV_NR_GRAPH_STUBS];
 	size_t new_task_off;
+	/* Entry N, of HV_NR_SLOTS: ACTIONS_OFF + N * ACTION_LEN_BYTES. */
+	size_t actions_off;
+	size_t action_len_bytes;
 	size_t handler_off;	     /* where the functions of a graph return to */
 	const uint32_t *return_offs; /* the slots each stub leaves by (see place_return) */
 	size_t nr_returns;

@@ -7,6 +7,7 @@
  *   0x401000          code              | read-only, executable
  *   0x500000          pid bitmap       /
  *   0x600000  states, 64 bytes a vCPU    writable, not executable
+ *   0x7f0000  control block              writable, not executable
  *   0x800000  return stacks              writable, not executable
  *             rings, one a vCPU          writable, not executable
  *
@@ -26,10 +27,11 @@
 #define HV_REGION_STUBS_OFF   0x400000ULL
 #define HV_REGION_PIDS_OFF    0x500000ULL
 #define HV_REGION_STATES_OFF  0x600000ULL
+#define HV_REGION_CONTROL_OFF 0x7f0000ULL
 #define HV_REGION_STACKS_OFF  0x800000ULL
 
 #define HV_REGION_NR_PIDS  (4U << 20) /* PID_MAX_LIMIT on 64 bit */
-#define HV_REGION_CPUS_MAX (HV_REGION_UNIT / HV_STATE_LEN)
+#define HV_REGION_CPUS_MAX ((HV_REGION_CONTROL_OFF - HV_REGION_STATES_OFF) / HV_STATE_LEN)
 
 enum hv_change_kind {
 	HV_CHANGE_TEXT = 1,  /* a site: nop <-> call of ours */
@@ -92,6 +94,17 @@ static inline struct hv_params *hv_region_params(const struct hv_region *r)
 static inline const struct hv_state *hv_region_state(const struct hv_region *r, unsigned cpu)
 {
 	return (const struct hv_state *)(r->host + HV_REGION_STATES_OFF) + cpu;
+}
+
+static inline struct hv_slot *hv_region_slot(const struct hv_region *r, unsigned index)
+{
+	return (struct hv_slot *)(r->host + HV_REGION_STUBS_OFF + HV_PARAM_SLOTS) + index;
+}
+
+/* Host and guest write it. */
+static inline struct hv_control *hv_region_control(const struct hv_region *r)
+{
+	return (struct hv_control *)(r->host + HV_REGION_CONTROL_OFF);
 }
 
 /* A return stack, host and guest write it; INDEX below the plan's nr_stacks. */

@@ -2,7 +2,7 @@
  * Included by C and by assembly. The region as a whole is patcher/region.h's.
  *
  *   params (guest: read-only)          state, one a vCPU (guest: read-write)
- *   0x00 mode        nr_cpus           0x00 head       records ever reserved
+ *   0x00 -           nr_cpus           0x00 head       records ever reserved
  *   0x08 gs offset of cpu number       0x08 last_pid   who the last record was of
  *   0x10 gs offset of current task     0x0c ..0x3f     unused, zero
  *   0x18 gs offset of preempt count
@@ -20,16 +20,19 @@
  *   0x78 homes           stack bytes
  *   0x80 gs offset of interrupt stack
  *   0x88 start, 0x90 length of the addresses of stacks whose calls are left alone
+ *   0x98 gva of control block          control block: the mode, counters
  */
 #pragma once
 
 /* Bytes from the params to the first byte of stub code. */
 #define HV_STUBS_CODE_OFF 0x1000
 
+/* The mode: the first word of the control block, which host and guest write. */
 #define HV_MODE_OFF	   1 /* tracing_on is 0: write nothing */
+#define HV_MODE_OFF_BIT	   0
 #define HV_MODE_PID_FILTER 2 /* only pids whose bit in the pid bitmap is set */
 
-#define HV_PARAM_MODE	       0x00 /* u32, HV_MODE_* */
+#define HV_PARAM_MODE	       0x00 /* u32, unused: the mode is in the control block */
 #define HV_PARAM_NR_CPUS       0x04 /* u32, states and rings there are */
 #define HV_PARAM_CPU_NUMBER    0x08 /* u64, per-CPU offset, u32 there */
 #define HV_PARAM_CURRENT       0x10 /* u64, per-CPU offset, pointer there */
@@ -58,7 +61,25 @@
 #define HV_PARAM_IRQ_STACK    0x80 /* u64, per-CPU offset, pointer to the stack's end or last word */
 #define HV_PARAM_SKIP_START   0x88 /* u64, first address of the exceptions' stacks */
 #define HV_PARAM_SKIP_LEN     0x90 /* u64 */
-#define HV_PARAMS_LEN	      0x98
+#define HV_PARAM_CONTROL      0x98 /* u64, gva of the control block */
+#define HV_PARAMS_LEN	      0xa0
+
+/* Slots, in the page of the params: what the entry of that number does (actions.S) */
+#define HV_PARAM_SLOTS	    0x800
+#define HV_NR_SLOTS	    128
+#define HV_SLOT_DOES	    0x00 /* u32, HV_SLOT_* */
+#define HV_SLOT_GOES_ON	    0x04 /* u32, the stub it goes on to, from the params on; 0: none \
+				  */
+#define HV_SLOT_ON	    1
+#define HV_SLOT_OFF	    2
+#define HV_SLOT_ON_COUNTED  4
+#define HV_SLOT_OFF_COUNTED 8
+
+/* The control block: the mode, and what is left of the counted actions of each slot */
+#define HV_CONTROL_MODE 0x00 /* u32 */
+#define HV_CONTROL_LEFT 0x40 /* for each slot */
+#define HV_LEFT_ON	0x00 /* s32 */
+#define HV_LEFT_OFF	0x04 /* s32 */
 
 /* HV_PARAM_GRAPH_FLAGS. Frames that are open while a flag changes end by the new one. */
 #define HV_GRAPH_RETURNS    1  /* the tracer is on: returns are recorded */
@@ -181,6 +202,21 @@ struct hv_params {
 	uint64_t irq_stack_percpu;
 	uint64_t skip_start_gva;
 	uint64_t skip_len_bytes;
+	uint64_t control_gva;
+};
+
+struct hv_slot {
+	uint32_t does;
+	uint32_t goes_on;
+};
+
+struct hv_control {
+	uint32_t mode;
+	uint32_t unused[15];
+	struct {
+		int32_t on;
+		int32_t off;
+	} left[HV_NR_SLOTS];
 };
 
 struct hv_state {
@@ -236,6 +272,9 @@ _Static_assert(__builtin_offsetof(struct hv_params, threshold_ticks) == HV_PARAM
 _Static_assert(__builtin_offsetof(struct hv_params, irq_stack_percpu) == HV_PARAM_IRQ_STACK,
 	       "params");
 _Static_assert(__builtin_offsetof(struct hv_params, skip_len_bytes) == HV_PARAM_SKIP_LEN, "params");
+_Static_assert(HV_PARAM_SLOTS + HV_NR_SLOTS * sizeof(struct hv_slot) <= HV_STUBS_CODE_OFF, "slots");
+_Static_assert(__builtin_offsetof(struct hv_slot, goes_on) == HV_SLOT_GOES_ON, "slot");
+_Static_assert(__builtin_offsetof(struct hv_control, left) == HV_CONTROL_LEFT, "control block");
 _Static_assert(sizeof(struct hv_state) == HV_STATE_LEN, "state");
 _Static_assert(__builtin_offsetof(struct hv_state, nr_no_room) == HV_STATE_NO_ROOM, "state");
 _Static_assert(sizeof(struct hv_frame) == HV_FRAME_LEN, "frame");

@@ -135,7 +135,6 @@ static struct hv_err *apply_command(struct hv_file *f, const char *func, const c
 {
 	enum hv_probe_command command;
 
-	return hv_err_new(EINVAL, "there is no command '%s' here", name);
 	if (f->arg != HV_LIST_FILTER || f->instance->name || !hv_probe_command_find(name, &command))
 		return hv_err_new(EINVAL, "there is no command '%s' here", name);
 	return hv_instance_probe(f->instance, func, command, param);

@@ -113,7 +113,9 @@ static const struct hv_node root_nodes[] = {
 	 .show = hv_set_event_show,
 	 .write = hv_set_event_write},
 	{.name = "set_ftrace_filter",
-	 .help = "trace only these: [!]GLOB, INDEX, [!]GLOB:mod:[!]MODULE; empty: all",
+	 .help = "trace only these: [!]GLOB, INDEX, [!]GLOB:mod:[!]MODULE; empty: all\n"
+		 "\t\t\t  or switch recording when one is called: [!]GLOB:traceon[:COUNT], "
+		 "[!]GLOB:traceoff[:COUNT]",
 	 .open = hv_list_open,
 	 .show = hv_list_show,
 	 .write = hv_list_write,

@@ -31,6 +31,7 @@ static void write_params(struct hv_session *s)
 		.slot_mask = s->plan.nr_slots - 1,
 		.ring_shift = (uint32_t)__builtin_ctzll(s->plan.ring_bytes),
 		.lap_shift = (uint32_t)__builtin_ctzll(s->plan.nr_slots),
+		.control_gva = s->range.start.v + HV_REGION_CONTROL_OFF - HV_REGION_STUBS_OFF,
 		.pids_gva = s->range.start.v + HV_REGION_PIDS_OFF - HV_REGION_STUBS_OFF,
 		.nr_pids = HV_REGION_NR_PIDS,
 		.max_depth = UINT32_MAX,

@@ -74,6 +74,7 @@ enum hv_stub {
 	HV_STUB_GRAPH_ROOT,    /* likewise, and with HV_GRAPH_SUBTREE what it calls is recorded:
 				  a function of set_graph_function */
 	HV_STUB_GRAPH_NOTRACE, /* neither it nor what it calls: a function of set_graph_notrace */
+	HV_STUB_ACTIONS,       /* nothing but actions; never wanted */
 };
 
 /* Which sites are traced: WANTED has one byte a site of kernel->sites, enum hv_stub; of a graph and
@@ -106,6 +107,8 @@ struct hv_site_actions {
 	unsigned bits; /* bit N: enum hv_action N */
 	int64_t left[HV_NR_ACTIONS];
 };
+/* Functions that can have a counted action at a time. */
+#define HV_ACTIONS_COUNTED_MAX 60
 /* From the next hv_session_trace_sites on, for all sites; LIST (copied) is ascending by ip, no two
  * alike. What is counted and was there already goes on from where it is. ENOSPC: too many that are
  * counted. */

@@ -35,6 +35,13 @@ struct hv_session {
 	uint64_t modules_signature;
 	struct hv_site_actions *actions; /* owned, ascending by ip */
 	size_t nr_actions;
+	struct hv_action_slot {
+		uint64_t ip; /* 0: of any function that does the same */
+		unsigned bits;
+		uint32_t goes_on;    /* as in the slot itself */
+		unsigned stands : 1; /* sites call it */
+		unsigned wanted : 1; /* sites are being made to call it */
+	} slots[HV_NR_SLOTS];
 	uint8_t *patched; /* owned, one a site of kernel->sites */
 	size_t nr_refused;
 	struct hv_graph_options graph;

@@ -1,4 +1,5 @@
 /* Which sites are traced: from what is wanted and what the guest's bytes are now to changes. */
+#include "tracer/actions.h"
 #include "tracer/session_graph.h"
 
 #include <string.h>
@@ -84,7 +85,9 @@ static uint8_t standing_stub(struct hv_session *s, const struct hv_site *site, s
 	err = hv_guest_read(s->guest, gpa, bytes, arch->site_len_bytes);
 	if (err || arch->classify_site(bytes, site->ip, &target) != HV_SITE_CALL)
 		return HV_STUB_NONE;
-	return (uint8_t)hv_graph_stub_of(s, target);
+	if (!hv_actions_goes_on(s, target, &target))
+		return (uint8_t)hv_graph_stub_of(s, target);
+	return target.v ? (uint8_t)hv_graph_stub_of(s, target) : HV_STUB_ACTIONS;
 }
 
 /* What stands in the guest now, whoever asked for it. */
@@ -97,16 +100,19 @@ static void note_patched(struct hv_session *s, const struct hv_gpa *gpas)
 
 /* One pass over all sites: those in WANTED's places that call nothing are made to call, all others
  * are restored. A site that calls another stub than it should is restored now and made to call in
- * the next pass: the journal never has to tell two calls from each other. */
+ * the next pass (*RET_AGAIN): the journal never has to tell two calls from each other. */
 static struct hv_err *change_sites(struct hv_session *s, const struct hv_gva *wanted,
-				   struct hv_gpa *ret_gpas)
+				   struct hv_gpa *ret_gpas, bool *ret_again)
 {
 	const struct hv_sites *sites = &s->kernel->sites;
+	const struct hv_arch *arch = s->kernel->as.arch;
 	HV_AUTO_FREE struct hv_change *changes = hv_alloc((sites->nr + 1) * sizeof(*changes));
 	struct translation t = {.as = &s->kernel->as};
 	size_t nr = 0, nr_refused = 0;
+	struct hv_gva target;
 	struct hv_err *err;
 
+	*ret_again = false;
 	for (size_t i = 0; i < sites->nr; i++) {
 		enum verdict verdict;
 
@@ -114,6 +120,9 @@ static struct hv_err *change_sites(struct hv_session *s, const struct hv_gva *wa
 		if (err)
 			return hv_err_in(err, "site %s", sites->list[i].name);
 		ret_gpas[i] = changes[nr].gpa;
+		*ret_again |= verdict == CHANGE && wanted[i].v &&
+			      arch->classify_site(changes[nr].from, sites->list[i].ip, &target) ==
+				      HV_SITE_CALL;
 		nr += verdict == CHANGE;
 		nr_refused += verdict == REFUSE;
 	}
@@ -125,21 +134,27 @@ static struct hv_err *change_sites(struct hv_session *s, const struct hv_gva *wa
 	return err;
 }
 
-/* Where the sites are to call to; whether some of them call another stub now. */
-static bool choose_stubs(struct hv_session *s, const uint8_t *wanted, bool graph,
-			 struct hv_gva *ret)
+/* Where the sites are to call to. */
+static struct hv_err *choose_stubs(struct hv_session *s, const uint8_t *wanted, bool graph,
+				   struct hv_gva *ret)
 {
 	size_t new_task = graph ? hv_graph_new_task_site(s) : SIZE_MAX;
-	bool replaces = false;
+	const struct hv_sites *sites = &s->kernel->sites;
+	struct hv_err *err = NULL;
 
-	for (size_t i = 0; i < s->kernel->sites.nr; i++) {
-		bool is_new_task = i == new_task;
+	hv_actions_begin(s);
+	for (size_t i = 0; !err && i < sites->nr; i++) {
+		bool is_new_task = i == new_task, acts = false;
+		struct hv_gva entry;
 
 		if (wanted[i] || is_new_task)
 			ret[i] = hv_graph_stub_at(s, wanted[i], is_new_task);
-		replaces |= s->patched[i] && s->patched[i] != wanted[i];
+		if (!sites->list[i].invalid)
+			err = hv_actions_stub(s, sites->list[i].ip.v, ret[i], &acts, &entry);
+		if (!err && acts)
+			ret[i] = entry;
 	}
-	return replaces;
+	return err;
 }
 
 struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wanted)
@@ -148,18 +163,20 @@ struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wante
 	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc(nr * sizeof(*gpas));
 	HV_AUTO_FREE struct hv_gva *stubs = hv_alloc(nr * sizeof(*stubs));
 	struct hv_err *err = NULL;
-	bool graph = false, replaces;
+	bool graph = false, again;
 
 	for (size_t i = 0; i < nr; i++)
 		graph |= wanted[i] >= HV_STUB_GRAPH;
 	if (graph)
 		err = hv_graph_start(s);
+	if (!err)
+		err = choose_stubs(s, wanted, graph, stubs);
 	if (err)
 		return err;
-	replaces = choose_stubs(s, wanted, graph, stubs);
-	err = change_sites(s, stubs, gpas);
-	if (!err && replaces)
-		err = change_sites(s, stubs, gpas);
+	err = change_sites(s, stubs, gpas, &again);
+	if (!err && again)
+		err = change_sites(s, stubs, gpas, &again);
+	hv_actions_end(s, !err);
 	note_patched(s, gpas);
 	if (!err && !graph)
 		hv_graph_stop(s);
@@ -237,14 +254,15 @@ const uint8_t *hv_session_patched(const struct hv_session *s)
 	return s->patched;
 }
 
-static uint32_t mode_of(const struct hv_session *s)
+/* The guest changes the mode, too. */
+static void set_mode(struct hv_session *s, uint32_t bit, bool on)
 {
-	return __atomic_load_n(&hv_region_params(&s->region)->mode, __ATOMIC_RELAXED);
-}
+	uint32_t *mode = &hv_region_control(&s->region)->mode;
 
-static void set_mode(struct hv_session *s, uint32_t mode)
-{
-	__atomic_store_n(&hv_region_params(&s->region)->mode, mode, __ATOMIC_RELEASE);
+	if (on)
+		__atomic_fetch_or(mode, bit, __ATOMIC_ACQ_REL);
+	else
+		__atomic_fetch_and(mode, ~bit, __ATOMIC_ACQ_REL);
 }
 
 /* The pids of LIST from *AT on that belong to WORD of the bitmap. */
@@ -272,17 +290,18 @@ struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *only
 		if (bitmap[word] != bits)
 			__atomic_store_n(&bitmap[word], bits, __ATOMIC_RELAXED);
 	}
-	set_mode(s, nr_only || nr_not ? mode_of(s) | HV_MODE_PID_FILTER
-				      : mode_of(s) & ~HV_MODE_PID_FILTER);
+	set_mode(s, HV_MODE_PID_FILTER, nr_only || nr_not);
 	return NULL;
 }
 
 void hv_session_set_recording(struct hv_session *s, unsigned on)
 {
-	set_mode(s, on ? mode_of(s) & ~HV_MODE_OFF : mode_of(s) | HV_MODE_OFF);
+	set_mode(s, HV_MODE_OFF, !on);
 }
 
 unsigned hv_session_recording(const struct hv_session *s)
 {
-	return !(mode_of(s) & HV_MODE_OFF);
+	const struct hv_control *control = hv_region_control(&s->region);
+
+	return !(__atomic_load_n(&control->mode, __ATOMIC_RELAXED) & HV_MODE_OFF);
 }

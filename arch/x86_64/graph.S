@@ -96,7 +96,7 @@
 	graph_entry hv_stub_graph, 0
 
 .Lgraph:
-	cmpl	$0, params + HV_PARAM_MODE(%rip)
+	test_mode
 	jne	.Lgraph_checks
 .Lgraph_checked:
 	movq	params + HV_PARAM_CPU_NUMBER(%rip), %rax
@@ -457,7 +457,8 @@ hv_graph_handler:
 .Lreturn_counted:
 	testl	$HV_GRAPH_RETURNS, params + HV_PARAM_GRAPH_FLAGS(%rip)
 	jz	.Lreturn
-	testl	$HV_MODE_OFF, params + HV_PARAM_MODE(%rip)
+	movq	params + HV_PARAM_CONTROL(%rip), %rax
+	testl	$HV_MODE_OFF, (%rax)
 	jnz	.Lreturn
 	cmpq	$0, params + HV_PARAM_THRESHOLD(%rip)
 	jne	.Lreturn_threshold

@@ -13,7 +13,7 @@
  *                                        8(%rsp)  saved %rcx
  *                                        0(%rsp)  saved %rdx
  *
- * The stubs of a graph are in graph.S.
+ * The stubs of a graph are in graph.S, what a call does besides in actions.S.
  */
 #include "arch/x86_64/stub_macros.inc"
 
@@ -32,7 +32,7 @@ hv_stub_function:
 	pushq	%rdx
 
 	load_current
-	cmpl	$0, params + HV_PARAM_MODE(%rip)
+	test_mode
 	jne	.Lchecks
 .Lchecked:
 	load_state .Lout
@@ -76,6 +76,7 @@ hv_stub_return_0: /* five bytes that arch->place_return fills */
 #undef SITE_END
 #undef CALLER
 #include "arch/x86_64/graph.S"
+#include "arch/x86_64/actions.S"
 
 	.globl	hv_stubs_end
 hv_stubs_end:

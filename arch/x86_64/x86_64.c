@@ -6,7 +6,7 @@
 _Static_assert(hv_stubs_off == 0, "the params stand a fixed distance before the code");
 
 static const uint32_t return_offs[] = {hv_stub_return_0_off, hv_stub_return_1_off,
-				       hv_stub_return_2_off};
+				       hv_stub_return_2_off, hv_stub_return_3_off};
 
 const struct hv_arch hv_arch_x86_64 = {
 	.name = "x86_64",
@@ -42,6 +42,8 @@ const struct hv_arch hv_arch_x86_64 = {
 						hv_stub_new_task_root_off,
 						hv_stub_new_task_notrace_off},
 			.new_task_off = hv_stub_new_task_off,
+			.actions_off = hv_stub_actions_off,
+			.action_len_bytes = 7,
 			.handler_off = hv_graph_handler_off,
 			.return_offs = return_offs,
 			.nr_returns = HV_ARRAY_LEN(return_offs),

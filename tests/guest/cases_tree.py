@@ -110,3 +110,34 @@ def tree_behaves_as_tracefs(t):
         nr += len(blocks(own[name]))
     t.note(f"{len(names)} plays, {nr} commands, {nr_known} known differences")
     assert not wrong, f"{len(wrong)} differ:\n       " + "\n       ".join(wrong[:40])
+
+
+@case(configs=(STANDARD[0], STANDARD[2]))
+def commands_switch_recording(t):
+    """traceoff stops at the function, once for each count; traceon begins there; nothing is left of them."""
+    with t.attach() as traced:
+        traced.echo("set_ftrace_filter", "do_filp_open")
+        traced.echo("set_ftrace_filter", "do_rmdir:traceoff:1", append=True)
+        traced.echo("current_tracer", "function")
+        t.guest.run("mkdir /tmp/d; rmdir /tmp/d; cat /proc/version")
+        assert traced.text("tracing_on") == "0\n", "tracing goes on"
+        before = traced.text("trace")
+        assert "do_filp_open" in before, "nothing was recorded before"
+        t.guest.run("cat /proc/version")
+        assert traced.text("trace") == before, "something was recorded after the function"
+        assert "do_rmdir:traceoff:count=0" in traced.text("set_ftrace_filter")
+        traced.echo("tracing_on", "1")
+        t.guest.run("mkdir /tmp/d; rmdir /tmp/d")
+        assert traced.text("tracing_on") == "1\n", "a count of 0 still acts"
+        traced.echo("tracing_on", "0")
+        traced.echo("set_ftrace_filter", "do_mkdirat:traceon", append=True)
+        t.guest.run("mkdir /tmp/d; cat /proc/version; rmdir /tmp/d")
+        assert traced.text("tracing_on") == "1\n", "tracing is still off"
+        traced.echo("set_ftrace_filter", "!*:traceon", append=True)
+        assert "traceon" not in traced.text("set_ftrace_filter")
+        traced.echo("current_tracer", "nop")
+        assert "do_rmdir" in traced.text("enabled_functions"), "the command went with the tracer"
+        traced.echo("set_ftrace_filter", "*:traceoff")
+        traced.echo("tracing_on", "1")
+        t.guest.run("cat /proc/version")
+        assert traced.text("tracing_on") == "0\n", "tracing goes on though every function stops it"

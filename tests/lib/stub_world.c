@@ -160,6 +160,8 @@ void world_prepare(const struct world *w, const struct world_case *c)
 		.lap_shift = (uint32_t)__builtin_ctzll(w->nr_slots),
 		.pids_gva = world_gva(w, WORLD_PIDS_OFF).v,
 		.nr_pids = NR_PIDS,
+		/* its mode is the params' first word */
+		.control_gva = world_gva(w, WORLD_STUBS_OFF).v,
 	};
 	c->prepare(w);
 }

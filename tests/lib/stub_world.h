@@ -14,11 +14,11 @@
 /* Offsets in the block, pages by what the guest may do with them. */
 #define WORLD_STUBS_OFF	 0x0000				       /* params, read-only */
 #define WORLD_CODE_OFF	 (WORLD_STUBS_OFF + HV_STUBS_CODE_OFF) /* executable */
-#define WORLD_TEXT_OFF	 0x2000				       /* executable */
-#define WORLD_PIDS_OFF	 0x3000				       /* read-only */
-#define WORLD_CPU_OFF	 0x4000				       /* read-write from here on */
-#define WORLD_STATES_OFF 0x5000
-#define WORLD_RINGS_OFF	 0x6000
+#define WORLD_TEXT_OFF	 0x3000				       /* executable */
+#define WORLD_PIDS_OFF	 0x4000				       /* read-only */
+#define WORLD_CPU_OFF	 0x5000				       /* read-write from here on */
+#define WORLD_STATES_OFF 0x6000
+#define WORLD_RINGS_OFF	 0x7000
 
 /* Functions of the text: each a site, then a return. */
 #define WORLD_TRACED_OFF       (WORLD_TEXT_OFF + 0x00)

@@ -37,6 +37,7 @@ static uint8_t *traced; /* call stub; ret */
 static struct hv_state *states;
 static struct hv_record *rings[NR_CPUS];
 static uint64_t pids[16];
+static struct hv_control control;
 
 /* General registers in the order of their numbers, rsp (4) unused, r10 and r11 free to change. */
 struct registers {
@@ -69,13 +70,13 @@ extern const uint8_t call_with_return[];
 static void set_up(void)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
-	uint8_t *pages = mmap(NULL, 0x4000, PROT_READ | PROT_WRITE | PROT_EXEC,
+	uint8_t *pages = mmap(NULL, 0x5000, PROT_READ | PROT_WRITE | PROT_EXEC,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	ck_assert_ptr_ne(pages, MAP_FAILED);
 	params = (struct hv_params *)pages;
 	code = pages + HV_STUBS_CODE_OFF;
-	traced = pages + 0x3000;
+	traced = pages + 0x4000;
 	memcpy(code, stubs->code, stubs->len_bytes);
 	ck_assert(hv_arch_x86_64.encode_call(
 		hv_gva((uintptr_t)traced), hv_gva((uintptr_t)code + stubs->function_off), traced));
@@ -84,6 +85,7 @@ static void set_up(void)
 	rings[0] = calloc(NR_CPUS * NR_SLOTS, sizeof(struct hv_record));
 	rings[1] = rings[0] + NR_SLOTS;
 	memset(pids, 0, sizeof(pids));
+	control = (struct hv_control){0};
 	percpu.cpu_number = 0;
 	percpu.preempt_count = 0x80000102;
 	percpu.current = &cat;
@@ -104,6 +106,7 @@ static void set_up(void)
 		.lap_shift = __builtin_ctz(NR_SLOTS),
 		.pids_gva = (uintptr_t)pids,
 		.nr_pids = sizeof(pids) * 8,
+		.control_gva = (uintptr_t)&control,
 	};
 	syscall(SYS_arch_prctl, ARCH_SET_GS, &percpu);
 }
@@ -205,9 +208,9 @@ END_TEST
 
 START_TEST(off_writes_nothing)
 {
-	params->mode = HV_MODE_OFF;
+	control.mode = HV_MODE_OFF;
 	run();
-	params->mode = HV_MODE_OFF | HV_MODE_PID_FILTER;
+	control.mode = HV_MODE_OFF | HV_MODE_PID_FILTER;
 	pids[1] = 1 << (71 - 64);
 	run();
 	ck_assert_uint_eq(states[0].head, 0);
@@ -216,7 +219,7 @@ END_TEST
 
 START_TEST(pid_filter)
 {
-	params->mode = HV_MODE_PID_FILTER;
+	control.mode = HV_MODE_PID_FILTER;
 	run();
 	ck_assert_uint_eq(states[0].head, 0);
 	pids[1] = 1 << (71 - 64);
@@ -225,6 +228,70 @@ START_TEST(pid_filter)
 	percpu.current = &dd; /* beyond the bitmap */
 	run();
 	ck_assert_uint_eq(states[0].head, 2);
+}
+END_TEST
+
+/* The traced function calls entry NR, which DOES and goes on to the function stub or to nothing. */
+static void call_entry(unsigned nr, unsigned does, bool recorded)
+{
+	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
+	struct hv_slot *slots = (struct hv_slot *)((uint8_t *)params + HV_PARAM_SLOTS);
+	uint64_t entry = (uintptr_t)code + stubs->actions_off + nr * stubs->action_len_bytes;
+
+	slots[nr].does = does;
+	slots[nr].goes_on = recorded ? (uint32_t)(HV_STUBS_CODE_OFF + stubs->function_off) : 0;
+	ck_assert(hv_arch_x86_64.encode_call(hv_gva((uintptr_t)traced), hv_gva(entry), traced));
+}
+
+START_TEST(actions_switch)
+{
+	call_entry(0, HV_SLOT_OFF, true);
+	run();
+	ck_assert_uint_eq(control.mode, HV_MODE_OFF);
+	ck_assert_uint_eq(states[0].head, 0);
+	control.mode = HV_MODE_OFF | HV_MODE_PID_FILTER;
+	call_entry(HV_NR_SLOTS - 1, HV_SLOT_ON, false);
+	run();
+	ck_assert_uint_eq(control.mode, HV_MODE_PID_FILTER);
+	ck_assert_uint_eq(states[0].head, 0);
+	control.mode = HV_MODE_OFF;
+	call_entry(5, HV_SLOT_ON, true);
+	run();
+	ck_assert_uint_eq(control.mode, 0);
+	ck_assert_uint_eq(states[0].head, 2);
+	ck_assert_uint_eq((uint32_t)word(&rings[0][1], 1, 1), (uint32_t)(uintptr_t)traced);
+	call_entry(6, 0, true);
+	run();
+	ck_assert_uint_eq(states[0].head, 3);
+}
+END_TEST
+
+/* Counted when something changes, and not below 0. */
+START_TEST(actions_are_counted)
+{
+	control.left[7].off = 2;
+	control.left[7].on = 1;
+	call_entry(7, HV_SLOT_OFF_COUNTED, false);
+	run();
+	ck_assert_uint_eq(control.mode, HV_MODE_OFF);
+	run();
+	ck_assert_int_eq(control.left[7].off, 1);
+	call_entry(7, HV_SLOT_ON_COUNTED, false);
+	run();
+	run();
+	ck_assert_uint_eq(control.mode, 0);
+	ck_assert_int_eq(control.left[7].on, 0);
+	call_entry(7, HV_SLOT_OFF_COUNTED, true);
+	run();
+	ck_assert_uint_eq(control.mode, HV_MODE_OFF);
+	ck_assert_int_eq(control.left[7].off, 0);
+	control.mode = 0;
+	run();
+	ck_assert_uint_eq(control.mode, 0);
+	ck_assert_uint_eq(states[0].head, 2);
+	control.left[7].off = -1;
+	run();
+	ck_assert_uint_eq(control.mode, 0);
 }
 END_TEST
 
@@ -260,6 +327,8 @@ int main(void)
 	tcase_add_test(tc, every_cpu_has_its_ring);
 	tcase_add_test(tc, off_writes_nothing);
 	tcase_add_test(tc, pid_filter);
+	tcase_add_test(tc, actions_switch);
+	tcase_add_test(tc, actions_are_counted);
 	tcase_add_test(tc, a_kernel_without_migration_counts);
 	tcase_add_test(tc, guests_heads_stay_in_the_ring);
 	suite_add_tcase(suite, tc);

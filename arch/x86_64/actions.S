@@ -1,0 +1,75 @@
+/* Functions that switch recording on or off when they are called (traceon, traceoff). Included by
+ * stubs.S.
+ *
+ * A site whose function does something calls one of HV_NR_SLOTS entries. Each pushes its number and
+ * goes on here: what is done, and which stub the call goes on to, is in the slot of that number,
+ * among the params; what is left of counted actions, and the mode, in the control block, which the
+ * guest may write. After that the stub finds everything as if the site had called it.
+ *
+ *      on entry                     after the push           on leaving
+ *       8(%rsp)  caller's return     16(%rsp)                 8(%rsp)  caller's return
+ *       0(%rsp)  site + 5             8(%rsp)                 0(%rsp)  site + 5
+ *                                     0(%rsp)  number
+ */
+	.globl	hv_stub_actions
+hv_stub_actions:
+	.set	number, 0
+	.rept	HV_NR_SLOTS
+	.byte	0x6a, number /* push $number */
+	.byte	0xe9	     /* jmp: always as long as this */
+	.long	.Lact - . - 4
+	.set	number, number + 1
+	.endr
+
+.Lact:
+	movl	(%rsp), %r10d
+	pushq	%rax
+	movq	params + HV_PARAM_CONTROL(%rip), %r11
+	leaq	params + HV_PARAM_SLOTS(%rip), %rax
+	leaq	(%rax,%r10,8), %rax
+	leaq	HV_CONTROL_LEFT(%r11,%r10,8), %r10
+
+	testl	$HV_SLOT_ON, HV_SLOT_DOES(%rax)
+	jz	.Lact_counted_on
+	testl	$HV_MODE_OFF, (%r11)
+	jz	.Lact_counted_on
+	lock andl $~HV_MODE_OFF, (%r11)
+.Lact_counted_on:
+	testl	$HV_SLOT_ON_COUNTED, HV_SLOT_DOES(%rax)
+	jz	.Lact_off
+	cmpl	$0, HV_LEFT_ON(%r10)
+	jle	.Lact_off
+	lock btrl $HV_MODE_OFF_BIT, (%r11)
+	jnc	.Lact_off
+	lock decl HV_LEFT_ON(%r10)
+.Lact_off:
+	testl	$HV_SLOT_OFF, HV_SLOT_DOES(%rax)
+	jz	.Lact_counted_off
+	testl	$HV_MODE_OFF, (%r11)
+	jnz	.Lact_counted_off
+	lock orl $HV_MODE_OFF, (%r11)
+.Lact_counted_off:
+	testl	$HV_SLOT_OFF_COUNTED, HV_SLOT_DOES(%rax)
+	jz	.Lact_go_on
+	cmpl	$0, HV_LEFT_OFF(%r10)
+	jle	.Lact_go_on
+	lock btsl $HV_MODE_OFF_BIT, (%r11)
+	jc	.Lact_go_on
+	lock decl HV_LEFT_OFF(%r10)
+
+.Lact_go_on:
+	movl	HV_SLOT_GOES_ON(%rax), %r10d
+	popq	%rax
+	testl	%r10d, %r10d
+	jz	.Lact_return
+	leaq	params(%rip), %r11
+	addq	%r11, %r10
+	movq	%r10, (%rsp)
+	jmp	.Lact_leave
+.Lact_return:
+	popq	%r10
+.Lact_leave:
+	.globl	hv_stub_return_3
+hv_stub_return_3: /* to the stub, or into the function */
+	ret
+	.fill	SITE_LEN - 1, 1, 0xcc
