@@ -7,7 +7,7 @@ import shutil
 import time
 import traceback
 
-from . import channel, tool
+from . import channel, kvm, tool
 from .domain import PREFIX, Config, Lab
 from .memory import Memory
 
@@ -165,6 +165,7 @@ class Runner:
         start = time.monotonic()
         test = Test(self.lab, self.hv, guest)
         wrong, usable = [], True
+        record = kvm.Record(guest.pid) if guest else None
         try:
             watch = Watch(guest, self.hv) if guest and not case_.fresh else None
             try:
@@ -185,6 +186,8 @@ class Runner:
             else:
                 wrong += left_behind(self.hv, wait=5)
             wrong += self.hv.take_reports()
+            if record and record.before:
+                wrong += [f"the host's dmesg: {line}" for line in bad_dmesg("\n".join(record.new_lines()))[:5]]
             test.notes += [f"detach refused: {line}" for session in test.sessions for line in session.refusals]
         except Skip as reason:
             self.skipped += 1
@@ -199,7 +202,7 @@ class Runner:
         if wrong:
             self.failed += 1
             self.failures.append(title)
-            self._line("FAIL", title, seconds, wrong + test.notes)
+            self._line("FAIL", title, seconds, wrong + test.notes + (record.describe() if record else []))
         else:
             self.passed += 1
             self._line("ok", title, seconds, test.notes)
