@@ -45,6 +45,8 @@ static const char *clock_name(enum hv_clock_kind kind)
 		return "pvclock";
 	case HV_CLOCK_RAW:
 		return "raw tsc";
+	case HV_CLOCK_HOST:
+		return "host";
 	}
 	return "unknown";
 }

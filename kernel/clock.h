@@ -12,8 +12,9 @@ struct hv_kernel;
 enum hv_clock_kind {
 	HV_CLOCK_TSC,	  /* native_sched_clock with cyc2ns */
 	HV_CLOCK_PVCLOCK, /* kvm_sched_clock_read */
-	HV_CLOCK_RAW, /* the guest's clock cannot be computed from the tsc: tsc units are shown as
-			 they are */
+	HV_CLOCK_RAW,  /* the guest's clock cannot be computed from the tsc: tsc units are shown as
+			  they are */
+	HV_CLOCK_HOST, /* not the guest's: the host's was chosen instead, in ns */
 };
 
 #define HV_CLOCK_CPUS_MAX 1024

@@ -27,7 +27,7 @@ struct hv_cursor {
 
 static uint64_t clock_ns(void *ctx, unsigned cpu, uint64_t tsc)
 {
-	return hv_clock_ns(ctx, cpu, tsc);
+	return hv_session_event_ns(ctx, cpu, tsc);
 }
 
 /* From MARKS on, one a vCPU. */
@@ -41,7 +41,7 @@ static void begin(struct hv_cursor *c, const struct hv_merge_mark *marks)
 	}
 	hv_merge_free(c->merge);
 	c->merge = hv_merge_new(rings, c->first_cpu, c->nr_cpus, marks,
-				(struct hv_merge_clock){clock_ns, c->session->clock});
+				(struct hv_merge_clock){clock_ns, c->session});
 	if (c->mode == HV_CURSOR_DUMP)
 		hv_merge_stop_here(c->merge);
 }
@@ -135,7 +135,7 @@ static void decode(struct hv_cursor *c, const struct hv_merge_item *item, struct
 	ret->cpu = item->cpu;
 	ret->time_ns = item->time_ns;
 	if (ret->kind == HV_EVENT_GRAPH_EXIT)
-		ret->call_ns = hv_clock_ns(c->session->clock, item->cpu,
+		ret->call_ns = hv_session_event_ns(c->session, item->cpu,
 					   hv_record_call_tsc(&item->record));
 	ret->lost_before = item->lost_before;
 }

@@ -6,6 +6,7 @@
 #include "tracer/node.h"
 
 #define TRACER_NAME_MAX 100 /* MAX_TRACER_SIZE */
+#define HOST_CLOCK	"host-mono"
 #define CLOCK_NAME_MAX	64
 #define NUMBER_MAX	66 /* kstrtoul_from_user */
 
@@ -170,27 +171,37 @@ struct hv_err *hv_recording_write(struct hv_file *f, const char *buf, size_t len
 	return NULL;
 }
 
-/* The one clock there is. */
-static const char *clock_name(struct hv_tree *t)
+/* The guest's own, and the host's where it is known how the guest's follows it. One for all
+ * instances: they show the same records. */
+static const char *guest_clock_name(struct hv_tree *t)
 {
-	return hv_session_clock(t->session) == HV_CLOCK_RAW ? "x86-tsc" : "local";
+	return hv_session_guest_clock(t->session) == HV_CLOCK_RAW ? "x86-tsc" : "local";
 }
 
 void hv_clock_show(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "[%s]\n", clock_name(f->tree));
+	struct hv_session *s = f->tree->session;
+	unsigned host = hv_session_clock(s) == HV_CLOCK_HOST;
+
+	hv_text_printf(&f->text, host ? "%s" : "[%s]", guest_clock_name(f->tree));
+	if (hv_session_has_host_clock(s))
+		hv_text_add(&f->text, host ? " [" HOST_CLOCK "]" : " " HOST_CLOCK);
+	hv_text_add(&f->text, "\n");
 }
 
 /* Setting a clock clears the buffer, even when it is the one in use (tracing_set_clock). */
 struct hv_err *hv_clock_write(struct hv_file *f, const char *buf, size_t len_bytes, size_t *ret_len)
 {
 	HV_AUTO_FREE char *name = NULL;
+	unsigned host;
 
 	if (len_bytes >= CLOCK_NAME_MAX)
 		return hv_err_new(EINVAL, "a name of %zu bytes", len_bytes);
 	name = trimmed(buf, len_bytes);
-	if (strcmp(name, clock_name(f->tree)) != 0)
+	host = strcmp(name, HOST_CLOCK) == 0 && hv_session_has_host_clock(f->tree->session);
+	if (!host && strcmp(name, guest_clock_name(f->tree)) != 0)
 		return hv_err_new(EINVAL, "there is no clock '%s'", name);
+	hv_session_use_host_clock(f->tree->session, host);
 	hv_instance_clear(f->instance, HV_ALL_CPUS);
 	*ret_len = len_bytes;
 	return NULL;

@@ -140,6 +140,7 @@ struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 		return err;
 	}
 	hv_now_init(&s->now, kernel);
+	s->host_clock = hv_host_clock_new(guest);
 	s->decode = (struct hv_decode){
 		.arch = kernel->as.arch,
 		.need_resched_mask = kernel->layout.need_resched_mask,
@@ -159,6 +160,7 @@ void hv_session_free(struct hv_session *s)
 		return;
 	hv_patcher_free(s->patcher);
 	hv_clock_free(s->clock);
+	hv_host_clock_free(s->host_clock);
 	hv_comms_free(s->comms);
 	hv_marks_deinit(&s->marks);
 	hv_tasks_deinit(&s->tasks);
@@ -238,17 +240,6 @@ struct hv_kernel *hv_session_kernel(struct hv_session *s)
 bool hv_session_found_stale(const struct hv_session *s)
 {
 	return s->stale;
-}
-
-enum hv_clock_kind hv_session_clock(const struct hv_session *s)
-{
-	return hv_clock_kind(s->clock);
-}
-
-void hv_session_refresh_clock(struct hv_session *s)
-{
-	/* The parameters read last go on to serve when the guest's memory cannot be read now. */
-	hv_err_free(hv_clock_refresh(s->clock));
 }
 
 struct hv_err *hv_session_alive(struct hv_session *s)

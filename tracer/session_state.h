@@ -8,6 +8,7 @@
 #include "tracer/buffer_state.h"
 #include "tracer/comms.h"
 #include "tracer/decode.h"
+#include "tracer/host_clock.h"
 #include "tracer/marks.h"
 #include "tracer/merge.h"
 #include "tracer/session.h"
@@ -22,6 +23,8 @@ struct hv_session {
 	struct hv_patcher *patcher;
 
 	struct hv_clock *clock;
+	struct hv_host_clock *host_clock; /* NULL: the guest's counter cannot be followed */
+	unsigned uses_host_clock;
 	struct hv_now now;
 	uint64_t now_holds; /* when it was begun: a hold stops the guest's clock */
 	struct hv_decode decode;
@@ -85,6 +88,8 @@ static inline struct hv_gva hv_session_code(const struct hv_session *s)
 void hv_session_decode_mark(struct hv_session *s, const struct hv_record *record,
 			    struct hv_event *ret);
 
+/* The time of what CPU stamped with TSC, on the clock that is chosen. */
+uint64_t hv_session_event_ns(const struct hv_session *s, unsigned cpu, uint64_t tsc);
 /* Looks at the guest's clock, for hv_session_now_ns. */
 void hv_session_sample_now(struct hv_session *s);
 

@@ -109,6 +109,11 @@ struct hv_err *hv_guest_let_run(struct hv_guest *g, bool *ret_stood)
 	return g->ops->let_run ? g->ops->let_run(g->self, ret_stood) : NULL;
 }
 
+struct hv_err *hv_guest_tsc(struct hv_guest *g, unsigned vcpu, struct hv_tsc *ret)
+{
+	return g->ops->tsc ? g->ops->tsc(g->self, vcpu, ret) : cannot(g, "tell its clock's offset");
+}
+
 int hv_guest_exit_fd(const struct hv_guest *g)
 {
 	return g->ops->exit_fd ? g->ops->exit_fd(g->self) : -1;

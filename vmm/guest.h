@@ -100,6 +100,16 @@ struct hv_err *hv_guest_refusal(struct hv_guest *g) hv_must_use;
  * is paused, and hvtrace's gdb stub is there with nobody on it. Any other is left as it is. */
 struct hv_err *hv_guest_let_run(struct hv_guest *g, bool *ret_stood) hv_must_use;
 
+/* How a vCPU's time stamp counter follows the host's: (host * ratio >> frac_bits) + offset, modulo
+ * 2^64. It changes when the guest or its VMM writes it. */
+struct hv_tsc {
+	uint64_t ratio;
+	unsigned frac_bits; /* at most 63 */
+	uint64_t offset;
+};
+/* ENOTSUP, ENOENT: nothing tells it (not under KVM, no debugfs on this host). */
+struct hv_err *hv_guest_tsc(struct hv_guest *g, unsigned vcpu, struct hv_tsc *ret) hv_must_use;
+
 /* Becomes readable when the VMM process has ended (a pidfd); owned by the guest. */
 int hv_guest_exit_fd(const struct hv_guest *g);
 
@@ -162,6 +172,7 @@ struct hv_guest_ops {
 	struct hv_err *(*unpin)(void *self);
 	struct hv_err *(*refusal)(void *self);
 	struct hv_err *(*let_run)(void *self, bool *ret_stood);
+	struct hv_err *(*tsc)(void *self, unsigned vcpu, struct hv_tsc *ret);
 	int (*exit_fd)(void *self);
 	struct hv_err *(*prepare_hold)(void *self);
 	struct hv_err *(*hold_begin)(void *self, uint64_t max_ns);

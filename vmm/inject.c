@@ -196,6 +196,11 @@ static int inject_exit_fd(void *self)
 	return ((struct hv_inject *)self)->m->pidfd;
 }
 
+static struct hv_err *inject_tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
+{
+	return hv_machine_tsc(((struct hv_inject *)self)->m, vcpu, ret);
+}
+
 static void inject_free(void *self)
 {
 	struct hv_inject *j = self;
@@ -216,6 +221,7 @@ static const struct hv_guest_ops inject_ops = {
 	.refusal = inject_refusal,
 	.pin = inject_pin,
 	.unpin = inject_unpin,
+	.tsc = inject_tsc,
 	.exit_fd = inject_exit_fd,
 	.prepare_hold = inject_prepare_hold,
 	.hold_begin = inject_hold_begin,

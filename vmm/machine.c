@@ -1,4 +1,5 @@
 #include "vmm/machine.h"
+#include "vmm/kvm_tsc.h"
 
 #include <inttypes.h>
 #include <libgen.h>
@@ -106,6 +107,11 @@ static struct hv_err *machine_let_run(void *self, bool *ret_stood)
 	return hv_machine_let_run(self, ret_stood);
 }
 
+static struct hv_err *machine_tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
+{
+	return hv_machine_tsc(self, vcpu, ret);
+}
+
 static int machine_exit_fd(void *self)
 {
 	return ((struct hv_machine *)self)->pidfd;
@@ -155,6 +161,7 @@ static const struct hv_guest_ops machine_ops = {
 	.region = machine_region,
 	.refusal = machine_refusal,
 	.let_run = machine_let_run,
+	.tsc = machine_tsc,
 	.exit_fd = machine_exit_fd,
 	.prepare_hold = machine_prepare_hold,
 	.hold_begin = machine_hold_begin,
@@ -164,6 +171,14 @@ static const struct hv_guest_ops machine_ops = {
 	.hold_end = machine_hold_end,
 	.held_ns = machine_held_ns,
 };
+
+struct hv_err *hv_machine_tsc(const struct hv_machine *m, unsigned vcpu, struct hv_tsc *ret)
+{
+	if (m->accel != HV_ACCEL_KVM)
+		return hv_err_new(ENOTSUP, "%s: without KVM nothing tells its clock's offset",
+				  m->name);
+	return hv_kvm_tsc(HV_KVM_DEBUGFS, m->process.pid, vcpu, ret);
+}
 
 static struct hv_machine *machine_new(struct hv_monitor *monitor, const char *kind)
 {

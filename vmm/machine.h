@@ -77,6 +77,9 @@ void hv_machine_free(struct hv_machine *m);
 struct hv_guest *hv_machine_guest(struct hv_machine *m) hv_must_use;
 /* Of some moment, by the human monitor. */
 struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *ret) hv_must_use;
+/* KVM only. */
+struct hv_err *hv_machine_tsc(const struct hv_machine *m, unsigned vcpu,
+			      struct hv_tsc *ret) hv_must_use;
 struct hv_err *hv_machine_read(struct hv_machine *m, struct hv_gpa gpa, void *buf,
 			       size_t len) hv_must_use;
 struct hv_err *hv_machine_write(struct hv_machine *m, struct hv_gpa gpa, const void *buf,

@@ -5,7 +5,7 @@
  *   event CPU NS PID COMM FLAGS PREEMPT MIGRATE IP PARENT [LOST]
  *   entry CPU NS PID COMM FLAGS PREEMPT MIGRATE IP DEPTH [LOST]
  *   exit CPU NS PID COMM FLAGS PREEMPT MIGRATE IP DEPTH CALL_NS OVERRUN [RETVAL|- [LOST]]
- *   comm PID COMM | overrun NR | cpus NR | clock raw
+ *   comm PID COMM | overrun NR | cpus NR | clock raw|host
  *   ls [DIR] | stat PATH | mkdir DIR | rmdir DIR
  *   cat FILE | echo TEXT > FILE | echo TEXT >> FILE | printf TEXT > FILE
  *   open HANDLE MODE FILE               MODE of r, w, t (truncate), n (non-blocking)
@@ -135,6 +135,15 @@ static void do_event(struct shell *sh, enum hv_event_kind kind, char *args)
 	hv_fake_event(sh->session, &e);
 }
 
+/* raw: it has no trace clock that can be computed; host: the host's can be had */
+static void do_clock(struct shell *sh, const char *kind)
+{
+	if (strcmp(kind, "raw") == 0)
+		hv_fake_clock(sh->session, HV_CLOCK_RAW);
+	else
+		hv_fake_host_clock(sh->session);
+}
+
 static bool do_setup(struct shell *sh, const char *command, char *args)
 {
 	if (strcmp(command, "site") == 0)
@@ -150,7 +159,7 @@ static bool do_setup(struct shell *sh, const char *command, char *args)
 	else if (strcmp(command, "cpus") == 0)
 		hv_fake_cpus(sh->session, (unsigned)next_number(&args));
 	else if (strcmp(command, "clock") == 0)
-		hv_fake_clock(sh->session, HV_CLOCK_RAW);
+		do_clock(sh, args);
 	else if (strcmp(command, "comm") == 0) {
 		uint32_t pid = (uint32_t)next_number(&args);
 

@@ -33,6 +33,8 @@ struct hv_session {
 	unsigned nr_cpus;
 	unsigned recording;
 	enum hv_clock_kind clock;
+	unsigned has_host_clock;
+	unsigned uses_host_clock;
 	int fail;
 	unsigned modules_changed;
 };
@@ -312,6 +314,26 @@ const uint8_t *hv_session_patched(const struct hv_session *s)
 	return s->patched;
 }
 
+void hv_fake_host_clock(struct hv_session *s)
+{
+	s->has_host_clock = 1;
+}
+
+enum hv_clock_kind hv_session_guest_clock(const struct hv_session *s)
+{
+	return s->clock;
+}
+
+bool hv_session_has_host_clock(const struct hv_session *s)
+{
+	return s->has_host_clock;
+}
+
+void hv_session_use_host_clock(struct hv_session *s, unsigned on)
+{
+	s->uses_host_clock = on;
+}
+
 bool hv_session_now_ns(struct hv_session *s, uint64_t *ret)
 {
 	const struct hv_event *last =
@@ -323,7 +345,7 @@ bool hv_session_now_ns(struct hv_session *s, uint64_t *ret)
 
 enum hv_clock_kind hv_session_clock(const struct hv_session *s)
 {
-	return s->clock;
+	return s->uses_host_clock ? HV_CLOCK_HOST : s->clock;
 }
 
 struct hv_buffer *hv_session_buffer(struct hv_session *s)

@@ -15,6 +15,8 @@ void hv_fake_event(struct hv_session *s, const struct hv_event *e);
 void hv_fake_overrun(struct hv_session *s, uint64_t nr);
 void hv_fake_comm(struct hv_session *s, uint32_t pid, const char *comm);
 void hv_fake_cpus(struct hv_session *s, unsigned nr);
+/* The host's clock can be chosen. */
+void hv_fake_host_clock(struct hv_session *s);
 void hv_fake_clock(struct hv_session *s, enum hv_clock_kind clock);
 /* The next change of the guest fails with CODE. */
 void hv_fake_fail(struct hv_session *s, int code);

@@ -1,0 +1,168 @@
+/* A guest's counter on the host's clock: offsets, scaling, and what changes under way. The host's
+ * counter is the real one, so that all moments are in its past or future. */
+#include <check.h>
+#include <time.h>
+
+#include "tracer/host_clock.h"
+
+#define PER_NS 4 /* ticks, of a host made up */
+
+static struct hv_tsc tscs[2];
+static int failing;
+static struct hv_guest *guest;
+static struct hv_host_clock *c;
+static uint64_t origin; /* ticks; the host's clock says 0 there */
+
+static struct hv_err *read_tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
+{
+	(void)self;
+	if (failing)
+		return hv_err_new(failing, "no offset");
+	*ret = tscs[vcpu];
+	return NULL;
+}
+
+static const struct hv_guest_ops ops = {.tsc = read_tsc};
+static const struct hv_guest_info info = {.name = "fake", .id = "fake", .nr_vcpus = 2};
+
+static uint64_t ticks_at(uint64_t ns)
+{
+	return origin + ns * PER_NS;
+}
+
+static uint64_t guest_ticks(unsigned cpu, uint64_t ns)
+{
+	const struct hv_tsc *t = &tscs[cpu];
+
+	return (uint64_t)((unsigned __int128)ticks_at(ns) * t->ratio >> t->frac_bits) + t->offset;
+}
+
+static void begin(void)
+{
+	struct hv_guest *g = hv_guest_new(&ops, NULL, &info);
+
+	guest = g;
+	c = hv_host_clock_new(g);
+}
+
+static void setup(void)
+{
+	failing = 0;
+	tscs[0] = tscs[1] = (struct hv_tsc){.ratio = 1, .offset = (uint64_t)-1000000};
+	if (!hv_host_ticks(&origin))
+		origin = 0;
+}
+
+static void teardown(void)
+{
+	hv_host_clock_free(c);
+	hv_guest_free(guest);
+}
+
+START_TEST(not_known_is_none)
+{
+	failing = ENOTSUP;
+	begin();
+	ck_assert_ptr_null(c);
+}
+END_TEST
+
+START_TEST(the_hosts_clock_of_now)
+{
+	struct timespec before, after;
+	uint64_t ns;
+
+	begin();
+	if (!c)
+		return; /* a host without a counter */
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	ns = hv_host_clock_ns(c, 0, hv_host_clock_guest_ticks(c, 0));
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	/* 1 ms: two samples 5 ms apart are a rough rate. */
+	ck_assert_uint_ge(ns + 1000000,
+			  (uint64_t)before.tv_sec * 1000000000 + (uint64_t)before.tv_nsec);
+	ck_assert_uint_le(ns,
+			  (uint64_t)after.tv_sec * 1000000000 + (uint64_t)after.tv_nsec + 1000000);
+}
+END_TEST
+
+START_TEST(scaled_and_moved)
+{
+	uint64_t a, b;
+
+	tscs[0] = (struct hv_tsc){.ratio = UINT64_C(3) << 30, .frac_bits = 32, .offset = 12345};
+	tscs[1] = (struct hv_tsc){
+		.ratio = UINT64_C(3) << 30, .frac_bits = 32, .offset = (uint64_t)-999};
+	begin();
+	if (!c)
+		return;
+	ck_assert_uint_ne(guest_ticks(0, 1000000), guest_ticks(1, 1000000));
+	a = hv_host_clock_ns(c, 0, guest_ticks(0, 1000000));
+	b = hv_host_clock_ns(c, 1, guest_ticks(1, 1000000));
+	ck_assert_uint_le(a > b ? a - b : b - a, 2);
+}
+END_TEST
+
+START_TEST(what_was_before_a_change_keeps_its_time)
+{
+	uint64_t early, late, early_ns;
+
+	begin();
+	if (!c)
+		return;
+	/* Moments of the counter itself, so that its samples do not matter. */
+	hv_host_clock_refresh(c);
+	hv_host_ticks(&origin);
+	early = guest_ticks(0, 0);
+	early_ns = hv_host_clock_ns(c, 0, early);
+	hv_host_clock_refresh(c);
+	tscs[0].offset += UINT64_C(1) << 55;
+	tscs[1].offset += UINT64_C(1) << 55;
+	hv_host_clock_refresh(c);
+	hv_host_ticks(&origin);
+	late = guest_ticks(0, 0);
+	ck_assert_uint_gt(late, early + (UINT64_C(1) << 54));
+	ck_assert_uint_gt(hv_host_clock_ns(c, 0, late), early_ns);
+	ck_assert_uint_lt(hv_host_clock_ns(c, 0, late) - early_ns, UINT64_C(10000000000));
+	late = hv_host_clock_ns(c, 0, early);
+	ck_assert_uint_le(late > early_ns ? late - early_ns : early_ns - late, 100000);
+	failing = EIO; /* what was known last goes on to serve */
+	hv_host_clock_refresh(c);
+	ck_assert_uint_gt(hv_host_clock_ns(c, 0, guest_ticks(0, 0)), early_ns);
+}
+END_TEST
+
+START_TEST(many_changes)
+{
+	begin();
+	if (!c)
+		return;
+	for (unsigned i = 0; i < 30; i++) {
+		tscs[1].offset += 1000;
+		hv_host_clock_refresh(c);
+	}
+	hv_host_ticks(&origin);
+	ck_assert_uint_gt(hv_host_clock_ns(c, 1, guest_ticks(1, 0)), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("host_clock");
+	TCase *tc = tcase_create("host_clock");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, not_known_is_none);
+	tcase_add_test(tc, the_hosts_clock_of_now);
+	tcase_add_test(tc, scaled_and_moved);
+	tcase_add_test(tc, what_was_before_a_change_keeps_its_time);
+	tcase_add_test(tc, many_changes);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

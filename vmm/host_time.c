@@ -1,0 +1,85 @@
+#include "vmm/host_time.h"
+
+#include "vmm/clock.h"
+
+#define TRIES	     16
+/* The rate is taken over as many samples before the newest one. */
+#define RATE_SAMPLES 4
+
+static const struct hv_host_moment *moment(const struct hv_host_time *t, unsigned i)
+{
+	return &t->moments[(t->first + i) % HV_HOST_TIME_SAMPLES];
+}
+
+void hv_host_time_add(struct hv_host_time *t, struct hv_host_moment m)
+{
+	const struct hv_host_moment *last = t->nr ? moment(t, t->nr - 1) : NULL;
+
+	if (last && (m.ticks <= last->ticks || m.ns <= last->ns))
+		return;
+	if (t->nr == HV_HOST_TIME_SAMPLES)
+		t->first = (t->first + 1) % HV_HOST_TIME_SAMPLES;
+	else
+		t->nr++;
+	t->moments[(t->first + t->nr - 1) % HV_HOST_TIME_SAMPLES] = m;
+}
+
+/* The narrowest of some tries. */
+void hv_host_time_sample(struct hv_host_time *t)
+{
+	struct hv_host_moment best = {0};
+	uint64_t least = UINT64_MAX, before, after;
+
+	for (unsigned i = 0; i < TRIES; i++) {
+		uint64_t ns;
+
+		if (!hv_host_ticks(&before))
+			return;
+		ns = hv_now_ns();
+		hv_host_ticks(&after);
+		if (after - before >= least)
+			continue;
+		least = after - before;
+		best = (struct hv_host_moment){before + least / 2, ns};
+	}
+	hv_host_time_add(t, best);
+}
+
+/* On the line through A and B, A being the earlier. */
+static uint64_t on_line(const struct hv_host_moment *a, const struct hv_host_moment *b,
+			uint64_t ticks)
+{
+	__int128 distance = (__int128)ticks - (__int128)a->ticks;
+
+	return a->ns +
+	       (uint64_t)(distance * (__int128)(b->ns - a->ns) / (__int128)(b->ticks - a->ticks));
+}
+
+bool hv_host_time_at(const struct hv_host_time *t, uint64_t ticks, uint64_t *ret_ns)
+{
+	unsigned low = 0, high = t->nr, from;
+
+	if (t->nr < 2)
+		return false;
+	/* LOW: how many are not after it. */
+	while (low < high) {
+		unsigned middle = low + (high - low) / 2;
+
+		if (moment(t, middle)->ticks <= ticks)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == t->nr) {
+		from = t->nr > RATE_SAMPLES ? t->nr - 1 - RATE_SAMPLES : 0;
+		/* Through the newest, at that rate. */
+		*ret_ns =
+			moment(t, t->nr - 1)->ns +
+			on_line(moment(t, from), moment(t, t->nr - 1), ticks) -
+			on_line(moment(t, from), moment(t, t->nr - 1), moment(t, t->nr - 1)->ticks);
+		return true;
+	}
+	from = low ? low - 1 : 0;
+	*ret_ns = on_line(moment(t, from), moment(t, from + 1), ticks);
+	return true;
+}

@@ -1,0 +1,86 @@
+#include "vmm/kvm_tsc.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The directory "PID-FD"; the caller frees. */
+static struct hv_err *find_machine(const char *debugfs, pid_t pid, char **ret)
+{
+	char prefix[16];
+	DIR *dir = opendir(debugfs);
+	const struct dirent *entry;
+	unsigned nr = 0;
+
+	if (!dir)
+		return hv_err_new(ENOENT, "%s: %s", debugfs, strerror(errno));
+	snprintf(prefix, sizeof(prefix), "%d-", (int)pid);
+	*ret = NULL;
+	while ((entry = readdir(dir))) {
+		if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 || nr++)
+			continue;
+		if (asprintf(ret, "%s/%s", debugfs, entry->d_name) < 0)
+			abort();
+	}
+	closedir(dir);
+	if (nr == 1)
+		return NULL;
+	free(hv_take(*ret));
+	return nr ? hv_err_new(ENOTUNIQ, "%s: process %d has %u machines", debugfs, (int)pid, nr)
+		  : hv_err_new(ENOENT, "%s: nothing of process %d", debugfs, (int)pid);
+}
+
+/* A number, signed or not. */
+static struct hv_err *read_number(const char *machine, unsigned vcpu, const char *name,
+				  uint64_t *ret)
+{
+	HV_AUTO_FREE char *path = NULL;
+	HV_AUTO_FD int fd = -1;
+	char text[32], *end;
+	ssize_t n;
+
+	if (asprintf(&path, "%s/vcpu%u/%s", machine, vcpu, name) < 0)
+		abort();
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		return hv_err_new(errno == ENOENT ? ENOENT : EIO, "%s: %s", path, strerror(errno));
+	text[n] = 0;
+	*ret = text[0] == '-' ? (uint64_t)strtoll(text, &end, 10) : strtoull(text, &end, 10);
+	if (end == text || (*end && *end != '\n'))
+		return hv_err_new(EPROTO, "%s: no number", path);
+	return NULL;
+}
+
+struct hv_err *hv_kvm_tsc(const char *debugfs, pid_t pid, unsigned vcpu, struct hv_tsc *ret)
+{
+	HV_AUTO_FREE char *machine = NULL;
+	struct hv_tsc tsc = {.ratio = 1};
+	uint64_t frac_bits = 0;
+	struct hv_err *err = find_machine(debugfs, pid, &machine);
+
+	if (!err)
+		err = read_number(machine, vcpu, "tsc-offset", &tsc.offset);
+	if (err)
+		return err;
+	/* Told only where the hardware can scale. */
+	err = read_number(machine, vcpu, "tsc-scaling-ratio", &tsc.ratio);
+	if (!err)
+		err = read_number(machine, vcpu, "tsc-scaling-ratio-frac-bits", &frac_bits);
+	if (err && err->code == ENOENT) {
+		hv_err_free(err);
+		*ret = (struct hv_tsc){.ratio = 1, .offset = tsc.offset};
+		return NULL;
+	}
+	if (!err && (!tsc.ratio || frac_bits > 63))
+		err = hv_err_new(EPROTO, "%s: vcpu %u: ratio %llu >> %llu", machine, vcpu,
+				 (unsigned long long)tsc.ratio, (unsigned long long)frac_bits);
+	if (err)
+		return err;
+	tsc.frac_bits = (unsigned)frac_bits;
+	*ret = tsc;
+	return NULL;
+}
