@@ -5,8 +5,9 @@
 #include "cli/verb.h"
 
 static const struct verb *const verbs[] = {
-	&verb_list,  &verb_check,  &verb_attach, &verb_ls, &verb_cat,  &verb_echo,   &verb_record,
-	&verb_mount, &verb_umount, &verb_exec,	 &verb_sh, &verb_stat, &verb_detach, &verb_recover,
+	&verb_list, &verb_check,  &verb_attach, &verb_ls,     &verb_cat,
+	&verb_echo, &verb_record, &verb_mount,	&verb_umount, &verb_exec,
+	&verb_sh,   &verb_run,	  &verb_stat,	&verb_detach, &verb_recover,
 };
 
 static const struct verb *find_verb(const char *name)

@@ -150,8 +150,10 @@ static struct hv_err *attach_session(const struct service_config *config, struct
 static struct hv_err *open_all(const struct service_config *config, int report_fd,
 			       struct service *s)
 {
-	struct hv_err *err =
-		hv_guest_open(config->spec, config->libvirt_uri, config->via, &s->guest);
+	struct hv_err *err = NULL;
+
+	if (!s->guest)
+		err = hv_guest_open(config->spec, config->libvirt_uri, config->via, &s->guest);
 
 	if (!err)
 		err = open_rundir(config, s);
@@ -237,6 +239,15 @@ static int block_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* It has attached: LINE says to what, and the log. */
+static void attached(struct service *s, const struct audit_actor *who, uint64_t started_ns,
+		     struct hv_text *line)
+{
+	describe(s, monotonic_ns() - started_ns, line);
+	audit_line(&s->audit, who, "attach", "kernel=%s hold_max_us=%llu", s->kernel->release,
+		   (unsigned long long)(s->attach_hold_ns / 1000));
+}
+
 /* Returns the exit code of the process. */
 static int service_run(const struct service_config *config, const struct audit_actor *who,
 		       int report_fd)
@@ -255,9 +266,7 @@ static int service_run(const struct service_config *config, const struct audit_a
 		return 1;
 	}
 	name_process(hv_guest_info(s.guest)->name);
-	describe(&s, monotonic_ns() - started, &line);
-	audit_line(&s.audit, who, "attach", "kernel=%s hold_max_us=%llu", s.kernel->release,
-		   (unsigned long long)(s.attach_hold_ns / 1000));
+	attached(&s, who, started, &line);
 	if (!report_text(report_fd, WIRE_OK, 0, line.data)) {
 		audit_log(&s.audit, "whoever asked to attach has gone");
 		serve_begin_detach(&s, NULL);
@@ -265,6 +274,31 @@ static int service_run(const struct service_config *config, const struct audit_a
 	close(report_fd);
 	serve(&s);
 	return 0;
+}
+
+struct hv_err *service_here(const struct service_config *config, struct hv_guest *guest,
+			    void (*ready)(void *ctx, const char *line), void *ctx)
+{
+	struct service s = {
+		.dir = RUNDIR_NONE,
+		.audit = AUDIT_NONE,
+		.listen_fd = -1,
+		.signal_fd = -1,
+		.guest = guest,
+	};
+	struct audit_actor who = audit_actor_self();
+	HV_AUTO_TEXT struct hv_text line = {0};
+	uint64_t started = monotonic_ns();
+	struct hv_err *err = in_domain(open_all(config, -1, &s), config->spec);
+
+	if (err) {
+		close_all(&s);
+		return err;
+	}
+	attached(&s, &who, started, &line);
+	ready(ctx, line.data);
+	serve(&s);
+	return NULL;
 }
 
 /* The parent's half. */

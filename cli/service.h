@@ -20,6 +20,11 @@ struct service_config {
 /* Returns when the service has attached; *RET_LINE (owned by the caller) says to what. */
 struct hv_err *service_start(const struct service_config *config, char **ret_line) hv_must_use;
 
+/* The same in this process and thread, for a guest that is open: takes GUEST, attaches, calls
+ * READY, and returns when the session has ended, however it did. It takes no signals. */
+struct hv_err *service_here(const struct service_config *config, struct hv_guest *guest,
+			    void (*ready)(void *ctx, const char *line), void *ctx) hv_must_use;
+
 /* SPEC with its path, if it has one, made absolute: how a session is found again. The caller frees.
  */
 char *service_spec(const char *spec) hv_must_use;

@@ -40,6 +40,7 @@ extern const struct verb verb_ls;
 extern const struct verb verb_cat;
 extern const struct verb verb_echo;
 extern const struct verb verb_record;
+extern const struct verb verb_run;
 extern const struct verb verb_stat;
 extern const struct verb verb_detach;
 extern const struct verb verb_recover;

@@ -52,6 +52,8 @@ static inline void fs_init(struct fs *s)
 	fk_symbol(&s->f, "first", FK_BASE);
 	fk_symbol(&s->f, "second", FK_BASE + 0x100);
 	fk_symbol(&s->f, "third", FK_BASE + 0x200);
+	fk_symbol(&s->f, "_sinittext", FK_BASE + 0x80000);
+	fk_symbol(&s->f, "_einittext", FK_BASE + 0x81000);
 	s->pages_start = s->last_next = fk_alloc(&s->f, 8);
 	s->modules = s->last_module = fk_alloc(&s->f, 16);
 	fk_symbol(&s->f, "ftrace_pages_start", s->pages_start);

@@ -1,0 +1,84 @@
+/* Source: kernel/kallsyms.c, include/linux/kernel.h (enum system_states). */
+#include "kernel/early.h"
+
+#include "kernel/kallsyms.h"
+
+static void image_deinit(struct hv_image *image)
+{
+	hv_image_deinit(image);
+}
+
+static void symbols_deinit(struct hv_symbols *symbols)
+{
+	hv_symbols_deinit(symbols);
+}
+
+static struct hv_err *read_registers(struct hv_guest *g, struct hv_vcpu_regs **ret)
+{
+	struct hv_err *err;
+
+	*ret = hv_alloc(hv_guest_info(g)->nr_vcpus * sizeof(**ret));
+	err = hv_guest_registers(g, *ret);
+	return err;
+}
+
+struct hv_err *hv_early_symbol(struct hv_guest *g, const char *name, struct hv_gva *ret)
+{
+	hv_cleanup(image_deinit) struct hv_image image = {0};
+	hv_cleanup(symbols_deinit) struct hv_symbols symbols = {0};
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = NULL;
+	struct hv_address_space as;
+	struct hv_err *err = read_registers(g, &regs);
+
+	if (!err)
+		err = hv_image_find(g, regs, hv_guest_info(g)->nr_vcpus, &as, &image);
+	if (!err)
+		err = hv_kallsyms_read(&image, &symbols);
+	if (err)
+		return err;
+	if (!hv_symbols_find(&symbols, name, ret))
+		return hv_err_new(ENOENT, "kernel has no symbol %s", name);
+	return NULL;
+}
+
+struct hv_err *hv_early_return(struct hv_guest *g, struct hv_gva *ret)
+{
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = NULL;
+	struct hv_address_space as = {.guest = g, .arch = hv_guest_info(g)->arch};
+	struct hv_err *err = read_registers(g, &regs);
+	struct hv_gpa roots[2];
+
+	if (err)
+		return err;
+	if (!as.arch->roots(&regs[0], roots))
+		return hv_err_new(ENOENT, "vcpu 0: no page tables");
+	as.root = roots[0];
+	as.levels = regs[0].levels;
+	return hv_read_u64(&as, regs[0].sp, &ret->v);
+}
+
+bool hv_early_in_kernel(struct hv_guest *g)
+{
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = NULL;
+	HV_AUTO_ERR struct hv_err *err = read_registers(g, &regs);
+	const struct hv_guest_info *info = hv_guest_info(g);
+
+	for (unsigned i = 0; !err && i < info->nr_vcpus; i++)
+		if (regs[i].levels &&
+		    (hv_gva_in(regs[i].ip, info->arch->image_window) || regs[i].trap_table.v >> 63))
+			return true;
+	return false;
+}
+
+bool hv_early_is_up(const struct hv_kernel *k)
+{
+	int64_t running;
+	uint32_t state = 0;
+	struct hv_gva at;
+
+	if (!k->btf || !hv_btf_enumerator(k->btf, "SYSTEM_RUNNING", &running) ||
+	    !hv_kernel_symbol(k, "system_state", &at))
+		return true;
+	hv_err_free(hv_read_u32(&k->as, at, &state));
+	return state >= (uint32_t)running;
+}

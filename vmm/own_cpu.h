@@ -1,0 +1,39 @@
+/* The vCPUs of a machine of our own as the kernel must find them. The one place in vmm/ that knows
+ * what an x86-64 vCPU is made of; elsewhere it does not exist (own_none.c). */
+#pragma once
+
+#include "vmm/own_memory.h"
+
+struct kvm_run;
+
+/* Page tables and descriptors for 64-bit mode, identity mapped below 4 GiB. */
+void hv_own_cpu_tables(struct hv_own_memory *m);
+/* What CPU number CPU of NR says it is. */
+struct hv_err *hv_own_cpu_identify(int kvm_fd, int vcpu_fd, unsigned cpu, unsigned nr) hv_must_use;
+/* CPU 0 stands at ENTRY, as the boot protocol wants it. */
+struct hv_err *hv_own_cpu_start(int vcpu_fd, struct hv_gpa entry) hv_must_use;
+
+/* Exits when the guest sets the base of its per-CPU data: done once early in startup_64, where the
+ * image is mapped as it lies in memory, and again where it is mapped for good. */
+struct hv_err *hv_own_cpu_watch_base(int kvm_fd, int vm_fd) hv_must_use;
+struct hv_err *hv_own_cpu_unwatch_base(int vm_fd) hv_must_use;
+/* Does what the exit RUN was about. *RET_IN_KERNEL: the code that did it lies where images are. */
+struct hv_err *hv_own_cpu_base_exit(int vcpu_fd, struct kvm_run *run,
+				    bool *ret_in_kernel) hv_must_use;
+
+/* A vCPU that is about to execute the instruction at AT writes to this port instead: an exit on
+ * every KVM, where not every one has working debug registers. */
+#define HV_OWN_BREAK_PORT 0x9eu
+#define HV_OWN_BREAK_LEN  2
+
+struct hv_own_break {
+	struct hv_gva at;
+	uint8_t *host[HV_OWN_BREAK_LEN]; /* each byte in the machine's memory */
+	uint8_t old[HV_OWN_BREAK_LEN];
+};
+
+/* The vCPU stands, and sees AT as it will when it gets there. */
+struct hv_err *hv_own_cpu_break(int vcpu_fd, const struct hv_own_memory *m, struct hv_gva at,
+				struct hv_own_break *ret) hv_must_use;
+/* The bytes are as they were, and a vCPU that has just got there stands before them. */
+struct hv_err *hv_own_cpu_unbreak(int vcpu_fd, const struct hv_own_break *b) hv_must_use;

@@ -1,0 +1,71 @@
+/* What a machine of our own is made of, for the files that implement own.h only. */
+#pragma once
+
+#include <pthread.h>
+
+#include "vmm/own.h"
+#include "vmm/own_memory.h"
+#include "vmm/own_serial.h"
+
+struct kvm_run;
+
+#define HV_OWN_SERIAL_PORT 0x3f8u
+#define HV_OWN_SERIAL_IRQ  4
+
+struct hv_own_vcpu {
+	struct hv_own *own;
+	unsigned id;
+	int fd;
+	struct kvm_run *run; /* owned mapping */
+	pthread_t thread;
+	bool has_thread;
+	bool is_pending; /* what the last exit asked for is not yet taken by KVM */
+};
+
+enum hv_own_watch {
+	HV_OWN_WATCH_NOTHING,
+	HV_OWN_WATCH_BASE,  /* the per-CPU base is set in the image window */
+	HV_OWN_WATCH_BREAK, /* vCPU 0 reaches a breakpoint */
+};
+
+struct hv_own {
+	char *name;
+	int kvm_fd;
+	int vm_fd;
+	int end_fd;
+	int gone_fd;
+	struct hv_own_memory memory;
+	struct hv_region region;
+	int region_fd;
+	struct hv_gpa entry;
+	struct hv_own_serial *serial;
+	struct hv_own_vcpu *vcpus;
+	unsigned nr_vcpus;
+	size_t run_len_bytes;
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	/* under the lock */
+	unsigned nr_stands; /* reasons to stand */
+	unsigned nr_parked; /* vCPUs that stand or have ended */
+	bool is_started;
+	bool is_ended;
+	struct hv_err *error; /* what it ended of; NULL: as it should */
+	bool is_held;
+	uint64_t hold_until_ns;
+	enum hv_own_watch watch;
+	bool is_reached;
+	uint16_t pm_enable;
+};
+
+/* own_vcpu.c. A thread's whole life; ARG is its vCPU. */
+void *hv_own_vcpu_main(void *arg);
+/* Takes ERR, which may be NULL. The first end counts. */
+void hv_own_end(struct hv_own *o, struct hv_err *err);
+/* One reason more, or less, to stand. ETIMEDOUT: a vCPU did not come out of the guest. */
+struct hv_err *hv_own_stand(struct hv_own *o) hv_must_use;
+void hv_own_unstand(struct hv_own *o);
+
+/* own_port.c. What a device answers; *RET_ENDS: the guest switched the machine off or reset it. */
+void hv_own_port(struct hv_own *o, unsigned port, unsigned len_bytes, uint8_t *data, bool is_write,
+		 bool *ret_ends);

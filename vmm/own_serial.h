@@ -1,0 +1,20 @@
+/* A 16550 serial port between a guest and two files of the host. Output waits in the port while the
+ * host's file takes none; the guest is told so, as by a slow line, and does not stop. Threads: any;
+ * one of them pumps. Leaves to others: what the files are (cli/). */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct hv_own_serial;
+
+/* IN_FD may be -1. ON_IRQ is told the interrupt's level, with the port's lock held. */
+struct hv_err *hv_own_serial_new(int in_fd, int out_fd, void (*on_irq)(void *ctx, unsigned level),
+				 void *ctx, struct hv_own_serial **ret) hv_must_use;
+/* Writes what waits, for at most a second, and ends the pump. */
+void hv_own_serial_free(struct hv_own_serial *s);
+
+uint8_t hv_own_serial_read(struct hv_own_serial *s, unsigned reg);
+void hv_own_serial_write(struct hv_own_serial *s, unsigned reg, uint8_t value);
