@@ -6,6 +6,7 @@
 #include "base/guard.h"
 
 #define EPOCHS_MAX 8
+#define SKEW_TICKS 1000000
 #define WARM_UP_NS 5000000 /* between the first two samples: a rate is needed at once */
 
 /* A time in which what KVM adds stayed the same. */
@@ -122,12 +123,15 @@ static uint64_t host_ticks(const struct hv_tsc *t, uint64_t ticks)
 
 uint64_t hv_host_clock_ns(const struct hv_host_clock *c, unsigned cpu, uint64_t ticks)
 {
-	uint64_t at = host_ticks(tsc_of(c, 0, cpu), ticks), ns = 0;
+	uint64_t at = host_ticks(tsc_of(c, 0, cpu), ticks), ns = 0, now = 0;
 
+	hv_host_ticks(&now);
 	for (unsigned i = 0; i < c->nr_epochs; i++) {
 		uint64_t candidate = host_ticks(tsc_of(c, i, cpu), ticks);
 
-		if (candidate < c->epochs[i].from_ticks || candidate > c->epochs[i].to_ticks)
+		/* Nothing was stamped later than now, but for what two CPUs differ by. */
+		if (candidate < c->epochs[i].from_ticks || candidate > c->epochs[i].to_ticks ||
+		    candidate > now + SKEW_TICKS)
 			continue;
 		at = candidate;
 		break;

@@ -65,13 +65,22 @@ static uint64_t tsc_at(const struct hv_session *s, uint64_t time_ns)
 	return low;
 }
 
+/* Exact where the guest's counter is known. */
+static uint64_t tsc_of_mark(struct hv_buffer *b)
+{
+	uint64_t tsc;
+
+	if (hv_session_now_ticks(b->session, CPU, &tsc))
+		return tsc;
+	return tsc_at(b->session, time_of_mark(b));
+}
+
 void hv_buffer_mark(struct hv_buffer *b, enum hv_event_kind kind, const char *bytes,
 		    size_t len_bytes)
 {
 	uint64_t id = hv_marks_add(&b->session->marks, kind, bytes, len_bytes);
 	struct hv_record record = {
-		.word = {tsc_at(b->session, time_of_mark(b)), id, 0,
-			 (uint64_t)HV_RECORD_MARK << HV_RECORD_KIND_SHIFT},
+		.word = {tsc_of_mark(b), id, 0, (uint64_t)HV_RECORD_MARK << HV_RECORD_KIND_SHIFT},
 	};
 
 	/* The buffer reads them only; whoever fills it, the guest or the host, may write. */

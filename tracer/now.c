@@ -49,10 +49,20 @@ void hv_session_sample_now(struct hv_session *s)
 		hv_now_sample(&s->now, hv_now_ns());
 }
 
+bool hv_session_now_ticks(const struct hv_session *s, unsigned cpu, uint64_t *ret)
+{
+	if (!s->host_clock)
+		return false;
+	*ret = hv_host_clock_guest_ticks(s->host_clock, cpu);
+	return true;
+}
+
 bool hv_session_now_ns(struct hv_session *s, uint64_t *ret)
 {
-	if (s->host_clock) {
-		*ret = hv_session_event_ns(s, 0, hv_host_clock_guest_ticks(s->host_clock, 0));
+	uint64_t ticks;
+
+	if (hv_session_now_ticks(s, 0, &ticks)) {
+		*ret = hv_session_event_ns(s, 0, ticks);
 		return true;
 	}
 	hv_session_sample_now(s);

@@ -139,9 +139,9 @@ bool hv_session_has_host_clock(const struct hv_session *s);
  * hv_session_has_host_clock. */
 void hv_session_use_host_clock(struct hv_session *s, unsigned on);
 void hv_session_refresh_clock(struct hv_session *s); /* each second or so */
-/* The guest's trace clock at this moment, in the units of hv_session_clock: what stamps a line that
- * the host itself adds. Never ahead of what the guest's next event will have, but by a moment in
- * which the guest stood; behind by what kernel/now.h says. False: it cannot be told. */
+/* The guest's trace clock at this moment, in the units of hv_session_clock: what stamps a
+ * line that the host itself adds. Never ahead of what the guest's next event will have, but by a
+ * moment in which the guest stood; behind by what kernel/now.h says. False: it cannot be told. */
 bool hv_session_now_ns(struct hv_session *s, uint64_t *ret);
 
 /* comm of a pid, as recorded or as the guest's task list has it: 16 bytes, hostile; NULL: unknown.

@@ -90,6 +90,8 @@ void hv_session_decode_mark(struct hv_session *s, const struct hv_record *record
 
 /* The time of what CPU stamped with TSC, on the clock that is chosen. */
 uint64_t hv_session_event_ns(const struct hv_session *s, unsigned cpu, uint64_t tsc);
+/* What CPU's time stamp counter shows now. False: nothing tells it. */
+bool hv_session_now_ticks(const struct hv_session *s, unsigned cpu, uint64_t *ret);
 /* Looks at the guest's clock, for hv_session_now_ns. */
 void hv_session_sample_now(struct hv_session *s);
 
