@@ -136,7 +136,7 @@ static void decode(struct hv_cursor *c, const struct hv_merge_item *item, struct
 	ret->time_ns = item->time_ns;
 	if (ret->kind == HV_EVENT_GRAPH_EXIT)
 		ret->call_ns = hv_session_event_ns(c->session, item->cpu,
-					   hv_record_call_tsc(&item->record));
+						   hv_record_call_tsc(&item->record));
 	ret->lost_before = item->lost_before;
 }
 
