@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define STACK_BYTES (8u << 20) /* a block that calls are made in */
+
 struct world *native_new(uint64_t nr_slots, const char **ret_lack)
 {
 	uint8_t *host = mmap(NULL, WORLD_LEN(nr_slots), PROT_READ | PROT_WRITE | PROT_EXEC,
@@ -25,7 +27,13 @@ struct world *native_new(uint64_t nr_slots, const char **ret_lack)
 	w = malloc(sizeof(*w));
 	if (!w)
 		abort();
-	*w = (struct world){.host = host, .gva = hv_gva((uintptr_t)host), .nr_slots = nr_slots};
+	*w = (struct world){
+		.host = host,
+		.gva = hv_gva((uintptr_t)host),
+		.nr_slots = nr_slots,
+		.stack = hv_gva((uintptr_t)__builtin_frame_address(0) / STACK_BYTES * STACK_BYTES),
+		.stack_bytes = STACK_BYTES,
+	};
 	world_set_up(w, &world_cases[0]);
 	return w;
 }
@@ -61,8 +69,8 @@ void native_prepare(const struct world *w, const struct world_case *c)
 	make_call(w, NATIVE_RDTSC_OFF, rdtsc, sizeof(rdtsc));
 }
 
-/* %rdi function, %rsi how often, %rdx what to clear. A stub leaves all but %r10, %r11 and the flags
- * as they are; the others use %rax and %rdx. */
+/* %rdi function, %rsi how often, %rdx what to clear. A stub of a graph changes what a function may
+ * change, another one only %r10, %r11 and the flags. */
 void native_loop(void *function, uint64_t nr, uint32_t *each);
 __asm__(".text\n"
 	".balign 64\n"

@@ -65,6 +65,20 @@ static int count(const struct world *w)
 	return nr;
 }
 
+static bool print_cases(const struct world *w, const struct world_case *cases, unsigned nr_cases)
+{
+	for (unsigned i = 0; i < nr_cases; i++) {
+		int nr;
+
+		native_prepare(w, &cases[i]);
+		nr = count(w);
+		if (nr < 0)
+			return false;
+		printf("| %s | %d | %u |\n", cases[i].name, nr, world_case_bytes(&cases[i]));
+	}
+	return true;
+}
+
 int main(void)
 {
 	const char *lack = NULL;
@@ -75,19 +89,11 @@ int main(void)
 		return EXIT_SKIPPED;
 	}
 	printf("| function stub | instructions | bytes written to the ring |\n|---|---:|---:|\n");
-	for (unsigned i = 0; i < world_nr_cases; i++) {
-		const struct world_case *c = &world_cases[i];
-		int nr;
-
-		native_prepare(w, c);
-		nr = count(w);
-		if (nr < 0) {
-			printf("skipped: a child cannot be stepped (ptrace)\n");
-			native_free(w);
-			return EXIT_SKIPPED;
-		}
-		printf("| %s | %d | %u |\n", c->name, nr,
-		       (c->nr_task_records + c->nr_function_records) * HV_RECORD_LEN);
+	if (!print_cases(w, world_cases, world_nr_cases) ||
+	    !print_cases(w, world_graph_cases, world_nr_graph_cases)) {
+		printf("skipped: a child cannot be stepped (ptrace)\n");
+		native_free(w);
+		return EXIT_SKIPPED;
 	}
 	native_free(w);
 	return 0;

@@ -23,16 +23,25 @@ static const struct {
 };
 enum { UNTRACED, EMPTY, RDTSC };
 
+/* The case of subject S; of a reference, the first. */
+static const struct world_case *case_of(unsigned s)
+{
+	if (s < NR_REFERENCES)
+		return &world_cases[0];
+	s -= NR_REFERENCES;
+	return s < world_nr_cases ? &world_cases[s] : &world_graph_cases[s - world_nr_cases];
+}
+
 /* ns of one call of subject S: a reference, or a traced function in one of the cases. */
 static double time_subject(const struct world *w, unsigned s, uint64_t nr_calls)
 {
 	uint32_t nothing = 0, *each = &nothing;
 	uint64_t off = WORLD_TRACED_OFF, start;
 
-	native_prepare(w, &world_cases[s < NR_REFERENCES ? 0 : s - NR_REFERENCES]);
+	native_prepare(w, case_of(s));
 	if (s < NR_REFERENCES)
 		off = references[s].off;
-	else if (world_cases[s - NR_REFERENCES].nr_task_records)
+	else if (case_of(s)->nr_task_records)
 		each = &world_states(w)[world_cpu(w)->cpu_number].last_pid;
 	native_call(w, off, 100, each);
 	start = clock_read(CLOCK_THREAD_CPUTIME_ID);
@@ -67,7 +76,7 @@ static void print(const char *name, const double *ns, const double *references_n
 
 static void measure(const struct world *w, size_t nr_rounds, uint64_t nr_calls)
 {
-	unsigned nr = NR_REFERENCES + world_nr_cases;
+	unsigned nr = NR_REFERENCES + world_nr_cases + world_nr_graph_cases;
 	double *references_ns = calloc(nr_rounds * NR_REFERENCES, sizeof(*references_ns));
 	double *ns = calloc(nr_rounds * nr, sizeof(*ns));
 
@@ -85,8 +94,8 @@ static void measure(const struct world *w, size_t nr_rounds, uint64_t nr_calls)
 	       "| of a bare rdtsc | of an "
 	       "empty call |\n|---|---:|---:|---:|---:|---:|\n");
 	for (unsigned s = 0; s < nr; s++)
-		print(s < NR_REFERENCES ? references[s].name : world_cases[s - NR_REFERENCES].name,
-		      ns + s * nr_rounds, references_ns, nr_rounds);
+		print(s < NR_REFERENCES ? references[s].name : case_of(s)->name, ns + s * nr_rounds,
+		      references_ns, nr_rounds);
 	free(references_ns);
 	free(ns);
 }

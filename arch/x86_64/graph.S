@@ -258,6 +258,8 @@ hv_stub_return_1:
 	jnz	1f
 	lock cmpxchgq %rcx, HV_STACK_WORD(%rsi)
 	je	.Lgraph_taken
+	cmpq	%rcx, %rax /* an interrupt of this stack was first */
+	je	.Lgraph_first
 1:	addq	$HV_STACK_LEN, %rsi
 	.endr
 .Lgraph_no_stack:

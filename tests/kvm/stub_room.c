@@ -22,8 +22,10 @@ static void place_call(struct room *r, uint64_t off, uint64_t world_off)
 
 static void make_text(struct room *r)
 {
-	static const uint8_t before[] = {0x41, 0x52, 0x41, 0x53, 0xe6, ROOM_PORT_IN};
-	static const uint8_t after[] = {0xe6, ROOM_PORT_OUT, 0x41, 0x5b, 0x41, 0x5a, 0x48, 0xcf};
+	static const uint8_t before[] = {0x51, 0x56, 0x57, 0x41, 0x50, 0x41,	    0x51,
+					 0x41, 0x52, 0x41, 0x53, 0xe6, ROOM_PORT_IN};
+	static const uint8_t after[] = {0xe6, ROOM_PORT_OUT, 0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59,
+					0x41, 0x58,	     0x5f, 0x5e, 0x59, 0x48, 0xcf};
 	static const uint8_t rdtsc_halt[] = {0x0f, 0x31, 0xf4};
 	uint8_t *text = r->machine->memory;
 
@@ -31,7 +33,7 @@ static void make_text(struct room *r)
 	place_call(r, CALLER_OFF, WORLD_TRACED_OFF);
 	text[CALLER_OFF + 5] = 0xf4;
 	memcpy(text + CLOCK_OFF, rdtsc_halt, sizeof(rdtsc_halt));
-	/* push %r10; push %r11; out; call traced_other; out; pop %r11; pop %r10; iretq */
+	/* push %rcx, %rsi, %rdi, %r8 to %r11; out; call traced_other; out; pops; iretq */
 	memcpy(text + HANDLER_OFF, before, sizeof(before));
 	place_call(r, HANDLER_OFF + sizeof(before), WORLD_TRACED_OTHER_OFF);
 	memcpy(text + HANDLER_OFF + sizeof(before) + 5, after, sizeof(after));
@@ -51,7 +53,9 @@ struct room *room_new(const char **ret_lack)
 	r->machine = m;
 	r->world = (struct world){.host = m->memory + MACHINE_FREE_OFF,
 				  .gva = machine_gva(MACHINE_FREE_OFF),
-				  .nr_slots = ROOM_NR_SLOTS};
+				  .nr_slots = ROOM_NR_SLOTS,
+				  .stack = machine_gva(ROOM_STACK_OFF),
+				  .stack_bytes = ROOM_STACK_LEN};
 	assert(MACHINE_FREE_OFF + WORLD_LEN(ROOM_NR_SLOTS) <= MACHINE_LEN);
 	machine_protect(m, MACHINE_FREE_OFF, WORLD_PIDS_OFF, HV_ACCESS_READ_EXECUTE);
 	machine_protect(m, MACHINE_FREE_OFF + WORLD_PIDS_OFF, 0x1000, HV_ACCESS_READ);
@@ -70,11 +74,12 @@ void room_set_up(struct room *r, const struct world_case *c)
 {
 	memset(r->machine->memory + MACHINE_STACK_OFF, 0xa5, MACHINE_STACK_END - MACHINE_STACK_OFF);
 	world_set_up(&r->world, c);
+	r->graph = c->stub != WORLD_FUNCTION;
 	r->stepped = false;
-	r->stack_used_max = 8 + ROOM_STACK_BYTES;
+	r->stack_used_max = 8 + (r->graph ? ROOM_GRAPH_STACK_BYTES : ROOM_STACK_BYTES);
 }
 
-static uint64_t tsc(struct room *r)
+uint64_t room_tsc(struct room *r)
 {
 	struct kvm_regs regs = {.rip = machine_gva(CLOCK_OFF).v, .rflags = 2};
 	enum machine_stop stop;
@@ -92,7 +97,7 @@ void room_begin(struct room *r, uint64_t flags)
 {
 	uint64_t *reg = (uint64_t *)&r->before;
 
-	r->before_tsc = tsc(r);
+	r->before_tsc = room_tsc(r);
 	for (unsigned i = 0; i < sizeof(r->before) / sizeof(*reg); i++)
 		reg[i] = UINT64_C(0x8111111111111111) * i + 7;
 	r->before.rip = machine_gva(CALLER_OFF).v;
@@ -125,7 +130,7 @@ static bool wrong(const char *what, uint64_t is, uint64_t must_be)
 	return false;
 }
 
-static bool registers_are_right(struct room *r)
+bool room_registers_are_right(struct room *r)
 {
 	struct kvm_regs after;
 	struct kvm_sregs system;
@@ -142,6 +147,13 @@ static bool registers_are_right(struct room *r)
 	after.rflags = r->before.rflags;
 	after.r10 = r->before.r10;
 	after.r11 = r->before.r11;
+	if (r->graph) { /* the traced function may have changed them */
+		after.rcx = r->before.rcx;
+		after.rsi = r->before.rsi;
+		after.rdi = r->before.rdi;
+		after.r8 = r->before.r8;
+		after.r9 = r->before.r9;
+	}
 	for (unsigned i = 0; i < sizeof(after) / 8; i++)
 		if (((uint64_t *)&after)[i] != ((uint64_t *)&r->before)[i]) {
 			printf("register %u of struct kvm_regs: ", i);
@@ -155,7 +167,7 @@ static bool registers_are_right(struct room *r)
 }
 
 /* RECORD without its lap bits; false when they are not POSITION's. */
-static bool clear_lap(const struct room *r, struct hv_record *record, uint64_t position)
+bool room_clear_lap(const struct room *r, struct hv_record *record, uint64_t position)
 {
 	uint64_t lap = position / r->world.nr_slots & 1 ? 0 : LAP_BIT;
 
@@ -207,7 +219,7 @@ static bool record_is_right(const struct room *r, const struct room_call *outer,
 	const struct world_cpu *percpu = world_cpu(&r->world);
 	struct hv_record record = world_ring(&r->world, cpu)[position % r->world.nr_slots];
 
-	if (!clear_lap(r, &record, position))
+	if (!room_clear_lap(r, &record, position))
 		return false;
 	if (record.word[0] < r->before_tsc || record.word[0] > found->now)
 		return wrong("time of a record", record.word[0], r->before_tsc);
@@ -268,7 +280,7 @@ static bool ring_is_right(struct room *r, const struct room_call *outer,
 	return true;
 }
 
-static bool memory_is_right(struct room *r)
+bool room_memory_is_right(struct room *r)
 {
 	const uint8_t *memory = r->machine->memory;
 	uint64_t stack_off = STACK_PTR - r->stack_used_max;
@@ -287,9 +299,9 @@ bool room_check(struct room *r, const struct room_call *outer, const struct room
 {
 	struct found found = {0};
 
-	if (!registers_are_right(r))
+	if (!room_registers_are_right(r))
 		return false;
-	found.now = tsc(r);
+	found.now = room_tsc(r);
 	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++)
 		if (!ring_is_right(r, outer, inner, cpu, &found))
 			return false;
@@ -298,5 +310,5 @@ bool room_check(struct room *r, const struct room_call *outer, const struct room
 	if (found.inner != (inner ? 1 : 0))
 		return wrong("records of the handler's call", found.inner, inner ? 1 : 0);
 	*ret_tasks = found.tasks;
-	return memory_is_right(r);
+	return room_memory_is_right(r);
 }

@@ -7,7 +7,7 @@
 #include "tests/kvm/machine.h"
 #include "tests/lib/stub_world.h"
 
-#define ROOM_NR_SLOTS 8
+#define ROOM_NR_SLOTS 16
 #define ROOM_VECTOR   0x20 /* of the interrupt; NMI has the same handler */
 /* Ports that the handler writes to before and after its call. */
 #define ROOM_PORT_IN  0x50
@@ -15,10 +15,17 @@
 
 #define ROOM_END_GVA (MACHINE_GVA + MACHINE_TEXT_OFF + 6) /* after the caller's HLT */
 
-#define ROOM_STATUS_FLAGS 0x8d5 /* OF SF ZF AF PF CF: free at a function's entry */
-#define ROOM_FLAG_TF	  0x100
-#define ROOM_FLAG_IF	  0x200
-#define ROOM_STACK_BYTES  48 /* what a stub may use, its return address included */
+#define ROOM_STATUS_FLAGS      0x8d5 /* OF SF ZF AF PF CF: free at a function's entry */
+#define ROOM_FLAG_TF	       0x100
+#define ROOM_FLAG_IF	       0x200
+#define ROOM_STACK_BYTES       48 /* what a stub may use, its return address included */
+#define ROOM_GRAPH_STACK_BYTES 96
+#define ROOM_HANDLER_BYTES     (40 + 7 * 8 + 8 + 16) /* its frame, pushes, call, alignment */
+
+/* The kernel stack that the caller is on, as return stacks go by it; and where the caller is. */
+#define ROOM_STACK_OFF (MACHINE_STACK_OFF / ROOM_STACK_LEN * ROOM_STACK_LEN)
+#define ROOM_STACK_LEN 0x4000
+#define ROOM_SLOT_OFF  (MACHINE_STACK_END - 0x800 - 8)
 
 struct room {
 	struct machine *machine; /* owned */
@@ -28,8 +35,9 @@ struct room {
 	struct kvm_fpu before_fpu;
 	uint64_t before_tsc;
 	uint8_t expected[MACHINE_LEN]; /* memory as it must be after the run, records aside */
-	bool stepped;		       /* the trap flag may be seen in records */
-	uint64_t stack_used_max;       /* below the stack pointer of the caller */
+	bool graph;
+	bool stepped;		 /* the trap flag may be seen in records */
+	uint64_t stack_used_max; /* below the stack pointer of the caller */
 };
 
 /* A call of a traced function as its record must tell it. */
@@ -56,3 +64,11 @@ struct room_call room_outer(const struct room *r);
  * and *ret_tasks task records. Else prints what is wrong. */
 bool room_check(struct room *r, const struct room_call *outer, const struct room_call *inner,
 		unsigned *ret_tasks);
+
+/* The parts of it, for other records. */
+bool room_registers_are_right(struct room *r);
+/* Memory but for what the stack was used for; EXPECTED has what was recorded. */
+bool room_memory_is_right(struct room *r);
+uint64_t room_tsc(struct room *r);
+/* RECORD without its lap bits; false when they are not POSITION's. */
+bool room_clear_lap(const struct room *r, struct hv_record *record, uint64_t position);

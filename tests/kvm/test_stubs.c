@@ -149,7 +149,7 @@ static void check_frame(uint64_t at, struct room_call *ret_inner)
 
 	machine_get_regs(room->machine, &regs);
 	stack = (const uint64_t *)(room->machine->memory + (regs.rsp - MACHINE_GVA));
-	ck_assert_uint_eq(stack[2], at);
+	ck_assert_uint_eq(stack[7], at);
 	/* `out` of two bytes is done, the call is next */
 	*ret_inner = (struct room_call){.site_off = WORLD_TRACED_OTHER_OFF,
 					.caller = hv_gva(regs.rip + 5),
@@ -168,7 +168,7 @@ static bool interrupted_at(const struct world_case *c, const struct trap *t, uns
 	room_set_up(room, c);
 	room_begin(room, t->flags);
 	room->stepped = true;
-	room->stack_used_max = 8 + 2 * ROOM_STACK_BYTES + 16 + 40 + 16 + 8;
+	room->stack_used_max = 8 + 2 * ROOM_STACK_BYTES + ROOM_HANDLER_BYTES;
 	outer = room_outer(room);
 	cpu = world_cpu(&room->world)->cpu_number;
 	for (unsigned i = 0; i < nr; i++)

@@ -110,9 +110,20 @@ const struct world_case world_cases[] = {
 };
 const unsigned world_nr_cases = sizeof(world_cases) / sizeof(*world_cases);
 
-static void make_site(const struct world *w, uint64_t off)
+static size_t stub_off(enum world_stub stub)
 {
-	struct hv_gva stub = world_gva(w, WORLD_CODE_OFF + hv_arch_x86_64.stubs.function_off);
+	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
+
+	if (stub == WORLD_FUNCTION)
+		return stubs->function_off;
+	if (stub == WORLD_NEW_TASK)
+		return stubs->new_task_graph_offs[HV_GRAPH_STUB_PLAIN];
+	return stubs->graph_offs[stub - WORLD_GRAPH];
+}
+
+static void make_site(const struct world *w, uint64_t off, enum world_stub kind)
+{
+	struct hv_gva stub = world_gva(w, WORLD_CODE_OFF + stub_off(kind));
 	bool reaches = hv_arch_x86_64.encode_call(world_gva(w, off), stub, w->host + off);
 
 	assert(reaches);
@@ -138,8 +149,9 @@ void world_prepare(const struct world *w, const struct world_case *c)
 	memset(w->host, 0, WORLD_RINGS_OFF);
 	memset(w->host + WORLD_CODE_OFF, 0xcc, WORLD_PIDS_OFF - WORLD_CODE_OFF);
 	memcpy(w->host + WORLD_CODE_OFF, stubs->code, stubs->len_bytes);
-	make_site(w, WORLD_TRACED_OFF);
-	make_site(w, WORLD_TRACED_OTHER_OFF);
+	make_site(w, WORLD_TRACED_OFF, c->stub);
+	/* No interrupt begins a new task. */
+	make_site(w, WORLD_TRACED_OTHER_OFF, c->stub == WORLD_NEW_TASK ? WORLD_GRAPH : c->stub);
 	w->host[WORLD_THUNK_OFF] = 0xc3;
 	make_cpu(w);
 	world_states(w)[0].last_pid = cat.pid;
@@ -162,6 +174,12 @@ void world_prepare(const struct world *w, const struct world_case *c)
 		.nr_pids = NR_PIDS,
 		/* its mode is the params' first word */
 		.control_gva = world_gva(w, WORLD_STUBS_OFF).v,
+		.graph_flags = HV_GRAPH_RETURNS,
+		.max_depth = UINT32_MAX,
+		.stacks_gva = world_gva(w, WORLD_STACKS_OFF).v,
+		.nr_homes = WORLD_NR_HOMES,
+		.stack_bytes = w->stack_bytes,
+		.irq_stack_percpu = offsetof(struct world_cpu, irq_stack),
 	};
 	c->prepare(w);
 }
@@ -180,4 +198,15 @@ bool world_records(const struct world *w, uint32_t pid, uint32_t cpu)
 	if (p->mode & HV_MODE_OFF || cpu >= p->nr_cpus)
 		return false;
 	return !(p->mode & HV_MODE_PID_FILTER) || chosen;
+}
+
+void world_make_tail_call(const struct world *w)
+{
+	uint64_t at = WORLD_TRACED_OFF + hv_arch_x86_64.site_len_bytes;
+	bool reaches = hv_arch_x86_64.encode_call(
+		world_gva(w, at), world_gva(w, WORLD_TRACED_OTHER_OFF), w->host + at);
+
+	assert(reaches);
+	(void)reaches;
+	w->host[at] = 0xe9; /* jmp, of call's length and reach */
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "arch/arch.h"
@@ -14,11 +15,15 @@
 /* Offsets in the block, pages by what the guest may do with them. */
 #define WORLD_STUBS_OFF	 0x0000				       /* params, read-only */
 #define WORLD_CODE_OFF	 (WORLD_STUBS_OFF + HV_STUBS_CODE_OFF) /* executable */
-#define WORLD_TEXT_OFF	 0x3000				       /* executable */
-#define WORLD_PIDS_OFF	 0x4000				       /* read-only */
-#define WORLD_CPU_OFF	 0x5000				       /* read-write from here on */
-#define WORLD_STATES_OFF 0x6000
-#define WORLD_RINGS_OFF	 0x7000
+#define WORLD_TEXT_OFF	 0x4000				       /* executable */
+#define WORLD_PIDS_OFF	 0x5000				       /* read-only */
+#define WORLD_CPU_OFF	 0x6000				       /* read-write from here on */
+#define WORLD_STATES_OFF 0x7000
+#define WORLD_STACKS_OFF 0x8000 /* return stacks */
+#define WORLD_RINGS_OFF	 0x11000
+
+#define WORLD_NR_STACKS 8
+#define WORLD_NR_HOMES	(WORLD_NR_STACKS - HV_STACK_PROBES + 1)
 
 /* Functions of the text: each a site, then a return. */
 #define WORLD_TRACED_OFF       (WORLD_TEXT_OFF + 0x00)
@@ -38,14 +43,19 @@ struct world_cpu { /* at the gs base */
 	uint32_t cpu_number;
 	uint32_t preempt_count;
 	struct hv_gva current;
-	struct world_task cat; /* current, and in the pid filter */
-	struct world_task dd;  /* its pid is beyond the pid filter's bitmap */
+	struct hv_gva irq_stack; /* its last word; 0: none */
+	struct world_task cat;	 /* current, and in the pid filter */
+	struct world_task dd;	 /* its pid is beyond the pid filter's bitmap */
 };
 
 struct world {
 	uint8_t *host;	   /* the block, borrowed, WORLD_LEN(nr_slots) bytes */
 	struct hv_gva gva; /* where the code that runs sees it */
 	uint64_t nr_slots; /* of a ring, a power of two */
+	/* The kernel stack that calls are made on: an aligned block, which is what return stacks go
+	 * by. */
+	struct hv_gva stack;
+	uint32_t stack_bytes;
 };
 
 #define WORLD_LEN(nr_slots)                                                                        \
@@ -79,16 +89,56 @@ static inline struct hv_gva world_gva(const struct world *w, uint64_t off)
 /* Which task is current. */
 void world_set_current(const struct world *w, const struct world_task *task);
 
-/* One way through the function stub. */
+static inline struct hv_stack *world_stack(const struct world *w, unsigned index)
+{
+	return (struct hv_stack *)(w->host + WORLD_STACKS_OFF) + index;
+}
+
+/* The return stack that the kernel stack at ADDRESS takes in an empty world. */
+static inline struct hv_stack *world_home(const struct world *w, uint64_t address)
+{
+	return world_stack(w, hv_stack_home(address, WORLD_NR_HOMES));
+}
+
+/* What the sites call. */
+enum world_stub {
+	WORLD_FUNCTION,
+	WORLD_GRAPH,
+	WORLD_GRAPH_ROOT,
+	WORLD_GRAPH_NOTRACE,
+	WORLD_NEW_TASK,
+};
+
+/* One way through a stub, or through the two of a graph. */
 struct world_case {
 	const char *name;
 	unsigned nr_task_records; /* of one call */
 	unsigned nr_function_records;
 	void (*prepare)(const struct world *w);
+	/* A graph's: */
+	enum world_stub stub;
+	unsigned nr_entries;
+	unsigned nr_exits;
+	unsigned nr_mores;
 };
 
+/* Every way through the function stub. */
 extern const struct world_case world_cases[];
 extern const unsigned world_nr_cases;
+/* Every way through those of a graph. */
+extern const struct world_case world_graph_cases[];
+extern const unsigned world_nr_graph_cases;
+
+/* Bytes written to the ring. */
+static inline unsigned world_case_bytes(const struct world_case *c)
+{
+	return (c->nr_task_records + c->nr_function_records + c->nr_entries + c->nr_exits +
+		c->nr_mores) *
+	       HV_RECORD_LEN;
+}
+
+/* Makes the traced function jump to the other one instead of returning. */
+void world_make_tail_call(const struct world *w);
 
 /* Fills the block: the stubs, cat current on cpu 0, its pid the last one, tracing on, no filter;
  * then what the case changes. */

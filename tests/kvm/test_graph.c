@@ -1,0 +1,517 @@
+/* The stubs of a graph in a machine without a kernel: every way through them, alone and interrupted
+ * at every instruction by a trap whose handler is traced as well. What is called and what returns
+ * must be recorded once each, every return must come to its caller, and every return stack must
+ * have the frames that it had. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/kvm/stub_room.h"
+
+#define EXIT_SKIPPED 77
+#define STEPS_MAX    600 /* no way through is longer, a new task's clean-up included */
+#define FLAGS_ON     (ROOM_FLAG_IF | 0x41)
+
+static struct room *room;
+
+static void set_up(void)
+{
+	const char *lack;
+
+	room = room_new(&lack);
+	ck_assert_msg(room != NULL, "%s", lack);
+}
+
+static void tear_down(void)
+{
+	room_free(room);
+}
+
+/* What was recorded of one function. */
+struct recorded {
+	unsigned entries, exits, mores;
+	unsigned entry_depth, exit_depth;
+	uint64_t called, returned; /* tsc */
+};
+
+struct found {
+	struct recorded outer, inner;
+	unsigned tasks;
+};
+
+static struct recorded *recorded_of(struct found *found, const struct hv_record *record)
+{
+	uint32_t site = (uint32_t)record->word[1];
+
+	if (site == (uint32_t)world_gva(&room->world, WORLD_TRACED_OFF).v)
+		return &found->outer;
+	ck_assert_uint_eq(site, (uint32_t)world_gva(&room->world, WORLD_TRACED_OTHER_OFF).v);
+	return &found->inner;
+}
+
+static uint64_t ticks_of(const struct hv_record *record)
+{
+	return (record->word[1] >> 32 & 0x7fffffff) | (record->word[2] >> 32 & 0x7fffffff) << 31;
+}
+
+static void note_record(const struct hv_record *record, bool more_before, struct found *found)
+{
+	unsigned kind = record->word[3] >> HV_RECORD_KIND_SHIFT & 0xf;
+	unsigned depth = record->word[3] >> HV_RECORD_DEPTH_SHIFT & HV_RECORD_DEPTH_MAX;
+	const struct world_cpu *cpu = world_cpu(&room->world);
+	uint32_t pid = (uint32_t)record->word[2];
+	struct recorded *r;
+
+	if (kind == HV_RECORD_TASK) {
+		found->tasks++;
+		return;
+	}
+	if (kind == HV_RECORD_MORE)
+		return;
+	r = recorded_of(found, record);
+	ck_assert(pid == cpu->cat.pid || pid == cpu->dd.pid);
+	ck_assert(record->word[0] >= room->before_tsc);
+	if (kind == HV_RECORD_ENTRY) {
+		r->entries++;
+		r->entry_depth = depth;
+		r->called = record->word[0];
+		return;
+	}
+	ck_assert_uint_eq(kind, HV_RECORD_EXIT);
+	r->exits++;
+	r->mores += more_before;
+	r->exit_depth = depth;
+	r->returned = record->word[0];
+	if (r->entries == 1 && r->exits == 1)
+		ck_assert_uint_eq(r->returned - ticks_of(record), r->called);
+}
+
+/* What the record before an exit must say. */
+static void check_more(const struct hv_record *more, const struct hv_record *exit)
+{
+	const struct hv_params *params = world_params(&room->world);
+	unsigned valued = params->graph_flags & HV_GRAPH_RETVAL ? 1 : 0;
+
+	ck_assert_uint_eq(more->word[0], exit->word[0]);
+	ck_assert_uint_eq((uint32_t)more->word[3], (uint32_t)exit->word[2]);
+	ck_assert_uint_eq(more->word[3] >> HV_MORE_VALUE_SHIFT & 1, valued);
+	if (!valued)
+		ck_assert_uint_eq(more->word[2], 7); /* the case's overrun */
+	else if ((uint32_t)exit->word[1] == (uint32_t)world_gva(&room->world, WORLD_TRACED_OFF).v)
+		ck_assert_uint_eq(more->word[1] | more->word[3] >> HV_MORE_VALUE63_SHIFT << 63,
+				  room->before.rax);
+}
+
+static void read_ring(unsigned cpu, struct found *found)
+{
+	uint8_t *expected = room->expected + MACHINE_FREE_OFF;
+	struct hv_state *was = (struct hv_state *)(expected + WORLD_STATES_OFF) + cpu;
+	struct hv_state *is = &world_states(&room->world)[cpu];
+	struct hv_record *ring =
+		(struct hv_record *)(expected + WORLD_RINGS_OFF) + cpu * room->world.nr_slots;
+	struct hv_record before = {0};
+
+	ck_assert_uint_le(is->head - was->head, room->world.nr_slots);
+	for (uint64_t p = was->head; p != is->head; p++) {
+		struct hv_record record = world_ring(&room->world, cpu)[p % room->world.nr_slots];
+		bool more;
+
+		ring[p % room->world.nr_slots] = record;
+		ck_assert(room_clear_lap(room, &record, p));
+		more = (before.word[3] >> HV_RECORD_KIND_SHIFT & 0xf) == HV_RECORD_MORE;
+		if (more)
+			check_more(&before, &record);
+		note_record(&record, more, found);
+		before = record;
+	}
+	*was = *is;
+}
+
+/* Every return stack has the frames it had, and nothing counted is left. */
+static void check_stacks(void)
+{
+	struct hv_stack *was =
+		(struct hv_stack *)(room->expected + MACHINE_FREE_OFF + WORLD_STACKS_OFF);
+
+	for (unsigned i = 0; i < WORLD_NR_STACKS; i++) {
+		const struct hv_stack *is = world_stack(&room->world, i);
+
+		ck_assert_uint_eq(is->word & HV_STACK_NR_MASK, was[i].word & HV_STACK_NR_MASK);
+		if (was[i].word & HV_STACK_NR_MASK) {
+			ck_assert_uint_eq(is->word, was[i].word);
+			ck_assert_uint_eq(is->inside, was[i].inside);
+			ck_assert_uint_eq(is->muted, was[i].muted);
+			ck_assert_uint_eq(is->stopped, was[i].stopped);
+		}
+		was[i] = *is;
+	}
+}
+
+static struct found check_run(void)
+{
+	struct found found = {0};
+
+	ck_assert(room_registers_are_right(room));
+	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++)
+		read_ring(cpu, &found);
+	check_stacks();
+	ck_assert(room_memory_is_right(room));
+	return found;
+}
+
+/* A new task's frames that are forgotten are what differs between before and after. */
+static void expect_forgotten(const struct world_case *c)
+{
+	struct hv_stack *was;
+
+	if (c->stub != WORLD_NEW_TASK)
+		return;
+	was = (struct hv_stack *)(room->expected + MACHINE_FREE_OFF + WORLD_STACKS_OFF) +
+	      hv_stack_home(room->world.stack.v, WORLD_NR_HOMES);
+	was->word &= ~(uint64_t)HV_STACK_NR_MASK;
+}
+
+static void check_outer(const struct world_case *c, const struct found *found)
+{
+	unsigned nr_entries = found->outer.entries, nr_exits = found->outer.exits;
+
+	if (c->nr_entries == 2) { /* by a jump: the other function is part of it */
+		nr_entries += found->inner.entries;
+		nr_exits += found->inner.exits;
+		ck_assert_uint_eq(found->inner.entry_depth, found->outer.entry_depth + 1);
+	}
+	ck_assert_uint_eq(nr_entries, c->nr_entries);
+	ck_assert_uint_eq(nr_exits, c->nr_exits);
+	ck_assert_uint_eq(found->outer.mores, c->nr_mores);
+	if (c->nr_entries)
+		ck_assert_uint_eq(found->outer.entry_depth, found->outer.exit_depth);
+}
+
+START_TEST(a_call)
+{
+	static const uint64_t flags[] = {0, ROOM_FLAG_IF, 0x3ed5};
+	const struct world_case *c = &world_graph_cases[_i];
+	struct found found;
+	unsigned port;
+
+	for (unsigned i = 0; i < 3; i++) {
+		room_set_up(room, c);
+		room_begin(room, flags[i]);
+		expect_forgotten(c);
+		ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
+		found = check_run();
+		check_outer(c, &found);
+		ck_assert_uint_eq(found.tasks, c->nr_task_records);
+	}
+}
+END_TEST
+
+/* At the traced function's first own instruction everything but %r10 and %r11 is the caller's. */
+START_TEST(arguments_arrive)
+{
+	uint64_t body = world_gva(&room->world, WORLD_TRACED_OFF + 5).v;
+	struct kvm_regs regs;
+	unsigned port, steps = 0;
+
+	room_set_up(room, &world_graph_cases[_i]);
+	room_begin(room, FLAGS_ON);
+	do {
+		ck_assert_int_eq(machine_step(room->machine, &port), MACHINE_STEP);
+		ck_assert_uint_lt(++steps, STEPS_MAX);
+		machine_get_regs(room->machine, &regs);
+	} while (regs.rip != body);
+	ck_assert_uint_eq(regs.rsp, room->before.rsp - 8);
+	regs.rsp = room->before.rsp;
+	regs.rip = room->before.rip;
+	regs.r10 = room->before.r10;
+	regs.r11 = room->before.r11;
+	regs.rflags = room->before.rflags;
+	ck_assert_mem_eq(&regs, &room->before, sizeof(regs));
+}
+END_TEST
+
+struct trap {
+	const char *name;
+	bool nmi;
+	uint64_t flags;
+	bool other_task;
+	bool other_cpu;
+};
+
+static const struct trap traps[] = {
+	{"interrupt", false, FLAGS_ON, false, false},
+	{"NMI, interrupts off", true, 0, false, false},
+	{"preempted", false, FLAGS_ON, true, false},
+	{"preempted and migrated", false, FLAGS_ON, true, true},
+};
+#define NR_TRAPS ((int)(sizeof(traps) / sizeof(*traps)))
+
+static void change_world(const struct trap *t, bool entering, const struct world_task *outer)
+{
+	struct world_cpu *cpu = world_cpu(&room->world);
+
+	cpu->preempt_count += entering ? 0x10000 : -0x10000U;
+	if (t->other_task)
+		world_set_current(&room->world, entering ? &cpu->dd : outer);
+	if (t->other_cpu && !entering)
+		cpu->cpu_number ^= 1;
+	if (!entering)
+		memcpy(room->expected + MACHINE_FREE_OFF + WORLD_CPU_OFF, cpu, sizeof(*cpu));
+}
+
+/* A moment of a run, to come back to. */
+struct moment {
+	struct kvm_regs regs;
+	uint8_t memory[MACHINE_LEN];
+	uint8_t expected[MACHINE_LEN];
+};
+
+static void save(struct moment *m)
+{
+	machine_get_regs(room->machine, &m->regs);
+	memcpy(m->memory, room->machine->memory, MACHINE_LEN);
+	memcpy(m->expected, room->expected, MACHINE_LEN);
+}
+
+static void come_back(const struct moment *m)
+{
+	memcpy(room->machine->memory, m->memory, MACHINE_LEN);
+	memcpy(room->expected, m->expected, MACHINE_LEN);
+	machine_set_regs(room->machine, &m->regs, world_gva(&room->world, WORLD_CPU_OFF));
+}
+
+/* From where the machine is to the end, interrupted now. */
+static void interrupt_now(const struct world_case *c, const struct trap *t)
+{
+	struct found found;
+	unsigned port;
+
+	if (t->nmi)
+		machine_nmi(room->machine);
+	else
+		machine_interrupt(room->machine, ROOM_VECTOR);
+	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_PORT);
+	ck_assert_uint_eq(port, ROOM_PORT_IN);
+	change_world(t, true, &world_cpu(&room->world)->cat);
+	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_PORT);
+	ck_assert_uint_eq(port, ROOM_PORT_OUT);
+	change_world(t, false, &world_cpu(&room->world)->cat);
+	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
+	found = check_run();
+	/* The handler's call is recorded whole or, where the case or the moment has it so, not. */
+	if (c->nr_entries == 2) { /* one of the two is the call's own */
+		found.inner.entries--;
+		found.inner.exits--;
+		ck_assert_uint_eq(found.outer.entries, 1);
+		ck_assert_uint_eq(found.outer.exits, 1);
+	} else {
+		check_outer(c, &found);
+	}
+	if (c->nr_entries)
+		ck_assert_uint_eq(found.inner.entries, found.inner.exits);
+	if (c->nr_entries && c->stub == WORLD_GRAPH && !t->other_task)
+		ck_assert_uint_eq(found.inner.entries, 1);
+}
+
+START_TEST(interrupted_at_every_instruction)
+{
+	const struct world_case *c = &world_graph_cases[_i / NR_TRAPS];
+	const struct trap *t = &traps[_i % NR_TRAPS];
+	static struct moment moment;
+	struct kvm_regs regs;
+	unsigned nr = 0, port;
+
+	if (t->other_cpu && !c->nr_exits)
+		return;
+	room_set_up(room, c);
+	room_begin(room, t->flags);
+	expect_forgotten(c);
+	room->stack_used_max = 8 + 2 * ROOM_GRAPH_STACK_BYTES + ROOM_HANDLER_BYTES;
+	do {
+		ck_assert_uint_lt(++nr, STEPS_MAX);
+		save(&moment);
+		interrupt_now(c, t);
+		come_back(&moment);
+		if (machine_step(room->machine, &port) != MACHINE_STEP)
+			break;
+		machine_get_regs(room->machine, &regs);
+	} while (regs.rip != ROOM_END_GVA);
+	ck_assert_uint_gt(nr, 5);
+}
+END_TEST
+
+START_TEST(no_way_is_long)
+{
+	unsigned port, steps = 0;
+	enum machine_stop stop;
+
+	room_set_up(room, &world_graph_cases[_i]);
+	room_begin(room, 0);
+	while ((stop = machine_step(room->machine, &port)) == MACHINE_STEP)
+		ck_assert_uint_lt(++steps, STEPS_MAX);
+	ck_assert_int_eq(stop, MACHINE_HALT);
+	ck_assert_uint_gt(steps, 5);
+}
+END_TEST
+
+/* To the traced function's first own instruction. */
+static void run_to_body(const struct world_case *c)
+{
+	uint64_t body = world_gva(&room->world, WORLD_TRACED_OFF + 5).v;
+	struct kvm_regs regs;
+	unsigned port;
+
+	room_set_up(room, c);
+	room_begin(room, 0);
+	do {
+		ck_assert_int_eq(machine_step(room->machine, &port), MACHINE_STEP);
+		machine_get_regs(room->machine, &regs);
+	} while (regs.rip != body);
+}
+
+/* Frames that were left without a return: the one that returns is found below them, and the stack
+ * is not traced any more. */
+START_TEST(frames_that_were_left)
+{
+	const struct world_case *c = &world_graph_cases[0];
+	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
+	unsigned port, below;
+
+	run_to_body(c);
+	ck_assert_uint_eq(stack->word & HV_STACK_NR_MASK, 3);
+	below = 2;
+	stack->frames[3] = stack->frames[2];
+	stack->frames[3].slot_gva -= 64;
+	stack->frames[3].caller_gva = 0x1234;
+	stack->frames[4] = stack->frames[3];
+	stack->frames[4].slot_gva -= 8;
+	stack->word += 2;
+	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
+	ck_assert(room_registers_are_right(room));
+	ck_assert_uint_eq(stack->word, room->world.stack.v | below);
+	ck_assert_uint_eq(stack->stopped, 1);
+}
+END_TEST
+
+/* Of the frames on a new task's stack those stay whose slots, above the call's, hold the handler.
+ */
+START_TEST(frames_of_the_new_task_stay)
+{
+	const struct world_case *c = NULL;
+	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
+	uint64_t handler =
+		world_gva(&room->world, WORLD_CODE_OFF).v + hv_arch_x86_64.stubs.handler_off;
+	uint64_t own_off = ROOM_SLOT_OFF + 0x40, other_off = ROOM_SLOT_OFF + 0x80;
+	unsigned port;
+
+	for (unsigned i = 0; i < world_nr_graph_cases; i++)
+		if (world_graph_cases[i].stub == WORLD_NEW_TASK)
+			c = &world_graph_cases[i];
+	ck_assert_ptr_nonnull(c);
+	room_set_up(room, c);
+	stack->word = room->world.stack.v | 4;
+	stack->frames[0].slot_gva = machine_gva(other_off).v; /* the dead task's */
+	stack->frames[1].slot_gva = machine_gva(ROOM_SLOT_OFF - 0x100).v;
+	stack->frames[2].slot_gva = machine_gva(other_off).v;
+	stack->frames[2].flags = HV_FRAME_ROOT;
+	stack->frames[2].caller_gva = 22;
+	stack->frames[3].slot_gva = machine_gva(own_off).v;
+	stack->frames[3].caller_gva = 33;
+	memcpy(room->machine->memory + own_off, &handler, 8);
+	memcpy(room->machine->memory + other_off, &handler, 8);
+	room_begin(room, 0);
+	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
+	ck_assert(room_registers_are_right(room));
+	ck_assert_uint_eq(stack->word, room->world.stack.v | 2);
+	ck_assert_uint_eq(stack->inside, 1);
+	ck_assert_uint_eq(stack->frames[0].caller_gva, 22);
+	ck_assert_uint_eq(stack->frames[1].caller_gva, 33);
+}
+END_TEST
+
+/* The first frame of an interrupt stack goes on from the stack that the last word leads to. */
+START_TEST(an_interrupt_goes_on_from_what_it_interrupted)
+{
+	static const unsigned insides[] = {0, 1};
+	uint64_t left = MACHINE_GVA + 0x7000000, last_off = MACHINE_STACK_END - 8;
+	uint64_t sp = left + 0x1000;
+
+	for (unsigned i = 0; i < 2; i++) {
+		const struct world_case *c = &world_graph_cases[7];
+		struct hv_stack *interrupted = world_home(&room->world, left);
+		struct found found;
+		unsigned port;
+
+		room_set_up(room, c);
+		world_cpu(&room->world)->irq_stack = machine_gva(last_off);
+		memcpy(room->machine->memory + last_off, &sp, 8);
+		interrupted->word = left | 5;
+		interrupted->depth = 10;
+		interrupted->inside = insides[i];
+		world_params(&room->world)->graph_flags |= HV_GRAPH_SUBTREE;
+		room_begin(room, 0);
+		ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
+		found = check_run();
+		ck_assert_uint_eq(found.outer.entries, insides[i]);
+		ck_assert_uint_eq(found.outer.exits, insides[i]);
+		if (insides[i])
+			ck_assert_uint_eq(found.outer.entry_depth, 15);
+	}
+}
+END_TEST
+
+/* What is open returns to its caller whatever the tracer is by then. */
+START_TEST(the_end_of_the_tracer)
+{
+	struct found found;
+	unsigned port;
+
+	run_to_body(&world_graph_cases[0]);
+	world_params(&room->world)->graph_flags = 0;
+	((struct hv_params *)(room->expected + MACHINE_FREE_OFF))->graph_flags = 0;
+	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
+	found = check_run();
+	ck_assert_uint_eq(found.outer.entries, 1);
+	ck_assert_uint_eq(found.outer.exits, 0);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *s = suite_create("graph in a machine");
+	TCase *tc = tcase_create("graph");
+	int nr = (int)world_nr_graph_cases;
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_set_timeout(tc, 120);
+	tcase_add_loop_test(tc, a_call, 0, nr);
+	tcase_add_loop_test(tc, arguments_arrive, 0, nr);
+	tcase_add_loop_test(tc, no_way_is_long, 0, nr);
+	tcase_add_test(tc, frames_that_were_left);
+	tcase_add_test(tc, frames_of_the_new_task_stay);
+	tcase_add_test(tc, an_interrupt_goes_on_from_what_it_interrupted);
+	tcase_add_test(tc, the_end_of_the_tracer);
+	tcase_add_loop_test(tc, interrupted_at_every_instruction, 0, nr * NR_TRAPS);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+int main(void)
+{
+	const char *lack;
+	struct room *trial = room_new(&lack);
+	SRunner *runner;
+	int failed;
+
+	if (!trial) {
+		printf("skipped: %s\n", lack);
+		return EXIT_SKIPPED;
+	}
+	room_free(trial);
+	runner = srunner_create(suite());
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,201 @@
+/* The cases of a graph's stubs. */
+#include <assert.h>
+#include <string.h>
+
+#include "tests/lib/stub_world.h"
+
+#define FRAMES_BELOW 2 /* of the stack that the call is made on */
+
+static struct hv_stack *open_stack(const struct world *w, unsigned nr_frames)
+{
+	struct hv_stack *stack = world_home(w, w->stack.v);
+
+	stack->word = w->stack.v | nr_frames;
+	stack->depth = 0;
+	for (unsigned i = 0; i < nr_frames; i++)
+		stack->frames[i].slot_gva = w->stack.v + w->stack_bytes - 8 * (i + 1);
+	return stack;
+}
+
+static void plain(const struct world *w)
+{
+	open_stack(w, FRAMES_BELOW);
+}
+
+static void other_task(const struct world *w)
+{
+	plain(w);
+	world_states(w)[0].last_pid = 0;
+}
+
+static void first(const struct world *w)
+{
+	open_stack(w, 0);
+}
+
+static void unknown(const struct world *w)
+{
+	(void)w;
+}
+
+/* The home and all places but the last are another stack's. */
+static void last_place(const struct world *w)
+{
+	struct hv_stack *stack = world_home(w, w->stack.v);
+
+	for (unsigned i = 0; i + 1 < HV_STACK_PROBES; i++)
+		stack[i].word = (w->stack.v ^ 0x1000000 << i) | 1;
+}
+
+static void no_stack(const struct world *w)
+{
+	for (unsigned i = 0; i < WORLD_NR_STACKS; i++)
+		world_stack(w, i)->word = (w->stack.v ^ 0x1000000ull << i) | 1;
+}
+
+static void full(const struct world *w)
+{
+	open_stack(w, HV_FRAMES_MAX);
+}
+
+static void overrun(const struct world *w)
+{
+	open_stack(w, FRAMES_BELOW)->overrun = 7;
+}
+
+static void value(const struct world *w)
+{
+	plain(w);
+	world_params(w)->graph_flags |= HV_GRAPH_RETVAL;
+}
+
+static void thunk(const struct world *w)
+{
+	plain(w);
+	world_cases[4].prepare(w);
+}
+
+static void too_short(const struct world *w)
+{
+	plain(w);
+	world_params(w)->graph_flags |= HV_GRAPH_NO_ENTRIES;
+	world_params(w)->threshold_ticks = UINT64_C(1) << 60;
+}
+
+static void long_enough(const struct world *w)
+{
+	too_short(w);
+	world_params(w)->threshold_ticks = 1;
+}
+
+static void too_deep(const struct world *w)
+{
+	plain(w);
+	world_params(w)->max_depth = FRAMES_BELOW;
+}
+
+static void subtree(const struct world *w)
+{
+	plain(w);
+	world_params(w)->graph_flags |= HV_GRAPH_SUBTREE;
+}
+
+static void subtree_unknown(const struct world *w)
+{
+	world_params(w)->graph_flags |= HV_GRAPH_SUBTREE;
+}
+
+static void inside(const struct world *w)
+{
+	subtree(w);
+	world_home(w, w->stack.v)->inside = 1;
+}
+
+static void muted(const struct world *w)
+{
+	plain(w);
+	world_home(w, w->stack.v)->muted = 1;
+}
+
+static void stopped(const struct world *w)
+{
+	plain(w);
+	world_home(w, w->stack.v)->stopped = 1;
+}
+
+static void exception_stack(const struct world *w)
+{
+	world_params(w)->skip_start_gva = w->stack.v;
+	world_params(w)->skip_len_bytes = w->stack_bytes;
+}
+
+static void pid_hit(const struct world *w)
+{
+	plain(w);
+	world_cases[5].prepare(w);
+}
+
+static void pid_miss(const struct world *w)
+{
+	plain(w);
+	world_cases[7].prepare(w);
+}
+
+static void off(const struct world *w)
+{
+	plain(w);
+	world_params(w)->mode = HV_MODE_OFF;
+}
+
+static void cpu_beyond(const struct world *w)
+{
+	plain(w);
+	world_cpu(w)->cpu_number = WORLD_NR_CPUS;
+}
+
+static void tail_call(const struct world *w)
+{
+	plain(w);
+	world_make_tail_call(w);
+}
+
+/* Frames that a task which died in them left on its stack, far below the call. */
+static void new_task(const struct world *w)
+{
+	struct hv_stack *stack = open_stack(w, 5);
+
+	stack->stopped = 1;
+	for (unsigned i = 0; i < 5; i++)
+		stack->frames[i].slot_gva = w->stack.v + 8 * (5 - i);
+}
+
+const struct world_case world_graph_cases[] = {
+	{"call and return", 0, 0, plain, WORLD_GRAPH, 1, 1, 0},
+	{"call and return, after another task's", 1, 0, other_task, WORLD_GRAPH, 1, 1, 0},
+	{"call and return, through a thunk", 0, 0, thunk, WORLD_GRAPH, 1, 1, 0},
+	{"call and return, pid filter", 0, 0, pid_hit, WORLD_GRAPH, 1, 1, 0},
+	{"call and return, with the value", 0, 0, value, WORLD_GRAPH, 1, 1, 1},
+	{"call and return, calls were missed", 0, 0, overrun, WORLD_GRAPH, 1, 1, 1},
+	{"call and return, first frame of a stack", 0, 0, first, WORLD_GRAPH, 1, 1, 0},
+	{"call and return, of a stack seen first", 0, 0, unknown, WORLD_GRAPH, 1, 1, 0},
+	{"call and return, last place there is", 0, 0, last_place, WORLD_GRAPH, 1, 1, 0},
+	{"two calls, one by a jump from the other", 0, 0, tail_call, WORLD_GRAPH, 2, 2, 0},
+	{"a new task's first call", 0, 0, new_task, WORLD_NEW_TASK, 1, 1, 0},
+	{"threshold, long enough", 0, 0, long_enough, WORLD_GRAPH, 0, 1, 0},
+	{"threshold, too short", 0, 0, too_short, WORLD_GRAPH, 0, 0, 0},
+	{"subtree, a root", 0, 0, subtree, WORLD_GRAPH_ROOT, 1, 1, 0},
+	{"subtree, inside", 0, 0, inside, WORLD_GRAPH, 1, 1, 0},
+	{"subtree, not inside", 0, 0, subtree, WORLD_GRAPH, 0, 0, 0},
+	{"subtree, not inside, of a stack seen first", 0, 0, subtree_unknown, WORLD_GRAPH, 0, 0, 0},
+	{"subtree left out, its root", 0, 0, plain, WORLD_GRAPH_NOTRACE, 0, 0, 0},
+	{"subtree left out, inside", 0, 0, muted, WORLD_GRAPH, 0, 0, 0},
+	{"deeper than max_graph_depth", 0, 0, too_deep, WORLD_GRAPH, 0, 0, 0},
+	{"return stack full", 0, 0, full, WORLD_GRAPH, 0, 0, 0},
+	{"return stack stopped", 0, 0, stopped, WORLD_GRAPH, 0, 0, 0},
+	{"no return stack free", 0, 0, no_stack, WORLD_GRAPH, 0, 0, 0},
+	{"on an exception's stack", 0, 0, exception_stack, WORLD_GRAPH, 0, 0, 0},
+	{"graph, pid not in the filter", 0, 0, pid_miss, WORLD_GRAPH, 0, 0, 0},
+	{"graph, tracing off", 0, 0, off, WORLD_GRAPH, 0, 0, 0},
+	{"graph, vCPU without a ring", 0, 0, cpu_beyond, WORLD_GRAPH, 0, 0, 0},
+};
+const unsigned world_nr_graph_cases = sizeof(world_graph_cases) / sizeof(*world_graph_cases);
