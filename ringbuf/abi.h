@@ -65,11 +65,12 @@
 #define HV_PARAMS_LEN	      0xa0
 
 /* Slots, in the page of the params: what the entry of that number does (actions.S) */
-#define HV_PARAM_SLOTS	    0x800
-#define HV_NR_SLOTS	    128
-#define HV_SLOT_DOES	    0x00 /* u32, HV_SLOT_* */
-#define HV_SLOT_GOES_ON	    0x04 /* u32, the stub it goes on to, from the params on; 0: none \
-				  */
+#define HV_PARAM_SLOTS 0x800
+#define HV_NR_SLOTS    128
+#define HV_SLOT_DOES   0x00 /* u32, HV_SLOT_* */
+#define HV_SLOT_GOES_ON                                                                            \
+	0x04 /* u32, the stub it goes on to, from the params on; 0: none                           \
+	      */
 #define HV_SLOT_ON	    1
 #define HV_SLOT_OFF	    2
 #define HV_SLOT_ON_COUNTED  4

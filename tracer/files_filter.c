@@ -68,7 +68,7 @@ struct hv_err *hv_list_open(struct hv_file *f)
 	return NULL;
 }
 
-static void add_list(struct hv_file *f)
+void hv_list_show(struct hv_file *f)
 {
 	const struct hv_sites *sites = sites_of(f);
 
@@ -86,13 +86,6 @@ static void add_list(struct hv_file *f)
 	if (f->arg == HV_LIST_FILTER)
 		hv_probes_text(&f->instance->probes, sites, hv_instance_probe_left, f->instance,
 			       &f->text);
-}
-
-/* Who has written and reads through the same handle reads from behind as many bytes. */
-void hv_list_show(struct hv_file *f)
-{
-	add_list(f);
-	f->text_pos = f->written_bytes < f->text.len_bytes ? f->written_bytes : f->text.len_bytes;
 }
 
 static struct hv_err *no_match(const char *func, const char *module)
@@ -195,7 +188,6 @@ struct hv_err *hv_list_write(struct hv_file *f, const char *buf, size_t len_byte
 		err = apply_token(f);
 	if (err)
 		return err;
-	f->written_bytes += used;
 	*ret_len = used;
 	return NULL;
 }

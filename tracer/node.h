@@ -97,7 +97,6 @@ struct hv_file {
 	/* filter files */
 	struct hv_filter list;
 	struct hv_token token;
-	size_t written_bytes; /* a position that writes and reads share */
 };
 
 static inline bool hv_file_writes(const struct hv_file *f)

@@ -2,14 +2,21 @@
 #include "tests/conformance/backend.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "cli/wire.h"
 
 static int service = -1;
 static struct hv_text in;
+/* Where a handle is, as the system keeps it for a file descriptor. */
+static struct {
+	uint64_t position;
+	bool moved; /* and not by a read */
+} handles[256];
 
 int backend_begin(const char *where)
 {
@@ -76,18 +83,25 @@ int backend_open(const char *path, int flags)
 				     .data = bytes(path, strlen(path))},
 		 &answer) != 0)
 		return -1;
+	handles[answer.handle % HV_ARRAY_LEN(handles)].position = 0;
+	handles[answer.handle % HV_ARRAY_LEN(handles)].moved = false;
 	return (int)answer.handle;
 }
 
 ssize_t backend_read(int handle, void *buf, size_t len_bytes)
 {
+	unsigned slot = (unsigned)handle % HV_ARRAY_LEN(handles);
+	uint64_t offset = handles[slot].position;
+	struct wire_frame request = {
+		.kind = WIRE_READ, .handle = (uint32_t)handle, .arg = (uint32_t)len_bytes};
 	struct wire_frame answer;
 
-	if (call((struct wire_frame){.kind = WIRE_READ,
-				     .handle = (uint32_t)handle,
-				     .arg = (uint32_t)len_bytes},
-		 &answer) != 0)
+	if (handles[slot].moved)
+		request.data = bytes(&offset, sizeof(offset));
+	if (call(request, &answer) != 0)
 		return -1;
+	handles[slot].moved = false;
+	handles[slot].position += answer.data.len_bytes;
 	if (answer.data.len_bytes)
 		memcpy(buf, answer.data.data, answer.data.len_bytes);
 	return (ssize_t)answer.data.len_bytes;
@@ -102,6 +116,8 @@ ssize_t backend_write(int handle, const void *buf, size_t len_bytes)
 				     .data = bytes(buf, len_bytes)},
 		 &answer) != 0)
 		return -1;
+	handles[(unsigned)handle % HV_ARRAY_LEN(handles)].position += answer.arg;
+	handles[(unsigned)handle % HV_ARRAY_LEN(handles)].moved = true;
 	return answer.arg;
 }
 
@@ -114,9 +130,9 @@ int backend_close(int handle)
 
 int backend_rewind(int handle)
 {
-	(void)handle;
-	errno = ENOSYS;
-	return -1;
+	handles[(unsigned)handle % HV_ARRAY_LEN(handles)].position = 0;
+	handles[(unsigned)handle % HV_ARRAY_LEN(handles)].moved = true;
+	return 0;
 }
 
 static int by_name(const void *a, const void *b)
@@ -146,25 +162,33 @@ int backend_list(const char *path, char *ret, size_t size)
 	return 0;
 }
 
+static int call_path(enum wire_kind kind, const char *path, struct wire_frame *ret)
+{
+	return call((struct wire_frame){.kind = (uint16_t)kind, .data = bytes(path, strlen(path))},
+		    ret);
+}
+
 int backend_mkdir(const char *path)
 {
-	(void)path;
-	errno = ENOSYS;
-	return -1;
+	struct wire_frame answer;
+
+	return call_path(WIRE_MKDIR, path, &answer);
 }
 
 int backend_rmdir(const char *path)
 {
-	(void)path;
-	errno = ENOSYS;
-	return -1;
+	struct wire_frame answer;
+
+	return call_path(WIRE_RMDIR, path, &answer);
 }
 
 int backend_stat(const char *path, unsigned *ret_mode, unsigned *ret_is_dir)
 {
-	(void)path;
-	(void)ret_mode;
-	(void)ret_is_dir;
-	errno = ENOSYS;
-	return -1;
+	struct wire_frame answer;
+
+	if (call_path(WIRE_LOOK, path, &answer) != 0)
+		return -1;
+	*ret_mode = answer.arg & 07777;
+	*ret_is_dir = S_ISDIR(answer.arg);
+	return 0;
 }

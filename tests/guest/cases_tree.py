@@ -43,8 +43,8 @@ def blocks(transcript):
 
 
 def blanked(lines):
-    """What no two runs have in common is blanked: times, who and where; probes are listed in the order
-    of a hash table."""
+    """What no two runs have in common is blanked: times, who and where, bytes nobody wrote; probes are listed
+    in the order of a hash table."""
     text = "\n".join(lines)
     text = re.sub(r"^( +|= \d+ '? *)\S+-\d+ +\[\d+\] \S{5} +\d+\.\d{6}:", r"\1TASK:", text, flags=re.M)
     text = re.sub(r"= (\d+) '( *)\S+-\d+ *'", "= N 'TASK'", text)
@@ -52,6 +52,8 @@ def blanked(lines):
     text = re.sub(r"= \d+ ' *(TASK: tracing_mark_write)", r"= N '\1", text)
     text = re.sub(r"^= \d+ ' +\[\d+\] \S{5} +\d+\.\d{6}:", "= N 'TASK:", text, flags=re.M)
     text = re.sub(r"^ +TASK:", "TASK:", text, flags=re.M)
+    # behind the bytes that were written the kernel shows what its buffer had there
+    text = re.sub(r"(buf:(?: \w\w){4})((?: \w\w)*)", lambda m: m[1] + " .." * m[2].count(" "), text)
     lines = text.split("\n")
     probes = [i for i, line in enumerate(lines) if re.match(r"\S+:[a-z_]+:(unlimited|count=)", line)]
     for i, line in zip(probes, sorted(lines[i] for i in probes)):
@@ -81,31 +83,35 @@ def play_own(t, name, before):
     return t.guest.run(f"{before}\nplayer {OWN} <<'END_OF_PLAY'\n{body}\nEND_OF_PLAY\n")
 
 
-def play_ours(t, name):
-    player = os.path.join(os.path.dirname(os.path.dirname(t.hv.path)), "tests", "conformance_player")
-    (run_dir,) = t.hv.run_dirs(t.guest.name)
-    done = subprocess.run(
-        [player, f"{run_dir}/sock"], input=script(name).encode(), capture_output=True, timeout=120, check=True
-    )
+def play_ours(t, name, player, where):
+    player = os.path.join(os.path.dirname(os.path.dirname(t.hv.path)), "tests", player)
+    done = subprocess.run([player, where], input=script(name).encode(), capture_output=True, timeout=120, check=True)
     return done.stdout.decode(errors="replace")
 
 
 @case(configs=(STANDARD[0], STANDARD[2]))
 def tree_behaves_as_tracefs(t):
-    """tests/conformance: the same writes and reads on the guest's tracefs and on ours."""
-    names = [name for name in plays() if name != "mount"]
+    """tests/conformance: the same writes and reads on the guest's tracefs, on ours, and on ours mounted."""
+    names = plays()
     differences = known()
+    mount = f"/run/hvtrace-test/{t.guest.name}-tree"
     t.guest.run("insmod /modules/dummy.ko")
     try:
         own = {name: play_own(t, name, f"echo > {OWN}/trace") for name in names}
         with t.attach():
-            ours = {name: play_ours(t, name) for name in names}
+            (run_dir,) = t.hv.run_dirs(t.guest.name)
+            ours = {name: play_ours(t, name, "conformance_player", f"{run_dir}/sock") for name in names}
+        os.makedirs(mount)
+        with t.attach(f"--mount={mount}"):
+            mounted = {name: play_ours(t, name, "conformance_player_files", mount) for name in names if name != "empty"}
+        os.rmdir(mount)
     finally:
         t.guest.run(f"rmmod dummy; echo nop > {OWN}/current_tracer; echo > {OWN}/trace")
     wrong, nr_known, nr = [], 0, 0
-    for name in names:
-        more, known_here = compare(name, blocks(own[name]), blocks(ours[name]), differences)
-        wrong += more
+    played = [("", name, ours) for name in names] + [("mounted: ", name, mounted) for name in mounted]
+    for what, name, theirs in played:
+        more, known_here = compare(name, blocks(own[name]), blocks(theirs[name]), differences)
+        wrong += [what + line for line in more]
         nr_known += known_here
         nr += len(blocks(own[name]))
     t.note(f"{len(names)} plays, {nr} commands, {nr_known} known differences")
