@@ -1,0 +1,89 @@
+"""The campaigns. A new one is a function with a docstring and the decorator, f(t, rng): ONE step, which
+leaves the guest as it found it. t is that of lib/suite.py's cases (t.guest, t.hv, t.attach()), t.number
+the step's number; what a step does may depend on rng and t.number only, so that it can be done again."""
+
+import os
+import signal
+import subprocess
+import time
+
+from lib.channel import GuestDead
+
+ALL = {}
+GLOBS = ("vfs_*", "do_*", "ksys_*", "*_open", "tcp_*")
+
+
+def campaign(step):
+    ALL[step.__name__] = step
+    return step
+
+
+@campaign
+def cycles(t, rng):
+    """Attach, now and then trace something, detach."""
+    with t.attach() as traced:
+        if rng.random() < 0.5:
+            traced.echo("set_ftrace_filter", rng.choice(GLOBS))
+            traced.echo("current_tracer", "function")
+            t.guest.run("cat /proc/uptime")
+            if rng.random() < 0.5:
+                traced.text("trace")
+
+
+def victims(t):
+    """{kind: pid} of the session's processes: the service, and its child that holds the guest."""
+    found = {}
+    for path in t.hv.run_dirs(t.name):
+        with open(f"{path}/pid", encoding="ascii") as file:
+            found["service"] = int(file.read())
+        done = subprocess.run(["pgrep", "-P", str(found["service"])], capture_output=True, text=True, check=False)
+        for pid in done.stdout.split():
+            found["holder"] = int(pid)
+    return found
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass  # it had ended
+
+
+@campaign
+def kills(t, rng):
+    """kill -9 of the command, the service, its keeper or guardian, or all, at a random moment of an attach, a
+    switch of tracers or a detach; recover puts every byte back and the guest answers."""
+    what = rng.choice(("attach", "function", "nop", "detach"))
+    whom = rng.choice((("service",), ("service",), ("holder",), ("service", "holder"), ("holder", "service")))
+    if what != "attach":
+        t.hv("attach", t.name)
+    if what in ("nop", "detach"):
+        if rng.random() < 0.5:
+            t.hv("echo", t.name, "set_ftrace_filter", rng.choice(GLOBS))
+        t.hv("echo", t.name, "current_tracer", "function")
+    words = {"attach": ("attach", t.name), "detach": ("detach", t.name)}
+    running = t.hv.start(*words.get(what, ("echo", t.name, "current_tracer", what)))
+    time.sleep(rng.uniform(0, {"attach": 1.5, "detach": 0.8}.get(what, 0.8)))
+    there = victims(t)
+    if what == "attach" and not there:
+        kill(running.pid)  # the service has not shown itself yet
+    for one in whom:
+        if one in there:
+            kill(there[one])
+    running.communicate(timeout=120)
+    settle(t)
+    if t.guest.run("echo alive").strip() != "alive":
+        raise GuestDead("no answer after the kill")
+
+
+def settle(t):
+    """Whatever is left of the session ends, by detach or by recover. The text is compared by the slice's proof."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        status, _, err = t.hv.run("recover", t.name)
+        if status == 0 or "nothing to recover" in err or "no region" in err:
+            return
+        if "its service lives" in err:
+            t.hv.run("detach", t.name)
+        time.sleep(0.3)
+    raise AssertionError(f"neither detached nor recovered: {err.strip()}")
