@@ -14,7 +14,7 @@
 static void audit_change(struct service *s, const struct peer *p, const char *path,
 			 const struct hv_session_stat *before)
 {
-	struct audit_actor who = audit_actor_peer(&p->cred);
+	struct audit_actor who = p->who;
 	struct hv_session_stat now;
 
 	hv_session_stat(s->session, &now);

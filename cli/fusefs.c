@@ -27,7 +27,7 @@ struct ask *ask_new(struct fusefs *fs, fuse_req_t req,
 	return a;
 }
 
-static void ask_free(struct ask *a)
+void ask_free(struct ask *a)
 {
 	struct ask **at = &a->fs->asks;
 
@@ -166,7 +166,9 @@ static void see_to_interrupted(struct fusefs *fs)
 		next = a->next;
 		if (!a->interrupted_ns || !a->req)
 			continue;
-		if (is_held(a)) {
+		if (a->look_id) {
+			continue;
+		} else if (is_held(a)) {
 			ask_fail(a, EINTR);
 			ask_free(a);
 		} else if (a->frame.kind == WIRE_READ && a->file->is_stream) {
@@ -181,9 +183,47 @@ static void see_to_interrupted(struct fusefs *fs)
 static bool somebody_is_interrupted(const struct fusefs *fs)
 {
 	for (const struct ask *a = fs->asks; a; a = a->next)
-		if (a->interrupted_ns && a->req)
+		if (a->req && (a->interrupted_ns || a->until_ns))
 			return true;
 	return false;
+}
+
+static struct ask *ask_of_look(const struct fusefs *fs, uint64_t id)
+{
+	struct ask *a = fs->asks;
+
+	while (a && a->look_id != id)
+		a = a->next;
+	return a;
+}
+
+static void take_views(struct fusefs *fs)
+{
+	struct holder_view view;
+
+	while (fs->holder_fd >= 0 && holder_answer(fs->holder_fd, &view)) {
+		struct ask *a = ask_of_look(fs, view.id);
+
+		if (a)
+			flush_seen(a, &view);
+	}
+}
+
+/* What must not be waited for any longer goes on without. */
+static void see_to_late(struct fusefs *fs)
+{
+	uint64_t now = monotonic_ns();
+	struct ask *next;
+
+	for (struct ask *a = fs->asks; a; a = next) {
+		next = a->next;
+		if (!a->req || !a->until_ns || now < a->until_ns)
+			continue;
+		if (a->look_id)
+			flush_seen(a, NULL);
+		else
+			ask_fail(a, 0);
+	}
 }
 
 static void fs_init(void *fs hv_unused, struct fuse_conn_info *conn)
@@ -277,6 +317,7 @@ static void serve(struct fusefs *fs, int stop_fd)
 			{fs->fuse_fd, POLLIN, 0},
 			{link_fd(fs->link), link_events(fs->link), 0},
 			{stop_fd, POLLIN, 0},
+			{fs->holder_fd, POLLIN, 0},
 		};
 
 		if (poll(fds, HV_ARRAY_LEN(fds), timeout_ms(fs)) < 0 && errno != EINTR)
@@ -285,6 +326,8 @@ static void serve(struct fusefs *fs, int stop_fd)
 			break;
 		if (fds[0].revents)
 			serve_kernel(fs, &buf);
+		take_views(fs);
+		see_to_late(fs);
 		see_to_interrupted(fs);
 		release_held(fs);
 		if (!link_step(fs->link))
@@ -320,7 +363,10 @@ void fusefs_serve(int fuse_fd, struct link *l, int stop_fd)
 		.top = {.path = top},
 		.started = time(NULL),
 		.fuse_fd = fuse_fd,
+		.holder_fd = -1,
 	};
+
+	holder_start(fuse_fd, link_fd(l), &fs.holder_fd);
 
 	fcntl(fuse_fd, F_SETFL, fcntl(fuse_fd, F_GETFL) | O_NONBLOCK);
 	fs.session = session_new(&fs);
@@ -329,5 +375,6 @@ void fusefs_serve(int fuse_fd, struct link *l, int stop_fd)
 		return;
 	}
 	serve(&fs, stop_fd);
+	hv_close_at(&fs.holder_fd);
 	fusefs_deinit(&fs);
 }

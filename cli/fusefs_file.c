@@ -6,6 +6,9 @@
 #include "cli/duration.h"
 #include "cli/fusefs_state.h"
 
+#define LOOK_NS	   100000000ull	 /* for how long a look at a process is waited for */
+#define PUBLISH_NS 5000000000ull /* a close is answered by then */
+
 static struct file *file_of(const struct fuse_file_info *fi)
 {
 	return (struct file *)(uintptr_t)fi->fh;
@@ -48,14 +51,12 @@ static void file_used_by(struct file *f, pid_t pid)
 	if (pid <= 0 || pid == f->pid)
 		return;
 	f->pid = pid;
-	f->process = holder_process(pid);
 	f->waited_for = false;
 }
 
 bool file_is_closing(const struct file *f)
 {
-	return !f->is_released && !f->waited_for && f->process > 0 &&
-	       holder_look(f->process) != HOLDER_LIVES;
+	return !f->is_released && !f->waited_for && holder_is_gone(f->pid);
 }
 
 void file_put(struct file *f)
@@ -131,7 +132,7 @@ static void opened(struct ask *a, const struct wire_frame *answer)
 	if (!a->req || fuse_reply_open(a->req, &fi) != 0)
 		release(f, WIRE_ABANDON);
 	else if (f->is_stream && file_reads(f))
-		holder_make_direct(f->process, tail, fs->fuse_fd);
+		holder_make_direct(f->pid, tail, fs->fuse_fd, link_fd(fs->link));
 	a->req = NULL;
 }
 
@@ -179,27 +180,47 @@ static void flushed(struct ask *a, const struct wire_frame *answer)
 {
 	if (!ask_failed(a, answer) && a->req)
 		fuse_reply_err(a->req, 0);
+	a->req = NULL;
 }
 
 /* A descriptor was closed, perhaps not the last. tracefs publishes within the last close; its
  * release is told to us only behind that, so it is done here when it seems to be the last: by the
- * process that wrote, which lives and has it open no other way. */
+ * thread that wrote, which lives and whose process has it open no other way. */
+void flush_seen(struct ask *a, const struct holder_view *view)
+{
+	struct file *f = a->file;
+
+	a->look_id = 0;
+	f->closed_by = view ? view->state : HOLDER_UNKNOWN;
+	if (a->req && f->to_publish && !f->cut_short && view && view->state == HOLDER_LIVES &&
+	    !view->has_open && fuse_req_ctx(a->req)->pid == f->writer) {
+		f->to_publish = false;
+		/* Who closes cannot be killed meanwhile, nor looked at, should it be in exec. */
+		a->until_ns = monotonic_ns() + PUBLISH_NS;
+		ask_send(a, &(struct wire_frame){.kind = WIRE_PUBLISH, .handle = f->handle});
+		return;
+	}
+	ask_fail(a, 0);
+	ask_free(a);
+}
+
 void fusefs_flush(fuse_req_t req, fuse_ino_t ino hv_unused, struct fuse_file_info *fi)
 {
 	struct file *f = file_of(fi);
-	pid_t pid = fuse_req_ctx(req)->pid;
+	struct fusefs *fs = f->fs;
 	HV_AUTO_FREE char *tail = NULL;
+	struct ask *a;
 
-	f->closed_by = holder_look(pid);
-	tail = tail_of(f->path);
-	if (!f->to_publish || f->cut_short || f->closed_by != HOLDER_LIVES ||
-	    holder_process(pid) != f->writer || holder_has_open(pid, tail)) {
+	if (!file_writes(f)) {
 		fuse_reply_err(req, 0);
 		return;
 	}
-	f->to_publish = false;
-	ask_send(ask_file(f, req, flushed),
-		 &(struct wire_frame){.kind = WIRE_PUBLISH, .handle = f->handle});
+	a = ask_file(f, req, flushed);
+	tail = tail_of(f->path);
+	a->look_id = ++fs->next_look_id;
+	a->until_ns = monotonic_ns() + LOOK_NS;
+	if (!holder_ask(fs->holder_fd, a->look_id, fuse_req_ctx(req)->pid, tail))
+		flush_seen(a, NULL);
 }
 
 /* Reads. */
@@ -337,7 +358,7 @@ void fusefs_write(fuse_req_t req, fuse_ino_t ino hv_unused, const char *buf, siz
 	size_t len = size < WIRE_DATA_MAX ? size : WIRE_DATA_MAX;
 
 	file_used_by(f, fuse_req_ctx(req)->pid);
-	f->writer = f->process;
+	f->writer = fuse_req_ctx(req)->pid;
 	a->want_bytes = (uint32_t)size;
 	ask_send_settled(a, &(struct wire_frame){
 				    .kind = WIRE_WRITE,

@@ -34,9 +34,8 @@ struct file {
 	bool wrote;	 /* something was taken */
 	bool cut_short;	 /* and the rest of it not offered again yet */
 	bool to_publish; /* written since the last time */
-	pid_t pid;	 /* who used it last, as FUSE names it */
-	pid_t process;
-	pid_t writer;	 /* the process that wrote last */
+	pid_t pid;	 /* thread that used it last, as FUSE names it */
+	pid_t writer;	 /* and that wrote last */
 	bool waited_for; /* its user is dead and its release did not come in time */
 	enum holder_state closed_by;
 };
@@ -55,6 +54,8 @@ struct ask {
 	struct wire_frame frame;
 	struct hv_text data; /* of the frame, while it is kept back */
 	uint64_t held_until_ns;
+	uint64_t look_id;  /* of the question how its asker fares; 0: none */
+	uint64_t until_ns; /* answered by then, one way or the other; 0: no limit */
 	uint32_t want_bytes;
 	int flags;
 };
@@ -69,6 +70,8 @@ struct fusefs {
 	struct ask *held; /* those of them that are kept back, in order */
 	time_t started;
 	int fuse_fd;
+	int holder_fd; /* -1: nobody can be asked */
+	uint64_t next_look_id;
 };
 
 struct ask *ask_new(struct fusefs *fs, fuse_req_t req,
@@ -85,6 +88,11 @@ bool ask_failed(struct ask *a, const struct wire_frame *answer);
 
 struct node *node_of(struct fusefs *fs, fuse_ino_t ino);
 void nodes_deinit(struct fusefs *fs);
+
+/* How a flush goes on; VIEW NULL: it could not be found out in time. */
+void flush_seen(struct ask *a, const struct holder_view *view);
+/* Ends an ask that was never sent. */
+void ask_free(struct ask *a);
 
 void file_put(struct file *f);
 /* Somebody may be about to close it: dead, and it was not told yet. */

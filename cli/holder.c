@@ -2,9 +2,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -18,6 +22,7 @@
 #define FIELD_EXIT     52
 #define FIRST_WAIT_MS  1
 #define DIRECT_WAIT_MS 2000
+#define TAIL_MAX       512
 
 static bool read_small(pid_t pid, const char *file, char *buf, size_t len_bytes)
 {
@@ -45,7 +50,7 @@ static bool stat_field(const char *stat, unsigned field, unsigned long *ret)
 	return at && sscanf(at, "%lu", ret) == 1;
 }
 
-enum holder_state holder_look(pid_t pid)
+static enum holder_state look(pid_t pid)
 {
 	unsigned long flags = 0, exit_code = 0;
 	char stat[1024];
@@ -65,7 +70,8 @@ enum holder_state holder_look(pid_t pid)
 	return exit_code & 0x7f ? HOLDER_KILLED : HOLDER_EXITS;
 }
 
-pid_t holder_process(pid_t pid)
+/* The process of a thread; PID itself when it has gone. */
+static pid_t process_of(pid_t pid)
 {
 	char status[4096];
 	const char *at;
@@ -115,11 +121,6 @@ static unsigned for_each_open(pid_t pid, const char *tail, void (*fn)(pid_t pid,
 	return nr;
 }
 
-bool holder_has_open(pid_t pid, const char *tail)
-{
-	return for_each_open(pid, tail, NULL) > 0;
-}
-
 static void make_direct(pid_t pid, int fd)
 {
 	HV_AUTO_FD int process = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -140,19 +141,87 @@ static void wait_and_make_direct(pid_t pid, const char *tail)
 	}
 }
 
-void holder_make_direct(pid_t pid, const char *tail, int close_fd)
+void holder_make_direct(pid_t pid, const char *tail, int fuse_fd, int link_fd)
 {
-	pid_t process = holder_process(pid);
 	pid_t child = fork();
 
 	if (child == 0) {
 		/* A grandchild: nobody has to wait for it. Closing the file asks the mount, so the
-		 * mount's own process cannot do this. */
-		close(close_fd);
+		 * mount's own process could not do this either. */
+		close(fuse_fd);
+		close(link_fd);
 		if (fork() == 0)
-			wait_and_make_direct(process, tail);
+			wait_and_make_direct(process_of(pid), tail);
 		_exit(0);
 	}
 	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;
+}
+
+bool holder_is_gone(pid_t pid)
+{
+	return pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+/* The child that looks. */
+
+struct question {
+	uint64_t id;
+	pid_t pid;
+	char tail[TAIL_MAX];
+};
+
+static void look_for_others(int fd)
+{
+	struct question q;
+
+	while (recv(fd, &q, sizeof(q), 0) == sizeof(q)) {
+		struct holder_view view = {q.id, HOLDER_UNKNOWN, false};
+
+		q.tail[TAIL_MAX - 1] = '\0';
+		view.state = look(q.pid);
+		view.has_open =
+			view.state == HOLDER_LIVES && for_each_open(q.pid, q.tail, NULL) > 0;
+		if (send(fd, &view, sizeof(view), MSG_NOSIGNAL) != sizeof(view))
+			return;
+	}
+}
+
+bool holder_start(int fuse_fd, int link_fd, int *ret)
+{
+	int fds[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
+		return false;
+	pid = fork();
+	if (pid == 0) {
+		close(fuse_fd);
+		close(link_fd);
+		close(fds[0]);
+		prctl(PR_SET_NAME, "hvtrace:holder");
+		look_for_others(fds[1]);
+		_exit(0);
+	}
+	close(fds[1]);
+	if (pid < 0) {
+		close(fds[0]);
+		return false;
+	}
+	*ret = fds[0];
+	return true;
+}
+
+bool holder_ask(int fd, uint64_t id, pid_t pid, const char *tail)
+{
+	struct question q = {.id = id, .pid = pid};
+
+	if ((size_t)snprintf(q.tail, sizeof(q.tail), "%s", tail) >= sizeof(q.tail))
+		return false;
+	return send(fd, &q, sizeof(q), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(q);
+}
+
+bool holder_answer(int fd, struct holder_view *ret)
+{
+	return recv(fd, ret, sizeof(*ret), MSG_DONTWAIT) == sizeof(*ret);
 }

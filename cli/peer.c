@@ -22,6 +22,8 @@ struct peer *peer_accept(int listen_fd)
 	p = hv_alloc(sizeof(*p));
 	p->fd = fd;
 	p->cred = cred;
+	/* Now: /proc may make us wait for it later, when it waits for us. */
+	p->who = audit_actor_peer(&cred);
 	return p;
 }
 

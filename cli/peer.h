@@ -6,6 +6,7 @@
 
 #include <sys/socket.h>
 
+#include "cli/audit.h"
 #include "cli/wire.h"
 #include "tracer/tree.h"
 
@@ -34,6 +35,7 @@ struct peer_wait {	     /* a request that found nothing yet */
 struct peer {
 	int fd;
 	struct ucred cred;
+	struct audit_actor who;
 	struct hv_text in;
 	struct hv_text out;
 	size_t out_sent_bytes;

@@ -48,7 +48,7 @@ void serve_begin_detach(struct service *s, struct peer *peer)
 	hv_text_deinit(&s->detach.report);
 	s->detach = (struct serve_detach){
 		.peer = peer,
-		.who = peer ? audit_actor_peer(&peer->cred) : audit_actor_self(),
+		.who = peer ? peer->who : audit_actor_self(),
 		.must_end = !peer,
 		.next_ns = now,
 		.until_ns = now + SERVE_DETACH_NS,
