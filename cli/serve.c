@@ -11,6 +11,7 @@
 #include "cli/mountpoint.h"
 #include "cli/requests.h"
 #include "cli/service.h"
+#include "tracer/drain.h"
 
 #define NS_PER_MS     1000000ull
 #define LAST_WORDS_NS (1000 * NS_PER_MS)
@@ -236,6 +237,8 @@ static int poll_timeout_ms(const struct service *s, const struct ticks *t, uint6
 		next = s->detach.next_ns;
 	if (somebody_waits(s) && now_ns + SERVE_WAIT_NS < next)
 		next = now_ns + SERVE_WAIT_NS;
+	if (s->state == SERVE_RUNS && hv_tree_drains(s->tree) && now_ns + HV_DRAIN_NS < next)
+		next = now_ns + HV_DRAIN_NS;
 	return next <= now_ns ? 0 : (int)((next - now_ns + NS_PER_MS - 1) / NS_PER_MS);
 }
 
@@ -287,6 +290,8 @@ static void tick(struct service *s, struct ticks *t)
 	}
 	if (s->state == SERVE_DONE)
 		return;
+	if (s->state == SERVE_RUNS)
+		hv_tree_drain(s->tree);
 	for (size_t i = 0; i < s->nr_peers; i++)
 		files_retry(s, s->peers[i], now);
 	try_detach(s, now);

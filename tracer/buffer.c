@@ -62,6 +62,8 @@ static void clear_cpu(struct hv_buffer *b, unsigned cpu)
 	c->nr_clears++;
 	c->nr_lost = 0;
 	c->nr_read = 0;
+	c->nr_dropped = 0;
+	c->named_pid = 0;
 }
 
 void hv_buffer_clear(struct hv_buffer *b, int only_cpu)

@@ -1,10 +1,12 @@
 /* The buffer of a tracefs instance: a ring a vCPU, what of each was consumed or cleared, and
  * cursors that read them as events in time order. The rings are the guest's, or a copy of the same
- * form in host memory.
+ * form in host memory, which others put events into.
  * Leaves to others: what becomes of an event (format.h, raw_page.h), who fills it. One thread. */
 #pragma once
 
 #include <stdint.h>
+
+#include "base/err.h"
 #include "tracer/event.h"
 
 struct hv_session;
@@ -13,6 +15,28 @@ struct hv_buffer;
 /* What the guest's stubs write into; of the session. */
 struct hv_buffer *hv_session_buffer(struct hv_session *s);
 
+/* One in host memory, for RING_BYTES of records a vCPU (a power of two, HV_BUFFER_MIN or more).
+ * ENOMEM. */
+#define HV_BUFFER_MIN 8192
+struct hv_err *hv_buffer_new(struct hv_session *s, uint64_t ring_bytes,
+			     struct hv_buffer **ret) hv_must_use;
+/* Buffers in host memory are counted; cursors count too. NULL is fine. */
+struct hv_buffer *hv_buffer_ref(struct hv_buffer *b);
+void hv_buffer_unref(struct hv_buffer *b);
+uint64_t hv_buffer_ring_bytes(const struct hv_buffer *b);
+
+enum hv_when_full { HV_FULL_OVERWRITES, HV_FULL_DROPS };
+/* What is put into a full one: overwrites the oldest, or is dropped. In host memory only. */
+void hv_buffer_when_full(struct hv_buffer *b, enum hv_when_full what);
+
+/* Into B, in host memory: EVENT, which CURSOR returned last, of the same session. */
+struct hv_cursor;
+void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor,
+		   const struct hv_event *event);
+/* Takes what is in FROM, of one vCPU or of all (-1), to behind what TO, in host memory, has of
+ * them; counts of what was lost go along, what was read is forgotten. */
+void hv_buffer_move(struct hv_buffer *from, int only_cpu, struct hv_buffer *to);
+
 /* What was recorded before is gone, for open cursors too, and not counted as lost; counts begin
  * anew. Of one vCPU, or of all (-1). */
 void hv_buffer_clear(struct hv_buffer *b, int only_cpu);
@@ -20,6 +44,7 @@ void hv_buffer_clear(struct hv_buffer *b, int only_cpu);
 struct hv_buffer_stat {
 	uint64_t entries;   /* events in it; records of tasks' names are not events */
 	uint64_t overrun;   /* lost since it was cleared: overwritten unread, or torn */
+	uint64_t dropped;   /* since then: there was no room (HV_FULL_DROPS) */
 	uint64_t read;	    /* consumed since it was cleared */
 	uint64_t bytes;	    /* of the entries, in the kernel's format */
 	uint64_t oldest_ns; /* 0: empty */
@@ -28,11 +53,12 @@ struct hv_buffer_stat {
 /* Of one vCPU, or of all (-1). Looks at every record. */
 void hv_buffer_stat(struct hv_buffer *b, int only_cpu, struct hv_buffer_stat *ret);
 
-/* A cursor has its own position in every ring and is freed before the buffer. */
-struct hv_cursor;
+/* A cursor has its own position in every ring and is freed before the session. */
 enum hv_cursor_mode {
 	HV_CURSOR_FOLLOW, /* goes on with what is recorded later */
 	HV_CURSOR_DUMP,	  /* ends at what is there when it is made */
+	HV_CURSOR_TAKE,	  /* likewise, but what is being written then stays for the next one */
+	HV_CURSOR_DRAIN,  /* as FOLLOW; what is cleared is returned all the same */
 };
 /* At the oldest event that is not yet consumed or cleared. ONLY_CPU < 0: all vCPUs. */
 struct hv_cursor *hv_cursor_new(struct hv_buffer *b, int only_cpu, enum hv_cursor_mode mode);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tracer/buffer.h"
+#include "tracer/comms.h"
 #include "tracer/merge.h"
 
 struct hv_buffer {
@@ -12,6 +13,10 @@ struct hv_buffer {
 	uint64_t nr_slots; /* of each */
 	unsigned nr_cpus;
 	struct hv_buffer_cpu *cpus; /* owned, one a vCPU */
+	unsigned nr_refs;	    /* in host memory only */
+	void *memory;		    /* owned, then: states and records */
+	size_t memory_bytes;
+	enum hv_when_full when_full;
 };
 
 struct hv_buffer_cpu {
@@ -19,6 +24,9 @@ struct hv_buffer_cpu {
 	unsigned nr_clears;	   /* for open cursors to notice */
 	uint64_t nr_lost;	   /* noticed by consuming cursors since the last clear */
 	uint64_t nr_read;	   /* consumed since */
+	uint64_t nr_dropped;	   /* since then: no room */
+	uint32_t named_pid; /* who the last record of a task that was put says, and its name */
+	char named_comm[HV_COMM_LEN];
 };
 
 /* Borrows STATES and RECORDS, which outlive it. Its content is what is there from position 0 on. */
@@ -29,3 +37,6 @@ void hv_buffer_deinit(struct hv_buffer *b);
 void hv_buffer_ring(const struct hv_buffer *b, unsigned cpu, struct hv_ring *ret);
 /* Records of a vCPU that were overwritten before anybody consumed them. */
 uint64_t hv_buffer_overwritten(const struct hv_buffer *b, unsigned cpu);
+
+/* What the event that was returned last was made of, in the order of the ring. */
+const struct hv_record *hv_cursor_records(const struct hv_cursor *c, unsigned *ret_nr);

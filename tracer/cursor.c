@@ -22,7 +22,9 @@ struct hv_cursor {
 	unsigned nr_cpus;
 	struct hv_buffer_cpu *returned; /* owned, one a vCPU: since the last consume */
 	struct more *mores;		/* owned, one a vCPU */
-	unsigned *nr_clears; /* owned, one a vCPU: the session's when the merge was made */
+	unsigned *nr_clears;	     /* owned, one a vCPU: the session's when the merge was made */
+	struct hv_record records[2]; /* of the last event */
+	unsigned nr_records;
 };
 
 static uint64_t clock_ns(void *ctx, unsigned cpu, uint64_t tsc)
@@ -42,7 +44,7 @@ static void begin(struct hv_cursor *c, const struct hv_merge_mark *marks)
 	hv_merge_free(c->merge);
 	c->merge = hv_merge_new(rings, c->first_cpu, c->nr_cpus, marks,
 				(struct hv_merge_clock){clock_ns, c->session});
-	if (c->mode == HV_CURSOR_DUMP)
+	if (c->mode == HV_CURSOR_DUMP || c->mode == HV_CURSOR_TAKE)
 		hv_merge_stop_here(c->merge);
 }
 
@@ -57,6 +59,8 @@ static void follow_clears(struct hv_cursor *c)
 	HV_AUTO_FREE struct hv_merge_mark *marks = NULL;
 	unsigned nr = 0;
 
+	for (unsigned i = 0; c->mode == HV_CURSOR_DRAIN && i < c->nr_cpus; i++)
+		c->nr_clears[i] = c->buffer->cpus[c->first_cpu + i].nr_clears;
 	for (unsigned i = 0; i < c->nr_cpus; i++)
 		nr += is_cleared(c, i);
 	if (!nr)
@@ -78,7 +82,7 @@ struct hv_cursor *hv_cursor_new(struct hv_buffer *b, int only_cpu, enum hv_curso
 	struct hv_cursor *c = hv_alloc(sizeof(*c));
 
 	c->session = b->session;
-	c->buffer = b;
+	c->buffer = hv_buffer_ref(b);
 	c->first_cpu = only_cpu < 0 ? 0 : (unsigned)only_cpu;
 	c->nr_cpus = only_cpu < 0 ? b->nr_cpus : 1;
 	c->mode = mode;
@@ -100,6 +104,7 @@ void hv_cursor_free(struct hv_cursor *c)
 	free(c->nr_clears);
 	free(c->returned);
 	free(c->mores);
+	hv_buffer_unref(c->buffer);
 	free(c);
 }
 
@@ -143,7 +148,13 @@ static void decode(struct hv_cursor *c, const struct hv_merge_item *item, struct
 /* ITEM is returned. */
 static void finish(struct hv_cursor *c, const struct hv_merge_item *item, struct hv_event *ret)
 {
+	const struct hv_record *more = more_of(c, item);
+
 	decode(c, item, ret);
+	c->nr_records = 0;
+	if (more)
+		c->records[c->nr_records++] = *more;
+	c->records[c->nr_records++] = item->record;
 	if (hv_record_kind(&item->record) != HV_RECORD_MARK)
 		hv_event_set_comm(ret, ret->pid ? hv_session_comm(c->session, ret->pid) : NULL);
 	c->mores[item->cpu - c->first_cpu].valid = false;
@@ -220,6 +231,12 @@ void hv_cursor_consume(struct hv_cursor *c)
 	}
 }
 
+const struct hv_record *hv_cursor_records(const struct hv_cursor *c, unsigned *ret_nr)
+{
+	*ret_nr = c->nr_records;
+	return c->records;
+}
+
 static const char *find_in_tasks(struct hv_session *s, uint32_t pid)
 {
 	for (size_t i = 0; i < s->tasks.nr; i++)
@@ -260,6 +277,7 @@ void hv_buffer_stat(struct hv_buffer *b, int only_cpu, struct hv_buffer_stat *re
 		stat.overrun +=
 			b->cpus[c->first_cpu + i].nr_lost + b->cpus[c->first_cpu + i].mark.lost;
 		stat.read += b->cpus[c->first_cpu + i].nr_read;
+		stat.dropped += b->cpus[c->first_cpu + i].nr_dropped;
 	}
 	hv_cursor_free(c);
 	*ret = stat;

@@ -150,3 +150,28 @@ void hv_event_set_comm(struct hv_event *event, const char *comm)
 	memset(event->comm, 0, sizeof(event->comm));
 	strncpy(event->comm, comm, sizeof(event->comm) - 1);
 }
+
+struct hv_record hv_encode_lost(uint64_t tsc, uint64_t nr)
+{
+	struct hv_record r = {{tsc, nr, 0, (uint64_t)HV_RECORD_LOST << HV_RECORD_KIND_SHIFT}};
+
+	return r;
+}
+
+uint64_t hv_record_lost(const struct hv_record *record)
+{
+	unsigned kind = record->word[3] >> HV_RECORD_KIND_SHIFT & 0xf;
+
+	return kind == HV_RECORD_LOST ? record->word[1] : 0;
+}
+
+struct hv_record hv_encode_task(uint64_t tsc, uint32_t pid, const char *comm)
+{
+	struct hv_record r = {{tsc}};
+
+	for (unsigned i = 0; i < 16; i++)
+		r.word[1 + i / 8] |= (uint64_t)(uint8_t)comm[i] << i % 8 * 8;
+	r.word[3] = pid | (r.word[1] >> 63) << HV_TASK_COMM7_SHIFT |
+		    (uint64_t)HV_RECORD_TASK << HV_RECORD_KIND_SHIFT;
+	return r;
+}

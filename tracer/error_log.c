@@ -44,8 +44,10 @@ static char *line_of(const char *command, size_t len_bytes, unsigned *ret_at)
 void hv_error_log_add(struct hv_error_log *log, uint64_t time_ns, const char *where,
 		      const char *why, const char *command, size_t len_bytes)
 {
+	HV_AUTO_TEXT struct hv_text safe_why = {0}; /* it may quote what was written */
 	struct hv_logged_error *e;
 
+	hv_text_add_guest(&safe_why, why, strlen(why));
 	if (log->nr == HV_ERROR_LOG_MAX) {
 		forget(&log->list[0]);
 		memmove(log->list, log->list + 1, --log->nr * sizeof(*log->list));
@@ -53,7 +55,7 @@ void hv_error_log_add(struct hv_error_log *log, uint64_t time_ns, const char *wh
 	e = &log->list[log->nr++];
 	e->time_ns = time_ns;
 	e->where = hv_strdup(where);
-	e->why = hv_strdup(why);
+	e->why = hv_text_take(&safe_why);
 	e->command = line_of(command, len_bytes, &e->at);
 }
 

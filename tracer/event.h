@@ -23,12 +23,14 @@ enum hv_event_kind {
 #define HV_TRACE_NMI		 0x40
 #define HV_TRACE_BH_OFF		 0x80
 
+#define HV_COMM_UNKNOWN "<...>"
+
 struct hv_event {
 	enum hv_event_kind kind;
 	unsigned cpu;
 	uint64_t time_ns;
 	uint32_t pid;
-	char comm[16];	       /* "<...>" when unknown; hostile otherwise */
+	char comm[16];	       /* HV_COMM_UNKNOWN, or hostile */
 	uint8_t flags;	       /* HV_TRACE_* */
 	uint8_t preempt_depth; /* low nibble as shown */
 	uint8_t migrate_depth;

@@ -39,7 +39,7 @@ static void add_help(struct hv_text *out, const struct hv_node *dir, const char 
 		hv_text_add(&name, "/");
 		add_help(out, n, name.data);
 	}
-	if (dir->entry && dir->entry != &hv_root_node) {
+	if (dir->entry && dir->entry != &hv_instance_node) {
 		HV_AUTO_TEXT struct hv_text name = {0};
 
 		hv_text_printf(&name, "%s%s", path, dir->entry->name);
@@ -205,23 +205,6 @@ struct hv_err *hv_clock_write(struct hv_file *f, const char *buf, size_t len_byt
 	hv_instance_clear(f->instance, HV_ALL_CPUS);
 	*ret_len = len_bytes;
 	return NULL;
-}
-
-void hv_size_show(struct hv_file *f)
-{
-	struct hv_session_stat stat;
-
-	hv_session_stat(f->tree->session, &stat);
-	hv_text_printf(&f->text, "%" PRIu64 "\n",
-		       stat.nr_cpus ? stat.ring_bytes / stat.nr_cpus / 1024 : 0);
-}
-
-void hv_total_size_show(struct hv_file *f)
-{
-	struct hv_session_stat stat;
-
-	hv_session_stat(f->tree->session, &stat);
-	hv_text_printf(&f->text, "%" PRIu64 "\n", stat.ring_bytes / 1024);
 }
 
 void hv_comms_show(struct hv_file *f)

@@ -6,7 +6,7 @@
 struct hv_err *hv_raw_open(struct hv_file *f)
 {
 	f->instance->pipes.nr_raw++;
-	f->cursor = hv_cursor_new(hv_instance_buffer(f->instance), f->cpu, HV_CURSOR_FOLLOW);
+	hv_file_read_buffer(f, hv_instance_buffer(f->instance), HV_CURSOR_FOLLOW);
 	return NULL;
 }
 
@@ -35,6 +35,7 @@ struct hv_err *hv_raw_fill(struct hv_file *f)
 
 	if (len <= HV_RAW_HEAD_LEN)
 		return NULL;
+	hv_file_follow_buffer(f);
 	hv_raw_page_init(&page, len - HV_RAW_HEAD_LEN);
 	fill_page(f, &page);
 	if (page.len_bytes) {

@@ -6,6 +6,21 @@
 #define DUMP_LEN_BYTES 65536
 #define PIPE_LEN_BYTES 8156
 
+void hv_file_read_buffer(struct hv_file *f, struct hv_buffer *b, enum hv_cursor_mode mode)
+{
+	hv_cursor_free(f->cursor);
+	f->cursor = hv_cursor_new(b, f->cpu, mode);
+	f->buffer = b;
+}
+
+void hv_file_follow_buffer(struct hv_file *f)
+{
+	struct hv_buffer *b = hv_instance_buffer(f->instance);
+
+	if (b != f->buffer)
+		hv_file_read_buffer(f, b, HV_CURSOR_FOLLOW);
+}
+
 struct hv_err *hv_trace_open(struct hv_file *f)
 {
 	if (hv_file_writes(f) && (f->flags & O_TRUNC))
@@ -16,7 +31,7 @@ struct hv_err *hv_trace_open(struct hv_file *f)
 		f->pauses = 1;
 		hv_instance_pause(f->instance);
 	}
-	f->cursor = hv_cursor_new(hv_instance_buffer(f->instance), f->cpu, HV_CURSOR_DUMP);
+	hv_file_read_buffer(f, hv_instance_buffer(f->instance), HV_CURSOR_DUMP);
 	return NULL;
 }
 
@@ -103,7 +118,7 @@ static void add_header(struct hv_file *f)
 		return;
 	}
 	hv_session_stat(f->tree->session, &stat);
-	hv_buffer_stat(hv_instance_buffer(f->instance), f->cpu, &buffer);
+	hv_buffer_stat(f->buffer, f->cpu, &buffer);
 	f->annotate = buffer.overrun > 0;
 	hv_format_header(&f->text, &style, hv_tracer_name(f->instance->tracer), buffer.entries,
 			 buffer.entries + buffer.overrun, stat.nr_cpus);
@@ -130,7 +145,7 @@ struct hv_err *hv_pipe_open(struct hv_file *f)
 
 	if (err)
 		return err;
-	f->cursor = hv_cursor_new(hv_instance_buffer(f->instance), f->cpu, HV_CURSOR_FOLLOW);
+	hv_file_read_buffer(f, hv_instance_buffer(f->instance), HV_CURSOR_FOLLOW);
 	return NULL;
 }
 
@@ -143,6 +158,7 @@ struct hv_err *hv_pipe_fill(struct hv_file *f)
 	size_t enough = f->asked_bytes < PIPE_LEN_BYTES ? f->asked_bytes : PIPE_LEN_BYTES;
 	struct hv_event e;
 
+	hv_file_follow_buffer(f);
 	while (f->text.len_bytes < enough && hv_cursor_next(f->cursor, &e) == HV_NEXT_EVENT) {
 		if (e.lost_before)
 			hv_format_lost(&f->text, e.cpu, e.lost_before);

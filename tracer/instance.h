@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "tracer/drain.h"
 #include "tracer/error_log.h"
 #include "tracer/filter.h"
 #include "tracer/format.h"
@@ -14,7 +15,6 @@
 #include "tracer/pidlist.h"
 #include "tracer/probes.h"
 
-struct hv_buffer;
 struct hv_file;
 struct hv_tree;
 
@@ -51,6 +51,11 @@ struct hv_instance {
 	unsigned nr_pauses; /* open files that recording stands still for (pause-on-trace) */
 	struct hv_pipes pipes;
 	size_t nr_open; /* files */
+	/* NULL: the guest's rings themselves; never so below instances/ */
+	struct hv_buffer *host;	    /* owned */
+	struct hv_buffer *snapshot; /* owned; NULL: freed */
+	struct hv_sink sink;	    /* into HOST */
+	unsigned free_at_close;	    /* free_buffer was opened */
 };
 
 void hv_instance_init(struct hv_instance *in, struct hv_tree *tree, unsigned nr_cpus);
@@ -68,7 +73,8 @@ void hv_pipes_give_back(struct hv_pipes *pipes, struct hv_file *f);
  * it is as before, and so is the instance. */
 struct hv_err *hv_instance_trace(struct hv_instance *in, enum hv_tracer tracer,
 				 const struct hv_filter *lists) hv_must_use;
-/* What its trace and trace_pipe read. */
+/* What its trace and trace_pipe read, with all that was recorded until now. Another one when
+ * something has changed: cursors stay with the one they were made for. */
 struct hv_buffer *hv_instance_buffer(struct hv_instance *in);
 /* FUNC:COMMAND[:PARAM] of set_ftrace_filter (hv_probes_apply), done in the guest; on error it is as
  * before. */
@@ -92,5 +98,13 @@ bool hv_instance_records(const struct hv_instance *in);
 unsigned hv_instance_tracing_on(const struct hv_instance *in);
 /* Has its options, max_graph_depth and tracing_thresh obeyed by what is recorded from now on. */
 void hv_instance_graph(struct hv_instance *in, const struct hv_filter *lists);
+/* Of one vCPU, as it is. */
+uint64_t hv_instance_ring_bytes(struct hv_instance *in);
+/* Keeps what is in the buffer, the newest when it is to be smaller. ENOMEM. */
+struct hv_err *hv_instance_resize(struct hv_instance *in, uint64_t ring_bytes) hv_must_use;
+/* Moves what is in the buffer, of one vCPU or of all (HV_ALL_CPUS), into the snapshot, in place of
+ * what was there; it is made when there is none. ENOMEM. */
+struct hv_err *hv_instance_take_snapshot(struct hv_instance *in, int cpu) hv_must_use;
+void hv_instance_free_snapshot(struct hv_instance *in);
 /* Empties the buffer of one vCPU, or of all (HV_ALL_CPUS). */
 void hv_instance_clear(struct hv_instance *in, int cpu);

@@ -63,13 +63,25 @@ static struct hv_err *set_actions(struct hv_instance *in, const struct hv_probes
 	return hv_session_set_actions(session, list, join(list, nr));
 }
 
+/* Recording is switched in the guest, for everybody. */
+static struct hv_err *check_others(const struct hv_instance *in)
+{
+	for (const struct hv_instance *i = &in->tree->top; i; i = i->next)
+		if (i != in && i->tracer != HV_TRACER_NOP)
+			return hv_err_new(EBUSY, "another instance traces: %s",
+					  i->name ? i->name : "the top");
+	return NULL;
+}
+
 struct hv_err *hv_instance_probe(struct hv_instance *in, const char *func,
 				 enum hv_probe_command command, const char *param)
 {
 	const struct hv_sites *sites = &hv_session_kernel(in->tree->session)->sites;
 	struct hv_probes probes = hv_probes_dup(&in->probes);
-	struct hv_err *err = hv_probes_apply(&probes, sites, func, command, param);
+	struct hv_err *err = check_others(in);
 
+	if (!err)
+		err = hv_probes_apply(&probes, sites, func, command, param);
 	if (!err)
 		err = set_actions(in, &probes);
 	if (!err) {

@@ -33,6 +33,7 @@ struct lane {
 	struct gap gaps[GAPS_MAX]; /* by position; the records after them are not yet returned */
 	unsigned nr_gaps;
 	uint64_t nr_unknown; /* records of no known kind */
+	uint64_t nr_told;    /* lost, as records say */
 
 	bool blocked; /* the position is reserved and not written */
 	uint64_t blocked_position;
@@ -118,6 +119,11 @@ static void keep(struct hv_merge *m, struct lane *l, const struct hv_record *rec
 
 	if (returned_before(l, &k))
 		return;
+	if (hv_record_lost(record)) {
+		l->nr_told = add_lost(l->nr_told, hv_record_lost(record));
+		note_lost(l, hv_record_lost(record));
+		return;
+	}
 	if (!hv_record_kind(record)) {
 		l->nr_unknown++;
 		note_lost(l, 1);
@@ -448,6 +454,7 @@ uint64_t hv_merge_lost(const struct hv_merge *m)
 	uint64_t lost = 0;
 
 	for (size_t i = 0; i < m->nr_lanes; i++)
-		lost = add_lost(lost, add_lost(m->lanes[i].ring.lost, m->lanes[i].nr_unknown));
+		lost = add_lost(add_lost(lost, m->lanes[i].nr_told),
+				add_lost(m->lanes[i].ring.lost, m->lanes[i].nr_unknown));
 	return lost;
 }

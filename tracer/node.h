@@ -65,6 +65,7 @@ struct hv_tree {
 	unsigned nr_cpus;
 	uint32_t max_graph_depth; /* 0: no limit */
 	uint64_t thresh_ns;	  /* tracing_thresh */
+	struct hv_drain *drain;	  /* owned; NULL: the guest's rings are the top's buffer */
 	size_t nr_open;
 	unsigned ending; /* what is closed from now on is not published */
 };
@@ -84,9 +85,10 @@ struct hv_file {
 	size_t asked_bytes; /* by the read that made the text necessary */
 	/* trace, trace_pipe */
 	struct hv_cursor *cursor;
-	struct hv_graph *graph; /* NULL: no call or return was read yet */
-	unsigned annotate;	/* the buffer ran over */
-	unsigned char *started; /* one byte a CPU: its first line was written */
+	struct hv_graph *graph;	  /* NULL: no call or return was read yet */
+	struct hv_buffer *buffer; /* the cursor's */
+	unsigned annotate;	  /* the buffer ran over */
+	unsigned char *started;	  /* one byte a CPU: its first line was written */
 	unsigned nr_started;
 	uint64_t nr_lines;
 	unsigned asleep; /* the reader was told to wait */
@@ -109,8 +111,9 @@ static inline bool hv_file_reads(const struct hv_file *f)
 	return (f->flags & O_ACCMODE) != O_WRONLY;
 }
 
-/* The top directory, and what stands in it and in each directory of instances/. */
+/* The top directory, and those of instances/. */
 extern const struct hv_node hv_root_node;
+extern const struct hv_node hv_instance_node;
 
 /* What was written to F was refused: for error_log. */
 void hv_file_log_error(struct hv_file *f, const struct hv_err *err, const char *buf,
@@ -122,6 +125,10 @@ const char *hv_tracer_name(enum hv_tracer tracer);
 struct hv_err *hv_trace_open(struct hv_file *f) hv_must_use;
 struct hv_err *hv_trace_close(struct hv_file *f) hv_must_use;
 struct hv_err *hv_trace_fill(struct hv_file *f) hv_must_use;
+/* Makes F's cursor, in B. */
+void hv_file_read_buffer(struct hv_file *f, struct hv_buffer *b, enum hv_cursor_mode mode);
+/* The instance's buffer may be another one since the cursor of F was made: then a new one. */
+void hv_file_follow_buffer(struct hv_file *f);
 struct hv_err *hv_pipe_open(struct hv_file *f) hv_must_use;
 struct hv_err *hv_pipe_fill(struct hv_file *f) hv_must_use;
 struct hv_err *hv_pipe_close(struct hv_file *f) hv_must_use;
@@ -130,6 +137,26 @@ struct hv_err *hv_pipe_close(struct hv_file *f) hv_must_use;
 bool hv_cpu_name(const struct hv_place *dir, size_t index, struct hv_text *ret);
 bool hv_cpu_find(struct hv_place *at, const char *name);
 void hv_stats_show(struct hv_file *f);
+
+/* files_buffer.c */
+void hv_size_show(struct hv_file *f);
+struct hv_err *hv_size_write(struct hv_file *f, const char *buf, size_t len_bytes,
+			     size_t *ret_len) hv_must_use;
+void hv_total_size_show(struct hv_file *f);
+void hv_subbuf_show(struct hv_file *f);
+struct hv_err *hv_subbuf_write(struct hv_file *f, const char *buf, size_t len_bytes,
+			       size_t *ret_len) hv_must_use;
+struct hv_err *hv_free_buffer_close(struct hv_file *f) hv_must_use;
+struct hv_err *hv_snapshot_open(struct hv_file *f) hv_must_use;
+struct hv_err *hv_snapshot_fill(struct hv_file *f) hv_must_use;
+struct hv_err *hv_snapshot_write(struct hv_file *f, const char *buf, size_t len_bytes,
+				 size_t *ret_len) hv_must_use;
+
+/* files_instances.c */
+bool hv_instance_name(const struct hv_place *dir, size_t index, struct hv_text *ret);
+bool hv_instance_find(struct hv_place *at, const char *name);
+struct hv_err *hv_instance_mkdir(const struct hv_place *dir, const char *name) hv_must_use;
+struct hv_err *hv_instance_rmdir(const struct hv_place *at) hv_must_use;
 
 /* files_raw.c */
 struct hv_err *hv_raw_open(struct hv_file *f) hv_must_use;
@@ -213,6 +240,4 @@ struct hv_err *hv_recording_write(struct hv_file *f, const char *buf, size_t len
 void hv_clock_show(struct hv_file *f);
 struct hv_err *hv_clock_write(struct hv_file *f, const char *buf, size_t len_bytes,
 			      size_t *ret_len) hv_must_use;
-void hv_size_show(struct hv_file *f);
-void hv_total_size_show(struct hv_file *f);
 void hv_comms_show(struct hv_file *f);

@@ -2,6 +2,12 @@
 #include "tracer/node.h"
 
 static const struct hv_node cpu_nodes[] = {
+	{.name = "buffer_size_kb", .help = "size of its buffer", .show = hv_size_show},
+	{.name = "snapshot",
+	 .help = "snapshot, of this vCPU alone",
+	 .open = hv_snapshot_open,
+	 .fill = hv_snapshot_fill,
+	 .write = hv_snapshot_write},
 	{.name = "stats", .help = "how many events, lost and read", .show = hv_stats_show},
 	{.name = "trace",
 	 .help = "trace, of this vCPU alone",
@@ -64,7 +70,14 @@ static const struct hv_node root_nodes[] = {
 	 .help = "likewise, each after its address",
 	 .show = hv_sites_addrs_show},
 	{.name = "available_tracers", .help = "names for current_tracer", .show = hv_tracers_show},
-	{.name = "buffer_size_kb", .help = "size of one CPU's buffer; fixed", .show = hv_size_show},
+	{.name = "buffer_size_kb",
+	 .help = "size of one CPU's buffer; rounded up to a power of two",
+	 .show = hv_size_show,
+	 .write = hv_size_write},
+	{.name = "buffer_subbuf_size_kb",
+	 .help = "size of a page of trace_pipe_raw: 4",
+	 .show = hv_subbuf_show,
+	 .write = hv_subbuf_write},
 	{.name = "buffer_total_size_kb",
 	 .help = "size of all CPUs' buffers",
 	 .show = hv_total_size_show},
@@ -80,6 +93,19 @@ static const struct hv_node root_nodes[] = {
 	 .help = "the format of trace_pipe_raw",
 	 .mode = 0755,
 	 .children = events_nodes},
+	{.name = "free_buffer",
+	 .mode = 0200,
+	 .help = "closing it leaves the smallest buffer",
+	 .write = hv_anything_write,
+	 .close = hv_free_buffer_close},
+	{.name = "instances",
+	 .only_top = 1,
+	 .help = "mkdir makes a directory like this one, with a buffer and filters of its own",
+	 .entry = &hv_instance_node,
+	 .entry_name = hv_instance_name,
+	 .find_entry = hv_instance_find,
+	 .make_entry = hv_instance_mkdir,
+	 .remove_entry = hv_instance_rmdir},
 	{.name = "options",
 	 .help = "each option as a file, those of all tracers",
 	 .entry = &option_node,
@@ -159,6 +185,11 @@ static const struct hv_node root_nodes[] = {
 	{.name = "timestamp_mode",
 	 .help = "how the time is kept in the pages of trace_pipe_raw",
 	 .show = hv_timestamps_show},
+	{.name = "snapshot",
+	 .help = "what the buffer held when 1 was written; 0 frees it, 2 empties it",
+	 .open = hv_snapshot_open,
+	 .fill = hv_snapshot_fill,
+	 .write = hv_snapshot_write},
 	{.name = "trace",
 	 .help = "what the buffer holds; opened for writing with truncation: clears it",
 	 .open = hv_trace_open,
@@ -197,5 +228,7 @@ static const struct hv_node root_nodes[] = {
 	 .write = hv_thresh_write},
 	{0},
 };
+
+const struct hv_node hv_instance_node = {.name = "NAME", .children = root_nodes};
 
 const struct hv_node hv_root_node = {.name = "", .mode = 0700, .children = root_nodes};

@@ -12,6 +12,23 @@ void hv_pidlist_deinit(struct hv_pidlist *l)
 	*l = (struct hv_pidlist){0};
 }
 
+bool hv_pidlist_has(const struct hv_pidlist *l, uint32_t pid)
+{
+	size_t low = 0, high = l->nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (l->pids[middle] == pid)
+			return true;
+		if (l->pids[middle] < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
 static void insert(struct hv_pidlist *l, uint32_t pid)
 {
 	size_t at = l->nr;

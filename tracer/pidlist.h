@@ -2,6 +2,7 @@
  * Leaves to others: when it takes effect. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,7 @@ struct hv_pidlist {
 };
 
 void hv_pidlist_deinit(struct hv_pidlist *l);
+bool hv_pidlist_has(const struct hv_pidlist *l, uint32_t pid);
 
 /* OLD and the pids that BUF names; all or nothing. *RET_USED is write(2)'s count. EINVAL: not a
  * number; EPERM (the kernel's): beyond HV_PIDLIST_PID_MAX. */

@@ -26,8 +26,27 @@ void hv_tree_free(struct hv_tree *tree)
 	if (!tree)
 		return;
 	assert(tree->nr_open == 0);
+	hv_drain_free(tree->drain);
+	while (tree->top.next) {
+		struct hv_instance *in = tree->top.next;
+
+		tree->top.next = in->next;
+		hv_instance_deinit(in);
+		free(in);
+	}
 	hv_instance_deinit(&tree->top);
 	free(tree);
+}
+
+void hv_tree_drain(struct hv_tree *tree)
+{
+	if (tree->drain)
+		hv_drain_run(tree->drain);
+}
+
+bool hv_tree_drains(const struct hv_tree *tree)
+{
+	return tree->drain != NULL;
 }
 
 void hv_tree_end(struct hv_tree *tree)

@@ -8,6 +8,7 @@
  * tracer does to the guest (session.h). */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -28,6 +29,11 @@ void hv_tree_end(struct hv_tree *tree);
  * filter a new module's functions are traced as the others. Done at each open; call it each second
  * or so for the names in what is read meanwhile. */
 void hv_tree_refresh(struct hv_tree *tree);
+
+/* True: hv_tree_drain is to be called every HV_DRAIN_NS (drain.h) or so, for what the guest records
+ * is taken out of its rings as it comes. */
+bool hv_tree_drains(const struct hv_tree *tree);
+void hv_tree_drain(struct hv_tree *tree);
 
 enum hv_tree_kind { HV_TREE_FILE, HV_TREE_DIR };
 

@@ -51,6 +51,22 @@ static const char *const paths[] = {
 	"tracing_on",
 	"",
 	"nothing",
+	"buffer_subbuf_size_kb",
+	"free_buffer",
+	"snapshot",
+	"per_cpu/cpu0/snapshot",
+	"per_cpu/cpu1/buffer_size_kb",
+	"instances",
+	"instances/a",
+	"instances/b",
+	"instances/a/current_tracer",
+	"instances/a/set_ftrace_filter",
+	"instances/a/set_ftrace_pid",
+	"instances/a/trace",
+	"instances/a/tracing_on",
+	"instances/b/current_tracer",
+	"instances/b/trace_pipe",
+	"instances/b/per_cpu/cpu0/trace_pipe_raw",
 	"events",
 	"events/ftrace/function/format",
 	"events/ftrace/function/id",
@@ -68,8 +84,8 @@ static const char *const paths[] = {
 
 static bool check(struct hv_err *err)
 {
-	static const int documented[] = {EINVAL, ERANGE, EPERM,	 EBUSY,	  EAGAIN, EBADF,
-					 ENODEV, ENOENT, EISDIR, ENOTDIR, EEXIST, INJECTED};
+	static const int documented[] = {EINVAL, ERANGE, EPERM,	  EBUSY,  EAGAIN, EBADF,   ENODEV,
+					 ENOENT, EISDIR, ENOTDIR, EEXIST, ENOMEM, INJECTED};
 	bool known = !err;
 
 	for (size_t i = 0; err && i < HV_ARRAY_LEN(documented); i++)

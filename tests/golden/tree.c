@@ -175,7 +175,7 @@ static void do_ls(struct shell *sh, const char *dir)
 	HV_AUTO_TEXT struct hv_text text = {0};
 
 	if (!failed(sh, hv_tree_list(sh->tree, dir, &text)))
-		fprintf(sh->out, "%s", text.data);
+		fprintf(sh->out, "%s", text.data ? text.data : "");
 }
 
 static void do_stat(struct shell *sh, const char *path)

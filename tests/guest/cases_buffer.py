@@ -60,3 +60,77 @@ def trace_cmd_reads_the_pages(t):
     assert len(want) > 1000, f"{len(want)} events"
     assert told == want, f"{len(told)} of {len(want)} events; {next((p for p in zip(told, want) if p[0] != p[1]), None)}\n{lines[:5]}"
     t.note(f"{len(told)} events")
+
+
+@case()
+def sizes_and_a_snapshot(t):
+    """The buffer takes another size with what is in it; a snapshot takes all of it, and tracing goes on."""
+    with t.attach() as traced:
+        trace_some(t, traced)
+        every = traced.text("trace")
+        before, _ = ftrace.parse(every)
+        size = int(traced.text("buffer_size_kb"))
+        traced.echo("buffer_size_kb", "1000")
+        assert traced.text("buffer_size_kb") == "1024\n"
+        assert traced.text("trace") == every, "another size, another trace"
+        traced.echo("snapshot", "1")
+        assert traced.text("snapshot") == every, "the snapshot is not the trace"
+        assert ftrace.parse(traced.text("trace")) == ([], 0)
+        traced.echo("set_ftrace_filter", "vfs_*")
+        traced.echo("tracing_on", "1")
+        t.guest.run("cat /proc/uptime")
+        events, _ = ftrace.parse(traced.text("trace"))
+        assert "vfs_read" in {e.function for e in events}, f"{len(events)} events"
+        assert traced.text("snapshot").splitlines()[1:] == every.splitlines()[1:], "the snapshot has changed"
+        traced.echo("buffer_size_kb", "1")
+        pid = ftrace.start_workload(t.guest, "syscalls", 500)
+        ftrace.go(t.guest, pid)
+        small, _ = ftrace.parse(traced.text("trace"))
+        assert 0 < len(small) <= 256 * cpus(traced), f"{len(small)} events in the smallest buffer"
+        assert sum(int(stats(traced, cpu)["overrun"]) for cpu in range(cpus(traced))) > 0, "nothing overran"
+        traced.echo("current_tracer", "nop")
+        traced.echo("buffer_size_kb", str(size))
+        traced.echo("trace", "")
+        traced.echo("current_tracer", "function")
+        t.guest.run("cat /proc/uptime")
+        events, _ = ftrace.parse(traced.text("trace"))
+        assert "vfs_read" in {e.function for e in events}, f"{len(events)} events in the guest's rings again"
+        traced.echo("current_tracer", "nop")
+    t.note(f"{len(before)} events, {len(small)} in the smallest buffer")
+
+
+@case()
+def instances_have_their_own(t):
+    """Two instances and the top, each with its functions and tasks; the guest calls one stub a function."""
+    with t.attach() as traced:
+        t.hv("sh", t.name, "-c", "mkdir instances/web instances/all")
+        traced.echo("set_ftrace_filter", "vfs_read")
+        traced.echo("instances/web/set_ftrace_filter", "vfs_read", "vfs_write")
+        traced.echo("instances/all/set_ftrace_filter", "vfs_*")
+        pid = ftrace.start_workload(t.guest, "syscalls", 100)
+        traced.echo("instances/web/set_ftrace_pid", str(pid))
+        for where in ("", "instances/web/", "instances/all/"):
+            traced.echo(f"{where}current_tracer", "function")
+        ftrace.go(t.guest, pid)
+        for where in ("", "instances/web/", "instances/all/"):
+            traced.echo(f"{where}tracing_on", "0")
+        top, _ = ftrace.parse(traced.text("trace"))
+        web, _ = ftrace.parse(traced.text("instances/web/trace"))
+        every, lost = ftrace.parse(traced.text("instances/all/trace"))
+        assert not lost, f"{lost} lost"
+        spans = [e for e in every if e.time <= min(events[-1].time for events in (top, web, every))]
+        begin = max(events[0].time for events in (top, every))
+        assert {e.function for e in top} == {"vfs_read"} and {e.pid for e in web} == {pid}
+        assert {e.function for e in web} <= {"vfs_read", "vfs_write"}, f"{ {e.function for e in web} }"
+        want = [e for e in spans if e.function == "vfs_read" and e.time >= begin]
+        told = [e for e in top if begin <= e.time <= spans[-1].time]
+        assert told == want and len(told) > 90, f"{len(told)} calls of the top, {len(want)} of all"
+        want = [e for e in spans if e.function in ("vfs_read", "vfs_write") and e.pid == pid]
+        assert [e for e in web if e.time <= spans[-1].time] == want, f"{len(web)} calls of web, {len(want)} of all"
+        traced.echo("instances/all/current_tracer", "nop")
+        sites = {line.split()[0] for line in traced.text("enabled_functions").splitlines()}
+        assert sites == {"vfs_read", "vfs_write"}, f"{sites}"
+        t.hv("sh", t.name, "-c", "rmdir instances/web instances/all")
+        assert traced.tool("ls", t.name, "instances") == ""
+        traced.echo("current_tracer", "nop")
+    t.note(f"{len(top)} events of the top, {len(web)} of a task, {len(every)} of all")

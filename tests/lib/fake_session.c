@@ -12,6 +12,8 @@ struct hv_buffer {
 	uint8_t *gone; /* one byte an event: consumed or cleared */
 	uint64_t overrun;
 	uint64_t read;
+	uint64_t ring_bytes;
+	unsigned nr_refs; /* not of the session's own */
 };
 
 struct hv_session {
@@ -54,7 +56,28 @@ struct hv_session *hv_fake_new(void)
 	struct hv_session *s = hv_alloc(sizeof(*s));
 
 	s->nr_cpus = 2;
+	s->buffer.ring_bytes = 1 << 20;
 	return s;
+}
+
+static void put(struct hv_buffer *b, const struct hv_event *e)
+{
+	b->events = hv_realloc_array(b->events, b->nr_events + 1, sizeof(*e));
+	b->gone = hv_realloc_array(b->gone, b->nr_events + 1, 1);
+	b->gone[b->nr_events] = 0;
+	b->events[b->nr_events] = *e;
+	if (e->text)
+		b->events[b->nr_events].text =
+			memcpy(hv_alloc(e->text_len + 1), e->text, e->text_len);
+	b->nr_events++;
+}
+
+static void free_events(struct hv_buffer *b)
+{
+	for (size_t i = 0; i < b->nr_events; i++)
+		free((char *)b->events[i].text);
+	free(b->events);
+	free(b->gone);
 }
 
 void hv_fake_free(struct hv_session *s)
@@ -67,10 +90,7 @@ void hv_fake_free(struct hv_session *s)
 	}
 	free(sites->list);
 	free(s->patched);
-	for (size_t i = 0; i < s->buffer.nr_events; i++)
-		free((char *)s->buffer.events[i].text);
-	free(s->buffer.events);
-	free(s->buffer.gone);
+	free_events(&s->buffer);
 	free(s->actions);
 	free(s->kernel.modules.list);
 	free(s);
@@ -105,17 +125,9 @@ void hv_fake_site(struct hv_session *s, uint64_t ip, const char *name, const cha
 	};
 }
 
-static void add_event(struct hv_buffer *b, const struct hv_event *e)
-{
-	b->events = hv_realloc_array(b->events, b->nr_events + 1, sizeof(*e));
-	b->gone = hv_realloc_array(b->gone, b->nr_events + 1, 1);
-	b->gone[b->nr_events] = 0;
-	b->events[b->nr_events++] = *e;
-}
-
 void hv_fake_event(struct hv_session *s, const struct hv_event *e)
 {
-	add_event(&s->buffer, e);
+	put(&s->buffer, e);
 }
 
 void hv_fake_overrun(struct hv_session *s, uint64_t nr)
@@ -353,17 +365,59 @@ struct hv_buffer *hv_session_buffer(struct hv_session *s)
 	return &s->buffer;
 }
 
+struct hv_err *hv_buffer_new(struct hv_session *s, uint64_t ring_bytes, struct hv_buffer **ret)
+{
+	struct hv_buffer *b;
+
+	if (ring_bytes > 1 << 30)
+		return hv_err_new(ENOMEM, "no memory for %u buffers", s->nr_cpus);
+	b = hv_alloc(sizeof(*b));
+	b->ring_bytes = ring_bytes;
+	b->nr_refs = 1;
+	*ret = b;
+	return NULL;
+}
+
+struct hv_buffer *hv_buffer_ref(struct hv_buffer *b)
+{
+	b->nr_refs += b->nr_refs > 0;
+	return b;
+}
+
+void hv_buffer_unref(struct hv_buffer *b)
+{
+	if (!b || !b->nr_refs || --b->nr_refs)
+		return;
+	free_events(b);
+	free(b);
+}
+
+uint64_t hv_buffer_ring_bytes(const struct hv_buffer *b)
+{
+	return b->ring_bytes;
+}
+
+void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor hv_unused,
+		   const struct hv_event *event)
+{
+	put(b, event);
+}
+
 struct hv_cursor *hv_cursor_new(struct hv_buffer *b, int only_cpu, enum hv_cursor_mode mode)
 {
 	struct hv_cursor *c = hv_alloc(sizeof(*c));
 
-	*c = (struct hv_cursor){
-		.buffer = b, .mode = mode, .only_cpu = only_cpu, .end = b->nr_events};
+	*c = (struct hv_cursor){.buffer = hv_buffer_ref(b),
+				.mode = mode,
+				.only_cpu = only_cpu,
+				.end = b->nr_events};
 	return c;
 }
 
 void hv_cursor_free(struct hv_cursor *c)
 {
+	if (c)
+		hv_buffer_unref(c->buffer);
 	free(c);
 }
 
@@ -371,15 +425,12 @@ void hv_buffer_mark(struct hv_buffer *b, enum hv_event_kind kind, const char *by
 		    size_t len_bytes)
 {
 	const struct hv_event *last = b->nr_events ? &b->events[b->nr_events - 1] : NULL;
-	char *copy = hv_alloc(len_bytes + 1);
 
-	if (len_bytes)
-		memcpy(copy, bytes, len_bytes);
-	add_event(b, &(struct hv_event){.kind = kind,
-					.time_ns = last ? last->time_ns + 1000 : 1000,
-					.comm = "hvtrace",
-					.text = copy,
-					.text_len = len_bytes});
+	put(b, &(struct hv_event){.kind = kind,
+				  .time_ns = last ? last->time_ns + 1000 : 1000,
+				  .comm = "hvtrace",
+				  .text = bytes ? bytes : "",
+				  .text_len = len_bytes});
 }
 
 static bool is_of(const struct hv_buffer *b, size_t event, int only_cpu)
@@ -460,6 +511,18 @@ void hv_cursor_consume(struct hv_cursor *c)
 		if (c->skipped[cpu] > c->at)
 			c->buffer->read +=
 				take_away(c->buffer, c->skipped[cpu] - 1, c->skipped[cpu], -1);
+}
+
+void hv_buffer_move(struct hv_buffer *from, int only_cpu, struct hv_buffer *to)
+{
+	for (size_t i = 0; i < from->nr_events; i++) {
+		if (from->gone[i] || !is_of(from, i, only_cpu))
+			continue;
+		put(to, &from->events[i]);
+		from->gone[i] = 1;
+	}
+	to->overrun += from->overrun;
+	from->overrun = from->read = 0;
 }
 
 void hv_buffer_clear(struct hv_buffer *b, int only_cpu)

@@ -344,6 +344,15 @@ void hv_tree_free(struct hv_tree *tree)
 	free(tree);
 }
 
+bool hv_tree_drains(const struct hv_tree *tree hv_unused)
+{
+	return false;
+}
+
+void hv_tree_drain(struct hv_tree *tree hv_unused)
+{
+}
+
 struct hv_err *hv_tree_list(struct hv_tree *tree, const char *dir, struct hv_text *ret)
 {
 	(void)tree;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracer/comms.h"
 #include "tracer/decode.h"
 
 static struct hv_context context; /* what the arch says */
@@ -250,6 +251,23 @@ START_TEST(names_as_the_kernel_prints_them)
 }
 END_TEST
 
+START_TEST(a_name_that_is_put_comes_back)
+{
+	static const char comm[17] = "1234567\xf8"
+				     "90abcde";
+	struct hv_record record = hv_encode_task(99, 0x12345678, comm);
+	char got[HV_COMM_LEN];
+	uint32_t pid;
+
+	ck_assert_uint_eq(hv_record_kind(&record), HV_RECORD_TASK);
+	for (unsigned i = 0; i < 4; i++)
+		record.word[i] &= ~(UINT64_C(1) << 63); /* the lap's */
+	hv_decode_task(&record, &pid, got);
+	ck_assert_uint_eq(pid, 0x12345678);
+	ck_assert_mem_eq(got, comm, 16);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("decode");
@@ -268,6 +286,7 @@ int main(void)
 	tcase_add_test(tc, lap_bits_do_not_show);
 	tcase_add_test(tc, any_bytes_decode);
 	tcase_add_test(tc, names_as_the_kernel_prints_them);
+	tcase_add_test(tc, a_name_that_is_put_comes_back);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

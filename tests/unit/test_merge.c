@@ -319,6 +319,25 @@ START_TEST(losses_of_many_gaps_add_up)
 }
 END_TEST
 
+/* As a buffer in host memory has it. */
+START_TEST(a_record_of_loss_is_told)
+{
+	struct hv_record lost = hv_encode_lost(15, 41);
+
+	start(1, 16);
+	add(0, 10);
+	for (unsigned i = 0; i < 4; i++)
+		store(0, states[0].head, i, lost.word[i]);
+	states[0].head++;
+	add(0, 20);
+	expect(0, 10);
+	ck_assert_uint_eq(item.lost_before, 0);
+	expect(0, 20);
+	ck_assert_uint_eq(item.lost_before, 41);
+	ck_assert_uint_eq(hv_merge_lost(merge), 41);
+}
+END_TEST
+
 START_TEST(records_of_no_kind_count_as_lost)
 {
 	start(1, 8);
@@ -705,6 +724,7 @@ int main(void)
 	tcase_add_test(tc, loss_is_told_by_the_next_function_of_its_ring);
 	tcase_add_test(tc, loss_is_told_after_the_gap_not_before);
 	tcase_add_test(tc, losses_of_many_gaps_add_up);
+	tcase_add_test(tc, a_record_of_loss_is_told);
 	tcase_add_test(tc, records_of_no_kind_count_as_lost);
 	tcase_add_test(tc, the_clock_is_asked_for_the_right_cpu);
 	tcase_add_test(tc, no_time_is_later_than_none);

@@ -1,0 +1,149 @@
+/* Buffers in host memory: of the same form as the guest's, put into by us alone. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "ringbuf/writer.h"
+#include "tracer/buffer_state.h"
+#include "tracer/session_state.h"
+
+#define MEMORY_SHARE 2 /* of what the host has free, at most: a half */
+
+static bool too_big(uint64_t ring_bytes, unsigned nr_cpus)
+{
+	uint64_t free_bytes = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return ring_bytes > free_bytes / MEMORY_SHARE / nr_cpus;
+}
+
+static void *map(size_t len_bytes)
+{
+	void *memory = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+struct hv_err *hv_buffer_new(struct hv_session *s, uint64_t ring_bytes, struct hv_buffer **ret)
+{
+	unsigned nr_cpus = s->plan.nr_cpus;
+	size_t states_bytes = nr_cpus * sizeof(struct hv_state), len_bytes;
+	struct hv_buffer *b;
+	uint8_t *memory;
+
+	len_bytes = states_bytes + nr_cpus * ring_bytes;
+	memory = too_big(ring_bytes, nr_cpus) ? NULL : map(len_bytes);
+	if (!memory)
+		return hv_err_new(ENOMEM, "no memory for %u buffers of %llu KiB", nr_cpus,
+				  (unsigned long long)ring_bytes / 1024);
+	b = hv_alloc(sizeof(*b));
+	hv_buffer_init(b, s, nr_cpus, (const struct hv_state *)memory, memory + states_bytes,
+		       ring_bytes);
+	b->nr_refs = 1;
+	b->memory = memory;
+	b->memory_bytes = len_bytes;
+	*ret = b;
+	return NULL;
+}
+
+struct hv_buffer *hv_buffer_ref(struct hv_buffer *b)
+{
+	b->nr_refs++;
+	return b;
+}
+
+void hv_buffer_unref(struct hv_buffer *b)
+{
+	if (!b || --b->nr_refs || !b->memory)
+		return;
+	munmap(b->memory, b->memory_bytes);
+	hv_buffer_deinit(b);
+	free(b);
+}
+
+uint64_t hv_buffer_ring_bytes(const struct hv_buffer *b)
+{
+	return b->ring_bytes;
+}
+
+void hv_buffer_when_full(struct hv_buffer *b, enum hv_when_full what)
+{
+	b->when_full = what;
+}
+
+static void put(struct hv_buffer *b, unsigned cpu, const struct hv_record *record)
+{
+	struct hv_state *states = b->memory;
+	uint8_t *records = (uint8_t *)b->memory + (b->records - (const uint8_t *)b->memory);
+
+	hv_ring_put(&states[cpu], (struct hv_record *)(records + cpu * b->ring_bytes), b->nr_slots,
+		    record);
+}
+
+static bool has_room(const struct hv_buffer *b, unsigned cpu, uint64_t nr)
+{
+	return b->states[cpu].head - b->cpus[cpu].mark.position + nr <= b->nr_slots;
+}
+
+/* Idle tasks have one name, and an unknown one is not told. */
+static bool is_named(const struct hv_buffer_cpu *c, const struct hv_event *e)
+{
+	if (e->pid == 0 || strcmp(e->comm, HV_COMM_UNKNOWN) == 0)
+		return true;
+	return c->named_pid == e->pid && memcmp(c->named_comm, e->comm, HV_COMM_LEN) == 0;
+}
+
+/* The name first, where it is another one than of the event before; what was lost; then the event
+ * itself. All or nothing. */
+void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor, const struct hv_event *e)
+{
+	struct hv_buffer_cpu *c = &b->cpus[e->cpu];
+	struct hv_record out[4];
+	const struct hv_record *records;
+	unsigned nr = 0, nr_records;
+
+	records = hv_cursor_records(cursor, &nr_records);
+	if (e->lost_before)
+		out[nr++] = hv_encode_lost(hv_record_tsc(&records[0]), e->lost_before);
+	if (!is_named(c, e))
+		out[nr++] = hv_encode_task(hv_record_tsc(&records[0]), e->pid, e->comm);
+	for (unsigned i = 0; i < nr_records; i++)
+		out[nr++] = records[i];
+	if (b->when_full == HV_FULL_DROPS && !has_room(b, e->cpu, nr)) {
+		c->nr_dropped++;
+		return;
+	}
+	if (!is_named(c, e)) {
+		c->named_pid = e->pid;
+		memcpy(c->named_comm, e->comm, HV_COMM_LEN);
+	}
+	for (unsigned i = 0; i < nr; i++)
+		put(b, e->cpu, &out[i]);
+}
+
+void hv_buffer_move(struct hv_buffer *from, int only_cpu, struct hv_buffer *to)
+{
+	struct hv_cursor *c = hv_cursor_new(from, only_cpu, HV_CURSOR_TAKE);
+	struct hv_event event;
+
+	while (hv_cursor_next(c, &event) == HV_NEXT_EVENT)
+		hv_buffer_put(to, c, &event);
+	for (unsigned cpu = 0; cpu < from->nr_cpus; cpu++) {
+		if (only_cpu >= 0 && cpu != (unsigned)only_cpu)
+			continue;
+		to->cpus[cpu].nr_lost += from->cpus[cpu].nr_lost;
+		to->cpus[cpu].nr_dropped += from->cpus[cpu].nr_dropped;
+	}
+	hv_cursor_consume(c);
+	for (unsigned cpu = 0; cpu < from->nr_cpus; cpu++) {
+		struct hv_buffer_cpu *taken = &from->cpus[cpu];
+
+		if (only_cpu >= 0 && cpu != (unsigned)only_cpu)
+			continue;
+		taken->nr_clears++;
+		taken->nr_lost = taken->nr_read = taken->nr_dropped = 0;
+		taken->named_pid = 0;
+	}
+	hv_cursor_free(c);
+}

@@ -1,0 +1,137 @@
+/* The files of a buffer's size, and its snapshot. */
+#include <inttypes.h>
+
+#include "tracer/node.h"
+
+#define SUBBUF_KB 4 /* HV_RAW_PAGE_LEN */
+
+void hv_size_show(struct hv_file *f)
+{
+	hv_text_printf(&f->text, "%" PRIu64 "\n", hv_instance_ring_bytes(f->instance) / 1024);
+}
+
+void hv_total_size_show(struct hv_file *f)
+{
+	hv_text_printf(&f->text, "%" PRIu64 "\n",
+		       f->tree->nr_cpus * hv_instance_ring_bytes(f->instance) / 1024);
+}
+
+/* Rounded up to a power of two. */
+static struct hv_err *resize(struct hv_instance *in, uint64_t kb)
+{
+	uint64_t bytes = HV_BUFFER_MIN;
+
+	if (!kb)
+		return hv_err_new(EINVAL, "0 is no size");
+	if (kb > UINT64_MAX / 2 / 1024)
+		return hv_err_new(ENOMEM, "no memory for %" PRIu64 " KiB", kb);
+	while (bytes < kb * 1024)
+		bytes *= 2;
+	return hv_instance_resize(in, bytes);
+}
+
+struct hv_err *hv_size_write(struct hv_file *f, const char *buf, size_t len_bytes, size_t *ret_len)
+{
+	struct hv_err *err;
+	uint64_t kb;
+
+	err = hv_number_written(buf, len_bytes, &kb);
+	if (!err)
+		err = resize(f->instance, kb);
+	if (!err)
+		*ret_len = len_bytes;
+	return err;
+}
+
+void hv_subbuf_show(struct hv_file *f)
+{
+	hv_text_printf(&f->text, "%d\n", SUBBUF_KB);
+}
+
+/* The one size there is: what is rounded up to it is taken. */
+struct hv_err *hv_subbuf_write(struct hv_file *f hv_unused, const char *buf, size_t len_bytes,
+			       size_t *ret_len)
+{
+	struct hv_err *err;
+	uint64_t kb;
+
+	err = hv_number_written(buf, len_bytes, &kb);
+	if (err)
+		return err;
+	if (!kb || kb > SUBBUF_KB)
+		return hv_err_new(EINVAL, "pages have %d KiB", SUBBUF_KB);
+	*ret_len = len_bytes;
+	return NULL;
+}
+
+/* tracing_free_buffer_release */
+struct hv_err *hv_free_buffer_close(struct hv_file *f)
+{
+	return hv_instance_resize(f->instance, HV_BUFFER_MIN);
+}
+
+/* -- the snapshot -------------------------------------------------------------------------- */
+
+struct hv_err *hv_snapshot_open(struct hv_file *f)
+{
+	struct hv_buffer *b = f->instance->snapshot;
+
+	if (hv_file_reads(f) && b)
+		hv_file_read_buffer(f, b, HV_CURSOR_DUMP);
+	return NULL;
+}
+
+/* print_snapshot_help */
+static void add_help(struct hv_file *f)
+{
+	hv_text_printf(&f->text, "# tracer: %s\n#\n#\n# * Snapshot is %s *\n#\n",
+		       hv_tracer_name(f->instance->tracer),
+		       f->instance->snapshot ? "allocated" : "freed");
+	hv_text_add(&f->text, "# Snapshot commands:\n");
+	if (f->cpu < 0)
+		hv_text_add(&f->text, "# echo 0 > snapshot : Clears and frees snapshot buffer\n");
+	hv_text_printf(
+		&f->text,
+		"# echo 1 > snapshot : Allocates snapshot buffer, if not already allocated.\n"
+		"#                      Takes a snapshot of the main buffer%s.\n"
+		"# echo 2 > snapshot : Clears %ssnapshot buffer (but does not allocate%s)\n"
+		"#                      (Doesn't have to be '2' works with any number that\n"
+		"#                       is not a '0' or '1')\n",
+		f->cpu < 0 ? "" : " for this cpu", f->cpu < 0 ? "" : "this cpu's ",
+		f->cpu < 0 ? " or free" : "");
+}
+
+struct hv_err *hv_snapshot_fill(struct hv_file *f)
+{
+	struct hv_buffer_stat stat = {0};
+
+	if (!f->nr_fills && f->cursor)
+		hv_buffer_stat(f->buffer, f->cpu, &stat);
+	if (!f->nr_fills && !stat.entries) {
+		add_help(f);
+		return NULL;
+	}
+	return f->cursor ? hv_trace_fill(f) : NULL;
+}
+
+struct hv_err *hv_snapshot_write(struct hv_file *f, const char *buf, size_t len_bytes,
+				 size_t *ret_len)
+{
+	struct hv_err *err;
+	uint64_t value;
+
+	err = hv_number_written(buf, len_bytes, &value);
+	if (err)
+		return err;
+	if (value == 0 && f->cpu >= 0)
+		return hv_err_new(EINVAL, "only the whole snapshot can be freed");
+	if (value == 0)
+		hv_instance_free_snapshot(f->instance);
+	else if (value == 1)
+		err = hv_instance_take_snapshot(f->instance, f->cpu);
+	else if (f->instance->snapshot)
+		hv_buffer_clear(f->instance->snapshot, f->cpu);
+	if (!err)
+		*ret_len = len_bytes;
+	return err;
+}

@@ -1,0 +1,71 @@
+/* instances/: mkdir makes one, rmdir ends it. */
+#include <string.h>
+
+#include "tracer/share.h"
+
+#define RING_BYTES_DEFAULT (2u << 20) /* a power of two above the kernel's 1408 KiB */
+
+bool hv_instance_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
+{
+	const struct hv_instance *in = dir->tree->top.next;
+
+	while (in && index--)
+		in = in->next;
+	if (in)
+		hv_text_add(ret, in->name);
+	return in != NULL;
+}
+
+bool hv_instance_find(struct hv_place *at, const char *name)
+{
+	for (struct hv_instance *in = at->tree->top.next; in; in = in->next) {
+		if (strcmp(in->name, name) != 0)
+			continue;
+		at->instance = in;
+		return true;
+	}
+	return false;
+}
+
+struct hv_err *hv_instance_mkdir(const struct hv_place *dir, const char *name)
+{
+	struct hv_tree *t = dir->tree;
+	struct hv_instance **at = &t->top.next;
+	struct hv_buffer *host;
+	struct hv_instance *in;
+	struct hv_err *err = hv_buffer_new(t->session, RING_BYTES_DEFAULT, &host);
+
+	if (err)
+		return err;
+	while (*at && strcmp((*at)->name, name) < 0)
+		at = &(*at)->next;
+	in = hv_alloc(sizeof(*in));
+	hv_instance_init(in, t, t->nr_cpus);
+	in->name = hv_strdup(name);
+	in->options = t->top.options;
+	in->host = host;
+	in->next = *at;
+	*at = in;
+	hv_share_add(in);
+	return NULL;
+}
+
+struct hv_err *hv_instance_rmdir(const struct hv_place *at)
+{
+	struct hv_instance *in = at->instance, **link = &at->tree->top.next;
+	struct hv_err *err = NULL;
+
+	if (in->nr_open)
+		return hv_err_new(EBUSY, "%zu of its files are open", in->nr_open);
+	if (in->tracer != HV_TRACER_NOP)
+		err = hv_instance_trace(in, HV_TRACER_NOP, in->lists);
+	if (err)
+		return err;
+	hv_share_remove(in);
+	while (*link != in)
+		link = &(*link)->next;
+	*link = in->next;
+	hv_instance_deinit(in);
+	free(in);
+	return NULL;
+}

@@ -1,0 +1,62 @@
+/* The buffer of an instance: where it is, its size, its snapshot. */
+#include "tracer/share.h"
+
+struct hv_buffer *hv_instance_buffer(struct hv_instance *in)
+{
+	hv_tree_drain(in->tree);
+	return in->host ? in->host : hv_session_buffer(in->tree->session);
+}
+
+void hv_instance_clear(struct hv_instance *in, int cpu)
+{
+	hv_buffer_clear(hv_instance_buffer(in), cpu);
+	if (cpu < 0 && in == &in->tree->top)
+		hv_share_end(in->tree);
+}
+
+uint64_t hv_instance_ring_bytes(struct hv_instance *in)
+{
+	return hv_buffer_ring_bytes(in->host ? in->host : hv_session_buffer(in->tree->session));
+}
+
+struct hv_err *hv_instance_resize(struct hv_instance *in, uint64_t ring_bytes)
+{
+	struct hv_buffer *resized;
+	struct hv_err *err;
+
+	if (ring_bytes == hv_instance_ring_bytes(in))
+		return NULL;
+	if (!in->host)
+		return hv_share_begin(in->tree, ring_bytes);
+	hv_tree_drain(in->tree);
+	err = hv_buffer_new(in->tree->session, ring_bytes, &resized);
+	if (err)
+		return err;
+	hv_buffer_move(in->host, HV_ALL_CPUS, resized);
+	hv_buffer_unref(in->host);
+	in->host = resized;
+	return NULL;
+}
+
+struct hv_err *hv_instance_take_snapshot(struct hv_instance *in, int cpu)
+{
+	struct hv_buffer *buffer = hv_instance_buffer(in);
+	struct hv_buffer *made = NULL;
+	struct hv_err *err = NULL;
+
+	if (!in->snapshot)
+		err = hv_buffer_new(in->tree->session, hv_instance_ring_bytes(in), &made);
+	if (err)
+		return err;
+	if (made)
+		in->snapshot = made;
+	hv_buffer_clear(in->snapshot, cpu);
+	hv_buffer_move(buffer, cpu, in->snapshot);
+	return NULL;
+}
+
+void hv_instance_free_snapshot(struct hv_instance *in)
+{
+	hv_buffer_unref(in->snapshot);
+	in->snapshot = NULL;
+}

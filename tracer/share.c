@@ -1,0 +1,70 @@
+#include "tracer/share.h"
+
+static bool is_alone(const struct hv_instance *in)
+{
+	for (const struct hv_instance *i = &in->tree->top; i; i = i->next)
+		if (i != in && i->tracer != HV_TRACER_NOP)
+			return false;
+	return true;
+}
+
+/* Who traces alone gets all: the guest has judged already, and may have switched recording itself.
+ */
+static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const struct hv_event *event)
+{
+	struct hv_instance *in = sink->ctx;
+
+	if (in->tracer != HV_TRACER_NOP && (is_alone(in) || hv_instance_wants(in, event)))
+		hv_buffer_put(in->host, cursor, event);
+}
+
+void hv_share_add(struct hv_instance *in)
+{
+	in->sink = (struct hv_sink){.ctx = in, .take = take};
+	if (in->tree->drain)
+		hv_drain_add(in->tree->drain, &in->sink);
+}
+
+void hv_share_remove(struct hv_instance *in)
+{
+	if (in->tree->drain)
+		hv_drain_remove(in->tree->drain, &in->sink);
+}
+
+struct hv_err *hv_share_begin(struct hv_tree *tree, uint64_t ring_bytes)
+{
+	struct hv_buffer *guests = hv_session_buffer(tree->session);
+	struct hv_err *err;
+
+	if (hv_share_is(tree))
+		return NULL;
+	err = hv_buffer_new(tree->session, ring_bytes, &tree->top.host);
+	if (err)
+		return err;
+	hv_buffer_move(guests, HV_ALL_CPUS, tree->top.host);
+	tree->drain = hv_drain_new(tree->session);
+	for (struct hv_instance *in = &tree->top; in; in = in->next)
+		hv_share_add(in);
+	return NULL;
+}
+
+static bool is_needed(const struct hv_tree *tree)
+{
+	const struct hv_instance *top = &tree->top;
+
+	if (!is_alone(top))
+		return true;
+	return hv_buffer_ring_bytes(top->host) !=
+	       hv_buffer_ring_bytes(hv_session_buffer(tree->session));
+}
+
+void hv_share_end(struct hv_tree *tree)
+{
+	if (!hv_share_is(tree) || is_needed(tree))
+		return;
+	hv_drain_free(tree->drain);
+	tree->drain = NULL;
+	hv_buffer_clear(hv_session_buffer(tree->session), HV_ALL_CPUS);
+	hv_buffer_unref(tree->top.host);
+	tree->top.host = NULL;
+}
