@@ -147,3 +147,24 @@ def commands_switch_recording(t):
         traced.echo("tracing_on", "1")
         t.guest.run("cat /proc/version")
         assert traced.text("tracing_on") == "0\n", "tracing goes on though every function stops it"
+
+
+@case(configs=(STANDARD[0],))
+def a_killed_writer_publishes_nothing(t):
+    """A client of the socket that dies between truncation, a word and close leaves the filter as it was."""
+    with t.attach() as traced:
+        traced.echo("set_ftrace_filter", "vfs_read")
+        traced.echo("current_tracer", "function")
+        (run_dir,) = t.hv.run_dirs(t.guest.name)
+        program = os.path.join(os.path.dirname(os.path.dirname(t.hv.path)), "tests", "conformance_player")
+        for words in ((), ("vfs_wr",), ("vfs_write vfs_open",)):
+            player = subprocess.Popen([program, f"{run_dir}/sock"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            lines = ["open 1 wt set_ftrace_filter", *(f"write 1 {word}" for word in words), "cat tracing_on"]
+            player.stdin.write("".join(line + "\n" for line in lines).encode())
+            player.stdin.flush()
+            while player.stdout.readline() != b"1\n":
+                assert player.poll() is None, "the player has ended by itself"
+            player.kill()
+            player.wait()
+            assert traced.text("set_ftrace_filter") == "vfs_read\n", f"after {words}: another filter"
+            assert traced.text("enabled_functions").split() == ["vfs_read", "(1)"], f"after {words}"
