@@ -112,18 +112,19 @@ static void complete_topology(struct kvm_cpuid2 *c, uint32_t leaf)
 		};
 }
 
-static struct hv_err *set_msrs(int vcpu_fd)
+static struct hv_err *set_msrs(int vcpu_fd, const struct kvm_msr_entry *entries, unsigned nr)
 {
-	struct {
-		struct kvm_msrs head;
-		struct kvm_msr_entry entries[2];
-	} msrs = {
-		.head.nmsrs = 2,
-		.entries = {{.index = MSR_MISC_ENABLE, .data = MISC_FAST_STRING},
-			    {.index = MSR_MTRR_DEFAULT, .data = MTRR_ON_WRITE_BACK}},
-	};
+	HV_AUTO_FREE struct kvm_msrs *msrs = hv_alloc(sizeof(*msrs) + nr * sizeof(*entries));
+	int set;
 
-	return ioctl(vcpu_fd, KVM_SET_MSRS, &msrs) < 0 ? failed("KVM_SET_MSRS") : NULL;
+	msrs->nmsrs = nr;
+	memcpy(msrs->entries, entries, nr * sizeof(*entries));
+	set = ioctl(vcpu_fd, KVM_SET_MSRS, msrs);
+	if (set < 0)
+		return failed("KVM_SET_MSRS");
+	if ((unsigned)set != nr)
+		return hv_err_new(EIO, "KVM_SET_MSRS: 0x%x is refused", entries[set].index);
+	return NULL;
 }
 
 struct hv_err *hv_own_cpu_identify(int kvm_fd, int vcpu_fd, unsigned cpu, unsigned nr)
@@ -131,6 +132,10 @@ struct hv_err *hv_own_cpu_identify(int kvm_fd, int vcpu_fd, unsigned cpu, unsign
 	HV_AUTO_FREE struct kvm_cpuid2 *c =
 		hv_alloc(sizeof(*c) + CPUID_MAX * sizeof(c->entries[0]));
 	bool has_deadline = ioctl(kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_TSC_DEADLINE_TIMER) > 0;
+	const struct kvm_msr_entry start[] = {
+		{.index = MSR_MISC_ENABLE, .data = MISC_FAST_STRING},
+		{.index = MSR_MTRR_DEFAULT, .data = MTRR_ON_WRITE_BACK},
+	};
 
 	c->nent = CPUID_MAX;
 	if (ioctl(kvm_fd, KVM_GET_SUPPORTED_CPUID, c) < 0)
@@ -141,7 +146,7 @@ struct hv_err *hv_own_cpu_identify(int kvm_fd, int vcpu_fd, unsigned cpu, unsign
 		set_leaf(&c->entries[i], cpu, nr, has_deadline);
 	if (ioctl(vcpu_fd, KVM_SET_CPUID2, c) < 0)
 		return failed("KVM_SET_CPUID2");
-	return set_msrs(vcpu_fd);
+	return set_msrs(vcpu_fd, start, HV_ARRAY_LEN(start));
 }
 
 struct hv_err *hv_own_cpu_start(int vcpu_fd, struct hv_gpa entry)
@@ -213,14 +218,12 @@ struct hv_err *hv_own_cpu_unwatch_base(int vm_fd)
 
 struct hv_err *hv_own_cpu_base_exit(int vcpu_fd, struct kvm_run *run, bool *ret_in_kernel)
 {
-	struct {
-		struct kvm_msrs head;
-		struct kvm_msr_entry entry;
-	} msr = {.head.nmsrs = 1, .entry = {.index = run->msr.index, .data = run->msr.data}};
+	const struct kvm_msr_entry msr = {.index = run->msr.index, .data = run->msr.data};
 	struct kvm_regs regs;
+	struct hv_err *err = set_msrs(vcpu_fd, &msr, 1);
 
-	if (ioctl(vcpu_fd, KVM_SET_MSRS, &msr) != 1)
-		return failed("KVM_SET_MSRS");
+	if (err)
+		return err;
 	if (ioctl(vcpu_fd, KVM_GET_REGS, &regs) < 0)
 		return failed("KVM_GET_REGS");
 	run->msr.error = 0;
