@@ -22,6 +22,9 @@ from .daemons import Daemons, virsh
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RUN = "/run/hvtrace-test"
 PREFIX = "hvtrace-test-"
+# A machine that is busy, or itself a guest that is paused, was seen to let a guest stand for 39 s: by default
+# 20 s are a lockup, and 21 s a stall of RCU. Ours are found after two minutes.
+PATIENCE = "watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,7 +116,7 @@ class Domain:
         if c.boot == "kernel":
             boot = (
                 f"<kernel>{escape(self.dir)}/kernel</kernel><initrd>{escape(self.dir)}/initrd</initrd>"
-                f"<cmdline>console=ttyS0 quiet {escape(c.cmdline)}</cmdline>"
+                f"<cmdline>console=ttyS0 quiet {PATIENCE} {escape(c.cmdline)}</cmdline>"
             )
         backing = ""
         if c.shared_ram:
