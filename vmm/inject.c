@@ -47,10 +47,16 @@ static struct hv_err *stop(struct hv_inject *j, uint64_t max_ns)
 {
 	HV_AUTO_FREE pid_t *tids = hv_alloc(j->m->nr_vcpus * sizeof(*tids));
 	struct hv_err *err = vcpu_threads(j, tids);
+	bool all_in_run = false;
 
 	if (!err)
 		err = need_keeper(j);
-	return err ? err : hv_keeper_hold(j->keeper, tids, j->m->nr_vcpus, max_ns);
+	if (err)
+		return err;
+	hv_sync_ask(&j->sync);
+	err = hv_keeper_hold(j->keeper, tids, j->m->nr_vcpus, max_ns, &all_in_run);
+	j->has_regs = hv_sync_take(&j->sync, j->m->arch, all_in_run, j->regs);
+	return err;
 }
 
 struct hv_err *hv_inject_stop(struct hv_inject *j)
@@ -113,6 +119,10 @@ static struct hv_err *inject_hold_registers(void *self, struct hv_vcpu_regs *ret
 {
 	struct hv_inject *j = self;
 
+	if (j->has_regs) {
+		memcpy(ret, j->regs, j->m->nr_vcpus * sizeof(*ret));
+		return NULL;
+	}
 	return hv_kvm_registers(&j->kvm, j->keeper, j->m->arch, ret);
 }
 
@@ -206,6 +216,8 @@ static void inject_free(void *self)
 	struct hv_inject *j = self;
 
 	hv_keeper_free(j->keeper);
+	hv_sync_deinit(&j->sync);
+	free(j->regs);
 	hv_kvm_deinit(&j->kvm);
 	hv_inject_drop_region(j);
 	hv_machine_free(j->m);
@@ -310,6 +322,8 @@ struct hv_err *hv_inject_guest(struct hv_machine *m, struct hv_guest **ret)
 		free(j);
 		return err;
 	}
+	hv_sync_init(&j->sync, &j->kvm);
+	j->regs = hv_alloc(m->nr_vcpus * sizeof(*j->regs));
 	*ret = make_guest(j);
 	return NULL;
 }

@@ -42,6 +42,9 @@ struct hv_err *hv_call_code_find(pid_t pid, struct hv_call_code *ret) hv_must_us
  * the kernel's restart block. */
 bool hv_call_can(const struct hv_thread *t);
 
+/* Whether a stopped thread stands in KVM_RUN, or at its very end. */
+bool hv_call_in_kvm_run(const struct hv_thread *t);
+
 /* Makes CALLS in order, up to the first that fails; results of calls not made are -ECANCELED. DATA
  * (LEN, at most HV_CALL_DATA_MAX) is put into the process before and read back after. The thread
  * is stopped as before when it is over. An error: the thread may still run, and comes back to

@@ -6,6 +6,7 @@
 #include <cpuid.h>
 #include <elf.h>
 #include <inttypes.h>
+#include <linux/kvm.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -174,6 +175,14 @@ bool hv_call_can(const struct hv_thread *t)
 	struct user_regs_struct regs;
 
 	return get_regs(t, &regs) && may_be_used(t, &regs);
+}
+
+bool hv_call_in_kvm_run(const struct hv_thread *t)
+{
+	struct user_regs_struct r;
+
+	return t->stopped && !t->at_rest && get_regs(t, &r) && r.cs == USER_CS &&
+	       r.orig_rax == SYS_ioctl && (uint32_t)r.rsi == KVM_RUN;
 }
 
 /* What the kernel does with a call that a stop has interrupted, once no handler runs

@@ -123,9 +123,11 @@ static struct hv_err *ask(struct hv_keeper *k, struct keeper_message *m)
 	return m->code ? hv_err_new(m->code, "%s", m->text) : NULL;
 }
 
-struct hv_err *hv_keeper_hold(struct hv_keeper *k, const pid_t *tids, size_t nr, uint64_t max_ns)
+struct hv_err *hv_keeper_hold(struct hv_keeper *k, const pid_t *tids, size_t nr, uint64_t max_ns,
+			      bool *ret_all_in_run)
 {
 	HV_AUTO_FREE struct keeper_message *m = hv_alloc(sizeof(*m));
+	struct hv_err *err;
 
 	if (nr > HV_KEEPER_THREADS_MAX)
 		return hv_err_new(E2BIG, "keeper: %zu threads", nr);
@@ -133,7 +135,9 @@ struct hv_err *hv_keeper_hold(struct hv_keeper *k, const pid_t *tids, size_t nr,
 	m->ns = max_ns;
 	m->nr = (uint32_t)nr;
 	memcpy(m->tids, tids, nr * sizeof(*tids));
-	return ask(k, m);
+	err = ask(k, m);
+	*ret_all_in_run = !err && m->all_in_run;
+	return err;
 }
 
 struct hv_err *hv_keeper_calls(struct hv_keeper *k, struct hv_call *calls, size_t nr, void *data,

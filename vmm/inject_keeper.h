@@ -22,9 +22,9 @@ bool hv_keeper_is_alive(const struct hv_keeper *k);
 pid_t hv_keeper_pid(const struct hv_keeper *k);
 
 /* Stops threads TIDS, one of them where it can make calls. On error none is held, and the keeper
- * has ended. */
-struct hv_err *hv_keeper_hold(struct hv_keeper *k, const pid_t *tids, size_t nr,
-			      uint64_t max_ns) hv_must_use;
+ * has ended. *RET_ALL_IN_RUN: they all stand in KVM_RUN. */
+struct hv_err *hv_keeper_hold(struct hv_keeper *k, const pid_t *tids, size_t nr, uint64_t max_ns,
+			      bool *ret_all_in_run) hv_must_use;
 /* Has one of the held threads make CALLS (inject_call.h). ETIMEDOUT: the hold has ended by itself.
  */
 struct hv_err *hv_keeper_calls(struct hv_keeper *k, struct hv_call *calls, size_t nr, void *data,

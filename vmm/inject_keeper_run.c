@@ -56,7 +56,15 @@ static struct hv_err *find_usable(struct keeper *k)
 	return NULL;
 }
 
-static struct hv_err *hold(struct keeper *k, const struct keeper_message *m)
+static bool all_in_run(const struct keeper *k)
+{
+	for (size_t i = 0; i < k->threads.nr; i++)
+		if (!hv_call_in_kvm_run(&k->threads.list[i]))
+			return false;
+	return true;
+}
+
+static struct hv_err *hold(struct keeper *k, struct keeper_message *m)
 {
 	struct hv_err *err;
 
@@ -67,7 +75,8 @@ static struct hv_err *hold(struct keeper *k, const struct keeper_message *m)
 	k->deadline_ns = k->since_ns + m->ns;
 	k->expired = false;
 	err = hv_threads_stop(&k->threads, k->since_ns + STOP_NS);
-	if (!err)
+	m->all_in_run = !err && all_in_run(k);
+	if (!err && !m->all_in_run)
 		err = find_usable(k);
 	if (err) {
 		hv_threads_release(&k->threads);

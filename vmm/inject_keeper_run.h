@@ -11,7 +11,8 @@ struct keeper_message {
 	int32_t code; /* answer: errno value, 0: done */
 	uint32_t nr;  /* threads or calls */
 	uint32_t len_bytes;
-	uint64_t ns; /* hold: its limit; answer of release: how long it was */
+	uint32_t all_in_run; /* answer of hold */
+	uint64_t ns;	     /* hold: its limit; answer of release: how long it was */
 	char text[256];
 	pid_t tids[HV_KEEPER_THREADS_MAX];
 	struct hv_call calls[HV_KEEPER_CALLS_MAX];

@@ -28,9 +28,13 @@ static long status_of(pid_t pid, const char *tid, const char *key)
 static struct hv_err *check_filter(const struct hv_inject *j, const char *tid)
 {
 	const char *sandbox = "";
+	pid_t pid = j->m->process.pid;
 
+	if (!status_of(pid, tid, "Seccomp:"))
+		return NULL;
+	/* QEMU loads one; older kernels do not count them */
 	hv_process_arg(&j->m->process, "-sandbox", 0, &sandbox);
-	if (!status_of(j->m->process.pid, tid, "Seccomp:") || !strncmp(sandbox, "on", 2))
+	if (!strncmp(sandbox, "on", 2) && status_of(pid, tid, "Seccomp_filters:") <= 1)
 		return NULL;
 	return hv_err_new(EPERM, "the VMM has a seccomp filter that is not QEMU's own sandbox: "
 				 "what it does to injected calls is not known");
@@ -76,8 +80,10 @@ struct hv_err *hv_inject_check_rights(const struct hv_inject *j)
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
-		return hv_err_new(errno, "no right to ptrace the VMM, process %d: %s", (int)pid,
-				  strerror(errno));
+		return hv_err_new(errno,
+				  "no right to ptrace the VMM, process %d: %s "
+				  "(CAP_SYS_PTRACE, kernel.yama.ptrace_scope)",
+				  (int)pid, strerror(errno));
 	return NULL;
 }
 

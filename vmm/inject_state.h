@@ -1,7 +1,7 @@
 /* What the parts of the inject way share. Internal to vmm/inject*.c. */
 #pragma once
 
-#include "vmm/inject_kvm.h"
+#include "vmm/inject_sync.h"
 #include "vmm/machine.h"
 
 #define HV_INJECT_REGION_BYTES (64ull << 20)
@@ -14,6 +14,9 @@ struct hv_inject {
 	uint64_t region_hva;
 	uint64_t held_ns;
 	bool held;
+	struct hv_sync sync;
+	struct hv_vcpu_regs *regs; /* owned; of the hold under way, if HAS_REGS */
+	bool has_regs;
 };
 
 /* inject_refusal.c: why the VMM's threads may not be stopped or made to make calls. */

@@ -50,11 +50,19 @@ static struct hv_err *print_region(struct hv_guest *g)
 	return NULL;
 }
 
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
 static struct hv_err *holds(struct hv_guest *g, long nr, bool flush)
 {
 	unsigned nr_vcpus = hv_guest_info(g)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
-	uint64_t max_ns = 0, sum_ns = 0, begun_ns = hv_now_ns();
+	HV_AUTO_FREE uint64_t *held_ns = hv_alloc((size_t)nr * sizeof(*held_ns));
+	uint64_t begun_ns = hv_now_ns();
 	struct hv_err *err = hv_guest_prepare_hold(g);
 
 	for (long i = 0; !err && i < nr; i++) {
@@ -73,15 +81,16 @@ static struct hv_err *holds(struct hv_guest *g, long nr, bool flush)
 			err = end;
 		else
 			hv_err_free(end);
-		sum_ns += ns;
-		max_ns = ns > max_ns ? ns : max_ns;
+		held_ns[i] = ns;
 	}
-	if (!err)
-		printf("%ld holds: mean %" PRIu64 " us, max %" PRIu64 " us, each way %" PRIu64
-		       " us\n",
-		       nr, sum_ns / 1000 / (uint64_t)nr, max_ns / 1000,
-		       (hv_now_ns() - begun_ns) / 1000 / (uint64_t)nr);
-	return err;
+	if (err)
+		return err;
+	qsort(held_ns, (size_t)nr, sizeof(*held_ns), by_value);
+	printf("%ld holds: median %" PRIu64 " us, least %" PRIu64 " us, longest %" PRIu64
+	       " us, with all around it %" PRIu64 " us\n",
+	       nr, held_ns[nr / 2] / 1000, held_ns[0] / 1000, held_ns[nr - 1] / 1000,
+	       (hv_now_ns() - begun_ns) / 1000 / (uint64_t)nr);
+	return NULL;
 }
 
 static struct hv_err *expire(struct hv_guest *g)

@@ -2,25 +2,24 @@
 is refused. Every case on a booted guest ends with the proof of lib/suite.py."""
 
 import contextlib
+import ctypes
 import glob
 import json
 import os
-import re
-import shutil
+import signal
 import socket
+import struct
 import subprocess
 import time
 
-from lib import ftrace, tool
-from lib.channel import Channel
+from lib import ftrace
 from lib.daemons import virsh
-from lib.domain import RUN, Config, script
+from lib.domain import RUN, Config
 from lib.memory import Memory
 from lib.suite import bad_dmesg, case
 
 BARE = Config("bookworm", 2, shmem_mib=0, shared_ram=False)
 BARE_NEW = Config("trixie", 2, shmem_mib=0, shared_ram=False)
-SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 ROUNDS = 200
 PIN = "hvtrace-attached"
 
@@ -89,3 +88,147 @@ def moves_only_when_detached(t):
     assert t.guest.run("echo alive").strip() == "alive"
     assert not bad_dmesg(t.guest.run("dmesg")), bad_dmesg(t.guest.run("dmesg"))[:3]
     t.note(f"{len(own)} differences of the guest's own")
+
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, PR_CAPBSET_DROP = 22, 38, 24
+CAP_SYS_PTRACE = 19
+PTRACE_SEIZE = 0x4206
+
+
+def prctl(*words):
+    if LIBC.prctl(*(ctypes.c_ulong(word) for word in words)) != 0:
+        raise OSError(ctypes.get_errno(), f"prctl {words[0]}")
+
+
+def allow_everything():
+    """A seccomp filter of somebody else's."""
+    program = ctypes.create_string_buffer(struct.pack("<HBBI", 0x06, 0, 0, 0x7FFF0000))
+    header = ctypes.create_string_buffer(struct.pack("<HxxxxxxQ", 1, ctypes.addressof(program)))
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    prctl(PR_SET_SECCOMP, 2, ctypes.addressof(header), 0, 0)
+
+
+@contextlib.contextmanager
+def machine(*words, before=None):
+    """A QEMU of its own, no libvirt: nothing to boot, its firmware runs. The path of a QMP socket, another one."""
+    paths = [f"{RUN}/machine-{os.getpid()}-{n}" for n in range(2)]
+    command = ["qemu-system-x86_64", "-accel", "kvm", "-cpu", "host", "-m", "64", "-display", "none", "-nodefaults",
+               "-no-user-config", *words]  # fmt: skip
+    for path in paths:
+        command += ["-qmp", f"unix:{path},server=on,wait=off"]
+    qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=before)  # noqa: PLW1509
+    try:
+        deadline = time.monotonic() + 20
+        while not all(map(os.path.exists, paths)) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        yield paths
+    finally:
+        qemu.kill()
+        qemu.wait()
+        for path in paths:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+
+def qmp(path, *commands):
+    """Answers of commands, (name, arguments) each."""
+    with socket.socket(socket.AF_UNIX) as one:
+        one.connect(path)
+        file = one.makefile("rw")
+        file.readline()
+        answers = []
+        for name, arguments in (("qmp_capabilities", {}), *commands):
+            file.write(json.dumps({"execute": name, "arguments": arguments}) + "\n")
+            file.flush()
+            answer = json.loads(file.readline())
+            while "event" in answer:
+                answer = json.loads(file.readline())
+            answers.append(answer)
+        return answers[1:]
+
+
+@contextlib.contextmanager
+def debugger(pid):
+    """Somebody else's ptracer of a process."""
+    ready, wake = os.pipe()
+    child = os.fork()
+    if child == 0:
+        LIBC.ptrace(PTRACE_SEIZE, pid, 0, 0)
+        os.write(wake, b"x")
+        time.sleep(60)
+        os._exit(0)
+    os.read(ready, 1)
+    try:
+        yield
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(ready)
+        os.close(wake)
+
+
+def without_ptrace(t, *words):
+    """What hvtrace says when it has not the right."""
+    done = subprocess.run([t.hv.path, *words], capture_output=True, text=True, env=t.hv.env, check=False,
+                          preexec_fn=lambda: prctl(PR_CAPBSET_DROP, CAP_SYS_PTRACE, 0, 0, 0))  # noqa: PLW1509
+    return done.stderr
+
+
+@case(configs=(BARE,))
+def refused_with_its_reason(t):
+    """One line each: a debugger on the VMM, no right to ptrace, somebody's seccomp filter, a machine that must
+    stay migratable, a migration under way."""
+    with debugger(t.guest.pid):
+        t.hv.fails("attach", t.name, says=("a debugger is attached to the VMM",))
+    said = without_ptrace(t, "attach", t.name)
+    assert "ptrace" in said and len(said.splitlines()) == 1, said
+    with machine(before=allow_everything) as (path, _):
+        t.hv.fails("attach", f"qmp:{path}", says=("seccomp filter", "no ivshmem device"))
+    with machine("-only-migratable") as (path, _):
+        t.hv.fails("attach", f"qmp:{path}", says=("-only-migratable",))
+    with machine() as (path, other), socket.socket(socket.AF_UNIX) as sink:
+        sink.bind(f"{RUN}/sink-{os.getpid()}")
+        sink.listen()
+        qmp(other, ("migrate-set-parameters", {"max-bandwidth": 4096}), ("migrate", {"uri": f"unix:{RUN}/sink-{os.getpid()}"}))
+        try:
+            t.hv.fails("attach", f"qmp:{path}", says=("a migration is under way",))
+        finally:
+            os.unlink(f"{RUN}/sink-{os.getpid()}")
+    with t.attach() as traced:
+        t.note(f"{traced.stat()['transport']}: attached when nothing forbids it")
+
+
+@case(configs=(BARE,))
+def killed_while_attaching(t):
+    """kill -9 of service and keeper at moments all over an attach: the guest goes on, recover and attach do too."""
+    start = time.monotonic()
+    with t.attach():
+        took = time.monotonic() - start
+    for n in range(10):
+        attach = t.hv.start("attach", t.name)
+        time.sleep(took * n / 10)
+        for pid, _words in t.hv.processes(t.name):
+            if pid != attach.pid:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+        attach.communicate(timeout=60)
+        assert t.guest.run("echo alive").strip() == "alive"
+        t.hv("recover", t.name)
+        reason = json.loads(virsh("qemu-monitor-command", t.name, json.dumps({"execute": "query-migrate"})))["return"]
+        assert "blocked-reasons" not in reason, f"kill {n}: still pinned after recover: {reason}"
+    with t.attach() as traced:
+        t.note(f"attach takes {took:.1f} s; {trace_workload(traced, t.guest)} events afterwards")
+
+
+@case(configs=(BARE,), fresh=True)
+def vmm_killed_while_traced(t):
+    """QEMU killed while all functions are traced: the session ends, nothing of ours is left."""
+    t.hv("attach", t.name)
+    t.hv("echo", t.name, "current_tracer", "function")
+    os.kill(t.guest.pid, signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    while t.hv.processes(t.name) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not t.hv.processes(t.name), "the service lives on"
+    t.hv.fails("stat", t.name)
