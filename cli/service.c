@@ -159,6 +159,8 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 		err = open_rundir(config, s);
 	if (!err)
 		err = hv_guest_refusal(s->guest);
+	if (!err && config->shadow)
+		err = hv_guest_want_shadow(s->guest);
 	if (!err)
 		err = hv_kernel_open(s->guest, config->vmlinux_path, &s->kernel);
 	if (!err && is_abandoned(report_fd))

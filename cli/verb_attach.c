@@ -23,6 +23,12 @@ static bool parse_via(const char *text, enum hv_via *ret)
 	return false;
 }
 
+static bool parse_patch(const char *text, bool *ret_shadow)
+{
+	*ret_shadow = strcmp(text, "shadow") == 0;
+	return *ret_shadow || strcmp(text, "in-place") == 0;
+}
+
 /* A second service would stand in line for the monitor: look first. */
 static struct hv_err *refuse_second(const struct cli *cli, const char *spec)
 {
@@ -56,6 +62,7 @@ static int run(struct cli *cli, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{"via", required_argument, NULL, 'v'},
+		{"patch", required_argument, NULL, 'p'},
 		{"vmlinux", required_argument, NULL, 'k'},
 		{"mount", optional_argument, NULL, 'm'},
 		{0},
@@ -76,9 +83,13 @@ static int run(struct cli *cli, int argc, char **argv)
 		} else if (c == 'm') {
 			mounts = true;
 			mount_dir = optarg;
-		} else if (c == 'v' && !parse_via(optarg, &config.via))
+		} else if (c == 'p' && !parse_patch(optarg, &config.shadow)) {
+			return usage_error(cli, "--patch: '%s' is neither in-place nor shadow",
+					   optarg);
+		} else if (c == 'v' && !parse_via(optarg, &config.via)) {
 			return usage_error(cli, "--via: '%s' is none of auto, inject, monitor",
 					   optarg);
+		}
 	}
 	if (!verb_operands(cli, argc, 1, 1, &exit_code))
 		return exit_code;
@@ -97,12 +108,16 @@ static int run(struct cli *cli, int argc, char **argv)
 
 const struct verb verb_attach = {
 	.name = "attach",
-	.args = "[--via=auto|inject|monitor] [--vmlinux=FILE] [--mount[=DIR]] DOMAIN",
+	.args = "[--via=auto|inject|monitor] [--patch=in-place|shadow] [--vmlinux=FILE] "
+		"[--mount[=DIR]] DOMAIN",
 	.summary = "Start a session with a guest",
 	.help = "A process in the background keeps the session until `hvtrace detach`, or until "
 		"the\n"
 		"guest ends or reboots. Nothing is traced yet: choose with `hvtrace echo`.\n\n"
 		"  --via=WAY              how to reach the guest; auto takes what works\n"
+		"  --patch=WAY            how to change text: in place, or in shadow copies of "
+		"its\n"
+		"                         pages (injection, shared RAM of small pages)\n"
 		"  --vmlinux=FILE         its kernel with symbols; refused if the build id "
 		"differs\n"
 		"  --mount[=DIR]          then as `hvtrace mount DOMAIN [DIR]`\n",

@@ -78,11 +78,12 @@ static struct hv_err *recover_by(const struct cli *cli, const char *spec, enum h
 	return err;
 }
 
-/* What the two ways say, once if it is the same. */
+/* What the two ways say; that there was nothing by the second only if there was nothing by the
+ * first. */
 static struct hv_err *recover(const struct cli *cli, const char *spec, struct hv_text *report)
 {
 	HV_AUTO_TEXT struct hv_text more = {0};
-	bool other = false, none;
+	bool other = false, none, nothing;
 	struct hv_err *err = refuse_alive(cli, spec);
 
 	if (!err)
@@ -90,7 +91,11 @@ static struct hv_err *recover(const struct cli *cli, const char *spec, struct hv
 	if (err || !other)
 		return err;
 	err = recover_by(cli, spec, HV_VIA_MONITOR, &more, &none);
-	if (more.data && report->data && strcmp(more.data, report->data) != 0)
+	nothing = more.data && strcmp(more.data, HV_NOTHING_TO_RECOVER) == 0;
+	if (more.data && !nothing && report->data &&
+	    strcmp(report->data, HV_NOTHING_TO_RECOVER) == 0)
+		hv_text_clear(report);
+	if (more.data && !nothing)
 		hv_text_add(report, more.data);
 	return err;
 }

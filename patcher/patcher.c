@@ -455,6 +455,18 @@ static void adapt_batch(struct hv_patcher *p, size_t nr)
 	p->batch = batch < BATCH_MAX ? batch : BATCH_MAX;
 }
 
+/* CHANGES are sorted. */
+static struct hv_err *prepare(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
+{
+	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc(nr * sizeof(*gpas));
+	size_t nr_text = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		if (changes[i].kind == HV_CHANGE_TEXT)
+			gpas[nr_text++] = changes[i].gpa;
+	return hv_guest_prepare_text(p->guest, gpas, nr_text);
+}
+
 struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes, size_t nr)
 {
 	size_t done = 0;
@@ -465,6 +477,8 @@ struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes,
 		struct batch b = {p, changes + done, n};
 		struct hv_err *err = note_all(p, b.changes, n);
 
+		if (!err)
+			err = prepare(p, b.changes, n);
 		if (!err)
 			err = hv_patcher_held(p, change_batch, &b);
 		done += n;

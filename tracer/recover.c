@@ -199,7 +199,7 @@ struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kern
 		return restore_from(s, &header, report);
 	hv_text_add(report, use == HV_REGION_STALE
 				    ? "the region's journal is of an earlier boot: cleared\n"
-				    : "nothing to recover\n");
+				    : HV_NOTHING_TO_RECOVER);
 	err = use == HV_REGION_STALE ? hv_region_clear(&s->region) : NULL;
 	return err ? err : hv_guest_unpin(guest);
 }

@@ -188,7 +188,8 @@ static struct hv_err *claim_region(struct hv_session *s)
 		return hv_err_new(EEXIST, "region: an hvtrace that died left changes in the guest;"
 					  " run 'hvtrace recover' first");
 	s->stale = use == HV_REGION_STALE;
-	return hv_region_clear(&s->region);
+	err = s->stale ? hv_guest_unpin(s->guest) : NULL;
+	return err ? err : hv_region_clear(&s->region);
 }
 
 void hv_session_bind(struct hv_session *s)

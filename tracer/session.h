@@ -47,6 +47,7 @@ void hv_session_free(struct hv_session *s);
 /* Puts back what a dead service left, by the journal in the region: only what is plainly ours.
  * REPORT as for detach. Nothing left by anyone: that is said in REPORT, no error. EBUSY as for
  * detach. */
+#define HV_NOTHING_TO_RECOVER "nothing to recover\n"
 struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kernel,
 				  struct hv_text *report) hv_must_use;
 

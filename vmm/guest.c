@@ -98,6 +98,17 @@ struct hv_err *hv_guest_unpin(struct hv_guest *g)
 	return g->ops->unpin ? g->ops->unpin(g->self) : NULL;
 }
 
+struct hv_err *hv_guest_want_shadow(struct hv_guest *g)
+{
+	return g->ops->want_shadow ? g->ops->want_shadow(g->self)
+				   : cannot(g, "replace pages of its text");
+}
+
+struct hv_err *hv_guest_prepare_text(struct hv_guest *g, const struct hv_gpa *gpas, size_t nr)
+{
+	return g->ops->prepare_text ? g->ops->prepare_text(g->self, gpas, nr) : NULL;
+}
+
 struct hv_err *hv_guest_refusal(struct hv_guest *g)
 {
 	return g->ops->refusal ? g->ops->refusal(g->self) : NULL;

@@ -92,6 +92,11 @@ struct hv_err *hv_guest_region(struct hv_guest *g, struct hv_region *ret) hv_mus
 struct hv_err *hv_guest_pin(struct hv_guest *g) hv_must_use;
 struct hv_err *hv_guest_unpin(struct hv_guest *g) hv_must_use;
 
+/* From now on text is changed in copies of its pages, which are put in place of them, where the
+ * guest's RAM allows that (docs/inject.md); elsewhere in place. ENOTSUP: nowhere in this machine.
+ */
+struct hv_err *hv_guest_want_shadow(struct hv_guest *g) hv_must_use;
+
 /* What forbids tracing this machine at all, now: powered off, paused, a migration under way, a
  * confidential guest, a debugger on the gdb stub. NULL: nothing. */
 struct hv_err *hv_guest_refusal(struct hv_guest *g) hv_must_use;
@@ -121,6 +126,9 @@ struct hv_hold;
 /* Starts what a hold needs (gdb stub, guardian) and leaves the guest running. Called once before
  * the first hold; EBUSY when a debugger is on the stub. */
 struct hv_err *hv_guest_prepare_hold(struct hv_guest *g) hv_must_use;
+/* Text at GPAS (ascending) is written in the next hold: what can be made ready before is. */
+struct hv_err *hv_guest_prepare_text(struct hv_guest *g, const struct hv_gpa *gpas,
+				     size_t nr) hv_must_use;
 struct hv_err *hv_hold_begin(struct hv_guest *g, uint64_t max_ns, struct hv_hold **ret) hv_must_use;
 
 /* Registers of every stopped vCPU, exact. RET: room for info.nr_vcpus. trap_table is 0. */
@@ -174,7 +182,10 @@ struct hv_guest_ops {
 	struct hv_err *(*let_run)(void *self, bool *ret_stood);
 	struct hv_err *(*tsc)(void *self, unsigned vcpu, struct hv_tsc *ret);
 	int (*exit_fd)(void *self);
+	struct hv_err *(*want_shadow)(void *self);
 	struct hv_err *(*prepare_hold)(void *self);
+	struct hv_err *(*prepare_text)(void *self, const struct hv_gpa *gpas,
+				       size_t nr); /* unset: nothing to make ready */
 	struct hv_err *(*hold_begin)(void *self, uint64_t max_ns);
 	struct hv_err *(*hold_registers)(void *self, struct hv_vcpu_regs *ret);
 	struct hv_err *(*hold_write_text)(void *self, const struct hv_text_write *writes,

@@ -134,20 +134,69 @@ static struct hv_err *inject_registers(void *self, struct hv_vcpu_regs *ret)
 	return j->held ? inject_hold_registers(self, ret) : hv_machine_registers(j->m, ret);
 }
 
+#define PAGE_BYTES 4096
+
+/* The next piece of [GPA, GPA + LEN) that lies in one page if the guest sees a copy of it. */
+static size_t next_piece(const struct hv_inject *j, struct hv_gpa gpa, size_t len)
+{
+	size_t room = PAGE_BYTES - gpa.v % PAGE_BYTES;
+
+	return !j->shadow.nr_standing || len < room ? len : room;
+}
+
 static struct hv_err *inject_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
 {
-	return hv_machine_read(((struct hv_inject *)self)->m, gpa, buf, len);
+	struct hv_inject *j = self;
+	struct hv_err *err = NULL;
+	uint8_t *to = buf;
+
+	for (size_t piece; !err && len; to += piece, len -= piece, gpa = hv_gpa_add(gpa, piece)) {
+		const uint8_t *shadow = hv_shadow_at(&j->shadow, gpa);
+
+		piece = next_piece(j, gpa, len);
+		if (shadow)
+			memcpy(to, shadow, piece);
+		else
+			err = hv_machine_read(j->m, gpa, to, piece);
+	}
+	return err;
 }
 
 static struct hv_err *inject_write(void *self, struct hv_gpa gpa, const void *buf, size_t len)
 {
-	return hv_machine_write(((struct hv_inject *)self)->m, gpa, buf, len);
+	struct hv_inject *j = self;
+	struct hv_err *err = NULL;
+	const uint8_t *from = buf;
+
+	for (size_t piece; !err && len; from += piece, len -= piece, gpa = hv_gpa_add(gpa, piece)) {
+		uint8_t *shadow = hv_shadow_at(&j->shadow, gpa);
+
+		piece = next_piece(j, gpa, len);
+		if (shadow)
+			memcpy(shadow, from, piece);
+		else
+			err = hv_machine_write(j->m, gpa, from, piece);
+	}
+	return err;
+}
+
+static struct hv_err *inject_want_shadow(void *self)
+{
+	return hv_shadow_want(self);
+}
+
+static struct hv_err *inject_prepare_text(void *self, const struct hv_gpa *gpas, size_t nr)
+{
+	return hv_shadow_prepare(self, gpas, nr);
 }
 
 static struct hv_err *inject_hold_write_text(void *self, const struct hv_text_write *writes,
 					     size_t nr)
 {
-	return hv_machine_hold_write_text(((struct hv_inject *)self)->m, writes, nr);
+	struct hv_inject *j = self;
+
+	return j->shadow.fd < 0 ? hv_machine_hold_write_text(j->m, writes, nr)
+				: hv_shadow_write(j, writes, nr);
 }
 
 /* What a vCPU has cached KVM had mapped; taking that away flushes every vCPU of everything. */
@@ -198,7 +247,10 @@ static struct hv_err *inject_pin(void *self)
 
 static struct hv_err *inject_unpin(void *self)
 {
-	return hv_pin_clear(((struct hv_inject *)self)->m->monitor);
+	struct hv_inject *j = self;
+	struct hv_err *err = hv_shadow_put_back(j);
+
+	return err ? err : hv_pin_clear(j->m->monitor);
 }
 
 static int inject_exit_fd(void *self)
@@ -217,6 +269,7 @@ static void inject_free(void *self)
 
 	hv_keeper_free(j->keeper);
 	hv_sync_deinit(&j->sync);
+	hv_shadow_deinit(&j->shadow);
 	free(j->regs);
 	hv_kvm_deinit(&j->kvm);
 	hv_inject_drop_region(j);
@@ -236,6 +289,8 @@ static const struct hv_guest_ops inject_ops = {
 	.tsc = inject_tsc,
 	.exit_fd = inject_exit_fd,
 	.prepare_hold = inject_prepare_hold,
+	.want_shadow = inject_want_shadow,
+	.prepare_text = inject_prepare_text,
 	.hold_begin = inject_hold_begin,
 	.hold_registers = inject_hold_registers,
 	.hold_write_text = inject_hold_write_text,
@@ -316,8 +371,12 @@ struct hv_err *hv_inject_guest(struct hv_machine *m, struct hv_guest **ret)
 
 	j->kvm.vm_fd = j->kvm.region_fd = j->kvm.pin_fd = -1;
 	j->m = m;
+	hv_shadow_init(&j->shadow);
 	err = look(j, m);
+	if (!err)
+		err = hv_shadow_find(j);
 	if (err) {
+		hv_shadow_deinit(&j->shadow);
 		hv_kvm_deinit(&j->kvm);
 		free(j);
 		return err;

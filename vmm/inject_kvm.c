@@ -20,7 +20,7 @@
 #define NR_SLOTS_DEFAULT 512
 
 /* The block node of vmm/pin.h has the file open too, for reading. */
-static bool is_writable(pid_t pid, int fd)
+bool hv_vmm_can_write(pid_t pid, int fd)
 {
 	unsigned flags = 0;
 	char path[64];
@@ -52,7 +52,7 @@ static void take_link(struct hv_kvm *k, int fd, const char *target, unsigned *nr
 	} else if (link.kind == HV_FD_REGION) {
 		k->region_fd = fd;
 		k->region = link;
-	} else if (link.kind == HV_FD_PIN && is_writable(k->pid, fd)) {
+	} else if (link.kind == HV_FD_PIN && hv_vmm_can_write(k->pid, fd)) {
 		k->pin_fd = fd;
 	}
 }
@@ -228,15 +228,14 @@ uint32_t hv_kvm_nr_slots(void)
 	return nr > 0 ? (uint32_t)nr : NR_SLOTS_DEFAULT;
 }
 
-static struct hv_err *make_file(struct hv_keeper *keeper, char name[HV_REGION_NAME_LEN],
-				int *ret_fd)
+static struct hv_err *make_file(struct hv_keeper *keeper, char *name, size_t len_bytes, int *ret_fd)
 {
 	struct hv_call call = {
 		.nr = SYS_memfd_create,
 		.args = {0, MFD_CLOEXEC},
 		.data_args = 1,
 	};
-	struct hv_err *err = hv_keeper_calls(keeper, &call, 1, name, HV_REGION_NAME_LEN);
+	struct hv_err *err = hv_keeper_calls(keeper, &call, 1, name, len_bytes);
 
 	if (err)
 		return err;
@@ -251,14 +250,23 @@ static struct hv_err *make_region_file(struct hv_kvm *k, struct hv_keeper *keepe
 	char name[HV_REGION_NAME_LEN];
 
 	hv_region_name(k->region.slot, k->region.gpa, name);
-	return make_file(keeper, name, &k->region_fd);
+	return make_file(keeper, name, sizeof(name), &k->region_fd);
 }
 
 struct hv_err *hv_kvm_make_pin_file(struct hv_kvm *k, struct hv_keeper *keeper)
 {
 	char name[HV_REGION_NAME_LEN] = HV_PIN_FILE;
 
-	return k->pin_fd < 0 ? make_file(keeper, name, &k->pin_fd) : NULL;
+	return k->pin_fd < 0 ? make_file(keeper, name, sizeof(name), &k->pin_fd) : NULL;
+}
+
+struct hv_err *hv_kvm_make_shadow_file(struct hv_keeper *keeper, const struct hv_shadow *s,
+				       int *ret_fd)
+{
+	char name[HV_SHADOW_NAME_LEN];
+
+	hv_shadow_name(s, name);
+	return make_file(keeper, name, sizeof(name), ret_fd);
 }
 
 /* Where the VMM has FD mapped from its start; 0: nowhere. Its inode says which it is. */

@@ -34,6 +34,12 @@ struct hv_err *hv_kvm_make_region(struct hv_kvm *k, struct hv_keeper *keeper, ui
 				  uint64_t *ret_hva) hv_must_use;
 /* An empty file for the image of vmm/pin.h, unless there is one. */
 struct hv_err *hv_kvm_make_pin_file(struct hv_kvm *k, struct hv_keeper *keeper) hv_must_use;
+struct hv_shadow;
+/* An empty file with the name of S; *RET_FD: the VMM's number. */
+struct hv_err *hv_kvm_make_shadow_file(struct hv_keeper *keeper, const struct hv_shadow *s,
+				       int *ret_fd) hv_must_use;
+/* Whether the VMM's file FD is open for reading and writing. */
+bool hv_vmm_can_write(pid_t pid, int fd);
 /* The number of slots of this host's KVM. */
 uint32_t hv_kvm_nr_slots(void);
 

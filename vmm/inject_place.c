@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "vmm/inject_shadow.h"
 
 #define GIB	    (1ull << 30)
 #define BITS_MIN    36
@@ -110,4 +111,24 @@ struct hv_fd_link hv_fd_link_parse(const char *target)
 void hv_region_name(uint32_t slot, struct hv_gpa gpa, char ret[HV_REGION_NAME_LEN])
 {
 	snprintf(ret, HV_REGION_NAME_LEN, "hvtrace-region-%" PRIu32 "-%" PRIx64, slot, gpa.v);
+}
+
+void hv_shadow_name(const struct hv_shadow *s, char ret[HV_SHADOW_NAME_LEN])
+{
+	snprintf(ret, HV_SHADOW_NAME_LEN,
+		 HV_SHADOW_FILE "%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%d-%" PRIx64, s->start.v,
+		 s->len_bytes, s->hva, s->ram_fd, s->ram_off);
+}
+
+bool hv_shadow_parse(const char *target, struct hv_shadow *ret)
+{
+	struct hv_shadow s = *ret;
+	const char *at = strstr(target, "memfd:" HV_SHADOW_FILE);
+
+	if (!at || sscanf(at + strlen("memfd:" HV_SHADOW_FILE),
+			  "%" SCNx64 "-%" SCNx64 "-%" SCNx64 "-%d-%" SCNx64, &s.start.v,
+			  &s.len_bytes, &s.hva, &s.ram_fd, &s.ram_off) != 5)
+		return false;
+	*ret = s;
+	return true;
 }

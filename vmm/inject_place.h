@@ -47,3 +47,11 @@ struct hv_fd_link hv_fd_link_parse(const char *target);
 #define HV_REGION_NAME_LEN 64
 #define HV_PIN_FILE	   "hvtrace-pin" /* of the memfd with the image of vmm/pin.h */
 void hv_region_name(uint32_t slot, struct hv_gpa gpa, char ret[HV_REGION_NAME_LEN]);
+
+/* The shadow file's name (inject_shadow.h): all of its window but the file's own number. */
+struct hv_shadow;
+#define HV_SHADOW_FILE	   "hvtrace-shadow-"
+#define HV_SHADOW_NAME_LEN 160
+void hv_shadow_name(const struct hv_shadow *s, char ret[HV_SHADOW_NAME_LEN]);
+/* False: TARGET, the link of a file descriptor, is none. */
+bool hv_shadow_parse(const char *target, struct hv_shadow *ret);

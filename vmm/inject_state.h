@@ -1,6 +1,7 @@
 /* What the parts of the inject way share. Internal to vmm/inject*.c. */
 #pragma once
 
+#include "vmm/inject_shadow.h"
 #include "vmm/inject_sync.h"
 #include "vmm/machine.h"
 
@@ -17,6 +18,7 @@ struct hv_inject {
 	struct hv_sync sync;
 	struct hv_vcpu_regs *regs; /* owned; of the hold under way, if HAS_REGS */
 	bool has_regs;
+	struct hv_shadow shadow;
 };
 
 /* inject_refusal.c: why the VMM's threads may not be stopped or made to make calls. */

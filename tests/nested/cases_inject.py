@@ -12,9 +12,10 @@ import struct
 import subprocess
 import time
 
-from lib import ftrace
+from lib import ftrace, tool
+from lib.channel import Channel
 from lib.daemons import virsh
-from lib.domain import RUN, Config
+from lib.domain import RUN, Config, script
 from lib.memory import Memory
 from lib.suite import bad_dmesg, case
 
@@ -22,6 +23,7 @@ BARE = Config("bookworm", 2, shmem_mib=0, shared_ram=False)
 BARE_NEW = Config("trixie", 2, shmem_mib=0, shared_ram=False)
 ROUNDS = 200
 PIN = "hvtrace-attached"
+SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 
 
 def trace_workload(traced, guest):
@@ -117,11 +119,13 @@ def machine(*words, before=None):
                "-no-user-config", *words]  # fmt: skip
     for path in paths:
         command += ["-qmp", f"unix:{path},server=on,wait=off"]
-    qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=before)  # noqa: PLW1509
+    qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                            preexec_fn=before)  # noqa: PLW1509
     try:
         deadline = time.monotonic() + 20
-        while not all(map(os.path.exists, paths)) and time.monotonic() < deadline:
+        while not all(map(os.path.exists, paths)) and qemu.poll() is None and time.monotonic() < deadline:
             time.sleep(0.1)
+        assert qemu.poll() is None, f"QEMU: {qemu.stderr.read()}"
         yield paths
     finally:
         qemu.kill()
@@ -129,6 +133,55 @@ def machine(*words, before=None):
         for path in paths:
             with contextlib.suppress(OSError):
                 os.unlink(path)
+
+
+RAM = {
+    "hugetlbfs": ["-m", "384", "-mem-path", "/dev/hugepages", "-mem-prealloc"],
+    "hugetlb, shared": ["-m", "384", "-object", "memory-backend-memfd,id=ram,size=384M,hugetlb=on,share=on",
+                        "-machine", "memory-backend=ram"],
+    "two nodes, shared and private, in three ranges": [
+        "-m", "512", "-machine", "max-ram-below-4g=256M",
+        "-object", "memory-backend-memfd,id=a,size=320M,share=on", "-numa", "node,memdev=a,cpus=0",
+        "-object", "memory-backend-ram,id=b,size=192M", "-numa", "node,memdev=b,cpus=1"],
+}  # fmt: skip
+
+
+@case(configs=None)
+def kinds_of_ram(t):
+    """QEMU without libvirt, its sandbox on: huge pages (2 MiB), private and shared; RAM in three ranges."""
+    os.makedirs("/dev/hugepages", exist_ok=True)
+    subprocess.run(["mount", "-t", "hugetlbfs", "none", "/dev/hugepages"], check=False)
+    with open("/proc/sys/vm/nr_hugepages", "w", encoding="ascii") as file:
+        file.write("192\n")
+    with open("/proc/sys/vm/nr_hugepages", encoding="ascii") as file:
+        nr = int(file.read())
+    kernel = script("kernel", "bookworm")
+    initrd = script("initramfs", kernel)
+    channel_path = f"{RUN}/channel-{os.getpid()}"
+    for name, words in RAM.items():
+        if "huge" in name and nr < 192:
+            t.note(f"{name}: not seen, only {nr} huge pages")
+            continue
+        words = [*words, "-smp", "2", "-kernel", glob.glob(f"{kernel}/boot/vmlinu[xz]*")[0], "-initrd", initrd,
+                 "-append", "console=ttyS0 quiet panic=1", "-no-reboot", "-serial", "null",
+                 "-serial", f"unix:{channel_path},server=on,wait=off", "-sandbox", SANDBOX]  # fmt: skip
+        with machine(*words) as (path, _):
+            while not os.path.exists(channel_path):
+                time.sleep(0.1)
+            guest = Channel(channel_path)
+            guest.wait_ready(90)
+            domain = f"qmp:{path}"
+            said = json.loads(t.hv("check", "--json", domain))
+            with tool.Traced(t.hv, domain) as traced:
+                traced.echo("set_ftrace_filter", "vfs_*")
+                traced.echo("current_tracer", "function")
+                guest.run("ls / >/dev/null; cat /proc/uptime")
+                text = traced.text("trace")
+            assert "vfs_read <-" in text and "vfs_open <-" in text, text[-500:]
+            status, dmesg = guest.run("dmesg")
+            assert status == 0 and b"unable to handle" not in dmesg and b"Oops" not in dmesg
+            guest.close()
+        t.note(f"{name}: {said['transport']}, {text.count('vfs_')} events")
 
 
 def qmp(path, *commands):
@@ -205,16 +258,16 @@ def killed_while_attaching(t):
     start = time.monotonic()
     with t.attach():
         took = time.monotonic() - start
-    for n in range(10):
+    for n in range(5):
         attach = t.hv.start("attach", t.name)
-        time.sleep(took * n / 10)
+        time.sleep(took * n / 5)
         for pid, _words in t.hv.processes(t.name):
             if pid != attach.pid:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
         attach.communicate(timeout=60)
         assert t.guest.run("echo alive").strip() == "alive"
-        t.hv("recover", t.name)
+        t.hv("detach" if t.hv.processes(t.name) else "recover", t.name)
         reason = json.loads(virsh("qemu-monitor-command", t.name, json.dumps({"execute": "query-migrate"})))["return"]
         assert "blocked-reasons" not in reason, f"kill {n}: still pinned after recover: {reason}"
     with t.attach() as traced:
@@ -232,3 +285,54 @@ def vmm_killed_while_traced(t):
         time.sleep(0.2)
     assert not t.hv.processes(t.name), "the service lives on"
     t.hv.fails("stat", t.name)
+
+
+SHARED = Config("bookworm", 2, shmem_mib=0)
+SCHEDSTATS = "/proc/sys/kernel/sched_schedstats"
+
+
+def mappings(t, word):
+    with open(f"/proc/{t.guest.pid}/maps", encoding="utf-8") as file:
+        return sum(word in line for line in file)
+
+
+@case(configs=(SHARED,))
+def shadow_pages(t):
+    """Text changed in copies of its pages: events come, the guest's own changes of its text meanwhile are kept, the
+    RAM's mapping is one again; the same after kill -9 and recover."""
+    whole = mappings(t, "memfd:")
+    for killed in (False, True):
+        with t.attach("--patch=shadow") as traced:
+            traced.echo("set_ftrace_filter", "vfs_*", "do_sys_open*")
+            traced.echo("current_tracer", "function")
+            assert mappings(t, "hvtrace-shadow") > 0, "no page is a copy"
+            t.guest.run(f"cat /proc/uptime; echo 1 >{SCHEDSTATS}")
+            assert "vfs_read <-" in traced.text("trace")
+            if killed:
+                os.kill(traced.stat()["service_pid"], signal.SIGKILL)
+                time.sleep(0.5)
+                said = t.hv("recover", t.name)
+                assert "sites restored" in said, said
+                assert mappings(t, "hvtrace-shadow") == 0, "copies are left after recover"
+                t.hv("attach", t.name)
+            else:
+                t.note(f"{mappings(t, 'hvtrace-shadow')} runs of copies, {traced.stat()['sites']['patched']} sites")
+        assert mappings(t, "hvtrace-shadow") == 0, "copies are left"
+        assert mappings(t, "memfd:") <= whole + 2, f"{whole} mappings have become {mappings(t, 'memfd:')}"
+        memory = Memory(t.guest)
+        on = memory.snapshot()["text"]
+        t.guest.run(f"echo 0 >{SCHEDSTATS}")
+        off = memory.snapshot()["text"]
+        memory.close()
+        assert on != off, "the guest's own change of its text is lost"
+    with t.attach("--patch=shadow") as traced:
+        traced.echo("current_tracer", "function")
+        t.guest.run("ls / >/dev/null")
+        stat = traced.stat()
+        t.note(f"all: {mappings(t, 'hvtrace-shadow')} runs, {stat['holds']}")
+
+
+@case(configs=(BARE,))
+def no_shadow_for_private_ram(t):
+    """Refused with the reason."""
+    t.hv.fails("attach", "--patch=shadow", t.name, says=("--patch=shadow", "private"))

@@ -118,6 +118,12 @@ struct hv_err *hv_guest_let_run(struct hv_guest *g hv_unused, bool *ret_stood)
 	return NULL;
 }
 
+struct hv_err *hv_guest_want_shadow(struct hv_guest *g)
+{
+	(void)g;
+	return NULL;
+}
+
 struct hv_err *hv_guest_unpin(struct hv_guest *g)
 {
 	(void)g;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "vmm/inject_place.h"
+#include "vmm/inject_shadow.h"
 
 #define GIB (1ull << 30)
 #define LEN (64ull << 20)
@@ -112,6 +113,31 @@ START_TEST(links)
 }
 END_TEST
 
+START_TEST(shadow_names)
+{
+	struct hv_shadow s = {.fd = 30,
+			      .start = {0x40000000},
+			      .len_bytes = 0x1ffff000,
+			      .hva = 0x7f1234000000,
+			      .ram_fd = 14,
+			      .ram_off = 0x20000000};
+	struct hv_shadow got = {.fd = -1, .ram_here = -1};
+	char name[HV_SHADOW_NAME_LEN], target[HV_SHADOW_NAME_LEN + 32];
+
+	hv_shadow_name(&s, name);
+	snprintf(target, sizeof(target), "/memfd:%s (deleted)", name);
+	ck_assert(hv_shadow_parse(target, &got));
+	ck_assert_uint_eq(got.start.v, s.start.v);
+	ck_assert_uint_eq(got.len_bytes, s.len_bytes);
+	ck_assert_uint_eq(got.hva, s.hva);
+	ck_assert_int_eq(got.ram_fd, 14);
+	ck_assert_uint_eq(got.ram_off, s.ram_off);
+	ck_assert_int_eq(got.fd, -1);
+	ck_assert(!hv_shadow_parse("/memfd:hvtrace-region-5-6 (deleted)", &got));
+	ck_assert(!hv_shadow_parse("/memfd:hvtrace-shadow-1-2-3 (deleted)", &got));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("inject_place");
@@ -125,6 +151,7 @@ int main(void)
 	tcase_add_test(tcase, ranges_of_the_flat_view);
 	tcase_add_test(tcase, sizes);
 	tcase_add_test(tcase, links);
+	tcase_add_test(tcase, shadow_names);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
