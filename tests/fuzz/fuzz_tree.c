@@ -31,11 +31,15 @@ static const char *const paths[] = {
 	"buffer_total_size_kb",
 	"current_tracer",
 	"enabled_functions",
+	"max_graph_depth",
 	"saved_cmdlines",
 	"set_ftrace_filter",
 	"set_ftrace_notrace",
 	"set_ftrace_pid",
 	"set_ftrace_notrace_pid",
+	"set_graph_function",
+	"set_graph_notrace",
+	"tracing_thresh",
 	"error_log",
 	"timestamp_mode",
 	"options",
@@ -98,7 +102,17 @@ static bool check(struct hv_err *err)
 
 static void add_event(struct hv_session *s, struct input *in)
 {
+	static const enum hv_event_kind kinds[] = {HV_EVENT_FUNCTION, HV_EVENT_GRAPH_ENTRY,
+						   HV_EVENT_GRAPH_EXIT};
 	struct hv_event e = {.cpu = next_byte(in), .pid = next_byte(in) * 0x1010101u};
+	unsigned how = next_byte(in);
+
+	e.kind = kinds[how % HV_ARRAY_LEN(kinds)];
+	e.depth = (uint16_t)(how >> 2);
+	e.overrun = how;
+	e.call_ns = (uint64_t)how << (how % 57);
+	e.has_retval = how >> 7;
+	e.retval = 0 - (uint64_t)how;
 
 	for (unsigned i = 0; i < sizeof(e.comm); i++)
 		e.comm[i] = (char)next_byte(in);
@@ -188,6 +202,12 @@ static void do_write(struct input *in, struct hv_file *f)
 					    "!vfs_read ",
 					    "2 ",
 					    "function",
+					    "function_graph",
+					    "funcgraph-proc",
+					    "funcgraph-retval",
+					    "funcgraph-overrun",
+					    "nofuncgraph-irqs",
+					    "nocontext-info",
 					    "nop",
 					    "1\n",
 					    "0",
@@ -280,6 +300,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	hv_fake_site(s, 0x300, "__ftrace_invalid_address___16", NULL, 1);
 	hv_fake_site(s, 0x400, "\x1b[31m\x9b", "m\x07", 0);
 	hv_fake_site(s, 0x500, "m_read", "m", 0);
+	hv_fake_site(s, 0x600, "__irqentry_text_start", NULL, 1);
+	hv_fake_site(s, 0x640, "timer", NULL, 0);
+	hv_fake_site(s, 0x800, "__irqentry_text_end", NULL, 1);
 	hv_fake_comm(s, 7, "\x1b[2J");
 	if (hv_tree_new(s, &tree))
 		abort();

@@ -74,8 +74,9 @@ def go(guest, pid, timeout=180):
         raise AssertionError(f"workload did not end well: {text!r}")
 
 
-def own_trace(guest, words, filters, pid_filter=True):
-    """The guest's own trace text of one run of the workload, and the workload's pid."""
+def own_trace(guest, words, filters, pid_filter=True, tracer="function", options=(), files=()):
+    """The guest's own trace text of one run of the workload, and the workload's pid. OPTIONS are of
+    trace_options and off before; FILES: (name, text) pairs of files that 0 or a truncation resets."""
     guest.run("cd /sys/kernel/tracing && echo 0 >tracing_on && echo nop >current_tracer && echo 65536 >buffer_size_kb")
     pid = start_workload(guest, *words)
     try:
@@ -83,7 +84,10 @@ def own_trace(guest, words, filters, pid_filter=True):
             "cd /sys/kernel/tracing && "
             + (f"echo {pid} >set_ftrace_pid && " if pid_filter else "")
             + "".join(f"echo '{glob}' >>set_ftrace_filter && " for glob in filters)
-            + "echo function >current_tracer && echo >trace && echo 1 >tracing_on",
+            + "".join(f"echo '{text}' >{name} && " for name, text in files)
+            + f"echo {tracer} >current_tracer && "
+            + "".join(f"echo {option} >trace_options && " for option in options)
+            + "echo >trace && echo 1 >tracing_on",
             timeout=300,
         )
         go(guest, pid, timeout=300)
@@ -91,25 +95,36 @@ def own_trace(guest, words, filters, pid_filter=True):
         return guest.run("cat /sys/kernel/tracing/trace", timeout=300), pid
     finally:
         guest.run(
-            "cd /sys/kernel/tracing && echo 0 >tracing_on; echo nop >current_tracer; echo >set_ftrace_filter;"
+            "cd /sys/kernel/tracing && echo 0 >tracing_on; "
+            + "".join(f"echo no{option} >trace_options; " for option in options)
+            + "".join(f"echo {0 if text.isdigit() else ''} >{name}; " for name, text in files)
+            + "echo nop >current_tracer; echo >set_ftrace_filter;"
             "echo >set_ftrace_pid; echo >trace; echo 1 >buffer_size_kb; echo 1 >tracing_on",
             timeout=300,
         )
 
 
-def hvtrace_trace(traced, guest, words, filters, pid_filter=True):
+def hvtrace_trace(traced, guest, words, filters, pid_filter=True, tracer="function", options=(), files=()):
     """The same by hvtrace."""
     pid = start_workload(guest, *words)
     traced.echo("tracing_on", "0")
     if pid_filter:
         traced.echo("set_ftrace_pid", str(pid))
     traced.echo("set_ftrace_filter", *filters)
-    traced.echo("current_tracer", "function")
+    for name, text in files:
+        traced.echo(name, text)
+    traced.echo("current_tracer", tracer)
+    for option in options:
+        traced.echo("trace_options", option)
     traced.echo("trace", "")
     traced.echo("tracing_on", "1")
     go(guest, pid, timeout=300)
     traced.echo("tracing_on", "0")
     text = traced.text("trace", timeout=300)
+    for option in options:
+        traced.echo("trace_options", f"no{option}")
+    for name, value in files:
+        traced.echo(name, "0" if value.isdigit() else "")
     traced.echo("current_tracer", "nop")
     traced.echo("set_ftrace_filter", "")
     traced.echo("set_ftrace_pid", "")

@@ -1,0 +1,114 @@
+"""function_graph's text, with funcgraph-proc and funcgraph-tail, as trees of calls."""
+
+import collections
+import re
+
+LINE = re.compile(
+    r"^ *(?P<cpu>\d+)\) +(?P<comm>\S.*)-(?P<pid>\d+) +\| [ +!#*@$] (?:(?P<us>[\d.]+) us *| +)\|  "
+    r"(?P<blanks> *)(?:(?P<name>[^ ();{}]+(?: \[\S+\])?)\(\)(?P<how>;| {)|} /\* (?P<left>[^ =]+(?: \[\S+\])?))"
+    r"(?:.*?= (?P<value>\S+) \*/)?(?: \*/)?$"
+)
+NO_CALL = re.compile(r"^(#.*| -+|| *\d+\) .* => .*| *\d+\) .*(==========>|<==========) \|)$")
+LOST = re.compile(r"^CPU:\d+ \[LOST (\d+ )?EVENTS\]$")
+
+Line = collections.namedtuple("Line", "cpu pid us depth kind name value")
+# What a call looks like; folded: it has one line. us and value: None until it returned.
+Call = collections.namedtuple("Call", "name folded calls us value")
+
+LEAF, ENTER, LEAVE = "leaf", "enter", "leave"
+
+
+def parse(text):
+    """([Line], events lost). A line that is none of the tracer's is an error."""
+    lines, lost = [], 0
+    for line in text.splitlines():
+        match = LINE.match(line)
+        gap = LOST.match(line)
+        if match:
+            kind = LEAVE if match["left"] else LEAF if match["how"] == ";" else ENTER
+            depth, odd = divmod(len(match["blanks"]), 2)
+            if odd:
+                raise ValueError(f"an odd indentation: {line!r}")
+            lines.append(
+                Line(int(match["cpu"]), int(match["pid"]), match["us"] and float(match["us"]), depth, kind,
+                     match["name"] or match["left"], match["value"])
+            )  # fmt: skip
+        elif gap:
+            lost += int((gap[1] or "1").strip())
+        elif not NO_CALL.match(line):
+            raise ValueError(f"not a line of function_graph: {line!r}")
+    return lines, lost
+
+
+def trees(lines, pid, odd=None):
+    """[Call] of a task: outermost ones, which begin and end inside the text. Lines whose depth or name
+    does not nest are added to the list ODD and otherwise left out. ODD None: they are believed, and the
+    calls that then cannot have returned are left out."""
+    roots, open_calls = [], []
+
+    def fits(line, depth):
+        # What was called before the text began is not seen.
+        while len(open_calls) < depth and not any(name for name, _ in open_calls):
+            open_calls.append((None, []))
+        named = line.kind != LEAVE or not open_calls or open_calls[-1][0] in (None, line.name)
+        if odd is not None and (len(open_calls) != depth or not named):
+            odd.append(line)
+            return False
+        del open_calls[depth:]
+        while len(open_calls) < depth:
+            open_calls.append((None, []))
+        return True
+
+    for line in lines:
+        if line.pid != pid or not fits(line, line.depth + (line.kind == LEAVE)):
+            continue
+        calls = ()
+        if line.kind == LEAVE:
+            name, calls = open_calls.pop()
+            if name != line.name:
+                continue
+        if line.kind == ENTER:
+            open_calls.append((line.name, []))
+            continue
+        done = Call(line.name, line.kind == LEAF, tuple(calls), line.us, line.value)
+        if open_calls:
+            open_calls[-1][1].append(done)
+        else:
+            roots.append(done)
+    return roots
+
+
+def shape(call):
+    """All but times and values."""
+    return (call.name, call.folded, tuple(shape(c) for c in call.calls))
+
+
+def walk(calls, above=()):
+    """(names from the outermost one, Call) of every call."""
+    for call in calls:
+        path = (*above, call.name)
+        yield path, call
+        yield from walk(call.calls, path)
+
+
+def rounds(roots, name):
+    """From the first root that is or has a call of NAME to before the last such one."""
+    at = [i for i, root in enumerate(roots) if any(c.name == name for _, c in walk([root]))]
+    if len(at) < 2:
+        raise AssertionError(f"{len(at)} {name} among {len(roots)} outermost calls")
+    return roots[at[0] : at[-1]]
+
+
+def difference(one, other):
+    """The first place where two lists of calls have another shape, in words; None: nowhere."""
+    for i in range(max(len(one), len(other))):
+        a = one[i] if i < len(one) else None
+        b = other[i] if i < len(other) else None
+        if a is None or b is None or a.name != b.name:
+            return f"call {i + 1}: {a and a.name} and {b and b.name}"
+        deeper = difference(a.calls, b.calls)
+        if deeper:
+            return f"{a.name}: {deeper}"
+        if a.folded != b.folded:
+            return f"{a.name}: {'in one line' if a.folded else 'not folded'} and {'in one line' if b.folded else 'not folded'}"
+    return None
