@@ -84,6 +84,25 @@ static void off_with_filter(const struct world *w)
 	world_params(w)->mode |= HV_MODE_OFF;
 }
 
+/* The site calls an entry that has nothing to change and goes on to the stub. */
+static void action(const struct world *w)
+{
+	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
+	uint64_t entry = stubs->actions_off + (HV_NR_SLOTS - 1) * stubs->action_len_bytes;
+	struct hv_slot *slots = (struct hv_slot *)(w->host + WORLD_STUBS_OFF + HV_PARAM_SLOTS);
+	bool reaches = hv_arch_x86_64.encode_call(world_gva(w, WORLD_TRACED_OFF),
+						  world_gva(w, WORLD_CODE_OFF + entry),
+						  w->host + WORLD_TRACED_OFF);
+
+	assert(reaches);
+	(void)reaches;
+	world_params(w)->control_gva = world_gva(w, WORLD_CONTROL_OFF).v;
+	slots[HV_NR_SLOTS - 1] = (struct hv_slot){
+		.does = HV_SLOT_ON | HV_SLOT_ON_COUNTED | HV_SLOT_OFF_COUNTED,
+		.goes_on = (uint32_t)(HV_STUBS_CODE_OFF + stubs->function_off),
+	};
+}
+
 static void cpu_beyond(const struct world *w)
 {
 	world_cpu(w)->cpu_number = WORLD_NR_CPUS;
@@ -107,6 +126,7 @@ const struct world_case world_cases[] = {
 	{"tracing off", 0, 0, off},
 	{"tracing off, pid filter", 0, 0, off_with_filter},
 	{"vCPU without a ring", 0, 0, cpu_beyond},
+	{"record, of a function with a command", 0, 1, action},
 };
 const unsigned world_nr_cases = sizeof(world_cases) / sizeof(*world_cases);
 

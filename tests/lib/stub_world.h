@@ -13,14 +13,15 @@
 #define WORLD_NR_CPUS 2
 
 /* Offsets in the block, pages by what the guest may do with them. */
-#define WORLD_STUBS_OFF	 0x0000				       /* params, read-only */
-#define WORLD_CODE_OFF	 (WORLD_STUBS_OFF + HV_STUBS_CODE_OFF) /* executable */
-#define WORLD_TEXT_OFF	 0x4000				       /* executable */
-#define WORLD_PIDS_OFF	 0x5000				       /* read-only */
-#define WORLD_CPU_OFF	 0x6000				       /* read-write from here on */
-#define WORLD_STATES_OFF 0x7000
-#define WORLD_STACKS_OFF 0x8000 /* return stacks */
-#define WORLD_RINGS_OFF	 0x11000
+#define WORLD_STUBS_OFF	  0x0000				/* params, read-only */
+#define WORLD_CODE_OFF	  (WORLD_STUBS_OFF + HV_STUBS_CODE_OFF) /* executable */
+#define WORLD_TEXT_OFF	  0x4000				/* executable */
+#define WORLD_PIDS_OFF	  0x5000				/* read-only */
+#define WORLD_CPU_OFF	  0x6000				/* read-write from here on */
+#define WORLD_CONTROL_OFF (WORLD_CPU_OFF + 0x800)
+#define WORLD_STATES_OFF  0x7000
+#define WORLD_STACKS_OFF  0x8000 /* return stacks */
+#define WORLD_RINGS_OFF	  0x11000
 
 #define WORLD_NR_STACKS 8
 #define WORLD_NR_HOMES	(WORLD_NR_STACKS - HV_STACK_PROBES + 1)
