@@ -67,9 +67,13 @@ struct hv_err *hv_subbuf_write(struct hv_file *f hv_unused, const char *buf, siz
 /* tracing_free_buffer_release */
 struct hv_err *hv_free_buffer_close(struct hv_file *f)
 {
-	if (hv_options_on(&f->instance->options, HV_OPT_DISABLE_ON_FREE))
-		hv_instance_set_recording(f->instance, 0);
-	return hv_instance_resize(f->instance, HV_BUFFER_MIN);
+	struct hv_instance *in = f->instance;
+
+	if (in->tree->ending)
+		return NULL;
+	if (hv_options_on(&in->options, HV_OPT_DISABLE_ON_FREE))
+		hv_instance_set_recording(in, 0);
+	return hv_instance_resize(in, HV_BUFFER_MIN);
 }
 
 /* -- the snapshot -------------------------------------------------------------------------- */

@@ -56,6 +56,6 @@ void hv_stats_show(struct hv_file *f)
 	hv_text_printf(&f->text, "bytes: %" PRIu64 "\n", stat.bytes);
 	add_time(f, "oldest event ts", stat.oldest_ns);
 	add_time(f, "now ts", now_ns);
-	hv_text_add(&f->text, "dropped events: 0\n");
+	hv_text_printf(&f->text, "dropped events: %" PRIu64 "\n", stat.dropped);
 	hv_text_printf(&f->text, "read events: %" PRIu64 "\n", stat.read);
 }

@@ -43,7 +43,7 @@ struct hv_err *hv_instance_mkdir(const struct hv_place *dir, const char *name)
 	hv_instance_init(in, t, t->nr_cpus);
 	in->name = hv_strdup(name);
 	in->options = t->top.options;
-	in->host = host;
+	hv_instance_set_host(in, host);
 	in->next = *at;
 	*at = in;
 	hv_share_add(in);

@@ -7,7 +7,16 @@
 
 struct hv_err *hv_option_set(struct hv_instance *in, enum hv_option option, bool on)
 {
+	struct hv_err *err = NULL;
+
+	/* The guest's rings overwrite. */
+	if (option == HV_OPT_OVERWRITE && !on)
+		err = hv_instance_need_host(in);
+	if (err)
+		return err;
 	hv_options_set(&in->options, option, on);
+	if (in->host)
+		hv_instance_set_host(in, in->host);
 	hv_instance_graph(in, in->lists);
 	return NULL;
 }

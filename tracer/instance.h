@@ -98,6 +98,10 @@ bool hv_instance_records(const struct hv_instance *in);
 unsigned hv_instance_tracing_on(const struct hv_instance *in);
 /* Has its options, max_graph_depth and tracing_thresh obeyed by what is recorded from now on. */
 void hv_instance_graph(struct hv_instance *in, const struct hv_filter *lists);
+/* Its buffer is in host memory from now on, with what it has. ENOMEM. */
+struct hv_err *hv_instance_need_host(struct hv_instance *in) hv_must_use;
+/* HOST is its buffer: made to do as the option overwrite says. */
+void hv_instance_set_host(struct hv_instance *in, struct hv_buffer *host);
 /* Of one vCPU, as it is. */
 uint64_t hv_instance_ring_bytes(struct hv_instance *in);
 /* Keeps what is in the buffer, the newest when it is to be smaller. ENOMEM. */

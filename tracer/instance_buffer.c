@@ -14,6 +14,19 @@ void hv_instance_clear(struct hv_instance *in, int cpu)
 		hv_share_end(in->tree);
 }
 
+struct hv_err *hv_instance_need_host(struct hv_instance *in)
+{
+	return in->host ? NULL : hv_share_begin(in->tree, hv_instance_ring_bytes(in));
+}
+
+void hv_instance_set_host(struct hv_instance *in, struct hv_buffer *host)
+{
+	bool overwrites = hv_options_on(&in->options, HV_OPT_OVERWRITE);
+
+	hv_buffer_when_full(host, overwrites ? HV_FULL_OVERWRITES : HV_FULL_DROPS);
+	in->host = host;
+}
+
 uint64_t hv_instance_ring_bytes(struct hv_instance *in)
 {
 	return hv_buffer_ring_bytes(in->host ? in->host : hv_session_buffer(in->tree->session));
@@ -34,7 +47,7 @@ struct hv_err *hv_instance_resize(struct hv_instance *in, uint64_t ring_bytes)
 		return err;
 	hv_buffer_move(in->host, HV_ALL_CPUS, resized);
 	hv_buffer_unref(in->host);
-	in->host = resized;
+	hv_instance_set_host(in, resized);
 	return NULL;
 }
 

@@ -13,6 +13,7 @@ const struct hv_option_info hv_option_infos[HV_NR_OPTIONS] = {
 	[HV_OPT_BIN] = {.name = "bin"},
 	[HV_OPT_ANNOTATE] = {.name = "annotate", .on = 1},
 	[HV_OPT_CONTEXT_INFO] = {.name = "context-info", .on = 1},
+	[HV_OPT_OVERWRITE] = {.name = "overwrite", .on = 1},
 	[HV_OPT_DISABLE_ON_FREE] = {.name = "disable_on_free"},
 	[HV_OPT_IRQ_INFO] = {.name = "irq-info", .on = 1},
 	[HV_OPT_MARKERS] = {.name = "markers", .on = 1},

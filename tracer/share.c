@@ -34,14 +34,16 @@ void hv_share_remove(struct hv_instance *in)
 struct hv_err *hv_share_begin(struct hv_tree *tree, uint64_t ring_bytes)
 {
 	struct hv_buffer *guests = hv_session_buffer(tree->session);
+	struct hv_buffer *host;
 	struct hv_err *err;
 
 	if (hv_share_is(tree))
 		return NULL;
-	err = hv_buffer_new(tree->session, ring_bytes, &tree->top.host);
+	err = hv_buffer_new(tree->session, ring_bytes, &host);
 	if (err)
 		return err;
-	hv_buffer_move(guests, HV_ALL_CPUS, tree->top.host);
+	hv_buffer_move(guests, HV_ALL_CPUS, host);
+	hv_instance_set_host(&tree->top, host);
 	tree->drain = hv_drain_new(tree->session);
 	for (struct hv_instance *in = &tree->top; in; in = in->next)
 		hv_share_add(in);
@@ -52,7 +54,7 @@ static bool is_needed(const struct hv_tree *tree)
 {
 	const struct hv_instance *top = &tree->top;
 
-	if (!is_alone(top))
+	if (!is_alone(top) || !hv_options_on(&top->options, HV_OPT_OVERWRITE))
 		return true;
 	return hv_buffer_ring_bytes(top->host) !=
 	       hv_buffer_ring_bytes(hv_session_buffer(tree->session));

@@ -88,6 +88,16 @@ def sizes_and_a_snapshot(t):
         small, _ = ftrace.parse(traced.text("trace"))
         assert 0 < len(small) <= 256 * cpus(traced), f"{len(small)} events in the smallest buffer"
         assert sum(int(stats(traced, cpu)["overrun"]) for cpu in range(cpus(traced))) > 0, "nothing overran"
+        traced.echo("trace", "")
+        traced.echo("options/overwrite", "0")
+        pid = ftrace.start_workload(t.guest, "syscalls", 500)
+        ftrace.go(t.guest, pid)
+        first, _ = ftrace.parse(traced.text("trace"))
+        assert 0 < len(first) <= 256 * cpus(traced), f"{len(first)} events without overwriting"
+        assert [stats(traced, cpu)["overrun"] for cpu in range(cpus(traced))] == ["0"] * cpus(traced)
+        assert sum(int(stats(traced, cpu)["dropped events"]) for cpu in range(cpus(traced))) > 0, "nothing dropped"
+        assert first[0].time < small[-1].time + 60 and first == ftrace.parse(traced.text("trace"))[0], "it goes on"
+        traced.echo("options/overwrite", "1")
         traced.echo("current_tracer", "nop")
         traced.echo("buffer_size_kb", str(size))
         traced.echo("trace", "")

@@ -13,6 +13,8 @@ struct hv_buffer {
 	uint64_t overrun;
 	uint64_t read;
 	uint64_t ring_bytes;
+	uint64_t dropped;
+	enum hv_when_full when_full;
 	unsigned nr_refs; /* not of the session's own */
 };
 
@@ -397,10 +399,23 @@ uint64_t hv_buffer_ring_bytes(const struct hv_buffer *b)
 	return b->ring_bytes;
 }
 
+void hv_buffer_when_full(struct hv_buffer *b, enum hv_when_full what)
+{
+	b->when_full = what;
+}
+
+/* A fake buffer has room for one event a vCPU and KiB. */
 void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor hv_unused,
 		   const struct hv_event *event)
 {
-	put(b, event);
+	size_t nr = 0;
+
+	for (size_t i = 0; i < b->nr_events; i++)
+		nr += !b->gone[i] && b->events[i].cpu == event->cpu;
+	if (b->when_full == HV_FULL_DROPS && nr >= b->ring_bytes / 1024)
+		b->dropped++;
+	else
+		put(b, event);
 }
 
 struct hv_cursor *hv_cursor_new(struct hv_buffer *b, int only_cpu, enum hv_cursor_mode mode)
@@ -528,13 +543,13 @@ void hv_buffer_move(struct hv_buffer *from, int only_cpu, struct hv_buffer *to)
 void hv_buffer_clear(struct hv_buffer *b, int only_cpu)
 {
 	take_away(b, 0, b->nr_events, only_cpu);
-	b->overrun = 0;
-	b->read = 0;
+	b->overrun = b->read = b->dropped = 0;
 }
 
 void hv_buffer_stat(struct hv_buffer *b, int only_cpu, struct hv_buffer_stat *ret)
 {
-	*ret = (struct hv_buffer_stat){.overrun = b->overrun, .read = b->read};
+	*ret = (struct hv_buffer_stat){
+		.overrun = b->overrun, .read = b->read, .dropped = b->dropped};
 	for (size_t i = 0; i < b->nr_events; i++) {
 		if (b->gone[i] || !is_of(b, i, only_cpu))
 			continue;
