@@ -1,0 +1,131 @@
+"""Programs that know tracefs, unmodified, on a guest's tree."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from lib.domain import Config
+from lib.suite import Skip, case
+
+GUEST = (Config("bookworm", vcpus=2),)
+WORK = "for i in 1 2 3 4 5; do cat /proc/uptime >/dev/null; ls / >/dev/null; done"
+
+
+def need(*programs):
+    for program in programs:
+        if not shutil.which(program):
+            raise Skip(f"{program} is not installed")
+    if not os.path.exists("/dev/fuse"):
+        raise Skip("/dev/fuse is missing")
+
+
+def run_client(t, traced, *command, timeout=90):
+    """COMMAND under `hvtrace exec` while the guest works: (status, stdout, stderr)."""
+    process = t.hv.start("exec", traced.domain, "--", *command)
+    started = time.monotonic()
+    try:
+        while process.poll() is None and time.monotonic() - started < timeout:
+            t.guest.run(WORK)
+            time.sleep(0.2)
+        out, err = process.communicate(timeout=timeout)
+    finally:
+        process.kill()
+    return process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
+
+
+@case(configs=GUEST)
+def trace_cmd_records(t):
+    """trace-cmd record, with splice, and report: the guest's functions by the guest's symbols."""
+    need("trace-cmd")
+    with tempfile.TemporaryDirectory() as work, t.attach() as traced:
+        data = f"{work}/trace.dat"
+        status, out, err = run_client(t, traced, "trace-cmd", "record", "-o", data, "-p", "function", "-l", "vfs_*", "sleep", "4")
+        assert status == 0, err
+        report = subprocess.run(["trace-cmd", "report", "-i", data], capture_output=True, timeout=60, check=True).stdout.decode()
+        lines = [line for line in report.splitlines() if " function: " in line]
+        names = {re.split(r"function:\s+", line)[1].split()[0] for line in lines}
+        assert len(lines) > 50, f"{len(lines)} lines: {out} {err} {report[:500]}"
+        assert all(name.startswith("vfs_") for name in names), names
+        assert {"vfs_open", "vfs_read"} <= names, names
+        assert any(line.split("-")[0].strip() in ("cat", "ls", "sh", "init") for line in lines), lines[:5]
+        assert traced.text("current_tracer") == "nop\n"
+        t.note(f"{len(lines)} events")
+
+
+@case(configs=GUEST)
+def trace_cmd_starts_and_stops(t):
+    """trace-cmd start, show, stop, reset."""
+    need("trace-cmd")
+    with t.attach() as traced:
+        for words in (("start", "-p", "function", "-l", "vfs_open"), ("stop",)):
+            status, out, err = run_client(t, traced, "trace-cmd", *words)
+            assert status == 0, (words, out, err)
+            t.guest.run(WORK)
+        assert traced.text("tracing_on") == "0\n"
+        status, out, err = run_client(t, traced, "trace-cmd", "show")
+        assert status == 0 and "vfs_open <-" in out, (out[-500:], err)
+        status, out, err = run_client(t, traced, "trace-cmd", "reset")
+        assert status == 0, err
+        assert traced.text("current_tracer") == "nop\n"
+        assert traced.text("set_ftrace_filter") == "#### all functions enabled ####\n"
+
+
+@case(configs=GUEST)
+def perf_tools_trace(t):
+    """functrace and funcgraph of perf-tools, ended by ^C."""
+    need("functrace-perf", "funcgraph-perf")
+    with t.attach() as traced:
+        for program, says in (("functrace-perf", "vfs_open <-"), ("funcgraph-perf", "vfs_open() {")):
+            status, out, err = run_client(t, traced, "timeout", "-s", "INT", "8", program, "vfs_open")
+            assert says in out, (program, status, out[-500:], err)
+            assert traced.text("current_tracer") == "nop\n"
+
+
+@case(configs=GUEST)
+def a_killed_service_leaves_no_mount(t):
+    """kill -9 of the service under a mounted tree: readers end, the mount goes, recover restores."""
+    need()
+    with tempfile.TemporaryDirectory() as dir_, t.attach("--mount=" + dir_) as traced:
+        assert traced.text("current_tracer") == "nop\n"
+        with open(f"{dir_}/set_ftrace_filter", "w", encoding="utf-8") as file:
+            file.write("vfs_read\n")
+        with open(f"{dir_}/current_tracer", "w", encoding="utf-8") as file:
+            file.write("function\n")
+        reader = subprocess.Popen(["cat", f"{dir_}/trace_pipe"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(0.5)
+        os.kill(traced.stat()["service_pid"], signal.SIGKILL)
+        reader.wait(10)
+        for _ in range(100):
+            if not os.path.ismount(dir_):
+                break
+            time.sleep(0.1)
+        assert not os.path.ismount(dir_)
+        t.hv("recover", traced.domain)
+        t.hv("attach", traced.domain)
+
+
+@case(configs=GUEST)
+def kernel_self_tests(t):
+    """The kernel's own tests of ftrace's interface: those of selftests.list pass."""
+    need()
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "selftests.list"), encoding="utf-8") as file:
+        wanted = [line.strip() for line in file if line.strip() and not line.startswith("#")]
+    fetched = subprocess.run([f"{root}/scripts/selftests"], capture_output=True, timeout=600, check=False)
+    if fetched.returncode != 0:
+        raise Skip("linux-source cannot be fetched: " + fetched.stderr.decode().strip().splitlines()[-1])
+    tests = fetched.stdout.decode().split()[-1]
+    with tempfile.TemporaryDirectory() as logs, t.attach() as traced:
+        files = " ".join(f"test.d/{name}" for name in wanted)
+        script = f"cd {tests} && exec ./ftracetest -l {logs} {files}"
+        _, out, err = t.hv.run("exec", traced.domain, "--", "sh", "-c", script, timeout=400)
+        results = re.findall(r"^\[\d+\] *(.*?)\t\[(\w+)\]", out.decode(errors="replace"), re.M)
+        bad = [result for result in results if result[1] != "PASS"]
+        assert not bad, (bad, err[-500:])
+        assert len(results) >= len(wanted), out.decode(errors="replace")
+        traced.echo("current_tracer", "nop")
+        t.note(f"{len(results)} passed")
