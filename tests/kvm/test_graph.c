@@ -242,7 +242,6 @@ struct trap {
 static const struct trap traps[] = {
 	{"interrupt", false, FLAGS_ON, false, false},
 	{"NMI, interrupts off", true, 0, false, false},
-	{"preempted", false, FLAGS_ON, true, false},
 	{"preempted and migrated", false, FLAGS_ON, true, true},
 };
 #define NR_TRAPS ((int)(sizeof(traps) / sizeof(*traps)))
@@ -322,6 +321,9 @@ START_TEST(interrupted_at_every_instruction)
 	struct kvm_regs regs;
 	unsigned nr = 0, port;
 
+	/* A call that is left alone is no different to the other traps. */
+	if (_i % NR_TRAPS && !c->nr_exits && c->stub == WORLD_GRAPH)
+		return;
 	if (t->other_cpu && !c->nr_exits)
 		return;
 	room_set_up(room, c);
