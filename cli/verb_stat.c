@@ -50,6 +50,9 @@ static void print_table(json_object *o)
 	printf("sites        %llu patched of %llu, %llu refused\n", N(o, "sites.patched"),
 	       N(o, "sites.traceable"), N(o, "sites.refused"));
 	printf("events       %llu, %llu lost\n", N(o, "events"), N(o, "lost"));
+	if (N(o, "graph_no_stack") || N(o, "graph_no_room"))
+		printf("not traced   %llu calls: no return stack free; %llu: too deep a stack\n",
+		       N(o, "graph_no_stack"), N(o, "graph_no_room"));
 	printf("holds        %llu, last %.3f ms, longest %.3f ms\n", N(o, "holds.count"),
 	       (double)number_of(o, "holds.last_ns") / 1e6,
 	       (double)number_of(o, "holds.max_ns") / 1e6);
