@@ -12,7 +12,7 @@ struct service_config {
 	const char *spec;
 	const char *libvirt_uri; /* may be NULL */
 	enum hv_via via;
-	bool shadow; /* text is changed in copies of its pages */
+	bool shadow;		  /* text is changed in copies of its pages */
 	const char *vmlinux_path; /* may be NULL */
 	const char *run_dir;
 	enum audit_sink sink;
