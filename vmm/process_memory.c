@@ -53,7 +53,9 @@ static struct hv_err *find_vma(struct hv_process_memory *pm, uint64_t hva, struc
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pm->pid);
 	f = fopen(path, "re");
 	if (!f)
-		return hv_err_new(errno, "%s: %s", path, strerror(errno));
+		return hv_err_new(errno, "%s: %s%s", path, strerror(errno),
+				  errno == EACCES ? " (no right to ptrace it: CAP_SYS_PTRACE)"
+						  : "");
 	while (!found && getline(&line, &cap, f) > 0)
 		found = hv_vma_parse(line, &vma) && hva >= vma.start && hva < vma.end;
 	fclose(f);
