@@ -51,7 +51,7 @@ def graph_agrees_with_own_tree(t):
     t.note(f"trees of {' and '.join(str(len(tree)) for tree, _ in own_trees.most_common(2))} steps agree")
 
 
-@case()
+@case(configs=(STANDARD[0], STANDARD[2]))
 def graph_is_balanced(t):
     """All functions, forks and threads: every return is that of the call that is open on its task."""
     with t.attach() as traced:
@@ -97,7 +97,7 @@ def graph_ends_with_sleepers(t):
             assert word in text, f"a task that slept did not end: {text!r}"
 
 
-@case()
+@case(configs=(STANDARD[0], STANDARD[2]))
 def graph_torture(t):
     """Forks, threads, signals, reads of /proc, modules and load on all vCPUs, while the tracer is
     switched and hvtrace comes and goes. HVTRACE_TEST_SWITCHES: how often."""
