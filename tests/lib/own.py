@@ -1,0 +1,123 @@
+"""A machine of `hvtrace run` with a shell on its console, which is this process's pipe."""
+
+import lzma
+import os
+import re
+import struct
+import subprocess
+import threading
+import time
+
+from lib import channel
+from lib.domain import PREFIX, script
+
+BOOT_SECONDS = 240
+APPEND = "console=ttyS0 reboot=k panic=-1 quiet"
+SHELL = "rdinit=/bin/busybox -- sh"
+SETUP = (
+    "/bin/busybox --install -s /bin; mkdir -p /sys/kernel/tracing; mount -t proc none /proc; "
+    "mount -t sysfs none /sys; mount -t devtmpfs none /dev; mount -t tmpfs none /tmp; "
+    "mount -t tracefs none /sys/kernel/tracing; echo 1 >/proc/sys/kernel/printk"
+)
+
+
+def kernel_file(suite):
+    """(the bzImage, the initrd)"""
+    directory = script("kernel", suite)
+    name = next(name for name in os.listdir(f"{directory}/boot") if name.startswith("vmlinu"))
+    return f"{directory}/boot/{name}", script("initramfs", directory)
+
+
+def unpack_vmlinux(bzimage, path):
+    """Writes the ELF file that a bzImage packed with xz carries."""
+    with open(bzimage, "rb") as file:
+        data = file.read()
+    at, length = struct.unpack_from("<II", data, 0x248)
+    start = (data[0x1F1] + 1) * 512 + at
+    unpacked = lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(data[start : start + length])
+    if not unpacked.startswith(b"\x7fELF"):
+        raise AssertionError("no ELF file in the bzImage")
+    with open(path, "wb") as file:
+        file.write(unpacked)
+
+
+class OwnMachine:
+    """`with OwnMachine(...) as m:` boots; killed at the end if it did not end before."""
+
+    count = 0
+
+    def __init__(self, hv, suite, *options, kernel=None, append=""):
+        OwnMachine.count += 1
+        bzimage, initrd = kernel_file(suite)
+        self.hv = hv
+        self.name = f"{PREFIX}{os.getpid()}-own{OwnMachine.count}"
+        self.words = ["run", "--kernel", kernel or bzimage, "--initrd", initrd, "--name", self.name,
+                      "--append", f"{APPEND} {append} {SHELL}", *options]  # fmt: skip
+        self.said = b""
+        self.nr = 0
+        self.process = None
+
+    def __enter__(self):
+        self.process = subprocess.Popen(
+            [self.hv.path, *self.words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=self.hv.env,
+        )  # fmt: skip
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+        try:
+            self._wait(rb"/ # ", BOOT_SECONDS)
+            self.run(SETUP)
+        except Exception:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_error):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stderr.close()
+
+    def _read(self):
+        for data in iter(lambda: os.read(self.process.stdout.fileno(), 65536), b""):
+            self.said += data
+
+    def _wait(self, pattern, seconds):
+        deadline = time.monotonic() + seconds
+        while True:
+            match = re.search(pattern, self.said, re.S)
+            if match:
+                return match
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                raise channel.GuestDead(f"no {pattern!r}; exit {self.process.poll()}; it said {self.said[-800:]!r}")
+            time.sleep(0.02)
+
+    def run(self, command, timeout=120):
+        """What COMMAND prints; an exit status other than 0 is an error."""
+        self.nr += 1
+        self.said = b""
+        line = f"echo 'BE''GIN' {self.nr}; {{ {command}\n}} 2>&1 </dev/null; echo 'E''ND' {self.nr} $?\n"
+        self.process.stdin.write(line.encode())
+        self.process.stdin.flush()
+        match = self._wait(rb"BEGIN %d\r\n(.*)END %d (\d+)\r\n" % (self.nr, self.nr), timeout)
+        # what the terminal echoes of the second line comes before or within
+        text = match[1].decode(errors="replace").replace("\r\n", "\n")
+        text = "\n".join(row for row in text.split("\n") if not row.startswith("> }"))
+        if match[2] != b"0":
+            raise channel.Failed(f"{command}: exit status {match[2].decode()}: {text[-500:]}")
+        return text
+
+    def wait_attached(self):
+        """Until its session answers."""
+        deadline = time.monotonic() + BOOT_SECONDS
+        while self.hv.run("stat", self.name)[0] != 0:
+            if time.monotonic() > deadline:
+                raise AssertionError("not attached")
+            time.sleep(0.3)
+
+    def end(self, command, timeout=60):
+        """(exit status, stderr) after COMMAND has ended the machine."""
+        self.process.stdin.write(f"{command}\n".encode())
+        self.process.stdin.flush()
+        status = self.process.wait(timeout)
+        return status, self.process.stderr.read().decode(errors="replace")

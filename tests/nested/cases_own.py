@@ -1,0 +1,188 @@
+"""`hvtrace run`: machines of our own, on a KVM that boots Linux. What is left of them on the host is looked at by
+the suite after each case."""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import tempfile
+import termios
+import time
+
+from lib import ftrace
+from lib.own import OwnMachine, kernel_file, unpack_vmlinux
+from lib.suite import bad_dmesg, case
+
+ROUNDS = 100
+
+
+def healthy(machine):
+    """The guest's log has nothing bad."""
+    bad = bad_dmesg(machine.run("dmesg"))
+    assert not bad, bad[:3]
+
+
+def ends_well(machine, command="poweroff -f"):
+    status, err = machine.end(command)
+    assert status == 0, f"exit {status}: {err[-500:]}"
+
+
+def count_calls(t, machine):
+    """As many calls as the workload makes, from the tree's files."""
+    pid = ftrace.start_workload(machine, "syscalls", str(ROUNDS))
+    for file, text in (("set_ftrace_filter", "vfs_*"), ("set_ftrace_pid", str(pid)), ("current_tracer", "function")):
+        t.hv("echo", machine.name, file, text)
+    ftrace.go(machine, pid)
+    events, lost = ftrace.parse(t.hv("cat", machine.name, "trace"))
+    t.hv("echo", machine.name, "current_tracer", "nop")
+    calls = [function for function, _ in ftrace.calls(events, pid)]
+    assert lost == 0 and {e.pid for e in events} == {pid}, f"{lost} lost"
+    for function, each in (("vfs_read", 2), ("vfs_write", 1), ("vfs_open", 1), ("vfs_mkdir", 1), ("vfs_rmdir", 1)):
+        got = calls.count(function)
+        assert each * ROUNDS <= got <= each * ROUNDS + 8, f"{got} calls of {function} in {ROUNDS} rounds"
+    return len(events)
+
+
+def host_brackets(t, machine):
+    """Moments of the host lie where they belong among events with the host's clock; widest gap to them."""
+    assert "[local] host-mono" in t.hv("cat", machine.name, "trace_clock")
+    t.hv("echo", machine.name, "trace_clock", "host-mono")
+    t.hv("echo", machine.name, "set_ftrace_pid", "")
+    t.hv("echo", machine.name, "set_ftrace_filter", "vfs_rmdir")
+    t.hv("echo", machine.name, "current_tracer", "function")
+    machine.run("mkdir /tmp/a /tmp/b /tmp/c")
+    moments = [time.monotonic()]
+    for name in ("a", "b", "c"):
+        machine.run(f"rmdir /tmp/{name}")
+        moments.append(time.monotonic())
+    events, _ = ftrace.parse(t.hv("cat", machine.name, "trace"))
+    assert len(events) == 3, events
+    for before, event, after in zip(moments, events, moments[1:]):
+        assert before - 1e-5 < event.time < after + 1e-5, f"{event.time} is not in {before} .. {after}"
+    t.hv("echo", machine.name, "current_tracer", "nop")
+    return max(after - before for before, after in zip(moments, moments[1:]))
+
+
+def boots(t, suite, *options, **more):
+    """A machine with two vCPUs: all of it."""
+    with OwnMachine(t.hv, suite, "--smp", "2", *options, **more) as m:
+        assert m.run("grep -c ^processor /proc/cpuinfo").strip() == "2"
+        m.wait_attached()
+        events = count_calls(t, m)
+        widest = host_brackets(t, m)
+        proof = t.hv("detach", m.name)
+        assert "none of ours left" in proof, proof
+        assert m.run("echo alive; cat /proc/uptime").startswith("alive")
+        healthy(m)
+        release = m.run("uname -r").strip()
+        ends_well(m)
+    t.note(f"{release}: {events} events; host's moments {widest * 1e3:.0f} ms apart")
+
+
+@case(configs=None)
+def own_bzimage(t):
+    """bookworm's bzImage: two vCPUs, traced as counted, host's clock, detached, switched off."""
+    boots(t, "bookworm", "--memory", "4G")
+
+
+@case(configs=None)
+def own_bzimage_of_trixie(t):
+    """The same with trixie's."""
+    boots(t, "trixie")
+
+
+@case(configs=None)
+def own_vmlinux(t):
+    """The same from an ELF file."""
+    with tempfile.NamedTemporaryFile() as file:
+        unpack_vmlinux(kernel_file("bookworm")[0], file.name)
+        boots(t, "bookworm", kernel=file.name)
+
+
+def trace_boot(t, suite):
+    with tempfile.TemporaryDirectory() as directory:
+        path = f"{directory}/trace"
+        options = ["-p", "function", "--trace-boot", "-o", path]
+        for glob in ("rest_init", "kernel_init", "do_one_initcall", "kernel_clone", "vfs_rmdir", "start_secondary"):
+            options += ["-l", glob]
+        with OwnMachine(t.hv, suite, "--smp", "2", *options) as m:
+            m.run("mkdir /tmp/last; rmdir /tmp/last")
+            healthy(m)
+            ends_well(m, "reboot -f")
+        with open(path, encoding="utf-8") as file:
+            events, lost = ftrace.parse(file.read())
+    names = [e.function for e in events]
+    times = [e.time for e in events]
+    assert lost == 0 and times == sorted(times), f"{lost} lost"
+    assert names[0] == "rest_init" and names.count("rest_init") == 1, names[:5]
+    assert names.index("kernel_init") < names.index("do_one_initcall"), names[:20]
+    assert names.count("do_one_initcall") > 100, f"{names.count('do_one_initcall')} initcalls"
+    assert names[-1] == "vfs_rmdir", names[-5:]
+    assert {e.pid for e in events if e.function == "rest_init"} == {0}
+    t.note(f"{len(events)} events, {names.count('do_one_initcall')} initcalls")
+
+
+@case(configs=None)
+def own_trace_from_boot(t):
+    """rest_init, kernel_init, the initcalls and the last call before the reset are in the file, in order."""
+    trace_boot(t, "bookworm")
+
+
+@case(configs=None)
+def own_trace_from_boot_of_trixie(t):
+    """The same with trixie's kernel."""
+    trace_boot(t, "trixie")
+
+
+@case(configs=None)
+def own_refusals(t):
+    """What cannot be booted is said in one line each."""
+    kernel, initrd = kernel_file("bookworm")
+    for words, says in (
+        (["--kernel", "/nonexistent"], "/nonexistent: No such file"),
+        (["--kernel", initrd], "neither a bzImage nor an ELF"),
+        (["--kernel", "/dev/null"], "not a regular file"),
+        (["--kernel", kernel, "--memory", "16"], "at least 64 MiB"),
+        (["--kernel", kernel, "--memory", "900T"], "this host has"),
+        (["--kernel", kernel, "--smp", "65"], "1 to 64"),
+        (["--kernel", kernel, "--initrd", "/nonexistent"], "/nonexistent: No such file"),
+        (["--kernel", kernel, "-p", "function", "-o", "/nonexistent/file"], "/nonexistent/file: No such file"),
+    ):
+        err = t.hv.fails("run", *words, says=[says])
+        assert err.count("\n") == 1, err
+
+
+def on_terminal(t, act):
+    """(exit status, whether the terminal is as before) of a machine that ACT(process, terminal) ends."""
+    ours, theirs = pty.openpty()
+    before = termios.tcgetattr(theirs)
+    kernel, _ = kernel_file("bookworm")
+    process = subprocess.Popen([t.hv.path, "run", "--kernel", kernel, "--append", "console=ttyS0 earlyprintk=ttyS0"],
+                               stdin=theirs, stdout=theirs, stderr=theirs, env=t.hv.env)  # fmt: skip
+    try:
+        said, deadline = b"", time.monotonic() + 120
+        while b"Linux version" not in said and time.monotonic() < deadline:
+            if select.select([ours], [], [], 1)[0]:
+                said += os.read(ours, 65536)
+        assert termios.tcgetattr(theirs)[3] & termios.ICANON == 0, "the terminal takes whole lines"
+        act(process, ours)
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline:
+            if select.select([ours], [], [], 0.1)[0]:
+                os.read(ours, 65536)
+        return process.poll(), termios.tcgetattr(theirs) == before
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+        os.close(theirs)
+
+
+@case(configs=None)
+def own_terminal(t):
+    """Ctrl-A x ends it well, SIGTERM by that signal; the terminal is as before."""
+    got = on_terminal(t, lambda _process, terminal: os.write(terminal, b"\x01x"))
+    assert got == (0, True), got
+    got = on_terminal(t, lambda process, _terminal: process.send_signal(signal.SIGTERM))
+    assert got == (-signal.SIGTERM, True), got
