@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "kernel/early.h"
 #include "kernel/identity.h"
 #include "kernel/kallsyms.h"
 #include "kernel/layout.h"
@@ -195,21 +196,55 @@ static bool has_cpu_flag(const struct hv_kernel *k, const char *flag)
 	return false;
 }
 
-static struct hv_err *find_return_thunk(struct hv_kernel *k)
+static struct hv_err *classify_return(const struct hv_kernel *k, struct hv_span code,
+				      struct hv_gva at, struct hv_gva *ret)
 {
-	struct hv_gva at;
-	struct hv_span code;
-	struct hv_err *err = hv_kernel_need(k, "ftrace_stub", &at);
-
-	if (err)
-		return err;
-	code = hv_image_at(&k->image, at);
 	if (code.len_bytes > RETURN_CODE_BYTES)
 		code.len_bytes = RETURN_CODE_BYTES;
-	if (!k->as.arch->classify_return(code, at, &k->return_thunk))
+	if (!k->as.arch->classify_return(code, at, ret))
 		return hv_err_new(ENOTSUP,
 				  "cannot tell how this kernel returns from ftrace_stub 0x%llx",
 				  (unsigned long long)at.v);
+	return NULL;
+}
+
+/* A kernel that is starting has yet to choose: x86 patches its returns in
+ * alternative_instructions(), and from then on the thunk they led to before may warn of whoever
+ * uses it (warn_thunk_thunk, 6.9, 4461438a8405). A bare return is right on both sides of that
+ * moment. */
+static struct hv_err *find_return_thunk(struct hv_kernel *k)
+{
+	struct hv_gva at;
+	struct hv_err *err = hv_kernel_need(k, "ftrace_stub", &at);
+
+	if (!err)
+		err = classify_return(k, hv_image_at(&k->image, at), at, &k->return_thunk);
+	if (!err && !hv_early_is_up(k)) {
+		k->is_starting = true;
+		k->return_thunk = hv_gva(0);
+	}
+	return err;
+}
+
+struct hv_err *hv_kernel_settle(struct hv_kernel *k, bool *ret_changed)
+{
+	uint8_t code[RETURN_CODE_BYTES];
+	struct hv_gva at, thunk;
+	struct hv_err *err;
+
+	*ret_changed = false;
+	if (!k->is_starting || !hv_early_is_up(k))
+		return NULL;
+	err = hv_kernel_need(k, "ftrace_stub", &at);
+	if (!err)
+		err = hv_read(&k->as, at, code, sizeof(code));
+	if (!err)
+		err = classify_return(k, (struct hv_span){code, sizeof(code)}, at, &thunk);
+	if (err)
+		return err;
+	*ret_changed = thunk.v != k->return_thunk.v;
+	k->return_thunk = thunk;
+	k->is_starting = false;
 	return NULL;
 }
 

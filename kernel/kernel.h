@@ -44,6 +44,7 @@ struct hv_kernel {
 	struct hv_layout layout;
 	struct hv_sites sites;
 	struct hv_gva return_thunk; /* 0: the kernel returns with a bare return */
+	bool is_starting; /* its code is not final: return_thunk is 0 until hv_kernel_settle */
 };
 
 /* VMLINUX_PATH may be NULL; a file of another build id is refused with both ids. */
@@ -53,6 +54,10 @@ void hv_kernel_free(struct hv_kernel *k);
 
 /* Modules and sites anew (a module came or went). */
 struct hv_err *hv_kernel_refresh(struct hv_kernel *k) hv_must_use;
+
+/* Once a kernel that was starting is up, finds what its code became. *RET_CHANGED: return_thunk
+ * did. Cheap when there is nothing to do. */
+struct hv_err *hv_kernel_settle(struct hv_kernel *k, bool *ret_changed) hv_must_use;
 
 bool hv_kernel_symbol(const struct hv_kernel *k, const char *name, struct hv_gva *ret);
 /* ENOENT with the name, and CONFIG_KALLSYMS_ALL where the kernel seems to lack it. */

@@ -95,6 +95,11 @@ static struct hv_err *place_stubs(struct hv_hold *hold, void *ctx)
 	return hv_hold_write_text(hold, writes, nr);
 }
 
+struct hv_err *hv_session_place_stubs(struct hv_session *s)
+{
+	return hv_patcher_held(s->patcher, place_stubs, s);
+}
+
 static struct hv_err *map_region(struct hv_session *s, struct hv_mapping_plan *plan)
 {
 	bool stands = false;
@@ -222,7 +227,7 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 		return err;
 	write_header(s);
 	write_params(s);
-	err = hv_patcher_held(s->patcher, place_stubs, s);
+	err = hv_session_place_stubs(s);
 	if (!err)
 		err = map_region(s, &plan);
 	if (err)

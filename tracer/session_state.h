@@ -55,6 +55,10 @@ struct hv_session {
 /* The slots of the range are filled: from here on nothing is written into another boot. */
 void hv_session_bind(struct hv_session *s);
 
+/* The stubs' code, returning as the kernel does now. A vCPU in it goes on rightly: only the way out
+ * changes. */
+struct hv_err *hv_session_place_stubs(struct hv_session *s) hv_must_use;
+
 /* EBUSY when a site that the kernel knows of calls the range: it must not be unmapped. */
 struct hv_err *hv_session_check_calls(struct hv_session *s) hv_must_use;
 

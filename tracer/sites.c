@@ -229,12 +229,26 @@ static void note_patched_anew(struct hv_session *s)
 	note_patched(s, gpas);
 }
 
+/* A kernel that was starting when we came has its code by now. */
+static void settle(struct hv_session *s)
+{
+	bool changed;
+	struct hv_err *err = hv_kernel_settle(s->kernel, &changed);
+
+	if (!err && changed)
+		err = hv_session_place_stubs(s);
+	/* Tried again with the next refresh; a bare return goes on to work. */
+	s->kernel->is_starting |= err != NULL;
+	hv_err_free(err);
+}
+
 unsigned hv_session_refresh(struct hv_session *s)
 {
 	uint64_t signature;
 	HV_AUTO_ERR struct hv_err *unseen = hv_modules_signature(s->kernel, &signature);
 	struct hv_err *err;
 
+	settle(s);
 	if (unseen || signature == s->modules_signature)
 		return 0;
 	err = hv_kernel_refresh(s->kernel);

@@ -1,6 +1,6 @@
 """A machine of `hvtrace run` with a shell on its console, which is this process's pipe."""
 
-import lzma
+import ctypes
 import os
 import re
 import struct
@@ -17,7 +17,8 @@ SHELL = "rdinit=/bin/busybox -- sh"
 SETUP = (
     "/bin/busybox --install -s /bin; mkdir -p /sys/kernel/tracing; mount -t proc none /proc; "
     "mount -t sysfs none /sys; mount -t devtmpfs none /dev; mount -t tmpfs none /tmp; "
-    "mount -t tracefs none /sys/kernel/tracing; echo 1 >/proc/sys/kernel/printk"
+    "mount -t tracefs none /sys/kernel/tracing; echo 1 >/proc/sys/kernel/printk; "
+    "dmesg -c >/tmp/boot.log"
 )
 
 
@@ -29,16 +30,23 @@ def kernel_file(suite):
 
 
 def unpack_vmlinux(bzimage, path):
-    """Writes the ELF file that a bzImage packed with xz carries."""
+    """Writes the ELF file that a bzImage packed with zstd carries; False: it is packed otherwise."""
     with open(bzimage, "rb") as file:
         data = file.read()
     at, length = struct.unpack_from("<II", data, 0x248)
     start = (data[0x1F1] + 1) * 512 + at
-    unpacked = lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(data[start : start + length])
-    if not unpacked.startswith(b"\x7fELF"):
-        raise AssertionError("no ELF file in the bzImage")
+    packed, size = data[start : start + length - 4], struct.unpack_from("<I", data, start + length - 4)[0]
+    if not packed.startswith(b"\x28\xb5\x2f\xfd"):
+        return False
+    zstd = ctypes.CDLL("libzstd.so.1")  # QEMU is linked with it
+    zstd.ZSTD_decompress.restype = ctypes.c_size_t
+    unpacked = ctypes.create_string_buffer(size)
+    got = zstd.ZSTD_decompress(unpacked, ctypes.c_size_t(size), packed, ctypes.c_size_t(len(packed)))
+    if got != size or unpacked.raw[:4] != b"\x7fELF":
+        raise AssertionError(f"{bzimage}: {got} of {size} bytes of no ELF file")
     with open(path, "wb") as file:
-        file.write(unpacked)
+        file.write(unpacked.raw)
+    return True
 
 
 class OwnMachine:
@@ -66,15 +74,20 @@ class OwnMachine:
         self.reader.start()
         try:
             self._wait(rb"/ # ", BOOT_SECONDS)
-            self.run(SETUP)
+            self.process.stdin.write(f"{SETUP}\n".encode())
+            self.run("[ -d /proc/1 ]")
         except Exception:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *_error):
-        self.process.kill()
-        self.process.wait()
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
         self.process.stdin.close()
         self.process.stderr.close()
 
