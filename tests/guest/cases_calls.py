@@ -9,7 +9,7 @@ from lib.suite import STANDARD, case
 
 ROUNDS = 20
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", "__x64_sys_*")
-SWITCHES = int(os.environ.get("HVTRACE_TEST_SWITCHES", "12"))
+SWITCHES = int(os.environ.get("HVTRACE_TEST_SWITCHES", "5"))
 TRACERS = ("function_graph", "function", "function_graph", "nop")
 
 
