@@ -25,16 +25,20 @@ def need(*programs):
 
 def run_client(t, traced, *command, timeout=90):
     """COMMAND under `hvtrace exec` while the guest works: (status, stdout, stderr)."""
-    process = t.hv.start("exec", traced.domain, "--", *command)
+    # Into a file: nobody empties a pipe while the guest works.
+    file = tempfile.NamedTemporaryFile(mode="r", errors="replace")  # pylint: disable=consider-using-with
+    script = 'file=$1; shift; exec "$@" >"$file"'
+    process = t.hv.start("exec", traced.domain, "--", "sh", "-c", script, "sh", file.name, *command)
     started = time.monotonic()
     try:
         while process.poll() is None and time.monotonic() - started < timeout:
             t.guest.run(WORK)
             time.sleep(0.2)
-        out, err = process.communicate(timeout=timeout)
+        _, err = process.communicate(timeout=timeout)
     finally:
         process.kill()
-    return process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
+    with file:
+        return process.returncode, file.read(), err.decode(errors="replace")
 
 
 @case(configs=GUEST)
