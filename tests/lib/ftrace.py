@@ -54,6 +54,12 @@ def rounds(events, pid):
     return all_calls[at[0] : at[-1]]
 
 
+def in_every_round(of_rounds):
+    """Which of the calls of rounds() every single round has."""
+    at = [i for i, (function, _) in enumerate(of_rounds) if function == ROUND] + [len(of_rounds)]
+    return set.intersection(*(set(of_rounds[start:end]) for start, end in zip(at, at[1:])))
+
+
 def start_workload(guest, *words):
     """Its pid; it stands ready and waits for go()."""
     guest.run(f"rm -f /tmp/w.out; workload {' '.join(map(str, words))} >/tmp/w.out 2>&1 &")
