@@ -334,6 +334,6 @@ const struct verb verb_run = {
 		"  --trace-boot           from the end of ftrace_init() on\n"
 		"  -l GLOB                trace only these functions\n"
 		"  -n GLOB                do not trace these\n"
-		"  -o FILE                write the trace there, as trace_pipe shows it\n",
+		"  -o, --output=FILE      write the trace there, as trace_pipe shows it\n",
 	.run = run,
 };

@@ -4,8 +4,8 @@
  *   params (guest: read-only)          state, one a vCPU (guest: read-write)
  *   0x00 -           nr_cpus           0x00 head       records ever reserved
  *   0x08 gs offset of cpu number       0x08 last_pid   who the last record was of
- *   0x10 gs offset of current task     0x0c ..0x3f     unused, zero
- *   0x18 gs offset of preempt count
+ *   0x10 gs offset of current task     0x10 no stack   0x18 no room: calls of a graph that
+ *   0x18 gs offset of preempt count                    were not traced
  *   0x20 task: pid       comm          ring, one a vCPU: nr_slots records of 32 bytes
  *   0x28 task: flags     migration     position p is written at slot p % nr_slots
  *   0x30 gva of states                 lap bit of position p: !((p / nr_slots) & 1)
@@ -13,7 +13,7 @@
  *   0x40 slot mask
  *   0x48 ring shift      lap shift     record: four words, each with the lap bit in bit 63, so
  *   0x50 gva of pid bitmap             zeroed memory is "not yet written" and a record of which a
- *   0x58 pids in bitmap  max_cpus      late writer tore a word is seen to be torn
+ *   0x58 pids in bitmap  migr. mask    late writer tore a word is seen to be torn
  *   0x60 graph flags     max depth
  *   0x68 threshold                     return stack, one a kernel stack that has frames of traced
  *   0x70 gva of return stacks          functions: a head of 64 bytes, HV_FRAMES_MAX frames of 32

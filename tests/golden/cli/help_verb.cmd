@@ -1,1 +1,1 @@
-for v in list check attach ls cat echo record run stat detach recover; do hvtrace $v --help || exit; done
+for v in list check attach ls cat echo record mount umount exec sh run stat detach recover; do hvtrace $v --help || exit; done
