@@ -327,6 +327,10 @@ static void serve(struct fusefs *fs, int stop_fd)
 		if (fds[0].revents)
 			serve_kernel(fs, &buf);
 		take_views(fs);
+		if (fds[3].revents & (POLLHUP | POLLERR)) { /* it died: nobody can be asked */
+			hv_close_at(&fs->holder_fd);
+			fs->holder_fd = -1;
+		}
 		see_to_late(fs);
 		see_to_interrupted(fs);
 		release_held(fs);
