@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -233,6 +234,10 @@ static int block_signals(void)
 	sigset_t set;
 
 	signal(SIGPIPE, SIG_IGN);
+	/* Limits of the shell that attached are not meant for us: the guest is ours to leave clean.
+	 */
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_CPU, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
