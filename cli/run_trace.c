@@ -156,12 +156,15 @@ struct hv_err *run_trace_new(struct hv_own *o, const struct run_trace_config *co
 	t->client = (struct client)CLIENT_NONE;
 	t->output_fd = -1;
 	if (config->output_path)
-		t->output_fd =
-			open(config->output_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		t->output_fd = open(config->output_path,
+				    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0600);
 	if (config->output_path && t->output_fd < 0) {
 		free(t);
 		return hv_err_new(errno, "%s: %s", config->output_path, strerror(errno));
 	}
+	/* A pipe that nobody reads is an error and no wait; one that is read may be slow. */
+	if (t->output_fd >= 0)
+		fcntl(t->output_fd, F_SETFL, fcntl(t->output_fd, F_GETFL) & ~O_NONBLOCK);
 	*ret = t;
 	return NULL;
 }
