@@ -285,8 +285,10 @@ static void tick(struct service *s, struct ticks *t)
 	if (s->state == SERVE_RUNS && (now >= t->second_ns || t->nr_other_boot)) {
 		t->second_ns = now + SERVE_SECOND_NS;
 		check_boot(s, t);
-		hv_session_refresh_clock(s->session);
-		hv_tree_refresh(s->tree);
+		if (!t->nr_other_boot) {
+			hv_session_refresh_clock(s->session);
+			hv_tree_refresh(s->tree);
+		}
 	}
 	if (s->state == SERVE_DONE)
 		return;
