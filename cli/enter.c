@@ -111,13 +111,14 @@ static bool last_mount(const char *type, const char *kept, char *ret, size_t len
 	return found;
 }
 
-static void drop_host_tracing(const char *kept)
+static struct hv_err *drop_host_tracing(const char *kept)
 {
 	char dir[PATH_MAX];
 
-	while (last_mount(NULL, kept, dir, sizeof(dir)) &&
-	       umount2(dir, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
-		;
+	while (last_mount(NULL, kept, dir, sizeof(dir)))
+		if (umount2(dir, MNT_DETACH | UMOUNT_NOFOLLOW) != 0)
+			return cannot("unmounted", dir);
+	return NULL;
 }
 
 /* Programs look for a mount of the type tracefs and go to its directory, where the guest's tree is
@@ -148,11 +149,14 @@ static void bind_stand_in(const char *at)
 static struct hv_err *replace_host_tracing(const char *stage)
 {
 	HV_AUTO_FREE char *under = rundir_path(stage, "under");
+	struct hv_err *err;
 
 	if (mkdir(under, 0700) != 0)
 		return cannot("made", under);
 	bind_stand_in(under);
-	drop_host_tracing(under);
+	err = drop_host_tracing(under);
+	if (err)
+		return err;
 	mount(under, ENTER_TRACING, NULL, MS_MOVE, NULL); /* nothing, where it could not be bound */
 	return NULL;
 }

@@ -26,7 +26,7 @@ static struct ask *ask_file(struct file *f, fuse_req_t req,
 
 static bool is_stream(const char *path)
 {
-	static const char *const names[] = {"trace_pipe", "trace_pipe_raw", "snapshot_raw"};
+	static const char *const names[] = {"trace_pipe", "trace_pipe_raw"};
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
 
