@@ -117,7 +117,8 @@ static void note_again(struct hv_journal *j, uint32_t index, const struct hv_cha
 		return;
 	}
 	/* A change back to the old bytes needs no note: the entry undoes either. */
-	if (memcmp(entry->old_bytes, change->to, change->len_bytes) == 0)
+	if (memcmp(entry->old_bytes, change->to, change->len_bytes) == 0 ||
+	    memcmp(entry->new_bytes, change->to, change->len_bytes) == 0)
 		return;
 	memcpy(entry->new_bytes, change->to, change->len_bytes);
 	mirror(j, index);

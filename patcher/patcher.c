@@ -323,6 +323,8 @@ static struct hv_err *change_held(struct hv_patcher *p, struct hv_hold *hold,
 	if (!err)
 		err = refuse_changed(p, changes, nr);
 	if (!err)
+		err = hv_hold_check(hold);
+	if (!err)
 		err = write_data(p, changes, nr);
 	if (!err)
 		err = write_text(hold, changes, nr);
@@ -393,33 +395,45 @@ static struct hv_err *change_batch(struct hv_hold *hold, void *ctx)
 	return change_held(b->patcher, hold, b->changes, b->nr);
 }
 
-/* Back from TO to FROM, whichever of them a byte is now. */
-static struct hv_err *undo_batch(struct hv_hold *hold, void *ctx)
+static void turn_back(struct hv_change *c)
 {
-	struct batch *b = ctx;
+	uint8_t back[8];
 
-	for (size_t i = 0; i < b->nr; i++) {
-		struct hv_change *c = &b->changes[i];
-		uint8_t back[8];
-
-		memcpy(back, c->from, sizeof(back));
-		memcpy(c->from, c->to, sizeof(back));
-		memcpy(c->to, back, sizeof(back));
-		c->refused = 0;
-	}
-	return change_held(b->patcher, hold, b->changes, b->nr);
+	memcpy(back, c->from, sizeof(back));
+	memcpy(c->from, c->to, sizeof(back));
+	memcpy(c->to, back, sizeof(back));
 }
 
-static struct hv_err *undo(struct hv_patcher *p, struct hv_change *changes, size_t nr,
-			   struct hv_err *why)
+/* Changes that were made are turned back, and noted again: settle() has forgotten those that had
+ * put the first bytes back. */
+static struct hv_err *turn_back_made(struct hv_patcher *p, struct hv_change *changes, size_t nr)
 {
-	struct hv_err *failed = NULL;
+	struct hv_err *err = NULL;
 
+	for (size_t i = 0; i < nr && !err; i++) {
+		turn_back(&changes[i]);
+		if (!changes[i].refused)
+			err = hv_journal_note(&p->journal, &changes[i]);
+	}
+	return err;
+}
+
+/* The first NR_MADE of CHANGES were made, of the others nobody knows how far they came. Back from
+ * TO to FROM, whichever of them a byte is now. */
+static struct hv_err *undo(struct hv_patcher *p, struct hv_change *changes, size_t nr_made,
+			   size_t nr, struct hv_err *why)
+{
+	struct hv_err *failed = turn_back_made(p, changes, nr_made);
+
+	for (size_t i = nr_made; i < nr; i++)
+		turn_back(&changes[i]);
+	for (size_t i = 0; i < nr; i++)
+		changes[i].refused = 0;
 	while (nr > 0 && !failed) {
 		size_t n = nr < p->batch ? nr : p->batch;
 		struct batch b = {p, changes, n};
 
-		failed = hv_patcher_held(p, undo_batch, &b);
+		failed = hv_patcher_held(p, change_batch, &b);
 		if (!failed)
 			settle(p, changes, n);
 		changes += n;
@@ -455,14 +469,15 @@ static void adapt_batch(struct hv_patcher *p, size_t nr)
 	p->batch = batch < BATCH_MAX ? batch : BATCH_MAX;
 }
 
-/* CHANGES are sorted. */
+/* CHANGES are sorted. Memory that the guest can free is not prepared: what it is used for next may
+ * look at it by other ways than the guest's. */
 static struct hv_err *prepare(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
 {
 	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc(nr * sizeof(*gpas));
 	size_t nr_text = 0;
 
 	for (size_t i = 0; i < nr; i++)
-		if (changes[i].kind == HV_CHANGE_TEXT)
+		if (changes[i].kind == HV_CHANGE_TEXT && hv_gva_in(changes[i].gva, p->fixed))
 			gpas[nr_text++] = changes[i].gpa;
 	return hv_guest_prepare_text(p->guest, gpas, nr_text);
 }
@@ -481,9 +496,9 @@ struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes,
 			err = prepare(p, b.changes, n);
 		if (!err)
 			err = hv_patcher_held(p, change_batch, &b);
-		done += n;
 		if (err)
-			return undo(p, changes, done, err);
+			return undo(p, changes, done, done + n, err);
+		done += n;
 		settle(p, b.changes, n);
 		adapt_batch(p, n);
 	}

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "patcher/patcher.h"
 
@@ -25,6 +26,7 @@ static struct machine {
 	unsigned nr_holds;
 	size_t nr_text_writes;
 	size_t fail_after;	 /* text writes; the next one fails */
+	unsigned slow_us;	 /* each call that writes text takes: batches stay small */
 	unsigned hold_times_out; /* the hold of this number has ended by itself */
 	uint64_t held_ns;	 /* how long each hold is said to stand */
 } machine;
@@ -109,6 +111,7 @@ static struct hv_err *hold_write_text(void *self, const struct hv_text_write *wr
 	struct machine *m = self;
 
 	ck_assert_uint_eq(m->held, 1);
+	usleep(m->slow_us);
 	for (size_t i = 0; i < nr; i++) {
 		if (m->nr_text_writes++ == m->fail_after)
 			return hv_err_new(EIO, "the stub did not answer");
@@ -267,6 +270,29 @@ START_TEST(an_error_leaves_every_byte)
 	ck_assert_uint_eq(machine.held, 0);
 	ck_assert_mem_eq(before, machine.mem + TEXT_GPA, TEXT_LEN);
 	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 0);
+}
+END_TEST
+
+START_TEST(an_error_of_an_undo_can_be_undone)
+{
+	HV_AUTO_FREE struct hv_change *undo = NULL;
+	struct hv_change changes[1000];
+	struct hv_err *err;
+	size_t nr;
+
+	for (unsigned i = 0; i < 1000; i++)
+		changes[i] = patch(i);
+	machine.slow_us = 20000;
+	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 1000));
+	machine.slow_us = 0;
+	nr = hv_patcher_undo_plan(patcher, HV_CHANGE_TEXT, &undo);
+	machine.fail_after = machine.nr_text_writes + 700; /* in a later batch than the first */
+	err = hv_patcher_apply(patcher, undo, nr);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_ptr_nonnull(strstr(err->message, "nothing was changed"));
+	hv_err_free(err);
+	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 1000);
+	undo_all();
 }
 END_TEST
 
@@ -518,6 +544,7 @@ int main(void)
 	tcase_add_test(tc, a_changed_site_is_refused_alone);
 	tcase_add_loop_test(tc, a_site_a_vcpu_stands_in_is_refused, 0, 6);
 	tcase_add_test(tc, an_error_leaves_every_byte);
+	tcase_add_test(tc, an_error_of_an_undo_can_be_undone);
 	tcase_add_test(tc, slow_stops_do_not_make_small_batches);
 	tcase_add_test(tc, a_hold_that_ended_by_itself_is_undone);
 	tcase_add_test(tc, an_undo_leaves_what_the_guest_changed);
