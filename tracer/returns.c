@@ -248,6 +248,8 @@ struct hv_err *hv_returns_put_back(struct hv_session *s, struct hv_hold *hold, s
 		err = check_all(&r);
 	if (!err && r.nr)
 		err = write_all(&r, hold);
+	if (!err)
+		err = hv_hold_check(hold);
 	if (err)
 		return err;
 	empty_stacks(s);

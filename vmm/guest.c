@@ -17,6 +17,7 @@ struct hv_guest {
 struct hv_hold {
 	struct hv_guest *guest;
 	uint64_t begun_ns;
+	uint64_t max_ns;
 };
 
 struct hv_guest *hv_guest_new(const struct hv_guest_ops *ops, void *self,
@@ -149,6 +150,7 @@ struct hv_err *hv_hold_begin(struct hv_guest *g, uint64_t max_ns, struct hv_hold
 	g->hold = hv_alloc(sizeof(*g->hold));
 	g->hold->guest = g;
 	g->hold->begun_ns = hv_now_ns();
+	g->hold->max_ns = max_ns;
 	*ret = g->hold;
 	return NULL;
 }
@@ -185,6 +187,16 @@ struct hv_err *hv_hold_flush_translations(struct hv_hold *h, uint64_t off, uint6
 uint64_t hv_hold_age_ns(const struct hv_hold *h)
 {
 	return hv_now_ns() - h->begun_ns;
+}
+
+struct hv_err *hv_hold_check(const struct hv_hold *h)
+{
+	uint64_t age_ns = hv_hold_age_ns(h);
+
+	if (age_ns <= h->max_ns / 4 * 3)
+		return NULL;
+	return hv_err_new(ETIMEDOUT, "hold: %llu ms old, too old to write in",
+			  (unsigned long long)(age_ns / 1000000));
 }
 
 struct hv_err *hv_hold_end(struct hv_hold *h, uint64_t *ret_ns)

@@ -151,6 +151,10 @@ struct hv_err *hv_hold_flush_translations(struct hv_hold *h, uint64_t off,
 
 uint64_t hv_hold_age_ns(const struct hv_hold *h);
 
+/* ETIMEDOUT when the hold is so old that it may end by itself while something is written: ask right
+ * before writing. */
+struct hv_err *hv_hold_check(const struct hv_hold *h) hv_must_use;
+
 /* Lets the guest run. *RET_NS (may be NULL) is how long it stood. ETIMEDOUT: the hold had already
  * ended by itself; what was written under it after that moment raced with the guest. H is gone. */
 struct hv_err *hv_hold_end(struct hv_hold *h, uint64_t *ret_ns) hv_must_use;

@@ -114,11 +114,16 @@ static struct hv_err *ask(struct hv_keeper *k, struct keeper_message *m)
 	do
 		ready = poll(&p, 1, ANSWER_MS);
 	while (ready < 0 && errno == EINTR);
-	if (ready <= 0)
+	if (ready <= 0) {
+		/* A late answer would be taken for that to the next request. */
+		shutdown(k->control, SHUT_RDWR);
 		return hv_err_new(ETIME, "keeper: no answer");
+	}
 	nr = recv(k->control, m, sizeof(*m), 0);
-	if (nr != (ssize_t)sizeof(*m))
+	if (nr != (ssize_t)sizeof(*m)) {
+		shutdown(k->control, SHUT_RDWR);
 		return hv_err_new(EPIPE, "keeper: it has died");
+	}
 	m->text[sizeof(m->text) - 1] = '\0';
 	return m->code ? hv_err_new(m->code, "%s", m->text) : NULL;
 }

@@ -46,10 +46,10 @@ static struct hv_err *find_usable(struct keeper *k)
 	for (unsigned tries = 0; !usable(k); tries++) {
 		struct hv_err *err;
 
-		if (tries == TRIES)
+		if (tries == TRIES || hv_now_ns() > k->since_ns + STOP_NS)
 			return hv_err_new(EBUSY, "no vCPU thread is at the end of a system call");
 		err = hv_thread_again(&k->threads.list[tries % k->threads.nr],
-				      hv_now_ns() + STOP_NS);
+				      k->since_ns + 2 * STOP_NS);
 		if (err)
 			return err;
 	}
@@ -72,7 +72,7 @@ static struct hv_err *hold(struct keeper *k, struct keeper_message *m)
 		return hv_err_new(EBUSY, "hold: one is under way, or no threads");
 	hv_threads_init(&k->threads, m->tids, m->nr);
 	k->since_ns = hv_now_ns();
-	k->deadline_ns = k->since_ns + m->ns;
+	k->deadline_ns = k->since_ns + STOP_NS;
 	k->expired = false;
 	err = hv_threads_stop(&k->threads, k->since_ns + STOP_NS);
 	m->all_in_run = !err && all_in_run(k);
@@ -83,6 +83,8 @@ static struct hv_err *hold(struct keeper *k, struct keeper_message *m)
 		hv_threads_deinit(&k->threads);
 		return hv_err_in(err, "hold");
 	}
+	/* Not before what the service takes for the hold's begin (hv_hold_check). */
+	k->deadline_ns = hv_now_ns() + m->ns;
 	k->held = true;
 	return NULL;
 }
