@@ -378,6 +378,17 @@ static void tell_the_end(struct service *s)
 	}
 }
 
+/* Once nothing of ours is in it. A pin that stays is taken over by the next attach or recover: a
+ * guest whose vCPUs run guests of their own looks like another boot and has all of it. */
+static void unpin_rebooted(struct service *s)
+{
+	struct hv_err *gone = hv_session_alive(s->session);
+
+	if (gone)
+		hv_err_free(hv_guest_unpin(s->guest));
+	hv_err_free(gone);
+}
+
 void serve(struct service *s)
 {
 	struct ticks t = {0};
@@ -386,8 +397,8 @@ void serve(struct service *s)
 		serve_once(s, &t);
 	if (s->end)
 		audit_end(s);
-	if (s->end && s->end->code == ECONNRESET) /* rebooted: nothing of ours is in it */
-		hv_err_free(hv_guest_unpin(s->guest));
+	if (s->end && s->end->code == ECONNRESET)
+		unpin_rebooted(s);
 	/* An ended guest is not written to any more: closing what is open would publish. */
 	hv_session_free(s->session);
 	hv_kernel_free(s->kernel);
