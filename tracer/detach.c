@@ -191,6 +191,8 @@ struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report)
 	u.nr = hv_patcher_undo_plan(s->patcher, HV_CHANGE_ENTRY, &u.changes);
 	if (u.nr)
 		err = hv_patcher_held(s->patcher, unmap, &u);
+	if (!err)
+		err = hv_region_check_not_mapped(s->kernel, &s->region);
 	if (err)
 		return err;
 	if (u.nr_returns)

@@ -51,10 +51,7 @@ static struct hv_gva_range range_of(const struct hv_region_header *h)
 	return (struct hv_gva_range){hv_gva(h->map_gva), hv_gva(h->map_gva + h->map_len_bytes)};
 }
 
-/* The header is gone or is nonsense. Clearing the region is right only when no slot leads into it:
- * the guest's root can wipe a journal that is still needed, and sites may call what would be
- * cleared. */
-static struct hv_err *check_not_mapped(const struct hv_kernel *k, const struct hv_region *region)
+struct hv_err *hv_region_check_not_mapped(const struct hv_kernel *k, const struct hv_region *region)
 {
 	bool stands;
 	struct hv_err *err = any_slot_stands(k, region, k->as.arch->free_window, &stands);
@@ -75,11 +72,11 @@ struct hv_err *hv_region_use(const struct hv_kernel *k, const struct hv_region *
 	*ret = *hv_region_header(region);
 	if (memcmp(ret->magic, HV_REGION_MAGIC, sizeof(HV_REGION_MAGIC)) != 0) {
 		*ret_use = HV_REGION_UNUSED;
-		return check_not_mapped(k, region);
+		return hv_region_check_not_mapped(k, region);
 	}
 	if (!header_is_sane(k, region, ret) || !same_boot(k, ret)) {
 		*ret_use = HV_REGION_STALE;
-		return check_not_mapped(k, region);
+		return hv_region_check_not_mapped(k, region);
 	}
 	err = any_slot_stands(k, region, range_of(ret), &stands);
 	if (!err)

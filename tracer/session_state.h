@@ -77,6 +77,12 @@ enum hv_region_use {
 struct hv_err *hv_region_use(const struct hv_kernel *k, const struct hv_region *region,
 			     struct hv_region_header *ret, enum hv_region_use *ret_use) hv_must_use;
 
+/* EUCLEAN when a slot of the guest's page tables leads into the region: clearing it is right only
+ * when none does. The guest's root can wipe a journal, or entries of it, that are still needed, and
+ * sites may call what would be cleared. */
+struct hv_err *hv_region_check_not_mapped(const struct hv_kernel *k,
+					  const struct hv_region *region) hv_must_use;
+
 /* A session with its region, layout and readers, nothing in the guest yet. RANGE is set by the
  * caller. */
 struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
