@@ -50,7 +50,7 @@ def blanked(lines):
     text = re.sub(r"= (\d+) '( *)\S+-\d+ *'", "= N 'TASK'", text)
     text = re.sub(r"(: a) +\S+-\d+ +\[\d+\] \S{5} +\d+\.\d{6}:", r"\1TASK:", text)
     text = re.sub(r"= \d+ ' *(TASK: tracing_mark_write)", r"= N '\1", text)
-    text = re.sub(r"^= \d+ ' +\[\d+\] \S{5} +\d+\.\d{6}:", "= N 'TASK:", text, flags=re.M)
+    text = re.sub(r"^= \d+ '\d* +\[\d+\] \S{5} +\d+\.\d{6}:", "= N 'TASK:", text, flags=re.M)
     text = re.sub(r"^ +TASK:", "TASK:", text, flags=re.M)
     # behind the bytes that were written the kernel shows what its buffer had there
     text = re.sub(r"(buf:(?: \w\w){4})((?: \w\w)*)", lambda m: m[1] + " .." * m[2].count(" "), text)
