@@ -135,12 +135,20 @@ def machine(*words, before=None):
                 os.unlink(path)
 
 
-RAM = {"hugetlbfs": ["-m", "384", "-mem-path", "/dev/hugepages", "-mem-prealloc"]}
+RAM = {
+    "hugetlbfs": ["-m", "384", "-mem-path", "/dev/hugepages", "-mem-prealloc"],
+    "huge memfd, shared": ["-m", "384", "-machine", "memory-backend=ram",
+        "-object", "memory-backend-memfd,id=ram,size=384M,hugetlb=on,hugetlbsize=2M,share=on,prealloc=on"],
+    "three ranges": ["-m", "384", "-machine", "max-ram-below-4g=256M",
+        "-object", "memory-backend-memfd,id=one,size=128M,share=on", "-numa", "node,memdev=one,cpus=0",
+        "-object", "memory-backend-ram,id=two,size=256M", "-numa", "node,memdev=two,cpus=1"],
+}  # fmt: skip
 
 
 @case(configs=None)
 def kinds_of_ram(t):
-    """QEMU without libvirt, its sandbox on: huge pages (2 MiB)."""
+    """QEMU without libvirt, its sandbox on: huge pages (2 MiB) private and shared; two NUMA nodes, one shared, one
+    not and partly above 4 GiB."""
     os.makedirs("/dev/hugepages", exist_ok=True)
     subprocess.run(["mount", "-t", "hugetlbfs", "none", "/dev/hugepages"], check=False)
     with open("/proc/sys/vm/nr_hugepages", "w", encoding="ascii") as file:
