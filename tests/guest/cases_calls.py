@@ -5,7 +5,7 @@ import signal
 import time
 
 from lib import calls, ftrace
-from lib.suite import STANDARD, case
+from lib.suite import ONE_VCPU, STANDARD, case
 
 ROUNDS = 20
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", "__x64_sys_*")
@@ -31,7 +31,7 @@ def graph_agrees_with_own_filtered(t):
     t.note(f"{len(one)} calls and returns agree, in order")
 
 
-@case(configs=(STANDARD[0], STANDARD[2]))
+@case(configs=ONE_VCPU)
 def graph_agrees_with_own_tree(t):
     """All functions below vfs_read: the tree that the guest's own tracer sees most often is the one
     that hvtrace does (an interrupt in it makes another one)."""

@@ -3,7 +3,7 @@
 import collections
 
 from lib import ftrace, graph
-from lib.suite import STANDARD, case
+from lib.suite import ONE_VCPU, STANDARD, case
 
 # Nothing of these is called in an interrupt.
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", "*rmdir*", "*mkdir*", "*faccessat*", "path_*", "rw_verify_area", ftrace.ROUND)
@@ -57,7 +57,7 @@ def graph_agrees_with_own(t):
     t.note(f"{nr} calls agree, {folded} of them folded, {deepest} deep")
 
 
-@case(configs=EVERY)
+@case(configs=ONE_VCPU)
 def graph_of_all_agrees_with_own(t):
     """All functions: what every round calls by the same way equally often in the guest's own runs is
     called as often with hvtrace. The others (allocation, interrupts) vary by themselves."""

@@ -6,7 +6,7 @@ import time
 
 from lib import ftrace
 from lib.domain import Config
-from lib.suite import STANDARD, case
+from lib.suite import ONE_VCPU, STANDARD, case
 
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", "do_*", ftrace.ROUND)
 ROUNDS = 20
@@ -68,7 +68,7 @@ def agrees_with_own_ftrace_filtered(t):
     t.note(f"{len(one)} calls agree, in order")
 
 
-@case()
+@case(configs=ONE_VCPU)
 def agrees_with_own_ftrace_all(t):
     """All functions: pairs of (function, caller) that every round of the workload has, equally often
     in the guest's own runs, are as often with hvtrace. The others (allocation, preemption) vary from

@@ -31,6 +31,8 @@ class Case:
 
 CASES = []
 STANDARD = [Config(suite, vcpus) for suite in ("bookworm", "trixie") for vcpus in (2, 1)]
+# For cases in which the guest's own ftrace patches all functions: docs/testing.md says why.
+ONE_VCPU = tuple(config for config in STANDARD if config.vcpus == 1)
 
 
 def case(configs=tuple(STANDARD), fresh=False):
