@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "tracer/trampolines.h"
+
 /* A slot and what its word was. */
 struct hooked {
 	struct hv_gva slot;
@@ -14,6 +16,8 @@ struct returns {
 	struct hooked *list; /* owned; sorted by slot once all are found */
 	size_t nr;
 	size_t cap;
+	bool any_elsewhere; /* of a frame whose slot has another word than our handler's address */
+	struct hv_trampolines trampolines;
 };
 
 static void returns_deinit(struct returns *r)
@@ -42,27 +46,27 @@ size_t hv_returns_open(const struct hv_session *s)
 	return nr;
 }
 
-/* Whether the word at SLOT is our handler's address, and where that is. What is not mapped (any
- * more) has no word. */
-static struct hv_err *is_hooked(const struct hv_session *s, struct hv_gva slot, struct hv_gpa *ret,
-				bool *ret_is)
+static bool is_kernel_half(const struct hv_session *s, uint64_t address)
+{
+	return address >= 0 - s->kernel->as.arch->entry_span(s->kernel->as.levels + 1) / 2;
+}
+
+/* The word at SLOT, and where that is. False: there is none that a stack can have: not mapped (any
+ * more), or no RAM (mapped anew since its task died). */
+static bool read_slot(const struct hv_session *s, struct hv_gva slot, struct hv_gpa *ret,
+		      uint64_t *ret_word)
 {
 	struct hv_mapping m = {0};
-	uint64_t word = 0;
-	struct hv_err *err;
+	HV_AUTO_ERR struct hv_err *err = NULL;
 
-	*ret_is = false;
-	if (slot.v % sizeof(word) || !(slot.v >> 63))
-		return NULL;
+	if (slot.v % sizeof(*ret_word) || !is_kernel_half(s, slot.v) || hv_gva_in(slot, s->range))
+		return false;
 	err = hv_walk(&s->kernel->as, slot, &m);
 	if (err || !m.present || !m.writable)
-		return err;
-	err = hv_guest_read(s->guest, m.gpa, &word, sizeof(word));
-	if (err)
-		return err;
+		return false;
 	*ret = m.gpa;
-	*ret_is = word == s->decode.handler.v;
-	return NULL;
+	err = hv_guest_read(s->guest, m.gpa, ret_word, sizeof(*ret_word));
+	return !err;
 }
 
 static bool is_code(const struct hv_session *s, uint64_t address)
@@ -70,12 +74,12 @@ static bool is_code(const struct hv_session *s, uint64_t address)
 	struct hv_mapping m = {0};
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
-	if (hv_gva_in(hv_gva(address), s->range))
+	if (!is_kernel_half(s, address) || hv_gva_in(hv_gva(address), s->range))
 		return false;
 	if (hv_gva_in(hv_gva(address), s->kernel->text))
 		return true;
 	err = hv_walk(&s->kernel->as, hv_gva(address), &m);
-	return !err && m.present && m.executable && address >> 63;
+	return !err && m.present && m.executable;
 }
 
 static void add(struct returns *r, const struct hooked *h)
@@ -108,19 +112,27 @@ static struct hv_err *find_in_stack(struct returns *r, const struct hv_stack *st
 		const struct hv_frame *frame = &stack->frames[i];
 		struct hooked h = {.slot = hv_gva(frame->slot_gva), .caller = frame->caller_gva};
 		struct hooked *same = find_since(r, first, frame->slot_gva);
-		bool is = false;
-		struct hv_err *err;
+		const struct hv_trampoline *own;
+		uint64_t word;
 
 		if (same) {
 			if (same->caller == handler)
 				same->caller = frame->caller_gva;
 			continue;
 		}
-		err = is_hooked(r->session, h.slot, &h.gpa, &is);
-		if (err)
-			return err;
-		if (is)
+		if (!read_slot(r->session, h.slot, &h.gpa, &word))
+			continue;
+		if (word == handler) {
 			add(r, &h);
+			continue;
+		}
+		r->any_elsewhere = true;
+		own = hv_trampolines_entry(&r->trampolines, word);
+		if (own)
+			return hv_err_new(EBUSY,
+					  "the return address at 0x%llx is the guest's own"
+					  " %s, which may lead to a stub",
+					  (unsigned long long)h.slot.v, own->symbol);
 	}
 	return NULL;
 }
@@ -158,9 +170,6 @@ static struct hv_err *check_all(const struct returns *r)
 	for (size_t i = 0; i < r->nr; i++) {
 		const struct hooked *h = &r->list[i];
 
-		if (i && h[-1].slot.v == h->slot.v && h[-1].caller != h->caller)
-			return hv_err_new(EUCLEAN, "two return stacks disagree on 0x%llx",
-					  (unsigned long long)h->slot.v);
 		if (!is_code(r->session, h->caller))
 			return hv_err_new(EUCLEAN,
 					  "the return address at 0x%llx is our handler's, and what"
@@ -178,6 +187,40 @@ static bool is_known(void *ctx, struct hv_gva at, uint64_t word)
 
 	return word == r->session->decode.handler.v && r->nr &&
 	       bsearch(&key, r->list, r->nr, sizeof(key), by_slot);
+}
+
+/* Everything but the code of the guest's own trampolines. */
+static bool is_not_inside(void *ctx, struct hv_gva at, uint64_t word)
+{
+	const struct returns *r = ctx;
+
+	(void)at;
+	return !hv_trampolines_inside(&r->trampolines, word);
+}
+
+/* Of a frame that is at no slot the handler's address may be in the hands of the guest's own
+ * trampoline just now: what it does with the slot until it returns is its own. */
+static struct hv_err *check_trampolines(struct returns *r, const struct hv_vcpu_regs *regs,
+					unsigned nr_vcpus)
+{
+	const struct hv_scan_for wanted = {.range = r->session->kernel->text,
+					   .how = HV_SCAN_CALLS,
+					   .is_known = is_not_inside,
+					   .ctx = r};
+	HV_AUTO_FREE char *where = NULL;
+	size_t nr_found = 0;
+	struct hv_err *err;
+
+	if (!r->any_elsewhere || !r->trampolines.nr)
+		return NULL;
+	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
+		if (hv_trampolines_entry(&r->trampolines, regs[cpu].ip.v) ||
+		    hv_trampolines_inside(&r->trampolines, regs[cpu].ip.v))
+			return hv_err_new(EBUSY, "vCPU %u is in the guest's own return probe", cpu);
+	err = hv_stacks_scan(r->session->kernel, &wanted, regs, nr_vcpus, &nr_found, &where);
+	if (!err && nr_found)
+		err = hv_err_new(EBUSY, "%s is in the guest's own return probe", where);
+	return err;
 }
 
 static struct hv_err *check_nobody_inside(struct returns *r, struct hv_hold *hold)
@@ -199,7 +242,14 @@ static struct hv_err *check_nobody_inside(struct returns *r, struct hv_hold *hol
 	err = hv_stacks_scan(s->kernel, &wanted, regs, nr_vcpus, &nr_found, &where);
 	if (!err && nr_found)
 		err = hv_err_new(EBUSY, "%s may return into a stub", where);
-	return err;
+	return err ? err : check_trampolines(r, regs, nr_vcpus);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	uint64_t x = ((const struct hooked *)a)->gpa.v, y = ((const struct hooked *)b)->gpa.v;
+
+	return x < y ? -1 : x > y;
 }
 
 static struct hv_err *write_all(struct returns *r, struct hv_hold *hold)
@@ -209,10 +259,15 @@ static struct hv_err *write_all(struct returns *r, struct hv_hold *hold)
 	size_t nr = 0;
 	struct hv_err *err;
 
+	qsort(r->list, r->nr, sizeof(*r->list), by_place);
 	for (size_t i = 0; i < r->nr; i++) {
 		const struct hooked *h = &r->list[i];
 
-		if (i && h[-1].slot.v == h->slot.v)
+		/* One word, whatever it is called. */
+		if (i && h[-1].gpa.v == h->gpa.v && h[-1].caller != h->caller)
+			return hv_err_new(EUCLEAN, "two return stacks disagree on 0x%llx",
+					  (unsigned long long)h->slot.v);
+		if (i && h[-1].gpa.v == h->gpa.v)
 			continue;
 		changes[nr] = (struct hv_change){.gva = h->slot,
 						 .gpa = h->gpa,
@@ -240,8 +295,10 @@ static void empty_stacks(struct hv_session *s)
 struct hv_err *hv_returns_put_back(struct hv_session *s, struct hv_hold *hold, size_t *ret_nr)
 {
 	hv_cleanup(returns_deinit) struct returns r = {.session = s};
-	struct hv_err *err = find_all(&r);
+	struct hv_err *err;
 
+	hv_trampolines_find(s->kernel, &r.trampolines);
+	err = find_all(&r);
 	if (!err)
 		err = check_nobody_inside(&r, hold);
 	if (!err)

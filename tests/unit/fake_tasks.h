@@ -27,6 +27,7 @@
 enum { FT_CURRENT = 1, FT_IDLE, FT_IRQ_PTR, FT_CEA, FT_CYC2NS, FT_PVCLOCK, FT_RQ };
 
 #define FT_PREEMPTING (FK_BASE + 0x500)
+#define FT_TRAMPOLINE (FK_BASE + 0x600) /* the guest's own, 0x80 bytes */
 
 struct ft {
 	struct fk f;
@@ -156,6 +157,8 @@ static inline void ft_symbols(struct ft *t, uint64_t init_stack)
 	fk_symbol(f, "native_sched_clock", FK_BASE + 0x300);
 	fk_symbol(f, "preempt_schedule_irq", FT_PREEMPTING);
 	fk_symbol(f, "preempt_schedule_irq_end", FT_PREEMPTING + 0x100);
+	fk_symbol(f, "arch_rethook_trampoline", FT_TRAMPOLINE);
+	fk_symbol(f, "arch_rethook_trampoline_end", FT_TRAMPOLINE + 0x80);
 	fk_symbol(f, "kvm_sched_clock_read", FK_BASE + 0x400);
 	fk_symbol(f, "init_task", t->init_task);
 	fk_symbol(f, "__start_init_task", init_stack);

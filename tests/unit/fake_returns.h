@@ -1,0 +1,134 @@
+/* A session over a kernel made of data, as far as return stacks go: for their test and the fuzzer.
+ */
+#pragma once
+
+#include "tests/unit/fake_tasks.h"
+#include "tracer/returns.h"
+
+#define FR_NR_STACKS  4u
+#define FR_RANGE      0xffffffff90000000ull /* ours; nothing is mapped there */
+#define FR_RANGE_LEN  0x1000000ull
+#define FR_HANDLER    (FR_RANGE + 0x1040)
+#define FR_CALLER     (FK_BASE + 0x700)
+#define FR_SLEEP_FROM 0x3000ull
+
+struct fr {
+	struct ft t;
+	struct hv_session s;
+	struct hv_guest *guest;
+	struct hv_vcpu_regs regs[2];
+	unsigned nr_writes;
+	void (*when_written)(struct fr *r, struct hv_gpa at, uint64_t to); /* may be NULL */
+	void (*when_held)(struct fr *r); /* may be NULL; each time registers are read */
+	uint64_t task;			 /* one that sleeps, for frames */
+};
+
+static inline struct hv_err *fr_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
+{
+	return xm_read(&((struct fr *)self)->t.f.machine, gpa, buf, len);
+}
+
+static inline struct hv_err *fr_write(void *self, struct hv_gpa gpa, const void *buf, size_t len)
+{
+	struct fr *r = self;
+	uint64_t to;
+
+	if (gpa.v > XM_RAM_BYTES || len != sizeof(to) || len > XM_RAM_BYTES - gpa.v)
+		return hv_err_new(EFAULT, "no RAM at guest physical 0x%llx (%zu bytes)",
+				  (unsigned long long)gpa.v, len);
+	memcpy(&to, buf, sizeof(to));
+	if (r->when_written)
+		r->when_written(r, gpa, to);
+	memcpy(r->t.f.machine.ram + gpa.v, buf, len);
+	r->nr_writes++;
+	return NULL;
+}
+
+static inline struct hv_err *fr_hold_begin(void *self, uint64_t max_ns)
+{
+	(void)self;
+	(void)max_ns;
+	return NULL;
+}
+
+static inline struct hv_err *fr_hold_registers(void *self, struct hv_vcpu_regs *ret)
+{
+	struct fr *r = self;
+
+	if (r->when_held)
+		r->when_held(r);
+	memcpy(ret, r->regs, sizeof(r->regs));
+	return NULL;
+}
+
+static inline void fr_init(struct fr *r)
+{
+	static const struct hv_guest_ops ops = {.read = fr_read,
+						.write = fr_write,
+						.hold_begin = fr_hold_begin,
+						.hold_registers = fr_hold_registers};
+	struct hv_session *s = &r->s;
+
+	*r = (struct fr){0};
+	ft_init(&r->t);
+	r->guest = hv_guest_new(&ops, r, hv_guest_info(r->t.f.machine.guest));
+	r->t.f.k.guest = r->t.f.k.as.guest = r->guest;
+	s->guest = r->guest;
+	s->kernel = &r->t.f.k;
+	s->range = (struct hv_gva_range){hv_gva(FR_RANGE), hv_gva(FR_RANGE + FR_RANGE_LEN)};
+	s->decode.handler = hv_gva(FR_HANDLER);
+	s->plan.nr_stacks = FR_NR_STACKS;
+	s->region = (struct hv_region){.host = hv_alloc(HV_REGION_LEN_MIN),
+				       .len_bytes = HV_REGION_LEN_MIN};
+	s->patcher = hv_patcher_new(&r->t.f.k.as, r->t.f.k.image.all, &s->region);
+	for (unsigned i = 0; i < 2; i++)
+		r->regs[i] = (struct hv_vcpu_regs){.ip = hv_gva(0x401000),
+						   .sp = hv_gva(0x7ffc00000000),
+						   .root = r->t.f.k.as.root.v,
+						   .levels = 4};
+	r->task = ft_process(&r->t, 71, "cat", FR_SLEEP_FROM);
+}
+
+static inline void fr_deinit(struct fr *r)
+{
+	hv_patcher_free(r->s.patcher);
+	hv_guest_free(r->guest);
+	free(r->s.region.host);
+	ft_deinit(&r->t);
+}
+
+/* Where a return address is on the sleeping task's stack. */
+static inline uint64_t fr_slot(struct fr *r, unsigned nr)
+{
+	return ft_stack(&r->t, r->task) + FR_SLEEP_FROM + 0x40 * nr;
+}
+
+static inline uint64_t fr_word(struct fr *r, uint64_t at)
+{
+	uint64_t word;
+
+	memcpy(&word, fk_host(&r->t.f, at), sizeof(word));
+	return word;
+}
+
+/* Raises a frame; what is at its slot is the caller's to set. */
+static inline void fr_frame(struct fr *r, unsigned stack, uint64_t slot, uint64_t caller)
+{
+	struct hv_stack *st = hv_region_stack(&r->s.region, stack);
+
+	st->frames[st->word++ & HV_STACK_NR_MASK] =
+		(struct hv_frame){.slot_gva = slot, .caller_gva = caller};
+}
+
+static inline struct hv_err *fr_put_back_held(struct hv_hold *hold, void *ctx)
+{
+	struct fr *r = ctx;
+	size_t nr;
+
+	return hv_returns_put_back(&r->s, hold, &nr);
+}
+
+static inline struct hv_err *fr_put_back(struct fr *r)
+{
+	return hv_patcher_held(r->s.patcher, fr_put_back_held, r);
+}
