@@ -384,7 +384,7 @@ static void unpin_rebooted(struct service *s)
 {
 	struct hv_err *gone = hv_session_alive(s->session);
 
-	if (gone)
+	if (gone && gone->code == ECONNRESET)
 		hv_err_free(hv_guest_unpin(s->guest));
 	hv_err_free(gone);
 }

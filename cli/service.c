@@ -213,9 +213,6 @@ static void describe(const struct service *s, uint64_t took_ns, struct hv_text *
 		       (unsigned long long)(stat.hold_max_ns / 1000 % 1000),
 		       (unsigned long long)(took_ns / 1000000000),
 		       (unsigned long long)(took_ns / 100000000 % 10));
-	if (guest->why_not_injected)
-		hv_text_printf(ret, "\ndomain '%s': through the gdb stub, not by injection: %s",
-			       guest->name, guest->why_not_injected);
 	if (hv_session_found_stale(s->session))
 		hv_text_add(ret,
 			    "; what an earlier boot of it had left in the region is discarded");

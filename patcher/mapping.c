@@ -130,9 +130,10 @@ struct hv_err *hv_mapping_stands(const struct hv_kernel *k, const struct hv_regi
 		struct hv_mapping m;
 		struct hv_err *err = hv_walk(&k->as, at, &m);
 
-		if (err)
+		if (err && err->code != EFAULT)
 			return err;
-		if (!m.present || m.gpa.v != region->gpa.v + off) {
+		if (err || !m.present || m.gpa.v != region->gpa.v + off) {
+			hv_err_free(err);
 			*ret = false;
 			return NULL;
 		}

@@ -18,6 +18,7 @@ struct hv_err *hv_mapping_plan(struct hv_kernel *k, const struct hv_region *regi
 			       uint64_t len_bytes, struct hv_mapping_plan *ret) hv_must_use;
 void hv_mapping_plan_deinit(struct hv_mapping_plan *plan);
 
-/* The guest's tables lead from RANGE to the region. False: they do not (any more). */
+/* The guest's tables lead from RANGE to the region. False: they do not (any more), or lead out of
+ * its RAM. */
 struct hv_err *hv_mapping_stands(const struct hv_kernel *k, const struct hv_region *region,
 				 struct hv_gva_range range, bool *ret) hv_must_use;

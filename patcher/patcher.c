@@ -154,24 +154,39 @@ void hv_patcher_forget_freed(struct hv_patcher *p)
 	}
 }
 
-/* The tables that VCPU walks lead where we are bound to. Unreadable ones do not. */
+/* These tables lead where we are bound to. Unreadable ones do not. */
+static bool root_leads_to_us(const struct hv_patcher *p, struct hv_gpa root, unsigned levels)
+{
+	struct hv_address_space as = *p->as;
+	struct hv_mapping m = {0};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	as.root = root;
+	as.levels = levels;
+	err = hv_walk(&as, p->bound_gva, &m);
+	return !err && m.present && m.gpa.v == p->bound_gpa.v;
+}
+
 static bool leads_to_us(const struct hv_patcher *p, const struct hv_vcpu_regs *vcpu)
 {
 	struct hv_gpa roots[2];
 	unsigned nr = vcpu->levels ? p->as->arch->roots(vcpu, roots) : 0;
 
-	for (unsigned i = 0; i < nr; i++) {
-		struct hv_address_space as = *p->as;
-		struct hv_mapping m = {0};
-		HV_AUTO_ERR struct hv_err *err = NULL;
-
-		as.root = roots[i];
-		as.levels = vcpu->levels;
-		err = hv_walk(&as, p->bound_gva, &m);
-		if (!err && m.present && m.gpa.v == p->bound_gpa.v)
+	for (unsigned i = 0; i < nr; i++)
+		if (root_leads_to_us(p, roots[i], vcpu->levels))
 			return true;
-	}
 	return false;
+}
+
+/* The kernel's own tables are as they were and every vCPU has paging on, with other tables: the
+ * guest may run guests of its own, whose registers are what a vCPU has meanwhile. */
+static bool may_run_guests(const struct hv_patcher *p, const struct hv_vcpu_regs *regs,
+			   unsigned nr_vcpus)
+{
+	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
+		if (!regs[cpu].levels)
+			return false;
+	return root_leads_to_us(p, p->as->root, p->as->levels);
 }
 
 static struct hv_err *check_boot(const struct hv_patcher *p, const struct hv_vcpu_regs *regs,
@@ -180,6 +195,10 @@ static struct hv_err *check_boot(const struct hv_patcher *p, const struct hv_vcp
 	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
 		if (!p->bound_gva.v || leads_to_us(p, &regs[cpu]))
 			return NULL;
+	if (may_run_guests(p, regs, nr_vcpus))
+		return hv_err_new(EBUSY,
+				  "no vCPU runs the guest's own kernel now: they run guests of its "
+				  "own, or it was rebooted; try again");
 	return hv_err_new(ECONNRESET,
 			  "the guest was rebooted: no vCPU's page tables lead to 0x%llx",
 			  (unsigned long long)p->bound_gva.v);

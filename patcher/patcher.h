@@ -34,7 +34,8 @@ struct hv_patcher *hv_patcher_new(const struct hv_address_space *as, struct hv_g
 void hv_patcher_free(struct hv_patcher *p);
 
 /* From now on every hold first proves that this is still the boot that GVA was mapped in: some
- * vCPU's own page tables lead from GVA to GPA. ECONNRESET otherwise, and nothing is written: after
+ * vCPU's own page tables lead from GVA to GPA. ECONNRESET otherwise (EBUSY: they may be those of a
+ * guest of its own, which it runs at the moment), and nothing is written: after
  * a reset the old kernel's tables and text stay readable in RAM for a while, and without KASLR the
  * next kernel's text lies where they were. */
 void hv_patcher_bind(struct hv_patcher *p, struct hv_gva gva, struct hv_gpa gpa);

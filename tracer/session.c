@@ -256,9 +256,8 @@ struct hv_err *hv_session_alive(struct hv_session *s)
 	hv_session_sample_now(s);
 	err = hv_mapping_stands(s->kernel, &s->region, s->range, &stands);
 
-	if (!err && stands)
-		return NULL;
-	hv_err_free(err);
+	if (err || stands)
+		return err;
 	return hv_err_new(ECONNRESET,
 			  "the guest was rebooted: nothing of the session is left in it");
 }

@@ -58,7 +58,7 @@ struct hv_kernel *hv_session_kernel(struct hv_session *s);
 void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret);
 
 /* ECONNRESET when the guest was rebooted under us: nothing may be written into it any more. Cheap;
- * ask every 100 ms or so. */
+ * ask every 100 ms or so. Other errors: its tables could not be read. */
 struct hv_err *hv_session_alive(struct hv_session *s) hv_must_use;
 
 /* Looks whether modules came or went, and reads them and the sites anew if so: 1, and everything

@@ -31,7 +31,6 @@ struct hv_guest *hv_guest_new(const struct hv_guest_ops *ops, void *self,
 	g->info.name = hv_strdup(info->name ? info->name : "");
 	g->info.id = hv_strdup(info->id ? info->id : "");
 	g->info.transport = hv_strdup(info->transport ? info->transport : "");
-	g->info.why_not_injected = NULL;
 	return g;
 }
 
@@ -46,7 +45,6 @@ void hv_guest_free(struct hv_guest *g)
 	free((char *)g->info.name);
 	free((char *)g->info.id);
 	free((char *)g->info.transport);
-	free((char *)g->info.why_not_injected);
 	free(g);
 }
 
@@ -237,25 +235,6 @@ static struct hv_err *open_machine(const char *spec, const char *libvirt_uri,
 	return hv_err_in(hv_machine_open_libvirt(spec, libvirt_uri, ret), "domain '%s'", spec);
 }
 
-/* Takes M, and WHY not by injection. The monitor needs a device for the region. */
-static struct hv_err *fall_back(struct hv_machine *m, struct hv_err *why, struct hv_guest **ret)
-{
-	struct hv_region region;
-	HV_AUTO_ERR struct hv_err *no_region = hv_machine_region(m, &region);
-	struct hv_err *err;
-
-	if (!no_region) {
-		*ret = hv_machine_guest(m);
-		(*ret)->info.why_not_injected = hv_strdup(why->message);
-		hv_err_free(why);
-		return NULL;
-	}
-	err = hv_err_new(why->code, "%s; by the monitor: %s", why->message, no_region->message);
-	hv_err_free(why);
-	hv_machine_free(m);
-	return err;
-}
-
 /* Takes M. */
 static struct hv_err *choose_way(struct hv_machine *m, const char *spec, enum hv_via via,
 				 struct hv_guest **ret)
@@ -268,10 +247,10 @@ static struct hv_err *choose_way(struct hv_machine *m, const char *spec, enum hv
 		return NULL;
 	}
 	err = hv_inject_guest(m, ret);
-	if (err && via == HV_VIA_AUTO)
-		return hv_err_in(fall_back(m, err, ret), "%s", spec);
 	if (err)
 		hv_machine_free(m);
+	if (err && via == HV_VIA_AUTO)
+		err = hv_inject_not_possible(err);
 	return hv_err_in(err, "%s", spec);
 }
 

@@ -20,7 +20,7 @@
 enum hv_accel { HV_ACCEL_TCG, HV_ACCEL_KVM };
 
 enum hv_via {
-	HV_VIA_AUTO, /* injection under KVM where it works, else the monitor */
+	HV_VIA_AUTO, /* injection under KVM, the monitor under TCG */
 	HV_VIA_INJECT,
 	HV_VIA_MONITOR,
 	HV_VIA_LEFT, /* injection if the VMM has a region that an hvtrace made, else the monitor */
@@ -38,7 +38,6 @@ struct hv_guest_info {
 	uint64_t region_to_make_bytes; /* hv_guest_region makes it in the VMM; 0: it is there */
 	const char *transport; /* one phrase for `check`: "monitor (libvirt), RAM mapped, ivshmem 64
 				  MiB" */
-	const char *why_not_injected; /* HV_VIA_AUTO under KVM came to the monitor; NULL: did not */
 	bool injected;
 	bool has_ivshmem; /* reached by injection, and the monitor would find a region too */
 };

@@ -242,7 +242,7 @@ static struct hv_err *inject_region(void *self, struct hv_region *ret)
 
 static struct hv_err *inject_pin(void *self)
 {
-	return hv_inject_pin(self);
+	return hv_inject_not_possible(hv_inject_pin(self));
 }
 
 static struct hv_err *inject_unpin(void *self)

@@ -4,7 +4,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vmm/inject.h"
 #include "vmm/inject_state.h"
+
+struct hv_err *hv_inject_not_possible(struct hv_err *why)
+{
+	struct hv_err *err;
+
+	if (!why)
+		return NULL;
+	err = hv_err_new(why->code,
+			 "injection is not possible: %s; --via=monitor may be asked for: it needs "
+			 "an ivshmem device, and each of its holds drains the guest's disks",
+			 why->message);
+	hv_err_free(why);
+	return err;
+}
 
 /* KEY's number in a thread's status; 0 when there is none. */
 static long status_of(pid_t pid, const char *tid, const char *key)
@@ -38,6 +53,46 @@ static struct hv_err *check_filter(const struct hv_inject *j, const char *tid)
 		return NULL;
 	return hv_err_new(EPERM, "the VMM has a seccomp filter that is not QEMU's own sandbox: "
 				 "what it does to injected calls is not known");
+}
+
+/* "x86_Thread_features:\tshstk wrss", since Linux 6.6 (2fab02b25ae7); another line says which of
+ * them are locked. */
+bool hv_status_line_has_shadow_stack(const char *line)
+{
+	static const char key[] = "x86_Thread_features:";
+	static const char word[] = "shstk";
+	static const char ends[] = " \t\n";
+
+	if (strncmp(line, key, strlen(key)) != 0)
+		return false;
+	for (line += strlen(key); *line; line += strcspn(line, ends)) {
+		line += strspn(line, ends);
+		if (strcspn(line, ends) == strlen(word) && !strncmp(line, word, strlen(word)))
+			return true;
+	}
+	return false;
+}
+
+/* rt_sigreturn wants a token there, and `ret` the return address: the thread would be killed. */
+static struct hv_err *check_shadow_stack(const struct hv_inject *j, const char *tid)
+{
+	HV_AUTO_FREE char *line = NULL;
+	bool has = false;
+	size_t cap = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/status", (int)j->m->process.pid, tid);
+	f = fopen(path, "re");
+	while (f && !has && getline(&line, &cap, f) > 0)
+		has = hv_status_line_has_shadow_stack(line);
+	if (f)
+		fclose(f);
+	return has ? hv_err_new(ENOTSUP,
+				"the VMM's threads have shadow stacks (thread %s), which "
+				"an injected call would break",
+				tid)
+		   : NULL;
 }
 
 static struct hv_err *check_debugger(const struct hv_inject *j, const char *tid)
@@ -89,7 +144,9 @@ struct hv_err *hv_inject_check_rights(const struct hv_inject *j)
 
 struct hv_err *hv_inject_check_filters(const struct hv_inject *j)
 {
-	return check_threads(j, check_filter);
+	struct hv_err *err = check_threads(j, check_filter);
+
+	return err ? err : check_threads(j, check_shadow_stack);
 }
 
 struct hv_err *hv_inject_check_debugger(const struct hv_inject *j)

@@ -197,9 +197,9 @@ struct hv_err *hv_inject_pin(struct hv_inject *j)
 	struct hv_err *err = hv_pin_stands(j->m->monitor, &stands);
 	char path[40];
 
-	if (err || stands)
-		return err;
-	if (j->kvm.pin_fd < 0) {
+	if (!err && stands)
+		return NULL;
+	if (!err && j->kvm.pin_fd < 0) {
 		err = hv_inject_stop(j);
 		if (!err)
 			err = hv_inject_go_on(j, hv_kvm_make_pin_file(&j->kvm, j->keeper));
@@ -207,5 +207,7 @@ struct hv_err *hv_inject_pin(struct hv_inject *j)
 	if (!err)
 		err = fill_pin_file(j);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", j->kvm.pin_fd);
-	return err ? err : hv_pin_set(j->m->monitor, path);
+	if (!err)
+		err = hv_pin_set(j->m->monitor, path);
+	return hv_err_in(err, "the machine cannot be kept from being migrated meanwhile");
 }

@@ -23,7 +23,10 @@ struct hv_inject {
 
 /* inject_refusal.c: why the VMM's threads may not be stopped or made to make calls. */
 struct hv_err *hv_inject_check_rights(const struct hv_inject *j) hv_must_use;
+/* Seccomp filters, shadow stacks. */
 struct hv_err *hv_inject_check_filters(const struct hv_inject *j) hv_must_use;
+/* A line of a thread's status in /proc: it has a shadow stack of user mode. */
+bool hv_status_line_has_shadow_stack(const char *line);
 struct hv_err *hv_inject_check_debugger(const struct hv_inject *j) hv_must_use;
 
 /* inject.c: a stop for one request, and going on after it: ERR, or that of going on. */

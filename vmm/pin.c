@@ -105,14 +105,12 @@ struct hv_err *hv_pin_set(struct hv_monitor *m, const char *path)
 	struct hv_err *err = hv_monitor_execute(m, "blockdev-add", node(path), &done);
 
 	if (err)
-		return hv_err_in(err, "the machine cannot be kept from being migrated meanwhile");
+		return err;
 	err = is_kept(m, &kept, &says);
 	if (!err && !says)
 		err = is_older(m, &older);
 	if (!err && !kept && !older)
-		err = hv_err_new(ENOTSUP,
-				 "the machine cannot be kept from being migrated "
-				 "meanwhile: the node '" HV_PIN_NODE "' does not block it");
+		err = hv_err_new(ENOTSUP, "the node '" HV_PIN_NODE "' does not block it");
 	if (err)
 		hv_err_free(hv_pin_clear(m));
 	return err;

@@ -231,14 +231,20 @@ def without_ptrace(t, *words):
 
 @case(configs=(BARE,))
 def refused_with_its_reason(t):
-    """One line each: a debugger on the VMM, no right to ptrace, somebody's seccomp filter, a machine that must
-    stay migratable, a migration under way."""
+    """One line each: a debugger on the VMM, no right to ptrace, somebody's seccomp filter (the monitor is not
+    taken instead, but on request), a machine that must stay migratable, a migration under way."""
     with debugger(t.guest.pid):
         t.hv.fails("attach", t.name, says=("a debugger is attached to the VMM",))
     said = without_ptrace(t, "attach", t.name)
     assert "ptrace" in said and len(said.splitlines()) == 1, said
     with machine(before=allow_everything) as (path, _):
-        t.hv.fails("attach", f"qmp:{path}", says=("seccomp filter", "no ivshmem device"))
+        t.hv.fails("attach", f"qmp:{path}", says=("injection is not possible", "seccomp filter", "--via=monitor"))
+        t.hv.fails("check", f"qmp:{path}", says=("injection is not possible",))
+    ivshmem = ("-object", "memory-backend-memfd,id=ring,size=64M,share=on", "-device", "ivshmem-plain,memdev=ring")
+    with machine(*ivshmem, before=allow_everything) as (path, _):
+        t.hv.fails("attach", f"qmp:{path}", says=("injection is not possible", "seccomp filter"))
+        said = t.hv.fails("attach", "--via=monitor", f"qmp:{path}", says=(path,))
+        assert "injection" not in said, said
     with machine("-only-migratable") as (path, _):
         t.hv.fails("attach", f"qmp:{path}", says=("-only-migratable",))
     with machine() as (path, other), socket.socket(socket.AF_UNIX) as sink:

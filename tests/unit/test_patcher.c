@@ -494,12 +494,22 @@ START_TEST(another_boot_is_not_written)
 	hv_err_free(err);
 	check_bytes(&change, nop);
 
-	/* the next kernel, same text at the same place, other tables */
+	/* it runs a guest of its own, whose tables lead nowhere we know */
 	change = patch(0);
 	machine.vcpu.levels = 4;
 	machine.vcpu.root = 0x8000;
 	err = hv_patcher_apply(patcher, &change, 1);
 	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, EBUSY);
+	hv_err_free(err);
+	check_bytes(&change, nop);
+
+	/* the next kernel, same text at the same place, other tables where ours were */
+	change = patch(0);
+	put_entry(0x4000, 1, MODULE_GVA, 0x50000);
+	err = hv_patcher_apply(patcher, &change, 1);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, ECONNRESET);
 	hv_err_free(err);
 	check_bytes(&change, nop);
 }

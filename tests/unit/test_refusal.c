@@ -1,10 +1,10 @@
-/* What forbids tracing a machine, from what its monitor and its command line say (QEMU 7.2 to 9.1).
- */
+/* What forbids tracing a machine, from what its monitor and its command line say (QEMU 7.2 to 9.1),
+ * and /proc of its threads. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "vmm/machine.h"
+#include "vmm/inject_state.h"
 
 struct vmm {
 	const char *status;
@@ -124,6 +124,26 @@ START_TEST(a_debuggers_stub)
 }
 END_TEST
 
+START_TEST(shadow_stacks_of_threads)
+{
+	static const struct {
+		const char *line;
+		bool has;
+	} lines[] = {
+		{"x86_Thread_features:\tshstk wrss \n", true},
+		{"x86_Thread_features:\twrss shstk\n", true},
+		{"x86_Thread_features:\t\n", false},
+		{"x86_Thread_features:\tshstk2 \n", false},
+		{"x86_Thread_features_locked:\tshstk wrss \n", false},
+		{"Seccomp:\t0\n", false},
+	};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(lines); i++)
+		ck_assert_msg(hv_status_line_has_shadow_stack(lines[i].line) == lines[i].has, "%s",
+			      lines[i].line);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("refusal");
@@ -136,6 +156,7 @@ int main(void)
 	tcase_add_test(tcase, moving);
 	tcase_add_test(tcase, not_running);
 	tcase_add_test(tcase, a_debuggers_stub);
+	tcase_add_test(tcase, shadow_stacks_of_threads);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
