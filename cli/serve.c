@@ -107,6 +107,12 @@ static void detach_failed(struct service *s, struct hv_err *err)
 		end_with(s, tree_err);
 }
 
+/* Something in the guest still needs us, or a hold was over before anything was written in it. */
+static bool may_succeed_later(const struct hv_err *err)
+{
+	return err->code == EBUSY || err->code == ETIMEDOUT;
+}
+
 static void try_detach(struct service *s, uint64_t now_ns)
 {
 	struct hv_err *err;
@@ -119,7 +125,7 @@ static void try_detach(struct service *s, uint64_t now_ns)
 		detached(s);
 		return;
 	}
-	if (err->code != EBUSY || now_ns >= s->detach.until_ns) {
+	if (!may_succeed_later(err) || now_ns >= s->detach.until_ns) {
 		detach_failed(s, err);
 		return;
 	}

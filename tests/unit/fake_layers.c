@@ -1,6 +1,6 @@
 /* vmm/, kernel/ and tracer/ as far as cli/ sees them, with no guest behind: one domain, "fake", and
  * a tree of a few files. Writing to the file "control" makes things happen:
- *     emit N     N lines into trace_pipe          busy N    the next N detaches are EBUSY
+ *     emit N     N lines into trace_pipe          busy N    the next N detaches fail, the last by ETIMEDOUT
  *     reboot     the session finds another boot   off       the VMM process ends */
 #include <fcntl.h>
 #include <stdio.h>
@@ -261,8 +261,8 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 struct hv_err *hv_session_detach(struct hv_session *s, struct hv_text *report)
 {
 	if (s->busy) {
-		s->busy--;
-		return hv_err_new(EBUSY, "task 71 (cat) may return into a stub");
+		return --s->busy ? hv_err_new(EBUSY, "task 71 (cat) may return into a stub")
+				 : hv_err_new(ETIMEDOUT, "hold: 1700 ms old");
 	}
 	s->nr_patched = 0;
 	hv_text_add(report, "text: every byte as before\n");
