@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "vmm/clock.h"
 #include "vmm/machine.h"
+#include "vmm/text_store.h"
 #include "vmm/unix_socket.h"
 
 #define FIRST_HOLD_NS	 (2 * HV_NS_PER_S)
@@ -532,10 +533,10 @@ static struct hv_err *write_direct(struct hv_machine *m, const struct hv_text_wr
 		const struct hv_text_write *w = &writes[i];
 
 		if (in_region(m, w))
-			memcpy(m->region.host + (w->gpa.v - m->region.gpa.v), w->bytes,
-			       w->len_bytes);
+			hv_text_store(m->region.host, w->gpa.v - m->region.gpa.v, w->bytes,
+				      w->len_bytes);
 		else
-			err = hv_ram_write(&m->ram, w->gpa, w->bytes, w->len_bytes);
+			err = hv_ram_write_text(&m->ram, w->gpa, w->bytes, w->len_bytes);
 	}
 	return err;
 }

@@ -14,6 +14,7 @@
 #include <sys/vfs.h>
 
 #include "vmm/inject_state.h"
+#include "vmm/text_store.h"
 
 #define PAGE	   4096ull
 #define WINDOW_MAX (1ull << 30)
@@ -265,7 +266,7 @@ static struct hv_err *write_one(struct hv_inject *j, const struct hv_text_write 
 		return hv_machine_hold_write_text(j->m, w, 1);
 	err = state == PREPARED ? freshen(j, off & ~(PAGE - 1)) : NULL;
 	if (!err)
-		memcpy(s->host + off, w->bytes, w->len_bytes);
+		hv_text_store(s->host, off, w->bytes, w->len_bytes);
 	return err;
 }
 

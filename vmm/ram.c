@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "vmm/pci.h"
+#include "vmm/text_store.h"
 
 struct hv_err *hv_gpa2hva(struct hv_monitor *m, struct hv_gpa gpa, uint64_t *ret_hva)
 {
@@ -200,5 +201,19 @@ struct hv_err *hv_ram_write(const struct hv_ram *ram, struct hv_gpa gpa, const v
 		len_bytes -= part;
 		gpa = hv_gpa_add(gpa, part);
 	}
+	return NULL;
+}
+
+/* The kernel's copy into another process is not cut short by a signal, within a page or not
+ * (process_vm_rw_pages). */
+struct hv_err *hv_ram_write_text(const struct hv_ram *ram, struct hv_gpa gpa, const void *bytes,
+				 size_t len_bytes)
+{
+	const struct hv_ram_range *r = find(ram, gpa);
+
+	if (!r || !r->host || (r->start.v | r->len_bytes) % HV_TEXT_PAGE ||
+	    room_in(r, gpa, len_bytes) < len_bytes)
+		return hv_ram_write(ram, gpa, bytes, len_bytes);
+	hv_text_store(r->host, gpa.v - r->start.v, bytes, len_bytes);
 	return NULL;
 }

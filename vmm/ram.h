@@ -31,6 +31,9 @@ struct hv_err *hv_ram_read(const struct hv_ram *ram, struct hv_gpa gpa, void *bu
 			   size_t len_bytes) hv_must_use;
 struct hv_err *hv_ram_write(const struct hv_ram *ram, struct hv_gpa gpa, const void *buf,
 			    size_t len_bytes) hv_must_use;
+/* At most 8 bytes of a guest that stands. Whatever kills us, they are the old or the new ones. */
+struct hv_err *hv_ram_write_text(const struct hv_ram *ram, struct hv_gpa gpa, const void *bytes,
+				 size_t len_bytes) hv_must_use;
 bool hv_ram_covers(const struct hv_ram *ram, struct hv_gpa gpa, uint64_t len_bytes);
 
 /* Host address of one guest-physical address in the VMM. EFAULT: no RAM there. */

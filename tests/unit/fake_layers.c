@@ -1,6 +1,6 @@
 /* vmm/, kernel/ and tracer/ as far as cli/ sees them, with no guest behind: one domain, "fake", and
  * a tree of a few files. Writing to the file "control" makes things happen:
- *     emit N     N lines into trace_pipe          busy N    the next N detaches fail, the last by ETIMEDOUT
+ *     emit N     N lines into trace_pipe          busy N    the next N detaches fail
  *     reboot     the session finds another boot   off       the VMM process ends */
 #include <fcntl.h>
 #include <stdio.h>
