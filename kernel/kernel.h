@@ -16,6 +16,7 @@ struct hv_layout {
 	uint64_t current_percpu;    /* of the current task's pointer */
 	uint64_t preempt_count_percpu; /* of the u32 preempt count */
 	uint32_t task_pid_off;
+	uint32_t task_tgid_off;
 	uint32_t task_comm_off;
 	uint32_t task_flags_off;   /* thread_info.flags */
 	uint32_t task_migrate_off; /* migration_disabled; valid when has_migrate */
@@ -58,6 +59,9 @@ struct hv_err *hv_kernel_refresh(struct hv_kernel *k) hv_must_use;
 /* Once a kernel that was starting is up, finds what its code became. *RET_CHANGED: return_thunk
  * did. Cheap when there is nothing to do. */
 struct hv_err *hv_kernel_settle(struct hv_kernel *k, bool *ret_changed) hv_must_use;
+
+/* As ftrace's latency format names it: server, desktop, preempt, preempt_rt, lazy, unknown. */
+const char *hv_kernel_preempt_model(const struct hv_kernel *k);
 
 bool hv_kernel_symbol(const struct hv_kernel *k, const char *name, struct hv_gva *ret);
 /* ENOENT with the name, and CONFIG_KALLSYMS_ALL where the kernel seems to lack it. */

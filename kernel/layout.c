@@ -77,6 +77,7 @@ static struct hv_err *read_task(const struct hv_btf *btf, struct hv_layout *ret)
 {
 	const struct field fields[] = {
 		{"pid", 4, &ret->task_pid_off},
+		{"tgid", 4, &ret->task_tgid_off},
 		{"comm", COMM_BYTES, &ret->task_comm_off},
 		{"thread_info.flags", 4, &ret->task_flags_off},
 	};

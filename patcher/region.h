@@ -4,9 +4,9 @@
  *   0x000000  header, 4 KiB            \ host only: never mapped in the guest's page tables
  *   0x001000  journal                  /
  *   0x400000  stubs   params           \
- *   0x401000          code              | read-only, executable
- *   0x500000          pid bitmap       /
+ *   0x401000          code             / read-only, executable
  *   0x600000  states, 64 bytes a vCPU    writable, not executable
+ *   0x700000  pid bitmap                 writable, not executable
  *   0x7f0000  control block              writable, not executable
  *   0x800000  return stacks              writable, not executable
  *             rings, one a vCPU          writable, not executable
@@ -25,13 +25,14 @@
 
 #define HV_REGION_JOURNAL_OFF 0x1000ULL
 #define HV_REGION_STUBS_OFF   0x400000ULL
-#define HV_REGION_PIDS_OFF    0x500000ULL
+#define HV_REGION_STUBS_END   0x500000ULL
 #define HV_REGION_STATES_OFF  0x600000ULL
+#define HV_REGION_PIDS_OFF    0x700000ULL
 #define HV_REGION_CONTROL_OFF 0x7f0000ULL
 #define HV_REGION_STACKS_OFF  0x800000ULL
 
 #define HV_REGION_NR_PIDS  (4U << 20) /* PID_MAX_LIMIT on 64 bit */
-#define HV_REGION_CPUS_MAX ((HV_REGION_CONTROL_OFF - HV_REGION_STATES_OFF) / HV_STATE_LEN)
+#define HV_REGION_CPUS_MAX ((HV_REGION_PIDS_OFF - HV_REGION_STATES_OFF) / HV_STATE_LEN)
 
 enum hv_change_kind {
 	HV_CHANGE_TEXT = 1,  /* a site: nop <-> call of ours */
@@ -72,7 +73,7 @@ struct hv_region_header {
 };
 
 #define HV_REGION_MAGIC	  "hvtrace"
-#define HV_REGION_VERSION 2
+#define HV_REGION_VERSION 3
 #define HV_JOURNAL_CAP                                                                             \
 	((HV_REGION_STUBS_OFF - HV_REGION_JOURNAL_OFF) / sizeof(struct hv_journal_entry))
 
@@ -94,6 +95,12 @@ static inline struct hv_params *hv_region_params(const struct hv_region *r)
 static inline const struct hv_state *hv_region_state(const struct hv_region *r, unsigned cpu)
 {
 	return (const struct hv_state *)(r->host + HV_REGION_STATES_OFF) + cpu;
+}
+
+/* What the host writes of a state. */
+static inline uint32_t *hv_region_muted(const struct hv_region *r, unsigned cpu)
+{
+	return &((struct hv_state *)(r->host + HV_REGION_STATES_OFF))[cpu].muted;
 }
 
 static inline struct hv_slot *hv_region_slot(const struct hv_region *r, unsigned index)

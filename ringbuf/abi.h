@@ -4,6 +4,7 @@
  *   params (guest: read-only)          state, one a vCPU (guest: read-write)
  *   0x00 -           nr_cpus           0x00 head       records ever reserved
  *   0x08 gs offset of cpu number       0x08 last_pid   who the last record was of
+ *                                      0x0c muted      the host's: nothing is recorded there
  *   0x10 gs offset of current task     0x10 no stack   0x18 no room: calls of a graph that
  *   0x18 gs offset of preempt count                    were not traced
  *   0x20 task: pid       comm          ring, one a vCPU: nr_slots records of 32 bytes
@@ -21,6 +22,7 @@
  *   0x80 gs offset of interrupt stack
  *   0x88 start, 0x90 length of the addresses of stacks whose calls are left alone
  *   0x98 gva of control block          control block: the mode, counters
+ *   0xa0 task: tgid
  */
 #pragma once
 
@@ -31,6 +33,7 @@
 #define HV_MODE_OFF	   1 /* tracing_on is 0: write nothing */
 #define HV_MODE_OFF_BIT	   0
 #define HV_MODE_PID_FILTER 2 /* only pids whose bit in the pid bitmap is set */
+#define HV_MODE_CPUS	   4 /* not on vCPUs that are muted */
 
 #define HV_PARAM_MODE	       0x00 /* u32, unused: the mode is in the control block */
 #define HV_PARAM_NR_CPUS       0x04 /* u32, states and rings there are */
@@ -62,7 +65,8 @@
 #define HV_PARAM_SKIP_START   0x88 /* u64, first address of the exceptions' stacks */
 #define HV_PARAM_SKIP_LEN     0x90 /* u64 */
 #define HV_PARAM_CONTROL      0x98 /* u64, gva of the control block */
-#define HV_PARAMS_LEN	      0xa0
+#define HV_PARAM_TASK_TGID    0xa0 /* u32, offset in the task, u32 there */
+#define HV_PARAMS_LEN	      0xa8
 
 /* Slots, in the page of the params: what the entry of that number does (actions.S) */
 #define HV_PARAM_SLOTS 0x800
@@ -71,10 +75,15 @@
 #define HV_SLOT_GOES_ON                                                                            \
 	0x04 /* u32, the stub it goes on to, from the params on; 0: none                           \
 	      */
-#define HV_SLOT_ON	    1
-#define HV_SLOT_OFF	    2
-#define HV_SLOT_ON_COUNTED  4
-#define HV_SLOT_OFF_COUNTED 8
+#define HV_SLOT_ON	     1
+#define HV_SLOT_OFF	     2
+#define HV_SLOT_ON_COUNTED   4
+#define HV_SLOT_OFF_COUNTED  8
+/* The function's first argument is a task. Its bit in the pid bitmap becomes the current task's
+ * (it was forked by it), 0, or 1. */
+#define HV_SLOT_PID_INHERITS 0x1000
+#define HV_SLOT_PID_CLEARS   0x2000
+#define HV_SLOT_PID_SETS     0x4000
 
 /* The control block: the mode, and what is left of the counted actions of each slot */
 #define HV_CONTROL_MODE 0x00 /* u32 */
@@ -91,6 +100,7 @@
 
 #define HV_STATE_HEAD	  0x00 /* u64 */
 #define HV_STATE_LAST_PID 0x08 /* u32 */
+#define HV_STATE_MUTED	  0x0c /* u32, not 0: see HV_MODE_CPUS */
 #define HV_STATE_NO_STACK 0x10 /* u64, calls that found no return stack free */
 #define HV_STATE_NO_ROOM  0x18 /* u64, calls whose return stack was full */
 #define HV_STATE_LEN	  64
@@ -152,7 +162,8 @@
  * task:     word 0  tsc
  *           word 1  comm[0..7] without the top bit of comm[7]
  *           word 2  comm[8..15] (comm[15] is NUL)
- *           word 3  bits 0-31 pid, 47 top bit of comm[7], 48-51 kind
+ *           word 3  bits 0-31 pid, 32-46 low 15 bits of the tgid, 47 top bit of comm[7],
+ *                   48-51 kind, 52-58 high 7 bits of the tgid (22 bits: PID_MAX_LIMIT)
  * entry:    as function, and
  *           word 3  bits 52-62 depth (more is cut to that)
  * exit:     word 0  tsc of the return
@@ -167,6 +178,10 @@
  *           word 1  which of the texts that the host keeps
  *           word 3  48-51 kind */
 #define HV_TASK_COMM7_SHIFT   47
+#define HV_TASK_TGID_SHIFT    32
+#define HV_TASK_TGID_LOW      15 /* bits */
+#define HV_TASK_TGID_SHIFT2   52
+#define HV_TASK_TGID_HIGH     7 /* bits */
 #define HV_RECORD_DEPTH_SHIFT 52
 #define HV_RECORD_DEPTH_MAX   0x7ff
 #define HV_MORE_VALUE63_SHIFT 47
@@ -204,6 +219,8 @@ struct hv_params {
 	uint64_t skip_start_gva;
 	uint64_t skip_len_bytes;
 	uint64_t control_gva;
+	uint32_t task_tgid_off;
+	uint32_t unused;
 };
 
 struct hv_slot {
@@ -223,10 +240,10 @@ struct hv_control {
 struct hv_state {
 	uint64_t head;
 	uint32_t last_pid;
-	uint32_t unused;
+	uint32_t muted;
 	uint64_t nr_no_stack;
 	uint64_t nr_no_room;
-	uint64_t unused_too[4];
+	uint64_t unused[4];
 };
 
 struct hv_frame {
@@ -273,10 +290,12 @@ _Static_assert(__builtin_offsetof(struct hv_params, threshold_ticks) == HV_PARAM
 _Static_assert(__builtin_offsetof(struct hv_params, irq_stack_percpu) == HV_PARAM_IRQ_STACK,
 	       "params");
 _Static_assert(__builtin_offsetof(struct hv_params, skip_len_bytes) == HV_PARAM_SKIP_LEN, "params");
+_Static_assert(__builtin_offsetof(struct hv_params, task_tgid_off) == HV_PARAM_TASK_TGID, "params");
 _Static_assert(HV_PARAM_SLOTS + HV_NR_SLOTS * sizeof(struct hv_slot) <= HV_STUBS_CODE_OFF, "slots");
 _Static_assert(__builtin_offsetof(struct hv_slot, goes_on) == HV_SLOT_GOES_ON, "slot");
 _Static_assert(__builtin_offsetof(struct hv_control, left) == HV_CONTROL_LEFT, "control block");
 _Static_assert(sizeof(struct hv_state) == HV_STATE_LEN, "state");
+_Static_assert(__builtin_offsetof(struct hv_state, muted) == HV_STATE_MUTED, "state");
 _Static_assert(__builtin_offsetof(struct hv_state, nr_no_room) == HV_STATE_NO_ROOM, "state");
 _Static_assert(sizeof(struct hv_frame) == HV_FRAME_LEN, "frame");
 _Static_assert(__builtin_offsetof(struct hv_frame, depth) == HV_FRAME_DEPTH, "frame");

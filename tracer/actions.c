@@ -131,12 +131,15 @@ static bool serves(const struct hv_action_slot *slot, const struct hv_site_actio
 struct hv_err *hv_actions_stub(struct hv_session *s, uint64_t ip, struct hv_gva goes_on,
 			       bool *ret_has, struct hv_gva *ret)
 {
-	const struct hv_site_actions *a = find(s, ip);
+	const struct hv_site_actions *found = find(s, ip);
+	struct hv_site_actions all = found ? *found : (struct hv_site_actions){.ip = ip};
+	const struct hv_site_actions *a = &all;
 	uint32_t off = goes_on.v ? (uint32_t)(goes_on.v - s->range.start.v) : 0;
 	unsigned slot = 0;
 
-	*ret_has = a != NULL;
-	if (!a)
+	all.bits |= hv_session_task_bits(s, ip);
+	*ret_has = all.bits != 0;
+	if (!*ret_has)
 		return NULL;
 	while (slot < HV_NR_SLOTS && !serves(&s->slots[slot], a, off))
 		slot++;
@@ -158,6 +161,11 @@ void hv_actions_end(struct hv_session *s, bool done)
 	for (unsigned i = 0; i < HV_NR_SLOTS; i++)
 		if (done)
 			s->slots[i].stands = s->slots[i].wanted;
+}
+
+bool hv_actions_has(const struct hv_session *s, uint64_t ip)
+{
+	return find(s, ip) != NULL;
 }
 
 bool hv_actions_goes_on(const struct hv_session *s, struct hv_gva at, struct hv_gva *ret)

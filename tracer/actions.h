@@ -15,5 +15,8 @@ struct hv_err *hv_actions_stub(struct hv_session *s, uint64_t ip, struct hv_gva 
  * round. */
 void hv_actions_end(struct hv_session *s, bool done);
 
+/* Whether the function at IP has actions that somebody asked for. */
+bool hv_actions_has(const struct hv_session *s, uint64_t ip);
+
 /* What an entry at AT goes on to; false: AT is none. */
 bool hv_actions_goes_on(const struct hv_session *s, struct hv_gva at, struct hv_gva *ret);

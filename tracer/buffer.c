@@ -51,6 +51,15 @@ uint64_t hv_buffer_overwritten(const struct hv_buffer *b, unsigned cpu)
 	return head - mark - b->nr_slots;
 }
 
+unsigned hv_buffer_percent(const struct hv_buffer *b, unsigned cpu)
+{
+	uint64_t head = head_of(b, cpu), mark = b->cpus[cpu].mark.position;
+
+	if (head < mark || head - mark >= b->nr_slots)
+		return 100;
+	return (unsigned)((head - mark) * 100 / b->nr_slots);
+}
+
 static void clear_cpu(struct hv_buffer *b, unsigned cpu)
 {
 	struct hv_buffer_cpu *c = &b->cpus[cpu];

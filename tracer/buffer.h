@@ -41,6 +41,9 @@ void hv_buffer_move(struct hv_buffer *from, int only_cpu, struct hv_buffer *to);
  * anew. Of one vCPU, or of all (-1). */
 void hv_buffer_clear(struct hv_buffer *b, int only_cpu);
 
+/* What of CPU's ring is not consumed, 0 to 100. */
+unsigned hv_buffer_percent(const struct hv_buffer *b, unsigned cpu);
+
 struct hv_buffer_stat {
 	uint64_t entries;   /* events in it; records of tasks' names are not events */
 	uint64_t overrun;   /* lost since it was cleared: overwritten unread, or torn */

@@ -107,7 +107,7 @@ void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor, const st
 	if (e->lost_before)
 		out[nr++] = hv_encode_lost(hv_record_tsc(&records[0]), e->lost_before);
 	if (!is_named(c, e))
-		out[nr++] = hv_encode_task(hv_record_tsc(&records[0]), e->pid, e->comm);
+		out[nr++] = hv_encode_task(hv_record_tsc(&records[0]), e->pid, e->tgid, e->comm);
 	for (unsigned i = 0; i < nr_records; i++)
 		out[nr++] = records[i];
 	if (b->when_full == HV_FULL_DROPS && !has_room(b, e->cpu, nr)) {

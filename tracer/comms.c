@@ -10,6 +10,7 @@
  * its younger neighbour is the oldest of all. */
 struct entry {
 	uint32_t pid;
+	uint32_t tgid;
 	uint32_t next; /* in the bucket; 0: none */
 	uint32_t younger;
 	uint32_t older;
@@ -109,7 +110,7 @@ static uint32_t add(struct hv_comms *c, uint32_t pid)
 	return at;
 }
 
-void hv_comms_set(struct hv_comms *c, uint32_t pid, const char *comm)
+void hv_comms_set(struct hv_comms *c, uint32_t pid, uint32_t tgid, const char *comm)
 {
 	uint32_t at = find(c, pid);
 
@@ -118,6 +119,7 @@ void hv_comms_set(struct hv_comms *c, uint32_t pid, const char *comm)
 	else
 		at = add(c, pid);
 	join_ring(c, at);
+	c->entries[at].tgid = tgid;
 	memcpy(c->entries[at].comm, comm, HV_COMM_LEN - 1);
 	c->entries[at].comm[HV_COMM_LEN - 1] = '\0';
 }
@@ -127,6 +129,27 @@ const char *hv_comms_find(const struct hv_comms *c, uint32_t pid)
 	uint32_t at = find(c, pid);
 
 	return at ? c->entries[at].comm : NULL;
+}
+
+uint32_t hv_comms_tgid(const struct hv_comms *c, uint32_t pid)
+{
+	uint32_t at = find(c, pid);
+
+	return at ? c->entries[at].tgid : 0;
+}
+
+size_t hv_comms_max(const struct hv_comms *c)
+{
+	return c->nr_max;
+}
+
+struct hv_comms *hv_comms_resized(const struct hv_comms *c, size_t nr_max)
+{
+	struct hv_comms *made = hv_comms_new(nr_max);
+
+	for (uint32_t at = c->entries[0].younger; at; at = c->entries[at].younger)
+		hv_comms_set(made, c->entries[at].pid, c->entries[at].tgid, c->entries[at].comm);
+	return made;
 }
 
 bool hv_comms_at(const struct hv_comms *c, size_t index, uint32_t *ret_pid, const char **ret_comm)

@@ -113,8 +113,10 @@ static void note_task(struct hv_session *s, const struct hv_record *record)
 	char comm[HV_COMM_LEN];
 	uint32_t pid;
 
+	if (s->ignores_comms)
+		return;
 	hv_decode_task(record, &pid, comm);
-	hv_comms_set(s->comms, pid, comm);
+	hv_comms_set(s->comms, pid, hv_record_tgid(record), comm);
 }
 
 static void note_more(struct hv_cursor *c, const struct hv_merge_item *item)
@@ -155,8 +157,10 @@ static void finish(struct hv_cursor *c, const struct hv_merge_item *item, struct
 	if (more)
 		c->records[c->nr_records++] = *more;
 	c->records[c->nr_records++] = item->record;
-	if (hv_record_kind(&item->record) != HV_RECORD_MARK)
+	if (hv_record_kind(&item->record) != HV_RECORD_MARK) {
 		hv_event_set_comm(ret, ret->pid ? hv_session_comm(c->session, ret->pid) : NULL);
+		ret->tgid = hv_session_tgid(c->session, ret->pid);
+	}
 	c->mores[item->cpu - c->first_cpu].valid = false;
 	c->returned[item->cpu - c->first_cpu].nr_lost += item->lost_before;
 	c->returned[item->cpu - c->first_cpu].nr_read++;
@@ -249,15 +253,38 @@ const char *hv_session_comm(struct hv_session *s, uint32_t pid)
 {
 	const char *comm = hv_comms_find(s->comms, pid);
 
-	if (!comm)
+	if (!comm && !s->ignores_comms)
 		comm = find_in_tasks(s, pid);
-	if (comm || hv_now_ns() - s->tasks_read_ns < TASKS_EVERY_NS)
+	if (comm || s->ignores_comms || hv_now_ns() - s->tasks_read_ns < TASKS_EVERY_NS)
 		return comm;
 	s->tasks_read_ns = hv_now_ns();
 	hv_tasks_deinit(&s->tasks);
 	/* No names is a bearable answer. */
 	hv_err_free(hv_tasks_read(s->kernel, &s->tasks));
 	return find_in_tasks(s, pid);
+}
+
+uint32_t hv_session_tgid(const struct hv_session *s, uint32_t pid)
+{
+	return hv_comms_tgid(s->comms, pid);
+}
+
+void hv_session_note_comms(struct hv_session *s, unsigned on)
+{
+	s->ignores_comms = !on;
+}
+
+size_t hv_session_comms_max(const struct hv_session *s)
+{
+	return hv_comms_max(s->comms);
+}
+
+void hv_session_keep_comms(struct hv_session *s, size_t nr_max)
+{
+	struct hv_comms *made = hv_comms_resized(s->comms, nr_max);
+
+	hv_comms_free(s->comms);
+	s->comms = made;
 }
 
 void hv_buffer_stat(struct hv_buffer *b, int only_cpu, struct hv_buffer_stat *ret)

@@ -53,6 +53,17 @@ void hv_decode_task(const struct hv_record *record, uint32_t *ret_pid, char *ret
 	*ret_pid = hv_record_pid(record);
 }
 
+#define TGID_LOW  ((UINT64_C(1) << HV_TASK_TGID_LOW) - 1)
+#define TGID_HIGH ((UINT64_C(1) << HV_TASK_TGID_HIGH) - 1)
+
+uint32_t hv_record_tgid(const struct hv_record *record)
+{
+	uint64_t low = record->word[3] >> HV_TASK_TGID_SHIFT & TGID_LOW;
+	uint64_t high = record->word[3] >> HV_TASK_TGID_SHIFT2 & TGID_HIGH;
+
+	return (uint32_t)(high << HV_TASK_TGID_LOW | low);
+}
+
 static uint8_t trace_flags(struct hv_context context)
 {
 	uint8_t flags = 0;
@@ -165,13 +176,15 @@ uint64_t hv_record_lost(const struct hv_record *record)
 	return kind == HV_RECORD_LOST ? record->word[1] : 0;
 }
 
-struct hv_record hv_encode_task(uint64_t tsc, uint32_t pid, const char *comm)
+struct hv_record hv_encode_task(uint64_t tsc, uint32_t pid, uint32_t tgid, const char *comm)
 {
 	struct hv_record r = {{tsc}};
 
 	for (unsigned i = 0; i < 16; i++)
 		r.word[1 + i / 8] |= (uint64_t)(uint8_t)comm[i] << i % 8 * 8;
 	r.word[3] = pid | (r.word[1] >> 63) << HV_TASK_COMM7_SHIFT |
+		    (tgid & TGID_LOW) << HV_TASK_TGID_SHIFT |
+		    (tgid >> HV_TASK_TGID_LOW & TGID_HIGH) << HV_TASK_TGID_SHIFT2 |
 		    (uint64_t)HV_RECORD_TASK << HV_RECORD_KIND_SHIFT;
 	return r;
 }

@@ -23,11 +23,14 @@ uint32_t hv_record_pid(const struct hv_record *record);
 /* What a task record says. RET_COMM: HV_COMM_LEN bytes, NUL-terminated, hostile. */
 void hv_decode_task(const struct hv_record *record, uint32_t *ret_pid, char *ret_comm);
 
+/* The tgid that a task record says. */
+uint32_t hv_record_tgid(const struct hv_record *record);
+
 /* In host memory only: that NR records are missing, and whose events come next. COMM: 16 bytes. */
 #define HV_RECORD_LOST 15
 struct hv_record hv_encode_lost(uint64_t tsc, uint64_t nr);
 uint64_t hv_record_lost(const struct hv_record *record); /* 0: it is another record */
-struct hv_record hv_encode_task(uint64_t tsc, uint32_t pid, const char *comm);
+struct hv_record hv_encode_task(uint64_t tsc, uint32_t pid, uint32_t tgid, const char *comm);
 
 /* What the guest's kernel says about its records. */
 struct hv_decode {

@@ -28,7 +28,7 @@ static struct hv_err *unmap(struct hv_hold *hold, void *ctx)
 		err = hv_patcher_apply_held(u->session->patcher, hold, u->changes, u->nr);
 	if (!err)
 		err = hv_hold_flush_translations(hold, HV_REGION_STUBS_OFF,
-						 HV_REGION_PIDS_OFF - HV_REGION_STUBS_OFF);
+						 HV_REGION_STUBS_END - HV_REGION_STUBS_OFF);
 	return err;
 }
 

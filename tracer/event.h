@@ -30,6 +30,7 @@ struct hv_event {
 	unsigned cpu;
 	uint64_t time_ns;
 	uint32_t pid;
+	uint32_t tgid;	       /* 0: unknown */
 	char comm[16];	       /* HV_COMM_UNKNOWN, or hostile */
 	uint8_t flags;	       /* HV_TRACE_* */
 	uint8_t preempt_depth; /* low nibble as shown */

@@ -43,6 +43,26 @@ struct hv_err *hv_size_write(struct hv_file *f, const char *buf, size_t len_byte
 	return err;
 }
 
+void hv_percent_show(struct hv_file *f)
+{
+	hv_text_printf(&f->text, "%u\n", f->instance->fill_percent);
+}
+
+struct hv_err *hv_percent_write(struct hv_file *f, const char *buf, size_t len_bytes,
+				size_t *ret_len)
+{
+	uint64_t value;
+	struct hv_err *err = hv_number_written(buf, len_bytes, &value);
+
+	if (!err && value > 100)
+		err = hv_err_new(EINVAL, "%" PRIu64 " of a hundred", value);
+	if (err)
+		return err;
+	f->instance->fill_percent = (unsigned)value;
+	*ret_len = len_bytes;
+	return NULL;
+}
+
 void hv_subbuf_show(struct hv_file *f)
 {
 	hv_text_printf(&f->text, "%d\n", SUBBUF_KB);

@@ -207,18 +207,6 @@ struct hv_err *hv_clock_write(struct hv_file *f, const char *buf, size_t len_byt
 	return NULL;
 }
 
-void hv_comms_show(struct hv_file *f)
-{
-	const char *comm;
-	uint32_t pid;
-
-	for (size_t i = 0; hv_session_comm_at(f->tree->session, i, &pid, &comm); i++) {
-		hv_text_printf(&f->text, "%u ", pid);
-		hv_text_add_guest(&f->text, comm, 16);
-		hv_text_add(&f->text, "\n");
-	}
-}
-
 struct hv_err *hv_errors_open(struct hv_file *f)
 {
 	if (hv_file_writes(f) && (f->flags & O_TRUNC))

@@ -42,7 +42,7 @@ struct hv_err *hv_instance_mkdir(const struct hv_place *dir, const char *name)
 	in = hv_alloc(sizeof(*in));
 	hv_instance_init(in, t, t->nr_cpus);
 	in->name = hv_strdup(name);
-	in->options = t->top.options;
+	in->options = hv_options_inherited(&t->top.options);
 	hv_instance_set_host(in, host);
 	in->next = *at;
 	*at = in;

@@ -5,13 +5,29 @@
 
 #define OPTION_TEXT_MAX 64 /* tracing_trace_options_write */
 
+/* What the guest has to be told, or the host to get ready, before OPTION can be ON. */
+static struct hv_err *prepare(struct hv_instance *in, enum hv_option option, bool on)
+{
+	switch (option) {
+	case HV_OPT_OVERWRITE: /* the guest's rings do */
+		return on ? NULL : hv_instance_need_host(in);
+	case HV_OPT_FUNCTION_FORK:
+		return hv_instance_follow_forks(in, on);
+	case HV_OPT_RECORD_CMD:
+		hv_session_note_comms(in->tree->session, on);
+		return NULL;
+	case HV_OPT_RECORD_TGID:
+		in->tree->shows_tgids |= on;
+		return NULL;
+	default:
+		return NULL;
+	}
+}
+
 struct hv_err *hv_option_set(struct hv_instance *in, enum hv_option option, bool on)
 {
-	struct hv_err *err = NULL;
+	struct hv_err *err = prepare(in, option, on);
 
-	/* The guest's rings overwrite. */
-	if (option == HV_OPT_OVERWRITE && !on)
-		err = hv_instance_need_host(in);
 	if (err)
 		return err;
 	hv_options_set(&in->options, option, on);
@@ -47,19 +63,27 @@ struct hv_err *hv_options_write(struct hv_file *f, const char *buf, size_t len_b
 	return err;
 }
 
-bool hv_option_name(const struct hv_place *dir hv_unused, size_t index, struct hv_text *ret)
+static bool is_in(const struct hv_place *dir, enum hv_option option)
 {
-	if (index >= HV_NR_OPTIONS)
-		return false;
-	hv_text_add(ret, hv_option_infos[index].name);
-	return true;
+	return !hv_option_infos[option].only_top || dir->instance == &dir->tree->top;
+}
+
+bool hv_option_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
+{
+	for (unsigned i = 0; i < HV_NR_OPTIONS; i++) {
+		if (!is_in(dir, i) || index--)
+			continue;
+		hv_text_add(ret, hv_option_infos[i].name);
+		return true;
+	}
+	return false;
 }
 
 bool hv_option_find_entry(struct hv_place *at, const char *name)
 {
 	enum hv_option option;
 
-	if (!hv_option_find(name, &option))
+	if (!hv_option_find(name, &option) || !is_in(at, option))
 		return false;
 	at->arg = option;
 	return true;

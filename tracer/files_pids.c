@@ -26,6 +26,7 @@ struct hv_err *hv_pids_open(struct hv_file *f)
 {
 	struct hv_pidlist none = {0};
 
+	hv_instance_learn_pids(f->instance);
 	if (!hv_file_writes(f) || !(f->flags & O_TRUNC))
 		return NULL;
 	return publish(f, &none);
@@ -42,6 +43,7 @@ struct hv_err *hv_pids_write(struct hv_file *f, const char *buf, size_t len_byte
 	struct hv_err *err;
 	size_t used;
 
+	hv_instance_learn_pids(f->instance);
 	err = hv_pidlist_add(&f->instance->pids[f->arg], buf, len_bytes, &list, &used);
 	if (err)
 		return err;

@@ -31,6 +31,7 @@ struct hv_err *hv_trace_open(struct hv_file *f)
 		f->pauses = 1;
 		hv_instance_pause(f->instance);
 	}
+	f->is_latency = hv_options_on(&f->instance->options, HV_OPT_LATENCY_FORMAT);
 	hv_file_read_buffer(f, hv_instance_buffer(f->instance), HV_CURSOR_DUMP);
 	return NULL;
 }
@@ -107,32 +108,60 @@ static void add_event(struct hv_file *f, const struct hv_style *style, const str
 		hv_cursor_skip(f->cursor, e->cpu);
 }
 
-static void add_header(struct hv_file *f)
+static void add_header(struct hv_file *f, const struct hv_style *style)
 {
-	struct hv_style style = hv_instance_style(f->instance);
+	const char *tracer = hv_tracer_name(f->instance->tracer);
 	struct hv_session_stat stat;
 	struct hv_buffer_stat buffer;
 
-	if (f->instance->tracer == HV_TRACER_FUNCTION_GRAPH) {
-		hv_graph_header(&f->text, &style);
-		return;
-	}
 	hv_session_stat(f->tree->session, &stat);
 	hv_buffer_stat(f->buffer, f->cpu, &buffer);
+	if (f->instance->tracer == HV_TRACER_FUNCTION_GRAPH) {
+		const struct hv_latency_header latency = {
+			tracer, buffer.entries, buffer.entries + buffer.overrun, stat.nr_cpus};
+
+		hv_graph_header(&f->text, style, &latency);
+		return;
+	}
 	f->annotate = buffer.overrun > 0;
-	hv_format_header(&f->text, &style, hv_tracer_name(f->instance->tracer), buffer.entries,
-			 buffer.entries + buffer.overrun, stat.nr_cpus);
+	hv_format_header(&f->text, style, tracer, buffer.entries, buffer.entries + buffer.overrun,
+			 stat.nr_cpus);
+}
+
+static struct hv_style style_of(struct hv_file *f)
+{
+	struct hv_style style = hv_instance_style(f->instance);
+
+	f->latency.start_ns = f->instance->start_ns;
+	if (f->is_latency)
+		style.latency = &f->latency;
+	return style;
+}
+
+/* The next event of a dump, which in latency format tells when the one after it is: calls of a
+ * graph do not, and are looked at in pairs. */
+static bool take_event(struct hv_file *f, struct hv_event *ret)
+{
+	bool looks_on = f->is_latency && f->instance->tracer != HV_TRACER_FUNCTION_GRAPH;
+
+	if (!f->has_held && hv_cursor_next(f->cursor, ret) != HV_NEXT_EVENT)
+		return false;
+	if (f->has_held)
+		*ret = f->held;
+	f->has_held = looks_on && hv_cursor_next(f->cursor, &f->held) == HV_NEXT_EVENT;
+	f->latency.next_ns = f->has_held ? f->held.time_ns : 0;
+	f->latency.index = f->nr_lines;
+	return true;
 }
 
 struct hv_err *hv_trace_fill(struct hv_file *f)
 {
-	struct hv_style style = hv_instance_style(f->instance);
+	struct hv_style style = style_of(f);
 	struct hv_event e;
 
 	if (!f->nr_fills)
-		add_header(f);
-	while (f->text.len_bytes < DUMP_LEN_BYTES &&
-	       hv_cursor_next(f->cursor, &e) == HV_NEXT_EVENT) {
+		add_header(f, &style);
+	while (f->text.len_bytes < DUMP_LEN_BYTES && take_event(f, &e)) {
 		add_gap(f, &e);
 		add_event(f, &style, &e);
 	}
@@ -145,8 +174,24 @@ struct hv_err *hv_pipe_open(struct hv_file *f)
 
 	if (err)
 		return err;
+	f->is_latency = hv_options_on(&f->instance->options, HV_OPT_LATENCY_FORMAT);
 	hv_file_read_buffer(f, hv_instance_buffer(f->instance), HV_CURSOR_FOLLOW);
 	return NULL;
+}
+
+/* The percentage is of one vCPU, and means nothing for all, as in the kernel (trace_poll,
+ * ring_buffer_poll_wait). */
+struct hv_err *hv_pipe_ready(struct hv_file *f, bool *ret_always)
+{
+	const struct hv_instance *in = f->instance;
+
+	*ret_always = hv_options_on(&in->options, HV_OPT_BLOCK);
+	if (*ret_always || f->cpu < 0)
+		return NULL;
+	hv_file_follow_buffer(f);
+	if (f->has_held || hv_buffer_percent(f->buffer, (unsigned)f->cpu) >= in->fill_percent)
+		return NULL;
+	return hv_err_new(EAGAIN, "not yet %u percent full", in->fill_percent);
 }
 
 /* Takes whole events, and no more than the reader asked for.
@@ -154,7 +199,7 @@ struct hv_err *hv_pipe_open(struct hv_file *f)
  * is woken by data alone (tracing_wait_pipe of 6.12). */
 struct hv_err *hv_pipe_fill(struct hv_file *f)
 {
-	struct hv_style style = hv_instance_style(f->instance);
+	struct hv_style style = style_of(f);
 	size_t enough = f->asked_bytes < PIPE_LEN_BYTES ? f->asked_bytes : PIPE_LEN_BYTES;
 	struct hv_event e;
 
@@ -162,6 +207,7 @@ struct hv_err *hv_pipe_fill(struct hv_file *f)
 	while (f->text.len_bytes < enough && hv_cursor_next(f->cursor, &e) == HV_NEXT_EVENT) {
 		if (e.lost_before)
 			hv_format_lost(&f->text, e.cpu, e.lost_before);
+		f->latency.index = f->nr_lines;
 		add_event(f, &style, &e);
 	}
 	if (f->text.len_bytes) {

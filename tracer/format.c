@@ -4,37 +4,76 @@
 #include <string.h>
 
 #include "kernel/kernel.h"
+#include "tracer/format_latency.h"
 
 #define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
 #define RAW_DATA_MIN 14
 
-static const char irq_columns[] = "#                                _-----=> irqs-off/BH-disabled\n"
-				  "#                               / _----=> need-resched\n"
-				  "#                              | / _---=> hardirq/softirq\n"
-				  "#                              || / _--=> preempt-depth\n"
-				  "#                              ||| / _-=> migrate-disable\n"
-				  "#                              |||| /     delay\n"
-				  "#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n"
-				  "#              | |         |   |||||     |         |\n";
-static const char columns[] = "#           TASK-PID     CPU#     TIMESTAMP  FUNCTION\n"
-			      "#              | |         |         |         |\n";
+/* TGID: the column of thread groups, or the blanks instead. */
+static void add_irq_columns(struct hv_text *out, bool tgid)
+{
+	int width = tgid ? 12 : 2;
+
+	hv_text_printf(out, "#%*s  _-----=> irqs-off/BH-disabled\n", 28 + width, "");
+	hv_text_printf(out, "#%*s / _----=> need-resched\n", 28 + width, "");
+	hv_text_printf(out, "#%*s| / _---=> hardirq/softirq\n", 28 + width, "");
+	hv_text_printf(out, "#%*s|| / _--=> preempt-depth\n", 28 + width, "");
+	hv_text_printf(out, "#%*s||| / _-=> migrate-disable\n", 28 + width, "");
+	hv_text_printf(out, "#%*s|||| /     delay\n", 28 + width, "");
+	hv_text_printf(out, "#           TASK-PID  %s CPU#  |||||  TIMESTAMP  FUNCTION\n",
+		       tgid ? "     TGID   " : "  ");
+	hv_text_printf(out, "#              | |    %s   |   |||||     |         |\n",
+		       tgid ? "       |    " : "  ");
+}
+
+static void add_columns(struct hv_text *out, bool tgid)
+{
+	hv_text_printf(out, "#           TASK-PID    %s CPU#     TIMESTAMP  FUNCTION\n",
+		       tgid ? "   TGID   " : "");
+	hv_text_printf(out, "#              | |      %s   |         |         |\n",
+		       tgid ? "     |    " : "");
+}
 
 static bool is_on(const struct hv_style *style, enum hv_option option)
 {
 	return hv_options_on(style->options, option);
 }
 
+/* Nothing of an empty buffer. */
+static void add_latency_header(struct hv_text *out, const struct hv_style *style,
+			       const char *tracer, uint64_t in_buffer, uint64_t written,
+			       unsigned nr_cpus)
+{
+	const struct hv_latency_header header = {tracer, in_buffer, written, nr_cpus};
+
+	if (!in_buffer)
+		return;
+	hv_latency_header(out, style, &header);
+	hv_latency_columns(out, style);
+}
+
 /* trace_default_header */
 void hv_format_header(struct hv_text *out, const struct hv_style *style, const char *tracer,
 		      uint64_t in_buffer, uint64_t written, unsigned nr_cpus)
 {
+	bool tgid = is_on(style, HV_OPT_RECORD_TGID);
+
 	hv_text_printf(out, "# tracer: %s\n#\n", tracer);
-	if (!is_on(style, HV_OPT_CONTEXT_INFO) || is_on(style, HV_OPT_VERBOSE))
+	if (!is_on(style, HV_OPT_CONTEXT_INFO))
+		return;
+	if (style->latency) {
+		add_latency_header(out, style, tracer, in_buffer, written, nr_cpus);
+		return;
+	}
+	if (is_on(style, HV_OPT_VERBOSE))
 		return;
 	hv_text_printf(out,
 		       "# entries-in-buffer/entries-written: %" PRIu64 "/%" PRIu64 "   #P:%u\n#\n",
 		       in_buffer, written, nr_cpus);
-	hv_text_add(out, is_on(style, HV_OPT_IRQ_INFO) ? irq_columns : columns);
+	if (is_on(style, HV_OPT_IRQ_INFO))
+		add_irq_columns(out, tgid);
+	else
+		add_columns(out, tgid);
 }
 
 void hv_format_lost(struct hv_text *out, unsigned cpu, uint64_t lost)
@@ -78,6 +117,27 @@ static char depth_char(uint8_t depth)
 	return ".123456789abcdef"[depth & 15];
 }
 
+void hv_format_flags(struct hv_text *out, const struct hv_event *e)
+{
+	hv_text_printf(out, "%c%c%c%c%c", irqs_char(e->flags), resched_char(e->flags),
+		       context_char(e->flags), depth_char(e->preempt_depth),
+		       depth_char(e->migrate_depth));
+}
+
+char hv_format_delay(uint64_t ns)
+{
+	static const struct {
+		uint64_t above_ns;
+		char mark;
+	} marks[] = {{1000000000, '$'}, {100000000, '@'}, {10000000, '*'},
+		     {1000000, '#'},	{100000, '!'},	  {10000, '+'}};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(marks); i++)
+		if (ns > marks[i].above_ns)
+			return marks[i].mark;
+	return ' ';
+}
+
 static void add_time(struct hv_text *out, enum hv_clock_kind clock, uint64_t time)
 {
 	uint64_t usecs = time / 1000 + (time % 1000 >= 500);
@@ -95,11 +155,13 @@ void hv_format_context(struct hv_text *out, const struct hv_style *style, const 
 
 	hv_text_add_guest(&comm, e->comm, sizeof(e->comm));
 	hv_text_printf(out, "%16s-%-7d ", comm.data ? comm.data : "", (int)e->pid);
+	if (is_on(style, HV_OPT_RECORD_TGID) && e->tgid)
+		hv_text_printf(out, "(%7u) ", e->tgid);
+	else if (is_on(style, HV_OPT_RECORD_TGID))
+		hv_text_add(out, "(-------) ");
 	hv_text_printf(out, "[%03u] ", e->cpu);
 	if (is_on(style, HV_OPT_IRQ_INFO))
-		hv_text_printf(out, "%c%c%c%c%c", irqs_char(e->flags), resched_char(e->flags),
-			       context_char(e->flags), depth_char(e->preempt_depth),
-			       depth_char(e->migrate_depth));
+		hv_format_flags(out, e);
 	add_time(out, style->clock, e->time_ns);
 }
 
@@ -161,7 +223,10 @@ static void add_context(struct hv_text *out, const struct hv_style *style, enum 
 		hv_text_printf(out, "%d %u %" PRIu64 " ", (int)e->pid, e->cpu, e->time_ns);
 		return;
 	case SHAPE_TEXT:
-		hv_format_context(out, style, e);
+		if (style->latency)
+			hv_latency_context(out, style, e);
+		else
+			hv_format_context(out, style, e);
 	}
 }
 

@@ -9,12 +9,14 @@
 #include "tracer/options.h"
 
 struct hv_kernel;
+struct hv_latency;
 
 /* How events are shown. All borrowed. */
 struct hv_style {
 	const struct hv_kernel *kernel; /* gives names to addresses */
 	enum hv_clock_kind clock;
 	const struct hv_options *options;
+	const struct hv_latency *latency; /* NULL: not in latency format */
 };
 
 /* "# tracer: NAME" to the column titles, as far as the options have them. */
@@ -27,6 +29,10 @@ void hv_format_started(struct hv_text *out, unsigned cpu);
 /* What is before the event itself: task, CPU, flags, time. */
 void hv_format_context(struct hv_text *out, const struct hv_style *style,
 		       const struct hv_event *event);
+/* Interrupts, rescheduling, context, depths: five characters. */
+void hv_format_flags(struct hv_text *out, const struct hv_event *event);
+/* What is marked about a time that long (trace_find_mark). */
+char hv_format_delay(uint64_t ns);
 /* NAME, NAME+0xOFF/0xSIZE, and its address behind, as the options say. */
 void hv_format_symbol(struct hv_text *out, const struct hv_style *style, struct hv_gva addr);
 /* A marker as function_graph has it among its calls: without its name and its last newline. OUT is

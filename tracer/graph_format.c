@@ -95,14 +95,42 @@ static const struct {
 	{HV_OPT_FUNCGRAPH_ABSTIME, "     TIME       ", "      |         "},
 	{HV_OPT_FUNCGRAPH_CPU, " CPU", " |  "},
 	{HV_OPT_FUNCGRAPH_PROC, "  TASK/PID       ", "   |    |        "},
+	{HV_OPT_LATENCY_FORMAT, "||||   ", "||||   "},
 	{HV_OPT_FUNCGRAPH_DURATION, "  DURATION   ", "   |   |      "},
 };
 
-void hv_graph_header(struct hv_text *out, const struct hv_style *style)
+/* print_lat_header: what the columns of LATENCY_TITLE say. */
+static void add_flags_legend(struct hv_text *out, const struct hv_style *style)
+{
+	static const char *const lines[] = {
+		"  _-----=> irqs-off        ", " / _----=> need-resched    ",
+		"| / _---=> hardirq/softirq ", "|| / _--=> preempt-depth   ",
+		"||| /                      ",
+	};
+	int width = 0;
+
+	if (is_on(style, HV_OPT_FUNCGRAPH_ABSTIME))
+		width += 16;
+	if (is_on(style, HV_OPT_FUNCGRAPH_CPU))
+		width += 4;
+	if (is_on(style, HV_OPT_FUNCGRAPH_PROC))
+		width += 17;
+	for (size_t i = 0; i < HV_ARRAY_LEN(lines); i++)
+		hv_text_printf(out, "#%*s%s\n", width, "", lines[i]);
+}
+
+void hv_graph_header(struct hv_text *out, const struct hv_style *style,
+		     const struct hv_latency_header *latency)
 {
 	hv_text_add(out, "# tracer: function_graph\n#\n");
 	if (!is_on(style, HV_OPT_CONTEXT_INFO))
 		return;
+	if (is_on(style, HV_OPT_LATENCY_FORMAT)) {
+		if (!latency->entries)
+			return;
+		hv_latency_header(out, style, latency);
+		add_flags_legend(out, style);
+	}
 	hv_text_add(out, "#");
 	for (size_t i = 0; i < HV_ARRAY_LEN(columns); i++)
 		if (is_on(style, columns[i].option))
@@ -156,26 +184,16 @@ static void add_context(const struct hv_graph *g, struct hv_text *out, const str
 		add_proc(out, e->comm, e->pid);
 		hv_text_add(out, " | ");
 	}
+	if (is_on(style, HV_OPT_LATENCY_FORMAT)) {
+		hv_text_add(out, " ");
+		hv_format_flags(out, e);
+		hv_text_add(out, " | ");
+	}
 }
 
 static bool has_duration(const struct hv_style *style)
 {
 	return is_on(style, HV_OPT_CONTEXT_INFO) && is_on(style, HV_OPT_FUNCGRAPH_DURATION);
-}
-
-/* trace_find_mark */
-static char overhead_mark(uint64_t ns)
-{
-	static const struct {
-		uint64_t above_ns;
-		char mark;
-	} marks[] = {{1000000000, '$'}, {100000000, '@'}, {10000000, '*'},
-		     {1000000, '#'},	{100000, '!'},	  {10000, '+'}};
-
-	for (size_t i = 0; i < HV_ARRAY_LEN(marks); i++)
-		if (ns > marks[i].above_ns)
-			return marks[i].mark;
-	return ' ';
 }
 
 /* Microseconds with three decimals, or as many as fit. */
@@ -193,7 +211,7 @@ static void add_duration(struct hv_text *out, const struct hv_style *style, uint
 	else if (len > DURATION_WIDTH)
 		len = DURATION_WIDTH;
 	hv_text_printf(out, "%c %.*s us %*s|  ",
-		       is_on(style, HV_OPT_FUNCGRAPH_OVERHEAD) ? overhead_mark(ns) : ' ', len,
+		       is_on(style, HV_OPT_FUNCGRAPH_OVERHEAD) ? hv_format_delay(ns) : ' ', len,
 		       number, len < DURATION_WIDTH ? DURATION_WIDTH - len : 0, "");
 }
 

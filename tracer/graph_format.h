@@ -3,7 +3,7 @@
  * Leaves to others: which events, in what order. */
 #pragma once
 
-#include "tracer/format.h"
+#include "tracer/format_latency.h"
 
 /* One reader's place in the text: who ran last on each CPU, which calls are open there. */
 struct hv_graph;
@@ -12,8 +12,10 @@ struct hv_graph;
 struct hv_graph *hv_graph_new(const struct hv_kernel *kernel, unsigned nr_cpus) hv_must_use;
 void hv_graph_free(struct hv_graph *g);
 
-/* "# tracer: function_graph" and the titles of the columns there are. */
-void hv_graph_header(struct hv_text *out, const struct hv_style *style);
+/* "# tracer: function_graph" and the titles of the columns there are; LATENCY: what latency format
+ * tells besides. */
+void hv_graph_header(struct hv_text *out, const struct hv_style *style,
+		     const struct hv_latency_header *latency);
 
 /* The line of an entry or an exit and what belongs around it; nothing where options hide it.
  * NEXT is what comes after E on the same CPU, or NULL when that is not known. Returns whether it

@@ -6,6 +6,8 @@
 #include "ringbuf/abi.h"
 #include "tracer/node.h"
 
+#define FILL_PERCENT_DEFAULT 50
+
 void hv_instance_init(struct hv_instance *in, struct hv_tree *tree, unsigned nr_cpus)
 {
 	*in = (struct hv_instance){
@@ -13,6 +15,8 @@ void hv_instance_init(struct hv_instance *in, struct hv_tree *tree, unsigned nr_
 		.tracer = HV_TRACER_NOP,
 		.recording = 1,
 		.options = hv_options_default(),
+		.muted = hv_alloc(nr_cpus),
+		.fill_percent = FILL_PERCENT_DEFAULT,
 		.pipes = {.of_cpu = hv_alloc(nr_cpus * sizeof(struct hv_file *)),
 			  .nr_cpus = nr_cpus},
 	};
@@ -32,6 +36,7 @@ void hv_instance_deinit(struct hv_instance *in)
 	hv_buffer_unref(in->host);
 	hv_buffer_unref(in->snapshot);
 	free(in->pipes.of_cpu);
+	free(in->muted);
 	free(in->name);
 }
 

@@ -47,6 +47,9 @@ struct hv_instance {
 	struct hv_modcache waiting[HV_NR_FILTER_LISTS]; /* words of LISTS for modules to come */
 	struct hv_probes probes;			/* of the top only */
 	struct hv_pidlist pids[HV_NR_PID_LISTS];	/* only these, not these */
+	uint8_t *muted;	       /* owned, a byte a vCPU: not 0 where tracing_cpumask has none */
+	unsigned fill_percent; /* buffer_percent */
+	uint64_t start_ns; /* when its buffer was emptied last: what latency format counts from */
 	struct hv_error_log errors;
 	unsigned nr_pauses; /* open files that recording stands still for (pause-on-trace) */
 	struct hv_pipes pipes;
@@ -88,6 +91,13 @@ void hv_instance_modules_came(struct hv_instance *in);
 /* Only the tasks that PIDS (HV_NR_PID_LISTS of them) let through are recorded. */
 struct hv_err *hv_instance_filter_pids(struct hv_instance *in,
 				       const struct hv_pidlist *pids) hv_must_use;
+/* PIDS of the instance become what the guest has made of them where it follows forks. To be called
+ * before they are looked at or changed. */
+void hv_instance_learn_pids(struct hv_instance *in);
+/* The option function-fork is about to be ON. EBUSY: several instances trace. */
+struct hv_err *hv_instance_follow_forks(struct hv_instance *in, bool on) hv_must_use;
+/* MUTED has changed. */
+void hv_instance_mute_cpus(struct hv_instance *in);
 /* tracing_on, or what pauses it, has changed. */
 void hv_instance_set_recording(struct hv_instance *in, unsigned on);
 void hv_instance_pause(struct hv_instance *in);

@@ -10,6 +10,8 @@ struct hv_buffer *hv_instance_buffer(struct hv_instance *in)
 void hv_instance_clear(struct hv_instance *in, int cpu)
 {
 	hv_buffer_clear(hv_instance_buffer(in), cpu);
+	if (cpu < 0 && !hv_session_now_ns(in->tree->session, &in->start_ns))
+		in->start_ns = 0;
 	if (cpu < 0 && in == &in->tree->top)
 		hv_share_end(in->tree);
 }

@@ -52,7 +52,8 @@ bool hv_instance_wants(const struct hv_instance *in, const struct hv_event *e)
 {
 	const struct wish now = wish_of(in, in->tracer, in->lists);
 
-	return in->recording && !in->nr_pauses && wants_site(&now, e->ip) && wants_task(in, e->pid);
+	return in->recording && !in->nr_pauses && !in->muted[e->cpu] && wants_site(&now, e->ip) &&
+	       wants_task(in, e->pid);
 }
 
 /* The one that traces, if it is one alone: IN counts as if it traced TRACER. When none does, the
@@ -71,8 +72,36 @@ static struct hv_instance *single(struct hv_instance *in, enum hv_tracer tracer)
 	return found ? found : &in->tree->top;
 }
 
-/* The guest leaves out tasks for the one that traces; for several it records all, and the drain
- * leaves out. PIDS: those of IN. */
+static bool follows_forks(const struct hv_instance *in, const struct hv_pidlist *pids)
+{
+	return hv_options_on(&in->options, HV_OPT_FUNCTION_FORK) &&
+	       (pids[HV_LIST_FILTER].nr || pids[HV_LIST_NOTRACE].nr);
+}
+
+/* Forks are seen in the guest alone, which has one list of pids. WHOSE: NULL, several trace. */
+static struct hv_err *set_forks(struct hv_instance *in, const struct hv_pidlist *pids,
+				const struct hv_instance *whose, const struct hv_pidlist *lists)
+{
+	enum hv_forks how = HV_FORKS_NOT;
+	struct hv_err *err;
+
+	for (const struct hv_instance *i = &in->tree->top; i && !whose; i = i->next)
+		if (follows_forks(i, i == in ? pids : i->pids))
+			return hv_err_new(EBUSY,
+					  "several instances trace, and %s%s has the"
+					  " option function-fork",
+					  i->name ? "instances/" : "",
+					  i->name ? i->name : "the top");
+	if (whose && follows_forks(whose, lists))
+		how = lists[HV_LIST_FILTER].nr ? HV_FORKS_OF_ONLY : HV_FORKS_OF_OTHERS;
+	err = hv_session_follow_forks(in->tree->session, how);
+	if (!err)
+		in->tree->forks = how;
+	return err;
+}
+
+/* The guest leaves out tasks and vCPUs for the one that traces; for several it records all, and the
+ * drain leaves out. PIDS: those of IN. */
 static struct hv_err *set_pids(struct hv_instance *in, enum hv_tracer tracer,
 			       const struct hv_pidlist *pids)
 {
@@ -81,7 +110,11 @@ static struct hv_err *set_pids(struct hv_instance *in, enum hv_tracer tracer,
 	const struct hv_pidlist none = {0};
 	const struct hv_pidlist *only = lists ? &lists[HV_LIST_FILTER] : &none;
 	const struct hv_pidlist *not = lists ? &lists[HV_LIST_NOTRACE] : &none;
+	struct hv_err *err = set_forks(in, pids, whose, lists);
 
+	if (err)
+		return err;
+	hv_session_mute_cpus(in->tree->session, whose ? whose->muted : NULL);
 	return hv_session_filter_pids(in->tree->session, only->pids, only->nr, not ->pids,
 				      not ->nr);
 }
@@ -149,8 +182,10 @@ struct hv_err *hv_instance_trace(struct hv_instance *in, enum hv_tracer tracer,
 				 const struct hv_filter *lists)
 {
 	struct hv_tree *t = in->tree;
+	enum hv_forks forks = t->forks;
 	struct hv_err *err = check_graph(in, tracer);
 
+	hv_instance_learn_pids(in);
 	if (!err && in != &t->top && tracer != HV_TRACER_NOP)
 		err = begin_sharing(in);
 	if (err)
@@ -162,6 +197,8 @@ struct hv_err *hv_instance_trace(struct hv_instance *in, enum hv_tracer tracer,
 		err = set_sites(in, tracer, lists);
 	if (!err && hv_share_is(t) && tracer == HV_TRACER_NOP)
 		err = set_pids(in, tracer, in->pids);
+	if (!err && tracer == HV_TRACER_NOP && t->forks != forks)
+		err = set_sites(in, tracer, lists);
 	if (!err && hv_share_is(t))
 		set_recording(in, tracer);
 	return err;
@@ -169,8 +206,56 @@ struct hv_err *hv_instance_trace(struct hv_instance *in, enum hv_tracer tracer,
 
 struct hv_err *hv_instance_filter_pids(struct hv_instance *in, const struct hv_pidlist *pids)
 {
+	enum hv_forks forks = in->tree->forks;
+	struct hv_err *err;
+
 	hv_tree_drain(in->tree);
-	return set_pids(in, in->tracer, pids);
+	err = set_pids(in, in->tracer, pids);
+	if (err || in->tree->forks == forks)
+		return err;
+	err = set_sites(in, in->tracer, in->lists);
+	if (err)
+		hv_err_free(set_pids(in, in->tracer, in->pids));
+	return err;
+}
+
+struct hv_err *hv_instance_follow_forks(struct hv_instance *in, bool on)
+{
+	struct hv_err *err;
+
+	hv_instance_learn_pids(in);
+	hv_options_set(&in->options, HV_OPT_FUNCTION_FORK, on);
+	err = hv_instance_filter_pids(in, in->pids);
+	if (err)
+		hv_options_set(&in->options, HV_OPT_FUNCTION_FORK, !on);
+	return err;
+}
+
+/* When all tasks of a list have ended, the list stays: an empty one would be all tasks. */
+void hv_instance_learn_pids(struct hv_instance *in)
+{
+	enum hv_forks forks = in->tree->forks;
+	bool only = forks == HV_FORKS_OF_ONLY;
+	struct hv_pidlist *list = &in->pids[only ? HV_LIST_FILTER : HV_LIST_NOTRACE];
+	struct hv_pidlist now;
+
+	if (forks == HV_FORKS_NOT || single(in, in->tracer) != in)
+		return;
+	now.nr = hv_session_pids(in->tree->session, only ? HV_PIDS_RECORDED : HV_PIDS_NOT_RECORDED,
+				 &now.pids);
+	if (!now.nr)
+		return;
+	hv_pidlist_deinit(list);
+	*list = now;
+}
+
+void hv_instance_mute_cpus(struct hv_instance *in)
+{
+	const struct hv_instance *whose;
+
+	hv_tree_drain(in->tree);
+	whose = single(in, in->tracer);
+	hv_session_mute_cpus(in->tree->session, whose ? whose->muted : NULL);
 }
 
 void hv_instance_set_recording(struct hv_instance *in, unsigned on)

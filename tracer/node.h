@@ -37,6 +37,9 @@ struct hv_node {
 	struct hv_err *(*fill)(struct hv_file *f)hv_must_use;
 	struct hv_err *(*write)(struct hv_file *f, const char *buf, size_t len_bytes,
 				size_t *ret_len)hv_must_use;
+	/* Before what is there is made text for poll(2). EAGAIN: not yet. *RET_ALWAYS true:
+	 * readable, be there something or not. */
+	struct hv_err *(*ready)(struct hv_file *f, bool *ret_always)hv_must_use;
 	/* Publishes; the file is freed whatever it returns. */
 	struct hv_err *(*close)(struct hv_file *f)hv_must_use;
 
@@ -65,6 +68,8 @@ struct hv_tree {
 	unsigned nr_cpus;
 	uint32_t max_graph_depth; /* 0: no limit */
 	uint64_t thresh_ns;	  /* tracing_thresh */
+	enum hv_forks forks;	  /* as the session was told */
+	unsigned shows_tgids;	  /* the option record-tgid was on some time */
 	struct hv_drain *drain;	  /* owned; NULL: the guest's rings are the top's buffer */
 	size_t nr_open;
 	unsigned ending; /* what is closed from now on is not published */
@@ -91,9 +96,12 @@ struct hv_file {
 	unsigned char *started;	  /* one byte a CPU: its first line was written */
 	unsigned nr_started;
 	uint64_t nr_lines;
-	unsigned asleep; /* the reader was told to wait */
+	unsigned asleep;     /* the reader was told to wait */
+	unsigned is_latency; /* latency-format was on when it was opened */
+	struct hv_latency latency;
 	unsigned pauses; /* recording stands still while it is open */
-	/* trace_pipe_raw: taken, and did not fit into the last page */
+	/* taken and not yet returned: of trace_pipe_raw, because it did not fit into the last page;
+	 * of trace, because a line in latency format says how far the next event is */
 	struct hv_event held;
 	unsigned has_held;
 	/* filter files */
@@ -130,6 +138,8 @@ void hv_file_read_buffer(struct hv_file *f, struct hv_buffer *b, enum hv_cursor_
 /* The instance's buffer may be another one since the cursor of F was made: then a new one. */
 void hv_file_follow_buffer(struct hv_file *f);
 struct hv_err *hv_pipe_open(struct hv_file *f) hv_must_use;
+/* buffer_percent. */
+struct hv_err *hv_pipe_ready(struct hv_file *f, bool *ret_always) hv_must_use;
 struct hv_err *hv_pipe_fill(struct hv_file *f) hv_must_use;
 struct hv_err *hv_pipe_close(struct hv_file *f) hv_must_use;
 
@@ -143,6 +153,9 @@ void hv_size_show(struct hv_file *f);
 struct hv_err *hv_size_write(struct hv_file *f, const char *buf, size_t len_bytes,
 			     size_t *ret_len) hv_must_use;
 void hv_total_size_show(struct hv_file *f);
+void hv_percent_show(struct hv_file *f);
+struct hv_err *hv_percent_write(struct hv_file *f, const char *buf, size_t len_bytes,
+				size_t *ret_len) hv_must_use;
 void hv_subbuf_show(struct hv_file *f);
 struct hv_err *hv_subbuf_write(struct hv_file *f, const char *buf, size_t len_bytes,
 			       size_t *ret_len) hv_must_use;
@@ -240,4 +253,15 @@ struct hv_err *hv_recording_write(struct hv_file *f, const char *buf, size_t len
 void hv_clock_show(struct hv_file *f);
 struct hv_err *hv_clock_write(struct hv_file *f, const char *buf, size_t len_bytes,
 			      size_t *ret_len) hv_must_use;
+
+/* files_tasks.c */
 void hv_comms_show(struct hv_file *f);
+void hv_comms_size_show(struct hv_file *f);
+struct hv_err *hv_comms_size_write(struct hv_file *f, const char *buf, size_t len_bytes,
+				   size_t *ret_len) hv_must_use;
+void hv_tgids_show(struct hv_file *f);
+
+/* files_cpumask.c */
+void hv_cpumask_show(struct hv_file *f);
+struct hv_err *hv_cpumask_write(struct hv_file *f, const char *buf, size_t len_bytes,
+				size_t *ret_len) hv_must_use;

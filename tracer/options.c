@@ -11,13 +11,18 @@ const struct hv_option_info hv_option_infos[HV_NR_OPTIONS] = {
 	[HV_OPT_RAW] = {.name = "raw"},
 	[HV_OPT_HEX] = {.name = "hex"},
 	[HV_OPT_BIN] = {.name = "bin"},
+	[HV_OPT_BLOCK] = {.name = "block"},
 	[HV_OPT_ANNOTATE] = {.name = "annotate", .on = 1},
 	[HV_OPT_CONTEXT_INFO] = {.name = "context-info", .on = 1},
+	[HV_OPT_LATENCY_FORMAT] = {.name = "latency-format"},
+	[HV_OPT_RECORD_CMD] = {.name = "record-cmd", .on = 1, .only_top = 1},
+	[HV_OPT_RECORD_TGID] = {.name = "record-tgid"},
 	[HV_OPT_OVERWRITE] = {.name = "overwrite", .on = 1},
 	[HV_OPT_DISABLE_ON_FREE] = {.name = "disable_on_free"},
 	[HV_OPT_IRQ_INFO] = {.name = "irq-info", .on = 1},
 	[HV_OPT_MARKERS] = {.name = "markers", .on = 1},
 	[HV_OPT_PAUSE_ON_TRACE] = {.name = "pause-on-trace"},
+	[HV_OPT_FUNCTION_FORK] = {.name = "function-fork", .is_zeroed = 1},
 	[HV_OPT_FUNCGRAPH_OVERRUN] = {.name = "funcgraph-overrun", .tracer = "function_graph"},
 	[HV_OPT_FUNCGRAPH_CPU] = {.name = "funcgraph-cpu", .tracer = "function_graph", .on = 1},
 	[HV_OPT_FUNCGRAPH_OVERHEAD] = {.name = "funcgraph-overhead",
@@ -43,6 +48,16 @@ struct hv_options hv_options_default(void)
 
 	for (unsigned i = 0; i < HV_NR_OPTIONS; i++)
 		hv_options_set(&o, i, hv_option_infos[i].on);
+	return o;
+}
+
+struct hv_options hv_options_inherited(const struct hv_options *top)
+{
+	struct hv_options o = *top;
+
+	for (unsigned i = 0; i < HV_NR_OPTIONS; i++)
+		if (hv_option_infos[i].is_zeroed)
+			hv_options_set(&o, i, false);
 	return o;
 }
 

@@ -19,13 +19,18 @@ enum hv_option {
 	HV_OPT_RAW,
 	HV_OPT_HEX,
 	HV_OPT_BIN,
+	HV_OPT_BLOCK,
 	HV_OPT_ANNOTATE,
 	HV_OPT_CONTEXT_INFO,
+	HV_OPT_LATENCY_FORMAT,
+	HV_OPT_RECORD_CMD,
+	HV_OPT_RECORD_TGID,
 	HV_OPT_OVERWRITE,
 	HV_OPT_DISABLE_ON_FREE,
 	HV_OPT_IRQ_INFO,
 	HV_OPT_MARKERS,
 	HV_OPT_PAUSE_ON_TRACE,
+	HV_OPT_FUNCTION_FORK,
 	HV_OPT_FUNCGRAPH_OVERRUN,
 	HV_OPT_FUNCGRAPH_CPU,
 	HV_OPT_FUNCGRAPH_OVERHEAD,
@@ -41,8 +46,10 @@ enum hv_option {
 
 struct hv_option_info {
 	const char *name;
-	const char *tracer; /* whose it is; NULL: everybody's */
-	unsigned on;	    /* at first */
+	const char *tracer;	/* whose it is; NULL: everybody's */
+	unsigned on : 1;	/* at first */
+	unsigned only_top : 1;	/* options/ of instances does not have it */
+	unsigned is_zeroed : 1; /* off in a new instance */
 };
 
 /* By enum hv_option. */
@@ -54,6 +61,8 @@ struct hv_options {
 };
 
 struct hv_options hv_options_default(void);
+/* A new instance's, by the top's. */
+struct hv_options hv_options_inherited(const struct hv_options *top);
 
 static inline bool hv_options_on(const struct hv_options *o, enum hv_option option)
 {

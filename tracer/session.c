@@ -21,6 +21,7 @@ static void write_params(struct hv_session *s)
 		.current_percpu = layout->current_percpu,
 		.preempt_count_percpu = layout->preempt_count_percpu,
 		.task_pid_off = layout->task_pid_off,
+		.task_tgid_off = layout->task_tgid_off,
 		.task_comm_off = layout->task_comm_off,
 		.task_flags_off = layout->task_flags_off,
 		.task_migrate_off =

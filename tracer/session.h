@@ -123,6 +123,19 @@ int64_t hv_session_action_left(const struct hv_session *s, uint64_t ip, enum hv_
  * kernel can have is nobody's. */
 struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *only, size_t nr_only,
 				      const uint32_t * not, size_t nr_not) hv_must_use;
+/* Whether a task that another one makes is recorded as that one, and what becomes of pids whose
+ * task has ended: nobody's of those that are recorded alone, everybody's of those that are not.
+ * From the next hv_session_trace_sites on. EOPNOTSUPP: the kernel does not say. */
+enum hv_forks { HV_FORKS_NOT, HV_FORKS_OF_ONLY, HV_FORKS_OF_OTHERS };
+struct hv_err *hv_session_follow_forks(struct hv_session *s, enum hv_forks how) hv_must_use;
+/* The pids that are recorded, or those that are not, as the guest has them now, ascending; at most
+ * HV_SESSION_PIDS_MAX of them. RET is the caller's to free. */
+enum hv_pid_kind { HV_PIDS_RECORDED, HV_PIDS_NOT_RECORDED };
+#define HV_SESSION_PIDS_MAX 65536
+size_t hv_session_pids(const struct hv_session *s, enum hv_pid_kind kind, uint32_t **ret);
+
+/* Nothing is recorded on the vCPUs for which MUTED has not 0, a byte each; NULL: on all it is. */
+void hv_session_mute_cpus(struct hv_session *s, const uint8_t *muted);
 void hv_session_set_recording(struct hv_session *s, unsigned on);
 /* As set, or as the guest did it by an action. */
 unsigned hv_session_recording(const struct hv_session *s);
@@ -151,3 +164,10 @@ const char *hv_session_comm(struct hv_session *s, uint32_t pid);
 /* The INDEXth pid whose comm is known. False: there are no more (saved_cmdlines). */
 bool hv_session_comm_at(struct hv_session *s, size_t index, uint32_t *ret_pid,
 			const char **ret_comm);
+/* The thread group of a pid, as recorded; 0: unknown. */
+uint32_t hv_session_tgid(const struct hv_session *s, uint32_t pid);
+/* How many are kept, 1 .. HV_COMMS_MAX (comms.h). */
+size_t hv_session_comms_max(const struct hv_session *s);
+void hv_session_keep_comms(struct hv_session *s, size_t nr_max);
+/* Whether names and thread groups of tasks are taken note of; at first they are. */
+void hv_session_note_comms(struct hv_session *s, unsigned on);

@@ -32,12 +32,16 @@ struct hv_session {
 	struct hv_marks marks;
 	struct hv_tasks tasks; /* names that no record told */
 	uint64_t tasks_read_ns;
+	unsigned ignores_comms; /* what records tell of tasks */
 
 	struct hv_buffer buffer; /* over the region's rings */
 	uint64_t nr_lost;	 /* noticed by consuming cursors */
 	uint64_t modules_signature;
 	struct hv_site_actions *actions; /* owned, ascending by ip */
 	size_t nr_actions;
+	enum hv_forks forks;
+	uint64_t fork_ip; /* the functions that tell of them */
+	uint64_t end_ip;
 	struct hv_action_slot {
 		uint64_t ip; /* 0: of any function that does the same */
 		unsigned bits;
@@ -54,6 +58,9 @@ struct hv_session {
 
 /* The slots of the range are filled: from here on nothing is written into another boot. */
 void hv_session_bind(struct hv_session *s);
+
+/* What a call of the function at IP does to the pid bitmap: HV_SLOT_PID_*. */
+unsigned hv_session_task_bits(const struct hv_session *s, uint64_t ip);
 
 /* The stubs' code, returning as the kernel does now. A vCPU in it goes on rightly: only the way out
  * changes. */

@@ -87,7 +87,9 @@ static uint8_t standing_stub(struct hv_session *s, const struct hv_site *site, s
 		return HV_STUB_NONE;
 	if (!hv_actions_goes_on(s, target, &target))
 		return (uint8_t)hv_graph_stub_of(s, target);
-	return target.v ? (uint8_t)hv_graph_stub_of(s, target) : HV_STUB_ACTIONS;
+	if (target.v)
+		return (uint8_t)hv_graph_stub_of(s, target);
+	return hv_actions_has(s, site->ip.v) ? HV_STUB_ACTIONS : HV_STUB_NONE;
 }
 
 /* What stands in the guest now, whoever asked for it. */
@@ -266,56 +268,4 @@ unsigned hv_session_refresh(struct hv_session *s)
 const uint8_t *hv_session_patched(const struct hv_session *s)
 {
 	return s->patched;
-}
-
-/* The guest changes the mode, too. */
-static void set_mode(struct hv_session *s, uint32_t bit, bool on)
-{
-	uint32_t *mode = &hv_region_control(&s->region)->mode;
-
-	if (on)
-		__atomic_fetch_or(mode, bit, __ATOMIC_ACQ_REL);
-	else
-		__atomic_fetch_and(mode, ~bit, __ATOMIC_ACQ_REL);
-}
-
-/* The pids of LIST from *AT on that belong to WORD of the bitmap. */
-static uint64_t pid_bits(const uint32_t *list, size_t nr, size_t word, size_t *at)
-{
-	uint64_t bits = 0;
-
-	for (; *at < nr && list[*at] / 64 == word; ++*at)
-		bits |= 1ULL << (list[*at] % 64);
-	return bits;
-}
-
-struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *only, size_t nr_only,
-				      const uint32_t * not, size_t nr_not)
-{
-	uint64_t *bitmap = (uint64_t *)(s->region.host + HV_REGION_PIDS_OFF);
-	size_t only_at = 0, not_at = 0;
-
-	for (size_t word = 0; word < HV_REGION_NR_PIDS / 64; word++) {
-		uint64_t bits = pid_bits(only, nr_only, word, &only_at);
-
-		if (!nr_only)
-			bits = nr_not ? UINT64_MAX : 0;
-		bits &= ~pid_bits(not, nr_not, word, &not_at);
-		if (bitmap[word] != bits)
-			__atomic_store_n(&bitmap[word], bits, __ATOMIC_RELAXED);
-	}
-	set_mode(s, HV_MODE_PID_FILTER, nr_only || nr_not);
-	return NULL;
-}
-
-void hv_session_set_recording(struct hv_session *s, unsigned on)
-{
-	set_mode(s, HV_MODE_OFF, !on);
-}
-
-unsigned hv_session_recording(const struct hv_session *s)
-{
-	const struct hv_control *control = hv_region_control(&s->region);
-
-	return !(__atomic_load_n(&control->mode, __ATOMIC_RELAXED) & HV_MODE_OFF);
 }

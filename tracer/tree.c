@@ -220,6 +220,13 @@ static struct hv_err *need_text(struct hv_file *f, size_t len_bytes)
 
 struct hv_err *hv_file_ready(struct hv_file *file)
 {
+	struct hv_err *err = NULL;
+	bool always = false;
+
+	if (hv_file_reads(file) && file->node->ready && file->text_pos >= file->text.len_bytes)
+		err = file->node->ready(file, &always);
+	if (err || always)
+		return hv_err_in(err, "%s", file->path);
 	return need_text(file, READY_LEN_BYTES);
 }
 

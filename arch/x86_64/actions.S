@@ -1,5 +1,5 @@
-/* Functions that switch recording on or off when they are called (traceon, traceoff). Included by
- * stubs.S.
+/* Functions that switch recording on or off when they are called (traceon, traceoff), or tell of
+ * tasks that come and go. Included by stubs.S.
  *
  * A site whose function does something calls one of HV_NR_SLOTS entries. Each pushes its number and
  * goes on here: what is done, and which stub the call goes on to, is in the slot of that number,
@@ -50,12 +50,16 @@ hv_stub_actions:
 	lock orl $HV_MODE_OFF, (%r11)
 .Lact_counted_off:
 	testl	$HV_SLOT_OFF_COUNTED, HV_SLOT_DOES(%rax)
-	jz	.Lact_go_on
+	jz	.Lact_tasks
 	cmpl	$0, HV_LEFT_OFF(%r10)
-	jle	.Lact_go_on
+	jle	.Lact_tasks
 	lock btsl $HV_MODE_OFF_BIT, (%r11)
-	jc	.Lact_go_on
+	jc	.Lact_tasks
 	lock decl HV_LEFT_OFF(%r10)
+
+.Lact_tasks:
+	testl	$(HV_SLOT_PID_INHERITS | HV_SLOT_PID_CLEARS | HV_SLOT_PID_SETS), HV_SLOT_DOES(%rax)
+	jnz	.Lact_task
 
 .Lact_go_on:
 	movl	HV_SLOT_GOES_ON(%rax), %r10d
@@ -73,3 +77,34 @@ hv_stub_actions:
 hv_stub_return_3: /* to the stub, or into the function */
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
+
+/* %rdi a task. */
+.Lact_task:
+	pushq	%rcx
+	movl	params + HV_PARAM_TASK_PID(%rip), %ecx
+	movl	(%rdi,%rcx), %r10d
+	cmpl	params + HV_PARAM_NR_PIDS(%rip), %r10d
+	jae	.Lact_task_done
+	movq	params + HV_PARAM_PIDS(%rip), %r11
+	testl	$HV_SLOT_PID_CLEARS, HV_SLOT_DOES(%rax)
+	jnz	.Lact_task_clear
+	testl	$HV_SLOT_PID_INHERITS, HV_SLOT_DOES(%rax)
+	jz	.Lact_task_set
+	movq	params + HV_PARAM_CURRENT(%rip), %rcx
+	movq	%gs:(%rcx), %rcx
+	pushq	%rax
+	movl	params + HV_PARAM_TASK_PID(%rip), %eax
+	movl	(%rcx,%rax), %ecx
+	popq	%rax
+	cmpl	params + HV_PARAM_NR_PIDS(%rip), %ecx
+	jae	.Lact_task_done
+	btl	%ecx, (%r11)
+	jnc	.Lact_task_clear
+.Lact_task_set:
+	lock btsl %r10d, (%r11)
+	jmp	.Lact_task_done
+.Lact_task_clear:
+	lock btrl %r10d, (%r11)
+.Lact_task_done:
+	popq	%rcx
+	jmp	.Lact_go_on

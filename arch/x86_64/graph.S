@@ -460,8 +460,9 @@ hv_graph_handler:
 	testl	$HV_GRAPH_RETURNS, params + HV_PARAM_GRAPH_FLAGS(%rip)
 	jz	.Lreturn
 	movq	params + HV_PARAM_CONTROL(%rip), %rax
-	testl	$HV_MODE_OFF, (%rax)
-	jnz	.Lreturn
+	testl	$(HV_MODE_OFF | HV_MODE_CPUS), (%rax)
+	jnz	.Lreturn_mode
+.Lreturn_on:
 	cmpq	$0, params + HV_PARAM_THRESHOLD(%rip)
 	jne	.Lreturn_threshold
 .Lreturn_record:
@@ -524,6 +525,13 @@ hv_stub_return_2:
 	jmp	.Lreturn_counted
 1:	decl	HV_STACK_MUTED(%rsi)
 	jmp	.Lreturn
+
+.Lreturn_mode:
+	testl	$HV_MODE_OFF, (%rax)
+	jnz	.Lreturn
+	test_muted .Lreturn
+	jne	.Lreturn
+	jmp	.Lreturn_on
 
 .Lreturn_threshold:
 	read_tsc

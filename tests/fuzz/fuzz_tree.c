@@ -303,7 +303,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	hv_fake_site(s, 0x600, "__irqentry_text_start", NULL, 1);
 	hv_fake_site(s, 0x640, "timer", NULL, 0);
 	hv_fake_site(s, 0x800, "__irqentry_text_end", NULL, 1);
-	hv_fake_comm(s, 7, "\x1b[2J");
+	hv_fake_comm(s, 7, 7, "\x1b[2J");
 	if (hv_tree_new(s, &tree))
 		abort();
 	while (in.at < in.end)

@@ -5,11 +5,12 @@
  *   event CPU NS PID COMM FLAGS PREEMPT MIGRATE IP PARENT [LOST]
  *   entry CPU NS PID COMM FLAGS PREEMPT MIGRATE IP DEPTH [LOST]
  *   exit CPU NS PID COMM FLAGS PREEMPT MIGRATE IP DEPTH CALL_NS OVERRUN [RETVAL|- [LOST]]
- *   comm PID COMM | overrun NR | cpus NR | clock raw|host
+ *   comm PID COMM | task PID TGID COMM (before its events) | fork PID CHILD
+ *   overrun NR | cpus NR | clock raw|host
  *   ls [DIR] | stat PATH | mkdir DIR | rmdir DIR
  *   cat FILE | echo TEXT > FILE | echo TEXT >> FILE | printf TEXT > FILE
  *   open HANDLE MODE FILE               MODE of r, w, t (truncate), n (non-blocking)
- *   write HANDLE TEXT | read HANDLE LEN | hex HANDLE LEN | close HANDLE
+ *   write HANDLE TEXT | read HANDLE LEN | hex HANDLE LEN | close HANDLE | ready HANDLE
  *   fail ERRNO                          the next change of the guest fails
  *   guest                               what the guest was made to be: sites, pids, recording
  *
@@ -118,6 +119,7 @@ static void do_event(struct shell *sh, enum hv_event_kind kind, char *args)
 	e.cpu = (unsigned)next_number(&args);
 	e.time_ns = next_number(&args);
 	e.pid = (uint32_t)next_number(&args);
+	e.tgid = hv_session_tgid(sh->session, e.pid);
 	bytes = hv_strdup(next_word(&args));
 	len = unescape(bytes);
 	memcpy(e.comm, bytes, len < sizeof(e.comm) ? len : sizeof(e.comm) - 1);
@@ -144,6 +146,15 @@ static void do_clock(struct shell *sh, const char *kind)
 		hv_fake_host_clock(sh->session);
 }
 
+/* As of another guest: the tree begins anew. */
+static void do_cpus(struct shell *sh, unsigned nr)
+{
+	hv_fake_cpus(sh->session, nr);
+	hv_tree_free(sh->tree);
+	if (hv_tree_new(sh->session, &sh->tree))
+		abort();
+}
+
 static bool do_setup(struct shell *sh, const char *command, char *args)
 {
 	if (strcmp(command, "site") == 0)
@@ -157,14 +168,22 @@ static bool do_setup(struct shell *sh, const char *command, char *args)
 	else if (strcmp(command, "overrun") == 0)
 		hv_fake_overrun(sh->session, next_number(&args));
 	else if (strcmp(command, "cpus") == 0)
-		hv_fake_cpus(sh->session, (unsigned)next_number(&args));
+		do_cpus(sh, (unsigned)next_number(&args));
 	else if (strcmp(command, "clock") == 0)
 		do_clock(sh, args);
 	else if (strcmp(command, "comm") == 0) {
 		uint32_t pid = (uint32_t)next_number(&args);
 
 		unescape(args);
-		hv_fake_comm(sh->session, pid, args);
+		hv_fake_comm(sh->session, pid, 0, args);
+	} else if (strcmp(command, "task") == 0) {
+		uint32_t pid = (uint32_t)next_number(&args), tgid = (uint32_t)next_number(&args);
+
+		hv_fake_comm(sh->session, pid, tgid, args);
+	} else if (strcmp(command, "fork") == 0) {
+		uint32_t pid = (uint32_t)next_number(&args);
+
+		hv_fake_fork(sh->session, pid, (uint32_t)next_number(&args));
 	} else
 		return false;
 	return true;
@@ -268,6 +287,9 @@ static void do_handle(struct shell *sh, const char *command, char *args)
 		len = next_number(&args);
 		if (!failed(sh, hv_file_read(f, buf, len < 4096 ? len : 4096, &len)))
 			show_hex(sh, buf, len);
+	} else if (strcmp(command, "ready") == 0) {
+		if (!failed(sh, hv_file_ready(f)))
+			fprintf(sh->out, "= ready\n");
 	} else {
 		sh->handles[handle] = NULL;
 		failed(sh, hv_file_close(f));
@@ -300,6 +322,12 @@ static void do_guest(struct shell *sh)
 		fprintf(sh->out, "\nnot:");
 	for (size_t i = 0; i < nr; i++)
 		fprintf(sh->out, " %u", pids[i]);
+	if (hv_fake_forks(sh->session) != HV_FORKS_NOT)
+		fprintf(sh->out, "\nforks: %s",
+			hv_fake_forks(sh->session) == HV_FORKS_OF_ONLY ? "only" : "others");
+	for (unsigned cpu = 0; cpu < 16; cpu++)
+		if (hv_fake_muted(sh->session)[cpu])
+			fprintf(sh->out, "\nmuted: %u", cpu);
 	fprintf(sh->out, "\nrecording: %u\n", hv_fake_recording(sh->session));
 	actions = hv_fake_actions(sh->session, &nr);
 	for (size_t i = 0; i < nr; i++)
@@ -337,7 +365,8 @@ static void do_line(struct shell *sh, char *line)
 	else if (strcmp(command, "fail") == 0)
 		hv_fake_fail(sh->session, (int)next_number(&line));
 	else if (strcmp(command, "write") == 0 || strcmp(command, "read") == 0 ||
-		 strcmp(command, "hex") == 0 || strcmp(command, "close") == 0)
+		 strcmp(command, "hex") == 0 || strcmp(command, "ready") == 0 ||
+		 strcmp(command, "close") == 0)
 		do_handle(sh, command, line);
 	else
 		fprintf(sh->out, "= what is '%s'?\n", command);

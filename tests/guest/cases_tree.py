@@ -51,6 +51,12 @@ def blanked(lines):
     text = re.sub(r"(: a) +\S+-\d+ +\[\d+\] \S{5} +\d+\.\d{6}:", r"\1TASK:", text)
     text = re.sub(r"= \d+ ' *(TASK: tracing_mark_write)", r"= N '\1", text)
     text = re.sub(r"^= \d+ '\d* +\[\d+\] \S{5} +\d+\.\d{6}:", "= N 'TASK:", text, flags=re.M)
+    # latency format: the CPU that made the buffer, and lines shorter and longer
+    text = re.sub(r"^(# latency: .*), CPU#\d+ ", r"\1, CPU#N ", text, flags=re.M)
+    text = re.sub(r"^= \d+ ('# tracer: \S+\n#\n# \S+ latency trace)", r"= N \1", text)
+    text = re.sub(r"^(= \d+ ')? *\S+-\d+ +\d+\S{5} +\d+us.:", "TASK:", text, flags=re.M)
+    text = re.sub(r"^ *\S+ +\d+ +\d+ \d+ [0-9a-f]{8} ([0-9a-f]{8}) \[[0-9a-f]+\] [\d.]+ms \(\+[\d.]+ms\):", r"TASK \1:", text, flags=re.M)
+    text = re.sub(r"^\d+ \d+ \d+ # [0-9a-f]+ ", "RAW ", text, flags=re.M)
     text = re.sub(r"^ +TASK:", "TASK:", text, flags=re.M)
     # behind the bytes that were written the kernel shows what its buffer had there
     text = re.sub(r"(buf:(?: \w\w){4})((?: \w\w)*)", lambda m: m[1] + " .." * m[2].count(" "), text)
@@ -168,3 +174,40 @@ def a_killed_writer_publishes_nothing(t):
             player.wait()
             assert traced.text("set_ftrace_filter") == "vfs_read\n", f"after {words}: another filter"
             assert traced.text("enabled_functions").split() == ["vfs_read", "(1)"], f"after {words}"
+
+
+@case(configs=(STANDARD[0],))
+def masks_forks_and_thread_groups(t):
+    """tracing_cpumask acts in the guest, function-fork follows a task's children, saved_tgids knows threads."""
+    with t.attach() as traced:
+        traced.echo("set_ftrace_filter", "vfs_*")
+        for tracer, cpus in (("function", r"\[(\d+)\]"), ("function_graph", r"^ (\d)\)")):
+            traced.echo("current_tracer", tracer)
+            for cpu in (0, 1):
+                traced.echo("tracing_cpumask", str(1 << cpu))
+                traced.echo("trace", "")
+                t.guest.run("taskset 1 cat /proc/version; taskset 2 cat /proc/version; taskset 1 cat /proc/version")
+                seen = set(re.findall(cpus, traced.text("trace"), re.M))
+                assert {int(found) for found in seen} == {cpu}, f"{tracer}, mask of {cpu}: {seen}"
+                assert traced.text(f"per_cpu/cpu{1 - cpu}/stats").startswith("entries: 0\noverrun: 0\n"), "taken out by the host"
+        traced.echo("tracing_cpumask", "3")
+        traced.echo("current_tracer", "function")
+        traced.echo("options/record-tgid", "1")
+        script = "while [ ! -e /tmp/go ]; do :; done; (cat /proc/version; sleep 3); cat /proc/uptime"
+        t.guest.run(f"rm -f /tmp/go; ({script}) >/dev/null 2>&1 & echo $! >/tmp/parent")
+        parent = t.guest.run("cat /tmp/parent").strip()
+        traced.echo("set_ftrace_pid", parent)
+        traced.echo("options/function-fork", "1")
+        assert "wake_up_new_task" not in traced.text("enabled_functions")
+        t.guest.run("touch /tmp/go; sleep 1")
+        listed = traced.text("set_ftrace_pid").split()
+        assert parent in listed and len(listed) > 1, f"of {parent}: {listed}"
+        t.guest.run("sleep 3")
+        traced.echo("options/function-fork", "0")
+        # all have ended: what is left is the last list there was, for none would be all tasks
+        assert traced.text("set_ftrace_pid") != "no pid\n"
+        lines = [line for line in traced.text("trace").splitlines() if not line.startswith("#")]
+        tasks = {line.split("(")[0].split("-")[-1].strip() for line in lines}
+        assert len(tasks) >= 4, f"children of {parent}: {tasks}"
+        assert all(re.search(r"\( +\d+\)", line) for line in lines), lines[:3]
+        assert re.search(rf"^{parent} {parent}$", traced.text("saved_tgids"), re.M), "no thread group"

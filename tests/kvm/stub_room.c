@@ -196,11 +196,12 @@ static bool is_call(const struct room *r, const struct hv_record *record,
 
 static bool is_task(const struct hv_record *record, const struct world_task *task)
 {
-	uint64_t comm[2];
+	uint64_t comm[2], tgid = task->tgid;
 
 	memcpy(comm, task->comm, sizeof(comm));
+	tgid = (tgid & 0x7fff) << HV_TASK_TGID_SHIFT | tgid >> 15 << HV_TASK_TGID_SHIFT2;
 	return record->word[1] == (comm[0] & ~LAP_BIT) && record->word[2] == comm[1] &&
-	       record->word[3] == (task->pid | comm[0] >> 63 << HV_TASK_COMM7_SHIFT |
+	       record->word[3] == (task->pid | tgid | comm[0] >> 63 << HV_TASK_COMM7_SHIFT |
 				   (uint64_t)HV_RECORD_TASK << HV_RECORD_KIND_SHIFT);
 }
 

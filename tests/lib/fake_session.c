@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "tracer/comms.h"
 #include "tracer/raw_page.h"
 
 #define HV_FAKE_NR_CPUS 16
@@ -27,6 +28,7 @@ struct hv_session {
 	struct hv_buffer buffer;
 	struct {
 		uint32_t pid;
+		uint32_t tgid;
 		char comm[16];
 	} comms[64];
 	size_t nr_comms;
@@ -35,6 +37,10 @@ struct hv_session {
 	uint32_t not_pids[64];
 	size_t nr_not_pids;
 	unsigned nr_cpus;
+	uint8_t muted[HV_FAKE_NR_CPUS];
+	enum hv_forks forks;
+	size_t comms_max;
+	unsigned ignores_comms;
 	unsigned recording;
 	enum hv_clock_kind clock;
 	unsigned has_host_clock;
@@ -58,6 +64,8 @@ struct hv_session *hv_fake_new(void)
 	struct hv_session *s = hv_alloc(sizeof(*s));
 
 	s->nr_cpus = 2;
+	s->comms_max = HV_COMMS_MAX;
+	s->kernel.release = (char *)"6.1.0-fake";
 	s->buffer.ring_bytes = 1 << 20;
 	return s;
 }
@@ -137,11 +145,12 @@ void hv_fake_overrun(struct hv_session *s, uint64_t nr)
 	s->buffer.overrun = nr;
 }
 
-void hv_fake_comm(struct hv_session *s, uint32_t pid, const char *comm)
+void hv_fake_comm(struct hv_session *s, uint32_t pid, uint32_t tgid, const char *comm)
 {
 	if (s->nr_comms == HV_ARRAY_LEN(s->comms))
 		return;
 	s->comms[s->nr_comms].pid = pid;
+	s->comms[s->nr_comms].tgid = tgid;
 	strncpy(s->comms[s->nr_comms++].comm, comm, 15);
 }
 
@@ -287,6 +296,94 @@ int64_t hv_session_action_left(const struct hv_session *s, uint64_t ip, enum hv_
 		if (s->actions[i].ip == ip && s->actions[i].bits >> action & 1)
 			return s->actions[i].left[action];
 	return not_set;
+}
+
+struct hv_err *hv_session_follow_forks(struct hv_session *s, enum hv_forks how)
+{
+	struct hv_err *err = how == s->forks ? NULL : change(s);
+
+	if (!err)
+		s->forks = how;
+	return err;
+}
+
+size_t hv_session_pids(const struct hv_session *s, enum hv_pid_kind kind, uint32_t **ret)
+{
+	const uint32_t *pids = kind == HV_PIDS_RECORDED ? s->pids : s->not_pids;
+	size_t nr = kind == HV_PIDS_RECORDED ? s->nr_pids : s->nr_not_pids;
+
+	*ret = nr ? memcpy(hv_alloc(nr * sizeof(*pids)), pids, nr * sizeof(*pids)) : NULL;
+	return nr;
+}
+
+/* The task PID makes CHILD. */
+void hv_fake_fork(struct hv_session *s, uint32_t pid, uint32_t child)
+{
+	uint32_t *pids = s->forks == HV_FORKS_OF_ONLY ? s->pids : s->not_pids;
+	size_t *nr = s->forks == HV_FORKS_OF_ONLY ? &s->nr_pids : &s->nr_not_pids;
+
+	for (size_t i = 0; s->forks != HV_FORKS_NOT && i < *nr; i++) {
+		if (pids[i] != pid || *nr == HV_ARRAY_LEN(s->pids))
+			continue;
+		pids[(*nr)++] = child;
+		return;
+	}
+}
+
+void hv_session_mute_cpus(struct hv_session *s, const uint8_t *muted)
+{
+	memset(s->muted, 0, sizeof(s->muted));
+	if (muted)
+		memcpy(s->muted, muted,
+		       s->nr_cpus < HV_FAKE_NR_CPUS ? s->nr_cpus : HV_FAKE_NR_CPUS);
+}
+
+const uint8_t *hv_fake_muted(const struct hv_session *s)
+{
+	return s->muted;
+}
+
+enum hv_forks hv_fake_forks(const struct hv_session *s)
+{
+	return s->forks;
+}
+
+const char *hv_kernel_preempt_model(const struct hv_kernel *k hv_unused)
+{
+	return "preempt";
+}
+
+uint32_t hv_session_tgid(const struct hv_session *s, uint32_t pid)
+{
+	for (size_t i = 0; i < s->nr_comms; i++)
+		if (s->comms[i].pid == pid)
+			return s->comms[i].tgid;
+	return 0;
+}
+
+size_t hv_session_comms_max(const struct hv_session *s)
+{
+	return s->comms_max;
+}
+
+void hv_session_keep_comms(struct hv_session *s, size_t nr_max)
+{
+	s->comms_max = nr_max;
+}
+
+void hv_session_note_comms(struct hv_session *s, unsigned on)
+{
+	s->ignores_comms = !on;
+}
+
+unsigned hv_buffer_percent(const struct hv_buffer *b, unsigned cpu)
+{
+	uint64_t nr = 0;
+
+	for (size_t i = 0; i < b->nr_events; i++)
+		nr += !b->gone[i] && b->events[i].cpu == cpu;
+	nr = nr * 100 / (b->ring_bytes / 1024);
+	return nr > 100 ? 100 : (unsigned)nr;
 }
 
 unsigned hv_session_recording(const struct hv_session *s)

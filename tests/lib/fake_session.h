@@ -13,7 +13,10 @@ void hv_fake_site(struct hv_session *s, uint64_t ip, const char *name, const cha
 void hv_fake_event(struct hv_session *s, const struct hv_event *e);
 /* Events that were overwritten. */
 void hv_fake_overrun(struct hv_session *s, uint64_t nr);
-void hv_fake_comm(struct hv_session *s, uint32_t pid, const char *comm);
+/* TGID 0: unknown. */
+void hv_fake_comm(struct hv_session *s, uint32_t pid, uint32_t tgid, const char *comm);
+/* The task PID makes CHILD. */
+void hv_fake_fork(struct hv_session *s, uint32_t pid, uint32_t child);
 void hv_fake_cpus(struct hv_session *s, unsigned nr);
 /* The host's clock can be chosen. */
 void hv_fake_host_clock(struct hv_session *s);
@@ -26,4 +29,7 @@ unsigned hv_fake_recording(const struct hv_session *s);
 const struct hv_graph_options *hv_fake_graph(const struct hv_session *s);
 const uint32_t *hv_fake_pids(const struct hv_session *s, size_t *ret_nr);
 const uint32_t *hv_fake_not_pids(const struct hv_session *s, size_t *ret_nr);
+/* A byte each of 16 vCPUs. */
+const uint8_t *hv_fake_muted(const struct hv_session *s);
+enum hv_forks hv_fake_forks(const struct hv_session *s);
 const struct hv_site_actions *hv_fake_actions(const struct hv_session *s, size_t *ret_nr);

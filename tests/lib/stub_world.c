@@ -6,9 +6,10 @@
 #define NR_PIDS 1024
 
 static const struct world_task cat = {
-	.flags = 0x18008, .pid = 71, .migration_disabled = 0x0102, .comm = "cat"};
+	.flags = 0x18008, .pid = 71, .tgid = 70, .migration_disabled = 0x0102, .comm = "cat"};
 static const struct world_task dd = {.flags = 0xfff3,
 				     .pid = 40000,
+				     .tgid = 0x2aaaaa,
 				     .comm = "d\xc3\xa9"
 					     "d-co\xff-last"};
 
@@ -84,6 +85,29 @@ static void off_with_filter(const struct world *w)
 	world_params(w)->mode |= HV_MODE_OFF;
 }
 
+static void cpus_chosen(const struct world *w)
+{
+	world_params(w)->mode = HV_MODE_CPUS;
+}
+
+static void cpu_muted(const struct world *w)
+{
+	world_params(w)->mode = HV_MODE_CPUS;
+	world_states(w)[0].muted = 1;
+}
+
+static void cpus_and_pid(const struct world *w)
+{
+	pid_hit(w);
+	world_params(w)->mode |= HV_MODE_CPUS;
+}
+
+static void cpus_not_pid(const struct world *w)
+{
+	pid_miss(w);
+	world_params(w)->mode |= HV_MODE_CPUS;
+}
+
 /* The site calls an entry that has nothing to change and goes on to the stub. */
 static void action(const struct world *w)
 {
@@ -127,6 +151,10 @@ const struct world_case world_cases[] = {
 	{"tracing off, pid filter", 0, 0, off_with_filter},
 	{"vCPU without a ring", 0, 0, cpu_beyond},
 	{"record, of a function with a command", 0, 1, action},
+	{"record, vCPU not muted", 0, 1, cpus_chosen},
+	{"record, vCPU chosen and pid filter", 0, 1, cpus_and_pid},
+	{"vCPU muted", 0, 0, cpu_muted},
+	{"vCPU chosen, pid not in the filter", 0, 0, cpus_not_pid},
 };
 const unsigned world_nr_cases = sizeof(world_cases) / sizeof(*world_cases);
 
@@ -181,6 +209,7 @@ void world_prepare(const struct world *w, const struct world_case *c)
 		.preempt_count_percpu = offsetof(struct world_cpu, preempt_count),
 		.current_percpu = offsetof(struct world_cpu, current),
 		.task_pid_off = offsetof(struct world_task, pid),
+		.task_tgid_off = offsetof(struct world_task, tgid),
 		.task_comm_off = offsetof(struct world_task, comm),
 		.task_flags_off = offsetof(struct world_task, flags),
 		.task_migrate_off = offsetof(struct world_task, migration_disabled),
@@ -216,6 +245,8 @@ bool world_records(const struct world *w, uint32_t pid, uint32_t cpu)
 	bool chosen = pid < p->nr_pids && w->host[WORLD_PIDS_OFF + pid / 8] >> pid % 8 & 1;
 
 	if (p->mode & HV_MODE_OFF || cpu >= p->nr_cpus)
+		return false;
+	if (p->mode & HV_MODE_CPUS && world_states(w)[cpu].muted)
 		return false;
 	return !(p->mode & HV_MODE_PID_FILTER) || chosen;
 }

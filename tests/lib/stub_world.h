@@ -35,6 +35,7 @@
 struct world_task {
 	uint64_t flags;
 	uint32_t pid;
+	uint32_t tgid;
 	uint16_t migration_disabled;
 	char comm[16];
 };

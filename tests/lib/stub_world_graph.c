@@ -147,6 +147,19 @@ static void off(const struct world *w)
 	world_params(w)->mode = HV_MODE_OFF;
 }
 
+static void cpu_muted(const struct world *w)
+{
+	plain(w);
+	world_params(w)->mode = HV_MODE_CPUS;
+	world_states(w)[0].muted = 1;
+}
+
+static void cpu_chosen(const struct world *w)
+{
+	cpu_muted(w);
+	world_states(w)[0].muted = 0;
+}
+
 static void cpu_beyond(const struct world *w)
 {
 	plain(w);
@@ -196,6 +209,8 @@ const struct world_case world_graph_cases[] = {
 	{"on an exception's stack", 0, 0, exception_stack, WORLD_GRAPH, 0, 0, 0},
 	{"graph, pid not in the filter", 0, 0, pid_miss, WORLD_GRAPH, 0, 0, 0},
 	{"graph, tracing off", 0, 0, off, WORLD_GRAPH, 0, 0, 0},
+	{"graph, vCPU muted", 0, 0, cpu_muted, WORLD_GRAPH, 0, 0, 0},
+	{"call and return, vCPU not muted", 0, 0, cpu_chosen, WORLD_GRAPH, 1, 1, 0},
 	{"graph, vCPU without a ring", 0, 0, cpu_beyond, WORLD_GRAPH, 0, 0, 0},
 };
 const unsigned world_nr_graph_cases = sizeof(world_graph_cases) / sizeof(*world_graph_cases);

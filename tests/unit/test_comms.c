@@ -19,7 +19,7 @@ static void set(uint32_t pid, const char *name)
 	char comm[HV_COMM_LEN] = "";
 
 	memcpy(comm, name, strnlen(name, sizeof(comm) - 1));
-	hv_comms_set(comms, pid, comm);
+	hv_comms_set(comms, pid, pid + 1, comm);
 }
 
 START_TEST(unknown_is_null)
@@ -47,7 +47,7 @@ START_TEST(a_name_without_end_is_cut)
 
 	comms = hv_comms_new(1);
 	memset(comm, 'x', sizeof(comm));
-	hv_comms_set(comms, 0xffffffff, comm);
+	hv_comms_set(comms, 0xffffffff, 0, comm);
 	ck_assert_str_eq(hv_comms_find(comms, 0xffffffff), "xxxxxxxxxxxxxxx");
 }
 END_TEST
@@ -66,6 +66,44 @@ START_TEST(the_longest_unheard_of_goes_first)
 	ck_assert_str_eq(hv_comms_find(comms, 1), "a");
 	ck_assert_str_eq(hv_comms_find(comms, 4), "d");
 	ck_assert_str_eq(hv_comms_find(comms, 5), "e");
+}
+END_TEST
+
+START_TEST(thread_groups)
+{
+	comms = hv_comms_new(3);
+	set(5, "a");
+	ck_assert_uint_eq(hv_comms_tgid(comms, 5), 6);
+	ck_assert_uint_eq(hv_comms_tgid(comms, 6), 0);
+	hv_comms_set(comms, 5, 1, "b\0             ");
+	ck_assert_uint_eq(hv_comms_tgid(comms, 5), 1);
+}
+END_TEST
+
+START_TEST(another_size_keeps_the_last)
+{
+	struct hv_comms *resized;
+
+	comms = hv_comms_new(3);
+	set(1, "a");
+	set(2, "b");
+	set(3, "c");
+	set(1, "a");
+	resized = hv_comms_resized(comms, 2);
+	ck_assert_uint_eq(hv_comms_max(resized), 2);
+	hv_comms_free(comms);
+	comms = resized;
+	ck_assert_str_eq(hv_comms_find(comms, 1), "a");
+	ck_assert_uint_eq(hv_comms_tgid(comms, 1), 2);
+	ck_assert_ptr_null(hv_comms_find(comms, 2));
+	ck_assert_str_eq(hv_comms_find(comms, 3), "c");
+	set(4, "d");
+	ck_assert_ptr_null(hv_comms_find(comms, 3));
+	resized = hv_comms_resized(comms, 9);
+	hv_comms_free(comms);
+	comms = resized;
+	ck_assert_str_eq(hv_comms_find(comms, 1), "a");
+	ck_assert_str_eq(hv_comms_find(comms, 4), "d");
 }
 END_TEST
 
@@ -141,6 +179,8 @@ int main(void)
 	tcase_add_test(tc, the_last_name_told_counts);
 	tcase_add_test(tc, a_name_without_end_is_cut);
 	tcase_add_test(tc, the_longest_unheard_of_goes_first);
+	tcase_add_test(tc, thread_groups);
+	tcase_add_test(tc, another_size_keeps_the_last);
 	tcase_add_test(tc, one_entry_is_enough);
 	tcase_add_test(tc, many_are_as_in_a_plain_table);
 	tcase_add_test(tc, all_can_be_listed);

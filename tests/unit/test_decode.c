@@ -192,6 +192,9 @@ START_TEST(a_task_record_has_pid_and_comm)
 	ck_assert_uint_eq(pid, 0x12345678);
 	ck_assert_str_eq(comm, "1234567890abcde");
 	ck_assert_uint_eq(hv_record_pid(&record), 0x12345678);
+	ck_assert_uint_eq(hv_record_tgid(&record), 0);
+	record.word[3] |= UINT64_C(0x1234) << 32 | UINT64_C(0x41) << 52;
+	ck_assert_uint_eq(hv_record_tgid(&record), 0x41 << 15 | 0x1234);
 
 	/* the byte whose top bit the lap bit displaced */
 	record.word[3] |= UINT64_C(1) << HV_TASK_COMM7_SHIFT;
@@ -255,7 +258,7 @@ START_TEST(a_name_that_is_put_comes_back)
 {
 	static const char comm[17] = "1234567\xf8"
 				     "90abcde";
-	struct hv_record record = hv_encode_task(99, 0x12345678, comm);
+	struct hv_record record = hv_encode_task(99, 0x12345678, 0x2aaaaa, comm);
 	char got[HV_COMM_LEN];
 	uint32_t pid;
 
@@ -263,6 +266,7 @@ START_TEST(a_name_that_is_put_comes_back)
 	for (unsigned i = 0; i < 4; i++)
 		record.word[i] &= ~(UINT64_C(1) << 63); /* the lap's */
 	hv_decode_task(&record, &pid, got);
+	ck_assert_uint_eq(hv_record_tgid(&record), 0x2aaaaa);
 	ck_assert_uint_eq(pid, 0x12345678);
 	ck_assert_mem_eq(got, comm, 16);
 }

@@ -16,6 +16,7 @@
 struct task {
 	uint64_t flags;
 	uint32_t pid;
+	uint32_t tgid;
 	uint16_t migration_disabled;
 	char comm[16];
 };
@@ -26,8 +27,10 @@ static struct {
 	struct task *current;
 } percpu;
 
-static struct task cat = {.flags = 0x8, .pid = 71, .migration_disabled = 2, .comm = "cat"};
+static struct task cat = {
+	.flags = 0x8, .pid = 71, .tgid = 70, .migration_disabled = 2, .comm = "cat"};
 static struct task dd = {.pid = 40000,
+			 .tgid = 0x2aaaaa,
 			 .comm = "d\xc3\xa9"
 				 "d-co\xff-last"};
 
@@ -38,6 +41,7 @@ static struct hv_state *states;
 static struct hv_record *rings[NR_CPUS];
 static uint64_t pids[16];
 static struct hv_control control;
+static struct task *argument; /* of the traced function */
 
 /* General registers in the order of their numbers, rsp (4) unused, r10 and r11 free to change. */
 struct registers {
@@ -89,12 +93,14 @@ static void set_up(void)
 	percpu.cpu_number = 0;
 	percpu.preempt_count = 0x80000102;
 	percpu.current = &cat;
+	argument = NULL;
 	*params = (struct hv_params){
 		.nr_cpus = NR_CPUS,
 		.cpu_number_percpu = 0,
 		.preempt_count_percpu = 4,
 		.current_percpu = 8,
 		.task_pid_off = offsetof(struct task, pid),
+		.task_tgid_off = offsetof(struct task, tgid),
 		.task_comm_off = offsetof(struct task, comm),
 		.task_flags_off = offsetof(struct task, flags),
 		.task_migrate_off = offsetof(struct task, migration_disabled),
@@ -117,6 +123,7 @@ static void run(void)
 
 	for (unsigned i = 0; i < 16; i++)
 		in.r[i] = 0x1111111111111111ULL * i + 7;
+	in.r[7] = (uintptr_t)argument;
 	memset(&out, 0, sizeof(out));
 	call_with(traced, &in, &out);
 	for (unsigned i = 0; i < 16; i++)
@@ -168,6 +175,9 @@ START_TEST(a_task_is_told_before_its_first_record)
 	run();
 	ck_assert_uint_eq(states[0].head, 5);
 	ck_assert_uint_eq((uint32_t)word(&r[3], 3, 1), 40000);
+	ck_assert_uint_eq(word(&r[0], 3, 1) >> HV_TASK_TGID_SHIFT & 0x7fff, 70);
+	ck_assert_uint_eq(word(&r[3], 3, 1) >> HV_TASK_TGID_SHIFT & 0x7fff, 0x2aaaaa & 0x7fff);
+	ck_assert_uint_eq(word(&r[3], 3, 1) >> HV_TASK_TGID_SHIFT2, 0x2aaaaa >> 15);
 	half = word(&r[3], 1, 1) | (word(&r[3], 3, 1) >> HV_TASK_COMM7_SHIFT & 1) << 63;
 	memcpy(comm, &half, 8);
 	half = word(&r[3], 2, 1);
@@ -226,6 +236,33 @@ START_TEST(pid_filter)
 	run();
 	ck_assert_uint_eq(states[0].head, 2);
 	percpu.current = &dd; /* beyond the bitmap */
+	run();
+	ck_assert_uint_eq(states[0].head, 2);
+}
+END_TEST
+
+START_TEST(muted_cpus)
+{
+	control.mode = HV_MODE_CPUS;
+	states[0].muted = 1;
+	run();
+	ck_assert_uint_eq(states[0].head, 0);
+	percpu.cpu_number = 1;
+	run();
+	ck_assert_uint_eq(states[1].head, 2);
+	control.mode |= HV_MODE_PID_FILTER;
+	run();
+	ck_assert_uint_eq(states[1].head, 2);
+	pids[1] = 1 << (71 - 64);
+	run();
+	ck_assert_uint_eq(states[1].head, 3);
+	states[1].muted = 1;
+	run();
+	percpu.cpu_number = NR_CPUS;
+	run();
+	ck_assert_uint_eq(states[1].head, 3);
+	states[0].muted = 0;
+	percpu.cpu_number = 0;
 	run();
 	ck_assert_uint_eq(states[0].head, 2);
 }
@@ -295,6 +332,44 @@ START_TEST(actions_are_counted)
 }
 END_TEST
 
+static bool has_pid(uint32_t pid)
+{
+	return pids[pid / 64] >> pid % 64 & 1;
+}
+
+/* The function's argument is a task that the current one forked, or that ends. */
+START_TEST(tasks_come_and_go)
+{
+	struct task child = {.pid = 72}, beyond = {.pid = sizeof(pids) * 8};
+
+	argument = &child;
+	call_entry(9, HV_SLOT_PID_INHERITS, true);
+	pids[1] = 1 << (72 - 64);
+	run();
+	ck_assert(!has_pid(72));
+	ck_assert_uint_eq(states[0].head, 2);
+	pids[1] = 1 << (71 - 64);
+	run();
+	ck_assert(has_pid(71) && has_pid(72));
+	call_entry(9, HV_SLOT_PID_CLEARS, false);
+	run();
+	ck_assert(has_pid(71) && !has_pid(72));
+	call_entry(9, HV_SLOT_PID_SETS, false);
+	run();
+	ck_assert(has_pid(72));
+	argument = &beyond;
+	run();
+	call_entry(9, HV_SLOT_PID_INHERITS, false);
+	run();
+	/* Of a task beyond the bitmap nothing is inherited. */
+	argument = &child;
+	percpu.current = &dd;
+	run();
+	ck_assert(has_pid(72));
+	ck_assert_uint_eq(states[0].head, 3);
+}
+END_TEST
+
 START_TEST(a_kernel_without_migration_counts)
 {
 	params->task_migrate_off = params->task_pid_off;
@@ -327,7 +402,9 @@ int main(void)
 	tcase_add_test(tc, every_cpu_has_its_ring);
 	tcase_add_test(tc, off_writes_nothing);
 	tcase_add_test(tc, pid_filter);
+	tcase_add_test(tc, muted_cpus);
 	tcase_add_test(tc, actions_switch);
+	tcase_add_test(tc, tasks_come_and_go);
 	tcase_add_test(tc, actions_are_counted);
 	tcase_add_test(tc, a_kernel_without_migration_counts);
 	tcase_add_test(tc, guests_heads_stay_in_the_ring);

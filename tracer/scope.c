@@ -1,0 +1,134 @@
+/* Whose calls are recorded: of which tasks, on which vCPUs, and whether any at all. */
+#include <string.h>
+
+#include "tracer/session_state.h"
+
+/* The guest changes the mode, too. */
+static void set_mode(struct hv_session *s, uint32_t bit, bool on)
+{
+	uint32_t *mode = &hv_region_control(&s->region)->mode;
+
+	if (on)
+		__atomic_fetch_or(mode, bit, __ATOMIC_ACQ_REL);
+	else
+		__atomic_fetch_and(mode, ~bit, __ATOMIC_ACQ_REL);
+}
+
+/* The pids of LIST from *AT on that belong to WORD of the bitmap. */
+static uint64_t pid_bits(const uint32_t *list, size_t nr, size_t word, size_t *at)
+{
+	uint64_t bits = 0;
+
+	for (; *at < nr && list[*at] / 64 == word; ++*at)
+		bits |= 1ULL << (list[*at] % 64);
+	return bits;
+}
+
+struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *only, size_t nr_only,
+				      const uint32_t * not, size_t nr_not)
+{
+	uint64_t *bitmap = (uint64_t *)(s->region.host + HV_REGION_PIDS_OFF);
+	size_t only_at = 0, not_at = 0;
+
+	for (size_t word = 0; word < HV_REGION_NR_PIDS / 64; word++) {
+		uint64_t bits = pid_bits(only, nr_only, word, &only_at);
+
+		if (!nr_only)
+			bits = nr_not ? UINT64_MAX : 0;
+		bits &= ~pid_bits(not, nr_not, word, &not_at);
+		if (bitmap[word] != bits)
+			__atomic_store_n(&bitmap[word], bits, __ATOMIC_RELAXED);
+	}
+	set_mode(s, HV_MODE_PID_FILTER, nr_only || nr_not);
+	return NULL;
+}
+
+void hv_session_set_recording(struct hv_session *s, unsigned on)
+{
+	set_mode(s, HV_MODE_OFF, !on);
+}
+
+unsigned hv_session_recording(const struct hv_session *s)
+{
+	const struct hv_control *control = hv_region_control(&s->region);
+
+	return !(__atomic_load_n(&control->mode, __ATOMIC_RELAXED) & HV_MODE_OFF);
+}
+
+void hv_session_mute_cpus(struct hv_session *s, const uint8_t *muted)
+{
+	bool any = false;
+
+	for (unsigned cpu = 0; cpu < s->plan.nr_cpus; cpu++) {
+		unsigned mute = muted && muted[cpu];
+
+		__atomic_store_n(hv_region_muted(&s->region, cpu), mute, __ATOMIC_RELAXED);
+		any |= mute;
+	}
+	set_mode(s, HV_MODE_CPUS, any);
+}
+
+/* The kernel's function NAME that can be traced; 0: there is none. */
+static uint64_t find_site(const struct hv_session *s, const char *name)
+{
+	const struct hv_sites *sites = &s->kernel->sites;
+
+	for (size_t i = 0; i < sites->nr; i++) {
+		const struct hv_site *site = &sites->list[i];
+
+		if (!site->module && !site->invalid && !site->busy && !strcmp(site->name, name))
+			return site->ip.v;
+	}
+	return 0;
+}
+
+/* Both have the task for their first argument: the new one, called by who made it, and the one of
+ * which nothing is left (kernel/sched/core.c, kernel/exit.c). */
+struct hv_err *hv_session_follow_forks(struct hv_session *s, enum hv_forks how)
+{
+	uint64_t forks = find_site(s, "wake_up_new_task"), ends = find_site(s, "release_task");
+
+	if (how == s->forks)
+		return NULL;
+	if (how != HV_FORKS_NOT && (!forks || !ends))
+		return hv_err_new(EOPNOTSUPP,
+				  "%s() cannot be traced in this kernel: forks are"
+				  " not seen",
+				  forks ? "release_task" : "wake_up_new_task");
+	s->forks = how;
+	s->fork_ip = forks;
+	s->end_ip = ends;
+	return NULL;
+}
+
+unsigned hv_session_task_bits(const struct hv_session *s, uint64_t ip)
+{
+	if (s->forks == HV_FORKS_NOT)
+		return 0;
+	if (ip == s->fork_ip)
+		return HV_SLOT_PID_INHERITS;
+	if (ip != s->end_ip)
+		return 0;
+	return s->forks == HV_FORKS_OF_ONLY ? HV_SLOT_PID_CLEARS : HV_SLOT_PID_SETS;
+}
+
+size_t hv_session_pids(const struct hv_session *s, enum hv_pid_kind kind, uint32_t **ret)
+{
+	const uint64_t *bitmap = (const uint64_t *)(s->region.host + HV_REGION_PIDS_OFF);
+	uint32_t *pids = NULL;
+	size_t nr = 0;
+
+	for (uint32_t word = 0; word < HV_REGION_NR_PIDS / 64; word++) {
+		uint64_t bits = __atomic_load_n(&bitmap[word], __ATOMIC_RELAXED);
+
+		if (kind == HV_PIDS_NOT_RECORDED)
+			bits = ~bits;
+		for (; bits && nr < HV_SESSION_PIDS_MAX; bits &= bits - 1) {
+			if (nr % 1024 == 0)
+				pids = hv_realloc_array(pids, nr + 1024, sizeof(*pids));
+			pids[nr++] = word * 64 + (uint32_t)__builtin_ctzll(bits);
+		}
+	}
+	*ret = pids;
+	return nr;
+}
