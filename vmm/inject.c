@@ -56,6 +56,8 @@ static struct hv_err *stop(struct hv_inject *j, uint64_t max_ns)
 	hv_sync_ask(&j->sync);
 	err = hv_keeper_hold(j->keeper, tids, j->m->nr_vcpus, max_ns, &all_in_run);
 	j->has_regs = hv_sync_take(&j->sync, j->m->arch, all_in_run, j->regs);
+	if (!err)
+		hv_shadow_look_again(j, all_in_run);
 	return err;
 }
 

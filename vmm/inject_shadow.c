@@ -122,9 +122,12 @@ static bool can_shadow(struct hv_inject *j, const struct hv_ram_range *r, struct
 
 struct hv_err *hv_shadow_want(struct hv_inject *j)
 {
+	struct hv_err *err = hv_machine_pages_are_its_own(j->m);
 	struct hv_piece piece;
 	int fd;
 
+	if (err)
+		return hv_err_in(err, "--patch=shadow");
 	for (size_t i = 0; i < j->m->ram.nr_ranges; i++)
 		if (can_shadow(j, &j->m->ram.ranges[i], &piece, &fd)) {
 			j->shadow.wanted = true;
@@ -163,6 +166,7 @@ static struct hv_err *make_window(struct hv_inject *j, struct hv_gpa gpa)
 
 /* ---- what is there already ---- */
 
+/* What the VMM's mappings say; a copy that is not there may be written again. */
 static void find_standing(pid_t pid, struct hv_shadow *s)
 {
 	HV_AUTO_FREE char *line = NULL;
@@ -172,7 +176,12 @@ static void find_standing(pid_t pid, struct hv_shadow *s)
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	f = fopen(path, "re");
-	while (f && getline(&line, &cap, f) > 0) {
+	if (!f)
+		return;
+	for (uint64_t page = 0; page < s->len_bytes / PAGE; page++)
+		s->pages[page] = s->pages[page] == NONE ? NONE : PREPARED;
+	s->nr_standing = 0;
+	while (getline(&line, &cap, f) > 0) {
 		struct hv_vma vma;
 
 		if (!strstr(line, "memfd:" HV_SHADOW_FILE) || !hv_vma_parse(line, &vma) ||
@@ -183,8 +192,25 @@ static void find_standing(pid_t pid, struct hv_shadow *s)
 			s->nr_standing++;
 		}
 	}
-	if (f)
-		fclose(f);
+	fclose(f);
+}
+
+void hv_shadow_look_again(struct hv_inject *j, bool all_in_run)
+{
+	if (!j->shadow.in_doubt)
+		return;
+	find_standing(j->m->process.pid, &j->shadow);
+	j->shadow.in_doubt = !all_in_run;
+}
+
+/* Takes ERR, after which nobody knows which copies are in place. */
+static struct hv_err *doubt(struct hv_inject *j, struct hv_err *err)
+{
+	if (!err)
+		return NULL;
+	j->shadow.in_doubt = true;
+	hv_shadow_look_again(j, false);
+	return err;
 }
 
 struct hv_err *hv_shadow_find(struct hv_inject *j)
@@ -273,17 +299,18 @@ static struct hv_err *write_one(struct hv_inject *j, const struct hv_text_write 
 static struct hv_err *map_runs(struct hv_inject *j, struct hv_call *calls, size_t nr)
 {
 	struct hv_shadow *s = &j->shadow;
-	struct hv_err *err = nr ? hv_keeper_calls(j->keeper, calls, nr, NULL, 0) : NULL;
+	struct hv_err *err = nr ? doubt(j, hv_keeper_calls(j->keeper, calls, nr, NULL, 0)) : NULL;
 
-	for (size_t i = 0; i < nr; i++) {
+	for (size_t i = 0; !err && i < nr; i++) {
 		uint64_t first = calls[i].args[5] / PAGE, pages = calls[i].args[1] / PAGE;
-		bool done = !err && (uint64_t)calls[i].result == calls[i].args[0];
 
-		memset(s->pages + first, done ? STANDING : PREPARED, pages);
-		s->nr_standing += done ? pages : 0;
-		if (!err && !done)
-			err = hv_err_new(ENOMEM, "shadow: mmap in the VMM: %s",
-					 strerror((int)-calls[i].result));
+		if ((uint64_t)calls[i].result == calls[i].args[0]) {
+			memset(s->pages + first, STANDING, pages);
+			s->nr_standing += pages;
+		} else {
+			err = doubt(j, hv_err_new(ENOMEM, "shadow: mmap in the VMM: %s",
+						  strerror((int)-calls[i].result)));
+		}
 	}
 	return err;
 }
@@ -334,9 +361,9 @@ struct hv_err *hv_shadow_write(struct hv_inject *j, const struct hv_text_write *
 		first = page < first ? page : first;
 		last = page > last ? page : last;
 	}
-	if (err || first > last)
-		return err;
-	return put_in_place(j, first, last);
+	if (err)
+		return doubt(j, err);
+	return first > last ? NULL : put_in_place(j, first, last);
 }
 
 /* ---- back ---- */
@@ -413,7 +440,8 @@ static struct hv_err *put_back_held(struct hv_inject *j, const struct setting *w
 	struct hv_shadow *s = &j->shadow;
 	struct hv_call calls[5];
 	uint64_t first, last;
-	struct hv_err *err = carry_over(s, &first, &last);
+	struct hv_err *err = s->in_doubt ? hv_err_new(EBUSY, "shadow: a call may be made still")
+					 : carry_over(s, &first, &last);
 	uint64_t hva, len;
 
 	if (err || first > last)
@@ -428,7 +456,7 @@ static struct hv_err *put_back_held(struct hv_inject *j, const struct setting *w
 	for (unsigned i = 0; i < was->nr_advices; i++)
 		calls[1 + i] = (struct hv_call){.nr = SYS_madvise,
 						.args = {hva, len, (uint64_t)was->advice[i]}};
-	err = hv_keeper_calls(j->keeper, calls, 1 + was->nr_advices, NULL, 0);
+	err = doubt(j, hv_keeper_calls(j->keeper, calls, 1 + was->nr_advices, NULL, 0));
 	if (!err && (uint64_t)calls[0].result != hva)
 		err = hv_err_new(ENOMEM, "shadow: mmap in the VMM: %s",
 				 strerror((int)-calls[0].result));
@@ -441,7 +469,7 @@ struct hv_err *hv_shadow_put_back(struct hv_inject *j)
 	struct setting was;
 	struct hv_err *err;
 
-	if (!s->nr_standing)
+	if (!s->nr_standing && !s->in_doubt)
 		return NULL;
 	load_setting(j, &was);
 	err = hv_inject_stop(j);

@@ -31,6 +31,7 @@ struct hv_shadow {
 	int ram_here;	  /* the RAM's file here */
 	uint8_t *pages;	  /* by page of the window: enum in the source */
 	size_t nr_standing;
+	bool in_doubt; /* the answer to a call is lost, which may be made still */
 };
 
 void hv_shadow_init(struct hv_shadow *s);
@@ -38,7 +39,11 @@ void hv_shadow_deinit(struct hv_shadow *s);
 
 /* Takes up what an earlier hvtrace left, if anything. */
 struct hv_err *hv_shadow_find(struct hv_inject *j) hv_must_use;
-/* ENOTSUP: no RAM of this machine can be changed this way. */
+/* After each stop of the vCPUs: while calls are in doubt the VMM's mappings say what stands.
+ * ALL_IN_RUN: every vCPU thread is in KVM_RUN, so that none is in a call of ours any more. */
+void hv_shadow_look_again(struct hv_inject *j, bool all_in_run);
+/* ENOTSUP: no RAM of this machine can be changed this way, or somebody beside the VMM's mappings
+ * reaches its pages. */
 struct hv_err *hv_shadow_want(struct hv_inject *j) hv_must_use;
 
 /* Makes copies of the pages that hold GPAS (ascending), outside a hold. */
@@ -54,6 +59,6 @@ struct hv_err *hv_shadow_write(struct hv_inject *j, const struct hv_text_write *
 uint8_t *hv_shadow_at(const struct hv_shadow *s, struct hv_gpa gpa);
 
 /* Under a stop of its own: what the guest changed in the copies goes into its RAM, which is mapped
- * again.
+ * again. EBUSY: not known yet what stands.
  */
 struct hv_err *hv_shadow_put_back(struct hv_inject *j) hv_must_use;

@@ -53,6 +53,10 @@ struct hv_err *hv_machine_is_running(struct hv_machine *m) hv_must_use;
  * the stub is somebody else's. */
 struct hv_err *hv_machine_stub_state(struct hv_machine *m, char **ret_path) hv_must_use;
 
+/* ENOTSUP: a device of the host's, or another process, reaches pages of guest RAM by other ways
+ * than the VMM's mappings, and would not see a page that replaces one. */
+struct hv_err *hv_machine_pages_are_its_own(struct hv_machine *m) hv_must_use;
+
 /* hold.c */
 #define HV_STUB_SOCKET "hvtrace-gdb.sock"
 struct hv_err *hv_machine_prepare_hold(struct hv_machine *m) hv_must_use;

@@ -115,6 +115,34 @@ struct hv_err *hv_machine_stub_state(struct hv_machine *m, char **ret_path)
 	return err;
 }
 
+/* Devices as the human monitor lists them, hotplugged ones too. VFIO pins every page of RAM for its
+ * DMA, vDPA likewise; a vhost-user backend has RAM's files mapped itself. */
+struct hv_err *hv_machine_pages_are_its_own(struct hv_machine *m)
+{
+	static const struct {
+		const char *line;
+		const char *word;
+		const char *device;
+	} known[] = {{"info qtree", "dev: vfio-", "VFIO"},
+		     {"info qtree", "dev: vhost-user-", "vhost-user"},
+		     {"info qtree", "dev: vhost-vdpa-", "vDPA"},
+		     {"info network", "type=vhost-user", "vhost-user"},
+		     {"info network", "type=vhost-vdpa", "vDPA"}};
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; !err && i < HV_ARRAY_LEN(known); i++) {
+		HV_AUTO_FREE char *text = NULL;
+
+		err = hv_monitor_hmp(m->monitor, known[i].line, &text);
+		if (!err && strstr(text, known[i].word))
+			err = hv_err_new(ENOTSUP,
+					 "the machine has a %s device, which reaches pages of its "
+					 "RAM past the VMM's mappings",
+					 known[i].device);
+	}
+	return err;
+}
+
 struct hv_err *hv_machine_refusal(struct hv_machine *m)
 {
 	HV_AUTO_FREE char *stub = NULL;

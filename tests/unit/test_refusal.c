@@ -11,6 +11,8 @@ struct vmm {
 	const char *migrate;
 	const char *sev;
 	const char *chardev;
+	const char *qtree; /* as the human monitor says it */
+	const char *network;
 };
 
 static void vmm_free(void *self)
@@ -34,6 +36,8 @@ static struct hv_err *vmm_transact(void *self, const char *request, char **ret)
 		answer = v->sev;
 	else if (strstr(request, "\"query-chardev\""))
 		answer = v->chardev ? v->chardev : "{\"return\": []}";
+	else if (strstr(request, "\"human-monitor-command\""))
+		answer = strstr(request, "info qtree") ? v->qtree : v->network;
 	*ret = hv_strdup(answer);
 	return NULL;
 }
@@ -124,6 +128,36 @@ START_TEST(a_debuggers_stub)
 }
 END_TEST
 
+START_TEST(pages_that_others_reach)
+{
+	static const struct {
+		struct vmm vmm;
+		const char *says;
+	} machines[] = {
+		{{.qtree = "{\"return\": \"      dev: vfio-pci, id \\\"gpu\\\"\\r\\n\"}"}, "VFIO"},
+		{{.qtree = "{\"return\": \"  dev: vhost-user-fs-pci, id\\r\\n\"}"}, "vhost-user"},
+		{{.network = "{\"return\": \"net0: index=0,type=vhost-user,\\r\\n\"}"},
+		 "vhost-user"},
+		{{.network = "{\"return\": \" \\\\ net1: index=0,type=vhost-vdpa\\r\\n\"}"},
+		 "vDPA"},
+		{{.qtree = "{\"return\": \"dev: virtio-net-pci, id \\\"n\\\"\\r\\n\"}"}, NULL},
+	};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(machines); i++) {
+		struct vmm v = machines[i].vmm;
+		HV_AUTO_MONITOR struct hv_monitor *monitor = hv_monitor_new(&vmm_ops, &v);
+		struct hv_machine m = {.monitor = monitor, .region_fd = -1};
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		v.qtree = v.qtree ? v.qtree : "{\"return\": \"\"}";
+		v.network = v.network ? v.network : "{\"return\": \"\"}";
+		err = hv_machine_pages_are_its_own(&m);
+		ck_assert_msg(!err == !machines[i].says, "%zu: %s", i, err ? err->message : "");
+		ck_assert(!err || strstr(err->message, machines[i].says));
+	}
+}
+END_TEST
+
 START_TEST(shadow_stacks_of_threads)
 {
 	static const struct {
@@ -156,6 +190,7 @@ int main(void)
 	tcase_add_test(tcase, moving);
 	tcase_add_test(tcase, not_running);
 	tcase_add_test(tcase, a_debuggers_stub);
+	tcase_add_test(tcase, pages_that_others_reach);
 	tcase_add_test(tcase, shadow_stacks_of_threads);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_ENV);
