@@ -3,14 +3,14 @@
  * faults the copies in). The RAM's own pages stay in its file as they were, and come back at the
  * end.
  *
- *   VMM's memory   | RAM file | shadow file | RAM file |       shadow file: same offsets as the
- * window window         |          |  k pages    |          |       of RAM, only pages in use have
- * memory
+ *   in the VMM:   | RAM's file | shadow file | RAM's file |     the shadow file has the offsets
+ *                 |            | k pages     |            |     of the window, and memory only
+ *                 |<--------------- window ---------------->|     for pages that are copies
  *
  * The shadow file's name says all that a later hvtrace must know; which pages are in place the
  * VMM's own mappings say. Only RAM that is a shared file of small pages: a page of 4 KiB cannot be
- * put into a huge one, and of private memory nothing would be kept by a thread that loses its
- * tracer halfway. Leaves to others: which way is taken, other writes. */
+ * put into a huge one, and what would replace private memory could not be taken back without a
+ * trace (docs/inject.md). Leaves to others: which way is taken, other writes. */
 #pragma once
 
 #include <stdbool.h>
