@@ -419,5 +419,8 @@ void serve(struct service *s)
 			hv_err_free(mountpoint_umount(s->peers[i]->mount_dir, MOUNTPOINT_LAZY));
 	tell_the_end(s);
 	last_words(s);
+	/* Who still waits must not wait for a process that lives on (service_here). */
+	while (s->nr_peers)
+		peer_free(s->peers[--s->nr_peers]);
 	audit_close(&s->audit);
 }
