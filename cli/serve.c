@@ -305,6 +305,16 @@ static void tick(struct service *s, struct ticks *t)
 	try_detach(s, now);
 }
 
+static void guest_stands(struct service *s)
+{
+	if (s->tree)
+		hv_tree_refresh(s->tree);
+	else
+		hv_session_refresh(s->session);
+	/* Whatever it was made to stand for: it goes on. */
+	hv_guest_end_stop(s->guest);
+}
+
 static void take_signal(struct service *s)
 {
 	struct signalfd_siginfo info;
@@ -317,7 +327,7 @@ static void take_signal(struct service *s)
 	s->detach.must_end = true;
 }
 
-enum { POLL_GUEST, POLL_SIGNAL, POLL_LISTEN, POLL_PEERS };
+enum { POLL_GUEST, POLL_SIGNAL, POLL_LISTEN, POLL_STOP, POLL_PEERS };
 
 static void serve_once(struct service *s, struct ticks *t)
 {
@@ -325,6 +335,7 @@ static void serve_once(struct service *s, struct ticks *t)
 		[POLL_GUEST] = {hv_guest_exit_fd(s->guest), POLLIN, 0},
 		[POLL_SIGNAL] = {s->signal_fd, POLLIN, 0},
 		[POLL_LISTEN] = {s->nr_peers < SERVE_PEERS_MAX ? s->listen_fd : -1, POLLIN, 0},
+		[POLL_STOP] = {hv_guest_stop_fd(s->guest), POLLIN, 0},
 	};
 	size_t nr = s->nr_peers;
 
@@ -336,6 +347,8 @@ static void serve_once(struct service *s, struct ticks *t)
 		end_with(s, hv_err_new(ECONNRESET, "domain '%s': has ended", name_of(s)));
 		return;
 	}
+	if (fds[POLL_STOP].revents)
+		guest_stands(s);
 	if (fds[POLL_SIGNAL].revents)
 		take_signal(s);
 	for (size_t i = 0; i < nr && s->state != SERVE_DONE; i++)

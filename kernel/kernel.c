@@ -38,6 +38,16 @@ struct hv_err *hv_kernel_need(const struct hv_kernel *k, const char *name, struc
 	return hv_err_new(ENOENT, "kernel has no symbol %s", name);
 }
 
+struct hv_gva_range hv_kernel_init_text(const struct hv_kernel *k)
+{
+	struct hv_gva_range r;
+
+	if (!hv_kernel_symbol(k, "_sinittext", &r.start) ||
+	    !hv_kernel_symbol(k, "_einittext", &r.end))
+		return (struct hv_gva_range){0};
+	return r;
+}
+
 static struct hv_err *find_image(struct hv_kernel *k, const struct hv_vcpu_regs *regs)
 {
 	return hv_image_find(k->guest, regs, hv_guest_info(k->guest)->nr_vcpus, &k->as, &k->image);

@@ -45,7 +45,8 @@ struct hv_kernel {
 	struct hv_layout layout;
 	struct hv_sites sites;
 	struct hv_gva return_thunk; /* 0: the kernel returns with a bare return */
-	bool is_starting; /* its code is not final: return_thunk is 0 until hv_kernel_settle */
+	bool is_starting;    /* its code is not final: return_thunk is 0 until hv_kernel_settle */
+	bool has_init_sites; /* its init code can be traced: somebody says before it is freed */
 };
 
 /* VMLINUX_PATH may be NULL; a file of another build id is refused with both ids. */
@@ -62,6 +63,9 @@ struct hv_err *hv_kernel_settle(struct hv_kernel *k, bool *ret_changed) hv_must_
 
 /* As ftrace's latency format names it: server, desktop, preempt, preempt_rt, lazy, unknown. */
 const char *hv_kernel_preempt_model(const struct hv_kernel *k);
+
+/* The code that a kernel frees when it has started; empty when the kernel does not say. */
+struct hv_gva_range hv_kernel_init_text(const struct hv_kernel *k);
 
 bool hv_kernel_symbol(const struct hv_kernel *k, const char *name, struct hv_gva *ret);
 /* ENOENT with the name, and CONFIG_KALLSYMS_ALL where the kernel seems to lack it. */

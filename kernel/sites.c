@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "kernel/fields.h"
+#include "kernel/kernel.h"
 
 /* Bounds of what a guest can claim */
 #define PAGES_MAX   65536u
@@ -201,7 +202,7 @@ struct building {
 	size_t *module_offs; /* 0: vmlinux */
 	size_t nr;
 	struct hv_text names;
-	struct hv_gva_range init_text;
+	struct hv_gva_range left_out;
 };
 
 static size_t add_name(struct building *b, const char *name)
@@ -237,8 +238,7 @@ static void add_site(struct building *b, const struct hv_kernel *k, const struct
 	 * refresh knows. */
 	if (!hv_kernel_symbol_at(k, hv_gva(r->ip), &name, &module, &off))
 		return;
-	/* Of a kernel that is still starting: it frees them, and what was changed in them. */
-	if (hv_gva_in(hv_gva(r->ip), b->init_text))
+	if (hv_gva_in(hv_gva(r->ip), b->left_out))
 		return;
 	site->ip = hv_gva(r->ip);
 	site->invalid = r->flags & l->disabled || off > max_off;
@@ -251,17 +251,6 @@ static void add_site(struct building *b, const struct hv_kernel *k, const struct
 	b->name_offs[b->nr++] = add_name(b, name);
 }
 
-/* Empty when the kernel does not say. */
-static struct hv_gva_range find_init_text(const struct hv_kernel *k)
-{
-	struct hv_gva_range r = {0};
-
-	if (!hv_kernel_symbol(k, "_sinittext", &r.start) ||
-	    !hv_kernel_symbol(k, "_einittext", &r.end))
-		return (struct hv_gva_range){0};
-	return r;
-}
-
 static struct hv_sites build(const struct hv_kernel *k, const struct record_layout *l,
 			     const struct records *r)
 {
@@ -270,7 +259,8 @@ static struct hv_sites build(const struct hv_kernel *k, const struct record_layo
 	HV_AUTO_FREE size_t *module_offs = hv_alloc(r->nr * sizeof(*module_offs));
 	struct building b = {.name_offs = name_offs, .module_offs = module_offs};
 
-	b.init_text = find_init_text(k);
+	if (!k->has_init_sites)
+		b.left_out = hv_kernel_init_text(k);
 	b.list = hv_alloc(r->nr * sizeof(*b.list));
 	hv_text_add_bytes(&b.names, "", 1); /* offset 0 is no name */
 	for (size_t i = 0; i < r->nr; i++)
@@ -310,6 +300,16 @@ struct hv_err *hv_sites_read(struct hv_kernel *k, struct hv_sites *ret)
 			return NULL;
 	}
 	return hv_err_in(err, "ftrace records");
+}
+
+void hv_sites_leave_out(struct hv_sites *s, struct hv_gva_range text)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < s->nr; i++)
+		if (!hv_gva_in(s->list[i].ip, text))
+			s->list[nr++] = s->list[i];
+	s->nr = nr;
 }
 
 void hv_sites_deinit(struct hv_sites *s)

@@ -23,5 +23,9 @@ struct hv_sites {
 	char *names; /* owned */
 };
 
+/* Without those of a starting kernel's init code, unless K has_init_sites: it frees them, and what
+ * was changed in them. */
 struct hv_err *hv_sites_read(struct hv_kernel *k, struct hv_sites *ret) hv_must_use;
+/* Those of TEXT are sites no more. */
+void hv_sites_leave_out(struct hv_sites *s, struct hv_gva_range text);
 void hv_sites_deinit(struct hv_sites *s);

@@ -130,6 +130,17 @@ void hv_patcher_forget_gone(struct hv_patcher *p)
 	}
 }
 
+void hv_patcher_forget(struct hv_patcher *p, struct hv_gva_range range)
+{
+	for (uint32_t i = 0; i < p->journal.nr_entries; i++) {
+		const struct hv_journal_entry *entry = &p->journal.entries[i];
+
+		if (entry->state == HV_JOURNAL_USED && entry->kind == HV_CHANGE_TEXT &&
+		    hv_gva_in(hv_gva(entry->gva), range))
+			hv_journal_forget(&p->journal, hv_gpa(entry->gpa));
+	}
+}
+
 static int by_gpa(const void *a, const void *b)
 {
 	uint64_t x = ((const struct hv_change *)a)->gpa.v;

@@ -62,6 +62,9 @@ size_t hv_patcher_nr_standing(const struct hv_patcher *p, enum hv_change_kind ki
  * nothing into the guest. */
 void hv_patcher_forget_gone(struct hv_patcher *p);
 
+/* Text in RANGE is about to be freed: what stands there is dropped from the journal. */
+void hv_patcher_forget(struct hv_patcher *p, struct hv_gva_range range);
+
 /* Sites whose memory the guest has freed since (a module unloaded) are not ours to undo any more.
  */
 void hv_patcher_forget_freed(struct hv_patcher *p);

@@ -1,5 +1,5 @@
 /* Attaching: from a region and a kernel to stubs that the guest can reach. */
-#include "tracer/session_state.h"
+#include "tracer/init_code.h"
 
 #include <string.h>
 #include <time.h>
@@ -208,8 +208,10 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 {
 	hv_cleanup(free_session_at) struct hv_session *s = NULL;
 	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
-	struct hv_err *err = hv_session_new(guest, kernel, &s);
+	struct hv_err *err = hv_init_code_begin(guest, kernel);
 
+	if (!err)
+		err = hv_session_new(guest, kernel, &s);
 	if (!err)
 		err = claim_region(s);
 	if (!err)

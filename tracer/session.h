@@ -61,9 +61,10 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret);
  * ask every 100 ms or so. Other errors: its tables could not be read. */
 struct hv_err *hv_session_alive(struct hv_session *s) hv_must_use;
 
-/* Looks whether modules came or went, and reads them and the sites anew if so: 1, and everything
- * taken from kernel->sites is stale. 0: nothing changed, or the guest's lists could not be read
- * now. */
+/* Looks whether modules came or went, and reads them and the sites anew if so, and whether the
+ * guest stands where it frees its init code (hv_guest_stop_fd), whose sites go then: 1, and
+ * everything taken from kernel->sites is stale. 0: nothing changed, or the guest's lists could not
+ * be read now. */
 unsigned hv_session_refresh(struct hv_session *s);
 
 /* What a site calls. The kinds of a graph differ in what their own call means for the calls that

@@ -1,5 +1,6 @@
 /* Which sites are traced: from what is wanted and what the guest's bytes are now to changes. */
 #include "tracer/actions.h"
+#include "tracer/init_code.h"
 #include "tracer/session_graph.h"
 
 #include <string.h>
@@ -248,15 +249,18 @@ unsigned hv_session_refresh(struct hv_session *s)
 {
 	uint64_t signature;
 	HV_AUTO_ERR struct hv_err *unseen = hv_modules_signature(s->kernel, &signature);
+	bool init_ended = hv_init_code_end(s);
 	struct hv_err *err;
 
 	settle(s);
+	if (init_ended)
+		note_patched_anew(s);
 	if (unseen || signature == s->modules_signature)
-		return 0;
+		return init_ended;
 	err = hv_kernel_refresh(s->kernel);
 	if (err) {
 		hv_err_free(err);
-		return 0;
+		return init_ended;
 	}
 	s->modules_signature = signature;
 	hv_patcher_forget_freed(s->patcher);

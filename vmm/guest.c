@@ -129,6 +129,29 @@ int hv_guest_exit_fd(const struct hv_guest *g)
 	return g->ops->exit_fd ? g->ops->exit_fd(g->self) : -1;
 }
 
+struct hv_err *hv_guest_stop_at(struct hv_guest *g, struct hv_gva at)
+{
+	return g->ops->stop_at ? g->ops->stop_at(g->self, at)
+			       : cannot(g, "stop it at an instruction");
+}
+
+int hv_guest_stop_fd(const struct hv_guest *g)
+{
+	return g->ops->stop_fd ? g->ops->stop_fd(g->self) : -1;
+}
+
+struct hv_err *hv_guest_stands_at_stop(struct hv_guest *g, bool *ret)
+{
+	*ret = false;
+	return g->ops->stands_at_stop ? g->ops->stands_at_stop(g->self, ret) : NULL;
+}
+
+void hv_guest_end_stop(struct hv_guest *g)
+{
+	if (g->ops->end_stop)
+		g->ops->end_stop(g->self);
+}
+
 struct hv_err *hv_guest_prepare_hold(struct hv_guest *g)
 {
 	return g->ops->prepare_hold ? g->ops->prepare_hold(g->self) : NULL;

@@ -117,6 +117,17 @@ struct hv_err *hv_guest_tsc(struct hv_guest *g, unsigned vcpu, struct hv_tsc *re
 /* Becomes readable when the VMM process has ended (a pidfd); owned by the guest. */
 int hv_guest_exit_fd(const struct hv_guest *g);
 
+/* Makes all of it stand, once, when a vCPU is about to execute AT, until hv_guest_end_stop; in a
+ * machine whose exits are ours only (ENOTSUP). EBUSY: it is to stop elsewhere already. The bytes at
+ * AT are others meanwhile. */
+struct hv_err *hv_guest_stop_at(struct hv_guest *g, struct hv_gva at) hv_must_use;
+/* Readable from when it has come there; -1: no such machine. Owned by the guest. */
+int hv_guest_stop_fd(const struct hv_guest *g);
+/* Whether it stands there; the bytes at AT are its own again then. */
+struct hv_err *hv_guest_stands_at_stop(struct hv_guest *g, bool *ret) hv_must_use;
+/* It goes on, or is not to stop any more. */
+void hv_guest_end_stop(struct hv_guest *g);
+
 /* A hold: every vCPU is stopped from begin to end. Ends by itself, with the guest running, when
  * this process dies or MAX_NS is over (guardian.h). Planning is done before; a hold is for writes.
  */
@@ -185,6 +196,10 @@ struct hv_guest_ops {
 	struct hv_err *(*let_run)(void *self, bool *ret_stood);
 	struct hv_err *(*tsc)(void *self, unsigned vcpu, struct hv_tsc *ret);
 	int (*exit_fd)(void *self);
+	struct hv_err *(*stop_at)(void *self, struct hv_gva at);
+	int (*stop_fd)(void *self);
+	struct hv_err *(*stands_at_stop)(void *self, bool *ret);
+	void (*end_stop)(void *self);
 	struct hv_err *(*want_shadow)(void *self);
 	struct hv_err *(*prepare_hold)(void *self);
 	struct hv_err *(*prepare_text)(void *self, const struct hv_gpa *gpas,

@@ -175,7 +175,8 @@ static struct hv_err *make(struct hv_own *o, const struct hv_own_config *config)
 		return err;
 	o->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	o->gone_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (o->end_fd < 0 || o->gone_fd < 0)
+	o->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (o->end_fd < 0 || o->gone_fd < 0 || o->stop_fd < 0)
 		return failed("eventfd");
 	return hv_own_serial_new(config->console_in_fd, config->console_out_fd, set_irq, o,
 				 &o->serial);
@@ -190,7 +191,7 @@ struct hv_err *hv_own_new(const struct hv_own_config *config, struct hv_own **re
 		return hv_err_new(EINVAL, "%u vCPUs: 1 to %u are possible", config->nr_vcpus,
 				  HV_OWN_CPUS_MAX);
 	o = hv_alloc(sizeof(*o));
-	o->kvm_fd = o->vm_fd = o->end_fd = o->gone_fd = o->region_fd = -1;
+	o->kvm_fd = o->vm_fd = o->end_fd = o->gone_fd = o->stop_fd = o->region_fd = -1;
 	o->name = hv_strdup(config->name);
 	pthread_mutex_init(&o->lock, NULL);
 	pthread_cond_init(&o->changed, NULL);
@@ -265,6 +266,7 @@ void hv_own_free(struct hv_own *o)
 	close_fd(o->kvm_fd);
 	close_fd(o->end_fd);
 	close_fd(o->gone_fd);
+	close_fd(o->stop_fd);
 	if (o->region.host)
 		munmap(o->region.host, o->region.len_bytes);
 	close_fd(o->region_fd);

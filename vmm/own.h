@@ -44,7 +44,7 @@ struct hv_guest *hv_own_guest(struct hv_own *o);
 void hv_own_let_go(struct hv_own *o);
 
 /* Makes it run up to a point, once, at which all of it stands until hv_own_go. ECANCELED: it ended
- * before. TO_KERNEL: the kernel's image lies where it will stay. TO: vCPU 0 is about to execute AT.
+ * before. TO_KERNEL: the kernel's image lies where it will stay. TO: a vCPU is about to execute AT.
  */
 struct hv_err *hv_own_run_to_kernel(struct hv_own *o) hv_must_use;
 struct hv_err *hv_own_run_to(struct hv_own *o, struct hv_gva at) hv_must_use;

@@ -22,7 +22,9 @@ struct hv_err *hv_own_cpu_base_exit(int vcpu_fd, struct kvm_run *run,
 				    bool *ret_in_kernel) hv_must_use;
 
 /* A vCPU that is about to execute the instruction at AT writes to this port instead: an exit on
- * every KVM, where not every one has working debug registers. */
+ * every KVM, where not every one has working debug registers. Where a function begins with a mark
+ * for indirect calls, it is the instruction after that: the kernel reads those marks while it
+ * starts. */
 #define HV_OWN_BREAK_PORT 0x9eu
 #define HV_OWN_BREAK_LEN  2
 
@@ -35,5 +37,7 @@ struct hv_own_break {
 /* The vCPU stands, and sees AT as it will when it gets there. */
 struct hv_err *hv_own_cpu_break(int vcpu_fd, const struct hv_own_memory *m, struct hv_gva at,
 				struct hv_own_break *ret) hv_must_use;
+/* Whether a vCPU that has left the guest did so at B. */
+bool hv_own_cpu_is_at(int vcpu_fd, const struct hv_own_break *b);
 /* The bytes are as they were, and a vCPU that has just got there stands before them. */
 struct hv_err *hv_own_cpu_unbreak(int vcpu_fd, const struct hv_own_break *b) hv_must_use;

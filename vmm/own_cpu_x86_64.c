@@ -231,36 +231,66 @@ struct hv_err *hv_own_cpu_base_exit(int vcpu_fd, struct kvm_run *run, bool *ret_
 	return NULL;
 }
 
-struct hv_err *hv_own_cpu_break(int vcpu_fd, const struct hv_own_memory *m, struct hv_gva at,
-				struct hv_own_break *ret)
+/* Each byte of LEN at AT, as the vCPU maps it. */
+static struct hv_err *find_bytes(int vcpu_fd, const struct hv_own_memory *m, struct hv_gva at,
+				 unsigned len, uint8_t **ret)
 {
-	static const uint8_t out[HV_OWN_BREAK_LEN] = {0xe6, HV_OWN_BREAK_PORT}; /* out %al, $port */
-	struct hv_own_break b = {.at = at};
-
-	for (unsigned i = 0; i < HV_OWN_BREAK_LEN; i++) {
+	for (unsigned i = 0; i < len; i++) {
 		struct kvm_translation t = {.linear_address = at.v + i};
 
 		if (ioctl(vcpu_fd, KVM_TRANSLATE, &t) < 0)
 			return failed("KVM_TRANSLATE");
-		b.host[i] = t.valid ? hv_own_memory_at(m, hv_gpa(t.physical_address), 1) : NULL;
-		if (!b.host[i])
+		ret[i] = t.valid ? hv_own_memory_at(m, hv_gpa(t.physical_address), 1) : NULL;
+		if (!ret[i])
 			return hv_err_new(EFAULT, "nothing is mapped at 0x%llx",
 					  (unsigned long long)at.v);
 	}
+	return NULL;
+}
+
+static const uint8_t break_code[HV_OWN_BREAK_LEN] = {0xe6, HV_OWN_BREAK_PORT}; /* out %al, $port */
+
+struct hv_err *hv_own_cpu_break(int vcpu_fd, const struct hv_own_memory *m, struct hv_gva at,
+				struct hv_own_break *ret)
+{
+	static const uint8_t mark[] = {0xf3, 0x0f, 0x1e, 0xfa}; /* endbr64 */
+	struct hv_own_break b = {.at = at};
+	uint8_t *bytes[sizeof(mark) + HV_OWN_BREAK_LEN];
+	unsigned skip = sizeof(mark);
+	struct hv_err *err = find_bytes(vcpu_fd, m, at, HV_ARRAY_LEN(bytes), bytes);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < sizeof(mark); i++)
+		if (*bytes[i] != mark[i])
+			skip = 0;
+	b.at = hv_gva_add(at, skip);
 	for (unsigned i = 0; i < HV_OWN_BREAK_LEN; i++) {
+		b.host[i] = bytes[skip + i];
 		b.old[i] = *b.host[i];
-		*b.host[i] = out[i];
+		*b.host[i] = break_code[i];
 	}
 	*ret = b;
 	return NULL;
+}
+
+/* KVM may say it before or after the instruction that it has left the guest with. */
+bool hv_own_cpu_is_at(int vcpu_fd, const struct hv_own_break *b)
+{
+	struct kvm_regs regs;
+
+	return ioctl(vcpu_fd, KVM_GET_REGS, &regs) == 0 &&
+	       (regs.rip == b->at.v || regs.rip == b->at.v + HV_OWN_BREAK_LEN);
 }
 
 struct hv_err *hv_own_cpu_unbreak(int vcpu_fd, const struct hv_own_break *b)
 {
 	struct kvm_regs regs;
 
+	/* Other bytes are the kernel's: it has changed what we had changed. */
 	for (unsigned i = 0; i < HV_OWN_BREAK_LEN; i++)
-		*b->host[i] = b->old[i];
+		if (*b->host[i] == break_code[i])
+			*b->host[i] = b->old[i];
 	if (ioctl(vcpu_fd, KVM_GET_REGS, &regs) < 0)
 		return failed("KVM_GET_REGS");
 	if (regs.rip != b->at.v + HV_OWN_BREAK_LEN)

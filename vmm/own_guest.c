@@ -85,6 +85,26 @@ static int exit_fd(void *self)
 	return ((struct hv_own *)self)->gone_fd;
 }
 
+static struct hv_err *stop_at(void *self, struct hv_gva at)
+{
+	return hv_own_stop_at(self, at);
+}
+
+static int stop_fd(void *self)
+{
+	return ((struct hv_own *)self)->stop_fd;
+}
+
+static struct hv_err *stands_at_stop(void *self, bool *ret)
+{
+	return hv_own_stands_at_stop(self, ret);
+}
+
+static void end_stop(void *self)
+{
+	hv_own_end_stop(self);
+}
+
 static struct hv_err *hold_begin(void *self, uint64_t max_ns)
 {
 	struct hv_own *o = self;
@@ -164,12 +184,17 @@ static struct hv_err *hold_end(void *self)
 struct hv_guest *hv_own_guest(struct hv_own *o)
 {
 	static const struct hv_guest_ops ops = {
+		.free = end_stop,
 		.read = read_memory,
 		.write = write_memory,
 		.registers = registers,
 		.region = region,
 		.tsc = tsc,
 		.exit_fd = exit_fd,
+		.stop_at = stop_at,
+		.stop_fd = stop_fd,
+		.stands_at_stop = stands_at_stop,
+		.end_stop = end_stop,
 		.hold_begin = hold_begin,
 		.hold_registers = hold_registers,
 		.hold_write_text = hold_write_text,

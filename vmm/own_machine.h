@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "vmm/own.h"
+#include "vmm/own_cpu.h"
 #include "vmm/own_memory.h"
 #include "vmm/own_serial.h"
 
@@ -25,7 +26,7 @@ struct hv_own_vcpu {
 enum hv_own_watch {
 	HV_OWN_WATCH_NOTHING,
 	HV_OWN_WATCH_BASE,  /* the per-CPU base is set in the image window */
-	HV_OWN_WATCH_BREAK, /* vCPU 0 reaches a breakpoint */
+	HV_OWN_WATCH_BREAK, /* a vCPU reaches a breakpoint */
 };
 
 struct hv_own {
@@ -34,6 +35,7 @@ struct hv_own {
 	int vm_fd;
 	int end_fd;
 	int gone_fd;
+	int stop_fd; /* a counter: 1 from when what hv_own_stop_at waits for has happened */
 	struct hv_own_memory memory;
 	struct hv_region region;
 	int region_fd;
@@ -54,7 +56,10 @@ struct hv_own {
 	bool is_held;
 	uint64_t hold_until_ns;
 	enum hv_own_watch watch;
-	bool is_reached;
+	struct hv_own_vcpu *reached_by; /* NULL: what is watched for has not happened */
+	struct hv_own_break at;		/* with HV_OWN_WATCH_BREAK */
+	bool has_stop;			/* AT is of hv_own_stop_at */
+	bool stands_at_stop;
 	uint16_t pm_enable;
 };
 
@@ -65,6 +70,20 @@ void hv_own_end(struct hv_own *o, struct hv_err *err);
 /* One reason more, or less, to stand. ETIMEDOUT: a vCPU did not come out of the guest. */
 struct hv_err *hv_own_stand(struct hv_own *o) hv_must_use;
 void hv_own_unstand(struct hv_own *o);
+
+/* Under the lock: all look whether they may go on. */
+void hv_own_kick_all(struct hv_own *o);
+
+/* own_stop.c. V has left the guest because of the port of breakpoints; false: the guest means that
+ * port. */
+bool hv_own_at_break(struct hv_own_vcpu *v);
+/* V has set its base in the kernel's image. */
+void hv_own_at_base(struct hv_own_vcpu *v);
+/* For the guest's operations of the same names. */
+struct hv_err *hv_own_stop_at(struct hv_own *o, struct hv_gva at) hv_must_use;
+struct hv_err *hv_own_stands_at_stop(struct hv_own *o, bool *ret) hv_must_use;
+/* Goes on, or is not to stop any more. */
+void hv_own_end_stop(struct hv_own *o);
 
 /* own_port.c. What a device answers; *RET_ENDS: the guest switched the machine off or reset it. */
 void hv_own_port(struct hv_own *o, unsigned port, unsigned len_bytes, uint8_t *data, bool is_write,

@@ -28,8 +28,7 @@ static void wait_until(struct hv_own *o, uint64_t until_ns)
 	pthread_cond_clockwait(&o->changed, &o->lock, CLOCK_MONOTONIC, &at);
 }
 
-/* Under the lock. */
-static void kick_all(struct hv_own *o)
+void hv_own_kick_all(struct hv_own *o)
 {
 	for (unsigned i = 0; i < o->nr_vcpus; i++) {
 		if (!o->vcpus[i].has_thread)
@@ -49,7 +48,7 @@ void hv_own_end(struct hv_own *o, struct hv_err *err)
 	} else {
 		o->is_ended = true;
 		o->error = err;
-		kick_all(o);
+		hv_own_kick_all(o);
 		pthread_cond_broadcast(&o->changed);
 		if (write(o->end_fd, &one, sizeof(one)) < 0)
 			abort(); /* a counter of ours, at 0 */
@@ -64,7 +63,7 @@ struct hv_err *hv_own_stand(struct hv_own *o)
 
 	pthread_mutex_lock(&o->lock);
 	o->nr_stands++;
-	kick_all(o);
+	hv_own_kick_all(o);
 	while (o->is_started && o->nr_parked < o->nr_vcpus && hv_now_ns() < until_ns)
 		wait_until(o, until_ns);
 	stands = !o->is_started || o->nr_parked == o->nr_vcpus;
@@ -115,40 +114,14 @@ static bool may_run(struct hv_own_vcpu *v)
 	return !ended;
 }
 
-/* What was waited for has happened: all stand. */
-static void reached(struct hv_own *o)
-{
-	pthread_mutex_lock(&o->lock);
-	if (!o->is_reached) {
-		o->is_reached = true;
-		o->watch = HV_OWN_WATCH_NOTHING;
-		o->nr_stands++;
-		kick_all(o);
-		pthread_cond_broadcast(&o->changed);
-	}
-	pthread_mutex_unlock(&o->lock);
-}
-
-static enum hv_own_watch watched(struct hv_own *o)
-{
-	enum hv_own_watch watch;
-
-	pthread_mutex_lock(&o->lock);
-	watch = o->watch;
-	pthread_mutex_unlock(&o->lock);
-	return watch;
-}
-
 static void handle_port(struct hv_own_vcpu *v)
 {
 	struct kvm_run *run = v->run;
 	uint8_t *data = (uint8_t *)run + run->io.data_offset;
 	bool ends = false;
 
-	if (run->io.port == HV_OWN_BREAK_PORT && watched(v->own) == HV_OWN_WATCH_BREAK) {
-		reached(v->own);
+	if (run->io.port == HV_OWN_BREAK_PORT && hv_own_at_break(v))
 		return;
-	}
 	for (uint32_t i = 0; i < run->io.count && !ends; i++)
 		hv_own_port(v->own, run->io.port, run->io.size, data + i * run->io.size,
 			    run->io.direction == KVM_EXIT_IO_OUT, &ends);
@@ -158,11 +131,11 @@ static void handle_port(struct hv_own_vcpu *v)
 
 static struct hv_err *handle_base(struct hv_own_vcpu *v)
 {
-	bool in_kernel;
+	bool in_kernel = false;
 	struct hv_err *err = hv_own_cpu_base_exit(v->fd, v->run, &in_kernel);
 
-	if (!err && in_kernel && watched(v->own) == HV_OWN_WATCH_BASE)
-		reached(v->own);
+	if (!err && in_kernel)
+		hv_own_at_base(v);
 	return err;
 }
 
@@ -234,53 +207,4 @@ void *hv_own_vcpu_main(void *arg)
 	pthread_cond_broadcast(&v->own->changed);
 	pthread_mutex_unlock(&v->own->lock);
 	return NULL;
-}
-
-/* Lets it run until what is watched for happens. */
-static struct hv_err *run_until_reached(struct hv_own *o, enum hv_own_watch watch)
-{
-	struct hv_err *err = NULL;
-
-	pthread_mutex_lock(&o->lock);
-	o->watch = watch;
-	o->is_reached = false;
-	if (o->nr_stands)
-		o->nr_stands--;
-	pthread_cond_broadcast(&o->changed);
-	pthread_mutex_unlock(&o->lock);
-	if (!o->is_started)
-		err = hv_own_start(o);
-	if (err)
-		return err;
-	pthread_mutex_lock(&o->lock);
-	while (!o->is_ended && !(o->is_reached && o->nr_parked == o->nr_vcpus))
-		pthread_cond_wait(&o->changed, &o->lock);
-	if (o->is_ended)
-		err = hv_err_new(ECANCELED, "the machine ended before its kernel was ready");
-	pthread_mutex_unlock(&o->lock);
-	return err;
-}
-
-struct hv_err *hv_own_run_to_kernel(struct hv_own *o)
-{
-	struct hv_err *err = hv_own_cpu_watch_base(o->kvm_fd, o->vm_fd);
-
-	if (!err)
-		err = run_until_reached(o, HV_OWN_WATCH_BASE);
-	return err ? err : hv_own_cpu_unwatch_base(o->vm_fd);
-}
-
-struct hv_err *hv_own_run_to(struct hv_own *o, struct hv_gva at)
-{
-	struct hv_own_break b;
-	struct hv_err *err = hv_own_cpu_break(o->vcpus[0].fd, &o->memory, at, &b);
-
-	if (!err)
-		err = run_until_reached(o, HV_OWN_WATCH_BREAK);
-	return err ? err : hv_own_cpu_unbreak(o->vcpus[0].fd, &b);
-}
-
-void hv_own_go(struct hv_own *o)
-{
-	hv_own_unstand(o);
 }

@@ -102,7 +102,9 @@ class OwnMachine:
             if match:
                 return match
             if time.monotonic() > deadline or self.process.poll() is not None:
-                raise channel.GuestDead(f"no {pattern!r}; exit {self.process.poll()}; it said {self.said[-800:]!r}")
+                status = self.process.poll()
+                err = "" if status is None else self.process.stderr.read().decode(errors="replace")
+                raise channel.GuestDead(f"no {pattern!r}; exit {status}: {err}; it said {self.said[-800:]!r}")
             time.sleep(0.02)
 
     def run(self, command, timeout=120):

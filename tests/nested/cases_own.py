@@ -16,6 +16,7 @@ from lib.own import OwnMachine, kernel_file, unpack_vmlinux
 from lib.suite import Skip, bad_dmesg, case
 
 ROUNDS = 100
+INIT = ("kernel_init_freeable", "inet_init", "populate_rootfs")  # freed at the end of boot: each runs once
 
 
 def healthy(machine):
@@ -103,16 +104,19 @@ def own_vmlinux(t):
         boots(t, "trixie", kernel=file.name)
 
 
-def trace_boot(t, suite):
+def trace_boot(t, suite, end):
     with tempfile.TemporaryDirectory() as directory:
         path = f"{directory}/trace"
         options = ["-p", "function", "--trace-boot", "-o", path]
-        for glob in ("rest_init", "kernel_init", "do_one_initcall", "kernel_clone", "vfs_rmdir", "start_secondary"):
+        for glob in ("rest_init", "kernel_init", "do_one_initcall", "kernel_clone", "vfs_rmdir", *INIT):
             options += ["-l", glob]
         with OwnMachine(t.hv, suite, "--smp", "2", *options) as m:
             m.run("mkdir /tmp/last; rmdir /tmp/last")
             healthy(m)
-            ends_well(m, "reboot -f")
+            for file in ("available_filter_functions", "enabled_functions"):
+                shown = {line.split()[0] for line in t.hv("cat", m.name, file).splitlines()}
+                assert "vfs_rmdir" in shown and not shown & set(INIT), f"{file}: {shown & set(INIT)}"
+            end(m)
         with open(path, encoding="utf-8") as file:
             events, lost = ftrace.parse(file.read())
     names = [e.function for e in events]
@@ -123,19 +127,29 @@ def trace_boot(t, suite):
     assert names.count("do_one_initcall") > 100, f"{names.count('do_one_initcall')} initcalls"
     assert "vfs_rmdir" in names[-20:], names[-20:]
     assert {e.pid for e in events if e.function == "rest_init"} == {0}
+    for function in INIT:
+        assert names.count(function) == 1, f"{names.count(function)} calls of {function}"
+        after = names.index("kernel_init" if function == INIT[0] else INIT[0])
+        assert after < names.index(function) < names.index("vfs_rmdir"), function
+    assert {e.caller for e in events if e.function in INIT[1:]} == {"do_one_initcall"}
     t.note(f"{len(events)} events, {names.count('do_one_initcall')} initcalls")
 
 
 @case(configs=None)
 def own_trace_from_boot(t):
     """rest_init, kernel_init, the initcalls and the last calls before the reset are in the file, in order."""
-    trace_boot(t, "bookworm")
+    trace_boot(t, "bookworm", lambda machine: ends_well(machine, "reboot -f"))
 
 
 @case(configs=None)
 def own_trace_from_boot_of_trixie(t):
-    """The same with trixie's kernel."""
-    trace_boot(t, "trixie")
+    """The same with trixie's kernel, and a detach at the end."""
+
+    def detach(machine):
+        assert "none of ours left" in t.hv("detach", machine.name)
+        ends_well(machine)
+
+    trace_boot(t, "trixie", detach)
 
 
 @case(configs=None)

@@ -130,6 +130,23 @@ struct hv_err *hv_guest_unpin(struct hv_guest *g)
 	return NULL;
 }
 
+int hv_guest_stop_fd(const struct hv_guest *g)
+{
+	(void)g;
+	return -1;
+}
+
+void hv_guest_end_stop(struct hv_guest *g)
+{
+	(void)g;
+}
+
+unsigned hv_session_refresh(struct hv_session *s)
+{
+	(void)s;
+	return 0;
+}
+
 int hv_guest_exit_fd(const struct hv_guest *g)
 {
 	return g->exit_fd;

@@ -436,6 +436,23 @@ START_TEST(a_freed_module_is_forgotten)
 }
 END_TEST
 
+START_TEST(text_that_will_be_freed_is_forgotten)
+{
+	struct hv_change changes[] = {patch(0), patch(1), patch(3)};
+	uint8_t poison[8] = {0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc};
+
+	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 3));
+	hv_patcher_forget(patcher, (struct hv_gva_range){changes[1].gva, changes[2].gva});
+	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 2);
+	memcpy(machine.mem + changes[1].gpa.v, poison, sizeof(nop));
+	undo_all();
+	check_bytes(&changes[0], nop);
+	check_bytes(&changes[1], poison);
+	check_bytes(&changes[2], nop);
+	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 0);
+}
+END_TEST
+
 START_TEST(a_journal_is_adopted)
 {
 	struct hv_change changes[] = {patch(0), patch(1), patch(2)};
@@ -562,6 +579,7 @@ int main(void)
 	tcase_add_loop_test(tc, what_the_guest_took_away_is_forgotten, 0, HV_ARRAY_LEN(gone));
 	tcase_add_test(tc, memory_of_a_freed_module_is_undone_where_it_is_now);
 	tcase_add_test(tc, a_freed_module_is_forgotten);
+	tcase_add_test(tc, text_that_will_be_freed_is_forgotten);
 	tcase_add_test(tc, a_journal_is_adopted);
 	tcase_add_test(tc, the_regions_journal_is_not_believed);
 	tcase_add_test(tc, another_boot_is_not_written);

@@ -73,6 +73,20 @@ START_TEST(init_code_is_left_out)
 }
 END_TEST
 
+START_TEST(init_code_is_there_until_it_is_left_out)
+{
+	GROUP({FK_BASE + 0x80000, 0}, {FK_BASE, 0}, {FK_BASE + 0x80ffb, 0}, {FK_BASE + 0x81000, 0});
+	s.f.k.has_init_sites = true;
+	read_sites();
+	ck_assert_uint_eq(s.f.k.sites.nr, 4);
+	ck_assert_uint_eq(s.f.k.sites.list[0].ip.v, FK_BASE + 0x80000);
+	hv_sites_leave_out(&s.f.k.sites, hv_kernel_init_text(&s.f.k));
+	ck_assert_uint_eq(s.f.k.sites.nr, 2);
+	check_site(0, FK_BASE, "first", NULL);
+	ck_assert_uint_eq(s.f.k.sites.list[1].ip.v, FK_BASE + 0x81000);
+}
+END_TEST
+
 START_TEST(same_without_btf)
 {
 	GROUP({FK_BASE, 0}, {FK_BASE + 0x100, 1}, {FK_BASE + 0x200, FS_DISABLED});
@@ -250,6 +264,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, groups_in_the_list_s_order);
 	tcase_add_test(t, init_code_is_left_out);
+	tcase_add_test(t, init_code_is_there_until_it_is_left_out);
 	tcase_add_test(t, same_without_btf);
 	tcase_add_test(t, weak_leftovers_have_a_name_where_the_kernel_gives_one);
 	tcase_add_test(t, weak_leftovers_are_invalid_where_the_kernel_says_so);

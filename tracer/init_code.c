@@ -1,0 +1,67 @@
+/* Source: init/main.c (kernel_init), kernel/trace/ftrace.c (ftrace_free_init_mem, 42c269c88dc1). */
+#include "tracer/init_code.h"
+
+/* Called once, by the kernel's own first task, when no init code runs any more. kernel/trace is
+ * built without sites. */
+#define LAST_FUNCTION	    "ftrace_free_init_mem"
+#define LAST_FUNCTION_BYTES 16 /* of it that a site must not be in: it would be changed with it */
+
+static bool has_site(const struct hv_kernel *k, struct hv_gva_range text)
+{
+	for (size_t i = 0; i < k->sites.nr; i++)
+		if (hv_gva_in(k->sites.list[i].ip, text))
+			return true;
+	return false;
+}
+
+struct hv_err *hv_init_code_begin(struct hv_guest *guest, struct hv_kernel *kernel)
+{
+	HV_AUTO_ERR struct hv_err *cannot = NULL;
+	struct hv_gva_range last;
+	struct hv_err *err;
+
+	if (!kernel->is_starting || hv_guest_stop_fd(guest) < 0 ||
+	    !hv_kernel_symbol(kernel, LAST_FUNCTION, &last.start))
+		return NULL;
+	last.end = hv_gva_add(last.start, LAST_FUNCTION_BYTES);
+	kernel->has_init_sites = true;
+	err = hv_kernel_refresh(kernel);
+	if (!err && !has_site(kernel, last))
+		cannot = hv_guest_stop_at(guest, last.start);
+	else
+		cannot = hv_err_new(ENOTSUP, "%s is a site itself", LAST_FUNCTION);
+	kernel->has_init_sites = !err && !cannot;
+	if (!kernel->has_init_sites)
+		hv_sites_leave_out(&kernel->sites, hv_kernel_init_text(kernel));
+	return err;
+}
+
+/* What cannot be put back is overwritten by the kernel right now. */
+static void put_back(struct hv_session *s, struct hv_gva_range text)
+{
+	HV_AUTO_FREE struct hv_change *plan = NULL;
+	size_t nr_all = hv_patcher_undo_plan(s->patcher, HV_CHANGE_TEXT, &plan), nr = 0;
+
+	for (size_t i = 0; i < nr_all; i++)
+		if (hv_gva_in(plan[i].gva, text))
+			plan[nr++] = plan[i];
+	hv_err_free(hv_patcher_apply(s->patcher, plan, nr));
+	hv_patcher_forget(s->patcher, text);
+}
+
+bool hv_init_code_end(struct hv_session *s)
+{
+	struct hv_gva_range text = hv_kernel_init_text(s->kernel);
+	bool stands = false;
+
+	if (!s->kernel->has_init_sites)
+		return false;
+	hv_err_free(hv_guest_stands_at_stop(s->guest, &stands));
+	if (!stands)
+		return false;
+	put_back(s, text);
+	hv_sites_leave_out(&s->kernel->sites, text);
+	s->kernel->has_init_sites = false;
+	hv_guest_end_stop(s->guest);
+	return true;
+}

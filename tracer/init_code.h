@@ -1,0 +1,11 @@
+/* A starting kernel's init code: traced until the kernel is about to free it, where the guest can
+ * be made to stand there; elsewhere its sites are none. */
+#pragma once
+
+#include "tracer/session_state.h"
+
+/* Before the session of a kernel that is starting: its init sites, if they can be had. */
+struct hv_err *hv_init_code_begin(struct hv_guest *guest, struct hv_kernel *kernel) hv_must_use;
+/* If the guest stands where it frees them: every byte of them is put back, they are sites no more,
+ * the guest goes on, true. */
+bool hv_init_code_end(struct hv_session *s);
