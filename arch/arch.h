@@ -30,10 +30,18 @@ struct hv_pt_entry {
 	struct hv_gpa to; /* next table, or the memory of a leaf */
 };
 
+/* Which of the thread flags ask for a reschedule, as masks; 0: not known or not there, never shown.
+ */
+struct hv_resched_masks {
+	uint16_t need;
+	uint16_t lazy; /* at the next tick or way to user mode, since 6.13 (26baa1f1c4bd) */
+};
+
 /* What was going on when a record was written, as the guest's kernel counts it. */
 struct hv_context {
 	bool irqs_off;
 	bool need_resched;
+	bool need_resched_lazy;
 	bool preempt_resched;
 	bool nmi;
 	bool hardirq;
@@ -143,10 +151,9 @@ struct hv_arch {
 	struct hv_stub_image stubs;
 	/* Where exceptions have their own stacks: calls there are left out of a graph. */
 	struct hv_gva_range exception_stacks;
-	/* The raw words of a function record (ringbuf/abi.h). NEED_RESCHED_MASK: the bit of the
-	 * thread flags that says so; its place is the kernel's. */
+	/* The raw words of a function record (ringbuf/abi.h). */
 	struct hv_context (*decode_context)(uint32_t preempt_count, uint16_t cpu_flags,
-					    uint16_t thread_flags, uint16_t need_resched_mask);
+					    uint16_t thread_flags, struct hv_resched_masks masks);
 };
 
 extern const struct hv_arch hv_arch_x86_64;

@@ -21,9 +21,9 @@ struct hv_layout {
 	uint32_t task_flags_off;   /* thread_info.flags */
 	uint32_t task_migrate_off; /* migration_disabled; valid when has_migrate */
 	bool has_migrate;
-	uint16_t need_resched_mask; /* of the thread flags; 0: not known, never shown */
-	unsigned nr_cpus;	    /* nr_cpu_ids */
-	uint32_t stack_bytes;	    /* of a task's stack: a power of two, and aligned to it */
+	struct hv_resched_masks resched;
+	unsigned nr_cpus;     /* nr_cpu_ids */
+	uint32_t stack_bytes; /* of a task's stack: a power of two, and aligned to it */
 	bool has_irq_stack;
 	uint64_t irq_stack_percpu; /* of the pointer to the interrupt stack's end or last word;
 				      valid when has_irq_stack */

@@ -88,17 +88,22 @@ static struct hv_err *read_task(const struct hv_btf *btf, struct hv_layout *ret)
 	return need_fields(btf, "task_struct", fields, HV_ARRAY_LEN(fields));
 }
 
-/* 0 when the code is not understood: the flag is then never shown. */
-static uint16_t find_need_resched(const struct hv_kernel *k)
+/* None when the code is not understood. */
+static struct hv_resched_masks find_resched(const struct hv_kernel *k)
 {
 	static const char *const setters[] = {"__resched_curr", "resched_curr"};
-	uint16_t mask = 0;
+	struct hv_resched_masks masks = {0};
 	struct hv_gva at;
+	int64_t flag;
 
-	for (size_t i = 0; i < HV_ARRAY_LEN(setters) && !mask; i++)
+	for (size_t i = 0; i < HV_ARRAY_LEN(setters) && !masks.need; i++)
 		if (hv_kernel_symbol(k, setters[i], &at))
-			mask = k->as.arch->find_need_resched(hv_image_at(&k->image, at));
-	return mask;
+			masks.need = k->as.arch->find_need_resched(hv_image_at(&k->image, at));
+	/* A kernel whose tracer knows the lazy flag has it right after the other, in both
+	 * numberings. */
+	if (hv_btf_enumerator(k->btf, "TRACE_FLAG_NEED_RESCHED_LAZY", &flag))
+		masks.lazy = (uint16_t)(masks.need << 1);
+	return masks;
 }
 
 /* nr_cpu_ids is one more than the highest possible CPU. With FORCE_NR_CPUS (6.1) it is a constant
@@ -152,7 +157,7 @@ struct hv_err *hv_layout_read(const struct hv_kernel *k, struct hv_layout *ret)
 	layout.stack_bytes = (uint32_t)hv_stack_bytes(k);
 	layout.has_irq_stack = hv_percpu_find(k, "hardirq_stack_ptr", "hardirq_stack_ptr",
 					      &layout.irq_stack_percpu);
-	layout.need_resched_mask = find_need_resched(k);
+	layout.resched = find_resched(k);
 	*ret = layout;
 	return NULL;
 }

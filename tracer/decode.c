@@ -70,6 +70,7 @@ static uint8_t trace_flags(struct hv_context context)
 
 	flags |= context.irqs_off ? HV_TRACE_IRQS_OFF : 0;
 	flags |= context.need_resched ? HV_TRACE_NEED_RESCHED : 0;
+	flags |= context.need_resched_lazy ? HV_TRACE_NEED_RESCHED_LAZY : 0;
 	flags |= context.preempt_resched ? HV_TRACE_PREEMPT_RESCHED : 0;
 	flags |= context.hardirq ? HV_TRACE_HARDIRQ : 0;
 	flags |= context.softirq ? HV_TRACE_SOFTIRQ : 0;
@@ -89,7 +90,7 @@ static void decode_common(const struct hv_decode *d, const struct hv_record *rec
 {
 	const uint64_t *word = record->word;
 	struct hv_context context = d->arch->decode_context(
-		(uint32_t)word[3], (uint16_t)(word[3] >> 32), thread_flags, d->need_resched_mask);
+		(uint32_t)word[3], (uint16_t)(word[3] >> 32), thread_flags, d->resched);
 
 	*ret = (struct hv_event){
 		.kind = HV_EVENT_FUNCTION,

@@ -35,8 +35,8 @@ struct hv_record hv_encode_task(uint64_t tsc, uint32_t pid, uint32_t tgid, const
 /* What the guest's kernel says about its records. */
 struct hv_decode {
 	const struct hv_arch *arch;
-	uint16_t need_resched_mask; /* TIF_NEED_RESCHED in the thread flags */
-	struct hv_gva handler;	    /* what a graph's return addresses are: no caller's address */
+	struct hv_resched_masks resched; /* of the thread flags */
+	struct hv_gva handler; /* what a graph's return addresses are: no caller's address */
 };
 
 /* An event of a record that is one. MORE: the record before it, of an exit that says so; NULL:

@@ -15,13 +15,14 @@ enum hv_event_kind {
 };
 
 /* tracefs-spec: trace_flag_type */
-#define HV_TRACE_IRQS_OFF	 0x01
-#define HV_TRACE_NEED_RESCHED	 0x04
-#define HV_TRACE_HARDIRQ	 0x08
-#define HV_TRACE_SOFTIRQ	 0x10
-#define HV_TRACE_PREEMPT_RESCHED 0x20
-#define HV_TRACE_NMI		 0x40
-#define HV_TRACE_BH_OFF		 0x80
+#define HV_TRACE_IRQS_OFF	   0x01
+#define HV_TRACE_NEED_RESCHED_LAZY 0x02 /* since 6.13 */
+#define HV_TRACE_NEED_RESCHED	   0x04
+#define HV_TRACE_HARDIRQ	   0x08
+#define HV_TRACE_SOFTIRQ	   0x10
+#define HV_TRACE_PREEMPT_RESCHED   0x20
+#define HV_TRACE_NMI		   0x40
+#define HV_TRACE_BH_OFF		   0x80
 
 #define HV_COMM_UNKNOWN "<...>"
 

@@ -98,9 +98,18 @@ static char irqs_char(uint8_t flags)
 
 static char resched_char(uint8_t flags)
 {
-	if (flags & HV_TRACE_NEED_RESCHED)
-		return flags & HV_TRACE_PREEMPT_RESCHED ? 'N' : 'n';
-	return flags & HV_TRACE_PREEMPT_RESCHED ? 'p' : '.';
+	bool preempt = flags & HV_TRACE_PREEMPT_RESCHED;
+
+	switch (flags & (HV_TRACE_NEED_RESCHED | HV_TRACE_NEED_RESCHED_LAZY)) {
+	case HV_TRACE_NEED_RESCHED | HV_TRACE_NEED_RESCHED_LAZY:
+		return preempt ? 'B' : 'b';
+	case HV_TRACE_NEED_RESCHED:
+		return preempt ? 'N' : 'n';
+	case HV_TRACE_NEED_RESCHED_LAZY:
+		return preempt ? 'L' : 'l';
+	default:
+		return preempt ? 'p' : '.';
+	}
 }
 
 static char context_char(uint8_t flags)

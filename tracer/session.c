@@ -149,7 +149,7 @@ struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 	s->host_clock = hv_host_clock_new(guest);
 	s->decode = (struct hv_decode){
 		.arch = kernel->as.arch,
-		.need_resched_mask = kernel->layout.need_resched_mask,
+		.resched = kernel->layout.resched,
 	};
 	s->comms = hv_comms_new(HV_COMMS_MAX);
 	hv_buffer_init(&s->buffer, s, s->plan.nr_cpus, hv_region_state(&s->region, 0),

@@ -13,11 +13,12 @@
 #define PREEMPT_NO_NEED_RESCHED 0x80000000
 
 struct hv_context x86_64_decode_context(uint32_t preempt_count, uint16_t cpu_flags,
-					uint16_t thread_flags, uint16_t need_resched_mask)
+					uint16_t thread_flags, struct hv_resched_masks masks)
 {
 	return (struct hv_context){
 		.irqs_off = !(cpu_flags & FLAGS_IF),
-		.need_resched = thread_flags & need_resched_mask,
+		.need_resched = thread_flags & masks.need,
+		.need_resched_lazy = thread_flags & masks.lazy,
 		.preempt_resched = !(preempt_count & PREEMPT_NO_NEED_RESCHED),
 		.nmi = preempt_count & NMI_MASK,
 		.hardirq = preempt_count & HARDIRQ_MASK,

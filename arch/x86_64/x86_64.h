@@ -32,4 +32,4 @@ bool x86_64_place_return(uint8_t *slot, struct hv_gva at, struct hv_gva thunk);
 
 /* context.c */
 struct hv_context x86_64_decode_context(uint32_t preempt_count, uint16_t cpu_flags,
-					uint16_t thread_flags, uint16_t need_resched_mask);
+					uint16_t thread_flags, struct hv_resched_masks masks);

@@ -31,7 +31,7 @@ PATIENCE = "watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120"
 class Config:
     """What a guest is like. One booted guest serves all cases of its configuration."""
 
-    suite: str = "bookworm"  # whose kernel
+    suite: str = "bookworm"  # whose kernel; "SUITE:META-PACKAGE": another one of it
     vcpus: int = 2
     shmem_mib: int = 64  # 0: no ivshmem device
     ram_mib: int = 512
@@ -102,7 +102,7 @@ class Domain:
         self.lab = lab
         self.name = name
         self.config = config
-        self.kernel_dir = script("kernel", config.suite)
+        self.kernel_dir = script("kernel", *config.suite.split(":"))
         self.initrd = script("initramfs", self.kernel_dir)
         boot = os.path.join(self.kernel_dir, "boot")
         self.kernel = os.path.join(boot, next(f for f in os.listdir(boot) if f.startswith("vmlinuz")))

@@ -30,7 +30,9 @@ class Case:
 
 
 CASES = []
-STANDARD = [Config(suite, vcpus) for suite in ("bookworm", "trixie") for vcpus in (2, 1)]
+# Two kernels, the older first: words as scripts/kernel takes them, SUITE or SUITE:META-PACKAGE.
+KERNELS = os.environ.get("HVTRACE_TEST_KERNELS", "bookworm trixie").split()
+STANDARD = [Config(kernel, vcpus) for kernel in KERNELS for vcpus in (2, 1)]
 # For cases in which the guest's own ftrace patches all functions: docs/testing.md says why.
 ONE_VCPU = tuple(config for config in STANDARD if config.vcpus == 1)
 

@@ -11,18 +11,18 @@ static uint32_t got_preempt_count;
 static uint16_t got_cpu_flags, got_thread_flags, got_mask;
 
 static struct hv_context decode_context(uint32_t preempt_count, uint16_t cpu_flags,
-					uint16_t thread_flags, uint16_t need_resched_mask)
+					uint16_t thread_flags, struct hv_resched_masks masks)
 {
 	got_preempt_count = preempt_count;
 	got_cpu_flags = cpu_flags;
 	got_thread_flags = thread_flags;
-	got_mask = need_resched_mask;
+	got_mask = masks.need;
 	return context;
 }
 
 static const struct hv_arch arch = {.decode_context = decode_context};
 static const struct hv_decode decode = {
-	.arch = &arch, .need_resched_mask = 0x1234, .handler = {0xffffffffa0001300}};
+	.arch = &arch, .resched = {.need = 0x1234}, .handler = {0xffffffffa0001300}};
 
 static const struct hv_record function = {{
 	0x7123456789abcdef,
@@ -135,12 +135,13 @@ START_TEST(each_state_has_its_flag)
 		{{0}, 0},
 		{{.irqs_off = true}, HV_TRACE_IRQS_OFF},
 		{{.need_resched = true}, HV_TRACE_NEED_RESCHED},
+		{{.need_resched_lazy = true}, HV_TRACE_NEED_RESCHED_LAZY},
 		{{.preempt_resched = true}, HV_TRACE_PREEMPT_RESCHED},
 		{{.nmi = true}, HV_TRACE_NMI},
 		{{.hardirq = true}, HV_TRACE_HARDIRQ},
 		{{.softirq = true}, HV_TRACE_SOFTIRQ},
 		{{.bh_off = true}, HV_TRACE_BH_OFF},
-		{{true, true, true, true, true, true, true, 0}, 0xfd},
+		{{true, true, true, true, true, true, true, true, 0}, 0xff},
 	};
 	struct hv_event event;
 
