@@ -5,6 +5,8 @@ import tempfile
 from lib import ftrace, tracecmd
 from lib.suite import STANDARD, case
 
+BOTH = (STANDARD[0], STANDARD[2])
+
 
 def trace_some(t, traced):
     """A few thousand events in the buffer, and recording off."""
@@ -42,7 +44,7 @@ def each_vcpu_by_itself(t):
         traced.echo("current_tracer", "nop")
 
 
-@case(configs=STANDARD)
+@case(configs=BOTH)
 def trace_cmd_reads_the_pages(t):
     """`trace-cmd report` prints of trace_pipe_raw's pages the very events that trace shows."""
     with t.attach() as traced, tempfile.TemporaryDirectory(prefix="hvtrace-test-") as directory:
@@ -62,7 +64,7 @@ def trace_cmd_reads_the_pages(t):
     t.note(f"{len(told)} events")
 
 
-@case()
+@case(configs=BOTH)
 def sizes_and_a_snapshot(t):
     """The buffer takes another size with what is in it; a snapshot takes all of it, and tracing goes on."""
     with t.attach() as traced:
@@ -109,7 +111,7 @@ def sizes_and_a_snapshot(t):
     t.note(f"{len(before)} events, {len(small)} in the smallest buffer")
 
 
-@case()
+@case(configs=BOTH)
 def instances_have_their_own(t):
     """Two instances and the top, each with its functions and tasks; the guest calls one stub a function."""
     with t.attach() as traced:

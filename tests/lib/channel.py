@@ -9,6 +9,10 @@ import socket
 import time
 
 
+RUN_SECONDS = 110  # a hang must not cost much more; the longest command takes some ten seconds
+LOOK_SECONDS = 5
+
+
 class GuestDead(Exception):
     """The guest did not answer in time, or its channel is gone."""
 
@@ -23,6 +27,8 @@ class Channel:
         self.socket.connect(path)
         self.pending = b""
         self.next_id = 0
+        self.dead = None  # why nothing is asked any more
+        self.look = lambda: None  # says while an answer is waited for why none will come
 
     def close(self):
         self.socket.close()
@@ -30,8 +36,12 @@ class Channel:
     def _line(self, deadline):
         while b"\n" not in self.pending:
             left = deadline - time.monotonic()
-            if left <= 0 or not select.select([self.socket], [], [], left)[0]:
+            if left <= 0:
                 raise GuestDead("no answer")
+            if not select.select([self.socket], [], [], min(left, LOOK_SECONDS))[0]:
+                if left > LOOK_SECONDS and (why := self.look()):
+                    raise GuestDead(why)
+                continue
             data = self.socket.recv(1 << 16)
             if not data:
                 raise GuestDead("channel closed")
@@ -67,8 +77,17 @@ class Channel:
                 if "closed" in str(dead):
                     raise
 
-    def run(self, command, timeout=180):
-        """(status, output as bytes) of a shell command in the guest."""
+    def run(self, command, timeout=RUN_SECONDS):
+        """(status, output as bytes) of a shell command in the guest. One that once gave no answer is not waited for again."""
+        if self.dead:
+            raise GuestDead(f"dead since an earlier command: {self.dead}")
+        try:
+            return self._run(command, timeout)
+        except (GuestDead, OSError) as dead:
+            self.dead = str(dead) or type(dead).__name__
+            raise GuestDead(self.dead) from None
+
+    def _run(self, command, timeout):
         self.next_id += 1
         tag = b"%d" % self.next_id
         self.socket.sendall(tag + b" " + base64.b64encode(command.encode()) + b"\n")

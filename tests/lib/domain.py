@@ -183,12 +183,19 @@ class Domain:
         if self.channel is not None:
             self.channel.close()
         self.channel = channel.Channel(f"{self.dir}/channel")
+        before = len(self.console())
+        self.channel.look = lambda: self._last_line(before)
+
+    def _last_line(self, before):
+        """What the kernel's console, from BEFORE on, ends all commands with; None: nothing."""
+        match = re.search(r"Kernel panic[^\n]*|end Kernel panic", self.console()[before:])
+        return match and match[0].strip()
 
     def _pid(self):
         with open(f"/run/libvirt/qemu/{self.name}.pid", encoding="ascii") as file:
             return int(file.read())
 
-    def run(self, command, timeout=180):
+    def run(self, command, timeout=channel.RUN_SECONDS):
         """Output (text) of a shell command in the guest; Failed when its status is not 0."""
         status, output = self.channel.run(command, timeout)
         text = output.decode(errors="replace")
@@ -196,7 +203,7 @@ class Domain:
             raise channel.Failed(f"in the guest: {command}: status {status}: {text.strip()[-500:]}")
         return text
 
-    def run_bytes(self, command, timeout=180):
+    def run_bytes(self, command, timeout=channel.RUN_SECONDS):
         status, output = self.channel.run(command, timeout)
         if status != 0:
             raise channel.Failed(f"in the guest: {command}: status {status}")

@@ -3,6 +3,8 @@
 import collections
 import re
 
+from .channel import RUN_SECONDS
+
 LINE = re.compile(
     r"^\s*(?P<comm>.+)-(?P<pid>\d+)\s+\[(?P<cpu>\d+)\]\s+(?P<flags>\S{5})\s+"
     r"(?P<time>\d+\.\d{6}): (?P<function>\S+(?: \[\S+\])?) <-(?P<caller>\S+(?: \[\S+\])?)$"
@@ -70,7 +72,7 @@ def start_workload(guest, *words):
     return int(match[1])
 
 
-def go(guest, pid, timeout=180):
+def go(guest, pid, timeout=RUN_SECONDS):
     """Lets it run to its end."""
     text = guest.run(
         f"kill -USR1 {pid}; while [ -d /proc/{pid} ]; do sleep 0.05; done; cat /tmp/w.out",

@@ -37,8 +37,9 @@ STANDARD = [Config(kernel, vcpus) for kernel in KERNELS for vcpus in (2, 1)]
 ONE_VCPU = tuple(config for config in STANDARD if config.vcpus == 1)
 
 
-def case(configs=tuple(STANDARD), fresh=False):
-    """Registers a case: f(t) with t.guest, t.hv, t.lab. CONFIGS None: the case makes its guests."""
+def case(configs=tuple(STANDARD[:3]), fresh=False):
+    """Registers a case: f(t) with t.guest, t.hv, t.lab. CONFIGS None: the case makes its guests. What one vCPU is by
+    itself, one kernel shows."""
 
     def register(run):
         CASES.append(Case(run, configs, fresh))
@@ -225,15 +226,16 @@ class Runner:
             except OSError:
                 pass
 
-    def run(self, cases):
+    def run(self, cases, patterns):
         configs = []
         for case_ in cases:
             for config in case_.configs or ():
                 if config not in configs:
                     configs.append(config)
         for config in configs:
-            mine = [c for c in cases if c.configs and config in c.configs]
-            self._run_config(config, mine)
+            mine = [c for c in cases if c.configs and config in c.configs and matches(c, config, patterns)]
+            # A guest that a case ends would have to be booted anew for the others.
+            self._run_config(config, sorted(mine, key=lambda c: c.fresh))
         for case_ in cases:
             if case_.configs is None:
                 self.run_case(case_, None, case_.name)
@@ -276,9 +278,15 @@ class Runner:
             shutil.rmtree(path, ignore_errors=True)  # log and info of a service that left early
 
 
+def matches(case_, config, patterns):
+    """PATTERNS are of a case's name, or of its title with a configuration: "trixie, 2 vcpu: transport"."""
+    names = [case_.name] + ([f"{config.title()}: {case_.name}"] if config else [])
+    return not patterns or any(re.search(p, name) for p in patterns for name in names)
+
+
 def main(hv_path, patterns, say, list_only=False):
     """Exit status."""
-    cases = [c for c in CASES if not patterns or any(re.search(p, c.name) for p in patterns)]
+    cases = [c for c in CASES if any(matches(c, config, patterns) for config in c.configs or (None,))]
     if list_only:
         for case_ in cases:
             say(f"{case_.name}: {' '.join((case_.run.__doc__ or '').split())}")
@@ -286,7 +294,7 @@ def main(hv_path, patterns, say, list_only=False):
     lab = Lab(lambda text: say(f"     {text}"))
     lab.open()
     runner = Runner(lab, tool.Tool(hv_path), say)
-    runner.run(cases)
+    runner.run(cases, patterns)
     lab.close()
     for title in runner.failures:
         say(f"failed: {title}")
