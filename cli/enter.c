@@ -25,6 +25,7 @@ static const struct {
 } overlays[] = {
 	{"/proc/kallsyms", "kallsyms", NULL},
 	{"/proc/version", "version", NULL},
+	{"/proc/modules", "modules", NULL},
 	{CPU "possible", "cpus", NULL},
 	{CPU "present", "cpus", NULL},
 	{CPU "online", "cpus", NULL},

@@ -92,6 +92,7 @@ void peer_send(struct peer *p)
 		else
 			p->out_sent_bytes += (size_t)n;
 	}
+	p->gone |= p->leaves;
 	hv_text_clear(&p->out);
 	p->out_sent_bytes = 0;
 }

@@ -46,6 +46,8 @@ struct peer {
 	uint32_t tag;	   /* of the request that is being answered */
 	char *mount_dir;   /* owned; NULL, or where it has mounted the tree */
 	bool owns_session; /* the session ends when the connection does */
+	bool is_extra;	   /* one too many: may detach, and is told so else */
+	bool leaves;	   /* gone once what is on its way to it is sent */
 	bool gone;	   /* closed or broken: to be dropped */
 };
 

@@ -28,6 +28,20 @@ static void add_kallsyms(const struct hv_kernel *k, struct hv_text *ret)
 		add_symbols(&k->modules.list[i].symbols, k->modules.list[i].name, ret);
 }
 
+/* How big their data is, how often and by whom they are used is not looked at: as in a kernel that
+ * cannot unload modules. */
+static void add_modules(const struct hv_kernel *k, struct hv_text *ret)
+{
+	for (size_t i = 0; i < k->modules.nr; i++) {
+		const struct hv_module *m = &k->modules.list[i];
+
+		hv_text_add_guest(ret, m->name, sizeof(m->name));
+		hv_text_printf(ret, " %llu - - Live 0x%016llx\n",
+			       (unsigned long long)(m->text.end.v - m->text.start.v),
+			       (unsigned long long)m->text.start.v);
+	}
+}
+
 struct hv_err *proc_text(const struct hv_kernel *k, unsigned nr_cpus, const char *name,
 			 struct hv_text *ret)
 {
@@ -35,6 +49,8 @@ struct hv_err *proc_text(const struct hv_kernel *k, unsigned nr_cpus, const char
 		add_kallsyms(k, ret);
 	else if (strcmp(name, "version") == 0)
 		hv_text_printf(ret, "%s\n", k->banner);
+	else if (strcmp(name, "modules") == 0)
+		add_modules(k, ret);
 	else if (strcmp(name, "cpus") == 0 && nr_cpus > 1)
 		hv_text_printf(ret, "0-%u\n", nr_cpus - 1);
 	else if (strcmp(name, "cpus") == 0)

@@ -172,6 +172,14 @@ static const request_fn requests[] = {
 	[WIRE_PUBLISH] = files_publish,
 };
 
+static struct hv_err *too_many(struct service *s, struct peer *p)
+{
+	p->leaves = true;
+	return hv_err_new(EMFILE,
+			  "domain '%s': %d clients are connected already: no more but detach",
+			  hv_guest_info(s->guest)->name, SERVE_PEERS_MAX);
+}
+
 void request_handle(struct service *s, struct peer *p, const struct wire_frame *frame)
 {
 	struct hv_err *err = NULL;
@@ -185,6 +193,8 @@ void request_handle(struct service *s, struct peer *p, const struct wire_frame *
 	else if (s->state != SERVE_RUNS)
 		err = hv_err_new(EBUSY, "domain '%s': is being detached",
 				 hv_guest_info(s->guest)->name);
+	else if (p->is_extra && frame->kind != WIRE_DETACH)
+		err = too_many(s, p);
 	else if (frame->kind < HV_ARRAY_LEN(requests) && requests[frame->kind])
 		err = requests[frame->kind](s, p, frame);
 	else

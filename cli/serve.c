@@ -92,7 +92,9 @@ static void detach_failed(struct service *s, struct hv_err *err)
 	err = hv_err_in(err, "domain '%s': not detached", name_of(s));
 	if (s->detach.must_end) {
 		s->stays_known = true;
-		end_with(s, err);
+		end_with(s, hv_err_new(err->code, "%s: run `hvtrace recover %s`", err->message,
+				       name_of(s)));
+		hv_err_free(err);
 		return;
 	}
 	audit_log(&s->audit, "%s", err->message);
@@ -155,12 +157,33 @@ static void unmount_of(struct service *s, const struct peer *p)
 	hv_err_free(mountpoint_umount(p->mount_dir, MOUNTPOINT_LAZY));
 }
 
+static size_t nr_regular_peers(const struct service *s)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < s->nr_peers; i++)
+		nr += !s->peers[i]->is_extra;
+	return nr;
+}
+
+/* Those who were too many are not any more when others have gone. */
+static void admit_extra_peers(struct service *s)
+{
+	size_t nr = nr_regular_peers(s);
+
+	for (size_t i = 0; i < s->nr_peers && nr < SERVE_PEERS_MAX; i++) {
+		nr += s->peers[i]->is_extra;
+		s->peers[i]->is_extra = false;
+	}
+}
+
 static void drop_peer(struct service *s, size_t index)
 {
 	struct peer *p = s->peers[index];
 	bool owner = p->owns_session;
 
 	s->peers[index] = s->peers[--s->nr_peers];
+	admit_extra_peers(s);
 	unmount_of(s, p);
 	if (s->state == SERVE_RUNS)
 		files_abandon_all(p);
@@ -180,12 +203,28 @@ static void drop_gone_peers(struct service *s)
 			drop_peer(s, i);
 }
 
+/* Of those who are too many, one who does not wait for a detach. */
+static void drop_an_extra_peer(struct service *s)
+{
+	for (size_t i = 0; i < s->nr_peers; i++) {
+		if (!s->peers[i]->is_extra || s->detach.peer == s->peers[i])
+			continue;
+		drop_peer(s, i);
+		return;
+	}
+}
+
+/* Always: somebody may want to detach. */
 static void accept_peer(struct service *s)
 {
 	struct peer *p = peer_accept(s->listen_fd);
 
-	if (p)
-		s->peers[s->nr_peers++] = p;
+	if (!p)
+		return;
+	if (s->nr_peers == HV_ARRAY_LEN(s->peers))
+		drop_an_extra_peer(s);
+	p->is_extra = nr_regular_peers(s) >= SERVE_PEERS_MAX;
+	s->peers[s->nr_peers++] = p;
 }
 
 static void serve_peer(struct service *s, struct peer *p, short events)
@@ -331,10 +370,10 @@ enum { POLL_GUEST, POLL_SIGNAL, POLL_LISTEN, POLL_STOP, POLL_PEERS };
 
 static void serve_once(struct service *s, struct ticks *t)
 {
-	struct pollfd fds[POLL_PEERS + SERVE_PEERS_MAX] = {
+	struct pollfd fds[POLL_PEERS + SERVE_PEERS_MAX + SERVE_PEERS_EXTRA] = {
 		[POLL_GUEST] = {hv_guest_exit_fd(s->guest), POLLIN, 0},
 		[POLL_SIGNAL] = {s->signal_fd, POLLIN, 0},
-		[POLL_LISTEN] = {s->nr_peers < SERVE_PEERS_MAX ? s->listen_fd : -1, POLLIN, 0},
+		[POLL_LISTEN] = {s->listen_fd, POLLIN, 0},
 		[POLL_STOP] = {hv_guest_stop_fd(s->guest), POLLIN, 0},
 	};
 	size_t nr = s->nr_peers;

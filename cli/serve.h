@@ -9,6 +9,7 @@
 #include "tracer/session.h"
 
 #define SERVE_PEERS_MAX	  64
+#define SERVE_PEERS_EXTRA 4 /* more may detach, and hear else that they are too many */
 #define SERVE_ALIVE_NS	  100000000ull
 #define SERVE_SECOND_NS	  1000000000ull	 /* clock, and which boot it is */
 #define SERVE_OTHER_BOOTS 3		 /* looks in a row before a reboot is believed */
@@ -44,7 +45,7 @@ struct service {
 	uint64_t attach_hold_ns;
 
 	enum serve_state state;
-	struct peer *peers[SERVE_PEERS_MAX];
+	struct peer *peers[SERVE_PEERS_MAX + SERVE_PEERS_EXTRA];
 	size_t nr_peers;
 	struct serve_detach detach;
 	struct hv_err *end;  /* why, when it is not a detach */

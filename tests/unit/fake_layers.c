@@ -195,6 +195,11 @@ struct hv_err *hv_kernel_open(struct hv_guest *g, const char *vmlinux_path, stru
 	k->sites.nr = 3;
 	k->sites.list = hv_alloc(3 * sizeof(*k->sites.list));
 	k->sites.list[0].busy = true;
+	k->modules.nr = 1;
+	k->modules.list = hv_alloc(sizeof(*k->modules.list));
+	k->modules.list[0].name[0] = 'm';
+	k->modules.list[0].text =
+		(struct hv_gva_range){hv_gva(0xffffffffc0001000), hv_gva(0xffffffffc0003000)};
 	*ret = k;
 	return NULL;
 }
@@ -204,6 +209,7 @@ void hv_kernel_free(struct hv_kernel *k)
 	if (!k)
 		return;
 	free(k->sites.list);
+	free(k->modules.list);
 	free(k->banner);
 	free(k->release);
 	free(k);
