@@ -17,13 +17,28 @@ struct hv_err *hv_raw_close(struct hv_file *f)
 	return NULL;
 }
 
+/* Room in which every event but a marker fits. */
+#define ROOM_FOR_MOST 64
+
+/* What might not fit is taken after all before it is consumed: it stays in the buffer until a page
+ * has it, for whoever reads next if this reader goes. */
 static void fill_page(struct hv_file *f, struct hv_raw_page *page)
 {
-	while (f->has_held || hv_cursor_next(f->cursor, &f->held) == HV_NEXT_EVENT) {
+	for (;;) {
+		bool may_be_held = page->max_bytes - page->len_bytes < ROOM_FOR_MOST;
+
+		if (may_be_held && !f->has_held)
+			hv_cursor_consume(f->cursor);
+		if (!f->has_held && hv_cursor_next(f->cursor, &f->held) != HV_NEXT_EVENT)
+			break;
 		f->has_held = !hv_raw_page_add(page, &f->held);
+		if (f->has_held && may_be_held)
+			return;
 		if (f->has_held)
 			break;
 	}
+	if (page->len_bytes)
+		hv_cursor_consume(f->cursor);
 }
 
 /* A page, or as much of one as was asked for (tracing_buffers_read); too little for an event reads
@@ -40,7 +55,6 @@ struct hv_err *hv_raw_fill(struct hv_file *f)
 	fill_page(f, &page);
 	if (page.len_bytes) {
 		hv_raw_page_finish(&page);
-		hv_cursor_consume(f->cursor);
 		hv_text_add_bytes(&f->text, page.bytes, len);
 		return NULL;
 	}

@@ -27,12 +27,15 @@ static const char *const paths[] = {
 	"available_filter_functions",
 	"available_filter_functions_addrs",
 	"available_tracers",
+	"buffer_percent",
 	"buffer_size_kb",
 	"buffer_total_size_kb",
 	"current_tracer",
 	"enabled_functions",
 	"max_graph_depth",
 	"saved_cmdlines",
+	"saved_cmdlines_size",
+	"saved_tgids",
 	"set_ftrace_filter",
 	"set_ftrace_notrace",
 	"set_ftrace_pid",
@@ -45,6 +48,12 @@ static const char *const paths[] = {
 	"options",
 	"options/bin",
 	"options/pause-on-trace",
+	"options/block",
+	"options/function-fork",
+	"options/latency-format",
+	"options/record-cmd",
+	"options/record-tgid",
+	"options/verbose",
 	"options/nosuch",
 	"trace",
 	"trace_clock",
@@ -52,6 +61,7 @@ static const char *const paths[] = {
 	"trace_marker_raw",
 	"trace_options",
 	"trace_pipe",
+	"tracing_cpumask",
 	"tracing_on",
 	"",
 	"nothing",
@@ -68,6 +78,9 @@ static const char *const paths[] = {
 	"instances/a/set_ftrace_pid",
 	"instances/a/trace",
 	"instances/a/tracing_on",
+	"instances/a/tracing_cpumask",
+	"instances/a/options/function-fork",
+	"instances/a/options/record-cmd",
 	"instances/b/current_tracer",
 	"instances/b/trace_pipe",
 	"instances/b/per_cpu/cpu0/trace_pipe_raw",
@@ -88,8 +101,9 @@ static const char *const paths[] = {
 
 static bool check(struct hv_err *err)
 {
-	static const int documented[] = {EINVAL, ERANGE, EPERM,	  EBUSY,  EAGAIN, EBADF,   ENODEV,
-					 ENOENT, EISDIR, ENOTDIR, EEXIST, ENOMEM, INJECTED};
+	static const int documented[] = {EINVAL, ERANGE, EPERM,	    EBUSY,   EAGAIN,
+					 EBADF,	 ENODEV, ENOENT,    EISDIR,  ENOTDIR,
+					 EEXIST, ENOMEM, EOVERFLOW, INJECTED};
 	bool known = !err;
 
 	for (size_t i = 0; err && i < HV_ARRAY_LEN(documented); i++)
@@ -223,6 +237,10 @@ static void do_write(struct input *in, struct hv_file *f)
 					    "nobin",
 					    "raw",
 					    "sym-offset",
+					    "latency-format",
+					    "record-tgid",
+					    "function-fork",
+					    "ffffffff,3\n",
 					    "verbose\n"};
 	unsigned pick = next_byte(in);
 	const char *word = words[pick % HV_ARRAY_LEN(words)];

@@ -164,6 +164,30 @@ START_TEST(an_abandoned_file_publishes_nothing)
 }
 END_TEST
 
+/* What did not fit into the page that was read last is there for the next reader. */
+START_TEST(raw_readers_leave_the_rest)
+{
+	struct hv_buffer_stat stat;
+	struct hv_file *f;
+	char buf[4096];
+	size_t n;
+
+	add_events(300);
+	ck_assert_ptr_null(hv_tree_open(tree, "per_cpu/cpu0/trace_pipe_raw", O_RDONLY, &f));
+	ck_assert_ptr_null(hv_file_read(f, buf, sizeof(buf), &n));
+	ck_assert_uint_eq(n, sizeof(buf));
+	ck_assert_ptr_null(hv_file_close(f));
+	hv_buffer_stat(hv_session_buffer(session), 0, &stat);
+	ck_assert_uint_eq(stat.read, 4080 / 28);
+	ck_assert_uint_eq(stat.entries, 150 - 4080 / 28);
+	ck_assert_ptr_null(hv_tree_open(tree, "per_cpu/cpu0/trace_pipe_raw", O_RDONLY, &f));
+	ck_assert_ptr_null(hv_file_read(f, buf, sizeof(buf), &n));
+	ck_assert_ptr_null(hv_file_close(f));
+	hv_buffer_stat(hv_session_buffer(session), 0, &stat);
+	ck_assert_uint_eq(stat.entries, 0);
+}
+END_TEST
+
 START_TEST(ready_keeps_what_it_found)
 {
 	struct hv_file *pipe;
@@ -224,6 +248,7 @@ int main(void)
 	tcase_add_test(tests, pipe_takes_what_is_asked);
 	tcase_add_test(tests, an_ending_tree_publishes_nothing);
 	tcase_add_test(tests, an_abandoned_file_publishes_nothing);
+	tcase_add_test(tests, raw_readers_leave_the_rest);
 	tcase_add_test(tests, ready_keeps_what_it_found);
 	tcase_add_test(tests, never_all_in_between);
 	srunner_run_all(runner, CK_NORMAL);
