@@ -28,7 +28,8 @@ def save(traced, directory):
 
 
 def take_pages(traced, path, cpu):
-    """What per_cpu/cpuN/trace_pipe_raw has now. It has no end: it is left when nothing comes any more."""
+    """What per_cpu/cpuN/trace_pipe_raw has now. It has no end: it is left when all is taken and nothing comes any more,
+    for longer than a loaded host keeps a program from writing what it has read."""
     with open(path, "wb") as file:
         process = subprocess.Popen(
             [traced.tool.path, "cat", traced.domain, f"per_cpu/cpu{cpu}/trace_pipe_raw"],
@@ -36,10 +37,13 @@ def take_pages(traced, path, cpu):
             stdout=file,
             env=traced.tool.env,
         )
-        size, until = -1, time.monotonic() + 60
+        until = time.monotonic() + 60
+        while not traced.text(f"per_cpu/cpu{cpu}/stats").startswith("entries: 0\n") and time.monotonic() < until:
+            time.sleep(0.2)
+        size = -1
         while size != os.path.getsize(path) and time.monotonic() < until:
             size = os.path.getsize(path)
-            time.sleep(1)
+            time.sleep(2)
         process.terminate()
         process.wait()
 
