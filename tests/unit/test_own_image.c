@@ -75,6 +75,15 @@ START_TEST(a_header_without_sectors_has_four)
 }
 END_TEST
 
+START_TEST(a_kernel_has_room_for_its_code_at_least)
+{
+	bzimage();
+	of_header(file)->init_size = 16;
+	accepted();
+	ck_assert_uint_eq(image.end.v, 0x1001000);
+}
+END_TEST
+
 START_TEST(bzimages_that_are_none)
 {
 	bzimage();
@@ -122,6 +131,37 @@ START_TEST(an_elf_kernel)
 }
 END_TEST
 
+START_TEST(only_what_is_loaded_counts)
+{
+	elf();
+	of_segment(file, 1)->p_memsz = 4096; /* a note */
+	of_segment(file, 2)->p_memsz = of_segment(file, 2)->p_filesz = 0;
+	accepted();
+	ck_assert_uint_eq(image.nr_pieces, 1);
+	ck_assert_uint_eq(image.end.v, 0x1001000);
+}
+END_TEST
+
+START_TEST(segments_have_an_end)
+{
+	const unsigned nr = HV_OWN_PIECES_MAX + 1;
+	Elf64_Ehdr *e;
+
+	elf();
+	file = hv_realloc_array(file, OF_ELF_LEN + nr, sizeof(Elf64_Phdr));
+	len = OF_ELF_LEN + nr * sizeof(Elf64_Phdr);
+	e = (Elf64_Ehdr *)(void *)file;
+	e->e_phoff = OF_ELF_LEN;
+	e->e_phnum = (uint16_t)nr;
+	for (unsigned i = 0; i < nr; i++)
+		memcpy(file + OF_ELF_LEN + i * sizeof(Elf64_Phdr), of_segment(file, 0),
+		       sizeof(Elf64_Phdr));
+	refused("too many segments");
+	e->e_phnum--;
+	accepted();
+}
+END_TEST
+
 START_TEST(elf_files_that_are_no_kernel)
 {
 	Elf64_Ehdr *e;
@@ -137,6 +177,11 @@ START_TEST(elf_files_that_are_no_kernel)
 	e->e_type = ET_DYN;
 	refused("not linked to an address");
 	e->e_type = ET_EXEC;
+	e->e_phentsize--;
+	refused("not linked to an address");
+	e->e_phentsize++;
+	e->e_entry = 0xfffff0;
+	refused("it begins at 0xfffff0");
 	e->e_phoff = ~0ull;
 	refused("segments' headers");
 	e->e_phoff = sizeof(*e);
@@ -155,6 +200,9 @@ START_TEST(segments_that_lie)
 	elf();
 	of_segment(file, 0)->p_filesz = ~0ull;
 	refused("segment of");
+	of_segment(file, 0)->p_filesz = 200;
+	of_segment(file, 0)->p_memsz = 199;
+	refused("segment of");
 	of_segment(file, 0)->p_filesz = 5000;
 	of_segment(file, 0)->p_memsz = 5000;
 	refused("ends before a segment");
@@ -172,13 +220,11 @@ START_TEST(segments_that_lie)
 }
 END_TEST
 
-START_TEST(every_cut_is_refused)
+static void refuse_cuts(size_t whole_len)
 {
-	uint8_t *whole;
+	uint8_t *whole = file;
 
-	bzimage();
-	whole = file;
-	for (len = 0; len < OF_LEN - 16; len += 7) {
+	for (len = 0; len < whole_len; len += 7) {
 		/* Of its own, so that a read too far is seen. */
 		file = hv_alloc(len);
 		memcpy(file, whole, len);
@@ -186,6 +232,15 @@ START_TEST(every_cut_is_refused)
 		free(file);
 	}
 	file = whole;
+}
+
+START_TEST(every_cut_is_refused)
+{
+	bzimage();
+	refuse_cuts(OF_LEN - 16);
+	teardown();
+	elf();
+	refuse_cuts(OF_ELF_LEN);
 }
 END_TEST
 
@@ -211,8 +266,11 @@ int main(void)
 	tcase_add_checked_fixture(tc, NULL, teardown);
 	tcase_add_test(tc, a_bzimage);
 	tcase_add_test(tc, a_header_without_sectors_has_four);
+	tcase_add_test(tc, a_kernel_has_room_for_its_code_at_least);
 	tcase_add_test(tc, bzimages_that_are_none);
 	tcase_add_test(tc, an_elf_kernel);
+	tcase_add_test(tc, only_what_is_loaded_counts);
+	tcase_add_test(tc, segments_have_an_end);
 	tcase_add_test(tc, elf_files_that_are_no_kernel);
 	tcase_add_test(tc, segments_that_lie);
 	tcase_add_test(tc, every_cut_is_refused);
