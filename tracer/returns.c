@@ -76,7 +76,9 @@ static bool is_code(const struct hv_session *s, uint64_t address)
 
 	if (!is_kernel_half(s, address) || hv_gva_in(hv_gva(address), s->range))
 		return false;
-	if (hv_gva_in(hv_gva(address), s->kernel->text))
+	/* The first task came out of init code, which is gone, and never goes back. */
+	if (hv_gva_in(hv_gva(address), s->kernel->text) ||
+	    hv_gva_in(hv_gva(address), hv_kernel_init_text(s->kernel)))
 		return true;
 	err = hv_walk(&s->kernel->as, hv_gva(address), &m);
 	return !err && m.present && m.executable;

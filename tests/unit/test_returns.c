@@ -178,6 +178,20 @@ START_TEST(code_is_whatever_the_kernel_can_execute)
 }
 END_TEST
 
+START_TEST(code_is_what_the_kernel_has_freed_after_its_start)
+{
+	fk_symbol(&r.t.f, "_sinittext", FK_DATA + 0x10000);
+	fk_symbol(&r.t.f, "_einittext", FK_DATA + 0x11000);
+	hv_symbols_index(&r.t.f.k.symbols);
+	open_frame(0);
+	hv_region_stack(&r.s.region, 0)->frames[0].caller_gva = FK_DATA + 0x11000;
+	check_refused(EUCLEAN, "is no code of the kernel");
+	hv_region_stack(&r.s.region, 0)->frames[0].caller_gva = FK_DATA + 0x10fff;
+	ck_assert_ptr_null(fr_put_back(&r));
+	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 0)), FK_DATA + 0x10fff);
+}
+END_TEST
+
 START_TEST(return_stacks_that_disagree_are_refused)
 {
 	const uint64_t alias = 0xffff888000000000;
@@ -288,6 +302,7 @@ int main(void)
 	tcase_add_test(c, slots_that_no_stack_has_are_left_alone);
 	tcase_add_test(c, callers_that_are_no_code_are_refused);
 	tcase_add_test(c, code_is_whatever_the_kernel_can_execute);
+	tcase_add_test(c, code_is_what_the_kernel_has_freed_after_its_start);
 	tcase_add_test(c, return_stacks_that_disagree_are_refused);
 	tcase_add_test(c, a_handler_s_address_without_a_frame_is_refused);
 	tcase_add_test(c, a_vcpu_in_a_stub_is_waited_for);
