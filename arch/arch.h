@@ -76,11 +76,45 @@ enum hv_graph_stub {
 	HV_NR_GRAPH_STUBS,
 };
 
+/* How an instruction's caller is found on the stack: what a kernel's tables say of it, by the
+ * numbers that they use for registers. */
+enum hv_unwind_kind {
+	HV_UNWIND_NONE, /* nothing is known */
+	HV_UNWIND_END,	/* nobody called it */
+	HV_UNWIND_CALL,
+	HV_UNWIND_REGS, /* it was interrupted: all registers, or the hardware's part, are there */
+	HV_UNWIND_REGS_PARTIAL,
+};
+
+struct hv_unwind_rule {
+	enum hv_unwind_kind kind;
+	int16_t sp_off;
+	int16_t bp_off;
+	uint8_t sp_reg;
+	uint8_t bp_reg;
+	bool exact; /* the address found is of the next instruction itself, not behind a call */
+};
+
+/* A frame. Of addresses of stacks only the low 31 bits. */
+struct hv_unwind_frame {
+	struct hv_gva ip;
+	bool exact; /* see above */
+	uint32_t sp;
+	uint32_t bp;
+	bool has_regs; /* all registers of IP's context are at REGS */
+	uint32_t regs;
+};
+
+/* What is at AT of a stack. False: it is not known. Text is a full address, else a pointer into a
+ * stack. */
+typedef bool (*hv_stack_word)(void *ctx, uint32_t at, uint64_t *ret);
+
 struct hv_stub_image {
 	const uint8_t *code; /* placed at HV_STUBS_CODE_OFF after the params */
 	size_t len_bytes;
 	/* Entries, from the start of code. */
 	size_t function_off;
+	size_t function_stack_off; /* likewise, and then its stack */
 	size_t graph_offs[HV_NR_GRAPH_STUBS];
 	/* Likewise, for the first function that a new task calls: first they forget what was open
 	 * on its stack. And one that does nothing else. */
@@ -151,6 +185,12 @@ struct hv_arch {
 	struct hv_stub_image stubs;
 	/* Where exceptions have their own stacks: calls there are left out of a graph. */
 	struct hv_gva_range exception_stacks;
+	/* One frame up, by RULE; what was at *FRAME is gone. False: there is none, or it is not
+	 * known. */
+	bool (*unwind)(const struct hv_unwind_rule *rule, hv_stack_word word, void *ctx,
+		       struct hv_unwind_frame *frame);
+	/* The rule of a function that keeps a frame pointer. */
+	struct hv_unwind_rule frame_pointer_rule;
 	/* The raw words of a function record (ringbuf/abi.h). */
 	struct hv_context (*decode_context)(uint32_t preempt_count, uint16_t cpu_flags,
 					    uint16_t thread_flags, struct hv_resched_masks masks);

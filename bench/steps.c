@@ -13,8 +13,11 @@
 
 #include "bench/native.h"
 
-#define EXIT_SKIPPED 77
-#define STEPS_MAX    100000 /* with what libc does on both sides */
+#define EXIT_SKIPPED  77
+#define STEPS_MAX     100000 /* with what libc does on both sides */
+#define STACK_WORDS   96     /* a system call's, a few functions deep */
+/* Records of it, the first and the last included */
+#define STACK_RECORDS (2 + (STACK_WORDS / 3 + 2) / 3)
 
 static void child(const struct world *w)
 {
@@ -25,6 +28,22 @@ static void child(const struct world *w)
 	raise(SIGSTOP);
 	native_call(w, WORLD_TRACED_OFF, 1, &unused);
 	_exit(0);
+}
+
+/* What a stub that records a stack finds: STACK_WORDS above the caller's return address, every
+ * third an address of kernel text. Entered: the return address of the site is at SP. The child does
+ * not return there. */
+static void make_stack(const struct world *w, pid_t pid, uint64_t sp)
+{
+	uint64_t first = sp + 16, end = first + 8 * STACK_WORDS;
+	struct world_cpu *cpu = world_cpu(w);
+
+	if (cpu->cat.stack == w->task_stack.v)
+		ptrace(PTRACE_POKEDATA, pid, &cpu->cat.stack, end - w->stack_bytes);
+	else
+		ptrace(PTRACE_POKEDATA, pid, &cpu->irq_stack, end - 8);
+	for (unsigned i = 0; i < STACK_WORDS; i++)
+		ptrace(PTRACE_POKEDATA, pid, first + 8 * i, i % 3 ? 0 : -0x1000000L);
 }
 
 /* Steps to where the call returns. Counts the instructions in the stubs' code. -1: it failed. */
@@ -39,8 +58,8 @@ static int step_through(const struct world *w, pid_t pid)
 			return -1;
 		if (regs.rip == native_call_return())
 			return nr;
-		if (regs.rip >= code && regs.rip < code + hv_arch_x86_64.stubs.len_bytes)
-			nr++;
+		if (regs.rip >= code && regs.rip < code + hv_arch_x86_64.stubs.len_bytes && !nr++)
+			make_stack(w, pid, regs.rsp);
 		if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) != 0 ||
 		    waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
 			return -1;
@@ -74,7 +93,9 @@ static bool print_cases(const struct world *w, const struct world_case *cases, u
 		nr = count(w);
 		if (nr < 0)
 			return false;
-		printf("| %s | %d | %u |\n", cases[i].name, nr, world_case_bytes(&cases[i]));
+		printf("| %s | %d | %u |\n", cases[i].name, nr,
+		       world_case_bytes(&cases[i]) +
+			       cases[i].nr_stacks * STACK_RECORDS * HV_RECORD_LEN);
 	}
 	return true;
 }
@@ -82,7 +103,7 @@ static bool print_cases(const struct world *w, const struct world_case *cases, u
 int main(void)
 {
 	const char *lack = NULL;
-	struct world *w = native_new(8, &lack);
+	struct world *w = native_new(64, &lack);
 
 	if (!w) {
 		printf("skipped: %s\n", lack);
@@ -90,6 +111,7 @@ int main(void)
 	}
 	printf("| function stub | instructions | bytes written to the ring |\n|---|---:|---:|\n");
 	if (!print_cases(w, world_cases, world_nr_cases) ||
+	    !print_cases(w, world_stack_cases, world_nr_stack_cases) ||
 	    !print_cases(w, world_graph_cases, world_nr_graph_cases)) {
 		printf("skipped: a child cannot be stepped (ptrace)\n");
 		native_free(w);

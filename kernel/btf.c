@@ -475,6 +475,27 @@ bool hv_btf_member(const struct hv_btf *btf, const char *type, const char *path,
 	return false;
 }
 
+bool hv_btf_bits(const struct hv_btf *btf, const char *type, const char *member, uint32_t *ret_off,
+		 uint32_t *ret_nr)
+{
+	const struct entry *e = names_first(btf, &btf->type_names, type);
+
+	for (; e; e = names_next(btf, &btf->type_names, e->next, type)) {
+		struct search s = {btf, member, strlen(member), MEMBERS_MAX};
+		uint32_t size = 0;
+		struct member m;
+		struct type t;
+
+		if (!resolve_compound(btf, e->type_id, &t) || !find_member(&s, &t, 0, &m) ||
+		    (!m.bit_len && !resolve_size(btf, m.type_id, &size)) || size > UINT32_MAX / 8)
+			continue;
+		*ret_off = m.bit_off;
+		*ret_nr = m.bit_len ? m.bit_len : size * 8;
+		return true;
+	}
+	return false;
+}
+
 bool hv_btf_size(const struct hv_btf *btf, const char *type, uint32_t *ret_size)
 {
 	const struct entry *e = names_first(btf, &btf->type_names, type);

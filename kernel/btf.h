@@ -18,6 +18,9 @@ void hv_btf_free(struct hv_btf *btf);
  * bit and the bytes touched. Of several types of one name, the first that has the member. */
 bool hv_btf_member(const struct hv_btf *btf, const char *type, const char *path, uint32_t *ret_off,
 		   uint32_t *ret_size);
+/* Likewise in bits, from the start of the type; of a member that is no bit-field all of it. */
+bool hv_btf_bits(const struct hv_btf *btf, const char *type, const char *member, uint32_t *ret_off,
+		 uint32_t *ret_nr);
 bool hv_btf_size(const struct hv_btf *btf, const char *type, uint32_t *ret_size);
 /* Any enumerator of any enum, anonymous ones included. 32-bit ones are sign-extended only where the
  * BTF says they are signed (pahole before 1.24 never does). */

@@ -18,7 +18,10 @@ struct hv_layout {
 	uint32_t task_pid_off;
 	uint32_t task_tgid_off;
 	uint32_t task_comm_off;
-	uint32_t task_flags_off;   /* thread_info.flags */
+	uint32_t task_flags_off; /* thread_info.flags */
+	uint32_t task_stack_off; /* of the pointer to its stack's lowest byte; valid when
+				    has_task_stack */
+	bool has_task_stack;
 	uint32_t task_migrate_off; /* migration_disabled; valid when has_migrate */
 	bool has_migrate;
 	struct hv_resched_masks resched;

@@ -82,6 +82,8 @@ static struct hv_err *read_task(const struct hv_btf *btf, struct hv_layout *ret)
 		{"thread_info.flags", 4, &ret->task_flags_off},
 	};
 
+	ret->has_task_stack =
+		hv_btf_member(btf, "task_struct", "stack", &ret->task_stack_off, NULL);
 	/* All SMP kernels since 5.11 (af449901b84c); PREEMPT_RT before. */
 	ret->has_migrate = hv_btf_member(btf, "task_struct", "migration_disabled",
 					 &ret->task_migrate_off, NULL);

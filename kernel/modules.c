@@ -27,6 +27,8 @@ struct module_layout {
 	uint32_t symtab, num_symtab, strtab, typetab;
 	uint32_t kallsyms_len_bytes;
 	uint32_t unformed, going; /* values of state */
+	bool has_orcs;
+	uint32_t nr_orcs, orc_ips, orcs;
 };
 
 /* Text: core_layout up to 6.3; since 6.4 (ac3b43283923) one element of an array of memories. */
@@ -90,6 +92,9 @@ static struct hv_err *find_layout(const struct hv_kernel *k, struct module_layou
 		return hv_err_new(ENOENT, "btf: struct module has no sensible size");
 	hv_btf_enumerator(k->btf, "MODULE_STATE_UNFORMED", &unformed);
 	hv_btf_enumerator(k->btf, "MODULE_STATE_GOING", &going);
+	l->has_orcs = hv_btf_member(k->btf, "module", "arch.num_orcs", &l->nr_orcs, NULL) &&
+		      hv_btf_member(k->btf, "module", "arch.orc_unwind_ip", &l->orc_ips, NULL) &&
+		      hv_btf_member(k->btf, "module", "arch.orc_unwind", &l->orcs, NULL);
 	l->unformed = (uint32_t)unformed;
 	l->going = (uint32_t)going;
 	return NULL;
@@ -196,6 +201,11 @@ static struct hv_err *read_module(const struct hv_kernel *k, const struct module
 		return hv_err_new(EINVAL, "module '%s': text 0x%llx has %u bytes", ret->name,
 				  (unsigned long long)base, size);
 	ret->text = (struct hv_gva_range){hv_gva(base), hv_gva(base + size)};
+	if (l->has_orcs) {
+		ret->nr_orcs = hv_copy_u32(copy, l->nr_orcs);
+		ret->orc_ips = hv_gva(hv_copy_u64(copy, l->orc_ips));
+		ret->orcs = hv_gva(hv_copy_u64(copy, l->orcs));
+	}
 	err = read_symbols(k, l, hv_gva(hv_copy_u64(copy, l->kallsyms)), &ret->symbols);
 	return hv_err_in(err, "module '%s'", ret->name);
 }

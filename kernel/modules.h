@@ -8,6 +8,9 @@ struct hv_kernel;
 struct hv_module {
 	char name[64]; /* hostile, NUL-terminated */
 	struct hv_gva_range text;
+	/* x86: how its functions' callers are found; 0: nothing says so */
+	uint32_t nr_orcs;
+	struct hv_gva orc_ips, orcs;
 	struct hv_symbols symbols; /* as find_kallsyms_symbol sees them */
 };
 

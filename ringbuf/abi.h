@@ -22,7 +22,7 @@
  *   0x80 gs offset of interrupt stack
  *   0x88 start, 0x90 length of the addresses of stacks whose calls are left alone
  *   0x98 gva of control block          control block: the mode, counters
- *   0xa0 task: tgid
+ *   0xa0 task: tgid      stack
  */
 #pragma once
 
@@ -66,6 +66,7 @@
 #define HV_PARAM_SKIP_LEN     0x90 /* u64 */
 #define HV_PARAM_CONTROL      0x98 /* u64, gva of the control block */
 #define HV_PARAM_TASK_TGID    0xa0 /* u32, offset in the task, u32 there */
+#define HV_PARAM_TASK_STACK   0xa4 /* u32, offset in the task of the pointer to its stack */
 #define HV_PARAMS_LEN	      0xa8
 
 /* Slots, in the page of the params: what the entry of that number does (actions.S) */
@@ -75,21 +76,29 @@
 #define HV_SLOT_GOES_ON                                                                            \
 	0x04 /* u32, the stub it goes on to, from the params on; 0: none                           \
 	      */
-#define HV_SLOT_ON	     1
-#define HV_SLOT_OFF	     2
-#define HV_SLOT_ON_COUNTED   4
-#define HV_SLOT_OFF_COUNTED  8
+#define HV_SLOT_ON		 1
+#define HV_SLOT_OFF		 2
+#define HV_SLOT_ON_COUNTED	 4
+#define HV_SLOT_OFF_COUNTED	 8
+#define HV_SLOT_STACK		 16
+#define HV_SLOT_STACK_BIT	 4
+#define HV_SLOT_STACK_COUNTED	 32
+#define HV_SLOT_SNAPSHOT	 64
+#define HV_SLOT_SNAPSHOT_COUNTED 128
 /* The function's first argument is a task. Its bit in the pid bitmap becomes the current task's
  * (it was forked by it), 0, or 1. */
-#define HV_SLOT_PID_INHERITS 0x1000
-#define HV_SLOT_PID_CLEARS   0x2000
-#define HV_SLOT_PID_SETS     0x4000
+#define HV_SLOT_PID_INHERITS	 0x1000
+#define HV_SLOT_PID_CLEARS	 0x2000
+#define HV_SLOT_PID_SETS	 0x4000
 
 /* The control block: the mode, and what is left of the counted actions of each slot */
-#define HV_CONTROL_MODE 0x00 /* u32 */
-#define HV_CONTROL_LEFT 0x40 /* for each slot */
-#define HV_LEFT_ON	0x00 /* s32 */
-#define HV_LEFT_OFF	0x04 /* s32 */
+#define HV_CONTROL_MODE	 0x00 /* u32 */
+#define HV_CONTROL_LEFT	 0x40 /* for each slot */
+#define HV_LEFT_ON	 0x00 /* s32 */
+#define HV_LEFT_OFF	 0x04 /* s32 */
+#define HV_LEFT_STACK	 0x08 /* s32 */
+#define HV_LEFT_SNAPSHOT 0x0c /* s32 */
+#define HV_LEFT_SHIFT	 4
 
 /* HV_PARAM_GRAPH_FLAGS. Frames that are open while a flag changes end by the new one. */
 #define HV_GRAPH_RETURNS    1  /* the tracer is on: returns are recorded */
@@ -152,6 +161,9 @@
 #define HV_RECORD_EXIT	     4 /* graph: it returned */
 #define HV_RECORD_MORE	     5 /* precedes an exit that has more to say; reserved together with it */
 #define HV_RECORD_MARK	     6 /* the host's own: a line of trace_marker */
+#define HV_RECORD_WORDS	     7 /* of a stack: they precede it, reserved together with it */
+#define HV_RECORD_STACK	     8 /* the stack of a function that was called */
+#define HV_RECORD_SNAPSHOT   9 /* here a snapshot is to be taken */
 
 /* function: word 0  tsc (63 bits)
  *           word 1  bits 0-31 low half of the site's address, 32-62 low 31 bits of the caller's
@@ -174,6 +186,17 @@
  *           word 1  bits 0-62 value returned
  *           word 2  bits 0-31 overrun
  *           word 3  bits 0-31 pid, 47 bit 63 of the value, 46 there is a value, 48-51 kind
+ * words:    word 0  tsc, the stack's
+ *           the first:
+ *           word 1  where the stack begins: the caller's return address is there (63 bits)
+ *           word 2  bits 0-30 of the frame pointer, 31-61 those of where the second part begins
+ *           word 3  bits 0-31 how many more, 48-51 kind
+ *           the others:
+ *           word 1-3  bits 0-47 a word (HV_WORD_*); 0: none
+ *           word 3  48-51 kind, 52-62 the number of this one, from 1 on
+ * stack:    as function, and
+ *           word 3  bits 52-58 how many records of words but the first, 62 of a command
+ * snapshot: as function, and bit 62 of word 3
  * mark:     word 0  tsc
  *           word 1  which of the texts that the host keeps
  *           word 3  48-51 kind */
@@ -186,6 +209,15 @@
 #define HV_RECORD_DEPTH_MAX   0x7ff
 #define HV_MORE_VALUE63_SHIFT 47
 #define HV_MORE_VALUE_SHIFT   46
+#define HV_STACK_RECORDS_MAX  127
+#define HV_STACK_COMMAND_BIT  62
+
+/* A word of a stack: bits 0-30 of what it is, bit 31: it is text, else a pointer into a stack; bits
+ * 3-17 of where it is; whether that is in the second part. */
+#define HV_WORD_TEXT	    0x80000000
+#define HV_WORD_PLACE_SHIFT 32
+#define HV_WORD_PLACE_MASK  0x3fff8
+#define HV_WORD_SECOND_BIT  47
 
 #ifndef __ASSEMBLER__
 
@@ -220,7 +252,7 @@ struct hv_params {
 	uint64_t skip_len_bytes;
 	uint64_t control_gva;
 	uint32_t task_tgid_off;
-	uint32_t unused;
+	uint32_t task_stack_off;
 };
 
 struct hv_slot {
@@ -234,6 +266,8 @@ struct hv_control {
 	struct {
 		int32_t on;
 		int32_t off;
+		int32_t stack;
+		int32_t snapshot;
 	} left[HV_NR_SLOTS];
 };
 
@@ -291,6 +325,8 @@ _Static_assert(__builtin_offsetof(struct hv_params, irq_stack_percpu) == HV_PARA
 	       "params");
 _Static_assert(__builtin_offsetof(struct hv_params, skip_len_bytes) == HV_PARAM_SKIP_LEN, "params");
 _Static_assert(__builtin_offsetof(struct hv_params, task_tgid_off) == HV_PARAM_TASK_TGID, "params");
+_Static_assert(__builtin_offsetof(struct hv_params, task_stack_off) == HV_PARAM_TASK_STACK,
+	       "params");
 _Static_assert(HV_PARAM_SLOTS + HV_NR_SLOTS * sizeof(struct hv_slot) <= HV_STUBS_CODE_OFF, "slots");
 _Static_assert(__builtin_offsetof(struct hv_slot, goes_on) == HV_SLOT_GOES_ON, "slot");
 _Static_assert(__builtin_offsetof(struct hv_control, left) == HV_CONTROL_LEFT, "control block");

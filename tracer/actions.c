@@ -3,12 +3,18 @@
 
 #include <string.h>
 
-#define COUNTED (1u << HV_ACTION_ON_COUNTED | 1u << HV_ACTION_OFF_COUNTED)
+#define COUNTED                                                                                    \
+	(1u << HV_ACTION_ON_COUNTED | 1u << HV_ACTION_OFF_COUNTED |                                \
+	 1u << HV_ACTION_STACK_COUNTED | 1u << HV_ACTION_SNAPSHOT_COUNTED)
 
 _Static_assert(HV_SLOT_ON == 1u << HV_ACTION_ON, "the bits are alike");
 _Static_assert(HV_SLOT_OFF == 1u << HV_ACTION_OFF, "the bits are alike");
 _Static_assert(HV_SLOT_ON_COUNTED == 1u << HV_ACTION_ON_COUNTED, "the bits are alike");
 _Static_assert(HV_SLOT_OFF_COUNTED == 1u << HV_ACTION_OFF_COUNTED, "the bits are alike");
+_Static_assert(HV_SLOT_STACK == 1u << HV_ACTION_STACK, "the bits are alike");
+_Static_assert(HV_SLOT_STACK_COUNTED == 1u << HV_ACTION_STACK_COUNTED, "the bits are alike");
+_Static_assert(HV_SLOT_SNAPSHOT == 1u << HV_ACTION_SNAPSHOT, "the bits are alike");
+_Static_assert(HV_SLOT_SNAPSHOT_COUNTED == 1u << HV_ACTION_SNAPSHOT_COUNTED, "the bits are alike");
 
 static int compare_ips(const void *pa, const void *pb)
 {
@@ -48,7 +54,16 @@ static int32_t *left_of(const struct hv_session *s, unsigned slot, enum hv_actio
 {
 	struct hv_control *control = hv_region_control(&s->region);
 
-	return action == HV_ACTION_ON_COUNTED ? &control->left[slot].on : &control->left[slot].off;
+	switch (action) {
+	case HV_ACTION_ON_COUNTED:
+		return &control->left[slot].on;
+	case HV_ACTION_STACK_COUNTED:
+		return &control->left[slot].stack;
+	case HV_ACTION_SNAPSHOT_COUNTED:
+		return &control->left[slot].snapshot;
+	default:
+		return &control->left[slot].off;
+	}
 }
 
 static int32_t clamped(int64_t left)
@@ -110,10 +125,9 @@ static void fill_slot(struct hv_session *s, unsigned slot, const struct hv_site_
 {
 	struct hv_slot *shared = hv_region_slot(&s->region, slot);
 
-	if (a->bits & 1u << HV_ACTION_ON_COUNTED)
-		start_count(s, slot, a, HV_ACTION_ON_COUNTED);
-	if (a->bits & 1u << HV_ACTION_OFF_COUNTED)
-		start_count(s, slot, a, HV_ACTION_OFF_COUNTED);
+	for (unsigned action = 0; action < HV_NR_ACTIONS; action++)
+		if (a->bits & COUNTED & 1u << action)
+			start_count(s, slot, a, action);
 	s->slots[slot].ip = a->bits & COUNTED ? a->ip : 0;
 	s->slots[slot].bits = a->bits;
 	s->slots[slot].goes_on = goes_on;

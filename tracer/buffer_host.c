@@ -99,7 +99,7 @@ static bool is_named(const struct hv_buffer_cpu *c, const struct hv_event *e)
 void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor, const struct hv_event *e)
 {
 	struct hv_buffer_cpu *c = &b->cpus[e->cpu];
-	struct hv_record out[4];
+	struct hv_record out[2 + HV_EVENT_RECORDS_MAX];
 	const struct hv_record *records;
 	unsigned nr = 0, nr_records;
 

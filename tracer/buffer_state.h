@@ -38,5 +38,8 @@ void hv_buffer_ring(const struct hv_buffer *b, unsigned cpu, struct hv_ring *ret
 /* Records of a vCPU that were overwritten before anybody consumed them. */
 uint64_t hv_buffer_overwritten(const struct hv_buffer *b, unsigned cpu);
 
+/* Records of which an event can be made. */
+#define HV_EVENT_RECORDS_MAX (2 + HV_STACK_RECORDS_MAX)
+
 /* What the event that was returned last was made of, in the order of the ring. */
 const struct hv_record *hv_cursor_records(const struct hv_cursor *c, unsigned *ret_nr);

@@ -20,10 +20,12 @@ struct hv_cursor {
 	enum hv_cursor_mode mode;
 	unsigned first_cpu; /* of the rings merged */
 	unsigned nr_cpus;
-	struct hv_buffer_cpu *returned; /* owned, one a vCPU: since the last consume */
-	struct more *mores;		/* owned, one a vCPU */
-	unsigned *nr_clears;	     /* owned, one a vCPU: the session's when the merge was made */
-	struct hv_record records[2]; /* of the last event */
+	struct hv_buffer_cpu *returned;	       /* owned, one a vCPU: since the last consume */
+	struct more *mores;		       /* owned, one a vCPU */
+	struct hv_words_records *words;	       /* likewise */
+	struct hv_gva callers[HV_CALLERS_MAX]; /* of the last event */
+	unsigned *nr_clears; /* owned, one a vCPU: the session's when the merge was made */
+	struct hv_record records[HV_EVENT_RECORDS_MAX]; /* of the last event */
 	unsigned nr_records;
 };
 
@@ -93,6 +95,7 @@ struct hv_cursor *hv_cursor_new(struct hv_buffer *b, int only_cpu, enum hv_curso
 		marks[i] = b->cpus[c->first_cpu + i].mark;
 	begin(c, marks);
 	c->mores = hv_alloc(c->nr_cpus * sizeof(*c->mores));
+	c->words = hv_alloc(c->nr_cpus * sizeof(*c->words));
 	return c;
 }
 
@@ -104,6 +107,7 @@ void hv_cursor_free(struct hv_cursor *c)
 	free(c->nr_clears);
 	free(c->returned);
 	free(c->mores);
+	free(c->words);
 	hv_buffer_unref(c->buffer);
 	free(c);
 }
@@ -147,16 +151,53 @@ static void decode(struct hv_cursor *c, const struct hv_merge_item *item, struct
 	ret->lost_before = item->lost_before;
 }
 
-/* ITEM is returned. */
-static void finish(struct hv_cursor *c, const struct hv_merge_item *item, struct hv_event *ret)
+/* NULL: some are missing. */
+static const struct hv_words_records *words_of(const struct hv_cursor *c,
+					       const struct hv_merge_item *item)
+{
+	const struct hv_words_records *words = &c->words[item->cpu - c->first_cpu];
+
+	return hv_words_are_of(words, &item->record, item->position) ? words : NULL;
+}
+
+/* Who called. Of a stack that was not recorded whole that is the caller alone. */
+static void find_callers(struct hv_cursor *c, const struct hv_merge_item *item,
+			 struct hv_event *ret)
+{
+	const struct hv_words_records *words = words_of(c, item);
+
+	c->callers[0] = hv_gva_add(ret->ip, c->session->decode.arch->site_len_bytes);
+	ret->callers = c->callers;
+	ret->nr_callers = 1;
+	if (words)
+		ret->nr_callers +=
+			hv_session_unwind(c->session, words, c->callers + 1, HV_CALLERS_MAX - 1);
+	if (ret->nr_callers == 1 && ret->parent_ip.v)
+		c->callers[ret->nr_callers++] = ret->parent_ip;
+}
+
+static void note_records(struct hv_cursor *c, const struct hv_merge_item *item)
 {
 	const struct hv_record *more = more_of(c, item);
+	const struct hv_words_records *words = NULL;
 
-	decode(c, item, ret);
 	c->nr_records = 0;
 	if (more)
 		c->records[c->nr_records++] = *more;
+	if (hv_record_kind(&item->record) == HV_RECORD_STACK)
+		words = words_of(c, item);
+	for (unsigned i = 0; words && i < words->nr; i++)
+		c->records[c->nr_records++] = words->list[i];
 	c->records[c->nr_records++] = item->record;
+}
+
+/* ITEM is returned. */
+static void finish(struct hv_cursor *c, const struct hv_merge_item *item, struct hv_event *ret)
+{
+	decode(c, item, ret);
+	note_records(c, item);
+	if (ret->kind == HV_EVENT_STACK && c->mode != HV_CURSOR_DRAIN && c->mode != HV_CURSOR_TAKE)
+		find_callers(c, item, ret);
 	if (hv_record_kind(&item->record) != HV_RECORD_MARK) {
 		hv_event_set_comm(ret, ret->pid ? hv_session_comm(c->session, ret->pid) : NULL);
 		ret->tgid = hv_session_tgid(c->session, ret->pid);
@@ -183,10 +224,23 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 			finish(c, &item, ret);
 			return HV_NEXT_EVENT;
 		}
-		if (hv_record_kind(&item.record) == HV_RECORD_TASK)
+		switch (hv_record_kind(&item.record)) {
+		case HV_RECORD_TASK:
 			note_task(c->session, &item.record);
-		else
+			break;
+		case HV_RECORD_WORDS:
+			hv_words_add(&c->words[item.cpu - c->first_cpu], &item.record,
+				     item.position);
+			break;
+		case HV_RECORD_SNAPSHOT:
+			/* For who takes it; for all others it is nothing. */
+			decode(c, &item, ret);
+			if (c->mode == HV_CURSOR_DRAIN)
+				return HV_NEXT_EVENT;
+			break;
+		default:
 			note_more(c, &item);
+		}
 	}
 	return HV_NEXT_EMPTY;
 }

@@ -12,7 +12,7 @@ unsigned hv_record_kind(const struct hv_record *record)
 {
 	unsigned kind = record->word[3] >> HV_RECORD_KIND_SHIFT & 0xf;
 
-	return kind >= HV_RECORD_FUNCTION && kind <= HV_RECORD_MARK ? kind : 0;
+	return kind >= HV_RECORD_FUNCTION && kind <= HV_RECORD_SNAPSHOT ? kind : 0;
 }
 
 bool hv_record_is_event(const struct hv_record *record)
@@ -20,7 +20,7 @@ bool hv_record_is_event(const struct hv_record *record)
 	unsigned kind = hv_record_kind(record);
 
 	return kind == HV_RECORD_FUNCTION || kind == HV_RECORD_ENTRY || kind == HV_RECORD_EXIT ||
-	       kind == HV_RECORD_MARK;
+	       kind == HV_RECORD_MARK || kind == HV_RECORD_STACK;
 }
 
 uint64_t hv_record_tsc(const struct hv_record *record)
@@ -82,6 +82,64 @@ static uint8_t trace_flags(struct hv_context context)
 static uint8_t shown_depth(unsigned depth)
 {
 	return depth < DEPTH_SHOWN_MAX ? (uint8_t)depth : DEPTH_SHOWN_MAX;
+}
+
+static unsigned words_number(const struct hv_record *record)
+{
+	return record->word[3] >> HV_RECORD_DEPTH_SHIFT & HV_RECORD_DEPTH_MAX;
+}
+
+void hv_words_add(struct hv_words_records *w, const struct hv_record *record, uint64_t position)
+{
+	unsigned number = words_number(record);
+
+	if (number != 0 &&
+	    (number != w->nr || position != w->position + 1 || number > HV_STACK_RECORDS_MAX ||
+	     hv_record_tsc(record) != hv_record_tsc(&w->list[0]))) {
+		w->nr = 0;
+		return;
+	}
+	w->list[number] = *record;
+	w->nr = number + 1;
+	w->position = position;
+}
+
+bool hv_words_are_of(const struct hv_words_records *w, const struct hv_record *record,
+		     uint64_t position)
+{
+	return w->nr && position == w->position + 1 &&
+	       hv_record_tsc(record) == hv_record_tsc(&w->list[0]) &&
+	       w->nr == 1 + (words_number(record) & HV_STACK_RECORDS_MAX);
+}
+
+/* PLACE are the low bits of an address that is not below START, and not far above it. */
+static uint32_t place_after(uint32_t start, uint64_t place)
+{
+	uint32_t low = (uint32_t)place << 3 & HV_WORD_PLACE_MASK;
+
+	return start + ((low - start) & HV_WORD_PLACE_MASK);
+}
+
+void hv_decode_words(const struct hv_words_records *w, struct hv_stack_words *ret)
+{
+	const struct hv_record *head = &w->list[0];
+	uint32_t second = (uint32_t)(head->word[2] >> 31 & BITS_31);
+
+	ret->sp = (uint32_t)(head->word[1] & BITS_31);
+	ret->bp = (uint32_t)(head->word[2] & BITS_31);
+	ret->nr = 0;
+	for (unsigned i = 1; i < w->nr; i++)
+		for (unsigned j = 1; j <= 3; j++) {
+			uint64_t word = w->list[i].word[j];
+			bool is_second = word >> HV_WORD_SECOND_BIT & 1;
+
+			if (!(word & ((UINT64_C(1) << HV_RECORD_KIND_SHIFT) - 1)))
+				continue;
+			ret->list[ret->nr].at = place_after(is_second ? second : ret->sp,
+							    word >> HV_WORD_PLACE_SHIFT);
+			ret->list[ret->nr].value = (uint32_t)(word & BITS_31);
+			ret->list[ret->nr++].is_text = (word & HV_WORD_TEXT) != 0;
+		}
 }
 
 /* What all events have. */
@@ -147,9 +205,19 @@ void hv_decode_event(const struct hv_decode *d, const struct hv_record *record,
 		return;
 	}
 	decode_call(d, record, ret);
-	if (hv_record_kind(record) == HV_RECORD_ENTRY) {
+	switch (hv_record_kind(record)) {
+	case HV_RECORD_ENTRY:
 		ret->kind = HV_EVENT_GRAPH_ENTRY;
 		ret->depth = depth_of(record);
+		return;
+	case HV_RECORD_STACK:
+	case HV_RECORD_SNAPSHOT:
+		ret->kind = hv_record_kind(record) == HV_RECORD_STACK ? HV_EVENT_STACK
+								      : HV_EVENT_SNAPSHOT;
+		ret->of_command = record->word[3] >> HV_STACK_COMMAND_BIT & 1;
+		return;
+	default:
+		return;
 	}
 }
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "arch/arch.h"
+#include "kernel/unwind.h"
 #include "ringbuf/abi.h"
 #include "tracer/comms.h"
 #include "tracer/event.h"
@@ -31,6 +32,19 @@ uint32_t hv_record_tgid(const struct hv_record *record);
 struct hv_record hv_encode_lost(uint64_t tsc, uint64_t nr);
 uint64_t hv_record_lost(const struct hv_record *record); /* 0: it is another record */
 struct hv_record hv_encode_task(uint64_t tsc, uint32_t pid, uint32_t tgid, const char *comm);
+
+/* Records of the words of a stack (HV_RECORD_WORDS), in order, and the stack's own. */
+struct hv_words_records {
+	struct hv_record list[1 + HV_STACK_RECORDS_MAX];
+	unsigned nr;
+	uint64_t position; /* of the last one */
+};
+/* RECORD, at POSITION, is the next one, or the first of others. */
+void hv_words_add(struct hv_words_records *w, const struct hv_record *record, uint64_t position);
+/* Whether they are those of the stack RECORD at POSITION, none missing. */
+bool hv_words_are_of(const struct hv_words_records *w, const struct hv_record *record,
+		     uint64_t position);
+void hv_decode_words(const struct hv_words_records *w, struct hv_stack_words *ret);
 
 /* What the guest's kernel says about its records. */
 struct hv_decode {

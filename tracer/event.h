@@ -12,6 +12,8 @@ enum hv_event_kind {
 	HV_EVENT_GRAPH_EXIT,  /* ip is the function that returned; time_ns is when */
 	HV_EVENT_PRINT,	   /* a line of trace_marker; ip is where the kernel itself marks, or 0 */
 	HV_EVENT_RAW_DATA, /* bytes of trace_marker_raw, of which the first four are a number */
+	HV_EVENT_STACK,	   /* who called the function ip; parent_ip its caller */
+	HV_EVENT_SNAPSHOT, /* a snapshot is to be taken here (snapshot command); never shown */
 };
 
 /* tracefs-spec: trace_flag_type */
@@ -45,7 +47,12 @@ struct hv_event {
 	uint32_t overrun; /* exit: calls of this stack that found no room for their return */
 	uint64_t call_ns; /* exit: when it was called, on the clock of time_ns */
 	uint8_t has_retval;
-	uint64_t retval; /* exit, with has_retval */
+	uint64_t retval;    /* exit, with has_retval */
+	uint8_t of_command; /* stack and snapshot: of a command, not of a tracer's option */
+	/* stack: the function itself first, then who called it; borrowed as TEXT is. Not looked for
+	 * by a drain: NULL, 0. */
+	const struct hv_gva *callers;
+	size_t nr_callers;
 	/* print and raw data: as the host wrote it; borrowed, until the next event is taken or
 	 * something is written; NULL, of length 0: forgotten */
 	const char *text;

@@ -27,6 +27,14 @@ static const struct {
 	 "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
 	 "\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\tsigned:0;\n",
 	 "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip"},
+	{"kernel_stack", HV_RAW_STACK,
+	 "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n"
+	 "\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n",
+	 "\"\\t=> %ps\\n\\t=> %ps\\n\\t=> %ps\\n\" \"\\t=> %ps\\n\\t=> %ps\\n\\t=> %ps\\n\" "
+	 "\"\\t=> %ps\\n\\t=> %ps\\n\", (void *)REC->caller[0], (void *)REC->caller[1], (void "
+	 "*)REC->caller[2], (void *)REC->caller[3], (void *)REC->caller[4], (void "
+	 "*)REC->caller[5], "
+	 "(void *)REC->caller[6], (void *)REC->caller[7]"},
 	{"print", HV_RAW_PRINT,
 	 "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
 	 "\tfield:char buf[];\toffset:16;\tsize:0;\tsigned:0;\n",

@@ -34,7 +34,11 @@ struct hv_err *hv_option_set(struct hv_instance *in, enum hv_option option, bool
 	if (in->host)
 		hv_instance_set_host(in, in->host);
 	hv_instance_graph(in, in->lists);
-	return NULL;
+	if (option == HV_OPT_FUNC_STACK_TRACE && in->tracer == HV_TRACER_FUNCTION)
+		err = hv_instance_trace(in, in->tracer, in->lists);
+	if (err)
+		hv_options_set(&in->options, option, !on);
+	return err;
 }
 
 void hv_options_show(struct hv_file *f)
@@ -55,7 +59,7 @@ struct hv_err *hv_options_write(struct hv_file *f, const char *buf, size_t len_b
 		return hv_err_new(EINVAL, "an option of %zu bytes", len_bytes);
 	memcpy(text, buf, len_bytes);
 	text[len_bytes] = '\0';
-	if (!hv_options_parse(text, tracer, &option, &on))
+	if (!hv_options_parse(&f->instance->options, text, tracer, &option, &on))
 		return hv_err_new(EINVAL, "there is no option '%s' with tracer '%s'", text, tracer);
 	err = hv_option_set(f->instance, option, on);
 	if (!err)
@@ -65,7 +69,8 @@ struct hv_err *hv_options_write(struct hv_file *f, const char *buf, size_t len_b
 
 static bool is_in(const struct hv_place *dir, enum hv_option option)
 {
-	return !hv_option_infos[option].only_top || dir->instance == &dir->tree->top;
+	return hv_options_have(&dir->instance->options, option) &&
+	       (!hv_option_infos[option].only_top || dir->instance == &dir->tree->top);
 }
 
 bool hv_option_name(const struct hv_place *dir, size_t index, struct hv_text *ret)

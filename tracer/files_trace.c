@@ -77,7 +77,7 @@ static void add_comment(struct hv_file *f, const struct hv_style *style, const s
 {
 	HV_AUTO_TEXT struct hv_text text = {0};
 
-	hv_format_mark(&text, e);
+	hv_format_comment(&text, style, e);
 	hv_graph_comment(f->graph, &f->text, style, e, text.data);
 }
 
@@ -85,7 +85,8 @@ static void add_comment(struct hv_file *f, const struct hv_style *style, const s
 static void add_event(struct hv_file *f, const struct hv_style *style, const struct hv_event *e)
 {
 	bool is_call = e->kind == HV_EVENT_GRAPH_ENTRY || e->kind == HV_EVENT_GRAPH_EXIT;
-	bool is_mark = e->kind == HV_EVENT_PRINT || e->kind == HV_EVENT_RAW_DATA;
+	bool is_mark = e->kind == HV_EVENT_PRINT || e->kind == HV_EVENT_RAW_DATA ||
+		       e->kind == HV_EVENT_STACK;
 	struct hv_session_stat stat;
 	struct hv_event next;
 	bool known;

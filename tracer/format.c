@@ -305,11 +305,29 @@ static void add_raw_data(struct hv_text *out, enum shape shape, const struct hv_
 	hv_text_add(out, "\n");
 }
 
-void hv_format_mark(struct hv_text *out, const struct hv_event *e)
+/* trace_stack_print, trace_nop_print */
+static void add_stack(struct hv_text *out, const struct hv_style *style, enum shape shape,
+		      const struct hv_event *e)
+{
+	if (shape != SHAPE_TEXT) {
+		hv_text_add(out, shape == SHAPE_HEX ? "type: 4\n\n" : "type: 4\n");
+		return;
+	}
+	hv_text_add(out, "<stack trace>\n");
+	for (size_t i = 0; i < e->nr_callers; i++) {
+		hv_text_add(out, " => ");
+		hv_format_symbol(out, style, e->callers[i]);
+		hv_text_add(out, "\n");
+	}
+}
+
+void hv_format_comment(struct hv_text *out, const struct hv_style *style, const struct hv_event *e)
 {
 	hv_text_add(out, "");
 	if (e->kind == HV_EVENT_RAW_DATA)
 		add_raw_data(out, SHAPE_TEXT, e);
+	else if (e->kind == HV_EVENT_STACK)
+		add_stack(out, style, SHAPE_TEXT, e);
 	else if (e->text_len)
 		hv_text_add_bytes(out, e->text, strnlen(e->text, e->text_len));
 	if (out->len_bytes && out->data[out->len_bytes - 1] == '\n')
@@ -329,6 +347,11 @@ void hv_format_event(struct hv_text *out, const struct hv_style *style,
 		return;
 	case HV_EVENT_RAW_DATA:
 		add_raw_data(out, shape, event);
+		return;
+	case HV_EVENT_STACK:
+		add_stack(out, style, shape, event);
+		return;
+	case HV_EVENT_SNAPSHOT:
 		return;
 	case HV_EVENT_FUNCTION:
 	case HV_EVENT_GRAPH_ENTRY:

@@ -8,6 +8,14 @@
 
 #define FILL_PERCENT_DEFAULT 50
 
+/* Options that mean nothing with this guest. */
+static uint64_t absent_options(struct hv_session *s)
+{
+	HV_AUTO_ERR struct hv_err *err = hv_session_can_unwind(s);
+
+	return err ? UINT64_C(1) << HV_OPT_FUNC_STACK_TRACE : 0;
+}
+
 void hv_instance_init(struct hv_instance *in, struct hv_tree *tree, unsigned nr_cpus)
 {
 	*in = (struct hv_instance){
@@ -20,6 +28,7 @@ void hv_instance_init(struct hv_instance *in, struct hv_tree *tree, unsigned nr_
 		.pipes = {.of_cpu = hv_alloc(nr_cpus * sizeof(struct hv_file *)),
 			  .nr_cpus = nr_cpus},
 	};
+	in->options.absent = absent_options(tree->session);
 }
 
 void hv_instance_deinit(struct hv_instance *in)

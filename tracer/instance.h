@@ -119,6 +119,11 @@ struct hv_err *hv_instance_resize(struct hv_instance *in, uint64_t ring_bytes) h
 /* Moves what is in the buffer, of one vCPU or of all (HV_ALL_CPUS), into the snapshot, in place of
  * what was there; it is made when there is none. ENOMEM. */
 struct hv_err *hv_instance_take_snapshot(struct hv_instance *in, int cpu) hv_must_use;
+/* It is there, if only empty. ENOMEM. */
+struct hv_err *hv_instance_need_snapshot(struct hv_instance *in) hv_must_use;
+/* The buffer, which is in host memory, becomes the snapshot, and another empty one the buffer. For
+ * who hands on events: none are handed on before. */
+void hv_instance_swap_snapshot(struct hv_instance *in);
 void hv_instance_free_snapshot(struct hv_instance *in);
 /* Empties the buffer of one vCPU, or of all (HV_ALL_CPUS). */
 void hv_instance_clear(struct hv_instance *in, int cpu);

@@ -53,18 +53,37 @@ struct hv_err *hv_instance_resize(struct hv_instance *in, uint64_t ring_bytes)
 	return NULL;
 }
 
+struct hv_err *hv_instance_need_snapshot(struct hv_instance *in)
+{
+	if (in->snapshot)
+		return NULL;
+	return hv_buffer_new(in->tree->session, hv_instance_ring_bytes(in), &in->snapshot);
+}
+
+void hv_instance_swap_snapshot(struct hv_instance *in)
+{
+	struct hv_buffer *taken = in->host;
+
+	if (!in->snapshot || !in->host)
+		return;
+	hv_buffer_clear(in->snapshot, HV_ALL_CPUS);
+	/* Of another size it stays what it is. */
+	if (hv_buffer_ring_bytes(in->snapshot) != hv_buffer_ring_bytes(in->host)) {
+		hv_buffer_move(in->host, HV_ALL_CPUS, in->snapshot);
+		return;
+	}
+	hv_instance_set_host(in, in->snapshot);
+	in->snapshot = taken;
+	hv_buffer_when_full(taken, HV_FULL_OVERWRITES);
+}
+
 struct hv_err *hv_instance_take_snapshot(struct hv_instance *in, int cpu)
 {
 	struct hv_buffer *buffer = hv_instance_buffer(in);
-	struct hv_buffer *made = NULL;
-	struct hv_err *err = NULL;
+	struct hv_err *err = hv_instance_need_snapshot(in);
 
-	if (!in->snapshot)
-		err = hv_buffer_new(in->tree->session, hv_instance_ring_bytes(in), &made);
 	if (err)
 		return err;
-	if (made)
-		in->snapshot = made;
 	hv_buffer_clear(in->snapshot, cpu);
 	hv_buffer_move(buffer, cpu, in->snapshot);
 	return NULL;

@@ -5,6 +5,8 @@
 static const enum hv_action actions[HV_NR_PROBE_COMMANDS][2] = {
 	[HV_PROBE_TRACEON] = {HV_ACTION_ON, HV_ACTION_ON_COUNTED},
 	[HV_PROBE_TRACEOFF] = {HV_ACTION_OFF, HV_ACTION_OFF_COUNTED},
+	[HV_PROBE_STACKTRACE] = {HV_ACTION_STACK, HV_ACTION_STACK_COUNTED},
+	[HV_PROBE_SNAPSHOT] = {HV_ACTION_SNAPSHOT, HV_ACTION_SNAPSHOT_COUNTED},
 };
 
 static int compare_ips(const void *pa, const void *pb)
@@ -73,6 +75,18 @@ static struct hv_err *check_others(const struct hv_instance *in)
 	return NULL;
 }
 
+/* What has to be there before COMMAND can be obeyed. */
+static struct hv_err *prepare(struct hv_instance *in, enum hv_probe_command command)
+{
+	struct hv_err *err = NULL;
+
+	if (command == HV_PROBE_STACKTRACE)
+		return hv_session_can_unwind(in->tree->session);
+	if (command == HV_PROBE_SNAPSHOT)
+		err = hv_instance_need_host(in);
+	return err || command != HV_PROBE_SNAPSHOT ? err : hv_instance_need_snapshot(in);
+}
+
 struct hv_err *hv_instance_probe(struct hv_instance *in, const char *func,
 				 enum hv_probe_command command, const char *param)
 {
@@ -80,6 +94,8 @@ struct hv_err *hv_instance_probe(struct hv_instance *in, const char *func,
 	struct hv_probes probes = hv_probes_dup(&in->probes);
 	struct hv_err *err = check_others(in);
 
+	if (!err && func[0] != '!')
+		err = prepare(in, command);
 	if (!err)
 		err = hv_probes_apply(&probes, sites, func, command, param);
 	if (!err)

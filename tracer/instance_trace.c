@@ -6,6 +6,7 @@ struct wish {
 	enum hv_tracer tracer;
 	const struct hv_filter *lists;
 	const struct hv_filter *graph_lists; /* set_graph_* are the top's, for all */
+	bool stacks;
 };
 
 static struct wish wish_of(const struct hv_instance *in, enum hv_tracer tracer,
@@ -13,7 +14,8 @@ static struct wish wish_of(const struct hv_instance *in, enum hv_tracer tracer,
 {
 	const struct hv_instance *top = &in->tree->top;
 
-	return (struct wish){tracer, lists, in == top ? lists : top->lists};
+	return (struct wish){tracer, lists, in == top ? lists : top->lists,
+			     hv_options_on(&in->options, HV_OPT_FUNC_STACK_TRACE)};
 }
 
 static bool wants_site(const struct wish *w, struct hv_gva ip)
@@ -32,12 +34,19 @@ static uint8_t stub_of(const struct wish *w, const struct hv_site *site)
 	if (site->invalid || !wants_site(w, site->ip))
 		return HV_STUB_NONE;
 	if (w->tracer == HV_TRACER_FUNCTION)
-		return HV_STUB_FUNCTION;
+		return w->stacks ? HV_STUB_FUNCTION_STACK : HV_STUB_FUNCTION;
 	if (hv_filter_has(&w->graph_lists[HV_LIST_GRAPH_NOTRACE], site->ip))
 		return HV_STUB_GRAPH_NOTRACE;
 	if (hv_filter_has(&w->graph_lists[HV_LIST_GRAPH], site->ip))
 		return HV_STUB_GRAPH_ROOT;
 	return HV_STUB_GRAPH;
+}
+
+/* The one that records more. */
+static void want(uint8_t *wanted, uint8_t stub)
+{
+	if (stub > *wanted)
+		*wanted = stub;
 }
 
 static bool wants_task(const struct hv_instance *in, uint32_t pid)
@@ -52,6 +61,8 @@ bool hv_instance_wants(const struct hv_instance *in, const struct hv_event *e)
 {
 	const struct wish now = wish_of(in, in->tracer, in->lists);
 
+	if (e->kind == HV_EVENT_STACK && !now.stacks)
+		return false;
 	return in->recording && !in->nr_pauses && !in->muted[e->cpu] && wants_site(&now, e->ip) &&
 	       wants_task(in, e->pid);
 }
@@ -132,7 +143,7 @@ static struct hv_err *set_sites(struct hv_instance *in, enum hv_tracer tracer,
 			wish_of(i, i == in ? tracer : i->tracer, i == in ? lists : i->lists);
 
 		for (size_t n = 0; n < sites->nr; n++)
-			wanted[n] |= stub_of(&w, &sites->list[n]);
+			want(&wanted[n], stub_of(&w, &sites->list[n]));
 	}
 	hv_instance_graph(in, lists);
 	err = hv_session_trace_sites(in->tree->session, wanted);

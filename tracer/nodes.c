@@ -156,7 +156,9 @@ static const struct hv_node root_nodes[] = {
 	{.name = "set_ftrace_filter",
 	 .help = "trace only these: [!]GLOB, INDEX, [!]GLOB:mod:[!]MODULE; empty: all\n"
 		 "\t\t\t  or switch recording when one is called: [!]GLOB:traceon[:COUNT], "
-		 "[!]GLOB:traceoff[:COUNT]",
+		 "[!]GLOB:traceoff[:COUNT],\n"
+		 "\t\t\t  tell who called it: [!]GLOB:stacktrace[:COUNT], take a snapshot then: "
+		 "[!]GLOB:snapshot[:COUNT]",
 	 .open = hv_list_open,
 	 .show = hv_list_show,
 	 .write = hv_list_write,

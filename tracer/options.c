@@ -23,6 +23,7 @@ const struct hv_option_info hv_option_infos[HV_NR_OPTIONS] = {
 	[HV_OPT_MARKERS] = {.name = "markers", .on = 1},
 	[HV_OPT_PAUSE_ON_TRACE] = {.name = "pause-on-trace"},
 	[HV_OPT_FUNCTION_FORK] = {.name = "function-fork", .is_zeroed = 1},
+	[HV_OPT_FUNC_STACK_TRACE] = {.name = "func_stack_trace", .tracer = "function"},
 	[HV_OPT_FUNCGRAPH_OVERRUN] = {.name = "funcgraph-overrun", .tracer = "function_graph"},
 	[HV_OPT_FUNCGRAPH_CPU] = {.name = "funcgraph-cpu", .tracer = "function_graph", .on = 1},
 	[HV_OPT_FUNCGRAPH_OVERHEAD] = {.name = "funcgraph-overhead",
@@ -82,7 +83,7 @@ void hv_options_text(const struct hv_options *o, const char *tracer, struct hv_t
 	for (unsigned i = 0; i < HV_NR_OPTIONS; i++) {
 		const struct hv_option_info *info = &hv_option_infos[i];
 
-		if (is_shown(info, tracer))
+		if (is_shown(info, tracer) && hv_options_have(o, i))
 			hv_text_printf(ret, "%s%s\n", hv_options_on(o, i) ? "" : "no", info->name);
 	}
 }
@@ -100,13 +101,14 @@ static char *strip(char *text)
 	return text;
 }
 
-bool hv_options_parse(char *text, const char *tracer, enum hv_option *ret, bool *ret_on)
+bool hv_options_parse(const struct hv_options *o, char *text, const char *tracer,
+		      enum hv_option *ret, bool *ret_on)
 {
 	char *name = strip(text);
 	bool negated = strncmp(name, "no", 2) == 0;
 	enum hv_option option;
 
-	if (!hv_option_find(name + (negated ? 2 : 0), &option))
+	if (!hv_option_find(name + (negated ? 2 : 0), &option) || !hv_options_have(o, option))
 		return false;
 	if (!is_shown(&hv_option_infos[option], tracer))
 		return false;

@@ -31,6 +31,7 @@ enum hv_option {
 	HV_OPT_MARKERS,
 	HV_OPT_PAUSE_ON_TRACE,
 	HV_OPT_FUNCTION_FORK,
+	HV_OPT_FUNC_STACK_TRACE,
 	HV_OPT_FUNCGRAPH_OVERRUN,
 	HV_OPT_FUNCGRAPH_CPU,
 	HV_OPT_FUNCGRAPH_OVERHEAD,
@@ -57,7 +58,8 @@ extern const struct hv_option_info hv_option_infos[HV_NR_OPTIONS];
 
 /* One instance's. */
 struct hv_options {
-	uint64_t bits; /* bit N: enum hv_option N is on */
+	uint64_t bits;	 /* bit N: enum hv_option N is on */
+	uint64_t absent; /* likewise: there is no such option with this guest */
 };
 
 struct hv_options hv_options_default(void);
@@ -74,6 +76,11 @@ static inline void hv_options_set(struct hv_options *o, enum hv_option option, b
 	o->bits = (o->bits & ~(UINT64_C(1) << option)) | (uint64_t)on << option;
 }
 
+static inline bool hv_options_have(const struct hv_options *o, enum hv_option option)
+{
+	return !(o->absent >> option & 1);
+}
+
 bool hv_option_find(const char *name, enum hv_option *ret);
 
 /* What trace_options says while TRACER is the current one. */
@@ -81,4 +88,5 @@ void hv_options_text(const struct hv_options *o, const char *tracer, struct hv_t
 
 /* What is written to trace_options: NAME or noNAME, white space around it. False: there is no such
  * option, or it is of a tracer that is not current. TEXT is cut up. */
-bool hv_options_parse(char *text, const char *tracer, enum hv_option *ret, bool *ret_on);
+bool hv_options_parse(const struct hv_options *o, char *text, const char *tracer,
+		      enum hv_option *ret, bool *ret_on);

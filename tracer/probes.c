@@ -12,6 +12,8 @@
 static const char *const names[HV_NR_PROBE_COMMANDS] = {
 	[HV_PROBE_TRACEON] = "traceon",
 	[HV_PROBE_TRACEOFF] = "traceoff",
+	[HV_PROBE_STACKTRACE] = "stacktrace",
+	[HV_PROBE_SNAPSHOT] = "snapshot",
 };
 
 void hv_probes_deinit(struct hv_probes *p)
@@ -19,6 +21,14 @@ void hv_probes_deinit(struct hv_probes *p)
 	for (size_t i = 0; i < p->nr; i++)
 		free(p->sets[i].list);
 	*p = (struct hv_probes){0};
+}
+
+bool hv_probes_have(const struct hv_probes *p, enum hv_probe_command command)
+{
+	for (size_t i = 0; i < p->nr; i++)
+		if (p->sets[i].command == command)
+			return true;
+	return false;
 }
 
 struct hv_probes hv_probes_dup(const struct hv_probes *p)

@@ -7,7 +7,13 @@
 #include "base/text.h"
 #include "kernel/sites.h"
 
-enum hv_probe_command { HV_PROBE_TRACEON, HV_PROBE_TRACEOFF, HV_NR_PROBE_COMMANDS };
+enum hv_probe_command {
+	HV_PROBE_TRACEON,
+	HV_PROBE_TRACEOFF,
+	HV_PROBE_STACKTRACE,
+	HV_PROBE_SNAPSHOT,
+	HV_NR_PROBE_COMMANDS
+};
 
 struct hv_probe {
 	uint64_t ip;
@@ -27,6 +33,7 @@ struct hv_probes {
 	size_t nr;
 };
 
+bool hv_probes_have(const struct hv_probes *p, enum hv_probe_command command);
 void hv_probes_deinit(struct hv_probes *p);
 struct hv_probes hv_probes_dup(const struct hv_probes *p);
 

@@ -30,10 +30,14 @@ static unsigned type_of(const struct hv_event *e)
 		return HV_RAW_GRAPH_ENTRY;
 	case HV_EVENT_GRAPH_EXIT:
 		return HV_RAW_GRAPH_EXIT;
+	case HV_EVENT_STACK:
+		return HV_RAW_STACK;
 	case HV_EVENT_PRINT:
 		return HV_RAW_PRINT;
 	case HV_EVENT_RAW_DATA:
 		return HV_RAW_DATA;
+	case HV_EVENT_SNAPSHOT:
+		break;
 	}
 	return 0;
 }
@@ -60,6 +64,12 @@ static uint8_t *put_payload(uint8_t *at, const struct hv_event *e)
 	at = put(at, e->pid, 4);
 	if (e->kind == HV_EVENT_RAW_DATA)
 		return put_text(at, hv_raw_payload_len(e) - 8, e);
+	if (e->kind == HV_EVENT_STACK) {
+		at = put(at, e->nr_callers, 8); /* int, and four bytes of nothing */
+		for (size_t i = 0; i < e->nr_callers; i++)
+			at = put(at, e->callers[i].v, 8);
+		return at;
+	}
 	at = put(at, e->ip.v, 8);
 	switch (e->kind) {
 	case HV_EVENT_FUNCTION:
@@ -74,6 +84,8 @@ static uint8_t *put_payload(uint8_t *at, const struct hv_event *e)
 	case HV_EVENT_PRINT:
 		return put_text(at, hv_raw_payload_len(e) - 16, e);
 	case HV_EVENT_RAW_DATA:
+	case HV_EVENT_STACK:
+	case HV_EVENT_SNAPSHOT:
 		break;
 	}
 	return at;

@@ -23,6 +23,7 @@
 /* common_type, as the kernel numbers them (enum trace_type). */
 enum hv_raw_type {
 	HV_RAW_FUNCTION = 1,
+	HV_RAW_STACK = 4,
 	HV_RAW_PRINT = 5,
 	HV_RAW_GRAPH_EXIT = 10,
 	HV_RAW_GRAPH_ENTRY = 11,
@@ -45,6 +46,10 @@ static inline size_t hv_raw_payload_len(const struct hv_event *e)
 		return 20;
 	case HV_EVENT_GRAPH_EXIT:
 		return 40;
+	case HV_EVENT_STACK:
+		return 16 + 8 * e->nr_callers;
+	case HV_EVENT_SNAPSHOT:
+		return 0;
 	case HV_EVENT_PRINT:
 		return (16 + text_len + 2 + 3) / 4 * 4;
 	case HV_EVENT_RAW_DATA:

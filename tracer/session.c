@@ -40,6 +40,7 @@ static void write_params(struct hv_session *s)
 		.nr_homes = s->plan.nr_stacks - HV_STACK_PROBES + 1,
 		.stack_bytes = layout->stack_bytes,
 		.irq_stack_percpu = layout->irq_stack_percpu,
+		.task_stack_off = layout->task_stack_off,
 		.skip_start_gva = s->kernel->as.arch->exception_stacks.start.v,
 		.skip_len_bytes = s->kernel->as.arch->exception_stacks.end.v -
 				  s->kernel->as.arch->exception_stacks.start.v,
@@ -173,6 +174,7 @@ void hv_session_free(struct hv_session *s)
 	hv_buffer_deinit(&s->buffer);
 	free(s->patched);
 	free(s->actions);
+	hv_orc_free(s->orc);
 	free(s);
 }
 

@@ -72,11 +72,12 @@ unsigned hv_session_refresh(struct hv_session *s);
 enum hv_stub {
 	HV_STUB_NONE = 0,
 	HV_STUB_FUNCTION = 1,
-	HV_STUB_GRAPH,	       /* call and return */
-	HV_STUB_GRAPH_ROOT,    /* likewise, and with HV_GRAPH_SUBTREE what it calls is recorded:
-				  a function of set_graph_function */
-	HV_STUB_GRAPH_NOTRACE, /* neither it nor what it calls: a function of set_graph_notrace */
-	HV_STUB_ACTIONS,       /* nothing but actions; never wanted */
+	HV_STUB_FUNCTION_STACK, /* likewise, and who called it; needs hv_session_can_unwind */
+	HV_STUB_GRAPH,		/* call and return */
+	HV_STUB_GRAPH_ROOT,	/* likewise, and with HV_GRAPH_SUBTREE what it calls is recorded:
+				   a function of set_graph_function */
+	HV_STUB_GRAPH_NOTRACE,	/* neither it nor what it calls: a function of set_graph_notrace */
+	HV_STUB_ACTIONS,	/* nothing but actions; never wanted */
 };
 
 /* Which sites are traced: WANTED has one byte a site of kernel->sites, enum hv_stub; of a graph and
@@ -94,14 +95,17 @@ struct hv_graph_options {
 	uint64_t thresh_ns; /* not 0: only returns are recorded, of calls that took as long */
 };
 void hv_session_graph_options(struct hv_session *s, const struct hv_graph_options *options);
-/* What a call of a function does to recording, just before it is recorded itself. A counted action
- * is done LEFT times at most, and counted when it changes something; none is done when LEFT is 0 or
- * less. */
+/* What a call of a function does, just before it is recorded itself. A counted action is done LEFT
+ * times at most, and counted when it changes something; none is done when LEFT is 0 or less. */
 enum hv_action {
 	HV_ACTION_ON,
 	HV_ACTION_OFF,
 	HV_ACTION_ON_COUNTED,
 	HV_ACTION_OFF_COUNTED,
+	HV_ACTION_STACK, /* who called is recorded; needs hv_session_can_unwind */
+	HV_ACTION_STACK_COUNTED,
+	HV_ACTION_SNAPSHOT, /* an HV_EVENT_SNAPSHOT for the drain, recording or not */
+	HV_ACTION_SNAPSHOT_COUNTED,
 	HV_NR_ACTIONS
 };
 struct hv_site_actions {
@@ -119,6 +123,9 @@ struct hv_err *hv_session_set_actions(struct hv_session *s, const struct hv_site
 /* What is left of a counted action; NOT_SET where the function has none. */
 int64_t hv_session_action_left(const struct hv_session *s, uint64_t ip, enum hv_action action,
 			       int64_t not_set);
+
+/* Whether this kernel's stacks can be read. EOPNOTSUPP with the reason. */
+struct hv_err *hv_session_can_unwind(struct hv_session *s) hv_must_use;
 
 /* Only the pids of ONLY (NR_ONLY 0: all), without those of NOT; both ascending. A pid beyond what a
  * kernel can have is nobody's. */

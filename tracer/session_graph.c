@@ -133,6 +133,8 @@ struct hv_gva hv_graph_stub_at(const struct hv_session *s, unsigned stub, bool i
 				  : stubs->graph_offs[stub - HV_STUB_GRAPH];
 	else if (stub == HV_STUB_NONE)
 		off = stubs->new_task_off;
+	else if (stub == HV_STUB_FUNCTION_STACK)
+		off = stubs->function_stack_off;
 	return hv_gva_add(hv_session_code(s), off);
 }
 

@@ -30,6 +30,7 @@ struct hv_session {
 	struct hv_decode decode;
 	struct hv_comms *comms;
 	struct hv_marks marks;
+	struct hv_orc *orc;    /* owned; NULL: nobody wants stacks, or they cannot be read */
 	struct hv_tasks tasks; /* names that no record told */
 	uint64_t tasks_read_ns;
 	unsigned ignores_comms; /* what records tell of tasks */
@@ -100,6 +101,10 @@ static inline struct hv_gva hv_session_code(const struct hv_session *s)
 {
 	return hv_gva_add(s->range.start, HV_STUBS_CODE_OFF);
 }
+
+/* Who called, the function's caller first (hv_unwind). */
+size_t hv_session_unwind(struct hv_session *s, const struct hv_words_records *words,
+			 struct hv_gva *ret, size_t max);
 
 /* What a mark record says; cpu, time and loss are the caller's to fill in. */
 void hv_session_decode_mark(struct hv_session *s, const struct hv_record *record,

@@ -8,12 +8,28 @@ static bool is_alone(const struct hv_instance *in)
 	return true;
 }
 
+/* Commands are the top's, whatever it traces. */
+static void take_commanded(struct hv_instance *in, const struct hv_cursor *cursor,
+			   const struct hv_event *event)
+{
+	if (in != &in->tree->top)
+		return;
+	if (event->kind == HV_EVENT_SNAPSHOT)
+		hv_instance_swap_snapshot(in);
+	else
+		hv_buffer_put(in->host, cursor, event);
+}
+
 /* Who traces alone gets all: the guest has judged already, and may have switched recording itself.
  */
 static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const struct hv_event *event)
 {
 	struct hv_instance *in = sink->ctx;
 
+	if (event->kind == HV_EVENT_SNAPSHOT || event->of_command) {
+		take_commanded(in, cursor, event);
+		return;
+	}
 	if (in->tracer != HV_TRACER_NOP && (is_alone(in) || hv_instance_wants(in, event)))
 		hv_buffer_put(in->host, cursor, event);
 }
@@ -54,7 +70,8 @@ static bool is_needed(const struct hv_tree *tree)
 {
 	const struct hv_instance *top = &tree->top;
 
-	if (!is_alone(top) || !hv_options_on(&top->options, HV_OPT_OVERWRITE))
+	if (!is_alone(top) || !hv_options_on(&top->options, HV_OPT_OVERWRITE) ||
+	    hv_probes_have(&top->probes, HV_PROBE_SNAPSHOT))
 		return true;
 	return hv_buffer_ring_bytes(top->host) !=
 	       hv_buffer_ring_bytes(hv_session_buffer(tree->session));

@@ -263,6 +263,8 @@ unsigned hv_session_refresh(struct hv_session *s)
 		return init_ended;
 	}
 	s->modules_signature = signature;
+	if (s->orc)
+		hv_orc_forget_modules(s->orc);
 	hv_patcher_forget_freed(s->patcher);
 	hv_patcher_forget_gone(s->patcher);
 	note_patched_anew(s);

@@ -11,6 +11,22 @@
  *       0(%rsp)  site + 5             8(%rsp)                 0(%rsp)  site + 5
  *                                     0(%rsp)  number
  */
+#define RECORDED                                                                                   \
+	(HV_SLOT_STACK | HV_SLOT_STACK_COUNTED | HV_SLOT_SNAPSHOT | HV_SLOT_SNAPSHOT_COUNTED)
+
+/* %ecx |= DOES when there is one of LEFT(%r10); to OUT when not. */
+.macro count left, does, out
+	cmpl	$0, \left(%r10)
+	jle	\out
+	movl	$-1, %r11d
+	lock xaddl %r11d, \left(%r10)
+	testl	%r11d, %r11d
+	jg	1f
+	lock incl \left(%r10)
+	jmp	\out
+1:	orl	$\does, %ecx
+.endm
+
 	.globl	hv_stub_actions
 hv_stub_actions:
 	.set	number, 0
@@ -27,7 +43,8 @@ hv_stub_actions:
 	movq	params + HV_PARAM_CONTROL(%rip), %r11
 	leaq	params + HV_PARAM_SLOTS(%rip), %rax
 	leaq	(%rax,%r10,8), %rax
-	leaq	HV_CONTROL_LEFT(%r11,%r10,8), %r10
+	shll	$HV_LEFT_SHIFT, %r10d
+	leaq	HV_CONTROL_LEFT(%r11,%r10), %r10
 
 	testl	$HV_SLOT_ON, HV_SLOT_DOES(%rax)
 	jz	.Lact_counted_on
@@ -62,6 +79,8 @@ hv_stub_actions:
 	jnz	.Lact_task
 
 .Lact_go_on:
+	testl	$RECORDED, HV_SLOT_DOES(%rax)
+	jnz	.Lact_recorded
 	movl	HV_SLOT_GOES_ON(%rax), %r10d
 	popq	%rax
 	testl	%r10d, %r10d
@@ -108,3 +127,48 @@ hv_stub_return_3: /* to the stub, or into the function */
 .Lact_task_done:
 	popq	%rcx
 	jmp	.Lact_go_on
+
+/* What makes records of its own. A count is taken before it is used up, and given back when there
+ * was none: no call is one too many. %r11 becomes what is to be done. */
+.Lact_recorded:
+	movl	8(%rsp), %r10d
+	shll	$HV_LEFT_SHIFT, %r10d
+	movq	params + HV_PARAM_CONTROL(%rip), %r11
+	leaq	HV_CONTROL_LEFT(%r11,%r10), %r10
+	movl	(%r11), %r11d
+	notl	%r11d
+	andl	$HV_MODE_OFF, %r11d
+	pushq	%rcx
+	movl	HV_SLOT_DOES(%rax), %ecx
+	andl	$HV_SLOT_SNAPSHOT, %ecx
+	testl	%r11d, %r11d
+	jz	.Lact_snapshot_counted
+	testl	$HV_SLOT_STACK, HV_SLOT_DOES(%rax)
+	jz	.Lact_stack_counted
+	orl	$HV_SLOT_STACK, %ecx
+.Lact_stack_counted:
+	testl	$HV_SLOT_STACK_COUNTED, HV_SLOT_DOES(%rax)
+	jz	.Lact_snapshot_counted
+	count	HV_LEFT_STACK, HV_SLOT_STACK, .Lact_snapshot_counted
+.Lact_snapshot_counted:
+	testl	$HV_SLOT_SNAPSHOT_COUNTED, HV_SLOT_DOES(%rax)
+	jz	.Lact_record
+	count	HV_LEFT_SNAPSHOT, HV_SLOT_SNAPSHOT, .Lact_record
+.Lact_record:
+	movl	%ecx, %r11d
+	popq	%rcx
+	movl	HV_SLOT_GOES_ON(%rax), %r10d
+	testl	%r10d, %r10d
+	jz	1f
+	leaq	params(%rip), %rax
+	addq	%rax, %r10
+1:	popq	%rax
+	movq	%r10, (%rsp)
+	orl	$FROM_COMMAND, %r11d
+	pushq	%r11
+	testl	$(HV_SLOT_STACK | HV_SLOT_SNAPSHOT), %r11d
+	jnz	.Lstack_action
+	popq	%r11
+	testq	%r10, %r10
+	jnz	.Lact_leave
+	jmp	.Lact_return

@@ -13,12 +13,31 @@
  *                                        8(%rsp)  saved %rcx
  *                                        0(%rsp)  saved %rdx
  *
- * The stubs of a graph are in graph.S, what a call does besides in actions.S.
+ * The stubs of a graph are in graph.S, of stacks in stack.S, what a call does besides in actions.S.
  */
 #include "arch/x86_64/stub_macros.inc"
 
 #define SITE_END 24 /* offsets from %rsp after the pushes */
 #define CALLER	 32
+
+/* Of a call. In: %r11 the current task, %r10 cpu, %rcx its state. Clobbers
+ * %rax, %rcx, %rdx, %r10. */
+.macro write_function_record site_end, caller
+	reserve_record
+	store_tsc
+
+	movl	\site_end(%rsp), %eax
+	subl	$SITE_LEN, %eax
+	movq	\caller(%rsp), %rdx
+	shlq	$32, %rdx
+	orq	%rdx, %rax
+	store_word 1, %rax
+	store_task_word
+	load_context HV_RECORD_FUNCTION
+	shlq	$32, %rax
+	orq	%rax, %rdx
+	store_word 3, %rdx
+.endm
 
 	.text
 	.globl	hv_stubs
@@ -40,20 +59,7 @@ hv_stub_function:
 	cmpl	HV_STATE_LAST_PID(%rcx), %eax
 	jne	.Lother_task
 .Lsame_task:
-	reserve_record
-	store_tsc
-
-	movl	SITE_END(%rsp), %eax
-	subl	$SITE_LEN, %eax
-	movq	CALLER(%rsp), %rdx
-	shlq	$32, %rdx
-	orq	%rdx, %rax
-	store_word 1, %rax
-	store_task_word
-	load_context HV_RECORD_FUNCTION
-	shlq	$32, %rax
-	orq	%rax, %rdx
-	store_word 3, %rdx
+	write_function_record SITE_END, CALLER
 
 .Lout:
 	popq	%rdx
@@ -76,6 +82,9 @@ hv_stub_return_0: /* five bytes that arch->place_return fills */
 #undef SITE_END
 #undef CALLER
 #include "arch/x86_64/graph.S"
+#undef SITE_END
+#undef SLOT
+#include "arch/x86_64/stack.S"
 #include "arch/x86_64/actions.S"
 
 	.globl	hv_stubs_end

@@ -6,7 +6,8 @@
 _Static_assert(hv_stubs_off == 0, "the params stand a fixed distance before the code");
 
 static const uint32_t return_offs[] = {hv_stub_return_0_off, hv_stub_return_1_off,
-				       hv_stub_return_2_off, hv_stub_return_3_off};
+				       hv_stub_return_2_off, hv_stub_return_3_off,
+				       hv_stub_return_4_off};
 
 const struct hv_arch hv_arch_x86_64 = {
 	.name = "x86_64",
@@ -36,6 +37,7 @@ const struct hv_arch hv_arch_x86_64 = {
 			.code = stub_code,
 			.len_bytes = sizeof(stub_code),
 			.function_off = hv_stub_function_off,
+			.function_stack_off = hv_stub_function_stack_off,
 			.graph_offs = {hv_stub_graph_off, hv_stub_graph_root_off,
 				       hv_stub_graph_notrace_off},
 			.new_task_graph_offs = {hv_stub_new_task_graph_off,
@@ -50,5 +52,11 @@ const struct hv_arch hv_arch_x86_64 = {
 		},
 	/* cpu_entry_area (Documentation/arch/x86/x86_64/mm.rst), since 4.15 (4fe22ba9d3fe). */
 	.exception_stacks = {{0xfffffe0000000000}, {0xfffffe8000000000}},
+	.unwind = x86_64_unwind,
+	.frame_pointer_rule = {.kind = HV_UNWIND_CALL,
+			       .sp_off = 16,
+			       .bp_off = -16,
+			       .sp_reg = X86_64_ORC_BP,
+			       .bp_reg = X86_64_ORC_PREV_SP},
 	.decode_context = x86_64_decode_context,
 };

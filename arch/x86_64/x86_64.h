@@ -33,3 +33,9 @@ bool x86_64_place_return(uint8_t *slot, struct hv_gva at, struct hv_gva thunk);
 /* context.c */
 struct hv_context x86_64_decode_context(uint32_t preempt_count, uint16_t cpu_flags,
 					uint16_t thread_flags, struct hv_resched_masks masks);
+
+/* unwind.c */
+bool x86_64_unwind(const struct hv_unwind_rule *rule, hv_stack_word word, void *ctx,
+		   struct hv_unwind_frame *frame);
+#define X86_64_ORC_PREV_SP 1 /* ORC_REG_*, the same since 4.14 (39358a033b2e) */
+#define X86_64_ORC_BP	   4

@@ -5,6 +5,7 @@
  *   event CPU NS PID COMM FLAGS PREEMPT MIGRATE IP PARENT [LOST]
  *   entry CPU NS PID COMM FLAGS PREEMPT MIGRATE IP DEPTH [LOST]
  *   exit CPU NS PID COMM FLAGS PREEMPT MIGRATE IP DEPTH CALL_NS OVERRUN [RETVAL|- [LOST]]
+ *   stack CPU NS PID COMM FLAGS PREEMPT MIGRATE IP [CALLER...]
  *   comm PID COMM | task PID TGID COMM (before its events) | fork PID CHILD
  *   overrun NR | cpus NR | clock raw|host
  *   ls [DIR] | stat PATH | mkdir DIR | rmdir DIR
@@ -110,6 +111,18 @@ static void do_graph(struct hv_event *e, char *args)
 	e->lost_before = next_number(&args);
 }
 
+static void do_callers(struct hv_event *e, char *args)
+{
+	static struct hv_gva callers[8]; /* copied by who takes the event */
+
+	callers[0] = hv_gva_add(e->ip, 5);
+	e->callers = callers;
+	e->nr_callers = 1;
+	for (const char *word = next_word(&args); *word && e->nr_callers < 8;
+	     word = next_word(&args))
+		callers[e->nr_callers++] = hv_gva(strtoull(word, NULL, 16));
+}
+
 static void do_event(struct shell *sh, enum hv_event_kind kind, char *args)
 {
 	struct hv_event e = {.kind = kind};
@@ -128,7 +141,9 @@ static void do_event(struct shell *sh, enum hv_event_kind kind, char *args)
 	e.preempt_depth = (uint8_t)next_number(&args);
 	e.migrate_depth = (uint8_t)next_number(&args);
 	e.ip = hv_gva(strtoull(next_word(&args), NULL, 16));
-	if (kind == HV_EVENT_FUNCTION) {
+	if (kind == HV_EVENT_STACK) {
+		do_callers(&e, args);
+	} else if (kind == HV_EVENT_FUNCTION) {
 		e.parent_ip = hv_gva(strtoull(next_word(&args), NULL, 16));
 		e.lost_before = next_number(&args);
 	} else {
@@ -165,6 +180,8 @@ static bool do_setup(struct shell *sh, const char *command, char *args)
 		do_event(sh, HV_EVENT_GRAPH_ENTRY, args);
 	else if (strcmp(command, "exit") == 0)
 		do_event(sh, HV_EVENT_GRAPH_EXIT, args);
+	else if (strcmp(command, "stack") == 0)
+		do_event(sh, HV_EVENT_STACK, args);
 	else if (strcmp(command, "overrun") == 0)
 		hv_fake_overrun(sh->session, next_number(&args));
 	else if (strcmp(command, "cpus") == 0)
@@ -302,7 +319,7 @@ static void do_guest(struct shell *sh)
 	const uint8_t *patched = hv_session_patched(sh->session);
 	const struct hv_site_actions *actions;
 	const struct hv_graph_options *graph = hv_fake_graph(sh->session);
-	static const char *const stubs[] = {"", "", ":graph", ":root", ":notrace"};
+	static const char *const stubs[] = {"", "", ":stack", ":graph", ":root", ":notrace"};
 	const uint32_t *pids;
 	size_t nr;
 

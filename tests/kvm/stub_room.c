@@ -5,11 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CALLER_OFF  MACHINE_TEXT_OFF
-#define CLOCK_OFF   (MACHINE_TEXT_OFF + 0x40)
-#define HANDLER_OFF (MACHINE_TEXT_OFF + 0x80)
-#define STACK_PTR   (MACHINE_STACK_END - 0x800)
-#define LAP_BIT	    (UINT64_C(1) << HV_LAP_BIT)
+#include "tracer/decode.h"
+
+#define CALLER_OFF	   MACHINE_TEXT_OFF
+#define CLOCK_OFF	   (MACHINE_TEXT_OFF + 0x40)
+#define HANDLER_OFF	   (MACHINE_TEXT_OFF + 0x80)
+#define STACK_PTR	   (MACHINE_STACK_END - 0x800)
+/* A few words are the task's above where the caller is. */
+#define ROOM_STACK_TOP_OFF (STACK_PTR + 0x20)
+#define LAP_BIT		   (UINT64_C(1) << HV_LAP_BIT)
 
 static void place_call(struct room *r, uint64_t off, uint64_t world_off)
 {
@@ -55,7 +59,8 @@ struct room *room_new(const char **ret_lack)
 				  .gva = machine_gva(MACHINE_FREE_OFF),
 				  .nr_slots = ROOM_NR_SLOTS,
 				  .stack = machine_gva(ROOM_STACK_OFF),
-				  .stack_bytes = ROOM_STACK_LEN};
+				  .stack_bytes = ROOM_STACK_LEN,
+				  .task_stack = machine_gva(ROOM_STACK_TOP_OFF - ROOM_STACK_LEN)};
 	assert(MACHINE_FREE_OFF + WORLD_LEN(ROOM_NR_SLOTS) <= MACHINE_LEN);
 	machine_protect(m, MACHINE_FREE_OFF, WORLD_PIDS_OFF, HV_ACCESS_READ_EXECUTE);
 	machine_protect(m, MACHINE_FREE_OFF + WORLD_PIDS_OFF, 0x1000, HV_ACCESS_READ);
@@ -74,9 +79,13 @@ void room_set_up(struct room *r, const struct world_case *c)
 {
 	memset(r->machine->memory + MACHINE_STACK_OFF, 0xa5, MACHINE_STACK_END - MACHINE_STACK_OFF);
 	world_set_up(&r->world, c);
-	r->graph = c->stub != WORLD_FUNCTION;
+	r->graph = c->stub >= WORLD_GRAPH;
+	r->nr_stacks = 0;
 	r->stepped = false;
-	r->stack_used_max = 8 + (r->graph ? ROOM_GRAPH_STACK_BYTES : ROOM_STACK_BYTES);
+	r->stub_stack_bytes = r->graph ? ROOM_GRAPH_STACK_BYTES : ROOM_STACK_BYTES;
+	if (c->stub == WORLD_FUNCTION_STACK || c->nr_stacks)
+		r->stub_stack_bytes = ROOM_STACK_STACK_BYTES;
+	r->stack_used_max = 8 + r->stub_stack_bytes;
 }
 
 uint64_t room_tsc(struct room *r)
@@ -179,19 +188,37 @@ bool room_clear_lap(const struct room *r, struct hv_record *record, uint64_t pos
 	return true;
 }
 
+struct found {
+	unsigned outer;
+	unsigned inner;
+	unsigned tasks;
+	struct hv_words_records words;
+	uint64_t now; /* tsc */
+};
+
 static bool is_call(const struct room *r, const struct hv_record *record,
-		    const struct room_call *call)
+		    const struct room_call *call, unsigned kind)
 {
 	uint64_t site = world_gva(&r->world, call->site_off).v;
 	uint64_t migrate = world_params(&r->world)->migrate_mask & call->task->migration_disabled;
 	uint64_t free_bits = ROOM_STATUS_FLAGS | (r->stepped ? ROOM_FLAG_TF : 0);
-	uint64_t word3 = call->preempt_count | (uint64_t)call->flags << 32 |
-			 (uint64_t)HV_RECORD_FUNCTION << HV_RECORD_KIND_SHIFT;
+	uint64_t word3 = call->preempt_count | (uint64_t)call->flags << 32 | (uint64_t)kind << 48;
 
 	return record->word[1] == ((site & 0xffffffff) | (call->caller.v & 0x7fffffff) << 32) &&
 	       record->word[2] == (call->task->pid | (call->task->flags & 0xffff) << 32 |
 				   (migrate & 0xff) << 48) &&
-	       ((record->word[3] ^ word3) & ~(free_bits << 32)) == 0;
+	       ((record->word[3] ^ word3) & ((UINT64_C(1) << HV_RECORD_DEPTH_SHIFT) - 1) &
+		~(free_bits << 32)) == 0;
+}
+
+/* With all its words: they were reserved as one, whatever came in between. */
+static bool is_stack(const struct room *r, const struct hv_record *record, uint64_t position,
+		     const struct room_call *outer, const struct room_call *inner,
+		     const struct found *found)
+{
+	return ((outer && is_call(r, record, outer, HV_RECORD_STACK)) ||
+		(inner && is_call(r, record, inner, HV_RECORD_STACK))) &&
+	       hv_words_are_of(&found->words, record, position);
 }
 
 static bool is_task(const struct hv_record *record, const struct world_task *task)
@@ -205,15 +232,8 @@ static bool is_task(const struct hv_record *record, const struct world_task *tas
 				   (uint64_t)HV_RECORD_TASK << HV_RECORD_KIND_SHIFT);
 }
 
-struct found {
-	unsigned outer;
-	unsigned inner;
-	unsigned tasks;
-	uint64_t now; /* tsc */
-};
-
 /* The record at a position: whole, one of ours, and of the time of the run. */
-static bool record_is_right(const struct room *r, const struct room_call *outer,
+static bool record_is_right(struct room *r, const struct room_call *outer,
 			    const struct room_call *inner, unsigned cpu, uint64_t position,
 			    struct found *found)
 {
@@ -224,10 +244,14 @@ static bool record_is_right(const struct room *r, const struct room_call *outer,
 		return false;
 	if (record.word[0] < r->before_tsc || record.word[0] > found->now)
 		return wrong("time of a record", record.word[0], r->before_tsc);
-	if (outer && is_call(r, &record, outer))
+	if (outer && is_call(r, &record, outer, HV_RECORD_FUNCTION))
 		found->outer++;
-	else if (inner && is_call(r, &record, inner))
+	else if (inner && is_call(r, &record, inner, HV_RECORD_FUNCTION))
 		found->inner++;
+	else if (hv_record_kind(&record) == HV_RECORD_WORDS)
+		hv_words_add(&found->words, &record, position);
+	else if (is_stack(r, &record, position, outer, inner, found))
+		r->nr_stacks++;
 	else if (is_task(&record, &percpu->cat) || is_task(&record, &percpu->dd))
 		found->tasks++;
 	else {
@@ -264,8 +288,8 @@ static bool ring_is_right(struct room *r, const struct room_call *outer,
 		(struct hv_record *)(expected + WORLD_RINGS_OFF) + cpu * r->world.nr_slots;
 	uint64_t nr = world_states(&r->world)[cpu].head - was->head;
 
-	if (nr > 4)
-		return wrong("records of one run", nr, 4);
+	if (nr > ROOM_NR_SLOTS)
+		return wrong("records of one run", nr, ROOM_NR_SLOTS);
 	for (uint64_t i = 0; i < nr; i++) {
 		uint64_t position = was->head + i;
 		uint64_t slot = position % r->world.nr_slots;

@@ -7,7 +7,7 @@
 #include "tests/kvm/machine.h"
 #include "tests/lib/stub_world.h"
 
-#define ROOM_NR_SLOTS 16
+#define ROOM_NR_SLOTS 64
 #define ROOM_VECTOR   0x20 /* of the interrupt; NMI has the same handler */
 /* Ports that the handler writes to before and after its call. */
 #define ROOM_PORT_IN  0x50
@@ -20,6 +20,7 @@
 #define ROOM_FLAG_IF	       0x200
 #define ROOM_STACK_BYTES       48 /* what a stub may use, its return address included */
 #define ROOM_GRAPH_STACK_BYTES 96
+#define ROOM_STACK_STACK_BYTES (18 * 8 + 72)	     /* of one that records a stack */
 #define ROOM_HANDLER_BYTES     (40 + 7 * 8 + 8 + 16) /* its frame, pushes, call, alignment */
 
 /* The kernel stack that the caller is on, as return stacks go by it; and where the caller is. */
@@ -36,8 +37,10 @@ struct room {
 	uint64_t before_tsc;
 	uint8_t expected[MACHINE_LEN]; /* memory as it must be after the run, records aside */
 	bool graph;
-	bool stepped;		 /* the trap flag may be seen in records */
-	uint64_t stack_used_max; /* below the stack pointer of the caller */
+	bool stepped;		   /* the trap flag may be seen in records */
+	unsigned stub_stack_bytes; /* what a stub may use */
+	unsigned nr_stacks;	   /* that were recorded in the last run */
+	uint64_t stack_used_max;   /* below the stack pointer of the caller */
 };
 
 /* A call of a traced function as its record must tell it. */

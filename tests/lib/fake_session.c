@@ -79,13 +79,19 @@ static void put(struct hv_buffer *b, const struct hv_event *e)
 	if (e->text)
 		b->events[b->nr_events].text =
 			memcpy(hv_alloc(e->text_len + 1), e->text, e->text_len);
+	if (e->callers)
+		b->events[b->nr_events].callers =
+			memcpy(hv_alloc(e->nr_callers * sizeof(*e->callers)), e->callers,
+			       e->nr_callers * sizeof(*e->callers));
 	b->nr_events++;
 }
 
 static void free_events(struct hv_buffer *b)
 {
-	for (size_t i = 0; i < b->nr_events; i++)
+	for (size_t i = 0; i < b->nr_events; i++) {
 		free((char *)b->events[i].text);
+		free((struct hv_gva *)b->events[i].callers);
+	}
 	free(b->events);
 	free(b->gone);
 }
@@ -286,6 +292,11 @@ struct hv_err *hv_session_set_actions(struct hv_session *s, const struct hv_site
 	if (nr)
 		memcpy(s->actions, list, nr * sizeof(*list));
 	s->nr_actions = nr;
+	return NULL;
+}
+
+struct hv_err *hv_session_can_unwind(struct hv_session *s hv_unused)
+{
 	return NULL;
 }
 

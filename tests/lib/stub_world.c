@@ -164,6 +164,8 @@ static size_t stub_off(enum world_stub stub)
 
 	if (stub == WORLD_FUNCTION)
 		return stubs->function_off;
+	if (stub == WORLD_FUNCTION_STACK)
+		return stubs->function_stack_off;
 	if (stub == WORLD_NEW_TASK)
 		return stubs->new_task_graph_offs[HV_GRAPH_STUB_PLAIN];
 	return stubs->graph_offs[stub - WORLD_GRAPH];
@@ -186,6 +188,7 @@ static void make_cpu(const struct world *w)
 	cpu->preempt_count = 0x80000102;
 	cpu->cat = cat;
 	cpu->dd = dd;
+	cpu->cat.stack = cpu->dd.stack = w->task_stack.v;
 	world_set_current(w, &cpu->cat);
 }
 
@@ -228,6 +231,7 @@ void world_prepare(const struct world *w, const struct world_case *c)
 		.stacks_gva = world_gva(w, WORLD_STACKS_OFF).v,
 		.nr_homes = WORLD_NR_HOMES,
 		.stack_bytes = w->stack_bytes,
+		.task_stack_off = offsetof(struct world_task, stack),
 		.irq_stack_percpu = offsetof(struct world_cpu, irq_stack),
 	};
 	c->prepare(w);

@@ -38,6 +38,7 @@ struct world_task {
 	uint32_t tgid;
 	uint16_t migration_disabled;
 	char comm[16];
+	uint64_t stack; /* its lowest byte */
 };
 
 struct world_cpu { /* at the gs base */
@@ -58,6 +59,7 @@ struct world {
 	 * by. */
 	struct hv_gva stack;
 	uint32_t stack_bytes;
+	struct hv_gva task_stack; /* as the tasks say it; STACK_BYTES long, too */
 };
 
 #define WORLD_LEN(nr_slots)                                                                        \
@@ -105,6 +107,7 @@ static inline struct hv_stack *world_home(const struct world *w, uint64_t addres
 /* What the sites call. */
 enum world_stub {
 	WORLD_FUNCTION,
+	WORLD_FUNCTION_STACK,
 	WORLD_GRAPH,
 	WORLD_GRAPH_ROOT,
 	WORLD_GRAPH_NOTRACE,
@@ -122,11 +125,15 @@ struct world_case {
 	unsigned nr_entries;
 	unsigned nr_exits;
 	unsigned nr_mores;
+	unsigned nr_stacks; /* a record of their own, and those of words */
 };
 
 /* Every way through the function stub. */
 extern const struct world_case world_cases[];
 extern const unsigned world_nr_cases;
+/* Every way to a stack. */
+extern const struct world_case world_stack_cases[];
+extern const unsigned world_nr_stack_cases;
 /* Every way through those of a graph. */
 extern const struct world_case world_graph_cases[];
 extern const unsigned world_nr_graph_cases;

@@ -38,7 +38,9 @@ static bool parse(const char *text, enum hv_option *ret, bool *ret_on)
 	char copy[64];
 
 	strcpy(copy, text);
-	return hv_options_parse(copy, "nop", ret, ret_on);
+	struct hv_options o = hv_options_default();
+
+	return hv_options_parse(&o, copy, "nop", ret, ret_on);
 }
 
 START_TEST(what_is_written)

@@ -1,0 +1,332 @@
+/* Stacks: the words of the kernel stack that say who called whom, as records, for the host to
+ * unwind (docs/stack.md). Included by stubs.S.
+ *
+ * Looked at are the words from the caller's return address to the end of that stack, and when that
+ * is the CPU's interrupt stack, from what was interrupted to the end of the task's. A word counts
+ * when it is an address of kernel text, or points further up the stack it is on, or from an
+ * interrupt stack into the task's. Where the stack is none of the two (an exception's), nothing
+ * beyond its page is looked at. The words are counted first, so that their records are reserved as
+ * one; what changes in between is cut off, or filled up with zeros.
+ *
+ *      on entry               after the pushes and for the locals
+ *      16(%rsp)  caller's     CALLER    the caller's return address: the stack begins there
+ *       8(%rsp)  site + 5     SITE_END
+ *       0(%rsp)  where to     GOES_ON   0: back into the function
+ *                go on        DOES      what is still to be done: HV_SLOT_STACK, HV_SLOT_SNAPSHOT
+ *                                       and FROM_COMMAND
+ *                             0(%rsp) to LOCALS_LEN; then %r9, %r8, %rdi, %rsi, %rbx, %rdx, %rcx,
+ *                             %rax
+ */
+#define FIRST_END   0  /* the end of the first part, and what pointers into the task's count there */
+#define FIRST_RANGE 8  /* bytes of the task's stack; 0: there is no second part */
+#define SECOND	    16 /* where the second part begins; 0: nowhere */
+#define SECOND_BIT  24 /* HV_WORD_SECOND while it is looked at, else 0 */
+#define POSITION    32
+#define RING	    40
+#define TSC	    48
+#define NR	    56 /* records of words */
+#define LEFT	    64 /* of them */
+#define LOCALS_LEN  72
+#define DOES	    (LOCALS_LEN + 64)
+#define GOES_ON	    (DOES + 8)
+#define SITE_END    (DOES + 16)
+#define CALLER	    (DOES + 24)
+
+#define FROM_COMMAND 0x100
+#define TEXT_SHIFT   31 /* text is in the last 2 GiB */
+
+/* %rsi := the first word to look at, %rdi the end, %r8 the task's stack, %r9 the bytes of it that
+ * pointers into it count in. Clobbers %rax. */
+.macro begin_words
+	leaq	CALLER(%rsp), %rsi
+	movq	FIRST_END(%rsp), %rdi
+	movq	FIRST_RANGE(%rsp), %r9
+	movq	$0, SECOND_BIT(%rsp)
+.endm
+
+/* %rax := the next word that counts, bit 31 set when it is text, from 8 before %rsi; to NONE after
+ * the last one. Clobbers %rdx. */
+.macro next_word none
+.Lnext\@:
+	cmpq	%rdi, %rsi
+	jae	.Lend\@
+	movq	(%rsi), %rax
+	addq	$8, %rsi
+	movq	%rax, %rdx
+	sarq	$TEXT_SHIFT, %rdx
+	incq	%rdx
+	jz	.Lfound\@
+	movq	%rax, %rdx
+	subq	%r8, %rdx
+	cmpq	%r9, %rdx
+	jb	.Lpointer\@
+	cmpq	%rsi, %rax
+	jb	.Lnext\@
+	cmpq	%rdi, %rax
+	ja	.Lnext\@
+.Lpointer\@:
+	btrq	$TEXT_SHIFT, %rax
+	jmp	.Lfound\@
+.Lend\@:
+	testq	%r9, %r9
+	jz	\none
+	xorl	%r9d, %r9d
+	movq	SECOND(%rsp), %rsi
+	movl	params + HV_PARAM_STACK_BYTES(%rip), %edi
+	addq	%r8, %rdi
+	btsq	$HV_WORD_SECOND_BIT, SECOND_BIT(%rsp)
+	jmp	.Lnext\@
+.Lfound\@:
+.endm
+
+	.globl	hv_stub_function_stack
+hv_stub_function_stack:
+	pushq	$0
+	pushq	$HV_SLOT_STACK
+	pushq	%rax
+	pushq	%rcx
+	pushq	%rdx
+	pushq	%rbx
+	pushq	%rsi
+	pushq	%rdi
+	pushq	%r8
+	pushq	%r9
+	subq	$LOCALS_LEN, %rsp
+
+	load_current
+	test_mode
+	jne	.Lstack_checks
+.Lstack_checked:
+	load_state .Lstack_out
+	task_field movl, HV_PARAM_TASK_PID, %eax, %rax
+	cmpl	HV_STATE_LAST_PID(%rcx), %eax
+	jne	.Lstack_function_task
+.Lstack_function:
+	write_function_record SITE_END, CALLER
+	jmp	.Lstack
+.Lstack_function_task:
+	write_task_record
+	jmp	.Lstack_function
+.Lstack_checks:
+	check_mode .Lstack_checked, .Lstack_out
+
+/* From actions.S: 0(%rsp) is DOES. */
+.Lstack_action:
+	pushq	%rax
+	pushq	%rcx
+	pushq	%rdx
+	pushq	%rbx
+	pushq	%rsi
+	pushq	%rdi
+	pushq	%r8
+	pushq	%r9
+	subq	$LOCALS_LEN, %rsp
+
+	movq	params + HV_PARAM_CONTROL(%rip), %rax
+	testl	$HV_MODE_CPUS, (%rax)
+	jz	.Lstack
+	test_muted .Lstack_out
+	je	.Lstack
+	andl	$~HV_SLOT_STACK, DOES(%rsp)
+	testl	$HV_SLOT_SNAPSHOT, DOES(%rsp)
+	jz	.Lstack_out
+
+.Lstack:
+	load_current
+	load_state .Lstack_out
+	task_field movl, HV_PARAM_TASK_PID, %eax, %rax
+	cmpl	HV_STATE_LAST_PID(%rcx), %eax
+	je	.Lstack_same_task
+	write_task_record
+.Lstack_same_task:
+	movq	%r10, RING(%rsp) /* until something is reserved: the cpu, and its state */
+	movq	%rcx, POSITION(%rsp)
+	movl	$0, NR(%rsp)
+	testl	$HV_SLOT_STACK, DOES(%rsp)
+	jz	.Lstack_reserve
+
+	/* Where the stack ends. */
+	leaq	CALLER(%rsp), %rsi
+	movl	params + HV_PARAM_STACK_BYTES(%rip), %r9d
+	movl	params + HV_PARAM_TASK_STACK(%rip), %r8d
+	movq	(%r11,%r8), %r8
+	movq	$0, FIRST_RANGE(%rsp)
+	movq	$0, SECOND(%rsp)
+	leaq	(%r8,%r9), %rdi
+	movq	%rsi, %rax
+	subq	%r8, %rax
+	cmpq	%r9, %rax
+	jb	.Lstack_ends
+	movq	params + HV_PARAM_IRQ_STACK(%rip), %rax
+	movq	%gs:(%rax), %rdi
+	movq	%rdi, %rax
+	subq	%rsi, %rax
+	cmpq	%r9, %rax
+	jae	.Lstack_page
+	leaq	8(%rdi), %rax /* the end, or the last word */
+	testl	$0xfff, %edi
+	cmovnzq %rax, %rdi
+	/* The last word is the sp of the stack that was left (arch/x86/include/asm/irq_stack.h). */
+	movq	-8(%rdi), %rax
+	andq	$-8, %rax
+	movq	%rax, %rdx
+	subq	%r8, %rdx
+	cmpq	%r9, %rdx
+	jae	.Lstack_ends
+	movq	%rax, SECOND(%rsp)
+	movq	%r9, FIRST_RANGE(%rsp)
+	jmp	.Lstack_ends
+.Lstack_page:
+	movq	%rsi, %rdi
+	orq	$0xfff, %rdi
+	incq	%rdi
+.Lstack_ends:
+	movq	%rdi, FIRST_END(%rsp)
+
+	xorl	%ebx, %ebx
+	begin_words
+.Lstack_count:
+	next_word .Lstack_counted
+	incl	%ebx
+	jmp	.Lstack_count
+.Lstack_counted:
+	leal	2(%rbx), %eax /* ceil(%ebx / 3), for all there can be */
+	imull	$0xaaab, %eax, %eax
+	shrl	$17, %eax
+	movl	$HV_STACK_RECORDS_MAX, %edx
+	cmpl	%edx, %eax
+	cmoval	%edx, %eax
+	movq	params + HV_PARAM_SLOT_MASK(%rip), %rdx
+	shrq	$1, %rdx /* of a very small ring no more than half */
+	cmpq	%rdx, %rax
+	cmovaq	%rdx, %rax
+	movl	%eax, NR(%rsp)
+
+.Lstack_reserve:
+	movq	RING(%rsp), %r10
+	movq	POSITION(%rsp), %rcx
+	movl	NR(%rsp), %eax
+	incl	%eax
+	testl	$HV_SLOT_STACK, DOES(%rsp)
+	jz	1f
+	incl	%eax
+1:	reserve_rax
+	movq	%rax, POSITION(%rsp)
+	movq	%r10, RING(%rsp)
+	read_tsc
+	movq	%rax, TSC(%rsp)
+	testl	$HV_SLOT_STACK, DOES(%rsp)
+	jz	.Lstack_event
+
+	/* Where it begins, what the frame pointer is, where it goes on. */
+	movq	POSITION(%rsp), %rax
+	incq	POSITION(%rsp)
+	place_record
+	movq	TSC(%rsp), %rax
+	store_word 0, %rax
+	leaq	CALLER(%rsp), %rax
+	store_word 1, %rax
+	movl	SECOND(%rsp), %edx
+	shlq	$31, %rdx
+	movl	%ebp, %eax
+	andl	$0x7fffffff, %eax
+	btrq	$62, %rdx
+	orq	%rdx, %rax
+	store_word 2, %rax
+	movabsq	$(HV_RECORD_WORDS << HV_RECORD_KIND_SHIFT), %r11
+	movl	NR(%rsp), %eax
+	movl	%eax, LEFT(%rsp)
+	orq	%r11, %rax
+	store_word 3, %rax
+
+	begin_words
+.Lstack_words:
+	decl	LEFT(%rsp)
+	js	.Lstack_event
+	movl	$1, %eax
+	shlq	$HV_RECORD_DEPTH_SHIFT, %rax
+	addq	%rax, %r11
+	movq	POSITION(%rsp), %rax
+	incq	POSITION(%rsp)
+	movq	RING(%rsp), %r10
+	place_record
+	movq	TSC(%rsp), %rax
+	store_word 0, %rax
+	movl	$1, %ebx
+.Lstack_word:
+	next_word .Lstack_no_word
+	movl	%eax, %eax
+	leaq	-8(%rsi), %rdx
+	andl	$HV_WORD_PLACE_MASK, %edx
+	shlq	$(HV_WORD_PLACE_SHIFT - 3), %rdx
+	orq	%rdx, %rax
+	orq	SECOND_BIT(%rsp), %rax
+.Lstack_store:
+	cmpl	$3, %ebx
+	jne	1f
+	orq	%r11, %rax
+1:	orq	%rcx, %rax
+	movq	%rax, (%r10,%rbx,8)
+	incl	%ebx
+	cmpl	$3, %ebx
+	jbe	.Lstack_word
+	jmp	.Lstack_words
+.Lstack_no_word:
+	xorl	%eax, %eax
+	jmp	.Lstack_store
+
+.Lstack_event:
+	load_current
+	movq	POSITION(%rsp), %rax
+	movq	RING(%rsp), %r10
+	place_record
+	movq	TSC(%rsp), %rax
+	store_word 0, %rax
+	movl	SITE_END(%rsp), %eax
+	subl	$SITE_LEN, %eax
+	movq	CALLER(%rsp), %rdx
+	shlq	$32, %rdx
+	orq	%rdx, %rax
+	store_word 1, %rax
+	store_task_word
+	load_context HV_RECORD_STACK
+	testl	$HV_SLOT_STACK, DOES(%rsp)
+	jnz	1f
+	xorl	$((HV_RECORD_STACK ^ HV_RECORD_SNAPSHOT) << (HV_RECORD_KIND_SHIFT - 32)), %eax
+1:	movl	NR(%rsp), %ebx
+	shll	$(HV_RECORD_DEPTH_SHIFT - 32), %ebx
+	orl	%ebx, %eax
+	testl	$FROM_COMMAND, DOES(%rsp)
+	jz	1f
+	btsl	$(HV_STACK_COMMAND_BIT - 32), %eax
+1:	shlq	$32, %rax
+	orq	%rax, %rdx
+	store_word 3, %rdx
+
+	btrl	$HV_SLOT_STACK_BIT, DOES(%rsp)
+	jnc	.Lstack_out
+	testl	$HV_SLOT_SNAPSHOT, DOES(%rsp)
+	jnz	.Lstack
+.Lstack_out:
+	addq	$LOCALS_LEN, %rsp
+	popq	%r9
+	popq	%r8
+	popq	%rdi
+	popq	%rsi
+	popq	%rbx
+	popq	%rdx
+	popq	%rcx
+	popq	%rax
+	popq	%r10
+	popq	%r10
+	testq	%r10, %r10
+	jz	.Lstack_return
+	pushq	%r10
+.Lstack_return:
+	.globl	hv_stub_return_4
+hv_stub_return_4: /* to the stub that records the call, or into the function */
+	ret
+	.fill	SITE_LEN - 1, 1, 0xcc
+
+#undef SITE_END
+#undef CALLER

@@ -1,0 +1,40 @@
+#include "kernel/unwind.h"
+
+#define TEXT UINT64_C(0xffffffff80000000)
+
+static bool word_at(void *ctx, uint32_t at, uint64_t *ret)
+{
+	const struct hv_stack_words *words = ctx;
+
+	for (size_t i = 0; i < words->nr; i++) {
+		if (words->list[i].at != at)
+			continue;
+		*ret = words->list[i].is_text ? TEXT | words->list[i].value : words->list[i].value;
+		return true;
+	}
+	return false;
+}
+
+size_t hv_unwind(struct hv_orc *orc, const struct hv_arch *arch, const struct hv_stack_words *words,
+		 struct hv_gva *ret, size_t max)
+{
+	struct hv_unwind_frame f = {.sp = words->sp + 8, .bp = words->bp};
+	void *ctx = (void *)(uintptr_t)words;
+	size_t nr = 0;
+
+	if (!word_at(ctx, words->sp, &f.ip.v))
+		return 0;
+	while (nr < max) {
+		struct hv_unwind_rule rule;
+
+		/* What was no text is user code, or nothing. */
+		if (f.ip.v < TEXT)
+			break;
+		ret[nr++] = f.ip;
+		if (!hv_orc_find(orc, hv_gva(f.exact ? f.ip.v : f.ip.v - 1), &rule))
+			rule = arch->frame_pointer_rule;
+		if (!arch->unwind(&rule, word_at, ctx, &f))
+			break;
+	}
+	return nr;
+}

@@ -1,0 +1,65 @@
+/* ORC tables and records of a stack, both as the input has them: a byte says which form of tables,
+ * then the tables, then records. */
+#include "kernel/unwind.h"
+#include "tests/unit/fake_orc.h"
+#include "tracer/decode.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static size_t fill(uint8_t *to, size_t len, const uint8_t **data, size_t *size)
+{
+	size_t nr = *size < len ? *size : len;
+
+	memcpy(to, *data, nr);
+	*data += nr;
+	*size -= nr;
+	return nr;
+}
+
+static void walk(struct hv_orc *orc, const uint8_t *data, size_t size)
+{
+	static struct hv_words_records records;
+	static struct hv_stack_words words;
+	struct hv_gva callers[HV_CALLERS_MAX];
+	struct hv_record r = {0};
+	uint64_t position = 0;
+
+	records = (struct hv_words_records){0};
+	while (fill((uint8_t *)&r, sizeof(r), &data, &size))
+		hv_words_add(&records, &r, position++);
+	if (hv_words_are_of(&records, &r, position) || records.nr) {
+		hv_decode_words(&records, &words);
+		if (words.nr > HV_STACK_WORDS_MAX ||
+		    hv_unwind(orc, &hv_arch_x86_64, &words, callers, HV_CALLERS_MAX) >
+			    HV_CALLERS_MAX)
+			abort();
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct fo kernels[2];
+	static bool made[2];
+	unsigned form = size ? data[0] & 1 : 0;
+	struct fo *o = &kernels[form];
+	struct hv_orc *orc = NULL;
+	struct hv_err *err;
+
+	if (!made[form])
+		fo_init(o, form);
+	made[form] = true;
+	if (size) {
+		data++;
+		size--;
+	}
+	fill(fk_host(&o->f, o->ips), 4 * FO_ENTRIES, &data, &size);
+	fill(fk_host(&o->f, o->entries), 6 * FO_ENTRIES, &data, &size);
+	fill(fk_host(&o->f, o->module_ips), 4 * FO_MODULE_ENTRIES, &data, &size);
+	fill(fk_host(&o->f, o->module_entries), 6 * FO_MODULE_ENTRIES, &data, &size);
+	err = hv_orc_new(&o->f.k, &orc);
+	if (err)
+		abort();
+	walk(orc, data, size);
+	hv_orc_free(orc);
+	return 0;
+}

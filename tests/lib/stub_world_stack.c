@@ -1,0 +1,61 @@
+/* The cases of the stub that records stacks. The stack of a call ends, for the task, where
+ * task_stack says: few words above the call. */
+#include <assert.h>
+#include <string.h>
+
+#include "tests/lib/stub_world.h"
+
+static void plain(const struct world *w)
+{
+	(void)w;
+}
+
+static void other_task(const struct world *w)
+{
+	world_states(w)[0].last_pid = 0;
+}
+
+static void off(const struct world *w)
+{
+	world_params(w)->mode = HV_MODE_OFF;
+}
+
+/* What is the task's in other cases is the CPU's interrupt stack. */
+static void interrupt_stack(const struct world *w)
+{
+	struct world_cpu *cpu = world_cpu(w);
+
+	cpu->irq_stack = hv_gva(w->task_stack.v + w->stack_bytes - 8);
+	cpu->cat.stack = cpu->dd.stack = w->stack.v + 16 * (uint64_t)w->stack_bytes;
+}
+
+/* A site whose function has stacktrace, and snapshot of which none is left, and is recorded itself.
+ */
+static void commands(const struct world *w)
+{
+	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
+	uint64_t entry = stubs->actions_off + (HV_NR_SLOTS - 1) * stubs->action_len_bytes;
+	struct hv_slot *slots = (struct hv_slot *)(w->host + WORLD_STUBS_OFF + HV_PARAM_SLOTS);
+	bool reaches = hv_arch_x86_64.encode_call(world_gva(w, WORLD_TRACED_OFF),
+						  world_gva(w, WORLD_CODE_OFF + entry),
+						  w->host + WORLD_TRACED_OFF);
+
+	assert(reaches);
+	(void)reaches;
+	world_params(w)->control_gva = world_gva(w, WORLD_CONTROL_OFF).v;
+	slots[HV_NR_SLOTS - 1] = (struct hv_slot){
+		.does = HV_SLOT_STACK | HV_SLOT_SNAPSHOT_COUNTED,
+		.goes_on = (uint32_t)(HV_STUBS_CODE_OFF + stubs->function_off),
+	};
+}
+
+const struct world_case world_stack_cases[] = {
+	{"record and stack", 0, 1, plain, WORLD_FUNCTION_STACK, .nr_stacks = 1},
+	{"record and stack, after another task's", 1, 1, other_task, WORLD_FUNCTION_STACK,
+	 .nr_stacks = 1},
+	{"record and stack, of an interrupt", 0, 1, interrupt_stack, WORLD_FUNCTION_STACK,
+	 .nr_stacks = 1},
+	{"record and stack, tracing off", 0, 0, off, WORLD_FUNCTION_STACK},
+	{"record and stack, by a command", 0, 1, commands, WORLD_FUNCTION, .nr_stacks = 1},
+};
+const unsigned world_nr_stack_cases = sizeof(world_stack_cases) / sizeof(*world_stack_cases);

@@ -1,0 +1,323 @@
+/* Stacks as the stub records them, run natively on stacks of our own: which words count, where a
+ * stack ends, what commands do. x86-64. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/native.h"
+#include "tracer/decode.h"
+
+#define NR_SLOTS    64
+#define STACK_BYTES 0x4000
+#define SITE	    WORLD_TRACED_OFF
+
+/* Calls FUNCTION with the stack pointer SP and the frame pointer BP. */
+void call_on(void *sp, void *function, uint64_t bp);
+__asm__(".text\n"
+	"call_on:\n"
+	"	push %rbx\n"
+	"	push %rbp\n"
+	"	mov %rsp, %rbx\n"
+	"	mov %rdi, %rsp\n"
+	"	mov %rdx, %rbp\n"
+	"	call *%rsi\n"
+	"	mov %rbx, %rsp\n"
+	"	pop %rbp\n"
+	"	pop %rbx\n"
+	"	ret\n");
+
+/* A page between them is nobody's. */
+static struct {
+	uint8_t before[0x1000];
+	uint64_t task[STACK_BYTES / 8];
+	uint8_t between[0x1000];
+	uint64_t irq[STACK_BYTES / 8];
+	uint8_t behind[0x1000];
+} stacks __attribute__((aligned(0x1000)));
+
+static struct world *world;
+static struct hv_words_records records;
+static struct hv_stack_words words;
+
+#define TEXT(n) (UINT64_C(0xffffffff80000000) + (n))
+
+static void set_up(void)
+{
+	const char *lack = NULL;
+
+	world = native_new(NR_SLOTS, &lack);
+	ck_assert_msg(world != NULL, "%s", lack);
+	memset(&stacks, 0, sizeof(stacks));
+	world->stack_bytes = STACK_BYTES;
+	world->task_stack = hv_gva((uintptr_t)stacks.task);
+	world_set_up(world, &world_stack_cases[0]);
+	world_cpu(world)->irq_stack = hv_gva((uintptr_t)&stacks.irq[STACK_BYTES / 8 - 1]);
+}
+
+static void tear_down(void)
+{
+	native_free(world);
+}
+
+static uint32_t short_of(const void *address)
+{
+	return (uint32_t)(uintptr_t)address & 0x7fffffff;
+}
+
+/* The stack of the last event, from the ring. Returns its record. */
+static struct hv_record take(void)
+{
+	uint64_t head = world_states(world)[0].head;
+	struct hv_record r = {0};
+
+	records.nr = 0;
+	for (uint64_t p = 0; p < head; p++) {
+		r = world_ring(world, 0)[p % NR_SLOTS];
+		for (unsigned i = 0; i < 4; i++) {
+			ck_assert_uint_eq(r.word[i] >> HV_LAP_BIT, 1);
+			r.word[i] &= ~(UINT64_C(1) << HV_LAP_BIT);
+		}
+		if (hv_record_kind(&r) == HV_RECORD_WORDS)
+			hv_words_add(&records, &r, p);
+	}
+	ck_assert_uint_eq(hv_record_kind(&r), HV_RECORD_STACK);
+	ck_assert(hv_words_are_of(&records, &r, head - 1));
+	hv_decode_words(&records, &words);
+	return r;
+}
+
+/* SP: behind the return address of the call. */
+static struct hv_record run_on(uint64_t *sp)
+{
+	call_on(sp, world->host + SITE, 0x123456789abcdef0);
+	return take();
+}
+
+static void expect(size_t index, const uint64_t *at)
+{
+	ck_assert_uint_lt(index, words.nr);
+	ck_assert_uint_eq(words.list[index].at, short_of(at));
+	ck_assert_uint_eq(words.list[index].value, (uint32_t)*at & 0x7fffffff);
+	ck_assert_uint_eq(words.list[index].is_text, *at >= TEXT(0));
+}
+
+START_TEST(words_that_count)
+{
+	uint64_t *sp = &stacks.task[2000], *end = stacks.task + STACK_BYTES / 8;
+	struct hv_record r;
+
+	sp[1] = TEXT(0x1234567);
+	sp[2] = (uintptr_t)&sp[20];
+	sp[3] = (uintptr_t)&sp[1]; /* down */
+	sp[4] = TEXT(0) - 1;
+	sp[5] = TEXT(0);
+	sp[6] = UINT64_MAX;
+	sp[7] = 0xffff888000001234;
+	sp[8] = (uintptr_t)end;
+	sp[9] = (uintptr_t)end + 8;
+	sp[10] = 0x00007f0081000000;
+	end[-1] = TEXT(7);
+	*end = TEXT(8); /* behind it */
+	sp[-5] = TEXT(9);
+	r = run_on(sp);
+	ck_assert_uint_eq(words.nr, 6);
+	expect(0, &sp[1]);
+	expect(1, &sp[2]);
+	expect(2, &sp[5]);
+	expect(3, &sp[6]);
+	expect(4, &sp[8]);
+	expect(5, end - 1);
+	ck_assert_uint_eq(words.sp, short_of(sp - 1));
+	ck_assert_uint_eq(words.bp, 0x1abcdef0);
+	ck_assert_uint_eq((uint32_t)r.word[1], (uint32_t)world_gva(world, SITE).v);
+	ck_assert_uint_eq((uint32_t)r.word[2], world_cpu(world)->cat.pid);
+	ck_assert_uint_eq(r.word[3] >> HV_STACK_COMMAND_BIT & 1, 0);
+	/* the function, the words' first record, two of three words, the stack */
+	ck_assert_uint_eq(world_states(world)[0].head, 5);
+}
+END_TEST
+
+/* An interrupt stack ends where its pointer says, which is its last word or, before 5.12, its end;
+ * that word leads to the task's. */
+START_TEST(through_an_interrupt_stack)
+{
+	uint64_t *sp = &stacks.irq[2000], *task = &stacks.task[1900];
+	uint64_t *link = &stacks.irq[STACK_BYTES / 8 - 1];
+
+	world_cpu(world)->irq_stack = hv_gva((uintptr_t)(link + _i));
+	sp[1] = TEXT(1);
+	sp[2] = (uintptr_t)&task[3];
+	link[1] = TEXT(2);
+	*link = (uintptr_t)task;
+	task[-1] = TEXT(3); /* below what was left */
+	task[0] = TEXT(4);
+	task[5] = (uintptr_t)&task[7];
+	task[6] = (uintptr_t)&stacks.task[7];
+	stacks.task[STACK_BYTES / 8 - 1] = TEXT(5);
+	run_on(sp);
+	ck_assert_uint_eq(words.nr, 6);
+	expect(0, &sp[1]);
+	expect(1, &sp[2]);
+	expect(2, link);
+	expect(3, &task[0]);
+	expect(4, &task[5]);
+	expect(5, &stacks.task[STACK_BYTES / 8 - 1]);
+}
+END_TEST
+
+START_TEST(a_link_to_elsewhere)
+{
+	uint64_t *sp = &stacks.irq[2000], *link = &stacks.irq[STACK_BYTES / 8 - 1];
+
+	*link = 8; /* nothing is there */
+	sp[1] = TEXT(1);
+	run_on(sp);
+	ck_assert_uint_eq(words.nr, 1);
+	*link = (uintptr_t)stacks.task + STACK_BYTES;
+	run_on(sp);
+	ck_assert_uint_eq(words.nr, 1);
+}
+END_TEST
+
+/* Of a stack that is neither the task's nor the CPU's, what is in its page. */
+START_TEST(any_other_stack)
+{
+	uint64_t *sp = (uint64_t *)stacks.between + 200;
+
+	sp[1] = TEXT(1);
+	((uint64_t *)stacks.between)[511] = TEXT(2);
+	stacks.irq[0] = TEXT(3);
+	run_on(sp);
+	ck_assert_uint_eq(words.nr, 2);
+	expect(0, &sp[1]);
+	expect(1, (uint64_t *)stacks.between + 511);
+}
+END_TEST
+
+/* Of a stack with more of them than there is room for, the first. */
+START_TEST(more_words_than_room)
+{
+	uint64_t *sp = &stacks.task[100];
+
+	for (unsigned i = 1; sp + i < stacks.task + STACK_BYTES / 8; i++)
+		sp[i] = TEXT(i);
+	run_on(sp);
+	ck_assert_uint_eq(words.nr, 3 * (NR_SLOTS / 2 - 1));
+	for (unsigned i = 0; i < words.nr; i++)
+		expect(i, &sp[1 + i]);
+}
+END_TEST
+
+static void command(unsigned does, bool goes_on)
+{
+	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
+	struct hv_slot *slots = (struct hv_slot *)(world->host + WORLD_STUBS_OFF + HV_PARAM_SLOTS);
+	uint64_t entry = stubs->actions_off + 9 * stubs->action_len_bytes;
+
+	world_params(world)->control_gva = world_gva(world, WORLD_CONTROL_OFF).v;
+	slots[9].does = does;
+	slots[9].goes_on = goes_on ? (uint32_t)(HV_STUBS_CODE_OFF + stubs->function_off) : 0;
+	ck_assert(hv_arch_x86_64.encode_call(world_gva(world, SITE),
+					     world_gva(world, WORLD_CODE_OFF + entry),
+					     world->host + SITE));
+}
+
+static struct hv_control *control(void)
+{
+	return (struct hv_control *)(world->host + WORLD_CONTROL_OFF);
+}
+
+static unsigned kind_at(uint64_t position)
+{
+	return hv_record_kind(&world_ring(world, 0)[position]);
+}
+
+static void call(uint64_t nr_records)
+{
+	world_states(world)[0].head = 0;
+	memset(world_ring(world, 0), 0, NR_SLOTS * sizeof(struct hv_record));
+	call_on(&stacks.task[2000], world->host + SITE, 0);
+	ck_assert_uint_eq(world_states(world)[0].head, nr_records);
+}
+
+START_TEST(a_command)
+{
+	struct hv_record r;
+
+	stacks.task[2001] = TEXT(1);
+	command(HV_SLOT_STACK, false);
+	call(3);
+	r = take();
+	ck_assert_uint_eq(r.word[3] >> HV_STACK_COMMAND_BIT & 1, 1);
+	ck_assert_uint_eq(words.nr, 1);
+	command(HV_SLOT_STACK, true);
+	call(4);
+	ck_assert_uint_eq(kind_at(2), HV_RECORD_STACK);
+	ck_assert_uint_eq(kind_at(3), HV_RECORD_FUNCTION);
+	control()->mode = HV_MODE_OFF;
+	call(0);
+}
+END_TEST
+
+START_TEST(counted_commands)
+{
+	command(HV_SLOT_STACK_COUNTED | HV_SLOT_SNAPSHOT_COUNTED, true);
+	control()->left[9].stack = 2;
+	control()->left[9].snapshot = 1;
+	call(4); /* no words: their first record alone */
+	ck_assert_uint_eq(kind_at(1), HV_RECORD_STACK);
+	ck_assert_uint_eq(kind_at(2), HV_RECORD_SNAPSHOT);
+	ck_assert_uint_eq(kind_at(3), HV_RECORD_FUNCTION);
+	ck_assert_int_eq(control()->left[9].snapshot, 0);
+	call(3);
+	ck_assert_int_eq(control()->left[9].stack, 0);
+	call(1);
+	ck_assert_int_eq(control()->left[9].stack, 0);
+	control()->left[9].stack = -1;
+	call(1);
+	ck_assert_int_eq(control()->left[9].stack, -1);
+	/* a snapshot is taken whether anything is recorded or not */
+	control()->mode = HV_MODE_OFF;
+	control()->left[9].stack = control()->left[9].snapshot = 5;
+	call(1);
+	ck_assert_uint_eq(kind_at(0), HV_RECORD_SNAPSHOT);
+	ck_assert_int_eq(control()->left[9].stack, 5);
+	ck_assert_int_eq(control()->left[9].snapshot, 4);
+}
+END_TEST
+
+/* Together with those that switch. */
+START_TEST(commands_that_switch)
+{
+	command(HV_SLOT_ON | HV_SLOT_STACK | HV_SLOT_SNAPSHOT, false);
+	control()->mode = HV_MODE_OFF;
+	call(3);
+	ck_assert_uint_eq(control()->mode, 0);
+	command(HV_SLOT_OFF | HV_SLOT_STACK | HV_SLOT_SNAPSHOT, true);
+	call(1);
+	ck_assert_uint_eq(kind_at(0), HV_RECORD_SNAPSHOT);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("stub_stack");
+	TCase *tc = tcase_create("stack");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, words_that_count);
+	tcase_add_loop_test(tc, through_an_interrupt_stack, 0, 2);
+	tcase_add_test(tc, a_link_to_elsewhere);
+	tcase_add_test(tc, any_other_stack);
+	tcase_add_test(tc, more_words_than_room);
+	tcase_add_test(tc, a_command);
+	tcase_add_test(tc, counted_commands);
+	tcase_add_test(tc, commands_that_switch);
+	suite_add_tcase(suite, tc);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

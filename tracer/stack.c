@@ -1,0 +1,31 @@
+/* Who called whom: whether a session can tell, and the telling. */
+#include "tracer/session_state.h"
+
+struct hv_err *hv_session_can_unwind(struct hv_session *s)
+{
+	if (s->orc)
+		return NULL;
+	if (!s->kernel->layout.has_irq_stack)
+		return hv_err_new(EOPNOTSUPP, "no symbol hardirq_stack_ptr: stacks of interrupts"
+					      " cannot be told");
+	if (!s->kernel->layout.has_task_stack)
+		return hv_err_new(EOPNOTSUPP, "btf: no member stack in struct task_struct");
+	return hv_orc_new(s->kernel, &s->orc);
+}
+
+size_t hv_session_unwind(struct hv_session *s, const struct hv_words_records *words,
+			 struct hv_gva *ret, size_t max)
+{
+	struct hv_stack_words decoded;
+	size_t nr, known = 0;
+
+	if (!s->orc)
+		return 0;
+	hv_decode_words(words, &decoded);
+	nr = hv_unwind(s->orc, s->kernel->as.arch, &decoded, ret, max);
+	/* Whom the handler of a graph returns to is known while the frame is there: not any more.
+	 */
+	while (known < nr && !hv_gva_in(ret[known], s->range))
+		known++;
+	return known;
+}
