@@ -83,6 +83,8 @@ static struct hv_err *inject_prepare_hold(void *self)
 
 	if (!err)
 		err = hv_inject_check_debugger(j);
+	if (!err)
+		hv_inject_want_huge(j);
 	return err ? err : need_keeper(j);
 }
 

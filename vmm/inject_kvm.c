@@ -295,14 +295,41 @@ static uint64_t find_mapping(const struct hv_kvm *k, uint64_t len_bytes)
 	return found;
 }
 
+static struct hv_call call_mmap(const struct hv_kvm *k, uint64_t hint, uint64_t len_bytes)
+{
+	return (struct hv_call){
+		.nr = SYS_mmap,
+		.args = {hint, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			 (uint64_t)k->region_fd, 0},
+	};
+}
+
+/* Where a huge page of the file can be one of the VMM's page tables, and so of KVM's: a little
+ * below HVA, if nothing is there. The kernel decides; each state does until the slot is made. */
+static struct hv_err *align_mapping(struct hv_kvm *k, struct hv_keeper *keeper, uint64_t hva,
+				    uint64_t len_bytes, uint64_t *ret_hva)
+{
+	struct hv_call calls[] = {
+		{.nr = SYS_munmap, .args = {hva, len_bytes}},
+		call_mmap(k, hva & ~(HV_REGION_ALIGN - 1), len_bytes),
+	};
+	struct hv_err *err = hv_keeper_calls(keeper, calls, 2, NULL, 0);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < 2; i++)
+		if (calls[i].result < 0 && calls[i].result > -4096)
+			return failed(&calls[i], i ? "mmap" : "munmap");
+	*ret_hva = (uint64_t)calls[1].result;
+	return NULL;
+}
+
 static struct hv_err *make_mapping(struct hv_kvm *k, struct hv_keeper *keeper, uint64_t len_bytes,
 				   uint64_t *ret_hva)
 {
 	struct hv_call calls[] = {
 		{.nr = SYS_ftruncate, .args = {(uint64_t)k->region_fd, len_bytes}},
-		{.nr = SYS_mmap,
-		 .args = {0, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, (uint64_t)k->region_fd,
-			  0}},
+		call_mmap(k, 0, len_bytes),
 	};
 	struct hv_err *err = hv_keeper_calls(keeper, calls, 2, NULL, 0);
 
@@ -313,7 +340,8 @@ static struct hv_err *make_mapping(struct hv_kvm *k, struct hv_keeper *keeper, u
 	if (calls[1].result < 0 && calls[1].result > -4096)
 		return failed(&calls[1], "mmap");
 	*ret_hva = (uint64_t)calls[1].result;
-	return NULL;
+	return *ret_hva % HV_REGION_ALIGN ? align_mapping(k, keeper, *ret_hva, len_bytes, ret_hva)
+					  : NULL;
 }
 
 /* Not for a region whose slot is there. */

@@ -6,6 +6,9 @@
 #include "vmm/inject_keeper.h"
 #include "vmm/inject_place.h"
 
+/* Of a huge page: what the region's mappings are aligned to, where that is possible. */
+#define HV_REGION_ALIGN (2ull << 20)
+
 struct hv_kvm {
 	pid_t pid;
 	int vm_fd;     /* the VMM's numbers */

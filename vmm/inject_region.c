@@ -14,6 +14,9 @@
 #define SLOTS_TRIED 4
 #define BITS_MIN    36
 #define GIB	    (1ull << 30)
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1, 7d8faaf15545 */
+#endif
 
 /* The window for PCI that the firmware tells the guest of, by QEMU's own properties. */
 static void add_pci_window(const struct hv_inject *j, const char *bridge, struct hv_taken_list *t)
@@ -122,17 +125,38 @@ static struct hv_err *find_again(struct hv_inject *j)
 							   HV_INJECT_REGION_BYTES, &j->region_hva));
 }
 
+/* Room at an address that huge pages can have, and no memory yet. */
+static uint8_t *reserve_aligned(uint64_t len_bytes)
+{
+	uint64_t len = len_bytes + HV_REGION_ALIGN, start, end;
+	uint8_t *room =
+		mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (room == MAP_FAILED)
+		return NULL;
+	start = ((uint64_t)(uintptr_t)room + HV_REGION_ALIGN - 1) & ~(HV_REGION_ALIGN - 1);
+	end = (uint64_t)(uintptr_t)room + len;
+	if (start > (uint64_t)(uintptr_t)room)
+		munmap(room, start - (uint64_t)(uintptr_t)room);
+	if (end > start + len_bytes)
+		munmap((void *)(uintptr_t)(start + len_bytes), end - start - len_bytes);
+	return (void *)(uintptr_t)start;
+}
+
 static struct hv_err *map_region(struct hv_inject *j)
 {
 	HV_AUTO_FD int fd = pidfd_getfd(j->m->pidfd, j->kvm.region_fd, 0);
 	struct stat st;
+	uint8_t *room;
 	void *host;
 
 	if (fd < 0)
 		return hv_err_new(errno, "inject: pidfd_getfd: %s", strerror(errno));
 	if (fstat(fd, &st) < 0 || st.st_size != (off_t)HV_INJECT_REGION_BYTES)
 		return hv_err_new(EPROTO, "inject: region of %lld bytes", (long long)st.st_size);
-	host = mmap(NULL, HV_INJECT_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	room = reserve_aligned(HV_INJECT_REGION_BYTES);
+	host = mmap(room, HV_INJECT_REGION_BYTES, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | (room ? MAP_FIXED : 0), fd, 0);
 	if (host == MAP_FAILED)
 		return hv_err_new(errno, "inject: mapping the region: %s", strerror(errno));
 	/* not the keeper's, which may outlive us for a moment */
@@ -161,6 +185,17 @@ void hv_inject_drop_region(struct hv_inject *j)
 	munmap(j->m->region.host, j->m->region.len_bytes);
 	hv_close_at(&j->m->region_fd);
 	j->m->region = (struct hv_region){0};
+}
+
+void hv_inject_want_huge(const struct hv_inject *j)
+{
+	const volatile uint8_t *host = j->m->region.host;
+
+	/* not of what is empty: a look makes a page */
+	for (uint64_t at = 0; host && at < HV_INJECT_REGION_BYTES; at += HV_REGION_ALIGN)
+		(void)host[at];
+	if (host)
+		(void)madvise((void *)(uintptr_t)host, HV_INJECT_REGION_BYTES, MADV_COLLAPSE);
 }
 
 /* ---- the pin ---- */

@@ -36,5 +36,9 @@ struct hv_err *hv_inject_go_on(struct hv_inject *j, struct hv_err *err) hv_must_
 /* inject_region.c: makes the region or finds it again, once; the machine's region afterwards. */
 struct hv_err *hv_inject_region(struct hv_inject *j) hv_must_use;
 void hv_inject_drop_region(struct hv_inject *j);
+/* The first touch of each page of the region is an exit of the guest's: of 2 MiB instead of 4 KiB
+ * where the kernel makes huge pages on request, whatever it does by itself (madvise(2)). What is in
+ * the region stays. */
+void hv_inject_want_huge(const struct hv_inject *j);
 /* Keeps the machine where it is (pin.h). */
 struct hv_err *hv_inject_pin(struct hv_inject *j) hv_must_use;

@@ -153,7 +153,8 @@ static const char *reason_in(const char *xml, int state)
 		return "paused";
 	if (state != VIR_DOMAIN_RUNNING && state != VIR_DOMAIN_BLOCKED)
 		return "not running";
-	if (!strstr(xml, "<model type='ivshmem-plain'/>"))
+	/* KVM's are reached by injection */
+	if (strstr(xml, "<domain type='qemu'") && !strstr(xml, "<model type='ivshmem-plain'/>"))
 		return "no ivshmem device (hvtrace check says what to add)";
 	return NULL;
 }

@@ -40,6 +40,7 @@ def unprepared_domain(t):
     """A libvirt domain with private RAM and no device of ours: attached without a word about how, twice."""
     said = json.loads(t.hv("check", "--json", t.name))
     assert said["traceable"] and "injected calls (libvirt), RAM copied" in said["transport"], said
+    assert "ivshmem" not in t.hv("list"), "list has a reason against it"
     for _ in range(2):
         with t.attach() as traced:
             nr = trace_workload(traced, t.guest)
