@@ -153,6 +153,28 @@ def own_trace_from_boot_of_trixie(t):
 
 
 @case(configs=None)
+def own_graph_from_boot(t):
+    """Calls and returns from the boot on; detach, although the first task came out of code that is gone."""
+    with tempfile.TemporaryDirectory() as directory:
+        options = ["-p", "function_graph", "--trace-boot", "-o", f"{directory}/trace"]
+        for glob in ("rest_init", "do_one_initcall", "vfs_rmdir", *INIT):
+            options += ["-l", glob]
+        with OwnMachine(t.hv, "bookworm", "--smp", "2", *options) as m:
+            m.run("mkdir /tmp/last; rmdir /tmp/last")
+            healthy(m)
+            assert "none of ours left" in t.hv("detach", m.name)
+            assert m.run("echo alive").startswith("alive")
+            healthy(m)
+            ends_well(m)
+        with open(f"{directory}/trace", encoding="utf-8") as file:
+            text = file.read()
+    calls = [line.split("|", 1)[1].rstrip(" {;") for line in text.splitlines() if "() {" in line or "();" in line]
+    assert calls[0] == "  rest_init()" and calls.count("    do_one_initcall()") > 100, calls[:5]
+    assert calls.count("      inet_init()") == 1 and calls[-1] == "  vfs_rmdir()", calls[-5:]
+    t.note(f"{text.count(chr(10))} lines")
+
+
+@case(configs=None)
 def own_refusals(t):
     """What cannot be booted is said in one line each."""
     kernel, initrd = kernel_file("bookworm")
