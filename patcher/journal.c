@@ -75,6 +75,17 @@ static void mirror(struct hv_journal *j, uint32_t index)
 	__atomic_store_n(&hv_region_header(j->region)->nr_entries, j->nr_entries, __ATOMIC_RELEASE);
 }
 
+/* Of an entry that is USED and stays so: whoever comes after us must find it at any moment, and
+ * goes by what is in the guest (recover.c). */
+static void mirror_new_bytes(struct hv_journal *j, uint32_t index)
+{
+	struct hv_journal_entry *to = &hv_region_journal(j->region)[index];
+	uint64_t bytes;
+
+	memcpy(&bytes, j->entries[index].new_bytes, sizeof(bytes));
+	__atomic_store_n((uint64_t *)to->new_bytes, bytes, __ATOMIC_RELEASE);
+}
+
 /* An index of an entry nobody uses; false when there is none. */
 static bool take_index(struct hv_journal *j, uint32_t *ret)
 {
@@ -121,7 +132,7 @@ static void note_again(struct hv_journal *j, uint32_t index, const struct hv_cha
 	    memcmp(entry->new_bytes, change->to, change->len_bytes) == 0)
 		return;
 	memcpy(entry->new_bytes, change->to, change->len_bytes);
-	mirror(j, index);
+	mirror_new_bytes(j, index);
 }
 
 struct hv_err *hv_journal_note(struct hv_journal *j, const struct hv_change *change)

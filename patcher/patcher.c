@@ -318,6 +318,24 @@ static struct hv_err *read_back(struct hv_patcher *p, const struct hv_change *ch
 	return NULL;
 }
 
+/* An entry whose site went from one change to another may say either: what is there is what the
+ * next undo will meet. What cannot be read stays as it is noted. */
+static void note_what_stands(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		const struct hv_journal_entry *entry = hv_journal_find(&p->journal, changes[i].gpa);
+		struct hv_change stands = changes[i];
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		if (!entry || changes[i].kind != HV_CHANGE_TEXT)
+			continue;
+		err = hv_guest_read(p->guest, stands.gpa, stands.to, stands.len_bytes);
+		if (!err && (memcmp(stands.to, changes[i].from, stands.len_bytes) == 0 ||
+			     memcmp(stands.to, changes[i].to, stands.len_bytes) == 0))
+			err = hv_journal_note(&p->journal, &stands);
+	}
+}
+
 /* After the bytes: the journal keeps what stands and forgets what is as it was. */
 static void settle(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
 {
@@ -328,6 +346,8 @@ static void settle(struct hv_patcher *p, const struct hv_change *changes, size_t
 		/* A refused change back stays in the journal: its address is not as it was. */
 		if (entry && memcmp(entry->old_bytes, stands, changes[i].len_bytes) == 0)
 			hv_journal_forget(&p->journal, changes[i].gpa);
+		else if (changes[i].refused)
+			note_what_stands(p, &changes[i], 1);
 	}
 }
 
@@ -454,6 +474,8 @@ static struct hv_err *undo(struct hv_patcher *p, struct hv_change *changes, size
 			   size_t nr, struct hv_err *why)
 {
 	struct hv_err *failed = turn_back_made(p, changes, nr_made);
+	const struct hv_change *all = changes;
+	size_t nr_all = nr;
 
 	for (size_t i = nr_made; i < nr; i++)
 		turn_back(&changes[i]);
@@ -469,6 +491,7 @@ static struct hv_err *undo(struct hv_patcher *p, struct hv_change *changes, size
 		changes += n;
 		nr -= n;
 	}
+	note_what_stands(p, all, nr_all);
 	if (!failed)
 		return hv_err_in(why, "nothing was changed");
 	why = hv_err_in(why, "could not be undone (%s); 'hvtrace recover' restores the guest",

@@ -84,10 +84,10 @@ struct hv_err *hv_region_use(const struct hv_kernel *k, const struct hv_region *
 	return err;
 }
 
-/* A site of ours: the kernel's own record says it is one, its bytes call our mapping, and the
- * journal would make it a nop. */
-static struct hv_err *site_is_ours(struct hv_session *s, const struct hv_journal_entry *e,
-				   bool *ret)
+/* A site of ours: its bytes call our mapping, and the journal would make it a nop. Which of our
+ * stubs the journal says it calls does not matter (who died was changing one for another): E is
+ * told. */
+static struct hv_err *site_is_ours(struct hv_session *s, struct hv_journal_entry *e, bool *ret)
 {
 	const struct hv_arch *arch = s->kernel->as.arch;
 	struct hv_gva at = hv_gva(e->gva);
@@ -106,8 +106,8 @@ static struct hv_err *site_is_ours(struct hv_session *s, const struct hv_journal
 	err = hv_guest_read(s->guest, m.gpa, now, e->len_bytes);
 	if (err)
 		return err;
-	*ret = memcmp(now, e->new_bytes, e->len_bytes) == 0 &&
-	       arch->classify_site(now, at, &target) == HV_SITE_CALL && hv_gva_in(target, s->range);
+	*ret = arch->classify_site(now, at, &target) == HV_SITE_CALL && hv_gva_in(target, s->range);
+	memcpy(e->new_bytes, now, e->len_bytes);
 	return NULL;
 }
 

@@ -38,15 +38,15 @@ static enum verdict judge(struct hv_session *s, const struct hv_site *site, stru
 	enum hv_site_kind kind = arch->classify_site(change->from, site->ip, &target);
 	bool ours = kind == HV_SITE_CALL && hv_gva_in(target, s->range);
 
-	if (!stub.v || (ours && target.v != stub.v))
-		return ours && hv_patcher_old_bytes(s->patcher, change->gpa, change->to) ? CHANGE
-											 : LEAVE;
-	if (ours)
+	if (ours && target.v == stub.v)
 		return LEAVE;
-	if (site->invalid || site->busy || kind != HV_SITE_NOP ||
-	    !arch->encode_call(site->ip, stub, change->to))
+	if (ours && !hv_patcher_old_bytes(s->patcher, change->gpa, change->to))
+		return LEAVE;
+	if (!stub.v)
+		return ours ? CHANGE : LEAVE;
+	if (!ours && (site->invalid || site->busy || kind != HV_SITE_NOP))
 		return REFUSE;
-	return CHANGE;
+	return arch->encode_call(site->ip, stub, change->to) ? CHANGE : REFUSE;
 }
 
 static struct hv_err *plan_site(struct hv_session *s, struct translation *t,
@@ -101,21 +101,16 @@ static void note_patched(struct hv_session *s, const struct hv_gpa *gpas)
 		s->patched[i] = standing_stub(s, &s->kernel->sites.list[i], gpas[i]);
 }
 
-/* One pass over all sites: those in WANTED's places that call nothing are made to call, all others
- * are restored. A site that calls another stub than it should is restored now and made to call in
- * the next pass (*RET_AGAIN): the journal never has to tell two calls from each other. */
+/* One pass over all sites: those in WANTED's places are made to call, all others are restored. */
 static struct hv_err *change_sites(struct hv_session *s, const struct hv_gva *wanted,
-				   struct hv_gpa *ret_gpas, bool *ret_again)
+				   struct hv_gpa *ret_gpas)
 {
 	const struct hv_sites *sites = &s->kernel->sites;
-	const struct hv_arch *arch = s->kernel->as.arch;
 	HV_AUTO_FREE struct hv_change *changes = hv_alloc((sites->nr + 1) * sizeof(*changes));
 	struct translation t = {.as = &s->kernel->as};
 	size_t nr = 0, nr_refused = 0;
-	struct hv_gva target;
 	struct hv_err *err;
 
-	*ret_again = false;
 	for (size_t i = 0; i < sites->nr; i++) {
 		enum verdict verdict;
 
@@ -123,9 +118,6 @@ static struct hv_err *change_sites(struct hv_session *s, const struct hv_gva *wa
 		if (err)
 			return hv_err_in(err, "site %s", sites->list[i].name);
 		ret_gpas[i] = changes[nr].gpa;
-		*ret_again |= verdict == CHANGE && wanted[i].v &&
-			      arch->classify_site(changes[nr].from, sites->list[i].ip, &target) ==
-				      HV_SITE_CALL;
 		nr += verdict == CHANGE;
 		nr_refused += verdict == REFUSE;
 	}
@@ -166,7 +158,7 @@ struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wante
 	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc(nr * sizeof(*gpas));
 	HV_AUTO_FREE struct hv_gva *stubs = hv_alloc(nr * sizeof(*stubs));
 	struct hv_err *err = NULL;
-	bool graph = false, again;
+	bool graph = false;
 
 	for (size_t i = 0; i < nr; i++)
 		graph |= wanted[i] >= HV_STUB_GRAPH;
@@ -176,9 +168,7 @@ struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wante
 		err = choose_stubs(s, wanted, graph, stubs);
 	if (err)
 		return err;
-	err = change_sites(s, stubs, gpas, &again);
-	if (!err && again)
-		err = change_sites(s, stubs, gpas, &again);
+	err = change_sites(s, stubs, gpas);
 	hv_actions_end(s, !err);
 	note_patched(s, gpas);
 	if (!err && !graph)

@@ -21,6 +21,9 @@ struct fr {
 	void (*when_written)(struct fr *r, struct hv_gpa at, uint64_t to); /* may be NULL */
 	void (*when_held)(struct fr *r); /* may be NULL; each time registers are read */
 	uint64_t task;			 /* one that sleeps, for frames */
+	size_t nr_text_writes;
+	size_t fail_after; /* the text write of this number fails, unless 0 */
+	bool fails_on;	   /* and all that come after it */
 };
 
 static inline struct hv_err *fr_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
@@ -61,12 +64,28 @@ static inline struct hv_err *fr_hold_registers(void *self, struct hv_vcpu_regs *
 	return NULL;
 }
 
+static inline struct hv_err *fr_hold_write_text(void *self, const struct hv_text_write *writes,
+						size_t nr)
+{
+	struct fr *r = self;
+
+	for (size_t i = 0; i < nr; i++) {
+		size_t now = ++r->nr_text_writes;
+
+		if (r->fail_after && (now == r->fail_after || (r->fails_on && now > r->fail_after)))
+			return hv_err_new(EIO, "the stub did not answer");
+		memcpy(r->t.f.machine.ram + writes[i].gpa.v, writes[i].bytes, writes[i].len_bytes);
+	}
+	return NULL;
+}
+
 static inline void fr_init(struct fr *r)
 {
 	static const struct hv_guest_ops ops = {.read = fr_read,
 						.write = fr_write,
 						.hold_begin = fr_hold_begin,
-						.hold_registers = fr_hold_registers};
+						.hold_registers = fr_hold_registers,
+						.hold_write_text = fr_hold_write_text};
 	struct hv_session *s = &r->s;
 
 	*r = (struct fr){0};
