@@ -307,6 +307,18 @@ static void check_alive(struct service *s)
 	hv_err_free(err);
 }
 
+static void watch_livepatch(struct service *s)
+{
+	struct hv_err *err = hv_tree_step_aside(s->tree);
+
+	if (err && !s->stepped_aside)
+		audit_log(&s->audit, "function_graph steps aside: %s", err->message);
+	if (!err && s->stepped_aside)
+		audit_log(&s->audit, "no livepatch waits for function_graph any more");
+	s->stepped_aside = err != NULL;
+	hv_err_free(err);
+}
+
 /* Registers of running vCPUs are of some moment: one odd look is no reboot. */
 static void check_boot(struct service *s, struct ticks *t)
 {
@@ -332,7 +344,9 @@ static void tick(struct service *s, struct ticks *t)
 		check_boot(s, t);
 		if (!t->nr_other_boot) {
 			hv_session_refresh_clock(s->session);
+			hv_session_sweep(s->session);
 			hv_tree_refresh(s->tree);
+			watch_livepatch(s);
 		}
 	}
 	if (s->state == SERVE_DONE)

@@ -51,6 +51,7 @@ struct service {
 	struct hv_err *end;  /* why, when it is not a detach */
 	bool stays_known;    /* the reason is left for who asks later */
 	char *alive_message; /* last one that was logged */
+	bool stepped_aside;  /* a livepatch was seen waiting, and that was logged */
 };
 
 /* Runs until SERVE_DONE; frees session, kernel and guest, gives the directory back, and only then

@@ -87,6 +87,14 @@ enum hv_stub {
  * EOPNOTSUPP, EBUSY for a graph: this kernel cannot be traced so, or not now (a livepatch is in
  * transition), with the reason. */
 struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wanted) hv_must_use;
+/* EBUSY: a livepatch is in transition, and a graph or what it left open keeps the guest from
+ * reading its stacks. NULL: none waits. Ask each second or so. */
+struct hv_err *hv_session_livepatch(struct hv_session *s) hv_must_use;
+/* Return stacks of a graph whose kernel stack is not mapped any more (its task died in traced
+ * functions) are given free, in a hold, once they are many. Ask each second or so. */
+void hv_session_sweep(struct hv_session *s);
+/* Tries once to put back the return addresses that a graph which has ended left open. */
+void hv_session_put_back(struct hv_session *s);
 /* What of a graph is recorded; may be set at any time, and is kept while no graph is traced.
  * HV_GRAPH_SUBTREE without any site that is HV_STUB_GRAPH_ROOT records nothing. */
 struct hv_graph_options {

@@ -68,6 +68,22 @@ static void put_back_if_quiet(struct hv_session *s)
 		hv_err_free(hv_patcher_held(s->patcher, put_back, s));
 }
 
+struct hv_err *hv_session_livepatch(struct hv_session *s)
+{
+	struct hv_err *err = check_livepatch(s->kernel);
+
+	if (!err || s->graph_on || hv_returns_open(s))
+		return err;
+	hv_err_free(err);
+	return NULL;
+}
+
+void hv_session_put_back(struct hv_session *s)
+{
+	if (!s->graph_on)
+		put_back_if_quiet(s);
+}
+
 static void set_flags(struct hv_session *s, unsigned on)
 {
 	struct hv_params *params = hv_region_params(&s->region);

@@ -149,6 +149,24 @@ void hv_tree_refresh(struct hv_tree *tree)
 	}
 }
 
+struct hv_err *hv_tree_step_aside(struct hv_tree *tree)
+{
+	struct hv_err *why = hv_session_livepatch(tree->session);
+
+	for (struct hv_instance *in = &tree->top; why && in; in = in->next) {
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		if (in->tracer != HV_TRACER_FUNCTION_GRAPH)
+			continue;
+		err = hv_instance_trace(in, HV_TRACER_NOP, in->lists);
+		if (!err)
+			in->tracer = HV_TRACER_NOP;
+	}
+	if (why)
+		hv_session_put_back(tree->session);
+	return why;
+}
+
 static struct hv_file *file_new(const struct hv_place *at, const char *path, int flags)
 {
 	struct hv_file *f = hv_alloc(sizeof(*f));

@@ -30,6 +30,11 @@ void hv_tree_end(struct hv_tree *tree);
  * or so for the names in what is read meanwhile. */
 void hv_tree_refresh(struct hv_tree *tree);
 
+/* EBUSY: a livepatch waits for a graph. The graph is ended, its tracer is nop then and what was
+ * recorded stays; the return addresses of calls that have not returned are put back as soon as that
+ * can be done. Call it each second or so. */
+struct hv_err *hv_tree_step_aside(struct hv_tree *tree) hv_must_use;
+
 /* True: hv_tree_drain is to be called every HV_DRAIN_NS (drain.h) or so, for what the guest records
  * is taken out of its rings as it comes. */
 bool hv_tree_drains(const struct hv_tree *tree);

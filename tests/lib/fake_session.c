@@ -47,6 +47,7 @@ struct hv_session {
 	unsigned uses_host_clock;
 	int fail;
 	unsigned modules_changed;
+	unsigned livepatch;
 };
 
 struct hv_cursor {
@@ -419,6 +420,21 @@ unsigned hv_session_refresh(struct hv_session *s)
 
 	s->modules_changed = 0;
 	return changed;
+}
+
+struct hv_err *hv_session_livepatch(struct hv_session *s)
+{
+	return s->livepatch ? hv_err_new(EBUSY, "a livepatch waits") : NULL;
+}
+
+void hv_session_put_back(struct hv_session *s)
+{
+	s->livepatch = 0;
+}
+
+void hv_fake_livepatch(struct hv_session *s)
+{
+	s->livepatch = 1;
 }
 
 void hv_session_graph_options(struct hv_session *s, const struct hv_graph_options *options)

@@ -24,6 +24,9 @@ void hv_fake_clock(struct hv_session *s, enum hv_clock_kind clock);
 /* The next change of the guest fails with CODE. */
 void hv_fake_fail(struct hv_session *s, int code);
 
+/* One waits until what a graph left open is put back. */
+void hv_fake_livepatch(struct hv_session *s);
+
 /* What the guest was made to be. */
 unsigned hv_fake_recording(const struct hv_session *s);
 const struct hv_graph_options *hv_fake_graph(const struct hv_session *s);

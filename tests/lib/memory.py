@@ -13,7 +13,7 @@ PAGE = 4096
 LARGE = 2 << 20
 FRAME = 0x000FFFFFFFFFF000
 WANTED = (
-    "_text", "_etext", "init_top_pgt", "level3_kernel_pgt", "level2_kernel_pgt", "level2_fixmap_pgt",
+    "_text", "_etext", "klp_transition_patch", "init_top_pgt", "level3_kernel_pgt", "level2_kernel_pgt", "level2_fixmap_pgt",
     "__start___jump_table", "__stop___jump_table",
     "__start_static_call_sites", "__stop_static_call_sites",
     "__start_static_call_tramp_key", "__stop_static_call_tramp_key",

@@ -35,7 +35,7 @@ struct ft {
 	uint64_t last_process;
 	uint64_t irq_stacks[FK_NR_CPUS];
 	uint64_t estacks[FK_NR_CPUS]; /* struct cea_exception_stacks */
-	uint64_t use_tsc, pv_sched_clock, clock_offset, sched_offset;
+	uint64_t use_tsc, pv_sched_clock, clock_offset, sched_offset, klp;
 };
 
 static inline void ft_percpu(struct ft *t, unsigned var, unsigned cpu, uint64_t v)
@@ -166,6 +166,7 @@ static inline void ft_symbols(struct ft *t, uint64_t init_stack)
 	fk_symbol(f, "__use_tsc", t->use_tsc);
 	fk_symbol(f, "__SCK__pv_sched_clock", t->pv_sched_clock);
 	fk_symbol(f, "kvm_sched_clock_offset", t->clock_offset);
+	fk_symbol(f, "klp_transition_patch", t->klp);
 	fk_symbol(f, "__sched_clock_offset", t->sched_offset);
 	f->k.layout.current_percpu = FK_PERCPU(FT_CURRENT);
 }
@@ -184,6 +185,7 @@ static inline void ft_init(struct ft *t)
 	t->use_tsc = fk_alloc(&t->f, 16);
 	t->pv_sched_clock = fk_alloc(&t->f, 16);
 	t->clock_offset = fk_alloc(&t->f, 8);
+	t->klp = fk_alloc(&t->f, 8);
 	t->sched_offset = fk_alloc(&t->f, 8);
 	for (unsigned cpu = 0; cpu < FK_NR_CPUS; cpu++) {
 		t->irq_stacks[cpu] = fk_alloc(&t->f, FT_IRQ);

@@ -233,6 +233,40 @@ START_TEST(never_all_in_between)
 }
 END_TEST
 
+static void put(const char *path, const char *text)
+{
+	struct hv_file *f;
+	size_t n;
+
+	ck_assert_ptr_null(hv_tree_open(tree, path, O_WRONLY, &f));
+	ck_assert_ptr_null(hv_file_write(f, text, strlen(text), &n));
+	ck_assert_ptr_null(hv_file_close(f));
+}
+
+START_TEST(a_livepatch_ends_a_graph)
+{
+	static const char *const tracers[] = {"function", "function_graph"};
+
+	for (unsigned i = 0; i < 2; i++) {
+		HV_AUTO_TEXT struct hv_text tracer = {0};
+		struct hv_err *err;
+
+		put("current_tracer", tracers[i]);
+		ck_assert_ptr_null(hv_tree_step_aside(tree));
+		if (i)
+			hv_fake_livepatch(session);
+		err = hv_tree_step_aside(tree);
+		ck_assert(i ? err && err->code == EBUSY : !err);
+		hv_err_free(err);
+		ck_assert_ptr_null(hv_tree_step_aside(tree));
+		slurp("current_tracer", 64, &tracer);
+		ck_assert_str_eq(tracer.data, i ? "nop\n" : "function\n");
+		ck_assert_uint_eq(hv_session_patched(session)[0],
+				  i ? HV_STUB_NONE : HV_STUB_FUNCTION);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("tree");
@@ -251,6 +285,7 @@ int main(void)
 	tcase_add_test(tests, raw_readers_leave_the_rest);
 	tcase_add_test(tests, ready_keeps_what_it_found);
 	tcase_add_test(tests, never_all_in_between);
+	tcase_add_test(tests, a_livepatch_ends_a_graph);
 	srunner_run_all(runner, CK_NORMAL);
 	nr_failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
