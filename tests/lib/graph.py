@@ -43,13 +43,41 @@ def parse(text):
 def trees(lines, pid, odd=None):
     """[Call] of a task: outermost ones, which begin and end inside the text. Lines whose depth or name
     does not nest are added to the list ODD and otherwise left out. ODD None: they are believed, and the
-    calls that then cannot have returned are left out."""
+    calls that then cannot have returned are left out.
+
+    An interrupt that came between a call's frame and its record is shown before that call, one deeper: such
+    lines are left out when they are complete and the call follows."""
     roots, open_calls = [], []
+    early = []  # lines of such an interrupt, if it is one
+    early_open = []  # their calls that are open
+
+    def is_early(line, depth):
+        if not early and not (depth == len(open_calls) + 1 and line.kind != LEAVE):
+            return False
+        if depth != len(open_calls) + 1 + len(early_open) - (line.kind == LEAVE and 1):
+            return False
+        if line.kind == LEAVE and (not early_open or early_open.pop() != line.name):
+            return False
+        if line.kind == ENTER:
+            early_open.append(line.name)
+        early.append(line)
+        return True
+
+    def end_of_early(line):
+        if early_open or line.kind == LEAVE or line.depth != len(open_calls):
+            odd.extend(early)
+        early.clear()
+        early_open.clear()
 
     def fits(line, depth):
         # What was called before the text began is not seen.
-        while len(open_calls) < depth and not any(name for name, _ in open_calls):
+        while len(open_calls) < depth and not roots and not any(name for name, _ in open_calls):
             open_calls.append((None, []))
+        if odd is not None:
+            if is_early(line, line.depth):
+                return False
+            if early:
+                end_of_early(line)
         named = line.kind != LEAVE or not open_calls or open_calls[-1][0] in (None, line.name)
         if odd is not None and (len(open_calls) != depth or not named):
             odd.append(line)
@@ -83,6 +111,25 @@ def shape(call):
     return (call.name, call.folded, tuple(shape(c) for c in call.calls))
 
 
+def unmatched(lines):
+    """Returns that are not of the call that is open on their task (the idle task: and CPU), and the
+    number of those that are. A return of a call before the first line is none of them."""
+    stacks, wrong, right = collections.defaultdict(list), [], 0
+    for line in lines:
+        stack = stacks[line.pid, line.cpu if line.pid == 0 else -1]
+        if line.kind == ENTER:
+            stack.append(line)
+        elif line.kind == LEAF:
+            right += 1
+        elif stack:
+            call = stack.pop()
+            if (call.name, call.depth) == (line.name, line.depth):
+                right += 1
+            else:
+                wrong.append((call, line))
+    return wrong, right
+
+
 def walk(calls, above=()):
     """(names from the outermost one, Call) of every call."""
     for call in calls:
@@ -97,6 +144,16 @@ def rounds(roots, name):
     if len(at) < 2:
         raise AssertionError(f"{len(at)} {name} among {len(roots)} outermost calls")
     return roots[at[0] : at[-1]]
+
+
+def each_round(of_rounds, name):
+    """The roots of rounds(), a list for every round."""
+    found = []
+    for root in of_rounds:
+        if any(c.name == name for _, c in walk([root])):
+            found.append([])
+        found[-1].append(root)
+    return found
 
 
 def difference(one, other):
