@@ -113,9 +113,13 @@ def shape(call):
 
 def unmatched(lines):
     """Returns that are not of the call that is open on their task (the idle task: and CPU), and the
-    number of those that are. A return of a call before the first line is none of them."""
+    number of those that are. A return of a call before the first line is none of them, nor is what
+    one CPU's buffer still has of a time that another one's has no longer: tasks go from one to another."""
     stacks, wrong, right = collections.defaultdict(list), [], 0
-    for line in lines:
+    first = {}
+    for at, line in enumerate(lines):
+        first.setdefault(line.cpu, at)
+    for line in lines[max(first.values(), default=0) :]:
         stack = stacks[line.pid, line.cpu if line.pid == 0 else -1]
         if line.kind == ENTER:
             stack.append(line)
