@@ -19,7 +19,7 @@ struct change { /* one of the input */
 
 static struct hv_state states[NR_CPUS];
 static struct hv_record records[NR_CPUS][NR_SLOTS];
-static const struct hv_decode decode = {&hv_arch_x86_64, 8, {0}};
+static const struct hv_decode decode = {.arch = &hv_arch_x86_64, .resched = {.need = 8}};
 
 static struct hv_record more; /* the last one, of whatever exit */
 
