@@ -159,7 +159,7 @@ static const struct table *table_of(struct hv_orc *orc, struct hv_gva ip)
 {
 	const struct hv_module *m;
 
-	if (hv_gva_in(ip, orc->k->text))
+	if (hv_gva_in(ip, orc->k->image.all))
 		return &orc->vmlinux;
 	m = module_at(orc->k, ip);
 	for (size_t i = 0; m && i < orc->nr_modules; i++)
@@ -171,6 +171,13 @@ static const struct table *table_of(struct hv_orc *orc, struct hv_gva ip)
 	orc->modules[orc->nr_modules] = (struct module){0};
 	read_module(orc, m, &orc->modules[orc->nr_modules]);
 	return &orc->modules[orc->nr_modules++].table;
+}
+
+bool hv_orc_is_text(const struct hv_orc *orc, struct hv_gva ip)
+{
+	const struct hv_kernel *k = orc->k;
+
+	return !hv_gva_in(ip, k->image.all) || hv_gva_in(ip, k->text) || k->is_starting;
 }
 
 static uint64_t ip_of(const struct table *t, size_t index)

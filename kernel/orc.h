@@ -18,5 +18,8 @@ void hv_orc_free(struct hv_orc *orc);
 /* The rule at IP. False: there is none for it. Tables of modules are read when they are first
  * asked for, and kept until hv_orc_forget_modules. */
 bool hv_orc_find(struct hv_orc *orc, struct hv_gva ip, struct hv_unwind_rule *ret);
+/* Whether something can have been called from IP: not from the image's data, nor from what was
+ * freed after boot (__kernel_text_address). */
+bool hv_orc_is_text(const struct hv_orc *orc, struct hv_gva ip);
 /* The kernel's modules were read anew. */
 void hv_orc_forget_modules(struct hv_orc *orc);

@@ -28,7 +28,7 @@ size_t hv_unwind(struct hv_orc *orc, const struct hv_arch *arch, const struct hv
 		struct hv_unwind_rule rule;
 
 		/* What was no text is user code, or nothing. */
-		if (f.ip.v < TEXT)
+		if (f.ip.v < TEXT || !hv_orc_is_text(orc, f.ip))
 			break;
 		ret[nr++] = f.ip;
 		if (!hv_orc_find(orc, hv_gva(f.exact ? f.ip.v : f.ip.v - 1), &rule))

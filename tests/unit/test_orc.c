@@ -176,6 +176,23 @@ START_TEST(the_older_end)
 END_TEST
 
 /* Code that nobody described is taken to keep a frame pointer, as the kernel takes it. */
+START_TEST(code_that_was_freed)
+{
+	start(FO_SIGNAL);
+	fo_rule(&o, 0, (struct fo_rule){FUNCTION(0), SP_REG, 8, UNDEFINED, 0, CALL, 0});
+	fo_rule(&o, 1, (struct fo_rule){FK_DATA, SP_REG, 8, UNDEFINED, 0, CALL, 0});
+	for (unsigned i = 2; i < FO_ENTRIES; i++)
+		fo_rule(&o, i, (struct fo_rule){FK_END - 1});
+	word(SP, INSIDE(0));
+	word(SP + 8, FK_DATA + 0x80);
+	word(SP + 16, INSIDE(0));
+	expect(1, INSIDE(0));
+	o.f.k.is_starting = true;
+	expect(3, INSIDE(0), (uint64_t)FK_DATA + 0x80, INSIDE(0));
+	end();
+}
+END_TEST
+
 START_TEST(unknown_code)
 {
 	start(FO_SIGNAL);
@@ -279,6 +296,7 @@ int main(void)
 	tcase_add_test(tc, the_hardwares_part_of_the_registers);
 	tcase_add_test(tc, registers_that_only_interrupts_have);
 	tcase_add_test(tc, the_older_end);
+	tcase_add_test(tc, code_that_was_freed);
 	tcase_add_test(tc, unknown_code);
 	tcase_add_test(tc, a_module);
 	tcase_add_test(tc, a_stack_without_an_end);

@@ -1,0 +1,86 @@
+"""Who called: func_stack_trace against the guest's own ftrace, and the commands stacktrace and snapshot."""
+
+import re
+
+from lib import ftrace
+from lib.suite import STANDARD, case
+
+FILTERS = ("vfs_*", "ksys_*", "*pipe*", ftrace.ROUND)
+ROUNDS = 20
+BEGIN = re.compile(r"^\s*.+-(\d+)\s+\[\d+\]\s+(\S{5})\s+\d+\.\d+: <stack trace>$")
+TRAMPOLINE = re.compile(r"\[FTRACE TRAMPOLINE\]|0xf\w+")  # the guest's own
+# Where user code or nobody comes before: an interrupt of user code, a system call, a thread's or CPU's start (the first
+# CPU's was freed after boot up to rest_init).
+ROOTS = re.compile(
+    r"asm_\w+|entry_SYSCALL_64_after_hwframe|ret_from_fork\w*|(common|secondary)_startup_64\w*|"
+    r"(arch_call_)?rest_init|x86_64_start_\w+"
+)
+
+
+def stacks(text):
+    """[(pid, flags, (function, its caller, ...))]"""
+    found, lines = [], None
+    for line in text.splitlines():
+        match = BEGIN.match(line)
+        if match:
+            lines = []
+            found.append((int(match[1]), match[2], lines))
+        elif line.startswith(" => "):
+            lines.append(line[4:])
+    return [(pid, flags, tuple(l for l in lines if not TRAMPOLINE.fullmatch(l))) for pid, flags, lines in found]
+
+
+def of_rounds(text, pid):
+    """Those of a task's own calls, of whole rounds of `workload syscalls`."""
+    mine = [lines for whose, flags, lines in stacks(text) if whose == pid and flags[2] == "."]
+    at = [i for i, lines in enumerate(mine) if lines[0] == ftrace.ROUND]
+    assert len(at) > ROUNDS / 2, f"{len(at)} {ftrace.ROUND} among {len(mine)} stacks"
+    return mine[at[0] : at[-1]]
+
+
+@case(configs=(STANDARD[0], STANDARD[2]))
+def stacks_agree_with_own_ftrace(t):
+    """The same workload with func_stack_trace: the same stacks in the same order; and all of the timer interrupt's,
+    which are on two stacks, lead to where the kernel was entered."""
+    options = ("func_stack_trace",)
+    own, own_pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), FILTERS, options=options)
+    with t.attach() as traced:
+        ours, our_pid = ftrace.hvtrace_trace(traced, t.guest, ("syscalls", ROUNDS), FILTERS, options=options)
+        traced.echo("set_ftrace_filter", "hrtimer_interrupt")
+        traced.echo("current_tracer", "function")
+        traced.echo("trace_options", "func_stack_trace")
+        t.guest.run("sleep 1")
+        ticks = [lines for _, _, lines in stacks(traced.text("trace"))]
+    one, other = of_rounds(own, own_pid), of_rounds(ours, our_pid)
+    assert len(one) > 5 * ROUNDS, f"only {len(one)} stacks by the guest itself"
+    if one != other:
+        differ = next((i for i, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
+        raise AssertionError(
+            f"{len(one)} stacks by the guest, {len(other)} by hvtrace; from {differ + 1}: "
+            f"{one[differ:differ + 2]} and {other[differ:differ + 2]}"
+        )
+    assert len(ticks) > 10, f"only {len(ticks)} timer interrupts"
+    cut = [lines for lines in ticks if not ROOTS.fullmatch(lines[-1])]
+    # In a retpoline's thunk, which has no rule, the kernel's own unwinder ends as well.
+    assert len(cut) < len(ticks) / 10, f"{len(cut)} of {len(ticks)} do not end where the kernel is entered: {cut[0]}"
+    t.note(f"{len(one)} stacks agree, in order; {len(ticks)} of interrupts are whole")
+
+
+@case(configs=(STANDARD[0],))
+def commands_record_stacks_and_snapshots(t):
+    """FUNC:stacktrace:N as often as it says, and FUNC:snapshot:1 with what was before the call alone."""
+    with t.attach() as traced:
+        traced.echo("set_ftrace_filter", "vfs_open:stacktrace:3")
+        t.guest.run("for i in 1 2 3 4 5; do cat /proc/uptime; done")
+        found = stacks(traced.text("trace"))
+        assert [lines[0] for _, _, lines in found] == 3 * ["vfs_open"], f"stacks: {found}"
+        assert all(lines[-1] == "entry_SYSCALL_64_after_hwframe" for _, _, lines in found), f"stacks: {found}"
+        assert "vfs_open:stacktrace:count=0\n" in traced.text("set_ftrace_filter")
+        traced.echo("set_ftrace_filter", "!vfs_open:stacktrace:0", append=True)
+        traced.echo("set_ftrace_filter", "vfs_rmdir:snapshot:1", append=True)
+        traced.echo("set_ftrace_filter", "vfs_mkdir", "vfs_rmdir")
+        traced.echo("current_tracer", "function")
+        t.guest.run("for i in 1 2; do mkdir /tmp/a /tmp/b; rmdir /tmp/a /tmp/b; done")
+        of = [[e.function for e in ftrace.parse(traced.text(file))[0]] for file in ("snapshot", "trace")]
+        want = [2 * ["vfs_mkdir"], 2 * ["vfs_rmdir"] + 2 * ["vfs_mkdir"] + 2 * ["vfs_rmdir"]]
+        assert of == want, f"snapshot and trace: {of}"
