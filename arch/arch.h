@@ -68,12 +68,14 @@ enum hv_site_kind {
  * HV_STUBS_CODE_OFF (ringbuf/abi.h) before its first byte. */
 #define HV_SITE_LEN_MAX 8
 
-/* The stubs of a graph, by what a call means for the calls in it. */
-enum hv_graph_stub {
-	HV_GRAPH_STUB_PLAIN,
-	HV_GRAPH_STUB_ROOT,
-	HV_GRAPH_STUB_NOTRACE,
-	HV_NR_GRAPH_STUBS,
+/* Stubs of calls that are more than a line of the function tracer: by what the function is to the
+ * scheduler, by how its calls are traced, and whether they are counted and timed besides. */
+enum hv_call_role {
+	HV_ROLE_NONE,
+	HV_ROLE_NEW_TASK, /* the first function of a new task: forgets what was open on its stack */
+	HV_ROLE_LEAVES,	  /* called by a task that is about to leave the CPU, on its stack */
+	HV_ROLE_ARRIVES,  /* likewise when it is back */
+	HV_NR_ROLES,
 };
 
 /* How an instruction's caller is found on the stack: what a kernel's tables say of it, by the
@@ -109,17 +111,26 @@ struct hv_unwind_frame {
  * stack. */
 typedef bool (*hv_stack_word)(void *ctx, uint32_t at, uint64_t *ret);
 
+enum hv_call_trace {
+	HV_TRACE_NOTHING,
+	HV_TRACE_FUNCTION, /* as function_off */
+	HV_TRACE_GRAPH,
+	HV_TRACE_GRAPH_ROOT,	/* what a call means for the calls in it: see session.h */
+	HV_TRACE_GRAPH_NOTRACE, /* likewise */
+	HV_NR_TRACES,
+};
+
+#define HV_NR_CALL_ENTRIES (HV_NR_ROLES * 2 * HV_NR_TRACES)
+
 struct hv_stub_image {
 	const uint8_t *code; /* placed at HV_STUBS_CODE_OFF after the params */
 	size_t len_bytes;
 	/* Entries, from the start of code. */
 	size_t function_off;
 	size_t function_stack_off; /* likewise, and then its stack */
-	size_t graph_offs[HV_NR_GRAPH_STUBS];
-	/* Likewise, for the first function that a new task calls: first they forget what was open
-	 * on its stack. And one that does nothing else. */
-	size_t new_task_graph_offs[HV_NR_GRAPH_STUBS];
-	size_t new_task_off;
+	/* Entry hv_call_entry() of HV_NR_CALL_ENTRIES: CALLS_OFF + N * CALL_LEN_BYTES. */
+	size_t calls_off;
+	size_t call_len_bytes;
 	/* Entry N, of HV_NR_SLOTS: ACTIONS_OFF + N * ACTION_LEN_BYTES. */
 	size_t actions_off;
 	size_t action_len_bytes;
@@ -127,6 +138,12 @@ struct hv_stub_image {
 	const uint32_t *return_offs; /* the slots each stub leaves by (see place_return) */
 	size_t nr_returns;
 };
+
+static inline unsigned hv_call_entry(enum hv_call_role role, enum hv_call_trace trace,
+				     unsigned profiled)
+{
+	return ((unsigned)role * 2 + (profiled ? 1 : 0)) * HV_NR_TRACES + (unsigned)trace;
+}
 
 struct hv_arch {
 	const char *name; /* as QEMU names the target: "x86_64" */

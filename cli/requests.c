@@ -67,6 +67,7 @@ static void add_counts(struct service *s, json_object *o)
 	add_number(o, "lost", stat.nr_lost);
 	add_number(o, "graph_no_stack", stat.nr_no_stack);
 	add_number(o, "graph_no_room", stat.nr_no_room);
+	add_number(o, "profile_no_count", stat.nr_no_count);
 	add_number(holds, "count", stat.nr_holds);
 	add_number(holds, "last_ns", stat.hold_last_ns);
 	add_number(holds, "max_ns", stat.hold_max_ns);

@@ -53,6 +53,9 @@ static void print_table(json_object *o)
 	if (N(o, "graph_no_stack") || N(o, "graph_no_room"))
 		printf("not traced   %llu calls: no return stack free; %llu: too deep a stack\n",
 		       N(o, "graph_no_stack"), N(o, "graph_no_room"));
+	if (N(o, "profile_no_count"))
+		printf("not counted  %llu calls: no place left in a vCPU's profile\n",
+		       N(o, "profile_no_count"));
 	printf("holds        %llu, last %.3f ms, longest %.3f ms\n", N(o, "holds.count"),
 	       (double)number_of(o, "holds.last_ns") / 1e6,
 	       (double)number_of(o, "holds.max_ns") / 1e6);

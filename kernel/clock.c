@@ -268,15 +268,27 @@ uint64_t hv_clock_ns(const struct hv_clock *c, unsigned cpu, uint64_t tsc)
 	return s->base_ns + scaled(s, tsc - s->base_tsc);
 }
 
-uint64_t hv_clock_ticks(const struct hv_clock *c, uint64_t ns)
+static const struct scale *any_scale(const struct hv_clock *c)
 {
 	const struct scale *s = &c->scales[0];
+
+	for (unsigned i = 1; !s->valid && i < c->nr_cpus; i++)
+		s = &c->scales[i];
+	return s;
+}
+
+uint64_t hv_clock_span_ns(const struct hv_clock *c, uint64_t ticks)
+{
+	return c->kind == HV_CLOCK_RAW ? ticks : scaled(any_scale(c), ticks);
+}
+
+uint64_t hv_clock_ticks(const struct hv_clock *c, uint64_t ns)
+{
+	const struct scale *s = any_scale(c);
 	uint64_t low = 0, high = UINT64_C(1) << 62;
 
 	if (c->kind == HV_CLOCK_RAW)
 		return ns;
-	for (unsigned i = 1; !s->valid && i < c->nr_cpus; i++)
-		s = &c->scales[i];
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
 

@@ -28,5 +28,7 @@ enum hv_clock_kind hv_clock_kind(const struct hv_clock *c);
 struct hv_err *hv_clock_refresh(struct hv_clock *c) hv_must_use;
 /* ns (HV_CLOCK_RAW: tsc units) of a tsc value that CPU read. */
 uint64_t hv_clock_ns(const struct hv_clock *c, unsigned cpu, uint64_t tsc);
+/* The ns (HV_CLOCK_RAW: tsc units) that TICKS take. */
+uint64_t hv_clock_span_ns(const struct hv_clock *c, uint64_t ticks);
 /* The least number of tsc units that take NS (HV_CLOCK_RAW: NS itself). */
 uint64_t hv_clock_ticks(const struct hv_clock *c, uint64_t ns);

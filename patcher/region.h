@@ -9,6 +9,7 @@
  *   0x700000  pid bitmap                 writable, not executable
  *   0x7f0000  control block              writable, not executable
  *   0x800000  return stacks              writable, not executable
+ *             counts, a table a vCPU     writable, not executable
  *             rings, one a vCPU          writable, not executable
  *
  * The guest's root can reach the memory through the PCI device, so the journal is hostile when it
@@ -120,13 +121,15 @@ static inline struct hv_stack *hv_region_stack(const struct hv_region *r, unsign
 	return (struct hv_stack *)(r->host + HV_REGION_STACKS_OFF) + index;
 }
 
-/* How the rest is cut. */
+/* How the rest is cut: no bytes are between two tables of counts. */
 struct hv_ring_plan {
 	unsigned nr_cpus;
 	uint64_t rings_off;  /* of the first ring, in the region */
 	uint64_t ring_bytes; /* a power of two, each */
 	uint64_t nr_slots;   /* of each */
 	unsigned nr_stacks;  /* at HV_REGION_STACKS_OFF */
+	uint64_t counts_off; /* of the first table, in the region */
+	unsigned nr_counts;  /* of each */
 };
 
 /* EINVAL/ENOSPC with the numbers when the region is too small for that many vCPUs. */

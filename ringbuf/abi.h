@@ -18,11 +18,12 @@
  *   0x60 graph flags     max depth
  *   0x68 threshold                     return stack, one a kernel stack that has frames of traced
  *   0x70 gva of return stacks          functions: a head of 64 bytes, HV_FRAMES_MAX frames of 32
- *   0x78 homes           stack bytes
+ *   0x78 homes           stack bytes   and as many sums of 8
  *   0x80 gs offset of interrupt stack
  *   0x88 start, 0x90 length of the addresses of stacks whose calls are left alone
  *   0x98 gva of control block          control block: the mode, counters
- *   0xa0 task: tgid      stack
+ *   0xa0 task: tgid      stack      counts of a profile: a table for each vCPU, of functions
+ *   0xa8 gva of counts   counts     that were called there
  */
 #pragma once
 
@@ -67,7 +68,9 @@
 #define HV_PARAM_CONTROL      0x98 /* u64, gva of the control block */
 #define HV_PARAM_TASK_TGID    0xa0 /* u32, offset in the task, u32 there */
 #define HV_PARAM_TASK_STACK   0xa4 /* u32, offset in the task of the pointer to its stack */
-#define HV_PARAMS_LEN	      0xa8
+#define HV_PARAM_COUNTS	      0xa8 /* u64, gva of the profile's tables */
+#define HV_PARAM_NR_COUNTS    0xb0 /* u32, of one vCPU's table; at least HV_COUNT_PROBES */
+#define HV_PARAMS_LEN	      0xb8
 
 /* Slots, in the page of the params: what the entry of that number does (actions.S) */
 #define HV_PARAM_SLOTS 0x800
@@ -106,12 +109,15 @@
 #define HV_GRAPH_SUBTREE    4  /* only what a root function calls */
 #define HV_GRAPH_RETVAL	    8  /* what was returned, too */
 #define HV_GRAPH_NO_IRQS    16 /* nothing in hard interrupts, but for what a root function called */
+#define HV_GRAPH_PROFILE    32 /* calls are counted */
+#define HV_GRAPH_OWN_TIME   64 /* in a profile, a call's time is without that of the calls in it */
 
 #define HV_STATE_HEAD	  0x00 /* u64 */
 #define HV_STATE_LAST_PID 0x08 /* u32 */
 #define HV_STATE_MUTED	  0x0c /* u32, not 0: see HV_MODE_CPUS */
 #define HV_STATE_NO_STACK 0x10 /* u64, calls that found no return stack free */
 #define HV_STATE_NO_ROOM  0x18 /* u64, calls whose return stack was full */
+#define HV_STATE_NO_COUNT 0x20 /* u64, calls that a profile's table had no place for */
 #define HV_STATE_LEN	  64
 #define HV_STATE_SHIFT	  6
 
@@ -129,8 +135,12 @@
 #define HV_STACK_ABOVE                                                                             \
 	0x18 /* u32, not 0: what an interrupt stack interrupted is in a root function */
 #define HV_STACK_OVERRUN 0x1c /* u32, calls that found no room since the stack was taken */
+#define HV_STACK_LEFT                                                                              \
+	0x20 /* u64, tsc when its task left the CPU, if the next thing is its return */
+#define HV_STACK_OWN	 0x28 /* u64, own ticks of all profiled calls that returned */
 #define HV_STACK_FRAMES	 0x40
-#define HV_STACK_LEN	 4160 /* and not 4096: the heads are spread over the cache */
+#define HV_STACK_SUMS	 0x1040 /* u64 a frame: HV_STACK_OWN when it was raised */
+#define HV_STACK_LEN	 5184	/* no power of two: the heads are spread over the cache */
 #define HV_FRAMES_MAX	 128
 #define HV_STACK_PROBES	 4 /* places, one after the other, where a kernel stack's can be */
 #define HV_STACK_NR_MASK 0xfff
@@ -146,8 +156,20 @@
 #define HV_FRAME_LEN	  32
 #define HV_FRAME_SHIFT	  5
 
-#define HV_FRAME_ROOT  1 /* counted in HV_STACK_INSIDE */
-#define HV_FRAME_MUTES 2 /* counted in HV_STACK_MUTED; neither call nor return is recorded */
+#define HV_FRAME_ROOT	  1 /* counted in HV_STACK_INSIDE */
+#define HV_FRAME_MUTES	  2 /* counted in HV_STACK_MUTED; neither call nor return is recorded */
+#define HV_FRAME_PROFILED 4 /* counted in a profile */
+#define HV_FRAME_QUIET	  8 /* and nothing else: neither call nor return is recorded */
+
+/* The counts of a function on one vCPU. A function is in the first place from its home on that is
+ * its own or free, HV_COUNT_PROBES of them at most. */
+#define HV_COUNT_FUNCTION  0x00 /* u32, low half of the site's address; 0: free */
+#define HV_COUNT_HITS	   0x08 /* u64, calls */
+#define HV_COUNT_TICKS	   0x10 /* u64, of calls that returned */
+#define HV_COUNT_SQUARES   0x18 /* u64, of ticks, low half */
+#define HV_COUNT_SQUARES_H 0x20 /* u64, high half */
+#define HV_COUNT_LEN	   40
+#define HV_COUNT_PROBES	   32
 
 #define HV_RECORD_LEN	32
 #define HV_RECORD_SHIFT 5
@@ -253,6 +275,9 @@ struct hv_params {
 	uint64_t control_gva;
 	uint32_t task_tgid_off;
 	uint32_t task_stack_off;
+	uint64_t counts_gva;
+	uint32_t nr_counts;
+	uint32_t unused;
 };
 
 struct hv_slot {
@@ -277,7 +302,8 @@ struct hv_state {
 	uint32_t muted;
 	uint64_t nr_no_stack;
 	uint64_t nr_no_room;
-	uint64_t unused[4];
+	uint64_t nr_no_count;
+	uint64_t unused[3];
 };
 
 struct hv_frame {
@@ -297,8 +323,20 @@ struct hv_stack {
 	uint32_t stopped;
 	uint32_t above;
 	uint32_t overrun;
-	uint64_t unused[4];
+	uint64_t left_tsc;
+	uint64_t own_ticks;
+	uint64_t unused[2];
 	struct hv_frame frames[HV_FRAMES_MAX];
+	uint64_t sums[HV_FRAMES_MAX];
+};
+
+struct hv_count {
+	uint32_t function_low;
+	uint32_t unused;
+	uint64_t hits;
+	uint64_t ticks;
+	uint64_t squares;
+	uint64_t squares_high;
 };
 
 /* The first place to look for the return stack of the kernel stack at ADDRESS (as in its word); the
@@ -308,6 +346,14 @@ static inline uint32_t hv_stack_home(uint64_t address, uint32_t nr_homes)
 	uint32_t hash = (uint32_t)(address >> 12) * HV_STACK_HASH;
 
 	return (uint32_t)((uint64_t)hash * nr_homes >> 32);
+}
+
+/* The first place to look for the counts of a function; the others follow it. */
+static inline uint32_t hv_count_home(uint32_t function_low, uint32_t nr_counts)
+{
+	uint32_t hash = function_low * HV_STACK_HASH;
+
+	return (uint32_t)((uint64_t)hash * (nr_counts - HV_COUNT_PROBES + 1) >> 32);
 }
 
 struct hv_record {
@@ -327,17 +373,23 @@ _Static_assert(__builtin_offsetof(struct hv_params, skip_len_bytes) == HV_PARAM_
 _Static_assert(__builtin_offsetof(struct hv_params, task_tgid_off) == HV_PARAM_TASK_TGID, "params");
 _Static_assert(__builtin_offsetof(struct hv_params, task_stack_off) == HV_PARAM_TASK_STACK,
 	       "params");
+_Static_assert(__builtin_offsetof(struct hv_params, nr_counts) == HV_PARAM_NR_COUNTS, "params");
 _Static_assert(HV_PARAM_SLOTS + HV_NR_SLOTS * sizeof(struct hv_slot) <= HV_STUBS_CODE_OFF, "slots");
 _Static_assert(__builtin_offsetof(struct hv_slot, goes_on) == HV_SLOT_GOES_ON, "slot");
 _Static_assert(__builtin_offsetof(struct hv_control, left) == HV_CONTROL_LEFT, "control block");
 _Static_assert(sizeof(struct hv_state) == HV_STATE_LEN, "state");
 _Static_assert(__builtin_offsetof(struct hv_state, muted) == HV_STATE_MUTED, "state");
 _Static_assert(__builtin_offsetof(struct hv_state, nr_no_room) == HV_STATE_NO_ROOM, "state");
+_Static_assert(__builtin_offsetof(struct hv_state, nr_no_count) == HV_STATE_NO_COUNT, "state");
 _Static_assert(sizeof(struct hv_frame) == HV_FRAME_LEN, "frame");
 _Static_assert(__builtin_offsetof(struct hv_frame, depth) == HV_FRAME_DEPTH, "frame");
 _Static_assert(sizeof(struct hv_stack) == HV_STACK_LEN, "return stack");
 _Static_assert(__builtin_offsetof(struct hv_stack, overrun) == HV_STACK_OVERRUN, "return stack");
 _Static_assert(__builtin_offsetof(struct hv_stack, frames) == HV_STACK_FRAMES, "return stack");
+_Static_assert(__builtin_offsetof(struct hv_stack, own_ticks) == HV_STACK_OWN, "return stack");
+_Static_assert(__builtin_offsetof(struct hv_stack, sums) == HV_STACK_SUMS, "return stack");
+_Static_assert(__builtin_offsetof(struct hv_count, squares_high) == HV_COUNT_SQUARES_H, "count");
+_Static_assert(sizeof(struct hv_count) == HV_COUNT_LEN, "count");
 _Static_assert(sizeof(struct hv_record) == HV_RECORD_LEN, "record");
 
 #endif

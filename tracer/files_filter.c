@@ -205,7 +205,7 @@ struct hv_err *hv_list_close(struct hv_file *f)
 	f->list.awaits_modules = f->arg == HV_LIST_FILTER && in->waiting[HV_LIST_FILTER].nr;
 	memcpy(lists, in->lists, sizeof(lists));
 	lists[f->arg] = f->list;
-	if (in->tracer != HV_TRACER_NOP)
+	if (hv_instance_is_live(in))
 		err = hv_instance_trace(in, in->tracer, lists);
 	if (err)
 		return err;

@@ -26,6 +26,7 @@ static struct hv_err *prepare(struct hv_instance *in, enum hv_option option, boo
 
 struct hv_err *hv_option_set(struct hv_instance *in, enum hv_option option, bool on)
 {
+	struct hv_options before = in->options;
 	struct hv_err *err = prepare(in, option, on);
 
 	if (err)
@@ -36,8 +37,13 @@ struct hv_err *hv_option_set(struct hv_instance *in, enum hv_option option, bool
 	hv_instance_graph(in, in->lists);
 	if (option == HV_OPT_FUNC_STACK_TRACE && in->tracer == HV_TRACER_FUNCTION)
 		err = hv_instance_trace(in, in->tracer, in->lists);
-	if (err)
-		hv_options_set(&in->options, option, !on);
+	/* The functions in which tasks leave the CPU and come back tell it, or need not. */
+	if (option == HV_OPT_SLEEP_TIME && hv_instance_is_live(in))
+		err = hv_instance_trace(in, in->tracer, in->lists);
+	if (err) {
+		in->options = before;
+		hv_instance_graph(in, in->lists);
+	}
 	return err;
 }
 

@@ -196,23 +196,29 @@ static bool has_duration(const struct hv_style *style)
 	return is_on(style, HV_OPT_CONTEXT_INFO) && is_on(style, HV_OPT_FUNCGRAPH_DURATION);
 }
 
-/* Microseconds with three decimals, or as many as fit. */
-static void add_duration(struct hv_text *out, const struct hv_style *style, uint64_t ns)
+void hv_graph_duration(struct hv_text *out, uint64_t ns)
 {
 	char number[32];
 	int len, whole;
 
-	if (!has_duration(style))
-		return;
 	whole = snprintf(number, sizeof(number), "%" PRIu64, ns / 1000);
 	len = snprintf(number, sizeof(number), "%" PRIu64 ".%03" PRIu64, ns / 1000, ns % 1000);
 	if (whole >= DURATION_WIDTH - 1)
 		len = whole;
 	else if (len > DURATION_WIDTH)
 		len = DURATION_WIDTH;
-	hv_text_printf(out, "%c %.*s us %*s|  ",
-		       is_on(style, HV_OPT_FUNCGRAPH_OVERHEAD) ? hv_format_delay(ns) : ' ', len,
-		       number, len < DURATION_WIDTH ? DURATION_WIDTH - len : 0, "");
+	hv_text_printf(out, "%.*s us %*s", len, number,
+		       len < DURATION_WIDTH ? DURATION_WIDTH - len : 0, "");
+}
+
+static void add_duration(struct hv_text *out, const struct hv_style *style, uint64_t ns)
+{
+	if (!has_duration(style))
+		return;
+	hv_text_printf(out, "%c ",
+		       is_on(style, HV_OPT_FUNCGRAPH_OVERHEAD) ? hv_format_delay(ns) : ' ');
+	hv_graph_duration(out, ns);
+	hv_text_add(out, "|  ");
 }
 
 static void add_no_duration(struct hv_text *out, const struct hv_style *style)

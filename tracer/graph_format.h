@@ -23,6 +23,9 @@ void hv_graph_header(struct hv_text *out, const struct hv_style *style,
 bool hv_graph_event(struct hv_graph *g, struct hv_text *out, const struct hv_style *style,
 		    const struct hv_event *e, const struct hv_event *next);
 
+/* NS as microseconds with three decimals, or as many as fit (trace_print_graph_duration). */
+void hv_graph_duration(struct hv_text *out, uint64_t ns);
+
 /* Any other event of the buffer: TEXT, without a newline, among the calls. */
 void hv_graph_comment(struct hv_graph *g, struct hv_text *out, const struct hv_style *style,
 		      const struct hv_event *e, const char *text);

@@ -88,6 +88,8 @@ int64_t hv_instance_probe_left(void *ctx, enum hv_probe_command command,
 			       const struct hv_probe *probe);
 /* Words that waited for modules which are there now become functions of the lists. */
 void hv_instance_modules_came(struct hv_instance *in);
+/* Whether sites call something for it: it traces, or its filter is the profile's. */
+bool hv_instance_is_live(const struct hv_instance *in);
 /* Only the tasks that PIDS (HV_NR_PID_LISTS of them) let through are recorded. */
 struct hv_err *hv_instance_filter_pids(struct hv_instance *in,
 				       const struct hv_pidlist *pids) hv_must_use;

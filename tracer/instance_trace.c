@@ -45,8 +45,19 @@ static uint8_t stub_of(const struct wish *w, const struct hv_site *site)
 /* The one that records more. */
 static void want(uint8_t *wanted, uint8_t stub)
 {
-	if (stub > *wanted)
-		*wanted = stub;
+	uint8_t profiled = *wanted & HV_STUB_PROFILED;
+
+	if (stub > (*wanted & ~HV_STUB_PROFILED))
+		*wanted = stub | profiled;
+}
+
+/* The profile counts what the top's filter lets through, whatever is traced (fprofiler_ops). */
+static uint8_t profile_of(const struct hv_tree *t, const struct hv_filter *lists,
+			  const struct hv_site *site)
+{
+	const struct wish w = {.tracer = HV_TRACER_FUNCTION, .lists = lists};
+
+	return t->profiles && !site->invalid && wants_site(&w, site->ip) ? HV_STUB_PROFILED : 0;
 }
 
 static bool wants_task(const struct hv_instance *in, uint32_t pid)
@@ -133,12 +144,14 @@ static struct hv_err *set_pids(struct hv_instance *in, enum hv_tracer tracer,
 static struct hv_err *set_sites(struct hv_instance *in, enum hv_tracer tracer,
 				const struct hv_filter *lists)
 {
-	const struct hv_sites *sites = &hv_session_kernel(in->tree->session)->sites;
+	const struct hv_tree *t = in->tree;
+	const struct hv_sites *sites = &hv_session_kernel(t->session)->sites;
 	HV_AUTO_FREE uint8_t *wanted = hv_alloc(sites->nr);
-
 	struct hv_err *err;
 
-	for (const struct hv_instance *i = &in->tree->top; i; i = i->next) {
+	for (size_t n = 0; n < sites->nr; n++)
+		wanted[n] = profile_of(t, in == &t->top ? lists : t->top.lists, &sites->list[n]);
+	for (const struct hv_instance *i = &t->top; i; i = i->next) {
 		const struct wish w =
 			wish_of(i, i == in ? tracer : i->tracer, i == in ? lists : i->lists);
 
@@ -213,6 +226,11 @@ struct hv_err *hv_instance_trace(struct hv_instance *in, enum hv_tracer tracer,
 	if (!err && hv_share_is(t))
 		set_recording(in, tracer);
 	return err;
+}
+
+bool hv_instance_is_live(const struct hv_instance *in)
+{
+	return in->tracer != HV_TRACER_NOP || (in->tree->profiles && in == &in->tree->top);
 }
 
 struct hv_err *hv_instance_filter_pids(struct hv_instance *in, const struct hv_pidlist *pids)
@@ -321,6 +339,9 @@ void hv_instance_graph(struct hv_instance *in, const struct hv_filter *lists)
 		graph.flags |= HV_GRAPH_RETVAL;
 	if (!hv_options_on(&in->options, HV_OPT_FUNCGRAPH_IRQS))
 		graph.flags |= HV_GRAPH_NO_IRQS;
+	if (!hv_options_on(&t->top.options, HV_OPT_GRAPH_TIME))
+		graph.flags |= HV_GRAPH_OWN_TIME;
+	graph.no_sleep = !hv_options_on(&(t->profiles ? &t->top : in)->options, HV_OPT_SLEEP_TIME);
 	hv_session_graph_options(t->session, &graph);
 }
 

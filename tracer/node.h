@@ -70,6 +70,7 @@ struct hv_tree {
 	uint64_t thresh_ns;	  /* tracing_thresh */
 	enum hv_forks forks;	  /* as the session was told */
 	unsigned shows_tgids;	  /* the option record-tgid was on some time */
+	unsigned profiles;	  /* function_profile_enabled */
 	struct hv_drain *drain;	  /* owned; NULL: the guest's rings are the top's buffer */
 	size_t nr_open;
 	unsigned ending; /* what is closed from now on is not published */
@@ -220,6 +221,14 @@ struct hv_err *hv_depth_write(struct hv_file *f, const char *buf, size_t len_byt
 void hv_thresh_show(struct hv_file *f);
 struct hv_err *hv_thresh_write(struct hv_file *f, const char *buf, size_t len_bytes,
 			       size_t *ret_len) hv_must_use;
+
+/* files_profile.c */
+void hv_profile_enabled_show(struct hv_file *f);
+struct hv_err *hv_profile_enabled_write(struct hv_file *f, const char *buf, size_t len_bytes,
+					size_t *ret_len) hv_must_use;
+bool hv_profile_name(const struct hv_place *dir, size_t index, struct hv_text *ret);
+bool hv_profile_find(struct hv_place *at, const char *name);
+void hv_profile_show(struct hv_file *f);
 
 /* files_options.c */
 /* Whatever is to happen when an option changes happens here. */

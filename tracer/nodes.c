@@ -60,6 +60,12 @@ static const struct hv_node option_node = {.name = "OPTION",
 					   .show = hv_option_show,
 					   .write = hv_option_write};
 
+static const struct hv_node profile_node = {.name = "functionN",
+					    .help = "calls of each function on that vCPU, and"
+						    " their time",
+					    .mode = 0640,
+					    .show = hv_profile_show};
+
 /* In the order of README and of a listing. */
 static const struct hv_node root_nodes[] = {
 	{.name = "README", .only_top = 1, .help = "this text", .show = hv_readme_show},
@@ -104,6 +110,11 @@ static const struct hv_node root_nodes[] = {
 	 .help = "closing it leaves the smallest buffer",
 	 .write = hv_anything_write,
 	 .close = hv_free_buffer_close},
+	{.name = "function_profile_enabled",
+	 .only_top = 1,
+	 .help = "1: calls of set_ftrace_filter's functions are counted and timed, in trace_stat/",
+	 .show = hv_profile_enabled_show,
+	 .write = hv_profile_enabled_write},
 	{.name = "instances",
 	 .only_top = 1,
 	 .help = "mkdir makes a directory like this one, with a buffer and filters of its own",
@@ -235,6 +246,12 @@ static const struct hv_node root_nodes[] = {
 	 .fill = hv_pipe_fill,
 	 .ready = hv_pipe_ready,
 	 .close = hv_pipe_close},
+	{.name = "trace_stat",
+	 .only_top = 1,
+	 .help = "what function_profile_enabled counted; it stays until that is switched on again",
+	 .entry = &profile_node,
+	 .entry_name = hv_profile_name,
+	 .find_entry = hv_profile_find},
 	{.name = "tracing_cpumask",
 	 .help = "vCPUs that are recorded, as a hexadecimal mask",
 	 .show = hv_cpumask_show,

@@ -39,6 +39,8 @@ const struct hv_option_info hv_option_infos[HV_NR_OPTIONS] = {
 	[HV_OPT_FUNCGRAPH_RETVAL] = {.name = "funcgraph-retval", .tracer = "function_graph"},
 	[HV_OPT_FUNCGRAPH_RETVAL_HEX] = {.name = "funcgraph-retval-hex",
 					 .tracer = "function_graph"},
+	[HV_OPT_SLEEP_TIME] = {.name = "sleep-time", .tracer = "function_graph", .on = 1},
+	[HV_OPT_GRAPH_TIME] = {.name = "graph-time", .tracer = "function_graph", .on = 1},
 };
 
 _Static_assert(HV_NR_OPTIONS <= 64, "a bit for each option");

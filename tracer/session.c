@@ -32,6 +32,8 @@ static void write_params(struct hv_session *s)
 		.slot_mask = s->plan.nr_slots - 1,
 		.ring_shift = (uint32_t)__builtin_ctzll(s->plan.ring_bytes),
 		.lap_shift = (uint32_t)__builtin_ctzll(s->plan.nr_slots),
+		.counts_gva = s->range.start.v + s->plan.counts_off - HV_REGION_STUBS_OFF,
+		.nr_counts = s->plan.nr_counts,
 		.control_gva = s->range.start.v + HV_REGION_CONTROL_OFF - HV_REGION_STUBS_OFF,
 		.pids_gva = s->range.start.v + HV_REGION_PIDS_OFF - HV_REGION_STUBS_OFF,
 		.nr_pids = HV_REGION_NR_PIDS,
@@ -296,5 +298,6 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 		ret->nr_lost += hv_buffer_overwritten(&s->buffer, cpu);
 		ret->nr_no_stack += __atomic_load_n(&state->nr_no_stack, __ATOMIC_RELAXED);
 		ret->nr_no_room += __atomic_load_n(&state->nr_no_room, __ATOMIC_RELAXED);
+		ret->nr_no_count += __atomic_load_n(&state->nr_no_count, __ATOMIC_RELAXED);
 	}
 }

@@ -21,6 +21,7 @@ struct hv_session_stat {
 	uint64_t nr_no_stack; /* calls a graph missed: more kernel stacks in traced calls at once
 				 than return stacks */
 	uint64_t nr_no_room;  /* calls a graph missed: too deep a stack */
+	uint64_t nr_no_count; /* calls a profile missed: more functions than counts of a vCPU */
 	uint64_t nr_holds;
 	uint64_t hold_last_ns;
 	uint64_t hold_max_ns;
@@ -78,14 +79,16 @@ enum hv_stub {
 				   a function of set_graph_function */
 	HV_STUB_GRAPH_NOTRACE,	/* neither it nor what it calls: a function of set_graph_notrace */
 	HV_STUB_ACTIONS,	/* nothing but actions; never wanted */
+	/* With any of the others: calls are counted and timed, too (hv_session_set_profile). */
+	HV_STUB_PROFILED = 0x80,
 };
 
 /* Which sites are traced: WANTED has one byte a site of kernel->sites, enum hv_stub; of a graph and
  * of functions at a time, not both. Changes only what differs; on error every byte is as before.
- * Sites that cannot be traced are counted as refused. With a graph, one more site may be changed
- * that nobody asked for (where a new task begins); hv_session_patched does not show it.
- * EOPNOTSUPP, EBUSY for a graph: this kernel cannot be traced so, or not now (a livepatch is in
- * transition), with the reason. */
+ * Sites that cannot be traced are counted as refused. With a graph or a profile, sites may be
+ * changed that nobody asked for (where a new task begins, where tasks leave the CPU and come back);
+ * hv_session_patched does not show it. EOPNOTSUPP, EBUSY for a graph or a profile: this kernel
+ * cannot be traced so, or not now (a livepatch is in transition), with the reason. */
 struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wanted) hv_must_use;
 /* EBUSY: a livepatch is in transition, and a graph or what it left open keeps the guest from
  * reading its stacks. NULL: none waits. Ask each second or so. */
@@ -98,11 +101,28 @@ void hv_session_put_back(struct hv_session *s);
 /* What of a graph is recorded; may be set at any time, and is kept while no graph is traced.
  * HV_GRAPH_SUBTREE without any site that is HV_STUB_GRAPH_ROOT records nothing. */
 struct hv_graph_options {
-	unsigned flags; /* HV_GRAPH_SUBTREE, HV_GRAPH_RETVAL, HV_GRAPH_NO_IRQS (ringbuf/abi.h) */
+	unsigned flags;	   /* HV_GRAPH_SUBTREE, HV_GRAPH_RETVAL, HV_GRAPH_NO_IRQS, HV_GRAPH_OWN_TIME
+			      (ringbuf/abi.h) */
+	unsigned no_sleep; /* not 0: times are without what a task was off the CPU for. Obeyed from
+			      the next hv_session_trace_sites on */
 	unsigned max_depth; /* frames recorded of a stack; 0: no limit */
 	uint64_t thresh_ns; /* not 0: only returns are recorded, of calls that took as long */
 };
 void hv_session_graph_options(struct hv_session *s, const struct hv_graph_options *options);
+/* The function profile: while it is on, what calls of sites that are HV_STUB_PROFILED come to is
+ * counted in the guest, for each vCPU; nothing is lost but what hv_session_stat tells. */
+void hv_session_set_profile(struct hv_session *s, unsigned on);
+void hv_session_clear_profile(struct hv_session *s);
+struct hv_profile_count {
+	size_t site;	     /* of kernel->sites */
+	uint64_t hits;	     /* at least 1 */
+	uint64_t time_ns;    /* of the calls that returned */
+	uint64_t spread_ns2; /* the variance of their times, in 1000 ns^2 */
+};
+/* What there is of CPU: *RET is the caller's, with one for each function that is a site now, in the
+ * order of sites. Returns their number. */
+size_t hv_session_profile(struct hv_session *s, unsigned cpu, struct hv_profile_count **ret);
+
 /* What a call of a function does, just before it is recorded itself. A counted action is done LEFT
  * times at most, and counted when it changes something; none is done when LEFT is 0 or less. */
 enum hv_action {

@@ -72,7 +72,7 @@ struct hv_err *hv_session_livepatch(struct hv_session *s)
 {
 	struct hv_err *err = check_livepatch(s->kernel);
 
-	if (!err || s->graph_on || hv_returns_open(s))
+	if (!err || s->frames_on || hv_returns_open(s))
 		return err;
 	hv_err_free(err);
 	return NULL;
@@ -80,15 +80,19 @@ struct hv_err *hv_session_livepatch(struct hv_session *s)
 
 void hv_session_put_back(struct hv_session *s)
 {
-	if (!s->graph_on)
+	if (!s->frames_on)
 		put_back_if_quiet(s);
 }
 
-static void set_flags(struct hv_session *s, unsigned on)
+static void set_flags(struct hv_session *s)
 {
 	struct hv_params *params = hv_region_params(&s->region);
-	uint32_t flags = s->graph.flags | (on ? HV_GRAPH_RETURNS : 0);
+	uint32_t flags = s->graph.flags;
 
+	if (s->graph_on)
+		flags |= HV_GRAPH_RETURNS;
+	if (s->profile_on)
+		flags |= HV_GRAPH_PROFILE;
 	if (s->graph.thresh_ns)
 		flags |= HV_GRAPH_NO_ENTRIES;
 	__atomic_store_n(&params->max_depth, s->graph.max_depth ? s->graph.max_depth : UINT32_MAX,
@@ -102,63 +106,126 @@ struct hv_err *hv_graph_start(struct hv_session *s)
 {
 	struct hv_err *err;
 
-	if (s->graph_on)
+	if (s->frames_on)
 		return NULL;
 	err = check_kernel(s->kernel);
 	if (err)
 		return err;
 	put_back_if_quiet(s);
-	s->graph_on = true;
-	set_flags(s, 1);
+	s->frames_on = true;
 	return NULL;
 }
 
 void hv_graph_stop(struct hv_session *s)
 {
-	if (!s->graph_on)
+	if (!s->frames_on)
 		return;
-	s->graph_on = false;
-	set_flags(s, 0);
+	s->frames_on = false;
 	put_back_if_quiet(s);
+}
+
+void hv_graph_record(struct hv_session *s, bool on)
+{
+	s->graph_on = on;
+	set_flags(s);
+}
+
+void hv_session_set_profile(struct hv_session *s, unsigned on)
+{
+	s->profile_on = on;
+	set_flags(s);
+}
+
+/* When a task left while nobody asked is no beginning. */
+static void forget_leaving(struct hv_session *s)
+{
+	for (unsigned i = 0; i < s->plan.nr_stacks; i++)
+		__atomic_store_n(&hv_region_stack(&s->region, i)->left_tsc, 0, __ATOMIC_RELAXED);
 }
 
 void hv_session_graph_options(struct hv_session *s, const struct hv_graph_options *options)
 {
+	if (options->no_sleep && !s->graph.no_sleep)
+		forget_leaving(s);
 	s->graph = *options;
-	s->graph.flags &= HV_GRAPH_SUBTREE | HV_GRAPH_RETVAL | HV_GRAPH_NO_IRQS;
-	set_flags(s, s->graph_on);
+	s->graph.flags &= HV_GRAPH_SUBTREE | HV_GRAPH_RETVAL | HV_GRAPH_NO_IRQS | HV_GRAPH_OWN_TIME;
+	set_flags(s);
 }
 
-size_t hv_graph_new_task_site(const struct hv_session *s)
+/* A function of the kernel itself by its name, or by what the compiler made of it
+ * (finish_task_switch.isra.0). */
+static size_t find_site(const struct hv_session *s, const char *name)
 {
 	const struct hv_sites *sites = &s->kernel->sites;
+	size_t len = strlen(name);
 
-	for (size_t i = 0; i < sites->nr; i++)
-		if (!sites->list[i].module && !strcmp(sites->list[i].name, "schedule_tail"))
+	for (size_t i = 0; i < sites->nr; i++) {
+		const struct hv_site *site = &sites->list[i];
+
+		if (!site->module && !site->invalid && !strncmp(site->name, name, len) &&
+		    (site->name[len] == '\0' || site->name[len] == '.'))
 			return i;
+	}
 	return SIZE_MAX;
 }
 
-struct hv_gva hv_graph_stub_at(const struct hv_session *s, unsigned stub, bool is_new_task)
+/* __schedule, which cannot be traced, calls rcu_note_context_switch on the stack of the task that
+ * leaves, and finish_task_switch on that of the one that comes (kernel/sched/core.c). */
+struct hv_err *hv_graph_find_roles(const struct hv_session *s, struct hv_graph_roles *ret)
+{
+	struct hv_graph_roles roles = {{SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX}};
+
+	roles.sites[HV_ROLE_NEW_TASK] = find_site(s, "schedule_tail");
+	if (s->graph.no_sleep) {
+		roles.sites[HV_ROLE_LEAVES] = find_site(s, "rcu_note_context_switch");
+		roles.sites[HV_ROLE_ARRIVES] = find_site(s, "finish_task_switch");
+		if (roles.sites[HV_ROLE_LEAVES] == SIZE_MAX ||
+		    roles.sites[HV_ROLE_ARRIVES] == SIZE_MAX)
+			return hv_err_new(
+				EOPNOTSUPP,
+				"sleep-time 0: no site rcu_note_context_switch or"
+				" finish_task_switch: the time off the CPU cannot be told");
+	}
+	*ret = roles;
+	return NULL;
+}
+
+enum hv_call_role hv_graph_role(const struct hv_graph_roles *roles, size_t site)
+{
+	for (unsigned role = HV_ROLE_NONE + 1; role < HV_NR_ROLES; role++)
+		if (roles->sites[role] == site)
+			return role;
+	return HV_ROLE_NONE;
+}
+
+static const enum hv_call_trace traces[] = {
+	[HV_STUB_NONE] = HV_TRACE_NOTHING,
+	[HV_STUB_FUNCTION] = HV_TRACE_FUNCTION,
+	[HV_STUB_FUNCTION_STACK] = HV_TRACE_FUNCTION, /* has its own */
+	[HV_STUB_GRAPH] = HV_TRACE_GRAPH,
+	[HV_STUB_GRAPH_ROOT] = HV_TRACE_GRAPH_ROOT,
+	[HV_STUB_GRAPH_NOTRACE] = HV_TRACE_GRAPH_NOTRACE,
+};
+
+struct hv_gva hv_graph_stub_at(const struct hv_session *s, unsigned stub, enum hv_call_role role)
 {
 	const struct hv_stub_image *stubs = &s->kernel->as.arch->stubs;
-	size_t off = stubs->function_off;
+	unsigned entry = hv_call_entry(role, traces[stub & ~(unsigned)HV_STUB_PROFILED],
+				       stub & HV_STUB_PROFILED);
 
-	if (stub >= HV_STUB_GRAPH)
-		off = is_new_task ? stubs->new_task_graph_offs[stub - HV_STUB_GRAPH]
-				  : stubs->graph_offs[stub - HV_STUB_GRAPH];
-	else if (stub == HV_STUB_NONE)
-		off = stubs->new_task_off;
-	else if (stub == HV_STUB_FUNCTION_STACK)
-		off = stubs->function_stack_off;
-	return hv_gva_add(hv_session_code(s), off);
+	if (stub == HV_STUB_FUNCTION_STACK)
+		return hv_gva_add(hv_session_code(s), stubs->function_stack_off);
+	if (stub == HV_STUB_FUNCTION && role == HV_ROLE_NONE)
+		return hv_gva_add(hv_session_code(s), stubs->function_off);
+	return hv_gva_add(hv_session_code(s), stubs->calls_off + entry * stubs->call_len_bytes);
 }
 
 unsigned hv_graph_stub_of(const struct hv_session *s, struct hv_gva at)
 {
-	for (unsigned stub = HV_STUB_FUNCTION; stub <= HV_STUB_GRAPH_NOTRACE; stub++)
-		if (hv_graph_stub_at(s, stub, false).v == at.v ||
-		    hv_graph_stub_at(s, stub, true).v == at.v)
-			return stub;
+	for (unsigned profiled = 0; profiled <= HV_STUB_PROFILED; profiled += HV_STUB_PROFILED)
+		for (unsigned stub = HV_STUB_NONE; stub < HV_ARRAY_LEN(traces); stub++)
+			for (unsigned role = HV_ROLE_NONE; role < HV_NR_ROLES; role++)
+				if (hv_graph_stub_at(s, stub | profiled, role).v == at.v)
+					return stub | profiled;
 	return HV_STUB_NONE;
 }

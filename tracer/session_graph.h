@@ -4,16 +4,25 @@
 
 #include "tracer/session_state.h"
 
-/* Before any site calls a stub of a graph. Frames that an earlier graph left open are put back, if
- * that can be done now. EOPNOTSUPP, EBUSY with the reason. */
+/* Before any site calls a stub that raises frames. Those that an earlier graph left open are put
+ * back, if that can be done now. EOPNOTSUPP, EBUSY with the reason. */
 struct hv_err *hv_graph_start(struct hv_session *s) hv_must_use;
-/* After the last site has been restored: what returns from now on is not recorded. */
+/* After the last such site has been restored. */
 void hv_graph_stop(struct hv_session *s);
+/* Whether returns are recorded from now on. */
+void hv_graph_record(struct hv_session *s, bool on);
 
-/* The first function that a new task calls, as an index into kernel->sites; SIZE_MAX: none. */
-size_t hv_graph_new_task_site(const struct hv_session *s);
+/* The sites whose calls mean something to return stacks, as indices into kernel->sites; SIZE_MAX:
+ * none is needed. */
+struct hv_graph_roles {
+	size_t sites[HV_NR_ROLES];
+};
+/* EOPNOTSUPP: the kernel has none that tells what is needed. */
+struct hv_err *hv_graph_find_roles(const struct hv_session *s,
+				   struct hv_graph_roles *ret) hv_must_use;
+enum hv_call_role hv_graph_role(const struct hv_graph_roles *roles, size_t site);
 
-/* Where the stub of a site begins. STUB is not HV_STUB_NONE, or the site is the new task's. */
-struct hv_gva hv_graph_stub_at(const struct hv_session *s, unsigned stub, bool is_new_task);
-/* The stub that begins at AT: enum hv_stub. */
+/* Where the stub of a site begins. STUB is not HV_STUB_NONE, or ROLE is not HV_ROLE_NONE. */
+struct hv_gva hv_graph_stub_at(const struct hv_session *s, unsigned stub, enum hv_call_role role);
+/* The stub that begins at AT: enum hv_stub, HV_STUB_PROFILED and all. */
 unsigned hv_graph_stub_of(const struct hv_session *s, struct hv_gva at);

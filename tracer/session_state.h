@@ -53,8 +53,10 @@ struct hv_session {
 	uint8_t *patched; /* owned, one a site of kernel->sites */
 	size_t nr_refused;
 	struct hv_graph_options graph;
-	bool graph_on; /* sites may call stubs of a graph */
-	bool stale;    /* the region held an earlier boot's journal */
+	bool frames_on;	 /* sites may call stubs that raise frames */
+	bool graph_on;	 /* returns are recorded */
+	bool profile_on; /* calls are counted */
+	bool stale;	 /* the region held an earlier boot's journal */
 };
 
 /* The slots of the range are filled: from here on nothing is written into another boot. */

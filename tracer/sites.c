@@ -130,20 +130,21 @@ static struct hv_err *change_sites(struct hv_session *s, const struct hv_gva *wa
 }
 
 /* Where the sites are to call to. */
-static struct hv_err *choose_stubs(struct hv_session *s, const uint8_t *wanted, bool graph,
+static struct hv_err *choose_stubs(struct hv_session *s, const uint8_t *wanted, bool frames,
 				   struct hv_gva *ret)
 {
-	size_t new_task = graph ? hv_graph_new_task_site(s) : SIZE_MAX;
+	struct hv_graph_roles roles = {0};
 	const struct hv_sites *sites = &s->kernel->sites;
-	struct hv_err *err = NULL;
+	struct hv_err *err = frames ? hv_graph_find_roles(s, &roles) : NULL;
 
 	hv_actions_begin(s);
 	for (size_t i = 0; !err && i < sites->nr; i++) {
-		bool is_new_task = i == new_task, acts = false;
+		enum hv_call_role role = frames ? hv_graph_role(&roles, i) : HV_ROLE_NONE;
+		bool acts = false;
 		struct hv_gva entry;
 
-		if (wanted[i] || is_new_task)
-			ret[i] = hv_graph_stub_at(s, wanted[i], is_new_task);
+		if (wanted[i] || role)
+			ret[i] = hv_graph_stub_at(s, wanted[i], role);
 		if (!sites->list[i].invalid)
 			err = hv_actions_stub(s, sites->list[i].ip.v, ret[i], &acts, &entry);
 		if (!err && acts)
@@ -158,20 +159,29 @@ struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wante
 	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc(nr * sizeof(*gpas));
 	HV_AUTO_FREE struct hv_gva *stubs = hv_alloc(nr * sizeof(*stubs));
 	struct hv_err *err = NULL;
-	bool graph = false;
+	bool graph = false, frames = false, stacks = false;
 
-	for (size_t i = 0; i < nr; i++)
-		graph |= wanted[i] >= HV_STUB_GRAPH;
-	if (graph)
+	for (size_t i = 0; i < nr; i++) {
+		graph |= (wanted[i] & ~HV_STUB_PROFILED) >= HV_STUB_GRAPH;
+		frames |= wanted[i] >= HV_STUB_GRAPH;
+		stacks |= wanted[i] == (HV_STUB_FUNCTION_STACK | HV_STUB_PROFILED);
+	}
+	if (stacks)
+		err = hv_err_new(EBUSY, "the profile and func_stack_trace: one at a time");
+	if (!err && frames)
 		err = hv_graph_start(s);
 	if (!err)
-		err = choose_stubs(s, wanted, graph, stubs);
+		err = choose_stubs(s, wanted, frames, stubs);
 	if (err)
 		return err;
+	if (graph)
+		hv_graph_record(s, true);
 	err = change_sites(s, stubs, gpas);
 	hv_actions_end(s, !err);
 	note_patched(s, gpas);
 	if (!err && !graph)
+		hv_graph_record(s, false);
+	if (!err && !frames)
 		hv_graph_stop(s);
 	return err;
 }

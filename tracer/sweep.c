@@ -62,7 +62,7 @@ void hv_session_sweep(struct hv_session *s)
 {
 	size_t enough = s->plan.nr_stacks / SWEEP_SHARE;
 
-	if (!s->graph_on || nr_with_frames(s) < enough || nr_gone(s) < enough)
+	if (!s->frames_on || nr_with_frames(s) < enough || nr_gone(s) < enough)
 		return;
 	hv_err_free(hv_patcher_held(s->patcher, sweep, s));
 }

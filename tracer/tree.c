@@ -144,7 +144,7 @@ void hv_tree_refresh(struct hv_tree *tree)
 		hv_instance_modules_came(in);
 		/* Nobody asked for it: a guest that cannot be changed now is told at the next
 		 * write. */
-		if (in->tracer != HV_TRACER_NOP)
+		if (hv_instance_is_live(in))
 			hv_err_free(hv_instance_trace(in, in->tracer, in->lists));
 	}
 }
@@ -153,6 +153,13 @@ struct hv_err *hv_tree_step_aside(struct hv_tree *tree)
 {
 	struct hv_err *why = hv_session_livepatch(tree->session);
 
+	if (why && tree->profiles) {
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		tree->profiles = 0;
+		hv_session_set_profile(tree->session, 0);
+		err = hv_instance_trace(&tree->top, tree->top.tracer, tree->top.lists);
+	}
 	for (struct hv_instance *in = &tree->top; why && in; in = in->next) {
 		HV_AUTO_ERR struct hv_err *err = NULL;
 

@@ -21,13 +21,9 @@
 #define SITE_END 40
 #define SLOT	 48
 
-#define NEW_TASK 0x100 /* kinds besides HV_FRAME_*, in %r10d: forget what the stack had before */
-#define UNTRACED 0x200 /* and that is all */
-
 #define CALLED_KINDS (HV_FRAME_ROOT | HV_FRAME_MUTES)
 #define HARDIRQ_MASK 0x000f0000 /* of the preempt count */
 #define ADDRESS_MASK (-HV_STACK_NR_MASK - 1)
-#define KEPT_MAX     8 /* frames of a new task that it can have when it tells us */
 #define DEPTH_SHIFT  (HV_RECORD_DEPTH_SHIFT - 32)
 
 /* %rcx := the address by which the kernel stack with the return slot at REG goes. Clobbers %rdx,
@@ -57,6 +53,36 @@
 	addq	params + HV_PARAM_STACKS(%rip), %rsi
 .endm
 
+/* %rsi := the first place for the return stack of the stack that the call is made on, %rcx its
+ * address; to OUT where none is kept. Clobbers %rax, %rdx, %rdi. */
+.macro find_stack out
+	movq	params + HV_PARAM_CPU_NUMBER(%rip), %rax
+	movl	%gs:(%rax), %eax
+	cmpl	params + HV_PARAM_NR_CPUS(%rip), %eax
+	jae	\out
+	leaq	SLOT(%rsp), %rax
+	movq	%rax, %rdx
+	subq	params + HV_PARAM_SKIP_START(%rip), %rdx
+	cmpq	params + HV_PARAM_SKIP_LEN(%rip), %rdx
+	jb	\out
+	find_address %rax
+	find_home
+.endm
+
+/* Likewise of the stack that an interrupt came on, %rax the per-CPU pointer of its own, whose last
+ * word is the sp that was left (arch/x86/include/asm/irq_stack.h). Clobbers %rax, %rdx, %rdi. */
+.macro find_interrupted
+	leaq	-8(%rax), %rdx
+	testl	$0xfff, %eax
+	cmovnzq %rax, %rdx
+	movq	(%rdx), %rcx
+	subq	$8, %rcx
+	movl	params + HV_PARAM_STACK_BYTES(%rip), %edi
+	negq	%rdi
+	andq	%rdi, %rcx
+	find_home
+.endm
+
 /* To FOUND when a place from %rsi on is of %rcx: %rsi is that place, %rax its word. Else %rsi is
  * behind the places. Clobbers %rdx. */
 .macro probe found
@@ -70,46 +96,11 @@
 	.endr
 .endm
 
-.macro graph_entry name, kind
-	.globl	\name
-\name:
-	pushq	%rax
-	pushq	%rcx
-	pushq	%rdx
-	pushq	%rsi
-	pushq	%rdi
-	movl	$(\kind), %r10d
-.endm
-
-	graph_entry hv_stub_new_task, NEW_TASK | UNTRACED
-	jmp	.Lnew_task
-	graph_entry hv_stub_new_task_graph, NEW_TASK
-	jmp	.Lnew_task
-	graph_entry hv_stub_new_task_root, NEW_TASK | HV_FRAME_ROOT
-	jmp	.Lnew_task
-	graph_entry hv_stub_new_task_notrace, NEW_TASK | HV_FRAME_MUTES
-	jmp	.Lnew_task
-	graph_entry hv_stub_graph_root, HV_FRAME_ROOT
-	jmp	.Lgraph
-	graph_entry hv_stub_graph_notrace, HV_FRAME_MUTES
-	jmp	.Lgraph
-	graph_entry hv_stub_graph, 0
-
 .Lgraph:
 	test_mode
 	jne	.Lgraph_checks
 .Lgraph_checked:
-	movq	params + HV_PARAM_CPU_NUMBER(%rip), %rax
-	movl	%gs:(%rax), %eax
-	cmpl	params + HV_PARAM_NR_CPUS(%rip), %eax
-	jae	.Lgraph_out
-	leaq	SLOT(%rsp), %rax
-	movq	%rax, %rdx
-	subq	params + HV_PARAM_SKIP_START(%rip), %rdx
-	cmpq	params + HV_PARAM_SKIP_LEN(%rip), %rdx
-	jb	.Lgraph_out
-	find_address %rax
-	find_home
+	find_stack .Lgraph_out
 	probe	.Lgraph_found
 	jmp	.Lgraph_take
 
@@ -118,7 +109,7 @@
 	andl	$HV_STACK_NR_MASK, %edx
 	jz	.Lgraph_first
 	cmpq	$0, HV_STACK_MUTED(%rsi) /* and HV_STACK_STOPPED */
-	jne	.Lgraph_out
+	jne	.Lgraph_left_out
 	movl	params + HV_PARAM_GRAPH_FLAGS(%rip), %edi
 	testl	$(HV_GRAPH_SUBTREE | HV_GRAPH_NO_IRQS), %edi
 	jnz	.Lgraph_filter
@@ -126,14 +117,14 @@
 	movl	HV_STACK_DEPTH(%rsi), %edi
 	addl	%edx, %edi
 	cmpl	params + HV_PARAM_MAX_DEPTH(%rip), %edi
-	jae	.Lgraph_out
+	jae	.Lgraph_left_out
 	cmpl	$HV_FRAMES_MAX, %edx
 	jae	.Lgraph_full
 	incq	HV_STACK_WORD(%rsi)
 
 /* %rsi a return stack, %edx the frame raised, %edi its depth, %r10d the kind. */
 .Lgraph_raised:
-	testl	$CALLED_KINDS, %r10d
+	testl	$(CALLED_KINDS | HV_FRAME_PROFILED), %r10d
 	jnz	.Lgraph_count
 .Lgraph_counted:
 	shll	$HV_FRAME_SHIFT, %edx
@@ -150,8 +141,8 @@
 	leaq	.Lgraph_handler(%rip), %rax
 	movq	%rax, SLOT(%rsp)
 
-	testl	$HV_FRAME_MUTES, %r10d
-	jnz	.Lgraph_out
+	testl	$(HV_FRAME_MUTES | HV_FRAME_QUIET), %r10d
+	jnz	.Lgraph_time
 	testl	$HV_GRAPH_NO_ENTRIES, params + HV_PARAM_GRAPH_FLAGS(%rip)
 	jnz	.Lgraph_time
 	load_state .Lgraph_time
@@ -190,7 +181,7 @@ hv_stub_return_1:
 
 .Lgraph_checks:
 	load_current
-	check_mode .Lgraph_checked, .Lgraph_out
+	check_mode .Lgraph_checked, .Lgraph_left_out
 
 .Lgraph_time:
 	read_tsc
@@ -202,11 +193,16 @@ hv_stub_return_1:
 	jmp	.Lgraph_same_task
 
 .Lgraph_count:
-	testl	$HV_FRAME_MUTES, %r10d
-	jnz	1f
+	testl	$HV_FRAME_PROFILED, %r10d
+	jz	1f
+	movq	HV_STACK_OWN(%rsi), %rax
+	movq	%rax, HV_STACK_SUMS(%rsi,%rdx,8)
+1:	testl	$HV_FRAME_ROOT, %r10d
+	jz	1f
 	incl	HV_STACK_INSIDE(%rsi)
-	jmp	.Lgraph_counted
-1:	incl	HV_STACK_MUTED(%rsi)
+1:	testl	$HV_FRAME_MUTES, %r10d
+	jz	.Lgraph_counted
+	incl	HV_STACK_MUTED(%rsi)
 	jmp	.Lgraph_counted
 
 /* Not all calls are recorded; %edi the graph flags. */
@@ -219,9 +215,9 @@ hv_stub_return_1:
 	cmpl	$0, HV_STACK_INSIDE(%rsi)
 	jne	1f
 	testl	$HV_GRAPH_SUBTREE, %edi
-	jz	.Lgraph_out
+	jz	.Lgraph_left_out
 	testl	$HV_FRAME_ROOT, %r10d
-	jz	.Lgraph_out
+	jz	.Lgraph_left_out
 1:	testl	$HV_GRAPH_SUBTREE, %edi
 	jz	.Lgraph_passed
 	testl	$CALLED_KINDS, %r10d
@@ -229,7 +225,7 @@ hv_stub_return_1:
 	movl	HV_STACK_INSIDE(%rsi), %eax
 	orl	HV_STACK_ABOVE(%rsi), %eax
 	jnz	.Lgraph_passed
-	jmp	.Lgraph_out
+	jmp	.Lgraph_left_out
 
 .Lgraph_full:
 	incl	HV_STACK_OVERRUN(%rsi)
@@ -241,7 +237,7 @@ hv_stub_return_1:
 .Lgraph_take:
 	testl	$HV_GRAPH_SUBTREE, params + HV_PARAM_GRAPH_FLAGS(%rip)
 	jz	1f
-	testl	$CALLED_KINDS, %r10d
+	testl	$(CALLED_KINDS | HV_FRAME_QUIET), %r10d
 	jnz	1f
 	/* An interrupt may be inside by what it interrupted; another stack is not. */
 	movq	params + HV_PARAM_IRQ_STACK(%rip), %rax
@@ -250,7 +246,7 @@ hv_stub_return_1:
 	subq	%rax, %rdx
 	movl	params + HV_PARAM_STACK_BYTES(%rip), %eax
 	cmpq	%rax, %rdx
-	jae	.Lgraph_out
+	jae	.Lgraph_left_out
 1:	subq	$(HV_STACK_PROBES * HV_STACK_LEN), %rsi
 	.rept	HV_STACK_PROBES
 	movq	HV_STACK_WORD(%rsi), %rax
@@ -282,6 +278,8 @@ hv_stub_return_1:
 	xorl	%edi, %edi
 	xorl	%r11d, %r11d
 .Lgraph_above: /* %edi the depth, %r11d whether what is interrupted is inside */
+	testl	$HV_FRAME_QUIET, %r10d
+	jnz	.Lgraph_raise
 	movl	params + HV_PARAM_GRAPH_FLAGS(%rip), %eax
 	testl	$HV_GRAPH_NO_IRQS, %eax
 	jz	1f
@@ -289,17 +287,18 @@ hv_stub_return_1:
 	testl	$HARDIRQ_MASK, %gs:(%rdx)
 	jz	1f
 	testl	$HV_GRAPH_SUBTREE, %eax
-	jz	.Lgraph_out
+	jz	.Lgraph_left_out
 	testl	$HV_FRAME_ROOT, %r10d
-	jz	.Lgraph_out
+	jz	.Lgraph_left_out
 1:	testl	$HV_GRAPH_SUBTREE, %eax
 	jz	1f
 	testl	$CALLED_KINDS, %r10d
 	jnz	1f
 	testl	%r11d, %r11d
-	jz	.Lgraph_out
+	jz	.Lgraph_left_out
 1:	cmpl	params + HV_PARAM_MAX_DEPTH(%rip), %edi
-	jae	.Lgraph_out
+	jae	.Lgraph_left_out
+.Lgraph_raise:
 	movq	%rcx, %rax
 	leaq	1(%rcx), %rdx
 	lock cmpxchgq %rdx, HV_STACK_WORD(%rsi)
@@ -308,23 +307,15 @@ hv_stub_return_1:
 	movl	$0, HV_STACK_INSIDE(%rsi)
 	movq	$0, HV_STACK_MUTED(%rsi) /* and HV_STACK_STOPPED */
 	movl	%r11d, HV_STACK_ABOVE(%rsi)
+	movq	$0, HV_STACK_LEFT(%rsi)
 	xorl	%edx, %edx
 	jmp	.Lgraph_raised
 
-/* The first frame of an interrupt stack, %rax its per-CPU pointer. Its last word is the sp of the
- * stack that was left (arch/x86/include/asm/irq_stack.h). */
+/* The first frame of an interrupt stack, %rax its per-CPU pointer. */
 .Lgraph_interrupt:
 	pushq	%rcx
 	pushq	%rsi
-	leaq	-8(%rax), %rdx
-	testl	$0xfff, %eax
-	cmovnzq %rax, %rdx
-	movq	(%rdx), %rcx
-	subq	$8, %rcx
-	movl	params + HV_PARAM_STACK_BYTES(%rip), %edi
-	negq	%rdi
-	andq	%rdi, %rcx
-	find_home
+	find_interrupted
 	xorl	%r11d, %r11d
 	probe	.Lgraph_interrupted
 	xorl	%edi, %edi
@@ -342,83 +333,12 @@ hv_stub_return_1:
 	movl	HV_STACK_INSIDE(%rsi), %r11d
 	orl	HV_STACK_ABOVE(%rsi), %r11d
 	jmp	1b
-2:	popq	%rsi
+2:	xorl	%edi, %edi
+	testl	$HV_FRAME_QUIET, %r10d
+	jnz	1b
+	popq	%rsi
 	popq	%rcx
-	jmp	.Lgraph_out
-
-/* The first function that every new task calls, before interrupts are on: what frames its stack has
- * are of a task that died in them. But for those at the end whose slots, ascending and above this
- * call's, hold our handler: they are its own (ret_from_fork is C since 6.6). */
-.Lnew_task:
-	leaq	SLOT(%rsp), %r11
-	find_address %r11
-	find_home
-	probe	.Lnew_task_found
-	jmp	.Lnew_task_done
-.Lnew_task_found:
-	andl	$HV_STACK_NR_MASK, %eax
-	jz	.Lnew_task_done
-	pushq	%r8
-	pushq	%r9
-	movl	params + HV_PARAM_STACK_BYTES(%rip), %r8d
-	addq	%rcx, %r8 /* the stack's end */
-	leaq	HV_STACK_FRAMES(%rsi), %r9
-	shll	$HV_FRAME_SHIFT, %eax
-	leaq	(%r9,%rax), %rdi
-	leaq	.Lgraph_handler(%rip), %rcx
-	xorl	%edx, %edx
-.Lnew_task_look: /* %rdi the frame above, %edx frames that stay, %r11 the last one's slot */
-	subq	$HV_FRAME_LEN, %rdi
-	cmpq	%r9, %rdi
-	jb	.Lnew_task_keep
-	movq	HV_FRAME_SLOT(%rdi), %rax
-	cmpq	%r11, %rax
-	jbe	.Lnew_task_keep
-	cmpq	%r8, %rax
-	jae	.Lnew_task_keep
-	cmpq	%rcx, (%rax)
-	jne	.Lnew_task_keep
-	movq	%rax, %r11
-	incl	%edx
-	cmpl	$KEPT_MAX, %edx
-	jb	.Lnew_task_look
-	subq	$HV_FRAME_LEN, %rdi
-.Lnew_task_keep:
-	movl	$0, HV_STACK_DEPTH(%rsi)
-	movl	$0, HV_STACK_INSIDE(%rsi)
-	movq	$0, HV_STACK_MUTED(%rsi)
-	movl	$0, HV_STACK_ABOVE(%rsi)
-	movl	%edx, %r8d
-.Lnew_task_move: /* %r8d frames from behind %rdi to %r9 */
-	testl	%r8d, %r8d
-	jz	.Lnew_task_moved
-	addq	$HV_FRAME_LEN, %rdi
-	.irp	off, 0, 8, 16, 24
-	movq	\off(%rdi), %rax
-	movq	%rax, \off(%r9)
-	.endr
-	movl	HV_FRAME_FLAGS(%r9), %eax
-	movl	%eax, %ecx
-	andl	$HV_FRAME_ROOT, %eax
-	addl	%eax, HV_STACK_INSIDE(%rsi)
-	andl	$HV_FRAME_MUTES, %ecx
-	addl	%ecx, HV_STACK_MUTED(%rsi)
-	addq	$HV_FRAME_LEN, %r9
-	decl	%r8d
-	jmp	.Lnew_task_move
-.Lnew_task_moved:
-	shrl	$1, HV_STACK_MUTED(%rsi)
-	movq	HV_STACK_WORD(%rsi), %rax
-	andq	$ADDRESS_MASK, %rax
-	orq	%rdx, %rax
-	movq	%rax, HV_STACK_WORD(%rsi)
-	popq	%r9
-	popq	%r8
-.Lnew_task_done:
-	btrl	$8, %r10d /* NEW_TASK */
-	testl	$UNTRACED, %r10d
-	jnz	.Lgraph_out
-	jmp	.Lgraph
+	jmp	.Lgraph_left_out
 
 /* Where a traced function returns to. */
 	.globl	hv_graph_handler
@@ -454,7 +374,7 @@ hv_graph_handler:
 	movq	HV_FRAME_CALLER(%r9), %rax
 	movq	%rax, 16(%rsp)
 	movzwl	HV_FRAME_FLAGS(%r9), %eax
-	testl	$CALLED_KINDS, %eax
+	testl	$(CALLED_KINDS | HV_FRAME_PROFILED), %eax
 	jnz	.Lreturn_count
 .Lreturn_counted:
 	testl	$HV_GRAPH_RETURNS, params + HV_PARAM_GRAPH_FLAGS(%rip)
@@ -519,11 +439,17 @@ hv_stub_return_2:
 	.fill	SITE_LEN - 1, 1, 0xcc
 
 .Lreturn_count:
-	testl	$HV_FRAME_MUTES, %eax
-	jnz	1f
+	testl	$HV_FRAME_PROFILED, %eax
+	jnz	.Lprofile_return
+.Lreturn_profiled:
+	testl	$HV_FRAME_ROOT, %eax
+	jz	1f
 	decl	HV_STACK_INSIDE(%rsi)
-	jmp	.Lreturn_counted
-1:	decl	HV_STACK_MUTED(%rsi)
+1:	testl	$HV_FRAME_QUIET, %eax
+	jnz	.Lreturn
+	testl	$HV_FRAME_MUTES, %eax
+	jz	.Lreturn_counted
+	decl	HV_STACK_MUTED(%rsi)
 	jmp	.Lreturn
 
 .Lreturn_mode:

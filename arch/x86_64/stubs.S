@@ -13,7 +13,8 @@
  *                                        8(%rsp)  saved %rcx
  *                                        0(%rsp)  saved %rdx
  *
- * The stubs of a graph are in graph.S, of stacks in stack.S, what a call does besides in actions.S.
+ * A call and its return are recorded by graph.S and counted by profile.S, both entered through calls.S;
+ * stacks are in stack.S, what a call does besides in actions.S.
  */
 #include "arch/x86_64/stub_macros.inc"
 
@@ -82,6 +83,8 @@ hv_stub_return_0: /* five bytes that arch->place_return fills */
 #undef SITE_END
 #undef CALLER
 #include "arch/x86_64/graph.S"
+#include "arch/x86_64/calls.S"
+#include "arch/x86_64/profile.S"
 #undef SITE_END
 #undef SLOT
 #include "arch/x86_64/stack.S"

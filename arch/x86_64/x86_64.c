@@ -5,6 +5,10 @@
 
 _Static_assert(hv_stubs_off == 0, "the params stand a fixed distance before the code");
 
+#define CALL_LEN_BYTES ((hv_stub_calls_end_off - hv_stub_calls_off) / HV_NR_CALL_ENTRIES)
+_Static_assert(CALL_LEN_BYTES *HV_NR_CALL_ENTRIES == hv_stub_calls_end_off - hv_stub_calls_off,
+	       "entries are equally long");
+
 static const uint32_t return_offs[] = {hv_stub_return_0_off, hv_stub_return_1_off,
 				       hv_stub_return_2_off, hv_stub_return_3_off,
 				       hv_stub_return_4_off};
@@ -38,12 +42,8 @@ const struct hv_arch hv_arch_x86_64 = {
 			.len_bytes = sizeof(stub_code),
 			.function_off = hv_stub_function_off,
 			.function_stack_off = hv_stub_function_stack_off,
-			.graph_offs = {hv_stub_graph_off, hv_stub_graph_root_off,
-				       hv_stub_graph_notrace_off},
-			.new_task_graph_offs = {hv_stub_new_task_graph_off,
-						hv_stub_new_task_root_off,
-						hv_stub_new_task_notrace_off},
-			.new_task_off = hv_stub_new_task_off,
+			.calls_off = hv_stub_calls_off,
+			.call_len_bytes = CALL_LEN_BYTES,
 			.actions_off = hv_stub_actions_off,
 			.action_len_bytes = 7,
 			.handler_off = hv_graph_handler_off,

@@ -96,6 +96,18 @@ static void do_site(struct shell *sh, char *args)
 	hv_fake_site(sh->session, ip, name, *module && !invalid ? module : NULL, invalid);
 }
 
+/* count CPU SITE HITS TIME_NS SPREAD: calls of the SITEth site */
+static void do_count(struct shell *sh, char *args)
+{
+	unsigned cpu = (unsigned)next_number(&args);
+	struct hv_profile_count count = {.site = next_number(&args)};
+
+	count.hits = next_number(&args);
+	count.time_ns = next_number(&args);
+	count.spread_ns2 = next_number(&args);
+	hv_fake_count(sh->session, cpu, &count);
+}
+
 static void do_graph(struct hv_event *e, char *args)
 {
 	const char *retval;
@@ -182,6 +194,8 @@ static bool do_setup(struct shell *sh, const char *command, char *args)
 		do_event(sh, HV_EVENT_GRAPH_EXIT, args);
 	else if (strcmp(command, "stack") == 0)
 		do_event(sh, HV_EVENT_STACK, args);
+	else if (strcmp(command, "count") == 0)
+		do_count(sh, args);
 	else if (strcmp(command, "overrun") == 0)
 		hv_fake_overrun(sh->session, next_number(&args));
 	else if (strcmp(command, "cpus") == 0)
@@ -313,20 +327,34 @@ static void do_handle(struct shell *sh, const char *command, char *args)
 	}
 }
 
+static void show_site(struct shell *sh, const char *name, unsigned stub)
+{
+	static const char *const stubs[] = {"", "", ":stack", ":graph", ":root", ":notrace"};
+
+	fprintf(sh->out, " %s", name);
+	if (!(stub & HV_STUB_PROFILED)) {
+		fputs(stubs[stub], sh->out);
+		return;
+	}
+	stub &= ~(unsigned)HV_STUB_PROFILED;
+	fprintf(sh->out, "%s:profile", stub == HV_STUB_FUNCTION ? ":function" : stubs[stub]);
+}
+
 static void do_guest(struct shell *sh)
 {
 	const struct hv_sites *sites = &hv_session_kernel(sh->session)->sites;
 	const uint8_t *patched = hv_session_patched(sh->session);
 	const struct hv_site_actions *actions;
 	const struct hv_graph_options *graph = hv_fake_graph(sh->session);
-	static const char *const stubs[] = {"", "", ":stack", ":graph", ":root", ":notrace"};
 	const uint32_t *pids;
 	size_t nr;
 
 	fprintf(sh->out, "sites:");
 	for (size_t i = 0; i < sites->nr; i++)
 		if (patched[i])
-			fprintf(sh->out, " %s%s", sites->list[i].name, stubs[patched[i]]);
+			show_site(sh, sites->list[i].name, patched[i]);
+	if (graph->no_sleep)
+		fprintf(sh->out, "\nwithout sleep");
 	if (graph->flags || graph->max_depth || graph->thresh_ns)
 		fprintf(sh->out, "\ngraph: flags %u, depth %u, thresh %" PRIu64 " ns", graph->flags,
 			graph->max_depth, graph->thresh_ns);

@@ -91,6 +91,19 @@ def perf_tools_trace(t):
 
 
 @case(configs=GUEST)
+def perf_tools_count(t):
+    """funccount of perf-tools: calls of the guest's functions, by the profile."""
+    need("funccount-perf")
+    with t.attach() as traced:
+        status, out, err = run_client(t, traced, "funccount-perf", "-d", "3", "vfs_*")
+        rows = dict(line.split() for line in out.splitlines() if line.startswith("vfs_"))
+        assert status == 0 and int(rows.get("vfs_open", 0)) > 10 and int(rows.get("vfs_read", 0)) > 10, (status, out, err)
+        assert traced.text("function_profile_enabled") == "0\n"
+        assert traced.text("set_ftrace_filter") == "#### all functions enabled ####\n"
+        t.note(f"{len(rows)} functions")
+
+
+@case(configs=GUEST)
 def a_killed_service_leaves_no_mount(t):
     """kill -9 of the service under a mounted tree: readers end, the mount goes, recover restores."""
     need()

@@ -10,7 +10,7 @@
 #include "tests/kvm/stub_room.h"
 
 #define EXIT_SKIPPED 77
-#define STEPS_MAX    600 /* no way through is longer, a new task's clean-up included */
+#define STEPS_MAX    1000 /* no way through is longer, two full searches for counts included */
 #define FLAGS_ON     (ROOM_FLAG_IF | 0x41)
 
 static struct room *room;
@@ -30,7 +30,7 @@ static void tear_down(void)
 
 /* What was recorded of one function. */
 struct recorded {
-	unsigned entries, exits, mores;
+	unsigned functions, entries, exits, mores;
 	unsigned entry_depth, exit_depth;
 	uint64_t called, returned; /* tsc */
 };
@@ -72,6 +72,10 @@ static void note_record(const struct hv_record *record, bool more_before, struct
 	r = recorded_of(found, record);
 	ck_assert(pid == cpu->cat.pid || pid == cpu->dd.pid);
 	ck_assert(record->word[0] >= room->before_tsc);
+	if (kind == HV_RECORD_FUNCTION) {
+		r->functions++;
+		return;
+	}
 	if (kind == HV_RECORD_ENTRY) {
 		r->entries++;
 		r->entry_depth = depth;
@@ -148,9 +152,33 @@ static void check_stacks(void)
 	}
 }
 
+/* All that was counted of one function, on either vCPU. */
+static struct hv_count counted(uint64_t site_off)
+{
+	uint32_t site = (uint32_t)world_gva(&room->world, site_off).v;
+	struct hv_count sum = {.function_low = site};
+
+	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++)
+		for (unsigned i = 0; i < WORLD_NR_COUNTS; i++) {
+			const struct hv_count *c = &world_counts(&room->world, cpu)[i];
+
+			if (c->function_low != site)
+				continue;
+			ck_assert_uint_le(c->hits, 1);
+			ck_assert_uint_eq(c->squares, c->ticks * c->ticks);
+			ck_assert_uint_eq(c->squares_high, c->ticks >> 32 ? c->squares_high : 0);
+			sum.hits += c->hits;
+			sum.ticks += c->ticks;
+		}
+	return sum;
+}
+
 static struct found check_run(void)
 {
 	struct found found = {0};
+
+	memcpy(room->expected + MACHINE_FREE_OFF + WORLD_COUNTS_OFF, world_counts(&room->world, 0),
+	       WORLD_NR_CPUS * WORLD_NR_COUNTS * sizeof(struct hv_count));
 
 	ck_assert(room_registers_are_right(room));
 	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++)
@@ -184,6 +212,8 @@ static void check_outer(const struct world_case *c, const struct found *found)
 	ck_assert_uint_eq(nr_entries, c->nr_entries);
 	ck_assert_uint_eq(nr_exits, c->nr_exits);
 	ck_assert_uint_eq(found->outer.mores, c->nr_mores);
+	ck_assert_uint_eq(found->outer.functions, c->nr_function_records);
+	ck_assert_uint_eq(counted(WORLD_TRACED_OFF).hits, c->nr_hits);
 	if (c->nr_entries)
 		ck_assert_uint_eq(found->outer.entry_depth, found->outer.exit_depth);
 }
@@ -311,6 +341,7 @@ static void interrupt_now(const struct world_case *c, const struct trap *t)
 		ck_assert_uint_eq(found.inner.entries, found.inner.exits);
 	if (c->nr_entries && c->stub == WORLD_GRAPH && !t->other_task)
 		ck_assert_uint_eq(found.inner.entries, 1);
+	ck_assert_uint_eq(counted(WORLD_TRACED_OTHER_OFF).hits, c->nr_hits);
 }
 
 START_TEST(interrupted_at_every_instruction)
@@ -324,7 +355,7 @@ START_TEST(interrupted_at_every_instruction)
 	/* A call that is left alone is no different to the other traps. */
 	if (_i % NR_TRAPS && !c->nr_exits && c->stub == WORLD_GRAPH)
 		return;
-	if (t->other_cpu && !c->nr_exits)
+	if (c->calm || (t->other_cpu && !c->nr_exits && !c->nr_hits))
 		return;
 	room_set_up(room, c);
 	room_begin(room, t->flags);
@@ -356,6 +387,15 @@ START_TEST(no_way_is_long)
 	ck_assert_uint_gt(steps, 5);
 }
 END_TEST
+
+static const struct world_case *find_case(const char *name)
+{
+	for (unsigned i = 0; i < world_nr_graph_cases; i++)
+		if (strcmp(world_graph_cases[i].name, name) == 0)
+			return &world_graph_cases[i];
+	ck_abort_msg("no case '%s'", name);
+	return NULL;
+}
 
 /* To the traced function's first own instruction. */
 static void run_to_body(const struct world_case *c)
@@ -400,17 +440,13 @@ END_TEST
  */
 START_TEST(frames_of_the_new_task_stay)
 {
-	const struct world_case *c = NULL;
+	const struct world_case *c = find_case("a new task's first call");
 	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
 	uint64_t handler =
 		world_gva(&room->world, WORLD_CODE_OFF).v + hv_arch_x86_64.stubs.handler_off;
 	uint64_t own_off = ROOM_SLOT_OFF + 0x40, other_off = ROOM_SLOT_OFF + 0x80;
 	unsigned port;
 
-	for (unsigned i = 0; i < world_nr_graph_cases; i++)
-		if (world_graph_cases[i].stub == WORLD_NEW_TASK)
-			c = &world_graph_cases[i];
-	ck_assert_ptr_nonnull(c);
 	room_set_up(room, c);
 	stack->word = room->world.stack.v | 4;
 	stack->frames[0].slot_gva = machine_gva(other_off).v; /* the dead task's */
@@ -463,6 +499,81 @@ START_TEST(an_interrupt_goes_on_from_what_it_interrupted)
 }
 END_TEST
 
+/* Each function's own time: together that of the outermost call. */
+START_TEST(times_of_nested_calls)
+{
+	const struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
+	const struct world_case *c = find_case("profile, without the calls in it");
+	struct hv_count outer, inner;
+	unsigned port;
+
+	for (unsigned own = 0; own < 2; own++) {
+		room_set_up(room, c);
+		world_make_tail_call(&room->world);
+		if (!own)
+			world_params(&room->world)->graph_flags &= ~HV_GRAPH_OWN_TIME;
+		room_begin(room, 0);
+		ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
+		outer = counted(WORLD_TRACED_OFF);
+		inner = counted(WORLD_TRACED_OTHER_OFF);
+		ck_assert_uint_gt(inner.ticks, 0);
+		ck_assert_uint_gt(outer.ticks, 0);
+		if (own)
+			ck_assert_uint_eq(outer.ticks + inner.ticks, stack->own_ticks);
+		else
+			ck_assert_uint_gt(outer.ticks, inner.ticks);
+	}
+}
+END_TEST
+
+/* What an interrupt on its own stack takes is none of what it interrupted. */
+START_TEST(time_of_an_interrupt)
+{
+	uint64_t left = MACHINE_GVA + 0x7000000, last_off = MACHINE_STACK_END - 8;
+	uint64_t sp = left + 0x1000;
+	struct hv_stack *interrupted = world_home(&room->world, left);
+	unsigned port;
+
+	room_set_up(room, find_case("profile, of a stack seen first"));
+	world_params(&room->world)->graph_flags |= HV_GRAPH_OWN_TIME;
+	world_cpu(&room->world)->irq_stack = machine_gva(last_off);
+	memcpy(room->machine->memory + last_off, &sp, 8);
+	interrupted->word = left | 5;
+	interrupted->own_ticks = 1000;
+	room_begin(room, 0);
+	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
+	check_run();
+	ck_assert_uint_gt(counted(WORLD_TRACED_OFF).ticks, 0);
+	ck_assert_uint_eq(counted(WORLD_TRACED_OFF).ticks + 1000, interrupted->own_ticks);
+}
+END_TEST
+
+/* What a task was off its CPU for is taken out of the calls that are open. */
+START_TEST(a_task_leaves_and_comes_back)
+{
+	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
+	uint64_t away = UINT64_C(1) << 40;
+	unsigned port;
+
+	room_set_up(room, find_case("a task leaves the CPU"));
+	room_begin(room, 0);
+	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
+	ck_assert_uint_ge(stack->left_tsc, room->before_tsc);
+	ck_assert_uint_le(stack->left_tsc, room_tsc(room));
+	ck_assert_uint_eq(stack->frames[0].tsc, 0);
+
+	room_set_up(room, find_case("a task comes back"));
+	room_begin(room, 0);
+	stack->left_tsc = room->before_tsc - away;
+	stack->frames[0].tsc = 7;
+	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
+	ck_assert_uint_eq(stack->left_tsc, 0);
+	ck_assert_uint_ge(stack->frames[0].tsc, 7 + away);
+	ck_assert_uint_le(stack->frames[0].tsc, 7 + away + room_tsc(room) - room->before_tsc);
+	ck_assert_uint_eq(stack->frames[1].tsc, stack->frames[0].tsc - 7);
+}
+END_TEST
+
 /* What is open returns to its caller whatever the tracer is by then. */
 START_TEST(the_end_of_the_tracer)
 {
@@ -493,6 +604,9 @@ static Suite *suite(void)
 	tcase_add_test(tc, frames_that_were_left);
 	tcase_add_test(tc, frames_of_the_new_task_stay);
 	tcase_add_test(tc, an_interrupt_goes_on_from_what_it_interrupted);
+	tcase_add_test(tc, times_of_nested_calls);
+	tcase_add_test(tc, time_of_an_interrupt);
+	tcase_add_test(tc, a_task_leaves_and_comes_back);
 	tcase_add_test(tc, the_end_of_the_tracer);
 	tcase_add_loop_test(tc, interrupted_at_every_instruction, 0, nr * NR_TRAPS);
 	suite_add_tcase(s, tc);

@@ -25,6 +25,12 @@ struct hv_session {
 	struct hv_site_actions *actions;
 	size_t nr_actions;
 	struct hv_graph_options graph;
+	unsigned profile_on;
+	struct fake_count {
+		unsigned cpu;
+		struct hv_profile_count count;
+	} * counts; /* owned */
+	size_t nr_counts;
 	struct hv_buffer buffer;
 	struct {
 		uint32_t pid;
@@ -107,6 +113,7 @@ void hv_fake_free(struct hv_session *s)
 	}
 	free(sites->list);
 	free(s->patched);
+	free(s->counts);
 	free_events(&s->buffer);
 	free(s->actions);
 	free(s->kernel.modules.list);
@@ -440,6 +447,37 @@ void hv_fake_livepatch(struct hv_session *s)
 void hv_session_graph_options(struct hv_session *s, const struct hv_graph_options *options)
 {
 	s->graph = *options;
+}
+
+void hv_session_set_profile(struct hv_session *s, unsigned on)
+{
+	s->profile_on = on;
+}
+
+void hv_session_clear_profile(struct hv_session *s)
+{
+	s->nr_counts = 0;
+}
+
+void hv_fake_count(struct hv_session *s, unsigned cpu, const struct hv_profile_count *count)
+{
+	struct fake_count new = {cpu, *count};
+
+	if (!s->profile_on || !(s->patched[count->site] & HV_STUB_PROFILED))
+		return;
+	s->counts = hv_realloc_array(s->counts, s->nr_counts + 1, sizeof(new));
+	s->counts[s->nr_counts++] = new;
+}
+
+size_t hv_session_profile(struct hv_session *s, unsigned cpu, struct hv_profile_count **ret)
+{
+	size_t nr = 0;
+
+	*ret = hv_alloc((s->nr_counts + 1) * sizeof(**ret));
+	for (size_t i = 0; i < s->nr_counts; i++)
+		if (s->counts[i].cpu == cpu)
+			(*ret)[nr++] = s->counts[i].count;
+	return nr;
 }
 
 const struct hv_graph_options *hv_fake_graph(const struct hv_session *s)

@@ -21,6 +21,8 @@ void hv_fake_cpus(struct hv_session *s, unsigned nr);
 /* The host's clock can be chosen. */
 void hv_fake_host_clock(struct hv_session *s);
 void hv_fake_clock(struct hv_session *s, enum hv_clock_kind clock);
+/* Calls on CPU of a site, if the profile counts them now. */
+void hv_fake_count(struct hv_session *s, unsigned cpu, const struct hv_profile_count *count);
 /* The next change of the guest fails with CODE. */
 void hv_fake_fail(struct hv_session *s, int code);
 

@@ -162,13 +162,29 @@ static size_t stub_off(enum world_stub stub)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
 
+	static const struct {
+		enum hv_call_role role;
+		enum hv_call_trace trace;
+		unsigned profiled;
+	} entries[] = {
+		[WORLD_GRAPH] = {HV_ROLE_NONE, HV_TRACE_GRAPH, 0},
+		[WORLD_GRAPH_ROOT] = {HV_ROLE_NONE, HV_TRACE_GRAPH_ROOT, 0},
+		[WORLD_GRAPH_NOTRACE] = {HV_ROLE_NONE, HV_TRACE_GRAPH_NOTRACE, 0},
+		[WORLD_NEW_TASK] = {HV_ROLE_NEW_TASK, HV_TRACE_GRAPH, 0},
+		[WORLD_LEAVES] = {HV_ROLE_LEAVES, HV_TRACE_GRAPH, 0},
+		[WORLD_ARRIVES] = {HV_ROLE_ARRIVES, HV_TRACE_GRAPH, 0},
+		[WORLD_PROFILE] = {HV_ROLE_NONE, HV_TRACE_NOTHING, 1},
+		[WORLD_PROFILE_FUNCTION] = {HV_ROLE_NONE, HV_TRACE_FUNCTION, 1},
+		[WORLD_PROFILE_GRAPH] = {HV_ROLE_NONE, HV_TRACE_GRAPH, 1},
+	};
+
 	if (stub == WORLD_FUNCTION)
 		return stubs->function_off;
 	if (stub == WORLD_FUNCTION_STACK)
 		return stubs->function_stack_off;
-	if (stub == WORLD_NEW_TASK)
-		return stubs->new_task_graph_offs[HV_GRAPH_STUB_PLAIN];
-	return stubs->graph_offs[stub - WORLD_GRAPH];
+	return stubs->calls_off + stubs->call_len_bytes * hv_call_entry(entries[stub].role,
+									entries[stub].trace,
+									entries[stub].profiled);
 }
 
 static void make_site(const struct world *w, uint64_t off, enum world_stub kind)
@@ -201,8 +217,9 @@ void world_prepare(const struct world *w, const struct world_case *c)
 	memset(w->host + WORLD_CODE_OFF, 0xcc, WORLD_PIDS_OFF - WORLD_CODE_OFF);
 	memcpy(w->host + WORLD_CODE_OFF, stubs->code, stubs->len_bytes);
 	make_site(w, WORLD_TRACED_OFF, c->stub);
-	/* No interrupt begins a new task. */
-	make_site(w, WORLD_TRACED_OTHER_OFF, c->stub == WORLD_NEW_TASK ? WORLD_GRAPH : c->stub);
+	/* No interrupt is in the middle of the scheduler. */
+	make_site(w, WORLD_TRACED_OTHER_OFF,
+		  c->stub >= WORLD_NEW_TASK && c->stub <= WORLD_ARRIVES ? WORLD_GRAPH : c->stub);
 	w->host[WORLD_THUNK_OFF] = 0xc3;
 	make_cpu(w);
 	world_states(w)[0].last_pid = cat.pid;
@@ -232,6 +249,8 @@ void world_prepare(const struct world *w, const struct world_case *c)
 		.nr_homes = WORLD_NR_HOMES,
 		.stack_bytes = w->stack_bytes,
 		.task_stack_off = offsetof(struct world_task, stack),
+		.counts_gva = world_gva(w, WORLD_COUNTS_OFF).v,
+		.nr_counts = WORLD_NR_COUNTS,
 		.irq_stack_percpu = offsetof(struct world_cpu, irq_stack),
 	};
 	c->prepare(w);

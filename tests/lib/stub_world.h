@@ -20,10 +20,12 @@
 #define WORLD_CPU_OFF	  0x6000				/* read-write from here on */
 #define WORLD_CONTROL_OFF (WORLD_CPU_OFF + 0x800)
 #define WORLD_STATES_OFF  0x7000
-#define WORLD_STACKS_OFF  0x8000 /* return stacks */
-#define WORLD_RINGS_OFF	  0x11000
+#define WORLD_STACKS_OFF  0x8000  /* return stacks */
+#define WORLD_COUNTS_OFF  0x13000 /* of a profile */
+#define WORLD_RINGS_OFF	  0x14000
 
 #define WORLD_NR_STACKS 8
+#define WORLD_NR_COUNTS 40
 #define WORLD_NR_HOMES	(WORLD_NR_STACKS - HV_STACK_PROBES + 1)
 
 /* Functions of the text: each a site, then a return. */
@@ -104,6 +106,11 @@ static inline struct hv_stack *world_home(const struct world *w, uint64_t addres
 	return world_stack(w, hv_stack_home(address, WORLD_NR_HOMES));
 }
 
+static inline struct hv_count *world_counts(const struct world *w, unsigned cpu)
+{
+	return (struct hv_count *)(w->host + WORLD_COUNTS_OFF) + cpu * WORLD_NR_COUNTS;
+}
+
 /* What the sites call. */
 enum world_stub {
 	WORLD_FUNCTION,
@@ -111,7 +118,12 @@ enum world_stub {
 	WORLD_GRAPH,
 	WORLD_GRAPH_ROOT,
 	WORLD_GRAPH_NOTRACE,
-	WORLD_NEW_TASK,
+	WORLD_NEW_TASK, /* and the graph's */
+	WORLD_LEAVES,	/* likewise */
+	WORLD_ARRIVES,	/* likewise */
+	WORLD_PROFILE,
+	WORLD_PROFILE_FUNCTION,
+	WORLD_PROFILE_GRAPH,
 };
 
 /* One way through a stub, or through the two of a graph. */
@@ -126,6 +138,8 @@ struct world_case {
 	unsigned nr_exits;
 	unsigned nr_mores;
 	unsigned nr_stacks; /* a record of their own, and those of words */
+	unsigned nr_hits;   /* counted in the profile */
+	unsigned calm : 1;  /* there is nothing in it that an interrupt could break */
 };
 
 /* Every way through the function stub. */

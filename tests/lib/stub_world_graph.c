@@ -182,6 +182,92 @@ static void new_task(const struct world *w)
 		stack->frames[i].slot_gva = w->stack.v + 8 * (5 - i);
 }
 
+static void comes_back(const struct world *w)
+{
+	plain(w);
+	world_home(w, w->stack.v)->left_tsc = 1;
+}
+
+static void profile(const struct world *w)
+{
+	plain(w);
+	world_params(w)->graph_flags = HV_GRAPH_PROFILE;
+}
+
+static void profile_own_time(const struct world *w)
+{
+	profile(w);
+	world_params(w)->graph_flags |= HV_GRAPH_OWN_TIME;
+}
+
+static void profile_unknown(const struct world *w)
+{
+	world_params(w)->graph_flags = HV_GRAPH_PROFILE;
+}
+
+static void profile_graph(const struct world *w)
+{
+	profile(w);
+	world_params(w)->graph_flags |= HV_GRAPH_RETURNS;
+}
+
+static void profile_too_deep(const struct world *w)
+{
+	profile_graph(w);
+	world_params(w)->max_depth = FRAMES_BELOW;
+}
+
+static void profile_muted(const struct world *w)
+{
+	profile_graph(w);
+	world_home(w, w->stack.v)->muted = 1;
+}
+
+static void profile_stopped(const struct world *w)
+{
+	profile(w);
+	world_home(w, w->stack.v)->stopped = 1;
+}
+
+static void profile_full(const struct world *w)
+{
+	full(w);
+	world_params(w)->graph_flags = HV_GRAPH_PROFILE;
+}
+
+static void profile_off(const struct world *w)
+{
+	profile(w);
+	world_params(w)->mode = HV_MODE_OFF;
+}
+
+static void profile_exception_stack(const struct world *w)
+{
+	exception_stack(w);
+	world_params(w)->graph_flags = HV_GRAPH_PROFILE;
+}
+
+static void take_counts(const struct world *w, unsigned nr)
+{
+	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++)
+		for (unsigned i = 0; i < nr; i++)
+			world_counts(w, cpu)[i].function_low = 1 + i;
+}
+
+static void profile_last_count(const struct world *w)
+{
+	uint32_t site = (uint32_t)world_gva(w, WORLD_TRACED_OFF).v;
+
+	profile(w);
+	take_counts(w, hv_count_home(site, WORLD_NR_COUNTS) + HV_COUNT_PROBES - 1);
+}
+
+static void profile_no_count(const struct world *w)
+{
+	profile(w);
+	take_counts(w, WORLD_NR_COUNTS);
+}
+
 const struct world_case world_graph_cases[] = {
 	{"call and return", 0, 0, plain, WORLD_GRAPH, 1, 1, 0},
 	{"call and return, after another task's", 1, 0, other_task, WORLD_GRAPH, 1, 1, 0},
@@ -194,6 +280,25 @@ const struct world_case world_graph_cases[] = {
 	{"call and return, last place there is", 0, 0, last_place, WORLD_GRAPH, 1, 1, 0},
 	{"two calls, one by a jump from the other", 0, 0, tail_call, WORLD_GRAPH, 2, 2, 0},
 	{"a new task's first call", 0, 0, new_task, WORLD_NEW_TASK, 1, 1, 0},
+	{"a task leaves the CPU", 0, 0, plain, WORLD_LEAVES, 1, 1, 0, 0, 0, 1},
+	{"a task comes back", 0, 0, comes_back, WORLD_ARRIVES, 1, 1, 0, 0, 0, 1},
+	{"profile", 0, 0, profile, WORLD_PROFILE, 0, 0, 0, 0, 1, 0},
+	{"profile, without the calls in it", 0, 0, profile_own_time, WORLD_PROFILE, 0, 0, 0, 0, 1,
+	 0},
+	{"profile, of a stack seen first", 0, 0, profile_unknown, WORLD_PROFILE, 0, 0, 0, 0, 1, 1},
+	{"profile, last place there is", 0, 0, profile_last_count, WORLD_PROFILE, 0, 0, 0, 0, 1, 1},
+	{"profile, no place", 0, 0, profile_no_count, WORLD_PROFILE, 0, 0, 0, 0, 0, 1},
+	{"profile, return stack full", 0, 0, profile_full, WORLD_PROFILE, 0, 0, 0, 0, 1, 1},
+	{"profile, return stack stopped", 0, 0, profile_stopped, WORLD_PROFILE, 0, 0, 0, 0, 1, 1},
+	{"profile, on an exception's stack", 0, 0, profile_exception_stack, WORLD_PROFILE, 0, 0, 0,
+	 0, 1, 1},
+	{"profile, tracing off", 0, 0, profile_off, WORLD_PROFILE_FUNCTION, 0, 0, 0, 0, 1, 1},
+	{"profile, switched off", 0, 0, plain, WORLD_PROFILE, 0, 0, 0, 0, 0, 1},
+	{"profile and function", 0, 1, profile, WORLD_PROFILE_FUNCTION, 0, 0, 0, 0, 1, 0},
+	{"profile and graph", 0, 0, profile_graph, WORLD_PROFILE_GRAPH, 1, 1, 0, 0, 1, 0},
+	{"profile and graph, too deep", 0, 0, profile_too_deep, WORLD_PROFILE_GRAPH, 0, 0, 0, 0, 1,
+	 1},
+	{"profile and graph, left out", 0, 0, profile_muted, WORLD_PROFILE_GRAPH, 0, 0, 0, 0, 1, 1},
 	{"threshold, long enough", 0, 0, long_enough, WORLD_GRAPH, 0, 1, 0},
 	{"threshold, too short", 0, 0, too_short, WORLD_GRAPH, 0, 0, 0},
 	{"subtree, a root", 0, 0, subtree, WORLD_GRAPH_ROOT, 1, 1, 0},

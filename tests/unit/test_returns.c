@@ -314,7 +314,7 @@ START_TEST(stacks_of_dead_tasks_are_given_free)
 	xm_map(&r.t.f.machine, r.t.f.k.as.root, 4, 1, hv_gva(last_page), hv_gpa(0), 1, XM_W);
 	hv_session_sweep(&r.s);
 	ck_assert_uint_eq(nr_taken(), 4); /* no graph: what is open is to be put back */
-	r.s.graph_on = true;
+	r.s.frames_on = true;
 	hv_session_sweep(&r.s);
 	ck_assert_uint_eq(nr_taken(), 3);
 	ck_assert_uint_eq(hv_region_stack(&r.s.region, 1)->word, 0);
@@ -334,7 +334,7 @@ static unsigned nr_holds(void)
 START_TEST(few_dead_stacks_stop_nobody)
 {
 	r.t.f.k.layout.stack_bytes = FT_STACK;
-	r.s.graph_on = true;
+	r.s.frames_on = true;
 	r.s.plan.nr_stacks = 24;
 	for (unsigned i = 0; i < 12; i++)
 		stack_of(i, ft_stack(&r.t, r.task));
@@ -363,11 +363,11 @@ static void check_livepatch(bool waits)
 START_TEST(a_livepatch_waits_until_all_is_put_back)
 {
 	open_frame(0);
-	r.s.graph_on = true;
+	r.s.frames_on = true;
 	check_livepatch(false);
 	fk_u64(&r.t.f, r.t.klp, FK_DATA);
 	check_livepatch(true);
-	r.s.graph_on = false;
+	r.s.frames_on = false;
 	r.regs[0].ip = hv_gva(FR_HANDLER);
 	hv_session_put_back(&r.s);
 	check_livepatch(true);

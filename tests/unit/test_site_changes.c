@@ -41,7 +41,7 @@ static struct hv_err *want(uint8_t stub)
 	uint8_t wanted[NR_SITES];
 
 	memset(wanted, stub, sizeof(wanted));
-	r.s.graph_on = true; /* this kernel has nothing that a graph asks for */
+	r.s.frames_on = true; /* this kernel has nothing that a graph asks for */
 	return hv_session_trace_sites(&r.s, wanted);
 }
 

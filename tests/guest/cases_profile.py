@@ -1,0 +1,133 @@
+"""The function profile: what calls come to, against what is traced, and their times."""
+
+import collections
+import re
+
+from lib import ftrace, graph
+from lib.domain import Config
+from lib.suite import STANDARD, case
+
+FILTERS = ("*mkdir*", "*rmdir*", "*faccessat*", "vfs_*", "pipe_*", ftrace.ROUND)
+COLUMNS = ("funcgraph-proc", "funcgraph-tail")
+ROUNDS = 20
+SLEEP_US = 200000
+
+
+def read_profile(traced):
+    """{function: (hits, us)} of all vCPUs."""
+    found = collections.defaultdict(lambda: (0, 0.0))
+    for cpu in range(traced.stat()["vcpus"]):
+        title, rule, *rows = traced.text(f"trace_stat/function{cpu}").splitlines()
+        assert title.split() == ["Function", "Hit", "Time", "Avg", "s^2"] and set(rule) == {" ", "-"}, (title, rule)
+        times = [float(row.split()[2]) for row in rows]
+        assert times == sorted(times, reverse=True), f"not by time: {rows}"
+        for row in rows:
+            name, hits, time_us, us, average_us, _, _, _ = row.split()
+            assert us == "us" and abs(float(average_us) * int(hits) - float(time_us)) <= 0.01 * float(time_us) + int(hits)
+            found[name] = (found[name][0] + int(hits), found[name][1] + float(time_us))
+    return dict(found)
+
+
+def profile_workload(t, traced):
+    """Its pid."""
+    pid = ftrace.start_workload(t.guest, "syscalls", ROUNDS)
+    traced.echo("trace", "")
+    traced.echo("function_profile_enabled", "1")
+    ftrace.go(t.guest, pid)
+    traced.echo("function_profile_enabled", "0")
+    return pid
+
+
+@case(configs=(STANDARD[0], STANDARD[2]))
+def profile_agrees_with_traces(t):
+    """The same workload, traced by the guest itself and counted by the profile beside each tracer: as
+    many calls of each function that is the workload's alone."""
+    own, own_pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), FILTERS, pid_filter=False)
+    events, _ = ftrace.parse(own)
+    theirs = collections.Counter(event.function for event in events if event.pid == own_pid)
+    others = {event.function for event in events if event.pid != own_pid}
+    alone = {name: nr for name, nr in theirs.items() if name not in others and nr >= ROUNDS}
+    assert len(alone) >= 5, f"nothing to compare: {theirs}, others': {others}"
+    with t.attach() as traced:
+        traced.echo("set_ftrace_filter", *FILTERS)
+        for option in COLUMNS:
+            traced.echo(f"options/{option}", "1")
+        for tracer in ("nop", "function", "function_graph"):
+            traced.echo("current_tracer", tracer)
+            pid = profile_workload(t, traced)
+            found = read_profile(traced)
+            text = traced.text("trace")
+            differ = {name: (nr, found.get(name)) for name, nr in alone.items() if found.get(name, (0,))[0] != nr}
+            assert not differ, f"beside {tracer} (own, profile): {differ}"
+            if tracer == "function":
+                # What was entered by a jump has no caller in its line.
+                seen = collections.Counter(re.findall(rf"-{pid} .*: (\S+)(?: <-\S+)?$", text, re.M))
+            elif tracer == "function_graph":
+                lines, _ = graph.parse(text)
+                seen = collections.Counter(line.name for line in lines if line.kind != graph.LEAVE)
+            else:
+                continue
+            differ = {name: (nr, seen[name]) for name, nr in alone.items() if seen[name] != nr}
+            assert not differ, f"{tracer} beside the profile (own, traced): {differ}"
+        stat = traced.stat()
+        assert stat["profile_no_count"] == 0 and stat["graph_no_stack"] == 0, stat
+    t.note(f"{sum(alone.values())} calls of {len(alone)} functions, beside three tracers")
+
+
+@case(configs=(Config("bookworm", vcpus=2),))
+def profile_times(t):
+    """A sleep takes its time; without sleep-time it takes none, in a graph neither; without graph-time
+    its callers take none."""
+    sleep = "do_nanosleep"
+
+    def slept():
+        traced.echo("function_profile_enabled", "1")
+        t.guest.run(f"usleep {SLEEP_US}")
+        traced.echo("function_profile_enabled", "0")
+        return read_profile(traced)
+
+    with t.attach() as traced:
+        for option in COLUMNS:
+            traced.echo(f"options/{option}", "1")
+        traced.echo("set_ftrace_filter", sleep, "hrtimer_nanosleep", "common_nsleep")
+        usual = slept()
+        assert all(hits == 1 and us >= SLEEP_US for hits, us in usual.values()), usual
+        assert usual["hrtimer_nanosleep"][1] > usual[sleep][1], usual
+        traced.echo("options/graph-time", "0")
+        own = slept()
+        assert own[sleep][1] >= SLEEP_US and own["hrtimer_nanosleep"][1] < SLEEP_US / 2, own
+        traced.echo("options/sleep-time", "0")
+        awake = slept()
+        assert all(hits == 1 and us < SLEEP_US / 2 for hits, us in awake.values()), awake
+        traced.echo("options/graph-time", "1")
+        traced.echo("current_tracer", "function_graph")
+        durations = []
+        for on in ("0", "1"):
+            traced.echo("options/sleep-time", on)
+            traced.echo("trace", "")
+            t.guest.run(f"usleep {SLEEP_US}")
+            lines, _ = graph.parse(traced.text("trace"))
+            durations.append([line.us for line in lines if line.us and line.name == sleep])
+        assert len(durations[0]) == len(durations[1]) == 1, durations
+        assert durations[0][0] < SLEEP_US / 2 and durations[1][0] >= SLEEP_US, durations
+    t.note(f"{usual[sleep][1]:.0f} us, awake {awake[sleep][1]:.0f} us")
+
+
+@case(configs=(Config("trixie", vcpus=2),))
+def profile_of_all(t):
+    """All functions, while tasks come and go: the sums are right, the guest is well."""
+    with t.attach() as traced:
+        traced.echo("options/sleep-time", "0")
+        traced.echo("options/graph-time", "0")
+        traced.echo("function_profile_enabled", "1")
+        pid = ftrace.start_workload(t.guest, "forkstorm", 30)
+        ftrace.go(t.guest, pid)
+        traced.echo("function_profile_enabled", "0")
+        found = read_profile(traced)
+        stat = traced.stat()
+    assert len(found) > 500, f"only {len(found)} functions"
+    assert stat["profile_no_count"] == 0, stat
+    # Nobody is on a CPU for longer than the two of them were there.
+    seconds = sum(us for _, us in found.values()) / 1e6
+    assert 0 < seconds < 2 * stat["attached_ms"] / 1000, f"{seconds} s in {stat['attached_ms']} ms"
+    t.note(f"{sum(hits for hits, _ in found.values())} calls of {len(found)} functions, {seconds:.2f} s of their own")
