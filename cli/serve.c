@@ -488,5 +488,6 @@ void serve(struct service *s)
 	/* Who still waits must not wait for a process that lives on (service_here). */
 	while (s->nr_peers)
 		peer_free(s->peers[--s->nr_peers]);
+	hv_text_deinit(&s->detach.report);
 	audit_close(&s->audit);
 }

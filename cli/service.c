@@ -280,6 +280,12 @@ static int service_run(const struct service_config *config, const struct audit_a
 	return 0;
 }
 
+bool service_parse_patch(const char *text, bool *ret_shadow)
+{
+	*ret_shadow = strcmp(text, "shadow") == 0;
+	return *ret_shadow || strcmp(text, "in-place") == 0;
+}
+
 struct hv_err *service_here(const struct service_config *config, struct hv_guest *guest,
 			    void (*ready)(void *ctx, const char *line), void *ctx)
 {

@@ -26,6 +26,9 @@ struct hv_err *service_start(const struct service_config *config, char **ret_lin
 struct hv_err *service_here(const struct service_config *config, struct hv_guest *guest,
 			    void (*ready)(void *ctx, const char *line), void *ctx) hv_must_use;
 
+/* The argument of --patch; false: it is none. */
+bool service_parse_patch(const char *text, bool *ret_shadow);
+
 /* SPEC with its path, if it has one, made absolute: how a session is found again. The caller frees.
  */
 char *service_spec(const char *spec) hv_must_use;

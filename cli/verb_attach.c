@@ -23,12 +23,6 @@ static bool parse_via(const char *text, enum hv_via *ret)
 	return false;
 }
 
-static bool parse_patch(const char *text, bool *ret_shadow)
-{
-	*ret_shadow = strcmp(text, "shadow") == 0;
-	return *ret_shadow || strcmp(text, "in-place") == 0;
-}
-
 /* A second service would stand in line for the monitor: look first. */
 static struct hv_err *refuse_second(const struct cli *cli, const char *spec)
 {
@@ -83,7 +77,7 @@ static int run(struct cli *cli, int argc, char **argv)
 		} else if (c == 'm') {
 			mounts = true;
 			mount_dir = optarg;
-		} else if (c == 'p' && !parse_patch(optarg, &config.shadow)) {
+		} else if (c == 'p' && !service_parse_patch(optarg, &config.shadow)) {
 			return usage_error(cli, "--patch: '%s' is neither in-place nor shadow",
 					   optarg);
 		} else if (c == 'v' && !parse_via(optarg, &config.via)) {

@@ -30,6 +30,7 @@ struct run {
 	struct hv_text filter, notrace;
 	char name[NAME_MAX_LEN + 1];
 	unsigned trace_boot;
+	bool shadow;
 
 	struct console *console;
 	struct hv_own *own;
@@ -121,6 +122,7 @@ static struct hv_err *trace_machine(struct run *r)
 {
 	const struct service_config config = {
 		.spec = r->name,
+		.shadow = r->shadow,
 		.run_dir = r->cli->run_dir,
 		.sink = r->cli->sink,
 	};
@@ -199,7 +201,16 @@ static bool parse_count(const char *text, unsigned *ret)
 	return *ret != 0;
 }
 
-enum { OPT_KERNEL = 256, OPT_INITRD, OPT_APPEND, OPT_MEMORY, OPT_SMP, OPT_NAME, OPT_BOOT };
+enum {
+	OPT_KERNEL = 256,
+	OPT_INITRD,
+	OPT_APPEND,
+	OPT_MEMORY,
+	OPT_SMP,
+	OPT_NAME,
+	OPT_BOOT,
+	OPT_PATCH
+};
 
 /* False: return *RET_EXIT. */
 static bool take_machine_option(struct cli *cli, struct run *r, int option, int *ret_exit)
@@ -235,9 +246,12 @@ static bool take_option(struct cli *cli, struct run *r, int option, int *ret_exi
 		r->tracing.output_path = optarg;
 	else if (option == OPT_BOOT)
 		r->trace_boot = 1;
-	else
+	else if (option != OPT_PATCH)
 		return take_machine_option(cli, r, option, ret_exit);
-	return true;
+	else if (!service_parse_patch(optarg, &r->shadow))
+		*ret_exit =
+			usage_error(cli, "--patch: '%s' is neither in-place nor shadow", optarg);
+	return *ret_exit == EXIT_OK;
 }
 
 static bool parse(struct cli *cli, int argc, char **argv, struct run *r, int *ret_exit)
@@ -250,6 +264,7 @@ static bool parse(struct cli *cli, int argc, char **argv, struct run *r, int *re
 		{"smp", required_argument, NULL, OPT_SMP},
 		{"name", required_argument, NULL, OPT_NAME},
 		{"trace-boot", no_argument, NULL, OPT_BOOT},
+		{"patch", required_argument, NULL, OPT_PATCH},
 		{"output", required_argument, NULL, 'o'},
 		{0},
 	};
@@ -316,7 +331,8 @@ static int run(struct cli *cli, int argc, char **argv)
 const struct verb verb_run = {
 	.name = "run",
 	.args = "--kernel=FILE [--initrd=FILE] [--append=ARGS] [--memory=SIZE] [--smp=N] "
-		"[--name=NAME] [-p TRACER [-l GLOB]... [-n GLOB]... [-o FILE] [--trace-boot]]",
+		"[--name=NAME] [--patch=in-place|shadow] [-p TRACER [-l GLOB]... [-n GLOB]... [-o "
+		"FILE] [--trace-boot]]",
 	.summary = "Boot a kernel in a small machine of our own and trace it",
 	.help = "Needs KVM. The guest's serial port is the terminal; Ctrl-A x ends the machine, "
 		"and so "
@@ -330,6 +346,8 @@ const struct verb verb_run = {
 		"  --memory=SIZE          512M, 2G; no unit means MiB (512)\n"
 		"  --smp=N                vCPUs (1)\n"
 		"  --name=NAME            what the domain is called (run-PID)\n"
+		"  --patch=WAY            how to change text: in place, or in shadow copies of "
+		"its pages (in-place)\n"
 		"  -p TRACER              as in available_tracers, from when the kernel is up\n"
 		"  --trace-boot           from the end of ftrace_init() on\n"
 		"  -l GLOB                trace only these functions\n"

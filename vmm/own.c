@@ -192,6 +192,7 @@ struct hv_err *hv_own_new(const struct hv_own_config *config, struct hv_own **re
 				  HV_OWN_CPUS_MAX);
 	o = hv_alloc(sizeof(*o));
 	o->kvm_fd = o->vm_fd = o->end_fd = o->gone_fd = o->stop_fd = o->region_fd = -1;
+	o->shadow.fd = -1;
 	o->name = hv_strdup(config->name);
 	pthread_mutex_init(&o->lock, NULL);
 	pthread_cond_init(&o->changed, NULL);
@@ -270,6 +271,7 @@ void hv_own_free(struct hv_own *o)
 	if (o->region.host)
 		munmap(o->region.host, o->region.len_bytes);
 	close_fd(o->region_fd);
+	hv_own_shadow_deinit(o);
 	hv_own_memory_deinit(&o->memory);
 	hv_err_free(o->error);
 	pthread_cond_destroy(&o->changed);

@@ -27,6 +27,19 @@ static struct hv_err *read_memory(void *self, struct hv_gpa gpa, void *buf, size
 	return NULL;
 }
 
+/* What holds these bytes of text is a copy from now on, if that was prepared. */
+static struct hv_err *make_shadow(struct hv_own *o, struct hv_gpa gpa, size_t len)
+{
+	const uint8_t *host = hv_own_memory_at(&o->memory, gpa, len);
+	uint64_t off = host ? (uint64_t)(host - o->memory.host) : 0;
+	struct hv_err *err;
+
+	if (!host)
+		return no_ram(gpa, len);
+	err = hv_own_shadow_page(o, off);
+	return err ? err : hv_own_shadow_page(o, off + len - 1);
+}
+
 static struct hv_err *write_memory(void *self, struct hv_gpa gpa, const void *buf, size_t len)
 {
 	struct hv_own *o = self;
@@ -78,6 +91,24 @@ static struct hv_err *tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
 {
 	(void)self;
 	return hv_kvm_tsc(HV_KVM_DEBUGFS, getpid(), vcpu, ret);
+}
+
+static struct hv_err *want_shadow(void *self)
+{
+	return hv_own_shadow_want(self);
+}
+
+static struct hv_err *prepare_text(void *self, const struct hv_gpa *gpas, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		hv_own_shadow_prepare(self, gpas[i]);
+	return NULL;
+}
+
+/* Nothing of ours is in the guest any more. */
+static struct hv_err *unpin(void *self)
+{
+	return hv_own_shadow_put_back(self);
 }
 
 static int exit_fd(void *self)
@@ -132,6 +163,13 @@ static struct hv_err *hold_registers(void *self, struct hv_vcpu_regs *ret)
 	return o->is_held ? read_registers(o, ret) : over();
 }
 
+static struct hv_err *write_ram_text(struct hv_own *o, const struct hv_text_write *w)
+{
+	struct hv_err *err = make_shadow(o, w->gpa, w->len_bytes);
+
+	return err ? err : write_memory(o, w->gpa, w->bytes, w->len_bytes);
+}
+
 static struct hv_err *hold_write_text(void *self, const struct hv_text_write *writes, size_t nr)
 {
 	struct hv_own *o = self;
@@ -147,7 +185,7 @@ static struct hv_err *hold_write_text(void *self, const struct hv_text_write *wr
 		if (off < o->region.len_bytes && writes[i].len_bytes <= o->region.len_bytes - off)
 			memcpy(o->region.host + off, writes[i].bytes, writes[i].len_bytes);
 		else
-			err = write_memory(o, writes[i].gpa, writes[i].bytes, writes[i].len_bytes);
+			err = write_ram_text(o, &writes[i]);
 	}
 	pthread_mutex_unlock(&o->lock);
 	return err;
@@ -189,6 +227,9 @@ struct hv_guest *hv_own_guest(struct hv_own *o)
 		.write = write_memory,
 		.registers = registers,
 		.region = region,
+		.unpin = unpin,
+		.want_shadow = want_shadow,
+		.prepare_text = prepare_text,
 		.tsc = tsc,
 		.exit_fd = exit_fd,
 		.stop_at = stop_at,

@@ -29,6 +29,12 @@ enum hv_own_watch {
 	HV_OWN_WATCH_BREAK, /* a vCPU reaches a breakpoint */
 };
 
+/* Pages of RAM of which a copy is mapped in their place, with the text that we changed. */
+struct hv_own_shadow {
+	int fd;		/* of the copies, with RAM's offsets; -1: text is changed in place */
+	uint8_t *pages; /* a byte a page of RAM: enum in own_shadow.c */
+};
+
 struct hv_own {
 	char *name;
 	int kvm_fd;
@@ -37,6 +43,7 @@ struct hv_own {
 	int gone_fd;
 	int stop_fd; /* a counter: 1 from when what hv_own_stop_at waits for has happened */
 	struct hv_own_memory memory;
+	struct hv_own_shadow shadow;
 	struct hv_region region;
 	int region_fd;
 	struct hv_gpa entry;
@@ -84,6 +91,16 @@ struct hv_err *hv_own_stop_at(struct hv_own *o, struct hv_gva at) hv_must_use;
 struct hv_err *hv_own_stands_at_stop(struct hv_own *o, bool *ret) hv_must_use;
 /* Goes on, or is not to stop any more. */
 void hv_own_end_stop(struct hv_own *o);
+
+/* own_shadow.c. From now on text is changed in copies of its pages. */
+struct hv_err *hv_own_shadow_want(struct hv_own *o) hv_must_use;
+/* Text at GPA will be written. */
+void hv_own_shadow_prepare(struct hv_own *o, struct hv_gpa gpa);
+/* All stand. The page at OFF of RAM is a copy from now on, if that was prepared. */
+struct hv_err *hv_own_shadow_page(struct hv_own *o, uint64_t off) hv_must_use;
+/* The pages of RAM come back, with what the guest changed in the copies. */
+struct hv_err *hv_own_shadow_put_back(struct hv_own *o) hv_must_use;
+void hv_own_shadow_deinit(struct hv_own *o);
 
 /* own_port.c. What a device answers; *RET_ENDS: the guest switched the machine off or reset it. */
 void hv_own_port(struct hv_own *o, unsigned port, unsigned len_bytes, uint8_t *data, bool is_write,

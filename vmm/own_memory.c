@@ -9,7 +9,7 @@
 struct hv_err *hv_own_memory_init(struct hv_own_memory *m, uint64_t len_bytes)
 {
 	uint64_t host_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGE_SIZE);
-	void *host;
+	void *host = MAP_FAILED;
 
 	*m = (struct hv_own_memory){0};
 	if (len_bytes < HV_OWN_MEMORY_MIN)
@@ -23,11 +23,19 @@ struct hv_err *hv_own_memory_init(struct hv_own_memory *m, uint64_t len_bytes)
 	if (len_bytes % PAGE_BYTES)
 		return hv_err_new(EINVAL, "memory of %llu bytes: not a multiple of 4 KiB",
 				  (unsigned long long)len_bytes);
-	host = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE,
-		    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (host == MAP_FAILED)
-		return hv_err_new(errno, "memory of %llu MiB: %s",
-				  (unsigned long long)(len_bytes >> 20), strerror(errno));
+	m->fd = memfd_create("hvtrace-ram", MFD_CLOEXEC);
+	if (m->fd >= 0 && ftruncate(m->fd, (off_t)len_bytes) == 0)
+		host = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+			    m->fd, 0);
+	if (host == MAP_FAILED) {
+		struct hv_err *err =
+			hv_err_new(errno, "memory of %llu MiB: %s",
+				   (unsigned long long)(len_bytes >> 20), strerror(errno));
+
+		if (m->fd >= 0)
+			close(m->fd);
+		return err;
+	}
 	m->host = host;
 	m->len_bytes = len_bytes;
 	m->low_bytes = len_bytes < HV_OWN_HOLE ? len_bytes : HV_OWN_HOLE;
@@ -36,8 +44,10 @@ struct hv_err *hv_own_memory_init(struct hv_own_memory *m, uint64_t len_bytes)
 
 void hv_own_memory_deinit(struct hv_own_memory *m)
 {
-	if (m->host)
+	if (m->host) {
 		munmap(m->host, m->len_bytes);
+		close(m->fd);
+	}
 	*m = (struct hv_own_memory){0};
 }
 

@@ -11,6 +11,7 @@
 
 struct hv_own_memory {
 	uint8_t *host; /* owned mapping: RAM below the hole, then what is above it */
+	int fd;	       /* of the file, which has HOST's offsets; owned when HOST is set */
 	uint64_t len_bytes;
 	uint64_t low_bytes; /* below the hole */
 };

@@ -89,6 +89,47 @@ def own_bzimage(t):
     boots(t, "bookworm", "--memory", "0.75G")
 
 
+def shadow_pages(pid):
+    """[(page as the guest sees it, page of RAM's file)] where a copy is mapped in a machine of ours."""
+    ram = next(fd for fd in os.scandir(f"/proc/{pid}/fd") if "hvtrace-ram" in os.readlink(fd.path))
+    with open(f"/proc/{pid}/maps", encoding="ascii") as file:
+        maps = re.findall(r"^(\w+)-(\w+) rw-s (\w+) .*memfd:hvtrace-shadow", file.read(), re.M)
+    pages = []
+    with open(f"/proc/{pid}/mem", "rb", 0) as seen, open(ram.path, "rb", 0) as behind:
+        for start, end, offset in ([int(number, 16) for number in row] for row in maps):
+            seen.seek(start)
+            behind.seek(offset)
+            pages += [(seen.read(4096), behind.read(4096)) for _ in range((end - start) // 4096)]
+    return pages
+
+
+@case(configs=None)
+def own_shadow_text(t):
+    """--patch=shadow: what is changed are copies; RAM's own pages are as they were, and come back."""
+    with OwnMachine(t.hv, "bookworm", "--smp", "2", "--patch", "shadow") as m:
+        m.wait_attached()
+        assert not shadow_pages(m.process.pid)
+        events = count_calls(t, m)
+        t.hv("echo", m.name, "set_ftrace_filter", "vfs_read")
+        t.hv("echo", m.name, "current_tracer", "function")
+        site = t.hv.stat(m.name)["sites"]
+        assert site["patched"] == 1, site
+        pages = shadow_pages(m.process.pid)
+        differ = [sum(a != b for a, b in zip(*page)) for page in pages]
+        assert sorted(differ)[-1] in range(4, 6) and sum(differ) == sorted(differ)[-1], f"bytes that differ: {differ}"
+        t.hv("echo", m.name, "set_ftrace_filter", "")
+        t.hv("echo", m.name, "set_ftrace_pid", "")
+        m.run("for i in 1 2 3; do cat /proc/interrupts >/tmp/x; done; insmod /modules/dummy.ko")
+        nr = len(shadow_pages(m.process.pid))
+        assert nr > 500, f"{nr} pages for all functions"
+        assert "none of ours left" in t.hv("detach", m.name)
+        assert not shadow_pages(m.process.pid)
+        m.run("cat /proc/interrupts >/tmp/x; ip link add dummy9 type dummy")
+        healthy(m)
+        ends_well(m)
+    t.note(f"{events} events; {len(pages)} pages for some functions, {nr} for all")
+
+
 @case(configs=None)
 def own_bzimage_of_trixie(t):
     """The same with trixie's."""

@@ -3,6 +3,7 @@ hvtrace run --kernel k web1; echo $?
 hvtrace run --kernel k --memory lots; echo $?
 hvtrace run --kernel k --smp 0; echo $?
 hvtrace run --kernel k --name ../x; echo $?
+hvtrace run --kernel k --patch huge; echo $?
 hvtrace run --kernel k --trace-boot; echo $?
 hvtrace run --kernel k -o trace; echo $?
 hvtrace run --kernel k -l 'vfs_*'; echo $?
