@@ -312,6 +312,20 @@ void hv_sites_leave_out(struct hv_sites *s, struct hv_gva_range text)
 	s->nr = nr;
 }
 
+size_t hv_sites_find(const struct hv_sites *s, const char *name, bool clones)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < s->nr; i++) {
+		const struct hv_site *site = &s->list[i];
+
+		if (!site->module && !site->invalid && !strncmp(site->name, name, len) &&
+		    (site->name[len] == '\0' || (clones && site->name[len] == '.')))
+			return i;
+	}
+	return SIZE_MAX;
+}
+
 void hv_sites_deinit(struct hv_sites *s)
 {
 	free(s->list);

@@ -28,4 +28,7 @@ struct hv_sites {
 struct hv_err *hv_sites_read(struct hv_kernel *k, struct hv_sites *ret) hv_must_use;
 /* Those of TEXT are sites no more. */
 void hv_sites_leave_out(struct hv_sites *s, struct hv_gva_range text);
+/* The index of the kernel's own function NAME; CLONES: or of what the compiler made of it
+ * (finish_task_switch.isra.0, whose arguments may be others). SIZE_MAX: none that is valid. */
+size_t hv_sites_find(const struct hv_sites *s, const char *name, bool clones);
 void hv_sites_deinit(struct hv_sites *s);

@@ -69,24 +69,19 @@ void hv_session_mute_cpus(struct hv_session *s, const uint8_t *muted)
 }
 
 /* The kernel's function NAME that can be traced; 0: there is none. */
-static uint64_t find_site(const struct hv_session *s, const char *name)
+static uint64_t ip_of(const struct hv_session *s, const char *name)
 {
 	const struct hv_sites *sites = &s->kernel->sites;
+	size_t i = hv_sites_find(sites, name, false);
 
-	for (size_t i = 0; i < sites->nr; i++) {
-		const struct hv_site *site = &sites->list[i];
-
-		if (!site->module && !site->invalid && !site->busy && !strcmp(site->name, name))
-			return site->ip.v;
-	}
-	return 0;
+	return i == SIZE_MAX || sites->list[i].busy ? 0 : sites->list[i].ip.v;
 }
 
 /* Both have the task for their first argument: the new one, called by who made it, and the one of
  * which nothing is left (kernel/sched/core.c, kernel/exit.c). */
 struct hv_err *hv_session_follow_forks(struct hv_session *s, enum hv_forks how)
 {
-	uint64_t forks = find_site(s, "wake_up_new_task"), ends = find_site(s, "release_task");
+	uint64_t forks = ip_of(s, "wake_up_new_task"), ends = ip_of(s, "release_task");
 
 	if (how == s->forks)
 		return NULL;

@@ -152,33 +152,17 @@ void hv_session_graph_options(struct hv_session *s, const struct hv_graph_option
 	set_flags(s);
 }
 
-/* A function of the kernel itself by its name, or by what the compiler made of it
- * (finish_task_switch.isra.0). */
-static size_t find_site(const struct hv_session *s, const char *name)
-{
-	const struct hv_sites *sites = &s->kernel->sites;
-	size_t len = strlen(name);
-
-	for (size_t i = 0; i < sites->nr; i++) {
-		const struct hv_site *site = &sites->list[i];
-
-		if (!site->module && !site->invalid && !strncmp(site->name, name, len) &&
-		    (site->name[len] == '\0' || site->name[len] == '.'))
-			return i;
-	}
-	return SIZE_MAX;
-}
-
 /* __schedule, which cannot be traced, calls rcu_note_context_switch on the stack of the task that
  * leaves, and finish_task_switch on that of the one that comes (kernel/sched/core.c). */
 struct hv_err *hv_graph_find_roles(const struct hv_session *s, struct hv_graph_roles *ret)
 {
 	struct hv_graph_roles roles = {{SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX}};
+	const struct hv_sites *sites = &s->kernel->sites;
 
-	roles.sites[HV_ROLE_NEW_TASK] = find_site(s, "schedule_tail");
+	roles.sites[HV_ROLE_NEW_TASK] = hv_sites_find(sites, "schedule_tail", true);
 	if (s->graph.no_sleep) {
-		roles.sites[HV_ROLE_LEAVES] = find_site(s, "rcu_note_context_switch");
-		roles.sites[HV_ROLE_ARRIVES] = find_site(s, "finish_task_switch");
+		roles.sites[HV_ROLE_LEAVES] = hv_sites_find(sites, "rcu_note_context_switch", true);
+		roles.sites[HV_ROLE_ARRIVES] = hv_sites_find(sites, "finish_task_switch", true);
 		if (roles.sites[HV_ROLE_LEAVES] == SIZE_MAX ||
 		    roles.sites[HV_ROLE_ARRIVES] == SIZE_MAX)
 			return hv_err_new(

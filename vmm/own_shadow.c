@@ -17,8 +17,12 @@ struct hv_err *hv_own_shadow_want(struct hv_own *o)
 	struct hv_own_shadow *s = &o->shadow;
 
 	s->fd = memfd_create("hvtrace-shadow", MFD_CLOEXEC);
-	if (s->fd < 0 || ftruncate(s->fd, (off_t)o->memory.len_bytes) < 0)
-		return hv_err_new(errno, "shadow text: %s", strerror(errno));
+	if (s->fd < 0 || ftruncate(s->fd, (off_t)o->memory.len_bytes) < 0) {
+		struct hv_err *err = hv_err_new(errno, "shadow text: %s", strerror(errno));
+
+		hv_own_shadow_deinit(o);
+		return err;
+	}
 	s->pages = hv_alloc(o->memory.len_bytes / PAGE_BYTES);
 	return NULL;
 }

@@ -35,6 +35,18 @@
 #define FROM_COMMAND 0x100
 #define TEXT_SHIFT   31 /* text is in the last 2 GiB */
 
+.macro push_all
+	pushq	%rax
+	pushq	%rcx
+	pushq	%rdx
+	pushq	%rbx
+	pushq	%rsi
+	pushq	%rdi
+	pushq	%r8
+	pushq	%r9
+	subq	$LOCALS_LEN, %rsp
+.endm
+
 /* %rsi := the first word to look at, %rdi the end, %r8 the task's stack, %r9 the bytes of it that
  * pointers into it count in. Clobbers %rax. */
 .macro begin_words
@@ -83,15 +95,7 @@
 hv_stub_function_stack:
 	pushq	$0
 	pushq	$HV_SLOT_STACK
-	pushq	%rax
-	pushq	%rcx
-	pushq	%rdx
-	pushq	%rbx
-	pushq	%rsi
-	pushq	%rdi
-	pushq	%r8
-	pushq	%r9
-	subq	$LOCALS_LEN, %rsp
+	push_all
 
 	load_current
 	test_mode
@@ -112,15 +116,7 @@ hv_stub_function_stack:
 
 /* From actions.S: 0(%rsp) is DOES. */
 .Lstack_action:
-	pushq	%rax
-	pushq	%rcx
-	pushq	%rdx
-	pushq	%rbx
-	pushq	%rsi
-	pushq	%rdi
-	pushq	%r8
-	pushq	%r9
-	subq	$LOCALS_LEN, %rsp
+	push_all
 
 	movq	params + HV_PARAM_CONTROL(%rip), %rax
 	testl	$HV_MODE_CPUS, (%rax)

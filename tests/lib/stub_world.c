@@ -108,8 +108,7 @@ static void cpus_not_pid(const struct world *w)
 	world_params(w)->mode |= HV_MODE_CPUS;
 }
 
-/* The site calls an entry that has nothing to change and goes on to the stub. */
-static void action(const struct world *w)
+void world_call_action(const struct world *w, uint32_t does)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
 	uint64_t entry = stubs->actions_off + (HV_NR_SLOTS - 1) * stubs->action_len_bytes;
@@ -122,9 +121,15 @@ static void action(const struct world *w)
 	(void)reaches;
 	world_params(w)->control_gva = world_gva(w, WORLD_CONTROL_OFF).v;
 	slots[HV_NR_SLOTS - 1] = (struct hv_slot){
-		.does = HV_SLOT_ON | HV_SLOT_ON_COUNTED | HV_SLOT_OFF_COUNTED,
+		.does = does,
 		.goes_on = (uint32_t)(HV_STUBS_CODE_OFF + stubs->function_off),
 	};
+}
+
+/* The site calls an entry that has nothing to change and goes on to the stub. */
+static void action(const struct world *w)
+{
+	world_call_action(w, HV_SLOT_ON | HV_SLOT_ON_COUNTED | HV_SLOT_OFF_COUNTED);
 }
 
 static void cpu_beyond(const struct world *w)

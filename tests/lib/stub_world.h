@@ -167,6 +167,9 @@ void world_make_tail_call(const struct world *w);
  * then what the case changes. */
 void world_set_up(const struct world *w, const struct world_case *c);
 /* Likewise, but the rings stay as they are. */
+/* The site calls the last entry of the actions, which does DOES and goes on to the function's stub.
+ */
+void world_call_action(const struct world *w, uint32_t does);
 void world_prepare(const struct world *w, const struct world_case *c);
 
 /* Whether a call by PID on CPU is to be recorded, from the params alone. */

@@ -1,6 +1,5 @@
 /* The cases of the stub that records stacks. The stack of a call ends, for the task, where
  * task_stack says: few words above the call. */
-#include <assert.h>
 #include <string.h>
 
 #include "tests/lib/stub_world.h"
@@ -33,20 +32,7 @@ static void interrupt_stack(const struct world *w)
  */
 static void commands(const struct world *w)
 {
-	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
-	uint64_t entry = stubs->actions_off + (HV_NR_SLOTS - 1) * stubs->action_len_bytes;
-	struct hv_slot *slots = (struct hv_slot *)(w->host + WORLD_STUBS_OFF + HV_PARAM_SLOTS);
-	bool reaches = hv_arch_x86_64.encode_call(world_gva(w, WORLD_TRACED_OFF),
-						  world_gva(w, WORLD_CODE_OFF + entry),
-						  w->host + WORLD_TRACED_OFF);
-
-	assert(reaches);
-	(void)reaches;
-	world_params(w)->control_gva = world_gva(w, WORLD_CONTROL_OFF).v;
-	slots[HV_NR_SLOTS - 1] = (struct hv_slot){
-		.does = HV_SLOT_STACK | HV_SLOT_SNAPSHOT_COUNTED,
-		.goes_on = (uint32_t)(HV_STUBS_CODE_OFF + stubs->function_off),
-	};
+	world_call_action(w, HV_SLOT_STACK | HV_SLOT_SNAPSHOT_COUNTED);
 }
 
 const struct world_case world_stack_cases[] = {

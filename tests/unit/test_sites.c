@@ -238,6 +238,23 @@ START_TEST(unfriendly_modules_are_refused)
 END_TEST
 
 /* The last name ends where the mapped memory does. */
+START_TEST(a_function_is_found_by_its_name)
+{
+	struct hv_site list[] = {
+		{.name = "switch_to", .module = "m"},
+		{.name = "switch_to", .invalid = true},
+		{.name = "switch_to_all"},
+		{.name = "switch_to.isra.0"},
+		{.name = "switch_to"},
+	};
+	const struct hv_sites sites = {.list = list, .nr = HV_ARRAY_LEN(list)};
+
+	ck_assert_uint_eq(hv_sites_find(&sites, "switch_to", false), 4);
+	ck_assert_uint_eq(hv_sites_find(&sites, "switch_to", true), 3);
+	ck_assert_uint_eq(hv_sites_find(&sites, "switch", true), SIZE_MAX);
+}
+END_TEST
+
 START_TEST(strings_may_end_with_their_page)
 {
 	uint64_t module = fs_module(&s, "m", 0, FK_MODULES, 0x1000,
@@ -274,6 +291,7 @@ int main(void)
 	tcase_add_test(t, modules_have_names_as_kallsyms_chooses_them);
 	tcase_add_test(t, names_are_safe_to_print);
 	tcase_add_test(t, unfriendly_modules_are_refused);
+	tcase_add_test(t, a_function_is_found_by_its_name);
 	tcase_add_test(t, strings_may_end_with_their_page);
 	suite_add_tcase(suite, t);
 	runner = srunner_create(suite);
