@@ -12,6 +12,9 @@ LINE = re.compile(
 LOST = re.compile(r"^CPU:(\d+) \[LOST (\d+ )?EVENTS\]$")
 
 ROUND = "__x64_sys_lseek"
+# Called in __switch_to: the stack is the next task's already, which a depth is of, the pid still the last
+# one's. The guest's own pid filter is the next one's.
+IN_SWITCH = ("save_fpregs_to_fpstate", "xfd_validate_state")
 Event = collections.namedtuple("Event", "comm pid cpu flags time function caller")
 
 
