@@ -7,7 +7,7 @@ import time
 
 from lib import ftrace, graph
 from lib.memory import Memory
-from lib.suite import ONE_VCPU, STANDARD, case
+from lib.suite import IN_TURN, ONE_VCPU, STANDARD, case
 
 # Nothing of these is called in an interrupt.
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", "*rmdir*", "*mkdir*", "*faccessat*", "path_*", "rw_verify_area", "__x64_sys_*")
@@ -46,7 +46,7 @@ def head(text):
     return [line for line in text.splitlines() if line.startswith("#")]
 
 
-@case()
+@case(configs=(*IN_TURN, *ONE_VCPU[:1]))
 def graph_agrees_with_own(t):
     """The same workload, a few globs: the same calls inside the same calls, in the same order, folded
     alike; and the same header."""
@@ -281,7 +281,7 @@ OWN_PROBES = (
 )  # fmt: skip
 
 
-@case(configs=EVERY)
+@case(configs=IN_TURN)
 def graph_under_own_probes(t):
     """A task sleeps in a function that the guest itself probes, to which a traced one jumped: our return
     address is in the guest's keeping. Detach waits until that function has returned."""

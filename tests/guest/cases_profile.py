@@ -5,7 +5,7 @@ import re
 
 from lib import ftrace, graph
 from lib.domain import Config
-from lib.suite import STANDARD, case
+from lib.suite import IN_TURN, case
 
 FILTERS = ("*mkdir*", "*rmdir*", "*faccessat*", "vfs_*", "pipe_*", ftrace.ROUND)
 COLUMNS = ("funcgraph-proc", "funcgraph-tail")
@@ -38,7 +38,7 @@ def profile_workload(t, traced):
     return pid
 
 
-@case(configs=(STANDARD[0], STANDARD[2]))
+@case(configs=IN_TURN)
 def profile_agrees_with_traces(t):
     """The same workload, traced by the guest itself and counted by the profile beside each tracer: as
     many calls of each function that is the workload's alone."""

@@ -3,7 +3,7 @@
 import re
 
 from lib import ftrace
-from lib.suite import STANDARD, case
+from lib.suite import IN_TURN, STANDARD, case
 
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", ftrace.ROUND)
 ROUNDS = 20
@@ -38,7 +38,7 @@ def of_rounds(text, pid):
     return mine[at[0] : at[-1]]
 
 
-@case(configs=(STANDARD[0], STANDARD[2]))
+@case(configs=IN_TURN)
 def stacks_agree_with_own_ftrace(t):
     """The same workload with func_stack_trace: the same stacks in the same order; and all of the timer interrupt's,
     which are on two stacks, lead to where the kernel was entered."""

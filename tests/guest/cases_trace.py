@@ -6,7 +6,7 @@ import time
 
 from lib import ftrace
 from lib.domain import Config
-from lib.suite import ONE_VCPU, STANDARD, case
+from lib.suite import IN_TURN, ONE_VCPU, STANDARD, case
 
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", "do_*", ftrace.ROUND)
 ROUNDS = 20
@@ -42,7 +42,7 @@ def header(text):
     return [re.sub(r"\d+/\d+ ", "N/N ", line) for line in text.splitlines() if line.startswith("#")]
 
 
-@case()
+@case(configs=(*IN_TURN, *ONE_VCPU[:1]))
 def agrees_with_own_ftrace_filtered(t):
     """The same workload, a few globs: the same functions from the same callers in the same order."""
     own, own_pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), FILTERS)
@@ -205,7 +205,7 @@ def record_attaches_and_detaches(t):
     assert events and {(e.function, e.pid) for e in events} == {("vfs_read", pid)}, f"{text[:500]}"
 
 
-@case(configs=(STANDARD[0], STANDARD[2]))
+@case(configs=IN_TURN)
 def own_ftrace_is_respected(t):
     """Sites that the guest's own ftrace uses are not ours; it goes on, and ends, undisturbed."""
     t.guest.run("cd /sys/kernel/tracing && echo vfs_read >set_ftrace_filter && echo function >current_tracer")

@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 
-from lib.suite import STANDARD, case
+from lib.suite import IN_TURN, STANDARD, case
 
 HERE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "conformance")
 OWN = "/sys/kernel/tracing"
@@ -95,7 +95,7 @@ def play_ours(t, name, player, where):
     return done.stdout.decode(errors="replace")
 
 
-@case(configs=(STANDARD[0], STANDARD[2]))
+@case(configs=IN_TURN)
 def tree_behaves_as_tracefs(t):
     """tests/conformance: the same writes and reads on the guest's tracefs, on ours, and on ours mounted."""
     names = plays()

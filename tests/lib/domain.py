@@ -22,6 +22,17 @@ from .daemons import Daemons, virsh
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RUN = "/run/hvtrace-test"
 PREFIX = "hvtrace-test-"
+# What libvirt, which has no word for it, starts instead of QEMU when TCG is to execute vCPUs in turn. /run
+# may be mounted noexec.
+IN_TURN = "/var/lib/hvtrace-test/qemu-in-turn"
+IN_TURN_SCRIPT = """#!/bin/bash
+# Made by hvtrace's tests: QEMU whose TCG has one thread for all vCPUs.
+args=("$@")
+for i in "${!args[@]}"; do
+	[ "${args[i]}" = -accel ] && [ "${args[i + 1]}" = tcg ] && args[i + 1]=tcg,thread=single
+done
+exec /usr/bin/qemu-system-x86_64 "${args[@]}"
+"""
 # A machine that is busy, or itself a guest that is paused, was seen to let a guest stand for 39 s: by default
 # 20 s are a lockup, and 21 s a stall of RCU. Ours are found after two minutes.
 PATIENCE = "watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120"
@@ -38,9 +49,10 @@ class Config:
     shared_ram: bool = True
     cmdline: str = ""
     boot: str = "kernel"  # "firmware": SeaBIOS finds nothing to boot
+    in_turn: bool = False  # TCG executes one vCPU at a time
 
     def title(self):
-        words = [self.suite, f"{self.vcpus} vcpu"]
+        words = [self.suite, f"{self.vcpus} vcpu" + (" in turn" if self.in_turn else "")]
         if self.shmem_mib != 64:
             words.append(f"ivshmem {self.shmem_mib} MiB" if self.shmem_mib else "no ivshmem")
         if not self.shared_ram:
@@ -95,6 +107,20 @@ def kvm_runs_linux(kernel, initrd):
             os.unlink(log)
 
 
+def write_in_turn():
+    """It stays: libvirt asks an emulator that it does not know what it can do, which takes seconds."""
+    try:
+        with open(IN_TURN, encoding="ascii") as file:
+            if file.read() == IN_TURN_SCRIPT:
+                return
+    except OSError:
+        pass
+    os.makedirs(os.path.dirname(IN_TURN), mode=0o755, exist_ok=True)
+    with open(IN_TURN, "w", encoding="ascii") as file:
+        file.write(IN_TURN_SCRIPT)
+    os.chmod(IN_TURN, 0o755)
+
+
 class Domain:
     """One libvirt domain. Made by Lab.domain()."""
 
@@ -134,6 +160,7 @@ class Domain:
             if domain_type == "kvm"
             else "<cpu mode='maximum'><feature policy='disable' name='cx16'/></cpu>"
         )
+        emulator = IN_TURN if c.in_turn and domain_type == "qemu" else "/usr/bin/qemu-system-x86_64"
         return f"""<domain type='{domain_type}'>
   <name>{self.name}</name>
   <memory unit='MiB'>{c.ram_mib}</memory>{backing}
@@ -144,7 +171,7 @@ class Domain:
   <on_reboot>restart</on_reboot>
   <on_crash>preserve</on_crash>
   <devices>
-    <emulator>/usr/bin/qemu-system-x86_64</emulator>
+    <emulator>{emulator}</emulator>
     <controller type='usb' model='none'/>
     <serial type='file'><source path='{self.dir}/console.log'/><target port='0'/></serial>
     <serial type='unix'><source mode='bind' path='{self.dir}/channel'/><target port='1'/></serial>
@@ -160,6 +187,8 @@ class Domain:
         shutil.copyfile(self.initrd, f"{self.dir}/initrd")
         with open(f"{self.dir}/domain.xml", "w", encoding="utf-8") as file:
             file.write(self.xml("kvm" if self.lab.kvm(self) else "qemu"))
+        if self.config.in_turn:
+            write_in_turn()
         virsh("define", f"{self.dir}/domain.xml")
 
     def start(self, timeout=240):

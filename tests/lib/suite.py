@@ -1,6 +1,7 @@
 """Runs cases on guests: one boot a configuration, a line a case, and after every case the proof that
 our bytes are gone, the guest is alive, its dmesg is clean and nothing of ours is left on the host."""
 
+import dataclasses
 import os
 import re
 import shutil
@@ -33,8 +34,9 @@ CASES = []
 # Two kernels, the older first: words as scripts/kernel takes them, SUITE or SUITE:META-PACKAGE.
 KERNELS = os.environ.get("HVTRACE_TEST_KERNELS", "bookworm trixie").split()
 STANDARD = [Config(kernel, vcpus) for kernel in KERNELS for vcpus in (2, 1)]
-# For cases in which the guest's own ftrace patches all functions: docs/testing.md says why.
 ONE_VCPU = tuple(config for config in STANDARD if config.vcpus == 1)
+# For cases in which the guest patches itself; with one vCPU when it patches all functions: docs/testing.md says why.
+IN_TURN = tuple(dataclasses.replace(config, in_turn=True) for config in STANDARD if config.vcpus > 1)
 
 
 def case(configs=tuple(STANDARD[:3]), fresh=False):
