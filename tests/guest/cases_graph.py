@@ -8,6 +8,7 @@ import time
 from lib import ftrace, graph
 from lib.memory import Memory
 from lib.suite import IN_TURN, ONE_VCPU, STANDARD, case
+from lib.wait import until
 
 # Nothing of these is called in an interrupt.
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", "*rmdir*", "*mkdir*", "*faccessat*", "path_*", "rw_verify_area", "__x64_sys_*")
@@ -319,11 +320,7 @@ def graph_steps_aside_for_a_livepatch(t):
             traced.echo("current_tracer", "function_graph")
             t.guest.run("cat /proc/uptime")
             transition(1)
-            for _ in range(50):
-                if traced.text("current_tracer") == "nop\n":
-                    break
-                time.sleep(0.1)
-            assert traced.text("current_tracer") == "nop\n", "the graph goes on"
+            assert until(lambda: traced.text("current_tracer") == "nop\n"), "the graph goes on"
             assert "vfs_read" in traced.text("trace"), "what was recorded is gone"
             status, out, err = t.hv.run("echo", traced.domain, "current_tracer", "function_graph")
             assert status and "livepatch is in transition" in err, f"status {status}: {out} {err}"

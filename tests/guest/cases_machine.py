@@ -11,6 +11,7 @@ from lib.daemons import virsh
 from lib.domain import Config
 from lib.memory import Memory
 from lib.suite import STANDARD, case, left_behind
+from lib.wait import until
 
 BOTH = (STANDARD[0], STANDARD[2])
 KINDS = (
@@ -104,10 +105,7 @@ def killed_service_is_recovered(t):
                 os.kill(int(file.read()), signal.SIGKILL)
         if switch:
             switch.communicate(timeout=60)
-        deadline = time.monotonic() + 20
-        while t.guest.state() != "running" and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert t.guest.state() == "running", f"turn {turn}: the guest stays {t.guest.state()}"
+        assert until(lambda: t.guest.state() == "running"), f"turn {turn}: the guest stays {t.guest.state()}"
         assert t.guest.run("echo alive").strip() == "alive"
         t.hv("recover", t.name)
 
@@ -163,10 +161,8 @@ def rebooted_guest(t):
     t.guest.run("(sleep 0.2; reboot -f) >/dev/null 2>&1 &")
     time.sleep(1)
     t.guest.open_channel()
-    deadline = time.monotonic() + 15
-    while left_behind(t.hv) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert not left_behind(t.hv), f"{left_behind(t.hv)}"
+    left = left_behind(t.hv)
+    assert not left, left
     memory = Memory(t.guest)
     before = memory.snapshot()
     with t.attach() as traced:
@@ -187,10 +183,8 @@ def destroyed_while_attached(t):
     reader = t.hv.start("cat", t.name, "trace_pipe")
     virsh("destroy", t.name)
     reader.communicate(timeout=30)
-    deadline = time.monotonic() + 10
-    while left_behind(t.hv) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert not left_behind(t.hv), f"{left_behind(t.hv)}"
+    left = left_behind(t.hv)
+    assert not left, left
 
 
 @case(configs=None)
@@ -214,6 +208,14 @@ def domains_that_cannot_be_traced(t):
         assert firmware.state() == "running", firmware.state()
     finally:
         t.lab.drop(firmware)
+
+
+def ready(serial):
+    """Whether the guest whose serial port is written there has booted."""
+    if not os.path.exists(serial):
+        return False
+    with open(serial, "rb") as file:
+        return b"ready" in file.read()
 
 
 @case(configs=None)
@@ -240,14 +242,7 @@ def full_shared_memory(t):
              "-device", "ivshmem-plain,memdev=shm", "-qmp", f"unix:{place}.qmp,server=on,wait=off"],
             stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        deadline = time.monotonic() + 60
-        ready = b""
-        while b"ready" not in ready and time.monotonic() < deadline:
-            time.sleep(0.3)
-            if os.path.exists(f"{place}.ready"):
-                with open(f"{place}.ready", "rb") as file:
-                    ready = file.read()
-        assert b"ready" in ready, "no guest"
+        assert until(lambda: ready(f"{place}.ready")), "no guest"
         t.hv.fails("attach", f"qmp:{place}.qmp", says=["free", "64 MiB"])
         assert qemu.poll() is None, "QEMU died"
     finally:

@@ -97,7 +97,7 @@ class Demo:
 
     def prove(self, guest, memory, before):
         bad, own = memory.compare(before, memory.snapshot())
-        bad += left_behind(self.hv, wait=3, names=NAME)
+        bad += left_behind(self.hv, names=NAME)
         bad += bad_dmesg(guest.run("dmesg"))
         alive = guest.run("uptime").strip()
         size = len(before["text"]) >> 20

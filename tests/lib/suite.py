@@ -11,6 +11,7 @@ import traceback
 from . import channel, kvm, tool
 from .domain import PREFIX, Config, Lab
 from .memory import Memory
+from .wait import until
 
 BAD_DMESG = re.compile(
     r"BUG:|WARNING:|Oops|general protection|invalid opcode|soft lockup|hard LOCKUP|hung_task|"
@@ -122,7 +123,7 @@ class Watch:
 
     def proof(self, test):
         """[what is wrong]"""
-        wrong = left_behind(self.hv, wait=3)
+        wrong = left_behind(self.hv)
         guest = self.guest
         state = guest.state()
         if state != "running":
@@ -145,15 +146,17 @@ class Watch:
         return wrong
 
 
-def left_behind(hv, wait=0, names=f"{PREFIX}{os.getpid()}-"):
-    """Processes and run directories of hvtrace; WAIT seconds are given to a service that is ending."""
-    deadline = time.monotonic() + wait
-    while True:
-        left = [f"process left: {pid} {words}" for pid, words in hv.processes(names)]
-        left += [f"socket left: {path}/sock" for path in hv.run_dirs(names) if os.path.exists(f"{path}/sock")]
-        if not left or time.monotonic() > deadline:
-            return left
-        time.sleep(0.1)
+def left_behind(hv, names=f"{PREFIX}{os.getpid()}-"):
+    """Processes and run directories of hvtrace, after a service that is ending has had time to."""
+    left = []
+
+    def nothing():
+        left[:] = [f"process left: {pid} {words}" for pid, words in hv.processes(names)]
+        left.extend(f"socket left: {path}/sock" for path in hv.run_dirs(names) if os.path.exists(f"{path}/sock"))
+        return not left
+
+    until(nothing)
+    return left
 
 
 class Runner:
@@ -191,7 +194,7 @@ class Runner:
                 usable = not more
                 wrong += more
             else:
-                wrong += left_behind(self.hv, wait=5)
+                wrong += left_behind(self.hv)
             wrong += self.hv.take_reports()
             if record and record.before:
                 wrong += [f"the host's dmesg: {line}" for line in bad_dmesg("\n".join(record.new_lines()))[:5]]
