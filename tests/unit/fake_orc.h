@@ -11,6 +11,8 @@
 enum fo_form {
 	FO_END,	   /* an entry has a bit for the end, as before 6.4 */
 	FO_SIGNAL, /* types for it, and a bit for signal frames */
+	FO_SHORT,  /* an entry less than addresses */
+	FO_BEYOND, /* BTF has a member behind the entry's end */
 };
 
 struct fo {
@@ -39,7 +41,7 @@ static inline void fo_btf(struct fo *o)
 	member("bp_offset", s16, 16);
 	member("sp_reg", u32_id, 4u << 24 | 32);
 	member("bp_reg", u32_id, 4u << 24 | 36);
-	member("type", u32_id, type_bits << 24 | 40);
+	member("type", u32_id, type_bits << 24 | (o->form == FO_BEYOND ? 4000 : 40));
 	member(o->form == FO_END ? "end" : "signal", u32_id, 1u << 24 | (40 + type_bits));
 }
 
@@ -78,7 +80,7 @@ static inline void fo_init(struct fo *o, enum fo_form form)
 	fk_symbol(&o->f, "__start_orc_unwind_ip", o->ips);
 	fk_symbol(&o->f, "__stop_orc_unwind_ip", o->ips + 4 * FO_ENTRIES);
 	fk_symbol(&o->f, "__start_orc_unwind", o->entries);
-	fk_symbol(&o->f, "__stop_orc_unwind", o->entries + 6 * FO_ENTRIES);
+	fk_symbol(&o->f, "__stop_orc_unwind", o->entries + 6 * (FO_ENTRIES - (form == FO_SHORT)));
 	fk_done(&o->f);
 	o->f.k.modules.list = hv_alloc(sizeof(*o->f.k.modules.list));
 	o->f.k.modules.nr = 1;

@@ -37,6 +37,14 @@ static uint64_t guest_ticks(unsigned cpu, uint64_t ns)
 	return (uint64_t)((unsigned __int128)ticks_at(ns) * t->ratio >> t->frac_bits) + t->offset;
 }
 
+static uint64_t now_ticks(void)
+{
+	uint64_t ticks = 0;
+
+	hv_host_ticks(&ticks);
+	return ticks;
+}
+
 static void begin(void)
 {
 	struct hv_guest *g = hv_guest_new(&ops, NULL, &info);
@@ -49,8 +57,7 @@ static void setup(void)
 {
 	failing = 0;
 	tscs[0] = tscs[1] = (struct hv_tsc){.ratio = 1, .offset = (uint64_t)-1000000};
-	if (!hv_host_ticks(&origin))
-		origin = 0;
+	origin = now_ticks();
 }
 
 static void teardown(void)
@@ -86,20 +93,72 @@ START_TEST(the_hosts_clock_of_now)
 }
 END_TEST
 
-START_TEST(scaled_and_moved)
+/* CPU 0 is told as CPU 1 is, which never changes: whatever the samples of the host's clock were. */
+static void expect_alike(uint64_t moment_ticks)
 {
 	uint64_t a, b;
 
+	origin = moment_ticks;
+	a = hv_host_clock_ns(c, 0, guest_ticks(0, 0));
+	b = hv_host_clock_ns(c, 1, guest_ticks(1, 0));
+	ck_assert_uint_le(a > b ? a - b : b - a, 2);
+}
+
+START_TEST(scaled_and_moved)
+{
+	uint64_t before, ns, after;
+
 	tscs[0] = (struct hv_tsc){.ratio = UINT64_C(3) << 30, .frac_bits = 32, .offset = 12345};
-	tscs[1] = (struct hv_tsc){
-		.ratio = UINT64_C(3) << 30, .frac_bits = 32, .offset = (uint64_t)-999};
 	begin();
 	if (!c)
 		return;
-	ck_assert_uint_ne(guest_ticks(0, 1000000), guest_ticks(1, 1000000));
-	a = hv_host_clock_ns(c, 0, guest_ticks(0, 1000000));
-	b = hv_host_clock_ns(c, 1, guest_ticks(1, 1000000));
-	ck_assert_uint_le(a > b ? a - b : b - a, 2);
+	ck_assert_uint_ne(guest_ticks(0, 0), guest_ticks(1, 0));
+	expect_alike(origin);
+	before = hv_host_clock_ns(c, 1, hv_host_clock_guest_ticks(c, 1));
+	ns = hv_host_clock_ns(c, 0, hv_host_clock_guest_ticks(c, 0));
+	after = hv_host_clock_ns(c, 1, hv_host_clock_guest_ticks(c, 1));
+	ck_assert_uint_le(before, ns + 2);
+	ck_assert_uint_le(ns, after + 2);
+}
+END_TEST
+
+START_TEST(scaled_anew)
+{
+	begin();
+	if (!c)
+		return;
+	tscs[0].ratio = 5;
+	hv_host_clock_refresh(c);
+	expect_alike(now_ticks());
+	tscs[0].frac_bits = 2;
+	hv_host_clock_refresh(c);
+	expect_alike(now_ticks());
+}
+END_TEST
+
+/* What was stamped keeps the offset of its time, also where a later one would do as well. */
+START_TEST(moved_forth_and_back)
+{
+	const uint64_t far = origin / 2; /* longer than this takes: half of the host's uptime */
+	struct hv_tsc first = tscs[0];
+	uint64_t early, stamp;
+
+	begin();
+	if (!c)
+		return;
+	tscs[0].offset = first.offset - far;
+	hv_host_clock_refresh(c);
+	tscs[0].offset = first.offset + (1 << 24);
+	hv_host_clock_refresh(c);
+	/* by the second offset it is of after the second's end, by the third of before its begin */
+	early = now_ticks() - far;
+	stamp = early + first.offset;
+	origin = early;
+	ck_assert_uint_le(hv_host_clock_ns(c, 0, stamp),
+			  hv_host_clock_ns(c, 1, guest_ticks(1, 0)) + 2);
+	ck_assert_uint_ge(hv_host_clock_ns(c, 0, stamp) + 2,
+			  hv_host_clock_ns(c, 1, guest_ticks(1, 0)));
+	expect_alike(now_ticks());
 }
 END_TEST
 
@@ -138,11 +197,10 @@ START_TEST(many_changes)
 	if (!c)
 		return;
 	for (unsigned i = 0; i < 30; i++) {
-		tscs[1].offset += 1000;
+		tscs[0].offset += 1000;
 		hv_host_clock_refresh(c);
 	}
-	hv_host_ticks(&origin);
-	ck_assert_uint_gt(hv_host_clock_ns(c, 1, guest_ticks(1, 0)), 0);
+	expect_alike(now_ticks());
 }
 END_TEST
 
@@ -157,6 +215,8 @@ int main(void)
 	tcase_add_test(tc, not_known_is_none);
 	tcase_add_test(tc, the_hosts_clock_of_now);
 	tcase_add_test(tc, scaled_and_moved);
+	tcase_add_test(tc, scaled_anew);
+	tcase_add_test(tc, moved_forth_and_back);
 	tcase_add_test(tc, what_was_before_a_change_keeps_its_time);
 	tcase_add_test(tc, many_changes);
 	suite_add_tcase(suite, tc);

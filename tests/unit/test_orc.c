@@ -131,7 +131,7 @@ END_TEST
 START_TEST(user_code_is_the_end)
 {
 	interrupt(FO_SIGNAL, CALL, REGS, 1);
-	words.list[4].at = 1; /* the ip is no text */
+	words.list[4].is_text = false; /* the ip */
 	expect(2, INSIDE(0), INSIDE(1));
 	end();
 }
@@ -151,19 +151,65 @@ END_TEST
 
 START_TEST(registers_that_only_interrupts_have)
 {
-	interrupt(FO_SIGNAL, CALL, REGS, 1);
-	fo_rule(&o, 3, (struct fo_rule){FUNCTION(3), R10, 0, UNDEFINED, 0, CALL, 0});
-	word(0x20000008 + 56, 0x20000300);
-	word(0x200002f8, INSIDE(6));
-	expect(4, INSIDE(0), INSIDE(1), FUNCTION(3), INSIDE(6));
-	fo_rule(&o, 3, (struct fo_rule){FUNCTION(3), DI, 0, UNDEFINED, 0, CALL, 0});
-	expect(3, INSIDE(0), INSIDE(1), FUNCTION(3));
+	static const struct {
+		unsigned reg;
+		uint32_t off; /* in struct pt_regs */
+	} regs[] = {{R10, 56}, {R13, 16}, {DX, 96}, {DI, 112}};
+
+	for (unsigned i = 0; i < HV_ARRAY_LEN(regs); i++) {
+		interrupt(FO_SIGNAL, CALL, REGS, 1);
+		fo_rule(&o, 3,
+			(struct fo_rule){FUNCTION(3), regs[i].reg, 0, UNDEFINED, 0, CALL, 0});
+		expect(3, INSIDE(0), INSIDE(1), FUNCTION(3));
+		word(0x20000008 + regs[i].off, 0x20000300);
+		word(0x200002f8, INSIDE(6));
+		expect(4, INSIDE(0), INSIDE(1), FUNCTION(3), INSIDE(6));
+		/* a frame that is none of an interrupt has no registers, wherever they would be */
+		fo_rule(&o, 0,
+			(struct fo_rule){FUNCTION(0), regs[i].reg, 0, UNDEFINED, 0, CALL, 0});
+		word(regs[i].off, 0x20000300);
+		expect(1, INSIDE(0));
+		end();
+	}
+}
+END_TEST
+
+START_TEST(frames_found_by_the_frame_pointer)
+{
+	start(FO_SIGNAL);
+	words.bp = SP + 0x40;
+	fo_rule(&o, 0, (struct fo_rule){FUNCTION(0), BP_INDIRECT, -8, BP, 0x10, CALL, 0});
+	fo_rule(&o, 1, (struct fo_rule){FUNCTION(1), BP, 8, UNDEFINED, 0, CALL, 0});
+	fo_rule(&o, 2, (struct fo_rule){FUNCTION(2), .type = 1});
+	word(SP, INSIDE(0));
+	word(SP + 0x38, SP + 0x60); /* the caller's sp */
+	word(SP + 0x50, SP + 0x80); /* and its frame pointer */
+	word(SP + 0x58, INSIDE(1));
+	word(SP + 0x80, INSIDE(2));
+	expect(3, INSIDE(0), INSIDE(1), INSIDE(2));
+	end();
+}
+END_TEST
+
+/* Of calls and interrupts alike, where there is a bit for it. */
+START_TEST(the_bit_says_whether_an_address_is_exact)
+{
+	start(FO_SIGNAL);
+	fo_rule(&o, 0, (struct fo_rule){FUNCTION(0), SP_REG, 8, UNDEFINED, 0, CALL, 1});
+	fo_rule(&o, 1, (struct fo_rule){FUNCTION(1), .type = 1});
+	fo_rule(&o, 2, (struct fo_rule){FUNCTION(2), SP_REG, 8, UNDEFINED, 0, CALL, 0});
+	word(SP, INSIDE(0));
+	word(SP + 8, FUNCTION(2));
+	word(SP + 16, INSIDE(1));
+	expect(3, INSIDE(0), FUNCTION(2), INSIDE(1));
 	end();
 }
 END_TEST
 
 START_TEST(the_older_end)
 {
+	struct hv_unwind_rule rule;
+
 	start(FO_END);
 	fo_rule(&o, 0, (struct fo_rule){FUNCTION(0), SP_REG, 8, UNDEFINED, 0, 0, 0});
 	fo_rule(&o, 1, (struct fo_rule){FUNCTION(1), .flag = 1});
@@ -171,6 +217,8 @@ START_TEST(the_older_end)
 	word(SP + 8, INSIDE(1));
 	word(SP + 16, INSIDE(0));
 	expect(2, INSIDE(0), INSIDE(1));
+	ck_assert(hv_orc_find(orc, hv_gva(FUNCTION(1)), &rule));
+	ck_assert_int_eq(rule.kind, HV_UNWIND_END);
 	end();
 }
 END_TEST
@@ -282,6 +330,17 @@ START_TEST(kernels_without)
 }
 END_TEST
 
+START_TEST(tables_that_do_not_fit)
+{
+	fo_init(&o, FO_SHORT);
+	refused("no ORC tables");
+	fo_deinit(&o);
+	fo_init(&o, FO_BEYOND);
+	refused("no struct orc_entry");
+	fo_deinit(&o);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("orc");
@@ -295,6 +354,8 @@ int main(void)
 	tcase_add_test(tc, user_code_is_the_end);
 	tcase_add_test(tc, the_hardwares_part_of_the_registers);
 	tcase_add_test(tc, registers_that_only_interrupts_have);
+	tcase_add_test(tc, frames_found_by_the_frame_pointer);
+	tcase_add_test(tc, the_bit_says_whether_an_address_is_exact);
 	tcase_add_test(tc, the_older_end);
 	tcase_add_test(tc, code_that_was_freed);
 	tcase_add_test(tc, unknown_code);
@@ -302,6 +363,7 @@ int main(void)
 	tcase_add_test(tc, a_stack_without_an_end);
 	tcase_add_test(tc, tables_in_no_order);
 	tcase_add_test(tc, kernels_without);
+	tcase_add_test(tc, tables_that_do_not_fit);
 	suite_add_tcase(suite, tc);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

@@ -1,0 +1,85 @@
+/* What tests of the merge read: rings of up to three vCPUs, written by hand, and one merge of them.
+ */
+#pragma once
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/guard.h"
+#include "tracer/decode.h"
+#include "tracer/merge.h"
+
+#define NR_CPUS 3
+
+static struct hv_state states[NR_CPUS];
+static struct hv_record *records[NR_CPUS];
+static struct hv_ring rings[NR_CPUS];
+static uint64_t nr_slots;
+static struct hv_merge *merge;
+static struct hv_merge_item item;
+
+static const struct hv_merge_clock tsc_clock = {NULL, NULL};
+
+static inline void start(unsigned nr_cpus, uint64_t slots)
+{
+	nr_slots = slots;
+	memset(states, 0, sizeof(states));
+	for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
+		records[cpu] = hv_alloc(slots * sizeof(**records));
+		hv_ring_init(&rings[cpu], &states[cpu], records[cpu], slots);
+	}
+	merge = hv_merge_new(rings, 0, nr_cpus, NULL, tsc_clock);
+}
+
+static inline void teardown(void)
+{
+	hv_merge_free(merge);
+	merge = NULL;
+	for (unsigned cpu = 0; cpu < NR_CPUS; cpu++) {
+		free(records[cpu]);
+		records[cpu] = NULL;
+	}
+}
+
+static inline void store(unsigned cpu, uint64_t position, unsigned i, uint64_t word)
+{
+	uint64_t lap = position / nr_slots & 1 ? 0 : UINT64_C(1) << HV_LAP_BIT;
+
+	records[cpu][position % nr_slots].word[i] = word | lap;
+}
+
+static inline void write_at(unsigned cpu, uint64_t position, unsigned kind, uint64_t tsc)
+{
+	store(cpu, position, 0, tsc);
+	store(cpu, position, 1, 0);
+	store(cpu, position, 2, 0);
+	store(cpu, position, 3, (uint64_t)kind << HV_RECORD_KIND_SHIFT);
+}
+
+static inline void add_kind(unsigned cpu, unsigned kind, uint64_t tsc)
+{
+	write_at(cpu, states[cpu].head++, kind, tsc);
+}
+
+static inline void add(unsigned cpu, uint64_t tsc)
+{
+	add_kind(cpu, HV_RECORD_FUNCTION, tsc);
+}
+
+static inline void expect_at(uint64_t now_ns, enum hv_merge_until until, unsigned cpu, uint64_t tsc)
+{
+	ck_assert(hv_merge_next(merge, now_ns, until, &item));
+	ck_assert_uint_eq(item.time_ns, tsc);
+	ck_assert_uint_eq(item.cpu, cpu);
+}
+
+static inline void expect(unsigned cpu, uint64_t tsc)
+{
+	expect_at(0, HV_MERGE_LIVE, cpu, tsc);
+}
+
+static inline void expect_none(void)
+{
+	ck_assert(!hv_merge_next(merge, 0, HV_MERGE_LIVE, &item));
+}
