@@ -35,7 +35,8 @@ def each_vcpu_by_itself(t):
         every, _ = ftrace.parse(traced.text("trace"))
         for cpu in range(cpus(traced)):
             alone, _ = ftrace.parse(traced.text(f"per_cpu/cpu{cpu}/trace"))
-            assert alone == [e for e in every if e.cpu == cpu], f"cpu {cpu}: {len(alone)} of {len(every)}"
+            of_all = [e for e in every if e.cpu == cpu]
+            assert alone == of_all, f"cpu {cpu}: {len(alone)} of {len(of_all)}: {set(alone) ^ set(of_all)}"
             assert stats(traced, cpu)["entries"] == str(len(alone)), f"{stats(traced, cpu)}, {len(alone)} events"
         traced.echo("per_cpu/cpu0/trace", "")
         left, _ = ftrace.parse(traced.text("trace"))
