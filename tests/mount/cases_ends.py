@@ -1,0 +1,153 @@
+"""Where it can be mounted, and how a mount ends: by umount, detach and the death of those who serve it."""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import time
+
+from tree import case, close_dead, code_of, t_write, until
+
+
+@case
+def a_killed_service_leaves_nothing_that_hangs(t):
+    """kill -9 of the service: readers get an error, the mount goes."""
+    cat = subprocess.Popen(["cat", t.path("trace_pipe")], stderr=subprocess.PIPE)
+    fd = os.open(t.path("tracing_on"), os.O_RDONLY)
+    time.sleep(0.3)
+    os.kill(t.pid_of("hvtrace:fake"), signal.SIGKILL)
+    assert cat.wait(30) == 1
+    cat.stderr.close()
+    assert code_of(os.read, fd, 10) in ("ENOTCONN", "ECONNABORTED")
+    close_dead(fd)
+    until(lambda: not t.is_mounted())
+
+
+@case
+def a_killed_mount_leaves_nothing_that_hangs(t):
+    """kill -9 of the mount's process: the service unmounts, and publishes nothing of what was written."""
+    t.sh("echo old >set_ftrace_filter")
+    fd = os.open(t.path("set_ftrace_filter"), os.O_WRONLY | os.O_TRUNC)
+    os.kill(t.pid_of("hvtrace:mount"), signal.SIGKILL)
+    until(lambda: not t.is_mounted())
+    assert code_of(os.write, fd, b"x\n") in ("ENOTCONN", "ECONNABORTED")
+    close_dead(fd)
+    assert t.socket("set_ftrace_filter") == "old\n"
+    t.hv("mount", "fake", t.dir)
+    assert t.read("set_ftrace_filter") == "old\n"
+
+
+@case
+def both_killed(t):
+    """The next mount takes away what two dead processes left."""
+    fd = os.open(t.path("tracing_on"), os.O_RDONLY)
+    os.kill(t.pid_of("hvtrace:mount"), signal.SIGSTOP)
+    os.kill(t.pid_of("hvtrace:fake"), signal.SIGKILL)
+    os.kill(t.pid_of("hvtrace:mount"), signal.SIGKILL)
+    until(lambda: code_of(os.stat, t.dir) == "ENOTCONN")
+    assert code_of(os.read, fd, 10) in ("ENOTCONN", "ECONNABORTED")
+    close_dead(fd)
+    t.hv("attach", "fake")
+    t.hv("mount", "fake", t.dir)
+    assert t.read("tracing_on") == "1\n"
+
+
+@case
+def the_dead_are_cleared_away(t):
+    """What two dead processes left in the folder of all trees goes with the next umount of anything."""
+    t.hv("umount", "fake")
+    default = t.hv("mount", "fake").strip()
+    os.kill(t.pid_of("hvtrace:mount"), signal.SIGSTOP)
+    os.kill(t.pid_of("hvtrace:fake"), signal.SIGKILL)
+    os.kill(t.pid_of("hvtrace:mount"), signal.SIGKILL)
+    until(lambda: code_of(os.stat, default) == "ENOTCONN")
+    t.hv("umount", "other", status=1)
+    assert not os.path.lexists(default)
+
+
+@case
+def others_mounts_stay(t):
+    """What somebody mounts where the tree was is not unmounted when its process dies."""
+    mounter = t.pid_of("hvtrace:mount")
+    os.kill(mounter, signal.SIGSTOP)
+    subprocess.run(["umount", "-l", t.dir], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "none", t.dir], check=True)
+    os.kill(mounter, signal.SIGKILL)
+    until(lambda: json.loads(t.hv("stat", "--json", "fake"))["mounts"] == [])
+    assert t.is_mounted()
+
+
+@case
+def a_mount_keeps_nothing_open(t):
+    """What its starter had open is not held by the process that serves it."""
+    t.hv("umount", "fake")
+    ours, others = os.pipe()
+    far = fcntl.fcntl(others, fcntl.F_DUPFD, 50)
+    subprocess.run([*t.command, "mount", "fake", t.dir], pass_fds=(far,), stdout=subprocess.DEVNULL, check=True)
+    os.close(others)
+    os.close(far)
+    assert os.read(ours, 1) == b""
+    os.close(ours)
+
+
+@case
+def a_stuck_service_holds_nobody(t):
+    """A service that does not answer: who waits for it can be killed, within seconds."""
+    service = t.pid_of("hvtrace:fake")
+    cat = subprocess.Popen(["cat", t.path("trace_pipe")])
+    time.sleep(0.3)
+    os.kill(service, signal.SIGSTOP)
+    other = subprocess.Popen(["cat", t.path("tracing_on")])
+    time.sleep(0.3)
+    cat.kill()
+    other.kill()
+    cat.wait(30)
+    other.wait(30)
+    os.kill(service, signal.SIGCONT)
+    assert t.read("tracing_on") == "1\n"
+    t_write(t.path("current_tracer"), b"nop\n")
+
+
+@case
+def where_it_can_be_mounted(t):
+    """A file, a directory that is used, one that is not there; umount of one in use."""
+    work = os.path.dirname(t.dir)
+    with open(os.path.join(work, "file"), "w", encoding="utf-8"):
+        pass
+    assert "not a directory" in t.hv("mount", "fake", work + "/file", status=1)
+    assert "No such file" in t.hv("mount", "fake", work + "/none", status=1)
+    assert "not empty" in t.hv("mount", "fake", work, status=1)
+    assert "something is mounted there" in t.hv("mount", "fake", t.dir, status=1)
+    fd = os.open(t.path("tracing_on"), os.O_RDONLY)
+    assert "somebody has it open" in t.hv("umount", "fake", status=1)
+    os.close(fd)
+    t.hv("umount", t.dir)
+    assert not t.is_mounted()
+    assert "no guest's tree is mounted there" in t.hv("umount", t.dir, status=1)
+    assert "is mounted nowhere" in t.hv("umount", "fake", status=1)
+    odd = os.path.join(work, "a b\\c")
+    os.mkdir(odd)
+    t.hv("mount", "fake", odd)
+    t.hv("umount", odd)
+    default = t.hv("mount", "fake").strip()
+    assert default == t.run_dir + "/tracing/fake"
+    assert "tracing_on" in os.listdir(default)
+    t.hv("detach", "fake")
+    assert not os.path.ismount(default)
+    until(lambda: not os.path.exists(default))
+
+
+@case
+def attach_and_mount(t):
+    """attach --mount; where that cannot be, the session is there all the same and says so."""
+    t.hv("detach", "fake")
+    until(lambda: not t.is_mounted())
+    assert t.dir in t.hv("attach", "--mount=" + t.dir, "fake")
+    assert t.read("current_tracer") == "nop\n"
+    t.hv("detach", "fake")
+    with open(os.path.join(os.path.dirname(t.dir), "file"), "w", encoding="utf-8"):
+        pass
+    text = t.hv("attach", "--mount=" + os.path.dirname(t.dir) + "/file", "fake", status=1)
+    assert "attached" in text and "not mounted" in text and "not a directory" in text
+    assert t.socket("current_tracer") == "nop\n"

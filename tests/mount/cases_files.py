@@ -1,0 +1,221 @@
+"""Files of the mounted tree as tracefs has them: names, reads, writes, what a close publishes, who waits."""
+
+import fcntl
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+
+from tree import case, code_of, has_open, t_write, until
+
+
+@case
+def files_as_in_tracefs(t):
+    """Names, modes, sizes; reads of any length, from anywhere; errnos."""
+    assert sorted(os.listdir(t.dir)) == sorted(t.hv("ls", "fake").split())
+    stat = os.stat(t.path("current_tracer"))
+    assert (stat.st_size, stat.st_nlink, stat.st_mode) == (0, 1, 0o100640)
+    assert os.stat(t.dir).st_mode == 0o040700
+    t.sh("echo a b c >set_ftrace_filter")
+    assert t.read("set_ftrace_filter") == "a\nb\nc\n"
+    assert t.sh("dd bs=1 if=set_ftrace_filter 2>/dev/null") == "a\nb\nc\n"
+    assert t.sh("head -c 3 set_ftrace_filter") == "a\nb"
+    fd = os.open(t.path("set_ftrace_filter"), os.O_RDONLY)
+    assert os.read(fd, 100) == b"a\nb\nc\n" and os.read(fd, 100) == b""
+    os.lseek(fd, 2, os.SEEK_SET)
+    assert os.read(fd, 100) == b"b\nc\n"
+    os.lseek(fd, 0, os.SEEK_SET)
+    t.sh("echo d >>set_ftrace_filter")
+    assert os.read(fd, 100) == b"a\nb\nc\nd\n"
+    os.close(fd)
+    assert code_of(os.mkdir, t.path("x")) == "EPERM"
+    assert code_of(os.unlink, t.path("control")) == "EPERM"
+    assert code_of(os.rename, t.path("control"), t.path("x")) == "EPERM"
+    assert code_of(os.open, t.path("x"), os.O_CREAT | os.O_WRONLY) == "EACCES"
+    assert code_of(os.open, t.path("x"), os.O_RDONLY) == "ENOENT"
+    assert code_of(os.open, t.path("trace_pipe/x"), os.O_RDONLY) == "ENOTDIR"
+    assert code_of(os.chmod, t.path("control"), 0o777) == "EPERM"
+    pipe = os.open(t.path("trace_pipe"), os.O_RDONLY)
+    assert code_of(os.open, t.path("trace_pipe"), os.O_RDONLY) == "EBUSY"
+    assert code_of(os.lseek, pipe, 0, os.SEEK_SET) == "ESPIPE"
+    os.close(pipe)
+
+
+@case
+def writes_are_short_and_publish_at_close(t):
+    """A token a write; what is written is published by close(2) itself, and not before."""
+    t.sh("echo old >set_ftrace_filter")
+    fd = os.open(t.path("set_ftrace_filter"), os.O_WRONLY | os.O_TRUNC)
+    assert t.socket("set_ftrace_filter") == "old\n"
+    assert os.write(fd, b"one two\n") == 4
+    assert os.write(fd, b"two\n") == 4
+    assert code_of(os.write, fd, b"nosuch\n") == "EINVAL"
+    assert t.socket("set_ftrace_filter") == "old\n"
+    copy = os.dup(fd)
+    os.close(copy)
+    assert t.socket("set_ftrace_filter") == "old\n", "a descriptor is left"
+    os.close(fd)
+    assert t.socket("set_ftrace_filter") == "one\ntwo\n"
+    t.sh("exec 3>set_ftrace_filter; echo a >&3; echo b >&3; cat set_ftrace_filter >&2; exec 3>&-")
+    assert t.socket("set_ftrace_filter") == "a\nb\n"
+    t.sh(": >set_ftrace_filter; cat set_ftrace_filter")
+    assert t.socket("set_ftrace_filter") == ""
+
+
+@case
+def killed_writers_publish_nothing(t):
+    """Between truncation and the data, and after a part of it: the list stays as it was."""
+    t.sh("echo old list >set_ftrace_filter")
+    before = t.socket("set_ftrace_filter")
+    assert before == "old\nlist\n"
+    scripts = {
+        "truncated": "exec 3>set_ftrace_filter; echo; exec sleep 60",
+        "truncated, duplicated": "{ echo >&2; exec sleep 60; } >set_ftrace_filter",
+        "a part": "exec python3 -c 'import os, time; fd = os.open(\"set_ftrace_filter\", os.O_WRONLY | os.O_TRUNC);"
+        " os.write(fd, b\"one two three\"); print(flush=True); time.sleep(60)'",
+    }
+    for name, script in scripts.items():
+        for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
+            shell = subprocess.Popen(["sh", "-c", script], cwd=t.dir, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                     preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+            assert shell.stdout.readline()
+            shell.send_signal(number)
+            shell.wait(30)
+            shell.stdout.close()
+            for _ in range(10):
+                assert t.read("set_ftrace_filter") == before, (name, number)
+                assert t.socket("set_ftrace_filter") == before, (name, number)
+                time.sleep(0.02)
+
+
+@case
+def writers_that_end_without_closing_publish(t):
+    """What a program wrote completely counts, though it left the closing to its end."""
+    t.sh("python3 -c 'import os; fd = os.open(\"set_ftrace_filter\", os.O_WRONLY | os.O_TRUNC);"
+         " os.write(fd, b\"one\\n\"); os._exit(0)'")
+    assert t.read("set_ftrace_filter") == "one\n"
+
+
+@case
+def closed_by_exec(t):
+    """A file that execve(2) closes: the kernel holds what /proc asks for meanwhile, so nobody may look."""
+    script = ("import os; fd = os.open('set_ftrace_filter', os.O_WRONLY | os.O_TRUNC); os.write(fd, b'one\\n');"
+              " os.execv('/bin/cat', ['cat', 'set_ftrace_filter'])")
+    for _ in range(3):
+        assert t.sh(f'exec python3 -c "{script}"') == "one\n"
+    # by what was written it is told whether it was all of it
+    for written in (b"", b"two three"):
+        script = (f"import os; fd = os.open('set_ftrace_filter', os.O_WRONLY | os.O_TRUNC); {written!r} and os.write(fd, {written!r});"
+                  " os.execv('/bin/true', ['true'])")
+        t.sh(f'exec python3 -c "{script}"')
+        assert t.read("set_ftrace_filter") == "one\n", written
+
+
+@case
+def a_dead_reader_does_not_block(t):
+    """`echo nop >current_tracer` right after a killed `cat trace_pipe` is not EBUSY."""
+    for _ in range(20):
+        cat = subprocess.Popen(["cat", t.path("trace_pipe")], stdout=subprocess.DEVNULL)
+        until(lambda: has_open(cat.pid, t.path("trace_pipe")))  # pylint: disable=cell-var-from-loop
+        assert code_of(t_write, t.path("current_tracer"), b"nop\n") == "EBUSY"
+        cat.kill()
+        cat.wait()
+        t_write(t.path("current_tracer"), b"nop\n")
+
+
+@case
+def a_dead_reader_is_waited_for(t):
+    """Who comes after a reader that died waits a moment for its file to be closed, though another may have it."""
+    reader = subprocess.Popen(["sh", "-c", "exec 3<trace_pipe; sleep 60 & echo $!; kill -KILL $$"], cwd=t.dir, stdout=subprocess.PIPE)
+    sleeper = int(reader.stdout.readline())
+    reader.wait()
+    started = time.monotonic()
+    assert code_of(t_write, t.path("current_tracer"), b"nop\n") == "EBUSY"
+    assert time.monotonic() - started >= 0.1
+    os.kill(sleeper, signal.SIGKILL)
+    reader.stdout.close()
+    until(lambda: code_of(t_write, t.path("current_tracer"), b"nop\n") == 0)
+
+
+@case
+def waiting_readers(t):
+    """A reader of trace_pipe waits: for data, a signal or, told not to, not at all; poll(2) says when."""
+    pipe = os.open(t.path("trace_pipe"), os.O_RDONLY | os.O_NONBLOCK)
+    assert code_of(os.read, pipe, 10) == "EAGAIN"
+    poll = select.poll()
+    poll.register(pipe, select.POLLIN)
+    assert poll.poll(100) == []
+    later = subprocess.Popen(["sh", "-c", "sleep 0.5; echo emit 1 >control"], cwd=t.dir)
+    assert poll.poll() == [(pipe, select.POLLIN)]
+    assert os.read(pipe, 100) == b"line 0\n"
+    os.close(pipe)
+    later.wait()
+    cat = subprocess.Popen(["cat", t.path("trace_pipe")], stdout=subprocess.PIPE)
+    time.sleep(0.3)
+    assert t.read("tracing_on") == "1\n", "others are served meanwhile"
+    t.hv("echo", "fake", "control", "emit", "2")
+    assert cat.stdout.readline() == b"line 0\n"
+    cat.send_signal(signal.SIGINT)
+    assert cat.wait(30) == -signal.SIGINT
+    cat.stdout.close()
+
+
+@case
+def an_interrupted_read_loses_nothing(t):
+    """What comes while a signal ends the wait is there for the next read."""
+    script = ("import os, signal, sys\n"
+              "signal.signal(signal.SIGALRM, lambda *a: None)\n"
+              "signal.siginterrupt(signal.SIGALRM, True)\n"
+              "signal.setitimer(signal.ITIMER_REAL, 0.01, 0.003)\n"
+              "fd = os.open(sys.argv[1], os.O_RDONLY)\n"
+              "text = b''\n"
+              "while text.count(b'\\n') < 2000: text += os.read(fd, 4096)\n"
+              "signal.setitimer(signal.ITIMER_REAL, 0)\n"
+              "print(text.count(b'\\n'), text.count(b'line 0'))\n")
+    reader = subprocess.Popen([sys.executable, "-c", script, t.path("trace_pipe")], stdout=subprocess.PIPE)
+    time.sleep(0.3)
+    for _ in range(200):
+        t_write(t.path("control"), b"emit 10\n")
+    assert reader.communicate(timeout=20)[0] == b"2000 200\n"
+
+
+@case
+def a_wait_is_ended_by_ioctl(t):
+    """ioctl(fd, 0) of a pipe ends the wait of who reads it: nothing was there. Others have no such thing."""
+    pipe = os.open(t.path("trace_pipe"), os.O_RDONLY)
+    reader = os.fork()
+    if reader == 0:
+        os._exit(os.read(pipe, 10) != b"")
+    until(lambda: fcntl.ioctl(pipe, 0) == 0 and os.waitpid(reader, os.WNOHANG) == (reader, 0))
+    assert code_of(fcntl.ioctl, pipe, 0x5401) == "ENOTTY"
+    t.hv("echo", "fake", "control", "emit", "1")
+    assert os.read(pipe, 100) == b"line 0\n"
+    os.close(pipe)
+    with open(t.path("tracing_on"), encoding="utf-8") as file:
+        assert code_of(fcntl.ioctl, file.fileno(), 0) == "ENOTTY"
+
+
+@case
+def nobody_but_root(t):
+    """The kernel lets no other user in, though the way there is open."""
+    os.chmod(os.path.dirname(t.dir), 0o755)
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "cat", t.path("tracing_on")]
+    done = subprocess.run(user, capture_output=True, timeout=20)
+    assert done.returncode == 1 and b"Permission denied" in done.stderr, done
+
+
+@case
+def splice_from_a_pipe(t):
+    """splice(2), as trace-cmd takes its pages, goes through to the tree on every kernel."""
+    t.hv("echo", "fake", "control", "emit", "3")
+    fd = os.open(t.path("trace_pipe"), os.O_RDONLY)
+    out, into = os.pipe()
+    end = time.monotonic() + 5
+    n = 0
+    while n == 0 and time.monotonic() < end:
+        n = os.splice(fd, into, 4096)
+    assert os.read(out, n) == b"line 0\nline 1\nline 2\n"
+    for each in (fd, out, into):
+        os.close(each)

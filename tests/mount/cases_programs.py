@@ -1,0 +1,62 @@
+"""Programs for which the tree is the tracefs there is: exec and sh."""
+
+import os
+import re
+import signal
+import subprocess
+
+from tree import case, cmdline, comm
+
+with open("/proc/sys/kernel/kptr_restrict", encoding="utf-8") as setting:
+    KPTR = setting.read()
+with open("/proc/filesystems", encoding="utf-8") as known:
+    HOST_HAS_TRACEFS = "\ttracefs\n" in known.read()
+
+
+@case
+def programs_see_the_guest(t):
+    """exec and sh: the tree, the CPUs and the version are the guest's; status and signals pass through."""
+    text = t.hv("sh", "fake", "-c", "pwd; cat current_tracer; cat /sys/kernel/debug/tracing/tracing_on")
+    assert text == "/sys/kernel/tracing\nnop\n1\n", text
+    assert t.hv("exec", "fake", "--", "cat", "/proc/version") == "Linux version 6.1.0-fake\n"
+    if os.path.exists("/proc/modules"):
+        assert t.hv("exec", "fake", "cat", "/proc/modules") == "m 8192 - - Live 0xffffffffc0001000\n"
+    assert t.hv("exec", "fake", "cat", "/sys/devices/system/cpu/possible") == "0-1\n"
+    assert t.hv("exec", "fake", "getconf", "_NPROCESSORS_CONF") == "2\n"
+    t.hv("exec", "fake", "sh", "-c", "exit 42", status=42)
+    t.hv("exec", "fake", "sh", "-c", "kill -TERM $$", status=-signal.SIGTERM)
+    t.hv("exec", "fake", "/no/such", status=127)
+    assert "not attached" in t.hv("exec", "other", "true", status=1)
+    if HOST_HAS_TRACEFS:  # which is what programs look for
+        assert "1\n" == t.hv("exec", "fake", "grep", "-c", " /sys/kernel/tracing tracefs ro,", "/proc/mounts")
+    # the host's own files are as they were
+    script = f"{' '.join(t.command)} exec fake true; cat /proc/version"
+    shared = subprocess.run(["unshare", "-m", "--propagation", "shared", "sh", "-c", script], capture_output=True, check=True)
+    assert b"fake" not in shared.stdout, "what is bound over them is seen outside"
+    with open("/proc/version", encoding="utf-8") as file:
+        assert "fake" not in file.read()
+    t.hv("exec", "fake", "sh", "-c", "echo 2 >/proc/sys/kernel/kptr_restrict; echo 0 >/proc/sys/kernel/ftrace_enabled")
+    with open("/proc/sys/kernel/kptr_restrict", encoding="utf-8") as file:
+        assert file.read() != "2\n" or KPTR == "2\n"
+
+
+@case
+def the_host_is_out_of_reach(t):
+    """With the mount's process dead, or unmounted, there is nothing of the host's to switch."""
+    shell = subprocess.Popen([*t.command, "sh", "fake"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    shell.stdin.write("cat tracing_on\n")
+    shell.stdin.flush()
+    assert shell.stdout.readline() == "1\n"
+    # the newest of the two: the one of this shell
+    servers = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and comm(pid) == "hvtrace:mount"
+               and t.run_dir in cmdline(pid)]
+    for pid in servers:
+        os.kill(pid, signal.SIGKILL)
+    shell.stdin.write("cd /; cat /sys/kernel/tracing/tracing_on 2>&1; cat /sys/kernel/debug/tracing/tracing_on 2>&1\n"
+                      "umount -l /sys/kernel/tracing; ls /sys/kernel/tracing | grep -c current_tracer\n"
+                      "echo 0 2>&1 >/sys/kernel/tracing/tracing_on || echo refused; umount -l /sys/kernel/debug;"
+                      " ls /sys/kernel/debug | wc -l\n")
+    text = shell.communicate(timeout=20)[0]
+    assert len(re.findall("not connected|connection abort", text)) == 2, text
+    assert re.search(r"^0$", text, re.M) and "refused" in text, text
+    assert text.endswith("\n0\n"), text

@@ -1,0 +1,129 @@
+"""What the cases of the mounted tree stand on: a session of the fake domain, mounted, and looks at the host."""
+
+import errno
+import os
+import signal
+import subprocess
+import time
+
+CASES = []
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+class Tree:
+    """A session of the fake domain, mounted."""
+
+    def __init__(self, program, work):
+        self.run_dir = os.path.join(work, "run")
+        self.dir = os.path.join(work, "tree")
+        self.command = [program, self.run_dir]
+        os.mkdir(self.dir)
+
+    def hv(self, *words, status=0, timeout=20):
+        done = subprocess.run([*self.command, *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout)
+        text = (done.stdout + done.stderr).decode()
+        assert done.returncode == status, f"{words}: status {done.returncode}: {text}"
+        return text
+
+    def sh(self, script, status=0, timeout=20):
+        done = subprocess.run(["sh", "-c", script], cwd=self.dir, capture_output=True, timeout=timeout)
+        text = (done.stdout + done.stderr).decode()
+        assert done.returncode == status, f"{script}: status {done.returncode}: {text}"
+        return text
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
+
+    def socket(self, name):
+        """What the service says, past the mount."""
+        return self.hv("cat", "fake", name)
+
+    def pid_of(self, what):
+        """hvtrace:mount or hvtrace:fake of this session."""
+        for pid in os.listdir("/proc"):
+            try:
+                with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+                    name = file.read().strip()
+                with open(f"/proc/{pid}/cmdline", encoding="utf-8") as file:
+                    words = file.read().split("\0")
+            except OSError:
+                continue
+            if name == what and self.run_dir in words:
+                return int(pid)
+        return None
+
+    def is_mounted(self):
+        with open("/proc/self/mounts", encoding="utf-8") as file:
+            return any(line.split()[1] == self.dir for line in file)
+
+    def end(self):
+        for what in ("hvtrace:mount", "hvtrace:fake"):
+            while pid := self.pid_of(what):
+                os.kill(pid, signal.SIGCONT)
+                os.kill(pid, signal.SIGKILL)
+                time.sleep(0.01)
+        subprocess.run(["umount", "-l", self.dir], stderr=subprocess.DEVNULL)
+
+
+def close_dead(fd):
+    """close(2) of a file whose server has gone may say so; it is closed all the same."""
+    try:
+        os.close(fd)
+    except OSError:
+        pass
+
+
+def until(question, seconds=10):
+    end = time.monotonic() + seconds
+    while not question():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def code_of(function, *args):
+    try:
+        result = function(*args)
+        if function is os.open:
+            os.close(result)
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    return 0
+
+
+def has_open(pid, path):
+    try:
+        return path in [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+    except OSError:
+        return False
+
+
+def t_write(path, data):
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        os.write(fd, data)
+    finally:
+        os.close(fd)
+
+
+def comm(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def cmdline(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", encoding="utf-8") as file:
+            return file.read().split("\0")
+    except OSError:
+        return []

@@ -1,0 +1,46 @@
+/* Where a guest's tree is mounted by default. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "base/guard.h"
+#include "cli/mountpoint.h"
+
+static void expect(const char *name, const char *dir)
+{
+	HV_AUTO_FREE char *at = mountpoint_default("/run/x", name, "1-2");
+
+	ck_assert_str_eq(at, dir);
+}
+
+START_TEST(by_the_name)
+{
+	expect("web1", "/run/x/tracing/web1");
+	expect("a b", "/run/x/tracing/a b");
+}
+END_TEST
+
+/* A name that is no file's, or leads elsewhere. */
+START_TEST(else_by_the_id)
+{
+	static const char *const names[] = {"", ".", "..", ".hidden", "a/b", "../../etc"};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(names); i++)
+		expect(names[i], "/run/x/tracing/1-2");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("mountpoint");
+	TCase *tc = tcase_create("mountpoint");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_test(tc, by_the_name);
+	tcase_add_test(tc, else_by_the_id);
+	suite_add_tcase(suite, tc);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
