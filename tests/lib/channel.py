@@ -77,6 +77,15 @@ class Channel:
                 if "closed" in str(dead):
                     raise
 
+    def listen(self, seconds):
+        """The end of what comes within that time."""
+        deadline = time.monotonic() + seconds
+        while select.select([self.socket], [], [], max(0, deadline - time.monotonic()))[0]:
+            if not (data := self.socket.recv(1 << 16)):
+                break
+            self.pending += data
+        return self.pending[-100:]
+
     def run(self, command, timeout=RUN_SECONDS):
         """(status, output as bytes) of a shell command in the guest. One that once gave no answer is not waited for again."""
         if self.dead:

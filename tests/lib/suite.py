@@ -19,6 +19,10 @@ BAD_DMESG = re.compile(
 )
 
 
+# What of ttyS1 can be read without taking a byte from it.
+UART = (("LSR", "0x2fd"), ("IER", "0x2f9"), ("IIR", "0x2fa"), ("LCR", "0x2fb"), ("MCR", "0x2fc"))
+
+
 class Skip(Exception):
     """The case cannot run here; the text says what is missing."""
 
@@ -91,12 +95,15 @@ def private_files(guest):
 
 
 def last_words(guest):
-    """Where a guest that does not answer stands: vCPUs, pending interrupts, console."""
+    """Where a guest that does not answer stands: vCPUs, pending interrupts, the channel's serial port, console."""
     try:
         said = guest.monitor("info registers -a") + guest.monitor("info lapic") + guest.monitor("info pic")
+        port = ", ".join(f"{name} {guest.monitor(f'i /xb {address}').split()[-1]}" for name, address in UART)
+        woken = guest.channel.listen(2)
     except Exception as error:  # noqa: BLE001 - it is gone
-        said = str(error)
+        said, port, woken = str(error), "not known", b""
     lines = [line for line in said.splitlines() if re.match(r"CPU#|RIP=|IRR|ISR|LVTT |  pin [34] |pic\d:", line.rstrip())]
+    lines.append(f"serial port of the channel: {port}" + (f"; after these questions it said {woken!r}" if woken else ""))
     return [f"state {guest.state()}", *lines, *guest.console().splitlines()[-5:]]
 
 
@@ -251,7 +258,7 @@ class Runner:
         try:
             guest.start()
         except Exception as error:  # noqa: BLE001 - QEMU's TCG now and then crashes a boot: once more
-            self.say(f"     {config.title()}: boot failed ({error}), again")
+            self._line("    ", f"{config.title()}: boot failed ({error}), again", time.monotonic() - start, last_words(guest))
             self._drop(guest)
             guest = self.lab.domain(config)
             guest.start()

@@ -12,7 +12,7 @@ import struct
 import subprocess
 import time
 
-from lib import ftrace, tool
+from lib import ftrace, qmp, tool
 from lib.channel import Channel
 from lib.daemons import virsh
 from lib.domain import RUN, Config, script
@@ -171,7 +171,7 @@ def kinds_of_ram(t):
             while not os.path.exists(channel_path):
                 time.sleep(0.1)
             guest = Channel(channel_path)
-            guest.wait_ready(90)
+            guest.wait_boot(90)
             domain = f"qmp:{path}"
             said = json.loads(t.hv("check", "--json", domain))
             with tool.Traced(t.hv, domain) as traced:
@@ -185,23 +185,6 @@ def kinds_of_ram(t):
             guest.close()
         os.unlink(channel_path)
         t.note(f"{name}: {said['transport']}, {text.count('vfs_')} events")
-
-
-def qmp(path, *commands):
-    """Answers of commands, (name, arguments) each."""
-    with socket.socket(socket.AF_UNIX) as one:
-        one.connect(path)
-        file = one.makefile("rw")
-        file.readline()
-        answers = []
-        for name, arguments in (("qmp_capabilities", {}), *commands):
-            file.write(json.dumps({"execute": name, "arguments": arguments}) + "\n")
-            file.flush()
-            answer = json.loads(file.readline())
-            while "event" in answer:
-                answer = json.loads(file.readline())
-            answers.append(answer)
-        return answers[1:]
 
 
 @contextlib.contextmanager
@@ -252,7 +235,7 @@ def refused_with_its_reason(t):
     with machine() as (path, other), socket.socket(socket.AF_UNIX) as sink:
         sink.bind(f"{RUN}/sink-{os.getpid()}")
         sink.listen()
-        qmp(other, ("migrate-set-parameters", {"max-bandwidth": 4096}), ("migrate", {"uri": f"unix:{RUN}/sink-{os.getpid()}"}))
+        qmp.ask(other, ("migrate-set-parameters", {"max-bandwidth": 4096}), ("migrate", {"uri": f"unix:{RUN}/sink-{os.getpid()}"}))
         try:
             t.hv.fails("attach", f"qmp:{path}", says=("a migration is under way",))
         finally:
