@@ -100,10 +100,10 @@ struct hv_err *hv_free_buffer_close(struct hv_file *f)
 
 struct hv_err *hv_snapshot_open(struct hv_file *f)
 {
-	struct hv_buffer *b = f->instance->snapshot;
-
-	if (hv_file_reads(f) && b)
-		hv_file_read_buffer(f, b, HV_CURSOR_DUMP);
+	/* A command may have asked for one. */
+	hv_tree_drain(f->tree);
+	if (hv_file_reads(f) && f->instance->snapshot)
+		hv_file_read_buffer(f, f->instance->snapshot, HV_CURSOR_DUMP);
 	return NULL;
 }
 

@@ -6,6 +6,8 @@
  *   entry CPU NS PID COMM FLAGS PREEMPT MIGRATE IP DEPTH [LOST]
  *   exit CPU NS PID COMM FLAGS PREEMPT MIGRATE IP DEPTH CALL_NS OVERRUN [RETVAL|- [LOST]]
  *   stack CPU NS PID COMM FLAGS PREEMPT MIGRATE IP [CALLER...]
+ *   command ... IP [CALLER...]          a stack that a command asked for
+ *   snapshot ... IP                     a command asks for a snapshot
  *   comm PID COMM | task PID TGID COMM (before its events) | fork PID CHILD
  *   overrun NR | cpus NR | clock raw|host
  *   ls [DIR] | stat PATH | mkdir DIR | rmdir DIR
@@ -135,9 +137,8 @@ static void do_callers(struct hv_event *e, char *args)
 		callers[e->nr_callers++] = hv_gva(strtoull(word, NULL, 16));
 }
 
-static void do_event(struct shell *sh, enum hv_event_kind kind, char *args)
+static void do_event(struct shell *sh, struct hv_event e, char *args)
 {
-	struct hv_event e = {.kind = kind};
 	char *bytes;
 	size_t len;
 
@@ -153,9 +154,9 @@ static void do_event(struct shell *sh, enum hv_event_kind kind, char *args)
 	e.preempt_depth = (uint8_t)next_number(&args);
 	e.migrate_depth = (uint8_t)next_number(&args);
 	e.ip = hv_gva(strtoull(next_word(&args), NULL, 16));
-	if (kind == HV_EVENT_STACK) {
+	if (e.kind == HV_EVENT_STACK) {
 		do_callers(&e, args);
-	} else if (kind == HV_EVENT_FUNCTION) {
+	} else if (e.kind == HV_EVENT_FUNCTION) {
 		e.parent_ip = hv_gva(strtoull(next_word(&args), NULL, 16));
 		e.lost_before = next_number(&args);
 	} else {
@@ -187,13 +188,17 @@ static bool do_setup(struct shell *sh, const char *command, char *args)
 	if (strcmp(command, "site") == 0)
 		do_site(sh, args);
 	else if (strcmp(command, "event") == 0)
-		do_event(sh, HV_EVENT_FUNCTION, args);
+		do_event(sh, (struct hv_event){.kind = HV_EVENT_FUNCTION}, args);
 	else if (strcmp(command, "entry") == 0)
-		do_event(sh, HV_EVENT_GRAPH_ENTRY, args);
+		do_event(sh, (struct hv_event){.kind = HV_EVENT_GRAPH_ENTRY}, args);
 	else if (strcmp(command, "exit") == 0)
-		do_event(sh, HV_EVENT_GRAPH_EXIT, args);
+		do_event(sh, (struct hv_event){.kind = HV_EVENT_GRAPH_EXIT}, args);
 	else if (strcmp(command, "stack") == 0)
-		do_event(sh, HV_EVENT_STACK, args);
+		do_event(sh, (struct hv_event){.kind = HV_EVENT_STACK}, args);
+	else if (strcmp(command, "command") == 0)
+		do_event(sh, (struct hv_event){.kind = HV_EVENT_STACK, .of_command = 1}, args);
+	else if (strcmp(command, "snapshot") == 0)
+		do_event(sh, (struct hv_event){.kind = HV_EVENT_SNAPSHOT}, args);
 	else if (strcmp(command, "count") == 0)
 		do_count(sh, args);
 	else if (strcmp(command, "overrun") == 0)
