@@ -2,22 +2,8 @@
 
 #include <string.h>
 
+#include "tests/lib/fake_buffer.h"
 #include "tracer/comms.h"
-#include "tracer/raw_page.h"
-
-#define HV_FAKE_NR_CPUS 16
-
-struct hv_buffer {
-	struct hv_event *events;
-	size_t nr_events;
-	uint8_t *gone; /* one byte an event: consumed or cleared */
-	uint64_t overrun;
-	uint64_t read;
-	uint64_t ring_bytes;
-	uint64_t dropped;
-	enum hv_when_full when_full;
-	unsigned nr_refs; /* not of the session's own */
-};
 
 struct hv_session {
 	struct hv_kernel kernel;
@@ -56,16 +42,6 @@ struct hv_session {
 	unsigned livepatch;
 };
 
-struct hv_cursor {
-	struct hv_buffer *buffer;
-	enum hv_cursor_mode mode;
-	int only_cpu;
-	size_t at;
-	size_t taken;			 /* events before this one are consumed */
-	size_t end;			 /* of a dump */
-	size_t skipped[HV_FAKE_NR_CPUS]; /* events of each CPU before this one were passed over */
-};
-
 struct hv_session *hv_fake_new(void)
 {
 	struct hv_session *s = hv_alloc(sizeof(*s));
@@ -75,32 +51,6 @@ struct hv_session *hv_fake_new(void)
 	s->kernel.release = (char *)"6.1.0-fake";
 	s->buffer.ring_bytes = 1 << 20;
 	return s;
-}
-
-static void put(struct hv_buffer *b, const struct hv_event *e)
-{
-	b->events = hv_realloc_array(b->events, b->nr_events + 1, sizeof(*e));
-	b->gone = hv_realloc_array(b->gone, b->nr_events + 1, 1);
-	b->gone[b->nr_events] = 0;
-	b->events[b->nr_events] = *e;
-	if (e->text)
-		b->events[b->nr_events].text =
-			memcpy(hv_alloc(e->text_len + 1), e->text, e->text_len);
-	if (e->callers)
-		b->events[b->nr_events].callers =
-			memcpy(hv_alloc(e->nr_callers * sizeof(*e->callers)), e->callers,
-			       e->nr_callers * sizeof(*e->callers));
-	b->nr_events++;
-}
-
-static void free_events(struct hv_buffer *b)
-{
-	for (size_t i = 0; i < b->nr_events; i++) {
-		free((char *)b->events[i].text);
-		free((struct hv_gva *)b->events[i].callers);
-	}
-	free(b->events);
-	free(b->gone);
 }
 
 void hv_fake_free(struct hv_session *s)
@@ -114,7 +64,7 @@ void hv_fake_free(struct hv_session *s)
 	free(sites->list);
 	free(s->patched);
 	free(s->counts);
-	free_events(&s->buffer);
+	fake_buffer_deinit(&s->buffer);
 	free(s->actions);
 	free(s->kernel.modules.list);
 	free(s);
@@ -151,7 +101,7 @@ void hv_fake_site(struct hv_session *s, uint64_t ip, const char *name, const cha
 
 void hv_fake_event(struct hv_session *s, const struct hv_event *e)
 {
-	put(&s->buffer, e);
+	fake_buffer_put(&s->buffer, e);
 }
 
 void hv_fake_overrun(struct hv_session *s, uint64_t nr)
@@ -395,16 +345,6 @@ void hv_session_note_comms(struct hv_session *s, unsigned on)
 	s->ignores_comms = !on;
 }
 
-unsigned hv_buffer_percent(const struct hv_buffer *b, unsigned cpu)
-{
-	uint64_t nr = 0;
-
-	for (size_t i = 0; i < b->nr_events; i++)
-		nr += !b->gone[i] && b->events[i].cpu == cpu;
-	nr = nr * 100 / (b->ring_bytes / 1024);
-	return nr > 100 ? 100 : (unsigned)nr;
-}
-
 unsigned hv_session_recording(const struct hv_session *s)
 {
 	return s->recording;
@@ -527,199 +467,6 @@ enum hv_clock_kind hv_session_clock(const struct hv_session *s)
 struct hv_buffer *hv_session_buffer(struct hv_session *s)
 {
 	return &s->buffer;
-}
-
-struct hv_err *hv_buffer_new(struct hv_session *s, uint64_t ring_bytes, struct hv_buffer **ret)
-{
-	struct hv_buffer *b;
-
-	if (ring_bytes > 1 << 30)
-		return hv_err_new(ENOMEM, "no memory for %u buffers", s->nr_cpus);
-	b = hv_alloc(sizeof(*b));
-	b->ring_bytes = ring_bytes;
-	b->nr_refs = 1;
-	*ret = b;
-	return NULL;
-}
-
-struct hv_buffer *hv_buffer_ref(struct hv_buffer *b)
-{
-	b->nr_refs += b->nr_refs > 0;
-	return b;
-}
-
-void hv_buffer_unref(struct hv_buffer *b)
-{
-	if (!b || !b->nr_refs || --b->nr_refs)
-		return;
-	free_events(b);
-	free(b);
-}
-
-uint64_t hv_buffer_ring_bytes(const struct hv_buffer *b)
-{
-	return b->ring_bytes;
-}
-
-void hv_buffer_when_full(struct hv_buffer *b, enum hv_when_full what)
-{
-	b->when_full = what;
-}
-
-/* A fake buffer has room for one event a vCPU and KiB. */
-void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor hv_unused,
-		   const struct hv_event *event)
-{
-	size_t nr = 0;
-
-	for (size_t i = 0; i < b->nr_events; i++)
-		nr += !b->gone[i] && b->events[i].cpu == event->cpu;
-	if (b->when_full == HV_FULL_DROPS && nr >= b->ring_bytes / 1024)
-		b->dropped++;
-	else
-		put(b, event);
-}
-
-struct hv_cursor *hv_cursor_new(struct hv_buffer *b, int only_cpu, enum hv_cursor_mode mode)
-{
-	struct hv_cursor *c = hv_alloc(sizeof(*c));
-
-	*c = (struct hv_cursor){.buffer = hv_buffer_ref(b),
-				.mode = mode,
-				.only_cpu = only_cpu,
-				.end = b->nr_events};
-	return c;
-}
-
-void hv_cursor_free(struct hv_cursor *c)
-{
-	if (c)
-		hv_buffer_unref(c->buffer);
-	free(c);
-}
-
-void hv_buffer_mark(struct hv_buffer *b, enum hv_event_kind kind, const char *bytes,
-		    size_t len_bytes)
-{
-	const struct hv_event *last = b->nr_events ? &b->events[b->nr_events - 1] : NULL;
-
-	put(b, &(struct hv_event){.kind = kind,
-				  .time_ns = last ? last->time_ns + 1000 : 1000,
-				  .comm = "hvtrace",
-				  .text = bytes ? bytes : "",
-				  .text_len = len_bytes});
-}
-
-static bool is_of(const struct hv_buffer *b, size_t event, int only_cpu)
-{
-	return only_cpu < 0 || b->events[event].cpu == (unsigned)only_cpu;
-}
-
-static size_t *skipped_of(struct hv_cursor *c, unsigned cpu)
-{
-	return &c->skipped[cpu % HV_FAKE_NR_CPUS];
-}
-
-enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
-{
-	struct hv_buffer *b = c->buffer;
-	size_t end = c->mode == HV_CURSOR_DUMP ? c->end : b->nr_events;
-
-	while (c->at < end) {
-		size_t at = c->at++;
-
-		if (b->gone[at] || !is_of(b, at, c->only_cpu) ||
-		    at < *skipped_of(c, b->events[at].cpu))
-			continue;
-		*ret = b->events[at];
-		return HV_NEXT_EVENT;
-	}
-	return HV_NEXT_EMPTY;
-}
-
-static size_t take_away(struct hv_buffer *b, size_t from, size_t to, int only_cpu)
-{
-	size_t nr = 0;
-
-	for (size_t i = from; i < to; i++) {
-		if (b->gone[i] || !is_of(b, i, only_cpu))
-			continue;
-		b->gone[i] = 1;
-		nr++;
-	}
-	return nr;
-}
-
-/* The place of the next event of CPU, or SIZE_MAX. */
-static size_t next_of(struct hv_cursor *c, unsigned cpu)
-{
-	const struct hv_buffer *b = c->buffer;
-	size_t end = c->mode == HV_CURSOR_DUMP ? c->end : b->nr_events;
-
-	for (size_t i = c->at; i < end; i++)
-		if (b->events[i].cpu == cpu && !b->gone[i] && i >= *skipped_of(c, cpu))
-			return i;
-	return SIZE_MAX;
-}
-
-bool hv_cursor_peek(struct hv_cursor *c, unsigned cpu, struct hv_event *ret)
-{
-	size_t i = next_of(c, cpu);
-
-	if (i == SIZE_MAX || c->buffer->events[i].lost_before)
-		return false;
-	*ret = c->buffer->events[i];
-	return true;
-}
-
-void hv_cursor_skip(struct hv_cursor *c, unsigned cpu)
-{
-	size_t i = next_of(c, cpu);
-
-	if (i != SIZE_MAX)
-		*skipped_of(c, cpu) = i + 1;
-}
-
-void hv_cursor_consume(struct hv_cursor *c)
-{
-	c->buffer->read += take_away(c->buffer, c->taken, c->at, c->only_cpu);
-	c->taken = c->at;
-	for (unsigned cpu = 0; cpu < HV_FAKE_NR_CPUS; cpu++)
-		if (c->skipped[cpu] > c->at)
-			c->buffer->read +=
-				take_away(c->buffer, c->skipped[cpu] - 1, c->skipped[cpu], -1);
-}
-
-void hv_buffer_move(struct hv_buffer *from, int only_cpu, struct hv_buffer *to)
-{
-	for (size_t i = 0; i < from->nr_events; i++) {
-		if (from->gone[i] || !is_of(from, i, only_cpu))
-			continue;
-		put(to, &from->events[i]);
-		from->gone[i] = 1;
-	}
-	to->overrun += from->overrun;
-	from->overrun = from->read = 0;
-}
-
-void hv_buffer_clear(struct hv_buffer *b, int only_cpu)
-{
-	take_away(b, 0, b->nr_events, only_cpu);
-	b->overrun = b->read = b->dropped = 0;
-}
-
-void hv_buffer_stat(struct hv_buffer *b, int only_cpu, struct hv_buffer_stat *ret)
-{
-	*ret = (struct hv_buffer_stat){
-		.overrun = b->overrun, .read = b->read, .dropped = b->dropped};
-	for (size_t i = 0; i < b->nr_events; i++) {
-		if (b->gone[i] || !is_of(b, i, only_cpu))
-			continue;
-		if (!ret->entries++)
-			ret->oldest_ns = b->events[i].time_ns;
-		ret->youngest_ns = b->events[i].time_ns;
-		ret->bytes += hv_raw_event_len(&b->events[i]);
-	}
 }
 
 bool hv_session_comm_at(struct hv_session *s, size_t index, uint32_t *ret_pid,

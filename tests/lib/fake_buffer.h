@@ -1,0 +1,24 @@
+/* Buffers of a session with no guest: a list of events, in the order they were put in, and cursors
+ * over it (tracer/buffer.h). Nothing is lost that a test does not say. */
+#pragma once
+
+#include "tracer/buffer.h"
+
+#define HV_FAKE_NR_CPUS 16
+
+struct hv_buffer {
+	struct hv_event *events;
+	size_t nr_events;
+	uint8_t *gone; /* one byte an event: consumed or cleared */
+	uint64_t overrun;
+	uint64_t read;
+	uint64_t ring_bytes;
+	uint64_t dropped;
+	enum hv_when_full when_full;
+	unsigned nr_refs; /* not of the session's own */
+};
+
+/* Copies E, its text and callers. */
+void fake_buffer_put(struct hv_buffer *b, const struct hv_event *e);
+/* Frees what the events own. */
+void fake_buffer_deinit(struct hv_buffer *b);
