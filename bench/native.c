@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #define STACK_BYTES (8u << 20) /* a block that calls are made in */
+/* Where it likes the world to be: bit 31 is set, as in every address of kernel text. */
+#define PLACE	    ((void *)0x700080000000)
 
 struct world *native_new(uint64_t nr_slots, const char **ret_lack)
 {
-	uint8_t *host = mmap(NULL, WORLD_LEN(nr_slots), PROT_READ | PROT_WRITE | PROT_EXEC,
+	uint8_t *host = mmap(PLACE, WORLD_LEN(nr_slots), PROT_READ | PROT_WRITE | PROT_EXEC,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct world *w;
 

@@ -31,11 +31,12 @@ static void child(const struct world *w)
 }
 
 /* What a stub that records a stack finds: STACK_WORDS above the caller's return address, every
- * third an address of kernel text. Entered: the return address of the site is at SP. The child does
- * not return there. */
-static void make_stack(const struct world *w, pid_t pid, uint64_t sp)
+ * third an address of kernel text, the first of them our handler's if the case is hooked. Entered:
+ * the return address of the site is at SP. The child does not return there. */
+static void make_stack(const struct world *w, const struct world_case *c, pid_t pid, uint64_t sp)
 {
 	uint64_t first = sp + 16, end = first + 8 * STACK_WORDS;
+	struct hv_stack *stack = world_home(w, w->stack.v);
 	struct world_cpu *cpu = world_cpu(w);
 
 	if (cpu->cat.stack == w->task_stack.v)
@@ -44,10 +45,15 @@ static void make_stack(const struct world *w, pid_t pid, uint64_t sp)
 		ptrace(PTRACE_POKEDATA, pid, &cpu->irq_stack, end - 8);
 	for (unsigned i = 0; i < STACK_WORDS; i++)
 		ptrace(PTRACE_POKEDATA, pid, first + 8 * i, i % 3 ? 0 : -0x1000000L);
+	if (!c->hooked)
+		return;
+	ptrace(PTRACE_POKEDATA, pid, first, (int64_t)(int32_t)world_handler(w).v);
+	for (unsigned i = 0; i < 2; i++)
+		ptrace(PTRACE_POKEDATA, pid, &stack->frames[i].slot_gva, first);
 }
 
 /* Steps to where the call returns. Counts the instructions in the stubs' code. -1: it failed. */
-static int step_through(const struct world *w, pid_t pid)
+static int step_through(const struct world *w, const struct world_case *c, pid_t pid)
 {
 	uint64_t code = world_gva(w, WORLD_CODE_OFF).v;
 	struct user_regs_struct regs;
@@ -59,7 +65,7 @@ static int step_through(const struct world *w, pid_t pid)
 		if (regs.rip == native_call_return())
 			return nr;
 		if (regs.rip >= code && regs.rip < code + hv_arch_x86_64.stubs.len_bytes && !nr++)
-			make_stack(w, pid, regs.rsp);
+			make_stack(w, c, pid, regs.rsp);
 		if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) != 0 ||
 		    waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
 			return -1;
@@ -67,7 +73,7 @@ static int step_through(const struct world *w, pid_t pid)
 	return -1;
 }
 
-static int count(const struct world *w)
+static int count(const struct world *w, const struct world_case *c)
 {
 	pid_t pid = fork();
 	int status, nr = -1;
@@ -78,7 +84,7 @@ static int count(const struct world *w)
 		return -1;
 	if (!WIFSTOPPED(status))
 		return -1;
-	nr = step_through(w, pid);
+	nr = step_through(w, c, pid);
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 	return nr;
@@ -90,7 +96,7 @@ static bool print_cases(const struct world *w, const struct world_case *cases, u
 		int nr;
 
 		native_prepare(w, &cases[i]);
-		nr = count(w);
+		nr = count(w, &cases[i]);
 		if (nr < 0)
 			return false;
 		printf("| %s | %d | %u |\n", cases[i].name, nr,

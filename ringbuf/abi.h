@@ -235,7 +235,8 @@
 #define HV_STACK_COMMAND_BIT  62
 
 /* A word of a stack: bits 0-30 of what it is, bit 31: it is text, else a pointer into a stack; bits
- * 3-17 of where it is; whether that is in the second part. */
+ * 3-17 of where it is; whether that is in the second part. For a graph's handler it is what that
+ * returns to, or still the handler where it cannot be told. */
 #define HV_WORD_TEXT	    0x80000000
 #define HV_WORD_PLACE_SHIFT 32
 #define HV_WORD_PLACE_MASK  0x3fff8

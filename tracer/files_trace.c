@@ -72,12 +72,12 @@ static void add_gap(struct hv_file *f, const struct hv_event *e)
 		hv_format_started(&f->text, e->cpu);
 }
 
-/* What function_graph shows among its calls: a comment. */
+/* What function_graph shows among its calls: a comment. A stack it leaves to all tracers' text. */
 static void add_comment(struct hv_file *f, const struct hv_style *style, const struct hv_event *e)
 {
 	HV_AUTO_TEXT struct hv_text text = {0};
 
-	hv_format_comment(&text, style, e);
+	hv_format_comment(&text, e);
 	hv_graph_comment(f->graph, &f->text, style, e, text.data);
 }
 
@@ -85,8 +85,7 @@ static void add_comment(struct hv_file *f, const struct hv_style *style, const s
 static void add_event(struct hv_file *f, const struct hv_style *style, const struct hv_event *e)
 {
 	bool is_call = e->kind == HV_EVENT_GRAPH_ENTRY || e->kind == HV_EVENT_GRAPH_EXIT;
-	bool is_mark = e->kind == HV_EVENT_PRINT || e->kind == HV_EVENT_RAW_DATA ||
-		       e->kind == HV_EVENT_STACK;
+	bool is_mark = e->kind == HV_EVENT_PRINT || e->kind == HV_EVENT_RAW_DATA;
 	struct hv_session_stat stat;
 	struct hv_event next;
 	bool known;

@@ -321,13 +321,11 @@ static void add_stack(struct hv_text *out, const struct hv_style *style, enum sh
 	}
 }
 
-void hv_format_comment(struct hv_text *out, const struct hv_style *style, const struct hv_event *e)
+void hv_format_comment(struct hv_text *out, const struct hv_event *e)
 {
 	hv_text_add(out, "");
 	if (e->kind == HV_EVENT_RAW_DATA)
 		add_raw_data(out, SHAPE_TEXT, e);
-	else if (e->kind == HV_EVENT_STACK)
-		add_stack(out, style, SHAPE_TEXT, e);
 	else if (e->text_len)
 		hv_text_add_bytes(out, e->text, strnlen(e->text, e->text_len));
 	if (out->len_bytes && out->data[out->len_bytes - 1] == '\n')

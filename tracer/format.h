@@ -35,10 +35,9 @@ void hv_format_flags(struct hv_text *out, const struct hv_event *event);
 char hv_format_delay(uint64_t ns);
 /* NAME, NAME+0xOFF/0xSIZE, and its address behind, as the options say. */
 void hv_format_symbol(struct hv_text *out, const struct hv_style *style, struct hv_gva addr);
-/* A marker or a stack as function_graph has it among its calls: a marker without its name, both
- * without the last newline. OUT is empty. */
-void hv_format_comment(struct hv_text *out, const struct hv_style *style,
-		       const struct hv_event *event);
+/* A marker as function_graph has it among its calls: without its name and the last newline. OUT is
+ * empty. */
+void hv_format_comment(struct hv_text *out, const struct hv_event *event);
 /* One line; with `bin` bytes that are no text. */
 void hv_format_event(struct hv_text *out, const struct hv_style *style,
 		     const struct hv_event *event);

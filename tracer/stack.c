@@ -23,8 +23,7 @@ size_t hv_session_unwind(struct hv_session *s, const struct hv_words_records *wo
 		return 0;
 	hv_decode_words(words, &decoded);
 	nr = hv_unwind(s->orc, s->kernel->as.arch, &decoded, ret, max);
-	/* Whom the handler of a graph returns to is known while the frame is there: not any more.
-	 */
+	/* The stub tells whom the handler of a graph returns to, if it can be told. */
 	while (known < nr && !hv_gva_in(ret[known], s->range))
 		known++;
 	return known;

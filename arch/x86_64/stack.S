@@ -6,7 +6,8 @@
  * when it is an address of kernel text, or points further up the stack it is on, or from an
  * interrupt stack into the task's. Where the stack is none of the two (an exception's), nothing
  * beyond its page is looked at. The words are counted first, so that their records are reserved as
- * one; what changes in between is cut off, or filled up with zeros.
+ * one; what changes in between is cut off, or filled up with zeros. For the handler of a graph that
+ * is written which it returns to, as the frames of its slot tell it now.
  *
  *      on entry               after the pushes and for the locals
  *      16(%rsp)  caller's     CALLER    the caller's return address: the stack begins there
@@ -252,6 +253,10 @@ hv_stub_function_stack:
 .Lstack_word:
 	next_word .Lstack_no_word
 	movl	%eax, %eax
+	leaq	.Lgraph_handler(%rip), %rdx
+	cmpl	%edx, %eax
+	je	.Lstack_handler
+.Lstack_shown:
 	leaq	-8(%rsi), %rdx
 	andl	$HV_WORD_PLACE_MASK, %edx
 	shlq	$(HV_WORD_PLACE_SHIFT - 3), %rdx
@@ -270,6 +275,64 @@ hv_stub_function_stack:
 .Lstack_no_word:
 	xorl	%eax, %eax
 	jmp	.Lstack_store
+
+/* %eax := what the word at -8(%rsi), our handler's address, was: low half. The frames of that slot
+ * that a call was made through a jump with (the caller is the handler) lead to one that says it.
+ * Two that do: one of them was raised and not yet filled, or left without a return. Then, as where
+ * there is none, the handler's address stays, and the host ends the stack there. All places are
+ * looked at, and all frames: which is right is not a matter of their order. Clobbers %rdx. */
+.Lstack_handler:
+	pushq	%rbx
+	pushq	%rcx
+	pushq	%rdi
+	pushq	%r8
+	pushq	%r9
+	pushq	%rsi
+	leaq	-8(%rsi), %r8
+	find_address %r8
+	find_home
+	leaq	.Lgraph_handler(%rip), %r9
+	movq	%r9, %rbx
+	.rept	HV_STACK_PROBES
+	movq	HV_STACK_WORD(%rsi), %rax
+	movl	%eax, %edx
+	andl	$HV_STACK_NR_MASK, %edx
+	andq	$ADDRESS_MASK, %rax
+	cmpq	%rcx, %rax
+	jne	3f
+	cmpl	$HV_FRAMES_MAX, %edx
+	ja	3f
+	shll	$HV_FRAME_SHIFT, %edx
+	leaq	HV_STACK_FRAMES(%rsi), %rdi
+	addq	%rdi, %rdx
+1:	cmpq	%rdx, %rdi
+	jae	3f
+	cmpq	%r8, HV_FRAME_SLOT(%rdi)
+	jne	2f
+	movq	HV_FRAME_CALLER(%rdi), %rax
+	cmpq	%r9, %rax
+	je	2f
+	cmpq	%r9, %rbx
+	jne	.Lstack_handler_unknown
+	movq	%rax, %rbx
+2:	addq	$HV_FRAME_LEN, %rdi
+	jmp	1b
+3:	addq	$HV_STACK_LEN, %rsi
+	.endr
+	movq	%rbx, %rax
+	sarq	$TEXT_SHIFT, %rax
+	incq	%rax
+	jz	4f
+.Lstack_handler_unknown:
+	movq	%r9, %rbx
+4:	movl	%ebx, %eax
+	popq	%rsi
+	popq	%r9
+	popq	%r8
+	popq	%rdi
+	popq	%rcx
+	popq	%rbx
+	jmp	.Lstack_shown
 
 .Lstack_event:
 	load_current

@@ -8,7 +8,7 @@ from lib.suite import IN_TURN, STANDARD, case
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", ftrace.ROUND)
 ROUNDS = 20
 BEGIN = re.compile(r"^\s*.+-(\d+)\s+\[\d+\]\s+(\S{5})\s+\d+\.\d+: <stack trace>$")
-TRAMPOLINE = re.compile(r"\[FTRACE TRAMPOLINE\]|0xf\w+")  # the guest's own
+TRAMPOLINE = re.compile(r"\[FTRACE TRAMPOLINE\]|ftrace_call|0xf\w+")  # the guest's own
 # Where user code or nobody comes before: an interrupt of user code, a system call, a thread's or CPU's start (the first
 # CPU's was freed after boot up to rest_init).
 ROOTS = re.compile(
@@ -38,6 +38,19 @@ def of_rounds(text, pid):
     return mine[at[0] : at[-1]]
 
 
+def agree(own, own_pid, ours, our_pid):
+    """The same stacks of whole rounds, in the same order. How many."""
+    one, other = of_rounds(own, own_pid), of_rounds(ours, our_pid)
+    assert len(one) > 3 * ROUNDS, f"only {len(one)} stacks by the guest itself"
+    if one != other:
+        differ = next((i for i, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
+        raise AssertionError(
+            f"{len(one)} stacks by the guest, {len(other)} by hvtrace; from {differ + 1}: "
+            f"{one[differ:differ + 2]} and {other[differ:differ + 2]}"
+        )
+    return len(one)
+
+
 @case(configs=IN_TURN)
 def stacks_agree_with_own_ftrace(t):
     """The same workload with func_stack_trace: the same stacks in the same order; and all of the timer interrupt's,
@@ -51,19 +64,23 @@ def stacks_agree_with_own_ftrace(t):
         traced.echo("trace_options", "func_stack_trace")
         t.guest.run("sleep 1")
         ticks = [lines for _, _, lines in stacks(traced.text("trace"))]
-    one, other = of_rounds(own, own_pid), of_rounds(ours, our_pid)
-    assert len(one) > 5 * ROUNDS, f"only {len(one)} stacks by the guest itself"
-    if one != other:
-        differ = next((i for i, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
-        raise AssertionError(
-            f"{len(one)} stacks by the guest, {len(other)} by hvtrace; from {differ + 1}: "
-            f"{one[differ:differ + 2]} and {other[differ:differ + 2]}"
-        )
+    nr = agree(own, own_pid, ours, our_pid)
     assert len(ticks) > 10, f"only {len(ticks)} timer interrupts"
     cut = [lines for lines in ticks if not ROOTS.fullmatch(lines[-1])]
     # In a retpoline's thunk, which has no rule, the kernel's own unwinder ends as well.
     assert len(cut) < len(ticks) / 10, f"{len(cut)} of {len(ticks)} do not end where the kernel is entered: {cut[0]}"
-    t.note(f"{len(one)} stacks agree, in order; {len(ticks)} of interrupts are whole")
+    t.note(f"{nr} stacks agree, in order; {len(ticks)} of interrupts are whole")
+
+
+@case(configs=(STANDARD[1],))
+def stacks_show_whom_a_graph_returns_to(t):
+    """The command stacktrace while function_graph is the tracer: the same stacks in the same order as the guest's own."""
+    commands = tuple(f"{glob}:stacktrace" for glob in (ftrace.ROUND, "vfs_*", "rw_verify_area"))
+    filters = (*FILTERS, "__x64_sys_*", *commands)
+    own, own_pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), filters, tracer="function_graph")
+    with t.attach() as traced:
+        ours, our_pid = ftrace.hvtrace_trace(traced, t.guest, ("syscalls", ROUNDS), filters, tracer="function_graph")
+    t.note(f"{agree(own, own_pid, ours, our_pid)} stacks agree, in order")
 
 
 @case(configs=(STANDARD[0],))

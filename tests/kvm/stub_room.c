@@ -13,6 +13,7 @@
 #define STACK_PTR	   (MACHINE_STACK_END - 0x800)
 /* A few words are the task's above where the caller is. */
 #define ROOM_STACK_TOP_OFF (STACK_PTR + 0x20)
+#define ROOM_ABOVE_OFF	   (STACK_PTR + 8)
 #define LAP_BIT		   (UINT64_C(1) << HV_LAP_BIT)
 
 static void place_call(struct room *r, uint64_t off, uint64_t world_off)
@@ -60,7 +61,8 @@ struct room *room_new(const char **ret_lack)
 				  .nr_slots = ROOM_NR_SLOTS,
 				  .stack = machine_gva(ROOM_STACK_OFF),
 				  .stack_bytes = ROOM_STACK_LEN,
-				  .task_stack = machine_gva(ROOM_STACK_TOP_OFF - ROOM_STACK_LEN)};
+				  .task_stack = machine_gva(ROOM_STACK_TOP_OFF - ROOM_STACK_LEN),
+				  .above = machine_gva(ROOM_ABOVE_OFF)};
 	assert(MACHINE_FREE_OFF + WORLD_LEN(ROOM_NR_SLOTS) <= MACHINE_LEN);
 	machine_protect(m, MACHINE_FREE_OFF, WORLD_PIDS_OFF, HV_ACCESS_READ_EXECUTE);
 	machine_protect(m, MACHINE_FREE_OFF + WORLD_PIDS_OFF, 0x1000, HV_ACCESS_READ);
@@ -79,6 +81,8 @@ void room_set_up(struct room *r, const struct world_case *c)
 {
 	memset(r->machine->memory + MACHINE_STACK_OFF, 0xa5, MACHINE_STACK_END - MACHINE_STACK_OFF);
 	world_set_up(&r->world, c);
+	if (c->hooked)
+		*(uint64_t *)(r->machine->memory + ROOM_ABOVE_OFF) = world_handler(&r->world).v;
 	r->graph = c->stub >= WORLD_GRAPH;
 	r->nr_stacks = 0;
 	r->stepped = false;

@@ -20,7 +20,7 @@
 #define ROOM_FLAG_IF	       0x200
 #define ROOM_STACK_BYTES       48 /* what a stub may use, its return address included */
 #define ROOM_GRAPH_STACK_BYTES 96
-#define ROOM_STACK_STACK_BYTES (18 * 8 + 72)	     /* of one that records a stack */
+#define ROOM_STACK_STACK_BYTES (24 * 8 + 72)	     /* of one that records a stack */
 #define ROOM_HANDLER_BYTES     (40 + 7 * 8 + 8 + 16) /* its frame, pushes, call, alignment */
 
 /* The kernel stack that the caller is on, as return stacks go by it; and where the caller is. */

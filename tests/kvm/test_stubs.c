@@ -219,7 +219,8 @@ START_TEST(interrupted_at_every_instruction)
 	if (t->other_cpu && c->nr_function_records == 0)
 		return;
 	/* Those ways are long, and each is begun anew for each of its instructions. */
-	if (c->nr_stacks && (c->nr_task_records || (t != &traps[0] && !t->other_cpu)))
+	if (c->nr_stacks &&
+	    (c->nr_task_records || (t != &traps[0] && (!t->other_cpu || c->hooked))))
 		return;
 	while (interrupted_at(c, t, nr))
 		ck_assert_uint_lt(++nr, STEPS_MAX);

@@ -86,8 +86,8 @@ def go(guest, pid, timeout=RUN_SECONDS):
 
 
 def own_trace(guest, words, filters, pid_filter=True, tracer="function", options=(), files=()):
-    """The guest's own trace text of one run of the workload, and the workload's pid. OPTIONS are of
-    trace_options and off before; FILES: (name, text) pairs of files that 0 or a truncation resets."""
+    """The guest's own trace text of one run of the workload, and the workload's pid. FILTERS may be
+    commands, too. OPTIONS are of trace_options and off before; FILES: (name, text) pairs of files that 0 or a truncation resets."""
     guest.run("cd /sys/kernel/tracing && echo 0 >tracing_on && echo nop >current_tracer && echo 65536 >buffer_size_kb")
     pid = start_workload(guest, *words)
     try:
@@ -109,7 +109,9 @@ def own_trace(guest, words, filters, pid_filter=True, tracer="function", options
             "cd /sys/kernel/tracing && echo 0 >tracing_on; "
             + "".join(f"echo no{option} >trace_options; " for option in options)
             + "".join(f"echo {0 if text.isdigit() else ''} >{name}; " for name, text in files)
-            + "echo nop >current_tracer; echo >set_ftrace_filter;"
+            + "echo nop >current_tracer; "
+            + "".join(f"echo '!{glob}' >>set_ftrace_filter; " for glob in filters if ":" in glob)
+            + "echo >set_ftrace_filter;"
             "echo >set_ftrace_pid; echo >trace; echo 1 >buffer_size_kb; echo 1 >tracing_on",
             timeout=300,
         )

@@ -62,6 +62,7 @@ struct world {
 	struct hv_gva stack;
 	uint32_t stack_bytes;
 	struct hv_gva task_stack; /* as the tasks say it; STACK_BYTES long, too */
+	struct hv_gva above;	  /* a word of it, above what calls: of a case that is hooked */
 };
 
 #define WORLD_LEN(nr_slots)                                                                        \
@@ -98,6 +99,11 @@ void world_set_current(const struct world *w, const struct world_task *task);
 static inline struct hv_stack *world_stack(const struct world *w, unsigned index)
 {
 	return (struct hv_stack *)(w->host + WORLD_STACKS_OFF) + index;
+}
+
+static inline struct hv_gva world_handler(const struct world *w)
+{
+	return world_gva(w, WORLD_CODE_OFF + hv_arch_x86_64.stubs.handler_off);
 }
 
 /* The return stack that the kernel stack at ADDRESS takes in an empty world. */
@@ -137,9 +143,10 @@ struct world_case {
 	unsigned nr_entries;
 	unsigned nr_exits;
 	unsigned nr_mores;
-	unsigned nr_stacks; /* a record of their own, and those of words */
-	unsigned nr_hits;   /* counted in the profile */
-	unsigned calm : 1;  /* there is nothing in it that an interrupt could break */
+	unsigned nr_stacks;  /* a record of their own, and those of words */
+	unsigned nr_hits;    /* counted in the profile */
+	unsigned calm : 1;   /* there is nothing in it that an interrupt could break */
+	unsigned hooked : 1; /* the word above is our handler's address */
 };
 
 /* Every way through the function stub. */

@@ -35,12 +35,27 @@ static void commands(const struct world *w)
 	world_call_action(w, HV_SLOT_STACK | HV_SLOT_SNAPSHOT_COUNTED);
 }
 
+/* In a function that a graph traces, called by a jump from another one; and one that is done. */
+static void below_a_graph(const struct world *w)
+{
+	struct hv_stack *stack = world_home(w, w->stack.v);
+
+	stack->word = w->stack.v | 3;
+	for (unsigned i = 0; i < 3; i++)
+		stack->frames[i] =
+			(struct hv_frame){.slot_gva = w->above.v, .caller_gva = world_handler(w).v};
+	stack->frames[0].caller_gva = UINT64_C(0xffffffff81234567);
+	stack->frames[2].slot_gva -= 8;
+}
+
 const struct world_case world_stack_cases[] = {
 	{"record and stack", 0, 1, plain, WORLD_FUNCTION_STACK, .nr_stacks = 1},
 	{"record and stack, after another task's", 1, 1, other_task, WORLD_FUNCTION_STACK,
 	 .nr_stacks = 1},
 	{"record and stack, of an interrupt", 0, 1, interrupt_stack, WORLD_FUNCTION_STACK,
 	 .nr_stacks = 1},
+	{"record and stack, below a graph", 0, 1, below_a_graph, WORLD_FUNCTION_STACK,
+	 .nr_stacks = 1, .hooked = 1},
 	{"record and stack, tracing off", 0, 0, off, WORLD_FUNCTION_STACK},
 	{"record and stack, by a command", 0, 1, commands, WORLD_FUNCTION, .nr_stacks = 1},
 };

@@ -208,6 +208,107 @@ START_TEST(more_words_than_room)
 }
 END_TEST
 
+/* Words of the task's stack hold our handler's address, and what that was the frames tell. */
+static struct hv_stack *hook(uint64_t *slots[], size_t nr)
+{
+	uint64_t block = (uintptr_t)slots[0] & ~(uint64_t)(STACK_BYTES - 1);
+	struct hv_stack *stack = world_home(world, block);
+
+	ck_assert_uint_ne(world_handler(world).v & HV_WORD_TEXT, 0);
+	stack->word = block | nr;
+	for (size_t i = 0; i < nr; i++) {
+		*slots[i] = (world_handler(world).v & 0xffffffff) | TEXT(0);
+		stack->frames[i] = (struct hv_frame){.slot_gva = (uintptr_t)slots[i],
+						     .caller_gva = TEXT(100 + i)};
+	}
+	return stack;
+}
+
+static void expect_caller(size_t index, const uint64_t *at, uint64_t caller)
+{
+	ck_assert_uint_lt(index, words.nr);
+	ck_assert_uint_eq(words.list[index].at, short_of(at));
+	ck_assert_uint_eq(words.list[index].value, (uint32_t)caller & 0x7fffffff);
+	ck_assert(words.list[index].is_text);
+}
+
+START_TEST(through_a_graph)
+{
+	uint64_t *sp = &stacks.task[1900];
+	uint64_t *slots[] = {&sp[9], &sp[5], &sp[-1]};
+	struct hv_stack *stack = hook(slots, 2);
+
+	sp[2] = TEXT(1);
+	run_on(sp);
+	ck_assert_uint_eq(words.nr, 3);
+	expect(0, &sp[2]);
+	expect_caller(1, &sp[5], TEXT(101));
+	expect_caller(2, &sp[9], TEXT(100));
+	/* The same in another place than its home. */
+	stack[2] = stack[0];
+	stack[0].word ^= 0x1000000;
+	run_on(sp);
+	expect_caller(2, &sp[9], TEXT(100));
+}
+END_TEST
+
+/* A jump from one traced function to another: the slot is both's. */
+START_TEST(through_a_jump)
+{
+	uint64_t *sp = &stacks.task[1900];
+	uint64_t *slots[] = {&sp[9], &sp[5], &sp[5], &sp[5]};
+	struct hv_stack *stack = hook(slots, 4);
+
+	stack->frames[2].caller_gva = stack->frames[3].caller_gva = world_handler(world).v;
+	run_on(sp);
+	expect_caller(0, &sp[5], TEXT(101));
+	expect_caller(1, &sp[9], TEXT(100));
+}
+END_TEST
+
+/* Two frames that say different things of a slot, one that is no code, a return stack of which
+ * nothing can be so, and a slot that no frame has: the handler's address. */
+START_TEST(a_graph_that_does_not_tell)
+{
+	uint64_t *sp = &stacks.task[1900];
+	uint64_t *slots[] = {&sp[9], &sp[5], &sp[3]};
+	struct hv_stack *stack = hook(slots, 3);
+	uint64_t handler = world_handler(world).v;
+
+	stack->frames[2].slot_gva = stack->frames[0].slot_gva;
+	stack->frames[1].caller_gva = 0xffff888081234567;
+	run_on(sp);
+	ck_assert_uint_eq(words.nr, 3);
+	for (unsigned i = 0; i < 3; i++)
+		expect_caller(i, slots[2 - i], handler);
+	hook(slots, 3);
+	stack->word += HV_FRAMES_MAX;
+	run_on(sp);
+	expect_caller(0, &sp[3], handler);
+	stack->word = 0;
+	run_on(sp);
+	expect_caller(0, &sp[3], handler);
+}
+END_TEST
+
+/* What an interrupt came on has a return stack of its own. */
+START_TEST(through_a_graph_of_two_stacks)
+{
+	uint64_t *sp = &stacks.irq[1900], *task = &stacks.task[1900];
+	uint64_t *last = &stacks.irq[STACK_BYTES / 8 - 1];
+	uint64_t *on_irq[] = {last - 3}, *on_task[] = {&task[2]};
+
+	*last = (uintptr_t)task;
+	hook(on_task, 1)->frames[0].caller_gva = TEXT(200);
+	hook(on_irq, 1);
+	run_on(sp);
+	ck_assert_uint_eq(words.nr, 3);
+	expect_caller(0, last - 3, TEXT(100));
+	expect(1, last);
+	expect_caller(2, &task[2], TEXT(200));
+}
+END_TEST
+
 static void command(unsigned does, bool goes_on)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
@@ -312,6 +413,10 @@ int main(void)
 	tcase_add_test(tc, a_link_to_elsewhere);
 	tcase_add_test(tc, any_other_stack);
 	tcase_add_test(tc, more_words_than_room);
+	tcase_add_test(tc, through_a_graph);
+	tcase_add_test(tc, through_a_jump);
+	tcase_add_test(tc, a_graph_that_does_not_tell);
+	tcase_add_test(tc, through_a_graph_of_two_stacks);
 	tcase_add_test(tc, a_command);
 	tcase_add_test(tc, counted_commands);
 	tcase_add_test(tc, commands_that_switch);
