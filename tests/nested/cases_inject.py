@@ -10,6 +10,7 @@ import signal
 import socket
 import struct
 import subprocess
+import tempfile
 import time
 
 from lib import ftrace, qmp, tool
@@ -207,6 +208,27 @@ def debugger(pid):
         os.close(wake)
 
 
+@contextlib.contextmanager
+def disk_of_another_process():
+    """QEMU's words for a disk whose server maps the machine's RAM itself."""
+    path, file = f"{RUN}/disk-{os.getpid()}", tempfile.NamedTemporaryFile()
+    file.truncate(1 << 20)
+    server = subprocess.Popen(["qemu-storage-daemon", "--blockdev", f"file,node-name=disk,filename={file.name}", "--export",
+                               f"vhost-user-blk,id=disk,node-name=disk,addr.type=unix,addr.path={path}"])  # fmt: skip
+    try:
+        deadline = time.monotonic() + 20
+        while not os.path.exists(path) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        yield ["-object", "memory-backend-memfd,id=ram,size=64M,share=on", "-machine", "memory-backend=ram",
+               "-chardev", f"socket,id=disk,path={path}", "-device", "vhost-user-blk-pci,chardev=disk"]  # fmt: skip
+    finally:
+        server.kill()
+        server.wait()
+        file.close()
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
 def without_ptrace(t, *words):
     """What hvtrace says when it has not the right."""
     done = subprocess.run([t.hv.path, *words], capture_output=True, text=True, env=t.hv.env, check=False,
@@ -217,7 +239,8 @@ def without_ptrace(t, *words):
 @case(configs=(BARE,))
 def refused_with_its_reason(t):
     """One line each: a debugger on the VMM, no right to ptrace, somebody's seccomp filter (the monitor is not
-    taken instead, but on request), a machine that must stay migratable, a migration under way."""
+    taken instead, but on request), a machine that must stay migratable, copies of text beside a vhost-user device,
+    a migration under way."""
     with debugger(t.guest.pid):
         t.hv.fails("attach", t.name, says=("a debugger is attached to the VMM",))
     said = without_ptrace(t, "attach", t.name)
@@ -232,6 +255,8 @@ def refused_with_its_reason(t):
         assert "injection" not in said, said
     with machine("-only-migratable") as (path, _):
         t.hv.fails("attach", f"qmp:{path}", says=("-only-migratable",))
+    with disk_of_another_process() as words, machine(*words) as (path, _):
+        t.hv.fails("attach", "--patch=shadow", f"qmp:{path}", says=("--patch=shadow", "vhost-user", "past the VMM's mappings"))
     with machine() as (path, other), socket.socket(socket.AF_UNIX) as sink:
         sink.bind(f"{RUN}/sink-{os.getpid()}")
         sink.listen()
