@@ -17,34 +17,12 @@
 #include <string.h>
 
 #include "tests/conformance/backend.h"
+#include "tests/lib/script.h"
 
 #define LINE_MAX_BYTES 8192
 #define LIST_MAX_BYTES 65536
 
 static int handles[10] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-
-static size_t unescape(char *s)
-{
-	char *to = s;
-
-	for (char *from = s; *from; from++) {
-		if (*from != '\\') {
-			*to++ = *from;
-			continue;
-		}
-		from++;
-		if (*from == 'x') {
-			char hex[3] = {from[1], from[2], 0};
-
-			*to++ = (char)strtoul(hex, NULL, 16);
-			from += 2;
-			continue;
-		}
-		*to++ = *from == 'n' ? '\n' : *from == 't' ? '\t' : *from == '0' ? '\0' : *from;
-	}
-	*to = '\0';
-	return (size_t)(to - s);
-}
 
 /* Shows errno when RESULT is that of a call that failed. */
 static int failed(long result)
@@ -53,18 +31,6 @@ static int failed(long result)
 		return 0;
 	printf("= %s\n", strerrorname_np(errno));
 	return 1;
-}
-
-static char *next_word(char **line)
-{
-	char *word;
-
-	*line += strspn(*line, " ");
-	word = *line;
-	*line += strcspn(*line, " ");
-	if (**line)
-		*(*line)++ = '\0';
-	return word;
 }
 
 static void do_cat(const char *path)

@@ -27,6 +27,7 @@
 
 #include "tests/golden/golden.h"
 #include "tests/lib/fake_session.h"
+#include "tests/lib/script.h"
 #include "tracer/tree.h"
 
 struct shell {
@@ -36,29 +37,6 @@ struct shell {
 	FILE *out;
 };
 
-static size_t unescape(char *s)
-{
-	char *to = s;
-
-	for (char *from = s; *from; from++) {
-		if (*from != '\\') {
-			*to++ = *from;
-			continue;
-		}
-		from++;
-		if (*from == 'x') {
-			char hex[3] = {from[1], from[2], 0};
-
-			*to++ = (char)strtoul(hex, NULL, 16);
-			from += 2;
-			continue;
-		}
-		*to++ = *from == 'n' ? '\n' : *from == 't' ? '\t' : *from == '0' ? '\0' : *from;
-	}
-	*to = '\0';
-	return (size_t)(to - s);
-}
-
 /* Shows ERR as its errno. Returns whether there was one. */
 static bool failed(struct shell *sh, struct hv_err *err)
 {
@@ -67,18 +45,6 @@ static bool failed(struct shell *sh, struct hv_err *err)
 	fprintf(sh->out, "= %s: %s\n", strerrorname_np(err->code), err->message);
 	hv_err_free(err);
 	return true;
-}
-
-static char *next_word(char **line)
-{
-	char *word;
-
-	*line += strspn(*line, " ");
-	word = *line;
-	*line += strcspn(*line, " ");
-	if (**line)
-		*(*line)++ = '\0';
-	return word;
 }
 
 static uint64_t next_number(char **line)

@@ -1,0 +1,42 @@
+/* Words of the scripts of operations on a tree (golden transcripts, the conformance player). */
+#pragma once
+
+#include <stdlib.h>
+#include <string.h>
+
+/* \n, \t, \0, \\ and \xNN become what they mean; returns how many bytes S has then. */
+static inline size_t unescape(char *s)
+{
+	char *to = s;
+
+	for (char *from = s; *from; from++) {
+		if (*from != '\\') {
+			*to++ = *from;
+			continue;
+		}
+		from++;
+		if (*from == 'x') {
+			char hex[3] = {from[1], from[2], 0};
+
+			*to++ = (char)strtoul(hex, NULL, 16);
+			from += 2;
+			continue;
+		}
+		*to++ = *from == 'n' ? '\n' : *from == 't' ? '\t' : *from == '0' ? '\0' : *from;
+	}
+	*to = '\0';
+	return (size_t)(to - s);
+}
+
+/* The next word of *LINE, which goes on behind it; "" at the end. */
+static inline char *next_word(char **line)
+{
+	char *word;
+
+	*line += strspn(*line, " ");
+	word = *line;
+	*line += strcspn(*line, " ");
+	if (**line)
+		*(*line)++ = '\0';
+	return word;
+}
