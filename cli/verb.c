@@ -51,6 +51,23 @@ void note(const char *line)
 	fprintf(stderr, "hvtrace: %s\n", line);
 }
 
+const char *verb_shown(struct cli *cli, int argc, char **argv, bool *ret_json, int *ret_exit)
+{
+	static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, {0}};
+	int option;
+
+	*ret_json = false;
+	while ((option = verb_option(cli, argc, argv, "j", longs, ret_exit)) != -1) {
+		if (option == VERB_OPTION_STOP)
+			return NULL;
+		*ret_json = true;
+	}
+	if (!verb_operands(cli, argc, 1, 1, ret_exit))
+		return NULL;
+	*ret_exit = EXIT_FAILED;
+	return have_root(cli) ? argv[optind] : NULL;
+}
+
 bool have_root(const struct cli *cli)
 {
 	if (!cli->needs_root || geteuid() == 0)

@@ -62,6 +62,11 @@ bool verb_no_options(struct cli *cli, int argc, char **argv, int min, int max, i
 /* Number of operands; false when it is not MIN to MAX. */
 bool verb_operands(struct cli *cli, int argc, int min, int max, int *ret_exit);
 
+/* For a verb that shows something of one DOMAIN, for people or (-j, --json) for programs: the
+ * domain. NULL: return *RET_EXIT. */
+const char *verb_shown(struct cli *cli, int argc, char **argv, bool *ret_json, int *ret_exit);
+#define VERB_SHOWN_HELP "  -j, --json             for programs\n"
+
 /* One line on stderr, "hvtrace: VERB: ... (see hvtrace VERB --help)"; EXIT_USAGE. */
 int usage_error(const struct cli *cli, const char *fmt, ...) hv_printf(2, 3);
 /* One line on stderr, "hvtrace: MESSAGE"; takes ERR; EXIT_FAILED. */

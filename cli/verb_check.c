@@ -275,21 +275,11 @@ static int check(const struct cli *cli, const char *spec, bool json)
 
 static int run(struct cli *cli, int argc, char **argv)
 {
-	static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, {0}};
-	bool json = false;
+	bool json;
 	int exit_code;
-	int option;
+	const char *spec = verb_shown(cli, argc, argv, &json, &exit_code);
 
-	while ((option = verb_option(cli, argc, argv, "j", longs, &exit_code)) != -1) {
-		if (option == VERB_OPTION_STOP)
-			return exit_code;
-		json = true;
-	}
-	if (!verb_operands(cli, argc, 1, 1, &exit_code))
-		return exit_code;
-	if (!have_root(cli))
-		return EXIT_FAILED;
-	return check(cli, argv[optind], json);
+	return spec ? check(cli, spec, json) : exit_code;
 }
 
 const struct verb verb_check = {
@@ -297,7 +287,6 @@ const struct verb verb_check = {
 	.args = "[--json] DOMAIN",
 	.summary = "Look at a guest as attach would, changing and stopping nothing",
 	.help = "Shows what was found, and what prevents tracing; exit status 1 if anything "
-		"does.\n\n"
-		"  -j, --json             for programs\n",
+		"does.\n\n" VERB_SHOWN_HELP,
 	.run = run,
 };

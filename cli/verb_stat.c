@@ -84,24 +84,16 @@ static int show(const struct hv_span *data, bool json)
 
 static int run(struct cli *cli, int argc, char **argv)
 {
-	static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, {0}};
 	AUTO_CLIENT struct client c = CLIENT_NONE;
 	struct wire_frame answer;
-	bool json = false;
 	struct hv_err *err;
+	bool json;
 	int exit_code;
-	int option;
+	const char *spec = verb_shown(cli, argc, argv, &json, &exit_code);
 
-	while ((option = verb_option(cli, argc, argv, "j", longs, &exit_code)) != -1) {
-		if (option == VERB_OPTION_STOP)
-			return exit_code;
-		json = true;
-	}
-	if (!verb_operands(cli, argc, 1, 1, &exit_code))
+	if (!spec)
 		return exit_code;
-	if (!have_root(cli))
-		return EXIT_FAILED;
-	err = client_connect(cli->run_dir, argv[optind], cli->libvirt_uri, &c);
+	err = client_connect(cli->run_dir, spec, cli->libvirt_uri, &c);
 	if (!err)
 		err = client_call(&c, &(struct wire_frame){.kind = WIRE_STAT}, &answer);
 	if (err)
@@ -113,6 +105,6 @@ const struct verb verb_stat = {
 	.name = "stat",
 	.args = "[--json] DOMAIN",
 	.summary = "Show the counts of a session: sites, events, lost, holds, memory",
-	.help = "  -j, --json             for programs\n",
+	.help = VERB_SHOWN_HELP,
 	.run = run,
 };
