@@ -1,87 +1,36 @@
 #include "vmm/guardian.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/pidfd.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
 #include "vmm/clock.h"
 #include "vmm/guardian_wire.h"
+#include "vmm/helper.h"
 
 /* The guardian bounds what it does itself; this is for one that does not answer at all. */
 #define ANSWER_NS (20 * HV_NS_PER_S)
-#define END_NS	  (2 * HV_NS_PER_S)
+#define END_MS	  2000
 
 struct hv_guardian {
-	pid_t pid;
-	int control;
+	struct hv_helper process;
 };
 
 pid_t hv_guardian_pid(const struct hv_guardian *g)
 {
-	return g->pid;
+	return g->process.pid;
 }
 
 bool hv_guardian_is_alive(const struct hv_guardian *g)
 {
-	struct pollfd p = {.fd = g->control, .events = POLLRDHUP};
-
-	return poll(&p, 1, 0) == 0;
+	return hv_helper_is_alive(&g->process);
 }
 
-/* In the child: a process of its own session that no signal for the service reaches, holding
- * nothing but its two ends. */
-static _Noreturn void become_guardian(int control, int service)
+static void run(void *ctx hv_unused)
 {
-	int null = open("/dev/null", O_RDWR);
-	sigset_t none;
-
-	setsid();
-	prctl(PR_SET_NAME, "hvtrace-guard");
-	signal(SIGINT, SIG_IGN);
-	signal(SIGTERM, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGCHLD, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (chdir("/") < 0)
-		_exit(1);
-	control = fcntl(control, F_DUPFD_CLOEXEC, 1000);
-	service = fcntl(service, F_DUPFD_CLOEXEC, 1000);
-	for (int fd = 0; fd < 3; fd++)
-		dup2(null, fd);
-	dup2(control, 3);
-	dup2(service, 4);
-	close_range(5, ~0u, 0);
-	guardian_run(3, 4);
+	guardian_run(HV_HELPER_CONTROL, HV_HELPER_SERVICE);
 }
 
-static struct hv_err *fork_guardian(struct hv_guardian *g)
-{
-	HV_AUTO_FD int ours = -1;
-	HV_AUTO_FD int its = -1;
-	HV_AUTO_FD int service = pidfd_open(getpid(), 0);
-	int ends[2];
-
-	if (service < 0)
-		return hv_err_new(errno, "guardian: pidfd: %s", strerror(errno));
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-		return hv_err_new(errno, "guardian: socketpair: %s", strerror(errno));
-	ours = ends[0];
-	its = ends[1];
-	g->pid = fork();
-	if (g->pid < 0)
-		return hv_err_new(errno, "guardian: fork: %s", strerror(errno));
-	if (g->pid == 0)
-		become_guardian(its, service);
-	g->control = hv_take_fd(&ours);
-	return NULL;
-}
+static const struct hv_helper_kind kind = {"guardian", "hvtrace-guard", SOCK_STREAM, run};
 
 static struct hv_err *lost(void)
 {
@@ -93,7 +42,7 @@ static struct hv_err *send_all(struct hv_guardian *g, const void *bytes, size_t 
 	const char *at = bytes;
 
 	while (len) {
-		ssize_t nr = send(g->control, at, len, MSG_NOSIGNAL);
+		ssize_t nr = send(g->process.control, at, len, MSG_NOSIGNAL);
 
 		if (nr < 0 && errno == EINTR)
 			continue;
@@ -111,7 +60,7 @@ static struct hv_err *receive_all(struct hv_guardian *g, void *bytes, size_t len
 	char *at = bytes;
 
 	while (len) {
-		struct pollfd p = {.fd = g->control, .events = POLLIN};
+		struct pollfd p = {.fd = g->process.control, .events = POLLIN};
 		int ready = poll(&p, 1, hv_left_ms(deadline_ns));
 		ssize_t nr;
 
@@ -119,7 +68,7 @@ static struct hv_err *receive_all(struct hv_guardian *g, void *bytes, size_t len
 			continue;
 		if (ready <= 0)
 			return hv_err_new(ETIME, "guardian: no answer");
-		nr = recv(g->control, at, len, 0);
+		nr = recv(g->process.control, at, len, 0);
 		if (nr < 0 && errno == EINTR)
 			continue;
 		if (nr <= 0)
@@ -181,10 +130,9 @@ struct hv_err *hv_guardian_start(const char *socket_path, struct hv_guardian **r
 	HV_AUTO_PACKETS struct hv_packets path = {0};
 	struct hv_err *err;
 
-	g->pid = -1;
-	g->control = -1;
+	g->process = (struct hv_helper){-1, -1};
 	hv_packets_add(&path, socket_path);
-	err = fork_guardian(g);
+	err = hv_helper_start(&kind, NULL, &g->process);
 	if (!err)
 		err = call(g, GUARDIAN_OPEN, 0, &path, NULL, NULL);
 	if (err) {
@@ -213,18 +161,8 @@ struct hv_err *hv_guardian_release(struct hv_guardian *g, uint64_t *ret_ns)
 
 void hv_guardian_free(struct hv_guardian *g)
 {
-	HV_AUTO_FD int pidfd = -1;
-
-	if (!g)
-		return;
-	hv_close_at(&g->control);
-	if (g->pid > 0) {
-		pidfd = pidfd_open(g->pid, 0);
-		if (pidfd >= 0)
-			poll(&(struct pollfd){.fd = pidfd, .events = POLLIN}, 1,
-			     (int)(END_NS / HV_NS_PER_MS));
-		/* one that still waits for the VMM is needed; it ends by itself */
-		waitpid(g->pid, NULL, WNOHANG);
-	}
+	/* one that still waits for the VMM is needed; it ends by itself */
+	if (g)
+		hv_helper_end(&g->process, END_MS);
 	free(g);
 }
