@@ -2,191 +2,11 @@
  * at every instruction by a trap whose handler is traced as well. What is called and what returns
  * must be recorded once each, every return must come to its caller, and every return stack must
  * have the frames that it had. */
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "tests/kvm/stub_room.h"
+#include "tests/kvm/graph_room.h"
 
-#define EXIT_SKIPPED 77
-#define STEPS_MAX    1000 /* no way through is longer, two full searches for counts included */
-#define FLAGS_ON     (ROOM_FLAG_IF | 0x41)
-
-static struct room *room;
-
-static void set_up(void)
-{
-	const char *lack;
-
-	room = room_new(&lack);
-	ck_assert_msg(room != NULL, "%s", lack);
-}
-
-static void tear_down(void)
-{
-	room_free(room);
-}
-
-/* What was recorded of one function. */
-struct recorded {
-	unsigned functions, entries, exits, mores;
-	unsigned entry_depth, exit_depth;
-	uint64_t called, returned; /* tsc */
-};
-
-struct found {
-	struct recorded outer, inner;
-	unsigned tasks;
-};
-
-static struct recorded *recorded_of(struct found *found, const struct hv_record *record)
-{
-	uint32_t site = (uint32_t)record->word[1];
-
-	if (site == (uint32_t)world_gva(&room->world, WORLD_TRACED_OFF).v)
-		return &found->outer;
-	ck_assert_uint_eq(site, (uint32_t)world_gva(&room->world, WORLD_TRACED_OTHER_OFF).v);
-	return &found->inner;
-}
-
-static uint64_t ticks_of(const struct hv_record *record)
-{
-	return (record->word[1] >> 32 & 0x7fffffff) | (record->word[2] >> 32 & 0x7fffffff) << 31;
-}
-
-static void note_record(const struct hv_record *record, bool more_before, struct found *found)
-{
-	unsigned kind = record->word[3] >> HV_RECORD_KIND_SHIFT & 0xf;
-	unsigned depth = record->word[3] >> HV_RECORD_DEPTH_SHIFT & HV_RECORD_DEPTH_MAX;
-	const struct world_cpu *cpu = world_cpu(&room->world);
-	uint32_t pid = (uint32_t)record->word[2];
-	struct recorded *r;
-
-	if (kind == HV_RECORD_TASK) {
-		found->tasks++;
-		return;
-	}
-	if (kind == HV_RECORD_MORE)
-		return;
-	r = recorded_of(found, record);
-	ck_assert(pid == cpu->cat.pid || pid == cpu->dd.pid);
-	ck_assert(record->word[0] >= room->before_tsc);
-	if (kind == HV_RECORD_FUNCTION) {
-		r->functions++;
-		return;
-	}
-	if (kind == HV_RECORD_ENTRY) {
-		r->entries++;
-		r->entry_depth = depth;
-		r->called = record->word[0];
-		return;
-	}
-	ck_assert_uint_eq(kind, HV_RECORD_EXIT);
-	r->exits++;
-	r->mores += more_before;
-	r->exit_depth = depth;
-	r->returned = record->word[0];
-	if (r->entries == 1 && r->exits == 1)
-		ck_assert_uint_eq(r->returned - ticks_of(record), r->called);
-}
-
-/* What the record before an exit must say. */
-static void check_more(const struct hv_record *more, const struct hv_record *exit)
-{
-	const struct hv_params *params = world_params(&room->world);
-	unsigned valued = params->graph_flags & HV_GRAPH_RETVAL ? 1 : 0;
-
-	ck_assert_uint_eq(more->word[0], exit->word[0]);
-	ck_assert_uint_eq((uint32_t)more->word[3], (uint32_t)exit->word[2]);
-	ck_assert_uint_eq(more->word[3] >> HV_MORE_VALUE_SHIFT & 1, valued);
-	if (!valued)
-		ck_assert_uint_eq(more->word[2], 7); /* the case's overrun */
-	else if ((uint32_t)exit->word[1] == (uint32_t)world_gva(&room->world, WORLD_TRACED_OFF).v)
-		ck_assert_uint_eq(more->word[1] | more->word[3] >> HV_MORE_VALUE63_SHIFT << 63,
-				  room->before.rax);
-}
-
-static void read_ring(unsigned cpu, struct found *found)
-{
-	uint8_t *expected = room->expected + MACHINE_FREE_OFF;
-	struct hv_state *was = (struct hv_state *)(expected + WORLD_STATES_OFF) + cpu;
-	struct hv_state *is = &world_states(&room->world)[cpu];
-	struct hv_record *ring =
-		(struct hv_record *)(expected + WORLD_RINGS_OFF) + cpu * room->world.nr_slots;
-	struct hv_record before = {0};
-
-	ck_assert_uint_le(is->head - was->head, room->world.nr_slots);
-	for (uint64_t p = was->head; p != is->head; p++) {
-		struct hv_record record = world_ring(&room->world, cpu)[p % room->world.nr_slots];
-		bool more;
-
-		ring[p % room->world.nr_slots] = record;
-		ck_assert(room_clear_lap(room, &record, p));
-		more = (before.word[3] >> HV_RECORD_KIND_SHIFT & 0xf) == HV_RECORD_MORE;
-		if (more)
-			check_more(&before, &record);
-		note_record(&record, more, found);
-		before = record;
-	}
-	*was = *is;
-}
-
-/* Every return stack has the frames it had, and nothing counted is left. */
-static void check_stacks(void)
-{
-	struct hv_stack *was =
-		(struct hv_stack *)(room->expected + MACHINE_FREE_OFF + WORLD_STACKS_OFF);
-
-	for (unsigned i = 0; i < WORLD_NR_STACKS; i++) {
-		const struct hv_stack *is = world_stack(&room->world, i);
-
-		ck_assert_uint_eq(is->word & HV_STACK_NR_MASK, was[i].word & HV_STACK_NR_MASK);
-		if (was[i].word & HV_STACK_NR_MASK) {
-			ck_assert_uint_eq(is->word, was[i].word);
-			ck_assert_uint_eq(is->inside, was[i].inside);
-			ck_assert_uint_eq(is->muted, was[i].muted);
-			ck_assert_uint_eq(is->stopped, was[i].stopped);
-		}
-		was[i] = *is;
-	}
-}
-
-/* All that was counted of one function, on either vCPU. */
-static struct hv_count counted(uint64_t site_off)
-{
-	uint32_t site = (uint32_t)world_gva(&room->world, site_off).v;
-	struct hv_count sum = {.function_low = site};
-
-	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++)
-		for (unsigned i = 0; i < WORLD_NR_COUNTS; i++) {
-			const struct hv_count *c = &world_counts(&room->world, cpu)[i];
-
-			if (c->function_low != site)
-				continue;
-			ck_assert_uint_le(c->hits, 1);
-			ck_assert_uint_eq(c->squares, c->ticks * c->ticks);
-			ck_assert_uint_eq(c->squares_high, c->ticks >> 32 ? c->squares_high : 0);
-			sum.hits += c->hits;
-			sum.ticks += c->ticks;
-		}
-	return sum;
-}
-
-static struct found check_run(void)
-{
-	struct found found = {0};
-
-	memcpy(room->expected + MACHINE_FREE_OFF + WORLD_COUNTS_OFF, world_counts(&room->world, 0),
-	       WORLD_NR_CPUS * WORLD_NR_COUNTS * sizeof(struct hv_count));
-
-	ck_assert(room_registers_are_right(room));
-	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++)
-		read_ring(cpu, &found);
-	check_stacks();
-	ck_assert(room_memory_is_right(room));
-	return found;
-}
+#define STEPS_MAX 1000 /* no way through is longer, two full searches for counts included */
 
 /* A new task's frames that are forgotten are what differs between before and after. */
 static void expect_forgotten(const struct world_case *c)
@@ -200,7 +20,7 @@ static void expect_forgotten(const struct world_case *c)
 	was->word &= ~(uint64_t)HV_STACK_NR_MASK;
 }
 
-static void check_outer(const struct world_case *c, const struct found *found)
+static void check_outer(const struct world_case *c, const struct graph_found *found)
 {
 	unsigned nr_entries = found->outer.entries, nr_exits = found->outer.exits;
 
@@ -213,24 +33,23 @@ static void check_outer(const struct world_case *c, const struct found *found)
 	ck_assert_uint_eq(nr_exits, c->nr_exits);
 	ck_assert_uint_eq(found->outer.mores, c->nr_mores);
 	ck_assert_uint_eq(found->outer.functions, c->nr_function_records);
-	ck_assert_uint_eq(counted(WORLD_TRACED_OFF).hits, c->nr_hits);
+	ck_assert_uint_eq(graph_counted(WORLD_TRACED_OFF).hits, c->nr_hits);
 	if (c->nr_entries)
 		ck_assert_uint_eq(found->outer.entry_depth, found->outer.exit_depth);
 }
 
 START_TEST(a_call)
 {
-	static const uint64_t flags[] = {0, ROOM_FLAG_IF, 0x3ed5};
+	static const uint64_t flags[] = {0, ROOM_FLAG_IF, ROOM_FLAGS_ALL};
 	const struct world_case *c = &world_graph_cases[_i];
-	struct found found;
-	unsigned port;
+	struct graph_found found;
 
 	for (unsigned i = 0; i < 3; i++) {
 		room_set_up(room, c);
 		room_begin(room, flags[i]);
 		expect_forgotten(c);
-		ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
-		found = check_run();
+		room_ends();
+		found = graph_check();
 		check_outer(c, &found);
 		ck_assert_uint_eq(found.tasks, c->nr_task_records);
 	}
@@ -245,7 +64,7 @@ START_TEST(arguments_arrive)
 	unsigned port, steps = 0;
 
 	room_set_up(room, &world_graph_cases[_i]);
-	room_begin(room, FLAGS_ON);
+	room_begin(room, ROOM_FLAGS_ON);
 	do {
 		ck_assert_int_eq(machine_step(room->machine, &port), MACHINE_STEP);
 		ck_assert_uint_lt(++steps, STEPS_MAX);
@@ -261,18 +80,10 @@ START_TEST(arguments_arrive)
 }
 END_TEST
 
-struct trap {
-	const char *name;
-	bool nmi;
-	uint64_t flags;
-	bool other_task;
-	bool other_cpu;
-};
-
 static const struct trap traps[] = {
-	{"interrupt", false, FLAGS_ON, false, false},
+	{"interrupt", false, ROOM_FLAGS_ON, false, false},
 	{"NMI, interrupts off", true, 0, false, false},
-	{"preempted and migrated", false, FLAGS_ON, true, true},
+	{"preempted and migrated", false, ROOM_FLAGS_ON, true, true},
 };
 #define NR_TRAPS ((int)(sizeof(traps) / sizeof(*traps)))
 
@@ -313,21 +124,14 @@ static void come_back(const struct moment *m)
 /* From where the machine is to the end, interrupted now. */
 static void interrupt_now(const struct world_case *c, const struct trap *t)
 {
-	struct found found;
-	unsigned port;
+	struct graph_found found;
 
-	if (t->nmi)
-		machine_nmi(room->machine);
-	else
-		machine_interrupt(room->machine, ROOM_VECTOR);
-	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_PORT);
-	ck_assert_uint_eq(port, ROOM_PORT_IN);
+	trap_springs(t);
 	change_world(t, true, &world_cpu(&room->world)->cat);
-	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_PORT);
-	ck_assert_uint_eq(port, ROOM_PORT_OUT);
+	trap_has_called();
 	change_world(t, false, &world_cpu(&room->world)->cat);
-	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
-	found = check_run();
+	room_ends();
+	found = graph_check();
 	/* The handler's call is recorded whole or, where the case or the moment has it so, not. */
 	if (c->nr_entries == 2) { /* one of the two is the call's own */
 		found.inner.entries--;
@@ -341,7 +145,7 @@ static void interrupt_now(const struct world_case *c, const struct trap *t)
 		ck_assert_uint_eq(found.inner.entries, found.inner.exits);
 	if (c->nr_entries && c->stub == WORLD_GRAPH && !t->other_task)
 		ck_assert_uint_eq(found.inner.entries, 1);
-	ck_assert_uint_eq(counted(WORLD_TRACED_OTHER_OFF).hits, c->nr_hits);
+	ck_assert_uint_eq(graph_counted(WORLD_TRACED_OTHER_OFF).hits, c->nr_hits);
 }
 
 START_TEST(interrupted_at_every_instruction)
@@ -376,15 +180,7 @@ END_TEST
 
 START_TEST(no_way_is_long)
 {
-	unsigned port, steps = 0;
-	enum machine_stop stop;
-
-	room_set_up(room, &world_graph_cases[_i]);
-	room_begin(room, 0);
-	while ((stop = machine_step(room->machine, &port)) == MACHINE_STEP)
-		ck_assert_uint_lt(++steps, STEPS_MAX);
-	ck_assert_int_eq(stop, MACHINE_HALT);
-	ck_assert_uint_gt(steps, 5);
+	room_way_is_shorter(&world_graph_cases[_i], STEPS_MAX);
 }
 END_TEST
 
@@ -418,7 +214,7 @@ START_TEST(frames_that_were_left)
 {
 	const struct world_case *c = &world_graph_cases[0];
 	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
-	unsigned port, below;
+	unsigned below;
 
 	run_to_body(c);
 	ck_assert_uint_eq(stack->word & HV_STACK_NR_MASK, 3);
@@ -429,7 +225,7 @@ START_TEST(frames_that_were_left)
 	stack->frames[4] = stack->frames[3];
 	stack->frames[4].slot_gva -= 8;
 	stack->word += 2;
-	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
+	room_ends();
 	ck_assert(room_registers_are_right(room));
 	ck_assert_uint_eq(stack->word, room->world.stack.v | below);
 	ck_assert_uint_eq(stack->stopped, 1);
@@ -445,7 +241,6 @@ START_TEST(frames_of_the_new_task_stay)
 	uint64_t handler =
 		world_gva(&room->world, WORLD_CODE_OFF).v + hv_arch_x86_64.stubs.handler_off;
 	uint64_t own_off = ROOM_SLOT_OFF + 0x40, other_off = ROOM_SLOT_OFF + 0x80;
-	unsigned port;
 
 	room_set_up(room, c);
 	stack->word = room->world.stack.v | 4;
@@ -459,7 +254,7 @@ START_TEST(frames_of_the_new_task_stay)
 	memcpy(room->machine->memory + own_off, &handler, 8);
 	memcpy(room->machine->memory + other_off, &handler, 8);
 	room_begin(room, 0);
-	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
+	room_ends();
 	ck_assert(room_registers_are_right(room));
 	ck_assert_uint_eq(stack->word, room->world.stack.v | 2);
 	ck_assert_uint_eq(stack->inside, 1);
@@ -478,8 +273,7 @@ START_TEST(an_interrupt_goes_on_from_what_it_interrupted)
 	for (unsigned i = 0; i < 2; i++) {
 		const struct world_case *c = &world_graph_cases[7];
 		struct hv_stack *interrupted = world_home(&room->world, left);
-		struct found found;
-		unsigned port;
+		struct graph_found found;
 
 		room_set_up(room, c);
 		world_cpu(&room->world)->irq_stack = machine_gva(last_off);
@@ -489,8 +283,8 @@ START_TEST(an_interrupt_goes_on_from_what_it_interrupted)
 		interrupted->inside = insides[i];
 		world_params(&room->world)->graph_flags |= HV_GRAPH_SUBTREE;
 		room_begin(room, 0);
-		ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
-		found = check_run();
+		room_ends();
+		found = graph_check();
 		ck_assert_uint_eq(found.outer.entries, insides[i]);
 		ck_assert_uint_eq(found.outer.exits, insides[i]);
 		if (insides[i])
@@ -505,7 +299,6 @@ START_TEST(times_of_nested_calls)
 	const struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
 	const struct world_case *c = find_case("profile, without the calls in it");
 	struct hv_count outer, inner;
-	unsigned port;
 
 	for (unsigned own = 0; own < 2; own++) {
 		room_set_up(room, c);
@@ -513,9 +306,9 @@ START_TEST(times_of_nested_calls)
 		if (!own)
 			world_params(&room->world)->graph_flags &= ~HV_GRAPH_OWN_TIME;
 		room_begin(room, 0);
-		ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
-		outer = counted(WORLD_TRACED_OFF);
-		inner = counted(WORLD_TRACED_OTHER_OFF);
+		room_ends();
+		outer = graph_counted(WORLD_TRACED_OFF);
+		inner = graph_counted(WORLD_TRACED_OTHER_OFF);
 		ck_assert_uint_gt(inner.ticks, 0);
 		ck_assert_uint_gt(outer.ticks, 0);
 		if (own)
@@ -532,7 +325,6 @@ START_TEST(time_of_an_interrupt)
 	uint64_t left = MACHINE_GVA + 0x7000000, last_off = MACHINE_STACK_END - 8;
 	uint64_t sp = left + 0x1000;
 	struct hv_stack *interrupted = world_home(&room->world, left);
-	unsigned port;
 
 	room_set_up(room, find_case("profile, of a stack seen first"));
 	world_params(&room->world)->graph_flags |= HV_GRAPH_OWN_TIME;
@@ -541,10 +333,10 @@ START_TEST(time_of_an_interrupt)
 	interrupted->word = left | 5;
 	interrupted->own_ticks = 1000;
 	room_begin(room, 0);
-	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
-	check_run();
-	ck_assert_uint_gt(counted(WORLD_TRACED_OFF).ticks, 0);
-	ck_assert_uint_eq(counted(WORLD_TRACED_OFF).ticks + 1000, interrupted->own_ticks);
+	room_ends();
+	graph_check();
+	ck_assert_uint_gt(graph_counted(WORLD_TRACED_OFF).ticks, 0);
+	ck_assert_uint_eq(graph_counted(WORLD_TRACED_OFF).ticks + 1000, interrupted->own_ticks);
 }
 END_TEST
 
@@ -553,11 +345,10 @@ START_TEST(a_task_leaves_and_comes_back)
 {
 	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
 	uint64_t away = UINT64_C(1) << 40;
-	unsigned port;
 
 	room_set_up(room, find_case("a task leaves the CPU"));
 	room_begin(room, 0);
-	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
+	room_ends();
 	ck_assert_uint_ge(stack->left_tsc, room->before_tsc);
 	ck_assert_uint_le(stack->left_tsc, room_tsc(room));
 	ck_assert_uint_eq(stack->frames[0].tsc, 0);
@@ -566,7 +357,7 @@ START_TEST(a_task_leaves_and_comes_back)
 	room_begin(room, 0);
 	stack->left_tsc = room->before_tsc - away;
 	stack->frames[0].tsc = 7;
-	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
+	room_ends();
 	ck_assert_uint_eq(stack->left_tsc, 0);
 	ck_assert_uint_ge(stack->frames[0].tsc, 7 + away);
 	ck_assert_uint_le(stack->frames[0].tsc, 7 + away + room_tsc(room) - room->before_tsc);
@@ -577,27 +368,22 @@ END_TEST
 /* What is open returns to its caller whatever the tracer is by then. */
 START_TEST(the_end_of_the_tracer)
 {
-	struct found found;
-	unsigned port;
+	struct graph_found found;
 
 	run_to_body(&world_graph_cases[0]);
 	world_params(&room->world)->graph_flags = 0;
 	((struct hv_params *)(room->expected + MACHINE_FREE_OFF))->graph_flags = 0;
-	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
-	found = check_run();
+	room_ends();
+	found = graph_check();
 	ck_assert_uint_eq(found.outer.entries, 1);
 	ck_assert_uint_eq(found.outer.exits, 0);
 }
 END_TEST
 
-static Suite *suite(void)
+static void add_cases(TCase *tc)
 {
-	Suite *s = suite_create("graph in a machine");
-	TCase *tc = tcase_create("graph");
 	int nr = (int)world_nr_graph_cases;
 
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, a_call, 0, nr);
 	tcase_add_loop_test(tc, arguments_arrive, 0, nr);
 	tcase_add_loop_test(tc, no_way_is_long, 0, nr);
@@ -609,25 +395,9 @@ static Suite *suite(void)
 	tcase_add_test(tc, a_task_leaves_and_comes_back);
 	tcase_add_test(tc, the_end_of_the_tracer);
 	tcase_add_loop_test(tc, interrupted_at_every_instruction, 0, nr * NR_TRAPS);
-	suite_add_tcase(s, tc);
-	return s;
 }
 
 int main(void)
 {
-	const char *lack;
-	struct room *trial = room_new(&lack);
-	SRunner *runner;
-	int failed;
-
-	if (!trial) {
-		printf("skipped: %s\n", lack);
-		return EXIT_SKIPPED;
-	}
-	room_free(trial);
-	runner = srunner_create(suite());
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return room_suite_main("graph in a machine", add_cases);
 }

@@ -1,19 +1,11 @@
 /* The function stub in a machine without a kernel: every way through it, exact to the byte, alone
  * and interrupted at every instruction by a trap whose handler is traced as well. */
-#include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "tests/kvm/stub_room.h"
+#include "tests/kvm/room_suite.h"
 
-#define EXIT_SKIPPED 77
-#define STEPS_MAX    600 /* no way through is longer; of loops there is only that over a stack */
-
-#define FLAGS_ON  (ROOM_FLAG_IF | 0x41) /* with some status flags */
-#define FLAGS_ALL 0x3ed5		/* IOPL, DF, IF and all status flags */
-
-static struct room *room;
+#define STEPS_MAX 600 /* no way through is longer; of loops there is only that over a stack */
 
 #define NR_CASES ((int)(world_nr_cases + world_nr_stack_cases))
 
@@ -24,27 +16,14 @@ static const struct world_case *case_at(int i)
 	return i < nr ? &world_cases[i] : &world_stack_cases[i - nr];
 }
 
-static void set_up(void)
-{
-	const char *lack;
-
-	room = room_new(&lack);
-	ck_assert_msg(room != NULL, "%s", lack);
-}
-
-static void tear_down(void)
-{
-	room_free(room);
-}
-
 static void call_once(const struct world_case *c, uint64_t flags)
 {
 	struct room_call outer;
-	unsigned nr_tasks, port;
+	unsigned nr_tasks;
 
 	room_begin(room, flags);
 	outer = room_outer(room);
-	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
+	room_ends();
 	ck_assert(room_check(room, c->nr_function_records ? &outer : NULL, NULL, &nr_tasks));
 	ck_assert_uint_eq(nr_tasks, c->nr_task_records);
 	ck_assert_uint_eq(room->nr_stacks, c->nr_stacks);
@@ -52,7 +31,7 @@ static void call_once(const struct world_case *c, uint64_t flags)
 
 START_TEST(a_call)
 {
-	static const uint64_t flags[] = {0, ROOM_FLAG_IF, FLAGS_ALL};
+	static const uint64_t flags[] = {0, ROOM_FLAG_IF, ROOM_FLAGS_ALL};
 	const struct world_case *c = case_at(_i);
 
 	for (unsigned i = 0; i < 3; i++) {
@@ -89,34 +68,16 @@ END_TEST
 
 START_TEST(no_way_is_long)
 {
-	unsigned port, steps = 0;
-	enum machine_stop stop;
-
-	room_set_up(room, case_at(_i));
-	room_begin(room, 0);
-	while ((stop = machine_step(room->machine, &port)) == MACHINE_STEP)
-		ck_assert_uint_lt(++steps, STEPS_MAX);
-	ck_assert_int_eq(stop, MACHINE_HALT);
-	/* call, ret of the traced function, and a stub of at least three */
-	ck_assert_uint_gt(steps, 5);
+	room_way_is_shorter(case_at(_i), STEPS_MAX);
 }
 END_TEST
 
-/* How a call is interrupted. */
-struct trap {
-	const char *name;
-	bool nmi;
-	uint64_t flags;	 /* of the caller */
-	bool other_task; /* the handler's call is another task's, as after preemption */
-	bool other_cpu;	 /* and the interrupted one goes on elsewhere */
-};
-
 static const struct trap traps[] = {
-	{"interrupt", false, FLAGS_ON, false, false},
+	{"interrupt", false, ROOM_FLAGS_ON, false, false},
 	{"NMI, interrupts off", true, 0, false, false},
-	{"NMI, interrupts on", true, FLAGS_ON, false, false},
-	{"preempted", false, FLAGS_ON, true, false},
-	{"preempted and migrated", false, FLAGS_ON, true, true},
+	{"NMI, interrupts on", true, ROOM_FLAGS_ON, false, false},
+	{"preempted", false, ROOM_FLAGS_ON, true, false},
+	{"preempted and migrated", false, ROOM_FLAGS_ON, true, true},
 };
 #define NR_TRAPS ((int)(sizeof(traps) / sizeof(*traps)))
 
@@ -139,16 +100,14 @@ static void change_world(const struct trap *t, bool entering, const struct world
 static void finish(const struct trap *t, struct room_call *inner, const struct room_call *outer)
 {
 	struct world_cpu *cpu = world_cpu(&room->world);
-	unsigned port;
 
 	change_world(t, true, outer->task);
 	inner->task =
 		t->other_task ? (outer->task == &cpu->cat ? &cpu->dd : &cpu->cat) : outer->task;
 	inner->preempt_count = cpu->preempt_count;
-	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_PORT);
-	ck_assert_uint_eq(port, ROOM_PORT_OUT);
+	trap_has_called();
 	change_world(t, false, outer->task);
-	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
+	room_ends();
 }
 
 /* The handler has been entered at AT; where it was interrupted stands in its frame. */
@@ -187,12 +146,7 @@ static bool interrupted_at(const struct world_case *c, const struct trap *t, uns
 	machine_get_regs(room->machine, &regs);
 	if (regs.rip == ROOM_END_GVA) /* some KVM call a step into HLT a step */
 		return false;
-	if (t->nmi)
-		machine_nmi(room->machine);
-	else
-		machine_interrupt(room->machine, ROOM_VECTOR);
-	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_PORT);
-	ck_assert_uint_eq(port, ROOM_PORT_IN);
+	trap_springs(t);
 	check_frame(regs.rip, &inner);
 	finish(t, &inner, &outer);
 	inner_recorded = world_records(&room->world, inner.task->pid, cpu);
@@ -228,37 +182,16 @@ START_TEST(interrupted_at_every_instruction)
 }
 END_TEST
 
-static Suite *suite(void)
+static void add_cases(TCase *tc)
 {
-	Suite *s = suite_create("stubs in a machine");
-	TCase *tc = tcase_create("function");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, a_call, 0, NR_CASES);
 	tcase_add_test(tc, laps);
 	tcase_add_test(tc, a_task_record_before_a_lap);
 	tcase_add_loop_test(tc, no_way_is_long, 0, NR_CASES);
 	tcase_add_loop_test(tc, interrupted_at_every_instruction, 0, NR_CASES * NR_TRAPS);
-	suite_add_tcase(s, tc);
-	return s;
 }
 
 int main(void)
 {
-	const char *lack;
-	struct room *trial = room_new(&lack);
-	SRunner *runner;
-	int failed;
-
-	if (!trial) {
-		printf("skipped: %s\n", lack);
-		return EXIT_SKIPPED;
-	}
-	room_free(trial);
-	runner = srunner_create(suite());
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return room_suite_main("stubs in a machine", add_cases);
 }

@@ -1,0 +1,22 @@
+/* What the stubs of a graph did in a room: records of calls and returns, return stacks, counts. */
+#pragma once
+
+#include "tests/kvm/room_suite.h"
+
+/* What was recorded of one function. */
+struct graph_recorded {
+	unsigned functions, entries, exits, mores;
+	unsigned entry_depth, exit_depth;
+	uint64_t called, returned; /* tsc */
+};
+
+struct graph_found {
+	struct graph_recorded outer, inner;
+	unsigned tasks;
+};
+
+/* After HLT: registers, return stacks and every byte of memory are as they must be. Returns what
+ * was recorded since room_begin. */
+struct graph_found graph_check(void);
+/* All that was counted of the function at SITE_OFF in the world, on either vCPU. */
+struct hv_count graph_counted(uint64_t site_off);

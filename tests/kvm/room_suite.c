@@ -1,0 +1,90 @@
+#include "tests/kvm/room_suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define EXIT_SKIPPED 77
+
+struct room *room;
+
+static void set_up(void)
+{
+	const char *lack;
+
+	room = room_new(&lack);
+	ck_assert_msg(room != NULL, "%s", lack);
+}
+
+static void tear_down(void)
+{
+	room_free(room);
+}
+
+int room_suite_main(const char *name, void (*add)(TCase *tc))
+{
+	const char *lack;
+	struct room *trial = room_new(&lack);
+	SRunner *runner;
+	Suite *suite;
+	TCase *tc;
+	int failed;
+
+	if (!trial) {
+		printf("skipped: %s\n", lack);
+		return EXIT_SKIPPED;
+	}
+	room_free(trial);
+	suite = suite_create(name);
+	tc = tcase_create(name);
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_set_timeout(tc, 120);
+	add(tc);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static void run_to_port(unsigned wanted)
+{
+	unsigned port;
+
+	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_PORT);
+	ck_assert_uint_eq(port, wanted);
+}
+
+void trap_springs(const struct trap *t)
+{
+	if (t->nmi)
+		machine_nmi(room->machine);
+	else
+		machine_interrupt(room->machine, ROOM_VECTOR);
+	run_to_port(ROOM_PORT_IN);
+}
+
+void trap_has_called(void)
+{
+	run_to_port(ROOM_PORT_OUT);
+}
+
+void room_ends(void)
+{
+	unsigned port;
+
+	ck_assert_int_eq(machine_run(room->machine, &port), MACHINE_HALT);
+}
+
+void room_way_is_shorter(const struct world_case *c, unsigned steps_max)
+{
+	unsigned port, steps = 0;
+	enum machine_stop stop;
+
+	room_set_up(room, c);
+	room_begin(room, 0);
+	while ((stop = machine_step(room->machine, &port)) == MACHINE_STEP)
+		ck_assert_uint_lt(++steps, steps_max);
+	ck_assert_int_eq(stop, MACHINE_HALT);
+	ck_assert_uint_gt(steps, 5);
+}
