@@ -34,13 +34,23 @@ int fail_if(struct hv_err *err)
 	return err ? fail(err) : EXIT_OK;
 }
 
+const char *file_reason(const char *file, const struct hv_err *err)
+{
+	size_t len = strlen(file);
+	const char *text = err->message;
+	bool names_it = strncmp(text, file, len) == 0 && strncmp(text + len, ": ", 2) == 0;
+
+	return names_it ? text + len + 2 : text;
+}
+
 int fail_file(const char *file, struct hv_err *err)
 {
 	/* A session that has gone is not the file's fault. */
 	if (err->code == ECONNRESET)
 		return fail(err);
 	fflush(stdout);
-	fprintf(stderr, "hvtrace: %s: %s (%s)\n", file, strerror(err->code), err->message);
+	fprintf(stderr, "hvtrace: %s: %s (%s)\n", file, strerror(err->code),
+		file_reason(file, err));
 	hv_err_free(err);
 	return EXIT_FAILED;
 }

@@ -75,6 +75,8 @@ int fail(struct hv_err *err);
 int fail_if(struct hv_err *err);
 /* As fail, naming the errno as a shell would: "hvtrace: FILE: Invalid argument (MESSAGE)". */
 int fail_file(const char *file, struct hv_err *err);
+/* What ERR says of FILE, without FILE's name, with which the tree begins. */
+const char *file_reason(const char *file, const struct hv_err *err);
 /* "hvtrace: LINE" on stderr. */
 void note(const char *line);
 /* False, having said so, without root. */

@@ -227,14 +227,17 @@ static struct hv_err *image_from_window(const struct hv_address_space *as,
 	struct hv_err *err;
 
 	if (!w->nr)
-		return hv_err_new(ENOENT, "no Linux kernel: nothing is mapped at 0x%llx..0x%llx",
-				  (unsigned long long)as->arch->image_window.start.v,
-				  (unsigned long long)as->arch->image_window.end.v);
+		return hv_err_new(
+			ENOENT, "no Linux kernel, or none yet: nothing is mapped at 0x%llx..0x%llx",
+			(unsigned long long)as->arch->image_window.start.v,
+			(unsigned long long)as->arch->image_window.end.v);
 	text = find_text(as, regs, w);
 	if (!text)
-		return hv_err_new(ENOENT, "no Linux kernel: nothing executable at 0x%llx..0x%llx",
-				  (unsigned long long)as->arch->image_window.start.v,
-				  (unsigned long long)as->arch->image_window.end.v);
+		return hv_err_new(
+			ENOENT,
+			"no Linux kernel, or none yet: nothing executable at 0x%llx..0x%llx",
+			(unsigned long long)as->arch->image_window.start.v,
+			(unsigned long long)as->arch->image_window.end.v);
 	image.text = (struct hv_gva_range){hv_gva(text->start), hv_gva(text->end)};
 	image.all = image_bounds(w, text);
 	image.gpa = hv_gpa(image.all.start.v - text->distance);

@@ -28,7 +28,9 @@ static struct hv_err *connect_to(const char *uri, virConnectPtr *ret)
 	virSetErrorFunc(NULL, say_nothing);
 	*ret = virConnectOpen(uri);
 	if (!*ret)
-		return hv_err_new(ENOTCONN, "libvirt: no connection to %s: %s",
+		return hv_err_new(ENOTCONN,
+				  "libvirt: no connection to %s: %s (a QEMU can be named without "
+				  "libvirt: qmp:SOCKET, pid:N)",
 				  uri ? uri : "its default", why());
 	return NULL;
 }

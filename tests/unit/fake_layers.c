@@ -510,7 +510,8 @@ static struct hv_err *write_filter(struct hv_file *f, const char *buf, size_t le
 	size_t word = strcspn(buf, " \n");
 
 	if (strncmp(buf, "nosuch", word) == 0 && word)
-		return hv_err_new(EINVAL, "no function matches '%.*s'", (int)word, buf);
+		return hv_err_new(EINVAL, "set_ftrace_filter: no function matches '%.*s'",
+				  (int)word, buf);
 	if (word)
 		hv_text_printf(&f->list, "%.*s\n", (int)word, buf);
 	*ret_len = word < len ? word + 1 : word;
