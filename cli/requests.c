@@ -103,7 +103,7 @@ static void do_stat(struct service *s, struct peer *p)
 	add_number(o, "attached_ms", (monotonic_ns() - s->attached_ns) / 1000000);
 	add_string(o, "kernel", s->kernel->release);
 	add_string(o, "transport", info->transport);
-	add_string(o, "clock", clock_name(hv_session_clock(s->session)));
+	add_string(o, "clock", clock_name(hv_session_guest_clock(s->session)));
 	add_string(o, "current_tracer", tracer);
 	json_object_object_add(o, "tracing_on", json_object_new_boolean(strcmp(on, "1") == 0));
 	add_counts(s, o);

@@ -18,6 +18,11 @@ void hv_buffer_init(struct hv_buffer *b, struct hv_session *s, unsigned nr_cpus,
 		b->cpus[cpu].mark = hv_merge_mark_at(0);
 }
 
+void hv_buffer_use_clock(struct hv_buffer *b, enum hv_trace_clock clock)
+{
+	b->clock = clock;
+}
+
 void hv_buffer_deinit(struct hv_buffer *b)
 {
 	free(b->cpus);

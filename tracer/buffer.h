@@ -25,6 +25,12 @@ struct hv_buffer *hv_buffer_ref(struct hv_buffer *b);
 void hv_buffer_unref(struct hv_buffer *b);
 uint64_t hv_buffer_ring_bytes(const struct hv_buffer *b);
 
+/* What times events are shown with: of the guest's own trace clock, what its counter said, or the
+ * host's CLOCK_MONOTONIC, which needs hv_session_has_host_clock. Of all that is in the buffer, too;
+ * what cursors have looked at already keeps its time until the buffer is cleared. */
+enum hv_trace_clock { HV_TRACE_CLOCK_GUEST, HV_TRACE_CLOCK_TSC, HV_TRACE_CLOCK_HOST };
+void hv_buffer_use_clock(struct hv_buffer *b, enum hv_trace_clock clock);
+
 enum hv_when_full { HV_FULL_OVERWRITES, HV_FULL_DROPS };
 /* What is put into a full one: overwrites the oldest, or is dropped. In host memory only. */
 void hv_buffer_when_full(struct hv_buffer *b, enum hv_when_full what);

@@ -17,6 +17,7 @@ struct hv_buffer {
 	void *memory;		    /* owned, then: states and records */
 	size_t memory_bytes;
 	enum hv_when_full when_full;
+	enum hv_trace_clock clock;
 };
 
 struct hv_buffer_cpu {

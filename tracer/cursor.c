@@ -29,9 +29,28 @@ struct hv_cursor {
 	unsigned nr_records;
 };
 
+/* Who hands on events orders them alike whatever they are shown with. */
 static uint64_t clock_ns(void *ctx, unsigned cpu, uint64_t tsc)
 {
-	return hv_session_event_ns(ctx, cpu, tsc);
+	const struct hv_cursor *c = ctx;
+	bool drains = c->mode == HV_CURSOR_DRAIN;
+
+	return hv_session_event_ns(c->session, drains ? HV_TRACE_CLOCK_GUEST : c->buffer->clock,
+				   cpu, tsc);
+}
+
+/* When the call was made that EXIT tells the end of. How long it took is told in ns wherever the
+ * guest has a clock that tells it, as its own does. */
+static uint64_t call_ns(const struct hv_cursor *c, unsigned cpu, const struct hv_record *exit,
+			uint64_t time_ns)
+{
+	uint64_t call_tsc = hv_record_call_tsc(exit);
+
+	if (c->buffer->clock != HV_TRACE_CLOCK_TSC)
+		return clock_ns((void *)c, cpu, call_tsc);
+	return time_ns -
+	       (hv_session_event_ns(c->session, HV_TRACE_CLOCK_GUEST, cpu, hv_record_tsc(exit)) -
+		hv_session_event_ns(c->session, HV_TRACE_CLOCK_GUEST, cpu, call_tsc));
 }
 
 /* From MARKS on, one a vCPU. */
@@ -45,7 +64,7 @@ static void begin(struct hv_cursor *c, const struct hv_merge_mark *marks)
 	}
 	hv_merge_free(c->merge);
 	c->merge = hv_merge_new(rings, c->first_cpu, c->nr_cpus, marks,
-				(struct hv_merge_clock){clock_ns, c->session});
+				(struct hv_merge_clock){clock_ns, c});
 	if (c->mode == HV_CURSOR_DUMP || c->mode == HV_CURSOR_TAKE)
 		hv_merge_stop_here(c->merge);
 }
@@ -146,8 +165,7 @@ static void decode(struct hv_cursor *c, const struct hv_merge_item *item, struct
 	ret->cpu = item->cpu;
 	ret->time_ns = item->time_ns;
 	if (ret->kind == HV_EVENT_GRAPH_EXIT)
-		ret->call_ns = hv_session_event_ns(c->session, item->cpu,
-						   hv_record_call_tsc(&item->record));
+		ret->call_ns = call_ns(c, item->cpu, &item->record, item->time_ns);
 	ret->lost_before = item->lost_before;
 }
 

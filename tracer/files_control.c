@@ -6,7 +6,6 @@
 #include "tracer/node.h"
 
 #define TRACER_NAME_MAX 100 /* MAX_TRACER_SIZE */
-#define HOST_CLOCK	"host-mono"
 #define CLOCK_NAME_MAX	64
 #define NUMBER_MAX	66 /* kstrtoul_from_user */
 
@@ -171,21 +170,41 @@ struct hv_err *hv_recording_write(struct hv_file *f, const char *buf, size_t len
 	return NULL;
 }
 
-/* The guest's own, and the host's where it is known how the guest's follows it. One for all
- * instances: they show the same records. */
-static const char *guest_clock_name(struct hv_tree *t)
+static const char *const clock_names[] = {
+	[HV_TRACE_CLOCK_GUEST] = "local",
+	[HV_TRACE_CLOCK_TSC] = "x86-tsc",
+	[HV_TRACE_CLOCK_HOST] = "host-mono",
+};
+
+/* The guest's own where it can be told, and the host's where it is known how the guest's counter
+ * follows it. */
+static bool has_clock(struct hv_session *s, enum hv_trace_clock clock)
 {
-	return hv_session_guest_clock(t->session) == HV_CLOCK_RAW ? "x86-tsc" : "local";
+	if (clock == HV_TRACE_CLOCK_GUEST)
+		return hv_session_guest_clock(s) != HV_CLOCK_RAW;
+	return clock != HV_TRACE_CLOCK_HOST || hv_session_has_host_clock(s);
+}
+
+/* What is shown without one is what the counter says. */
+static bool is_chosen(const struct hv_instance *in, enum hv_trace_clock clock)
+{
+	if (clock == HV_TRACE_CLOCK_TSC)
+		return hv_instance_clock(in) == HV_CLOCK_RAW;
+	return in->clock == clock;
 }
 
 void hv_clock_show(struct hv_file *f)
 {
-	struct hv_session *s = f->tree->session;
-	unsigned host = hv_session_clock(s) == HV_CLOCK_HOST;
+	const char *blank = "";
 
-	hv_text_printf(&f->text, host ? "%s" : "[%s]", guest_clock_name(f->tree));
-	if (hv_session_has_host_clock(s))
-		hv_text_add(&f->text, host ? " [" HOST_CLOCK "]" : " " HOST_CLOCK);
+	for (size_t i = 0; i < HV_ARRAY_LEN(clock_names); i++) {
+		const char *form = is_chosen(f->instance, i) ? "%s[%s]" : "%s%s";
+
+		if (!has_clock(f->tree->session, i))
+			continue;
+		hv_text_printf(&f->text, form, blank, clock_names[i]);
+		blank = " ";
+	}
 	hv_text_add(&f->text, "\n");
 }
 
@@ -193,18 +212,18 @@ void hv_clock_show(struct hv_file *f)
 struct hv_err *hv_clock_write(struct hv_file *f, const char *buf, size_t len_bytes, size_t *ret_len)
 {
 	HV_AUTO_FREE char *name = NULL;
-	unsigned host;
 
 	if (len_bytes >= CLOCK_NAME_MAX)
 		return hv_err_new(EINVAL, "a name of %zu bytes", len_bytes);
 	name = trimmed(buf, len_bytes);
-	host = strcmp(name, HOST_CLOCK) == 0 && hv_session_has_host_clock(f->tree->session);
-	if (!host && strcmp(name, guest_clock_name(f->tree)) != 0)
-		return hv_err_new(EINVAL, "there is no clock '%s'", name);
-	hv_session_use_host_clock(f->tree->session, host);
-	hv_instance_clear(f->instance, HV_ALL_CPUS);
-	*ret_len = len_bytes;
-	return NULL;
+	for (size_t i = 0; i < HV_ARRAY_LEN(clock_names); i++) {
+		if (strcmp(name, clock_names[i]) != 0 || !has_clock(f->tree->session, i))
+			continue;
+		hv_instance_use_clock(f->instance, i);
+		*ret_len = len_bytes;
+		return NULL;
+	}
+	return hv_err_new(EINVAL, "there is no clock '%s'", name);
 }
 
 struct hv_err *hv_errors_open(struct hv_file *f)

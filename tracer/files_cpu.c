@@ -32,7 +32,7 @@ static void add_time(struct hv_file *f, const char *label, uint64_t time)
 {
 	uint64_t usecs = time / 1000 + (time % 1000 >= 500);
 
-	if (hv_session_clock(f->tree->session) == HV_CLOCK_RAW)
+	if (hv_instance_clock(f->instance) == HV_CLOCK_RAW)
 		hv_text_printf(&f->text, "%s: %" PRIu64 "\n", label, time);
 	else
 		hv_text_printf(&f->text, "%s: %5" PRIu64 ".%06" PRIu64 "\n", label, usecs / 1000000,
@@ -48,7 +48,8 @@ void hv_stats_show(struct hv_file *f)
 
 	hv_buffer_stat(hv_instance_buffer(f->instance), f->cpu, &stat);
 	/* It may be a little behind. */
-	if (!hv_session_now_ns(f->tree->session, &now_ns) || now_ns < stat.youngest_ns)
+	if (!hv_session_now_ns(f->tree->session, f->instance->clock, &now_ns) ||
+	    now_ns < stat.youngest_ns)
 		now_ns = stat.youngest_ns;
 	hv_text_printf(&f->text, "entries: %" PRIu64 "\n", stat.entries);
 	hv_text_printf(&f->text, "overrun: %" PRIu64 "\n", stat.overrun);

@@ -53,7 +53,7 @@ struct hv_style hv_instance_style(const struct hv_instance *in)
 {
 	return (struct hv_style){
 		.kernel = hv_session_kernel(in->tree->session),
-		.clock = hv_session_clock(in->tree->session),
+		.clock = hv_instance_clock(in),
 		.options = &in->options,
 	};
 }

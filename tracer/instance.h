@@ -50,6 +50,7 @@ struct hv_instance {
 	uint8_t *muted;	       /* owned, a byte a vCPU: not 0 where tracing_cpumask has none */
 	unsigned fill_percent; /* buffer_percent */
 	uint64_t start_ns; /* when its buffer was emptied last: what latency format counts from */
+	enum hv_trace_clock clock;
 	struct hv_error_log errors;
 	unsigned nr_pauses; /* open files that recording stands still for (pause-on-trace) */
 	struct hv_pipes pipes;
@@ -112,8 +113,13 @@ unsigned hv_instance_tracing_on(const struct hv_instance *in);
 void hv_instance_graph(struct hv_instance *in, const struct hv_filter *lists);
 /* Its buffer is in host memory from now on, with what it has. ENOMEM. */
 struct hv_err *hv_instance_need_host(struct hv_instance *in) hv_must_use;
-/* HOST is its buffer: made to do as the option overwrite says. */
+/* HOST is its buffer: made to do as the option overwrite and the clock say. */
 void hv_instance_set_host(struct hv_instance *in, struct hv_buffer *host);
+/* Empties the buffer and the snapshot; what comes into them from now on is shown with times of
+ * CLOCK, which is of this instance alone. */
+void hv_instance_use_clock(struct hv_instance *in, enum hv_trace_clock clock);
+/* What those times are. */
+enum hv_clock_kind hv_instance_clock(const struct hv_instance *in);
 /* Of one vCPU, as it is. */
 uint64_t hv_instance_ring_bytes(struct hv_instance *in);
 /* Keeps what is in the buffer, the newest when it is to be smaller. ENOMEM. */

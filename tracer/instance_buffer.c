@@ -10,7 +10,7 @@ struct hv_buffer *hv_instance_buffer(struct hv_instance *in)
 void hv_instance_clear(struct hv_instance *in, int cpu)
 {
 	hv_buffer_clear(hv_instance_buffer(in), cpu);
-	if (cpu < 0 && !hv_session_now_ns(in->tree->session, &in->start_ns))
+	if (cpu < 0 && !hv_session_now_ns(in->tree->session, in->clock, &in->start_ns))
 		in->start_ns = 0;
 	if (cpu < 0 && in == &in->tree->top)
 		hv_share_end(in->tree);
@@ -26,7 +26,31 @@ void hv_instance_set_host(struct hv_instance *in, struct hv_buffer *host)
 	bool overwrites = hv_options_on(&in->options, HV_OPT_OVERWRITE);
 
 	hv_buffer_when_full(host, overwrites ? HV_FULL_OVERWRITES : HV_FULL_DROPS);
+	hv_buffer_use_clock(host, in->clock);
 	in->host = host;
+}
+
+void hv_instance_use_clock(struct hv_instance *in, enum hv_trace_clock clock)
+{
+	in->clock = clock;
+	if (in == &in->tree->top)
+		hv_buffer_use_clock(hv_session_buffer(in->tree->session), clock);
+	if (in->host)
+		hv_buffer_use_clock(in->host, clock);
+	if (in->snapshot) {
+		hv_buffer_use_clock(in->snapshot, clock);
+		hv_buffer_clear(in->snapshot, HV_ALL_CPUS);
+	}
+	hv_instance_clear(in, HV_ALL_CPUS);
+}
+
+enum hv_clock_kind hv_instance_clock(const struct hv_instance *in)
+{
+	if (in->clock == HV_TRACE_CLOCK_TSC)
+		return HV_CLOCK_RAW;
+	if (in->clock == HV_TRACE_CLOCK_HOST)
+		return HV_CLOCK_HOST;
+	return hv_session_guest_clock(in->tree->session);
 }
 
 uint64_t hv_instance_ring_bytes(struct hv_instance *in)
@@ -55,9 +79,14 @@ struct hv_err *hv_instance_resize(struct hv_instance *in, uint64_t ring_bytes)
 
 struct hv_err *hv_instance_need_snapshot(struct hv_instance *in)
 {
+	struct hv_err *err;
+
 	if (in->snapshot)
 		return NULL;
-	return hv_buffer_new(in->tree->session, hv_instance_ring_bytes(in), &in->snapshot);
+	err = hv_buffer_new(in->tree->session, hv_instance_ring_bytes(in), &in->snapshot);
+	if (!err)
+		hv_buffer_use_clock(in->snapshot, in->clock);
+	return err;
 }
 
 void hv_instance_swap_snapshot(struct hv_instance *in)

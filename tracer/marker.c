@@ -2,8 +2,7 @@
 #include "ringbuf/writer.h"
 #include "tracer/session_state.h"
 
-#define CPU	   0
-#define SEARCH_MAX 63
+#define CPU 0
 
 /* The youngest record of a vCPU. False: it has none, or is being written. */
 static bool youngest_of(struct hv_buffer *b, unsigned cpu, struct hv_record *ret)
@@ -26,7 +25,7 @@ static uint64_t time_of_mark(struct hv_buffer *b)
 	struct hv_record record;
 	uint64_t time_ns = 0;
 
-	hv_session_now_ns(s, &time_ns);
+	hv_session_now_ns(s, HV_TRACE_CLOCK_GUEST, &time_ns);
 	for (unsigned cpu = 0; cpu < b->nr_cpus; cpu++) {
 		uint64_t ns;
 
@@ -39,32 +38,6 @@ static uint64_t time_of_mark(struct hv_buffer *b)
 	return time_ns;
 }
 
-/* A clock that was set to 0 long after the tsc began shows times before 0: they wrap. */
-static bool is_before(const struct hv_session *s, uint64_t tsc, uint64_t time_ns)
-{
-	return (int64_t)(hv_clock_ns(s->clock, CPU, tsc) - time_ns) < 0;
-}
-
-/* The first tsc at which the clock of CPU shows TIME_NS, or the last of all. */
-static uint64_t tsc_at(const struct hv_session *s, uint64_t time_ns)
-{
-	uint64_t low = 0, high = 1;
-
-	if (hv_clock_kind(s->clock) == HV_CLOCK_RAW)
-		return time_ns;
-	for (unsigned i = 0; i < SEARCH_MAX - 1 && is_before(s, high, time_ns); i++)
-		high *= 2;
-	while (low < high) {
-		uint64_t middle = low + (high - low) / 2;
-
-		if (is_before(s, middle, time_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* Exact where the guest's counter is known. */
 static uint64_t tsc_of_mark(struct hv_buffer *b)
 {
@@ -72,7 +45,7 @@ static uint64_t tsc_of_mark(struct hv_buffer *b)
 
 	if (hv_session_now_ticks(b->session, CPU, &tsc))
 		return tsc;
-	return tsc_at(b->session, time_of_mark(b));
+	return hv_session_ticks_at(b->session, CPU, time_of_mark(b));
 }
 
 void hv_buffer_mark(struct hv_buffer *b, enum hv_event_kind kind, const char *bytes,

@@ -179,20 +179,15 @@ unsigned hv_session_recording(const struct hv_session *s);
  * change. */
 const uint8_t *hv_session_patched(const struct hv_session *s);
 
-/* HV_CLOCK_HOST: the host's is chosen; else what the guest's is. */
-enum hv_clock_kind hv_session_clock(const struct hv_session *s);
 enum hv_clock_kind hv_session_guest_clock(const struct hv_session *s);
 /* Whether events can have the host's time: it is known how the guest's counter follows the host's.
  */
 bool hv_session_has_host_clock(const struct hv_session *s);
-/* Of all events from now on, and of those that are in the buffer. On needs
- * hv_session_has_host_clock. */
-void hv_session_use_host_clock(struct hv_session *s, unsigned on);
 void hv_session_refresh_clock(struct hv_session *s); /* each second or so */
-/* The guest's trace clock at this moment, in the units of hv_session_clock: what stamps a
- * line that the host itself adds. Never ahead of what the guest's next event will have, but by a
- * moment in which the guest stood; behind by what kernel/now.h says. False: it cannot be told. */
-bool hv_session_now_ns(struct hv_session *s, uint64_t *ret);
+/* What the guest reads from CLOCK at this moment: what stamps a line that the host itself adds.
+ * Never ahead of what the guest's next event will have, but by a moment in which the guest stood;
+ * behind by what kernel/now.h says. False: it cannot be told. */
+bool hv_session_now_ns(struct hv_session *s, enum hv_trace_clock clock, uint64_t *ret);
 
 /* comm of a pid, as recorded or as the guest's task list has it: 16 bytes, hostile; NULL: unknown.
  */

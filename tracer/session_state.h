@@ -24,7 +24,6 @@ struct hv_session {
 
 	struct hv_clock *clock;
 	struct hv_host_clock *host_clock; /* NULL: the guest's counter cannot be followed */
-	unsigned uses_host_clock;
 	struct hv_now now;
 	uint64_t now_holds; /* when it was begun: a hold stops the guest's clock */
 	struct hv_decode decode;
@@ -112,8 +111,11 @@ size_t hv_session_unwind(struct hv_session *s, const struct hv_words_records *wo
 void hv_session_decode_mark(struct hv_session *s, const struct hv_record *record,
 			    struct hv_event *ret);
 
-/* The time of what CPU stamped with TSC, on the clock that is chosen. */
-uint64_t hv_session_event_ns(const struct hv_session *s, unsigned cpu, uint64_t tsc);
+/* The time on CLOCK of what CPU stamped with TSC. */
+uint64_t hv_session_event_ns(const struct hv_session *s, enum hv_trace_clock clock, unsigned cpu,
+			     uint64_t tsc);
+/* The first tsc at which the guest's clock shows TIME_NS on CPU, or the last of all. */
+uint64_t hv_session_ticks_at(const struct hv_session *s, unsigned cpu, uint64_t time_ns);
 /* What CPU's time stamp counter shows now. False: nothing tells it. */
 bool hv_session_now_ticks(const struct hv_session *s, unsigned cpu, uint64_t *ret);
 /* Looks at the guest's clock, for hv_session_now_ns. */

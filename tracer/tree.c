@@ -275,7 +275,7 @@ void hv_file_log_error(struct hv_file *f, const struct hv_err *err, const char *
 {
 	uint64_t now_ns = 0;
 
-	hv_session_now_ns(f->tree->session, &now_ns);
+	hv_session_now_ns(f->tree->session, f->instance->clock, &now_ns);
 	hv_error_log_add(&f->instance->errors, now_ns, f->path, err->message, buf, len_bytes);
 }
 

@@ -47,6 +47,8 @@ def blanked(lines):
     in the order of a hash table."""
     text = "\n".join(lines)
     text = re.sub(r"^( +|= \d+ '? *)\S+-\d+ +\[\d+\] \S{5} +\d+\.\d{6}:", r"\1TASK:", text, flags=re.M)
+    text = re.sub(r"^ +\S+-\d+ +\[\d+\] \S{5} +\d{7,}:", "TASK, COUNTER:", text, flags=re.M)
+    text = re.sub(r"^ +\S+-\d+ +\[\d+\] \S{5} +\d{7,}:", "TASK, COUNTER:", text, flags=re.M)
     text = re.sub(r"= (\d+) '( *)\S+-\d+ *'", "= N 'TASK'", text)
     text = re.sub(r"(: a) +\S+-\d+ +\[\d+\] \S{5} +\d+\.\d{6}:", r"\1TASK:", text)
     text = re.sub(r"= \d+ ' *(TASK: tracing_mark_write)", r"= N '\1", text)

@@ -36,7 +36,6 @@ struct hv_session {
 	unsigned recording;
 	enum hv_clock_kind clock;
 	unsigned has_host_clock;
-	unsigned uses_host_clock;
 	int fail;
 	unsigned modules_changed;
 	unsigned livepatch;
@@ -445,23 +444,13 @@ bool hv_session_has_host_clock(const struct hv_session *s)
 	return s->has_host_clock;
 }
 
-void hv_session_use_host_clock(struct hv_session *s, unsigned on)
-{
-	s->uses_host_clock = on;
-}
-
-bool hv_session_now_ns(struct hv_session *s, uint64_t *ret)
+bool hv_session_now_ns(struct hv_session *s, enum hv_trace_clock clock hv_unused, uint64_t *ret)
 {
 	const struct hv_event *last =
 		s->buffer.nr_events ? &s->buffer.events[s->buffer.nr_events - 1] : NULL;
 
 	*ret = last ? last->time_ns + 1000 : 1000;
 	return true;
-}
-
-enum hv_clock_kind hv_session_clock(const struct hv_session *s)
-{
-	return s->uses_host_clock ? HV_CLOCK_HOST : s->clock;
 }
 
 struct hv_buffer *hv_session_buffer(struct hv_session *s)

@@ -49,7 +49,7 @@ def count_calls(t, machine):
 
 def host_brackets(t, machine):
     """Moments of the host lie where they belong among events with the host's clock; widest gap to them."""
-    assert "[local] host-mono" in t.hv("cat", machine.name, "trace_clock")
+    assert "[local] x86-tsc host-mono" in t.hv("cat", machine.name, "trace_clock")
     t.hv("echo", machine.name, "trace_clock", "host-mono")
     t.hv("echo", machine.name, "set_ftrace_pid", "")
     t.hv("echo", machine.name, "set_ftrace_filter", "vfs_rmdir")

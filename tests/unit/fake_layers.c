@@ -331,7 +331,7 @@ bool hv_session_found_stale(const struct hv_session *s)
 	return false;
 }
 
-enum hv_clock_kind hv_session_clock(const struct hv_session *s)
+enum hv_clock_kind hv_session_guest_clock(const struct hv_session *s)
 {
 	(void)s;
 	return HV_CLOCK_TSC;
