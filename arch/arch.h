@@ -135,6 +135,7 @@ struct hv_stub_image {
 	size_t actions_off;
 	size_t action_len_bytes;
 	size_t handler_off;	     /* where the functions of a graph return to */
+	size_t yield_off;	     /* what the guest's ftrace reads sites by; 0: none */
 	const uint32_t *return_offs; /* the slots each stub leaves by (see place_return) */
 	size_t nr_returns;
 };

@@ -104,6 +104,11 @@ size_t hv_patcher_undo_plan(const struct hv_patcher *p, enum hv_change_kind kind
 	return nr;
 }
 
+static bool is_text(enum hv_change_kind kind)
+{
+	return kind == HV_CHANGE_TEXT || kind == HV_CHANGE_YIELD;
+}
+
 /* What cannot be read now is not known to be gone. */
 static bool is_gone(struct hv_patcher *p, const struct hv_journal_entry *entry)
 {
@@ -128,6 +133,11 @@ void hv_patcher_forget_gone(struct hv_patcher *p)
 		    !hv_gva_in(hv_gva(entry->gva), p->fixed) && is_gone(p, entry))
 			hv_journal_forget(&p->journal, hv_gpa(entry->gpa));
 	}
+}
+
+void hv_patcher_forget_at(struct hv_patcher *p, struct hv_gpa gpa)
+{
+	hv_journal_forget(&p->journal, gpa);
 }
 
 void hv_patcher_forget(struct hv_patcher *p, struct hv_gva_range range)
@@ -231,7 +241,7 @@ static struct hv_err *refuse_under_vcpus(struct hv_patcher *p, struct hv_hold *h
 		return err;
 	for (size_t i = 0; i < nr; i++)
 		for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
-			if (changes[i].kind == HV_CHANGE_TEXT &&
+			if (is_text(changes[i].kind) &&
 			    regs[cpu].ip.v - changes[i].gva.v - 1 < changes[i].len_bytes - 1)
 				changes[i].refused = 1;
 	return NULL;
@@ -243,7 +253,7 @@ static struct hv_err *refuse_moved(struct hv_patcher *p, struct hv_change *chang
 	struct hv_mapping m;
 	struct hv_err *err;
 
-	if (change->kind != HV_CHANGE_TEXT || hv_gva_in(change->gva, p->fixed))
+	if (!is_text(change->kind) || hv_gva_in(change->gva, p->fixed))
 		return NULL;
 	err = hv_walk(p->as, change->gva, &m);
 	if (!err && (!m.present || m.gpa.v != change->gpa.v))
@@ -276,7 +286,7 @@ static struct hv_err *write_text(struct hv_hold *hold, const struct hv_change *c
 	size_t nr_writes = 0;
 
 	for (size_t i = 0; i < nr; i++) {
-		if (changes[i].refused || changes[i].kind != HV_CHANGE_TEXT)
+		if (changes[i].refused || !is_text(changes[i].kind))
 			continue;
 		writes[nr_writes].gpa = changes[i].gpa;
 		writes[nr_writes].len_bytes = changes[i].len_bytes;
@@ -290,7 +300,7 @@ static struct hv_err *write_data(struct hv_patcher *p, const struct hv_change *c
 	for (size_t i = 0; i < nr; i++) {
 		struct hv_err *err;
 
-		if (changes[i].refused || changes[i].kind == HV_CHANGE_TEXT)
+		if (changes[i].refused || is_text(changes[i].kind))
 			continue;
 		err = hv_guest_write(p->guest, changes[i].gpa, changes[i].to, changes[i].len_bytes);
 		if (err)
@@ -327,7 +337,7 @@ static void note_what_stands(struct hv_patcher *p, const struct hv_change *chang
 		struct hv_change stands = changes[i];
 		HV_AUTO_ERR struct hv_err *err = NULL;
 
-		if (!entry || changes[i].kind != HV_CHANGE_TEXT)
+		if (!entry || !is_text(changes[i].kind))
 			continue;
 		err = hv_guest_read(p->guest, stands.gpa, stands.to, stands.len_bytes);
 		if (!err && (memcmp(stands.to, changes[i].from, stands.len_bytes) == 0 ||
@@ -530,7 +540,7 @@ static struct hv_err *prepare(struct hv_patcher *p, const struct hv_change *chan
 	size_t nr_text = 0;
 
 	for (size_t i = 0; i < nr; i++)
-		if (changes[i].kind == HV_CHANGE_TEXT && hv_gva_in(changes[i].gva, p->fixed))
+		if (is_text(changes[i].kind) && hv_gva_in(changes[i].gva, p->fixed))
 			gpas[nr_text++] = changes[i].gpa;
 	return hv_guest_prepare_text(p->guest, gpas, nr_text);
 }

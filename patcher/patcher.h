@@ -62,6 +62,9 @@ size_t hv_patcher_nr_standing(const struct hv_patcher *p, enum hv_change_kind ki
  * nothing into the guest. */
 void hv_patcher_forget_gone(struct hv_patcher *p);
 
+/* What is at GPA is the guest's own: it goes from the journal. */
+void hv_patcher_forget_at(struct hv_patcher *p, struct hv_gpa gpa);
+
 /* Text in RANGE is about to be freed: what stands there is dropped from the journal. */
 void hv_patcher_forget(struct hv_patcher *p, struct hv_gva_range range);
 

@@ -38,9 +38,10 @@
 enum hv_change_kind {
 	HV_CHANGE_TEXT = 1,  /* a site: nop <-> call of ours */
 	HV_CHANGE_ENTRY = 2, /* a page-table slot: 0 <-> leaf of the region */
+	HV_CHANGE_YIELD = 3, /* a call in the guest's ftrace: to its reader of sites <-> of ours */
 	/* A return address of a graph's frame, back to what it was. Never in the journal: the
 	 * return stacks say what was, and there is no way back. */
-	HV_CHANGE_RETURN = 3,
+	HV_CHANGE_RETURN = 4,
 };
 
 enum hv_journal_state {
@@ -74,7 +75,7 @@ struct hv_region_header {
 };
 
 #define HV_REGION_MAGIC	  "hvtrace"
-#define HV_REGION_VERSION 3
+#define HV_REGION_VERSION 4
 #define HV_JOURNAL_CAP                                                                             \
 	((HV_REGION_STUBS_OFF - HV_REGION_JOURNAL_OFF) / sizeof(struct hv_journal_entry))
 

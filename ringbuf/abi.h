@@ -70,7 +70,9 @@
 #define HV_PARAM_TASK_STACK   0xa4 /* u32, offset in the task of the pointer to its stack */
 #define HV_PARAM_COUNTS	      0xa8 /* u64, gva of the profile's tables */
 #define HV_PARAM_NR_COUNTS    0xb0 /* u32, of one vCPU's table; at least HV_COUNT_PROBES */
-#define HV_PARAMS_LEN	      0xb8
+#define HV_PARAM_YIELD_READER 0xb8 /* u64, gva: (to, from, bytes); 0: it went well (yield.S) */
+#define HV_PARAM_YIELD_NOP    0xc0 /* 8 bytes, as many of them as a site has: what stood there */
+#define HV_PARAMS_LEN	      0xc8
 
 /* Slots, in the page of the params: what the entry of that number does (actions.S) */
 #define HV_PARAM_SLOTS 0x800
@@ -96,6 +98,7 @@
 
 /* The control block: the mode, and what is left of the counted actions of each slot */
 #define HV_CONTROL_MODE	 0x00 /* u32 */
+#define HV_CONTROL_LOOKS 0x04 /* u32, of the guest's own ftrace at sites, since attach */
 #define HV_CONTROL_LEFT	 0x40 /* for each slot */
 #define HV_LEFT_ON	 0x00 /* s32 */
 #define HV_LEFT_OFF	 0x04 /* s32 */
@@ -279,6 +282,8 @@ struct hv_params {
 	uint64_t counts_gva;
 	uint32_t nr_counts;
 	uint32_t unused;
+	uint64_t yield_reader_gva;
+	uint8_t yield_nop[8];
 };
 
 struct hv_slot {
@@ -288,7 +293,8 @@ struct hv_slot {
 
 struct hv_control {
 	uint32_t mode;
-	uint32_t unused[15];
+	uint32_t looks;
+	uint32_t unused[14];
 	struct {
 		int32_t on;
 		int32_t off;
@@ -375,8 +381,10 @@ _Static_assert(__builtin_offsetof(struct hv_params, task_tgid_off) == HV_PARAM_T
 _Static_assert(__builtin_offsetof(struct hv_params, task_stack_off) == HV_PARAM_TASK_STACK,
 	       "params");
 _Static_assert(__builtin_offsetof(struct hv_params, nr_counts) == HV_PARAM_NR_COUNTS, "params");
+_Static_assert(__builtin_offsetof(struct hv_params, yield_nop) == HV_PARAM_YIELD_NOP, "params");
 _Static_assert(HV_PARAM_SLOTS + HV_NR_SLOTS * sizeof(struct hv_slot) <= HV_STUBS_CODE_OFF, "slots");
 _Static_assert(__builtin_offsetof(struct hv_slot, goes_on) == HV_SLOT_GOES_ON, "slot");
+_Static_assert(__builtin_offsetof(struct hv_control, looks) == HV_CONTROL_LOOKS, "control block");
 _Static_assert(__builtin_offsetof(struct hv_control, left) == HV_CONTROL_LEFT, "control block");
 _Static_assert(sizeof(struct hv_state) == HV_STATE_LEN, "state");
 _Static_assert(__builtin_offsetof(struct hv_state, muted) == HV_STATE_MUTED, "state");

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "tracer/returns.h"
+#include "tracer/yield.h"
 
 #define NAMED_MAX 16 /* differences that are named one by one */
 
@@ -39,8 +40,11 @@ static struct hv_err *restore_sites(struct hv_session *s, struct hv_text *report
 	size_t nr;
 
 	hv_patcher_forget_gone(s->patcher);
+	hv_yield_forget_taken(s);
 	nr = hv_patcher_undo_plan(s->patcher, HV_CHANGE_TEXT, &undo);
 	err = hv_patcher_apply(s->patcher, undo, nr);
+	if (!err)
+		err = hv_yield_end(s);
 	if (err)
 		return err;
 	memset(s->patched, 0, s->kernel->sites.nr);

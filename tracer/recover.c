@@ -2,6 +2,7 @@
  * journal is hostile (the guest's root can write it), so an entry is believed only when what it
  * would undo is plainly ours: a site that calls our mapping, a slot that maps our region. */
 #include "tracer/session_state.h"
+#include "tracer/yield.h"
 
 #include <string.h>
 
@@ -143,6 +144,8 @@ static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entr
 			continue;
 		if (entries[i].kind == HV_CHANGE_TEXT)
 			err = site_is_ours(s, &entries[i], &ours);
+		else if (entries[i].kind == HV_CHANGE_YIELD)
+			err = hv_yield_is_ours(s, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_ENTRY)
 			err = slot_is_ours(s, &entries[i], &ours);
 		if (err)

@@ -2,6 +2,7 @@
 #include "tracer/actions.h"
 #include "tracer/init_code.h"
 #include "tracer/session_graph.h"
+#include "tracer/yield.h"
 
 #include <string.h>
 
@@ -121,7 +122,11 @@ static struct hv_err *change_sites(struct hv_session *s, const struct hv_gva *wa
 		nr += verdict == CHANGE;
 		nr_refused += verdict == REFUSE;
 	}
-	err = hv_patcher_apply(s->patcher, changes, nr);
+	err = nr ? hv_yield_begin(s) : NULL;
+	if (!err)
+		err = hv_patcher_apply(s->patcher, changes, nr);
+	if (!err && !hv_patcher_nr_standing(s->patcher, HV_CHANGE_TEXT))
+		err = hv_yield_end(s);
 	for (size_t i = 0; !err && i < nr; i++)
 		nr_refused += changes[i].refused;
 	if (!err)
@@ -211,7 +216,7 @@ struct hv_err *hv_session_check_calls(struct hv_session *s)
 			return hv_err_new(EBUSY, "site %s (0x%llx) still calls a stub", site->name,
 					  (unsigned long long)site->ip.v);
 	}
-	return NULL;
+	return hv_yield_check_gone(s);
 }
 
 /* Where the sites are now; what cannot be translated is nowhere. */
@@ -255,7 +260,7 @@ unsigned hv_session_refresh(struct hv_session *s)
 	settle(s);
 	if (init_ended)
 		note_patched_anew(s);
-	if (unseen || signature == s->modules_signature)
+	if (unseen || (!hv_yield_looked(s) && signature == s->modules_signature))
 		return init_ended;
 	err = hv_kernel_refresh(s->kernel);
 	if (err) {
@@ -267,6 +272,7 @@ unsigned hv_session_refresh(struct hv_session *s)
 		hv_orc_forget_modules(s->orc);
 	hv_patcher_forget_freed(s->patcher);
 	hv_patcher_forget_gone(s->patcher);
+	hv_yield_forget_taken(s);
 	note_patched_anew(s);
 	return 1;
 }

@@ -14,7 +14,7 @@
  *                                        0(%rsp)  saved %rdx
  *
  * A call and its return are recorded by graph.S and counted by profile.S, both entered through calls.S;
- * stacks are in stack.S, what a call does besides in actions.S.
+ * stacks are in stack.S, what a call does besides in actions.S. yield.S is entered from no site.
  */
 #include "arch/x86_64/stub_macros.inc"
 
@@ -89,6 +89,7 @@ hv_stub_return_0: /* five bytes that arch->place_return fills */
 #undef SLOT
 #include "arch/x86_64/stack.S"
 #include "arch/x86_64/actions.S"
+#include "arch/x86_64/yield.S"
 
 	.globl	hv_stubs_end
 hv_stubs_end:

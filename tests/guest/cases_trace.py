@@ -1,12 +1,15 @@
 """What a trace says, against the guest's own ftrace."""
 
 import collections
+import os
 import re
+import signal
 import time
 
 from lib import ftrace
 from lib.domain import Config
 from lib.suite import IN_TURN, ONE_VCPU, STANDARD, case
+from lib.wait import until
 
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", "do_*", ftrace.ROUND)
 ROUNDS = 20
@@ -220,3 +223,40 @@ def own_ftrace_is_respected(t):
             assert "vfs_read <-" in own, "the guest's own trace is empty"
     finally:
         t.guest.run("cd /sys/kernel/tracing && echo nop >current_tracer && echo >set_ftrace_filter && echo >trace")
+
+
+# The guest's own users of one site each: kprobe, function tracer, function_graph
+OWN_BEGIN = (
+    "cd /sys/kernel/tracing && mkdir instances/own && echo 'p:own vfs_read' >kprobe_events && echo 1 >events/kprobes/own/enable"
+    " && echo vfs_statx >instances/own/set_ftrace_filter && echo function >instances/own/current_tracer"
+    " && echo vfs_open >set_ftrace_filter && echo function_graph >current_tracer"
+)
+OWN_END = (
+    "cd /sys/kernel/tracing && echo nop >current_tracer && echo >set_ftrace_filter && echo 0 >events/kprobes/own/enable"
+    " && echo >kprobe_events && rmdir instances/own && echo >trace"
+)
+
+
+@case(configs=IN_TURN[:1])
+def own_ftrace_takes_what_is_traced(t):
+    """The guest's own kprobe, function tracer and function_graph begin on functions that are traced from outside:
+    they have them, and hvtrace has them again when they end. They go on when hvtrace was killed, and is recovered."""
+    for tracer, killed in (("function", False), ("function_graph", True)):
+        traced = t.attach().__enter__()
+        traced.echo("set_ftrace_filter", "vfs_*")
+        traced.echo("current_tracer", tracer)
+        patched = traced.stat()["sites"]["patched"]
+        t.guest.run(OWN_BEGIN)
+        own = t.guest.run("cd /sys/kernel/tracing; stat /proc/uptime; cat /proc/uptime trace instances/own/trace")
+        for words in ("own: (vfs_read", "vfs_statx <-", "vfs_open()"):
+            assert words in own, f"the guest's own trace has no {words!r}: {own[-2000:]}"
+        assert until(lambda: traced.stat()["sites"]["patched"] == patched - 3), f"{traced.stat()['sites']}"
+        if killed:
+            os.kill(traced.stat()["service_pid"], signal.SIGKILL)
+            assert until(lambda: t.hv.run("recover", traced.domain)[0] == 0), "not recovered"
+            t.guest.run("echo >/sys/kernel/tracing/trace; cat /proc/uptime")
+            assert "vfs_open()" in t.guest.run("cat /sys/kernel/tracing/trace"), "the guest's own does not go on"
+        t.guest.run(OWN_END)
+        if not killed:
+            assert until(lambda: traced.stat()["sites"]["patched"] == patched), f"{traced.stat()['sites']}"
+            t.hv("detach", traced.domain)

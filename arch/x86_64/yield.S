@@ -1,0 +1,56 @@
+/* Where the guest's own ftrace reads a site before it changes it (ftrace_verify_code,
+ * arch/x86/kernel/ftrace.c), it calls this instead of the kernel's reader: a site that calls a stub
+ * reads as the nop that stood there. So a function that is traced from outside can be taken by the
+ * guest's own ftrace, kprobes and BPF. Included by stubs.S.
+ *
+ * Called as the reader is, from C: (to, from, bytes) in %rdi, %rsi, %rdx, 0 in %rax when it went
+ * well. The only stub that calls something in the kernel: the very function that its caller would
+ * have called.
+ *
+ *      on entry                        when the reader runs
+ *       0(%rsp)  caller's return        32(%rsp)  caller's return
+ *                                       24(%rsp)  to
+ *                                       16(%rsp)  from
+ *                                        8(%rsp)  bytes
+ *                                        0(%rsp)  .Lyield_read
+ */
+	.globl	hv_stub_yield
+hv_stub_yield:
+	movq	params + HV_PARAM_CONTROL(%rip), %rax
+	lock incl HV_CONTROL_LOOKS(%rax)
+	pushq	%rdi
+	pushq	%rsi
+	pushq	%rdx
+	leaq	.Lyield_read(%rip), %rax
+	pushq	%rax
+	pushq	params + HV_PARAM_YIELD_READER(%rip)
+	.globl	hv_stub_return_5
+hv_stub_return_5: /* to the reader */
+	ret
+	.fill	SITE_LEN - 1, 1, 0xcc
+
+.Lyield_read:
+	popq	%rdx
+	popq	%rsi
+	popq	%rdi
+	testq	%rax, %rax
+	jnz	.Lyield_out
+	cmpq	$SITE_LEN, %rdx
+	jne	.Lyield_out
+	cmpb	$0xe8, (%rdi) /* call */
+	jne	.Lyield_out
+	movslq	1(%rdi), %rdx
+	leaq	SITE_LEN(%rsi,%rdx), %rdx
+	leaq	params(%rip), %rcx
+	subq	%rcx, %rdx
+	cmpq	$(hv_stubs_end - hv_stubs + HV_STUBS_CODE_OFF), %rdx
+	jae	.Lyield_out
+	movl	params + HV_PARAM_YIELD_NOP(%rip), %ecx
+	movl	%ecx, (%rdi)
+	movb	params + HV_PARAM_YIELD_NOP + 4(%rip), %cl
+	movb	%cl, 4(%rdi)
+.Lyield_out:
+	.globl	hv_stub_return_6
+hv_stub_return_6:
+	ret
+	.fill	SITE_LEN - 1, 1, 0xcc

@@ -1,0 +1,224 @@
+/* The guest's own ftrace and sites of ours: who reads, who takes what, and what is undone. */
+#include <check.h>
+
+#include "kernel/clock.h"
+#include "tests/unit/fake_returns.h"
+#include "tracer/yield.h"
+
+#define NR_SITES   4u
+#define SITE_BYTES 5u
+#define SITE(n)	   (FK_BASE + 0x10000 + 16ull * (n))
+#define READER	   (FK_BASE + 0x20000)
+#define VERIFY	   (FK_BASE + 0x30000)
+#define PLACE	   (VERIFY + 0x32)
+
+static const uint8_t nop[SITE_BYTES] = {0x66, 0x66, 0x66, 0x66, 0x90};
+static uint8_t before[SITE_BYTES]; /* at PLACE */
+
+static struct fr r;
+
+static void call(uint64_t at, uint64_t target)
+{
+	ck_assert(hv_arch_x86_64.encode_call(hv_gva(at), hv_gva(target), fk_host(&r.t.f, at)));
+}
+
+static void symbols(void)
+{
+	fk_symbol(&r.t.f, "somebody", SITE(0));
+	fk_symbol(&r.t.f, "copy_from_kernel_nofault", READER);
+	fk_symbol(&r.t.f, "ftrace_verify_code.isra.0", VERIFY);
+	fk_symbol(&r.t.f, "somebody_else", VERIFY + 0x100);
+	hv_symbols_index(&r.t.f.k.symbols);
+}
+
+static void setup(void)
+{
+	struct hv_sites *sites = &r.t.f.k.sites;
+
+	fr_init(&r);
+	symbols();
+	sites->list = hv_alloc(NR_SITES * sizeof(*sites->list));
+	sites->nr = NR_SITES;
+	for (unsigned i = 0; i < NR_SITES; i++) {
+		sites->list[i] = (struct hv_site){.ip = hv_gva(SITE(i)), .name = "f"};
+		memcpy(fk_host(&r.t.f, SITE(i)), nop, SITE_BYTES);
+	}
+	call(PLACE, READER);
+	call(PLACE + 0x20, READER + 1);		  /* somebody else is called */
+	call(VERIFY + 0x110, READER);		  /* somebody else calls */
+	call(VERIFY + 0x60, FR_RANGE + 0x200000); /* bytes that look like a call of us */
+	memcpy(before, fk_host(&r.t.f, PLACE), SITE_BYTES);
+	r.s.patched = hv_alloc(NR_SITES);
+	fk_u32(&r.t.f, r.t.use_tsc, 1);
+	fk_u64(&r.t.f, r.t.pv_sched_clock, FK_BASE + 0x300);
+	ck_assert_ptr_null(hv_clock_new(&r.t.f.k, &r.s.clock));
+}
+
+static void teardown(void)
+{
+	hv_clock_free(r.s.clock);
+	free(r.s.patched);
+	fr_deinit(&r);
+}
+
+static void want(uint8_t stub)
+{
+	uint8_t wanted[NR_SITES];
+	struct hv_err *err;
+
+	memset(wanted, stub, sizeof(wanted));
+	err = hv_session_trace_sites(&r.s, wanted);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+}
+
+static struct hv_gva target_of(uint64_t at)
+{
+	struct hv_gva target = {0};
+
+	hv_arch_x86_64.classify_site(fk_host(&r.t.f, at), hv_gva(at), &target);
+	return target;
+}
+
+START_TEST(ftrace_reads_by_our_stub_while_sites_call_us)
+{
+	const struct hv_params *params = hv_region_params(&r.s.region);
+
+	want(HV_STUB_FUNCTION);
+	ck_assert_uint_eq(target_of(PLACE).v,
+			  hv_session_code(&r.s).v + hv_arch_x86_64.stubs.yield_off);
+	ck_assert_uint_eq(target_of(PLACE + 0x20).v, READER + 1);
+	ck_assert_uint_eq(target_of(VERIFY + 0x110).v, READER);
+	ck_assert_uint_eq(params->yield_reader_gva, READER);
+	ck_assert_mem_eq(params->yield_nop, nop, SITE_BYTES);
+	ck_assert_uint_eq(hv_patcher_nr_standing(r.s.patcher, HV_CHANGE_TEXT), NR_SITES);
+	want(HV_STUB_NONE);
+	ck_assert_mem_eq(fk_host(&r.t.f, PLACE), before, SITE_BYTES);
+	ck_assert(!hv_yield_stands(&r.s));
+}
+END_TEST
+
+/* First the place, last the place: no site is ours while ftrace sees it. */
+static unsigned nr_seen;
+
+static void look(struct fr *f)
+{
+	const struct hv_arch *arch = &hv_arch_x86_64;
+	bool hidden = hv_gva_in(target_of(PLACE), f->s.range);
+
+	for (unsigned i = 0; i < NR_SITES; i++) {
+		struct hv_gva target;
+
+		if (arch->classify_site(fk_host(&f->t.f, SITE(i)), hv_gva(SITE(i)), &target) ==
+			    HV_SITE_CALL &&
+		    !hidden)
+			nr_seen++;
+	}
+}
+
+START_TEST(no_site_is_ours_while_ftrace_sees_it)
+{
+	nr_seen = 0;
+	r.when_held = look;
+	want(HV_STUB_FUNCTION);
+	want(HV_STUB_NONE);
+	want(HV_STUB_FUNCTION);
+	ck_assert_ptr_null(hv_yield_begin(&r.s)); /* again */
+	want(HV_STUB_NONE);
+	ck_assert_uint_eq(nr_seen, 0);
+}
+END_TEST
+
+START_TEST(what_the_guest_took_is_its_own)
+{
+	want(HV_STUB_FUNCTION);
+	ck_assert(!hv_yield_looked(&r.s));
+	hv_region_control(&r.s.region)->looks++;
+	call(SITE(1), FK_BASE + 0x500);
+	fk_host(&r.t.f, SITE(2))[0] = 0xcc; /* being changed */
+	ck_assert(hv_yield_looked(&r.s));
+	ck_assert(!hv_yield_looked(&r.s));
+	ck_assert_uint_eq(hv_yield_forget_taken(&r.s), 2);
+	ck_assert_uint_eq(hv_patcher_nr_standing(r.s.patcher, HV_CHANGE_TEXT), NR_SITES - 2);
+	want(HV_STUB_FUNCTION);
+	ck_assert_uint_eq(target_of(SITE(1)).v, FK_BASE + 0x500);
+	ck_assert_uint_eq(r.s.nr_refused, 2);
+
+	memcpy(fk_host(&r.t.f, SITE(1)), nop, SITE_BYTES); /* done with it */
+	want(HV_STUB_FUNCTION);
+	ck_assert(hv_gva_in(target_of(SITE(1)), r.s.range));
+	ck_assert_uint_eq(r.s.nr_refused, 1);
+}
+END_TEST
+
+/* As recover meets it; the guest's root can write the journal. */
+START_TEST(an_entry_is_believed_when_it_is_plainly_ours)
+{
+	struct hv_journal_entry good, e;
+	struct hv_err *busy;
+	bool ours;
+
+	want(HV_STUB_FUNCTION);
+	e = (struct hv_journal_entry){.gva = PLACE,
+				      .gpa = FK_GPA + (PLACE - FK_BASE),
+				      .kind = HV_CHANGE_YIELD,
+				      .len_bytes = SITE_BYTES};
+	memcpy(e.old_bytes, before, SITE_BYTES);
+	good = e;
+	ck_assert_ptr_null(hv_yield_is_ours(&r.s, &e, &ours));
+	ck_assert(ours);
+	ck_assert_mem_eq(e.new_bytes, fk_host(&r.t.f, PLACE), SITE_BYTES);
+	busy = hv_yield_check_gone(&r.s);
+	ck_assert(busy && busy->code == EBUSY);
+	hv_err_free(busy);
+
+	e = good;
+	e.old_bytes[1]++; /* another function would be called */
+	ck_assert_ptr_null(hv_yield_is_ours(&r.s, &e, &ours));
+	ck_assert(!ours);
+	e = good;
+	e.gpa += 8;
+	ck_assert_ptr_null(hv_yield_is_ours(&r.s, &e, &ours));
+	ck_assert(!ours);
+	e = good;
+	e.gva = e.gva + (FK_DATA - FK_BASE); /* not text */
+	e.gpa = e.gpa + (FK_DATA - FK_BASE);
+	ck_assert_ptr_null(hv_yield_is_ours(&r.s, &e, &ours));
+	ck_assert(!ours);
+
+	want(HV_STUB_NONE);
+	e = good; /* it is as it was */
+	ck_assert_ptr_null(hv_yield_is_ours(&r.s, &e, &ours));
+	ck_assert(!ours);
+	ck_assert_ptr_null(hv_yield_check_gone(&r.s));
+}
+END_TEST
+
+START_TEST(a_kernel_without_the_place_is_traced_all_the_same)
+{
+	memset(fk_host(&r.t.f, PLACE), 0x90, SITE_BYTES);
+	want(HV_STUB_FUNCTION);
+	ck_assert(!hv_yield_stands(&r.s));
+	ck_assert_uint_eq(hv_patcher_nr_standing(r.s.patcher, HV_CHANGE_TEXT), NR_SITES);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("yield");
+	TCase *c = tcase_create("yield");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, ftrace_reads_by_our_stub_while_sites_call_us);
+	tcase_add_test(c, no_site_is_ours_while_ftrace_sees_it);
+	tcase_add_test(c, what_the_guest_took_is_its_own);
+	tcase_add_test(c, an_entry_is_believed_when_it_is_plainly_ours);
+	tcase_add_test(c, a_kernel_without_the_place_is_traced_all_the_same);
+	suite_add_tcase(suite, c);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

@@ -1,0 +1,233 @@
+#include "tracer/yield.h"
+
+#include <string.h>
+
+#include "tracer/session_state.h"
+
+/* What the guest's ftrace reads text by; (to, from, bytes) in either. */
+static const char *const readers[] = {
+	"copy_from_kernel_nofault", /* since 5.8 (fe557319aa06) */
+	"probe_kernel_read",	    /* and before */
+};
+
+/* The functions that may read a site, whatever the compiler made of them: ftrace_verify_code, or
+ * those it was inlined into. */
+#define PREFIX	       "ftrace_"
+#define FUNCTION_BYTES 4096
+#define PLACES_MAX     8
+
+struct places {
+	struct hv_gva list[PLACES_MAX];
+	size_t nr;
+};
+
+static struct hv_gva stub_of(const struct hv_session *s)
+{
+	return hv_gva_add(hv_session_code(s), s->kernel->as.arch->stubs.yield_off);
+}
+
+static bool find_reader(const struct hv_kernel *k, struct hv_gva *ret)
+{
+	for (size_t i = 0; i < HV_ARRAY_LEN(readers); i++)
+		if (hv_kernel_symbol(k, readers[i], ret))
+			return true;
+	return false;
+}
+
+/* Calls of TARGET in the function at START, as the guest has it now: bytes anywhere in it, of which
+ * only calls can lead to one address out of 4 GiB. */
+static struct hv_err *scan_function(const struct hv_kernel *k, struct hv_gva start,
+				    struct hv_gva target, struct places *ret)
+{
+	const struct hv_arch *arch = k->as.arch;
+	uint64_t len = hv_kernel_symbol_size(k, start);
+	uint8_t code[FUNCTION_BYTES];
+	struct hv_err *err;
+
+	if (len > sizeof(code))
+		len = sizeof(code);
+	if (len > k->text.end.v - start.v)
+		len = k->text.end.v - start.v;
+	err = hv_read(&k->as, start, code, len);
+	for (size_t off = 0; !err && off + arch->site_len_bytes <= len; off++) {
+		struct hv_gva at = hv_gva_add(start, off), to = {0};
+
+		if (ret->nr < PLACES_MAX &&
+		    arch->classify_site(code + off, at, &to) == HV_SITE_CALL && to.v == target.v)
+			ret->list[ret->nr++] = at;
+	}
+	return err;
+}
+
+static struct hv_err *find_places(const struct hv_kernel *k, struct hv_gva target,
+				  struct places *ret)
+{
+	struct hv_err *err = NULL;
+
+	*ret = (struct places){.nr = 0};
+	for (size_t i = 0; i < k->symbols.nr && !err; i++) {
+		const struct hv_symbol *symbol = &k->symbols.by_addr[i];
+
+		if (hv_gva_in(symbol->addr, k->text) &&
+		    strncmp(symbol->name, PREFIX, sizeof(PREFIX) - 1) == 0)
+			err = scan_function(k, symbol->addr, target, ret);
+	}
+	return err;
+}
+
+/* The nop of this kernel, from a site that has it. */
+static struct hv_err *find_nop(struct hv_session *s, uint8_t ret[8], bool *ret_found)
+{
+	const struct hv_sites *sites = &s->kernel->sites;
+	const struct hv_arch *arch = s->kernel->as.arch;
+
+	*ret_found = false;
+	for (size_t i = 0; i < sites->nr; i++) {
+		uint8_t bytes[HV_SITE_LEN_MAX] = {0};
+		struct hv_gva target;
+		struct hv_err *err;
+
+		if (sites->list[i].invalid || !hv_gva_in(sites->list[i].ip, s->kernel->text))
+			continue;
+		err = hv_read(&s->kernel->as, sites->list[i].ip, bytes, arch->site_len_bytes);
+		if (err)
+			return err;
+		if (arch->classify_site(bytes, sites->list[i].ip, &target) != HV_SITE_NOP)
+			continue;
+		memcpy(ret, bytes, sizeof(bytes));
+		*ret_found = true;
+		return NULL;
+	}
+	return NULL;
+}
+
+/* CHANGES has room for one each of PLACES. What lies across two pages stays as it is. */
+static struct hv_err *plan(struct hv_session *s, const struct places *places,
+			   struct hv_change *changes, size_t *ret_nr)
+{
+	const struct hv_arch *arch = s->kernel->as.arch;
+	uint32_t len = (uint32_t)arch->site_len_bytes;
+
+	*ret_nr = 0;
+	for (size_t i = 0; i < places->nr; i++) {
+		struct hv_change *change = &changes[*ret_nr];
+		struct hv_mapping m;
+		struct hv_err *err = hv_walk(&s->kernel->as, places->list[i], &m);
+
+		if (err)
+			return err;
+		if (!m.present || m.gpa.v % 4096 + len > 4096)
+			continue;
+		*change = (struct hv_change){.gva = places->list[i],
+					     .gpa = m.gpa,
+					     .kind = HV_CHANGE_YIELD,
+					     .len_bytes = len};
+		err = hv_guest_read(s->guest, m.gpa, change->from, len);
+		if (err)
+			return err;
+		*ret_nr += arch->encode_call(places->list[i], stub_of(s), change->to);
+	}
+	return NULL;
+}
+
+struct hv_err *hv_yield_begin(struct hv_session *s)
+{
+	struct hv_params *params = hv_region_params(&s->region);
+	struct hv_change changes[PLACES_MAX];
+	struct places places;
+	struct hv_gva reader;
+	struct hv_err *err;
+	bool has_nop;
+	size_t nr;
+
+	if (hv_yield_stands(s) || !s->kernel->as.arch->stubs.yield_off ||
+	    !find_reader(s->kernel, &reader))
+		return NULL;
+	err = find_places(s->kernel, reader, &places);
+	if (!err)
+		err = plan(s, &places, changes, &nr);
+	if (!err)
+		err = find_nop(s, params->yield_nop, &has_nop);
+	if (err || !has_nop || !nr)
+		return err;
+	params->yield_reader_gva = reader.v;
+	return hv_patcher_apply(s->patcher, changes, nr);
+}
+
+struct hv_err *hv_yield_end(struct hv_session *s)
+{
+	HV_AUTO_FREE struct hv_change *undo = NULL;
+	size_t nr = hv_patcher_undo_plan(s->patcher, HV_CHANGE_YIELD, &undo);
+
+	return nr ? hv_patcher_apply(s->patcher, undo, nr) : NULL;
+}
+
+bool hv_yield_stands(const struct hv_session *s)
+{
+	return hv_patcher_nr_standing(s->patcher, HV_CHANGE_YIELD) != 0;
+}
+
+bool hv_yield_looked(struct hv_session *s)
+{
+	uint32_t looks = __atomic_load_n(&hv_region_control(&s->region)->looks, __ATOMIC_RELAXED);
+	bool looked = looks != s->looks;
+
+	s->looks = looks;
+	return looked;
+}
+
+size_t hv_yield_forget_taken(struct hv_session *s)
+{
+	const struct hv_arch *arch = s->kernel->as.arch;
+	HV_AUTO_FREE struct hv_change *standing = NULL;
+	size_t nr = hv_patcher_undo_plan(s->patcher, HV_CHANGE_TEXT, &standing), nr_taken = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		uint8_t now[HV_SITE_LEN_MAX];
+		struct hv_gva target = {0};
+		HV_AUTO_ERR struct hv_err *unread =
+			hv_guest_read(s->guest, standing[i].gpa, now, standing[i].len_bytes);
+
+		if (unread || (arch->classify_site(now, standing[i].gva, &target) == HV_SITE_CALL &&
+			       hv_gva_in(target, s->range)))
+			continue;
+		hv_patcher_forget_at(s->patcher, standing[i].gpa);
+		nr_taken++;
+	}
+	return nr_taken;
+}
+
+struct hv_err *hv_yield_is_ours(struct hv_session *s, struct hv_journal_entry *e, bool *ret)
+{
+	const struct hv_arch *arch = s->kernel->as.arch;
+	struct hv_gva at = hv_gva(e->gva), target = {0}, reader;
+	uint8_t now[HV_SITE_LEN_MAX];
+	struct hv_mapping m;
+	struct hv_err *err;
+
+	*ret = false;
+	if (e->len_bytes != arch->site_len_bytes || !hv_gva_in(at, s->kernel->text) ||
+	    arch->classify_site(e->old_bytes, at, &target) != HV_SITE_CALL ||
+	    !find_reader(s->kernel, &reader) || target.v != reader.v)
+		return NULL;
+	err = hv_walk(&s->kernel->as, at, &m);
+	if (err || !m.present || m.gpa.v != e->gpa)
+		return err;
+	err = hv_guest_read(s->guest, m.gpa, now, e->len_bytes);
+	if (err)
+		return err;
+	*ret = arch->classify_site(now, at, &target) == HV_SITE_CALL && hv_gva_in(target, s->range);
+	memcpy(e->new_bytes, now, e->len_bytes);
+	return NULL;
+}
+
+struct hv_err *hv_yield_check_gone(struct hv_session *s)
+{
+	struct places places;
+	struct hv_err *err = find_places(s->kernel, stub_of(s), &places);
+
+	if (!err && places.nr)
+		err = hv_err_new(EBUSY, "ftrace's call at 0x%llx still calls a stub",
+				 (unsigned long long)places.list[0].v);
+	return err;
+}

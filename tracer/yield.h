@@ -1,0 +1,28 @@
+/* Getting out of the way of the guest's own ftrace. Before it changes a site it reads it and
+ * compares (ftrace_verify_code); what it does not expect makes it warn and switch itself off. While
+ * sites call our stubs it reads by one of ours (arch/x86_64/yield.S), which shows it what stood
+ * there: what it then writes is the guest's own, and hvtrace has lost the site.
+ * Leaves to others: sites (sites.c). */
+#pragma once
+
+#include "patcher/region.h"
+#include "tracer/session.h"
+
+/* Before the first site is changed. Does nothing where it is done already, and where no such place
+ * is found: there the guest's own ftrace must not begin on what is traced (hv_yield_stands). */
+struct hv_err *hv_yield_begin(struct hv_session *s) hv_must_use;
+/* When the last site is restored. */
+struct hv_err *hv_yield_end(struct hv_session *s) hv_must_use;
+bool hv_yield_stands(const struct hv_session *s);
+
+/* Whether the guest's ftrace has looked at a site since this was last asked. */
+bool hv_yield_looked(struct hv_session *s);
+/* Sites that the guest has taken go from the journal. Returns their number. */
+size_t hv_yield_forget_taken(struct hv_session *s);
+
+/* An entry of an untrusted journal is of such a place: it reads by our stub now, and the journal
+ * would have it read by the kernel's own function. */
+struct hv_err *hv_yield_is_ours(struct hv_session *s, struct hv_journal_entry *e,
+				bool *ret) hv_must_use;
+/* EBUSY when the guest's ftrace reads by a stub of ours. */
+struct hv_err *hv_yield_check_gone(struct hv_session *s) hv_must_use;
