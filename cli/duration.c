@@ -4,6 +4,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/decimal.h"
+
 #define NS_PER_S 1000000000ull
 
 static bool unit_ns(const char *unit, uint64_t *ret)
@@ -25,45 +27,13 @@ static bool unit_ns(const char *unit, uint64_t *ret)
 	return false;
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-/* Thousandths, so that "0.25ms" keeps its meaning: digits after the third are dropped. */
-static bool parse_thousandths(const char **at, uint64_t *ret)
-{
-	const char *p = *at;
-	uint64_t n = 0;
-	unsigned digits = 0;
-	uint64_t scale = 1000;
-
-	for (; is_digit(*p); p++, digits++) {
-		if (digits == 12)
-			return false;
-		n = n * 10 + (uint64_t)(*p - '0');
-	}
-	n *= 1000;
-	if (*p == '.') {
-		for (p++; is_digit(*p); p++, digits++) {
-			scale /= 10;
-			n += scale * (uint64_t)(*p - '0');
-		}
-	}
-	if (!digits)
-		return false;
-	*at = p;
-	*ret = n;
-	return true;
-}
-
 bool duration_parse(const char *text, uint64_t *ret_ns)
 {
 	uint64_t thousandths;
 	uint64_t unit;
 	uint64_t ns;
 
-	if (!parse_thousandths(&text, &thousandths) || !unit_ns(text, &unit))
+	if (!decimal_parse(&text, &thousandths) || !unit_ns(text, &unit))
 		return false;
 	if (__builtin_mul_overflow(thousandths, unit / 1000, &ns))
 		return false;

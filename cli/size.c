@@ -1,8 +1,9 @@
 #include "cli/size.h"
 
-#include <ctype.h>
 #include <string.h>
 #include <strings.h>
+
+#include "cli/decimal.h"
 
 static bool unit_shift(const char *unit, unsigned *ret)
 {
@@ -27,25 +28,15 @@ static bool unit_shift(const char *unit, unsigned *ret)
 
 bool size_parse(const char *text, uint64_t *ret_bytes)
 {
-	unsigned __int128 thousandths = 0;
-	unsigned digits = 0, scale = 1000, shift;
+	unsigned __int128 bytes;
+	uint64_t thousandths;
+	unsigned shift;
 
-	for (; isdigit((unsigned char)*text); text++) {
-		if (++digits > 18)
-			return false;
-		thousandths = thousandths * 10 + (unsigned)(*text - '0') * 1000u;
-	}
-	if (!digits)
+	if (!decimal_parse(&text, &thousandths) || !unit_shift(text, &shift))
 		return false;
-	if (*text == '.') {
-		for (text++; isdigit((unsigned char)*text); text++)
-			thousandths += (scale /= 10) * (unsigned)(*text - '0');
-	}
-	if (!unit_shift(text, &shift))
+	bytes = ((unsigned __int128)thousandths << shift) / 1000;
+	if (bytes >> 63)
 		return false;
-	thousandths = (thousandths << shift) / 1000;
-	if (thousandths >> 63)
-		return false;
-	*ret_bytes = (uint64_t)thousandths & ~UINT64_C(0xfff);
+	*ret_bytes = (uint64_t)bytes & ~UINT64_C(0xfff);
 	return true;
 }
