@@ -214,6 +214,9 @@ static struct hv_stack *hook(uint64_t *slots[], size_t nr)
 	uint64_t block = (uintptr_t)slots[0] & ~(uint64_t)(STACK_BYTES - 1);
 	struct hv_stack *stack = world_home(world, block);
 
+	/* Another one's home may be the same. */
+	while (stack->word && (stack->word & ~(uint64_t)HV_STACK_NR_MASK) != block)
+		stack++;
 	ck_assert_uint_ne(world_handler(world).v & HV_WORD_TEXT, 0);
 	stack->word = block | nr;
 	for (size_t i = 0; i < nr; i++) {
