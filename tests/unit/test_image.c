@@ -187,10 +187,12 @@ START_TEST(says_why_not)
 	root = xm_table(&machine);
 	regs[0].root = root.v & ~0x1000ull;
 	memset(machine.ram + regs[0].root, 0, 4096);
-	check_refused("vcpu 0: no Linux kernel, or none yet: nothing is mapped at 0xffffffff80000000..");
+	check_refused(
+		"vcpu 0: no Linux kernel, or none yet: nothing is mapped at 0xffffffff80000000..");
 	root = hv_gpa(regs[0].root);
 	map(1, TEXT, PHYS, 2, XM_W);
-	check_refused("vcpu 0: no Linux kernel, or none yet: nothing executable at 0xffffffff80000000..");
+	check_refused(
+		"vcpu 0: no Linux kernel, or none yet: nothing executable at 0xffffffff80000000..");
 	map(1, TEXT + 0x1000, 0x7000000000, 1, XM_X);
 	check_refused("vcpu 0: kernel image at 0xffffffff9ac01000: no RAM at guest physical "
 		      "0x7000000000");
