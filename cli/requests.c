@@ -88,6 +88,16 @@ static void add_mounts(struct service *s, json_object *o)
 	json_object_object_add(o, "mounts", dirs);
 }
 
+static void add_dumps(struct service *s, json_object *o)
+{
+	HV_AUTO_FREE char *path = rundir_path(s->dir.path, RUNDIR_DUMP);
+	json_object *dumps = json_object_new_object();
+
+	add_number(dumps, "written", s->dumps.nr);
+	add_string(dumps, "path", path);
+	json_object_object_add(o, "dumps", dumps);
+}
+
 static void do_stat(struct service *s, struct peer *p)
 {
 	const struct hv_guest_info *info = hv_guest_info(s->guest);
@@ -107,6 +117,7 @@ static void do_stat(struct service *s, struct peer *p)
 	add_string(o, "current_tracer", tracer);
 	json_object_object_add(o, "tracing_on", json_object_new_boolean(strcmp(on, "1") == 0));
 	add_counts(s, o);
+	add_dumps(s, o);
 	add_number(o, "clients", s->nr_peers - 1);
 	add_mounts(s, o);
 	text = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |

@@ -3,6 +3,7 @@
  *     RUN/ID/lock   locked (an open-file-description lock) for as long as the service lives
  *     RUN/ID/sock   where it listens          RUN/ID/pid   its process id
  *     RUN/ID/info   who it serves, as JSON    RUN/ID/log   what it did
+ *     RUN/ID/dump   dumps.h; stays when the rest goes, for the next service to go on
  *
  * Who holds the lock owns everything in the directory; a directory nobody holds is left over.
  * Leaves to others: what is said over the socket (wire.h), the log's lines (audit.h). */
@@ -12,6 +13,8 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+
+#define RUNDIR_DUMP "dump"
 
 struct rundir {
 	char *path;  /* owned; NULL when nothing is held */
@@ -25,9 +28,9 @@ struct rundir {
 /* Makes RUN_DIR (0700) and ID's directory in it, takes the lock and clears what a dead service
  * left. EBUSY: a service lives there. */
 struct hv_err *rundir_take(const char *run_dir, const char *id, struct rundir *ret) hv_must_use;
-/* The directory goes, and the lock with it. */
+/* The directory goes, unless there is a dump in it, and the lock with it. */
 void rundir_remove(struct rundir *d);
-/* Only the log and the info stay, with REASON, for who asks later; the lock goes. */
+/* Only the log, the info and the dump stay, with REASON, for who asks later; the lock goes. */
 void rundir_leave(struct rundir *d, const char *reason);
 /* Forgets it in a process that does not own it (after fork). */
 void rundir_forget(struct rundir *d);

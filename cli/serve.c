@@ -36,6 +36,7 @@ void serve_begin_detach(struct service *s, struct peer *peer)
 {
 	uint64_t now = monotonic_ns();
 
+	dumps_finish(&s->dumps, s->tree, &s->dir, &s->audit);
 	hv_tree_end(s->tree);
 	for (size_t i = 0; i < s->nr_peers; i++) {
 		uint32_t tag = s->peers[i]->tag;
@@ -276,7 +277,7 @@ static int poll_timeout_ms(const struct service *s, const struct ticks *t, uint6
 {
 	uint64_t next = t->alive_ns;
 
-	if (has_ready_request(s))
+	if (has_ready_request(s) || dumps_has_work(&s->dumps))
 		return 0;
 	if (s->state == SERVE_DETACHING && s->detach.next_ns < next)
 		next = s->detach.next_ns;
@@ -346,13 +347,16 @@ static void tick(struct service *s, struct ticks *t)
 			hv_session_refresh_clock(s->session);
 			hv_session_sweep(s->session);
 			hv_tree_refresh(s->tree);
+			hv_tree_retire(s->tree);
 			watch_livepatch(s);
 		}
 	}
 	if (s->state == SERVE_DONE)
 		return;
-	if (s->state == SERVE_RUNS)
+	if (s->state == SERVE_RUNS) {
 		hv_tree_drain(s->tree);
+		dumps_write(&s->dumps, s->tree, &s->dir, &s->audit);
+	}
 	for (size_t i = 0; i < s->nr_peers; i++)
 		files_retry(s, s->peers[i], now);
 	try_detach(s, now);
@@ -467,6 +471,9 @@ void serve(struct service *s)
 
 	while (s->state != SERVE_DONE)
 		serve_once(s, &t);
+	/* A guest that died of what was looked for has left it in the rings. */
+	if (s->tree)
+		dumps_finish(&s->dumps, s->tree, &s->dir, &s->audit);
 	if (s->end)
 		audit_end(s);
 	if (s->end && s->end->code == ECONNRESET)

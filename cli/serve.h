@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cli/audit.h"
+#include "cli/dumps.h"
 #include "cli/peer.h"
 #include "cli/rundir.h"
 #include "tracer/session.h"
@@ -39,6 +40,7 @@ struct service {
 	struct hv_tree *tree; /* NULL unless SERVE_RUNS */
 	struct rundir dir;
 	struct audit audit;
+	struct dumps dumps;
 	int listen_fd;
 	int signal_fd;
 	uint64_t attached_ns; /* monotonic */

@@ -256,7 +256,12 @@ static void attached(struct service *s, const struct audit_actor *who, uint64_t 
 static int service_run(const struct service_config *config, const struct audit_actor *who,
 		       int report_fd)
 {
-	struct service s = {.dir = RUNDIR_NONE, .audit = AUDIT_NONE, .listen_fd = -1};
+	struct service s = {
+		.dir = RUNDIR_NONE,
+		.audit = AUDIT_NONE,
+		.dumps = DUMPS_NONE,
+		.listen_fd = -1,
+	};
 	HV_AUTO_TEXT struct hv_text line = {0};
 	uint64_t started = monotonic_ns();
 	struct hv_err *err;
@@ -292,6 +297,7 @@ struct hv_err *service_here(const struct service_config *config, struct hv_guest
 	struct service s = {
 		.dir = RUNDIR_NONE,
 		.audit = AUDIT_NONE,
+		.dumps = DUMPS_NONE,
 		.listen_fd = -1,
 		.signal_fd = -1,
 		.guest = guest,

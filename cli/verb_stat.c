@@ -56,6 +56,9 @@ static void print_table(json_object *o)
 	if (N(o, "profile_no_count"))
 		printf("not counted  %llu calls: no place left in a vCPU's profile\n",
 		       N(o, "profile_no_count"));
+	if (N(o, "dumps.written"))
+		printf("dumps        %llu, in %s\n", N(o, "dumps.written"),
+		       text_of(o, "dumps.path"));
 	printf("holds        %llu, last %.3f ms, longest %.3f ms\n", N(o, "holds.count"),
 	       (double)number_of(o, "holds.last_ns") / 1e6,
 	       (double)number_of(o, "holds.max_ns") / 1e6);

@@ -81,20 +81,20 @@
 #define HV_SLOT_GOES_ON                                                                            \
 	0x04 /* u32, the stub it goes on to, from the params on; 0: none                           \
 	      */
-#define HV_SLOT_ON		 1
-#define HV_SLOT_OFF		 2
-#define HV_SLOT_ON_COUNTED	 4
-#define HV_SLOT_OFF_COUNTED	 8
-#define HV_SLOT_STACK		 16
-#define HV_SLOT_STACK_BIT	 4
-#define HV_SLOT_STACK_COUNTED	 32
-#define HV_SLOT_SNAPSHOT	 64
-#define HV_SLOT_SNAPSHOT_COUNTED 128
+#define HV_SLOT_ON	      1
+#define HV_SLOT_OFF	      2
+#define HV_SLOT_ON_COUNTED    4
+#define HV_SLOT_OFF_COUNTED   8
+#define HV_SLOT_STACK	      16
+#define HV_SLOT_STACK_BIT     4
+#define HV_SLOT_STACK_COUNTED 32
+#define HV_SLOT_TELL	      64
+#define HV_SLOT_TELL_COUNTED  128
 /* The function's first argument is a task. Its bit in the pid bitmap becomes the current task's
  * (it was forked by it), 0, or 1. */
-#define HV_SLOT_PID_INHERITS	 0x1000
-#define HV_SLOT_PID_CLEARS	 0x2000
-#define HV_SLOT_PID_SETS	 0x4000
+#define HV_SLOT_PID_INHERITS  0x1000
+#define HV_SLOT_PID_CLEARS    0x2000
+#define HV_SLOT_PID_SETS      0x4000
 
 /* The control block: the mode, and what is left of the counted actions of each slot */
 #define HV_CONTROL_MODE	 0x00 /* u32 */
@@ -103,7 +103,7 @@
 #define HV_LEFT_ON	 0x00 /* s32 */
 #define HV_LEFT_OFF	 0x04 /* s32 */
 #define HV_LEFT_STACK	 0x08 /* s32 */
-#define HV_LEFT_SNAPSHOT 0x0c /* s32 */
+#define HV_LEFT_TELL	 0x0c /* s32 */
 #define HV_LEFT_SHIFT	 4
 
 /* HV_PARAM_GRAPH_FLAGS. Frames that are open while a flag changes end by the new one. */
@@ -188,7 +188,7 @@
 #define HV_RECORD_MARK	     6 /* the host's own: a line of trace_marker */
 #define HV_RECORD_WORDS	     7 /* of a stack: they precede it, reserved together with it */
 #define HV_RECORD_STACK	     8 /* the stack of a function that was called */
-#define HV_RECORD_SNAPSHOT   9 /* here a snapshot is to be taken */
+#define HV_RECORD_COMMAND    9 /* a function was called that has commands for the host */
 
 /* function: word 0  tsc (63 bits)
  *           word 1  bits 0-31 low half of the site's address, 32-62 low 31 bits of the caller's
@@ -221,7 +221,7 @@
  *           word 3  48-51 kind, 52-62 the number of this one, from 1 on
  * stack:    as function, and
  *           word 3  bits 52-58 how many records of words but the first, 62 of a command
- * snapshot: as function, and bit 62 of word 3
+ * command:  as function, and bit 62 of word 3
  * mark:     word 0  tsc
  *           word 1  which of the texts that the host keeps
  *           word 3  48-51 kind */
@@ -299,7 +299,7 @@ struct hv_control {
 		int32_t on;
 		int32_t off;
 		int32_t stack;
-		int32_t snapshot;
+		int32_t tell;
 	} left[HV_NR_SLOTS];
 };
 

@@ -5,7 +5,7 @@
 
 #define COUNTED                                                                                    \
 	(1u << HV_ACTION_ON_COUNTED | 1u << HV_ACTION_OFF_COUNTED |                                \
-	 1u << HV_ACTION_STACK_COUNTED | 1u << HV_ACTION_SNAPSHOT_COUNTED)
+	 1u << HV_ACTION_STACK_COUNTED | 1u << HV_ACTION_TELL_COUNTED)
 
 _Static_assert(HV_SLOT_ON == 1u << HV_ACTION_ON, "the bits are alike");
 _Static_assert(HV_SLOT_OFF == 1u << HV_ACTION_OFF, "the bits are alike");
@@ -13,8 +13,8 @@ _Static_assert(HV_SLOT_ON_COUNTED == 1u << HV_ACTION_ON_COUNTED, "the bits are a
 _Static_assert(HV_SLOT_OFF_COUNTED == 1u << HV_ACTION_OFF_COUNTED, "the bits are alike");
 _Static_assert(HV_SLOT_STACK == 1u << HV_ACTION_STACK, "the bits are alike");
 _Static_assert(HV_SLOT_STACK_COUNTED == 1u << HV_ACTION_STACK_COUNTED, "the bits are alike");
-_Static_assert(HV_SLOT_SNAPSHOT == 1u << HV_ACTION_SNAPSHOT, "the bits are alike");
-_Static_assert(HV_SLOT_SNAPSHOT_COUNTED == 1u << HV_ACTION_SNAPSHOT_COUNTED, "the bits are alike");
+_Static_assert(HV_SLOT_TELL == 1u << HV_ACTION_TELL, "the bits are alike");
+_Static_assert(HV_SLOT_TELL_COUNTED == 1u << HV_ACTION_TELL_COUNTED, "the bits are alike");
 
 static int compare_ips(const void *pa, const void *pb)
 {
@@ -59,8 +59,8 @@ static int32_t *left_of(const struct hv_session *s, unsigned slot, enum hv_actio
 		return &control->left[slot].on;
 	case HV_ACTION_STACK_COUNTED:
 		return &control->left[slot].stack;
-	case HV_ACTION_SNAPSHOT_COUNTED:
-		return &control->left[slot].snapshot;
+	case HV_ACTION_TELL_COUNTED:
+		return &control->left[slot].tell;
 	default:
 		return &control->left[slot].off;
 	}

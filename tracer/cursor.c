@@ -250,7 +250,7 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 			hv_words_add(&c->words[item.cpu - c->first_cpu], &item.record,
 				     item.position);
 			break;
-		case HV_RECORD_SNAPSHOT:
+		case HV_RECORD_COMMAND:
 			/* For who takes it; for all others it is nothing. */
 			decode(c, &item, ret);
 			if (c->mode == HV_CURSOR_DRAIN)

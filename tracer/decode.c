@@ -12,7 +12,7 @@ unsigned hv_record_kind(const struct hv_record *record)
 {
 	unsigned kind = record->word[3] >> HV_RECORD_KIND_SHIFT & 0xf;
 
-	return kind >= HV_RECORD_FUNCTION && kind <= HV_RECORD_SNAPSHOT ? kind : 0;
+	return kind >= HV_RECORD_FUNCTION && kind <= HV_RECORD_COMMAND ? kind : 0;
 }
 
 bool hv_record_is_event(const struct hv_record *record)
@@ -211,9 +211,9 @@ void hv_decode_event(const struct hv_decode *d, const struct hv_record *record,
 		ret->depth = depth_of(record);
 		return;
 	case HV_RECORD_STACK:
-	case HV_RECORD_SNAPSHOT:
+	case HV_RECORD_COMMAND:
 		ret->kind = hv_record_kind(record) == HV_RECORD_STACK ? HV_EVENT_STACK
-								      : HV_EVENT_SNAPSHOT;
+								      : HV_EVENT_COMMAND;
 		ret->of_command = record->word[3] >> HV_STACK_COMMAND_BIT & 1;
 		return;
 	default:

@@ -13,7 +13,8 @@ enum hv_event_kind {
 	HV_EVENT_PRINT,	   /* a line of trace_marker; ip is where the kernel itself marks, or 0 */
 	HV_EVENT_RAW_DATA, /* bytes of trace_marker_raw, of which the first four are a number */
 	HV_EVENT_STACK,	   /* who called the function ip; parent_ip its caller */
-	HV_EVENT_SNAPSHOT, /* a snapshot is to be taken here (snapshot command); never shown */
+	HV_EVENT_COMMAND,  /* the function ip was called, whose commands the host obeys; for drains
+			    */
 };
 
 /* tracefs-spec: trace_flag_type */
@@ -48,7 +49,7 @@ struct hv_event {
 	uint64_t call_ns; /* exit: when it was called, on the clock of time_ns */
 	uint8_t has_retval;
 	uint64_t retval;    /* exit, with has_retval */
-	uint8_t of_command; /* stack and snapshot: of a command, not of a tracer's option */
+	uint8_t of_command; /* stack: of a command, not of a tracer's option */
 	/* stack: the function itself first, then who called it; borrowed as TEXT is. Not looked for
 	 * by a drain: NULL, 0. */
 	const struct hv_gva *callers;

@@ -137,6 +137,7 @@ struct hv_err *hv_tracer_write(struct hv_file *f, const char *buf, size_t len_by
 
 void hv_recording_show(struct hv_file *f)
 {
+	hv_tree_drain(f->tree);
 	hv_text_printf(&f->text, "%u\n", hv_instance_tracing_on(f->instance));
 }
 

@@ -83,9 +83,10 @@ void hv_list_show(struct hv_file *f)
 		hv_text_add(&f->text, "\n");
 	}
 	hv_modcache_text(&f->instance->waiting[f->arg], &f->text);
-	if (f->arg == HV_LIST_FILTER)
-		hv_probes_text(&f->instance->probes, sites, hv_instance_probe_left, f->instance,
-			       &f->text);
+	if (f->arg != HV_LIST_FILTER)
+		return;
+	hv_tree_drain(f->tree);
+	hv_probes_text(&f->instance->probes, sites, hv_instance_probe_left, f->instance, &f->text);
 }
 
 static struct hv_err *no_match(const char *func, const char *module)
@@ -128,7 +129,7 @@ static struct hv_err *apply_command(struct hv_file *f, const char *func, const c
 {
 	enum hv_probe_command command;
 
-	if (f->arg != HV_LIST_FILTER || f->instance->name || !hv_probe_command_find(name, &command))
+	if (f->arg != HV_LIST_FILTER || !hv_probe_command_find(name, &command))
 		return hv_err_new(EINVAL, "there is no command '%s' here", name);
 	return hv_instance_probe(f->instance, func, command, param);
 }

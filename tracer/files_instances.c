@@ -53,12 +53,11 @@ struct hv_err *hv_instance_mkdir(const struct hv_place *dir, const char *name)
 struct hv_err *hv_instance_rmdir(const struct hv_place *at)
 {
 	struct hv_instance *in = at->instance, **link = &at->tree->top.next;
-	struct hv_err *err = NULL;
+	struct hv_err *err;
 
 	if (in->nr_open)
 		return hv_err_new(EBUSY, "%zu of its files are open", in->nr_open);
-	if (in->tracer != HV_TRACER_NOP)
-		err = hv_instance_trace(in, HV_TRACER_NOP, in->lists);
+	err = hv_instance_stop(in);
 	if (err)
 		return err;
 	hv_share_remove(in);

@@ -82,7 +82,7 @@ static void add_comment(struct hv_file *f, const struct hv_style *style, const s
 }
 
 /* An entry takes its return along when that comes next on its CPU. */
-static void add_event(struct hv_file *f, const struct hv_style *style, const struct hv_event *e)
+void hv_trace_add(struct hv_file *f, const struct hv_style *style, const struct hv_event *e)
 {
 	bool is_call = e->kind == HV_EVENT_GRAPH_ENTRY || e->kind == HV_EVENT_GRAPH_EXIT;
 	bool is_mark = e->kind == HV_EVENT_PRINT || e->kind == HV_EVENT_RAW_DATA;
@@ -128,7 +128,7 @@ static void add_header(struct hv_file *f, const struct hv_style *style)
 			 stat.nr_cpus);
 }
 
-static struct hv_style style_of(struct hv_file *f)
+struct hv_style hv_trace_style(struct hv_file *f)
 {
 	struct hv_style style = hv_instance_style(f->instance);
 
@@ -140,7 +140,7 @@ static struct hv_style style_of(struct hv_file *f)
 
 /* The next event of a dump, which in latency format tells when the one after it is: calls of a
  * graph do not, and are looked at in pairs. */
-static bool take_event(struct hv_file *f, struct hv_event *ret)
+bool hv_trace_take(struct hv_file *f, struct hv_event *ret)
 {
 	bool looks_on = f->is_latency && f->instance->tracer != HV_TRACER_FUNCTION_GRAPH;
 
@@ -156,14 +156,14 @@ static bool take_event(struct hv_file *f, struct hv_event *ret)
 
 struct hv_err *hv_trace_fill(struct hv_file *f)
 {
-	struct hv_style style = style_of(f);
+	struct hv_style style = hv_trace_style(f);
 	struct hv_event e;
 
 	if (!f->nr_fills)
 		add_header(f, &style);
-	while (f->text.len_bytes < DUMP_LEN_BYTES && take_event(f, &e)) {
+	while (f->text.len_bytes < DUMP_LEN_BYTES && hv_trace_take(f, &e)) {
 		add_gap(f, &e);
-		add_event(f, &style, &e);
+		hv_trace_add(f, &style, &e);
 	}
 	return NULL;
 }
@@ -199,7 +199,7 @@ struct hv_err *hv_pipe_ready(struct hv_file *f, bool *ret_always)
  * is woken by data alone (tracing_wait_pipe of 6.12). */
 struct hv_err *hv_pipe_fill(struct hv_file *f)
 {
-	struct hv_style style = style_of(f);
+	struct hv_style style = hv_trace_style(f);
 	size_t enough = f->asked_bytes < PIPE_LEN_BYTES ? f->asked_bytes : PIPE_LEN_BYTES;
 	struct hv_event e;
 
@@ -208,7 +208,7 @@ struct hv_err *hv_pipe_fill(struct hv_file *f)
 		if (e.lost_before)
 			hv_format_lost(&f->text, e.cpu, e.lost_before);
 		f->latency.index = f->nr_lines;
-		add_event(f, &style, &e);
+		hv_trace_add(f, &style, &e);
 	}
 	if (f->text.len_bytes) {
 		hv_cursor_consume(f->cursor);

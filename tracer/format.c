@@ -349,7 +349,7 @@ void hv_format_event(struct hv_text *out, const struct hv_style *style,
 	case HV_EVENT_STACK:
 		add_stack(out, style, shape, event);
 		return;
-	case HV_EVENT_SNAPSHOT:
+	case HV_EVENT_COMMAND:
 		return;
 	case HV_EVENT_FUNCTION:
 	case HV_EVENT_GRAPH_ENTRY:

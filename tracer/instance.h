@@ -45,8 +45,8 @@ struct hv_instance {
 	struct hv_options options;
 	struct hv_filter lists[HV_NR_FILTER_LISTS];
 	struct hv_modcache waiting[HV_NR_FILTER_LISTS]; /* words of LISTS for modules to come */
-	struct hv_probes probes;			/* of the top only */
-	struct hv_pidlist pids[HV_NR_PID_LISTS];	/* only these, not these */
+	struct hv_probes probes;
+	struct hv_pidlist pids[HV_NR_PID_LISTS]; /* only these, not these */
 	uint8_t *muted;	       /* owned, a byte a vCPU: not 0 where tracing_cpumask has none */
 	unsigned fill_percent; /* buffer_percent */
 	uint64_t start_ns; /* when its buffer was emptied last: what latency format counts from */
@@ -84,6 +84,8 @@ struct hv_buffer *hv_instance_buffer(struct hv_instance *in);
  * before. */
 struct hv_err *hv_instance_probe(struct hv_instance *in, const char *func,
 				 enum hv_probe_command command, const char *param) hv_must_use;
+/* It traces nothing any more, and its functions have no commands; on error it is as before. */
+struct hv_err *hv_instance_stop(struct hv_instance *in) hv_must_use;
 /* hv_probe_left of the instance CTX. */
 int64_t hv_instance_probe_left(void *ctx, enum hv_probe_command command,
 			       const struct hv_probe *probe);
@@ -103,6 +105,8 @@ struct hv_err *hv_instance_follow_forks(struct hv_instance *in, bool on) hv_must
 void hv_instance_mute_cpus(struct hv_instance *in);
 /* tracing_on, or what pauses it, has changed. */
 void hv_instance_set_recording(struct hv_instance *in, unsigned on);
+/* Likewise, for who hands on events: none are handed on before. */
+void hv_instance_switch_recording(struct hv_instance *in, unsigned on);
 void hv_instance_pause(struct hv_instance *in);
 void hv_instance_go_on(struct hv_instance *in);
 /* Whether something is recorded now: tracing_on as set or as the guest did it, and no pause. */

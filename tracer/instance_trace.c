@@ -1,4 +1,5 @@
 /* What instances trace, and what of it the guest has to record: what any of them wants. */
+#include "tracer/commands.h"
 #include "tracer/share.h"
 
 /* What an instance traces, or shall trace. */
@@ -179,13 +180,10 @@ static struct hv_err *check_graph(const struct hv_instance *in, enum hv_tracer t
 	return NULL;
 }
 
-/* The guest's own switching by commands of functions would be everybody's. */
 static struct hv_err *begin_sharing(struct hv_instance *in)
 {
 	struct hv_tree *t = in->tree;
 
-	if (t->top.probes.nr)
-		return hv_err_new(EBUSY, "functions of the top's set_ftrace_filter have commands");
 	t->top.recording = hv_instance_tracing_on(&t->top);
 	return hv_share_begin(t, hv_instance_ring_bytes(&t->top));
 }
@@ -196,9 +194,11 @@ static void set_recording(const struct hv_instance *in, enum hv_tracer tracer)
 	struct hv_tree *t = in->tree;
 	unsigned on = 0;
 
-	for (const struct hv_instance *i = &t->top; i; i = i->next)
-		if (i == &t->top || (i == in ? tracer : i->tracer) != HV_TRACER_NOP)
-			on |= i->recording && !i->nr_pauses;
+	for (const struct hv_instance *i = &t->top; i; i = i->next) {
+		bool traces = i == &t->top || (i == in ? tracer : i->tracer) != HV_TRACER_NOP;
+
+		on |= !i->nr_pauses && ((traces && i->recording) || hv_commands_need_recording(i));
+	}
 	hv_session_set_recording(t->session, on);
 }
 
@@ -215,7 +215,8 @@ struct hv_err *hv_instance_trace(struct hv_instance *in, enum hv_tracer tracer,
 	if (err)
 		return err;
 	hv_tree_drain(t);
-	if (hv_share_is(t) && tracer != HV_TRACER_NOP)
+	err = hv_commands_publish(in, tracer);
+	if (!err && hv_share_is(t) && tracer != HV_TRACER_NOP)
 		err = set_pids(in, tracer, in->pids);
 	if (!err)
 		err = set_sites(in, tracer, lists);
@@ -223,7 +224,10 @@ struct hv_err *hv_instance_trace(struct hv_instance *in, enum hv_tracer tracer,
 		err = set_pids(in, tracer, in->pids);
 	if (!err && tracer == HV_TRACER_NOP && t->forks != forks)
 		err = set_sites(in, tracer, lists);
-	if (!err && hv_share_is(t))
+	/* The guest is as before: what it was told is taken back. */
+	if (err)
+		hv_err_free(hv_commands_publish(in, in->tracer));
+	else if (hv_share_is(t))
 		set_recording(in, tracer);
 	return err;
 }
@@ -290,6 +294,11 @@ void hv_instance_mute_cpus(struct hv_instance *in)
 void hv_instance_set_recording(struct hv_instance *in, unsigned on)
 {
 	hv_tree_drain(in->tree);
+	hv_instance_switch_recording(in, on);
+}
+
+void hv_instance_switch_recording(struct hv_instance *in, unsigned on)
+{
 	in->recording = on;
 	set_recording(in, in->tracer);
 }
@@ -312,7 +321,7 @@ void hv_instance_go_on(struct hv_instance *in)
 /* The guest may switch recording by itself for the top, as long as no other one traces. */
 static bool follows_guest(const struct hv_instance *in)
 {
-	if (in != &in->tree->top || in->nr_pauses)
+	if (in != &in->tree->top || in->nr_pauses || in->tree->host_obeys)
 		return false;
 	for (const struct hv_instance *i = in->next; i; i = i->next)
 		if (i->tracer != HV_TRACER_NOP)

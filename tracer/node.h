@@ -72,6 +72,10 @@ struct hv_tree {
 	unsigned shows_tgids;	  /* the option record-tgid was on some time */
 	unsigned profiles;	  /* function_profile_enabled */
 	struct hv_drain *drain;	  /* owned; NULL: the guest's rings are the top's buffer */
+	unsigned host_obeys;	  /* commands of functions, in the drain (commands.h) */
+	unsigned commands_spent;  /* a count is used up since the guest was told of them */
+	struct hv_file *dump;	  /* NULL: none waits, none is being read (dump.h) */
+	unsigned dump_waits;	  /* it is the tree's */
 	size_t nr_open;
 	unsigned ending; /* what is closed from now on is not published */
 };
@@ -105,6 +109,8 @@ struct hv_file {
 	 * of trace, because a line in latency format says how far the next event is */
 	struct hv_event held;
 	unsigned has_held;
+	/* dumps */
+	unsigned is_done; /* its last line was made */
 	/* filter files */
 	struct hv_filter list;
 	struct hv_token token;
@@ -124,6 +130,9 @@ static inline bool hv_file_reads(const struct hv_file *f)
 extern const struct hv_node hv_root_node;
 extern const struct hv_node hv_instance_node;
 
+/* Closed as one that hv_tree_open gave. PATH is copied. */
+struct hv_file *hv_file_new(const struct hv_place *at, const char *path, int flags);
+
 /* What was written to F was refused: for error_log. */
 void hv_file_log_error(struct hv_file *f, const struct hv_err *err, const char *buf,
 		       size_t len_bytes);
@@ -134,6 +143,11 @@ const char *hv_tracer_name(enum hv_tracer tracer);
 struct hv_err *hv_trace_open(struct hv_file *f) hv_must_use;
 struct hv_err *hv_trace_close(struct hv_file *f) hv_must_use;
 struct hv_err *hv_trace_fill(struct hv_file *f) hv_must_use;
+/* What a dump of F's buffer is made of: how its events are shown, the next of them (false: there
+ * is none), its lines. */
+struct hv_style hv_trace_style(struct hv_file *f);
+bool hv_trace_take(struct hv_file *f, struct hv_event *ret);
+void hv_trace_add(struct hv_file *f, const struct hv_style *style, const struct hv_event *e);
 /* Makes F's cursor, in B. */
 void hv_file_read_buffer(struct hv_file *f, struct hv_buffer *b, enum hv_cursor_mode mode);
 /* The instance's buffer may be another one since the cursor of F was made: then a new one. */

@@ -169,7 +169,10 @@ static const struct hv_node root_nodes[] = {
 		 "\t\t\t  or switch recording when one is called: [!]GLOB:traceon[:COUNT], "
 		 "[!]GLOB:traceoff[:COUNT],\n"
 		 "\t\t\t  tell who called it: [!]GLOB:stacktrace[:COUNT], take a snapshot then: "
-		 "[!]GLOB:snapshot[:COUNT]",
+		 "[!]GLOB:snapshot[:COUNT],\n"
+		 "\t\t\t  or write the buffer to a file of the session, once, and end recording: "
+		 "[!]GLOB:dump,\n"
+		 "\t\t\t  [!]GLOB:cpudump: of the calling vCPU alone",
 	 .open = hv_list_open,
 	 .show = hv_list_show,
 	 .write = hv_list_write,

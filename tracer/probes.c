@@ -14,7 +14,15 @@ static const char *const names[HV_NR_PROBE_COMMANDS] = {
 	[HV_PROBE_TRACEOFF] = "traceoff",
 	[HV_PROBE_STACKTRACE] = "stacktrace",
 	[HV_PROBE_SNAPSHOT] = "snapshot",
+	[HV_PROBE_DUMP] = "dump",
+	[HV_PROBE_CPUDUMP] = "cpudump",
 };
+
+/* Whatever count is asked for (ftrace_trace_dump_callback, ftrace_trace_cpudump_callback). */
+static bool acts_once(enum hv_probe_command command)
+{
+	return command == HV_PROBE_DUMP || command == HV_PROBE_CPUDUMP;
+}
 
 void hv_probes_deinit(struct hv_probes *p)
 {
@@ -44,6 +52,11 @@ struct hv_probes hv_probes_dup(const struct hv_probes *p)
 	return copy;
 }
 
+const char *hv_probe_command_name(enum hv_probe_command command)
+{
+	return names[command];
+}
+
 bool hv_probe_command_find(const char *name, enum hv_probe_command *ret)
 {
 	for (unsigned i = 0; i < HV_NR_PROBE_COMMANDS; i++) {
@@ -71,7 +84,7 @@ static int compare_probes(const void *pa, const void *pb)
 	return (a->ip > b->ip) - (a->ip < b->ip);
 }
 
-static struct hv_probe *find_probe(const struct hv_probe_set *set, uint64_t ip)
+struct hv_probe *hv_probes_find(const struct hv_probe_set *set, uint64_t ip)
 {
 	struct hv_probe key = {.ip = ip};
 
@@ -133,7 +146,7 @@ static struct hv_err *add(struct hv_probes *p, const struct hv_sites *sites, con
 	for (size_t i = 0; i < matched.nr; i++) {
 		struct hv_probe_set old = {.list = set->list, .nr = before};
 
-		if (!find_probe(&old, matched.ips[i]))
+		if (!hv_probes_find(&old, matched.ips[i]))
 			set->list[set->nr++] = (struct hv_probe){matched.ips[i], count};
 	}
 	qsort(set->list, set->nr, sizeof(*set->list), compare_probes);
@@ -162,7 +175,7 @@ static struct hv_err *take_away(struct hv_probes *p, const struct hv_sites *site
 		return hv_err_new(EINVAL, "'!%s': one '!' will do", func);
 	if (!set)
 		return hv_err_new(ENODEV, "no function has %s%s", names[command],
-				  counted ? " with a count" : "");
+				  counted && !acts_once(command) ? " with a count" : "");
 	before = set->nr;
 	if (!all)
 		gone = hv_filter_match(sites, func, NULL);
@@ -183,6 +196,8 @@ static struct hv_err *take_away(struct hv_probes *p, const struct hv_sites *site
 struct hv_err *hv_probes_apply(struct hv_probes *p, const struct hv_sites *sites, const char *func,
 			       enum hv_probe_command command, const char *param)
 {
+	if (acts_once(command))
+		param = "1";
 	if (func[0] == '!')
 		return take_away(p, sites, func + 1, command, param != NULL);
 	return add(p, sites, func, command, param);
@@ -198,7 +213,8 @@ static void add_line(struct hv_text *out, const struct hv_site *site,
 		hv_text_add(out, "]");
 	}
 	hv_text_printf(out, ":%s:", names[set->command]);
-	if (set->counted)
+	/* The kernel's cpudump has no count (cpudump_probe_ops without init). */
+	if (set->counted && set->command != HV_PROBE_CPUDUMP)
 		hv_text_printf(out, "count=%" PRId64 "\n", count);
 	else
 		hv_text_add(out, "unlimited\n");
@@ -211,7 +227,7 @@ void hv_probes_text(const struct hv_probes *p, const struct hv_sites *sites, hv_
 		const struct hv_probe_set *set = &p->sets[i];
 
 		for (size_t j = 0; j < sites->nr; j++) {
-			const struct hv_probe *probe = find_probe(set, sites->list[j].ip.v);
+			const struct hv_probe *probe = hv_probes_find(set, sites->list[j].ip.v);
 
 			if (probe)
 				add_line(ret, &sites->list[j], set,

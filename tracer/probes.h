@@ -12,6 +12,8 @@ enum hv_probe_command {
 	HV_PROBE_TRACEOFF,
 	HV_PROBE_STACKTRACE,
 	HV_PROBE_SNAPSHOT,
+	HV_PROBE_DUMP,	  /* of dump and cpudump the count is always 1 */
+	HV_PROBE_CPUDUMP, /* shown without its count, as the kernel shows it */
 	HV_NR_PROBE_COMMANDS
 };
 
@@ -33,10 +35,14 @@ struct hv_probes {
 	size_t nr;
 };
 
+/* NULL: the function at IP is not in it. */
+struct hv_probe *hv_probes_find(const struct hv_probe_set *set, uint64_t ip);
+
 bool hv_probes_have(const struct hv_probes *p, enum hv_probe_command command);
 void hv_probes_deinit(struct hv_probes *p);
 struct hv_probes hv_probes_dup(const struct hv_probes *p);
 
+const char *hv_probe_command_name(enum hv_probe_command command);
 bool hv_probe_command_find(const char *name, enum hv_probe_command *ret);
 
 /* FUNC: [!]GLOB or INDEX. PARAM: what follows the command's colon; NULL: there was none. EINVAL: no

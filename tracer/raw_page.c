@@ -36,7 +36,7 @@ static unsigned type_of(const struct hv_event *e)
 		return HV_RAW_PRINT;
 	case HV_EVENT_RAW_DATA:
 		return HV_RAW_DATA;
-	case HV_EVENT_SNAPSHOT:
+	case HV_EVENT_COMMAND:
 		break;
 	}
 	return 0;
@@ -85,7 +85,7 @@ static uint8_t *put_payload(uint8_t *at, const struct hv_event *e)
 		return put_text(at, hv_raw_payload_len(e) - 16, e);
 	case HV_EVENT_RAW_DATA:
 	case HV_EVENT_STACK:
-	case HV_EVENT_SNAPSHOT:
+	case HV_EVENT_COMMAND:
 		break;
 	}
 	return at;

@@ -48,7 +48,7 @@ static inline size_t hv_raw_payload_len(const struct hv_event *e)
 		return 40;
 	case HV_EVENT_STACK:
 		return 16 + 8 * e->nr_callers;
-	case HV_EVENT_SNAPSHOT:
+	case HV_EVENT_COMMAND:
 		return 0;
 	case HV_EVENT_PRINT:
 		return (16 + text_len + 2 + 3) / 4 * 4;

@@ -132,8 +132,8 @@ enum hv_action {
 	HV_ACTION_OFF_COUNTED,
 	HV_ACTION_STACK, /* who called is recorded; needs hv_session_can_unwind */
 	HV_ACTION_STACK_COUNTED,
-	HV_ACTION_SNAPSHOT, /* an HV_EVENT_SNAPSHOT for the drain, recording or not */
-	HV_ACTION_SNAPSHOT_COUNTED,
+	HV_ACTION_TELL, /* the host obeys: an HV_EVENT_COMMAND for the drain, recording or not */
+	HV_ACTION_TELL_COUNTED,
 	HV_NR_ACTIONS
 };
 struct hv_site_actions {

@@ -1,5 +1,7 @@
 #include "tracer/share.h"
 
+#include "tracer/commands.h"
+
 static bool is_alone(const struct hv_instance *in)
 {
 	for (const struct hv_instance *i = &in->tree->top; i; i = i->next)
@@ -8,29 +10,24 @@ static bool is_alone(const struct hv_instance *in)
 	return true;
 }
 
-/* Commands are the top's, whatever it traces. */
-static void take_commanded(struct hv_instance *in, const struct hv_cursor *cursor,
-			   const struct hv_event *event)
+/* Whether what no command asked for is IN's. Who traces alone gets all: the guest has judged
+ * already, and may have switched recording itself, unless the host does that. */
+static bool wants(const struct hv_instance *in, const struct hv_event *event)
 {
-	if (in != &in->tree->top)
-		return;
-	if (event->kind == HV_EVENT_SNAPSHOT)
-		hv_instance_swap_snapshot(in);
-	else
-		hv_buffer_put(in->host, cursor, event);
+	if (in->tracer == HV_TRACER_NOP)
+		return false;
+	if (!is_alone(in))
+		return hv_instance_wants(in, event);
+	return !in->tree->host_obeys || (in->recording && !in->nr_pauses);
 }
 
-/* Who traces alone gets all: the guest has judged already, and may have switched recording itself.
- */
 static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const struct hv_event *event)
 {
 	struct hv_instance *in = sink->ctx;
 
-	if (event->kind == HV_EVENT_SNAPSHOT || event->of_command) {
-		take_commanded(in, cursor, event);
-		return;
-	}
-	if (in->tracer != HV_TRACER_NOP && (is_alone(in) || hv_instance_wants(in, event)))
+	if (event->kind == HV_EVENT_COMMAND)
+		hv_commands_obey(in, event);
+	else if (event->of_command ? hv_commands_take_stack(in, event) : wants(in, event))
 		hv_buffer_put(in->host, cursor, event);
 }
 
@@ -70,7 +67,7 @@ static bool is_needed(const struct hv_tree *tree)
 {
 	const struct hv_instance *top = &tree->top;
 
-	if (!is_alone(top) || !hv_options_on(&top->options, HV_OPT_OVERWRITE) ||
+	if (!is_alone(top) || !hv_options_on(&top->options, HV_OPT_OVERWRITE) || tree->host_obeys ||
 	    hv_probes_have(&top->probes, HV_PROBE_SNAPSHOT))
 		return true;
 	return hv_buffer_ring_bytes(top->host) !=

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "tracer/dump.h"
 #include "tracer/lookup.h"
 
 #define READY_LEN_BYTES 4096 /* of a reader whose wish is not known yet: a page */
@@ -25,6 +26,7 @@ void hv_tree_free(struct hv_tree *tree)
 {
 	if (!tree)
 		return;
+	hv_dump_drop(tree);
 	assert(tree->nr_open == 0);
 	hv_drain_free(tree->drain);
 	while (tree->top.next) {
@@ -149,6 +151,17 @@ void hv_tree_refresh(struct hv_tree *tree)
 	}
 }
 
+void hv_tree_retire(struct hv_tree *tree)
+{
+	struct hv_instance *top = &tree->top;
+
+	if (!tree->commands_spent)
+		return;
+	tree->commands_spent = 0;
+	/* Nobody asked for it: else at the next change. */
+	hv_err_free(hv_instance_trace(top, top->tracer, top->lists));
+}
+
 struct hv_err *hv_tree_step_aside(struct hv_tree *tree)
 {
 	struct hv_err *why = hv_session_livepatch(tree->session);
@@ -174,7 +187,7 @@ struct hv_err *hv_tree_step_aside(struct hv_tree *tree)
 	return why;
 }
 
-static struct hv_file *file_new(const struct hv_place *at, const char *path, int flags)
+struct hv_file *hv_file_new(const struct hv_place *at, const char *path, int flags)
 {
 	struct hv_file *f = hv_alloc(sizeof(*f));
 
@@ -203,7 +216,7 @@ struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, s
 	if (hv_node_is_dir(at.node))
 		return hv_err_new(EISDIR, "'%s' is a directory", path);
 	hv_tree_refresh(tree);
-	f = file_new(&at, path, flags);
+	f = hv_file_new(&at, path, flags);
 	if (f->node->open)
 		err = f->node->open(f);
 	if (err) {

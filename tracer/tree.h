@@ -30,6 +30,15 @@ void hv_tree_end(struct hv_tree *tree);
  * or so for the names in what is read meanwhile. */
 void hv_tree_refresh(struct hv_tree *tree);
 
+/* Functions are not called any more for commands whose counts are used up. Call it each second or
+ * so. */
+void hv_tree_retire(struct hv_tree *tree);
+
+/* A dump that a command of a function asked for (dump, cpudump); NULL: none waits. It is read to
+ * its end, which takes what is read out of the buffer, and closed; until then there is no other.
+ * WHY, in words safe for a terminal, is borrowed until then. */
+struct hv_file *hv_tree_next_dump(struct hv_tree *tree, const char **ret_why);
+
 /* EBUSY: a livepatch waits for a graph. The graph is ended, its tracer is nop then and what was
  * recorded stays; the return addresses of calls that have not returned are put back as soon as that
  * can be done. Call it each second or so. */

@@ -12,7 +12,7 @@
  *                                     0(%rsp)  number
  */
 #define RECORDED                                                                                   \
-	(HV_SLOT_STACK | HV_SLOT_STACK_COUNTED | HV_SLOT_SNAPSHOT | HV_SLOT_SNAPSHOT_COUNTED)
+	(HV_SLOT_STACK | HV_SLOT_STACK_COUNTED | HV_SLOT_TELL | HV_SLOT_TELL_COUNTED)
 
 /* %ecx |= DOES when there is one of LEFT(%r10); to OUT when not. */
 .macro count left, does, out
@@ -140,20 +140,20 @@ hv_stub_return_3: /* to the stub, or into the function */
 	andl	$HV_MODE_OFF, %r11d
 	pushq	%rcx
 	movl	HV_SLOT_DOES(%rax), %ecx
-	andl	$HV_SLOT_SNAPSHOT, %ecx
+	andl	$HV_SLOT_TELL, %ecx
 	testl	%r11d, %r11d
-	jz	.Lact_snapshot_counted
+	jz	.Lact_tell_counted
 	testl	$HV_SLOT_STACK, HV_SLOT_DOES(%rax)
 	jz	.Lact_stack_counted
 	orl	$HV_SLOT_STACK, %ecx
 .Lact_stack_counted:
 	testl	$HV_SLOT_STACK_COUNTED, HV_SLOT_DOES(%rax)
-	jz	.Lact_snapshot_counted
-	count	HV_LEFT_STACK, HV_SLOT_STACK, .Lact_snapshot_counted
-.Lact_snapshot_counted:
-	testl	$HV_SLOT_SNAPSHOT_COUNTED, HV_SLOT_DOES(%rax)
+	jz	.Lact_tell_counted
+	count	HV_LEFT_STACK, HV_SLOT_STACK, .Lact_tell_counted
+.Lact_tell_counted:
+	testl	$HV_SLOT_TELL_COUNTED, HV_SLOT_DOES(%rax)
 	jz	.Lact_record
-	count	HV_LEFT_SNAPSHOT, HV_SLOT_SNAPSHOT, .Lact_record
+	count	HV_LEFT_TELL, HV_SLOT_TELL, .Lact_record
 .Lact_record:
 	movl	%ecx, %r11d
 	popq	%rcx
@@ -166,7 +166,7 @@ hv_stub_return_3: /* to the stub, or into the function */
 	movq	%r10, (%rsp)
 	orl	$FROM_COMMAND, %r11d
 	pushq	%r11
-	testl	$(HV_SLOT_STACK | HV_SLOT_SNAPSHOT), %r11d
+	testl	$(HV_SLOT_STACK | HV_SLOT_TELL), %r11d
 	jnz	.Lstack_action
 	popq	%r11
 	testq	%r10, %r10

@@ -13,7 +13,7 @@
  *      16(%rsp)  caller's     CALLER    the caller's return address: the stack begins there
  *       8(%rsp)  site + 5     SITE_END
  *       0(%rsp)  where to     GOES_ON   0: back into the function
- *                go on        DOES      what is still to be done: HV_SLOT_STACK, HV_SLOT_SNAPSHOT
+ *                go on        DOES      what is still to be done: HV_SLOT_STACK, HV_SLOT_TELL
  *                                       and FROM_COMMAND
  *                             0(%rsp) to LOCALS_LEN; then %r9, %r8, %rdi, %rsi, %rbx, %rdx, %rcx,
  *                             %rax
@@ -125,7 +125,7 @@ hv_stub_function_stack:
 	test_muted .Lstack_out
 	je	.Lstack
 	andl	$~HV_SLOT_STACK, DOES(%rsp)
-	testl	$HV_SLOT_SNAPSHOT, DOES(%rsp)
+	testl	$HV_SLOT_TELL, DOES(%rsp)
 	jz	.Lstack_out
 
 .Lstack:
@@ -351,7 +351,7 @@ hv_stub_function_stack:
 	load_context HV_RECORD_STACK
 	testl	$HV_SLOT_STACK, DOES(%rsp)
 	jnz	1f
-	xorl	$((HV_RECORD_STACK ^ HV_RECORD_SNAPSHOT) << (HV_RECORD_KIND_SHIFT - 32)), %eax
+	xorl	$((HV_RECORD_STACK ^ HV_RECORD_COMMAND) << (HV_RECORD_KIND_SHIFT - 32)), %eax
 1:	movl	NR(%rsp), %ebx
 	shll	$(HV_RECORD_DEPTH_SHIFT - 32), %ebx
 	orl	%ebx, %eax
@@ -364,7 +364,7 @@ hv_stub_function_stack:
 
 	btrl	$HV_SLOT_STACK_BIT, DOES(%rsp)
 	jnc	.Lstack_out
-	testl	$HV_SLOT_SNAPSHOT, DOES(%rsp)
+	testl	$HV_SLOT_TELL, DOES(%rsp)
 	jnz	.Lstack
 .Lstack_out:
 	addq	$LOCALS_LEN, %rsp

@@ -117,11 +117,13 @@ static bool check(struct hv_err *err)
 static void add_event(struct hv_session *s, struct input *in)
 {
 	static const enum hv_event_kind kinds[] = {HV_EVENT_FUNCTION, HV_EVENT_GRAPH_ENTRY,
-						   HV_EVENT_GRAPH_EXIT};
-	struct hv_event e = {.cpu = next_byte(in), .pid = next_byte(in) * 0x1010101u};
+						   HV_EVENT_GRAPH_EXIT, HV_EVENT_STACK,
+						   HV_EVENT_COMMAND};
+	struct hv_event e = {.cpu = next_byte(in) % 2, .pid = next_byte(in) * 0x1010101u};
 	unsigned how = next_byte(in);
 
 	e.kind = kinds[how % HV_ARRAY_LEN(kinds)];
+	e.of_command = e.kind == HV_EVENT_STACK && how >> 7;
 	e.depth = (uint16_t)(how >> 2);
 	e.overrun = how;
 	e.call_ns = (uint64_t)how << (how % 57);
@@ -266,12 +268,30 @@ static void do_write(struct input *in, struct hv_file *f)
 	} while (done < len);
 }
 
+static void do_dump(struct hv_tree *tree)
+{
+	struct hv_file *f;
+	const char *why;
+	char buf[512];
+	size_t n;
+
+	hv_tree_drain(tree);
+	f = hv_tree_next_dump(tree, &why);
+	if (!f)
+		return;
+	if (strlen(why) == 0)
+		abort();
+	while (check(hv_file_read(f, buf, sizeof(buf), &n)) && n)
+		;
+	check(hv_file_close(f));
+}
+
 static void step(struct hv_session *s, struct hv_tree *tree, struct input *in,
 		 struct handle *handles)
 {
 	struct handle *h = &handles[next_byte(in) % NR_FILES];
 
-	switch (next_byte(in) % 9) {
+	switch (next_byte(in) % 11) {
 	case 0:
 		add_event(s, in);
 		break;
@@ -297,6 +317,12 @@ static void step(struct hv_session *s, struct hv_tree *tree, struct input *in,
 		break;
 	case 6:
 		do_directory(tree, in);
+		break;
+	case 9:
+		do_dump(tree);
+		break;
+	case 10:
+		hv_tree_retire(tree);
 		break;
 	default:
 		if (h->file)

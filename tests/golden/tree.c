@@ -7,7 +7,7 @@
  *   exit CPU NS PID COMM FLAGS PREEMPT MIGRATE IP DEPTH CALL_NS OVERRUN [RETVAL|- [LOST]]
  *   stack CPU NS PID COMM FLAGS PREEMPT MIGRATE IP [CALLER...]
  *   command ... IP [CALLER...]          a stack that a command asked for
- *   snapshot ... IP                     a command asks for a snapshot
+ *   called ... IP                       a function whose commands the host obeys
  *   comm PID COMM | task PID TGID COMM (before its events) | fork PID CHILD
  *   overrun NR | cpus NR | clock raw|host
  *   ls [DIR] | stat PATH | mkdir DIR | rmdir DIR
@@ -15,6 +15,8 @@
  *   open HANDLE MODE FILE               MODE of r, w, t (truncate), n (non-blocking)
  *   write HANDLE TEXT | read HANDLE LEN | hex HANDLE LEN | close HANDLE | ready HANDLE
  *   fail ERRNO                          the next change of the guest fails
+ *   dump                                what dumps there are, read to their end
+ *   second                              what is done each second
  *   guest                               what the guest was made to be: sites, pids, recording
  *
  * The lines from ls on are shown after a '$', followed by what came of them. TEXT knows \n, \t, \\,
@@ -163,8 +165,8 @@ static bool do_setup(struct shell *sh, const char *command, char *args)
 		do_event(sh, (struct hv_event){.kind = HV_EVENT_STACK}, args);
 	else if (strcmp(command, "command") == 0)
 		do_event(sh, (struct hv_event){.kind = HV_EVENT_STACK, .of_command = 1}, args);
-	else if (strcmp(command, "snapshot") == 0)
-		do_event(sh, (struct hv_event){.kind = HV_EVENT_SNAPSHOT}, args);
+	else if (strcmp(command, "called") == 0)
+		do_event(sh, (struct hv_event){.kind = HV_EVENT_COMMAND}, args);
 	else if (strcmp(command, "count") == 0)
 		do_count(sh, args);
 	else if (strcmp(command, "overrun") == 0)
@@ -352,6 +354,22 @@ static void do_guest(struct shell *sh)
 			(long long)actions[i].left[HV_ACTION_OFF_COUNTED]);
 }
 
+static void do_dumps(struct shell *sh)
+{
+	struct hv_file *f;
+	const char *why;
+	char buf[8192];
+	size_t len;
+
+	hv_tree_drain(sh->tree);
+	while ((f = hv_tree_next_dump(sh->tree, &why))) {
+		fprintf(sh->out, "= %s\n", why);
+		while (!failed(sh, hv_file_read(f, buf, sizeof(buf), &len)) && len)
+			fwrite(buf, 1, len, sh->out);
+		failed(sh, hv_file_close(f));
+	}
+}
+
 static void do_line(struct shell *sh, char *line)
 {
 	HV_AUTO_FREE char *shown = hv_strdup(line);
@@ -378,6 +396,10 @@ static void do_line(struct shell *sh, char *line)
 		do_open(sh, line);
 	else if (strcmp(command, "guest") == 0)
 		do_guest(sh);
+	else if (strcmp(command, "dump") == 0)
+		do_dumps(sh);
+	else if (strcmp(command, "second") == 0)
+		hv_tree_retire(sh->tree);
 	else if (strcmp(command, "fail") == 0)
 		hv_fake_fail(sh->session, (int)next_number(&line));
 	else if (strcmp(command, "write") == 0 || strcmp(command, "read") == 0 ||

@@ -158,6 +158,54 @@ def commands_switch_recording(t):
 
 
 @case(configs=(STANDARD[0],))
+def commands_that_the_host_obeys(t):
+    """dump ends recording and writes what came before; traceoff in one instance; a count for each of hundreds."""
+    with t.attach() as traced:
+        traced.echo("set_ftrace_filter", "do_filp_open", "do_mkdirat")
+        traced.echo("set_ftrace_filter", "do_rmdir:dump", append=True)
+        traced.echo("current_tracer", "function")
+        t.guest.run("mkdir /tmp/d; rmdir /tmp/d; cat /proc/version")
+        assert traced.text("tracing_on") == "0\n", "tracing goes on"
+        assert "do_rmdir:dump:count=0" in traced.text("set_ftrace_filter")
+        while not (dumps := t.hv.stat(t.name)["dumps"])["written"]:
+            assert os.path.exists(dumps["path"]), "no dump was begun"
+        path = dumps["path"]
+        with open(path, encoding="ascii") as file:
+            lines = file.read().splitlines()
+        os.unlink(path)
+        assert re.fullmatch(r"# [-0-9T:.]+Z do_rmdir:dump on CPU [01] by task \d+", lines[0]), lines[0]
+        assert lines[1] == "Dumping ftrace buffer:" and lines[2] == lines[-1] == 33 * "-", f"{lines}"
+        events = [re.fullmatch(r" *\S+-\d+ +[01]\S{5} +\d+us.: (\w+) <-\w+", line) for line in lines[3:-1]]
+        assert all(events), f"{lines}"
+        functions = [event[1] for event in events]
+        assert functions.count("do_mkdirat") == 1, f"{functions}"
+        assert "do_" not in traced.text("trace"), "the buffer still has what was dumped"
+
+        t.hv("sh", t.name, "-c", "mkdir instances/a instances/b")
+        for where in ("instances/a/", "instances/b/"):
+            traced.echo(f"{where}set_ftrace_filter", "do_filp_open", "do_rmdir")
+            traced.echo(f"{where}current_tracer", "function")
+        traced.echo("instances/a/set_ftrace_filter", "do_rmdir:traceoff:1", append=True)
+        t.guest.run("mkdir /tmp/d; rmdir /tmp/d; cat /proc/version")
+        assert [traced.text(f"instances/{name}/tracing_on") for name in "ab"] == ["0\n", "1\n"]
+        a, b = (
+            [line.split()[4] for line in traced.text(f"instances/{name}/trace").splitlines() if line[0] != "#"]
+            for name in "ab"
+        )
+        assert a == b[: b.index("do_rmdir")] and len(b) > len(a) + 1, f"of a: {a}, of b: {b}"
+        t.hv("sh", t.name, "-c", "rmdir instances/a instances/b")
+
+        traced.echo("set_ftrace_filter", "do_*:traceoff:2")
+        nr = traced.text("set_ftrace_filter").count(":count=2")
+        assert nr > 200, f"only {nr} functions"
+        traced.echo("tracing_on", "1")
+        t.guest.run("mkdir /tmp/d; rmdir /tmp/d")
+        assert traced.text("tracing_on") == "0\n", "tracing goes on"
+        assert traced.text("set_ftrace_filter").count(":count=1") == 1, "the first call alone ends recording"
+    t.note(f"{nr} functions with a count")
+
+
+@case(configs=(STANDARD[0],))
 def a_killed_writer_publishes_nothing(t):
     """A client of the socket that dies between truncation, a word and close leaves the filter as it was."""
     with t.attach() as traced:

@@ -161,7 +161,8 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 		    at < *skipped_of(c, b->events[at].cpu))
 			continue;
 		*ret = b->events[at];
-		return HV_NEXT_EVENT;
+		if (ret->kind != HV_EVENT_COMMAND || c->mode == HV_CURSOR_DRAIN)
+			return HV_NEXT_EVENT;
 	}
 	return HV_NEXT_EMPTY;
 }

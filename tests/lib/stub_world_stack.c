@@ -32,7 +32,7 @@ static void interrupt_stack(const struct world *w)
  */
 static void commands(const struct world *w)
 {
-	world_call_action(w, HV_SLOT_STACK | HV_SLOT_SNAPSHOT_COUNTED);
+	world_call_action(w, HV_SLOT_STACK | HV_SLOT_TELL_COUNTED);
 }
 
 /* In a function that a graph traces, called by a jump from another one; and one that is done. */

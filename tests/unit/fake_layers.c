@@ -1,7 +1,8 @@
 /* vmm/, kernel/ and tracer/ as far as cli/ sees them, with no guest behind: one domain, "fake", and
  * a tree of a few files. Writing to the file "control" makes things happen:
  *     emit N     N lines into trace_pipe          busy N    the next N detaches fail
- *     reboot     the session finds another boot   off       the VMM process ends */
+ *     reboot     the session finds another boot   off       the VMM process ends
+ *     dump N     N dumps wait, the Nth of N lines */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,6 +44,8 @@ struct hv_tree {
 	struct hv_text pipe;
 	size_t pipe_taken;
 	bool pipe_is_open;
+	unsigned nr_dumps; /* asked for */
+	unsigned nr_dumped;
 };
 
 struct hv_file {
@@ -50,6 +53,7 @@ struct hv_file {
 	size_t name;
 	size_t at;
 	struct hv_text list; /* of a filter file that is written */
+	unsigned dump;	     /* which; 0: it is none */
 	int flags;
 };
 
@@ -393,6 +397,23 @@ void hv_tree_drain(struct hv_tree *tree hv_unused)
 {
 }
 
+void hv_tree_retire(struct hv_tree *tree hv_unused)
+{
+}
+
+struct hv_file *hv_tree_next_dump(struct hv_tree *tree, const char **ret_why)
+{
+	struct hv_file *f;
+
+	if (tree->nr_dumped == tree->nr_dumps)
+		return NULL;
+	f = hv_alloc(sizeof(*f));
+	f->tree = tree;
+	f->dump = ++tree->nr_dumped;
+	*ret_why = "do_exit:dump on CPU 1 by task 7";
+	return f;
+}
+
 struct hv_err *hv_tree_list(struct hv_tree *tree, const char *dir, struct hv_text *ret)
 {
 	(void)tree;
@@ -477,6 +498,11 @@ struct hv_err *hv_file_read(struct hv_file *file, void *buf, size_t len_bytes, s
 	size_t len = strlen(value);
 	size_t left = file->at < len ? len - file->at : 0;
 
+	if (file->dump) {
+		*ret_len = file->at++ < file->dump ? 5 : 0;
+		memcpy(buf, "line\n", *ret_len);
+		return NULL;
+	}
 	if (file->name == FAKE_TRACE_PIPE)
 		return read_pipe(file->tree, buf, len_bytes, ret_len);
 	len_bytes = left < len_bytes ? left : len_bytes;
@@ -496,6 +522,8 @@ static void control(struct hv_tree *t, const char *text)
 			hv_text_printf(&t->pipe, "line %u\n", i);
 	} else if (sscanf(text, "busy %u", &n) == 1) {
 		t->session->busy = n;
+	} else if (sscanf(text, "dump %u", &n) == 1) {
+		t->nr_dumps += n;
 	} else if (strncmp(text, "reboot", 6) == 0) {
 		t->session->rebooted = true;
 	} else if (strncmp(text, "off", 3) == 0) {

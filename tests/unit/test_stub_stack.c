@@ -365,14 +365,14 @@ END_TEST
 
 START_TEST(counted_commands)
 {
-	command(HV_SLOT_STACK_COUNTED | HV_SLOT_SNAPSHOT_COUNTED, true);
+	command(HV_SLOT_STACK_COUNTED | HV_SLOT_TELL_COUNTED, true);
 	control()->left[9].stack = 2;
-	control()->left[9].snapshot = 1;
+	control()->left[9].tell = 1;
 	call(4); /* no words: their first record alone */
 	ck_assert_uint_eq(kind_at(1), HV_RECORD_STACK);
-	ck_assert_uint_eq(kind_at(2), HV_RECORD_SNAPSHOT);
+	ck_assert_uint_eq(kind_at(2), HV_RECORD_COMMAND);
 	ck_assert_uint_eq(kind_at(3), HV_RECORD_FUNCTION);
-	ck_assert_int_eq(control()->left[9].snapshot, 0);
+	ck_assert_int_eq(control()->left[9].tell, 0);
 	call(3);
 	ck_assert_int_eq(control()->left[9].stack, 0);
 	call(1);
@@ -382,24 +382,24 @@ START_TEST(counted_commands)
 	ck_assert_int_eq(control()->left[9].stack, -1);
 	/* a snapshot is taken whether anything is recorded or not */
 	control()->mode = HV_MODE_OFF;
-	control()->left[9].stack = control()->left[9].snapshot = 5;
+	control()->left[9].stack = control()->left[9].tell = 5;
 	call(1);
-	ck_assert_uint_eq(kind_at(0), HV_RECORD_SNAPSHOT);
+	ck_assert_uint_eq(kind_at(0), HV_RECORD_COMMAND);
 	ck_assert_int_eq(control()->left[9].stack, 5);
-	ck_assert_int_eq(control()->left[9].snapshot, 4);
+	ck_assert_int_eq(control()->left[9].tell, 4);
 }
 END_TEST
 
 /* Together with those that switch. */
 START_TEST(commands_that_switch)
 {
-	command(HV_SLOT_ON | HV_SLOT_STACK | HV_SLOT_SNAPSHOT, false);
+	command(HV_SLOT_ON | HV_SLOT_STACK | HV_SLOT_TELL, false);
 	control()->mode = HV_MODE_OFF;
 	call(3);
 	ck_assert_uint_eq(control()->mode, 0);
-	command(HV_SLOT_OFF | HV_SLOT_STACK | HV_SLOT_SNAPSHOT, true);
+	command(HV_SLOT_OFF | HV_SLOT_STACK | HV_SLOT_TELL, true);
 	call(1);
-	ck_assert_uint_eq(kind_at(0), HV_RECORD_SNAPSHOT);
+	ck_assert_uint_eq(kind_at(0), HV_RECORD_COMMAND);
 }
 END_TEST
 

@@ -1,0 +1,33 @@
+/* RUN/ID/dump: what the commands dump and cpudump of functions have written, the newest last. The
+ * kernel prints it to its console; the guest's is the tenant's. It outlives the session: whoever
+ * was called once, in the night, is looked for later.
+ * Leaves to others: what a dump says (tracer/dump.h), and when there is time to write (serve.c). */
+#pragma once
+
+#include "cli/audit.h"
+#include "cli/rundir.h"
+#include "tracer/tree.h"
+
+#define DUMPS_MAX_BYTES (64u << 20) /* then the file starts anew, with the next dump */
+
+struct dumps {
+	struct hv_file *file; /* that is being written; NULL: none */
+	const char *why;      /* of it */
+	int fd;
+	uint64_t nr;	   /* written since the attach */
+	uint64_t nr_bytes; /* of the one being written */
+	bool failed;	   /* to be written; the rest of it is passed over */
+};
+#define DUMPS_NONE                                                                                 \
+	{                                                                                          \
+		.fd = -1                                                                           \
+	}
+
+/* Writes a piece of what there is to write. False: there was nothing. */
+bool dumps_write(struct dumps *d, struct hv_tree *tree, const struct rundir *dir, struct audit *a);
+/* Writes what is still to be written: TREE is about to end. */
+void dumps_finish(struct dumps *d, struct hv_tree *tree, const struct rundir *dir, struct audit *a);
+static inline bool dumps_has_work(const struct dumps *d)
+{
+	return d->file != NULL;
+}
