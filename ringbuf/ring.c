@@ -14,6 +14,7 @@ void hv_ring_init(struct hv_ring *ring, const struct hv_state *state,
 		.state = state,
 		.records = records,
 		.nr_slots = nr_slots,
+		.nr_kept = nr_slots,
 		.stalled_position = UINT64_MAX,
 	};
 }
@@ -54,10 +55,10 @@ static enum hv_ring_result pass(struct hv_ring *ring, uint64_t nr, uint64_t *ret
 	return HV_RING_LOST;
 }
 
-/* HEAD is out of the lap that begins at the position. */
+/* HEAD is further from the position than what counts. */
 static enum hv_ring_result catch_up(struct hv_ring *ring, uint64_t head, uint64_t *ret_lost)
 {
-	uint64_t margin = ring->nr_slots / 8;
+	uint64_t margin = ring->nr_kept / 8;
 
 	if (runs_backwards(head - ring->position)) {
 		/* A lie; how much it hides nobody knows. One lost record says so. */
@@ -66,7 +67,7 @@ static enum hv_ring_result catch_up(struct hv_ring *ring, uint64_t head, uint64_
 	}
 	if (margin > MARGIN_MAX)
 		margin = MARGIN_MAX;
-	return pass(ring, head - ring->nr_slots + margin - ring->position, ret_lost);
+	return pass(ring, head - ring->nr_kept + margin - ring->position, ret_lost);
 }
 
 /* The position is reserved and not written. When that is so for too long, it is passed, and with it
@@ -98,14 +99,14 @@ enum hv_ring_result hv_ring_read(struct hv_ring *ring, uint64_t now_ns, struct h
 
 	if (head == ring->position)
 		return HV_RING_EMPTY;
-	if (head - ring->position > ring->nr_slots)
+	if (head - ring->position > ring->nr_kept)
 		return catch_up(ring, head, ret_lost);
 	if (!copy_record(ring, ring->position, &copy))
 		return wait_or_pass(ring, head, now_ns, ret_lost);
 	/* A lap bit comes round every second lap: only the head tells that nobody has begun to
 	 * write this slot again. */
 	head = hv_ring_head(ring);
-	if (head - ring->position > ring->nr_slots)
+	if (head - ring->position > ring->nr_kept)
 		return catch_up(ring, head, ret_lost);
 	ring->position++;
 	*ret = copy;

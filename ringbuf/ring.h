@@ -16,14 +16,16 @@ struct hv_ring {
 	const struct hv_state *state;	 /* borrowed, shared with the guest */
 	const struct hv_record *records; /* borrowed, shared with the guest */
 	uint64_t nr_slots;		 /* power of two */
-	uint64_t position;		 /* next position to read */
-	uint64_t lost;			 /* positions passed without a record, ever */
-	uint64_t stalled_position;	 /* see hv_ring_read */
+	uint64_t nr_kept;	   /* positions behind the head that count, at most NR_SLOTS */
+	uint64_t position;	   /* next position to read */
+	uint64_t lost;		   /* positions passed without a record, ever */
+	uint64_t stalled_position; /* see hv_ring_read */
 	uint64_t stalled_since_ns;
 	uint64_t stalled_head; /* head at that time */
 };
 
-/* STATE and RECORDS stay the caller's and must outlive the reader. Reading starts at position 0. */
+/* STATE and RECORDS stay the caller's and must outlive the reader. Reading starts at position 0,
+ * and all slots count: what is to count less of sets nr_kept. */
 void hv_ring_init(struct hv_ring *ring, const struct hv_state *state,
 		  const struct hv_record *records, uint64_t nr_slots);
 

@@ -11,6 +11,8 @@ void hv_buffer_init(struct hv_buffer *b, struct hv_session *s, unsigned nr_cpus,
 		.records = records,
 		.ring_bytes = ring_bytes,
 		.nr_slots = ring_bytes / sizeof(struct hv_record),
+		.size_bytes = ring_bytes,
+		.nr_kept = ring_bytes / sizeof(struct hv_record),
 		.nr_cpus = nr_cpus,
 		.cpus = hv_alloc(nr_cpus * sizeof(struct hv_buffer_cpu)),
 	};
@@ -39,6 +41,7 @@ void hv_buffer_ring(const struct hv_buffer *b, unsigned cpu, struct hv_ring *ret
 	const uint8_t *records = b->records + cpu * b->ring_bytes;
 
 	hv_ring_init(ret, b->states + cpu, (const struct hv_record *)records, b->nr_slots);
+	ret->nr_kept = b->nr_kept;
 }
 
 static uint64_t head_of(const struct hv_buffer *b, unsigned cpu)
@@ -51,18 +54,18 @@ uint64_t hv_buffer_overwritten(const struct hv_buffer *b, unsigned cpu)
 	uint64_t head = head_of(b, cpu);
 	uint64_t mark = b->cpus[cpu].mark.position;
 
-	if (head < mark || head - mark <= b->nr_slots)
+	if (head < mark || head - mark <= b->nr_kept)
 		return 0;
-	return head - mark - b->nr_slots;
+	return head - mark - b->nr_kept;
 }
 
 unsigned hv_buffer_percent(const struct hv_buffer *b, unsigned cpu)
 {
 	uint64_t head = head_of(b, cpu), mark = b->cpus[cpu].mark.position;
 
-	if (head < mark || head - mark >= b->nr_slots)
+	if (head < mark || head - mark >= b->nr_kept)
 		return 100;
-	return (unsigned)((head - mark) * 100 / b->nr_slots);
+	return (unsigned)((head - mark) * 100 / b->nr_kept);
 }
 
 static void clear_cpu(struct hv_buffer *b, unsigned cpu)

@@ -15,15 +15,13 @@ struct hv_buffer;
 /* What the guest's stubs write into; of the session. */
 struct hv_buffer *hv_session_buffer(struct hv_session *s);
 
-/* One in host memory, for RING_BYTES of records a vCPU (a power of two, HV_BUFFER_MIN or more).
- * ENOMEM. */
-#define HV_BUFFER_MIN 8192
-struct hv_err *hv_buffer_new(struct hv_session *s, uint64_t ring_bytes,
+/* One in host memory, for SIZE_BYTES of records a vCPU (not more than 1 << 63). ENOMEM. */
+struct hv_err *hv_buffer_new(struct hv_session *s, uint64_t size_bytes,
 			     struct hv_buffer **ret) hv_must_use;
 /* Buffers in host memory are counted; cursors count too. NULL is fine. */
 struct hv_buffer *hv_buffer_ref(struct hv_buffer *b);
 void hv_buffer_unref(struct hv_buffer *b);
-uint64_t hv_buffer_ring_bytes(const struct hv_buffer *b);
+uint64_t hv_buffer_size(const struct hv_buffer *b); /* bytes a vCPU */
 
 /* What times events are shown with: of the guest's own trace clock, what its counter said, or the
  * host's CLOCK_MONOTONIC, which needs hv_session_has_host_clock. Of all that is in the buffer, too;

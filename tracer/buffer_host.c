@@ -8,7 +8,8 @@
 #include "tracer/buffer_state.h"
 #include "tracer/session_state.h"
 
-#define MEMORY_SHARE 2 /* of what the host has free, at most: a half */
+#define RING_BYTES_MIN 8192
+#define MEMORY_SHARE   2 /* of what the host has free, at most: a half */
 
 static bool too_big(uint64_t ring_bytes, unsigned nr_cpus)
 {
@@ -25,10 +26,22 @@ static void *map(size_t len_bytes)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-struct hv_err *hv_buffer_new(struct hv_session *s, uint64_t ring_bytes, struct hv_buffer **ret)
+/* Slots and laps are bits of a position (docs/ring.md): a ring is as long as the next power of two,
+ * and its oldest part does not count. */
+static uint64_t ring_bytes_of(uint64_t size_bytes)
+{
+	uint64_t bytes = RING_BYTES_MIN;
+
+	while (bytes < size_bytes)
+		bytes *= 2;
+	return bytes;
+}
+
+struct hv_err *hv_buffer_new(struct hv_session *s, uint64_t size_bytes, struct hv_buffer **ret)
 {
 	unsigned nr_cpus = s->plan.nr_cpus;
 	size_t states_bytes = nr_cpus * sizeof(struct hv_state), len_bytes;
+	uint64_t ring_bytes = ring_bytes_of(size_bytes);
 	struct hv_buffer *b;
 	uint8_t *memory;
 
@@ -36,10 +49,12 @@ struct hv_err *hv_buffer_new(struct hv_session *s, uint64_t ring_bytes, struct h
 	memory = too_big(ring_bytes, nr_cpus) ? NULL : map(len_bytes);
 	if (!memory)
 		return hv_err_new(ENOMEM, "no memory for %u buffers of %llu KiB", nr_cpus,
-				  (unsigned long long)ring_bytes / 1024);
+				  (unsigned long long)size_bytes / 1024);
 	b = hv_alloc(sizeof(*b));
 	hv_buffer_init(b, s, nr_cpus, (const struct hv_state *)memory, memory + states_bytes,
 		       ring_bytes);
+	b->size_bytes = size_bytes;
+	b->nr_kept = size_bytes / sizeof(struct hv_record);
 	b->nr_refs = 1;
 	b->memory = memory;
 	b->memory_bytes = len_bytes;
@@ -62,9 +77,9 @@ void hv_buffer_unref(struct hv_buffer *b)
 	free(b);
 }
 
-uint64_t hv_buffer_ring_bytes(const struct hv_buffer *b)
+uint64_t hv_buffer_size(const struct hv_buffer *b)
 {
-	return b->ring_bytes;
+	return b->size_bytes;
 }
 
 void hv_buffer_when_full(struct hv_buffer *b, enum hv_when_full what)
@@ -83,7 +98,7 @@ static void put(struct hv_buffer *b, unsigned cpu, const struct hv_record *recor
 
 static bool has_room(const struct hv_buffer *b, unsigned cpu, uint64_t nr)
 {
-	return b->states[cpu].head - b->cpus[cpu].mark.position + nr <= b->nr_slots;
+	return b->states[cpu].head - b->cpus[cpu].mark.position + nr <= b->nr_kept;
 }
 
 /* Idle tasks have one name, and an unknown one is not told. */

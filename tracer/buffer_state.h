@@ -10,7 +10,9 @@ struct hv_buffer {
 	const struct hv_state *states; /* borrowed, one a vCPU */
 	const uint8_t *records;	       /* borrowed, RING_BYTES a vCPU */
 	uint64_t ring_bytes;
-	uint64_t nr_slots; /* of each */
+	uint64_t size_bytes; /* of each, what counts: RING_BYTES or less */
+	uint64_t nr_slots;   /* of each */
+	uint64_t nr_kept;    /* likewise of SIZE_BYTES */
 	unsigned nr_cpus;
 	struct hv_buffer_cpu *cpus; /* owned, one a vCPU */
 	unsigned nr_refs;	    /* in host memory only */

@@ -3,31 +3,36 @@
 
 #include "tracer/node.h"
 
-#define SUBBUF_KB 4 /* HV_RAW_PAGE_LEN */
+#define SUBBUF_KB  4	/* HV_RAW_PAGE_LEN */
+#define PAGE_BYTES 4080 /* of it, for events */
+#define PAGES_MIN  2
 
 void hv_size_show(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%" PRIu64 "\n", hv_instance_ring_bytes(f->instance) / 1024);
+	hv_text_printf(&f->text, "%" PRIu64 "\n", hv_instance_size(f->instance) / 1024);
 }
 
 void hv_total_size_show(struct hv_file *f)
 {
 	hv_text_printf(&f->text, "%" PRIu64 "\n",
-		       f->tree->nr_cpus * hv_instance_ring_bytes(f->instance) / 1024);
+		       f->tree->nr_cpus * (hv_instance_size(f->instance) / 1024));
 }
 
-/* Rounded up to a power of two. */
+/* Rounded up to the kernel's pages, two at least; what it is already, and what the guest's rings
+ * have, is no other size. */
 static struct hv_err *resize(struct hv_instance *in, uint64_t kb)
 {
-	uint64_t bytes = HV_BUFFER_MIN;
+	uint64_t bytes = kb * 1024, pages;
 
 	if (!kb)
 		return hv_err_new(EINVAL, "0 is no size");
-	if (kb > UINT64_MAX / 2 / 1024)
+	if (kb > UINT64_MAX / 4 / 1024)
 		return hv_err_new(ENOMEM, "no memory for %" PRIu64 " KiB", kb);
-	while (bytes < kb * 1024)
-		bytes *= 2;
-	return hv_instance_resize(in, bytes);
+	if (bytes == hv_instance_size(in) ||
+	    bytes == hv_buffer_size(hv_session_buffer(in->tree->session)))
+		return hv_instance_resize(in, bytes);
+	pages = (bytes + PAGE_BYTES - 1) / PAGE_BYTES;
+	return hv_instance_resize(in, (pages < PAGES_MIN ? PAGES_MIN : pages) * PAGE_BYTES);
 }
 
 struct hv_err *hv_size_write(struct hv_file *f, const char *buf, size_t len_bytes, size_t *ret_len)
@@ -93,7 +98,7 @@ struct hv_err *hv_free_buffer_close(struct hv_file *f)
 		return NULL;
 	if (hv_options_on(&in->options, HV_OPT_DISABLE_ON_FREE))
 		hv_instance_set_recording(in, 0);
-	return hv_instance_resize(in, HV_BUFFER_MIN);
+	return hv_instance_resize(in, PAGES_MIN * PAGE_BYTES);
 }
 
 /* -- the snapshot -------------------------------------------------------------------------- */

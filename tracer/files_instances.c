@@ -3,7 +3,7 @@
 
 #include "tracer/share.h"
 
-#define RING_BYTES_DEFAULT (2u << 20) /* a power of two above the kernel's 1408 KiB */
+#define SIZE_DEFAULT (1408u << 10) /* trace_buf_size */
 
 bool hv_instance_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
 {
@@ -33,7 +33,7 @@ struct hv_err *hv_instance_mkdir(const struct hv_place *dir, const char *name)
 	struct hv_instance **at = &t->top.next;
 	struct hv_buffer *host;
 	struct hv_instance *in;
-	struct hv_err *err = hv_buffer_new(t->session, RING_BYTES_DEFAULT, &host);
+	struct hv_err *err = hv_buffer_new(t->session, SIZE_DEFAULT, &host);
 
 	if (err)
 		return err;

@@ -18,7 +18,7 @@ void hv_instance_clear(struct hv_instance *in, int cpu)
 
 struct hv_err *hv_instance_need_host(struct hv_instance *in)
 {
-	return in->host ? NULL : hv_share_begin(in->tree, hv_instance_ring_bytes(in));
+	return in->host ? NULL : hv_share_begin(in->tree, hv_instance_size(in));
 }
 
 void hv_instance_set_host(struct hv_instance *in, struct hv_buffer *host)
@@ -53,22 +53,22 @@ enum hv_clock_kind hv_instance_clock(const struct hv_instance *in)
 	return hv_session_guest_clock(in->tree->session);
 }
 
-uint64_t hv_instance_ring_bytes(struct hv_instance *in)
+uint64_t hv_instance_size(struct hv_instance *in)
 {
-	return hv_buffer_ring_bytes(in->host ? in->host : hv_session_buffer(in->tree->session));
+	return hv_buffer_size(in->host ? in->host : hv_session_buffer(in->tree->session));
 }
 
-struct hv_err *hv_instance_resize(struct hv_instance *in, uint64_t ring_bytes)
+struct hv_err *hv_instance_resize(struct hv_instance *in, uint64_t size_bytes)
 {
 	struct hv_buffer *resized;
 	struct hv_err *err;
 
-	if (ring_bytes == hv_instance_ring_bytes(in))
+	if (size_bytes == hv_instance_size(in))
 		return NULL;
 	if (!in->host)
-		return hv_share_begin(in->tree, ring_bytes);
+		return hv_share_begin(in->tree, size_bytes);
 	hv_tree_drain(in->tree);
-	err = hv_buffer_new(in->tree->session, ring_bytes, &resized);
+	err = hv_buffer_new(in->tree->session, size_bytes, &resized);
 	if (err)
 		return err;
 	hv_buffer_move(in->host, HV_ALL_CPUS, resized);
@@ -83,7 +83,7 @@ struct hv_err *hv_instance_need_snapshot(struct hv_instance *in)
 
 	if (in->snapshot)
 		return NULL;
-	err = hv_buffer_new(in->tree->session, hv_instance_ring_bytes(in), &in->snapshot);
+	err = hv_buffer_new(in->tree->session, hv_instance_size(in), &in->snapshot);
 	if (!err)
 		hv_buffer_use_clock(in->snapshot, in->clock);
 	return err;
@@ -97,7 +97,7 @@ void hv_instance_swap_snapshot(struct hv_instance *in)
 		return;
 	hv_buffer_clear(in->snapshot, HV_ALL_CPUS);
 	/* Of another size it stays what it is. */
-	if (hv_buffer_ring_bytes(in->snapshot) != hv_buffer_ring_bytes(in->host)) {
+	if (hv_buffer_size(in->snapshot) != hv_buffer_size(in->host)) {
 		hv_buffer_move(in->host, HV_ALL_CPUS, in->snapshot);
 		return;
 	}

@@ -47,20 +47,20 @@ unsigned hv_buffer_percent(const struct hv_buffer *b, unsigned cpu)
 
 	for (size_t i = 0; i < b->nr_events; i++)
 		nr += !b->gone[i] && b->events[i].cpu == cpu;
-	nr = nr * 100 / (b->ring_bytes / 1024);
+	nr = nr * 100 / (b->size_bytes / 1024);
 	return nr > 100 ? 100 : (unsigned)nr;
 }
 
-struct hv_err *hv_buffer_new(struct hv_session *s, uint64_t ring_bytes, struct hv_buffer **ret)
+struct hv_err *hv_buffer_new(struct hv_session *s, uint64_t size_bytes, struct hv_buffer **ret)
 {
 	struct hv_session_stat stat;
 	struct hv_buffer *b;
 
 	hv_session_stat(s, &stat);
-	if (ring_bytes > 1 << 30)
+	if (size_bytes > 1 << 30)
 		return hv_err_new(ENOMEM, "no memory for %u buffers", stat.nr_cpus);
 	b = hv_alloc(sizeof(*b));
-	b->ring_bytes = ring_bytes;
+	b->size_bytes = size_bytes;
 	b->nr_refs = 1;
 	*ret = b;
 	return NULL;
@@ -80,9 +80,9 @@ void hv_buffer_unref(struct hv_buffer *b)
 	free(b);
 }
 
-uint64_t hv_buffer_ring_bytes(const struct hv_buffer *b)
+uint64_t hv_buffer_size(const struct hv_buffer *b)
 {
-	return b->ring_bytes;
+	return b->size_bytes;
 }
 
 void hv_buffer_use_clock(struct hv_buffer *b hv_unused, enum hv_trace_clock clock hv_unused)
@@ -103,7 +103,7 @@ void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor hv_unused
 
 	for (size_t i = 0; i < b->nr_events; i++)
 		nr += !b->gone[i] && b->events[i].cpu == event->cpu;
-	if (b->when_full == HV_FULL_DROPS && nr >= b->ring_bytes / 1024)
+	if (b->when_full == HV_FULL_DROPS && nr >= b->size_bytes / 1024)
 		b->dropped++;
 	else
 		fake_buffer_put(b, event);

@@ -128,6 +128,24 @@ START_TEST(a_lap_behind_is_lost_and_counted)
 }
 END_TEST
 
+START_TEST(what_does_not_count_is_lost)
+{
+	ring.nr_kept = 5;
+	write_until(5);
+	for (unsigned i = 0; i < 5; i++)
+		read_expect(i);
+	write_until(10);
+	read_expect(5);
+	write_until(11);
+	read_expect(6);
+	/* Six behind the head: it is still in its slot, and too old. */
+	write_until(13);
+	ck_assert_int_eq(hv_ring_read(&ring, 0, &record, &lost), HV_RING_LOST);
+	ck_assert_uint_eq(lost, 1);
+	read_expect(8);
+}
+END_TEST
+
 START_TEST(the_margin_is_bounded)
 {
 	struct hv_record *many = calloc(1 << 16, sizeof(*many));
@@ -360,6 +378,7 @@ int main(void)
 	suite_add_tcase(suite, tc);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, empty_stays_empty);
+	tcase_add_test(tc, what_does_not_count_is_lost);
 	tcase_add_test(tc, the_host_writes_too);
 	tcase_add_test(tc, records_come_in_order_over_laps);
 	tcase_add_test(tc, a_full_lap_is_readable);
