@@ -51,7 +51,9 @@ struct hv_session {
 	} slots[HV_NR_SLOTS];
 	uint8_t *patched; /* owned, one a site of kernel->sites */
 	size_t nr_refused;
-	uint32_t looks; /* of the guest's ftrace at sites, that were noticed */
+	uint32_t looks;	       /* of the guest's ftrace at sites, that were noticed */
+	uint64_t looked_ns;    /* when that was; 0: never */
+	uint64_t look_told_ns; /* and when it was last told of */
 	struct hv_graph_options graph;
 	bool frames_on;	 /* sites may call stubs that raise frames */
 	bool graph_on;	 /* returns are recorded */

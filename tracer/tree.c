@@ -146,7 +146,7 @@ void hv_tree_refresh(struct hv_tree *tree)
 		hv_instance_modules_came(in);
 		/* Nobody asked for it: a guest that cannot be changed now is told at the next
 		 * write. */
-		if (hv_instance_is_live(in))
+		if (hv_instance_is_live(in) || in->probes.nr)
 			hv_err_free(hv_instance_trace(in, in->tracer, in->lists));
 	}
 }

@@ -16,6 +16,10 @@ static const char *const readers[] = {
 #define FUNCTION_BYTES 4096
 #define PLACES_MAX     8
 
+/* In which all is written that was looked at, if the machine is not overwhelmed. */
+#define WRITTEN_NS 5000000000ull
+#define AGAIN_NS   900000000ull
+
 struct places {
 	struct hv_gva list[PLACES_MAX];
 	size_t nr;
@@ -170,10 +174,16 @@ bool hv_yield_stands(const struct hv_session *s)
 bool hv_yield_looked(struct hv_session *s)
 {
 	uint32_t looks = __atomic_load_n(&hv_region_control(&s->region)->looks, __ATOMIC_RELAXED);
-	bool looked = looks != s->looks;
+	uint64_t now = hv_now_ns();
 
+	if (looks != s->looks)
+		s->looked_ns = now;
+	else if (!s->looked_ns || now - s->looked_ns >= WRITTEN_NS ||
+		 now - s->look_told_ns < AGAIN_NS)
+		return false;
 	s->looks = looks;
-	return looked;
+	s->look_told_ns = now;
+	return true;
 }
 
 size_t hv_yield_forget_taken(struct hv_session *s)

@@ -15,7 +15,8 @@ struct hv_err *hv_yield_begin(struct hv_session *s) hv_must_use;
 struct hv_err *hv_yield_end(struct hv_session *s) hv_must_use;
 bool hv_yield_stands(const struct hv_session *s);
 
-/* Whether the guest's ftrace has looked at a site since this was last asked. */
+/* Whether the guest's ftrace has looked at a site since this was last asked; and again a second
+ * later and so on for a while: it writes after it has looked. */
 bool hv_yield_looked(struct hv_session *s);
 /* Sites that the guest has taken go from the journal. Returns their number. */
 size_t hv_yield_forget_taken(struct hv_session *s);

@@ -137,6 +137,11 @@ START_TEST(what_the_guest_took_is_its_own)
 	fk_host(&r.t.f, SITE(2))[0] = 0xcc; /* being changed */
 	ck_assert(hv_yield_looked(&r.s));
 	ck_assert(!hv_yield_looked(&r.s));
+	r.s.look_told_ns -= 1000000000ull;
+	ck_assert(hv_yield_looked(&r.s));
+	r.s.look_told_ns -= 1000000000ull;
+	r.s.looked_ns -= 6000000000ull;
+	ck_assert(!hv_yield_looked(&r.s));
 	ck_assert_uint_eq(hv_yield_forget_taken(&r.s), 2);
 	ck_assert_uint_eq(hv_patcher_nr_standing(r.s.patcher, HV_CHANGE_TEXT), NR_SITES - 2);
 	want(HV_STUB_FUNCTION);
