@@ -116,7 +116,10 @@ def own_shadow_text(t):
         assert site["patched"] == 1, site
         pages = shadow_pages(m.process.pid)
         differ = [sum(a != b for a, b in zip(*page)) for page in pages]
-        assert sorted(differ)[-1] in range(4, 6) and sum(differ) == sorted(differ)[-1], f"bytes that differ: {differ}"
+        # The site, five bytes, and where the call goes by which the guest's own ftrace reads it, four of them; some may be
+        # the same by chance.
+        changed = [nr for nr in differ if nr]
+        assert len(changed) in range(1, 3) and sum(changed) in range(5, 10), f"bytes that differ: {differ}"
         t.hv("echo", m.name, "set_ftrace_filter", "")
         t.hv("echo", m.name, "set_ftrace_pid", "")
         m.run("for i in 1 2 3; do cat /proc/interrupts >/tmp/x; done; insmod /modules/dummy.ko")
