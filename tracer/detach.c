@@ -44,7 +44,7 @@ static struct hv_err *restore_sites(struct hv_session *s, struct hv_text *report
 	nr = hv_patcher_undo_plan(s->patcher, HV_CHANGE_TEXT, &undo);
 	err = hv_patcher_apply(s->patcher, undo, nr);
 	if (!err)
-		err = hv_yield_end(s);
+		err = hv_yield_end_if_done(s);
 	if (err)
 		return err;
 	memset(s->patched, 0, s->kernel->sites.nr);

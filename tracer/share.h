@@ -13,7 +13,7 @@
 
 #include "tracer/node.h"
 
-/* The top's buffer becomes one in host memory, of RING_BYTES, that has what it had. */
+/* The top's buffer becomes one in host memory, of SIZE_BYTES a vCPU, that has what it had. */
 struct hv_err *hv_share_begin(struct hv_tree *tree, uint64_t size_bytes) hv_must_use;
 /* IN is there, or goes: what it wants is handed to it, if the rings are shared. */
 void hv_share_add(struct hv_instance *in);

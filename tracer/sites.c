@@ -110,6 +110,7 @@ static struct hv_err *change_sites(struct hv_session *s, const struct hv_gva *wa
 	HV_AUTO_FREE struct hv_change *changes = hv_alloc((sites->nr + 1) * sizeof(*changes));
 	struct translation t = {.as = &s->kernel->as};
 	size_t nr = 0, nr_refused = 0;
+	HV_AUTO_ERR struct hv_err *ended = NULL;
 	struct hv_err *err;
 
 	for (size_t i = 0; i < sites->nr; i++) {
@@ -125,8 +126,9 @@ static struct hv_err *change_sites(struct hv_session *s, const struct hv_gva *wa
 	err = nr ? hv_yield_begin(s) : NULL;
 	if (!err)
 		err = hv_patcher_apply(s->patcher, changes, nr);
-	if (!err && !hv_patcher_nr_standing(s->patcher, HV_CHANGE_TEXT))
-		err = hv_yield_end(s);
+	ended = hv_yield_end_if_done(s);
+	if (!err)
+		err = hv_take(ended);
 	for (size_t i = 0; !err && i < nr; i++)
 		nr_refused += changes[i].refused;
 	if (!err)

@@ -158,11 +158,14 @@ struct hv_err *hv_yield_begin(struct hv_session *s)
 	return hv_patcher_apply(s->patcher, changes, nr);
 }
 
-struct hv_err *hv_yield_end(struct hv_session *s)
+struct hv_err *hv_yield_end_if_done(struct hv_session *s)
 {
 	HV_AUTO_FREE struct hv_change *undo = NULL;
-	size_t nr = hv_patcher_undo_plan(s->patcher, HV_CHANGE_YIELD, &undo);
+	size_t nr;
 
+	if (hv_patcher_nr_standing(s->patcher, HV_CHANGE_TEXT))
+		return NULL;
+	nr = hv_patcher_undo_plan(s->patcher, HV_CHANGE_YIELD, &undo);
 	return nr ? hv_patcher_apply(s->patcher, undo, nr) : NULL;
 }
 
@@ -178,10 +181,9 @@ bool hv_yield_looked(struct hv_session *s)
 
 	if (looks != s->looks)
 		s->looked_ns = now;
-	else if (!s->looked_ns || now - s->looked_ns >= WRITTEN_NS ||
-		 now - s->look_told_ns < AGAIN_NS)
-		return false;
 	s->looks = looks;
+	if (!s->looked_ns || now - s->looked_ns >= WRITTEN_NS || now - s->look_told_ns < AGAIN_NS)
+		return false;
 	s->look_told_ns = now;
 	return true;
 }

@@ -11,12 +11,13 @@
 /* Before the first site is changed. Does nothing where it is done already, and where no such place
  * is found: there the guest's own ftrace must not begin on what is traced (hv_yield_stands). */
 struct hv_err *hv_yield_begin(struct hv_session *s) hv_must_use;
-/* When the last site is restored. */
-struct hv_err *hv_yield_end(struct hv_session *s) hv_must_use;
+/* After sites were restored: ends it when that was the last. */
+struct hv_err *hv_yield_end_if_done(struct hv_session *s) hv_must_use;
 bool hv_yield_stands(const struct hv_session *s);
 
 /* Whether the guest's ftrace has looked at a site since this was last asked; and again a second
- * later and so on for a while: it writes after it has looked. */
+ * later and so on for a while: it writes after it has looked. Once a second at most, whatever the
+ * guest says. */
 bool hv_yield_looked(struct hv_session *s);
 /* Sites that the guest has taken go from the journal. Returns their number. */
 size_t hv_yield_forget_taken(struct hv_session *s);

@@ -207,6 +207,33 @@ START_TEST(a_kernel_without_the_place_is_traced_all_the_same)
 }
 END_TEST
 
+/* It goes with the last site: also of a change that fails, and not before one that cannot be
+ * restored. */
+START_TEST(ftrace_reads_by_our_stub_as_long_as_a_site_calls_us)
+{
+	uint8_t wanted[NR_SITES];
+	struct hv_err *err;
+
+	memset(wanted, HV_STUB_FUNCTION, sizeof(wanted));
+	r.fail_after = 3; /* the place itself is the first */
+	err = hv_session_trace_sites(&r.s, wanted);
+	r.fail_after = 0;
+	ck_assert(err && strstr(err->message, "nothing was changed"));
+	hv_err_free(err);
+	ck_assert(!hv_yield_stands(&r.s));
+	ck_assert_uint_eq(target_of(PLACE).v, READER);
+
+	want(HV_STUB_FUNCTION);
+	r.regs[0].ip = hv_gva(SITE(1) + 2);
+	want(HV_STUB_NONE);
+	ck_assert_uint_eq(hv_patcher_nr_standing(r.s.patcher, HV_CHANGE_TEXT), 1);
+	ck_assert(hv_yield_stands(&r.s));
+	r.regs[0].ip = hv_gva(0x401000);
+	want(HV_STUB_NONE);
+	ck_assert(!hv_yield_stands(&r.s));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("yield");
@@ -219,6 +246,7 @@ int main(void)
 	tcase_add_test(c, no_site_is_ours_while_ftrace_sees_it);
 	tcase_add_test(c, what_the_guest_took_is_its_own);
 	tcase_add_test(c, an_entry_is_believed_when_it_is_plainly_ours);
+	tcase_add_test(c, ftrace_reads_by_our_stub_as_long_as_a_site_calls_us);
 	tcase_add_test(c, a_kernel_without_the_place_is_traced_all_the_same);
 	suite_add_tcase(suite, c);
 	runner = srunner_create(suite);
