@@ -10,19 +10,23 @@
 
 #define PIECE_LEN_BYTES 65536
 
-/* Whatever goes wrong is told once a dump; what is there is read all the same. */
+/* Ends a dump that has become too long. */
+#define CUT	   "\n# cut here: a dump has 64 MiB at most; the rest stays in the buffer\n"
+#define ROOM_BYTES (DUMPS_MAX_BYTES - (sizeof(CUT) - 1))
+
+/* Whatever goes wrong is told once a dump, and ends it. */
 static void note_failure(struct dumps *d, struct audit *a)
 {
-	if (!d->failed)
+	if (!d->is_over)
 		audit_log(a, "dump: cannot be written: %s", strerror(errno));
-	d->failed = true;
+	d->is_over = true;
 }
 
 static void write_all(struct dumps *d, struct audit *a, const char *bytes, size_t len_bytes)
 {
 	size_t done = 0;
 
-	while (d->fd >= 0 && !d->failed && done < len_bytes) {
+	while (!d->is_over && done < len_bytes) {
 		ssize_t n = write(d->fd, bytes + done, len_bytes - done);
 
 		if (n < 0 && errno == EINTR)
@@ -33,6 +37,23 @@ static void write_all(struct dumps *d, struct audit *a, const char *bytes, size_
 			done += (size_t)n;
 	}
 	d->nr_bytes += done;
+}
+
+/* The guest has its part in how long a line is, and in how many there are. */
+static void write_piece(struct dumps *d, struct audit *a, const char *bytes, size_t len_bytes)
+{
+	size_t room = d->nr_bytes < ROOM_BYTES ? ROOM_BYTES - d->nr_bytes : 0;
+
+	if (len_bytes <= room) {
+		write_all(d, a, bytes, len_bytes);
+		return;
+	}
+	write_all(d, a, bytes, room);
+	write_all(d, a, CUT, sizeof(CUT) - 1);
+	if (!d->is_over)
+		audit_log(a, "dump: cut after %u MiB: the rest stays in the buffer",
+			  DUMPS_MAX_BYTES >> 20);
+	d->is_over = true;
 }
 
 /* When, and what was called. */
@@ -55,7 +76,7 @@ static void begin(struct dumps *d, const struct rundir *dir, struct audit *a)
 	HV_AUTO_FREE char *path = rundir_path(dir->path, RUNDIR_DUMP);
 	struct stat st;
 
-	d->failed = false;
+	d->is_over = false;
 	d->nr_bytes = 0;
 	d->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (d->fd < 0) {
@@ -70,7 +91,7 @@ static void begin(struct dumps *d, const struct rundir *dir, struct audit *a)
 static void end(struct dumps *d, struct audit *a)
 {
 	audit_log(a, "dump: %s: %llu bytes", d->why, (unsigned long long)d->nr_bytes);
-	d->nr += !d->failed;
+	d->nr += d->nr_bytes != 0;
 	hv_close_at(&d->fd);
 	hv_err_free(hv_file_close(d->file));
 	d->file = NULL;
@@ -89,10 +110,11 @@ bool dumps_write(struct dumps *d, struct hv_tree *tree, const struct rundir *dir
 			return false;
 		begin(d, dir, a);
 	}
-	err = hv_file_read(d->file, piece, sizeof(piece), &len);
+	if (!d->is_over)
+		err = hv_file_read(d->file, piece, sizeof(piece), &len);
 	if (!err)
-		write_all(d, a, piece, len);
-	if (err || !len)
+		write_piece(d, a, piece, len);
+	if (err || !len || d->is_over)
 		end(d, a);
 	return true;
 }

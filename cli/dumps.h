@@ -8,15 +8,16 @@
 #include "cli/rundir.h"
 #include "tracer/tree.h"
 
-#define DUMPS_MAX_BYTES (64u << 20) /* then the file starts anew, with the next dump */
+/* Of one dump. A file that has more starts anew, with the next dump. */
+#define DUMPS_MAX_BYTES (64u << 20)
 
 struct dumps {
 	struct hv_file *file; /* that is being written; NULL: none */
 	const char *why;      /* of it */
 	int fd;
-	uint64_t nr;	   /* written since the attach */
+	uint64_t nr;	   /* since the attach of which something was written */
 	uint64_t nr_bytes; /* of the one being written */
-	bool failed;	   /* to be written; the rest of it is passed over */
+	bool is_over;	   /* that one cannot be written, or has all it may have */
 };
 #define DUMPS_NONE                                                                                 \
 	{                                                                                          \

@@ -2,8 +2,10 @@
  * a tree of a few files. Writing to the file "control" makes things happen:
  *     emit N     N lines into trace_pipe          busy N    the next N detaches fail
  *     reboot     the session finds another boot   off       the VMM process ends
- *     dump N     N dumps wait, the Nth of N lines */
+ *     dump N     N dumps wait, the Nth of N lines
+ *     flood      a dump waits that has 96 MiB */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -46,14 +48,17 @@ struct hv_tree {
 	bool pipe_is_open;
 	unsigned nr_dumps; /* asked for */
 	unsigned nr_dumped;
+	bool floods; /* the dump after those */
 };
+
+#define FLOOD UINT_MAX
 
 struct hv_file {
 	struct hv_tree *tree;
 	size_t name;
 	size_t at;
 	struct hv_text list; /* of a filter file that is written */
-	unsigned dump;	     /* which; 0: it is none */
+	unsigned dump;	     /* which; 0: it is none, FLOOD: the long one */
 	int flags;
 };
 
@@ -405,11 +410,16 @@ struct hv_file *hv_tree_next_dump(struct hv_tree *tree, const char **ret_why)
 {
 	struct hv_file *f;
 
-	if (tree->nr_dumped == tree->nr_dumps)
+	if (tree->nr_dumped == tree->nr_dumps && !tree->floods)
 		return NULL;
 	f = hv_alloc(sizeof(*f));
 	f->tree = tree;
-	f->dump = ++tree->nr_dumped;
+	if (tree->nr_dumped == tree->nr_dumps) {
+		f->dump = FLOOD;
+		tree->floods = false;
+	} else {
+		f->dump = ++tree->nr_dumped;
+	}
 	*ret_why = "do_exit:dump on CPU 1 by task 7";
 	return f;
 }
@@ -498,6 +508,11 @@ struct hv_err *hv_file_read(struct hv_file *file, void *buf, size_t len_bytes, s
 	size_t len = strlen(value);
 	size_t left = file->at < len ? len - file->at : 0;
 
+	if (file->dump == FLOOD) {
+		*ret_len = file->at++ < (96 << 20) / len_bytes ? len_bytes : 0;
+		memset(buf, 'x', *ret_len);
+		return NULL;
+	}
 	if (file->dump) {
 		*ret_len = file->at++ < file->dump ? 5 : 0;
 		memcpy(buf, "line\n", *ret_len);
@@ -524,6 +539,8 @@ static void control(struct hv_tree *t, const char *text)
 		t->session->busy = n;
 	} else if (sscanf(text, "dump %u", &n) == 1) {
 		t->nr_dumps += n;
+	} else if (strncmp(text, "flood", 5) == 0) {
+		t->floods = true;
 	} else if (strncmp(text, "reboot", 6) == 0) {
 		t->session->rebooted = true;
 	} else if (strncmp(text, "off", 3) == 0) {

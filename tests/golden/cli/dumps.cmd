@@ -34,5 +34,18 @@ rmdir $RUN/*/dump
 hvtrace echo fake control 'dump 1'
 dumped 1
 sed -n 's/.*Z dump/dump/p' $RUN/*/log
+# a long one is cut, and stays when the next is written; a file that is long starts anew
+rm $RUN/*/dump
+hvtrace echo fake control flood
+dumped 2
+tail -c 100 $RUN/*/dump | tr -d x
+ls -l $RUN/*/dump | cut -d ' ' -f 5
+tail -n 2 $RUN/*/log | sed 's/.*Z dump/dump/'
+hvtrace echo fake control flood
+dumped 3
+ls -l $RUN/*/dump | cut -d ' ' -f 5
+hvtrace echo fake control 'dump 1'
+dumped 4
+shown
 hvtrace detach fake
 rm -r "$(dirname $RUN/*/dump)"
