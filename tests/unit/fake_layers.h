@@ -1,14 +1,17 @@
 /* See fake_layers.c. */
 #pragma once
 
-/* Order of the fake tree's files. */
-enum {
-	FAKE_CONTROL,
-	FAKE_TRACER,
-	FAKE_FILTER,
-	FAKE_NOTRACE,
-	FAKE_GRAPH,
-	FAKE_PIDS,
-	FAKE_TRACING_ON,
-	FAKE_TRACE_PIPE,
+#include "kernel/kernel.h"
+#include "tracer/session.h"
+
+struct hv_session {
+	struct hv_kernel *kernel;
+	struct hv_guest *guest;
+	unsigned busy;
+	bool rebooted;
+	size_t nr_patched;
+	uint64_t nr_holds;
 };
+
+/* The VMM process ends. */
+void fake_guest_ends(struct hv_guest *g);
