@@ -1,55 +1,22 @@
 /* Sites made to call one stub and then another, and what stands when that fails half way. */
 #include <check.h>
 
-#include "kernel/clock.h"
-#include "tests/unit/fake_returns.h"
+#include "tests/unit/fake_traced.h"
 
-#define NR_SITES   300u /* more than a first batch */
-#define SITE(n)	   (FK_BASE + 0x10000 + 16ull * (n))
-#define SITE_BYTES 5u
+#define NR_SITES 300u /* more than a first batch */
 
-static const uint8_t nop[SITE_BYTES] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+static const uint8_t nop[FR_SITE_BYTES] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
 
 static struct fr r;
 
 static void setup(void)
 {
-	struct hv_sites *sites = &r.t.f.k.sites;
-
-	fr_init(&r);
-	sites->list = hv_alloc(NR_SITES * sizeof(*sites->list));
-	sites->nr = NR_SITES;
-	for (unsigned i = 0; i < NR_SITES; i++) {
-		sites->list[i] = (struct hv_site){.ip = hv_gva(SITE(i)), .name = "f"};
-		memcpy(fk_host(&r.t.f, SITE(i)), nop, SITE_BYTES);
-	}
-	r.s.patched = hv_alloc(NR_SITES);
-	fk_u32(&r.t.f, r.t.use_tsc, 1);
-	fk_u64(&r.t.f, r.t.pv_sched_clock, FK_BASE + 0x300);
-	ck_assert_ptr_null(hv_clock_new(&r.t.f.k, &r.s.clock));
+	fr_sites(&r, NR_SITES, nop);
 }
 
 static void teardown(void)
 {
-	hv_clock_free(r.s.clock);
-	free(r.s.patched);
-	fr_deinit(&r);
-}
-
-static struct hv_err *want(uint8_t stub)
-{
-	uint8_t wanted[NR_SITES];
-
-	memset(wanted, stub, sizeof(wanted));
-	r.s.frames_on = true; /* this kernel has nothing that a graph asks for */
-	return hv_session_trace_sites(&r.s, wanted);
-}
-
-static void check_want(uint8_t stub)
-{
-	struct hv_err *err = want(stub);
-
-	ck_assert_msg(!err, "%s", err ? err->message : "");
+	fr_sites_end(&r);
 }
 
 /* All sites call STUB, as far as the bytes and as far as the session say, and can be undone. */
@@ -58,7 +25,7 @@ static void check_stands(uint8_t stub)
 	unsigned nr = 0;
 
 	for (unsigned i = 0; i < NR_SITES; i++) {
-		bool is_nop = !memcmp(fk_host(&r.t.f, SITE(i)), nop, SITE_BYTES);
+		bool is_nop = !memcmp(fk_host(&r.t.f, FR_SITE(i)), nop, FR_SITE_BYTES);
 
 		nr += r.s.patched[i] == stub && is_nop == (stub == HV_STUB_NONE);
 	}
@@ -80,14 +47,14 @@ static void take_all_back(void)
 
 START_TEST(one_stub_is_changed_for_another)
 {
-	check_want(HV_STUB_FUNCTION);
+	fr_check_want(&r, HV_STUB_FUNCTION);
 	check_stands(HV_STUB_FUNCTION);
 	r.nr_text_writes = 0;
-	check_want(HV_STUB_GRAPH);
+	fr_check_want(&r, HV_STUB_GRAPH);
 	check_stands(HV_STUB_GRAPH);
 	ck_assert_uint_eq(r.nr_text_writes, NR_SITES);
-	check_want(HV_STUB_FUNCTION);
-	check_want(HV_STUB_NONE);
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	fr_check_want(&r, HV_STUB_NONE);
 	check_stands(HV_STUB_NONE);
 }
 END_TEST
@@ -97,10 +64,10 @@ START_TEST(a_change_that_fails_leaves_the_first_stub)
 	for (unsigned at = 1; at < 2 * NR_SITES; at += NR_SITES / 2 - 1) {
 		struct hv_err *err;
 
-		check_want(HV_STUB_FUNCTION);
+		fr_check_want(&r, HV_STUB_FUNCTION);
 		r.nr_text_writes = 0;
 		r.fail_after = at;
-		err = want(HV_STUB_GRAPH);
+		err = fr_want(&r, HV_STUB_GRAPH);
 		r.fail_after = 0;
 		if (at > NR_SITES) {
 			ck_assert_ptr_null(err);
@@ -110,7 +77,7 @@ START_TEST(a_change_that_fails_leaves_the_first_stub)
 			hv_err_free(err);
 			check_stands(HV_STUB_FUNCTION);
 		}
-		check_want(HV_STUB_NONE);
+		fr_check_want(&r, HV_STUB_NONE);
 		check_stands(HV_STUB_NONE);
 	}
 }
@@ -121,11 +88,11 @@ START_TEST(a_change_that_fails_twice_can_be_taken_back)
 {
 	struct hv_err *err;
 
-	check_want(HV_STUB_FUNCTION);
+	fr_check_want(&r, HV_STUB_FUNCTION);
 	r.nr_text_writes = 0;
 	r.fail_after = 280;
 	r.fails_on = true;
-	err = want(HV_STUB_GRAPH);
+	err = fr_want(&r, HV_STUB_GRAPH);
 	r.fail_after = 0;
 	r.fails_on = false;
 	ck_assert(err && strstr(err->message, "could not be undone"));
@@ -137,9 +104,9 @@ END_TEST
 /* A vCPU stands in the site: its call stays, and is what is undone later. */
 START_TEST(a_change_that_is_refused_leaves_the_first_stub)
 {
-	check_want(HV_STUB_FUNCTION);
-	r.regs[0].ip = hv_gva(SITE(7) + 2);
-	check_want(HV_STUB_GRAPH);
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	r.regs[0].ip = hv_gva(FR_SITE(7) + 2);
+	fr_check_want(&r, HV_STUB_GRAPH);
 	ck_assert_uint_eq(r.s.patched[7], HV_STUB_FUNCTION);
 	ck_assert_uint_eq(r.s.patched[8], HV_STUB_GRAPH);
 	r.regs[0].ip = hv_gva(0x401000);
@@ -153,13 +120,13 @@ START_TEST(whoever_comes_after_a_death_half_way_finds_all)
 	struct hv_journal_entry *entries = hv_region_journal(&r.s.region);
 	uint32_t nr = 0;
 
-	check_want(HV_STUB_FUNCTION);
+	fr_check_want(&r, HV_STUB_FUNCTION);
 	r.fail_after = r.nr_text_writes + 10;
 	r.fails_on = true;
-	hv_err_free(want(HV_STUB_GRAPH));
+	hv_err_free(fr_want(&r, HV_STUB_GRAPH));
 	for (uint32_t i = 0; i < hv_region_header(&r.s.region)->nr_entries; i++)
 		nr += entries[i].state == HV_JOURNAL_USED &&
-		      !memcmp(entries[i].old_bytes, nop, SITE_BYTES);
+		      !memcmp(entries[i].old_bytes, nop, FR_SITE_BYTES);
 	ck_assert_uint_eq(nr, NR_SITES);
 }
 END_TEST

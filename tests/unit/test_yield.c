@@ -1,19 +1,16 @@
 /* The guest's own ftrace and sites of ours: who reads, who takes what, and what is undone. */
 #include <check.h>
 
-#include "kernel/clock.h"
-#include "tests/unit/fake_returns.h"
+#include "tests/unit/fake_traced.h"
 #include "tracer/yield.h"
 
-#define NR_SITES   4u
-#define SITE_BYTES 5u
-#define SITE(n)	   (FK_BASE + 0x10000 + 16ull * (n))
-#define READER	   (FK_BASE + 0x20000)
-#define VERIFY	   (FK_BASE + 0x30000)
-#define PLACE	   (VERIFY + 0x32)
+#define NR_SITES 4u
+#define READER	 (FK_BASE + 0x20000)
+#define VERIFY	 (FK_BASE + 0x30000)
+#define PLACE	 (VERIFY + 0x32)
 
-static const uint8_t nop[SITE_BYTES] = {0x66, 0x66, 0x66, 0x66, 0x90};
-static uint8_t before[SITE_BYTES]; /* at PLACE */
+static const uint8_t nop[FR_SITE_BYTES] = {0x66, 0x66, 0x66, 0x66, 0x90};
+static uint8_t before[FR_SITE_BYTES]; /* at PLACE */
 
 static struct fr r;
 
@@ -24,7 +21,7 @@ static void call(uint64_t at, uint64_t target)
 
 static void symbols(void)
 {
-	fk_symbol(&r.t.f, "somebody", SITE(0));
+	fk_symbol(&r.t.f, "somebody", FR_SITE(0));
 	fk_symbol(&r.t.f, "copy_from_kernel_nofault", READER);
 	fk_symbol(&r.t.f, "ftrace_verify_code.isra.0", VERIFY);
 	fk_symbol(&r.t.f, "somebody_else", VERIFY + 0x100);
@@ -33,42 +30,18 @@ static void symbols(void)
 
 static void setup(void)
 {
-	struct hv_sites *sites = &r.t.f.k.sites;
-
-	fr_init(&r);
+	fr_sites(&r, NR_SITES, nop);
 	symbols();
-	sites->list = hv_alloc(NR_SITES * sizeof(*sites->list));
-	sites->nr = NR_SITES;
-	for (unsigned i = 0; i < NR_SITES; i++) {
-		sites->list[i] = (struct hv_site){.ip = hv_gva(SITE(i)), .name = "f"};
-		memcpy(fk_host(&r.t.f, SITE(i)), nop, SITE_BYTES);
-	}
 	call(PLACE, READER);
 	call(PLACE + 0x20, READER + 1);		  /* somebody else is called */
 	call(VERIFY + 0x110, READER);		  /* somebody else calls */
 	call(VERIFY + 0x60, FR_RANGE + 0x200000); /* bytes that look like a call of us */
-	memcpy(before, fk_host(&r.t.f, PLACE), SITE_BYTES);
-	r.s.patched = hv_alloc(NR_SITES);
-	fk_u32(&r.t.f, r.t.use_tsc, 1);
-	fk_u64(&r.t.f, r.t.pv_sched_clock, FK_BASE + 0x300);
-	ck_assert_ptr_null(hv_clock_new(&r.t.f.k, &r.s.clock));
+	memcpy(before, fk_host(&r.t.f, PLACE), FR_SITE_BYTES);
 }
 
 static void teardown(void)
 {
-	hv_clock_free(r.s.clock);
-	free(r.s.patched);
-	fr_deinit(&r);
-}
-
-static void want(uint8_t stub)
-{
-	uint8_t wanted[NR_SITES];
-	struct hv_err *err;
-
-	memset(wanted, stub, sizeof(wanted));
-	err = hv_session_trace_sites(&r.s, wanted);
-	ck_assert_msg(!err, "%s", err ? err->message : "");
+	fr_sites_end(&r);
 }
 
 static struct hv_gva target_of(uint64_t at)
@@ -83,16 +56,16 @@ START_TEST(ftrace_reads_by_our_stub_while_sites_call_us)
 {
 	const struct hv_params *params = hv_region_params(&r.s.region);
 
-	want(HV_STUB_FUNCTION);
+	fr_check_want(&r, HV_STUB_FUNCTION);
 	ck_assert_uint_eq(target_of(PLACE).v,
 			  hv_session_code(&r.s).v + hv_arch_x86_64.stubs.yield_off);
 	ck_assert_uint_eq(target_of(PLACE + 0x20).v, READER + 1);
 	ck_assert_uint_eq(target_of(VERIFY + 0x110).v, READER);
 	ck_assert_uint_eq(params->yield_reader_gva, READER);
-	ck_assert_mem_eq(params->yield_nop, nop, SITE_BYTES);
+	ck_assert_mem_eq(params->yield_nop, nop, FR_SITE_BYTES);
 	ck_assert_uint_eq(hv_patcher_nr_standing(r.s.patcher, HV_CHANGE_TEXT), NR_SITES);
-	want(HV_STUB_NONE);
-	ck_assert_mem_eq(fk_host(&r.t.f, PLACE), before, SITE_BYTES);
+	fr_check_want(&r, HV_STUB_NONE);
+	ck_assert_mem_eq(fk_host(&r.t.f, PLACE), before, FR_SITE_BYTES);
 	ck_assert(!hv_yield_stands(&r.s));
 }
 END_TEST
@@ -108,8 +81,8 @@ static void look(struct fr *f)
 	for (unsigned i = 0; i < NR_SITES; i++) {
 		struct hv_gva target;
 
-		if (arch->classify_site(fk_host(&f->t.f, SITE(i)), hv_gva(SITE(i)), &target) ==
-			    HV_SITE_CALL &&
+		if (arch->classify_site(fk_host(&f->t.f, FR_SITE(i)), hv_gva(FR_SITE(i)),
+					&target) == HV_SITE_CALL &&
 		    !hidden)
 			nr_seen++;
 	}
@@ -119,22 +92,22 @@ START_TEST(no_site_is_ours_while_ftrace_sees_it)
 {
 	nr_seen = 0;
 	r.when_held = look;
-	want(HV_STUB_FUNCTION);
-	want(HV_STUB_NONE);
-	want(HV_STUB_FUNCTION);
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	fr_check_want(&r, HV_STUB_NONE);
+	fr_check_want(&r, HV_STUB_FUNCTION);
 	ck_assert_ptr_null(hv_yield_begin(&r.s)); /* again */
-	want(HV_STUB_NONE);
+	fr_check_want(&r, HV_STUB_NONE);
 	ck_assert_uint_eq(nr_seen, 0);
 }
 END_TEST
 
 START_TEST(what_the_guest_took_is_its_own)
 {
-	want(HV_STUB_FUNCTION);
+	fr_check_want(&r, HV_STUB_FUNCTION);
 	ck_assert(!hv_yield_looked(&r.s));
 	hv_region_control(&r.s.region)->looks++;
-	call(SITE(1), FK_BASE + 0x500);
-	fk_host(&r.t.f, SITE(2))[0] = 0xcc; /* being changed */
+	call(FR_SITE(1), FK_BASE + 0x500);
+	fk_host(&r.t.f, FR_SITE(2))[0] = 0xcc; /* being changed */
 	ck_assert(hv_yield_looked(&r.s));
 	ck_assert(!hv_yield_looked(&r.s));
 	r.s.look_told_ns -= 1000000000ull;
@@ -144,13 +117,13 @@ START_TEST(what_the_guest_took_is_its_own)
 	ck_assert(!hv_yield_looked(&r.s));
 	ck_assert_uint_eq(hv_yield_forget_taken(&r.s), 2);
 	ck_assert_uint_eq(hv_patcher_nr_standing(r.s.patcher, HV_CHANGE_TEXT), NR_SITES - 2);
-	want(HV_STUB_FUNCTION);
-	ck_assert_uint_eq(target_of(SITE(1)).v, FK_BASE + 0x500);
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	ck_assert_uint_eq(target_of(FR_SITE(1)).v, FK_BASE + 0x500);
 	ck_assert_uint_eq(r.s.nr_refused, 2);
 
-	memcpy(fk_host(&r.t.f, SITE(1)), nop, SITE_BYTES); /* done with it */
-	want(HV_STUB_FUNCTION);
-	ck_assert(hv_gva_in(target_of(SITE(1)), r.s.range));
+	memcpy(fk_host(&r.t.f, FR_SITE(1)), nop, FR_SITE_BYTES); /* done with it */
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	ck_assert(hv_gva_in(target_of(FR_SITE(1)), r.s.range));
 	ck_assert_uint_eq(r.s.nr_refused, 1);
 }
 END_TEST
@@ -162,16 +135,16 @@ START_TEST(an_entry_is_believed_when_it_is_plainly_ours)
 	struct hv_err *busy;
 	bool ours;
 
-	want(HV_STUB_FUNCTION);
+	fr_check_want(&r, HV_STUB_FUNCTION);
 	e = (struct hv_journal_entry){.gva = PLACE,
 				      .gpa = FK_GPA + (PLACE - FK_BASE),
 				      .kind = HV_CHANGE_YIELD,
-				      .len_bytes = SITE_BYTES};
-	memcpy(e.old_bytes, before, SITE_BYTES);
+				      .len_bytes = FR_SITE_BYTES};
+	memcpy(e.old_bytes, before, FR_SITE_BYTES);
 	good = e;
 	ck_assert_ptr_null(hv_yield_is_ours(&r.s, &e, &ours));
 	ck_assert(ours);
-	ck_assert_mem_eq(e.new_bytes, fk_host(&r.t.f, PLACE), SITE_BYTES);
+	ck_assert_mem_eq(e.new_bytes, fk_host(&r.t.f, PLACE), FR_SITE_BYTES);
 	busy = hv_yield_check_gone(&r.s);
 	ck_assert(busy && busy->code == EBUSY);
 	hv_err_free(busy);
@@ -190,7 +163,7 @@ START_TEST(an_entry_is_believed_when_it_is_plainly_ours)
 	ck_assert_ptr_null(hv_yield_is_ours(&r.s, &e, &ours));
 	ck_assert(!ours);
 
-	want(HV_STUB_NONE);
+	fr_check_want(&r, HV_STUB_NONE);
 	e = good; /* it is as it was */
 	ck_assert_ptr_null(hv_yield_is_ours(&r.s, &e, &ours));
 	ck_assert(!ours);
@@ -200,8 +173,8 @@ END_TEST
 
 START_TEST(a_kernel_without_the_place_is_traced_all_the_same)
 {
-	memset(fk_host(&r.t.f, PLACE), 0x90, SITE_BYTES);
-	want(HV_STUB_FUNCTION);
+	memset(fk_host(&r.t.f, PLACE), 0x90, FR_SITE_BYTES);
+	fr_check_want(&r, HV_STUB_FUNCTION);
 	ck_assert(!hv_yield_stands(&r.s));
 	ck_assert_uint_eq(hv_patcher_nr_standing(r.s.patcher, HV_CHANGE_TEXT), NR_SITES);
 }
@@ -211,25 +184,23 @@ END_TEST
  * restored. */
 START_TEST(ftrace_reads_by_our_stub_as_long_as_a_site_calls_us)
 {
-	uint8_t wanted[NR_SITES];
 	struct hv_err *err;
 
-	memset(wanted, HV_STUB_FUNCTION, sizeof(wanted));
 	r.fail_after = 3; /* the place itself is the first */
-	err = hv_session_trace_sites(&r.s, wanted);
+	err = fr_want(&r, HV_STUB_FUNCTION);
 	r.fail_after = 0;
 	ck_assert(err && strstr(err->message, "nothing was changed"));
 	hv_err_free(err);
 	ck_assert(!hv_yield_stands(&r.s));
 	ck_assert_uint_eq(target_of(PLACE).v, READER);
 
-	want(HV_STUB_FUNCTION);
-	r.regs[0].ip = hv_gva(SITE(1) + 2);
-	want(HV_STUB_NONE);
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	r.regs[0].ip = hv_gva(FR_SITE(1) + 2);
+	fr_check_want(&r, HV_STUB_NONE);
 	ck_assert_uint_eq(hv_patcher_nr_standing(r.s.patcher, HV_CHANGE_TEXT), 1);
 	ck_assert(hv_yield_stands(&r.s));
 	r.regs[0].ip = hv_gva(0x401000);
-	want(HV_STUB_NONE);
+	fr_check_want(&r, HV_STUB_NONE);
 	ck_assert(!hv_yield_stands(&r.s));
 }
 END_TEST
