@@ -13,8 +13,8 @@
  *             rings, one a vCPU          writable, not executable
  *
  * The guest's root can reach the memory through the PCI device, so the journal is hostile when it
- * is read again: an entry is believed only when what it would undo is plainly ours (recover.h).
- * Leaves to others: when to write into the guest (patcher.h). */
+ * is read again: an entry is believed only when what it would undo is plainly ours
+ * (tracer/recover.c). Leaves to others: when to write into the guest (patcher.h). */
 #pragma once
 
 #include "base/err.h"

@@ -85,21 +85,16 @@ struct hv_err *hv_region_use(const struct hv_kernel *k, const struct hv_region *
 	return err;
 }
 
-/* A site of ours: its bytes call our mapping, and the journal would make it a nop. Which of our
- * stubs the journal says it calls does not matter (who died was changing one for another): E is
- * told. */
-static struct hv_err *site_is_ours(struct hv_session *s, struct hv_journal_entry *e, bool *ret)
+struct hv_err *hv_session_call_stands(struct hv_session *s, struct hv_journal_entry *e, bool *ret)
 {
 	const struct hv_arch *arch = s->kernel->as.arch;
-	struct hv_gva at = hv_gva(e->gva);
-	struct hv_gva target = {0};
-	struct hv_mapping m;
+	struct hv_gva at = hv_gva(e->gva), target = {0};
 	uint8_t now[HV_SITE_LEN_MAX];
+	struct hv_mapping m;
 	struct hv_err *err;
 
 	*ret = false;
-	if (e->len_bytes != arch->site_len_bytes ||
-	    arch->classify_site(e->old_bytes, at, &target) != HV_SITE_NOP)
+	if (e->len_bytes != arch->site_len_bytes)
 		return NULL;
 	err = hv_walk(&s->kernel->as, at, &m);
 	if (err || !m.present || !m.executable || m.gpa.v != e->gpa)
@@ -110,6 +105,17 @@ static struct hv_err *site_is_ours(struct hv_session *s, struct hv_journal_entry
 	*ret = arch->classify_site(now, at, &target) == HV_SITE_CALL && hv_gva_in(target, s->range);
 	memcpy(e->new_bytes, now, e->len_bytes);
 	return NULL;
+}
+
+/* A site of ours: its bytes call our mapping, and the journal would make it a nop. */
+static struct hv_err *site_is_ours(struct hv_session *s, struct hv_journal_entry *e, bool *ret)
+{
+	struct hv_gva target;
+
+	*ret = false;
+	if (s->kernel->as.arch->classify_site(e->old_bytes, hv_gva(e->gva), &target) != HV_SITE_NOP)
+		return NULL;
+	return hv_session_call_stands(s, e, ret);
 }
 
 static struct hv_err *slot_is_ours(struct hv_session *s, const struct hv_journal_entry *e,

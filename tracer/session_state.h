@@ -74,6 +74,12 @@ struct hv_err *hv_session_place_stubs(struct hv_session *s) hv_must_use;
 /* EBUSY when a site that the kernel knows of calls the range: it must not be unmapped. */
 struct hv_err *hv_session_check_calls(struct hv_session *s) hv_must_use;
 
+/* Whether a call of ours stands in text where E says, an entry of an untrusted journal. Which of
+ * our stubs the journal says it calls does not matter (who died was changing one for another): E is
+ * told. */
+struct hv_err *hv_session_call_stands(struct hv_session *s, struct hv_journal_entry *e,
+				      bool *ret) hv_must_use;
+
 /* Every site's bytes and the page-table slots back, translations flushed, text compared, region
  * cleared: what detach and recover share. */
 struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report) hv_must_use;

@@ -211,26 +211,14 @@ size_t hv_yield_forget_taken(struct hv_session *s)
 
 struct hv_err *hv_yield_is_ours(struct hv_session *s, struct hv_journal_entry *e, bool *ret)
 {
-	const struct hv_arch *arch = s->kernel->as.arch;
 	struct hv_gva at = hv_gva(e->gva), target = {0}, reader;
-	uint8_t now[HV_SITE_LEN_MAX];
-	struct hv_mapping m;
-	struct hv_err *err;
 
 	*ret = false;
-	if (e->len_bytes != arch->site_len_bytes || !hv_gva_in(at, s->kernel->text) ||
-	    arch->classify_site(e->old_bytes, at, &target) != HV_SITE_CALL ||
+	if (!hv_gva_in(at, s->kernel->text) ||
+	    s->kernel->as.arch->classify_site(e->old_bytes, at, &target) != HV_SITE_CALL ||
 	    !find_reader(s->kernel, &reader) || target.v != reader.v)
 		return NULL;
-	err = hv_walk(&s->kernel->as, at, &m);
-	if (err || !m.present || m.gpa.v != e->gpa)
-		return err;
-	err = hv_guest_read(s->guest, m.gpa, now, e->len_bytes);
-	if (err)
-		return err;
-	*ret = arch->classify_site(now, at, &target) == HV_SITE_CALL && hv_gva_in(target, s->range);
-	memcpy(e->new_bytes, now, e->len_bytes);
-	return NULL;
+	return hv_session_call_stands(s, e, ret);
 }
 
 struct hv_err *hv_yield_check_gone(struct hv_session *s)
