@@ -3,21 +3,31 @@
 #include "tracer/session_state.h"
 
 void hv_buffer_init(struct hv_buffer *b, struct hv_session *s, unsigned nr_cpus,
-		    const struct hv_state *states, const uint8_t *records, uint64_t ring_bytes)
+		    const struct hv_state *states)
 {
 	*b = (struct hv_buffer){
 		.session = s,
 		.states = states,
-		.records = records,
-		.ring_bytes = ring_bytes,
-		.nr_slots = ring_bytes / sizeof(struct hv_record),
-		.size_bytes = ring_bytes,
-		.nr_kept = ring_bytes / sizeof(struct hv_record),
 		.nr_cpus = nr_cpus,
 		.cpus = hv_alloc(nr_cpus * sizeof(struct hv_buffer_cpu)),
 	};
-	for (unsigned cpu = 0; cpu < nr_cpus; cpu++)
-		b->cpus[cpu].mark = hv_merge_mark_at(0);
+}
+
+void hv_buffer_set_ring(struct hv_buffer *b, unsigned cpu, const void *records, uint64_t ring_bytes,
+			uint64_t size_bytes)
+{
+	b->cpus[cpu] = (struct hv_buffer_cpu){
+		.records = records,
+		.nr_slots = ring_bytes / sizeof(struct hv_record),
+		.size_bytes = size_bytes,
+		.nr_kept = size_bytes / sizeof(struct hv_record),
+		.mark = hv_merge_mark_at(0),
+	};
+}
+
+uint64_t hv_buffer_size(const struct hv_buffer *b, unsigned cpu)
+{
+	return b->cpus[cpu].size_bytes;
 }
 
 void hv_buffer_use_clock(struct hv_buffer *b, enum hv_trace_clock clock)
@@ -38,10 +48,10 @@ struct hv_buffer *hv_session_buffer(struct hv_session *s)
 
 void hv_buffer_ring(const struct hv_buffer *b, unsigned cpu, struct hv_ring *ret)
 {
-	const uint8_t *records = b->records + cpu * b->ring_bytes;
+	const struct hv_buffer_cpu *c = &b->cpus[cpu];
 
-	hv_ring_init(ret, b->states + cpu, (const struct hv_record *)records, b->nr_slots);
-	ret->nr_kept = b->nr_kept;
+	hv_ring_init(ret, b->states + cpu, c->records, c->nr_slots);
+	ret->nr_kept = c->nr_kept;
 }
 
 static uint64_t head_of(const struct hv_buffer *b, unsigned cpu)
@@ -52,20 +62,21 @@ static uint64_t head_of(const struct hv_buffer *b, unsigned cpu)
 uint64_t hv_buffer_overwritten(const struct hv_buffer *b, unsigned cpu)
 {
 	uint64_t head = head_of(b, cpu);
-	uint64_t mark = b->cpus[cpu].mark.position;
+	uint64_t mark = b->cpus[cpu].mark.position, nr_kept = b->cpus[cpu].nr_kept;
 
-	if (head < mark || head - mark <= b->nr_kept)
+	if (head < mark || head - mark <= nr_kept)
 		return 0;
-	return head - mark - b->nr_kept;
+	return head - mark - nr_kept;
 }
 
 unsigned hv_buffer_percent(const struct hv_buffer *b, unsigned cpu)
 {
 	uint64_t head = head_of(b, cpu), mark = b->cpus[cpu].mark.position;
+	uint64_t nr_kept = b->cpus[cpu].nr_kept;
 
-	if (head < mark || head - mark >= b->nr_kept)
+	if (head < mark || head - mark >= nr_kept)
 		return 100;
-	return (unsigned)((head - mark) * 100 / b->nr_kept);
+	return (unsigned)((head - mark) * 100 / nr_kept);
 }
 
 static void clear_cpu(struct hv_buffer *b, unsigned cpu)

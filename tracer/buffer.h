@@ -15,13 +15,13 @@ struct hv_buffer;
 /* What the guest's stubs write into; of the session. */
 struct hv_buffer *hv_session_buffer(struct hv_session *s);
 
-/* One in host memory, for SIZE_BYTES of records a vCPU (not more than 1 << 63). ENOMEM. */
-struct hv_err *hv_buffer_new(struct hv_session *s, uint64_t size_bytes,
+/* One in host memory, for SIZES_BYTES of records (one a vCPU, none more than 1 << 63). ENOMEM. */
+struct hv_err *hv_buffer_new(struct hv_session *s, const uint64_t *sizes_bytes,
 			     struct hv_buffer **ret) hv_must_use;
 /* Buffers in host memory are counted; cursors count too. NULL is fine. */
 struct hv_buffer *hv_buffer_ref(struct hv_buffer *b);
 void hv_buffer_unref(struct hv_buffer *b);
-uint64_t hv_buffer_size(const struct hv_buffer *b); /* bytes a vCPU */
+uint64_t hv_buffer_size(const struct hv_buffer *b, unsigned cpu); /* bytes */
 
 /* What times events are shown with: of the guest's own trace clock, what its counter said, or the
  * host's CLOCK_MONOTONIC, which needs hv_session_has_host_clock. Of all that is in the buffer, too;
@@ -38,7 +38,7 @@ struct hv_cursor;
 void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor,
 		   const struct hv_event *event);
 /* Takes what is in FROM, of one vCPU or of all (-1), to behind what TO, in host memory, has of
- * them; counts of what was lost go along, what was read is forgotten. */
+ * them; counts of what was lost and read go along. */
 void hv_buffer_move(struct hv_buffer *from, int only_cpu, struct hv_buffer *to);
 
 /* What was recorded before is gone, for open cursors too, and not counted as lost; counts begin

@@ -11,13 +11,6 @@
 #define RING_BYTES_MIN 8192
 #define MEMORY_SHARE   2 /* of what the host has free, at most: a half */
 
-static bool too_big(uint64_t ring_bytes, unsigned nr_cpus)
-{
-	uint64_t free_bytes = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-
-	return ring_bytes > free_bytes / MEMORY_SHARE / nr_cpus;
-}
-
 static void *map(size_t len_bytes)
 {
 	void *memory = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE,
@@ -37,24 +30,55 @@ static uint64_t ring_bytes_of(uint64_t size_bytes)
 	return bytes;
 }
 
-struct hv_err *hv_buffer_new(struct hv_session *s, uint64_t size_bytes, struct hv_buffer **ret)
+/* What the rings of all vCPUs take. 0: more than the host can give. */
+static uint64_t rings_bytes(const uint64_t *sizes_bytes, unsigned nr_cpus)
+{
+	uint64_t free_bytes = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t left_bytes = free_bytes / MEMORY_SHARE, bytes = 0;
+
+	for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
+		uint64_t ring_bytes = ring_bytes_of(sizes_bytes[cpu]);
+
+		if (ring_bytes > left_bytes)
+			return 0;
+		left_bytes -= ring_bytes;
+		bytes += ring_bytes;
+	}
+	return bytes;
+}
+
+static struct hv_err *no_memory(const uint64_t *sizes_bytes, unsigned nr_cpus)
+{
+	uint64_t kb = 0;
+
+	for (unsigned cpu = 0; cpu < nr_cpus; cpu++)
+		kb += sizes_bytes[cpu] / 1024;
+	return hv_err_new(ENOMEM, "no memory for %u buffers of %llu KiB together", nr_cpus,
+			  (unsigned long long)kb);
+}
+
+struct hv_err *hv_buffer_new(struct hv_session *s, const uint64_t *sizes_bytes,
+			     struct hv_buffer **ret)
 {
 	unsigned nr_cpus = s->plan.nr_cpus;
 	size_t states_bytes = nr_cpus * sizeof(struct hv_state), len_bytes;
-	uint64_t ring_bytes = ring_bytes_of(size_bytes);
+	uint64_t bytes = rings_bytes(sizes_bytes, nr_cpus);
+	uint8_t *memory, *records;
 	struct hv_buffer *b;
-	uint8_t *memory;
 
-	len_bytes = states_bytes + nr_cpus * ring_bytes;
-	memory = too_big(ring_bytes, nr_cpus) ? NULL : map(len_bytes);
+	len_bytes = states_bytes + bytes;
+	memory = bytes ? map(len_bytes) : NULL;
 	if (!memory)
-		return hv_err_new(ENOMEM, "no memory for %u buffers of %llu KiB", nr_cpus,
-				  (unsigned long long)size_bytes / 1024);
+		return no_memory(sizes_bytes, nr_cpus);
 	b = hv_alloc(sizeof(*b));
-	hv_buffer_init(b, s, nr_cpus, (const struct hv_state *)memory, memory + states_bytes,
-		       ring_bytes);
-	b->size_bytes = size_bytes;
-	b->nr_kept = size_bytes / sizeof(struct hv_record);
+	hv_buffer_init(b, s, nr_cpus, (const struct hv_state *)memory);
+	records = memory + states_bytes;
+	for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
+		uint64_t ring_bytes = ring_bytes_of(sizes_bytes[cpu]);
+
+		hv_buffer_set_ring(b, cpu, records, ring_bytes, sizes_bytes[cpu]);
+		records += ring_bytes;
+	}
 	b->nr_refs = 1;
 	b->memory = memory;
 	b->memory_bytes = len_bytes;
@@ -77,11 +101,6 @@ void hv_buffer_unref(struct hv_buffer *b)
 	free(b);
 }
 
-uint64_t hv_buffer_size(const struct hv_buffer *b)
-{
-	return b->size_bytes;
-}
-
 void hv_buffer_when_full(struct hv_buffer *b, enum hv_when_full what)
 {
 	b->when_full = what;
@@ -90,15 +109,15 @@ void hv_buffer_when_full(struct hv_buffer *b, enum hv_when_full what)
 static void put(struct hv_buffer *b, unsigned cpu, const struct hv_record *record)
 {
 	struct hv_state *states = b->memory;
-	uint8_t *records = (uint8_t *)b->memory + (b->records - (const uint8_t *)b->memory);
 
-	hv_ring_put(&states[cpu], (struct hv_record *)(records + cpu * b->ring_bytes), b->nr_slots,
+	/* The buffer reads them only; they are ours. */
+	hv_ring_put(&states[cpu], (struct hv_record *)b->cpus[cpu].records, b->cpus[cpu].nr_slots,
 		    record);
 }
 
 static bool has_room(const struct hv_buffer *b, unsigned cpu, uint64_t nr)
 {
-	return b->states[cpu].head - b->cpus[cpu].mark.position + nr <= b->nr_kept;
+	return b->states[cpu].head - b->cpus[cpu].mark.position + nr <= b->cpus[cpu].nr_kept;
 }
 
 /* Idle tasks have one name, and an unknown one is not told. */
@@ -149,6 +168,7 @@ void hv_buffer_move(struct hv_buffer *from, int only_cpu, struct hv_buffer *to)
 			continue;
 		to->cpus[cpu].nr_lost += from->cpus[cpu].nr_lost;
 		to->cpus[cpu].nr_dropped += from->cpus[cpu].nr_dropped;
+		to->cpus[cpu].nr_read += from->cpus[cpu].nr_read;
 	}
 	hv_cursor_consume(c);
 	for (unsigned cpu = 0; cpu < from->nr_cpus; cpu++) {

@@ -8,11 +8,6 @@
 struct hv_buffer {
 	struct hv_session *session;    /* borrowed: gives clock, names, decoding */
 	const struct hv_state *states; /* borrowed, one a vCPU */
-	const uint8_t *records;	       /* borrowed, RING_BYTES a vCPU */
-	uint64_t ring_bytes;
-	uint64_t size_bytes; /* of each, what counts: RING_BYTES or less */
-	uint64_t nr_slots;   /* of each */
-	uint64_t nr_kept;    /* likewise of SIZE_BYTES */
 	unsigned nr_cpus;
 	struct hv_buffer_cpu *cpus; /* owned, one a vCPU */
 	unsigned nr_refs;	    /* in host memory only */
@@ -23,6 +18,10 @@ struct hv_buffer {
 };
 
 struct hv_buffer_cpu {
+	const struct hv_record *records; /* borrowed, NR_SLOTS */
+	uint64_t nr_slots;
+	uint64_t size_bytes;	   /* what counts of them */
+	uint64_t nr_kept;	   /* likewise */
 	struct hv_merge_mark mark; /* what is consumed */
 	unsigned nr_clears;	   /* for open cursors to notice */
 	uint64_t nr_lost;	   /* noticed by consuming cursors since the last clear */
@@ -32,9 +31,13 @@ struct hv_buffer_cpu {
 	char named_comm[HV_COMM_LEN];
 };
 
-/* Borrows STATES and RECORDS, which outlive it. Its content is what is there from position 0 on. */
+/* Borrows STATES, which outlive it; no vCPU has a ring yet. */
 void hv_buffer_init(struct hv_buffer *b, struct hv_session *s, unsigned nr_cpus,
-		    const struct hv_state *states, const uint8_t *records, uint64_t ring_bytes);
+		    const struct hv_state *states);
+/* CPU's ring: borrows RECORDS, RING_BYTES of them (a power of two), of which SIZE_BYTES behind the
+ * head count. Its content is what is there from position 0 on. */
+void hv_buffer_set_ring(struct hv_buffer *b, unsigned cpu, const void *records, uint64_t ring_bytes,
+			uint64_t size_bytes);
 void hv_buffer_deinit(struct hv_buffer *b);
 
 void hv_buffer_ring(const struct hv_buffer *b, unsigned cpu, struct hv_ring *ret);

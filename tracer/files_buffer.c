@@ -7,20 +7,49 @@
 #define PAGE_BYTES 4080 /* of it, for events */
 #define PAGES_MIN  2
 
+static bool sizes_differ(const struct hv_instance *in)
+{
+	for (unsigned cpu = 1; cpu < in->tree->nr_cpus; cpu++)
+		if (hv_instance_size(in, cpu) != hv_instance_size(in, 0))
+			return true;
+	return false;
+}
+
+/* tracing_entries_read */
 void hv_size_show(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%" PRIu64 "\n", hv_instance_size(f->instance) / 1024);
+	unsigned cpu = f->cpu < 0 ? 0 : (unsigned)f->cpu;
+
+	if (f->cpu < 0 && sizes_differ(f->instance))
+		hv_text_add(&f->text, "X\n");
+	else
+		hv_text_printf(&f->text, "%" PRIu64 "\n",
+			       hv_instance_size(f->instance, cpu) / 1024);
 }
 
+/* tracing_total_entries_read: each is told in whole KiB. */
 void hv_total_size_show(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%" PRIu64 "\n",
-		       f->tree->nr_cpus * (hv_instance_size(f->instance) / 1024));
+	uint64_t kb = 0;
+
+	for (unsigned cpu = 0; cpu < f->tree->nr_cpus; cpu++)
+		kb += hv_instance_size(f->instance, cpu) / 1024;
+	hv_text_printf(&f->text, "%" PRIu64 "\n", kb);
 }
 
-/* Rounded up to the kernel's pages, two at least; what it is already, and what the guest's rings
- * have, is no other size. */
-static struct hv_err *resize(struct hv_instance *in, uint64_t kb)
+/* Whether a vCPU has it, in this buffer or in the guest's rings. */
+static bool is_a_size(const struct hv_instance *in, uint64_t bytes)
+{
+	const struct hv_buffer *guests = hv_session_buffer(in->tree->session);
+
+	for (unsigned cpu = 0; cpu < in->tree->nr_cpus; cpu++)
+		if (bytes == hv_instance_size(in, cpu) || bytes == hv_buffer_size(guests, cpu))
+			return true;
+	return false;
+}
+
+/* Rounded up to the kernel's pages, two at least; but what is one already is that one. */
+static struct hv_err *resize(struct hv_file *f, uint64_t kb)
 {
 	uint64_t bytes = kb * 1024, pages;
 
@@ -28,11 +57,11 @@ static struct hv_err *resize(struct hv_instance *in, uint64_t kb)
 		return hv_err_new(EINVAL, "0 is no size");
 	if (kb > UINT64_MAX / 4 / 1024)
 		return hv_err_new(ENOMEM, "no memory for %" PRIu64 " KiB", kb);
-	if (bytes == hv_instance_size(in) ||
-	    bytes == hv_buffer_size(hv_session_buffer(in->tree->session)))
-		return hv_instance_resize(in, bytes);
+	if (is_a_size(f->instance, bytes))
+		return hv_instance_resize(f->instance, f->cpu, bytes);
 	pages = (bytes + PAGE_BYTES - 1) / PAGE_BYTES;
-	return hv_instance_resize(in, (pages < PAGES_MIN ? PAGES_MIN : pages) * PAGE_BYTES);
+	return hv_instance_resize(f->instance, f->cpu,
+				  (pages < PAGES_MIN ? PAGES_MIN : pages) * PAGE_BYTES);
 }
 
 struct hv_err *hv_size_write(struct hv_file *f, const char *buf, size_t len_bytes, size_t *ret_len)
@@ -42,7 +71,7 @@ struct hv_err *hv_size_write(struct hv_file *f, const char *buf, size_t len_byte
 
 	err = hv_number_written(buf, len_bytes, &kb);
 	if (!err)
-		err = resize(f->instance, kb);
+		err = resize(f, kb);
 	if (!err)
 		*ret_len = len_bytes;
 	return err;
@@ -98,7 +127,7 @@ struct hv_err *hv_free_buffer_close(struct hv_file *f)
 		return NULL;
 	if (hv_options_on(&in->options, HV_OPT_DISABLE_ON_FREE))
 		hv_instance_set_recording(in, 0);
-	return hv_instance_resize(in, PAGES_MIN * PAGE_BYTES);
+	return hv_instance_resize(in, HV_ALL_CPUS, PAGES_MIN * PAGE_BYTES);
 }
 
 /* -- the snapshot -------------------------------------------------------------------------- */

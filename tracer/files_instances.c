@@ -3,7 +3,7 @@
 
 #include "tracer/share.h"
 
-#define SIZE_DEFAULT (1408u << 10) /* trace_buf_size */
+#define SIZE_DEFAULT (354u * 4080) /* trace_buf_size, in whole pages of the kernel's */
 
 bool hv_instance_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
 {
@@ -27,13 +27,22 @@ bool hv_instance_find(struct hv_place *at, const char *name)
 	return false;
 }
 
+static struct hv_err *new_buffer(const struct hv_tree *t, struct hv_buffer **ret)
+{
+	HV_AUTO_FREE uint64_t *sizes_bytes = hv_alloc(t->nr_cpus * sizeof(*sizes_bytes));
+
+	for (unsigned cpu = 0; cpu < t->nr_cpus; cpu++)
+		sizes_bytes[cpu] = SIZE_DEFAULT;
+	return hv_buffer_new(t->session, sizes_bytes, ret);
+}
+
 struct hv_err *hv_instance_mkdir(const struct hv_place *dir, const char *name)
 {
 	struct hv_tree *t = dir->tree;
 	struct hv_instance **at = &t->top.next;
 	struct hv_buffer *host;
 	struct hv_instance *in;
-	struct hv_err *err = hv_buffer_new(t->session, SIZE_DEFAULT, &host);
+	struct hv_err *err = new_buffer(t, &host);
 
 	if (err)
 		return err;

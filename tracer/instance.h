@@ -124,10 +124,13 @@ void hv_instance_set_host(struct hv_instance *in, struct hv_buffer *host);
 void hv_instance_use_clock(struct hv_instance *in, enum hv_trace_clock clock);
 /* What those times are. */
 enum hv_clock_kind hv_instance_clock(const struct hv_instance *in);
-/* Of one vCPU, as it is. */
-uint64_t hv_instance_size(struct hv_instance *in);
-/* Keeps what is in the buffer, the newest when it is to be smaller. ENOMEM. */
-struct hv_err *hv_instance_resize(struct hv_instance *in, uint64_t size_bytes) hv_must_use;
+/* Bytes of CPU's part of the buffer, as it is; of the snapshot's, too. */
+uint64_t hv_instance_size(const struct hv_instance *in, unsigned cpu);
+/* Of all, one a vCPU; the caller's to free. */
+uint64_t *hv_instance_sizes(const struct hv_instance *in);
+/* Of one vCPU's part, or of all (HV_ALL_CPUS); of the snapshot's, too. Keeps what is in them, the
+ * newest of it when they are to be smaller. ENOMEM: they are as before. */
+struct hv_err *hv_instance_resize(struct hv_instance *in, int cpu, uint64_t size_bytes) hv_must_use;
 /* Moves what is in the buffer, of one vCPU or of all (HV_ALL_CPUS), into the snapshot, in place of
  * what was there; it is made when there is none. ENOMEM. */
 struct hv_err *hv_instance_take_snapshot(struct hv_instance *in, int cpu) hv_must_use;

@@ -18,7 +18,9 @@ void hv_instance_clear(struct hv_instance *in, int cpu)
 
 struct hv_err *hv_instance_need_host(struct hv_instance *in)
 {
-	return in->host ? NULL : hv_share_begin(in->tree, hv_instance_size(in));
+	HV_AUTO_FREE uint64_t *sizes_bytes = hv_instance_sizes(in);
+
+	return in->host ? NULL : hv_share_begin(in->tree, sizes_bytes);
 }
 
 void hv_instance_set_host(struct hv_instance *in, struct hv_buffer *host)
@@ -53,22 +55,28 @@ enum hv_clock_kind hv_instance_clock(const struct hv_instance *in)
 	return hv_session_guest_clock(in->tree->session);
 }
 
-uint64_t hv_instance_size(struct hv_instance *in)
+uint64_t hv_instance_size(const struct hv_instance *in, unsigned cpu)
 {
-	return hv_buffer_size(in->host ? in->host : hv_session_buffer(in->tree->session));
+	return hv_buffer_size(in->host ? in->host : hv_session_buffer(in->tree->session), cpu);
 }
 
-struct hv_err *hv_instance_resize(struct hv_instance *in, uint64_t size_bytes)
+uint64_t *hv_instance_sizes(const struct hv_instance *in)
+{
+	uint64_t *sizes_bytes = hv_alloc(in->tree->nr_cpus * sizeof(*sizes_bytes));
+
+	for (unsigned cpu = 0; cpu < in->tree->nr_cpus; cpu++)
+		sizes_bytes[cpu] = hv_instance_size(in, cpu);
+	return sizes_bytes;
+}
+
+static struct hv_err *resize_live(struct hv_instance *in, const uint64_t *sizes_bytes)
 {
 	struct hv_buffer *resized;
 	struct hv_err *err;
 
-	if (size_bytes == hv_instance_size(in))
-		return NULL;
 	if (!in->host)
-		return hv_share_begin(in->tree, size_bytes);
-	hv_tree_drain(in->tree);
-	err = hv_buffer_new(in->tree->session, size_bytes, &resized);
+		return hv_share_begin(in->tree, sizes_bytes);
+	err = hv_buffer_new(in->tree->session, sizes_bytes, &resized);
 	if (err)
 		return err;
 	hv_buffer_move(in->host, HV_ALL_CPUS, resized);
@@ -77,16 +85,60 @@ struct hv_err *hv_instance_resize(struct hv_instance *in, uint64_t size_bytes)
 	return NULL;
 }
 
-struct hv_err *hv_instance_need_snapshot(struct hv_instance *in)
+static struct hv_err *new_snapshot(const struct hv_instance *in, const uint64_t *sizes_bytes,
+				   struct hv_buffer **ret)
 {
+	struct hv_err *err = hv_buffer_new(in->tree->session, sizes_bytes, ret);
+
+	if (!err)
+		hv_buffer_use_clock(*ret, in->clock);
+	return err;
+}
+
+/* The live buffer and the snapshot, or neither. */
+static struct hv_err *resize_both(struct hv_instance *in, const uint64_t *sizes_bytes)
+{
+	struct hv_buffer *resized;
 	struct hv_err *err;
 
-	if (in->snapshot)
+	if (!in->snapshot)
+		return resize_live(in, sizes_bytes);
+	err = new_snapshot(in, sizes_bytes, &resized);
+	if (err)
+		return err;
+	err = resize_live(in, sizes_bytes);
+	if (err) {
+		hv_buffer_unref(resized);
+		return err;
+	}
+	hv_buffer_move(in->snapshot, HV_ALL_CPUS, resized);
+	hv_buffer_unref(in->snapshot);
+	in->snapshot = resized;
+	return NULL;
+}
+
+struct hv_err *hv_instance_resize(struct hv_instance *in, int cpu, uint64_t size_bytes)
+{
+	HV_AUTO_FREE uint64_t *sizes_bytes = hv_instance_sizes(in);
+	bool is_other = false;
+
+	for (unsigned i = 0; i < in->tree->nr_cpus; i++) {
+		if (cpu >= 0 && i != (unsigned)cpu)
+			continue;
+		is_other |= sizes_bytes[i] != size_bytes;
+		sizes_bytes[i] = size_bytes;
+	}
+	if (!is_other)
 		return NULL;
-	err = hv_buffer_new(in->tree->session, hv_instance_size(in), &in->snapshot);
-	if (!err)
-		hv_buffer_use_clock(in->snapshot, in->clock);
-	return err;
+	hv_tree_drain(in->tree);
+	return resize_both(in, sizes_bytes);
+}
+
+struct hv_err *hv_instance_need_snapshot(struct hv_instance *in)
+{
+	HV_AUTO_FREE uint64_t *sizes_bytes = hv_instance_sizes(in);
+
+	return in->snapshot ? NULL : new_snapshot(in, sizes_bytes, &in->snapshot);
 }
 
 void hv_instance_swap_snapshot(struct hv_instance *in)
@@ -96,11 +148,6 @@ void hv_instance_swap_snapshot(struct hv_instance *in)
 	if (!in->snapshot || !in->host)
 		return;
 	hv_buffer_clear(in->snapshot, HV_ALL_CPUS);
-	/* Of another size it stays what it is. */
-	if (hv_buffer_size(in->snapshot) != hv_buffer_size(in->host)) {
-		hv_buffer_move(in->host, HV_ALL_CPUS, in->snapshot);
-		return;
-	}
 	hv_instance_set_host(in, in->snapshot);
 	in->snapshot = taken;
 	hv_buffer_when_full(taken, HV_FULL_OVERWRITES);

@@ -185,7 +185,7 @@ static struct hv_err *begin_sharing(struct hv_instance *in)
 	struct hv_tree *t = in->tree;
 
 	t->top.recording = hv_instance_tracing_on(&t->top);
-	return hv_share_begin(t, hv_instance_size(&t->top));
+	return hv_instance_need_host(&t->top);
 }
 
 /* Something is recorded while anybody that traces records; IN counts as if it traced TRACER. */

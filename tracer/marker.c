@@ -57,8 +57,8 @@ void hv_buffer_mark(struct hv_buffer *b, enum hv_event_kind kind, const char *by
 	};
 
 	/* The buffer reads them only; whoever fills it, the guest or the host, may write. */
-	hv_ring_put((struct hv_state *)b->states + CPU,
-		    (struct hv_record *)(b->records + CPU * b->ring_bytes), b->nr_slots, &record);
+	hv_ring_put((struct hv_state *)b->states + CPU, (struct hv_record *)b->cpus[CPU].records,
+		    b->cpus[CPU].nr_slots, &record);
 }
 
 void hv_session_decode_mark(struct hv_session *s, const struct hv_record *record,

@@ -2,7 +2,10 @@
 #include "tracer/node.h"
 
 static const struct hv_node cpu_nodes[] = {
-	{.name = "buffer_size_kb", .help = "size of its buffer", .show = hv_size_show},
+	{.name = "buffer_size_kb",
+	 .help = "size of its buffer alone",
+	 .show = hv_size_show,
+	 .write = hv_size_write},
 	{.name = "snapshot",
 	 .help = "snapshot, of this vCPU alone",
 	 .open = hv_snapshot_open,
@@ -83,7 +86,7 @@ static const struct hv_node root_nodes[] = {
 	 .show = hv_percent_show,
 	 .write = hv_percent_write},
 	{.name = "buffer_size_kb",
-	 .help = "size of one CPU's buffer; rounded up to a power of two",
+	 .help = "size of each vCPU's buffer, in whole pages; X: they differ",
 	 .show = hv_size_show,
 	 .write = hv_size_write},
 	{.name = "buffer_subbuf_size_kb",
@@ -91,7 +94,7 @@ static const struct hv_node root_nodes[] = {
 	 .show = hv_subbuf_show,
 	 .write = hv_subbuf_write},
 	{.name = "buffer_total_size_kb",
-	 .help = "size of all CPUs' buffers",
+	 .help = "size of all vCPUs' buffers together",
 	 .show = hv_total_size_show},
 	{.name = "current_tracer",
 	 .help = "a tracer's name; a change clears the buffer",

@@ -131,6 +131,17 @@ static struct hv_err *unmap_after(struct hv_session *s, struct hv_err *err)
 	return err;
 }
 
+static void init_buffer(struct hv_session *s)
+{
+	const uint8_t *rings = s->region.host + s->plan.rings_off;
+	uint64_t ring_bytes = s->plan.ring_bytes;
+
+	hv_buffer_init(&s->buffer, s, s->plan.nr_cpus, hv_region_state(&s->region, 0));
+	for (unsigned cpu = 0; cpu < s->plan.nr_cpus; cpu++)
+		hv_buffer_set_ring(&s->buffer, cpu, rings + cpu * ring_bytes, ring_bytes,
+				   ring_bytes);
+}
+
 struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 			      struct hv_session **ret)
 {
@@ -155,8 +166,7 @@ struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 		.resched = kernel->layout.resched,
 	};
 	s->comms = hv_comms_new(HV_COMMS_MAX);
-	hv_buffer_init(&s->buffer, s, s->plan.nr_cpus, hv_region_state(&s->region, 0),
-		       s->region.host + s->plan.rings_off, s->plan.ring_bytes);
+	init_buffer(s);
 	s->patched = hv_alloc(kernel->sites.nr);
 	s->patcher = hv_patcher_new(&kernel->as, kernel->image.all, &s->region);
 	*ret = s;

@@ -44,7 +44,7 @@ void hv_share_remove(struct hv_instance *in)
 		hv_drain_remove(in->tree->drain, &in->sink);
 }
 
-struct hv_err *hv_share_begin(struct hv_tree *tree, uint64_t size_bytes)
+struct hv_err *hv_share_begin(struct hv_tree *tree, const uint64_t *sizes_bytes)
 {
 	struct hv_buffer *guests = hv_session_buffer(tree->session);
 	struct hv_buffer *host;
@@ -52,7 +52,7 @@ struct hv_err *hv_share_begin(struct hv_tree *tree, uint64_t size_bytes)
 
 	if (hv_share_is(tree))
 		return NULL;
-	err = hv_buffer_new(tree->session, size_bytes, &host);
+	err = hv_buffer_new(tree->session, sizes_bytes, &host);
 	if (err)
 		return err;
 	hv_buffer_move(guests, HV_ALL_CPUS, host);
@@ -63,6 +63,16 @@ struct hv_err *hv_share_begin(struct hv_tree *tree, uint64_t size_bytes)
 	return NULL;
 }
 
+static bool has_first_sizes(const struct hv_instance *top)
+{
+	const struct hv_buffer *guests = hv_session_buffer(top->tree->session);
+
+	for (unsigned cpu = 0; cpu < top->tree->nr_cpus; cpu++)
+		if (hv_instance_size(top, cpu) != hv_buffer_size(guests, cpu))
+			return false;
+	return true;
+}
+
 static bool is_needed(const struct hv_tree *tree)
 {
 	const struct hv_instance *top = &tree->top;
@@ -70,7 +80,7 @@ static bool is_needed(const struct hv_tree *tree)
 	if (!is_alone(top) || !hv_options_on(&top->options, HV_OPT_OVERWRITE) || tree->host_obeys ||
 	    hv_probes_have(&top->probes, HV_PROBE_SNAPSHOT))
 		return true;
-	return hv_buffer_size(top->host) != hv_buffer_size(hv_session_buffer(tree->session));
+	return !has_first_sizes(top);
 }
 
 void hv_share_end(struct hv_tree *tree)

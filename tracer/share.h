@@ -13,8 +13,9 @@
 
 #include "tracer/node.h"
 
-/* The top's buffer becomes one in host memory, of SIZE_BYTES a vCPU, that has what it had. */
-struct hv_err *hv_share_begin(struct hv_tree *tree, uint64_t size_bytes) hv_must_use;
+/* The top's buffer becomes one in host memory, of SIZES_BYTES (one a vCPU), that has what it had.
+ */
+struct hv_err *hv_share_begin(struct hv_tree *tree, const uint64_t *sizes_bytes) hv_must_use;
 /* IN is there, or goes: what it wants is handed to it, if the rings are shared. */
 void hv_share_add(struct hv_instance *in);
 void hv_share_remove(struct hv_instance *in);

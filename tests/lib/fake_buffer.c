@@ -47,20 +47,22 @@ unsigned hv_buffer_percent(const struct hv_buffer *b, unsigned cpu)
 
 	for (size_t i = 0; i < b->nr_events; i++)
 		nr += !b->gone[i] && b->events[i].cpu == cpu;
-	nr = nr * 100 / (b->size_bytes / 1024);
+	nr = nr * 100 / (hv_buffer_size(b, cpu) / 1024);
 	return nr > 100 ? 100 : (unsigned)nr;
 }
 
-struct hv_err *hv_buffer_new(struct hv_session *s, uint64_t size_bytes, struct hv_buffer **ret)
+struct hv_err *hv_buffer_new(struct hv_session *s, const uint64_t *sizes_bytes,
+			     struct hv_buffer **ret)
 {
 	struct hv_session_stat stat;
 	struct hv_buffer *b;
 
 	hv_session_stat(s, &stat);
-	if (size_bytes > 1 << 30)
-		return hv_err_new(ENOMEM, "no memory for %u buffers", stat.nr_cpus);
+	for (unsigned cpu = 0; cpu < stat.nr_cpus; cpu++)
+		if (sizes_bytes[cpu] > 1 << 30)
+			return hv_err_new(ENOMEM, "no memory for %u buffers", stat.nr_cpus);
 	b = hv_alloc(sizeof(*b));
-	b->size_bytes = size_bytes;
+	memcpy(b->sizes_bytes, sizes_bytes, stat.nr_cpus * sizeof(*sizes_bytes));
 	b->nr_refs = 1;
 	*ret = b;
 	return NULL;
@@ -80,9 +82,9 @@ void hv_buffer_unref(struct hv_buffer *b)
 	free(b);
 }
 
-uint64_t hv_buffer_size(const struct hv_buffer *b)
+uint64_t hv_buffer_size(const struct hv_buffer *b, unsigned cpu)
 {
-	return b->size_bytes;
+	return b->sizes_bytes[cpu % HV_FAKE_NR_CPUS];
 }
 
 void hv_buffer_use_clock(struct hv_buffer *b hv_unused, enum hv_trace_clock clock hv_unused)
@@ -103,7 +105,7 @@ void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor hv_unused
 
 	for (size_t i = 0; i < b->nr_events; i++)
 		nr += !b->gone[i] && b->events[i].cpu == event->cpu;
-	if (b->when_full == HV_FULL_DROPS && nr >= b->size_bytes / 1024)
+	if (b->when_full == HV_FULL_DROPS && nr >= hv_buffer_size(b, event->cpu) / 1024)
 		b->dropped++;
 	else
 		fake_buffer_put(b, event);
@@ -229,6 +231,7 @@ void hv_buffer_move(struct hv_buffer *from, int only_cpu, struct hv_buffer *to)
 		from->gone[i] = 1;
 	}
 	to->overrun += from->overrun;
+	to->read += from->read;
 	from->overrun = from->read = 0;
 }
 

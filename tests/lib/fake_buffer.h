@@ -12,7 +12,7 @@ struct hv_buffer {
 	uint8_t *gone; /* one byte an event: consumed or cleared */
 	uint64_t overrun;
 	uint64_t read;
-	uint64_t size_bytes;
+	uint64_t sizes_bytes[HV_FAKE_NR_CPUS];
 	uint64_t dropped;
 	enum hv_when_full when_full;
 	unsigned nr_refs; /* not of the session's own */

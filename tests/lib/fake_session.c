@@ -48,7 +48,8 @@ struct hv_session *hv_fake_new(void)
 	s->nr_cpus = 2;
 	s->comms_max = HV_COMMS_MAX;
 	s->kernel.release = (char *)"6.1.0-fake";
-	s->buffer.size_bytes = 1 << 20;
+	for (unsigned cpu = 0; cpu < HV_FAKE_NR_CPUS; cpu++)
+		s->buffer.sizes_bytes[cpu] = 1 << 20;
 	return s;
 }
 
