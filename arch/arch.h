@@ -120,6 +120,7 @@ enum hv_call_trace {
 	HV_NR_TRACES,
 };
 
+#define HV_NR_YIELDS	   8
 #define HV_NR_CALL_ENTRIES (HV_NR_ROLES * 2 * HV_NR_TRACES)
 
 struct hv_stub_image {
@@ -134,8 +135,11 @@ struct hv_stub_image {
 	/* Entry N, of HV_NR_SLOTS: ACTIONS_OFF + N * ACTION_LEN_BYTES. */
 	size_t actions_off;
 	size_t action_len_bytes;
-	size_t handler_off;	     /* where the functions of a graph return to */
-	size_t yield_off;	     /* what the guest's ftrace reads sites by; 0: none */
+	size_t handler_off; /* where the functions of a graph return to */
+	/* Entry N, of HV_NR_YIELDS: what the guest's ftrace reads sites by, from the Nth of its
+	 * places. What it calls in the kernel returns into that entry. 0: none. */
+	size_t yields_off;
+	size_t yield_len_bytes;
 	const uint32_t *return_offs; /* the slots each stub leaves by (see place_return) */
 	size_t nr_returns;
 };

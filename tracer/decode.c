@@ -168,7 +168,11 @@ static uint16_t depth_of(const struct hv_record *record)
 static struct hv_gva parent_of(const struct hv_decode *d, const struct hv_record *record)
 {
 	struct hv_gva parent = hv_gva(WORD_PARENT_IP | record->word[1] >> 32);
+	uint64_t yield_len = d->arch->stubs.yield_len_bytes;
+	uint64_t off = parent.v - d->yields.v;
 
+	if (off < HV_NR_YIELDS * yield_len)
+		return d->yield_callers[off / yield_len];
 	return parent.v == d->handler.v ? hv_gva(0) : parent;
 }
 

@@ -51,6 +51,10 @@ struct hv_decode {
 	const struct hv_arch *arch;
 	struct hv_resched_masks resched; /* of the thread flags */
 	struct hv_gva handler; /* what a graph's return addresses are: no caller's address */
+	/* Of entries by which the guest's ftrace reads: whoever is called by entry N was called at
+	 * yield_callers[N], as far as the guest knows. */
+	struct hv_gva yields;
+	struct hv_gva yield_callers[HV_NR_YIELDS];
 };
 
 /* An event of a record that is one. MORE: the record before it, of an exit that says so; NULL:

@@ -14,20 +14,22 @@ static const char *const readers[] = {
  * those it was inlined into. */
 #define PREFIX	       "ftrace_"
 #define FUNCTION_BYTES 4096
-#define PLACES_MAX     8
 
 /* In which all is written that was looked at, if the machine is not overwhelmed. */
 #define WRITTEN_NS 5000000000ull
 #define AGAIN_NS   900000000ull
 
 struct places {
-	struct hv_gva list[PLACES_MAX];
+	struct hv_gva list[HV_NR_YIELDS];
 	size_t nr;
 };
 
-static struct hv_gva stub_of(const struct hv_session *s)
+/* Entry N. */
+static struct hv_gva stub_of(const struct hv_session *s, size_t n)
 {
-	return hv_gva_add(hv_session_code(s), s->kernel->as.arch->stubs.yield_off);
+	const struct hv_stub_image *stubs = &s->kernel->as.arch->stubs;
+
+	return hv_gva_add(hv_session_code(s), stubs->yields_off + n * stubs->yield_len_bytes);
 }
 
 static bool find_reader(const struct hv_kernel *k, struct hv_gva *ret)
@@ -38,10 +40,10 @@ static bool find_reader(const struct hv_kernel *k, struct hv_gva *ret)
 	return false;
 }
 
-/* Calls of TARGET in the function at START, as the guest has it now: bytes anywhere in it, of which
- * only calls can lead to one address out of 4 GiB. */
+/* Calls into TARGETS in the function at START, as the guest has it now: bytes anywhere in it, of
+ * which only calls can lead to so few addresses out of 4 GiB. */
 static struct hv_err *scan_function(const struct hv_kernel *k, struct hv_gva start,
-				    struct hv_gva target, struct places *ret)
+				    struct hv_gva_range targets, struct places *ret)
 {
 	const struct hv_arch *arch = k->as.arch;
 	uint64_t len = hv_kernel_symbol_size(k, start);
@@ -56,14 +58,15 @@ static struct hv_err *scan_function(const struct hv_kernel *k, struct hv_gva sta
 	for (size_t off = 0; !err && off + arch->site_len_bytes <= len; off++) {
 		struct hv_gva at = hv_gva_add(start, off), to = {0};
 
-		if (ret->nr < PLACES_MAX &&
-		    arch->classify_site(code + off, at, &to) == HV_SITE_CALL && to.v == target.v)
+		if (ret->nr < HV_NR_YIELDS &&
+		    arch->classify_site(code + off, at, &to) == HV_SITE_CALL &&
+		    hv_gva_in(to, targets))
 			ret->list[ret->nr++] = at;
 	}
 	return err;
 }
 
-static struct hv_err *find_places(const struct hv_kernel *k, struct hv_gva target,
+static struct hv_err *find_places(const struct hv_kernel *k, struct hv_gva_range targets,
 				  struct places *ret)
 {
 	struct hv_err *err = NULL;
@@ -74,9 +77,14 @@ static struct hv_err *find_places(const struct hv_kernel *k, struct hv_gva targe
 
 		if (hv_gva_in(symbol->addr, k->text) &&
 		    strncmp(symbol->name, PREFIX, sizeof(PREFIX) - 1) == 0)
-			err = scan_function(k, symbol->addr, target, ret);
+			err = scan_function(k, symbol->addr, targets, ret);
 	}
 	return err;
+}
+
+static struct hv_gva_range alone(struct hv_gva at)
+{
+	return (struct hv_gva_range){at, hv_gva_add(at, 1)};
 }
 
 /* The nop of this kernel, from a site that has it. */
@@ -129,31 +137,42 @@ static struct hv_err *plan(struct hv_session *s, const struct places *places,
 		err = hv_guest_read(s->guest, m.gpa, change->from, len);
 		if (err)
 			return err;
-		*ret_nr += arch->encode_call(places->list[i], stub_of(s), change->to);
+		*ret_nr += arch->encode_call(places->list[i], stub_of(s, i), change->to);
 	}
 	return NULL;
+}
+
+/* Whoever is called by our stub was called by ftrace. */
+static void note_callers(struct hv_session *s, const struct places *places)
+{
+	size_t len = s->kernel->as.arch->site_len_bytes;
+
+	s->decode.yields = stub_of(s, 0);
+	for (size_t i = 0; i < places->nr; i++)
+		s->decode.yield_callers[i] = hv_gva_add(places->list[i], len);
 }
 
 struct hv_err *hv_yield_begin(struct hv_session *s)
 {
 	struct hv_params *params = hv_region_params(&s->region);
-	struct hv_change changes[PLACES_MAX];
+	struct hv_change changes[HV_NR_YIELDS];
 	struct places places;
 	struct hv_gva reader;
 	struct hv_err *err;
 	bool has_nop;
 	size_t nr;
 
-	if (hv_yield_stands(s) || !s->kernel->as.arch->stubs.yield_off ||
+	if (hv_yield_stands(s) || !s->kernel->as.arch->stubs.yields_off ||
 	    !find_reader(s->kernel, &reader))
 		return NULL;
-	err = find_places(s->kernel, reader, &places);
+	err = find_places(s->kernel, alone(reader), &places);
 	if (!err)
 		err = plan(s, &places, changes, &nr);
 	if (!err)
 		err = find_nop(s, params->yield_nop, &has_nop);
 	if (err || !has_nop || !nr)
 		return err;
+	note_callers(s, &places);
 	params->yield_reader_gva = reader.v;
 	return hv_patcher_apply(s->patcher, changes, nr);
 }
@@ -223,8 +242,9 @@ struct hv_err *hv_yield_is_ours(struct hv_session *s, struct hv_journal_entry *e
 
 struct hv_err *hv_yield_check_gone(struct hv_session *s)
 {
+	struct hv_gva_range ours = {stub_of(s, 0), stub_of(s, HV_NR_YIELDS)};
 	struct places places;
-	struct hv_err *err = find_places(s->kernel, stub_of(s), &places);
+	struct hv_err *err = find_places(s->kernel, ours, &places);
 
 	if (!err && places.nr)
 		err = hv_err_new(EBUSY, "ftrace's call at 0x%llx still calls a stub",

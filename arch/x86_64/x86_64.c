@@ -9,6 +9,10 @@ _Static_assert(hv_stubs_off == 0, "the params stand a fixed distance before the 
 _Static_assert(CALL_LEN_BYTES *HV_NR_CALL_ENTRIES == hv_stub_calls_end_off - hv_stub_calls_off,
 	       "entries are equally long");
 
+#define YIELD_LEN_BYTES 10
+_Static_assert(YIELD_LEN_BYTES *HV_NR_YIELDS == hv_stub_yields_end_off - hv_stub_yields_off,
+	       "one for each place");
+
 static const uint32_t return_offs[] = {
 	hv_stub_return_0_off, hv_stub_return_1_off, hv_stub_return_2_off, hv_stub_return_3_off,
 	hv_stub_return_4_off, hv_stub_return_5_off, hv_stub_return_6_off};
@@ -47,7 +51,8 @@ const struct hv_arch hv_arch_x86_64 = {
 			.actions_off = hv_stub_actions_off,
 			.action_len_bytes = 7,
 			.handler_off = hv_graph_handler_off,
-			.yield_off = hv_stub_yield_off,
+			.yields_off = hv_stub_yields_off,
+			.yield_len_bytes = YIELD_LEN_BYTES,
 			.return_offs = return_offs,
 			.nr_returns = HV_ARRAY_LEN(return_offs),
 		},

@@ -5,23 +5,33 @@
  *
  * Called as the reader is, from C: (to, from, bytes) in %rdi, %rsi, %rdx, 0 in %rax when it went
  * well. The only stub that calls something in the kernel: the very function that its caller would
- * have called.
+ * have called. When that is traced itself, the address it returns to is what is recorded of its
+ * caller: each place has an entry of its own, so that address tells the place.
  *
  *      on entry                        when the reader runs
  *       0(%rsp)  caller's return        32(%rsp)  caller's return
  *                                       24(%rsp)  to
  *                                       16(%rsp)  from
  *                                        8(%rsp)  bytes
- *                                        0(%rsp)  .Lyield_read
+ *                                        0(%rsp)  entry + SITE_LEN
  */
-	.globl	hv_stub_yield
-hv_stub_yield:
+	.globl	hv_stub_yields
+hv_stub_yields:
+	.rept	8
+	call	.Lyield
+	.byte	0xe9 /* jmp: always as long as this */
+	.long	.Lyield_read - . - 4
+	.endr
+	.globl	hv_stub_yields_end
+hv_stub_yields_end:
+
+.Lyield:
 	movq	params + HV_PARAM_CONTROL(%rip), %rax
 	lock incl HV_CONTROL_LOOKS(%rax)
+	popq	%rax
 	pushq	%rdi
 	pushq	%rsi
 	pushq	%rdx
-	leaq	.Lyield_read(%rip), %rax
 	pushq	%rax
 	pushq	params + HV_PARAM_YIELD_READER(%rip)
 	.globl	hv_stub_return_5

@@ -20,9 +20,14 @@ static struct hv_context decode_context(uint32_t preempt_count, uint16_t cpu_fla
 	return context;
 }
 
-static const struct hv_arch arch = {.decode_context = decode_context};
+static const struct hv_arch arch = {.decode_context = decode_context,
+				    .stubs = {.yield_len_bytes = 16}};
 static const struct hv_decode decode = {
-	.arch = &arch, .resched = {.need = 0x1234}, .handler = {0xffffffffa0001300}};
+	.arch = &arch,
+	.resched = {.need = 0x1234},
+	.handler = {0xffffffffa0001300},
+	.yields = {0xffffffffa0001400},
+	.yield_callers = {{0}, {0xffffffff81000ff5}, [HV_NR_YIELDS - 1] = {0xffffffff81000fe5}}};
 
 static const struct hv_record function = {{
 	0x7123456789abcdef,
@@ -76,6 +81,30 @@ START_TEST(an_entry_has_its_depth)
 	record.word[1] = (decode.handler.v & 0x7fffffff) << 32 | 0x81012345;
 	hv_decode_event(&decode, &record, NULL, &event);
 	ck_assert_uint_eq(event.parent_ip.v, 0);
+}
+END_TEST
+
+static uint64_t parent_shown(uint64_t parent)
+{
+	struct hv_record record = function;
+	struct hv_event event;
+
+	record.word[1] = (parent & 0x7fffffff) << 32 | 0x81012345;
+	hv_decode_event(&decode, &record, NULL, &event);
+	return event.parent_ip.v;
+}
+
+START_TEST(who_reads_for_ftrace_was_called_by_ftrace)
+{
+	const uint64_t yields = decode.yields.v;
+
+	ck_assert_uint_eq(parent_shown(yields - 1), yields - 1);
+	ck_assert_uint_eq(parent_shown(yields + 5), 0); /* there is no such place */
+	ck_assert_uint_eq(parent_shown(yields + 16), 0xffffffff81000ff5);
+	ck_assert_uint_eq(parent_shown(yields + 31), 0xffffffff81000ff5);
+	ck_assert_uint_eq(parent_shown(yields + 16ull * HV_NR_YIELDS - 11), 0xffffffff81000fe5);
+	ck_assert_uint_eq(parent_shown(yields + 16ull * HV_NR_YIELDS),
+			  yields + 16ull * HV_NR_YIELDS);
 }
 END_TEST
 
@@ -360,6 +389,7 @@ int main(void)
 	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, a_function_record_has_its_parts);
 	tcase_add_test(tc, an_entry_has_its_depth);
+	tcase_add_test(tc, who_reads_for_ftrace_was_called_by_ftrace);
 	tcase_add_test(tc, an_exit_has_its_time_and_value);
 	tcase_add_test(tc, each_state_has_its_flag);
 	tcase_add_test(tc, depths_end_at_15);

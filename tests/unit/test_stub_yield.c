@@ -22,6 +22,7 @@ static struct {
 	const void *from;
 	size_t len;
 	long result;
+	uintptr_t caller;
 } reads;
 
 static long reader(void *to, const void *from, size_t len)
@@ -29,6 +30,7 @@ static long reader(void *to, const void *from, size_t len)
 	reads.nr++;
 	reads.from = from;
 	reads.len = len;
+	reads.caller = (uintptr_t)__builtin_return_address(0);
 	if (!reads.result)
 		memcpy(to, from, len);
 	return reads.result;
@@ -46,7 +48,7 @@ static void setup(void)
 	code = pages + HV_STUBS_CODE_OFF;
 	site = pages + 0xf000;
 	memcpy(code, stubs->code, stubs->len_bytes);
-	stub = (reader_fn)(uintptr_t)(code + stubs->yield_off);
+	stub = (reader_fn)(uintptr_t)(code + stubs->yields_off);
 	control = (struct hv_control){0};
 	*params = (struct hv_params){
 		.control_gva = (uintptr_t)&control,
@@ -116,6 +118,25 @@ START_TEST(what_is_not_ours_reads_as_it_is)
 }
 END_TEST
 
+/* Who traces the reader sees by which it was called. */
+START_TEST(each_place_has_an_entry)
+{
+	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
+
+	site_calls(code);
+	for (unsigned i = 0; i < HV_NR_YIELDS; i++) {
+		uintptr_t entry = (uintptr_t)code + stubs->yields_off + i * stubs->yield_len_bytes;
+
+		stub = (reader_fn)entry;
+		check_sees(nop, SITE_LEN);
+		ck_assert_uint_gt(reads.caller, entry);
+		ck_assert_uint_lt(reads.caller, entry + stubs->yield_len_bytes);
+	}
+	ck_assert_uint_eq(reads.nr, HV_NR_YIELDS);
+	ck_assert_uint_eq(control.looks, HV_NR_YIELDS);
+}
+END_TEST
+
 START_TEST(a_read_that_fails_is_told)
 {
 	uint8_t to[SITE_LEN];
@@ -138,6 +159,7 @@ int main(void)
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, a_site_of_ours_reads_as_it_was);
 	tcase_add_test(c, what_is_not_ours_reads_as_it_is);
+	tcase_add_test(c, each_place_has_an_entry);
 	tcase_add_test(c, a_read_that_fails_is_told);
 	suite_add_tcase(suite, c);
 	runner = srunner_create(suite);

@@ -58,7 +58,7 @@ START_TEST(ftrace_reads_by_our_stub_while_sites_call_us)
 
 	fr_check_want(&r, HV_STUB_FUNCTION);
 	ck_assert_uint_eq(target_of(PLACE).v,
-			  hv_session_code(&r.s).v + hv_arch_x86_64.stubs.yield_off);
+			  hv_session_code(&r.s).v + hv_arch_x86_64.stubs.yields_off);
 	ck_assert_uint_eq(target_of(PLACE + 0x20).v, READER + 1);
 	ck_assert_uint_eq(target_of(VERIFY + 0x110).v, READER);
 	ck_assert_uint_eq(params->yield_reader_gva, READER);
@@ -67,6 +67,25 @@ START_TEST(ftrace_reads_by_our_stub_while_sites_call_us)
 	fr_check_want(&r, HV_STUB_NONE);
 	ck_assert_mem_eq(fk_host(&r.t.f, PLACE), before, FR_SITE_BYTES);
 	ck_assert(!hv_yield_stands(&r.s));
+}
+END_TEST
+
+/* A function that it calls says so in its records. */
+START_TEST(each_place_reads_by_an_entry_of_its_own)
+{
+	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
+	const struct hv_decode *d = &r.s.decode;
+	uint64_t second = VERIFY + 0x90;
+
+	call(second, READER);
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	ck_assert_uint_eq(d->yields.v, hv_session_code(&r.s).v + stubs->yields_off);
+	ck_assert_uint_eq(target_of(PLACE).v, d->yields.v);
+	ck_assert_uint_eq(target_of(second).v, d->yields.v + stubs->yield_len_bytes);
+	ck_assert_uint_eq(d->yield_callers[0].v, PLACE + FR_SITE_BYTES);
+	ck_assert_uint_eq(d->yield_callers[1].v, second + FR_SITE_BYTES);
+	fr_check_want(&r, HV_STUB_NONE);
+	ck_assert_uint_eq(target_of(second).v, READER);
 }
 END_TEST
 
@@ -214,6 +233,7 @@ int main(void)
 
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, ftrace_reads_by_our_stub_while_sites_call_us);
+	tcase_add_test(c, each_place_reads_by_an_entry_of_its_own);
 	tcase_add_test(c, no_site_is_ours_while_ftrace_sees_it);
 	tcase_add_test(c, what_the_guest_took_is_its_own);
 	tcase_add_test(c, an_entry_is_believed_when_it_is_plainly_ours);
