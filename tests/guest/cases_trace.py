@@ -243,7 +243,7 @@ def own_ftrace_takes_what_is_traced(t):
     they have them, and hvtrace has them again when they end. They go on when hvtrace was killed, and is recovered."""
     for tracer, killed in (("function", False), ("function_graph", True)):
         traced = t.attach().__enter__()
-        traced.echo("set_ftrace_filter", "vfs_*")
+        traced.echo("set_ftrace_filter", "vfs_* copy_from_kernel_nofault")
         traced.echo("current_tracer", tracer)
         patched = traced.stat()["sites"]["patched"]
         t.guest.run(OWN_BEGIN)
@@ -258,5 +258,7 @@ def own_ftrace_takes_what_is_traced(t):
             assert "vfs_open()" in t.guest.run("cat /sys/kernel/tracing/trace"), "the guest's own does not go on"
         t.guest.run(OWN_END)
         if not killed:
+            text = traced.text("trace")
+            assert "copy_from_kernel_nofault <-ftrace_" in text and "<-0x" not in text, f"{text[-2000:]}"
             assert until(lambda: traced.stat()["sites"]["patched"] == patched), f"{traced.stat()['sites']}"
             t.hv("detach", traced.domain)
