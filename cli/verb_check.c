@@ -9,6 +9,7 @@
 #include "cli/verb.h"
 #include "kernel/clock.h"
 #include "kernel/kernel.h"
+#include "tracer/yield.h"
 
 #define VMCOREINFO_MAX_BYTES 4096
 
@@ -192,7 +193,30 @@ static void check_clock(struct findings *f, struct hv_kernel *k)
 	hv_clock_free(clock);
 }
 
-static void check_kernel(struct findings *f, struct hv_guest *guest)
+/* A session's own changes hide what is looked for. */
+static void check_guest_ftrace(struct findings *f, const struct hv_kernel *k, bool is_attached)
+{
+	HV_AUTO_TEXT struct hv_text reasons = {0};
+	HV_AUTO_ERR struct hv_err *err = hv_yield_look(k, &reasons);
+	json_object *o;
+
+	if (!err && reasons.len_bytes && is_attached) {
+		add_unknown(f, "guest_ftrace", "unknown (attached)");
+		return;
+	}
+	if (err)
+		hv_text_add(&reasons, err->message);
+	o = json_object_new_object();
+	json_object_object_add(o, "protected", json_object_new_boolean(!reasons.len_bytes));
+	json_object_object_add(o, "reason",
+			       reasons.len_bytes ? json_object_new_string(reasons.data) : NULL);
+	if (reasons.len_bytes)
+		add(f, "guest_ftrace", o, "must not begin on what is traced: %s", reasons.data);
+	else
+		add(f, "guest_ftrace", o, "may begin on what is traced");
+}
+
+static void check_kernel(struct findings *f, struct hv_guest *guest, bool is_attached)
 {
 	HV_AUTO_KERNEL struct hv_kernel *k = NULL;
 	struct hv_err *err = hv_kernel_open(guest, NULL, &k);
@@ -213,6 +237,7 @@ static void check_kernel(struct findings *f, struct hv_guest *guest)
 		    hv_btf_nr_types(k->btf));
 	else
 		add_unknown(f, "btf_types", "none");
+	check_guest_ftrace(f, k, is_attached);
 	check_clock(f, k);
 }
 
@@ -266,8 +291,10 @@ static int check(const struct cli *cli, const char *spec, bool json)
 	if (err) {
 		block(&f, in_domain(err, spec));
 	} else {
-		check_machine(&f, guest, has_session(cli, hv_guest_info(guest)->id));
-		check_kernel(&f, guest);
+		bool is_attached = has_session(cli, hv_guest_info(guest)->id);
+
+		check_machine(&f, guest, is_attached);
+		check_kernel(&f, guest, is_attached);
 	}
 	print(&f, json);
 	return f.nr_blockers ? EXIT_FAILED : EXIT_OK;

@@ -22,6 +22,7 @@ static const char *const readers[] = {
 struct places {
 	struct hv_gva list[HV_NR_YIELDS];
 	size_t nr;
+	size_t nr_more; /* for which there is no entry */
 };
 
 /* Entry N. */
@@ -32,12 +33,13 @@ static struct hv_gva stub_of(const struct hv_session *s, size_t n)
 	return hv_gva_add(hv_session_code(s), stubs->yields_off + n * stubs->yield_len_bytes);
 }
 
-static bool find_reader(const struct hv_kernel *k, struct hv_gva *ret)
+/* Its name; NULL: there is none. */
+static const char *find_reader(const struct hv_kernel *k, struct hv_gva *ret)
 {
 	for (size_t i = 0; i < HV_ARRAY_LEN(readers); i++)
 		if (hv_kernel_symbol(k, readers[i], ret))
-			return true;
-	return false;
+			return readers[i];
+	return NULL;
 }
 
 /* Calls into TARGETS in the function at START, as the guest has it now: bytes anywhere in it, of
@@ -58,10 +60,13 @@ static struct hv_err *scan_function(const struct hv_kernel *k, struct hv_gva sta
 	for (size_t off = 0; !err && off + arch->site_len_bytes <= len; off++) {
 		struct hv_gva at = hv_gva_add(start, off), to = {0};
 
-		if (ret->nr < HV_NR_YIELDS &&
-		    arch->classify_site(code + off, at, &to) == HV_SITE_CALL &&
-		    hv_gva_in(to, targets))
+		if (arch->classify_site(code + off, at, &to) != HV_SITE_CALL ||
+		    !hv_gva_in(to, targets))
+			continue;
+		if (ret->nr < HV_NR_YIELDS)
 			ret->list[ret->nr++] = at;
+		else
+			ret->nr_more++;
 	}
 	return err;
 }
@@ -113,6 +118,37 @@ static struct hv_err *find_nop(struct hv_session *s, uint8_t ret[8], bool *ret_f
 	return NULL;
 }
 
+static bool crosses_pages(const struct hv_kernel *k, struct hv_gva at)
+{
+	return at.v % 4096 + k->as.arch->site_len_bytes > 4096;
+}
+
+struct hv_err *hv_yield_look(const struct hv_kernel *k, struct hv_text *ret_reasons)
+{
+	struct hv_gva reader;
+	const char *name = find_reader(k, &reader);
+	struct places places;
+	struct hv_err *err;
+
+	if (!name || !k->as.arch->stubs.yields_off) {
+		hv_text_add(ret_reasons, "what it reads sites by is not known");
+		return NULL;
+	}
+	err = find_places(k, alone(reader), &places);
+	if (err)
+		return err;
+	if (!places.nr)
+		hv_text_printf(ret_reasons, "its call of %s was not found", name);
+	if (places.nr_more)
+		hv_text_printf(ret_reasons, "it has more than %u calls of %s", HV_NR_YIELDS, name);
+	for (size_t i = 0; i < places.nr; i++)
+		if (crosses_pages(k, places.list[i]))
+			hv_text_printf(ret_reasons, "%sits call of %s at 0x%llx is in two pages",
+				       ret_reasons->len_bytes ? "; " : "", name,
+				       (unsigned long long)places.list[i].v);
+	return NULL;
+}
+
 /* CHANGES has room for one each of PLACES. What lies across two pages stays as it is. */
 static struct hv_err *plan(struct hv_session *s, const struct places *places,
 			   struct hv_change *changes, size_t *ret_nr)
@@ -128,7 +164,7 @@ static struct hv_err *plan(struct hv_session *s, const struct places *places,
 
 		if (err)
 			return err;
-		if (!m.present || m.gpa.v % 4096 + len > 4096)
+		if (!m.present || crosses_pages(s->kernel, places->list[i]))
 			continue;
 		*change = (struct hv_change){.gva = places->list[i],
 					     .gpa = m.gpa,

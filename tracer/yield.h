@@ -8,6 +8,10 @@
 #include "patcher/region.h"
 #include "tracer/session.h"
 
+/* Why the guest's ftrace must not begin on what would be traced; nothing is added when it may.
+ * Looks only: of a guest whose sites call us it finds that it must not. */
+struct hv_err *hv_yield_look(const struct hv_kernel *k, struct hv_text *ret_reasons) hv_must_use;
+
 /* Before the first site is changed. Does nothing where it is done already, and where no such place
  * is found: there the guest's own ftrace must not begin on what is traced (hv_yield_stands). */
 struct hv_err *hv_yield_begin(struct hv_session *s) hv_must_use;

@@ -190,6 +190,41 @@ START_TEST(an_entry_is_believed_when_it_is_plainly_ours)
 }
 END_TEST
 
+static void check_reasons(const char *expected)
+{
+	HV_AUTO_TEXT struct hv_text reasons = {0};
+
+	ck_assert_ptr_null(hv_yield_look(&r.t.f.k, &reasons));
+	ck_assert_str_eq(reasons.data ? reasons.data : "", expected);
+}
+
+/* What check tells before anybody attaches. */
+START_TEST(where_the_guests_ftrace_must_not_begin_is_known_before)
+{
+	const uint64_t crossing = VERIFY + 0xffd;
+	HV_AUTO_TEXT struct hv_text text = {0};
+
+	check_reasons("");
+	call(crossing, READER);
+	fk_symbol(&r.t.f, "ftrace_of_another_page", crossing - 0x10);
+	hv_symbols_index(&r.t.f.k.symbols);
+	hv_text_printf(&text, "its call of copy_from_kernel_nofault at 0x%llx is in two pages",
+		       (unsigned long long)crossing);
+	check_reasons(text.data);
+	fr_check_want(&r, HV_STUB_FUNCTION); /* and there it is left alone */
+	ck_assert_uint_eq(target_of(crossing).v, READER);
+	fr_check_want(&r, HV_STUB_NONE);
+	memset(fk_host(&r.t.f, crossing), 0x90, FR_SITE_BYTES);
+	for (unsigned i = 0; i < HV_NR_YIELDS; i++)
+		call(VERIFY + 0x90 + 8 * i, READER);
+	check_reasons("it has more than 8 calls of copy_from_kernel_nofault");
+	memset(fk_host(&r.t.f, VERIFY), 0x90, 0x100);
+	check_reasons("its call of copy_from_kernel_nofault was not found");
+	r.t.f.k.symbols.nr = 0;
+	check_reasons("what it reads sites by is not known");
+}
+END_TEST
+
 START_TEST(a_kernel_without_the_place_is_traced_all_the_same)
 {
 	memset(fk_host(&r.t.f, PLACE), 0x90, FR_SITE_BYTES);
@@ -238,6 +273,7 @@ int main(void)
 	tcase_add_test(c, what_the_guest_took_is_its_own);
 	tcase_add_test(c, an_entry_is_believed_when_it_is_plainly_ours);
 	tcase_add_test(c, ftrace_reads_by_our_stub_as_long_as_a_site_calls_us);
+	tcase_add_test(c, where_the_guests_ftrace_must_not_begin_is_known_before);
 	tcase_add_test(c, a_kernel_without_the_place_is_traced_all_the_same);
 	suite_add_tcase(suite, c);
 	runner = srunner_create(suite);

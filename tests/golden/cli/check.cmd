@@ -1,0 +1,4 @@
+hvtrace check fake
+hvtrace attach fake
+hvtrace check fake | grep -E '^(attached|guest_ftrace)'
+hvtrace detach fake
