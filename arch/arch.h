@@ -200,6 +200,10 @@ struct hv_arch {
 	/* Fills a return slot of a stub. THUNK 0: bare return. False: out of reach. */
 	bool (*place_return)(uint8_t *slot, struct hv_gva at, struct hv_gva thunk);
 
+	/* TIF_NEED_RESCHED_LAZY likewise where PREEMPT_RT's own patch has it (before 6.12), from
+	 * the code of its resched_curr_lazy; thread flags are at FLAGS_OFF in a task. 0: not
+	 * understood. */
+	uint32_t (*find_lazy_resched)(struct hv_span code, uint32_t flags_off);
 	/* TIF_NEED_RESCHED as a mask of thread flags, read from the code of the kernel's
 	 * resched_curr, which sets it. 0: not understood. */
 	uint16_t (*find_need_resched)(struct hv_span code);

@@ -24,6 +24,11 @@ struct hv_layout {
 	bool has_task_stack;
 	uint32_t task_migrate_off; /* migration_disabled; valid when has_migrate */
 	bool has_migrate;
+	/* PREEMPT_RT's own lazy preemption, before 6.12; valid when has_lazy, which the columns of
+	 * a trace show then, too */
+	uint32_t task_lazy_off; /* thread_info.preempt_lazy_count */
+	uint32_t lazy_mask;	/* of thread flags; 0: not known */
+	bool has_lazy;
 	struct hv_resched_masks resched;
 	unsigned nr_cpus;     /* nr_cpu_ids */
 	uint32_t stack_bytes; /* of a task's stack: a power of two, and aligned to it */

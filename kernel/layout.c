@@ -90,8 +90,23 @@ static struct hv_err *read_task(const struct hv_btf *btf, struct hv_layout *ret)
 	return need_fields(btf, "task_struct", fields, HV_ARRAY_LEN(fields));
 }
 
+/* Both: what is counted and that traces show it. */
+static void read_lazy(const struct hv_kernel *k, struct hv_layout *ret)
+{
+	uint32_t shown_off;
+	struct hv_gva at;
+
+	ret->has_lazy =
+		hv_btf_member(k->btf, "trace_entry", "preempt_lazy_count", &shown_off, NULL) &&
+		hv_btf_member(k->btf, "task_struct", "thread_info.preempt_lazy_count",
+			      &ret->task_lazy_off, NULL);
+	if (ret->has_lazy && hv_kernel_symbol(k, "resched_curr_lazy", &at))
+		ret->lazy_mask = k->as.arch->find_lazy_resched(hv_image_at(&k->image, at),
+							       ret->task_flags_off);
+}
+
 /* None when the code is not understood. */
-static struct hv_resched_masks find_resched(const struct hv_kernel *k)
+static struct hv_resched_masks find_resched(const struct hv_kernel *k, bool has_lazy)
 {
 	static const char *const setters[] = {"__resched_curr", "resched_curr"};
 	struct hv_resched_masks masks = {0};
@@ -102,8 +117,8 @@ static struct hv_resched_masks find_resched(const struct hv_kernel *k)
 		if (hv_kernel_symbol(k, setters[i], &at))
 			masks.need = k->as.arch->find_need_resched(hv_image_at(&k->image, at));
 	/* A kernel whose tracer knows the lazy flag has it right after the other, in both
-	 * numberings. */
-	if (hv_btf_enumerator(k->btf, "TRACE_FLAG_NEED_RESCHED_LAZY", &flag))
+	 * numberings; PREEMPT_RT's own is elsewhere. */
+	if (!has_lazy && hv_btf_enumerator(k->btf, "TRACE_FLAG_NEED_RESCHED_LAZY", &flag))
 		masks.lazy = (uint16_t)(masks.need << 1);
 	return masks;
 }
@@ -159,7 +174,8 @@ struct hv_err *hv_layout_read(const struct hv_kernel *k, struct hv_layout *ret)
 	layout.stack_bytes = (uint32_t)hv_stack_bytes(k);
 	layout.has_irq_stack = hv_percpu_find(k, "hardirq_stack_ptr", "hardirq_stack_ptr",
 					      &layout.irq_stack_percpu);
-	layout.resched = find_resched(k);
+	read_lazy(k, &layout);
+	layout.resched = find_resched(k, layout.has_lazy);
 	*ret = layout;
 	return NULL;
 }

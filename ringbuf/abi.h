@@ -70,9 +70,11 @@
 #define HV_PARAM_TASK_STACK   0xa4 /* u32, offset in the task of the pointer to its stack */
 #define HV_PARAM_COUNTS	      0xa8 /* u64, gva of the profile's tables */
 #define HV_PARAM_NR_COUNTS    0xb0 /* u32, of one vCPU's table; at least HV_COUNT_PROBES */
+#define HV_PARAM_TASK_LAZY    0xb4 /* u32, offset in the task, u32 there; 0: there is none */
 #define HV_PARAM_YIELD_READER 0xb8 /* u64, gva: (to, from, bytes); 0: it went well (yield.S) */
 #define HV_PARAM_YIELD_NOP    0xc0 /* 8 bytes, as many of them as a site has: what stood there */
-#define HV_PARAMS_LEN	      0xc8
+#define HV_PARAM_LAZY_MASK    0xc8 /* u32, of thread flags: a lazy reschedule is asked for */
+#define HV_PARAMS_LEN	      0xd0
 
 /* Slots, in the page of the params: what the entry of that number does (actions.S) */
 #define HV_PARAM_SLOTS 0x800
@@ -193,7 +195,8 @@
 /* function: word 0  tsc (63 bits)
  *           word 1  bits 0-31 low half of the site's address, 32-62 low 31 bits of the caller's
  *                   (bit 31 of a kernel-image or module address is always 1)
- *           word 2  bits 0-31 pid, 32-47 thread flags, 48-55 migration-disable count
+ *           word 2  bits 0-31 pid, 32-47 thread flags, 48-55 migration-disable count; where the
+ *                   kernel has it: 56-61 lazy-preemption count, 62 a lazy reschedule is asked for
  *           word 3  bits 0-31 preempt count as the CPU keeps it, 32-47 low half of the CPU flags,
  *                   48-51 kind
  * task:     word 0  tsc
@@ -225,6 +228,9 @@
  * mark:     word 0  tsc
  *           word 1  which of the texts that the host keeps
  *           word 3  48-51 kind */
+#define HV_CALL_LAZY_SHIFT    56
+#define HV_CALL_LAZY_MAX      0x3f
+#define HV_CALL_LAZY_ASKED    62
 #define HV_TASK_COMM7_SHIFT   47
 #define HV_TASK_TGID_SHIFT    32
 #define HV_TASK_TGID_LOW      15 /* bits */
@@ -281,9 +287,11 @@ struct hv_params {
 	uint32_t task_stack_off;
 	uint64_t counts_gva;
 	uint32_t nr_counts;
-	uint32_t unused;
+	uint32_t task_lazy_off;
 	uint64_t yield_reader_gva;
 	uint8_t yield_nop[8];
+	uint32_t lazy_mask;
+	uint32_t unused;
 };
 
 struct hv_slot {
@@ -381,7 +389,9 @@ _Static_assert(__builtin_offsetof(struct hv_params, task_tgid_off) == HV_PARAM_T
 _Static_assert(__builtin_offsetof(struct hv_params, task_stack_off) == HV_PARAM_TASK_STACK,
 	       "params");
 _Static_assert(__builtin_offsetof(struct hv_params, nr_counts) == HV_PARAM_NR_COUNTS, "params");
+_Static_assert(__builtin_offsetof(struct hv_params, task_lazy_off) == HV_PARAM_TASK_LAZY, "params");
 _Static_assert(__builtin_offsetof(struct hv_params, yield_nop) == HV_PARAM_YIELD_NOP, "params");
+_Static_assert(__builtin_offsetof(struct hv_params, lazy_mask) == HV_PARAM_LAZY_MASK, "params");
 _Static_assert(HV_PARAM_SLOTS + HV_NR_SLOTS * sizeof(struct hv_slot) <= HV_STUBS_CODE_OFF, "slots");
 _Static_assert(__builtin_offsetof(struct hv_slot, goes_on) == HV_SLOT_GOES_ON, "slot");
 _Static_assert(__builtin_offsetof(struct hv_control, looks) == HV_CONTROL_LOOKS, "control block");

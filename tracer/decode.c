@@ -181,6 +181,9 @@ static void decode_call(const struct hv_decode *d, const struct hv_record *recor
 {
 	decode_common(d, record, (uint16_t)(record->word[2] >> 32), ret);
 	ret->migrate_depth = shown_depth(record->word[2] >> 48 & 0xff);
+	ret->lazy_depth = record->word[2] >> HV_CALL_LAZY_SHIFT & HV_CALL_LAZY_MAX;
+	if (record->word[2] >> HV_CALL_LAZY_ASKED & 1)
+		ret->flags |= HV_TRACE_NEED_RESCHED_LAZY;
 	ret->parent_ip = parent_of(d, record);
 }
 

@@ -19,7 +19,7 @@ enum hv_event_kind {
 
 /* tracefs-spec: trace_flag_type */
 #define HV_TRACE_IRQS_OFF	   0x01
-#define HV_TRACE_NEED_RESCHED_LAZY 0x02 /* since 6.13 */
+#define HV_TRACE_NEED_RESCHED_LAZY 0x02 /* since 6.13, or PREEMPT_RT's own */
 #define HV_TRACE_NEED_RESCHED	   0x04
 #define HV_TRACE_HARDIRQ	   0x08
 #define HV_TRACE_SOFTIRQ	   0x10
@@ -39,6 +39,7 @@ struct hv_event {
 	uint8_t flags;	       /* HV_TRACE_* */
 	uint8_t preempt_depth; /* low nibble as shown */
 	uint8_t migrate_depth;
+	uint8_t lazy_depth;   /* of PREEMPT_RT's own lazy preemption */
 	uint64_t lost_before; /* events lost on this CPU just before this one */
 	struct hv_gva ip;
 	struct hv_gva parent_ip;

@@ -9,6 +9,26 @@
 #define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
 #define RAW_DATA_MIN 14
 
+#define TITLE	"#           TASK-PID  %s CPU#  %s  TIMESTAMP  FUNCTION\n"
+#define POINTER "#              | |    %s   |   %s     |         |\n"
+
+/* Of PREEMPT_RT before 6.12, as the others. */
+static void add_irq_columns_with_lazy(struct hv_text *out, bool tgid)
+{
+	int width = tgid ? 12 : 2;
+
+	hv_text_printf(out, "#%*s  _-------=> irqs-off/BH-disabled\n", 28 + width, "");
+	hv_text_printf(out, "#%*s / _------=> need-resched\n", 28 + width, "");
+	hv_text_printf(out, "#%*s| / _-----=> need-resched-lazy\n", 28 + width, "");
+	hv_text_printf(out, "#%*s|| / _----=> hardirq/softirq\n", 28 + width, "");
+	hv_text_printf(out, "#%*s||| / _---=> preempt-depth\n", 28 + width, "");
+	hv_text_printf(out, "#%*s|||| / _--=> preempt-lazy-depth\n", 28 + width, "");
+	hv_text_printf(out, "#%*s||||| / _-=> migrate-disable\n", 28 + width, "");
+	hv_text_printf(out, "#%*s|||||| /     delay\n", 28 + width, "");
+	hv_text_printf(out, TITLE, tgid ? "     TGID   " : "  ", "|||||||");
+	hv_text_printf(out, POINTER, tgid ? "       |    " : "  ", "||||||| ");
+}
+
 /* TGID: the column of thread groups, or the blanks instead. */
 static void add_irq_columns(struct hv_text *out, bool tgid)
 {
@@ -20,10 +40,8 @@ static void add_irq_columns(struct hv_text *out, bool tgid)
 	hv_text_printf(out, "#%*s|| / _--=> preempt-depth\n", 28 + width, "");
 	hv_text_printf(out, "#%*s||| / _-=> migrate-disable\n", 28 + width, "");
 	hv_text_printf(out, "#%*s|||| /     delay\n", 28 + width, "");
-	hv_text_printf(out, "#           TASK-PID  %s CPU#  |||||  TIMESTAMP  FUNCTION\n",
-		       tgid ? "     TGID   " : "  ");
-	hv_text_printf(out, "#              | |    %s   |   |||||     |         |\n",
-		       tgid ? "       |    " : "  ");
+	hv_text_printf(out, TITLE, tgid ? "     TGID   " : "  ", "|||||");
+	hv_text_printf(out, POINTER, tgid ? "       |    " : "  ", "|||||");
 }
 
 static void add_columns(struct hv_text *out, bool tgid)
@@ -70,7 +88,9 @@ void hv_format_header(struct hv_text *out, const struct hv_style *style, const c
 	hv_text_printf(out,
 		       "# entries-in-buffer/entries-written: %" PRIu64 "/%" PRIu64 "   #P:%u\n#\n",
 		       in_buffer, written, nr_cpus);
-	if (is_on(style, HV_OPT_IRQ_INFO))
+	if (is_on(style, HV_OPT_IRQ_INFO) && style->kernel->layout.has_lazy)
+		add_irq_columns_with_lazy(out, tgid);
+	else if (is_on(style, HV_OPT_IRQ_INFO))
 		add_irq_columns(out, tgid);
 	else
 		add_columns(out, tgid);
@@ -126,8 +146,27 @@ static char depth_char(uint8_t depth)
 	return ".123456789abcdef"[depth & 15];
 }
 
-void hv_format_flags(struct hv_text *out, const struct hv_event *e)
+/* trace_print_lat_fmt of PREEMPT_RT before 6.12. */
+static void add_flags_with_lazy(struct hv_text *out, const struct hv_event *e)
 {
+	uint8_t usual = e->flags & (uint8_t)~HV_TRACE_NEED_RESCHED_LAZY;
+
+	hv_text_printf(out, "%c%c%c%c%c", irqs_char(usual), resched_char(usual),
+		       e->flags == usual ? '.' : 'L', context_char(usual),
+		       depth_char(e->preempt_depth));
+	if (e->lazy_depth)
+		hv_text_printf(out, "%x", e->lazy_depth);
+	else
+		hv_text_add(out, ".");
+	hv_text_printf(out, "%c", depth_char(e->migrate_depth));
+}
+
+void hv_format_flags(struct hv_text *out, const struct hv_style *style, const struct hv_event *e)
+{
+	if (style->kernel->layout.has_lazy) {
+		add_flags_with_lazy(out, e);
+		return;
+	}
 	hv_text_printf(out, "%c%c%c%c%c", irqs_char(e->flags), resched_char(e->flags),
 		       context_char(e->flags), depth_char(e->preempt_depth),
 		       depth_char(e->migrate_depth));
@@ -170,7 +209,7 @@ void hv_format_context(struct hv_text *out, const struct hv_style *style, const 
 		hv_text_add(out, "(-------) ");
 	hv_text_printf(out, "[%03u] ", e->cpu);
 	if (is_on(style, HV_OPT_IRQ_INFO))
-		hv_format_flags(out, e);
+		hv_format_flags(out, style, e);
 	add_time(out, style->clock, e->time_ns);
 }
 

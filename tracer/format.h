@@ -30,7 +30,8 @@ void hv_format_started(struct hv_text *out, unsigned cpu);
 void hv_format_context(struct hv_text *out, const struct hv_style *style,
 		       const struct hv_event *event);
 /* Interrupts, rescheduling, context, depths: five characters. */
-void hv_format_flags(struct hv_text *out, const struct hv_event *event);
+void hv_format_flags(struct hv_text *out, const struct hv_style *style,
+		     const struct hv_event *event);
 /* What is marked about a time that long (trace_find_mark). */
 char hv_format_delay(uint64_t ns);
 /* NAME, NAME+0xOFF/0xSIZE, and its address behind, as the options say. */

@@ -25,10 +25,30 @@ void hv_latency_header(struct hv_text *out, const struct hv_style *style,
 		       header->nr_cpus);
 }
 
+/* Of PREEMPT_RT before 6.12. */
+static void add_columns_with_lazy(struct hv_text *out)
+{
+	hv_text_add(out, "#                    _--------=> CPU#            \n"
+			 "#                   / _-------=> irqs-off/BH-disabled\n"
+			 "#                  | / _------=> need-resched    \n"
+			 "#                  || / _-----=> need-resched-lazy\n"
+			 "#                  ||| / _----=> hardirq/softirq \n"
+			 "#                  |||| / _---=> preempt-depth   \n"
+			 "#                  ||||| / _--=> preempt-lazy-depth\n"
+			 "#                  |||||| / _-=> migrate-disable \n"
+			 "#                  ||||||| /     delay           \n"
+			 "#  cmd     pid     |||||||| time  |   caller     \n"
+			 "#     \\   /        ||||||||  \\    |    /       \n");
+}
+
 void hv_latency_columns(struct hv_text *out, const struct hv_style *style)
 {
 	if (hv_options_on(style->options, HV_OPT_VERBOSE))
 		return;
+	if (style->kernel->layout.has_lazy) {
+		add_columns_with_lazy(out);
+		return;
+	}
 	hv_text_add(out, "#                    _------=> CPU#            \n"
 			 "#                   / _-----=> irqs-off/BH-disabled\n"
 			 "#                  | / _----=> need-resched    \n"
@@ -82,7 +102,7 @@ void hv_latency_context(struct hv_text *out, const struct hv_style *style, const
 	} else {
 		hv_text_printf(out, "%*.*s-%-7d %3u", COMM_SHOWN, COMM_SHOWN,
 			       comm.data ? comm.data : "", (int)e->pid, e->cpu);
-		hv_format_flags(out, e);
+		hv_format_flags(out, style, e);
 	}
 	add_time(out, style, e);
 }

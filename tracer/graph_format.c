@@ -186,7 +186,7 @@ static void add_context(const struct hv_graph *g, struct hv_text *out, const str
 	}
 	if (is_on(style, HV_OPT_LATENCY_FORMAT)) {
 		hv_text_add(out, " ");
-		hv_format_flags(out, e);
+		hv_format_flags(out, style, e);
 		hv_text_add(out, " | ");
 	}
 }

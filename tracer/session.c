@@ -27,6 +27,8 @@ static void write_params(struct hv_session *s)
 		.task_migrate_off =
 			layout->has_migrate ? layout->task_migrate_off : layout->task_pid_off,
 		.migrate_mask = layout->has_migrate ? 0xff : 0,
+		.task_lazy_off = layout->has_lazy ? layout->task_lazy_off : 0,
+		.lazy_mask = layout->lazy_mask,
 		.states_gva = s->range.start.v + HV_REGION_STATES_OFF - HV_REGION_STUBS_OFF,
 		.rings_gva = s->range.start.v + s->plan.rings_off - HV_REGION_STUBS_OFF,
 		.slot_mask = s->plan.nr_slots - 1,

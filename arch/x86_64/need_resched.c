@@ -4,6 +4,11 @@
 #include "arch/x86_64/x86_64.h"
 
 #define OR_IMM8	 0x83 /* with a ModRM byte of 0xc8..0xcf: a register */
+#define LOCK	 0xf0
+#define NO_LOCK	 0x3e /* in its place with one CPU (alternatives_smp_unlock) */
+#define OR_MEM8	 0x80 /* with a ModRM byte of /1 */
+#define RM_SIB	 4
+#define RM_BP	 5 /* %rip, where no byte says how far off */
 #define CODE_MAX 160
 
 uint16_t x86_64_find_need_resched(struct hv_span code)
@@ -13,6 +18,26 @@ uint16_t x86_64_find_need_resched(struct hv_span code)
 
 		if (at[0] == OR_IMM8 && (at[1] & 0xf8) == 0xc8 && (at[2] == 0x08 || at[2] == 0x10))
 			return at[2];
+	}
+	return 0;
+}
+
+/* PREEMPT_RT's lazy flag is bit 19 in 6.1: resched_curr_lazy() sets it with `lock or $imm8,
+ * off(%reg)` of the byte that it is in. */
+uint32_t x86_64_find_lazy_resched(struct hv_span code, uint32_t flags_off)
+{
+	for (size_t i = 0; i < CODE_MAX && hv_span_has(code, i, 5); i++) {
+		const uint8_t *at = code.data + i;
+		bool is_near = (at[2] & 0xc0) == 0x40; /* a byte says how far off */
+		uint32_t off = is_near ? at[3] : 0;
+		uint8_t bit = is_near ? at[4] : at[3];
+
+		if ((at[0] != LOCK && at[0] != NO_LOCK) || at[1] != OR_MEM8 ||
+		    (at[2] & 0x38) != 0x08 || (at[2] & 0x07) == RM_SIB ||
+		    (!is_near && (at[2] & 0x07) == RM_BP) || (at[2] & 0xc0) > 0x40)
+			continue;
+		if (bit && !(bit & (bit - 1)) && off >= flags_off && off < flags_off + 4)
+			return (uint32_t)bit << 8 * (off - flags_off);
 	}
 	return 0;
 }

@@ -40,6 +40,7 @@ const struct hv_arch hv_arch_x86_64 = {
 	.classify_return = x86_64_classify_return,
 	.place_return = x86_64_place_return,
 	.find_need_resched = x86_64_find_need_resched,
+	.find_lazy_resched = x86_64_find_lazy_resched,
 	.stubs =
 		{
 			.code = stub_code,

@@ -21,6 +21,7 @@ bool x86_64_trap_target(struct hv_span table, struct hv_gva *ret);
 
 /* need_resched.c */
 uint16_t x86_64_find_need_resched(struct hv_span code);
+uint32_t x86_64_find_lazy_resched(struct hv_span code, uint32_t flags_off);
 
 /* site.c */
 #define X86_64_SITE_LEN 5

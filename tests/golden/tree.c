@@ -10,10 +10,10 @@
  *   called ... IP                       a function whose commands the host obeys
  *   comm PID COMM | task PID TGID COMM (before its events) | fork PID CHILD
  *   overrun NR | cpus NR | clock raw|host
- *   ls [DIR] | stat PATH | mkdir DIR | rmdir DIR
- *   cat FILE | echo TEXT > FILE | echo TEXT >> FILE | printf TEXT > FILE
- *   open HANDLE MODE FILE               MODE of r, w, t (truncate), n (non-blocking)
- *   write HANDLE TEXT | read HANDLE LEN | hex HANDLE LEN | close HANDLE | ready HANDLE
+ *   lazy                                the kernel counts lazy preemption; MIGRATE can be
+ * MIGRATE:LAZY ls [DIR] | stat PATH | mkdir DIR | rmdir DIR cat FILE | echo TEXT > FILE | echo TEXT
+ * >> FILE | printf TEXT > FILE open HANDLE MODE FILE               MODE of r, w, t (truncate), n
+ * (non-blocking) write HANDLE TEXT | read HANDLE LEN | hex HANDLE LEN | close HANDLE | ready HANDLE
  *   fail ERRNO                          the next change of the guest fails
  *   dump                                what dumps there are, read to their end
  *   second                              what is done each second
@@ -107,7 +107,7 @@ static void do_callers(struct hv_event *e, char *args)
 
 static void do_event(struct shell *sh, struct hv_event e, char *args)
 {
-	char *bytes;
+	char *bytes, *end;
 	size_t len;
 
 	e.cpu = (unsigned)next_number(&args);
@@ -120,7 +120,8 @@ static void do_event(struct shell *sh, struct hv_event e, char *args)
 	free(bytes);
 	e.flags = (uint8_t)next_number(&args);
 	e.preempt_depth = (uint8_t)next_number(&args);
-	e.migrate_depth = (uint8_t)next_number(&args);
+	e.migrate_depth = (uint8_t)strtoul(next_word(&args), &end, 0);
+	e.lazy_depth = *end == ':' ? (uint8_t)strtoul(end + 1, NULL, 0) : 0;
 	e.ip = hv_gva(strtoull(next_word(&args), NULL, 16));
 	if (e.kind == HV_EVENT_STACK) {
 		do_callers(&e, args);
@@ -173,6 +174,8 @@ static bool do_setup(struct shell *sh, const char *command, char *args)
 		hv_fake_overrun(sh->session, next_number(&args));
 	else if (strcmp(command, "cpus") == 0)
 		do_cpus(sh, (unsigned)next_number(&args));
+	else if (strcmp(command, "lazy") == 0)
+		hv_fake_lazy(sh->session);
 	else if (strcmp(command, "clock") == 0)
 		do_clock(sh, args);
 	else if (strcmp(command, "comm") == 0) {

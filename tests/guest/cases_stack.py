@@ -7,7 +7,7 @@ from lib.suite import IN_TURN, STANDARD, case
 
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", ftrace.ROUND)
 ROUNDS = 20
-BEGIN = re.compile(r"^\s*.+-(\d+)\s+\[\d+\]\s+(\S{5})\s+\d+\.\d+: <stack trace>$")
+BEGIN = re.compile(r"^\s*.+-(\d+)\s+\[\d+\]\s+(\S{5,8})\s+\d+\.\d+: <stack trace>$")
 TRAMPOLINE = re.compile(r"\[FTRACE TRAMPOLINE\]|ftrace_call|0xf\w+")  # the guest's own
 # Where user code or nobody comes before: an interrupt of user code, a system call, a thread's or CPU's start (the first
 # CPU's was freed after boot up to rest_init).
@@ -32,7 +32,7 @@ def stacks(text):
 
 def of_rounds(text, pid):
     """Those of a task's own calls, of whole rounds of `workload syscalls`."""
-    mine = [lines for whose, flags, lines in stacks(text) if whose == pid and flags[2] == "."]
+    mine = [lines for whose, flags, lines in stacks(text) if whose == pid and ftrace.are_of_task(flags)]
     at = [i for i, lines in enumerate(mine) if lines[0] == ftrace.ROUND]
     assert len(at) > ROUNDS / 2, f"{len(at)} {ftrace.ROUND} among {len(mine)} stacks"
     return mine[at[0] : at[-1]]

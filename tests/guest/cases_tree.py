@@ -46,17 +46,17 @@ def blanked(lines):
     """What no two runs have in common is blanked: times, who and where, bytes nobody wrote; probes are listed
     in the order of a hash table."""
     text = "\n".join(lines)
-    text = re.sub(r"^( +|= \d+ '? *)\S+-\d+ +\[\d+\] \S{5} +\d+\.\d{6}:", r"\1TASK:", text, flags=re.M)
-    text = re.sub(r"^ +\S+-\d+ +\[\d+\] \S{5} +\d{7,}:", "TASK, COUNTER:", text, flags=re.M)
-    text = re.sub(r"^ +\S+-\d+ +\[\d+\] \S{5} +\d{7,}:", "TASK, COUNTER:", text, flags=re.M)
+    text = re.sub(r"^( +|= \d+ '? *)\S+-\d+ +\[\d+\] \S{5,8} +\d+\.\d{6}:", r"\1TASK:", text, flags=re.M)
+    text = re.sub(r"^ +\S+-\d+ +\[\d+\] \S{5,8} +\d{7,}:", "TASK, COUNTER:", text, flags=re.M)
+    text = re.sub(r"^ +\S+-\d+ +\[\d+\] \S{5,8} +\d{7,}:", "TASK, COUNTER:", text, flags=re.M)
     text = re.sub(r"= (\d+) '( *)\S+-\d+ *'", "= N 'TASK'", text)
-    text = re.sub(r"(: a) +\S+-\d+ +\[\d+\] \S{5} +\d+\.\d{6}:", r"\1TASK:", text)
+    text = re.sub(r"(: a) +\S+-\d+ +\[\d+\] \S{5,8} +\d+\.\d{6}:", r"\1TASK:", text)
     text = re.sub(r"= \d+ ' *(TASK: tracing_mark_write)", r"= N '\1", text)
-    text = re.sub(r"^= \d+ '\d* +\[\d+\] \S{5} +\d+\.\d{6}:", "= N 'TASK:", text, flags=re.M)
+    text = re.sub(r"^= \d+ '\d* +\[\d+\] \S{5,8} +\d+\.\d{6}:", "= N 'TASK:", text, flags=re.M)
     # latency format: the CPU that made the buffer, and lines shorter and longer
     text = re.sub(r"^(# latency: .*), CPU#\d+ ", r"\1, CPU#N ", text, flags=re.M)
     text = re.sub(r"^= \d+ ('# tracer: \S+\n#\n# \S+ latency trace)", r"= N \1", text)
-    text = re.sub(r"^(= \d+ ')? *\S+-\d+ +\d+\S{5} +\d+us.:", "TASK:", text, flags=re.M)
+    text = re.sub(r"^(= \d+ ')? *\S+-\d+ +\d+\S{5,8} +\d+us.:", "TASK:", text, flags=re.M)
     text = re.sub(r"^ *\S+ +\d+ +\d+ \d+ [0-9a-f]{8} ([0-9a-f]{8}) \[[0-9a-f]+\] [\d.]+ms \(\+[\d.]+ms\):", r"TASK \1:", text, flags=re.M)
     text = re.sub(r"^\d+ \d+ \d+ # [0-9a-f]+ ", "RAW ", text, flags=re.M)
     text = re.sub(r"^ +TASK:", "TASK:", text, flags=re.M)
@@ -175,7 +175,7 @@ def commands_that_the_host_obeys(t):
         os.unlink(path)
         assert re.fullmatch(r"# [-0-9T:.]+Z do_rmdir:dump on CPU [01] by task \d+", lines[0]), lines[0]
         assert lines[1] == "Dumping ftrace buffer:" and lines[2] == lines[-1] == 33 * "-", f"{lines}"
-        events = [re.fullmatch(r" *\S+-\d+ +[01]\S{5} +\d+us.: (\w+) <-\w+", line) for line in lines[3:-1]]
+        events = [re.fullmatch(r" *\S+-\d+ +[01]\S{5,8} +\d+us.: (\w+) <-\w+", line) for line in lines[3:-1]]
         assert all(events), f"{lines}"
         functions = [event[1] for event in events]
         assert functions.count("do_mkdirat") == 1, f"{functions}"

@@ -200,6 +200,18 @@ struct found {
 	uint64_t now; /* tsc */
 };
 
+/* The top of word 2. */
+static uint64_t lazy_of(const struct room *r, const struct world_task *task)
+{
+	const struct hv_params *params = world_params(&r->world);
+	uint64_t asked = (task->flags & params->lazy_mask) != 0;
+
+	if (!params->task_lazy_off)
+		return 0;
+	return (uint64_t)(task->lazy_count & HV_CALL_LAZY_MAX) << HV_CALL_LAZY_SHIFT |
+	       asked << HV_CALL_LAZY_ASKED;
+}
+
 static bool is_call(const struct room *r, const struct hv_record *record,
 		    const struct room_call *call, unsigned kind)
 {
@@ -210,7 +222,7 @@ static bool is_call(const struct room *r, const struct hv_record *record,
 
 	return record->word[1] == ((site & 0xffffffff) | (call->caller.v & 0x7fffffff) << 32) &&
 	       record->word[2] == (call->task->pid | (call->task->flags & 0xffff) << 32 |
-				   (migrate & 0xff) << 48) &&
+				   (migrate & 0xff) << 48 | lazy_of(r, call->task)) &&
 	       ((record->word[3] ^ word3) & ((UINT64_C(1) << HV_RECORD_DEPTH_SHIFT) - 1) &
 		~(free_bits << 32)) == 0;
 }

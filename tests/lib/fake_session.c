@@ -123,6 +123,11 @@ void hv_fake_cpus(struct hv_session *s, unsigned nr)
 	s->nr_cpus = nr;
 }
 
+void hv_fake_lazy(struct hv_session *s)
+{
+	s->kernel.layout.has_lazy = true;
+}
+
 void hv_fake_clock(struct hv_session *s, enum hv_clock_kind clock)
 {
 	s->clock = clock;

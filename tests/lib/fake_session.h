@@ -18,6 +18,8 @@ void hv_fake_comm(struct hv_session *s, uint32_t pid, uint32_t tgid, const char 
 /* The task PID makes CHILD. */
 void hv_fake_fork(struct hv_session *s, uint32_t pid, uint32_t child);
 void hv_fake_cpus(struct hv_session *s, unsigned nr);
+/* The kernel has PREEMPT_RT's own lazy preemption. */
+void hv_fake_lazy(struct hv_session *s);
 /* The host's clock can be chosen. */
 void hv_fake_host_clock(struct hv_session *s);
 void hv_fake_clock(struct hv_session *s, enum hv_clock_kind clock);

@@ -6,7 +6,7 @@ import re
 from .channel import RUN_SECONDS
 
 LINE = re.compile(
-    r"^\s*(?P<comm>.+)-(?P<pid>\d+)\s+\[(?P<cpu>\d+)\]\s+(?P<flags>\S{5})\s+"
+    r"^\s*(?P<comm>.+)-(?P<pid>\d+)\s+\[(?P<cpu>\d+)\]\s+(?P<flags>\S{5,8})\s+"
     r"(?P<time>\d+\.\d{6}): (?P<function>\S+(?: \[\S+\])?) <-(?P<caller>\S+(?: \[\S+\])?)$"
 )
 LOST = re.compile(r"^CPU:(\d+) \[LOST (\d+ )?EVENTS\]$")
@@ -39,9 +39,13 @@ def parse(text, strict=True):
     return events, lost
 
 
+def are_of_task(flags):
+    """Not of an interrupt: hard, soft or NMI. PREEMPT_RT before 6.12 has one flag more before that."""
+    return flags[2 if len(flags) == 5 else 3] == "."
+
+
 def in_task(event):
-    """Not in an interrupt: hard, soft or NMI."""
-    return event.flags[2] == "."
+    return are_of_task(event.flags)
 
 
 def calls(events, pid):

@@ -5,8 +5,12 @@
 
 #define NR_PIDS 1024
 
-static const struct world_task cat = {
-	.flags = 0x18008, .pid = 71, .tgid = 70, .migration_disabled = 0x0102, .comm = "cat"};
+static const struct world_task cat = {.flags = 0x18008,
+				      .lazy_count = 0x42,
+				      .pid = 71,
+				      .tgid = 70,
+				      .migration_disabled = 0x0102,
+				      .comm = "cat"};
 static const struct world_task dd = {.flags = 0xfff3,
 				     .pid = 40000,
 				     .tgid = 0x2aaaaa,
@@ -32,6 +36,12 @@ static void no_migration_counts(const struct world *w)
 {
 	world_params(w)->task_migrate_off = world_params(w)->task_pid_off;
 	world_params(w)->migrate_mask = 0;
+}
+
+static void lazy_counts(const struct world *w)
+{
+	world_params(w)->task_lazy_off = offsetof(struct world_task, lazy_count);
+	world_params(w)->lazy_mask = 0x10000;
 }
 
 static void thunk(const struct world *w)
@@ -160,6 +170,7 @@ const struct world_case world_cases[] = {
 	{"record, vCPU chosen and pid filter", 0, 1, cpus_and_pid},
 	{"vCPU muted", 0, 0, cpu_muted},
 	{"vCPU chosen, pid not in the filter", 0, 0, cpus_not_pid},
+	{"record, kernel with lazy preemption counts", 0, 1, lazy_counts},
 };
 const unsigned world_nr_cases = sizeof(world_cases) / sizeof(*world_cases);
 

@@ -62,6 +62,23 @@ START_TEST(a_function_record_has_its_parts)
 }
 END_TEST
 
+START_TEST(a_lazy_kernels_record_says_so)
+{
+	struct hv_record lazy = function;
+	struct hv_event event;
+
+	hv_decode_event(&decode, &lazy, NULL, &event);
+	ck_assert_uint_eq(event.lazy_depth, 0);
+	ck_assert(!(event.flags & HV_TRACE_NEED_RESCHED_LAZY));
+	lazy.word[2] |= UINT64_C(0x52) << 56;
+	hv_decode_event(&decode, &lazy, NULL, &event);
+	ck_assert_uint_eq(event.lazy_depth, 0x12);
+	ck_assert(event.flags & HV_TRACE_NEED_RESCHED_LAZY);
+	ck_assert_uint_eq(event.migrate_depth, 3);
+	ck_assert_uint_eq(got_thread_flags, 0xbeef);
+}
+END_TEST
+
 START_TEST(an_entry_has_its_depth)
 {
 	struct hv_record record = function;
@@ -388,6 +405,7 @@ int main(void)
 
 	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, a_function_record_has_its_parts);
+	tcase_add_test(tc, a_lazy_kernels_record_says_so);
 	tcase_add_test(tc, an_entry_has_its_depth);
 	tcase_add_test(tc, who_reads_for_ftrace_was_called_by_ftrace);
 	tcase_add_test(tc, an_exit_has_its_time_and_value);

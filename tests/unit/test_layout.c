@@ -244,6 +244,36 @@ START_TEST(migration_count_may_not_be_there)
 }
 END_TEST
 
+/* PREEMPT_RT's own: what the task counts and what traces show, or neither. */
+START_TEST(lazy_preemption_may_be_there)
+{
+	static const struct member entry[] = {{"type", SHORT, 0}, {"preempt_lazy_count", SHORT, 8}};
+	static const struct member info[] = {{"flags", LONG, 0}, {"preempt_lazy_count", INT, 12}};
+
+	set_symbols(hot, HV_ARRAY_LEN(hot));
+	ck_assert(!read_layout().has_lazy);
+	for (unsigned shown = 0; shown < 2; shown++)
+		for (unsigned counted = 0; counted < 2; counted++) {
+			struct member with[HV_ARRAY_LEN(task)];
+			struct hv_layout l;
+
+			memcpy(with, task, sizeof(task));
+			begin_btf();
+			with[0].type = FIRST_STRUCT + counted;
+			structure("thread_info", 16, info, HV_ARRAY_LEN(info));
+			structure("task_struct", 2000, with, HV_ARRAY_LEN(with));
+			structure("pcpu_hot", 64, pcpu_hot, HV_ARRAY_LEN(pcpu_hot));
+			structure("trace_entry", 12, entry, 1 + shown);
+			end_btf();
+			l = read_layout();
+			ck_assert(l.has_lazy == (shown && counted));
+			if (l.has_lazy)
+				ck_assert_uint_eq(l.task_lazy_off, 8 + 12);
+			ck_assert_uint_eq(l.lazy_mask, 0);
+		}
+}
+END_TEST
+
 START_TEST(cpus_without_their_number)
 {
 	struct hv_symbol mask[] = {hot[0], hot[1], {{DATA + 0x20}, "__cpu_possible_mask", 'D'}};
@@ -290,6 +320,7 @@ int main(void)
 	tcase_add_test(tc, variables_in_pcpu_hot);
 	tcase_add_test(tc, names_what_is_missing);
 	tcase_add_test(tc, migration_count_may_not_be_there);
+	tcase_add_test(tc, lazy_preemption_may_be_there);
 	tcase_add_test(tc, cpus_without_their_number);
 	tcase_add_test(tc, wild_numbers_of_cpus);
 	suite_add_tcase(suite, tc);

@@ -15,6 +15,7 @@
 
 struct task {
 	uint64_t flags;
+	uint32_t lazy_count;
 	uint32_t pid;
 	uint32_t tgid;
 	uint16_t migration_disabled;
@@ -379,6 +380,28 @@ START_TEST(a_kernel_without_migration_counts)
 }
 END_TEST
 
+/* Of a kernel with lazy preemption of its own: the count as far as it fits, and the flag. */
+START_TEST(a_kernel_with_lazy_preemption)
+{
+	struct task lazy = cat;
+
+	percpu.current = &lazy;
+	lazy.lazy_count = 0x45;
+	run();
+	ck_assert_uint_eq(word(&rings[0][1], 2, 1) >> 56, 0);
+	params->task_lazy_off = offsetof(struct task, lazy_count);
+	params->lazy_mask = 0x80000;
+	run();
+	ck_assert_uint_eq(word(&rings[0][2], 2, 1),
+			  UINT64_C(5) << 56 | UINT64_C(2) << 48 | UINT64_C(8) << 32 | 71);
+	lazy.flags |= 0x80000;
+	lazy.lazy_count = 0;
+	run();
+	ck_assert_uint_eq(word(&rings[0][3], 2, 1),
+			  UINT64_C(1) << 62 | UINT64_C(2) << 48 | UINT64_C(8) << 32 | 71);
+}
+END_TEST
+
 START_TEST(guests_heads_stay_in_the_ring)
 {
 	states[0].head = UINT64_MAX - 1;
@@ -407,6 +430,7 @@ int main(void)
 	tcase_add_test(tc, tasks_come_and_go);
 	tcase_add_test(tc, actions_are_counted);
 	tcase_add_test(tc, a_kernel_without_migration_counts);
+	tcase_add_test(tc, a_kernel_with_lazy_preemption);
 	tcase_add_test(tc, guests_heads_stay_in_the_ring);
 	suite_add_tcase(suite, tc);
 	srunner_run_all(runner, CK_NORMAL);

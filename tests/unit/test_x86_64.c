@@ -283,6 +283,35 @@ START_TEST(the_flag_that_asks_for_a_reschedule)
 }
 END_TEST
 
+static const struct {
+	const char *code;
+	size_t len;
+	uint32_t flags_off;
+	uint32_t mask;
+} lazy_resched[] = {
+	/* test $0x80000,%edx; jne; lock orb $0x8,0x2(%rax): 6.1-rt */
+	{"\xf7\xc2\x00\x00\x08\x00\x75\x05\xf0\x80\x48\x02\x08", 13, 0, 0x80000},
+	{"\x3e\x80\x48\x02\x08", 5, 0, 0x80000}, /* with one CPU */
+	{"\xf0\x80\x0f\x20", 5, 0, 0x20},	 /* lock orb $0x20,(%rdi) */
+	{"\xf0\x80\x4a\x0a\x02", 5, 8, 0x20000},
+	{"\xf0\x80\x4a\x0a\x02", 5, 0, 0},     /* of something else */
+	{"\xf0\x80\x48\x02\x18", 5, 0, 0},     /* two bits */
+	{"\xf0\x80\x60\x02\x08", 5, 0, 0},     /* and */
+	{"\xf0\x80\x4c\x24\x02\x08", 6, 0, 0}, /* of the stack */
+	{"\xf0\x80\x0d\x02\x00\x00\x00\x08", 8, 0, 0},
+	{"\xf0\x80\x48\x02", 4, 0, 0},
+	{"", 0, 0, 0},
+};
+
+START_TEST(the_flag_that_asks_for_a_lazy_reschedule)
+{
+	struct hv_span code = {(const uint8_t *)lazy_resched[_i].code, lazy_resched[_i].len};
+
+	ck_assert_uint_eq(arch->find_lazy_resched(code, lazy_resched[_i].flags_off),
+			  lazy_resched[_i].mask);
+}
+END_TEST
+
 START_TEST(no_such_arch)
 {
 	ck_assert_ptr_null(hv_arch_find("pdp11"));
@@ -312,6 +341,8 @@ int main(void)
 	tcase_add_loop_test(tc, how_the_kernel_returns, 0, HV_ARRAY_LEN(returns));
 	tcase_add_test(tc, return_slots);
 	tcase_add_loop_test(tc, the_flag_that_asks_for_a_reschedule, 0, HV_ARRAY_LEN(resched));
+	tcase_add_loop_test(tc, the_flag_that_asks_for_a_lazy_reschedule, 0,
+			    HV_ARRAY_LEN(lazy_resched));
 	tcase_add_test(tc, no_such_arch);
 	suite_add_tcase(suite, tc);
 	srunner_run_all(runner, CK_NORMAL);
