@@ -2,11 +2,20 @@
 
 Needs debugfs (mounted here when it is not). Leaves to others: what the figures must be (tests/nested)."""
 
+import contextlib
 import glob
 import os
+import re
 import subprocess
+import time
 
 DEBUGFS = "/sys/kernel/debug"
+TRACING = "/sys/kernel/tracing"
+ENTER_SECONDS = 0.3
+ENTERING = ("__svm_vcpu_run", "__vmx_vcpu_run")  # functions of KVM's modules
+HOST_IN_GUEST = (
+    "a vCPU runs with its host's registers, at {}: the emulator under this host has put them into the guest (docs/nested.md)"
+)
 SHOWN = ("exits", "io_exits", "mmio_exits", "irq_exits", "halt_exits", "signal_exits", "tlb_flush", "pf_taken")
 
 
@@ -36,6 +45,41 @@ def difference(before, after):
 
 def in_words(counted, names=SHOWN):
     return ", ".join(f"{counted[name]} {name}" for name in names or counted if counted.get(name))
+
+
+def entered():
+    """{where} the vCPUs of this host's machines go on, as this host's KVM says in a moment; empty: it cannot be asked."""
+    instance = f"{TRACING}/instances/hvtrace-test-{os.getpid()}"
+    try:
+        os.mkdir(instance)
+    except OSError:
+        return set()
+    try:
+        with open(f"{instance}/events/kvm/kvm_entry/enable", "w", encoding="ascii") as file:
+            file.write("1")
+        time.sleep(ENTER_SECONDS)
+        with open(f"{instance}/trace", encoding="ascii", errors="replace") as file:
+            return {int(rip, 16) for rip in re.findall(r"kvm_entry: .*?rip (0x[0-9a-f]+)", file.read())}
+    except OSError:
+        return set()
+    finally:
+        with contextlib.suppress(OSError):
+            os.rmdir(instance)
+
+
+def host_in_guest():
+    """The words for it when a vCPU goes on in the host's own function that enters guests: no guest has it there."""
+    places = {}
+    with open("/proc/kallsyms", encoding="ascii") as file:
+        text = sorted((int(words[0], 16), words[2]) for words in map(str.split, file) if words[1] in "tT" and len(words) == 4)
+    for (start, name), (end, _next) in zip(text, text[1:]):
+        if name in ENTERING:
+            places[name] = range(start, end)
+    for rip in entered():
+        for name, place in places.items():
+            if rip in place:
+                return HOST_IN_GUEST.format(f"{name}+0x{rip - place.start:x}")
+    return ""
 
 
 class Record:

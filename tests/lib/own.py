@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 
-from lib import channel
+from lib import channel, kvm
 from lib.domain import PREFIX, script
 
 BOOT_SECONDS = 240
@@ -65,16 +65,16 @@ class OwnMachine:
         self.said = b""
         self.nr = 0
         self.process = None
+        self.erred = ""
 
     def __enter__(self):
         try:
             return self._boot()
         except channel.GuestDead as error:
-            # Seen once, under TCG in TCG: not a word of the kernel's. As with the suite's other guests it is told, and
-            # tried once more.
-            if self.said or self.process.returncode not in (-signal.SIGTERM, -signal.SIGKILL, 0):
+            # The one reason for which the suite's other guests are given up, too.
+            if not self.erred:
                 raise
-            print(f"     {self.name}: boot failed ({error}), again", flush=True)
+            print(f"     {self.name}: boot failed ({error}): {self.erred}: again", flush=True)
             return self._boot()
 
     def _boot(self):
@@ -89,6 +89,7 @@ class OwnMachine:
             self.process.stdin.write(f"{SETUP}\n".encode())
             self.run("[ -d /proc/1 ]")
         except Exception:
+            self.erred = kvm.host_in_guest()
             self.__exit__()
             raise
         return self
@@ -116,7 +117,10 @@ class OwnMachine:
             if time.monotonic() > deadline or self.process.poll() is not None:
                 status = self.process.poll()
                 err = "" if status is None else self.process.stderr.read().decode(errors="replace")
-                raise channel.GuestDead(f"no {pattern!r}; exit {status}: {err}; it said {self.said[-800:]!r}")
+                at = ", ".join(f"{rip:#x}" for rip in kvm.entered())
+                raise channel.GuestDead(
+                    f"no {pattern!r}; exit {status}: {err}; vCPUs entered at: {at}; it said {self.said[-800:]!r}"
+                )
             time.sleep(0.02)
 
     def run(self, command, timeout=120):

@@ -177,8 +177,8 @@ class Runner:
     def _line(self, verdict, title, seconds, notes=()):
         self.say(f"{verdict:4} {title}  ({seconds:.1f} s)" + "".join(f"\n       {n}" for n in notes))
 
-    def run_case(self, case_, guest, title):
-        """Whether the guest can serve further cases."""
+    def run_case(self, case_, guest, title, final=True):
+        """Whether the guest can serve further cases; None: the case counts only when it is run again (not if FINAL)."""
         start = time.monotonic()
         test = Test(self.lab, self.hv, guest)
         wrong, usable = [], True
@@ -216,6 +216,11 @@ class Runner:
                 wrong += last_words(guest)
             usable = False
         seconds = time.monotonic() - start
+        erred = kvm.host_in_guest() if wrong and record and record.before else ""
+        if erred and not final:
+            self._line("    ", f"{title}: again with a new guest: {erred}", seconds, wrong)
+            self._end_processes()
+            return None
         if wrong:
             self.failed += 1
             self.failures.append(title)
@@ -269,18 +274,21 @@ class Runner:
         guest = None
         for case_ in cases:
             title = f"{config.title()}: {case_.name}"
-            try:
-                if guest is None:
-                    guest = self._boot(config)
-            except Exception as error:  # noqa: BLE001
-                self.failed += 1
-                self.failures.append(title)
-                self._line("FAIL", title, 0, [f"no guest: {error}"])
-                continue
-            usable = self.run_case(case_, guest, title)
-            if not usable or case_.fresh:
-                self._drop(guest)
-                guest = None
+            for final in (False, True):
+                try:
+                    if guest is None:
+                        guest = self._boot(config)
+                except Exception as error:  # noqa: BLE001
+                    self.failed += 1
+                    self.failures.append(title)
+                    self._line("FAIL", title, 0, [f"no guest: {error}"])
+                    break
+                usable = self.run_case(case_, guest, title, final)
+                if not usable or case_.fresh:
+                    self._drop(guest)
+                    guest = None
+                if usable is not None:
+                    break
         if guest is not None:
             self._drop(guest)
 
