@@ -47,6 +47,12 @@ def in_words(counted, names=SHOWN):
     return ", ".join(f"{counted[name]} {name}" for name in names or counted if counted.get(name))
 
 
+def is_emulated():
+    """Whether this host's KVM is that of the nested lab's host, whose emulator now and then ends a guest (docs/nested.md)."""
+    with open("/proc/cmdline", encoding="ascii") as file:
+        return any(word.startswith("l2=") for word in file.read().split())
+
+
 def entered():
     """{where} the vCPUs of this host's machines go on, as this host's KVM says in a moment; empty: it cannot be asked."""
     instance = f"{TRACING}/instances/hvtrace-test-{os.getpid()}"

@@ -4,7 +4,6 @@ import ctypes
 import os
 import re
 import struct
-import signal
 import subprocess
 import threading
 import time
@@ -65,19 +64,8 @@ class OwnMachine:
         self.said = b""
         self.nr = 0
         self.process = None
-        self.erred = ""
 
     def __enter__(self):
-        try:
-            return self._boot()
-        except channel.GuestDead as error:
-            # The one reason for which the suite's other guests are given up, too.
-            if not self.erred:
-                raise
-            print(f"     {self.name}: boot failed ({error}): {self.erred}: again", flush=True)
-            return self._boot()
-
-    def _boot(self):
         self.process = subprocess.Popen(
             [self.hv.path, *self.words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=self.hv.env,
@@ -89,7 +77,6 @@ class OwnMachine:
             self.process.stdin.write(f"{SETUP}\n".encode())
             self.run("[ -d /proc/1 ]")
         except Exception:
-            self.erred = kvm.host_in_guest()
             self.__exit__()
             raise
         return self

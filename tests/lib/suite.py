@@ -18,6 +18,9 @@ BAD_DMESG = re.compile(
     r"blocked for more than|rcu.*(stall|starved)|Kernel panic|ftrace (failed|bug)|\[ cut here"
 )
 
+# How a guest's death is told, one of `hvtrace run` included.
+DIED = re.compile(r"GuestDead|TimeoutExpired: Command '\['[^']*hvtrace', 'run'|triple fault|guest does not answer|Kernel panic")
+
 
 # What of ttyS1 can be read without taking a byte from it.
 UART = (("LSR", "0x2fd"), ("IER", "0x2f9"), ("IIR", "0x2fa"), ("LCR", "0x2fb"), ("MCR", "0x2fc"))
@@ -173,6 +176,7 @@ class Runner:
         self.say = say
         self.passed = self.failed = self.skipped = 0
         self.failures = []
+        self.again = []
 
     def _line(self, verdict, title, seconds, notes=()):
         self.say(f"{verdict:4} {title}  ({seconds:.1f} s)" + "".join(f"\n       {n}" for n in notes))
@@ -216,9 +220,10 @@ class Runner:
                 wrong += last_words(guest)
             usable = False
         seconds = time.monotonic() - start
-        erred = kvm.host_in_guest() if wrong and record and record.before else ""
-        if erred and not final:
-            self._line("    ", f"{title}: again with a new guest: {erred}", seconds, wrong)
+        if wrong and not final and kvm.is_emulated() and DIED.search("\n".join(wrong)):
+            erred = kvm.host_in_guest() or "it died, or stands still"
+            self.again.append(title)
+            self._line("    ", f"{title}: again with a new guest: {erred}", seconds, wrong + (record.describe() if record else []))
             self._end_processes()
             return None
         if wrong:
@@ -254,7 +259,7 @@ class Runner:
             # A guest that a case ends would have to be booted anew for the others.
             self._run_config(config, sorted(mine, key=lambda c: c.fresh))
         for case_ in cases:
-            if case_.configs is None:
+            if case_.configs is None and self.run_case(case_, None, case_.name, final=False) is None:
                 self.run_case(case_, None, case_.name)
 
     def _boot(self, config):
@@ -316,6 +321,8 @@ def main(hv_path, patterns, say, list_only=False):
     runner = Runner(lab, tool.Tool(hv_path), say)
     runner.run(cases, patterns)
     lab.close()
+    for title in runner.again:
+        say(f"run again, its guest died under an emulated KVM: {title}")
     for title in runner.failures:
         say(f"failed: {title}")
     say(f"{runner.passed} passed, {runner.failed} failed, {runner.skipped} skipped")
