@@ -29,7 +29,8 @@ void hv_format_started(struct hv_text *out, unsigned cpu);
 /* What is before the event itself: task, CPU, flags, time. */
 void hv_format_context(struct hv_text *out, const struct hv_style *style,
 		       const struct hv_event *event);
-/* Interrupts, rescheduling, context, depths: five characters. */
+/* Interrupts, rescheduling, context, depths: five characters; seven of a kernel with lazy
+ * preemption of its own (layout.has_lazy). */
 void hv_format_flags(struct hv_text *out, const struct hv_style *style,
 		     const struct hv_event *event);
 /* What is marked about a time that long (trace_find_mark). */

@@ -12,10 +12,9 @@ import time
 DEBUGFS = "/sys/kernel/debug"
 TRACING = "/sys/kernel/tracing"
 ENTER_SECONDS = 0.3
+SHOWN_PLACES = 8
 ENTERING = ("__svm_vcpu_run", "__vmx_vcpu_run")  # functions of KVM's modules
-HOST_IN_GUEST = (
-    "a vCPU runs with its host's registers, at {}: the emulator under this host has put them into the guest (docs/nested.md)"
-)
+HOST_IN_GUEST = "(its host's {}: the emulator under this host has put the host's registers into the guest, docs/nested.md)"
 SHOWN = ("exits", "io_exits", "mmio_exits", "irq_exits", "halt_exits", "signal_exits", "tlb_flush", "pf_taken")
 
 
@@ -47,12 +46,6 @@ def in_words(counted, names=SHOWN):
     return ", ".join(f"{counted[name]} {name}" for name in names or counted if counted.get(name))
 
 
-def is_emulated():
-    """Whether this host's KVM is that of the nested lab's host, whose emulator now and then ends a guest (docs/nested.md)."""
-    with open("/proc/cmdline", encoding="ascii") as file:
-        return any(word.startswith("l2=") for word in file.read().split())
-
-
 def entered():
     """{where} the vCPUs of this host's machines go on, as this host's KVM says in a moment; empty: it cannot be asked."""
     instance = f"{TRACING}/instances/hvtrace-test-{os.getpid()}"
@@ -73,19 +66,19 @@ def entered():
             os.rmdir(instance)
 
 
-def host_in_guest():
-    """The words for it when a vCPU goes on in the host's own function that enters guests: no guest has it there."""
+def whereabouts():
+    """In words, where vCPUs go on; told besides: in the host's own function that enters guests, where no guest has its place."""
     places = {}
     with open("/proc/kallsyms", encoding="ascii") as file:
         text = sorted((int(words[0], 16), words[2]) for words in map(str.split, file) if words[1] in "tT" and len(words) == 4)
     for (start, name), (end, _next) in zip(text, text[1:]):
         if name in ENTERING:
             places[name] = range(start, end)
-    for rip in entered():
-        for name, place in places.items():
-            if rip in place:
-                return HOST_IN_GUEST.format(f"{name}+0x{rip - place.start:x}")
-    return ""
+    found = []
+    for rip in sorted(entered())[:SHOWN_PLACES]:
+        inside = [HOST_IN_GUEST.format(name) for name, place in places.items() if rip in place]
+        found.append(" ".join([f"{rip:#x}", *inside]))
+    return f"KVM enters vCPUs at: {', '.join(found) or 'nothing seen'}"
 
 
 class Record:

@@ -104,9 +104,8 @@ class OwnMachine:
             if time.monotonic() > deadline or self.process.poll() is not None:
                 status = self.process.poll()
                 err = "" if status is None else self.process.stderr.read().decode(errors="replace")
-                at = ", ".join(f"{rip:#x}" for rip in kvm.entered())
                 raise channel.GuestDead(
-                    f"no {pattern!r}; exit {status}: {err}; vCPUs entered at: {at}; it said {self.said[-800:]!r}"
+                    f"no {pattern!r}; exit {status}: {err}; {kvm.whereabouts()}; it said {self.said[-800:]!r}"
                 )
             time.sleep(0.02)
 
