@@ -43,6 +43,7 @@ struct hv_own_serial {
 
 	uint8_t ier, lcr, mcr, fcr, scratch, divisor[2];
 	bool out_done; /* an interrupt that says so waits */
+	bool listens;  /* the guest has opened the port: input is for it */
 	uint8_t out[OUT_BYTES], in[IN_BYTES];
 	unsigned out_at, out_nr, in_at, in_nr;
 };
@@ -147,6 +148,24 @@ static void set_ier(struct hv_own_serial *s, uint8_t value)
 	if (value & IER_OUT && !(s->ier & IER_OUT))
 		s->out_done = has_room(s);
 	s->ier = value & 0xf;
+	if (value & IER_IN && !s->listens) {
+		s->listens = true;
+		wake(s);
+	}
+}
+
+/* Linux switches the FIFOs off when it opens the port, before it wants input, and when it closes
+ * it. */
+static void set_fcr(struct hv_own_serial *s, uint8_t value)
+{
+	s->fcr = value;
+	if (!(value & FCR_ENABLE))
+		s->listens = false;
+	if (value & FCR_CLEAR_IN) {
+		if (s->in_nr == IN_BYTES)
+			wake(s);
+		s->in_nr = 0;
+	}
 }
 
 static void write_register(struct hv_own_serial *s, unsigned reg, uint8_t value)
@@ -166,9 +185,7 @@ static void write_register(struct hv_own_serial *s, unsigned reg, uint8_t value)
 		set_ier(s, value);
 		break;
 	case REG_IIR: /* the FIFOs' register when written */
-		s->fcr = value;
-		if (value & FCR_CLEAR_IN)
-			s->in_nr = 0;
+		set_fcr(s, value);
 		break;
 	case REG_LCR:
 		s->lcr = value;
@@ -238,6 +255,10 @@ static void pump_in(struct hv_own_serial *s)
 	ssize_t n;
 
 	pthread_mutex_lock(&s->lock);
+	if (!s->listens || s->in_nr == IN_BYTES) { /* since it was polled for */
+		pthread_mutex_unlock(&s->lock);
+		return;
+	}
 	n = read(s->in_fd, chunk, IN_BYTES - s->in_nr);
 	for (ssize_t i = 0; i < n; i++)
 		put_in(s, chunk[i]);
@@ -258,7 +279,7 @@ static void *pump(void *arg)
 
 		pthread_mutex_lock(&s->lock);
 		ends = s->ends;
-		if (s->in_nr < IN_BYTES)
+		if (s->listens && s->in_nr < IN_BYTES)
 			fds[1].fd = s->in_fd;
 		if (s->out_nr)
 			fds[2].fd = s->out_fd;

@@ -9,7 +9,7 @@
 #include "base/guard.h"
 #include "vmm/own_serial.h"
 
-enum { DATA, IER, IIR, LCR, MCR, LSR, MSR, SCRATCH };
+enum { DATA, IER, IIR, LCR, MCR, LSR, MSR, SCRATCH, FCR = IIR };
 
 static struct hv_own_serial *s;
 static int in[2], out[2];
@@ -99,6 +99,7 @@ START_TEST(nothing_of_much_input_is_lost)
 {
 	uint8_t byte;
 
+	hv_own_serial_write(s, IER, 1);
 	for (unsigned i = 0; i < 1000; i++) {
 		byte = (uint8_t)i;
 		ck_assert_int_eq(write(in[1], &byte, 1), 1);
@@ -107,6 +108,59 @@ START_TEST(nothing_of_much_input_is_lost)
 		until(LSR, 1, 1);
 		ck_assert_uint_eq(hv_own_serial_read(s, DATA), (uint8_t)i);
 	}
+}
+END_TEST
+
+/* What Linux does before it wants input (serial8250_do_startup). */
+static void open_port(void)
+{
+	hv_own_serial_write(s, FCR, 1);
+	hv_own_serial_write(s, FCR, 7);
+	hv_own_serial_write(s, FCR, 0);
+	hv_own_serial_read(s, LSR);
+	hv_own_serial_read(s, DATA);
+	hv_own_serial_write(s, IER, 5);
+	hv_own_serial_write(s, FCR, 1);
+}
+
+static void reads(const char *text)
+{
+	for (; *text; text++) {
+		until(LSR, 1, 1);
+		ck_assert_uint_eq(hv_own_serial_read(s, DATA), (uint8_t)*text);
+	}
+}
+
+START_TEST(input_waits_for_the_port_to_be_opened)
+{
+	char early[150];
+
+	memset(early, 'e', sizeof(early) - 1);
+	early[sizeof(early) - 1] = '\0';
+	ck_assert_int_eq(write(in[1], early, sizeof(early) - 1), sizeof(early) - 1);
+	poll(NULL, 0, 20);
+	ck_assert_uint_eq(hv_own_serial_read(s, LSR) & 1, 0);
+	open_port();
+	reads(early);
+	hv_own_serial_write(s, IER, 0); /* closed: what comes now is for who opens it next */
+	hv_own_serial_write(s, FCR, 0);
+	ck_assert_int_eq(write(in[1], "again", 5), 5);
+	poll(NULL, 0, 20);
+	open_port();
+	reads("again");
+}
+END_TEST
+
+START_TEST(cleared_input_makes_room)
+{
+	uint8_t full[64 + 2] = {0};
+
+	hv_own_serial_write(s, IER, 1);
+	ck_assert_int_eq(write(in[1], full, sizeof(full)), sizeof(full));
+	until(LSR, 1, 1);
+	poll(NULL, 0, 50); /* it is full */
+	hv_own_serial_write(s, FCR, 3);
+	until(LSR, 1, 1); /* the other two, or one */
 }
 END_TEST
 
@@ -189,6 +243,8 @@ int main(void)
 	tcase_add_test(tc, output_arrives_in_order);
 	tcase_add_test(tc, input_interrupts);
 	tcase_add_test(tc, nothing_of_much_input_is_lost);
+	tcase_add_test(tc, input_waits_for_the_port_to_be_opened);
+	tcase_add_test(tc, cleared_input_makes_room);
 	tcase_add_test(tc, room_for_output_interrupts_once);
 	tcase_add_test(tc, a_full_line_is_said_to_be_full);
 	tcase_add_test(tc, what_probes_look_at);
