@@ -188,27 +188,6 @@ static bool somebody_is_interrupted(const struct fusefs *fs)
 	return false;
 }
 
-static struct ask *ask_of_look(const struct fusefs *fs, uint64_t id)
-{
-	struct ask *a = fs->asks;
-
-	while (a && a->look_id != id)
-		a = a->next;
-	return a;
-}
-
-static void take_views(struct fusefs *fs)
-{
-	struct holder_view view;
-
-	while (fs->holder_fd >= 0 && holder_answer(fs->holder_fd, &view)) {
-		struct ask *a = ask_of_look(fs, view.id);
-
-		if (a)
-			flush_seen(a, &view);
-	}
-}
-
 /* What must not be waited for any longer goes on without. */
 static void see_to_late(struct fusefs *fs)
 {
@@ -220,7 +199,7 @@ static void see_to_late(struct fusefs *fs)
 		if (!a->req || !a->until_ns || now < a->until_ns)
 			continue;
 		if (a->look_id)
-			flush_seen(a, NULL);
+			holder_is_late(a);
 		else
 			ask_fail(a, 0);
 	}
@@ -293,9 +272,13 @@ static struct fuse_session *session_new(struct fusefs *fs)
 
 static int timeout_ms(const struct fusefs *fs)
 {
-	if (somebody_is_held(fs))
-		return HOLD_LOOK_MS;
-	return somebody_is_interrupted(fs) ? GIVE_UP_LOOK_MS : -1;
+	int direct_ms = direct_timeout_ms(fs);
+	int ask_ms = somebody_is_held(fs)	   ? HOLD_LOOK_MS
+		     : somebody_is_interrupted(fs) ? GIVE_UP_LOOK_MS
+						   : -1;
+
+	/* -1, for ever, is the longest as an unsigned number. */
+	return (unsigned)direct_ms < (unsigned)ask_ms ? direct_ms : ask_ms;
 }
 
 static void serve_kernel(struct fusefs *fs, struct fuse_buf *buf)
@@ -314,10 +297,9 @@ static void serve(struct fusefs *fs, int stop_fd)
 
 	while (!fuse_session_exited(fs->session)) {
 		struct pollfd fds[] = {
-			{fs->fuse_fd, POLLIN, 0},
-			{link_fd(fs->link), link_events(fs->link), 0},
-			{stop_fd, POLLIN, 0},
-			{fs->holder_fd, POLLIN, 0},
+			{fs->fuse_fd, POLLIN, 0},    {link_fd(fs->link), link_events(fs->link), 0},
+			{stop_fd, POLLIN, 0},	     {fs->holder.fd, POLLIN, 0},
+			{fs->lost.pidfd, POLLIN, 0},
 		};
 
 		if (poll(fds, HV_ARRAY_LEN(fds), timeout_ms(fs)) < 0 && errno != EINTR)
@@ -326,11 +308,9 @@ static void serve(struct fusefs *fs, int stop_fd)
 			break;
 		if (fds[0].revents)
 			serve_kernel(fs, &buf);
-		take_views(fs);
-		if (fds[3].revents & (POLLHUP | POLLERR)) { /* it died: nobody can be asked */
-			hv_close_at(&fs->holder_fd);
-			fs->holder_fd = -1;
-		}
+		see_to_holder(fs);
+		if (fds[3].revents & (POLLHUP | POLLERR))
+			holder_died(fs);
 		see_to_late(fs);
 		see_to_interrupted(fs);
 		release_held(fs);
@@ -367,10 +347,11 @@ void fusefs_serve(int fuse_fd, struct link *l, int stop_fd)
 		.top = {.path = top},
 		.started = time(NULL),
 		.fuse_fd = fuse_fd,
-		.holder_fd = -1,
+		.holder = HOLDER_NONE,
+		.lost = HOLDER_NONE,
 	};
 
-	holder_start(fuse_fd, link_fd(l), &fs.holder_fd);
+	holder_start(fuse_fd, link_fd(l), &fs.holder);
 
 	fcntl(fuse_fd, F_SETFL, fcntl(fuse_fd, F_GETFL) | O_NONBLOCK);
 	fs.session = session_new(&fs);
@@ -379,6 +360,7 @@ void fusefs_serve(int fuse_fd, struct link *l, int stop_fd)
 		return;
 	}
 	serve(&fs, stop_fd);
-	hv_close_at(&fs.holder_fd);
+	holder_close(&fs.holder);
+	holder_close(&fs.lost);
 	fusefs_deinit(&fs);
 }

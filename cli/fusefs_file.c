@@ -6,7 +6,6 @@
 #include "cli/duration.h"
 #include "cli/fusefs_state.h"
 
-#define LOOK_NS	   100000000ull	 /* for how long a look at a process is waited for */
 #define PUBLISH_NS 5000000000ull /* a close is answered by then */
 
 static struct file *file_of(const struct fuse_file_info *fi)
@@ -41,7 +40,7 @@ static bool file_reads(const struct file *f)
 	return (f->flags & O_ACCMODE) != O_WRONLY;
 }
 
-static bool file_writes(const struct file *f)
+bool file_writes(const struct file *f)
 {
 	return (f->flags & O_ACCMODE) != O_RDONLY;
 }
@@ -79,14 +78,6 @@ static void file_unlink(struct file *f)
 	*at = f->next;
 }
 
-static char *tail_of(const char *path)
-{
-	HV_AUTO_TEXT struct hv_text t = {0};
-
-	hv_text_printf(&t, "/%s", path);
-	return hv_text_take(&t);
-}
-
 /* Open, release. */
 
 static void send_close(struct file *f, enum wire_kind kind)
@@ -107,7 +98,6 @@ static void opened(struct ask *a, const struct wire_frame *answer)
 {
 	struct fuse_file_info fi = {.flags = a->flags, .direct_io = 1};
 	struct fusefs *fs = a->fs;
-	HV_AUTO_FREE char *tail = tail_of(a->path);
 	struct file *f;
 
 	if (ask_failed(a, answer))
@@ -132,7 +122,7 @@ static void opened(struct ask *a, const struct wire_frame *answer)
 	if (!a->req || fuse_reply_open(a->req, &fi) != 0)
 		release(f, WIRE_ABANDON);
 	else if (f->is_stream && file_reads(f))
-		holder_make_direct(f->pid, tail, fs->fuse_fd, link_fd(fs->link));
+		direct_begin(f, f->pid);
 	a->req = NULL;
 }
 
@@ -207,20 +197,12 @@ void flush_seen(struct ask *a, const struct holder_view *view)
 void fusefs_flush(fuse_req_t req, fuse_ino_t ino hv_unused, struct fuse_file_info *fi)
 {
 	struct file *f = file_of(fi);
-	struct fusefs *fs = f->fs;
-	HV_AUTO_FREE char *tail = NULL;
-	struct ask *a;
+	pid_t pid = fuse_req_ctx(req)->pid;
 
-	if (!file_writes(f)) {
+	if ((!file_writes(f) && !f->direct_id) || close_is_of_holder(f->fs, pid))
 		fuse_reply_err(req, 0);
-		return;
-	}
-	a = ask_file(f, req, flushed);
-	tail = tail_of(f->path);
-	a->look_id = ++fs->next_look_id;
-	a->until_ns = monotonic_ns() + LOOK_NS;
-	if (!holder_ask(fs->holder_fd, a->look_id, fuse_req_ctx(req)->pid, tail))
-		flush_seen(a, NULL);
+	else
+		close_look(ask_file(f, req, flushed), pid);
 }
 
 /* Reads. */

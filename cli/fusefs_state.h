@@ -1,4 +1,4 @@
-/* Between fusefs.c, fusefs_dir.c and fusefs_file.c: what a mounted tree knows. One thread. */
+/* Between fusefs.c and fusefs_*.c: what a mounted tree knows. One thread. */
 #pragma once
 
 #define FUSE_USE_VERSION 312
@@ -38,6 +38,11 @@ struct file {
 	pid_t writer;	 /* and that wrote last */
 	bool waited_for; /* its user is dead and its release did not come in time */
 	enum holder_state closed_by;
+	/* O_DIRECT, for splice(2). */
+	pid_t opener;
+	uint64_t direct_id;    /* of the question to the holder, who may have it open; 0: none */
+	uint64_t direct_at_ns; /* when to ask again; 0: not */
+	uint64_t direct_wait_ns;
 };
 
 /* Something the service was asked. */
@@ -67,10 +72,11 @@ struct fusefs {
 	struct node top;
 	struct file *files;
 	struct ask *asks;
-	struct ask *held; /* those of them that are kept back, in order */
 	time_t started;
 	int fuse_fd;
-	int holder_fd; /* -1: nobody can be asked */
+	struct holder holder;
+	struct holder lost; /* the one before, until it has ended */
+	uint64_t lost_id;   /* the last that it was asked */
 	uint64_t next_look_id;
 };
 
@@ -91,10 +97,26 @@ void nodes_deinit(struct fusefs *fs);
 
 /* How a flush goes on; VIEW NULL: it could not be found out in time. */
 void flush_seen(struct ask *a, const struct holder_view *view);
+/* The holder is asked how PID fares, which closes A's file; flush_seen() follows, perhaps at once.
+ */
+void close_look(struct ask *a, pid_t pid);
+/* Closing by the holder itself, which waits for us while others wait for it. */
+bool close_is_of_holder(const struct fusefs *fs, pid_t pid);
+/* A's look took too long. */
+void holder_is_late(struct ask *a);
+void holder_died(struct fusefs *fs);
+/* Takes its answers, asks again what is due. */
+void see_to_holder(struct fusefs *fs);
+
+/* O_DIRECT for what OPENER has just opened. */
+void direct_begin(struct file *f, pid_t opener);
+/* Until something is due; -1: nothing is. */
+int direct_timeout_ms(const struct fusefs *fs);
 /* Ends an ask that was never sent. */
 void ask_free(struct ask *a);
 
 void file_put(struct file *f);
+bool file_writes(const struct file *f);
 /* Somebody may be about to close it: dead, and it was not told yet. */
 bool file_is_closing(const struct file *f);
 /* The read of a stream that nobody waits for any more. */

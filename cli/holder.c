@@ -15,14 +15,12 @@
 #include "base/err.h"
 #include "base/text.h"
 
-#define PF_EXITING     0x00000004ul
-#define PF_KTHREAD     0x00200000ul
-#define FIELD_STATE    3 /* of /proc/PID/stat, counted from 1 (proc(5)) */
-#define FIELD_FLAGS    9
-#define FIELD_EXIT     52
-#define FIRST_WAIT_MS  1
-#define DIRECT_WAIT_MS 2000
-#define TAIL_MAX       512
+#define PF_EXITING  0x00000004ul
+#define PF_KTHREAD  0x00200000ul
+#define FIELD_STATE 3 /* of /proc/PID/stat, counted from 1 (proc(5)) */
+#define FIELD_FLAGS 9
+#define FIELD_EXIT  52
+#define TAIL_MAX    512
 
 static bool read_small(pid_t pid, const char *file, char *buf, size_t len_bytes)
 {
@@ -130,34 +128,6 @@ static void make_direct(pid_t pid, int fd)
 		fcntl(file, F_SETFL, fcntl(file, F_GETFL) | O_DIRECT);
 }
 
-static void wait_and_make_direct(pid_t pid, const char *tail)
-{
-	int wait_ms = FIRST_WAIT_MS;
-
-	/* The descriptor comes a moment after we said that the file is open. */
-	while (!for_each_open(pid, tail, make_direct) && wait_ms < DIRECT_WAIT_MS) {
-		poll(NULL, 0, wait_ms);
-		wait_ms *= 2;
-	}
-}
-
-void holder_make_direct(pid_t pid, const char *tail, int fuse_fd, int link_fd)
-{
-	pid_t child = fork();
-
-	if (child == 0) {
-		/* A grandchild: nobody has to wait for it. Closing the file asks the mount, so the
-		 * mount's own process could not do this either. */
-		close(fuse_fd);
-		close(link_fd);
-		if (fork() == 0)
-			wait_and_make_direct(process_of(pid), tail);
-		_exit(0);
-	}
-	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-		;
-}
-
 bool holder_is_gone(pid_t pid)
 {
 	return pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
@@ -167,27 +137,45 @@ bool holder_is_gone(pid_t pid)
 
 struct question {
 	uint64_t id;
+	enum holder_job job;
 	pid_t pid;
 	char tail[TAIL_MAX];
 };
+
+static struct holder_view answer_to(const struct question *q)
+{
+	struct holder_view view = {.id = q->id, .state = HOLDER_UNKNOWN};
+
+	switch (q->job) {
+	case HOLDER_LOOK:
+		view.state = look(q->pid);
+		view.has_open =
+			view.state == HOLDER_LIVES && for_each_open(q->pid, q->tail, NULL) > 0;
+		break;
+	case HOLDER_MAKE_DIRECT:
+		view.has_open = for_each_open(process_of(q->pid), q->tail, make_direct) > 0;
+		break;
+	case HOLDER_NOTHING:
+		break;
+	}
+	return view;
+}
 
 static void look_for_others(int fd)
 {
 	struct question q;
 
 	while (recv(fd, &q, sizeof(q), 0) == sizeof(q)) {
-		struct holder_view view = {q.id, HOLDER_UNKNOWN, false};
+		struct holder_view view;
 
 		q.tail[TAIL_MAX - 1] = '\0';
-		view.state = look(q.pid);
-		view.has_open =
-			view.state == HOLDER_LIVES && for_each_open(q.pid, q.tail, NULL) > 0;
+		view = answer_to(&q);
 		if (send(fd, &view, sizeof(view), MSG_NOSIGNAL) != sizeof(view))
 			return;
 	}
 }
 
-bool holder_start(int fuse_fd, int link_fd, int *ret)
+bool holder_start(int fuse_fd, int link_fd, struct holder *ret)
 {
 	int fds[2];
 	pid_t pid;
@@ -208,20 +196,41 @@ bool holder_start(int fuse_fd, int link_fd, int *ret)
 		close(fds[0]);
 		return false;
 	}
-	*ret = fds[0];
+	*ret = (struct holder){fds[0], (int)syscall(SYS_pidfd_open, pid, 0), pid};
 	return true;
 }
 
-bool holder_ask(int fd, uint64_t id, pid_t pid, const char *tail)
+void holder_kill(struct holder *h)
 {
-	struct question q = {.id = id, .pid = pid};
+	if (h->pid > 0)
+		kill(h->pid, SIGKILL);
+	hv_close_at(&h->fd);
+	h->fd = -1;
+}
+
+bool holder_has_ended(const struct holder *h)
+{
+	return h->pid <= 0 || waitpid(h->pid, NULL, WNOHANG) != 0;
+}
+
+void holder_close(struct holder *h)
+{
+	hv_close_at(&h->fd);
+	hv_close_at(&h->pidfd);
+	*h = HOLDER_NONE;
+}
+
+bool holder_ask(const struct holder *h, enum holder_job job, uint64_t id, pid_t pid,
+		const char *tail)
+{
+	struct question q = {.id = id, .job = job, .pid = pid};
 
 	if ((size_t)snprintf(q.tail, sizeof(q.tail), "%s", tail) >= sizeof(q.tail))
 		return false;
-	return send(fd, &q, sizeof(q), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(q);
+	return send(h->fd, &q, sizeof(q), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(q);
 }
 
-bool holder_answer(int fd, struct holder_view *ret)
+bool holder_answer(const struct holder *h, struct holder_view *ret)
 {
-	return recv(fd, ret, sizeof(*ret), MSG_DONTWAIT) == sizeof(*ret);
+	return recv(h->fd, ret, sizeof(*ret), MSG_DONTWAIT) == sizeof(*ret);
 }

@@ -105,6 +105,9 @@ def closed_by_exec(t):
               " os.execv('/bin/cat', ['cat', 'set_ftrace_filter'])")
     for _ in range(3):
         assert t.sh(f'exec python3 -c "{script}"') == "one\n"
+    script = "import os; fd = os.open('trace_pipe', os.O_RDONLY); os.execv('/bin/sh', ['sh', '-c', 'echo nop >current_tracer'])"
+    for _ in range(3):
+        t.sh(f'exec python3 -c "{script}"')
     # by what was written it is told whether it was all of it
     for written in (b"", b"two three"):
         script = (f"import os; fd = os.open('set_ftrace_filter', os.O_WRONLY | os.O_TRUNC); {written!r} and os.write(fd, {written!r});"
@@ -137,6 +140,16 @@ def a_dead_reader_is_waited_for(t):
     os.kill(sleeper, signal.SIGKILL)
     reader.stdout.close()
     until(lambda: code_of(t_write, t.path("current_tracer"), b"nop\n") == 0)
+
+
+@case
+def a_reader_that_closed_is_gone(t):
+    """Who closes trace_pipe can switch the tracer at once, however short he had it open."""
+    for number in range(100):
+        pipe = os.open(t.path("trace_pipe"), os.O_RDONLY)
+        time.sleep(number % 10 * 0.0003)
+        os.close(pipe)
+        t_write(t.path("current_tracer"), b"nop\n")
 
 
 @case
@@ -208,14 +221,31 @@ def nobody_but_root(t):
 
 @case
 def splice_from_a_pipe(t):
-    """splice(2), as trace-cmd takes its pages, goes through to the tree on every kernel."""
-    t.hv("echo", "fake", "control", "emit", "3")
-    fd = os.open(t.path("trace_pipe"), os.O_RDONLY)
-    out, into = os.pipe()
-    end = time.monotonic() + 5
-    n = 0
-    while n == 0 and time.monotonic() < end:
-        n = os.splice(fd, into, 4096)
-    assert os.read(out, n) == b"line 0\nline 1\nline 2\n"
-    for each in (fd, out, into):
-        os.close(each)
+    """splice(2), as trace-cmd takes its pages, goes through to the tree on every kernel, from whatever descriptor."""
+    for script in ("", "fd = os.dup2(fd, 10); os.close(3);"):
+        t.hv("echo", "fake", "control", "emit", "3")
+        spliced(t, script)
+
+
+def spliced(t, script=""):
+    """What is in trace_pipe, by splice(2); a program by itself, so that the first descriptor is 3."""
+    program = ("import os, time, sys; fd = os.open('trace_pipe', os.O_RDONLY); end = time.monotonic() + 10\n"
+               f"assert fd == 3; {script} out, into = os.pipe(); n = 0\n"
+               "while n == 0 and time.monotonic() < end: n = os.splice(fd, into, 4096)\n"
+               "os.write(1, os.read(out, n) if n else b'nothing')")
+    done = subprocess.run([sys.executable, "-c", program], cwd=t.dir, capture_output=True, timeout=30)
+    assert done.stdout == b"line 0\nline 1\nline 2\n", done
+
+
+@case
+def a_stopped_helper_holds_nobody(t):
+    """Who closes waits for the process that has his file open for a moment, but not for one that is stopped or dead."""
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        helper = t.pid_of("hvtrace:holder")
+        os.kill(helper, number)
+        pipe = os.open(t.path("trace_pipe"), os.O_RDONLY)
+        os.close(pipe)
+        t_write(t.path("current_tracer"), b"nop\n")
+        t.hv("echo", "fake", "control", "emit", "3")
+        spliced(t)
+        assert t.pid_of("hvtrace:holder") not in (None, helper)
