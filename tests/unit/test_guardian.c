@@ -287,10 +287,16 @@ START_TEST(stub_gone)
 {
 	struct hv_guardian *g = NULL;
 	uint64_t held_ns = 0;
+	struct hv_err *err;
+	siginfo_t ended;
 
 	ok(hv_guardian_start(path, &g));
 	kill(stub, SIGKILL);
-	usleep(20000);
+	waitid(P_PID, (id_t)stub, &ended, WEXITED | WNOWAIT);
+	/* The guardian has seen it by now, or does so when it asks for a stop. */
+	err = hv_guardian_hold(g, HV_NS_PER_S);
+	ck_assert_ptr_nonnull(err);
+	hv_err_free(err);
 	fails(hv_guardian_hold(g, HV_NS_PER_S), EBUSY);
 	fails(hv_guardian_release(g, &held_ns), EPIPE);
 	hv_guardian_free(g);
