@@ -196,7 +196,8 @@
  *           word 1  bits 0-31 low half of the site's address, 32-62 low 31 bits of the caller's
  *                   (bit 31 of a kernel-image or module address is always 1)
  *           word 2  bits 0-31 pid, 32-47 thread flags, 48-55 migration-disable count; where the
- *                   kernel has it: 56-61 lazy-preemption count, 62 a lazy reschedule is asked for
+ *                   kernel has it: 56-61 lazy-preemption count (63: or more), 62 a lazy reschedule
+ *                   is asked for
  *           word 3  bits 0-31 preempt count as the CPU keeps it, 32-47 low half of the CPU flags,
  *                   48-51 kind
  * task:     word 0  tsc

@@ -205,10 +205,11 @@ static uint64_t lazy_of(const struct room *r, const struct world_task *task)
 {
 	const struct hv_params *params = world_params(&r->world);
 	uint64_t asked = (task->flags & params->lazy_mask) != 0;
+	uint64_t count = task->lazy_count;
 
 	if (!params->task_lazy_off)
 		return 0;
-	return (uint64_t)(task->lazy_count & HV_CALL_LAZY_MAX) << HV_CALL_LAZY_SHIFT |
+	return (count < HV_CALL_LAZY_MAX ? count : HV_CALL_LAZY_MAX) << HV_CALL_LAZY_SHIFT |
 	       asked << HV_CALL_LAZY_ASKED;
 }
 

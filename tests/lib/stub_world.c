@@ -6,7 +6,7 @@
 #define NR_PIDS 1024
 
 static const struct world_task cat = {.flags = 0x18008,
-				      .lazy_count = 0x42,
+				      .lazy_count = 0x12,
 				      .pid = 71,
 				      .tgid = 70,
 				      .migration_disabled = 0x0102,

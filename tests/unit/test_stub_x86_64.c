@@ -380,7 +380,8 @@ START_TEST(a_kernel_without_migration_counts)
 }
 END_TEST
 
-/* Of a kernel with lazy preemption of its own: the count as far as it fits, and the flag. */
+/* Of a kernel with lazy preemption of its own: the count, the largest there is room for if it is
+ * more, and the flag. */
 START_TEST(a_kernel_with_lazy_preemption)
 {
 	struct task lazy = cat;
@@ -393,11 +394,15 @@ START_TEST(a_kernel_with_lazy_preemption)
 	params->lazy_mask = 0x80000;
 	run();
 	ck_assert_uint_eq(word(&rings[0][2], 2, 1),
-			  UINT64_C(5) << 56 | UINT64_C(2) << 48 | UINT64_C(8) << 32 | 71);
+			  UINT64_C(63) << 56 | UINT64_C(2) << 48 | UINT64_C(8) << 32 | 71);
+	lazy.lazy_count = 0x3e;
+	run();
+	ck_assert_uint_eq(word(&rings[0][3], 2, 1),
+			  UINT64_C(0x3e) << 56 | UINT64_C(2) << 48 | UINT64_C(8) << 32 | 71);
 	lazy.flags |= 0x80000;
 	lazy.lazy_count = 0;
 	run();
-	ck_assert_uint_eq(word(&rings[0][3], 2, 1),
+	ck_assert_uint_eq(word(&rings[0][4], 2, 1),
 			  UINT64_C(1) << 62 | UINT64_C(2) << 48 | UINT64_C(8) << 32 | 71);
 }
 END_TEST
