@@ -1,47 +1,26 @@
 #include "tracer/format.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "kernel/kernel.h"
+#include "tracer/flag_columns.h"
 #include "tracer/format_latency.h"
 
 #define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
 #define RAW_DATA_MIN 14
 
-#define TITLE	"#           TASK-PID  %s CPU#  %s  TIMESTAMP  FUNCTION\n"
-#define POINTER "#              | |    %s   |   %s     |         |\n"
-
-/* Of PREEMPT_RT before 6.12, as the others. */
-static void add_irq_columns_with_lazy(struct hv_text *out, bool tgid)
-{
-	int width = tgid ? 12 : 2;
-
-	hv_text_printf(out, "#%*s  _-------=> irqs-off/BH-disabled\n", 28 + width, "");
-	hv_text_printf(out, "#%*s / _------=> need-resched\n", 28 + width, "");
-	hv_text_printf(out, "#%*s| / _-----=> need-resched-lazy\n", 28 + width, "");
-	hv_text_printf(out, "#%*s|| / _----=> hardirq/softirq\n", 28 + width, "");
-	hv_text_printf(out, "#%*s||| / _---=> preempt-depth\n", 28 + width, "");
-	hv_text_printf(out, "#%*s|||| / _--=> preempt-lazy-depth\n", 28 + width, "");
-	hv_text_printf(out, "#%*s||||| / _-=> migrate-disable\n", 28 + width, "");
-	hv_text_printf(out, "#%*s|||||| /     delay\n", 28 + width, "");
-	hv_text_printf(out, TITLE, tgid ? "     TGID   " : "  ", "|||||||");
-	hv_text_printf(out, POINTER, tgid ? "       |    " : "  ", "||||||| ");
-}
-
 /* TGID: the column of thread groups, or the blanks instead. */
-static void add_irq_columns(struct hv_text *out, bool tgid)
+static void add_irq_columns(struct hv_text *out, bool has_lazy, bool tgid)
 {
-	int width = tgid ? 12 : 2;
+	const struct hv_flag_columns columns = {.has_lazy = has_lazy, .indent = tgid ? 40 : 30};
 
-	hv_text_printf(out, "#%*s  _-----=> irqs-off/BH-disabled\n", 28 + width, "");
-	hv_text_printf(out, "#%*s / _----=> need-resched\n", 28 + width, "");
-	hv_text_printf(out, "#%*s| / _---=> hardirq/softirq\n", 28 + width, "");
-	hv_text_printf(out, "#%*s|| / _--=> preempt-depth\n", 28 + width, "");
-	hv_text_printf(out, "#%*s||| / _-=> migrate-disable\n", 28 + width, "");
-	hv_text_printf(out, "#%*s|||| /     delay\n", 28 + width, "");
-	hv_text_printf(out, TITLE, tgid ? "     TGID   " : "  ", "|||||");
-	hv_text_printf(out, POINTER, tgid ? "       |    " : "  ", "|||||");
+	hv_flag_columns(out, &columns);
+	hv_text_printf(out, "#           TASK-PID  %s CPU#  %s  TIMESTAMP  FUNCTION\n",
+		       tgid ? "     TGID   " : "  ", has_lazy ? "|||||||" : "|||||");
+	hv_text_printf(out, "#              | |    %s   |   %s     |         |\n",
+		       tgid ? "       |    " : "  ", has_lazy ? "||||||| " : "|||||");
 }
 
 static void add_columns(struct hv_text *out, bool tgid)
@@ -88,10 +67,8 @@ void hv_format_header(struct hv_text *out, const struct hv_style *style, const c
 	hv_text_printf(out,
 		       "# entries-in-buffer/entries-written: %" PRIu64 "/%" PRIu64 "   #P:%u\n#\n",
 		       in_buffer, written, nr_cpus);
-	if (is_on(style, HV_OPT_IRQ_INFO) && style->kernel->layout.has_lazy)
-		add_irq_columns_with_lazy(out, tgid);
-	else if (is_on(style, HV_OPT_IRQ_INFO))
-		add_irq_columns(out, tgid);
+	if (is_on(style, HV_OPT_IRQ_INFO))
+		add_irq_columns(out, style->kernel->layout.has_lazy, tgid);
 	else
 		add_columns(out, tgid);
 }
@@ -146,29 +123,21 @@ static char depth_char(uint8_t depth)
 	return ".123456789abcdef"[depth & 15];
 }
 
-/* trace_print_lat_fmt of PREEMPT_RT before 6.12. */
-static void add_flags_with_lazy(struct hv_text *out, const struct hv_event *e)
-{
-	uint8_t usual = e->flags & (uint8_t)~HV_TRACE_NEED_RESCHED_LAZY;
-
-	hv_text_printf(out, "%c%c%c%c%c", irqs_char(usual), resched_char(usual),
-		       e->flags == usual ? '.' : 'L', context_char(usual),
-		       depth_char(e->preempt_depth));
-	if (e->lazy_depth)
-		hv_text_printf(out, "%x", e->lazy_depth);
-	else
-		hv_text_add(out, ".");
-	hv_text_printf(out, "%c", depth_char(e->migrate_depth));
-}
-
+/* trace_print_lat_fmt; where a kernel has columns for lazy preemption, the request for it is there
+ * and not in need-resched. */
 void hv_format_flags(struct hv_text *out, const struct hv_style *style, const struct hv_event *e)
 {
+	uint8_t usual = e->flags;
+	const char *asked = "";
+	char lazy_depth[4] = "";
+
 	if (style->kernel->layout.has_lazy) {
-		add_flags_with_lazy(out, e);
-		return;
+		usual &= (uint8_t)~HV_TRACE_NEED_RESCHED_LAZY;
+		asked = e->flags == usual ? "." : "L";
+		snprintf(lazy_depth, sizeof(lazy_depth), e->lazy_depth ? "%x" : ".", e->lazy_depth);
 	}
-	hv_text_printf(out, "%c%c%c%c%c", irqs_char(e->flags), resched_char(e->flags),
-		       context_char(e->flags), depth_char(e->preempt_depth),
+	hv_text_printf(out, "%c%c%s%c%c%s%c", irqs_char(usual), resched_char(usual), asked,
+		       context_char(usual), depth_char(e->preempt_depth), lazy_depth,
 		       depth_char(e->migrate_depth));
 }
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "kernel/kernel.h"
+#include "tracer/flag_columns.h"
 
 #define NAME_LEN_MAX   512
 #define COMM_SHOWN     8
@@ -25,39 +26,21 @@ void hv_latency_header(struct hv_text *out, const struct hv_style *style,
 		       header->nr_cpus);
 }
 
-/* Of PREEMPT_RT before 6.12. */
-static void add_columns_with_lazy(struct hv_text *out)
-{
-	hv_text_add(out, "#                    _--------=> CPU#            \n"
-			 "#                   / _-------=> irqs-off/BH-disabled\n"
-			 "#                  | / _------=> need-resched    \n"
-			 "#                  || / _-----=> need-resched-lazy\n"
-			 "#                  ||| / _----=> hardirq/softirq \n"
-			 "#                  |||| / _---=> preempt-depth   \n"
-			 "#                  ||||| / _--=> preempt-lazy-depth\n"
-			 "#                  |||||| / _-=> migrate-disable \n"
-			 "#                  ||||||| /     delay           \n"
-			 "#  cmd     pid     |||||||| time  |   caller     \n"
-			 "#     \\   /        ||||||||  \\    |    /       \n");
-}
-
 void hv_latency_columns(struct hv_text *out, const struct hv_style *style)
 {
+	const struct hv_flag_columns columns = {
+		.has_cpu = true,
+		.has_lazy = style->kernel->layout.has_lazy,
+		.indent = 18,
+		.title_width = 16,
+	};
+	const char *bars = columns.has_lazy ? "||||||||" : "||||||";
+
 	if (hv_options_on(style->options, HV_OPT_VERBOSE))
 		return;
-	if (style->kernel->layout.has_lazy) {
-		add_columns_with_lazy(out);
-		return;
-	}
-	hv_text_add(out, "#                    _------=> CPU#            \n"
-			 "#                   / _-----=> irqs-off/BH-disabled\n"
-			 "#                  | / _----=> need-resched    \n"
-			 "#                  || / _---=> hardirq/softirq \n"
-			 "#                  ||| / _--=> preempt-depth   \n"
-			 "#                  |||| / _-=> migrate-disable \n"
-			 "#                  ||||| /     delay           \n"
-			 "#  cmd     pid     |||||| time  |   caller     \n"
-			 "#     \\   /        ||||||  \\    |    /       \n");
+	hv_flag_columns(out, &columns);
+	hv_text_printf(out, "#  cmd     pid     %s time  |   caller     \n", bars);
+	hv_text_printf(out, "#     \\   /        %s  \\    |    /       \n", bars);
 }
 
 static uint64_t to_usecs(uint64_t ns)
