@@ -140,7 +140,8 @@ struct hv_stub_image {
 	 * places. What it calls in the kernel returns into that entry. 0: none. */
 	size_t yields_off;
 	size_t yield_len_bytes;
-	const uint32_t *return_offs; /* the slots each stub leaves by (see place_return) */
+	struct hv_unwind_rule yield_rule; /* from where it returns to */
+	const uint32_t *return_offs;	  /* the slots each stub leaves by (see place_return) */
 	size_t nr_returns;
 };
 

@@ -15,8 +15,13 @@ static bool word_at(void *ctx, uint32_t at, uint64_t *ret)
 	return false;
 }
 
+static bool is_stub(const struct hv_unwind_stubs *stubs, const struct hv_unwind_frame *f)
+{
+	return stubs && !f->exact && hv_gva_in(f->ip, stubs->code);
+}
+
 size_t hv_unwind(struct hv_orc *orc, const struct hv_arch *arch, const struct hv_stack_words *words,
-		 struct hv_gva *ret, size_t max)
+		 const struct hv_unwind_stubs *stubs, struct hv_gva *ret, size_t max)
 {
 	struct hv_unwind_frame f = {.sp = words->sp + 8, .bp = words->bp};
 	void *ctx = (void *)(uintptr_t)words;
@@ -24,14 +29,18 @@ size_t hv_unwind(struct hv_orc *orc, const struct hv_arch *arch, const struct hv
 
 	if (!word_at(ctx, words->sp, &f.ip.v))
 		return 0;
-	while (nr < max) {
+	for (size_t steps = 0; steps < HV_CALLERS_MAX && nr < max; steps++) {
+		bool in_stub = is_stub(stubs, &f);
 		struct hv_unwind_rule rule;
 
 		/* What was no text is user code, or nothing. */
-		if (f.ip.v < TEXT || !hv_orc_is_text(orc, f.ip))
+		if (!in_stub && (f.ip.v < TEXT || !hv_orc_is_text(orc, f.ip)))
 			break;
-		ret[nr++] = f.ip;
-		if (!hv_orc_find(orc, hv_gva(f.exact ? f.ip.v : f.ip.v - 1), &rule))
+		if (!in_stub)
+			ret[nr++] = f.ip;
+		if (in_stub)
+			rule = stubs->rule;
+		else if (!hv_orc_find(orc, hv_gva(f.exact ? f.ip.v : f.ip.v - 1), &rule))
 			rule = arch->frame_pointer_rule;
 		if (!arch->unwind(&rule, word_at, ctx, &f))
 			break;

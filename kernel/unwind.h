@@ -21,7 +21,13 @@ struct hv_stack_words {
 	} list[HV_STACK_WORDS_MAX];
 };
 
-/* Who called, the function's caller first; text addresses behind a call, or where an interrupt
- * came. Returns how many. */
+/* Code that is not the kernel's and calls its functions, all with the same frame. */
+struct hv_unwind_stubs {
+	struct hv_gva_range code; /* in which they return */
+	struct hv_unwind_rule rule;
+};
+
+/* Who called, the function's caller first; stubs are passed over (NULL: there are none); text
+ * addresses behind a call, or where an interrupt came. Returns how many. */
 size_t hv_unwind(struct hv_orc *orc, const struct hv_arch *arch, const struct hv_stack_words *words,
-		 struct hv_gva *ret, size_t max);
+		 const struct hv_unwind_stubs *stubs, struct hv_gva *ret, size_t max);

@@ -8,7 +8,7 @@ enum {
 	REG_DX = 2,
 	REG_DI = 3,
 	REG_BP = X86_64_ORC_BP,
-	REG_SP = 5,
+	REG_SP = X86_64_ORC_SP,
 	REG_R10 = 6,
 	REG_R13 = 7,
 	REG_BP_INDIRECT = 8,

@@ -54,6 +54,10 @@ const struct hv_arch hv_arch_x86_64 = {
 			.handler_off = hv_graph_handler_off,
 			.yields_off = hv_stub_yields_off,
 			.yield_len_bytes = YIELD_LEN_BYTES,
+			/* Its caller's arguments are on the stack (yield.S). */
+			.yield_rule = {.kind = HV_UNWIND_CALL,
+				       .sp_off = 32,
+				       .sp_reg = X86_64_ORC_SP},
 			.return_offs = return_offs,
 			.nr_returns = HV_ARRAY_LEN(return_offs),
 		},

@@ -40,3 +40,4 @@ bool x86_64_unwind(const struct hv_unwind_rule *rule, hv_stack_word word, void *
 		   struct hv_unwind_frame *frame);
 #define X86_64_ORC_PREV_SP 1 /* ORC_REG_*, the same since 4.14 (39358a033b2e) */
 #define X86_64_ORC_BP	   4
+#define X86_64_ORC_SP	   5

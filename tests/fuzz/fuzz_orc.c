@@ -23,6 +23,8 @@ static void walk(struct hv_orc *orc, const uint8_t *data, size_t size)
 	struct hv_gva callers[HV_CALLERS_MAX];
 	struct hv_record r = {0};
 	uint64_t position = 0;
+	const struct hv_unwind_stubs stubs = {{{FK_BASE + 0x10000}, {FK_BASE + 0x20000}},
+					      hv_arch_x86_64.stubs.yield_rule};
 
 	records = (struct hv_words_records){0};
 	while (fill((uint8_t *)&r, sizeof(r), &data, &size))
@@ -30,7 +32,7 @@ static void walk(struct hv_orc *orc, const uint8_t *data, size_t size)
 	if (hv_words_are_of(&records, &r, position) || records.nr) {
 		hv_decode_words(&records, &words);
 		if (words.nr > HV_STACK_WORDS_MAX ||
-		    hv_unwind(orc, &hv_arch_x86_64, &words, callers, HV_CALLERS_MAX) >
+		    hv_unwind(orc, &hv_arch_x86_64, &words, &stubs, callers, HV_CALLERS_MAX) >
 			    HV_CALLERS_MAX)
 			abort();
 	}

@@ -243,6 +243,8 @@ def own_ftrace_takes_what_is_traced(t):
     they have them, and hvtrace has them again when they end. They go on when hvtrace was killed, and is recovered."""
     for tracer, killed in (("function", False), ("function_graph", True)):
         traced = t.attach().__enter__()
+        if tracer == "function":
+            traced.echo("set_ftrace_filter", "copy_from_kernel_nofault:stacktrace")
         traced.echo("set_ftrace_filter", "vfs_* copy_from_kernel_nofault")
         traced.echo("current_tracer", tracer)
         patched = traced.stat()["sites"]["patched"]
@@ -260,5 +262,9 @@ def own_ftrace_takes_what_is_traced(t):
         if not killed:
             text = traced.text("trace")
             assert "copy_from_kernel_nofault <-ftrace_" in text and "<-0x" not in text, f"{text[-2000:]}"
+            stacks = re.findall(r"(?m)^ => copy_from_kernel_nofault\n => ftrace_.*\n(?: => .*\n)*", text)
+            for stack in stacks:  # from what ftrace reads by to the system call that had it begin or end
+                assert re.search(r" => (do_syscall_64|kthread)\n", stack), stack
+            assert stacks, f"{text[-2000:]}"
             assert until(lambda: traced.stat()["sites"]["patched"] == patched), f"{traced.stat()['sites']}"
             t.hv("detach", traced.domain)

@@ -17,6 +17,7 @@ static struct fo o;
 static struct hv_orc *orc;
 static struct hv_stack_words words;
 static struct hv_gva callers[HV_CALLERS_MAX];
+static struct hv_unwind_stubs stubs;
 
 static void start(enum fo_form form)
 {
@@ -28,6 +29,7 @@ static void start(enum fo_form form)
 	err = hv_orc_new(&o.f.k, &orc);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	words = (struct hv_stack_words){.sp = SP};
+	stubs = (struct hv_unwind_stubs){{{0}, {0}}, hv_arch_x86_64.stubs.yield_rule};
 }
 
 static void end(void)
@@ -45,7 +47,7 @@ static void word(uint32_t at, uint64_t value)
 
 static size_t walk(void)
 {
-	return hv_unwind(orc, &hv_arch_x86_64, &words, callers, HV_CALLERS_MAX);
+	return hv_unwind(orc, &hv_arch_x86_64, &words, &stubs, callers, HV_CALLERS_MAX);
 }
 
 /* Functions of 0x100 bytes; the call is at 0x80. */
@@ -278,6 +280,45 @@ START_TEST(a_module)
 }
 END_TEST
 
+/* A stub of ours calls a function for another one, with three words of its own below (yield.S). */
+START_TEST(through_a_stub)
+{
+	const uint64_t stub = FK_BASE + 0x20000000;
+
+	start(FO_SIGNAL);
+	fo_rule(&o, 0, (struct fo_rule){FUNCTION(0), SP_REG, 16, UNDEFINED, 0, CALL, 0});
+	fo_rule(&o, 1, (struct fo_rule){FUNCTION(1), BP, 16, UNDEFINED, 0, CALL, 0});
+	fo_rule(&o, 2, (struct fo_rule){FUNCTION(2), .type = 1});
+	words.bp = SP + 0x60;
+	word(SP, INSIDE(0));
+	word(SP + 16, stub + 5);
+	word(SP + 24, FUNCTION(7)); /* its own: the place that is read */
+	word(SP + 48, INSIDE(1));
+	word(SP + 0x68, INSIDE(2));
+	expect(3, INSIDE(0), stub + 5,
+	       INSIDE(2)); /* as code of the guest's that nothing tells of */
+	stubs.code = (struct hv_gva_range){{stub}, {stub + 10}};
+	expect(3, INSIDE(0), INSIDE(1), INSIDE(2));
+	/* its own caller alone */
+	words.sp = SP + 16;
+	expect(2, INSIDE(1), INSIDE(2));
+	/* An interrupt found it there: what it has on the stack then is not told by the rule. */
+	fo_rule(&o, 0, (struct fo_rule){FUNCTION(0), SP_REG, 8, UNDEFINED, 0, REGS, 1});
+	words = (struct hv_stack_words){.sp = SP};
+	word(SP, INSIDE(0));
+	word(SP + 16 + 128, stub + 5);
+	word(SP + 16 + 152, SP + 0x100);
+	word(SP + 0x118, INSIDE(1));
+	expect(2, INSIDE(0), stub + 5);
+	/* Nothing but stubs has an end. */
+	words = (struct hv_stack_words){.sp = SP};
+	stubs.rule.sp_off = 0;
+	word(SP, stub + 5);
+	expect(0);
+	end();
+}
+END_TEST
+
 /* Round and round: the number is bounded. */
 START_TEST(a_stack_without_an_end)
 {
@@ -360,6 +401,7 @@ int main(void)
 	tcase_add_test(tc, code_that_was_freed);
 	tcase_add_test(tc, unknown_code);
 	tcase_add_test(tc, a_module);
+	tcase_add_test(tc, through_a_stub);
 	tcase_add_test(tc, a_stack_without_an_end);
 	tcase_add_test(tc, tables_in_no_order);
 	tcase_add_test(tc, kernels_without);
