@@ -37,11 +37,13 @@ static bool leads_to(const struct hv_kernel *k, const struct hv_vcpu_regs *regs,
 
 enum boot_state boot_look(struct hv_kernel *k)
 {
+	struct hv_err *err = hv_guest_count_vcpus(k->guest);
 	unsigned nr = hv_guest_info(k->guest)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr * sizeof(*regs));
 	struct hv_gpa text_gpa;
-	struct hv_err *err = hv_guest_registers(k->guest, regs);
 
+	if (!err)
+		err = hv_guest_registers(k->guest, regs);
 	if (err) {
 		hv_err_free(err);
 		return BOOT_UNKNOWN;

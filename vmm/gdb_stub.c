@@ -295,3 +295,21 @@ void hv_gdb_stub_close(struct hv_gdb_stub *s)
 	s->fd = -1;
 	hv_rsp_reader_deinit(&s->in);
 }
+
+struct hv_err *hv_packets_all_ok(const struct hv_packets *packets, const struct hv_packets *answers)
+{
+	const char *packet = packets->bytes.data;
+	const char *answer = answers->bytes.data;
+
+	if (answers->nr != packets->nr)
+		return hv_err_new(EPROTO, "gdb stub: %zu answers for %zu packets", answers->nr,
+				  packets->nr);
+	for (size_t i = 0; i < packets->nr; i++) {
+		if (strcmp(answer, "OK"))
+			return hv_err_new(EIO, "gdb stub: '%s' answered with '%.40s'", packet,
+					  *answer ? answer : "(nothing)");
+		packet += strlen(packet) + 1;
+		answer += strlen(answer) + 1;
+	}
+	return NULL;
+}

@@ -34,6 +34,9 @@ struct hv_packets {
 };
 void hv_packets_add(struct hv_packets *p, const char *payload);
 void hv_packets_deinit(struct hv_packets *p);
+/* EIO, EPROTO: not every packet was answered with "OK". */
+struct hv_err *hv_packets_all_ok(const struct hv_packets *packets,
+				 const struct hv_packets *answers) hv_must_use;
 #define HV_AUTO_PACKETS hv_cleanup(hv_packets_deinit)
 
 /* Connecting stops the machine, and it stands on return. FD is taken. */

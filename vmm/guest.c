@@ -73,6 +73,11 @@ struct hv_err *hv_guest_write(struct hv_guest *g, struct hv_gpa gpa, const void 
 	return g->ops->write(g->self, gpa, buf, len_bytes);
 }
 
+struct hv_err *hv_guest_count_vcpus(struct hv_guest *g)
+{
+	return g->ops->count_vcpus ? g->ops->count_vcpus(g->self, &g->info.nr_vcpus) : NULL;
+}
+
 struct hv_err *hv_guest_registers(struct hv_guest *g, struct hv_vcpu_regs *ret)
 {
 	if (!g->ops->registers)
@@ -172,6 +177,11 @@ struct hv_err *hv_hold_begin(struct hv_guest *g, uint64_t max_ns, struct hv_hold
 	g->hold->guest = g;
 	g->hold->begun_ns = hv_now_ns();
 	g->hold->max_ns = max_ns;
+	err = hv_guest_count_vcpus(g);
+	if (err) {
+		hv_err_free(hv_hold_end(g->hold, NULL));
+		return err;
+	}
 	*ret = g->hold;
 	return NULL;
 }

@@ -32,7 +32,7 @@ struct hv_guest_info {
 		*id; /* safe as a file name, unique on this host: the libvirt UUID, else "pid-N" */
 	pid_t pid;   /* of the VMM */
 	enum hv_accel accel;
-	unsigned nr_vcpus;
+	unsigned nr_vcpus; /* when they were last counted (hv_guest_count_vcpus) */
 	const struct hv_arch *arch;
 	uint64_t ram_bytes;
 	uint64_t region_to_make_bytes; /* hv_guest_region makes it in the VMM; 0: it is there */
@@ -74,8 +74,12 @@ struct hv_err *hv_guest_read(struct hv_guest *g, struct hv_gpa gpa, void *buf,
 struct hv_err *hv_guest_write(struct hv_guest *g, struct hv_gpa gpa, const void *buf,
 			      size_t len_bytes) hv_must_use;
 
+/* vCPUs are plugged and unplugged. Counts them, for info.nr_vcpus; hv_hold_begin does by itself. */
+struct hv_err *hv_guest_count_vcpus(struct hv_guest *g) hv_must_use;
+
 /* vCPU registers without stopping the guest: page-table root and trap table are good, ip and sp of
- * a running vCPU are of some moment. RET: room for info.nr_vcpus. */
+ * a running vCPU are of some moment. RET: room for info.nr_vcpus. EAGAIN: there are others by now
+ * than were counted. */
 struct hv_err *hv_guest_registers(struct hv_guest *g, struct hv_vcpu_regs *ret) hv_must_use;
 
 /* The memory shared with the guest, mapped. By the monitor it is the ivshmem device's: ENODEV with
@@ -141,7 +145,8 @@ struct hv_err *hv_guest_prepare_text(struct hv_guest *g, const struct hv_gpa *gp
 				     size_t nr) hv_must_use;
 struct hv_err *hv_hold_begin(struct hv_guest *g, uint64_t max_ns, struct hv_hold **ret) hv_must_use;
 
-/* Registers of every stopped vCPU, exact. RET: room for info.nr_vcpus. trap_table is 0. */
+/* Registers of every stopped vCPU, exact. RET: room for info.nr_vcpus, which the hold's beginning
+ * has counted: it is never fewer than there are. trap_table is 0. */
 struct hv_err *hv_hold_registers(struct hv_hold *h, struct hv_vcpu_regs *ret) hv_must_use;
 
 struct hv_text_write {
@@ -188,6 +193,7 @@ struct hv_guest_ops {
 	void (*free)(void *self);
 	struct hv_err *(*read)(void *self, struct hv_gpa gpa, void *buf, size_t len);
 	struct hv_err *(*write)(void *self, struct hv_gpa gpa, const void *buf, size_t len);
+	struct hv_err *(*count_vcpus)(void *self, unsigned *ret); /* unset: they stay as they are */
 	struct hv_err *(*registers)(void *self, struct hv_vcpu_regs *ret);
 	struct hv_err *(*region)(void *self, struct hv_region *ret);
 	struct hv_err *(*pin)(void *self); /* unset, with unpin: the machine is kept by itself */

@@ -13,14 +13,13 @@
 #include "vmm/text_store.h"
 #include "vmm/unix_socket.h"
 
-#define FIRST_HOLD_NS	 (2 * HV_NS_PER_S)
-#define BATCH_PACKETS	 8192
-#define RUN_MAX_BYTES	 1024 /* QEMU 7.2 takes packets of 4096 characters */
+#define FIRST_HOLD_NS (2 * HV_NS_PER_S)
+#define BATCH_PACKETS 8192
+#define RUN_MAX_BYTES 1024 /* QEMU 7.2 takes packets of 4096 characters */
 /* Measured with the 34,948 sites of a Debian 6.1 kernel under QEMU 7.2: a packet costs QEMU 4.5 us
  * (two writes to its socket), a byte 15 ns. ns a site by this limit: 0: 8,100, 64: 7,400, 96:
  * 5,900, 128: 6,400, 256: 5,200; code between sites is translated anew, so not more than pays. */
-#define GAP_MAX_BYTES	 96
-#define ANSWER_MAX_BYTES 65536
+#define GAP_MAX_BYTES 96
 
 /* ---- the stub's socket ---- */
 
@@ -149,67 +148,6 @@ static struct hv_err *clear_stale(struct hv_machine *m)
 	return err;
 }
 
-/* ---- what the stub is asked once ---- */
-
-static const char *first_answer(const struct hv_packets *answers)
-{
-	return answers->nr ? answers->bytes.data : "";
-}
-
-static struct hv_err *ask(struct hv_machine *m, const char *packet, struct hv_packets *answers)
-{
-	HV_AUTO_PACKETS struct hv_packets packets = {0};
-
-	hv_packets_deinit(answers);
-	hv_packets_add(&packets, packet);
-	return hv_guardian_exchange(m->guardian, &packets, answers);
-}
-
-static void free_threads(struct hv_machine *m)
-{
-	for (unsigned i = 0; m->threads && i < m->nr_vcpus; i++)
-		free(m->threads[i]);
-	free(hv_take(m->threads));
-}
-
-/* "m01,02": adds to the NR threads there are. False: more than vCPUs. */
-static bool add_threads(struct hv_machine *m, const char *list, unsigned *nr)
-{
-	for (const char *at = list + 1; *at;) {
-		size_t len = strcspn(at, ",");
-
-		if (*nr >= m->nr_vcpus || !len)
-			return false;
-		m->threads[*nr] = strndup(at, len);
-		if (!m->threads[(*nr)++])
-			abort();
-		at += len + (at[len] == ',');
-	}
-	return true;
-}
-
-static struct hv_err *load_threads(struct hv_machine *m)
-{
-	HV_AUTO_PACKETS struct hv_packets answers = {0};
-	struct hv_err *err = ask(m, "qfThreadInfo", &answers);
-	bool fit = true;
-	unsigned nr = 0;
-
-	free_threads(m);
-	m->threads = hv_alloc(m->nr_vcpus * sizeof(*m->threads));
-	while (!err && fit && first_answer(&answers)[0] == 'm') {
-		fit = add_threads(m, first_answer(&answers), &nr);
-		if (fit)
-			err = ask(m, "qsThreadInfo", &answers);
-	}
-	if (err)
-		return err;
-	if (!fit || nr != m->nr_vcpus)
-		return hv_err_new(EPROTO, "gdb stub: %s%u threads for %u vCPUs",
-				  fit ? "" : "more than ", nr, m->nr_vcpus);
-	return NULL;
-}
-
 /* The machine stands through us, and whoever should let it run has failed. */
 static void continue_by_monitor(struct hv_machine *m)
 {
@@ -242,15 +180,15 @@ static struct hv_err *begin(struct hv_machine *m, uint64_t max_ns)
 /* QEMU answers p and P only to clients that have asked for its register description. */
 static struct hv_err *ask_once(struct hv_machine *m)
 {
+	HV_AUTO_PACKETS struct hv_packets packets = {0};
 	HV_AUTO_PACKETS struct hv_packets answers = {0};
 	struct hv_err *err = begin(m, FIRST_HOLD_NS);
 	struct hv_err *end;
 
 	if (err)
 		return err;
-	err = ask(m, "qXfer:features:read:target.xml:0,ffb", &answers);
-	if (!err)
-		err = load_threads(m);
+	hv_packets_add(&packets, "qXfer:features:read:target.xml:0,ffb");
+	err = hv_guardian_exchange(m->guardian, &packets, &answers);
 	end = hv_machine_hold_end(m);
 	if (err) {
 		hv_err_free(end);
@@ -271,7 +209,7 @@ void hv_machine_drop_hold(struct hv_machine *m)
 		continue_by_monitor(m);
 	m->may_stand = false;
 	remove_files(m);
-	free_threads(m);
+	hv_machine_forget_threads(m);
 }
 
 /* Whoever paused it otherwise did it while no hvtrace's stub was there, or knows how to go on. */
@@ -332,94 +270,35 @@ struct hv_err *hv_machine_prepare_hold(struct hv_machine *m)
 /* A guardian that somebody killed is replaced: what stands in the guest must be undone still. */
 struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns)
 {
+	struct hv_err *err;
+
 	if (!m->prepared)
 		return hv_err_new(EINVAL, "hold: not prepared");
 	if (!m->guardian || !hv_guardian_is_alive(m->guardian)) {
-		struct hv_err *err = hv_machine_prepare_hold(m);
-
+		err = hv_machine_prepare_hold(m);
 		if (err)
 			return err;
 	}
-	return begin(m, max_ns);
+	err = begin(m, max_ns);
+	if (err)
+		return err;
+	m->held = true;
+	err = hv_machine_count_threads(m);
+	if (err)
+		hv_err_free(hv_machine_hold_end(m));
+	return err;
 }
 
 struct hv_err *hv_machine_hold_end(struct hv_machine *m)
 {
 	struct hv_err *err = hv_guardian_release(m->guardian, &m->held_ns);
 
+	m->held = false;
 	if (err && err->code != ETIMEDOUT) {
 		m->may_stand = true;
 		continue_by_monitor(m);
 	}
 	return hv_err_in(err, "hold");
-}
-
-/* ---- registers ---- */
-
-static int hex_digit(char c)
-{
-	const char *digits = "0123456789abcdef";
-	const char *at = c ? strchr(digits, c | 0x20) : NULL;
-
-	return at ? (int)(at - digits) : -1;
-}
-
-/* Bytes that QEMU does not have are "xx": 0. */
-static size_t from_hex(const char *hex, uint8_t *to, size_t room)
-{
-	size_t nr = 0;
-
-	for (; hex[0] && hex[1] && nr < room; hex += 2, nr++) {
-		int high = hex_digit(hex[0]), low = hex_digit(hex[1]);
-
-		to[nr] = high < 0 || low < 0 ? 0 : (uint8_t)(high << 4 | low);
-	}
-	return nr;
-}
-
-/* Every vCPU's answer to PACKET, which may name a register; one string each in ANSWERS after the
- * "OK" of its selection. */
-static struct hv_err *ask_each(struct hv_machine *m, const char *packet, struct hv_packets *answers)
-{
-	HV_AUTO_PACKETS struct hv_packets packets = {0};
-	struct hv_err *err;
-
-	for (unsigned i = 0; i < m->nr_vcpus; i++) {
-		char select[64];
-
-		snprintf(select, sizeof(select), "Hg%.48s", m->threads[i]);
-		hv_packets_add(&packets, select);
-		hv_packets_add(&packets, packet);
-	}
-	err = hv_guardian_exchange(m->guardian, &packets, answers);
-	if (!err && answers->nr != packets.nr)
-		return hv_err_new(EPROTO, "gdb stub: %zu answers for %zu packets", answers->nr,
-				  packets.nr);
-	return err;
-}
-
-struct hv_err *hv_machine_hold_registers(struct hv_machine *m, struct hv_vcpu_regs *ret)
-{
-	HV_AUTO_PACKETS struct hv_packets answers = {0};
-	HV_AUTO_FREE uint8_t *g = hv_alloc(ANSWER_MAX_BYTES);
-	struct hv_err *err = ask_each(m, "g", &answers);
-	const char *at = answers.bytes.data;
-
-	if (err)
-		return err;
-	for (unsigned i = 0; i < m->nr_vcpus; i++) {
-		struct hv_span span = {.data = g};
-
-		at += strlen(at) + 1;
-		span.len_bytes = from_hex(at, g, ANSWER_MAX_BYTES);
-		if (!m->arch->decode_gdb_registers(span, &ret[i]))
-			return hv_err_new(EPROTO,
-					  "gdb stub: registers of vCPU %u are not understood "
-					  "(%zu bytes)",
-					  i, span.len_bytes);
-		at += strlen(at) + 1;
-	}
-	return NULL;
 }
 
 /* ---- text ---- */
@@ -479,24 +358,6 @@ static struct hv_err *add_run(struct hv_machine *m, struct hv_packets *packets,
 	return NULL;
 }
 
-static struct hv_err *check_done(const struct hv_packets *packets, const struct hv_packets *answers)
-{
-	const char *packet = packets->bytes.data;
-	const char *answer = answers->bytes.data;
-
-	if (answers->nr != packets->nr)
-		return hv_err_new(EPROTO, "gdb stub: %zu answers for %zu packets", answers->nr,
-				  packets->nr);
-	for (size_t i = 0; i < packets->nr; i++) {
-		if (strcmp(answer, "OK"))
-			return hv_err_new(EIO, "gdb stub: '%s' answered with '%.40s'", packet,
-					  *answer ? answer : "(nothing)");
-		packet += strlen(packet) + 1;
-		answer += strlen(answer) + 1;
-	}
-	return NULL;
-}
-
 /* QEMU's writes to RAM by the stub drop the code translated from it (exec.c
  * invalidate_and_set_dirty); guest-physical addresses need no vCPU's page tables. */
 static struct hv_err *write_batch(struct hv_machine *m, const struct hv_text_write *writes,
@@ -514,7 +375,7 @@ static struct hv_err *write_batch(struct hv_machine *m, const struct hv_text_wri
 	hv_packets_add(&packets, "Qqemu.PhyMemMode:0");
 	if (!err)
 		err = hv_guardian_exchange(m->guardian, &packets, &answers);
-	return err ? err : check_done(&packets, &answers);
+	return err ? err : hv_packets_all_ok(&packets, &answers);
 }
 
 static bool in_region(const struct hv_machine *m, const struct hv_text_write *w)
@@ -552,45 +413,4 @@ struct hv_err *hv_machine_hold_write_text(struct hv_machine *m, const struct hv_
 		err = write_batch(m, writes + done,
 				  nr - done < BATCH_PACKETS ? nr - done : BATCH_PACKETS);
 	return err;
-}
-
-/* ---- translations ---- */
-
-/* A write of the root register drops every translation of that vCPU, whatever the value
- * (target/i386/helper.c cpu_x86_update_cr3 -> tlb_flush). */
-static struct hv_err *rewrite_roots(struct hv_machine *m, const struct hv_packets *roots)
-{
-	HV_AUTO_PACKETS struct hv_packets packets = {0};
-	HV_AUTO_PACKETS struct hv_packets answers = {0};
-	const char *at = roots->bytes.data;
-	struct hv_err *err;
-
-	for (unsigned i = 0; i < m->nr_vcpus; i++) {
-		char packet[96];
-
-		snprintf(packet, sizeof(packet), "Hg%.48s", m->threads[i]);
-		hv_packets_add(&packets, packet);
-		at += strlen(at) + 1;
-		if (strlen(at) < 8 || strspn(at, "0123456789abcdefABCDEF") != strlen(at))
-			return hv_err_new(EPROTO, "gdb stub: root register of vCPU %u: '%.40s'", i,
-					  at);
-		snprintf(packet, sizeof(packet), "P%x=%.64s", m->arch->gdb_root_register, at);
-		hv_packets_add(&packets, packet);
-		at += strlen(at) + 1;
-	}
-	err = hv_guardian_exchange(m->guardian, &packets, &answers);
-	return err ? err : check_done(&packets, &answers);
-}
-
-struct hv_err *hv_machine_hold_flush(struct hv_machine *m, uint64_t off, uint64_t len_bytes)
-{
-	HV_AUTO_PACKETS struct hv_packets roots = {0};
-	struct hv_err *err;
-	char packet[32];
-
-	if (m->accel == HV_ACCEL_KVM)
-		return hv_machine_remap_region(m, off, len_bytes);
-	snprintf(packet, sizeof(packet), "p%x", m->arch->gdb_root_register);
-	err = ask_each(m, packet, &roots);
-	return err ? err : rewrite_roots(m, &roots);
 }

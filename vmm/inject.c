@@ -13,26 +13,56 @@
 
 /* ---- holds ---- */
 
-/* Asked anew each time: the threads of vCPUs come and go. */
-static struct hv_err *vcpu_threads(const struct hv_inject *j, pid_t *ret)
+/* Asked anew each time: the threads of vCPUs come and go. RET is the caller's to free. */
+static struct hv_err *vcpu_threads(const struct hv_inject *j, pid_t **ret, unsigned *ret_nr)
 {
 	HV_AUTO_JSON struct json_object *cpus = NULL;
 	struct hv_err *err = hv_monitor_execute(j->m->monitor, "query-cpus-fast", NULL, &cpus);
+	unsigned nr = err ? 0 : (unsigned)hv_json_len(cpus);
+	HV_AUTO_FREE pid_t *tids = hv_alloc((nr + 1) * sizeof(*tids));
 
-	if (!err && hv_json_len(cpus) != j->m->nr_vcpus)
-		err = hv_err_new(EBUSY, "the machine has %zu vCPUs now, not %u", hv_json_len(cpus),
-				 j->m->nr_vcpus);
-	for (unsigned i = 0; !err && i < j->m->nr_vcpus; i++) {
+	for (unsigned i = 0; !err && i < nr; i++) {
 		struct json_object *cpu = json_object_array_get_idx(cpus, i);
 		pid_t pid = 0;
 
-		ret[i] = (pid_t)hv_json_int(cpu, "thread-id", 0);
-		err = hv_process_of_thread(ret[i], &pid);
+		tids[i] = (pid_t)hv_json_int(cpu, "thread-id", 0);
+		err = hv_process_of_thread(tids[i], &pid);
 		if (!err && pid != j->m->process.pid)
 			err = hv_err_new(ESRCH, "vCPU %u is no thread of process %d", i,
 					 (int)j->m->process.pid);
 	}
-	return err;
+	if (err)
+		return err;
+	*ret = hv_take(tids);
+	*ret_nr = nr;
+	return NULL;
+}
+
+/* A plugged vCPU has a thread of its own, and one that was unplugged has none any more. */
+static bool are_known(const struct hv_inject *j, const pid_t *tids, unsigned nr)
+{
+	return j->tids && nr == j->kvm.nr_vcpus && !memcmp(tids, j->tids, nr * sizeof(*tids));
+}
+
+/* Takes TIDS on success. What was known of others must not be used: the page of one that is gone
+ * may be anything in the VMM by now. */
+static struct hv_err *know_vcpus(struct hv_inject *j, pid_t **tids, unsigned nr)
+{
+	struct hv_err *err;
+
+	hv_sync_deinit(&j->sync);
+	free(hv_take(j->regs));
+	free(hv_take(j->tids));
+	err = hv_kvm_find_vcpus(&j->kvm);
+	if (!err && j->kvm.nr_vcpus != nr)
+		err = hv_err_new(EBUSY, "%u vCPUs by KVM's files, %u by the monitor",
+				 j->kvm.nr_vcpus, nr);
+	if (err)
+		return err;
+	hv_sync_init(&j->sync, &j->kvm);
+	j->regs = hv_alloc(nr * sizeof(*j->regs));
+	j->tids = hv_take(*tids);
+	return NULL;
 }
 
 static struct hv_err *need_keeper(struct hv_inject *j)
@@ -45,16 +75,19 @@ static struct hv_err *need_keeper(struct hv_inject *j)
 
 static struct hv_err *stop(struct hv_inject *j, uint64_t max_ns)
 {
-	HV_AUTO_FREE pid_t *tids = hv_alloc(j->m->nr_vcpus * sizeof(*tids));
-	struct hv_err *err = vcpu_threads(j, tids);
+	HV_AUTO_FREE pid_t *tids = NULL;
+	unsigned nr = 0;
+	struct hv_err *err = vcpu_threads(j, &tids, &nr);
 	bool all_in_run = false;
 
+	if (!err && !are_known(j, tids, nr))
+		err = know_vcpus(j, &tids, nr);
 	if (!err)
 		err = need_keeper(j);
 	if (err)
 		return err;
 	hv_sync_ask(&j->sync);
-	err = hv_keeper_hold(j->keeper, tids, j->m->nr_vcpus, max_ns, &all_in_run);
+	err = hv_keeper_hold(j->keeper, j->tids, nr, max_ns, &all_in_run);
 	j->has_regs = hv_sync_take(&j->sync, j->m->arch, all_in_run, j->regs);
 	if (!err)
 		hv_shadow_look_again(j, all_in_run);
@@ -119,12 +152,22 @@ static uint64_t inject_held_ns(void *self)
 
 /* ---- registers, memory ---- */
 
+static struct hv_err *inject_count_vcpus(void *self, unsigned *ret)
+{
+	struct hv_inject *j = self;
+
+	if (!j->held)
+		return hv_machine_count_vcpus(j->m, ret);
+	*ret = j->kvm.nr_vcpus;
+	return NULL;
+}
+
 static struct hv_err *inject_hold_registers(void *self, struct hv_vcpu_regs *ret)
 {
 	struct hv_inject *j = self;
 
 	if (j->has_regs) {
-		memcpy(ret, j->regs, j->m->nr_vcpus * sizeof(*ret));
+		memcpy(ret, j->regs, j->kvm.nr_vcpus * sizeof(*ret));
 		return NULL;
 	}
 	return hv_kvm_registers(&j->kvm, j->keeper, j->m->arch, ret);
@@ -275,6 +318,7 @@ static void inject_free(void *self)
 	hv_sync_deinit(&j->sync);
 	hv_shadow_deinit(&j->shadow);
 	free(j->regs);
+	free(j->tids);
 	hv_kvm_deinit(&j->kvm);
 	hv_inject_drop_region(j);
 	hv_machine_free(j->m);
@@ -285,6 +329,7 @@ static const struct hv_guest_ops inject_ops = {
 	.free = inject_free,
 	.read = inject_read,
 	.write = inject_write,
+	.count_vcpus = inject_count_vcpus,
 	.registers = inject_registers,
 	.region = inject_region,
 	.refusal = inject_refusal,
@@ -385,8 +430,6 @@ struct hv_err *hv_inject_guest(struct hv_machine *m, struct hv_guest **ret)
 		free(j);
 		return err;
 	}
-	hv_sync_init(&j->sync, &j->kvm);
-	j->regs = hv_alloc(m->nr_vcpus * sizeof(*j->regs));
 	*ret = make_guest(j);
 	return NULL;
 }

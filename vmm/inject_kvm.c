@@ -46,6 +46,9 @@ static void take_link(struct hv_kvm *k, int fd, const char *target, unsigned *nr
 	} else if (link.kind == HV_FD_VCPU && link.vcpu < VCPUS_MAX) {
 		while (k->nr_vcpus <= link.vcpu) {
 			k->vcpu_fds = hv_realloc_array(k->vcpu_fds, k->nr_vcpus + 1, sizeof(int));
+			k->run_hvas = hv_realloc_array(k->run_hvas, k->nr_vcpus + 1,
+						       sizeof(*k->run_hvas));
+			k->run_hvas[k->nr_vcpus] = 0;
 			k->vcpu_fds[k->nr_vcpus++] = -1;
 		}
 		k->vcpu_fds[link.vcpu] = fd;
@@ -57,14 +60,41 @@ static void take_link(struct hv_kvm *k, int fd, const char *target, unsigned *nr
 	}
 }
 
-/* Ids may have gaps (sockets of 3 cores): vCPU N is the N-th that is there. */
+/* A VMM has mapped what KVM shares with each of its vCPUs, from its start. */
+static void find_runs(struct hv_kvm *k)
+{
+	HV_AUTO_FREE char *line = NULL;
+	size_t cap = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)k->pid);
+	f = fopen(path, "re");
+	while (f && getline(&line, &cap, f) > 0) {
+		const char *name = strstr(line, "anon_inode:kvm-vcpu:");
+		uint64_t start, off;
+		unsigned id;
+
+		if (name && sscanf(name, "anon_inode:kvm-vcpu:%u", &id) == 1 && id < k->nr_vcpus &&
+		    sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64, &start, &off) == 2 && !off)
+			k->run_hvas[id] = start;
+	}
+	if (f)
+		fclose(f);
+}
+
+/* Ids may have gaps (sockets of 3 cores): vCPU N is the N-th that is there. The file of one that
+ * was unplugged stays, for the next with its id (QEMU kvm_park_vcpu); its memory does not. */
 static void close_gaps(struct hv_kvm *k)
 {
 	unsigned nr = 0;
 
-	for (unsigned i = 0; i < k->nr_vcpus; i++)
-		if (k->vcpu_fds[i] >= 0)
-			k->vcpu_fds[nr++] = k->vcpu_fds[i];
+	for (unsigned i = 0; i < k->nr_vcpus; i++) {
+		if (k->vcpu_fds[i] < 0 || !k->run_hvas[i])
+			continue;
+		k->run_hvas[nr] = k->run_hvas[i];
+		k->vcpu_fds[nr++] = k->vcpu_fds[i];
+	}
 	k->nr_vcpus = nr;
 }
 
@@ -89,12 +119,14 @@ struct hv_err *hv_kvm_find(pid_t pid, struct hv_kvm *ret)
 		take_link(&k, atoi(entry->d_name), target, &nr_vms);
 	}
 	closedir(dir);
+	find_runs(&k);
 	close_gaps(&k);
 	if (nr_vms == 1 && k.nr_vcpus) {
 		*ret = k;
 		return NULL;
 	}
 	free(k.vcpu_fds);
+	free(k.run_hvas);
 	return hv_err_new(nr_vms > 1 ? ENOTUNIQ : ENOENT, "process %d: %u KVM machines, %u vCPUs",
 			  (int)pid, nr_vms, k.nr_vcpus);
 }
@@ -102,7 +134,23 @@ struct hv_err *hv_kvm_find(pid_t pid, struct hv_kvm *ret)
 void hv_kvm_deinit(struct hv_kvm *k)
 {
 	free(k->vcpu_fds);
+	free(k->run_hvas);
 	*k = (struct hv_kvm){.vm_fd = -1, .region_fd = -1, .pin_fd = -1};
+}
+
+struct hv_err *hv_kvm_find_vcpus(struct hv_kvm *k)
+{
+	struct hv_kvm found;
+	struct hv_err *err = hv_kvm_find(k->pid, &found);
+
+	if (err)
+		return err;
+	free(k->vcpu_fds);
+	free(k->run_hvas);
+	k->vcpu_fds = found.vcpu_fds;
+	k->run_hvas = found.run_hvas;
+	k->nr_vcpus = found.nr_vcpus;
+	return NULL;
 }
 
 static struct hv_call call_ioctl(int fd, unsigned long request, uint64_t data_off)

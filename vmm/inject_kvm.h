@@ -11,17 +11,21 @@
 
 struct hv_kvm {
 	pid_t pid;
-	int vm_fd;     /* the VMM's numbers */
-	int *vcpu_fds; /* by vCPU id, owned */
+	int vm_fd;	    /* the VMM's numbers */
+	int *vcpu_fds;	    /* by vCPU id, owned */
+	uint64_t *run_hvas; /* where the VMM has each one's struct kvm_run, owned */
 	unsigned nr_vcpus;
 	int region_fd; /* of an earlier hvtrace or ours; -1: none */
 	struct hv_fd_link region;
 	int pin_fd; /* with the image of vmm/pin.h; -1: none */
 };
 
-/* From /proc/PID/fd. ENOTUNIQ, ENOENT: not one VM. */
+/* From /proc/PID/fd and maps; vCPUs that the VMM has unplugged are left out. ENOTUNIQ, ENOENT: not
+ * one VM. */
 struct hv_err *hv_kvm_find(pid_t pid, struct hv_kvm *ret) hv_must_use;
 void hv_kvm_deinit(struct hv_kvm *k);
+/* The same machine's vCPUs anew. */
+struct hv_err *hv_kvm_find_vcpus(struct hv_kvm *k) hv_must_use;
 
 /* Under a hold. RET: room for nr_vcpus. */
 struct hv_err *hv_kvm_registers(const struct hv_kvm *k, struct hv_keeper *keeper,

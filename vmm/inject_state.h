@@ -16,6 +16,7 @@ struct hv_inject {
 	uint64_t held_ns;
 	bool held;
 	struct hv_sync sync;
+	pid_t *tids;		   /* owned; of the vCPUs that KVM, SYNC and REGS are about */
 	struct hv_vcpu_regs *regs; /* owned; of the hold under way, if HAS_REGS */
 	bool has_regs;
 	struct hv_shadow shadow;

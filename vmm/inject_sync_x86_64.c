@@ -1,9 +1,7 @@
 #include "vmm/inject_sync.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/kvm.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
@@ -24,57 +22,13 @@ static bool kvm_does_it(void)
 	return classes > 0 && (classes & WANTED) == WANTED;
 }
 
-struct page {
-	unsigned id;
-	uint64_t hva;
-};
-
-static int by_id(const void *a, const void *b)
-{
-	const struct page *x = a, *y = b;
-
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
-/* Mapped from its start; vCPU N is the N-th that is there, as with their files. */
-static size_t find_pages(pid_t pid, struct page **ret)
-{
-	HV_AUTO_FREE char *line = NULL;
-	size_t cap = 0, nr = 0;
-	char path[64];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	f = fopen(path, "re");
-	while (f && getline(&line, &cap, f) > 0) {
-		const char *name = strstr(line, "anon_inode:kvm-vcpu:");
-		uint64_t start, off;
-		unsigned id;
-
-		if (!name || sscanf(name, "anon_inode:kvm-vcpu:%u", &id) != 1 ||
-		    sscanf(line, "%" SCNx64 "-%*x rw-s %" SCNx64, &start, &off) != 2 || off)
-			continue;
-		*ret = hv_realloc_array(*ret, nr + 1, sizeof(**ret));
-		(*ret)[nr++] = (struct page){id, start};
-	}
-	if (f)
-		fclose(f);
-	if (nr)
-		qsort(*ret, nr, sizeof(**ret), by_id);
-	return nr;
-}
-
 void hv_sync_init(struct hv_sync *s, const struct hv_kvm *k)
 {
-	HV_AUTO_FREE struct page *pages = NULL;
-	size_t nr = kvm_does_it() ? find_pages(k->pid, &pages) : 0;
-
 	*s = (struct hv_sync){.pid = k->pid, .nr_vcpus = k->nr_vcpus};
-	if (!nr || nr != k->nr_vcpus)
+	if (!k->nr_vcpus || !kvm_does_it())
 		return;
-	s->page_hvas = hv_alloc(nr * sizeof(*s->page_hvas));
-	for (size_t i = 0; i < nr; i++)
-		s->page_hvas[i] = pages[i].hva;
+	s->page_hvas = hv_alloc(k->nr_vcpus * sizeof(*s->page_hvas));
+	memcpy(s->page_hvas, k->run_hvas, k->nr_vcpus * sizeof(*s->page_hvas));
 }
 
 void hv_sync_deinit(struct hv_sync *s)

@@ -75,6 +75,9 @@ struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *r
 	HV_AUTO_FREE char *text = NULL;
 	struct hv_err *err = hv_monitor_hmp(m->monitor, "info registers -a", &text);
 
+	if (!err && hv_vcpu_text_count(text) != m->nr_vcpus)
+		err = hv_err_new(EAGAIN, "the machine has %u vCPUs now, not %u",
+				 hv_vcpu_text_count(text), m->nr_vcpus);
 	for (unsigned i = 0; !err && i < m->nr_vcpus; i++) {
 		HV_AUTO_FREE char *part = NULL;
 
@@ -85,6 +88,27 @@ struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *r
 					 i);
 	}
 	return err;
+}
+
+struct hv_err *hv_machine_count_vcpus(struct hv_machine *m, unsigned *ret)
+{
+	HV_AUTO_JSON struct json_object *cpus = NULL;
+	struct hv_err *err =
+		m->held ? NULL : hv_monitor_execute(m->monitor, "query-cpus-fast", NULL, &cpus);
+
+	if (!err && !m->held && !hv_json_len(cpus))
+		err = hv_err_new(EPROTO, "monitor: query-cpus-fast: no vCPUs");
+	if (err)
+		return err;
+	if (!m->held)
+		m->nr_vcpus = (unsigned)hv_json_len(cpus);
+	*ret = m->nr_vcpus;
+	return NULL;
+}
+
+static struct hv_err *machine_count_vcpus(void *self, unsigned *ret)
+{
+	return hv_machine_count_vcpus(self, ret);
 }
 
 static struct hv_err *machine_registers(void *self, struct hv_vcpu_regs *ret)
@@ -157,6 +181,7 @@ static const struct hv_guest_ops machine_ops = {
 	.free = machine_free,
 	.read = machine_read,
 	.write = machine_write,
+	.count_vcpus = machine_count_vcpus,
 	.registers = machine_registers,
 	.region = machine_region,
 	.refusal = machine_refusal,

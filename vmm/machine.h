@@ -18,7 +18,7 @@ struct hv_machine {
 	int pidfd;
 	enum hv_accel accel;
 	const struct hv_arch *arch;
-	unsigned nr_vcpus;
+	unsigned nr_vcpus; /* when they were last counted */
 	struct hv_ram ram;
 	uint64_t ram_loaded_ns;
 	struct hv_region region; /* host NULL: not mapped yet */
@@ -27,9 +27,11 @@ struct hv_machine {
 
 	/* hold.c */
 	struct hv_guardian *guardian;
-	char *stub_dir;	  /* made by us, to be removed; NULL: the domain's own */
-	char *stub_path;  /* the stub's socket */
-	char **threads;	  /* the stub's name of each vCPU */
+	char *stub_dir;	 /* made by us, to be removed; NULL: the domain's own */
+	char *stub_path; /* the stub's socket */
+	bool held;	 /* now */
+	char **threads;	 /* the stub's name of each vCPU at the last hold */
+	unsigned nr_threads;
 	uint64_t held_ns; /* the last hold */
 	bool prepared;	  /* holds are possible, with this guardian or the next */
 	bool may_stand;	  /* a hold did not begin or end as it should */
@@ -61,15 +63,19 @@ struct hv_err *hv_machine_pages_are_its_own(struct hv_machine *m) hv_must_use;
 #define HV_STUB_SOCKET "hvtrace-gdb.sock"
 struct hv_err *hv_machine_prepare_hold(struct hv_machine *m) hv_must_use;
 struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns) hv_must_use;
-struct hv_err *hv_machine_hold_registers(struct hv_machine *m,
-					 struct hv_vcpu_regs *ret) hv_must_use;
 struct hv_err *hv_machine_hold_write_text(struct hv_machine *m, const struct hv_text_write *writes,
 					  size_t nr) hv_must_use;
-struct hv_err *hv_machine_hold_flush(struct hv_machine *m, uint64_t off,
-				     uint64_t len_bytes) hv_must_use;
 struct hv_err *hv_machine_hold_end(struct hv_machine *m) hv_must_use;
 void hv_machine_drop_hold(struct hv_machine *m);
 struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_stood) hv_must_use;
+
+/* hold_vcpus.c, under a hold */
+struct hv_err *hv_machine_count_threads(struct hv_machine *m) hv_must_use;
+void hv_machine_forget_threads(struct hv_machine *m);
+struct hv_err *hv_machine_hold_registers(struct hv_machine *m,
+					 struct hv_vcpu_regs *ret) hv_must_use;
+struct hv_err *hv_machine_hold_flush(struct hv_machine *m, uint64_t off,
+				     uint64_t len_bytes) hv_must_use;
 
 /* machine.c */
 struct hv_err *hv_machine_open_qmp(const char *path, struct hv_machine **ret) hv_must_use;
@@ -79,7 +85,9 @@ struct hv_err *hv_machine_open_pid(pid_t pid, const char *uri, struct hv_machine
 void hv_machine_free(struct hv_machine *m);
 /* Reached by its monitor alone. Takes M. */
 struct hv_guest *hv_machine_guest(struct hv_machine *m) hv_must_use;
-/* Of some moment, by the human monitor. */
+/* By the monitor, or under a hold those that are held. */
+struct hv_err *hv_machine_count_vcpus(struct hv_machine *m, unsigned *ret) hv_must_use;
+/* Of some moment, by the human monitor. EAGAIN: of others than were counted. */
 struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *ret) hv_must_use;
 /* KVM only. */
 struct hv_err *hv_machine_tsc(const struct hv_machine *m, unsigned vcpu,

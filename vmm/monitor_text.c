@@ -144,18 +144,33 @@ bool hv_gpa2hva_parse(const char *text, uint64_t *ret_hva)
 	return true;
 }
 
+/* From LINE on; the end of the text when there is none. */
+static const char *next_vcpu(const char *line)
+{
+	while (*line && strncmp(line, "CPU#", 4) != 0)
+		line = next_line(line);
+	return line;
+}
+
+unsigned hv_vcpu_text_count(const char *text)
+{
+	unsigned nr = 0;
+
+	for (const char *line = next_vcpu(text); *line; line = next_vcpu(next_line(line)))
+		nr++;
+	return nr;
+}
+
 bool hv_vcpu_text(const char *text, unsigned nr, char **ret)
 {
-	const char *line = text, *start, *end;
-	unsigned found;
+	const char *line = next_vcpu(text), *start, *end;
 
-	while (*line && (sscanf(line, "CPU#%u", &found) != 1 || found != nr))
-		line = next_line(line);
+	for (; *line && nr; nr--)
+		line = next_vcpu(next_line(line));
 	if (!*line)
 		return false;
 	start = next_line(line);
-	for (end = start; *end && strncmp(end, "CPU#", 4);)
-		end = next_line(end);
+	end = next_vcpu(start);
 	*ret = strndup(start, (size_t)(end - start));
 	if (!*ret)
 		abort();

@@ -32,7 +32,10 @@ void hv_flat_view_cut(struct hv_flat_view *v, struct hv_gpa start, uint64_t len_
 /* TEXT: of `gpa2hva ADDR`. False: not RAM. */
 bool hv_gpa2hva_parse(const char *text, uint64_t *ret_hva);
 
-/* vCPU NR's part of `info registers -a`, without its heading; *RET is a copy, caller frees. */
+/* TEXT: of `info registers -a`. How many vCPUs it has. */
+unsigned hv_vcpu_text_count(const char *text);
+/* The NR-th one's part, without its heading; their numbers may have gaps, where one was unplugged.
+ * *RET is a copy, caller frees. */
 bool hv_vcpu_text(const char *text, unsigned nr, char **ret);
 
 struct hv_vma {

@@ -59,8 +59,7 @@ static int by_value(const void *a, const void *b)
 
 static struct hv_err *holds(struct hv_guest *g, long nr, bool flush)
 {
-	unsigned nr_vcpus = hv_guest_info(g)->nr_vcpus;
-	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = NULL;
 	HV_AUTO_FREE uint64_t *held_ns = hv_alloc((size_t)nr * sizeof(*held_ns));
 	uint64_t begun_ns = hv_now_ns();
 	struct hv_err *err = hv_guest_prepare_hold(g);
@@ -73,6 +72,7 @@ static struct hv_err *holds(struct hv_guest *g, long nr, bool flush)
 		err = hv_hold_begin(g, HV_NS_PER_S, &h);
 		if (err)
 			break;
+		regs = hv_realloc_array(regs, hv_guest_info(g)->nr_vcpus, sizeof(*regs));
 		err = hv_hold_registers(h, regs);
 		if (!err && flush)
 			err = hv_hold_flush_translations(h, 4 << 20, 1 << 20);
@@ -86,10 +86,10 @@ static struct hv_err *holds(struct hv_guest *g, long nr, bool flush)
 	if (err)
 		return err;
 	qsort(held_ns, (size_t)nr, sizeof(*held_ns), by_value);
-	printf("%ld holds: median %" PRIu64 " us, least %" PRIu64 " us, longest %" PRIu64
-	       " us, with all around it %" PRIu64 " us\n",
-	       nr, held_ns[nr / 2] / 1000, held_ns[0] / 1000, held_ns[nr - 1] / 1000,
-	       (hv_now_ns() - begun_ns) / 1000 / (uint64_t)nr);
+	printf("%ld holds, the last of %u vCPUs: median %" PRIu64 " us, least %" PRIu64
+	       " us, longest %" PRIu64 " us, with all around it %" PRIu64 " us\n",
+	       nr, hv_guest_info(g)->nr_vcpus, held_ns[nr / 2] / 1000, held_ns[0] / 1000,
+	       held_ns[nr - 1] / 1000, (hv_now_ns() - begun_ns) / 1000 / (uint64_t)nr);
 	return NULL;
 }
 

@@ -209,10 +209,10 @@ static struct hv_gva_range function_range(const struct hv_kernel *k, struct hv_g
 
 static struct hv_err *print_stacks(struct hv_kernel *k, const char *symbol)
 {
-	unsigned nr = hv_guest_info(k->guest)->nr_vcpus;
-	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr * sizeof(*regs));
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = NULL;
 	HV_AUTO_FREE char *where = NULL;
 	struct hv_hold *hold;
+	unsigned nr;
 	struct hv_gva at;
 	size_t found;
 	double start, took;
@@ -226,6 +226,8 @@ static struct hv_err *print_stacks(struct hv_kernel *k, const char *symbol)
 		err = hv_hold_begin(k->guest, 2000000000, &hold);
 	if (err)
 		return err;
+	nr = hv_guest_info(k->guest)->nr_vcpus;
+	regs = hv_alloc(nr * sizeof(*regs));
 	err = hv_hold_registers(hold, regs);
 	start = now_ms();
 	if (!err)

@@ -59,6 +59,11 @@ struct hv_err *hv_guest_region(struct hv_guest *g, struct hv_region *ret)
 	return NULL;
 }
 
+struct hv_err *hv_guest_count_vcpus(struct hv_guest *g hv_unused)
+{
+	return NULL;
+}
+
 struct hv_err *hv_guest_registers(struct hv_guest *g, struct hv_vcpu_regs *ret)
 {
 	(void)g;

@@ -125,10 +125,27 @@ START_TEST(vcpus)
 	ck_assert(hv_vcpu_text(text, 0, &first));
 	ck_assert(hv_vcpu_text(text, 1, &second));
 	ck_assert(!hv_vcpu_text(text, 2, &none));
+	ck_assert_uint_eq(hv_vcpu_text_count(text), 2);
 	ck_assert_ptr_nonnull(strstr(first, "RSP=ffffffffb9203e98"));
 	ck_assert_ptr_null(strstr(first, "CPU#"));
 	ck_assert_ptr_nonnull(strstr(second, "CR3=0000000010ca0000"));
 	ck_assert_ptr_null(strstr(second, "RSP=ffffffffb9203e98"));
+}
+END_TEST
+
+/* The second of three was unplugged. */
+START_TEST(vcpus_with_a_gap)
+{
+	static const char text[] = "\r\nCPU#0\r\nRAX=0\r\n\r\nCPU#2\r\nRAX=2\r\n";
+	HV_AUTO_FREE char *second = NULL;
+	char *none = NULL;
+
+	ck_assert_uint_eq(hv_vcpu_text_count(text), 2);
+	ck_assert(hv_vcpu_text(text, 1, &second));
+	ck_assert_str_eq(second, "RAX=2\r\n");
+	ck_assert(!hv_vcpu_text(text, 2, &none));
+	ck_assert_uint_eq(hv_vcpu_text_count(""), 0);
+	ck_assert(!hv_vcpu_text("", 0, &none));
 }
 END_TEST
 
@@ -202,6 +219,7 @@ int main(void)
 	tcase_add_test(t, odd_views);
 	tcase_add_test(t, host_addresses);
 	tcase_add_test(t, vcpus);
+	tcase_add_test(t, vcpus_with_a_gap);
 	tcase_add_test(t, maps);
 	tcase_add_test(t, pci);
 	tcase_add_test(t, pci_behind_bridge);

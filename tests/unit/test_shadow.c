@@ -118,6 +118,7 @@ static struct hv_inject inject;
 static uint8_t *vmm; /* RAM as the guest sees it */
 static int ram_fd;
 static bool may_look;
+static pid_t tid;
 
 static struct hv_err *transact(void *self, const char *request, char **ret)
 {
@@ -164,7 +165,8 @@ static void setup(void)
 				      .host = piece.host};
 	machine.ram = (struct hv_ram){
 		.process = machine.memory, .ranges = &range, .nr_ranges = 1, .len_bytes = RAM};
-	inject = (struct hv_inject){.m = &machine};
+	tid = getpid();
+	inject = (struct hv_inject){.m = &machine, .tids = &tid, .kvm.nr_vcpus = 1};
 	hv_shadow_init(&inject.shadow);
 	if (may_look)
 		ck_assert_ptr_null(hv_shadow_want(&inject));
