@@ -426,6 +426,10 @@ struct hv_err *files_publish(struct service *s, struct peer *p, const struct wir
 	if (err)
 		return err;
 	err = close_tree_file(s, p, f);
+	/* It begins anew, for reads as well. */
+	if (f->again)
+		hv_file_abandon(hv_take(f->again));
+	f->pos = 0;
 	open_err = hv_tree_open(s->tree, f->path, (f->flags & ~O_TRUNC) | O_APPEND, &f->file);
 	if (err) {
 		hv_err_free(open_err);

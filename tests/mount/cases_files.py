@@ -65,6 +65,26 @@ def writes_are_short_and_publish_at_close(t):
 
 
 @case
+def reads_go_on_behind_a_publication(t):
+    """What one process published by its close is read by another with the same file, from where it wants to."""
+    t.sh("echo a b >set_ftrace_filter")
+    fd = os.open(t.path("set_ftrace_filter"), os.O_RDWR | os.O_APPEND)
+    assert os.read(fd, 2) == b"a\n"
+    closed, close = os.pipe()
+    reader = os.fork()
+    if reader == 0:
+        os.close(close)
+        os.read(closed, 1)
+        os._exit([os.pread(fd, 100, 2), os.pread(fd, 100, 0)] != [b"b\nc\n", b"a\nb\nc\n"])
+    assert os.write(fd, b"c\n") == 2
+    os.close(fd)
+    assert t.socket("set_ftrace_filter") == "a\nb\nc\n", "published by the writer's close"
+    os.close(close)
+    os.close(closed)
+    assert os.waitpid(reader, 0)[1] == 0
+
+
+@case
 def killed_writers_publish_nothing(t):
     """Between truncation and the data, and after a part of it: the list stays as it was."""
     t.sh("echo old list >set_ftrace_filter")
