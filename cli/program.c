@@ -66,27 +66,33 @@ static bool global_options(struct cli *cli, int argc, char **argv, int *ret_exit
 	return true;
 }
 
-int program_run(const struct cli *defaults, int argc, char **argv)
+static int run_verb(struct cli *cli, int argc, char **argv)
 {
-	struct cli cli = *defaults;
 	int exit_code;
 
-	if (!global_options(&cli, argc, argv, &exit_code))
+	if (!global_options(cli, argc, argv, &exit_code))
 		return exit_code;
 	if (optind == argc)
-		return usage_error(&cli, "no verb given");
+		return usage_error(cli, "no verb given");
 	if (strcmp(argv[optind], "help") == 0) {
 		print_help();
 		return EXIT_OK;
 	}
-	cli.verb = find_verb(argv[optind]);
-	if (!cli.verb)
-		return usage_error(&cli, "unknown verb '%s'", argv[optind]);
+	cli->verb = find_verb(argv[optind]);
+	if (!cli->verb)
+		return usage_error(cli, "unknown verb '%s'", argv[optind]);
 	argc -= optind;
 	argv += optind;
 	optind = 1;
-	exit_code = cli.verb->run(&cli, argc, argv);
-	if (fflush(stdout) != 0 && exit_code == EXIT_OK) {
+	return cli->verb->run(cli, argc, argv);
+}
+
+int program_run(const struct cli *defaults, int argc, char **argv)
+{
+	struct cli cli = *defaults;
+	int exit_code = run_verb(&cli, argc, argv);
+
+	if ((fflush(stdout) != 0 || ferror(stdout)) && exit_code == EXIT_OK) {
 		fprintf(stderr, "hvtrace: standard output: %s\n", strerror(errno));
 		return EXIT_FAILED;
 	}

@@ -87,23 +87,24 @@ bool have_root(const struct cli *cli)
 	return false;
 }
 
-bool put_out(const void *bytes, size_t len_bytes)
+int put_out(const void *bytes, size_t len_bytes)
 {
 	const char *at = bytes;
 
 	while (len_bytes) {
 		ssize_t n = write(STDOUT_FILENO, at, len_bytes);
+		int code = errno;
 
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && code == EINTR)
 			continue;
-		if (n < 0 && errno != EPIPE)
-			fprintf(stderr, "hvtrace: standard output: %s\n", strerror(errno));
+		if (n < 0 && code != EPIPE)
+			fprintf(stderr, "hvtrace: standard output: %s\n", strerror(code));
 		if (n < 0)
-			return false;
+			return code;
 		at += n;
 		len_bytes -= (size_t)n;
 	}
-	return true;
+	return 0;
 }
 
 static void print_help(const struct verb *verb)

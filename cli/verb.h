@@ -82,5 +82,6 @@ void note(const char *line);
 /* False, having said so, without root. */
 bool have_root(const struct cli *cli);
 
-/* Everything to stdout; false when stdout is gone, having said why unless it is a closed pipe. */
-bool put_out(const void *bytes, size_t len_bytes);
+/* Everything to stdout. Returns 0, or the errno that it failed with; that is told already, but for
+ * EPIPE. */
+int put_out(const void *bytes, size_t len_bytes);

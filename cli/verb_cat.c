@@ -15,7 +15,7 @@ static int copy(struct client *c, const char *file, uint32_t handle)
 			return fail_file(file, err);
 		if (!data.len_bytes)
 			return EXIT_OK;
-		if (!put_out(data.data, data.len_bytes))
+		if (put_out(data.data, data.len_bytes))
 			return EXIT_FAILED;
 	}
 }

@@ -20,7 +20,7 @@ static int run(struct cli *cli, int argc, char **argv)
 	err = client_call(&c, &(struct wire_frame){.kind = WIRE_DETACH}, &answer);
 	if (err)
 		return fail(err);
-	return put_out(answer.data.data, answer.data.len_bytes) ? EXIT_OK : EXIT_FAILED;
+	return put_out(answer.data.data, answer.data.len_bytes) ? EXIT_FAILED : EXIT_OK;
 }
 
 const struct verb verb_detach = {

@@ -26,7 +26,7 @@ static int run(struct cli *cli, int argc, char **argv)
 			  &answer);
 	if (err)
 		return fail_file(*dir ? dir : ".", err);
-	return put_out(answer.data.data, answer.data.len_bytes) ? EXIT_OK : EXIT_FAILED;
+	return put_out(answer.data.data, answer.data.len_bytes) ? EXIT_FAILED : EXIT_OK;
 }
 
 const struct verb verb_ls = {

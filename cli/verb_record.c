@@ -35,7 +35,7 @@ struct record {
 
 	struct client client;
 	bool attached_here;
-	bool out_is_gone;
+	int out_error;	  /* 0: what comes goes to stdout */
 	char *tracing_on; /* as it was; NULL: nothing was set yet */
 	pid_t pid;	  /* of COMMAND; 0: not running */
 	int status;	  /* of COMMAND, when it has run */
@@ -278,7 +278,7 @@ static struct hv_err *stream_once(struct record *r, uint32_t handle, uint32_t wa
 	if (err || !data.len_bytes)
 		return err;
 	*ret_more = true;
-	r->out_is_gone = !put_out(data.data, data.len_bytes);
+	r->out_error = put_out(data.data, data.len_bytes);
 	return NULL;
 }
 
@@ -296,14 +296,14 @@ static struct hv_err *stream(struct record *r, uint32_t handle)
 	struct hv_err *err = NULL;
 	bool more;
 
-	while (!err && !caught_signal && !r->out_is_gone && !command_has_ended(r) &&
+	while (!err && !caught_signal && !r->out_error && !command_has_ended(r) &&
 	       !(r->for_ns && monotonic_ns() >= until))
 		err = stream_once(r, handle, turn_ms(r, until), &more);
 	if (err)
 		return err;
 	err = set(r, "tracing_on", "0");
 	more = true;
-	while (!err && more && !r->out_is_gone)
+	while (!err && more && !r->out_error)
 		err = stream_once(r, handle, DRAIN_MS, &more);
 	return err;
 }
@@ -460,9 +460,9 @@ static int run(struct cli *cli, int argc, char **argv)
 	exit_code = fail_if(err);
 	if (!err && caught_signal)
 		die_of(caught_signal);
-	if (!err && r.out_is_gone)
+	if (!err && r.out_error == EPIPE)
 		die_of(SIGPIPE);
-	return r.out_is_gone ? EXIT_FAILED : exit_code;
+	return r.out_error ? EXIT_FAILED : exit_code;
 }
 
 const struct verb verb_record = {
