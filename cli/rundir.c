@@ -120,10 +120,19 @@ void rundir_forget(struct rundir *d)
 	*d = (struct rundir)RUNDIR_NONE;
 }
 
+bool rundir_stands(const struct rundir *d)
+{
+	HV_AUTO_FREE char *lock = d->path ? rundir_path(d->path, "lock") : NULL;
+
+	return lock && is_same_file(d->lock_fd, lock);
+}
+
 void rundir_remove(struct rundir *d)
 {
-	if (!d->path)
+	if (!rundir_stands(d)) {
+		rundir_forget(d);
 		return;
+	}
 	for (size_t i = 0; i < HV_ARRAY_LEN(rundir_files); i++)
 		unlink_in(d->path, rundir_files[i]);
 	rmdir(d->path);
@@ -135,8 +144,10 @@ void rundir_leave(struct rundir *d, const char *reason)
 	HV_AUTO_FREE char *path = NULL;
 	json_object *o;
 
-	if (!d->path)
+	if (!rundir_stands(d)) {
+		rundir_forget(d);
 		return;
+	}
 	path = rundir_path(d->path, "info");
 	o = json_object_from_file(path);
 	if (o) {

@@ -28,6 +28,9 @@ struct rundir {
 /* Makes RUN_DIR (0700) and ID's directory in it, takes the lock and clears what a dead service
  * left. EBUSY: a service lives there. */
 struct hv_err *rundir_take(const char *run_dir, const char *id, struct rundir *ret) hv_must_use;
+/* Its lock is still there. False: somebody has removed the directory, and another service may have
+ * made it anew; rundir_remove() and rundir_leave() touch nothing then. */
+bool rundir_stands(const struct rundir *d);
 /* The directory goes, unless there is a dump in it, and the lock with it. */
 void rundir_remove(struct rundir *d);
 /* Only the log, the info and the dump stay, with REASON, for who asks later; the lock goes. */

@@ -8,6 +8,7 @@
 #include "cli/boot.h"
 #include "cli/duration.h"
 #include "cli/files.h"
+#include "cli/home.h"
 #include "cli/mountpoint.h"
 #include "cli/requests.h"
 #include "cli/service.h"
@@ -342,6 +343,7 @@ static void tick(struct service *s, struct ticks *t)
 	}
 	if (s->state == SERVE_RUNS && (now >= t->second_ns || t->nr_other_boot)) {
 		t->second_ns = now + SERVE_SECOND_NS;
+		home_keep(s);
 		check_boot(s, t);
 		if (!t->nr_other_boot) {
 			hv_session_refresh_clock(s->session);

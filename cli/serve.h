@@ -33,7 +33,10 @@ struct serve_detach {
 	struct hv_text report;
 };
 
+struct service_config;
+
 struct service {
+	const struct service_config *config; /* borrowed */
 	struct hv_guest *guest;
 	struct hv_kernel *kernel;
 	struct hv_session *session;

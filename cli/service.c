@@ -11,10 +11,10 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "cli/duration.h"
+#include "cli/home.h"
 #include "cli/serve.h"
 
 struct hv_err *in_domain(struct hv_err *err, const char *spec)
@@ -67,66 +67,6 @@ static bool is_abandoned(int report_fd)
 	return poll(&fd, 1, 0) > 0 && (fd.revents & POLLERR);
 }
 
-static struct hv_err *listen_at(const struct rundir *dir, int *ret)
-{
-	HV_AUTO_FREE char *path = rundir_path(dir->path, "sock");
-	HV_AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-
-	if (fd < 0)
-		return hv_err_new(errno, "socket: %s", strerror(errno));
-	if (strlen(path) >= sizeof(addr.sun_path))
-		return hv_err_new(ENAMETOOLONG, "%s: too long for a socket", path);
-	strcpy(addr.sun_path, path);
-	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0 || listen(fd, 16) != 0)
-		return hv_err_new(errno, "%s: %s", path, strerror(errno));
-	*ret = hv_take_fd(&fd);
-	return NULL;
-}
-
-static struct hv_err *write_pid(const struct rundir *dir)
-{
-	HV_AUTO_FREE char *path = rundir_path(dir->path, "pid");
-	FILE *f = fopen(path, "we");
-
-	if (!f)
-		return hv_err_new(errno, "%s: %s", path, strerror(errno));
-	fprintf(f, "%d\n", (int)getpid());
-	if (fclose(f) != 0)
-		return hv_err_new(errno, "%s: %s", path, strerror(errno));
-	return NULL;
-}
-
-static struct hv_err *open_rundir(const struct service_config *config, struct service *s)
-{
-	const struct hv_guest_info *guest = hv_guest_info(s->guest);
-	struct rundir_info info = {
-		.id = (char *)guest->id,
-		.name = (char *)guest->name,
-		.spec = (char *)config->spec,
-		.uri = (char *)config->libvirt_uri,
-		.vmm_pid = guest->pid,
-		.service_pid = getpid(),
-	};
-	HV_AUTO_FREE char *log = NULL;
-	struct hv_err *err = rundir_take(config->run_dir, guest->id, &s->dir);
-
-	if (err && err->code == EBUSY) {
-		hv_err_free(err);
-		return hv_err_new(EBUSY, "already attached: `hvtrace stat %s` shows the session",
-				  config->spec);
-	}
-	if (err)
-		return err;
-	log = rundir_path(s->dir.path, "log");
-	err = audit_open(log, config->sink, guest->name, guest->id, &s->audit);
-	if (!err)
-		err = rundir_write_info(&s->dir, &info);
-	if (!err)
-		err = write_pid(&s->dir);
-	return err;
-}
-
 static struct hv_err *attach_session(const struct service_config *config, struct service *s)
 {
 	struct hv_session_stat stat;
@@ -153,11 +93,12 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 {
 	struct hv_err *err = NULL;
 
+	s->config = config;
 	if (!s->guest)
 		err = hv_guest_open(config->spec, config->libvirt_uri, config->via, &s->guest);
 
 	if (!err)
-		err = open_rundir(config, s);
+		err = home_open(s);
 	if (!err)
 		err = hv_guest_refusal(s->guest);
 	if (!err && config->shadow)
@@ -171,7 +112,7 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 	if (!err)
 		err = hv_tree_new(s->session, &s->tree);
 	if (!err)
-		err = listen_at(&s->dir, &s->listen_fd);
+		err = home_listen(s);
 	return err;
 }
 

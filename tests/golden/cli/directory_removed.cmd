@@ -1,0 +1,6 @@
+hvtrace attach fake
+mv $RUN/* $RUN.gone
+until hvtrace cat fake current_tracer 2>/dev/null; do sleep 0.05; done
+hvtrace echo fake current_tracer function
+hvtrace detach fake
+rm -r $RUN.gone
