@@ -3,47 +3,22 @@
 #include "kernel/fields.h"
 #include "kernel/task_layout.h"
 
-#include <string.h>
-
 /* CONFIG_MAXSMP; no kernel can be built for more. */
 #define NR_CPUS_MAX 8192
 
 #define COMM_BYTES 16
-
-struct field {
-	const char *path;
-	uint32_t len_bytes; /* least */
-	uint32_t *off;
-};
-
-static struct hv_err *need_fields(const struct hv_btf *btf, const char *type,
-				  const struct field *fields, size_t nr)
-{
-	for (size_t i = 0; i < nr; i++) {
-		uint32_t len;
-
-		if (!hv_btf_member(btf, type, fields[i].path, fields[i].off, &len))
-			return hv_err_new(ENOENT, "btf: no member %s in struct %s", fields[i].path,
-					  type);
-		if (len < fields[i].len_bytes)
-			return hv_err_new(ENOENT,
-					  "btf: member %s of struct %s has %u bytes instead of %u",
-					  fields[i].path, type, len, fields[i].len_bytes);
-	}
-	return NULL;
-}
 
 /* struct pcpu_hot holds them all from 6.2 (d7b6d709a76a and others) to 6.14. */
 static struct hv_err *read_pcpu_hot(const struct hv_kernel *k, struct hv_gva hot,
 				    struct hv_layout *ret)
 {
 	uint32_t cpu, current, preempt;
-	const struct field fields[] = {
+	const struct hv_field fields[] = {
 		{"cpu_number", 4, &cpu},
 		{"current_task", 8, &current},
 		{"preempt_count", 4, &preempt},
 	};
-	struct hv_err *err = need_fields(k->btf, "pcpu_hot", fields, HV_ARRAY_LEN(fields));
+	struct hv_err *err = hv_fields_find(k, "pcpu_hot", fields, HV_ARRAY_LEN(fields));
 
 	if (err)
 		return err;
@@ -73,9 +48,9 @@ static struct hv_err *read_percpu(const struct hv_kernel *k, struct hv_layout *r
 	return NULL;
 }
 
-static struct hv_err *read_task(const struct hv_btf *btf, struct hv_layout *ret)
+static struct hv_err *read_task(const struct hv_kernel *k, struct hv_layout *ret)
 {
-	const struct field fields[] = {
+	const struct hv_field fields[] = {
 		{"pid", 4, &ret->task_pid_off},
 		{"tgid", 4, &ret->task_tgid_off},
 		{"comm", COMM_BYTES, &ret->task_comm_off},
@@ -83,11 +58,11 @@ static struct hv_err *read_task(const struct hv_btf *btf, struct hv_layout *ret)
 	};
 
 	ret->has_task_stack =
-		hv_btf_member(btf, "task_struct", "stack", &ret->task_stack_off, NULL);
+		hv_btf_member(k->btf, "task_struct", "stack", &ret->task_stack_off, NULL);
 	/* All SMP kernels since 5.11 (af449901b84c); PREEMPT_RT before. */
-	ret->has_migrate = hv_btf_member(btf, "task_struct", "migration_disabled",
+	ret->has_migrate = hv_btf_member(k->btf, "task_struct", "migration_disabled",
 					 &ret->task_migrate_off, NULL);
-	return need_fields(btf, "task_struct", fields, HV_ARRAY_LEN(fields));
+	return hv_fields_find(k, "task_struct", fields, HV_ARRAY_LEN(fields));
 }
 
 /* Both: what is counted and that traces show it. */
@@ -166,7 +141,7 @@ struct hv_err *hv_layout_read(const struct hv_kernel *k, struct hv_layout *ret)
 				  "known (--vmlinux FILE of a build that has it tells them)");
 	err = read_percpu(k, &layout);
 	if (!err)
-		err = read_task(k->btf, &layout);
+		err = read_task(k, &layout);
 	if (!err)
 		err = read_nr_cpus(k, &layout.nr_cpus);
 	if (err)
