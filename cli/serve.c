@@ -83,6 +83,13 @@ static void detached(struct service *s)
 		   (unsigned long long)(stat.hold_max_ns / 1000));
 	log_lines(s, s->detach.report.data);
 	s->state = SERVE_DONE;
+	if (!s->fell_asleep)
+		return;
+	s->stays_known = true;
+	end_with(s, hv_err_new(ENODEV,
+			       "domain '%s': detached, since the guest went to sleep (S3): its "
+			       "ivshmem device is not there when it wakes up",
+			       name_of(s)));
 }
 
 /* Takes ERR. */
@@ -100,6 +107,7 @@ static void detach_failed(struct service *s, struct hv_err *err)
 		return;
 	}
 	audit_log(&s->audit, "%s", err->message);
+	s->fell_asleep = false;
 	s->detach.peer = NULL;
 	s->state = SERVE_RUNS;
 	tree_err = hv_tree_new(s->session, &s->tree);
@@ -309,6 +317,19 @@ static void check_alive(struct service *s)
 	hv_err_free(err);
 }
 
+static void check_sleep(struct service *s)
+{
+	bool sleeps = false;
+
+	hv_err_free(hv_guest_sleeps(s->guest, &sleeps));
+	if (!sleeps)
+		return;
+	s->fell_asleep = true;
+	audit_log(&s->audit, "the guest sleeps (S3): detaching");
+	serve_begin_detach(s, NULL);
+	s->detach.must_end = false;
+}
+
 static void watch_livepatch(struct service *s)
 {
 	struct hv_err *err = hv_tree_step_aside(s->tree);
@@ -340,6 +361,8 @@ static void tick(struct service *s, struct ticks *t)
 	if (now >= t->alive_ns) {
 		t->alive_ns = now + SERVE_ALIVE_NS;
 		check_alive(s);
+		if (s->state == SERVE_RUNS)
+			check_sleep(s);
 	}
 	if (s->state == SERVE_RUNS && (now >= t->second_ns || t->nr_other_boot)) {
 		t->second_ns = now + SERVE_SECOND_NS;

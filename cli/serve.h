@@ -54,6 +54,7 @@ struct service {
 	size_t nr_peers;
 	struct serve_detach detach;
 	struct hv_err *end;  /* why, when it is not a detach */
+	bool fell_asleep;    /* and is detached for that */
 	bool stays_known;    /* the reason is left for who asks later */
 	char *alive_message; /* last one that was logged */
 	bool stepped_aside;  /* a livepatch was seen waiting, and that was logged */

@@ -18,6 +18,8 @@ struct returns {
 	size_t cap;
 	bool any_elsewhere; /* of a frame whose slot has another word than our handler's address */
 	struct hv_trampolines trampolines;
+	const struct hv_vcpu_regs *asleep; /* where the vCPUs of a machine that sleeps stand */
+	unsigned nr_asleep;
 };
 
 static void returns_deinit(struct returns *r)
@@ -182,11 +184,27 @@ static struct hv_err *check_all(const struct returns *r)
 	return NULL;
 }
 
+/* A vCPU goes on from a sleep (S3) where the kernel has saved itself (do_suspend_lowlevel), not
+ * where it stands: what is on the stack below that is returned through by nobody. Up to there are
+ * calls alone, with no stub among them: only a graph's return addresses, which are known. */
+static bool is_abandoned(const struct returns *r, struct hv_gva at)
+{
+	uint64_t stack_bytes = r->session->kernel->layout.stack_bytes;
+
+	for (unsigned cpu = 0; cpu < r->nr_asleep; cpu++)
+		if (at.v >= r->asleep[cpu].sp.v &&
+		    at.v / stack_bytes == r->asleep[cpu].sp.v / stack_bytes)
+			return true;
+	return false;
+}
+
 static bool is_known(void *ctx, struct hv_gva at, uint64_t word)
 {
 	const struct returns *r = ctx;
 	const struct hooked key = {.slot = at};
 
+	if (word != r->session->decode.handler.v && is_abandoned(r, at))
+		return true;
 	return word == r->session->decode.handler.v && r->nr &&
 	       bsearch(&key, r->list, r->nr, sizeof(key), by_slot);
 }
@@ -225,6 +243,15 @@ static struct hv_err *check_trampolines(struct returns *r, const struct hv_vcpu_
 	return err;
 }
 
+static struct hv_err *check_vcpus(const struct returns *r, const struct hv_vcpu_regs *regs,
+				  unsigned nr_vcpus)
+{
+	for (unsigned cpu = 0; cpu < nr_vcpus && !r->asleep; cpu++)
+		if (hv_gva_in(regs[cpu].ip, r->session->range))
+			return hv_err_new(EBUSY, "vCPU %u is in a stub", cpu);
+	return NULL;
+}
+
 static struct hv_err *check_nobody_inside(struct returns *r, struct hv_hold *hold)
 {
 	struct hv_session *s = r->session;
@@ -236,11 +263,16 @@ static struct hv_err *check_nobody_inside(struct returns *r, struct hv_hold *hol
 	size_t nr_found = 0;
 	struct hv_err *err = hv_hold_registers(hold, regs);
 
+	bool sleeps = false;
+
+	if (!err)
+		err = hv_guest_sleeps(s->guest, &sleeps);
+	r->asleep = sleeps ? regs : NULL;
+	r->nr_asleep = sleeps ? nr_vcpus : 0;
+	if (!err)
+		err = check_vcpus(r, regs, nr_vcpus);
 	if (err)
 		return err;
-	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
-		if (hv_gva_in(regs[cpu].ip, s->range))
-			return hv_err_new(EBUSY, "vCPU %u is in a stub", cpu);
 	err = hv_stacks_scan(s->kernel, &wanted, regs, nr_vcpus, &nr_found, &where);
 	if (!err && nr_found)
 		err = hv_err_new(EBUSY, "%s may return into a stub", where);

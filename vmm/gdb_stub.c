@@ -162,8 +162,10 @@ static struct hv_err *take_answers(struct hv_gdb_stub *s, struct hv_packets *ans
 			return NULL;
 		if (next != HV_RSP_PACKET)
 			return hv_err_new(EPROTO, "gdb stub: a damaged answer");
-		if (is_stop_reply(s->in.packet.data))
+		if (is_stop_reply(s->in.packet.data)) {
+			s->was_stopped = true;
 			continue;
+		}
 		if (!s->nr_unanswered)
 			return hv_err_new(EPROTO, "gdb stub: an answer too many");
 		s->nr_unanswered--;
@@ -221,6 +223,11 @@ struct hv_err *hv_gdb_stub_exchange(struct hv_gdb_stub *s, const struct hv_packe
 	}
 	hv_text_deinit(&p.out);
 	return err;
+}
+
+struct hv_err *hv_gdb_stub_acknowledge(struct hv_gdb_stub *s, struct hv_gdb_limit limit)
+{
+	return send_all(s, "+", 1, limit);
 }
 
 /* Every packet is acknowledged as it is read, before it is obeyed. */

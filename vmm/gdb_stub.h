@@ -25,6 +25,7 @@ struct hv_gdb_stub {
 	struct hv_rsp_reader in;
 	size_t nr_unanswered; /* packets sent whose answer has not come */
 	uint64_t nr_sent;     /* packets */
+	bool was_stopped;     /* a stop reply came in an exchange: the machine ran when it began */
 };
 
 /* Strings end to end, each with its NUL: packets' payloads, or their answers. */
@@ -53,6 +54,10 @@ struct hv_err *hv_gdb_stub_await_stop(struct hv_gdb_stub *s, struct hv_gdb_limit
 struct hv_err *hv_gdb_stub_exchange(struct hv_gdb_stub *s, const struct hv_packets *packets,
 				    struct hv_gdb_limit limit,
 				    struct hv_packets *answers) hv_must_use;
+/* Of a machine that will go on by itself: the last answer is acknowledged, as the stub would not
+ * see the next interrupt. Not twice for one answer. */
+struct hv_err *hv_gdb_stub_acknowledge(struct hv_gdb_stub *s,
+				       struct hv_gdb_limit limit) hv_must_use;
 /* Lets the machine run; outstanding answers are dropped. On return the stub has taken the packet;
  * ECANCELED: it is sent, but not taken within LIMIT. */
 struct hv_err *hv_gdb_stub_continue(struct hv_gdb_stub *s, struct hv_gdb_limit limit) hv_must_use;

@@ -148,6 +148,11 @@ struct hv_err *hv_guardian_hold(struct hv_guardian *g, uint64_t max_ns)
 	return call(g, GUARDIAN_HOLD, max_ns, NULL, NULL, NULL);
 }
 
+struct hv_err *hv_guardian_hold_asleep(struct hv_guardian *g, uint64_t max_ns)
+{
+	return call(g, GUARDIAN_HOLD_ASLEEP, max_ns, NULL, NULL, NULL);
+}
+
 struct hv_err *hv_guardian_exchange(struct hv_guardian *g, const struct hv_packets *packets,
 				    struct hv_packets *answers)
 {

@@ -28,6 +28,10 @@ bool hv_guardian_is_alive(const struct hv_guardian *g);
 pid_t hv_guardian_pid(const struct hv_guardian *g);
 
 struct hv_err *hv_guardian_hold(struct hv_guardian *g, uint64_t max_ns) hv_must_use;
+/* Of a machine that sleeps (S3) and stands by itself: it is not stopped, and not let run at the
+ * end, unless it woke up meanwhile and a packet stopped it. That packet is lost, and the exchange
+ * ends with ETIMEDOUT. */
+struct hv_err *hv_guardian_hold_asleep(struct hv_guardian *g, uint64_t max_ns) hv_must_use;
 /* Packets to the held machine; ANSWERS (one a packet) are appended. ETIMEDOUT: the hold has ended
  * by itself, and not all were answered. */
 struct hv_err *hv_guardian_exchange(struct hv_guardian *g, const struct hv_packets *packets,

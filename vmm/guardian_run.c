@@ -32,6 +32,7 @@ struct guard {
 	uint64_t deadline_ns; /* of the hold */
 	uint64_t held_ns;     /* the last hold */
 	bool expired;	      /* the last hold ended by itself */
+	bool asleep;	      /* the hold is of a machine that stands by itself */
 	struct hv_text inbox;
 };
 
@@ -41,9 +42,19 @@ static void stub_lost(struct guard *g)
 	g->machine = MACHINE_UNREACHED;
 }
 
+/* A machine that sleeps goes on sleeping. One that woke up, and that a packet of ours stopped then,
+ * runs on. */
+static struct hv_err *go_on(struct guard *g, struct hv_gdb_limit limit)
+{
+	bool stays = g->asleep && !g->stub.was_stopped;
+
+	g->asleep = false;
+	return stays ? NULL : hv_gdb_stub_continue(&g->stub, limit);
+}
+
 static struct hv_err *run_on(struct guard *g, struct hv_gdb_limit limit)
 {
-	struct hv_err *err = hv_gdb_stub_continue(&g->stub, limit);
+	struct hv_err *err = go_on(g, limit);
 
 	g->held_ns = hv_now_ns() - g->since_ns;
 	if (err && err->code != ECANCELED) {
@@ -114,14 +125,43 @@ static struct hv_err *do_open(struct guard *g, const char *path)
 	return run_on(g, limit);
 }
 
+static struct hv_err *check_may_hold(const struct guard *g)
+{
+	if (g->machine == MACHINE_RUNS)
+		return NULL;
+	return hv_err_new(EBUSY, "guardian: the gdb stub is %s",
+			  g->machine == MACHINE_UNREACHED ? "lost" : "busy");
+}
+
+static void held(struct guard *g, uint64_t max_ns)
+{
+	g->machine = MACHINE_HELD;
+	g->since_ns = hv_now_ns();
+	g->deadline_ns = max_ns < UINT64_MAX - g->since_ns ? g->since_ns + max_ns : UINT64_MAX;
+	g->expired = false;
+}
+
+static struct hv_err *do_hold_asleep(struct guard *g, uint64_t max_ns)
+{
+	struct hv_err *err = check_may_hold(g);
+
+	if (!err)
+		err = hv_gdb_stub_drain(&g->stub);
+	if (err)
+		return err;
+	g->stub.was_stopped = false;
+	g->asleep = true;
+	held(g, max_ns);
+	return NULL;
+}
+
 static struct hv_err *do_hold(struct guard *g, uint64_t max_ns)
 {
 	struct hv_gdb_limit limit = {hv_now_ns() + STOP_NS, g->control};
-	struct hv_err *err;
+	struct hv_err *err = check_may_hold(g);
 
-	if (g->machine != MACHINE_RUNS)
-		return hv_err_new(EBUSY, "guardian: the gdb stub is %s",
-				  g->machine == MACHINE_UNREACHED ? "lost" : "busy");
+	if (err)
+		return err;
 	err = hv_gdb_stub_interrupt(&g->stub, limit);
 	if (err && err->code == ECANCELED) {
 		hv_err_free(err);
@@ -133,10 +173,7 @@ static struct hv_err *do_hold(struct guard *g, uint64_t max_ns)
 		stub_lost(g);
 		return err;
 	}
-	g->machine = MACHINE_HELD;
-	g->since_ns = hv_now_ns();
-	g->deadline_ns = max_ns < UINT64_MAX - g->since_ns ? g->since_ns + max_ns : UINT64_MAX;
-	g->expired = false;
+	held(g, max_ns);
 	return NULL;
 }
 
@@ -158,6 +195,8 @@ static struct hv_err *do_exchange(struct guard *g, const struct hv_packets *pack
 	if (g->machine != MACHINE_HELD)
 		return hv_err_new(EPIPE, "guardian: the machine is not held");
 	err = hv_gdb_stub_exchange(&g->stub, packets, limit, answers);
+	if (!err && g->asleep && packets->nr && !g->stub.was_stopped)
+		err = hv_gdb_stub_acknowledge(&g->stub, limit);
 	if (!err || err->code != ECANCELED)
 		return err;
 	hv_err_free(err);
@@ -225,6 +264,9 @@ static bool handle(struct guard *g, const struct guardian_request *request, char
 		break;
 	case GUARDIAN_HOLD:
 		err = do_hold(g, request->arg);
+		break;
+	case GUARDIAN_HOLD_ASLEEP:
+		err = do_hold_asleep(g, request->arg);
 		break;
 	case GUARDIAN_EXCHANGE:
 		err = do_exchange(g, &packets, &answers);

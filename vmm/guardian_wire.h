@@ -7,8 +7,9 @@
 #define GUARDIAN_BYTES_MAX (8u << 20)
 
 enum guardian_op {
-	GUARDIAN_OPEN, /* string: the stub's socket */
-	GUARDIAN_HOLD, /* arg: max_ns */
+	GUARDIAN_OPEN,	      /* string: the stub's socket */
+	GUARDIAN_HOLD,	      /* arg: max_ns */
+	GUARDIAN_HOLD_ASLEEP, /* likewise */
 	GUARDIAN_EXCHANGE,
 	GUARDIAN_RELEASE,
 };

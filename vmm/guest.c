@@ -129,6 +129,12 @@ struct hv_err *hv_guest_tsc(struct hv_guest *g, unsigned vcpu, struct hv_tsc *re
 	return g->ops->tsc ? g->ops->tsc(g->self, vcpu, ret) : cannot(g, "tell its clock's offset");
 }
 
+struct hv_err *hv_guest_sleeps(struct hv_guest *g, bool *ret)
+{
+	*ret = false;
+	return g->ops->sleeps ? g->ops->sleeps(g->self, ret) : NULL;
+}
+
 int hv_guest_exit_fd(const struct hv_guest *g)
 {
 	return g->ops->exit_fd ? g->ops->exit_fd(g->self) : -1;

@@ -118,6 +118,10 @@ struct hv_tsc {
 /* ENOTSUP, ENOENT: nothing tells it (not under KVM, no debugfs on this host). */
 struct hv_err *hv_guest_tsc(struct hv_guest *g, unsigned vcpu, struct hv_tsc *ret) hv_must_use;
 
+/* It sleeps (S3), and what it wakes up to has not the region any more: all changes must be taken
+ * back before. Holds are possible, and it sleeps on. */
+struct hv_err *hv_guest_sleeps(struct hv_guest *g, bool *ret) hv_must_use;
+
 /* Becomes readable when the VMM process has ended (a pidfd); owned by the guest. */
 int hv_guest_exit_fd(const struct hv_guest *g);
 
@@ -201,6 +205,7 @@ struct hv_guest_ops {
 	struct hv_err *(*refusal)(void *self);
 	struct hv_err *(*let_run)(void *self, bool *ret_stood);
 	struct hv_err *(*tsc)(void *self, unsigned vcpu, struct hv_tsc *ret);
+	struct hv_err *(*sleeps)(void *self, bool *ret); /* unset: its region outlives that */
 	int (*exit_fd)(void *self);
 	struct hv_err *(*stop_at)(void *self, struct hv_gva at);
 	int (*stop_fd)(void *self);

@@ -166,10 +166,19 @@ static void continue_by_monitor(struct hv_machine *m)
 static struct hv_err *begin(struct hv_machine *m, uint64_t max_ns)
 {
 	struct hv_err *err = hv_machine_is_running(m);
+	bool asleep = false;
 
-	if (err)
-		return err;
-	err = hv_guardian_hold(m->guardian, max_ns);
+	if (err) {
+		struct hv_err *unknown = hv_machine_sleeps(m, &asleep);
+
+		if (unknown || !asleep) {
+			hv_err_free(unknown);
+			return err;
+		}
+		hv_err_free(err);
+	}
+	err = asleep ? hv_guardian_hold_asleep(m->guardian, max_ns)
+		     : hv_guardian_hold(m->guardian, max_ns);
 	if (err)
 		m->may_stand = true;
 	if (err && err->code != EBUSY)

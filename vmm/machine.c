@@ -136,6 +136,11 @@ static struct hv_err *machine_tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
 	return hv_machine_tsc(self, vcpu, ret);
 }
 
+static struct hv_err *machine_sleeps(void *self, bool *ret)
+{
+	return hv_machine_sleeps(self, ret);
+}
+
 static int machine_exit_fd(void *self)
 {
 	return ((struct hv_machine *)self)->pidfd;
@@ -187,6 +192,7 @@ static const struct hv_guest_ops machine_ops = {
 	.refusal = machine_refusal,
 	.let_run = machine_let_run,
 	.tsc = machine_tsc,
+	.sleeps = machine_sleeps,
 	.exit_fd = machine_exit_fd,
 	.prepare_hold = machine_prepare_hold,
 	.hold_begin = machine_hold_begin,

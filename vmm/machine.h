@@ -51,6 +51,8 @@ struct hv_err *hv_machine_remap_region(struct hv_machine *m, uint64_t off,
 struct hv_err *hv_machine_refusal(struct hv_machine *m) hv_must_use;
 /* EBUSY when the machine does not run. */
 struct hv_err *hv_machine_is_running(struct hv_machine *m) hv_must_use;
+/* Suspended (S3): every vCPU stands, until something wakes it up and its devices are reset. */
+struct hv_err *hv_machine_sleeps(struct hv_machine *m, bool *ret) hv_must_use;
 /* *RET_PATH (caller frees; NULL: none): the socket of a gdb stub that hvtrace left behind. EBUSY:
  * the stub is somebody else's. */
 struct hv_err *hv_machine_stub_state(struct hv_machine *m, char **ret_path) hv_must_use;

@@ -18,6 +18,19 @@ struct hv_err *hv_machine_is_running(struct hv_machine *m)
 	return hv_err_new(EBUSY, "the machine is not running (%s)", status ? status : "unknown");
 }
 
+struct hv_err *hv_machine_sleeps(struct hv_machine *m, bool *ret)
+{
+	HV_AUTO_JSON struct json_object *answer = NULL;
+	struct hv_err *err = hv_monitor_execute(m->monitor, "query-status", NULL, &answer);
+	const char *status;
+
+	if (err)
+		return err;
+	status = hv_json_string(answer, "status");
+	*ret = status && !strcmp(status, "suspended");
+	return NULL;
+}
+
 static struct hv_err *check_migration(struct hv_machine *m)
 {
 	static const char *const at_rest[] = {"none", "completed", "failed", "cancelled"};

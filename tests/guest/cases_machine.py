@@ -176,6 +176,28 @@ def rebooted_guest(t):
 
 
 @case(configs=BOTH[:1], fresh=True)
+def asleep_while_attached(t):
+    """The guest is suspended to RAM while a graph of everything is on: all is back before it wakes up."""
+    memory = Memory(t.guest)
+    before = memory.snapshot()
+    t.hv("attach", "--via=monitor", t.name)
+    t.hv("echo", t.name, "current_tracer", "function_graph")
+    # What is sent to a serial port that is not awake yet is lost: the guest says when it is.
+    sleep = "sleep 0.2; echo mem >/sys/power/state; echo ready >/dev/ttyS1"
+    t.guest.run(f"echo deep >/sys/power/mem_sleep; ({sleep}) >/dev/null 2>&1 &")
+    assert until(lambda: t.guest.state() == "pmsuspended"), f"the guest does not sleep: {t.guest.state()}"
+    assert until(lambda: not left_behind(t.hv)), left_behind(t.hv)
+    assert t.guest.state() == "pmsuspended", t.guest.state()
+    t.hv.fails("detach", t.name, says=["went to sleep (S3)"])
+    virsh("dompmwakeup", t.name)
+    t.guest.channel.wait_boot(60)
+    t.guest.run("grep -q 0-1 /sys/devices/system/cpu/online")
+    bad, _ = memory.compare(before, memory.snapshot())
+    assert not bad, f"{bad[:5]}"
+    memory.close()
+
+
+@case(configs=BOTH[:1], fresh=True)
 def destroyed_while_attached(t):
     """The domain goes while everything is traced: the service ends by itself."""
     t.hv("attach", t.name)

@@ -59,6 +59,13 @@ struct hv_err *hv_guest_region(struct hv_guest *g, struct hv_region *ret)
 	return NULL;
 }
 
+struct hv_err *hv_guest_sleeps(struct hv_guest *g, bool *ret)
+{
+	(void)g;
+	*ret = false;
+	return NULL;
+}
+
 struct hv_err *hv_guest_count_vcpus(struct hv_guest *g hv_unused)
 {
 	return NULL;

@@ -23,6 +23,8 @@ struct machine {
 	_Atomic int phys;	   /* Qqemu.PhyMemMode */
 	_Atomic unsigned delay_us; /* a packet */
 	_Atomic int deaf;	   /* does not stop when asked */
+	_Atomic unsigned wakes_at; /* at that packet from now; 0: does not */
+	_Atomic int unheard; /* an answer that was not acknowledged: an interrupt is not seen */
 };
 
 static struct machine *m;
@@ -34,6 +36,7 @@ static void say(int fd, const char *payload)
 {
 	HV_AUTO_TEXT struct hv_text t = {0};
 
+	m->unheard = 1;
 	hv_rsp_frame(&t, payload, strlen(payload));
 	if (write(fd, t.data, t.len_bytes) < 0)
 		_exit(0);
@@ -47,6 +50,7 @@ static void obey(int fd, const char *packet)
 		usleep(m->delay_us);
 	if (packet[0] == 'c') {
 		m->runs = 1;
+		m->unheard = 0;
 		return;
 	}
 	if (packet[0] == 'M')
@@ -58,12 +62,19 @@ static void obey(int fd, const char *packet)
 
 static void take_byte(int fd, char c, struct hv_text *packet, int *state)
 {
-	if (m->runs) {
+	if (m->wakes_at && c == '$' && !--m->wakes_at) {
+		m->runs = 1;
+	}
+	if (m->runs && m->unheard && c != '$') {
+		m->unheard = c != '+';
+	} else if (m->runs) {
 		while (m->deaf)
 			usleep(1000);
 		m->runs = 0;
 		m->nr_stops++;
 		say(fd, "T02thread:01;");
+	} else if (c == '+' && *state == 0) {
+		m->unheard = 0;
 	} else if (c == '$' && *state == 0) {
 		hv_text_clear(packet);
 		*state = 1;
@@ -196,6 +207,80 @@ START_TEST(too_long)
 	fails(hv_guardian_release(g, &held_ns), ETIMEDOUT);
 	ck_assert_uint_ge(held_ns, 50 * HV_NS_PER_MS);
 	ok(hv_guardian_hold(g, HV_NS_PER_S)); /* and it is as good as new */
+	ok(hv_guardian_release(g, &held_ns));
+	ck_assert(runs_within(1000));
+	hv_guardian_free(g);
+}
+END_TEST
+
+/* Stands by itself; told to go on, it would do so without having woken up. */
+static void fall_asleep(void)
+{
+	m->runs = 0;
+}
+
+START_TEST(asleep)
+{
+	HV_AUTO_PACKETS struct hv_packets p = writes(100);
+	HV_AUTO_PACKETS struct hv_packets answers = {0};
+	struct hv_guardian *g = NULL;
+	uint64_t held_ns = 0;
+
+	ok(hv_guardian_start(path, &g));
+	fall_asleep();
+	for (unsigned i = 1; i <= 2; i++) {
+		ok(hv_guardian_hold_asleep(g, HV_NS_PER_S));
+		fails(hv_guardian_hold_asleep(g, HV_NS_PER_S), EBUSY);
+		ok(hv_guardian_exchange(g, &p, &answers));
+		ck_assert_uint_eq(m->nr_writes, 100 * i);
+		ok(hv_guardian_release(g, &held_ns));
+		usleep(20000);
+		ck_assert(!m->runs); /* and was not made to */
+	}
+	ck_assert_uint_eq(m->nr_stops, 0);
+	m->runs = 1; /* it wakes up, and can be held as ever */
+	ok(hv_guardian_hold(g, HV_NS_PER_S));
+	ok(hv_guardian_release(g, &held_ns));
+	ck_assert(runs_within(1000));
+	hv_guardian_free(g);
+}
+END_TEST
+
+/* A hold whose end nobody tells: it sleeps on. */
+START_TEST(asleep_for_too_long)
+{
+	struct hv_guardian *g = NULL;
+	uint64_t held_ns = 0;
+
+	ok(hv_guardian_start(path, &g));
+	fall_asleep();
+	ok(hv_guardian_hold_asleep(g, 50 * HV_NS_PER_MS));
+	usleep(100000);
+	fails(hv_guardian_release(g, &held_ns), ETIMEDOUT);
+	ck_assert(!m->runs);
+	ck_assert(!m->phys);
+	hv_guardian_free(g);
+	ck_assert(!m->runs);
+}
+END_TEST
+
+/* What is sent then stops it: it must run on. */
+START_TEST(wakes_up_when_held_asleep)
+{
+	HV_AUTO_PACKETS struct hv_packets p = writes(100);
+	HV_AUTO_PACKETS struct hv_packets answers = {0};
+	struct hv_guardian *g = NULL;
+	uint64_t held_ns = 0;
+
+	ok(hv_guardian_start(path, &g));
+	fall_asleep();
+	m->wakes_at = 50;
+	ok(hv_guardian_hold_asleep(g, 200 * HV_NS_PER_MS));
+	fails(hv_guardian_exchange(g, &p, &answers), ETIMEDOUT);
+	ck_assert_uint_eq(m->nr_stops, 1);
+	ck_assert(runs_within(3000));
+	fails(hv_guardian_release(g, &held_ns), ETIMEDOUT);
+	ok(hv_guardian_hold(g, HV_NS_PER_S));
 	ok(hv_guardian_release(g, &held_ns));
 	ck_assert(runs_within(1000));
 	hv_guardian_free(g);
@@ -359,6 +444,9 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, hold_and_release);
 	tcase_add_test(t, too_long);
+	tcase_add_test(t, asleep);
+	tcase_add_test(t, asleep_for_too_long);
+	tcase_add_test(t, wakes_up_when_held_asleep);
 	tcase_add_test(t, over_in_the_middle);
 	tcase_add_test(t, service_killed);
 	tcase_add_test(t, guardian_killed);
