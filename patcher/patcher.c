@@ -446,12 +446,14 @@ struct batch {
 	struct hv_patcher *patcher;
 	struct hv_change *changes;
 	size_t nr;
+	bool has_begun; /* under a hold: some may have been made */
 };
 
 static struct hv_err *change_batch(struct hv_hold *hold, void *ctx)
 {
 	struct batch *b = ctx;
 
+	b->has_begun = true;
 	return change_held(b->patcher, hold, b->changes, b->nr);
 }
 
@@ -478,30 +480,28 @@ static struct hv_err *turn_back_made(struct hv_patcher *p, struct hv_change *cha
 	return err;
 }
 
-/* The first NR_MADE of CHANGES were made, of the others nobody knows how far they came. Back from
- * TO to FROM, whichever of them a byte is now. */
+/* The first NR_MADE of CHANGES were made, up to NR_BEGUN nobody knows how far they came, the others
+ * are only noted. Back from TO to FROM, whichever of them a byte is now. */
 static struct hv_err *undo(struct hv_patcher *p, struct hv_change *changes, size_t nr_made,
-			   size_t nr, struct hv_err *why)
+			   size_t nr_begun, size_t nr, struct hv_err *why)
 {
 	struct hv_err *failed = turn_back_made(p, changes, nr_made);
-	const struct hv_change *all = changes;
-	size_t nr_all = nr;
 
 	for (size_t i = nr_made; i < nr; i++)
 		turn_back(&changes[i]);
 	for (size_t i = 0; i < nr; i++)
 		changes[i].refused = 0;
-	while (nr > 0 && !failed) {
-		size_t n = nr < p->batch ? nr : p->batch;
-		struct batch b = {p, changes, n};
+	for (size_t done = 0; done < nr_begun && !failed;) {
+		size_t n = nr_begun - done < p->batch ? nr_begun - done : p->batch;
+		struct batch b = {.patcher = p, .changes = changes + done, .nr = n};
 
 		failed = hv_patcher_held(p, change_batch, &b);
 		if (!failed)
-			settle(p, changes, n);
-		changes += n;
-		nr -= n;
+			settle(p, b.changes, n);
+		done += n;
 	}
-	note_what_stands(p, all, nr_all);
+	settle(p, changes + nr_begun, nr - nr_begun);
+	note_what_stands(p, changes, nr);
 	if (!failed)
 		return hv_err_in(why, "nothing was changed");
 	why = hv_err_in(why, "could not be undone (%s); 'hvtrace recover' restores the guest",
@@ -552,7 +552,7 @@ struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes,
 	qsort(changes, nr, sizeof(*changes), by_gpa);
 	while (done < nr) {
 		size_t n = nr - done < p->batch ? nr - done : p->batch;
-		struct batch b = {p, changes + done, n};
+		struct batch b = {.patcher = p, .changes = changes + done, .nr = n};
 		struct hv_err *err = note_all(p, b.changes, n);
 
 		if (!err)
@@ -560,7 +560,7 @@ struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes,
 		if (!err)
 			err = hv_patcher_held(p, change_batch, &b);
 		if (err)
-			return undo(p, changes, done, done + n, err);
+			return undo(p, changes, done, b.has_begun ? done + n : done, done + n, err);
 		done += n;
 		settle(p, b.changes, n);
 		adapt_batch(p, n);

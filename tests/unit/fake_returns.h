@@ -24,6 +24,7 @@ struct fr {
 	size_t nr_text_writes;
 	size_t fail_after; /* the text write of this number fails, unless 0 */
 	bool fails_on;	   /* and all that come after it */
+	bool is_paused;	   /* no hold can begin */
 };
 
 static inline struct hv_err *fr_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
@@ -49,8 +50,9 @@ static inline struct hv_err *fr_write(void *self, struct hv_gpa gpa, const void 
 
 static inline struct hv_err *fr_hold_begin(void *self, uint64_t max_ns)
 {
-	(void)self;
 	(void)max_ns;
+	if (((struct fr *)self)->is_paused)
+		return hv_err_new(EBUSY, "the machine is not running (paused)");
 	return NULL;
 }
 

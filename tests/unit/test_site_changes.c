@@ -101,6 +101,28 @@ START_TEST(a_change_that_fails_twice_can_be_taken_back)
 }
 END_TEST
 
+/* Nothing was written: there is nothing to undo, and nothing is left in the journal for it. */
+START_TEST(a_change_that_cannot_begin_leaves_all_as_it_is)
+{
+	static const uint8_t wanted[] = {HV_STUB_NONE, HV_STUB_FUNCTION};
+
+	for (unsigned i = 0; i < HV_ARRAY_LEN(wanted); i++) {
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		fr_check_want(&r, wanted[i]);
+		r.nr_text_writes = 0;
+		r.is_paused = true;
+		err = fr_want(&r, HV_STUB_GRAPH);
+		r.is_paused = false;
+		ck_assert(err && strstr(err->message, "not running"));
+		ck_assert(strstr(err->message, "nothing was changed"));
+		ck_assert_uint_eq(r.nr_text_writes, 0);
+		check_stands(wanted[i]);
+	}
+	take_all_back();
+}
+END_TEST
+
 /* A vCPU stands in the site: its call stays, and is what is undone later. */
 START_TEST(a_change_that_is_refused_leaves_the_first_stub)
 {
@@ -142,6 +164,7 @@ int main(void)
 	tcase_add_test(c, one_stub_is_changed_for_another);
 	tcase_add_test(c, a_change_that_fails_leaves_the_first_stub);
 	tcase_add_test(c, a_change_that_fails_twice_can_be_taken_back);
+	tcase_add_test(c, a_change_that_cannot_begin_leaves_all_as_it_is);
 	tcase_add_test(c, a_change_that_is_refused_leaves_the_first_stub);
 	tcase_add_test(c, whoever_comes_after_a_death_half_way_finds_all);
 	suite_add_tcase(suite, c);
