@@ -43,6 +43,7 @@ struct hv_own_serial {
 
 	uint8_t ier, lcr, mcr, fcr, scratch, divisor[2];
 	bool out_done; /* an interrupt that says so waits */
+	bool listens;  /* the guest has opened the port: input is for it */
 	uint8_t out[OUT_BYTES], in[IN_BYTES];
 	unsigned out_at, out_nr, in_at, in_nr;
 };
@@ -69,18 +70,11 @@ static bool has_room(const struct hv_own_serial *s)
 	return s->out_nr < OUT_BYTES;
 }
 
-/* A driver that opens the port reads and clears what is there, before it wants interrupts of input:
- * it is not to meet what the user has typed. In loopback it looks at what it has written. */
-static bool sees_in(const struct hv_own_serial *s)
-{
-	return s->in_nr && (s->ier & IER_IN || s->mcr & MCR_LOOP);
-}
-
 static uint8_t take_in(struct hv_own_serial *s)
 {
 	uint8_t byte = s->in[s->in_at];
 
-	if (!sees_in(s))
+	if (!s->in_nr)
 		return 0;
 	s->in_at = (s->in_at + 1) % IN_BYTES;
 	if (s->in_nr-- == IN_BYTES)
@@ -125,7 +119,7 @@ static uint8_t read_register(struct hv_own_serial *s, unsigned reg)
 	case REG_MCR:
 		return s->mcr;
 	case REG_LSR:
-		return (uint8_t)((sees_in(s) ? LSR_IN : 0) | (has_room(s) ? LSR_OUT : 0));
+		return (uint8_t)((s->in_nr ? LSR_IN : 0) | (has_room(s) ? LSR_OUT : 0));
 	case REG_MSR:
 		return modem_status(s);
 	default:
@@ -154,16 +148,24 @@ static void set_ier(struct hv_own_serial *s, uint8_t value)
 	if (value & IER_OUT && !(s->ier & IER_OUT))
 		s->out_done = has_room(s);
 	s->ier = value & 0xf;
+	if (value & IER_IN && !s->listens) {
+		s->listens = true;
+		wake(s);
+	}
 }
 
+/* Linux switches the FIFOs off when it opens the port, before it wants input, and when it closes
+ * it. */
 static void set_fcr(struct hv_own_serial *s, uint8_t value)
 {
 	s->fcr = value;
-	if (!(value & FCR_CLEAR_IN) || !sees_in(s))
-		return;
-	if (s->in_nr == IN_BYTES)
-		wake(s);
-	s->in_nr = 0;
+	if (!(value & FCR_ENABLE))
+		s->listens = false;
+	if (value & FCR_CLEAR_IN) {
+		if (s->in_nr == IN_BYTES)
+			wake(s);
+		s->in_nr = 0;
+	}
 }
 
 static void write_register(struct hv_own_serial *s, unsigned reg, uint8_t value)
@@ -253,7 +255,7 @@ static void pump_in(struct hv_own_serial *s)
 	ssize_t n;
 
 	pthread_mutex_lock(&s->lock);
-	if (s->in_nr == IN_BYTES) { /* by loopback, since it was polled for */
+	if (!s->listens || s->in_nr == IN_BYTES) { /* since it was polled for */
 		pthread_mutex_unlock(&s->lock);
 		return;
 	}
@@ -277,7 +279,7 @@ static void *pump(void *arg)
 
 		pthread_mutex_lock(&s->lock);
 		ends = s->ends;
-		if (s->in_nr < IN_BYTES)
+		if (s->listens && s->in_nr < IN_BYTES)
 			fds[1].fd = s->in_fd;
 		if (s->out_nr)
 			fds[2].fd = s->out_fd;

@@ -111,12 +111,9 @@ START_TEST(nothing_of_much_input_is_lost)
 }
 END_TEST
 
-/* What Linux does before it wants input (autoconfig, serial8250_do_startup). */
+/* What Linux does before it wants input (serial8250_do_startup). */
 static void open_port(void)
 {
-	hv_own_serial_write(s, IER, 0xf);
-	poll(NULL, 0, 20);
-	hv_own_serial_write(s, IER, 0);
 	hv_own_serial_write(s, FCR, 1);
 	hv_own_serial_write(s, FCR, 7);
 	hv_own_serial_write(s, FCR, 0);
