@@ -143,8 +143,12 @@ static void held(struct guard *g, uint64_t max_ns)
 
 static struct hv_err *do_hold_asleep(struct guard *g, uint64_t max_ns)
 {
-	struct hv_err *err = check_may_hold(g);
+	struct hv_err *err;
 
+	/* It fell asleep before it could stop, and will not any more. */
+	if (g->machine == MACHINE_STOPPING)
+		g->machine = MACHINE_RUNS;
+	err = check_may_hold(g);
 	if (!err)
 		err = hv_gdb_stub_drain(&g->stub);
 	if (err)

@@ -161,6 +161,16 @@ static struct hv_packets writes(size_t nr)
 	return p;
 }
 
+/* Whatever came before: it can be held, and runs on. */
+static void is_as_good_as_new(struct hv_guardian *g)
+{
+	uint64_t held_ns = 0;
+
+	ok(hv_guardian_hold(g, HV_NS_PER_S));
+	ok(hv_guardian_release(g, &held_ns));
+	ck_assert(runs_within(1000));
+}
+
 START_TEST(hold_and_release)
 {
 	HV_AUTO_PACKETS struct hv_packets p = writes(3000);
@@ -206,9 +216,7 @@ START_TEST(too_long)
 	ck_assert_uint_eq(m->nr_writes, 0);
 	fails(hv_guardian_release(g, &held_ns), ETIMEDOUT);
 	ck_assert_uint_ge(held_ns, 50 * HV_NS_PER_MS);
-	ok(hv_guardian_hold(g, HV_NS_PER_S)); /* and it is as good as new */
-	ok(hv_guardian_release(g, &held_ns));
-	ck_assert(runs_within(1000));
+	is_as_good_as_new(g);
 	hv_guardian_free(g);
 }
 END_TEST
@@ -238,10 +246,8 @@ START_TEST(asleep)
 		ck_assert(!m->runs); /* and was not made to */
 	}
 	ck_assert_uint_eq(m->nr_stops, 0);
-	m->runs = 1; /* it wakes up, and can be held as ever */
-	ok(hv_guardian_hold(g, HV_NS_PER_S));
-	ok(hv_guardian_release(g, &held_ns));
-	ck_assert(runs_within(1000));
+	m->runs = 1; /* it wakes up */
+	is_as_good_as_new(g);
 	hv_guardian_free(g);
 }
 END_TEST
@@ -280,9 +286,29 @@ START_TEST(wakes_up_when_held_asleep)
 	ck_assert_uint_eq(m->nr_stops, 1);
 	ck_assert(runs_within(3000));
 	fails(hv_guardian_release(g, &held_ns), ETIMEDOUT);
-	ok(hv_guardian_hold(g, HV_NS_PER_S));
+	is_as_good_as_new(g);
+	hv_guardian_free(g);
+}
+END_TEST
+
+/* The stop that it was asked for never comes: it is not waited for, and all can be taken back. */
+START_TEST(falls_asleep_when_asked_to_stop)
+{
+	HV_AUTO_PACKETS struct hv_packets p = writes(100);
+	HV_AUTO_PACKETS struct hv_packets answers = {0};
+	struct hv_guardian *g = NULL;
+	uint64_t held_ns = 0;
+
+	ok(hv_guardian_start(path, &g));
+	fall_asleep();
+	fails(hv_guardian_hold(g, HV_NS_PER_S), EBUSY);
+	ok(hv_guardian_hold_asleep(g, HV_NS_PER_S));
+	ok(hv_guardian_exchange(g, &p, &answers));
+	ck_assert_uint_eq(m->nr_writes, 100);
 	ok(hv_guardian_release(g, &held_ns));
-	ck_assert(runs_within(1000));
+	ck_assert(!m->runs);
+	m->runs = 1; /* it wakes up */
+	is_as_good_as_new(g);
 	hv_guardian_free(g);
 }
 END_TEST
@@ -447,6 +473,7 @@ int main(void)
 	tcase_add_test(t, asleep);
 	tcase_add_test(t, asleep_for_too_long);
 	tcase_add_test(t, wakes_up_when_held_asleep);
+	tcase_add_test(t, falls_asleep_when_asked_to_stop);
 	tcase_add_test(t, over_in_the_middle);
 	tcase_add_test(t, service_killed);
 	tcase_add_test(t, guardian_killed);
