@@ -43,7 +43,7 @@ struct hv_own_serial {
 
 	uint8_t ier, lcr, mcr, fcr, scratch, divisor[2];
 	bool out_done; /* an interrupt that says so waits */
-	bool listens;  /* the guest has opened the port: input is for it */
+	bool listens;  /* it has wanted interrupts of input since the FIFOs were last off */
 	uint8_t out[OUT_BYTES], in[IN_BYTES];
 	unsigned out_at, out_nr, in_at, in_nr;
 };

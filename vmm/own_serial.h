@@ -1,8 +1,9 @@
 /* A 16550 serial port between a guest and two files of the host. Output waits in the port while the
  * host's file takes none; the guest is told so, as by a slow line, and does not stop. Input stays
- * in its file until the guest has opened the port, which it does by wanting interrupts of it: what
- * opening clears is not what the user has typed. Threads: any; one of them pumps. Leaves to others:
- * what the files are (cli/). */
+ * in its file until the guest wants interrupts of it, so that what opening the port clears is not
+ * what the user has typed. (Linux wants them for a moment when it probes the port: what is there by
+ * then is read, and lost.) Threads: any; one of them pumps. Leaves to others: what the files are
+ * (cli/). */
 #pragma once
 
 #include <stdbool.h>
