@@ -4,11 +4,10 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include "cli/service.h"
 #include "vmm/guest.h"
+#include "vmm/unix_socket.h"
 
 #define GET_MAX_BYTES (1u << 20)
 
@@ -23,14 +22,12 @@ void client_close(struct client *c)
 static struct hv_err *connect_to(const struct rundir_info *info, int *ret)
 {
 	HV_AUTO_FREE char *path = rundir_path(info->path, "sock");
-	HV_AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	HV_AUTO_FD int fd = -1;
+	struct sockaddr_un addr;
+	struct hv_err *err = hv_unix_socket(path, 0, &addr, &fd);
 
-	if (fd < 0)
-		return hv_err_new(errno, "socket: %s", strerror(errno));
-	if (strlen(path) >= sizeof(addr.sun_path))
-		return hv_err_new(ENAMETOOLONG, "%s: too long for a socket", path);
-	strcpy(addr.sun_path, path);
+	if (err)
+		return err;
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0)
 		return hv_err_new(errno, "service (pid %d) does not answer: %s",
 				  (int)info->service_pid, strerror(errno));

@@ -2,11 +2,10 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "cli/service.h"
+#include "vmm/unix_socket.h"
 
 /* What is made anew together. */
 struct home {
@@ -25,14 +24,12 @@ static void home_deinit(struct home *h)
 static struct hv_err *listen_at(const struct rundir *dir, int *ret)
 {
 	HV_AUTO_FREE char *path = rundir_path(dir->path, "sock");
-	HV_AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	HV_AUTO_FD int fd = -1;
+	struct sockaddr_un addr;
+	struct hv_err *err = hv_unix_socket(path, SOCK_NONBLOCK, &addr, &fd);
 
-	if (fd < 0)
-		return hv_err_new(errno, "socket: %s", strerror(errno));
-	if (strlen(path) >= sizeof(addr.sun_path))
-		return hv_err_new(ENAMETOOLONG, "%s: too long for a socket", path);
-	strcpy(addr.sun_path, path);
+	if (err)
+		return err;
 	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0 || listen(fd, 16) != 0)
 		return hv_err_new(errno, "%s: %s", path, strerror(errno));
 	*ret = hv_take_fd(&fd);

@@ -2,8 +2,6 @@
 
 #include <poll.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include "vmm/clock.h"
 
@@ -12,18 +10,30 @@ int hv_unix_path_fits(const char *path)
 	return strlen(path) < sizeof(((struct sockaddr_un *)0)->sun_path);
 }
 
-struct hv_err *hv_unix_connect(const char *path, uint64_t deadline_ns, int *ret_fd)
+struct hv_err *hv_unix_socket(const char *path, int flags, struct sockaddr_un *ret_address,
+			      int *ret_fd)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	HV_AUTO_FD int fd = -1;
 
 	if (!hv_unix_path_fits(path))
 		return hv_err_new(ENAMETOOLONG, "socket %s: path is %zu bytes long, at most %zu",
 				  path, strlen(path), sizeof(address.sun_path) - 1);
 	memcpy(address.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
+	*ret_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+	if (*ret_fd < 0)
 		return hv_err_new(errno, "socket %s: %s", path, strerror(errno));
+	*ret_address = address;
+	return NULL;
+}
+
+struct hv_err *hv_unix_connect(const char *path, uint64_t deadline_ns, int *ret_fd)
+{
+	struct sockaddr_un address;
+	HV_AUTO_FD int fd = -1;
+	struct hv_err *err = hv_unix_socket(path, SOCK_NONBLOCK, &address, &fd);
+
+	if (err)
+		return err;
 	/* unix(7): a full backlog is EAGAIN at once, there is nothing to poll for */
 	while (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
 		if (errno != EAGAIN && errno != EINTR)
