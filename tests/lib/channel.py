@@ -77,6 +77,11 @@ class Channel:
                 if "closed" in str(dead):
                     raise
 
+    def ask(self, seconds):
+        """What comes within that time of an empty line, which a guest that listens answers by "ready"."""
+        self.socket.sendall(b"\n")
+        return self.listen(seconds)
+
     def listen(self, seconds):
         """The end of what comes within that time."""
         deadline = time.monotonic() + seconds

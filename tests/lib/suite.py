@@ -100,11 +100,13 @@ def last_words(guest):
         said = guest.monitor("info registers -a") + guest.monitor("info lapic") + guest.monitor("info pic")
         port = ", ".join(f"{name} {guest.monitor(f'i /xb {address}').split()[-1]}" for name, address in UART)
         woken = guest.channel.listen(2)
+        asked = guest.channel.ask(5)
     except Exception as error:  # noqa: BLE001 - it is gone
-        said, port, woken = str(error), "not known", b""
+        said, port, woken, asked = str(error), "not known", b"", b""
     lines = [line for line in said.splitlines() if re.match(r"CPU#|RIP=|IRR|ISR|LVTT |  pin [34] |pic\d:", line.rstrip())]
     lines.append(kvm.whereabouts())
     lines.append(f"serial port of the channel: {port}" + (f"; after these questions it said {woken!r}" if woken else ""))
+    lines.append(f"asked again it says {asked!r}")
     return [f"state {guest.state()}", *lines, *guest.console().splitlines()[-5:]]
 
 
