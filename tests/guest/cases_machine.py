@@ -158,9 +158,8 @@ def rebooted_guest(t):
     t.hv("attach", t.name)
     t.hv("echo", t.name, "set_ftrace_filter", "vfs_*")
     t.hv("echo", t.name, "current_tracer", "function")
-    t.guest.run("(sleep 0.2; reboot -f) >/dev/null 2>&1 &")
-    time.sleep(1)
-    t.guest.open_channel()
+    t.guest.channel.send("reboot -f")
+    t.guest.channel.wait_boot(240)
     left = left_behind(t.hv)
     assert not left, left
     memory = Memory(t.guest)
@@ -182,15 +181,15 @@ def asleep_while_attached(t):
     before = memory.snapshot()
     t.hv("attach", "--via=monitor", t.name)
     t.hv("echo", t.name, "current_tracer", "function_graph")
-    # What is sent to a serial port that is not awake yet is lost: the guest says when it is.
-    sleep = "sleep 0.2; echo mem >/sys/power/state; echo ready >/dev/ttyS1"
-    t.guest.run(f"echo deep >/sys/power/mem_sleep; ({sleep}) >/dev/null 2>&1 &")
+    sleep = t.guest.channel.send("echo deep >/sys/power/mem_sleep; echo mem >/sys/power/state")
     assert until(lambda: t.guest.state() == "pmsuspended"), f"the guest does not sleep: {t.guest.state()}"
     assert until(lambda: not left_behind(t.hv)), left_behind(t.hv)
     assert t.guest.state() == "pmsuspended", t.guest.state()
     t.hv.fails("detach", t.name, says=["went to sleep (S3)"])
     virsh("dompmwakeup", t.name)
-    t.guest.channel.wait_boot(60)
+    # What is sent to a serial port that is not awake yet is lost: the guest speaks first.
+    status, said = t.guest.channel.answer(sleep, 60)
+    assert status == 0, said
     t.guest.run("grep -q 0-1 /sys/devices/system/cpu/online")
     bad, _ = memory.compare(before, memory.snapshot())
     assert not bad, f"{bad[:5]}"

@@ -96,15 +96,20 @@ class Channel:
         if self.dead:
             raise GuestDead(f"dead since an earlier command: {self.dead}")
         try:
-            return self._run(command, timeout)
+            return self.answer(self.send(command), timeout)
         except (GuestDead, OSError) as dead:
             self.dead = str(dead) or type(dead).__name__
             raise GuestDead(self.dead) from None
 
-    def _run(self, command, timeout):
+    def send(self, command):
+        """Tag of the answer to that command, after which the guest may be asleep or gone."""
         self.next_id += 1
         tag = b"%d" % self.next_id
         self.socket.sendall(tag + b" " + base64.b64encode(command.encode()) + b"\n")
+        return tag
+
+    def answer(self, tag, timeout):
+        """As of run()."""
         deadline = time.monotonic() + timeout
         while True:
             words = self._line(deadline).split()
