@@ -4,6 +4,7 @@ import re
 
 from lib import ftrace
 from lib.suite import IN_TURN, STANDARD, case
+from lib.wait import until
 
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", ftrace.ROUND)
 ROUNDS = 20
@@ -62,10 +63,14 @@ def stacks_agree_with_own_ftrace(t):
         traced.echo("set_ftrace_filter", "hrtimer_interrupt")
         traced.echo("current_tracer", "function")
         traced.echo("trace_options", "func_stack_trace")
-        t.guest.run("sleep 1")
-        ticks = [lines for _, _, lines in stacks(traced.text("trace"))]
+
+        def ticks_so_far():
+            t.guest.run("sleep 1")
+            return [lines for _, _, lines in stacks(traced.text("trace"))]
+
+        ticks = until(lambda: len(found := ticks_so_far()) > 10 and found)
     nr = agree(own, own_pid, ours, our_pid)
-    assert len(ticks) > 10, f"only {len(ticks)} timer interrupts"
+    assert ticks, "hardly a timer interrupt"
     cut = [lines for lines in ticks if not ROOTS.fullmatch(lines[-1])]
     # In a retpoline's thunk, which has no rule, the kernel's own unwinder ends as well.
     assert len(cut) < len(ticks) / 10, f"{len(cut)} of {len(ticks)} do not end where the kernel is entered: {cut[0]}"

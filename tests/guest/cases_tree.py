@@ -6,6 +6,7 @@ import re
 import subprocess
 
 from lib.suite import IN_TURN, STANDARD, case
+from lib.wait import until
 
 HERE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "conformance")
 OWN = "/sys/kernel/tracing"
@@ -243,16 +244,17 @@ def masks_forks_and_thread_groups(t):
         traced.echo("tracing_cpumask", "3")
         traced.echo("current_tracer", "function")
         traced.echo("options/record-tgid", "1")
-        script = "while [ ! -e /tmp/go ]; do :; done; (cat /proc/version; sleep 3); cat /proc/uptime"
-        t.guest.run(f"rm -f /tmp/go; ({script}) >/dev/null 2>&1 & echo $! >/tmp/parent")
+        script = "while [ ! -e /tmp/go ]; do :; done; (cat /proc/version; read end </tmp/end); cat /proc/uptime"
+        t.guest.run(f"rm -f /tmp/go /tmp/end; mkfifo /tmp/end; ({script}) >/dev/null 2>&1 & echo $! >/tmp/parent")
         parent = t.guest.run("cat /tmp/parent").strip()
         traced.echo("set_ftrace_pid", parent)
         traced.echo("options/function-fork", "1")
         assert "wake_up_new_task" not in traced.text("enabled_functions")
-        t.guest.run("touch /tmp/go; sleep 1")
+        t.guest.run("touch /tmp/go")
+        assert until(lambda: len(traced.text("set_ftrace_pid").split()) > 1), "the child is not there"
         listed = traced.text("set_ftrace_pid").split()
-        assert parent in listed and len(listed) > 1, f"of {parent}: {listed}"
-        t.guest.run("sleep 3")
+        assert parent in listed, f"of {parent}: {listed}"
+        t.guest.run(f"echo >/tmp/end; while [ -d /proc/{parent} ]; do sleep 0.1; done")
         traced.echo("options/function-fork", "0")
         # all have ended: what is left is the last list there was, for none would be all tasks
         assert traced.text("set_ftrace_pid") != "no pid\n"
