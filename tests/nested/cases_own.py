@@ -148,6 +148,20 @@ def own_vmlinux(t):
         boots(t, "trixie", kernel=file.name)
 
 
+def by_time(events):
+    """The events in their order, and a note of those that came late: each vCPU's come in order, but one that the host
+    does not schedule in the middle of a record holds the others for 20 ms only (docs/ring.md, Order)."""
+    last, newest, late = {}, events[0].time, []
+    for e in events:
+        assert e.time >= last.get(e.cpu, e.time), f"goes back on its own vCPU, from {last[e.cpu]}: {e}"
+        last[e.cpu] = e.time
+        newest = max(newest, e.time)
+        if e.time < newest:
+            late.append(newest - e.time)
+    note = f", {len(late)} late, by up to {max(late) * 1e3:.0f} ms" if late else ""
+    return sorted(events, key=lambda e: e.time), note
+
+
 def trace_boot(t, suite, end):
     with tempfile.TemporaryDirectory() as directory:
         path = f"{directory}/trace"
@@ -163,9 +177,9 @@ def trace_boot(t, suite, end):
             end(m)
         with open(path, encoding="utf-8") as file:
             events, lost = ftrace.parse(file.read())
+    assert lost == 0, f"{lost} lost"
+    events, late = by_time(events)
     names = [e.function for e in events]
-    times = [e.time for e in events]
-    assert lost == 0 and times == sorted(times), f"{lost} lost"
     assert names[0] == "rest_init" and names.count("rest_init") == 1, names[:5]
     assert names.index("kernel_init") < names.index("do_one_initcall"), names[:20]
     assert names.count("do_one_initcall") > 100, f"{names.count('do_one_initcall')} initcalls"
@@ -176,7 +190,7 @@ def trace_boot(t, suite, end):
         after = names.index("kernel_init" if function == INIT[0] else INIT[0])
         assert after < names.index(function) < names.index("vfs_rmdir"), function
     assert {e.caller for e in events if e.function in INIT[1:]} == {"do_one_initcall"}
-    t.note(f"{len(events)} events, {names.count('do_one_initcall')} initcalls")
+    t.note(f"{len(events)} events, {names.count('do_one_initcall')} initcalls{late}")
 
 
 @case(configs=None)
