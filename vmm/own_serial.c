@@ -13,6 +13,7 @@
 
 #define OUT_BYTES 65536u
 #define IN_BYTES  64u
+#define LOOKS	  16u /* in a row at a status that says there is room: for input then */
 
 enum { REG_DATA, REG_IER, REG_IIR, REG_LCR, REG_MCR, REG_LSR, REG_MSR, REG_SCRATCH };
 
@@ -30,6 +31,11 @@ enum { REG_DATA, REG_IER, REG_IIR, REG_LCR, REG_MCR, REG_LSR, REG_MSR, REG_SCRAT
 #define FCR_ENABLE   1
 #define FCR_CLEAR_IN 2
 
+struct fifo {
+	uint8_t bytes[IN_BYTES];
+	unsigned at, nr;
+};
+
 struct hv_own_serial {
 	pthread_mutex_t lock;
 	pthread_t pump;
@@ -42,10 +48,13 @@ struct hv_own_serial {
 	unsigned irq;
 
 	uint8_t ier, lcr, mcr, fcr, scratch, divisor[2];
-	bool out_done; /* an interrupt that says so waits */
-	bool listens;  /* it has wanted interrupts of input since the FIFOs were last off */
-	uint8_t out[OUT_BYTES], in[IN_BYTES];
-	unsigned out_at, out_nr, in_at, in_nr;
+	bool out_done;	   /* an interrupt that says so waits */
+	unsigned nr_looks; /* stays LOOKS until the port is set up anew */
+	bool is_shown;	   /* the status has told of input that was neither read nor cleared */
+	struct fifo in;	   /* on the line: in the port as soon as the guest looks for it */
+	struct fifo looped;
+	uint8_t out[OUT_BYTES];
+	unsigned out_at, out_nr;
 };
 
 static void wake(struct hv_own_serial *s)
@@ -56,37 +65,60 @@ static void wake(struct hv_own_serial *s)
 	(void)n; /* full: it is awake */
 }
 
+static bool has_room(const struct hv_own_serial *s)
+{
+	return s->out_nr < OUT_BYTES;
+}
+
+static void put(struct fifo *f, uint8_t byte)
+{
+	if (f->nr < IN_BYTES)
+		f->bytes[(f->at + f->nr++) % IN_BYTES] = byte;
+}
+
+static uint8_t take(struct fifo *f)
+{
+	uint8_t byte = f->bytes[f->at];
+
+	f->at = (f->at + 1) % IN_BYTES;
+	f->nr--;
+	return byte;
+}
+
+/* In loopback the port hears itself and not the line. */
+static bool has_in(const struct hv_own_serial *s)
+{
+	if (s->mcr & MCR_LOOP)
+		return s->looped.nr;
+	return s->in.nr && (s->ier & IER_IN || s->nr_looks == LOOKS || s->is_shown);
+}
+
+static uint8_t take_in(struct hv_own_serial *s)
+{
+	if (!has_in(s))
+		return 0;
+	if (s->mcr & MCR_LOOP)
+		return take(&s->looped);
+	if (s->in.nr == IN_BYTES)
+		wake(s);
+	s->is_shown = false;
+	return take(&s->in);
+}
+
 static void update_irq(struct hv_own_serial *s)
 {
-	unsigned level = (s->ier & IER_IN && s->in_nr) || (s->ier & IER_OUT && s->out_done);
+	unsigned level = (s->ier & IER_IN && has_in(s)) || (s->ier & IER_OUT && s->out_done);
 
 	if (level != s->irq)
 		s->on_irq(s->ctx, level);
 	s->irq = level;
 }
 
-static bool has_room(const struct hv_own_serial *s)
-{
-	return s->out_nr < OUT_BYTES;
-}
-
-static uint8_t take_in(struct hv_own_serial *s)
-{
-	uint8_t byte = s->in[s->in_at];
-
-	if (!s->in_nr)
-		return 0;
-	s->in_at = (s->in_at + 1) % IN_BYTES;
-	if (s->in_nr-- == IN_BYTES)
-		wake(s);
-	return byte;
-}
-
 static uint8_t identify(struct hv_own_serial *s)
 {
 	uint8_t fifo = s->fcr & FCR_ENABLE ? IIR_FIFO : 0;
 
-	if (s->ier & IER_IN && s->in_nr)
+	if (s->ier & IER_IN && has_in(s))
 		return IIR_IN | fifo;
 	if (!(s->ier & IER_OUT) || !s->out_done)
 		return IIR_NONE | fifo;
@@ -101,6 +133,17 @@ static uint8_t modem_status(const struct hv_own_serial *s)
 		return MSR_PRESENT;
 	return (uint8_t)((s->mcr & 2) << 3 | (s->mcr & 1) << 5 | (s->mcr & 4) << 4 |
 			 (s->mcr & 8) << 4);
+}
+
+static uint8_t line_status(struct hv_own_serial *s)
+{
+	bool room = has_room(s), in;
+
+	if (room && s->nr_looks < LOOKS)
+		s->nr_looks++;
+	in = has_in(s);
+	s->is_shown |= in && !(s->mcr & MCR_LOOP);
+	return (uint8_t)((in ? LSR_IN : 0) | (room ? LSR_OUT : 0));
 }
 
 static uint8_t read_register(struct hv_own_serial *s, unsigned reg)
@@ -119,7 +162,7 @@ static uint8_t read_register(struct hv_own_serial *s, unsigned reg)
 	case REG_MCR:
 		return s->mcr;
 	case REG_LSR:
-		return (uint8_t)((s->in_nr ? LSR_IN : 0) | (has_room(s) ? LSR_OUT : 0));
+		return line_status(s);
 	case REG_MSR:
 		return modem_status(s);
 	default:
@@ -137,35 +180,21 @@ static void put_out(struct hv_own_serial *s, uint8_t value)
 		wake(s);
 }
 
-static void put_in(struct hv_own_serial *s, uint8_t value)
-{
-	if (s->in_nr < IN_BYTES)
-		s->in[(s->in_at + s->in_nr++) % IN_BYTES] = value;
-}
-
 static void set_ier(struct hv_own_serial *s, uint8_t value)
 {
 	if (value & IER_OUT && !(s->ier & IER_OUT))
 		s->out_done = has_room(s);
 	s->ier = value & 0xf;
-	if (value & IER_IN && !s->listens) {
-		s->listens = true;
-		wake(s);
-	}
 }
 
-/* Linux switches the FIFOs off when it opens the port, before it wants input, and when it closes
- * it. */
+/* A clear forgets what the guest was told of. What it has not read is on the line still. */
 static void set_fcr(struct hv_own_serial *s, uint8_t value)
 {
 	s->fcr = value;
-	if (!(value & FCR_ENABLE))
-		s->listens = false;
-	if (value & FCR_CLEAR_IN) {
-		if (s->in_nr == IN_BYTES)
-			wake(s);
-		s->in_nr = 0;
-	}
+	if (!(value & FCR_CLEAR_IN))
+		return;
+	s->is_shown = false;
+	s->looped.nr = 0;
 }
 
 static void write_register(struct hv_own_serial *s, unsigned reg, uint8_t value)
@@ -177,7 +206,7 @@ static void write_register(struct hv_own_serial *s, unsigned reg, uint8_t value)
 	switch (reg) {
 	case REG_DATA:
 		if (s->mcr & MCR_LOOP)
-			put_in(s, value);
+			put(&s->looped, value);
 		else
 			put_out(s, value);
 		break;
@@ -192,6 +221,8 @@ static void write_register(struct hv_own_serial *s, unsigned reg, uint8_t value)
 		break;
 	case REG_MCR:
 		s->mcr = value & 0x1f;
+		if (!(value & MCR_LOOP))
+			s->looped.nr = 0;
 		break;
 	case REG_SCRATCH:
 		s->scratch = value;
@@ -206,6 +237,8 @@ uint8_t hv_own_serial_read(struct hv_own_serial *s, unsigned reg)
 	uint8_t value;
 
 	pthread_mutex_lock(&s->lock);
+	if (reg != REG_LSR && s->nr_looks < LOOKS)
+		s->nr_looks = 0;
 	value = read_register(s, reg);
 	update_irq(s);
 	pthread_mutex_unlock(&s->lock);
@@ -215,6 +248,8 @@ uint8_t hv_own_serial_read(struct hv_own_serial *s, unsigned reg)
 void hv_own_serial_write(struct hv_own_serial *s, unsigned reg, uint8_t value)
 {
 	pthread_mutex_lock(&s->lock);
+	if (s->nr_looks < LOOKS || reg == REG_IER || reg == REG_IIR)
+		s->nr_looks = 0;
 	write_register(s, reg, value);
 	update_irq(s);
 	pthread_mutex_unlock(&s->lock);
@@ -255,13 +290,9 @@ static void pump_in(struct hv_own_serial *s)
 	ssize_t n;
 
 	pthread_mutex_lock(&s->lock);
-	if (!s->listens || s->in_nr == IN_BYTES) { /* since it was polled for */
-		pthread_mutex_unlock(&s->lock);
-		return;
-	}
-	n = read(s->in_fd, chunk, IN_BYTES - s->in_nr);
+	n = read(s->in_fd, chunk, IN_BYTES - s->in.nr);
 	for (ssize_t i = 0; i < n; i++)
-		put_in(s, chunk[i]);
+		put(&s->in, chunk[i]);
 	if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
 		s->in_fd = -1;
 	update_irq(s);
@@ -279,7 +310,7 @@ static void *pump(void *arg)
 
 		pthread_mutex_lock(&s->lock);
 		ends = s->ends;
-		if (s->listens && s->in_nr < IN_BYTES)
+		if (s->in.nr < IN_BYTES)
 			fds[1].fd = s->in_fd;
 		if (s->out_nr)
 			fds[2].fd = s->out_fd;

@@ -1,9 +1,9 @@
 /* A 16550 serial port between a guest and two files of the host. Output waits in the port while the
- * host's file takes none; the guest is told so, as by a slow line, and does not stop. Input stays
- * in its file until the guest wants interrupts of it, so that what opening the port clears is not
- * what the user has typed. (Linux wants them for a moment when it probes the port: what is there by
- * then is read, and lost.) Threads: any; one of them pumps. Leaves to others: what the files are
- * (cli/). */
+ * host's file takes none; the guest is told so, as by a slow line, and does not stop. Input is
+ * on the line until the guest looks for it, by wanting interrupts of it or reading the line's
+ * status again and again, and leaves the line when it is read: what a driver reads and clears while
+ * it probes or opens the port is not what the user has typed. Threads: any; one of them pumps.
+ * Leaves to others: what the files are (cli/). */
 #pragma once
 
 #include <stdbool.h>

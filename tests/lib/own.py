@@ -73,8 +73,10 @@ class OwnMachine:
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
         try:
-            self._wait(rb"/ # ", BOOT_SECONDS)
+            # long before there is a shell: what is piped waits for it
             self.process.stdin.write(f"{SETUP}\n".encode())
+            self.process.stdin.flush()
+            self._wait(rb"/ # ", BOOT_SECONDS)
             self.run("[ -d /proc/1 ]")
         except Exception:
             self.__exit__()

@@ -111,9 +111,12 @@ START_TEST(nothing_of_much_input_is_lost)
 }
 END_TEST
 
-/* What Linux does before it wants input (serial8250_do_startup). */
+/* What Linux does before it wants input (autoconfig, serial8250_do_startup), slowly. */
 static void open_port(void)
 {
+	hv_own_serial_write(s, IER, 0xf);
+	poll(NULL, 0, 20);
+	hv_own_serial_write(s, IER, 0);
 	hv_own_serial_write(s, FCR, 1);
 	hv_own_serial_write(s, FCR, 7);
 	hv_own_serial_write(s, FCR, 0);
@@ -151,16 +154,76 @@ START_TEST(input_waits_for_the_port_to_be_opened)
 }
 END_TEST
 
-START_TEST(cleared_input_makes_room)
+START_TEST(a_clear_loses_nothing)
 {
-	uint8_t full[64 + 2] = {0};
-
+	ck_assert_int_eq(write(in[1], "ab", 2), 2);
 	hv_own_serial_write(s, IER, 1);
-	ck_assert_int_eq(write(in[1], full, sizeof(full)), sizeof(full));
 	until(LSR, 1, 1);
-	poll(NULL, 0, 50); /* it is full */
+	hv_own_serial_write(s, IER, 0);
 	hv_own_serial_write(s, FCR, 3);
-	until(LSR, 1, 1); /* the other two, or one */
+	ck_assert_uint_eq(hv_own_serial_read(s, LSR) & 1, 0);
+	ck_assert_uint_eq(hv_own_serial_read(s, DATA), 0);
+	hv_own_serial_write(s, IER, 1);
+	hv_own_serial_write(s, FCR, 3);
+	reads("ab");
+}
+END_TEST
+
+START_TEST(what_was_shown_can_be_read)
+{
+	ck_assert_int_eq(write(in[1], "ab", 2), 2);
+	hv_own_serial_write(s, IER, 1);
+	until(LSR, 1, 1);
+	hv_own_serial_write(s, IER, 0);
+	ck_assert_uint_eq(hv_own_serial_read(s, LSR) & 1, 1);
+	ck_assert_uint_eq(hv_own_serial_read(s, DATA), 'a');
+	ck_assert_uint_eq(hv_own_serial_read(s, DATA), 0);
+}
+END_TEST
+
+/* A boot loader, or kgdb. */
+START_TEST(who_polls_gets_input)
+{
+	ck_assert_int_eq(write(in[1], "abc", 3), 3);
+	reads("ab");
+	hv_own_serial_write(s, DATA, 'x'); /* an echo */
+	ck_assert_uint_eq(hv_own_serial_read(s, LSR) & 1, 1);
+	hv_own_serial_write(s, FCR, 7); /* opened by another */
+	ck_assert_uint_eq(hv_own_serial_read(s, LSR) & 1, 0);
+	ck_assert_uint_eq(hv_own_serial_read(s, DATA), 0);
+	reads("c");
+}
+END_TEST
+
+START_TEST(who_waits_for_room_does_not_poll)
+{
+	ck_assert_int_eq(write(in[1], "a", 1), 1);
+	poll(NULL, 0, 20);
+	for (unsigned i = 0; i < 1000; i++) {
+		ck_assert_uint_eq(hv_own_serial_read(s, LSR) & 1, 0);
+		hv_own_serial_write(s, DATA, 'x');
+	}
+	ck_assert_uint_eq(hv_own_serial_read(s, DATA), 0);
+	reads("a");
+}
+END_TEST
+
+START_TEST(loopback_hears_only_itself)
+{
+	ck_assert_int_eq(write(in[1], "line", 4), 4);
+	hv_own_serial_write(s, IER, 1);
+	until_irq(1);
+	hv_own_serial_write(s, MCR, 0x10);
+	ck_assert_uint_eq(irq(), 0);
+	ck_assert_uint_eq(hv_own_serial_read(s, LSR) & 1, 0);
+	hv_own_serial_write(s, DATA, 'l');
+	hv_own_serial_write(s, DATA, 'm');
+	ck_assert_uint_eq(irq(), 1);
+	ck_assert_uint_eq(hv_own_serial_read(s, DATA), 'l');
+	hv_own_serial_write(s, MCR, 0);
+	reads("line");
+	hv_own_serial_write(s, MCR, 0x10);
+	ck_assert_uint_eq(hv_own_serial_read(s, LSR) & 1, 0);
 }
 END_TEST
 
@@ -244,7 +307,11 @@ int main(void)
 	tcase_add_test(tc, input_interrupts);
 	tcase_add_test(tc, nothing_of_much_input_is_lost);
 	tcase_add_test(tc, input_waits_for_the_port_to_be_opened);
-	tcase_add_test(tc, cleared_input_makes_room);
+	tcase_add_test(tc, a_clear_loses_nothing);
+	tcase_add_test(tc, what_was_shown_can_be_read);
+	tcase_add_test(tc, who_polls_gets_input);
+	tcase_add_test(tc, who_waits_for_room_does_not_poll);
+	tcase_add_test(tc, loopback_hears_only_itself);
 	tcase_add_test(tc, room_for_output_interrupts_once);
 	tcase_add_test(tc, a_full_line_is_said_to_be_full);
 	tcase_add_test(tc, what_probes_look_at);
