@@ -31,38 +31,56 @@ struct console {
 
 /* For handlers that cannot be told more. */
 static struct termios terminal_before;
-static bool terminal_is_raw;
+static volatile sig_atomic_t terminal_is_raw;
+
+/* The terminal is another job's: it has its own settings, and changing them would stop us. */
+static bool is_in_background(void)
+{
+	pid_t foreground = tcgetpgrp(STDIN_FILENO);
+
+	return foreground > 0 && foreground != getpgrp();
+}
 
 static void restore_terminal(void)
 {
-	if (terminal_is_raw)
+	if (terminal_is_raw && !is_in_background())
 		tcsetattr(STDIN_FILENO, TCSANOW, &terminal_before);
 	terminal_is_raw = false;
 }
 
-static void on_crash(int signo)
+static void on_death(int signo)
 {
 	restore_terminal();
 	signal(signo, SIG_DFL);
 	raise(signo);
 }
 
-/* Keys one by one and as they are; what is printed is processed as before, for our own lines. */
+/* Keys one by one and as they are; what is printed is processed as before, for our own lines. Where
+ * it is raw already, somebody may have changed it meanwhile. */
 static void make_raw(void)
 {
-	static const int crashes[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 	struct termios raw;
 
-	if (tcgetattr(STDIN_FILENO, &terminal_before) != 0)
+	if (is_in_background())
+		return;
+	if (!terminal_is_raw && tcgetattr(STDIN_FILENO, &terminal_before) != 0)
 		return;
 	raw = terminal_before;
 	cfmakeraw(&raw);
 	raw.c_oflag = terminal_before.c_oflag;
 	terminal_is_raw = true;
-	atexit(restore_terminal);
-	for (size_t i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++)
-		signal(crashes[i], on_crash);
 	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+}
+
+static void take_terminal(void)
+{
+	static const int deaths[] = {SIGABRT, SIGSEGV, SIGBUS,	  SIGFPE,  SIGILL,  SIGSYS,
+				     SIGTRAP, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGUSR2};
+
+	atexit(restore_terminal);
+	for (size_t i = 0; i < sizeof(deaths) / sizeof(deaths[0]); i++)
+		signal(deaths[i], on_death);
+	make_raw();
 }
 
 static void stop(struct console *c)
@@ -113,14 +131,34 @@ static bool pass_keys(struct console *c)
 	return true;
 }
 
+/* All of the process, until it is continued. */
+static void stop_job(void)
+{
+	sigset_t set;
+
+	restore_terminal();
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	raise(SIGTSTP);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
 static void take_signal(struct console *c)
 {
 	struct signalfd_siginfo info;
 
 	if (read(c->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return;
-	c->signo = (int)info.ssi_signo;
-	stop(c);
+	if (info.ssi_signo == SIGTSTP) {
+		stop_job();
+	} else if (info.ssi_signo == SIGCONT) {
+		if (c->is_terminal)
+			make_raw();
+	} else {
+		c->signo = (int)info.ssi_signo;
+		stop(c);
+	}
 }
 
 static void *console_main(void *arg)
@@ -141,16 +179,26 @@ static void *console_main(void *arg)
 	}
 }
 
+/* What the caller ignores stays ignored: nohup, or a shell's `&`. */
+static void add_heard(sigset_t *ret)
+{
+	static const int heard[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT};
+	struct sigaction action;
+
+	sigemptyset(ret);
+	for (size_t i = 0; i < sizeof(heard) / sizeof(heard[0]); i++)
+		if (sigaction(heard[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+			sigaddset(ret, heard[i]);
+}
+
 struct hv_err *console_open(struct console **ret, int *ret_in_fd)
 {
 	struct console *c = hv_alloc(sizeof(*c));
 	sigset_t set;
 
-	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
+	signal(SIGPIPE, SIG_IGN); /* errors of who writes */
+	signal(SIGXFSZ, SIG_IGN);
+	add_heard(&set);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	c->keys[0] = c->keys[1] = -1;
 	c->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -174,7 +222,7 @@ struct hv_err *console_start(struct console *c, void (*stop_fn)(void *ctx), void
 	c->stop = stop_fn;
 	c->ctx = ctx;
 	if (c->is_terminal)
-		make_raw();
+		take_terminal();
 	code = pthread_create(&c->thread, NULL, console_main, c);
 	c->has_thread = !code;
 	return code ? hv_err_new(code, "console: %s", strerror(code)) : NULL;

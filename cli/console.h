@@ -1,6 +1,7 @@
 /* The terminal of a machine of our own: keys go to its serial port, Ctrl-A x ends it. The terminal
- * is as before on every exit but that by SIGKILL. A thread of its own, which also hears SIGINT,
- * SIGTERM and SIGHUP for the program. Leaves to others: what the guest prints (the serial port
+ * is as before on every exit but that by SIGKILL, and while the program is stopped. A thread of its
+ * own, which also hears SIGINT, SIGTERM, SIGHUP and SIGQUIT for the program, and what stops and
+ * continues it. Leaves to others: what the guest prints (the serial port
  * writes it itself). */
 #pragma once
 

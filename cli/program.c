@@ -1,6 +1,8 @@
 /* The program: finds the verb and runs it. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/verb.h"
 
@@ -87,10 +89,23 @@ static int run_verb(struct cli *cli, int argc, char **argv)
 	return cli->verb->run(cli, argc, argv);
 }
 
+/* No file of ours is to get the number of a standard one that was closed. What takes its place
+ * cannot be used the way that one is. */
+static void fill_standard_files(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+			return;
+}
+
 int program_run(const struct cli *defaults, int argc, char **argv)
 {
 	struct cli cli = *defaults;
-	int exit_code = run_verb(&cli, argc, argv);
+	int exit_code;
+
+	fill_standard_files();
+	exit_code = run_verb(&cli, argc, argv);
 
 	if ((fflush(stdout) != 0 || ferror(stdout)) && exit_code == EXIT_OK) {
 		fprintf(stderr, "hvtrace: standard output: %s\n", strerror(errno));

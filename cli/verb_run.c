@@ -11,6 +11,7 @@
 
 #include "cli/console.h"
 #include "cli/run_trace.h"
+#include "cli/rundir.h"
 #include "cli/service.h"
 #include "cli/size.h"
 #include "cli/verb.h"
@@ -162,10 +163,27 @@ static struct hv_err *use_machine(struct run *r)
 	return err;
 }
 
+/* Looked for again when its session begins; here nothing has been booted in vain. */
+static struct hv_err *refuse_taken_name(const struct run *r)
+{
+	AUTO_RUNDIR_INFO struct rundir_info info = {0};
+	bool found = false;
+	struct hv_err *err = rundir_find(r->cli->run_dir, r->name, NULL, &found, &info);
+
+	if (!err && found && info.live)
+		err = hv_err_new(EBUSY,
+				 "domain '%s': this name has a session already: choose another "
+				 "with --name",
+				 r->name);
+	return err;
+}
+
 static struct hv_err *run_machine(struct run *r)
 {
-	struct hv_err *err = console_open(&r->console, &r->machine.console_in_fd);
+	struct hv_err *err = refuse_taken_name(r);
 
+	if (!err)
+		err = console_open(&r->console, &r->machine.console_in_fd);
 	if (!err)
 		err = hv_own_new(&r->machine, &r->own);
 	if (!err)
@@ -215,7 +233,10 @@ enum {
 /* False: return *RET_EXIT. */
 static bool take_machine_option(struct cli *cli, struct run *r, int option, int *ret_exit)
 {
-	if (option == OPT_KERNEL)
+	if ((option == OPT_KERNEL || option == OPT_INITRD) && !*optarg)
+		*ret_exit = usage_error(cli, "--%s: no file is named",
+					option == OPT_KERNEL ? "kernel" : "initrd");
+	else if (option == OPT_KERNEL)
 		r->machine.kernel_path = optarg;
 	else if (option == OPT_INITRD)
 		r->machine.initrd_path = optarg;

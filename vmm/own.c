@@ -39,7 +39,8 @@ static struct hv_err *open_kvm(struct hv_own *o)
 {
 	o->kvm_fd = open("/dev/kvm", O_RDWR | O_CLOEXEC);
 	if (o->kvm_fd < 0)
-		return failed("/dev/kvm");
+		return hv_err_new(errno, "/dev/kvm: %s: a machine of our own needs KVM",
+				  strerror(errno));
 	if (ioctl(o->kvm_fd, KVM_GET_API_VERSION, 0) != KVM_API_VERSION)
 		return hv_err_new(ENOTSUP, "/dev/kvm: another KVM's interface");
 	if (ioctl(o->kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_IRQCHIP) <= 0 ||

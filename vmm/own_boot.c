@@ -17,6 +17,7 @@
 #define LOW_END	       UINT64_C(0x9fc00) /* where a PC's firmware keeps its own */
 #define HIGH_START     UINT64_C(0x100000)
 #define PAGE_MASK      UINT64_C(0xfff)
+#define MIB	       UINT64_C(0x100000)
 #define FILE_MAX_BYTES (UINT64_C(2) << 30)
 #define LOADER_UNKNOWN 0xff
 
@@ -66,14 +67,19 @@ static struct hv_err *file_read(const struct file *f, const char *path, uint8_t 
 	return NULL;
 }
 
+static unsigned long long to_mib(uint64_t len_bytes)
+{
+	return (len_bytes + MIB - 1) / MIB;
+}
+
 /* BYTES are what IMAGE was made of. */
 static struct hv_err *load_image(struct hv_own_memory *m, const uint8_t *bytes,
 				 const struct hv_own_image *image)
 {
 	if (!hv_own_memory_at(m, image->start, image->end.v - image->start.v))
 		return hv_err_new(
-			ENOMEM, "needs memory up to 0x%llx, more than the machine's %llu MiB",
-			(unsigned long long)image->end.v, (unsigned long long)(m->len_bytes >> 20));
+			ENOMEM, "needs %llu MiB of memory to begin with: the machine has %llu MiB",
+			to_mib(image->end.v), to_mib(m->len_bytes));
 	for (size_t i = 0; i < image->nr_pieces; i++) {
 		const struct hv_own_piece *p = &image->pieces[i];
 
@@ -123,9 +129,10 @@ static struct hv_err *load_initrd(struct hv_own_memory *m, const char *path,
 		return err;
 	if (end < image->end.v || f.len_bytes > end - image->end.v)
 		return hv_err_new(ENOMEM,
-				  "%s: initrd of %llu MiB: the machine has %llu MiB of memory",
-				  path, (unsigned long long)(f.len_bytes >> 20),
-				  (unsigned long long)(m->len_bytes >> 20));
+				  "%s: initrd of %llu MiB: the machine has %llu MiB of memory, of "
+				  "which the kernel takes %llu",
+				  path, to_mib(f.len_bytes), to_mib(m->len_bytes),
+				  to_mib(image->end.v));
 	start = (end - f.len_bytes) & ~PAGE_MASK;
 	if (start < image->end.v)
 		start = image->end.v;

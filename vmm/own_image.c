@@ -99,6 +99,8 @@ static struct hv_err *parse_elf(struct hv_span file, struct hv_own_image *ret)
 	if (file.len_bytes < sizeof(e))
 		return no_kernel("cut off: an ELF file has a longer header");
 	memcpy(&e, file.data, sizeof(e));
+	if (e.e_ident[EI_CLASS] == ELFCLASS32)
+		return no_kernel("a 32-bit ELF file: an x86-64 kernel is needed");
 	if (e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_ident[EI_DATA] != ELFDATA2LSB ||
 	    e.e_machine != EM_X86_64)
 		return hv_err_new(ENOEXEC,
@@ -128,6 +130,8 @@ struct hv_err *hv_own_image_parse(struct hv_span file, struct hv_own_image *ret)
 		return parse_elf(file, ret);
 	if (has_magic(file, 0x202, "HdrS", 4) && has_magic(file, 0x1fe, "\x55\xaa", 2))
 		return parse_bzimage(file, ret);
+	if (has_magic(file, 0, "\x1f\x8b", 2))
+		return no_kernel("no kernel: packed with gzip by itself; unpack it first");
 	if (has_magic(file, 0x38, "ARMd", 4))
 		return no_kernel("a kernel of another architecture: arm64, not x86-64");
 	if (has_magic(file, 0x38, "RSC\5", 4))

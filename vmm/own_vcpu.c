@@ -194,12 +194,15 @@ static void run_guest(struct hv_own_vcpu *v)
 void *hv_own_vcpu_main(void *arg)
 {
 	struct hv_own_vcpu *v = arg;
+	/* Faults are this thread's, whoever handles them. */
+	static const int own[] = {KICK, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 	struct sigaction action = {.sa_handler = on_kick};
 	sigset_t set;
 
 	sigaction(KICK, &action, NULL);
 	sigfillset(&set);
-	sigdelset(&set, KICK);
+	for (size_t i = 0; i < HV_ARRAY_LEN(own); i++)
+		sigdelset(&set, own[i]);
 	pthread_sigmask(SIG_SETMASK, &set, NULL);
 	run_guest(v);
 	pthread_mutex_lock(&v->own->lock);

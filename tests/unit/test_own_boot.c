@@ -141,10 +141,11 @@ START_TEST(what_does_not_fit)
 	loaded();
 	of_header(file)->init_size = 48 * MIB;
 	make_file(kernel, "kernel", file, OF_LEN);
-	refused(ENOMEM, "initrd of 0 MiB: the machine has 64 MiB");
+	refused(ENOMEM,
+		"initrd of 1 MiB: the machine has 64 MiB of memory, of which the kernel takes 64");
 	of_header(file)->init_size = 49 * MIB;
 	make_file(kernel, "kernel", file, OF_LEN);
-	refused(ENOMEM, "more than the machine's 64 MiB");
+	refused(ENOMEM, "needs 65 MiB of memory to begin with: the machine has 64 MiB");
 	free(file);
 	memset(big, 'a', 101);
 	boot.append = big;

@@ -172,8 +172,11 @@ START_TEST(elf_files_that_are_no_kernel)
 	refused("machine 183");
 	e->e_machine = EM_X86_64;
 	e->e_ident[EI_CLASS] = ELFCLASS32;
-	refused("another architecture");
+	refused("32-bit");
 	e->e_ident[EI_CLASS] = ELFCLASS64;
+	e->e_ident[EI_DATA] = ELFDATA2MSB;
+	refused("another architecture");
+	e->e_ident[EI_DATA] = ELFDATA2LSB;
 	e->e_type = ET_DYN;
 	refused("not linked to an address");
 	e->e_type = ET_EXEC;
@@ -249,6 +252,11 @@ START_TEST(other_architectures_are_named)
 	bzimage();
 	memset(file, 0, OF_LEN);
 	refused("no kernel: neither");
+	memcpy(file, "\x1f\x8b", 2);
+	refused("gzip");
+	memcpy(file, "\177ELF\1\1", 6);
+	refused("32-bit");
+	memset(file, 0, 6);
 	memcpy(file + 0x38, "ARMd", 4);
 	refused("arm64");
 	memcpy(file + 0x38, "RSC\5", 4);

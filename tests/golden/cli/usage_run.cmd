@@ -9,3 +9,5 @@ hvtrace run --kernel k -o trace; echo $?
 hvtrace run --kernel k -l 'vfs_*'; echo $?
 hvtrace run --frob; echo $?
 hvtrace run --kernel k; echo $?
+hvtrace run --kernel ''; echo $?
+hvtrace run --kernel k --initrd ''; echo $?

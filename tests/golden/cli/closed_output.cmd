@@ -1,0 +1,10 @@
+# What is meant for a file that the caller has closed gets nowhere else.
+hvtrace attach fake
+hvtrace cat fake current_tracer >&-
+echo $?
+hvtrace --version >&-
+echo $?
+hvtrace cat fake current_tracer <&-
+hvtrace cat fake nothing 2>&-
+echo $?
+hvtrace detach fake >/dev/null
