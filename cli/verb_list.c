@@ -6,6 +6,9 @@
 #include "cli/verb.h"
 #include "vmm/guest.h"
 
+#define NAME_WIDTH_MIN 24
+#define NAME_WIDTH_MAX 64
+
 static bool is_attached(const struct rundir_info *sessions, size_t nr, const char *uuid)
 {
 	for (size_t i = 0; i < nr; i++)
@@ -22,34 +25,48 @@ static bool is_listed(const struct hv_domain *domains, size_t nr, const char *uu
 	return false;
 }
 
-static void print_row(const char *name, const char *id, const char *state, const char *traceable,
-		      const char *reason)
+static int wider(int width, const char *name)
+{
+	int len = (int)strnlen(name, NAME_WIDTH_MAX);
+
+	return len > width ? len : width;
+}
+
+static void print_row(int width, const char *name, const char *id, const char *state,
+		      const char *traceable, const char *reason)
 {
 	HV_AUTO_TEXT struct hv_text safe = {0};
 
 	hv_text_add_guest(&safe, name, 256);
-	printf("%-24s %5s  %-10s %s%s%s\n", safe.data ? safe.data : "", id, state, traceable,
+	printf("%-*s %5s  %-10s %s%s%s\n", width, safe.data ? safe.data : "", id, state, traceable,
 	       reason ? ": " : "", reason ? reason : "");
 }
 
 static void print_table(const struct hv_domain *domains, size_t nr,
 			const struct rundir_info *sessions, size_t nr_sessions)
 {
+	int width = NAME_WIDTH_MIN;
 	char id[16];
 
-	printf("%-24s %5s  %-10s %s\n", "NAME", "ID", "STATE", "TRACEABLE");
+	for (size_t i = 0; i < nr; i++)
+		width = wider(width, domains[i].name);
+	for (size_t i = 0; i < nr_sessions; i++)
+		if (sessions[i].live)
+			width = wider(width, sessions[i].name);
+	print_row(width, "NAME", "ID", "STATE", "TRACEABLE", NULL);
 	for (size_t i = 0; i < nr; i++) {
 		const struct hv_domain *d = &domains[i];
 
 		snprintf(id, sizeof(id), d->id < 0 ? "-" : "%d", d->id);
 		if (is_attached(sessions, nr_sessions, d->uuid))
-			print_row(d->name, id, d->state, "attached", NULL);
+			print_row(width, d->name, id, d->state, "attached", NULL);
 		else
-			print_row(d->name, id, d->state, d->reason ? "no" : "yes", d->reason);
+			print_row(width, d->name, id, d->state, d->reason ? "no" : "yes",
+				  d->reason);
 	}
 	for (size_t i = 0; i < nr_sessions; i++)
 		if (sessions[i].live && !is_listed(domains, nr, sessions[i].id))
-			print_row(sessions[i].name, "-", "running", "attached", NULL);
+			print_row(width, sessions[i].name, "-", "running", "attached", NULL);
 }
 
 static int run(struct cli *cli, int argc, char **argv)

@@ -134,7 +134,7 @@ void fake_guest_ends(struct hv_guest *g)
 
 struct hv_err *hv_domain_list(const char *libvirt_uri, struct hv_domain **ret, size_t *ret_nr)
 {
-	struct hv_domain *d = hv_alloc(2 * sizeof(*d));
+	struct hv_domain *d = hv_alloc(3 * sizeof(*d));
 
 	(void)libvirt_uri;
 	d[0] = (struct hv_domain){hv_strdup("fake"),
@@ -143,8 +143,11 @@ struct hv_err *hv_domain_list(const char *libvirt_uri, struct hv_domain **ret, s
 	d[1] = (struct hv_domain){hv_strdup("other"),
 				  hv_strdup("1f0a4a3e-0000-4000-8000-000000000002"), -1,
 				  hv_strdup("shut off"), hv_strdup("it is off")};
+	d[2] = (struct hv_domain){hv_strdup("one-with-rather-a-long-name"),
+				  hv_strdup("1f0a4a3e-0000-4000-8000-000000000003"), -1,
+				  hv_strdup("shut off"), hv_strdup("it is off")};
 	*ret = d;
-	*ret_nr = 2;
+	*ret_nr = 3;
 	return NULL;
 }
 
