@@ -34,7 +34,8 @@ int fail_if(struct hv_err *err)
 	return err ? fail(err) : EXIT_OK;
 }
 
-const char *file_reason(const char *file, const struct hv_err *err)
+/* What ERR says of FILE, without FILE's name, with which the tree begins. */
+static const char *file_reason(const char *file, const struct hv_err *err)
 {
 	size_t len = strlen(file);
 	const char *text = err->message;
@@ -43,16 +44,23 @@ const char *file_reason(const char *file, const struct hv_err *err)
 	return names_it ? text + len + 2 : text;
 }
 
+struct hv_err *file_error(const char *file, struct hv_err *err)
+{
+	const char *words = strerror(err->code);
+	const char *reason = file_reason(file, err);
+	bool says_more = strncasecmp(words, reason, strlen(reason)) != 0;
+	struct hv_err *told =
+		hv_err_new(err->code, "%s: %s%s%s%s", file, words, says_more ? " (" : "",
+			   says_more ? reason : "", says_more ? ")" : "");
+
+	hv_err_free(err);
+	return told;
+}
+
 int fail_file(const char *file, struct hv_err *err)
 {
 	/* A session that has gone is not the file's fault. */
-	if (err->code == ECONNRESET)
-		return fail(err);
-	fflush(stdout);
-	fprintf(stderr, "hvtrace: %s: %s (%s)\n", file, strerror(err->code),
-		file_reason(file, err));
-	hv_err_free(err);
-	return EXIT_FAILED;
+	return fail(err->code == ECONNRESET ? err : file_error(file, err));
 }
 
 void note(const char *line)

@@ -57,17 +57,14 @@ static void record_deinit(struct record *r)
 static struct hv_err *set(struct record *r, const char *file, const char *text)
 {
 	HV_AUTO_TEXT struct hv_text line = {0};
-	struct hv_err *err, *told;
+	struct hv_err *err;
 
 	if (text)
 		hv_text_printf(&line, "%s\n", text);
 	err = client_put(&r->client, file, O_WRONLY | O_TRUNC, text ? line.data : "");
 	if (!err || err->code == ECONNRESET)
 		return err;
-	told = hv_err_new(err->code, "domain '%s': %s: %s (%s)", r->spec, file, strerror(err->code),
-			  file_reason(file, err));
-	hv_err_free(err);
-	return told;
+	return hv_err_in(file_error(file, err), "domain '%s'", r->spec);
 }
 
 static struct hv_err *get_line(struct record *r, const char *file, char **ret)

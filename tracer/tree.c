@@ -214,7 +214,7 @@ struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, s
 	if (err)
 		return err;
 	if (hv_node_is_dir(at.node))
-		return hv_err_new(EISDIR, "'%s' is a directory", path);
+		return hv_err_new(EISDIR, "%s: is a directory", path);
 	hv_tree_refresh(tree);
 	f = hv_file_new(&at, path, flags);
 	if (f->node->open)
