@@ -80,7 +80,7 @@ const char *verb_shown(struct cli *cli, int argc, char **argv, bool *ret_json, i
 			return NULL;
 		*ret_json = true;
 	}
-	if (!verb_operands(cli, argc, 1, 1, ret_exit))
+	if (!verb_operands(cli, argc, argv, 1, 1, ret_exit))
 		return NULL;
 	*ret_exit = EXIT_FAILED;
 	return have_root(cli) ? argv[optind] : NULL;
@@ -144,6 +144,14 @@ static int bad_option(const struct cli *cli, char **argv, int result, int before
 	return usage_error(cli, "unknown option '-%c'", optopt);
 }
 
+static int empty_value(const struct cli *cli, const struct option *longs, int option)
+{
+	for (; longs->name; longs++)
+		if (longs->val == option)
+			return usage_error(cli, "the value of '--%s' is empty", longs->name);
+	return usage_error(cli, "the value of '-%c' is empty", option);
+}
+
 static size_t all_longs(const struct option *longs, struct option *ret)
 {
 	static const struct option common[] = {
@@ -186,23 +194,35 @@ int verb_option(struct cli *cli, int argc, char **argv, const char *shorts,
 		*ret_exit = bad_option(cli, argv, c, before);
 		return VERB_OPTION_STOP;
 	}
+	if (c != -1 && optarg && !*optarg && !(c & VERB_MAY_BE_EMPTY)) {
+		*ret_exit = empty_value(cli, options, c);
+		return VERB_OPTION_STOP;
+	}
 	return c;
 }
 
-bool verb_operands(struct cli *cli, int argc, int min, int max, int *ret_exit)
+bool verb_operands(struct cli *cli, int argc, char **argv, int min, int max, int *ret_exit)
 {
+	const char *wanted = *cli->verb->args ? cli->verb->args : "none";
 	int nr = argc - optind;
 
-	if (nr >= min && nr <= max)
-		return true;
-	*ret_exit = usage_error(cli, "%s operands: wanted: %s", nr < min ? "missing" : "too many",
-				*cli->verb->args ? cli->verb->args : "none");
-	return false;
+	if (nr < min || nr > max) {
+		*ret_exit = usage_error(cli, "%s operands: wanted: %s",
+					nr < min ? "missing" : "too many", wanted);
+		return false;
+	}
+	for (int i = 0; i < nr && i < 2; i++) {
+		if (*argv[optind + i])
+			continue;
+		*ret_exit = usage_error(cli, "empty operand: wanted: %s", wanted);
+		return false;
+	}
+	return true;
 }
 
 bool verb_no_options(struct cli *cli, int argc, char **argv, int min, int max, int *ret_exit)
 {
 	if (verb_option(cli, argc, argv, "", NULL, ret_exit) == VERB_OPTION_STOP)
 		return false;
-	return verb_operands(cli, argc, min, max, ret_exit);
+	return verb_operands(cli, argc, argv, min, max, ret_exit);
 }

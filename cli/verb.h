@@ -51,16 +51,18 @@ extern const struct verb verb_sh;
 
 /* The next option of a verb, as getopt_long; options end at the first operand. -h, --help, -c and
  * unknown ones are dealt with here: VERB_OPTION_STOP then means return *RET_EXIT at once. SHORTS
- * as for getopt, without '+', ':' or those. LONGS may be NULL. */
-#define VERB_OPTION_STOP '?'
+ * as for getopt, without '+', ':' or those. LONGS may be NULL. A value that is empty, as an unset
+ * variable of a script gives it, is refused, but for options whose VAL has VERB_MAY_BE_EMPTY. */
+#define VERB_OPTION_STOP  '?'
+#define VERB_MAY_BE_EMPTY 0x1000
 int verb_option(struct cli *cli, int argc, char **argv, const char *shorts,
 		const struct option *longs, int *ret_exit);
 
-/* As verb_option, for a verb without options of its own, and checks that MIN to MAX operands are
- * left. False: return *RET_EXIT. */
+/* True: MIN to MAX operands are left, and of the first two, which name things (DOMAIN, FILE, DIR),
+ * none is empty. False: return *RET_EXIT. */
+bool verb_operands(struct cli *cli, int argc, char **argv, int min, int max, int *ret_exit);
+/* As verb_option, for a verb without options of its own, and then verb_operands. */
 bool verb_no_options(struct cli *cli, int argc, char **argv, int min, int max, int *ret_exit);
-/* Number of operands; false when it is not MIN to MAX. */
-bool verb_operands(struct cli *cli, int argc, int min, int max, int *ret_exit);
 
 /* For a verb that shows something of one DOMAIN, for people or (-j, --json) for programs: the
  * domain. NULL: return *RET_EXIT. */

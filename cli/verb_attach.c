@@ -85,7 +85,7 @@ static int run(struct cli *cli, int argc, char **argv)
 					   optarg);
 		}
 	}
-	if (!verb_operands(cli, argc, 1, 1, &exit_code))
+	if (!verb_operands(cli, argc, argv, 1, 1, &exit_code))
 		return exit_code;
 	if (!have_root(cli))
 		return EXIT_FAILED;

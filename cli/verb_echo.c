@@ -29,7 +29,7 @@ static int run(struct cli *cli, int argc, char **argv)
 			return exit_code;
 		flags = O_WRONLY | O_APPEND;
 	}
-	if (!verb_operands(cli, argc, 2, argc, &exit_code))
+	if (!verb_operands(cli, argc, argv, 2, argc, &exit_code))
 		return exit_code;
 	if (!have_root(cli))
 		return EXIT_FAILED;

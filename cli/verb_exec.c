@@ -30,8 +30,8 @@ static int run_exec(struct cli *cli, int argc, char **argv)
 	spec = argv[optind];
 	if (optind < argc && optind + 1 < argc && strcmp(argv[optind + 1], "--") == 0)
 		optind++;
-	if (!spec || argc - optind < 2)
-		return usage_error(cli, "missing operands: wanted: %s", cli->verb->args);
+	if (!verb_operands(cli, argc, argv, 2, argc, &exit_code))
+		return exit_code;
 	if (!have_root(cli))
 		return EXIT_FAILED;
 	err = enter_guest(cli->run_dir, spec, cli->libvirt_uri);
@@ -63,12 +63,14 @@ static int run_sh(struct cli *cli, int argc, char **argv)
 	/* -c after the domain, as the shell's own. */
 	if ((c = verb_option(cli, argc, argv, "", NULL, &exit_code)) == VERB_OPTION_STOP)
 		return exit_code;
-	if (argc - optind == 3 && strcmp(argv[optind + 1], "-c") == 0) {
+	if (argc - optind >= 2 && strcmp(argv[optind + 1], "-c") == 0) {
+		if (argc - optind == 2)
+			return usage_error(cli, "option '-c' needs a value");
 		words[1] = argv[optind + 1];
 		words[2] = argv[optind + 2];
-	} else if (!verb_operands(cli, argc, 1, 1, &exit_code)) {
-		return exit_code;
 	}
+	if (!verb_operands(cli, argc, argv, 1, words[1] ? 3 : 1, &exit_code))
+		return exit_code;
 	if (!have_root(cli))
 		return EXIT_FAILED;
 	err = enter_guest(cli->run_dir, argv[optind], cli->libvirt_uri);

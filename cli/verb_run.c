@@ -222,12 +222,12 @@ static bool parse_count(const char *text, unsigned *ret)
 enum {
 	OPT_KERNEL = 256,
 	OPT_INITRD,
-	OPT_APPEND,
 	OPT_MEMORY,
 	OPT_SMP,
 	OPT_NAME,
 	OPT_BOOT,
-	OPT_PATCH
+	OPT_PATCH,
+	OPT_APPEND = (OPT_PATCH + 1) | VERB_MAY_BE_EMPTY
 };
 
 /* False: return *RET_EXIT. */
@@ -294,7 +294,7 @@ static bool parse(struct cli *cli, int argc, char **argv, struct run *r, int *re
 	while ((option = verb_option(cli, argc, argv, "p:l:n:o:", longs, ret_exit)) != -1)
 		if (option == VERB_OPTION_STOP || !take_option(cli, r, option, ret_exit))
 			return false;
-	if (!verb_operands(cli, argc, 0, 0, ret_exit))
+	if (!verb_operands(cli, argc, argv, 0, 0, ret_exit))
 		return false;
 	if (!r->machine.kernel_path)
 		*ret_exit = usage_error(cli, "--kernel=FILE is needed");

@@ -67,7 +67,7 @@ static int run(struct cli *cli, int argc, char **argv)
 			return exit_code;
 		how = MOUNTPOINT_LAZY;
 	}
-	if (!verb_operands(cli, argc, 1, 1, &exit_code))
+	if (!verb_operands(cli, argc, argv, 1, 1, &exit_code))
 		return exit_code;
 	if (!have_root(cli))
 		return EXIT_FAILED;
