@@ -2,14 +2,11 @@
 
 #include <assert.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 static char *format(const char *fmt, va_list args)
 {
-	char *text = NULL;
+	char *text = hv_vformat(fmt, args);
 
-	if (vasprintf(&text, fmt, args) < 0)
-		abort();
 	for (unsigned char *c = (unsigned char *)text; *c; c++)
 		if (*c < 0x20 || *c == 0x7f)
 			*c = '?';
@@ -32,7 +29,7 @@ struct hv_err *hv_err_new(int code, const char *fmt, ...)
 struct hv_err *hv_err_in(struct hv_err *err, const char *fmt, ...)
 {
 	HV_AUTO_FREE char *context = NULL;
-	char *joined = NULL;
+	char *joined;
 	va_list args;
 
 	if (!err)
@@ -40,8 +37,7 @@ struct hv_err *hv_err_in(struct hv_err *err, const char *fmt, ...)
 	va_start(args, fmt);
 	context = format(fmt, args);
 	va_end(args);
-	if (asprintf(&joined, "%s: %s", context, err->message) < 0)
-		abort();
+	joined = hv_format("%s: %s", context, err->message);
 	free(err->message);
 	err->message = joined;
 	return err;

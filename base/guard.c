@@ -1,5 +1,6 @@
 #include "base/guard.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void *hv_alloc(size_t len_bytes)
@@ -27,4 +28,24 @@ char *hv_strdup(const char *s)
 	if (!copy)
 		abort();
 	return copy;
+}
+
+char *hv_format(const char *fmt, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, fmt);
+	text = hv_vformat(fmt, args);
+	va_end(args);
+	return text;
+}
+
+char *hv_vformat(const char *fmt, va_list args)
+{
+	char *text = NULL;
+
+	if (vasprintf(&text, fmt, args) < 0)
+		abort();
+	return text;
 }

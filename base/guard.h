@@ -2,6 +2,7 @@
  * Leaves to others: what is owned. */
 #pragma once
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -51,3 +52,5 @@ static inline void *hv_take_ptr_at(void *at)
 void *hv_alloc(size_t len_bytes) hv_must_use __attribute__((malloc, alloc_size(1)));
 void *hv_realloc_array(void *p, size_t nr, size_t size) hv_must_use;
 char *hv_strdup(const char *s) hv_must_use;
+char *hv_format(const char *fmt, ...) hv_must_use hv_printf(1, 2);
+char *hv_vformat(const char *fmt, va_list args) hv_must_use __attribute__((format(printf, 1, 0)));

@@ -84,8 +84,7 @@ void audit_log(struct audit *a, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	if (vasprintf(&text, fmt, args) < 0)
-		abort();
+	text = hv_vformat(fmt, args);
 	va_end(args);
 	write_log(a, text);
 }
@@ -98,8 +97,7 @@ void audit_line(struct audit *a, const struct audit_actor *who, const char *what
 	va_list args;
 
 	va_start(args, fmt);
-	if (vasprintf(&text, fmt, args) < 0)
-		abort();
+	text = hv_vformat(fmt, args);
 	va_end(args);
 	hv_text_printf(&line, "%s domain='%s' id=%s uid=%u", what, a->domain, a->id,
 		       (unsigned)who->uid);

@@ -13,8 +13,7 @@ int usage_error(const struct cli *cli, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	if (vasprintf(&text, fmt, args) < 0)
-		abort();
+	text = hv_vformat(fmt, args);
 	va_end(args);
 	fprintf(stderr, "hvtrace: %s%s%s (see hvtrace %s%s--help)\n", verb, *verb ? ": " : "", text,
 		verb, *verb ? " " : "");

@@ -42,8 +42,7 @@ static void add(struct findings *f, const char *key, json_object *value, const c
 	va_list args;
 
 	va_start(args, fmt);
-	if (vasprintf(&text, fmt, args) < 0)
-		abort();
+	text = hv_vformat(fmt, args);
 	va_end(args);
 	hv_text_printf(&f->table, "%-12s %s\n", key, text);
 	json_object_object_add(f->json, key, value ? value : json_object_new_string(text));

@@ -53,10 +53,8 @@ static struct hv_err *libvirt_dir(struct hv_machine *m, char **ret)
 /* A directory of our own beside the QMP socket, for the VMM's user alone. */
 static struct hv_err *make_dir(struct hv_machine *m, char **ret)
 {
-	HV_AUTO_FREE char *dir = NULL;
+	HV_AUTO_FREE char *dir = hv_format("%s/hvtrace-%d", m->qmp_dir, (int)m->process.pid);
 
-	if (asprintf(&dir, "%s/hvtrace-%d", m->qmp_dir, (int)m->process.pid) < 0)
-		abort();
 	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
 		return hv_err_new(errno, "gdb stub: directory %s: %s", dir, strerror(errno));
 	m->stub_dir = hv_strdup(dir);
@@ -78,8 +76,7 @@ static struct hv_err *choose_path(struct hv_machine *m)
 	if (!real)
 		return hv_err_new(errno, "gdb stub: directory %s: %s", dir, strerror(errno));
 	free(m->stub_path);
-	if (asprintf(&m->stub_path, "%s/%s", real, HV_STUB_SOCKET) < 0)
-		abort();
+	m->stub_path = hv_format("%s/%s", real, HV_STUB_SOCKET);
 	if (!hv_unix_path_fits(m->stub_path))
 		return hv_err_new(ENAMETOOLONG, "gdb stub: socket path %s is too long",
 				  m->stub_path);

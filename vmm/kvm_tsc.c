@@ -22,8 +22,7 @@ static struct hv_err *find_machine(const char *debugfs, pid_t pid, char **ret)
 	while ((entry = readdir(dir))) {
 		if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 || nr++)
 			continue;
-		if (asprintf(ret, "%s/%s", debugfs, entry->d_name) < 0)
-			abort();
+		*ret = hv_format("%s/%s", debugfs, entry->d_name);
 	}
 	closedir(dir);
 	if (nr == 1)
@@ -37,13 +36,11 @@ static struct hv_err *find_machine(const char *debugfs, pid_t pid, char **ret)
 static struct hv_err *read_number(const char *machine, unsigned vcpu, const char *name,
 				  uint64_t *ret)
 {
-	HV_AUTO_FREE char *path = NULL;
+	HV_AUTO_FREE char *path = hv_format("%s/vcpu%u/%s", machine, vcpu, name);
 	HV_AUTO_FD int fd = -1;
 	char text[32], *end;
 	ssize_t n;
 
-	if (asprintf(&path, "%s/vcpu%u/%s", machine, vcpu, name) < 0)
-		abort();
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	if (n < 0)

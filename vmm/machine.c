@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <libgen.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
 
@@ -313,15 +312,6 @@ struct hv_guest *hv_machine_guest(struct hv_machine *m)
 	return hv_guest_new(&machine_ops, m, &info);
 }
 
-static char *pid_id(pid_t pid)
-{
-	char *id = NULL;
-
-	if (asprintf(&id, "pid-%d", (int)pid) < 0)
-		abort();
-	return id;
-}
-
 /* Takes M. */
 static struct hv_err *finish_open(struct hv_machine *m, pid_t expected, struct hv_machine **ret)
 {
@@ -339,7 +329,7 @@ static struct hv_err *finish_open(struct hv_machine *m, pid_t expected, struct h
 	}
 	m->ram_loaded_ns = hv_now_ns();
 	if (!m->id)
-		m->id = pid_id(m->process.pid);
+		m->id = hv_format("pid-%d", (int)m->process.pid);
 	*ret = m;
 	return NULL;
 }
@@ -355,8 +345,7 @@ struct hv_err *hv_machine_open_qmp(const char *path, struct hv_machine **ret)
 	if (err)
 		return err;
 	m = machine_new(monitor, "qmp");
-	if (asprintf(&m->name, "qmp:%s", path) < 0)
-		abort();
+	m->name = hv_format("qmp:%s", path);
 	m->qmp_dir = hv_strdup(dirname(copy));
 	return finish_open(m, peer, ret);
 }

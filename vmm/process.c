@@ -172,13 +172,10 @@ bool hv_process_has_file(const struct hv_process *p, const char *target_part)
 static char *absolute(const struct hv_process *p, char *path)
 {
 	HV_AUTO_FREE char *given = path;
-	char *joined = NULL;
 
 	if (given[0] == '/')
 		return hv_take(given);
-	if (asprintf(&joined, "/proc/%d/cwd/%s", (int)p->pid, given) < 0)
-		abort();
-	return joined;
+	return hv_format("/proc/%d/cwd/%s", (int)p->pid, given);
 }
 
 /* -qmp unix:PATH,server=on,wait=off */
