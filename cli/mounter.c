@@ -5,15 +5,14 @@
 #include <limits.h>
 #include <linux/close_range.h>
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "cli/fusefs.h"
 #include "cli/mountpoint.h"
+#include "cli/stop_signals.h"
 
 enum { FD_NULL_END = 3, FD_LINK = 3, FD_FUSE, FD_END };
 
@@ -41,19 +40,6 @@ static void keep_only(int link_fd, int fuse_fd)
 	close_range(FD_END, ~0u, 0);
 }
 
-static int stop_signals(void)
-{
-	sigset_t set;
-
-	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 static void serve(const struct job *job)
 {
 	struct link *l;
@@ -65,7 +51,7 @@ static void serve(const struct job *job)
 		_exit(1);
 	prctl(PR_SET_NAME, "hvtrace:mount");
 	l = link_new(FD_LINK);
-	fusefs_serve(FD_FUSE, l, stop_signals());
+	fusefs_serve(FD_FUSE, l, stop_signals_fd());
 	/* The service may look for what we left as soon as our connection ends. */
 	if (job->dir) {
 		hv_err_free(mountpoint_umount(job->dir, MOUNTPOINT_LAZY));

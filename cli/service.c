@@ -9,13 +9,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "cli/duration.h"
 #include "cli/home.h"
 #include "cli/serve.h"
+#include "cli/stop_signals.h"
 
 struct hv_err *in_domain(struct hv_err *err, const char *spec)
 {
@@ -167,21 +167,11 @@ static void name_process(const char *name)
 	prctl(PR_SET_NAME, title);
 }
 
-static int block_signals(void)
+/* Limits of the shell that attached are not meant for us: the guest is ours to leave clean. */
+static void outlive_limits(void)
 {
-	sigset_t set;
-
-	signal(SIGPIPE, SIG_IGN);
-	/* Limits of the shell that attached are not meant for us: the guest is ours to leave clean.
-	 */
 	signal(SIGXFSZ, SIG_IGN);
 	setrlimit(RLIMIT_CPU, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 /* It has attached: LINE says to what, and the log. */
@@ -207,7 +197,8 @@ static int service_run(const struct service_config *config, const struct audit_a
 	uint64_t started = monotonic_ns();
 	struct hv_err *err;
 
-	s.signal_fd = block_signals();
+	outlive_limits();
+	s.signal_fd = stop_signals_fd();
 	err = in_domain(open_all(config, report_fd, &s), config->spec);
 	if (err) {
 		close_all(&s);
