@@ -233,10 +233,7 @@ enum {
 /* False: return *RET_EXIT. */
 static bool take_machine_option(struct cli *cli, struct run *r, int option, int *ret_exit)
 {
-	if ((option == OPT_KERNEL || option == OPT_INITRD) && !*optarg)
-		*ret_exit = usage_error(cli, "--%s: no file is named",
-					option == OPT_KERNEL ? "kernel" : "initrd");
-	else if (option == OPT_KERNEL)
+	if (option == OPT_KERNEL)
 		r->machine.kernel_path = optarg;
 	else if (option == OPT_INITRD)
 		r->machine.initrd_path = optarg;
