@@ -15,6 +15,8 @@ struct hv_err *hv_unix_socket(const char *path, int flags, struct sockaddr_un *r
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
+	if (!*path)
+		return hv_err_new(EINVAL, "socket: no path is given");
 	if (!hv_unix_path_fits(path))
 		return hv_err_new(ENAMETOOLONG, "socket %s: path is %zu bytes long, at most %zu",
 				  path, strlen(path), sizeof(address.sun_path) - 1);
@@ -36,6 +38,9 @@ struct hv_err *hv_unix_connect(const char *path, uint64_t deadline_ns, int *ret_
 		return err;
 	/* unix(7): a full backlog is EAGAIN at once, there is nothing to poll for */
 	while (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		if (errno == ECONNREFUSED)
+			return hv_err_new(
+				errno, "socket %s: nobody listens there, if it is a socket", path);
 		if (errno != EAGAIN && errno != EINTR)
 			return hv_err_new(errno, "socket %s: %s", path, strerror(errno));
 		if (hv_now_ns() >= deadline_ns)

@@ -9,7 +9,7 @@
 #include "base/err.h"
 
 /* A stream socket and PATH as an address, to bind or to connect. FLAGS: SOCK_NONBLOCK or 0. *RET_FD
- * is close-on-exec; caller closes. ENAMETOOLONG: PATH does not fit. */
+ * is close-on-exec; caller closes. ENAMETOOLONG: PATH does not fit; EINVAL: it is empty. */
 struct hv_err *hv_unix_socket(const char *path, int flags, struct sockaddr_un *ret_address,
 			      int *ret_fd) hv_must_use;
 /* Connects within a time. *RET_FD: non-blocking, close-on-exec; caller closes. */

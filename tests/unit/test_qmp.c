@@ -73,6 +73,13 @@ static struct hv_err *open_with(const char *const *lines, struct hv_monitor **re
 	return err;
 }
 
+static void fails_with(struct hv_err *err, const char *words)
+{
+	ck_assert_ptr_nonnull(err);
+	ck_assert_msg(strstr(err->message, words), "%s", err->message);
+	hv_err_free(err);
+}
+
 static void fails(struct hv_err *err, int code)
 {
 	ck_assert_ptr_nonnull(err);
@@ -142,6 +149,8 @@ START_TEST(no_socket)
 	memset(much, 'a', sizeof(much));
 	much[sizeof(much) - 1] = '\0';
 	fails(hv_qmp_open(much, &m, &pid), ENAMETOOLONG);
+	fails_with(hv_qmp_open("", &m, &pid), "no path is given");
+	fails_with(hv_qmp_open("/", &m, &pid), "nobody listens there");
 }
 END_TEST
 
