@@ -285,7 +285,9 @@ struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns)
 		if (err)
 			return err;
 	}
-	err = begin(m, max_ns);
+	err = hv_machine_look_at_ram(m);
+	if (!err)
+		err = begin(m, max_ns);
 	if (err)
 		return err;
 	m->held = true;

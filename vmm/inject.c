@@ -127,6 +127,8 @@ static struct hv_err *inject_hold_begin(void *self, uint64_t max_ns)
 	struct hv_err *err = hv_machine_is_running(j->m);
 
 	if (!err)
+		err = hv_machine_look_at_ram(j->m);
+	if (!err)
 		err = stop(j, max_ns);
 	j->held = !err;
 	return err;

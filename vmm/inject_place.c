@@ -11,6 +11,7 @@
 #define GIB	    (1ull << 30)
 #define BITS_MIN    36
 #define BITS_MAX    52
+#define SPACE_BYTES (1ull << 51)
 #define HT_BYTES    (16 * GIB) /* the hole, rounded up */
 #define REGION_WORD "memfd:hvtrace-region-"
 
@@ -33,7 +34,7 @@ void hv_taken_parse(struct hv_taken_list *t, const char *text)
 		uint64_t start, last;
 
 		if (sscanf(text, " %16" SCNx64 "-%16" SCNx64 " (prio", &start, &last) == 2 &&
-		    last >= start && last != UINT64_MAX)
+		    last >= start && last - start < SPACE_BYTES)
 			hv_taken_add(t, start, last + 1);
 		text = next ? next + 1 : NULL;
 	}

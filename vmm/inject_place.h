@@ -20,7 +20,8 @@ struct hv_taken_list {
 
 void hv_taken_add(struct hv_taken_list *t, uint64_t start, uint64_t end);
 void hv_taken_deinit(struct hv_taken_list *t);
-/* Every range in the text of `info mtree -f`, of whatever address space and kind. */
+/* Every range in the text of `info mtree`, of whatever address space and kind, but those that are
+ * the whole of a space. */
 void hv_taken_parse(struct hv_taken_list *t, const char *text);
 
 #define HV_PLACE_UNIT (2ull << 20)

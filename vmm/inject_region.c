@@ -43,13 +43,13 @@ static void add_pci_window(const struct hv_inject *j, const char *bridge, struct
 static struct hv_err *load_taken(const struct hv_inject *j, struct hv_taken_list *t)
 {
 	HV_AUTO_FREE char *text = NULL;
-	struct hv_err *err = hv_monitor_hmp(j->m->monitor, "info mtree -f", &text);
+	struct hv_err *err = hv_monitor_hmp(j->m->monitor, "info mtree", &text);
 
 	if (err)
 		return err;
 	hv_taken_parse(t, text);
 	if (!t->nr)
-		return hv_err_new(EPROTO, "monitor: 'info mtree -f': no ranges");
+		return hv_err_new(EPROTO, "monitor: 'info mtree': no ranges");
 	add_pci_window(j, "/machine/q35", t);
 	add_pci_window(j, "/machine/i440fx", t);
 	return NULL;

@@ -10,8 +10,11 @@
 #include "vmm/clock.h"
 #include "vmm/libvirt.h"
 
-/* The guest can name any address it likes; the monitor is asked about a new one this often. */
+/* The guest can name any address it likes; the monitor is asked about a new one this often, and
+ * about memory devices that may be gone. */
 #define RAM_RELOAD_NS HV_NS_PER_S
+/* Before a hold; a guest takes longer to put a device out of use. */
+#define RAM_HOLD_NS   (HV_NS_PER_S / 10)
 
 void hv_machine_free(struct hv_machine *m)
 {
@@ -35,15 +38,27 @@ static void machine_free(void *self)
 	hv_machine_free(self);
 }
 
-/* RAM may have come since (memory hotplug). */
+static struct hv_err *load_ram(struct hv_machine *m)
+{
+	m->ram_loaded_ns = hv_now_ns();
+	return hv_ram_load(m->monitor, m->memory, &m->ram);
+}
+
+/* RAM may have come or gone since (memory hotplug). */
 static void refresh_ram(struct hv_machine *m, struct hv_gpa gpa, size_t len_bytes)
 {
-	uint64_t now_ns = hv_now_ns();
+	bool is_known = hv_ram_covers(&m->ram, gpa, len_bytes) && (m->held || !m->ram.can_go);
 
-	if (hv_ram_covers(&m->ram, gpa, len_bytes) || now_ns - m->ram_loaded_ns < RAM_RELOAD_NS)
+	if (is_known || hv_now_ns() - m->ram_loaded_ns < RAM_RELOAD_NS)
 		return;
-	m->ram_loaded_ns = now_ns;
-	hv_err_free(hv_ram_load(m->monitor, m->memory, &m->ram));
+	hv_err_free(load_ram(m));
+}
+
+struct hv_err *hv_machine_look_at_ram(struct hv_machine *m)
+{
+	if (!m->ram.can_go || hv_now_ns() - m->ram_loaded_ns < RAM_HOLD_NS)
+		return NULL;
+	return load_ram(m);
 }
 
 struct hv_err *hv_machine_read(struct hv_machine *m, struct hv_gpa gpa, void *buf, size_t len)
@@ -322,12 +337,11 @@ static struct hv_err *finish_open(struct hv_machine *m, pid_t expected, struct h
 	if (!err && hv_process_arg(&m->process, "-incoming", 0, NULL))
 		err = hv_machine_is_running(m);
 	if (!err)
-		err = hv_ram_load(m->monitor, m->memory, &m->ram);
+		err = load_ram(m);
 	if (err) {
 		hv_machine_free(m);
 		return err;
 	}
-	m->ram_loaded_ns = hv_now_ns();
 	if (!m->id)
 		m->id = hv_format("pid-%d", (int)m->process.pid);
 	*ret = m;

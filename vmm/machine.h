@@ -94,6 +94,9 @@ struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *r
 /* KVM only. */
 struct hv_err *hv_machine_tsc(const struct hv_machine *m, unsigned vcpu,
 			      struct hv_tsc *ret) hv_must_use;
+/* Before a hold: what is written under it goes to the RAM that the guest has then. Pages of memory
+ * devices come and go only by the doing of vCPUs, which stand. */
+struct hv_err *hv_machine_look_at_ram(struct hv_machine *m) hv_must_use;
 struct hv_err *hv_machine_read(struct hv_machine *m, struct hv_gpa gpa, void *buf,
 			       size_t len) hv_must_use;
 struct hv_err *hv_machine_write(struct hv_machine *m, struct hv_gpa gpa, const void *buf,

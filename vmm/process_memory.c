@@ -13,6 +13,8 @@ struct mapping {
 	struct hv_vma vma;
 	uint8_t *host;
 	int fd;
+	bool is_gone;
+	bool is_kept;
 };
 
 struct hv_process_memory {
@@ -29,16 +31,32 @@ struct hv_process_memory *hv_process_memory_new(pid_t pid)
 	return pm;
 }
 
+static void unmap(const struct mapping *m)
+{
+	munmap(m->host, m->vma.end - m->vma.start);
+	close(m->fd);
+}
+
 void hv_process_memory_free(struct hv_process_memory *pm)
 {
 	if (!pm)
 		return;
-	for (size_t i = 0; i < pm->nr_mappings; i++) {
-		munmap(pm->mappings[i].host, pm->mappings[i].vma.end - pm->mappings[i].vma.start);
-		close(pm->mappings[i].fd);
-	}
+	for (size_t i = 0; i < pm->nr_mappings; i++)
+		unmap(&pm->mappings[i]);
 	free(pm->mappings);
 	free(pm);
+}
+
+static struct hv_err *open_maps(const struct hv_process_memory *pm, FILE **ret)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pm->pid);
+	*ret = fopen(path, "re");
+	if (*ret)
+		return NULL;
+	return hv_err_new(errno, "%s: %s%s", path, strerror(errno),
+			  errno == EACCES ? " (no right to ptrace it: CAP_SYS_PTRACE)" : "");
 }
 
 static struct hv_err *find_vma(struct hv_process_memory *pm, uint64_t hva, struct hv_vma *ret)
@@ -47,15 +65,11 @@ static struct hv_err *find_vma(struct hv_process_memory *pm, uint64_t hva, struc
 	struct hv_vma vma;
 	size_t cap = 0;
 	bool found = false;
-	char path[64];
-	FILE *f;
+	FILE *f = NULL;
+	struct hv_err *err = open_maps(pm, &f);
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pm->pid);
-	f = fopen(path, "re");
-	if (!f)
-		return hv_err_new(errno, "%s: %s%s", path, strerror(errno),
-				  errno == EACCES ? " (no right to ptrace it: CAP_SYS_PTRACE)"
-						  : "");
+	if (err)
+		return err;
 	while (!found && getline(&line, &cap, f) > 0)
 		found = hv_vma_parse(line, &vma) && hva >= vma.start && hva < vma.end;
 	fclose(f);
@@ -92,7 +106,7 @@ static bool map_shared(struct hv_process_memory *pm, const struct hv_vma *vma, s
 		return false;
 	/* not the guardian's, which outlives us */
 	madvise(host, vma->end - vma->start, MADV_DONTFORK);
-	*ret = (struct mapping){*vma, host, hv_take_fd(&fd)};
+	*ret = (struct mapping){.vma = *vma, .host = host, .fd = hv_take_fd(&fd)};
 	return true;
 }
 
@@ -120,7 +134,7 @@ struct hv_err *hv_process_memory_piece(struct hv_process_memory *pm, uint64_t hv
 	for (size_t i = 0; i < pm->nr_mappings; i++) {
 		const struct mapping *at = &pm->mappings[i];
 
-		if (hva < at->vma.start || hva >= at->vma.end)
+		if (at->is_gone || hva < at->vma.start || hva >= at->vma.end)
 			continue;
 		*ret = piece_of(at, hva, len_bytes);
 		return NULL;
@@ -140,6 +154,64 @@ struct hv_err *hv_process_memory_piece(struct hv_process_memory *pm, uint64_t hv
 		.fd = -1,
 	};
 	return NULL;
+}
+
+/* Whether VMA shows part of what M shows, at the same place. */
+static bool is_of(const struct hv_vma *vma, const struct mapping *m)
+{
+	return vma->shared && vma->dev == m->vma.dev && vma->inode == m->vma.inode &&
+	       vma->start < m->vma.end && vma->end > m->vma.start &&
+	       vma->start - vma->file_off == m->vma.start - m->vma.file_off;
+}
+
+/* Our own descriptor keeps the file: no other one has its inode meanwhile. */
+struct hv_err *hv_process_memory_look_again(struct hv_process_memory *pm)
+{
+	HV_AUTO_FREE char *line = NULL;
+	struct hv_vma vma;
+	size_t cap = 0;
+	FILE *f = NULL;
+	struct hv_err *err = open_maps(pm, &f);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < pm->nr_mappings; i++)
+		pm->mappings[i].is_gone = true;
+	while (getline(&line, &cap, f) > 0) {
+		if (!hv_vma_parse(line, &vma))
+			continue;
+		for (size_t i = 0; i < pm->nr_mappings; i++)
+			if (is_of(&vma, &pm->mappings[i]))
+				pm->mappings[i].is_gone = false;
+	}
+	fclose(f);
+	return NULL;
+}
+
+void hv_process_memory_drop_gone(struct hv_process_memory *pm)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < pm->nr_mappings; i++) {
+		const struct mapping *m = &pm->mappings[i];
+
+		if (m->is_gone && !m->is_kept)
+			unmap(m);
+		else
+			pm->mappings[nr++] = *m;
+	}
+	pm->nr_mappings = nr;
+}
+
+void hv_process_memory_keep(struct hv_process_memory *pm, const struct hv_piece *p)
+{
+	for (size_t i = 0; i < pm->nr_mappings; i++) {
+		struct mapping *m = &pm->mappings[i];
+		uint64_t off = (uint64_t)(p->host - m->host);
+
+		if (p->host >= m->host && off < m->vma.end - m->vma.start)
+			m->is_kept = true;
+	}
 }
 
 static struct hv_err *copied(const struct hv_process_memory *pm, ssize_t done, uint64_t hva,

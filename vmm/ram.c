@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vmm/memory_tree.h"
 #include "vmm/pci.h"
 #include "vmm/text_store.h"
 
-struct hv_err *hv_gpa2hva(struct hv_monitor *m, struct hv_gpa gpa, uint64_t *ret_hva)
+static struct hv_err *gpa2hva(struct hv_monitor *m, struct hv_gpa gpa, uint64_t *ret_hva,
+			      char **ret_name)
 {
 	HV_AUTO_FREE char *text = NULL;
 	struct hv_err *err;
@@ -17,19 +19,23 @@ struct hv_err *hv_gpa2hva(struct hv_monitor *m, struct hv_gpa gpa, uint64_t *ret
 	err = hv_monitor_hmp(m, line, &text);
 	if (err)
 		return err;
-	if (!hv_gpa2hva_parse(text, ret_hva))
+	if (!hv_gpa2hva_parse(text, ret_hva, ret_name))
 		return hv_err_new(EFAULT, "monitor: '%s': %.*s", line, (int)strcspn(text, "\r\n"),
 				  text);
 	return NULL;
 }
 
-/* A range of the flat view lies in one RAM block, so its host addresses are consecutive; its
- * mappings may be several. */
-static struct hv_err *add_range(struct hv_monitor *m, const struct hv_flat_range *r,
-				struct hv_ram *ram)
+struct hv_err *hv_gpa2hva(struct hv_monitor *m, struct hv_gpa gpa, uint64_t *ret_hva)
 {
-	uint64_t hva = 0;
-	struct hv_err *err = hv_gpa2hva(m, r->start, &hva);
+	HV_AUTO_FREE char *name = NULL;
+
+	return gpa2hva(m, gpa, ret_hva, &name);
+}
+
+/* A range of one RAM block: its host addresses are consecutive; its mappings may be several. */
+static struct hv_err *add_range(struct hv_ram *ram, const struct hv_tree_piece *r, uint64_t hva)
+{
+	struct hv_err *err = NULL;
 
 	for (uint64_t off = 0; !err && off < r->len_bytes;) {
 		struct hv_piece piece;
@@ -49,51 +55,121 @@ static struct hv_err *add_range(struct hv_monitor *m, const struct hv_flat_range
 		ram->mapped_bytes += piece.host ? piece.len_bytes : 0;
 		off += piece.len_bytes;
 	}
-	return hv_err_in(err, "ram '%s' at guest physical 0x%" PRIx64, r->name, r->start.v);
+	return hv_err_in(err, "ram at guest physical 0x%" PRIx64, r->start.v);
 }
 
-/* BARs too are ranges of type ram when a memory object stands behind them (ivshmem). */
-static struct hv_err *flat_view(struct hv_monitor *m, struct hv_flat_view *ret)
+/* BARs too are RAM when a memory object stands behind them (ivshmem). */
+static struct hv_err *load_tree(struct hv_monitor *m, struct hv_memory_tree *ret)
 {
 	HV_AUTO_FREE char *text = NULL;
 	struct hv_pci_bars bars = {0};
-	struct hv_err *err = hv_monitor_hmp(m, "info mtree -f -o", &text);
+	struct hv_err *err = hv_monitor_hmp(m, "info mtree -o", &text);
 
 	if (err)
 		return err;
 	err = hv_pci_bars_load(m, &bars);
 	if (err)
 		return err;
-	if (!hv_flat_view_parse(text, ret)) {
+	if (!hv_memory_tree_parse(text, ret)) {
 		hv_pci_bars_deinit(&bars);
-		return hv_err_new(EPROTO,
-				  "monitor: 'info mtree -f -o': no address space \"memory\"");
+		return hv_err_new(EPROTO, "monitor: 'info mtree -o': no address space \"memory\"");
 	}
 	for (size_t i = 0; i < bars.nr_bars; i++)
 		if (hv_pci_bar_is_on(&bars.bars[i]))
-			hv_flat_view_cut(ret, bars.bars[i].start, bars.bars[i].len_bytes);
+			hv_memory_tree_cut(ret, bars.bars[i].start, bars.bars[i].len_bytes);
 	hv_pci_bars_deinit(&bars);
 	return NULL;
+}
+
+/* What is at P. Something else than RAM may hide it there, and it may be gone by now. */
+static struct hv_err *is_ram(struct hv_monitor *m, const struct hv_memory_tree *tree,
+			     const struct hv_tree_piece *p, bool *ret, uint64_t *ret_hva)
+{
+	HV_AUTO_FREE char *name = NULL;
+	struct hv_err *err = gpa2hva(m, p->start, ret_hva, &name);
+
+	if (err && err->code != EFAULT)
+		return err;
+	*ret = !err && hv_memory_tree_has(tree, name);
+	hv_err_free(err);
+	return NULL;
+}
+
+/* Neighbours that are neighbours in the VMM, too, are one range. */
+static struct hv_err *add_ranges(struct hv_monitor *m, const struct hv_memory_tree *tree,
+				 struct hv_ram *ram)
+{
+	struct hv_tree_piece run = {0};
+	struct hv_err *err = NULL;
+	uint64_t run_hva = 0;
+
+	for (size_t i = 0; !err && i < tree->nr_pieces; i++) {
+		const struct hv_tree_piece *p = &tree->pieces[i];
+		bool has_ram = false;
+		uint64_t hva = 0;
+
+		err = is_ram(m, tree, p, &has_ram, &hva);
+		if (err || !has_ram)
+			continue;
+		if (run.len_bytes && p->start.v - run.start.v == run.len_bytes &&
+		    hva - run_hva == run.len_bytes) {
+			run.len_bytes += p->len_bytes;
+			continue;
+		}
+		err = add_range(ram, &run, run_hva);
+		run = *p;
+		run_hva = hva;
+	}
+	return err ? err : add_range(ram, &run, run_hva);
+}
+
+/* DIMMs, NVDIMMs, virtio-mem and the like. */
+static struct hv_err *has_memory_devices(struct hv_monitor *m, bool *ret)
+{
+	HV_AUTO_JSON struct json_object *devices = NULL;
+	struct hv_err *err = hv_monitor_execute(m, "query-memory-devices", NULL, &devices);
+
+	if (err && err->code == ENOTSUP) { /* a VMM that has none */
+		hv_err_free(err);
+		*ret = false;
+		return NULL;
+	}
+	if (!err)
+		*ret = hv_json_len(devices) != 0;
+	return err;
+}
+
+static struct hv_err *load(struct hv_monitor *m, struct hv_ram *found)
+{
+	struct hv_memory_tree tree = {0};
+	struct hv_err *err = load_tree(m, &tree);
+
+	/* Of a device that has gone since the tree, gpa2hva knows nothing. */
+	if (!err)
+		err = has_memory_devices(m, &found->can_go);
+	if (!err)
+		err = hv_process_memory_look_again(found->process);
+	if (!err)
+		err = add_ranges(m, &tree, found);
+	hv_memory_tree_deinit(&tree);
+	if (!err && !found->nr_ranges)
+		err = hv_err_new(EFAULT, "the machine has no RAM that can be read");
+	return err;
 }
 
 struct hv_err *hv_ram_load(struct hv_monitor *m, struct hv_process_memory *process,
 			   struct hv_ram *ram)
 {
-	struct hv_flat_view view = {0};
 	struct hv_ram found = {.process = process};
-	struct hv_err *err = flat_view(m, &view);
+	struct hv_err *err = load(m, &found);
 
-	for (size_t i = 0; !err && i < view.nr_ram; i++)
-		err = add_range(m, &view.ram[i], &found);
-	hv_flat_view_deinit(&view);
-	if (!err && !found.nr_ranges)
-		err = hv_err_new(EFAULT, "the machine has no RAM that can be read");
 	if (err) {
 		hv_ram_deinit(&found);
 		return err;
 	}
 	hv_ram_deinit(ram);
 	*ram = found;
+	hv_process_memory_drop_gone(process);
 	return NULL;
 }
 

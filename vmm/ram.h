@@ -19,9 +19,10 @@ struct hv_ram {
 	size_t nr_ranges;
 	uint64_t len_bytes;
 	uint64_t mapped_bytes;
+	bool can_go; /* part of it is on memory devices, which are unplugged */
 };
 
-/* Asks anew. On error RAM is as it was. */
+/* Asks anew, and gives back what is no RAM any more. On error RAM is as it was. */
 struct hv_err *hv_ram_load(struct hv_monitor *m, struct hv_process_memory *process,
 			   struct hv_ram *ram) hv_must_use;
 void hv_ram_deinit(struct hv_ram *ram);

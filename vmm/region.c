@@ -91,6 +91,7 @@ static struct hv_err *map_bar(struct hv_machine *m, const struct hv_pci_bar *b)
 				  "ivshmem device %s: the VMM's memory for it is not one shared "
 				  "mapping (share=on)",
 				  b->where);
+	hv_process_memory_keep(m->memory, &piece);
 	m->region = (struct hv_region){
 		.gpa = b->start,
 		.host = piece.host,

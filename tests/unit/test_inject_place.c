@@ -56,14 +56,15 @@ START_TEST(never_low)
 }
 END_TEST
 
-START_TEST(ranges_of_the_flat_view)
+START_TEST(ranges_of_the_tree)
 {
 	static const char text[] =
-		"FlatView #0\n AS \"memory\", root: system\n Root memory region: system\n"
+		"address-space: memory\n"
 		"  0000000000000000-00000000000bffff (prio 0, ram): pc.ram KVM\n"
 		"  00000000fee00000-00000000feefffff (prio 4096, i/o): kvm-apic-msi\n"
 		"  0000000100000000-000000013fffffff (prio 0, ram): pc.ram @00000000c0000000 KVM\n"
-		"  0000000000000000-ffffffffffffffff (prio 0, i/o): io\n";
+		"  0000000000000000-ffffffffffffffff (prio 0, i/o): io\n"
+		"  0000000000000000-fffffffffffffffe (prio 0, i/o): bus master container\n";
 	struct hv_taken_list taken = {0};
 
 	hv_taken_parse(&taken, text);
@@ -148,7 +149,7 @@ int main(void)
 	tcase_add_test(tcase, nothing_taken);
 	tcase_add_test(tcase, around_what_is_taken);
 	tcase_add_test(tcase, never_low);
-	tcase_add_test(tcase, ranges_of_the_flat_view);
+	tcase_add_test(tcase, ranges_of_the_tree);
 	tcase_add_test(tcase, sizes);
 	tcase_add_test(tcase, links);
 	tcase_add_test(tcase, shadow_names);

@@ -1,4 +1,4 @@
-/* What QEMU 7.2's monitor printed for two machines (tests/unit/vmm/), decoded. */
+/* What QEMU 7.2's monitor printed (tests/unit/vmm/), decoded. */
 #include <check.h>
 #include <stdio.h>
 
@@ -22,95 +22,18 @@ static char *captured(const char *name)
 	return hv_text_take(&t);
 }
 
-static void expect(const struct hv_flat_range *r, uint64_t start, uint64_t end, const char *name)
-{
-	ck_assert_uint_eq(r->start.v, start);
-	ck_assert_uint_eq(r->len_bytes, end - start);
-	ck_assert_str_eq(r->name, name);
-}
-
-START_TEST(small_machine)
-{
-	HV_AUTO_FREE char *text = captured("mtree-512m.txt");
-	struct hv_flat_view v;
-
-	ck_assert(hv_flat_view_parse(text, &v));
-	ck_assert_uint_eq(v.nr_ram, 4);
-	expect(&v.ram[0], 0, 0xc3000, "ram");
-	expect(&v.ram[1], 0xe8000, 0xf0000, "ram");
-	expect(&v.ram[2], 0x100000, 0x20000000, "ram");
-	expect(&v.ram[3], 0xf8000000, 0xfc000000, "shm");
-	hv_flat_view_cut(&v, hv_gpa(0xf8000000), 0x4000000);
-	ck_assert_uint_eq(v.nr_ram, 3);
-	hv_flat_view_deinit(&v);
-}
-END_TEST
-
-START_TEST(numa_above_4g)
-{
-	HV_AUTO_FREE char *text = captured("mtree-5g-numa.txt");
-	struct hv_flat_view v;
-
-	ck_assert(hv_flat_view_parse(text, &v));
-	ck_assert_uint_eq(v.nr_ram, 6);
-	expect(&v.ram[0], 0, 0xa0000, "m0");
-	expect(&v.ram[1], 0xcb000, 0xce000, "m0");
-	expect(&v.ram[2], 0xe8000, 0xf0000, "m0");
-	expect(&v.ram[3], 0x100000, 0x80000000, "m0");
-	expect(&v.ram[4], 0x80000000, 0xc0000000, "m1");
-	expect(&v.ram[5], 0x100000000, 0x180000000, "m1");
-	hv_flat_view_deinit(&v);
-}
-END_TEST
-
-START_TEST(cut_splits)
-{
-	struct hv_flat_view v;
-
-	ck_assert(hv_flat_view_parse(" AS \"memory\", root: system\n"
-				     "  0000000000001000-0000000000004fff (prio 0, ram): a b KVM\n",
-				     &v));
-	ck_assert_uint_eq(v.nr_ram, 1);
-	expect(&v.ram[0], 0x1000, 0x5000, "a b");
-	hv_flat_view_cut(&v, hv_gpa(0x2000), 0x1000);
-	ck_assert_uint_eq(v.nr_ram, 2);
-	expect(&v.ram[0], 0x1000, 0x2000, "a b");
-	expect(&v.ram[1], 0x3000, 0x5000, "a b");
-	hv_flat_view_deinit(&v);
-}
-END_TEST
-
-START_TEST(odd_views)
-{
-	struct hv_flat_view v = {0};
-
-	ck_assert(!hv_flat_view_parse("", &v));
-	ck_assert(!hv_flat_view_parse("FlatView #1\n AS \"I/O\", root: io\n", &v));
-	/* backwards, over the end, overlapping, cut off, not memory */
-	ck_assert(hv_flat_view_parse(" AS \"memory\", root: system\n"
-				     "  0000000000005000-0000000000004fff (prio 0, ram): a\n"
-				     "  0000000000000000-ffffffffffffffff (prio 0, ram): b\n"
-				     "  0000000000010000-000000000001ffff (prio 0, ram): c\n"
-				     "  0000000000010000-000000000002ffff (prio 0, ram): d\n"
-				     "  0000000000040000-000000000004ffff (prio 0, romd): e\n"
-				     "  0000000000050000-000000000005ffff (prio 0, ram",
-				     &v));
-	ck_assert_uint_eq(v.nr_ram, 1);
-	expect(&v.ram[0], 0x10000, 0x20000, "c");
-	hv_flat_view_deinit(&v);
-}
-END_TEST
-
 START_TEST(host_addresses)
 {
+	HV_AUTO_FREE char *name = NULL;
 	uint64_t hva = 0;
 
 	ck_assert(hv_gpa2hva_parse(
-		"Host virtual address for 0x100000000 (m1) is 0x7f3dabc00000\r\n", &hva));
+		"Host virtual address for 0x100000000 (m 1) is 0x7f3dabc00000\r\n", &hva, &name));
 	ck_assert_uint_eq(hva, 0x7f3dabc00000);
-	ck_assert(!hv_gpa2hva_parse("Memory at address 0xfec00000 is not RAM\r\n", &hva));
-	ck_assert(!hv_gpa2hva_parse("No memory is mapped at address 0x180000000\r\n", &hva));
-	ck_assert(!hv_gpa2hva_parse("", &hva));
+	ck_assert_str_eq(name, "m 1");
+	ck_assert(!hv_gpa2hva_parse("Memory at address 0xfec00000 is not RAM\r\n", &hva, &name));
+	ck_assert(!hv_gpa2hva_parse("No memory is mapped at address 0x180000000\r\n", &hva, &name));
+	ck_assert(!hv_gpa2hva_parse("", &hva, &name));
 	ck_assert_uint_eq(hva, 0x7f3dabc00000);
 }
 END_TEST
@@ -160,6 +83,8 @@ START_TEST(maps)
 	ck_assert_uint_eq(vma.end, 0x7ff603fff000);
 	ck_assert_uint_eq(vma.file_off, 0x1000);
 	ck_assert(vma.readable && vma.writable && vma.shared && vma.has_file);
+	ck_assert_uint_eq(vma.dev, 1);
+	ck_assert_uint_eq(vma.inode, 1039);
 	ck_assert(hv_vma_parse("7f3d2bc00000-7f3dabc00000 rw-p 00000000 00:00 0 \n", &vma));
 	ck_assert(!vma.shared && !vma.has_file);
 	ck_assert(!hv_vma_parse("7ff603fff000-7ff5e3fff000 rw-s 00000000 00:01 1039\n", &vma));
@@ -213,10 +138,6 @@ int main(void)
 	SRunner *r = srunner_create(s);
 	int failed;
 
-	tcase_add_test(t, small_machine);
-	tcase_add_test(t, numa_above_4g);
-	tcase_add_test(t, cut_splits);
-	tcase_add_test(t, odd_views);
 	tcase_add_test(t, host_addresses);
 	tcase_add_test(t, vcpus);
 	tcase_add_test(t, vcpus_with_a_gap);
