@@ -112,8 +112,3 @@ enum hv_ring_result hv_ring_read(struct hv_ring *ring, uint64_t now_ns, struct h
 	*ret = copy;
 	return HV_RING_RECORD;
 }
-
-void hv_ring_clear(struct hv_ring *ring)
-{
-	ring->position = hv_ring_head(ring);
-}

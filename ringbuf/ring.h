@@ -46,6 +46,3 @@ enum hv_ring_result {
  */
 enum hv_ring_result hv_ring_read(struct hv_ring *ring, uint64_t now_ns, struct hv_record *ret,
 				 uint64_t *ret_lost);
-
-/* Moves the position to the head: what was there is gone, and not counted as lost. */
-void hv_ring_clear(struct hv_ring *ring);

@@ -71,8 +71,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 			now_ns += c.value;
 		if (c.kind & 16)
 			read_all(&ring, now_ns);
-		if (c.kind & 32)
-			hv_ring_clear(&ring);
 	}
 	read_all(&ring, now_ns + 2 * HV_RING_STALL_NS);
 	free(records);

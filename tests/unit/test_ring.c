@@ -326,17 +326,6 @@ START_TEST(the_count_of_losses_does_not_wrap)
 }
 END_TEST
 
-START_TEST(clear_goes_to_the_head_without_loss)
-{
-	write_until(3 * NR_SLOTS);
-	hv_ring_clear(&ring);
-	ck_assert_uint_eq(ring.position, 3 * NR_SLOTS);
-	ck_assert_uint_eq(ring.lost, 0);
-	write_until(3 * NR_SLOTS + 1);
-	read_expect(3 * NR_SLOTS);
-}
-END_TEST
-
 START_TEST(a_ring_of_one_slot_works)
 {
 	hv_ring_init(&ring, state, records, 1);
@@ -396,7 +385,6 @@ int main(void)
 	tcase_add_test(tc, a_head_that_runs_backwards_costs_one);
 	tcase_add_loop_test(tc, lying_heads_end, 0, NR_LIES);
 	tcase_add_test(tc, the_count_of_losses_does_not_wrap);
-	tcase_add_test(tc, clear_goes_to_the_head_without_loss);
 	tcase_add_test(tc, a_ring_of_one_slot_works);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
