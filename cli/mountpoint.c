@@ -189,6 +189,7 @@ static bool is_empty(const char *dir)
 
 struct hv_err *mountpoint_check(const char *dir)
 {
+	enum mountpoint_state state;
 	struct stat st;
 
 	if (access(DEV_FUSE, R_OK | W_OK) != 0)
@@ -200,7 +201,12 @@ struct hv_err *mountpoint_check(const char *dir)
 		if (err)
 			return err;
 	}
-	if (mountpoint_look(dir) != MOUNTPOINT_NONE)
+	state = mountpoint_look(dir);
+	if (state == MOUNTPOINT_OURS)
+		return hv_err_new(EBUSY,
+				  "%s: a guest's tree is mounted there: `hvtrace umount %s` first",
+				  dir, dir);
+	if (state != MOUNTPOINT_NONE)
 		return hv_err_new(EBUSY, "%s: something is mounted there", dir);
 	if (stat(dir, &st) != 0)
 		return hv_err_new(errno, "%s: %s", dir, strerror(errno));

@@ -118,7 +118,7 @@ def where_it_can_be_mounted(t):
     assert "not a directory" in t.hv("mount", "fake", work + "/file", status=1)
     assert "No such file" in t.hv("mount", "fake", work + "/none", status=1)
     assert "not empty" in t.hv("mount", "fake", work, status=1)
-    assert "something is mounted there" in t.hv("mount", "fake", t.dir, status=1)
+    assert "a guest's tree is mounted there" in t.hv("mount", "fake", t.dir, status=1)
     fd = os.open(t.path("tracing_on"), os.O_RDONLY)
     assert "somebody has it open" in t.hv("umount", "fake", status=1)
     os.close(fd)
