@@ -21,14 +21,22 @@ static struct hv_err *umount_dir(const char *dir, enum mountpoint_how how)
 	return mountpoint_umount(at, how);
 }
 
-static struct hv_err *umount_all(json_object *dirs, enum mountpoint_how how)
+/* DIRS: where the session knows of a mount. One that somebody has just taken away may be among
+ * them, until its process is seen to have ended. */
+static struct hv_err *umount_all(json_object *dirs, enum mountpoint_how how, size_t *ret_nr)
 {
 	struct hv_err *err = NULL;
 	size_t nr = dirs ? json_object_array_length(dirs) : 0;
 
-	for (size_t i = 0; !err && i < nr; i++)
-		err = mountpoint_umount(json_object_get_string(json_object_array_get_idx(dirs, i)),
-					how);
+	*ret_nr = 0;
+	for (size_t i = 0; !err && i < nr; i++) {
+		const char *dir = json_object_get_string(json_object_array_get_idx(dirs, i));
+
+		if (mountpoint_look(dir) != MOUNTPOINT_OURS)
+			continue;
+		err = mountpoint_umount(dir, how);
+		++*ret_nr;
+	}
 	return err;
 }
 
@@ -38,7 +46,8 @@ static struct hv_err *umount_domain(const struct cli *cli, const char *spec,
 	AUTO_CLIENT struct client c = CLIENT_NONE;
 	HV_AUTO_FREE char *text = NULL;
 	struct wire_frame answer;
-	json_object *o, *dirs;
+	json_object *o, *dirs = NULL;
+	size_t nr;
 	struct hv_err *err = client_connect(cli->run_dir, spec, cli->libvirt_uri, &c);
 
 	if (!err)
@@ -46,10 +55,10 @@ static struct hv_err *umount_domain(const struct cli *cli, const char *spec,
 	if (err)
 		return err;
 	o = wire_string(answer.data, WIRE_DATA_MAX, &text) ? json_tokener_parse(text) : NULL;
-	if (!json_object_object_get_ex(o, "mounts", &dirs) || !json_object_array_length(dirs))
+	json_object_object_get_ex(o, "mounts", &dirs);
+	err = umount_all(dirs, how, &nr);
+	if (!err && !nr)
 		err = hv_err_new(EINVAL, "domain '%s': is mounted nowhere", spec);
-	else
-		err = umount_all(dirs, how);
 	json_object_put(o);
 	return err;
 }

@@ -126,6 +126,13 @@ def where_it_can_be_mounted(t):
     assert not t.is_mounted()
     assert "no guest's tree is mounted there" in t.hv("umount", t.dir, status=1)
     assert "is mounted nowhere" in t.hv("umount", "fake", status=1)
+    # who serves a mount may be there longer than the mount
+    t.hv("mount", "fake", t.dir)
+    server = t.pid_of("hvtrace:mount")
+    os.kill(server, signal.SIGSTOP)
+    subprocess.run(["umount", "--lazy", "--no-canonicalize", t.dir], check=True, timeout=20)
+    assert "is mounted nowhere" in t.hv("umount", "fake", status=1)
+    os.kill(server, signal.SIGCONT)
     odd = os.path.join(work, "a b\\c")
     os.mkdir(odd)
     t.hv("mount", "fake", odd)
