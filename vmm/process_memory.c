@@ -14,6 +14,7 @@ struct mapping {
 	uint8_t *host;
 	int fd;
 	bool is_gone;
+	bool is_used; /* since the last look */
 	bool is_kept;
 };
 
@@ -106,7 +107,7 @@ static bool map_shared(struct hv_process_memory *pm, const struct hv_vma *vma, s
 		return false;
 	/* not the guardian's, which outlives us */
 	madvise(host, vma->end - vma->start, MADV_DONTFORK);
-	*ret = (struct mapping){.vma = *vma, .host = host, .fd = hv_take_fd(&fd)};
+	*ret = (struct mapping){.vma = *vma, .host = host, .fd = hv_take_fd(&fd), .is_used = true};
 	return true;
 }
 
@@ -132,10 +133,11 @@ struct hv_err *hv_process_memory_piece(struct hv_process_memory *pm, uint64_t hv
 	struct hv_err *err;
 
 	for (size_t i = 0; i < pm->nr_mappings; i++) {
-		const struct mapping *at = &pm->mappings[i];
+		struct mapping *at = &pm->mappings[i];
 
 		if (at->is_gone || hva < at->vma.start || hva >= at->vma.end)
 			continue;
+		at->is_used = true;
 		*ret = piece_of(at, hva, len_bytes);
 		return NULL;
 	}
@@ -175,8 +177,10 @@ struct hv_err *hv_process_memory_look_again(struct hv_process_memory *pm)
 
 	if (err)
 		return err;
-	for (size_t i = 0; i < pm->nr_mappings; i++)
+	for (size_t i = 0; i < pm->nr_mappings; i++) {
 		pm->mappings[i].is_gone = true;
+		pm->mappings[i].is_used = false;
+	}
 	while (getline(&line, &cap, f) > 0) {
 		if (!hv_vma_parse(line, &vma))
 			continue;
@@ -188,17 +192,17 @@ struct hv_err *hv_process_memory_look_again(struct hv_process_memory *pm)
 	return NULL;
 }
 
-void hv_process_memory_drop_gone(struct hv_process_memory *pm)
+void hv_process_memory_drop_unused(struct hv_process_memory *pm)
 {
 	size_t nr = 0;
 
 	for (size_t i = 0; i < pm->nr_mappings; i++) {
 		const struct mapping *m = &pm->mappings[i];
 
-		if (m->is_gone && !m->is_kept)
-			unmap(m);
-		else
+		if (m->is_used || m->is_kept)
 			pm->mappings[nr++] = *m;
+		else
+			unmap(m);
 	}
 	pm->nr_mappings = nr;
 }

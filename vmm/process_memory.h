@@ -31,8 +31,9 @@ struct hv_err *hv_process_memory_piece(struct hv_process_memory *pm, uint64_t hv
  * it has now: pieces of what it has not any more are not given again, and stay mapped here until
  * they are dropped. A file of which it has some part still where it was is there. */
 struct hv_err *hv_process_memory_look_again(struct hv_process_memory *pm) hv_must_use;
-/* Gives back, file and all, what was not there at the last look; pieces of it are dangling. */
-void hv_process_memory_drop_gone(struct hv_process_memory *pm);
+/* Gives back, file and all, what no piece was asked of since the last look; older pieces of it are
+ * dangling. */
+void hv_process_memory_drop_unused(struct hv_process_memory *pm);
 /* The mapping that P is a piece of is not dropped before PM is freed. */
 void hv_process_memory_keep(struct hv_process_memory *pm, const struct hv_piece *p);
 

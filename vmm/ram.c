@@ -169,7 +169,7 @@ struct hv_err *hv_ram_load(struct hv_monitor *m, struct hv_process_memory *proce
 	}
 	hv_ram_deinit(ram);
 	*ram = found;
-	hv_process_memory_drop_gone(process);
+	hv_process_memory_drop_unused(process);
 	return NULL;
 }
 

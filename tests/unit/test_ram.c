@@ -207,6 +207,20 @@ START_TEST(unplugged_memory_is_given_back)
 }
 END_TEST
 
+/* The device goes first; when its memory follows nobody asks any more. */
+START_TEST(memory_of_a_device_that_is_gone)
+{
+	if (!may_look())
+		return;
+	dimm.is_plugged = false;
+	ck_assert_ptr_null(look());
+	ck_assert(!machine.ram.can_go);
+	ck_assert_uint_eq(nr_mappings_of("memfd:first"), 1);
+	ck_assert_uint_eq(nr_mappings_of("memfd:base"), 2);
+	munmap(dimm.host, SIZE);
+}
+END_TEST
+
 /* Where the first one was, for the guest and in the VMM. */
 START_TEST(another_device_at_the_same_address)
 {
@@ -345,6 +359,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, unplugged_memory_is_given_back);
+	tcase_add_test(tc, memory_of_a_device_that_is_gone);
 	tcase_add_test(tc, another_device_at_the_same_address);
 	tcase_add_test(tc, private_memory_elsewhere);
 	tcase_add_test(tc, reading_looks_again_after_a_second);
