@@ -52,7 +52,7 @@ static void add_devices(struct json_object *devices, unsigned depth, struct hv_p
 
 void hv_pci_bars_parse(struct json_object *query_pci, struct hv_pci_bars *ret)
 {
-	*ret = (struct hv_pci_bars){0};
+	*ret = (struct hv_pci_bars){.has_bus = hv_json_len(query_pci) != 0};
 	for (size_t i = 0; i < hv_json_len(query_pci); i++)
 		add_devices(member(json_object_array_get_idx(query_pci, i), "devices"), 0, ret);
 }

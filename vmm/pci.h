@@ -19,6 +19,7 @@ struct hv_pci_bar {
 struct hv_pci_bars {
 	struct hv_pci_bar *bars;
 	size_t nr_bars;
+	bool has_bus; /* the machine has PCI at all */
 };
 
 /* Memory, and at a guest-physical address now. */

@@ -17,8 +17,11 @@
 
 #define COSTS "the device blocks migration and saving the domain while it is there"
 
-static struct hv_err *no_device(const struct hv_machine *m)
+static struct hv_err *no_device(const struct hv_machine *m, const struct hv_pci_bars *bars)
 {
+	if (!bars->has_bus)
+		return hv_err_new(ENODEV, "no ivshmem device, and no PCI bus to put one on "
+					  "(a microvm machine has one with pcie=on)");
 	if (m->qmp_dir)
 		return hv_err_new(
 			ENODEV, "no ivshmem device; start QEMU with -object memory-backend-memfd,"
@@ -48,7 +51,7 @@ static struct hv_err *pick(struct hv_machine *m, const struct hv_pci_bars *bars,
 		nr++;
 	}
 	if (!nr)
-		return no_device(m);
+		return no_device(m, bars);
 	if (nr > 1)
 		return hv_err_new(ENOTUNIQ,
 				  "%u ivshmem devices: which of them is for tracing is not known",

@@ -24,6 +24,7 @@ static struct block {
 	bool is_plugged;
 } base, dimm;
 static bool has_no_such_command;
+static bool has_pci;
 /* What is said of a page that is in front of RAM; NULL: nothing is. */
 static const char *window;
 static unsigned nr_views; /* asked for */
@@ -70,7 +71,7 @@ static struct hv_err *transact(void *self, const char *request, char **ret)
 	if (strstr(request, "query-memory-devices")) {
 		hv_text_add(&t, dimm.is_plugged ? "[{\"type\": \"dimm\"}]" : "[]");
 	} else if (strstr(request, "query-pci")) {
-		hv_text_add(&t, "[]");
+		hv_text_add(&t, has_pci ? "[{\"bus\": 0, \"devices\": []}]" : "[]");
 	} else {
 		hv_text_add(&t, "\"");
 		if (strstr(request, "mtree"))
@@ -146,7 +147,7 @@ static void setup(void)
 	base = (struct block){.host = map_file("base", NULL, 0xb0), .is_plugged = true};
 	plug(map_file("first", NULL, 1));
 	nr_views = nr_asked = 0;
-	has_no_such_command = false;
+	has_no_such_command = has_pci = false;
 	window = NULL;
 	machine = (struct hv_machine){.monitor = hv_monitor_new(&ops, NULL), .region_fd = -1};
 	machine.memory = hv_process_memory_new(getpid());
@@ -334,6 +335,26 @@ START_TEST(what_hides_ram_is_left_out)
 }
 END_TEST
 
+/* What is said to do can be done. */
+START_TEST(no_place_for_a_region)
+{
+	struct hv_region region;
+	char dir[] = "/run";
+
+	machine.qmp_dir = dir;
+	for (unsigned i = 0; i < 2; i++) {
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		has_pci = i;
+		err = hv_machine_region(&machine, &region);
+		ck_assert_ptr_nonnull(err);
+		ck_assert_int_eq(err->code, ENODEV);
+		ck_assert_int_eq(strstr(err->message, "start QEMU with") != NULL, has_pci);
+		ck_assert_int_eq(strstr(err->message, "no PCI bus") != NULL, !has_pci);
+	}
+}
+END_TEST
+
 START_TEST(what_is_kept_stays_mapped)
 {
 	struct hv_piece piece;
@@ -367,6 +388,7 @@ int main(void)
 	tcase_add_test(tc, vmm_that_knows_no_devices);
 	tcase_add_test(tc, a_part_that_is_left_is_enough);
 	tcase_add_test(tc, what_hides_ram_is_left_out);
+	tcase_add_test(tc, no_place_for_a_region);
 	tcase_add_test(tc, what_is_kept_stays_mapped);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
