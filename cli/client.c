@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cli/service.h"
 #include "vmm/guest.h"
@@ -293,6 +294,42 @@ struct hv_err *client_put(struct client *c, const char *path, int flags, const c
 		return close_err;
 	hv_err_free(close_err);
 	return err;
+}
+
+/* What ERR says of PATH, without PATH's name, with which the tree begins. */
+static const char *reason_of(const char *path, const struct hv_err *err)
+{
+	size_t len = strlen(path);
+	const char *text = err->message;
+	bool names_it = strncmp(text, path, len) == 0 && strncmp(text + len, ": ", 2) == 0;
+
+	return names_it ? text + len + 2 : text;
+}
+
+struct hv_err *client_error(const char *path, struct hv_err *err)
+{
+	const char *words = strerror(err->code);
+	const char *reason = reason_of(path, err);
+	bool says_more = strncasecmp(words, reason, strlen(reason)) != 0;
+	struct hv_err *told =
+		hv_err_new(err->code, "%s: %s%s%s%s", path, words, says_more ? " (" : "",
+			   says_more ? reason : "", says_more ? ")" : "");
+
+	hv_err_free(err);
+	return told;
+}
+
+struct hv_err *client_echo(struct client *c, const char *path, const char *text)
+{
+	HV_AUTO_TEXT struct hv_text line = {0};
+	struct hv_err *err;
+
+	if (text)
+		hv_text_printf(&line, "%s\n", text);
+	err = client_put(c, path, O_WRONLY | O_TRUNC, text ? line.data : "");
+	if (!err || err->code == ECONNRESET)
+		return err;
+	return client_error(path, err);
 }
 
 struct hv_err *client_get(struct client *c, const char *path, struct hv_text *ret)

@@ -48,5 +48,12 @@ struct hv_err *client_close_file(struct client *c, uint32_t handle) hv_must_use;
  */
 struct hv_err *client_put(struct client *c, const char *path, int flags,
 			  const char *text) hv_must_use;
+/* What `echo TEXT > PATH` does, and with TEXT NULL `> PATH`. But for a session that has gone
+ * (ECONNRESET) the error names PATH and its errno, as a shell would. What is wrong with words that
+ * no line ends, as client_put may leave them, is told to nobody. */
+struct hv_err *client_echo(struct client *c, const char *path, const char *text) hv_must_use;
+/* What the tree says of PATH, in the words of a shell: "PATH: Invalid argument (REASON)"; without a
+ * REASON that says no more than the errno does. Takes ERR. */
+struct hv_err *client_error(const char *path, struct hv_err *err);
 /* The whole file, up to 1 MiB. */
 struct hv_err *client_get(struct client *c, const char *path, struct hv_text *ret) hv_must_use;

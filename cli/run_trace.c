@@ -38,8 +38,7 @@ static void keep_first(struct hv_err **first, struct hv_err *err)
 
 static struct hv_err *set(struct run_trace *t, const char *file, const char *text)
 {
-	return hv_err_in(client_put(&t->client, file, O_WRONLY | O_TRUNC, text), "domain '%s': %s",
-			 t->config.name, file);
+	return hv_err_in(client_echo(&t->client, file, text), "domain '%s'", t->config.name);
 }
 
 static struct hv_err *set_tracer(struct run_trace *t)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/client.h"
+
 #define LONGS_MAX 16
 
 int usage_error(const struct cli *cli, const char *fmt, ...)
@@ -33,33 +35,10 @@ int fail_if(struct hv_err *err)
 	return err ? fail(err) : EXIT_OK;
 }
 
-/* What ERR says of FILE, without FILE's name, with which the tree begins. */
-static const char *file_reason(const char *file, const struct hv_err *err)
-{
-	size_t len = strlen(file);
-	const char *text = err->message;
-	bool names_it = strncmp(text, file, len) == 0 && strncmp(text + len, ": ", 2) == 0;
-
-	return names_it ? text + len + 2 : text;
-}
-
-struct hv_err *file_error(const char *file, struct hv_err *err)
-{
-	const char *words = strerror(err->code);
-	const char *reason = file_reason(file, err);
-	bool says_more = strncasecmp(words, reason, strlen(reason)) != 0;
-	struct hv_err *told =
-		hv_err_new(err->code, "%s: %s%s%s%s", file, words, says_more ? " (" : "",
-			   says_more ? reason : "", says_more ? ")" : "");
-
-	hv_err_free(err);
-	return told;
-}
-
 int fail_file(const char *file, struct hv_err *err)
 {
 	/* A session that has gone is not the file's fault. */
-	return fail(err->code == ECONNRESET ? err : file_error(file, err));
+	return fail(err->code == ECONNRESET ? err : client_error(file, err));
 }
 
 void note(const char *line)

@@ -75,10 +75,7 @@ int usage_error(const struct cli *cli, const char *fmt, ...) hv_printf(2, 3);
 int fail(struct hv_err *err);
 /* As fail, but nothing when ERR is NULL; EXIT_OK then. */
 int fail_if(struct hv_err *err);
-/* What the tree says of FILE, in the words of a shell: "FILE: Invalid argument (REASON)"; without a
- * REASON that says no more than the errno does. Takes ERR. */
-struct hv_err *file_error(const char *file, struct hv_err *err);
-/* fail with file_error. */
+/* fail with client_error. */
 int fail_file(const char *file, struct hv_err *err);
 /* "hvtrace: LINE" on stderr. */
 void note(const char *line);

@@ -56,15 +56,9 @@ static void record_deinit(struct record *r)
 /* TEXT NULL: emptied. */
 static struct hv_err *set(struct record *r, const char *file, const char *text)
 {
-	HV_AUTO_TEXT struct hv_text line = {0};
-	struct hv_err *err;
+	struct hv_err *err = client_echo(&r->client, file, text);
 
-	if (text)
-		hv_text_printf(&line, "%s\n", text);
-	err = client_put(&r->client, file, O_WRONLY | O_TRUNC, text ? line.data : "");
-	if (!err || err->code == ECONNRESET)
-		return err;
-	return hv_err_in(file_error(file, err), "domain '%s'", r->spec);
+	return err && err->code != ECONNRESET ? hv_err_in(err, "domain '%s'", r->spec) : err;
 }
 
 static struct hv_err *get_line(struct record *r, const char *file, char **ret)

@@ -131,7 +131,8 @@ struct hv_err *hv_own_image_parse(struct hv_span file, struct hv_own_image *ret)
 	if (has_magic(file, 0x202, "HdrS", 4) && has_magic(file, 0x1fe, "\x55\xaa", 2))
 		return parse_bzimage(file, ret);
 	if (has_magic(file, 0, "\x1f\x8b", 2))
-		return no_kernel("no kernel: packed with gzip by itself; unpack it first");
+		return no_kernel(
+			"no kernel: neither a bzImage nor an ELF vmlinux, but packed with gzip");
 	if (has_magic(file, 0x38, "ARMd", 4))
 		return no_kernel("a kernel of another architecture: arm64, not x86-64");
 	if (has_magic(file, 0x38, "RSC\5", 4))

@@ -12,7 +12,7 @@ import termios
 import time
 
 from lib import ftrace
-from lib.own import OwnMachine, kernel_file, unpack_vmlinux
+from lib.own import APPEND, SHELL, OwnMachine, kernel_file, unpack_vmlinux
 from lib.suite import Skip, bad_dmesg, case
 
 ROUNDS = 100
@@ -248,6 +248,10 @@ def own_refusals(t):
     ):
         err = t.hv.fails("run", *words, says=[says])
         assert err.count("\n") == 1, err
+    # Told when the kernel is up: which functions it has is not known before.
+    words = ["--kernel", kernel, "--initrd", initrd, "--append", f"{APPEND} {SHELL}", "-p", "function"]
+    for more, says in ((["-l", "no_such_*"], "set_ftrace_filter: "), (["-n", "no_such_*"], "set_ftrace_notrace: ")):
+        t.hv.fails("run", *words, *more, says=[says])
 
 
 def on_terminal(t, act):
