@@ -267,6 +267,18 @@ void rundir_list_free(struct rundir_info *list, size_t nr)
 	free(list);
 }
 
+bool rundir_is_dead_machine(const struct rundir_info *info)
+{
+	return !info->live && !info->ended && info->vmm_pid && info->vmm_pid == info->service_pid;
+}
+
+void rundir_remove_dead(const char *run_dir, const struct rundir_info *info)
+{
+	AUTO_RUNDIR struct rundir dir = RUNDIR_NONE;
+
+	hv_err_free(rundir_take(run_dir, info->id, &dir));
+}
+
 static bool names(const struct rundir_info *info, const char *spec, const char *uri)
 {
 	char by_pid[32];

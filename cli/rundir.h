@@ -71,6 +71,12 @@ struct hv_err *rundir_list(const char *run_dir, struct rundir_info **ret,
 			   size_t *ret_nr) hv_must_use;
 void rundir_list_free(struct rundir_info *list, size_t nr);
 
+/* A machine of our own (`hvtrace run`) that was killed, with its service in it: nobody can recover
+ * anything there. */
+bool rundir_is_dead_machine(const struct rundir_info *info);
+/* Removes the directory of one; nothing if somebody lives there by now. */
+void rundir_remove_dead(const char *run_dir, const struct rundir_info *info);
+
 /* The one that SPEC names: by name, id, as it was given, or "pid:N" of its VMM. A live one before a
  * left one. *RET_FOUND false: none. URI NULL matches every. */
 struct hv_err *rundir_find(const char *run_dir, const char *spec, const char *uri, bool *ret_found,

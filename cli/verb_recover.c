@@ -42,17 +42,23 @@ static struct hv_err *service_lives(const char *spec)
 	return hv_err_new(EBUSY, "its service lives: `hvtrace detach %s` ends the session", spec);
 }
 
-/* Looked at first: a QMP socket takes one client, and would be waited for in vain. */
-static struct hv_err *refuse_alive(const struct cli *cli, const char *spec)
+/* Looked at first: a QMP socket takes one client, and would be waited for in vain. *RET_NONE: there
+ * is no such machine any more, and REPORT says so. */
+static struct hv_err *look_for_session(const struct cli *cli, const char *spec,
+				       struct hv_text *report, bool *ret_none)
 {
 	HV_AUTO_FREE char *given = service_spec(spec);
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};
 	bool found = false;
 	struct hv_err *err = rundir_find(cli->run_dir, given, cli->libvirt_uri, &found, &info);
 
-	if (err || !found || !info.live)
-		return err;
-	return service_lives(spec);
+	*ret_none = !err && found && rundir_is_dead_machine(&info);
+	if (*ret_none) {
+		rundir_remove_dead(cli->run_dir, &info);
+		hv_text_add(report, "nothing to recover: it was a machine of hvtrace run, which "
+				    "was killed, and ended with it");
+	}
+	return !err && found && info.live ? service_lives(spec) : err;
 }
 
 /* *RET_OTHER: the machine has a second region, to be looked at by the monitor. */
@@ -83,10 +89,10 @@ static struct hv_err *recover_by(const struct cli *cli, const char *spec, enum h
 static struct hv_err *recover(const struct cli *cli, const char *spec, struct hv_text *report)
 {
 	HV_AUTO_TEXT struct hv_text more = {0};
-	bool other = false, none, nothing;
-	struct hv_err *err = refuse_alive(cli, spec);
+	bool other = false, none = false, nothing;
+	struct hv_err *err = look_for_session(cli, spec, report, &none);
 
-	if (!err)
+	if (!err && !none)
 		err = recover_by(cli, spec, HV_VIA_LEFT, report, &other);
 	if (err || !other)
 		return err;

@@ -178,9 +178,24 @@ static struct hv_err *refuse_taken_name(const struct run *r)
 	return err;
 }
 
+/* Of machines that were killed; nobody else does. */
+static void sweep(const char *run_dir)
+{
+	struct rundir_info *list = NULL;
+	size_t nr = 0;
+
+	hv_err_free(rundir_list(run_dir, &list, &nr));
+	for (size_t i = 0; i < nr; i++)
+		if (rundir_is_dead_machine(&list[i]))
+			rundir_remove_dead(run_dir, &list[i]);
+	rundir_list_free(list, nr);
+}
+
 static struct hv_err *run_machine(struct run *r)
 {
 	struct hv_err *err = refuse_taken_name(r);
+
+	sweep(r->cli->run_dir);
 
 	if (!err)
 		err = console_open(&r->console, &r->machine.console_in_fd);
