@@ -177,6 +177,16 @@ static void ignored_stays_ignored(void)
 	expect(end_of_job() == KEYS << 8);
 }
 
+/* Whoever started us in the background ignores some. */
+static void ignore_nothing(void)
+{
+	static const int heard[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT,
+				    SIGTSTP, SIGCONT, SIGALRM, SIGXCPU};
+
+	for (size_t i = 0; i < sizeof(heard) / sizeof(heard[0]); i++)
+		signal(heard[i], SIG_DFL);
+}
+
 /* PLAY as the leader of a session with a terminal of its own. */
 static void play_shell(void (*play)(void))
 {
@@ -190,6 +200,7 @@ static void play_shell(void (*play)(void))
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		expect(setsid() > 0 && ioctl(line, TIOCSCTTY, 0) == 0);
 		dup2(line, STDIN_FILENO);
+		ignore_nothing();
 		play();
 		_exit(OK);
 	}
