@@ -12,7 +12,8 @@ NO_CALL = re.compile(r"^(#.*| -+|| *\d+\) .* => .*| *\d+\) .*(==========>|<=====
 LOST = re.compile(r"^CPU:\d+ \[LOST (\d+ )?EVENTS\]$")
 
 Line = collections.namedtuple("Line", "cpu pid us depth kind name value")
-# What a call looks like; folded: it has one line. us and value: None until it returned.
+# What a call looks like; folded: it has one line, or would have, had its task not changed CPU meanwhile.
+# us and value: None until it returned.
 Call = collections.namedtuple("Call", "name folded calls us value")
 
 LEAF, ENTER, LEAVE = "leaf", "enter", "leave"
@@ -71,8 +72,8 @@ def trees(lines, pid, odd=None):
 
     def fits(line, depth):
         # What was called before the text began is not seen.
-        while len(open_calls) < depth and not roots and not any(name for name, _ in open_calls):
-            open_calls.append((None, []))
+        while len(open_calls) < depth and not roots and not any(name for name, _, _ in open_calls):
+            open_calls.append((None, [], None))
         if odd is not None:
             if is_early(line, line.depth):
                 return False
@@ -84,21 +85,22 @@ def trees(lines, pid, odd=None):
             return False
         del open_calls[depth:]
         while len(open_calls) < depth:
-            open_calls.append((None, []))
+            open_calls.append((None, [], None))
         return True
 
     for line in lines:
         if line.pid != pid or not fits(line, line.depth + (line.kind == LEAVE)):
             continue
-        calls = ()
+        calls, cpu = (), line.cpu
         if line.kind == LEAVE:
-            name, calls = open_calls.pop()
+            name, calls, cpu = open_calls.pop()
             if name != line.name:
                 continue
         if line.kind == ENTER:
-            open_calls.append((line.name, []))
+            open_calls.append((line.name, [], line.cpu))
             continue
-        done = Call(line.name, line.kind == LEAF, tuple(calls), line.us, line.value)
+        moved = not calls and cpu != line.cpu
+        done = Call(line.name, line.kind == LEAF or moved, tuple(calls), line.us, line.value)
         if open_calls:
             open_calls[-1][1].append(done)
         else:
