@@ -1,15 +1,19 @@
 /* hvtrace recover: puts back what a service that died left in a guest. */
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/audit.h"
+#include "cli/duration.h"
 #include "cli/rundir.h"
 #include "cli/service.h"
 #include "cli/verb.h"
 #include "tracer/session.h"
 
-/* Nobody can attach meanwhile: the directory is ours. */
-static struct hv_err *recover_held(struct hv_guest *guest, struct hv_text *report)
+#define WAIT_NS 10000000000ull /* for how long it is tried again, as a detach */
+#define WAIT_MS 50
+
+static struct hv_err *recover_once(struct hv_guest *guest, struct hv_text *report)
 {
 	HV_AUTO_KERNEL struct hv_kernel *kernel = NULL;
 	bool stood;
@@ -23,6 +27,21 @@ static struct hv_err *recover_held(struct hv_guest *guest, struct hv_text *repor
 		err = hv_kernel_open(guest, NULL, &kernel);
 	if (!err)
 		err = hv_session_recover(guest, kernel, report);
+	return err;
+}
+
+/* Nobody can attach meanwhile: the directory is ours. */
+static struct hv_err *recover_held(struct hv_guest *guest, struct hv_text *report)
+{
+	uint64_t until_ns = monotonic_ns() + WAIT_NS;
+	struct hv_err *err = recover_once(guest, report);
+
+	/* Sites are restored by now, and sooner or later nobody is inside any more. */
+	while (err && err->code == EBUSY && monotonic_ns() < until_ns) {
+		hv_err_free(err);
+		poll(NULL, 0, WAIT_MS);
+		err = recover_once(guest, report);
+	}
 	return err;
 }
 
@@ -127,6 +146,8 @@ const struct verb verb_recover = {
 	.args = "DOMAIN",
 	.summary = "Put back what a service that died left in a guest",
 	.help = "Goes by the journal in the region shared with the guest, and undoes only what is\n"
-		"plainly hvtrace's. Does nothing when there is nothing.\n",
+		"plainly hvtrace's. Does nothing when there is nothing. A task that may still "
+		"return\n"
+		"into a stub is waited for, for ten seconds.\n",
 	.run = run,
 };

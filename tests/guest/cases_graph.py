@@ -289,8 +289,8 @@ OWN_PROBES = (
 @case(configs=IN_TURN)
 def graph_under_own_probes(t):
     """A task sleeps in a function that the guest itself probes, to which a traced one jumped: our return
-    address is in the guest's keeping. Detach waits until that function has returned."""
-    for says, on, off in OWN_PROBES:
+    address is in the guest's keeping. Detach waits until that function has returned, and so does recover."""
+    for verb, (says, on, off) in zip(("recover", "detach"), OWN_PROBES):
         sleepers = Sleepers(t.guest)
         t.guest.run(f"cd /sys/kernel/tracing; {on}")
         try:
@@ -298,11 +298,16 @@ def graph_under_own_probes(t):
             traced.echo("set_ftrace_filter", "__x64_sys_read")
             traced.echo("current_tracer", "function_graph")
             sleepers.start("probed")
-            detach = t.hv.start("detach", traced.domain)
+            if verb == "recover":
+                os.kill(traced.stat()["service_pid"], signal.SIGKILL)
+                assert until(lambda: not t.hv.processes(t.name)), "the service lives"
+            ends = t.hv.start(verb, traced.domain)
             time.sleep(1)
+            assert ends.poll() is None, f"{verb} does not wait"
             sleepers.wake()
-            out, err = detach.communicate(timeout=60)
-            assert detach.returncode == 0 and says in err.decode(), f"status {detach.returncode}: {out} {err}"
+            out, err = ends.communicate(timeout=60)
+            assert ends.returncode == 0, f"{verb}: status {ends.returncode}: {out} {err}"
+            assert verb == "recover" or says in err.decode(), f"{out} {err}"
         finally:
             t.guest.run(f"cd /sys/kernel/tracing; {off}")
 
