@@ -125,7 +125,7 @@ def graph_of_all_agrees_with_own(t):
         t.note(f"{same.total()} of {own_reads[what].total()} trees with {what} agree")
 
 
-@case(configs=EVERY)
+@case(configs=IN_TURN)
 def graph_functions_and_depth(t):
     """set_graph_function, set_graph_notrace and max_graph_depth do what they do in the guest."""
     with t.attach() as traced:
@@ -292,7 +292,7 @@ def graph_under_own_probes(t):
     address is in the guest's keeping. Detach waits until that function has returned, and so does recover."""
     for verb, (says, on, off) in zip(("recover", "detach"), OWN_PROBES):
         sleepers = Sleepers(t.guest)
-        t.guest.run(f"cd /sys/kernel/tracing; {on}")
+        t.guest.run_own(f"cd /sys/kernel/tracing; {on}")
         try:
             traced = t.attach().__enter__()
             traced.echo("set_ftrace_filter", "__x64_sys_read")
@@ -309,7 +309,7 @@ def graph_under_own_probes(t):
             assert ends.returncode == 0, f"{verb}: status {ends.returncode}: {out} {err}"
             assert verb == "recover" or says in err.decode(), f"{out} {err}"
         finally:
-            t.guest.run(f"cd /sys/kernel/tracing; {off}")
+            t.guest.run_own(f"cd /sys/kernel/tracing; {off}")
 
 
 @case(configs=EVERY[:1])

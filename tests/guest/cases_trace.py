@@ -214,7 +214,7 @@ def record_attaches_and_detaches(t):
 @case(configs=IN_TURN)
 def own_ftrace_is_respected(t):
     """Sites that the guest's own ftrace uses are not ours; it goes on, and ends, undisturbed."""
-    t.guest.run("cd /sys/kernel/tracing && echo vfs_read >set_ftrace_filter && echo function >current_tracer")
+    t.guest.run_own("cd /sys/kernel/tracing && echo vfs_read >set_ftrace_filter && echo function >current_tracer")
     try:
         with t.attach() as traced:
             traced.echo("set_ftrace_filter", "vfs_*")
@@ -225,7 +225,7 @@ def own_ftrace_is_respected(t):
             own = t.guest.run("cat /sys/kernel/tracing/trace")
             assert "vfs_read <-" in own, "the guest's own trace is empty"
     finally:
-        t.guest.run("cd /sys/kernel/tracing && echo nop >current_tracer && echo >set_ftrace_filter && echo >trace")
+        t.guest.run_own("cd /sys/kernel/tracing && echo nop >current_tracer && echo >set_ftrace_filter && echo >trace")
 
 
 # The guest's own users of one site each: kprobe, function tracer, function_graph
@@ -251,7 +251,7 @@ def own_ftrace_takes_what_is_traced(t):
         traced.echo("set_ftrace_filter", "vfs_* copy_from_kernel_nofault")
         traced.echo("current_tracer", tracer)
         patched = traced.stat()["sites"]["patched"]
-        t.guest.run(OWN_BEGIN)
+        t.guest.run_own(OWN_BEGIN)
         own = t.guest.run("cd /sys/kernel/tracing; stat /proc/uptime; cat /proc/uptime trace instances/own/trace")
         for words in ("own: (vfs_read", "vfs_statx <-", "vfs_open()"):
             assert words in own, f"the guest's own trace has no {words!r}: {own[-2000:]}"
@@ -261,7 +261,7 @@ def own_ftrace_takes_what_is_traced(t):
             assert until(lambda: t.hv.run("recover", traced.domain)[0] == 0), "not recovered"
             t.guest.run("echo >/sys/kernel/tracing/trace; cat /proc/uptime")
             assert "vfs_open()" in t.guest.run("cat /sys/kernel/tracing/trace"), "the guest's own does not go on"
-        t.guest.run(OWN_END)
+        t.guest.run_own(OWN_END)
         if not killed:
             text = traced.text("trace")
             assert "copy_from_kernel_nofault <-ftrace_" in text and "<-0x" not in text, f"{text[-2000:]}"

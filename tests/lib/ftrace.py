@@ -95,7 +95,7 @@ def own_trace(guest, words, filters, pid_filter=True, tracer="function", options
     guest.run("cd /sys/kernel/tracing && echo 0 >tracing_on && echo nop >current_tracer && echo 65536 >buffer_size_kb")
     pid = start_workload(guest, *words)
     try:
-        guest.run(
+        guest.run_own(
             "cd /sys/kernel/tracing && "
             + (f"echo {pid} >set_ftrace_pid && " if pid_filter else "")
             + "".join(f"echo '{glob}' >>set_ftrace_filter && " for glob in filters)
@@ -109,7 +109,7 @@ def own_trace(guest, words, filters, pid_filter=True, tracer="function", options
         guest.run("echo 0 >/sys/kernel/tracing/tracing_on")
         return guest.run("cat /sys/kernel/tracing/trace", timeout=300), pid
     finally:
-        guest.run(
+        guest.run_own(
             "cd /sys/kernel/tracing && echo 0 >tracing_on; "
             + "".join(f"echo no{option} >trace_options; " for option in options)
             + "".join(f"echo {0 if text.isdigit() else ''} >{name}; " for name, text in files)
