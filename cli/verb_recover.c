@@ -10,8 +10,9 @@
 #include "cli/verb.h"
 #include "tracer/session.h"
 
-#define WAIT_NS 10000000000ull /* for how long it is tried again, as a detach */
-#define WAIT_MS 50
+#define WAIT_NS	    10000000000ull /* for how long it is tried again, as a detach */
+#define WAIT_MS_MIN 50
+#define WAIT_MS_MAX 1000
 
 static struct hv_err *recover_once(struct hv_guest *guest, struct hv_text *report)
 {
@@ -30,17 +31,32 @@ static struct hv_err *recover_once(struct hv_guest *guest, struct hv_text *repor
 	return err;
 }
 
-/* Nobody can attach meanwhile: the directory is ours. */
+static void say_what_is_waited_for(const struct hv_guest *guest, const struct hv_err *err)
+{
+	HV_AUTO_FREE char *line = hv_format("domain '%s': recover waits: %s",
+					    hv_guest_info(guest)->name, err->message);
+
+	note(line);
+}
+
+/* Nobody can attach meanwhile: the directory is ours. EBUSY: sites are restored by now, and sooner
+ * or later nobody is inside any more. Each try is a hold of the guest, so there are few. */
 static struct hv_err *recover_held(struct hv_guest *guest, struct hv_text *report)
 {
 	uint64_t until_ns = monotonic_ns() + WAIT_NS;
 	struct hv_err *err = recover_once(guest, report);
 
-	/* Sites are restored by now, and sooner or later nobody is inside any more. */
-	while (err && err->code == EBUSY && monotonic_ns() < until_ns) {
+	if (err && err->code == EBUSY)
+		say_what_is_waited_for(guest, err);
+	for (int ms = WAIT_MS_MIN; err && err->code == EBUSY && monotonic_ns() < until_ns;
+	     ms = ms < WAIT_MS_MAX ? 2 * ms : ms) {
+		HV_AUTO_TEXT struct hv_text more = {0};
+
 		hv_err_free(err);
-		poll(NULL, 0, WAIT_MS);
-		err = recover_once(guest, report);
+		poll(NULL, 0, ms);
+		err = recover_once(guest, &more);
+		if ((!err || err->code != EBUSY) && more.data)
+			hv_text_add(report, more.data);
 	}
 	return err;
 }
