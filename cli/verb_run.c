@@ -193,10 +193,10 @@ static void sweep(const char *run_dir)
 
 static struct hv_err *run_machine(struct run *r)
 {
-	struct hv_err *err = refuse_taken_name(r);
+	struct hv_err *err;
 
 	sweep(r->cli->run_dir);
-
+	err = refuse_taken_name(r);
 	if (!err)
 		err = console_open(&r->console, &r->machine.console_in_fd);
 	if (!err)
