@@ -79,7 +79,8 @@ static void take_terminal(void)
 
 	atexit(restore_terminal);
 	for (size_t i = 0; i < sizeof(deaths) / sizeof(deaths[0]); i++)
-		signal(deaths[i], on_death);
+		if (signal(deaths[i], on_death) == SIG_IGN)
+			signal(deaths[i], SIG_IGN);
 	make_raw();
 }
 

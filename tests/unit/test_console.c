@@ -162,17 +162,19 @@ static void deaths(void)
 	expect(!is_raw());
 }
 
-static void ignore_hangup(void)
+static void ignore_some(void)
 {
 	signal(SIGHUP, SIG_IGN);
+	signal(SIGUSR2, SIG_IGN);
 }
 
 static void ignored_stays_ignored(void)
 {
-	before_console = ignore_hangup;
+	before_console = ignore_some;
 	begin_job();
 	until_raw();
 	kill(job, SIGHUP);
+	kill(job, SIGUSR2);
 	expect(write(keyboard, "k", 1) == 1);
 	expect(end_of_job() == KEYS << 8);
 }
