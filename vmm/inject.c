@@ -130,7 +130,7 @@ static struct hv_err *inject_hold_begin(void *self, uint64_t max_ns)
 		err = hv_machine_look_at_ram(j->m);
 	if (!err)
 		err = stop(j, max_ns);
-	j->held = !err;
+	j->m->held = !err;
 	return err;
 }
 
@@ -139,7 +139,7 @@ static struct hv_err *inject_hold_end(void *self)
 	struct hv_inject *j = self;
 	struct hv_err *err = hv_keeper_release(j->keeper, &j->held_ns);
 
-	j->held = false;
+	j->m->held = false;
 	if (err && err->code == EPIPE) {
 		hv_err_free(err);
 		return hv_err_new(ETIMEDOUT, "hold: its keeper has died, and it ended with it");
@@ -158,7 +158,7 @@ static struct hv_err *inject_count_vcpus(void *self, unsigned *ret)
 {
 	struct hv_inject *j = self;
 
-	if (!j->held)
+	if (!j->m->held)
 		return hv_machine_count_vcpus(j->m, ret);
 	*ret = j->kvm.nr_vcpus;
 	return NULL;
@@ -180,7 +180,7 @@ static struct hv_err *inject_registers(void *self, struct hv_vcpu_regs *ret)
 {
 	struct hv_inject *j = self;
 
-	return j->held ? inject_hold_registers(self, ret) : hv_machine_registers(j->m, ret);
+	return j->m->held ? inject_hold_registers(self, ret) : hv_machine_registers(j->m, ret);
 }
 
 #define PAGE_BYTES 4096

@@ -14,7 +14,6 @@ struct hv_inject {
 	struct hv_keeper *keeper;
 	uint64_t region_hva;
 	uint64_t held_ns;
-	bool held;
 	struct hv_sync sync;
 	pid_t *tids;		   /* owned; of the vCPUs that KVM, SYNC and REGS are about */
 	struct hv_vcpu_regs *regs; /* owned; of the hold under way, if HAS_REGS */

@@ -29,7 +29,7 @@ struct hv_machine {
 	struct hv_guardian *guardian;
 	char *stub_dir;	 /* made by us, to be removed; NULL: the domain's own */
 	char *stub_path; /* the stub's socket */
-	bool held;	 /* now */
+	bool held;	 /* now, by the guardian or by injection */
 	char **threads;	 /* the stub's name of each vCPU at the last hold */
 	unsigned nr_threads;
 	uint64_t held_ns; /* the last hold */
