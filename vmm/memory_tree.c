@@ -243,9 +243,14 @@ bool hv_memory_tree_parse(const char *text, struct hv_memory_tree *ret)
 	if (!line)
 		return false;
 	show(&w, line, (struct range){.last = UINT64_MAX}, 0, 0);
-	cut_up(&w);
+	if (w.nr_seen < RANGES_MAX)
+		cut_up(&w);
 	free(w.seen);
 	free(w.ram);
+	if (w.nr_seen == RANGES_MAX) {
+		hv_memory_tree_deinit(&tree);
+		return false;
+	}
 	*ret = tree;
 	return true;
 }

@@ -26,8 +26,8 @@ struct hv_memory_tree {
 	size_t nr_names;
 };
 
-/* TEXT: of `info mtree -o`. Takes address space "memory", aliases resolved. False: there is none.
- */
+/* TEXT: of `info mtree -o`. Takes address space "memory", aliases resolved. False: there is none,
+ * or it has more regions (thousands) than are looked at. */
 bool hv_memory_tree_parse(const char *text, struct hv_memory_tree *ret);
 void hv_memory_tree_deinit(struct hv_memory_tree *t);
 /* Takes [START, START + LEN) out of the pieces. */

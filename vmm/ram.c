@@ -72,7 +72,8 @@ static struct hv_err *load_tree(struct hv_monitor *m, struct hv_memory_tree *ret
 		return err;
 	if (!hv_memory_tree_parse(text, ret)) {
 		hv_pci_bars_deinit(&bars);
-		return hv_err_new(EPROTO, "monitor: 'info mtree -o': no address space \"memory\"");
+		return hv_err_new(EPROTO, "monitor: 'info mtree -o': no address space \"memory\", "
+					  "or one of too many regions");
 	}
 	for (size_t i = 0; i < bars.nr_bars; i++)
 		if (hv_pci_bar_is_on(&bars.bars[i]))

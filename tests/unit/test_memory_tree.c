@@ -1,27 +1,10 @@
 /* What `info mtree -o` of QEMU 7.2 printed for two machines (tests/unit/vmm/), and odd texts. */
 #include <check.h>
-#include <stdio.h>
 
-#include "base/text.h"
+#include "tests/unit/captured.h"
 #include "vmm/memory_tree.h"
 
 #define ALL "  0000000000000000-ffffffffffffffff (prio 0, i/o): system\n"
-
-static char *captured(const char *name)
-{
-	struct hv_text t = {0};
-	char path[512], buf[4096];
-	size_t nr;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", FIXTURES, name);
-	f = fopen(path, "r");
-	ck_assert_ptr_nonnull(f);
-	while ((nr = fread(buf, 1, sizeof(buf), f)))
-		hv_text_add_bytes(&t, buf, nr);
-	fclose(f);
-	return hv_text_take(&t);
-}
 
 static struct hv_memory_tree parsed(const char *text)
 {
@@ -156,6 +139,24 @@ START_TEST(odd_texts)
 }
 END_TEST
 
+START_TEST(too_many_regions)
+{
+	for (unsigned nr = 4094; nr <= 4095; nr++) {
+		struct hv_text text = {0};
+		struct hv_memory_tree t = {0};
+
+		hv_text_add(&text, "address-space: memory\n" ALL);
+		for (unsigned i = 0; i < nr; i++)
+			hv_text_printf(&text, "    %016x-%016x (prio 0, ram): r\n", i * 4096,
+				       i * 4096 + 4095);
+		ck_assert_int_eq(hv_memory_tree_parse(text.data, &t), nr == 4094);
+		ck_assert_uint_eq(t.nr_pieces, nr == 4094 ? nr : 0);
+		hv_memory_tree_deinit(&t);
+		hv_text_deinit(&text);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("memory_tree");
@@ -168,6 +169,7 @@ int main(void)
 	tcase_add_test(tc, aliases_are_moved);
 	tcase_add_test(tc, cut_splits);
 	tcase_add_test(tc, odd_texts);
+	tcase_add_test(tc, too_many_regions);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);

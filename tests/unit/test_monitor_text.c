@@ -1,26 +1,9 @@
 /* What QEMU 7.2's monitor printed (tests/unit/vmm/), decoded. */
 #include <check.h>
-#include <stdio.h>
 
-#include "base/text.h"
+#include "tests/unit/captured.h"
 #include "vmm/monitor_text.h"
 #include "vmm/pci.h"
-
-static char *captured(const char *name)
-{
-	struct hv_text t = {0};
-	char path[512], buf[4096];
-	size_t nr;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", FIXTURES, name);
-	f = fopen(path, "r");
-	ck_assert_ptr_nonnull(f);
-	while ((nr = fread(buf, 1, sizeof(buf), f)))
-		hv_text_add_bytes(&t, buf, nr);
-	fclose(f);
-	return hv_text_take(&t);
-}
 
 START_TEST(host_addresses)
 {
