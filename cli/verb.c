@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/client.h"
+#include "tracer/tracer_names.h"
 
 #define LONGS_MAX 16
 
@@ -19,6 +20,18 @@ int usage_error(const struct cli *cli, const char *fmt, ...)
 	va_end(args);
 	fprintf(stderr, "hvtrace: %s%s%s (see hvtrace %s%s--help)\n", verb, *verb ? ": " : "", text,
 		verb, *verb ? " " : "");
+	return EXIT_USAGE;
+}
+
+int usage_tracer(const struct cli *cli, const char *name)
+{
+	enum hv_tracer tracer;
+	struct hv_err *err = hv_tracer_find(name, &tracer);
+
+	if (!err)
+		return EXIT_OK;
+	usage_error(cli, "-p: %s", err->message);
+	hv_err_free(err);
 	return EXIT_USAGE;
 }
 

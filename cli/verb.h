@@ -71,6 +71,8 @@ const char *verb_shown(struct cli *cli, int argc, char **argv, bool *ret_json, i
 
 /* One line on stderr, "hvtrace: VERB: ... (see hvtrace VERB --help)"; EXIT_USAGE. */
 int usage_error(const struct cli *cli, const char *fmt, ...) hv_printf(2, 3);
+/* `-p NAME`: EXIT_OK, or EXIT_USAGE, having said which tracers there are. */
+int usage_tracer(const struct cli *cli, const char *name);
 /* One line on stderr, "hvtrace: MESSAGE"; takes ERR; EXIT_FAILED. */
 int fail(struct hv_err *err);
 /* As fail, but nothing when ERR is NULL; EXIT_OK then. */

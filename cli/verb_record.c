@@ -440,6 +440,9 @@ static int run(struct cli *cli, int argc, char **argv)
 		return exit_code;
 	if (!r.tracer)
 		return usage_error(cli, "-p TRACER is needed, as in `-p function`");
+	exit_code = usage_tracer(cli, r.tracer);
+	if (exit_code != EXIT_OK)
+		return exit_code;
 	if (r.graph.len_bytes && strcmp(r.tracer, "function_graph") != 0)
 		return usage_error(cli, "-g is for -p function_graph");
 	if (!r.for_ns == !r.command)

@@ -316,6 +316,8 @@ static bool parse(struct cli *cli, int argc, char **argv, struct run *r, int *re
 					r->trace_boot		 ? "--trace-boot"
 					: r->tracing.output_path ? "-o"
 								 : "-l and -n");
+	else if (r->tracing.tracer)
+		*ret_exit = usage_tracer(cli, r->tracing.tracer);
 	return *ret_exit == EXIT_OK;
 }
 

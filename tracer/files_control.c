@@ -9,24 +9,6 @@
 #define CLOCK_NAME_MAX	64
 #define NUMBER_MAX	66 /* kstrtoul_from_user */
 
-/* In the order of available_tracers. */
-static const struct {
-	const char *name;
-	enum hv_tracer tracer;
-} tracers[] = {
-	{"function_graph", HV_TRACER_FUNCTION_GRAPH},
-	{"function", HV_TRACER_FUNCTION},
-	{"nop", HV_TRACER_NOP},
-};
-
-const char *hv_tracer_name(enum hv_tracer tracer)
-{
-	for (size_t i = 0; i < HV_ARRAY_LEN(tracers); i++)
-		if (tracers[i].tracer == tracer)
-			return tracers[i].name;
-	return "nop";
-}
-
 static void add_help(struct hv_text *out, const struct hv_node *dir, const char *path)
 {
 	for (const struct hv_node *n = dir->children; n && n->name; n++) {
@@ -59,8 +41,7 @@ void hv_readme_show(struct hv_file *f)
 
 void hv_tracers_show(struct hv_file *f)
 {
-	for (size_t i = 0; i < HV_ARRAY_LEN(tracers); i++)
-		hv_text_printf(&f->text, "%s%s", i ? " " : "", tracers[i].name);
+	hv_tracers_text(&f->text, " ");
 	hv_text_add(&f->text, "\n");
 }
 
@@ -122,17 +103,14 @@ struct hv_err *hv_tracer_write(struct hv_file *f, const char *buf, size_t len_by
 {
 	size_t seen = len_bytes < TRACER_NAME_MAX ? len_bytes : TRACER_NAME_MAX;
 	HV_AUTO_FREE char *name = trimmed(buf, seen);
-	struct hv_err *err;
+	enum hv_tracer tracer;
+	struct hv_err *err = hv_tracer_find(name, &tracer);
 
-	for (size_t i = 0; i < HV_ARRAY_LEN(tracers); i++) {
-		if (strcmp(tracers[i].name, name) != 0)
-			continue;
-		err = set_tracer(f->instance, tracers[i].tracer);
-		if (!err)
-			*ret_len = len_bytes;
-		return err;
-	}
-	return hv_err_new(EINVAL, "there is no tracer '%s'", name);
+	if (!err)
+		err = set_tracer(f->instance, tracer);
+	if (!err)
+		*ret_len = len_bytes;
+	return err;
 }
 
 void hv_recording_show(struct hv_file *f)

@@ -14,11 +14,11 @@
 #include "tracer/options.h"
 #include "tracer/pidlist.h"
 #include "tracer/probes.h"
+#include "tracer/tracer_names.h"
 
 struct hv_file;
 struct hv_tree;
 
-enum hv_tracer { HV_TRACER_NOP, HV_TRACER_FUNCTION, HV_TRACER_FUNCTION_GRAPH };
 /* set_ftrace_filter, set_ftrace_notrace, set_graph_function, set_graph_notrace */
 enum hv_filter_list { HV_LIST_FILTER, HV_LIST_NOTRACE, HV_LIST_GRAPH, HV_LIST_GRAPH_NOTRACE };
 #define HV_NR_FILTER_LISTS 4

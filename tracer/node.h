@@ -137,8 +137,6 @@ struct hv_file *hv_file_new(const struct hv_place *at, const char *path, int fla
 void hv_file_log_error(struct hv_file *f, const struct hv_err *err, const char *buf,
 		       size_t len_bytes);
 
-const char *hv_tracer_name(enum hv_tracer tracer);
-
 /* files_trace.c */
 struct hv_err *hv_trace_open(struct hv_file *f) hv_must_use;
 struct hv_err *hv_trace_close(struct hv_file *f) hv_must_use;

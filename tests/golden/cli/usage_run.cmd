@@ -11,3 +11,4 @@ hvtrace run --frob; echo $?
 hvtrace run --kernel k; echo $?
 hvtrace run --kernel ''; echo $?
 hvtrace run --kernel k --initrd ''; echo $?
+hvtrace run --kernel k -p functions; echo $?

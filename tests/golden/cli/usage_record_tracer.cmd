@@ -1,0 +1,1 @@
+hvtrace record -p irqs web1 --for 1
