@@ -132,8 +132,9 @@ static bool pass_keys(struct console *c)
 	return true;
 }
 
-/* All of the process, until it is continued. */
-static void stop_job(void)
+/* All of the process, until it is continued; not at all where nobody could: in an orphaned process
+ * group the kernel ignores it. */
+static void stop_job(struct console *c)
 {
 	sigset_t set;
 
@@ -143,6 +144,8 @@ static void stop_job(void)
 	raise(SIGTSTP);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	if (c->is_terminal)
+		make_raw();
 }
 
 static void take_signal(struct console *c)
@@ -152,7 +155,7 @@ static void take_signal(struct console *c)
 	if (read(c->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return;
 	if (info.ssi_signo == SIGTSTP) {
-		stop_job();
+		stop_job(c);
 	} else if (info.ssi_signo == SIGCONT) {
 		if (c->is_terminal)
 			make_raw();

@@ -14,7 +14,9 @@
 #include "cli/console.h"
 
 #define OK   0
-#define KEYS 77 /* the job's exit status after it has read "k" */
+#define KEYS 77 /* the job's exit status after it has read "k" on a raw terminal */
+
+static unsigned is_raw(void);
 
 static int keyboard;
 static void (*before_console)(void); /* what the job does first; may be NULL */
@@ -47,7 +49,9 @@ static void job_main(void)
 		;
 	if (fds[1].revents && read(in, &key, 1) != 1)
 		_exit(1);
-	_exit(console_close(c) + (key == 'k' ? KEYS : 0));
+	if (key == 'k')
+		key = is_raw() ? KEYS : 1;
+	_exit(console_close(c) + key);
 }
 
 /* The shell. Its exit status is the line of what is not as it should be. */
@@ -179,6 +183,21 @@ static void ignored_stays_ignored(void)
 	expect(end_of_job() == KEYS << 8);
 }
 
+/* Nobody is there to continue it. */
+static void in_an_orphaned_group(void)
+{
+	job = fork();
+	expect(job >= 0);
+	if (job == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		job_main();
+	}
+	until_raw();
+	kill(job, SIGTSTP);
+	expect(write(keyboard, "k\n", 2) == 2);
+	expect(end_of_job() == KEYS << 8);
+}
+
 /* Whoever started us in the background ignores some. */
 static void ignore_nothing(void)
 {
@@ -224,6 +243,12 @@ START_TEST(leaves_the_terminal_to_others)
 }
 END_TEST
 
+START_TEST(goes_on_where_it_cannot_stop)
+{
+	play_shell(in_an_orphaned_group);
+}
+END_TEST
+
 START_TEST(gives_the_terminal_back_when_it_dies)
 {
 	play_shell(deaths);
@@ -246,6 +271,7 @@ int main(void)
 	tcase_set_timeout(tc, 100);
 	tcase_add_test(tc, stops_and_continues);
 	tcase_add_test(tc, leaves_the_terminal_to_others);
+	tcase_add_test(tc, goes_on_where_it_cannot_stop);
 	tcase_add_test(tc, gives_the_terminal_back_when_it_dies);
 	tcase_add_test(tc, what_is_ignored_stays_ignored);
 	suite_add_tcase(suite, tc);
