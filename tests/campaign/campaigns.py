@@ -34,8 +34,11 @@ def victims(t):
     """{kind: pid} of the session's processes: the service, and its child that holds the guest."""
     found = {}
     for path in t.hv.run_dirs(t.name):
-        with open(f"{path}/pid", encoding="ascii") as file:
-            found["service"] = int(file.read())
+        try:
+            with open(f"{path}/pid", encoding="ascii") as file:
+                found["service"] = int(file.read())
+        except (OSError, ValueError):
+            continue  # it comes or goes just now
         done = subprocess.run(["pgrep", "-P", str(found["service"])], capture_output=True, text=True, check=False)
         for pid in done.stdout.split():
             found["holder"] = int(pid)
@@ -85,5 +88,5 @@ def settle(t):
             return
         if "its service lives" in err:
             t.hv.run("detach", t.name)
-        time.sleep(0.3)
+        t.disturb()
     raise AssertionError(f"neither detached nor recovered: {err.strip()}")

@@ -119,7 +119,7 @@ def a_killed_service_leaves_no_mount(t):
         os.kill(traced.stat()["service_pid"], signal.SIGKILL)
         reader.wait(60)
         assert until(lambda: not os.path.ismount(dir_))
-        t.hv("recover", traced.domain)
+        t.recover()
         t.hv("attach", traced.domain)
 
 

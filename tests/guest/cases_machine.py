@@ -107,7 +107,7 @@ def killed_service_is_recovered(t):
             switch.communicate(timeout=60)
         assert until(lambda: t.guest.state() == "running"), f"turn {turn}: the guest stays {t.guest.state()}"
         assert t.guest.run("echo alive").strip() == "alive"
-        t.hv("recover", t.name)
+        t.recover()
 
 
 def guardian_of(service):
@@ -147,7 +147,7 @@ def killed_service_and_guardian_are_recovered(t):
     os.kill(service, signal.SIGKILL)
     switch.communicate(timeout=60)
     stands = "paused" in t.guest.monitor("info status")
-    said = t.hv("recover", t.name)
+    said = t.recover()
     assert stands == ("stood in a hold" in said), f"stands: {stands}, recover: {said}"
     assert t.guest.run("echo alive").strip() == "alive"
 

@@ -8,9 +8,10 @@ import subprocess
 import time
 
 URI = "qemu:///system"
+VIRSH_SECONDS = 600  # a first question may have libvirt ask each emulator what it can do, and a save writes all RAM
 
 
-def virsh(*words, check=True, timeout=60):
+def virsh(*words, check=True, timeout=VIRSH_SECONDS):
     """Output of one virsh command; RuntimeError with its message when it fails."""
     done = subprocess.run(
         ["virsh", "-q", "-c", URI, *words],
@@ -30,7 +31,7 @@ def answers():
         ["virsh", "-q", "-c", URI, "version"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=60,
+        timeout=VIRSH_SECONDS,
         check=False,
     )
     return done.returncode == 0
@@ -77,7 +78,7 @@ class Daemons:
             if pid_of(name) is None:
                 subprocess.run([name, "-d"], stdin=subprocess.DEVNULL, check=True)
                 self.started.append(name)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + VIRSH_SECONDS
         while not answers():
             if time.monotonic() > deadline:
                 raise RuntimeError("libvirtd was started and does not answer")

@@ -204,7 +204,7 @@ class Domain:
         self._connect()
         self.channel.wait_boot(timeout)
 
-    def reopen_channel(self, timeout=60):
+    def reopen_channel(self, timeout=240):
         """For a guest that has booted before, restored by another QEMU say."""
         self._connect()
         self.channel.wait_ready(timeout)

@@ -9,10 +9,10 @@ import threading
 import time
 
 from lib import channel, kvm
-from lib.domain import PREFIX, script
+from lib.domain import PATIENCE, PREFIX, script
 
 BOOT_SECONDS = 240
-APPEND = "console=ttyS0 reboot=k panic=-1 quiet"
+APPEND = f"console=ttyS0 reboot=k panic=-1 quiet {PATIENCE}"
 SHELL = "rdinit=/bin/busybox -- sh"
 SETUP = (
     "/bin/busybox --install -s /bin; mkdir -p /sys/kernel/tracing; mount -t proc none /proc; "
@@ -134,7 +134,7 @@ class OwnMachine:
                 raise AssertionError("not attached")
             time.sleep(0.3)
 
-    def end(self, command, timeout=60):
+    def end(self, command, timeout=BOOT_SECONDS):
         """(exit status, stderr) after COMMAND has ended the machine."""
         self.process.stdin.write(f"{command}\n".encode())
         self.process.stdin.flush()

@@ -63,18 +63,22 @@ class Test:
         self.hv = hv
         self.guest = guest
         self.notes = []
-        self.sessions = []
+        self.refusals = []
 
     @property
     def name(self):
         return self.guest.name
 
-    def attach(self, *options):
-        def disturb():
-            self.guest.run("for i in $(seq 20); do cat /proc/uptime; sleep 0.01; done")
+    def disturb(self):
+        for vcpu in range(self.guest.config.vcpus):
+            self.guest.run(f"for i in $(seq 20); do taskset {1 << vcpu:x} cat /proc/uptime; sleep 0.01; done")
 
-        self.sessions.append(tool.Traced(self.hv, self.guest.name, options, disturb))
-        return self.sessions[-1]
+    def attach(self, *options):
+        return tool.Traced(self.hv, self.guest.name, options, self.disturb, self.refusals)
+
+    def recover(self):
+        """What recover said, after the service was killed."""
+        return self.hv.end("recover", self.guest.name, self.disturb, self.refusals)
 
     def note(self, text):
         """Shown behind the case's line: figures, the guest's own differences."""
@@ -208,7 +212,7 @@ class Runner:
             wrong += self.hv.take_reports()
             if record and record.before:
                 wrong += [f"the host's dmesg: {line}" for line in bad_dmesg("\n".join(record.new_lines()))[:5]]
-            test.notes += [f"detach refused: {line}" for session in test.sessions for line in session.refusals]
+            test.notes += [f"refused: {line}" for line in test.refusals]
         except Skip as reason:
             self.skipped += 1
             self._line("skip", title, time.monotonic() - start, [str(reason)])

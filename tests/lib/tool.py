@@ -114,33 +114,40 @@ class Tool:
     def stat(self, domain):
         return json.loads(self("stat", "--json", domain))
 
+    def end(self, verb, domain, disturb, refusals):
+        """What detach or recover said. They refuse while a task's stack holds an address in a stub, left over
+        or not: DISTURB, which lets the guest do something, is called before the next try."""
+        for _ in range(4):
+            status, out, err = self.run(verb, domain)
+            if status == 0:
+                return out.decode(errors="replace")
+            if "may return into a stub" not in err:
+                break
+            refusals.append(f"{verb}: {err.strip().splitlines()[-1]}")
+            disturb()
+        raise ToolFailed(f"hvtrace {verb}: exit {status}: {err.strip()}")
+
 
 class Traced:
-    """hvtrace attached to a domain, as a `with` block: detached at its end, whatever happened.
+    """hvtrace attached to a domain, as a `with` block: detached at its end, whatever happened."""
 
-    Detach may refuse because a sleeping task's stack still holds an address in a stub, left over or
-    not: DISTURB, which lets the guest do something, is called before the next try."""
-
-    def __init__(self, tool, domain, options=(), disturb=lambda: None):
+    def __init__(self, tool, domain, options=(), disturb=lambda: None, refusals=None):
         self.tool = tool
         self.domain = domain
         self.options = options
         self.disturb = disturb
-        self.refusals = []
+        self.refusals = [] if refusals is None else refusals
 
     def __enter__(self):
         self.tool("attach", *self.options, self.domain)
         return self
 
     def __exit__(self, kind, _value, _trace):
-        for _ in range(4):
-            status, _, err = self.tool.run("detach", self.domain)
-            if status == 0 or "may return into a stub" not in err:
-                break
-            self.refusals.append(err.strip().splitlines()[-1])
-            self.disturb()
-        if status != 0 and kind is None:
-            raise ToolFailed(f"hvtrace detach: exit {status}: {err.strip()}")
+        try:
+            self.tool.end("detach", self.domain, self.disturb, self.refusals)
+        except ToolFailed:
+            if kind is None:
+                raise
 
     def cat(self, file, timeout=120):
         return self.tool.bytes("cat", self.domain, file, timeout=timeout)

@@ -79,7 +79,7 @@ def moves_only_when_detached(t):
         os.kill(traced.stat()["service_pid"], 9)
         time.sleep(0.5)
         assert PIN in (save(t, path) or "it was saved"), "save was not refused after hvtrace was killed"
-        t.hv("recover", t.name)
+        t.recover()
         reason = save(t, path)
         assert reason is None, f"not saved after recover: {reason}"
         virsh("restore", path)
@@ -282,9 +282,13 @@ def killed_while_attaching(t):
             if pid != attach.pid:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
-        attach.communicate(timeout=60)
+        attach.communicate(timeout=120)
         assert t.guest.run("echo alive").strip() == "alive"
-        t.hv("detach" if t.hv.processes(t.name) else "recover", t.name)
+        if t.hv.run("stat", t.name)[0] == 0:
+            t.hv("detach", t.name)
+        else:
+            assert until(lambda: not t.hv.processes(t.name)), f"kill {n}: {t.hv.processes(t.name)}"
+            t.recover()
         reason = json.loads(virsh("qemu-monitor-command", t.name, json.dumps({"execute": "query-migrate"})))["return"]
         assert "blocked-reasons" not in reason, f"kill {n}: still pinned after recover: {reason}"
     with t.attach() as traced:
@@ -325,7 +329,7 @@ def shadow_pages(t):
             if killed:
                 os.kill(traced.stat()["service_pid"], signal.SIGKILL)
                 time.sleep(0.5)
-                said = t.hv("recover", t.name)
+                said = t.recover()
                 assert "sites restored" in said, said
                 assert mappings(t, "hvtrace-shadow") == 0, "copies are left after recover"
                 t.hv("attach", t.name)

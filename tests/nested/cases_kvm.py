@@ -64,7 +64,7 @@ def by_the_monitor(t):
         traced.echo("current_tracer", "function")
         os.kill(stat["service_pid"], signal.SIGKILL)
         time.sleep(1)
-        said = t.hv("recover", t.name)
+        said = t.recover()
         assert "sites restored" in said, said
         t.hv("attach", t.name)
     t.note(f"{len(events)} events; {stat_line(stat)}")
