@@ -38,7 +38,7 @@ plain() {
 
 failed=0
 for name; do
-	timeout 30 sh -c ". $here/lib.sh; . $here/$name.cmd" >"$work/out.raw" 2>"$work/err.raw"
+	timeout 120 sh -c ". $here/lib.sh; . $here/$name.cmd" >"$work/out.raw" 2>"$work/err.raw"
 	code=$?
 	plain <"$work/out.raw" >"$work/out"
 	plain <"$work/err.raw" >"$work/err"
