@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from tree import case, close_dead, code_of, t_write, until
+from tree import PATIENCE, case, close_dead, code_of, t_write, until
 
 
 @case
@@ -17,7 +17,7 @@ def a_killed_service_leaves_nothing_that_hangs(t):
     fd = os.open(t.path("tracing_on"), os.O_RDONLY)
     time.sleep(0.3)
     os.kill(t.pid_of("hvtrace:fake"), signal.SIGKILL)
-    assert cat.wait(30) == 1
+    assert cat.wait(PATIENCE) == 1
     cat.stderr.close()
     assert code_of(os.read, fd, 10) in ("ENOTCONN", "ECONNABORTED")
     close_dead(fd)
@@ -102,8 +102,8 @@ def a_stuck_service_holds_nobody(t):
     time.sleep(0.3)
     cat.kill()
     other.kill()
-    cat.wait(30)
-    other.wait(30)
+    cat.wait(PATIENCE)
+    other.wait(PATIENCE)
     os.kill(service, signal.SIGCONT)
     assert t.read("tracing_on") == "1\n"
     t_write(t.path("current_tracer"), b"nop\n")
@@ -130,7 +130,7 @@ def where_it_can_be_mounted(t):
     t.hv("mount", "fake", t.dir)
     server = t.pid_of("hvtrace:mount")
     os.kill(server, signal.SIGSTOP)
-    subprocess.run(["umount", "--lazy", "--no-canonicalize", t.dir], check=True, timeout=20)
+    subprocess.run(["umount", "--lazy", "--no-canonicalize", t.dir], check=True, timeout=PATIENCE)
     assert "is mounted nowhere" in t.hv("umount", "fake", status=1)
     os.kill(server, signal.SIGCONT)
     odd = os.path.join(work, "a b\\c")

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from tree import case, code_of, has_open, t_write, until
+from tree import PATIENCE, case, code_of, has_open, t_write, until
 
 
 @case
@@ -102,7 +102,7 @@ def killed_writers_publish_nothing(t):
                                      preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
             assert shell.stdout.readline()
             shell.send_signal(number)
-            shell.wait(30)
+            shell.wait(PATIENCE)
             shell.stdout.close()
             for _ in range(10):
                 assert t.read("set_ftrace_filter") == before, (name, number)
@@ -191,7 +191,7 @@ def waiting_readers(t):
     t.hv("echo", "fake", "control", "emit", "2")
     assert cat.stdout.readline() == b"line 0\n"
     cat.send_signal(signal.SIGINT)
-    assert cat.wait(30) == -signal.SIGINT
+    assert cat.wait(PATIENCE) == -signal.SIGINT
     cat.stdout.close()
 
 
@@ -211,7 +211,7 @@ def an_interrupted_read_loses_nothing(t):
     time.sleep(0.3)
     for _ in range(200):
         t_write(t.path("control"), b"emit 10\n")
-    assert reader.communicate(timeout=20)[0] == b"2000 200\n"
+    assert reader.communicate(timeout=PATIENCE)[0] == b"2000 200\n"
 
 
 @case
@@ -235,7 +235,7 @@ def nobody_but_root(t):
     """The kernel lets no other user in, though the way there is open."""
     os.chmod(os.path.dirname(t.dir), 0o755)
     user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "cat", t.path("tracing_on")]
-    done = subprocess.run(user, capture_output=True, timeout=20)
+    done = subprocess.run(user, capture_output=True, timeout=PATIENCE)
     assert done.returncode == 1 and b"Permission denied" in done.stderr, done
 
 
@@ -249,11 +249,11 @@ def splice_from_a_pipe(t):
 
 def spliced(t, script=""):
     """What is in trace_pipe, by splice(2); a program by itself, so that the first descriptor is 3."""
-    program = ("import os, time, sys; fd = os.open('trace_pipe', os.O_RDONLY); end = time.monotonic() + 10\n"
+    program = (f"import os, time, sys; fd = os.open('trace_pipe', os.O_RDONLY); end = time.monotonic() + {PATIENCE}\n"
                f"assert fd == 3; {script} out, into = os.pipe(); n = 0\n"
                "while n == 0 and time.monotonic() < end: n = os.splice(fd, into, 4096)\n"
                "os.write(1, os.read(out, n) if n else b'nothing')")
-    done = subprocess.run([sys.executable, "-c", program], cwd=t.dir, capture_output=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", program], cwd=t.dir, capture_output=True, timeout=2 * PATIENCE)
     assert done.stdout == b"line 0\nline 1\nline 2\n", done
 
 

@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 
-from tree import case, cmdline, comm
+from tree import PATIENCE, case, cmdline, comm
 
 with open("/proc/sys/kernel/kptr_restrict", encoding="utf-8") as setting:
     KPTR = setting.read()
@@ -56,7 +56,7 @@ def the_host_is_out_of_reach(t):
                       "umount -l /sys/kernel/tracing; ls /sys/kernel/tracing | grep -c current_tracer\n"
                       "echo 0 2>&1 >/sys/kernel/tracing/tracing_on || echo refused; umount -l /sys/kernel/debug;"
                       " ls /sys/kernel/debug | wc -l\n")
-    text = shell.communicate(timeout=20)[0]
+    text = shell.communicate(timeout=PATIENCE)[0]
     assert len(re.findall("not connected|connection abort", text)) == 2, text
     assert re.search(r"^0$", text, re.M) and "refused" in text, text
     assert text.endswith("\n0\n"), text

@@ -7,6 +7,7 @@ import subprocess
 import time
 
 CASES = []
+PATIENCE = 120  # seconds for what takes a moment on a quiet machine
 
 
 def case(function):
@@ -23,13 +24,13 @@ class Tree:
         self.command = [program, self.run_dir]
         os.mkdir(self.dir)
 
-    def hv(self, *words, status=0, timeout=20):
+    def hv(self, *words, status=0, timeout=PATIENCE):
         done = subprocess.run([*self.command, *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout)
         text = (done.stdout + done.stderr).decode()
         assert done.returncode == status, f"{words}: status {done.returncode}: {text}"
         return text
 
-    def sh(self, script, status=0, timeout=20):
+    def sh(self, script, status=0, timeout=PATIENCE):
         done = subprocess.run(["sh", "-c", script], cwd=self.dir, capture_output=True, timeout=timeout)
         text = (done.stdout + done.stderr).decode()
         assert done.returncode == status, f"{script}: status {done.returncode}: {text}"
@@ -81,7 +82,7 @@ def close_dead(fd):
         pass
 
 
-def until(question, seconds=10):
+def until(question, seconds=PATIENCE):
     end = time.monotonic() + seconds
     while not question():
         assert time.monotonic() < end, "waited in vain"

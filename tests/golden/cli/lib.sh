@@ -1,8 +1,13 @@
 # Waits that do not depend on how fast the machine is; run.sh's time limit ends them.
 
-# Until N other clients are connected to the service of "fake".
-clients() {
-	until hvtrace stat --json fake | grep -q "\"clients\": $1,\\?\$"; do sleep 0.05; done
+# Until somebody has trace_pipe of "fake" open.
+is_read() {
+	until hvtrace echo fake current_tracer nop 2>&1 | grep -q busy; do sleep 0.05; done
+}
+
+# Until FILE has LINE.
+has_line() {
+	until grep -qsx "$2" "$1"; do sleep 0.05; done
 }
 
 # Until the tracer of "fake" is set.

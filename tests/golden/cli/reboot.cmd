@@ -1,6 +1,6 @@
 hvtrace attach fake
 hvtrace cat fake trace_pipe &
-clients 1
+is_read
 hvtrace echo fake control reboot
 wait $!
 echo "cat: $?"

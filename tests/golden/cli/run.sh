@@ -54,7 +54,7 @@ for name; do
 	[ "$(golden "$here/$name.code" 0)" = $code ] || { echo "exit status $code"; bad=1; }
 	[ ! -d "$work/run" ] || [ -z "$(ls "$work/run")" ] || { echo "left in the run directory:" "$work"/run/*/*; bad=1; }
 	end_services
-	rm -rf "$work/run"
+	rm -rf "$work/run" "$work"/run.*
 	[ -z "$bad" ] && continue
 	echo "not as golden: $name"
 	failed=$((failed + 1))

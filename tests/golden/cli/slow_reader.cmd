@@ -2,7 +2,7 @@ hvtrace attach fake
 mkfifo $RUN.fifo
 hvtrace cat fake trace_pipe >$RUN.fifo &
 exec 3<$RUN.fifo
-clients 1
+is_read
 hvtrace echo fake control emit 200000
 sleep 0.2
 hvtrace cat fake tracing_on

@@ -1,11 +1,15 @@
-hvtrace attach fake
-python3 -c "
+# N that connect and stay. Who is refused because somebody else has the place just then leaves; so does who comes too late.
+stay() {
+	python3 -c "
 import socket, sys
-clients = [socket.socket(socket.AF_UNIX) for _ in range(64)]
+clients = [socket.socket(socket.AF_UNIX) for _ in range(int(sys.argv[1]))]
 for client in clients:
-    client.connect(sys.argv[1])
-clients[0].recv(1)" $RUN/*/sock &
-while hvtrace stat fake >/dev/null 2>&1; do sleep 0.05; done
+    client.connect(sys.argv[2])
+clients[0].recv(1)" $1 $RUN/*/sock 2>/dev/null &
+}
+hvtrace attach fake
+stay 64
+while hvtrace stat fake >/dev/null 2>&1; do stay 1; done
 hvtrace cat fake current_tracer
 echo $?
 hvtrace stat fake

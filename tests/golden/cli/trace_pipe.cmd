@@ -1,10 +1,11 @@
 hvtrace attach fake
-hvtrace cat fake trace_pipe &
-clients 1
+hvtrace cat fake trace_pipe >$RUN.lines &
+is_read
 hvtrace cat fake trace_pipe
 echo $?
 hvtrace echo fake control emit 3
-sleep 0.5
+has_line $RUN.lines "line 2"
 hvtrace detach fake
 wait $!
 echo "cat: $?"
+cat $RUN.lines

@@ -1,10 +1,13 @@
 hvtrace attach fake
 hvtrace cat fake trace_pipe &
 reader=$!
-clients 1
+is_read
 kill -9 $reader
 wait $reader 2>/dev/null
 hvtrace echo fake control emit 1
-timeout -s INT 1 hvtrace cat fake trace_pipe
+hvtrace cat fake trace_pipe >$RUN.lines &
+has_line $RUN.lines "line 0"
+kill $!
+wait $! 2>/dev/null
 echo $?
 hvtrace detach fake
