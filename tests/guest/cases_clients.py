@@ -11,7 +11,7 @@ import time
 
 from lib.domain import Config
 from lib.suite import Skip, case
-from lib.wait import until
+from lib.wait import HANG_SECONDS, until
 
 GUEST = (Config("bookworm", vcpus=2),)
 WORK = "for i in 1 2 3 4 5; do cat /proc/uptime >/dev/null; ls / >/dev/null; done"
@@ -25,22 +25,47 @@ def need(*programs):
         raise Skip("/dev/fuse is missing")
 
 
-def run_client(t, traced, *command, timeout=90):
-    """COMMAND under `hvtrace exec` while the guest works: (status, stdout, stderr)."""
-    # Into a file: nobody empties a pipe while the guest works.
-    file = tempfile.NamedTemporaryFile(mode="r", errors="replace")  # pylint: disable=consider-using-with
-    script = 'file=$1; shift; exec "$@" >"$file"'
-    process = t.hv.start("exec", traced.domain, "--", "sh", "-c", script, "sh", file.name, *command)
-    started = time.monotonic()
-    try:
-        while process.poll() is None and time.monotonic() - started < timeout:
-            t.guest.run(WORK)
-            time.sleep(0.2)
-        _, err = process.communicate(timeout=timeout)
-    finally:
-        process.kill()
-    with file:
-        return process.returncode, file.read(), err.decode(errors="replace")
+# In the PATH of clients: who sleeps so that something happens in the guest goes on when it has. WORKED grows by a byte
+# with each WORK that is done, of which the first after the sleep began may have begun before.
+SLEEP = """#!/bin/sh
+case $1 in
+[1-9]*) ;;
+*) exec /bin/sleep "$@" ;;
+esac
+wanted=$(($(wc -c <{worked}) + ${{1%%.*}} + 1))
+while [ -e {worked} ] && [ "$(wc -c <{worked})" -lt $wanted ]; do /bin/sleep 0.05; done
+"""
+
+
+def run_client(t, traced, *command, enough=None, work=WORK, timeout=400):
+    """COMMAND under `hvtrace exec` while the guest works, whose sleeps last until it has: (status, stdout, stderr).
+    As soon as ENOUGH(its output so far) it gets a ^C. It is ended after TIMEOUT."""
+    with tempfile.TemporaryDirectory() as dir_:
+        worked, out = f"{dir_}/worked", f"{dir_}/out"
+        for name, text in ((worked, ""), (out, ""), (f"{dir_}/sleep", SLEEP.format(worked=worked))):
+            with open(name, "w", encoding="utf-8") as file:
+                file.write(text)
+        os.chmod(f"{dir_}/sleep", 0o755)
+        # Into a file: nobody empties a pipe while the guest works. All that the program starts get a ^C, as on a terminal.
+        script = f'PATH={dir_}:$PATH exec setsid "$@" >{out}'
+        process = t.hv.start("exec", traced.domain, "--", "sh", "-c", script, "sh", *command)
+        deadline = time.monotonic() + timeout
+        try:
+            while process.poll() is None and time.monotonic() < deadline:
+                t.guest.run(work)
+                with open(worked, "a", encoding="utf-8") as file:
+                    file.write(".")
+                with open(out, encoding="utf-8", errors="replace") as file:
+                    if enough and enough(file.read()):
+                        enough = None
+                        os.killpg(process.pid, signal.SIGINT)
+                time.sleep(0.1)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGTERM)
+        _, err = process.communicate(timeout=HANG_SECONDS)
+        with open(out, encoding="utf-8", errors="replace") as file:
+            return process.returncode, file.read(), err.decode(errors="replace")
 
 
 @case(configs=GUEST)
@@ -51,7 +76,8 @@ def trace_cmd_records(t):
         data = f"{work}/trace.dat"
         status, out, err = run_client(t, traced, "trace-cmd", "record", "-o", data, "-p", "function", "-l", "vfs_*", "sleep", "4")
         assert status == 0, err
-        report = subprocess.run(["trace-cmd", "report", "-i", data], capture_output=True, timeout=60, check=True).stdout.decode()
+        done = subprocess.run(["trace-cmd", "report", "-i", data], capture_output=True, timeout=HANG_SECONDS, check=True)
+        report = done.stdout.decode()
         lines = [line for line in report.splitlines() if " function: " in line]
         names = {re.split(r"function:\s+", line)[1].split()[0] for line in lines}
         assert len(lines) > 50, f"{len(lines)} lines: {out} {err} {report[:500]}"
@@ -86,7 +112,7 @@ def perf_tools_trace(t):
     need("functrace-perf", "funcgraph-perf")
     with t.attach() as traced:
         for program, says in (("functrace-perf", "vfs_open <-"), ("funcgraph-perf", "vfs_open() {")):
-            status, out, err = run_client(t, traced, "timeout", "-s", "INT", "8", program, "vfs_open")
+            status, out, err = run_client(t, traced, program, "vfs_open", enough=lambda out: says in out)
             assert says in out, (program, status, out[-500:], err)
             assert traced.text("current_tracer") == "nop\n"
 
@@ -104,6 +130,13 @@ def perf_tools_count(t):
         t.note(f"{len(rows)} functions")
 
 
+def has_open(pid, path):
+    try:
+        return path in [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+    except OSError:  # it is executed just now
+        return False
+
+
 @case(configs=GUEST)
 def a_killed_service_leaves_no_mount(t):
     """kill -9 of the service under a mounted tree: readers end, the mount goes, recover restores."""
@@ -114,10 +147,11 @@ def a_killed_service_leaves_no_mount(t):
             file.write("vfs_read\n")
         with open(f"{dir_}/current_tracer", "w", encoding="utf-8") as file:
             file.write("function\n")
-        reader = subprocess.Popen(["cat", f"{dir_}/trace_pipe"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(0.5)
+        pipe = f"{dir_}/trace_pipe"
+        reader = subprocess.Popen(["cat", pipe], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        assert until(lambda: has_open(reader.pid, pipe) or reader.poll() is not None) and reader.poll() is None, "cat has ended"
         os.kill(traced.stat()["service_pid"], signal.SIGKILL)
-        reader.wait(60)
+        reader.wait(HANG_SECONDS)
         assert until(lambda: not os.path.ismount(dir_))
         t.recover()
         t.hv("attach", traced.domain)
@@ -174,8 +208,8 @@ def kernel_self_tests(t):
     with tempfile.TemporaryDirectory() as logs, t.attach() as traced:
         files = " ".join(f"test.d/{name}" for name in expected)
         script = f"cd {tests} && exec ./ftracetest -l {logs} {files}"
-        _, out, err = t.hv.run("exec", traced.domain, "--", "sh", "-c", script, timeout=900 if ALL_SELF_TESTS else 400)
-        results = re.findall(r"^\[\d+\] *(\(instance\) *)?(.*?)\t\[(\w+)\]", out.decode(errors="replace"), re.M)
+        _, out, err = run_client(t, traced, "sh", "-c", script, work="cat /proc/uptime", timeout=1200 if ALL_SELF_TESTS else 400)
+        results = re.findall(r"^\[\d+\] *(\(instance\) *)?(.*?)\t\[(\w+)\]", out, re.M)
         wrong = []
         for _, said, result in results:
             result, (wanted, why) = result.lower(), expected[names[said]]
@@ -183,7 +217,7 @@ def kernel_self_tests(t):
                 hint = ": update selftests.list" if result == "pass" else f" ({why})" if why else ""
                 wrong.append(f"{names[said]}: {result}, listed as {wanted}{hint}")
         assert not wrong, "\n       ".join(wrong + [err[-500:]])
-        assert {names[said] for _, said, _ in results} == set(expected), out.decode(errors="replace")[-2000:]
+        assert {names[said] for _, said, _ in results} == set(expected), out[-2000:]
         traced.echo("current_tracer", "nop")
         count = collections.Counter(result.lower() for _, _, result in results)
         t.note(", ".join(f"{nr} {result}" for result, nr in sorted(count.items())))

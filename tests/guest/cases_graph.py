@@ -8,7 +8,7 @@ import time
 from lib import ftrace, graph
 from lib.memory import Memory
 from lib.suite import IN_TURN, ONE_VCPU, STANDARD, case
-from lib.wait import until
+from lib.wait import HANG_SECONDS, said, until
 
 # Nothing of these is called in an interrupt.
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", "*rmdir*", "*mkdir*", "*faccessat*", "path_*", "rw_verify_area", "__x64_sys_*")
@@ -186,20 +186,26 @@ def graph_values(t):
 
 @case(configs=(STANDARD[0],))
 def record_graph(t):
-    """hvtrace record -p function_graph -g: a tree of that function, settings put back."""
+    """hvtrace record -p function_graph -g: a tree of that function; ended by ^C, settings put back."""
     with t.attach() as traced:
         words = ("-p", "function_graph", "-g", "ksys_read", "-l", "ksys_*", "-l", "vfs_*", "-l", "rw_verify_area")
-        recording = t.hv.start("record", *words, traced.domain, "--for", "3")
+        recording = t.hv.start("record", *words, traced.domain, "--for", "1h")
+        text = ""
+
+        def recorded(wanted):
+            nonlocal text
+            t.guest.run("cat /proc/uptime")
+            text += said(recording.stdout, wanted, seconds=0)
+            return wanted in text or recording.poll() is not None
+
         try:
-            for _ in range(40):
-                if recording.poll() is not None:
-                    break
-                t.guest.run("cat /proc/uptime; sleep 0.2")
-            out, err = recording.communicate(timeout=60)
+            until(lambda: recorded("rw_verify_area();\n"))
+            recording.send_signal(signal.SIGINT)
+            out, err = recording.communicate(timeout=HANG_SECONDS)
         finally:
             recording.kill()
-        text = out.decode()
-        assert recording.returncode == 0, err.decode()
+        text += out.decode()
+        assert recording.returncode == -signal.SIGINT, f"{recording.returncode}: {err.decode()}"
         assert "|  ksys_read() {\n" in text, f"{text[:1000]!r}"
         assert "|    vfs_read() {\n" in text and "|      rw_verify_area();\n" in text, text[:1000]
         assert "|  vfs_" not in text and "|  ksys_write" not in text, text[:1000]
@@ -215,9 +221,9 @@ def graph_is_balanced(t):
             traced.echo(f"options/{option}", "1")
         traced.echo("current_tracer", "function_graph")
         for words in (("forkstorm", 20), ("threads", 300)):
-            ftrace.go(t.guest, ftrace.start_workload(t.guest, *words), timeout=120)
+            ftrace.go(t.guest, ftrace.start_workload(t.guest, *words))
         traced.echo("tracing_on", "0")
-        text = traced.text("trace", timeout=300)
+        text = traced.text("trace", timeout=ftrace.LONG_SECONDS)
     wrong, right = graph.unmatched(graph.parse(text)[0])
     assert right > 10000, f"only {right} returns"
     assert not wrong, f"{len(wrong)} of {right + len(wrong)} returns are of other calls: {wrong[:3]}"
@@ -237,17 +243,20 @@ class Sleepers:
         asleep = "$(cat /proc/[0-9]*/stat 2>/dev/null | grep -c '(dd) S')"
         self.guest.run(
             f"({command}; echo {name} >>/tmp/s.out) >/dev/null 2>&1 & "
-            f"for i in $(seq 300); do [ {asleep} = {len(self.names)} ] && exit; sleep 0.1; done; exit 1"
+            f"until [ {asleep} = {len(self.names)} ]; do sleep 0.1; done"
         )
 
     def wake(self):
         """All of them; an error when one does not end well."""
         self.guest.run(f"for i in $(seq {len(self.names)}); do echo; done >/tmp/fifo")
-        text = self.guest.run(
-            f"for i in $(seq 100); do [ $(cat /tmp/s.out | wc -l) = {len(self.names)} ] && break; sleep 0.1; done; "
-            "kill $(cat /tmp/s.pid); cat /tmp/s.out"
-        )
-        assert sorted(text.split()) == sorted(self.names), f"a task that slept did not end: {text!r} of {self.names}"
+        ended = []
+
+        def all_ended():
+            ended[:] = self.guest.run("cat /tmp/s.out 2>/dev/null; true").split()
+            return sorted(ended) == sorted(self.names)
+
+        assert until(all_ended), f"a task that slept did not end: {ended} of {self.names}"
+        self.guest.run("kill $(cat /tmp/s.pid)")
 
 
 @case(configs=EVERY)
@@ -265,7 +274,7 @@ def graph_ends_with_sleepers(t):
         if killed:
             verb = "recover"
             os.kill(traced.stat()["service_pid"], signal.SIGKILL)
-            time.sleep(0.5)
+            assert until(lambda: not t.hv.processes(t.name)), "the service lives"
         for _ in range(10):
             status, out, err = t.hv.run(verb, traced.domain)
             if status == 0:
@@ -302,11 +311,11 @@ def graph_under_own_probes(t):
                 os.kill(traced.stat()["service_pid"], signal.SIGKILL)
                 assert until(lambda: not t.hv.processes(t.name)), "the service lives"
             ends = t.hv.start(verb, traced.domain)
-            time.sleep(1)
-            assert ends.poll() is None, f"{verb} does not wait"
+            waits = said(ends.stderr, says)
+            assert says in waits and ends.poll() is None, f"{verb} does not wait, but says: {waits}"
             sleepers.wake()
-            out, err = ends.communicate(timeout=60)
-            assert ends.returncode == 0 and says in err.decode(), f"{verb}: status {ends.returncode}: {out} {err}"
+            out, err = ends.communicate(timeout=HANG_SECONDS)
+            assert ends.returncode == 0, f"{verb}: status {ends.returncode}: {out} {err}"
         finally:
             t.guest.run_own(f"cd /sys/kernel/tracing; {off}")
 
@@ -344,12 +353,13 @@ def graph_steps_aside_for_a_livepatch(t):
 def graph_torture(t):
     """Forks, threads, signals, reads of /proc, modules and load on all vCPUs, while the tracer is
     switched and hvtrace comes and goes. HVTRACE_TEST_SWITCHES: how often."""
+    pids = [ftrace.start_workload(t.guest, *words, 100000000) for words in (("forkstorm",), ("threads",))]
+    loops = ("ls -lR /proc/self", "insmod /modules/dummy.ko; rmmod dummy")
     t.guest.run(
-        "(workload forkstorm 100000000 >/dev/null 2>&1 & echo $! >>/tmp/t.pids); "
-        "(workload threads 100000000 >/dev/null 2>&1 & echo $! >>/tmp/t.pids); "
-        "(while sleep 0.2; do ls -lR /proc/self >/dev/null 2>&1; done & echo $! >>/tmp/t.pids); "
-        "(while sleep 0.2; do insmod /modules/dummy.ko; rmmod dummy; done >/dev/null 2>&1 & echo $! >>/tmp/t.pids); "
-        "sleep 0.5; killall -USR1 workload"
+        f"kill -USR1 {pids[0]} {pids[1]}; rm -f /tmp/t.end /tmp/t.pids; "
+        + "".join(
+            f"(while sleep 0.2 && [ ! -e /tmp/t.end ]; do {loop}; done >/dev/null 2>&1 & echo $! >>/tmp/t.pids); " for loop in loops
+        )
     )
     made, returns = 0, 0
     try:
@@ -359,11 +369,17 @@ def graph_torture(t):
                     traced.echo("current_tracer", tracer)
                     made += 1
                     time.sleep(0.2)
-                    t.guest.run("cat /proc/uptime")
+                    t.guest.run("cat /proc/uptime", timeout=ftrace.LONG_SECONDS)
                 traced.echo("current_tracer", "function_graph")
                 made += 1
                 stat = traced.stat()
                 returns += stat["events"]
+        t.guest.run(f"kill -0 {pids[0]} {pids[1]}", timeout=ftrace.LONG_SECONDS)  # they have been there all the time
     finally:
-        t.guest.run("kill $(cat /tmp/t.pids); killall workload; rm -f /tmp/t.pids; sleep 1; rmmod dummy 2>/dev/null; true")
+        # The loops end by themselves: what is begun is not cut off between insmod and rmmod.
+        t.guest.run(
+            f"touch /tmp/t.end; kill {pids[0]} {pids[1]}; for pid in $(cat /tmp/t.pids) {pids[0]} {pids[1]}; do "
+            "while [ -d /proc/$pid ]; do sleep 0.1; done; done; ! grep -q ^dummy /proc/modules || rmmod dummy",
+            timeout=ftrace.LONG_SECONDS,
+        )
     t.note(f"{made} switches, {returns} events")

@@ -11,7 +11,7 @@ from lib.daemons import virsh
 from lib.domain import Config
 from lib.memory import Memory
 from lib.suite import STANDARD, case, left_behind
-from lib.wait import until
+from lib.wait import HANG_SECONDS, until
 
 BOTH = (STANDARD[0], STANDARD[2])
 KINDS = (
@@ -104,7 +104,7 @@ def killed_service_is_recovered(t):
             with open(f"{path}/pid", encoding="ascii") as file:
                 os.kill(int(file.read()), signal.SIGKILL)
         if switch:
-            switch.communicate(timeout=60)
+            switch.communicate(timeout=HANG_SECONDS)
         assert until(lambda: t.guest.state() == "running"), f"turn {turn}: the guest stays {t.guest.state()}"
         assert t.guest.run("echo alive").strip() == "alive"
         t.recover()
@@ -145,7 +145,7 @@ def killed_service_and_guardian_are_recovered(t):
         pass
     os.kill(guardian, signal.SIGKILL)
     os.kill(service, signal.SIGKILL)
-    switch.communicate(timeout=60)
+    switch.communicate(timeout=HANG_SECONDS)
     stands = "paused" in t.guest.monitor("info status")
     said = t.recover()
     assert stands == ("stood in a hold" in said), f"stands: {stands}, recover: {said}"
@@ -188,7 +188,7 @@ def asleep_while_attached(t):
     t.hv.fails("detach", t.name, says=["went to sleep (S3)"])
     virsh("dompmwakeup", t.name)
     # What is sent to a serial port that is not awake yet is lost: the guest speaks first.
-    status, said = t.guest.channel.answer(sleep, 60)
+    status, said = t.guest.channel.answer(sleep, HANG_SECONDS)
     assert status == 0, said
     t.guest.run("grep -q 0-1 /sys/devices/system/cpu/online")
     bad, _ = memory.compare(before, memory.snapshot())
@@ -203,7 +203,7 @@ def destroyed_while_attached(t):
     t.hv("echo", t.name, "current_tracer", "function")
     reader = t.hv.start("cat", t.name, "trace_pipe")
     virsh("destroy", t.name)
-    reader.communicate(timeout=30)
+    reader.communicate(timeout=HANG_SECONDS)
     left = left_behind(t.hv)
     assert not left, left
 
@@ -263,7 +263,7 @@ def full_shared_memory(t):
              "-device", "ivshmem-plain,memdev=shm", "-qmp", f"unix:{place}.qmp,server=on,wait=off"],
             stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        assert until(lambda: ready(f"{place}.ready")), "no guest"
+        assert until(lambda: ready(f"{place}.ready"), seconds=240), "no guest"
         t.hv.fails("attach", f"qmp:{place}.qmp", says=["free", "64 MiB"])
         assert qemu.poll() is None, "QEMU died"
     finally:

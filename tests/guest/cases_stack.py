@@ -68,7 +68,7 @@ def stacks_agree_with_own_ftrace(t):
             t.guest.run("sleep 1")
             return [lines for _, _, lines in stacks(traced.text("trace"))]
 
-        ticks = until(lambda: len(found := ticks_so_far()) > 10 and found)
+        ticks = until(lambda: len(found := ticks_so_far()) > 100 and found)
     nr = agree(own, own_pid, ours, our_pid)
     assert ticks, "hardly a timer interrupt"
     cut = [lines for lines in ticks if not ROOTS.fullmatch(lines[-1])]

@@ -198,7 +198,7 @@ def lost_events_are_counted(t):
 @case(configs=STANDARD[:1])
 def record_attaches_and_detaches(t):
     """`hvtrace record` from nothing to nothing."""
-    pid = ftrace.start_workload(t.guest, "spin", 60)
+    pid = ftrace.start_workload(t.guest, "spin", 100000)
     t.guest.run(f"kill -USR1 {pid}")
     try:
         text = t.hv("record", "-p", "function", "-l", "vfs_read", "-P", str(pid), "--for=1", t.name)

@@ -3,7 +3,7 @@
 import collections
 import re
 
-from .channel import RUN_SECONDS
+LONG_SECONDS = 300  # for what is done with all functions traced, or by the guest's own ftrace
 
 LINE = re.compile(
     r"^\s*(?P<comm>.+)-(?P<pid>\d+)\s+\[(?P<cpu>\d+)\]\s+(?P<flags>\S{5,8})\s+"
@@ -71,15 +71,17 @@ def in_every_round(of_rounds):
 
 def start_workload(guest, *words):
     """Its pid; it stands ready and waits for go()."""
-    guest.run(f"rm -f /tmp/w.out; workload {' '.join(map(str, words))} >/tmp/w.out 2>&1 &")
-    text = guest.run("for i in $(seq 300); do grep -q pid /tmp/w.out && break; sleep 0.1; done; cat /tmp/w.out")
+    text = guest.run(
+        f"rm -f /tmp/w.out; workload {' '.join(map(str, words))} >/tmp/w.out 2>&1 & "
+        "while [ -d /proc/$! ] && ! grep -q ^pid /tmp/w.out 2>/dev/null; do sleep 0.1; done; cat /tmp/w.out"
+    )
     match = re.search(r"^pid (\d+)$", text, re.M)
     if not match:
         raise AssertionError(f"workload did not start: {text!r}")
     return int(match[1])
 
 
-def go(guest, pid, timeout=RUN_SECONDS):
+def go(guest, pid, timeout=LONG_SECONDS):
     """Lets it run to its end."""
     text = guest.run(
         f"kill -USR1 {pid}; while [ -d /proc/{pid} ]; do sleep 0.05; done; cat /tmp/w.out",
@@ -103,11 +105,11 @@ def own_trace(guest, words, filters, pid_filter=True, tracer="function", options
             + f"echo {tracer} >current_tracer && "
             + "".join(f"echo {option} >trace_options && " for option in options)
             + "echo >trace && echo 1 >tracing_on",
-            timeout=300,
+            timeout=LONG_SECONDS,
         )
-        go(guest, pid, timeout=300)
+        go(guest, pid)
         guest.run("echo 0 >/sys/kernel/tracing/tracing_on")
-        return guest.run("cat /sys/kernel/tracing/trace", timeout=300), pid
+        return guest.run("cat /sys/kernel/tracing/trace", timeout=LONG_SECONDS), pid
     finally:
         guest.run_own(
             "cd /sys/kernel/tracing && echo 0 >tracing_on; "
@@ -117,7 +119,7 @@ def own_trace(guest, words, filters, pid_filter=True, tracer="function", options
             + "".join(f"echo '!{glob}' >>set_ftrace_filter; " for glob in filters if ":" in glob)
             + "echo >set_ftrace_filter;"
             "echo >set_ftrace_pid; echo >trace; echo 1 >buffer_size_kb; echo 1 >tracing_on",
-            timeout=300,
+            timeout=LONG_SECONDS,
         )
 
 
@@ -135,9 +137,9 @@ def hvtrace_trace(traced, guest, words, filters, pid_filter=True, tracer="functi
         traced.echo("trace_options", option)
     traced.echo("trace", "")
     traced.echo("tracing_on", "1")
-    go(guest, pid, timeout=300)
+    go(guest, pid)
     traced.echo("tracing_on", "0")
-    text = traced.text("trace", timeout=300)
+    text = traced.text("trace", timeout=LONG_SECONDS)
     for option in options:
         traced.echo("trace_options", f"no{option}")
     for name, value in files:

@@ -3,9 +3,14 @@
 import os
 import re
 import subprocess
-import time
+
+from .wait import HANG_SECONDS, until
 
 LINE = re.compile(r"^\s*(?P<comm>.+)-(?P<pid>\d+)\s+\[(?P<cpu>\d+)\]\s+(?P<time>\d+\.\d+): (?P<event>\S+):\s+(?P<body>.*)$")
+
+# Pages of the kernel's ring buffer, as tracer/raw_page.h describes them.
+PAGE = 4096
+TIME_EXTEND = 30
 
 FILES = ("events/header_page", "events/header_event", "printk_formats", "saved_cmdlines", "trace_clock", "current_tracer")
 
@@ -27,9 +32,25 @@ def save(traced, directory):
             file.write(f"{address} t {name}\n")
 
 
+def events_in(path):
+    """How many events are in a file's whole pages."""
+    with open(path, "rb") as file:
+        data = file.read()
+    nr = 0
+    for page in (data[at : at + PAGE] for at in range(0, len(data) - PAGE + 1, PAGE)):
+        at, end = 16, 16 + (int.from_bytes(page[8:16], "little") & 0xFFFFF)
+        while at < end:
+            kind = page[at] & 31
+            nr += kind != TIME_EXTEND
+            long = int.from_bytes(page[at + 4 : at + 8], "little")
+            at += 8 if kind == TIME_EXTEND else 4 + (4 * kind or long)
+    return nr
+
+
 def take_pages(traced, path, cpu):
-    """What per_cpu/cpuN/trace_pipe_raw has now. It has no end: it is left when all is taken and nothing comes any more,
-    for longer than a loaded host keeps a program from writing what it has read."""
+    """What per_cpu/cpuN/trace_pipe_raw has now, with recording off. It has no end: it is left when there are as many
+    events as stats said."""
+    entries = int(traced.text(f"per_cpu/cpu{cpu}/stats").split()[1])
     with open(path, "wb") as file:
         process = subprocess.Popen(
             [traced.tool.path, "cat", traced.domain, f"per_cpu/cpu{cpu}/trace_pipe_raw"],
@@ -37,22 +58,17 @@ def take_pages(traced, path, cpu):
             stdout=file,
             env=traced.tool.env,
         )
-        until = time.monotonic() + 60
-        while not traced.text(f"per_cpu/cpu{cpu}/stats").startswith("entries: 0\n") and time.monotonic() < until:
-            time.sleep(0.2)
-        size = -1
-        while size != os.path.getsize(path) and time.monotonic() < until:
-            size = os.path.getsize(path)
-            time.sleep(2)
+        until(lambda: events_in(path) >= entries or process.poll() is not None)
         process.terminate()
         process.wait()
+    assert events_in(path) == entries, f"cpu {cpu}: {events_in(path)} of {entries} events"
 
 
 def report(directory, cpus):
     """The lines of `trace-cmd report` as matches of LINE."""
 
     def run(*words):
-        done = subprocess.run(["trace-cmd", *words], cwd=directory, capture_output=True, timeout=120, check=False)
+        done = subprocess.run(["trace-cmd", *words], cwd=directory, capture_output=True, timeout=HANG_SECONDS, check=False)
         assert done.returncode == 0, f"trace-cmd {words[0]}: {done.stderr.decode(errors='replace')[-500:]}"
         return done.stdout.decode(errors="replace")
 
