@@ -1,13 +1,14 @@
 /* What a mounted tree has its holder do: look at who closes a file that was written, and give
  * O_DIRECT to streams that were opened. While the holder sets the flag it has the file open as
  * well: who closes it then is answered when it has not any more, or the file would be in use for
- * him who has just closed it. A holder that takes too long is killed, and another one started. */
+ * him who has just closed it. A holder that takes too long is killed, and another one started. One
+ * that only has no CPU yet is waited for longer: what a close has to publish depends on it. */
 #include <string.h>
 
 #include "cli/duration.h"
 #include "cli/fusefs_state.h"
 
-#define LOOK_NS	       100000000ull /* for how long the holder is waited for */
+#define LOOK_NS	       100000000ull /* for how long a holder that does nothing is waited for */
 #define END_NS	       5000000000ull
 #define FIRST_WAIT_NS  1000000ull
 #define DIRECT_WAIT_NS 2000000000ull
@@ -77,6 +78,7 @@ void close_look(struct ask *a, pid_t pid)
 	enum holder_job job = file_writes(a->file) ? HOLDER_LOOK : HOLDER_NOTHING;
 
 	a->until_ns = monotonic_ns() + LOOK_NS;
+	a->look_end_ns = monotonic_ns() + END_NS;
 	if (!ask_about(a->file, job, pid, &a->look_id))
 		flush_seen(a, NULL);
 }
@@ -149,7 +151,12 @@ void holder_is_late(struct ask *a)
 {
 	struct fusefs *fs = a->fs;
 	bool can_be_replaced = fs->holder.pid > 0 && fs->lost.pid <= 0;
+	uint64_t now = monotonic_ns();
 
+	if (a->look_id > fs->lost_id && now < a->look_end_ns && holder_is_at_it(&fs->holder)) {
+		a->until_ns = now + LOOK_NS;
+		return;
+	}
 	if (a->file->direct_id && a->look_id > fs->lost_id && can_be_replaced)
 		replace(fs);
 	else

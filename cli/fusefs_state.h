@@ -59,8 +59,9 @@ struct ask {
 	struct wire_frame frame;
 	struct hv_text data; /* of the frame, while it is kept back */
 	uint64_t held_until_ns;
-	uint64_t look_id;  /* of the question how its asker fares; 0: none */
-	uint64_t until_ns; /* answered by then, one way or the other; 0: no limit */
+	uint64_t look_id;     /* of the question how its asker fares; 0: none */
+	uint64_t look_end_ns; /* it is not waited for beyond that */
+	uint64_t until_ns;    /* answered by then, one way or the other; 0: no limit */
 	uint32_t want_bytes;
 	int flags;
 };

@@ -230,6 +230,20 @@ bool holder_ask(const struct holder *h, enum holder_job job, uint64_t id, pid_t 
 	return send(h->fd, &q, sizeof(q), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(q);
 }
 
+bool holder_is_at_it(const struct holder *h)
+{
+	char stat[1024], peek;
+	const char *name_end;
+	bool may_run;
+
+	if (h->pid <= 0 || !read_small(h->pid, "stat", stat, sizeof(stat)))
+		return false;
+	name_end = strrchr(stat, ')');
+	may_run = name_end && strncmp(name_end, ") R", 3) == 0;
+	/* In this order: one that waits for a question now has answered before. */
+	return may_run || recv(h->fd, &peek, 1, MSG_DONTWAIT | MSG_PEEK) > 0;
+}
+
 bool holder_answer(const struct holder *h, struct holder_view *ret)
 {
 	return recv(h->fd, ret, sizeof(*ret), MSG_DONTWAIT) == sizeof(*ret);

@@ -55,6 +55,8 @@ void holder_close(struct holder *h);
  * ("/per_cpu/cpu0/trace_pipe_raw"). False: not now. Not blocking. */
 bool holder_ask(const struct holder *h, enum holder_job job, uint64_t id, pid_t pid,
 		const char *tail);
+/* It has answered, or would if it had a CPU: is not stopped, not dead, and waits for nobody. */
+bool holder_is_at_it(const struct holder *h);
 /* The next answer, if there is one. */
 bool holder_answer(const struct holder *h, struct holder_view *ret);
 

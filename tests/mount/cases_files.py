@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from tree import PATIENCE, case, code_of, has_open, t_write, until
+from tree import PATIENCE, case, code_of, has_open, starved, t_write, until
 
 
 @case
@@ -77,8 +77,9 @@ def reads_go_on_behind_a_publication(t):
         os.read(closed, 1)
         os._exit([os.pread(fd, 100, 2), os.pread(fd, 100, 0)] != [b"b\nc\n", b"a\nb\nc\n"])
     assert os.write(fd, b"c\n") == 2
-    os.close(fd)
-    assert t.socket("set_ftrace_filter") == "a\nb\nc\n", "published by the writer's close"
+    with starved(t, 0.4):  # as on a loaded host
+        os.close(fd)
+        assert t.socket("set_ftrace_filter") == "a\nb\nc\n", "published by the writer's close"
     os.close(close)
     os.close(closed)
     assert os.waitpid(reader, 0)[1] == 0

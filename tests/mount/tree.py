@@ -1,9 +1,11 @@
 """What the cases of the mounted tree stand on: a session of the fake domain, mounted, and looks at the host."""
 
+import contextlib
 import errno
 import os
 import signal
 import subprocess
+import sys
 import time
 
 CASES = []
@@ -72,6 +74,26 @@ class Tree:
                 os.kill(pid, signal.SIGKILL)
                 time.sleep(0.01)
         subprocess.run(["umount", "-l", self.dir], stderr=subprocess.DEVNULL)
+
+
+@contextlib.contextmanager
+def starved(t, seconds):
+    """The holder gets no CPU for so long: it may have one only, where somebody goes first (if we may say so)."""
+    ours = os.sched_getaffinity(0)
+    cpu = min(ours)
+    until(lambda: t.pid_of("hvtrace:holder"))  # it gives itself that name
+    os.sched_setaffinity(t.pid_of("hvtrace:holder"), {cpu})
+    for pid in (0, t.pid_of("hvtrace:mount")):
+        os.sched_setaffinity(pid, ours - {cpu} or ours)
+    script = (f"import os, time; os.sched_setaffinity(0, {{{cpu}}}); os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))\n"
+              f"print(flush=True); end = time.monotonic() + {seconds}\n"
+              "while time.monotonic() < end: pass")
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as first:
+        first.stdout.readline()
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, ours)
 
 
 def close_dead(fd):
