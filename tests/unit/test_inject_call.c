@@ -14,6 +14,8 @@
 #include "vmm/clock.h"
 #include "vmm/inject_call.h"
 
+#define ENOUGH_NS (20 * HV_NS_PER_S) /* for what takes a moment */
+
 struct shared {
 	volatile uint64_t rounds;
 	volatile uint64_t wrong;
@@ -81,7 +83,7 @@ static void end_child(pid_t pid, int feed)
 static void feed_and_check(int feed, unsigned n)
 {
 	uint64_t before = shared->rounds;
-	uint64_t deadline_ns = hv_now_ns() + 5 * HV_NS_PER_S;
+	uint64_t deadline_ns = hv_now_ns() + ENOUGH_NS;
 
 	for (unsigned i = 0; i < n; i++)
 		ck_assert_int_eq(write(feed, "x", 1), 1);
@@ -97,7 +99,7 @@ static bool may_trace(pid_t pid)
 	struct hv_err *err;
 
 	hv_threads_init(&threads, &pid, 1);
-	err = hv_threads_stop(&threads, hv_now_ns() + HV_NS_PER_S);
+	err = hv_threads_stop(&threads, hv_now_ns() + ENOUGH_NS);
 	hv_threads_release(&threads);
 	hv_threads_deinit(&threads);
 	hv_err_free(err);
@@ -107,7 +109,7 @@ static bool may_trace(pid_t pid)
 /* As the keeper does: a stop, two calls, the end. */
 static struct hv_err *inject(pid_t pid, struct hv_call *calls, char *data, size_t len)
 {
-	uint64_t deadline_ns = hv_now_ns() + 2 * HV_NS_PER_S;
+	uint64_t deadline_ns = hv_now_ns() + ENOUGH_NS;
 	struct hv_threads threads;
 	struct hv_call_code code;
 	struct hv_err *err = hv_call_code_find(pid, &code);
