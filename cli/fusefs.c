@@ -11,7 +11,7 @@
 
 #define HOLD_NS		100000000ull /* for how long the dead are waited for */
 #define HOLD_LOOK_MS	2
-#define GIVE_UP_NS	5000000000ull /* after a signal, on a service that does not answer */
+#define GIVE_UP_NS	5000000000ull /* after a signal, on who does not answer */
 #define GIVE_UP_LOOK_MS 100
 #define MAX_WRITE	131072
 
@@ -99,9 +99,18 @@ static bool somebody_closes(const struct fusefs *fs)
 	return false;
 }
 
+/* We were told that somebody closes one of those, and have not answered: the release is behind. */
+static bool somebody_waits_to_close(const struct fusefs *fs)
+{
+	for (const struct ask *a = fs->asks; a; a = a->next)
+		if (a->look_id && file_is_closing(a->file))
+			return true;
+	return false;
+}
+
 static bool is_held(const struct ask *a)
 {
-	return a->held_until_ns && !a->tag;
+	return a->held_ns && !a->tag;
 }
 
 static bool somebody_is_held(const struct fusefs *fs)
@@ -119,7 +128,8 @@ void ask_send_settled(struct ask *a, const struct wire_frame *frame)
 		return;
 	}
 	watch_interrupts(a);
-	a->held_until_ns = monotonic_ns() + HOLD_NS;
+	a->held_ns = monotonic_ns();
+	a->held_until_ns = a->held_ns + HOLD_NS;
 	a->frame = *frame;
 	if (frame->data.len_bytes)
 		hv_text_add_bytes(&a->data, frame->data.data, frame->data.len_bytes);
@@ -143,7 +153,11 @@ static void release_held(struct fusefs *fs)
 	if (!a)
 		return;
 	if (somebody_closes(fs)) {
-		if (monotonic_ns() < a->held_until_ns)
+		uint64_t now = monotonic_ns();
+
+		if (now - a->held_ns < GIVE_UP_NS && somebody_waits_to_close(fs))
+			a->held_until_ns = now + HOLD_NS;
+		if (now < a->held_until_ns)
 			return;
 		for (struct file *f = fs->files; f; f = f->next)
 			f->waited_for |= file_is_closing(f);

@@ -58,6 +58,7 @@ struct ask {
 	uint64_t interrupted_ns;
 	struct wire_frame frame;
 	struct hv_text data; /* of the frame, while it is kept back */
+	uint64_t held_ns;    /* since when it is kept back; 0: never was */
 	uint64_t held_until_ns;
 	uint64_t look_id;     /* of the question how its asker fares; 0: none */
 	uint64_t look_end_ns; /* it is not waited for beyond that */

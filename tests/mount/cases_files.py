@@ -6,9 +6,10 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 
-from tree import PATIENCE, case, code_of, has_open, starved, t_write, until
+from tree import PATIENCE, case, code_of, has_open, starved, t_write, thread_sleeps, until
 
 
 @case
@@ -147,6 +148,22 @@ def a_dead_reader_does_not_block(t):
         cat.kill()
         cat.wait()
         t_write(t.path("current_tracer"), b"nop\n")
+
+
+@case
+def a_close_under_way_is_waited_for(t):
+    """Of a file whose last user is dead: however long that close takes, who comes meanwhile finds it closed."""
+    opened = []
+    with starved(t, 0.4):
+        opener = threading.Thread(target=lambda: opened.append(os.open(t.path("trace_pipe"), os.O_RDONLY)))
+        opener.start()
+        opener.join()
+        until(lambda: not os.path.exists(f"/proc/self/task/{opener.native_id}"))
+        closer = threading.Thread(target=os.close, args=opened)
+        closer.start()
+        until(lambda: not has_open(os.getpid(), t.path("trace_pipe")) and thread_sleeps(closer.native_id))
+        t_write(t.path("current_tracer"), b"nop\n")
+    closer.join()
 
 
 @case

@@ -128,6 +128,15 @@ def has_open(pid, path):
         return False
 
 
+def thread_sleeps(tid):
+    """One of ours; or has ended."""
+    try:
+        with open(f"/proc/self/task/{tid}/stat", encoding="utf-8") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "R"
+    except OSError:
+        return True
+
+
 def t_write(path, data):
     fd = os.open(path, os.O_WRONLY)
     try:
