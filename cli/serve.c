@@ -141,7 +141,8 @@ static void try_detach(struct service *s, uint64_t now_ns)
 		detach_failed(s, err);
 		return;
 	}
-	if (s->detach.delay_ns == 50 * NS_PER_MS) {
+	if (err->code != s->detach.waits_for) {
+		s->detach.waits_for = err->code;
 		err = hv_err_in(err, "domain '%s': detach waits", name_of(s));
 		audit_log(&s->audit, "%s", err->message);
 		if (s->detach.peer)

@@ -30,6 +30,7 @@ struct serve_detach {
 	uint64_t next_ns;
 	uint64_t until_ns;
 	uint64_t delay_ns;
+	int waits_for; /* errno of the reason that was said last; 0: none */
 	struct hv_text report;
 };
 

@@ -39,23 +39,32 @@ static void say_what_is_waited_for(const struct hv_guest *guest, const struct hv
 	note(line);
 }
 
-/* Nobody can attach meanwhile: the directory is ours. EBUSY: sites are restored by now, and sooner
- * or later nobody is inside any more. Each try is a hold of the guest, so there are few. */
+/* As of a detach: sites are restored by now, and sooner or later nobody is inside any more; or a
+ * hold was over before anything was written in it. */
+static bool may_succeed_later(const struct hv_err *err)
+{
+	return err && (err->code == EBUSY || err->code == ETIMEDOUT);
+}
+
+/* Nobody can attach meanwhile: the directory is ours. Each try is a hold of the guest, so there are
+ * few. A reason of another kind is said, too. */
 static struct hv_err *recover_held(struct hv_guest *guest, struct hv_text *report)
 {
 	uint64_t until_ns = monotonic_ns() + WAIT_NS;
 	struct hv_err *err = recover_once(guest, report);
+	int said = 0;
 
-	if (err && err->code == EBUSY)
-		say_what_is_waited_for(guest, err);
-	for (int ms = WAIT_MS_MIN; err && err->code == EBUSY && monotonic_ns() < until_ns;
+	for (int ms = WAIT_MS_MIN; may_succeed_later(err) && monotonic_ns() < until_ns;
 	     ms = ms < WAIT_MS_MAX ? 2 * ms : ms) {
 		HV_AUTO_TEXT struct hv_text more = {0};
 
+		if (err->code != said)
+			say_what_is_waited_for(guest, err);
+		said = err->code;
 		hv_err_free(err);
 		poll(NULL, 0, ms);
 		err = recover_once(guest, &more);
-		if ((!err || err->code != EBUSY) && more.data)
+		if (!may_succeed_later(err) && more.data)
 			hv_text_add(report, more.data);
 	}
 	return err;

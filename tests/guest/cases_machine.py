@@ -102,7 +102,9 @@ def killed_service_is_recovered(t):
             time.sleep(rng.uniform(0.0, 0.6))
         for path in t.hv.run_dirs(t.name):
             with open(f"{path}/pid", encoding="ascii") as file:
-                os.kill(int(file.read()), signal.SIGKILL)
+                service = int(file.read())
+            os.kill(service, signal.SIGKILL)
+            assert until(lambda: service not in dict(t.hv.processes(t.name))), "the service lives"  # pylint: disable=cell-var-from-loop
         if switch:
             switch.communicate(timeout=HANG_SECONDS)
         assert until(lambda: t.guest.state() == "running"), f"turn {turn}: the guest stays {t.guest.state()}"
