@@ -11,6 +11,7 @@
 #include "cli/home.h"
 #include "cli/mountpoint.h"
 #include "cli/requests.h"
+#include "cli/retry.h"
 #include "cli/service.h"
 #include "tracer/drain.h"
 
@@ -54,8 +55,8 @@ void serve_begin_detach(struct service *s, struct peer *peer)
 		.who = peer ? peer->who : audit_actor_self(),
 		.must_end = !peer,
 		.next_ns = now,
-		.until_ns = now + SERVE_DETACH_NS,
-		.delay_ns = 50 * NS_PER_MS,
+		.until_ns = now + RETRY_FOR_NS,
+		.delay_ns = RETRY_FIRST_NS,
 	};
 	s->state = SERVE_DETACHING;
 }
@@ -119,12 +120,6 @@ static void detach_failed(struct service *s, struct hv_err *err)
 		end_with(s, tree_err);
 }
 
-/* Something in the guest still needs us, or a hold was over before anything was written in it. */
-static bool may_succeed_later(const struct hv_err *err)
-{
-	return err->code == EBUSY || err->code == ETIMEDOUT;
-}
-
 static void try_detach(struct service *s, uint64_t now_ns)
 {
 	struct hv_err *err;
@@ -137,7 +132,7 @@ static void try_detach(struct service *s, uint64_t now_ns)
 		detached(s);
 		return;
 	}
-	if (!may_succeed_later(err) || now_ns >= s->detach.until_ns) {
+	if (!retry_may_succeed(err) || now_ns >= s->detach.until_ns) {
 		detach_failed(s, err);
 		return;
 	}
@@ -150,8 +145,7 @@ static void try_detach(struct service *s, uint64_t now_ns)
 	}
 	hv_err_free(err);
 	s->detach.next_ns = monotonic_ns() + s->detach.delay_ns;
-	if (s->detach.delay_ns < 1000 * NS_PER_MS)
-		s->detach.delay_ns *= 2;
+	s->detach.delay_ns = retry_next_ns(s->detach.delay_ns);
 }
 
 /* Clients. */

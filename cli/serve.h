@@ -12,10 +12,9 @@
 #define SERVE_PEERS_MAX	  64
 #define SERVE_PEERS_EXTRA 4 /* more may detach, and hear else that they are too many */
 #define SERVE_ALIVE_NS	  100000000ull
-#define SERVE_SECOND_NS	  1000000000ull	 /* clock, and which boot it is */
-#define SERVE_OTHER_BOOTS 3		 /* looks in a row before a reboot is believed */
-#define SERVE_WAIT_NS	  5000000ull	 /* how often a blocked read looks at the ring */
-#define SERVE_DETACH_NS	  10000000000ull /* for how long a detach is tried again */
+#define SERVE_SECOND_NS	  1000000000ull /* clock, and which boot it is */
+#define SERVE_OTHER_BOOTS 3		/* looks in a row before a reboot is believed */
+#define SERVE_WAIT_NS	  5000000ull	/* how often a blocked read looks at the ring */
 
 enum serve_state {
 	SERVE_RUNS,

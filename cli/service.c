@@ -14,6 +14,7 @@
 
 #include "cli/duration.h"
 #include "cli/home.h"
+#include "cli/retry.h"
 #include "cli/serve.h"
 #include "cli/stop_signals.h"
 
@@ -116,18 +117,20 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 	return err;
 }
 
-/* Takes back what open_all did, for a while if a task is in a stub. */
+/* Takes back what open_all did; tried again for a while. */
 static void close_all(struct service *s)
 {
 	HV_AUTO_TEXT struct hv_text proof = {0};
-	uint64_t until = monotonic_ns() + SERVE_DETACH_NS;
+	uint64_t until = monotonic_ns() + RETRY_FOR_NS;
+	uint64_t delay_ns = RETRY_FIRST_NS;
 	struct hv_err *err = NULL;
 
 	hv_tree_free(s->tree);
-	while (s->session && (err = hv_session_detach(s->session, &proof)) && err->code == EBUSY &&
-	       monotonic_ns() < until) {
+	while (s->session && (err = hv_session_detach(s->session, &proof)) &&
+	       retry_may_succeed(err) && monotonic_ns() < until) {
 		hv_err_free(err);
-		poll(NULL, 0, 100);
+		poll(NULL, 0, (int)(delay_ns / 1000000));
+		delay_ns = retry_next_ns(delay_ns);
 	}
 	if (err)
 		audit_log(&s->audit, "%s", err->message);

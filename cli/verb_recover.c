@@ -5,14 +5,11 @@
 
 #include "cli/audit.h"
 #include "cli/duration.h"
+#include "cli/retry.h"
 #include "cli/rundir.h"
 #include "cli/service.h"
 #include "cli/verb.h"
 #include "tracer/session.h"
-
-#define WAIT_NS	    10000000000ull /* for how long it is tried again, as a detach */
-#define WAIT_MS_MIN 50
-#define WAIT_MS_MAX 1000
 
 static struct hv_err *recover_once(struct hv_guest *guest, struct hv_text *report)
 {
@@ -39,32 +36,25 @@ static void say_what_is_waited_for(const struct hv_guest *guest, const struct hv
 	note(line);
 }
 
-/* As of a detach: sites are restored by now, and sooner or later nobody is inside any more; or a
- * hold was over before anything was written in it. */
-static bool may_succeed_later(const struct hv_err *err)
-{
-	return err && (err->code == EBUSY || err->code == ETIMEDOUT);
-}
-
-/* Nobody can attach meanwhile: the directory is ours. Each try is a hold of the guest, so there are
- * few. A reason of another kind is said, too. */
+/* Nobody can attach meanwhile: the directory is ours. A reason of another kind is said, too. */
 static struct hv_err *recover_held(struct hv_guest *guest, struct hv_text *report)
 {
-	uint64_t until_ns = monotonic_ns() + WAIT_NS;
+	uint64_t until_ns = monotonic_ns() + RETRY_FOR_NS;
 	struct hv_err *err = recover_once(guest, report);
 	int said = 0;
 
-	for (int ms = WAIT_MS_MIN; may_succeed_later(err) && monotonic_ns() < until_ns;
-	     ms = ms < WAIT_MS_MAX ? 2 * ms : ms) {
+	for (uint64_t delay_ns = RETRY_FIRST_NS;
+	     err && retry_may_succeed(err) && monotonic_ns() < until_ns;
+	     delay_ns = retry_next_ns(delay_ns)) {
 		HV_AUTO_TEXT struct hv_text more = {0};
 
 		if (err->code != said)
 			say_what_is_waited_for(guest, err);
 		said = err->code;
 		hv_err_free(err);
-		poll(NULL, 0, ms);
+		poll(NULL, 0, (int)(delay_ns / 1000000));
 		err = recover_once(guest, &more);
-		if (!may_succeed_later(err) && more.data)
+		if ((!err || !retry_may_succeed(err)) && more.data)
 			hv_text_add(report, more.data);
 	}
 	return err;

@@ -10,6 +10,7 @@ import tempfile
 import time
 
 from lib.domain import Config
+from lib.process import has_open
 from lib.suite import Skip, case
 from lib.wait import HANG_SECONDS, until
 
@@ -128,13 +129,6 @@ def perf_tools_count(t):
         assert traced.text("function_profile_enabled") == "0\n"
         assert traced.text("set_ftrace_filter") == "#### all functions enabled ####\n"
         t.note(f"{len(rows)} functions")
-
-
-def has_open(pid, path):
-    try:
-        return path in [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
-    except OSError:  # it is executed just now
-        return False
 
 
 @case(configs=GUEST)

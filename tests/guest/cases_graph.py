@@ -273,8 +273,7 @@ def graph_ends_with_sleepers(t):
         verb = "detach"
         if killed:
             verb = "recover"
-            os.kill(traced.stat()["service_pid"], signal.SIGKILL)
-            assert until(lambda: not t.hv.processes(t.name)), "the service lives"
+            traced.kill()
         for _ in range(10):
             status, out, err = t.hv.run(verb, traced.domain)
             if status == 0:
@@ -308,8 +307,7 @@ def graph_under_own_probes(t):
             traced.echo("current_tracer", "function_graph")
             sleepers.start("probed")
             if verb == "recover":
-                os.kill(traced.stat()["service_pid"], signal.SIGKILL)
-                assert until(lambda: not t.hv.processes(t.name)), "the service lives"
+                traced.kill()
             begun = time.monotonic()
             ends = t.hv.start(verb, traced.domain)
             waits = said(ends.stderr, says)

@@ -8,7 +8,7 @@ import time
 
 from lib import ftrace
 from lib.daemons import virsh
-from lib.domain import Config
+from lib.domain import BOOT_SECONDS, Config
 from lib.memory import Memory
 from lib.suite import STANDARD, case, left_behind
 from lib.wait import HANG_SECONDS, until
@@ -161,7 +161,7 @@ def rebooted_guest(t):
     t.hv("echo", t.name, "set_ftrace_filter", "vfs_*")
     t.hv("echo", t.name, "current_tracer", "function")
     t.guest.channel.send("reboot -f")
-    t.guest.channel.wait_boot(240)
+    t.guest.channel.wait_boot(BOOT_SECONDS)
     left = left_behind(t.hv)
     assert not left, left
     memory = Memory(t.guest)
@@ -265,7 +265,7 @@ def full_shared_memory(t):
              "-device", "ivshmem-plain,memdev=shm", "-qmp", f"unix:{place}.qmp,server=on,wait=off"],
             stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        assert until(lambda: ready(f"{place}.ready"), seconds=240), "no guest"
+        assert until(lambda: ready(f"{place}.ready"), seconds=BOOT_SECONDS), "no guest"
         t.hv.fails("attach", f"qmp:{place}.qmp", says=["free", "64 MiB"])
         assert qemu.poll() is None, "QEMU died"
     finally:

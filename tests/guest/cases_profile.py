@@ -10,7 +10,7 @@ from lib.suite import IN_TURN, case
 FILTERS = ("*mkdir*", "*rmdir*", "*faccessat*", "vfs_*", "pipe_*", ftrace.ROUND)
 COLUMNS = ("funcgraph-proc", "funcgraph-tail")
 ROUNDS = 20
-# Longer than a busy host keeps a vCPU from executing, which counts as time on the CPU.
+# Half of it is longer than a busy host keeps a vCPU from executing, which counts as time on the CPU.
 SLEEP_US = 1000000
 
 
@@ -96,10 +96,10 @@ def profile_times(t):
         assert usual["hrtimer_nanosleep"][1] > usual[sleep][1], usual
         traced.echo("options/graph-time", "0")
         own = slept()
-        assert own[sleep][1] >= SLEEP_US and own["hrtimer_nanosleep"][1] < SLEEP_US, own
+        assert own[sleep][1] >= SLEEP_US and own["hrtimer_nanosleep"][1] < SLEEP_US / 2, own
         traced.echo("options/sleep-time", "0")
         awake = slept()
-        assert all(hits == 1 and us < SLEEP_US for hits, us in awake.values()), awake
+        assert all(hits == 1 and us < SLEEP_US / 2 for hits, us in awake.values()), awake
         traced.echo("options/graph-time", "1")
         traced.echo("current_tracer", "function_graph")
         durations = []
@@ -110,7 +110,7 @@ def profile_times(t):
             lines, _ = graph.parse(traced.text("trace"))
             durations.append([line.us for line in lines if line.us and line.name == sleep])
         assert len(durations[0]) == len(durations[1]) == 1, durations
-        assert durations[0][0] < SLEEP_US and durations[1][0] >= SLEEP_US, durations
+        assert durations[0][0] < SLEEP_US / 2 and durations[1][0] >= SLEEP_US, durations
     t.note(f"{usual[sleep][1]:.0f} us, awake {awake[sleep][1]:.0f} us")
 
 

@@ -1,9 +1,7 @@
 """What a trace says, against the guest's own ftrace."""
 
 import collections
-import os
 import re
-import signal
 import time
 
 from lib import ftrace
@@ -254,8 +252,8 @@ def own_ftrace_takes_what_is_traced(t):
             assert words in own, f"the guest's own trace has no {words!r}: {own[-2000:]}"
         assert until(lambda: traced.stat()["sites"]["patched"] == patched - 3), f"{traced.stat()['sites']}"
         if killed:
-            os.kill(traced.stat()["service_pid"], signal.SIGKILL)
-            assert until(lambda: t.hv.run("recover", traced.domain)[0] == 0), "not recovered"
+            traced.kill()
+            t.recover()
             t.guest.run("echo >/sys/kernel/tracing/trace; cat /proc/uptime")
             assert "vfs_open()" in t.guest.run("cat /sys/kernel/tracing/trace"), "the guest's own does not go on"
         t.guest.run_own(OWN_END)

@@ -22,6 +22,7 @@ from .daemons import Daemons, virsh
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RUN = "/run/hvtrace-test"
 PREFIX = "hvtrace-test-"
+BOOT_SECONDS = 240
 # What libvirt, which has no word for it, starts instead of QEMU when TCG is to execute vCPUs in turn. /run
 # may be mounted noexec.
 IN_TURN = "/var/lib/hvtrace-test/qemu-in-turn"
@@ -192,19 +193,19 @@ class Domain:
             write_in_turn()
         virsh("define", f"{self.dir}/domain.xml")
 
-    def start(self, timeout=240):
+    def start(self, timeout=BOOT_SECONDS):
         """Starts the domain and waits until it takes commands (a kernel that boots, that is)."""
         virsh("start", self.name)
         self.pid = self._pid()
         if self.config.boot == "kernel":
             self.open_channel(timeout)
 
-    def open_channel(self, timeout=240):
+    def open_channel(self, timeout=BOOT_SECONDS):
         """For a guest that boots."""
         self._connect()
         self.channel.wait_boot(timeout)
 
-    def reopen_channel(self, timeout=240):
+    def reopen_channel(self, timeout=BOOT_SECONDS):
         """For a guest that has booted before, restored by another QEMU say."""
         self._connect()
         self.channel.wait_ready(timeout)

@@ -9,9 +9,8 @@ import threading
 import time
 
 from lib import channel, kvm
-from lib.domain import PATIENCE, PREFIX, script
+from lib.domain import BOOT_SECONDS, PATIENCE, PREFIX, script
 
-BOOT_SECONDS = 240
 APPEND = f"console=ttyS0 reboot=k panic=-1 quiet {PATIENCE}"
 SHELL = "rdinit=/bin/busybox -- sh"
 SETUP = (

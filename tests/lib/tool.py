@@ -3,7 +3,10 @@
 import glob
 import json
 import os
+import signal
 import subprocess
+
+from .wait import until
 
 RUN_DIR = "/run/hvtrace"
 
@@ -148,6 +151,11 @@ class Traced:
         except ToolFailed:
             if kind is None:
                 raise
+
+    def kill(self):
+        """kill -9 of the service; it, and what it had started for the session, are gone afterwards."""
+        os.kill(self.stat()["service_pid"], signal.SIGKILL)
+        assert until(lambda: not self.tool.processes(self.domain)), f"still there: {self.tool.processes(self.domain)}"
 
     def cat(self, file, timeout=120):
         return self.tool.bytes("cat", self.domain, file, timeout=timeout)

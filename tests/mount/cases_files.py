@@ -9,7 +9,8 @@ import sys
 import threading
 import time
 
-from tree import PATIENCE, case, code_of, has_open, starved, t_write, thread_sleeps, until
+from lib.process import has_open
+from tree import PATIENCE, case, code_of, starved, t_write, thread_sleeps, until
 
 
 @case

@@ -19,7 +19,7 @@ from lib.daemons import virsh
 from lib.domain import RUN, Config, script
 from lib.memory import Memory
 from lib.suite import bad_dmesg, case
-from lib.wait import until
+from lib.wait import HANG_SECONDS, until
 
 BARE = Config("bookworm", 2, shmem_mib=0, shared_ram=False)
 BARE_NEW = Config("trixie", 2, shmem_mib=0, shared_ram=False)
@@ -76,8 +76,7 @@ def moves_only_when_detached(t):
         assert PIN in (save(t, path) or "it was saved"), "save was not refused because of us"
         said = virsh("qemu-monitor-command", t.name, json.dumps({"execute": "query-migrate"}))
         assert PIN in said, said
-        os.kill(traced.stat()["service_pid"], 9)
-        time.sleep(0.5)
+        traced.kill()
         assert PIN in (save(t, path) or "it was saved"), "save was not refused after hvtrace was killed"
         t.recover()
         reason = save(t, path)
@@ -282,7 +281,7 @@ def killed_while_attaching(t):
             if pid != attach.pid:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
-        attach.communicate(timeout=120)
+        attach.communicate(timeout=HANG_SECONDS)
         assert t.guest.run("echo alive").strip() == "alive"
         if t.hv.run("stat", t.name)[0] == 0:
             t.hv("detach", t.name)
@@ -327,8 +326,7 @@ def shadow_pages(t):
             t.guest.run(f"cat /proc/uptime; echo 1 >{SCHEDSTATS}")
             assert "vfs_read <-" in traced.text("trace")
             if killed:
-                os.kill(traced.stat()["service_pid"], signal.SIGKILL)
-                time.sleep(0.5)
+                traced.kill()
                 said = t.recover()
                 assert "sites restored" in said, said
                 assert mappings(t, "hvtrace-shadow") == 0, "copies are left after recover"

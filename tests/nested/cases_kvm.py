@@ -6,7 +6,6 @@ import json
 import mmap
 import os
 import re
-import signal
 import time
 
 from lib import ftrace, kvm
@@ -62,8 +61,7 @@ def by_the_monitor(t):
         assert lost == 0 and calls.count("vfs_mkdir") >= ROUNDS, f"{lost} lost, {calls.count('vfs_mkdir')} calls"
         traced.echo("set_ftrace_filter", "vfs_*")
         traced.echo("current_tracer", "function")
-        os.kill(stat["service_pid"], signal.SIGKILL)
-        time.sleep(1)
+        traced.kill()
         said = t.recover()
         assert "sites restored" in said, said
         t.hv("attach", t.name)

@@ -157,13 +157,17 @@ static bool comes(const _Atomic unsigned *what)
 	return *what;
 }
 
+#define EIGHT_NOPS "9090909090909090"
+
+/* A thousand of them are twice what a pipe holds. */
 static struct hv_packets writes(size_t nr)
 {
 	struct hv_packets p = {0};
 
 	hv_packets_add(&p, "Qqemu.PhyMemMode:1");
 	for (size_t i = 0; i < nr; i++)
-		hv_packets_add(&p, "M1000,5:0f1f440000");
+		hv_packets_add(&p, "M1000,40:" EIGHT_NOPS EIGHT_NOPS EIGHT_NOPS EIGHT_NOPS
+					   EIGHT_NOPS EIGHT_NOPS EIGHT_NOPS EIGHT_NOPS);
 	hv_packets_add(&p, "Qqemu.PhyMemMode:0");
 	return p;
 }

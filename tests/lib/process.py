@@ -1,0 +1,10 @@
+"""Looks at processes of this host."""
+
+import os
+
+
+def has_open(pid, path):
+    try:
+        return path in [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+    except OSError:  # it is gone, or is executed just now
+        return False
