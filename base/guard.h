@@ -48,7 +48,7 @@ static inline void *hv_take_ptr_at(void *at)
 #define hv_take(p) ((__typeof__(p))hv_take_ptr_at(&(p)))
 
 /* Allocation failure ends the program: a host tool of a few MiB has nothing better to do, and every
- * hold ends with its owner (vmm/guardian.h). */
+ * hold ends with its owner (vmm/qemu/guardian.h). */
 void *hv_alloc(size_t len_bytes) hv_must_use __attribute__((malloc, alloc_size(1)));
 void *hv_realloc_array(void *p, size_t nr, size_t size) hv_must_use;
 char *hv_strdup(const char *s) hv_must_use;

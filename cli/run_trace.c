@@ -12,7 +12,7 @@
 #define DRAIN_MS 300 /* longer than what a reader waits for to sort */
 
 struct run_trace {
-	struct hv_own *own;
+	struct hv_minivm *vm;
 	struct run_trace_config config;
 	struct client client;
 	int output_fd;
@@ -23,7 +23,7 @@ struct run_trace {
 
 static unsigned has_ended(const struct run_trace *t, int wait_ms)
 {
-	struct pollfd fd = {hv_own_end_fd(t->own), POLLIN, 0};
+	struct pollfd fd = {hv_minivm_end_fd(t->vm), POLLIN, 0};
 
 	return poll(&fd, 1, wait_ms) > 0;
 }
@@ -107,7 +107,7 @@ static struct hv_err *write_trace(struct run_trace *t, uint32_t handle)
 static void let_run(struct run_trace *t)
 {
 	if (t->config.stands)
-		hv_own_go(t->own);
+		hv_minivm_go(t->vm);
 	t->config.stands = 0;
 }
 
@@ -139,18 +139,18 @@ static void *trace_main(void *arg)
 
 	t->error = trace(t);
 	if (t->error)
-		hv_own_stop(t->own);
+		hv_minivm_stop(t->vm);
 	has_ended(t, -1);
-	hv_own_let_go(t->own);
+	hv_minivm_let_go(t->vm);
 	return NULL;
 }
 
-struct hv_err *run_trace_new(struct hv_own *o, const struct run_trace_config *config,
+struct hv_err *run_trace_new(struct hv_minivm *o, const struct run_trace_config *config,
 			     struct run_trace **ret)
 {
 	struct run_trace *t = hv_alloc(sizeof(*t));
 
-	t->own = o;
+	t->vm = o;
 	t->config = *config;
 	t->client = (struct client)CLIENT_NONE;
 	t->output_fd = -1;

@@ -3,7 +3,7 @@
  * lets go of it. Leaves to others: the machine and its service (verb_run.c). */
 #pragma once
 
-#include "vmm/own.h"
+#include "vmm/minivm/minivm.h"
 
 struct run_trace;
 
@@ -18,7 +18,7 @@ struct run_trace_config {
 };
 
 /* ENOENT and others: the output. Nothing is traced yet. Borrows O and what CONFIG points to. */
-struct hv_err *run_trace_new(struct hv_own *o, const struct run_trace_config *config,
+struct hv_err *run_trace_new(struct hv_minivm *o, const struct run_trace_config *config,
 			     struct run_trace **ret) hv_must_use;
 /* Once the service answers. */
 struct hv_err *run_trace_start(struct run_trace *t) hv_must_use;

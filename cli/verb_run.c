@@ -2,7 +2,7 @@
  * with it as with any other guest.
  *
  * Threads: this one waits for the kernel and is then the service; the console (console.h), what is
- * traced (run_trace.h), and the machine's (vmm/own.h). */
+ * traced (run_trace.h), and the machine's (vmm/minivm/minivm.h). */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@
 
 struct run {
 	const struct cli *cli;
-	struct hv_own_config machine;
+	struct hv_minivm_config machine;
 	struct run_trace_config tracing;
 	struct hv_text filter, notrace;
 	char name[NAME_MAX_LEN + 1];
@@ -34,7 +34,7 @@ struct run {
 	bool shadow;
 
 	struct console *console;
-	struct hv_own *own;
+	struct hv_minivm *vm;
 	struct run_trace *trace;
 	struct hv_err *error; /* of a thread that could not be made */
 };
@@ -49,14 +49,14 @@ static void keep_first(struct hv_err **first, struct hv_err *err)
 
 static unsigned has_ended(const struct run *r, int wait_ms)
 {
-	struct pollfd fd = {hv_own_end_fd(r->own), POLLIN, 0};
+	struct pollfd fd = {hv_minivm_end_fd(r->vm), POLLIN, 0};
 
 	return poll(&fd, 1, wait_ms) > 0;
 }
 
 static void stop(void *ctx)
 {
-	hv_own_stop(((struct run *)ctx)->own);
+	hv_minivm_stop(((struct run *)ctx)->vm);
 }
 
 /* The kernel, when it is up. */
@@ -94,16 +94,16 @@ static struct hv_err *wait_for_kernel(struct run *r, struct hv_guest *guest)
 static struct hv_err *run_to_ftrace(struct run *r, struct hv_guest *guest)
 {
 	struct hv_gva at;
-	struct hv_err *err = hv_own_run_to_kernel(r->own);
+	struct hv_err *err = hv_minivm_run_to_kernel(r->vm);
 
 	if (!err)
 		err = hv_early_symbol(guest, "ftrace_init", &at);
 	if (!err)
-		err = hv_own_run_to(r->own, at);
+		err = hv_minivm_run_to(r->vm, at);
 	if (!err)
 		err = hv_early_return(guest, &at);
 	if (!err)
-		err = hv_own_run_to(r->own, at);
+		err = hv_minivm_run_to(r->vm, at);
 	return err;
 }
 
@@ -114,8 +114,8 @@ static void ready(void *ctx, const char *line)
 	note(line);
 	r->error = run_trace_start(r->trace);
 	if (r->error) {
-		hv_own_stop(r->own);
-		hv_own_let_go(r->own);
+		hv_minivm_stop(r->vm);
+		hv_minivm_let_go(r->vm);
 	}
 }
 
@@ -127,13 +127,13 @@ static struct hv_err *trace_machine(struct run *r)
 		.run_dir = r->cli->run_dir,
 		.sink = r->cli->sink,
 	};
-	struct hv_guest *guest = hv_own_guest(r->own);
+	struct hv_guest *guest = hv_minivm_guest(r->vm);
 	struct hv_err *err;
 
 	if (r->trace_boot)
 		err = run_to_ftrace(r, guest);
 	else
-		err = hv_own_start(r->own);
+		err = hv_minivm_start(r->vm);
 	if (!err && !r->trace_boot)
 		err = wait_for_kernel(r, guest);
 	if (err) {
@@ -157,9 +157,9 @@ static struct hv_err *use_machine(struct run *r)
 		err = NULL;
 	}
 	if (err)
-		hv_own_stop(r->own);
+		hv_minivm_stop(r->vm);
 	has_ended(r, -1);
-	keep_first(&err, hv_err_in(hv_own_end_error(r->own), "domain '%s'", r->name));
+	keep_first(&err, hv_err_in(hv_minivm_end_error(r->vm), "domain '%s'", r->name));
 	return err;
 }
 
@@ -200,9 +200,9 @@ static struct hv_err *run_machine(struct run *r)
 	if (!err)
 		err = console_open(&r->console, &r->machine.console_in_fd);
 	if (!err)
-		err = hv_own_new(&r->machine, &r->own);
+		err = hv_minivm_new(&r->machine, &r->vm);
 	if (!err)
-		err = run_trace_new(r->own, &r->tracing, &r->trace);
+		err = run_trace_new(r->vm, &r->tracing, &r->trace);
 	if (!err)
 		err = console_start(r->console, stop, r);
 	if (err)
@@ -345,7 +345,7 @@ static int run(struct cli *cli, int argc, char **argv)
 		err = run_machine(&r);
 	}
 	keep_first(&err, run_trace_free(r.trace));
-	hv_own_free(r.own);
+	hv_minivm_free(r.vm);
 	signo = console_close(r.console);
 	hv_text_deinit(&r.filter);
 	hv_text_deinit(&r.notrace);

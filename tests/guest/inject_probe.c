@@ -9,7 +9,7 @@
 
 #include "vmm/clock.h"
 #include "vmm/guest.h"
-#include "vmm/inject_threads.h"
+#include "vmm/inject/threads.h"
 
 static pid_t started_by;
 static long steps_left;

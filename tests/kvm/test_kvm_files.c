@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
-#include "vmm/inject_kvm.h"
+#include "vmm/inject/kvm.h"
 
 static const unsigned ids[] = {0, 1, 4}; /* with a gap, as sockets of three cores have */
 #define NR HV_ARRAY_LEN(ids)

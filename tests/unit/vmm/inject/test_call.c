@@ -1,0 +1,237 @@
+/* Calls made by another process's thread: their results, that the thread goes on with every
+ * register as it was, in a call that is restarted and with its FPU in use, and that it does so when
+ * the one who made them is killed at any step. Needs the right to ptrace a child: without it,
+ * skipped. */
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "vmm/clock.h"
+#include "vmm/inject/call.h"
+
+#define ENOUGH_NS (20 * HV_NS_PER_S) /* for what takes a moment */
+
+struct shared {
+	volatile uint64_t rounds;
+	volatile uint64_t wrong;
+};
+
+static struct shared *shared;
+static long steps_left;
+
+/* A round: registers and FPU filled, a read that waits for ever or a nap, all compared. */
+static void one_round(int fd)
+{
+	static const uint64_t pattern[2] = {0x0123456789abcdef, 0xfedcba9876543210};
+	uint64_t seen[2] = {0};
+	uint32_t mxcsr = 0x7f80, mxcsr_seen = 0;
+	uint64_t rbx = 0, r12 = 0;
+	char byte;
+	long result;
+
+	__asm__ volatile("ldmxcsr %[mx]\n\t"
+			 "movdqu %[in], %%xmm9\n\t"
+			 "mov $0x1111, %%rbx\n\t"
+			 "mov $0x2222, %%r12\n\t"
+			 "syscall\n\t"
+			 "movdqu %%xmm9, %[out]\n\t"
+			 "stmxcsr %[mx_out]\n\t"
+			 "mov %%rbx, %[rbx]\n\t"
+			 "mov %%r12, %[r12]\n\t"
+			 : "=a"(result), [out] "=m"(seen), [mx_out] "=m"(mxcsr_seen),
+			   [rbx] "=m"(rbx), [r12] "=m"(r12)
+			 : "0"(SYS_read), "D"(fd), "S"(&byte),
+			   "d"(1L), [in] "m"(pattern), [mx] "m"(mxcsr)
+			 : "rbx", "r12", "rcx", "r11", "xmm9", "memory");
+	if (result != 1 || memcmp(seen, pattern, sizeof(seen)) || mxcsr_seen != mxcsr ||
+	    rbx != 0x1111 || r12 != 0x2222)
+		shared->wrong++;
+	shared->rounds++;
+}
+
+static pid_t start_child(int *ret_feed)
+{
+	int ends[2];
+	pid_t pid;
+
+	ck_assert_int_eq(pipe(ends), 0);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		close(ends[1]);
+		for (;;)
+			one_round(ends[0]);
+	}
+	close(ends[0]);
+	*ret_feed = ends[1];
+	return pid;
+}
+
+static void end_child(pid_t pid, int feed)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(feed);
+}
+
+/* The child goes on: N more rounds, and no register was ever wrong. */
+static void feed_and_check(int feed, unsigned n)
+{
+	uint64_t before = shared->rounds;
+	uint64_t deadline_ns = hv_now_ns() + ENOUGH_NS;
+
+	for (unsigned i = 0; i < n; i++)
+		ck_assert_int_eq(write(feed, "x", 1), 1);
+	while (shared->rounds < before + n && hv_now_ns() < deadline_ns)
+		usleep(100);
+	ck_assert_uint_eq(shared->rounds, before + n);
+	ck_assert_uint_eq(shared->wrong, 0);
+}
+
+static bool may_trace(pid_t pid)
+{
+	struct hv_threads threads;
+	struct hv_err *err;
+
+	hv_threads_init(&threads, &pid, 1);
+	err = hv_threads_stop(&threads, hv_now_ns() + ENOUGH_NS);
+	hv_threads_release(&threads);
+	hv_threads_deinit(&threads);
+	hv_err_free(err);
+	return !err;
+}
+
+/* As the keeper does: a stop, two calls, the end. */
+static struct hv_err *inject(pid_t pid, struct hv_call *calls, char *data, size_t len)
+{
+	uint64_t deadline_ns = hv_now_ns() + ENOUGH_NS;
+	struct hv_threads threads;
+	struct hv_call_code code;
+	struct hv_err *err = hv_call_code_find(pid, &code);
+
+	if (err)
+		return err;
+	hv_threads_init(&threads, &pid, 1);
+	err = hv_threads_stop(&threads, deadline_ns);
+	while (!err && !hv_call_can(&threads.list[0])) /* just not in its call */
+		err = hv_thread_again(&threads.list[0], deadline_ns);
+	if (!err)
+		err = hv_call_run(pid, &threads.list[0], &code, calls, 2, data, len, deadline_ns);
+	hv_threads_release(&threads);
+	hv_threads_deinit(&threads);
+	return err;
+}
+
+static struct hv_err *inject_names(pid_t pid, char *name, struct hv_call calls[2])
+{
+	calls[0] = (struct hv_call){.nr = SYS_getpid};
+	calls[1] = (struct hv_call){.nr = SYS_memfd_create, .args = {0, 1}, .data_args = 1};
+	return inject(pid, calls, name, 16);
+}
+
+START_TEST(calls_and_back)
+{
+	char name[16] = "injected";
+	struct hv_call calls[2];
+	struct hv_err *err;
+	int feed;
+	pid_t pid = start_child(&feed);
+
+	if (may_trace(pid)) {
+		feed_and_check(feed, 3);
+		for (int i = 0; i < 20; i++) {
+			err = inject_names(pid, name, calls);
+			ck_assert_msg(!err, "%s", err ? err->message : "");
+			ck_assert_int_eq(calls[0].result, pid);
+			ck_assert_int_ge(calls[1].result, 3);
+			feed_and_check(feed, 2);
+		}
+	}
+	end_child(pid, feed);
+}
+END_TEST
+
+START_TEST(a_failing_call_is_the_last)
+{
+	char data[16] = "";
+	struct hv_call calls[2] = {{.nr = SYS_close, .args = {9999}}, {.nr = SYS_getpid}};
+	struct hv_err *err;
+	int feed;
+	pid_t pid = start_child(&feed);
+
+	if (may_trace(pid)) {
+		err = inject(pid, calls, data, sizeof(data));
+		ck_assert_msg(!err, "%s", err ? err->message : "");
+		ck_assert_int_eq(calls[0].result, -EBADF);
+		ck_assert_int_eq(calls[1].result, -ECANCELED);
+		feed_and_check(feed, 2);
+	}
+	end_child(pid, feed);
+}
+END_TEST
+
+static void count_down(const char *where)
+{
+	(void)where;
+	if (--steps_left == 0)
+		kill(getpid(), SIGKILL);
+}
+
+/* True: it lived to the end, STEP was beyond it. */
+static bool inject_and_die(pid_t pid, long step)
+{
+	char name[16] = "injected";
+	struct hv_call calls[2];
+	int status;
+	pid_t injector = fork();
+
+	ck_assert_int_ge(injector, 0);
+	if (injector == 0) {
+		steps_left = step;
+		hv_inject_step = count_down;
+		hv_err_free(inject_names(pid, name, calls));
+		_exit(0);
+	}
+	waitpid(injector, &status, 0);
+	return WIFEXITED(status);
+}
+
+START_TEST(death_at_every_step)
+{
+	int feed;
+	pid_t pid = start_child(&feed);
+	long step = 1;
+
+	if (may_trace(pid)) {
+		for (; step < 200 && !inject_and_die(pid, step); step++)
+			feed_and_check(feed, 2);
+		ck_assert_int_gt(step, 10);
+		ck_assert_int_lt(step, 200);
+	}
+	end_child(pid, feed);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("inject_call");
+	TCase *tcase = tcase_create("all");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, calls_and_back);
+	tcase_add_test(tcase, a_failing_call_is_the_last);
+	tcase_add_test(tcase, death_at_every_step);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}

@@ -1,0 +1,161 @@
+/* Where injected memory goes, and what the links of /proc/PID/fd say. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vmm/inject/place.h"
+#include "vmm/inject/shadow.h"
+
+#define GIB (1ull << 30)
+#define LEN (64ull << 20)
+
+START_TEST(nothing_taken)
+{
+	struct hv_taken_list taken = {0};
+	struct hv_gpa gpa = {0};
+
+	ck_assert(hv_place_choose(&taken, 40, 0, LEN, &gpa));
+	ck_assert_uint_eq(gpa.v % HV_PLACE_UNIT, 0);
+	ck_assert_uint_eq(gpa.v, 768 * GIB - 16 * GIB - LEN);
+	ck_assert(hv_place_choose(&taken, 36, 0, LEN, &gpa));
+	ck_assert_uint_eq(gpa.v, 32 * GIB - LEN);
+	ck_assert(hv_place_choose(&taken, 64, 0, LEN, &gpa));
+	ck_assert_uint_lt(gpa.v, 1ull << 52);
+}
+END_TEST
+
+START_TEST(around_what_is_taken)
+{
+	struct hv_taken_list taken = {0};
+	struct hv_gpa gpa = {0};
+
+	/* the second is met only after the first was left, and it came before in the list */
+	hv_taken_add(&taken, 600 * GIB + 5, 700 * GIB);
+	hv_taken_add(&taken, 700 * GIB, 760 * GIB);
+	ck_assert(hv_place_choose(&taken, 40, 0, LEN, &gpa));
+	ck_assert_uint_eq(gpa.v, 600 * GIB - LEN);
+	ck_assert_uint_le(gpa.v + LEN, 600 * GIB + 5);
+	hv_taken_add(&taken, 4 * GIB, 600 * GIB);
+	ck_assert(!hv_place_choose(&taken, 40, 0, LEN, &gpa));
+	hv_taken_deinit(&taken);
+}
+END_TEST
+
+START_TEST(never_low)
+{
+	struct hv_taken_list taken = {0};
+	struct hv_gpa gpa = {1};
+
+	ck_assert(!hv_place_choose(&taken, 32, 0, LEN, &gpa));
+	ck_assert(!hv_place_choose(&taken, 36, 40 * GIB, LEN, &gpa));
+	ck_assert(!hv_place_choose(&taken, 40, 0, 0, &gpa));
+	hv_taken_add(&taken, 0, UINT64_MAX);
+	ck_assert(!hv_place_choose(&taken, 40, 0, LEN, &gpa));
+	ck_assert_uint_eq(gpa.v, 1);
+	hv_taken_deinit(&taken);
+}
+END_TEST
+
+START_TEST(ranges_of_the_tree)
+{
+	static const char text[] =
+		"address-space: memory\n"
+		"  0000000000000000-00000000000bffff (prio 0, ram): pc.ram KVM\n"
+		"  00000000fee00000-00000000feefffff (prio 4096, i/o): kvm-apic-msi\n"
+		"  0000000100000000-000000013fffffff (prio 0, ram): pc.ram @00000000c0000000 KVM\n"
+		"  0000000000000000-ffffffffffffffff (prio 0, i/o): io\n"
+		"  0000000000000000-fffffffffffffffe (prio 0, i/o): bus master container\n";
+	struct hv_taken_list taken = {0};
+
+	hv_taken_parse(&taken, text);
+	ck_assert_uint_eq(taken.nr, 3);
+	ck_assert_uint_eq(taken.list[2].start, 4 * GIB);
+	ck_assert_uint_eq(taken.list[2].end, 5 * GIB);
+	hv_taken_deinit(&taken);
+}
+END_TEST
+
+START_TEST(sizes)
+{
+	uint64_t bytes = 0;
+
+	ck_assert(hv_size_parse("4194304k", &bytes));
+	ck_assert_uint_eq(bytes, 4 * GIB);
+	ck_assert(hv_size_parse("2G", &bytes));
+	ck_assert_uint_eq(bytes, 2 * GIB);
+	ck_assert(hv_size_parse("512", &bytes));
+	ck_assert_uint_eq(bytes, GIB / 2);
+	ck_assert(!hv_size_parse("G", &bytes));
+	ck_assert(!hv_size_parse("4x", &bytes));
+	ck_assert(!hv_size_parse("99999999999T", &bytes));
+}
+END_TEST
+
+START_TEST(links)
+{
+	char name[HV_REGION_NAME_LEN], target[HV_REGION_NAME_LEN + 32];
+	struct hv_fd_link link;
+
+	ck_assert_int_eq(hv_fd_link_parse("anon_inode:kvm-vm").kind, HV_FD_VM);
+	ck_assert_int_eq(hv_fd_link_parse("anon_inode:kvm-vmx").kind, HV_FD_OTHER);
+	link = hv_fd_link_parse("anon_inode:kvm-vcpu:12");
+	ck_assert_int_eq(link.kind, HV_FD_VCPU);
+	ck_assert_uint_eq(link.vcpu, 12);
+	ck_assert_int_eq(hv_fd_link_parse("/memfd:hvtrace-ring (deleted)").kind, HV_FD_OTHER);
+	ck_assert_int_eq(hv_fd_link_parse("/memfd:hvtrace-pin (deleted)").kind, HV_FD_PIN);
+	ck_assert_int_eq(hv_fd_link_parse("/memfd:hvtrace-pins (deleted)").kind, HV_FD_OTHER);
+	ck_assert_int_eq(hv_fd_link_parse("/tmp/memfd:hvtrace-pin (deleted)").kind, HV_FD_OTHER);
+	hv_region_name(32763, hv_gpa(0xbbfc000000), name);
+	snprintf(target, sizeof(target), "/memfd:%s (deleted)", name);
+	link = hv_fd_link_parse(target);
+	ck_assert_int_eq(link.kind, HV_FD_REGION);
+	ck_assert_uint_eq(link.slot, 32763);
+	ck_assert_uint_eq(link.gpa.v, 0xbbfc000000);
+}
+END_TEST
+
+START_TEST(shadow_names)
+{
+	struct hv_shadow s = {.fd = 30,
+			      .start = {0x40000000},
+			      .len_bytes = 0x1ffff000,
+			      .hva = 0x7f1234000000,
+			      .ram_fd = 14,
+			      .ram_off = 0x20000000};
+	struct hv_shadow got = {.fd = -1, .ram_here = -1};
+	char name[HV_SHADOW_NAME_LEN], target[HV_SHADOW_NAME_LEN + 32];
+
+	hv_shadow_name(&s, name);
+	snprintf(target, sizeof(target), "/memfd:%s (deleted)", name);
+	ck_assert(hv_shadow_parse(target, &got));
+	ck_assert_uint_eq(got.start.v, s.start.v);
+	ck_assert_uint_eq(got.len_bytes, s.len_bytes);
+	ck_assert_uint_eq(got.hva, s.hva);
+	ck_assert_int_eq(got.ram_fd, 14);
+	ck_assert_uint_eq(got.ram_off, s.ram_off);
+	ck_assert_int_eq(got.fd, -1);
+	ck_assert(!hv_shadow_parse("/memfd:hvtrace-region-5-6 (deleted)", &got));
+	ck_assert(!hv_shadow_parse("/memfd:hvtrace-shadow-1-2-3 (deleted)", &got));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("inject_place");
+	TCase *tcase = tcase_create("all");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_test(tcase, nothing_taken);
+	tcase_add_test(tcase, around_what_is_taken);
+	tcase_add_test(tcase, never_low);
+	tcase_add_test(tcase, ranges_of_the_tree);
+	tcase_add_test(tcase, sizes);
+	tcase_add_test(tcase, links);
+	tcase_add_test(tcase, shadow_names);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}

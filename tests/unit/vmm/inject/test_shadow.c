@@ -1,0 +1,371 @@
+/* Copies of text pages, in a VMM that is this process: its calls are made by a keeper that can lose
+ * their answers, or make them late, as one does that is killed. Needs the right to look through
+ * /proc/PID/map_files: without it, skipped. */
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/syscall.h>
+
+#include "vmm/inject/state.h"
+
+#define PAGE	4096u
+#define RAM	(64 * PAGE)
+#define START	0x100000u
+#define SITE	(START + 3 * PAGE + 0x10)
+#define OTHER	(START + 9 * PAGE + 0x20)
+#define THE_OWN (SITE + 0x100) /* what the guest changes itself */
+#define LEN	5
+
+static const uint8_t nop[LEN] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+static const uint8_t call[LEN] = {0xe8, 0x11, 0x22, 0x33, 0x44};
+
+/* ---- a keeper ---- */
+
+enum loss { NOTHING, ANSWER, UNMADE, LATE };
+
+static struct keeper_of_ours {
+	enum loss loss; /* of the next calls that map */
+	struct hv_call late[HV_KEEPER_CALLS_MAX];
+	size_t nr_late;
+	bool is_dead;
+	bool not_in_run;
+} keeper;
+
+static void make(struct hv_call *c, void *data)
+{
+	uint64_t a[HV_CALL_ARGS];
+
+	for (unsigned i = 0; i < HV_CALL_ARGS; i++)
+		a[i] = c->args[i] + (c->data_args >> i & 1 ? (uint64_t)(uintptr_t)data : 0);
+	c->result = syscall(c->nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+	c->result = c->result < 0 ? -errno : c->result;
+}
+
+static void make_late(void)
+{
+	for (size_t i = 0; i < keeper.nr_late; i++)
+		make(&keeper.late[i], NULL);
+	keeper.nr_late = 0;
+}
+
+struct hv_err *hv_keeper_start(pid_t pid, const struct hv_call_code *code, struct hv_keeper **ret)
+{
+	(void)pid, (void)code;
+	keeper.is_dead = false;
+	*ret = (void *)&keeper;
+	return NULL;
+}
+
+void hv_keeper_free(struct hv_keeper *k)
+{
+	(void)k;
+}
+
+bool hv_keeper_is_alive(const struct hv_keeper *k)
+{
+	(void)k;
+	return !keeper.is_dead;
+}
+
+pid_t hv_keeper_pid(const struct hv_keeper *k)
+{
+	(void)k;
+	return 0;
+}
+
+struct hv_err *hv_keeper_hold(struct hv_keeper *k, const pid_t *tids, size_t nr, uint64_t max_ns,
+			      bool *ret_all_in_run)
+{
+	(void)k, (void)tids, (void)nr, (void)max_ns;
+	*ret_all_in_run = !keeper.not_in_run;
+	return NULL;
+}
+
+struct hv_err *hv_keeper_calls(struct hv_keeper *k, struct hv_call *calls, size_t nr, void *data,
+			       size_t len_bytes)
+{
+	enum loss loss = calls[0].nr == SYS_mmap ? keeper.loss : NOTHING;
+
+	(void)k, (void)len_bytes;
+	if (loss == LATE) {
+		memcpy(keeper.late, calls, nr * sizeof(*calls));
+		keeper.nr_late = nr;
+	}
+	for (size_t i = 0; i < nr && (loss == NOTHING || loss == ANSWER); i++)
+		make(&calls[i], data);
+	if (loss == NOTHING)
+		return NULL;
+	keeper.loss = NOTHING;
+	keeper.is_dead = true;
+	return hv_err_new(EPIPE, "keeper: it has died");
+}
+
+struct hv_err *hv_keeper_release(struct hv_keeper *k, uint64_t *ret_ns)
+{
+	(void)k;
+	*ret_ns = 1;
+	return keeper.is_dead ? hv_err_new(EPIPE, "keeper: it has died") : NULL;
+}
+
+/* ---- a machine ---- */
+
+static struct hv_machine machine;
+static struct hv_ram_range range;
+static struct hv_inject inject;
+static uint8_t *vmm; /* RAM as the guest sees it */
+static int ram_fd;
+static bool may_look;
+static pid_t tid;
+
+static struct hv_err *transact(void *self, const char *request, char **ret)
+{
+	char answer[96];
+
+	(void)self;
+	snprintf(answer, sizeof(answer),
+		 strstr(request, "query-cpus-fast") ? "{\"return\": [{\"thread-id\": %d}]}"
+						    : "{\"return\": \"\"}",
+		 (int)getpid());
+	*ret = hv_strdup(answer);
+	return NULL;
+}
+
+static void free_nothing(void *self)
+{
+	(void)self;
+}
+
+static const struct hv_monitor_ops ops = {.free = free_nothing, .transact = transact};
+
+static void setup(void)
+{
+	struct hv_piece piece = {0};
+
+	ram_fd = memfd_create("ram", 0);
+	ck_assert_int_eq(ftruncate(ram_fd, RAM), 0);
+	vmm = mmap(NULL, RAM, PROT_READ | PROT_WRITE, MAP_SHARED, ram_fd, 0);
+	ck_assert_ptr_ne(vmm, MAP_FAILED);
+	memset(vmm, 0xcc, RAM);
+	memcpy(vmm + (SITE - START), nop, LEN);
+	memcpy(vmm + (OTHER - START), nop, LEN);
+	keeper = (struct keeper_of_ours){0};
+	machine = (struct hv_machine){
+		.monitor = hv_monitor_new(&ops, NULL), .nr_vcpus = 1, .region_fd = -1};
+	machine.process.pid = getpid();
+	machine.pidfd = pidfd_open(getpid(), 0);
+	machine.memory = hv_process_memory_new(getpid());
+	hv_err_free(hv_process_memory_piece(machine.memory, (uint64_t)(uintptr_t)vmm, RAM, &piece));
+	may_look = piece.host;
+	range = (struct hv_ram_range){.start = hv_gpa(START),
+				      .len_bytes = RAM,
+				      .hva = (uint64_t)(uintptr_t)vmm,
+				      .host = piece.host};
+	machine.ram = (struct hv_ram){
+		.process = machine.memory, .ranges = &range, .nr_ranges = 1, .len_bytes = RAM};
+	tid = getpid();
+	inject = (struct hv_inject){.m = &machine, .tids = &tid, .kvm.nr_vcpus = 1};
+	hv_shadow_init(&inject.shadow);
+	if (may_look)
+		ck_assert_ptr_null(hv_shadow_want(&inject));
+	else
+		printf("skipped: no right to look through /proc/PID/map_files\n");
+}
+
+static void teardown(void)
+{
+	int fd = inject.shadow.fd;
+
+	hv_shadow_deinit(&inject.shadow);
+	hv_process_memory_free(machine.memory);
+	hv_monitor_free(machine.monitor);
+	munmap(vmm, RAM);
+	close(machine.pidfd);
+	close(ram_fd);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* As the patcher does: said before, then under a hold. */
+static struct hv_err *write_sites(const uint8_t *bytes)
+{
+	const struct hv_gpa gpas[] = {{SITE}, {OTHER}};
+	struct hv_text_write writes[2] = {{.gpa = gpas[0], .len_bytes = LEN},
+					  {.gpa = gpas[1], .len_bytes = LEN}};
+	struct hv_err *err = hv_shadow_prepare(&inject, gpas, 2);
+
+	for (unsigned i = 0; i < 2; i++)
+		memcpy(writes[i].bytes, bytes, LEN);
+	if (!err)
+		err = hv_inject_stop(&inject);
+	return err ? err : hv_inject_go_on(&inject, hv_shadow_write(&inject, writes, 2));
+}
+
+static void write_fails(const uint8_t *bytes)
+{
+	struct hv_err *err = write_sites(bytes);
+
+	ck_assert_ptr_nonnull(err);
+	hv_err_free(err);
+}
+
+static void put_back_fails(int code)
+{
+	struct hv_err *err = hv_shadow_put_back(&inject);
+
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, code);
+	hv_err_free(err);
+}
+
+static void expect_guest(const uint8_t *bytes)
+{
+	ck_assert_mem_eq(vmm + (SITE - START), bytes, LEN);
+	ck_assert_mem_eq(vmm + (OTHER - START), bytes, LEN);
+}
+
+static uint8_t ram_at(uint64_t gpa)
+{
+	uint8_t byte;
+
+	ck_assert_int_eq(pread(ram_fd, &byte, 1, (off_t)(gpa - START)), 1);
+	return byte;
+}
+
+static bool is_copy(uint64_t gpa)
+{
+	return hv_shadow_at(&inject.shadow, hv_gpa(gpa));
+}
+
+/* The RAM is what the guest sees, with its own change. */
+static void expect_all_back(uint8_t own)
+{
+	expect_guest(nop);
+	ck_assert_uint_eq(inject.shadow.nr_standing, 0);
+	vmm[THE_OWN - START]++;
+	ck_assert_uint_eq(ram_at(THE_OWN), (uint8_t)(own + 1));
+}
+
+/* ---- cases ---- */
+
+START_TEST(there_and_back)
+{
+	if (!may_look)
+		return;
+	ck_assert_ptr_null(write_sites(call));
+	expect_guest(call);
+	ck_assert_uint_eq(ram_at(SITE), nop[0]);
+	ck_assert(is_copy(SITE) && is_copy(OTHER) && !is_copy(START));
+	vmm[THE_OWN - START] = 0x77;
+	ck_assert_uint_eq(ram_at(THE_OWN), 0xcc);
+	ck_assert_ptr_null(write_sites(nop));
+	ck_assert_ptr_null(hv_shadow_put_back(&inject));
+	expect_all_back(0x77);
+}
+END_TEST
+
+START_TEST(answer_lost_and_made)
+{
+	if (!may_look)
+		return;
+	keeper.loss = ANSWER;
+	write_fails(call);
+	ck_assert(is_copy(SITE) && is_copy(OTHER));
+	expect_guest(call);
+	vmm[THE_OWN - START] = 0x77;
+	ck_assert_ptr_null(write_sites(nop));
+	ck_assert_ptr_null(hv_shadow_put_back(&inject));
+	expect_all_back(0x77);
+}
+END_TEST
+
+START_TEST(answer_lost_and_not_made)
+{
+	if (!may_look)
+		return;
+	keeper.loss = UNMADE;
+	write_fails(call);
+	ck_assert(!is_copy(SITE) && !is_copy(OTHER));
+	expect_guest(nop);
+	vmm[THE_OWN - START] = 0x77; /* the copy of then has not this */
+	ck_assert_ptr_null(write_sites(call));
+	expect_guest(call);
+	ck_assert_uint_eq(vmm[THE_OWN - START], 0x77);
+	ck_assert_ptr_null(write_sites(nop));
+	ck_assert_ptr_null(hv_shadow_put_back(&inject));
+	expect_all_back(0x77);
+}
+END_TEST
+
+/* The thread that was left alone makes the call after we have looked. */
+START_TEST(answer_lost_and_made_late)
+{
+	if (!may_look)
+		return;
+	keeper.loss = LATE;
+	write_fails(call);
+	ck_assert(!is_copy(SITE));
+	make_late();
+	expect_guest(call);
+	ck_assert_ptr_null(write_sites(nop)); /* a stop looks again */
+	expect_guest(nop);
+	ck_assert(is_copy(SITE));
+	ck_assert_ptr_null(hv_shadow_put_back(&inject));
+	expect_all_back(0xcc);
+}
+END_TEST
+
+START_TEST(nothing_is_put_back_in_doubt)
+{
+	if (!may_look)
+		return;
+	keeper.loss = LATE;
+	write_fails(call);
+	keeper.not_in_run = true;
+	put_back_fails(EBUSY);
+	make_late();
+	keeper.not_in_run = false;
+	ck_assert_ptr_null(write_sites(nop));
+	ck_assert_ptr_null(hv_shadow_put_back(&inject));
+	expect_all_back(0xcc);
+}
+END_TEST
+
+/* What the guest changed after its RAM was back is not overwritten by what the copies had. */
+START_TEST(answer_lost_of_the_way_back)
+{
+	if (!may_look)
+		return;
+	ck_assert_ptr_null(write_sites(call));
+	ck_assert_ptr_null(write_sites(nop));
+	keeper.loss = ANSWER;
+	put_back_fails(EPIPE);
+	vmm[THE_OWN - START] = 0x77;
+	ck_assert_uint_eq(ram_at(THE_OWN), 0x77);
+	ck_assert_ptr_null(hv_shadow_put_back(&inject));
+	expect_all_back(0x77);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("shadow");
+	TCase *tcase = tcase_create("all");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, there_and_back);
+	tcase_add_test(tcase, answer_lost_and_made);
+	tcase_add_test(tcase, answer_lost_and_not_made);
+	tcase_add_test(tcase, answer_lost_and_made_late);
+	tcase_add_test(tcase, nothing_is_put_back_in_doubt);
+	tcase_add_test(tcase, answer_lost_of_the_way_back);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}

@@ -1,0 +1,187 @@
+/* vCPUs that come and go between holds, against a stub that answers as QEMU 7.2's: one thread to a
+ * packet, E22 for one that is not there. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vmm/qemu/machine.h"
+
+#define CPUS_MAX 8
+#define ROOT	 0x1000 /* of CPU N: N + 1 times that */
+
+static struct {
+	unsigned ids[CPUS_MAX]; /* "01" is QEMU's CPU 0 */
+	unsigned nr;
+	unsigned listed;
+	unsigned selected;
+	unsigned nr_exchanges;
+	unsigned nr_roots_written;
+	const char *list; /* said instead of a thread; NULL: none */
+} stub;
+
+static struct hv_machine machine;
+
+static void answer_threads(char *to, size_t room)
+{
+	if (stub.list)
+		snprintf(to, room, "%s", stub.list);
+	else if (stub.listed < stub.nr)
+		snprintf(to, room, "m%02x", stub.ids[stub.listed++]);
+	else
+		snprintf(to, room, "l");
+}
+
+static bool select_cpu(const char *packet)
+{
+	unsigned id;
+
+	if (sscanf(packet, "Hg%x", &id) != 1)
+		return false;
+	for (unsigned i = 0; i < stub.nr; i++)
+		if (stub.ids[i] == id)
+			stub.selected = id;
+	return stub.selected == id;
+}
+
+static void answer(const char *packet, char *to, size_t room)
+{
+	if (!strcmp(packet, "qfThreadInfo"))
+		stub.listed = 0;
+	if (strstr(packet, "ThreadInfo"))
+		answer_threads(to, room);
+	else if (packet[0] == 'H')
+		snprintf(to, room, select_cpu(packet) ? "OK" : "E22");
+	else if (packet[0] == 'p')
+		snprintf(to, room, "%016x", stub.selected * ROOT);
+	else
+		snprintf(to, room, "OK");
+	if (packet[0] == 'P')
+		stub.nr_roots_written++;
+}
+
+struct hv_err *hv_guardian_exchange(struct hv_guardian *g hv_unused,
+				    const struct hv_packets *packets, struct hv_packets *answers)
+{
+	const char *packet = packets->bytes.data;
+
+	stub.nr_exchanges++;
+	for (size_t i = 0; i < packets->nr; i++) {
+		char said[64];
+
+		answer(packet, said, sizeof(said));
+		hv_packets_add(answers, said);
+		packet += strlen(packet) + 1;
+	}
+	return NULL;
+}
+
+static void setup(void)
+{
+	memset(&stub, 0, sizeof(stub));
+	machine = (struct hv_machine){
+		.arch = hv_arch_find("x86_64"), .accel = HV_ACCEL_TCG, .nr_vcpus = 2};
+	stub.ids[0] = 1;
+	stub.ids[1] = 2;
+	stub.nr = 2;
+}
+
+static void teardown(void)
+{
+	hv_machine_forget_threads(&machine);
+}
+
+static void count(unsigned nr)
+{
+	struct hv_err *err = hv_machine_count_threads(&machine);
+
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	ck_assert_uint_eq(machine.nr_vcpus, nr);
+}
+
+static void flush(unsigned nr)
+{
+	struct hv_err *err;
+
+	stub.nr_roots_written = 0;
+	err = hv_machine_hold_flush(&machine, 0, 0x1000);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	ck_assert_uint_eq(stub.nr_roots_written, nr);
+}
+
+START_TEST(as_they_were)
+{
+	count(2);
+	ck_assert_uint_eq(stub.nr_exchanges, 1);
+	flush(2);
+}
+END_TEST
+
+START_TEST(plugged)
+{
+	count(2);
+	stub.ids[2] = 5;
+	stub.ids[3] = 4;
+	stub.nr = 4;
+	count(4);
+	ck_assert_str_eq(machine.threads[2], "05");
+	flush(4);
+	count(4);
+}
+END_TEST
+
+START_TEST(unplugged)
+{
+	stub.ids[2] = 3;
+	stub.nr = 3;
+	count(3);
+	stub.ids[1] = 3;
+	stub.nr = 2;
+	count(2);
+	ck_assert_str_eq(machine.threads[1], "03");
+	flush(2);
+}
+END_TEST
+
+/* What QEMU has selected when one is unplugged must not be that one. */
+START_TEST(first_is_selected_last)
+{
+	count(2);
+	flush(2);
+	ck_assert_uint_eq(stub.selected, 1);
+}
+END_TEST
+
+/* The last two never end. */
+START_TEST(bad_lists)
+{
+	static const char *const lists[] = {"", "E22", "l", "m,", "OK", "m01", "m"};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(lists); i++) {
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		stub.list = lists[i];
+		err = hv_machine_count_threads(&machine);
+		ck_assert_msg(err && err->code == EPROTO, "'%s'", lists[i]);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("hold_vcpus");
+	TCase *t = tcase_create("hold_vcpus");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, as_they_were);
+	tcase_add_test(t, plugged);
+	tcase_add_test(t, unplugged);
+	tcase_add_test(t, first_is_selected_last);
+	tcase_add_test(t, bad_lists);
+	suite_add_tcase(s, t);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}

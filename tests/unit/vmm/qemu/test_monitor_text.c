@@ -1,0 +1,135 @@
+/* What QEMU 7.2's monitor printed (tests/unit/vmm/), decoded. */
+#include <check.h>
+
+#include "tests/unit/vmm/qemu/captured.h"
+#include "vmm/qemu/monitor_text.h"
+#include "vmm/qemu/pci.h"
+
+START_TEST(host_addresses)
+{
+	HV_AUTO_FREE char *name = NULL;
+	uint64_t hva = 0;
+
+	ck_assert(hv_gpa2hva_parse(
+		"Host virtual address for 0x100000000 (m 1) is 0x7f3dabc00000\r\n", &hva, &name));
+	ck_assert_uint_eq(hva, 0x7f3dabc00000);
+	ck_assert_str_eq(name, "m 1");
+	ck_assert(!hv_gpa2hva_parse("Memory at address 0xfec00000 is not RAM\r\n", &hva, &name));
+	ck_assert(!hv_gpa2hva_parse("No memory is mapped at address 0x180000000\r\n", &hva, &name));
+	ck_assert(!hv_gpa2hva_parse("", &hva, &name));
+	ck_assert_uint_eq(hva, 0x7f3dabc00000);
+}
+END_TEST
+
+START_TEST(vcpus)
+{
+	HV_AUTO_FREE char *text = captured("registers-2cpu.txt");
+	HV_AUTO_FREE char *first = NULL;
+	HV_AUTO_FREE char *second = NULL;
+	char *none = NULL;
+
+	ck_assert(hv_vcpu_text(text, 0, &first));
+	ck_assert(hv_vcpu_text(text, 1, &second));
+	ck_assert(!hv_vcpu_text(text, 2, &none));
+	ck_assert_uint_eq(hv_vcpu_text_count(text), 2);
+	ck_assert_ptr_nonnull(strstr(first, "RSP=ffffffffb9203e98"));
+	ck_assert_ptr_null(strstr(first, "CPU#"));
+	ck_assert_ptr_nonnull(strstr(second, "CR3=0000000010ca0000"));
+	ck_assert_ptr_null(strstr(second, "RSP=ffffffffb9203e98"));
+}
+END_TEST
+
+/* The second of three was unplugged. */
+START_TEST(vcpus_with_a_gap)
+{
+	static const char text[] = "\r\nCPU#0\r\nRAX=0\r\n\r\nCPU#2\r\nRAX=2\r\n";
+	HV_AUTO_FREE char *second = NULL;
+	char *none = NULL;
+
+	ck_assert_uint_eq(hv_vcpu_text_count(text), 2);
+	ck_assert(hv_vcpu_text(text, 1, &second));
+	ck_assert_str_eq(second, "RAX=2\r\n");
+	ck_assert(!hv_vcpu_text(text, 2, &none));
+	ck_assert_uint_eq(hv_vcpu_text_count(""), 0);
+	ck_assert(!hv_vcpu_text("", 0, &none));
+}
+END_TEST
+
+START_TEST(maps)
+{
+	struct hv_vma vma;
+
+	ck_assert(hv_vma_parse("7ff5e3fff000-7ff603fff000 rw-s 00001000 00:01 1039    "
+			       "/memfd:memory-backend-memfd (deleted)\n",
+			       &vma));
+	ck_assert_uint_eq(vma.start, 0x7ff5e3fff000);
+	ck_assert_uint_eq(vma.end, 0x7ff603fff000);
+	ck_assert_uint_eq(vma.file_off, 0x1000);
+	ck_assert(vma.readable && vma.writable && vma.shared && vma.has_file);
+	ck_assert_uint_eq(vma.dev, 1);
+	ck_assert_uint_eq(vma.inode, 1039);
+	ck_assert(hv_vma_parse("7f3d2bc00000-7f3dabc00000 rw-p 00000000 00:00 0 \n", &vma));
+	ck_assert(!vma.shared && !vma.has_file);
+	ck_assert(!hv_vma_parse("7ff603fff000-7ff5e3fff000 rw-s 00000000 00:01 1039\n", &vma));
+	ck_assert(!hv_vma_parse("", &vma));
+}
+END_TEST
+
+START_TEST(pci)
+{
+	HV_AUTO_FREE char *text = captured("query-pci.json");
+	HV_AUTO_JSON struct json_object *answer = json_tokener_parse(text);
+	struct json_object *list = NULL;
+	struct hv_pci_bars bars;
+
+	ck_assert(json_object_object_get_ex(answer, "return", &list));
+	hv_pci_bars_parse(list, &bars);
+	ck_assert_uint_eq(bars.nr_bars, 3);
+	ck_assert(!hv_pci_bar_is_on(&bars.bars[0])); /* ports */
+	ck_assert_uint_eq(bars.bars[2].vendor, 0x1af4);
+	ck_assert_uint_eq(bars.bars[2].device, 0x1110);
+	ck_assert_uint_eq(bars.bars[2].bar, 2);
+	ck_assert_uint_eq(bars.bars[2].start.v, 0xf8000000);
+	ck_assert_uint_eq(bars.bars[2].len_bytes, 64u << 20);
+	ck_assert_str_eq(bars.bars[2].where, "0:2.0");
+	ck_assert(hv_pci_bar_is_on(&bars.bars[2]));
+	hv_pci_bars_deinit(&bars);
+}
+END_TEST
+
+START_TEST(pci_behind_bridge)
+{
+	HV_AUTO_JSON struct json_object *list = json_tokener_parse(
+		"[{\"bus\":0,\"devices\":[{\"bus\":0,\"slot\":3,\"function\":1,\"regions\":[],"
+		"\"pci_bridge\":{\"bus\":{},\"devices\":[{\"bus\":1,\"slot\":5,\"function\":0,"
+		"\"id\":{\"vendor\":6900,\"device\":4368},\"regions\":[{\"bar\":2,\"type\":"
+		"\"memory\",\"address\":-1,\"size\":67108864}]}]}}]}]");
+	struct hv_pci_bars bars;
+
+	hv_pci_bars_parse(list, &bars);
+	ck_assert_uint_eq(bars.nr_bars, 1);
+	ck_assert_str_eq(bars.bars[0].where, "1:5.0");
+	ck_assert(!hv_pci_bar_is_on(&bars.bars[0])); /* switched off */
+	hv_pci_bars_deinit(&bars);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("monitor_text");
+	TCase *t = tcase_create("monitor_text");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_add_test(t, host_addresses);
+	tcase_add_test(t, vcpus);
+	tcase_add_test(t, vcpus_with_a_gap);
+	tcase_add_test(t, maps);
+	tcase_add_test(t, pci);
+	tcase_add_test(t, pci_behind_bridge);
+	suite_add_tcase(s, t);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}

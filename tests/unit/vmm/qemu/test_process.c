@@ -1,0 +1,113 @@
+/* QEMU's command line, as /proc shows it: where its monitor is. And processes that are there, or
+ * not. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vmm/qemu/process.h"
+
+static struct hv_process with(char **args)
+{
+	struct hv_process p = {.pid = 77, .args = args};
+
+	while (args[p.nr_args])
+		p.nr_args++;
+	return p;
+}
+
+static void expect(char *got, const char *want)
+{
+	HV_AUTO_FREE char *taken = got;
+
+	if (!want) {
+		ck_assert_ptr_null(taken);
+		return;
+	}
+	ck_assert_ptr_nonnull(taken);
+	ck_assert_str_eq(taken, want);
+}
+
+START_TEST(option_values)
+{
+	expect(hv_option_value("guest=web1,debug-threads=on", "guest", "guest"), "web1");
+	expect(hv_option_value("web1,debug-threads=on", "guest", "guest"), "web1");
+	expect(hv_option_value("web,,1", "guest", "guest"), "web,1");
+	expect(hv_option_value("socket,id=m,path=/a,,b,server=on", "path", NULL), "/a,b");
+	expect(hv_option_value("socket,id=m,xpath=/a", "path", NULL), NULL);
+	expect(hv_option_value("pc,confidential-guest-support=lsec0", "confidential-guest-support",
+			       "type"),
+	       "lsec0");
+	expect(hv_option_value("", "path", "path"), NULL);
+}
+END_TEST
+
+START_TEST(qmp_by_short_option)
+{
+	struct hv_process p = with((char *[]){"qemu", "-qmp", "tcp:localhost:1", "--qmp",
+					      "unix:/run/q.sock,server=on,wait=off", NULL});
+
+	expect(hv_process_qmp_path(&p), "/run/q.sock");
+}
+END_TEST
+
+START_TEST(qmp_by_mon)
+{
+	struct hv_process p =
+		with((char *[]){"qemu", "-chardev", "socket,id=other,path=/other", "-chardev",
+				"socket,path=q.sock,id=mon0", "-mon", "chardev=other,mode=readline",
+				"-mon", "mon0,mode=control", NULL});
+
+	expect(hv_process_qmp_path(&p), "/proc/77/cwd/q.sock");
+}
+END_TEST
+
+START_TEST(no_qmp)
+{
+	/* libvirt's own: a passed fd */
+	struct hv_process p = with(
+		(char *[]){"qemu", "-chardev", "socket,id=charmonitor,fd=24,server=on,wait=off",
+			   "-mon", "chardev=charmonitor,id=monitor,mode=control", "-qmp", NULL});
+
+	expect(hv_process_qmp_path(&p), NULL);
+}
+END_TEST
+
+START_TEST(processes)
+{
+	struct hv_process p = {0};
+	struct hv_err *err = hv_process_open(getpid(), &p);
+	pid_t pid = 0;
+
+	ck_assert(!err);
+	ck_assert_uint_eq(p.uid, geteuid());
+	ck_assert_uint_ge(p.nr_args, 1);
+	ck_assert(!hv_process_has_file(&p, "kvm-gmem"));
+	hv_process_close(&p);
+	err = hv_process_of_thread(gettid(), &pid);
+	ck_assert(!err);
+	ck_assert_int_eq(pid, getpid());
+	err = hv_process_open(INT32_MAX, &p);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, ESRCH);
+	hv_err_free(err);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("process");
+	TCase *t = tcase_create("process");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_add_test(t, option_values);
+	tcase_add_test(t, qmp_by_short_option);
+	tcase_add_test(t, qmp_by_mon);
+	tcase_add_test(t, no_qmp);
+	tcase_add_test(t, processes);
+	suite_add_tcase(s, t);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}

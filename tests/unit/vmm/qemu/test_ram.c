@@ -1,0 +1,399 @@
+/* RAM that comes and goes: a VMM (this process) plugs and unplugs memory devices, its monitor says
+ * so, and what is read and written is what the guest has then. */
+#include <check.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "vmm/clock.h"
+#include "vmm/qemu/machine.h"
+
+#define BASE_GPA   0x0ull
+#define WINDOW_GPA 0x4000ull
+#define DIMM_GPA   0x100000000ull
+#define PAGE	   4096ull
+#define SIZE	   (16 * PAGE)
+
+/* Memory that the VMM has for the guest. */
+static struct block {
+	uint8_t *host;
+	bool is_plugged;
+} base, dimm;
+static bool has_no_such_command;
+static bool has_pci;
+/* What is said of a page that is in front of RAM; NULL: nothing is. */
+static const char *window;
+static unsigned nr_views; /* asked for */
+static unsigned nr_asked; /* addresses */
+static struct hv_machine machine;
+
+/* m0 is two pieces, with a region between them that is not RAM; a device's memory is beside it. */
+static void add_view(struct hv_text *t)
+{
+	nr_views++;
+	hv_text_printf(t, "address-space: memory\\n"
+			  "  0000000000000000-ffffffffffffffff (prio 0, i/o): system\\n"
+			  "    0000000000000000-000000000000ffff (prio 0, ram): m0\\n"
+			  "    0000000000004000-0000000000004fff (prio 1, i/o): window\\n"
+			  "    00000000000a0000-00000000000affff (prio 0, ram): vram"
+			  " owner:{dev id=vga}\\n");
+	if (dimm.is_plugged)
+		hv_text_printf(t, "    0000000100000000-000000010000ffff (prio 0, ram): m1\\n");
+}
+
+static void add_hva(struct hv_text *t, const char *request)
+{
+	const char *at = strstr(request, "gpa2hva 0x");
+	uint64_t gpa = strtoull(at + strlen("gpa2hva "), NULL, 16);
+	const struct block *b = gpa >= DIMM_GPA ? &dimm : &base;
+	uint64_t off = b == &dimm ? gpa - DIMM_GPA : gpa;
+
+	nr_asked++;
+	if (gpa >= WINDOW_GPA && gpa < WINDOW_GPA + PAGE && window)
+		hv_text_add(t, window);
+	else if (b->is_plugged)
+		hv_text_printf(t, "Host virtual address for 0x%" PRIx64 " (%s) is %p\\n", gpa,
+			       b == &dimm ? "m1" : "m0", (void *)(b->host + off));
+	else
+		hv_text_printf(t, "No memory is mapped at address 0x%" PRIx64 "\\n", gpa);
+}
+
+static struct hv_err *transact(void *self, const char *request, char **ret)
+{
+	struct hv_text t = {0};
+
+	(void)self;
+	hv_text_add(&t, "{\"return\": ");
+	if (strstr(request, "query-memory-devices")) {
+		hv_text_add(&t, dimm.is_plugged ? "[{\"type\": \"dimm\"}]" : "[]");
+	} else if (strstr(request, "query-pci")) {
+		hv_text_add(&t, has_pci ? "[{\"bus\": 0, \"devices\": []}]" : "[]");
+	} else {
+		hv_text_add(&t, "\"");
+		if (strstr(request, "mtree"))
+			add_view(&t);
+		else
+			add_hva(&t, request);
+		hv_text_add(&t, "\"");
+	}
+	hv_text_add(&t, "}");
+	if (has_no_such_command && strstr(request, "query-memory-devices")) {
+		free(hv_text_take(&t));
+		hv_text_add(&t, "{\"error\": {\"class\": \"CommandNotFound\", \"desc\": \"no\"}}");
+	}
+	*ret = hv_text_take(&t);
+	return NULL;
+}
+
+static void free_nothing(void *self)
+{
+	(void)self;
+}
+
+static const struct hv_monitor_ops ops = {.free = free_nothing, .transact = transact};
+
+/* AT NULL: anywhere. The file is the mapping's alone. */
+static uint8_t *map_file(const char *name, uint8_t *at, uint8_t fill)
+{
+	HV_AUTO_FD int fd = memfd_create(name, 0);
+	uint8_t *host;
+
+	ck_assert_int_eq(ftruncate(fd, (off_t)SIZE), 0);
+	host = mmap(at, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0), fd, 0);
+	ck_assert_ptr_ne(host, MAP_FAILED);
+	memset(host, fill, SIZE);
+	return host;
+}
+
+static unsigned nr_mappings_of(const char *name)
+{
+	HV_AUTO_FREE char *line = NULL;
+	unsigned nr = 0;
+	size_t cap = 0;
+	FILE *f = fopen("/proc/self/maps", "re");
+
+	ck_assert_ptr_nonnull(f);
+	while (getline(&line, &cap, f) > 0)
+		nr += strstr(line, name) != NULL;
+	fclose(f);
+	return nr;
+}
+
+static bool may_look(void)
+{
+	if (machine.ram.ranges[0].host)
+		return true;
+	printf("skipped: no right to look through /proc/PID/map_files\n");
+	return false;
+}
+
+static void plug(uint8_t *host)
+{
+	dimm = (struct block){.host = host, .is_plugged = true};
+}
+
+static void unplug(void)
+{
+	munmap(dimm.host, SIZE);
+	dimm.is_plugged = false;
+}
+
+static void setup(void)
+{
+	base = (struct block){.host = map_file("base", NULL, 0xb0), .is_plugged = true};
+	plug(map_file("first", NULL, 1));
+	nr_views = nr_asked = 0;
+	has_no_such_command = has_pci = false;
+	window = NULL;
+	machine = (struct hv_machine){.monitor = hv_monitor_new(&ops, NULL), .region_fd = -1};
+	machine.memory = hv_process_memory_new(getpid());
+	ck_assert_ptr_null(hv_ram_load(machine.monitor, machine.memory, &machine.ram));
+	machine.ram_loaded_ns = hv_now_ns();
+	ck_assert_uint_eq(machine.ram.nr_ranges, 2);
+	ck_assert_uint_eq(machine.ram.len_bytes, 2 * SIZE);
+}
+
+static void teardown(void)
+{
+	hv_ram_deinit(&machine.ram);
+	hv_process_memory_free(machine.memory);
+	hv_monitor_free(machine.monitor);
+	munmap(base.host, SIZE);
+	if (dimm.is_plugged)
+		munmap(dimm.host, SIZE);
+}
+
+/* However lately it was done. */
+static struct hv_err *look(void)
+{
+	machine.ram_loaded_ns = 0;
+	return hv_machine_look_at_ram(&machine);
+}
+
+static uint8_t byte_at(uint64_t gpa)
+{
+	uint8_t byte = 0;
+
+	ck_assert_ptr_null(hv_machine_read(&machine, hv_gpa(gpa), &byte, 1));
+	return byte;
+}
+
+static void must_not_be_there(uint64_t gpa)
+{
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	uint8_t byte;
+
+	err = hv_machine_read(&machine, hv_gpa(gpa), &byte, 1);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, EFAULT);
+}
+
+START_TEST(unplugged_memory_is_given_back)
+{
+	if (!may_look())
+		return;
+	ck_assert_uint_eq(byte_at(DIMM_GPA), 1);
+	ck_assert_uint_eq(nr_mappings_of("memfd:first"), 2);
+	unplug();
+	ck_assert_uint_eq(nr_mappings_of("memfd:first"), 1);
+	ck_assert_ptr_null(look());
+	ck_assert_uint_eq(nr_mappings_of("memfd:first"), 0);
+	ck_assert_uint_eq(nr_mappings_of("memfd:base"), 2);
+	must_not_be_there(DIMM_GPA);
+	ck_assert_uint_eq(byte_at(BASE_GPA), 0xb0);
+}
+END_TEST
+
+/* The device goes first; when its memory follows nobody asks any more. */
+START_TEST(memory_of_a_device_that_is_gone)
+{
+	if (!may_look())
+		return;
+	dimm.is_plugged = false;
+	ck_assert_ptr_null(look());
+	ck_assert(!machine.ram.can_go);
+	ck_assert_uint_eq(nr_mappings_of("memfd:first"), 1);
+	ck_assert_uint_eq(nr_mappings_of("memfd:base"), 2);
+	munmap(dimm.host, SIZE);
+}
+END_TEST
+
+/* Where the first one was, for the guest and in the VMM. */
+START_TEST(another_device_at_the_same_address)
+{
+	uint8_t *at = dimm.host;
+
+	unplug();
+	plug(map_file("second", at, 2));
+	ck_assert_ptr_null(look());
+	ck_assert_uint_eq(byte_at(DIMM_GPA), 2);
+	ck_assert_ptr_null(hv_machine_write(&machine, hv_gpa(DIMM_GPA), &(uint8_t){3}, 1));
+	ck_assert_uint_eq(dimm.host[0], 3);
+	ck_assert_uint_eq(nr_mappings_of("memfd:first"), 0);
+	ck_assert_uint_eq(machine.ram.len_bytes, 2 * SIZE);
+}
+END_TEST
+
+/* Private memory is reached by its address in the VMM, where by now is something else. */
+START_TEST(private_memory_elsewhere)
+{
+	uint8_t *first =
+		mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *second =
+		mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	unplug();
+	plug(first);
+	ck_assert_ptr_null(look());
+	dimm.host = second;
+	ck_assert_ptr_null(look());
+	ck_assert_ptr_null(hv_machine_write(&machine, hv_gpa(DIMM_GPA), &(uint8_t){3}, 1));
+	ck_assert_uint_eq(first[0], 0);
+	ck_assert_uint_eq(second[0], 3);
+	munmap(first, SIZE);
+}
+END_TEST
+
+START_TEST(reading_looks_again_after_a_second)
+{
+	uint8_t *at = dimm.host;
+	unsigned before = nr_views;
+
+	unplug();
+	plug(map_file("second", at, 2));
+	machine.ram_loaded_ns -= 2 * HV_NS_PER_S;
+	machine.held = true;
+	byte_at(BASE_GPA);
+	ck_assert_uint_eq(nr_views, before); /* a hold is not made longer */
+	machine.held = false;
+	ck_assert_uint_eq(byte_at(DIMM_GPA), 2);
+	ck_assert_uint_eq(nr_views, before + 1);
+}
+END_TEST
+
+START_TEST(a_machine_without_devices_is_not_asked_again)
+{
+	unsigned before;
+
+	unplug();
+	ck_assert_ptr_null(look());
+	ck_assert(!machine.ram.can_go);
+	before = nr_views;
+	ck_assert_ptr_null(look());
+	machine.ram_loaded_ns -= 2 * HV_NS_PER_S;
+	byte_at(BASE_GPA);
+	ck_assert_uint_eq(nr_views, before);
+	plug(map_file("second", NULL, 2)); /* an address that is not known */
+	ck_assert_uint_eq(byte_at(DIMM_GPA), 2);
+	ck_assert(machine.ram.can_go);
+}
+END_TEST
+
+START_TEST(vmm_that_knows_no_devices)
+{
+	has_no_such_command = true;
+	ck_assert_ptr_null(hv_ram_load(machine.monitor, machine.memory, &machine.ram));
+	ck_assert(!machine.ram.can_go);
+	ck_assert_uint_eq(byte_at(DIMM_GPA), 1);
+}
+END_TEST
+
+/* Part of it may be other memory by now: pages that hvtrace itself has replaced (inject_shadow.h).
+ */
+START_TEST(a_part_that_is_left_is_enough)
+{
+	if (!may_look())
+		return;
+	ck_assert_ptr_ne(mmap(dimm.host, PAGE, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 MAP_FAILED);
+	ck_assert_ptr_null(look());
+	ck_assert_uint_eq(byte_at(DIMM_GPA), 1);
+	ck_assert_uint_eq(machine.ram.nr_ranges, 2);
+}
+END_TEST
+
+START_TEST(what_hides_ram_is_left_out)
+{
+	ck_assert_uint_eq(machine.ram.nr_ranges, 2); /* its pieces are one range */
+	ck_assert_uint_eq(nr_asked, 4);
+	for (unsigned i = 0; i < 2; i++) {
+		window = i ? "Host virtual address for 0x4000 (vram) is 0x1000\\n"
+			   : "Memory at address 0x4000 is not RAM\\n";
+		ck_assert_ptr_null(look());
+		ck_assert_uint_eq(machine.ram.nr_ranges, 3);
+		ck_assert_uint_eq(machine.ram.len_bytes, 2 * SIZE - PAGE);
+		must_not_be_there(WINDOW_GPA);
+		base.host[WINDOW_GPA + PAGE] = 7;
+		ck_assert_uint_eq(byte_at(WINDOW_GPA + PAGE), 7);
+		ck_assert_uint_eq(byte_at(WINDOW_GPA - 1), 0xb0);
+	}
+}
+END_TEST
+
+/* What is said to do can be done. */
+START_TEST(no_place_for_a_region)
+{
+	struct hv_region region;
+	char dir[] = "/run";
+
+	machine.qmp_dir = dir;
+	for (unsigned i = 0; i < 2; i++) {
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		has_pci = i;
+		err = hv_machine_region(&machine, &region);
+		ck_assert_ptr_nonnull(err);
+		ck_assert_int_eq(err->code, ENODEV);
+		ck_assert_int_eq(strstr(err->message, "start QEMU with") != NULL, has_pci);
+		ck_assert_int_eq(strstr(err->message, "no PCI bus") != NULL, !has_pci);
+	}
+}
+END_TEST
+
+START_TEST(what_is_kept_stays_mapped)
+{
+	struct hv_piece piece;
+
+	ck_assert_ptr_null(hv_process_memory_piece(machine.memory, (uint64_t)(uintptr_t)dimm.host,
+						   SIZE, &piece));
+	if (!may_look())
+		return;
+	hv_process_memory_keep(machine.memory, &piece);
+	unplug();
+	ck_assert_ptr_null(look());
+	ck_assert_uint_eq(nr_mappings_of("memfd:first"), 1);
+	ck_assert_uint_eq(piece.host[PAGE], 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("ram");
+	TCase *tc = tcase_create("devices");
+	SRunner *sr;
+	int failed;
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, unplugged_memory_is_given_back);
+	tcase_add_test(tc, memory_of_a_device_that_is_gone);
+	tcase_add_test(tc, another_device_at_the_same_address);
+	tcase_add_test(tc, private_memory_elsewhere);
+	tcase_add_test(tc, reading_looks_again_after_a_second);
+	tcase_add_test(tc, a_machine_without_devices_is_not_asked_again);
+	tcase_add_test(tc, vmm_that_knows_no_devices);
+	tcase_add_test(tc, a_part_that_is_left_is_enough);
+	tcase_add_test(tc, what_hides_ram_is_left_out);
+	tcase_add_test(tc, no_place_for_a_region);
+	tcase_add_test(tc, what_is_kept_stays_mapped);
+	suite_add_tcase(s, tc);
+	sr = srunner_create(s);
+	srunner_run_all(sr, CK_ENV);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed != 0;
+}

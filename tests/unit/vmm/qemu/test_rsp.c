@@ -1,0 +1,112 @@
+/* Framing of gdb's remote serial protocol. */
+#include <check.h>
+#include <string.h>
+
+#include "vmm/qemu/rsp.h"
+
+static struct hv_rsp_reader reader;
+
+static void feed(const char *s)
+{
+	hv_rsp_feed(&reader, s, strlen(s));
+}
+
+static void setup(void)
+{
+	reader = (struct hv_rsp_reader){0};
+}
+
+static void teardown(void)
+{
+	hv_rsp_reader_deinit(&reader);
+}
+
+START_TEST(frames)
+{
+	HV_AUTO_TEXT struct hv_text t = {0};
+
+	hv_rsp_frame(&t, "OK", 2);
+	hv_rsp_frame(&t, "", 0);
+	ck_assert_str_eq(t.data, "$OK#9a$#00");
+}
+END_TEST
+
+START_TEST(packets_in_pieces)
+{
+	feed("+$O");
+	ck_assert_int_eq(hv_rsp_next(&reader), HV_RSP_MORE);
+	feed("K#9");
+	ck_assert_int_eq(hv_rsp_next(&reader), HV_RSP_MORE);
+	feed("a+$#00-");
+	ck_assert_int_eq(hv_rsp_next(&reader), HV_RSP_PACKET);
+	ck_assert_str_eq(reader.packet.data, "OK");
+	ck_assert_int_eq(hv_rsp_next(&reader), HV_RSP_PACKET);
+	ck_assert_str_eq(reader.packet.data, "");
+	ck_assert_int_eq(hv_rsp_next(&reader), HV_RSP_NAK);
+	ck_assert_int_eq(hv_rsp_next(&reader), HV_RSP_MORE);
+}
+END_TEST
+
+START_TEST(expansion)
+{
+	HV_AUTO_TEXT struct hv_text t = {0};
+
+	hv_rsp_frame(&t, "0* 1}\x03", 6); /* ' ' - 29 = 3 more; } escapes '#' */
+	feed(t.data);
+	ck_assert_int_eq(hv_rsp_next(&reader), HV_RSP_PACKET);
+	ck_assert_str_eq(reader.packet.data, "00001#");
+}
+END_TEST
+
+START_TEST(damage)
+{
+	static const char *const bad[] = {"*!", "a*", "a*\x1d", "}"};
+
+	feed("$OK#9b");
+	ck_assert_int_eq(hv_rsp_next(&reader), HV_RSP_BAD);
+	feed("$OK#zz");
+	ck_assert_int_eq(hv_rsp_next(&reader), HV_RSP_BAD);
+	for (size_t i = 0; i < HV_ARRAY_LEN(bad); i++) {
+		HV_AUTO_TEXT struct hv_text t = {0};
+
+		hv_rsp_frame(&t, bad[i], strlen(bad[i]));
+		feed(t.data);
+		ck_assert_int_eq(hv_rsp_next(&reader), HV_RSP_BAD);
+	}
+	feed("$OK#9a");
+	ck_assert_int_eq(hv_rsp_next(&reader), HV_RSP_PACKET);
+}
+END_TEST
+
+START_TEST(endless)
+{
+	static char much[HV_RSP_PACKET_MAX_BYTES + 2];
+
+	memset(much, 'a', sizeof(much));
+	much[0] = '$';
+	hv_rsp_feed(&reader, much, sizeof(much));
+	ck_assert_int_eq(hv_rsp_next(&reader), HV_RSP_BAD);
+	feed("$OK#9a");
+	ck_assert_int_eq(hv_rsp_next(&reader), HV_RSP_PACKET);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("rsp");
+	TCase *t = tcase_create("rsp");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, frames);
+	tcase_add_test(t, packets_in_pieces);
+	tcase_add_test(t, expansion);
+	tcase_add_test(t, damage);
+	tcase_add_test(t, endless);
+	suite_add_tcase(s, t);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}

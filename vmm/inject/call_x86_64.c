@@ -1,0 +1,391 @@
+/* The x86-64 host's side of an injected call: registers, the signal frame that rt_sigreturn reads
+ * (arch/x86/kernel/signal_64.c, arch/x86/kernel/fpu/signal.c), the code that makes the call. This
+ * is the host, not the guest: arch/ has the guests' architectures. */
+#include "vmm/inject/call.h"
+
+#include <cpuid.h>
+#include <elf.h>
+#include <inttypes.h>
+#include <linux/kvm.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/ucontext.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+
+#include "vmm/clock.h"
+
+#define RED_ZONE	 128
+#define USER_CS		 0x33
+#define EFLAGS_TF_DF	 0x500u
+#define CODE_MAX_BYTES	 (64u << 20)
+#define CHUNK_BYTES	 (1u << 20)
+#define XSTATE_MAX_BYTES 16384
+#define XSTATE_MIN_BYTES 576 /* legacy area and header */
+#define XSTATE_SW_OFF	 464 /* struct _fpx_sw_bytes */
+#define XSTATE_BV_OFF	 512
+#define XFEATURE_TILES                                                                             \
+	(3ull << 17) /* AMX: allocated on use; a thread that uses it is left alone                 \
+		      */
+#define FP_MAGIC1     0x46505853u
+#define FP_MAGIC2     0x46505845u
+#define UC_FLAGS      7 /* UC_FP_XSTATE, UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS */
+/* No mode of sigaltstack(2): refused by the kernel, which then leaves the stack's setting alone. */
+#define KEEP_ALTSTACK 0x40
+
+#define ERESTARTSYS	      512 /* include/linux/errno.h */
+#define ERESTARTNOINTR	      513
+#define ERESTARTNOHAND	      514
+#define ERESTART_RESTARTBLOCK 516
+
+struct fp_sw {
+	uint32_t magic1;
+	uint32_t extended_len_bytes;
+	uint64_t xfeatures;
+	uint32_t xstate_len_bytes;
+	uint32_t padding[7];
+};
+_Static_assert(sizeof(struct fp_sw) == 48, "struct _fpx_sw_bytes");
+
+struct frame {
+	uint64_t return_to;
+	ucontext_t uc; /* the kernel's one is shorter: its signal mask is 8 bytes */
+};
+
+struct image { /* what is put on the stack, lowest address first */
+	uint64_t frame_at;
+	uint64_t fp_at;
+	uint64_t data_at;
+	struct frame frame;
+	uint8_t fp[XSTATE_MAX_BYTES + 4];
+	size_t fp_len_bytes;
+	struct user_regs_struct regs; /* that the frame gives back */
+};
+
+/* ---- code ---- */
+
+static const uint8_t syscall_ret[] = {0x0f, 0x05, 0xc3};
+static const uint8_t sigreturn[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+
+static bool read_at(pid_t pid, uint64_t at, void *to, size_t len)
+{
+	struct iovec ours = {to, len};
+	struct iovec theirs = {(void *)(uintptr_t)at, len};
+
+	return process_vm_readv(pid, &ours, 1, &theirs, 1, 0) == (ssize_t)len;
+}
+
+static bool write_at(pid_t pid, uint64_t at, const void *from, size_t len)
+{
+	struct iovec ours = {(void *)(uintptr_t)from, len};
+	struct iovec theirs = {(void *)(uintptr_t)at, len};
+
+	return process_vm_writev(pid, &ours, 1, &theirs, 1, 0) == (ssize_t)len;
+}
+
+static void look_for(const uint8_t *pattern, size_t pattern_len, const uint8_t *bytes, size_t len,
+		     uint64_t at, uint64_t *ret)
+{
+	const uint8_t *found = *ret ? NULL : memmem(bytes, len, pattern, pattern_len);
+
+	if (found)
+		*ret = at + (uint64_t)(found - bytes);
+}
+
+static void scan(pid_t pid, uint64_t start, uint64_t end, struct hv_call_code *code)
+{
+	HV_AUTO_FREE uint8_t *bytes = hv_alloc(CHUNK_BYTES);
+
+	if (end - start > CODE_MAX_BYTES)
+		end = start + CODE_MAX_BYTES;
+	while (start < end && !(code->syscall_ret && code->sigreturn)) {
+		size_t len = end - start < CHUNK_BYTES ? (size_t)(end - start) : CHUNK_BYTES;
+
+		if (!read_at(pid, start, bytes, len))
+			return;
+		look_for(syscall_ret, sizeof(syscall_ret), bytes, len, start, &code->syscall_ret);
+		look_for(sigreturn, sizeof(sigreturn), bytes, len, start, &code->sigreturn);
+		start += len == CHUNK_BYTES ? len - sizeof(sigreturn) : len;
+	}
+}
+
+/* Code of files whose name has NAME in it. */
+static struct hv_err *scan_files(pid_t pid, const char *name, struct hv_call_code *code)
+{
+	HV_AUTO_FREE char *line = NULL;
+	size_t cap = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return hv_err_new(errno, "%s: %s", path, strerror(errno));
+	while (getline(&line, &cap, f) > 0) {
+		uint64_t start, end;
+		char access[5] = "";
+		const char *file = strchr(line, '/');
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, access) == 3 &&
+		    access[0] == 'r' && access[2] == 'x' && file && strstr(file, name))
+			scan(pid, start, end, code);
+	}
+	fclose(f);
+	return NULL;
+}
+
+struct hv_err *hv_call_code_find(pid_t pid, struct hv_call_code *ret)
+{
+	static const char *const names[] = {"libc", "ld-", ""};
+	struct hv_call_code code = {0};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(names); i++) {
+		struct hv_err *err = scan_files(pid, names[i], &code);
+
+		if (err)
+			return err;
+		if (!code.syscall_ret || !code.sigreturn)
+			continue;
+		*ret = code;
+		return NULL;
+	}
+	return hv_err_new(ENOTSUP, "process %d: no 'syscall; ret' or no rt_sigreturn in its code",
+			  (int)pid);
+}
+
+/* ---- the frame ---- */
+
+static bool get_regs(const struct hv_thread *t, struct user_regs_struct *ret)
+{
+	return ptrace(PTRACE_GETREGS, t->tid, NULL, ret) == 0;
+}
+
+static bool may_be_used(const struct hv_thread *t, const struct user_regs_struct *r)
+{
+	if (!t->stopped || r->cs != USER_CS)
+		return false;
+	return t->at_rest ||
+	       ((int64_t)r->orig_rax >= 0 && (int64_t)r->rax != -ERESTART_RESTARTBLOCK);
+}
+
+bool hv_call_can(const struct hv_thread *t)
+{
+	struct user_regs_struct regs;
+
+	return get_regs(t, &regs) && may_be_used(t, &regs);
+}
+
+bool hv_call_in_kvm_run(const struct hv_thread *t)
+{
+	struct user_regs_struct r;
+
+	return t->stopped && !t->at_rest && get_regs(t, &r) && r.cs == USER_CS &&
+	       r.orig_rax == SYS_ioctl && (uint32_t)r.rsi == KVM_RUN;
+}
+
+/* What the kernel does with a call that a stop has interrupted, once no handler runs
+ * (arch_do_signal_or_restart): the call is made again. */
+static void restart(const struct hv_thread *t, struct user_regs_struct *r)
+{
+	int64_t result = (int64_t)r->rax;
+
+	if (t->at_rest ||
+	    (result != -ERESTARTSYS && result != -ERESTARTNOINTR && result != -ERESTARTNOHAND))
+		return;
+	r->rax = r->orig_rax;
+	r->rip -= 2;
+}
+
+/* Standard format; what is not in the mask starts at its initial value. */
+static size_t xstate_len(uint64_t features)
+{
+	size_t len = XSTATE_MIN_BYTES;
+
+	for (unsigned i = 2; i < 63; i++) {
+		unsigned size = 0, off = 0, c = 0, d = 0;
+
+		if (!(features >> i & 1) || !__get_cpuid_count(0xd, i, &size, &off, &c, &d))
+			continue;
+		if (off + size > len)
+			len = off + size;
+	}
+	return len;
+}
+
+static struct hv_err *save_fp(const struct hv_thread *t, struct image *image)
+{
+	struct iovec all = {image->fp, XSTATE_MAX_BYTES};
+	struct fp_sw sw = {.magic1 = FP_MAGIC1};
+	uint32_t magic2 = FP_MAGIC2;
+	uint64_t used;
+
+	if (ptrace(PTRACE_GETREGSET, t->tid, (void *)NT_X86_XSTATE, &all) < 0 ||
+	    all.iov_len < XSTATE_MIN_BYTES)
+		return hv_err_new(ENOTSUP, "thread %d: FPU state: %s", (int)t->tid,
+				  strerror(errno));
+	memcpy(&sw.xfeatures, image->fp + XSTATE_SW_OFF, sizeof(sw.xfeatures));
+	memcpy(&used, image->fp + XSTATE_BV_OFF, sizeof(used));
+	if (used & XFEATURE_TILES)
+		return hv_err_new(ENOTSUP, "thread %d uses AMX", (int)t->tid);
+	sw.xfeatures &= ~XFEATURE_TILES;
+	sw.xstate_len_bytes = (uint32_t)xstate_len(sw.xfeatures);
+	sw.extended_len_bytes = sw.xstate_len_bytes + sizeof(magic2);
+	if (sw.xstate_len_bytes > all.iov_len || (used & ~sw.xfeatures))
+		return hv_err_new(ENOTSUP, "thread %d: FPU state of %zu bytes, features 0x%" PRIx64,
+				  (int)t->tid, all.iov_len, sw.xfeatures);
+	memcpy(image->fp + XSTATE_SW_OFF, &sw, sizeof(sw));
+	memcpy(image->fp + sw.xstate_len_bytes, &magic2, sizeof(magic2));
+	image->fp_len_bytes = sw.extended_len_bytes;
+	return NULL;
+}
+
+static void fill_frame(struct image *image, const struct hv_call_code *code, uint64_t sigmask)
+{
+	const struct user_regs_struct *r = &image->regs;
+	ucontext_t *uc = &image->frame.uc;
+	greg_t *g = uc->uc_mcontext.gregs;
+
+	image->frame.return_to = code->sigreturn;
+	uc->uc_flags = UC_FLAGS;
+	uc->uc_stack.ss_flags = KEEP_ALTSTACK;
+	memcpy(&uc->uc_sigmask, &sigmask, sizeof(sigmask));
+	g[REG_R8] = (greg_t)r->r8, g[REG_R9] = (greg_t)r->r9, g[REG_R10] = (greg_t)r->r10;
+	g[REG_R11] = (greg_t)r->r11, g[REG_R12] = (greg_t)r->r12, g[REG_R13] = (greg_t)r->r13;
+	g[REG_R14] = (greg_t)r->r14, g[REG_R15] = (greg_t)r->r15, g[REG_RDI] = (greg_t)r->rdi;
+	g[REG_RSI] = (greg_t)r->rsi, g[REG_RBP] = (greg_t)r->rbp, g[REG_RBX] = (greg_t)r->rbx;
+	g[REG_RDX] = (greg_t)r->rdx, g[REG_RAX] = (greg_t)r->rax, g[REG_RCX] = (greg_t)r->rcx;
+	g[REG_RSP] = (greg_t)r->rsp, g[REG_RIP] = (greg_t)r->rip, g[REG_EFL] = (greg_t)r->eflags;
+	g[REG_CSGSFS] = (greg_t)((r->cs & 0xffff) | (r->ss & 0xffff) << 48);
+	uc->uc_mcontext.fpregs = (fpregset_t)(uintptr_t)image->fp_at;
+}
+
+static struct hv_err *make_image(const struct hv_thread *t, const struct hv_call_code *code,
+				 struct image *image)
+{
+	uint64_t sigmask = 0;
+	struct hv_err *err;
+
+	if (!get_regs(t, &image->regs) || !may_be_used(t, &image->regs))
+		return hv_err_new(EBUSY, "thread %d is not at the end of a system call",
+				  (int)t->tid);
+	restart(t, &image->regs);
+	if (ptrace(PTRACE_GETSIGMASK, t->tid, (void *)sizeof(sigmask), &sigmask) < 0)
+		return hv_err_new(errno, "thread %d: signal mask: %s", (int)t->tid,
+				  strerror(errno));
+	err = save_fp(t, image);
+	if (err)
+		return err;
+	image->data_at = (image->regs.rsp - RED_ZONE - HV_CALL_DATA_MAX) & ~63ull;
+	image->fp_at = (image->data_at - image->fp_len_bytes) & ~63ull;
+	image->frame_at = ((image->fp_at - sizeof(image->frame)) & ~15ull) - 8;
+	fill_frame(image, code, sigmask);
+	return NULL;
+}
+
+static struct hv_err *put_image(pid_t pid, const struct image *image, const void *data, size_t len)
+{
+	if ((len && !write_at(pid, image->data_at, data, len)) ||
+	    !write_at(pid, image->fp_at, image->fp, image->fp_len_bytes) ||
+	    !write_at(pid, image->frame_at, &image->frame, sizeof(image->frame)))
+		return hv_err_new(EFAULT, "process %d: no room on the stack at 0x%" PRIx64,
+				  (int)pid, image->frame_at);
+	hv_inject_at("frame");
+	return NULL;
+}
+
+/* ---- the calls ---- */
+
+static struct hv_err *call_one(struct hv_thread *t, const struct hv_call_code *code,
+			       const struct image *image, struct hv_call *call,
+			       uint64_t deadline_ns)
+{
+	struct user_regs_struct r = image->regs;
+	uint64_t args[HV_CALL_ARGS];
+
+	for (unsigned i = 0; i < HV_CALL_ARGS; i++)
+		args[i] = call->args[i] + (call->data_args >> i & 1 ? image->data_at : 0);
+	r.rip = code->syscall_ret;
+	r.rsp = image->frame_at;
+	r.eflags &= ~(unsigned long long)EFLAGS_TF_DF;
+	r.rax = (unsigned long long)call->nr;
+	r.orig_rax = (unsigned long long)-1; /* no call is under way that could be restarted */
+	r.rdi = args[0], r.rsi = args[1], r.rdx = args[2];
+	r.r10 = args[3], r.r8 = args[4], r.r9 = args[5];
+	hv_inject_at("set");
+	if (ptrace(PTRACE_SETREGS, t->tid, NULL, &r) < 0)
+		return hv_err_new(errno, "thread %d: registers: %s", (int)t->tid, strerror(errno));
+	hv_inject_at("call");
+	for (;;) {
+		struct __ptrace_syscall_info info = {0};
+		struct hv_err *err = hv_thread_await_syscall(t, deadline_ns);
+
+		if (err)
+			return err;
+		if (ptrace(PTRACE_GET_SYSCALL_INFO, t->tid, (void *)sizeof(info), &info) < 0)
+			return hv_err_new(errno, "thread %d: %s", (int)t->tid, strerror(errno));
+		/* a signal handler's calls are at other places */
+		if (info.op != PTRACE_SYSCALL_INFO_EXIT || info.stack_pointer != r.rsp ||
+		    info.instruction_pointer != r.rip + 2)
+			continue;
+		call->result = info.exit.rval;
+		return NULL;
+	}
+}
+
+static bool same_regs(const struct user_regs_struct *a, const struct user_regs_struct *b)
+{
+	return a->rip == b->rip && a->rsp == b->rsp && a->rax == b->rax && a->rbx == b->rbx &&
+	       a->rbp == b->rbp && a->rdi == b->rdi && a->rsi == b->rsi && a->rdx == b->rdx &&
+	       a->r12 == b->r12 && a->r13 == b->r13 && a->r14 == b->r14 && a->r15 == b->r15 &&
+	       a->fs_base == b->fs_base && a->gs_base == b->gs_base;
+}
+
+/* Through `ret` and rt_sigreturn back to what it did. */
+static struct hv_err *come_back(struct hv_thread *t, const struct image *image,
+				uint64_t deadline_ns)
+{
+	for (;;) {
+		struct __ptrace_syscall_info info = {0};
+		struct user_regs_struct now;
+		struct hv_err *err = hv_thread_await_syscall(t, deadline_ns);
+
+		if (err)
+			return err;
+		if (ptrace(PTRACE_GET_SYSCALL_INFO, t->tid, (void *)sizeof(info), &info) < 0 ||
+		    !get_regs(t, &now))
+			return hv_err_new(errno, "thread %d: %s", (int)t->tid, strerror(errno));
+		if (info.op != PTRACE_SYSCALL_INFO_EXIT || now.rsp != image->regs.rsp)
+			continue;
+		t->at_rest = true;
+		if (!same_regs(&now, &image->regs))
+			return hv_err_new(EPROTO, "thread %d: came back at 0x%llx, not 0x%llx",
+					  (int)t->tid, now.rip, image->regs.rip);
+		return NULL;
+	}
+}
+
+struct hv_err *hv_call_run(pid_t pid, struct hv_thread *t, const struct hv_call_code *code,
+			   struct hv_call *calls, size_t nr, void *data, size_t len_bytes,
+			   uint64_t deadline_ns)
+{
+	HV_AUTO_FREE struct image *image = hv_alloc(sizeof(*image));
+	struct hv_err *err = make_image(t, code, image);
+	bool failed = false;
+
+	if (!err)
+		err = put_image(pid, image, data, len_bytes);
+	for (size_t i = 0; i < nr; i++)
+		calls[i].result = -ECANCELED;
+	for (size_t i = 0; !err && !failed && i < nr; i++) {
+		err = call_one(t, code, image, &calls[i], deadline_ns);
+		failed = calls[i].result < 0 && calls[i].result > -4096;
+	}
+	if (!err && len_bytes && !read_at(pid, image->data_at, data, len_bytes))
+		err = hv_err_new(EFAULT, "process %d: stack at 0x%" PRIx64, (int)pid,
+				 image->data_at);
+	if (!err && nr)
+		err = come_back(t, image, deadline_ns);
+	return err;
+}

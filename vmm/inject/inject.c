@@ -1,0 +1,437 @@
+#include "vmm/inject/inject.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "vmm/clock.h"
+#include "vmm/inject/state.h"
+#include "vmm/qemu/pin.h"
+
+#define BRIEF_NS (2 * HV_NS_PER_S) /* limit of a stop for one request */
+
+/* ---- holds ---- */
+
+/* Asked anew each time: the threads of vCPUs come and go. RET is the caller's to free. */
+static struct hv_err *vcpu_threads(const struct hv_inject *j, pid_t **ret, unsigned *ret_nr)
+{
+	HV_AUTO_JSON struct json_object *cpus = NULL;
+	struct hv_err *err = hv_monitor_execute(j->m->monitor, "query-cpus-fast", NULL, &cpus);
+	unsigned nr = err ? 0 : (unsigned)hv_json_len(cpus);
+	HV_AUTO_FREE pid_t *tids = hv_alloc((nr + 1) * sizeof(*tids));
+
+	for (unsigned i = 0; !err && i < nr; i++) {
+		struct json_object *cpu = json_object_array_get_idx(cpus, i);
+		pid_t pid = 0;
+
+		tids[i] = (pid_t)hv_json_int(cpu, "thread-id", 0);
+		err = hv_process_of_thread(tids[i], &pid);
+		if (!err && pid != j->m->process.pid)
+			err = hv_err_new(ESRCH, "vCPU %u is no thread of process %d", i,
+					 (int)j->m->process.pid);
+	}
+	if (err)
+		return err;
+	*ret = hv_take(tids);
+	*ret_nr = nr;
+	return NULL;
+}
+
+/* A plugged vCPU has a thread of its own, and one that was unplugged has none any more. */
+static bool are_known(const struct hv_inject *j, const pid_t *tids, unsigned nr)
+{
+	return j->tids && nr == j->kvm.nr_vcpus && !memcmp(tids, j->tids, nr * sizeof(*tids));
+}
+
+/* Takes TIDS on success. What was known of others must not be used: the page of one that is gone
+ * may be anything in the VMM by now. */
+static struct hv_err *know_vcpus(struct hv_inject *j, pid_t **tids, unsigned nr)
+{
+	struct hv_err *err;
+
+	hv_sync_deinit(&j->sync);
+	free(hv_take(j->regs));
+	free(hv_take(j->tids));
+	err = hv_kvm_find_vcpus(&j->kvm);
+	if (!err && j->kvm.nr_vcpus != nr)
+		err = hv_err_new(EBUSY, "%u vCPUs by KVM's files, %u by the monitor",
+				 j->kvm.nr_vcpus, nr);
+	if (err)
+		return err;
+	hv_sync_init(&j->sync, &j->kvm);
+	j->regs = hv_alloc(nr * sizeof(*j->regs));
+	j->tids = hv_take(*tids);
+	return NULL;
+}
+
+static struct hv_err *need_keeper(struct hv_inject *j)
+{
+	if (j->keeper && hv_keeper_is_alive(j->keeper))
+		return NULL;
+	hv_keeper_free(hv_take(j->keeper));
+	return hv_keeper_start(j->m->process.pid, &j->code, &j->keeper);
+}
+
+static struct hv_err *stop(struct hv_inject *j, uint64_t max_ns)
+{
+	HV_AUTO_FREE pid_t *tids = NULL;
+	unsigned nr = 0;
+	struct hv_err *err = vcpu_threads(j, &tids, &nr);
+	bool all_in_run = false;
+
+	if (!err && !are_known(j, tids, nr))
+		err = know_vcpus(j, &tids, nr);
+	if (!err)
+		err = need_keeper(j);
+	if (err)
+		return err;
+	hv_sync_ask(&j->sync);
+	err = hv_keeper_hold(j->keeper, j->tids, nr, max_ns, &all_in_run);
+	j->has_regs = hv_sync_take(&j->sync, j->m->arch, all_in_run, j->regs);
+	if (!err)
+		hv_shadow_look_again(j, all_in_run);
+	return err;
+}
+
+struct hv_err *hv_inject_stop(struct hv_inject *j)
+{
+	return stop(j, BRIEF_NS);
+}
+
+struct hv_err *hv_inject_go_on(struct hv_inject *j, struct hv_err *err)
+{
+	struct hv_err *end = hv_keeper_release(j->keeper, &j->held_ns);
+
+	if (!err)
+		return end;
+	hv_err_free(end);
+	return err;
+}
+
+static struct hv_err *inject_prepare_hold(void *self)
+{
+	struct hv_inject *j = self;
+	struct hv_err *err = hv_machine_is_running(j->m);
+
+	if (!err)
+		err = hv_inject_check_debugger(j);
+	if (!err)
+		hv_inject_want_huge(j);
+	return err ? err : need_keeper(j);
+}
+
+static struct hv_err *inject_hold_begin(void *self, uint64_t max_ns)
+{
+	struct hv_inject *j = self;
+	struct hv_err *err = hv_machine_is_running(j->m);
+
+	if (!err)
+		err = hv_machine_look_at_ram(j->m);
+	if (!err)
+		err = stop(j, max_ns);
+	j->m->held = !err;
+	return err;
+}
+
+static struct hv_err *inject_hold_end(void *self)
+{
+	struct hv_inject *j = self;
+	struct hv_err *err = hv_keeper_release(j->keeper, &j->held_ns);
+
+	j->m->held = false;
+	if (err && err->code == EPIPE) {
+		hv_err_free(err);
+		return hv_err_new(ETIMEDOUT, "hold: its keeper has died, and it ended with it");
+	}
+	return err;
+}
+
+static uint64_t inject_held_ns(void *self)
+{
+	return ((struct hv_inject *)self)->held_ns;
+}
+
+/* ---- registers, memory ---- */
+
+static struct hv_err *inject_count_vcpus(void *self, unsigned *ret)
+{
+	struct hv_inject *j = self;
+
+	if (!j->m->held)
+		return hv_machine_count_vcpus(j->m, ret);
+	*ret = j->kvm.nr_vcpus;
+	return NULL;
+}
+
+static struct hv_err *inject_hold_registers(void *self, struct hv_vcpu_regs *ret)
+{
+	struct hv_inject *j = self;
+
+	if (j->has_regs) {
+		memcpy(ret, j->regs, j->kvm.nr_vcpus * sizeof(*ret));
+		return NULL;
+	}
+	return hv_kvm_registers(&j->kvm, j->keeper, j->m->arch, ret);
+}
+
+/* Outside a hold QEMU is asked: it looks at one vCPU after the other, and none is made to stand. */
+static struct hv_err *inject_registers(void *self, struct hv_vcpu_regs *ret)
+{
+	struct hv_inject *j = self;
+
+	return j->m->held ? inject_hold_registers(self, ret) : hv_machine_registers(j->m, ret);
+}
+
+#define PAGE_BYTES 4096
+
+/* The next piece of [GPA, GPA + LEN) that lies in one page if the guest sees a copy of it. */
+static size_t next_piece(const struct hv_inject *j, struct hv_gpa gpa, size_t len)
+{
+	size_t room = PAGE_BYTES - gpa.v % PAGE_BYTES;
+
+	return !j->shadow.nr_standing || len < room ? len : room;
+}
+
+static struct hv_err *inject_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
+{
+	struct hv_inject *j = self;
+	struct hv_err *err = NULL;
+	uint8_t *to = buf;
+
+	for (size_t piece; !err && len; to += piece, len -= piece, gpa = hv_gpa_add(gpa, piece)) {
+		const uint8_t *shadow = hv_shadow_at(&j->shadow, gpa);
+
+		piece = next_piece(j, gpa, len);
+		if (shadow)
+			memcpy(to, shadow, piece);
+		else
+			err = hv_machine_read(j->m, gpa, to, piece);
+	}
+	return err;
+}
+
+static struct hv_err *inject_write(void *self, struct hv_gpa gpa, const void *buf, size_t len)
+{
+	struct hv_inject *j = self;
+	struct hv_err *err = NULL;
+	const uint8_t *from = buf;
+
+	for (size_t piece; !err && len; from += piece, len -= piece, gpa = hv_gpa_add(gpa, piece)) {
+		uint8_t *shadow = hv_shadow_at(&j->shadow, gpa);
+
+		piece = next_piece(j, gpa, len);
+		if (shadow)
+			memcpy(shadow, from, piece);
+		else
+			err = hv_machine_write(j->m, gpa, from, piece);
+	}
+	return err;
+}
+
+static struct hv_err *inject_want_shadow(void *self)
+{
+	return hv_shadow_want(self);
+}
+
+static struct hv_err *inject_prepare_text(void *self, const struct hv_gpa *gpas, size_t nr)
+{
+	return hv_shadow_prepare(self, gpas, nr);
+}
+
+static struct hv_err *inject_hold_write_text(void *self, const struct hv_text_write *writes,
+					     size_t nr)
+{
+	struct hv_inject *j = self;
+
+	return j->shadow.fd < 0 ? hv_machine_hold_write_text(j->m, writes, nr)
+				: hv_shadow_write(j, writes, nr);
+}
+
+/* What a vCPU has cached KVM had mapped; taking that away flushes every vCPU of everything. */
+static struct hv_err *inject_hold_flush(void *self, uint64_t off, uint64_t len_bytes)
+{
+	struct hv_inject *j = self;
+	struct hv_err *err;
+
+	if (!j->m->region.host)
+		return hv_err_new(ENODEV, "region: not mapped");
+	err = hv_kvm_unmap(j->keeper, j->region_hva + off, len_bytes);
+	if (!err || err->code != EINVAL)
+		return err;
+	/* A VMM that locks its memory: its pages go only with the file's. */
+	hv_err_free(err);
+	return hv_machine_remap_region(j->m, off, len_bytes);
+}
+
+/* ---- the guest ---- */
+
+static struct hv_err *inject_refusal(void *self)
+{
+	struct hv_inject *j = self;
+	struct hv_err *err = hv_machine_refusal(j->m);
+
+	if (!err)
+		err = hv_inject_check_rights(j);
+	if (!err)
+		err = hv_inject_check_filters(j);
+	return err ? err : hv_inject_check_debugger(j);
+}
+
+static struct hv_err *inject_region(void *self, struct hv_region *ret)
+{
+	struct hv_inject *j = self;
+	struct hv_err *err = hv_inject_region(j);
+
+	if (err)
+		return err;
+	*ret = j->m->region;
+	return NULL;
+}
+
+static struct hv_err *inject_pin(void *self)
+{
+	return hv_inject_not_possible(hv_inject_pin(self));
+}
+
+static struct hv_err *inject_unpin(void *self)
+{
+	struct hv_inject *j = self;
+	struct hv_err *err = hv_shadow_put_back(j);
+
+	return err ? err : hv_pin_clear(j->m->monitor);
+}
+
+static int inject_exit_fd(void *self)
+{
+	return ((struct hv_inject *)self)->m->pidfd;
+}
+
+static struct hv_err *inject_tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
+{
+	return hv_machine_tsc(((struct hv_inject *)self)->m, vcpu, ret);
+}
+
+static void inject_free(void *self)
+{
+	struct hv_inject *j = self;
+
+	hv_keeper_free(j->keeper);
+	hv_sync_deinit(&j->sync);
+	hv_shadow_deinit(&j->shadow);
+	free(j->regs);
+	free(j->tids);
+	hv_kvm_deinit(&j->kvm);
+	hv_inject_drop_region(j);
+	hv_machine_free(j->m);
+	free(j);
+}
+
+static const struct hv_guest_ops inject_ops = {
+	.free = inject_free,
+	.read = inject_read,
+	.write = inject_write,
+	.count_vcpus = inject_count_vcpus,
+	.registers = inject_registers,
+	.region = inject_region,
+	.refusal = inject_refusal,
+	.pin = inject_pin,
+	.unpin = inject_unpin,
+	.tsc = inject_tsc,
+	.exit_fd = inject_exit_fd,
+	.prepare_hold = inject_prepare_hold,
+	.want_shadow = inject_want_shadow,
+	.prepare_text = inject_prepare_text,
+	.hold_begin = inject_hold_begin,
+	.hold_registers = inject_hold_registers,
+	.hold_write_text = inject_hold_write_text,
+	.hold_flush_translations = inject_hold_flush,
+	.hold_end = inject_hold_end,
+	.held_ns = inject_held_ns,
+};
+
+bool hv_inject_has_region(const struct hv_machine *m)
+{
+	return hv_process_has_file(&m->process, "memfd:hvtrace-region-");
+}
+
+static struct hv_err *look(struct hv_inject *j, struct hv_machine *m)
+{
+	struct hv_err *err;
+
+	if (m->accel != HV_ACCEL_KVM)
+		return hv_err_new(ENOTSUP, "injection needs KVM, and the machine runs by TCG");
+	if (!m->arch->decode_kvm_registers)
+		return hv_err_new(ENOTSUP, "injection is not there for %s guests", m->arch->name);
+	if (hv_process_arg(&m->process, "-only-migratable", 0, NULL))
+		return hv_err_new(ENOTSUP, "the machine must always be migratable "
+					   "(-only-migratable), which memory of ours in it is not");
+	err = hv_inject_check_rights(j);
+	if (!err)
+		err = hv_inject_check_filters(j);
+	if (!err)
+		err = hv_call_code_find(m->process.pid, &j->code);
+	if (!err)
+		err = hv_kvm_find(m->process.pid, &j->kvm);
+	if (!err && j->kvm.nr_vcpus != m->nr_vcpus)
+		err = hv_err_new(EBUSY, "%u vCPUs by KVM's files, %u by the monitor",
+				 j->kvm.nr_vcpus, m->nr_vcpus);
+	return err;
+}
+
+/* The machine's own region is none of ours: forgotten again. */
+static bool has_ivshmem(struct hv_machine *m)
+{
+	struct hv_region region;
+	HV_AUTO_ERR struct hv_err *err = hv_machine_region(m, &region);
+
+	m->region = (struct hv_region){0};
+	m->region_fd = -1;
+	return !err;
+}
+
+static struct hv_guest *make_guest(struct hv_inject *j)
+{
+	HV_AUTO_TEXT struct hv_text t = {0};
+	struct hv_machine *m = j->m;
+	struct hv_guest_info info = {
+		.name = m->name,
+		.id = m->id,
+		.pid = m->process.pid,
+		.accel = m->accel,
+		.nr_vcpus = m->nr_vcpus,
+		.arch = m->arch,
+		.ram_bytes = m->ram.len_bytes,
+		.injected = true,
+		.has_ivshmem = has_ivshmem(m),
+		.region_to_make_bytes = j->kvm.region_fd < 0 ? HV_INJECT_REGION_BYTES : 0,
+	};
+
+	hv_text_printf(&t, "injected calls (%s), RAM %s", m->monitor_kind,
+		       m->ram.mapped_bytes == m->ram.len_bytes ? "mapped"
+		       : m->ram.mapped_bytes		       ? "partly mapped"
+							       : "copied");
+	info.transport = t.data;
+	return hv_guest_new(&inject_ops, j, &info);
+}
+
+struct hv_err *hv_inject_guest(struct hv_machine *m, struct hv_guest **ret)
+{
+	struct hv_inject *j = hv_alloc(sizeof(*j));
+	struct hv_err *err;
+
+	j->kvm.vm_fd = j->kvm.region_fd = j->kvm.pin_fd = -1;
+	j->m = m;
+	hv_shadow_init(&j->shadow);
+	err = look(j, m);
+	if (!err)
+		err = hv_shadow_find(j);
+	if (err) {
+		hv_shadow_deinit(&j->shadow);
+		hv_kvm_deinit(&j->kvm);
+		free(j);
+		return err;
+	}
+	*ret = make_guest(j);
+	return NULL;
+}

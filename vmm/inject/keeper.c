@@ -1,0 +1,138 @@
+#include "vmm/inject/keeper.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "vmm/helper.h"
+#include "vmm/inject/keeper_run.h"
+
+/* The keeper bounds what it does itself; this is for one that does not answer at all. */
+#define ANSWER_MS 20000
+#define END_MS	  2000
+
+struct hv_keeper {
+	struct hv_helper process;
+};
+
+/* What the child needs to know. */
+struct task {
+	pid_t vmm;
+	const struct hv_call_code *code;
+};
+
+static void run(void *ctx)
+{
+	const struct task *task = ctx;
+
+	keeper_run(HV_HELPER_CONTROL, HV_HELPER_SERVICE, task->vmm, task->code);
+}
+
+static const struct hv_helper_kind kind = {"keeper", "hvtrace-keep", SOCK_SEQPACKET, run};
+
+struct hv_err *hv_keeper_start(pid_t pid, const struct hv_call_code *code, struct hv_keeper **ret)
+{
+	struct task task = {pid, code};
+	struct hv_helper process;
+	struct hv_err *err = hv_helper_start(&kind, &task, &process);
+
+	if (err)
+		return err;
+	*ret = hv_alloc(sizeof(**ret));
+	(*ret)->process = process;
+	return NULL;
+}
+
+void hv_keeper_free(struct hv_keeper *k)
+{
+	if (k)
+		hv_helper_end(&k->process, END_MS);
+	free(k);
+}
+
+bool hv_keeper_is_alive(const struct hv_keeper *k)
+{
+	return hv_helper_is_alive(&k->process);
+}
+
+pid_t hv_keeper_pid(const struct hv_keeper *k)
+{
+	return k->process.pid;
+}
+
+static struct hv_err *ask(struct hv_keeper *k, struct keeper_message *m)
+{
+	struct pollfd p = {.fd = k->process.control, .events = POLLIN};
+	ssize_t nr = send(k->process.control, m, sizeof(*m), MSG_NOSIGNAL);
+	int ready;
+
+	if (nr != (ssize_t)sizeof(*m))
+		return hv_err_new(EPIPE, "keeper: it has died");
+	do
+		ready = poll(&p, 1, ANSWER_MS);
+	while (ready < 0 && errno == EINTR);
+	if (ready <= 0) {
+		/* A late answer would be taken for that to the next request. */
+		shutdown(k->process.control, SHUT_RDWR);
+		return hv_err_new(ETIME, "keeper: no answer");
+	}
+	nr = recv(k->process.control, m, sizeof(*m), 0);
+	if (nr != (ssize_t)sizeof(*m)) {
+		shutdown(k->process.control, SHUT_RDWR);
+		return hv_err_new(EPIPE, "keeper: it has died");
+	}
+	m->text[sizeof(m->text) - 1] = '\0';
+	return m->code ? hv_err_new(m->code, "%s", m->text) : NULL;
+}
+
+struct hv_err *hv_keeper_hold(struct hv_keeper *k, const pid_t *tids, size_t nr, uint64_t max_ns,
+			      bool *ret_all_in_run)
+{
+	HV_AUTO_FREE struct keeper_message *m = hv_alloc(sizeof(*m));
+	struct hv_err *err;
+
+	if (nr > HV_KEEPER_THREADS_MAX)
+		return hv_err_new(E2BIG, "keeper: %zu threads", nr);
+	m->op = KEEPER_HOLD;
+	m->ns = max_ns;
+	m->nr = (uint32_t)nr;
+	memcpy(m->tids, tids, nr * sizeof(*tids));
+	err = ask(k, m);
+	*ret_all_in_run = !err && m->all_in_run;
+	return err;
+}
+
+struct hv_err *hv_keeper_calls(struct hv_keeper *k, struct hv_call *calls, size_t nr, void *data,
+			       size_t len_bytes)
+{
+	HV_AUTO_FREE struct keeper_message *m = hv_alloc(sizeof(*m));
+	struct hv_err *err;
+
+	if (nr > HV_KEEPER_CALLS_MAX || len_bytes > HV_CALL_DATA_MAX)
+		return hv_err_new(E2BIG, "keeper: %zu calls, %zu bytes", nr, len_bytes);
+	m->op = KEEPER_CALLS;
+	m->nr = (uint32_t)nr;
+	m->len_bytes = (uint32_t)len_bytes;
+	memcpy(m->calls, calls, nr * sizeof(*calls));
+	if (len_bytes)
+		memcpy(m->data, data, len_bytes);
+	err = ask(k, m);
+	if (err)
+		return err;
+	memcpy(calls, m->calls, nr * sizeof(*calls));
+	if (len_bytes)
+		memcpy(data, m->data, len_bytes);
+	return NULL;
+}
+
+struct hv_err *hv_keeper_release(struct hv_keeper *k, uint64_t *ret_ns)
+{
+	HV_AUTO_FREE struct keeper_message *m = hv_alloc(sizeof(*m));
+	struct hv_err *err;
+
+	m->op = KEEPER_RELEASE;
+	err = ask(k, m);
+	if (ret_ns && (!err || err->code == ETIMEDOUT))
+		*ret_ns = m->ns;
+	return err;
+}

@@ -1,0 +1,454 @@
+#include "vmm/inject/kvm.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/kvm.h>
+#include <linux/memfd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define VCPUS_MAX	 4096
+#define BATCH_VCPUS	 8 /* whose registers fit into one batch of calls */
+#define CPUID_ENTRIES	 200
+#define CPUID_ADDRESSES	 0x80000008u
+#define NR_SLOTS_DEFAULT 512
+
+/* The block node of vmm/qemu/pin.h has the file open too, for reading. */
+bool hv_vmm_can_write(pid_t pid, int fd)
+{
+	unsigned flags = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int)pid, fd);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (fscanf(f, "pos: %*d flags: %o", &flags) != 1)
+		flags = O_RDONLY;
+	fclose(f);
+	return (flags & O_ACCMODE) == O_RDWR;
+}
+
+static void take_link(struct hv_kvm *k, int fd, const char *target, unsigned *nr_vms)
+{
+	struct hv_fd_link link = hv_fd_link_parse(target);
+
+	if (link.kind == HV_FD_VM) {
+		k->vm_fd = fd;
+		(*nr_vms)++;
+	} else if (link.kind == HV_FD_VCPU && link.vcpu < VCPUS_MAX) {
+		while (k->nr_vcpus <= link.vcpu) {
+			k->vcpu_fds = hv_realloc_array(k->vcpu_fds, k->nr_vcpus + 1, sizeof(int));
+			k->run_hvas = hv_realloc_array(k->run_hvas, k->nr_vcpus + 1,
+						       sizeof(*k->run_hvas));
+			k->run_hvas[k->nr_vcpus] = 0;
+			k->vcpu_fds[k->nr_vcpus++] = -1;
+		}
+		k->vcpu_fds[link.vcpu] = fd;
+	} else if (link.kind == HV_FD_REGION) {
+		k->region_fd = fd;
+		k->region = link;
+	} else if (link.kind == HV_FD_PIN && hv_vmm_can_write(k->pid, fd)) {
+		k->pin_fd = fd;
+	}
+}
+
+/* A VMM has mapped what KVM shares with each of its vCPUs, from its start. */
+static void find_runs(struct hv_kvm *k)
+{
+	HV_AUTO_FREE char *line = NULL;
+	size_t cap = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)k->pid);
+	f = fopen(path, "re");
+	while (f && getline(&line, &cap, f) > 0) {
+		const char *name = strstr(line, "anon_inode:kvm-vcpu:");
+		uint64_t start, off;
+		unsigned id;
+
+		if (name && sscanf(name, "anon_inode:kvm-vcpu:%u", &id) == 1 && id < k->nr_vcpus &&
+		    sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64, &start, &off) == 2 && !off)
+			k->run_hvas[id] = start;
+	}
+	if (f)
+		fclose(f);
+}
+
+/* Ids may have gaps (sockets of 3 cores): vCPU N is the N-th that is there. The file of one that
+ * was unplugged stays, for the next with its id (QEMU kvm_park_vcpu); its memory does not. */
+static void close_gaps(struct hv_kvm *k)
+{
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < k->nr_vcpus; i++) {
+		if (k->vcpu_fds[i] < 0 || !k->run_hvas[i])
+			continue;
+		k->run_hvas[nr] = k->run_hvas[i];
+		k->vcpu_fds[nr++] = k->vcpu_fds[i];
+	}
+	k->nr_vcpus = nr;
+}
+
+struct hv_err *hv_kvm_find(pid_t pid, struct hv_kvm *ret)
+{
+	struct hv_kvm k = {.pid = pid, .vm_fd = -1, .region_fd = -1, .pin_fd = -1};
+	char path[64], target[PATH_MAX];
+	struct dirent *entry;
+	unsigned nr_vms = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return hv_err_new(errno, "%s: %s", path, strerror(errno));
+	while ((entry = readdir(dir))) {
+		ssize_t len = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
+
+		if (len <= 0)
+			continue;
+		target[len] = '\0';
+		take_link(&k, atoi(entry->d_name), target, &nr_vms);
+	}
+	closedir(dir);
+	find_runs(&k);
+	close_gaps(&k);
+	if (nr_vms == 1 && k.nr_vcpus) {
+		*ret = k;
+		return NULL;
+	}
+	free(k.vcpu_fds);
+	free(k.run_hvas);
+	return hv_err_new(nr_vms > 1 ? ENOTUNIQ : ENOENT, "process %d: %u KVM machines, %u vCPUs",
+			  (int)pid, nr_vms, k.nr_vcpus);
+}
+
+void hv_kvm_deinit(struct hv_kvm *k)
+{
+	free(k->vcpu_fds);
+	free(k->run_hvas);
+	*k = (struct hv_kvm){.vm_fd = -1, .region_fd = -1, .pin_fd = -1};
+}
+
+struct hv_err *hv_kvm_find_vcpus(struct hv_kvm *k)
+{
+	struct hv_kvm found;
+	struct hv_err *err = hv_kvm_find(k->pid, &found);
+
+	if (err)
+		return err;
+	free(k->vcpu_fds);
+	free(k->run_hvas);
+	k->vcpu_fds = found.vcpu_fds;
+	k->run_hvas = found.run_hvas;
+	k->nr_vcpus = found.nr_vcpus;
+	return NULL;
+}
+
+static struct hv_call call_ioctl(int fd, unsigned long request, uint64_t data_off)
+{
+	return (struct hv_call){
+		.nr = SYS_ioctl,
+		.args = {(uint64_t)fd, request, data_off},
+		.data_args = 1u << 2,
+	};
+}
+
+static struct hv_err *failed(const struct hv_call *c, const char *what)
+{
+	return hv_err_new((int)-c->result, "inject: %s: %s", what, strerror((int)-c->result));
+}
+
+/* ---- registers ---- */
+
+struct both_regs {
+	struct kvm_regs regs;
+	struct kvm_sregs sregs;
+};
+
+static struct hv_err *some_registers(const struct hv_kvm *k, struct hv_keeper *keeper,
+				     const struct hv_arch *arch, unsigned first, unsigned nr,
+				     struct hv_vcpu_regs *ret)
+{
+	struct both_regs data[BATCH_VCPUS];
+	struct hv_call calls[2 * BATCH_VCPUS];
+	struct hv_err *err;
+
+	memset(data, 0, sizeof(data));
+	for (unsigned i = 0; i < nr; i++) {
+		uint64_t off = i * sizeof(data[0]);
+		int fd = k->vcpu_fds[first + i];
+
+		calls[2 * i] = call_ioctl(fd, KVM_GET_REGS, off);
+		calls[2 * i + 1] =
+			call_ioctl(fd, KVM_GET_SREGS, off + offsetof(struct both_regs, sregs));
+	}
+	err = hv_keeper_calls(keeper, calls, 2 * nr, data, nr * sizeof(data[0]));
+	for (unsigned i = 0; !err && i < 2 * nr; i++)
+		if (calls[i].result < 0)
+			err = failed(&calls[i], i % 2 ? "KVM_GET_SREGS" : "KVM_GET_REGS");
+	for (unsigned i = 0; !err && i < nr; i++) {
+		struct hv_span regs = {(const uint8_t *)&data[i].regs, sizeof(data[i].regs)};
+		struct hv_span sregs = {(const uint8_t *)&data[i].sregs, sizeof(data[i].sregs)};
+
+		if (!arch->decode_kvm_registers(regs, sregs, &ret[first + i]))
+			err = hv_err_new(EPROTO, "inject: registers of vCPU %u", first + i);
+	}
+	return err;
+}
+
+struct hv_err *hv_kvm_registers(const struct hv_kvm *k, struct hv_keeper *keeper,
+				const struct hv_arch *arch, struct hv_vcpu_regs *ret)
+{
+	struct hv_err *err = NULL;
+
+	for (unsigned first = 0; !err && first < k->nr_vcpus; first += BATCH_VCPUS) {
+		unsigned left = k->nr_vcpus - first;
+
+		err = some_registers(k, keeper, arch, first,
+				     left < BATCH_VCPUS ? left : BATCH_VCPUS, ret);
+	}
+	return err;
+}
+
+/* "address sizes	: 48 bits physical, 48 bits virtual" */
+static unsigned host_phys_bits(void)
+{
+	HV_AUTO_FREE char *line = NULL;
+	FILE *f = fopen("/proc/cpuinfo", "re");
+	unsigned bits = 0;
+	size_t cap = 0;
+
+	while (f && !bits && getline(&line, &cap, f) > 0)
+		if (sscanf(line, "address sizes : %u bits physical", &bits) != 1)
+			bits = 0;
+	if (f)
+		fclose(f);
+	return bits;
+}
+
+struct hv_err *hv_kvm_phys_bits(const struct hv_kvm *k, struct hv_keeper *keeper, unsigned *ret)
+{
+	struct { /* kvm_cpuid2 with room for its entries */
+		uint32_t nent;
+		uint32_t padding;
+		struct kvm_cpuid_entry2 entries[CPUID_ENTRIES];
+	} data;
+	_Static_assert(sizeof(data) <= HV_CALL_DATA_MAX, "the answer fits");
+	_Static_assert(__builtin_offsetof(__typeof__(data), entries) ==
+			       __builtin_offsetof(struct kvm_cpuid2, entries),
+		       "as KVM has it");
+	struct hv_call call = call_ioctl(k->vcpu_fds[0], KVM_GET_CPUID2, 0);
+	unsigned host = host_phys_bits(), bits = 0;
+	struct hv_err *err;
+
+	memset(&data, 0, sizeof(data));
+	data.nent = CPUID_ENTRIES;
+	err = hv_keeper_calls(keeper, &call, 1, &data, sizeof(data));
+	if (err)
+		return err;
+	if (call.result < 0)
+		return failed(&call, "KVM_GET_CPUID2");
+	for (unsigned i = 0; i < data.nent && i < CPUID_ENTRIES; i++)
+		if (data.entries[i].function == CPUID_ADDRESSES)
+			bits = data.entries[i].eax & 0xff;
+	if (!bits)
+		bits = 36; /* what a CPU without the leaf has */
+	*ret = host && host < bits ? host : bits;
+	return NULL;
+}
+
+/* ---- memory ---- */
+
+uint32_t hv_kvm_nr_slots(void)
+{
+	HV_AUTO_FD int fd = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+	int nr = fd < 0 ? 0 : ioctl(fd, KVM_CHECK_EXTENSION, KVM_CAP_NR_MEMSLOTS);
+
+	return nr > 0 ? (uint32_t)nr : NR_SLOTS_DEFAULT;
+}
+
+static struct hv_err *make_file(struct hv_keeper *keeper, char *name, size_t len_bytes, int *ret_fd)
+{
+	struct hv_call call = {
+		.nr = SYS_memfd_create,
+		.args = {0, MFD_CLOEXEC},
+		.data_args = 1,
+	};
+	struct hv_err *err = hv_keeper_calls(keeper, &call, 1, name, len_bytes);
+
+	if (err)
+		return err;
+	if (call.result < 0)
+		return failed(&call, "memfd_create");
+	*ret_fd = (int)call.result;
+	return NULL;
+}
+
+static struct hv_err *make_region_file(struct hv_kvm *k, struct hv_keeper *keeper)
+{
+	char name[HV_REGION_NAME_LEN];
+
+	hv_region_name(k->region.slot, k->region.gpa, name);
+	return make_file(keeper, name, sizeof(name), &k->region_fd);
+}
+
+struct hv_err *hv_kvm_make_pin_file(struct hv_kvm *k, struct hv_keeper *keeper)
+{
+	char name[HV_REGION_NAME_LEN] = HV_PIN_FILE;
+
+	return k->pin_fd < 0 ? make_file(keeper, name, sizeof(name), &k->pin_fd) : NULL;
+}
+
+struct hv_err *hv_kvm_make_shadow_file(struct hv_keeper *keeper, const struct hv_shadow *s,
+				       int *ret_fd)
+{
+	char name[HV_SHADOW_NAME_LEN];
+
+	hv_shadow_name(s, name);
+	return make_file(keeper, name, sizeof(name), ret_fd);
+}
+
+/* Where the VMM has FD mapped from its start; 0: nowhere. Its inode says which it is. */
+static uint64_t find_mapping(const struct hv_kvm *k, uint64_t len_bytes)
+{
+	HV_AUTO_FREE char *line = NULL;
+	uint64_t start, end, off, inode, found = 0;
+	struct stat st;
+	char path[64];
+	size_t cap = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)k->pid, k->region_fd);
+	if (stat(path, &st) < 0)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)k->pid);
+	f = fopen(path, "re");
+	while (f && !found && getline(&line, &cap, f) > 0)
+		if (strstr(line, "memfd:hvtrace-region-") &&
+		    sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %" SCNu64, &start,
+			   &end, &off, &inode) == 4 &&
+		    inode == st.st_ino && off == 0 && end - start == len_bytes)
+			found = start;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static struct hv_call call_mmap(const struct hv_kvm *k, uint64_t hint, uint64_t len_bytes)
+{
+	return (struct hv_call){
+		.nr = SYS_mmap,
+		.args = {hint, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			 (uint64_t)k->region_fd, 0},
+	};
+}
+
+/* Where a huge page of the file can be one of the VMM's page tables, and so of KVM's: a little
+ * below HVA, if nothing is there. The kernel decides; each state does until the slot is made. */
+static struct hv_err *align_mapping(struct hv_kvm *k, struct hv_keeper *keeper, uint64_t hva,
+				    uint64_t len_bytes, uint64_t *ret_hva)
+{
+	struct hv_call calls[] = {
+		{.nr = SYS_munmap, .args = {hva, len_bytes}},
+		call_mmap(k, hva & ~(HV_REGION_ALIGN - 1), len_bytes),
+	};
+	struct hv_err *err = hv_keeper_calls(keeper, calls, 2, NULL, 0);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < 2; i++)
+		if (calls[i].result < 0 && calls[i].result > -4096)
+			return failed(&calls[i], i ? "mmap" : "munmap");
+	*ret_hva = (uint64_t)calls[1].result;
+	return NULL;
+}
+
+static struct hv_err *make_mapping(struct hv_kvm *k, struct hv_keeper *keeper, uint64_t len_bytes,
+				   uint64_t *ret_hva)
+{
+	struct hv_call calls[] = {
+		{.nr = SYS_ftruncate, .args = {(uint64_t)k->region_fd, len_bytes}},
+		call_mmap(k, 0, len_bytes),
+	};
+	struct hv_err *err = hv_keeper_calls(keeper, calls, 2, NULL, 0);
+
+	if (err)
+		return err;
+	if (calls[0].result < 0)
+		return failed(&calls[0], "ftruncate");
+	if (calls[1].result < 0 && calls[1].result > -4096)
+		return failed(&calls[1], "mmap");
+	*ret_hva = (uint64_t)calls[1].result;
+	return *ret_hva % HV_REGION_ALIGN ? align_mapping(k, keeper, *ret_hva, len_bytes, ret_hva)
+					  : NULL;
+}
+
+/* Not for a region whose slot is there. */
+static struct hv_err *unmake(struct hv_kvm *k, struct hv_keeper *keeper, uint64_t hva,
+			     uint64_t len_bytes)
+{
+	struct hv_call calls[] = {
+		{.nr = SYS_munmap, .args = {hva, len_bytes}},
+		{.nr = SYS_close, .args = {(uint64_t)k->region_fd}},
+	};
+	struct hv_err *err = hv_keeper_calls(keeper, calls, 2, NULL, 0);
+
+	k->region_fd = -1;
+	return err;
+}
+
+/* A slot that exists is left alone by KVM when the address in the VMM differs (EINVAL), and a place
+ * that another slot has is EEXIST; the same again changes nothing (__kvm_set_memory_region). */
+struct hv_err *hv_kvm_make_region(struct hv_kvm *k, struct hv_keeper *keeper, uint64_t len_bytes,
+				  uint64_t *ret_hva)
+{
+	struct kvm_userspace_memory_region slot = {
+		.slot = k->region.slot,
+		.guest_phys_addr = k->region.gpa.v,
+		.memory_size = len_bytes,
+	};
+	struct hv_call call = call_ioctl(k->vm_fd, KVM_SET_USER_MEMORY_REGION, 0);
+	bool is_new = k->region_fd < 0;
+	struct hv_err *err = is_new ? make_region_file(k, keeper) : NULL;
+	uint64_t hva = err ? 0 : find_mapping(k, len_bytes);
+
+	if (!err && !hva)
+		err = make_mapping(k, keeper, len_bytes, &hva);
+	if (err)
+		return err;
+	slot.userspace_addr = hva;
+	err = hv_keeper_calls(keeper, &call, 1, &slot, sizeof(slot));
+	if (err)
+		return err;
+	if (is_new && (call.result == -EINVAL || call.result == -EEXIST)) {
+		err = unmake(k, keeper, hva, len_bytes);
+		return err ? err
+			   : hv_err_new(EEXIST,
+					"inject: KVM_SET_USER_MEMORY_REGION: slot %" PRIu32
+					", guest physical 0x%" PRIx64 ": %s",
+					slot.slot, k->region.gpa.v, strerror((int)-call.result));
+	}
+	if (call.result < 0)
+		return failed(&call, "KVM_SET_USER_MEMORY_REGION");
+	*ret_hva = hva;
+	return NULL;
+}
+
+struct hv_err *hv_kvm_unmap(struct hv_keeper *keeper, uint64_t hva, uint64_t len_bytes)
+{
+	struct hv_call call = {.nr = SYS_madvise, .args = {hva, len_bytes, MADV_DONTNEED}};
+	struct hv_err *err = hv_keeper_calls(keeper, &call, 1, NULL, 0);
+
+	if (err)
+		return err;
+	return call.result < 0 ? failed(&call, "madvise") : NULL;
+}

@@ -1,0 +1,155 @@
+/* Why the VMM's threads may not be stopped, or made to make calls. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vmm/inject/inject.h"
+#include "vmm/inject/state.h"
+
+struct hv_err *hv_inject_not_possible(struct hv_err *why)
+{
+	struct hv_err *err;
+
+	if (!why)
+		return NULL;
+	err = hv_err_new(why->code,
+			 "injection is not possible: %s; --via=monitor may be asked for: it needs "
+			 "an ivshmem device, and each of its holds drains the guest's disks",
+			 why->message);
+	hv_err_free(why);
+	return err;
+}
+
+/* KEY's number in a thread's status; 0 when there is none. */
+static long status_of(pid_t pid, const char *tid, const char *key)
+{
+	HV_AUTO_FREE char *line = NULL;
+	size_t cap = 0, len = strlen(key);
+	char path[64];
+	long value = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/status", (int)pid, tid);
+	f = fopen(path, "re");
+	while (f && getline(&line, &cap, f) > 0)
+		if (!strncmp(line, key, len))
+			value = strtol(line + len, NULL, 10);
+	if (f)
+		fclose(f);
+	return value;
+}
+
+static struct hv_err *check_filter(const struct hv_inject *j, const char *tid)
+{
+	const char *sandbox = "";
+	pid_t pid = j->m->process.pid;
+
+	if (!status_of(pid, tid, "Seccomp:"))
+		return NULL;
+	/* QEMU loads one; older kernels do not count them */
+	hv_process_arg(&j->m->process, "-sandbox", 0, &sandbox);
+	if (!strncmp(sandbox, "on", 2) && status_of(pid, tid, "Seccomp_filters:") <= 1)
+		return NULL;
+	return hv_err_new(EPERM, "the VMM has a seccomp filter that is not QEMU's own sandbox: "
+				 "what it does to injected calls is not known");
+}
+
+/* "x86_Thread_features:\tshstk wrss", since Linux 6.6 (2fab02b25ae7); another line says which of
+ * them are locked. */
+bool hv_status_line_has_shadow_stack(const char *line)
+{
+	static const char key[] = "x86_Thread_features:";
+	static const char word[] = "shstk";
+	static const char ends[] = " \t\n";
+
+	if (strncmp(line, key, strlen(key)) != 0)
+		return false;
+	for (line += strlen(key); *line; line += strcspn(line, ends)) {
+		line += strspn(line, ends);
+		if (strcspn(line, ends) == strlen(word) && !strncmp(line, word, strlen(word)))
+			return true;
+	}
+	return false;
+}
+
+/* rt_sigreturn wants a token there, and `ret` the return address: the thread would be killed. */
+static struct hv_err *check_shadow_stack(const struct hv_inject *j, const char *tid)
+{
+	HV_AUTO_FREE char *line = NULL;
+	bool has = false;
+	size_t cap = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/status", (int)j->m->process.pid, tid);
+	f = fopen(path, "re");
+	while (f && !has && getline(&line, &cap, f) > 0)
+		has = hv_status_line_has_shadow_stack(line);
+	if (f)
+		fclose(f);
+	return has ? hv_err_new(ENOTSUP,
+				"the VMM's threads have shadow stacks (thread %s), which "
+				"an injected call would break",
+				tid)
+		   : NULL;
+}
+
+static struct hv_err *check_debugger(const struct hv_inject *j, const char *tid)
+{
+	long tracer = status_of(j->m->process.pid, tid, "TracerPid:");
+
+	if (!tracer || (j->keeper && tracer == hv_keeper_pid(j->keeper)))
+		return NULL;
+	return hv_err_new(EBUSY, "a debugger is attached to the VMM (process %ld, thread %s)",
+			  tracer, tid);
+}
+
+typedef struct hv_err *(*thread_check)(const struct hv_inject *j, const char *tid);
+
+static struct hv_err *check_threads(const struct hv_inject *j, thread_check check)
+{
+	struct hv_err *err = NULL;
+	struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)j->m->process.pid);
+	dir = opendir(path);
+	if (!dir)
+		return hv_err_new(errno, "%s: %s", path, strerror(errno));
+	while (!err && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			err = check(j, entry->d_name);
+	closedir(dir);
+	return err;
+}
+
+/* Opening a process's memory asks what attaching to it asks (Yama and all). */
+struct hv_err *hv_inject_check_rights(const struct hv_inject *j)
+{
+	pid_t pid = j->m->process.pid;
+	HV_AUTO_FD int fd = -1;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return hv_err_new(errno,
+				  "no right to ptrace the VMM, process %d: %s "
+				  "(CAP_SYS_PTRACE, kernel.yama.ptrace_scope)",
+				  (int)pid, strerror(errno));
+	return NULL;
+}
+
+struct hv_err *hv_inject_check_filters(const struct hv_inject *j)
+{
+	struct hv_err *err = check_threads(j, check_filter);
+
+	return err ? err : check_threads(j, check_shadow_stack);
+}
+
+struct hv_err *hv_inject_check_debugger(const struct hv_inject *j)
+{
+	return check_threads(j, check_debugger);
+}

@@ -1,0 +1,248 @@
+/* Memory shared with the guest, made by the VMM: where it goes, finding it again; and the file that
+ * keeps the machine where it is while that memory is needed. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+
+#include "vmm/inject/state.h"
+#include "vmm/qemu/pin.h"
+
+#define SLOTS_TRIED 4
+#define BITS_MIN    36
+#define GIB	    (1ull << 30)
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1, 7d8faaf15545 */
+#endif
+
+/* The window for PCI that the firmware tells the guest of, by QEMU's own properties. */
+static void add_pci_window(const struct hv_inject *j, const char *bridge, struct hv_taken_list *t)
+{
+	static const char *const names[] = {"pci-hole64-start", "pci-hole64-end"};
+	uint64_t ends[2] = {0};
+
+	for (unsigned i = 0; i < 2; i++) {
+		HV_AUTO_JSON struct json_object *answer = NULL;
+		struct json_object *args = json_object_new_object();
+		struct hv_err *err;
+
+		json_object_object_add(args, "path", json_object_new_string(bridge));
+		json_object_object_add(args, "property", json_object_new_string(names[i]));
+		err = hv_monitor_execute(j->m->monitor, "qom-get", args, &answer);
+		if (!err)
+			ends[i] = json_object_get_uint64(answer);
+		hv_err_free(err);
+	}
+	if (ends[0] && ends[1] > ends[0])
+		hv_taken_add(t, ends[0], ends[1]);
+}
+
+static struct hv_err *load_taken(const struct hv_inject *j, struct hv_taken_list *t)
+{
+	HV_AUTO_FREE char *text = NULL;
+	struct hv_err *err = hv_monitor_hmp(j->m->monitor, "info mtree", &text);
+
+	if (err)
+		return err;
+	hv_taken_parse(t, text);
+	if (!t->nr)
+		return hv_err_new(EPROTO, "monitor: 'info mtree': no ranges");
+	add_pci_window(j, "/machine/q35", t);
+	add_pci_window(j, "/machine/i440fx", t);
+	return NULL;
+}
+
+/* Above what memory hotplug may fill: each DIMM is aligned to 1 GiB (hw/i386/pc.c). */
+static uint64_t hotplug_end(const struct hv_inject *j)
+{
+	const char *value = "";
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; (i = hv_process_arg(&j->m->process, "-m", i, &value));) {
+		HV_AUTO_FREE char *max = hv_option_value(value, "maxmem", NULL);
+		HV_AUTO_FREE char *slots = hv_option_value(value, "slots", NULL);
+
+		if (max && hv_size_parse(max, &bytes))
+			bytes += (slots ? strtoul(slots, NULL, 10) + 2 : 258) * GIB;
+	}
+	return 4 * GIB + bytes;
+}
+
+static struct hv_err *make_new(struct hv_inject *j, const struct hv_taken_list *taken,
+			       unsigned bits)
+{
+	uint32_t nr_slots = hv_kvm_nr_slots();
+	uint64_t floor = hotplug_end(j);
+	struct hv_err *err = hv_err_new(ENOSPC, "inject: no guest-physical place for the region "
+						"above its memory");
+
+	for (; bits >= BITS_MIN; bits--) {
+		struct hv_gpa gpa;
+
+		if (!hv_place_choose(taken, bits, floor, HV_INJECT_REGION_BYTES, &gpa))
+			continue;
+		for (unsigned i = 1; i <= SLOTS_TRIED; i++) {
+			j->kvm.region = (struct hv_fd_link){
+				.kind = HV_FD_REGION, .slot = nr_slots - i, .gpa = gpa};
+			hv_err_free(err);
+			err = hv_inject_stop(j);
+			if (!err)
+				err = hv_inject_go_on(j, hv_kvm_make_region(&j->kvm, j->keeper,
+									    HV_INJECT_REGION_BYTES,
+									    &j->region_hva));
+			if (!err || err->code != EEXIST)
+				return err;
+		}
+	}
+	return err;
+}
+
+static struct hv_err *make_region(struct hv_inject *j)
+{
+	struct hv_taken_list taken = {0};
+	unsigned bits = 0;
+	struct hv_err *err = load_taken(j, &taken);
+
+	if (!err)
+		err = hv_inject_stop(j);
+	if (!err)
+		err = hv_inject_go_on(j, hv_kvm_phys_bits(&j->kvm, j->keeper, &bits));
+	if (!err)
+		err = make_new(j, &taken, bits);
+	hv_taken_deinit(&taken);
+	return err;
+}
+
+static struct hv_err *find_again(struct hv_inject *j)
+{
+	struct hv_err *err = hv_inject_stop(j);
+
+	return err ? err
+		   : hv_inject_go_on(j, hv_kvm_make_region(&j->kvm, j->keeper,
+							   HV_INJECT_REGION_BYTES, &j->region_hva));
+}
+
+/* Room at an address that huge pages can have, and no memory yet. */
+static uint8_t *reserve_aligned(uint64_t len_bytes)
+{
+	uint64_t len = len_bytes + HV_REGION_ALIGN, start, end;
+	uint8_t *room =
+		mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (room == MAP_FAILED)
+		return NULL;
+	start = ((uint64_t)(uintptr_t)room + HV_REGION_ALIGN - 1) & ~(HV_REGION_ALIGN - 1);
+	end = (uint64_t)(uintptr_t)room + len;
+	if (start > (uint64_t)(uintptr_t)room)
+		munmap(room, start - (uint64_t)(uintptr_t)room);
+	if (end > start + len_bytes)
+		munmap((void *)(uintptr_t)(start + len_bytes), end - start - len_bytes);
+	return (void *)(uintptr_t)start;
+}
+
+static struct hv_err *map_region(struct hv_inject *j)
+{
+	HV_AUTO_FD int fd = pidfd_getfd(j->m->pidfd, j->kvm.region_fd, 0);
+	struct stat st;
+	uint8_t *room;
+	void *host;
+
+	if (fd < 0)
+		return hv_err_new(errno, "inject: pidfd_getfd: %s", strerror(errno));
+	if (fstat(fd, &st) < 0 || st.st_size != (off_t)HV_INJECT_REGION_BYTES)
+		return hv_err_new(EPROTO, "inject: region of %lld bytes", (long long)st.st_size);
+	room = reserve_aligned(HV_INJECT_REGION_BYTES);
+	host = mmap(room, HV_INJECT_REGION_BYTES, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | (room ? MAP_FIXED : 0), fd, 0);
+	if (host == MAP_FAILED)
+		return hv_err_new(errno, "inject: mapping the region: %s", strerror(errno));
+	/* not the keeper's, which may outlive us for a moment */
+	madvise(host, HV_INJECT_REGION_BYTES, MADV_DONTFORK);
+	j->m->region = (struct hv_region){
+		.gpa = j->kvm.region.gpa, .host = host, .len_bytes = HV_INJECT_REGION_BYTES};
+	j->m->region_fd = hv_take_fd(&fd);
+	j->m->region_file_off = 0;
+	return NULL;
+}
+
+struct hv_err *hv_inject_region(struct hv_inject *j)
+{
+	struct hv_err *err;
+
+	if (j->m->region.host)
+		return NULL;
+	err = j->kvm.region_fd >= 0 ? find_again(j) : make_region(j);
+	return err ? err : map_region(j);
+}
+
+void hv_inject_drop_region(struct hv_inject *j)
+{
+	if (!j->m->region.host)
+		return;
+	munmap(j->m->region.host, j->m->region.len_bytes);
+	hv_close_at(&j->m->region_fd);
+	j->m->region = (struct hv_region){0};
+}
+
+void hv_inject_want_huge(const struct hv_inject *j)
+{
+	const volatile uint8_t *host = j->m->region.host;
+
+	/* not of what is empty: a look makes a page */
+	for (uint64_t at = 0; host && at < HV_INJECT_REGION_BYTES; at += HV_REGION_ALIGN)
+		(void)host[at];
+	if (host)
+		(void)madvise((void *)(uintptr_t)host, HV_INJECT_REGION_BYTES, MADV_COLLAPSE);
+}
+
+/* ---- the pin ---- */
+
+static bool is_pin_file(int fd)
+{
+	char path[40], target[80];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	len = readlink(path, target, sizeof(target) - 1);
+	target[len < 0 ? 0 : len] = '\0';
+	return hv_fd_link_parse(target).kind == HV_FD_PIN;
+}
+
+static struct hv_err *fill_pin_file(const struct hv_inject *j)
+{
+	HV_AUTO_FD int fd = pidfd_getfd(j->m->pidfd, j->kvm.pin_fd, 0);
+	uint8_t image[HV_PIN_IMAGE_BYTES];
+
+	hv_pin_image(image);
+	if (fd >= 0 && !is_pin_file(fd))
+		return hv_err_new(EBADF, "inject: file %d of the VMM is another", j->kvm.pin_fd);
+	if (fd < 0 || pwrite(fd, image, sizeof(image), 0) != (ssize_t)sizeof(image))
+		return hv_err_new(errno, "inject: file %d of the VMM: %s", j->kvm.pin_fd,
+				  strerror(errno));
+	return NULL;
+}
+
+/* The VMM opens the file by its own descriptor: no other path leads to it. */
+struct hv_err *hv_inject_pin(struct hv_inject *j)
+{
+	bool stands = false;
+	struct hv_err *err = hv_pin_stands(j->m->monitor, &stands);
+	char path[40];
+
+	if (!err && stands)
+		return NULL;
+	if (!err && j->kvm.pin_fd < 0) {
+		err = hv_inject_stop(j);
+		if (!err)
+			err = hv_inject_go_on(j, hv_kvm_make_pin_file(&j->kvm, j->keeper));
+	}
+	if (!err)
+		err = fill_pin_file(j);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", j->kvm.pin_fd);
+	if (!err)
+		err = hv_pin_set(j->m->monitor, path);
+	return hv_err_in(err, "the machine cannot be kept from being migrated meanwhile");
+}

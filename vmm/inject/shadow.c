@@ -1,0 +1,484 @@
+#include "vmm/inject/shadow.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+
+#include "vmm/inject/state.h"
+#include "vmm/text_store.h"
+
+#define PAGE	   4096ull
+#define WINDOW_MAX (1ull << 30)
+
+enum page_state {
+	NONE,
+	PREPARED, /* a copy of some moment */
+	FRESH,	  /* under this hold: a copy, with changes */
+	STANDING, /* what the guest sees */
+};
+
+void hv_shadow_init(struct hv_shadow *s)
+{
+	*s = (struct hv_shadow){.fd = -1, .ram_fd = -1, .ram_here = -1};
+}
+
+void hv_shadow_deinit(struct hv_shadow *s)
+{
+	if (s->host)
+		munmap(s->host, s->len_bytes);
+	hv_close_at(&s->ram_here);
+	free(s->pages);
+	hv_shadow_init(s);
+}
+
+uint8_t *hv_shadow_at(const struct hv_shadow *s, struct hv_gpa gpa)
+{
+	uint64_t off = gpa.v - s->start.v;
+
+	if (!s->nr_standing || off >= s->len_bytes || s->pages[off / PAGE] != STANDING)
+		return NULL;
+	return s->host + off;
+}
+
+/* ---- the files ---- */
+
+static struct hv_err *open_here(struct hv_inject *j, struct hv_shadow *s)
+{
+	HV_AUTO_FD int fd = pidfd_getfd(j->m->pidfd, s->fd, 0);
+	void *host;
+
+	s->ram_here = pidfd_getfd(j->m->pidfd, s->ram_fd, 0);
+	if (fd < 0 || s->ram_here < 0)
+		return hv_err_new(errno, "shadow: pidfd_getfd: %s", strerror(errno));
+	if (ftruncate(fd, (off_t)s->len_bytes) < 0)
+		return hv_err_new(errno, "shadow: its file: %s", strerror(errno));
+	host = mmap(NULL, s->len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	if (host == MAP_FAILED)
+		return hv_err_new(errno, "shadow: mapping its file: %s", strerror(errno));
+	madvise(host, s->len_bytes, MADV_DONTFORK);
+	s->host = host;
+	s->pages = hv_alloc(s->len_bytes / PAGE);
+	return NULL;
+}
+
+/* The VMM's number of the file with this inode, open for reading and writing; -1: none. */
+static int find_file(pid_t pid, dev_t dev, ino_t ino)
+{
+	struct dirent *entry;
+	char path[96];
+	int found = -1;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	while (dir && found < 0 && (entry = readdir(dir))) {
+		struct stat st;
+
+		if (fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 && st.st_dev == dev &&
+		    st.st_ino == ino && hv_vmm_can_write(pid, atoi(entry->d_name)))
+			found = atoi(entry->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static const struct hv_ram_range *range_of(const struct hv_inject *j, struct hv_gpa gpa)
+{
+	const struct hv_ram *ram = &j->m->ram;
+
+	for (size_t i = 0; i < ram->nr_ranges; i++)
+		if (gpa.v - ram->ranges[i].start.v < ram->ranges[i].len_bytes)
+			return &ram->ranges[i];
+	return NULL;
+}
+
+/* Whether pages of R can be shadowed; *RET_FD: the VMM's number of its file. */
+static bool can_shadow(struct hv_inject *j, const struct hv_ram_range *r, struct hv_piece *ret,
+		       int *ret_fd)
+{
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	struct statfs fs;
+	struct stat st;
+
+	if (!r || !r->host)
+		return false;
+	err = hv_process_memory_piece(j->m->memory, r->hva, 1, ret);
+	if (err || ret->fd < 0 || fstatfs(ret->fd, &fs) < 0 || fstat(ret->fd, &st) < 0 ||
+	    fs.f_type == HUGETLBFS_MAGIC)
+		return false;
+	*ret_fd = find_file(j->m->process.pid, st.st_dev, st.st_ino);
+	return *ret_fd >= 0;
+}
+
+struct hv_err *hv_shadow_want(struct hv_inject *j)
+{
+	struct hv_err *err = hv_machine_pages_are_its_own(j->m);
+	struct hv_piece piece;
+	int fd;
+
+	if (err)
+		return hv_err_in(err, "--patch=shadow");
+	for (size_t i = 0; i < j->m->ram.nr_ranges; i++)
+		if (can_shadow(j, &j->m->ram.ranges[i], &piece, &fd)) {
+			j->shadow.wanted = true;
+			return NULL;
+		}
+	return hv_err_new(ENOTSUP, "--patch=shadow: the machine's RAM is private or of huge pages: "
+				   "its pages cannot be replaced one by one");
+}
+
+/* The window around GPA, and its file; nothing when GPA cannot be shadowed. */
+static struct hv_err *make_window(struct hv_inject *j, struct hv_gpa gpa)
+{
+	const struct hv_ram_range *r = range_of(j, gpa);
+	struct hv_shadow *s = &j->shadow;
+	struct hv_piece piece;
+	uint64_t start, end;
+	struct hv_err *err;
+	int ram_fd;
+
+	if (!can_shadow(j, r, &piece, &ram_fd))
+		return NULL;
+	start = gpa.v & ~(WINDOW_MAX - 1);
+	end = start + WINDOW_MAX;
+	start = start < r->start.v ? r->start.v : start;
+	end = end > r->start.v + r->len_bytes ? r->start.v + r->len_bytes : end;
+	s->start = hv_gpa(start);
+	s->len_bytes = (end - start) & ~(PAGE - 1);
+	s->hva = r->hva + (start - r->start.v);
+	s->ram_fd = ram_fd;
+	s->ram_off = piece.file_off + (start - r->start.v);
+	err = hv_inject_stop(j);
+	if (!err)
+		err = hv_inject_go_on(j, hv_kvm_make_shadow_file(j->keeper, s, &s->fd));
+	return err ? err : open_here(j, s);
+}
+
+/* ---- what is there already ---- */
+
+/* What the VMM's mappings say; a copy that is not there may be written again. */
+static void find_standing(pid_t pid, struct hv_shadow *s)
+{
+	HV_AUTO_FREE char *line = NULL;
+	size_t cap = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	for (uint64_t page = 0; page < s->len_bytes / PAGE; page++)
+		s->pages[page] = s->pages[page] == NONE ? NONE : PREPARED;
+	s->nr_standing = 0;
+	while (getline(&line, &cap, f) > 0) {
+		struct hv_vma vma;
+
+		if (!strstr(line, "memfd:" HV_SHADOW_FILE) || !hv_vma_parse(line, &vma) ||
+		    vma.start - s->hva != vma.file_off || vma.end - s->hva > s->len_bytes)
+			continue;
+		for (uint64_t off = vma.file_off; off < vma.end - s->hva; off += PAGE) {
+			s->pages[off / PAGE] = STANDING;
+			s->nr_standing++;
+		}
+	}
+	fclose(f);
+}
+
+void hv_shadow_look_again(struct hv_inject *j, bool all_in_run)
+{
+	if (!j->shadow.in_doubt)
+		return;
+	find_standing(j->m->process.pid, &j->shadow);
+	j->shadow.in_doubt = !all_in_run;
+}
+
+/* Takes ERR, after which nobody knows which copies are in place. */
+static struct hv_err *doubt(struct hv_inject *j, struct hv_err *err)
+{
+	if (!err)
+		return NULL;
+	j->shadow.in_doubt = true;
+	hv_shadow_look_again(j, false);
+	return err;
+}
+
+struct hv_err *hv_shadow_find(struct hv_inject *j)
+{
+	struct hv_shadow *s = &j->shadow;
+	pid_t pid = j->m->process.pid;
+	char path[64], target[PATH_MAX];
+	struct dirent *entry;
+	struct hv_err *err;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	while (dir && s->fd < 0 && (entry = readdir(dir))) {
+		ssize_t len = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
+
+		target[len < 0 ? 0 : len] = '\0';
+		if (hv_shadow_parse(target, s))
+			s->fd = atoi(entry->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	if (s->fd < 0)
+		return NULL;
+	err = open_here(j, s);
+	if (!err)
+		find_standing(pid, s);
+	return err;
+}
+
+/* ---- changes ---- */
+
+struct hv_err *hv_shadow_prepare(struct hv_inject *j, const struct hv_gpa *gpas, size_t nr)
+{
+	struct hv_shadow *s = &j->shadow;
+	struct hv_err *err = NULL;
+
+	if (!s->wanted)
+		return NULL;
+	if (s->fd < 0 && nr)
+		err = make_window(j, gpas[0]);
+	for (size_t i = 0; !err && s->pages && i < nr; i++) {
+		uint64_t off = (gpas[i].v - s->start.v) & ~(PAGE - 1);
+
+		if (gpas[i].v < s->start.v || off >= s->len_bytes || s->pages[off / PAGE] != NONE)
+			continue;
+		err = hv_machine_read(j->m, hv_gpa_add(s->start, off), s->host + off, PAGE);
+		s->pages[off / PAGE] = err ? NONE : PREPARED;
+	}
+	return err;
+}
+
+/* A copy of some moment becomes one of now. */
+static struct hv_err *freshen(struct hv_inject *j, uint64_t off)
+{
+	struct hv_shadow *s = &j->shadow;
+	uint8_t now[PAGE];
+	struct hv_err *err = hv_machine_read(j->m, hv_gpa_add(s->start, off), now, PAGE);
+
+	if (err)
+		return err;
+	if (memcmp(now, s->host + off, PAGE) != 0)
+		memcpy(s->host + off, now, PAGE);
+	s->pages[off / PAGE] = FRESH;
+	return NULL;
+}
+
+static struct hv_err *write_one(struct hv_inject *j, const struct hv_text_write *w)
+{
+	struct hv_shadow *s = &j->shadow;
+	uint64_t off = w->gpa.v - s->start.v;
+	struct hv_err *err;
+	uint8_t state;
+
+	if (!s->pages || off >= s->len_bytes || s->pages[off / PAGE] == NONE)
+		return hv_machine_hold_write_text(j->m, w, 1);
+	state = s->pages[off / PAGE];
+	if (state == PREPARED && !s->wanted)
+		return hv_machine_hold_write_text(j->m, w, 1);
+	err = state == PREPARED ? freshen(j, off & ~(PAGE - 1)) : NULL;
+	if (!err)
+		hv_text_store(s->host, off, w->bytes, w->len_bytes);
+	return err;
+}
+
+static struct hv_err *map_runs(struct hv_inject *j, struct hv_call *calls, size_t nr)
+{
+	struct hv_shadow *s = &j->shadow;
+	struct hv_err *err = nr ? doubt(j, hv_keeper_calls(j->keeper, calls, nr, NULL, 0)) : NULL;
+
+	for (size_t i = 0; !err && i < nr; i++) {
+		uint64_t first = calls[i].args[5] / PAGE, pages = calls[i].args[1] / PAGE;
+
+		if ((uint64_t)calls[i].result == calls[i].args[0]) {
+			memset(s->pages + first, STANDING, pages);
+			s->nr_standing += pages;
+		} else {
+			err = doubt(j, hv_err_new(ENOMEM, "shadow: mmap in the VMM: %s",
+						  strerror((int)-calls[i].result)));
+		}
+	}
+	return err;
+}
+
+/* FRESH pages of the window between two writes, in runs. */
+static struct hv_err *put_in_place(struct hv_inject *j, uint64_t first, uint64_t last)
+{
+	struct hv_shadow *s = &j->shadow;
+	struct hv_call calls[HV_KEEPER_CALLS_MAX];
+	struct hv_err *err = NULL;
+	size_t nr = 0;
+
+	for (uint64_t at = first; !err && at <= last;) {
+		uint64_t end = at;
+
+		while (end <= last && s->pages[end] == FRESH)
+			end++;
+		if (end == at) {
+			at++;
+			continue;
+		}
+		calls[nr++] = (struct hv_call){
+			.nr = SYS_mmap,
+			.args = {s->hva + at * PAGE, (end - at) * PAGE, PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_FIXED, (uint64_t)s->fd, at * PAGE},
+		};
+		at = end;
+		if (nr == HV_KEEPER_CALLS_MAX) {
+			err = map_runs(j, calls, nr);
+			nr = 0;
+		}
+	}
+	return err ? err : map_runs(j, calls, nr);
+}
+
+struct hv_err *hv_shadow_write(struct hv_inject *j, const struct hv_text_write *writes, size_t nr)
+{
+	struct hv_shadow *s = &j->shadow;
+	uint64_t first = UINT64_MAX, last = 0;
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; !err && i < nr; i++) {
+		uint64_t page = (writes[i].gpa.v - s->start.v) / PAGE;
+
+		err = write_one(j, &writes[i]);
+		if (!s->pages || page >= s->len_bytes / PAGE || s->pages[page] != FRESH)
+			continue;
+		first = page < first ? page : first;
+		last = page > last ? page : last;
+	}
+	if (err)
+		return doubt(j, err);
+	return first > last ? NULL : put_in_place(j, first, last);
+}
+
+/* ---- back ---- */
+
+struct setting { /* what QEMU asked of the kernel for the RAM's memory */
+	int map_flags;
+	int advice[4];
+	unsigned nr_advices;
+};
+
+/* By a mapping of it that is left (proc(5), VmFlags). */
+static void load_setting(const struct hv_inject *j, struct setting *ret)
+{
+	static const struct {
+		const char *flag;
+		int advice;
+	} known[] = {{" dc", MADV_DONTFORK},
+		     {" dd", MADV_DONTDUMP},
+		     {" hg", MADV_HUGEPAGE},
+		     {" nh", MADV_NOHUGEPAGE}};
+	const struct hv_shadow *s = &j->shadow;
+	HV_AUTO_FREE char *line = NULL;
+	bool ours = false, found = false;
+	size_t cap = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps", (int)j->m->process.pid);
+	f = fopen(path, "re");
+	while (f && !found && getline(&line, &cap, f) > 0) {
+		struct hv_vma vma;
+
+		if (hv_vma_parse(line, &vma))
+			ours = vma.start < s->hva + s->len_bytes && vma.end > s->hva &&
+			       !strstr(line, "memfd:" HV_SHADOW_FILE);
+		found = ours && !strncmp(line, "VmFlags:", 8);
+	}
+	if (f)
+		fclose(f);
+	*ret = (struct setting){0};
+	for (size_t i = 0; found && i < HV_ARRAY_LEN(known); i++)
+		if (strstr(line, known[i].flag))
+			ret->advice[ret->nr_advices++] = known[i].advice;
+	if (found && strstr(line, " nr"))
+		ret->map_flags = MAP_NORESERVE;
+}
+
+/* Pages the guest changed itself: all that still differs, our sites being restored. */
+static struct hv_err *carry_over(const struct hv_shadow *s, uint64_t *ret_first, uint64_t *ret_last)
+{
+	uint8_t old[PAGE];
+
+	*ret_first = UINT64_MAX;
+	*ret_last = 0;
+	for (uint64_t page = 0; page < s->len_bytes / PAGE; page++) {
+		off_t at = (off_t)(s->ram_off + page * PAGE);
+		const uint8_t *now = s->host + page * PAGE;
+
+		if (s->pages[page] != STANDING)
+			continue;
+		*ret_first = page < *ret_first ? page : *ret_first;
+		*ret_last = page;
+		if (pread(s->ram_here, old, PAGE, at) != (ssize_t)PAGE)
+			return hv_err_new(EIO, "shadow: reading the RAM's file");
+		if (memcmp(old, now, PAGE) != 0 &&
+		    pwrite(s->ram_here, now, PAGE, at) != (ssize_t)PAGE)
+			return hv_err_new(EIO, "shadow: writing the RAM's file");
+	}
+	return NULL;
+}
+
+static struct hv_err *put_back_held(struct hv_inject *j, const struct setting *was)
+{
+	struct hv_shadow *s = &j->shadow;
+	struct hv_call calls[5];
+	uint64_t first, last;
+	struct hv_err *err = s->in_doubt ? hv_err_new(EBUSY, "shadow: a call may be made still")
+					 : carry_over(s, &first, &last);
+	uint64_t hva, len;
+
+	if (err || first > last)
+		return err;
+	hva = s->hva + first * PAGE;
+	len = (last + 1 - first) * PAGE;
+	calls[0] = (struct hv_call){
+		.nr = SYS_mmap,
+		.args = {hva, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | was->map_flags,
+			 (uint64_t)s->ram_fd, s->ram_off + first * PAGE},
+	};
+	for (unsigned i = 0; i < was->nr_advices; i++)
+		calls[1 + i] = (struct hv_call){.nr = SYS_madvise,
+						.args = {hva, len, (uint64_t)was->advice[i]}};
+	err = doubt(j, hv_keeper_calls(j->keeper, calls, 1 + was->nr_advices, NULL, 0));
+	if (!err && (uint64_t)calls[0].result != hva)
+		err = hv_err_new(ENOMEM, "shadow: mmap in the VMM: %s",
+				 strerror((int)-calls[0].result));
+	return err;
+}
+
+struct hv_err *hv_shadow_put_back(struct hv_inject *j)
+{
+	struct hv_shadow *s = &j->shadow;
+	struct setting was;
+	struct hv_err *err;
+
+	if (!s->nr_standing && !s->in_doubt)
+		return NULL;
+	load_setting(j, &was);
+	err = hv_inject_stop(j);
+	if (!err)
+		err = hv_inject_go_on(j, put_back_held(j, &was));
+	if (err)
+		return err;
+	memset(s->pages, NONE, s->len_bytes / PAGE);
+	s->nr_standing = 0;
+	madvise(s->host, s->len_bytes, MADV_REMOVE);
+	return NULL;
+}

@@ -1,0 +1,174 @@
+#include "vmm/inject/threads.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "vmm/clock.h"
+
+#define SPINS	   200
+#define PAUSE_US   20
+#define STOP_EVENT 128 /* PTRACE_EVENT_STOP */
+
+void (*hv_inject_step)(const char *where);
+
+void hv_inject_at(const char *where)
+{
+	if (hv_inject_step)
+		hv_inject_step(where);
+}
+
+void hv_threads_init(struct hv_threads *t, const pid_t *tids, size_t nr)
+{
+	t->list = hv_alloc(nr * sizeof(*t->list));
+	t->nr = nr;
+	for (size_t i = 0; i < nr; i++)
+		t->list[i].tid = tids[i];
+}
+
+void hv_threads_deinit(struct hv_threads *t)
+{
+	free(t->list);
+	*t = (struct hv_threads){0};
+}
+
+static struct hv_err *gone(struct hv_thread *t)
+{
+	t->seized = t->stopped = false;
+	return hv_err_new(ESRCH, "thread %d has ended", (int)t->tid);
+}
+
+/* waitpid with a deadline: a stop takes microseconds, so the first looks are without a pause. */
+static struct hv_err *next_stop(struct hv_thread *t, uint64_t deadline_ns, int *ret)
+{
+	for (unsigned tries = 0;; tries++) {
+		pid_t got = waitpid(t->tid, ret, __WALL | WNOHANG);
+
+		if (got < 0 || (got > 0 && !WIFSTOPPED(*ret)))
+			return gone(t);
+		if (got > 0)
+			return NULL;
+		if (hv_now_ns() > deadline_ns)
+			return hv_err_new(ETIMEDOUT, "thread %d does not stop", (int)t->tid);
+		if (tries < SPINS)
+			sched_yield();
+		else
+			usleep(PAUSE_US);
+	}
+}
+
+static bool is_syscall_stop(int status)
+{
+	return WSTOPSIG(status) == (SIGTRAP | 0x80);
+}
+
+/* A stop for a signal is the one moment at which it can be passed on. */
+static int signal_of(int status)
+{
+	return status >> 16 || is_syscall_stop(status) ? 0 : WSTOPSIG(status);
+}
+
+static struct hv_err *resume(struct hv_thread *t, enum __ptrace_request how, int sig)
+{
+	hv_inject_at("resume");
+	if (ptrace(how, t->tid, NULL, (void *)(intptr_t)sig) < 0)
+		return gone(t);
+	hv_inject_at("resumed");
+	return NULL;
+}
+
+/* An interrupt has been asked for. */
+static struct hv_err *await_interrupt(struct hv_thread *t, uint64_t deadline_ns)
+{
+	for (;;) {
+		int status = 0;
+		struct hv_err *err = next_stop(t, deadline_ns, &status);
+
+		if (err)
+			return err;
+		hv_inject_at("stopped");
+		if (status >> 16 == STOP_EVENT) {
+			t->stopped = true;
+			t->at_rest = false;
+			return NULL;
+		}
+		err = resume(t, PTRACE_CONT, signal_of(status));
+		if (err)
+			return err;
+	}
+}
+
+struct hv_err *hv_thread_await_syscall(struct hv_thread *t, uint64_t deadline_ns)
+{
+	int sig = 0;
+
+	for (;;) {
+		int status = 0;
+		struct hv_err *err = resume(t, PTRACE_SYSCALL, sig);
+
+		t->stopped = false;
+		if (!err)
+			err = next_stop(t, deadline_ns, &status);
+		if (err)
+			return err;
+		t->stopped = true;
+		hv_inject_at("syscall");
+		if (is_syscall_stop(status))
+			return NULL;
+		sig = signal_of(status);
+	}
+}
+
+static struct hv_err *seize(struct hv_thread *t)
+{
+	/* Never PTRACE_O_EXITKILL: the VMM outlives us. */
+	if (ptrace(PTRACE_SEIZE, t->tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) < 0)
+		return hv_err_new(errno, "thread %d: ptrace: %s", (int)t->tid, strerror(errno));
+	t->seized = true;
+	hv_inject_at("seized");
+	if (ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) < 0)
+		return gone(t);
+	hv_inject_at("interrupted");
+	return NULL;
+}
+
+struct hv_err *hv_threads_stop(struct hv_threads *t, uint64_t deadline_ns)
+{
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; !err && i < t->nr; i++)
+		err = seize(&t->list[i]);
+	for (size_t i = 0; !err && i < t->nr; i++)
+		err = await_interrupt(&t->list[i], deadline_ns);
+	if (err)
+		hv_threads_release(t);
+	return err;
+}
+
+struct hv_err *hv_thread_again(struct hv_thread *t, uint64_t deadline_ns)
+{
+	struct hv_err *err = resume(t, PTRACE_CONT, 0);
+
+	t->stopped = false;
+	usleep(10 * PAUSE_US);
+	if (!err && ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) < 0)
+		err = gone(t);
+	return err ? err : await_interrupt(t, deadline_ns);
+}
+
+void hv_threads_release(struct hv_threads *t)
+{
+	for (size_t i = 0; i < t->nr; i++) {
+		struct hv_thread *at = &t->list[i];
+
+		if (!at->stopped)
+			continue;
+		hv_inject_at("release");
+		if (ptrace(PTRACE_DETACH, at->tid, NULL, NULL) == 0)
+			at->seized = false;
+		at->stopped = at->at_rest = false;
+		hv_inject_at("released");
+	}
+}

@@ -1,0 +1,25 @@
+/* A kernel, its initrd and its command line put into the memory of a machine of our own, with what
+ * the boot protocol and firmware would tell it.
+ *
+ *   0x00500 GDT   0x07000 boot_params   0x09000 page tables (cpu.h)   0x20000 command line
+ *   0xe0000 ACPI tables   then the kernel where it wants to be, the initrd as high as it may be
+ *
+ * Leaves to others: what is in a kernel file (image.h), vCPUs (cpu.h). */
+#pragma once
+
+#include "vmm/minivm/memory.h"
+
+#define HV_MINIVM_GDT	      UINT64_C(0x500)
+#define HV_MINIVM_BOOT_PARAMS UINT64_C(0x7000)
+#define HV_MINIVM_PAGE_TABLES UINT64_C(0x9000)
+
+struct hv_minivm_boot {
+	const char *kernel_path;
+	const char *initrd_path; /* NULL: none */
+	const char *append;
+	unsigned nr_vcpus;
+};
+
+/* *RET_ENTRY: where vCPU 0 begins. Errors name the file. */
+struct hv_err *hv_minivm_boot_load(struct hv_minivm_memory *m, const struct hv_minivm_boot *boot,
+				   struct hv_gpa *ret_entry) hv_must_use;

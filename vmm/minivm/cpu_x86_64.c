@@ -1,0 +1,301 @@
+/* Source: Intel SDM volumes 2 (CPUID) and 3 (descriptors, MSRs), Documentation/virt/kvm/api.rst. */
+#include "vmm/minivm/cpu.h"
+
+#include <linux/kvm.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "arch/arch.h"
+#include "base/guard.h"
+#include "vmm/minivm/boot.h"
+
+#define CPUID_MAX 256
+
+#define CODE_SELECTOR 0x10 /* __BOOT_CS */
+#define DATA_SELECTOR 0x18 /* __BOOT_DS */
+
+#define CR0_PE	 1
+#define CR0_ET	 (1 << 4)
+#define CR0_PG	 (1u << 31)
+#define CR4_PAE	 (1 << 5)
+#define EFER_LME (1 << 8)
+#define EFER_LMA (1 << 10)
+
+#define ENTRY_TABLE 3	 /* present, writable */
+#define ENTRY_LEAF  0x83 /* and large */
+
+#define MSR_MISC_ENABLE	   0x1a0
+#define MISC_FAST_STRING   1
+#define MSR_MTRR_DEFAULT   0x2ff
+#define MTRR_ON_WRITE_BACK 0x806
+#define MSR_GS_BASE	   0xc0000101
+
+/* cpuid */
+#define FEATURE_TSC_DEADLINE (1u << 24) /* 1, ecx */
+#define FEATURE_HYPERVISOR   (1u << 31)
+#define FEATURE_HTT	     (1u << 28) /* 1, edx */
+
+void hv_minivm_cpu_tables(struct hv_minivm_memory *m)
+{
+	const uint64_t gdt[4] = {0, 0, 0x00af9b000000ffff, 0x00cf93000000ffff};
+	uint64_t *tables =
+		(uint64_t *)(void *)hv_minivm_memory_at(m, hv_gpa(HV_MINIVM_PAGE_TABLES), 6 * 4096);
+
+	memcpy(hv_minivm_memory_at(m, hv_gpa(HV_MINIVM_GDT), sizeof(gdt)), gdt, sizeof(gdt));
+	tables[0] = (HV_MINIVM_PAGE_TABLES + 0x1000) | ENTRY_TABLE;
+	for (uint64_t i = 0; i < 4; i++)
+		tables[512 + i] = (HV_MINIVM_PAGE_TABLES + 0x2000 + i * 0x1000) | ENTRY_TABLE;
+	for (uint64_t i = 0; i < 4 * 512; i++)
+		tables[1024 + i] = i << 21 | ENTRY_LEAF;
+}
+
+static struct hv_err *failed(const char *what)
+{
+	return hv_err_new(errno, "%s: %s", what, strerror(errno));
+}
+
+static void set_topology(struct kvm_cpuid_entry2 *e, unsigned cpu, unsigned nr)
+{
+	unsigned bits = nr > 1 ? 32 - (unsigned)__builtin_clz(nr - 1) : 0;
+
+	e->edx = cpu;
+	e->eax = e->index ? bits : 0;
+	e->ebx = e->index == 0 ? 1 : e->index == 1 ? nr : 0;
+	e->ecx = e->index | (e->index == 0 ? 1u << 8 : e->index == 1 ? 2u << 8 : 0);
+}
+
+static void set_leaf(struct kvm_cpuid_entry2 *e, unsigned cpu, unsigned nr, bool has_deadline)
+{
+	switch (e->function) {
+	case 1:
+		e->ebx = (e->ebx & 0xff00) | nr << 16 | cpu << 24;
+		e->ecx |= FEATURE_HYPERVISOR;
+		e->ecx &= ~FEATURE_TSC_DEADLINE;
+		e->ecx |= has_deadline ? FEATURE_TSC_DEADLINE : 0;
+		e->edx = nr > 1 ? e->edx | FEATURE_HTT : e->edx & ~FEATURE_HTT;
+		break;
+	case 4: /* caches: no two CPUs share one */
+		e->eax &= ~UINT32_C(0xffffc000);
+		break;
+	case 0xb:
+	case 0x1f:
+		set_topology(e, cpu, nr);
+		break;
+	case 0x80000008:
+		e->ecx = nr - 1;
+		break;
+	case 0x8000001d:
+		e->eax &= ~UINT32_C(0x03ffc000);
+		break;
+	case 0x8000001e:
+		e->eax = cpu;
+		e->ebx = cpu;
+		e->ecx = 0;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Leaves with topology have one entry in what KVM supports, and need two. */
+static void complete_topology(struct kvm_cpuid2 *c, uint32_t leaf)
+{
+	unsigned nr = 0;
+
+	for (uint32_t i = 0; i < c->nent; i++)
+		nr += c->entries[i].function == leaf;
+	for (; nr && nr < 2 && c->nent < CPUID_MAX; nr++)
+		c->entries[c->nent++] = (struct kvm_cpuid_entry2){
+			.function = leaf,
+			.index = nr,
+			.flags = KVM_CPUID_FLAG_SIGNIFCANT_INDEX,
+		};
+}
+
+static struct hv_err *set_msrs(int vcpu_fd, const struct kvm_msr_entry *entries, unsigned nr)
+{
+	HV_AUTO_FREE struct kvm_msrs *msrs = hv_alloc(sizeof(*msrs) + nr * sizeof(*entries));
+	int set;
+
+	msrs->nmsrs = nr;
+	memcpy(msrs->entries, entries, nr * sizeof(*entries));
+	set = ioctl(vcpu_fd, KVM_SET_MSRS, msrs);
+	if (set < 0)
+		return failed("KVM_SET_MSRS");
+	if ((unsigned)set != nr)
+		return hv_err_new(EIO, "KVM_SET_MSRS: 0x%x is refused", entries[set].index);
+	return NULL;
+}
+
+struct hv_err *hv_minivm_cpu_identify(int kvm_fd, int vcpu_fd, unsigned cpu, unsigned nr)
+{
+	HV_AUTO_FREE struct kvm_cpuid2 *c =
+		hv_alloc(sizeof(*c) + CPUID_MAX * sizeof(c->entries[0]));
+	bool has_deadline = ioctl(kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_TSC_DEADLINE_TIMER) > 0;
+	const struct kvm_msr_entry start[] = {
+		{.index = MSR_MISC_ENABLE, .data = MISC_FAST_STRING},
+		{.index = MSR_MTRR_DEFAULT, .data = MTRR_ON_WRITE_BACK},
+	};
+
+	c->nent = CPUID_MAX;
+	if (ioctl(kvm_fd, KVM_GET_SUPPORTED_CPUID, c) < 0)
+		return failed("KVM_GET_SUPPORTED_CPUID");
+	complete_topology(c, 0xb);
+	complete_topology(c, 0x1f);
+	for (uint32_t i = 0; i < c->nent; i++)
+		set_leaf(&c->entries[i], cpu, nr, has_deadline);
+	if (ioctl(vcpu_fd, KVM_SET_CPUID2, c) < 0)
+		return failed("KVM_SET_CPUID2");
+	return set_msrs(vcpu_fd, start, HV_ARRAY_LEN(start));
+}
+
+struct hv_err *hv_minivm_cpu_start(int vcpu_fd, struct hv_gpa entry)
+{
+	struct kvm_regs regs = {.rip = entry.v, .rsi = HV_MINIVM_BOOT_PARAMS, .rflags = 2};
+	struct kvm_segment code = {.limit = 0xffffffff,
+				   .selector = CODE_SELECTOR,
+				   .type = 11,
+				   .present = 1,
+				   .s = 1,
+				   .l = 1,
+				   .g = 1};
+	struct kvm_segment data = {.limit = 0xffffffff,
+				   .selector = DATA_SELECTOR,
+				   .type = 3,
+				   .present = 1,
+				   .s = 1,
+				   .db = 1,
+				   .g = 1};
+	struct kvm_sregs s;
+
+	if (ioctl(vcpu_fd, KVM_GET_SREGS, &s) < 0)
+		return failed("KVM_GET_SREGS");
+	s.cs = code;
+	s.ds = s.es = s.fs = s.gs = s.ss = data;
+	s.gdt.base = HV_MINIVM_GDT;
+	s.gdt.limit = 4 * 8 - 1;
+	s.idt.base = 0;
+	s.idt.limit = 0;
+	s.cr0 = CR0_PE | CR0_ET | CR0_PG;
+	s.cr3 = HV_MINIVM_PAGE_TABLES;
+	s.cr4 = CR4_PAE;
+	s.efer = EFER_LME | EFER_LMA;
+	if (ioctl(vcpu_fd, KVM_SET_SREGS, &s) < 0)
+		return failed("KVM_SET_SREGS");
+	return ioctl(vcpu_fd, KVM_SET_REGS, &regs) < 0 ? failed("KVM_SET_REGS") : NULL;
+}
+
+struct hv_err *hv_minivm_cpu_watch_base(int kvm_fd, int vm_fd)
+{
+	struct kvm_enable_cap cap = {.cap = KVM_CAP_X86_USER_SPACE_MSR,
+				     .args = {KVM_MSR_EXIT_REASON_FILTER}};
+	uint8_t denied[8] = {0};
+	struct kvm_msr_filter filter = {
+		.flags = KVM_MSR_FILTER_DEFAULT_ALLOW,
+		.ranges = {{.flags = KVM_MSR_FILTER_WRITE,
+			    .nmsrs = 1,
+			    .base = MSR_GS_BASE,
+			    .bitmap = denied}},
+	};
+
+	if (ioctl(kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_X86_USER_SPACE_MSR) <= 0 ||
+	    ioctl(kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_X86_MSR_FILTER) <= 0)
+		return hv_err_new(ENOTSUP, "this KVM does not tell of MSRs (Linux 5.10 does)");
+	if (ioctl(vm_fd, KVM_ENABLE_CAP, &cap) < 0)
+		return failed("KVM_CAP_X86_USER_SPACE_MSR");
+	if (ioctl(vm_fd, KVM_X86_SET_MSR_FILTER, &filter) < 0)
+		return failed("KVM_X86_SET_MSR_FILTER");
+	return NULL;
+}
+
+struct hv_err *hv_minivm_cpu_unwatch_base(int vm_fd)
+{
+	struct kvm_msr_filter all = {.flags = KVM_MSR_FILTER_DEFAULT_ALLOW};
+
+	return ioctl(vm_fd, KVM_X86_SET_MSR_FILTER, &all) < 0 ? failed("KVM_X86_SET_MSR_FILTER")
+							      : NULL;
+}
+
+struct hv_err *hv_minivm_cpu_base_exit(int vcpu_fd, struct kvm_run *run, bool *ret_in_kernel)
+{
+	const struct kvm_msr_entry msr = {.index = run->msr.index, .data = run->msr.data};
+	struct kvm_regs regs;
+	struct hv_err *err = set_msrs(vcpu_fd, &msr, 1);
+
+	if (err)
+		return err;
+	if (ioctl(vcpu_fd, KVM_GET_REGS, &regs) < 0)
+		return failed("KVM_GET_REGS");
+	run->msr.error = 0;
+	*ret_in_kernel = hv_gva_in(hv_gva(regs.rip), hv_arch_x86_64.image_window);
+	return NULL;
+}
+
+/* Each byte of LEN at AT, as the vCPU maps it. */
+static struct hv_err *find_bytes(int vcpu_fd, const struct hv_minivm_memory *m, struct hv_gva at,
+				 unsigned len, uint8_t **ret)
+{
+	for (unsigned i = 0; i < len; i++) {
+		struct kvm_translation t = {.linear_address = at.v + i};
+
+		if (ioctl(vcpu_fd, KVM_TRANSLATE, &t) < 0)
+			return failed("KVM_TRANSLATE");
+		ret[i] = t.valid ? hv_minivm_memory_at(m, hv_gpa(t.physical_address), 1) : NULL;
+		if (!ret[i])
+			return hv_err_new(EFAULT, "nothing is mapped at 0x%llx",
+					  (unsigned long long)at.v);
+	}
+	return NULL;
+}
+
+static const uint8_t break_code[HV_MINIVM_BREAK_LEN] = {0xe6,
+							HV_MINIVM_BREAK_PORT}; /* out %al, $port */
+
+struct hv_err *hv_minivm_cpu_break(int vcpu_fd, const struct hv_minivm_memory *m, struct hv_gva at,
+				   struct hv_minivm_break *ret)
+{
+	static const uint8_t mark[] = {0xf3, 0x0f, 0x1e, 0xfa}; /* endbr64 */
+	struct hv_minivm_break b = {.at = at};
+	uint8_t *bytes[sizeof(mark) + HV_MINIVM_BREAK_LEN];
+	unsigned skip = sizeof(mark);
+	struct hv_err *err = find_bytes(vcpu_fd, m, at, HV_ARRAY_LEN(bytes), bytes);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < sizeof(mark); i++)
+		if (*bytes[i] != mark[i])
+			skip = 0;
+	b.at = hv_gva_add(at, skip);
+	for (unsigned i = 0; i < HV_MINIVM_BREAK_LEN; i++) {
+		b.host[i] = bytes[skip + i];
+		b.old[i] = *b.host[i];
+		*b.host[i] = break_code[i];
+	}
+	*ret = b;
+	return NULL;
+}
+
+/* KVM may say it before or after the instruction that it has left the guest with. */
+bool hv_minivm_cpu_is_at(int vcpu_fd, const struct hv_minivm_break *b)
+{
+	struct kvm_regs regs;
+
+	return ioctl(vcpu_fd, KVM_GET_REGS, &regs) == 0 &&
+	       (regs.rip == b->at.v || regs.rip == b->at.v + HV_MINIVM_BREAK_LEN);
+}
+
+struct hv_err *hv_minivm_cpu_unbreak(int vcpu_fd, const struct hv_minivm_break *b)
+{
+	struct kvm_regs regs;
+
+	/* Other bytes are the kernel's: it has changed what we had changed. */
+	for (unsigned i = 0; i < HV_MINIVM_BREAK_LEN; i++)
+		if (*b->host[i] == break_code[i])
+			*b->host[i] = b->old[i];
+	if (ioctl(vcpu_fd, KVM_GET_REGS, &regs) < 0)
+		return failed("KVM_GET_REGS");
+	if (regs.rip != b->at.v + HV_MINIVM_BREAK_LEN)
+		return NULL;
+	regs.rip = b->at.v;
+	return ioctl(vcpu_fd, KVM_SET_REGS, &regs) < 0 ? failed("KVM_SET_REGS") : NULL;
+}

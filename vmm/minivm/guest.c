@@ -1,0 +1,257 @@
+/* A machine of our own as a guest: memory and region are mapped here, a hold makes the vCPUs stand.
+ */
+#include <linux/kvm.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "vmm/clock.h"
+#include "vmm/kvm_tsc.h"
+#include "vmm/minivm/machine.h"
+
+static struct hv_err *no_ram(struct hv_gpa gpa, size_t len)
+{
+	return hv_err_new(EFAULT, "no RAM at guest physical 0x%llx (%zu bytes)",
+			  (unsigned long long)gpa.v, len);
+}
+
+static struct hv_err *read_memory(void *self, struct hv_gpa gpa, void *buf, size_t len)
+{
+	struct hv_minivm *o = self;
+	const uint8_t *host = hv_minivm_memory_at(&o->memory, gpa, len);
+
+	if (!host)
+		return no_ram(gpa, len);
+	memcpy(buf, host, len);
+	return NULL;
+}
+
+/* What holds these bytes of text is a copy from now on, if that was prepared. */
+static struct hv_err *make_shadow(struct hv_minivm *o, struct hv_gpa gpa, size_t len)
+{
+	const uint8_t *host = hv_minivm_memory_at(&o->memory, gpa, len);
+	uint64_t off = host ? (uint64_t)(host - o->memory.host) : 0;
+	struct hv_err *err;
+
+	if (!host)
+		return no_ram(gpa, len);
+	err = hv_minivm_shadow_page(o, off);
+	return err ? err : hv_minivm_shadow_page(o, off + len - 1);
+}
+
+static struct hv_err *write_memory(void *self, struct hv_gpa gpa, const void *buf, size_t len)
+{
+	struct hv_minivm *o = self;
+	uint8_t *host = hv_minivm_memory_at(&o->memory, gpa, len);
+
+	if (!host)
+		return no_ram(gpa, len);
+	memcpy(host, buf, len);
+	return NULL;
+}
+
+/* All stand. */
+static struct hv_err *read_registers(struct hv_minivm *o, struct hv_vcpu_regs *ret)
+{
+	for (unsigned i = 0; i < o->nr_vcpus; i++) {
+		struct kvm_regs regs;
+		struct kvm_sregs sregs;
+
+		if (ioctl(o->vcpus[i].fd, KVM_GET_REGS, &regs) < 0 ||
+		    ioctl(o->vcpus[i].fd, KVM_GET_SREGS, &sregs) < 0)
+			return hv_err_new(errno, "vCPU %u: registers: %s", i, strerror(errno));
+		if (!hv_arch_x86_64.decode_kvm_registers(
+			    (struct hv_span){(uint8_t *)&regs, sizeof(regs)},
+			    (struct hv_span){(uint8_t *)&sregs, sizeof(sregs)}, &ret[i]))
+			return hv_err_new(EPROTO, "vCPU %u: registers not understood", i);
+	}
+	return NULL;
+}
+
+static struct hv_err *registers(void *self, struct hv_vcpu_regs *ret)
+{
+	struct hv_minivm *o = self;
+	struct hv_err *err = hv_minivm_stand(o);
+
+	if (err)
+		return err;
+	err = read_registers(o, ret);
+	hv_minivm_unstand(o);
+	return err;
+}
+
+static struct hv_err *region(void *self, struct hv_region *ret)
+{
+	*ret = ((struct hv_minivm *)self)->region;
+	return NULL;
+}
+
+static struct hv_err *tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
+{
+	(void)self;
+	return hv_kvm_tsc(HV_KVM_DEBUGFS, getpid(), vcpu, ret);
+}
+
+static struct hv_err *want_shadow(void *self)
+{
+	return hv_minivm_shadow_want(self);
+}
+
+static struct hv_err *prepare_text(void *self, const struct hv_gpa *gpas, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		hv_minivm_shadow_prepare(self, gpas[i]);
+	return NULL;
+}
+
+/* Nothing of ours is in the guest any more. */
+static struct hv_err *unpin(void *self)
+{
+	return hv_minivm_shadow_put_back(self);
+}
+
+static int exit_fd(void *self)
+{
+	return ((struct hv_minivm *)self)->gone_fd;
+}
+
+static struct hv_err *stop_at(void *self, struct hv_gva at)
+{
+	return hv_minivm_stop_at(self, at);
+}
+
+static int stop_fd(void *self)
+{
+	return ((struct hv_minivm *)self)->stop_fd;
+}
+
+static struct hv_err *stands_at_stop(void *self, bool *ret)
+{
+	return hv_minivm_stands_at_stop(self, ret);
+}
+
+static void end_stop(void *self)
+{
+	hv_minivm_end_stop(self);
+}
+
+static struct hv_err *hold_begin(void *self, uint64_t max_ns)
+{
+	struct hv_minivm *o = self;
+	struct hv_err *err = hv_minivm_stand(o);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&o->lock);
+	o->is_held = true;
+	o->hold_until_ns = hv_now_ns() + max_ns;
+	pthread_cond_broadcast(&o->changed);
+	pthread_mutex_unlock(&o->lock);
+	return NULL;
+}
+
+static struct hv_err *over(void)
+{
+	return hv_err_new(ETIMEDOUT, "the hold took too long and was ended");
+}
+
+static struct hv_err *hold_registers(void *self, struct hv_vcpu_regs *ret)
+{
+	struct hv_minivm *o = self;
+
+	return o->is_held ? read_registers(o, ret) : over();
+}
+
+static struct hv_err *write_ram_text(struct hv_minivm *o, const struct hv_text_write *w)
+{
+	struct hv_err *err = make_shadow(o, w->gpa, w->len_bytes);
+
+	return err ? err : write_memory(o, w->gpa, w->bytes, w->len_bytes);
+}
+
+static struct hv_err *hold_write_text(void *self, const struct hv_text_write *writes, size_t nr)
+{
+	struct hv_minivm *o = self;
+	struct hv_err *err = NULL;
+
+	/* Under the lock no hold ends. */
+	pthread_mutex_lock(&o->lock);
+	if (!o->is_held)
+		err = over();
+	for (size_t i = 0; !err && i < nr; i++) {
+		uint64_t off = writes[i].gpa.v - o->region.gpa.v;
+
+		if (off < o->region.len_bytes && writes[i].len_bytes <= o->region.len_bytes - off)
+			memcpy(o->region.host + off, writes[i].bytes, writes[i].len_bytes);
+		else
+			err = write_ram_text(o, &writes[i]);
+	}
+	pthread_mutex_unlock(&o->lock);
+	return err;
+}
+
+/* The same pages at the same place, mapped anew: KVM hears that they went, and flushes. */
+static struct hv_err *hold_flush(void *self, uint64_t off, uint64_t len_bytes)
+{
+	struct hv_minivm *o = self;
+	void *at;
+
+	if (off > o->region.len_bytes || len_bytes > o->region.len_bytes - off)
+		return hv_err_new(EINVAL, "0x%llx of the region", (unsigned long long)off);
+	at = mmap(o->region.host + off, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		  o->region_fd, (off_t)off);
+	return at == MAP_FAILED ? hv_err_new(errno, "region: %s", strerror(errno)) : NULL;
+}
+
+static struct hv_err *hold_end(void *self)
+{
+	struct hv_minivm *o = self;
+	bool was_held;
+
+	pthread_mutex_lock(&o->lock);
+	was_held = o->is_held;
+	o->is_held = false;
+	if (was_held)
+		o->nr_stands--;
+	pthread_cond_broadcast(&o->changed);
+	pthread_mutex_unlock(&o->lock);
+	return was_held ? NULL : over();
+}
+
+struct hv_guest *hv_minivm_guest(struct hv_minivm *o)
+{
+	static const struct hv_guest_ops ops = {
+		.free = end_stop,
+		.read = read_memory,
+		.write = write_memory,
+		.registers = registers,
+		.region = region,
+		.unpin = unpin,
+		.want_shadow = want_shadow,
+		.prepare_text = prepare_text,
+		.tsc = tsc,
+		.exit_fd = exit_fd,
+		.stop_at = stop_at,
+		.stop_fd = stop_fd,
+		.stands_at_stop = stands_at_stop,
+		.end_stop = end_stop,
+		.hold_begin = hold_begin,
+		.hold_registers = hold_registers,
+		.hold_write_text = hold_write_text,
+		.hold_flush_translations = hold_flush,
+		.hold_end = hold_end,
+	};
+	const struct hv_guest_info info = {
+		.name = o->name,
+		.id = o->name,
+		.pid = getpid(),
+		.accel = HV_ACCEL_KVM,
+		.nr_vcpus = o->nr_vcpus,
+		.arch = &hv_arch_x86_64,
+		.ram_bytes = o->memory.len_bytes,
+		.transport = "our own machine, RAM and region mapped",
+	};
+
+	return hv_guest_new(&ops, o, &info);
+}

@@ -1,0 +1,306 @@
+#include "vmm/minivm/minivm.h"
+
+#include <fcntl.h>
+#include <linux/kvm.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "vmm/minivm/boot.h"
+#include "vmm/minivm/cpu.h"
+#include "vmm/minivm/machine.h"
+#include "vmm/minivm/tables.h"
+
+#define TSS_ADDRESS	 UINT64_C(0xfffbd000) /* three pages and one more, which Intel needs */
+#define IDENTITY_ADDRESS UINT64_C(0xfffbc000)
+#define REGION_BYTES	 (UINT64_C(64) << 20)
+#define REGION_ALIGN	 (UINT64_C(1) << 30)
+
+enum { SLOT_LOW, SLOT_HIGH, SLOT_REGION };
+
+static struct hv_err *failed(const char *what)
+{
+	return hv_err_new(errno, "%s: %s", what, strerror(errno));
+}
+
+static void set_irq(void *ctx, unsigned level)
+{
+	struct hv_minivm *o = ctx;
+	struct kvm_irq_level irq = {.irq = HV_MINIVM_SERIAL_IRQ, .level = level};
+
+	/* It fails for a line that does not exist, and this one does. */
+	ioctl(o->vm_fd, KVM_IRQ_LINE, &irq);
+}
+
+static struct hv_err *open_kvm(struct hv_minivm *o)
+{
+	o->kvm_fd = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+	if (o->kvm_fd < 0)
+		return hv_err_new(errno, "/dev/kvm: %s: a machine of our own needs KVM",
+				  strerror(errno));
+	if (ioctl(o->kvm_fd, KVM_GET_API_VERSION, 0) != KVM_API_VERSION)
+		return hv_err_new(ENOTSUP, "/dev/kvm: another KVM's interface");
+	if (ioctl(o->kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_IRQCHIP) <= 0 ||
+	    ioctl(o->kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_PIT2) <= 0 ||
+	    ioctl(o->kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_IMMEDIATE_EXIT) <= 0)
+		return hv_err_new(ENOTSUP, "/dev/kvm: without interrupt controllers of its own");
+	o->vm_fd = ioctl(o->kvm_fd, KVM_CREATE_VM, 0);
+	return o->vm_fd < 0 ? failed("KVM_CREATE_VM") : NULL;
+}
+
+static struct hv_err *make_chips(struct hv_minivm *o)
+{
+	struct kvm_pit_config pit = {.flags = KVM_PIT_SPEAKER_DUMMY};
+	uint64_t identity = IDENTITY_ADDRESS;
+
+	if (ioctl(o->vm_fd, KVM_SET_IDENTITY_MAP_ADDR, &identity) < 0)
+		return failed("KVM_SET_IDENTITY_MAP_ADDR");
+	if (ioctl(o->vm_fd, KVM_SET_TSS_ADDR, TSS_ADDRESS) < 0)
+		return failed("KVM_SET_TSS_ADDR");
+	if (ioctl(o->vm_fd, KVM_CREATE_IRQCHIP, 0) < 0)
+		return failed("KVM_CREATE_IRQCHIP");
+	return ioctl(o->vm_fd, KVM_CREATE_PIT2, &pit) < 0 ? failed("KVM_CREATE_PIT2") : NULL;
+}
+
+static struct hv_err *set_slot(struct hv_minivm *o, uint32_t slot, struct hv_gpa gpa, uint8_t *host,
+			       uint64_t len_bytes)
+{
+	struct kvm_userspace_memory_region r = {
+		.slot = slot,
+		.guest_phys_addr = gpa.v,
+		.memory_size = len_bytes,
+		.userspace_addr = (uintptr_t)host,
+	};
+
+	if (ioctl(o->vm_fd, KVM_SET_USER_MEMORY_REGION, &r) < 0)
+		return hv_err_new(errno, "memory at 0x%llx: %s", (unsigned long long)gpa.v,
+				  strerror(errno));
+	return NULL;
+}
+
+static struct hv_err *make_region(struct hv_minivm *o)
+{
+	uint64_t end = hv_minivm_memory_end(&o->memory).v;
+	void *host;
+
+	if (end < HV_MINIVM_HOLE_END)
+		end = HV_MINIVM_HOLE_END;
+	o->region.gpa = hv_gpa((end + REGION_ALIGN - 1) & ~(REGION_ALIGN - 1));
+	o->region_fd = memfd_create("hvtrace-region", MFD_CLOEXEC);
+	if (o->region_fd < 0 || ftruncate(o->region_fd, (off_t)REGION_BYTES) != 0)
+		return failed("region");
+	host = mmap(NULL, REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, o->region_fd, 0);
+	if (host == MAP_FAILED)
+		return failed("region");
+	o->region.host = host;
+	o->region.len_bytes = REGION_BYTES;
+	return set_slot(o, SLOT_REGION, o->region.gpa, o->region.host, REGION_BYTES);
+}
+
+static struct hv_err *make_memory(struct hv_minivm *o, uint64_t len_bytes)
+{
+	struct hv_minivm_memory *m = &o->memory;
+	struct hv_err *err = hv_minivm_memory_init(m, len_bytes);
+
+	if (!err)
+		err = set_slot(o, SLOT_LOW, hv_gpa(0), m->host, m->low_bytes);
+	if (!err && m->len_bytes > m->low_bytes)
+		err = set_slot(o, SLOT_HIGH, hv_gpa(HV_MINIVM_HOLE_END), m->host + m->low_bytes,
+			       m->len_bytes - m->low_bytes);
+	return err ? err : make_region(o);
+}
+
+static struct hv_err *make_vcpu(struct hv_minivm *o, unsigned id)
+{
+	struct hv_minivm_vcpu *v = &o->vcpus[id];
+	void *run;
+
+	v->vm = o;
+	v->id = id;
+	v->fd = ioctl(o->vm_fd, KVM_CREATE_VCPU, id);
+	if (v->fd < 0)
+		return hv_err_new(errno, "vCPU %u: %s", id, strerror(errno));
+	run = mmap(NULL, o->run_len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, v->fd, 0);
+	if (run == MAP_FAILED)
+		return hv_err_new(errno, "vCPU %u: %s", id, strerror(errno));
+	v->run = run;
+	return hv_err_in(hv_minivm_cpu_identify(o->kvm_fd, v->fd, id, o->nr_vcpus), "vCPU %u", id);
+}
+
+static struct hv_err *make_vcpus(struct hv_minivm *o, unsigned nr)
+{
+	int len = ioctl(o->kvm_fd, KVM_GET_VCPU_MMAP_SIZE, 0);
+	struct hv_err *err = NULL;
+
+	if (len < (int)sizeof(struct kvm_run))
+		return failed("KVM_GET_VCPU_MMAP_SIZE");
+	o->run_len_bytes = (size_t)len;
+	o->vcpus = hv_alloc(nr * sizeof(*o->vcpus));
+	o->nr_vcpus = nr;
+	for (unsigned i = 0; i < nr; i++)
+		o->vcpus[i].fd = -1;
+	for (unsigned i = 0; !err && i < nr; i++)
+		err = make_vcpu(o, i);
+	return err;
+}
+
+static struct hv_err *load(struct hv_minivm *o, const struct hv_minivm_config *config)
+{
+	const struct hv_minivm_boot boot = {config->kernel_path, config->initrd_path,
+					    config->append, config->nr_vcpus};
+	struct hv_gpa entry;
+	struct hv_err *err = hv_minivm_boot_load(&o->memory, &boot, &entry);
+
+	if (err)
+		return err;
+	hv_minivm_cpu_tables(&o->memory);
+	return hv_minivm_cpu_start(o->vcpus[0].fd, entry);
+}
+
+static struct hv_err *make(struct hv_minivm *o, const struct hv_minivm_config *config)
+{
+	struct hv_err *err = open_kvm(o);
+
+	if (!err)
+		err = make_chips(o);
+	if (!err)
+		err = make_memory(o, config->memory_bytes);
+	if (!err)
+		err = make_vcpus(o, config->nr_vcpus);
+	if (!err)
+		err = load(o, config);
+	if (err)
+		return err;
+	o->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	o->gone_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	o->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (o->end_fd < 0 || o->gone_fd < 0 || o->stop_fd < 0)
+		return failed("eventfd");
+	return hv_minivm_serial_new(config->console_in_fd, config->console_out_fd, set_irq, o,
+				    &o->serial);
+}
+
+struct hv_err *hv_minivm_new(const struct hv_minivm_config *config, struct hv_minivm **ret)
+{
+	struct hv_minivm *o;
+	struct hv_err *err;
+
+	if (!config->nr_vcpus || config->nr_vcpus > HV_MINIVM_CPUS_MAX)
+		return hv_err_new(EINVAL, "%u vCPUs: 1 to %u are possible", config->nr_vcpus,
+				  HV_MINIVM_CPUS_MAX);
+	o = hv_alloc(sizeof(*o));
+	o->kvm_fd = o->vm_fd = o->end_fd = o->gone_fd = o->stop_fd = o->region_fd = -1;
+	o->shadow.fd = -1;
+	o->name = hv_strdup(config->name);
+	pthread_mutex_init(&o->lock, NULL);
+	pthread_cond_init(&o->changed, NULL);
+	err = make(o, config);
+	if (err) {
+		hv_minivm_free(o);
+		return err;
+	}
+	*ret = o;
+	return NULL;
+}
+
+struct hv_err *hv_minivm_start(struct hv_minivm *o)
+{
+	sigset_t all, before;
+	int code = 0;
+
+	/* A signal is for who made us, not for a thread of ours. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_mutex_lock(&o->lock);
+	o->is_started = true;
+	for (unsigned i = 0; !code && i < o->nr_vcpus; i++) {
+		struct hv_minivm_vcpu *v = &o->vcpus[i];
+
+		code = pthread_create(&v->thread, NULL, hv_minivm_vcpu_main, v);
+		v->has_thread = !code;
+	}
+	pthread_mutex_unlock(&o->lock);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!code)
+		return NULL;
+	hv_minivm_stop(o);
+	return hv_err_new(code, "a vCPU's thread: %s", strerror(code));
+}
+
+void hv_minivm_stop(struct hv_minivm *o)
+{
+	hv_minivm_end(o, NULL);
+}
+
+static void free_vcpus(struct hv_minivm *o)
+{
+	for (unsigned i = 0; i < o->nr_vcpus; i++) {
+		struct hv_minivm_vcpu *v = &o->vcpus[i];
+
+		if (v->has_thread)
+			pthread_join(v->thread, NULL);
+		if (v->run)
+			munmap(v->run, o->run_len_bytes);
+		if (v->fd >= 0)
+			close(v->fd);
+	}
+	free(o->vcpus);
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+void hv_minivm_free(struct hv_minivm *o)
+{
+	if (!o)
+		return;
+	if (o->end_fd >= 0)
+		hv_minivm_stop(o);
+	free_vcpus(o);
+	hv_minivm_serial_free(o->serial);
+	close_fd(o->vm_fd);
+	close_fd(o->kvm_fd);
+	close_fd(o->end_fd);
+	close_fd(o->gone_fd);
+	close_fd(o->stop_fd);
+	if (o->region.host)
+		munmap(o->region.host, o->region.len_bytes);
+	close_fd(o->region_fd);
+	hv_minivm_shadow_deinit(o);
+	hv_minivm_memory_deinit(&o->memory);
+	hv_err_free(o->error);
+	pthread_cond_destroy(&o->changed);
+	pthread_mutex_destroy(&o->lock);
+	free(o->name);
+	free(o);
+}
+
+int hv_minivm_end_fd(const struct hv_minivm *o)
+{
+	return o->end_fd;
+}
+
+struct hv_err *hv_minivm_end_error(struct hv_minivm *o)
+{
+	struct hv_err *err;
+
+	pthread_mutex_lock(&o->lock);
+	err = o->error;
+	o->error = NULL;
+	pthread_mutex_unlock(&o->lock);
+	return err;
+}
+
+void hv_minivm_let_go(struct hv_minivm *o)
+{
+	uint64_t one = 1;
+
+	if (write(o->gone_fd, &one, sizeof(one)) < 0)
+		abort(); /* a counter of ours */
+}

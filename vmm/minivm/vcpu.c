@@ -1,0 +1,213 @@
+/* The vCPUs' threads: running, standing, and what an exit was for.
+ *
+ * A vCPU stands outside of the guest with its last exit completed: whoever wants it to stand sets
+ * immediate_exit and sends a signal, so that KVM_RUN returns whether it has begun or not. */
+#include <linux/kvm.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "vmm/clock.h"
+#include "vmm/minivm/cpu.h"
+#include "vmm/minivm/machine.h"
+
+#define KICK	     SIGUSR1
+#define STAND_MAX_NS (5 * HV_NS_PER_S)
+
+static void on_kick(int signo)
+{
+	(void)signo;
+}
+
+static void wait_until(struct hv_minivm *o, uint64_t until_ns)
+{
+	struct timespec at = {(time_t)(until_ns / HV_NS_PER_S), (long)(until_ns % HV_NS_PER_S)};
+
+	pthread_cond_clockwait(&o->changed, &o->lock, CLOCK_MONOTONIC, &at);
+}
+
+void hv_minivm_kick_all(struct hv_minivm *o)
+{
+	for (unsigned i = 0; i < o->nr_vcpus; i++) {
+		if (!o->vcpus[i].has_thread)
+			continue;
+		o->vcpus[i].run->immediate_exit = 1;
+		pthread_kill(o->vcpus[i].thread, KICK);
+	}
+}
+
+void hv_minivm_end(struct hv_minivm *o, struct hv_err *err)
+{
+	uint64_t one = 1;
+
+	pthread_mutex_lock(&o->lock);
+	if (o->is_ended) {
+		hv_err_free(err);
+	} else {
+		o->is_ended = true;
+		o->error = err;
+		hv_minivm_kick_all(o);
+		pthread_cond_broadcast(&o->changed);
+		if (write(o->end_fd, &one, sizeof(one)) < 0)
+			abort(); /* a counter of ours, at 0 */
+	}
+	pthread_mutex_unlock(&o->lock);
+}
+
+struct hv_err *hv_minivm_stand(struct hv_minivm *o)
+{
+	uint64_t until_ns = hv_now_ns() + STAND_MAX_NS;
+	bool stands;
+
+	pthread_mutex_lock(&o->lock);
+	o->nr_stands++;
+	hv_minivm_kick_all(o);
+	while (o->is_started && o->nr_parked < o->nr_vcpus && hv_now_ns() < until_ns)
+		wait_until(o, until_ns);
+	stands = !o->is_started || o->nr_parked == o->nr_vcpus;
+	pthread_mutex_unlock(&o->lock);
+	if (stands)
+		return NULL;
+	hv_minivm_unstand(o);
+	return hv_err_new(ETIMEDOUT, "a vCPU did not stop within 5 s");
+}
+
+void hv_minivm_unstand(struct hv_minivm *o)
+{
+	pthread_mutex_lock(&o->lock);
+	o->nr_stands--;
+	pthread_cond_broadcast(&o->changed);
+	pthread_mutex_unlock(&o->lock);
+}
+
+/* Nobody holds longer than he said. Under the lock. */
+static void end_overdue_hold(struct hv_minivm *o)
+{
+	if (!o->is_held || hv_now_ns() < o->hold_until_ns)
+		return;
+	o->is_held = false;
+	o->nr_stands--;
+	pthread_cond_broadcast(&o->changed);
+}
+
+/* Stands while there is a reason. False: the machine has ended. */
+static bool may_run(struct hv_minivm_vcpu *v)
+{
+	struct hv_minivm *o = v->vm;
+	bool ended;
+
+	pthread_mutex_lock(&o->lock);
+	if (o->nr_stands && !v->is_pending && !o->is_ended) {
+		o->nr_parked++;
+		pthread_cond_broadcast(&o->changed);
+		while (o->nr_stands && !o->is_ended) {
+			wait_until(o, o->is_held ? o->hold_until_ns : hv_now_ns() + HV_NS_PER_S);
+			end_overdue_hold(o);
+		}
+		o->nr_parked--;
+	}
+	ended = o->is_ended;
+	v->run->immediate_exit = o->nr_stands != 0;
+	pthread_mutex_unlock(&o->lock);
+	return !ended;
+}
+
+static void handle_port(struct hv_minivm_vcpu *v)
+{
+	struct kvm_run *run = v->run;
+	uint8_t *data = (uint8_t *)run + run->io.data_offset;
+	bool ends = false;
+
+	if (run->io.port == HV_MINIVM_BREAK_PORT && hv_minivm_at_break(v))
+		return;
+	for (uint32_t i = 0; i < run->io.count && !ends; i++)
+		hv_minivm_port(v->vm, run->io.port, run->io.size, data + i * run->io.size,
+			       run->io.direction == KVM_EXIT_IO_OUT, &ends);
+	if (ends)
+		hv_minivm_end(v->vm, NULL);
+}
+
+static struct hv_err *handle_base(struct hv_minivm_vcpu *v)
+{
+	bool in_kernel = false;
+	struct hv_err *err = hv_minivm_cpu_base_exit(v->fd, v->run, &in_kernel);
+
+	if (!err && in_kernel)
+		hv_minivm_at_base(v);
+	return err;
+}
+
+/* NULL: goes on. */
+static struct hv_err *handle_exit(struct hv_minivm_vcpu *v)
+{
+	struct kvm_run *run = v->run;
+
+	v->is_pending = false;
+	switch (run->exit_reason) {
+	case KVM_EXIT_IO:
+		v->is_pending = true;
+		handle_port(v);
+		return NULL;
+	case KVM_EXIT_MMIO:
+		v->is_pending = true;
+		memset(run->mmio.data, 0xff, run->mmio.is_write ? 0 : sizeof(run->mmio.data));
+		return NULL;
+	case KVM_EXIT_X86_WRMSR:
+		v->is_pending = true;
+		return handle_base(v);
+	case KVM_EXIT_INTR:
+	case KVM_EXIT_IRQ_WINDOW_OPEN:
+	case KVM_EXIT_HLT:
+		return NULL;
+	case KVM_EXIT_SHUTDOWN:
+		return hv_err_new(EIO,
+				  "vCPU %u: triple fault: the kernel died before it could say why",
+				  v->id);
+	case KVM_EXIT_FAIL_ENTRY:
+		return hv_err_new(
+			EIO, "vCPU %u: this KVM cannot enter the guest (0x%llx)", v->id,
+			(unsigned long long)run->fail_entry.hardware_entry_failure_reason);
+	default:
+		return hv_err_new(EIO, "vCPU %u: this KVM cannot go on (exit %u, %u)", v->id,
+				  run->exit_reason, run->internal.suberror);
+	}
+}
+
+static void run_guest(struct hv_minivm_vcpu *v)
+{
+	struct hv_err *err = NULL;
+
+	while (!err && may_run(v)) {
+		if (ioctl(v->fd, KVM_RUN, 0) == 0)
+			err = handle_exit(v);
+		else if (errno == EINTR || errno == EAGAIN)
+			v->is_pending = false;
+		else
+			err = hv_err_new(errno, "vCPU %u: KVM_RUN: %s", v->id, strerror(errno));
+	}
+	if (err)
+		hv_minivm_end(v->vm, err);
+}
+
+void *hv_minivm_vcpu_main(void *arg)
+{
+	struct hv_minivm_vcpu *v = arg;
+	/* Faults are this thread's, whoever handles them. */
+	static const int own[] = {KICK, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+	struct sigaction action = {.sa_handler = on_kick};
+	sigset_t set;
+
+	sigaction(KICK, &action, NULL);
+	sigfillset(&set);
+	for (size_t i = 0; i < HV_ARRAY_LEN(own); i++)
+		sigdelset(&set, own[i]);
+	pthread_sigmask(SIG_SETMASK, &set, NULL);
+	run_guest(v);
+	pthread_mutex_lock(&v->vm->lock);
+	v->vm->nr_parked++;
+	pthread_cond_broadcast(&v->vm->changed);
+	pthread_mutex_unlock(&v->vm->lock);
+	return NULL;
+}

@@ -1,0 +1,322 @@
+#include "vmm/qemu/gdb_stub.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "vmm/clock.h"
+
+/* Bytes on their way: less than the socket's buffer, so that neither side ever waits for the other
+ * with both buffers full. */
+#define WINDOW_PACKETS 512
+#define CHUNK_BYTES    16384
+
+void hv_packets_add(struct hv_packets *p, const char *payload)
+{
+	hv_text_add_bytes(&p->bytes, payload, strlen(payload) + 1);
+	p->nr++;
+}
+
+void hv_packets_deinit(struct hv_packets *p)
+{
+	hv_text_deinit(&p->bytes);
+	p->nr = 0;
+}
+
+/* *RET: the events of the stub's socket. ECANCELED: the limit. */
+static struct hv_err *wait_for(struct hv_gdb_stub *s, short events, struct hv_gdb_limit limit,
+			       short *ret)
+{
+	struct pollfd p[2] = {
+		{.fd = s->fd, .events = events},
+		{.fd = limit.hangup_fd, .events = POLLRDHUP},
+	};
+
+	for (;;) {
+		int nr = poll(p, 2, hv_left_ms(limit.deadline_ns));
+
+		if (nr < 0 && errno != EINTR)
+			return hv_err_new(errno, "gdb stub: %s", strerror(errno));
+		if (nr == 0 || (nr > 0 && p[1].revents))
+			return hv_err_new(ECANCELED, "gdb stub: no answer in time");
+		if (nr < 0)
+			continue;
+		*ret = p[0].revents;
+		return NULL;
+	}
+}
+
+static struct hv_err *receive(struct hv_gdb_stub *s)
+{
+	char buf[65536];
+	ssize_t nr = recv(s->fd, buf, sizeof(buf), MSG_DONTWAIT);
+
+	if (nr == 0)
+		return hv_err_new(ECONNRESET, "gdb stub: the VMM closed the connection");
+	if (nr < 0 && errno != EAGAIN && errno != EINTR)
+		return hv_err_new(errno, "gdb stub: %s", strerror(errno));
+	if (nr > 0)
+		hv_rsp_feed(&s->in, buf, (size_t)nr);
+	return NULL;
+}
+
+static struct hv_err *send_all(struct hv_gdb_stub *s, const char *bytes, size_t len,
+			       struct hv_gdb_limit limit)
+{
+	while (len) {
+		ssize_t nr = send(s->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		struct hv_err *err;
+		short events;
+
+		if (nr < 0 && errno != EAGAIN && errno != EINTR)
+			return hv_err_new(errno, "gdb stub: %s", strerror(errno));
+		if (nr > 0) {
+			bytes += nr;
+			len -= (size_t)nr;
+			continue;
+		}
+		err = wait_for(s, POLLOUT, limit, &events);
+		if (err)
+			return err;
+	}
+	return NULL;
+}
+
+static bool is_stop_reply(const char *packet)
+{
+	return packet[0] == 'T' || packet[0] == 'S';
+}
+
+/* The next packet that is (STOP) or is not (!STOP) a stop reply; others are dropped. */
+static struct hv_err *next_packet(struct hv_gdb_stub *s, bool stop, struct hv_gdb_limit limit)
+{
+	for (;;) {
+		enum hv_rsp_next next = hv_rsp_next(&s->in);
+		struct hv_err *err;
+		short events;
+
+		if (next == HV_RSP_PACKET && is_stop_reply(s->in.packet.data) == stop)
+			return NULL;
+		if (next == HV_RSP_BAD || next == HV_RSP_NAK)
+			return hv_err_new(EPROTO, "gdb stub: %s",
+					  next == HV_RSP_BAD ? "a damaged packet"
+							     : "it asks for a packet again");
+		if (next == HV_RSP_PACKET)
+			continue;
+		err = wait_for(s, POLLIN, limit, &events);
+		if (!err)
+			err = receive(s);
+		if (err)
+			return err;
+	}
+}
+
+struct hv_err *hv_gdb_stub_interrupt(struct hv_gdb_stub *s, struct hv_gdb_limit limit)
+{
+	struct hv_err *err = hv_gdb_stub_drain(s);
+
+	if (!err)
+		err = send_all(s, "\x03", 1, limit);
+	if (!err)
+		err = next_packet(s, true, limit);
+	return err;
+}
+
+struct hv_err *hv_gdb_stub_await_stop(struct hv_gdb_stub *s, struct hv_gdb_limit limit)
+{
+	return next_packet(s, true, limit);
+}
+
+/* Whether to send more, and how much of OUT: whole packets while the window has room. */
+struct pipeline {
+	const char *next; /* payload to frame next */
+	size_t nr_left;
+	struct hv_text out; /* framed */
+	size_t sent_bytes;  /* of OUT */
+	struct hv_packets *answers;
+};
+
+static void refill(struct hv_gdb_stub *s, struct pipeline *p)
+{
+	if (p->sent_bytes < p->out.len_bytes)
+		return;
+	hv_text_clear(&p->out);
+	p->sent_bytes = 0;
+	while (p->nr_left && s->nr_unanswered < WINDOW_PACKETS && p->out.len_bytes < CHUNK_BYTES) {
+		size_t len = strlen(p->next);
+
+		hv_rsp_frame(&p->out, p->next, len);
+		p->next += len + 1;
+		p->nr_left--;
+		s->nr_sent++;
+		s->nr_unanswered++;
+	}
+}
+
+static struct hv_err *take_answers(struct hv_gdb_stub *s, struct hv_packets *answers)
+{
+	for (;;) {
+		enum hv_rsp_next next = hv_rsp_next(&s->in);
+
+		if (next == HV_RSP_MORE)
+			return NULL;
+		if (next != HV_RSP_PACKET)
+			return hv_err_new(EPROTO, "gdb stub: a damaged answer");
+		if (is_stop_reply(s->in.packet.data)) {
+			s->was_stopped = true;
+			continue;
+		}
+		if (!s->nr_unanswered)
+			return hv_err_new(EPROTO, "gdb stub: an answer too many");
+		s->nr_unanswered--;
+		hv_packets_add(answers, s->in.packet.data);
+	}
+}
+
+static struct hv_err *step(struct hv_gdb_stub *s, struct pipeline *p, struct hv_gdb_limit limit)
+{
+	short events = 0;
+	struct hv_err *err;
+	ssize_t nr;
+
+	refill(s, p);
+	err = wait_for(s, p->sent_bytes < p->out.len_bytes ? POLLIN | POLLOUT : POLLIN, limit,
+		       &events);
+	if (err)
+		return err;
+	if (events & (POLLIN | POLLHUP | POLLERR))
+		err = receive(s);
+	if (!err)
+		err = take_answers(s, p->answers);
+	if (err || !(events & POLLOUT))
+		return err;
+	nr = send(s->fd, p->out.data + p->sent_bytes, p->out.len_bytes - p->sent_bytes,
+		  MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (nr < 0 && errno != EAGAIN && errno != EINTR)
+		return hv_err_new(errno, "gdb stub: %s", strerror(errno));
+	p->sent_bytes += nr > 0 ? (size_t)nr : 0;
+	return NULL;
+}
+
+struct hv_err *hv_gdb_stub_exchange(struct hv_gdb_stub *s, const struct hv_packets *packets,
+				    struct hv_gdb_limit limit, struct hv_packets *answers)
+{
+	struct pipeline p = {
+		.next = packets->bytes.data,
+		.nr_left = packets->nr,
+		.answers = answers,
+	};
+	struct hv_err *err = NULL;
+
+	while (!err && (p.nr_left || s->nr_unanswered || p.sent_bytes < p.out.len_bytes))
+		err = step(s, &p, limit);
+	if (err && err->code == ECANCELED && p.sent_bytes < p.out.len_bytes) {
+		/* never leave half a packet: the next one would drown in it */
+		struct hv_gdb_limit grace = {hv_now_ns() + HV_NS_PER_S, -1};
+		struct hv_err *late = send_all(s, p.out.data + p.sent_bytes,
+					       p.out.len_bytes - p.sent_bytes, grace);
+
+		if (late) {
+			hv_err_free(err);
+			err = late;
+		}
+	}
+	hv_text_deinit(&p.out);
+	return err;
+}
+
+struct hv_err *hv_gdb_stub_acknowledge(struct hv_gdb_stub *s, struct hv_gdb_limit limit)
+{
+	return send_all(s, "+", 1, limit);
+}
+
+/* Every packet is acknowledged as it is read, before it is obeyed. */
+struct hv_err *hv_gdb_stub_await_taken(struct hv_gdb_stub *s, struct hv_gdb_limit limit)
+{
+	for (;;) {
+		struct hv_err *err;
+		short events;
+
+		while (hv_rsp_next(&s->in) != HV_RSP_MORE)
+			;
+		if (s->in.nr_acks >= s->nr_sent)
+			return NULL;
+		err = wait_for(s, POLLIN, limit, &events);
+		if (!err)
+			err = receive(s);
+		if (err)
+			return err;
+	}
+}
+
+struct hv_err *hv_gdb_stub_continue(struct hv_gdb_stub *s, struct hv_gdb_limit limit)
+{
+	struct hv_err *err = NULL;
+
+	while (!err && s->nr_unanswered) {
+		err = next_packet(s, false, limit);
+		if (!err)
+			s->nr_unanswered--;
+	}
+	hv_err_free(err); /* an answer that does not come must not keep the machine standing */
+	s->nr_unanswered = 0;
+	err = send_all(s, "$c#63", 5, limit);
+	if (err)
+		return err;
+	s->nr_sent++;
+	return hv_gdb_stub_await_taken(s, limit);
+}
+
+struct hv_err *hv_gdb_stub_drain(struct hv_gdb_stub *s)
+{
+	enum hv_rsp_next next = HV_RSP_PACKET;
+	struct hv_err *err = receive(s);
+
+	while (!err && (next = hv_rsp_next(&s->in)) != HV_RSP_MORE)
+		if (next == HV_RSP_PACKET && is_stop_reply(s->in.packet.data))
+			err = send_all(s, "+", 1,
+				       (struct hv_gdb_limit){hv_now_ns() + HV_NS_PER_S, -1});
+	return err;
+}
+
+struct hv_err *hv_gdb_stub_open(int fd, struct hv_gdb_limit limit, struct hv_gdb_stub *ret)
+{
+	struct hv_gdb_stub s = {.fd = fd, .nr_sent = 1};
+	struct hv_err *err;
+
+	/* Announces nothing; its answer shows that the machine stands and the stub listens. */
+	err = send_all(&s, "$qSupported#37", 14, limit);
+	if (!err)
+		err = next_packet(&s, false, limit);
+	if (err) {
+		hv_gdb_stub_close(&s);
+		return err;
+	}
+	*ret = s;
+	return NULL;
+}
+
+void hv_gdb_stub_close(struct hv_gdb_stub *s)
+{
+	hv_close_at(&s->fd);
+	s->fd = -1;
+	hv_rsp_reader_deinit(&s->in);
+}
+
+struct hv_err *hv_packets_all_ok(const struct hv_packets *packets, const struct hv_packets *answers)
+{
+	const char *packet = packets->bytes.data;
+	const char *answer = answers->bytes.data;
+
+	if (answers->nr != packets->nr)
+		return hv_err_new(EPROTO, "gdb stub: %zu answers for %zu packets", answers->nr,
+				  packets->nr);
+	for (size_t i = 0; i < packets->nr; i++) {
+		if (strcmp(answer, "OK"))
+			return hv_err_new(EIO, "gdb stub: '%s' answered with '%.40s'", packet,
+					  *answer ? answer : "(nothing)");
+		packet += strlen(packet) + 1;
+		answer += strlen(answer) + 1;
+	}
+	return NULL;
+}

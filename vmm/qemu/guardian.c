@@ -1,0 +1,173 @@
+#include "vmm/qemu/guardian.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "vmm/clock.h"
+#include "vmm/qemu/guardian_wire.h"
+#include "vmm/helper.h"
+
+/* The guardian bounds what it does itself; this is for one that does not answer at all. */
+#define ANSWER_NS (20 * HV_NS_PER_S)
+#define END_MS	  2000
+
+struct hv_guardian {
+	struct hv_helper process;
+};
+
+pid_t hv_guardian_pid(const struct hv_guardian *g)
+{
+	return g->process.pid;
+}
+
+bool hv_guardian_is_alive(const struct hv_guardian *g)
+{
+	return hv_helper_is_alive(&g->process);
+}
+
+static void run(void *ctx hv_unused)
+{
+	guardian_run(HV_HELPER_CONTROL, HV_HELPER_SERVICE);
+}
+
+static const struct hv_helper_kind kind = {"guardian", "hvtrace-guard", SOCK_STREAM, run};
+
+static struct hv_err *lost(void)
+{
+	return hv_err_new(EPIPE, "guardian: it has died");
+}
+
+static struct hv_err *send_all(struct hv_guardian *g, const void *bytes, size_t len)
+{
+	const char *at = bytes;
+
+	while (len) {
+		ssize_t nr = send(g->process.control, at, len, MSG_NOSIGNAL);
+
+		if (nr < 0 && errno == EINTR)
+			continue;
+		if (nr <= 0)
+			return lost();
+		at += nr;
+		len -= (size_t)nr;
+	}
+	return NULL;
+}
+
+static struct hv_err *receive_all(struct hv_guardian *g, void *bytes, size_t len,
+				  uint64_t deadline_ns)
+{
+	char *at = bytes;
+
+	while (len) {
+		struct pollfd p = {.fd = g->process.control, .events = POLLIN};
+		int ready = poll(&p, 1, hv_left_ms(deadline_ns));
+		ssize_t nr;
+
+		if (ready < 0 && errno == EINTR)
+			continue;
+		if (ready <= 0)
+			return hv_err_new(ETIME, "guardian: no answer");
+		nr = recv(g->process.control, at, len, 0);
+		if (nr < 0 && errno == EINTR)
+			continue;
+		if (nr <= 0)
+			return lost();
+		at += nr;
+		len -= (size_t)nr;
+	}
+	return NULL;
+}
+
+static struct hv_err *receive_reply(struct hv_guardian *g, struct guardian_reply *ret,
+				    char **ret_bytes)
+{
+	uint64_t deadline_ns = hv_now_ns() + ANSWER_NS;
+	struct hv_err *err = receive_all(g, ret, sizeof(*ret), deadline_ns);
+
+	if (err)
+		return err;
+	if (ret->len_bytes > GUARDIAN_BYTES_MAX)
+		return hv_err_new(EPROTO, "guardian: %u bytes of answers", ret->len_bytes);
+	*ret_bytes = hv_alloc((size_t)ret->len_bytes + 1);
+	return receive_all(g, *ret_bytes, ret->len_bytes, deadline_ns);
+}
+
+static struct hv_err *call(struct hv_guardian *g, enum guardian_op op, uint64_t arg,
+			   const struct hv_packets *strings, struct hv_packets *answers,
+			   uint64_t *ret_ns)
+{
+	struct guardian_request request = {
+		.op = op,
+		.nr = strings ? (uint32_t)strings->nr : 0,
+		.len_bytes = strings ? (uint32_t)strings->bytes.len_bytes : 0,
+		.arg = arg,
+	};
+	HV_AUTO_FREE char *bytes = NULL;
+	struct guardian_reply reply;
+	struct hv_err *err = send_all(g, &request, sizeof(request));
+
+	if (!err && strings)
+		err = send_all(g, strings->bytes.data, strings->bytes.len_bytes);
+	if (!err)
+		err = receive_reply(g, &reply, &bytes);
+	if (err)
+		return err;
+	if (ret_ns)
+		*ret_ns = reply.held_ns;
+	if (reply.code)
+		return hv_err_new(reply.code, "%s", bytes);
+	if (answers) {
+		hv_text_add_bytes(&answers->bytes, bytes, reply.len_bytes);
+		answers->nr += reply.nr;
+	}
+	return NULL;
+}
+
+struct hv_err *hv_guardian_start(const char *socket_path, struct hv_guardian **ret)
+{
+	struct hv_guardian *g = hv_alloc(sizeof(*g));
+	HV_AUTO_PACKETS struct hv_packets path = {0};
+	struct hv_err *err;
+
+	g->process = (struct hv_helper){-1, -1};
+	hv_packets_add(&path, socket_path);
+	err = hv_helper_start(&kind, NULL, &g->process);
+	if (!err)
+		err = call(g, GUARDIAN_OPEN, 0, &path, NULL, NULL);
+	if (err) {
+		hv_guardian_free(g);
+		return err;
+	}
+	*ret = g;
+	return NULL;
+}
+
+struct hv_err *hv_guardian_hold(struct hv_guardian *g, uint64_t max_ns)
+{
+	return call(g, GUARDIAN_HOLD, max_ns, NULL, NULL, NULL);
+}
+
+struct hv_err *hv_guardian_hold_asleep(struct hv_guardian *g, uint64_t max_ns)
+{
+	return call(g, GUARDIAN_HOLD_ASLEEP, max_ns, NULL, NULL, NULL);
+}
+
+struct hv_err *hv_guardian_exchange(struct hv_guardian *g, const struct hv_packets *packets,
+				    struct hv_packets *answers)
+{
+	return call(g, GUARDIAN_EXCHANGE, 0, packets, answers, NULL);
+}
+
+struct hv_err *hv_guardian_release(struct hv_guardian *g, uint64_t *ret_ns)
+{
+	return call(g, GUARDIAN_RELEASE, 0, NULL, NULL, ret_ns);
+}
+
+void hv_guardian_free(struct hv_guardian *g)
+{
+	/* one that still waits for the VMM is needed; it ends by itself */
+	if (g)
+		hv_helper_end(&g->process, END_MS);
+	free(g);
+}

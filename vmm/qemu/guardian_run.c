@@ -1,0 +1,362 @@
+/* The guardian process's side: one loop over the service, the service's life and the stub. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "vmm/clock.h"
+#include "vmm/qemu/gdb_stub.h"
+#include "vmm/qemu/guardian_wire.h"
+#include "vmm/unix_socket.h"
+
+#define STOP_NS	 (3 * HV_NS_PER_S)  /* for the VMM to stop every vCPU and drain its I/O */
+#define REPLY_NS (5 * HV_NS_PER_S)  /* for a service that does not read, when nothing is held */
+#define LAST_NS	 (60 * HV_NS_PER_S) /* for a stop that was asked for and has not come */
+#define GRACE_NS HV_NS_PER_S
+
+enum machine {
+	MACHINE_UNREACHED, /* no stub, or it is lost */
+	MACHINE_RUNS,
+	MACHINE_STOPPING, /* asked to, has not answered, must run on when it does */
+	MACHINE_HELD,
+};
+
+struct guard {
+	int control;
+	int service;
+	enum machine machine;
+	struct hv_gdb_stub stub;
+	uint64_t since_ns;    /* held */
+	uint64_t deadline_ns; /* of the hold */
+	uint64_t held_ns;     /* the last hold */
+	bool expired;	      /* the last hold ended by itself */
+	bool asleep;	      /* the hold is of a machine that stands by itself */
+	struct hv_text inbox;
+};
+
+static void stub_lost(struct guard *g)
+{
+	hv_gdb_stub_close(&g->stub);
+	g->machine = MACHINE_UNREACHED;
+}
+
+/* A machine that sleeps goes on sleeping. One that woke up, and that a packet of ours stopped then,
+ * runs on. */
+static struct hv_err *go_on(struct guard *g, struct hv_gdb_limit limit)
+{
+	bool stays = g->asleep && !g->stub.was_stopped;
+
+	g->asleep = false;
+	return stays ? NULL : hv_gdb_stub_continue(&g->stub, limit);
+}
+
+static struct hv_err *run_on(struct guard *g, struct hv_gdb_limit limit)
+{
+	struct hv_err *err = go_on(g, limit);
+
+	g->held_ns = hv_now_ns() - g->since_ns;
+	if (err && err->code != ECANCELED) {
+		stub_lost(g);
+		return err;
+	}
+	hv_err_free(err); /* a busy VMM: it is on its way */
+	g->machine = MACHINE_RUNS;
+	return NULL;
+}
+
+/* Ends a hold that the service did not end. The stub's addresses may be physical just now: that
+ * would outlive this stub (it is one variable of QEMU's). */
+static void force_release(struct guard *g)
+{
+	struct hv_gdb_limit limit = {hv_now_ns() + GRACE_NS, -1};
+	struct hv_packets virtual_mode = {0};
+	struct hv_packets dropped = {0};
+
+	hv_packets_add(&virtual_mode, "Qqemu.PhyMemMode:0");
+	hv_err_free(hv_gdb_stub_exchange(&g->stub, &virtual_mode, limit, &dropped));
+	hv_packets_deinit(&virtual_mode);
+	hv_packets_deinit(&dropped);
+	hv_err_free(run_on(g, limit));
+}
+
+/* The stop that came too late: on with it. */
+static void watch_stopping(struct guard *g)
+{
+	struct hv_gdb_limit now = {hv_now_ns(), -1};
+	struct hv_err *err = hv_gdb_stub_await_stop(&g->stub, now);
+
+	if (!err) {
+		g->since_ns = hv_now_ns();
+		force_release(g);
+	} else if (err->code != ECANCELED) {
+		stub_lost(g);
+	}
+	hv_err_free(err);
+}
+
+static void watch_stub(struct guard *g)
+{
+	struct hv_err *err;
+
+	if (g->machine == MACHINE_STOPPING) {
+		watch_stopping(g);
+		return;
+	}
+	err = hv_gdb_stub_drain(&g->stub);
+	if (err)
+		stub_lost(g);
+	hv_err_free(err);
+}
+
+static struct hv_err *do_open(struct guard *g, const char *path)
+{
+	struct hv_gdb_limit limit = {hv_now_ns() + STOP_NS, -1};
+	int fd = -1;
+	struct hv_err *err = hv_unix_connect(path, limit.deadline_ns, &fd);
+
+	if (!err)
+		err = hv_gdb_stub_open(fd, limit, &g->stub);
+	if (err)
+		return err;
+	g->machine = MACHINE_HELD;
+	g->since_ns = hv_now_ns();
+	return run_on(g, limit);
+}
+
+static struct hv_err *check_may_hold(const struct guard *g)
+{
+	if (g->machine == MACHINE_RUNS)
+		return NULL;
+	return hv_err_new(EBUSY, "guardian: the gdb stub is %s",
+			  g->machine == MACHINE_UNREACHED ? "lost" : "busy");
+}
+
+static void held(struct guard *g, uint64_t max_ns)
+{
+	g->machine = MACHINE_HELD;
+	g->since_ns = hv_now_ns();
+	g->deadline_ns = max_ns < UINT64_MAX - g->since_ns ? g->since_ns + max_ns : UINT64_MAX;
+	g->expired = false;
+}
+
+static struct hv_err *do_hold_asleep(struct guard *g, uint64_t max_ns)
+{
+	struct hv_err *err;
+
+	/* It fell asleep before it could stop, and will not any more. */
+	if (g->machine == MACHINE_STOPPING)
+		g->machine = MACHINE_RUNS;
+	err = check_may_hold(g);
+	if (!err)
+		err = hv_gdb_stub_drain(&g->stub);
+	if (err)
+		return err;
+	g->stub.was_stopped = false;
+	g->asleep = true;
+	held(g, max_ns);
+	return NULL;
+}
+
+static struct hv_err *do_hold(struct guard *g, uint64_t max_ns)
+{
+	struct hv_gdb_limit limit = {hv_now_ns() + STOP_NS, g->control};
+	struct hv_err *err = check_may_hold(g);
+
+	if (err)
+		return err;
+	err = hv_gdb_stub_interrupt(&g->stub, limit);
+	if (err && err->code == ECANCELED) {
+		hv_err_free(err);
+		g->machine = MACHINE_STOPPING;
+		return hv_err_new(EBUSY, "guardian: the machine did not stop within %" PRIu64 " s",
+				  STOP_NS / HV_NS_PER_S);
+	}
+	if (err) {
+		stub_lost(g);
+		return err;
+	}
+	held(g, max_ns);
+	return NULL;
+}
+
+static struct hv_err *over(const struct guard *g)
+{
+	return hv_err_new(ETIMEDOUT,
+			  "guardian: the hold was over after %" PRIu64 " ms, the guest runs on",
+			  g->held_ns / HV_NS_PER_MS);
+}
+
+static struct hv_err *do_exchange(struct guard *g, const struct hv_packets *packets,
+				  struct hv_packets *answers)
+{
+	struct hv_gdb_limit limit = {g->deadline_ns, g->control};
+	struct hv_err *err;
+
+	if (g->expired)
+		return over(g);
+	if (g->machine != MACHINE_HELD)
+		return hv_err_new(EPIPE, "guardian: the machine is not held");
+	err = hv_gdb_stub_exchange(&g->stub, packets, limit, answers);
+	if (!err && g->asleep && packets->nr && !g->stub.was_stopped)
+		err = hv_gdb_stub_acknowledge(&g->stub, limit);
+	if (!err || err->code != ECANCELED)
+		return err;
+	hv_err_free(err);
+	force_release(g);
+	g->expired = true;
+	return over(g);
+}
+
+static struct hv_err *do_release(struct guard *g)
+{
+	if (g->expired)
+		return over(g);
+	if (g->machine != MACHINE_HELD)
+		return hv_err_new(EPIPE, "guardian: the machine is not held");
+	return run_on(g, (struct hv_gdb_limit){hv_now_ns() + GRACE_NS, -1});
+}
+
+static bool send_all(struct guard *g, const void *bytes, size_t len)
+{
+	uint64_t deadline_ns = g->machine == MACHINE_HELD ? g->deadline_ns : hv_now_ns() + REPLY_NS;
+	const char *at = bytes;
+
+	while (len) {
+		struct pollfd p = {.fd = g->control, .events = POLLOUT};
+		ssize_t nr;
+
+		if (poll(&p, 1, hv_left_ms(deadline_ns)) == 0)
+			return false;
+		nr = send(g->control, at, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (nr < 0 && errno != EAGAIN && errno != EINTR)
+			return false;
+		at += nr > 0 ? nr : 0;
+		len -= nr > 0 ? (size_t)nr : 0;
+	}
+	return true;
+}
+
+/* False: the service does not take it. */
+static bool answer(struct guard *g, struct hv_err *err, const struct hv_packets *answers)
+{
+	struct guardian_reply reply = {
+		.code = err ? err->code : 0,
+		.nr = err ? 1 : (uint32_t)answers->nr,
+		.len_bytes = err ? (uint32_t)strlen(err->message) + 1
+				 : (uint32_t)answers->bytes.len_bytes,
+		.held_ns = g->held_ns,
+	};
+	bool sent = send_all(g, &reply, sizeof(reply)) &&
+		    send_all(g, err ? err->message : answers->bytes.data, reply.len_bytes);
+
+	hv_err_free(err);
+	return sent;
+}
+
+static bool handle(struct guard *g, const struct guardian_request *request, char *bytes)
+{
+	struct hv_packets packets = {.bytes = {.data = bytes, .len_bytes = request->len_bytes},
+				     .nr = request->nr};
+	HV_AUTO_PACKETS struct hv_packets answers = {0};
+	struct hv_err *err;
+
+	switch (request->op) {
+	case GUARDIAN_OPEN:
+		err = do_open(g, bytes);
+		break;
+	case GUARDIAN_HOLD:
+		err = do_hold(g, request->arg);
+		break;
+	case GUARDIAN_HOLD_ASLEEP:
+		err = do_hold_asleep(g, request->arg);
+		break;
+	case GUARDIAN_EXCHANGE:
+		err = do_exchange(g, &packets, &answers);
+		break;
+	case GUARDIAN_RELEASE:
+		err = do_release(g);
+		break;
+	default:
+		err = hv_err_new(EPROTO, "guardian: request %u", request->op);
+	}
+	return answer(g, err, &answers);
+}
+
+/* False: the service is gone. */
+static bool read_control(struct guard *g)
+{
+	struct guardian_request request;
+	char buf[65536];
+	ssize_t nr = recv(g->control, buf, sizeof(buf), MSG_DONTWAIT);
+	size_t whole;
+	bool taken;
+
+	if (nr < 0 && (errno == EAGAIN || errno == EINTR))
+		return true;
+	if (nr <= 0)
+		return false;
+	hv_text_add_bytes(&g->inbox, buf, (size_t)nr);
+	if (g->inbox.len_bytes < sizeof(request))
+		return true;
+	memcpy(&request, g->inbox.data, sizeof(request));
+	if (request.len_bytes > GUARDIAN_BYTES_MAX)
+		return false;
+	whole = sizeof(request) + request.len_bytes;
+	if (g->inbox.len_bytes < whole)
+		return true;
+	taken = handle(g, &request, g->inbox.data + sizeof(request));
+	hv_text_clear(&g->inbox); /* the service sends one at a time */
+	return taken;
+}
+
+static void wait_for(struct guard *g, struct pollfd *p)
+{
+	bool watch = g->machine == MACHINE_RUNS || g->machine == MACHINE_STOPPING;
+	int timeout_ms = g->machine == MACHINE_HELD ? hv_left_ms(g->deadline_ns) : -1;
+
+	p[0] = (struct pollfd){.fd = g->control, .events = POLLIN};
+	p[1] = (struct pollfd){.fd = g->service, .events = POLLIN};
+	p[2] = (struct pollfd){.fd = watch ? g->stub.fd : -1, .events = POLLIN};
+	if (poll(p, 3, timeout_ms) < 0)
+		p[0].revents = p[1].revents = p[2].revents = 0;
+}
+
+/* The service is gone: whatever stands must run. */
+static void last_act(struct guard *g)
+{
+	uint64_t deadline_ns = hv_now_ns() + LAST_NS;
+
+	while (g->machine == MACHINE_STOPPING && hv_now_ns() < deadline_ns) {
+		struct pollfd p = {.fd = g->stub.fd, .events = POLLIN};
+
+		if (poll(&p, 1, hv_left_ms(deadline_ns)) > 0)
+			watch_stopping(g);
+	}
+	if (g->machine == MACHINE_HELD)
+		force_release(g);
+	if (g->machine == MACHINE_RUNS)
+		hv_err_free(
+			hv_gdb_stub_await_taken(&g->stub, (struct hv_gdb_limit){deadline_ns, -1}));
+}
+
+void guardian_run(int control, int service)
+{
+	struct guard g = {.control = control, .service = service, .stub = {.fd = -1}};
+	struct pollfd p[3];
+
+	for (;;) {
+		wait_for(&g, p);
+		if (g.machine == MACHINE_HELD && hv_now_ns() >= g.deadline_ns) {
+			force_release(&g);
+			g.expired = true;
+		}
+		if (p[1].revents || (p[0].revents && !read_control(&g)))
+			break;
+		if (p[2].revents && g.stub.fd >= 0 && g.machine != MACHINE_HELD)
+			watch_stub(&g);
+	}
+	last_act(&g);
+	_exit(0);
+}

@@ -1,0 +1,202 @@
+/* vCPUs as the gdb stub knows them, under a hold: which there are, their registers, their
+ * translations. Leaves to others: the hold itself, text (hold.c). */
+#include <stdio.h>
+#include <string.h>
+
+#include "vmm/qemu/machine.h"
+
+#define ANSWER_MAX_BYTES 65536
+#define VCPUS_MAX	 4096
+
+/* ---- which ---- */
+
+void hv_machine_forget_threads(struct hv_machine *m)
+{
+	for (unsigned i = 0; m->threads && i < m->nr_threads; i++)
+		free(m->threads[i]);
+	free(hv_take(m->threads));
+	m->nr_threads = 0;
+}
+
+/* "m01,02" adds to those there are. False: it is no such list, or too long. */
+static bool add_threads(struct hv_machine *m, const char *list)
+{
+	if (list[0] != 'm' || !list[1])
+		return false;
+	for (const char *at = list + 1; *at;) {
+		size_t len = strcspn(at, ",");
+		char *name;
+
+		if (!len || m->nr_threads == VCPUS_MAX)
+			return false;
+		name = strndup(at, len);
+		if (!name)
+			abort();
+		m->threads = hv_realloc_array(m->threads, m->nr_threads + 1, sizeof(*m->threads));
+		m->threads[m->nr_threads++] = name;
+		at += len + (at[len] == ',');
+	}
+	return true;
+}
+
+/* QEMU names one thread in each answer and then "l", for as often as it is asked. So it is asked
+ * for as many as there were, and one more: nearly always that is all. */
+static struct hv_err *ask_threads(struct hv_machine *m, const char *first, unsigned nr,
+				  bool *ret_last)
+{
+	HV_AUTO_PACKETS struct hv_packets packets = {0};
+	HV_AUTO_PACKETS struct hv_packets answers = {0};
+	const char *answer;
+	struct hv_err *err;
+
+	hv_packets_add(&packets, first);
+	for (unsigned i = 0; i < nr; i++)
+		hv_packets_add(&packets, "qsThreadInfo");
+	err = hv_guardian_exchange(m->guardian, &packets, &answers);
+	answer = answers.bytes.data;
+	for (size_t i = 0; !err && i < answers.nr && !*ret_last; i++) {
+		*ret_last = !strcmp(answer, "l");
+		if (!*ret_last && !add_threads(m, answer))
+			err = hv_err_new(EPROTO, "gdb stub: its list of vCPUs: '%.40s'", answer);
+		answer += strlen(answer) + 1;
+	}
+	return err;
+}
+
+struct hv_err *hv_machine_count_threads(struct hv_machine *m)
+{
+	unsigned nr = m->nr_vcpus;
+	bool is_last = false;
+	struct hv_err *err;
+
+	hv_machine_forget_threads(m);
+	err = ask_threads(m, "qfThreadInfo", nr, &is_last);
+	while (!err && !is_last)
+		err = ask_threads(m, "qsThreadInfo", 1, &is_last);
+	if (!err && !m->nr_threads)
+		err = hv_err_new(EPROTO, "gdb stub: it has no vCPUs");
+	if (!err)
+		m->nr_vcpus = m->nr_threads;
+	return err;
+}
+
+/* ---- registers ---- */
+
+static int hex_digit(char c)
+{
+	const char *digits = "0123456789abcdef";
+	const char *at = c ? strchr(digits, c | 0x20) : NULL;
+
+	return at ? (int)(at - digits) : -1;
+}
+
+/* Bytes that QEMU does not have are "xx": 0. */
+static size_t from_hex(const char *hex, uint8_t *to, size_t room)
+{
+	size_t nr = 0;
+
+	for (; hex[0] && hex[1] && nr < room; hex += 2, nr++) {
+		int high = hex_digit(hex[0]), low = hex_digit(hex[1]);
+
+		to[nr] = high < 0 || low < 0 ? 0 : (uint8_t)(high << 4 | low);
+	}
+	return nr;
+}
+
+/* A vCPU that is selected and then unplugged would be a dangling pointer of QEMU's
+ * (gdbserver_state's g_cpu): the last word is of the first one, with which the machine began. */
+static void select_first(const struct hv_machine *m, struct hv_packets *packets)
+{
+	char select[64];
+
+	snprintf(select, sizeof(select), "Hg%.48s", m->threads[0]);
+	hv_packets_add(packets, select);
+}
+
+/* Every vCPU's answer to PACKET, which may name a register; one string each in ANSWERS after the
+ * "OK" of its selection. */
+static struct hv_err *ask_each(struct hv_machine *m, const char *packet, struct hv_packets *answers)
+{
+	HV_AUTO_PACKETS struct hv_packets packets = {0};
+	struct hv_err *err;
+
+	for (unsigned i = 0; i < m->nr_vcpus; i++) {
+		char select[64];
+
+		snprintf(select, sizeof(select), "Hg%.48s", m->threads[i]);
+		hv_packets_add(&packets, select);
+		hv_packets_add(&packets, packet);
+	}
+	select_first(m, &packets);
+	err = hv_guardian_exchange(m->guardian, &packets, answers);
+	if (!err && answers->nr != packets.nr)
+		return hv_err_new(EPROTO, "gdb stub: %zu answers for %zu packets", answers->nr,
+				  packets.nr);
+	return err;
+}
+
+struct hv_err *hv_machine_hold_registers(struct hv_machine *m, struct hv_vcpu_regs *ret)
+{
+	HV_AUTO_PACKETS struct hv_packets answers = {0};
+	HV_AUTO_FREE uint8_t *g = hv_alloc(ANSWER_MAX_BYTES);
+	struct hv_err *err = ask_each(m, "g", &answers);
+	const char *at = answers.bytes.data;
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < m->nr_vcpus; i++) {
+		struct hv_span span = {.data = g};
+
+		at += strlen(at) + 1;
+		span.len_bytes = from_hex(at, g, ANSWER_MAX_BYTES);
+		if (!m->arch->decode_gdb_registers(span, &ret[i]))
+			return hv_err_new(EPROTO,
+					  "gdb stub: registers of vCPU %u are not understood "
+					  "(%zu bytes)",
+					  i, span.len_bytes);
+		at += strlen(at) + 1;
+	}
+	return NULL;
+}
+
+/* ---- translations ---- */
+
+/* A write of the root register drops every translation of that vCPU, whatever the value
+ * (target/i386/helper.c cpu_x86_update_cr3 -> tlb_flush). */
+static struct hv_err *rewrite_roots(struct hv_machine *m, const struct hv_packets *roots)
+{
+	HV_AUTO_PACKETS struct hv_packets packets = {0};
+	HV_AUTO_PACKETS struct hv_packets answers = {0};
+	const char *at = roots->bytes.data;
+	struct hv_err *err;
+
+	for (unsigned i = 0; i < m->nr_vcpus; i++) {
+		char packet[96];
+
+		snprintf(packet, sizeof(packet), "Hg%.48s", m->threads[i]);
+		hv_packets_add(&packets, packet);
+		at += strlen(at) + 1;
+		if (strlen(at) < 8 || strspn(at, "0123456789abcdefABCDEF") != strlen(at))
+			return hv_err_new(EPROTO, "gdb stub: root register of vCPU %u: '%.40s'", i,
+					  at);
+		snprintf(packet, sizeof(packet), "P%x=%.64s", m->arch->gdb_root_register, at);
+		hv_packets_add(&packets, packet);
+		at += strlen(at) + 1;
+	}
+	select_first(m, &packets);
+	err = hv_guardian_exchange(m->guardian, &packets, &answers);
+	return err ? err : hv_packets_all_ok(&packets, &answers);
+}
+
+struct hv_err *hv_machine_hold_flush(struct hv_machine *m, uint64_t off, uint64_t len_bytes)
+{
+	HV_AUTO_PACKETS struct hv_packets roots = {0};
+	struct hv_err *err;
+	char packet[32];
+
+	if (m->accel == HV_ACCEL_KVM)
+		return hv_machine_remap_region(m, off, len_bytes);
+	snprintf(packet, sizeof(packet), "p%x", m->arch->gdb_root_register);
+	err = ask_each(m, packet, &roots);
+	return err ? err : rewrite_roots(m, &roots);
+}

@@ -1,0 +1,218 @@
+#include "vmm/qemu/libvirt.h"
+
+#include <ctype.h>
+#include <libvirt/libvirt-qemu.h>
+#include <libvirt/libvirt.h>
+#include <libvirt/virterror.h>
+#include <stdio.h>
+#include <string.h>
+
+struct domain {
+	virConnectPtr conn;
+	virDomainPtr dom;
+};
+
+static void say_nothing(void *data hv_unused, virErrorPtr err hv_unused)
+{
+}
+
+static const char *why(void)
+{
+	const char *message = virGetLastErrorMessage();
+
+	return message ? message : "no reason given";
+}
+
+static struct hv_err *connect_to(const char *uri, virConnectPtr *ret)
+{
+	virSetErrorFunc(NULL, say_nothing);
+	*ret = virConnectOpen(uri);
+	if (!*ret)
+		return hv_err_new(ENOTCONN,
+				  "libvirt: no connection to %s: %s (a QEMU can be named without "
+				  "libvirt: qmp:SOCKET, pid:N)",
+				  uri ? uri : "its default", why());
+	return NULL;
+}
+
+static void domain_free(void *self)
+{
+	struct domain *d = self;
+
+	if (d->dom)
+		virDomainFree(d->dom);
+	if (d->conn)
+		virConnectClose(d->conn);
+	free(d);
+}
+
+static struct hv_err *domain_transact(void *self, const char *request, char **ret)
+{
+	struct domain *d = self;
+	char *answer = NULL;
+
+	if (virDomainQemuMonitorCommand(d->dom, request, &answer, 0) < 0) {
+		/* The next call of libvirt takes its last error away. */
+		HV_AUTO_FREE char *reason = hv_strdup(why());
+
+		return hv_err_new(virDomainIsActive(d->dom) == 0 ? EHOSTDOWN : EIO, "libvirt: %s",
+				  reason);
+	}
+	*ret = answer;
+	return NULL;
+}
+
+static const struct hv_monitor_ops domain_ops = {
+	.free = domain_free,
+	.transact = domain_transact,
+};
+
+/* A name wins over a UUID, a UUID over an id. */
+static virDomainPtr look_up(virConnectPtr conn, const char *spec)
+{
+	virDomainPtr dom = virDomainLookupByName(conn, spec);
+
+	if (!dom)
+		dom = virDomainLookupByUUIDString(conn, spec);
+	if (!dom && spec[0] && strspn(spec, "0123456789") == strlen(spec) && strlen(spec) < 10)
+		dom = virDomainLookupByID(conn, atoi(spec));
+	return dom;
+}
+
+static struct hv_err *fill(struct domain *d, const char *spec, const char *uri,
+			   struct hv_libvirt_domain *ret)
+{
+	char uuid[VIR_UUID_STRING_BUFLEN];
+	struct hv_err *err = connect_to(uri, &d->conn);
+
+	if (err)
+		return err;
+	d->dom = look_up(d->conn, spec);
+	if (!d->dom)
+		return hv_err_new(ENOENT, "libvirt: no domain of that name, id or UUID (%s)",
+				  uri ? uri : "default connection");
+	if (virDomainIsActive(d->dom) != 1)
+		return hv_err_new(EHOSTDOWN, "the domain is shut off");
+	if (virDomainGetUUIDString(d->dom, uuid) < 0)
+		return hv_err_new(EIO, "libvirt: UUID: %s", why());
+	ret->name = hv_strdup(virDomainGetName(d->dom));
+	ret->uuid = hv_strdup(uuid);
+	return NULL;
+}
+
+struct hv_err *hv_libvirt_open(const char *spec, const char *uri, struct hv_libvirt_domain *ret)
+{
+	struct domain *d = hv_alloc(sizeof(*d));
+	struct hv_libvirt_domain found = {0};
+	struct hv_err *err = fill(d, spec, uri, &found);
+
+	if (err) {
+		domain_free(d);
+		return err;
+	}
+	found.monitor = hv_monitor_new(&domain_ops, d);
+	*ret = found;
+	return NULL;
+}
+
+void hv_libvirt_domain_deinit(struct hv_libvirt_domain *d)
+{
+	hv_monitor_free(d->monitor);
+	free(d->name);
+	free(d->uuid);
+	*d = (struct hv_libvirt_domain){0};
+}
+
+static const char *state_name(int state)
+{
+	switch (state) {
+	case VIR_DOMAIN_RUNNING:
+	case VIR_DOMAIN_BLOCKED:
+		return "running";
+	case VIR_DOMAIN_PAUSED:
+		return "paused";
+	case VIR_DOMAIN_SHUTDOWN:
+		return "in shutdown";
+	case VIR_DOMAIN_SHUTOFF:
+		return "shut off";
+	case VIR_DOMAIN_CRASHED:
+		return "crashed";
+	case VIR_DOMAIN_PMSUSPENDED:
+		return "suspended";
+	default:
+		return "unknown";
+	}
+}
+
+/* libvirt writes its XML itself, in one form: its quotes and order of attributes are dependable. */
+static const char *reason_in(const char *xml, int state)
+{
+	if (!strstr(xml, "<domain type='kvm'") && !strstr(xml, "<domain type='qemu'"))
+		return "not a QEMU domain";
+	if (strstr(xml, "<launchSecurity "))
+		return "confidential guest: its memory cannot be read";
+	if (state == VIR_DOMAIN_PAUSED)
+		return "paused";
+	if (state != VIR_DOMAIN_RUNNING && state != VIR_DOMAIN_BLOCKED)
+		return "not running";
+	/* KVM's are reached by injection */
+	if (strstr(xml, "<domain type='qemu'") && !strstr(xml, "<model type='ivshmem-plain'/>"))
+		return "no ivshmem device (hvtrace check says what to add)";
+	return NULL;
+}
+
+static void describe(virDomainPtr dom, struct hv_domain *ret)
+{
+	char uuid[VIR_UUID_STRING_BUFLEN] = "";
+	const char *name = virDomainGetName(dom), *reason;
+	char *xml = virDomainGetXMLDesc(dom, 0);
+	int state = VIR_DOMAIN_NOSTATE, why_state;
+
+	virDomainGetState(dom, &state, &why_state, 0);
+	virDomainGetUUIDString(dom, uuid);
+	reason = xml ? reason_in(xml, state) : "libvirt does not tell about it";
+	*ret = (struct hv_domain){
+		.name = hv_strdup(name ? name : ""),
+		.uuid = hv_strdup(uuid),
+		.id = (int)virDomainGetID(dom),
+		.state = hv_strdup(state_name(state)),
+		.reason = reason ? hv_strdup(reason) : NULL,
+	};
+	free(xml);
+}
+
+struct hv_err *hv_domain_list(const char *libvirt_uri, struct hv_domain **ret, size_t *ret_nr)
+{
+	virConnectPtr conn = NULL;
+	virDomainPtr *all = NULL;
+	struct hv_err *err = connect_to(libvirt_uri, &conn);
+	int nr;
+
+	if (err)
+		return err;
+	nr = virConnectListAllDomains(conn, &all, 0);
+	if (nr < 0) {
+		err = hv_err_new(EIO, "libvirt: list of domains: %s", why());
+	} else {
+		*ret = hv_alloc((size_t)nr * sizeof(**ret));
+		*ret_nr = (size_t)nr;
+	}
+	for (int i = 0; i < nr; i++) {
+		describe(all[i], &(*ret)[i]);
+		virDomainFree(all[i]);
+	}
+	free(all);
+	virConnectClose(conn);
+	return err;
+}
+
+void hv_domain_list_free(struct hv_domain *domains, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		free(domains[i].name);
+		free(domains[i].uuid);
+		free(domains[i].state);
+		free(domains[i].reason);
+	}
+	free(domains);
+}

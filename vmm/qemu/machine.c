@@ -1,0 +1,421 @@
+#include "vmm/qemu/machine.h"
+#include "vmm/kvm_tsc.h"
+
+#include <inttypes.h>
+#include <libgen.h>
+#include <string.h>
+#include <sys/pidfd.h>
+
+#include "base/text.h"
+#include "vmm/clock.h"
+#include "vmm/qemu/libvirt.h"
+
+/* The guest can name any address it likes; the monitor is asked about a new one this often, and
+ * about memory devices that may be gone. */
+#define RAM_RELOAD_NS HV_NS_PER_S
+/* Before a hold; a guest takes longer to put a device out of use. */
+#define RAM_HOLD_NS   (HV_NS_PER_S / 10)
+
+void hv_machine_free(struct hv_machine *m)
+{
+	if (!m)
+		return;
+	hv_machine_drop_hold(m);
+	hv_ram_deinit(&m->ram);
+	hv_process_memory_free(m->memory);
+	hv_process_close(&m->process);
+	hv_monitor_free(m->monitor);
+	hv_close_at(&m->pidfd);
+	free(m->name);
+	free(m->id);
+	free(m->monitor_kind);
+	free(m->qmp_dir);
+	free(m);
+}
+
+static void machine_free(void *self)
+{
+	hv_machine_free(self);
+}
+
+static struct hv_err *load_ram(struct hv_machine *m)
+{
+	m->ram_loaded_ns = hv_now_ns();
+	return hv_ram_load(m->monitor, m->memory, &m->ram);
+}
+
+/* RAM may have come or gone since (memory hotplug). */
+static void refresh_ram(struct hv_machine *m, struct hv_gpa gpa, size_t len_bytes)
+{
+	bool is_known = hv_ram_covers(&m->ram, gpa, len_bytes) && (m->held || !m->ram.can_go);
+
+	if (is_known || hv_now_ns() - m->ram_loaded_ns < RAM_RELOAD_NS)
+		return;
+	hv_err_free(load_ram(m));
+}
+
+struct hv_err *hv_machine_look_at_ram(struct hv_machine *m)
+{
+	if (!m->ram.can_go || hv_now_ns() - m->ram_loaded_ns < RAM_HOLD_NS)
+		return NULL;
+	return load_ram(m);
+}
+
+struct hv_err *hv_machine_read(struct hv_machine *m, struct hv_gpa gpa, void *buf, size_t len)
+{
+	refresh_ram(m, gpa, len);
+	return hv_ram_read(&m->ram, gpa, buf, len);
+}
+
+struct hv_err *hv_machine_write(struct hv_machine *m, struct hv_gpa gpa, const void *buf,
+				size_t len)
+{
+	refresh_ram(m, gpa, len);
+	return hv_ram_write(&m->ram, gpa, buf, len);
+}
+
+static struct hv_err *machine_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
+{
+	return hv_machine_read(self, gpa, buf, len);
+}
+
+static struct hv_err *machine_write(void *self, struct hv_gpa gpa, const void *buf, size_t len)
+{
+	return hv_machine_write(self, gpa, buf, len);
+}
+
+struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *ret)
+{
+	HV_AUTO_FREE char *text = NULL;
+	struct hv_err *err = hv_monitor_hmp(m->monitor, "info registers -a", &text);
+
+	if (!err && hv_vcpu_text_count(text) != m->nr_vcpus)
+		err = hv_err_new(EAGAIN, "the machine has %u vCPUs now, not %u",
+				 hv_vcpu_text_count(text), m->nr_vcpus);
+	for (unsigned i = 0; !err && i < m->nr_vcpus; i++) {
+		HV_AUTO_FREE char *part = NULL;
+
+		if (!hv_vcpu_text(text, i, &part) || !m->arch->parse_registers(part, &ret[i]))
+			err = hv_err_new(EPROTO,
+					 "monitor: 'info registers -a': vCPU %u is not there"
+					 " or not understood",
+					 i);
+	}
+	return err;
+}
+
+struct hv_err *hv_machine_count_vcpus(struct hv_machine *m, unsigned *ret)
+{
+	HV_AUTO_JSON struct json_object *cpus = NULL;
+	struct hv_err *err =
+		m->held ? NULL : hv_monitor_execute(m->monitor, "query-cpus-fast", NULL, &cpus);
+
+	if (!err && !m->held && !hv_json_len(cpus))
+		err = hv_err_new(EPROTO, "monitor: query-cpus-fast: no vCPUs");
+	if (err)
+		return err;
+	if (!m->held)
+		m->nr_vcpus = (unsigned)hv_json_len(cpus);
+	*ret = m->nr_vcpus;
+	return NULL;
+}
+
+static struct hv_err *machine_count_vcpus(void *self, unsigned *ret)
+{
+	return hv_machine_count_vcpus(self, ret);
+}
+
+static struct hv_err *machine_registers(void *self, struct hv_vcpu_regs *ret)
+{
+	return hv_machine_registers(self, ret);
+}
+
+static struct hv_err *machine_region(void *self, struct hv_region *ret)
+{
+	return hv_machine_region(self, ret);
+}
+
+static struct hv_err *machine_refusal(void *self)
+{
+	return hv_machine_refusal(self);
+}
+
+static struct hv_err *machine_let_run(void *self, bool *ret_stood)
+{
+	return hv_machine_let_run(self, ret_stood);
+}
+
+static struct hv_err *machine_tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
+{
+	return hv_machine_tsc(self, vcpu, ret);
+}
+
+static struct hv_err *machine_sleeps(void *self, bool *ret)
+{
+	return hv_machine_sleeps(self, ret);
+}
+
+static int machine_exit_fd(void *self)
+{
+	return ((struct hv_machine *)self)->pidfd;
+}
+
+static struct hv_err *machine_prepare_hold(void *self)
+{
+	return hv_machine_prepare_hold(self);
+}
+
+static struct hv_err *machine_hold_begin(void *self, uint64_t max_ns)
+{
+	return hv_machine_hold_begin(self, max_ns);
+}
+
+static struct hv_err *machine_hold_registers(void *self, struct hv_vcpu_regs *ret)
+{
+	return hv_machine_hold_registers(self, ret);
+}
+
+static struct hv_err *machine_hold_write_text(void *self, const struct hv_text_write *writes,
+					      size_t nr)
+{
+	return hv_machine_hold_write_text(self, writes, nr);
+}
+
+static struct hv_err *machine_hold_flush(void *self, uint64_t off, uint64_t len_bytes)
+{
+	return hv_machine_hold_flush(self, off, len_bytes);
+}
+
+static struct hv_err *machine_hold_end(void *self)
+{
+	return hv_machine_hold_end(self);
+}
+
+static uint64_t machine_held_ns(void *self)
+{
+	return ((struct hv_machine *)self)->held_ns;
+}
+
+static const struct hv_guest_ops machine_ops = {
+	.free = machine_free,
+	.read = machine_read,
+	.write = machine_write,
+	.count_vcpus = machine_count_vcpus,
+	.registers = machine_registers,
+	.region = machine_region,
+	.refusal = machine_refusal,
+	.let_run = machine_let_run,
+	.tsc = machine_tsc,
+	.sleeps = machine_sleeps,
+	.exit_fd = machine_exit_fd,
+	.prepare_hold = machine_prepare_hold,
+	.hold_begin = machine_hold_begin,
+	.hold_registers = machine_hold_registers,
+	.hold_write_text = machine_hold_write_text,
+	.hold_flush_translations = machine_hold_flush,
+	.hold_end = machine_hold_end,
+	.held_ns = machine_held_ns,
+};
+
+struct hv_err *hv_machine_tsc(const struct hv_machine *m, unsigned vcpu, struct hv_tsc *ret)
+{
+	if (m->accel != HV_ACCEL_KVM)
+		return hv_err_new(ENOTSUP, "%s: without KVM nothing tells its clock's offset",
+				  m->name);
+	return hv_kvm_tsc(HV_KVM_DEBUGFS, m->process.pid, vcpu, ret);
+}
+
+static struct hv_machine *machine_new(struct hv_monitor *monitor, const char *kind)
+{
+	struct hv_machine *m = hv_alloc(sizeof(*m));
+
+	m->monitor = monitor;
+	m->monitor_kind = hv_strdup(kind);
+	m->pidfd = -1;
+	m->region_fd = -1;
+	return m;
+}
+
+/* The VMM is the process of its vCPU threads, which QMP names by their host thread id. */
+static struct hv_err *find_vcpus(struct hv_machine *m, pid_t *ret_pid)
+{
+	HV_AUTO_JSON struct json_object *cpus = NULL;
+	struct hv_err *err = hv_monitor_execute(m->monitor, "query-cpus-fast", NULL, &cpus);
+	int64_t tid;
+
+	if (err)
+		return err;
+	m->nr_vcpus = (unsigned)hv_json_len(cpus);
+	tid = m->nr_vcpus ? hv_json_int(json_object_array_get_idx(cpus, 0), "thread-id", 0) : 0;
+	if (tid <= 0 || tid > INT32_MAX)
+		return hv_err_new(EPROTO, "monitor: query-cpus-fast: no vCPU with a thread");
+	return hv_process_of_thread((pid_t)tid, ret_pid);
+}
+
+/* UNKNOWN 0, or what another source says the VMM is. */
+static struct hv_err *find_process(struct hv_machine *m, pid_t expected)
+{
+	pid_t pid = 0;
+	struct hv_err *err = find_vcpus(m, &pid);
+
+	if (err)
+		return hv_err_in(err, "the VMM's process (is it in another pid namespace?)");
+	if (expected && expected != pid)
+		return hv_err_new(ESRCH,
+				  "the monitor speaks for process %d, its vCPUs are threads of %d",
+				  (int)expected, (int)pid);
+	m->pidfd = pidfd_open(pid, 0);
+	if (m->pidfd < 0)
+		return hv_err_new(errno, "process %d: %s", (int)pid, strerror(errno));
+	err = hv_process_open(pid, &m->process);
+	m->memory = hv_process_memory_new(pid);
+	return err;
+}
+
+static struct hv_err *find_kind(struct hv_machine *m)
+{
+	HV_AUTO_JSON struct json_object *target = NULL;
+	HV_AUTO_JSON struct json_object *kvm = NULL;
+	struct hv_err *err = hv_monitor_execute(m->monitor, "query-target", NULL, &target);
+	const char *name;
+
+	if (!err)
+		err = hv_monitor_execute(m->monitor, "query-kvm", NULL, &kvm);
+	if (err)
+		return err;
+	m->accel = hv_json_true(kvm, "enabled") ? HV_ACCEL_KVM : HV_ACCEL_TCG;
+	name = hv_json_string(target, "arch");
+	m->arch = name ? hv_arch_find(name) : NULL;
+	if (!m->arch)
+		return hv_err_new(ENOTSUP, "the guest's architecture %s is not supported",
+				  name ? name : "(unknown)");
+	return NULL;
+}
+
+static char *describe(struct hv_machine *m)
+{
+	struct hv_text t = {0};
+	struct hv_region region;
+	struct hv_err *err = hv_machine_region(m, &region);
+
+	hv_text_printf(&t, "monitor (%s), RAM %s", m->monitor_kind,
+		       m->ram.mapped_bytes == m->ram.len_bytes ? "mapped"
+		       : m->ram.mapped_bytes		       ? "partly mapped"
+							       : "copied");
+	if (err)
+		hv_text_add(&t, ", no usable ivshmem");
+	else
+		hv_text_printf(&t, ", ivshmem %" PRIu64 " MiB", region.len_bytes >> 20);
+	hv_err_free(err);
+	return hv_text_take(&t);
+}
+
+struct hv_guest *hv_machine_guest(struct hv_machine *m)
+{
+	HV_AUTO_FREE char *transport = describe(m);
+	struct hv_guest_info info = {
+		.name = m->name,
+		.id = m->id,
+		.pid = m->process.pid,
+		.accel = m->accel,
+		.nr_vcpus = m->nr_vcpus,
+		.arch = m->arch,
+		.ram_bytes = m->ram.len_bytes,
+		.transport = transport,
+	};
+
+	return hv_guest_new(&machine_ops, m, &info);
+}
+
+/* Takes M. */
+static struct hv_err *finish_open(struct hv_machine *m, pid_t expected, struct hv_machine **ret)
+{
+	struct hv_err *err = find_process(m, expected);
+
+	if (!err)
+		err = find_kind(m);
+	if (!err && hv_process_arg(&m->process, "-incoming", 0, NULL))
+		err = hv_machine_is_running(m);
+	if (!err)
+		err = load_ram(m);
+	if (err) {
+		hv_machine_free(m);
+		return err;
+	}
+	if (!m->id)
+		m->id = hv_format("pid-%d", (int)m->process.pid);
+	*ret = m;
+	return NULL;
+}
+
+struct hv_err *hv_machine_open_qmp(const char *path, struct hv_machine **ret)
+{
+	HV_AUTO_FREE char *copy = hv_strdup(path);
+	struct hv_monitor *monitor = NULL;
+	struct hv_machine *m;
+	pid_t peer = 0;
+	struct hv_err *err = hv_qmp_open(path, &monitor, &peer);
+
+	if (err)
+		return err;
+	m = machine_new(monitor, "qmp");
+	m->name = hv_format("qmp:%s", path);
+	m->qmp_dir = hv_strdup(dirname(copy));
+	return finish_open(m, peer, ret);
+}
+
+static struct hv_err *open_libvirt(const char *spec, const char *uri, pid_t expected,
+				   struct hv_machine **ret)
+{
+	struct hv_libvirt_domain d = {0};
+	struct hv_machine *m;
+	struct hv_err *err = hv_libvirt_open(spec, uri, &d);
+
+	if (err)
+		return err;
+	m = machine_new(hv_take(d.monitor), "libvirt");
+	m->name = hv_take(d.name);
+	m->id = hv_take(d.uuid);
+	return finish_open(m, expected, ret);
+}
+
+struct hv_err *hv_machine_open_libvirt(const char *spec, const char *uri, struct hv_machine **ret)
+{
+	return open_libvirt(spec, uri, 0, ret);
+}
+
+/* libvirt holds the monitor of its own domains: ask it first. */
+struct hv_err *hv_machine_open_pid(pid_t pid, const char *uri, struct hv_machine **ret)
+{
+	struct hv_process p = {0};
+	HV_AUTO_FREE char *name = NULL;
+	HV_AUTO_FREE char *path = NULL;
+	const char *value = "", *uuid = NULL;
+	struct hv_err *err = hv_process_open(pid, &p);
+
+	if (err)
+		return err;
+	if (hv_process_arg(&p, "-name", 0, &value))
+		name = hv_option_value(value, "guest", "guest");
+	hv_process_arg(&p, "-uuid", 0, &uuid);
+	if (name && uuid) {
+		err = open_libvirt(uuid, uri, pid, ret);
+		if (!err) {
+			hv_process_close(&p);
+			return NULL;
+		}
+	}
+	path = hv_process_qmp_path(&p);
+	hv_process_close(&p);
+	if (path) {
+		hv_err_free(err);
+		return hv_machine_open_qmp(path, ret);
+	}
+	if (err)
+		return hv_err_in(err, "domain '%s'", name);
+	return hv_err_new(
+		ENOTCONN,
+		"process %d: no monitor found: it is no libvirt domain and has neither -qmp "
+		"unix:PATH nor -mon mode=control with -chardev socket,path=PATH",
+		(int)pid);
+}

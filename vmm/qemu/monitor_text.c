@@ -1,0 +1,95 @@
+#include "vmm/qemu/monitor_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/guard.h"
+
+static const char *line_end(const char *line)
+{
+	return line + strcspn(line, "\n");
+}
+
+static const char *next_line(const char *line)
+{
+	const char *end = line_end(line);
+
+	return *end ? end + 1 : end;
+}
+
+/* "Host virtual address for 0x100000000 (m1) is 0x7f3dabc00000" */
+bool hv_gpa2hva_parse(const char *text, uint64_t *ret_hva, char **ret_name)
+{
+	static const char head[] = "Host virtual address for ";
+	const char *at = strstr(text, head);
+	const char *name = at ? strstr(at, " (") : NULL;
+	const char *is = name ? strstr(name, ") is 0x") : NULL;
+	uint64_t hva;
+
+	if (!is || sscanf(is, ") is 0x%" SCNx64, &hva) != 1 || !hva)
+		return false;
+	*ret_hva = hva;
+	*ret_name = strndup(name + 2, (size_t)(is - name - 2));
+	if (!*ret_name)
+		abort();
+	return true;
+}
+
+/* From LINE on; the end of the text when there is none. */
+static const char *next_vcpu(const char *line)
+{
+	while (*line && strncmp(line, "CPU#", 4) != 0)
+		line = next_line(line);
+	return line;
+}
+
+unsigned hv_vcpu_text_count(const char *text)
+{
+	unsigned nr = 0;
+
+	for (const char *line = next_vcpu(text); *line; line = next_vcpu(next_line(line)))
+		nr++;
+	return nr;
+}
+
+bool hv_vcpu_text(const char *text, unsigned nr, char **ret)
+{
+	const char *line = next_vcpu(text), *start, *end;
+
+	for (; *line && nr; nr--)
+		line = next_vcpu(next_line(line));
+	if (!*line)
+		return false;
+	start = next_line(line);
+	end = next_vcpu(start);
+	*ret = strndup(start, (size_t)(end - start));
+	if (!*ret)
+		abort();
+	return true;
+}
+
+bool hv_vma_parse(const char *line, struct hv_vma *ret)
+{
+	uint64_t start, end, off, inode;
+	unsigned major, minor;
+	char perms[5];
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &start, &end,
+		   perms, &off, &major, &minor, &inode) != 7 ||
+	    strlen(perms) != 4 || end <= start)
+		return false;
+	*ret = (struct hv_vma){
+		.start = start,
+		.end = end,
+		.file_off = off,
+		.dev = (uint64_t)major << 32 | minor,
+		.inode = inode,
+		.readable = perms[0] == 'r',
+		.writable = perms[1] == 'w',
+		.shared = perms[3] == 's',
+		.has_file = inode != 0,
+	};
+	return true;
+}

@@ -1,0 +1,80 @@
+#include "vmm/qemu/pci.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEPTH_MAX 32 /* bridges behind bridges */
+
+static struct json_object *member(struct json_object *o, const char *key)
+{
+	struct json_object *m = NULL;
+
+	return json_object_is_type(o, json_type_object) && json_object_object_get_ex(o, key, &m)
+		       ? m
+		       : NULL;
+}
+
+static void add_bar(struct json_object *device, struct json_object *region, struct hv_pci_bars *ret)
+{
+	struct json_object *id = member(device, "id");
+	const char *type = hv_json_string(region, "type");
+	struct hv_pci_bar bar = {
+		.vendor = (unsigned)hv_json_int(id, "vendor", 0),
+		.device = (unsigned)hv_json_int(id, "device", 0),
+		.bar = (unsigned)hv_json_int(region, "bar", 0),
+		.is_memory = type && !strcmp(type, "memory"),
+		.start = hv_gpa((uint64_t)hv_json_int(region, "address", -1)),
+		.len_bytes = (uint64_t)hv_json_int(region, "size", 0),
+	};
+
+	snprintf(bar.where, sizeof(bar.where), "%u:%u.%u",
+		 (unsigned)hv_json_int(device, "bus", 0) & 0xff,
+		 (unsigned)hv_json_int(device, "slot", 0) & 0xff,
+		 (unsigned)hv_json_int(device, "function", 0) & 0xff);
+	ret->bars = hv_realloc_array(ret->bars, ret->nr_bars + 1, sizeof(*ret->bars));
+	ret->bars[ret->nr_bars++] = bar;
+}
+
+static void add_devices(struct json_object *devices, unsigned depth, struct hv_pci_bars *ret)
+{
+	if (depth >= DEPTH_MAX)
+		return;
+	for (size_t i = 0; i < hv_json_len(devices); i++) {
+		struct json_object *device = json_object_array_get_idx(devices, i);
+		struct json_object *regions = member(device, "regions");
+
+		for (size_t k = 0; k < hv_json_len(regions); k++)
+			add_bar(device, json_object_array_get_idx(regions, k), ret);
+		add_devices(member(member(device, "pci_bridge"), "devices"), depth + 1, ret);
+	}
+}
+
+void hv_pci_bars_parse(struct json_object *query_pci, struct hv_pci_bars *ret)
+{
+	*ret = (struct hv_pci_bars){.has_bus = hv_json_len(query_pci) != 0};
+	for (size_t i = 0; i < hv_json_len(query_pci); i++)
+		add_devices(member(json_object_array_get_idx(query_pci, i), "devices"), 0, ret);
+}
+
+struct hv_err *hv_pci_bars_load(struct hv_monitor *m, struct hv_pci_bars *ret)
+{
+	HV_AUTO_JSON struct json_object *answer = NULL;
+	struct hv_err *err = hv_monitor_execute(m, "query-pci", NULL, &answer);
+
+	if (err && err->code == ENOTSUP) { /* a VMM built without PCI */
+		hv_err_free(err);
+		*ret = (struct hv_pci_bars){0};
+		return NULL;
+	}
+	if (err)
+		return err;
+	hv_pci_bars_parse(answer, ret);
+	return NULL;
+}
+
+void hv_pci_bars_deinit(struct hv_pci_bars *b)
+{
+	free(b->bars);
+	*b = (struct hv_pci_bars){0};
+}

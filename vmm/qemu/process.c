@@ -1,0 +1,238 @@
+#include "vmm/qemu/process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define CMDLINE_MAX_BYTES (4u << 20)
+
+static struct hv_err *read_proc(pid_t pid, const char *file, struct hv_text *ret)
+{
+	HV_AUTO_FD int fd = -1;
+	char path[64], buf[4096];
+	ssize_t nr;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return hv_err_new(ESRCH, "process %d: no such process", (int)pid);
+	if (fd < 0)
+		return hv_err_new(errno, "%s: %s", path, strerror(errno));
+	while ((nr = read(fd, buf, sizeof(buf))) > 0 && ret->len_bytes < CMDLINE_MAX_BYTES)
+		hv_text_add_bytes(ret, buf, (size_t)nr);
+	if (nr < 0)
+		return hv_err_new(errno, "%s: %s", path, strerror(errno));
+	hv_text_add_bytes(ret, "", 0);
+	return NULL;
+}
+
+static void split_args(const struct hv_text *cmdline, struct hv_process *p)
+{
+	for (size_t at = 0; at < cmdline->len_bytes; at += strlen(cmdline->data + at) + 1) {
+		p->args = hv_realloc_array(p->args, p->nr_args + 2, sizeof(*p->args));
+		p->args[p->nr_args++] = hv_strdup(cmdline->data + at);
+		p->args[p->nr_args] = NULL;
+	}
+}
+
+/* KEY's N-th number in /proc/PID/status */
+static bool status_number(const char *status, const char *key, unsigned n, unsigned long *ret)
+{
+	const char *at = strstr(status, key);
+	char *end;
+
+	if (!at)
+		return false;
+	at += strlen(key);
+	for (unsigned i = 0; i <= n; i++) {
+		*ret = strtoul(at, &end, 10);
+		if (end == at)
+			return false;
+		at = end;
+	}
+	return true;
+}
+
+struct hv_err *hv_process_open(pid_t pid, struct hv_process *ret)
+{
+	HV_AUTO_TEXT struct hv_text cmdline = {0};
+	HV_AUTO_TEXT struct hv_text status = {0};
+	struct hv_err *err = read_proc(pid, "cmdline", &cmdline);
+	unsigned long uid, gid;
+
+	if (!err)
+		err = read_proc(pid, "status", &status);
+	if (err)
+		return err;
+	if (!status_number(status.data, "\nUid:", 1, &uid) ||
+	    !status_number(status.data, "\nGid:", 1, &gid))
+		return hv_err_new(EPROTO, "/proc/%d/status: no Uid or Gid", (int)pid);
+	*ret = (struct hv_process){.pid = pid, .uid = (uid_t)uid, .gid = (gid_t)gid};
+	split_args(&cmdline, ret);
+	return NULL;
+}
+
+void hv_process_close(struct hv_process *p)
+{
+	for (size_t i = 0; i < p->nr_args; i++)
+		free(p->args[i]);
+	free(p->args);
+	*p = (struct hv_process){0};
+}
+
+struct hv_err *hv_process_of_thread(pid_t tid, pid_t *ret)
+{
+	HV_AUTO_TEXT struct hv_text status = {0};
+	struct hv_err *err = read_proc(tid, "status", &status);
+	unsigned long tgid;
+
+	if (err)
+		return err;
+	if (!status_number(status.data, "\nTgid:", 0, &tgid))
+		return hv_err_new(EPROTO, "/proc/%d/status: no Tgid", (int)tid);
+	*ret = (pid_t)tgid;
+	return NULL;
+}
+
+size_t hv_process_arg(const struct hv_process *p, const char *option, size_t from,
+		      const char **ret_value)
+{
+	for (size_t i = from; i < p->nr_args; i++) {
+		const char *arg = p->args[i];
+
+		if (strcmp(arg, option) && !(arg[0] == '-' && !strcmp(arg + 1, option)))
+			continue;
+		if (ret_value)
+			*ret_value = i + 1 < p->nr_args ? p->args[i + 1] : "";
+		return i + 1;
+	}
+	return 0;
+}
+
+/* One part, up to a single comma; *AT goes past it. */
+static char *take_part(const char **at)
+{
+	struct hv_text part = {0};
+
+	for (; **at; (*at)++) {
+		if (**at == ',') {
+			(*at)++;
+			if (**at != ',')
+				break;
+		}
+		hv_text_add_bytes(&part, *at, 1);
+	}
+	return hv_text_take(&part);
+}
+
+char *hv_option_value(const char *option, const char *key, const char *implied)
+{
+	size_t key_len = strlen(key);
+	bool first = true;
+
+	while (*option) {
+		HV_AUTO_FREE char *part = take_part(&option);
+
+		if (!strncmp(part, key, key_len) && part[key_len] == '=')
+			return hv_strdup(part + key_len + 1);
+		if (first && implied && !strcmp(implied, key) && !strchr(part, '='))
+			return hv_take(part);
+		first = false;
+	}
+	return NULL;
+}
+
+bool hv_process_has_file(const struct hv_process *p, const char *target_part)
+{
+	char dir_path[64], target[PATH_MAX];
+	struct dirent *entry;
+	bool found = false;
+	DIR *dir;
+
+	snprintf(dir_path, sizeof(dir_path), "/proc/%d/fd", (int)p->pid);
+	dir = opendir(dir_path);
+	if (!dir)
+		return false;
+	while (!found && (entry = readdir(dir))) {
+		ssize_t len = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
+
+		if (len <= 0)
+			continue;
+		target[len] = '\0';
+		found = strstr(target, target_part);
+	}
+	closedir(dir);
+	return found;
+}
+
+static char *absolute(const struct hv_process *p, char *path)
+{
+	HV_AUTO_FREE char *given = path;
+
+	if (given[0] == '/')
+		return hv_take(given);
+	return hv_format("/proc/%d/cwd/%s", (int)p->pid, given);
+}
+
+/* -qmp unix:PATH,server=on,wait=off */
+static char *short_qmp(const struct hv_process *p, const char *option)
+{
+	const char *value;
+
+	for (size_t i = 0; (i = hv_process_arg(p, option, i, &value));) {
+		const char *at = value + 5;
+
+		if (strncmp(value, "unix:", 5))
+			continue;
+		return absolute(p, take_part(&at));
+	}
+	return NULL;
+}
+
+/* -chardev socket,id=ID,path=PATH,.. */
+static char *chardev_path(const struct hv_process *p, const char *id)
+{
+	const char *value;
+
+	for (size_t i = 0; (i = hv_process_arg(p, "-chardev", i, &value));) {
+		HV_AUTO_FREE char *its_id = hv_option_value(value, "id", NULL);
+		char *path = hv_option_value(value, "path", NULL);
+
+		if (path && its_id && !strcmp(its_id, id))
+			return absolute(p, path);
+		free(path);
+	}
+	return NULL;
+}
+
+/* -mon chardev=ID,mode=control */
+static char *long_qmp(const struct hv_process *p)
+{
+	const char *value;
+
+	for (size_t i = 0; (i = hv_process_arg(p, "-mon", i, &value));) {
+		HV_AUTO_FREE char *mode = hv_option_value(value, "mode", NULL);
+		HV_AUTO_FREE char *id = hv_option_value(value, "chardev", "chardev");
+		char *path;
+
+		if (!mode || !id || strcmp(mode, "control"))
+			continue;
+		path = chardev_path(p, id);
+		if (path)
+			return path;
+	}
+	return NULL;
+}
+
+char *hv_process_qmp_path(const struct hv_process *p)
+{
+	char *path = short_qmp(p, "-qmp");
+
+	if (!path)
+		path = short_qmp(p, "-qmp-pretty");
+	return path ? path : long_qmp(p);
+}

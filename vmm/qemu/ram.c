@@ -1,0 +1,296 @@
+#include "vmm/qemu/ram.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vmm/qemu/memory_tree.h"
+#include "vmm/qemu/pci.h"
+#include "vmm/text_store.h"
+
+static struct hv_err *gpa2hva(struct hv_monitor *m, struct hv_gpa gpa, uint64_t *ret_hva,
+			      char **ret_name)
+{
+	HV_AUTO_FREE char *text = NULL;
+	struct hv_err *err;
+	char line[40];
+
+	snprintf(line, sizeof(line), "gpa2hva 0x%" PRIx64, gpa.v);
+	err = hv_monitor_hmp(m, line, &text);
+	if (err)
+		return err;
+	if (!hv_gpa2hva_parse(text, ret_hva, ret_name))
+		return hv_err_new(EFAULT, "monitor: '%s': %.*s", line, (int)strcspn(text, "\r\n"),
+				  text);
+	return NULL;
+}
+
+struct hv_err *hv_gpa2hva(struct hv_monitor *m, struct hv_gpa gpa, uint64_t *ret_hva)
+{
+	HV_AUTO_FREE char *name = NULL;
+
+	return gpa2hva(m, gpa, ret_hva, &name);
+}
+
+/* A range of one RAM block: its host addresses are consecutive; its mappings may be several. */
+static struct hv_err *add_range(struct hv_ram *ram, const struct hv_tree_piece *r, uint64_t hva)
+{
+	struct hv_err *err = NULL;
+
+	for (uint64_t off = 0; !err && off < r->len_bytes;) {
+		struct hv_piece piece;
+
+		err = hv_process_memory_piece(ram->process, hva + off, r->len_bytes - off, &piece);
+		if (err)
+			break;
+		ram->ranges =
+			hv_realloc_array(ram->ranges, ram->nr_ranges + 1, sizeof(*ram->ranges));
+		ram->ranges[ram->nr_ranges++] = (struct hv_ram_range){
+			.start = hv_gpa_add(r->start, off),
+			.len_bytes = piece.len_bytes,
+			.hva = piece.hva,
+			.host = piece.host,
+		};
+		ram->len_bytes += piece.len_bytes;
+		ram->mapped_bytes += piece.host ? piece.len_bytes : 0;
+		off += piece.len_bytes;
+	}
+	return hv_err_in(err, "ram at guest physical 0x%" PRIx64, r->start.v);
+}
+
+/* BARs too are RAM when a memory object stands behind them (ivshmem). */
+static struct hv_err *load_tree(struct hv_monitor *m, struct hv_memory_tree *ret)
+{
+	HV_AUTO_FREE char *text = NULL;
+	struct hv_pci_bars bars = {0};
+	struct hv_err *err = hv_monitor_hmp(m, "info mtree -o", &text);
+
+	if (err)
+		return err;
+	err = hv_pci_bars_load(m, &bars);
+	if (err)
+		return err;
+	if (!hv_memory_tree_parse(text, ret)) {
+		hv_pci_bars_deinit(&bars);
+		return hv_err_new(EPROTO, "monitor: 'info mtree -o': no address space \"memory\", "
+					  "or one of too many regions");
+	}
+	for (size_t i = 0; i < bars.nr_bars; i++)
+		if (hv_pci_bar_is_on(&bars.bars[i]))
+			hv_memory_tree_cut(ret, bars.bars[i].start, bars.bars[i].len_bytes);
+	hv_pci_bars_deinit(&bars);
+	return NULL;
+}
+
+/* What is at P. Something else than RAM may hide it there, and it may be gone by now. */
+static struct hv_err *is_ram(struct hv_monitor *m, const struct hv_memory_tree *tree,
+			     const struct hv_tree_piece *p, bool *ret, uint64_t *ret_hva)
+{
+	HV_AUTO_FREE char *name = NULL;
+	struct hv_err *err = gpa2hva(m, p->start, ret_hva, &name);
+
+	if (err && err->code != EFAULT)
+		return err;
+	*ret = !err && hv_memory_tree_has(tree, name);
+	hv_err_free(err);
+	return NULL;
+}
+
+/* Neighbours that are neighbours in the VMM, too, are one range. */
+static struct hv_err *add_ranges(struct hv_monitor *m, const struct hv_memory_tree *tree,
+				 struct hv_ram *ram)
+{
+	struct hv_tree_piece run = {0};
+	struct hv_err *err = NULL;
+	uint64_t run_hva = 0;
+
+	for (size_t i = 0; !err && i < tree->nr_pieces; i++) {
+		const struct hv_tree_piece *p = &tree->pieces[i];
+		bool has_ram = false;
+		uint64_t hva = 0;
+
+		err = is_ram(m, tree, p, &has_ram, &hva);
+		if (err || !has_ram)
+			continue;
+		if (run.len_bytes && p->start.v - run.start.v == run.len_bytes &&
+		    hva - run_hva == run.len_bytes) {
+			run.len_bytes += p->len_bytes;
+			continue;
+		}
+		err = add_range(ram, &run, run_hva);
+		run = *p;
+		run_hva = hva;
+	}
+	return err ? err : add_range(ram, &run, run_hva);
+}
+
+/* DIMMs, NVDIMMs, virtio-mem and the like. */
+static struct hv_err *has_memory_devices(struct hv_monitor *m, bool *ret)
+{
+	HV_AUTO_JSON struct json_object *devices = NULL;
+	struct hv_err *err = hv_monitor_execute(m, "query-memory-devices", NULL, &devices);
+
+	if (err && err->code == ENOTSUP) { /* a VMM that has none */
+		hv_err_free(err);
+		*ret = false;
+		return NULL;
+	}
+	if (!err)
+		*ret = hv_json_len(devices) != 0;
+	return err;
+}
+
+static struct hv_err *load(struct hv_monitor *m, struct hv_ram *found)
+{
+	struct hv_memory_tree tree = {0};
+	struct hv_err *err = load_tree(m, &tree);
+
+	/* Of a device that has gone since the tree, gpa2hva knows nothing. */
+	if (!err)
+		err = has_memory_devices(m, &found->can_go);
+	if (!err)
+		err = hv_process_memory_look_again(found->process);
+	if (!err)
+		err = add_ranges(m, &tree, found);
+	hv_memory_tree_deinit(&tree);
+	if (!err && !found->nr_ranges)
+		err = hv_err_new(EFAULT, "the machine has no RAM that can be read");
+	return err;
+}
+
+struct hv_err *hv_ram_load(struct hv_monitor *m, struct hv_process_memory *process,
+			   struct hv_ram *ram)
+{
+	struct hv_ram found = {.process = process};
+	struct hv_err *err = load(m, &found);
+
+	if (err) {
+		hv_ram_deinit(&found);
+		return err;
+	}
+	hv_ram_deinit(ram);
+	*ram = found;
+	hv_process_memory_drop_unused(process);
+	return NULL;
+}
+
+void hv_ram_deinit(struct hv_ram *ram)
+{
+	free(ram->ranges);
+	*ram = (struct hv_ram){.process = ram->process};
+}
+
+static const struct hv_ram_range *find(const struct hv_ram *ram, struct hv_gpa gpa)
+{
+	size_t low = 0, high = ram->nr_ranges;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+		const struct hv_ram_range *r = &ram->ranges[mid];
+
+		if (gpa.v < r->start.v)
+			high = mid;
+		else if (gpa.v - r->start.v >= r->len_bytes)
+			low = mid + 1;
+		else
+			return r;
+	}
+	return NULL;
+}
+
+static size_t room_in(const struct hv_ram_range *r, struct hv_gpa gpa, size_t len_bytes)
+{
+	uint64_t room = r->len_bytes - (gpa.v - r->start.v);
+
+	return len_bytes < room ? len_bytes : (size_t)room;
+}
+
+bool hv_ram_covers(const struct hv_ram *ram, struct hv_gpa gpa, uint64_t len_bytes)
+{
+	while (len_bytes) {
+		const struct hv_ram_range *r = find(ram, gpa);
+		size_t part;
+
+		if (!r)
+			return false;
+		part = room_in(r, gpa, len_bytes);
+		gpa = hv_gpa_add(gpa, part);
+		len_bytes -= part;
+	}
+	return true;
+}
+
+static struct hv_err *no_ram(struct hv_gpa gpa, size_t len_bytes)
+{
+	return hv_err_new(EFAULT, "no RAM at guest physical 0x%" PRIx64 " (%zu bytes)", gpa.v,
+			  len_bytes);
+}
+
+struct hv_err *hv_ram_read(const struct hv_ram *ram, struct hv_gpa gpa, void *buf, size_t len_bytes)
+{
+	uint8_t *to = buf;
+
+	while (len_bytes) {
+		const struct hv_ram_range *r = find(ram, gpa);
+		struct hv_err *err;
+		uint64_t off;
+		size_t part;
+
+		if (!r)
+			return no_ram(gpa, len_bytes);
+		off = gpa.v - r->start.v;
+		part = room_in(r, gpa, len_bytes);
+		if (r->host) {
+			memcpy(to, r->host + off, part);
+		} else {
+			err = hv_process_memory_read(ram->process, r->hva + off, to, part);
+			if (err)
+				return hv_err_in(err, "RAM at guest physical 0x%" PRIx64, gpa.v);
+		}
+		to += part;
+		len_bytes -= part;
+		gpa = hv_gpa_add(gpa, part);
+	}
+	return NULL;
+}
+
+struct hv_err *hv_ram_write(const struct hv_ram *ram, struct hv_gpa gpa, const void *buf,
+			    size_t len_bytes)
+{
+	const uint8_t *from = buf;
+
+	if (!hv_ram_covers(ram, gpa, len_bytes))
+		return no_ram(gpa, len_bytes);
+	while (len_bytes) {
+		const struct hv_ram_range *r = find(ram, gpa);
+		uint64_t off = gpa.v - r->start.v;
+		size_t part = room_in(r, gpa, len_bytes);
+		struct hv_err *err;
+
+		if (r->host) {
+			memcpy(r->host + off, from, part);
+		} else {
+			err = hv_process_memory_write(ram->process, r->hva + off, from, part);
+			if (err)
+				return hv_err_in(err, "RAM at guest physical 0x%" PRIx64, gpa.v);
+		}
+		from += part;
+		len_bytes -= part;
+		gpa = hv_gpa_add(gpa, part);
+	}
+	return NULL;
+}
+
+/* The kernel's copy into another process is not cut short by a signal, within a page or not
+ * (process_vm_rw_pages). */
+struct hv_err *hv_ram_write_text(const struct hv_ram *ram, struct hv_gpa gpa, const void *bytes,
+				 size_t len_bytes)
+{
+	const struct hv_ram_range *r = find(ram, gpa);
+
+	if (!r || !r->host || (r->start.v | r->len_bytes) % HV_TEXT_PAGE ||
+	    room_in(r, gpa, len_bytes) < len_bytes)
+		return hv_ram_write(ram, gpa, bytes, len_bytes);
+	hv_text_store(r->host, gpa.v - r->start.v, bytes, len_bytes);
+	return NULL;
+}

@@ -1,0 +1,188 @@
+/* The ivshmem device's memory (QEMU docs/specs/ivshmem-spec.txt: vendor 1af4, device 1110, BAR2).
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "vmm/qemu/machine.h"
+#include "vmm/qemu/pci.h"
+
+#define IVSHMEM_VENDOR	 0x1af4
+#define IVSHMEM_DEVICE	 0x1110
+#define IVSHMEM_BAR	 2
+#define REGION_MIN_BYTES (16ull << 20)
+
+#define COSTS "the device blocks migration and saving the domain while it is there"
+
+static struct hv_err *no_device(const struct hv_machine *m, const struct hv_pci_bars *bars)
+{
+	if (!bars->has_bus)
+		return hv_err_new(ENODEV, "no ivshmem device, and no PCI bus to put one on "
+					  "(a microvm machine has one with pcie=on)");
+	if (m->qmp_dir)
+		return hv_err_new(
+			ENODEV, "no ivshmem device; start QEMU with -object memory-backend-memfd,"
+				"id=hvtrace,size=64M,share=on -device ivshmem-plain,memdev=hvtrace "
+				"(" COSTS ")");
+	return hv_err_new(ENODEV,
+			  "no ivshmem device; add <shmem name='hvtrace-%s'><model "
+			  "type='ivshmem-plain'/><size unit='M'>64</size></shmem> to <devices> and "
+			  "start the domain anew (" COSTS ")",
+			  m->name);
+}
+
+/* With several, one is ours to write to only if it says so. */
+static struct hv_err *pick(struct hv_machine *m, const struct hv_pci_bars *bars,
+			   const struct hv_pci_bar **ret)
+{
+	const struct hv_pci_bar *found = NULL;
+	unsigned nr = 0;
+
+	for (size_t i = 0; i < bars->nr_bars; i++) {
+		const struct hv_pci_bar *b = &bars->bars[i];
+
+		if (b->vendor != IVSHMEM_VENDOR || b->device != IVSHMEM_DEVICE ||
+		    b->bar != IVSHMEM_BAR || !b->is_memory)
+			continue;
+		found = b;
+		nr++;
+	}
+	if (!nr)
+		return no_device(m, bars);
+	if (nr > 1)
+		return hv_err_new(ENOTUNIQ,
+				  "%u ivshmem devices: which of them is for tracing is not known",
+				  nr);
+	*ret = found;
+	return NULL;
+}
+
+static struct hv_err *check_bar(const struct hv_pci_bar *b)
+{
+	if (!hv_pci_bar_is_on(b))
+		return hv_err_new(ENXIO,
+				  "ivshmem device %s: the guest has switched its memory off or not "
+				  "placed it yet",
+				  b->where);
+	if (b->len_bytes < REGION_MIN_BYTES)
+		return hv_err_new(ENOSPC,
+				  "ivshmem device %s: %" PRIu64 " MiB, at least %llu needed",
+				  b->where, b->len_bytes >> 20, REGION_MIN_BYTES >> 20);
+	return NULL;
+}
+
+static struct hv_err *map_bar(struct hv_machine *m, const struct hv_pci_bar *b)
+{
+	struct hv_piece piece;
+	uint64_t hva = 0;
+	struct hv_err *err = hv_gpa2hva(m->monitor, b->start, &hva);
+
+	if (err && err->code == EFAULT) {
+		hv_err_free(err);
+		return hv_err_new(ENXIO, "ivshmem device %s: the guest has switched its memory off",
+				  b->where);
+	}
+	if (!err)
+		err = hv_process_memory_piece(m->memory, hva, b->len_bytes, &piece);
+	if (err)
+		return hv_err_in(err, "ivshmem device %s", b->where);
+	if (!piece.host || piece.len_bytes != b->len_bytes)
+		return hv_err_new(ENXIO,
+				  "ivshmem device %s: the VMM's memory for it is not one shared "
+				  "mapping (share=on)",
+				  b->where);
+	hv_process_memory_keep(m->memory, &piece);
+	m->region = (struct hv_region){
+		.gpa = b->start,
+		.host = piece.host,
+		.len_bytes = b->len_bytes,
+	};
+	m->region_fd = piece.fd;
+	m->region_file_off = piece.file_off;
+	return NULL;
+}
+
+/* Asked anew each time: the guest can move the BAR. */
+struct hv_err *hv_machine_region(struct hv_machine *m, struct hv_region *ret)
+{
+	const struct hv_pci_bar *bar = NULL;
+	struct hv_pci_bars bars = {0};
+	struct hv_err *err = hv_pci_bars_load(m->monitor, &bars);
+
+	if (!err)
+		err = pick(m, &bars, &bar);
+	if (!err)
+		err = check_bar(bar);
+	if (!err)
+		err = map_bar(m, bar);
+	hv_pci_bars_deinit(&bars);
+	if (err)
+		return err;
+	*ret = m->region;
+	return NULL;
+}
+
+static struct hv_err *no_room(const struct hv_machine *m, uint64_t free_bytes)
+{
+	return hv_err_new(ENOSPC,
+			  "ivshmem memory: its file system has %" PRIu64 " MiB free, %" PRIu64
+			  " MiB needed (is /dev/shm full?)",
+			  free_bytes >> 20, m->region.len_bytes >> 20);
+}
+
+struct hv_err *hv_machine_region_has_room(struct hv_machine *m)
+{
+	struct statvfs fs;
+	struct stat file;
+	uint64_t free_bytes;
+
+	if (!m->region.host || fstatvfs(m->region_fd, &fs) < 0 || fstat(m->region_fd, &file) < 0)
+		return NULL;
+	if (!fs.f_blocks) /* a memfd's file system has no limit of its own */
+		return NULL;
+	free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+	if (free_bytes + (uint64_t)file.st_blocks * 512 >= m->region.len_bytes)
+		return NULL;
+	return no_room(m, free_bytes);
+}
+
+struct hv_err *hv_machine_reserve_region(struct hv_machine *m)
+{
+	struct hv_err *err = hv_machine_region_has_room(m);
+
+	if (err)
+		return err;
+	if (!m->region.host)
+		return NULL;
+	/* Else the first write that finds /dev/shm full ends us, or the VMM, with SIGBUS. */
+	if (fallocate(m->region_fd, 0, (off_t)m->region_file_off, (off_t)m->region.len_bytes) < 0 &&
+	    errno != EOPNOTSUPP)
+		return hv_err_new(errno, "ivshmem memory: no room for %" PRIu64 " MiB: %s%s",
+				  m->region.len_bytes >> 20, strerror(errno),
+				  errno == ENOSPC ? " (is /dev/shm full?)" : "");
+	return NULL;
+}
+
+/* Removing a page from the file unmaps it in the VMM; KVM then drops its second-stage mapping and,
+ * if there was one, flushes every vCPU whole (kvm_unmap_gfn_range, kvm_flush_remote_tlbs). So any
+ * page that the guest has reached will do; all of a 64 MiB region took more than 2 s of a hold
+ * where every page had been written, under nested KVM. */
+struct hv_err *hv_machine_remap_region(struct hv_machine *m, uint64_t off, uint64_t len_bytes)
+{
+	HV_AUTO_FREE uint8_t *copy = hv_alloc(len_bytes);
+
+	if (!m->region.host)
+		return hv_err_new(ENODEV, "ivshmem memory: not mapped");
+	if (off > m->region.len_bytes || len_bytes > m->region.len_bytes - off)
+		return hv_err_new(EINVAL, "ivshmem memory: nothing at 0x%" PRIx64, off);
+	memcpy(copy, m->region.host + off, len_bytes);
+	if (fallocate(m->region_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		      (off_t)(m->region_file_off + off), (off_t)len_bytes) < 0)
+		return hv_err_new(errno, "ivshmem memory: unmapping at 0x%" PRIx64 ": %s", off,
+				  strerror(errno));
+	memcpy(m->region.host + off, copy, len_bytes);
+	return NULL;
+}
