@@ -1,12 +1,12 @@
 /* RUN/ID/dump: what the commands dump and cpudump of functions have written, the newest last. The
  * kernel prints it to its console; the guest's is the tenant's. It outlives the session: whoever
  * was called once, in the night, is looked for later.
- * Leaves to others: what a dump says (tracer/dump.h), and when there is time to write (serve.c). */
+ * Leaves to others: what a dump says (tree/dump.h), and when there is time to write (serve.c). */
 #pragma once
 
 #include "cli/audit.h"
 #include "cli/rundir.h"
-#include "tracer/tree.h"
+#include "tree/tree.h"
 
 /* Of one dump. A file that has more starts anew, with the next dump. */
 #define DUMPS_MAX_BYTES (64u << 20)

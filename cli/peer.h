@@ -8,7 +8,7 @@
 
 #include "cli/audit.h"
 #include "cli/wire.h"
-#include "tracer/tree.h"
+#include "tree/tree.h"
 
 #define PEER_FILES_MAX 1024
 #define PEER_WAITS_MAX 1024

@@ -13,7 +13,7 @@
 #include "cli/requests.h"
 #include "cli/retry.h"
 #include "cli/service.h"
-#include "tracer/drain.h"
+#include "tree/drain.h"
 
 #define NS_PER_MS     1000000ull
 #define LAST_WORDS_NS (1000 * NS_PER_MS)

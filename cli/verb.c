@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/client.h"
-#include "tracer/tracer_names.h"
+#include "tree/tracer_names.h"
 
 #define LONGS_MAX 16
 

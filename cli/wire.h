@@ -2,7 +2,7 @@
  * and at most WIRE_DATA_MAX bytes. Requests are done in the order they come; each is answered by
  * any number of WIRE_NOTE and then one WIRE_OK or WIRE_ERROR, which carry the request's tag. Those
  * that wait are answered when they are ready, later ones meanwhile. Operations are those of
- * tracer/tree.h.
+ * tree/tree.h.
  *
  *     0        4        6      8        12       16       20       24
  *     | bytes  | version| kind | handle | arg    | wait_ms| tag    | data ...

@@ -53,12 +53,14 @@ struct hv_buffer_stat {
 	uint64_t overrun;   /* lost since it was cleared: overwritten unread, or torn */
 	uint64_t dropped;   /* since then: there was no room (HV_FULL_DROPS) */
 	uint64_t read;	    /* consumed since it was cleared */
-	uint64_t bytes;	    /* of the entries, in the kernel's format */
+	uint64_t bytes;	    /* of the entries, as LEN_OF measures them */
 	uint64_t oldest_ns; /* 0: empty */
 	uint64_t youngest_ns;
 };
-/* Of one vCPU, or of all (-1). Looks at every record. */
-void hv_buffer_stat(struct hv_buffer *b, int only_cpu, struct hv_buffer_stat *ret);
+/* Of one vCPU, or of all (-1). Looks at every record. LEN_OF: bytes of an event in the format that
+ * the caller shows; NULL: the caller does not ask. */
+void hv_buffer_stat(struct hv_buffer *b, int only_cpu, size_t (*len_of)(const struct hv_event *),
+		    struct hv_buffer_stat *ret);
 
 /* A cursor has its own position in every ring and is freed before the session. */
 enum hv_cursor_mode {

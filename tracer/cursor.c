@@ -1,5 +1,4 @@
 /* Cursors: the rings of a buffer as events in time order, each reader at its own place. */
-#include "tracer/raw_page.h"
 #include "tracer/session_state.h"
 
 #include <string.h>
@@ -359,7 +358,8 @@ void hv_session_keep_comms(struct hv_session *s, size_t nr_max)
 	s->comms = made;
 }
 
-void hv_buffer_stat(struct hv_buffer *b, int only_cpu, struct hv_buffer_stat *ret)
+void hv_buffer_stat(struct hv_buffer *b, int only_cpu, size_t (*len_of)(const struct hv_event *),
+		    struct hv_buffer_stat *ret)
 {
 	struct hv_cursor *c = hv_cursor_new(b, only_cpu, HV_CURSOR_DUMP);
 	struct hv_buffer_stat stat = {0};
@@ -369,7 +369,7 @@ void hv_buffer_stat(struct hv_buffer *b, int only_cpu, struct hv_buffer_stat *re
 		if (!stat.entries++)
 			stat.oldest_ns = event.time_ns;
 		stat.youngest_ns = event.time_ns;
-		stat.bytes += hv_raw_event_len(&event);
+		stat.bytes += len_of ? len_of(&event) : 0;
 	}
 	stat.overrun = hv_merge_lost(c->merge);
 	for (unsigned i = 0; i < c->nr_cpus; i++) {

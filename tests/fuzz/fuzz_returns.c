@@ -1,7 +1,7 @@
 /* Return addresses put back from return stacks, stacks and registers that the input writes.
  * Whatever is in them, only our handler's address is ever written over, and only with code of the
  * kernel. */
-#include "tests/unit/fake_returns.h"
+#include "tests/unit/tracer/fake_returns.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

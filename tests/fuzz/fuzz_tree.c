@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tests/lib/fake_session.h"
-#include "tracer/tree.h"
+#include "tree/tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -30,7 +30,7 @@
 #include "tests/golden/golden.h"
 #include "tests/lib/fake_session.h"
 #include "tests/lib/script.h"
-#include "tracer/tree.h"
+#include "tree/tree.h"
 
 struct shell {
 	struct hv_session *session;

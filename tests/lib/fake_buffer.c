@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tests/lib/fake_session.h"
-#include "tracer/raw_page.h"
+#include "tree/format/raw_page.h"
 
 struct hv_cursor {
 	struct hv_buffer *buffer;
@@ -241,7 +241,8 @@ void hv_buffer_clear(struct hv_buffer *b, int only_cpu)
 	b->overrun = b->read = b->dropped = 0;
 }
 
-void hv_buffer_stat(struct hv_buffer *b, int only_cpu, struct hv_buffer_stat *ret)
+void hv_buffer_stat(struct hv_buffer *b, int only_cpu,
+		    size_t (*len_of)(const struct hv_event *) hv_unused, struct hv_buffer_stat *ret)
 {
 	*ret = (struct hv_buffer_stat){
 		.overrun = b->overrun, .read = b->read, .dropped = b->dropped};

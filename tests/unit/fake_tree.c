@@ -4,7 +4,7 @@
  *     reboot     the session finds another boot   off       the VMM process ends
  *     dump N     N dumps wait, the Nth of N lines
  *     flood      a dump waits that has 96 MiB */
-#include "tracer/tree.h"
+#include "tree/tree.h"
 
 #include <fcntl.h>
 #include <limits.h>

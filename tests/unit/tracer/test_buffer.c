@@ -1,0 +1,208 @@
+/* Buffers in host memory: each vCPU's ring has a size of its own, and how one becomes another. What
+ * is put into them comes from a buffer like the guest's. */
+#include <check.h>
+
+#include "ringbuf/writer.h"
+#include "tracer/session_state.h"
+
+#define NR_CPUS	   3
+#define GUEST_SLOT 1024	      /* slots of each of the guest's rings */
+#define NR_CALLS   600	      /* in each, when a test begins */
+#define TWO_PAGES  (2 * 4080) /* 255 records, in a ring of 256 */
+#define THREE	   (3 * 4080) /* 382 records, in a ring of 512 */
+#define LARGE	   (64 << 10) /* 2048 records */
+#define MARGIN(nr) ((nr) / 8) /* given up besides when a reader finds that it was overtaken */
+
+static const uint64_t differ_bytes[NR_CPUS] = {TWO_PAGES, LARGE, THREE};
+
+static struct hv_session session;
+static struct hv_state states[NR_CPUS];
+static struct hv_record records[NR_CPUS][GUEST_SLOT];
+static struct hv_buffer *host;
+
+/* Calls of a vCPU are told apart by their times. */
+static uint64_t tsc_of(unsigned cpu, uint64_t call)
+{
+	return 1 + call * NR_CPUS + cpu;
+}
+
+static void call(unsigned cpu, uint64_t nr)
+{
+	struct hv_record record = {
+		{tsc_of(cpu, nr), 0, 0, (uint64_t)HV_RECORD_FUNCTION << HV_RECORD_KIND_SHIFT}};
+
+	hv_ring_put(&states[cpu], records[cpu], GUEST_SLOT, &record);
+}
+
+static struct hv_buffer *new_buffer(const uint64_t *sizes_bytes)
+{
+	struct hv_buffer *b;
+	struct hv_err *err = hv_buffer_new(&session, sizes_bytes, &b);
+
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	hv_buffer_use_clock(b, HV_TRACE_CLOCK_TSC);
+	return b;
+}
+
+static void setup(void)
+{
+	session = (struct hv_session){.plan.nr_cpus = NR_CPUS, .ignores_comms = 1};
+	session.decode.arch = &hv_arch_x86_64;
+	session.comms = hv_comms_new(HV_COMMS_MAX);
+	memset(states, 0, sizeof(states));
+	hv_buffer_init(&session.buffer, &session, NR_CPUS, states);
+	for (unsigned cpu = 0; cpu < NR_CPUS; cpu++)
+		hv_buffer_set_ring(&session.buffer, cpu, records[cpu], sizeof(records[cpu]),
+				   sizeof(records[cpu]));
+	hv_buffer_use_clock(&session.buffer, HV_TRACE_CLOCK_TSC);
+	for (unsigned cpu = 0; cpu < NR_CPUS; cpu++)
+		for (uint64_t i = 0; i < NR_CALLS; i++)
+			call(cpu, i);
+	host = new_buffer(differ_bytes);
+}
+
+static void teardown(void)
+{
+	hv_buffer_unref(host);
+	hv_buffer_deinit(&session.buffer);
+	hv_comms_free(session.comms);
+}
+
+/* The last NR of NR_CALLS are what is in CPU's part of B, each once and whole. */
+static void expect_last(struct hv_buffer *b, unsigned cpu, uint64_t nr)
+{
+	struct hv_cursor *c = hv_cursor_new(b, (int)cpu, HV_CURSOR_DUMP);
+	uint64_t next = NR_CALLS - nr;
+	struct hv_event event;
+
+	while (hv_cursor_next(c, &event) == HV_NEXT_EVENT) {
+		ck_assert_uint_eq(event.cpu, cpu);
+		ck_assert_uint_eq(event.time_ns, tsc_of(cpu, next++));
+	}
+	ck_assert_uint_eq(next, NR_CALLS);
+	hv_cursor_free(c);
+}
+
+static uint64_t overrun_of(struct hv_buffer *b, int cpu)
+{
+	struct hv_buffer_stat stat;
+
+	hv_buffer_stat(b, cpu, NULL, &stat);
+	return stat.overrun;
+}
+
+START_TEST(each_keeps_as_much_as_its_size)
+{
+	hv_buffer_move(&session.buffer, -1, host);
+	for (unsigned cpu = 0; cpu < NR_CPUS; cpu++)
+		ck_assert_uint_eq(hv_buffer_size(host, cpu), differ_bytes[cpu]);
+	expect_last(host, 0, 255 - MARGIN(255));
+	expect_last(host, 1, NR_CALLS);
+	expect_last(host, 2, 382 - MARGIN(382));
+	ck_assert_uint_eq(overrun_of(host, 0), NR_CALLS - 255 + MARGIN(255));
+	ck_assert_uint_eq(overrun_of(host, 1), 0);
+	ck_assert_uint_eq(hv_buffer_percent(host, 0), 100);
+	ck_assert_uint_eq(hv_buffer_percent(host, 1), NR_CALLS * 100 / 2048);
+}
+END_TEST
+
+START_TEST(a_full_one_drops_and_the_others_do_not)
+{
+	struct hv_buffer_stat stat;
+
+	hv_buffer_when_full(host, HV_FULL_DROPS);
+	hv_buffer_move(&session.buffer, -1, host);
+	for (unsigned cpu = 0; cpu < NR_CPUS; cpu++) {
+		uint64_t nr_kept = differ_bytes[cpu] / sizeof(struct hv_record);
+		uint64_t nr = nr_kept < NR_CALLS ? nr_kept : NR_CALLS;
+
+		hv_buffer_stat(host, (int)cpu, NULL, &stat);
+		ck_assert_uint_eq(stat.entries, nr);
+		ck_assert_uint_eq(stat.oldest_ns, tsc_of(cpu, 0));
+		ck_assert_uint_eq(stat.youngest_ns, tsc_of(cpu, nr - 1));
+		ck_assert_uint_eq(stat.dropped, NR_CALLS - nr);
+	}
+}
+END_TEST
+
+/* What of a part of the same size is in it stays, with what was counted. */
+START_TEST(another_size_of_one_leaves_the_others)
+{
+	const uint64_t smaller_bytes[NR_CPUS] = {TWO_PAGES, TWO_PAGES, LARGE};
+	struct hv_buffer *resized = new_buffer(smaller_bytes);
+	struct hv_buffer_stat was, is;
+	struct hv_cursor *c;
+	struct hv_event event;
+
+	hv_buffer_move(&session.buffer, -1, host);
+	c = hv_cursor_new(host, 0, HV_CURSOR_TAKE);
+	for (unsigned i = 0; i < 10; i++)
+		ck_assert_int_eq(hv_cursor_next(c, &event), HV_NEXT_EVENT);
+	hv_cursor_consume(c);
+	hv_cursor_free(c);
+	hv_buffer_stat(host, 0, NULL, &was);
+	ck_assert_uint_eq(was.read, 10);
+	hv_buffer_move(host, -1, resized);
+	hv_buffer_stat(resized, 0, NULL, &is);
+	ck_assert_uint_eq(is.read, was.read);
+	ck_assert_uint_eq(is.entries, was.entries);
+	ck_assert_uint_eq(is.overrun, was.overrun);
+	expect_last(resized, 0, 255 - MARGIN(255) - 10);
+	expect_last(resized, 1, 255 - MARGIN(255));
+	expect_last(resized, 2, 382 - MARGIN(382));
+	ck_assert_uint_eq(hv_buffer_size(resized, 1), TWO_PAGES);
+	hv_buffer_unref(resized);
+}
+END_TEST
+
+/* Each could be had alone. */
+START_TEST(all_together_have_to_fit)
+{
+	enum { MANY = 4096 };
+	uint64_t free_bytes = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	HV_AUTO_FREE uint64_t *sizes_bytes = hv_alloc(MANY * sizeof(*sizes_bytes));
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	struct hv_buffer *b = NULL;
+
+	session.plan.nr_cpus = MANY;
+	for (unsigned cpu = 0; cpu < MANY; cpu++)
+		sizes_bytes[cpu] = free_bytes / 64;
+	err = hv_buffer_new(&session, sizes_bytes, &b);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, ENOMEM);
+	ck_assert_ptr_null(b);
+}
+END_TEST
+
+START_TEST(one_that_is_too_big_is_refused)
+{
+	const uint64_t sizes_bytes[NR_CPUS] = {TWO_PAGES, TWO_PAGES, UINT64_C(1) << 62};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	struct hv_buffer *b = NULL;
+
+	err = hv_buffer_new(&session, sizes_bytes, &b);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, ENOMEM);
+	ck_assert_ptr_null(b);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("buffer");
+	TCase *tests = tcase_create("buffer");
+	SRunner *runner = srunner_create(suite);
+	int nr_failed;
+
+	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_test(tests, each_keeps_as_much_as_its_size);
+	tcase_add_test(tests, a_full_one_drops_and_the_others_do_not);
+	tcase_add_test(tests, another_size_of_one_leaves_the_others);
+	tcase_add_test(tests, all_together_have_to_fit);
+	tcase_add_test(tests, one_that_is_too_big_is_refused);
+	suite_add_tcase(suite, tests);
+	srunner_run_all(runner, CK_ENV);
+	nr_failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return nr_failed != 0;
+}

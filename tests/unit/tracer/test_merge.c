@@ -1,0 +1,339 @@
+/* The merge: order of the rings' records, and how long it waits for one. */
+#include "tests/unit/tracer/merge_rings.h"
+
+START_TEST(nothing_gives_nothing)
+{
+	start(2, 8);
+	expect_none();
+	ck_assert(!hv_merge_next(merge, 0, HV_MERGE_FINAL, &item));
+	hv_merge_free(merge);
+	merge = hv_merge_new(rings, 0, 0, NULL, tsc_clock);
+	expect_none();
+}
+END_TEST
+
+START_TEST(rings_are_merged_by_time)
+{
+	start(3, 8);
+	add(2, 1);
+	add(0, 2);
+	add(0, 4);
+	add(1, 3);
+	add(1, 5);
+	expect(2, 1);
+	expect(0, 2);
+	expect(1, 3);
+	expect(0, 4);
+	expect(1, 5);
+	expect_none();
+	add(0, 6);
+	expect(0, 6);
+	expect_none();
+}
+END_TEST
+
+START_TEST(equal_times_keep_the_order_of_writing)
+{
+	start(2, 8);
+	add(1, 5);
+	add(1, 5);
+	add(0, 5);
+	expect(0, 5);
+	expect(1, 5);
+	ck_assert_uint_eq(item.position, 0);
+	expect(1, 5);
+	ck_assert_uint_eq(item.position, 1);
+}
+END_TEST
+
+START_TEST(nested_records_come_first)
+{
+	start(2, 16);
+	add(0, 100); /* interrupted between reserving and the clock */
+	add(0, 60);  /* likewise */
+	add(0, 30);
+	add(0, 40);
+	add(0, 70);
+	add(1, 50);
+	add(0, 110);
+	expect(0, 30);
+	expect(0, 40);
+	expect(1, 50);
+	expect(0, 60);
+	expect(0, 70);
+	expect(0, 100);
+	expect(0, 110);
+	expect_none();
+}
+END_TEST
+
+START_TEST(a_position_being_written_holds_the_others_back)
+{
+	start(2, 8);
+	states[0].head = 1;
+	add(1, 20);
+	expect_none();
+	ck_assert(!hv_merge_next(merge, HV_MERGE_HOLD_NS - 1, HV_MERGE_LIVE, &item));
+	write_at(0, 0, HV_RECORD_FUNCTION, 10);
+	expect(0, 10);
+	expect(1, 20);
+}
+END_TEST
+
+START_TEST(a_hold_ends)
+{
+	start(2, 8);
+	states[0].head = 1;
+	add(1, 20);
+	ck_assert(!hv_merge_next(merge, 1000, HV_MERGE_LIVE, &item));
+	ck_assert(!hv_merge_next(merge, 999 + HV_MERGE_HOLD_NS, HV_MERGE_LIVE, &item));
+	expect_at(1000 + HV_MERGE_HOLD_NS, HV_MERGE_LIVE, 1, 20);
+	add(1, 30);
+	expect_at(1001 + HV_MERGE_HOLD_NS, HV_MERGE_LIVE, 1, 30);
+	write_at(0, 0, HV_RECORD_FUNCTION, 10);
+	expect_at(1002 + HV_MERGE_HOLD_NS, HV_MERGE_LIVE, 0, 10);
+	ck_assert_uint_eq(hv_merge_lost(merge), 0);
+}
+END_TEST
+
+START_TEST(the_next_position_holds_anew)
+{
+	start(2, 8);
+	states[0].head = 1;
+	add(1, 20);
+	expect_none();
+	write_at(0, 0, HV_RECORD_FUNCTION, 10);
+	states[0].head = 2;
+	ck_assert(!hv_merge_next(merge, HV_MERGE_HOLD_NS - 1, HV_MERGE_LIVE, &item));
+	ck_assert(!hv_merge_next(merge, 2 * HV_MERGE_HOLD_NS - 2, HV_MERGE_LIVE, &item));
+	expect_at(2 * HV_MERGE_HOLD_NS - 1, HV_MERGE_LIVE, 0, 10);
+	expect_at(2 * HV_MERGE_HOLD_NS - 1, HV_MERGE_LIVE, 1, 20);
+}
+END_TEST
+
+START_TEST(a_ring_that_runs_full_ends_the_hold)
+{
+	start(2, 8);
+	states[0].head = 1;
+	for (uint64_t tsc = 1; tsc <= 4; tsc++)
+		add(1, tsc);
+	expect_none();
+	add(1, 5);
+	expect(1, 1);
+	expect_none();
+}
+END_TEST
+
+/* Ring 0 is in the middle of its next record whenever one looks. */
+START_TEST(a_ring_that_is_always_writing_lets_others_go_on)
+{
+	start(2, 64);
+	states[0].head = 1;
+	for (uint64_t i = 0; i < 20; i++) {
+		add(1, 10 * i + 5);
+		write_at(0, i, HV_RECORD_FUNCTION, 10 * i);
+		states[0].head++;
+		while (hv_merge_next(merge, 0, HV_MERGE_LIVE, &item))
+			;
+	}
+	ck_assert_uint_ge(item.time_ns, 170);
+	ck_assert_uint_le(item.time_ns, 190);
+}
+END_TEST
+
+START_TEST(final_waits_for_nothing)
+{
+	start(2, 8);
+	states[0].head = 2; /* both unwritten */
+	add(0, 30);
+	states[0].head++; /* and one after it */
+	add(1, 20);
+	expect_at(0, HV_MERGE_FINAL, 1, 20);
+	expect_at(0, HV_MERGE_FINAL, 0, 30);
+	ck_assert_uint_eq(item.lost_before, 2);
+	ck_assert(!hv_merge_next(merge, 0, HV_MERGE_FINAL, &item));
+	ck_assert_uint_eq(hv_merge_lost(merge), 2);
+	/* the last one is not given up: nothing is after it */
+	write_at(0, 3, HV_RECORD_FUNCTION, 40);
+	expect_at(0, HV_MERGE_FINAL, 0, 40);
+}
+END_TEST
+
+START_TEST(stop_here_ends_the_stream)
+{
+	start(2, 8);
+	add(0, 1);
+	add(0, 2);
+	hv_merge_stop_here(merge);
+	add(0, 3);
+	add(1, 1);
+	expect_at(0, HV_MERGE_FINAL, 0, 1);
+	add(0, 4);
+	expect_at(0, HV_MERGE_FINAL, 0, 2);
+	ck_assert(!hv_merge_next(merge, 0, HV_MERGE_FINAL, &item));
+}
+END_TEST
+
+static uint64_t skewed(void *ctx, unsigned cpu, uint64_t tsc)
+{
+	const uint64_t *skew = ctx;
+
+	return tsc * 2 + skew[cpu - 5];
+}
+
+START_TEST(the_clock_is_asked_for_the_right_cpu)
+{
+	static uint64_t skew[2] = {0, 1000};
+
+	start(2, 8);
+	hv_merge_free(merge);
+	merge = hv_merge_new(rings, 5, 2, NULL, (struct hv_merge_clock){skewed, skew});
+	add(1, 1);
+	add(0, 100);
+	expect(5, 200);
+	expect(6, 1002);
+}
+END_TEST
+
+static uint64_t end_of_time(void *ctx, unsigned cpu, uint64_t tsc)
+{
+	(void)ctx;
+	(void)cpu;
+	(void)tsc;
+	return UINT64_MAX;
+}
+
+START_TEST(no_time_is_later_than_none)
+{
+	for (unsigned cpu = 0; cpu < NR_CPUS; cpu++) {
+		start(NR_CPUS, 8);
+		hv_merge_free(merge);
+		merge = hv_merge_new(rings, 0, NR_CPUS, NULL,
+				     (struct hv_merge_clock){end_of_time, NULL});
+		add(cpu, 1);
+		add(cpu, 2);
+		expect(cpu, UINT64_MAX);
+		expect(cpu, UINT64_MAX);
+		expect_none();
+		teardown();
+	}
+}
+END_TEST
+
+/* Far more than a lane keeps in ring 0, with inversions up to half of that; a few in ring 1. */
+START_TEST(a_long_backlog_is_sorted)
+{
+	enum { NR = 1 << 16, SPAN = 4096 };
+	uint64_t last = 0;
+
+	start(2, NR);
+	for (uint64_t i = 0; i < NR; i++) {
+		uint64_t tsc = i % SPAN ? i : i + SPAN - 1;
+
+		add(0, 3 * tsc);
+		if (i % 16 == 0)
+			add(1, 3 * i + 1);
+	}
+	hv_merge_stop_here(merge);
+	for (uint64_t i = 0; i < NR + NR / 16; i++) {
+		ck_assert(hv_merge_next(merge, 0, HV_MERGE_FINAL, &item));
+		ck_assert_uint_ge(item.time_ns, last);
+		last = item.time_ns;
+	}
+	ck_assert(!hv_merge_next(merge, 0, HV_MERGE_FINAL, &item));
+	ck_assert_uint_eq(hv_merge_lost(merge), 0);
+}
+END_TEST
+
+/* Two vCPUs write on while a ring that takes some rounds is read for the first time. */
+static uint64_t clock_of_writers(void *ctx, unsigned cpu, uint64_t tsc)
+{
+	unsigned *nr_asked = ctx;
+
+	if (cpu == 0 && ++*nr_asked == HV_MERGE_AHEAD) {
+		add(0, 1000005);
+		add(1, 1000010);
+	}
+	return tsc;
+}
+
+START_TEST(what_came_meanwhile_waits_for_a_long_ring)
+{
+	enum { NR = 2 * HV_MERGE_AHEAD }; /* one more is beyond what two rounds keep */
+	unsigned nr_asked = 0;
+
+	start(2, 1 << 16);
+	hv_merge_free(merge);
+	merge = hv_merge_new(rings, 0, 2, NULL,
+			     (struct hv_merge_clock){clock_of_writers, &nr_asked});
+	for (uint64_t i = 0; i < NR; i++)
+		add(0, 10 * i);
+	add(0, 1000020);
+	for (uint64_t i = 0; i < NR; i++)
+		expect(0, 10 * i);
+	expect(0, 1000005);
+	expect(1, 1000010);
+	expect(0, 1000020);
+	expect_none();
+}
+END_TEST
+
+/* _i: seed. Any bytes and any heads: what is asked for ends, and nothing is read outside. */
+START_TEST(hostile_rings_end)
+{
+	static const uint64_t heads[] = {0,  1,	   15,	       16,	   17,
+					 33, 1000, 1ull << 62, 1ull << 63, UINT64_MAX};
+	uint64_t random = (uint64_t)_i * 7919 + 1;
+
+	start(3, 16);
+	for (unsigned round = 0; round < 300; round++) {
+		unsigned calls = 0;
+
+		for (unsigned i = 0; i < 40; i++) {
+			random = random * 6364136223846793005u + 1442695040888963407u;
+			records[random >> 40 & 1][random >> 32 & 15].word[random >> 48 & 3] =
+				random;
+			if (i % 8 == 0)
+				states[random >> 20 & 1].head =
+					heads[(random >> 33) % HV_ARRAY_LEN(heads)] + (random & 3);
+		}
+		while (hv_merge_next(merge, round * HV_MERGE_HOLD_NS, round % 5, &item)) {
+			ck_assert_uint_lt(item.cpu, 2);
+			ck_assert_uint_ne(hv_record_kind(&item.record), 0);
+			ck_assert_uint_lt(calls++, 200);
+		}
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("merge");
+	TCase *tc = tcase_create("merge");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	suite_add_tcase(suite, tc);
+	tcase_add_checked_fixture(tc, NULL, teardown);
+	tcase_set_timeout(tc, 30);
+	tcase_add_test(tc, nothing_gives_nothing);
+	tcase_add_test(tc, rings_are_merged_by_time);
+	tcase_add_test(tc, equal_times_keep_the_order_of_writing);
+	tcase_add_test(tc, nested_records_come_first);
+	tcase_add_test(tc, a_position_being_written_holds_the_others_back);
+	tcase_add_test(tc, a_hold_ends);
+	tcase_add_test(tc, the_next_position_holds_anew);
+	tcase_add_test(tc, a_ring_that_runs_full_ends_the_hold);
+	tcase_add_test(tc, a_ring_that_is_always_writing_lets_others_go_on);
+	tcase_add_test(tc, final_waits_for_nothing);
+	tcase_add_test(tc, stop_here_ends_the_stream);
+	tcase_add_test(tc, the_clock_is_asked_for_the_right_cpu);
+	tcase_add_test(tc, no_time_is_later_than_none);
+	tcase_add_test(tc, a_long_backlog_is_sorted);
+	tcase_add_test(tc, what_came_meanwhile_waits_for_a_long_ring);
+	tcase_add_loop_test(tc, hostile_rings_end, 0, 5);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,132 @@
+/* The merge: what is lost is told once, where it is missing. */
+#include "tests/unit/tracer/merge_rings.h"
+
+/* 9 of 10 positions of ring 0 are gone or given up; its first record is a task's. */
+START_TEST(loss_is_told_by_the_next_function_of_its_ring)
+{
+	start(2, 8);
+	add(1, 1);
+	for (uint64_t tsc = 2; tsc < 12; tsc++)
+		add_kind(0, tsc == 5 ? HV_RECORD_TASK : HV_RECORD_FUNCTION, tsc);
+	expect(1, 1);
+	ck_assert_uint_eq(item.lost_before, 0);
+	expect(0, 5); /* 2, 3 overwritten, 4 the margin */
+	ck_assert_uint_eq(hv_record_kind(&item.record), HV_RECORD_TASK);
+	ck_assert_uint_eq(item.lost_before, 0);
+	expect(0, 6);
+	ck_assert_uint_eq(item.lost_before, 3);
+	expect(0, 7);
+	ck_assert_uint_eq(item.lost_before, 0);
+	ck_assert_uint_eq(hv_merge_lost(merge), 3);
+}
+END_TEST
+
+/* The record before the gap is younger than those after it. */
+START_TEST(loss_is_told_after_the_gap_not_before)
+{
+	start(1, 8);
+	add(0, 5);
+	add(0, 50);
+	states[0].head++;
+	add(0, 10);
+	add(0, 20);
+	expect_at(0, HV_MERGE_FINAL, 0, 5);
+	ck_assert_uint_eq(item.lost_before, 0);
+	expect(0, 10);
+	ck_assert_uint_eq(item.lost_before, 1);
+	expect(0, 20);
+	ck_assert_uint_eq(item.lost_before, 0);
+	expect(0, 50);
+	ck_assert_uint_eq(item.lost_before, 0);
+}
+END_TEST
+
+START_TEST(losses_of_many_gaps_add_up)
+{
+	uint64_t told = 0;
+
+	start(1, 1024);
+	for (unsigned i = 0; i < 40; i++) {
+		states[0].head += i;
+		add(0, 1000 + i);
+	}
+	for (unsigned i = 0; i < 40; i++) {
+		ck_assert(hv_merge_next(merge, 0, HV_MERGE_FINAL, &item));
+		told += item.lost_before;
+		/* early when there are too many gaps, never late */
+		ck_assert_uint_ge(told, i * (i + 1) / 2);
+	}
+	states[0].head = 1 << 20;
+	add(0, 5000);
+	while (hv_merge_next(merge, 0, HV_MERGE_FINAL, &item))
+		told += item.lost_before;
+	ck_assert_uint_eq(told, hv_merge_lost(merge));
+}
+END_TEST
+
+/* As a buffer in host memory has it. */
+START_TEST(a_record_of_loss_is_told)
+{
+	struct hv_record lost = hv_encode_lost(15, 41);
+
+	start(1, 16);
+	add(0, 10);
+	for (unsigned i = 0; i < 4; i++)
+		store(0, states[0].head, i, lost.word[i]);
+	states[0].head++;
+	add(0, 20);
+	expect(0, 10);
+	ck_assert_uint_eq(item.lost_before, 0);
+	expect(0, 20);
+	ck_assert_uint_eq(item.lost_before, 41);
+	ck_assert_uint_eq(hv_merge_lost(merge), 41);
+}
+END_TEST
+
+START_TEST(a_loss_beyond_counting_is_the_greatest_number)
+{
+	struct hv_record lost = hv_encode_lost(1, UINT64_MAX);
+
+	start(1, 16);
+	for (unsigned n = 0; n < 3; n++, states[0].head++)
+		for (unsigned i = 0; i < 4; i++)
+			store(0, states[0].head, i, lost.word[i] & ~(UINT64_C(1) << HV_LAP_BIT));
+	add(0, 2);
+	expect(0, 2);
+	ck_assert_uint_eq(item.lost_before, UINT64_MAX);
+	ck_assert_uint_eq(hv_merge_lost(merge), UINT64_MAX);
+}
+END_TEST
+
+START_TEST(records_of_no_kind_count_as_lost)
+{
+	start(1, 8);
+	add_kind(0, 0, 1);
+	add_kind(0, 15, 2);
+	add(0, 3);
+	expect(0, 3);
+	ck_assert_uint_eq(item.lost_before, 2);
+	ck_assert_uint_eq(hv_merge_lost(merge), 2);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("merge_loss");
+	TCase *tc = tcase_create("merge_loss");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	suite_add_tcase(suite, tc);
+	tcase_add_checked_fixture(tc, NULL, teardown);
+	tcase_add_test(tc, loss_is_told_by_the_next_function_of_its_ring);
+	tcase_add_test(tc, loss_is_told_after_the_gap_not_before);
+	tcase_add_test(tc, losses_of_many_gaps_add_up);
+	tcase_add_test(tc, a_record_of_loss_is_told);
+	tcase_add_test(tc, a_loss_beyond_counting_is_the_greatest_number);
+	tcase_add_test(tc, records_of_no_kind_count_as_lost);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,181 @@
+/* The merge: where another one goes on, and a look at one ring out of turn. */
+#include "tests/unit/tracer/merge_rings.h"
+
+START_TEST(marks_go_on_exactly_there)
+{
+	static const uint64_t times[2][6] = {{100, 30, 40, 35, 110, 120},
+					     {50, 45, 130, 115, 115, 60}};
+	uint64_t all[12], sorted = 0;
+
+	start(2, 8);
+	for (unsigned i = 0; i < 6; i++) {
+		add(0, times[0][i]);
+		add(1, times[1][i]);
+	}
+	while (sorted < 12 && hv_merge_next(merge, 0, HV_MERGE_LIVE, &item))
+		all[sorted++] = item.cpu << 8 | item.position;
+	ck_assert_uint_eq(sorted, 12);
+	for (unsigned first = 0; first <= 12; first++) {
+		for (unsigned second = first; second <= 12; second++) {
+			struct hv_merge_mark marks[2] = {hv_merge_mark_at(0), hv_merge_mark_at(0)};
+			const unsigned ends[] = {first, second, 12};
+			unsigned n = 0;
+
+			for (unsigned i = 0; i < 3; i++) {
+				hv_merge_free(merge);
+				merge = hv_merge_new(rings, 0, 2, marks, tsc_clock);
+				for (; n < ends[i]; n++) {
+					ck_assert(hv_merge_next(merge, 0, HV_MERGE_LIVE, &item));
+					ck_assert_uint_eq(item.cpu << 8 | item.position, all[n]);
+				}
+				hv_merge_marks(merge, marks);
+			}
+			expect_none();
+		}
+	}
+}
+END_TEST
+
+/* What was reserved after the marks is returned, also when its time is before theirs. */
+START_TEST(marks_let_a_late_record_through)
+{
+	struct hv_merge_mark mark;
+
+	start(1, 8);
+	add(0, 100);
+	expect(0, 100);
+	hv_merge_marks(merge, &mark);
+	hv_merge_free(merge);
+	merge = hv_merge_new(rings, 0, 1, &mark, tsc_clock);
+	add(0, 50);
+	expect(0, 50);
+	expect_none();
+}
+END_TEST
+
+START_TEST(marks_keep_loss_that_was_not_told)
+{
+	struct hv_merge_mark mark;
+
+	start(1, 8);
+	add_kind(0, 0, 1);
+	expect_none();
+	hv_merge_marks(merge, &mark);
+	ck_assert_uint_eq(mark.lost, 1);
+	hv_merge_free(merge);
+	merge = hv_merge_new(rings, 0, 1, &mark, tsc_clock);
+	add(0, 2);
+	expect(0, 2);
+	ck_assert_uint_eq(item.lost_before, 1);
+	hv_merge_marks(merge, &mark);
+	ck_assert_uint_eq(mark.lost, 0);
+	ck_assert_uint_eq(mark.position, 2);
+}
+END_TEST
+
+static void expect_next_of(unsigned cpu, uint64_t tsc)
+{
+	ck_assert(hv_merge_peek(merge, cpu, 0, HV_MERGE_LIVE, &item));
+	ck_assert_uint_eq(item.time_ns, tsc);
+	ck_assert_uint_eq(item.cpu, cpu);
+}
+
+START_TEST(a_peek_is_at_one_ring_and_takes_nothing)
+{
+	start(2, 8);
+	add(0, 1);
+	add(1, 2);
+	add(1, 3);
+	add(0, 4);
+	expect(0, 1);
+	expect_next_of(0, 4);
+	expect_next_of(1, 2);
+	expect(1, 2);
+	expect_next_of(1, 3);
+	expect(1, 3);
+	ck_assert(!hv_merge_peek(merge, 1, 0, HV_MERGE_LIVE, &item));
+	ck_assert(!hv_merge_peek(merge, 2, 0, HV_MERGE_LIVE, &item));
+	expect(0, 4);
+	expect_none();
+}
+END_TEST
+
+START_TEST(a_peek_reads_on)
+{
+	start(2, 8);
+	add(0, 1);
+	add(0, 5);
+	expect(0, 1);
+	add(1, 2);
+	add(1, 3);
+	expect_next_of(1, 2);
+	expect(1, 2);
+	expect(1, 3);
+	expect(0, 5);
+}
+END_TEST
+
+START_TEST(a_peek_tells_of_loss)
+{
+	start(1, 8);
+	add(0, 1);
+	add(0, 2);
+	add_kind(0, 0, 3);
+	add(0, 4);
+	expect(0, 1);
+	expect_next_of(0, 2);
+	ck_assert_uint_eq(item.lost_before, 0);
+	expect(0, 2);
+	expect_next_of(0, 4);
+	ck_assert_uint_eq(item.lost_before, 1);
+	expect(0, 4);
+	ck_assert_uint_eq(item.lost_before, 1);
+}
+END_TEST
+
+START_TEST(what_is_skipped_does_not_come)
+{
+	struct hv_merge_mark marks[2];
+
+	start(2, 8);
+	add(0, 1);
+	add(1, 2);
+	add(0, 3);
+	add(1, 4);
+	add(0, 5);
+	expect(0, 1);
+	expect_next_of(0, 3);
+	hv_merge_skip(merge, 0, 0, HV_MERGE_LIVE);
+	hv_merge_marks(merge, marks);
+	for (unsigned i = 0; i < 2; i++) {
+		expect(1, 2);
+		expect(1, 4);
+		expect(0, 5);
+		expect_none();
+		hv_merge_free(merge);
+		merge = hv_merge_new(rings, 0, 2, marks, tsc_clock);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("merge_marks");
+	TCase *tc = tcase_create("merge_marks");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	suite_add_tcase(suite, tc);
+	tcase_add_checked_fixture(tc, NULL, teardown);
+	tcase_add_test(tc, marks_go_on_exactly_there);
+	tcase_add_test(tc, marks_let_a_late_record_through);
+	tcase_add_test(tc, marks_keep_loss_that_was_not_told);
+	tcase_add_test(tc, a_peek_is_at_one_ring_and_takes_nothing);
+	tcase_add_test(tc, a_peek_reads_on);
+	tcase_add_test(tc, a_peek_tells_of_loss);
+	tcase_add_test(tc, what_is_skipped_does_not_come);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,413 @@
+/* Return addresses put back, from return stacks in which the guest can write anything. */
+#include <check.h>
+
+#include "tests/unit/tracer/fake_returns.h"
+
+#define INTO_TRAMPOLINE (FT_TRAMPOLINE + 0x20)
+
+static struct fr r;
+
+static void setup(void)
+{
+	fr_init(&r);
+}
+
+static void teardown(void)
+{
+	fr_deinit(&r);
+}
+
+/* A frame as the stub leaves it, of the NRth slot of the sleeping task. */
+static void open_frame(unsigned nr)
+{
+	fr_frame(&r, 0, fr_slot(&r, nr), FR_CALLER + nr);
+	fk_u64(&r.t.f, fr_slot(&r, nr), FR_HANDLER);
+}
+
+static void check_put_back(unsigned nr_frames)
+{
+	struct hv_err *err = fr_put_back(&r);
+
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	for (unsigned i = 0; i < nr_frames; i++)
+		ck_assert_uint_eq(fr_word(&r, fr_slot(&r, i)), FR_CALLER + i);
+	ck_assert_uint_eq(r.nr_writes, nr_frames);
+	ck_assert_uint_eq(hv_returns_open(&r.s), 0);
+}
+
+/* Nothing is written, the frames stay. */
+static void check_refused(int code, const char *why)
+{
+	size_t nr = hv_returns_open(&r.s);
+	struct hv_err *err = fr_put_back(&r);
+
+	ck_assert_msg(err && err->code == code && strstr(err->message, why), "%s: %s", why,
+		      err ? err->message : "no error");
+	hv_err_free(err);
+	ck_assert_uint_eq(r.nr_writes, 0);
+	ck_assert_uint_eq(hv_returns_open(&r.s), nr);
+}
+
+START_TEST(what_is_open_is_put_back)
+{
+	check_put_back(0);
+	open_frame(2);
+	open_frame(1);
+	fr_frame(&r, 3, fr_slot(&r, 0), FR_CALLER);
+	fk_u64(&r.t.f, fr_slot(&r, 0), FR_HANDLER);
+	check_put_back(3);
+	check_put_back(0 * (r.nr_writes = 0));
+}
+END_TEST
+
+/* The last one's caller is the handler, which finds the one before it. */
+START_TEST(frames_of_one_slot_lead_to_the_first)
+{
+	open_frame(0);
+	fr_frame(&r, 0, fr_slot(&r, 0), FR_HANDLER);
+	fr_frame(&r, 0, fr_slot(&r, 0), FR_HANDLER);
+	check_put_back(1);
+}
+END_TEST
+
+START_TEST(what_is_below_a_frame_that_leads_out_is_left_over)
+{
+	fr_frame(&r, 0, fr_slot(&r, 0), 0x1234);
+	open_frame(0);
+	check_put_back(1);
+}
+END_TEST
+
+START_TEST(a_count_beyond_the_frames_is_all_of_them)
+{
+	for (unsigned i = 0; i < HV_FRAMES_MAX; i++)
+		open_frame(i);
+	hv_region_stack(&r.s.region, 0)->word = 0xfffffffffffffff0 | HV_STACK_NR_MASK;
+	check_put_back(HV_FRAMES_MAX);
+}
+END_TEST
+
+START_TEST(a_slot_with_another_word_is_left_alone)
+{
+	open_frame(0);
+	fr_frame(&r, 0, fr_slot(&r, 1), FR_CALLER);
+	fk_u64(&r.t.f, fr_slot(&r, 1), FR_HANDLER + 1);
+	fr_frame(&r, 0, fr_slot(&r, 2), FR_CALLER);
+	/* of another use of that memory, and no live stack */
+	fk_u64(&r.t.f, fr_slot(&r, 2), 0);
+	fk_u64(&r.t.f, fr_slot(&r, 1), FK_BASE);
+	check_put_back(1);
+	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 1)), FK_BASE);
+	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 2)), 0);
+}
+END_TEST
+
+/* What is no RAM may have been a stack when the task of the frame died. All other places hold our
+ * handler's address. */
+START_TEST(slots_that_no_stack_has_are_left_alone)
+{
+	const uint64_t words = fk_alloc(&r.t.f, 4096), device = 0xffffc90000000000,
+		       read_only = 0xffffc90000200000, user = 0x400000, ours = FR_RANGE + 0x400000;
+	const uint64_t slots[] = {
+		0,
+		8,
+		user,
+		user | 1ull << 63, /* the CPU would not follow it, a walk would */
+		words + 4,
+		UINT64_MAX - 7,
+		UINT64_MAX,
+		ours,
+		0xffffb00000000000, /* not mapped */
+		device,
+		read_only,
+	};
+	struct xm *m = &r.t.f.machine;
+	struct hv_gpa root = r.t.f.k.as.root, page = hv_gpa(FK_GPA + words - FK_BASE);
+
+	xm_map(m, root, 4, 1, hv_gva(user), page, 1, XM_W);
+	xm_map(m, root, 4, 1, hv_gva(read_only), page, 1, 0);
+	xm_map(m, root, 4, 1, hv_gva(device), hv_gpa(0xfe000000), 1, XM_W);
+	xm_map(m, root, 4, 1, hv_gva(ours), page, 1, XM_W);
+	fk_u64(&r.t.f, words, FR_HANDLER);
+	for (unsigned i = 0; i < HV_ARRAY_LEN(slots); i++) {
+		if (slots[i] % 8 == 4)
+			fk_u64(&r.t.f, slots[i], FR_HANDLER);
+		fr_frame(&r, 1, slots[i], FR_CALLER);
+		open_frame(0);
+		r.nr_writes = 0;
+		check_put_back(1);
+		fk_u64(&r.t.f, words, FR_HANDLER);
+	}
+}
+END_TEST
+
+START_TEST(callers_that_are_no_code_are_refused)
+{
+	const uint64_t callers[] = {
+		0,
+		FR_HANDLER, /* for ever */
+		FR_RANGE,
+		FR_CALLER & ~(1ull << 63),
+		0x400000 | 1ull << 63,
+		FK_DATA,
+		FK_MODULES,
+		UINT64_MAX,
+	};
+	struct xm *m = &r.t.f.machine;
+
+	xm_map(m, r.t.f.k.as.root, 4, 1, hv_gva(0x400000), hv_gpa(0), 1, XM_X);
+	xm_map(m, r.t.f.k.as.root, 4, 1, hv_gva(FR_RANGE), hv_gpa(0), 2, XM_X);
+	for (unsigned i = 0; i < HV_ARRAY_LEN(callers); i++) {
+		open_frame(0);
+		open_frame(1);
+		hv_region_stack(&r.s.region, 0)->frames[1].caller_gva = callers[i];
+		check_refused(EUCLEAN, "is no code of the kernel");
+		hv_region_stack(&r.s.region, 0)->word = 0;
+	}
+}
+END_TEST
+
+START_TEST(code_is_whatever_the_kernel_can_execute)
+{
+	xm_map(&r.t.f.machine, r.t.f.k.as.root, 4, 1, hv_gva(0xffffffffa0000000), hv_gpa(0), 1,
+	       XM_X);
+	open_frame(0);
+	hv_region_stack(&r.s.region, 0)->frames[0].caller_gva = 0xffffffffa0000123;
+	ck_assert_ptr_null(fr_put_back(&r));
+	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 0)), 0xffffffffa0000123);
+}
+END_TEST
+
+START_TEST(code_is_what_the_kernel_has_freed_after_its_start)
+{
+	fk_symbol(&r.t.f, "_sinittext", FK_DATA + 0x10000);
+	fk_symbol(&r.t.f, "_einittext", FK_DATA + 0x11000);
+	hv_symbols_index(&r.t.f.k.symbols);
+	open_frame(0);
+	hv_region_stack(&r.s.region, 0)->frames[0].caller_gva = FK_DATA + 0x11000;
+	check_refused(EUCLEAN, "is no code of the kernel");
+	hv_region_stack(&r.s.region, 0)->frames[0].caller_gva = FK_DATA + 0x10fff;
+	ck_assert_ptr_null(fr_put_back(&r));
+	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 0)), FK_DATA + 0x10fff);
+}
+END_TEST
+
+START_TEST(return_stacks_that_disagree_are_refused)
+{
+	const uint64_t alias = 0xffff888000000000;
+	uint64_t page = (uint64_t)(fk_host(&r.t.f, fr_slot(&r, 0)) - r.t.f.machine.ram) & ~4095ull;
+
+	open_frame(0);
+	fr_frame(&r, 2, fr_slot(&r, 0), FR_CALLER + 8);
+	check_refused(EUCLEAN, "two return stacks disagree");
+	/* the same word by another address */
+	xm_map(&r.t.f.machine, r.t.f.k.as.root, 4, 1, hv_gva(alias), hv_gpa(page), 1, XM_W);
+	hv_region_stack(&r.s.region, 2)->frames[0].slot_gva = alias + fr_slot(&r, 0) % 4096;
+	check_refused(EUCLEAN, "two return stacks disagree");
+	hv_region_stack(&r.s.region, 2)->frames[0].caller_gva = FR_CALLER;
+	check_put_back(1);
+}
+END_TEST
+
+START_TEST(a_handler_s_address_without_a_frame_is_refused)
+{
+	open_frame(0);
+	fk_u64(&r.t.f, fr_slot(&r, 1), FR_HANDLER);
+	r.regs[0].ip = hv_gva(FK_BASE);
+	r.regs[0].sp = hv_gva(ft_stack(&r.t, r.task) + FR_SLEEP_FROM);
+	check_refused(EBUSY, "task 71 (cat) may return into a stub");
+}
+END_TEST
+
+START_TEST(a_vcpu_in_a_stub_is_waited_for)
+{
+	open_frame(0);
+	r.regs[1].ip = hv_gva(FR_HANDLER + 8);
+	check_refused(EBUSY, "vCPU 1 is in a stub");
+}
+END_TEST
+
+static void change_first(struct fr *fr)
+{
+	fk_u64(&fr->t.f, fr_slot(fr, 0), FK_BASE + 0x123);
+}
+
+/* Memory that is written by another than a vCPU: never over what came meanwhile. */
+START_TEST(a_slot_that_changes_in_the_hold_is_left_alone)
+{
+	struct hv_err *err;
+
+	open_frame(0);
+	open_frame(1);
+	r.when_held = change_first;
+	err = fr_put_back(&r);
+	ck_assert(err && err->code == EBUSY && strstr(err->message, "changed in a hold"));
+	hv_err_free(err);
+	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 0)), FK_BASE + 0x123);
+	ck_assert_uint_eq(hv_returns_open(&r.s), 2);
+}
+END_TEST
+
+/* A traced function jumped to a probed one: the guest keeps our handler's address. */
+START_TEST(a_slot_that_the_guest_hides_is_waited_for)
+{
+	open_frame(1);
+	open_frame(0);
+	fk_u64(&r.t.f, fr_slot(&r, 0), FT_TRAMPOLINE);
+	check_refused(EBUSY, "is the guest's own arch_rethook_trampoline");
+	/* the probe came first: its trampoline is what our frame leads to */
+	open_frame(0);
+	hv_region_stack(&r.s.region, 0)->word--;
+	hv_region_stack(&r.s.region, 0)->frames[1].caller_gva = FT_TRAMPOLINE;
+	ck_assert_ptr_null(fr_put_back(&r));
+	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 0)), FT_TRAMPOLINE);
+}
+END_TEST
+
+/* The trampoline runs: what it was told to return to is in no slot. */
+START_TEST(a_trampoline_that_runs_is_waited_for)
+{
+	open_frame(0);
+	fr_frame(&r, 0, fr_slot(&r, 1), FR_CALLER + 1);
+	fk_u64(&r.t.f, fr_slot(&r, 1), 0x246);
+	fk_u64(&r.t.f, fr_slot(&r, 2), INTO_TRAMPOLINE);
+	check_refused(EBUSY, "task 71 (cat) is in the guest's own return probe");
+	fk_u64(&r.t.f, fr_slot(&r, 2), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		r.regs[0].ip = hv_gva(i ? FT_TRAMPOLINE : INTO_TRAMPOLINE);
+		r.regs[0].sp = hv_gva(ft_stack(&r.t, r.task) + FR_SLEEP_FROM);
+		check_refused(EBUSY, "vCPU 0 is in the guest's own return probe");
+	}
+	/* a probe of another call is none of ours */
+	r.regs[0].ip = hv_gva(FK_BASE);
+	fk_u64(&r.t.f, fr_slot(&r, 2), FT_TRAMPOLINE);
+	check_put_back(1);
+	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 2)), FT_TRAMPOLINE);
+}
+END_TEST
+
+#define GONE 0xffffc90001000000ull /* stacks, FT_STACK each, of which one page may be mapped */
+
+static unsigned nr_taken(void)
+{
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < FR_NR_STACKS; i++)
+		nr += hv_region_stack(&r.s.region, i)->word != 0;
+	return nr;
+}
+
+static void stack_of(unsigned i, uint64_t kernel_stack)
+{
+	hv_region_stack(&r.s.region, i)->word = kernel_stack + 5;
+}
+
+START_TEST(stacks_of_dead_tasks_are_given_free)
+{
+	const uint64_t last_page = GONE + FT_STACK - 4096;
+
+	r.t.f.k.layout.stack_bytes = FT_STACK;
+	stack_of(0, ft_stack(&r.t, r.task));
+	stack_of(1, GONE + FT_STACK);
+	stack_of(2, GONE);
+	stack_of(3, 0xffffffffffffc000); /* ends beyond all */
+	xm_map(&r.t.f.machine, r.t.f.k.as.root, 4, 1, hv_gva(last_page), hv_gpa(0), 1, XM_W);
+	hv_session_sweep(&r.s);
+	ck_assert_uint_eq(nr_taken(), 4); /* no graph: what is open is to be put back */
+	r.s.frames_on = true;
+	hv_session_sweep(&r.s);
+	ck_assert_uint_eq(nr_taken(), 3);
+	ck_assert_uint_eq(hv_region_stack(&r.s.region, 1)->word, 0);
+	*xm_path(&r.t.f.machine, r.t.f.k.as.root, 4, 1, hv_gva(last_page)) = 0;
+	hv_session_sweep(&r.s);
+	ck_assert_uint_eq(nr_taken(), 2);
+	ck_assert_uint_eq(hv_region_stack(&r.s.region, 2)->word, 0);
+}
+END_TEST
+
+static unsigned nr_holds(void)
+{
+	return (unsigned)hv_patcher_holds(r.s.patcher)->nr;
+}
+
+/* A hold is for many, and not for what no stack has. */
+START_TEST(few_dead_stacks_stop_nobody)
+{
+	r.t.f.k.layout.stack_bytes = FT_STACK;
+	r.s.frames_on = true;
+	r.s.plan.nr_stacks = 24;
+	for (unsigned i = 0; i < 12; i++)
+		stack_of(i, ft_stack(&r.t, r.task));
+	stack_of(20, GONE);
+	stack_of(21, GONE + FT_STACK);
+	hv_session_sweep(&r.s);
+	ck_assert_uint_eq(nr_holds(), 0);
+	stack_of(22, GONE + 2 * FT_STACK);
+	hv_session_sweep(&r.s);
+	ck_assert_uint_eq(nr_holds(), 1);
+	ck_assert_uint_eq(hv_returns_open(&r.s), 12 * 5);
+	hv_session_sweep(&r.s);
+	ck_assert_uint_eq(nr_holds(), 1);
+}
+END_TEST
+
+static void check_livepatch(bool waits)
+{
+	struct hv_err *err = hv_session_livepatch(&r.s);
+
+	ck_assert(waits ? err && err->code == EBUSY : !err);
+	hv_err_free(err);
+}
+
+/* It waits for a graph, and when that has ended for what is left open. */
+START_TEST(a_livepatch_waits_until_all_is_put_back)
+{
+	open_frame(0);
+	r.s.frames_on = true;
+	check_livepatch(false);
+	fk_u64(&r.t.f, r.t.klp, FK_DATA);
+	check_livepatch(true);
+	r.s.frames_on = false;
+	r.regs[0].ip = hv_gva(FR_HANDLER);
+	hv_session_put_back(&r.s);
+	check_livepatch(true);
+	r.regs[0].ip = hv_gva(0x401000);
+	hv_session_put_back(&r.s);
+	check_livepatch(false);
+	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 0)), FR_CALLER);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("returns");
+	TCase *c = tcase_create("returns");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, what_is_open_is_put_back);
+	tcase_add_test(c, frames_of_one_slot_lead_to_the_first);
+	tcase_add_test(c, what_is_below_a_frame_that_leads_out_is_left_over);
+	tcase_add_test(c, a_count_beyond_the_frames_is_all_of_them);
+	tcase_add_test(c, a_slot_with_another_word_is_left_alone);
+	tcase_add_test(c, slots_that_no_stack_has_are_left_alone);
+	tcase_add_test(c, callers_that_are_no_code_are_refused);
+	tcase_add_test(c, code_is_whatever_the_kernel_can_execute);
+	tcase_add_test(c, code_is_what_the_kernel_has_freed_after_its_start);
+	tcase_add_test(c, return_stacks_that_disagree_are_refused);
+	tcase_add_test(c, a_handler_s_address_without_a_frame_is_refused);
+	tcase_add_test(c, a_vcpu_in_a_stub_is_waited_for);
+	tcase_add_test(c, a_slot_that_changes_in_the_hold_is_left_alone);
+	tcase_add_test(c, a_slot_that_the_guest_hides_is_waited_for);
+	tcase_add_test(c, a_trampoline_that_runs_is_waited_for);
+	tcase_add_test(c, a_livepatch_waits_until_all_is_put_back);
+	tcase_add_test(c, stacks_of_dead_tasks_are_given_free);
+	tcase_add_test(c, few_dead_stacks_stop_nobody);
+	suite_add_tcase(suite, c);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

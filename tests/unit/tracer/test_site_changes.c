@@ -1,0 +1,176 @@
+/* Sites made to call one stub and then another, and what stands when that fails half way. */
+#include <check.h>
+
+#include "tests/unit/tracer/fake_traced.h"
+
+#define NR_SITES 300u /* more than a first batch */
+
+static const uint8_t nop[FR_SITE_BYTES] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+
+static struct fr r;
+
+static void setup(void)
+{
+	fr_sites(&r, NR_SITES, nop);
+}
+
+static void teardown(void)
+{
+	fr_sites_end(&r);
+}
+
+/* All sites call STUB, as far as the bytes and as far as the session say, and can be undone. */
+static void check_stands(uint8_t stub)
+{
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < NR_SITES; i++) {
+		bool is_nop = !memcmp(fk_host(&r.t.f, FR_SITE(i)), nop, FR_SITE_BYTES);
+
+		nr += r.s.patched[i] == stub && is_nop == (stub == HV_STUB_NONE);
+	}
+	ck_assert_uint_eq(nr, NR_SITES);
+	ck_assert_uint_eq(hv_patcher_nr_standing(r.s.patcher, HV_CHANGE_TEXT),
+			  stub == HV_STUB_NONE ? 0 : NR_SITES);
+}
+
+/* As detach does it: by the journal alone. */
+static void take_all_back(void)
+{
+	HV_AUTO_FREE struct hv_change *undo = NULL;
+	size_t nr = hv_patcher_undo_plan(r.s.patcher, HV_CHANGE_TEXT, &undo);
+
+	ck_assert_ptr_null(hv_patcher_apply(r.s.patcher, undo, nr));
+	memset(r.s.patched, HV_STUB_NONE, NR_SITES);
+	check_stands(HV_STUB_NONE);
+}
+
+START_TEST(one_stub_is_changed_for_another)
+{
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	check_stands(HV_STUB_FUNCTION);
+	r.nr_text_writes = 0;
+	fr_check_want(&r, HV_STUB_GRAPH);
+	check_stands(HV_STUB_GRAPH);
+	ck_assert_uint_eq(r.nr_text_writes, NR_SITES);
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	fr_check_want(&r, HV_STUB_NONE);
+	check_stands(HV_STUB_NONE);
+}
+END_TEST
+
+START_TEST(a_change_that_fails_leaves_the_first_stub)
+{
+	for (unsigned at = 1; at < 2 * NR_SITES; at += NR_SITES / 2 - 1) {
+		struct hv_err *err;
+
+		fr_check_want(&r, HV_STUB_FUNCTION);
+		r.nr_text_writes = 0;
+		r.fail_after = at;
+		err = fr_want(&r, HV_STUB_GRAPH);
+		r.fail_after = 0;
+		if (at > NR_SITES) {
+			ck_assert_ptr_null(err);
+			check_stands(HV_STUB_GRAPH);
+		} else {
+			ck_assert(err && strstr(err->message, "nothing was changed"));
+			hv_err_free(err);
+			check_stands(HV_STUB_FUNCTION);
+		}
+		fr_check_want(&r, HV_STUB_NONE);
+		check_stands(HV_STUB_NONE);
+	}
+}
+END_TEST
+
+/* Nor could it be undone: some sites call the one, some the other. */
+START_TEST(a_change_that_fails_twice_can_be_taken_back)
+{
+	struct hv_err *err;
+
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	r.nr_text_writes = 0;
+	r.fail_after = 280;
+	r.fails_on = true;
+	err = fr_want(&r, HV_STUB_GRAPH);
+	r.fail_after = 0;
+	r.fails_on = false;
+	ck_assert(err && strstr(err->message, "could not be undone"));
+	hv_err_free(err);
+	take_all_back();
+}
+END_TEST
+
+/* Nothing was written: there is nothing to undo, and nothing is left in the journal for it. */
+START_TEST(a_change_that_cannot_begin_leaves_all_as_it_is)
+{
+	static const uint8_t wanted[] = {HV_STUB_NONE, HV_STUB_FUNCTION};
+
+	for (unsigned i = 0; i < HV_ARRAY_LEN(wanted); i++) {
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		fr_check_want(&r, wanted[i]);
+		r.nr_text_writes = 0;
+		r.is_paused = true;
+		err = fr_want(&r, HV_STUB_GRAPH);
+		r.is_paused = false;
+		ck_assert(err && strstr(err->message, "not running"));
+		ck_assert(strstr(err->message, "nothing was changed"));
+		ck_assert_uint_eq(r.nr_text_writes, 0);
+		check_stands(wanted[i]);
+	}
+	take_all_back();
+}
+END_TEST
+
+/* A vCPU stands in the site: its call stays, and is what is undone later. */
+START_TEST(a_change_that_is_refused_leaves_the_first_stub)
+{
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	r.regs[0].ip = hv_gva(FR_SITE(7) + 2);
+	fr_check_want(&r, HV_STUB_GRAPH);
+	ck_assert_uint_eq(r.s.patched[7], HV_STUB_FUNCTION);
+	ck_assert_uint_eq(r.s.patched[8], HV_STUB_GRAPH);
+	r.regs[0].ip = hv_gva(0x401000);
+	take_all_back();
+}
+END_TEST
+
+/* The journal in the region has an entry of each site at any moment, which one is found by. */
+START_TEST(whoever_comes_after_a_death_half_way_finds_all)
+{
+	struct hv_journal_entry *entries = hv_region_journal(&r.s.region);
+	uint32_t nr = 0;
+
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	r.fail_after = r.nr_text_writes + 10;
+	r.fails_on = true;
+	hv_err_free(fr_want(&r, HV_STUB_GRAPH));
+	for (uint32_t i = 0; i < hv_region_header(&r.s.region)->nr_entries; i++)
+		nr += entries[i].state == HV_JOURNAL_USED &&
+		      !memcmp(entries[i].old_bytes, nop, FR_SITE_BYTES);
+	ck_assert_uint_eq(nr, NR_SITES);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("site_changes");
+	TCase *c = tcase_create("site_changes");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, one_stub_is_changed_for_another);
+	tcase_add_test(c, a_change_that_fails_leaves_the_first_stub);
+	tcase_add_test(c, a_change_that_fails_twice_can_be_taken_back);
+	tcase_add_test(c, a_change_that_cannot_begin_leaves_all_as_it_is);
+	tcase_add_test(c, a_change_that_is_refused_leaves_the_first_stub);
+	tcase_add_test(c, whoever_comes_after_a_death_half_way_finds_all);
+	suite_add_tcase(suite, c);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

@@ -1,0 +1,284 @@
+/* The guest's own ftrace and sites of ours: who reads, who takes what, and what is undone. */
+#include <check.h>
+
+#include "tests/unit/tracer/fake_traced.h"
+#include "tracer/yield.h"
+
+#define NR_SITES 4u
+#define READER	 (FK_BASE + 0x20000)
+#define VERIFY	 (FK_BASE + 0x30000)
+#define PLACE	 (VERIFY + 0x32)
+
+static const uint8_t nop[FR_SITE_BYTES] = {0x66, 0x66, 0x66, 0x66, 0x90};
+static uint8_t before[FR_SITE_BYTES]; /* at PLACE */
+
+static struct fr r;
+
+static void call(uint64_t at, uint64_t target)
+{
+	ck_assert(hv_arch_x86_64.encode_call(hv_gva(at), hv_gva(target), fk_host(&r.t.f, at)));
+}
+
+static void symbols(void)
+{
+	fk_symbol(&r.t.f, "somebody", FR_SITE(0));
+	fk_symbol(&r.t.f, "copy_from_kernel_nofault", READER);
+	fk_symbol(&r.t.f, "ftrace_verify_code.isra.0", VERIFY);
+	fk_symbol(&r.t.f, "somebody_else", VERIFY + 0x100);
+	hv_symbols_index(&r.t.f.k.symbols);
+}
+
+static void setup(void)
+{
+	fr_sites(&r, NR_SITES, nop);
+	symbols();
+	call(PLACE, READER);
+	call(PLACE + 0x20, READER + 1);		  /* somebody else is called */
+	call(VERIFY + 0x110, READER);		  /* somebody else calls */
+	call(VERIFY + 0x60, FR_RANGE + 0x200000); /* bytes that look like a call of us */
+	memcpy(before, fk_host(&r.t.f, PLACE), FR_SITE_BYTES);
+}
+
+static void teardown(void)
+{
+	fr_sites_end(&r);
+}
+
+static struct hv_gva target_of(uint64_t at)
+{
+	struct hv_gva target = {0};
+
+	hv_arch_x86_64.classify_site(fk_host(&r.t.f, at), hv_gva(at), &target);
+	return target;
+}
+
+START_TEST(ftrace_reads_by_our_stub_while_sites_call_us)
+{
+	const struct hv_params *params = hv_region_params(&r.s.region);
+
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	ck_assert_uint_eq(target_of(PLACE).v,
+			  hv_session_code(&r.s).v + hv_arch_x86_64.stubs.yields_off);
+	ck_assert_uint_eq(target_of(PLACE + 0x20).v, READER + 1);
+	ck_assert_uint_eq(target_of(VERIFY + 0x110).v, READER);
+	ck_assert_uint_eq(params->yield_reader_gva, READER);
+	ck_assert_mem_eq(params->yield_nop, nop, FR_SITE_BYTES);
+	ck_assert_uint_eq(hv_patcher_nr_standing(r.s.patcher, HV_CHANGE_TEXT), NR_SITES);
+	fr_check_want(&r, HV_STUB_NONE);
+	ck_assert_mem_eq(fk_host(&r.t.f, PLACE), before, FR_SITE_BYTES);
+	ck_assert(!hv_yield_stands(&r.s));
+}
+END_TEST
+
+/* A function that it calls says so in its records. */
+START_TEST(each_place_reads_by_an_entry_of_its_own)
+{
+	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
+	const struct hv_decode *d = &r.s.decode;
+	uint64_t second = VERIFY + 0x90;
+
+	call(second, READER);
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	ck_assert_uint_eq(d->yields.v, hv_session_code(&r.s).v + stubs->yields_off);
+	ck_assert_uint_eq(target_of(PLACE).v, d->yields.v);
+	ck_assert_uint_eq(target_of(second).v, d->yields.v + stubs->yield_len_bytes);
+	ck_assert_uint_eq(d->yield_callers[0].v, PLACE + FR_SITE_BYTES);
+	ck_assert_uint_eq(d->yield_callers[1].v, second + FR_SITE_BYTES);
+	fr_check_want(&r, HV_STUB_NONE);
+	ck_assert_uint_eq(target_of(second).v, READER);
+}
+END_TEST
+
+/* First the place, last the place: no site is ours while ftrace sees it. */
+static unsigned nr_seen;
+
+static void look(struct fr *f)
+{
+	const struct hv_arch *arch = &hv_arch_x86_64;
+	bool hidden = hv_gva_in(target_of(PLACE), f->s.range);
+
+	for (unsigned i = 0; i < NR_SITES; i++) {
+		struct hv_gva target;
+
+		if (arch->classify_site(fk_host(&f->t.f, FR_SITE(i)), hv_gva(FR_SITE(i)),
+					&target) == HV_SITE_CALL &&
+		    !hidden)
+			nr_seen++;
+	}
+}
+
+START_TEST(no_site_is_ours_while_ftrace_sees_it)
+{
+	nr_seen = 0;
+	r.when_held = look;
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	fr_check_want(&r, HV_STUB_NONE);
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	ck_assert_ptr_null(hv_yield_begin(&r.s)); /* again */
+	fr_check_want(&r, HV_STUB_NONE);
+	ck_assert_uint_eq(nr_seen, 0);
+}
+END_TEST
+
+START_TEST(what_the_guest_took_is_its_own)
+{
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	ck_assert(!hv_yield_looked(&r.s));
+	hv_region_control(&r.s.region)->looks++;
+	call(FR_SITE(1), FK_BASE + 0x500);
+	fk_host(&r.t.f, FR_SITE(2))[0] = 0xcc; /* being changed */
+	ck_assert(hv_yield_looked(&r.s));
+	ck_assert(!hv_yield_looked(&r.s));
+	r.s.look_told_ns -= 1000000000ull;
+	ck_assert(hv_yield_looked(&r.s));
+	r.s.look_told_ns -= 1000000000ull;
+	r.s.looked_ns -= 6000000000ull;
+	ck_assert(!hv_yield_looked(&r.s));
+	ck_assert_uint_eq(hv_yield_forget_taken(&r.s), 2);
+	ck_assert_uint_eq(hv_patcher_nr_standing(r.s.patcher, HV_CHANGE_TEXT), NR_SITES - 2);
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	ck_assert_uint_eq(target_of(FR_SITE(1)).v, FK_BASE + 0x500);
+	ck_assert_uint_eq(r.s.nr_refused, 2);
+
+	memcpy(fk_host(&r.t.f, FR_SITE(1)), nop, FR_SITE_BYTES); /* done with it */
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	ck_assert(hv_gva_in(target_of(FR_SITE(1)), r.s.range));
+	ck_assert_uint_eq(r.s.nr_refused, 1);
+}
+END_TEST
+
+/* As recover meets it; the guest's root can write the journal. */
+START_TEST(an_entry_is_believed_when_it_is_plainly_ours)
+{
+	struct hv_journal_entry good, e;
+	struct hv_err *busy;
+	bool ours;
+
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	e = (struct hv_journal_entry){.gva = PLACE,
+				      .gpa = FK_GPA + (PLACE - FK_BASE),
+				      .kind = HV_CHANGE_YIELD,
+				      .len_bytes = FR_SITE_BYTES};
+	memcpy(e.old_bytes, before, FR_SITE_BYTES);
+	good = e;
+	ck_assert_ptr_null(hv_yield_is_ours(&r.s, &e, &ours));
+	ck_assert(ours);
+	ck_assert_mem_eq(e.new_bytes, fk_host(&r.t.f, PLACE), FR_SITE_BYTES);
+	busy = hv_yield_check_gone(&r.s);
+	ck_assert(busy && busy->code == EBUSY);
+	hv_err_free(busy);
+
+	e = good;
+	e.old_bytes[1]++; /* another function would be called */
+	ck_assert_ptr_null(hv_yield_is_ours(&r.s, &e, &ours));
+	ck_assert(!ours);
+	e = good;
+	e.gpa += 8;
+	ck_assert_ptr_null(hv_yield_is_ours(&r.s, &e, &ours));
+	ck_assert(!ours);
+	e = good;
+	e.gva = e.gva + (FK_DATA - FK_BASE); /* not text */
+	e.gpa = e.gpa + (FK_DATA - FK_BASE);
+	ck_assert_ptr_null(hv_yield_is_ours(&r.s, &e, &ours));
+	ck_assert(!ours);
+
+	fr_check_want(&r, HV_STUB_NONE);
+	e = good; /* it is as it was */
+	ck_assert_ptr_null(hv_yield_is_ours(&r.s, &e, &ours));
+	ck_assert(!ours);
+	ck_assert_ptr_null(hv_yield_check_gone(&r.s));
+}
+END_TEST
+
+static void check_reasons(const char *expected)
+{
+	HV_AUTO_TEXT struct hv_text reasons = {0};
+
+	ck_assert_ptr_null(hv_yield_look(&r.t.f.k, &reasons));
+	ck_assert_str_eq(reasons.data ? reasons.data : "", expected);
+}
+
+/* What check tells before anybody attaches. */
+START_TEST(where_the_guests_ftrace_must_not_begin_is_known_before)
+{
+	const uint64_t crossing = VERIFY + 0xffd;
+	HV_AUTO_TEXT struct hv_text text = {0};
+
+	check_reasons("");
+	call(crossing, READER);
+	fk_symbol(&r.t.f, "ftrace_of_another_page", crossing - 0x10);
+	hv_symbols_index(&r.t.f.k.symbols);
+	hv_text_printf(&text, "its call of copy_from_kernel_nofault at 0x%llx is in two pages",
+		       (unsigned long long)crossing);
+	check_reasons(text.data);
+	fr_check_want(&r, HV_STUB_FUNCTION); /* and there it is left alone */
+	ck_assert_uint_eq(target_of(crossing).v, READER);
+	fr_check_want(&r, HV_STUB_NONE);
+	memset(fk_host(&r.t.f, crossing), 0x90, FR_SITE_BYTES);
+	for (unsigned i = 0; i < HV_NR_YIELDS; i++)
+		call(VERIFY + 0x90 + 8 * i, READER);
+	check_reasons("it has more than 8 calls of copy_from_kernel_nofault");
+	memset(fk_host(&r.t.f, VERIFY), 0x90, 0x100);
+	check_reasons("its call of copy_from_kernel_nofault was not found");
+	r.t.f.k.symbols.nr = 0;
+	check_reasons("what it reads sites by is not known");
+}
+END_TEST
+
+START_TEST(a_kernel_without_the_place_is_traced_all_the_same)
+{
+	memset(fk_host(&r.t.f, PLACE), 0x90, FR_SITE_BYTES);
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	ck_assert(!hv_yield_stands(&r.s));
+	ck_assert_uint_eq(hv_patcher_nr_standing(r.s.patcher, HV_CHANGE_TEXT), NR_SITES);
+}
+END_TEST
+
+/* It goes with the last site: also of a change that fails, and not before one that cannot be
+ * restored. */
+START_TEST(ftrace_reads_by_our_stub_as_long_as_a_site_calls_us)
+{
+	struct hv_err *err;
+
+	r.fail_after = 3; /* the place itself is the first */
+	err = fr_want(&r, HV_STUB_FUNCTION);
+	r.fail_after = 0;
+	ck_assert(err && strstr(err->message, "nothing was changed"));
+	hv_err_free(err);
+	ck_assert(!hv_yield_stands(&r.s));
+	ck_assert_uint_eq(target_of(PLACE).v, READER);
+
+	fr_check_want(&r, HV_STUB_FUNCTION);
+	r.regs[0].ip = hv_gva(FR_SITE(1) + 2);
+	fr_check_want(&r, HV_STUB_NONE);
+	ck_assert_uint_eq(hv_patcher_nr_standing(r.s.patcher, HV_CHANGE_TEXT), 1);
+	ck_assert(hv_yield_stands(&r.s));
+	r.regs[0].ip = hv_gva(0x401000);
+	fr_check_want(&r, HV_STUB_NONE);
+	ck_assert(!hv_yield_stands(&r.s));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("yield");
+	TCase *c = tcase_create("yield");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, ftrace_reads_by_our_stub_while_sites_call_us);
+	tcase_add_test(c, each_place_reads_by_an_entry_of_its_own);
+	tcase_add_test(c, no_site_is_ours_while_ftrace_sees_it);
+	tcase_add_test(c, what_the_guest_took_is_its_own);
+	tcase_add_test(c, an_entry_is_believed_when_it_is_plainly_ours);
+	tcase_add_test(c, ftrace_reads_by_our_stub_as_long_as_a_site_calls_us);
+	tcase_add_test(c, where_the_guests_ftrace_must_not_begin_is_known_before);
+	tcase_add_test(c, a_kernel_without_the_place_is_traced_all_the_same);
+	suite_add_tcase(suite, c);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

@@ -1,0 +1,216 @@
+/* Pages of the kernel's ring buffer, byte by byte and through the eyes of a reader. */
+#include <check.h>
+#include <string.h>
+
+#include "tree/format/raw_page.h"
+
+static struct hv_raw_page page;
+
+static uint64_t get(size_t off, size_t len)
+{
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < len; i++)
+		value |= (uint64_t)page.bytes[off + i] << 8 * i;
+	return value;
+}
+
+static struct hv_event function_at(uint64_t time_ns)
+{
+	struct hv_event e = {.kind = HV_EVENT_FUNCTION, .pid = 61, .time_ns = time_ns};
+
+	e.ip.v = 0xffffffff8120e5c4;
+	e.parent_ip.v = 0xffffffff8120ee78;
+	return e;
+}
+
+/* Bytes that Linux 6.12 wrote. */
+START_TEST(as_the_kernel_writes)
+{
+	static const uint8_t want[] = {
+		0x6f, 0x0c, 0xb9, 0x73, 0x00, 0x00, 0x00, 0x00, 0x1c, 0x00, 0x00,
+		0x00, 0x00, 0x00, 0x00, 0x00, 0x06, 0x00, 0x00, 0x00, 0x01, 0x00,
+		0x00, 0x00, 0x3d, 0x00, 0x00, 0x00, 0xc4, 0xe5, 0x20, 0x81, 0xff,
+		0xff, 0xff, 0xff, 0x78, 0xee, 0x20, 0x81, 0xff, 0xff, 0xff, 0xff,
+	};
+	struct hv_event e = function_at(0x73b90c6f);
+
+	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	ck_assert(hv_raw_page_add(&page, &e));
+	hv_raw_page_finish(&page);
+	ck_assert_mem_eq(page.bytes, want, sizeof(want));
+	for (size_t i = sizeof(want); i < sizeof(page.bytes); i++)
+		ck_assert_uint_eq(page.bytes[i], 0);
+}
+END_TEST
+
+START_TEST(lines_of_the_host)
+{
+	struct hv_event e = {.kind = HV_EVENT_PRINT, .time_ns = 5, .text = "hello", .text_len = 5};
+	char big[5000];
+
+	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	ck_assert(hv_raw_page_add(&page, &e));
+	ck_assert_uint_eq(get(16, 4), 6); /* 24 bytes */
+	ck_assert_uint_eq(get(20, 2), 5);
+	ck_assert_str_eq((char *)page.bytes + 36, "hello\n");
+	memset(big, 'x', sizeof(big));
+	e.text = big;
+	e.text_len = 200;
+	ck_assert(hv_raw_page_add(&page, &e));
+	ck_assert_uint_eq(get(44, 4) & 31, 0);
+	ck_assert_uint_eq(get(48, 4), 4 + 16 + 204);
+	ck_assert_uint_eq(page.len_bytes, 28 + 8 + 16 + 204);
+	e.text_len = sizeof(big);
+	ck_assert(!hv_raw_page_add(&page, &e));
+	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	ck_assert(hv_raw_page_add(&page, &e));
+	e = (struct hv_event){.kind = HV_EVENT_RAW_DATA, .text = "abcdxyz", .text_len = 7};
+	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	ck_assert(hv_raw_page_add(&page, &e));
+	ck_assert_uint_eq(get(20, 2), 18);
+	ck_assert_mem_eq(page.bytes + 28, "abcdxyz\0", 8);
+}
+END_TEST
+
+START_TEST(flags_and_depths)
+{
+	struct hv_event e = function_at(1);
+
+	e.flags = HV_TRACE_IRQS_OFF | HV_TRACE_BH_OFF;
+	e.preempt_depth = 3;
+	e.migrate_depth = 2;
+	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	ck_assert(hv_raw_page_add(&page, &e));
+	ck_assert_uint_eq(get(20, 4), 0x23810001);
+}
+END_TEST
+
+START_TEST(time_between_events)
+{
+	static const uint64_t times[] = {1000, 1005, 1005 + (1 << 27), 1004 + (1 << 27),
+					 1005 + (1ull << 40)};
+	struct hv_event e;
+
+	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	for (size_t i = 0; i < 5; i++) {
+		e = function_at(times[i]);
+		ck_assert(hv_raw_page_add(&page, &e));
+	}
+	hv_raw_page_finish(&page);
+	ck_assert_uint_eq(get(0, 8), 1000);
+	ck_assert_uint_eq(get(16, 4), 6);
+	ck_assert_uint_eq(get(44, 4), 6 | 5 << 5);
+	/* does not fit into 27 bits: extended */
+	ck_assert_uint_eq(get(72, 4), 30);
+	ck_assert_uint_eq(get(76, 4), 1);
+	ck_assert_uint_eq(get(80, 4), 6);
+	/* time that ran back: none has passed */
+	ck_assert_uint_eq(get(108, 4), 6);
+	ck_assert_uint_eq(get(136, 4) >> 5 | get(140, 4) << 27, (1ull << 40) - (1 << 27));
+	ck_assert_uint_eq(get(8, 8), 5 * 28 + 2 * 8);
+}
+END_TEST
+
+START_TEST(fills_up_and_no_further)
+{
+	struct hv_event e = function_at(5);
+	unsigned nr = 0;
+
+	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	while (hv_raw_page_add(&page, &e))
+		nr++;
+	ck_assert_uint_eq(nr, 4080 / 28);
+	hv_raw_page_init(&page, 28 * 3 + 27);
+	for (nr = 0; hv_raw_page_add(&page, &e);)
+		nr++;
+	ck_assert_uint_eq(nr, 3);
+	hv_raw_page_init(&page, 27);
+	ck_assert(!hv_raw_page_add(&page, &e));
+}
+END_TEST
+
+/* A loss is told of a page, so what comes after one begins a page. */
+START_TEST(lost_before_the_page)
+{
+	struct hv_event e = function_at(5);
+
+	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	e.lost_before = 11020;
+	ck_assert(hv_raw_page_add(&page, &e));
+	ck_assert(!hv_raw_page_add(&page, &e));
+	e.lost_before = 0;
+	ck_assert(hv_raw_page_add(&page, &e));
+	hv_raw_page_finish(&page);
+	ck_assert_uint_eq(get(8, 8), 56 | 0xc0000000);
+	ck_assert_uint_eq(get(16 + 56, 8), 11020);
+}
+END_TEST
+
+START_TEST(room_for_the_loss)
+{
+	struct hv_event e = function_at(5);
+
+	e.lost_before = 1;
+	hv_raw_page_init(&page, 28 + 7);
+	ck_assert(!hv_raw_page_add(&page, &e));
+	hv_raw_page_init(&page, 28 + 28 + 7);
+	ck_assert(hv_raw_page_add(&page, &e));
+	e.lost_before = 0;
+	ck_assert(!hv_raw_page_add(&page, &e));
+	hv_raw_page_init(&page, 28 + 28 + 8);
+	e.lost_before = 1;
+	ck_assert(hv_raw_page_add(&page, &e));
+	e.lost_before = 0;
+	ck_assert(hv_raw_page_add(&page, &e));
+}
+END_TEST
+
+START_TEST(calls_and_returns)
+{
+	struct hv_event e = function_at(700);
+
+	e.kind = HV_EVENT_GRAPH_ENTRY;
+	e.depth = 2;
+	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	ck_assert(hv_raw_page_add(&page, &e));
+	e.kind = HV_EVENT_GRAPH_EXIT;
+	e.overrun = 9;
+	e.call_ns = 600;
+	ck_assert(hv_raw_page_add(&page, &e));
+	hv_raw_page_finish(&page);
+	ck_assert_uint_eq(get(8, 8), 24 + 44);
+	ck_assert_uint_eq(get(16, 4), 5);
+	ck_assert_uint_eq(get(20, 2), HV_RAW_GRAPH_ENTRY);
+	ck_assert_uint_eq(get(28, 8), e.ip.v);
+	ck_assert_uint_eq(get(36, 4), 2);
+	ck_assert_uint_eq(get(40, 4), 10);
+	ck_assert_uint_eq(get(44, 2), HV_RAW_GRAPH_EXIT);
+	ck_assert_uint_eq(get(60, 4), 2);
+	ck_assert_uint_eq(get(64, 4), 9);
+	ck_assert_uint_eq(get(68, 8), 600);
+	ck_assert_uint_eq(get(76, 8), 700);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("raw_page");
+	TCase *tests = tcase_create("raw_page");
+	SRunner *runner = srunner_create(suite);
+	int nr_failed;
+
+	suite_add_tcase(suite, tests);
+	tcase_add_test(tests, as_the_kernel_writes);
+	tcase_add_test(tests, lines_of_the_host);
+	tcase_add_test(tests, flags_and_depths);
+	tcase_add_test(tests, time_between_events);
+	tcase_add_test(tests, fills_up_and_no_further);
+	tcase_add_test(tests, lost_before_the_page);
+	tcase_add_test(tests, room_for_the_loss);
+	tcase_add_test(tests, calls_and_returns);
+	srunner_run_all(runner, CK_NORMAL);
+	nr_failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return nr_failed != 0;
+}

@@ -1,0 +1,293 @@
+/* What a transcript does not show well: reads of every length, changes between reads, big files. */
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/lib/fake_session.h"
+#include "tree/tree.h"
+
+static struct hv_session *session;
+static struct hv_tree *tree;
+
+static void set_up(void)
+{
+	char name[32];
+
+	session = hv_fake_new();
+	for (unsigned i = 0; i < 500; i++) {
+		snprintf(name, sizeof(name), "function_%u", i);
+		hv_fake_site(session, 0x1000 + i * 16, name, NULL, 0);
+	}
+	ck_assert_ptr_null(hv_tree_new(session, &tree));
+}
+
+static void tear_down(void)
+{
+	hv_tree_free(tree);
+	hv_fake_free(session);
+}
+
+static void add_events(unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		struct hv_event e = {.cpu = i % 2, .time_ns = i * 1000, .pid = i, .comm = "x"};
+
+		e.ip = hv_gva(0x1000 + (i % 500) * 16);
+		e.parent_ip = hv_gva(0x1000);
+		hv_fake_event(session, &e);
+	}
+}
+
+/* The whole of PATH by reads of LEN bytes. */
+static void slurp(const char *path, size_t len, struct hv_text *ret)
+{
+	struct hv_file *f;
+	char buf[4096];
+	size_t n;
+
+	ck_assert_ptr_null(hv_tree_open(tree, path, O_RDONLY, &f));
+	do {
+		ck_assert_ptr_null(hv_file_read(f, buf, len, &n));
+		ck_assert_uint_le(n, len);
+		hv_text_add_bytes(ret, buf, n);
+	} while (n);
+	ck_assert_ptr_null(hv_file_close(f));
+}
+
+START_TEST(reads_of_any_length)
+{
+	static const char *const paths[] = {"available_filter_functions", "trace", "README",
+					    "set_ftrace_filter"};
+
+	add_events(1200);
+	for (size_t i = 0; i < HV_ARRAY_LEN(paths); i++) {
+		HV_AUTO_TEXT struct hv_text whole = {0}, bytes = {0}, odd = {0};
+
+		slurp(paths[i], 4096, &whole);
+		slurp(paths[i], 1, &bytes);
+		slurp(paths[i], 77, &odd);
+		ck_assert_str_eq(whole.data, bytes.data);
+		ck_assert_str_eq(whole.data, odd.data);
+	}
+}
+END_TEST
+
+START_TEST(dump_is_bounded)
+{
+	unsigned nr_lines = 0;
+	struct hv_file *f;
+	char buf[4096];
+	size_t n;
+
+	add_events(1000);
+	ck_assert_ptr_null(hv_tree_open(tree, "trace", O_RDONLY, &f));
+	do {
+		ck_assert_ptr_null(hv_file_read(f, buf, sizeof(buf), &n));
+		for (size_t i = 0; i < n; i++)
+			nr_lines += buf[i] == '\n';
+		add_events(100);
+	} while (n);
+	ck_assert_uint_eq(nr_lines, 12 + 1000);
+	ck_assert_ptr_null(hv_file_close(f));
+}
+END_TEST
+
+/* Short reads take from the buffer no more than they need. */
+START_TEST(pipe_takes_what_is_asked)
+{
+	struct hv_buffer_stat stat;
+	struct hv_file *f;
+	char buf[200];
+	size_t n;
+
+	add_events(1000);
+	ck_assert_ptr_null(hv_tree_open(tree, "trace_pipe", O_RDONLY, &f));
+	ck_assert_ptr_null(hv_file_read(f, buf, 100, &n));
+	ck_assert_uint_eq(n, 100);
+	hv_buffer_stat(hv_session_buffer(session), -1, NULL, &stat);
+	ck_assert_uint_eq(stat.entries, 998);
+	ck_assert_ptr_null(hv_file_close(f));
+	hv_buffer_stat(hv_session_buffer(session), -1, NULL, &stat);
+	ck_assert_uint_eq(stat.entries, 998);
+}
+END_TEST
+
+/* Between truncation and close the guest is not told of an empty list, which would mean all. */
+/* A client that has truncated the filter and not yet written when the session is detached. */
+START_TEST(an_ending_tree_publishes_nothing)
+{
+	struct hv_file *f;
+	size_t n;
+
+	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
+	ck_assert_ptr_null(hv_file_write(f, "function_7\n", 11, &n));
+	ck_assert_ptr_null(hv_file_close(f));
+	ck_assert_ptr_null(hv_tree_open(tree, "current_tracer", O_WRONLY, &f));
+	ck_assert_ptr_null(hv_file_write(f, "function", 8, &n));
+	ck_assert_ptr_null(hv_file_close(f));
+	ck_assert(hv_session_patched(session)[7] && !hv_session_patched(session)[8]);
+
+	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
+	hv_tree_end(tree);
+	ck_assert_ptr_null(hv_file_close(f));
+	ck_assert(!hv_session_patched(session)[8]);
+}
+END_TEST
+
+/* What a writer that died had told is not published, all of it or none. */
+START_TEST(an_abandoned_file_publishes_nothing)
+{
+	const uint8_t *patched = hv_session_patched(session);
+	struct hv_file *f;
+	size_t n;
+
+	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
+	ck_assert_ptr_null(hv_file_write(f, "function_7\n", 11, &n));
+	ck_assert_ptr_null(hv_file_close(f));
+	ck_assert_ptr_null(hv_tree_open(tree, "current_tracer", O_WRONLY, &f));
+	ck_assert_ptr_null(hv_file_write(f, "function", 8, &n));
+	ck_assert_ptr_null(hv_file_close(f));
+
+	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
+	hv_file_abandon(f);
+	ck_assert(patched[7] && !patched[8]);
+	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
+	ck_assert_ptr_null(hv_file_write(f, "function_8 function_9", 21, &n));
+	hv_file_abandon(f);
+	ck_assert(patched[7] && !patched[8]);
+	/* and whoever comes after is heard */
+	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_APPEND, &f));
+	ck_assert_ptr_null(hv_file_write(f, "function_8\n", 11, &n));
+	ck_assert_ptr_null(hv_file_close(f));
+	ck_assert(patched[7] && patched[8]);
+}
+END_TEST
+
+/* What did not fit into the page that was read last is there for the next reader. */
+START_TEST(raw_readers_leave_the_rest)
+{
+	struct hv_buffer_stat stat;
+	struct hv_file *f;
+	char buf[4096];
+	size_t n;
+
+	add_events(300);
+	ck_assert_ptr_null(hv_tree_open(tree, "per_cpu/cpu0/trace_pipe_raw", O_RDONLY, &f));
+	ck_assert_ptr_null(hv_file_read(f, buf, sizeof(buf), &n));
+	ck_assert_uint_eq(n, sizeof(buf));
+	ck_assert_ptr_null(hv_file_close(f));
+	hv_buffer_stat(hv_session_buffer(session), 0, NULL, &stat);
+	ck_assert_uint_eq(stat.read, 4080 / 28);
+	ck_assert_uint_eq(stat.entries, 150 - 4080 / 28);
+	ck_assert_ptr_null(hv_tree_open(tree, "per_cpu/cpu0/trace_pipe_raw", O_RDONLY, &f));
+	ck_assert_ptr_null(hv_file_read(f, buf, sizeof(buf), &n));
+	ck_assert_ptr_null(hv_file_close(f));
+	hv_buffer_stat(hv_session_buffer(session), 0, NULL, &stat);
+	ck_assert_uint_eq(stat.entries, 0);
+}
+END_TEST
+
+START_TEST(ready_keeps_what_it_found)
+{
+	struct hv_file *pipe;
+	struct hv_err *err;
+	char buf[4096];
+	size_t n;
+
+	ck_assert_ptr_null(hv_tree_open(tree, "trace_pipe", O_RDONLY, &pipe));
+	err = hv_file_ready(pipe);
+	ck_assert_int_eq(err->code, EAGAIN);
+	hv_err_free(err);
+	hv_fake_event(session, &(struct hv_event){.time_ns = 1000, .ip = hv_gva(0x1000)});
+	ck_assert_ptr_null(hv_file_ready(pipe));
+	ck_assert_ptr_null(hv_file_ready(pipe));
+	ck_assert_ptr_null(hv_file_read(pipe, buf, sizeof(buf), &n));
+	ck_assert_uint_ne(n, 0);
+	ck_assert_ptr_nonnull(memchr(buf, '\n', n));
+	err = hv_file_ready(pipe);
+	ck_assert_int_eq(err->code, EAGAIN);
+	hv_err_free(err);
+	ck_assert_ptr_null(hv_file_close(pipe));
+}
+END_TEST
+
+START_TEST(never_all_in_between)
+{
+	const uint8_t *patched = hv_session_patched(session);
+	struct hv_file *f, *tracer;
+	size_t n;
+
+	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
+	ck_assert_ptr_null(hv_file_write(f, "function_7\n", 11, &n));
+	ck_assert_ptr_null(hv_file_close(f));
+	ck_assert_ptr_null(hv_tree_open(tree, "current_tracer", O_WRONLY, &tracer));
+	ck_assert_ptr_null(hv_file_write(tracer, "function", 8, &n));
+	ck_assert_ptr_null(hv_file_close(tracer));
+	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
+	ck_assert(patched[7] && !patched[8]);
+	ck_assert_ptr_null(hv_file_write(f, "function_8\n", 11, &n));
+	ck_assert(patched[7] && !patched[8]);
+	ck_assert_ptr_null(hv_file_close(f));
+	ck_assert(!patched[7] && patched[8]);
+}
+END_TEST
+
+static void put(const char *path, const char *text)
+{
+	struct hv_file *f;
+	size_t n;
+
+	ck_assert_ptr_null(hv_tree_open(tree, path, O_WRONLY, &f));
+	ck_assert_ptr_null(hv_file_write(f, text, strlen(text), &n));
+	ck_assert_ptr_null(hv_file_close(f));
+}
+
+START_TEST(a_livepatch_ends_a_graph)
+{
+	static const char *const tracers[] = {"function", "function_graph"};
+
+	for (unsigned i = 0; i < 2; i++) {
+		HV_AUTO_TEXT struct hv_text tracer = {0};
+		struct hv_err *err;
+
+		put("current_tracer", tracers[i]);
+		ck_assert_ptr_null(hv_tree_step_aside(tree));
+		if (i)
+			hv_fake_livepatch(session);
+		err = hv_tree_step_aside(tree);
+		ck_assert(i ? err && err->code == EBUSY : !err);
+		hv_err_free(err);
+		ck_assert_ptr_null(hv_tree_step_aside(tree));
+		slurp("current_tracer", 64, &tracer);
+		ck_assert_str_eq(tracer.data, i ? "nop\n" : "function\n");
+		ck_assert_uint_eq(hv_session_patched(session)[0],
+				  i ? HV_STUB_NONE : HV_STUB_FUNCTION);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("tree");
+	TCase *tests = tcase_create("tree");
+	SRunner *runner = srunner_create(suite);
+	int nr_failed;
+
+	suite_add_tcase(suite, tests);
+	tcase_set_timeout(tests, 60);
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, reads_of_any_length);
+	tcase_add_test(tests, dump_is_bounded);
+	tcase_add_test(tests, pipe_takes_what_is_asked);
+	tcase_add_test(tests, an_ending_tree_publishes_nothing);
+	tcase_add_test(tests, an_abandoned_file_publishes_nothing);
+	tcase_add_test(tests, raw_readers_leave_the_rest);
+	tcase_add_test(tests, ready_keeps_what_it_found);
+	tcase_add_test(tests, never_all_in_between);
+	tcase_add_test(tests, a_livepatch_ends_a_graph);
+	srunner_run_all(runner, CK_NORMAL);
+	nr_failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return nr_failed != 0;
+}

@@ -1,0 +1,102 @@
+/* tracing_cpumask: the vCPUs that are recorded. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "tree/node.h"
+
+#define CHUNK_BITS 32 /* between two commas */
+#define DIGIT_BITS 4
+
+static bool is_chosen(const struct hv_file *f, unsigned cpu)
+{
+	return cpu < f->tree->nr_cpus && !f->instance->muted[cpu];
+}
+
+/* %*pb of the kernel: the first of the groups has as many digits as it needs for all vCPUs. */
+void hv_cpumask_show(struct hv_file *f)
+{
+	unsigned nr = f->tree->nr_cpus, left = (nr + CHUNK_BITS - 1) / CHUNK_BITS;
+	unsigned bits = nr % CHUNK_BITS ? nr % CHUNK_BITS : CHUNK_BITS;
+
+	for (; left; left--, bits = CHUNK_BITS) {
+		unsigned first = (left - 1) * CHUNK_BITS;
+		uint32_t chunk = 0;
+
+		for (unsigned i = 0; i < CHUNK_BITS; i++)
+			chunk |= (uint32_t)is_chosen(f, first + i) << i;
+		hv_text_printf(&f->text, "%0*" PRIx32 "%s",
+			       (int)((bits + DIGIT_BITS - 1) / DIGIT_BITS), chunk,
+			       left > 1 ? "," : "\n");
+	}
+}
+
+static bool is_between(char c)
+{
+	return isspace((unsigned char)c) || c == ',';
+}
+
+/* One group, from its last digit at *END on backwards. */
+static struct hv_err *take_chunk(const char *text, size_t *end, uint32_t *ret)
+{
+	unsigned shift = 0;
+
+	for (; *end && !is_between(text[*end - 1]); --*end, shift += DIGIT_BITS) {
+		char digit[2] = {text[*end - 1]};
+
+		if (!isxdigit((unsigned char)digit[0]))
+			return hv_err_new(EINVAL, "not a hexadecimal mask");
+		if (shift >= CHUNK_BITS)
+			return hv_err_new(EOVERFLOW, "more than 8 digits between commas");
+		*ret |= (uint32_t)strtoul(digit, NULL, 16) << shift;
+	}
+	return NULL;
+}
+
+/* bitmap_parse(): up to a newline; what is missing is 0. One byte of RET a vCPU. */
+static struct hv_err *parse(const char *text, size_t len, unsigned nr_cpus, uint8_t *ret_muted)
+{
+	const char *newline = memchr(text, '\n', len);
+	size_t end = newline ? (size_t)(newline - text) : len;
+	unsigned first = 0;
+
+	memset(ret_muted, 1, nr_cpus);
+	for (;; first += CHUNK_BITS) {
+		uint32_t chunk = 0;
+		struct hv_err *err;
+
+		while (end && is_between(text[end - 1]))
+			end--;
+		if (!end)
+			return NULL;
+		if (first >= nr_cpus)
+			return hv_err_new(EOVERFLOW, "more digits than %u vCPUs need", nr_cpus);
+		err = take_chunk(text, &end, &chunk);
+		if (err)
+			return err;
+		for (unsigned i = 0; i < CHUNK_BITS; i++) {
+			if (!(chunk >> i & 1))
+				continue;
+			if (first + i >= nr_cpus)
+				return hv_err_new(EOVERFLOW, "there is no vCPU %u", first + i);
+			ret_muted[first + i] = 0;
+		}
+	}
+}
+
+struct hv_err *hv_cpumask_write(struct hv_file *f, const char *buf, size_t len_bytes,
+				size_t *ret_len)
+{
+	unsigned nr = f->tree->nr_cpus;
+	HV_AUTO_FREE uint8_t *muted = hv_alloc(nr);
+	size_t len = strnlen(buf, len_bytes);
+	struct hv_err *err = parse(buf, len, nr, muted);
+
+	if (err)
+		return err;
+	hv_tree_drain(f->tree);
+	memcpy(f->instance->muted, muted, nr);
+	hv_instance_mute_cpus(f->instance);
+	*ret_len = len_bytes;
+	return NULL;
+}

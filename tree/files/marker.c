@@ -1,0 +1,42 @@
+/* trace_marker and trace_marker_raw: lines and bytes that the host puts among the guest's events.
+ */
+#include "tree/node.h"
+
+#define RAW_LEN_MIN 4 /* the number that goes before the bytes */
+
+static struct hv_err *refusal(const struct hv_instance *in)
+{
+	if (!hv_options_on(&in->options, HV_OPT_MARKERS))
+		return hv_err_new(EINVAL, "the option 'markers' is off");
+	if (!hv_instance_records(in))
+		return hv_err_new(EBADF, "nothing is recorded now");
+	return NULL;
+}
+
+struct hv_err *hv_marker_write(struct hv_file *f, const char *buf, size_t len_bytes,
+			       size_t *ret_len)
+{
+	size_t len = len_bytes < HV_MARK_LEN_MAX ? len_bytes : HV_MARK_LEN_MAX;
+	struct hv_err *err = refusal(f->instance);
+
+	if (err)
+		return err;
+	hv_buffer_mark(hv_instance_buffer(f->instance), HV_EVENT_PRINT, buf, len);
+	*ret_len = len;
+	return NULL;
+}
+
+struct hv_err *hv_marker_raw_write(struct hv_file *f, const char *buf, size_t len_bytes,
+				   size_t *ret_len)
+{
+	struct hv_err *err = refusal(f->instance);
+
+	if (!err && (len_bytes < RAW_LEN_MIN || len_bytes > HV_MARK_LEN_MAX))
+		err = hv_err_new(EINVAL, "%zu bytes; %u to %u are taken", len_bytes, RAW_LEN_MIN,
+				 HV_MARK_LEN_MAX);
+	if (err)
+		return err;
+	hv_buffer_mark(hv_instance_buffer(f->instance), HV_EVENT_RAW_DATA, buf, len_bytes);
+	*ret_len = len_bytes;
+	return NULL;
+}

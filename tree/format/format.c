@@ -1,0 +1,367 @@
+#include "tree/format/format.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernel/kernel.h"
+#include "tree/format/flag_columns.h"
+#include "tree/format/latency.h"
+
+#define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
+#define RAW_DATA_MIN 14
+
+/* TGID: the column of thread groups, or the blanks instead. */
+static void add_irq_columns(struct hv_text *out, bool has_lazy, bool tgid)
+{
+	const struct hv_flag_columns columns = {.has_lazy = has_lazy, .indent = tgid ? 40 : 30};
+
+	hv_flag_columns(out, &columns);
+	hv_text_printf(out, "#           TASK-PID  %s CPU#  %s  TIMESTAMP  FUNCTION\n",
+		       tgid ? "     TGID   " : "  ", has_lazy ? "|||||||" : "|||||");
+	hv_text_printf(out, "#              | |    %s   |   %s     |         |\n",
+		       tgid ? "       |    " : "  ", has_lazy ? "||||||| " : "|||||");
+}
+
+static void add_columns(struct hv_text *out, bool tgid)
+{
+	hv_text_printf(out, "#           TASK-PID    %s CPU#     TIMESTAMP  FUNCTION\n",
+		       tgid ? "   TGID   " : "");
+	hv_text_printf(out, "#              | |      %s   |         |         |\n",
+		       tgid ? "     |    " : "");
+}
+
+static bool is_on(const struct hv_style *style, enum hv_option option)
+{
+	return hv_options_on(style->options, option);
+}
+
+/* Nothing of an empty buffer. */
+static void add_latency_header(struct hv_text *out, const struct hv_style *style,
+			       const char *tracer, uint64_t in_buffer, uint64_t written,
+			       unsigned nr_cpus)
+{
+	const struct hv_latency_header header = {tracer, in_buffer, written, nr_cpus};
+
+	if (!in_buffer)
+		return;
+	hv_latency_header(out, style, &header);
+	hv_latency_columns(out, style);
+}
+
+/* trace_default_header */
+void hv_format_header(struct hv_text *out, const struct hv_style *style, const char *tracer,
+		      uint64_t in_buffer, uint64_t written, unsigned nr_cpus)
+{
+	bool tgid = is_on(style, HV_OPT_RECORD_TGID);
+
+	hv_text_printf(out, "# tracer: %s\n#\n", tracer);
+	if (!is_on(style, HV_OPT_CONTEXT_INFO))
+		return;
+	if (style->latency) {
+		add_latency_header(out, style, tracer, in_buffer, written, nr_cpus);
+		return;
+	}
+	if (is_on(style, HV_OPT_VERBOSE))
+		return;
+	hv_text_printf(out,
+		       "# entries-in-buffer/entries-written: %" PRIu64 "/%" PRIu64 "   #P:%u\n#\n",
+		       in_buffer, written, nr_cpus);
+	if (is_on(style, HV_OPT_IRQ_INFO))
+		add_irq_columns(out, style->kernel->layout.has_lazy, tgid);
+	else
+		add_columns(out, tgid);
+}
+
+void hv_format_lost(struct hv_text *out, unsigned cpu, uint64_t lost)
+{
+	if (lost)
+		hv_text_printf(out, "CPU:%u [LOST %" PRIu64 " EVENTS]\n", cpu, lost);
+	else
+		hv_text_printf(out, "CPU:%u [LOST EVENTS]\n", cpu);
+}
+
+void hv_format_started(struct hv_text *out, unsigned cpu)
+{
+	hv_text_printf(out, "##### CPU %u buffer started ####\n", cpu);
+}
+
+static char irqs_char(uint8_t flags)
+{
+	if (flags & HV_TRACE_IRQS_OFF)
+		return flags & HV_TRACE_BH_OFF ? 'D' : 'd';
+	return flags & HV_TRACE_BH_OFF ? 'b' : '.';
+}
+
+static char resched_char(uint8_t flags)
+{
+	bool preempt = flags & HV_TRACE_PREEMPT_RESCHED;
+
+	switch (flags & (HV_TRACE_NEED_RESCHED | HV_TRACE_NEED_RESCHED_LAZY)) {
+	case HV_TRACE_NEED_RESCHED | HV_TRACE_NEED_RESCHED_LAZY:
+		return preempt ? 'B' : 'b';
+	case HV_TRACE_NEED_RESCHED:
+		return preempt ? 'N' : 'n';
+	case HV_TRACE_NEED_RESCHED_LAZY:
+		return preempt ? 'L' : 'l';
+	default:
+		return preempt ? 'p' : '.';
+	}
+}
+
+static char context_char(uint8_t flags)
+{
+	if (flags & HV_TRACE_NMI)
+		return flags & HV_TRACE_HARDIRQ ? 'Z' : 'z';
+	if (flags & HV_TRACE_HARDIRQ)
+		return flags & HV_TRACE_SOFTIRQ ? 'H' : 'h';
+	return flags & HV_TRACE_SOFTIRQ ? 's' : '.';
+}
+
+static char depth_char(uint8_t depth)
+{
+	return ".123456789abcdef"[depth & 15];
+}
+
+/* trace_print_lat_fmt; where a kernel has columns for lazy preemption, the request for it is there
+ * and not in need-resched. */
+void hv_format_flags(struct hv_text *out, const struct hv_style *style, const struct hv_event *e)
+{
+	uint8_t usual = e->flags;
+	const char *asked = "";
+	char lazy_depth[4] = "";
+
+	if (style->kernel->layout.has_lazy) {
+		usual &= (uint8_t)~HV_TRACE_NEED_RESCHED_LAZY;
+		asked = e->flags == usual ? "." : "L";
+		snprintf(lazy_depth, sizeof(lazy_depth), e->lazy_depth ? "%x" : ".", e->lazy_depth);
+	}
+	hv_text_printf(out, "%c%c%s%c%c%s%c", irqs_char(usual), resched_char(usual), asked,
+		       context_char(usual), depth_char(e->preempt_depth), lazy_depth,
+		       depth_char(e->migrate_depth));
+}
+
+char hv_format_delay(uint64_t ns)
+{
+	static const struct {
+		uint64_t above_ns;
+		char mark;
+	} marks[] = {{1000000000, '$'}, {100000000, '@'}, {10000000, '*'},
+		     {1000000, '#'},	{100000, '!'},	  {10000, '+'}};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(marks); i++)
+		if (ns > marks[i].above_ns)
+			return marks[i].mark;
+	return ' ';
+}
+
+static void add_time(struct hv_text *out, enum hv_clock_kind clock, uint64_t time)
+{
+	uint64_t usecs = time / 1000 + (time % 1000 >= 500);
+
+	if (clock == HV_CLOCK_RAW)
+		hv_text_printf(out, " %12" PRIu64 ": ", time);
+	else
+		hv_text_printf(out, " %5" PRIu64 ".%06" PRIu64 ": ", usecs / 1000000,
+			       usecs % 1000000);
+}
+
+void hv_format_context(struct hv_text *out, const struct hv_style *style, const struct hv_event *e)
+{
+	HV_AUTO_TEXT struct hv_text comm = {0};
+
+	hv_text_add_guest(&comm, e->comm, sizeof(e->comm));
+	hv_text_printf(out, "%16s-%-7d ", comm.data ? comm.data : "", (int)e->pid);
+	if (is_on(style, HV_OPT_RECORD_TGID) && e->tgid)
+		hv_text_printf(out, "(%7u) ", e->tgid);
+	else if (is_on(style, HV_OPT_RECORD_TGID))
+		hv_text_add(out, "(-------) ");
+	hv_text_printf(out, "[%03u] ", e->cpu);
+	if (is_on(style, HV_OPT_IRQ_INFO))
+		hv_format_flags(out, style, e);
+	add_time(out, style->clock, e->time_ns);
+}
+
+/* sprint_symbol(): with the offset comes the module; trace_seq_print_sym(): without it not. */
+void hv_format_symbol(struct hv_text *out, const struct hv_style *style, struct hv_gva addr)
+{
+	const char *name, *module;
+	uint64_t off;
+
+	if (!addr.v) {
+		hv_text_add(out, "0");
+		return;
+	}
+	if (!hv_kernel_symbol_at(style->kernel, addr, &name, &module, &off) || !name[0]) {
+		hv_text_printf(out, "0x%08" PRIx64, addr.v);
+	} else {
+		hv_text_add_guest(out, name, NAME_LEN_MAX);
+		if (is_on(style, HV_OPT_SYM_OFFSET))
+			hv_text_printf(out, "+0x%" PRIx64 "/0x%" PRIx64, off,
+				       hv_kernel_symbol_size(style->kernel, addr));
+		if (is_on(style, HV_OPT_SYM_OFFSET) && module) {
+			hv_text_add(out, " [");
+			hv_text_add_guest(out, module, NAME_LEN_MAX);
+			hv_text_add(out, "]");
+		}
+	}
+	if (is_on(style, HV_OPT_SYM_ADDR))
+		hv_text_printf(out, " <%016" PRIx64 ">", addr.v);
+}
+
+/* Which of four ways an option asks for; of several, the first here. */
+enum shape { SHAPE_BIN, SHAPE_HEX, SHAPE_RAW, SHAPE_TEXT };
+
+static enum shape shape_of(const struct hv_style *style)
+{
+	if (is_on(style, HV_OPT_BIN))
+		return SHAPE_BIN;
+	if (is_on(style, HV_OPT_HEX))
+		return SHAPE_HEX;
+	return is_on(style, HV_OPT_RAW) ? SHAPE_RAW : SHAPE_TEXT;
+}
+
+/* print_bin_fmt, print_hex_fmt, print_raw_fmt, print_trace_fmt */
+static void add_context(struct hv_text *out, const struct hv_style *style, enum shape shape,
+			const struct hv_event *e)
+{
+	int32_t ids[2] = {(int32_t)e->pid, (int32_t)e->cpu};
+
+	switch (shape) {
+	case SHAPE_BIN:
+		hv_text_add_bytes(out, ids, sizeof(ids));
+		hv_text_add_bytes(out, &e->time_ns, sizeof(e->time_ns));
+		return;
+	case SHAPE_HEX:
+		hv_text_printf(out, "%08" PRIx32 " %08x %016" PRIx64 " ", e->pid, e->cpu,
+			       e->time_ns);
+		return;
+	case SHAPE_RAW:
+		hv_text_printf(out, "%d %u %" PRIu64 " ", (int)e->pid, e->cpu, e->time_ns);
+		return;
+	case SHAPE_TEXT:
+		if (style->latency)
+			hv_latency_context(out, style, e);
+		else
+			hv_format_context(out, style, e);
+	}
+}
+
+/* trace_fn_bin, trace_fn_hex, trace_fn_raw, trace_fn_trace */
+static void add_function(struct hv_text *out, const struct hv_style *style, enum shape shape,
+			 const struct hv_event *e)
+{
+	switch (shape) {
+	case SHAPE_BIN:
+		hv_text_add_bytes(out, &e->ip.v, sizeof(e->ip.v));
+		hv_text_add_bytes(out, &e->parent_ip.v, sizeof(e->parent_ip.v));
+		return;
+	case SHAPE_HEX:
+		hv_text_printf(out, "%016" PRIx64 " %016" PRIx64 " \n", e->ip.v, e->parent_ip.v);
+		return;
+	case SHAPE_RAW:
+		hv_text_printf(out, "%" PRIx64 " %" PRIx64 "\n", e->ip.v, e->parent_ip.v);
+		return;
+	case SHAPE_TEXT:
+		break;
+	}
+	hv_format_symbol(out, style, e->ip);
+	if (is_on(style, HV_OPT_PRINT_PARENT) && e->parent_ip.v) {
+		hv_text_add(out, " <-");
+		hv_format_symbol(out, style, e->parent_ip);
+	}
+	hv_text_add(out, "\n");
+}
+
+/* trace_print_print, trace_print_raw, trace_nop_print. The kernel stores a newline behind a text
+ * that has none, and shows what is before a NUL. */
+static void add_print(struct hv_text *out, enum shape shape, const struct hv_event *e)
+{
+	size_t len = e->text ? strnlen(e->text, e->text_len) : 0;
+
+	if (shape == SHAPE_BIN || shape == SHAPE_HEX) {
+		hv_text_add(out, shape == SHAPE_HEX ? "type: 5\n\n" : "type: 5\n");
+		return;
+	}
+	if (shape == SHAPE_RAW)
+		hv_text_printf(out, "# %" PRIx64 " ", e->ip.v);
+	else
+		hv_text_add(out, "tracing_mark_write: ");
+	hv_text_add_bytes(out, e->text ? e->text : "", len);
+	if (len == e->text_len && (!len || e->text[len - 1] != '\n'))
+		hv_text_add(out, "\n");
+}
+
+/* trace_raw_data. The kernel's record is of four-byte units and has room for "<faulted>". */
+static void add_raw_data(struct hv_text *out, enum shape shape, const struct hv_event *e)
+{
+	size_t len = e->text_len < RAW_DATA_MIN ? RAW_DATA_MIN : e->text_len;
+	uint32_t id = 0;
+
+	if (shape == SHAPE_BIN || shape == SHAPE_HEX) {
+		hv_text_add(out, shape == SHAPE_HEX ? "type: 18\n\n" : "type: 18\n");
+		return;
+	}
+	if (e->text && e->text_len >= sizeof(id))
+		memcpy(&id, e->text, sizeof(id));
+	hv_text_printf(out, "# %x buf:", id);
+	for (size_t i = 0; i < (len + 3) / 4 * 4; i++) {
+		bool known = e->text && sizeof(id) + i < e->text_len;
+
+		hv_text_printf(out, " %02x", known ? (unsigned char)e->text[sizeof(id) + i] : 0);
+	}
+	hv_text_add(out, "\n");
+}
+
+/* trace_stack_print, trace_nop_print */
+static void add_stack(struct hv_text *out, const struct hv_style *style, enum shape shape,
+		      const struct hv_event *e)
+{
+	if (shape != SHAPE_TEXT) {
+		hv_text_add(out, shape == SHAPE_HEX ? "type: 4\n\n" : "type: 4\n");
+		return;
+	}
+	hv_text_add(out, "<stack trace>\n");
+	for (size_t i = 0; i < e->nr_callers; i++) {
+		hv_text_add(out, " => ");
+		hv_format_symbol(out, style, e->callers[i]);
+		hv_text_add(out, "\n");
+	}
+}
+
+void hv_format_comment(struct hv_text *out, const struct hv_event *e)
+{
+	hv_text_add(out, "");
+	if (e->kind == HV_EVENT_RAW_DATA)
+		add_raw_data(out, SHAPE_TEXT, e);
+	else if (e->text_len)
+		hv_text_add_bytes(out, e->text, strnlen(e->text, e->text_len));
+	if (out->len_bytes && out->data[out->len_bytes - 1] == '\n')
+		out->data[--out->len_bytes] = '\0';
+}
+
+void hv_format_event(struct hv_text *out, const struct hv_style *style,
+		     const struct hv_event *event)
+{
+	enum shape shape = shape_of(style);
+
+	if (is_on(style, HV_OPT_CONTEXT_INFO))
+		add_context(out, style, shape, event);
+	switch (event->kind) {
+	case HV_EVENT_PRINT:
+		add_print(out, shape, event);
+		return;
+	case HV_EVENT_RAW_DATA:
+		add_raw_data(out, shape, event);
+		return;
+	case HV_EVENT_STACK:
+		add_stack(out, style, shape, event);
+		return;
+	case HV_EVENT_COMMAND:
+		return;
+	case HV_EVENT_FUNCTION:
+	case HV_EVENT_GRAPH_ENTRY:
+	case HV_EVENT_GRAPH_EXIT:
+		add_function(out, style, shape, event);
+	}
+}

@@ -1,0 +1,419 @@
+/* Source of the format: kernel/trace/trace_functions_graph.c of 6.12. */
+#include "tree/format/graph.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernel/kernel.h"
+
+#define NAME_LEN_MAX	 512 /* KSYM_NAME_LEN */
+#define INDENT		 2
+#define COMM_SHOWN	 7
+#define PROC_WIDTH	 14
+#define DURATION_WIDTH	 8
+#define ERRNO_MAX	 4095
+#define NO_TASK		 UINT32_MAX
+#define NOT_IN_IRQ	 UINT_MAX
+#define SWITCH_LINE	 " ------------------------------------------\n"
+#define DURATION_NOTHING "              |  "
+
+/* What one CPU is doing where the text is. */
+struct lane {
+	uint32_t pid; /* NO_TASK: nothing shown yet */
+	char comm[16];
+	unsigned comment_depth;
+	unsigned irq_depth;	   /* of the interrupt being left out, or NOT_IN_IRQ */
+	struct hv_gva *open_calls; /* owned; by depth, 0 where none was shown */
+	unsigned nr_open_calls;
+};
+
+struct hv_graph {
+	struct hv_gva_range irqentry; /* functions that an interrupt begins with; empty: unknown */
+	int cpu_width;
+	struct lane *lanes; /* owned, by CPU */
+	unsigned nr_lanes;
+};
+
+struct hv_graph *hv_graph_new(const struct hv_kernel *kernel, unsigned nr_cpus)
+{
+	struct hv_graph *g = hv_alloc(sizeof(*g));
+	struct hv_gva_range range;
+
+	g->cpu_width = snprintf(NULL, 0, "%u", nr_cpus ? nr_cpus - 1 : 0);
+	if (hv_kernel_symbol(kernel, "__irqentry_text_start", &range.start) &&
+	    hv_kernel_symbol(kernel, "__irqentry_text_end", &range.end))
+		g->irqentry = range;
+	return g;
+}
+
+void hv_graph_free(struct hv_graph *g)
+{
+	if (!g)
+		return;
+	for (unsigned i = 0; i < g->nr_lanes; i++)
+		free(g->lanes[i].open_calls);
+	free(g->lanes);
+	free(g);
+}
+
+static struct lane *lane_of(struct hv_graph *g, unsigned cpu)
+{
+	if (cpu >= g->nr_lanes) {
+		g->lanes = hv_realloc_array(g->lanes, cpu + 1, sizeof(*g->lanes));
+		for (; g->nr_lanes <= cpu; g->nr_lanes++)
+			g->lanes[g->nr_lanes] =
+				(struct lane){.pid = NO_TASK, .irq_depth = NOT_IN_IRQ};
+	}
+	return &g->lanes[cpu];
+}
+
+static bool is_on(const struct hv_style *style, enum hv_option option)
+{
+	return hv_options_on(style->options, option);
+}
+
+static struct hv_gva *open_call(struct lane *l, unsigned depth)
+{
+	if (depth >= l->nr_open_calls) {
+		l->open_calls = hv_realloc_array(l->open_calls, depth + 1, sizeof(*l->open_calls));
+		while (l->nr_open_calls <= depth)
+			l->open_calls[l->nr_open_calls++] = hv_gva(0);
+	}
+	return &l->open_calls[depth];
+}
+
+/* -- columns ------------------------------------------------------------------------------- */
+
+/* What a column is headed with in the two lines of titles. */
+static const struct {
+	enum hv_option option;
+	const char *title;
+	const char *mark;
+} columns[] = {
+	{HV_OPT_FUNCGRAPH_ABSTIME, "     TIME       ", "      |         "},
+	{HV_OPT_FUNCGRAPH_CPU, " CPU", " |  "},
+	{HV_OPT_FUNCGRAPH_PROC, "  TASK/PID       ", "   |    |        "},
+	{HV_OPT_LATENCY_FORMAT, "||||   ", "||||   "},
+	{HV_OPT_FUNCGRAPH_DURATION, "  DURATION   ", "   |   |      "},
+};
+
+/* print_lat_header: what the columns of LATENCY_TITLE say. */
+static void add_flags_legend(struct hv_text *out, const struct hv_style *style)
+{
+	static const char *const lines[] = {
+		"  _-----=> irqs-off        ", " / _----=> need-resched    ",
+		"| / _---=> hardirq/softirq ", "|| / _--=> preempt-depth   ",
+		"||| /                      ",
+	};
+	int width = 0;
+
+	if (is_on(style, HV_OPT_FUNCGRAPH_ABSTIME))
+		width += 16;
+	if (is_on(style, HV_OPT_FUNCGRAPH_CPU))
+		width += 4;
+	if (is_on(style, HV_OPT_FUNCGRAPH_PROC))
+		width += 17;
+	for (size_t i = 0; i < HV_ARRAY_LEN(lines); i++)
+		hv_text_printf(out, "#%*s%s\n", width, "", lines[i]);
+}
+
+void hv_graph_header(struct hv_text *out, const struct hv_style *style,
+		     const struct hv_latency_header *latency)
+{
+	hv_text_add(out, "# tracer: function_graph\n#\n");
+	if (!is_on(style, HV_OPT_CONTEXT_INFO))
+		return;
+	if (is_on(style, HV_OPT_LATENCY_FORMAT)) {
+		if (!latency->entries)
+			return;
+		hv_latency_header(out, style, latency);
+		add_flags_legend(out, style);
+	}
+	hv_text_add(out, "#");
+	for (size_t i = 0; i < HV_ARRAY_LEN(columns); i++)
+		if (is_on(style, columns[i].option))
+			hv_text_add(out, columns[i].title);
+	hv_text_add(out, "               FUNCTION CALLS\n#");
+	for (size_t i = 0; i < HV_ARRAY_LEN(columns); i++)
+		if (is_on(style, columns[i].option))
+			hv_text_add(out, columns[i].mark);
+	hv_text_add(out, "               |   |   |   |\n");
+}
+
+static void add_blanks(struct hv_text *out, unsigned nr)
+{
+	hv_text_printf(out, "%*s", (int)nr, "");
+}
+
+static void add_cpu(const struct hv_graph *g, struct hv_text *out, unsigned cpu)
+{
+	hv_text_printf(out, " %*u) ", g->cpu_width, cpu);
+}
+
+/* COMM-PID in the middle of its column. */
+static void add_proc(struct hv_text *out, const char *comm, uint32_t pid)
+{
+	HV_AUTO_TEXT struct hv_text proc = {0};
+	unsigned left = 0;
+
+	hv_text_add_guest(&proc, comm, COMM_SHOWN);
+	hv_text_printf(&proc, "-%d", (int)pid);
+	if (proc.len_bytes < PROC_WIDTH)
+		left = PROC_WIDTH - (unsigned)proc.len_bytes;
+	add_blanks(out, left / 2);
+	hv_text_add(out, proc.data);
+	add_blanks(out, left - left / 2);
+}
+
+/* The columns before the duration. */
+static void add_context(const struct hv_graph *g, struct hv_text *out, const struct hv_style *style,
+			const struct hv_event *e)
+{
+	uint64_t usecs = e->time_ns / 1000;
+
+	if (!is_on(style, HV_OPT_CONTEXT_INFO))
+		return;
+	if (is_on(style, HV_OPT_FUNCGRAPH_ABSTIME))
+		hv_text_printf(out, "%5" PRIu64 ".%06" PRIu64 " |  ", usecs / 1000000,
+			       usecs % 1000000);
+	if (is_on(style, HV_OPT_FUNCGRAPH_CPU))
+		add_cpu(g, out, e->cpu);
+	if (is_on(style, HV_OPT_FUNCGRAPH_PROC)) {
+		add_proc(out, e->comm, e->pid);
+		hv_text_add(out, " | ");
+	}
+	if (is_on(style, HV_OPT_LATENCY_FORMAT)) {
+		hv_text_add(out, " ");
+		hv_format_flags(out, style, e);
+		hv_text_add(out, " | ");
+	}
+}
+
+static bool has_duration(const struct hv_style *style)
+{
+	return is_on(style, HV_OPT_CONTEXT_INFO) && is_on(style, HV_OPT_FUNCGRAPH_DURATION);
+}
+
+void hv_graph_duration(struct hv_text *out, uint64_t ns)
+{
+	char number[32];
+	int len, whole;
+
+	whole = snprintf(number, sizeof(number), "%" PRIu64, ns / 1000);
+	len = snprintf(number, sizeof(number), "%" PRIu64 ".%03" PRIu64, ns / 1000, ns % 1000);
+	if (whole >= DURATION_WIDTH - 1)
+		len = whole;
+	else if (len > DURATION_WIDTH)
+		len = DURATION_WIDTH;
+	hv_text_printf(out, "%.*s us %*s", len, number,
+		       len < DURATION_WIDTH ? DURATION_WIDTH - len : 0, "");
+}
+
+static void add_duration(struct hv_text *out, const struct hv_style *style, uint64_t ns)
+{
+	if (!has_duration(style))
+		return;
+	hv_text_printf(out, "%c ",
+		       is_on(style, HV_OPT_FUNCGRAPH_OVERHEAD) ? hv_format_delay(ns) : ' ');
+	hv_graph_duration(out, ns);
+	hv_text_add(out, "|  ");
+}
+
+static void add_no_duration(struct hv_text *out, const struct hv_style *style)
+{
+	if (has_duration(style))
+		hv_text_add(out, DURATION_NOTHING);
+}
+
+/* -- around the line ------------------------------------------------------------------------ */
+
+/* Another task than in the CPU's line before: says so. */
+static void add_switch(const struct hv_graph *g, struct hv_text *out, struct lane *l,
+		       const struct hv_event *e)
+{
+	if (l->pid != NO_TASK && l->pid != e->pid) {
+		hv_text_add(out, SWITCH_LINE);
+		add_cpu(g, out, e->cpu);
+		add_proc(out, l->comm, l->pid);
+		hv_text_add(out, " => ");
+		add_proc(out, e->comm, e->pid);
+		hv_text_add(out, "\n" SWITCH_LINE "\n");
+	}
+	l->pid = e->pid;
+	memcpy(l->comm, e->comm, sizeof(l->comm));
+}
+
+/* When an interrupt begins or ends with this function. */
+static void add_arrow(const struct hv_graph *g, struct hv_text *out, const struct hv_style *style,
+		      const struct hv_event *e, const char *arrow)
+{
+	if (!hv_gva_in(e->ip, g->irqentry))
+		return;
+	add_context(g, out, style, e);
+	if (has_duration(style))
+		hv_text_printf(out, "  %s |\n", arrow);
+	else
+		hv_text_printf(out, "%s\n", arrow);
+}
+
+/* Whether an entry is left out, being part of an interrupt (check_irq_entry). */
+static bool hides_entry(const struct hv_graph *g, const struct hv_style *style, struct lane *l,
+			const struct hv_event *e)
+{
+	if (is_on(style, HV_OPT_FUNCGRAPH_IRQS))
+		return false;
+	if (l->irq_depth == NOT_IN_IRQ && hv_gva_in(e->ip, g->irqentry))
+		l->irq_depth = e->depth;
+	return l->irq_depth != NOT_IN_IRQ;
+}
+
+/* An exit as far out as the interrupt's entry ends it, whosoever it is: the right one may be lost.
+ */
+static bool hides_exit(const struct hv_style *style, struct lane *l, const struct hv_event *e)
+{
+	if (is_on(style, HV_OPT_FUNCGRAPH_IRQS) || l->irq_depth == NOT_IN_IRQ)
+		return false;
+	if (e->depth <= l->irq_depth)
+		l->irq_depth = NOT_IN_IRQ;
+	return true;
+}
+
+/* -- calls ---------------------------------------------------------------------------------- */
+
+/* As %ps: with the module, without an offset. */
+static void add_function(struct hv_text *out, const struct hv_style *style, struct hv_gva ip)
+{
+	const char *name, *module;
+	uint64_t off;
+
+	if (!hv_kernel_symbol_at(style->kernel, ip, &name, &module, &off) || !name[0]) {
+		hv_text_printf(out, "0x%" PRIx64, ip.v);
+		return;
+	}
+	hv_text_add_guest(out, name, NAME_LEN_MAX);
+	if (module) {
+		hv_text_add(out, " [");
+		hv_text_add_guest(out, module, NAME_LEN_MAX);
+		hv_text_add(out, "]");
+	}
+}
+
+/* An errno in decimal, be it of an int or of a long; anything else in hex. */
+static void add_retval(struct hv_text *out, const struct hv_style *style, uint64_t retval)
+{
+	int64_t value = retval >> 32 ? (int64_t)retval : (int64_t)(int32_t)(uint32_t)retval;
+
+	if (value < 0 && value >= -ERRNO_MAX && !is_on(style, HV_OPT_FUNCGRAPH_RETVAL_HEX))
+		hv_text_printf(out, " = %" PRId64, value);
+	else
+		hv_text_printf(out, " = 0x%" PRIx64, retval);
+}
+
+static bool shows_retval(const struct hv_style *style, const struct hv_event *exit)
+{
+	return exit->has_retval && is_on(style, HV_OPT_FUNCGRAPH_RETVAL);
+}
+
+static bool is_return_of(const struct hv_event *entry, const struct hv_event *next)
+{
+	return next && next->kind == HV_EVENT_GRAPH_EXIT && next->pid == entry->pid &&
+	       next->ip.v == entry->ip.v;
+}
+
+static uint64_t duration_ns(const struct hv_event *exit)
+{
+	return exit->time_ns > exit->call_ns ? exit->time_ns - exit->call_ns : 0;
+}
+
+static void add_leaf(const struct hv_graph *g, struct hv_text *out, const struct hv_style *style,
+		     const struct hv_event *entry, const struct hv_event *exit)
+{
+	add_duration(out, style, duration_ns(exit));
+	add_blanks(out, entry->depth * INDENT);
+	add_function(out, style, entry->ip);
+	hv_text_add(out, "();");
+	if (shows_retval(style, exit)) {
+		hv_text_add(out, " /*");
+		add_retval(out, style, exit->retval);
+		hv_text_add(out, " */");
+	}
+	hv_text_add(out, "\n");
+	add_arrow(g, out, style, entry, "<==========");
+}
+
+static bool add_entry(struct hv_graph *g, struct hv_text *out, const struct hv_style *style,
+		      const struct hv_event *e, const struct hv_event *next)
+{
+	struct lane *l = lane_of(g, e->cpu);
+
+	if (hides_entry(g, style, l, e))
+		return false;
+	add_switch(g, out, l, e);
+	add_arrow(g, out, style, e, "==========>");
+	add_context(g, out, style, e);
+	if (is_return_of(e, next)) {
+		l->comment_depth = e->depth;
+		*open_call(l, e->depth) = hv_gva(0);
+		add_leaf(g, out, style, e, next);
+		return true;
+	}
+	l->comment_depth = e->depth + 1;
+	*open_call(l, e->depth) = e->ip;
+	add_no_duration(out, style);
+	add_blanks(out, e->depth * INDENT);
+	add_function(out, style, e->ip);
+	hv_text_add(out, "() {\n");
+	return false;
+}
+
+static void add_exit(struct hv_graph *g, struct hv_text *out, const struct hv_style *style,
+		     const struct hv_event *e)
+{
+	struct lane *l = lane_of(g, e->cpu);
+	struct hv_gva *call = open_call(l, e->depth);
+	bool seen = call->v == e->ip.v;
+
+	if (hides_exit(style, l, e))
+		return;
+	*call = hv_gva(0);
+	l->comment_depth = e->depth;
+	add_switch(g, out, l, e);
+	add_context(g, out, style, e);
+	add_duration(out, style, duration_ns(e));
+	add_blanks(out, e->depth * INDENT);
+	hv_text_add(out, "}");
+	if (!seen || is_on(style, HV_OPT_FUNCGRAPH_TAIL) || shows_retval(style, e)) {
+		hv_text_add(out, " /* ");
+		add_function(out, style, e->ip);
+		if (shows_retval(style, e))
+			add_retval(out, style, e->retval);
+		hv_text_add(out, " */");
+	}
+	hv_text_add(out, "\n");
+	if (is_on(style, HV_OPT_FUNCGRAPH_OVERRUN))
+		hv_text_printf(out, " (Overruns: %" PRIu32 ")\n", e->overrun);
+	add_arrow(g, out, style, e, "<==========");
+}
+
+bool hv_graph_event(struct hv_graph *g, struct hv_text *out, const struct hv_style *style,
+		    const struct hv_event *e, const struct hv_event *next)
+{
+	if (e->kind == HV_EVENT_GRAPH_ENTRY)
+		return add_entry(g, out, style, e, next);
+	add_exit(g, out, style, e);
+	return false;
+}
+
+void hv_graph_comment(struct hv_graph *g, struct hv_text *out, const struct hv_style *style,
+		      const struct hv_event *e, const char *text)
+{
+	struct lane *l = lane_of(g, e->cpu);
+
+	add_switch(g, out, l, e);
+	add_context(g, out, style, e);
+	add_no_duration(out, style);
+	add_blanks(out, l->comment_depth > 1 ? l->comment_depth * INDENT : 0);
+	hv_text_printf(out, "/* %s */\n", text);
+}

@@ -1,0 +1,91 @@
+#include "tree/format/latency.h"
+
+#include <inttypes.h>
+
+#include "kernel/kernel.h"
+#include "tree/format/flag_columns.h"
+
+#define NAME_LEN_MAX   512
+#define COMM_SHOWN     8
+#define NS_PER_US      1000
+#define US_PER_MS      1000
+#define LATENCY_RULE   "# --------------------------------------------------------------------\n"
+#define LATENCY_INDENT "#    -----------------\n"
+
+/* No section was measured: the task and the time are nobody's. */
+void hv_latency_header(struct hv_text *out, const struct hv_style *style,
+		       const struct hv_latency_header *header)
+{
+	hv_text_printf(out, "# %s latency trace v1.1.5 on ", header->tracer);
+	hv_text_add_guest(out, style->kernel->release, NAME_LEN_MAX);
+	hv_text_printf(out,
+		       "\n" LATENCY_RULE "# latency: 0 us, #%" PRIu64 "/%" PRIu64
+		       ", CPU#0 | (M:%s VP:0, KP:0, SP:0 HP:0 #P:%u)\n" LATENCY_INDENT
+		       "#    | task: -0 (uid:0 nice:0 policy:0 rt_prio:0)\n" LATENCY_INDENT "#\n",
+		       header->entries, header->total, hv_kernel_preempt_model(style->kernel),
+		       header->nr_cpus);
+}
+
+void hv_latency_columns(struct hv_text *out, const struct hv_style *style)
+{
+	const struct hv_flag_columns columns = {
+		.has_cpu = true,
+		.has_lazy = style->kernel->layout.has_lazy,
+		.indent = 18,
+		.title_width = 16,
+	};
+	const char *bars = columns.has_lazy ? "||||||||" : "||||||";
+
+	if (hv_options_on(style->options, HV_OPT_VERBOSE))
+		return;
+	hv_flag_columns(out, &columns);
+	hv_text_printf(out, "#  cmd     pid     %s time  |   caller     \n", bars);
+	hv_text_printf(out, "#     \\   /        %s  \\    |    /       \n", bars);
+}
+
+static uint64_t to_usecs(uint64_t ns)
+{
+	return (ns + NS_PER_US / 2) / NS_PER_US;
+}
+
+/* lat_print_timestamp */
+static void add_time(struct hv_text *out, const struct hv_style *style, const struct hv_event *e)
+{
+	const struct hv_latency *l = style->latency;
+	bool verbose = hv_options_on(style->options, HV_OPT_VERBOSE);
+	uint64_t since = e->time_ns > l->start_ns ? e->time_ns - l->start_ns : 0;
+	uint64_t next = l->next_ns > e->time_ns ? l->next_ns - e->time_ns : 0;
+	uint64_t since_us = to_usecs(since), next_us = to_usecs(next);
+
+	if (style->clock == HV_CLOCK_RAW && verbose)
+		hv_text_printf(out, "[%016" PRIx64 "] %" PRIu64 " (+%" PRIu64 "): ", e->time_ns,
+			       since, next);
+	else if (style->clock == HV_CLOCK_RAW)
+		hv_text_printf(out, " %4" PRIu64 ": ", since);
+	else if (verbose)
+		hv_text_printf(out,
+			       "[%08" PRIx64 "] %" PRIu64 ".%03" PRIu64 "ms (+%" PRIu64
+			       ".%03" PRIu64 "ms): ",
+			       to_usecs(e->time_ns), since_us / US_PER_MS, since_us % US_PER_MS,
+			       next_us / US_PER_MS, next_us % US_PER_MS);
+	else
+		hv_text_printf(out, " %4" PRIu64 "us%c: ", since_us,
+			       hv_format_delay(next_us * NS_PER_US));
+}
+
+void hv_latency_context(struct hv_text *out, const struct hv_style *style, const struct hv_event *e)
+{
+	HV_AUTO_TEXT struct hv_text comm = {0};
+
+	hv_text_add_guest(&comm, e->comm, sizeof(e->comm));
+	if (hv_options_on(style->options, HV_OPT_VERBOSE)) {
+		hv_text_printf(out, "%16s %7d %3u %u %08x %08" PRIx64 " ",
+			       comm.data ? comm.data : "", (int)e->pid, e->cpu, e->flags,
+			       e->preempt_depth, style->latency->index);
+	} else {
+		hv_text_printf(out, "%*.*s-%-7d %3u", COMM_SHOWN, COMM_SHOWN,
+			       comm.data ? comm.data : "", (int)e->pid, e->cpu);
+		hv_format_flags(out, style, e);
+	}
+	add_time(out, style, e);
+}

@@ -1,0 +1,329 @@
+#include "tree/tree.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "tree/dump.h"
+#include "tree/lookup.h"
+
+#define READY_LEN_BYTES 4096 /* of a reader whose wish is not known yet: a page */
+
+struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret)
+{
+	struct hv_tree *t = hv_alloc(sizeof(*t));
+	struct hv_session_stat stat;
+
+	hv_session_stat(session, &stat);
+	t->session = session;
+	t->nr_cpus = stat.nr_cpus;
+	hv_instance_init(&t->top, t, t->nr_cpus);
+	hv_session_set_recording(session, 1);
+	*ret = t;
+	return NULL;
+}
+
+void hv_tree_free(struct hv_tree *tree)
+{
+	if (!tree)
+		return;
+	hv_dump_drop(tree);
+	assert(tree->nr_open == 0);
+	hv_drain_free(tree->drain);
+	while (tree->top.next) {
+		struct hv_instance *in = tree->top.next;
+
+		tree->top.next = in->next;
+		hv_instance_deinit(in);
+		free(in);
+	}
+	hv_instance_deinit(&tree->top);
+	free(tree);
+}
+
+void hv_tree_drain(struct hv_tree *tree)
+{
+	if (tree->drain)
+		hv_drain_run(tree->drain);
+}
+
+bool hv_tree_drains(const struct hv_tree *tree)
+{
+	return tree->drain != NULL;
+}
+
+void hv_tree_end(struct hv_tree *tree)
+{
+	tree->ending = 1;
+}
+
+struct hv_err *hv_tree_list(struct hv_tree *tree, const char *dir, struct hv_text *ret)
+{
+	struct hv_place at;
+	struct hv_err *err = hv_lookup(tree, dir, &at);
+
+	if (err)
+		return err;
+	if (!hv_node_is_dir(at.node))
+		return hv_err_new(ENOTDIR, "%s: not a directory", dir);
+	for (size_t i = 0; hv_place_name(&at, i, ret); i++)
+		hv_text_add(ret, "\n");
+	return NULL;
+}
+
+struct hv_err *hv_tree_stat(struct hv_tree *tree, const char *path, struct hv_tree_stat *ret)
+{
+	struct hv_place at;
+	struct hv_err *err = hv_lookup(tree, path, &at);
+
+	if (err)
+		return err;
+	*ret = (struct hv_tree_stat){
+		.kind = hv_node_is_dir(at.node) ? HV_TREE_DIR : HV_TREE_FILE,
+		.mode = hv_node_mode(at.node),
+	};
+	return NULL;
+}
+
+static bool exists(struct hv_tree *tree, const char *path)
+{
+	struct hv_place at;
+	struct hv_err *err = hv_lookup(tree, path, &at);
+
+	hv_err_free(err);
+	return !err;
+}
+
+struct hv_err *hv_tree_mkdir(struct hv_tree *tree, const char *path)
+{
+	HV_AUTO_FREE char *name = NULL;
+	struct hv_place dir;
+	struct hv_err *err = hv_lookup_parent(tree, path, &dir, &name);
+
+	if (err)
+		return err;
+	if (exists(tree, path))
+		return hv_err_new(EEXIST, "'%s' exists", path);
+	if (!dir.node->make_entry)
+		return hv_err_new(EPERM, "'%s': no directories can be made here", path);
+	return hv_err_in(dir.node->make_entry(&dir, name), "%s", path);
+}
+
+struct hv_err *hv_tree_rmdir(struct hv_tree *tree, const char *path)
+{
+	HV_AUTO_FREE char *name = NULL;
+	struct hv_place dir, at;
+	struct hv_err *err = hv_lookup_parent(tree, path, &dir, &name);
+
+	if (!err)
+		err = hv_lookup(tree, path, &at);
+	if (err)
+		return err;
+	if (!hv_node_is_dir(at.node))
+		return hv_err_new(ENOTDIR, "'%s' is not a directory", path);
+	if (!dir.node->remove_entry || at.node != dir.node->entry)
+		return hv_err_new(EPERM, "'%s' is always there", path);
+	return hv_err_in(dir.node->remove_entry(&at), "%s", path);
+}
+
+static void file_free(struct hv_file *f)
+{
+	f->tree->nr_open--;
+	f->instance->nr_open--;
+	hv_cursor_free(f->cursor);
+	hv_graph_free(f->graph);
+	free(f->started);
+	hv_filter_deinit(&f->list);
+	hv_text_deinit(&f->text);
+	free(f->path);
+	free(f);
+}
+
+void hv_tree_refresh(struct hv_tree *tree)
+{
+	if (!hv_session_refresh(tree->session))
+		return;
+	for (struct hv_instance *in = &tree->top; in; in = in->next) {
+		hv_instance_modules_came(in);
+		/* Nobody asked for it: a guest that cannot be changed now is told at the next
+		 * write. */
+		if (hv_instance_is_live(in) || in->probes.nr)
+			hv_err_free(hv_instance_trace(in, in->tracer, in->lists));
+	}
+}
+
+void hv_tree_retire(struct hv_tree *tree)
+{
+	struct hv_instance *top = &tree->top;
+
+	if (!tree->commands_spent)
+		return;
+	tree->commands_spent = 0;
+	/* Nobody asked for it: else at the next change. */
+	hv_err_free(hv_instance_trace(top, top->tracer, top->lists));
+}
+
+struct hv_err *hv_tree_step_aside(struct hv_tree *tree)
+{
+	struct hv_err *why = hv_session_livepatch(tree->session);
+
+	if (why && tree->profiles) {
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		tree->profiles = 0;
+		hv_session_set_profile(tree->session, 0);
+		err = hv_instance_trace(&tree->top, tree->top.tracer, tree->top.lists);
+	}
+	for (struct hv_instance *in = &tree->top; why && in; in = in->next) {
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		if (in->tracer != HV_TRACER_FUNCTION_GRAPH)
+			continue;
+		err = hv_instance_trace(in, HV_TRACER_NOP, in->lists);
+		if (!err)
+			in->tracer = HV_TRACER_NOP;
+	}
+	if (why)
+		hv_session_put_back(tree->session);
+	return why;
+}
+
+struct hv_file *hv_file_new(const struct hv_place *at, const char *path, int flags)
+{
+	struct hv_file *f = hv_alloc(sizeof(*f));
+
+	f->tree = at->tree;
+	f->instance = at->instance;
+	f->node = at->node;
+	f->cpu = at->cpu;
+	f->arg = at->arg;
+	f->entry = at->entry;
+	f->path = hv_strdup(path + strspn(path, "/"));
+	f->flags = flags;
+	f->tree->nr_open++;
+	f->instance->nr_open++;
+	return f;
+}
+
+struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, struct hv_file **ret)
+{
+	struct hv_place at;
+	struct hv_err *err;
+	struct hv_file *f;
+
+	err = hv_lookup(tree, path, &at);
+	if (err)
+		return err;
+	if (hv_node_is_dir(at.node))
+		return hv_err_new(EISDIR, "%s: is a directory", path);
+	hv_tree_refresh(tree);
+	f = hv_file_new(&at, path, flags);
+	if (f->node->open)
+		err = f->node->open(f);
+	if (err) {
+		err = hv_err_in(err, "%s", f->path);
+		file_free(f);
+		return err;
+	}
+	*ret = f;
+	return NULL;
+}
+
+static struct hv_err *make_text(struct hv_file *f)
+{
+	struct hv_err *err = NULL;
+
+	if (f->node->fill)
+		err = f->node->fill(f);
+	else if (!f->nr_fills)
+		f->node->show(f);
+	if (!err)
+		f->nr_fills++;
+	return err;
+}
+
+/* Makes text for a read of LEN_BYTES when none is left. */
+static struct hv_err *need_text(struct hv_file *f, size_t len_bytes)
+{
+	if (!hv_file_reads(f))
+		return hv_err_new(EBADF, "%s: not open for reading", f->path);
+	if (!f->node->show && !f->node->fill)
+		return hv_err_new(EINVAL, "%s: cannot be read", f->path);
+	if (!len_bytes || f->text_pos < f->text.len_bytes)
+		return NULL;
+	hv_text_clear(&f->text);
+	f->text_pos = 0;
+	f->asked_bytes = len_bytes;
+	return hv_err_in(make_text(f), "%s", f->path);
+}
+
+struct hv_err *hv_file_ready(struct hv_file *file)
+{
+	struct hv_err *err = NULL;
+	bool always = false;
+
+	if (hv_file_reads(file) && file->node->ready && file->text_pos >= file->text.len_bytes)
+		err = file->node->ready(file, &always);
+	if (err || always)
+		return hv_err_in(err, "%s", file->path);
+	return need_text(file, READY_LEN_BYTES);
+}
+
+struct hv_err *hv_file_read(struct hv_file *file, void *buf, size_t len_bytes, size_t *ret_len)
+{
+	struct hv_err *err = need_text(file, len_bytes);
+	size_t left;
+
+	if (err)
+		return err;
+	left = file->text.len_bytes - file->text_pos;
+	*ret_len = len_bytes < left ? len_bytes : left;
+	if (*ret_len)
+		memcpy(buf, file->text.data + file->text_pos, *ret_len);
+	file->text_pos += *ret_len;
+	return NULL;
+}
+
+void hv_file_log_error(struct hv_file *f, const struct hv_err *err, const char *buf,
+		       size_t len_bytes)
+{
+	uint64_t now_ns = 0;
+
+	hv_session_now_ns(f->tree->session, f->instance->clock, &now_ns);
+	hv_error_log_add(&f->instance->errors, now_ns, f->path, err->message, buf, len_bytes);
+}
+
+struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_bytes,
+			     size_t *ret_len)
+{
+	struct hv_err *err;
+
+	if (!hv_file_writes(file))
+		return hv_err_new(EBADF, "%s: not open for writing", file->path);
+	if (!file->node->write)
+		return hv_err_new(EINVAL, "%s: cannot be written", file->path);
+	err = file->node->write(file, buf, len_bytes, ret_len);
+	if (err)
+		hv_file_log_error(file, err, buf, len_bytes);
+	return hv_err_in(err, "%s", file->path);
+}
+
+void hv_file_abandon(struct hv_file *file)
+{
+	struct hv_tree *t = file->tree;
+	unsigned ending = t->ending;
+
+	t->ending = 1;
+	hv_err_free(hv_file_close(file));
+	t->ending = ending;
+}
+
+struct hv_err *hv_file_close(struct hv_file *file)
+{
+	struct hv_err *err = NULL;
+
+	if (file->node->close)
+		err = file->node->close(file);
+	err = hv_err_in(err, "%s", file->path);
+	file_free(file);
+	return err;
+}
