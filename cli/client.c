@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cli/service.h"
+#include "cli/spec.h"
 #include "vmm/guest.h"
 #include "vmm/unix_socket.h"
 
@@ -100,7 +100,7 @@ struct hv_err *client_find(const char *run_dir, const char *spec, const char *li
 	bool found = false;
 	struct hv_err *err;
 	int fd = -1;
-	HV_AUTO_FREE char *given = service_spec(spec);
+	HV_AUTO_FREE char *given = spec_absolute(spec);
 
 	err = rundir_find(run_dir, given, libvirt_uri, &found, &info);
 	if (!err && !found) {

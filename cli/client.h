@@ -1,6 +1,6 @@
 /* A connection to the service of one guest, from a verb: finds it by what the user calls the
  * domain and speaks wire.h to it, blocking. One request at a time.
- * Leaves to others: what is done with the answers (verb_*.c). */
+ * Leaves to others: what is done with the answers (verbs/). */
 #pragma once
 
 #include "cli/rundir.h"

@@ -1,5 +1,5 @@
 /* hvtrace. */
-#include "cli/verb.h"
+#include "cli/verbs/verb.h"
 
 int main(int argc, char **argv)
 {

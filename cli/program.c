@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/verb.h"
+#include "cli/verbs/verb.h"
 
 static const struct verb *const verbs[] = {
 	&verb_list, &verb_check,  &verb_attach, &verb_ls,     &verb_cat,

@@ -1,7 +1,7 @@
 /* What the commands dump and cpudump leave to be written: the top's buffer as it was at the call,
  * of all vCPUs or of the one that called, as the kernel prints it (ftrace_dump_one). Recording ends
  * with the call, and what is read from a dump is taken out of the buffer.
- * Leaves to others: to where it is written (hv_tree_next_dump). Contract of files_dump.c. */
+ * Leaves to others: to where it is written (hv_tree_next_dump). Contract of files/dump.c. */
 #pragma once
 
 #include "tree/node.h"

@@ -1,7 +1,7 @@
 /* A set of functions: what set_ftrace_filter and set_ftrace_notrace hold, and what the words in
  * them name (ftrace_process_regex, match_records). Leaves to others: cutting words from writes
  * (token.h), modules that are not loaded (modcache.h), commands (probes.h), when a set takes effect
- * (files_filter.c). */
+ * (files/filter.c). */
 #pragma once
 
 #include "kernel/sites.h"

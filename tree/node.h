@@ -1,5 +1,5 @@
 /* Between the files of the tree: what a file or directory is, what an open file keeps, what the
- * tree knows. Contract of tree.c, nodes.c, instance.c and files_*.c; nobody else includes it. */
+ * tree knows. Contract of tree.c, nodes.c, instance.c and tree/files/; nobody else includes it. */
 #pragma once
 
 #include <fcntl.h>
@@ -137,7 +137,7 @@ struct hv_file *hv_file_new(const struct hv_place *at, const char *path, int fla
 void hv_file_log_error(struct hv_file *f, const struct hv_err *err, const char *buf,
 		       size_t len_bytes);
 
-/* files_trace.c */
+/* files/trace.c */
 struct hv_err *hv_trace_open(struct hv_file *f) hv_must_use;
 struct hv_err *hv_trace_close(struct hv_file *f) hv_must_use;
 struct hv_err *hv_trace_fill(struct hv_file *f) hv_must_use;
@@ -156,12 +156,12 @@ struct hv_err *hv_pipe_ready(struct hv_file *f, bool *ret_always) hv_must_use;
 struct hv_err *hv_pipe_fill(struct hv_file *f) hv_must_use;
 struct hv_err *hv_pipe_close(struct hv_file *f) hv_must_use;
 
-/* files_cpu.c */
+/* files/cpu.c */
 bool hv_cpu_name(const struct hv_place *dir, size_t index, struct hv_text *ret);
 bool hv_cpu_find(struct hv_place *at, const char *name);
 void hv_stats_show(struct hv_file *f);
 
-/* files_buffer.c */
+/* files/buffer.c */
 void hv_size_show(struct hv_file *f);
 struct hv_err *hv_size_write(struct hv_file *f, const char *buf, size_t len_bytes,
 			     size_t *ret_len) hv_must_use;
@@ -178,18 +178,18 @@ struct hv_err *hv_snapshot_fill(struct hv_file *f) hv_must_use;
 struct hv_err *hv_snapshot_write(struct hv_file *f, const char *buf, size_t len_bytes,
 				 size_t *ret_len) hv_must_use;
 
-/* files_instances.c */
+/* files/instances.c */
 bool hv_instance_name(const struct hv_place *dir, size_t index, struct hv_text *ret);
 bool hv_instance_find(struct hv_place *at, const char *name);
 struct hv_err *hv_instance_mkdir(const struct hv_place *dir, const char *name) hv_must_use;
 struct hv_err *hv_instance_rmdir(const struct hv_place *at) hv_must_use;
 
-/* files_raw.c */
+/* files/raw.c */
 struct hv_err *hv_raw_open(struct hv_file *f) hv_must_use;
 struct hv_err *hv_raw_fill(struct hv_file *f) hv_must_use;
 struct hv_err *hv_raw_close(struct hv_file *f) hv_must_use;
 
-/* files_events.c */
+/* files/events.c */
 bool hv_event_name(const struct hv_place *dir, size_t index, struct hv_text *ret);
 bool hv_event_find(struct hv_place *at, const char *name);
 void hv_event_format_show(struct hv_file *f);
@@ -204,7 +204,7 @@ void hv_set_event_show(struct hv_file *f);
 struct hv_err *hv_set_event_write(struct hv_file *f, const char *buf, size_t len_bytes,
 				  size_t *ret_len) hv_must_use;
 
-/* files_filter.c */
+/* files/filter.c */
 void hv_sites_show(struct hv_file *f);
 void hv_sites_addrs_show(struct hv_file *f);
 void hv_patched_show(struct hv_file *f);
@@ -214,19 +214,19 @@ struct hv_err *hv_list_write(struct hv_file *f, const char *buf, size_t len_byte
 			     size_t *ret_len) hv_must_use;
 struct hv_err *hv_list_close(struct hv_file *f) hv_must_use;
 
-/* files_marker.c */
+/* files/marker.c */
 struct hv_err *hv_marker_write(struct hv_file *f, const char *buf, size_t len_bytes,
 			       size_t *ret_len) hv_must_use;
 struct hv_err *hv_marker_raw_write(struct hv_file *f, const char *buf, size_t len_bytes,
 				   size_t *ret_len) hv_must_use;
 
-/* files_pids.c */
+/* files/pids.c */
 struct hv_err *hv_pids_open(struct hv_file *f) hv_must_use;
 void hv_pids_show(struct hv_file *f);
 struct hv_err *hv_pids_write(struct hv_file *f, const char *buf, size_t len_bytes,
 			     size_t *ret_len) hv_must_use;
 
-/* files_graph.c */
+/* files/graph.c */
 void hv_depth_show(struct hv_file *f);
 struct hv_err *hv_depth_write(struct hv_file *f, const char *buf, size_t len_bytes,
 			      size_t *ret_len) hv_must_use;
@@ -234,7 +234,7 @@ void hv_thresh_show(struct hv_file *f);
 struct hv_err *hv_thresh_write(struct hv_file *f, const char *buf, size_t len_bytes,
 			       size_t *ret_len) hv_must_use;
 
-/* files_profile.c */
+/* files/profile.c */
 void hv_profile_enabled_show(struct hv_file *f);
 struct hv_err *hv_profile_enabled_write(struct hv_file *f, const char *buf, size_t len_bytes,
 					size_t *ret_len) hv_must_use;
@@ -242,7 +242,7 @@ bool hv_profile_name(const struct hv_place *dir, size_t index, struct hv_text *r
 bool hv_profile_find(struct hv_place *at, const char *name);
 void hv_profile_show(struct hv_file *f);
 
-/* files_options.c */
+/* files/options.c */
 /* Whatever is to happen when an option changes happens here. */
 struct hv_err *hv_option_set(struct hv_instance *in, enum hv_option option, bool on) hv_must_use;
 void hv_options_show(struct hv_file *f);
@@ -254,7 +254,7 @@ void hv_option_show(struct hv_file *f);
 struct hv_err *hv_option_write(struct hv_file *f, const char *buf, size_t len_bytes,
 			       size_t *ret_len) hv_must_use;
 
-/* files_control.c */
+/* files/control.c */
 /* A number that is all of what is written: kstrtoul_from_user. EINVAL, ERANGE. */
 struct hv_err *hv_number_written(const char *buf, size_t len_bytes, uint64_t *ret) hv_must_use;
 void hv_readme_show(struct hv_file *f);
@@ -275,14 +275,14 @@ void hv_clock_show(struct hv_file *f);
 struct hv_err *hv_clock_write(struct hv_file *f, const char *buf, size_t len_bytes,
 			      size_t *ret_len) hv_must_use;
 
-/* files_tasks.c */
+/* files/tasks.c */
 void hv_comms_show(struct hv_file *f);
 void hv_comms_size_show(struct hv_file *f);
 struct hv_err *hv_comms_size_write(struct hv_file *f, const char *buf, size_t len_bytes,
 				   size_t *ret_len) hv_must_use;
 void hv_tgids_show(struct hv_file *f);
 
-/* files_cpumask.c */
+/* files/cpumask.c */
 void hv_cpumask_show(struct hv_file *f);
 struct hv_err *hv_cpumask_write(struct hv_file *f, const char *buf, size_t len_bytes,
 				size_t *ret_len) hv_must_use;

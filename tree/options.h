@@ -1,6 +1,6 @@
 /* The options of trace_options and options/: their names, whose they are, what they are at first.
  * An option is here when something obeys it.
- * Leaves to others: what an option does (who asks hv_options_on), its files (files_options.c).
+ * Leaves to others: what an option does (who asks hv_options_on), its files (files/options.c).
  * Pure.
  */
 #pragma once

@@ -1,7 +1,7 @@
 /* Commands on functions, FUNC:COMMAND[:COUNT] in set_ftrace_filter: which functions have which, and
  * how often they may still act (ftrace_func_probe, register_ftrace_function_probe).
  * A command with a count and the same one without are two things, as in the kernel.
- * Leaves to others: what a command does (session.h), the files (files_filter.c). */
+ * Leaves to others: what a command does (session.h), the files (files/filter.c). */
 #pragma once
 
 #include "base/text.h"

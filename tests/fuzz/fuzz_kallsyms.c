@@ -1,6 +1,6 @@
 /* hv_kallsyms_read on bytes a guest chose. First byte: a layout to start from, then (u32 offset,
  * value) changes to it; or 0xff, then the image itself. */
-#include "tests/unit/kallsyms_image.h"
+#include "tests/unit/kernel/kallsyms_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

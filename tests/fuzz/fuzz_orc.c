@@ -1,7 +1,7 @@
 /* ORC tables and records of a stack, both as the input has them: a byte says which form of tables,
  * then the tables, then records. */
 #include "kernel/unwind.h"
-#include "tests/unit/fake_orc.h"
+#include "tests/unit/kernel/fake_orc.h"
 #include "tracer/decode.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

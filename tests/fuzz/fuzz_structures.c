@@ -2,8 +2,8 @@
  * value. Then modules, sites, tasks, stacks and clock are read. */
 #include "kernel/clock.h"
 #include "kernel/tasks.h"
-#include "tests/unit/fake_sites.h"
-#include "tests/unit/fake_tasks.h"
+#include "tests/unit/kernel/fake_sites.h"
+#include "tests/unit/kernel/fake_tasks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
  *   16  data: an event after the other, each a head (type_len 5 bits, time since the last one 27
  *       bits), perhaps a TIME_EXTEND before it, and what events/ftrace/NAME/format says
  *
- * Leaves to others: whose events (files_raw.c), the text of the formats (files_events.c). Pure. */
+ * Leaves to others: whose events (files/raw.c), the text of the formats (files/events.c). Pure. */
 #pragma once
 
 #include <stdbool.h>

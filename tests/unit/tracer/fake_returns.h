@@ -2,7 +2,7 @@
  */
 #pragma once
 
-#include "tests/unit/fake_tasks.h"
+#include "tests/unit/kernel/fake_tasks.h"
 #include "tracer/returns.h"
 
 #define FR_NR_STACKS  4u

@@ -302,7 +302,7 @@ START_TEST(vmm_that_knows_no_devices)
 }
 END_TEST
 
-/* Part of it may be other memory by now: pages that hvtrace itself has replaced (inject_shadow.h).
+/* Part of it may be other memory by now: pages that hvtrace itself has replaced (inject/shadow.h).
  */
 START_TEST(a_part_that_is_left_is_enough)
 {

@@ -1,0 +1,380 @@
+#include "cli/mount/fusefs.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/duration.h"
+#include "cli/mount/fusefs_state.h"
+
+#define HOLD_NS		100000000ull /* for how long the dead are waited for */
+#define HOLD_LOOK_MS	2
+#define GIVE_UP_NS	5000000000ull /* after a signal, on who does not answer */
+#define GIVE_UP_LOOK_MS 100
+#define MAX_WRITE	131072
+
+/* Questions to the service. */
+
+struct ask *ask_new(struct fusefs *fs, fuse_req_t req,
+		    void (*done)(struct ask *a, const struct wire_frame *answer))
+{
+	struct ask *a = hv_alloc(sizeof(*a));
+
+	*a = (struct ask){.fs = fs, .next = fs->asks, .req = req, .done = done};
+	fs->asks = a;
+	return a;
+}
+
+void ask_free(struct ask *a)
+{
+	struct ask **at = &a->fs->asks;
+
+	while (*at != a)
+		at = &(*at)->next;
+	*at = a->next;
+	if (a->file)
+		file_put(a->file);
+	hv_text_deinit(&a->data);
+	free(a->path);
+	free(a);
+}
+
+void ask_fail(struct ask *a, int code)
+{
+	if (a->req)
+		fuse_reply_err(a->req, code);
+	a->req = NULL;
+}
+
+bool ask_failed(struct ask *a, const struct wire_frame *answer)
+{
+	if (answer->kind == WIRE_OK)
+		return false;
+	ask_fail(a, answer->arg ? (int)answer->arg : EIO);
+	return true;
+}
+
+static void answered(void *arg, const struct wire_frame *answer)
+{
+	struct ask *a = arg;
+
+	a->done(a, answer);
+	ask_free(a);
+}
+
+static void was_interrupted(fuse_req_t req hv_unused, void *arg)
+{
+	struct ask *a = arg;
+
+	a->interrupted_ns = monotonic_ns();
+}
+
+static void watch_interrupts(struct ask *a)
+{
+	if (a->req)
+		fuse_req_interrupt_func(a->req, was_interrupted, a);
+}
+
+void ask_send(struct ask *a, const struct wire_frame *frame)
+{
+	watch_interrupts(a);
+	a->frame.kind = frame->kind;
+	a->tag = link_send(a->fs->link, frame, answered, a);
+}
+
+void ask_send_path(struct ask *a, enum wire_kind kind, const char *path, uint32_t arg)
+{
+	ask_send(a, &(struct wire_frame){.kind = (uint16_t)kind,
+					 .arg = arg,
+					 .data = {(const uint8_t *)path, strlen(path)}});
+}
+
+static bool somebody_closes(const struct fusefs *fs)
+{
+	for (const struct file *f = fs->files; f; f = f->next)
+		if (file_is_closing(f))
+			return true;
+	return false;
+}
+
+/* We were told that somebody closes one of those, and have not answered: the release is behind. */
+static bool somebody_waits_to_close(const struct fusefs *fs)
+{
+	for (const struct ask *a = fs->asks; a; a = a->next)
+		if (a->look_id && file_is_closing(a->file))
+			return true;
+	return false;
+}
+
+static bool is_held(const struct ask *a)
+{
+	return a->held_ns && !a->tag;
+}
+
+static bool somebody_is_held(const struct fusefs *fs)
+{
+	for (const struct ask *a = fs->asks; a; a = a->next)
+		if (is_held(a))
+			return true;
+	return false;
+}
+
+void ask_send_settled(struct ask *a, const struct wire_frame *frame)
+{
+	if (!somebody_is_held(a->fs) && !somebody_closes(a->fs)) {
+		ask_send(a, frame);
+		return;
+	}
+	watch_interrupts(a);
+	a->held_ns = monotonic_ns();
+	a->held_until_ns = a->held_ns + HOLD_NS;
+	a->frame = *frame;
+	if (frame->data.len_bytes)
+		hv_text_add_bytes(&a->data, frame->data.data, frame->data.len_bytes);
+}
+
+/* The one that was kept back first: asks is a stack. */
+static struct ask *first_held(const struct fusefs *fs)
+{
+	struct ask *first = NULL;
+
+	for (struct ask *a = fs->asks; a; a = a->next)
+		if (is_held(a))
+			first = a;
+	return first;
+}
+
+static void release_held(struct fusefs *fs)
+{
+	struct ask *a = first_held(fs);
+
+	if (!a)
+		return;
+	if (somebody_closes(fs)) {
+		uint64_t now = monotonic_ns();
+
+		if (now - a->held_ns < GIVE_UP_NS && somebody_waits_to_close(fs))
+			a->held_until_ns = now + HOLD_NS;
+		if (now < a->held_until_ns)
+			return;
+		for (struct file *f = fs->files; f; f = f->next)
+			f->waited_for |= file_is_closing(f);
+	}
+	while ((a = first_held(fs))) {
+		a->frame.data = (struct hv_span){(const uint8_t *)a->data.data, a->data.len_bytes};
+		ask_send(a, &a->frame);
+	}
+}
+
+/* Whose process has a signal does not wait on: for what may take long as it is, at once; for what
+ * changes something when the service seems to be stuck. An answer that comes after all is for
+ * nobody. */
+static void see_to_interrupted(struct fusefs *fs)
+{
+	uint64_t now = monotonic_ns();
+	struct ask *next;
+
+	for (struct ask *a = fs->asks; a; a = next) {
+		next = a->next;
+		if (!a->interrupted_ns || !a->req)
+			continue;
+		if (a->look_id) {
+			continue;
+		} else if (is_held(a)) {
+			ask_fail(a, EINTR);
+			ask_free(a);
+		} else if (a->frame.kind == WIRE_READ && a->file->is_stream) {
+			if (!a->file->orphan)
+				file_orphan_read(a);
+		} else if (now - a->interrupted_ns >= GIVE_UP_NS) {
+			ask_fail(a, EINTR);
+		}
+	}
+}
+
+static bool somebody_is_interrupted(const struct fusefs *fs)
+{
+	for (const struct ask *a = fs->asks; a; a = a->next)
+		if (a->req && (a->interrupted_ns || a->until_ns))
+			return true;
+	return false;
+}
+
+/* What must not be waited for any longer goes on without. */
+static void see_to_late(struct fusefs *fs)
+{
+	uint64_t now = monotonic_ns();
+	struct ask *next;
+
+	for (struct ask *a = fs->asks; a; a = next) {
+		next = a->next;
+		if (!a->req || !a->until_ns || now < a->until_ns)
+			continue;
+		if (a->look_id)
+			holder_is_late(a);
+		else
+			ask_fail(a, 0);
+	}
+}
+
+static void fs_init(void *fs hv_unused, struct fuse_conn_info *conn)
+{
+	/* O_TRUNC clears a file at its open, and a read-ahead would take from a pipe. */
+	conn->want |= conn->capable & FUSE_CAP_ATOMIC_O_TRUNC;
+	conn->max_readahead = 0;
+	conn->max_write = MAX_WRITE;
+}
+
+static const struct fuse_lowlevel_ops operations = {
+	.init = fs_init,
+	.lookup = fusefs_lookup,
+	.forget = fusefs_forget,
+	.getattr = fusefs_getattr,
+	.setattr = fusefs_setattr,
+	.mknod = fusefs_mknod,
+	.mkdir = fusefs_mkdir,
+	.unlink = fusefs_unlink,
+	.rmdir = fusefs_rmdir,
+	.rename = fusefs_rename,
+	.symlink = fusefs_symlink,
+	.link = fusefs_link,
+	.create = fusefs_create,
+	.open = fusefs_open,
+	.read = fusefs_read,
+	.write = fusefs_write,
+	.flush = fusefs_flush,
+	.release = fusefs_release,
+	.poll = fusefs_poll,
+	.ioctl = fusefs_ioctl,
+	.opendir = fusefs_opendir,
+	.readdir = fusefs_readdir,
+	.releasedir = fusefs_releasedir,
+	.statfs = fusefs_statfs,
+};
+
+/* The loop. */
+
+struct hv_err *fusefs_available(void)
+{
+	return NULL;
+}
+
+static void be_quiet(enum fuse_log_level level hv_unused, const char *fmt hv_unused,
+		     va_list args hv_unused)
+{
+}
+
+static struct fuse_session *session_new(struct fusefs *fs)
+{
+	char *argv[] = {(char *)"hvtrace", NULL};
+	struct fuse_args args = FUSE_ARGS_INIT(1, argv);
+	char name[32];
+	struct fuse_session *session;
+
+	fuse_set_log_func(be_quiet);
+	session = fuse_session_new(&args, &operations, sizeof(operations), fs);
+	fuse_opt_free_args(&args);
+	snprintf(name, sizeof(name), "/dev/fd/%d", fs->fuse_fd);
+	if (session && fuse_session_mount(session, name) != 0) {
+		fuse_session_destroy(session);
+		return NULL;
+	}
+	return session;
+}
+
+static int timeout_ms(const struct fusefs *fs)
+{
+	int direct_ms = direct_timeout_ms(fs);
+	int ask_ms = somebody_is_held(fs)	   ? HOLD_LOOK_MS
+		     : somebody_is_interrupted(fs) ? GIVE_UP_LOOK_MS
+						   : -1;
+
+	/* -1, for ever, is the longest as an unsigned number. */
+	return (unsigned)direct_ms < (unsigned)ask_ms ? direct_ms : ask_ms;
+}
+
+static void serve_kernel(struct fusefs *fs, struct fuse_buf *buf)
+{
+	int n = fuse_session_receive_buf(fs->session, buf);
+
+	if (n > 0)
+		fuse_session_process_buf(fs->session, buf);
+	else if (n != -EINTR && n != -EAGAIN)
+		fuse_session_exit(fs->session);
+}
+
+static void serve(struct fusefs *fs, int stop_fd)
+{
+	struct fuse_buf buf = {0};
+
+	while (!fuse_session_exited(fs->session)) {
+		struct pollfd fds[] = {
+			{fs->fuse_fd, POLLIN, 0},    {link_fd(fs->link), link_events(fs->link), 0},
+			{stop_fd, POLLIN, 0},	     {fs->holder.fd, POLLIN, 0},
+			{fs->lost.pidfd, POLLIN, 0},
+		};
+
+		if (poll(fds, HV_ARRAY_LEN(fds), timeout_ms(fs)) < 0 && errno != EINTR)
+			break;
+		if (fds[2].revents)
+			break;
+		if (fds[0].revents)
+			serve_kernel(fs, &buf);
+		see_to_holder(fs);
+		if (fds[3].revents & (POLLHUP | POLLERR))
+			holder_died(fs);
+		see_to_late(fs);
+		see_to_interrupted(fs);
+		release_held(fs);
+		if (!link_step(fs->link))
+			break;
+	}
+	free(buf.mem);
+}
+
+static void fusefs_deinit(struct fusefs *fs)
+{
+	/* Who still waits is told by the kernel, when its device is closed. */
+	while (fs->asks) {
+		if (fs->asks->req)
+			fuse_reply_err(fs->asks->req, ENOTCONN);
+		ask_free(fs->asks);
+	}
+	while (fs->files) {
+		struct file *f = fs->files;
+
+		fs->files = f->next;
+		f->nr_refs = 1;
+		file_put(f);
+	}
+	fuse_session_destroy(fs->session);
+	nodes_deinit(fs);
+}
+
+void fusefs_serve(int fuse_fd, struct link *l, int stop_fd)
+{
+	char top[] = "";
+	struct fusefs fs = {
+		.link = l,
+		.top = {.path = top},
+		.started = time(NULL),
+		.fuse_fd = fuse_fd,
+		.holder = HOLDER_NONE,
+		.lost = HOLDER_NONE,
+	};
+
+	holder_start(fuse_fd, link_fd(l), &fs.holder);
+
+	fcntl(fuse_fd, F_SETFL, fcntl(fuse_fd, F_GETFL) | O_NONBLOCK);
+	fs.session = session_new(&fs);
+	if (!fs.session) {
+		close(fuse_fd);
+		return;
+	}
+	serve(&fs, stop_fd);
+	holder_close(&fs.holder);
+	holder_close(&fs.lost);
+	fusefs_deinit(&fs);
+}

@@ -1,0 +1,314 @@
+/* Names and directories of a mounted tree. */
+#include <limits.h>
+#include <search.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/mount/fusefs_state.h"
+
+#define TTL_S 0.0 /* of names and attributes: the socket's clients change them too */
+
+static int compare_nodes(const void *a, const void *b)
+{
+	return strcmp(((const struct node *)a)->path, ((const struct node *)b)->path);
+}
+
+struct node *node_of(struct fusefs *fs, fuse_ino_t ino)
+{
+	return ino == FUSE_ROOT_ID ? &fs->top : (struct node *)(uintptr_t)ino;
+}
+
+/* One more name the kernel knows. */
+static struct node *node_get(struct fusefs *fs, const char *path)
+{
+	struct node key = {.path = (char *)path};
+	struct node **found = tfind(&key, &fs->nodes, compare_nodes);
+	struct node *n;
+
+	if (found) {
+		(*found)->nr_lookups++;
+		return *found;
+	}
+	n = hv_alloc(sizeof(*n));
+	n->path = hv_strdup(path);
+	n->nr_lookups = 1;
+	if (!tsearch(n, &fs->nodes, compare_nodes))
+		abort();
+	return n;
+}
+
+static void node_put(struct fusefs *fs, struct node *n, uint64_t nr)
+{
+	if (n == &fs->top)
+		return;
+	n->nr_lookups -= nr < n->nr_lookups ? nr : n->nr_lookups;
+	if (n->nr_lookups)
+		return;
+	tdelete(n, &fs->nodes, compare_nodes);
+	free(n->path);
+	free(n);
+}
+
+static void free_node(void *node)
+{
+	struct node *n = node;
+
+	free(n->path);
+	free(n);
+}
+
+void nodes_deinit(struct fusefs *fs)
+{
+	tdestroy(fs->nodes, free_node);
+}
+
+static char *path_in(const struct node *dir, const char *name)
+{
+	HV_AUTO_TEXT struct hv_text t = {0};
+
+	hv_text_printf(&t, "%s%s%s", dir->path, *dir->path ? "/" : "", name);
+	return hv_text_take(&t);
+}
+
+/* The same for a path as long as it is there (FNV-1a). */
+static ino_t inode_number(const char *path)
+{
+	uint64_t hash = 0xcbf29ce484222325ull;
+
+	for (; *path; path++)
+		hash = (hash ^ (unsigned char)*path) * 0x100000001b3ull;
+	return hash ? hash : 1;
+}
+
+static struct stat stat_of(const struct fusefs *fs, const char *path, mode_t mode)
+{
+	return (struct stat){
+		.st_ino = inode_number(path),
+		.st_mode = mode,
+		.st_nlink = S_ISDIR(mode) ? 2 : 1,
+		.st_blksize = 4096,
+		.st_atim.tv_sec = fs->started,
+		.st_mtim.tv_sec = fs->started,
+		.st_ctim.tv_sec = fs->started,
+	};
+}
+
+static void found(struct ask *a, const struct wire_frame *answer)
+{
+	struct fuse_entry_param e = {.attr_timeout = TTL_S, .entry_timeout = TTL_S};
+	struct node *n;
+
+	if (ask_failed(a, answer) || !a->req)
+		return;
+	n = node_get(a->fs, a->path);
+	e.ino = (uintptr_t)n;
+	e.attr = stat_of(a->fs, a->path, answer->arg);
+	if (fuse_reply_entry(a->req, &e) != 0)
+		node_put(a->fs, n, 1);
+	a->req = NULL;
+}
+
+static void look_up(fuse_req_t req, char *path)
+{
+	struct ask *a = ask_new(fuse_req_userdata(req), req, found);
+
+	a->path = path;
+	ask_send_path(a, WIRE_LOOK, path, 0);
+}
+
+void fusefs_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	look_up(req, path_in(node_of(fuse_req_userdata(req), parent), name));
+}
+
+void fusefs_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nr)
+{
+	struct fusefs *fs = fuse_req_userdata(req);
+
+	node_put(fs, node_of(fs, ino), nr);
+	fuse_reply_none(req);
+}
+
+static void has_attributes(struct ask *a, const struct wire_frame *answer)
+{
+	struct stat st;
+
+	if (ask_failed(a, answer) || !a->req)
+		return;
+	st = stat_of(a->fs, a->path, answer->arg);
+	fuse_reply_attr(a->req, &st, TTL_S);
+	a->req = NULL;
+}
+
+void fusefs_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi hv_unused)
+{
+	struct fusefs *fs = fuse_req_userdata(req);
+	struct ask *a = ask_new(fs, req, has_attributes);
+
+	a->path = hv_strdup(node_of(fs, ino)->path);
+	ask_send_path(a, WIRE_LOOK, a->path, 0);
+}
+
+/* truncate(2) and utimes(2) change nothing, as in tracefs. */
+void fusefs_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr hv_unused, int to_set,
+		    struct fuse_file_info *fi)
+{
+	if (to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID))
+		fuse_reply_err(req, EPERM);
+	else
+		fusefs_getattr(req, ino, fi);
+}
+
+static void made(struct ask *a, const struct wire_frame *answer)
+{
+	if (ask_failed(a, answer) || !a->req)
+		return;
+	look_up(a->req, hv_take(a->path));
+	a->req = NULL;
+}
+
+void fusefs_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode hv_unused)
+{
+	struct fusefs *fs = fuse_req_userdata(req);
+	struct ask *a = ask_new(fs, req, made);
+
+	a->path = path_in(node_of(fs, parent), name);
+	ask_send_path(a, WIRE_MKDIR, a->path, 0);
+}
+
+static void removed(struct ask *a, const struct wire_frame *answer)
+{
+	if (ask_failed(a, answer) || !a->req)
+		return;
+	fuse_reply_err(a->req, 0);
+	a->req = NULL;
+}
+
+void fusefs_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct fusefs *fs = fuse_req_userdata(req);
+	struct ask *a = ask_new(fs, req, removed);
+	const char *path = a->path = path_in(node_of(fs, parent), name);
+
+	ask_send_settled(a, &(struct wire_frame){.kind = WIRE_RMDIR,
+						 .data = {(const uint8_t *)path, strlen(path)}});
+}
+
+void fusefs_unlink(fuse_req_t req, fuse_ino_t parent hv_unused, const char *name hv_unused)
+{
+	fuse_reply_err(req, EPERM);
+}
+
+void fusefs_rename(fuse_req_t req, fuse_ino_t parent hv_unused, const char *name hv_unused,
+		   fuse_ino_t to hv_unused, const char *to_name hv_unused, unsigned flags hv_unused)
+{
+	fuse_reply_err(req, EPERM);
+}
+
+void fusefs_symlink(fuse_req_t req, const char *to hv_unused, fuse_ino_t parent hv_unused,
+		    const char *name hv_unused)
+{
+	fuse_reply_err(req, EPERM);
+}
+
+void fusefs_link(fuse_req_t req, fuse_ino_t ino hv_unused, fuse_ino_t parent hv_unused,
+		 const char *name hv_unused)
+{
+	fuse_reply_err(req, EPERM);
+}
+
+void fusefs_create(fuse_req_t req, fuse_ino_t parent hv_unused, const char *name hv_unused,
+		   mode_t mode hv_unused, struct fuse_file_info *fi hv_unused)
+{
+	fuse_reply_err(req, EACCES);
+}
+
+void fusefs_mknod(fuse_req_t req, fuse_ino_t parent hv_unused, const char *name hv_unused,
+		  mode_t mode hv_unused, dev_t rdev hv_unused)
+{
+	fuse_reply_err(req, EPERM);
+}
+
+/* Directories: their names as they were when it was opened. */
+
+static void add_entry(struct fusefs *fs, fuse_req_t req, const char *dir, const char *name,
+		      mode_t mode, struct hv_text *ret)
+{
+	struct node at = {.path = (char *)dir};
+	HV_AUTO_FREE char *path = path_in(&at, name);
+	struct stat st = stat_of(fs, path, mode);
+	size_t len = fuse_add_direntry(req, NULL, 0, name, NULL, 0);
+	HV_AUTO_FREE char *entry = hv_alloc(len);
+
+	fuse_add_direntry(req, entry, len, name, &st, (off_t)(ret->len_bytes + len));
+	hv_text_add_bytes(ret, entry, len);
+}
+
+static void listed(struct ask *a, const struct wire_frame *answer)
+{
+	struct fuse_file_info fi = {.flags = a->flags};
+	struct hv_text *entries;
+	const char *at, *end;
+
+	if (ask_failed(a, answer) || !a->req)
+		return;
+	entries = hv_alloc(sizeof(*entries));
+	add_entry(a->fs, a->req, a->path, ".", S_IFDIR, entries);
+	add_entry(a->fs, a->req, a->path, "..", S_IFDIR, entries);
+	at = (const char *)answer->data.data;
+	end = at + answer->data.len_bytes;
+	while (at < end) {
+		const char *eol = memchr(at, '\n', (size_t)(end - at));
+		HV_AUTO_FREE char *name = strndup(at, (size_t)((eol ? eol : end) - at));
+		size_t len = strlen(name);
+		bool is_dir = len && name[len - 1] == '/';
+
+		if (is_dir)
+			name[len - 1] = '\0';
+		add_entry(a->fs, a->req, a->path, name, is_dir ? S_IFDIR : S_IFREG, entries);
+		at = eol ? eol + 1 : end;
+	}
+	fi.fh = (uintptr_t)entries;
+	if (fuse_reply_open(a->req, &fi) != 0) {
+		hv_text_deinit(entries);
+		free(entries);
+	}
+	a->req = NULL;
+}
+
+void fusefs_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct fusefs *fs = fuse_req_userdata(req);
+	struct ask *a = ask_new(fs, req, listed);
+
+	a->path = hv_strdup(node_of(fs, ino)->path);
+	a->flags = fi->flags;
+	ask_send_path(a, WIRE_LIST, a->path, 0);
+}
+
+/* OFF is what add_entry said: where the next entry begins. */
+void fusefs_readdir(fuse_req_t req, fuse_ino_t ino hv_unused, size_t size, off_t off,
+		    struct fuse_file_info *fi)
+{
+	const struct hv_text *entries = (const struct hv_text *)(uintptr_t)fi->fh;
+	size_t left = (size_t)off < entries->len_bytes ? entries->len_bytes - (size_t)off : 0;
+
+	/* An entry that is cut off at the end is left for the next time by the kernel. */
+	fuse_reply_buf(req, left ? entries->data + off : NULL, left < size ? left : size);
+}
+
+void fusefs_releasedir(fuse_req_t req, fuse_ino_t ino hv_unused, struct fuse_file_info *fi)
+{
+	struct hv_text *entries = (struct hv_text *)(uintptr_t)fi->fh;
+
+	hv_text_deinit(entries);
+	free(entries);
+	fuse_reply_err(req, 0);
+}
+
+void fusefs_statfs(fuse_req_t req, fuse_ino_t ino hv_unused)
+{
+	struct statvfs st = {.f_bsize = 4096, .f_frsize = 4096, .f_namemax = NAME_MAX};
+
+	fuse_reply_statfs(req, &st);
+}

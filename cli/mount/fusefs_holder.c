@@ -1,0 +1,190 @@
+/* What a mounted tree has its holder do: look at who closes a file that was written, and give
+ * O_DIRECT to streams that were opened. While the holder sets the flag it has the file open as
+ * well: who closes it then is answered when it has not any more, or the file would be in use for
+ * him who has just closed it. A holder that takes too long is killed, and another one started. One
+ * that only has no CPU yet is waited for longer: what a close has to publish depends on it. */
+#include <string.h>
+
+#include "cli/duration.h"
+#include "cli/mount/fusefs_state.h"
+
+#define LOOK_NS	       100000000ull /* for how long a holder that does nothing is waited for */
+#define END_NS	       5000000000ull
+#define FIRST_WAIT_NS  1000000ull
+#define DIRECT_WAIT_NS 2000000000ull
+
+static char *tail_of(const char *path)
+{
+	HV_AUTO_TEXT struct hv_text t = {0};
+
+	hv_text_printf(&t, "/%s", path);
+	return hv_text_take(&t);
+}
+
+static bool ask_about(struct file *f, enum holder_job job, pid_t pid, uint64_t *ret_id)
+{
+	HV_AUTO_FREE char *tail = tail_of(f->path);
+	uint64_t id = ++f->fs->next_look_id;
+
+	if (!holder_ask(&f->fs->holder, job, id, pid, tail))
+		return false;
+	*ret_id = id;
+	return true;
+}
+
+/* O_DIRECT. The descriptor comes a moment after we said that the file is open, so what is not there
+ * yet is asked for again, less and less often. */
+
+static void direct_later(struct file *f)
+{
+	f->direct_id = 0;
+	f->direct_at_ns =
+		f->direct_wait_ns < DIRECT_WAIT_NS ? monotonic_ns() + f->direct_wait_ns : 0;
+	f->direct_wait_ns *= 2;
+}
+
+static void direct_ask(struct file *f)
+{
+	f->direct_at_ns = 0;
+	if (!ask_about(f, HOLDER_MAKE_DIRECT, f->opener, &f->direct_id))
+		direct_later(f);
+}
+
+void direct_begin(struct file *f, pid_t opener)
+{
+	f->opener = opener;
+	f->direct_wait_ns = FIRST_WAIT_NS;
+	direct_ask(f);
+}
+
+static struct file *file_of_direct(const struct fusefs *fs, uint64_t id)
+{
+	struct file *f = fs->files;
+
+	while (f && f->direct_id != id)
+		f = f->next;
+	return f;
+}
+
+/* Closing. */
+
+bool close_is_of_holder(const struct fusefs *fs, pid_t pid)
+{
+	return pid > 0 && (pid == fs->holder.pid || pid == fs->lost.pid);
+}
+
+void close_look(struct ask *a, pid_t pid)
+{
+	enum holder_job job = file_writes(a->file) ? HOLDER_LOOK : HOLDER_NOTHING;
+
+	a->until_ns = monotonic_ns() + LOOK_NS;
+	a->look_end_ns = monotonic_ns() + END_NS;
+	if (!ask_about(a->file, job, pid, &a->look_id))
+		flush_seen(a, NULL);
+}
+
+static struct ask *ask_of_look(const struct fusefs *fs, uint64_t id)
+{
+	struct ask *a = fs->asks;
+
+	while (a && a->look_id != id)
+		a = a->next;
+	return a;
+}
+
+/* The holder. */
+
+static void take_view(struct fusefs *fs, const struct holder_view *view)
+{
+	struct ask *a = ask_of_look(fs, view->id);
+	struct file *f = file_of_direct(fs, view->id);
+
+	if (a)
+		flush_seen(a, view);
+	if (!f)
+		return;
+	if (view->has_open)
+		f->direct_id = 0;
+	else
+		direct_later(f);
+}
+
+/* Who waits for what it has open waits for its end. */
+static void replace(struct fusefs *fs)
+{
+	holder_kill(&fs->holder);
+	fs->lost = fs->holder;
+	fs->lost_id = fs->next_look_id;
+	fs->holder = HOLDER_NONE;
+	holder_start(fs->fuse_fd, link_fd(fs->link), &fs->holder);
+	for (struct ask *a = fs->asks; a; a = a->next)
+		if (a->look_id && a->file->direct_id)
+			a->until_ns = monotonic_ns() + END_NS;
+}
+
+void holder_died(struct fusefs *fs)
+{
+	holder_kill(&fs->holder);
+	if (fs->lost.pid <= 0)
+		replace(fs);
+}
+
+/* What it had open is closed, and what it was asked is not answered. */
+static void lost_has_ended(struct fusefs *fs)
+{
+	struct ask *next;
+
+	holder_close(&fs->lost);
+	for (struct file *f = fs->files; f; f = f->next)
+		if (f->direct_id && f->direct_id <= fs->lost_id)
+			direct_later(f);
+	for (struct ask *a = fs->asks; a; a = next) {
+		next = a->next;
+		if (a->look_id && a->look_id <= fs->lost_id)
+			flush_seen(a, NULL);
+	}
+	if (fs->holder.pid > 0 && fs->holder.fd < 0)
+		replace(fs);
+}
+
+void holder_is_late(struct ask *a)
+{
+	struct fusefs *fs = a->fs;
+	bool can_be_replaced = fs->holder.pid > 0 && fs->lost.pid <= 0;
+	uint64_t now = monotonic_ns();
+
+	if (a->look_id > fs->lost_id && now < a->look_end_ns && holder_is_at_it(&fs->holder)) {
+		a->until_ns = now + LOOK_NS;
+		return;
+	}
+	if (a->file->direct_id && a->look_id > fs->lost_id && can_be_replaced)
+		replace(fs);
+	else
+		flush_seen(a, NULL);
+}
+
+void see_to_holder(struct fusefs *fs)
+{
+	struct holder_view view;
+	uint64_t now = monotonic_ns();
+
+	while (holder_answer(&fs->holder, &view))
+		take_view(fs, &view);
+	if (fs->lost.pid > 0 && holder_has_ended(&fs->lost))
+		lost_has_ended(fs);
+	for (struct file *f = fs->files; f; f = f->next)
+		if (f->direct_at_ns && now >= f->direct_at_ns)
+			direct_ask(f);
+}
+
+int direct_timeout_ms(const struct fusefs *fs)
+{
+	uint64_t now = monotonic_ns(), first = UINT64_MAX;
+
+	for (const struct file *f = fs->files; f; f = f->next)
+		if (f->direct_at_ns && f->direct_at_ns < first)
+			first = f->direct_at_ns;
+	if (first == UINT64_MAX)
+		return -1;
+	return first <= now ? 0 : (int)((first - now) / 1000000 + 1);
+}

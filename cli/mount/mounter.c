@@ -1,0 +1,186 @@
+#include "cli/mount/mounter.h"
+
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <limits.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "cli/mount/fusefs.h"
+#include "cli/mountpoint.h"
+#include "cli/stop_signals.h"
+
+enum { FD_NULL_END = 3, FD_LINK = 3, FD_FUSE, FD_END };
+
+struct job {
+	int link_fd;
+	int fuse_fd;
+	int outside_fd; /* mount namespace to serve from; -1: this one */
+	const char *run_dir;
+	const char *dir; /* NULL: somebody else unmounts */
+};
+
+/* Nothing else of the caller's stays open. */
+static void keep_only(int link_fd, int fuse_fd)
+{
+	int kept_link = fcntl(link_fd, F_DUPFD, 10);
+	int kept_fuse = fcntl(fuse_fd, F_DUPFD, 10);
+	int null = open("/dev/null", O_RDWR);
+
+	if (kept_link < 0 || kept_fuse < 0 || null < 0)
+		_exit(1);
+	for (int fd = 0; fd < FD_NULL_END; fd++)
+		dup2(null, fd);
+	dup3(kept_link, FD_LINK, O_CLOEXEC);
+	dup3(kept_fuse, FD_FUSE, O_CLOEXEC);
+	close_range(FD_END, ~0u, 0);
+}
+
+static void serve(const struct job *job)
+{
+	struct link *l;
+
+	if (job->outside_fd >= 0 && setns(job->outside_fd, CLONE_NEWNS) != 0)
+		_exit(1);
+	keep_only(job->link_fd, job->fuse_fd);
+	if (chdir("/") != 0)
+		_exit(1);
+	prctl(PR_SET_NAME, "hvtrace:mount");
+	l = link_new(FD_LINK);
+	fusefs_serve(FD_FUSE, l, stop_signals_fd());
+	/* The service may look for what we left as soon as our connection ends. */
+	if (job->dir) {
+		hv_err_free(mountpoint_umount(job->dir, MOUNTPOINT_LAZY));
+		mountpoint_remove(job->run_dir, job->dir);
+	}
+	link_free(l);
+}
+
+/* A grandchild of its own session: nobody waits for it. */
+static struct hv_err *fork_server(const struct job *job)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0) {
+		setsid();
+		pid = fork();
+		if (pid == 0)
+			serve(job);
+		_exit(pid < 0);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (pid < 0 || status)
+		return hv_err_new(EAGAIN, "fork: no process to serve the mount");
+	return NULL;
+}
+
+struct hv_err *mounter_serve_private(struct client *c, int fuse_fd, int outside_fd)
+{
+	struct hv_err *err = fork_server(&(struct job){c->fd, fuse_fd, outside_fd, NULL, NULL});
+
+	close(fuse_fd);
+	client_close(c);
+	return err;
+}
+
+static struct hv_err *announce(struct client *c, const char *dir)
+{
+	struct wire_frame answer;
+
+	return client_call(c,
+			   &(struct wire_frame){.kind = WIRE_MOUNT,
+						.data = {(const uint8_t *)dir, strlen(dir)}},
+			   &answer);
+}
+
+struct hv_err *mounter_start(struct client *c, const char *run_dir, const char *dir)
+{
+	HV_AUTO_FD int fuse_fd = -1;
+	struct stat st;
+	struct hv_err *err = announce(c, dir);
+
+	if (!err)
+		err = mountpoint_mount(dir, &fuse_fd);
+	if (!err)
+		err = fork_server(&(struct job){c->fd, fuse_fd, -1, run_dir, dir});
+	if (err) {
+		hv_err_free(mountpoint_umount(dir, MOUNTPOINT_LAZY));
+		client_close(c);
+		return err;
+	}
+	/* Only the server's own is left: who looks is told when it dies. */
+	hv_close_at(&fuse_fd);
+	fuse_fd = -1;
+	client_close(c);
+	if (stat(dir, &st) != 0) {
+		int code = errno;
+
+		hv_err_free(mountpoint_umount(dir, MOUNTPOINT_LAZY));
+		return hv_err_new(code, "%s: mounted, but not served: %s", dir, strerror(code));
+	}
+	return NULL;
+}
+
+static struct hv_err *default_dir(struct client *c, const char *run_dir, char **ret)
+{
+	HV_AUTO_FREE char *text = NULL;
+	struct wire_frame answer;
+	json_object *o = NULL, *name, *id;
+	struct hv_err *err = client_call(c, &(struct wire_frame){.kind = WIRE_STAT}, &answer);
+
+	if (err)
+		return err;
+	if (wire_string(answer.data, WIRE_DATA_MAX, &text))
+		o = json_tokener_parse(text);
+	if (!json_object_object_get_ex(o, "domain", &name) ||
+	    !json_object_object_get_ex(o, "id", &id)) {
+		json_object_put(o);
+		return hv_err_new(EPROTO, "stat: the service's answer is no JSON");
+	}
+	*ret = mountpoint_default(run_dir, json_object_get_string(name),
+				  json_object_get_string(id));
+	json_object_put(o);
+	return mountpoint_make(run_dir, *ret);
+}
+
+static struct hv_err *given_dir(const char *dir, char **ret)
+{
+	*ret = realpath(dir, NULL);
+	/* A dead mount cannot be looked into, but its directory can. */
+	if (!*ret && errno == ENOTCONN)
+		*ret = hv_strdup(dir);
+	if (!*ret)
+		return hv_err_new(errno, "%s: %s", dir, strerror(errno));
+	return NULL;
+}
+
+struct hv_err *mounter_mount(const char *run_dir, const char *spec, const char *libvirt_uri,
+			     const char *dir, char **ret_dir)
+{
+	AUTO_CLIENT struct client c = CLIENT_NONE;
+	HV_AUTO_FREE char *at = NULL;
+	struct hv_err *err = fusefs_available();
+
+	if (!err)
+		err = client_connect(run_dir, spec, libvirt_uri, &c);
+	if (err)
+		return err;
+	mountpoint_clear_dead(run_dir);
+	err = dir ? given_dir(dir, &at) : default_dir(&c, run_dir, &at);
+	if (!err)
+		err = mountpoint_check(at);
+	if (!err)
+		err = mounter_start(&c, run_dir, at);
+	if (err && !dir && at && err->code != EBUSY)
+		mountpoint_remove(run_dir, at);
+	if (err)
+		return err;
+	*ret_dir = hv_take(at);
+	return NULL;
+}

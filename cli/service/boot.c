@@ -1,0 +1,57 @@
+#include "cli/service/boot.h"
+
+/* Where the kernel's text is for a vCPU with these tables; false: nowhere. */
+static bool text_at(const struct hv_kernel *k, struct hv_gpa root, unsigned levels,
+		    struct hv_gpa *ret)
+{
+	struct hv_address_space as = k->as;
+	struct hv_mapping mapping;
+	struct hv_err *err;
+
+	as.root = root;
+	as.levels = levels;
+	err = hv_walk(&as, k->text.start, &mapping);
+	if (err || !mapping.present) {
+		hv_err_free(err);
+		return false;
+	}
+	*ret = mapping.gpa;
+	return true;
+}
+
+static bool leads_to(const struct hv_kernel *k, const struct hv_vcpu_regs *regs,
+		     struct hv_gpa text_gpa)
+{
+	struct hv_gpa roots[2];
+	struct hv_gpa gpa;
+	unsigned nr;
+
+	if (regs->levels != k->as.levels)
+		return false;
+	nr = k->as.arch->roots(regs, roots);
+	for (unsigned i = 0; i < nr; i++)
+		if (text_at(k, roots[i], regs->levels, &gpa) && gpa.v == text_gpa.v)
+			return true;
+	return false;
+}
+
+enum boot_state boot_look(struct hv_kernel *k)
+{
+	struct hv_err *err = hv_guest_count_vcpus(k->guest);
+	unsigned nr = hv_guest_info(k->guest)->nr_vcpus;
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr * sizeof(*regs));
+	struct hv_gpa text_gpa;
+
+	if (!err)
+		err = hv_guest_registers(k->guest, regs);
+	if (err) {
+		hv_err_free(err);
+		return BOOT_UNKNOWN;
+	}
+	if (!text_at(k, k->as.root, k->as.levels, &text_gpa))
+		return BOOT_OTHER;
+	for (unsigned i = 0; i < nr; i++)
+		if (leads_to(k, &regs[i], text_gpa))
+			return BOOT_SAME;
+	return BOOT_OTHER;
+}

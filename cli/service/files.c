@@ -1,0 +1,470 @@
+#include "cli/service/files.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/duration.h"
+#include "cli/service/proc.h"
+
+#define OPEN_FLAGS (O_ACCMODE | O_TRUNC | O_APPEND | O_NONBLOCK)
+
+/* Says what a request changed in the guest, if it did. */
+static void audit_change(struct service *s, const struct peer *p, const char *path,
+			 const struct hv_session_stat *before)
+{
+	struct audit_actor who = p->who;
+	struct hv_session_stat now;
+
+	hv_session_stat(s->session, &now);
+	if (now.nr_patched == before->nr_patched && now.nr_holds == before->nr_holds)
+		return;
+	audit_line(&s->audit, &who, "change",
+		   "file='%s' patched=%zu->%zu refused=%zu holds=%llu hold_last_us=%llu "
+		   "hold_max_us=%llu",
+		   path, before->nr_patched, now.nr_patched, now.nr_refused,
+		   (unsigned long long)(now.nr_holds - before->nr_holds),
+		   (unsigned long long)(now.hold_last_ns / 1000),
+		   (unsigned long long)(now.hold_max_ns / 1000));
+}
+
+static void answer_ok(struct peer *p)
+{
+	peer_answer(p, &(struct wire_frame){.kind = WIRE_OK});
+}
+
+static struct hv_err *get_path(const struct wire_frame *frame, char **ret)
+{
+	if (!wire_string(frame->data, PATH_MAX, ret))
+		return hv_err_new(ENAMETOOLONG, "path of %zu bytes is not one",
+				  frame->data.len_bytes);
+	return NULL;
+}
+
+struct hv_err *files_list(struct service *s, struct peer *p, const struct wire_frame *frame)
+{
+	HV_AUTO_TEXT struct hv_text names = {0};
+	HV_AUTO_FREE char *path = NULL;
+	struct hv_err *err = get_path(frame, &path);
+
+	if (err)
+		return err;
+	err = hv_tree_list(s->tree, path, &names);
+	if (err)
+		return err;
+	peer_answer_bytes(p, names.data, names.len_bytes);
+	return NULL;
+}
+
+struct hv_err *files_look(struct service *s, struct peer *p, const struct wire_frame *frame)
+{
+	HV_AUTO_FREE char *path = NULL;
+	struct hv_tree_stat stat;
+	struct hv_err *err = get_path(frame, &path);
+
+	if (!err)
+		err = hv_tree_stat(s->tree, path, &stat);
+	if (err)
+		return err;
+	peer_answer(p, &(struct wire_frame){
+			       .kind = WIRE_OK,
+			       .arg = stat.mode | (stat.kind == HV_TREE_DIR ? S_IFDIR : S_IFREG),
+		       });
+	return NULL;
+}
+
+struct hv_err *files_mkdir(struct service *s, struct peer *p, const struct wire_frame *frame)
+{
+	HV_AUTO_FREE char *path = NULL;
+	struct hv_err *err = get_path(frame, &path);
+
+	if (!err)
+		err = hv_tree_mkdir(s->tree, path);
+	if (!err)
+		answer_ok(p);
+	return err;
+}
+
+struct hv_err *files_rmdir(struct service *s, struct peer *p, const struct wire_frame *frame)
+{
+	HV_AUTO_FREE char *path = NULL;
+	struct hv_session_stat before;
+	struct hv_err *err = get_path(frame, &path);
+
+	if (err)
+		return err;
+	hv_session_stat(s->session, &before);
+	err = hv_tree_rmdir(s->tree, path);
+	audit_change(s, p, path, &before);
+	if (!err)
+		answer_ok(p);
+	return err;
+}
+
+static struct hv_err *free_slot(struct peer *p, uint32_t *ret)
+{
+	int slot = peer_free_slot(p);
+
+	if (slot < 0)
+		return hv_err_new(EMFILE, "%d files are open on this connection", PEER_FILES_MAX);
+	*ret = (uint32_t)slot;
+	return NULL;
+}
+
+static void answer_handle(struct peer *p, uint32_t handle, const struct peer_file *file)
+{
+	p->files[handle] = *file;
+	peer_answer(p, &(struct wire_frame){.kind = WIRE_OK, .handle = handle});
+}
+
+struct hv_err *files_open(struct service *s, struct peer *p, const struct wire_frame *frame)
+{
+	struct peer_file f = {.flags = (int)frame->arg & OPEN_FLAGS};
+	HV_AUTO_FREE char *path = NULL;
+	struct hv_session_stat before;
+	uint32_t handle = 0;
+	struct hv_err *err = get_path(frame, &path);
+
+	if (!err)
+		err = free_slot(p, &handle);
+	if (err)
+		return err;
+	hv_session_stat(s->session, &before);
+	err = hv_tree_open(s->tree, path, f.flags, &f.file);
+	if (err)
+		return err;
+	audit_change(s, p, path, &before);
+	f.path = hv_take(path);
+	answer_handle(p, handle, &f);
+	return NULL;
+}
+
+struct hv_err *files_open_proc(struct service *s, struct peer *p, const struct wire_frame *frame)
+{
+	struct peer_file f = {0};
+	HV_AUTO_FREE char *path = NULL;
+	uint32_t handle = 0;
+	struct hv_err *err = get_path(frame, &path);
+
+	if (!err)
+		err = free_slot(p, &handle);
+	if (!err)
+		err = proc_text(s->kernel, hv_guest_info(s->guest)->nr_vcpus, path, &f.text);
+	if (err)
+		return err;
+	f.path = hv_take(path);
+	answer_handle(p, handle, &f);
+	return NULL;
+}
+
+static struct hv_err *find_file(struct peer *p, uint32_t handle, struct peer_file **ret)
+{
+	struct peer_file *f = peer_file(p, handle);
+
+	if (!f)
+		return hv_err_new(EBADF, "handle %u is not open", handle);
+	*ret = f;
+	return NULL;
+}
+
+/* Reads where the last read ended. EAGAIN: nothing now, as trace_pipe may. */
+static struct hv_err *read_on(struct peer_file *f, void *buf, size_t len_bytes, size_t *ret_len)
+{
+	struct hv_file *file = f->again ? f->again : f->file;
+	struct hv_err *err = NULL;
+
+	if (file) {
+		err = hv_file_read(file, buf, len_bytes, ret_len);
+	} else {
+		size_t left = f->text.len_bytes - (size_t)f->pos;
+
+		*ret_len = len_bytes < left ? len_bytes : left;
+		if (*ret_len)
+			memcpy(buf, f->text.data + f->pos, *ret_len);
+	}
+	if (!err)
+		f->pos += *ret_len;
+	return err;
+}
+
+/* From the beginning once more, as seq_file makes its text anew. A file that is open for writing
+ * keeps what it was told, and is read through another one. */
+static struct hv_err *rewind_file(struct service *s, struct peer_file *f)
+{
+	bool writes = (f->flags & O_ACCMODE) != O_RDONLY;
+	struct hv_file **reader = writes ? &f->again : &f->file;
+	struct hv_file *file;
+	struct hv_err *err;
+
+	f->pos = 0;
+	if (!f->file)
+		return NULL;
+	err = hv_tree_open(s->tree, f->path, O_RDONLY | (f->flags & O_NONBLOCK), &file);
+	if (err)
+		return err;
+	if (*reader)
+		hv_file_abandon(*reader);
+	*reader = file;
+	return NULL;
+}
+
+static struct hv_err *seek_to(struct service *s, struct peer_file *f, uint64_t pos)
+{
+	char skipped[4096];
+	size_t len = 1;
+	struct hv_err *err = NULL;
+
+	if (pos < f->pos)
+		err = rewind_file(s, f);
+	while (!err && len && f->pos < pos) {
+		uint64_t left = pos - f->pos;
+
+		err = read_on(f, skipped, left < sizeof(skipped) ? (size_t)left : sizeof(skipped),
+			      &len);
+	}
+	return err;
+}
+
+static struct hv_err *read_some(struct peer *p, uint32_t handle, uint32_t want_bytes)
+{
+	size_t len = want_bytes < WIRE_DATA_MAX ? want_bytes : WIRE_DATA_MAX;
+	HV_AUTO_FREE char *buf = hv_alloc(len);
+	struct peer_file *f = NULL;
+	struct hv_err *err = find_file(p, handle, &f);
+
+	if (!err)
+		err = read_on(f, buf, len, &len);
+	if (!err)
+		peer_answer_bytes(p, buf, len);
+	return err;
+}
+
+static struct hv_err *be_ready(struct peer *p, uint32_t handle)
+{
+	struct peer_file *f = NULL;
+	struct hv_err *err = find_file(p, handle, &f);
+
+	if (!err && f->file)
+		err = hv_file_ready(f->file);
+	if (!err)
+		answer_ok(p);
+	return err;
+}
+
+/* ERR, which is taken, unless it says that FRAME's request may wait for something to come. */
+static struct hv_err *wait_or(struct peer *p, const struct wire_frame *frame, struct hv_err *err)
+{
+	struct peer_wait wait = {
+		.kind = frame->kind,
+		.tag = frame->tag,
+		.handle = frame->handle,
+		.want_bytes = frame->arg,
+		.until_ns = frame->wait_ms == WIRE_WAIT_FOREVER
+				    ? UINT64_MAX
+				    : monotonic_ns() + frame->wait_ms * 1000000ull,
+	};
+
+	if (!err || err->code != EAGAIN || frame->wait_ms == 0 || !peer_add_wait(p, &wait))
+		return err;
+	hv_err_free(err);
+	return NULL;
+}
+
+struct hv_err *files_read(struct service *s, struct peer *p, const struct wire_frame *frame)
+{
+	struct peer_file *f = NULL;
+	struct hv_err *err = find_file(p, frame->handle, &f);
+	uint64_t pos;
+
+	if (!err && hv_span_u64(frame->data, 0, &pos) && pos != f->pos)
+		err = seek_to(s, f, pos);
+	if (!err)
+		err = read_some(p, frame->handle, frame->arg);
+	return wait_or(p, frame, err);
+}
+
+struct hv_err *files_ready(struct service *s hv_unused, struct peer *p,
+			   const struct wire_frame *frame)
+{
+	return wait_or(p, frame, be_ready(p, frame->handle));
+}
+
+static void end_wait(struct peer *p, size_t index, struct hv_err *err)
+{
+	p->tag = p->waits[index].tag;
+	peer_drop_wait(p, index);
+	if (err)
+		peer_answer_error(p, err);
+}
+
+struct hv_err *files_cancel(struct service *s hv_unused, struct peer *p,
+			    const struct wire_frame *frame)
+{
+	for (size_t i = p->nr_waits; i-- > 0;)
+		if (p->waits[i].tag == frame->arg)
+			end_wait(p, i, hv_err_new(EINTR, "interrupted"));
+	p->tag = frame->tag;
+	answer_ok(p);
+	return NULL;
+}
+
+void files_retry(struct service *s, struct peer *p, uint64_t now_ns)
+{
+	for (size_t i = 0; i < p->nr_waits && s->state == SERVE_RUNS;) {
+		const struct peer_wait w = p->waits[i];
+		struct hv_err *err;
+
+		/* One answer at a time is on its way; the rest can wait for that. */
+		if (p->gone || peer_has_output(p))
+			return;
+		p->tag = w.tag;
+		err = w.kind == WIRE_READ ? read_some(p, w.handle, w.want_bytes)
+					  : be_ready(p, w.handle);
+		if (err && err->code == EAGAIN && now_ns < w.until_ns) {
+			hv_err_free(err);
+			i++;
+			continue;
+		}
+		end_wait(p, i, err);
+	}
+}
+
+void files_end_waits(struct peer *p, const struct hv_err *why)
+{
+	while (p->nr_waits) {
+		end_wait(p, 0, why ? hv_err_new(why->code, "%s", why->message) : NULL);
+		if (!why)
+			peer_answer_bytes(p, NULL, 0);
+	}
+}
+
+struct hv_err *files_write(struct service *s, struct peer *p, const struct wire_frame *frame)
+{
+	struct hv_session_stat before;
+	struct peer_file *f = NULL;
+	size_t taken;
+	struct hv_err *err = find_file(p, frame->handle, &f);
+
+	if (!err && !f->file)
+		err = hv_err_new(EBADF, "%s: not open for writing", f->path);
+	if (err)
+		return err;
+	hv_session_stat(s->session, &before);
+	err = hv_file_write(f->file, frame->data.data, frame->data.len_bytes, &taken);
+	audit_change(s, p, f->path, &before);
+	if (err)
+		return err;
+	peer_answer(p, &(struct wire_frame){.kind = WIRE_OK, .arg = (uint32_t)taken});
+	return NULL;
+}
+
+/* Whoever still waits for the file waits in vain. */
+static void end_waits_for(struct peer *p, uint32_t handle)
+{
+	uint32_t tag = p->tag;
+
+	for (size_t i = p->nr_waits; i-- > 0;)
+		if (p->waits[i].handle == handle)
+			end_wait(p, i, hv_err_new(EINTR, "closed"));
+	p->tag = tag;
+}
+
+static void slot_deinit(struct peer_file *f)
+{
+	if (f->again)
+		hv_file_abandon(f->again);
+	hv_text_deinit(&f->text);
+	free(f->path);
+	*f = (struct peer_file){0};
+}
+
+static struct hv_err *close_tree_file(struct service *s, struct peer *p, struct peer_file *f)
+{
+	struct hv_session_stat before;
+	struct hv_err *err;
+
+	if (!f->file)
+		return NULL;
+	hv_session_stat(s->session, &before);
+	err = hv_file_close(hv_take(f->file));
+	audit_change(s, p, f->path, &before);
+	if (err)
+		audit_log(&s->audit, "%s: close: %s", f->path, err->message);
+	return err;
+}
+
+static struct hv_err *close_file(struct service *s, struct peer *p, struct peer_file *f)
+{
+	struct hv_err *err = close_tree_file(s, p, f);
+
+	slot_deinit(f);
+	return err;
+}
+
+struct hv_err *files_close(struct service *s, struct peer *p, const struct wire_frame *frame)
+{
+	struct peer_file *f = NULL;
+	struct hv_err *err = find_file(p, frame->handle, &f);
+
+	if (err)
+		return err;
+	end_waits_for(p, frame->handle);
+	err = close_file(s, p, f);
+	if (!err)
+		answer_ok(p);
+	return err;
+}
+
+/* Closed and opened once more. Should that fail, the handle is as one that has no file. */
+struct hv_err *files_publish(struct service *s, struct peer *p, const struct wire_frame *frame)
+{
+	struct peer_file *f = NULL;
+	struct hv_err *err = find_file(p, frame->handle, &f);
+	struct hv_err *open_err;
+
+	if (err)
+		return err;
+	err = close_tree_file(s, p, f);
+	/* It begins anew, for reads as well. */
+	if (f->again)
+		hv_file_abandon(hv_take(f->again));
+	f->pos = 0;
+	open_err = hv_tree_open(s->tree, f->path, (f->flags & ~O_TRUNC) | O_APPEND, &f->file);
+	if (err) {
+		hv_err_free(open_err);
+		return err;
+	}
+	if (open_err)
+		return open_err;
+	answer_ok(p);
+	return NULL;
+}
+
+static void abandon_file(struct peer_file *f)
+{
+	if (f->file)
+		hv_file_abandon(f->file);
+	slot_deinit(f);
+}
+
+struct hv_err *files_abandon(struct service *s hv_unused, struct peer *p,
+			     const struct wire_frame *frame)
+{
+	struct peer_file *f = NULL;
+	struct hv_err *err = find_file(p, frame->handle, &f);
+
+	if (err)
+		return err;
+	end_waits_for(p, frame->handle);
+	abandon_file(f);
+	answer_ok(p);
+	return NULL;
+}
+
+void files_abandon_all(struct peer *p)
+{
+	for (size_t i = 0; i < p->nr_files; i++)
+		if (p->files[i].path)
+			abandon_file(&p->files[i]);
+}

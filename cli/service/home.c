@@ -1,0 +1,117 @@
+#include "cli/service/home.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/service/service.h"
+#include "vmm/unix_socket.h"
+
+/* What is made anew together. */
+struct home {
+	struct rundir dir;
+	struct audit audit;
+	int listen_fd;
+};
+
+static void home_deinit(struct home *h)
+{
+	hv_close_at(&h->listen_fd);
+	audit_close(&h->audit);
+	rundir_remove(&h->dir);
+}
+
+static struct hv_err *listen_at(const struct rundir *dir, int *ret)
+{
+	HV_AUTO_FREE char *path = rundir_path(dir->path, "sock");
+	HV_AUTO_FD int fd = -1;
+	struct sockaddr_un addr;
+	struct hv_err *err = hv_unix_socket(path, SOCK_NONBLOCK, &addr, &fd);
+
+	if (err)
+		return err;
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0 || listen(fd, 16) != 0)
+		return hv_err_new(errno, "%s: %s", path, strerror(errno));
+	*ret = hv_take_fd(&fd);
+	return NULL;
+}
+
+static struct hv_err *write_pid(const struct rundir *dir)
+{
+	HV_AUTO_FREE char *path = rundir_path(dir->path, "pid");
+	FILE *f = fopen(path, "we");
+
+	if (!f)
+		return hv_err_new(errno, "%s: %s", path, strerror(errno));
+	fprintf(f, "%d\n", (int)getpid());
+	if (fclose(f) != 0)
+		return hv_err_new(errno, "%s: %s", path, strerror(errno));
+	return NULL;
+}
+
+/* What was made so far is the caller's, whatever comes of it. */
+static struct hv_err *make(const struct service *s, struct rundir *dir, struct audit *audit)
+{
+	const struct service_config *config = s->config;
+	const struct hv_guest_info *guest = hv_guest_info(s->guest);
+	struct rundir_info info = {
+		.id = (char *)guest->id,
+		.name = (char *)guest->name,
+		.spec = (char *)config->spec,
+		.uri = (char *)config->libvirt_uri,
+		.vmm_pid = guest->pid,
+		.service_pid = getpid(),
+	};
+	HV_AUTO_FREE char *log = NULL;
+	struct hv_err *err = rundir_take(config->run_dir, guest->id, dir);
+
+	if (err)
+		return err;
+	log = rundir_path(dir->path, "log");
+	err = audit_open(log, config->sink, guest->name, guest->id, audit);
+	if (!err)
+		err = rundir_write_info(dir, &info);
+	if (!err)
+		err = write_pid(dir);
+	return err;
+}
+
+struct hv_err *home_open(struct service *s)
+{
+	struct hv_err *err = make(s, &s->dir, &s->audit);
+
+	if (!err || err->code != EBUSY)
+		return err;
+	hv_err_free(err);
+	return hv_err_new(EBUSY, "already attached: `hvtrace stat %s` shows the session",
+			  s->config->spec);
+}
+
+struct hv_err *home_listen(struct service *s)
+{
+	return listen_at(&s->dir, &s->listen_fd);
+}
+
+void home_keep(struct service *s)
+{
+	struct home h = {RUNDIR_NONE, AUDIT_NONE, -1};
+	struct hv_err *err;
+
+	if (rundir_stands(&s->dir))
+		return;
+	err = make(s, &h.dir, &h.audit);
+	if (!err)
+		err = listen_at(&h.dir, &h.listen_fd);
+	if (err) {
+		hv_err_free(err);
+		home_deinit(&h);
+		return;
+	}
+	audit_log(&h.audit, "the directory of this session had been removed");
+	close(s->listen_fd);
+	audit_close(&s->audit);
+	rundir_forget(&s->dir);
+	s->dir = h.dir;
+	s->audit = h.audit;
+	s->listen_fd = h.listen_fd;
+}

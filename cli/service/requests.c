@@ -1,0 +1,216 @@
+#include "cli/service/requests.h"
+
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <limits.h>
+#include <string.h>
+
+#include "cli/duration.h"
+#include "cli/service/files.h"
+
+/* A one-line file of the tree, without its newline. */
+static char *read_small(struct service *s, const char *path)
+{
+	struct hv_file *file;
+	char buf[128];
+	size_t len = 0;
+	struct hv_err *err = hv_tree_open(s->tree, path, O_RDONLY, &file);
+
+	if (!err) {
+		err = hv_file_read(file, buf, sizeof(buf) - 1, &len);
+		hv_err_free(hv_file_close(file));
+	}
+	buf[err ? 0 : len] = '\0';
+	buf[strcspn(buf, "\n")] = '\0';
+	hv_err_free(err);
+	return hv_strdup(buf);
+}
+
+static void add_string(json_object *o, const char *key, const char *value)
+{
+	json_object_object_add(o, key, json_object_new_string(value));
+}
+
+static void add_number(json_object *o, const char *key, uint64_t value)
+{
+	json_object_object_add(o, key, json_object_new_uint64(value));
+}
+
+static const char *clock_name(enum hv_clock_kind kind)
+{
+	switch (kind) {
+	case HV_CLOCK_TSC:
+		return "tsc";
+	case HV_CLOCK_PVCLOCK:
+		return "pvclock";
+	case HV_CLOCK_RAW:
+		return "raw tsc";
+	case HV_CLOCK_HOST:
+		return "host";
+	}
+	return "unknown";
+}
+
+static void add_counts(struct service *s, json_object *o)
+{
+	json_object *sites = json_object_new_object();
+	json_object *holds = json_object_new_object();
+	json_object *memory = json_object_new_object();
+	struct hv_session_stat stat;
+
+	hv_session_stat(s->session, &stat);
+	add_number(sites, "traceable", stat.nr_sites);
+	add_number(sites, "patched", stat.nr_patched);
+	add_number(sites, "refused", stat.nr_refused);
+	json_object_object_add(o, "sites", sites);
+	add_number(o, "events", stat.nr_events);
+	add_number(o, "lost", stat.nr_lost);
+	add_number(o, "graph_no_stack", stat.nr_no_stack);
+	add_number(o, "graph_no_room", stat.nr_no_room);
+	add_number(o, "profile_no_count", stat.nr_no_count);
+	add_number(holds, "count", stat.nr_holds);
+	add_number(holds, "last_ns", stat.hold_last_ns);
+	add_number(holds, "max_ns", stat.hold_max_ns);
+	json_object_object_add(o, "holds", holds);
+	add_number(memory, "region_bytes", stat.region_bytes);
+	add_number(memory, "ring_bytes", stat.ring_bytes);
+	json_object_object_add(o, "memory", memory);
+	add_number(o, "vcpus", stat.nr_cpus);
+}
+
+static void add_mounts(struct service *s, json_object *o)
+{
+	json_object *dirs = json_object_new_array();
+
+	for (size_t i = 0; i < s->nr_peers; i++)
+		if (s->peers[i]->mount_dir)
+			json_object_array_add(dirs, json_object_new_string(s->peers[i]->mount_dir));
+	json_object_object_add(o, "mounts", dirs);
+}
+
+static void add_dumps(struct service *s, json_object *o)
+{
+	HV_AUTO_FREE char *path = rundir_path(s->dir.path, RUNDIR_DUMP);
+	json_object *dumps = json_object_new_object();
+
+	add_number(dumps, "written", s->dumps.nr);
+	add_string(dumps, "path", path);
+	json_object_object_add(o, "dumps", dumps);
+}
+
+static void do_stat(struct service *s, struct peer *p)
+{
+	const struct hv_guest_info *info = hv_guest_info(s->guest);
+	HV_AUTO_FREE char *tracer = read_small(s, "current_tracer");
+	HV_AUTO_FREE char *on = read_small(s, "tracing_on");
+	json_object *o = json_object_new_object();
+	const char *text;
+
+	add_string(o, "domain", info->name);
+	add_string(o, "id", info->id);
+	add_number(o, "vmm_pid", (uint64_t)info->pid);
+	add_number(o, "service_pid", (uint64_t)getpid());
+	add_number(o, "attached_ms", (monotonic_ns() - s->attached_ns) / 1000000);
+	add_string(o, "kernel", s->kernel->release);
+	add_string(o, "transport", info->transport);
+	add_string(o, "clock", clock_name(hv_session_guest_clock(s->session)));
+	add_string(o, "current_tracer", tracer);
+	json_object_object_add(o, "tracing_on", json_object_new_boolean(strcmp(on, "1") == 0));
+	add_counts(s, o);
+	add_dumps(s, o);
+	add_number(o, "clients", s->nr_peers - 1);
+	add_mounts(s, o);
+	text = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
+							 JSON_C_TO_STRING_NOSLASHESCAPE);
+	peer_answer_bytes(p, text, strlen(text));
+	json_object_put(o);
+}
+
+typedef struct hv_err *(*request_fn)(struct service *s, struct peer *p,
+				     const struct wire_frame *frame);
+
+static struct hv_err *stat_session(struct service *s, struct peer *p,
+				   const struct wire_frame *frame hv_unused)
+{
+	do_stat(s, p);
+	return NULL;
+}
+
+static struct hv_err *detach(struct service *s, struct peer *p,
+			     const struct wire_frame *frame hv_unused)
+{
+	serve_begin_detach(s, p);
+	return NULL;
+}
+
+static struct hv_err *own(struct service *s hv_unused, struct peer *p,
+			  const struct wire_frame *frame hv_unused)
+{
+	p->owns_session = true;
+	peer_answer(p, &(struct wire_frame){.kind = WIRE_OK});
+	return NULL;
+}
+
+static struct hv_err *note_mount(struct service *s, struct peer *p, const struct wire_frame *frame)
+{
+	char *dir = NULL;
+
+	if (!wire_string(frame->data, PATH_MAX, &dir))
+		return hv_err_new(EINVAL, "no path of a directory");
+	free(p->mount_dir);
+	p->mount_dir = dir;
+	audit_log(&s->audit, "mounted at %s by pid %d", dir, (int)p->cred.pid);
+	peer_answer(p, &(struct wire_frame){.kind = WIRE_OK});
+	return NULL;
+}
+
+static const request_fn requests[] = {
+	[WIRE_STAT] = stat_session,
+	[WIRE_DETACH] = detach,
+	[WIRE_OWN] = own,
+	[WIRE_MOUNT] = note_mount,
+	[WIRE_LIST] = files_list,
+	[WIRE_LOOK] = files_look,
+	[WIRE_MKDIR] = files_mkdir,
+	[WIRE_RMDIR] = files_rmdir,
+	[WIRE_OPEN] = files_open,
+	[WIRE_OPEN_PROC] = files_open_proc,
+	[WIRE_READ] = files_read,
+	[WIRE_READY] = files_ready,
+	[WIRE_CANCEL] = files_cancel,
+	[WIRE_WRITE] = files_write,
+	[WIRE_CLOSE] = files_close,
+	[WIRE_ABANDON] = files_abandon,
+	[WIRE_PUBLISH] = files_publish,
+};
+
+static struct hv_err *too_many(struct service *s, struct peer *p)
+{
+	p->leaves = true;
+	return hv_err_new(EMFILE,
+			  "domain '%s': %d clients are connected already: no more but detach",
+			  hv_guest_info(s->guest)->name, SERVE_PEERS_MAX);
+}
+
+void request_handle(struct service *s, struct peer *p, const struct wire_frame *frame)
+{
+	struct hv_err *err = NULL;
+
+	p->tag = frame->tag;
+	if (frame->version != WIRE_VERSION)
+		err = hv_err_new(EPROTO,
+				 "the service (pid %d) speaks protocol %d, this hvtrace %u: use "
+				 "the hvtrace that attached, or end the service with SIGTERM",
+				 (int)getpid(), WIRE_VERSION, frame->version);
+	else if (s->state != SERVE_RUNS)
+		err = hv_err_new(EBUSY, "domain '%s': is being detached",
+				 hv_guest_info(s->guest)->name);
+	else if (p->is_extra && frame->kind != WIRE_DETACH)
+		err = too_many(s, p);
+	else if (frame->kind < HV_ARRAY_LEN(requests) && requests[frame->kind])
+		err = requests[frame->kind](s, p, frame);
+	else
+		err = hv_err_new(ENOSYS, "request %u is not known", frame->kind);
+	if (err)
+		peer_answer_error(p, err);
+}

@@ -1,0 +1,336 @@
+#include "cli/service/service.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "cli/duration.h"
+#include "cli/service/home.h"
+#include "cli/retry.h"
+#include "cli/service/serve.h"
+#include "cli/spec.h"
+#include "cli/stop_signals.h"
+
+#define REPORT_FD 3 /* in the service: above the standard three */
+
+/* The service's half. */
+
+/* A frame on a pipe: whole or not at all, being smaller than PIPE_BUF mostly. */
+static bool report(int fd, const struct wire_frame *frame)
+{
+	HV_AUTO_TEXT struct hv_text out = {0};
+	size_t sent = 0;
+
+	wire_encode(&out, frame);
+	while (sent < out.len_bytes) {
+		ssize_t n = write(fd, out.data + sent, out.len_bytes - sent);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return false;
+		sent += (size_t)n;
+	}
+	return true;
+}
+
+static bool report_text(int fd, enum wire_kind kind, int code, const char *text)
+{
+	size_t len = strlen(text);
+
+	return report(fd, &(struct wire_frame){
+				  .kind = (uint16_t)kind,
+				  .arg = (uint32_t)code,
+				  .data = {(const uint8_t *)text,
+					   len < WIRE_DATA_MAX ? len : WIRE_DATA_MAX},
+			  });
+}
+
+static bool is_abandoned(int report_fd)
+{
+	struct pollfd fd = {report_fd, 0, 0};
+
+	return poll(&fd, 1, 0) > 0 && (fd.revents & POLLERR);
+}
+
+static struct hv_err *attach_session(const struct service_config *config, struct service *s)
+{
+	struct hv_session_stat stat;
+	struct hv_err *err = hv_session_attach(s->guest, s->kernel, &s->session);
+
+	if (err && err->code == EEXIST && !strstr(err->message, "hvtrace recover")) {
+		struct hv_err *hint = hv_err_new(EEXIST, "%s: run `hvtrace recover %s` first",
+						 err->message, config->spec);
+
+		hv_err_free(err);
+		return hint;
+	}
+	if (err)
+		return err;
+	hv_session_stat(s->session, &stat);
+	s->attach_hold_ns = stat.hold_max_ns;
+	s->attached_ns = monotonic_ns();
+	return NULL;
+}
+
+/* One way in; every error leaves to the caller what is open so far. */
+static struct hv_err *open_all(const struct service_config *config, int report_fd,
+			       struct service *s)
+{
+	struct hv_err *err = NULL;
+
+	s->config = config;
+	if (!s->guest)
+		err = hv_guest_open(config->spec, config->libvirt_uri, config->via, &s->guest);
+
+	if (!err)
+		err = home_open(s);
+	if (!err)
+		err = hv_guest_refusal(s->guest);
+	if (!err && config->shadow)
+		err = hv_guest_want_shadow(s->guest);
+	if (!err)
+		err = hv_kernel_open(s->guest, config->vmlinux_path, &s->kernel);
+	if (!err && is_abandoned(report_fd))
+		err = hv_err_new(ECANCELED, "whoever asked to attach has gone");
+	if (!err)
+		err = attach_session(config, s);
+	if (!err)
+		err = hv_tree_new(s->session, &s->tree);
+	if (!err)
+		err = home_listen(s);
+	return err;
+}
+
+/* Takes back what open_all did; tried again for a while. */
+static void close_all(struct service *s)
+{
+	HV_AUTO_TEXT struct hv_text proof = {0};
+	uint64_t until = monotonic_ns() + RETRY_FOR_NS;
+	uint64_t delay_ns = RETRY_FIRST_NS;
+	struct hv_err *err = NULL;
+
+	hv_tree_free(s->tree);
+	while (s->session && (err = hv_session_detach(s->session, &proof)) &&
+	       retry_may_succeed(err) && monotonic_ns() < until) {
+		hv_err_free(err);
+		poll(NULL, 0, (int)(delay_ns / 1000000));
+		delay_ns = retry_next_ns(delay_ns);
+	}
+	if (err)
+		audit_log(&s->audit, "%s", err->message);
+	hv_err_free(err);
+	hv_session_free(s->session);
+	hv_kernel_free(s->kernel);
+	hv_guest_free(s->guest);
+	audit_close(&s->audit);
+	rundir_remove(&s->dir);
+}
+
+static void describe(const struct service *s, uint64_t took_ns, struct hv_text *ret)
+{
+	const struct hv_guest_info *guest = hv_guest_info(s->guest);
+	struct hv_session_stat stat;
+
+	hv_session_stat(s->session, &stat);
+	hv_text_printf(ret,
+		       "domain '%s': attached: Linux %s, %zu sites, %u vCPUs, region of %llu MiB, "
+		       "held %llu.%03llu ms, took %llu.%01llu s",
+		       guest->name, s->kernel->release, stat.nr_sites, guest->nr_vcpus,
+		       (unsigned long long)(stat.region_bytes >> 20),
+		       (unsigned long long)(stat.hold_max_ns / 1000000),
+		       (unsigned long long)(stat.hold_max_ns / 1000 % 1000),
+		       (unsigned long long)(took_ns / 1000000000),
+		       (unsigned long long)(took_ns / 100000000 % 10));
+	if (hv_session_found_stale(s->session))
+		hv_text_add(ret,
+			    "; what an earlier boot of it had left in the region is discarded");
+}
+
+static void name_process(const char *name)
+{
+	char title[16];
+
+	snprintf(title, sizeof(title), "hvtrace:%s", name);
+	prctl(PR_SET_NAME, title);
+}
+
+/* Limits of the shell that attached are not meant for us: the guest is ours to leave clean. */
+static void outlive_limits(void)
+{
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_CPU, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
+}
+
+/* It has attached: LINE says to what, and the log. */
+static void attached(struct service *s, const struct audit_actor *who, uint64_t started_ns,
+		     struct hv_text *line)
+{
+	describe(s, monotonic_ns() - started_ns, line);
+	audit_line(&s->audit, who, "attach", "kernel=%s hold_max_us=%llu", s->kernel->release,
+		   (unsigned long long)(s->attach_hold_ns / 1000));
+}
+
+/* Returns the exit code of the process. */
+static int service_run(const struct service_config *config, const struct audit_actor *who,
+		       int report_fd)
+{
+	struct service s = {
+		.dir = RUNDIR_NONE,
+		.audit = AUDIT_NONE,
+		.dumps = DUMPS_NONE,
+		.listen_fd = -1,
+	};
+	HV_AUTO_TEXT struct hv_text line = {0};
+	uint64_t started = monotonic_ns();
+	struct hv_err *err;
+
+	outlive_limits();
+	s.signal_fd = stop_signals_fd();
+	err = in_domain(open_all(config, report_fd, &s), config->spec);
+	if (err) {
+		close_all(&s);
+		report_text(report_fd, WIRE_ERROR, err->code, err->message);
+		hv_err_free(err);
+		return 1;
+	}
+	name_process(hv_guest_info(s.guest)->name);
+	attached(&s, who, started, &line);
+	if (!report_text(report_fd, WIRE_OK, 0, line.data)) {
+		audit_log(&s.audit, "whoever asked to attach has gone");
+		serve_begin_detach(&s, NULL);
+	}
+	close(report_fd);
+	serve(&s);
+	return 0;
+}
+
+bool service_parse_patch(const char *text, bool *ret_shadow)
+{
+	*ret_shadow = strcmp(text, "shadow") == 0;
+	return *ret_shadow || strcmp(text, "in-place") == 0;
+}
+
+struct hv_err *service_here(const struct service_config *config, struct hv_guest *guest,
+			    void (*ready)(void *ctx, const char *line), void *ctx)
+{
+	struct service s = {
+		.dir = RUNDIR_NONE,
+		.audit = AUDIT_NONE,
+		.dumps = DUMPS_NONE,
+		.listen_fd = -1,
+		.signal_fd = -1,
+		.guest = guest,
+	};
+	struct audit_actor who = audit_actor_self();
+	HV_AUTO_TEXT struct hv_text line = {0};
+	uint64_t started = monotonic_ns();
+	struct hv_err *err = in_domain(open_all(config, -1, &s), config->spec);
+
+	if (err) {
+		close_all(&s);
+		return err;
+	}
+	attached(&s, &who, started, &line);
+	ready(ctx, line.data);
+	serve(&s);
+	return NULL;
+}
+
+/* The parent's half. */
+
+static struct hv_err *read_report(int fd, const char *spec, char **ret_line)
+{
+	HV_AUTO_TEXT struct hv_text in = {0};
+	struct wire_frame frame;
+	char buf[4096];
+	size_t used;
+	ssize_t n;
+
+	while ((n = read(fd, buf, sizeof(buf))) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return hv_err_new(errno, "pipe: %s", strerror(errno));
+		hv_text_add_bytes(&in, buf, (size_t)n);
+		if (wire_decode((struct hv_span){(uint8_t *)in.data, in.len_bytes}, &frame,
+				&used) != WIRE_FRAME)
+			continue;
+		if (frame.kind == WIRE_OK)
+			return wire_string(frame.data, WIRE_DATA_MAX, ret_line)
+				       ? NULL
+				       : hv_err_new(EPROTO, "service: bad report");
+		return hv_err_new(frame.arg ? (int)frame.arg : EIO, "%.*s",
+				  (int)frame.data.len_bytes, (const char *)frame.data.data);
+	}
+	return hv_err_new(ECONNRESET,
+			  "domain '%s': the service died while it attached: run `hvtrace recover "
+			  "%s`, see the system log",
+			  spec, spec);
+}
+
+/* Nothing of the caller's is kept open: a shell that waits for its pipes must not wait for us. */
+static void drop_inherited(int keep_fd)
+{
+	int kept = fcntl(keep_fd, F_DUPFD, 10);
+	int null = open("/dev/null", O_RDWR);
+
+	if (kept < 0 || null < 0)
+		_exit(1);
+	for (int fd = 0; fd < REPORT_FD; fd++)
+		dup2(null, fd);
+	dup3(kept, REPORT_FD, O_CLOEXEC);
+	close_range(REPORT_FD + 1, ~0u, 0);
+}
+
+static void become_service(const struct service_config *config, const struct audit_actor *who,
+			   int report_fd)
+{
+	pid_t pid;
+
+	setsid();
+	pid = fork();
+	if (pid != 0)
+		_exit(pid < 0);
+	drop_inherited(report_fd);
+	if (chdir("/") != 0)
+		_exit(1);
+	umask(077);
+	_exit(service_run(config, who, REPORT_FD));
+}
+
+struct hv_err *service_start(const struct service_config *config, char **ret_line)
+{
+	struct service_config in = *config;
+	HV_AUTO_FREE char *vmlinux =
+		config->vmlinux_path ? spec_absolute_path(config->vmlinux_path) : NULL;
+	HV_AUTO_FREE char *spec = spec_absolute(config->spec);
+	struct audit_actor who = audit_actor_self();
+	HV_AUTO_FD int from = -1;
+	int pipe_fds[2];
+	pid_t pid;
+
+	/* Paths must mean the same after chdir("/"). */
+	in.vmlinux_path = vmlinux;
+	in.spec = spec;
+	if (pipe2(pipe_fds, O_CLOEXEC) != 0)
+		return hv_err_new(errno, "pipe: %s", strerror(errno));
+	from = pipe_fds[0];
+	pid = fork();
+	if (pid == 0)
+		become_service(&in, &who, pipe_fds[1]);
+	close(pipe_fds[1]);
+	if (pid < 0)
+		return hv_err_new(errno, "fork: %s", strerror(errno));
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return read_report(from, spec, ret_line);
+}

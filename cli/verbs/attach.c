@@ -1,0 +1,121 @@
+/* hvtrace attach: starts the service of a domain. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/client.h"
+#include "cli/mount/mounter.h"
+#include "cli/service/service.h"
+#include "cli/spec.h"
+#include "cli/verbs/verb.h"
+
+static bool parse_via(const char *text, enum hv_via *ret)
+{
+	static const struct {
+		const char *name;
+		enum hv_via via;
+	} ways[] = {{"auto", HV_VIA_AUTO}, {"inject", HV_VIA_INJECT}, {"monitor", HV_VIA_MONITOR}};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(ways); i++) {
+		if (strcmp(text, ways[i].name) == 0) {
+			*ret = ways[i].via;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A second service would stand in line for the monitor: look first. */
+static struct hv_err *refuse_second(const struct cli *cli, const char *spec)
+{
+	HV_AUTO_FREE char *given = spec_absolute(spec);
+	AUTO_RUNDIR_INFO struct rundir_info info = {0};
+	bool found = false;
+	struct hv_err *err = rundir_find(cli->run_dir, given, cli->libvirt_uri, &found, &info);
+
+	if (err || !found || !info.live)
+		return err;
+	return hv_err_new(
+		EBUSY,
+		"domain '%s': already attached (service pid %d): `hvtrace detach %s` ends "
+		"that session",
+		spec, (int)info.service_pid, spec);
+}
+
+/* The session is there, whatever becomes of the mount. */
+static int mount_tree(const struct cli *cli, const char *spec, const char *dir)
+{
+	HV_AUTO_FREE char *at = NULL;
+	struct hv_err *err = mounter_mount(cli->run_dir, spec, cli->libvirt_uri, dir, &at);
+
+	if (err)
+		return fail(hv_err_in(err, "domain '%s': attached, but not mounted", spec));
+	printf("%s\n", at);
+	return EXIT_OK;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"via", required_argument, NULL, 'v'},
+		{"patch", required_argument, NULL, 'p'},
+		{"vmlinux", required_argument, NULL, 'k'},
+		{"mount", optional_argument, NULL, 'm'},
+		{0},
+	};
+	struct service_config config = {.run_dir = cli->run_dir, .sink = cli->sink};
+	HV_AUTO_FREE char *line = NULL;
+	const char *mount_dir = NULL;
+	bool mounts = false;
+	struct hv_err *err;
+	int exit_code;
+	int c;
+
+	while ((c = verb_option(cli, argc, argv, "", longs, &exit_code)) != -1) {
+		if (c == VERB_OPTION_STOP)
+			return exit_code;
+		if (c == 'k') {
+			config.vmlinux_path = optarg;
+		} else if (c == 'm') {
+			mounts = true;
+			mount_dir = optarg;
+		} else if (c == 'p' && !service_parse_patch(optarg, &config.shadow)) {
+			return usage_error(cli, "--patch: '%s' is neither in-place nor shadow",
+					   optarg);
+		} else if (c == 'v' && !parse_via(optarg, &config.via)) {
+			return usage_error(cli, "--via: '%s' is none of auto, inject, monitor",
+					   optarg);
+		}
+	}
+	if (!verb_operands(cli, argc, argv, 1, 1, &exit_code))
+		return exit_code;
+	if (!have_root(cli))
+		return EXIT_FAILED;
+	config.spec = argv[optind];
+	config.libvirt_uri = cli->libvirt_uri;
+	err = refuse_second(cli, config.spec);
+	if (!err)
+		err = service_start(&config, &line);
+	if (err)
+		return fail(err);
+	printf("%s\n", line);
+	return mounts ? mount_tree(cli, config.spec, mount_dir) : EXIT_OK;
+}
+
+const struct verb verb_attach = {
+	.name = "attach",
+	.args = "[--via=auto|inject|monitor] [--patch=in-place|shadow] [--vmlinux=FILE] "
+		"[--mount[=DIR]] DOMAIN",
+	.summary = "Start a session with a guest",
+	.help = "A process in the background keeps the session until `hvtrace detach`, or until "
+		"the\n"
+		"guest ends or reboots. Nothing is traced yet: choose with `hvtrace echo`.\n\n"
+		"  --via=WAY              how to reach the guest; auto: inject under KVM, else "
+		"monitor\n"
+		"  --patch=WAY            how to change text: in place, or in shadow copies of "
+		"its\n"
+		"                         pages (injection, shared RAM of small pages)\n"
+		"  --vmlinux=FILE         its kernel with symbols; refused if the build id "
+		"differs\n"
+		"  --mount[=DIR]          then as `hvtrace mount DOMAIN [DIR]`\n",
+	.run = run,
+};

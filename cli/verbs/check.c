@@ -1,0 +1,319 @@
+/* hvtrace check: looks at a guest as attach would, and changes nothing. */
+#include <json-c/json.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/client.h"
+#include "cli/service/service.h"
+#include "cli/spec.h"
+#include "cli/verbs/verb.h"
+#include "kernel/clock.h"
+#include "kernel/kernel.h"
+#include "tracer/yield.h"
+
+#define VMCOREINFO_MAX_BYTES 4096
+
+/* What was found, for people and for programs at once. */
+struct findings {
+	struct hv_text table;
+	json_object *json;
+	json_object *blockers;
+	size_t nr_blockers;
+};
+
+static void findings_deinit(struct findings *f)
+{
+	hv_text_deinit(&f->table);
+	json_object_put(f->json);
+}
+
+static void findings_init(struct findings *f)
+{
+	*f = (struct findings){.json = json_object_new_object()};
+	f->blockers = json_object_new_array();
+}
+
+/* VALUE may be NULL: then the row's text is the value. */
+static void add(struct findings *f, const char *key, json_object *value, const char *fmt, ...)
+	hv_printf(4, 5);
+static void add(struct findings *f, const char *key, json_object *value, const char *fmt, ...)
+{
+	HV_AUTO_FREE char *text = NULL;
+	va_list args;
+
+	va_start(args, fmt);
+	text = hv_vformat(fmt, args);
+	va_end(args);
+	hv_text_printf(&f->table, "%-12s %s\n", key, text);
+	json_object_object_add(f->json, key, value ? value : json_object_new_string(text));
+}
+
+/* A row whose value is null to programs. */
+static void add_unknown(struct findings *f, const char *key, const char *text)
+{
+	hv_text_printf(&f->table, "%-12s %s\n", key, text);
+	json_object_object_add(f->json, key, NULL);
+}
+
+/* Takes ERR. */
+static void block(struct findings *f, struct hv_err *err)
+{
+	json_object_array_add(f->blockers, json_object_new_string(err->message));
+	hv_text_printf(&f->table, "%-12s %s\n", "PREVENTS", err->message);
+	f->nr_blockers++;
+	hv_err_free(err);
+}
+
+static json_object *number(uint64_t value)
+{
+	return json_object_new_uint64(value);
+}
+
+static void check_machine(struct findings *f, struct hv_guest *guest, bool is_attached)
+{
+	const struct hv_guest_info *info = hv_guest_info(guest);
+	struct hv_region region;
+	struct hv_err *err;
+
+	add(f, "domain", NULL, "%s", info->name);
+	add(f, "id", NULL, "%s", info->id);
+	add(f, "vmm_pid", number((uint64_t)info->pid), "%d", (int)info->pid);
+	add(f, "accel", NULL, "%s", info->accel == HV_ACCEL_KVM ? "kvm" : "tcg");
+	add(f, "arch", NULL, "%s", info->arch ? info->arch->name : "unknown");
+	add(f, "vcpus", number(info->nr_vcpus), "%u", info->nr_vcpus);
+	add(f, "ram_bytes", number(info->ram_bytes), "%llu MiB",
+	    (unsigned long long)(info->ram_bytes >> 20));
+	add(f, "transport", NULL, "%s", info->transport);
+	add(f, "attached", json_object_new_boolean(is_attached), "%s", is_attached ? "yes" : "no");
+	/* An attached guest's stub is taken by its own service. */
+	err = is_attached ? NULL : hv_guest_refusal(guest);
+	if (err)
+		block(f, err);
+	if (info->region_to_make_bytes) {
+		add(f, "region_bytes", number(info->region_to_make_bytes),
+		    "%llu MiB, made at the first attach",
+		    (unsigned long long)(info->region_to_make_bytes >> 20));
+		return;
+	}
+	err = hv_guest_region(guest, &region);
+	if (err) {
+		block(f, err);
+		return;
+	}
+	add(f, "region_bytes", number(region.len_bytes), "%llu MiB at guest physical 0x%llx",
+	    (unsigned long long)(region.len_bytes >> 20), (unsigned long long)region.gpa.v);
+}
+
+/* The kernel's own word for how far it was moved: KERNELOFFSET of its VMCOREINFO. */
+static bool kaslr_offset(struct hv_kernel *k, uint64_t *ret)
+{
+	char note[VMCOREINFO_MAX_BYTES + 1] = {0};
+	struct hv_gva symbol;
+	struct hv_gva text;
+	const char *at;
+	struct hv_err *err;
+	char *end;
+
+	if (!hv_kernel_symbol(k, "vmcoreinfo_data", &symbol))
+		return false;
+	err = hv_read_u64(&k->as, symbol, &text.v);
+	if (!err)
+		err = hv_read(&k->as, text, note, VMCOREINFO_MAX_BYTES);
+	if (err) {
+		hv_err_free(err);
+		return false;
+	}
+	at = strstr(note, "KERNELOFFSET=");
+	if (!at)
+		return false;
+	*ret = strtoull(at + strlen("KERNELOFFSET="), &end, 16);
+	return *end == '\n';
+}
+
+static void check_place(struct findings *f, struct hv_kernel *k)
+{
+	uint64_t offset;
+
+	add(f, "text", NULL, "0x%llx-0x%llx", (unsigned long long)k->text.start.v,
+	    (unsigned long long)k->text.end.v);
+	add(f, "image", NULL, "0x%llx-0x%llx", (unsigned long long)k->image.all.start.v,
+	    (unsigned long long)k->image.all.end.v);
+	if (kaslr_offset(k, &offset))
+		add(f, "kaslr_offset", number(offset), "0x%llx", (unsigned long long)offset);
+	else
+		add_unknown(f, "kaslr_offset", "unknown (no VMCOREINFO)");
+	add(f, "kpti", json_object_new_boolean(k->kpti), "%s", k->kpti ? "on" : "off");
+	add(f, "page_levels", number(k->as.levels), "%u", k->as.levels);
+}
+
+static void check_build_id(struct findings *f, const struct hv_kernel *k)
+{
+	char hex[2 * sizeof(k->build_id) + 1] = "none";
+
+	for (size_t i = 0; i < k->build_id_len_bytes && i < sizeof(k->build_id); i++)
+		snprintf(hex + 2 * i, 3, "%02x", k->build_id[i]);
+	add(f, "build_id", NULL, "%s", hex);
+}
+
+static void check_sites(struct findings *f, const struct hv_kernel *k)
+{
+	json_object *o = json_object_new_object();
+	size_t invalid = 0;
+	size_t busy = 0;
+
+	for (size_t i = 0; i < k->sites.nr; i++) {
+		invalid += k->sites.list[i].invalid;
+		busy += k->sites.list[i].busy;
+	}
+	json_object_object_add(o, "total", number(k->sites.nr));
+	json_object_object_add(o, "busy", number(busy));
+	json_object_object_add(o, "invalid", number(invalid));
+	add(f, "sites", o, "%zu, of which %zu in use by the guest, %zu invalid", k->sites.nr, busy,
+	    invalid);
+	if (k->sites.nr == busy + invalid)
+		block(f, hv_err_new(ENOENT, "no function of this kernel can be traced"));
+}
+
+static void check_clock(struct findings *f, struct hv_kernel *k)
+{
+	static const char *const kinds[] = {
+		[HV_CLOCK_TSC] = "tsc",
+		[HV_CLOCK_PVCLOCK] = "pvclock",
+		[HV_CLOCK_RAW] = "raw tsc",
+	};
+	struct hv_clock *clock;
+	struct hv_err *err = hv_clock_new(k, &clock);
+
+	if (err) {
+		block(f, hv_err_in(err, "clock"));
+		return;
+	}
+	add(f, "clock", NULL, "%s", kinds[hv_clock_kind(clock)]);
+	hv_clock_free(clock);
+}
+
+/* A session's own changes hide what is looked for. */
+static void check_guest_ftrace(struct findings *f, const struct hv_kernel *k, bool is_attached)
+{
+	HV_AUTO_TEXT struct hv_text reasons = {0};
+	HV_AUTO_ERR struct hv_err *err = hv_yield_look(k, &reasons);
+	json_object *o;
+
+	if (!err && reasons.len_bytes && is_attached) {
+		add_unknown(f, "guest_ftrace", "unknown (attached)");
+		return;
+	}
+	if (err)
+		hv_text_add(&reasons, err->message);
+	o = json_object_new_object();
+	json_object_object_add(o, "protected", json_object_new_boolean(!reasons.len_bytes));
+	json_object_object_add(o, "reason",
+			       reasons.len_bytes ? json_object_new_string(reasons.data) : NULL);
+	if (reasons.len_bytes)
+		add(f, "guest_ftrace", o, "must not begin on what is traced: %s", reasons.data);
+	else
+		add(f, "guest_ftrace", o, "may begin on what is traced");
+}
+
+static void check_kernel(struct findings *f, struct hv_guest *guest, bool is_attached)
+{
+	HV_AUTO_KERNEL struct hv_kernel *k = NULL;
+	struct hv_err *err = hv_kernel_open(guest, NULL, &k);
+
+	if (err) {
+		block(f, err);
+		return;
+	}
+	add(f, "banner", NULL, "%s", k->banner);
+	add(f, "release", NULL, "%s", k->release);
+	check_build_id(f, k);
+	check_place(f, k);
+	add(f, "symbols", number(k->symbols.nr), "%zu", k->symbols.nr);
+	check_sites(f, k);
+	add(f, "modules", number(k->modules.nr), "%zu", k->modules.nr);
+	if (k->btf)
+		add(f, "btf_types", number(hv_btf_nr_types(k->btf)), "%zu",
+		    hv_btf_nr_types(k->btf));
+	else
+		add_unknown(f, "btf_types", "none");
+	check_guest_ftrace(f, k, is_attached);
+	check_clock(f, k);
+}
+
+static void print(struct findings *f, bool json)
+{
+	json_object_object_add(f->json, "blockers", f->blockers);
+	json_object_object_add(f->json, "traceable", json_object_new_boolean(!f->nr_blockers));
+	if (json) {
+		printf("%s\n", json_object_to_json_string_ext(
+				       f->json, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
+							JSON_C_TO_STRING_NOSLASHESCAPE));
+		return;
+	}
+	printf("%s%-12s %s\n", f->table.data ? f->table.data : "", "traceable",
+	       f->nr_blockers ? "no" : "yes");
+}
+
+static bool has_session(const struct cli *cli, const char *id)
+{
+	AUTO_RUNDIR_INFO struct rundir_info info = {0};
+	bool found = false;
+
+	hv_err_free(rundir_find(cli->run_dir, id, NULL, &found, &info));
+	return found && info.live;
+}
+
+/* A QMP socket serves one: with a session there, it is taken. Takes ERR. */
+static struct hv_err *explain_busy(const struct cli *cli, const char *spec, struct hv_err *err)
+{
+	HV_AUTO_FREE char *given = spec_absolute(spec);
+
+	if (!err || !has_session(cli, given))
+		return err;
+	hv_err_free(err);
+	return hv_err_new(EBUSY,
+			  "attached, and its service has the monitor: `hvtrace stat %s` shows the "
+			  "session",
+			  spec);
+}
+
+static int check(const struct cli *cli, const char *spec, bool json)
+{
+	HV_AUTO_GUEST struct hv_guest *guest = NULL;
+	hv_cleanup(findings_deinit) struct findings f = {0};
+	struct hv_err *err = hv_guest_open(spec, cli->libvirt_uri, HV_VIA_AUTO, &guest);
+
+	err = explain_busy(cli, spec, err);
+	if (err && !json)
+		return fail(in_domain(err, spec));
+	findings_init(&f);
+	if (err) {
+		block(&f, in_domain(err, spec));
+	} else {
+		bool is_attached = has_session(cli, hv_guest_info(guest)->id);
+
+		check_machine(&f, guest, is_attached);
+		check_kernel(&f, guest, is_attached);
+	}
+	print(&f, json);
+	return f.nr_blockers ? EXIT_FAILED : EXIT_OK;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	bool json;
+	int exit_code;
+	const char *spec = verb_shown(cli, argc, argv, &json, &exit_code);
+
+	return spec ? check(cli, spec, json) : exit_code;
+}
+
+const struct verb verb_check = {
+	.name = "check",
+	.args = "[--json] DOMAIN",
+	.summary = "Look at a guest as attach would, changing and stopping nothing",
+	.help = "Shows what was found, and what prevents tracing; exit status 1 if anything "
+		"does.\n\n" VERB_SHOWN_HELP,
+	.run = run,
+};

@@ -1,0 +1,34 @@
+/* hvtrace detach: ends a session. */
+#include "cli/client.h"
+#include "cli/verbs/verb.h"
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	AUTO_CLIENT struct client c = CLIENT_NONE;
+	struct wire_frame answer;
+	struct hv_err *err;
+	int exit_code;
+
+	if (!verb_no_options(cli, argc, argv, 1, 1, &exit_code))
+		return exit_code;
+	if (!have_root(cli))
+		return EXIT_FAILED;
+	err = client_connect(cli->run_dir, argv[optind], cli->libvirt_uri, &c);
+	if (err)
+		return fail(err);
+	c.note = note;
+	err = client_call(&c, &(struct wire_frame){.kind = WIRE_DETACH}, &answer);
+	if (err)
+		return fail(err);
+	return put_out(answer.data.data, answer.data.len_bytes) ? EXIT_FAILED : EXIT_OK;
+}
+
+const struct verb verb_detach = {
+	.name = "detach",
+	.args = "DOMAIN",
+	.summary = "End the session with a guest",
+	.help = "Every byte that was changed is put back and compared. A task that may still "
+		"return\n"
+		"into a stub is waited for, for ten seconds.\n",
+	.run = run,
+};

@@ -1,0 +1,91 @@
+/* hvtrace exec, hvtrace sh: programs for which a guest's tracefs is the one there is. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/mount/enter.h"
+#include "cli/verbs/verb.h"
+
+enum { EXIT_NOT_RUN = 126, EXIT_NOT_FOUND = 127 }; /* as in sh(1) */
+
+/* Returns only when it could not. */
+static int become(const char *file, char **argv)
+{
+	int code;
+
+	fflush(stdout);
+	execvp(file, argv);
+	code = errno;
+	fprintf(stderr, "hvtrace: %s: %s\n", file, strerror(code));
+	return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
+}
+
+static int run_exec(struct cli *cli, int argc, char **argv)
+{
+	const char *spec;
+	struct hv_err *err;
+	int exit_code;
+
+	if (verb_option(cli, argc, argv, "", NULL, &exit_code) == VERB_OPTION_STOP)
+		return exit_code;
+	spec = argv[optind];
+	if (optind < argc && optind + 1 < argc && strcmp(argv[optind + 1], "--") == 0)
+		optind++;
+	if (!verb_operands(cli, argc, argv, 2, argc, &exit_code))
+		return exit_code;
+	if (!have_root(cli))
+		return EXIT_FAILED;
+	err = enter_guest(cli->run_dir, spec, cli->libvirt_uri);
+	if (err)
+		return fail(err);
+	return become(argv[optind + 1], argv + optind + 1);
+}
+
+const struct verb verb_exec = {
+	.name = "exec",
+	.args = "DOMAIN [--] COMMAND [ARGS...]",
+	.summary = "Run a program whose tracefs is a guest's",
+	.help = "For COMMAND and what it starts, /sys/kernel/tracing is the guest's tree, and so\n"
+		"are /sys/kernel/debug/tracing, /proc/kallsyms, /proc/version and the number of\n"
+		"CPUs; the host's own tracing is out of reach. The session must have been "
+		"attached.\n"
+		"The exit status is COMMAND's.\n\n"
+		"  hvtrace exec web1 trace-cmd record -p function -l 'vfs_*' sleep 2\n",
+	.run = run_exec,
+};
+
+static int run_sh(struct cli *cli, int argc, char **argv)
+{
+	char *words[] = {(char *)"sh", NULL, NULL, NULL};
+	struct hv_err *err;
+	int exit_code;
+	int c;
+
+	/* -c after the domain, as the shell's own. */
+	if ((c = verb_option(cli, argc, argv, "", NULL, &exit_code)) == VERB_OPTION_STOP)
+		return exit_code;
+	if (argc - optind >= 2 && strcmp(argv[optind + 1], "-c") == 0) {
+		if (argc - optind == 2)
+			return usage_error(cli, "option '-c' needs a value");
+		words[1] = argv[optind + 1];
+		words[2] = argv[optind + 2];
+	}
+	if (!verb_operands(cli, argc, argv, 1, words[1] ? 3 : 1, &exit_code))
+		return exit_code;
+	if (!have_root(cli))
+		return EXIT_FAILED;
+	err = enter_guest(cli->run_dir, argv[optind], cli->libvirt_uri);
+	if (err)
+		return fail(err);
+	if (chdir(ENTER_TRACING) != 0)
+		return fail(hv_err_new(errno, ENTER_TRACING ": %s", strerror(errno)));
+	return become("/bin/sh", words);
+}
+
+const struct verb verb_sh = {
+	.name = "sh",
+	.args = "DOMAIN [-c SCRIPT]",
+	.summary = "A shell in a guest's tracefs tree",
+	.help = "/bin/sh as `hvtrace exec` would run it, in /sys/kernel/tracing.\n\n"
+		"  hvtrace sh web1 -c 'echo \"vfs_*\" >set_ftrace_filter; cat trace'\n",
+	.run = run_sh,
+};

@@ -1,0 +1,34 @@
+/* hvtrace mount: a guest's tracefs tree as a directory. */
+#include <stdio.h>
+
+#include "cli/mount/mounter.h"
+#include "cli/verbs/verb.h"
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	HV_AUTO_FREE char *dir = NULL;
+	struct hv_err *err;
+	int exit_code;
+
+	if (!verb_no_options(cli, argc, argv, 1, 2, &exit_code))
+		return exit_code;
+	if (!have_root(cli))
+		return EXIT_FAILED;
+	err = mounter_mount(cli->run_dir, argv[optind], cli->libvirt_uri, argv[optind + 1], &dir);
+	if (err)
+		return fail(err);
+	printf("%s\n", dir);
+	return EXIT_OK;
+}
+
+const struct verb verb_mount = {
+	.name = "mount",
+	.args = "DOMAIN [DIR]",
+	.summary = "Mount a guest's tracefs tree",
+	.help = "The tree is there for root, as tracefs in the guest would be: an empty directory\n"
+		"DIR, or /run/hvtrace/tracing/DOMAIN; printed when it is there. `hvtrace umount`,\n"
+		"`hvtrace detach` and the end of the guest take it away. The session must have "
+		"been\n"
+		"attached.\n",
+	.run = run,
+};

@@ -1,0 +1,169 @@
+/* hvtrace recover: puts back what a service that died left in a guest. */
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/audit.h"
+#include "cli/duration.h"
+#include "cli/retry.h"
+#include "cli/rundir.h"
+#include "cli/service/service.h"
+#include "cli/spec.h"
+#include "cli/verbs/verb.h"
+#include "tracer/session.h"
+
+static struct hv_err *recover_once(struct hv_guest *guest, struct hv_text *report)
+{
+	HV_AUTO_KERNEL struct hv_kernel *kernel = NULL;
+	bool stood;
+	struct hv_err *err = hv_guest_let_run(guest, &stood);
+
+	if (!err && stood)
+		hv_text_add(report, "the guest stood in a hold that nobody ended: it runs on\n");
+	if (!err)
+		err = hv_guest_refusal(guest);
+	if (!err)
+		err = hv_kernel_open(guest, NULL, &kernel);
+	if (!err)
+		err = hv_session_recover(guest, kernel, report);
+	return err;
+}
+
+static void say_what_is_waited_for(const struct hv_guest *guest, const struct hv_err *err)
+{
+	HV_AUTO_FREE char *line = hv_format("domain '%s': recover waits: %s",
+					    hv_guest_info(guest)->name, err->message);
+
+	note(line);
+}
+
+/* Nobody can attach meanwhile: the directory is ours. A reason of another kind is said, too. */
+static struct hv_err *recover_held(struct hv_guest *guest, struct hv_text *report)
+{
+	uint64_t until_ns = monotonic_ns() + RETRY_FOR_NS;
+	struct hv_err *err = recover_once(guest, report);
+	int said = 0;
+
+	for (uint64_t delay_ns = RETRY_FIRST_NS;
+	     err && retry_may_succeed(err) && monotonic_ns() < until_ns;
+	     delay_ns = retry_next_ns(delay_ns)) {
+		HV_AUTO_TEXT struct hv_text more = {0};
+
+		if (err->code != said)
+			say_what_is_waited_for(guest, err);
+		said = err->code;
+		hv_err_free(err);
+		poll(NULL, 0, (int)(delay_ns / 1000000));
+		err = recover_once(guest, &more);
+		if ((!err || !retry_may_succeed(err)) && more.data)
+			hv_text_add(report, more.data);
+	}
+	return err;
+}
+
+static void audit_recover(const struct cli *cli, const struct hv_guest *guest,
+			  const struct hv_err *err)
+{
+	const struct hv_guest_info *info = hv_guest_info(guest);
+	struct audit a = {cli->sink, -1, hv_strdup(info->name), hv_strdup(info->id)};
+	struct audit_actor who = audit_actor_self();
+
+	audit_line(&a, &who, "recover", "%s", err ? err->message : "restored");
+	audit_close(&a);
+}
+
+static struct hv_err *service_lives(const char *spec)
+{
+	return hv_err_new(EBUSY, "its service lives: `hvtrace detach %s` ends the session", spec);
+}
+
+/* Looked at first: a QMP socket takes one client, and would be waited for in vain. *RET_NONE: there
+ * is no such machine any more, and REPORT says so. */
+static struct hv_err *look_for_session(const struct cli *cli, const char *spec,
+				       struct hv_text *report, bool *ret_none)
+{
+	HV_AUTO_FREE char *given = spec_absolute(spec);
+	AUTO_RUNDIR_INFO struct rundir_info info = {0};
+	bool found = false;
+	struct hv_err *err = rundir_find(cli->run_dir, given, cli->libvirt_uri, &found, &info);
+
+	*ret_none = !err && found && rundir_is_dead_machine(&info);
+	if (*ret_none) {
+		rundir_remove_dead(cli->run_dir, &info);
+		hv_text_add(report, "nothing to recover: it was a machine of hvtrace run, which "
+				    "was killed, and ended with it");
+	}
+	return !err && found && info.live ? service_lives(spec) : err;
+}
+
+/* *RET_OTHER: the machine has a second region, to be looked at by the monitor. */
+static struct hv_err *recover_by(const struct cli *cli, const char *spec, enum hv_via via,
+				 struct hv_text *report, bool *ret_other)
+{
+	HV_AUTO_GUEST struct hv_guest *guest = NULL;
+	AUTO_RUNDIR struct rundir dir = RUNDIR_NONE;
+	struct hv_err *err = hv_guest_open(spec, cli->libvirt_uri, via, &guest);
+
+	if (err)
+		return err;
+	err = rundir_take(cli->run_dir, hv_guest_info(guest)->id, &dir);
+	if (err && err->code == EBUSY) {
+		hv_err_free(err);
+		return service_lives(spec);
+	}
+	if (err)
+		return err;
+	err = recover_held(guest, report);
+	audit_recover(cli, guest, err);
+	*ret_other = hv_guest_info(guest)->has_ivshmem;
+	return err;
+}
+
+/* What the two ways say; that there was nothing by the second only if there was nothing by the
+ * first. */
+static struct hv_err *recover(const struct cli *cli, const char *spec, struct hv_text *report)
+{
+	HV_AUTO_TEXT struct hv_text more = {0};
+	bool other = false, none = false, nothing;
+	struct hv_err *err = look_for_session(cli, spec, report, &none);
+
+	if (!err && !none)
+		err = recover_by(cli, spec, HV_VIA_LEFT, report, &other);
+	if (err || !other)
+		return err;
+	err = recover_by(cli, spec, HV_VIA_MONITOR, &more, &none);
+	nothing = more.data && strcmp(more.data, HV_NOTHING_TO_RECOVER) == 0;
+	if (more.data && !nothing && report->data &&
+	    strcmp(report->data, HV_NOTHING_TO_RECOVER) == 0)
+		hv_text_clear(report);
+	if (more.data && !nothing)
+		hv_text_add(report, more.data);
+	return err;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	HV_AUTO_TEXT struct hv_text report = {0};
+	struct hv_err *err;
+	int exit_code;
+
+	if (!verb_no_options(cli, argc, argv, 1, 1, &exit_code))
+		return exit_code;
+	if (!have_root(cli))
+		return EXIT_FAILED;
+	err = recover(cli, argv[optind], &report);
+	if (report.len_bytes)
+		printf("%s%s", report.data, report.data[report.len_bytes - 1] == '\n' ? "" : "\n");
+	return fail_if(in_domain(err, argv[optind]));
+}
+
+const struct verb verb_recover = {
+	.name = "recover",
+	.args = "DOMAIN",
+	.summary = "Put back what a service that died left in a guest",
+	.help = "Goes by the journal in the region shared with the guest, and undoes only what is\n"
+		"plainly hvtrace's. Does nothing when there is nothing. A task that may still "
+		"return\n"
+		"into a stub is waited for, for ten seconds.\n",
+	.run = run,
+};

@@ -1,0 +1,392 @@
+/* hvtrace run: a machine of our own with a kernel in it, its console on the terminal, and a session
+ * with it as with any other guest.
+ *
+ * Threads: this one waits for the kernel and is then the service; the console (console.h), what is
+ * traced (run_trace.h), and the machine's (vmm/minivm/minivm.h). */
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/verbs/console.h"
+#include "cli/verbs/run_trace.h"
+#include "cli/rundir.h"
+#include "cli/service/service.h"
+#include "cli/size.h"
+#include "cli/verbs/verb.h"
+#include "kernel/early.h"
+
+#define APPEND_DEFAULT "console=ttyS0 reboot=k panic=-1"
+#define MEMORY_DEFAULT (UINT64_C(512) << 20)
+#define NAME_MAX_LEN   64
+
+#define LOOK_FIRST_MS 100 /* for a kernel; twice as long after each look in vain */
+#define LOOK_LAST_MS  1600
+
+struct run {
+	const struct cli *cli;
+	struct hv_minivm_config machine;
+	struct run_trace_config tracing;
+	struct hv_text filter, notrace;
+	char name[NAME_MAX_LEN + 1];
+	unsigned trace_boot;
+	bool shadow;
+
+	struct console *console;
+	struct hv_minivm *vm;
+	struct run_trace *trace;
+	struct hv_err *error; /* of a thread that could not be made */
+};
+
+static void keep_first(struct hv_err **first, struct hv_err *err)
+{
+	if (*first)
+		hv_err_free(err);
+	else
+		*first = err;
+}
+
+static unsigned has_ended(const struct run *r, int wait_ms)
+{
+	struct pollfd fd = {hv_minivm_end_fd(r->vm), POLLIN, 0};
+
+	return poll(&fd, 1, wait_ms) > 0;
+}
+
+static void stop(void *ctx)
+{
+	hv_minivm_stop(((struct run *)ctx)->vm);
+}
+
+/* The kernel, when it is up. */
+
+static void drop(struct hv_err **last, struct hv_err *err)
+{
+	hv_err_free(*last);
+	*last = err;
+}
+
+/* ECANCELED: the machine ended before. */
+static struct hv_err *wait_for_kernel(struct run *r, struct hv_guest *guest)
+{
+	HV_AUTO_KERNEL struct hv_kernel *kernel = NULL;
+	struct hv_err *last = NULL;
+	int look_ms = LOOK_FIRST_MS;
+
+	while (!has_ended(r, kernel ? LOOK_FIRST_MS : look_ms)) {
+		if (kernel && hv_early_is_up(kernel)) {
+			hv_err_free(last);
+			return NULL;
+		}
+		if (kernel || !hv_early_in_kernel(guest))
+			continue;
+		drop(&last, hv_kernel_open(guest, NULL, &kernel));
+		if (look_ms < LOOK_LAST_MS)
+			look_ms *= 2;
+	}
+	if (!last)
+		last = hv_err_new(ECANCELED, "it ended before its kernel was up");
+	return last;
+}
+
+/* Everything stands where ftrace_init() has returned. */
+static struct hv_err *run_to_ftrace(struct run *r, struct hv_guest *guest)
+{
+	struct hv_gva at;
+	struct hv_err *err = hv_minivm_run_to_kernel(r->vm);
+
+	if (!err)
+		err = hv_early_symbol(guest, "ftrace_init", &at);
+	if (!err)
+		err = hv_minivm_run_to(r->vm, at);
+	if (!err)
+		err = hv_early_return(guest, &at);
+	if (!err)
+		err = hv_minivm_run_to(r->vm, at);
+	return err;
+}
+
+static void ready(void *ctx, const char *line)
+{
+	struct run *r = ctx;
+
+	note(line);
+	r->error = run_trace_start(r->trace);
+	if (r->error) {
+		hv_minivm_stop(r->vm);
+		hv_minivm_let_go(r->vm);
+	}
+}
+
+static struct hv_err *trace_machine(struct run *r)
+{
+	const struct service_config config = {
+		.spec = r->name,
+		.shadow = r->shadow,
+		.run_dir = r->cli->run_dir,
+		.sink = r->cli->sink,
+	};
+	struct hv_guest *guest = hv_minivm_guest(r->vm);
+	struct hv_err *err;
+
+	if (r->trace_boot)
+		err = run_to_ftrace(r, guest);
+	else
+		err = hv_minivm_start(r->vm);
+	if (!err && !r->trace_boot)
+		err = wait_for_kernel(r, guest);
+	if (err) {
+		hv_guest_free(guest);
+		return hv_err_in(err, "domain '%s'", r->name);
+	}
+	err = service_here(&config, guest, ready, r);
+	keep_first(&err, hv_take(r->error));
+	return err;
+}
+
+/* A machine that could not be traced runs on, unless tracing was what it was started for. */
+static struct hv_err *use_machine(struct run *r)
+{
+	struct hv_err *err = trace_machine(r);
+
+	if (err && !r->tracing.tracer && !r->trace_boot) {
+		if (!has_ended(r, 0))
+			note(err->message);
+		hv_err_free(err);
+		err = NULL;
+	}
+	if (err)
+		hv_minivm_stop(r->vm);
+	has_ended(r, -1);
+	keep_first(&err, hv_err_in(hv_minivm_end_error(r->vm), "domain '%s'", r->name));
+	return err;
+}
+
+/* Looked for again when its session begins; here nothing has been booted in vain. */
+static struct hv_err *refuse_taken_name(const struct run *r)
+{
+	AUTO_RUNDIR_INFO struct rundir_info info = {0};
+	bool found = false;
+	struct hv_err *err = rundir_find(r->cli->run_dir, r->name, NULL, &found, &info);
+
+	if (!err && found && info.live)
+		err = hv_err_new(EBUSY,
+				 "domain '%s': this name has a session already: choose another "
+				 "with --name",
+				 r->name);
+	return err;
+}
+
+/* Of machines that were killed; nobody else does. */
+static void sweep(const char *run_dir)
+{
+	struct rundir_info *list = NULL;
+	size_t nr = 0;
+
+	hv_err_free(rundir_list(run_dir, &list, &nr));
+	for (size_t i = 0; i < nr; i++)
+		if (rundir_is_dead_machine(&list[i]))
+			rundir_remove_dead(run_dir, &list[i]);
+	rundir_list_free(list, nr);
+}
+
+static struct hv_err *run_machine(struct run *r)
+{
+	struct hv_err *err;
+
+	sweep(r->cli->run_dir);
+	err = refuse_taken_name(r);
+	if (!err)
+		err = console_open(&r->console, &r->machine.console_in_fd);
+	if (!err)
+		err = hv_minivm_new(&r->machine, &r->vm);
+	if (!err)
+		err = run_trace_new(r->vm, &r->tracing, &r->trace);
+	if (!err)
+		err = console_start(r->console, stop, r);
+	if (err)
+		return err;
+	return use_machine(r);
+}
+
+/* Options. */
+
+static void add_glob(struct hv_text *t, const char *glob)
+{
+	hv_text_printf(t, "%s%s", t->len_bytes ? " " : "", glob);
+}
+
+static bool is_name(const char *text)
+{
+	size_t len = strlen(text);
+
+	return len && len <= NAME_MAX_LEN && text[0] != '.' && text[0] != '-' &&
+	       strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
+		       len;
+}
+
+static bool parse_count(const char *text, unsigned *ret)
+{
+	if (!*text || strlen(text) > 6 || strspn(text, "0123456789") != strlen(text))
+		return false;
+	*ret = (unsigned)atoi(text);
+	return *ret != 0;
+}
+
+enum {
+	OPT_KERNEL = 256,
+	OPT_INITRD,
+	OPT_MEMORY,
+	OPT_SMP,
+	OPT_NAME,
+	OPT_BOOT,
+	OPT_PATCH,
+	OPT_APPEND = (OPT_PATCH + 1) | VERB_MAY_BE_EMPTY
+};
+
+/* False: return *RET_EXIT. */
+static bool take_machine_option(struct cli *cli, struct run *r, int option, int *ret_exit)
+{
+	if (option == OPT_KERNEL)
+		r->machine.kernel_path = optarg;
+	else if (option == OPT_INITRD)
+		r->machine.initrd_path = optarg;
+	else if (option == OPT_APPEND)
+		r->machine.append = optarg;
+	else if (option == OPT_MEMORY && !size_parse(optarg, &r->machine.memory_bytes))
+		*ret_exit = usage_error(cli, "--memory: '%s' is no size: write 512M or 2G", optarg);
+	else if (option == OPT_SMP && !parse_count(optarg, &r->machine.nr_vcpus))
+		*ret_exit = usage_error(cli, "--smp: '%s' is no number of vCPUs", optarg);
+	else if (option == OPT_NAME && !is_name(optarg))
+		*ret_exit = usage_error(
+			cli, "--name: '%s' is no name: letters, digits, '.', '_', '-'", optarg);
+	else if (option == OPT_NAME)
+		strcpy(r->name, optarg);
+	return *ret_exit == EXIT_OK;
+}
+
+static bool take_option(struct cli *cli, struct run *r, int option, int *ret_exit)
+{
+	*ret_exit = EXIT_OK;
+	if (option == 'p')
+		r->tracing.tracer = optarg;
+	else if (option == 'l')
+		add_glob(&r->filter, optarg);
+	else if (option == 'n')
+		add_glob(&r->notrace, optarg);
+	else if (option == 'o')
+		r->tracing.output_path = optarg;
+	else if (option == OPT_BOOT)
+		r->trace_boot = 1;
+	else if (option != OPT_PATCH)
+		return take_machine_option(cli, r, option, ret_exit);
+	else if (!service_parse_patch(optarg, &r->shadow))
+		*ret_exit =
+			usage_error(cli, "--patch: '%s' is neither in-place nor shadow", optarg);
+	return *ret_exit == EXIT_OK;
+}
+
+static bool parse(struct cli *cli, int argc, char **argv, struct run *r, int *ret_exit)
+{
+	static const struct option longs[] = {
+		{"kernel", required_argument, NULL, OPT_KERNEL},
+		{"initrd", required_argument, NULL, OPT_INITRD},
+		{"append", required_argument, NULL, OPT_APPEND},
+		{"memory", required_argument, NULL, OPT_MEMORY},
+		{"smp", required_argument, NULL, OPT_SMP},
+		{"name", required_argument, NULL, OPT_NAME},
+		{"trace-boot", no_argument, NULL, OPT_BOOT},
+		{"patch", required_argument, NULL, OPT_PATCH},
+		{"output", required_argument, NULL, 'o'},
+		{0},
+	};
+	int option;
+
+	while ((option = verb_option(cli, argc, argv, "p:l:n:o:", longs, ret_exit)) != -1)
+		if (option == VERB_OPTION_STOP || !take_option(cli, r, option, ret_exit))
+			return false;
+	if (!verb_operands(cli, argc, argv, 0, 0, ret_exit))
+		return false;
+	if (!r->machine.kernel_path)
+		*ret_exit = usage_error(cli, "--kernel=FILE is needed");
+	else if (!r->tracing.tracer &&
+		 (r->trace_boot || r->tracing.output_path || r->filter.data || r->notrace.data))
+		*ret_exit = usage_error(cli, "-p TRACER is needed with %s, as in `-p function`",
+					r->trace_boot		 ? "--trace-boot"
+					: r->tracing.output_path ? "-o"
+								 : "-l and -n");
+	else if (r->tracing.tracer)
+		*ret_exit = usage_tracer(cli, r->tracing.tracer);
+	return *ret_exit == EXIT_OK;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	struct run r = {
+		.cli = cli,
+		.machine = {.append = APPEND_DEFAULT,
+			    .memory_bytes = MEMORY_DEFAULT,
+			    .nr_vcpus = 1,
+			    .console_out_fd = STDOUT_FILENO},
+	};
+	struct hv_err *err = NULL;
+	int exit_code = EXIT_OK, signo;
+
+	snprintf(r.name, sizeof(r.name), "run-%d", (int)getpid());
+	if (parse(cli, argc, argv, &r, &exit_code) && !have_root(cli))
+		exit_code = EXIT_FAILED;
+	if (exit_code == EXIT_OK && r.machine.kernel_path) {
+		r.machine.name = r.tracing.name = r.name;
+		r.tracing.run_dir = cli->run_dir;
+		r.tracing.filter = r.filter.data;
+		r.tracing.notrace = r.notrace.data;
+		r.tracing.stands = r.trace_boot;
+		err = run_machine(&r);
+	}
+	keep_first(&err, run_trace_free(r.trace));
+	hv_minivm_free(r.vm);
+	signo = console_close(r.console);
+	hv_text_deinit(&r.filter);
+	hv_text_deinit(&r.notrace);
+	if (err)
+		return fail(err);
+	if (signo) {
+		sigset_t set;
+
+		sigemptyset(&set);
+		sigaddset(&set, signo);
+		signal(signo, SIG_DFL);
+		raise(signo);
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
+	}
+	return exit_code;
+}
+
+const struct verb verb_run = {
+	.name = "run",
+	.args = "--kernel=FILE [--initrd=FILE] [--append=ARGS] [--memory=SIZE] [--smp=N] "
+		"[--name=NAME] [--patch=in-place|shadow] [-p TRACER [-l GLOB]... [-n GLOB]... [-o "
+		"FILE] [--trace-boot]]",
+	.summary = "Boot a kernel in a small machine of our own and trace it",
+	.help = "Needs KVM. The guest's serial port is the terminal; Ctrl-A x ends the machine, "
+		"and so "
+		"does\n"
+		"the guest by switching off or resetting. Meanwhile it is a domain like others: "
+		"`hvtrace cat\n"
+		"NAME trace`.\n\n"
+		"  --kernel=FILE          a bzImage (/boot/vmlinuz-*) or an ELF vmlinux\n"
+		"  --initrd=FILE          its initial RAM disk\n"
+		"  --append=ARGS          its command line (" APPEND_DEFAULT ")\n"
+		"  --memory=SIZE          512M, 2G; no unit means MiB (512)\n"
+		"  --smp=N                vCPUs (1)\n"
+		"  --name=NAME            what the domain is called (run-PID)\n"
+		"  --patch=WAY            how to change text: in place, or in shadow copies of "
+		"its pages (in-place)\n"
+		"  -p TRACER              as in available_tracers, from when the kernel is up\n"
+		"  --trace-boot           from the end of ftrace_init() on\n"
+		"  -l GLOB                trace only these functions\n"
+		"  -n GLOB                do not trace these\n"
+		"  -o, --output=FILE      write the trace there, as trace_pipe shows it\n",
+	.run = run,
+};

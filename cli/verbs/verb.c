@@ -1,0 +1,219 @@
+#include "cli/verbs/verb.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/client.h"
+#include "tree/tracer_names.h"
+
+#define LONGS_MAX 16
+
+int usage_error(const struct cli *cli, const char *fmt, ...)
+{
+	const char *verb = cli->verb ? cli->verb->name : "";
+	HV_AUTO_FREE char *text = NULL;
+	va_list args;
+
+	va_start(args, fmt);
+	text = hv_vformat(fmt, args);
+	va_end(args);
+	fprintf(stderr, "hvtrace: %s%s%s (see hvtrace %s%s--help)\n", verb, *verb ? ": " : "", text,
+		verb, *verb ? " " : "");
+	return EXIT_USAGE;
+}
+
+int usage_tracer(const struct cli *cli, const char *name)
+{
+	enum hv_tracer tracer;
+	struct hv_err *err = hv_tracer_find(name, &tracer);
+
+	if (!err)
+		return EXIT_OK;
+	usage_error(cli, "-p: %s", err->message);
+	hv_err_free(err);
+	return EXIT_USAGE;
+}
+
+int fail(struct hv_err *err)
+{
+	fflush(stdout);
+	fprintf(stderr, "hvtrace: %s\n", err->message);
+	hv_err_free(err);
+	return EXIT_FAILED;
+}
+
+int fail_if(struct hv_err *err)
+{
+	return err ? fail(err) : EXIT_OK;
+}
+
+int fail_file(const char *file, struct hv_err *err)
+{
+	/* A session that has gone is not the file's fault. */
+	return fail(err->code == ECONNRESET ? err : client_error(file, err));
+}
+
+void note(const char *line)
+{
+	fflush(stdout);
+	fprintf(stderr, "hvtrace: %s\n", line);
+}
+
+const char *verb_shown(struct cli *cli, int argc, char **argv, bool *ret_json, int *ret_exit)
+{
+	static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, {0}};
+	int option;
+
+	*ret_json = false;
+	while ((option = verb_option(cli, argc, argv, "j", longs, ret_exit)) != -1) {
+		if (option == VERB_OPTION_STOP)
+			return NULL;
+		*ret_json = true;
+	}
+	if (!verb_operands(cli, argc, argv, 1, 1, ret_exit))
+		return NULL;
+	*ret_exit = EXIT_FAILED;
+	return have_root(cli) ? argv[optind] : NULL;
+}
+
+bool have_root(const struct cli *cli)
+{
+	if (!cli->needs_root || geteuid() == 0)
+		return true;
+	fprintf(stderr, "hvtrace: %s: needs root, which alone may look into guests: use sudo\n",
+		cli->verb->name);
+	return false;
+}
+
+int put_out(const void *bytes, size_t len_bytes)
+{
+	const char *at = bytes;
+
+	while (len_bytes) {
+		ssize_t n = write(STDOUT_FILENO, at, len_bytes);
+		int code = errno;
+
+		if (n < 0 && code == EINTR)
+			continue;
+		if (n < 0 && code != EPIPE)
+			fprintf(stderr, "hvtrace: standard output: %s\n", strerror(code));
+		if (n < 0)
+			return code;
+		at += n;
+		len_bytes -= (size_t)n;
+	}
+	return 0;
+}
+
+static void print_help(const struct verb *verb)
+{
+	printf("usage: hvtrace [-c URI] %s%s%s\n\n%s.\n%s%s\n"
+	       "  -c, --connect=URI      libvirt to ask (default: libvirt's own, qemu:///system)\n"
+	       "  -h, --help             this text\n",
+	       verb->name, *verb->args ? " " : "", verb->args, verb->summary,
+	       *verb->help ? "\n" : "", verb->help);
+}
+
+/* getopt's own message would be another program's style. */
+static int bad_option(const struct cli *cli, char **argv, int result, int before)
+{
+	/* getopt_long sets optopt to the short letter, to a long option's value when an argument
+	 * is missing or too much, and to 0 for a long option it does not know. */
+	const char *word = argv[optind > before ? optind - 1 : optind];
+	bool is_long = strncmp(word, "--", 2) == 0;
+
+	if (result == ':' && is_long)
+		return usage_error(cli, "option '%s' needs a value", word);
+	if (result == ':')
+		return usage_error(cli, "option '-%c' needs a value", optopt);
+	if (is_long && optopt)
+		return usage_error(cli, "option '%.*s' takes no value", (int)strcspn(word, "="),
+				   word);
+	if (is_long)
+		return usage_error(cli, "unknown option '%.*s'", (int)strcspn(word, "="), word);
+	return usage_error(cli, "unknown option '-%c'", optopt);
+}
+
+static int empty_value(const struct cli *cli, const struct option *longs, int option)
+{
+	for (; longs->name; longs++)
+		if (longs->val == option)
+			return usage_error(cli, "the value of '--%s' is empty", longs->name);
+	return usage_error(cli, "the value of '-%c' is empty", option);
+}
+
+static size_t all_longs(const struct option *longs, struct option *ret)
+{
+	static const struct option common[] = {
+		{"help", no_argument, NULL, 'h'},
+		{"connect", required_argument, NULL, 'c'},
+	};
+	size_t nr = HV_ARRAY_LEN(common);
+
+	memcpy(ret, common, sizeof(common));
+	while (longs && longs->name && nr < LONGS_MAX - 1)
+		ret[nr++] = *longs++;
+	ret[nr] = (struct option){0};
+	return nr;
+}
+
+int verb_option(struct cli *cli, int argc, char **argv, const char *shorts,
+		const struct option *longs, int *ret_exit)
+{
+	HV_AUTO_TEXT struct hv_text all_shorts = {0};
+	struct option options[LONGS_MAX];
+	int before;
+	int c;
+
+	hv_text_printf(&all_shorts, "+:hc:%s", shorts);
+	all_longs(longs, options);
+	opterr = 0;
+	for (;;) {
+		before = optind;
+		c = getopt_long(argc, argv, all_shorts.data, options, NULL);
+		if (c != 'c')
+			break;
+		cli->libvirt_uri = optarg;
+	}
+	if (c == 'h') {
+		print_help(cli->verb);
+		*ret_exit = EXIT_OK;
+		return VERB_OPTION_STOP;
+	}
+	if (c == '?' || c == ':') {
+		*ret_exit = bad_option(cli, argv, c, before);
+		return VERB_OPTION_STOP;
+	}
+	if (c != -1 && optarg && !*optarg && !(c & VERB_MAY_BE_EMPTY)) {
+		*ret_exit = empty_value(cli, options, c);
+		return VERB_OPTION_STOP;
+	}
+	return c;
+}
+
+bool verb_operands(struct cli *cli, int argc, char **argv, int min, int max, int *ret_exit)
+{
+	const char *wanted = *cli->verb->args ? cli->verb->args : "none";
+	int nr = argc - optind;
+
+	if (nr < min || nr > max) {
+		*ret_exit = usage_error(cli, "%s operands: wanted: %s",
+					nr < min ? "missing" : "too many", wanted);
+		return false;
+	}
+	for (int i = 0; i < nr && i < 2; i++) {
+		if (*argv[optind + i])
+			continue;
+		*ret_exit = usage_error(cli, "empty operand: wanted: %s", wanted);
+		return false;
+	}
+	return true;
+}
+
+bool verb_no_options(struct cli *cli, int argc, char **argv, int min, int max, int *ret_exit)
+{
+	if (verb_option(cli, argc, argv, "", NULL, ret_exit) == VERB_OPTION_STOP)
+		return false;
+	return verb_operands(cli, argc, argv, min, max, ret_exit);
+}

@@ -1,0 +1,367 @@
+/* vmm/, kernel/ and tracer/ as far as cli/ sees them, with no guest behind: one domain, "fake", and
+ * a session with it. Its tree: fake_tree.c. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "kernel/early.h"
+#include "tests/unit/cli/fake_layers.h"
+#include "tracer/yield.h"
+
+struct hv_guest {
+	struct hv_guest_info info;
+	int exit_fd;
+};
+
+/* vmm */
+
+struct hv_err *hv_guest_open(const char *spec, const char *libvirt_uri, enum hv_via via,
+			     struct hv_guest **ret)
+{
+	struct hv_guest *g;
+
+	(void)libvirt_uri;
+	if (via == HV_VIA_INJECT)
+		return hv_err_new(ENOTSUP, "--via inject: not there yet");
+	if (strcmp(spec, "fake") != 0)
+		return hv_err_new(ENOENT, "domain '%s': no such domain", spec);
+	g = hv_alloc(sizeof(*g));
+	g->info = (struct hv_guest_info){
+		.name = "fake",
+		.id = "1f0a4a3e-0000-4000-8000-000000000001",
+		.pid = 4242,
+		.nr_vcpus = 2,
+		.ram_bytes = 512 << 20,
+		.transport = "fake",
+	};
+	g->exit_fd = eventfd(0, EFD_CLOEXEC);
+	*ret = g;
+	return NULL;
+}
+
+void hv_guest_free(struct hv_guest *g)
+{
+	if (!g)
+		return;
+	close(g->exit_fd);
+	free(g);
+}
+
+const struct hv_guest_info *hv_guest_info(const struct hv_guest *g)
+{
+	return &g->info;
+}
+
+struct hv_err *hv_guest_region(struct hv_guest *g, struct hv_region *ret)
+{
+	(void)g;
+	*ret = (struct hv_region){.gpa = {0x100000000}, .len_bytes = 64 << 20};
+	return NULL;
+}
+
+struct hv_err *hv_guest_sleeps(struct hv_guest *g, bool *ret)
+{
+	(void)g;
+	*ret = false;
+	return NULL;
+}
+
+struct hv_err *hv_guest_count_vcpus(struct hv_guest *g hv_unused)
+{
+	return NULL;
+}
+
+struct hv_err *hv_guest_registers(struct hv_guest *g, struct hv_vcpu_regs *ret)
+{
+	(void)g;
+	(void)ret;
+	return hv_err_new(ENOTSUP, "no registers");
+}
+
+struct hv_err *hv_guest_refusal(struct hv_guest *g)
+{
+	(void)g;
+	return NULL;
+}
+
+struct hv_err *hv_guest_let_run(struct hv_guest *g hv_unused, bool *ret_stood)
+{
+	*ret_stood = false;
+	return NULL;
+}
+
+struct hv_err *hv_guest_want_shadow(struct hv_guest *g)
+{
+	(void)g;
+	return NULL;
+}
+
+struct hv_err *hv_guest_unpin(struct hv_guest *g)
+{
+	(void)g;
+	return NULL;
+}
+
+int hv_guest_stop_fd(const struct hv_guest *g)
+{
+	(void)g;
+	return -1;
+}
+
+void hv_guest_end_stop(struct hv_guest *g)
+{
+	(void)g;
+}
+
+unsigned hv_session_refresh(struct hv_session *s)
+{
+	(void)s;
+	return 0;
+}
+
+int hv_guest_exit_fd(const struct hv_guest *g)
+{
+	return g->exit_fd;
+}
+
+void fake_guest_ends(struct hv_guest *g)
+{
+	uint64_t one = 1;
+
+	if (write(g->exit_fd, &one, sizeof(one)) < 0)
+		abort();
+}
+
+struct hv_err *hv_domain_list(const char *libvirt_uri, struct hv_domain **ret, size_t *ret_nr)
+{
+	struct hv_domain *d = hv_alloc(3 * sizeof(*d));
+
+	(void)libvirt_uri;
+	d[0] = (struct hv_domain){hv_strdup("fake"),
+				  hv_strdup("1f0a4a3e-0000-4000-8000-000000000001"), 7,
+				  hv_strdup("running"), NULL};
+	d[1] = (struct hv_domain){hv_strdup("other"),
+				  hv_strdup("1f0a4a3e-0000-4000-8000-000000000002"), -1,
+				  hv_strdup("shut off"), hv_strdup("it is off")};
+	d[2] = (struct hv_domain){hv_strdup("one-with-rather-a-long-name"),
+				  hv_strdup("1f0a4a3e-0000-4000-8000-000000000003"), -1,
+				  hv_strdup("shut off"), hv_strdup("it is off")};
+	*ret = d;
+	*ret_nr = 3;
+	return NULL;
+}
+
+void hv_domain_list_free(struct hv_domain *domains, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		free(domains[i].name);
+		free(domains[i].uuid);
+		free(domains[i].state);
+		free(domains[i].reason);
+	}
+	free(domains);
+}
+
+/* kernel */
+
+struct hv_err *hv_kernel_open(struct hv_guest *g, const char *vmlinux_path, struct hv_kernel **ret)
+{
+	struct hv_kernel *k;
+
+	if (vmlinux_path)
+		return hv_err_new(EINVAL, "%s: build id 11 is not the kernel's, which is 22",
+				  vmlinux_path);
+	k = hv_alloc(sizeof(*k));
+	k->guest = g;
+	k->banner = hv_strdup("Linux version 6.1.0-fake");
+	k->release = hv_strdup("6.1.0-fake");
+	k->sites.nr = 3;
+	k->sites.list = hv_alloc(3 * sizeof(*k->sites.list));
+	k->sites.list[0].busy = true;
+	k->modules.nr = 1;
+	k->modules.list = hv_alloc(sizeof(*k->modules.list));
+	k->modules.list[0].name[0] = 'm';
+	k->modules.list[0].text =
+		(struct hv_gva_range){hv_gva(0xffffffffc0001000), hv_gva(0xffffffffc0003000)};
+	*ret = k;
+	return NULL;
+}
+
+void hv_kernel_free(struct hv_kernel *k)
+{
+	if (!k)
+		return;
+	free(k->sites.list);
+	free(k->modules.list);
+	free(k->banner);
+	free(k->release);
+	free(k);
+}
+
+bool hv_kernel_symbol(const struct hv_kernel *k, const char *name, struct hv_gva *ret)
+{
+	(void)k;
+	(void)name;
+	(void)ret;
+	return false;
+}
+
+struct hv_err *hv_walk(const struct hv_address_space *as, struct hv_gva gva, struct hv_mapping *ret)
+{
+	(void)as;
+	(void)ret;
+	return hv_err_new(EFAULT, "0x%llx", (unsigned long long)gva.v);
+}
+
+struct hv_err *hv_read(const struct hv_address_space *as, struct hv_gva gva, void *buf,
+		       size_t len_bytes)
+{
+	(void)as;
+	memset(buf, 0, len_bytes);
+	return hv_err_new(EFAULT, "0x%llx", (unsigned long long)gva.v);
+}
+
+struct hv_err *hv_read_u64(const struct hv_address_space *as, struct hv_gva gva, uint64_t *ret)
+{
+	return hv_read(as, gva, ret, sizeof(*ret));
+}
+
+size_t hv_btf_nr_types(const struct hv_btf *btf)
+{
+	(void)btf;
+	return 0;
+}
+
+struct hv_err *hv_clock_new(struct hv_kernel *k, struct hv_clock **ret)
+{
+	(void)k;
+	*ret = NULL;
+	return NULL;
+}
+
+void hv_clock_free(struct hv_clock *c)
+{
+	(void)c;
+}
+
+enum hv_clock_kind hv_clock_kind(const struct hv_clock *c)
+{
+	(void)c;
+	return HV_CLOCK_TSC;
+}
+
+/* tracer: session */
+
+struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kernel,
+				 struct hv_session **ret)
+{
+	struct hv_session *s = hv_alloc(sizeof(*s));
+
+	s->kernel = kernel;
+	s->guest = guest;
+	s->nr_holds = 1;
+	*ret = s;
+	return NULL;
+}
+
+struct hv_err *hv_session_detach(struct hv_session *s, struct hv_text *report)
+{
+	if (s->busy) {
+		return --s->busy ? hv_err_new(EBUSY, "task 71 (cat) may return into a stub")
+				 : hv_err_new(ETIMEDOUT, "hold: 1700 ms old");
+	}
+	s->nr_patched = 0;
+	hv_text_add(report, "text: every byte as before\n");
+	return NULL;
+}
+
+void hv_session_free(struct hv_session *s)
+{
+	free(s);
+}
+
+struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kernel,
+				  struct hv_text *report)
+{
+	(void)guest;
+	(void)kernel;
+	hv_text_add(report, "nothing was left\n");
+	return NULL;
+}
+
+void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
+{
+	*ret = (struct hv_session_stat){
+		.nr_sites = 2,
+		.nr_patched = s->nr_patched,
+		.nr_holds = s->nr_holds,
+		.hold_last_ns = 500000,
+		.hold_max_ns = 1500000,
+		.region_bytes = 64 << 20,
+		.ring_bytes = 32 << 20,
+		.nr_cpus = 2,
+	};
+}
+
+struct hv_err *hv_session_alive(struct hv_session *s)
+{
+	return s->rebooted ? hv_err_new(ECONNRESET, "the guest was rebooted") : NULL;
+}
+
+bool hv_session_found_stale(const struct hv_session *s)
+{
+	(void)s;
+	return false;
+}
+
+enum hv_clock_kind hv_session_guest_clock(const struct hv_session *s)
+{
+	(void)s;
+	return HV_CLOCK_TSC;
+}
+
+void hv_session_refresh_clock(struct hv_session *s)
+{
+	(void)s;
+}
+
+void hv_session_sweep(struct hv_session *s)
+{
+	(void)s;
+}
+
+/* kernel/early.h: only machines of our own ask, and there are none here. */
+
+struct hv_err *hv_early_symbol(struct hv_guest *g, const char *name, struct hv_gva *ret)
+{
+	(void)g;
+	(void)ret;
+	return hv_err_new(ENOENT, "kernel has no symbol %s", name);
+}
+
+struct hv_err *hv_early_return(struct hv_guest *g, struct hv_gva *ret)
+{
+	(void)g;
+	(void)ret;
+	return hv_err_new(ENOENT, "no page tables");
+}
+
+bool hv_early_in_kernel(struct hv_guest *g)
+{
+	(void)g;
+	return false;
+}
+
+bool hv_early_is_up(const struct hv_kernel *k)
+{
+	(void)k;
+	return false;
+}
+
+/* tracer/yield.h */
+
+struct hv_err *hv_yield_look(const struct hv_kernel *k hv_unused, struct hv_text *ret_reasons)
+{
+	hv_text_add(ret_reasons, "its call of the reader was not found");
+	return NULL;
+}

@@ -1,0 +1,14 @@
+/* hvtrace on fakes: `fake_hvtrace RUN_DIR ARGS...`, as any user. */
+#include <stdio.h>
+
+#include "cli/verbs/verb.h"
+
+int main(int argc, char **argv)
+{
+	struct cli cli = {.sink = AUDIT_LOG_ONLY};
+
+	if (argc < 2)
+		return EXIT_USAGE;
+	cli.run_dir = argv[1];
+	return program_run(&cli, argc - 1, argv + 1);
+}

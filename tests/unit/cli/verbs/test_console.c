@@ -1,0 +1,283 @@
+/* The console on a terminal, and the job control of a shell, which this test plays. */
+#include <check.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "cli/verbs/console.h"
+
+#define OK   0
+#define KEYS 77 /* the job's exit status after it has read "k" on a raw terminal */
+
+static unsigned is_raw(void);
+
+static int keyboard;
+static void (*before_console)(void); /* what the job does first; may be NULL */
+
+/* The job: a console. */
+
+static int ended[2];
+
+static void on_end(void *ctx)
+{
+	(void)ctx;
+	if (write(ended[1], "e", 1) != 1)
+		_exit(1);
+}
+
+static void job_main(void)
+{
+	struct console *c;
+	char key = 0;
+	int in;
+	struct pollfd fds[2];
+
+	if (before_console)
+		before_console();
+	if (pipe(ended) != 0 || console_open(&c, &in) || console_start(c, on_end, NULL))
+		_exit(1);
+	fds[0] = (struct pollfd){ended[0], POLLIN, 0};
+	fds[1] = (struct pollfd){in, POLLIN, 0};
+	while (poll(fds, 2, -1) < 0)
+		;
+	if (fds[1].revents && read(in, &key, 1) != 1)
+		_exit(1);
+	if (key == 'k')
+		key = is_raw() ? KEYS : 1;
+	_exit(console_close(c) + key);
+}
+
+/* The shell. Its exit status is the line of what is not as it should be. */
+
+#define expect(condition)                                                                          \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			_exit(__LINE__ & 0xff ? __LINE__ & 0xff : 1);                              \
+	} while (0)
+
+static pid_t job;
+
+static unsigned is_raw(void)
+{
+	struct termios now;
+
+	expect(tcgetattr(STDIN_FILENO, &now) == 0);
+	return !(now.c_lflag & ICANON);
+}
+
+static void until_raw(void)
+{
+	while (!is_raw())
+		poll(NULL, 0, 5);
+}
+
+static void begin_job(void)
+{
+	signal(SIGTTOU, SIG_IGN);
+	job = fork();
+	expect(job >= 0);
+	setpgid(job, job);
+	if (job == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (tcgetpgrp(STDIN_FILENO) != getpid())
+			poll(NULL, 0, 1);
+		signal(SIGTTOU, SIG_DFL);
+		job_main();
+	}
+	expect(tcsetpgrp(STDIN_FILENO, job) == 0);
+}
+
+static void expect_stopped(int signo)
+{
+	int status;
+
+	kill(job, signo);
+	expect(waitpid(job, &status, WUNTRACED) == job);
+	expect(WIFSTOPPED(status) && WSTOPSIG(status) == signo);
+}
+
+static int end_of_job(void)
+{
+	int status;
+
+	expect(waitpid(job, &status, 0) == job);
+	return status;
+}
+
+static void stop_and_continue(void)
+{
+	struct termios before;
+
+	expect(tcgetattr(STDIN_FILENO, &before) == 0);
+	begin_job();
+	until_raw();
+	expect_stopped(SIGTSTP);
+	expect(!is_raw());
+	kill(job, SIGCONT);
+	until_raw();
+	/* It cannot know of this one; a shell takes its own settings meanwhile. */
+	expect_stopped(SIGSTOP);
+	expect(tcsetattr(STDIN_FILENO, TCSANOW, &before) == 0);
+	kill(job, SIGCONT);
+	until_raw();
+	kill(job, SIGTERM);
+	expect(end_of_job() == SIGTERM << 8);
+	expect(!is_raw());
+}
+
+static void in_the_background(void)
+{
+	struct termios before;
+
+	expect(tcgetattr(STDIN_FILENO, &before) == 0);
+	begin_job();
+	until_raw();
+	expect_stopped(SIGSTOP);
+	expect(tcsetattr(STDIN_FILENO, TCSANOW, &before) == 0);
+	expect(tcsetpgrp(STDIN_FILENO, getpgrp()) == 0);
+	kill(job, SIGCONT);
+	kill(job, SIGTERM);
+	expect(end_of_job() == SIGTERM << 8); /* it ends, it does not stop */
+	expect(!is_raw());
+}
+
+static void deaths(void)
+{
+	static const int signals[] = {SIGALRM, SIGSEGV, SIGXCPU};
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		begin_job();
+		until_raw();
+		kill(job, signals[i]);
+		expect((end_of_job() & 0x7f) == signals[i]);
+		expect(!is_raw());
+	}
+	begin_job();
+	until_raw();
+	kill(job, SIGQUIT);
+	expect(end_of_job() == SIGQUIT << 8);
+	expect(!is_raw());
+}
+
+static void ignore_some(void)
+{
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGUSR2, SIG_IGN);
+}
+
+static void ignored_stays_ignored(void)
+{
+	before_console = ignore_some;
+	begin_job();
+	until_raw();
+	kill(job, SIGHUP);
+	kill(job, SIGUSR2);
+	expect(write(keyboard, "k", 1) == 1);
+	expect(end_of_job() == KEYS << 8);
+}
+
+/* Nobody is there to continue it. */
+static void in_an_orphaned_group(void)
+{
+	job = fork();
+	expect(job >= 0);
+	if (job == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		job_main();
+	}
+	until_raw();
+	kill(job, SIGTSTP);
+	expect(write(keyboard, "k\n", 2) == 2);
+	expect(end_of_job() == KEYS << 8);
+}
+
+/* Whoever started us in the background ignores some. */
+static void ignore_nothing(void)
+{
+	static const int heard[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT,
+				    SIGTSTP, SIGCONT, SIGALRM, SIGXCPU};
+
+	for (size_t i = 0; i < sizeof(heard) / sizeof(heard[0]); i++)
+		signal(heard[i], SIG_DFL);
+}
+
+/* PLAY as the leader of a session with a terminal of its own. */
+static void play_shell(void (*play)(void))
+{
+	int line, status;
+	pid_t shell;
+
+	ck_assert_int_eq(openpty(&keyboard, &line, NULL, NULL, NULL), 0);
+	shell = fork();
+	ck_assert_int_ge(shell, 0);
+	if (shell == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		expect(setsid() > 0 && ioctl(line, TIOCSCTTY, 0) == 0);
+		dup2(line, STDIN_FILENO);
+		ignore_nothing();
+		play();
+		_exit(OK);
+	}
+	ck_assert_int_eq(waitpid(shell, &status, 0), shell);
+	ck_assert_msg(status == OK, "line %d mod 256 (status 0x%x)", status >> 8, status);
+	close(keyboard);
+	close(line);
+}
+
+START_TEST(stops_and_continues)
+{
+	play_shell(stop_and_continue);
+}
+END_TEST
+
+START_TEST(leaves_the_terminal_to_others)
+{
+	play_shell(in_the_background);
+}
+END_TEST
+
+START_TEST(goes_on_where_it_cannot_stop)
+{
+	play_shell(in_an_orphaned_group);
+}
+END_TEST
+
+START_TEST(gives_the_terminal_back_when_it_dies)
+{
+	play_shell(deaths);
+}
+END_TEST
+
+START_TEST(what_is_ignored_stays_ignored)
+{
+	play_shell(ignored_stays_ignored);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("console");
+	TCase *tc = tcase_create("console");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tc, 100);
+	tcase_add_test(tc, stops_and_continues);
+	tcase_add_test(tc, leaves_the_terminal_to_others);
+	tcase_add_test(tc, goes_on_where_it_cannot_stop);
+	tcase_add_test(tc, gives_the_terminal_back_when_it_dies);
+	tcase_add_test(tc, what_is_ignored_stays_ignored);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

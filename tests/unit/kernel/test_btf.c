@@ -1,0 +1,256 @@
+/* BTF built here by hand, well-formed and broken. */
+#include <check.h>
+
+#include "kernel/btf.h"
+#include "tests/unit/kernel/btf_build.h"
+
+static struct hv_err *read_len(size_t len_bytes, struct hv_btf **ret)
+{
+	HV_AUTO_TEXT struct hv_text file = assemble();
+	/* a copy of the exact size: the sanitizer sees a read behind it */
+	HV_AUTO_FREE uint8_t *exact = hv_alloc(len_bytes);
+
+	memcpy(exact, file.data, len_bytes < file.len_bytes ? len_bytes : file.len_bytes);
+	return hv_btf_new((struct hv_span){exact, len_bytes}, ret);
+}
+
+static struct hv_btf *read_all(void)
+{
+	struct hv_btf *btf = NULL;
+	struct hv_err *err = read_len(24 + types.len_bytes + strings.len_bytes, &btf);
+
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	return btf;
+}
+
+/* Types must not come between the members of a struct: made first, used after. */
+static void sample(void)
+{
+	uint32_t u32_id, u32_typedef, inner, slot, slots, ptr;
+
+	begin();
+	u32_id = integer("unsigned int", 4);
+	u32_typedef = type(TYPEDEF, "u32", 0, 0, type(CONST, "", 0, 0, u32_id));
+	type(FWD, "task", 0, 0, 0);
+	inner = type(UNION, "", 2, 0, 8);
+	member("a", u32_typedef, 0);
+	member("b", u32_typedef, 32);
+	slot = type(STRUCT, "slot", 1, 0, 12);
+	member("value", u32_typedef, 64);
+	slots = array(slot, 3);
+	ptr = type(PTR, "", 0, 0, slot);
+	type(STRUCT, "task", 5, 1, 64);
+	member("first", u32_id, 0);
+	member("", inner, 32);
+	member("slots", slots, 96);
+	member("flag", u32_id, 3u << 24 | 390);
+	member("ptr", ptr, 448);
+	type(ENUM, "", 2, 1, 4);
+	u32(str("MINUS_ONE"));
+	u32(0xffffffff);
+	u32(str("TWO"));
+	u32(2);
+	type(ENUM, "flags", 1, 0, 4);
+	u32(str("TOP_BIT"));
+	u32(0x80000000);
+	type(ENUM64, "wide", 1, 0, 8);
+	u32(str("WIDE"));
+	u32(5);
+	u32(1);
+}
+
+static void check_member(const struct hv_btf *btf, const char *path, uint32_t off, uint32_t size)
+{
+	uint32_t got_off = 0, got_size = 0;
+
+	ck_assert_msg(hv_btf_member(btf, "task", path, &got_off, &got_size), "%s", path);
+	ck_assert_msg(got_off == off && got_size == size, "%s: %u+%u", path, got_off, got_size);
+}
+
+START_TEST(finds_members)
+{
+	struct hv_btf *btf;
+	uint32_t off;
+
+	sample();
+	btf = read_all();
+	ck_assert_uint_eq(hv_btf_nr_types(btf), nr_types);
+	check_member(btf, "first", 0, 4);
+	check_member(btf, "b", 8, 4);
+	check_member(btf, "slots", 12, 36);
+	check_member(btf, "slots.value", 20, 4);
+	check_member(btf, "flag", 48, 2); /* bits 390..392 lie in bytes 48 and 49 */
+	check_member(btf, "ptr", 56, 8);
+	ck_assert(hv_btf_member(btf, "task", "first", &off, NULL));
+	ck_assert(!hv_btf_member(btf, "task", "ptr.value", &off, NULL));
+	ck_assert(!hv_btf_member(btf, "task", "firs", &off, NULL));
+	ck_assert(!hv_btf_member(btf, "task", "firstx", &off, NULL));
+	ck_assert(!hv_btf_member(btf, "task", "first.", &off, NULL));
+	ck_assert(!hv_btf_member(btf, "task", "", &off, NULL));
+	ck_assert(!hv_btf_member(btf, "", "first", &off, NULL));
+	ck_assert(!hv_btf_member(btf, "nobody", "first", &off, NULL));
+	hv_btf_free(btf);
+}
+END_TEST
+
+START_TEST(finds_sizes_and_enumerators)
+{
+	struct hv_btf *btf;
+	uint32_t size;
+	int64_t value;
+
+	sample();
+	btf = read_all();
+	ck_assert(hv_btf_size(btf, "task", &size));
+	ck_assert_uint_eq(size, 64);
+	ck_assert(hv_btf_size(btf, "u32", &size));
+	ck_assert_uint_eq(size, 4);
+	ck_assert(!hv_btf_size(btf, "nobody", &size));
+	ck_assert(hv_btf_enumerator(btf, "MINUS_ONE", &value));
+	ck_assert_int_eq(value, -1);
+	ck_assert(hv_btf_enumerator(btf, "TWO", &value));
+	ck_assert_int_eq(value, 2);
+	ck_assert(hv_btf_enumerator(btf, "TOP_BIT", &value));
+	ck_assert_int_eq(value, 0x80000000);
+	ck_assert(hv_btf_enumerator(btf, "WIDE", &value));
+	ck_assert_int_eq(value, (int64_t)1 << 32 | 5);
+	ck_assert(!hv_btf_enumerator(btf, "", &value));
+	ck_assert(!hv_btf_enumerator(btf, "flags", &value));
+	hv_btf_free(btf);
+}
+END_TEST
+
+START_TEST(first_type_with_the_member_wins)
+{
+	struct hv_btf *btf;
+	uint32_t int_id, off;
+
+	begin();
+	int_id = integer("int", 4);
+	type(STRUCT, "pool", 1, 0, 4);
+	member("x", int_id, 0);
+	type(STRUCT, "pool", 1, 0, 8);
+	member("y", int_id, 32);
+	btf = read_all();
+	ck_assert(hv_btf_member(btf, "pool", "y", &off, NULL));
+	ck_assert_uint_eq(off, 4);
+	hv_btf_free(btf);
+}
+END_TEST
+
+START_TEST(cycles_end)
+{
+	struct hv_btf *btf;
+	uint32_t off;
+
+	begin();
+	type(TYPEDEF, "loop", 0, 0, 2);
+	type(TYPEDEF, "pool", 0, 0, 1);
+	type(STRUCT, "self", 2, 0, 8);
+	member("", 3, 0);
+	member("", 3, 0);
+	array(5, 2);
+	type(TYPEDEF, "deep", 0, 0, 4);
+	btf = read_all();
+	ck_assert(!hv_btf_size(btf, "loop", &off));
+	ck_assert(!hv_btf_size(btf, "deep", &off));
+	ck_assert(!hv_btf_member(btf, "loop", "x", &off, NULL));
+	ck_assert(!hv_btf_member(btf, "self", "x", &off, NULL));
+	ck_assert(!hv_btf_member(btf, "deep", "x", &off, NULL));
+	hv_btf_free(btf);
+}
+END_TEST
+
+START_TEST(wild_ids_and_sizes_are_no_answer)
+{
+	struct hv_btf *btf;
+	uint32_t off;
+
+	begin();
+	type(TYPEDEF, "wild", 0, 0, 0xffffffff);
+	type(TYPEDEF, "void_t", 0, 0, 0);
+	array(integer("long", 0x40000000), 0x40000000);
+	type(TYPEDEF, "huge", 0, 0, 4);
+	type(STRUCT, "s", 1, 0, 8);
+	member("m", 0x7fffffff, 0xffffffff);
+	u32(0x7fffffff); /* name outside the strings */
+	u32(STRUCT << 24);
+	u32(8);
+	nr_types++;
+	btf = read_all();
+	ck_assert(!hv_btf_size(btf, "wild", &off));
+	ck_assert(!hv_btf_size(btf, "void_t", &off));
+	ck_assert(!hv_btf_size(btf, "huge", &off));
+	ck_assert(!hv_btf_member(btf, "s", "m", &off, NULL));
+	hv_btf_free(btf);
+}
+END_TEST
+
+START_TEST(unknown_kind_keeps_what_came_before)
+{
+	struct hv_btf *btf;
+	uint32_t size;
+
+	begin();
+	integer("int", 4);
+	type(31, "new", 3, 0, 0);
+	btf = read_all();
+	ck_assert_uint_eq(hv_btf_nr_types(btf), 1);
+	ck_assert(hv_btf_size(btf, "int", &size));
+	hv_btf_free(btf);
+}
+END_TEST
+
+static void check_refused(struct hv_err *err, const char *what)
+{
+	ck_assert_msg(err != NULL, "%s", what);
+	ck_assert_int_eq(err->code, EINVAL);
+	ck_assert_msg(strstr(err->message, what) != NULL, "%s: %s", what, err->message);
+	hv_err_free(err);
+}
+
+START_TEST(refuses_what_is_not_btf)
+{
+	struct hv_btf *btf;
+	size_t all;
+
+	sample();
+	all = 24 + types.len_bytes + strings.len_bytes;
+	for (size_t len = 0; len < all; len++) {
+		struct hv_err *err = read_len(len, &btf);
+
+		ck_assert_msg(err != NULL, "%zu of %zu bytes", len, all);
+		hv_err_free(err);
+	}
+	check_refused(hv_btf_new((struct hv_span){NULL, 0}, &btf), "no magic");
+	strings.data[strings.len_bytes - 1] = 'x';
+	check_refused(read_len(all, &btf), "NUL");
+	sample();
+	types.len_bytes -= 4;
+	check_refused(read_len(all - 4, &btf), "outside the section");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("btf");
+	TCase *t = tcase_create("btf");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(t, finds_members);
+	tcase_add_test(t, finds_sizes_and_enumerators);
+	tcase_add_test(t, first_type_with_the_member_wins);
+	tcase_add_test(t, cycles_end);
+	tcase_add_test(t, wild_ids_and_sizes_are_no_answer);
+	tcase_add_test(t, unknown_kind_keeps_what_came_before);
+	tcase_add_test(t, refuses_what_is_not_btf);
+	suite_add_tcase(s, t);
+	runner = srunner_create(s);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	hv_text_deinit(&types);
+	hv_text_deinit(&strings);
+	return failed != 0;
+}

@@ -1,0 +1,202 @@
+/* The guest's trace clock from parameters in a kernel made of data. */
+#include <check.h>
+
+#include "kernel/clock.h"
+#include "tests/unit/kernel/fake_tasks.h"
+
+#define NATIVE (FK_BASE + 0x300)
+#define KVM    (FK_BASE + 0x400)
+
+static struct ft t;
+static struct hv_clock *c;
+
+static void setup(void)
+{
+	ft_init(&t);
+	fk_u64(&t.f, t.pv_sched_clock, NATIVE);
+	fk_u32(&t.f, t.use_tsc, 1);
+	c = NULL;
+}
+
+static void teardown(void)
+{
+	hv_clock_free(c);
+	ft_deinit(&t);
+}
+
+static void open_clock(enum hv_clock_kind kind)
+{
+	struct hv_err *err = hv_clock_new(&t.f.k, &c);
+
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	ck_assert_int_eq(hv_clock_kind(c), kind);
+}
+
+static void refresh(void)
+{
+	struct hv_err *err = hv_clock_refresh(c);
+
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+}
+
+/* Copy WHICH of CPU's struct cyc2ns, and makes it the one in use. */
+static void cyc2ns(unsigned cpu, unsigned which, uint32_t mul, uint32_t shift, uint64_t offset)
+{
+	uint64_t at = t.f.areas[cpu] + FK_PERCPU(FT_CYC2NS);
+
+	fk_u32(&t.f, at + 16 * which, mul);
+	fk_u32(&t.f, at + 16 * which + 4, shift);
+	fk_u64(&t.f, at + 16 * which + 8, offset);
+	fk_u32(&t.f, at + 32, 10 + which);
+}
+
+START_TEST(native_clock_is_each_cpu_s)
+{
+	cyc2ns(0, 0, 1 << 10, 11, 1000);
+	cyc2ns(1, 1, 3 << 10, 10, 7);
+	open_clock(HV_CLOCK_TSC);
+	ck_assert_uint_eq(hv_clock_ns(c, 0, 2000), 2000);
+	ck_assert_uint_eq(hv_clock_ns(c, 1, 2000), 6007);
+	ck_assert_uint_eq(hv_clock_ns(c, 4000000000u, 2000), 2000);
+}
+END_TEST
+
+START_TEST(refresh_takes_the_copy_in_use)
+{
+	cyc2ns(0, 0, 1, 0, 0);
+	open_clock(HV_CLOCK_TSC);
+	ck_assert_uint_eq(hv_clock_ns(c, 0, 500), 500);
+	cyc2ns(0, 1, 2, 0, 0);
+	ck_assert_uint_eq(hv_clock_ns(c, 0, 500), 500);
+	refresh();
+	ck_assert_uint_eq(hv_clock_ns(c, 0, 500), 1000);
+}
+END_TEST
+
+START_TEST(products_of_96_bits_are_whole)
+{
+	cyc2ns(0, 0, 0x80000000, 31, 5);
+	open_clock(HV_CLOCK_TSC);
+	ck_assert_uint_eq(hv_clock_ns(c, 0, 1ull << 62), (1ull << 62) + 5);
+}
+END_TEST
+
+START_TEST(any_parameters_give_some_number)
+{
+	cyc2ns(0, 0, 0xffffffff, 0xffffffff, ~0ull);
+	cyc2ns(1, 0, 0xffffffff, 127, 0);
+	open_clock(HV_CLOCK_TSC);
+	ck_assert_uint_eq(hv_clock_ns(c, 0, ~0ull), ~0ull);
+	hv_clock_ns(c, 1, ~0ull);
+}
+END_TEST
+
+START_TEST(no_tsc_no_clock)
+{
+	fk_u32(&t.f, t.use_tsc, 0);
+	open_clock(HV_CLOCK_RAW);
+	ck_assert_uint_eq(hv_clock_ns(c, 0, 12345), 12345);
+	refresh();
+}
+END_TEST
+
+START_TEST(other_functions_are_not_guessed)
+{
+	fk_u64(&t.f, t.pv_sched_clock, FK_BASE + 0x500);
+	open_clock(HV_CLOCK_RAW);
+}
+END_TEST
+
+START_TEST(without_btf_no_clock)
+{
+	hv_btf_free(t.f.k.btf);
+	t.f.k.btf = NULL;
+	open_clock(HV_CLOCK_RAW);
+}
+END_TEST
+
+static uint64_t pvclock(unsigned cpu, uint64_t tsc, uint64_t ns, uint32_t mul, int8_t shift)
+{
+	uint64_t at = fk_alloc(&t.f, 32);
+
+	fk_u64(&t.f, t.pv_sched_clock, KVM);
+	ft_percpu(&t, FT_PVCLOCK, cpu, at);
+	fk_u64(&t.f, at + 8, tsc);
+	fk_u64(&t.f, at + 16, ns);
+	fk_u32(&t.f, at + 24, mul);
+	*fk_host(&t.f, at + 28) = (uint8_t)shift;
+	return at;
+}
+
+START_TEST(pvclock_scales_both_ways)
+{
+	fk_u64(&t.f, t.clock_offset, 100);
+	pvclock(0, 1000, 5000, 0x80000000, 1);
+	pvclock(1, 1000, 5000, 0x80000000, -2);
+	open_clock(HV_CLOCK_PVCLOCK);
+	ck_assert_uint_eq(hv_clock_ns(c, 0, 1800), 5000 - 100 + 800);
+	ck_assert_uint_eq(hv_clock_ns(c, 1, 1800), 5000 - 100 + 100);
+}
+END_TEST
+
+START_TEST(a_record_older_than_the_parameters_goes_backwards)
+{
+	pvclock(0, 1000, 5000, 0x80000000, 1);
+	open_clock(HV_CLOCK_PVCLOCK);
+	ck_assert_uint_eq(hv_clock_ns(c, 0, 900), 4900);
+}
+END_TEST
+
+START_TEST(a_cpu_without_pvclock_has_another_s)
+{
+	pvclock(1, 1000, 5000, 0x80000000, 1);
+	open_clock(HV_CLOCK_PVCLOCK);
+	ck_assert_uint_eq(hv_clock_ns(c, 0, 1100), 5100);
+}
+END_TEST
+
+START_TEST(any_pvclock_gives_some_number)
+{
+	uint64_t at = pvclock(0, ~0ull, ~0ull, 0xffffffff, -128);
+
+	pvclock(1, 0, 0, 0xffffffff, 127);
+	fk_u32(&t.f, at, 1); /* for ever being written */
+	open_clock(HV_CLOCK_PVCLOCK);
+	hv_clock_ns(c, 0, 0);
+	hv_clock_ns(c, 1, ~0ull);
+	ft_percpu(&t, FT_PVCLOCK, 0, 8);
+	{
+		struct hv_err *err = hv_clock_refresh(c);
+
+		ck_assert(err && strstr(err->message, "clock: "));
+		hv_err_free(err);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("clock");
+	TCase *tc = tcase_create("clock");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, native_clock_is_each_cpu_s);
+	tcase_add_test(tc, refresh_takes_the_copy_in_use);
+	tcase_add_test(tc, products_of_96_bits_are_whole);
+	tcase_add_test(tc, any_parameters_give_some_number);
+	tcase_add_test(tc, no_tsc_no_clock);
+	tcase_add_test(tc, other_functions_are_not_guessed);
+	tcase_add_test(tc, without_btf_no_clock);
+	tcase_add_test(tc, pvclock_scales_both_ways);
+	tcase_add_test(tc, a_record_older_than_the_parameters_goes_backwards);
+	tcase_add_test(tc, a_cpu_without_pvclock_has_another_s);
+	tcase_add_test(tc, any_pvclock_gives_some_number);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

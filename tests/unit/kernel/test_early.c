@@ -1,0 +1,122 @@
+/* A kernel that is starting, and one that is up. */
+#include <check.h>
+
+#include "kernel/early.h"
+#include "tests/unit/kernel/fake_kernel.h"
+
+#define STUB  (FK_BASE + 0x300)
+#define THUNK (FK_BASE + 0x700)
+
+static struct fk f;
+static uint64_t state;
+
+static void setup(void)
+{
+	f = (struct fk){0};
+	fk_init(&f);
+	enumerator("SYSTEM_BOOTING", 0);
+	enumerator("SYSTEM_RUNNING", 3);
+	state = fk_alloc(&f, 4);
+	fk_symbol(&f, "ftrace_stub", STUB);
+	fk_symbol(&f, "system_state", state);
+	fk_done(&f);
+	f.k.is_starting = true;
+	*fk_host(&f, STUB) = 0xc3;
+}
+
+static void teardown(void)
+{
+	fk_deinit(&f);
+}
+
+static void jump_to_thunk(void)
+{
+	*fk_host(&f, STUB) = 0xe9;
+	fk_u32(&f, STUB + 1, THUNK - (STUB + 5));
+}
+
+static bool settled(void)
+{
+	bool changed = false;
+	struct hv_err *err = hv_kernel_settle(&f.k, &changed);
+
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	return changed;
+}
+
+START_TEST(not_before_it_is_up)
+{
+	jump_to_thunk();
+	for (uint32_t s = 0; s < 3; s++) {
+		fk_u32(&f, state, s);
+		ck_assert(!hv_early_is_up(&f.k));
+		ck_assert(!settled());
+		ck_assert(f.k.is_starting);
+		ck_assert_uint_eq(f.k.return_thunk.v, 0);
+	}
+}
+END_TEST
+
+START_TEST(as_its_code_says_then)
+{
+	fk_u32(&f, state, 3);
+	jump_to_thunk();
+	ck_assert(settled());
+	ck_assert_uint_eq(f.k.return_thunk.v, THUNK);
+	ck_assert(!f.k.is_starting);
+	*fk_host(&f, STUB) = 0xc3;
+	ck_assert(!settled()); /* once */
+	ck_assert_uint_eq(f.k.return_thunk.v, THUNK);
+}
+END_TEST
+
+START_TEST(a_bare_return_stays_one)
+{
+	fk_u32(&f, state, 4);
+	ck_assert(!settled());
+	ck_assert(!f.k.is_starting);
+}
+END_TEST
+
+START_TEST(code_that_is_not_understood_is_asked_again)
+{
+	struct hv_err *err;
+	bool changed;
+
+	fk_u32(&f, state, 3);
+	*fk_host(&f, STUB) = 0x90;
+	err = hv_kernel_settle(&f.k, &changed);
+	ck_assert_ptr_nonnull(err);
+	hv_err_free(err);
+	ck_assert(f.k.is_starting);
+}
+END_TEST
+
+START_TEST(a_kernel_that_does_not_say_is_up)
+{
+	hv_btf_free(f.k.btf);
+	f.k.btf = NULL;
+	ck_assert(hv_early_is_up(&f.k));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("early");
+	TCase *tc = tcase_create("early");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, not_before_it_is_up);
+	tcase_add_test(tc, as_its_code_says_then);
+	tcase_add_test(tc, a_bare_return_stays_one);
+	tcase_add_test(tc, code_that_is_not_understood_is_asked_again);
+	tcase_add_test(tc, a_kernel_that_does_not_say_is_up);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

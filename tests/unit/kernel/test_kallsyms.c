@@ -1,0 +1,189 @@
+/* kallsyms in every layout there was, and in none. */
+#include <check.h>
+
+#include "tests/unit/kernel/kallsyms_image.h"
+
+static void check_symbols(const struct kimg *k, const struct hv_symbols *s)
+{
+	ck_assert_uint_eq(s->nr, KIMG_NR);
+	/* One assert for all: each costs a message to the test runner. */
+	for (size_t i = 0; i < KIMG_NR; i++)
+		if (s->by_addr[i].addr.v != k->addr[i].v || s->by_addr[i].type != k->name[i][0] ||
+		    strcmp(s->by_addr[i].name, k->name[i] + 1) != 0)
+			ck_abort_msg("symbol %zu is %llx %c %s, not %llx %s", i,
+				     (unsigned long long)s->by_addr[i].addr.v, s->by_addr[i].type,
+				     s->by_addr[i].name, (unsigned long long)k->addr[i].v,
+				     k->name[i]);
+}
+
+START_TEST(reads_layout)
+{
+	struct kimg k;
+	struct hv_image image;
+	struct hv_symbols s = {0};
+	struct hv_err *err;
+
+	kimg_init(&k, &kimg_layouts[_i]);
+	image = kimg_image(&k);
+	err = hv_kallsyms_read(&image, &s);
+	ck_assert_msg(!err, "%s: %s", kimg_layouts[_i].what, err ? err->message : "");
+	check_symbols(&k, &s);
+	hv_symbols_deinit(&s);
+	kimg_deinit(&k);
+}
+END_TEST
+
+static void check_refused(const struct kimg *k, const char *message)
+{
+	struct hv_image image = kimg_image(k);
+	struct hv_symbols s = {.nr = 77};
+	HV_AUTO_ERR struct hv_err *err = hv_kallsyms_read(&image, &s);
+
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, ENOENT);
+	ck_assert_msg(strstr(err->message, message), "%s", err->message);
+	ck_assert_uint_eq(s.nr, 77);
+}
+
+START_TEST(refuses_no_tokens)
+{
+	struct kimg k;
+
+	kimg_init(&k, &kimg_layouts[_i]);
+	k.bytes[k.token_index + 100] ^= 0x80;
+	check_refused(&k, "kallsyms: no table of name tokens in 393216 bytes");
+	kimg_deinit(&k);
+}
+END_TEST
+
+START_TEST(refuses_no_names)
+{
+	struct kimg k;
+
+	kimg_init(&k, &kimg_layouts[_i]);
+	k.bytes[k.markers + 3 * k.layout->marker_width]++;
+	check_refused(&k, "but no names before");
+	k.bytes[k.markers + 3 * k.layout->marker_width]--;
+	k.bytes[k.num_syms]++; /* one name more than there are */
+	check_refused(&k, "but no names before");
+	k.bytes[k.num_syms]--;
+	k.bytes[k.names] = 0;
+	check_refused(&k, "but no names before");
+	kimg_deinit(&k);
+}
+END_TEST
+
+START_TEST(refuses_wrong_addresses)
+{
+	struct kimg k;
+
+	kimg_init(&k, &kimg_layouts[_i]);
+	k.bytes[KIMG_BANNER_OFF] = 'l';
+	check_refused(&k, "3001 names");
+	check_refused(&k, "no table of their addresses");
+	k.bytes[KIMG_BANNER_OFF] = 'L';
+	/* not rising */
+	memset(k.bytes + k.addresses + 1000, 0x81, 16);
+	check_refused(&k, "no table of their addresses");
+	kimg_deinit(&k);
+}
+END_TEST
+
+/* A kernel without CONFIG_KALLSYMS_ALL has no linux_banner. */
+START_TEST(reads_functions_only)
+{
+	struct kimg k;
+	struct hv_image image;
+	struct hv_symbols s = {0};
+	struct hv_err *err;
+	size_t off;
+
+	kimg_init(&k, &kimg_layouts[_i]);
+	for (off = k.markers; memcmp(k.bytes + off, "linux_banner", 12) != 0;)
+		off--;
+	k.bytes[off] = 'L';
+	strcpy(k.name[KIMG_NR - 1], "DLinux_banner");
+	image = kimg_image(&k);
+	err = hv_kallsyms_read(&image, &s);
+	ck_assert_msg(!err, "%s: %s", kimg_layouts[_i].what, err ? err->message : "");
+	check_symbols(&k, &s);
+	hv_symbols_deinit(&s);
+	image.text.start.v += 0x1000; /* _stext is not in text any more */
+	err = hv_kallsyms_read(&image, &s);
+	ck_assert_ptr_nonnull(err);
+	hv_err_free(err);
+	kimg_deinit(&k);
+}
+END_TEST
+
+/* 300 'z' as 300 tokens of one character each; longer than any kernel's when the token for 'z'
+ * grows. */
+START_TEST(refuses_endless_name)
+{
+	struct kimg k;
+	struct hv_image image;
+	struct hv_symbols s;
+	struct hv_err *err;
+	size_t off;
+
+	kimg_init(&k, &kimg_layouts[_i]);
+	if (k.layout->long_names) {
+		for (off = k.names; memcmp(k.bytes + off, "zzzz", 4) != 0;)
+			off++;
+		memset(k.bytes + off, 0x80, 290); /* T__x64_sys_ */
+		image = kimg_image(&k);
+		err = hv_kallsyms_read(&image, &s);
+		ck_assert_ptr_nonnull(err);
+		ck_assert_ptr_nonnull(strstr(err->message, "do not expand"));
+		hv_err_free(err);
+	}
+	kimg_deinit(&k);
+}
+END_TEST
+
+START_TEST(survives_truncation)
+{
+	struct kimg k;
+
+	kimg_init(&k, &kimg_layouts[_i]);
+	for (size_t len = 1; len < KIMG_BYTES; len += len / 7 + 1) {
+		struct hv_image image = kimg_image(&k);
+		struct hv_symbols s;
+
+		image.bytes = hv_alloc(len);
+		memcpy(image.bytes, k.bytes, len);
+		image.len_bytes = len;
+		image.all.end = hv_gva_add(image.all.start, len);
+		if (len >= k.end)
+			ck_assert_ptr_null(hv_kallsyms_read(&image, &s));
+		else if (len < k.token_index + 512)
+			hv_err_free(hv_kallsyms_read(&image, &s));
+		if (len >= k.end)
+			hv_symbols_deinit(&s);
+		free(image.bytes);
+	}
+	kimg_deinit(&k);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("kallsyms");
+	TCase *tc = tcase_create("layouts");
+	SRunner *runner = srunner_create(suite);
+	int nr_failed, nr = HV_ARRAY_LEN(kimg_layouts);
+
+	tcase_add_loop_test(tc, reads_layout, 0, nr);
+	tcase_add_loop_test(tc, refuses_no_tokens, 0, nr);
+	tcase_add_loop_test(tc, refuses_no_names, 0, nr);
+	tcase_add_loop_test(tc, refuses_wrong_addresses, 0, nr);
+	tcase_add_loop_test(tc, reads_functions_only, 0, nr);
+	tcase_add_loop_test(tc, refuses_endless_name, 0, nr);
+	tcase_add_loop_test(tc, survives_truncation, 0, nr);
+	tcase_set_timeout(tc, 60);
+	suite_add_tcase(suite, tc);
+	srunner_run_all(runner, CK_ENV);
+	nr_failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return nr_failed ? 1 : 0;
+}

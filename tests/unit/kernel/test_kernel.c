@@ -1,0 +1,182 @@
+/* Look-ups in a kernel that is known, and the first answers about machines that run none. */
+#include <check.h>
+
+#include "kernel/kernel.h"
+#include "tests/unit/kernel/x86_machine.h"
+
+#define BASE   0xffffffff81000000ull
+#define MODULE 0xffffffffc0200000ull
+
+static struct xm machine;
+static struct hv_kernel kernel;
+
+static struct hv_symbol vmlinux_list[] = {
+	{{0x1000}, "percpu", 'A'},	{{BASE}, "_text", 'T'},
+	{{BASE}, "_stext", 'T'},	{{BASE + 0x500}, "vfs_read", 'T'},
+	{{BASE + 0x2000}, "data", 'D'}, {{BASE + 0x2f00}, "__per_cpu_offset", 'D'},
+};
+static struct hv_symbol module_list[] = {
+	{{MODULE + 0x10}, "init", 't'},
+	{{MODULE + 0x100}, "run", 't'},
+};
+static struct hv_module modules[] = {
+	{.name = "first",
+	 .text = {{MODULE}, {MODULE + 0x1000}},
+	 .symbols = {.by_addr = module_list, .nr = 2}},
+	{.name = "second", .text = {{MODULE + 0x8000}, {MODULE + 0x9000}}, .symbols = {.nr = 0}},
+};
+
+static void setup(void)
+{
+	struct hv_gpa root;
+
+	xm_init(&machine);
+	root = xm_table(&machine);
+	xm_map(&machine, root, 4, 1, hv_gva(BASE + 0x2000), hv_gpa(0x5000), 1, XM_W);
+	kernel = (struct hv_kernel){
+		.guest = machine.guest,
+		.as = {machine.guest, &hv_arch_x86_64, root, 4},
+		.image = {.all = {{BASE}, {BASE + 0x3000}}},
+		.text = {{BASE}, {BASE + 0x1000}},
+		.symbols = {.by_addr = vmlinux_list, .nr = HV_ARRAY_LEN(vmlinux_list)},
+		.modules = {.list = modules, .nr = 2},
+		.layout = {.nr_cpus = 3},
+	};
+	hv_symbols_index(&kernel.symbols);
+	((uint64_t *)(machine.ram + 0x5f00))[1] = 0xffff888000000000;
+}
+
+static void teardown(void)
+{
+	free(kernel.symbols.by_name);
+	xm_deinit(&machine);
+}
+
+static void check_at(uint64_t at, const char *name, const char *module, uint64_t off)
+{
+	const char *got_name = NULL, *got_module = "none";
+	uint64_t got_off;
+
+	ck_assert(hv_kernel_symbol_at(&kernel, hv_gva(at), &got_name, &got_module, &got_off));
+	ck_assert_str_eq(got_name, name);
+	if (module)
+		ck_assert_str_eq(got_module, module);
+	else
+		ck_assert_ptr_null(got_module);
+	ck_assert_uint_eq(got_off, off);
+}
+
+static void check_nobodys(uint64_t at)
+{
+	const char *name, *module;
+	uint64_t off;
+
+	ck_assert(!hv_kernel_symbol_at(&kernel, hv_gva(at), &name, &module, &off));
+}
+
+START_TEST(whose_address)
+{
+	check_at(BASE, "_text", NULL, 0);
+	check_at(BASE + 0x4ff, "_text", NULL, 0x4ff);
+	check_at(BASE + 0x500, "vfs_read", NULL, 0);
+	check_at(BASE + 0x2fff, "__per_cpu_offset", NULL, 0xff);
+	check_at(MODULE + 0x123, "run", "first", 0x23);
+	check_nobodys(0x1000);
+	check_nobodys(BASE - 1);
+	check_nobodys(BASE + 0x3000);
+	check_nobodys(MODULE - 1);
+	check_nobodys(MODULE + 0xf); /* in the module, before its first symbol */
+	check_nobodys(MODULE + 0x1000);
+	check_nobodys(MODULE + 0x8000);
+	check_nobodys(MODULE + 0x9000);
+}
+END_TEST
+
+START_TEST(a_symbol_that_is_needed)
+{
+	struct hv_gva at;
+	struct hv_err *err;
+
+	ck_assert_ptr_null(hv_kernel_need(&kernel, "vfs_read", &at));
+	ck_assert_uint_eq(at.v, BASE + 0x500);
+	err = hv_kernel_need(&kernel, "init_task", &at);
+	ck_assert_int_eq(err->code, ENOENT);
+	ck_assert_str_eq(err->message, "kernel has no symbol init_task: it was built without "
+				       "CONFIG_KALLSYMS_ALL (--vmlinux FILE gives its symbols)");
+	hv_err_free(err);
+}
+END_TEST
+
+START_TEST(copies_of_a_cpu)
+{
+	struct hv_gva at;
+	struct hv_err *err;
+
+	ck_assert_ptr_null(hv_kernel_percpu(&kernel, 0x1000, 1, &at));
+	ck_assert_uint_eq(at.v, 0xffff888000001000);
+	/* since 6.15 per-CPU symbols are kernel addresses; the sum wraps */
+	ck_assert_ptr_null(hv_kernel_percpu(&kernel, BASE, 1, &at));
+	ck_assert_uint_eq(at.v, 0xffff888000000000 + BASE);
+	err = hv_kernel_percpu(&kernel, 0x1000, 3, &at);
+	ck_assert_str_eq(err->message, "cpu 3 of 3");
+	hv_err_free(err);
+}
+END_TEST
+
+static struct hv_vcpu_regs told;
+
+static struct hv_err *tell_registers(void *self, struct hv_vcpu_regs *ret)
+{
+	(void)self;
+	ret[0] = told;
+	ret[1] = (struct hv_vcpu_regs){0};
+	return NULL;
+}
+
+static void check_open_refused(const char *vmlinux, const char *message)
+{
+	static const struct hv_guest_ops ops = {
+		.read = xm_read,
+		.free = xm_free,
+		.registers = tell_registers,
+	};
+	HV_AUTO_GUEST struct hv_guest *g =
+		hv_guest_new(&ops, &machine, hv_guest_info(machine.guest));
+	struct hv_kernel *k = NULL;
+	HV_AUTO_ERR struct hv_err *err = hv_kernel_open(g, vmlinux, &k);
+
+	ck_assert_ptr_nonnull(err);
+	ck_assert_msg(strstr(err->message, message), "%s", err->message);
+	ck_assert_ptr_null(k);
+}
+
+START_TEST(machines_without_linux)
+{
+	told = (struct hv_vcpu_regs){0};
+	check_open_refused(NULL, "not in 64-bit mode with paging");
+	told = (struct hv_vcpu_regs){.levels = 4, .root = kernel.as.root.v};
+	check_open_refused(NULL, "nothing executable");
+	xm_map(&machine, kernel.as.root, 4, 1, hv_gva(BASE), hv_gpa(0x4000), 1, XM_X);
+	check_open_refused(NULL, "kallsyms: no table of name tokens");
+	check_open_refused("/nonexistent/vmlinux", "/nonexistent/vmlinux: No such file");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("kernel");
+	TCase *tc = tcase_create("kernel");
+	SRunner *runner = srunner_create(suite);
+	int nr_failed;
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, whose_address);
+	tcase_add_test(tc, a_symbol_that_is_needed);
+	tcase_add_test(tc, copies_of_a_cpu);
+	tcase_add_test(tc, machines_without_linux);
+	suite_add_tcase(suite, tc);
+	srunner_run_all(runner, CK_ENV);
+	nr_failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return nr_failed ? 1 : 0;
+}

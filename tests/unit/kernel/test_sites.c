@@ -1,0 +1,302 @@
+/* ftrace records and modules of a kernel made of data, right and unfriendly. */
+#include <check.h>
+
+#include "tests/unit/kernel/fake_sites.h"
+
+static struct fs s;
+
+static void read_modules(void)
+{
+	struct hv_err *err = hv_modules_read(&s.f.k, &s.f.k.modules);
+
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+}
+
+static void read_sites(void)
+{
+	struct hv_err *err;
+
+	read_modules();
+	err = hv_sites_read(&s.f.k, &s.f.k.sites);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+}
+
+static void check_site(size_t i, uint64_t ip, const char *name, const char *module)
+{
+	const struct hv_site *site = &s.f.k.sites.list[i];
+
+	ck_assert_uint_lt(i, s.f.k.sites.nr);
+	ck_assert_uint_eq(site->ip.v, ip);
+	ck_assert_str_eq(site->name, name);
+	if (module)
+		ck_assert_str_eq(site->module, module);
+	else
+		ck_assert_ptr_null(site->module);
+}
+
+#define GROUP(...)                                                                                 \
+	fs_group(&s, (const struct fs_record[]){__VA_ARGS__},                                      \
+		 HV_ARRAY_LEN(((const struct fs_record[]){__VA_ARGS__})))
+
+static void setup(void)
+{
+	fs_init(&s);
+}
+
+static void teardown(void)
+{
+	fs_deinit(&s);
+}
+
+START_TEST(groups_in_the_list_s_order)
+{
+	GROUP({FK_BASE + 0x200, 0}, {FK_BASE + 0x204, FS_TOUCHED});
+	GROUP({FK_BASE, 1}, {FK_BASE + 0x100, FS_ENABLED});
+	read_sites();
+	ck_assert_uint_eq(s.f.k.sites.nr, 4);
+	check_site(0, FK_BASE + 0x200, "third", NULL);
+	check_site(1, FK_BASE + 0x204, "third", NULL);
+	check_site(2, FK_BASE, "first", NULL);
+	check_site(3, FK_BASE + 0x100, "second", NULL);
+	ck_assert(!s.f.k.sites.list[0].busy && !s.f.k.sites.list[1].busy);
+	ck_assert(s.f.k.sites.list[2].busy && s.f.k.sites.list[3].busy);
+}
+END_TEST
+
+START_TEST(init_code_is_left_out)
+{
+	GROUP({FK_BASE, 0}, {FK_BASE + 0x80000, 0}, {FK_BASE + 0x80ffb, 0}, {FK_BASE + 0x81000, 0});
+	read_sites();
+	ck_assert_uint_eq(s.f.k.sites.nr, 2);
+	check_site(0, FK_BASE, "first", NULL);
+	ck_assert_uint_eq(s.f.k.sites.list[1].ip.v, FK_BASE + 0x81000);
+}
+END_TEST
+
+START_TEST(init_code_is_there_until_it_is_left_out)
+{
+	GROUP({FK_BASE + 0x80000, 0}, {FK_BASE, 0}, {FK_BASE + 0x80ffb, 0}, {FK_BASE + 0x81000, 0});
+	s.f.k.has_init_sites = true;
+	read_sites();
+	ck_assert_uint_eq(s.f.k.sites.nr, 4);
+	ck_assert_uint_eq(s.f.k.sites.list[0].ip.v, FK_BASE + 0x80000);
+	hv_sites_leave_out(&s.f.k.sites, hv_kernel_init_text(&s.f.k));
+	ck_assert_uint_eq(s.f.k.sites.nr, 2);
+	check_site(0, FK_BASE, "first", NULL);
+	ck_assert_uint_eq(s.f.k.sites.list[1].ip.v, FK_BASE + 0x81000);
+}
+END_TEST
+
+START_TEST(same_without_btf)
+{
+	GROUP({FK_BASE, 0}, {FK_BASE + 0x100, 1}, {FK_BASE + 0x200, FS_DISABLED});
+	read_modules();
+	hv_btf_free(s.f.k.btf);
+	s.f.k.btf = NULL;
+	ck_assert_ptr_null(hv_sites_read(&s.f.k, &s.f.k.sites));
+	ck_assert_uint_eq(s.f.k.sites.nr, 3);
+	ck_assert(!s.f.k.sites.list[0].busy && s.f.k.sites.list[1].busy);
+	ck_assert(s.f.k.sites.list[2].invalid);
+}
+END_TEST
+
+/* Without the text in the kernel, it shows the name of whatever is before. */
+START_TEST(weak_leftovers_have_a_name_where_the_kernel_gives_one)
+{
+	GROUP({FK_BASE + 0x30, 0}, {FK_BASE + 0x100, 0});
+	read_sites();
+	check_site(0, FK_BASE + 0x30, "first", NULL);
+	ck_assert(!s.f.k.sites.list[0].invalid);
+}
+END_TEST
+
+START_TEST(weak_leftovers_are_invalid_where_the_kernel_says_so)
+{
+	fk_str(&s.f, fk_alloc(&s.f, 64), "__ftrace_invalid_address__");
+	GROUP({FK_BASE + 0x30, FS_DISABLED}, {FK_BASE + 0x100, 0}, {FK_BASE + 0x204, FS_DISABLED});
+	read_sites();
+	check_site(0, FK_BASE + 0x30, "__ftrace_invalid_address___48", NULL);
+	check_site(1, FK_BASE + 0x100, "second", NULL);
+	check_site(2, FK_BASE + 0x204, "__ftrace_invalid_address___4", NULL);
+	ck_assert(s.f.k.sites.list[0].invalid && s.f.k.sites.list[2].invalid);
+	ck_assert(!s.f.k.sites.list[1].invalid);
+}
+END_TEST
+
+/* A kernel with endbr64 before its sites: 4 is still the function's own. */
+START_TEST(a_site_behind_endbr_is_valid)
+{
+	fk_str(&s.f, fk_alloc(&s.f, 64), "__ftrace_invalid_address__");
+	GROUP({FK_BASE + 4, 0}, {FK_BASE + 0x108, FS_DISABLED}, {FK_BASE + 0x204, FS_DISABLED});
+	read_sites();
+	check_site(0, FK_BASE + 4, "first", NULL);
+	check_site(1, FK_BASE + 0x108, "__ftrace_invalid_address___8", NULL);
+	check_site(2, FK_BASE + 0x204, "third", NULL);
+	ck_assert(!s.f.k.sites.list[0].invalid && s.f.k.sites.list[2].invalid);
+}
+END_TEST
+
+static void check_refused(struct hv_err *err, const char *what)
+{
+	ck_assert_msg(err != NULL, "%s", what);
+	ck_assert_msg(strstr(err->message, what) != NULL, "%s: %s", what, err->message);
+	hv_err_free(err);
+}
+
+START_TEST(unfriendly_records_are_refused)
+{
+	struct hv_sites sites;
+	uint64_t page = GROUP({FK_BASE, 0});
+
+	fk_u64(&s.f, page, page);
+	check_refused(hv_sites_read(&s.f.k, &sites), "goes round");
+	fk_u64(&s.f, page, 0x1234);
+	check_refused(hv_sites_read(&s.f.k, &sites), "ftrace records");
+	fk_u64(&s.f, page, 0);
+	fk_u32(&s.f, page + 16, 0xffffffff);
+	check_refused(hv_sites_read(&s.f.k, &sites), "4294967295 records");
+	fk_u32(&s.f, page + 16, 0);
+	check_refused(hv_sites_read(&s.f.k, &sites), "no records");
+	fk_u32(&s.f, page + 16, 1);
+	fk_u64(&s.f, page + 8, FK_END - 8);
+	check_refused(hv_sites_read(&s.f.k, &sites), "ftrace records");
+}
+END_TEST
+
+START_TEST(user_addresses_are_no_records)
+{
+	struct hv_sites sites;
+
+	GROUP({0x400000, 0});
+	check_refused(hv_sites_read(&s.f.k, &sites), "no kernel address");
+}
+END_TEST
+
+static const struct fs_symbol symbols[] = {
+	{"undefined", FK_MODULES + 0x20, SHN_UNDEF},
+	{"", FK_MODULES + 0x20, 1},
+	{"$x", FK_MODULES + 0x20, 1},
+	{".Lhere", FK_MODULES + 0x20, 1},
+	{"second", FK_MODULES + 0x40, 1},
+	{"alias", FK_MODULES + 0x40, 1},
+	{"start", FK_MODULES, 1},
+};
+
+START_TEST(modules_have_names_as_kallsyms_chooses_them)
+{
+	fs_module(&s, "late", 0, FK_MODULES + 0x10000, 0x1000, symbols, 0);
+	fs_module(&s, "early", 1, FK_MODULES, 0x1000, symbols, HV_ARRAY_LEN(symbols));
+	fs_module(&s, "forming", 3, FK_MODULES + 0x20000, 0x1000, symbols, 0);
+	fs_module(&s, "leaving", 2, FK_MODULES + 0x30000, 0x1000, symbols, 0);
+	GROUP({FK_BASE, 0});
+	GROUP({FK_MODULES + 0x30, 0}, {FK_MODULES + 0x44, 0}, {FK_MODULES + 0x20000, 0},
+	      {FK_MODULES + 0x30000, 0});
+	read_sites();
+	ck_assert_uint_eq(s.f.k.modules.nr, 2);
+	ck_assert_str_eq(s.f.k.modules.list[0].name, "early");
+	ck_assert_str_eq(s.f.k.modules.list[1].name, "late");
+	ck_assert_uint_eq(s.f.k.modules.list[0].text.end.v, FK_MODULES + 0x1000);
+	ck_assert_uint_eq(s.f.k.modules.list[0].symbols.nr, 3);
+	ck_assert_uint_eq(s.f.k.sites.nr, 3);
+	check_site(1, FK_MODULES + 0x30, "start", "early");
+	check_site(2, FK_MODULES + 0x44, "second", "early");
+}
+END_TEST
+
+START_TEST(names_are_safe_to_print)
+{
+	fs_module(&s, "e\033vil", 0, FK_MODULES, 0x1000,
+		  (const struct fs_symbol[]){{"a\nb", FK_MODULES, 1}}, 1);
+	GROUP({FK_MODULES, 0});
+	read_sites();
+	check_site(0, FK_MODULES, "a?b", "e?vil");
+}
+END_TEST
+
+START_TEST(unfriendly_modules_are_refused)
+{
+	uint64_t module = fs_module(&s, "m", 0, FK_MODULES, 0x1000, symbols, 7);
+	uint64_t kallsyms, symtab;
+	struct hv_modules modules;
+
+	memcpy(&kallsyms, fk_host(&s.f, module + FS_KALLSYMS), 8);
+	memcpy(&symtab, fk_host(&s.f, kallsyms), 8);
+	fk_u64(&s.f, module + FS_LIST, module + FS_LIST);
+	check_refused(hv_modules_read(&s.f.k, &modules), "goes round");
+	fk_u64(&s.f, module + FS_LIST, 8);
+	check_refused(hv_modules_read(&s.f.k, &modules), "modules");
+	fk_u64(&s.f, module + FS_LIST, s.modules);
+	fk_u32(&s.f, kallsyms + 8, 0x10000000);
+	check_refused(hv_modules_read(&s.f.k, &modules), "module 'm': 268435456 symbols");
+	fk_u32(&s.f, kallsyms + 8, 8);
+	fk_u32(&s.f, symtab + sizeof(Elf64_Sym), 0xfffffff0);
+	check_refused(hv_modules_read(&s.f.k, &modules), "a name at 4294967280");
+	fk_u32(&s.f, symtab + sizeof(Elf64_Sym), 1);
+	fk_u32(&s.f, module + FS_TEXT + 12, 0xffffffff);
+	check_refused(hv_modules_read(&s.f.k, &modules), "text");
+}
+END_TEST
+
+/* The last name ends where the mapped memory does. */
+START_TEST(a_function_is_found_by_its_name)
+{
+	struct hv_site list[] = {
+		{.name = "switch_to", .module = "m"},
+		{.name = "switch_to", .invalid = true},
+		{.name = "switch_to_all"},
+		{.name = "switch_to.isra.0"},
+		{.name = "switch_to"},
+	};
+	const struct hv_sites sites = {.list = list, .nr = HV_ARRAY_LEN(list)};
+
+	ck_assert_uint_eq(hv_sites_find(&sites, "switch_to", false), 4);
+	ck_assert_uint_eq(hv_sites_find(&sites, "switch_to", true), 3);
+	ck_assert_uint_eq(hv_sites_find(&sites, "switch", true), SIZE_MAX);
+}
+END_TEST
+
+START_TEST(strings_may_end_with_their_page)
+{
+	uint64_t module = fs_module(&s, "m", 0, FK_MODULES, 0x1000,
+				    (const struct fs_symbol[]){{"x", FK_MODULES, 1}}, 1);
+	uint64_t kallsyms, symtab;
+
+	memcpy(&kallsyms, fk_host(&s.f, module + FS_KALLSYMS), 8);
+	memcpy(&symtab, fk_host(&s.f, kallsyms), 8);
+	memcpy(fk_host(&s.f, FK_END - 4), "last", 4);
+	fk_u64(&s.f, kallsyms + 16, FK_END - 4096);
+	fk_u32(&s.f, symtab + sizeof(Elf64_Sym), 4092);
+	read_modules();
+	ck_assert_str_eq(s.f.k.modules.list[0].symbols.by_addr[0].name, "last");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("sites");
+	TCase *t = tcase_create("sites");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, groups_in_the_list_s_order);
+	tcase_add_test(t, init_code_is_left_out);
+	tcase_add_test(t, init_code_is_there_until_it_is_left_out);
+	tcase_add_test(t, same_without_btf);
+	tcase_add_test(t, weak_leftovers_have_a_name_where_the_kernel_gives_one);
+	tcase_add_test(t, weak_leftovers_are_invalid_where_the_kernel_says_so);
+	tcase_add_test(t, a_site_behind_endbr_is_valid);
+	tcase_add_test(t, unfriendly_records_are_refused);
+	tcase_add_test(t, user_addresses_are_no_records);
+	tcase_add_test(t, modules_have_names_as_kallsyms_chooses_them);
+	tcase_add_test(t, names_are_safe_to_print);
+	tcase_add_test(t, unfriendly_modules_are_refused);
+	tcase_add_test(t, a_function_is_found_by_its_name);
+	tcase_add_test(t, strings_may_end_with_their_page);
+	suite_add_tcase(suite, t);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

@@ -1,0 +1,384 @@
+/* Tasks and their stacks, of a kernel made of data: what is live on which stack. */
+#include <check.h>
+
+#include "kernel/tasks.h"
+#include "tests/unit/kernel/fake_tasks.h"
+
+#define WANTED	   0xffffffff90000000ull
+#define USER_IP	   0x401000ull
+#define USER_SP	   0x7ffc00000000ull
+#define KERNEL_IP  (FK_BASE + 0x50)
+#define SLEEP_FROM 0x3000ull
+
+static struct ft t;
+static struct hv_vcpu_regs regs[2];
+static char *where;
+
+static void setup(void)
+{
+	ft_init(&t);
+	for (unsigned i = 0; i < 2; i++)
+		regs[i] = (struct hv_vcpu_regs){.ip = hv_gva(USER_IP),
+						.sp = hv_gva(USER_SP),
+						.root = t.f.k.as.root.v,
+						.levels = 4};
+	where = NULL;
+}
+
+static void teardown(void)
+{
+	free(where);
+	ft_deinit(&t);
+}
+
+static enum hv_scan scan_how = HV_SCAN_CALLS;
+
+static size_t scan(void)
+{
+	size_t nr = 12345;
+	struct hv_err *err;
+
+	free(where);
+	where = NULL;
+	err = hv_stacks_scan(
+		&t.f.k,
+		&(struct hv_scan_for){
+			.range = (struct hv_gva_range){hv_gva(WANTED), hv_gva(WANTED + 0x1000)},
+			.how = scan_how},
+		regs, 2, &nr, &where);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	ck_assert((nr == 0) == (where == NULL));
+	return nr;
+}
+
+static void kernel_at(unsigned vcpu, uint64_t sp)
+{
+	regs[vcpu].ip = hv_gva(KERNEL_IP);
+	regs[vcpu].sp = hv_gva(sp);
+}
+
+START_TEST(tells_all_threads_and_idle_tasks)
+{
+	struct hv_tasks tasks;
+	struct hv_err *err;
+	uint64_t leader = ft_process(&t, 71, "cat", SLEEP_FROM);
+
+	ft_thread(&t, leader, 72, "worker", SLEEP_FROM);
+	ft_process(&t, 80, "other", SLEEP_FROM);
+	err = hv_tasks_read(&t.f.k, &tasks);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	ck_assert_uint_eq(tasks.nr, 5);
+	ck_assert_str_eq(tasks.list[0].comm, "swapper/0");
+	ck_assert_str_eq(tasks.list[1].comm, "swapper/1");
+	ck_assert_str_eq(tasks.list[2].comm, "cat");
+	ck_assert_str_eq(tasks.list[3].comm, "worker");
+	ck_assert_uint_eq(tasks.list[3].pid, 72);
+	ck_assert_uint_eq(tasks.list[3].tgid, 71);
+	ck_assert_uint_eq(tasks.list[3].stack.end.v - tasks.list[3].stack.start.v, FT_STACK);
+	ck_assert_uint_eq(tasks.list[3].sp.v, tasks.list[3].stack.start.v + SLEEP_FROM);
+	ck_assert_str_eq(tasks.list[4].comm, "other");
+	hv_tasks_deinit(&tasks);
+}
+END_TEST
+
+START_TEST(lists_without_end_are_refused)
+{
+	struct hv_tasks tasks;
+	struct hv_err *err;
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+
+	fk_u64(&t.f, task + FT_TASKS, task + FT_TASKS);
+	err = hv_tasks_read(&t.f.k, &tasks);
+	ck_assert(err && strstr(err->message, "goes round"));
+	hv_err_free(err);
+	fk_u64(&t.f, task + FT_TASKS, t.init_task + FT_TASKS);
+	fk_u64(&t.f, task + FT_THREAD_NODE, task + FT_THREAD_NODE);
+	err = hv_tasks_read(&t.f.k, &tasks);
+	ck_assert(err && strstr(err->message, "threads: the list goes round"));
+	hv_err_free(err);
+	fk_u64(&t.f, task + FT_TASKS, 16);
+	err = hv_tasks_read(&t.f.k, &tasks);
+	ck_assert(err && strstr(err->message, "tasks"));
+	hv_err_free(err);
+}
+END_TEST
+
+START_TEST(a_sleeping_stack_is_live_from_its_sp)
+{
+	uint64_t task = ft_process(&t, 71, "c\033t", SLEEP_FROM);
+
+	ft_push(&t, task, SLEEP_FROM - 8, WANTED);
+	ck_assert_uint_eq(scan(), 0);
+	ft_push(&t, task, SLEEP_FROM, WANTED + 0x1000);
+	ck_assert_uint_eq(scan(), 0);
+	ft_push(&t, task, SLEEP_FROM, WANTED);
+	ck_assert_uint_eq(scan(), 1);
+	ck_assert_str_eq(where, "task 71 (c?t)");
+	ft_push(&t, task, FT_STACK - 8, WANTED + 0xfff);
+	ck_assert_uint_eq(scan(), 2);
+}
+END_TEST
+
+START_TEST(a_saved_sp_outside_means_the_whole_stack)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+
+	ft_push(&t, task, 0, WANTED);
+	ck_assert_uint_eq(scan(), 0);
+	fk_u64(&t.f, task + FT_SP, 0);
+	ck_assert_uint_eq(scan(), 1);
+}
+END_TEST
+
+START_TEST(user_code_has_nothing_on_the_kernel_stack)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+
+	ft_current(&t, 0, task);
+	ft_push(&t, task, SLEEP_FROM + 8, WANTED);
+	ck_assert_uint_eq(scan(), 0);
+	/* whatever its sp says */
+	regs[0].sp = hv_gva(ft_stack(&t, task));
+	ck_assert_uint_eq(scan(), 0);
+	/* the first instructions of a system call, still on the user's sp */
+	kernel_at(0, USER_SP);
+	ck_assert_uint_eq(scan(), 0);
+}
+END_TEST
+
+START_TEST(a_running_stack_is_live_from_the_vcpu_s_sp)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+
+	ft_current(&t, 0, task);
+	ft_push(&t, task, 0x2000, WANTED);
+	kernel_at(1, ft_stack(&t, task) + 0x2008);
+	ck_assert_uint_eq(scan(), 0);
+	kernel_at(1, ft_stack(&t, task) + 0x2000);
+	ck_assert_uint_eq(scan(), 1);
+	ck_assert_str_eq(where, "task 71 (cat)");
+}
+END_TEST
+
+/* The interrupt stack's last word links to the stack before. */
+START_TEST(an_interrupt_stack_links_to_the_task_s)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM), top = t.irq_stacks[1] + FT_IRQ;
+
+	ft_current(&t, 0, task);
+	ft_push(&t, task, 0x2000, WANTED);
+	fk_u64(&t.f, top - 8, ft_stack(&t, task) + 0x2000);
+	fk_u64(&t.f, top - 0x100, WANTED);
+	ck_assert_uint_eq(scan(), 0);
+	kernel_at(0, top - 0x80);
+	ck_assert_uint_eq(scan(), 1);
+	ck_assert_str_eq(where, "task 71 (cat)");
+	kernel_at(0, top - 0x100);
+	ck_assert_uint_eq(scan(), 2);
+}
+END_TEST
+
+START_TEST(an_nmi_comes_from_an_interrupt_comes_from_a_task)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM), top = t.irq_stacks[0] + FT_IRQ;
+	uint64_t nmi = t.estacks[0] + FT_NMI + FT_ESTACK;
+
+	ft_current(&t, 0, task);
+	ft_push(&t, task, 0x2000, WANTED);
+	fk_u64(&t.f, top - 8, ft_stack(&t, task) + 0x2000);
+	fk_u64(&t.f, top - 0x100, WANTED);
+	fk_u64(&t.f, nmi - 16, top - 0x100);
+	kernel_at(0, nmi - 0x40);
+	ck_assert_uint_eq(scan(), 2);
+	fk_u64(&t.f, nmi - 0x40, WANTED);
+	ck_assert_uint_eq(scan(), 3);
+}
+END_TEST
+
+START_TEST(words_of_an_interrupt_say_nothing_of_sleeping_tasks)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+	uint64_t top = t.irq_stacks[0] + FT_IRQ;
+
+	ft_push(&t, task, 0x2000, WANTED);
+	fk_u64(&t.f, top - 0x20, ft_stack(&t, task) + 0x2000);
+	kernel_at(0, top - 0x80);
+	ck_assert_uint_eq(scan(), 0);
+}
+END_TEST
+
+/* Between the change of stacks and that of `current`, the previous task sleeps already. */
+static uint64_t prepare_switch(uint64_t *ret_next)
+{
+	uint64_t previous = ft_process(&t, 71, "previous", SLEEP_FROM);
+
+	*ret_next = ft_process(&t, 72, "next", SLEEP_FROM);
+	ft_current(&t, 0, previous);
+	ft_push(&t, previous, SLEEP_FROM + 8, WANTED);
+	ck_assert_uint_eq(scan(), 0);
+	return previous;
+}
+
+START_TEST(in_a_switch_the_previous_task_counts)
+{
+	uint64_t next;
+
+	prepare_switch(&next);
+	kernel_at(0, ft_stack(&t, next) + SLEEP_FROM - 0x10);
+	ck_assert_uint_eq(scan(), 1);
+	ck_assert_str_eq(where, "task 71 (previous)");
+	ft_push(&t, next, SLEEP_FROM - 8, WANTED);
+	ck_assert_uint_eq(scan(), 2);
+}
+END_TEST
+
+START_TEST(in_an_nmi_in_a_switch_the_previous_task_counts)
+{
+	uint64_t next, nmi = t.estacks[1] + FT_NMI + FT_ESTACK;
+
+	prepare_switch(&next);
+	ft_push(&t, next, SLEEP_FROM - 8, WANTED);
+	fk_u64(&t.f, nmi - 16, ft_stack(&t, next) + SLEEP_FROM - 0x10);
+	kernel_at(1, nmi - 0x40);
+	ck_assert_uint_eq(scan(), 2);
+}
+END_TEST
+
+START_TEST(a_vcpu_on_no_known_stack_is_found)
+{
+	kernel_at(1, FK_END - 0x1000);
+	ck_assert_uint_eq(scan(), 1);
+	ck_assert_str_eq(where, "vCPU 1 on an unknown stack (sp 0xffffffff817ff000)");
+	/* one that was never started has none */
+	regs[1].levels = 0;
+	ck_assert_uint_eq(scan(), 0);
+}
+END_TEST
+
+/* Nested virtualisation: the registers are those of a guest's guest, in its user code. */
+START_TEST(a_vcpu_in_another_kernel_is_found)
+{
+	regs[0].root = xm_table(&t.f.machine).v;
+	ck_assert_uint_eq(scan(), 1);
+	ck_assert(strstr(where, "vCPU 0 on an unknown stack"));
+}
+END_TEST
+
+/* A running task that has left the lists. */
+START_TEST(a_current_task_is_known_from_its_cpu)
+{
+	uint64_t task = ft_task(&t, 99, 99, "exiting", SLEEP_FROM);
+
+	ft_current(&t, 1, task);
+	ft_push(&t, task, 0x2000, WANTED);
+	kernel_at(1, ft_stack(&t, task) + 0x1ff0);
+	ck_assert_uint_eq(scan(), 1);
+	ck_assert_str_eq(where, "task 99 (exiting)");
+}
+END_TEST
+
+/* A task that has left the lists and waits to run. */
+START_TEST(a_queued_task_is_known_from_its_cpu)
+{
+	uint64_t task = ft_task(&t, 99, 99, "exiting", SLEEP_FROM);
+	uint64_t listed = ft_process(&t, 71, "cat", SLEEP_FROM);
+	struct hv_err *err;
+	size_t nr;
+
+	ft_push(&t, task, SLEEP_FROM, WANTED);
+	ft_push(&t, listed, SLEEP_FROM, WANTED);
+	ck_assert_uint_eq(scan(), 1);
+	ft_queue(&t, 1, task);
+	ft_queue(&t, 1, listed);
+	ck_assert_uint_eq(scan(), 2);
+	fk_u64(&t.f, task + FT_GROUP_NODE, listed + FT_GROUP_NODE);
+	err = hv_stacks_scan(
+		&t.f.k,
+		&(struct hv_scan_for){
+			.range = (struct hv_gva_range){hv_gva(WANTED), hv_gva(WANTED + 1)},
+			.how = HV_SCAN_CALLS},
+		regs, 2, &nr, NULL);
+	ck_assert(err && strstr(err->message, "cpu 1: its queue goes round"));
+	hv_err_free(err);
+}
+END_TEST
+
+START_TEST(a_left_over_of_an_interrupt_does_not_count)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+
+	scan_how = HV_SCAN_INTERRUPTED;
+	ft_push(&t, task, SLEEP_FROM + 64, WANTED);
+	ck_assert_uint_eq(scan(), 0);
+	/* switched out where that interrupt ended */
+	ft_push(&t, task, SLEEP_FROM + 16, FT_PREEMPTING + 8);
+	ck_assert_uint_eq(scan(), 1);
+	/* the function after it is not it, and what is above came before */
+	ft_push(&t, task, SLEEP_FROM + 16, FT_PREEMPTING + 0x100);
+	ft_push(&t, task, SLEEP_FROM + 80, FT_PREEMPTING + 8);
+	ck_assert_uint_eq(scan(), 0);
+	scan_how = HV_SCAN_CALLS;
+	ck_assert_uint_eq(scan(), 1);
+}
+END_TEST
+
+START_TEST(stacks_that_are_gone_are_empty)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+
+	fk_u64(&t.f, task + FT_STACK_PTR, 0);
+	ck_assert_uint_eq(scan(), 0);
+}
+END_TEST
+
+START_TEST(stacks_that_cannot_be_read_are_an_error)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+	struct hv_err *err;
+	size_t nr;
+
+	fk_u64(&t.f, task + FT_STACK_PTR, FK_END);
+	err = hv_stacks_scan(
+		&t.f.k,
+		&(struct hv_scan_for){
+			.range = (struct hv_gva_range){hv_gva(WANTED), hv_gva(WANTED + 1)},
+			.how = HV_SCAN_CALLS},
+		regs, 2, &nr, NULL);
+	ck_assert(err && strstr(err->message, "task 71 (cat)"));
+	hv_err_free(err);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("tasks");
+	TCase *c = tcase_create("tasks");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, tells_all_threads_and_idle_tasks);
+	tcase_add_test(c, lists_without_end_are_refused);
+	tcase_add_test(c, a_sleeping_stack_is_live_from_its_sp);
+	tcase_add_test(c, a_saved_sp_outside_means_the_whole_stack);
+	tcase_add_test(c, user_code_has_nothing_on_the_kernel_stack);
+	tcase_add_test(c, a_running_stack_is_live_from_the_vcpu_s_sp);
+	tcase_add_test(c, an_interrupt_stack_links_to_the_task_s);
+	tcase_add_test(c, an_nmi_comes_from_an_interrupt_comes_from_a_task);
+	tcase_add_test(c, words_of_an_interrupt_say_nothing_of_sleeping_tasks);
+	tcase_add_test(c, in_a_switch_the_previous_task_counts);
+	tcase_add_test(c, in_an_nmi_in_a_switch_the_previous_task_counts);
+	tcase_add_test(c, a_vcpu_on_no_known_stack_is_found);
+	tcase_add_test(c, a_vcpu_in_another_kernel_is_found);
+	tcase_add_test(c, a_current_task_is_known_from_its_cpu);
+	tcase_add_test(c, a_queued_task_is_known_from_its_cpu);
+	tcase_add_test(c, a_left_over_of_an_interrupt_does_not_count);
+	tcase_add_test(c, stacks_that_are_gone_are_empty);
+	tcase_add_test(c, stacks_that_cannot_be_read_are_an_error);
+	suite_add_tcase(suite, c);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
