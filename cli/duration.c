@@ -2,11 +2,9 @@
 
 #include <stddef.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "cli/decimal.h"
-
-#define NS_PER_S 1000000000ull
 
 static bool unit_ns(const char *unit, uint64_t *ret)
 {
@@ -14,8 +12,10 @@ static bool unit_ns(const char *unit, uint64_t *ret)
 		const char *name;
 		uint64_t ns;
 	} units[] = {
-		{"", NS_PER_S},	      {"s", NS_PER_S},	      {"ms", 1000000},	      {"us", 1000},
-		{"m", 60 * NS_PER_S}, {"min", 60 * NS_PER_S}, {"h", 3600 * NS_PER_S},
+		{"", HV_NS_PER_S},	   {"s", HV_NS_PER_S},
+		{"ms", 1000000},	   {"us", 1000},
+		{"m", 60 * HV_NS_PER_S},   {"min", 60 * HV_NS_PER_S},
+		{"h", 3600 * HV_NS_PER_S},
 	};
 
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
@@ -41,12 +41,4 @@ bool duration_parse(const char *text, uint64_t *ret_ns)
 		return false;
 	*ret_ns = ns;
 	return true;
-}
-
-uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }

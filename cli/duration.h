@@ -8,6 +8,3 @@
 
 /* False: not a duration, zero, or more than a year. No unit means seconds. */
 bool duration_parse(const char *text, uint64_t *ret_ns);
-
-/* Of CLOCK_MONOTONIC. */
-uint64_t monotonic_ns(void);

@@ -13,6 +13,7 @@ struct hv_kept {
 	uint64_t position;
 	uint64_t time_ns;
 	uint64_t round; /* the merge's, that it was read in */
+	uint64_t run;	/* the lane's: see struct hv_merge_item */
 };
 
 /* Zero-initialised is empty and valid. */

@@ -4,6 +4,7 @@
 #include "tracer/buffer.h"
 #include "tracer/comms.h"
 #include "tracer/merge.h"
+#include "tracer/parts.h"
 
 struct hv_buffer {
 	struct hv_session *session;    /* borrowed: gives clock, names, decoding */
@@ -45,7 +46,7 @@ void hv_buffer_ring(const struct hv_buffer *b, unsigned cpu, struct hv_ring *ret
 uint64_t hv_buffer_overwritten(const struct hv_buffer *b, unsigned cpu);
 
 /* Records of which an event can be made. */
-#define HV_EVENT_RECORDS_MAX (2 + HV_STACK_RECORDS_MAX)
+#define HV_EVENT_RECORDS_MAX (HV_PARTS_MAX + 1)
 
 /* What the event that was returned last was made of, in the order of the ring. */
 const struct hv_record *hv_cursor_records(const struct hv_cursor *c, unsigned *ret_nr);

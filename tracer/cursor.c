@@ -5,13 +5,6 @@
 
 #define TASKS_EVERY_NS 1000000000ULL
 
-/* The last HV_RECORD_MORE of a ring: what the exit right behind it has to say besides. */
-struct more {
-	struct hv_record record;
-	uint64_t position;
-	bool valid;
-};
-
 struct hv_cursor {
 	struct hv_session *session; /* borrowed, as the buffer */
 	struct hv_buffer *buffer;
@@ -20,8 +13,7 @@ struct hv_cursor {
 	unsigned first_cpu; /* of the rings merged */
 	unsigned nr_cpus;
 	struct hv_buffer_cpu *returned;	       /* owned, one a vCPU: since the last consume */
-	struct more *mores;		       /* owned, one a vCPU */
-	struct hv_words_records *words;	       /* likewise */
+	struct hv_parts *parts;		       /* likewise: of an event that is not returned yet */
 	struct hv_gva callers[HV_CALLERS_MAX]; /* of the last event */
 	unsigned *nr_clears; /* owned, one a vCPU: the session's when the merge was made */
 	struct hv_record records[HV_EVENT_RECORDS_MAX]; /* of the last event */
@@ -61,6 +53,7 @@ static void begin(struct hv_cursor *c, const struct hv_merge_mark *marks)
 		hv_buffer_ring(c->buffer, c->first_cpu + i, &rings[i]);
 		c->nr_clears[i] = c->buffer->cpus[c->first_cpu + i].nr_clears;
 	}
+	memset(c->parts, 0, c->nr_cpus * sizeof(*c->parts));
 	hv_merge_free(c->merge);
 	c->merge = hv_merge_new(rings, c->first_cpu, c->nr_cpus, marks,
 				(struct hv_merge_clock){clock_ns, c});
@@ -111,9 +104,8 @@ struct hv_cursor *hv_cursor_new(struct hv_buffer *b, int only_cpu, enum hv_curso
 	marks = hv_alloc(c->nr_cpus * sizeof(*marks));
 	for (unsigned i = 0; i < c->nr_cpus; i++)
 		marks[i] = b->cpus[c->first_cpu + i].mark;
+	c->parts = hv_alloc(c->nr_cpus * sizeof(*c->parts));
 	begin(c, marks);
-	c->mores = hv_alloc(c->nr_cpus * sizeof(*c->mores));
-	c->words = hv_alloc(c->nr_cpus * sizeof(*c->words));
 	return c;
 }
 
@@ -124,8 +116,7 @@ void hv_cursor_free(struct hv_cursor *c)
 	hv_merge_free(c->merge);
 	free(c->nr_clears);
 	free(c->returned);
-	free(c->mores);
-	free(c->words);
+	free(c->parts);
 	hv_buffer_unref(c->buffer);
 	free(c);
 }
@@ -141,26 +132,34 @@ static void note_task(struct hv_session *s, const struct hv_record *record)
 	hv_comms_set(s->comms, pid, hv_record_tgid(record), comm);
 }
 
-static void note_more(struct hv_cursor *c, const struct hv_merge_item *item)
+static struct hv_parts *parts_at(const struct hv_cursor *c, unsigned cpu)
 {
-	c->mores[item->cpu - c->first_cpu] = (struct more){item->record, item->position, true};
+	return &c->parts[cpu - c->first_cpu];
 }
 
-/* What belongs to the exit ITEM. */
-static const struct hv_record *more_of(const struct hv_cursor *c, const struct hv_merge_item *item)
+static void note_part(struct hv_cursor *c, const struct hv_merge_item *item)
 {
-	const struct more *more = &c->mores[item->cpu - c->first_cpu];
+	hv_parts_add(parts_at(c, item->cpu), &item->record, item->position, item->run);
+}
 
-	return more->valid && more->position + 1 == item->position ? &more->record : NULL;
+/* What belongs to the event ITEM. NULL: nothing, or some of it is missing. */
+static const struct hv_parts *parts_of(const struct hv_cursor *c, const struct hv_merge_item *item)
+{
+	const struct hv_parts *parts = parts_at(c, item->cpu);
+
+	return hv_parts_are_of(parts, &item->record, item->position, item->run) ? parts : NULL;
 }
 
 /* All but the name of the task. */
 static void decode(struct hv_cursor *c, const struct hv_merge_item *item, struct hv_event *ret)
 {
+	const struct hv_parts *parts = parts_of(c, item);
+
 	if (hv_record_kind(&item->record) == HV_RECORD_MARK)
 		hv_session_decode_mark(c->session, &item->record, ret);
 	else
-		hv_decode_event(&c->session->decode, &item->record, more_of(c, item), ret);
+		hv_decode_event(&c->session->decode, &item->record, parts ? parts->list : NULL,
+				ret);
 	ret->cpu = item->cpu;
 	ret->time_ns = item->time_ns;
 	if (ret->kind == HV_EVENT_GRAPH_EXIT)
@@ -168,20 +167,11 @@ static void decode(struct hv_cursor *c, const struct hv_merge_item *item, struct
 	ret->lost_before = item->lost_before;
 }
 
-/* NULL: some are missing. */
-static const struct hv_words_records *words_of(const struct hv_cursor *c,
-					       const struct hv_merge_item *item)
-{
-	const struct hv_words_records *words = &c->words[item->cpu - c->first_cpu];
-
-	return hv_words_are_of(words, &item->record, item->position) ? words : NULL;
-}
-
 /* Who called. Of a stack that was not recorded whole that is the caller alone. */
 static void find_callers(struct hv_cursor *c, const struct hv_merge_item *item,
 			 struct hv_event *ret)
 {
-	const struct hv_words_records *words = words_of(c, item);
+	const struct hv_parts *words = parts_of(c, item);
 
 	c->callers[0] = hv_gva_add(ret->ip, c->session->decode.arch->site_len_bytes);
 	ret->callers = c->callers;
@@ -195,16 +185,11 @@ static void find_callers(struct hv_cursor *c, const struct hv_merge_item *item,
 
 static void note_records(struct hv_cursor *c, const struct hv_merge_item *item)
 {
-	const struct hv_record *more = more_of(c, item);
-	const struct hv_words_records *words = NULL;
+	const struct hv_parts *parts = parts_of(c, item);
 
 	c->nr_records = 0;
-	if (more)
-		c->records[c->nr_records++] = *more;
-	if (hv_record_kind(&item->record) == HV_RECORD_STACK)
-		words = words_of(c, item);
-	for (unsigned i = 0; words && i < words->nr; i++)
-		c->records[c->nr_records++] = words->list[i];
+	for (unsigned i = 0; parts && i < parts->nr; i++)
+		c->records[c->nr_records++] = parts->list[i];
 	c->records[c->nr_records++] = item->record;
 }
 
@@ -219,7 +204,7 @@ static void finish(struct hv_cursor *c, const struct hv_merge_item *item, struct
 		hv_event_set_comm(ret, ret->pid ? hv_session_comm(c->session, ret->pid) : NULL);
 		ret->tgid = hv_session_tgid(c->session, ret->pid);
 	}
-	c->mores[item->cpu - c->first_cpu].valid = false;
+	parts_at(c, item->cpu)->nr = 0;
 	c->returned[item->cpu - c->first_cpu].nr_lost += item->lost_before;
 	c->returned[item->cpu - c->first_cpu].nr_read++;
 }
@@ -245,10 +230,6 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 		case HV_RECORD_TASK:
 			note_task(c->session, &item.record);
 			break;
-		case HV_RECORD_WORDS:
-			hv_words_add(&c->words[item.cpu - c->first_cpu], &item.record,
-				     item.position);
-			break;
 		case HV_RECORD_COMMAND:
 			/* For who takes it; for all others it is nothing. */
 			decode(c, &item, ret);
@@ -256,7 +237,7 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 				return HV_NEXT_EVENT;
 			break;
 		default:
-			note_more(c, &item);
+			note_part(c, &item);
 		}
 	}
 	return HV_NEXT_EMPTY;
@@ -271,7 +252,7 @@ bool hv_cursor_peek(struct hv_cursor *c, unsigned cpu, struct hv_event *ret)
 	if (!hv_merge_peek(c->merge, cpu, now_ns, until_of(c), &item) || item.lost_before)
 		return false;
 	if (hv_record_kind(&item.record) == HV_RECORD_MORE) {
-		note_more(c, &item);
+		note_part(c, &item);
 		hv_merge_skip(c->merge, cpu, now_ns, until_of(c));
 		if (!hv_merge_peek(c->merge, cpu, now_ns, until_of(c), &item) || item.lost_before)
 			return false;

@@ -84,32 +84,9 @@ static uint8_t shown_depth(unsigned depth)
 	return depth < DEPTH_SHOWN_MAX ? (uint8_t)depth : DEPTH_SHOWN_MAX;
 }
 
-static unsigned words_number(const struct hv_record *record)
+unsigned hv_record_number(const struct hv_record *record)
 {
 	return record->word[3] >> HV_RECORD_DEPTH_SHIFT & HV_RECORD_DEPTH_MAX;
-}
-
-void hv_words_add(struct hv_words_records *w, const struct hv_record *record, uint64_t position)
-{
-	unsigned number = words_number(record);
-
-	if (number != 0 &&
-	    (number != w->nr || position != w->position + 1 || number > HV_STACK_RECORDS_MAX ||
-	     hv_record_tsc(record) != hv_record_tsc(&w->list[0]))) {
-		w->nr = 0;
-		return;
-	}
-	w->list[number] = *record;
-	w->nr = number + 1;
-	w->position = position;
-}
-
-bool hv_words_are_of(const struct hv_words_records *w, const struct hv_record *record,
-		     uint64_t position)
-{
-	return w->nr && position == w->position + 1 &&
-	       hv_record_tsc(record) == hv_record_tsc(&w->list[0]) &&
-	       w->nr == 1 + (words_number(record) & HV_STACK_RECORDS_MAX);
 }
 
 /* PLACE are the low bits of an address that is not below START, and not far above it. */
@@ -120,17 +97,17 @@ static uint32_t place_after(uint32_t start, uint64_t place)
 	return start + ((low - start) & HV_WORD_PLACE_MASK);
 }
 
-void hv_decode_words(const struct hv_words_records *w, struct hv_stack_words *ret)
+void hv_decode_words(const struct hv_record *words, unsigned nr, struct hv_stack_words *ret)
 {
-	const struct hv_record *head = &w->list[0];
+	const struct hv_record *head = &words[0];
 	uint32_t second = (uint32_t)(head->word[2] >> 31 & BITS_31);
 
 	ret->sp = (uint32_t)(head->word[1] & BITS_31);
 	ret->bp = (uint32_t)(head->word[2] & BITS_31);
 	ret->nr = 0;
-	for (unsigned i = 1; i < w->nr; i++)
+	for (unsigned i = 1; i < nr; i++)
 		for (unsigned j = 1; j <= 3; j++) {
-			uint64_t word = w->list[i].word[j];
+			uint64_t word = words[i].word[j];
 			bool is_second = word >> HV_WORD_SECOND_BIT & 1;
 
 			if (!(word & ((UINT64_C(1) << HV_RECORD_KIND_SHIFT) - 1)))
@@ -193,9 +170,7 @@ static void decode_exit(const struct hv_decode *d, const struct hv_record *recor
 	decode_common(d, record, 0, ret);
 	ret->kind = HV_EVENT_GRAPH_EXIT;
 	ret->depth = depth_of(record);
-	if (!more || hv_record_kind(more) != HV_RECORD_MORE ||
-	    hv_record_tsc(more) != hv_record_tsc(record) ||
-	    hv_record_pid(more) != hv_record_pid(record))
+	if (!more)
 		return;
 	ret->overrun = (uint32_t)more->word[2];
 	ret->has_retval = more->word[3] >> HV_MORE_VALUE_SHIFT & 1;

@@ -33,18 +33,12 @@ struct hv_record hv_encode_lost(uint64_t tsc, uint64_t nr);
 uint64_t hv_record_lost(const struct hv_record *record); /* 0: it is another record */
 struct hv_record hv_encode_task(uint64_t tsc, uint32_t pid, uint32_t tgid, const char *comm);
 
-/* Records of the words of a stack (HV_RECORD_WORDS), in order, and the stack's own. */
-struct hv_words_records {
-	struct hv_record list[1 + HV_STACK_RECORDS_MAX];
-	unsigned nr;
-	uint64_t position; /* of the last one */
-};
-/* RECORD, at POSITION, is the next one, or the first of others. */
-void hv_words_add(struct hv_words_records *w, const struct hv_record *record, uint64_t position);
-/* Whether they are those of the stack RECORD at POSITION, none missing. */
-bool hv_words_are_of(const struct hv_words_records *w, const struct hv_record *record,
-		     uint64_t position);
-void hv_decode_words(const struct hv_words_records *w, struct hv_stack_words *ret);
+/* Which of the records of a stack's words this is; of a stack: how many there are but the first,
+ * and a bit above. */
+unsigned hv_record_number(const struct hv_record *record);
+
+/* The words of a stack in NR records of them, whole (parts.h). */
+void hv_decode_words(const struct hv_record *words, unsigned nr, struct hv_stack_words *ret);
 
 /* What the guest's kernel says about its records. */
 struct hv_decode {
@@ -57,8 +51,8 @@ struct hv_decode {
 	struct hv_gva yield_callers[HV_NR_YIELDS];
 };
 
-/* An event of a record that is one. MORE: the record before it, of an exit that says so; NULL:
- * there is none or it was lost. comm, cpu, loss and times are the caller's to fill in. */
+/* An event of a record that is one. MORE: the record before an exit that belongs to it (parts.h);
+ * NULL: there is none or it was lost. comm, cpu, loss and times are the caller's to fill in. */
 void hv_decode_event(const struct hv_decode *d, const struct hv_record *record,
 		     const struct hv_record *more, struct hv_event *ret);
 

@@ -32,6 +32,7 @@ struct lane {
 
 	struct gap gaps[GAPS_MAX]; /* by position; the records after them are not yet returned */
 	unsigned nr_gaps;
+	uint64_t run;	     /* counts the losses */
 	uint64_t nr_unknown; /* records of no known kind */
 	uint64_t nr_told;    /* lost, as records say */
 
@@ -81,6 +82,7 @@ static uint64_t add_lost(uint64_t a, uint64_t b)
  * them: told early, never forgotten. */
 static void note_lost(struct lane *l, uint64_t nr)
 {
+	l->run++;
 	if (l->nr_gaps == GAPS_MAX) {
 		l->gaps[GAPS_MAX - 1].lost = add_lost(l->gaps[GAPS_MAX - 1].lost, nr);
 		return;
@@ -114,7 +116,12 @@ static bool returned_before(const struct lane *l, const struct hv_kept *k)
 
 static void keep(struct hv_merge *m, struct lane *l, const struct hv_record *record)
 {
-	struct hv_kept k = {.record = *record, .position = l->ring.position - 1, .round = m->round};
+	struct hv_kept k = {
+		.record = *record,
+		.position = l->ring.position - 1,
+		.round = m->round,
+		.run = l->run,
+	};
 	uint64_t tsc = hv_record_tsc(record);
 
 	if (returned_before(l, &k))
@@ -291,6 +298,7 @@ static struct hv_merge_item item_of(const struct hv_merge *m, const struct lane 
 		.record = k->record,
 		.cpu = m->first_cpu + (unsigned)(l - m->lanes),
 		.position = k->position,
+		.run = k->run,
 		.time_ns = k->time_ns,
 	};
 }

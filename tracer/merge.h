@@ -50,6 +50,7 @@ struct hv_merge_item {
 	struct hv_record record; /* of a known kind; others count as lost */
 	unsigned cpu;
 	uint64_t position;
+	uint64_t run; /* no record of its vCPU was lost between it and others of the same run */
 	uint64_t time_ns;
 	uint64_t lost_before; /* of an event: records lost on this vCPU since its last event */
 };

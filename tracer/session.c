@@ -2,15 +2,6 @@
 #include "tracer/init_code.h"
 
 #include <string.h>
-#include <time.h>
-
-uint64_t hv_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static void write_params(struct hv_session *s)
 {

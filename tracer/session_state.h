@@ -1,6 +1,7 @@
 /* What a session is made of; for the files that implement session.h only. */
 #pragma once
 
+#include "base/clock.h"
 #include "kernel/now.h"
 #include "kernel/tasks.h"
 #include "patcher/mapping.h"
@@ -11,6 +12,7 @@
 #include "tracer/host_clock.h"
 #include "tracer/marks.h"
 #include "tracer/merge.h"
+#include "tracer/parts.h"
 #include "tracer/session.h"
 
 struct hv_session {
@@ -113,8 +115,8 @@ static inline struct hv_gva hv_session_code(const struct hv_session *s)
 }
 
 /* Who called, the function's caller first (hv_unwind). */
-size_t hv_session_unwind(struct hv_session *s, const struct hv_words_records *words,
-			 struct hv_gva *ret, size_t max);
+size_t hv_session_unwind(struct hv_session *s, const struct hv_parts *words, struct hv_gva *ret,
+			 size_t max);
 
 /* What a mark record says; cpu, time and loss are the caller's to fill in. */
 void hv_session_decode_mark(struct hv_session *s, const struct hv_record *record,
@@ -129,5 +131,3 @@ uint64_t hv_session_ticks_at(const struct hv_session *s, unsigned cpu, uint64_t 
 bool hv_session_now_ticks(const struct hv_session *s, unsigned cpu, uint64_t *ret);
 /* Looks at the guest's clock, for hv_session_now_ns. */
 void hv_session_sample_now(struct hv_session *s);
-
-uint64_t hv_now_ns(void); /* monotonic */

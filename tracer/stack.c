@@ -13,8 +13,8 @@ struct hv_err *hv_session_can_unwind(struct hv_session *s)
 	return hv_orc_new(s->kernel, &s->orc);
 }
 
-size_t hv_session_unwind(struct hv_session *s, const struct hv_words_records *words,
-			 struct hv_gva *ret, size_t max)
+size_t hv_session_unwind(struct hv_session *s, const struct hv_parts *words, struct hv_gva *ret,
+			 size_t max)
 {
 	struct hv_stack_words decoded;
 	const struct hv_stub_image *image = &s->kernel->as.arch->stubs;
@@ -27,7 +27,7 @@ size_t hv_session_unwind(struct hv_session *s, const struct hv_words_records *wo
 
 	if (!s->orc)
 		return 0;
-	hv_decode_words(words, &decoded);
+	hv_decode_words(words->list, words->nr, &decoded);
 	nr = hv_unwind(s->orc, s->kernel->as.arch, &decoded, &yields, ret, max);
 	/* The stub tells whom the handler of a graph returns to, if it can be told. */
 	while (known < nr && !hv_gva_in(ret[known], s->range))

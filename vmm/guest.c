@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "vmm/clock.h"
+#include "base/clock.h"
 
 struct hv_guest {
 	const struct hv_guest_ops *ops;

@@ -1,6 +1,6 @@
 #include "vmm/host_time.h"
 
-#include "vmm/clock.h"
+#include "base/clock.h"
 
 #define TRIES	     16
 /* The rate is taken over as many samples before the newest one. */

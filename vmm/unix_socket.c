@@ -3,7 +3,7 @@
 #include <poll.h>
 #include <string.h>
 
-#include "vmm/clock.h"
+#include "base/clock.h"
 
 int hv_unix_path_fits(const char *path)
 {

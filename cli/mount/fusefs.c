@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/duration.h"
+#include "base/clock.h"
 #include "cli/mount/fusefs_state.h"
 
 #define HOLD_NS		100000000ull /* for how long the dead are waited for */
@@ -68,7 +68,7 @@ static void was_interrupted(fuse_req_t req hv_unused, void *arg)
 {
 	struct ask *a = arg;
 
-	a->interrupted_ns = monotonic_ns();
+	a->interrupted_ns = hv_now_ns();
 }
 
 static void watch_interrupts(struct ask *a)
@@ -128,7 +128,7 @@ void ask_send_settled(struct ask *a, const struct wire_frame *frame)
 		return;
 	}
 	watch_interrupts(a);
-	a->held_ns = monotonic_ns();
+	a->held_ns = hv_now_ns();
 	a->held_until_ns = a->held_ns + HOLD_NS;
 	a->frame = *frame;
 	if (frame->data.len_bytes)
@@ -153,7 +153,7 @@ static void release_held(struct fusefs *fs)
 	if (!a)
 		return;
 	if (somebody_closes(fs)) {
-		uint64_t now = monotonic_ns();
+		uint64_t now = hv_now_ns();
 
 		if (now - a->held_ns < GIVE_UP_NS && somebody_waits_to_close(fs))
 			a->held_until_ns = now + HOLD_NS;
@@ -173,7 +173,7 @@ static void release_held(struct fusefs *fs)
  * nobody. */
 static void see_to_interrupted(struct fusefs *fs)
 {
-	uint64_t now = monotonic_ns();
+	uint64_t now = hv_now_ns();
 	struct ask *next;
 
 	for (struct ask *a = fs->asks; a; a = next) {
@@ -205,7 +205,7 @@ static bool somebody_is_interrupted(const struct fusefs *fs)
 /* What must not be waited for any longer goes on without. */
 static void see_to_late(struct fusefs *fs)
 {
-	uint64_t now = monotonic_ns();
+	uint64_t now = hv_now_ns();
 	struct ask *next;
 
 	for (struct ask *a = fs->asks; a; a = next) {

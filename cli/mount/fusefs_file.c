@@ -3,7 +3,7 @@
 #include <poll.h>
 #include <string.h>
 
-#include "cli/duration.h"
+#include "base/clock.h"
 #include "cli/mount/fusefs_state.h"
 
 #define PUBLISH_NS 5000000000ull /* a close is answered by then */
@@ -186,7 +186,7 @@ void flush_seen(struct ask *a, const struct holder_view *view)
 	    !view->has_open && fuse_req_ctx(a->req)->pid == f->writer) {
 		f->to_publish = false;
 		/* Who closes cannot be killed meanwhile, nor looked at, should it be in exec. */
-		a->until_ns = monotonic_ns() + PUBLISH_NS;
+		a->until_ns = hv_now_ns() + PUBLISH_NS;
 		ask_send(a, &(struct wire_frame){.kind = WIRE_PUBLISH, .handle = f->handle});
 		return;
 	}
@@ -271,7 +271,7 @@ static void ask_read(struct file *f, fuse_req_t req, uint32_t want_bytes, int fl
 void file_orphan_read(struct ask *a)
 {
 	ask_fail(a, EINTR);
-	a->interrupted_ns = monotonic_ns();
+	a->interrupted_ns = hv_now_ns();
 	a->file->orphan = a;
 	link_send(a->fs->link, &(struct wire_frame){.kind = WIRE_CANCEL, .arg = a->tag}, NULL,
 		  NULL);

@@ -5,7 +5,7 @@
  * that only has no CPU yet is waited for longer: what a close has to publish depends on it. */
 #include <string.h>
 
-#include "cli/duration.h"
+#include "base/clock.h"
 #include "cli/mount/fusefs_state.h"
 
 #define LOOK_NS	       100000000ull /* for how long a holder that does nothing is waited for */
@@ -38,8 +38,7 @@ static bool ask_about(struct file *f, enum holder_job job, pid_t pid, uint64_t *
 static void direct_later(struct file *f)
 {
 	f->direct_id = 0;
-	f->direct_at_ns =
-		f->direct_wait_ns < DIRECT_WAIT_NS ? monotonic_ns() + f->direct_wait_ns : 0;
+	f->direct_at_ns = f->direct_wait_ns < DIRECT_WAIT_NS ? hv_now_ns() + f->direct_wait_ns : 0;
 	f->direct_wait_ns *= 2;
 }
 
@@ -77,8 +76,8 @@ void close_look(struct ask *a, pid_t pid)
 {
 	enum holder_job job = file_writes(a->file) ? HOLDER_LOOK : HOLDER_NOTHING;
 
-	a->until_ns = monotonic_ns() + LOOK_NS;
-	a->look_end_ns = monotonic_ns() + END_NS;
+	a->until_ns = hv_now_ns() + LOOK_NS;
+	a->look_end_ns = hv_now_ns() + END_NS;
 	if (!ask_about(a->file, job, pid, &a->look_id))
 		flush_seen(a, NULL);
 }
@@ -119,7 +118,7 @@ static void replace(struct fusefs *fs)
 	holder_start(fs->fuse_fd, link_fd(fs->link), &fs->holder);
 	for (struct ask *a = fs->asks; a; a = a->next)
 		if (a->look_id && a->file->direct_id)
-			a->until_ns = monotonic_ns() + END_NS;
+			a->until_ns = hv_now_ns() + END_NS;
 }
 
 void holder_died(struct fusefs *fs)
@@ -151,7 +150,7 @@ void holder_is_late(struct ask *a)
 {
 	struct fusefs *fs = a->fs;
 	bool can_be_replaced = fs->holder.pid > 0 && fs->lost.pid <= 0;
-	uint64_t now = monotonic_ns();
+	uint64_t now = hv_now_ns();
 
 	if (a->look_id > fs->lost_id && now < a->look_end_ns && holder_is_at_it(&fs->holder)) {
 		a->until_ns = now + LOOK_NS;
@@ -166,7 +165,7 @@ void holder_is_late(struct ask *a)
 void see_to_holder(struct fusefs *fs)
 {
 	struct holder_view view;
-	uint64_t now = monotonic_ns();
+	uint64_t now = hv_now_ns();
 
 	while (holder_answer(&fs->holder, &view))
 		take_view(fs, &view);
@@ -179,7 +178,7 @@ void see_to_holder(struct fusefs *fs)
 
 int direct_timeout_ms(const struct fusefs *fs)
 {
-	uint64_t now = monotonic_ns(), first = UINT64_MAX;
+	uint64_t now = hv_now_ns(), first = UINT64_MAX;
 
 	for (const struct file *f = fs->files; f; f = f->next)
 		if (f->direct_at_ns && f->direct_at_ns < first)

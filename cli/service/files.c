@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/duration.h"
+#include "base/clock.h"
 #include "cli/service/proc.h"
 
 #define OPEN_FLAGS (O_ACCMODE | O_TRUNC | O_APPEND | O_NONBLOCK)
@@ -262,7 +262,7 @@ static struct hv_err *wait_or(struct peer *p, const struct wire_frame *frame, st
 		.want_bytes = frame->arg,
 		.until_ns = frame->wait_ms == WIRE_WAIT_FOREVER
 				    ? UINT64_MAX
-				    : monotonic_ns() + frame->wait_ms * 1000000ull,
+				    : hv_now_ns() + frame->wait_ms * 1000000ull,
 	};
 
 	if (!err || err->code != EAGAIN || frame->wait_ms == 0 || !peer_add_wait(p, &wait))

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "cli/duration.h"
+#include "base/clock.h"
 #include "cli/service/files.h"
 
 /* A one-line file of the tree, without its newline. */
@@ -110,7 +110,7 @@ static void do_stat(struct service *s, struct peer *p)
 	add_string(o, "id", info->id);
 	add_number(o, "vmm_pid", (uint64_t)info->pid);
 	add_number(o, "service_pid", (uint64_t)getpid());
-	add_number(o, "attached_ms", (monotonic_ns() - s->attached_ns) / 1000000);
+	add_number(o, "attached_ms", (hv_now_ns() - s->attached_ns) / 1000000);
 	add_string(o, "kernel", s->kernel->release);
 	add_string(o, "transport", info->transport);
 	add_string(o, "clock", clock_name(hv_session_guest_clock(s->session)));

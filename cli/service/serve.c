@@ -6,7 +6,7 @@
 #include <sys/signalfd.h>
 
 #include "cli/service/boot.h"
-#include "cli/duration.h"
+#include "base/clock.h"
 #include "cli/service/files.h"
 #include "cli/service/home.h"
 #include "cli/mountpoint.h"
@@ -37,7 +37,7 @@ static void end_with(struct service *s, struct hv_err *err)
 
 void serve_begin_detach(struct service *s, struct peer *peer)
 {
-	uint64_t now = monotonic_ns();
+	uint64_t now = hv_now_ns();
 
 	dumps_finish(&s->dumps, s->tree, &s->dir, &s->audit);
 	hv_tree_end(s->tree);
@@ -145,7 +145,7 @@ static void try_detach(struct service *s, uint64_t now_ns)
 			peer_note(s->detach.peer, err->message);
 	}
 	hv_err_free(err);
-	s->detach.next_ns = monotonic_ns() + s->detach.delay_ns;
+	s->detach.next_ns = hv_now_ns() + s->detach.delay_ns;
 	s->detach.delay_ns = retry_next_ns(s->detach.delay_ns);
 }
 
@@ -352,7 +352,7 @@ static void check_boot(struct service *s, struct ticks *t)
 
 static void tick(struct service *s, struct ticks *t)
 {
-	uint64_t now = monotonic_ns();
+	uint64_t now = hv_now_ns();
 
 	if (now >= t->alive_ns) {
 		t->alive_ns = now + SERVE_ALIVE_NS;
@@ -419,7 +419,7 @@ static void serve_once(struct service *s, struct ticks *t)
 
 	for (size_t i = 0; i < nr; i++)
 		fds[POLL_PEERS + i] = (struct pollfd){s->peers[i]->fd, peer_events(s->peers[i]), 0};
-	if (poll(fds, POLL_PEERS + nr, poll_timeout_ms(s, t, monotonic_ns())) < 0)
+	if (poll(fds, POLL_PEERS + nr, poll_timeout_ms(s, t, hv_now_ns())) < 0)
 		return;
 	if (fds[POLL_GUEST].revents) {
 		end_with(s, hv_err_new(ECONNRESET, "domain '%s': has ended", name_of(s)));
@@ -448,13 +448,13 @@ static void audit_end(struct service *s)
 /* Peers get what is still on its way to them, for a moment. */
 static void last_words(struct service *s)
 {
-	uint64_t until = monotonic_ns() + LAST_WORDS_NS;
+	uint64_t until = hv_now_ns() + LAST_WORDS_NS;
 
 	for (size_t i = 0; i < s->nr_peers; i++) {
 		struct peer *p = s->peers[i];
 		struct pollfd fd = {p->fd, POLLOUT, 0};
 
-		while (!p->gone && peer_has_output(p) && monotonic_ns() < until)
+		while (!p->gone && peer_has_output(p) && hv_now_ns() < until)
 			if (poll(&fd, 1, 50) > 0)
 				peer_send(p);
 	}

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "cli/duration.h"
+#include "base/clock.h"
 #include "cli/service/home.h"
 #include "cli/retry.h"
 #include "cli/service/serve.h"
@@ -77,7 +77,7 @@ static struct hv_err *attach_session(const struct service_config *config, struct
 		return err;
 	hv_session_stat(s->session, &stat);
 	s->attach_hold_ns = stat.hold_max_ns;
-	s->attached_ns = monotonic_ns();
+	s->attached_ns = hv_now_ns();
 	return NULL;
 }
 
@@ -114,13 +114,13 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 static void close_all(struct service *s)
 {
 	HV_AUTO_TEXT struct hv_text proof = {0};
-	uint64_t until = monotonic_ns() + RETRY_FOR_NS;
+	uint64_t until = hv_now_ns() + RETRY_FOR_NS;
 	uint64_t delay_ns = RETRY_FIRST_NS;
 	struct hv_err *err = NULL;
 
 	hv_tree_free(s->tree);
 	while (s->session && (err = hv_session_detach(s->session, &proof)) &&
-	       retry_may_succeed(err) && monotonic_ns() < until) {
+	       retry_may_succeed(err) && hv_now_ns() < until) {
 		hv_err_free(err);
 		poll(NULL, 0, (int)(delay_ns / 1000000));
 		delay_ns = retry_next_ns(delay_ns);
@@ -174,7 +174,7 @@ static void outlive_limits(void)
 static void attached(struct service *s, const struct audit_actor *who, uint64_t started_ns,
 		     struct hv_text *line)
 {
-	describe(s, monotonic_ns() - started_ns, line);
+	describe(s, hv_now_ns() - started_ns, line);
 	audit_line(&s->audit, who, "attach", "kernel=%s hold_max_us=%llu", s->kernel->release,
 		   (unsigned long long)(s->attach_hold_ns / 1000));
 }
@@ -190,7 +190,7 @@ static int service_run(const struct service_config *config, const struct audit_a
 		.listen_fd = -1,
 	};
 	HV_AUTO_TEXT struct hv_text line = {0};
-	uint64_t started = monotonic_ns();
+	uint64_t started = hv_now_ns();
 	struct hv_err *err;
 
 	outlive_limits();
@@ -232,7 +232,7 @@ struct hv_err *service_here(const struct service_config *config, struct hv_guest
 	};
 	struct audit_actor who = audit_actor_self();
 	HV_AUTO_TEXT struct hv_text line = {0};
-	uint64_t started = monotonic_ns();
+	uint64_t started = hv_now_ns();
 	struct hv_err *err = in_domain(open_all(config, -1, &s), config->spec);
 
 	if (err) {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "cli/client.h"
 #include "cli/duration.h"
 #include "cli/service/service.h"
@@ -225,12 +226,12 @@ static bool command_has_ended(struct record *r)
 /* By force when it does not heed the polite way for STOP_MS. */
 static void stop_command(struct record *r)
 {
-	uint64_t until = monotonic_ns() + STOP_MS * 1000000ull;
+	uint64_t until = hv_now_ns() + STOP_MS * 1000000ull;
 
 	if (!r->pid)
 		return;
 	kill(r->pid, SIGTERM);
-	while (!command_has_ended(r) && monotonic_ns() < until)
+	while (!command_has_ended(r) && hv_now_ns() < until)
 		poll(NULL, 0, 20);
 	if (r->pid) {
 		kill(r->pid, SIGKILL);
@@ -275,7 +276,7 @@ static struct hv_err *stream_once(struct record *r, uint32_t handle, uint32_t wa
 
 static uint32_t turn_ms(const struct record *r, uint64_t until_ns)
 {
-	uint64_t now = monotonic_ns();
+	uint64_t now = hv_now_ns();
 	uint64_t left_ms = until_ns > now ? (until_ns - now) / 1000000 + 1 : 0;
 
 	return r->for_ns && left_ms < TURN_MS ? (uint32_t)left_ms : TURN_MS;
@@ -283,12 +284,12 @@ static uint32_t turn_ms(const struct record *r, uint64_t until_ns)
 
 static struct hv_err *stream(struct record *r, uint32_t handle)
 {
-	uint64_t until = monotonic_ns() + r->for_ns;
+	uint64_t until = hv_now_ns() + r->for_ns;
 	struct hv_err *err = NULL;
 	bool more;
 
 	while (!err && !caught_signal && !r->out_error && !command_has_ended(r) &&
-	       !(r->for_ns && monotonic_ns() >= until))
+	       !(r->for_ns && hv_now_ns() >= until))
 		err = stream_once(r, handle, turn_ms(r, until), &more);
 	if (err)
 		return err;

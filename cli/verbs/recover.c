@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/audit.h"
-#include "cli/duration.h"
+#include "base/clock.h"
 #include "cli/retry.h"
 #include "cli/rundir.h"
 #include "cli/service/service.h"
@@ -40,12 +40,12 @@ static void say_what_is_waited_for(const struct hv_guest *guest, const struct hv
 /* Nobody can attach meanwhile: the directory is ours. A reason of another kind is said, too. */
 static struct hv_err *recover_held(struct hv_guest *guest, struct hv_text *report)
 {
-	uint64_t until_ns = monotonic_ns() + RETRY_FOR_NS;
+	uint64_t until_ns = hv_now_ns() + RETRY_FOR_NS;
 	struct hv_err *err = recover_once(guest, report);
 	int said = 0;
 
 	for (uint64_t delay_ns = RETRY_FIRST_NS;
-	     err && retry_may_succeed(err) && monotonic_ns() < until_ns;
+	     err && retry_may_succeed(err) && hv_now_ns() < until_ns;
 	     delay_ns = retry_next_ns(delay_ns)) {
 		HV_AUTO_TEXT struct hv_text more = {0};
 

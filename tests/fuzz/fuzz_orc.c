@@ -3,6 +3,7 @@
 #include "kernel/unwind.h"
 #include "tests/unit/kernel/fake_orc.h"
 #include "tracer/decode.h"
+#include "tracer/parts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -18,7 +19,7 @@ static size_t fill(uint8_t *to, size_t len, const uint8_t **data, size_t *size)
 
 static void walk(struct hv_orc *orc, const uint8_t *data, size_t size)
 {
-	static struct hv_words_records records;
+	static struct hv_parts records;
 	static struct hv_stack_words words;
 	struct hv_gva callers[HV_CALLERS_MAX];
 	struct hv_record r = {0};
@@ -26,11 +27,11 @@ static void walk(struct hv_orc *orc, const uint8_t *data, size_t size)
 	const struct hv_unwind_stubs stubs = {{{FK_BASE + 0x10000}, {FK_BASE + 0x20000}},
 					      hv_arch_x86_64.stubs.yield_rule};
 
-	records = (struct hv_words_records){0};
+	records = (struct hv_parts){0};
 	while (fill((uint8_t *)&r, sizeof(r), &data, &size))
-		hv_words_add(&records, &r, position++);
-	if (hv_words_are_of(&records, &r, position) || records.nr) {
-		hv_decode_words(&records, &words);
+		hv_parts_add(&records, &r, position++, 0);
+	if (hv_parts_are_of(&records, &r, position, 0) || records.nr) {
+		hv_decode_words(records.list, records.nr, &words);
 		if (words.nr > HV_STACK_WORDS_MAX ||
 		    hv_unwind(orc, &hv_arch_x86_64, &words, &stubs, callers, HV_CALLERS_MAX) >
 			    HV_CALLERS_MAX)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "vmm/clock.h"
+#include "base/clock.h"
 #include "vmm/guest.h"
 #include "vmm/inject/threads.h"
 

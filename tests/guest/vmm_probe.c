@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "vmm/clock.h"
+#include "base/clock.h"
 #include "vmm/guest.h"
 
 static int failed(struct hv_err *err)

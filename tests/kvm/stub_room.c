@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tracer/decode.h"
+#include "tracer/parts.h"
 
 #define CALLER_OFF	   MACHINE_TEXT_OFF
 #define CLOCK_OFF	   (MACHINE_TEXT_OFF + 0x40)
@@ -196,7 +197,7 @@ struct found {
 	unsigned outer;
 	unsigned inner;
 	unsigned tasks;
-	struct hv_words_records words;
+	struct hv_parts words;
 	uint64_t now; /* tsc */
 };
 
@@ -235,7 +236,7 @@ static bool is_stack(const struct room *r, const struct hv_record *record, uint6
 {
 	return ((outer && is_call(r, record, outer, HV_RECORD_STACK)) ||
 		(inner && is_call(r, record, inner, HV_RECORD_STACK))) &&
-	       hv_words_are_of(&found->words, record, position);
+	       hv_parts_are_of(&found->words, record, position, 0);
 }
 
 static bool is_task(const struct hv_record *record, const struct world_task *task)
@@ -266,7 +267,7 @@ static bool record_is_right(struct room *r, const struct room_call *outer,
 	else if (inner && is_call(r, &record, inner, HV_RECORD_FUNCTION))
 		found->inner++;
 	else if (hv_record_kind(&record) == HV_RECORD_WORDS)
-		hv_words_add(&found->words, &record, position);
+		hv_parts_add(&found->words, &record, position, 0);
 	else if (is_stack(r, &record, position, outer, inner, found))
 		r->nr_stacks++;
 	else if (is_task(&record, &percpu->cat) || is_task(&record, &percpu->dd))

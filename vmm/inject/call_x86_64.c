@@ -15,7 +15,7 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 
-#include "vmm/clock.h"
+#include "base/clock.h"
 
 #define RED_ZONE	 128
 #define USER_CS		 0x33

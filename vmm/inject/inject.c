@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "vmm/clock.h"
+#include "base/clock.h"
 #include "vmm/inject/state.h"
 #include "vmm/qemu/pin.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "vmm/clock.h"
+#include "base/clock.h"
 
 #define STOP_NS HV_NS_PER_S /* for a thread to leave the guest */
 #define TRIES	200

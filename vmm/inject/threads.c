@@ -6,7 +6,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include "vmm/clock.h"
+#include "base/clock.h"
 
 #define SPINS	   200
 #define PAUSE_US   20

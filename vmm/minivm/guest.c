@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "vmm/clock.h"
+#include "base/clock.h"
 #include "vmm/kvm_tsc.h"
 #include "vmm/minivm/machine.h"
 

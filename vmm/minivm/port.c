@@ -2,7 +2,7 @@
  * by. */
 #include <string.h>
 
-#include "vmm/clock.h"
+#include "base/clock.h"
 #include "vmm/minivm/machine.h"
 #include "vmm/minivm/tables.h"
 

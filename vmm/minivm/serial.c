@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/guard.h"
-#include "vmm/clock.h"
+#include "base/clock.h"
 
 #define OUT_BYTES 65536u
 #define IN_BYTES  64u

@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "vmm/clock.h"
+#include "base/clock.h"
 #include "vmm/minivm/cpu.h"
 #include "vmm/minivm/machine.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "vmm/clock.h"
+#include "base/clock.h"
 
 /* Bytes on their way: less than the socket's buffer, so that neither side ever waits for the other
  * with both buffers full. */

@@ -3,7 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "vmm/clock.h"
+#include "base/clock.h"
 #include "vmm/qemu/guardian_wire.h"
 #include "vmm/helper.h"
 

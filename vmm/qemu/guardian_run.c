@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "vmm/clock.h"
+#include "base/clock.h"
 #include "vmm/qemu/gdb_stub.h"
 #include "vmm/qemu/guardian_wire.h"
 #include "vmm/unix_socket.h"

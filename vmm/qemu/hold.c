@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
-#include "vmm/clock.h"
+#include "base/clock.h"
 #include "vmm/qemu/machine.h"
 #include "vmm/text_store.h"
 #include "vmm/unix_socket.h"

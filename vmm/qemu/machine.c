@@ -7,7 +7,7 @@
 #include <sys/pidfd.h>
 
 #include "base/text.h"
-#include "vmm/clock.h"
+#include "base/clock.h"
 #include "vmm/qemu/libvirt.h"
 
 /* The guest can name any address it likes; the monitor is asked about a new one this often, and

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include "base/text.h"
-#include "vmm/clock.h"
+#include "base/clock.h"
 #include "vmm/qemu/monitor.h"
 #include "vmm/unix_socket.h"
 

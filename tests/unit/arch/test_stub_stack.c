@@ -6,6 +6,7 @@
 
 #include "bench/native.h"
 #include "tracer/decode.h"
+#include "tracer/parts.h"
 
 #define NR_SLOTS    64
 #define STACK_BYTES 0x4000
@@ -36,7 +37,7 @@ static struct {
 } stacks __attribute__((aligned(0x1000)));
 
 static struct world *world;
-static struct hv_words_records records;
+static struct hv_parts records;
 static struct hv_stack_words words;
 
 #define TEXT(n) (UINT64_C(0xffffffff80000000) + (n))
@@ -78,11 +79,11 @@ static struct hv_record take(void)
 			r.word[i] &= ~(UINT64_C(1) << HV_LAP_BIT);
 		}
 		if (hv_record_kind(&r) == HV_RECORD_WORDS)
-			hv_words_add(&records, &r, p);
+			hv_parts_add(&records, &r, p, 0);
 	}
 	ck_assert_uint_eq(hv_record_kind(&r), HV_RECORD_STACK);
-	ck_assert(hv_words_are_of(&records, &r, head - 1));
-	hv_decode_words(&records, &words);
+	ck_assert(hv_parts_are_of(&records, &r, head - 1, 0));
+	hv_decode_words(records.list, records.nr, &words);
 	return r;
 }
 

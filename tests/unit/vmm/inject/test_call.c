@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "vmm/clock.h"
+#include "base/clock.h"
 #include "vmm/inject/call.h"
 
 #define ENOUGH_NS (20 * HV_NS_PER_S) /* for what takes a moment */

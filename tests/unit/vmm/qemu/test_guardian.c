@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "vmm/clock.h"
+#include "base/clock.h"
 #include "vmm/qemu/guardian.h"
 #include "vmm/qemu/rsp.h"
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "vmm/clock.h"
+#include "base/clock.h"
 #include "vmm/qemu/machine.h"
 
 #define BASE_GPA   0x0ull

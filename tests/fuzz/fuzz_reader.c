@@ -1,0 +1,288 @@
+/* The whole reader, from rings that the input writes, rewinds and tears to text and raw pages:
+ * ring, merge, parts, decoding, cursors of every kind beside each other, a buffer of the host,
+ * formats. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tracer/session_state.h"
+#include "tree/format/graph.h"
+#include "tree/format/raw_page.h"
+#include "base/clock.h"
+
+#define NR_CPUS	   2
+#define NR_SLOTS   256 /* a stack of all words and more */
+#define NR_CURSORS 3
+#define CALLS_MAX                                                                                  \
+	(16 * NR_CPUS * NR_SLOTS) /* of one reading: the guest does not write meanwhile            \
+				   */
+#define TEXT_MAX (1u << 20)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+/* The host's clock, so that an input always does the same; the fuzzer's own goes on. */
+static uint64_t fake_now_ns;
+
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	if (clock != CLOCK_MONOTONIC)
+		return (int)syscall(SYS_clock_gettime, clock, ts);
+	ts->tv_sec = (time_t)(fake_now_ns / HV_NS_PER_S);
+	ts->tv_nsec = (long)(fake_now_ns % HV_NS_PER_S);
+	return 0;
+}
+
+struct step { /* one of the input */
+	uint8_t what;
+	uint8_t cpu;
+	int8_t at; /* from the head on */
+	uint8_t kind;
+	uint16_t number;
+	uint16_t tsc;
+	uint32_t value;
+} __attribute__((packed));
+
+enum what {
+	PUT,	    /* one record */
+	PUT_RAW,    /* one word, lap bit and all */
+	BURST,	    /* records of words and what belongs behind them */
+	MOVE_HEAD,  /* by AT */
+	SET_HEAD,   /* by VALUE */
+	WAIT,	    /* VALUE us */
+	READ,	    /* events of a cursor */
+	PEEK,	    /* and skip */
+	CONSUME,    /* what a cursor returned */
+	CLEAR,	    /* the rings' buffer */
+	MOVE,	    /* the rings' buffer into the host's */
+	READ_HOST,  /* the host's */
+	NEW_CURSOR, /* of another kind */
+	NR_WHAT
+};
+
+static struct hv_kernel kernel;
+static struct hv_session session;
+static struct hv_state states[NR_CPUS];
+static struct hv_record records[NR_CPUS][NR_SLOTS];
+static struct hv_buffer *host;
+static struct hv_cursor *cursors[NR_CURSORS];
+static struct hv_options options;
+static struct hv_graph *graph;
+static struct hv_raw_page page;
+static struct hv_text text;
+
+static void check(int holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void setup(void)
+{
+	static struct hv_clock *clock;
+	const uint64_t sizes_bytes[NR_CPUS] = {8192, 8192};
+
+	kernel.as.arch = &hv_arch_x86_64;
+	if (!clock)
+		check(!hv_clock_new(&kernel, &clock));
+	session = (struct hv_session){
+		.kernel = &kernel,
+		.plan.nr_cpus = NR_CPUS,
+		.clock = clock,
+		.comms = hv_comms_new(16),
+		.decode = {.arch = &hv_arch_x86_64, .resched = {.need = 8}},
+	};
+	session.tasks_read_ns = fake_now_ns = HV_NS_PER_S;
+	memset(states, 0, sizeof(states));
+	memset(records, 0, sizeof(records));
+	hv_buffer_init(&session.buffer, &session, NR_CPUS, states);
+	for (unsigned cpu = 0; cpu < NR_CPUS; cpu++)
+		hv_buffer_set_ring(&session.buffer, cpu, records[cpu], sizeof(records[cpu]),
+				   sizeof(records[cpu]));
+	check(!hv_buffer_new(&session, sizes_bytes, &host));
+	for (unsigned i = 0; i < NR_CURSORS; i++)
+		cursors[i] = hv_cursor_new(&session.buffer, -1, (enum hv_cursor_mode)i);
+	options = hv_options_default();
+	graph = hv_graph_new(&kernel, NR_CPUS);
+	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+}
+
+static void teardown(void)
+{
+	for (unsigned i = 0; i < NR_CURSORS; i++)
+		hv_cursor_free(cursors[i]);
+	hv_graph_free(graph);
+	hv_buffer_unref(host);
+	hv_buffer_deinit(&session.buffer);
+	hv_marks_deinit(&session.marks);
+	hv_tasks_deinit(&session.tasks);
+	hv_comms_free(session.comms);
+	hv_text_clear(&text);
+}
+
+static void put(unsigned cpu, uint64_t position, unsigned kind, unsigned number,
+		const struct step *s)
+{
+	uint64_t lap = (uint64_t) !(position / NR_SLOTS & 1) << HV_LAP_BIT;
+	uint64_t word3 = (uint64_t)(kind & 15) << HV_RECORD_KIND_SHIFT |
+			 (uint64_t)(number & HV_RECORD_DEPTH_MAX) << HV_RECORD_DEPTH_SHIFT |
+			 (s->value & 0xff);
+	uint64_t words[4] = {s->tsc, (uint64_t)s->value << 16, s->value, word3};
+	struct hv_record *slot = &records[cpu][position % NR_SLOTS];
+
+	for (unsigned i = 0; i < 4; i++)
+		slot->word[i] = words[i] | lap;
+}
+
+/* As a stub writes a stack, or nearly. */
+static void burst(unsigned cpu, const struct step *s)
+{
+	uint64_t position = states[cpu].head + (uint64_t)(int64_t)s->at;
+	unsigned nr = s->number & 255;
+
+	for (unsigned i = 0; i < nr; i++)
+		put(cpu, position + i, HV_RECORD_WORDS, i, s);
+	put(cpu, position + nr, s->kind, nr ? nr - 1 : 0, s);
+	states[cpu].head = position + nr + 1;
+}
+
+static void show(struct hv_cursor *c, const struct hv_event *e, const struct hv_event *next)
+{
+	const struct hv_style style = {
+		.kernel = &kernel,
+		.clock = HV_CLOCK_RAW,
+		.options = &options,
+	};
+
+	check(e->cpu < NR_CPUS);
+	check(e->preempt_depth <= 15 && e->migrate_depth <= 15);
+	check(e->nr_callers <= HV_CALLERS_MAX);
+	if (e->kind == HV_EVENT_COMMAND)
+		return;
+	hv_format_event(&text, &style, e);
+	if (e->kind == HV_EVENT_GRAPH_ENTRY || e->kind == HV_EVENT_GRAPH_EXIT)
+		if (hv_graph_event(graph, &text, &style, e, next))
+			hv_cursor_skip(c, e->cpu);
+	if (!hv_raw_page_add(&page, e)) {
+		hv_raw_page_finish(&page);
+		hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+		check(hv_raw_page_add(&page, e));
+	}
+	if (text.len_bytes > TEXT_MAX)
+		hv_text_clear(&text);
+}
+
+static void read_all(struct hv_cursor *c, struct hv_buffer *into)
+{
+	struct hv_event event, next;
+	unsigned nr = 0;
+
+	while (hv_cursor_next(c, &event) == HV_NEXT_EVENT) {
+		unsigned nr_records;
+		bool known;
+
+		check(nr++ < CALLS_MAX);
+		hv_cursor_records(c, &nr_records);
+		check(nr_records <= HV_EVENT_RECORDS_MAX);
+		if (into && event.kind != HV_EVENT_COMMAND)
+			hv_buffer_put(into, c, &event);
+		known = hv_cursor_peek(c, event.cpu, &next);
+		show(c, &event, known ? &next : NULL);
+	}
+}
+
+static void read_host(void)
+{
+	struct hv_cursor *c = hv_cursor_new(host, -1, HV_CURSOR_DUMP);
+	struct hv_buffer_stat stat;
+
+	read_all(c, NULL);
+	hv_cursor_free(c);
+	hv_buffer_stat(host, -1, hv_raw_event_len, &stat);
+}
+
+static void peek(unsigned i, unsigned cpu)
+{
+	struct hv_event event;
+
+	if (hv_cursor_peek(cursors[i], cpu, &event))
+		hv_cursor_skip(cursors[i], cpu);
+}
+
+static void new_cursor(unsigned i, const struct step *s)
+{
+	hv_cursor_free(cursors[i]);
+	cursors[i] = hv_cursor_new(&session.buffer, s->value & 4 ? (int)(s->cpu % NR_CPUS) : -1,
+				   (enum hv_cursor_mode)(s->value & 3));
+}
+
+static void take(const struct step *s)
+{
+	unsigned cpu = s->cpu % NR_CPUS, i = s->number % NR_CURSORS;
+	uint64_t position = states[cpu].head + (uint64_t)(int64_t)s->at;
+
+	switch ((enum what)(s->what % NR_WHAT)) {
+	case PUT:
+		put(cpu, position, s->kind, s->number, s);
+		break;
+	case PUT_RAW:
+		records[cpu][position % NR_SLOTS].word[s->kind & 3] =
+			(uint64_t)s->value << 32 | (uint64_t)s->tsc << 16 | s->number;
+		break;
+	case BURST:
+		burst(cpu, s);
+		break;
+	case MOVE_HEAD:
+		states[cpu].head = position;
+		break;
+	case SET_HEAD:
+		states[cpu].head = (uint64_t)s->value << (s->kind & 63);
+		break;
+	case WAIT:
+		fake_now_ns += (s->value & 0xfffff) * 1000ull;
+		break;
+	case READ:
+		read_all(cursors[i], s->value & 1 ? host : NULL);
+		break;
+	case PEEK:
+		peek(i, s->value & 4 ? cpu : 0);
+		break;
+	case CONSUME:
+		hv_cursor_consume(cursors[i]);
+		break;
+	case CLEAR:
+		hv_buffer_clear(&session.buffer, s->value & 1 ? -1 : (int)cpu);
+		break;
+	case MOVE:
+		hv_buffer_when_full(host, (enum hv_when_full)(s->value & 1));
+		hv_buffer_move(&session.buffer, s->value & 2 ? -1 : (int)cpu, host);
+		break;
+	case READ_HOST:
+		read_host();
+		break;
+	case NEW_CURSOR:
+		new_cursor(i, s);
+		break;
+	case NR_WHAT:
+		break;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct step s;
+
+	setup();
+	for (size_t off = 0; off + sizeof(s) <= len; off += sizeof(s)) {
+		memcpy(&s, data + off, sizeof(s));
+		take(&s);
+	}
+	fake_now_ns += HV_NS_PER_S;
+	for (unsigned i = 0; i < NR_CURSORS; i++)
+		read_all(cursors[i], NULL);
+	read_host();
+	teardown();
+	return 0;
+}

@@ -1,0 +1,201 @@
+/* Cursors over a ring that a hostile guest writes: what an event is made of is bounded, and records
+ * that a loss or a rewind lies between do not belong together. */
+#include <check.h>
+
+#include "tracer/session_state.h"
+
+#define NR_SLOTS 1024
+#define START	 512 /* records that were there before */
+
+static struct hv_kernel kernel;
+static struct hv_session session;
+static struct hv_state state;
+static struct hv_record records[NR_SLOTS];
+static struct hv_buffer *host;
+static struct hv_cursor *cursor;
+
+static void setup(void)
+{
+	const uint64_t size_bytes = sizeof(records);
+
+	kernel = (struct hv_kernel){.as.arch = &hv_arch_x86_64};
+	session = (struct hv_session){
+		.kernel = &kernel,
+		.plan.nr_cpus = 1,
+		.ignores_comms = 1,
+		.decode.arch = &hv_arch_x86_64,
+	};
+	ck_assert_ptr_null(hv_clock_new(&kernel, &session.clock));
+	session.comms = hv_comms_new(HV_COMMS_MAX);
+	state = (struct hv_state){.head = START};
+	memset(records, 0, sizeof(records));
+	hv_buffer_init(&session.buffer, &session, 1, &state);
+	hv_buffer_set_ring(&session.buffer, 0, records, sizeof(records), sizeof(records));
+	hv_buffer_use_clock(&session.buffer, HV_TRACE_CLOCK_TSC);
+	hv_buffer_clear(&session.buffer, -1);
+	ck_assert_ptr_null(hv_buffer_new(&session, &size_bytes, &host));
+	hv_buffer_use_clock(host, HV_TRACE_CLOCK_TSC);
+	cursor = hv_cursor_new(&session.buffer, -1, HV_CURSOR_FOLLOW);
+}
+
+static void teardown(void)
+{
+	hv_cursor_free(cursor);
+	hv_buffer_unref(host);
+	hv_buffer_deinit(&session.buffer);
+	hv_comms_free(session.comms);
+	hv_clock_free(session.clock);
+}
+
+static void put(uint64_t position, unsigned kind, uint64_t tsc, unsigned number)
+{
+	uint64_t lap = (uint64_t) !(position / NR_SLOTS & 1) << HV_LAP_BIT;
+	uint64_t word3 = (uint64_t)kind << HV_RECORD_KIND_SHIFT | (uint64_t)number
+									  << HV_RECORD_DEPTH_SHIFT;
+
+	if (kind == HV_RECORD_MORE)
+		word3 |= UINT64_C(1) << HV_MORE_VALUE_SHIFT;
+	records[position % NR_SLOTS] = (struct hv_record){{tsc | lap, lap, lap, word3 | lap}};
+}
+
+static void publish(uint64_t head)
+{
+	__atomic_store_n(&state.head, head, __ATOMIC_RELEASE);
+}
+
+/* False: none. Else it is put into a buffer of the host, too, as a drain does. */
+static bool next(struct hv_event *ret)
+{
+	if (hv_cursor_next(cursor, ret) != HV_NEXT_EVENT)
+		return false;
+	if (ret->kind != HV_EVENT_COMMAND)
+		hv_buffer_put(host, cursor, ret);
+	return true;
+}
+
+/* The merge waits a moment (HV_MERGE_HOLD_NS) for what is reserved and not written. */
+static void expect(enum hv_event_kind kind, struct hv_event *ret)
+{
+	while (!next(ret))
+		usleep(1000);
+	ck_assert_int_eq(ret->kind, kind);
+}
+
+/* The reader is made to wait for records that never come, and then sees the head behind it. */
+static void rewind_to(uint64_t head)
+{
+	struct hv_event event;
+
+	publish(state.head + 10);
+	ck_assert(!next(&event));
+	publish(head);
+	ck_assert(!next(&event));
+}
+
+static unsigned nr_records(void)
+{
+	unsigned nr;
+
+	hv_cursor_records(cursor, &nr);
+	return nr;
+}
+
+/* The guest brings the record before an exit and all the words of a stack to the same position. */
+START_TEST(a_stack_has_no_more_records_than_there_is_room_for)
+{
+	uint64_t p = START + 300;
+	struct hv_event event;
+
+	for (uint64_t i = START; i < p - 1; i++)
+		put(i, HV_RECORD_FUNCTION, 10, 0);
+	put(p - 1, HV_RECORD_MORE, 20, 0);
+	publish(p);
+	while (next(&event))
+		;
+	rewind_to(p - 128);
+	for (unsigned i = 0; i <= HV_STACK_RECORDS_MAX; i++)
+		put(p - 128 + i, HV_RECORD_WORDS, 30, i);
+	put(p, HV_RECORD_STACK, 30, HV_STACK_RECORDS_MAX);
+	publish(p + 1);
+	expect(HV_EVENT_STACK, &event);
+	ck_assert_uint_eq(nr_records(), 1 + 1 + HV_STACK_RECORDS_MAX);
+}
+END_TEST
+
+START_TEST(more_belongs_to_the_exit_behind_it)
+{
+	struct hv_event event;
+
+	put(START, HV_RECORD_MORE, 10, 0);
+	put(START + 1, HV_RECORD_EXIT, 10, 0);
+	put(START + 2, HV_RECORD_MORE, 20, 0);
+	put(START + 3, HV_RECORD_ENTRY, 20, 0);
+	publish(START + 4);
+	expect(HV_EVENT_GRAPH_EXIT, &event);
+	ck_assert(event.has_retval);
+	ck_assert_uint_eq(nr_records(), 2);
+	expect(HV_EVENT_GRAPH_ENTRY, &event);
+	ck_assert_uint_eq(nr_records(), 1);
+}
+END_TEST
+
+/* What was said before the guest took back its head is not of what it writes there afterwards. */
+START_TEST(a_rewind_parts_what_stands_side_by_side)
+{
+	struct hv_event event;
+
+	put(START, HV_RECORD_MORE, 10, 0);
+	publish(START + 1);
+	ck_assert(!next(&event));
+	rewind_to(START - 1);
+	put(START - 1, HV_RECORD_FUNCTION, 5, 0);
+	publish(START + 2);
+	put(START, HV_RECORD_FUNCTION, 5, 0);
+	put(START + 1, HV_RECORD_EXIT, 10, 0);
+	expect(HV_EVENT_FUNCTION, &event);
+	expect(HV_EVENT_FUNCTION, &event);
+	expect(HV_EVENT_GRAPH_EXIT, &event);
+	ck_assert(!event.has_retval);
+	ck_assert_uint_eq(nr_records(), 1);
+}
+END_TEST
+
+START_TEST(a_loss_parts_the_words_of_a_stack)
+{
+	struct hv_event event;
+	uint64_t p = START;
+
+	for (unsigned i = 0; i < 4; i++)
+		put(p + i, HV_RECORD_WORDS, 10, i);
+	publish(p + 4);
+	ck_assert(!next(&event));
+	/* the same position once more, behind a loss */
+	rewind_to(p + 3);
+	put(p + 3, HV_RECORD_FUNCTION, 5, 0);
+	put(p + 4, HV_RECORD_STACK, 10, 3);
+	publish(p + 5);
+	expect(HV_EVENT_FUNCTION, &event);
+	expect(HV_EVENT_STACK, &event);
+	ck_assert_uint_eq(nr_records(), 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("cursor");
+	TCase *tc = tcase_create("cursor");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, a_stack_has_no_more_records_than_there_is_room_for);
+	tcase_add_test(tc, more_belongs_to_the_exit_behind_it);
+	tcase_add_test(tc, a_rewind_parts_what_stands_side_by_side);
+	tcase_add_test(tc, a_loss_parts_the_words_of_a_stack);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

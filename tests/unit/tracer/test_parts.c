@@ -1,0 +1,119 @@
+/* What belongs to an event, whatever order a guest chooses. */
+#include <check.h>
+
+#include "tracer/decode.h"
+#include "tracer/parts.h"
+
+#define RUN 7
+
+static struct hv_record words_record(unsigned number, uint64_t tsc, uint64_t word)
+{
+	return (struct hv_record){{tsc, word, 0,
+				   (uint64_t)number << HV_RECORD_DEPTH_SHIFT |
+					   (uint64_t)HV_RECORD_WORDS << HV_RECORD_KIND_SHIFT}};
+}
+
+START_TEST(words_of_a_stack_belong_together)
+{
+	struct hv_parts w = {0};
+	struct hv_record r, stack = {{50, 0, 0,
+				      UINT64_C(2) << HV_RECORD_DEPTH_SHIFT |
+					      (uint64_t)HV_RECORD_STACK << HV_RECORD_KIND_SHIFT}};
+
+	for (unsigned skipped = 0; skipped <= 3; skipped++) {
+		for (unsigned i = 0; i < 3; i++) {
+			r = words_record(i, 50, i);
+			if (i != skipped)
+				hv_parts_add(&w, &r, 10 + i, RUN);
+		}
+		ck_assert(hv_parts_are_of(&w, &stack, 13, RUN) == (skipped == 3));
+		w.nr = 0;
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		r = words_record(i, 50, i);
+		hv_parts_add(&w, &r, 10 + i, RUN);
+	}
+	ck_assert(!hv_parts_are_of(&w, &stack, 14, RUN));
+	stack.word[3] ^= UINT64_C(1) << HV_RECORD_DEPTH_SHIFT;
+	ck_assert(!hv_parts_are_of(&w, &stack, 13, RUN));
+	stack.word[3] ^= UINT64_C(1) << HV_RECORD_DEPTH_SHIFT;
+	stack.word[3] |= UINT64_C(1) << HV_STACK_COMMAND_BIT;
+	ck_assert(hv_parts_are_of(&w, &stack, 13, RUN));
+	stack.word[0]++;
+	ck_assert(!hv_parts_are_of(&w, &stack, 13, RUN));
+	r = words_record(3, 51, 0);
+	hv_parts_add(&w, &r, 13, RUN);
+	ck_assert_uint_eq(w.nr, 0);
+	/* of any number: no more than there is room for */
+	for (unsigned i = 0; i < 2048; i++) {
+		r = words_record(i, 50, 1);
+		hv_parts_add(&w, &r, i, RUN);
+		ck_assert_uint_le(w.nr, HV_STACK_RECORDS_MAX + 1);
+	}
+}
+END_TEST
+
+/* The record before an exit, and the exit: of one time and one task, side by side, none lost. */
+START_TEST(more_is_of_the_exit_behind_it)
+{
+	struct hv_record more = {
+		{50, 1, 2, (uint64_t)HV_RECORD_MORE << HV_RECORD_KIND_SHIFT | 4711}};
+	struct hv_record exit = {{50, 0, 4711, (uint64_t)HV_RECORD_EXIT << HV_RECORD_KIND_SHIFT}};
+	struct hv_record other = exit;
+	struct hv_parts w = {0};
+
+	hv_parts_add(&w, &more, 10, RUN);
+	ck_assert_uint_eq(w.nr, 1);
+	ck_assert(hv_parts_are_of(&w, &exit, 11, RUN));
+	ck_assert(!hv_parts_are_of(&w, &exit, 12, RUN));
+	ck_assert(!hv_parts_are_of(&w, &exit, 11, RUN + 1));
+	other.word[0]++;
+	ck_assert(!hv_parts_are_of(&w, &other, 11, RUN));
+	other = exit;
+	other.word[2]++;
+	ck_assert(!hv_parts_are_of(&w, &other, 11, RUN));
+	for (unsigned kind = 0; kind < 16; kind++) {
+		other = exit;
+		other.word[3] = (uint64_t)kind << HV_RECORD_KIND_SHIFT;
+		ck_assert(hv_parts_are_of(&w, &other, 11, RUN) == (kind == HV_RECORD_EXIT));
+	}
+}
+END_TEST
+
+/* Words do not follow such a record, and it does not stand for the words of a stack. */
+START_TEST(parts_of_two_kinds_are_of_no_event)
+{
+	struct hv_record more = {{50, 0, 0, (uint64_t)HV_RECORD_MORE << HV_RECORD_KIND_SHIFT}};
+	struct hv_record exit = {{50, 0, 0, (uint64_t)HV_RECORD_EXIT << HV_RECORD_KIND_SHIFT}};
+	struct hv_record stack = {{50, 0, 0, (uint64_t)HV_RECORD_STACK << HV_RECORD_KIND_SHIFT}};
+	struct hv_record words = words_record(1, 50, 0);
+	struct hv_parts w = {0};
+
+	hv_parts_add(&w, &more, 10, RUN);
+	ck_assert(!hv_parts_are_of(&w, &stack, 11, RUN));
+	hv_parts_add(&w, &words, 11, RUN);
+	ck_assert_uint_eq(w.nr, 0);
+	words = words_record(0, 50, 0);
+	hv_parts_add(&w, &words, 10, RUN);
+	ck_assert(!hv_parts_are_of(&w, &exit, 11, RUN));
+	ck_assert(hv_parts_are_of(&w, &stack, 11, RUN));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("parts");
+	TCase *tc = tcase_create("parts");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tc, words_of_a_stack_belong_together);
+	tcase_add_test(tc, more_is_of_the_exit_behind_it);
+	tcase_add_test(tc, parts_of_two_kinds_are_of_no_event);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
