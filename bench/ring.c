@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "bench/clock.h"
-#include "tracer/merge.h"
+#include "tracer/events/merge.h"
 
 #define NR_SLOTS (UINT64_C(1) << 19) /* 16 MiB */
 #define NR_RINGS 2

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "tracer/event.h"
+#include "tracer/events/event.h"
 
 struct hv_session;
 struct hv_buffer;

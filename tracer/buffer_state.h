@@ -2,9 +2,9 @@
 #pragma once
 
 #include "tracer/buffer.h"
-#include "tracer/comms.h"
-#include "tracer/merge.h"
-#include "tracer/parts.h"
+#include "tracer/events/comms.h"
+#include "tracer/events/merge.h"
+#include "tracer/events/parts.h"
 
 struct hv_buffer {
 	struct hv_session *session;    /* borrowed: gives clock, names, decoding */

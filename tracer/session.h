@@ -7,7 +7,7 @@
 #include "kernel/clock.h"
 #include "kernel/kernel.h"
 #include "tracer/buffer.h"
-#include "tracer/event.h"
+#include "tracer/events/event.h"
 
 struct hv_session;
 

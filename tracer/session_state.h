@@ -7,12 +7,12 @@
 #include "patcher/mapping.h"
 #include "patcher/patcher.h"
 #include "tracer/buffer_state.h"
-#include "tracer/comms.h"
-#include "tracer/decode.h"
-#include "tracer/host_clock.h"
-#include "tracer/marks.h"
-#include "tracer/merge.h"
-#include "tracer/parts.h"
+#include "tracer/events/comms.h"
+#include "tracer/events/decode.h"
+#include "tracer/events/host_clock.h"
+#include "tracer/events/marks.h"
+#include "tracer/events/merge.h"
+#include "tracer/events/parts.h"
 #include "tracer/session.h"
 
 struct hv_session {

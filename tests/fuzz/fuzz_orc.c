@@ -2,8 +2,8 @@
  * then the tables, then records. */
 #include "kernel/unwind.h"
 #include "tests/unit/kernel/fake_orc.h"
-#include "tracer/decode.h"
-#include "tracer/parts.h"
+#include "tracer/events/decode.h"
+#include "tracer/events/parts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracer/decode.h"
-#include "tracer/parts.h"
+#include "tracer/events/decode.h"
+#include "tracer/events/parts.h"
 
 #define CALLER_OFF	   MACHINE_TEXT_OFF
 #define CLOCK_OFF	   (MACHINE_TEXT_OFF + 0x40)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tests/lib/fake_buffer.h"
-#include "tracer/comms.h"
+#include "tracer/events/comms.h"
 
 struct hv_session {
 	struct hv_kernel kernel;

@@ -1,7 +1,7 @@
 /* saved_cmdlines, saved_cmdlines_size and saved_tgids: what is known of tasks. */
 #include <inttypes.h>
 
-#include "tracer/comms.h"
+#include "tracer/events/comms.h"
 #include "tree/node.h"
 
 void hv_comms_show(struct hv_file *f)

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "kernel/clock.h"
-#include "tracer/event.h"
+#include "tracer/events/event.h"
 #include "tree/options.h"
 
 struct hv_kernel;

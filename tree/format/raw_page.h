@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tracer/event.h"
+#include "tracer/events/event.h"
 
 #define HV_RAW_PAGE_LEN 4096
 #define HV_RAW_HEAD_LEN 16

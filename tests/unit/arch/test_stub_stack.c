@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "bench/native.h"
-#include "tracer/decode.h"
-#include "tracer/parts.h"
+#include "tracer/events/decode.h"
+#include "tracer/events/parts.h"
 
 #define NR_SLOTS    64
 #define STACK_BYTES 0x4000

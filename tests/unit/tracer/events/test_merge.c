@@ -1,5 +1,5 @@
 /* The merge: order of the rings' records, and how long it waits for one. */
-#include "tests/unit/tracer/merge_rings.h"
+#include "tests/unit/tracer/events/merge_rings.h"
 
 START_TEST(nothing_gives_nothing)
 {

@@ -1,4 +1,4 @@
-#include "tracer/host_clock.h"
+#include "tracer/events/host_clock.h"
 
 #include <string.h>
 #include <time.h>

@@ -1,11 +1,11 @@
-#include "tracer/merge.h"
+#include "tracer/events/merge.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/guard.h"
-#include "tracer/backlog.h"
-#include "tracer/decode.h"
+#include "tracer/events/backlog.h"
+#include "tracer/events/decode.h"
 
 /* Rounds in one hv_merge_next: the second one proves what the first one read. A third is needed
  * when an older record came to light in the second. */

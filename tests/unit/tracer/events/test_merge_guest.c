@@ -1,6 +1,6 @@
 /* The merge of a simulated guest, whose records are written in every nesting and interleaving that
  * interrupts and migrations make, read while they are written. */
-#include "tests/unit/tracer/merge_rings.h"
+#include "tests/unit/tracer/events/merge_rings.h"
 
 #define DEPTH_MAX 6
 

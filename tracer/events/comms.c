@@ -1,4 +1,4 @@
-#include "tracer/comms.h"
+#include "tracer/events/comms.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "tracer/marks.h"
+#include "tracer/events/marks.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "tracer/backlog.h"
+#include "tracer/events/backlog.h"
 
 #define NR_MAX 700
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracer/comms.h"
-#include "tracer/decode.h"
+#include "tracer/events/comms.h"
+#include "tracer/events/decode.h"
 
 static struct hv_context context; /* what the arch says */
 static uint32_t got_preempt_count;

@@ -1,5 +1,5 @@
 /* The merge: what is lost is told once, where it is missing. */
-#include "tests/unit/tracer/merge_rings.h"
+#include "tests/unit/tracer/events/merge_rings.h"
 
 /* 9 of 10 positions of ring 0 are gone or given up; its first record is a task's. */
 START_TEST(loss_is_told_by_the_next_function_of_its_ring)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracer/comms.h"
+#include "tracer/events/comms.h"
 
 static struct hv_comms *comms;
 

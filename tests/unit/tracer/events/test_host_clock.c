@@ -3,7 +3,7 @@
 #include <check.h>
 #include <time.h>
 
-#include "tracer/host_clock.h"
+#include "tracer/events/host_clock.h"
 
 #define PER_NS 4 /* ticks, of a host made up */
 

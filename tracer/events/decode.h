@@ -8,8 +8,8 @@
 #include "arch/arch.h"
 #include "kernel/unwind.h"
 #include "ringbuf/abi.h"
-#include "tracer/comms.h"
-#include "tracer/event.h"
+#include "tracer/events/comms.h"
+#include "tracer/events/event.h"
 
 #define HV_COMM_IDLE	"<idle>"
 #define HV_COMM_UNKNOWN "<...>"

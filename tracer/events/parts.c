@@ -1,6 +1,6 @@
-#include "tracer/parts.h"
+#include "tracer/events/parts.h"
 
-#include "tracer/decode.h"
+#include "tracer/events/decode.h"
 
 static bool goes_on(const struct hv_parts *p, const struct hv_record *record, uint64_t position,
 		    uint64_t run)

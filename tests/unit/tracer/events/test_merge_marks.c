@@ -1,5 +1,5 @@
 /* The merge: where another one goes on, and a look at one ring out of turn. */
-#include "tests/unit/tracer/merge_rings.h"
+#include "tests/unit/tracer/events/merge_rings.h"
 
 START_TEST(marks_go_on_exactly_there)
 {

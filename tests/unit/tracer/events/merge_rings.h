@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/guard.h"
-#include "tracer/decode.h"
-#include "tracer/merge.h"
+#include "tracer/events/decode.h"
+#include "tracer/events/merge.h"
 
 #define NR_CPUS 3
 

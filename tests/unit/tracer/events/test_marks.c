@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "tracer/marks.h"
+#include "tracer/events/marks.h"
 
 static const char page[4096] = {'p'};
 

@@ -1,4 +1,4 @@
-#include "tracer/decode.h"
+#include "tracer/events/decode.h"
 
 #include <string.h>
 

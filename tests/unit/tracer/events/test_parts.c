@@ -1,8 +1,8 @@
 /* What belongs to an event, whatever order a guest chooses. */
 #include <check.h>
 
-#include "tracer/decode.h"
-#include "tracer/parts.h"
+#include "tracer/events/decode.h"
+#include "tracer/events/parts.h"
 
 #define RUN 7
 

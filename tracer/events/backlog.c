@@ -1,4 +1,4 @@
-#include "tracer/backlog.h"
+#include "tracer/events/backlog.h"
 
 #include <assert.h>
 #include <stdbool.h>
