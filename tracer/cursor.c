@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define TASKS_EVERY_NS 1000000000ULL
-
 struct hv_cursor {
 	struct hv_session *session; /* borrowed, as the buffer */
 	struct hv_buffer *buffer;
@@ -126,10 +124,8 @@ static void note_task(struct hv_session *s, const struct hv_record *record)
 	char comm[HV_COMM_LEN];
 	uint32_t pid;
 
-	if (s->ignores_comms)
-		return;
 	hv_decode_task(record, &pid, comm);
-	hv_comms_set(s->comms, pid, hv_record_tgid(record), comm);
+	hv_names_add(s->names, pid, hv_record_tgid(record), comm);
 }
 
 static struct hv_parts *parts_at(const struct hv_cursor *c, unsigned cpu)
@@ -201,8 +197,9 @@ static void finish(struct hv_cursor *c, const struct hv_merge_item *item, struct
 	if (ret->kind == HV_EVENT_STACK && c->mode != HV_CURSOR_DRAIN && c->mode != HV_CURSOR_TAKE)
 		find_callers(c, item, ret);
 	if (hv_record_kind(&item->record) != HV_RECORD_MARK) {
-		hv_event_set_comm(ret, ret->pid ? hv_session_comm(c->session, ret->pid) : NULL);
-		ret->tgid = hv_session_tgid(c->session, ret->pid);
+		hv_event_set_comm(ret,
+				  ret->pid ? hv_names_find(c->session->names, ret->pid) : NULL);
+		ret->tgid = hv_names_tgid(c->session->names, ret->pid);
 	}
 	parts_at(c, item->cpu)->nr = 0;
 	c->returned[item->cpu - c->first_cpu].nr_lost += item->lost_before;
@@ -293,52 +290,6 @@ const struct hv_record *hv_cursor_records(const struct hv_cursor *c, unsigned *r
 	return c->records;
 }
 
-static const char *find_in_tasks(struct hv_session *s, uint32_t pid)
-{
-	for (size_t i = 0; i < s->tasks.nr; i++)
-		if (s->tasks.list[i].pid == pid)
-			return s->tasks.list[i].comm;
-	return NULL;
-}
-
-const char *hv_session_comm(struct hv_session *s, uint32_t pid)
-{
-	const char *comm = hv_comms_find(s->comms, pid);
-
-	if (!comm && !s->ignores_comms)
-		comm = find_in_tasks(s, pid);
-	if (comm || s->ignores_comms || hv_now_ns() - s->tasks_read_ns < TASKS_EVERY_NS)
-		return comm;
-	s->tasks_read_ns = hv_now_ns();
-	hv_tasks_deinit(&s->tasks);
-	/* No names is a bearable answer. */
-	hv_err_free(hv_tasks_read(s->kernel, &s->tasks));
-	return find_in_tasks(s, pid);
-}
-
-uint32_t hv_session_tgid(const struct hv_session *s, uint32_t pid)
-{
-	return hv_comms_tgid(s->comms, pid);
-}
-
-void hv_session_note_comms(struct hv_session *s, unsigned on)
-{
-	s->ignores_comms = !on;
-}
-
-size_t hv_session_comms_max(const struct hv_session *s)
-{
-	return hv_comms_max(s->comms);
-}
-
-void hv_session_keep_comms(struct hv_session *s, size_t nr_max)
-{
-	struct hv_comms *made = hv_comms_resized(s->comms, nr_max);
-
-	hv_comms_free(s->comms);
-	s->comms = made;
-}
-
 void hv_buffer_stat(struct hv_buffer *b, int only_cpu, size_t (*len_of)(const struct hv_event *),
 		    struct hv_buffer_stat *ret)
 {
@@ -361,10 +312,4 @@ void hv_buffer_stat(struct hv_buffer *b, int only_cpu, size_t (*len_of)(const st
 	}
 	hv_cursor_free(c);
 	*ret = stat;
-}
-
-bool hv_session_comm_at(struct hv_session *s, size_t index, uint32_t *ret_pid,
-			const char **ret_comm)
-{
-	return hv_comms_at(s->comms, index, ret_pid, ret_comm);
 }

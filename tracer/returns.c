@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "kernel/tasks.h"
 #include "tracer/trampolines.h"
 
 /* A slot and what its word was. */

@@ -158,7 +158,7 @@ struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 		.arch = kernel->as.arch,
 		.resched = kernel->layout.resched,
 	};
-	s->comms = hv_comms_new(HV_COMMS_MAX);
+	s->names = hv_names_new(kernel);
 	init_buffer(s);
 	s->patched = hv_alloc(kernel->sites.nr);
 	s->patcher = hv_patcher_new(&kernel->as, kernel->image.all, &s->region);
@@ -173,9 +173,8 @@ void hv_session_free(struct hv_session *s)
 	hv_patcher_free(s->patcher);
 	hv_clock_free(s->clock);
 	hv_host_clock_free(s->host_clock);
-	hv_comms_free(s->comms);
+	hv_names_free(s->names);
 	hv_marks_deinit(&s->marks);
-	hv_tasks_deinit(&s->tasks);
 	hv_buffer_deinit(&s->buffer);
 	free(s->patched);
 	free(s->actions);
@@ -246,6 +245,37 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 	hv_session_refresh(s);
 	*ret = hv_take(s);
 	return NULL;
+}
+
+const char *hv_session_comm(struct hv_session *s, uint32_t pid)
+{
+	return hv_names_find(s->names, pid);
+}
+
+uint32_t hv_session_tgid(const struct hv_session *s, uint32_t pid)
+{
+	return hv_names_tgid(s->names, pid);
+}
+
+void hv_session_note_comms(struct hv_session *s, unsigned on)
+{
+	hv_names_follow(s->names, on);
+}
+
+size_t hv_session_comms_max(const struct hv_session *s)
+{
+	return hv_names_max(s->names);
+}
+
+void hv_session_keep_comms(struct hv_session *s, size_t nr_max)
+{
+	hv_names_set_max(s->names, nr_max);
+}
+
+bool hv_session_comm_at(struct hv_session *s, size_t index, uint32_t *ret_pid,
+			const char **ret_comm)
+{
+	return hv_names_at(s->names, index, ret_pid, ret_comm);
 }
 
 struct hv_kernel *hv_session_kernel(struct hv_session *s)

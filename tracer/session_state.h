@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "kernel/now.h"
-#include "kernel/tasks.h"
 #include "patcher/mapping.h"
 #include "patcher/patcher.h"
 #include "tracer/buffer_state.h"
@@ -12,6 +11,7 @@
 #include "tracer/events/host_clock.h"
 #include "tracer/events/marks.h"
 #include "tracer/events/merge.h"
+#include "tracer/events/names.h"
 #include "tracer/events/parts.h"
 #include "tracer/session.h"
 
@@ -29,12 +29,9 @@ struct hv_session {
 	struct hv_now now;
 	uint64_t now_holds; /* when it was begun: a hold stops the guest's clock */
 	struct hv_decode decode;
-	struct hv_comms *comms;
+	struct hv_names *names;
 	struct hv_marks marks;
-	struct hv_orc *orc;    /* owned; NULL: nobody wants stacks, or they cannot be read */
-	struct hv_tasks tasks; /* names that no record told */
-	uint64_t tasks_read_ns;
-	unsigned ignores_comms; /* what records tell of tasks */
+	struct hv_orc *orc; /* owned; NULL: nobody wants stacks, or they cannot be read */
 
 	struct hv_buffer buffer; /* over the region's rings */
 	uint64_t nr_lost;	 /* noticed by consuming cursors */

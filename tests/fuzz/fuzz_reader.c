@@ -91,10 +91,11 @@ static void setup(void)
 		.kernel = &kernel,
 		.plan.nr_cpus = NR_CPUS,
 		.clock = clock,
-		.comms = hv_comms_new(16),
+		.names = hv_names_new(&kernel),
 		.decode = {.arch = &hv_arch_x86_64, .resched = {.need = 8}},
 	};
-	session.tasks_read_ns = fake_now_ns = HV_NS_PER_S;
+	hv_names_set_max(session.names, 16);
+	fake_now_ns = HV_NS_PER_S;
 	memset(states, 0, sizeof(states));
 	memset(records, 0, sizeof(records));
 	hv_buffer_init(&session.buffer, &session, NR_CPUS, states);
@@ -117,8 +118,7 @@ static void teardown(void)
 	hv_buffer_unref(host);
 	hv_buffer_deinit(&session.buffer);
 	hv_marks_deinit(&session.marks);
-	hv_tasks_deinit(&session.tasks);
-	hv_comms_free(session.comms);
+	hv_names_free(session.names);
 	hv_text_clear(&text);
 }
 

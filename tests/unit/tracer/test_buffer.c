@@ -15,6 +15,7 @@
 
 static const uint64_t differ_bytes[NR_CPUS] = {TWO_PAGES, LARGE, THREE};
 
+static struct hv_kernel kernel; /* without tasks */
 static struct hv_session session;
 static struct hv_state states[NR_CPUS];
 static struct hv_record records[NR_CPUS][GUEST_SLOT];
@@ -46,9 +47,9 @@ static struct hv_buffer *new_buffer(const uint64_t *sizes_bytes)
 
 static void setup(void)
 {
-	session = (struct hv_session){.plan.nr_cpus = NR_CPUS, .ignores_comms = 1};
+	session = (struct hv_session){.plan.nr_cpus = NR_CPUS};
 	session.decode.arch = &hv_arch_x86_64;
-	session.comms = hv_comms_new(HV_COMMS_MAX);
+	session.names = hv_names_new(&kernel);
 	memset(states, 0, sizeof(states));
 	hv_buffer_init(&session.buffer, &session, NR_CPUS, states);
 	for (unsigned cpu = 0; cpu < NR_CPUS; cpu++)
@@ -65,7 +66,7 @@ static void teardown(void)
 {
 	hv_buffer_unref(host);
 	hv_buffer_deinit(&session.buffer);
-	hv_comms_free(session.comms);
+	hv_names_free(session.names);
 }
 
 /* The last NR of NR_CALLS are what is in CPU's part of B, each once and whole. */

@@ -22,11 +22,11 @@ static void setup(void)
 	session = (struct hv_session){
 		.kernel = &kernel,
 		.plan.nr_cpus = 1,
-		.ignores_comms = 1,
 		.decode.arch = &hv_arch_x86_64,
 	};
 	ck_assert_ptr_null(hv_clock_new(&kernel, &session.clock));
-	session.comms = hv_comms_new(HV_COMMS_MAX);
+	session.names = hv_names_new(&kernel);
+	hv_names_follow(session.names, 0);
 	state = (struct hv_state){.head = START};
 	memset(records, 0, sizeof(records));
 	hv_buffer_init(&session.buffer, &session, 1, &state);
@@ -43,7 +43,7 @@ static void teardown(void)
 	hv_cursor_free(cursor);
 	hv_buffer_unref(host);
 	hv_buffer_deinit(&session.buffer);
-	hv_comms_free(session.comms);
+	hv_names_free(session.names);
 	hv_clock_free(session.clock);
 }
 

@@ -1,0 +1,109 @@
+/* Names of tasks: what records told, and the guest's own list for all others. */
+#include <check.h>
+
+#include "tests/unit/kernel/fake_tasks.h"
+#include "tracer/events/comms.h"
+#include "tracer/events/names.h"
+
+static struct ft t;
+static struct hv_names *names;
+
+static void setup(void)
+{
+	ft_init(&t);
+	ft_process(&t, 71, "cat", 0x3000);
+	names = hv_names_new(&t.f.k);
+}
+
+static void teardown(void)
+{
+	hv_names_free(names);
+	ft_deinit(&t);
+}
+
+static void record(uint32_t pid, uint32_t tgid, const char *name)
+{
+	char comm[HV_COMM_LEN] = {0};
+
+	memcpy(comm, name, strlen(name));
+	hv_names_add(names, pid, tgid, comm);
+}
+
+START_TEST(the_recorded_name_counts)
+{
+	record(71, 70, "tac");
+	ck_assert_str_eq(hv_names_find(names, 71), "tac");
+	ck_assert_uint_eq(hv_names_tgid(names, 71), 70);
+}
+END_TEST
+
+START_TEST(whom_no_record_named_is_in_the_guests_list)
+{
+	uint32_t pid;
+	const char *comm;
+
+	ck_assert_str_eq(hv_names_find(names, 71), "cat");
+	ck_assert_uint_eq(hv_names_tgid(names, 71), 0);
+	ck_assert(!hv_names_at(names, 0, &pid, &comm));
+}
+END_TEST
+
+START_TEST(the_guests_list_is_not_read_for_each_question)
+{
+	ck_assert_ptr_null(hv_names_find(names, 72));
+	ft_process(&t, 72, "dog", 0x3000);
+	ck_assert_ptr_null(hv_names_find(names, 72));
+}
+END_TEST
+
+START_TEST(names_that_are_not_followed_stay_as_they_are)
+{
+	record(1, 1, "init");
+	hv_names_follow(names, 0);
+	record(1, 1, "other");
+	record(2, 2, "more");
+	ck_assert_str_eq(hv_names_find(names, 1), "init");
+	ck_assert_ptr_null(hv_names_find(names, 2));
+	ck_assert_ptr_null(hv_names_find(names, 71));
+	hv_names_follow(names, 1);
+	ck_assert_str_eq(hv_names_find(names, 71), "cat");
+}
+END_TEST
+
+START_TEST(fewer_names_are_the_last_ones)
+{
+	uint32_t pid;
+	const char *comm;
+
+	ck_assert_uint_eq(hv_names_max(names), HV_COMMS_MAX);
+	record(1, 1, "one");
+	record(2, 2, "two");
+	hv_names_set_max(names, 1);
+	ck_assert_uint_eq(hv_names_max(names), 1);
+	ck_assert(hv_names_at(names, 0, &pid, &comm));
+	ck_assert_uint_eq(pid, 2);
+	ck_assert_str_eq(comm, "two");
+	ck_assert(!hv_names_at(names, 1, &pid, &comm));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("names");
+	TCase *c = tcase_create("names");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, the_recorded_name_counts);
+	tcase_add_test(c, whom_no_record_named_is_in_the_guests_list);
+	tcase_add_test(c, the_guests_list_is_not_read_for_each_question);
+	tcase_add_test(c, names_that_are_not_followed_stay_as_they_are);
+	tcase_add_test(c, fewer_names_are_the_last_ones);
+	suite_add_tcase(suite, c);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
