@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "tracer/events/clocks.h"
 #include "tracer/events/event.h"
 
 struct hv_session;
@@ -23,10 +24,8 @@ struct hv_buffer *hv_buffer_ref(struct hv_buffer *b);
 void hv_buffer_unref(struct hv_buffer *b);
 uint64_t hv_buffer_size(const struct hv_buffer *b, unsigned cpu); /* bytes */
 
-/* What times events are shown with: of the guest's own trace clock, what its counter said, or the
- * host's CLOCK_MONOTONIC, which needs hv_session_has_host_clock. Of all that is in the buffer, too;
- * what cursors have looked at already keeps its time until the buffer is cleared. */
-enum hv_trace_clock { HV_TRACE_CLOCK_GUEST, HV_TRACE_CLOCK_TSC, HV_TRACE_CLOCK_HOST };
+/* The clock that events are shown with, also those that are in the buffer already; what cursors
+ * have looked at keeps its time until the buffer is cleared. */
 void hv_buffer_use_clock(struct hv_buffer *b, enum hv_trace_clock clock);
 
 enum hv_when_full { HV_FULL_OVERWRITES, HV_FULL_DROPS };

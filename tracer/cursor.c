@@ -24,8 +24,8 @@ static uint64_t clock_ns(void *ctx, unsigned cpu, uint64_t tsc)
 	const struct hv_cursor *c = ctx;
 	bool drains = c->mode == HV_CURSOR_DRAIN;
 
-	return hv_session_event_ns(c->session, drains ? HV_TRACE_CLOCK_GUEST : c->buffer->clock,
-				   cpu, tsc);
+	return hv_clocks_event_ns(c->session->clocks,
+				  drains ? HV_TRACE_CLOCK_GUEST : c->buffer->clock, cpu, tsc);
 }
 
 /* When the call was made that EXIT tells the end of. How long it took is told in ns wherever the
@@ -38,8 +38,9 @@ static uint64_t call_ns(const struct hv_cursor *c, unsigned cpu, const struct hv
 	if (c->buffer->clock != HV_TRACE_CLOCK_TSC)
 		return clock_ns((void *)c, cpu, call_tsc);
 	return time_ns -
-	       (hv_session_event_ns(c->session, HV_TRACE_CLOCK_GUEST, cpu, hv_record_tsc(exit)) -
-		hv_session_event_ns(c->session, HV_TRACE_CLOCK_GUEST, cpu, call_tsc));
+	       (hv_clocks_event_ns(c->session->clocks, HV_TRACE_CLOCK_GUEST, cpu,
+				   hv_record_tsc(exit)) -
+		hv_clocks_event_ns(c->session->clocks, HV_TRACE_CLOCK_GUEST, cpu, call_tsc));
 }
 
 /* From MARKS on, one a vCPU. */

@@ -25,13 +25,14 @@ static uint64_t time_of_mark(struct hv_buffer *b)
 	struct hv_record record;
 	uint64_t time_ns = 0;
 
-	hv_session_now_ns(s, HV_TRACE_CLOCK_GUEST, &time_ns);
+	hv_clocks_now_ns(s->clocks, HV_TRACE_CLOCK_GUEST, &time_ns);
 	for (unsigned cpu = 0; cpu < b->nr_cpus; cpu++) {
 		uint64_t ns;
 
 		if (!youngest_of(b, cpu, &record))
 			continue;
-		ns = hv_clock_ns(s->clock, cpu, hv_record_tsc(&record));
+		ns = hv_clocks_event_ns(s->clocks, HV_TRACE_CLOCK_GUEST, cpu,
+					hv_record_tsc(&record));
 		if (ns > time_ns)
 			time_ns = ns;
 	}
@@ -43,9 +44,9 @@ static uint64_t tsc_of_mark(struct hv_buffer *b)
 {
 	uint64_t tsc;
 
-	if (hv_session_now_ticks(b->session, CPU, &tsc))
+	if (hv_clocks_now_tsc(b->session->clocks, CPU, &tsc))
 		return tsc;
-	return hv_session_ticks_at(b->session, CPU, time_of_mark(b));
+	return hv_clocks_tsc_at(b->session->clocks, CPU, time_of_mark(b));
 }
 
 void hv_buffer_mark(struct hv_buffer *b, enum hv_event_kind kind, const char *bytes,

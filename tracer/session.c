@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "tracer/events/host_clock.h"
+
 static void write_params(struct hv_session *s)
 {
 	const struct hv_layout *layout = &s->kernel->layout;
@@ -152,8 +154,6 @@ struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 		hv_session_free(s);
 		return err;
 	}
-	hv_now_init(&s->now, kernel);
-	s->host_clock = hv_host_clock_new(guest);
 	s->decode = (struct hv_decode){
 		.arch = kernel->as.arch,
 		.resched = kernel->layout.resched,
@@ -162,6 +162,8 @@ struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 	init_buffer(s);
 	s->patched = hv_alloc(kernel->sites.nr);
 	s->patcher = hv_patcher_new(&kernel->as, kernel->image.all, &s->region);
+	s->clocks = hv_clocks_new(s->clock, hv_host_clock_new(guest), kernel,
+				  hv_patcher_holds(s->patcher));
 	*ret = s;
 	return NULL;
 }
@@ -171,8 +173,7 @@ void hv_session_free(struct hv_session *s)
 	if (!s)
 		return;
 	hv_patcher_free(s->patcher);
-	hv_clock_free(s->clock);
-	hv_host_clock_free(s->host_clock);
+	hv_clocks_free(s->clocks);
 	hv_names_free(s->names);
 	hv_marks_deinit(&s->marks);
 	hv_buffer_deinit(&s->buffer);
@@ -247,6 +248,26 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 	return NULL;
 }
 
+enum hv_clock_kind hv_session_guest_clock(const struct hv_session *s)
+{
+	return hv_clocks_guest_kind(s->clocks);
+}
+
+bool hv_session_has_host_clock(const struct hv_session *s)
+{
+	return hv_clocks_has_host(s->clocks);
+}
+
+void hv_session_refresh_clock(struct hv_session *s)
+{
+	hv_clocks_refresh(s->clocks);
+}
+
+bool hv_session_now_ns(struct hv_session *s, enum hv_trace_clock clock, uint64_t *ret)
+{
+	return hv_clocks_now_ns(s->clocks, clock, ret);
+}
+
 const char *hv_session_comm(struct hv_session *s, uint32_t pid)
 {
 	return hv_names_find(s->names, pid);
@@ -293,7 +314,7 @@ struct hv_err *hv_session_alive(struct hv_session *s)
 	bool stands;
 	struct hv_err *err;
 
-	hv_session_sample_now(s);
+	hv_clocks_sample(s->clocks);
 	err = hv_mapping_stands(s->kernel, &s->region, s->range, &stands);
 
 	if (err || stands)

@@ -2,13 +2,12 @@
 #pragma once
 
 #include "base/clock.h"
-#include "kernel/now.h"
 #include "patcher/mapping.h"
 #include "patcher/patcher.h"
 #include "tracer/buffer_state.h"
 #include "tracer/events/comms.h"
 #include "tracer/events/decode.h"
-#include "tracer/events/host_clock.h"
+#include "tracer/events/clocks.h"
 #include "tracer/events/marks.h"
 #include "tracer/events/merge.h"
 #include "tracer/events/names.h"
@@ -24,10 +23,8 @@ struct hv_session {
 		range; /* where the guest sees the region, from HV_REGION_STUBS_OFF on */
 	struct hv_patcher *patcher;
 
-	struct hv_clock *clock;
-	struct hv_host_clock *host_clock; /* NULL: the guest's counter cannot be followed */
-	struct hv_now now;
-	uint64_t now_holds; /* when it was begun: a hold stops the guest's clock */
+	struct hv_clock *clock; /* the guest's; owned by clocks */
+	struct hv_clocks *clocks;
 	struct hv_decode decode;
 	struct hv_names *names;
 	struct hv_marks marks;
@@ -118,13 +115,3 @@ size_t hv_session_unwind(struct hv_session *s, const struct hv_parts *words, str
 /* What a mark record says; cpu, time and loss are the caller's to fill in. */
 void hv_session_decode_mark(struct hv_session *s, const struct hv_record *record,
 			    struct hv_event *ret);
-
-/* The time on CLOCK of what CPU stamped with TSC. */
-uint64_t hv_session_event_ns(const struct hv_session *s, enum hv_trace_clock clock, unsigned cpu,
-			     uint64_t tsc);
-/* The first tsc at which the guest's clock shows TIME_NS on CPU, or the last of all. */
-uint64_t hv_session_ticks_at(const struct hv_session *s, unsigned cpu, uint64_t time_ns);
-/* What CPU's time stamp counter shows now. False: nothing tells it. */
-bool hv_session_now_ticks(const struct hv_session *s, unsigned cpu, uint64_t *ret);
-/* Looks at the guest's clock, for hv_session_now_ns. */
-void hv_session_sample_now(struct hv_session *s);

@@ -81,16 +81,20 @@ static void check(int holds)
 
 static void setup(void)
 {
-	static struct hv_clock *clock;
+	static const struct hv_hold_stat holds;
+	static struct hv_clocks *clocks;
+	struct hv_clock *clock;
 	const uint64_t sizes_bytes[NR_CPUS] = {8192, 8192};
 
 	kernel.as.arch = &hv_arch_x86_64;
-	if (!clock)
+	if (!clocks) {
 		check(!hv_clock_new(&kernel, &clock));
+		clocks = hv_clocks_new(clock, NULL, &kernel, &holds);
+	}
 	session = (struct hv_session){
 		.kernel = &kernel,
 		.plan.nr_cpus = NR_CPUS,
-		.clock = clock,
+		.clocks = clocks,
 		.names = hv_names_new(&kernel),
 		.decode = {.arch = &hv_arch_x86_64, .resched = {.need = 8}},
 	};

@@ -16,7 +16,9 @@ static struct hv_cursor *cursor;
 
 static void setup(void)
 {
+	static const struct hv_hold_stat holds;
 	const uint64_t size_bytes = sizeof(records);
+	struct hv_clock *clock;
 
 	kernel = (struct hv_kernel){.as.arch = &hv_arch_x86_64};
 	session = (struct hv_session){
@@ -24,7 +26,8 @@ static void setup(void)
 		.plan.nr_cpus = 1,
 		.decode.arch = &hv_arch_x86_64,
 	};
-	ck_assert_ptr_null(hv_clock_new(&kernel, &session.clock));
+	ck_assert_ptr_null(hv_clock_new(&kernel, &clock));
+	session.clocks = hv_clocks_new(clock, NULL, &kernel, &holds);
 	session.names = hv_names_new(&kernel);
 	hv_names_follow(session.names, 0);
 	state = (struct hv_state){.head = START};
@@ -44,7 +47,7 @@ static void teardown(void)
 	hv_buffer_unref(host);
 	hv_buffer_deinit(&session.buffer);
 	hv_names_free(session.names);
-	hv_clock_free(session.clock);
+	hv_clocks_free(session.clocks);
 }
 
 static void put(uint64_t position, unsigned kind, uint64_t tsc, unsigned number)
