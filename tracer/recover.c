@@ -176,7 +176,7 @@ static struct hv_err *restore_from(struct hv_session *s, const struct hv_region_
 
 	memcpy(entries, hv_region_journal(&s->region), len);
 	s->range = range_of(header);
-	s->decode.handler = hv_gva(header->handler_gva);
+	s->decoder->decode.handler = hv_gva(header->handler_gva);
 	err = check_journal(s, entries, header->nr_entries);
 	if (!err)
 		err = hv_guest_prepare_hold(s->guest);

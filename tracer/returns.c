@@ -110,7 +110,7 @@ static struct hooked *find_since(struct returns *r, size_t first, uint64_t slot)
  * function that jumped to another traced one). What is below may be left over. */
 static struct hv_err *find_in_stack(struct returns *r, const struct hv_stack *stack)
 {
-	uint64_t handler = r->session->decode.handler.v;
+	uint64_t handler = r->session->decoder->decode.handler.v;
 	size_t first = r->nr;
 
 	for (unsigned i = frames_of(stack->word); i-- > 0;) {
@@ -204,9 +204,9 @@ static bool is_known(void *ctx, struct hv_gva at, uint64_t word)
 	const struct returns *r = ctx;
 	const struct hooked key = {.slot = at};
 
-	if (word != r->session->decode.handler.v && is_abandoned(r, at))
+	if (word != r->session->decoder->decode.handler.v && is_abandoned(r, at))
 		return true;
-	return word == r->session->decode.handler.v && r->nr &&
+	return word == r->session->decoder->decode.handler.v && r->nr &&
 	       bsearch(&key, r->list, r->nr, sizeof(key), by_slot);
 }
 
@@ -290,7 +290,7 @@ static int by_place(const void *a, const void *b)
 static struct hv_err *write_all(struct returns *r, struct hv_hold *hold)
 {
 	HV_AUTO_FREE struct hv_change *changes = hv_alloc((r->nr + 1) * sizeof(*changes));
-	uint64_t handler = r->session->decode.handler.v;
+	uint64_t handler = r->session->decoder->decode.handler.v;
 	size_t nr = 0;
 	struct hv_err *err;
 

@@ -57,7 +57,7 @@ static void write_header(struct hv_session *s)
 		.map_gva = s->range.start.v,
 		.map_len_bytes = s->range.end.v - s->range.start.v,
 		.text_gva = s->kernel->text.start.v,
-		.handler_gva = s->decode.handler.v,
+		.handler_gva = s->decoder->decode.handler.v,
 		.build_id_len_bytes = (uint32_t)s->kernel->build_id_len_bytes,
 	};
 	memcpy(header->build_id, s->kernel->build_id, sizeof(header->build_id));
@@ -131,9 +131,9 @@ static void init_buffer(struct hv_session *s)
 	const uint8_t *rings = s->region.host + s->plan.rings_off;
 	uint64_t ring_bytes = s->plan.ring_bytes;
 
-	hv_buffer_init(&s->buffer, s, s->plan.nr_cpus, hv_region_state(&s->region, 0));
+	s->buffer = hv_buffer_over(s->decoder, s->plan.nr_cpus, hv_region_state(&s->region, 0));
 	for (unsigned cpu = 0; cpu < s->plan.nr_cpus; cpu++)
-		hv_buffer_set_ring(&s->buffer, cpu, rings + cpu * ring_bytes, ring_bytes,
+		hv_buffer_set_ring(s->buffer, cpu, rings + cpu * ring_bytes, ring_bytes,
 				   ring_bytes);
 }
 
@@ -154,16 +154,14 @@ struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 		hv_session_free(s);
 		return err;
 	}
-	s->decode = (struct hv_decode){
-		.arch = kernel->as.arch,
-		.resched = kernel->layout.resched,
-	};
-	s->names = hv_names_new(kernel);
-	init_buffer(s);
 	s->patched = hv_alloc(kernel->sites.nr);
 	s->patcher = hv_patcher_new(&kernel->as, kernel->image.all, &s->region);
 	s->clocks = hv_clocks_new(s->clock, hv_host_clock_new(guest), kernel,
 				  hv_patcher_holds(s->patcher));
+	s->names = hv_names_new(kernel);
+	s->callers = hv_callers_new(kernel, &s->range);
+	s->decoder = hv_decoder_new(kernel, s->clocks, s->names, s->callers);
+	init_buffer(s);
 	*ret = s;
 	return NULL;
 }
@@ -173,13 +171,13 @@ void hv_session_free(struct hv_session *s)
 	if (!s)
 		return;
 	hv_patcher_free(s->patcher);
-	hv_clocks_free(s->clocks);
+	hv_buffer_unref(s->buffer);
+	hv_decoder_free(s->decoder);
+	hv_callers_free(s->callers);
 	hv_names_free(s->names);
-	hv_marks_deinit(&s->marks);
-	hv_buffer_deinit(&s->buffer);
+	hv_clocks_free(s->clocks);
 	free(s->patched);
 	free(s->actions);
-	hv_orc_free(s->orc);
 	free(s);
 }
 
@@ -229,7 +227,8 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 	if (err)
 		return err;
 	s->range = plan.range;
-	s->decode.handler = hv_gva_add(hv_session_code(s), kernel->as.arch->stubs.handler_off);
+	s->decoder->decode.handler =
+		hv_gva_add(hv_session_code(s), kernel->as.arch->stubs.handler_off);
 	err = hv_guest_prepare_hold(guest);
 	if (!err)
 		err = hv_guest_pin(guest);
@@ -246,6 +245,16 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 	hv_session_refresh(s);
 	*ret = hv_take(s);
 	return NULL;
+}
+
+struct hv_buffer *hv_session_buffer(struct hv_session *s)
+{
+	return s->buffer;
+}
+
+struct hv_err *hv_session_can_unwind(struct hv_session *s)
+{
+	return hv_callers_prepare(s->callers);
 }
 
 enum hv_clock_kind hv_session_guest_clock(const struct hv_session *s)
@@ -335,7 +344,7 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 	*ret = (struct hv_session_stat){
 		.nr_patched = hv_patcher_nr_standing(s->patcher, HV_CHANGE_TEXT),
 		.nr_refused = s->nr_refused,
-		.nr_lost = s->nr_lost,
+		.nr_lost = s->decoder->nr_lost,
 		.nr_holds = holds->nr,
 		.hold_last_ns = holds->last_ns,
 		.hold_max_ns = holds->max_ns,
@@ -349,7 +358,7 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 		const struct hv_state *state = hv_region_state(&s->region, cpu);
 
 		ret->nr_events += head_of(s, cpu);
-		ret->nr_lost += hv_buffer_overwritten(&s->buffer, cpu);
+		ret->nr_lost += hv_buffer_overwritten(s->buffer, cpu);
 		ret->nr_no_stack += __atomic_load_n(&state->nr_no_stack, __ATOMIC_RELAXED);
 		ret->nr_no_room += __atomic_load_n(&state->nr_no_room, __ATOMIC_RELAXED);
 		ret->nr_no_count += __atomic_load_n(&state->nr_no_count, __ATOMIC_RELAXED);

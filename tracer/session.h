@@ -6,8 +6,10 @@
 #include "base/text.h"
 #include "kernel/clock.h"
 #include "kernel/kernel.h"
-#include "tracer/buffer.h"
-#include "tracer/events/event.h"
+#include "tracer/events/buffer.h"
+#include "tracer/events/cursor.h"
+#include "tracer/events/host_buffer.h"
+#include "tracer/events/marker.h"
 
 struct hv_session;
 
@@ -56,6 +58,8 @@ struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kern
 bool hv_session_found_stale(const struct hv_session *s);
 
 struct hv_kernel *hv_session_kernel(struct hv_session *s);
+/* What the guest's stubs write into. */
+struct hv_buffer *hv_session_buffer(struct hv_session *s);
 void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret);
 
 /* ECONNRESET when the guest was rebooted under us: nothing may be written into it any more. Cheap;

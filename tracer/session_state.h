@@ -4,14 +4,7 @@
 #include "base/clock.h"
 #include "patcher/mapping.h"
 #include "patcher/patcher.h"
-#include "tracer/buffer_state.h"
-#include "tracer/events/comms.h"
-#include "tracer/events/decode.h"
-#include "tracer/events/clocks.h"
-#include "tracer/events/marks.h"
-#include "tracer/events/merge.h"
-#include "tracer/events/names.h"
-#include "tracer/events/parts.h"
+#include "tracer/events/decoder.h"
 #include "tracer/session.h"
 
 struct hv_session {
@@ -25,13 +18,10 @@ struct hv_session {
 
 	struct hv_clock *clock; /* the guest's; owned by clocks */
 	struct hv_clocks *clocks;
-	struct hv_decode decode;
 	struct hv_names *names;
-	struct hv_marks marks;
-	struct hv_orc *orc; /* owned; NULL: nobody wants stacks, or they cannot be read */
-
-	struct hv_buffer buffer; /* over the region's rings */
-	uint64_t nr_lost;	 /* noticed by consuming cursors */
+	struct hv_callers *callers;
+	struct hv_decoder *decoder;
+	struct hv_buffer *buffer; /* over the region's rings */
 	uint64_t modules_signature;
 	struct hv_site_actions *actions; /* owned, ascending by ip */
 	size_t nr_actions;
@@ -107,11 +97,3 @@ static inline struct hv_gva hv_session_code(const struct hv_session *s)
 {
 	return hv_gva_add(s->range.start, HV_STUBS_CODE_OFF);
 }
-
-/* Who called, the function's caller first (hv_unwind). */
-size_t hv_session_unwind(struct hv_session *s, const struct hv_parts *words, struct hv_gva *ret,
-			 size_t max);
-
-/* What a mark record says; cpu, time and loss are the caller's to fill in. */
-void hv_session_decode_mark(struct hv_session *s, const struct hv_record *record,
-			    struct hv_event *ret);

@@ -270,8 +270,7 @@ unsigned hv_session_refresh(struct hv_session *s)
 		return init_ended;
 	}
 	s->modules_signature = signature;
-	if (s->orc)
-		hv_orc_forget_modules(s->orc);
+	hv_callers_forget_modules(s->callers);
 	hv_patcher_forget_freed(s->patcher);
 	hv_patcher_forget_gone(s->patcher);
 	hv_yield_forget_taken(s);

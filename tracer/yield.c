@@ -183,9 +183,9 @@ static void note_callers(struct hv_session *s, const struct places *places)
 {
 	size_t len = s->kernel->as.arch->site_len_bytes;
 
-	s->decode.yields = stub_of(s, 0);
+	s->decoder->decode.yields = stub_of(s, 0);
 	for (size_t i = 0; i < places->nr; i++)
-		s->decode.yield_callers[i] = hv_gva_add(places->list[i], len);
+		s->decoder->decode.yield_callers[i] = hv_gva_add(places->list[i], len);
 }
 
 struct hv_err *hv_yield_begin(struct hv_session *s)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/guard.h"
+#include "tracer/session.h"
 
 struct hv_drain {
 	struct hv_buffer *source;

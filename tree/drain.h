@@ -4,9 +4,10 @@
  * Leaves to others: whose event it is (the sink judges by the event), when it runs. One thread. */
 #pragma once
 
-#include "tracer/buffer.h"
+#include "tracer/events/cursor.h"
 
 struct hv_drain;
+struct hv_session;
 
 struct hv_sink {
 	struct hv_sink *next;

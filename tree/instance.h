@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "tracer/events/clocks.h"
 #include "tree/drain.h"
 #include "tree/error_log.h"
 #include "tree/filter.h"

@@ -76,7 +76,7 @@ static struct hv_err *resize_live(struct hv_instance *in, const uint64_t *sizes_
 
 	if (!in->host)
 		return hv_share_begin(in->tree, sizes_bytes);
-	err = hv_buffer_new(in->tree->session, sizes_bytes, &resized);
+	err = hv_buffer_new(hv_session_buffer(in->tree->session), sizes_bytes, &resized);
 	if (err)
 		return err;
 	hv_buffer_move(in->host, HV_ALL_CPUS, resized);
@@ -88,7 +88,7 @@ static struct hv_err *resize_live(struct hv_instance *in, const uint64_t *sizes_
 static struct hv_err *new_snapshot(const struct hv_instance *in, const uint64_t *sizes_bytes,
 				   struct hv_buffer **ret)
 {
-	struct hv_err *err = hv_buffer_new(in->tree->session, sizes_bytes, ret);
+	struct hv_err *err = hv_buffer_new(hv_session_buffer(in->tree->session), sizes_bytes, ret);
 
 	if (!err)
 		hv_buffer_use_clock(*ret, in->clock);

@@ -52,7 +52,7 @@ struct hv_err *hv_share_begin(struct hv_tree *tree, const uint64_t *sizes_bytes)
 
 	if (hv_share_is(tree))
 		return NULL;
-	err = hv_buffer_new(tree->session, sizes_bytes, &host);
+	err = hv_buffer_new(guests, sizes_bytes, &host);
 	if (err)
 		return err;
 	hv_buffer_move(guests, HV_ALL_CPUS, host);

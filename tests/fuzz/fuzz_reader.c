@@ -8,7 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tracer/session_state.h"
+#include "kernel/kernel.h"
+#include "patcher/patcher.h"
+#include "tracer/events/buffer.h"
+#include "tracer/events/cursor.h"
+#include "tracer/events/decoder.h"
+#include "tracer/events/host_buffer.h"
 #include "tree/format/graph.h"
 #include "tree/format/raw_page.h"
 #include "base/clock.h"
@@ -63,7 +68,8 @@ enum what {
 };
 
 static struct hv_kernel kernel;
-static struct hv_session session;
+static struct hv_decoder *decoder;
+static struct hv_buffer *rings;
 static struct hv_state states[NR_CPUS];
 static struct hv_record records[NR_CPUS][NR_SLOTS];
 static struct hv_buffer *host;
@@ -82,6 +88,7 @@ static void check(int holds)
 static void setup(void)
 {
 	static const struct hv_hold_stat holds;
+	static const struct hv_gva_range stubs;
 	static struct hv_clocks *clocks;
 	struct hv_clock *clock;
 	const uint64_t sizes_bytes[NR_CPUS] = {8192, 8192};
@@ -91,24 +98,20 @@ static void setup(void)
 		check(!hv_clock_new(&kernel, &clock));
 		clocks = hv_clocks_new(clock, NULL, &kernel, &holds);
 	}
-	session = (struct hv_session){
-		.kernel = &kernel,
-		.plan.nr_cpus = NR_CPUS,
-		.clocks = clocks,
-		.names = hv_names_new(&kernel),
-		.decode = {.arch = &hv_arch_x86_64, .resched = {.need = 8}},
-	};
-	hv_names_set_max(session.names, 16);
+	kernel.layout.resched.need = 8;
+	decoder = hv_decoder_new(&kernel, clocks, hv_names_new(&kernel),
+				 hv_callers_new(&kernel, &stubs));
+	hv_names_set_max(decoder->names, 16);
 	fake_now_ns = HV_NS_PER_S;
 	memset(states, 0, sizeof(states));
 	memset(records, 0, sizeof(records));
-	hv_buffer_init(&session.buffer, &session, NR_CPUS, states);
+	rings = hv_buffer_over(decoder, NR_CPUS, states);
 	for (unsigned cpu = 0; cpu < NR_CPUS; cpu++)
-		hv_buffer_set_ring(&session.buffer, cpu, records[cpu], sizeof(records[cpu]),
+		hv_buffer_set_ring(rings, cpu, records[cpu], sizeof(records[cpu]),
 				   sizeof(records[cpu]));
-	check(!hv_buffer_new(&session, sizes_bytes, &host));
+	check(!hv_buffer_new(rings, sizes_bytes, &host));
 	for (unsigned i = 0; i < NR_CURSORS; i++)
-		cursors[i] = hv_cursor_new(&session.buffer, -1, (enum hv_cursor_mode)i);
+		cursors[i] = hv_cursor_new(rings, -1, (enum hv_cursor_mode)i);
 	options = hv_options_default();
 	graph = hv_graph_new(&kernel, NR_CPUS);
 	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
@@ -120,9 +123,10 @@ static void teardown(void)
 		hv_cursor_free(cursors[i]);
 	hv_graph_free(graph);
 	hv_buffer_unref(host);
-	hv_buffer_deinit(&session.buffer);
-	hv_marks_deinit(&session.marks);
-	hv_names_free(session.names);
+	hv_buffer_unref(rings);
+	hv_callers_free(decoder->callers);
+	hv_names_free(decoder->names);
+	hv_decoder_free(decoder);
 	hv_text_clear(&text);
 }
 
@@ -218,7 +222,7 @@ static void peek(unsigned i, unsigned cpu)
 static void new_cursor(unsigned i, const struct step *s)
 {
 	hv_cursor_free(cursors[i]);
-	cursors[i] = hv_cursor_new(&session.buffer, s->value & 4 ? (int)(s->cpu % NR_CPUS) : -1,
+	cursors[i] = hv_cursor_new(rings, s->value & 4 ? (int)(s->cpu % NR_CPUS) : -1,
 				   (enum hv_cursor_mode)(s->value & 3));
 }
 
@@ -257,11 +261,11 @@ static void take(const struct step *s)
 		hv_cursor_consume(cursors[i]);
 		break;
 	case CLEAR:
-		hv_buffer_clear(&session.buffer, s->value & 1 ? -1 : (int)cpu);
+		hv_buffer_clear(rings, s->value & 1 ? -1 : (int)cpu);
 		break;
 	case MOVE:
 		hv_buffer_when_full(host, (enum hv_when_full)(s->value & 1));
-		hv_buffer_move(&session.buffer, s->value & 2 ? -1 : (int)cpu, host);
+		hv_buffer_move(rings, s->value & 2 ? -1 : (int)cpu, host);
 		break;
 	case READ_HOST:
 		read_host();

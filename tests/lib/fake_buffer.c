@@ -51,18 +51,17 @@ unsigned hv_buffer_percent(const struct hv_buffer *b, unsigned cpu)
 	return nr > 100 ? 100 : (unsigned)nr;
 }
 
-struct hv_err *hv_buffer_new(struct hv_session *s, const uint64_t *sizes_bytes,
+struct hv_err *hv_buffer_new(const struct hv_buffer *beside, const uint64_t *sizes_bytes,
 			     struct hv_buffer **ret)
 {
-	struct hv_session_stat stat;
 	struct hv_buffer *b;
 
-	hv_session_stat(s, &stat);
-	for (unsigned cpu = 0; cpu < stat.nr_cpus; cpu++)
+	for (unsigned cpu = 0; cpu < beside->nr_cpus; cpu++)
 		if (sizes_bytes[cpu] > 1 << 30)
-			return hv_err_new(ENOMEM, "no memory for %u buffers", stat.nr_cpus);
+			return hv_err_new(ENOMEM, "no memory for %u buffers", beside->nr_cpus);
 	b = hv_alloc(sizeof(*b));
-	memcpy(b->sizes_bytes, sizes_bytes, stat.nr_cpus * sizeof(*sizes_bytes));
+	b->nr_cpus = beside->nr_cpus;
+	memcpy(b->sizes_bytes, sizes_bytes, b->nr_cpus * sizeof(*sizes_bytes));
 	b->nr_refs = 1;
 	*ret = b;
 	return NULL;

@@ -1,8 +1,11 @@
 /* Buffers of a session with no guest: a list of events, in the order they were put in, and cursors
- * over it (tracer/buffer.h). Nothing is lost that a test does not say. */
+ * over it (tracer/events/buffer.h and cursor.h). Nothing is lost that a test does not say. */
 #pragma once
 
-#include "tracer/buffer.h"
+#include "tracer/events/buffer.h"
+#include "tracer/events/cursor.h"
+#include "tracer/events/host_buffer.h"
+#include "tracer/events/marker.h"
 
 #define HV_FAKE_NR_CPUS 16
 
@@ -13,6 +16,7 @@ struct hv_buffer {
 	uint64_t overrun;
 	uint64_t read;
 	uint64_t sizes_bytes[HV_FAKE_NR_CPUS];
+	unsigned nr_cpus;
 	uint64_t dropped;
 	enum hv_when_full when_full;
 	unsigned nr_refs; /* not of the session's own */

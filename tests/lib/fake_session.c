@@ -28,7 +28,6 @@ struct hv_session {
 	size_t nr_pids;
 	uint32_t not_pids[64];
 	size_t nr_not_pids;
-	unsigned nr_cpus;
 	uint8_t muted[HV_FAKE_NR_CPUS];
 	enum hv_forks forks;
 	size_t comms_max;
@@ -45,7 +44,7 @@ struct hv_session *hv_fake_new(void)
 {
 	struct hv_session *s = hv_alloc(sizeof(*s));
 
-	s->nr_cpus = 2;
+	s->buffer.nr_cpus = 2;
 	s->comms_max = HV_COMMS_MAX;
 	s->kernel.release = (char *)"6.1.0-fake";
 	for (unsigned cpu = 0; cpu < HV_FAKE_NR_CPUS; cpu++)
@@ -120,7 +119,7 @@ void hv_fake_comm(struct hv_session *s, uint32_t pid, uint32_t tgid, const char 
 
 void hv_fake_cpus(struct hv_session *s, unsigned nr)
 {
-	s->nr_cpus = nr;
+	s->buffer.nr_cpus = nr;
 }
 
 void hv_fake_lazy(struct hv_session *s)
@@ -217,8 +216,8 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 {
 	*ret = (struct hv_session_stat){
 		.nr_sites = s->kernel.sites.nr,
-		.nr_cpus = s->nr_cpus,
-		.ring_bytes = (uint64_t)s->nr_cpus << 20,
+		.nr_cpus = s->buffer.nr_cpus,
+		.ring_bytes = (uint64_t)s->buffer.nr_cpus << 20,
 	};
 }
 
@@ -309,7 +308,7 @@ void hv_session_mute_cpus(struct hv_session *s, const uint8_t *muted)
 	memset(s->muted, 0, sizeof(s->muted));
 	if (muted)
 		memcpy(s->muted, muted,
-		       s->nr_cpus < HV_FAKE_NR_CPUS ? s->nr_cpus : HV_FAKE_NR_CPUS);
+		       s->buffer.nr_cpus < HV_FAKE_NR_CPUS ? s->buffer.nr_cpus : HV_FAKE_NR_CPUS);
 }
 
 const uint8_t *hv_fake_muted(const struct hv_session *s)

@@ -15,6 +15,7 @@
 struct fr {
 	struct ft t;
 	struct hv_session s;
+	struct hv_decoder decoder;
 	struct hv_guest *guest;
 	struct hv_vcpu_regs regs[2];
 	unsigned nr_writes;
@@ -97,7 +98,8 @@ static inline void fr_init(struct fr *r)
 	s->guest = r->guest;
 	s->kernel = &r->t.f.k;
 	s->range = (struct hv_gva_range){hv_gva(FR_RANGE), hv_gva(FR_RANGE + FR_RANGE_LEN)};
-	s->decode.handler = hv_gva(FR_HANDLER);
+	s->decoder = &r->decoder;
+	s->decoder->decode.handler = hv_gva(FR_HANDLER);
 	s->plan.nr_stacks = FR_NR_STACKS;
 	s->region = (struct hv_region){.host = hv_alloc(HV_REGION_LEN_MIN),
 				       .len_bytes = HV_REGION_LEN_MIN};

@@ -74,7 +74,7 @@ END_TEST
 START_TEST(each_place_reads_by_an_entry_of_its_own)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
-	const struct hv_decode *d = &r.s.decode;
+	const struct hv_decode *d = &r.decoder.decode;
 	uint64_t second = VERIFY + 0x90;
 
 	call(second, READER);

@@ -2,8 +2,12 @@
  * is put into them comes from a buffer like the guest's. */
 #include <check.h>
 
+#include "kernel/kernel.h"
 #include "ringbuf/writer.h"
-#include "tracer/session_state.h"
+#include "tracer/events/buffer_state.h"
+#include "tracer/events/cursor.h"
+#include "tracer/events/decoder.h"
+#include "tracer/events/host_buffer.h"
 
 #define NR_CPUS	   3
 #define GUEST_SLOT 1024	      /* slots of each of the guest's rings */
@@ -16,7 +20,8 @@
 static const uint64_t differ_bytes[NR_CPUS] = {TWO_PAGES, LARGE, THREE};
 
 static struct hv_kernel kernel; /* without tasks */
-static struct hv_session session;
+static struct hv_decoder *decoder;
+static struct hv_buffer *guests;
 static struct hv_state states[NR_CPUS];
 static struct hv_record records[NR_CPUS][GUEST_SLOT];
 static struct hv_buffer *host;
@@ -38,7 +43,7 @@ static void call(unsigned cpu, uint64_t nr)
 static struct hv_buffer *new_buffer(const uint64_t *sizes_bytes)
 {
 	struct hv_buffer *b;
-	struct hv_err *err = hv_buffer_new(&session, sizes_bytes, &b);
+	struct hv_err *err = hv_buffer_new(guests, sizes_bytes, &b);
 
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	hv_buffer_use_clock(b, HV_TRACE_CLOCK_TSC);
@@ -47,15 +52,14 @@ static struct hv_buffer *new_buffer(const uint64_t *sizes_bytes)
 
 static void setup(void)
 {
-	session = (struct hv_session){.plan.nr_cpus = NR_CPUS};
-	session.decode.arch = &hv_arch_x86_64;
-	session.names = hv_names_new(&kernel);
+	kernel = (struct hv_kernel){.as.arch = &hv_arch_x86_64};
+	decoder = hv_decoder_new(&kernel, NULL, hv_names_new(&kernel), NULL);
 	memset(states, 0, sizeof(states));
-	hv_buffer_init(&session.buffer, &session, NR_CPUS, states);
+	guests = hv_buffer_over(decoder, NR_CPUS, states);
 	for (unsigned cpu = 0; cpu < NR_CPUS; cpu++)
-		hv_buffer_set_ring(&session.buffer, cpu, records[cpu], sizeof(records[cpu]),
+		hv_buffer_set_ring(guests, cpu, records[cpu], sizeof(records[cpu]),
 				   sizeof(records[cpu]));
-	hv_buffer_use_clock(&session.buffer, HV_TRACE_CLOCK_TSC);
+	hv_buffer_use_clock(guests, HV_TRACE_CLOCK_TSC);
 	for (unsigned cpu = 0; cpu < NR_CPUS; cpu++)
 		for (uint64_t i = 0; i < NR_CALLS; i++)
 			call(cpu, i);
@@ -65,8 +69,9 @@ static void setup(void)
 static void teardown(void)
 {
 	hv_buffer_unref(host);
-	hv_buffer_deinit(&session.buffer);
-	hv_names_free(session.names);
+	hv_buffer_unref(guests);
+	hv_names_free(decoder->names);
+	hv_decoder_free(decoder);
 }
 
 /* The last NR of NR_CALLS are what is in CPU's part of B, each once and whole. */
@@ -94,7 +99,7 @@ static uint64_t overrun_of(struct hv_buffer *b, int cpu)
 
 START_TEST(each_keeps_as_much_as_its_size)
 {
-	hv_buffer_move(&session.buffer, -1, host);
+	hv_buffer_move(guests, -1, host);
 	for (unsigned cpu = 0; cpu < NR_CPUS; cpu++)
 		ck_assert_uint_eq(hv_buffer_size(host, cpu), differ_bytes[cpu]);
 	expect_last(host, 0, 255 - MARGIN(255));
@@ -112,7 +117,7 @@ START_TEST(a_full_one_drops_and_the_others_do_not)
 	struct hv_buffer_stat stat;
 
 	hv_buffer_when_full(host, HV_FULL_DROPS);
-	hv_buffer_move(&session.buffer, -1, host);
+	hv_buffer_move(guests, -1, host);
 	for (unsigned cpu = 0; cpu < NR_CPUS; cpu++) {
 		uint64_t nr_kept = differ_bytes[cpu] / sizeof(struct hv_record);
 		uint64_t nr = nr_kept < NR_CALLS ? nr_kept : NR_CALLS;
@@ -135,7 +140,7 @@ START_TEST(another_size_of_one_leaves_the_others)
 	struct hv_cursor *c;
 	struct hv_event event;
 
-	hv_buffer_move(&session.buffer, -1, host);
+	hv_buffer_move(guests, -1, host);
 	c = hv_cursor_new(host, 0, HV_CURSOR_TAKE);
 	for (unsigned i = 0; i < 10; i++)
 		ck_assert_int_eq(hv_cursor_next(c, &event), HV_NEXT_EVENT);
@@ -165,10 +170,10 @@ START_TEST(all_together_have_to_fit)
 	HV_AUTO_ERR struct hv_err *err = NULL;
 	struct hv_buffer *b = NULL;
 
-	session.plan.nr_cpus = MANY;
+	guests->nr_cpus = MANY;
 	for (unsigned cpu = 0; cpu < MANY; cpu++)
 		sizes_bytes[cpu] = free_bytes / 64;
-	err = hv_buffer_new(&session, sizes_bytes, &b);
+	err = hv_buffer_new(guests, sizes_bytes, &b);
 	ck_assert_ptr_nonnull(err);
 	ck_assert_int_eq(err->code, ENOMEM);
 	ck_assert_ptr_null(b);
@@ -181,7 +186,7 @@ START_TEST(one_that_is_too_big_is_refused)
 	HV_AUTO_ERR struct hv_err *err = NULL;
 	struct hv_buffer *b = NULL;
 
-	err = hv_buffer_new(&session, sizes_bytes, &b);
+	err = hv_buffer_new(guests, sizes_bytes, &b);
 	ck_assert_ptr_nonnull(err);
 	ck_assert_int_eq(err->code, ENOMEM);
 	ck_assert_ptr_null(b);

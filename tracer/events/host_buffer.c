@@ -1,12 +1,14 @@
-/* Buffers in host memory: of the same form as the guest's, put into by us alone. */
-#include <stdlib.h>
+#include "tracer/events/host_buffer.h"
+
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/guard.h"
 #include "ringbuf/writer.h"
-#include "tracer/buffer_state.h"
-#include "tracer/session_state.h"
+#include "tracer/events/buffer_state.h"
+#include "tracer/events/cursor.h"
+#include "tracer/events/decode.h"
 
 #define RING_BYTES_MIN 8192
 #define MEMORY_SHARE   2 /* of what the host has free, at most: a half */
@@ -57,10 +59,10 @@ static struct hv_err *no_memory(const uint64_t *sizes_bytes, unsigned nr_cpus)
 			  (unsigned long long)kb);
 }
 
-struct hv_err *hv_buffer_new(struct hv_session *s, const uint64_t *sizes_bytes,
+struct hv_err *hv_buffer_new(const struct hv_buffer *beside, const uint64_t *sizes_bytes,
 			     struct hv_buffer **ret)
 {
-	unsigned nr_cpus = s->plan.nr_cpus;
+	unsigned nr_cpus = beside->nr_cpus;
 	size_t states_bytes = nr_cpus * sizeof(struct hv_state), len_bytes;
 	uint64_t bytes = rings_bytes(sizes_bytes, nr_cpus);
 	uint8_t *memory, *records;
@@ -70,8 +72,7 @@ struct hv_err *hv_buffer_new(struct hv_session *s, const uint64_t *sizes_bytes,
 	memory = bytes ? map(len_bytes) : NULL;
 	if (!memory)
 		return no_memory(sizes_bytes, nr_cpus);
-	b = hv_alloc(sizeof(*b));
-	hv_buffer_init(b, s, nr_cpus, (const struct hv_state *)memory);
+	b = hv_buffer_over(beside->decoder, nr_cpus, (const struct hv_state *)memory);
 	records = memory + states_bytes;
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
 		uint64_t ring_bytes = ring_bytes_of(sizes_bytes[cpu]);
@@ -79,31 +80,10 @@ struct hv_err *hv_buffer_new(struct hv_session *s, const uint64_t *sizes_bytes,
 		hv_buffer_set_ring(b, cpu, records, ring_bytes, sizes_bytes[cpu]);
 		records += ring_bytes;
 	}
-	b->nr_refs = 1;
 	b->memory = memory;
 	b->memory_bytes = len_bytes;
 	*ret = b;
 	return NULL;
-}
-
-struct hv_buffer *hv_buffer_ref(struct hv_buffer *b)
-{
-	b->nr_refs++;
-	return b;
-}
-
-void hv_buffer_unref(struct hv_buffer *b)
-{
-	if (!b || --b->nr_refs || !b->memory)
-		return;
-	munmap(b->memory, b->memory_bytes);
-	hv_buffer_deinit(b);
-	free(b);
-}
-
-void hv_buffer_when_full(struct hv_buffer *b, enum hv_when_full what)
-{
-	b->when_full = what;
 }
 
 static void put(struct hv_buffer *b, unsigned cpu, const struct hv_record *record)

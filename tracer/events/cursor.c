@@ -1,11 +1,14 @@
-/* Cursors: the rings of a buffer as events in time order, each reader at its own place. */
-#include "tracer/session_state.h"
+#include "tracer/events/cursor.h"
 
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/guard.h"
+#include "tracer/events/buffer_state.h"
+#include "tracer/events/decoder.h"
+
 struct hv_cursor {
-	struct hv_session *session; /* borrowed, as the buffer */
-	struct hv_buffer *buffer;
+	struct hv_buffer *buffer; /* counted: the cursor has one of its references */
 	struct hv_merge *merge;
 	enum hv_cursor_mode mode;
 	unsigned first_cpu; /* of the rings merged */
@@ -13,34 +16,34 @@ struct hv_cursor {
 	struct hv_buffer_cpu *returned;	       /* owned, one a vCPU: since the last consume */
 	struct hv_parts *parts;		       /* likewise: of an event that is not returned yet */
 	struct hv_gva callers[HV_CALLERS_MAX]; /* of the last event */
-	unsigned *nr_clears; /* owned, one a vCPU: the session's when the merge was made */
+	unsigned *nr_clears; /* owned, one a vCPU: the buffer's when the merge was made */
 	struct hv_record records[HV_EVENT_RECORDS_MAX]; /* of the last event */
 	unsigned nr_records;
 };
 
-/* Who hands on events orders them alike whatever they are shown with. */
+/* A drain orders events by the guest's clock, whatever clock the buffer shows them with. */
 static uint64_t clock_ns(void *ctx, unsigned cpu, uint64_t tsc)
 {
 	const struct hv_cursor *c = ctx;
 	bool drains = c->mode == HV_CURSOR_DRAIN;
 
-	return hv_clocks_event_ns(c->session->clocks,
+	return hv_clocks_event_ns(c->buffer->decoder->clocks,
 				  drains ? HV_TRACE_CLOCK_GUEST : c->buffer->clock, cpu, tsc);
 }
 
-/* When the call was made that EXIT tells the end of. How long it took is told in ns wherever the
- * guest has a clock that tells it, as its own does. */
+/* When the call began that ended with EXIT at TIME_NS. Where the buffer shows the counter, the
+ * call's duration is in ns of the guest's clock all the same, as in the guest's own trace. */
 static uint64_t call_ns(const struct hv_cursor *c, unsigned cpu, const struct hv_record *exit,
 			uint64_t time_ns)
 {
+	const struct hv_clocks *clocks = c->buffer->decoder->clocks;
 	uint64_t call_tsc = hv_record_call_tsc(exit);
 
 	if (c->buffer->clock != HV_TRACE_CLOCK_TSC)
 		return clock_ns((void *)c, cpu, call_tsc);
 	return time_ns -
-	       (hv_clocks_event_ns(c->session->clocks, HV_TRACE_CLOCK_GUEST, cpu,
-				   hv_record_tsc(exit)) -
-		hv_clocks_event_ns(c->session->clocks, HV_TRACE_CLOCK_GUEST, cpu, call_tsc));
+	       (hv_clocks_event_ns(clocks, HV_TRACE_CLOCK_GUEST, cpu, hv_record_tsc(exit)) -
+		hv_clocks_event_ns(clocks, HV_TRACE_CLOCK_GUEST, cpu, call_tsc));
 }
 
 /* From MARKS on, one a vCPU. */
@@ -93,7 +96,6 @@ struct hv_cursor *hv_cursor_new(struct hv_buffer *b, int only_cpu, enum hv_curso
 	HV_AUTO_FREE struct hv_merge_mark *marks = NULL;
 	struct hv_cursor *c = hv_alloc(sizeof(*c));
 
-	c->session = b->session;
 	c->buffer = hv_buffer_ref(b);
 	c->first_cpu = only_cpu < 0 ? 0 : (unsigned)only_cpu;
 	c->nr_cpus = only_cpu < 0 ? b->nr_cpus : 1;
@@ -120,15 +122,6 @@ void hv_cursor_free(struct hv_cursor *c)
 	free(c);
 }
 
-static void note_task(struct hv_session *s, const struct hv_record *record)
-{
-	char comm[HV_COMM_LEN];
-	uint32_t pid;
-
-	hv_decode_task(record, &pid, comm);
-	hv_names_add(s->names, pid, hv_record_tgid(record), comm);
-}
-
 static struct hv_parts *parts_at(const struct hv_cursor *c, unsigned cpu)
 {
 	return &c->parts[cpu - c->first_cpu];
@@ -150,34 +143,12 @@ static const struct hv_parts *parts_of(const struct hv_cursor *c, const struct h
 /* All but the name of the task. */
 static void decode(struct hv_cursor *c, const struct hv_merge_item *item, struct hv_event *ret)
 {
-	const struct hv_parts *parts = parts_of(c, item);
-
-	if (hv_record_kind(&item->record) == HV_RECORD_MARK)
-		hv_session_decode_mark(c->session, &item->record, ret);
-	else
-		hv_decode_event(&c->session->decode, &item->record, parts ? parts->list : NULL,
-				ret);
+	hv_decoder_event(c->buffer->decoder, &item->record, parts_of(c, item), ret);
 	ret->cpu = item->cpu;
 	ret->time_ns = item->time_ns;
 	if (ret->kind == HV_EVENT_GRAPH_EXIT)
 		ret->call_ns = call_ns(c, item->cpu, &item->record, item->time_ns);
 	ret->lost_before = item->lost_before;
-}
-
-/* Who called. Of a stack that was not recorded whole that is the caller alone. */
-static void find_callers(struct hv_cursor *c, const struct hv_merge_item *item,
-			 struct hv_event *ret)
-{
-	const struct hv_parts *words = parts_of(c, item);
-
-	c->callers[0] = hv_gva_add(ret->ip, c->session->decode.arch->site_len_bytes);
-	ret->callers = c->callers;
-	ret->nr_callers = 1;
-	if (words)
-		ret->nr_callers +=
-			hv_session_unwind(c->session, words, c->callers + 1, HV_CALLERS_MAX - 1);
-	if (ret->nr_callers == 1 && ret->parent_ip.v)
-		c->callers[ret->nr_callers++] = ret->parent_ip;
 }
 
 static void note_records(struct hv_cursor *c, const struct hv_merge_item *item)
@@ -190,6 +161,14 @@ static void note_records(struct hv_cursor *c, const struct hv_merge_item *item)
 	c->records[c->nr_records++] = item->record;
 }
 
+static void find_callers(struct hv_cursor *c, const struct hv_merge_item *item,
+			 struct hv_event *ret)
+{
+	ret->nr_callers =
+		hv_decoder_callers(c->buffer->decoder, ret, parts_of(c, item), c->callers);
+	ret->callers = c->callers;
+}
+
 /* ITEM is returned. */
 static void finish(struct hv_cursor *c, const struct hv_merge_item *item, struct hv_event *ret)
 {
@@ -197,11 +176,8 @@ static void finish(struct hv_cursor *c, const struct hv_merge_item *item, struct
 	note_records(c, item);
 	if (ret->kind == HV_EVENT_STACK && c->mode != HV_CURSOR_DRAIN && c->mode != HV_CURSOR_TAKE)
 		find_callers(c, item, ret);
-	if (hv_record_kind(&item->record) != HV_RECORD_MARK) {
-		hv_event_set_comm(ret,
-				  ret->pid ? hv_names_find(c->session->names, ret->pid) : NULL);
-		ret->tgid = hv_names_tgid(c->session->names, ret->pid);
-	}
+	if (hv_record_kind(&item->record) != HV_RECORD_MARK)
+		hv_decoder_name_task(c->buffer->decoder, ret);
 	parts_at(c, item->cpu)->nr = 0;
 	c->returned[item->cpu - c->first_cpu].nr_lost += item->lost_before;
 	c->returned[item->cpu - c->first_cpu].nr_read++;
@@ -226,7 +202,7 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 		}
 		switch (hv_record_kind(&item.record)) {
 		case HV_RECORD_TASK:
-			note_task(c->session, &item.record);
+			hv_decoder_note_task(c->buffer->decoder, &item.record);
 			break;
 		case HV_RECORD_COMMAND:
 			/* For who takes it; for all others it is nothing. */
@@ -280,7 +256,7 @@ void hv_cursor_consume(struct hv_cursor *c)
 		cpu->mark = marks[i];
 		cpu->nr_lost += c->returned[i].nr_lost;
 		cpu->nr_read += c->returned[i].nr_read;
-		c->session->nr_lost += c->returned[i].nr_lost;
+		c->buffer->decoder->nr_lost += c->returned[i].nr_lost;
 		c->returned[i] = (struct hv_buffer_cpu){0};
 	}
 }

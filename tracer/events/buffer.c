@@ -1,16 +1,39 @@
-#include "tracer/buffer_state.h"
+#include <stdlib.h>
+#include <sys/mman.h>
 
-#include "tracer/session_state.h"
+#include "base/guard.h"
+#include "tracer/events/buffer_state.h"
+#include "tracer/events/decoder.h"
 
-void hv_buffer_init(struct hv_buffer *b, struct hv_session *s, unsigned nr_cpus,
-		    const struct hv_state *states)
+struct hv_buffer *hv_buffer_over(struct hv_decoder *d, unsigned nr_cpus,
+				 const struct hv_state *states)
 {
+	struct hv_buffer *b = hv_alloc(sizeof(*b));
+
 	*b = (struct hv_buffer){
-		.session = s,
+		.decoder = d,
 		.states = states,
 		.nr_cpus = nr_cpus,
 		.cpus = hv_alloc(nr_cpus * sizeof(struct hv_buffer_cpu)),
+		.nr_refs = 1,
 	};
+	return b;
+}
+
+struct hv_buffer *hv_buffer_ref(struct hv_buffer *b)
+{
+	b->nr_refs++;
+	return b;
+}
+
+void hv_buffer_unref(struct hv_buffer *b)
+{
+	if (!b || --b->nr_refs)
+		return;
+	if (b->memory)
+		munmap(b->memory, b->memory_bytes);
+	free(b->cpus);
+	free(b);
 }
 
 void hv_buffer_set_ring(struct hv_buffer *b, unsigned cpu, const void *records, uint64_t ring_bytes,
@@ -35,15 +58,9 @@ void hv_buffer_use_clock(struct hv_buffer *b, enum hv_trace_clock clock)
 	b->clock = clock;
 }
 
-void hv_buffer_deinit(struct hv_buffer *b)
+void hv_buffer_when_full(struct hv_buffer *b, enum hv_when_full what)
 {
-	free(b->cpus);
-	*b = (struct hv_buffer){0};
-}
-
-struct hv_buffer *hv_session_buffer(struct hv_session *s)
-{
-	return &s->buffer;
+	b->when_full = what;
 }
 
 void hv_buffer_ring(const struct hv_buffer *b, unsigned cpu, struct hv_ring *ret)
@@ -85,7 +102,7 @@ static void clear_cpu(struct hv_buffer *b, unsigned cpu)
 	struct hv_ring ring;
 
 	hv_buffer_ring(b, cpu, &ring);
-	b->session->nr_lost += hv_buffer_overwritten(b, cpu);
+	b->decoder->nr_lost += hv_buffer_overwritten(b, cpu);
 	c->mark = hv_merge_mark_at(hv_ring_head(&ring));
 	c->nr_clears++;
 	c->nr_lost = 0;

@@ -1,6 +1,9 @@
-/* Writing a marker into a buffer: a record that names the text, at the guest's time. */
+#include "tracer/events/marker.h"
+
+#include "base/clock.h"
 #include "ringbuf/writer.h"
-#include "tracer/session_state.h"
+#include "tracer/events/buffer_state.h"
+#include "tracer/events/decoder.h"
 
 #define CPU 0
 
@@ -21,18 +24,17 @@ static bool youngest_of(struct hv_buffer *b, unsigned cpu, struct hv_record *ret
  * by a tick. */
 static uint64_t time_of_mark(struct hv_buffer *b)
 {
-	struct hv_session *s = b->session;
+	struct hv_clocks *clocks = b->decoder->clocks;
 	struct hv_record record;
 	uint64_t time_ns = 0;
 
-	hv_clocks_now_ns(s->clocks, HV_TRACE_CLOCK_GUEST, &time_ns);
+	hv_clocks_now_ns(clocks, HV_TRACE_CLOCK_GUEST, &time_ns);
 	for (unsigned cpu = 0; cpu < b->nr_cpus; cpu++) {
 		uint64_t ns;
 
 		if (!youngest_of(b, cpu, &record))
 			continue;
-		ns = hv_clocks_event_ns(s->clocks, HV_TRACE_CLOCK_GUEST, cpu,
-					hv_record_tsc(&record));
+		ns = hv_clocks_event_ns(clocks, HV_TRACE_CLOCK_GUEST, cpu, hv_record_tsc(&record));
 		if (ns > time_ns)
 			time_ns = ns;
 	}
@@ -44,15 +46,15 @@ static uint64_t tsc_of_mark(struct hv_buffer *b)
 {
 	uint64_t tsc;
 
-	if (hv_clocks_now_tsc(b->session->clocks, CPU, &tsc))
+	if (hv_clocks_now_tsc(b->decoder->clocks, CPU, &tsc))
 		return tsc;
-	return hv_clocks_tsc_at(b->session->clocks, CPU, time_of_mark(b));
+	return hv_clocks_tsc_at(b->decoder->clocks, CPU, time_of_mark(b));
 }
 
 void hv_buffer_mark(struct hv_buffer *b, enum hv_event_kind kind, const char *bytes,
 		    size_t len_bytes)
 {
-	uint64_t id = hv_marks_add(&b->session->marks, kind, bytes, len_bytes);
+	uint64_t id = hv_marks_add(&b->decoder->marks, kind, bytes, len_bytes);
 	struct hv_record record = {
 		.word = {tsc_of_mark(b), id, 0, (uint64_t)HV_RECORD_MARK << HV_RECORD_KIND_SHIFT},
 	};
@@ -60,19 +62,4 @@ void hv_buffer_mark(struct hv_buffer *b, enum hv_event_kind kind, const char *by
 	/* The buffer reads them only; whoever fills it, the guest or the host, may write. */
 	hv_ring_put((struct hv_state *)b->states + CPU, (struct hv_record *)b->cpus[CPU].records,
 		    b->cpus[CPU].nr_slots, &record);
-}
-
-void hv_session_decode_mark(struct hv_session *s, const struct hv_record *record,
-			    struct hv_event *ret)
-{
-	uint64_t id = record->word[1] & ~(UINT64_C(1) << HV_LAP_BIT);
-	const struct hv_mark *mark = hv_marks_find(&s->marks, id);
-
-	*ret = (struct hv_event){.kind = HV_EVENT_PRINT, .comm = "hvtrace"};
-	hv_kernel_symbol(s->kernel, "tracing_mark_write", &ret->ip);
-	if (!mark)
-		return;
-	ret->kind = mark->kind;
-	ret->text = mark->bytes;
-	ret->text_len = mark->len_bytes;
 }

@@ -2,13 +2,19 @@
  * that a loss or a rewind lies between do not belong together. */
 #include <check.h>
 
-#include "tracer/session_state.h"
+#include "kernel/kernel.h"
+#include "patcher/patcher.h"
+#include "tracer/events/buffer.h"
+#include "tracer/events/cursor.h"
+#include "tracer/events/decoder.h"
+#include "tracer/events/host_buffer.h"
 
 #define NR_SLOTS 1024
 #define START	 512 /* records that were there before */
 
 static struct hv_kernel kernel;
-static struct hv_session session;
+static struct hv_decoder *decoder;
+static struct hv_buffer *rings;
 static struct hv_state state;
 static struct hv_record records[NR_SLOTS];
 static struct hv_buffer *host;
@@ -17,37 +23,34 @@ static struct hv_cursor *cursor;
 static void setup(void)
 {
 	static const struct hv_hold_stat holds;
+	static const struct hv_gva_range stubs;
 	const uint64_t size_bytes = sizeof(records);
 	struct hv_clock *clock;
 
 	kernel = (struct hv_kernel){.as.arch = &hv_arch_x86_64};
-	session = (struct hv_session){
-		.kernel = &kernel,
-		.plan.nr_cpus = 1,
-		.decode.arch = &hv_arch_x86_64,
-	};
 	ck_assert_ptr_null(hv_clock_new(&kernel, &clock));
-	session.clocks = hv_clocks_new(clock, NULL, &kernel, &holds);
-	session.names = hv_names_new(&kernel);
-	hv_names_follow(session.names, 0);
+	decoder = hv_decoder_new(&kernel, hv_clocks_new(clock, NULL, &kernel, &holds),
+				 hv_names_new(&kernel), hv_callers_new(&kernel, &stubs));
 	state = (struct hv_state){.head = START};
 	memset(records, 0, sizeof(records));
-	hv_buffer_init(&session.buffer, &session, 1, &state);
-	hv_buffer_set_ring(&session.buffer, 0, records, sizeof(records), sizeof(records));
-	hv_buffer_use_clock(&session.buffer, HV_TRACE_CLOCK_TSC);
-	hv_buffer_clear(&session.buffer, -1);
-	ck_assert_ptr_null(hv_buffer_new(&session, &size_bytes, &host));
+	rings = hv_buffer_over(decoder, 1, &state);
+	hv_buffer_set_ring(rings, 0, records, sizeof(records), sizeof(records));
+	hv_buffer_use_clock(rings, HV_TRACE_CLOCK_TSC);
+	hv_buffer_clear(rings, -1);
+	ck_assert_ptr_null(hv_buffer_new(rings, &size_bytes, &host));
 	hv_buffer_use_clock(host, HV_TRACE_CLOCK_TSC);
-	cursor = hv_cursor_new(&session.buffer, -1, HV_CURSOR_FOLLOW);
+	cursor = hv_cursor_new(rings, -1, HV_CURSOR_FOLLOW);
 }
 
 static void teardown(void)
 {
 	hv_cursor_free(cursor);
 	hv_buffer_unref(host);
-	hv_buffer_deinit(&session.buffer);
-	hv_names_free(session.names);
-	hv_clocks_free(session.clocks);
+	hv_buffer_unref(rings);
+	hv_callers_free(decoder->callers);
+	hv_names_free(decoder->names);
+	hv_clocks_free(decoder->clocks);
+	hv_decoder_free(decoder);
 }
 
 static void put(uint64_t position, unsigned kind, uint64_t tsc, unsigned number)

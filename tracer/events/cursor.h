@@ -1,0 +1,55 @@
+/* Cursors: the rings of a buffer read as events in time order, each cursor at a place of its own.
+ * Leaves to others: what becomes of an event (tree/). One thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracer/events/event.h"
+#include "tracer/events/parts.h"
+
+struct hv_buffer;
+struct hv_cursor;
+
+enum hv_cursor_mode {
+	HV_CURSOR_FOLLOW, /* goes on with what is recorded later */
+	HV_CURSOR_DUMP,	  /* ends at what is there when it is made */
+	HV_CURSOR_TAKE,	  /* likewise, but what is being written then stays for the next one */
+	HV_CURSOR_DRAIN,  /* as FOLLOW; what is cleared is returned all the same */
+};
+/* At the oldest event that is not yet consumed or cleared. ONLY_CPU < 0: all vCPUs. */
+struct hv_cursor *hv_cursor_new(struct hv_buffer *b, int only_cpu, enum hv_cursor_mode mode);
+void hv_cursor_free(struct hv_cursor *c);
+
+enum hv_next {
+	HV_NEXT_EMPTY,
+	HV_NEXT_EVENT,
+};
+enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret);
+/* What comes next of CPU alone, if it is known now and nothing was lost before it; false also when
+ * another task is running there by then. No comm. */
+bool hv_cursor_peek(struct hv_cursor *c, unsigned cpu, struct hv_event *ret);
+/* Passes over what hv_cursor_peek showed last of CPU, as if it had been returned. */
+void hv_cursor_skip(struct hv_cursor *c, unsigned cpu);
+/* What the cursor has returned is consumed for the buffer (trace_pipe). */
+void hv_cursor_consume(struct hv_cursor *c);
+
+/* The records of which the event that was returned last was made, in the order of the ring, at most
+ * HV_EVENT_RECORDS_MAX. */
+#define HV_EVENT_RECORDS_MAX (HV_PARTS_MAX + 1)
+const struct hv_record *hv_cursor_records(const struct hv_cursor *c, unsigned *ret_nr);
+
+struct hv_buffer_stat {
+	uint64_t entries;   /* events in it; records of tasks' names are not events */
+	uint64_t overrun;   /* lost since it was cleared: overwritten unread, or torn */
+	uint64_t dropped;   /* since then: there was no room (HV_FULL_DROPS) */
+	uint64_t read;	    /* consumed since it was cleared */
+	uint64_t bytes;	    /* of the entries, as LEN_OF measures them */
+	uint64_t oldest_ns; /* 0: empty */
+	uint64_t youngest_ns;
+};
+/* What a cursor finds in B, of one vCPU or of all (-1). Looks at every record. LEN_OF: bytes of an
+ * event in the format that the caller shows; NULL: the caller does not ask. */
+void hv_buffer_stat(struct hv_buffer *b, int only_cpu, size_t (*len_of)(const struct hv_event *),
+		    struct hv_buffer_stat *ret);
