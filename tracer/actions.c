@@ -52,7 +52,7 @@ struct hv_err *hv_session_set_actions(struct hv_session *s, const struct hv_site
 
 static int32_t *left_of(const struct hv_session *s, unsigned slot, enum hv_action action)
 {
-	struct hv_control *control = hv_region_control(&s->region);
+	struct hv_control *control = hv_region_control(&s->tracee->region);
 
 	switch (action) {
 	case HV_ACTION_ON_COUNTED:
@@ -101,13 +101,6 @@ void hv_actions_begin(struct hv_session *s)
 		s->slots[i].wanted = 0;
 }
 
-static struct hv_gva entry_of(const struct hv_session *s, unsigned slot)
-{
-	const struct hv_stub_image *stubs = &s->kernel->as.arch->stubs;
-
-	return hv_gva_add(hv_session_code(s), stubs->actions_off + slot * stubs->action_len_bytes);
-}
-
 static void start_count(struct hv_session *s, unsigned slot, const struct hv_site_actions *a,
 			enum hv_action action)
 {
@@ -123,7 +116,7 @@ static void start_count(struct hv_session *s, unsigned slot, const struct hv_sit
 static void fill_slot(struct hv_session *s, unsigned slot, const struct hv_site_actions *a,
 		      uint32_t goes_on)
 {
-	struct hv_slot *shared = hv_region_slot(&s->region, slot);
+	struct hv_slot *shared = hv_region_slot(&s->tracee->region, slot);
 
 	for (unsigned action = 0; action < HV_NR_ACTIONS; action++)
 		if (a->bits & COUNTED & 1u << action)
@@ -148,7 +141,7 @@ struct hv_err *hv_actions_stub(struct hv_session *s, uint64_t ip, struct hv_gva 
 	const struct hv_site_actions *found = find(s, ip);
 	struct hv_site_actions all = found ? *found : (struct hv_site_actions){.ip = ip};
 	const struct hv_site_actions *a = &all;
-	uint32_t off = goes_on.v ? (uint32_t)(goes_on.v - s->range.start.v) : 0;
+	uint32_t off = goes_on.v ? (uint32_t)(goes_on.v - s->tracee->range.start.v) : 0;
 	unsigned slot = 0;
 
 	all.bits |= hv_session_task_bits(s, ip);
@@ -166,7 +159,7 @@ struct hv_err *hv_actions_stub(struct hv_session *s, uint64_t ip, struct hv_gva 
 		fill_slot(s, slot, a, off);
 	}
 	s->slots[slot].wanted = 1;
-	*ret = entry_of(s, slot);
+	*ret = hv_stubs_action(s->tracee, slot);
 	return NULL;
 }
 
@@ -185,9 +178,9 @@ bool hv_actions_has(const struct hv_session *s, uint64_t ip)
 bool hv_actions_goes_on(const struct hv_session *s, struct hv_gva at, struct hv_gva *ret)
 {
 	for (unsigned i = 0; i < HV_NR_SLOTS; i++) {
-		if (entry_of(s, i).v != at.v)
+		if (hv_stubs_action(s->tracee, i).v != at.v)
 			continue;
-		*ret = s->slots[i].goes_on ? hv_gva_add(s->range.start, s->slots[i].goes_on)
+		*ret = s->slots[i].goes_on ? hv_gva_add(s->tracee->range.start, s->slots[i].goes_on)
 					   : (struct hv_gva){0};
 		return true;
 	}

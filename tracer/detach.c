@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "tracer/returns.h"
+#include "tracer/session_state.h"
 #include "tracer/yield.h"
 
 #define NAMED_MAX 16 /* differences that are named one by one */
@@ -23,10 +24,10 @@ static void unmapping_deinit(struct unmapping *u)
 static struct hv_err *unmap(struct hv_hold *hold, void *ctx)
 {
 	struct unmapping *u = ctx;
-	struct hv_err *err = hv_returns_put_back(u->session, hold, &u->nr_returns);
+	struct hv_err *err = hv_returns_put_back(u->session->tracee, hold, &u->nr_returns);
 
 	if (!err)
-		err = hv_patcher_apply_held(u->session->patcher, hold, u->changes, u->nr);
+		err = hv_patcher_apply_held(u->session->tracee->patcher, hold, u->changes, u->nr);
 	if (!err)
 		err = hv_hold_flush_translations(hold, HV_REGION_STUBS_OFF,
 						 HV_REGION_STUBS_END - HV_REGION_STUBS_OFF);
@@ -39,18 +40,18 @@ static struct hv_err *restore_sites(struct hv_session *s, struct hv_text *report
 	struct hv_err *err;
 	size_t nr;
 
-	hv_patcher_forget_gone(s->patcher);
+	hv_patcher_forget_gone(s->tracee->patcher);
 	hv_yield_forget_taken(s);
-	nr = hv_patcher_undo_plan(s->patcher, HV_CHANGE_TEXT, &undo);
-	err = hv_patcher_apply(s->patcher, undo, nr);
+	nr = hv_patcher_undo_plan(s->tracee->patcher, HV_CHANGE_TEXT, &undo);
+	err = hv_patcher_apply(s->tracee->patcher, undo, nr);
 	if (!err)
 		err = hv_yield_end_if_done(s);
 	if (err)
 		return err;
-	memset(s->patched, 0, s->kernel->sites.nr);
+	memset(s->patched, 0, s->tracee->kernel->sites.nr);
 	if (nr)
 		hv_text_printf(report, "%zu sites restored and read back\n",
-			       nr - hv_patcher_nr_standing(s->patcher, HV_CHANGE_TEXT));
+			       nr - hv_patcher_nr_standing(s->tracee->patcher, HV_CHANGE_TEXT));
 	for (size_t i = 0; i < nr; i++)
 		if (undo[i].refused)
 			hv_text_printf(report,
@@ -64,7 +65,7 @@ static void name_difference(struct hv_session *s, struct hv_gva at, struct hv_te
 	const char *name, *module;
 	uint64_t off;
 
-	if (!hv_kernel_symbol_at(s->kernel, at, &name, &module, &off))
+	if (!hv_kernel_symbol_at(s->tracee->kernel, at, &name, &module, &off))
 		return;
 	hv_text_add(names, names->len_bytes ? ", " : "");
 	hv_text_add_guest(names, name, 128);
@@ -81,7 +82,7 @@ static int by_value(const void *a, const void *b)
 /* Addresses of all sites, ascending. */
 static uint64_t *sorted_sites(const struct hv_session *s)
 {
-	const struct hv_sites *sites = &s->kernel->sites;
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
 	uint64_t *ips = hv_alloc(sites->nr * sizeof(*ips));
 
 	for (size_t i = 0; i < sites->nr; i++)
@@ -109,14 +110,6 @@ static bool site_over(const uint64_t *ips, size_t nr, size_t site_len, uint64_t 
 	return true;
 }
 
-static bool calls_us(const struct hv_session *s, const uint8_t *bytes, uint64_t ip)
-{
-	struct hv_gva target = {0};
-
-	return s->kernel->as.arch->classify_site(bytes, hv_gva(ip), &target) == HV_SITE_CALL &&
-	       hv_gva_in(target, s->range);
-}
-
 struct differences {
 	struct hv_text names; /* of the first ones that are the guest's own */
 	size_t nr;
@@ -131,17 +124,17 @@ static void differences_deinit(struct differences *d)
 static void sort_difference(struct hv_session *s, const uint8_t *before, const uint8_t *now,
 			    const uint64_t *ips, size_t off, struct differences *d)
 {
-	struct hv_gva text = s->kernel->text.start;
+	struct hv_gva text = s->tracee->kernel->text.start;
 	uint64_t ip;
 
-	if (site_over(ips, s->kernel->sites.nr, s->kernel->as.arch->site_len_bytes, text.v + off,
-		      &ip)) {
-		if (calls_us(s, now + (ip - text.v), ip)) {
+	if (site_over(ips, s->tracee->kernel->sites.nr, s->tracee->kernel->as.arch->site_len_bytes,
+		      text.v + off, &ip)) {
+		if (hv_tracee_is_call(s->tracee, hv_gva(ip), now + (ip - text.v))) {
 			d->nr_ours++;
 			return;
 		}
 		/* The copy was taken with our call in it (recover): a nop now is what we want. */
-		if (calls_us(s, before + (ip - text.v), ip))
+		if (hv_tracee_is_call(s->tracee, hv_gva(ip), before + (ip - text.v)))
 			return;
 	}
 	if (d->nr++ < NAMED_MAX)
@@ -152,13 +145,13 @@ static void sort_difference(struct hv_session *s, const uint8_t *before, const u
  * ours; whatever else differs is the guest's own doing (static keys and calls). */
 static struct hv_err *compare_text(struct hv_session *s, struct hv_text *report)
 {
-	struct hv_gva_range text = s->kernel->text;
+	struct hv_gva_range text = s->tracee->kernel->text;
 	size_t len = text.end.v - text.start.v;
-	struct hv_span before = hv_image_at(&s->kernel->image, text.start);
+	struct hv_span before = hv_image_at(&s->tracee->kernel->image, text.start);
 	HV_AUTO_FREE uint8_t *now = hv_alloc(len + HV_SITE_LEN_MAX);
 	HV_AUTO_FREE uint64_t *ips = sorted_sites(s);
 	hv_cleanup(differences_deinit) struct differences d = {0};
-	struct hv_err *err = hv_read(&s->kernel->as, text.start, now, len);
+	struct hv_err *err = hv_read(&s->tracee->kernel->as, text.start, now, len);
 
 	if (err)
 		return err;
@@ -192,11 +185,11 @@ struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report)
 		err = hv_session_check_calls(s);
 	if (err)
 		return err;
-	u.nr = hv_patcher_undo_plan(s->patcher, HV_CHANGE_ENTRY, &u.changes);
+	u.nr = hv_patcher_undo_plan(s->tracee->patcher, HV_CHANGE_ENTRY, &u.changes);
 	if (u.nr)
-		err = hv_patcher_held(s->patcher, unmap, &u);
+		err = hv_patcher_held(s->tracee->patcher, unmap, &u);
 	if (!err)
-		err = hv_region_check_not_mapped(s->kernel, &s->region);
+		err = hv_region_check_not_mapped(s->tracee->kernel, &s->tracee->region);
 	if (err)
 		return err;
 	if (u.nr_returns)
@@ -205,8 +198,8 @@ struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report)
 	hv_text_printf(report, "%zu page-table slots emptied, translations flushed\n", u.nr);
 	err = compare_text(s, report);
 	if (!err)
-		err = hv_region_clear(&s->region);
-	return err ? err : hv_guest_unpin(s->guest);
+		err = hv_region_clear(&s->tracee->region);
+	return err ? err : hv_guest_unpin(s->tracee->guest);
 }
 
 struct hv_err *hv_session_detach(struct hv_session *s, struct hv_text *report)

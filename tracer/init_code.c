@@ -1,6 +1,8 @@
 /* Source: init/main.c (kernel_init), kernel/trace/ftrace.c (ftrace_free_init_mem, 42c269c88dc1). */
 #include "tracer/init_code.h"
 
+#include "tracer/tracee.h"
+
 /* Called once, by the kernel's own first task, when no init code runs any more. kernel/trace is
  * built without sites. */
 #define LAST_FUNCTION	    "ftrace_free_init_mem"
@@ -36,32 +38,32 @@ struct hv_err *hv_init_code_begin(struct hv_guest *guest, struct hv_kernel *kern
 	return err;
 }
 
-/* What cannot be put back is overwritten by the kernel right now. */
-static void put_back(struct hv_session *s, struct hv_gva_range text)
+/* What cannot be put back is left: the kernel is about to overwrite it. */
+static void put_back(struct hv_tracee *t, struct hv_gva_range text)
 {
 	HV_AUTO_FREE struct hv_change *plan = NULL;
-	size_t nr_all = hv_patcher_undo_plan(s->patcher, HV_CHANGE_TEXT, &plan), nr = 0;
+	size_t nr_all = hv_patcher_undo_plan(t->patcher, HV_CHANGE_TEXT, &plan), nr = 0;
 
 	for (size_t i = 0; i < nr_all; i++)
 		if (hv_gva_in(plan[i].gva, text))
 			plan[nr++] = plan[i];
-	hv_err_free(hv_patcher_apply(s->patcher, plan, nr));
-	hv_patcher_forget(s->patcher, text);
+	hv_err_free(hv_patcher_apply(t->patcher, plan, nr));
+	hv_patcher_forget(t->patcher, text);
 }
 
-bool hv_init_code_end(struct hv_session *s)
+bool hv_init_code_end(struct hv_tracee *t)
 {
-	struct hv_gva_range text = hv_kernel_init_text(s->kernel);
+	struct hv_gva_range text = hv_kernel_init_text(t->kernel);
 	bool stands = false;
 
-	if (!s->kernel->has_init_sites)
+	if (!t->kernel->has_init_sites)
 		return false;
-	hv_err_free(hv_guest_stands_at_stop(s->guest, &stands));
+	hv_err_free(hv_guest_stands_at_stop(t->guest, &stands));
 	if (!stands)
 		return false;
-	put_back(s, text);
-	hv_sites_leave_out(&s->kernel->sites, text);
-	s->kernel->has_init_sites = false;
-	hv_guest_end_stop(s->guest);
+	put_back(t, text);
+	hv_sites_leave_out(&t->kernel->sites, text);
+	t->kernel->has_init_sites = false;
+	hv_guest_end_stop(t->guest);
 	return true;
 }

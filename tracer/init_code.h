@@ -2,10 +2,16 @@
  * be made to stand there; elsewhere its sites are none. */
 #pragma once
 
-#include "tracer/session_state.h"
+#include <stdbool.h>
+
+#include "base/err.h"
+
+struct hv_guest;
+struct hv_kernel;
+struct hv_tracee;
 
 /* Before the session of a kernel that is starting: its init sites, if they can be had. */
 struct hv_err *hv_init_code_begin(struct hv_guest *guest, struct hv_kernel *kernel) hv_must_use;
-/* If the guest stands where it frees them: every byte of them is put back, they are sites no more,
- * the guest goes on, true. */
-bool hv_init_code_end(struct hv_session *s);
+/* True when the guest stands where it frees them: every byte of them has been put back, they are
+ * sites no more, and the guest goes on. */
+bool hv_init_code_end(struct hv_tracee *t);

@@ -85,37 +85,16 @@ struct hv_err *hv_region_use(const struct hv_kernel *k, const struct hv_region *
 	return err;
 }
 
-struct hv_err *hv_session_call_stands(struct hv_session *s, struct hv_journal_entry *e, bool *ret)
-{
-	const struct hv_arch *arch = s->kernel->as.arch;
-	struct hv_gva at = hv_gva(e->gva), target = {0};
-	uint8_t now[HV_SITE_LEN_MAX];
-	struct hv_mapping m;
-	struct hv_err *err;
-
-	*ret = false;
-	if (e->len_bytes != arch->site_len_bytes)
-		return NULL;
-	err = hv_walk(&s->kernel->as, at, &m);
-	if (err || !m.present || !m.executable || m.gpa.v != e->gpa)
-		return err;
-	err = hv_guest_read(s->guest, m.gpa, now, e->len_bytes);
-	if (err)
-		return err;
-	*ret = arch->classify_site(now, at, &target) == HV_SITE_CALL && hv_gva_in(target, s->range);
-	memcpy(e->new_bytes, now, e->len_bytes);
-	return NULL;
-}
-
 /* A site of ours: its bytes call our mapping, and the journal would make it a nop. */
 static struct hv_err *site_is_ours(struct hv_session *s, struct hv_journal_entry *e, bool *ret)
 {
 	struct hv_gva target;
 
 	*ret = false;
-	if (s->kernel->as.arch->classify_site(e->old_bytes, hv_gva(e->gva), &target) != HV_SITE_NOP)
+	if (s->tracee->kernel->as.arch->classify_site(e->old_bytes, hv_gva(e->gva), &target) !=
+	    HV_SITE_NOP)
 		return NULL;
-	return hv_session_call_stands(s, e, ret);
+	return hv_tracee_call_stands(s->tracee, e, ret);
 }
 
 static struct hv_err *slot_is_ours(struct hv_session *s, const struct hv_journal_entry *e,
@@ -126,14 +105,14 @@ static struct hv_err *slot_is_ours(struct hv_session *s, const struct hv_journal
 	struct hv_err *err;
 
 	*ret = false;
-	if (e->len_bytes != sizeof(uint64_t) || !hv_gva_in(hv_gva(e->gva), s->range) ||
+	if (e->len_bytes != sizeof(uint64_t) || !hv_gva_in(hv_gva(e->gva), s->tracee->range) ||
 	    memcmp(e->old_bytes, empty, sizeof(empty)) != 0)
 		return NULL;
-	err = hv_walk(&s->kernel->as, hv_gva(e->gva), &m);
+	err = hv_walk(&s->tracee->kernel->as, hv_gva(e->gva), &m);
 	if (err)
 		return err;
 	*ret = m.present && m.entry_gpa.v == e->gpa &&
-	       m.gpa.v - s->region.gpa.v < s->region.len_bytes &&
+	       m.gpa.v - s->tracee->region.gpa.v < s->tracee->region.len_bytes &&
 	       memcmp(e->new_bytes, &m.entry, sizeof(m.entry)) == 0;
 	return NULL;
 }
@@ -174,18 +153,18 @@ static struct hv_err *restore_from(struct hv_session *s, const struct hv_region_
 	HV_AUTO_FREE struct hv_journal_entry *entries = hv_alloc(len);
 	struct hv_err *err;
 
-	memcpy(entries, hv_region_journal(&s->region), len);
-	s->range = range_of(header);
-	s->decoder->decode.handler = hv_gva(header->handler_gva);
+	memcpy(entries, hv_region_journal(&s->tracee->region), len);
+	s->tracee->range = range_of(header);
+	s->tracee->handler = hv_gva(header->handler_gva);
 	err = check_journal(s, entries, header->nr_entries);
 	if (!err)
-		err = hv_guest_prepare_hold(s->guest);
+		err = hv_guest_prepare_hold(s->tracee->guest);
 	if (!err)
-		err = hv_guest_pin(s->guest);
+		err = hv_guest_pin(s->tracee->guest);
 	if (err)
 		return err;
-	hv_session_bind(s);
-	hv_patcher_adopt(s->patcher, entries, header->nr_entries);
+	hv_tracee_bind(s->tracee);
+	hv_patcher_adopt(s->tracee->patcher, entries, header->nr_entries);
 	return hv_session_restore(s, report);
 }
 
@@ -198,7 +177,7 @@ struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kern
 	struct hv_err *err = hv_session_new(guest, kernel, &s);
 
 	if (!err)
-		err = hv_region_use(kernel, &s->region, &header, &use);
+		err = hv_region_use(kernel, &s->tracee->region, &header, &use);
 	if (err)
 		return err;
 	if (use == HV_REGION_LIVE)
@@ -206,6 +185,6 @@ struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kern
 	hv_text_add(report, use == HV_REGION_STALE
 				    ? "the region's journal is of an earlier boot: cleared\n"
 				    : HV_NOTHING_TO_RECOVER);
-	err = use == HV_REGION_STALE ? hv_region_clear(&s->region) : NULL;
+	err = use == HV_REGION_STALE ? hv_region_clear(&s->tracee->region) : NULL;
 	return err ? err : hv_guest_unpin(guest);
 }

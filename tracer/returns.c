@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernel/tasks.h"
+#include "tracer/tracee.h"
 #include "tracer/trampolines.h"
 
 /* A slot and what its word was. */
@@ -13,8 +14,8 @@ struct hooked {
 };
 
 struct returns {
-	struct hv_session *session;
-	struct hooked *list; /* owned; sorted by slot once all are found */
+	struct hv_tracee *tracee; /* borrowed */
+	struct hooked *list;	  /* owned; sorted by slot once all are found */
 	size_t nr;
 	size_t cap;
 	bool any_elsewhere; /* of a frame whose slot has another word than our handler's address */
@@ -28,9 +29,9 @@ static void returns_deinit(struct returns *r)
 	free(r->list);
 }
 
-static uint64_t word_of(const struct hv_session *s, unsigned index)
+static uint64_t word_of(const struct hv_tracee *t, unsigned index)
 {
-	return __atomic_load_n(&hv_region_stack(&s->region, index)->word, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&hv_region_stack(&t->region, index)->word, __ATOMIC_ACQUIRE);
 }
 
 static unsigned frames_of(uint64_t word)
@@ -40,50 +41,50 @@ static unsigned frames_of(uint64_t word)
 	return nr < HV_FRAMES_MAX ? nr : HV_FRAMES_MAX;
 }
 
-size_t hv_returns_open(const struct hv_session *s)
+size_t hv_returns_open(const struct hv_tracee *t)
 {
 	size_t nr = 0;
 
-	for (unsigned i = 0; i < s->plan.nr_stacks; i++)
-		nr += frames_of(word_of(s, i));
+	for (unsigned i = 0; i < t->plan.nr_stacks; i++)
+		nr += frames_of(word_of(t, i));
 	return nr;
 }
 
-static bool is_kernel_half(const struct hv_session *s, uint64_t address)
+static bool is_kernel_half(const struct hv_tracee *t, uint64_t address)
 {
-	return address >= 0 - s->kernel->as.arch->entry_span(s->kernel->as.levels + 1) / 2;
+	return address >= 0 - t->kernel->as.arch->entry_span(t->kernel->as.levels + 1) / 2;
 }
 
 /* The word at SLOT, and where that is. False: there is none that a stack can have: not mapped (any
  * more), or no RAM (mapped anew since its task died). */
-static bool read_slot(const struct hv_session *s, struct hv_gva slot, struct hv_gpa *ret,
+static bool read_slot(const struct hv_tracee *t, struct hv_gva slot, struct hv_gpa *ret,
 		      uint64_t *ret_word)
 {
 	struct hv_mapping m = {0};
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
-	if (slot.v % sizeof(*ret_word) || !is_kernel_half(s, slot.v) || hv_gva_in(slot, s->range))
+	if (slot.v % sizeof(*ret_word) || !is_kernel_half(t, slot.v) || hv_gva_in(slot, t->range))
 		return false;
-	err = hv_walk(&s->kernel->as, slot, &m);
+	err = hv_walk(&t->kernel->as, slot, &m);
 	if (err || !m.present || !m.writable)
 		return false;
 	*ret = m.gpa;
-	err = hv_guest_read(s->guest, m.gpa, ret_word, sizeof(*ret_word));
+	err = hv_guest_read(t->guest, m.gpa, ret_word, sizeof(*ret_word));
 	return !err;
 }
 
-static bool is_code(const struct hv_session *s, uint64_t address)
+static bool is_code(const struct hv_tracee *t, uint64_t address)
 {
 	struct hv_mapping m = {0};
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
-	if (!is_kernel_half(s, address) || hv_gva_in(hv_gva(address), s->range))
+	if (!is_kernel_half(t, address) || hv_gva_in(hv_gva(address), t->range))
 		return false;
 	/* The first task came out of init code, which is gone, and never goes back. */
-	if (hv_gva_in(hv_gva(address), s->kernel->text) ||
-	    hv_gva_in(hv_gva(address), hv_kernel_init_text(s->kernel)))
+	if (hv_gva_in(hv_gva(address), t->kernel->text) ||
+	    hv_gva_in(hv_gva(address), hv_kernel_init_text(t->kernel)))
 		return true;
-	err = hv_walk(&s->kernel->as, hv_gva(address), &m);
+	err = hv_walk(&t->kernel->as, hv_gva(address), &m);
 	return !err && m.present && m.executable;
 }
 
@@ -110,7 +111,7 @@ static struct hooked *find_since(struct returns *r, size_t first, uint64_t slot)
  * function that jumped to another traced one). What is below may be left over. */
 static struct hv_err *find_in_stack(struct returns *r, const struct hv_stack *stack)
 {
-	uint64_t handler = r->session->decoder->decode.handler.v;
+	uint64_t handler = r->tracee->handler.v;
 	size_t first = r->nr;
 
 	for (unsigned i = frames_of(stack->word); i-- > 0;) {
@@ -125,7 +126,7 @@ static struct hv_err *find_in_stack(struct returns *r, const struct hv_stack *st
 				same->caller = frame->caller_gva;
 			continue;
 		}
-		if (!read_slot(r->session, h.slot, &h.gpa, &word))
+		if (!read_slot(r->tracee, h.slot, &h.gpa, &word))
 			continue;
 		if (word == handler) {
 			add(r, &h);
@@ -152,14 +153,14 @@ static int by_slot(const void *a, const void *b)
 static struct hv_err *find_all(struct returns *r)
 {
 	HV_AUTO_FREE struct hv_stack *copy = hv_alloc(sizeof(*copy));
-	struct hv_session *s = r->session;
+	struct hv_tracee *t = r->tracee;
 
-	for (unsigned i = 0; i < s->plan.nr_stacks; i++) {
+	for (unsigned i = 0; i < t->plan.nr_stacks; i++) {
 		struct hv_err *err;
 
-		if (!frames_of(word_of(s, i)))
+		if (!frames_of(word_of(t, i)))
 			continue;
-		memcpy(copy, hv_region_stack(&s->region, i), sizeof(*copy));
+		memcpy(copy, hv_region_stack(&t->region, i), sizeof(*copy));
 		err = find_in_stack(r, copy);
 		if (err)
 			return hv_err_in(err, "return stack %u", i);
@@ -169,13 +170,13 @@ static struct hv_err *find_all(struct returns *r)
 	return NULL;
 }
 
-/* What of it cannot be undone must not be left to a stub that goes. */
+/* Every frame must lead back to code: nothing is written when one does not, and the stubs stay. */
 static struct hv_err *check_all(const struct returns *r)
 {
 	for (size_t i = 0; i < r->nr; i++) {
 		const struct hooked *h = &r->list[i];
 
-		if (!is_code(r->session, h->caller))
+		if (!is_code(r->tracee, h->caller))
 			return hv_err_new(EUCLEAN,
 					  "the return address at 0x%llx is our handler's, and what"
 					  " it was (0x%llx) is no code of the kernel",
@@ -190,7 +191,7 @@ static struct hv_err *check_all(const struct returns *r)
  * calls alone, with no stub among them: only a graph's return addresses, which are known. */
 static bool is_abandoned(const struct returns *r, struct hv_gva at)
 {
-	uint64_t stack_bytes = r->session->kernel->layout.stack_bytes;
+	uint64_t stack_bytes = r->tracee->kernel->layout.stack_bytes;
 
 	for (unsigned cpu = 0; cpu < r->nr_asleep; cpu++)
 		if (at.v >= r->asleep[cpu].sp.v &&
@@ -204,9 +205,9 @@ static bool is_known(void *ctx, struct hv_gva at, uint64_t word)
 	const struct returns *r = ctx;
 	const struct hooked key = {.slot = at};
 
-	if (word != r->session->decoder->decode.handler.v && is_abandoned(r, at))
+	if (word != r->tracee->handler.v && is_abandoned(r, at))
 		return true;
-	return word == r->session->decoder->decode.handler.v && r->nr &&
+	return word == r->tracee->handler.v && r->nr &&
 	       bsearch(&key, r->list, r->nr, sizeof(key), by_slot);
 }
 
@@ -224,7 +225,7 @@ static bool is_not_inside(void *ctx, struct hv_gva at, uint64_t word)
 static struct hv_err *check_trampolines(struct returns *r, const struct hv_vcpu_regs *regs,
 					unsigned nr_vcpus)
 {
-	const struct hv_scan_for wanted = {.range = r->session->kernel->text,
+	const struct hv_scan_for wanted = {.range = r->tracee->kernel->text,
 					   .how = HV_SCAN_CALLS,
 					   .is_known = is_not_inside,
 					   .ctx = r};
@@ -238,7 +239,7 @@ static struct hv_err *check_trampolines(struct returns *r, const struct hv_vcpu_
 		if (hv_trampolines_entry(&r->trampolines, regs[cpu].ip.v) ||
 		    hv_trampolines_inside(&r->trampolines, regs[cpu].ip.v))
 			return hv_err_new(EBUSY, "vCPU %u is in the guest's own return probe", cpu);
-	err = hv_stacks_scan(r->session->kernel, &wanted, regs, nr_vcpus, &nr_found, &where);
+	err = hv_stacks_scan(r->tracee->kernel, &wanted, regs, nr_vcpus, &nr_found, &where);
 	if (!err && nr_found)
 		err = hv_err_new(EBUSY, "%s is in the guest's own return probe", where);
 	return err;
@@ -248,17 +249,17 @@ static struct hv_err *check_vcpus(const struct returns *r, const struct hv_vcpu_
 				  unsigned nr_vcpus)
 {
 	for (unsigned cpu = 0; cpu < nr_vcpus && !r->asleep; cpu++)
-		if (hv_gva_in(regs[cpu].ip, r->session->range))
+		if (hv_gva_in(regs[cpu].ip, r->tracee->range))
 			return hv_err_new(EBUSY, "vCPU %u is in a stub", cpu);
 	return NULL;
 }
 
 static struct hv_err *check_nobody_inside(struct returns *r, struct hv_hold *hold)
 {
-	struct hv_session *s = r->session;
+	struct hv_tracee *t = r->tracee;
 	const struct hv_scan_for wanted = {
-		.range = s->range, .how = HV_SCAN_INTERRUPTED, .is_known = is_known, .ctx = r};
-	unsigned nr_vcpus = hv_guest_info(s->guest)->nr_vcpus;
+		.range = t->range, .how = HV_SCAN_INTERRUPTED, .is_known = is_known, .ctx = r};
+	unsigned nr_vcpus = hv_guest_info(t->guest)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
 	HV_AUTO_FREE char *where = NULL;
 	size_t nr_found = 0;
@@ -267,14 +268,14 @@ static struct hv_err *check_nobody_inside(struct returns *r, struct hv_hold *hol
 	bool sleeps = false;
 
 	if (!err)
-		err = hv_guest_sleeps(s->guest, &sleeps);
+		err = hv_guest_sleeps(t->guest, &sleeps);
 	r->asleep = sleeps ? regs : NULL;
 	r->nr_asleep = sleeps ? nr_vcpus : 0;
 	if (!err)
 		err = check_vcpus(r, regs, nr_vcpus);
 	if (err)
 		return err;
-	err = hv_stacks_scan(s->kernel, &wanted, regs, nr_vcpus, &nr_found, &where);
+	err = hv_stacks_scan(t->kernel, &wanted, regs, nr_vcpus, &nr_found, &where);
 	if (!err && nr_found)
 		err = hv_err_new(EBUSY, "%s may return into a stub", where);
 	return err ? err : check_trampolines(r, regs, nr_vcpus);
@@ -290,7 +291,7 @@ static int by_place(const void *a, const void *b)
 static struct hv_err *write_all(struct returns *r, struct hv_hold *hold)
 {
 	HV_AUTO_FREE struct hv_change *changes = hv_alloc((r->nr + 1) * sizeof(*changes));
-	uint64_t handler = r->session->decoder->decode.handler.v;
+	uint64_t handler = r->tracee->handler.v;
 	size_t nr = 0;
 	struct hv_err *err;
 
@@ -311,7 +312,7 @@ static struct hv_err *write_all(struct returns *r, struct hv_hold *hold)
 		memcpy(changes[nr].from, &handler, sizeof(handler));
 		memcpy(changes[nr++].to, &h->caller, sizeof(h->caller));
 	}
-	err = hv_patcher_apply_held(r->session->patcher, hold, changes, nr);
+	err = hv_patcher_apply_held(r->tracee->patcher, hold, changes, nr);
 	for (size_t i = 0; !err && i < nr; i++)
 		if (changes[i].refused)
 			err = hv_err_new(EBUSY, "the return address at 0x%llx changed in a hold",
@@ -319,20 +320,20 @@ static struct hv_err *write_all(struct returns *r, struct hv_hold *hold)
 	return err;
 }
 
-static void empty_stacks(struct hv_session *s)
+static void empty_stacks(struct hv_tracee *t)
 {
-	for (unsigned i = 0; i < s->plan.nr_stacks; i++)
-		if (word_of(s, i))
-			__atomic_store_n(&hv_region_stack(&s->region, i)->word, 0,
+	for (unsigned i = 0; i < t->plan.nr_stacks; i++)
+		if (word_of(t, i))
+			__atomic_store_n(&hv_region_stack(&t->region, i)->word, 0,
 					 __ATOMIC_RELEASE);
 }
 
-struct hv_err *hv_returns_put_back(struct hv_session *s, struct hv_hold *hold, size_t *ret_nr)
+struct hv_err *hv_returns_put_back(struct hv_tracee *t, struct hv_hold *hold, size_t *ret_nr)
 {
-	hv_cleanup(returns_deinit) struct returns r = {.session = s};
+	hv_cleanup(returns_deinit) struct returns r = {.tracee = t};
 	struct hv_err *err;
 
-	hv_trampolines_find(s->kernel, &r.trampolines);
+	hv_trampolines_find(t->kernel, &r.trampolines);
 	err = find_all(&r);
 	if (!err)
 		err = check_nobody_inside(&r, hold);
@@ -344,7 +345,7 @@ struct hv_err *hv_returns_put_back(struct hv_session *s, struct hv_hold *hold, s
 		err = hv_hold_check(hold);
 	if (err)
 		return err;
-	empty_stacks(s);
+	empty_stacks(t);
 	*ret_nr = r.nr;
 	return NULL;
 }

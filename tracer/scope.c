@@ -6,7 +6,7 @@
 /* The guest changes the mode, too. */
 static void set_mode(struct hv_session *s, uint32_t bit, bool on)
 {
-	uint32_t *mode = &hv_region_control(&s->region)->mode;
+	uint32_t *mode = &hv_region_control(&s->tracee->region)->mode;
 
 	if (on)
 		__atomic_fetch_or(mode, bit, __ATOMIC_ACQ_REL);
@@ -27,7 +27,7 @@ static uint64_t pid_bits(const uint32_t *list, size_t nr, size_t word, size_t *a
 struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *only, size_t nr_only,
 				      const uint32_t * not, size_t nr_not)
 {
-	uint64_t *bitmap = (uint64_t *)(s->region.host + HV_REGION_PIDS_OFF);
+	uint64_t *bitmap = (uint64_t *)(s->tracee->region.host + HV_REGION_PIDS_OFF);
 	size_t only_at = 0, not_at = 0;
 
 	for (size_t word = 0; word < HV_REGION_NR_PIDS / 64; word++) {
@@ -50,7 +50,7 @@ void hv_session_set_recording(struct hv_session *s, unsigned on)
 
 unsigned hv_session_recording(const struct hv_session *s)
 {
-	const struct hv_control *control = hv_region_control(&s->region);
+	const struct hv_control *control = hv_region_control(&s->tracee->region);
 
 	return !(__atomic_load_n(&control->mode, __ATOMIC_RELAXED) & HV_MODE_OFF);
 }
@@ -59,10 +59,10 @@ void hv_session_mute_cpus(struct hv_session *s, const uint8_t *muted)
 {
 	bool any = false;
 
-	for (unsigned cpu = 0; cpu < s->plan.nr_cpus; cpu++) {
+	for (unsigned cpu = 0; cpu < s->tracee->plan.nr_cpus; cpu++) {
 		unsigned mute = muted && muted[cpu];
 
-		__atomic_store_n(hv_region_muted(&s->region, cpu), mute, __ATOMIC_RELAXED);
+		__atomic_store_n(hv_region_muted(&s->tracee->region, cpu), mute, __ATOMIC_RELAXED);
 		any |= mute;
 	}
 	set_mode(s, HV_MODE_CPUS, any);
@@ -71,7 +71,7 @@ void hv_session_mute_cpus(struct hv_session *s, const uint8_t *muted)
 /* The kernel's function NAME that can be traced; 0: there is none. */
 static uint64_t ip_of(const struct hv_session *s, const char *name)
 {
-	const struct hv_sites *sites = &s->kernel->sites;
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
 	size_t i = hv_sites_find(sites, name, false);
 
 	return i == SIZE_MAX || sites->list[i].busy ? 0 : sites->list[i].ip.v;
@@ -109,7 +109,7 @@ unsigned hv_session_task_bits(const struct hv_session *s, uint64_t ip)
 
 size_t hv_session_pids(const struct hv_session *s, enum hv_pid_kind kind, uint32_t **ret)
 {
-	const uint64_t *bitmap = (const uint64_t *)(s->region.host + HV_REGION_PIDS_OFF);
+	const uint64_t *bitmap = (const uint64_t *)(s->tracee->region.host + HV_REGION_PIDS_OFF);
 	uint32_t *pids = NULL;
 	size_t nr = 0;
 

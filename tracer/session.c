@@ -1,114 +1,40 @@
 /* Attaching: from a region and a kernel to stubs that the guest can reach. */
-#include "tracer/init_code.h"
-
 #include <string.h>
 
 #include "tracer/events/host_clock.h"
-
-static void write_params(struct hv_session *s)
-{
-	const struct hv_layout *layout = &s->kernel->layout;
-	struct hv_params params = {
-		.nr_cpus = s->plan.nr_cpus,
-		.cpu_number_percpu = layout->cpu_number_percpu,
-		.current_percpu = layout->current_percpu,
-		.preempt_count_percpu = layout->preempt_count_percpu,
-		.task_pid_off = layout->task_pid_off,
-		.task_tgid_off = layout->task_tgid_off,
-		.task_comm_off = layout->task_comm_off,
-		.task_flags_off = layout->task_flags_off,
-		.task_migrate_off =
-			layout->has_migrate ? layout->task_migrate_off : layout->task_pid_off,
-		.migrate_mask = layout->has_migrate ? 0xff : 0,
-		.task_lazy_off = layout->has_lazy ? layout->task_lazy_off : 0,
-		.lazy_mask = layout->lazy_mask,
-		.states_gva = s->range.start.v + HV_REGION_STATES_OFF - HV_REGION_STUBS_OFF,
-		.rings_gva = s->range.start.v + s->plan.rings_off - HV_REGION_STUBS_OFF,
-		.slot_mask = s->plan.nr_slots - 1,
-		.ring_shift = (uint32_t)__builtin_ctzll(s->plan.ring_bytes),
-		.lap_shift = (uint32_t)__builtin_ctzll(s->plan.nr_slots),
-		.counts_gva = s->range.start.v + s->plan.counts_off - HV_REGION_STUBS_OFF,
-		.nr_counts = s->plan.nr_counts,
-		.control_gva = s->range.start.v + HV_REGION_CONTROL_OFF - HV_REGION_STUBS_OFF,
-		.pids_gva = s->range.start.v + HV_REGION_PIDS_OFF - HV_REGION_STUBS_OFF,
-		.nr_pids = HV_REGION_NR_PIDS,
-		.max_depth = UINT32_MAX,
-		.stacks_gva = s->range.start.v + HV_REGION_STACKS_OFF - HV_REGION_STUBS_OFF,
-		.nr_homes = s->plan.nr_stacks - HV_STACK_PROBES + 1,
-		.stack_bytes = layout->stack_bytes,
-		.irq_stack_percpu = layout->irq_stack_percpu,
-		.task_stack_off = layout->task_stack_off,
-		.skip_start_gva = s->kernel->as.arch->exception_stacks.start.v,
-		.skip_len_bytes = s->kernel->as.arch->exception_stacks.end.v -
-				  s->kernel->as.arch->exception_stacks.start.v,
-	};
-
-	*hv_region_params(&s->region) = params;
-}
+#include "tracer/init_code.h"
+#include "tracer/session_state.h"
+#include "tracer/stubs.h"
 
 static void write_header(struct hv_session *s)
 {
-	struct hv_region_header *header = hv_region_header(&s->region);
+	struct hv_region_header *header = hv_region_header(&s->tracee->region);
 
 	*header = (struct hv_region_header){
 		.version = HV_REGION_VERSION,
-		.nr_cpus = s->plan.nr_cpus,
-		.gpa = s->region.gpa.v,
-		.map_gva = s->range.start.v,
-		.map_len_bytes = s->range.end.v - s->range.start.v,
-		.text_gva = s->kernel->text.start.v,
-		.handler_gva = s->decoder->decode.handler.v,
-		.build_id_len_bytes = (uint32_t)s->kernel->build_id_len_bytes,
+		.nr_cpus = s->tracee->plan.nr_cpus,
+		.gpa = s->tracee->region.gpa.v,
+		.map_gva = s->tracee->range.start.v,
+		.map_len_bytes = s->tracee->range.end.v - s->tracee->range.start.v,
+		.text_gva = s->tracee->kernel->text.start.v,
+		.handler_gva = s->tracee->handler.v,
+		.build_id_len_bytes = (uint32_t)s->tracee->kernel->build_id_len_bytes,
 	};
-	memcpy(header->build_id, s->kernel->build_id, sizeof(header->build_id));
+	memcpy(header->build_id, s->tracee->kernel->build_id, sizeof(header->build_id));
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	memcpy(header->magic, HV_REGION_MAGIC, sizeof(HV_REGION_MAGIC));
-}
-
-/* The stubs' code with its return slots filled, as text writes. Under TCG the place may have been
- * executed in an earlier session, so it is written as text. */
-static struct hv_err *place_stubs(struct hv_hold *hold, void *ctx)
-{
-	struct hv_session *s = ctx;
-	const struct hv_arch *arch = s->kernel->as.arch;
-	const struct hv_stub_image *stubs = &arch->stubs;
-	size_t nr = (stubs->len_bytes + HV_SITE_LEN_MAX - 1) / HV_SITE_LEN_MAX;
-	HV_AUTO_FREE uint8_t *code = hv_alloc(nr * HV_SITE_LEN_MAX);
-	HV_AUTO_FREE struct hv_text_write *writes = hv_alloc(nr * sizeof(*writes));
-	struct hv_gpa gpa = hv_gpa_add(s->region.gpa, HV_REGION_STUBS_OFF + HV_STUBS_CODE_OFF);
-
-	memcpy(code, stubs->code, stubs->len_bytes);
-	for (size_t i = 0; i < stubs->nr_returns; i++) {
-		uint32_t off = stubs->return_offs[i];
-
-		if (!arch->place_return(code + off, hv_gva_add(hv_session_code(s), off),
-					s->kernel->return_thunk))
-			return hv_err_new(ERANGE, "return thunk at 0x%llx: out of a stub's reach",
-					  (unsigned long long)s->kernel->return_thunk.v);
-	}
-	for (size_t i = 0; i < nr; i++) {
-		writes[i].gpa = hv_gpa_add(gpa, i * HV_SITE_LEN_MAX);
-		writes[i].len_bytes = HV_SITE_LEN_MAX;
-		memcpy(writes[i].bytes, code + i * HV_SITE_LEN_MAX, HV_SITE_LEN_MAX);
-	}
-	return hv_hold_write_text(hold, writes, nr);
-}
-
-struct hv_err *hv_session_place_stubs(struct hv_session *s)
-{
-	return hv_patcher_held(s->patcher, place_stubs, s);
 }
 
 static struct hv_err *map_region(struct hv_session *s, struct hv_mapping_plan *plan)
 {
 	bool stands = false;
-	struct hv_err *err = hv_patcher_apply(s->patcher, plan->changes, plan->nr);
+	struct hv_err *err = hv_patcher_apply(s->tracee->patcher, plan->changes, plan->nr);
 
 	if (!err)
-		err = hv_mapping_stands(s->kernel, &s->region, s->range, &stands);
+		err = hv_tracee_is_mapped(s->tracee, &stands);
 	if (!err && !stands)
 		err = hv_err_new(EBUSY, "kernel page tables: the slots at 0x%llx are in use",
-				 (unsigned long long)s->range.start.v);
+				 (unsigned long long)s->tracee->range.start.v);
 	return err;
 }
 
@@ -116,23 +42,24 @@ static struct hv_err *map_region(struct hv_session *s, struct hv_mapping_plan *p
 static struct hv_err *unmap_after(struct hv_session *s, struct hv_err *err)
 {
 	HV_AUTO_FREE struct hv_change *undo = NULL;
-	size_t nr = hv_patcher_undo_plan(s->patcher, HV_CHANGE_ENTRY, &undo);
-	HV_AUTO_ERR struct hv_err *failed =
-		nr ? hv_patcher_apply(s->patcher, undo, nr) : hv_region_clear(&s->region);
+	size_t nr = hv_patcher_undo_plan(s->tracee->patcher, HV_CHANGE_ENTRY, &undo);
+	HV_AUTO_ERR struct hv_err *failed = nr ? hv_patcher_apply(s->tracee->patcher, undo, nr)
+					       : hv_region_clear(&s->tracee->region);
 
 	if (failed)
 		return hv_err_in(err, "could not be undone (%s)", failed->message);
-	hv_err_free(hv_guest_unpin(s->guest));
+	hv_err_free(hv_guest_unpin(s->tracee->guest));
 	return err;
 }
 
 static void init_buffer(struct hv_session *s)
 {
-	const uint8_t *rings = s->region.host + s->plan.rings_off;
-	uint64_t ring_bytes = s->plan.ring_bytes;
+	const uint8_t *rings = s->tracee->region.host + s->tracee->plan.rings_off;
+	uint64_t ring_bytes = s->tracee->plan.ring_bytes;
 
-	s->buffer = hv_buffer_over(s->decoder, s->plan.nr_cpus, hv_region_state(&s->region, 0));
-	for (unsigned cpu = 0; cpu < s->plan.nr_cpus; cpu++)
+	s->buffer = hv_buffer_over(s->decoder, s->tracee->plan.nr_cpus,
+				   hv_region_state(&s->tracee->region, 0));
+	for (unsigned cpu = 0; cpu < s->tracee->plan.nr_cpus; cpu++)
 		hv_buffer_set_ring(s->buffer, cpu, rings + cpu * ring_bytes, ring_bytes,
 				   ring_bytes);
 }
@@ -141,27 +68,21 @@ struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 			      struct hv_session **ret)
 {
 	struct hv_session *s = hv_alloc(sizeof(*s));
-	struct hv_err *err;
+	struct hv_err *err = hv_tracee_new(guest, kernel, &s->tracee);
 
-	s->guest = guest;
-	s->kernel = kernel;
-	err = hv_guest_region(guest, &s->region);
-	if (!err)
-		err = hv_region_plan_rings(&s->region, kernel->layout.nr_cpus, &s->plan);
 	if (!err)
 		err = hv_clock_new(kernel, &s->clock);
 	if (err) {
 		hv_session_free(s);
 		return err;
 	}
-	s->patched = hv_alloc(kernel->sites.nr);
-	s->patcher = hv_patcher_new(&kernel->as, kernel->image.all, &s->region);
 	s->clocks = hv_clocks_new(s->clock, hv_host_clock_new(guest), kernel,
-				  hv_patcher_holds(s->patcher));
+				  hv_patcher_holds(s->tracee->patcher));
 	s->names = hv_names_new(kernel);
-	s->callers = hv_callers_new(kernel, &s->range);
+	s->callers = hv_callers_new(kernel, &s->tracee->range);
 	s->decoder = hv_decoder_new(kernel, s->clocks, s->names, s->callers);
 	init_buffer(s);
+	s->patched = hv_alloc(kernel->sites.nr);
 	*ret = s;
 	return NULL;
 }
@@ -170,14 +91,14 @@ void hv_session_free(struct hv_session *s)
 {
 	if (!s)
 		return;
-	hv_patcher_free(s->patcher);
+	free(s->patched);
+	free(s->actions);
 	hv_buffer_unref(s->buffer);
 	hv_decoder_free(s->decoder);
 	hv_callers_free(s->callers);
 	hv_names_free(s->names);
 	hv_clocks_free(s->clocks);
-	free(s->patched);
-	free(s->actions);
+	hv_tracee_free(s->tracee);
 	free(s);
 }
 
@@ -191,7 +112,7 @@ static struct hv_err *claim_region(struct hv_session *s)
 {
 	struct hv_region_header header;
 	enum hv_region_use use;
-	struct hv_err *err = hv_region_use(s->kernel, &s->region, &header, &use);
+	struct hv_err *err = hv_region_use(s->tracee->kernel, &s->tracee->region, &header, &use);
 
 	if (err)
 		return err;
@@ -199,13 +120,8 @@ static struct hv_err *claim_region(struct hv_session *s)
 		return hv_err_new(EEXIST, "region: an hvtrace that died left changes in the guest;"
 					  " run 'hvtrace recover' first");
 	s->stale = use == HV_REGION_STALE;
-	err = s->stale ? hv_guest_unpin(s->guest) : NULL;
-	return err ? err : hv_region_clear(&s->region);
-}
-
-void hv_session_bind(struct hv_session *s)
-{
-	hv_patcher_bind(s->patcher, s->range.start, hv_gpa_add(s->region.gpa, HV_REGION_STUBS_OFF));
+	err = s->stale ? hv_guest_unpin(s->tracee->guest) : NULL;
+	return err ? err : hv_region_clear(&s->tracee->region);
 }
 
 struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kernel,
@@ -220,28 +136,28 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 	if (!err)
 		err = claim_region(s);
 	if (!err)
-		err = hv_mapping_plan(kernel, &s->region,
-				      s->plan.rings_off - HV_REGION_STUBS_OFF +
-					      s->plan.nr_cpus * s->plan.ring_bytes,
+		err = hv_mapping_plan(kernel, &s->tracee->region,
+				      s->tracee->plan.rings_off - HV_REGION_STUBS_OFF +
+					      s->tracee->plan.nr_cpus * s->tracee->plan.ring_bytes,
 				      &plan);
 	if (err)
 		return err;
-	s->range = plan.range;
-	s->decoder->decode.handler =
-		hv_gva_add(hv_session_code(s), kernel->as.arch->stubs.handler_off);
+	s->tracee->range = plan.range;
+	s->tracee->handler = hv_stubs_handler(s->tracee);
+	s->decoder->decode.handler = s->tracee->handler;
 	err = hv_guest_prepare_hold(guest);
 	if (!err)
 		err = hv_guest_pin(guest);
 	if (err)
 		return err;
 	write_header(s);
-	write_params(s);
-	err = hv_session_place_stubs(s);
+	hv_stubs_set_params(s->tracee);
+	err = hv_stubs_place(s->tracee);
 	if (!err)
 		err = map_region(s, &plan);
 	if (err)
 		return unmap_after(s, err);
-	hv_session_bind(s);
+	hv_tracee_bind(s->tracee);
 	hv_session_refresh(s);
 	*ret = hv_take(s);
 	return NULL;
@@ -310,7 +226,7 @@ bool hv_session_comm_at(struct hv_session *s, size_t index, uint32_t *ret_pid,
 
 struct hv_kernel *hv_session_kernel(struct hv_session *s)
 {
-	return s->kernel;
+	return s->tracee->kernel;
 }
 
 bool hv_session_found_stale(const struct hv_session *s)
@@ -324,7 +240,7 @@ struct hv_err *hv_session_alive(struct hv_session *s)
 	struct hv_err *err;
 
 	hv_clocks_sample(s->clocks);
-	err = hv_mapping_stands(s->kernel, &s->region, s->range, &stands);
+	err = hv_tracee_is_mapped(s->tracee, &stands);
 
 	if (err || stands)
 		return err;
@@ -334,28 +250,28 @@ struct hv_err *hv_session_alive(struct hv_session *s)
 
 static uint64_t head_of(const struct hv_session *s, unsigned cpu)
 {
-	return __atomic_load_n(&hv_region_state(&s->region, cpu)->head, __ATOMIC_RELAXED);
+	return __atomic_load_n(&hv_region_state(&s->tracee->region, cpu)->head, __ATOMIC_RELAXED);
 }
 
 void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 {
-	const struct hv_hold_stat *holds = hv_patcher_holds(s->patcher);
+	const struct hv_hold_stat *holds = hv_patcher_holds(s->tracee->patcher);
 
 	*ret = (struct hv_session_stat){
-		.nr_patched = hv_patcher_nr_standing(s->patcher, HV_CHANGE_TEXT),
+		.nr_patched = hv_patcher_nr_standing(s->tracee->patcher, HV_CHANGE_TEXT),
 		.nr_refused = s->nr_refused,
 		.nr_lost = s->decoder->nr_lost,
 		.nr_holds = holds->nr,
 		.hold_last_ns = holds->last_ns,
 		.hold_max_ns = holds->max_ns,
-		.region_bytes = s->region.len_bytes,
-		.ring_bytes = s->plan.nr_cpus * s->plan.ring_bytes,
-		.nr_cpus = s->plan.nr_cpus,
+		.region_bytes = s->tracee->region.len_bytes,
+		.ring_bytes = s->tracee->plan.nr_cpus * s->tracee->plan.ring_bytes,
+		.nr_cpus = s->tracee->plan.nr_cpus,
 	};
-	for (size_t i = 0; i < s->kernel->sites.nr; i++)
-		ret->nr_sites += !s->kernel->sites.list[i].invalid;
-	for (unsigned cpu = 0; cpu < s->plan.nr_cpus; cpu++) {
-		const struct hv_state *state = hv_region_state(&s->region, cpu);
+	for (size_t i = 0; i < s->tracee->kernel->sites.nr; i++)
+		ret->nr_sites += !s->tracee->kernel->sites.list[i].invalid;
+	for (unsigned cpu = 0; cpu < s->tracee->plan.nr_cpus; cpu++) {
+		const struct hv_state *state = hv_region_state(&s->tracee->region, cpu);
 
 		ret->nr_events += head_of(s, cpu);
 		ret->nr_lost += hv_buffer_overwritten(s->buffer, cpu);

@@ -10,6 +10,7 @@
 #include "tracer/events/cursor.h"
 #include "tracer/events/host_buffer.h"
 #include "tracer/events/marker.h"
+#include "tracer/stubs.h"
 
 struct hv_session;
 
@@ -71,21 +72,6 @@ struct hv_err *hv_session_alive(struct hv_session *s) hv_must_use;
  * everything taken from kernel->sites is stale. 0: nothing changed, or the guest's lists could not
  * be read now. */
 unsigned hv_session_refresh(struct hv_session *s);
-
-/* What a site calls. The kinds of a graph differ in what their own call means for the calls that
- * it makes; graph options say which calls are recorded. */
-enum hv_stub {
-	HV_STUB_NONE = 0,
-	HV_STUB_FUNCTION = 1,
-	HV_STUB_FUNCTION_STACK, /* likewise, and who called it; needs hv_session_can_unwind */
-	HV_STUB_GRAPH,		/* call and return */
-	HV_STUB_GRAPH_ROOT,	/* likewise, and with HV_GRAPH_SUBTREE what it calls is recorded:
-				   a function of set_graph_function */
-	HV_STUB_GRAPH_NOTRACE,	/* neither it nor what it calls: a function of set_graph_notrace */
-	HV_STUB_ACTIONS,	/* nothing but actions; never wanted */
-	/* With any of the others: calls are counted and timed, too (hv_session_set_profile). */
-	HV_STUB_PROFILED = 0x80,
-};
 
 /* Which sites are traced: WANTED has one byte a site of kernel->sites, enum hv_stub; of a graph and
  * of functions at a time, not both. Changes only what differs; on error every byte is as before.

@@ -4,6 +4,7 @@
 
 #include "kernel/fields.h"
 #include "tracer/returns.h"
+#include "tracer/sweep.h"
 
 /* While a livepatch is in transition the kernel waits for stacks that it can read to the end; ours
  * end at the handler (kernel/livepatch/transition.c). */
@@ -64,15 +65,15 @@ static struct hv_err *put_back(struct hv_hold *hold, void *ctx)
  * a little too deep until then, and those of tasks that are dead stay taken. */
 static void put_back_if_quiet(struct hv_session *s)
 {
-	if (hv_returns_open(s))
-		hv_err_free(hv_patcher_held(s->patcher, put_back, s));
+	if (hv_returns_open(s->tracee))
+		hv_err_free(hv_patcher_held(s->tracee->patcher, put_back, s->tracee));
 }
 
 struct hv_err *hv_session_livepatch(struct hv_session *s)
 {
-	struct hv_err *err = check_livepatch(s->kernel);
+	struct hv_err *err = check_livepatch(s->tracee->kernel);
 
-	if (!err || s->frames_on || hv_returns_open(s))
+	if (!err || s->frames_on || hv_returns_open(s->tracee))
 		return err;
 	hv_err_free(err);
 	return NULL;
@@ -84,9 +85,15 @@ void hv_session_put_back(struct hv_session *s)
 		put_back_if_quiet(s);
 }
 
+void hv_session_sweep(struct hv_session *s)
+{
+	if (s->frames_on)
+		hv_sweep(s->tracee);
+}
+
 static void set_flags(struct hv_session *s)
 {
-	struct hv_params *params = hv_region_params(&s->region);
+	struct hv_params *params = hv_region_params(&s->tracee->region);
 	uint32_t flags = s->graph.flags;
 
 	if (s->graph_on)
@@ -108,7 +115,7 @@ struct hv_err *hv_graph_start(struct hv_session *s)
 
 	if (s->frames_on)
 		return NULL;
-	err = check_kernel(s->kernel);
+	err = check_kernel(s->tracee->kernel);
 	if (err)
 		return err;
 	put_back_if_quiet(s);
@@ -139,8 +146,9 @@ void hv_session_set_profile(struct hv_session *s, unsigned on)
 /* When a task left while nobody asked is no beginning. */
 static void forget_leaving(struct hv_session *s)
 {
-	for (unsigned i = 0; i < s->plan.nr_stacks; i++)
-		__atomic_store_n(&hv_region_stack(&s->region, i)->left_tsc, 0, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < s->tracee->plan.nr_stacks; i++)
+		__atomic_store_n(&hv_region_stack(&s->tracee->region, i)->left_tsc, 0,
+				 __ATOMIC_RELAXED);
 }
 
 void hv_session_graph_options(struct hv_session *s, const struct hv_graph_options *options)
@@ -157,7 +165,7 @@ void hv_session_graph_options(struct hv_session *s, const struct hv_graph_option
 struct hv_err *hv_graph_find_roles(const struct hv_session *s, struct hv_graph_roles *ret)
 {
 	struct hv_graph_roles roles = {{SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX}};
-	const struct hv_sites *sites = &s->kernel->sites;
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
 
 	roles.sites[HV_ROLE_NEW_TASK] = hv_sites_find(sites, "schedule_tail", true);
 	if (s->graph.no_sleep) {
@@ -180,36 +188,4 @@ enum hv_call_role hv_graph_role(const struct hv_graph_roles *roles, size_t site)
 		if (roles->sites[role] == site)
 			return role;
 	return HV_ROLE_NONE;
-}
-
-static const enum hv_call_trace traces[] = {
-	[HV_STUB_NONE] = HV_TRACE_NOTHING,
-	[HV_STUB_FUNCTION] = HV_TRACE_FUNCTION,
-	[HV_STUB_FUNCTION_STACK] = HV_TRACE_FUNCTION, /* has its own */
-	[HV_STUB_GRAPH] = HV_TRACE_GRAPH,
-	[HV_STUB_GRAPH_ROOT] = HV_TRACE_GRAPH_ROOT,
-	[HV_STUB_GRAPH_NOTRACE] = HV_TRACE_GRAPH_NOTRACE,
-};
-
-struct hv_gva hv_graph_stub_at(const struct hv_session *s, unsigned stub, enum hv_call_role role)
-{
-	const struct hv_stub_image *stubs = &s->kernel->as.arch->stubs;
-	unsigned entry = hv_call_entry(role, traces[stub & ~(unsigned)HV_STUB_PROFILED],
-				       stub & HV_STUB_PROFILED);
-
-	if (stub == HV_STUB_FUNCTION_STACK)
-		return hv_gva_add(hv_session_code(s), stubs->function_stack_off);
-	if (stub == HV_STUB_FUNCTION && role == HV_ROLE_NONE)
-		return hv_gva_add(hv_session_code(s), stubs->function_off);
-	return hv_gva_add(hv_session_code(s), stubs->calls_off + entry * stubs->call_len_bytes);
-}
-
-unsigned hv_graph_stub_of(const struct hv_session *s, struct hv_gva at)
-{
-	for (unsigned profiled = 0; profiled <= HV_STUB_PROFILED; profiled += HV_STUB_PROFILED)
-		for (unsigned stub = HV_STUB_NONE; stub < HV_ARRAY_LEN(traces); stub++)
-			for (unsigned role = HV_ROLE_NONE; role < HV_NR_ROLES; role++)
-				if (hv_graph_stub_at(s, stub | profiled, role).v == at.v)
-					return stub | profiled;
-	return HV_STUB_NONE;
 }

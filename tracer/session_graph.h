@@ -21,8 +21,3 @@ struct hv_graph_roles {
 struct hv_err *hv_graph_find_roles(const struct hv_session *s,
 				   struct hv_graph_roles *ret) hv_must_use;
 enum hv_call_role hv_graph_role(const struct hv_graph_roles *roles, size_t site);
-
-/* Where the stub of a site begins. STUB is not HV_STUB_NONE, or ROLE is not HV_ROLE_NONE. */
-struct hv_gva hv_graph_stub_at(const struct hv_session *s, unsigned stub, enum hv_call_role role);
-/* The stub that begins at AT: enum hv_stub, HV_STUB_PROFILED and all. */
-unsigned hv_graph_stub_of(const struct hv_session *s, struct hv_gva at);

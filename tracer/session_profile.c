@@ -11,13 +11,14 @@
 
 static struct hv_count *table_of(const struct hv_session *s, unsigned cpu)
 {
-	return (struct hv_count *)(s->region.host + s->plan.counts_off) +
-	       (size_t)cpu * s->plan.nr_counts;
+	return (struct hv_count *)(s->tracee->region.host + s->tracee->plan.counts_off) +
+	       (size_t)cpu * s->tracee->plan.nr_counts;
 }
 
 void hv_session_clear_profile(struct hv_session *s)
 {
-	memset(table_of(s, 0), 0, sizeof(struct hv_count) * s->plan.nr_cpus * s->plan.nr_counts);
+	memset(table_of(s, 0), 0,
+	       sizeof(struct hv_count) * s->tracee->plan.nr_cpus * s->tracee->plan.nr_counts);
 }
 
 static uint64_t whole(long double value)
@@ -42,7 +43,7 @@ static uint64_t spread(const struct hv_count *c, long double ns_per_tick)
 static const struct hv_count *find(const struct hv_session *s, const struct hv_count *table,
 				   uint32_t function_low)
 {
-	unsigned home = hv_count_home(function_low, s->plan.nr_counts);
+	unsigned home = hv_count_home(function_low, s->tracee->plan.nr_counts);
 
 	for (unsigned i = home; i < home + HV_COUNT_PROBES; i++)
 		if (__atomic_load_n(&table[i].function_low, __ATOMIC_RELAXED) == function_low)
@@ -52,7 +53,7 @@ static const struct hv_count *find(const struct hv_session *s, const struct hv_c
 
 size_t hv_session_profile(struct hv_session *s, unsigned cpu, struct hv_profile_count **ret)
 {
-	const struct hv_sites *sites = &s->kernel->sites;
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
 	const struct hv_count *table = table_of(s, cpu);
 	long double ns_per_tick =
 		(long double)hv_clock_span_ns(s->clock, SPAN_TICKS) / (long double)SPAN_TICKS;

@@ -3,19 +3,12 @@
 
 #include "base/clock.h"
 #include "patcher/mapping.h"
-#include "patcher/patcher.h"
 #include "tracer/events/decoder.h"
 #include "tracer/session.h"
+#include "tracer/tracee.h"
 
 struct hv_session {
-	struct hv_guest *guest;	  /* borrowed */
-	struct hv_kernel *kernel; /* borrowed */
-	struct hv_region region;
-	struct hv_ring_plan plan;
-	struct hv_gva_range
-		range; /* where the guest sees the region, from HV_REGION_STUBS_OFF on */
-	struct hv_patcher *patcher;
-
+	struct hv_tracee *tracee;
 	struct hv_clock *clock; /* the guest's; owned by clocks */
 	struct hv_clocks *clocks;
 	struct hv_names *names;
@@ -47,24 +40,11 @@ struct hv_session {
 	bool stale;	 /* the region held an earlier boot's journal */
 };
 
-/* The slots of the range are filled: from here on nothing is written into another boot. */
-void hv_session_bind(struct hv_session *s);
-
 /* What a call of the function at IP does to the pid bitmap: HV_SLOT_PID_*. */
 unsigned hv_session_task_bits(const struct hv_session *s, uint64_t ip);
 
-/* The stubs' code, returning as the kernel does now. A vCPU in it goes on rightly: only the way out
- * changes. */
-struct hv_err *hv_session_place_stubs(struct hv_session *s) hv_must_use;
-
 /* EBUSY when a site that the kernel knows of calls the range: it must not be unmapped. */
 struct hv_err *hv_session_check_calls(struct hv_session *s) hv_must_use;
-
-/* Whether a call of ours stands in text where E says, an entry of an untrusted journal. Which of
- * our stubs the journal says it calls does not matter (who died was changing one for another): E is
- * told. */
-struct hv_err *hv_session_call_stands(struct hv_session *s, struct hv_journal_entry *e,
-				      bool *ret) hv_must_use;
 
 /* Every site's bytes and the page-table slots back, translations flushed, text compared, region
  * cleared: what detach and recover share. */
@@ -87,13 +67,7 @@ struct hv_err *hv_region_use(const struct hv_kernel *k, const struct hv_region *
 struct hv_err *hv_region_check_not_mapped(const struct hv_kernel *k,
 					  const struct hv_region *region) hv_must_use;
 
-/* A session with its region, layout and readers, nothing in the guest yet. RANGE is set by the
- * caller. */
+/* A session with all its parts, and nothing in the guest yet. Range and handler of the tracee are
+ * the caller's to set. */
 struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 			      struct hv_session **ret) hv_must_use;
-
-/* Where a stub begins, for the guest. */
-static inline struct hv_gva hv_session_code(const struct hv_session *s)
-{
-	return hv_gva_add(s->range.start, HV_STUBS_CODE_OFF);
-}

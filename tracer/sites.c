@@ -34,14 +34,14 @@ enum verdict { LEAVE, CHANGE, REFUSE };
 static enum verdict judge(struct hv_session *s, const struct hv_site *site, struct hv_gva stub,
 			  struct hv_change *change)
 {
-	const struct hv_arch *arch = s->kernel->as.arch;
+	const struct hv_arch *arch = s->tracee->kernel->as.arch;
 	struct hv_gva target = {0};
 	enum hv_site_kind kind = arch->classify_site(change->from, site->ip, &target);
-	bool ours = kind == HV_SITE_CALL && hv_gva_in(target, s->range);
+	bool ours = kind == HV_SITE_CALL && hv_gva_in(target, s->tracee->range);
 
 	if (ours && target.v == stub.v)
 		return LEAVE;
-	if (ours && !hv_patcher_old_bytes(s->patcher, change->gpa, change->to))
+	if (ours && !hv_patcher_old_bytes(s->tracee->patcher, change->gpa, change->to))
 		return LEAVE;
 	if (!stub.v)
 		return ours ? CHANGE : LEAVE;
@@ -54,7 +54,7 @@ static struct hv_err *plan_site(struct hv_session *s, struct translation *t,
 				const struct hv_site *site, struct hv_gva stub,
 				struct hv_change *change, enum verdict *ret)
 {
-	uint32_t len = (uint32_t)s->kernel->as.arch->site_len_bytes;
+	uint32_t len = (uint32_t)s->tracee->kernel->as.arch->site_len_bytes;
 	bool present;
 	struct hv_err *err;
 
@@ -68,7 +68,7 @@ static struct hv_err *plan_site(struct hv_session *s, struct translation *t,
 		*ret = stub.v ? REFUSE : LEAVE;
 		return NULL;
 	}
-	err = hv_guest_read(s->guest, change->gpa, change->from, len);
+	err = hv_guest_read(s->tracee->guest, change->gpa, change->from, len);
 	if (!err)
 		*ret = judge(s, site, stub, change);
 	return err;
@@ -77,38 +77,38 @@ static struct hv_err *plan_site(struct hv_session *s, struct translation *t,
 /* The stub that the site at GPA calls, as far as we changed it. */
 static uint8_t standing_stub(struct hv_session *s, const struct hv_site *site, struct hv_gpa gpa)
 {
-	const struct hv_arch *arch = s->kernel->as.arch;
+	const struct hv_arch *arch = s->tracee->kernel->as.arch;
 	uint8_t bytes[HV_SITE_LEN_MAX], old_bytes[8];
 	struct hv_gva target = {0};
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
-	if (!hv_patcher_old_bytes(s->patcher, gpa, old_bytes))
+	if (!hv_patcher_old_bytes(s->tracee->patcher, gpa, old_bytes))
 		return HV_STUB_NONE;
-	err = hv_guest_read(s->guest, gpa, bytes, arch->site_len_bytes);
+	err = hv_guest_read(s->tracee->guest, gpa, bytes, arch->site_len_bytes);
 	if (err || arch->classify_site(bytes, site->ip, &target) != HV_SITE_CALL)
 		return HV_STUB_NONE;
 	if (!hv_actions_goes_on(s, target, &target))
-		return (uint8_t)hv_graph_stub_of(s, target);
+		return (uint8_t)hv_stubs_called_at(s->tracee, target);
 	if (target.v)
-		return (uint8_t)hv_graph_stub_of(s, target);
+		return (uint8_t)hv_stubs_called_at(s->tracee, target);
 	return hv_actions_has(s, site->ip.v) ? HV_STUB_ACTIONS : HV_STUB_NONE;
 }
 
 /* What stands in the guest now, whoever asked for it. */
 static void note_patched(struct hv_session *s, const struct hv_gpa *gpas)
 {
-	s->patched = hv_realloc_array(s->patched, s->kernel->sites.nr, 1);
-	for (size_t i = 0; i < s->kernel->sites.nr; i++)
-		s->patched[i] = standing_stub(s, &s->kernel->sites.list[i], gpas[i]);
+	s->patched = hv_realloc_array(s->patched, s->tracee->kernel->sites.nr, 1);
+	for (size_t i = 0; i < s->tracee->kernel->sites.nr; i++)
+		s->patched[i] = standing_stub(s, &s->tracee->kernel->sites.list[i], gpas[i]);
 }
 
 /* One pass over all sites: those in WANTED's places are made to call, all others are restored. */
 static struct hv_err *change_sites(struct hv_session *s, const struct hv_gva *wanted,
 				   struct hv_gpa *ret_gpas)
 {
-	const struct hv_sites *sites = &s->kernel->sites;
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
 	HV_AUTO_FREE struct hv_change *changes = hv_alloc((sites->nr + 1) * sizeof(*changes));
-	struct translation t = {.as = &s->kernel->as};
+	struct translation t = {.as = &s->tracee->kernel->as};
 	size_t nr = 0, nr_refused = 0;
 	HV_AUTO_ERR struct hv_err *ended = NULL;
 	struct hv_err *err;
@@ -125,7 +125,7 @@ static struct hv_err *change_sites(struct hv_session *s, const struct hv_gva *wa
 	}
 	err = nr ? hv_yield_begin(s) : NULL;
 	if (!err)
-		err = hv_patcher_apply(s->patcher, changes, nr);
+		err = hv_patcher_apply(s->tracee->patcher, changes, nr);
 	ended = hv_yield_end_if_done(s);
 	if (!err)
 		err = hv_take(ended);
@@ -141,7 +141,7 @@ static struct hv_err *choose_stubs(struct hv_session *s, const uint8_t *wanted, 
 				   struct hv_gva *ret)
 {
 	struct hv_graph_roles roles = {0};
-	const struct hv_sites *sites = &s->kernel->sites;
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
 	struct hv_err *err = frames ? hv_graph_find_roles(s, &roles) : NULL;
 
 	hv_actions_begin(s);
@@ -151,7 +151,7 @@ static struct hv_err *choose_stubs(struct hv_session *s, const uint8_t *wanted, 
 		struct hv_gva entry;
 
 		if (wanted[i] || role)
-			ret[i] = hv_graph_stub_at(s, wanted[i], role);
+			ret[i] = hv_stubs_call(s->tracee, wanted[i], role);
 		if (!sites->list[i].invalid)
 			err = hv_actions_stub(s, sites->list[i].ip.v, ret[i], &acts, &entry);
 		if (!err && acts)
@@ -162,7 +162,7 @@ static struct hv_err *choose_stubs(struct hv_session *s, const uint8_t *wanted, 
 
 struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wanted)
 {
-	size_t nr = s->kernel->sites.nr;
+	size_t nr = s->tracee->kernel->sites.nr;
 	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc(nr * sizeof(*gpas));
 	HV_AUTO_FREE struct hv_gva *stubs = hv_alloc(nr * sizeof(*stubs));
 	struct hv_err *err = NULL;
@@ -195,14 +195,13 @@ struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wante
 
 struct hv_err *hv_session_check_calls(struct hv_session *s)
 {
-	const struct hv_sites *sites = &s->kernel->sites;
-	const struct hv_arch *arch = s->kernel->as.arch;
-	struct translation t = {.as = &s->kernel->as};
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
+	const struct hv_arch *arch = s->tracee->kernel->as.arch;
+	struct translation t = {.as = &s->tracee->kernel->as};
 
 	for (size_t i = 0; i < sites->nr; i++) {
 		const struct hv_site *site = &sites->list[i];
 		uint8_t bytes[HV_SITE_LEN_MAX];
-		struct hv_gva target;
 		struct hv_gpa gpa;
 		bool present;
 		struct hv_err *err = translate(&t, site->ip, &present, &gpa);
@@ -210,11 +209,10 @@ struct hv_err *hv_session_check_calls(struct hv_session *s)
 		if (!err && !present)
 			continue;
 		if (!err)
-			err = hv_guest_read(s->guest, gpa, bytes, arch->site_len_bytes);
+			err = hv_guest_read(s->tracee->guest, gpa, bytes, arch->site_len_bytes);
 		if (err)
 			return hv_err_in(err, "site %s", site->name);
-		if (arch->classify_site(bytes, site->ip, &target) == HV_SITE_CALL &&
-		    hv_gva_in(target, s->range))
+		if (hv_tracee_is_call(s->tracee, site->ip, bytes))
 			return hv_err_new(EBUSY, "site %s (0x%llx) still calls a stub", site->name,
 					  (unsigned long long)site->ip.v);
 	}
@@ -224,9 +222,9 @@ struct hv_err *hv_session_check_calls(struct hv_session *s)
 /* Where the sites are now; what cannot be translated is nowhere. */
 static void note_patched_anew(struct hv_session *s)
 {
-	const struct hv_sites *sites = &s->kernel->sites;
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
 	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc(sites->nr * sizeof(*gpas));
-	struct translation t = {.as = &s->kernel->as};
+	struct translation t = {.as = &s->tracee->kernel->as};
 
 	for (size_t i = 0; i < sites->nr; i++) {
 		bool present = false;
@@ -243,20 +241,20 @@ static void note_patched_anew(struct hv_session *s)
 static void settle(struct hv_session *s)
 {
 	bool changed;
-	struct hv_err *err = hv_kernel_settle(s->kernel, &changed);
+	struct hv_err *err = hv_kernel_settle(s->tracee->kernel, &changed);
 
 	if (!err && changed)
-		err = hv_session_place_stubs(s);
+		err = hv_stubs_place(s->tracee);
 	/* Tried again with the next refresh; a bare return goes on to work. */
-	s->kernel->is_starting |= err != NULL;
+	s->tracee->kernel->is_starting |= err != NULL;
 	hv_err_free(err);
 }
 
 unsigned hv_session_refresh(struct hv_session *s)
 {
 	uint64_t signature;
-	HV_AUTO_ERR struct hv_err *unseen = hv_modules_signature(s->kernel, &signature);
-	bool init_ended = hv_init_code_end(s);
+	HV_AUTO_ERR struct hv_err *unseen = hv_modules_signature(s->tracee->kernel, &signature);
+	bool init_ended = hv_init_code_end(s->tracee);
 	struct hv_err *err;
 
 	settle(s);
@@ -264,15 +262,15 @@ unsigned hv_session_refresh(struct hv_session *s)
 		note_patched_anew(s);
 	if (unseen || (!hv_yield_looked(s) && signature == s->modules_signature))
 		return init_ended;
-	err = hv_kernel_refresh(s->kernel);
+	err = hv_kernel_refresh(s->tracee->kernel);
 	if (err) {
 		hv_err_free(err);
 		return init_ended;
 	}
 	s->modules_signature = signature;
 	hv_callers_forget_modules(s->callers);
-	hv_patcher_forget_freed(s->patcher);
-	hv_patcher_forget_gone(s->patcher);
+	hv_patcher_forget_freed(s->tracee->patcher);
+	hv_patcher_forget_gone(s->tracee->patcher);
 	hv_yield_forget_taken(s);
 	note_patched_anew(s);
 	return 1;

@@ -25,14 +25,6 @@ struct places {
 	size_t nr_more; /* for which there is no entry */
 };
 
-/* Entry N. */
-static struct hv_gva stub_of(const struct hv_session *s, size_t n)
-{
-	const struct hv_stub_image *stubs = &s->kernel->as.arch->stubs;
-
-	return hv_gva_add(hv_session_code(s), stubs->yields_off + n * stubs->yield_len_bytes);
-}
-
 /* Its name; NULL: there is none. */
 static const char *find_reader(const struct hv_kernel *k, struct hv_gva *ret)
 {
@@ -95,8 +87,8 @@ static struct hv_gva_range alone(struct hv_gva at)
 /* The nop of this kernel, from a site that has it. */
 static struct hv_err *find_nop(struct hv_session *s, uint8_t ret[8], bool *ret_found)
 {
-	const struct hv_sites *sites = &s->kernel->sites;
-	const struct hv_arch *arch = s->kernel->as.arch;
+	const struct hv_sites *sites = &s->tracee->kernel->sites;
+	const struct hv_arch *arch = s->tracee->kernel->as.arch;
 
 	*ret_found = false;
 	for (size_t i = 0; i < sites->nr; i++) {
@@ -104,9 +96,11 @@ static struct hv_err *find_nop(struct hv_session *s, uint8_t ret[8], bool *ret_f
 		struct hv_gva target;
 		struct hv_err *err;
 
-		if (sites->list[i].invalid || !hv_gva_in(sites->list[i].ip, s->kernel->text))
+		if (sites->list[i].invalid ||
+		    !hv_gva_in(sites->list[i].ip, s->tracee->kernel->text))
 			continue;
-		err = hv_read(&s->kernel->as, sites->list[i].ip, bytes, arch->site_len_bytes);
+		err = hv_read(&s->tracee->kernel->as, sites->list[i].ip, bytes,
+			      arch->site_len_bytes);
 		if (err)
 			return err;
 		if (arch->classify_site(bytes, sites->list[i].ip, &target) != HV_SITE_NOP)
@@ -153,27 +147,28 @@ struct hv_err *hv_yield_look(const struct hv_kernel *k, struct hv_text *ret_reas
 static struct hv_err *plan(struct hv_session *s, const struct places *places,
 			   struct hv_change *changes, size_t *ret_nr)
 {
-	const struct hv_arch *arch = s->kernel->as.arch;
+	const struct hv_arch *arch = s->tracee->kernel->as.arch;
 	uint32_t len = (uint32_t)arch->site_len_bytes;
 
 	*ret_nr = 0;
 	for (size_t i = 0; i < places->nr; i++) {
 		struct hv_change *change = &changes[*ret_nr];
 		struct hv_mapping m;
-		struct hv_err *err = hv_walk(&s->kernel->as, places->list[i], &m);
+		struct hv_err *err = hv_walk(&s->tracee->kernel->as, places->list[i], &m);
 
 		if (err)
 			return err;
-		if (!m.present || crosses_pages(s->kernel, places->list[i]))
+		if (!m.present || crosses_pages(s->tracee->kernel, places->list[i]))
 			continue;
 		*change = (struct hv_change){.gva = places->list[i],
 					     .gpa = m.gpa,
 					     .kind = HV_CHANGE_YIELD,
 					     .len_bytes = len};
-		err = hv_guest_read(s->guest, m.gpa, change->from, len);
+		err = hv_guest_read(s->tracee->guest, m.gpa, change->from, len);
 		if (err)
 			return err;
-		*ret_nr += arch->encode_call(places->list[i], stub_of(s, i), change->to);
+		*ret_nr += arch->encode_call(places->list[i], hv_stubs_yield(s->tracee, i),
+					     change->to);
 	}
 	return NULL;
 }
@@ -181,16 +176,16 @@ static struct hv_err *plan(struct hv_session *s, const struct places *places,
 /* Whoever is called by our stub was called by ftrace. */
 static void note_callers(struct hv_session *s, const struct places *places)
 {
-	size_t len = s->kernel->as.arch->site_len_bytes;
+	size_t len = s->tracee->kernel->as.arch->site_len_bytes;
 
-	s->decoder->decode.yields = stub_of(s, 0);
+	s->decoder->decode.yields = hv_stubs_yield(s->tracee, 0);
 	for (size_t i = 0; i < places->nr; i++)
 		s->decoder->decode.yield_callers[i] = hv_gva_add(places->list[i], len);
 }
 
 struct hv_err *hv_yield_begin(struct hv_session *s)
 {
-	struct hv_params *params = hv_region_params(&s->region);
+	struct hv_params *params = hv_region_params(&s->tracee->region);
 	struct hv_change changes[HV_NR_YIELDS];
 	struct places places;
 	struct hv_gva reader;
@@ -198,10 +193,10 @@ struct hv_err *hv_yield_begin(struct hv_session *s)
 	bool has_nop;
 	size_t nr;
 
-	if (hv_yield_stands(s) || !s->kernel->as.arch->stubs.yields_off ||
-	    !find_reader(s->kernel, &reader))
+	if (hv_yield_stands(s) || !s->tracee->kernel->as.arch->stubs.yields_off ||
+	    !find_reader(s->tracee->kernel, &reader))
 		return NULL;
-	err = find_places(s->kernel, alone(reader), &places);
+	err = find_places(s->tracee->kernel, alone(reader), &places);
 	if (!err)
 		err = plan(s, &places, changes, &nr);
 	if (!err)
@@ -210,7 +205,7 @@ struct hv_err *hv_yield_begin(struct hv_session *s)
 		return err;
 	note_callers(s, &places);
 	params->yield_reader_gva = reader.v;
-	return hv_patcher_apply(s->patcher, changes, nr);
+	return hv_patcher_apply(s->tracee->patcher, changes, nr);
 }
 
 struct hv_err *hv_yield_end_if_done(struct hv_session *s)
@@ -218,20 +213,21 @@ struct hv_err *hv_yield_end_if_done(struct hv_session *s)
 	HV_AUTO_FREE struct hv_change *undo = NULL;
 	size_t nr;
 
-	if (hv_patcher_nr_standing(s->patcher, HV_CHANGE_TEXT))
+	if (hv_patcher_nr_standing(s->tracee->patcher, HV_CHANGE_TEXT))
 		return NULL;
-	nr = hv_patcher_undo_plan(s->patcher, HV_CHANGE_YIELD, &undo);
-	return nr ? hv_patcher_apply(s->patcher, undo, nr) : NULL;
+	nr = hv_patcher_undo_plan(s->tracee->patcher, HV_CHANGE_YIELD, &undo);
+	return nr ? hv_patcher_apply(s->tracee->patcher, undo, nr) : NULL;
 }
 
 bool hv_yield_stands(const struct hv_session *s)
 {
-	return hv_patcher_nr_standing(s->patcher, HV_CHANGE_YIELD) != 0;
+	return hv_patcher_nr_standing(s->tracee->patcher, HV_CHANGE_YIELD) != 0;
 }
 
 bool hv_yield_looked(struct hv_session *s)
 {
-	uint32_t looks = __atomic_load_n(&hv_region_control(&s->region)->looks, __ATOMIC_RELAXED);
+	uint32_t looks =
+		__atomic_load_n(&hv_region_control(&s->tracee->region)->looks, __ATOMIC_RELAXED);
 	uint64_t now = hv_now_ns();
 
 	if (looks != s->looks)
@@ -245,20 +241,18 @@ bool hv_yield_looked(struct hv_session *s)
 
 size_t hv_yield_forget_taken(struct hv_session *s)
 {
-	const struct hv_arch *arch = s->kernel->as.arch;
 	HV_AUTO_FREE struct hv_change *standing = NULL;
-	size_t nr = hv_patcher_undo_plan(s->patcher, HV_CHANGE_TEXT, &standing), nr_taken = 0;
+	size_t nr = hv_patcher_undo_plan(s->tracee->patcher, HV_CHANGE_TEXT, &standing),
+	       nr_taken = 0;
 
 	for (size_t i = 0; i < nr; i++) {
 		uint8_t now[HV_SITE_LEN_MAX];
-		struct hv_gva target = {0};
-		HV_AUTO_ERR struct hv_err *unread =
-			hv_guest_read(s->guest, standing[i].gpa, now, standing[i].len_bytes);
+		HV_AUTO_ERR struct hv_err *unread = hv_guest_read(s->tracee->guest, standing[i].gpa,
+								  now, standing[i].len_bytes);
 
-		if (unread || (arch->classify_site(now, standing[i].gva, &target) == HV_SITE_CALL &&
-			       hv_gva_in(target, s->range)))
+		if (unread || hv_tracee_is_call(s->tracee, standing[i].gva, now))
 			continue;
-		hv_patcher_forget_at(s->patcher, standing[i].gpa);
+		hv_patcher_forget_at(s->tracee->patcher, standing[i].gpa);
 		nr_taken++;
 	}
 	return nr_taken;
@@ -269,18 +263,19 @@ struct hv_err *hv_yield_is_ours(struct hv_session *s, struct hv_journal_entry *e
 	struct hv_gva at = hv_gva(e->gva), target = {0}, reader;
 
 	*ret = false;
-	if (!hv_gva_in(at, s->kernel->text) ||
-	    s->kernel->as.arch->classify_site(e->old_bytes, at, &target) != HV_SITE_CALL ||
-	    !find_reader(s->kernel, &reader) || target.v != reader.v)
+	if (!hv_gva_in(at, s->tracee->kernel->text) ||
+	    s->tracee->kernel->as.arch->classify_site(e->old_bytes, at, &target) != HV_SITE_CALL ||
+	    !find_reader(s->tracee->kernel, &reader) || target.v != reader.v)
 		return NULL;
-	return hv_session_call_stands(s, e, ret);
+	return hv_tracee_call_stands(s->tracee, e, ret);
 }
 
 struct hv_err *hv_yield_check_gone(struct hv_session *s)
 {
-	struct hv_gva_range ours = {stub_of(s, 0), stub_of(s, HV_NR_YIELDS)};
+	struct hv_gva_range ours = {hv_stubs_yield(s->tracee, 0),
+				    hv_stubs_yield(s->tracee, HV_NR_YIELDS)};
 	struct places places;
-	struct hv_err *err = find_places(s->kernel, ours, &places);
+	struct hv_err *err = find_places(s->tracee->kernel, ours, &places);
 
 	if (!err && places.nr)
 		err = hv_err_new(EBUSY, "ftrace's call at 0x%llx still calls a stub",

@@ -52,7 +52,7 @@ static uint64_t meant(const struct change *c)
 
 static void make(const struct change *c)
 {
-	struct hv_stack *stack = hv_region_stack(&r.s.region, c->stack % FR_NR_STACKS);
+	struct hv_stack *stack = hv_region_stack(&r.tracee.region, c->stack % FR_NR_STACKS);
 	struct hv_frame *frame = &stack->frames[c->at % HV_FRAMES_MAX];
 
 	switch (c->kind % 6) {
@@ -86,7 +86,7 @@ static void begin_anew(void)
 	}
 	for (unsigned i = 0; i < NR_SLOTS; i++)
 		fk_u64(&r.t.f, fr_slot(&r, i), 0);
-	memset(hv_region_stack(&r.s.region, 0), 0, FR_NR_STACKS * sizeof(struct hv_stack));
+	memset(hv_region_stack(&r.tracee.region, 0), 0, FR_NR_STACKS * sizeof(struct hv_stack));
 	for (unsigned i = 0; i < 4; i++) {
 		fr_frame(&r, i / 3, fr_slot(&r, i), FR_CALLER + i);
 		fk_u64(&r.t.f, fr_slot(&r, i), FR_HANDLER);
@@ -111,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		make(&c);
 	}
 	err = fr_put_back(&r);
-	check(err || !hv_returns_open(&r.s));
+	check(err || !hv_returns_open(&r.tracee));
 	hv_err_free(err);
 	return 0;
 }

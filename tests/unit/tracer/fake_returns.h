@@ -1,9 +1,11 @@
-/* A session over a kernel made of data, as far as return stacks go: for their test and the fuzzer.
- */
+/* A guest to be traced whose kernel is made of data: for the tests of what changes it, and the
+ * fuzzer of return stacks. */
 #pragma once
 
 #include "tests/unit/kernel/fake_tasks.h"
 #include "tracer/returns.h"
+#include "tracer/session_state.h"
+#include "tracer/tracee.h"
 
 #define FR_NR_STACKS  4u
 #define FR_RANGE      0xffffffff90000000ull /* ours; nothing is mapped there */
@@ -14,6 +16,7 @@
 
 struct fr {
 	struct ft t;
+	struct hv_tracee tracee;
 	struct hv_session s;
 	struct hv_decoder decoder;
 	struct hv_guest *guest;
@@ -89,21 +92,22 @@ static inline void fr_init(struct fr *r)
 						.hold_begin = fr_hold_begin,
 						.hold_registers = fr_hold_registers,
 						.hold_write_text = fr_hold_write_text};
-	struct hv_session *s = &r->s;
+	struct hv_tracee *t = &r->tracee;
 
 	*r = (struct fr){0};
 	ft_init(&r->t);
 	r->guest = hv_guest_new(&ops, r, hv_guest_info(r->t.f.machine.guest));
 	r->t.f.k.guest = r->t.f.k.as.guest = r->guest;
-	s->guest = r->guest;
-	s->kernel = &r->t.f.k;
-	s->range = (struct hv_gva_range){hv_gva(FR_RANGE), hv_gva(FR_RANGE + FR_RANGE_LEN)};
-	s->decoder = &r->decoder;
-	s->decoder->decode.handler = hv_gva(FR_HANDLER);
-	s->plan.nr_stacks = FR_NR_STACKS;
-	s->region = (struct hv_region){.host = hv_alloc(HV_REGION_LEN_MIN),
+	r->s.tracee = t;
+	r->s.decoder = &r->decoder;
+	t->guest = r->guest;
+	t->kernel = &r->t.f.k;
+	t->range = (struct hv_gva_range){hv_gva(FR_RANGE), hv_gva(FR_RANGE + FR_RANGE_LEN)};
+	t->handler = hv_gva(FR_HANDLER);
+	t->plan.nr_stacks = FR_NR_STACKS;
+	t->region = (struct hv_region){.host = hv_alloc(HV_REGION_LEN_MIN),
 				       .len_bytes = HV_REGION_LEN_MIN};
-	s->patcher = hv_patcher_new(&r->t.f.k.as, r->t.f.k.image.all, &s->region);
+	t->patcher = hv_patcher_new(&r->t.f.k.as, r->t.f.k.image.all, &t->region);
 	for (unsigned i = 0; i < 2; i++)
 		r->regs[i] = (struct hv_vcpu_regs){.ip = hv_gva(0x401000),
 						   .sp = hv_gva(0x7ffc00000000),
@@ -114,9 +118,9 @@ static inline void fr_init(struct fr *r)
 
 static inline void fr_deinit(struct fr *r)
 {
-	hv_patcher_free(r->s.patcher);
+	hv_patcher_free(r->tracee.patcher);
 	hv_guest_free(r->guest);
-	free(r->s.region.host);
+	free(r->tracee.region.host);
 	ft_deinit(&r->t);
 }
 
@@ -137,7 +141,7 @@ static inline uint64_t fr_word(struct fr *r, uint64_t at)
 /* Raises a frame; what is at its slot is the caller's to set. */
 static inline void fr_frame(struct fr *r, unsigned stack, uint64_t slot, uint64_t caller)
 {
-	struct hv_stack *st = hv_region_stack(&r->s.region, stack);
+	struct hv_stack *st = hv_region_stack(&r->tracee.region, stack);
 
 	st->frames[st->word++ & HV_STACK_NR_MASK] =
 		(struct hv_frame){.slot_gva = slot, .caller_gva = caller};
@@ -148,10 +152,10 @@ static inline struct hv_err *fr_put_back_held(struct hv_hold *hold, void *ctx)
 	struct fr *r = ctx;
 	size_t nr;
 
-	return hv_returns_put_back(&r->s, hold, &nr);
+	return hv_returns_put_back(&r->tracee, hold, &nr);
 }
 
 static inline struct hv_err *fr_put_back(struct fr *r)
 {
-	return hv_patcher_held(r->s.patcher, fr_put_back_held, r);
+	return hv_patcher_held(r->tracee.patcher, fr_put_back_held, r);
 }

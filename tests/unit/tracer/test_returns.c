@@ -32,20 +32,20 @@ static void check_put_back(unsigned nr_frames)
 	for (unsigned i = 0; i < nr_frames; i++)
 		ck_assert_uint_eq(fr_word(&r, fr_slot(&r, i)), FR_CALLER + i);
 	ck_assert_uint_eq(r.nr_writes, nr_frames);
-	ck_assert_uint_eq(hv_returns_open(&r.s), 0);
+	ck_assert_uint_eq(hv_returns_open(&r.tracee), 0);
 }
 
 /* Nothing is written, the frames stay. */
 static void check_refused(int code, const char *why)
 {
-	size_t nr = hv_returns_open(&r.s);
+	size_t nr = hv_returns_open(&r.tracee);
 	struct hv_err *err = fr_put_back(&r);
 
 	ck_assert_msg(err && err->code == code && strstr(err->message, why), "%s: %s", why,
 		      err ? err->message : "no error");
 	hv_err_free(err);
 	ck_assert_uint_eq(r.nr_writes, 0);
-	ck_assert_uint_eq(hv_returns_open(&r.s), nr);
+	ck_assert_uint_eq(hv_returns_open(&r.tracee), nr);
 }
 
 START_TEST(what_is_open_is_put_back)
@@ -82,7 +82,7 @@ START_TEST(a_count_beyond_the_frames_is_all_of_them)
 {
 	for (unsigned i = 0; i < HV_FRAMES_MAX; i++)
 		open_frame(i);
-	hv_region_stack(&r.s.region, 0)->word = 0xfffffffffffffff0 | HV_STACK_NR_MASK;
+	hv_region_stack(&r.tracee.region, 0)->word = 0xfffffffffffffff0 | HV_STACK_NR_MASK;
 	check_put_back(HV_FRAMES_MAX);
 }
 END_TEST
@@ -160,9 +160,9 @@ START_TEST(callers_that_are_no_code_are_refused)
 	for (unsigned i = 0; i < HV_ARRAY_LEN(callers); i++) {
 		open_frame(0);
 		open_frame(1);
-		hv_region_stack(&r.s.region, 0)->frames[1].caller_gva = callers[i];
+		hv_region_stack(&r.tracee.region, 0)->frames[1].caller_gva = callers[i];
 		check_refused(EUCLEAN, "is no code of the kernel");
-		hv_region_stack(&r.s.region, 0)->word = 0;
+		hv_region_stack(&r.tracee.region, 0)->word = 0;
 	}
 }
 END_TEST
@@ -172,7 +172,7 @@ START_TEST(code_is_whatever_the_kernel_can_execute)
 	xm_map(&r.t.f.machine, r.t.f.k.as.root, 4, 1, hv_gva(0xffffffffa0000000), hv_gpa(0), 1,
 	       XM_X);
 	open_frame(0);
-	hv_region_stack(&r.s.region, 0)->frames[0].caller_gva = 0xffffffffa0000123;
+	hv_region_stack(&r.tracee.region, 0)->frames[0].caller_gva = 0xffffffffa0000123;
 	ck_assert_ptr_null(fr_put_back(&r));
 	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 0)), 0xffffffffa0000123);
 }
@@ -184,9 +184,9 @@ START_TEST(code_is_what_the_kernel_has_freed_after_its_start)
 	fk_symbol(&r.t.f, "_einittext", FK_DATA + 0x11000);
 	hv_symbols_index(&r.t.f.k.symbols);
 	open_frame(0);
-	hv_region_stack(&r.s.region, 0)->frames[0].caller_gva = FK_DATA + 0x11000;
+	hv_region_stack(&r.tracee.region, 0)->frames[0].caller_gva = FK_DATA + 0x11000;
 	check_refused(EUCLEAN, "is no code of the kernel");
-	hv_region_stack(&r.s.region, 0)->frames[0].caller_gva = FK_DATA + 0x10fff;
+	hv_region_stack(&r.tracee.region, 0)->frames[0].caller_gva = FK_DATA + 0x10fff;
 	ck_assert_ptr_null(fr_put_back(&r));
 	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 0)), FK_DATA + 0x10fff);
 }
@@ -202,9 +202,9 @@ START_TEST(return_stacks_that_disagree_are_refused)
 	check_refused(EUCLEAN, "two return stacks disagree");
 	/* the same word by another address */
 	xm_map(&r.t.f.machine, r.t.f.k.as.root, 4, 1, hv_gva(alias), hv_gpa(page), 1, XM_W);
-	hv_region_stack(&r.s.region, 2)->frames[0].slot_gva = alias + fr_slot(&r, 0) % 4096;
+	hv_region_stack(&r.tracee.region, 2)->frames[0].slot_gva = alias + fr_slot(&r, 0) % 4096;
 	check_refused(EUCLEAN, "two return stacks disagree");
-	hv_region_stack(&r.s.region, 2)->frames[0].caller_gva = FR_CALLER;
+	hv_region_stack(&r.tracee.region, 2)->frames[0].caller_gva = FR_CALLER;
 	check_put_back(1);
 }
 END_TEST
@@ -244,7 +244,7 @@ START_TEST(a_slot_that_changes_in_the_hold_is_left_alone)
 	ck_assert(err && err->code == EBUSY && strstr(err->message, "changed in a hold"));
 	hv_err_free(err);
 	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 0)), FK_BASE + 0x123);
-	ck_assert_uint_eq(hv_returns_open(&r.s), 2);
+	ck_assert_uint_eq(hv_returns_open(&r.tracee), 2);
 }
 END_TEST
 
@@ -257,8 +257,8 @@ START_TEST(a_slot_that_the_guest_hides_is_waited_for)
 	check_refused(EBUSY, "is the guest's own arch_rethook_trampoline");
 	/* the probe came first: its trampoline is what our frame leads to */
 	open_frame(0);
-	hv_region_stack(&r.s.region, 0)->word--;
-	hv_region_stack(&r.s.region, 0)->frames[1].caller_gva = FT_TRAMPOLINE;
+	hv_region_stack(&r.tracee.region, 0)->word--;
+	hv_region_stack(&r.tracee.region, 0)->frames[1].caller_gva = FT_TRAMPOLINE;
 	ck_assert_ptr_null(fr_put_back(&r));
 	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 0)), FT_TRAMPOLINE);
 }
@@ -293,13 +293,13 @@ static unsigned nr_taken(void)
 	unsigned nr = 0;
 
 	for (unsigned i = 0; i < FR_NR_STACKS; i++)
-		nr += hv_region_stack(&r.s.region, i)->word != 0;
+		nr += hv_region_stack(&r.tracee.region, i)->word != 0;
 	return nr;
 }
 
 static void stack_of(unsigned i, uint64_t kernel_stack)
 {
-	hv_region_stack(&r.s.region, i)->word = kernel_stack + 5;
+	hv_region_stack(&r.tracee.region, i)->word = kernel_stack + 5;
 }
 
 START_TEST(stacks_of_dead_tasks_are_given_free)
@@ -317,17 +317,17 @@ START_TEST(stacks_of_dead_tasks_are_given_free)
 	r.s.frames_on = true;
 	hv_session_sweep(&r.s);
 	ck_assert_uint_eq(nr_taken(), 3);
-	ck_assert_uint_eq(hv_region_stack(&r.s.region, 1)->word, 0);
+	ck_assert_uint_eq(hv_region_stack(&r.tracee.region, 1)->word, 0);
 	*xm_path(&r.t.f.machine, r.t.f.k.as.root, 4, 1, hv_gva(last_page)) = 0;
 	hv_session_sweep(&r.s);
 	ck_assert_uint_eq(nr_taken(), 2);
-	ck_assert_uint_eq(hv_region_stack(&r.s.region, 2)->word, 0);
+	ck_assert_uint_eq(hv_region_stack(&r.tracee.region, 2)->word, 0);
 }
 END_TEST
 
 static unsigned nr_holds(void)
 {
-	return (unsigned)hv_patcher_holds(r.s.patcher)->nr;
+	return (unsigned)hv_patcher_holds(r.tracee.patcher)->nr;
 }
 
 /* A hold is for many, and not for what no stack has. */
@@ -335,7 +335,7 @@ START_TEST(few_dead_stacks_stop_nobody)
 {
 	r.t.f.k.layout.stack_bytes = FT_STACK;
 	r.s.frames_on = true;
-	r.s.plan.nr_stacks = 24;
+	r.tracee.plan.nr_stacks = 24;
 	for (unsigned i = 0; i < 12; i++)
 		stack_of(i, ft_stack(&r.t, r.task));
 	stack_of(20, GONE);
@@ -345,7 +345,7 @@ START_TEST(few_dead_stacks_stop_nobody)
 	stack_of(22, GONE + 2 * FT_STACK);
 	hv_session_sweep(&r.s);
 	ck_assert_uint_eq(nr_holds(), 1);
-	ck_assert_uint_eq(hv_returns_open(&r.s), 12 * 5);
+	ck_assert_uint_eq(hv_returns_open(&r.tracee), 12 * 5);
 	hv_session_sweep(&r.s);
 	ck_assert_uint_eq(nr_holds(), 1);
 }

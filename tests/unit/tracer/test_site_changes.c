@@ -30,7 +30,7 @@ static void check_stands(uint8_t stub)
 		nr += r.s.patched[i] == stub && is_nop == (stub == HV_STUB_NONE);
 	}
 	ck_assert_uint_eq(nr, NR_SITES);
-	ck_assert_uint_eq(hv_patcher_nr_standing(r.s.patcher, HV_CHANGE_TEXT),
+	ck_assert_uint_eq(hv_patcher_nr_standing(r.tracee.patcher, HV_CHANGE_TEXT),
 			  stub == HV_STUB_NONE ? 0 : NR_SITES);
 }
 
@@ -38,9 +38,9 @@ static void check_stands(uint8_t stub)
 static void take_all_back(void)
 {
 	HV_AUTO_FREE struct hv_change *undo = NULL;
-	size_t nr = hv_patcher_undo_plan(r.s.patcher, HV_CHANGE_TEXT, &undo);
+	size_t nr = hv_patcher_undo_plan(r.tracee.patcher, HV_CHANGE_TEXT, &undo);
 
-	ck_assert_ptr_null(hv_patcher_apply(r.s.patcher, undo, nr));
+	ck_assert_ptr_null(hv_patcher_apply(r.tracee.patcher, undo, nr));
 	memset(r.s.patched, HV_STUB_NONE, NR_SITES);
 	check_stands(HV_STUB_NONE);
 }
@@ -139,14 +139,14 @@ END_TEST
 /* The journal in the region has an entry of each site at any moment, which one is found by. */
 START_TEST(whoever_comes_after_a_death_half_way_finds_all)
 {
-	struct hv_journal_entry *entries = hv_region_journal(&r.s.region);
+	struct hv_journal_entry *entries = hv_region_journal(&r.tracee.region);
 	uint32_t nr = 0;
 
 	fr_check_want(&r, HV_STUB_FUNCTION);
 	r.fail_after = r.nr_text_writes + 10;
 	r.fails_on = true;
 	hv_err_free(fr_want(&r, HV_STUB_GRAPH));
-	for (uint32_t i = 0; i < hv_region_header(&r.s.region)->nr_entries; i++)
+	for (uint32_t i = 0; i < hv_region_header(&r.tracee.region)->nr_entries; i++)
 		nr += entries[i].state == HV_JOURNAL_USED &&
 		      !memcmp(entries[i].old_bytes, nop, FR_SITE_BYTES);
 	ck_assert_uint_eq(nr, NR_SITES);

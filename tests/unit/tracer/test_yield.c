@@ -54,16 +54,15 @@ static struct hv_gva target_of(uint64_t at)
 
 START_TEST(ftrace_reads_by_our_stub_while_sites_call_us)
 {
-	const struct hv_params *params = hv_region_params(&r.s.region);
+	const struct hv_params *params = hv_region_params(&r.tracee.region);
 
 	fr_check_want(&r, HV_STUB_FUNCTION);
-	ck_assert_uint_eq(target_of(PLACE).v,
-			  hv_session_code(&r.s).v + hv_arch_x86_64.stubs.yields_off);
+	ck_assert_uint_eq(target_of(PLACE).v, hv_stubs_yield(&r.tracee, 0).v);
 	ck_assert_uint_eq(target_of(PLACE + 0x20).v, READER + 1);
 	ck_assert_uint_eq(target_of(VERIFY + 0x110).v, READER);
 	ck_assert_uint_eq(params->yield_reader_gva, READER);
 	ck_assert_mem_eq(params->yield_nop, nop, FR_SITE_BYTES);
-	ck_assert_uint_eq(hv_patcher_nr_standing(r.s.patcher, HV_CHANGE_TEXT), NR_SITES);
+	ck_assert_uint_eq(hv_patcher_nr_standing(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES);
 	fr_check_want(&r, HV_STUB_NONE);
 	ck_assert_mem_eq(fk_host(&r.t.f, PLACE), before, FR_SITE_BYTES);
 	ck_assert(!hv_yield_stands(&r.s));
@@ -79,7 +78,7 @@ START_TEST(each_place_reads_by_an_entry_of_its_own)
 
 	call(second, READER);
 	fr_check_want(&r, HV_STUB_FUNCTION);
-	ck_assert_uint_eq(d->yields.v, hv_session_code(&r.s).v + stubs->yields_off);
+	ck_assert_uint_eq(d->yields.v, hv_stubs_yield(&r.tracee, 0).v);
 	ck_assert_uint_eq(target_of(PLACE).v, d->yields.v);
 	ck_assert_uint_eq(target_of(second).v, d->yields.v + stubs->yield_len_bytes);
 	ck_assert_uint_eq(d->yield_callers[0].v, PLACE + FR_SITE_BYTES);
@@ -95,7 +94,7 @@ static unsigned nr_seen;
 static void look(struct fr *f)
 {
 	const struct hv_arch *arch = &hv_arch_x86_64;
-	bool hidden = hv_gva_in(target_of(PLACE), f->s.range);
+	bool hidden = hv_gva_in(target_of(PLACE), f->tracee.range);
 
 	for (unsigned i = 0; i < NR_SITES; i++) {
 		struct hv_gva target;
@@ -124,7 +123,7 @@ START_TEST(what_the_guest_took_is_its_own)
 {
 	fr_check_want(&r, HV_STUB_FUNCTION);
 	ck_assert(!hv_yield_looked(&r.s));
-	hv_region_control(&r.s.region)->looks++;
+	hv_region_control(&r.tracee.region)->looks++;
 	call(FR_SITE(1), FK_BASE + 0x500);
 	fk_host(&r.t.f, FR_SITE(2))[0] = 0xcc; /* being changed */
 	ck_assert(hv_yield_looked(&r.s));
@@ -135,14 +134,14 @@ START_TEST(what_the_guest_took_is_its_own)
 	r.s.looked_ns -= 6000000000ull;
 	ck_assert(!hv_yield_looked(&r.s));
 	ck_assert_uint_eq(hv_yield_forget_taken(&r.s), 2);
-	ck_assert_uint_eq(hv_patcher_nr_standing(r.s.patcher, HV_CHANGE_TEXT), NR_SITES - 2);
+	ck_assert_uint_eq(hv_patcher_nr_standing(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES - 2);
 	fr_check_want(&r, HV_STUB_FUNCTION);
 	ck_assert_uint_eq(target_of(FR_SITE(1)).v, FK_BASE + 0x500);
 	ck_assert_uint_eq(r.s.nr_refused, 2);
 
 	memcpy(fk_host(&r.t.f, FR_SITE(1)), nop, FR_SITE_BYTES); /* done with it */
 	fr_check_want(&r, HV_STUB_FUNCTION);
-	ck_assert(hv_gva_in(target_of(FR_SITE(1)), r.s.range));
+	ck_assert(hv_gva_in(target_of(FR_SITE(1)), r.tracee.range));
 	ck_assert_uint_eq(r.s.nr_refused, 1);
 }
 END_TEST
@@ -230,7 +229,7 @@ START_TEST(a_kernel_without_the_place_is_traced_all_the_same)
 	memset(fk_host(&r.t.f, PLACE), 0x90, FR_SITE_BYTES);
 	fr_check_want(&r, HV_STUB_FUNCTION);
 	ck_assert(!hv_yield_stands(&r.s));
-	ck_assert_uint_eq(hv_patcher_nr_standing(r.s.patcher, HV_CHANGE_TEXT), NR_SITES);
+	ck_assert_uint_eq(hv_patcher_nr_standing(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES);
 }
 END_TEST
 
@@ -251,7 +250,7 @@ START_TEST(ftrace_reads_by_our_stub_as_long_as_a_site_calls_us)
 	fr_check_want(&r, HV_STUB_FUNCTION);
 	r.regs[0].ip = hv_gva(FR_SITE(1) + 2);
 	fr_check_want(&r, HV_STUB_NONE);
-	ck_assert_uint_eq(hv_patcher_nr_standing(r.s.patcher, HV_CHANGE_TEXT), 1);
+	ck_assert_uint_eq(hv_patcher_nr_standing(r.tracee.patcher, HV_CHANGE_TEXT), 1);
 	ck_assert(hv_yield_stands(&r.s));
 	r.regs[0].ip = hv_gva(0x401000);
 	fr_check_want(&r, HV_STUB_NONE);

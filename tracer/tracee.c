@@ -1,0 +1,73 @@
+#include "tracer/tracee.h"
+
+#include <string.h>
+
+#include "patcher/mapping.h"
+
+struct hv_err *hv_tracee_new(struct hv_guest *guest, struct hv_kernel *kernel,
+			     struct hv_tracee **ret)
+{
+	struct hv_tracee *t = hv_alloc(sizeof(*t));
+	struct hv_err *err;
+
+	t->guest = guest;
+	t->kernel = kernel;
+	err = hv_guest_region(guest, &t->region);
+	if (!err)
+		err = hv_region_plan_rings(&t->region, kernel->layout.nr_cpus, &t->plan);
+	if (err) {
+		free(t);
+		return err;
+	}
+	t->patcher = hv_patcher_new(&kernel->as, kernel->image.all, &t->region);
+	*ret = t;
+	return NULL;
+}
+
+void hv_tracee_free(struct hv_tracee *t)
+{
+	if (!t)
+		return;
+	hv_patcher_free(t->patcher);
+	free(t);
+}
+
+void hv_tracee_bind(struct hv_tracee *t)
+{
+	hv_patcher_bind(t->patcher, t->range.start, hv_gpa_add(t->region.gpa, HV_REGION_STUBS_OFF));
+}
+
+struct hv_err *hv_tracee_is_mapped(const struct hv_tracee *t, bool *ret)
+{
+	return hv_mapping_stands(t->kernel, &t->region, t->range, ret);
+}
+
+bool hv_tracee_is_call(const struct hv_tracee *t, struct hv_gva at, const uint8_t *bytes)
+{
+	struct hv_gva target = {0};
+
+	return t->kernel->as.arch->classify_site(bytes, at, &target) == HV_SITE_CALL &&
+	       hv_gva_in(target, t->range);
+}
+
+struct hv_err *hv_tracee_call_stands(const struct hv_tracee *t, struct hv_journal_entry *e,
+				     bool *ret)
+{
+	struct hv_gva at = hv_gva(e->gva);
+	uint8_t now[HV_SITE_LEN_MAX];
+	struct hv_mapping m;
+	struct hv_err *err;
+
+	*ret = false;
+	if (e->len_bytes != t->kernel->as.arch->site_len_bytes)
+		return NULL;
+	err = hv_walk(&t->kernel->as, at, &m);
+	if (err || !m.present || !m.executable || m.gpa.v != e->gpa)
+		return err;
+	err = hv_guest_read(t->guest, m.gpa, now, e->len_bytes);
+	if (err)
+		return err;
+	*ret = hv_tracee_is_call(t, at, now);
+	memcpy(e->new_bytes, now, e->len_bytes);
+	return NULL;
+}
