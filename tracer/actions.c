@@ -1,7 +1,11 @@
-/* What calls of functions do to recording: slots of the stubs, and what they are used for. */
 #include "tracer/actions.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "tracer/scope.h"
+#include "tracer/stubs.h"
+#include "tracer/tracee.h"
 
 #define COUNTED                                                                                    \
 	(1u << HV_ACTION_ON_COUNTED | 1u << HV_ACTION_OFF_COUNTED |                                \
@@ -16,6 +20,37 @@ _Static_assert(HV_SLOT_STACK_COUNTED == 1u << HV_ACTION_STACK_COUNTED, "the bits
 _Static_assert(HV_SLOT_TELL == 1u << HV_ACTION_TELL, "the bits are alike");
 _Static_assert(HV_SLOT_TELL_COUNTED == 1u << HV_ACTION_TELL_COUNTED, "the bits are alike");
 
+struct hv_actions {
+	struct hv_tracee *tracee;     /* borrowed */
+	const struct hv_scope *scope; /* borrowed */
+	struct hv_site_actions *list; /* owned, ascending by ip */
+	size_t nr;
+	struct slot {
+		uint64_t ip; /* 0: of any function that does the same */
+		unsigned bits;
+		uint32_t goes_on;    /* as in the slot itself */
+		unsigned stands : 1; /* sites call it */
+		unsigned wanted : 1; /* sites are being made to call it */
+	} slots[HV_NR_SLOTS];
+};
+
+struct hv_actions *hv_actions_new(struct hv_tracee *t, const struct hv_scope *scope)
+{
+	struct hv_actions *a = hv_alloc(sizeof(*a));
+
+	a->tracee = t;
+	a->scope = scope;
+	return a;
+}
+
+void hv_actions_free(struct hv_actions *a)
+{
+	if (!a)
+		return;
+	free(a->list);
+	free(a);
+}
+
 static int compare_ips(const void *pa, const void *pb)
 {
 	const struct hv_site_actions *a = pa, *b = pb;
@@ -23,17 +58,16 @@ static int compare_ips(const void *pa, const void *pb)
 	return (a->ip > b->ip) - (a->ip < b->ip);
 }
 
-static const struct hv_site_actions *find(const struct hv_session *s, uint64_t ip)
+static const struct hv_site_actions *find(const struct hv_actions *a, uint64_t ip)
 {
 	struct hv_site_actions key = {.ip = ip};
 
-	if (!s->nr_actions)
+	if (!a->nr)
 		return NULL;
-	return bsearch(&key, s->actions, s->nr_actions, sizeof(key), compare_ips);
+	return bsearch(&key, a->list, a->nr, sizeof(key), compare_ips);
 }
 
-struct hv_err *hv_session_set_actions(struct hv_session *s, const struct hv_site_actions *list,
-				      size_t nr)
+struct hv_err *hv_actions_set(struct hv_actions *a, const struct hv_site_actions *list, size_t nr)
 {
 	size_t nr_counted = 0;
 
@@ -42,17 +76,17 @@ struct hv_err *hv_session_set_actions(struct hv_session *s, const struct hv_site
 	if (nr_counted > HV_ACTIONS_COUNTED_MAX)
 		return hv_err_new(ENOSPC, "%zu functions with a counted command; %d can have one",
 				  nr_counted, HV_ACTIONS_COUNTED_MAX);
-	free(s->actions);
-	s->actions = hv_alloc(nr * sizeof(*list));
+	free(a->list);
+	a->list = hv_alloc(nr * sizeof(*list));
 	if (nr)
-		memcpy(s->actions, list, nr * sizeof(*list));
-	s->nr_actions = nr;
+		memcpy(a->list, list, nr * sizeof(*list));
+	a->nr = nr;
 	return NULL;
 }
 
-static int32_t *left_of(const struct hv_session *s, unsigned slot, enum hv_action action)
+static int32_t *left_of(const struct hv_actions *a, unsigned slot, enum hv_action action)
 {
-	struct hv_control *control = hv_region_control(&s->tracee->region);
+	struct hv_control *control = hv_region_control(&a->tracee->region);
 
 	switch (action) {
 	case HV_ACTION_ON_COUNTED:
@@ -74,113 +108,111 @@ static int32_t clamped(int64_t left)
 }
 
 /* The slot that counts ACTION for IP now; HV_NR_SLOTS: none. */
-static unsigned standing_slot(const struct hv_session *s, uint64_t ip, enum hv_action action)
+static unsigned standing_slot(const struct hv_actions *a, uint64_t ip, enum hv_action action)
 {
 	for (unsigned i = 0; i < HV_NR_SLOTS; i++)
-		if (s->slots[i].stands && s->slots[i].ip == ip && s->slots[i].bits >> action & 1)
+		if (a->slots[i].stands && a->slots[i].ip == ip && a->slots[i].bits >> action & 1)
 			return i;
 	return HV_NR_SLOTS;
 }
 
-int64_t hv_session_action_left(const struct hv_session *s, uint64_t ip, enum hv_action action,
-			       int64_t not_set)
+int64_t hv_actions_left(const struct hv_actions *a, uint64_t ip, enum hv_action action,
+			int64_t not_set)
 {
-	unsigned slot = standing_slot(s, ip, action);
+	unsigned slot = standing_slot(a, ip, action);
 	int64_t left;
 
 	if (slot == HV_NR_SLOTS)
 		return not_set;
-	left = __atomic_load_n(left_of(s, slot, action), __ATOMIC_RELAXED);
+	left = __atomic_load_n(left_of(a, slot, action), __ATOMIC_RELAXED);
 	/* What does not fit is counted once it does. */
 	return left == INT32_MAX || left < 0 ? not_set : left;
 }
 
-void hv_actions_begin(struct hv_session *s)
+void hv_actions_begin(struct hv_actions *a)
 {
 	for (unsigned i = 0; i < HV_NR_SLOTS; i++)
-		s->slots[i].wanted = 0;
+		a->slots[i].wanted = 0;
 }
 
-static void start_count(struct hv_session *s, unsigned slot, const struct hv_site_actions *a,
+static void start_count(struct hv_actions *a, unsigned slot, const struct hv_site_actions *site,
 			enum hv_action action)
 {
-	unsigned before = standing_slot(s, a->ip, action);
-	int32_t left = clamped(a->left[action]);
+	unsigned before = standing_slot(a, site->ip, action);
+	int32_t left = clamped(site->left[action]);
 
 	if (before != HV_NR_SLOTS)
-		left = __atomic_load_n(left_of(s, before, action), __ATOMIC_RELAXED);
-	__atomic_store_n(left_of(s, slot, action), left, __ATOMIC_RELAXED);
+		left = __atomic_load_n(left_of(a, before, action), __ATOMIC_RELAXED);
+	__atomic_store_n(left_of(a, slot, action), left, __ATOMIC_RELAXED);
 }
 
 /* No site calls it yet. */
-static void fill_slot(struct hv_session *s, unsigned slot, const struct hv_site_actions *a,
+static void fill_slot(struct hv_actions *a, unsigned slot, const struct hv_site_actions *site,
 		      uint32_t goes_on)
 {
-	struct hv_slot *shared = hv_region_slot(&s->tracee->region, slot);
+	struct hv_slot *shared = hv_region_slot(&a->tracee->region, slot);
 
 	for (unsigned action = 0; action < HV_NR_ACTIONS; action++)
-		if (a->bits & COUNTED & 1u << action)
-			start_count(s, slot, a, action);
-	s->slots[slot].ip = a->bits & COUNTED ? a->ip : 0;
-	s->slots[slot].bits = a->bits;
-	s->slots[slot].goes_on = goes_on;
+		if (site->bits & COUNTED & 1u << action)
+			start_count(a, slot, site, action);
+	a->slots[slot].ip = site->bits & COUNTED ? site->ip : 0;
+	a->slots[slot].bits = site->bits;
+	a->slots[slot].goes_on = goes_on;
 	__atomic_store_n(&shared->goes_on, goes_on, __ATOMIC_RELAXED);
-	__atomic_store_n(&shared->does, a->bits, __ATOMIC_RELEASE);
+	__atomic_store_n(&shared->does, site->bits, __ATOMIC_RELEASE);
 }
 
-static bool serves(const struct hv_action_slot *slot, const struct hv_site_actions *a,
-		   uint32_t goes_on)
+static bool serves(const struct slot *slot, const struct hv_site_actions *site, uint32_t goes_on)
 {
-	return (slot->stands || slot->wanted) && slot->bits == a->bits &&
-	       slot->goes_on == goes_on && (!(a->bits & COUNTED) || slot->ip == a->ip);
+	return (slot->stands || slot->wanted) && slot->bits == site->bits &&
+	       slot->goes_on == goes_on && (!(site->bits & COUNTED) || slot->ip == site->ip);
 }
 
-struct hv_err *hv_actions_stub(struct hv_session *s, uint64_t ip, struct hv_gva goes_on,
-			       bool *ret_has, struct hv_gva *ret)
+struct hv_err *hv_actions_entry(struct hv_actions *a, uint64_t ip, struct hv_gva goes_on,
+				bool *ret_has, struct hv_gva *ret)
 {
-	const struct hv_site_actions *found = find(s, ip);
+	const struct hv_site_actions *found = find(a, ip);
 	struct hv_site_actions all = found ? *found : (struct hv_site_actions){.ip = ip};
-	const struct hv_site_actions *a = &all;
-	uint32_t off = goes_on.v ? (uint32_t)(goes_on.v - s->tracee->range.start.v) : 0;
+	const struct hv_site_actions *site = &all;
+	uint32_t off = goes_on.v ? (uint32_t)(goes_on.v - a->tracee->range.start.v) : 0;
 	unsigned slot = 0;
 
-	all.bits |= hv_session_task_bits(s, ip);
+	all.bits |= hv_scope_task_bits(a->scope, ip);
 	*ret_has = all.bits != 0;
 	if (!*ret_has)
 		return NULL;
-	while (slot < HV_NR_SLOTS && !serves(&s->slots[slot], a, off))
+	while (slot < HV_NR_SLOTS && !serves(&a->slots[slot], site, off))
 		slot++;
 	if (slot == HV_NR_SLOTS) {
 		for (slot = 0; slot < HV_NR_SLOTS; slot++)
-			if (!s->slots[slot].stands && !s->slots[slot].wanted)
+			if (!a->slots[slot].stands && !a->slots[slot].wanted)
 				break;
 		if (slot == HV_NR_SLOTS)
 			return hv_err_new(ENOSPC, "no more functions can have commands");
-		fill_slot(s, slot, a, off);
+		fill_slot(a, slot, site, off);
 	}
-	s->slots[slot].wanted = 1;
-	*ret = hv_stubs_action(s->tracee, slot);
+	a->slots[slot].wanted = 1;
+	*ret = hv_stubs_action(a->tracee, slot);
 	return NULL;
 }
 
-void hv_actions_end(struct hv_session *s, bool done)
+void hv_actions_done(struct hv_actions *a)
 {
 	for (unsigned i = 0; i < HV_NR_SLOTS; i++)
-		if (done)
-			s->slots[i].stands = s->slots[i].wanted;
+		a->slots[i].stands = a->slots[i].wanted;
 }
 
-bool hv_actions_has(const struct hv_session *s, uint64_t ip)
+bool hv_actions_has(const struct hv_actions *a, uint64_t ip)
 {
-	return find(s, ip) != NULL;
+	return find(a, ip) != NULL;
 }
 
-bool hv_actions_goes_on(const struct hv_session *s, struct hv_gva at, struct hv_gva *ret)
+bool hv_actions_goes_on(const struct hv_actions *a, struct hv_gva at, struct hv_gva *ret)
 {
 	for (unsigned i = 0; i < HV_NR_SLOTS; i++) {
-		if (hv_stubs_action(s->tracee, i).v != at.v)
+		if (hv_stubs_action(a->tracee, i).v != at.v)
 			continue;
-		*ret = s->slots[i].goes_on ? hv_gva_add(s->tracee->range.start, s->slots[i].goes_on)
+		*ret = a->slots[i].goes_on ? hv_gva_add(a->tracee->range.start, a->slots[i].goes_on)
 					   : (struct hv_gva){0};
 		return true;
 	}

@@ -1,24 +1,53 @@
-/* The counts of a profile: from the guest's tables to functions. The guest may have written
- * anything into them. */
-#include "tracer/session_state.h"
+/* The guest may have written anything into its tables of counts. */
+#include "tracer/call_counts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#define TWO_TO_64 18446744073709551616.0L
-#define SPAN_TICKS                                                                                 \
-	(UINT64_C(1) << 30) /* of which the ns are told by a clock that knows ns only              \
-			     */
+#include "kernel/clock.h"
+#include "tracer/graph_tracer.h"
+#include "tracer/tracee.h"
 
-static struct hv_count *table_of(const struct hv_session *s, unsigned cpu)
+#define TWO_TO_64  18446744073709551616.0L
+#define SPAN_TICKS (UINT64_C(1) << 30) /* long enough for a rate, of a clock of whole ns */
+
+struct hv_call_counts {
+	struct hv_tracee *tracee; /* borrowed, as are these: */
+	const struct hv_clock *clock;
+	struct hv_graph_tracer *graph;
+};
+
+struct hv_call_counts *hv_call_counts_new(struct hv_tracee *t, const struct hv_clock *clock,
+					  struct hv_graph_tracer *g)
 {
-	return (struct hv_count *)(s->tracee->region.host + s->tracee->plan.counts_off) +
-	       (size_t)cpu * s->tracee->plan.nr_counts;
+	struct hv_call_counts *c = hv_alloc(sizeof(*c));
+
+	*c = (struct hv_call_counts){t, clock, g};
+	return c;
 }
 
-void hv_session_clear_profile(struct hv_session *s)
+void hv_call_counts_free(struct hv_call_counts *c)
 {
-	memset(table_of(s, 0), 0,
-	       sizeof(struct hv_count) * s->tracee->plan.nr_cpus * s->tracee->plan.nr_counts);
+	free(c);
+}
+
+void hv_call_counts_switch(struct hv_call_counts *c, unsigned on)
+{
+	hv_graph_tracer_count(c->graph, on);
+}
+
+static struct hv_count *table_of(const struct hv_tracee *t, unsigned cpu)
+{
+	return (struct hv_count *)(t->region.host + t->plan.counts_off) +
+	       (size_t)cpu * t->plan.nr_counts;
+}
+
+void hv_call_counts_clear(struct hv_call_counts *c)
+{
+	const struct hv_ring_plan *plan = &c->tracee->plan;
+
+	memset(table_of(c->tracee, 0), 0,
+	       sizeof(struct hv_count) * plan->nr_cpus * plan->nr_counts);
 }
 
 static uint64_t whole(long double value)
@@ -40,10 +69,10 @@ static uint64_t spread(const struct hv_count *c, long double ns_per_tick)
 }
 
 /* NULL: it was not called. */
-static const struct hv_count *find(const struct hv_session *s, const struct hv_count *table,
+static const struct hv_count *find(const struct hv_count *table, unsigned nr_counts,
 				   uint32_t function_low)
 {
-	unsigned home = hv_count_home(function_low, s->tracee->plan.nr_counts);
+	unsigned home = hv_count_home(function_low, nr_counts);
 
 	for (unsigned i = home; i < home + HV_COUNT_PROBES; i++)
 		if (__atomic_load_n(&table[i].function_low, __ATOMIC_RELAXED) == function_low)
@@ -51,31 +80,33 @@ static const struct hv_count *find(const struct hv_session *s, const struct hv_c
 	return NULL;
 }
 
-size_t hv_session_profile(struct hv_session *s, unsigned cpu, struct hv_profile_count **ret)
+size_t hv_call_counts_read(const struct hv_call_counts *c, unsigned cpu,
+			   struct hv_profile_count **ret)
 {
-	const struct hv_sites *sites = &s->tracee->kernel->sites;
-	const struct hv_count *table = table_of(s, cpu);
+	const struct hv_sites *sites = &c->tracee->kernel->sites;
+	const struct hv_count *table = table_of(c->tracee, cpu);
+	unsigned nr_counts = c->tracee->plan.nr_counts;
 	long double ns_per_tick =
-		(long double)hv_clock_span_ns(s->clock, SPAN_TICKS) / (long double)SPAN_TICKS;
+		(long double)hv_clock_span_ns(c->clock, SPAN_TICKS) / (long double)SPAN_TICKS;
 	struct hv_profile_count *list = hv_alloc((sites->nr + 1) * sizeof(*list));
 	size_t nr = 0;
 
 	for (size_t i = 0; i < sites->nr; i++) {
 		const struct hv_site *site = &sites->list[i];
 		const struct hv_count *at =
-			site->invalid ? NULL : find(s, table, (uint32_t)site->ip.v);
-		struct hv_count c;
+			site->invalid ? NULL : find(table, nr_counts, (uint32_t)site->ip.v);
+		struct hv_count count;
 
 		if (!at)
 			continue;
-		memcpy(&c, at, sizeof(c));
-		if (!c.hits)
+		memcpy(&count, at, sizeof(count));
+		if (!count.hits)
 			continue;
 		list[nr++] = (struct hv_profile_count){
 			.site = i,
-			.hits = c.hits,
-			.time_ns = whole((long double)c.ticks * ns_per_tick),
-			.spread_ns2 = spread(&c, ns_per_tick),
+			.hits = count.hits,
+			.time_ns = whole((long double)count.ticks * ns_per_tick),
+			.spread_ns2 = spread(&count, ns_per_tick),
 		};
 	}
 	*ret = list;

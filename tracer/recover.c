@@ -1,103 +1,26 @@
 /* What an hvtrace that died left: whose the journal in the region is, and putting it back. The
  * journal is hostile (the guest's root can write it), so an entry is believed only when what it
  * would undo is plainly ours: a site that calls our mapping, a slot that maps our region. */
-#include "tracer/session_state.h"
-#include "tracer/yield.h"
-
 #include <string.h>
 
-/* The header says where our mapping was; the guest's page tables say whether it still is. */
-static bool header_is_sane(const struct hv_kernel *k, const struct hv_region *region,
-			   const struct hv_region_header *h)
-{
-	const struct hv_arch *arch = k->as.arch;
-	uint64_t span = arch->entry_span(arch->map_level);
-
-	return h->version == HV_REGION_VERSION && h->gpa == region->gpa.v &&
-	       h->nr_entries <= HV_JOURNAL_CAP && h->map_gva % span == 0 && h->map_len_bytes &&
-	       h->map_len_bytes % span == 0 &&
-	       h->map_len_bytes <= region->len_bytes - HV_REGION_STUBS_OFF &&
-	       h->handler_gva - h->map_gva < h->map_len_bytes &&
-	       h->map_gva >= arch->free_window.start.v &&
-	       h->map_gva <= arch->free_window.end.v - h->map_len_bytes;
-}
-
-static bool same_boot(const struct hv_kernel *k, const struct hv_region_header *h)
-{
-	return h->text_gva == k->text.start.v && h->build_id_len_bytes == k->build_id_len_bytes &&
-	       memcmp(h->build_id, k->build_id, k->build_id_len_bytes) == 0;
-}
-
-/* A slot of the range that leads into the region: something of ours may be mapped. */
-static struct hv_err *any_slot_stands(const struct hv_kernel *k, const struct hv_region *region,
-				      struct hv_gva_range range, bool *ret)
-{
-	uint64_t span = k->as.arch->entry_span(k->as.arch->map_level);
-
-	*ret = false;
-	for (struct hv_gva at = range.start; at.v < range.end.v; at = hv_gva_add(at, span)) {
-		struct hv_mapping m;
-		struct hv_err *err = hv_walk(&k->as, at, &m);
-
-		if (err)
-			return err;
-		if (m.present && m.gpa.v - region->gpa.v < region->len_bytes)
-			*ret = true;
-	}
-	return NULL;
-}
-
-static struct hv_gva_range range_of(const struct hv_region_header *h)
-{
-	return (struct hv_gva_range){hv_gva(h->map_gva), hv_gva(h->map_gva + h->map_len_bytes)};
-}
-
-struct hv_err *hv_region_check_not_mapped(const struct hv_kernel *k, const struct hv_region *region)
-{
-	bool stands;
-	struct hv_err *err = any_slot_stands(k, region, k->as.arch->free_window, &stands);
-
-	if (!err && stands)
-		err = hv_err_new(EUCLEAN,
-				 "region: the guest's page tables lead into it, but its journal"
-				 " is gone: only a reboot of the guest frees it");
-	return err;
-}
-
-struct hv_err *hv_region_use(const struct hv_kernel *k, const struct hv_region *region,
-			     struct hv_region_header *ret, enum hv_region_use *ret_use)
-{
-	bool stands;
-	struct hv_err *err;
-
-	*ret = *hv_region_header(region);
-	if (memcmp(ret->magic, HV_REGION_MAGIC, sizeof(HV_REGION_MAGIC)) != 0) {
-		*ret_use = HV_REGION_UNUSED;
-		return hv_region_check_not_mapped(k, region);
-	}
-	if (!header_is_sane(k, region, ret) || !same_boot(k, ret)) {
-		*ret_use = HV_REGION_STALE;
-		return hv_region_check_not_mapped(k, region);
-	}
-	err = any_slot_stands(k, region, range_of(ret), &stands);
-	if (!err)
-		*ret_use = stands ? HV_REGION_LIVE : HV_REGION_STALE;
-	return err;
-}
+#include "tracer/detach.h"
+#include "tracer/region_use.h"
+#include "tracer/session.h"
+#include "tracer/tracee.h"
+#include "tracer/yield.h"
 
 /* A site of ours: its bytes call our mapping, and the journal would make it a nop. */
-static struct hv_err *site_is_ours(struct hv_session *s, struct hv_journal_entry *e, bool *ret)
+static struct hv_err *site_is_ours(const struct hv_tracee *t, struct hv_journal_entry *e, bool *ret)
 {
 	struct hv_gva target;
 
 	*ret = false;
-	if (s->tracee->kernel->as.arch->classify_site(e->old_bytes, hv_gva(e->gva), &target) !=
-	    HV_SITE_NOP)
+	if (t->kernel->as.arch->classify_site(e->old_bytes, hv_gva(e->gva), &target) != HV_SITE_NOP)
 		return NULL;
-	return hv_tracee_call_stands(s->tracee, e, ret);
+	return hv_tracee_call_stands(t, e, ret);
 }
 
-static struct hv_err *slot_is_ours(struct hv_session *s, const struct hv_journal_entry *e,
+static struct hv_err *slot_is_ours(const struct hv_tracee *t, const struct hv_journal_entry *e,
 				   bool *ret)
 {
 	static const uint8_t empty[8];
@@ -105,14 +28,14 @@ static struct hv_err *slot_is_ours(struct hv_session *s, const struct hv_journal
 	struct hv_err *err;
 
 	*ret = false;
-	if (e->len_bytes != sizeof(uint64_t) || !hv_gva_in(hv_gva(e->gva), s->tracee->range) ||
+	if (e->len_bytes != sizeof(uint64_t) || !hv_gva_in(hv_gva(e->gva), t->range) ||
 	    memcmp(e->old_bytes, empty, sizeof(empty)) != 0)
 		return NULL;
-	err = hv_walk(&s->tracee->kernel->as, hv_gva(e->gva), &m);
+	err = hv_walk(&t->kernel->as, hv_gva(e->gva), &m);
 	if (err)
 		return err;
 	*ret = m.present && m.entry_gpa.v == e->gpa &&
-	       m.gpa.v - s->tracee->region.gpa.v < s->tracee->region.len_bytes &&
+	       m.gpa.v - t->region.gpa.v < t->region.len_bytes &&
 	       memcmp(e->new_bytes, &m.entry, sizeof(m.entry)) == 0;
 	return NULL;
 }
@@ -128,11 +51,11 @@ static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entr
 		if (entries[i].state != HV_JOURNAL_USED)
 			continue;
 		if (entries[i].kind == HV_CHANGE_TEXT)
-			err = site_is_ours(s, &entries[i], &ours);
+			err = site_is_ours(s->tracee, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_YIELD)
-			err = hv_yield_is_ours(s, &entries[i], &ours);
+			err = hv_yield_is_ours(s->yield, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_ENTRY)
-			err = slot_is_ours(s, &entries[i], &ours);
+			err = slot_is_ours(s->tracee, &entries[i], &ours);
 		if (err)
 			return err;
 		if (!ours)
@@ -141,43 +64,39 @@ static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entr
 	return NULL;
 }
 
-static void free_session_at(struct hv_session **s)
-{
-	hv_session_free(*s);
-}
-
 static struct hv_err *restore_from(struct hv_session *s, const struct hv_region_header *header,
 				   struct hv_text *report)
 {
 	size_t len = header->nr_entries * sizeof(struct hv_journal_entry);
 	HV_AUTO_FREE struct hv_journal_entry *entries = hv_alloc(len);
+	struct hv_tracee *t = s->tracee;
 	struct hv_err *err;
 
-	memcpy(entries, hv_region_journal(&s->tracee->region), len);
-	s->tracee->range = range_of(header);
-	s->tracee->handler = hv_gva(header->handler_gva);
+	memcpy(entries, hv_region_journal(&t->region), len);
+	t->range = hv_region_range(header);
+	t->handler = hv_gva(header->handler_gva);
 	err = check_journal(s, entries, header->nr_entries);
 	if (!err)
-		err = hv_guest_prepare_hold(s->tracee->guest);
+		err = hv_guest_prepare_hold(t->guest);
 	if (!err)
-		err = hv_guest_pin(s->tracee->guest);
+		err = hv_guest_pin(t->guest);
 	if (err)
 		return err;
-	hv_tracee_bind(s->tracee);
-	hv_patcher_adopt(s->tracee->patcher, entries, header->nr_entries);
+	hv_tracee_bind(t);
+	hv_patcher_adopt(t->patcher, entries, header->nr_entries);
 	return hv_session_restore(s, report);
 }
 
 struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kernel,
 				  struct hv_text *report)
 {
-	hv_cleanup(free_session_at) struct hv_session *s = NULL;
+	HV_AUTO_SESSION struct hv_session *s = NULL;
 	struct hv_region_header header;
 	enum hv_region_use use;
 	struct hv_err *err = hv_session_new(guest, kernel, &s);
 
 	if (!err)
-		err = hv_region_use(kernel, &s->tracee->region, &header, &use);
+		err = hv_region_use(s->tracee, &header, &use);
 	if (err)
 		return err;
 	if (use == HV_REGION_LIVE)

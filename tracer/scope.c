@@ -1,12 +1,33 @@
-/* Whose calls are recorded: of which tasks, on which vCPUs, and whether any at all. */
-#include <string.h>
+#include "tracer/scope.h"
 
-#include "tracer/session_state.h"
+#include <stdlib.h>
+
+#include "tracer/tracee.h"
+
+struct hv_scope {
+	struct hv_tracee *tracee; /* borrowed */
+	enum hv_forks forks;
+	uint64_t fork_ip; /* of the functions that tell of tasks: one is made, one has ended */
+	uint64_t end_ip;
+};
+
+struct hv_scope *hv_scope_new(struct hv_tracee *t)
+{
+	struct hv_scope *scope = hv_alloc(sizeof(*scope));
+
+	scope->tracee = t;
+	return scope;
+}
+
+void hv_scope_free(struct hv_scope *scope)
+{
+	free(scope);
+}
 
 /* The guest changes the mode, too. */
-static void set_mode(struct hv_session *s, uint32_t bit, bool on)
+static void set_mode(struct hv_scope *scope, uint32_t bit, bool on)
 {
-	uint32_t *mode = &hv_region_control(&s->tracee->region)->mode;
+	uint32_t *mode = &hv_region_control(&scope->tracee->region)->mode;
 
 	if (on)
 		__atomic_fetch_or(mode, bit, __ATOMIC_ACQ_REL);
@@ -24,10 +45,10 @@ static uint64_t pid_bits(const uint32_t *list, size_t nr, size_t word, size_t *a
 	return bits;
 }
 
-struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *only, size_t nr_only,
-				      const uint32_t * not, size_t nr_not)
+struct hv_err *hv_scope_filter_pids(struct hv_scope *scope, const uint32_t *only, size_t nr_only,
+				    const uint32_t * not, size_t nr_not)
 {
-	uint64_t *bitmap = (uint64_t *)(s->tracee->region.host + HV_REGION_PIDS_OFF);
+	uint64_t *bitmap = (uint64_t *)(scope->tracee->region.host + HV_REGION_PIDS_OFF);
 	size_t only_at = 0, not_at = 0;
 
 	for (size_t word = 0; word < HV_REGION_NR_PIDS / 64; word++) {
@@ -39,39 +60,40 @@ struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *only
 		if (bitmap[word] != bits)
 			__atomic_store_n(&bitmap[word], bits, __ATOMIC_RELAXED);
 	}
-	set_mode(s, HV_MODE_PID_FILTER, nr_only || nr_not);
+	set_mode(scope, HV_MODE_PID_FILTER, nr_only || nr_not);
 	return NULL;
 }
 
-void hv_session_set_recording(struct hv_session *s, unsigned on)
+void hv_scope_set_recording(struct hv_scope *scope, unsigned on)
 {
-	set_mode(s, HV_MODE_OFF, !on);
+	set_mode(scope, HV_MODE_OFF, !on);
 }
 
-unsigned hv_session_recording(const struct hv_session *s)
+unsigned hv_scope_recording(const struct hv_scope *scope)
 {
-	const struct hv_control *control = hv_region_control(&s->tracee->region);
+	const struct hv_control *control = hv_region_control(&scope->tracee->region);
 
 	return !(__atomic_load_n(&control->mode, __ATOMIC_RELAXED) & HV_MODE_OFF);
 }
 
-void hv_session_mute_cpus(struct hv_session *s, const uint8_t *muted)
+void hv_scope_mute_cpus(struct hv_scope *scope, const uint8_t *muted)
 {
 	bool any = false;
 
-	for (unsigned cpu = 0; cpu < s->tracee->plan.nr_cpus; cpu++) {
+	for (unsigned cpu = 0; cpu < scope->tracee->plan.nr_cpus; cpu++) {
 		unsigned mute = muted && muted[cpu];
 
-		__atomic_store_n(hv_region_muted(&s->tracee->region, cpu), mute, __ATOMIC_RELAXED);
+		__atomic_store_n(hv_region_muted(&scope->tracee->region, cpu), mute,
+				 __ATOMIC_RELAXED);
 		any |= mute;
 	}
-	set_mode(s, HV_MODE_CPUS, any);
+	set_mode(scope, HV_MODE_CPUS, any);
 }
 
 /* The kernel's function NAME that can be traced; 0: there is none. */
-static uint64_t ip_of(const struct hv_session *s, const char *name)
+static uint64_t ip_of(const struct hv_scope *scope, const char *name)
 {
-	const struct hv_sites *sites = &s->tracee->kernel->sites;
+	const struct hv_sites *sites = &scope->tracee->kernel->sites;
 	size_t i = hv_sites_find(sites, name, false);
 
 	return i == SIZE_MAX || sites->list[i].busy ? 0 : sites->list[i].ip.v;
@@ -79,37 +101,38 @@ static uint64_t ip_of(const struct hv_session *s, const char *name)
 
 /* Both have the task for their first argument: the new one, called by who made it, and the one of
  * which nothing is left (kernel/sched/core.c, kernel/exit.c). */
-struct hv_err *hv_session_follow_forks(struct hv_session *s, enum hv_forks how)
+struct hv_err *hv_scope_follow_forks(struct hv_scope *scope, enum hv_forks how)
 {
-	uint64_t forks = ip_of(s, "wake_up_new_task"), ends = ip_of(s, "release_task");
+	uint64_t forks = ip_of(scope, "wake_up_new_task"), ends = ip_of(scope, "release_task");
 
-	if (how == s->forks)
+	if (how == scope->forks)
 		return NULL;
 	if (how != HV_FORKS_NOT && (!forks || !ends))
 		return hv_err_new(EOPNOTSUPP,
 				  "%s() cannot be traced in this kernel: forks are"
 				  " not seen",
 				  forks ? "release_task" : "wake_up_new_task");
-	s->forks = how;
-	s->fork_ip = forks;
-	s->end_ip = ends;
+	scope->forks = how;
+	scope->fork_ip = forks;
+	scope->end_ip = ends;
 	return NULL;
 }
 
-unsigned hv_session_task_bits(const struct hv_session *s, uint64_t ip)
+unsigned hv_scope_task_bits(const struct hv_scope *scope, uint64_t ip)
 {
-	if (s->forks == HV_FORKS_NOT)
+	if (scope->forks == HV_FORKS_NOT)
 		return 0;
-	if (ip == s->fork_ip)
+	if (ip == scope->fork_ip)
 		return HV_SLOT_PID_INHERITS;
-	if (ip != s->end_ip)
+	if (ip != scope->end_ip)
 		return 0;
-	return s->forks == HV_FORKS_OF_ONLY ? HV_SLOT_PID_CLEARS : HV_SLOT_PID_SETS;
+	return scope->forks == HV_FORKS_OF_ONLY ? HV_SLOT_PID_CLEARS : HV_SLOT_PID_SETS;
 }
 
-size_t hv_session_pids(const struct hv_session *s, enum hv_pid_kind kind, uint32_t **ret)
+size_t hv_scope_pids(const struct hv_scope *scope, enum hv_pid_kind kind, uint32_t **ret)
 {
-	const uint64_t *bitmap = (const uint64_t *)(s->tracee->region.host + HV_REGION_PIDS_OFF);
+	const uint64_t *bitmap =
+		(const uint64_t *)(scope->tracee->region.host + HV_REGION_PIDS_OFF);
 	uint32_t *pids = NULL;
 	size_t nr = 0;
 
@@ -118,7 +141,7 @@ size_t hv_session_pids(const struct hv_session *s, enum hv_pid_kind kind, uint32
 
 		if (kind == HV_PIDS_NOT_RECORDED)
 			bits = ~bits;
-		for (; bits && nr < HV_SESSION_PIDS_MAX; bits &= bits - 1) {
+		for (; bits && nr < HV_SCOPE_PIDS_MAX; bits &= bits - 1) {
 			if (nr % 1024 == 0)
 				pids = hv_realloc_array(pids, nr + 1024, sizeof(*pids));
 			pids[nr++] = word * 64 + (uint32_t)__builtin_ctzll(bits);

@@ -1,8 +1,11 @@
 #include "tracer/yield.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "tracer/session_state.h"
+#include "tracer/events/decode.h"
+#include "tracer/stubs.h"
+#include "tracer/tracee.h"
 
 /* What the guest's ftrace reads text by; (to, from, bytes) in either. */
 static const char *const readers[] = {
@@ -18,6 +21,28 @@ static const char *const readers[] = {
 /* In which all is written that was looked at, if the machine is not overwhelmed. */
 #define WRITTEN_NS 5000000000ull
 #define AGAIN_NS   900000000ull
+
+struct hv_yield {
+	struct hv_tracee *tracee; /* borrowed */
+	struct hv_decode *decode; /* borrowed */
+	uint32_t looks;		  /* of the guest's ftrace at sites, that were noticed */
+	uint64_t looked_ns;	  /* when that was; 0: never */
+	uint64_t look_told_ns;	  /* and when it was last told of */
+};
+
+struct hv_yield *hv_yield_new(struct hv_tracee *t, struct hv_decode *decode)
+{
+	struct hv_yield *y = hv_alloc(sizeof(*y));
+
+	y->tracee = t;
+	y->decode = decode;
+	return y;
+}
+
+void hv_yield_free(struct hv_yield *y)
+{
+	free(y);
+}
 
 struct places {
 	struct hv_gva list[HV_NR_YIELDS];
@@ -85,10 +110,10 @@ static struct hv_gva_range alone(struct hv_gva at)
 }
 
 /* The nop of this kernel, from a site that has it. */
-static struct hv_err *find_nop(struct hv_session *s, uint8_t ret[8], bool *ret_found)
+static struct hv_err *find_nop(const struct hv_kernel *k, uint8_t ret[8], bool *ret_found)
 {
-	const struct hv_sites *sites = &s->tracee->kernel->sites;
-	const struct hv_arch *arch = s->tracee->kernel->as.arch;
+	const struct hv_sites *sites = &k->sites;
+	const struct hv_arch *arch = k->as.arch;
 
 	*ret_found = false;
 	for (size_t i = 0; i < sites->nr; i++) {
@@ -96,11 +121,9 @@ static struct hv_err *find_nop(struct hv_session *s, uint8_t ret[8], bool *ret_f
 		struct hv_gva target;
 		struct hv_err *err;
 
-		if (sites->list[i].invalid ||
-		    !hv_gva_in(sites->list[i].ip, s->tracee->kernel->text))
+		if (sites->list[i].invalid || !hv_gva_in(sites->list[i].ip, k->text))
 			continue;
-		err = hv_read(&s->tracee->kernel->as, sites->list[i].ip, bytes,
-			      arch->site_len_bytes);
+		err = hv_read(&k->as, sites->list[i].ip, bytes, arch->site_len_bytes);
 		if (err)
 			return err;
 		if (arch->classify_site(bytes, sites->list[i].ip, &target) != HV_SITE_NOP)
@@ -144,48 +167,48 @@ struct hv_err *hv_yield_look(const struct hv_kernel *k, struct hv_text *ret_reas
 }
 
 /* CHANGES has room for one each of PLACES. What lies across two pages stays as it is. */
-static struct hv_err *plan(struct hv_session *s, const struct places *places,
+static struct hv_err *plan(const struct hv_tracee *t, const struct places *places,
 			   struct hv_change *changes, size_t *ret_nr)
 {
-	const struct hv_arch *arch = s->tracee->kernel->as.arch;
+	const struct hv_arch *arch = t->kernel->as.arch;
 	uint32_t len = (uint32_t)arch->site_len_bytes;
 
 	*ret_nr = 0;
 	for (size_t i = 0; i < places->nr; i++) {
 		struct hv_change *change = &changes[*ret_nr];
 		struct hv_mapping m;
-		struct hv_err *err = hv_walk(&s->tracee->kernel->as, places->list[i], &m);
+		struct hv_err *err = hv_walk(&t->kernel->as, places->list[i], &m);
 
 		if (err)
 			return err;
-		if (!m.present || crosses_pages(s->tracee->kernel, places->list[i]))
+		if (!m.present || crosses_pages(t->kernel, places->list[i]))
 			continue;
 		*change = (struct hv_change){.gva = places->list[i],
 					     .gpa = m.gpa,
 					     .kind = HV_CHANGE_YIELD,
 					     .len_bytes = len};
-		err = hv_guest_read(s->tracee->guest, m.gpa, change->from, len);
+		err = hv_guest_read(t->guest, m.gpa, change->from, len);
 		if (err)
 			return err;
-		*ret_nr += arch->encode_call(places->list[i], hv_stubs_yield(s->tracee, i),
-					     change->to);
+		*ret_nr += arch->encode_call(places->list[i], hv_stubs_yield(t, i), change->to);
 	}
 	return NULL;
 }
 
 /* Whoever is called by our stub was called by ftrace. */
-static void note_callers(struct hv_session *s, const struct places *places)
+static void note_callers(struct hv_yield *y, const struct places *places)
 {
-	size_t len = s->tracee->kernel->as.arch->site_len_bytes;
+	size_t len = y->tracee->kernel->as.arch->site_len_bytes;
 
-	s->decoder->decode.yields = hv_stubs_yield(s->tracee, 0);
+	y->decode->yields = hv_stubs_yield(y->tracee, 0);
 	for (size_t i = 0; i < places->nr; i++)
-		s->decoder->decode.yield_callers[i] = hv_gva_add(places->list[i], len);
+		y->decode->yield_callers[i] = hv_gva_add(places->list[i], len);
 }
 
-struct hv_err *hv_yield_begin(struct hv_session *s)
+struct hv_err *hv_yield_begin(struct hv_yield *y)
 {
-	struct hv_params *params = hv_region_params(&s->tracee->region);
+	const struct hv_kernel *k = y->tracee->kernel;
+	struct hv_params *params = hv_region_params(&y->tracee->region);
 	struct hv_change changes[HV_NR_YIELDS];
 	struct places places;
 	struct hv_gva reader;
@@ -193,89 +216,89 @@ struct hv_err *hv_yield_begin(struct hv_session *s)
 	bool has_nop;
 	size_t nr;
 
-	if (hv_yield_stands(s) || !s->tracee->kernel->as.arch->stubs.yields_off ||
-	    !find_reader(s->tracee->kernel, &reader))
+	if (hv_yield_stands(y) || !k->as.arch->stubs.yields_off || !find_reader(k, &reader))
 		return NULL;
-	err = find_places(s->tracee->kernel, alone(reader), &places);
+	err = find_places(k, alone(reader), &places);
 	if (!err)
-		err = plan(s, &places, changes, &nr);
+		err = plan(y->tracee, &places, changes, &nr);
 	if (!err)
-		err = find_nop(s, params->yield_nop, &has_nop);
+		err = find_nop(k, params->yield_nop, &has_nop);
 	if (err || !has_nop || !nr)
 		return err;
-	note_callers(s, &places);
+	note_callers(y, &places);
 	params->yield_reader_gva = reader.v;
-	return hv_patcher_apply(s->tracee->patcher, changes, nr);
+	return hv_patcher_apply(y->tracee->patcher, changes, nr);
 }
 
-struct hv_err *hv_yield_end_if_done(struct hv_session *s)
+struct hv_err *hv_yield_end_if_done(struct hv_yield *y)
 {
 	HV_AUTO_FREE struct hv_change *undo = NULL;
 	size_t nr;
 
-	if (hv_patcher_nr_standing(s->tracee->patcher, HV_CHANGE_TEXT))
+	if (hv_patcher_nr_standing(y->tracee->patcher, HV_CHANGE_TEXT))
 		return NULL;
-	nr = hv_patcher_undo_plan(s->tracee->patcher, HV_CHANGE_YIELD, &undo);
-	return nr ? hv_patcher_apply(s->tracee->patcher, undo, nr) : NULL;
+	nr = hv_patcher_undo_plan(y->tracee->patcher, HV_CHANGE_YIELD, &undo);
+	return nr ? hv_patcher_apply(y->tracee->patcher, undo, nr) : NULL;
 }
 
-bool hv_yield_stands(const struct hv_session *s)
+bool hv_yield_stands(const struct hv_yield *y)
 {
-	return hv_patcher_nr_standing(s->tracee->patcher, HV_CHANGE_YIELD) != 0;
+	return hv_patcher_nr_standing(y->tracee->patcher, HV_CHANGE_YIELD) != 0;
 }
 
-bool hv_yield_looked(struct hv_session *s)
+bool hv_yield_looked(struct hv_yield *y, uint64_t now_ns)
 {
 	uint32_t looks =
-		__atomic_load_n(&hv_region_control(&s->tracee->region)->looks, __ATOMIC_RELAXED);
-	uint64_t now = hv_now_ns();
+		__atomic_load_n(&hv_region_control(&y->tracee->region)->looks, __ATOMIC_RELAXED);
 
-	if (looks != s->looks)
-		s->looked_ns = now;
-	s->looks = looks;
-	if (!s->looked_ns || now - s->looked_ns >= WRITTEN_NS || now - s->look_told_ns < AGAIN_NS)
+	if (looks != y->looks)
+		y->looked_ns = now_ns;
+	y->looks = looks;
+	if (!y->looked_ns || now_ns - y->looked_ns >= WRITTEN_NS ||
+	    now_ns - y->look_told_ns < AGAIN_NS)
 		return false;
-	s->look_told_ns = now;
+	y->look_told_ns = now_ns;
 	return true;
 }
 
-size_t hv_yield_forget_taken(struct hv_session *s)
+size_t hv_yield_forget_taken(struct hv_yield *y)
 {
+	const struct hv_tracee *t = y->tracee;
 	HV_AUTO_FREE struct hv_change *standing = NULL;
-	size_t nr = hv_patcher_undo_plan(s->tracee->patcher, HV_CHANGE_TEXT, &standing),
-	       nr_taken = 0;
+	size_t nr = hv_patcher_undo_plan(t->patcher, HV_CHANGE_TEXT, &standing), nr_taken = 0;
 
 	for (size_t i = 0; i < nr; i++) {
 		uint8_t now[HV_SITE_LEN_MAX];
-		HV_AUTO_ERR struct hv_err *unread = hv_guest_read(s->tracee->guest, standing[i].gpa,
-								  now, standing[i].len_bytes);
+		HV_AUTO_ERR struct hv_err *unread =
+			hv_guest_read(t->guest, standing[i].gpa, now, standing[i].len_bytes);
 
-		if (unread || hv_tracee_is_call(s->tracee, standing[i].gva, now))
+		if (unread || hv_tracee_is_call(t, standing[i].gva, now))
 			continue;
-		hv_patcher_forget_at(s->tracee->patcher, standing[i].gpa);
+		hv_patcher_forget_at(t->patcher, standing[i].gpa);
 		nr_taken++;
 	}
 	return nr_taken;
 }
 
-struct hv_err *hv_yield_is_ours(struct hv_session *s, struct hv_journal_entry *e, bool *ret)
+struct hv_err *hv_yield_is_ours(const struct hv_yield *y, struct hv_journal_entry *e, bool *ret)
 {
+	const struct hv_kernel *k = y->tracee->kernel;
 	struct hv_gva at = hv_gva(e->gva), target = {0}, reader;
 
 	*ret = false;
-	if (!hv_gva_in(at, s->tracee->kernel->text) ||
-	    s->tracee->kernel->as.arch->classify_site(e->old_bytes, at, &target) != HV_SITE_CALL ||
-	    !find_reader(s->tracee->kernel, &reader) || target.v != reader.v)
+	if (!hv_gva_in(at, k->text) ||
+	    k->as.arch->classify_site(e->old_bytes, at, &target) != HV_SITE_CALL ||
+	    !find_reader(k, &reader) || target.v != reader.v)
 		return NULL;
-	return hv_tracee_call_stands(s->tracee, e, ret);
+	return hv_tracee_call_stands(y->tracee, e, ret);
 }
 
-struct hv_err *hv_yield_check_gone(struct hv_session *s)
+struct hv_err *hv_yield_check_gone(const struct hv_yield *y)
 {
-	struct hv_gva_range ours = {hv_stubs_yield(s->tracee, 0),
-				    hv_stubs_yield(s->tracee, HV_NR_YIELDS)};
+	struct hv_gva_range ours = {hv_stubs_yield(y->tracee, 0),
+				    hv_stubs_yield(y->tracee, HV_NR_YIELDS)};
 	struct places places;
-	struct hv_err *err = find_places(s->tracee->kernel, ours, &places);
+	struct hv_err *err = find_places(y->tracee->kernel, ours, &places);
 
 	if (!err && places.nr)
 		err = hv_err_new(EBUSY, "ftrace's call at 0x%llx still calls a stub",

@@ -1,6 +1,7 @@
 /* Commands of functions: what the guest is told to do at their calls, and what the host does. */
 #include "tree/commands.h"
 
+#include "tracer/actions.h"
 #include "tree/dump.h"
 #include "tree/share.h"
 
@@ -82,7 +83,7 @@ static struct hv_err *tell(struct hv_tree *t)
 	for (struct hv_instance *in = &t->top; in; in = in->next)
 		for (size_t i = 0; i < in->probes.nr; i++)
 			add_set(&in->probes.sets[i], t->host_obeys, list, &nr);
-	return hv_session_set_actions(t->session, list, join(list, nr));
+	return hv_actions_set(t->session->actions, list, join(list, nr));
 }
 
 /* -- who obeys --------------------------------------------------------------------------------- */
@@ -144,8 +145,8 @@ int64_t hv_commands_left(struct hv_instance *in, enum hv_probe_command command,
 {
 	if (in->tree->host_obeys || !guest_counts(command))
 		return probe->count;
-	return hv_session_action_left(in->tree->session, probe->ip, actions[command][1],
-				      probe->count);
+	return hv_actions_left(in->tree->session->actions, probe->ip, actions[command][1],
+			       probe->count);
 }
 
 static bool has_left(const struct hv_probe_set *set)

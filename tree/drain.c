@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/guard.h"
+#include "tracer/events/cursor.h"
 #include "tracer/session.h"
 
 struct hv_drain {
@@ -15,7 +16,7 @@ struct hv_drain *hv_drain_new(struct hv_session *s)
 {
 	struct hv_drain *d = hv_alloc(sizeof(*d));
 
-	d->source = hv_session_buffer(s);
+	d->source = s->buffer;
 	d->cursor = hv_cursor_new(d->source, -1, HV_CURSOR_DRAIN);
 	return d;
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "ringbuf/abi.h"
+#include "tracer/events/buffer.h"
+#include "tracer/events/callers.h"
 #include "tree/node.h"
 
 #define FILL_PERCENT_DEFAULT 50
@@ -11,7 +13,7 @@
 /* Options that mean nothing with this guest. */
 static uint64_t absent_options(struct hv_session *s)
 {
-	HV_AUTO_ERR struct hv_err *err = hv_session_can_unwind(s);
+	HV_AUTO_ERR struct hv_err *err = hv_callers_prepare(s->callers);
 
 	return err ? UINT64_C(1) << HV_OPT_FUNC_STACK_TRACE : 0;
 }
@@ -52,7 +54,7 @@ void hv_instance_deinit(struct hv_instance *in)
 struct hv_style hv_instance_style(const struct hv_instance *in)
 {
 	return (struct hv_style){
-		.kernel = hv_session_kernel(in->tree->session),
+		.kernel = in->tree->session->kernel,
 		.clock = hv_instance_clock(in),
 		.options = &in->options,
 	};

@@ -1,16 +1,19 @@
 /* The buffer of an instance: where it is, its size, its snapshot. */
+#include "tracer/events/buffer.h"
+#include "tracer/events/clocks.h"
+#include "tracer/events/host_buffer.h"
 #include "tree/share.h"
 
 struct hv_buffer *hv_instance_buffer(struct hv_instance *in)
 {
 	hv_tree_drain(in->tree);
-	return in->host ? in->host : hv_session_buffer(in->tree->session);
+	return in->host ? in->host : in->tree->session->buffer;
 }
 
 void hv_instance_clear(struct hv_instance *in, int cpu)
 {
 	hv_buffer_clear(hv_instance_buffer(in), cpu);
-	if (cpu < 0 && !hv_session_now_ns(in->tree->session, in->clock, &in->start_ns))
+	if (cpu < 0 && !hv_clocks_now_ns(in->tree->session->clocks, in->clock, &in->start_ns))
 		in->start_ns = 0;
 	if (cpu < 0 && in == &in->tree->top)
 		hv_share_end(in->tree);
@@ -36,7 +39,7 @@ void hv_instance_use_clock(struct hv_instance *in, enum hv_trace_clock clock)
 {
 	in->clock = clock;
 	if (in == &in->tree->top)
-		hv_buffer_use_clock(hv_session_buffer(in->tree->session), clock);
+		hv_buffer_use_clock(in->tree->session->buffer, clock);
 	if (in->host)
 		hv_buffer_use_clock(in->host, clock);
 	if (in->snapshot) {
@@ -52,12 +55,12 @@ enum hv_clock_kind hv_instance_clock(const struct hv_instance *in)
 		return HV_CLOCK_RAW;
 	if (in->clock == HV_TRACE_CLOCK_HOST)
 		return HV_CLOCK_HOST;
-	return hv_session_guest_clock(in->tree->session);
+	return hv_clocks_guest_kind(in->tree->session->clocks);
 }
 
 uint64_t hv_instance_size(const struct hv_instance *in, unsigned cpu)
 {
-	return hv_buffer_size(in->host ? in->host : hv_session_buffer(in->tree->session), cpu);
+	return hv_buffer_size(in->host ? in->host : in->tree->session->buffer, cpu);
 }
 
 uint64_t *hv_instance_sizes(const struct hv_instance *in)
@@ -76,7 +79,7 @@ static struct hv_err *resize_live(struct hv_instance *in, const uint64_t *sizes_
 
 	if (!in->host)
 		return hv_share_begin(in->tree, sizes_bytes);
-	err = hv_buffer_new(hv_session_buffer(in->tree->session), sizes_bytes, &resized);
+	err = hv_buffer_new(in->tree->session->buffer, sizes_bytes, &resized);
 	if (err)
 		return err;
 	hv_buffer_move(in->host, HV_ALL_CPUS, resized);
@@ -88,7 +91,7 @@ static struct hv_err *resize_live(struct hv_instance *in, const uint64_t *sizes_
 static struct hv_err *new_snapshot(const struct hv_instance *in, const uint64_t *sizes_bytes,
 				   struct hv_buffer **ret)
 {
-	struct hv_err *err = hv_buffer_new(hv_session_buffer(in->tree->session), sizes_bytes, ret);
+	struct hv_err *err = hv_buffer_new(in->tree->session->buffer, sizes_bytes, ret);
 
 	if (!err)
 		hv_buffer_use_clock(*ret, in->clock);

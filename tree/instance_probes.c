@@ -1,5 +1,7 @@
 /* What set_ftrace_filter asks for besides functions to trace: commands, and words that wait for
  * modules. */
+#include "kernel/kernel.h"
+#include "tracer/events/callers.h"
 #include "tree/commands.h"
 
 /* What has to be there before COMMAND can be obeyed. */
@@ -8,7 +10,7 @@ static struct hv_err *prepare(struct hv_instance *in, enum hv_probe_command comm
 	struct hv_err *err = NULL;
 
 	if (command == HV_PROBE_STACKTRACE)
-		return hv_session_can_unwind(in->tree->session);
+		return hv_callers_prepare(in->tree->session->callers);
 	if (command == HV_PROBE_SNAPSHOT)
 		err = hv_instance_need_host(in);
 	return err || command != HV_PROBE_SNAPSHOT ? err : hv_instance_need_snapshot(in);
@@ -37,7 +39,7 @@ static struct hv_err *set_probes(struct hv_instance *in, enum hv_tracer tracer,
 struct hv_err *hv_instance_probe(struct hv_instance *in, const char *func,
 				 enum hv_probe_command command, const char *param)
 {
-	const struct hv_sites *sites = &hv_session_kernel(in->tree->session)->sites;
+	const struct hv_sites *sites = &in->tree->session->kernel->sites;
 	struct hv_err *err = func[0] == '!' ? NULL : prepare(in, command);
 	struct hv_probes probes;
 
@@ -73,7 +75,7 @@ int64_t hv_instance_probe_left(void *ctx, enum hv_probe_command command,
 
 static void module_came(struct hv_instance *in, unsigned list, const char *module)
 {
-	const struct hv_sites *sites = &hv_session_kernel(in->tree->session)->sites;
+	const struct hv_sites *sites = &in->tree->session->kernel->sites;
 	char *func;
 
 	while (hv_modcache_take(&in->waiting[list], module, &func)) {
@@ -84,7 +86,7 @@ static void module_came(struct hv_instance *in, unsigned list, const char *modul
 
 void hv_instance_modules_came(struct hv_instance *in)
 {
-	const struct hv_modules *modules = &hv_session_kernel(in->tree->session)->modules;
+	const struct hv_modules *modules = &in->tree->session->kernel->modules;
 
 	for (unsigned list = 0; list < HV_NR_FILTER_LISTS; list++) {
 		for (size_t i = 0; i < modules->nr && in->waiting[list].nr; i++)

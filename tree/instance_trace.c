@@ -1,4 +1,9 @@
 /* What instances trace, and what of it the guest has to record: what any of them wants. */
+#include "kernel/kernel.h"
+#include "tracer/graph_tracer.h"
+#include "tracer/scope.h"
+#include "tracer/site_stubs.h"
+#include "tracer/stubs.h"
 #include "tree/commands.h"
 #include "tree/share.h"
 
@@ -117,7 +122,7 @@ static struct hv_err *set_forks(struct hv_instance *in, const struct hv_pidlist 
 					  i->name ? i->name : "the top");
 	if (whose && follows_forks(whose, lists))
 		how = lists[HV_LIST_FILTER].nr ? HV_FORKS_OF_ONLY : HV_FORKS_OF_OTHERS;
-	err = hv_session_follow_forks(in->tree->session, how);
+	err = hv_scope_follow_forks(in->tree->session->scope, how);
 	if (!err)
 		in->tree->forks = how;
 	return err;
@@ -137,16 +142,16 @@ static struct hv_err *set_pids(struct hv_instance *in, enum hv_tracer tracer,
 
 	if (err)
 		return err;
-	hv_session_mute_cpus(in->tree->session, whose ? whose->muted : NULL);
-	return hv_session_filter_pids(in->tree->session, only->pids, only->nr, not ->pids,
-				      not ->nr);
+	hv_scope_mute_cpus(in->tree->session->scope, whose ? whose->muted : NULL);
+	return hv_scope_filter_pids(in->tree->session->scope, only->pids, only->nr, not ->pids,
+				    not ->nr);
 }
 
 static struct hv_err *set_sites(struct hv_instance *in, enum hv_tracer tracer,
 				const struct hv_filter *lists)
 {
 	const struct hv_tree *t = in->tree;
-	const struct hv_sites *sites = &hv_session_kernel(t->session)->sites;
+	const struct hv_sites *sites = &t->session->kernel->sites;
 	HV_AUTO_FREE uint8_t *wanted = hv_alloc(sites->nr);
 	struct hv_err *err;
 
@@ -160,7 +165,7 @@ static struct hv_err *set_sites(struct hv_instance *in, enum hv_tracer tracer,
 			want(&wanted[n], stub_of(&w, &sites->list[n]));
 	}
 	hv_instance_graph(in, lists);
-	err = hv_session_trace_sites(in->tree->session, wanted);
+	err = hv_site_stubs_set(in->tree->session->stubs, wanted);
 	if (err)
 		hv_instance_graph(in, in->lists);
 	return err;
@@ -199,7 +204,7 @@ static void set_recording(const struct hv_instance *in, enum hv_tracer tracer)
 
 		on |= !i->nr_pauses && ((traces && i->recording) || hv_commands_need_recording(i));
 	}
-	hv_session_set_recording(t->session, on);
+	hv_scope_set_recording(t->session->scope, on);
 }
 
 struct hv_err *hv_instance_trace(struct hv_instance *in, enum hv_tracer tracer,
@@ -274,8 +279,8 @@ void hv_instance_learn_pids(struct hv_instance *in)
 
 	if (forks == HV_FORKS_NOT || single(in, in->tracer) != in)
 		return;
-	now.nr = hv_session_pids(in->tree->session, only ? HV_PIDS_RECORDED : HV_PIDS_NOT_RECORDED,
-				 &now.pids);
+	now.nr = hv_scope_pids(in->tree->session->scope,
+			       only ? HV_PIDS_RECORDED : HV_PIDS_NOT_RECORDED, &now.pids);
 	if (!now.nr)
 		return;
 	hv_pidlist_deinit(list);
@@ -288,7 +293,7 @@ void hv_instance_mute_cpus(struct hv_instance *in)
 
 	hv_tree_drain(in->tree);
 	whose = single(in, in->tracer);
-	hv_session_mute_cpus(in->tree->session, whose ? whose->muted : NULL);
+	hv_scope_mute_cpus(in->tree->session->scope, whose ? whose->muted : NULL);
 }
 
 void hv_instance_set_recording(struct hv_instance *in, unsigned on)
@@ -351,7 +356,7 @@ void hv_instance_graph(struct hv_instance *in, const struct hv_filter *lists)
 	if (!hv_options_on(&t->top.options, HV_OPT_GRAPH_TIME))
 		graph.flags |= HV_GRAPH_OWN_TIME;
 	graph.no_sleep = !hv_options_on(&(t->profiles ? &t->top : in)->options, HV_OPT_SLEEP_TIME);
-	hv_session_graph_options(t->session, &graph);
+	hv_graph_tracer_set_options(t->session->graph, &graph);
 }
 
 bool hv_instance_records(const struct hv_instance *in)
@@ -361,5 +366,5 @@ bool hv_instance_records(const struct hv_instance *in)
 
 unsigned hv_instance_tracing_on(const struct hv_instance *in)
 {
-	return follows_guest(in) ? hv_session_recording(in->tree->session) : in->recording;
+	return follows_guest(in) ? hv_scope_recording(in->tree->session->scope) : in->recording;
 }

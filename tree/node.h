@@ -6,6 +6,7 @@
 
 #include "tree/format/graph.h"
 #include "tree/instance.h"
+#include "tracer/scope.h"
 #include "tracer/session.h"
 #include "tree/token.h"
 #include "tree/tree.h"

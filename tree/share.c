@@ -1,5 +1,7 @@
 #include "tree/share.h"
 
+#include "tracer/events/buffer.h"
+#include "tracer/events/host_buffer.h"
 #include "tree/commands.h"
 
 static bool is_alone(const struct hv_instance *in)
@@ -46,7 +48,7 @@ void hv_share_remove(struct hv_instance *in)
 
 struct hv_err *hv_share_begin(struct hv_tree *tree, const uint64_t *sizes_bytes)
 {
-	struct hv_buffer *guests = hv_session_buffer(tree->session);
+	struct hv_buffer *guests = tree->session->buffer;
 	struct hv_buffer *host;
 	struct hv_err *err;
 
@@ -65,7 +67,7 @@ struct hv_err *hv_share_begin(struct hv_tree *tree, const uint64_t *sizes_bytes)
 
 static bool has_first_sizes(const struct hv_instance *top)
 {
-	const struct hv_buffer *guests = hv_session_buffer(top->tree->session);
+	const struct hv_buffer *guests = top->tree->session->buffer;
 
 	for (unsigned cpu = 0; cpu < top->tree->nr_cpus; cpu++)
 		if (hv_instance_size(top, cpu) != hv_buffer_size(guests, cpu))
@@ -89,7 +91,7 @@ void hv_share_end(struct hv_tree *tree)
 		return;
 	hv_drain_free(tree->drain);
 	tree->drain = NULL;
-	hv_buffer_clear(hv_session_buffer(tree->session), HV_ALL_CPUS);
+	hv_buffer_clear(tree->session->buffer, HV_ALL_CPUS);
 	hv_buffer_unref(tree->top.host);
 	tree->top.host = NULL;
 }

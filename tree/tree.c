@@ -3,6 +3,11 @@
 #include <assert.h>
 #include <string.h>
 
+#include "tracer/call_counts.h"
+#include "tracer/events/clocks.h"
+#include "tracer/events/cursor.h"
+#include "tracer/graph_tracer.h"
+#include "tracer/scope.h"
 #include "tree/dump.h"
 #include "tree/lookup.h"
 
@@ -17,7 +22,7 @@ struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret)
 	t->session = session;
 	t->nr_cpus = stat.nr_cpus;
 	hv_instance_init(&t->top, t, t->nr_cpus);
-	hv_session_set_recording(session, 1);
+	hv_scope_set_recording(session->scope, 1);
 	*ret = t;
 	return NULL;
 }
@@ -164,13 +169,13 @@ void hv_tree_retire(struct hv_tree *tree)
 
 struct hv_err *hv_tree_step_aside(struct hv_tree *tree)
 {
-	struct hv_err *why = hv_session_livepatch(tree->session);
+	struct hv_err *why = hv_graph_tracer_livepatch(tree->session->graph);
 
 	if (why && tree->profiles) {
 		HV_AUTO_ERR struct hv_err *err = NULL;
 
 		tree->profiles = 0;
-		hv_session_set_profile(tree->session, 0);
+		hv_call_counts_switch(tree->session->counts, 0);
 		err = hv_instance_trace(&tree->top, tree->top.tracer, tree->top.lists);
 	}
 	for (struct hv_instance *in = &tree->top; why && in; in = in->next) {
@@ -183,7 +188,7 @@ struct hv_err *hv_tree_step_aside(struct hv_tree *tree)
 			in->tracer = HV_TRACER_NOP;
 	}
 	if (why)
-		hv_session_put_back(tree->session);
+		hv_graph_tracer_put_back(tree->session->graph);
 	return why;
 }
 
@@ -288,7 +293,7 @@ void hv_file_log_error(struct hv_file *f, const struct hv_err *err, const char *
 {
 	uint64_t now_ns = 0;
 
-	hv_session_now_ns(f->tree->session, f->instance->clock, &now_ns);
+	hv_clocks_now_ns(f->tree->session->clocks, f->instance->clock, &now_ns);
 	hv_error_log_add(&f->instance->errors, now_ns, f->path, err->message, buf, len_bytes);
 }
 

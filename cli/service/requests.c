@@ -7,6 +7,8 @@
 
 #include "base/clock.h"
 #include "cli/service/files.h"
+#include "kernel/kernel.h"
+#include "tracer/events/clocks.h"
 
 /* A one-line file of the tree, without its newline. */
 static char *read_small(struct service *s, const char *path)
@@ -113,7 +115,7 @@ static void do_stat(struct service *s, struct peer *p)
 	add_number(o, "attached_ms", (hv_now_ns() - s->attached_ns) / 1000000);
 	add_string(o, "kernel", s->kernel->release);
 	add_string(o, "transport", info->transport);
-	add_string(o, "clock", clock_name(hv_session_guest_clock(s->session)));
+	add_string(o, "clock", clock_name(hv_clocks_guest_kind(s->session->clocks)));
 	add_string(o, "current_tracer", tracer);
 	json_object_object_add(o, "tracing_on", json_object_new_boolean(strcmp(on, "1") == 0));
 	add_counts(s, o);

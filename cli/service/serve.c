@@ -14,6 +14,9 @@
 #include "cli/retry.h"
 #include "cli/service/service.h"
 #include "cli/spec.h"
+#include "kernel/kernel.h"
+#include "tracer/events/clocks.h"
+#include "tracer/graph_tracer.h"
 #include "tree/drain.h"
 
 #define NS_PER_MS     1000000ull
@@ -365,8 +368,8 @@ static void tick(struct service *s, struct ticks *t)
 		home_keep(s);
 		check_boot(s, t);
 		if (!t->nr_other_boot) {
-			hv_session_refresh_clock(s->session);
-			hv_session_sweep(s->session);
+			hv_clocks_refresh(s->session->clocks);
+			hv_graph_tracer_sweep(s->session->graph);
 			hv_tree_refresh(s->tree);
 			hv_tree_retire(s->tree);
 			watch_livepatch(s);

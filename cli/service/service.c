@@ -18,6 +18,7 @@
 #include "cli/service/serve.h"
 #include "cli/spec.h"
 #include "cli/stop_signals.h"
+#include "kernel/kernel.h"
 
 #define REPORT_FD 3 /* in the service: above the standard three */
 
@@ -150,7 +151,7 @@ static void describe(const struct service *s, uint64_t took_ns, struct hv_text *
 		       (unsigned long long)(stat.hold_max_ns / 1000 % 1000),
 		       (unsigned long long)(took_ns / 1000000000),
 		       (unsigned long long)(took_ns / 100000000 % 10));
-	if (hv_session_found_stale(s->session))
+	if (s->session->found_stale)
 		hv_text_add(ret,
 			    "; what an earlier boot of it had left in the region is discarded");
 }

@@ -10,6 +10,7 @@
 #include "cli/service/service.h"
 #include "cli/spec.h"
 #include "cli/verbs/verb.h"
+#include "kernel/kernel.h"
 #include "tracer/session.h"
 
 static struct hv_err *recover_once(struct hv_guest *guest, struct hv_text *report)

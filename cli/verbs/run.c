@@ -16,6 +16,7 @@
 #include "cli/size.h"
 #include "cli/verbs/verb.h"
 #include "kernel/early.h"
+#include "kernel/kernel.h"
 
 #define APPEND_DEFAULT "console=ttyS0 reboot=k panic=-1"
 #define MEMORY_DEFAULT (UINT64_C(512) << 20)

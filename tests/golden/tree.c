@@ -27,9 +27,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/kernel.h"
 #include "tests/golden/golden.h"
 #include "tests/lib/fake_session.h"
 #include "tests/lib/script.h"
+#include "tracer/actions.h"
+#include "tracer/call_counts.h"
+#include "tracer/events/names.h"
+#include "tracer/graph_tracer.h"
+#include "tracer/scope.h"
+#include "tracer/site_stubs.h"
+#include "tracer/stubs.h"
 #include "tree/tree.h"
 
 struct shell {
@@ -113,7 +121,7 @@ static void do_event(struct shell *sh, struct hv_event e, char *args)
 	e.cpu = (unsigned)next_number(&args);
 	e.time_ns = next_number(&args);
 	e.pid = (uint32_t)next_number(&args);
-	e.tgid = hv_session_tgid(sh->session, e.pid);
+	e.tgid = hv_names_tgid(sh->session->names, e.pid);
 	bytes = hv_strdup(next_word(&args));
 	len = unescape(bytes);
 	memcpy(e.comm, bytes, len < sizeof(e.comm) ? len : sizeof(e.comm) - 1);
@@ -318,8 +326,8 @@ static void show_site(struct shell *sh, const char *name, unsigned stub)
 
 static void do_guest(struct shell *sh)
 {
-	const struct hv_sites *sites = &hv_session_kernel(sh->session)->sites;
-	const uint8_t *patched = hv_session_patched(sh->session);
+	const struct hv_sites *sites = &sh->session->kernel->sites;
+	const uint8_t *patched = hv_site_stubs_now(sh->session->stubs);
 	const struct hv_site_actions *actions;
 	const struct hv_graph_options *graph = hv_fake_graph(sh->session);
 	const uint32_t *pids;

@@ -2,71 +2,117 @@
 
 #include <string.h>
 
+#include "kernel/tasks.h"
 #include "tests/lib/fake_buffer.h"
+#include "tracer/events/callers.h"
 #include "tracer/events/comms.h"
+#include "tracer/events/names.h"
 
-struct hv_session {
-	struct hv_kernel kernel;
-	uint8_t *patched;
-	struct hv_site_actions *actions;
-	size_t nr_actions;
-	struct hv_graph_options graph;
-	unsigned profile_on;
-	struct fake_count {
-		unsigned cpu;
-		struct hv_profile_count count;
-	} * counts; /* owned */
-	size_t nr_counts;
-	struct hv_buffer buffer;
-	struct {
-		uint32_t pid;
-		uint32_t tgid;
-		char comm[16];
-	} comms[64];
-	size_t nr_comms;
+/* The parts of a fake session, as far as the tree calls them. */
+struct hv_clocks {
+	enum hv_clock_kind guest;
+	unsigned has_host;
+	const struct hv_buffer *buffer; /* its last event was just before now */
+};
+
+struct hv_scope {
+	int *fail;
+	unsigned recording;
 	uint32_t pids[64];
 	size_t nr_pids;
 	uint32_t not_pids[64];
 	size_t nr_not_pids;
 	uint8_t muted[HV_FAKE_NR_CPUS];
+	unsigned nr_cpus;
 	enum hv_forks forks;
-	size_t comms_max;
-	unsigned ignores_comms;
-	unsigned recording;
-	enum hv_clock_kind clock;
-	unsigned has_host_clock;
-	int fail;
-	unsigned modules_changed;
+};
+
+struct hv_actions {
+	struct hv_site_actions *list; /* owned */
+	size_t nr;
+};
+
+struct hv_graph_tracer {
+	struct hv_graph_options options;
 	unsigned livepatch;
 };
 
+struct hv_site_stubs {
+	int *fail;
+	const struct hv_kernel *kernel;
+	uint8_t *now; /* owned */
+};
+
+struct hv_call_counts {
+	unsigned on;
+	struct fake_count {
+		unsigned cpu;
+		struct hv_profile_count count;
+	} * list; /* owned */
+	size_t nr;
+};
+
+struct fake {
+	struct hv_session session; /* leads to all others */
+	struct hv_kernel kernel;
+	struct hv_buffer buffer;
+	struct hv_clocks clocks;
+	struct hv_scope scope;
+	struct hv_actions actions;
+	struct hv_graph_tracer graph;
+	struct hv_site_stubs stubs;
+	struct hv_call_counts counts;
+	int fail; /* of the next change */
+	unsigned modules_changed;
+};
+
+static struct fake *fake_of(struct hv_session *s)
+{
+	return (struct fake *)s;
+}
+
 struct hv_session *hv_fake_new(void)
 {
-	struct hv_session *s = hv_alloc(sizeof(*s));
+	struct fake *f = hv_alloc(sizeof(*f));
 
-	s->buffer.nr_cpus = 2;
-	s->comms_max = HV_COMMS_MAX;
-	s->kernel.release = (char *)"6.1.0-fake";
+	f->kernel.release = (char *)"6.1.0-fake";
 	for (unsigned cpu = 0; cpu < HV_FAKE_NR_CPUS; cpu++)
-		s->buffer.sizes_bytes[cpu] = 1 << 20;
-	return s;
+		f->buffer.sizes_bytes[cpu] = 1 << 20;
+	f->clocks.buffer = &f->buffer;
+	f->scope.fail = f->stubs.fail = &f->fail;
+	f->stubs.kernel = &f->kernel;
+	f->session = (struct hv_session){
+		.kernel = &f->kernel,
+		.buffer = &f->buffer,
+		.clocks = &f->clocks,
+		.names = hv_names_new(&f->kernel),
+		.stubs = &f->stubs,
+		.scope = &f->scope,
+		.actions = &f->actions,
+		.graph = &f->graph,
+		.counts = &f->counts,
+	};
+	hv_fake_cpus(&f->session, 2);
+	return &f->session;
 }
 
 void hv_fake_free(struct hv_session *s)
 {
-	struct hv_sites *sites = &s->kernel.sites;
+	struct fake *f = fake_of(s);
+	struct hv_sites *sites = &f->kernel.sites;
 
 	for (size_t i = 0; i < sites->nr; i++) {
 		free((char *)sites->list[i].name);
 		free((char *)sites->list[i].module);
 	}
 	free(sites->list);
-	free(s->patched);
-	free(s->counts);
-	fake_buffer_deinit(&s->buffer);
-	free(s->actions);
-	free(s->kernel.modules.list);
-	free(s);
+	free(f->stubs.now);
+	free(f->counts.list);
+	fake_buffer_deinit(&f->buffer);
+	hv_names_free(s->names);
+	free(f->actions.list);
+	free(f->kernel.modules.list);
+	free(f);
 }
 
 static void add_module(struct hv_modules *modules, const char *name)
@@ -82,14 +128,15 @@ static void add_module(struct hv_modules *modules, const char *name)
 void hv_fake_site(struct hv_session *s, uint64_t ip, const char *name, const char *module,
 		  unsigned invalid)
 {
-	struct hv_sites *sites = &s->kernel.sites;
+	struct fake *f = fake_of(s);
+	struct hv_sites *sites = &f->kernel.sites;
 
 	sites->list = hv_realloc_array(sites->list, sites->nr + 1, sizeof(*sites->list));
-	s->patched = hv_realloc_array(s->patched, sites->nr + 1, 1);
-	s->patched[sites->nr] = 0;
-	s->modules_changed = 1;
+	f->stubs.now = hv_realloc_array(f->stubs.now, sites->nr + 1, 1);
+	f->stubs.now[sites->nr] = 0;
+	f->modules_changed = 1;
 	if (module)
-		add_module(&s->kernel.modules, module);
+		add_module(&f->kernel.modules, module);
 	sites->list[sites->nr++] = (struct hv_site){
 		.ip = hv_gva(ip),
 		.name = hv_strdup(name),
@@ -100,71 +147,65 @@ void hv_fake_site(struct hv_session *s, uint64_t ip, const char *name, const cha
 
 void hv_fake_event(struct hv_session *s, const struct hv_event *e)
 {
-	fake_buffer_put(&s->buffer, e);
+	fake_buffer_put(s->buffer, e);
 }
 
 void hv_fake_overrun(struct hv_session *s, uint64_t nr)
 {
-	s->buffer.overrun = nr;
+	s->buffer->overrun = nr;
 }
 
 void hv_fake_comm(struct hv_session *s, uint32_t pid, uint32_t tgid, const char *comm)
 {
-	if (s->nr_comms == HV_ARRAY_LEN(s->comms))
-		return;
-	s->comms[s->nr_comms].pid = pid;
-	s->comms[s->nr_comms].tgid = tgid;
-	strncpy(s->comms[s->nr_comms++].comm, comm, 15);
+	char padded[HV_COMM_LEN] = {0};
+
+	strncpy(padded, comm, sizeof(padded) - 1);
+	hv_names_add(s->names, pid, tgid, padded);
 }
 
 void hv_fake_cpus(struct hv_session *s, unsigned nr)
 {
-	s->buffer.nr_cpus = nr;
+	s->buffer->nr_cpus = s->scope->nr_cpus = nr;
 }
 
 void hv_fake_lazy(struct hv_session *s)
 {
-	s->kernel.layout.has_lazy = true;
+	s->kernel->layout.has_lazy = true;
 }
 
 void hv_fake_clock(struct hv_session *s, enum hv_clock_kind clock)
 {
-	s->clock = clock;
+	s->clocks->guest = clock;
 }
 
 void hv_fake_fail(struct hv_session *s, int code)
 {
-	s->fail = code;
+	fake_of(s)->fail = code;
 }
 
 unsigned hv_fake_recording(const struct hv_session *s)
 {
-	return s->recording;
+	return s->scope->recording;
 }
 
 const uint32_t *hv_fake_not_pids(const struct hv_session *s, size_t *ret_nr)
 {
-	*ret_nr = s->nr_not_pids;
-	return s->not_pids;
+	*ret_nr = s->scope->nr_not_pids;
+	return s->scope->not_pids;
 }
 
 const uint32_t *hv_fake_pids(const struct hv_session *s, size_t *ret_nr)
 {
-	*ret_nr = s->nr_pids;
-	return s->pids;
+	*ret_nr = s->scope->nr_pids;
+	return s->scope->pids;
 }
 
-static struct hv_err *change(struct hv_session *s)
+static struct hv_err *change(int *fail)
 {
-	int code = s->fail;
+	int code = *fail;
 
-	s->fail = 0;
+	*fail = 0;
 	return code ? hv_err_new(code, "the guest could not be changed") : NULL;
-}
-
-struct hv_kernel *hv_session_kernel(struct hv_session *s)
-{
-	return &s->kernel;
 }
 
 bool hv_kernel_symbol_at(const struct hv_kernel *k, struct hv_gva addr, const char **ret_name,
@@ -215,75 +256,79 @@ uint64_t hv_kernel_symbol_size(const struct hv_kernel *k, struct hv_gva addr)
 void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 {
 	*ret = (struct hv_session_stat){
-		.nr_sites = s->kernel.sites.nr,
-		.nr_cpus = s->buffer.nr_cpus,
-		.ring_bytes = (uint64_t)s->buffer.nr_cpus << 20,
+		.nr_sites = s->kernel->sites.nr,
+		.nr_cpus = s->buffer->nr_cpus,
+		.ring_bytes = (uint64_t)s->buffer->nr_cpus << 20,
 	};
 }
 
-struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wanted)
+struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted)
 {
-	struct hv_err *err = change(s);
+	struct hv_err *err = change(s->fail);
 
-	if (!err && s->kernel.sites.nr)
-		memcpy(s->patched, wanted, s->kernel.sites.nr);
+	if (!err && s->kernel->sites.nr)
+		memcpy(s->now, wanted, s->kernel->sites.nr);
 	return err;
 }
 
-struct hv_err *hv_session_filter_pids(struct hv_session *s, const uint32_t *only, size_t nr_only,
-				      const uint32_t * not, size_t nr_not)
+const uint8_t *hv_site_stubs_now(const struct hv_site_stubs *s)
 {
-	struct hv_err *err = change(s);
-	size_t max = HV_ARRAY_LEN(s->pids);
+	return s->now;
+}
+
+struct hv_err *hv_scope_filter_pids(struct hv_scope *scope, const uint32_t *only, size_t nr_only,
+				    const uint32_t * not, size_t nr_not)
+{
+	struct hv_err *err = change(scope->fail);
+	size_t max = HV_ARRAY_LEN(scope->pids);
 
 	if (err)
 		return err;
-	s->nr_pids = nr_only < max ? nr_only : max;
-	if (s->nr_pids)
-		memcpy(s->pids, only, s->nr_pids * sizeof(*only));
-	s->nr_not_pids = nr_not < max ? nr_not : max;
-	if (s->nr_not_pids)
-		memcpy(s->not_pids, not, s->nr_not_pids * sizeof(*not ));
+	scope->nr_pids = nr_only < max ? nr_only : max;
+	if (scope->nr_pids)
+		memcpy(scope->pids, only, scope->nr_pids * sizeof(*only));
+	scope->nr_not_pids = nr_not < max ? nr_not : max;
+	if (scope->nr_not_pids)
+		memcpy(scope->not_pids, not, scope->nr_not_pids * sizeof(*not ));
 	return NULL;
 }
 
-struct hv_err *hv_session_set_actions(struct hv_session *s, const struct hv_site_actions *list,
-				      size_t nr)
+struct hv_err *hv_actions_set(struct hv_actions *a, const struct hv_site_actions *list, size_t nr)
 {
-	s->actions = hv_realloc_array(s->actions, nr + 1, sizeof(*list));
+	a->list = hv_realloc_array(a->list, nr + 1, sizeof(*list));
 	if (nr)
-		memcpy(s->actions, list, nr * sizeof(*list));
-	s->nr_actions = nr;
+		memcpy(a->list, list, nr * sizeof(*list));
+	a->nr = nr;
 	return NULL;
 }
 
-struct hv_err *hv_session_can_unwind(struct hv_session *s hv_unused)
+struct hv_err *hv_callers_prepare(struct hv_callers *c hv_unused)
 {
 	return NULL;
 }
 
-int64_t hv_session_action_left(const struct hv_session *s, uint64_t ip, enum hv_action action,
-			       int64_t not_set)
+int64_t hv_actions_left(const struct hv_actions *a, uint64_t ip, enum hv_action action,
+			int64_t not_set)
 {
-	for (size_t i = 0; i < s->nr_actions; i++)
-		if (s->actions[i].ip == ip && s->actions[i].bits >> action & 1)
-			return s->actions[i].left[action];
+	for (size_t i = 0; i < a->nr; i++)
+		if (a->list[i].ip == ip && a->list[i].bits >> action & 1)
+			return a->list[i].left[action];
 	return not_set;
 }
 
-struct hv_err *hv_session_follow_forks(struct hv_session *s, enum hv_forks how)
+struct hv_err *hv_scope_follow_forks(struct hv_scope *scope, enum hv_forks how)
 {
-	struct hv_err *err = how == s->forks ? NULL : change(s);
+	struct hv_err *err = how == scope->forks ? NULL : change(scope->fail);
 
 	if (!err)
-		s->forks = how;
+		scope->forks = how;
 	return err;
 }
 
-size_t hv_session_pids(const struct hv_session *s, enum hv_pid_kind kind, uint32_t **ret)
+size_t hv_scope_pids(const struct hv_scope *scope, enum hv_pid_kind kind, uint32_t **ret)
 {
-	const uint32_t *pids = kind == HV_PIDS_RECORDED ? s->pids : s->not_pids;
-	size_t nr = kind == HV_PIDS_RECORDED ? s->nr_pids : s->nr_not_pids;
+	const uint32_t *pids = kind == HV_PIDS_RECORDED ? scope->pids : scope->not_pids;
+	size_t nr = kind == HV_PIDS_RECORDED ? scope->nr_pids : scope->nr_not_pids;
 
 	*ret = nr ? memcpy(hv_alloc(nr * sizeof(*pids)), pids, nr * sizeof(*pids)) : NULL;
 	return nr;
@@ -292,33 +337,34 @@ size_t hv_session_pids(const struct hv_session *s, enum hv_pid_kind kind, uint32
 /* The task PID makes CHILD. */
 void hv_fake_fork(struct hv_session *s, uint32_t pid, uint32_t child)
 {
-	uint32_t *pids = s->forks == HV_FORKS_OF_ONLY ? s->pids : s->not_pids;
-	size_t *nr = s->forks == HV_FORKS_OF_ONLY ? &s->nr_pids : &s->nr_not_pids;
+	struct hv_scope *scope = s->scope;
+	uint32_t *pids = scope->forks == HV_FORKS_OF_ONLY ? scope->pids : scope->not_pids;
+	size_t *nr = scope->forks == HV_FORKS_OF_ONLY ? &scope->nr_pids : &scope->nr_not_pids;
 
-	for (size_t i = 0; s->forks != HV_FORKS_NOT && i < *nr; i++) {
-		if (pids[i] != pid || *nr == HV_ARRAY_LEN(s->pids))
+	for (size_t i = 0; scope->forks != HV_FORKS_NOT && i < *nr; i++) {
+		if (pids[i] != pid || *nr == HV_ARRAY_LEN(scope->pids))
 			continue;
 		pids[(*nr)++] = child;
 		return;
 	}
 }
 
-void hv_session_mute_cpus(struct hv_session *s, const uint8_t *muted)
+void hv_scope_mute_cpus(struct hv_scope *scope, const uint8_t *muted)
 {
-	memset(s->muted, 0, sizeof(s->muted));
+	memset(scope->muted, 0, sizeof(scope->muted));
 	if (muted)
-		memcpy(s->muted, muted,
-		       s->buffer.nr_cpus < HV_FAKE_NR_CPUS ? s->buffer.nr_cpus : HV_FAKE_NR_CPUS);
+		memcpy(scope->muted, muted,
+		       scope->nr_cpus < HV_FAKE_NR_CPUS ? scope->nr_cpus : HV_FAKE_NR_CPUS);
 }
 
 const uint8_t *hv_fake_muted(const struct hv_session *s)
 {
-	return s->muted;
+	return s->scope->muted;
 }
 
 enum hv_forks hv_fake_forks(const struct hv_session *s)
 {
-	return s->forks;
+	return s->scope->forks;
 }
 
 const char *hv_kernel_preempt_model(const struct hv_kernel *k hv_unused)
@@ -326,149 +372,120 @@ const char *hv_kernel_preempt_model(const struct hv_kernel *k hv_unused)
 	return "preempt";
 }
 
-uint32_t hv_session_tgid(const struct hv_session *s, uint32_t pid)
+/* Whom no record named has no name. */
+struct hv_err *hv_tasks_read(struct hv_kernel *k hv_unused, struct hv_tasks *ret)
 {
-	for (size_t i = 0; i < s->nr_comms; i++)
-		if (s->comms[i].pid == pid)
-			return s->comms[i].tgid;
-	return 0;
+	*ret = (struct hv_tasks){0};
+	return NULL;
 }
 
-size_t hv_session_comms_max(const struct hv_session *s)
+void hv_tasks_deinit(struct hv_tasks *t hv_unused)
 {
-	return s->comms_max;
 }
 
-void hv_session_keep_comms(struct hv_session *s, size_t nr_max)
+unsigned hv_scope_recording(const struct hv_scope *scope)
 {
-	s->comms_max = nr_max;
-}
-
-void hv_session_note_comms(struct hv_session *s, unsigned on)
-{
-	s->ignores_comms = !on;
-}
-
-unsigned hv_session_recording(const struct hv_session *s)
-{
-	return s->recording;
+	return scope->recording;
 }
 
 const struct hv_site_actions *hv_fake_actions(const struct hv_session *s, size_t *ret_nr)
 {
-	*ret_nr = s->nr_actions;
-	return s->actions;
+	*ret_nr = s->actions->nr;
+	return s->actions->list;
 }
 
-void hv_session_set_recording(struct hv_session *s, unsigned on)
+void hv_scope_set_recording(struct hv_scope *scope, unsigned on)
 {
-	s->recording = on;
+	scope->recording = on;
 }
 
 unsigned hv_session_refresh(struct hv_session *s)
 {
-	unsigned changed = s->modules_changed;
+	struct fake *f = fake_of(s);
+	unsigned changed = f->modules_changed;
 
-	s->modules_changed = 0;
+	f->modules_changed = 0;
 	return changed;
 }
 
-struct hv_err *hv_session_livepatch(struct hv_session *s)
+struct hv_err *hv_graph_tracer_livepatch(struct hv_graph_tracer *g)
 {
-	return s->livepatch ? hv_err_new(EBUSY, "a livepatch waits") : NULL;
+	return g->livepatch ? hv_err_new(EBUSY, "a livepatch waits") : NULL;
 }
 
-void hv_session_put_back(struct hv_session *s)
+void hv_graph_tracer_put_back(struct hv_graph_tracer *g)
 {
-	s->livepatch = 0;
+	g->livepatch = 0;
 }
 
 void hv_fake_livepatch(struct hv_session *s)
 {
-	s->livepatch = 1;
+	s->graph->livepatch = 1;
 }
 
-void hv_session_graph_options(struct hv_session *s, const struct hv_graph_options *options)
+void hv_graph_tracer_set_options(struct hv_graph_tracer *g, const struct hv_graph_options *options)
 {
-	s->graph = *options;
+	g->options = *options;
 }
 
-void hv_session_set_profile(struct hv_session *s, unsigned on)
+void hv_call_counts_switch(struct hv_call_counts *c, unsigned on)
 {
-	s->profile_on = on;
+	c->on = on;
 }
 
-void hv_session_clear_profile(struct hv_session *s)
+void hv_call_counts_clear(struct hv_call_counts *c)
 {
-	s->nr_counts = 0;
+	c->nr = 0;
 }
 
 void hv_fake_count(struct hv_session *s, unsigned cpu, const struct hv_profile_count *count)
 {
 	struct fake_count new = {cpu, *count};
+	struct hv_call_counts *c = s->counts;
 
-	if (!s->profile_on || !(s->patched[count->site] & HV_STUB_PROFILED))
+	if (!c->on || !(s->stubs->now[count->site] & HV_STUB_PROFILED))
 		return;
-	s->counts = hv_realloc_array(s->counts, s->nr_counts + 1, sizeof(new));
-	s->counts[s->nr_counts++] = new;
+	c->list = hv_realloc_array(c->list, c->nr + 1, sizeof(new));
+	c->list[c->nr++] = new;
 }
 
-size_t hv_session_profile(struct hv_session *s, unsigned cpu, struct hv_profile_count **ret)
+size_t hv_call_counts_read(const struct hv_call_counts *c, unsigned cpu,
+			   struct hv_profile_count **ret)
 {
 	size_t nr = 0;
 
-	*ret = hv_alloc((s->nr_counts + 1) * sizeof(**ret));
-	for (size_t i = 0; i < s->nr_counts; i++)
-		if (s->counts[i].cpu == cpu)
-			(*ret)[nr++] = s->counts[i].count;
+	*ret = hv_alloc((c->nr + 1) * sizeof(**ret));
+	for (size_t i = 0; i < c->nr; i++)
+		if (c->list[i].cpu == cpu)
+			(*ret)[nr++] = c->list[i].count;
 	return nr;
 }
 
 const struct hv_graph_options *hv_fake_graph(const struct hv_session *s)
 {
-	return &s->graph;
-}
-
-const uint8_t *hv_session_patched(const struct hv_session *s)
-{
-	return s->patched;
+	return &s->graph->options;
 }
 
 void hv_fake_host_clock(struct hv_session *s)
 {
-	s->has_host_clock = 1;
+	s->clocks->has_host = 1;
 }
 
-enum hv_clock_kind hv_session_guest_clock(const struct hv_session *s)
+enum hv_clock_kind hv_clocks_guest_kind(const struct hv_clocks *c)
 {
-	return s->clock;
+	return c->guest;
 }
 
-bool hv_session_has_host_clock(const struct hv_session *s)
+bool hv_clocks_has_host(const struct hv_clocks *c)
 {
-	return s->has_host_clock;
+	return c->has_host;
 }
 
-bool hv_session_now_ns(struct hv_session *s, enum hv_trace_clock clock hv_unused, uint64_t *ret)
+bool hv_clocks_now_ns(struct hv_clocks *c, enum hv_trace_clock clock hv_unused, uint64_t *ret)
 {
-	const struct hv_event *last =
-		s->buffer.nr_events ? &s->buffer.events[s->buffer.nr_events - 1] : NULL;
+	const struct hv_buffer *b = c->buffer;
+	const struct hv_event *last = b->nr_events ? &b->events[b->nr_events - 1] : NULL;
 
 	*ret = last ? last->time_ns + 1000 : 1000;
-	return true;
-}
-
-struct hv_buffer *hv_session_buffer(struct hv_session *s)
-{
-	return &s->buffer;
-}
-
-bool hv_session_comm_at(struct hv_session *s, size_t index, uint32_t *ret_pid,
-			const char **ret_comm)
-{
-	if (index >= s->nr_comms)
-		return false;
-	*ret_pid = s->comms[index].pid;
-	*ret_comm = s->comms[index].comm;
 	return true;
 }

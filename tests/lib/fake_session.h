@@ -1,8 +1,17 @@
-/* A session with no guest behind it, for tests of the tree: session.h's functions and the symbols
- * of kernel.h that the tree uses, over lists that the test fills. Linked instead of session.c. */
+/* A session with no guest behind it, for tests of the tree: the parts of a session and the symbols
+ * of kernel.h that the tree uses, over lists that the test fills. Linked instead of tracer/, but
+ * for the names of tasks, which are the real ones. */
 #pragma once
 
+#include "kernel/kernel.h"
+#include "tracer/actions.h"
+#include "tracer/call_counts.h"
+#include "tracer/events/clocks.h"
+#include "tracer/events/event.h"
+#include "tracer/graph_tracer.h"
+#include "tracer/scope.h"
 #include "tracer/session.h"
+#include "tracer/site_stubs.h"
 
 struct hv_session *hv_fake_new(void);
 void hv_fake_free(struct hv_session *s);

@@ -1,6 +1,8 @@
 /* The files of a buffer's size, and its snapshot. */
 #include <inttypes.h>
 
+#include "tracer/events/buffer.h"
+#include "tracer/events/cursor.h"
 #include "tree/node.h"
 
 #define SUBBUF_KB  4	/* HV_RAW_PAGE_LEN */
@@ -40,7 +42,7 @@ void hv_total_size_show(struct hv_file *f)
 /* Whether a vCPU has it, in this buffer or in the guest's rings. */
 static bool is_a_size(const struct hv_instance *in, uint64_t bytes)
 {
-	const struct hv_buffer *guests = hv_session_buffer(in->tree->session);
+	const struct hv_buffer *guests = in->tree->session->buffer;
 
 	for (unsigned cpu = 0; cpu < in->tree->nr_cpus; cpu++)
 		if (bytes == hv_instance_size(in, cpu) || bytes == hv_buffer_size(guests, cpu))

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "tracer/events/clocks.h"
 #include "tree/node.h"
 
 #define TRACER_NAME_MAX 100 /* MAX_TRACER_SIZE */
@@ -160,8 +161,8 @@ static const char *const clock_names[] = {
 static bool has_clock(struct hv_session *s, enum hv_trace_clock clock)
 {
 	if (clock == HV_TRACE_CLOCK_GUEST)
-		return hv_session_guest_clock(s) != HV_CLOCK_RAW;
-	return clock != HV_TRACE_CLOCK_HOST || hv_session_has_host_clock(s);
+		return hv_clocks_guest_kind(s->clocks) != HV_CLOCK_RAW;
+	return clock != HV_TRACE_CLOCK_HOST || hv_clocks_has_host(s->clocks);
 }
 
 /* What is shown without one is what the counter says. */

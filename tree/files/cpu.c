@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracer/events/clocks.h"
+#include "tracer/events/cursor.h"
 #include "tree/format/raw_page.h"
 #include "tree/node.h"
 
@@ -49,7 +51,7 @@ void hv_stats_show(struct hv_file *f)
 
 	hv_buffer_stat(hv_instance_buffer(f->instance), f->cpu, hv_raw_event_len, &stat);
 	/* It may be a little behind. */
-	if (!hv_session_now_ns(f->tree->session, f->instance->clock, &now_ns) ||
+	if (!hv_clocks_now_ns(f->tree->session->clocks, f->instance->clock, &now_ns) ||
 	    now_ns < stat.youngest_ns)
 		now_ns = stat.youngest_ns;
 	hv_text_printf(&f->text, "entries: %" PRIu64 "\n", stat.entries);

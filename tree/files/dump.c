@@ -1,4 +1,6 @@
 /* Dumps: a file without a place in the tree, which waits until somebody reads it. */
+#include "kernel/kernel.h"
+#include "tracer/events/cursor.h"
 #include "tree/dump.h"
 #include "tree/format/format.h"
 
@@ -88,7 +90,7 @@ void hv_dump_begin(struct hv_tree *tree, enum hv_probe_command command,
 	hv_instance_switch_recording(top, 0);
 	if (tree->dump)
 		return;
-	say_why(hv_session_kernel(tree->session), command, event, &why);
+	say_why(tree->session->kernel, command, event, &why);
 	f = hv_file_new(&at, why.data, O_RDONLY);
 	f->is_latency = top->tracer != HV_TRACER_FUNCTION_GRAPH;
 	hv_file_read_buffer(f, top->host, HV_CURSOR_DUMP);

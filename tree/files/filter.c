@@ -2,13 +2,15 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "kernel/kernel.h"
+#include "tracer/site_stubs.h"
 #include "tree/node.h"
 
 #define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
 
 static const struct hv_sites *sites_of(struct hv_file *f)
 {
-	return &hv_session_kernel(f->tree->session)->sites;
+	return &f->tree->session->kernel->sites;
 }
 
 static void add_site(struct hv_text *out, const struct hv_site *site)
@@ -46,7 +48,7 @@ void hv_sites_addrs_show(struct hv_file *f)
 void hv_patched_show(struct hv_file *f)
 {
 	const struct hv_sites *sites = sites_of(f);
-	const uint8_t *patched = hv_session_patched(f->tree->session);
+	const uint8_t *patched = hv_site_stubs_now(f->tree->session->stubs);
 
 	for (size_t i = 0; i < sites->nr; i++) {
 		if (!patched[i])
@@ -97,7 +99,7 @@ static struct hv_err *no_match(const char *func, const char *module)
 
 static bool module_is_loaded(struct hv_file *f, const char *name)
 {
-	const struct hv_modules *modules = &hv_session_kernel(f->tree->session)->modules;
+	const struct hv_modules *modules = &f->tree->session->kernel->modules;
 
 	for (size_t i = 0; i < modules->nr; i++)
 		if (strcmp(modules->list[i].name, name) == 0)

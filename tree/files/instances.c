@@ -1,6 +1,7 @@
 /* instances/: mkdir makes one, rmdir ends it. */
 #include <string.h>
 
+#include "tracer/events/host_buffer.h"
 #include "tree/share.h"
 
 #define SIZE_DEFAULT (354u * 4080) /* trace_buf_size, in whole pages of the kernel's */
@@ -33,7 +34,7 @@ static struct hv_err *new_buffer(const struct hv_tree *t, struct hv_buffer **ret
 
 	for (unsigned cpu = 0; cpu < t->nr_cpus; cpu++)
 		sizes_bytes[cpu] = SIZE_DEFAULT;
-	return hv_buffer_new(hv_session_buffer(t->session), sizes_bytes, ret);
+	return hv_buffer_new(t->session->buffer, sizes_bytes, ret);
 }
 
 struct hv_err *hv_instance_mkdir(const struct hv_place *dir, const char *name)

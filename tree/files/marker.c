@@ -1,5 +1,6 @@
 /* trace_marker and trace_marker_raw: lines and bytes that the host puts among the guest's events.
  */
+#include "tracer/events/marker.h"
 #include "tree/node.h"
 
 #define RAW_LEN_MIN 4 /* the number that goes before the bytes */

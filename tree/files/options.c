@@ -1,6 +1,7 @@
 /* trace_options and options/. */
 #include <string.h>
 
+#include "tracer/events/names.h"
 #include "tree/node.h"
 
 #define OPTION_TEXT_MAX 64 /* tracing_trace_options_write */
@@ -14,7 +15,7 @@ static struct hv_err *prepare(struct hv_instance *in, enum hv_option option, boo
 	case HV_OPT_FUNCTION_FORK:
 		return hv_instance_follow_forks(in, on);
 	case HV_OPT_RECORD_CMD:
-		hv_session_note_comms(in->tree->session, on);
+		hv_names_follow(in->tree->session->names, on);
 		return NULL;
 	case HV_OPT_RECORD_TGID:
 		in->tree->shows_tgids |= on;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/kernel.h"
+#include "tracer/call_counts.h"
 #include "tree/node.h"
 
 #define NAME_WIDTH 30
@@ -20,11 +22,11 @@ static struct hv_err *set_profile(struct hv_tree *t, unsigned on)
 	struct hv_err *err;
 
 	t->profiles = on;
-	hv_session_set_profile(t->session, on);
+	hv_call_counts_switch(t->session->counts, on);
 	err = hv_instance_trace(&t->top, t->top.tracer, t->top.lists);
 	if (err) {
 		t->profiles = !on;
-		hv_session_set_profile(t->session, !on);
+		hv_call_counts_switch(t->session->counts, !on);
 	}
 	return err;
 }
@@ -41,7 +43,7 @@ struct hv_err *hv_profile_enabled_write(struct hv_file *f, const char *buf, size
 	if (err)
 		return err;
 	if (on && !t->profiles)
-		hv_session_clear_profile(t->session);
+		hv_call_counts_clear(t->session->counts);
 	if (on != t->profiles)
 		err = set_profile(t, on);
 	if (!err)
@@ -83,7 +85,7 @@ static int compare_times(const void *pa, const void *pb)
 
 static void add_row(struct hv_file *f, const struct hv_profile_count *c)
 {
-	const struct hv_kernel *kernel = hv_session_kernel(f->tree->session);
+	const struct hv_kernel *kernel = f->tree->session->kernel;
 	HV_AUTO_TEXT struct hv_text name = {0};
 	uint64_t average_ns = c->time_ns / c->hits;
 
@@ -103,7 +105,7 @@ static void add_row(struct hv_file *f, const struct hv_profile_count *c)
 void hv_profile_show(struct hv_file *f)
 {
 	HV_AUTO_FREE struct hv_profile_count *counts = NULL;
-	size_t nr = hv_session_profile(f->tree->session, (unsigned)f->cpu, &counts);
+	size_t nr = hv_call_counts_read(f->tree->session->counts, (unsigned)f->cpu, &counts);
 
 	hv_text_add(&f->text, "  Function                               Hit    Time            Avg "
 			      "            s^2\n"

@@ -1,4 +1,5 @@
 /* per_cpu/cpuN/trace_pipe_raw: what trace_pipe takes, as pages of the kernel's buffer. */
+#include "tracer/events/cursor.h"
 #include "tree/node.h"
 #include "tree/format/raw_page.h"
 

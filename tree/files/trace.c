@@ -1,4 +1,6 @@
 /* trace and trace_pipe: events as text, kept and taken. */
+#include "tracer/events/buffer.h"
+#include "tracer/events/cursor.h"
 #include "tree/format/format.h"
 #include "tree/node.h"
 

@@ -6,6 +6,8 @@
 
 #include "kernel/early.h"
 #include "tests/unit/cli/fake_layers.h"
+#include "tracer/events/clocks.h"
+#include "tracer/graph_tracer.h"
 #include "tracer/yield.h"
 
 struct hv_guest {
@@ -255,29 +257,31 @@ enum hv_clock_kind hv_clock_kind(const struct hv_clock *c)
 struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kernel,
 				 struct hv_session **ret)
 {
-	struct hv_session *s = hv_alloc(sizeof(*s));
+	struct fake_session *s = hv_alloc(sizeof(*s));
 
-	s->kernel = kernel;
+	s->session.kernel = kernel;
 	s->guest = guest;
 	s->nr_holds = 1;
-	*ret = s;
+	*ret = &s->session;
 	return NULL;
 }
 
 struct hv_err *hv_session_detach(struct hv_session *s, struct hv_text *report)
 {
-	if (s->busy) {
-		return --s->busy ? hv_err_new(EBUSY, "task 71 (cat) may return into a stub")
+	struct fake_session *f = fake_session_of(s);
+
+	if (f->busy) {
+		return --f->busy ? hv_err_new(EBUSY, "task 71 (cat) may return into a stub")
 				 : hv_err_new(ETIMEDOUT, "hold: 1700 ms old");
 	}
-	s->nr_patched = 0;
+	f->nr_patched = 0;
 	hv_text_add(report, "text: every byte as before\n");
 	return NULL;
 }
 
 void hv_session_free(struct hv_session *s)
 {
-	free(s);
+	free(fake_session_of(s));
 }
 
 struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kernel,
@@ -291,10 +295,12 @@ struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kern
 
 void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 {
+	const struct fake_session *f = fake_session_of(s);
+
 	*ret = (struct hv_session_stat){
 		.nr_sites = 2,
-		.nr_patched = s->nr_patched,
-		.nr_holds = s->nr_holds,
+		.nr_patched = f->nr_patched,
+		.nr_holds = f->nr_holds,
 		.hold_last_ns = 500000,
 		.hold_max_ns = 1500000,
 		.region_bytes = 64 << 20,
@@ -305,29 +311,23 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 
 struct hv_err *hv_session_alive(struct hv_session *s)
 {
-	return s->rebooted ? hv_err_new(ECONNRESET, "the guest was rebooted") : NULL;
+	return fake_session_of(s)->rebooted ? hv_err_new(ECONNRESET, "the guest was rebooted")
+					    : NULL;
 }
 
-bool hv_session_found_stale(const struct hv_session *s)
-{
-	(void)s;
-	return false;
-}
+/* tracer: parts of a session */
 
-enum hv_clock_kind hv_session_guest_clock(const struct hv_session *s)
+enum hv_clock_kind hv_clocks_guest_kind(const struct hv_clocks *c hv_unused)
 {
-	(void)s;
 	return HV_CLOCK_TSC;
 }
 
-void hv_session_refresh_clock(struct hv_session *s)
+void hv_clocks_refresh(struct hv_clocks *c hv_unused)
 {
-	(void)s;
 }
 
-void hv_session_sweep(struct hv_session *s)
+void hv_graph_tracer_sweep(struct hv_graph_tracer *g hv_unused)
 {
-	(void)s;
 }
 
 /* kernel/early.h: only machines of our own ask, and there are none here. */

@@ -4,14 +4,19 @@
 #include "kernel/kernel.h"
 #include "tracer/session.h"
 
-struct hv_session {
-	struct hv_kernel *kernel;
+struct fake_session {
+	struct hv_session session;
 	struct hv_guest *guest;
 	unsigned busy;
 	bool rebooted;
 	size_t nr_patched;
 	uint64_t nr_holds;
 };
+
+static inline struct fake_session *fake_session_of(struct hv_session *s)
+{
+	return (struct fake_session *)s;
+}
 
 /* The VMM process ends. */
 void fake_guest_ends(struct hv_guest *g);

@@ -230,15 +230,15 @@ static void control(struct hv_tree *t, const char *text)
 		for (unsigned i = 0; i < n; i++)
 			hv_text_printf(&t->pipe, "line %u\n", i);
 	} else if (sscanf(text, "busy %u", &n) == 1) {
-		t->session->busy = n;
+		fake_session_of(t->session)->busy = n;
 	} else if (sscanf(text, "dump %u", &n) == 1) {
 		t->nr_dumps += n;
 	} else if (strncmp(text, "flood", 5) == 0) {
 		t->floods = true;
 	} else if (strncmp(text, "reboot", 6) == 0) {
-		t->session->rebooted = true;
+		fake_session_of(t->session)->rebooted = true;
 	} else if (strncmp(text, "off", 3) == 0) {
-		fake_guest_ends(t->session->guest);
+		fake_guest_ends(fake_session_of(t->session)->guest);
 	}
 }
 
@@ -273,8 +273,9 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 	else
 		strcpy(file->tree->values[file->name], text);
 	if (file->name == FAKE_TRACER) {
-		file->tree->session->nr_patched = strcmp(text, "nop\n") == 0 ? 0 : 2;
-		file->tree->session->nr_holds++;
+		fake_session_of(file->tree->session)->nr_patched =
+			strcmp(text, "nop\n") == 0 ? 0 : 2;
+		fake_session_of(file->tree->session)->nr_holds++;
 	}
 	*ret_len = len_bytes;
 	return NULL;

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "tests/unit/kernel/fake_tasks.h"
+#include "tracer/graph_tracer.h"
 #include "tracer/returns.h"
-#include "tracer/session_state.h"
 #include "tracer/tracee.h"
 
 #define FR_NR_STACKS  4u
@@ -17,8 +17,6 @@
 struct fr {
 	struct ft t;
 	struct hv_tracee tracee;
-	struct hv_session s;
-	struct hv_decoder decoder;
 	struct hv_guest *guest;
 	struct hv_vcpu_regs regs[2];
 	unsigned nr_writes;
@@ -98,8 +96,6 @@ static inline void fr_init(struct fr *r)
 	ft_init(&r->t);
 	r->guest = hv_guest_new(&ops, r, hv_guest_info(r->t.f.machine.guest));
 	r->t.f.k.guest = r->t.f.k.as.guest = r->guest;
-	r->s.tracee = t;
-	r->s.decoder = &r->decoder;
 	t->guest = r->guest;
 	t->kernel = &r->t.f.k;
 	t->range = (struct hv_gva_range){hv_gva(FR_RANGE), hv_gva(FR_RANGE + FR_RANGE_LEN)};
@@ -158,4 +154,17 @@ static inline struct hv_err *fr_put_back_held(struct hv_hold *hold, void *ctx)
 static inline struct hv_err *fr_put_back(struct fr *r)
 {
 	return hv_patcher_held(r->tracee.patcher, fr_put_back_held, r);
+}
+
+/* The exception stacks of this kernel are where a graph needs them only while it looks. */
+static inline struct hv_err *fr_start_graph(struct fr *r, struct hv_graph_tracer *g)
+{
+	struct hv_err *err;
+
+	r->t.f.k.layout.has_irq_stack = true;
+	ft_percpu(&r->t, FT_CEA, 0, r->t.f.k.as.arch->exception_stacks.start.v);
+	err = hv_graph_tracer_start(g);
+	ft_percpu(&r->t, FT_CEA, 0, r->t.estacks[0]);
+	r->t.f.k.layout.has_irq_stack = false;
+	return err;
 }

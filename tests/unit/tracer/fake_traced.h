@@ -1,18 +1,34 @@
-/* The session of fake_returns.h with sites that hv_session_trace_sites can change. */
+/* The guest of fake_returns.h with sites, and what changes them: what a session makes of a tracee.
+ */
 #pragma once
 
 #include "kernel/clock.h"
 #include "tests/unit/tracer/fake_returns.h"
+#include "tracer/actions.h"
+#include "tracer/events/decode.h"
+#include "tracer/graph_tracer.h"
+#include "tracer/scope.h"
+#include "tracer/site_stubs.h"
+#include "tracer/yield.h"
 
 #define FR_SITE(n)    (FK_BASE + 0x10000 + 16ull * (n))
 #define FR_SITE_BYTES 5u
 
-/* NR sites of a function "f", NOP at each. */
-static inline void fr_sites(struct fr *r, size_t nr, const uint8_t nop[FR_SITE_BYTES])
+struct traced {
+	struct fr *r;
+	struct hv_clock *clock;
+	struct hv_decode decode;
+	struct hv_scope *scope;
+	struct hv_actions *actions;
+	struct hv_graph_tracer *graph;
+	struct hv_yield *yield;
+	struct hv_site_stubs *stubs;
+};
+
+static inline void traced_make_sites(struct fr *r, size_t nr, const uint8_t nop[FR_SITE_BYTES])
 {
 	struct hv_sites *sites = &r->t.f.k.sites;
 
-	fr_init(r);
 	xm_map(&r->t.f.machine, r->t.f.k.as.root, 4, 2, hv_gva(FK_BASE), hv_gpa(FK_GPA), 1,
 	       XM_W | XM_X);
 	sites->list = hv_alloc(nr * sizeof(*sites->list));
@@ -21,32 +37,50 @@ static inline void fr_sites(struct fr *r, size_t nr, const uint8_t nop[FR_SITE_B
 		sites->list[i] = (struct hv_site){.ip = hv_gva(FR_SITE(i)), .name = "f"};
 		memcpy(fk_host(&r->t.f, FR_SITE(i)), nop, FR_SITE_BYTES);
 	}
-	r->s.patched = hv_alloc(nr);
-	fk_u32(&r->t.f, r->t.use_tsc, 1);
-	fk_u64(&r->t.f, r->t.pv_sched_clock, FK_BASE + 0x300);
-	ck_assert_ptr_null(hv_clock_new(&r->t.f.k, &r->s.clock));
 }
 
-static inline void fr_sites_end(struct fr *r)
+/* R is made, with NR sites of a function "f", NOP at each. */
+static inline void traced_init(struct traced *t, struct fr *r, size_t nr,
+			       const uint8_t nop[FR_SITE_BYTES])
 {
-	hv_clock_free(r->s.clock);
-	free(r->s.patched);
-	fr_deinit(r);
+	fr_init(r);
+	traced_make_sites(r, nr, nop);
+	fk_u32(&r->t.f, r->t.use_tsc, 1);
+	fk_u64(&r->t.f, r->t.pv_sched_clock, FK_BASE + 0x300);
+	*t = (struct traced){.r = r};
+	ck_assert_ptr_null(hv_clock_new(&r->t.f.k, &t->clock));
+	t->scope = hv_scope_new(&r->tracee);
+	t->actions = hv_actions_new(&r->tracee, t->scope);
+	t->graph = hv_graph_tracer_new(&r->tracee, t->clock);
+	t->yield = hv_yield_new(&r->tracee, &t->decode);
+	t->stubs = hv_site_stubs_new(&r->tracee, t->graph, t->actions, t->yield);
+}
+
+static inline void traced_deinit(struct traced *t)
+{
+	hv_site_stubs_free(t->stubs);
+	hv_yield_free(t->yield);
+	hv_graph_tracer_free(t->graph);
+	hv_actions_free(t->actions);
+	hv_scope_free(t->scope);
+	hv_clock_free(t->clock);
+	fr_deinit(t->r);
 }
 
 /* All sites are to call STUB. */
-static inline struct hv_err *fr_want(struct fr *r, enum hv_stub stub)
+static inline struct hv_err *traced_want(struct traced *t, enum hv_stub stub)
 {
-	HV_AUTO_FREE uint8_t *wanted = hv_alloc(r->t.f.k.sites.nr);
+	HV_AUTO_FREE uint8_t *wanted = hv_alloc(t->r->t.f.k.sites.nr);
 
-	memset(wanted, (int)stub, r->t.f.k.sites.nr);
-	r->s.frames_on = true; /* this kernel has nothing that a graph asks for */
-	return hv_session_trace_sites(&r->s, wanted);
+	memset(wanted, (int)stub, t->r->t.f.k.sites.nr);
+	if (stub >= HV_STUB_GRAPH)
+		ck_assert_ptr_null(fr_start_graph(t->r, t->graph));
+	return hv_site_stubs_set(t->stubs, wanted);
 }
 
-static inline void fr_check_want(struct fr *r, enum hv_stub stub)
+static inline void traced_check_want(struct traced *t, enum hv_stub stub)
 {
-	struct hv_err *err = fr_want(r, stub);
+	struct hv_err *err = traced_want(t, stub);
 
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 }

@@ -286,98 +286,6 @@ START_TEST(a_trampoline_that_runs_is_waited_for)
 }
 END_TEST
 
-#define GONE 0xffffc90001000000ull /* stacks, FT_STACK each, of which one page may be mapped */
-
-static unsigned nr_taken(void)
-{
-	unsigned nr = 0;
-
-	for (unsigned i = 0; i < FR_NR_STACKS; i++)
-		nr += hv_region_stack(&r.tracee.region, i)->word != 0;
-	return nr;
-}
-
-static void stack_of(unsigned i, uint64_t kernel_stack)
-{
-	hv_region_stack(&r.tracee.region, i)->word = kernel_stack + 5;
-}
-
-START_TEST(stacks_of_dead_tasks_are_given_free)
-{
-	const uint64_t last_page = GONE + FT_STACK - 4096;
-
-	r.t.f.k.layout.stack_bytes = FT_STACK;
-	stack_of(0, ft_stack(&r.t, r.task));
-	stack_of(1, GONE + FT_STACK);
-	stack_of(2, GONE);
-	stack_of(3, 0xffffffffffffc000); /* ends beyond all */
-	xm_map(&r.t.f.machine, r.t.f.k.as.root, 4, 1, hv_gva(last_page), hv_gpa(0), 1, XM_W);
-	hv_session_sweep(&r.s);
-	ck_assert_uint_eq(nr_taken(), 4); /* no graph: what is open is to be put back */
-	r.s.frames_on = true;
-	hv_session_sweep(&r.s);
-	ck_assert_uint_eq(nr_taken(), 3);
-	ck_assert_uint_eq(hv_region_stack(&r.tracee.region, 1)->word, 0);
-	*xm_path(&r.t.f.machine, r.t.f.k.as.root, 4, 1, hv_gva(last_page)) = 0;
-	hv_session_sweep(&r.s);
-	ck_assert_uint_eq(nr_taken(), 2);
-	ck_assert_uint_eq(hv_region_stack(&r.tracee.region, 2)->word, 0);
-}
-END_TEST
-
-static unsigned nr_holds(void)
-{
-	return (unsigned)hv_patcher_holds(r.tracee.patcher)->nr;
-}
-
-/* A hold is for many, and not for what no stack has. */
-START_TEST(few_dead_stacks_stop_nobody)
-{
-	r.t.f.k.layout.stack_bytes = FT_STACK;
-	r.s.frames_on = true;
-	r.tracee.plan.nr_stacks = 24;
-	for (unsigned i = 0; i < 12; i++)
-		stack_of(i, ft_stack(&r.t, r.task));
-	stack_of(20, GONE);
-	stack_of(21, GONE + FT_STACK);
-	hv_session_sweep(&r.s);
-	ck_assert_uint_eq(nr_holds(), 0);
-	stack_of(22, GONE + 2 * FT_STACK);
-	hv_session_sweep(&r.s);
-	ck_assert_uint_eq(nr_holds(), 1);
-	ck_assert_uint_eq(hv_returns_open(&r.tracee), 12 * 5);
-	hv_session_sweep(&r.s);
-	ck_assert_uint_eq(nr_holds(), 1);
-}
-END_TEST
-
-static void check_livepatch(bool waits)
-{
-	struct hv_err *err = hv_session_livepatch(&r.s);
-
-	ck_assert(waits ? err && err->code == EBUSY : !err);
-	hv_err_free(err);
-}
-
-/* It waits for a graph, and when that has ended for what is left open. */
-START_TEST(a_livepatch_waits_until_all_is_put_back)
-{
-	open_frame(0);
-	r.s.frames_on = true;
-	check_livepatch(false);
-	fk_u64(&r.t.f, r.t.klp, FK_DATA);
-	check_livepatch(true);
-	r.s.frames_on = false;
-	r.regs[0].ip = hv_gva(FR_HANDLER);
-	hv_session_put_back(&r.s);
-	check_livepatch(true);
-	r.regs[0].ip = hv_gva(0x401000);
-	hv_session_put_back(&r.s);
-	check_livepatch(false);
-	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 0)), FR_CALLER);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("returns");
@@ -401,9 +309,6 @@ int main(void)
 	tcase_add_test(c, a_slot_that_changes_in_the_hold_is_left_alone);
 	tcase_add_test(c, a_slot_that_the_guest_hides_is_waited_for);
 	tcase_add_test(c, a_trampoline_that_runs_is_waited_for);
-	tcase_add_test(c, a_livepatch_waits_until_all_is_put_back);
-	tcase_add_test(c, stacks_of_dead_tasks_are_given_free);
-	tcase_add_test(c, few_dead_stacks_stop_nobody);
 	suite_add_tcase(suite, c);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

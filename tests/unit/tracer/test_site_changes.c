@@ -8,18 +8,19 @@
 static const uint8_t nop[FR_SITE_BYTES] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
 
 static struct fr r;
+static struct traced t;
 
 static void setup(void)
 {
-	fr_sites(&r, NR_SITES, nop);
+	traced_init(&t, &r, NR_SITES, nop);
 }
 
 static void teardown(void)
 {
-	fr_sites_end(&r);
+	traced_deinit(&t);
 }
 
-/* All sites call STUB, as far as the bytes and as far as the session say, and can be undone. */
+/* All sites call STUB, as far as the bytes and hv_site_stubs_now say, and can be undone. */
 static void check_stands(uint8_t stub)
 {
 	unsigned nr = 0;
@@ -27,34 +28,31 @@ static void check_stands(uint8_t stub)
 	for (unsigned i = 0; i < NR_SITES; i++) {
 		bool is_nop = !memcmp(fk_host(&r.t.f, FR_SITE(i)), nop, FR_SITE_BYTES);
 
-		nr += r.s.patched[i] == stub && is_nop == (stub == HV_STUB_NONE);
+		nr += hv_site_stubs_now(t.stubs)[i] == stub && is_nop == (stub == HV_STUB_NONE);
 	}
 	ck_assert_uint_eq(nr, NR_SITES);
 	ck_assert_uint_eq(hv_patcher_nr_standing(r.tracee.patcher, HV_CHANGE_TEXT),
 			  stub == HV_STUB_NONE ? 0 : NR_SITES);
 }
 
-/* As detach does it: by the journal alone. */
 static void take_all_back(void)
 {
-	HV_AUTO_FREE struct hv_change *undo = NULL;
-	size_t nr = hv_patcher_undo_plan(r.tracee.patcher, HV_CHANGE_TEXT, &undo);
+	HV_AUTO_TEXT struct hv_text report = {0};
 
-	ck_assert_ptr_null(hv_patcher_apply(r.tracee.patcher, undo, nr));
-	memset(r.s.patched, HV_STUB_NONE, NR_SITES);
+	ck_assert_ptr_null(hv_site_stubs_restore(t.stubs, &report));
 	check_stands(HV_STUB_NONE);
 }
 
 START_TEST(one_stub_is_changed_for_another)
 {
-	fr_check_want(&r, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_STUB_FUNCTION);
 	check_stands(HV_STUB_FUNCTION);
 	r.nr_text_writes = 0;
-	fr_check_want(&r, HV_STUB_GRAPH);
+	traced_check_want(&t, HV_STUB_GRAPH);
 	check_stands(HV_STUB_GRAPH);
 	ck_assert_uint_eq(r.nr_text_writes, NR_SITES);
-	fr_check_want(&r, HV_STUB_FUNCTION);
-	fr_check_want(&r, HV_STUB_NONE);
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_STUB_NONE);
 	check_stands(HV_STUB_NONE);
 }
 END_TEST
@@ -64,10 +62,10 @@ START_TEST(a_change_that_fails_leaves_the_first_stub)
 	for (unsigned at = 1; at < 2 * NR_SITES; at += NR_SITES / 2 - 1) {
 		struct hv_err *err;
 
-		fr_check_want(&r, HV_STUB_FUNCTION);
+		traced_check_want(&t, HV_STUB_FUNCTION);
 		r.nr_text_writes = 0;
 		r.fail_after = at;
-		err = fr_want(&r, HV_STUB_GRAPH);
+		err = traced_want(&t, HV_STUB_GRAPH);
 		r.fail_after = 0;
 		if (at > NR_SITES) {
 			ck_assert_ptr_null(err);
@@ -77,7 +75,7 @@ START_TEST(a_change_that_fails_leaves_the_first_stub)
 			hv_err_free(err);
 			check_stands(HV_STUB_FUNCTION);
 		}
-		fr_check_want(&r, HV_STUB_NONE);
+		traced_check_want(&t, HV_STUB_NONE);
 		check_stands(HV_STUB_NONE);
 	}
 }
@@ -88,11 +86,11 @@ START_TEST(a_change_that_fails_twice_can_be_taken_back)
 {
 	struct hv_err *err;
 
-	fr_check_want(&r, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_STUB_FUNCTION);
 	r.nr_text_writes = 0;
 	r.fail_after = 280;
 	r.fails_on = true;
-	err = fr_want(&r, HV_STUB_GRAPH);
+	err = traced_want(&t, HV_STUB_GRAPH);
 	r.fail_after = 0;
 	r.fails_on = false;
 	ck_assert(err && strstr(err->message, "could not be undone"));
@@ -109,10 +107,10 @@ START_TEST(a_change_that_cannot_begin_leaves_all_as_it_is)
 	for (unsigned i = 0; i < HV_ARRAY_LEN(wanted); i++) {
 		HV_AUTO_ERR struct hv_err *err = NULL;
 
-		fr_check_want(&r, wanted[i]);
+		traced_check_want(&t, wanted[i]);
 		r.nr_text_writes = 0;
 		r.is_paused = true;
-		err = fr_want(&r, HV_STUB_GRAPH);
+		err = traced_want(&t, HV_STUB_GRAPH);
 		r.is_paused = false;
 		ck_assert(err && strstr(err->message, "not running"));
 		ck_assert(strstr(err->message, "nothing was changed"));
@@ -126,11 +124,11 @@ END_TEST
 /* A vCPU stands in the site: its call stays, and is what is undone later. */
 START_TEST(a_change_that_is_refused_leaves_the_first_stub)
 {
-	fr_check_want(&r, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_STUB_FUNCTION);
 	r.regs[0].ip = hv_gva(FR_SITE(7) + 2);
-	fr_check_want(&r, HV_STUB_GRAPH);
-	ck_assert_uint_eq(r.s.patched[7], HV_STUB_FUNCTION);
-	ck_assert_uint_eq(r.s.patched[8], HV_STUB_GRAPH);
+	traced_check_want(&t, HV_STUB_GRAPH);
+	ck_assert_uint_eq(hv_site_stubs_now(t.stubs)[7], HV_STUB_FUNCTION);
+	ck_assert_uint_eq(hv_site_stubs_now(t.stubs)[8], HV_STUB_GRAPH);
 	r.regs[0].ip = hv_gva(0x401000);
 	take_all_back();
 }
@@ -142,10 +140,10 @@ START_TEST(whoever_comes_after_a_death_half_way_finds_all)
 	struct hv_journal_entry *entries = hv_region_journal(&r.tracee.region);
 	uint32_t nr = 0;
 
-	fr_check_want(&r, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_STUB_FUNCTION);
 	r.fail_after = r.nr_text_writes + 10;
 	r.fails_on = true;
-	hv_err_free(fr_want(&r, HV_STUB_GRAPH));
+	hv_err_free(traced_want(&t, HV_STUB_GRAPH));
 	for (uint32_t i = 0; i < hv_region_header(&r.tracee.region)->nr_entries; i++)
 		nr += entries[i].state == HV_JOURNAL_USED &&
 		      !memcmp(entries[i].old_bytes, nop, FR_SITE_BYTES);

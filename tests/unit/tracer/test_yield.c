@@ -1,6 +1,7 @@
 /* The guest's own ftrace and sites of ours: who reads, who takes what, and what is undone. */
 #include <check.h>
 
+#include "base/clock.h"
 #include "tests/unit/tracer/fake_traced.h"
 #include "tracer/yield.h"
 
@@ -8,11 +9,13 @@
 #define READER	 (FK_BASE + 0x20000)
 #define VERIFY	 (FK_BASE + 0x30000)
 #define PLACE	 (VERIFY + 0x32)
+#define NOW_NS	 (100 * HV_NS_PER_S)
 
 static const uint8_t nop[FR_SITE_BYTES] = {0x66, 0x66, 0x66, 0x66, 0x90};
 static uint8_t before[FR_SITE_BYTES]; /* at PLACE */
 
 static struct fr r;
+static struct traced t;
 
 static void call(uint64_t at, uint64_t target)
 {
@@ -30,7 +33,7 @@ static void symbols(void)
 
 static void setup(void)
 {
-	fr_sites(&r, NR_SITES, nop);
+	traced_init(&t, &r, NR_SITES, nop);
 	symbols();
 	call(PLACE, READER);
 	call(PLACE + 0x20, READER + 1);		  /* somebody else is called */
@@ -41,7 +44,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-	fr_sites_end(&r);
+	traced_deinit(&t);
 }
 
 static struct hv_gva target_of(uint64_t at)
@@ -56,16 +59,16 @@ START_TEST(ftrace_reads_by_our_stub_while_sites_call_us)
 {
 	const struct hv_params *params = hv_region_params(&r.tracee.region);
 
-	fr_check_want(&r, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_STUB_FUNCTION);
 	ck_assert_uint_eq(target_of(PLACE).v, hv_stubs_yield(&r.tracee, 0).v);
 	ck_assert_uint_eq(target_of(PLACE + 0x20).v, READER + 1);
 	ck_assert_uint_eq(target_of(VERIFY + 0x110).v, READER);
 	ck_assert_uint_eq(params->yield_reader_gva, READER);
 	ck_assert_mem_eq(params->yield_nop, nop, FR_SITE_BYTES);
 	ck_assert_uint_eq(hv_patcher_nr_standing(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES);
-	fr_check_want(&r, HV_STUB_NONE);
+	traced_check_want(&t, HV_STUB_NONE);
 	ck_assert_mem_eq(fk_host(&r.t.f, PLACE), before, FR_SITE_BYTES);
-	ck_assert(!hv_yield_stands(&r.s));
+	ck_assert(!hv_yield_stands(t.yield));
 }
 END_TEST
 
@@ -73,17 +76,17 @@ END_TEST
 START_TEST(each_place_reads_by_an_entry_of_its_own)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
-	const struct hv_decode *d = &r.decoder.decode;
+	const struct hv_decode *d = &t.decode;
 	uint64_t second = VERIFY + 0x90;
 
 	call(second, READER);
-	fr_check_want(&r, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_STUB_FUNCTION);
 	ck_assert_uint_eq(d->yields.v, hv_stubs_yield(&r.tracee, 0).v);
 	ck_assert_uint_eq(target_of(PLACE).v, d->yields.v);
 	ck_assert_uint_eq(target_of(second).v, d->yields.v + stubs->yield_len_bytes);
 	ck_assert_uint_eq(d->yield_callers[0].v, PLACE + FR_SITE_BYTES);
 	ck_assert_uint_eq(d->yield_callers[1].v, second + FR_SITE_BYTES);
-	fr_check_want(&r, HV_STUB_NONE);
+	traced_check_want(&t, HV_STUB_NONE);
 	ck_assert_uint_eq(target_of(second).v, READER);
 }
 END_TEST
@@ -110,39 +113,36 @@ START_TEST(no_site_is_ours_while_ftrace_sees_it)
 {
 	nr_seen = 0;
 	r.when_held = look;
-	fr_check_want(&r, HV_STUB_FUNCTION);
-	fr_check_want(&r, HV_STUB_NONE);
-	fr_check_want(&r, HV_STUB_FUNCTION);
-	ck_assert_ptr_null(hv_yield_begin(&r.s)); /* again */
-	fr_check_want(&r, HV_STUB_NONE);
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_STUB_NONE);
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	ck_assert_ptr_null(hv_yield_begin(t.yield)); /* again */
+	traced_check_want(&t, HV_STUB_NONE);
 	ck_assert_uint_eq(nr_seen, 0);
 }
 END_TEST
 
 START_TEST(what_the_guest_took_is_its_own)
 {
-	fr_check_want(&r, HV_STUB_FUNCTION);
-	ck_assert(!hv_yield_looked(&r.s));
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	ck_assert(!hv_yield_looked(t.yield, NOW_NS));
 	hv_region_control(&r.tracee.region)->looks++;
 	call(FR_SITE(1), FK_BASE + 0x500);
 	fk_host(&r.t.f, FR_SITE(2))[0] = 0xcc; /* being changed */
-	ck_assert(hv_yield_looked(&r.s));
-	ck_assert(!hv_yield_looked(&r.s));
-	r.s.look_told_ns -= 1000000000ull;
-	ck_assert(hv_yield_looked(&r.s));
-	r.s.look_told_ns -= 1000000000ull;
-	r.s.looked_ns -= 6000000000ull;
-	ck_assert(!hv_yield_looked(&r.s));
-	ck_assert_uint_eq(hv_yield_forget_taken(&r.s), 2);
+	ck_assert(hv_yield_looked(t.yield, NOW_NS));
+	ck_assert(!hv_yield_looked(t.yield, NOW_NS));
+	ck_assert(hv_yield_looked(t.yield, NOW_NS + HV_NS_PER_S));
+	ck_assert(!hv_yield_looked(t.yield, NOW_NS + 6 * HV_NS_PER_S));
+	ck_assert_uint_eq(hv_yield_forget_taken(t.yield), 2);
 	ck_assert_uint_eq(hv_patcher_nr_standing(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES - 2);
-	fr_check_want(&r, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_STUB_FUNCTION);
 	ck_assert_uint_eq(target_of(FR_SITE(1)).v, FK_BASE + 0x500);
-	ck_assert_uint_eq(r.s.nr_refused, 2);
+	ck_assert_uint_eq(hv_site_stubs_nr_refused(t.stubs), 2);
 
 	memcpy(fk_host(&r.t.f, FR_SITE(1)), nop, FR_SITE_BYTES); /* done with it */
-	fr_check_want(&r, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_STUB_FUNCTION);
 	ck_assert(hv_gva_in(target_of(FR_SITE(1)), r.tracee.range));
-	ck_assert_uint_eq(r.s.nr_refused, 1);
+	ck_assert_uint_eq(hv_site_stubs_nr_refused(t.stubs), 1);
 }
 END_TEST
 
@@ -153,39 +153,39 @@ START_TEST(an_entry_is_believed_when_it_is_plainly_ours)
 	struct hv_err *busy;
 	bool ours;
 
-	fr_check_want(&r, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_STUB_FUNCTION);
 	e = (struct hv_journal_entry){.gva = PLACE,
 				      .gpa = FK_GPA + (PLACE - FK_BASE),
 				      .kind = HV_CHANGE_YIELD,
 				      .len_bytes = FR_SITE_BYTES};
 	memcpy(e.old_bytes, before, FR_SITE_BYTES);
 	good = e;
-	ck_assert_ptr_null(hv_yield_is_ours(&r.s, &e, &ours));
+	ck_assert_ptr_null(hv_yield_is_ours(t.yield, &e, &ours));
 	ck_assert(ours);
 	ck_assert_mem_eq(e.new_bytes, fk_host(&r.t.f, PLACE), FR_SITE_BYTES);
-	busy = hv_yield_check_gone(&r.s);
+	busy = hv_yield_check_gone(t.yield);
 	ck_assert(busy && busy->code == EBUSY);
 	hv_err_free(busy);
 
 	e = good;
 	e.old_bytes[1]++; /* another function would be called */
-	ck_assert_ptr_null(hv_yield_is_ours(&r.s, &e, &ours));
+	ck_assert_ptr_null(hv_yield_is_ours(t.yield, &e, &ours));
 	ck_assert(!ours);
 	e = good;
 	e.gpa += 8;
-	ck_assert_ptr_null(hv_yield_is_ours(&r.s, &e, &ours));
+	ck_assert_ptr_null(hv_yield_is_ours(t.yield, &e, &ours));
 	ck_assert(!ours);
 	e = good;
 	e.gva = e.gva + (FK_DATA - FK_BASE); /* not text */
 	e.gpa = e.gpa + (FK_DATA - FK_BASE);
-	ck_assert_ptr_null(hv_yield_is_ours(&r.s, &e, &ours));
+	ck_assert_ptr_null(hv_yield_is_ours(t.yield, &e, &ours));
 	ck_assert(!ours);
 
-	fr_check_want(&r, HV_STUB_NONE);
+	traced_check_want(&t, HV_STUB_NONE);
 	e = good; /* it is as it was */
-	ck_assert_ptr_null(hv_yield_is_ours(&r.s, &e, &ours));
+	ck_assert_ptr_null(hv_yield_is_ours(t.yield, &e, &ours));
 	ck_assert(!ours);
-	ck_assert_ptr_null(hv_yield_check_gone(&r.s));
+	ck_assert_ptr_null(hv_yield_check_gone(t.yield));
 }
 END_TEST
 
@@ -210,9 +210,9 @@ START_TEST(where_the_guests_ftrace_must_not_begin_is_known_before)
 	hv_text_printf(&text, "its call of copy_from_kernel_nofault at 0x%llx is in two pages",
 		       (unsigned long long)crossing);
 	check_reasons(text.data);
-	fr_check_want(&r, HV_STUB_FUNCTION); /* and there it is left alone */
+	traced_check_want(&t, HV_STUB_FUNCTION); /* and there it is left alone */
 	ck_assert_uint_eq(target_of(crossing).v, READER);
-	fr_check_want(&r, HV_STUB_NONE);
+	traced_check_want(&t, HV_STUB_NONE);
 	memset(fk_host(&r.t.f, crossing), 0x90, FR_SITE_BYTES);
 	for (unsigned i = 0; i < HV_NR_YIELDS; i++)
 		call(VERIFY + 0x90 + 8 * i, READER);
@@ -227,8 +227,8 @@ END_TEST
 START_TEST(a_kernel_without_the_place_is_traced_all_the_same)
 {
 	memset(fk_host(&r.t.f, PLACE), 0x90, FR_SITE_BYTES);
-	fr_check_want(&r, HV_STUB_FUNCTION);
-	ck_assert(!hv_yield_stands(&r.s));
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	ck_assert(!hv_yield_stands(t.yield));
 	ck_assert_uint_eq(hv_patcher_nr_standing(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES);
 }
 END_TEST
@@ -240,21 +240,21 @@ START_TEST(ftrace_reads_by_our_stub_as_long_as_a_site_calls_us)
 	struct hv_err *err;
 
 	r.fail_after = 3; /* the place itself is the first */
-	err = fr_want(&r, HV_STUB_FUNCTION);
+	err = traced_want(&t, HV_STUB_FUNCTION);
 	r.fail_after = 0;
 	ck_assert(err && strstr(err->message, "nothing was changed"));
 	hv_err_free(err);
-	ck_assert(!hv_yield_stands(&r.s));
+	ck_assert(!hv_yield_stands(t.yield));
 	ck_assert_uint_eq(target_of(PLACE).v, READER);
 
-	fr_check_want(&r, HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_STUB_FUNCTION);
 	r.regs[0].ip = hv_gva(FR_SITE(1) + 2);
-	fr_check_want(&r, HV_STUB_NONE);
+	traced_check_want(&t, HV_STUB_NONE);
 	ck_assert_uint_eq(hv_patcher_nr_standing(r.tracee.patcher, HV_CHANGE_TEXT), 1);
-	ck_assert(hv_yield_stands(&r.s));
+	ck_assert(hv_yield_stands(t.yield));
 	r.regs[0].ip = hv_gva(0x401000);
-	fr_check_want(&r, HV_STUB_NONE);
-	ck_assert(!hv_yield_stands(&r.s));
+	traced_check_want(&t, HV_STUB_NONE);
+	ck_assert(!hv_yield_stands(t.yield));
 }
 END_TEST
 

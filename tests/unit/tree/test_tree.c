@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "tests/lib/fake_session.h"
+#include "tracer/events/cursor.h"
+#include "tracer/site_stubs.h"
+#include "tracer/stubs.h"
 #include "tree/tree.h"
 
 static struct hv_session *session;
@@ -105,10 +108,10 @@ START_TEST(pipe_takes_what_is_asked)
 	ck_assert_ptr_null(hv_tree_open(tree, "trace_pipe", O_RDONLY, &f));
 	ck_assert_ptr_null(hv_file_read(f, buf, 100, &n));
 	ck_assert_uint_eq(n, 100);
-	hv_buffer_stat(hv_session_buffer(session), -1, NULL, &stat);
+	hv_buffer_stat(session->buffer, -1, NULL, &stat);
 	ck_assert_uint_eq(stat.entries, 998);
 	ck_assert_ptr_null(hv_file_close(f));
-	hv_buffer_stat(hv_session_buffer(session), -1, NULL, &stat);
+	hv_buffer_stat(session->buffer, -1, NULL, &stat);
 	ck_assert_uint_eq(stat.entries, 998);
 }
 END_TEST
@@ -126,19 +129,19 @@ START_TEST(an_ending_tree_publishes_nothing)
 	ck_assert_ptr_null(hv_tree_open(tree, "current_tracer", O_WRONLY, &f));
 	ck_assert_ptr_null(hv_file_write(f, "function", 8, &n));
 	ck_assert_ptr_null(hv_file_close(f));
-	ck_assert(hv_session_patched(session)[7] && !hv_session_patched(session)[8]);
+	ck_assert(hv_site_stubs_now(session->stubs)[7] && !hv_site_stubs_now(session->stubs)[8]);
 
 	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_TRUNC, &f));
 	hv_tree_end(tree);
 	ck_assert_ptr_null(hv_file_close(f));
-	ck_assert(!hv_session_patched(session)[8]);
+	ck_assert(!hv_site_stubs_now(session->stubs)[8]);
 }
 END_TEST
 
 /* What a writer that died had told is not published, all of it or none. */
 START_TEST(an_abandoned_file_publishes_nothing)
 {
-	const uint8_t *patched = hv_session_patched(session);
+	const uint8_t *patched = hv_site_stubs_now(session->stubs);
 	struct hv_file *f;
 	size_t n;
 
@@ -177,13 +180,13 @@ START_TEST(raw_readers_leave_the_rest)
 	ck_assert_ptr_null(hv_file_read(f, buf, sizeof(buf), &n));
 	ck_assert_uint_eq(n, sizeof(buf));
 	ck_assert_ptr_null(hv_file_close(f));
-	hv_buffer_stat(hv_session_buffer(session), 0, NULL, &stat);
+	hv_buffer_stat(session->buffer, 0, NULL, &stat);
 	ck_assert_uint_eq(stat.read, 4080 / 28);
 	ck_assert_uint_eq(stat.entries, 150 - 4080 / 28);
 	ck_assert_ptr_null(hv_tree_open(tree, "per_cpu/cpu0/trace_pipe_raw", O_RDONLY, &f));
 	ck_assert_ptr_null(hv_file_read(f, buf, sizeof(buf), &n));
 	ck_assert_ptr_null(hv_file_close(f));
-	hv_buffer_stat(hv_session_buffer(session), 0, NULL, &stat);
+	hv_buffer_stat(session->buffer, 0, NULL, &stat);
 	ck_assert_uint_eq(stat.entries, 0);
 }
 END_TEST
@@ -214,7 +217,7 @@ END_TEST
 
 START_TEST(never_all_in_between)
 {
-	const uint8_t *patched = hv_session_patched(session);
+	const uint8_t *patched = hv_site_stubs_now(session->stubs);
 	struct hv_file *f, *tracer;
 	size_t n;
 
@@ -261,7 +264,7 @@ START_TEST(a_livepatch_ends_a_graph)
 		ck_assert_ptr_null(hv_tree_step_aside(tree));
 		slurp("current_tracer", 64, &tracer);
 		ck_assert_str_eq(tracer.data, i ? "nop\n" : "function\n");
-		ck_assert_uint_eq(hv_session_patched(session)[0],
+		ck_assert_uint_eq(hv_site_stubs_now(session->stubs)[0],
 				  i ? HV_STUB_NONE : HV_STUB_FUNCTION);
 	}
 }

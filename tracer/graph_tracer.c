@@ -1,10 +1,35 @@
-#include "tracer/session_graph.h"
+#include "tracer/graph_tracer.h"
 
-#include <string.h>
+#include <stdlib.h>
 
+#include "kernel/clock.h"
 #include "kernel/fields.h"
 #include "tracer/returns.h"
 #include "tracer/sweep.h"
+#include "tracer/tracee.h"
+
+struct hv_graph_tracer {
+	struct hv_tracee *tracee;     /* borrowed */
+	const struct hv_clock *clock; /* borrowed */
+	struct hv_graph_options options;
+	bool frames_on; /* sites may call stubs that raise frames */
+	bool records;	/* returns are recorded */
+	bool counts;	/* calls are counted */
+};
+
+struct hv_graph_tracer *hv_graph_tracer_new(struct hv_tracee *t, const struct hv_clock *clock)
+{
+	struct hv_graph_tracer *g = hv_alloc(sizeof(*g));
+
+	g->tracee = t;
+	g->clock = clock;
+	return g;
+}
+
+void hv_graph_tracer_free(struct hv_graph_tracer *g)
+{
+	free(g);
+}
 
 /* While a livepatch is in transition the kernel waits for stacks that it can read to the end; ours
  * end at the handler (kernel/livepatch/transition.c). */
@@ -63,112 +88,115 @@ static struct hv_err *put_back(struct hv_hold *hold, void *ctx)
 
 /* Frames that stay are right: they return through the handler when they do. Their stacks show calls
  * a little too deep until then, and those of tasks that are dead stay taken. */
-static void put_back_if_quiet(struct hv_session *s)
+static void put_back_if_quiet(struct hv_graph_tracer *g)
 {
-	if (hv_returns_open(s->tracee))
-		hv_err_free(hv_patcher_held(s->tracee->patcher, put_back, s->tracee));
+	if (hv_returns_open(g->tracee))
+		hv_err_free(hv_patcher_held(g->tracee->patcher, put_back, g->tracee));
 }
 
-struct hv_err *hv_session_livepatch(struct hv_session *s)
+struct hv_err *hv_graph_tracer_livepatch(struct hv_graph_tracer *g)
 {
-	struct hv_err *err = check_livepatch(s->tracee->kernel);
+	struct hv_err *err = check_livepatch(g->tracee->kernel);
 
-	if (!err || s->frames_on || hv_returns_open(s->tracee))
+	if (!err || g->frames_on || hv_returns_open(g->tracee))
 		return err;
 	hv_err_free(err);
 	return NULL;
 }
 
-void hv_session_put_back(struct hv_session *s)
+void hv_graph_tracer_put_back(struct hv_graph_tracer *g)
 {
-	if (!s->frames_on)
-		put_back_if_quiet(s);
+	if (!g->frames_on)
+		put_back_if_quiet(g);
 }
 
-void hv_session_sweep(struct hv_session *s)
+void hv_graph_tracer_sweep(struct hv_graph_tracer *g)
 {
-	if (s->frames_on)
-		hv_sweep(s->tracee);
+	if (g->frames_on)
+		hv_sweep(g->tracee);
 }
 
-static void set_flags(struct hv_session *s)
+static void set_flags(struct hv_graph_tracer *g)
 {
-	struct hv_params *params = hv_region_params(&s->tracee->region);
-	uint32_t flags = s->graph.flags;
+	struct hv_params *params = hv_region_params(&g->tracee->region);
+	uint32_t flags = g->options.flags;
 
-	if (s->graph_on)
+	if (g->records)
 		flags |= HV_GRAPH_RETURNS;
-	if (s->profile_on)
+	if (g->counts)
 		flags |= HV_GRAPH_PROFILE;
-	if (s->graph.thresh_ns)
+	if (g->options.thresh_ns)
 		flags |= HV_GRAPH_NO_ENTRIES;
-	__atomic_store_n(&params->max_depth, s->graph.max_depth ? s->graph.max_depth : UINT32_MAX,
+	__atomic_store_n(&params->max_depth,
+			 g->options.max_depth ? g->options.max_depth : UINT32_MAX,
 			 __ATOMIC_RELAXED);
-	__atomic_store_n(&params->threshold_ticks, hv_clock_ticks(s->clock, s->graph.thresh_ns),
+	__atomic_store_n(&params->threshold_ticks, hv_clock_ticks(g->clock, g->options.thresh_ns),
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(&params->graph_flags, flags, __ATOMIC_RELEASE);
 }
 
-struct hv_err *hv_graph_start(struct hv_session *s)
+struct hv_err *hv_graph_tracer_start(struct hv_graph_tracer *g)
 {
 	struct hv_err *err;
 
-	if (s->frames_on)
+	if (g->frames_on)
 		return NULL;
-	err = check_kernel(s->tracee->kernel);
+	err = check_kernel(g->tracee->kernel);
 	if (err)
 		return err;
-	put_back_if_quiet(s);
-	s->frames_on = true;
+	put_back_if_quiet(g);
+	g->frames_on = true;
 	return NULL;
 }
 
-void hv_graph_stop(struct hv_session *s)
+void hv_graph_tracer_stop(struct hv_graph_tracer *g)
 {
-	if (!s->frames_on)
+	if (!g->frames_on)
 		return;
-	s->frames_on = false;
-	put_back_if_quiet(s);
+	g->frames_on = false;
+	put_back_if_quiet(g);
 }
 
-void hv_graph_record(struct hv_session *s, bool on)
+void hv_graph_tracer_record(struct hv_graph_tracer *g, unsigned on)
 {
-	s->graph_on = on;
-	set_flags(s);
+	g->records = on;
+	set_flags(g);
 }
 
-void hv_session_set_profile(struct hv_session *s, unsigned on)
+void hv_graph_tracer_count(struct hv_graph_tracer *g, unsigned on)
 {
-	s->profile_on = on;
-	set_flags(s);
+	g->counts = on;
+	set_flags(g);
 }
 
-/* When a task left while nobody asked is no beginning. */
-static void forget_leaving(struct hv_session *s)
+/* The times at which tasks left the CPU while nobody asked are not measured from. */
+static void forget_leaving(struct hv_graph_tracer *g)
 {
-	for (unsigned i = 0; i < s->tracee->plan.nr_stacks; i++)
-		__atomic_store_n(&hv_region_stack(&s->tracee->region, i)->left_tsc, 0,
+	for (unsigned i = 0; i < g->tracee->plan.nr_stacks; i++)
+		__atomic_store_n(&hv_region_stack(&g->tracee->region, i)->left_tsc, 0,
 				 __ATOMIC_RELAXED);
 }
 
-void hv_session_graph_options(struct hv_session *s, const struct hv_graph_options *options)
+void hv_graph_tracer_set_options(struct hv_graph_tracer *g, const struct hv_graph_options *options)
 {
-	if (options->no_sleep && !s->graph.no_sleep)
-		forget_leaving(s);
-	s->graph = *options;
-	s->graph.flags &= HV_GRAPH_SUBTREE | HV_GRAPH_RETVAL | HV_GRAPH_NO_IRQS | HV_GRAPH_OWN_TIME;
-	set_flags(s);
+	if (options->no_sleep && !g->options.no_sleep)
+		forget_leaving(g);
+	g->options = *options;
+	g->options.flags &=
+		HV_GRAPH_SUBTREE | HV_GRAPH_RETVAL | HV_GRAPH_NO_IRQS | HV_GRAPH_OWN_TIME;
+	set_flags(g);
 }
 
 /* __schedule, which cannot be traced, calls rcu_note_context_switch on the stack of the task that
  * leaves, and finish_task_switch on that of the one that comes (kernel/sched/core.c). */
-struct hv_err *hv_graph_find_roles(const struct hv_session *s, struct hv_graph_roles *ret)
+struct hv_err *hv_graph_tracer_find_roles(const struct hv_graph_tracer *g,
+					  struct hv_graph_roles *ret)
 {
 	struct hv_graph_roles roles = {{SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX}};
-	const struct hv_sites *sites = &s->tracee->kernel->sites;
+	const struct hv_sites *sites = &g->tracee->kernel->sites;
 
 	roles.sites[HV_ROLE_NEW_TASK] = hv_sites_find(sites, "schedule_tail", true);
-	if (s->graph.no_sleep) {
+	if (g->options.no_sleep) {
 		roles.sites[HV_ROLE_LEAVES] = hv_sites_find(sites, "rcu_note_context_switch", true);
 		roles.sites[HV_ROLE_ARRIVES] = hv_sites_find(sites, "finish_task_switch", true);
 		if (roles.sites[HV_ROLE_LEAVES] == SIZE_MAX ||

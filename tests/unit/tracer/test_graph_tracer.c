@@ -1,0 +1,91 @@
+/* A graph that begins and ends: what of it stays in the guest, and what waits for that. */
+#include <check.h>
+
+#include "tests/unit/tracer/fake_returns.h"
+
+static struct fr r;
+static struct hv_graph_tracer *graph;
+
+static void setup(void)
+{
+	fr_init(&r);
+	graph = hv_graph_tracer_new(&r.tracee, NULL);
+}
+
+static void teardown(void)
+{
+	hv_graph_tracer_free(graph);
+	fr_deinit(&r);
+}
+
+/* A frame as the stub leaves it. */
+static void open_frame(void)
+{
+	fr_frame(&r, 0, fr_slot(&r, 0), FR_CALLER);
+	fk_u64(&r.t.f, fr_slot(&r, 0), FR_HANDLER);
+}
+
+static void check_livepatch(bool waits)
+{
+	struct hv_err *err = hv_graph_tracer_livepatch(graph);
+
+	ck_assert(waits ? err && err->code == EBUSY : !err);
+	hv_err_free(err);
+}
+
+/* It waits for a graph, and when that has ended for what is left open. */
+START_TEST(a_livepatch_waits_until_all_is_put_back)
+{
+	ck_assert_ptr_null(fr_start_graph(&r, graph));
+	open_frame();
+	check_livepatch(false);
+	fk_u64(&r.t.f, r.t.klp, FK_DATA);
+	check_livepatch(true);
+	hv_graph_tracer_put_back(graph); /* what is traced stays */
+	check_livepatch(true);
+	r.regs[0].ip = hv_gva(FR_HANDLER);
+	hv_graph_tracer_stop(graph);
+	check_livepatch(true);
+	hv_graph_tracer_put_back(graph);
+	check_livepatch(true);
+	r.regs[0].ip = hv_gva(0x401000);
+	hv_graph_tracer_put_back(graph);
+	check_livepatch(false);
+	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 0)), FR_CALLER);
+}
+END_TEST
+
+/* A stack that nothing is mapped in any more. */
+START_TEST(dead_stacks_are_swept_while_a_graph_is_traced)
+{
+	struct hv_stack *dead = hv_region_stack(&r.tracee.region, 1);
+
+	r.t.f.k.layout.stack_bytes = FT_STACK;
+	dead->word = 0xffffc90001000000ull + 5;
+	hv_graph_tracer_sweep(graph);
+	ck_assert_uint_ne(dead->word, 0); /* to be put back */
+	dead->word = 0;
+	ck_assert_ptr_null(fr_start_graph(&r, graph));
+	dead->word = 0xffffc90001000000ull + 5;
+	hv_graph_tracer_sweep(graph);
+	ck_assert_uint_eq(dead->word, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("graph_tracer");
+	TCase *c = tcase_create("graph_tracer");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, a_livepatch_waits_until_all_is_put_back);
+	tcase_add_test(c, dead_stacks_are_swept_while_a_graph_is_traced);
+	suite_add_tcase(suite, c);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

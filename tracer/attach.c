@@ -1,0 +1,106 @@
+/* Attaching: from a region and a kernel to stubs that the guest can reach. */
+#include "kernel/kernel.h"
+#include "patcher/mapping.h"
+#include "tracer/events/decoder.h"
+#include "tracer/init_code.h"
+#include "tracer/region_use.h"
+#include "tracer/session.h"
+#include "tracer/stubs.h"
+#include "tracer/tracee.h"
+
+static struct hv_err *map_region(struct hv_tracee *t, struct hv_mapping_plan *plan)
+{
+	bool stands = false;
+	struct hv_err *err = hv_patcher_apply(t->patcher, plan->changes, plan->nr);
+
+	if (!err)
+		err = hv_tracee_is_mapped(t, &stands);
+	if (!err && !stands)
+		err = hv_err_new(EBUSY, "kernel page tables: the slots at 0x%llx are in use",
+				 (unsigned long long)t->range.start.v);
+	return err;
+}
+
+/* Page-table slots back to what they were, after an error of attach. */
+static struct hv_err *unmap_after(struct hv_tracee *t, struct hv_err *err)
+{
+	HV_AUTO_FREE struct hv_change *undo = NULL;
+	size_t nr = hv_patcher_undo_plan(t->patcher, HV_CHANGE_ENTRY, &undo);
+	HV_AUTO_ERR struct hv_err *failed =
+		nr ? hv_patcher_apply(t->patcher, undo, nr) : hv_region_clear(&t->region);
+
+	if (failed)
+		return hv_err_in(err, "could not be undone (%s)", failed->message);
+	hv_err_free(hv_guest_unpin(t->guest));
+	return err;
+}
+
+/* The region is empty then. What a dead service left in it is the user's to recover. */
+static struct hv_err *claim_region(struct hv_tracee *t, bool *ret_stale)
+{
+	struct hv_region_header header;
+	enum hv_region_use use;
+	struct hv_err *err = hv_region_use(t, &header, &use);
+
+	if (err)
+		return err;
+	if (use == HV_REGION_LIVE)
+		return hv_err_new(EEXIST, "region: an hvtrace that died left changes in the guest;"
+					  " run 'hvtrace recover' first");
+	*ret_stale = use == HV_REGION_STALE;
+	err = *ret_stale ? hv_guest_unpin(t->guest) : NULL;
+	return err ? err : hv_region_clear(&t->region);
+}
+
+static struct hv_err *plan_mapping(const struct hv_tracee *t, struct hv_mapping_plan *ret)
+{
+	uint64_t end = t->plan.rings_off + t->plan.nr_cpus * t->plan.ring_bytes;
+
+	return hv_mapping_plan(t->kernel, &t->region, end - HV_REGION_STUBS_OFF, ret);
+}
+
+/* Fills the region and leads the guest there. */
+static struct hv_err *enter(struct hv_tracee *t, struct hv_mapping_plan *plan)
+{
+	struct hv_err *err;
+
+	hv_region_write_header(t);
+	hv_stubs_set_params(t);
+	err = hv_stubs_place(t);
+	if (!err)
+		err = map_region(t, plan);
+	if (err)
+		return unmap_after(t, err);
+	hv_tracee_bind(t);
+	return NULL;
+}
+
+struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kernel,
+				 struct hv_session **ret)
+{
+	HV_AUTO_SESSION struct hv_session *s = NULL;
+	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+	struct hv_err *err = hv_init_code_begin(guest, kernel);
+
+	if (!err)
+		err = hv_session_new(guest, kernel, &s);
+	if (!err)
+		err = claim_region(s->tracee, &s->found_stale);
+	if (!err)
+		err = plan_mapping(s->tracee, &plan);
+	if (err)
+		return err;
+	s->tracee->range = plan.range;
+	s->tracee->handler = hv_stubs_handler(s->tracee);
+	s->decoder->decode.handler = s->tracee->handler;
+	err = hv_guest_prepare_hold(guest);
+	if (!err)
+		err = hv_guest_pin(guest);
+	if (!err)
+		err = enter(s->tracee, &plan);
+	if (err)
+		return err;
+	hv_session_refresh(s);
+	*ret = hv_take(s);
+	return NULL;
+}

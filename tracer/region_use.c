@@ -1,0 +1,103 @@
+#include "tracer/region_use.h"
+
+#include <string.h>
+
+#include "tracer/tracee.h"
+
+void hv_region_write_header(const struct hv_tracee *t)
+{
+	struct hv_region_header *header = hv_region_header(&t->region);
+
+	*header = (struct hv_region_header){
+		.version = HV_REGION_VERSION,
+		.nr_cpus = t->plan.nr_cpus,
+		.gpa = t->region.gpa.v,
+		.map_gva = t->range.start.v,
+		.map_len_bytes = t->range.end.v - t->range.start.v,
+		.text_gva = t->kernel->text.start.v,
+		.handler_gva = t->handler.v,
+		.build_id_len_bytes = (uint32_t)t->kernel->build_id_len_bytes,
+	};
+	memcpy(header->build_id, t->kernel->build_id, sizeof(header->build_id));
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	memcpy(header->magic, HV_REGION_MAGIC, sizeof(HV_REGION_MAGIC));
+}
+
+/* The header says where our mapping was; the guest's page tables say whether it still is. */
+static bool header_is_sane(const struct hv_tracee *t, const struct hv_region_header *h)
+{
+	const struct hv_arch *arch = t->kernel->as.arch;
+	uint64_t span = arch->entry_span(arch->map_level);
+
+	return h->version == HV_REGION_VERSION && h->gpa == t->region.gpa.v &&
+	       h->nr_entries <= HV_JOURNAL_CAP && h->map_gva % span == 0 && h->map_len_bytes &&
+	       h->map_len_bytes % span == 0 &&
+	       h->map_len_bytes <= t->region.len_bytes - HV_REGION_STUBS_OFF &&
+	       h->handler_gva - h->map_gva < h->map_len_bytes &&
+	       h->map_gva >= arch->free_window.start.v &&
+	       h->map_gva <= arch->free_window.end.v - h->map_len_bytes;
+}
+
+static bool same_boot(const struct hv_kernel *k, const struct hv_region_header *h)
+{
+	return h->text_gva == k->text.start.v && h->build_id_len_bytes == k->build_id_len_bytes &&
+	       memcmp(h->build_id, k->build_id, k->build_id_len_bytes) == 0;
+}
+
+/* A slot of the range that leads into the region: something of ours may be mapped. */
+static struct hv_err *any_slot_stands(const struct hv_tracee *t, struct hv_gva_range range,
+				      bool *ret)
+{
+	const struct hv_address_space *as = &t->kernel->as;
+	uint64_t span = as->arch->entry_span(as->arch->map_level);
+
+	*ret = false;
+	for (struct hv_gva at = range.start; at.v < range.end.v; at = hv_gva_add(at, span)) {
+		struct hv_mapping m;
+		struct hv_err *err = hv_walk(as, at, &m);
+
+		if (err)
+			return err;
+		if (m.present && m.gpa.v - t->region.gpa.v < t->region.len_bytes)
+			*ret = true;
+	}
+	return NULL;
+}
+
+struct hv_gva_range hv_region_range(const struct hv_region_header *h)
+{
+	return (struct hv_gva_range){hv_gva(h->map_gva), hv_gva(h->map_gva + h->map_len_bytes)};
+}
+
+struct hv_err *hv_region_check_not_mapped(const struct hv_tracee *t)
+{
+	bool stands;
+	struct hv_err *err = any_slot_stands(t, t->kernel->as.arch->free_window, &stands);
+
+	if (!err && stands)
+		err = hv_err_new(EUCLEAN,
+				 "region: the guest's page tables lead into it, but its journal"
+				 " is gone: only a reboot of the guest frees it");
+	return err;
+}
+
+struct hv_err *hv_region_use(const struct hv_tracee *t, struct hv_region_header *ret,
+			     enum hv_region_use *ret_use)
+{
+	bool stands;
+	struct hv_err *err;
+
+	*ret = *hv_region_header(&t->region);
+	if (memcmp(ret->magic, HV_REGION_MAGIC, sizeof(HV_REGION_MAGIC)) != 0) {
+		*ret_use = HV_REGION_UNUSED;
+		return hv_region_check_not_mapped(t);
+	}
+	if (!header_is_sane(t, ret) || !same_boot(t->kernel, ret)) {
+		*ret_use = HV_REGION_STALE;
+		return hv_region_check_not_mapped(t);
+	}
+	err = any_slot_stands(t, hv_region_range(ret), &stands);
+	if (!err)
+		*ret_use = stands ? HV_REGION_LIVE : HV_REGION_STALE;
+	return err;
+}
