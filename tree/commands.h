@@ -11,7 +11,7 @@
 
 #include "tree/node.h"
 
-/* Tells the session what calls of functions do, from its next hv_session_trace_sites on; IN counts
+/* Tells the session what calls of functions do, from its next hv_site_stubs_set on; IN counts
  * as if it traced TRACER. ENOMEM. */
 struct hv_err *hv_commands_publish(struct hv_instance *in, enum hv_tracer tracer) hv_must_use;
 /* What is left of a command with a count. */

@@ -1,6 +1,6 @@
 /* What trace_marker was told: kept on the host by number, since a record of a ring has no room for
  * a text. The oldest are forgotten when there are too many. Leaves to others: the records that name
- * them (marker.c). */
+ * them (marker.h). */
 #pragma once
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* function_profile_enabled and trace_stat/functionN (kernel/trace/ftrace.c, trace_stat.c): what the
  * calls of each function come to, on each vCPU.
- * Leaves to others: counting (arch/, session_profile.c), which functions (instance_trace.c). */
+ * Leaves to others: counting (arch/, tracer/call_counts.h), which functions (instance_trace.c). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
