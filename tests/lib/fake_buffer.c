@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "tests/lib/fake_session.h"
+#include "base/guard.h"
 #include "tree/format/raw_page.h"
 
 struct hv_cursor {

@@ -1,0 +1,175 @@
+/* Actions of functions: which entry of the stubs a site calls for them, and what is counted. */
+#include <check.h>
+
+#include "tests/unit/tracer/fake_traced.h"
+
+#define NR_SITES 4u
+#define NOT_SET	 (-7)
+
+static const uint8_t nop[FR_SITE_BYTES] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+
+static struct fr r;
+static struct traced t;
+
+static void setup(void)
+{
+	traced_init(&t, &r, NR_SITES, nop);
+}
+
+static void teardown(void)
+{
+	traced_deinit(&t);
+}
+
+static void set(const struct hv_site_actions *list, size_t nr)
+{
+	ck_assert_ptr_null(hv_actions_set(t.actions, list, nr));
+}
+
+static struct hv_gva target_of(unsigned site)
+{
+	struct hv_gva target = {0};
+
+	hv_arch_x86_64.classify_site(fk_host(&r.t.f, FR_SITE(site)), hv_gva(FR_SITE(site)),
+				     &target);
+	return target;
+}
+
+/* The slot whose entry SITE calls. */
+static struct hv_slot *slot_of(unsigned site)
+{
+	for (unsigned i = 0; i < HV_NR_SLOTS; i++)
+		if (hv_stubs_action(&r.tracee, i).v == target_of(site).v)
+			return hv_region_slot(&r.tracee.region, i);
+	ck_abort_msg("site %u calls no entry", site);
+}
+
+static struct hv_site_actions counted(unsigned site, int64_t left)
+{
+	return (struct hv_site_actions){.ip = FR_SITE(site),
+					.bits = 1u << HV_ACTION_OFF_COUNTED,
+					.left[HV_ACTION_OFF_COUNTED] = left};
+}
+
+static int64_t left_of(unsigned site)
+{
+	return hv_actions_left(t.actions, FR_SITE(site), HV_ACTION_OFF_COUNTED, NOT_SET);
+}
+
+START_TEST(a_site_with_actions_goes_on_to_its_stub)
+{
+	const struct hv_site_actions list[] = {
+		{.ip = FR_SITE(1), .bits = 1u << HV_ACTION_ON},
+		{.ip = FR_SITE(2), .bits = 1u << HV_ACTION_ON},
+		{.ip = FR_SITE(3), .bits = 1u << HV_ACTION_OFF},
+	};
+	uint64_t function = hv_stubs_call(&r.tracee, HV_STUB_FUNCTION, HV_ROLE_NONE).v;
+	struct hv_gva goes_on;
+
+	set(list, HV_ARRAY_LEN(list));
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	ck_assert_uint_eq(target_of(0).v, function);
+	ck_assert_ptr_eq(slot_of(1), slot_of(2)); /* they do the same */
+	ck_assert_ptr_ne(slot_of(1), slot_of(3));
+	ck_assert_uint_eq(slot_of(1)->does, HV_SLOT_ON);
+	ck_assert_uint_eq(slot_of(1)->goes_on, function - FR_RANGE);
+	ck_assert(hv_actions_goes_on(t.actions, target_of(3), &goes_on));
+	ck_assert_uint_eq(goes_on.v, function);
+	ck_assert(!hv_actions_goes_on(t.actions, target_of(0), &goes_on));
+	ck_assert_uint_eq(hv_site_stubs_now(t.stubs)[1], HV_STUB_FUNCTION);
+	set(NULL, 0);
+	traced_check_want(&t, HV_STUB_NONE);
+}
+END_TEST
+
+START_TEST(actions_alone_go_on_to_nothing)
+{
+	const struct hv_site_actions on = {.ip = FR_SITE(1), .bits = 1u << HV_ACTION_ON};
+
+	set(&on, 1);
+	traced_check_want(&t, HV_STUB_NONE);
+	ck_assert_uint_eq(slot_of(1)->goes_on, 0);
+	ck_assert_uint_eq(hv_site_stubs_now(t.stubs)[1], HV_STUB_ACTIONS);
+	ck_assert_uint_eq(hv_site_stubs_now(t.stubs)[0], HV_STUB_NONE);
+	set(NULL, 0);
+	traced_check_want(&t, HV_STUB_NONE);
+	ck_assert_uint_eq(hv_site_stubs_now(t.stubs)[1], HV_STUB_NONE);
+}
+END_TEST
+
+/* The guest counts down; another stub is another slot. */
+START_TEST(a_count_goes_on_where_it_is)
+{
+	const struct hv_site_actions list[] = {counted(1, 5), counted(2, 5)};
+	unsigned slot;
+
+	ck_assert_int_eq(left_of(1), NOT_SET);
+	set(list, HV_ARRAY_LEN(list));
+	traced_check_want(&t, HV_STUB_NONE);
+	ck_assert_ptr_ne(slot_of(1), slot_of(2)); /* they count for themselves */
+	slot = (unsigned)(slot_of(1) - hv_region_slot(&r.tracee.region, 0));
+	hv_region_control(&r.tracee.region)->left[slot].off = 3;
+	ck_assert_int_eq(left_of(1), 3);
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	ck_assert_ptr_ne(slot_of(1), hv_region_slot(&r.tracee.region, slot));
+	ck_assert_int_eq(left_of(1), 3);
+	ck_assert_int_eq(left_of(2), 5);
+	set(NULL, 0);
+	traced_check_want(&t, HV_STUB_NONE);
+	ck_assert_int_eq(left_of(1), NOT_SET);
+}
+END_TEST
+
+START_TEST(a_change_that_fails_leaves_the_counts)
+{
+	const struct hv_site_actions five = counted(1, 5);
+
+	set(&five, 1);
+	traced_check_want(&t, HV_STUB_NONE);
+	r.is_paused = true;
+	hv_err_free(traced_want(&t, HV_STUB_FUNCTION));
+	r.is_paused = false;
+	ck_assert_int_eq(left_of(1), 5);
+	ck_assert_uint_eq(slot_of(1)->goes_on, 0);
+	set(NULL, 0);
+	traced_check_want(&t, HV_STUB_NONE);
+}
+END_TEST
+
+START_TEST(too_many_that_count_are_refused)
+{
+	enum { MANY = HV_ACTIONS_COUNTED_MAX + 1 };
+	struct hv_site_actions list[MANY];
+	struct hv_err *err;
+
+	for (unsigned i = 0; i < MANY; i++)
+		list[i] = counted(i, 1);
+	err = hv_actions_set(t.actions, list, MANY);
+	ck_assert(err && err->code == ENOSPC);
+	hv_err_free(err);
+	ck_assert(!hv_actions_has(t.actions, FR_SITE(0)));
+	set(list, MANY - 1);
+	ck_assert(hv_actions_has(t.actions, FR_SITE(0)));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("actions");
+	TCase *c = tcase_create("actions");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, a_site_with_actions_goes_on_to_its_stub);
+	tcase_add_test(c, actions_alone_go_on_to_nothing);
+	tcase_add_test(c, a_count_goes_on_where_it_is);
+	tcase_add_test(c, a_change_that_fails_leaves_the_counts);
+	tcase_add_test(c, too_many_that_count_are_refused);
+	suite_add_tcase(suite, c);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

@@ -1,0 +1,133 @@
+/* Whose calls are recorded: what is set is what the guest's stubs read, and nothing else is. */
+#include <check.h>
+
+#include "tests/unit/tracer/fake_returns.h"
+#include "tracer/scope.h"
+
+static struct fr r;
+static struct hv_scope *scope;
+static struct hv_control *control;
+
+static void setup(void)
+{
+	fr_init(&r);
+	r.tracee.plan.nr_cpus = 2;
+	scope = hv_scope_new(&r.tracee);
+	control = hv_region_control(&r.tracee.region);
+}
+
+static void teardown(void)
+{
+	hv_scope_free(scope);
+	fr_deinit(&r);
+}
+
+static void filter(const uint32_t *only, size_t nr_only, const uint32_t * not, size_t nr_not)
+{
+	ck_assert_ptr_null(hv_scope_filter_pids(scope, only, nr_only, not, nr_not));
+}
+
+static void check_pids(enum hv_pid_kind kind, const uint32_t *expected, size_t nr)
+{
+	HV_AUTO_FREE uint32_t *pids = NULL;
+
+	ck_assert_uint_eq(hv_scope_pids(scope, kind, &pids), nr);
+	for (size_t i = 0; i < nr; i++)
+		ck_assert_uint_eq(pids[i], expected[i]);
+}
+
+START_TEST(only_these_without_those)
+{
+	static const uint32_t only[] = {1, 64, 70, HV_REGION_NR_PIDS - 1}, not [] = {70},
+			      left[] = {1, 64, HV_REGION_NR_PIDS - 1};
+
+	filter(only, HV_ARRAY_LEN(only), not, HV_ARRAY_LEN(not ));
+	check_pids(HV_PIDS_RECORDED, left, HV_ARRAY_LEN(left));
+	ck_assert_uint_eq(control->mode, HV_MODE_PID_FILTER);
+	filter(NULL, 0, not, HV_ARRAY_LEN(not ));
+	check_pids(HV_PIDS_NOT_RECORDED, not, HV_ARRAY_LEN(not ));
+	ck_assert_uint_eq(control->mode, HV_MODE_PID_FILTER);
+	filter(NULL, 0, NULL, 0);
+	ck_assert_uint_eq(control->mode, 0);
+}
+END_TEST
+
+START_TEST(a_pid_that_no_kernel_has_is_nobodys)
+{
+	static const uint32_t only[] = {5, HV_REGION_NR_PIDS, UINT32_MAX};
+
+	filter(only, HV_ARRAY_LEN(only), NULL, 0);
+	check_pids(HV_PIDS_RECORDED, only, 1);
+}
+END_TEST
+
+/* The guest switches recording, too; what else is set stays. */
+START_TEST(recording_is_one_bit_of_the_mode)
+{
+	static const uint8_t muted[] = {0, 1};
+
+	hv_scope_mute_cpus(scope, muted);
+	hv_scope_set_recording(scope, 0);
+	ck_assert_uint_eq(control->mode, HV_MODE_OFF | HV_MODE_CPUS);
+	control->mode &= ~(uint32_t)HV_MODE_OFF;
+	ck_assert(hv_scope_recording(scope));
+	hv_scope_set_recording(scope, 0);
+	ck_assert(!hv_scope_recording(scope));
+	hv_scope_mute_cpus(scope, NULL);
+	ck_assert_uint_eq(control->mode, HV_MODE_OFF);
+}
+END_TEST
+
+START_TEST(muted_cpus_are_told_each)
+{
+	static const uint8_t muted[] = {0, 7};
+
+	hv_scope_mute_cpus(scope, muted);
+	ck_assert_uint_eq(*hv_region_muted(&r.tracee.region, 0), 0);
+	ck_assert_uint_ne(*hv_region_muted(&r.tracee.region, 1), 0);
+	hv_scope_mute_cpus(scope, NULL);
+	ck_assert_uint_eq(*hv_region_muted(&r.tracee.region, 1), 0);
+}
+END_TEST
+
+START_TEST(forks_are_followed_where_the_kernel_tells)
+{
+	struct hv_sites *sites = &r.t.f.k.sites;
+	struct hv_site list[] = {{.ip = hv_gva(0x1000), .name = "wake_up_new_task"},
+				 {.ip = hv_gva(0x2000), .name = "release_task"}};
+	struct hv_err *err = hv_scope_follow_forks(scope, HV_FORKS_OF_ONLY);
+
+	ck_assert(err && err->code == EOPNOTSUPP);
+	hv_err_free(err);
+	ck_assert_uint_eq(hv_scope_task_bits(scope, 0x1000), 0);
+	*sites = (struct hv_sites){.list = list, .nr = HV_ARRAY_LEN(list)};
+	ck_assert_ptr_null(hv_scope_follow_forks(scope, HV_FORKS_OF_ONLY));
+	ck_assert_uint_eq(hv_scope_task_bits(scope, 0x1000), HV_SLOT_PID_INHERITS);
+	ck_assert_uint_eq(hv_scope_task_bits(scope, 0x2000), HV_SLOT_PID_CLEARS);
+	ck_assert_uint_eq(hv_scope_task_bits(scope, 0x3000), 0);
+	ck_assert_ptr_null(hv_scope_follow_forks(scope, HV_FORKS_OF_OTHERS));
+	ck_assert_uint_eq(hv_scope_task_bits(scope, 0x2000), HV_SLOT_PID_SETS);
+	*sites = (struct hv_sites){0};
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("scope");
+	TCase *c = tcase_create("scope");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, only_these_without_those);
+	tcase_add_test(c, a_pid_that_no_kernel_has_is_nobodys);
+	tcase_add_test(c, recording_is_one_bit_of_the_mode);
+	tcase_add_test(c, muted_cpus_are_told_each);
+	tcase_add_test(c, forks_are_followed_where_the_kernel_tells);
+	suite_add_tcase(suite, c);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
