@@ -41,36 +41,36 @@ hv_stub_actions:
 	movl	(%rsp), %r10d
 	pushq	%rax
 	movq	params + HV_PARAM_CONTROL(%rip), %r11
-	leaq	params + HV_PARAM_SLOTS(%rip), %rax
-	leaq	(%rax,%r10,8), %rax
+	leaq	params + HV_SLOTS_OFF(%rip), %rax
+	leaq	(%rax,%r10,HV_SLOT_LEN), %rax
 	shll	$HV_LEFT_SHIFT, %r10d
 	leaq	HV_CONTROL_LEFT(%r11,%r10), %r10
 
 	testl	$HV_SLOT_ON, HV_SLOT_DOES(%rax)
 	jz	.Lact_counted_on
-	testl	$HV_MODE_OFF, (%r11)
+	testl	$HV_MODE_OFF, HV_CONTROL_MODE(%r11)
 	jz	.Lact_counted_on
-	lock andl $~HV_MODE_OFF, (%r11)
+	lock andl $~HV_MODE_OFF, HV_CONTROL_MODE(%r11)
 .Lact_counted_on:
 	testl	$HV_SLOT_ON_COUNTED, HV_SLOT_DOES(%rax)
 	jz	.Lact_off
 	cmpl	$0, HV_LEFT_ON(%r10)
 	jle	.Lact_off
-	lock btrl $HV_MODE_OFF_BIT, (%r11)
+	lock btrl $HV_MODE_OFF_BIT, HV_CONTROL_MODE(%r11)
 	jnc	.Lact_off
 	lock decl HV_LEFT_ON(%r10)
 .Lact_off:
 	testl	$HV_SLOT_OFF, HV_SLOT_DOES(%rax)
 	jz	.Lact_counted_off
-	testl	$HV_MODE_OFF, (%r11)
+	testl	$HV_MODE_OFF, HV_CONTROL_MODE(%r11)
 	jnz	.Lact_counted_off
-	lock orl $HV_MODE_OFF, (%r11)
+	lock orl $HV_MODE_OFF, HV_CONTROL_MODE(%r11)
 .Lact_counted_off:
 	testl	$HV_SLOT_OFF_COUNTED, HV_SLOT_DOES(%rax)
 	jz	.Lact_tasks
 	cmpl	$0, HV_LEFT_OFF(%r10)
 	jle	.Lact_tasks
-	lock btsl $HV_MODE_OFF_BIT, (%r11)
+	lock btsl $HV_MODE_OFF_BIT, HV_CONTROL_MODE(%r11)
 	jc	.Lact_tasks
 	lock decl HV_LEFT_OFF(%r10)
 
@@ -135,7 +135,7 @@ hv_stub_return_3: /* to the stub, or into the function */
 	shll	$HV_LEFT_SHIFT, %r10d
 	movq	params + HV_PARAM_CONTROL(%rip), %r11
 	leaq	HV_CONTROL_LEFT(%r11,%r10), %r10
-	movl	(%r11), %r11d
+	movl	HV_CONTROL_MODE(%r11), %r11d
 	notl	%r11d
 	andl	$HV_MODE_OFF, %r11d
 	pushq	%rcx

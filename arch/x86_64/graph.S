@@ -380,7 +380,7 @@ hv_graph_handler:
 	testl	$HV_GRAPH_RETURNS, params + HV_PARAM_GRAPH_FLAGS(%rip)
 	jz	.Lreturn
 	movq	params + HV_PARAM_CONTROL(%rip), %rax
-	testl	$(HV_MODE_OFF | HV_MODE_CPUS), (%rax)
+	testl	$(HV_MODE_OFF | HV_MODE_CPUS), HV_CONTROL_MODE(%rax)
 	jnz	.Lreturn_mode
 .Lreturn_on:
 	cmpq	$0, params + HV_PARAM_THRESHOLD(%rip)
@@ -453,7 +453,7 @@ hv_stub_return_2:
 	jmp	.Lreturn
 
 .Lreturn_mode:
-	testl	$HV_MODE_OFF, (%rax)
+	testl	$HV_MODE_OFF, HV_CONTROL_MODE(%rax)
 	jnz	.Lreturn
 	test_muted .Lreturn
 	jne	.Lreturn

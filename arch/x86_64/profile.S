@@ -112,7 +112,7 @@
 	leaq	-HV_STACK_FRAMES(%r9), %rdx
 	subq	%rsi, %rdx
 	jz	.Lprofile_lowest
-1:	shrq	$2, %rdx /* from a frame's offset to a sum's */
+1:	shrq	$(HV_FRAME_SHIFT - 3), %rdx /* from a frame's offset to a sum's */
 	movq	HV_STACK_OWN(%rsi), %rax
 	subq	HV_STACK_SUMS(%rsi,%rdx), %rax
 	xorl	%edx, %edx

@@ -120,7 +120,7 @@ hv_stub_function_stack:
 	push_all
 
 	movq	params + HV_PARAM_CONTROL(%rip), %rax
-	testl	$HV_MODE_CPUS, (%rax)
+	testl	$HV_MODE_CPUS, HV_CONTROL_MODE(%rax)
 	jz	.Lstack
 	test_muted .Lstack_out
 	je	.Lstack

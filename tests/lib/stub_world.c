@@ -122,7 +122,7 @@ void world_call_action(const struct world *w, uint32_t does)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
 	uint64_t entry = stubs->actions_off + (HV_NR_SLOTS - 1) * stubs->action_len_bytes;
-	struct hv_slot *slots = (struct hv_slot *)(w->host + WORLD_STUBS_OFF + HV_PARAM_SLOTS);
+	struct hv_slot *slots = (struct hv_slot *)(w->host + WORLD_STUBS_OFF + HV_SLOTS_OFF);
 	bool reaches = hv_arch_x86_64.encode_call(world_gva(w, WORLD_TRACED_OFF),
 						  world_gva(w, WORLD_CODE_OFF + entry),
 						  w->host + WORLD_TRACED_OFF);

@@ -173,7 +173,7 @@ static inline unsigned world_case_bytes(const struct world_case *c)
 {
 	return (c->nr_task_records + c->nr_function_records + c->nr_entries + c->nr_exits +
 		c->nr_mores) *
-	       HV_RECORD_LEN;
+	       sizeof(struct hv_record);
 }
 
 /* Makes the traced function jump to the other one instead of returning. */

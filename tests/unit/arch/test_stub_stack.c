@@ -316,7 +316,7 @@ END_TEST
 static void command(unsigned does, bool goes_on)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
-	struct hv_slot *slots = (struct hv_slot *)(world->host + WORLD_STUBS_OFF + HV_PARAM_SLOTS);
+	struct hv_slot *slots = (struct hv_slot *)(world->host + WORLD_STUBS_OFF + HV_SLOTS_OFF);
 	uint64_t entry = stubs->actions_off + 9 * stubs->action_len_bytes;
 
 	slots[9].does = does;

@@ -109,7 +109,7 @@ static void set_up(void)
 		.states_gva = (uintptr_t)states,
 		.rings_gva = (uintptr_t)rings[0],
 		.slot_mask = NR_SLOTS - 1,
-		.ring_shift = __builtin_ctz(NR_SLOTS * HV_RECORD_LEN),
+		.ring_shift = __builtin_ctz(NR_SLOTS * sizeof(struct hv_record)),
 		.lap_shift = __builtin_ctz(NR_SLOTS),
 		.pids_gva = (uintptr_t)pids,
 		.nr_pids = sizeof(pids) * 8,
@@ -273,7 +273,7 @@ END_TEST
 static void call_entry(unsigned nr, unsigned does, bool recorded)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
-	struct hv_slot *slots = (struct hv_slot *)((uint8_t *)params + HV_PARAM_SLOTS);
+	struct hv_slot *slots = (struct hv_slot *)((uint8_t *)params + HV_SLOTS_OFF);
 	uint64_t entry = (uintptr_t)code + stubs->actions_off + nr * stubs->action_len_bytes;
 
 	slots[nr].does = does;

@@ -541,7 +541,7 @@ START_TEST(ring_plans)
 	ck_assert_ptr_null(hv_region_plan_rings(&r, 2, &plan));
 	ck_assert_uint_eq(plan.ring_bytes, 16 << 20);
 	ck_assert_uint_eq(plan.counts_off, 16 << 20);
-	ck_assert_uint_eq(plan.nr_counts, (4 << 20) / HV_COUNT_LEN);
+	ck_assert_uint_eq(plan.nr_counts, (4 << 20) / sizeof(struct hv_count));
 	ck_assert_ptr_null(hv_region_plan_rings(&r, 3, &plan));
 	ck_assert_uint_eq(plan.ring_bytes, 8 << 20);
 	ck_assert_ptr_null(hv_region_plan_rings(&r, 1, &plan));
@@ -550,9 +550,9 @@ START_TEST(ring_plans)
 	ck_assert_ptr_null(hv_region_plan_rings(&r, 64, &plan));
 	ck_assert_uint_eq(plan.ring_bytes, 64 << 10);
 	ck_assert_uint_eq(plan.counts_off, 10 << 20);
-	ck_assert_uint_eq(plan.nr_counts, (2 << 20) / 64 / HV_COUNT_LEN);
+	ck_assert_uint_eq(plan.nr_counts, (2 << 20) / 64 / sizeof(struct hv_count));
 	ck_assert_uint_eq(plan.rings_off, 12 << 20);
-	ck_assert_uint_eq(plan.nr_stacks, (2 << 20) / HV_STACK_LEN);
+	ck_assert_uint_eq(plan.nr_stacks, (2 << 20) / sizeof(struct hv_stack));
 	err = hv_region_plan_rings(&r, 4096, &plan);
 	ck_assert_int_eq(err->code, ENOSPC);
 	hv_err_free(err);
