@@ -1,10 +1,10 @@
 /* Stacks as the stub records them, run natively on stacks of our own: which words count, where a
  * stack ends, what commands do. x86-64. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench/native.h"
+#include "tests/lib/run_suite.h"
 #include "tracer/decode.h"
 #include "tracer/parts.h"
 
@@ -398,13 +398,8 @@ START_TEST(commands_that_switch)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("stub_stack");
-	TCase *tc = tcase_create("stack");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, words_that_count);
 	tcase_add_loop_test(tc, through_an_interrupt_stack, 0, 2);
@@ -418,9 +413,9 @@ int main(void)
 	tcase_add_test(tc, a_command);
 	tcase_add_test(tc, counted_commands);
 	tcase_add_test(tc, commands_that_switch);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return run_suite("stub_stack", add_tests);
 }

@@ -1,9 +1,9 @@
 /* The x86-64 table: registers, page-table entries, sites, returns. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "arch/arch.h"
+#include "tests/lib/run_suite.h"
 
 static const struct hv_arch *arch;
 
@@ -318,13 +318,8 @@ START_TEST(no_such_arch)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("x86_64");
-	TCase *tc = tcase_create("table");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
 	tcase_add_unchecked_fixture(tc, find_arch, NULL);
 	tcase_add_checked_fixture(tc, find_arch, NULL);
 	tcase_add_test(tc, kvm_registers);
@@ -344,9 +339,9 @@ int main(void)
 	tcase_add_loop_test(tc, the_flag_that_asks_for_a_lazy_reschedule, 0,
 			    HV_ARRAY_LEN(lazy_resched));
 	tcase_add_test(tc, no_such_arch);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_NORMAL);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return run_suite("x86_64", add_tests);
 }

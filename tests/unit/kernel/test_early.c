@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include "kernel/early.h"
+#include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_kernel.h"
 
 #define STUB  (FK_BASE + 0x300)
@@ -100,23 +101,17 @@ START_TEST(a_kernel_that_does_not_say_is_up)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("early");
-	TCase *tc = tcase_create("early");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, not_before_it_is_up);
 	tcase_add_test(tc, as_its_code_says_then);
 	tcase_add_test(tc, a_bare_return_stays_one);
 	tcase_add_test(tc, code_that_is_not_understood_is_asked_again);
 	tcase_add_test(tc, a_kernel_that_does_not_say_is_up);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return run_suite("early", add_tests);
 }

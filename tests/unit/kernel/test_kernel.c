@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include "kernel/kernel.h"
+#include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/x86_machine.h"
 
 #define BASE   0xffffffff81000000ull
@@ -162,21 +163,16 @@ START_TEST(machines_without_linux)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("kernel");
-	TCase *tc = tcase_create("kernel");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, whose_address);
 	tcase_add_test(tc, a_symbol_that_is_needed);
 	tcase_add_test(tc, copies_of_a_cpu);
 	tcase_add_test(tc, machines_without_linux);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_ENV);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed ? 1 : 0;
+}
+
+int main(void)
+{
+	return run_suite("kernel", add_tests);
 }

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "kernel/layout.h"
+#include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/x86_machine.h"
 
 #define DATA 0xffffffff82000000ull
@@ -308,13 +309,8 @@ START_TEST(wild_numbers_of_cpus)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("layout");
-	TCase *tc = tcase_create("layout");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, variables_apart);
 	tcase_add_test(tc, variables_in_pcpu_hot);
@@ -323,9 +319,9 @@ int main(void)
 	tcase_add_test(tc, lazy_preemption_may_be_there);
 	tcase_add_test(tc, cpus_without_their_number);
 	tcase_add_test(tc, wild_numbers_of_cpus);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_ENV);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed ? 1 : 0;
+}
+
+int main(void)
+{
+	return run_suite("layout", add_tests);
 }

@@ -1,9 +1,9 @@
 /* ORC tables of both forms, what is made of them on a stack, and hostile ones. x86-64. */
 #include <check.h>
 #include <stdarg.h>
-#include <stdlib.h>
 
 #include "kernel/unwind.h"
+#include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_orc.h"
 
 #define SP	0x10002000u /* where the stacks of these tests begin */
@@ -382,13 +382,8 @@ START_TEST(tables_that_do_not_fit)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("orc");
-	TCase *tc = tcase_create("orc");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_test(tc, calls_up_to_the_end);
 	tcase_add_test(tc, a_call_at_the_end_of_its_function);
 	tcase_add_test(tc, through_an_interrupt);
@@ -406,9 +401,9 @@ int main(void)
 	tcase_add_test(tc, tables_in_no_order);
 	tcase_add_test(tc, kernels_without);
 	tcase_add_test(tc, tables_that_do_not_fit);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return run_suite("orc", add_tests);
 }

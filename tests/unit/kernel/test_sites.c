@@ -1,6 +1,7 @@
 /* ftrace records and modules of a kernel made of data, right and unfriendly. */
 #include <check.h>
 
+#include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_sites.h"
 
 static struct fs s;
@@ -271,32 +272,26 @@ START_TEST(strings_may_end_with_their_page)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, groups_in_the_list_s_order);
+	tcase_add_test(tc, init_code_is_left_out);
+	tcase_add_test(tc, init_code_is_there_until_it_is_left_out);
+	tcase_add_test(tc, same_without_btf);
+	tcase_add_test(tc, weak_leftovers_have_a_name_where_the_kernel_gives_one);
+	tcase_add_test(tc, weak_leftovers_are_invalid_where_the_kernel_says_so);
+	tcase_add_test(tc, a_site_behind_endbr_is_valid);
+	tcase_add_test(tc, unfriendly_records_are_refused);
+	tcase_add_test(tc, user_addresses_are_no_records);
+	tcase_add_test(tc, modules_have_names_as_kallsyms_chooses_them);
+	tcase_add_test(tc, names_are_safe_to_print);
+	tcase_add_test(tc, unfriendly_modules_are_refused);
+	tcase_add_test(tc, a_function_is_found_by_its_name);
+	tcase_add_test(tc, strings_may_end_with_their_page);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("sites");
-	TCase *t = tcase_create("sites");
-	SRunner *runner;
-	int failed;
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, groups_in_the_list_s_order);
-	tcase_add_test(t, init_code_is_left_out);
-	tcase_add_test(t, init_code_is_there_until_it_is_left_out);
-	tcase_add_test(t, same_without_btf);
-	tcase_add_test(t, weak_leftovers_have_a_name_where_the_kernel_gives_one);
-	tcase_add_test(t, weak_leftovers_are_invalid_where_the_kernel_says_so);
-	tcase_add_test(t, a_site_behind_endbr_is_valid);
-	tcase_add_test(t, unfriendly_records_are_refused);
-	tcase_add_test(t, user_addresses_are_no_records);
-	tcase_add_test(t, modules_have_names_as_kallsyms_chooses_them);
-	tcase_add_test(t, names_are_safe_to_print);
-	tcase_add_test(t, unfriendly_modules_are_refused);
-	tcase_add_test(t, a_function_is_found_by_its_name);
-	tcase_add_test(t, strings_may_end_with_their_page);
-	suite_add_tcase(suite, t);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite("sites", add_tests);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "patcher/patcher.h"
+#include "tests/lib/run_suite.h"
 
 #define MEM_LEN	   (1U << 20)
 #define TEXT_GPA   0x10000ULL
@@ -563,13 +564,8 @@ START_TEST(ring_plans)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("patcher");
-	TCase *tc = tcase_create("array");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, apply_and_undo);
 	tcase_add_test(tc, a_changed_site_is_refused_alone);
@@ -588,9 +584,9 @@ int main(void)
 	tcase_add_test(tc, the_regions_journal_is_not_believed);
 	tcase_add_test(tc, another_boot_is_not_written);
 	tcase_add_test(tc, ring_plans);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_NORMAL);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return run_suite("patcher", add_tests);
 }

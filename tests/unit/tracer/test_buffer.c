@@ -3,6 +3,7 @@
 #include <check.h>
 
 #include "ringbuf/writer.h"
+#include "tests/lib/run_suite.h"
 #include "tracer/session_state.h"
 
 #define NR_CPUS	   3
@@ -187,22 +188,17 @@ START_TEST(one_that_is_too_big_is_refused)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, each_keeps_as_much_as_its_size);
+	tcase_add_test(tc, a_full_one_drops_and_the_others_do_not);
+	tcase_add_test(tc, another_size_of_one_leaves_the_others);
+	tcase_add_test(tc, all_together_have_to_fit);
+	tcase_add_test(tc, one_that_is_too_big_is_refused);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("buffer");
-	TCase *tests = tcase_create("buffer");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
-	tcase_add_checked_fixture(tests, setup, teardown);
-	tcase_add_test(tests, each_keeps_as_much_as_its_size);
-	tcase_add_test(tests, a_full_one_drops_and_the_others_do_not);
-	tcase_add_test(tests, another_size_of_one_leaves_the_others);
-	tcase_add_test(tests, all_together_have_to_fit);
-	tcase_add_test(tests, one_that_is_too_big_is_refused);
-	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_ENV);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed != 0;
+	return run_suite("buffer", add_tests);
 }

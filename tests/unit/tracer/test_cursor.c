@@ -2,6 +2,7 @@
  * that a loss or a rewind lies between do not belong together. */
 #include <check.h>
 
+#include "tests/lib/run_suite.h"
 #include "tracer/session_state.h"
 
 #define NR_SLOTS 1024
@@ -180,22 +181,16 @@ START_TEST(a_loss_parts_the_words_of_a_stack)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("cursor");
-	TCase *tc = tcase_create("cursor");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_stack_has_no_more_records_than_there_is_room_for);
 	tcase_add_test(tc, more_belongs_to_the_exit_behind_it);
 	tcase_add_test(tc, a_rewind_parts_what_stands_side_by_side);
 	tcase_add_test(tc, a_loss_parts_the_words_of_a_stack);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return run_suite("cursor", add_tests);
 }

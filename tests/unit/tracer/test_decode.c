@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lib/run_suite.h"
 #include "tracer/comms.h"
 #include "tracer/decode.h"
 
@@ -340,14 +341,8 @@ START_TEST(a_name_that_is_put_comes_back)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("decode");
-	TCase *tc = tcase_create("decode");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, a_function_record_has_its_parts);
 	tcase_add_test(tc, a_lazy_kernels_record_says_so);
 	tcase_add_test(tc, an_entry_has_its_depth);
@@ -362,8 +357,9 @@ int main(void)
 	tcase_add_test(tc, any_bytes_decode);
 	tcase_add_test(tc, names_as_the_kernel_prints_them);
 	tcase_add_test(tc, a_name_that_is_put_comes_back);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return run_suite("decode", add_tests);
 }

@@ -1,6 +1,7 @@
 /* Return addresses put back, from return stacks in which the guest can write anything. */
 #include <check.h>
 
+#include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_returns.h"
 
 #define INTO_TRAMPOLINE (FT_TRAMPOLINE + 0x20)
@@ -378,36 +379,30 @@ START_TEST(a_livepatch_waits_until_all_is_put_back)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, what_is_open_is_put_back);
+	tcase_add_test(tc, frames_of_one_slot_lead_to_the_first);
+	tcase_add_test(tc, what_is_below_a_frame_that_leads_out_is_left_over);
+	tcase_add_test(tc, a_count_beyond_the_frames_is_all_of_them);
+	tcase_add_test(tc, a_slot_with_another_word_is_left_alone);
+	tcase_add_test(tc, slots_that_no_stack_has_are_left_alone);
+	tcase_add_test(tc, callers_that_are_no_code_are_refused);
+	tcase_add_test(tc, code_is_whatever_the_kernel_can_execute);
+	tcase_add_test(tc, code_is_what_the_kernel_has_freed_after_its_start);
+	tcase_add_test(tc, return_stacks_that_disagree_are_refused);
+	tcase_add_test(tc, a_handler_s_address_without_a_frame_is_refused);
+	tcase_add_test(tc, a_vcpu_in_a_stub_is_waited_for);
+	tcase_add_test(tc, a_slot_that_changes_in_the_hold_is_left_alone);
+	tcase_add_test(tc, a_slot_that_the_guest_hides_is_waited_for);
+	tcase_add_test(tc, a_trampoline_that_runs_is_waited_for);
+	tcase_add_test(tc, a_livepatch_waits_until_all_is_put_back);
+	tcase_add_test(tc, stacks_of_dead_tasks_are_given_free);
+	tcase_add_test(tc, few_dead_stacks_stop_nobody);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("returns");
-	TCase *c = tcase_create("returns");
-	SRunner *runner;
-	int failed;
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, what_is_open_is_put_back);
-	tcase_add_test(c, frames_of_one_slot_lead_to_the_first);
-	tcase_add_test(c, what_is_below_a_frame_that_leads_out_is_left_over);
-	tcase_add_test(c, a_count_beyond_the_frames_is_all_of_them);
-	tcase_add_test(c, a_slot_with_another_word_is_left_alone);
-	tcase_add_test(c, slots_that_no_stack_has_are_left_alone);
-	tcase_add_test(c, callers_that_are_no_code_are_refused);
-	tcase_add_test(c, code_is_whatever_the_kernel_can_execute);
-	tcase_add_test(c, code_is_what_the_kernel_has_freed_after_its_start);
-	tcase_add_test(c, return_stacks_that_disagree_are_refused);
-	tcase_add_test(c, a_handler_s_address_without_a_frame_is_refused);
-	tcase_add_test(c, a_vcpu_in_a_stub_is_waited_for);
-	tcase_add_test(c, a_slot_that_changes_in_the_hold_is_left_alone);
-	tcase_add_test(c, a_slot_that_the_guest_hides_is_waited_for);
-	tcase_add_test(c, a_trampoline_that_runs_is_waited_for);
-	tcase_add_test(c, a_livepatch_waits_until_all_is_put_back);
-	tcase_add_test(c, stacks_of_dead_tasks_are_given_free);
-	tcase_add_test(c, few_dead_stacks_stop_nobody);
-	suite_add_tcase(suite, c);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite("returns", add_tests);
 }

@@ -1,6 +1,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "tests/lib/run_suite.h"
 #include "tree/filter.h"
 
 static struct hv_site list[] = {
@@ -103,20 +104,15 @@ START_TEST(modules)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, is_a_set);
+	tcase_add_test(tc, no_match_changes_nothing);
+	tcase_add_test(tc, index_counts_every_site);
+	tcase_add_test(tc, modules);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("filter");
-	TCase *tests = tcase_create("filter");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
-	suite_add_tcase(suite, tests);
-	tcase_add_test(tests, is_a_set);
-	tcase_add_test(tests, no_match_changes_nothing);
-	tcase_add_test(tests, index_counts_every_site);
-	tcase_add_test(tests, modules);
-	srunner_run_all(runner, CK_NORMAL);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed != 0;
+	return run_suite("filter", add_tests);
 }

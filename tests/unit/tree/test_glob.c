@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lib/run_suite.h"
 #include "tree/glob.h"
 
 static bool matches(const char *pattern, const char *name)
@@ -97,20 +98,15 @@ START_TEST(shell_kind)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, kinds);
+	tcase_add_test(tc, negation);
+	tcase_add_test(tc, plain_kinds);
+	tcase_add_test(tc, shell_kind);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("glob");
-	TCase *tests = tcase_create("glob");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
-	suite_add_tcase(suite, tests);
-	tcase_add_test(tests, kinds);
-	tcase_add_test(tests, negation);
-	tcase_add_test(tests, plain_kinds);
-	tcase_add_test(tests, shell_kind);
-	srunner_run_all(runner, CK_NORMAL);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed != 0;
+	return run_suite("glob", add_tests);
 }

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "tests/lib/run_suite.h"
 #include "tree/options.h"
 
 START_TEST(names_are_found)
@@ -61,19 +62,14 @@ START_TEST(what_is_written)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, names_are_found);
+	tcase_add_test(tc, defaults_are_the_kernels);
+	tcase_add_test(tc, what_is_written);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("options");
-	TCase *tests = tcase_create("options");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
-	suite_add_tcase(suite, tests);
-	tcase_add_test(tests, names_are_found);
-	tcase_add_test(tests, defaults_are_the_kernels);
-	tcase_add_test(tests, what_is_written);
-	srunner_run_all(runner, CK_NORMAL);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed != 0;
+	return run_suite("options", add_tests);
 }

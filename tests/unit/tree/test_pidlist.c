@@ -1,6 +1,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "tests/lib/run_suite.h"
 #include "tree/pidlist.h"
 
 /* Errno, or 0 and the new list in place of the old. */
@@ -65,18 +66,13 @@ START_TEST(all_or_nothing)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, ascending_and_whole);
+	tcase_add_test(tc, all_or_nothing);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("pidlist");
-	TCase *tests = tcase_create("pidlist");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
-	suite_add_tcase(suite, tests);
-	tcase_add_test(tests, ascending_and_whole);
-	tcase_add_test(tests, all_or_nothing);
-	srunner_run_all(runner, CK_NORMAL);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed != 0;
+	return run_suite("pidlist", add_tests);
 }

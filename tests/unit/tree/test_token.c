@@ -1,6 +1,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "tests/lib/run_suite.h"
 #include "tree/token.h"
 
 /* What one write takes, and the word it leaves. */
@@ -112,21 +113,16 @@ START_TEST(numbers)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, one_word_a_write);
+	tcase_add_test(tc, a_word_over_writes);
+	tcase_add_test(tc, nul_delimits);
+	tcase_add_test(tc, too_long);
+	tcase_add_test(tc, numbers);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("token");
-	TCase *tests = tcase_create("token");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
-	suite_add_tcase(suite, tests);
-	tcase_add_test(tests, one_word_a_write);
-	tcase_add_test(tests, a_word_over_writes);
-	tcase_add_test(tests, nul_delimits);
-	tcase_add_test(tests, too_long);
-	tcase_add_test(tests, numbers);
-	srunner_run_all(runner, CK_NORMAL);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed != 0;
+	return run_suite("token", add_tests);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/lib/fake_session.h"
+#include "tests/lib/run_suite.h"
 #include "tree/tree.h"
 
 static struct hv_session *session;
@@ -267,27 +268,22 @@ START_TEST(a_livepatch_ends_a_graph)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, reads_of_any_length);
+	tcase_add_test(tc, dump_is_bounded);
+	tcase_add_test(tc, pipe_takes_what_is_asked);
+	tcase_add_test(tc, an_ending_tree_publishes_nothing);
+	tcase_add_test(tc, an_abandoned_file_publishes_nothing);
+	tcase_add_test(tc, raw_readers_leave_the_rest);
+	tcase_add_test(tc, ready_keeps_what_it_found);
+	tcase_add_test(tc, never_all_in_between);
+	tcase_add_test(tc, a_livepatch_ends_a_graph);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("tree");
-	TCase *tests = tcase_create("tree");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
-	suite_add_tcase(suite, tests);
-	tcase_set_timeout(tests, 60);
-	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, reads_of_any_length);
-	tcase_add_test(tests, dump_is_bounded);
-	tcase_add_test(tests, pipe_takes_what_is_asked);
-	tcase_add_test(tests, an_ending_tree_publishes_nothing);
-	tcase_add_test(tests, an_abandoned_file_publishes_nothing);
-	tcase_add_test(tests, raw_readers_leave_the_rest);
-	tcase_add_test(tests, ready_keeps_what_it_found);
-	tcase_add_test(tests, never_all_in_between);
-	tcase_add_test(tests, a_livepatch_ends_a_graph);
-	srunner_run_all(runner, CK_NORMAL);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed != 0;
+	return run_suite("tree", add_tests);
 }

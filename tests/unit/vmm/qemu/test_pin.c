@@ -2,6 +2,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "tests/lib/run_suite.h"
 #include "vmm/qemu/pin.h"
 
 /* A VMM with or without the node; WORKS: the node blocks. */
@@ -125,20 +126,15 @@ START_TEST(old_vmm)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, image_is_a_fixed_disk);
+	tcase_add_test(tc, set_and_cleared);
+	tcase_add_test(tc, what_does_not_block_is_no_pin);
+	tcase_add_test(tc, old_vmm);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("pin");
-	TCase *tcase = tcase_create("all");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_add_test(tcase, image_is_a_fixed_disk);
-	tcase_add_test(tcase, set_and_cleared);
-	tcase_add_test(tcase, what_does_not_block_is_no_pin);
-	tcase_add_test(tcase, old_vmm);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite("pin", add_tests);
 }
