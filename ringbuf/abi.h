@@ -3,23 +3,21 @@
  * offsets and sizes from arch/stub_offsets.c. abi_flags.h has the flags and limits, record_bits.h
  * says where things are in a record. Where each part lies in the region is patcher/region.h's.
  *
- *   page of the params               states              rings
- *   (the guest may only read it)     one a vCPU          one a vCPU
+ *   page of the params                     for each vCPU
+ *   0x0000  struct hv_params
+ *   0x0800  struct hv_slot, 128 of them    struct hv_state    head: 18 records were reserved
+ *   0x1000  code of the stubs
+ *                                          ring     +------+------+------+------+------+---
+ *   control block                                   | p=16 | p=17 | p=10 | p=11 | p=12 | ...
+ *   struct hv_control                               +------+------+------+------+------+---
+ *                                                   struct hv_record of position p in slot
+ *   return stacks                                   p % nr_slots
+ *   struct hv_stack, each with
+ *   128 struct hv_frame                    table    struct hv_count of the profile, one a function
  *
- *   0x000   struct hv_params         struct hv_state     +--------+--------+--------+---
- *   0x800   struct hv_slot, 128 of      head: 18         | p = 16 | p = 17 | p = 10 |  ...
- *           them                                         +--------+--------+--------+---
- *   0x1000  code of the stubs        struct hv_record at position p is in slot p % nr_slots
- *
- *   control block     return stacks: each serves       counts of the profile:
- *                     one kernel stack at a time       one table a vCPU
- *
- *   struct hv_control struct hv_stack                  struct hv_count
- *                       128 struct hv_frame
- *
- * The guest cannot write the page of the params, but everything else, at any time: the host checks
- * whatever it reads there. In the comments "per-CPU offset" is an offset from the base of a vCPU's
- * per-CPU area in the guest. */
+ * The guest maps the page of the params and the code read-only. It can write the rest at any time,
+ * so the host checks whatever it reads there. In the comments "per-CPU offset" is an offset from
+ * the base of a vCPU's per-CPU area in the guest. */
 #pragma once
 
 #include <stddef.h>
