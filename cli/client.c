@@ -284,15 +284,11 @@ struct hv_err *client_put(struct client *c, const char *path, int flags, const c
 {
 	uint32_t handle;
 	struct hv_err *err = client_open(c, path, flags, &handle);
-	struct hv_err *close_err;
 
 	if (err)
 		return err;
 	err = client_write(c, handle, (struct hv_span){(const uint8_t *)text, strlen(text)});
-	close_err = client_close_file(c, handle);
-	if (!err)
-		return close_err;
-	hv_err_free(close_err);
+	hv_err_keep_first(&err, client_close_file(c, handle));
 	return err;
 }
 
@@ -345,9 +341,6 @@ struct hv_err *client_get(struct client *c, const char *path, struct hv_text *re
 		if (!err && data.len_bytes)
 			hv_text_add_bytes(ret, data.data, data.len_bytes);
 	}
-	if (err) {
-		hv_err_free(client_close_file(c, handle));
-		return err;
-	}
-	return client_close_file(c, handle);
+	hv_err_keep_first(&err, client_close_file(c, handle));
+	return err;
 }

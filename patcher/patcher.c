@@ -418,15 +418,6 @@ static struct hv_err *end_hold(struct hv_patcher *p, struct hv_hold *hold)
 	return err;
 }
 
-/* The first error of two; the second is dropped. */
-static struct hv_err *first_of(struct hv_err *first, struct hv_err *second)
-{
-	if (!first)
-		return second;
-	hv_err_free(second);
-	return first;
-}
-
 struct hv_err *hv_patcher_held(struct hv_patcher *p, hv_held_fn fn, void *ctx)
 {
 	struct hv_hold *hold;
@@ -439,7 +430,8 @@ struct hv_err *hv_patcher_held(struct hv_patcher *p, hv_held_fn fn, void *ctx)
 	start_ns = hv_hold_age_ns(hold);
 	err = fn(hold, ctx);
 	p->work_ns = hv_hold_age_ns(hold) - start_ns - p->registers_ns;
-	return first_of(err, end_hold(p, hold));
+	hv_err_keep_first(&err, end_hold(p, hold));
+	return err;
 }
 
 struct batch {

@@ -108,14 +108,6 @@ static struct hv_err *put_settings(struct record *r)
 	return err;
 }
 
-static void keep_first(struct hv_err **first, struct hv_err *err)
-{
-	if (*first)
-		hv_err_free(err);
-	else
-		*first = err;
-}
-
 /* Each is tried whatever the others say; the first error is returned. */
 static struct hv_err *restore_settings(struct record *r)
 {
@@ -123,12 +115,12 @@ static struct hv_err *restore_settings(struct record *r)
 
 	if (!r->tracing_on)
 		return NULL;
-	keep_first(&first, set(r, "current_tracer", "nop"));
-	keep_first(&first, set(r, "set_ftrace_filter", NULL));
-	keep_first(&first, set(r, "set_ftrace_notrace", NULL));
-	keep_first(&first, set(r, "set_graph_function", NULL));
-	keep_first(&first, set(r, "set_ftrace_pid", NULL));
-	keep_first(&first, set(r, "tracing_on", r->tracing_on));
+	hv_err_keep_first(&first, set(r, "current_tracer", "nop"));
+	hv_err_keep_first(&first, set(r, "set_ftrace_filter", NULL));
+	hv_err_keep_first(&first, set(r, "set_ftrace_notrace", NULL));
+	hv_err_keep_first(&first, set(r, "set_graph_function", NULL));
+	hv_err_keep_first(&first, set(r, "set_ftrace_pid", NULL));
+	hv_err_keep_first(&first, set(r, "tracing_on", r->tracing_on));
 	return first;
 }
 
@@ -317,7 +309,7 @@ static struct hv_err *trace(struct record *r)
 	if (!err)
 		err = stream(r, handle);
 	stop_command(r);
-	keep_first(&err, client_close_file(&r->client, handle));
+	hv_err_keep_first(&err, client_close_file(&r->client, handle));
 	return err;
 }
 
@@ -329,13 +321,13 @@ static struct hv_err *record(const struct cli *cli, struct record *r)
 		return err;
 	err = refuse_busy(r);
 	if (err) {
-		keep_first(&err, end_session(r));
+		hv_err_keep_first(&err, end_session(r));
 		return err;
 	}
 	err = trace(r);
-	keep_first(&err, restore_settings(r));
-	keep_first(&err, end_session(r));
-	keep_first(&err, command_result(r));
+	hv_err_keep_first(&err, restore_settings(r));
+	hv_err_keep_first(&err, end_session(r));
+	hv_err_keep_first(&err, command_result(r));
 	return err;
 }
 

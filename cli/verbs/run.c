@@ -39,14 +39,6 @@ struct run {
 	struct hv_err *error; /* of a thread that could not be made */
 };
 
-static void keep_first(struct hv_err **first, struct hv_err *err)
-{
-	if (*first)
-		hv_err_free(err);
-	else
-		*first = err;
-}
-
 static unsigned has_ended(const struct run *r, int wait_ms)
 {
 	struct pollfd fd = {hv_minivm_end_fd(r->vm), POLLIN, 0};
@@ -141,7 +133,7 @@ static struct hv_err *trace_machine(struct run *r)
 		return hv_err_in(err, "domain '%s'", r->name);
 	}
 	err = service_here(&config, guest, ready, r);
-	keep_first(&err, hv_take(r->error));
+	hv_err_keep_first(&err, hv_take(r->error));
 	return err;
 }
 
@@ -159,7 +151,7 @@ static struct hv_err *use_machine(struct run *r)
 	if (err)
 		hv_minivm_stop(r->vm);
 	has_ended(r, -1);
-	keep_first(&err, hv_err_in(hv_minivm_end_error(r->vm), "domain '%s'", r->name));
+	hv_err_keep_first(&err, hv_err_in(hv_minivm_end_error(r->vm), "domain '%s'", r->name));
 	return err;
 }
 
@@ -344,7 +336,7 @@ static int run(struct cli *cli, int argc, char **argv)
 		r.tracing.stands = r.trace_boot;
 		err = run_machine(&r);
 	}
-	keep_first(&err, run_trace_free(r.trace));
+	hv_err_keep_first(&err, run_trace_free(r.trace));
 	hv_minivm_free(r.vm);
 	signo = console_close(r.console);
 	hv_text_deinit(&r.filter);
