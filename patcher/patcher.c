@@ -496,10 +496,9 @@ static struct hv_err *undo(struct hv_patcher *p, struct hv_change *changes, size
 	note_what_stands(p, changes, nr);
 	if (!failed)
 		return hv_err_in(why, "nothing was changed");
-	why = hv_err_in(why, "could not be undone (%s); 'hvtrace recover' restores the guest",
-			failed->message);
+	why = hv_err_in(why, "could not be undone (%s)", failed->message);
 	hv_err_free(failed);
-	return why;
+	return hv_err_mark(why, HV_ERR_NEEDS_RECOVERY);
 }
 
 /* The next batch's changes fill about HOLD_AIM_NS, as far as the last one can tell. Stopping,

@@ -46,7 +46,7 @@ void hv_patcher_adopt(struct hv_patcher *p, const struct hv_journal_entry *entri
 
 /* Makes CHANGES, in holds of a bounded length with the guest running between them. They are sorted
  * by address in place. A refused change is a value, not an error. On error every change of this
- * call is undone, and the message says so or says what could not be. */
+ * call is undone; with HV_ERR_NEEDS_RECOVERY that failed, and the message says why. */
 struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes,
 				size_t nr) hv_must_use;
 

@@ -52,8 +52,8 @@ struct hv_region {
 struct hv_guest;
 
 /* SPEC: libvirt domain by name, id or UUID; "qmp:PATH"; "pid:N". LIBVIRT_URI may be NULL (libvirt's
- * default, which is qemu:///system for root). Reads only; the guest is not stopped. Errors name the
- * object and what to do. */
+ * default, which is qemu:///system for root). Reads only; the guest is not stopped. Errors have
+ * HV_ERR_NAMES_DOMAIN. */
 struct hv_err *hv_guest_open(const char *spec, const char *libvirt_uri, enum hv_via via,
 			     struct hv_guest **ret) hv_must_use;
 void hv_guest_free(struct hv_guest *g);
@@ -186,6 +186,7 @@ struct hv_domain {
 	char *state;  /* "running", "paused", "shut off" */
 	char *reason; /* why it cannot be traced; NULL when it can, as far as one sees without a
 			 look into its memory */
+	bool lacks_device; /* and the error of hv_guest_region() says what to add */
 };
 struct hv_err *hv_domain_list(const char *libvirt_uri, struct hv_domain **ret,
 			      size_t *ret_nr) hv_must_use;

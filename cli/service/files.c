@@ -333,7 +333,7 @@ void files_retry(struct service *s, struct peer *p, uint64_t now_ns)
 void files_end_waits(struct peer *p, const struct hv_err *why)
 {
 	while (p->nr_waits) {
-		end_wait(p, 0, why ? hv_err_new(why->code, "%s", why->message) : NULL);
+		end_wait(p, 0, why ? hv_err_copy(why) : NULL);
 		if (!why)
 			peer_answer_bytes(p, NULL, 0);
 	}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/explain.h"
 #include "cli/service/files.h"
 
 /* A one-line file of the tree, without its newline. */
@@ -212,5 +213,5 @@ void request_handle(struct service *s, struct peer *p, const struct wire_frame *
 	else
 		err = hv_err_new(ENOSYS, "request %u is not known", frame->kind);
 	if (err)
-		peer_answer_error(p, err);
+		peer_answer_error(p, advise_in_session(err, hv_guest_info(s->guest)->name));
 }

@@ -5,15 +5,15 @@
 #include <string.h>
 #include <sys/signalfd.h>
 
-#include "cli/service/boot.h"
 #include "base/clock.h"
+#include "cli/explain.h"
+#include "cli/mountpoint.h"
+#include "cli/retry.h"
+#include "cli/service/boot.h"
 #include "cli/service/files.h"
 #include "cli/service/home.h"
-#include "cli/mountpoint.h"
 #include "cli/service/requests.h"
-#include "cli/retry.h"
 #include "cli/service/service.h"
-#include "cli/spec.h"
 #include "tree/drain.h"
 
 #define NS_PER_MS     1000000ull
@@ -28,7 +28,7 @@ static const char *name_of(const struct service *s)
 static void end_with(struct service *s, struct hv_err *err)
 {
 	hv_err_free(s->end);
-	s->end = err;
+	s->end = in_domain(err, name_of(s));
 	s->state = SERVE_DONE;
 }
 
@@ -88,10 +88,8 @@ static void detached(struct service *s)
 	if (!s->fell_asleep)
 		return;
 	s->stays_known = true;
-	end_with(s, hv_err_new(ENODEV,
-			       "domain '%s': detached, since the guest went to sleep (S3): its "
-			       "ivshmem device is not there when it wakes up",
-			       name_of(s)));
+	end_with(s, hv_err_new(ENODEV, "detached, since the guest went to sleep (S3): its ivshmem "
+				       "device is not there when it wakes up"));
 }
 
 /* Takes ERR. */
@@ -100,14 +98,14 @@ static void detach_failed(struct service *s, struct hv_err *err)
 	struct peer *peer = s->detach.peer;
 	struct hv_err *tree_err;
 
-	err = hv_err_in(err, "domain '%s': not detached", name_of(s));
+	err = hv_err_in(hv_err_in(err, "not detached"), "domain '%s'", name_of(s));
+	err = hv_err_mark(err, HV_ERR_NAMES_DOMAIN);
 	if (s->detach.must_end) {
 		s->stays_known = true;
-		end_with(s, hv_err_new(err->code, "%s: run `hvtrace recover %s`", err->message,
-				       name_of(s)));
-		hv_err_free(err);
+		end_with(s, advise(hv_err_mark(err, HV_ERR_NEEDS_RECOVERY), name_of(s)));
 		return;
 	}
+	err = advise_in_session(err, name_of(s));
 	audit_log(&s->audit, "%s", err->message);
 	s->fell_asleep = false;
 	s->detach.peer = NULL;
@@ -347,7 +345,7 @@ static void check_boot(struct service *s, struct ticks *t)
 	if (t->nr_other_boot < SERVE_OTHER_BOOTS)
 		return;
 	s->stays_known = true;
-	end_with(s, hv_err_new(ECONNRESET, "domain '%s': the guest was rebooted", name_of(s)));
+	end_with(s, hv_err_new(ECONNRESET, "the guest was rebooted"));
 }
 
 static void tick(struct service *s, struct ticks *t)
@@ -422,7 +420,7 @@ static void serve_once(struct service *s, struct ticks *t)
 	if (poll(fds, POLL_PEERS + nr, poll_timeout_ms(s, t, hv_now_ns())) < 0)
 		return;
 	if (fds[POLL_GUEST].revents) {
-		end_with(s, hv_err_new(ECONNRESET, "domain '%s': has ended", name_of(s)));
+		end_with(s, hv_err_new(ECONNRESET, "has ended"));
 		return;
 	}
 	if (fds[POLL_STOP].revents)
@@ -466,7 +464,7 @@ static void tell_the_end(struct service *s)
 		peer_answer_bytes(s->detach.peer, s->detach.report.data,
 				  s->detach.report.len_bytes);
 	else if (s->detach.peer)
-		peer_answer_error(s->detach.peer, hv_err_new(s->end->code, "%s", s->end->message));
+		peer_answer_error(s->detach.peer, hv_err_copy(s->end));
 	for (size_t i = 0; i < s->nr_peers; i++) {
 		struct peer *p = s->peers[i];
 
@@ -505,7 +503,7 @@ void serve(struct service *s)
 	hv_guest_free(s->guest);
 	close(s->listen_fd);
 	if (s->stays_known)
-		rundir_leave(&s->dir, s->end->message);
+		rundir_leave(&s->dir, s->end->reason);
 	else
 		rundir_remove(&s->dir);
 	for (size_t i = 0; i < s->nr_peers; i++)
