@@ -21,4 +21,5 @@ struct hv_err *hv_pin_stands(struct hv_monitor *m, bool *ret) hv_must_use;
 /* PATH: of the image, as the VMM opens it. Errors: the node is there; a migration is under way; the
  * VMM may not have such nodes (-only-migratable) or cannot. */
 struct hv_err *hv_pin_set(struct hv_monitor *m, const char *path) hv_must_use;
+/* No error when there is no node. */
 struct hv_err *hv_pin_clear(struct hv_monitor *m) hv_must_use;
