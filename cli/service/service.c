@@ -90,7 +90,7 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 	if (!err)
 		err = hv_guest_refusal(s->guest);
 	if (!err && config->shadow)
-		err = hv_guest_want_shadow(s->guest);
+		err = hv_err_in(hv_guest_want_shadow(s->guest), "--patch=shadow");
 	if (!err)
 		err = hv_kernel_open(s->guest, config->vmlinux_path, &s->kernel);
 	if (!err && is_abandoned(report_fd))
