@@ -1,8 +1,7 @@
-/* The keeper: a small process that stops the VMM's vCPU threads and has them make calls, so that
- * they always run on. It is their ptracer: it lets them go when the service has died, when a hold
- * has lasted MAX_NS, when anything it did not expect happens; and when it is killed itself, the
- * kernel does. It holds nothing between holds.
- * The process that starts it is the one it watches: start it in the service, after daemonizing.
+/* The keeper: a helper (vmm/helper.h) that stops the VMM's vCPU threads and has them make calls, so
+ * that they always run on. It is their ptracer: it lets them go when the service has died, when a
+ * hold has lasted MAX_NS, and when anything happens that it did not expect. When it is killed, the
+ * kernel lets them go. It holds nothing between holds.
  * Leaves to others: which threads and calls (kvm.h). */
 #pragma once
 
