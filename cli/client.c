@@ -172,8 +172,8 @@ static void show_note(const struct client *c, const struct wire_frame *frame)
 {
 	HV_AUTO_FREE char *line = NULL;
 
-	if (c->note && wire_string(frame->data, WIRE_DATA_MAX, &line))
-		c->note(line);
+	if (c->on_note && wire_string(frame->data, WIRE_DATA_MAX, &line))
+		c->on_note(line);
 }
 
 static void consume(struct client *c, size_t used)

@@ -11,7 +11,7 @@ struct client {
 	char *spec; /* owned; as the user named the domain */
 	struct hv_text in;
 	/* Where WIRE_NOTE lines go; NULL: nowhere. */
-	void (*note)(const char *line);
+	void (*on_note)(const char *line);
 };
 #define CLIENT_NONE                                                                                \
 	{                                                                                          \

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "cli/explain.h"
 #include "cli/retry.h"
+#include "cli/service/ending.h"
 #include "cli/service/home.h"
 #include "cli/service/serve.h"
 #include "cli/spec.h"
@@ -200,7 +201,7 @@ static int service_run(const struct service_config *config, const struct audit_a
 	attached(&s, who, started, &line);
 	if (!report_text(report_fd, WIRE_OK, 0, line.data)) {
 		audit_log(&s.audit, "whoever asked to attach has gone");
-		serve_begin_detach(&s, NULL);
+		ending_begin_detach(&s, NULL);
 	}
 	close(report_fd);
 	serve(&s);

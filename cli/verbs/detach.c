@@ -16,7 +16,7 @@ static int run(struct cli *cli, int argc, char **argv)
 	err = client_connect(cli->run_dir, argv[optind], cli->libvirt_uri, &c);
 	if (err)
 		return fail(err);
-	c.note = note;
+	c.on_note = note;
 	err = client_call(&c, &(struct wire_frame){.kind = WIRE_DETACH}, &answer);
 	if (err)
 		return fail(err);

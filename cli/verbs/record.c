@@ -166,7 +166,7 @@ static struct hv_err *end_session(struct record *r)
 
 	if (!r->attached_here)
 		return NULL;
-	r->client.note = note;
+	r->client.on_note = note;
 	return client_call(&r->client, &(struct wire_frame){.kind = WIRE_DETACH}, &answer);
 }
 
