@@ -251,7 +251,8 @@ struct hv_err *client_read(struct client *c, uint32_t handle, uint32_t wait_ms, 
 	return err;
 }
 
-struct hv_err *client_write(struct client *c, uint32_t handle, struct hv_span text)
+/* All of TEXT, as a shell would: again after each short count. */
+static struct hv_err *write_all(struct client *c, uint32_t handle, struct hv_span text)
 {
 	struct wire_frame answer;
 	size_t done = 0;
@@ -289,7 +290,7 @@ struct hv_err *client_put(struct client *c, const char *path, int flags, const c
 
 	if (err)
 		return err;
-	err = client_write(c, handle, (struct hv_span){(const uint8_t *)text, strlen(text)});
+	err = write_all(c, handle, (struct hv_span){(const uint8_t *)text, strlen(text)});
 	hv_err_keep_first(&err, client_close_file(c, handle));
 	return err;
 }

@@ -4,8 +4,8 @@
 
 #include "base/guard.h"
 
-/* SPEC with its path, if it has one, made absolute: how a session is found again. The caller frees.
- */
+/* SPEC with its path, if it has one, made absolute, so that its session is found again. The caller
+ * frees. */
 char *spec_absolute(const char *spec) hv_must_use;
 /* PATH made absolute. The caller frees. */
 char *spec_absolute_path(const char *path) hv_must_use;

@@ -40,8 +40,7 @@ struct hv_helper {
  * starts it after it has become a daemon. */
 struct hv_err *hv_helper_start(const struct hv_helper_kind *kind, void *ctx,
 			       struct hv_helper *ret) hv_must_use;
-/* Hangs up, and waits two seconds for the child's end. One that still has something to do goes on.
- */
+/* Hangs up, and waits two seconds for the child's end. One that has something to do goes on. */
 void hv_helper_end(struct hv_helper *h);
 /* False as well when an answer did not come: nothing more is said to it. */
 bool hv_helper_is_alive(const struct hv_helper *h);

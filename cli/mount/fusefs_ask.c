@@ -13,7 +13,8 @@ bool file_writes(const struct file *f)
 	return (f->flags & O_ACCMODE) != O_RDONLY;
 }
 
-bool file_is_closing(const struct file *f)
+/* Its user has died, and its release has not come yet. */
+static bool file_is_closing(const struct file *f)
 {
 	return !f->is_released && !f->waited_for && holder_is_gone(f->pid);
 }

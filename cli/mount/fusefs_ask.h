@@ -33,5 +33,3 @@ void asks_release_held(struct fusefs *fs);
 /* Gives a reference back; the last one frees. */
 void file_put(struct file *f);
 bool file_writes(const struct file *f);
-/* Its user has died, and its release has not come yet. */
-bool file_is_closing(const struct file *f);

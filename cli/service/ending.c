@@ -19,9 +19,7 @@ void ending_because(struct service *s, struct hv_err *err)
 }
 
 /* The tree goes first, so that nothing that open files hold is published any more. A session that
- * could not be detached goes on with a new tree, in which no tracer is set; none is set in the
- * guest.
- */
+ * could not be detached goes on with a new tree, in which no tracer is set, as in the guest. */
 void ending_begin_detach(struct service *s, struct peer *peer)
 {
 	uint64_t now = hv_now_ns();

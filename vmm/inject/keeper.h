@@ -24,8 +24,7 @@ pid_t hv_keeper_pid(const struct hv_keeper *k);
  * has ended. *RET_ALL_IN_RUN: they all stand in KVM_RUN. */
 struct hv_err *hv_keeper_hold(struct hv_keeper *k, const pid_t *tids, size_t nr, uint64_t max_ns,
 			      bool *ret_all_in_run) hv_must_use;
-/* Has one of the held threads make CALLS (call.h). ETIMEDOUT: the hold has ended by itself.
- */
+/* Has one of the held threads make CALLS (call.h). ETIMEDOUT: the hold had ended by itself. */
 struct hv_err *hv_keeper_calls(struct hv_keeper *k, struct hv_call *calls, size_t nr, void *data,
 			       size_t len_bytes) hv_must_use;
 /* *RET_NS: from the first stop to the last going on. ETIMEDOUT: it had ended by itself. */

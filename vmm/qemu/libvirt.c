@@ -115,14 +115,6 @@ struct hv_err *hv_libvirt_open(const char *spec, const char *uri, struct hv_libv
 	return NULL;
 }
 
-void hv_libvirt_domain_deinit(struct hv_libvirt_domain *d)
-{
-	hv_monitor_free(d->monitor);
-	free(d->name);
-	free(d->uuid);
-	*d = (struct hv_libvirt_domain){0};
-}
-
 static const char *state_name(int state)
 {
 	switch (state) {

@@ -57,8 +57,7 @@ static struct json_object *node(const char *path)
 }
 
 /* Whether the machine says that the node keeps it; *RET_SAYS: it says anything about that. QEMU
- * gives what blocks a migration as sentences; the one that we look for has our node's name in it.
- */
+ * gives what blocks a migration as sentences; the one that is looked for names the node. */
 static struct hv_err *is_kept(struct hv_monitor *m, bool *ret, bool *ret_says)
 {
 	HV_AUTO_JSON struct json_object *answer = NULL;

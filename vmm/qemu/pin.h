@@ -3,7 +3,7 @@
  * such a format (a fixed VHD, read only) is opened as a node that no device uses. QEMU decides
  * between it and a migration that begins at the same moment, and says why it refuses; the node
  * outlives us, as what it protects does.
- * Leaves to others: how the image gets into the VMM (inject.c). */
+ * Leaves to others: how the image gets into the VMM (inject/region.c). */
 #pragma once
 
 #include <stddef.h>
