@@ -30,6 +30,8 @@ static void print_help(void)
 	printf("\n  -c, --connect=URI   libvirt to ask (default: libvirt's own, qemu:///system)\n"
 	       "  -h, --help          this text; hvtrace VERB --help says more\n"
 	       "  -V, --version       the version\n\n"
+	       "The options of a verb stand anywhere behind it; those of exec and sh before\n"
+	       "DOMAIN, those of echo before TEXT.\n\n"
 	       "DOMAIN is a libvirt domain's name, id or UUID; qmp:PATH, a QEMU's QMP socket; or\n"
 	       "pid:N, a QEMU process.\n"
 	       "Exit status: 0 ok, 1 failed, 2 usage.\n");
@@ -85,7 +87,8 @@ static int run_verb(struct cli *cli, int argc, char **argv)
 		return usage_error(cli, "unknown verb '%s'", argv[optind]);
 	argc -= optind;
 	argv += optind;
-	optind = 1;
+	/* Anew, for another ARGV. */
+	optind = 0;
 	return cli->verb->run(cli, argc, argv);
 }
 

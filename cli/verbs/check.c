@@ -312,11 +312,13 @@ static int run(struct cli *cli, int argc, char **argv)
 	return spec ? check(cli, spec, json) : exit_code;
 }
 
+static const char help[] = "Shows what was found, and what prevents tracing; exit status 1 if "
+			   "anything does.\n\n" VERB_SHOWN_HELP;
+
 const struct verb verb_check = {
 	.name = "check",
 	.args = "[--json] DOMAIN",
 	.summary = "Look at a guest as attach would, changing and stopping nothing",
-	.help = "Shows what was found, and what prevents tracing; exit status 1 if anything "
-		"does.\n\n" VERB_SHOWN_HELP,
+	.help = help,
 	.run = run,
 };

@@ -23,12 +23,14 @@ static int run(struct cli *cli, int argc, char **argv)
 	return put_out(answer.data.data, answer.data.len_bytes) ? EXIT_FAILED : EXIT_OK;
 }
 
+static const char help[] =
+	"Every byte that was changed is put back and compared. A task that may still return\n"
+	"into a stub is waited for, for ten seconds.\n";
+
 const struct verb verb_detach = {
 	.name = "detach",
 	.args = "DOMAIN",
 	.summary = "End the session with a guest",
-	.help = "Every byte that was changed is put back and compared. A task that may still "
-		"return\n"
-		"into a stub is waited for, for ten seconds.\n",
+	.help = help,
 	.run = run,
 };

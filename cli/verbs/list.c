@@ -97,11 +97,14 @@ static int run(struct cli *cli, int argc, char **argv)
 	return fail_if(err);
 }
 
+static const char help[] =
+	"TRACEABLE is what can be seen without a look into the guest's memory; `hvtrace\n"
+	"check` looks. Sessions with machines that libvirt does not know are shown too.\n";
+
 const struct verb verb_list = {
 	.name = "list",
 	.args = "",
 	.summary = "Show the domains, and whether each can be traced",
-	.help = "TRACEABLE is what can be seen without a look into the guest's memory; `hvtrace\n"
-		"check` looks. Sessions with machines that libvirt does not know are shown too.\n",
+	.help = help,
 	.run = run,
 };

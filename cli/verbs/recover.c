@@ -161,13 +161,15 @@ static int run(struct cli *cli, int argc, char **argv)
 	return fail_if(explain(err, argv[optind]));
 }
 
+static const char help[] =
+	"Goes by the journal in the region shared with the guest, and undoes only what is\n"
+	"plainly hvtrace's. Does nothing when there is nothing. A task that may still return\n"
+	"into a stub is waited for, for ten seconds.\n";
+
 const struct verb verb_recover = {
 	.name = "recover",
 	.args = "DOMAIN",
 	.summary = "Put back what a service that died left in a guest",
-	.help = "Goes by the journal in the region shared with the guest, and undoes only what is\n"
-		"plainly hvtrace's. Does nothing when there is nothing. A task that may still "
-		"return\n"
-		"into a stub is waited for, for ten seconds.\n",
+	.help = help,
 	.run = run,
 };

@@ -355,30 +355,30 @@ static int run(struct cli *cli, int argc, char **argv)
 	return exit_code;
 }
 
+static const char help[] =
+	"Needs KVM. The guest's serial port is the terminal; Ctrl-A x ends the machine, and\n"
+	"so does the guest by switching off or resetting. Meanwhile it is a domain like\n"
+	"others: `hvtrace cat NAME trace`.\n\n"
+	"  --kernel=FILE          a bzImage (/boot/vmlinuz-*) or an ELF vmlinux\n"
+	"  --initrd=FILE          its initial RAM disk\n"
+	"  --append=ARGS          its command line (" APPEND_DEFAULT ")\n"
+	"  --memory=SIZE          512M, 2G; no unit means MiB (512)\n"
+	"  --smp=N                vCPUs (1)\n"
+	"  --name=NAME            what the domain is called (run-PID)\n"
+	"  --patch=WAY            how to change text: in place, or in shadow copies of its\n"
+	"                         pages (in-place)\n"
+	"  -p TRACER              as in available_tracers, from when the kernel is up\n"
+	"  --trace-boot           from the end of ftrace_init() on\n"
+	"  -l GLOB                trace only these functions\n"
+	"  -n GLOB                do not trace these\n"
+	"  -o, --output=FILE      write the trace there, as trace_pipe shows it\n";
+
 const struct verb verb_run = {
 	.name = "run",
 	.args = "--kernel=FILE [--initrd=FILE] [--append=ARGS] [--memory=SIZE] [--smp=N] "
 		"[--name=NAME] [--patch=in-place|shadow] [-p TRACER [-l GLOB]... [-n GLOB]... [-o "
 		"FILE] [--trace-boot]]",
 	.summary = "Boot a kernel in a small machine of our own and trace it",
-	.help = "Needs KVM. The guest's serial port is the terminal; Ctrl-A x ends the machine, "
-		"and so "
-		"does\n"
-		"the guest by switching off or resetting. Meanwhile it is a domain like others: "
-		"`hvtrace cat\n"
-		"NAME trace`.\n\n"
-		"  --kernel=FILE          a bzImage (/boot/vmlinuz-*) or an ELF vmlinux\n"
-		"  --initrd=FILE          its initial RAM disk\n"
-		"  --append=ARGS          its command line (" APPEND_DEFAULT ")\n"
-		"  --memory=SIZE          512M, 2G; no unit means MiB (512)\n"
-		"  --smp=N                vCPUs (1)\n"
-		"  --name=NAME            what the domain is called (run-PID)\n"
-		"  --patch=WAY            how to change text: in place, or in shadow copies of "
-		"its pages (in-place)\n"
-		"  -p TRACER              as in available_tracers, from when the kernel is up\n"
-		"  --trace-boot           from the end of ftrace_init() on\n"
-		"  -l GLOB                trace only these functions\n"
-		"  -n GLOB                do not trace these\n"
-		"  -o, --output=FILE      write the trace there, as trace_pipe shows it\n",
+	.help = help,
 	.run = run,
 };

@@ -20,6 +20,7 @@ struct cli {
 	const char *run_dir;
 	enum audit_sink sink;
 	bool needs_root; /* false: a test on fakes */
+	int nr_operands; /* that verb_option() has passed; those behind "--" are not among them */
 };
 
 /* All of it: options, verb, exit code. */
@@ -30,6 +31,9 @@ struct verb {
 	const char *args;    /* after the name, for usage */
 	const char *summary; /* one phrase */
 	const char *help;    /* paragraphs and options */
+	/* Options end behind so many operands: what follows is somebody else's. 0: they may stand
+	 * anywhere. */
+	int ends_options;
 	int (*run)(struct cli *cli, int argc, char **argv);
 };
 
@@ -49,10 +53,12 @@ extern const struct verb verb_umount;
 extern const struct verb verb_exec;
 extern const struct verb verb_sh;
 
-/* The next option of a verb, as getopt_long; options end at the first operand. -h, --help, -c and
- * unknown ones are dealt with here: VERB_OPTION_STOP then means return *RET_EXIT at once. SHORTS
- * as for getopt, without '+', ':' or those. LONGS may be NULL. A value that is empty, as an unset
- * variable of a script gives it, is refused, but for options whose VAL has VERB_MAY_BE_EMPTY. */
+/* The next option of a verb, as getopt_long; -1: there is none any more, and the operands are
+ * ARGV[optind] and those behind, wherever they stood. -h, --help, -c and unknown ones are dealt
+ * with here: VERB_OPTION_STOP then means return *RET_EXIT at once. SHORTS as for getopt, without
+ * '+',
+ * '-', ':' or those. LONGS may be NULL. A value that is empty, as an unset variable of a script
+ * gives it, is refused, but for options whose VAL has VERB_MAY_BE_EMPTY. */
 #define VERB_OPTION_STOP  '?'
 #define VERB_MAY_BE_EMPTY 0x1000
 int verb_option(struct cli *cli, int argc, char **argv, const char *shorts,
