@@ -52,6 +52,6 @@ const struct verb verb_echo = {
 	.args = "[--append] DOMAIN FILE [TEXT...]",
 	.summary = "Write to a file of a guest's tracefs tree",
 	.help = help,
-	.ends_options = 2,
+	.options_end_after = 2,
 	.run = run,
 };

@@ -52,7 +52,7 @@ const struct verb verb_exec = {
 	.args = "DOMAIN [--] COMMAND [ARGS...]",
 	.summary = "Run a program whose tracefs is a guest's",
 	.help = exec_help,
-	.ends_options = 1,
+	.options_end_after = 1,
 	.run = run_exec,
 };
 
@@ -94,6 +94,6 @@ const struct verb verb_sh = {
 	.args = "DOMAIN [-c SCRIPT]",
 	.summary = "A shell in a guest's tracefs tree",
 	.help = sh_help,
-	.ends_options = 1,
+	.options_end_after = 1,
 	.run = run_sh,
 };

@@ -164,7 +164,7 @@ static size_t all_longs(const struct option *longs, struct option *ret)
 static bool keep_operand(struct cli *cli, char **argv)
 {
 	argv[1 + cli->nr_operands++] = optarg;
-	return cli->nr_operands == cli->verb->ends_options;
+	return cli->nr_operands == cli->verb->options_end_after;
 }
 
 /* The operands that were kept go where getopt_long() stands: before those behind "--". */
