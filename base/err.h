@@ -24,7 +24,8 @@ struct hv_err {
 	int code;	/* errno value; what a write(2) to a tracefs file returns */
 	unsigned facts; /* of enum hv_err_fact */
 	char *message;	/* owned, one line, safe to print: no control characters */
-	/* In MESSAGE, behind the context that was put before it last; all of it without one. */
+	/* The part of MESSAGE behind the context that was put before it last; MESSAGE without one.
+	 */
 	const char *reason;
 };
 

@@ -4,8 +4,8 @@
 #include "vmm/guest.h"
 #include "vmm/qemu/monitor.h"
 
-struct hv_libvirt_domain {
-	struct hv_monitor *monitor; /* owned, with the connection */
+struct hv_libvirt_domain {	    /* its members are the caller's to free */
+	struct hv_monitor *monitor; /* with the connection */
 	char *name;
 	char *uuid;
 };
