@@ -31,10 +31,11 @@ struct hv_err *hv_kernel_need(const struct hv_kernel *k, const char *name, struc
 		return NULL;
 	/* A variable of every kernel ever. */
 	if (!hv_kernel_symbol(k, "linux_banner", &data))
-		return hv_err_new(ENOENT,
-				  "kernel has no symbol %s: it was built without "
-				  "CONFIG_KALLSYMS_ALL (--vmlinux FILE gives its symbols)",
-				  name);
+		return hv_err_mark(hv_err_new(ENOENT,
+					      "kernel has no symbol %s: it was built without "
+					      "CONFIG_KALLSYMS_ALL",
+					      name),
+				   HV_ERR_NEEDS_VMLINUX);
 	return hv_err_new(ENOENT, "kernel has no symbol %s", name);
 }
 

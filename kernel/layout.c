@@ -136,9 +136,9 @@ struct hv_err *hv_layout_read(const struct hv_kernel *k, struct hv_layout *ret)
 	struct hv_err *err;
 
 	if (!k->btf)
-		return hv_err_new(ENOENT,
-				  "kernel without BTF (CONFIG_DEBUG_INFO_BTF): structures are not "
-				  "known (--vmlinux FILE of a build that has it tells them)");
+		return hv_err_mark(hv_err_new(ENOENT, "kernel without BTF (CONFIG_DEBUG_INFO_BTF): "
+						      "structures are not known"),
+				   HV_ERR_NEEDS_VMLINUX);
 	err = read_percpu(k, &layout);
 	if (!err)
 		err = read_task(k, &layout);

@@ -190,7 +190,7 @@ static struct hv_err *restore_from(struct hv_session *s, const struct hv_region_
 }
 
 struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kernel,
-				  struct hv_text *report)
+				  struct hv_text *report, bool *ret_found)
 {
 	hv_cleanup(free_session_at) struct hv_session *s = NULL;
 	struct hv_region_header header;
@@ -201,11 +201,12 @@ struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kern
 		err = hv_region_use(kernel, &s->region, &header, &use);
 	if (err)
 		return err;
+	*ret_found = use != HV_REGION_UNUSED;
 	if (use == HV_REGION_LIVE)
 		return restore_from(s, &header, report);
-	hv_text_add(report, use == HV_REGION_STALE
-				    ? "the region's journal is of an earlier boot: cleared\n"
-				    : HV_NOTHING_TO_RECOVER);
-	err = use == HV_REGION_STALE ? hv_region_clear(&s->region) : NULL;
+	if (use == HV_REGION_STALE) {
+		hv_text_add(report, "the region's journal is of an earlier boot: cleared\n");
+		err = hv_region_clear(&s->region);
+	}
 	return err ? err : hv_guest_unpin(guest);
 }

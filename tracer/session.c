@@ -119,7 +119,8 @@ static struct hv_err *unmap_after(struct hv_session *s, struct hv_err *err)
 		nr ? hv_patcher_apply(s->patcher, undo, nr) : hv_region_clear(&s->region);
 
 	if (failed)
-		return hv_err_in(err, "could not be undone (%s)", failed->message);
+		return hv_err_mark(hv_err_in(err, "could not be undone (%s)", failed->message),
+				   HV_ERR_NEEDS_RECOVERY);
 	hv_err_free(hv_guest_unpin(s->guest));
 	return err;
 }
@@ -198,8 +199,10 @@ static struct hv_err *claim_region(struct hv_session *s)
 	if (err)
 		return err;
 	if (use == HV_REGION_LIVE)
-		return hv_err_new(EEXIST, "region: an hvtrace that died left changes in the guest;"
-					  " run 'hvtrace recover' first");
+		return hv_err_mark(hv_err_new(EEXIST,
+					      "region: an hvtrace that died left changes in "
+					      "the guest"),
+				   HV_ERR_NEEDS_RECOVERY);
 	s->stale = use == HV_REGION_STALE;
 	err = s->stale ? hv_guest_unpin(s->guest) : NULL;
 	return err ? err : hv_region_clear(&s->region);

@@ -272,7 +272,6 @@ unsigned hv_session_refresh(struct hv_session *s)
 	s->modules_signature = signature;
 	if (s->orc)
 		hv_orc_forget_modules(s->orc);
-	hv_patcher_forget_freed(s->patcher);
 	hv_patcher_forget_gone(s->patcher);
 	hv_yield_forget_taken(s);
 	note_patched_anew(s);

@@ -26,6 +26,12 @@ static bool find_child(struct hv_place *at, const char *name)
 	return true;
 }
 
+static struct hv_err *not_a_dir(const char *path, const struct hv_place *at)
+{
+	return hv_err_in(hv_err_new(ENOTDIR, "'%s' is not a directory", at->node->name), "%s",
+			 path);
+}
+
 /* The first LEN bytes of PATH, one name after the other. */
 static struct hv_err *walk(struct hv_tree *tree, const char *path, size_t len, struct hv_place *ret)
 {
@@ -44,14 +50,13 @@ static struct hv_err *walk(struct hv_tree *tree, const char *path, size_t len, s
 		if (path + name_len > end)
 			name_len = (size_t)(end - path);
 		if (!hv_node_is_dir(at.node))
-			return hv_err_new(ENOTDIR, "%s: '%s' is not a directory", whole,
-					  at.node->name);
+			return not_a_dir(whole, &at);
 		if (name_len > NAME_LEN_MAX)
 			return hv_err_new(ENAMETOOLONG, "a name of %zu bytes", name_len);
 		memcpy(name, path, name_len);
 		name[name_len] = '\0';
 		if (name_len && !find_child(&at, name))
-			return hv_err_new(ENOENT, "%s: no such file", whole);
+			return hv_err_in(hv_err_new(ENOENT, "no such file"), "%s", whole);
 		path += name_len + (path + name_len < end);
 	}
 	*ret = at;
@@ -64,7 +69,7 @@ struct hv_err *hv_lookup(struct hv_tree *tree, const char *path, struct hv_place
 	struct hv_err *err = walk(tree, path, len, ret);
 
 	if (!err && len && path[len - 1] == '/' && !hv_node_is_dir(ret->node))
-		return hv_err_new(ENOTDIR, "%s: '%s' is not a directory", path, ret->node->name);
+		return not_a_dir(path, ret);
 	return err;
 }
 
@@ -84,7 +89,7 @@ struct hv_err *hv_lookup_parent(struct hv_tree *tree, const char *path, struct h
 	if (err)
 		return err;
 	if (!hv_node_is_dir(at.node))
-		return hv_err_new(ENOTDIR, "%s: '%s' is not a directory", path, at.node->name);
+		return not_a_dir(path, &at);
 	name = hv_alloc(len - dir_len + 1);
 	memcpy(name, path + dir_len, len - dir_len);
 	*ret = at;

@@ -64,7 +64,7 @@ struct hv_err *hv_tree_list(struct hv_tree *tree, const char *dir, struct hv_tex
 	if (err)
 		return err;
 	if (!hv_node_is_dir(at.node))
-		return hv_err_new(ENOTDIR, "%s: not a directory", dir);
+		return hv_err_in(hv_err_new(ENOTDIR, "not a directory"), "%s", dir);
 	for (size_t i = 0; hv_place_name(&at, i, ret); i++)
 		hv_text_add(ret, "\n");
 	return NULL;
@@ -214,7 +214,7 @@ struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, s
 	if (err)
 		return err;
 	if (hv_node_is_dir(at.node))
-		return hv_err_new(EISDIR, "%s: is a directory", path);
+		return hv_err_in(hv_err_new(EISDIR, "is a directory"), "%s", path);
 	hv_tree_refresh(tree);
 	f = hv_file_new(&at, path, flags);
 	if (f->node->open)
@@ -245,9 +245,9 @@ static struct hv_err *make_text(struct hv_file *f)
 static struct hv_err *need_text(struct hv_file *f, size_t len_bytes)
 {
 	if (!hv_file_reads(f))
-		return hv_err_new(EBADF, "%s: not open for reading", f->path);
+		return hv_err_in(hv_err_new(EBADF, "not open for reading"), "%s", f->path);
 	if (!f->node->show && !f->node->fill)
-		return hv_err_new(EINVAL, "%s: cannot be read", f->path);
+		return hv_err_in(hv_err_new(EINVAL, "cannot be read"), "%s", f->path);
 	if (!len_bytes || f->text_pos < f->text.len_bytes)
 		return NULL;
 	hv_text_clear(&f->text);
@@ -298,9 +298,9 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 	struct hv_err *err;
 
 	if (!hv_file_writes(file))
-		return hv_err_new(EBADF, "%s: not open for writing", file->path);
+		return hv_err_in(hv_err_new(EBADF, "not open for writing"), "%s", file->path);
 	if (!file->node->write)
-		return hv_err_new(EINVAL, "%s: cannot be written", file->path);
+		return hv_err_in(hv_err_new(EINVAL, "cannot be written"), "%s", file->path);
 	err = file->node->write(file, buf, len_bytes, ret_len);
 	if (err)
 		hv_file_log_error(file, err, buf, len_bytes);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/client.h"
+#include "cli/explain.h"
 #include "cli/service/service.h"
 #include "cli/spec.h"
 #include "cli/verbs/verb.h"
@@ -16,6 +17,7 @@
 
 /* What was found, for people and for programs at once. */
 struct findings {
+	const char *spec; /* of the domain */
 	struct hv_text table;
 	json_object *json;
 	json_object *blockers;
@@ -28,9 +30,9 @@ static void findings_deinit(struct findings *f)
 	json_object_put(f->json);
 }
 
-static void findings_init(struct findings *f)
+static void findings_init(struct findings *f, const char *spec)
 {
-	*f = (struct findings){.json = json_object_new_object()};
+	*f = (struct findings){.spec = spec, .json = json_object_new_object()};
 	f->blockers = json_object_new_array();
 }
 
@@ -59,6 +61,7 @@ static void add_unknown(struct findings *f, const char *key, const char *text)
 /* Takes ERR. */
 static void block(struct findings *f, struct hv_err *err)
 {
+	err = advise(err, f->spec);
 	json_object_array_add(f->blockers, json_object_new_string(err->message));
 	hv_text_printf(&f->table, "%-12s %s\n", "PREVENTS", err->message);
 	f->nr_blockers++;
@@ -286,8 +289,8 @@ static int check(const struct cli *cli, const char *spec, bool json)
 
 	err = explain_busy(cli, spec, err);
 	if (err && !json)
-		return fail(in_domain(err, spec));
-	findings_init(&f);
+		return fail(explain(err, spec));
+	findings_init(&f, spec);
 	if (err) {
 		block(&f, in_domain(err, spec));
 	} else {
@@ -309,11 +312,13 @@ static int run(struct cli *cli, int argc, char **argv)
 	return spec ? check(cli, spec, json) : exit_code;
 }
 
+static const char help[] = "Shows what was found, and what prevents tracing; exit status 1 if "
+			   "anything does.\n\n" VERB_SHOWN_HELP;
+
 const struct verb verb_check = {
 	.name = "check",
 	.args = "[--json] DOMAIN",
 	.summary = "Look at a guest as attach would, changing and stopping nothing",
-	.help = "Shows what was found, and what prevents tracing; exit status 1 if anything "
-		"does.\n\n" VERB_SHOWN_HELP,
+	.help = help,
 	.run = run,
 };

@@ -123,8 +123,9 @@ START_TEST(refuses_what_is_no_banner)
 	hv_err_free(err);
 	list[0].name = "linux_barrel";
 	err = hv_identity_read(&image, &symbols, &id);
-	ck_assert_str_eq(err->message, "no symbol linux_banner (a kernel without "
-				       "CONFIG_KALLSYMS_ALL needs --vmlinux FILE)");
+	ck_assert_str_eq(err->message, "no symbol linux_banner: the kernel was built without "
+				       "CONFIG_KALLSYMS_ALL");
+	ck_assert_uint_eq(err->facts, HV_ERR_NEEDS_VMLINUX);
 	hv_err_free(err);
 	teardown();
 }

@@ -103,7 +103,8 @@ START_TEST(a_symbol_that_is_needed)
 	err = hv_kernel_need(&kernel, "init_task", &at);
 	ck_assert_int_eq(err->code, ENOENT);
 	ck_assert_str_eq(err->message, "kernel has no symbol init_task: it was built without "
-				       "CONFIG_KALLSYMS_ALL (--vmlinux FILE gives its symbols)");
+				       "CONFIG_KALLSYMS_ALL");
+	ck_assert_uint_eq(err->facts, HV_ERR_NEEDS_VMLINUX);
 	hv_err_free(err);
 }
 END_TEST

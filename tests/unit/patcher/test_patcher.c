@@ -425,11 +425,11 @@ START_TEST(a_freed_module_is_forgotten)
 	changes[1].gva = hv_gva(MODULE_GVA);
 	changes[1].gpa = hv_gpa(MODULE_GPA);
 	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 2));
-	hv_patcher_forget_freed(patcher);
+	hv_patcher_forget_gone(patcher);
 	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 2);
 
 	put_entry(0x4000, 1, MODULE_GVA, 0x50000);
-	hv_patcher_forget_freed(patcher);
+	hv_patcher_forget_gone(patcher);
 	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 1);
 	undo_all();
 	ck_assert_mem_eq(machine.mem + TEXT_GPA, nop, sizeof(nop));

@@ -97,6 +97,7 @@ START_TEST(a_change_that_fails_twice_can_be_taken_back)
 	r.fail_after = 0;
 	r.fails_on = false;
 	ck_assert(err && strstr(err->message, "could not be undone"));
+	ck_assert(err->facts & HV_ERR_NEEDS_RECOVERY);
 	hv_err_free(err);
 	take_all_back();
 }
