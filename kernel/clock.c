@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernel/fields.h"
+#include "kernel/kernel.h"
 
 #define COPY_MAX  256u /* bytes of a structure */
 #define READS_MAX 16   /* of a structure that is being written */
@@ -42,10 +43,10 @@ static struct hv_err *find_function(const struct hv_kernel *k, uint64_t *ret)
 
 	*ret = 0;
 	if (hv_kernel_symbol(k, "__SCK__pv_sched_clock", &at))
-		return hv_read_u64(&k->as, at, ret); /* static_call_key.func is first */
-	if (k->btf && hv_kernel_symbol(k, "pv_ops", &at) &&
-	    hv_btf_member(k->btf, "paravirt_patch_template", "time.sched_clock", &off, NULL))
-		return hv_read_u64(&k->as, hv_gva_add(at, off), ret);
+		return hv_read_u64(&k->core.as, at, ret); /* static_call_key.func is first */
+	if (k->core.btf && hv_kernel_symbol(k, "pv_ops", &at) &&
+	    hv_btf_member(k->core.btf, "paravirt_patch_template", "time.sched_clock", &off, NULL))
+		return hv_read_u64(&k->core.as, hv_gva_add(at, off), ret);
 	return NULL;
 }
 
@@ -64,7 +65,7 @@ static struct hv_err *read_use_tsc(const struct hv_kernel *k, bool *ret)
 	struct hv_err *err = NULL;
 
 	if (hv_kernel_symbol(k, "__use_tsc", &at))
-		err = hv_read_u32(&k->as, at, &enabled);
+		err = hv_read_u32(&k->core.as, at, &enabled);
 	*ret = enabled != 0;
 	return err;
 }
@@ -77,12 +78,12 @@ static bool find_cyc2ns(struct hv_clock *c)
 					 {"cyc2ns_offset", 8, &c->offset}};
 	struct hv_gva at;
 	uint32_t size;
-	struct hv_err *err = hv_fields_find(c->k, "cyc2ns", outer, HV_ARRAY_LEN(outer));
+	struct hv_err *err = hv_fields_find(&c->k->core, "cyc2ns", outer, HV_ARRAY_LEN(outer));
 
 	if (!err)
-		err = hv_fields_find(c->k, "cyc2ns_data", inner, HV_ARRAY_LEN(inner));
-	if (err || !hv_btf_size(c->k->btf, "cyc2ns_data", &size) ||
-	    !hv_btf_size(c->k->btf, "cyc2ns", &c->len_bytes) || c->len_bytes > COPY_MAX ||
+		err = hv_fields_find(&c->k->core, "cyc2ns_data", inner, HV_ARRAY_LEN(inner));
+	if (err || !hv_btf_size(c->k->core.btf, "cyc2ns_data", &size) ||
+	    !hv_btf_size(c->k->core.btf, "cyc2ns", &c->len_bytes) || c->len_bytes > COPY_MAX ||
 	    !hv_kernel_symbol(c->k, "cyc2ns", &at)) {
 		hv_err_free(err);
 		return false;
@@ -101,9 +102,9 @@ static bool find_pvclock(struct hv_clock *c)
 					  {"tsc_shift", 1, &c->tsc_shift}};
 	struct hv_gva at;
 	struct hv_err *err =
-		hv_fields_find(c->k, "pvclock_vcpu_time_info", fields, HV_ARRAY_LEN(fields));
+		hv_fields_find(&c->k->core, "pvclock_vcpu_time_info", fields, HV_ARRAY_LEN(fields));
 
-	if (err || !hv_btf_size(c->k->btf, "pvclock_vcpu_time_info", &c->len_bytes) ||
+	if (err || !hv_btf_size(c->k->core.btf, "pvclock_vcpu_time_info", &c->len_bytes) ||
 	    c->len_bytes > COPY_MAX || !hv_kernel_symbol(c->k, "hv_clock_per_cpu", &at) ||
 	    !hv_kernel_symbol(c->k, "kvm_sched_clock_offset", &c->offset_at)) {
 		hv_err_free(err);
@@ -146,9 +147,9 @@ static struct hv_err *read_cyc2ns(const struct hv_clock *c, unsigned cpu, struct
 	struct hv_err *err = hv_kernel_percpu(c->k, c->percpu, cpu, &at);
 
 	for (unsigned i = 0; !err && i < READS_MAX; i++) {
-		err = hv_read(&c->k->as, at, bytes, c->len_bytes);
+		err = hv_read(&c->k->core.as, at, bytes, c->len_bytes);
 		if (!err)
-			err = hv_read_u32(&c->k->as, hv_gva_add(at, c->seq), &seq);
+			err = hv_read_u32(&c->k->core.as, hv_gva_add(at, c->seq), &seq);
 		if (!err && seq == hv_copy_u32(copy, c->seq))
 			break;
 	}
@@ -176,13 +177,13 @@ static struct hv_err *read_pvclock(const struct hv_clock *c, unsigned cpu, uint6
 	struct hv_err *err = hv_kernel_percpu(c->k, c->percpu, cpu, &at);
 
 	if (!err)
-		err = hv_read_u64(&c->k->as, at, &pvclock);
+		err = hv_read_u64(&c->k->core.as, at, &pvclock);
 	if (err || !pvclock)
 		return err;
 	for (unsigned i = 0; !err && i < READS_MAX; i++) {
-		err = hv_read(&c->k->as, hv_gva(pvclock), bytes, c->len_bytes);
+		err = hv_read(&c->k->core.as, hv_gva(pvclock), bytes, c->len_bytes);
 		if (!err)
-			err = hv_read_u32(&c->k->as, hv_gva(pvclock + c->version), &version);
+			err = hv_read_u32(&c->k->core.as, hv_gva(pvclock + c->version), &version);
 		if (!err && !(version & 1) && version == hv_copy_u32(copy, c->version))
 			break;
 	}
@@ -207,9 +208,9 @@ struct hv_err *hv_clock_refresh(struct hv_clock *c)
 	struct hv_err *err = NULL;
 
 	if (c->kind == HV_CLOCK_PVCLOCK)
-		err = hv_read_u64(&c->k->as, c->offset_at, &offset_ns);
+		err = hv_read_u64(&c->k->core.as, c->offset_at, &offset_ns);
 	for (unsigned cpu = 0; !err && c->kind != HV_CLOCK_RAW && cpu < c->nr_cpus; cpu++) {
-		if (!hv_cpu_in(c->k, "__cpu_possible_mask", cpu))
+		if (!hv_cpu_in(&c->k->core, "__cpu_possible_mask", cpu))
 			continue;
 		err = c->kind == HV_CLOCK_TSC ? read_cyc2ns(c, cpu, &c->scales[cpu])
 					      : read_pvclock(c, cpu, offset_ns, &c->scales[cpu]);

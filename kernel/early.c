@@ -70,15 +70,15 @@ bool hv_early_in_kernel(struct hv_guest *g)
 	return false;
 }
 
-bool hv_early_is_up(const struct hv_kernel *k)
+bool hv_early_is_up(const struct hv_kernel_core *core)
 {
 	int64_t running;
 	uint32_t state = 0;
 	struct hv_gva at;
 
-	if (!k->btf || !hv_btf_enumerator(k->btf, "SYSTEM_RUNNING", &running) ||
-	    !hv_kernel_symbol(k, "system_state", &at))
+	if (!core->btf || !hv_btf_enumerator(core->btf, "SYSTEM_RUNNING", &running) ||
+	    !hv_core_symbol(core, "system_state", &at))
 		return true;
-	hv_err_free(hv_read_u32(&k->as, at, &state));
+	hv_err_free(hv_read_u32(&core->as, at, &state));
 	return state >= (uint32_t)running;
 }

@@ -15,7 +15,7 @@ static struct hv_err *check_livepatch(const struct hv_kernel *k)
 
 	if (!hv_kernel_symbol(k, "klp_transition_patch", &at))
 		return NULL;
-	err = hv_read_u64(&k->as, at, &patch);
+	err = hv_read_u64(&k->core.as, at, &patch);
 	if (!err && patch)
 		err = hv_err_new(EBUSY, "a livepatch is in transition: the guest must be able to"
 					" read its stacks");
@@ -29,13 +29,13 @@ static struct hv_err *check_exception_stacks(const struct hv_kernel *k)
 	struct hv_gva at;
 	struct hv_err *err;
 
-	if (!hv_percpu_find(k, "cea_exception_stacks", NULL, &percpu))
+	if (!hv_percpu_find(&k->core, "cea_exception_stacks", NULL, &percpu))
 		return hv_err_new(EOPNOTSUPP, "no symbol cea_exception_stacks: stacks of exceptions"
 					      " cannot be told");
 	err = hv_kernel_percpu(k, percpu, 0, &at);
 	if (!err)
-		err = hv_read_u64(&k->as, at, &stacks);
-	if (!err && !hv_gva_in(hv_gva(stacks), k->as.arch->exception_stacks))
+		err = hv_read_u64(&k->core.as, at, &stacks);
+	if (!err && !hv_gva_in(hv_gva(stacks), k->core.as.arch->exception_stacks))
 		err = hv_err_new(EOPNOTSUPP,
 				 "stacks of exceptions at 0x%llx: not where they are"
 				 " left out",
@@ -193,7 +193,7 @@ static const enum hv_call_trace traces[] = {
 
 struct hv_gva hv_graph_stub_at(const struct hv_session *s, unsigned stub, enum hv_call_role role)
 {
-	const struct hv_stub_image *stubs = &s->kernel->as.arch->stubs;
+	const struct hv_stub_image *stubs = &s->kernel->core.as.arch->stubs;
 	unsigned entry = hv_call_entry(role, traces[stub & ~(unsigned)HV_STUB_PROFILED],
 				       stub & HV_STUB_PROFILED);
 

@@ -17,7 +17,7 @@ size_t hv_session_unwind(struct hv_session *s, const struct hv_parts *words, str
 			 size_t max)
 {
 	struct hv_stack_words decoded;
-	const struct hv_stub_image *image = &s->kernel->as.arch->stubs;
+	const struct hv_stub_image *image = &s->kernel->core.as.arch->stubs;
 	const struct hv_unwind_stubs yields = {
 		{s->decode.yields,
 		 hv_gva_add(s->decode.yields, HV_NR_YIELDS * image->yield_len_bytes)},
@@ -28,7 +28,7 @@ size_t hv_session_unwind(struct hv_session *s, const struct hv_parts *words, str
 	if (!s->orc)
 		return 0;
 	hv_decode_words(words->list, words->nr, &decoded);
-	nr = hv_unwind(s->orc, s->kernel->as.arch, &decoded, &yields, ret, max);
+	nr = hv_unwind(s->orc, s->kernel->core.as.arch, &decoded, &yields, ret, max);
 	/* The stub tells whom the handler of a graph returns to, if it can be told. */
 	while (known < nr && !hv_gva_in(ret[known], s->range))
 		known++;

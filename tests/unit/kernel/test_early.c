@@ -49,7 +49,7 @@ START_TEST(not_before_it_is_up)
 	jump_to_thunk();
 	for (uint32_t s = 0; s < 3; s++) {
 		fk_u32(&f, state, s);
-		ck_assert(!hv_early_is_up(&f.k));
+		ck_assert(!hv_early_is_up(&f.k.core));
 		ck_assert(!settled());
 		ck_assert(f.k.is_starting);
 		ck_assert_uint_eq(f.k.return_thunk.v, 0);
@@ -94,9 +94,9 @@ END_TEST
 
 START_TEST(a_kernel_that_does_not_say_is_up)
 {
-	hv_btf_free(f.k.btf);
-	f.k.btf = NULL;
-	ck_assert(hv_early_is_up(&f.k));
+	hv_btf_free(f.k.core.btf);
+	f.k.core.btf = NULL;
+	ck_assert(hv_early_is_up(&f.k.core));
 }
 END_TEST
 

@@ -360,12 +360,12 @@ static void refused(const char *message)
 START_TEST(kernels_without)
 {
 	fo_init(&o, FO_END);
-	hv_btf_free(o.f.k.btf);
-	o.f.k.btf = NULL;
+	hv_btf_free(o.f.k.core.btf);
+	o.f.k.core.btf = NULL;
 	refused("no struct orc_entry");
 	fo_deinit(&o);
 	fo_init(&o, FO_END);
-	o.f.k.symbols.nr = 0;
+	o.f.k.core.symbols.nr = 0;
 	refused("no ORC tables");
 	fo_deinit(&o);
 }
