@@ -20,23 +20,6 @@ struct hv_err *hv_fields_find(const struct hv_kernel_core *core, const char *typ
 	return NULL;
 }
 
-bool hv_percpu_find(const struct hv_kernel_core *core, const char *symbol, const char *hot_member,
-		    uint64_t *ret)
-{
-	struct hv_gva at;
-	uint32_t off;
-
-	if (hv_core_symbol(core, symbol, &at)) {
-		*ret = at.v;
-		return true;
-	}
-	if (!hot_member || !hv_core_symbol(core, "pcpu_hot", &at) ||
-	    !hv_btf_member(core->btf, "pcpu_hot", hot_member, &off, NULL))
-		return false;
-	*ret = at.v + off;
-	return true;
-}
-
 bool hv_cpu_in(const struct hv_kernel_core *core, const char *mask, unsigned cpu)
 {
 	struct hv_gva at;

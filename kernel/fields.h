@@ -15,11 +15,6 @@ struct hv_field {
 struct hv_err *hv_fields_find(const struct hv_kernel_core *core, const char *type,
 			      const struct hv_field *fields, size_t nr) hv_must_use;
 
-/* The per-CPU variable SYMBOL, or where struct pcpu_hot has it (6.2 to 6.14) as HOT_MEMBER (may be
- * NULL). False: neither. */
-bool hv_percpu_find(const struct hv_kernel_core *core, const char *symbol, const char *hot_member,
-		    uint64_t *ret);
-
 /* Whether CPU is in a mask of the kernel's ("__cpu_possible_mask"). True when there is no such
  * mask. */
 bool hv_cpu_in(const struct hv_kernel_core *core, const char *mask, unsigned cpu);

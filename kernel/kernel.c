@@ -7,15 +7,13 @@
 #include "kernel/early.h"
 #include "kernel/identity.h"
 #include "kernel/kallsyms_lookup.h"
+#include "kernel/kernel_arch.h"
 #include "kernel/vmlinux.h"
 
 #define OPEN_TRIES_MAX 16
 
 /* Bytes looked at of the function that does nothing but return. */
 #define RETURN_CODE_BYTES 64
-
-/* x86: NCAPINTS is 22 in 6.12. */
-#define CPU_FLAGS_MAX 2048
 
 bool hv_kernel_symbol(const struct hv_kernel *k, const char *name, struct hv_gva *ret)
 {
@@ -48,36 +46,6 @@ static struct hv_err *find_text(const struct hv_kernel_core *core, struct hv_gva
 			(unsigned long long)image.start.v, (unsigned long long)image.end.v);
 	*ret = text;
 	return NULL;
-}
-
-/* Whether the guest's kernel calls FLAG a feature of its CPUs, by its own table of their names: x86
- * only, false elsewhere. */
-static bool has_cpu_flag(const struct hv_kernel_core *core, const char *flag)
-{
-	struct hv_gva names_at, data_at;
-	struct hv_span names, bits;
-	uint32_t off, len;
-
-	if (!core->btf || !hv_core_symbol(core, "x86_cap_flags", &names_at) ||
-	    !hv_core_symbol(core, "boot_cpu_data", &data_at) ||
-	    !hv_btf_member(core->btf, "cpuinfo_x86", "x86_capability", &off, &len))
-		return false;
-	names = hv_image_at(&core->image, names_at);
-	bits = hv_image_at(&core->image, hv_gva_add(data_at, off));
-	for (size_t i = 0; i < len * 8ull && i < CPU_FLAGS_MAX; i++) {
-		struct hv_span name;
-		uint64_t at;
-		uint8_t byte;
-
-		if (!hv_span_u64(names, i * sizeof(at), &at))
-			return false;
-		name = hv_image_at(&core->image, hv_gva(at));
-		if (!hv_span_has(name, 0, strlen(flag) + 1) ||
-		    memcmp(name.data, flag, strlen(flag) + 1))
-			continue;
-		return hv_span_u8(bits, i / 8, &byte) && byte & 1u << i % 8;
-	}
-	return false;
 }
 
 static struct hv_err *classify_return(const struct hv_kernel *k, struct hv_span code,
@@ -151,7 +119,7 @@ static struct hv_err *open_with(struct hv_kernel *k, const struct hv_vcpu_regs *
 		err = find_return_thunk(k);
 	if (err)
 		return err;
-	k->kpti = has_cpu_flag(&k->core, "pti");
+	k->kpti = hv_kernel_arch_of(&k->core)->has_kpti(&k->core);
 	return hv_kernel_refresh(k);
 }
 
@@ -263,4 +231,16 @@ struct hv_err *hv_kernel_percpu(const struct hv_kernel *k, uint64_t percpu, unsi
 	if (cpu >= k->layout.nr_cpus)
 		return hv_err_new(EINVAL, "cpu %u of %u", cpu, k->layout.nr_cpus);
 	return hv_core_percpu(&k->core, percpu, cpu, ret);
+}
+
+struct hv_err *hv_kernel_need_irq_stack(const struct hv_kernel *k)
+{
+	uint64_t percpu;
+
+	return hv_kernel_arch_of(&k->core)->find_irq_stack(&k->core, &percpu);
+}
+
+struct hv_err *hv_kernel_need_exception_stacks(const struct hv_kernel *k)
+{
+	return hv_kernel_arch_of(&k->core)->check_exception_stacks(&k->core);
 }

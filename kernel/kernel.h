@@ -54,6 +54,11 @@ uint64_t hv_kernel_symbol_size(const struct hv_kernel *k, struct hv_gva addr);
 struct hv_err *hv_kernel_percpu(const struct hv_kernel *k, uint64_t percpu, unsigned cpu,
 				struct hv_gva *ret) hv_must_use;
 
+/* Whether a stub can tell by its address that a stack is one of interrupts, or of exceptions.
+ * EOPNOTSUPP with the reason: it cannot. */
+struct hv_err *hv_kernel_need_irq_stack(const struct hv_kernel *k) hv_must_use;
+struct hv_err *hv_kernel_need_exception_stacks(const struct hv_kernel *k) hv_must_use;
+
 static inline void hv_kernel_free_at(struct hv_kernel **k)
 {
 	hv_kernel_free(*k);

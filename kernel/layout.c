@@ -2,6 +2,7 @@
 #include "kernel/layout.h"
 
 #include "kernel/fields.h"
+#include "kernel/kernel_arch.h"
 
 /* CONFIG_MAXSMP; no kernel can be built for more. */
 #define NR_CPUS_MAX 8192
@@ -9,46 +10,6 @@
 #define COMM_BYTES	16
 #define STACK_BYTES_MAX (256u << 10)
 #define STACK_FALLBACK	(16u << 10)
-
-/* struct pcpu_hot holds them all from 6.2 (d7b6d709a76a and others) to 6.14. */
-static struct hv_err *read_pcpu_hot(const struct hv_kernel_core *core, struct hv_gva hot,
-				    struct hv_layout *ret)
-{
-	uint32_t cpu, current, preempt;
-	const struct hv_field fields[] = {
-		{"cpu_number", 4, &cpu},
-		{"current_task", 8, &current},
-		{"preempt_count", 4, &preempt},
-	};
-	struct hv_err *err = hv_fields_find(core, "pcpu_hot", fields, HV_ARRAY_LEN(fields));
-
-	if (err)
-		return err;
-	ret->cpu_number_percpu = hot.v + cpu;
-	ret->current_percpu = hot.v + current;
-	ret->preempt_count_percpu = hot.v + preempt;
-	return NULL;
-}
-
-static struct hv_err *read_percpu(const struct hv_kernel_core *core, struct hv_layout *ret)
-{
-	struct hv_gva hot, cpu, current, preempt;
-	struct hv_err *err;
-
-	if (hv_core_symbol(core, "pcpu_hot", &hot))
-		return read_pcpu_hot(core, hot, ret);
-	err = hv_core_need(core, "cpu_number", &cpu);
-	if (!err)
-		err = hv_core_need(core, "current_task", &current);
-	if (!err)
-		err = hv_core_need(core, "__preempt_count", &preempt);
-	if (err)
-		return err;
-	ret->cpu_number_percpu = cpu.v;
-	ret->current_percpu = current.v;
-	ret->preempt_count_percpu = preempt.v;
-	return NULL;
-}
 
 static struct hv_err *read_task(const struct hv_kernel_core *core, struct hv_layout *ret)
 {
@@ -158,6 +119,8 @@ static uint32_t find_stack_bytes(const struct hv_kernel_core *core)
 
 struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layout *ret)
 {
+	const struct hv_kernel_arch *arch = hv_kernel_arch_of(core);
+	struct hv_percpu_places percpu;
 	struct hv_layout layout = {0};
 	struct hv_err *err;
 
@@ -165,7 +128,7 @@ struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layou
 		return hv_err_new(ENOENT,
 				  "kernel without BTF (CONFIG_DEBUG_INFO_BTF): structures are not "
 				  "known (--vmlinux FILE of a build that has it tells them)");
-	err = read_percpu(core, &layout);
+	err = arch->find_percpu(core, &percpu);
 	if (!err)
 		err = read_task(core, &layout);
 	if (!err)
@@ -173,8 +136,10 @@ struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layou
 	if (err)
 		return err;
 	layout.stack_bytes = find_stack_bytes(core);
-	layout.has_irq_stack = hv_percpu_find(core, "hardirq_stack_ptr", "hardirq_stack_ptr",
-					      &layout.irq_stack_percpu);
+	layout.cpu_number_percpu = percpu.cpu_number;
+	layout.current_percpu = percpu.current;
+	layout.preempt_count_percpu = percpu.preempt_count;
+	hv_err_free(arch->find_irq_stack(core, &layout.irq_stack_percpu));
 	read_lazy(core, &layout);
 	layout.resched = find_resched(core, layout.has_lazy);
 	*ret = layout;

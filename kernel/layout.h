@@ -23,11 +23,10 @@ struct hv_layout {
 	uint32_t lazy_mask;	/* of thread flags; 0: not known */
 	bool has_lazy;
 	struct hv_resched_masks resched;
-	unsigned nr_cpus;     /* nr_cpu_ids */
-	uint32_t stack_bytes; /* of a task's stack: a power of two, and aligned to it */
-	bool has_irq_stack;
-	uint64_t irq_stack_percpu; /* of the pointer to the interrupt stack's end or last word;
-				      valid when has_irq_stack */
+	unsigned nr_cpus;	   /* nr_cpu_ids */
+	uint32_t stack_bytes;	   /* of a task's stack: a power of two, and aligned to it */
+	uint64_t irq_stack_percpu; /* of the pointer to the interrupt stack's end or last word; 0:
+				      hv_kernel_need_irq_stack tells why not */
 };
 
 /* ENOENT names what is not there. */

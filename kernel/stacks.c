@@ -28,6 +28,7 @@
 
 #include "base/text.h"
 #include "kernel/fields.h"
+#include "kernel/kernel_arch.h"
 #include "kernel/task_layout.h"
 
 #define STACK_READ_MAX (1u << 20) /* bytes of one stack */
@@ -143,74 +144,23 @@ static struct hv_err *add_task_stacks(struct scan *s)
 	return err;
 }
 
-/* A per-CPU pointer; 0 when there is none. */
-static struct hv_err *read_percpu_pointer(const struct hv_kernel *k, uint64_t percpu, unsigned cpu,
-					  uint64_t *ret)
+static struct hv_err *add_cpu_stacks(struct scan *s, unsigned cpu)
 {
-	struct hv_gva at;
-	struct hv_err *err = hv_kernel_percpu(k, percpu, cpu, &at);
+	struct hv_cpu_stack list[HV_CPU_STACKS_MAX];
+	const struct hv_kernel_core *core = &s->k->core;
+	size_t nr = 0;
+	struct hv_err *err = hv_kernel_arch_of(core)->read_stacks(core, cpu, list, &nr);
 
-	return err ? err : hv_read_u64(&k->core.as, at, ret);
-}
-
-/* x86: hardirq_stack_ptr points at the last word of the stack, which links to the stack before
- * (arch/x86/include/asm/irq_stack.h, since 5.12, 951c2a51ae75). */
-static struct hv_err *add_irq_stack(struct scan *s, unsigned cpu)
-{
-	uint64_t percpu, last = 0;
-	uint32_t len = 16u << 10;
-	struct hv_err *err;
-
-	if (!hv_percpu_find(&s->k->core, "hardirq_stack_ptr", "hardirq_stack_ptr", &percpu))
-		return NULL;
-	hv_btf_size(s->k->core.btf, "irq_stack", &len);
-	err = read_percpu_pointer(s->k, percpu, cpu, &last);
-	if (!err && last > len)
-		add_stack(s, (struct stack){
-				     .range = {hv_gva(last + 8 - len), hv_gva(last + 8)},
-				     .kind = STACK_INTERRUPT,
-				     .cpu = cpu,
-				     .name = "irq stack",
-			     });
+	for (size_t i = 0; i < nr; i++)
+		add_stack(s,
+			  (struct stack){
+				  .range = list[i].range,
+				  .kind = list[i].kind == HV_CPU_STACK_INTERRUPT ? STACK_INTERRUPT
+										 : STACK_EXCEPTION,
+				  .cpu = cpu,
+				  .name = list[i].name,
+			  });
 	return err;
-}
-
-/* x86: struct cea_exception_stacks, each stack behind a guard page; it lies in the CPU's struct
- * cpu_entry_area, as does the stack on which user code enters the kernel. */
-static struct hv_err *add_exception_stacks(struct scan *s, unsigned cpu)
-{
-	static const char *const stacks[][2] = {
-		{"DF_stack", "double fault stack"}, {"NMI_stack", "NMI stack"},
-		{"DB_stack", "debug stack"},	    {"MCE_stack", "machine check stack"},
-		{"VC_stack", "VC stack"},	    {"VC2_stack", "VC2 stack"},
-	};
-	uint32_t off, len, area;
-	uint64_t percpu, at = 0;
-	struct hv_err *err;
-
-	if (!hv_percpu_find(&s->k->core, "cea_exception_stacks", NULL, &percpu))
-		return NULL;
-	err = read_percpu_pointer(s->k, percpu, cpu, &at);
-	if (err || !at)
-		return err;
-	for (size_t i = 0; i < HV_ARRAY_LEN(stacks); i++) {
-		if (!hv_btf_member(s->k->core.btf, "cea_exception_stacks", stacks[i][0], &off,
-				   &len))
-			continue;
-		add_stack(s, (struct stack){.range = {hv_gva(at + off), hv_gva(at + off + len)},
-					    .kind = STACK_EXCEPTION,
-					    .cpu = cpu,
-					    .name = stacks[i][1]});
-	}
-	if (!hv_btf_member(s->k->core.btf, "cpu_entry_area", "estacks", &area, NULL) ||
-	    !hv_btf_member(s->k->core.btf, "cpu_entry_area", "entry_stack_page", &off, &len))
-		return NULL;
-	at = at - area + off;
-	add_stack(s, (struct stack){.range = {hv_gva(at), hv_gva(at + len)},
-				    .kind = STACK_EXCEPTION,
-				    .cpu = cpu,
-				    .name = "entry stack"});
-	return NULL;
 }
 
 static int by_start(const void *pa, const void *pb)
@@ -297,9 +247,7 @@ static struct hv_err *find_stacks(struct scan *s)
 	for (unsigned cpu = 0; !err && cpu < s->k->layout.nr_cpus; cpu++) {
 		if (!hv_cpu_in(&s->k->core, "__cpu_possible_mask", cpu))
 			continue;
-		err = add_irq_stack(s, cpu);
-		if (!err)
-			err = add_exception_stacks(s, cpu);
+		err = add_cpu_stacks(s, cpu);
 	}
 	if (err)
 		return err;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernel/fields.h"
+#include "kernel/kernel_arch.h"
 #include "kernel/task_layout.h"
 
 /* Bounds of what a guest can claim */
@@ -15,20 +16,6 @@
 #define PID_MAX		(1u << 22) /* PID_MAX_LIMIT */
 #define WALKS_MAX	3
 
-static struct hv_err *find_saved_sp(const struct hv_kernel *k, uint32_t *ret)
-{
-	const struct hv_field x86[] = {{"thread.sp", 8, ret}};
-	const struct hv_field arm64[] = {{"thread.cpu_context.sp", 8, ret}};
-	struct hv_err *err = hv_fields_find(&k->core, "task_struct", x86, 1);
-
-	if (!err)
-		return NULL;
-	if (!hv_btf_member(k->core.btf, "task_struct", arm64[0].path, arm64[0].off, NULL))
-		return err;
-	hv_err_free(err);
-	return NULL;
-}
-
 struct hv_err *hv_task_layout_find(const struct hv_kernel *k, struct hv_task_layout *ret)
 {
 	struct hv_task_layout l = {0};
@@ -36,19 +23,16 @@ struct hv_err *hv_task_layout_find(const struct hv_kernel *k, struct hv_task_lay
 		{"tasks.next", 8, &l.tasks}, {"thread_node.next", 8, &l.thread_node},
 		{"signal", 8, &l.signal},    {"pid", 4, &l.pid},
 		{"tgid", 4, &l.tgid},	     {"comm", 16, &l.comm},
-		{"stack", 8, &l.stack},
+		{"stack", 8, &l.stack},	     {hv_kernel_arch_of(&k->core)->saved_sp, 8, &l.sp},
 	};
 	const struct hv_field signal[] = {{"thread_head.next", 8, &l.thread_head}};
 	struct hv_err *err = hv_fields_find(&k->core, "task_struct", task, HV_ARRAY_LEN(task));
-	uint64_t end;
+	uint64_t end = 0;
 
 	if (!err)
 		err = hv_fields_find(&k->core, "signal_struct", signal, HV_ARRAY_LEN(signal));
-	if (!err)
-		err = find_saved_sp(k, &l.sp);
 	if (err)
 		return err;
-	end = l.sp + 8ull;
 	for (size_t i = 0; i < HV_ARRAY_LEN(task); i++)
 		if ((uint64_t)*task[i].off + task[i].len_bytes > end)
 			end = (uint64_t)*task[i].off + task[i].len_bytes;

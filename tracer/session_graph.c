@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "kernel/fields.h"
 #include "tracer/returns.h"
 
 /* While a livepatch is in transition the kernel waits for stacks that it can read to the end; ours
@@ -22,34 +21,12 @@ static struct hv_err *check_livepatch(const struct hv_kernel *k)
 	return err;
 }
 
-/* Exception stacks of every CPU are where they are left out. */
-static struct hv_err *check_exception_stacks(const struct hv_kernel *k)
-{
-	uint64_t percpu, stacks = 0;
-	struct hv_gva at;
-	struct hv_err *err;
-
-	if (!hv_percpu_find(&k->core, "cea_exception_stacks", NULL, &percpu))
-		return hv_err_new(EOPNOTSUPP, "no symbol cea_exception_stacks: stacks of exceptions"
-					      " cannot be told");
-	err = hv_kernel_percpu(k, percpu, 0, &at);
-	if (!err)
-		err = hv_read_u64(&k->core.as, at, &stacks);
-	if (!err && !hv_gva_in(hv_gva(stacks), k->core.as.arch->exception_stacks))
-		err = hv_err_new(EOPNOTSUPP,
-				 "stacks of exceptions at 0x%llx: not where they are"
-				 " left out",
-				 (unsigned long long)stacks);
-	return err;
-}
-
 static struct hv_err *check_kernel(const struct hv_kernel *k)
 {
-	struct hv_err *err = check_exception_stacks(k);
+	struct hv_err *err = hv_kernel_need_exception_stacks(k);
 
-	if (!err && !k->layout.has_irq_stack)
-		err = hv_err_new(EOPNOTSUPP, "no symbol hardirq_stack_ptr: stacks of interrupts"
-					     " cannot be told");
+	if (!err)
+		err = hv_kernel_need_irq_stack(k);
 	return err ? err : check_livepatch(k);
 }
 

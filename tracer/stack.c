@@ -3,11 +3,13 @@
 
 struct hv_err *hv_session_can_unwind(struct hv_session *s)
 {
+	struct hv_err *err;
+
 	if (s->orc)
 		return NULL;
-	if (!s->kernel->layout.has_irq_stack)
-		return hv_err_new(EOPNOTSUPP, "no symbol hardirq_stack_ptr: stacks of interrupts"
-					      " cannot be told");
+	err = hv_kernel_need_irq_stack(s->kernel);
+	if (err)
+		return err;
 	if (!s->kernel->layout.has_task_stack)
 		return hv_err_new(EOPNOTSUPP, "btf: no member stack in struct task_struct");
 	return hv_orc_new(s->kernel, &s->orc);
