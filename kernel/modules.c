@@ -116,7 +116,7 @@ static struct hv_err *read_strings(const struct hv_kernel_core *core, struct hv_
 		return err;
 	err = hv_read(&core->as, hv_gva_add(at, len), strings + len, SYMBOL_NAME_MAX);
 	if (err) {
-		size_t to_page_end = -(at.v + len) & 0xfff;
+		size_t to_page_end = -(at.v + len) & (core->as.arch->entry_span(1) - 1);
 
 		hv_err_free(err);
 		err = NULL;

@@ -106,9 +106,10 @@ static void find_layout(const struct hv_kernel_core *core, struct record_layout 
 }
 
 /* All records are of functions: kernel addresses, whatever they belong to. */
-static struct hv_err *take_records(const struct record_layout *l, struct hv_span copy,
-				   struct records *r)
+static struct hv_err *take_records(const struct hv_kernel_core *core, const struct record_layout *l,
+				   struct hv_span copy, struct records *r)
 {
+	uint64_t kernel_start = core->as.arch->kernel_start(core->as.levels).v;
 	size_t nr = copy.len_bytes / l->record_len_bytes;
 
 	if (r->cap - r->nr < nr) {
@@ -121,7 +122,7 @@ static struct hv_err *take_records(const struct record_layout *l, struct hv_span
 		*to = (struct record){0};
 		hv_span_u64(copy, i * l->record_len_bytes + l->ip, &to->ip);
 		hv_span_u64(copy, i * l->record_len_bytes + l->flags, &to->flags);
-		if (!(to->ip >> 63))
+		if (to->ip < kernel_start)
 			return hv_err_new(EINVAL, "record %zu: 0x%llx is no kernel address", r->nr,
 					  (unsigned long long)to->ip);
 		r->nr++;
@@ -141,7 +142,7 @@ static struct hv_err *read_group(const struct hv_kernel_core *core, const struct
 		return hv_err_new(EINVAL, "%u records in one group, %zu before it", nr, r->nr);
 	bytes = hv_alloc(len);
 	err = hv_read(&core->as, hv_gva(hv_copy_u64(page, l->records)), bytes, len);
-	return err ? err : take_records(l, (struct hv_span){bytes, len}, r);
+	return err ? err : take_records(core, l, (struct hv_span){bytes, len}, r);
 }
 
 static struct hv_err *walk(const struct hv_kernel_core *core, const struct record_layout *l,

@@ -424,7 +424,9 @@ static void place_vcpu(struct scan *s, const struct hv_vcpu_regs *regs, unsigned
 	if (!regs->levels)
 		return; /* never started */
 	if (is_in_our_kernel(s, regs)) {
-		if (!(regs->ip.v >> 63) || !(regs->sp.v >> 63))
+		uint64_t start = s->k->core.as.arch->kernel_start(regs->levels).v;
+
+		if (regs->ip.v < start || regs->sp.v < start)
 			return;
 		stack = stack_at(s, regs->sp.v);
 		if (stack) {

@@ -50,8 +50,9 @@ size_t hv_returns_open(const struct hv_session *s)
 
 static bool is_kernel_half(const struct hv_session *s, uint64_t address)
 {
-	return address >=
-	       0 - s->kernel->core.as.arch->entry_span(s->kernel->core.as.levels + 1) / 2;
+	const struct hv_address_space *as = &s->kernel->core.as;
+
+	return address >= as->arch->kernel_start(as->levels).v;
 }
 
 /* The word at SLOT, and where that is. False: there is none that a stack can have: not mapped (any

@@ -156,6 +156,7 @@ struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 	s->host_clock = hv_host_clock_new(guest);
 	s->decode = (struct hv_decode){
 		.arch = kernel->core.as.arch,
+		.text_base = kernel->core.as.arch->text_base,
 		.resched = kernel->layout.resched,
 	};
 	s->comms = hv_comms_new(HV_COMMS_MAX);

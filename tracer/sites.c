@@ -64,7 +64,7 @@ static struct hv_err *plan_site(struct hv_session *s, struct translation *t,
 		return err;
 	/* A site across two pages would need two writes; the kernel aligns none so, and a guest
 	 * that frees the page under it has unmapped the function. */
-	if (!present || change->gpa.v % 4096 + len > 4096) {
+	if (!present || hv_site_crosses_pages(s->kernel->core.as.arch, change->gpa.v)) {
 		*ret = stub.v ? REFUSE : LEAVE;
 		return NULL;
 	}

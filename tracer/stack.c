@@ -29,7 +29,7 @@ size_t hv_session_unwind(struct hv_session *s, const struct hv_parts *words, str
 
 	if (!s->orc)
 		return 0;
-	hv_decode_words(words->list, words->nr, &decoded);
+	hv_decode_words(&s->decode, words->list, words->nr, &decoded);
 	nr = hv_unwind(s->orc, s->kernel->core.as.arch, &decoded, &yields, ret, max);
 	/* The stub tells whom the handler of a graph returns to, if it can be told. */
 	while (known < nr && !hv_gva_in(ret[known], s->range))

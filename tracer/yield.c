@@ -120,7 +120,7 @@ static struct hv_err *find_nop(struct hv_session *s, uint8_t ret[8], bool *ret_f
 
 static bool crosses_pages(const struct hv_kernel *k, struct hv_gva at)
 {
-	return at.v % 4096 + k->core.as.arch->site_len_bytes > 4096;
+	return hv_site_crosses_pages(k->core.as.arch, at.v);
 }
 
 struct hv_err *hv_yield_look(const struct hv_kernel *k, struct hv_text *ret_reasons)
