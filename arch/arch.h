@@ -97,6 +97,9 @@ struct hv_unwind_rule {
 	bool exact; /* the address found is of the next instruction itself, not behind a call */
 };
 
+/* What is known of an address of a stack: its low 31 bits. */
+#define HV_STACK_ADDRESS_MASK 0x7fffffffu
+
 /* A frame. Of addresses of stacks only the low 31 bits. */
 struct hv_unwind_frame {
 	struct hv_gva ip;
