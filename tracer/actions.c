@@ -103,7 +103,7 @@ void hv_actions_begin(struct hv_session *s)
 
 static struct hv_gva entry_of(const struct hv_session *s, unsigned slot)
 {
-	const struct hv_stub_image *stubs = &s->kernel->as.arch->stubs;
+	const struct hv_stub_image *stubs = &s->kernel->core.as.arch->stubs;
 
 	return hv_gva_add(hv_session_code(s), stubs->actions_off + slot * stubs->action_len_bytes);
 }

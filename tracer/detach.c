@@ -113,7 +113,7 @@ static bool calls_us(const struct hv_session *s, const uint8_t *bytes, uint64_t 
 {
 	struct hv_gva target = {0};
 
-	return s->kernel->as.arch->classify_site(bytes, hv_gva(ip), &target) == HV_SITE_CALL &&
+	return s->kernel->core.as.arch->classify_site(bytes, hv_gva(ip), &target) == HV_SITE_CALL &&
 	       hv_gva_in(target, s->range);
 }
 
@@ -134,8 +134,8 @@ static void sort_difference(struct hv_session *s, const uint8_t *before, const u
 	struct hv_gva text = s->kernel->text.start;
 	uint64_t ip;
 
-	if (site_over(ips, s->kernel->sites.nr, s->kernel->as.arch->site_len_bytes, text.v + off,
-		      &ip)) {
+	if (site_over(ips, s->kernel->sites.nr, s->kernel->core.as.arch->site_len_bytes,
+		      text.v + off, &ip)) {
 		if (calls_us(s, now + (ip - text.v), ip)) {
 			d->nr_ours++;
 			return;
@@ -154,11 +154,11 @@ static struct hv_err *compare_text(struct hv_session *s, struct hv_text *report)
 {
 	struct hv_gva_range text = s->kernel->text;
 	size_t len = text.end.v - text.start.v;
-	struct hv_span before = hv_image_at(&s->kernel->image, text.start);
+	struct hv_span before = hv_image_at(&s->kernel->core.image, text.start);
 	HV_AUTO_FREE uint8_t *now = hv_alloc(len + HV_SITE_LEN_MAX);
 	HV_AUTO_FREE uint64_t *ips = sorted_sites(s);
 	hv_cleanup(differences_deinit) struct differences d = {0};
-	struct hv_err *err = hv_read(&s->kernel->as, text.start, now, len);
+	struct hv_err *err = hv_read(&s->kernel->core.as, text.start, now, len);
 
 	if (err)
 		return err;

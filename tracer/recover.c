@@ -10,7 +10,7 @@
 static bool header_is_sane(const struct hv_kernel *k, const struct hv_region *region,
 			   const struct hv_region_header *h)
 {
-	const struct hv_arch *arch = k->as.arch;
+	const struct hv_arch *arch = k->core.as.arch;
 	uint64_t span = arch->entry_span(arch->map_level);
 
 	return h->version == HV_REGION_VERSION && h->gpa == region->gpa.v &&
@@ -32,12 +32,12 @@ static bool same_boot(const struct hv_kernel *k, const struct hv_region_header *
 static struct hv_err *any_slot_stands(const struct hv_kernel *k, const struct hv_region *region,
 				      struct hv_gva_range range, bool *ret)
 {
-	uint64_t span = k->as.arch->entry_span(k->as.arch->map_level);
+	uint64_t span = k->core.as.arch->entry_span(k->core.as.arch->map_level);
 
 	*ret = false;
 	for (struct hv_gva at = range.start; at.v < range.end.v; at = hv_gva_add(at, span)) {
 		struct hv_mapping m;
-		struct hv_err *err = hv_walk(&k->as, at, &m);
+		struct hv_err *err = hv_walk(&k->core.as, at, &m);
 
 		if (err)
 			return err;
@@ -55,7 +55,7 @@ static struct hv_gva_range range_of(const struct hv_region_header *h)
 struct hv_err *hv_region_check_not_mapped(const struct hv_kernel *k, const struct hv_region *region)
 {
 	bool stands;
-	struct hv_err *err = any_slot_stands(k, region, k->as.arch->free_window, &stands);
+	struct hv_err *err = any_slot_stands(k, region, k->core.as.arch->free_window, &stands);
 
 	if (!err && stands)
 		err = hv_err_new(EUCLEAN,
@@ -87,7 +87,7 @@ struct hv_err *hv_region_use(const struct hv_kernel *k, const struct hv_region *
 
 struct hv_err *hv_session_call_stands(struct hv_session *s, struct hv_journal_entry *e, bool *ret)
 {
-	const struct hv_arch *arch = s->kernel->as.arch;
+	const struct hv_arch *arch = s->kernel->core.as.arch;
 	struct hv_gva at = hv_gva(e->gva), target = {0};
 	uint8_t now[HV_SITE_LEN_MAX];
 	struct hv_mapping m;
@@ -96,7 +96,7 @@ struct hv_err *hv_session_call_stands(struct hv_session *s, struct hv_journal_en
 	*ret = false;
 	if (e->len_bytes != arch->site_len_bytes)
 		return NULL;
-	err = hv_walk(&s->kernel->as, at, &m);
+	err = hv_walk(&s->kernel->core.as, at, &m);
 	if (err || !m.present || !m.executable || m.gpa.v != e->gpa)
 		return err;
 	err = hv_guest_read(s->guest, m.gpa, now, e->len_bytes);
@@ -113,7 +113,8 @@ static struct hv_err *site_is_ours(struct hv_session *s, struct hv_journal_entry
 	struct hv_gva target;
 
 	*ret = false;
-	if (s->kernel->as.arch->classify_site(e->old_bytes, hv_gva(e->gva), &target) != HV_SITE_NOP)
+	if (s->kernel->core.as.arch->classify_site(e->old_bytes, hv_gva(e->gva), &target) !=
+	    HV_SITE_NOP)
 		return NULL;
 	return hv_session_call_stands(s, e, ret);
 }
@@ -129,7 +130,7 @@ static struct hv_err *slot_is_ours(struct hv_session *s, const struct hv_journal
 	if (e->len_bytes != sizeof(uint64_t) || !hv_gva_in(hv_gva(e->gva), s->range) ||
 	    memcmp(e->old_bytes, empty, sizeof(empty)) != 0)
 		return NULL;
-	err = hv_walk(&s->kernel->as, hv_gva(e->gva), &m);
+	err = hv_walk(&s->kernel->core.as, hv_gva(e->gva), &m);
 	if (err)
 		return err;
 	*ret = m.present && m.entry_gpa.v == e->gpa &&

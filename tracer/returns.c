@@ -50,7 +50,9 @@ size_t hv_returns_open(const struct hv_session *s)
 
 static bool is_kernel_half(const struct hv_session *s, uint64_t address)
 {
-	return address >= 0 - s->kernel->as.arch->entry_span(s->kernel->as.levels + 1) / 2;
+	const struct hv_address_space *as = &s->kernel->core.as;
+
+	return address >= as->arch->kernel_start(as->levels).v;
 }
 
 /* The word at SLOT, and where that is. False: there is none that a stack can have: not mapped (any
@@ -63,7 +65,7 @@ static bool read_slot(const struct hv_session *s, struct hv_gva slot, struct hv_
 
 	if (slot.v % sizeof(*ret_word) || !is_kernel_half(s, slot.v) || hv_gva_in(slot, s->range))
 		return false;
-	err = hv_walk(&s->kernel->as, slot, &m);
+	err = hv_walk(&s->kernel->core.as, slot, &m);
 	if (err || !m.present || !m.writable)
 		return false;
 	*ret = m.gpa;
@@ -82,7 +84,7 @@ static bool is_code(const struct hv_session *s, uint64_t address)
 	if (hv_gva_in(hv_gva(address), s->kernel->text) ||
 	    hv_gva_in(hv_gva(address), hv_kernel_init_text(s->kernel)))
 		return true;
-	err = hv_walk(&s->kernel->as, hv_gva(address), &m);
+	err = hv_walk(&s->kernel->core.as, hv_gva(address), &m);
 	return !err && m.present && m.executable;
 }
 

@@ -36,9 +36,9 @@ static void write_params(struct hv_session *s)
 		.stack_bytes = layout->stack_bytes,
 		.irq_stack_percpu = layout->irq_stack_percpu,
 		.task_stack_off = layout->task_stack_off,
-		.skip_start_gva = s->kernel->as.arch->exception_stacks.start.v,
-		.skip_len_bytes = s->kernel->as.arch->exception_stacks.end.v -
-				  s->kernel->as.arch->exception_stacks.start.v,
+		.skip_start_gva = s->kernel->core.as.arch->exception_stacks.start.v,
+		.skip_len_bytes = s->kernel->core.as.arch->exception_stacks.end.v -
+				  s->kernel->core.as.arch->exception_stacks.start.v,
 	};
 
 	*hv_region_params(&s->region) = params;
@@ -68,7 +68,7 @@ static void write_header(struct hv_session *s)
 static struct hv_err *place_stubs(struct hv_hold *hold, void *ctx)
 {
 	struct hv_session *s = ctx;
-	const struct hv_arch *arch = s->kernel->as.arch;
+	const struct hv_arch *arch = s->kernel->core.as.arch;
 	const struct hv_stub_image *stubs = &arch->stubs;
 	size_t nr = (stubs->len_bytes + HV_SITE_LEN_MAX - 1) / HV_SITE_LEN_MAX;
 	HV_AUTO_FREE uint8_t *code = hv_alloc(nr * HV_SITE_LEN_MAX);
@@ -156,13 +156,14 @@ struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 	hv_now_init(&s->now, kernel);
 	s->host_clock = hv_host_clock_new(guest);
 	s->decode = (struct hv_decode){
-		.arch = kernel->as.arch,
+		.arch = kernel->core.as.arch,
+		.text_base = kernel->core.as.arch->text_base,
 		.resched = kernel->layout.resched,
 	};
 	s->comms = hv_comms_new(HV_COMMS_MAX);
 	init_buffer(s);
 	s->patched = hv_alloc(kernel->sites.nr);
-	s->patcher = hv_patcher_new(&kernel->as, kernel->image.all, &s->region);
+	s->patcher = hv_patcher_new(&kernel->core.as, kernel->core.image.all, &s->region);
 	*ret = s;
 	return NULL;
 }
@@ -232,7 +233,7 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 	if (err)
 		return err;
 	s->range = plan.range;
-	s->decode.handler = hv_gva_add(hv_session_code(s), kernel->as.arch->stubs.handler_off);
+	s->decode.handler = hv_gva_add(hv_session_code(s), kernel->core.as.arch->stubs.handler_off);
 	err = hv_guest_prepare_hold(guest);
 	if (!err)
 		err = hv_guest_pin(guest);

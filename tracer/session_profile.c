@@ -40,8 +40,9 @@ static uint64_t spread(const struct hv_count *c, long double ns_per_tick)
 
 /* NULL: it was not called. */
 static const struct hv_count *find(const struct hv_session *s, const struct hv_count *table,
-				   uint32_t function_low)
+				   struct hv_gva site)
 {
+	uint32_t function_low = (uint32_t)(site.v - s->decode.text_base.v);
 	unsigned home = hv_count_home(function_low, s->plan.nr_counts);
 
 	for (unsigned i = home; i < home + HV_COUNT_PROBES; i++)
@@ -61,8 +62,7 @@ size_t hv_session_profile(struct hv_session *s, unsigned cpu, struct hv_profile_
 
 	for (size_t i = 0; i < sites->nr; i++) {
 		const struct hv_site *site = &sites->list[i];
-		const struct hv_count *at =
-			site->invalid ? NULL : find(s, table, (uint32_t)site->ip.v);
+		const struct hv_count *at = site->invalid ? NULL : find(s, table, site->ip);
 		struct hv_count c;
 
 		if (!at)

@@ -34,7 +34,7 @@ enum verdict { LEAVE, CHANGE, REFUSE };
 static enum verdict judge(struct hv_session *s, const struct hv_site *site, struct hv_gva stub,
 			  struct hv_change *change)
 {
-	const struct hv_arch *arch = s->kernel->as.arch;
+	const struct hv_arch *arch = s->kernel->core.as.arch;
 	struct hv_gva target = {0};
 	enum hv_site_kind kind = arch->classify_site(change->from, site->ip, &target);
 	bool ours = kind == HV_SITE_CALL && hv_gva_in(target, s->range);
@@ -54,7 +54,7 @@ static struct hv_err *plan_site(struct hv_session *s, struct translation *t,
 				const struct hv_site *site, struct hv_gva stub,
 				struct hv_change *change, enum verdict *ret)
 {
-	uint32_t len = (uint32_t)s->kernel->as.arch->site_len_bytes;
+	uint32_t len = (uint32_t)s->kernel->core.as.arch->site_len_bytes;
 	bool present;
 	struct hv_err *err;
 
@@ -64,7 +64,7 @@ static struct hv_err *plan_site(struct hv_session *s, struct translation *t,
 		return err;
 	/* A site across two pages would need two writes; the kernel aligns none so, and a guest
 	 * that frees the page under it has unmapped the function. */
-	if (!present || change->gpa.v % 4096 + len > 4096) {
+	if (!present || hv_site_crosses_pages(s->kernel->core.as.arch, change->gpa.v)) {
 		*ret = stub.v ? REFUSE : LEAVE;
 		return NULL;
 	}
@@ -77,7 +77,7 @@ static struct hv_err *plan_site(struct hv_session *s, struct translation *t,
 /* The stub that the site at GPA calls, as far as we changed it. */
 static uint8_t standing_stub(struct hv_session *s, const struct hv_site *site, struct hv_gpa gpa)
 {
-	const struct hv_arch *arch = s->kernel->as.arch;
+	const struct hv_arch *arch = s->kernel->core.as.arch;
 	uint8_t bytes[HV_SITE_LEN_MAX], old_bytes[8];
 	struct hv_gva target = {0};
 	HV_AUTO_ERR struct hv_err *err = NULL;
@@ -108,7 +108,7 @@ static struct hv_err *change_sites(struct hv_session *s, const struct hv_gva *wa
 {
 	const struct hv_sites *sites = &s->kernel->sites;
 	HV_AUTO_FREE struct hv_change *changes = hv_alloc((sites->nr + 1) * sizeof(*changes));
-	struct translation t = {.as = &s->kernel->as};
+	struct translation t = {.as = &s->kernel->core.as};
 	size_t nr = 0, nr_refused = 0;
 	HV_AUTO_ERR struct hv_err *ended = NULL;
 	struct hv_err *err;
@@ -196,8 +196,8 @@ struct hv_err *hv_session_trace_sites(struct hv_session *s, const uint8_t *wante
 struct hv_err *hv_session_check_calls(struct hv_session *s)
 {
 	const struct hv_sites *sites = &s->kernel->sites;
-	const struct hv_arch *arch = s->kernel->as.arch;
-	struct translation t = {.as = &s->kernel->as};
+	const struct hv_arch *arch = s->kernel->core.as.arch;
+	struct translation t = {.as = &s->kernel->core.as};
 
 	for (size_t i = 0; i < sites->nr; i++) {
 		const struct hv_site *site = &sites->list[i];
@@ -226,7 +226,7 @@ static void note_patched_anew(struct hv_session *s)
 {
 	const struct hv_sites *sites = &s->kernel->sites;
 	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc(sites->nr * sizeof(*gpas));
-	struct translation t = {.as = &s->kernel->as};
+	struct translation t = {.as = &s->kernel->core.as};
 
 	for (size_t i = 0; i < sites->nr; i++) {
 		bool present = false;
@@ -255,7 +255,7 @@ static void settle(struct hv_session *s)
 unsigned hv_session_refresh(struct hv_session *s)
 {
 	uint64_t signature;
-	HV_AUTO_ERR struct hv_err *unseen = hv_modules_signature(s->kernel, &signature);
+	HV_AUTO_ERR struct hv_err *unseen = hv_modules_signature(&s->kernel->core, &signature);
 	bool init_ended = hv_init_code_end(s);
 	struct hv_err *err;
 

@@ -3,11 +3,13 @@
 
 struct hv_err *hv_session_can_unwind(struct hv_session *s)
 {
+	struct hv_err *err;
+
 	if (s->orc)
 		return NULL;
-	if (!s->kernel->layout.has_irq_stack)
-		return hv_err_new(EOPNOTSUPP, "no symbol hardirq_stack_ptr: stacks of interrupts"
-					      " cannot be told");
+	err = hv_kernel_need_irq_stack(s->kernel);
+	if (err)
+		return err;
 	if (!s->kernel->layout.has_task_stack)
 		return hv_err_new(EOPNOTSUPP, "btf: no member stack in struct task_struct");
 	return hv_orc_new(s->kernel, &s->orc);
@@ -17,7 +19,7 @@ size_t hv_session_unwind(struct hv_session *s, const struct hv_parts *words, str
 			 size_t max)
 {
 	struct hv_stack_words decoded;
-	const struct hv_stub_image *image = &s->kernel->as.arch->stubs;
+	const struct hv_stub_image *image = &s->kernel->core.as.arch->stubs;
 	const struct hv_unwind_stubs yields = {
 		{s->decode.yields,
 		 hv_gva_add(s->decode.yields, HV_NR_YIELDS * image->yield_len_bytes)},
@@ -27,8 +29,8 @@ size_t hv_session_unwind(struct hv_session *s, const struct hv_parts *words, str
 
 	if (!s->orc)
 		return 0;
-	hv_decode_words(words->list, words->nr, &decoded);
-	nr = hv_unwind(s->orc, s->kernel->as.arch, &decoded, &yields, ret, max);
+	hv_decode_words(&s->decode, words->list, words->nr, &decoded);
+	nr = hv_unwind(s->orc, s->kernel->core.as.arch, &decoded, &yields, ret, max);
 	/* The stub tells whom the handler of a graph returns to, if it can be told. */
 	while (known < nr && !hv_gva_in(ret[known], s->range))
 		known++;

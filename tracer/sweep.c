@@ -20,7 +20,7 @@ static bool is_gone(const struct hv_session *s, uint64_t word)
 		return false;
 	while (at.v < end.v) {
 		struct hv_mapping m = {0};
-		HV_AUTO_ERR struct hv_err *err = hv_walk(&s->kernel->as, at, &m);
+		HV_AUTO_ERR struct hv_err *err = hv_walk(&s->kernel->core.as, at, &m);
 
 		if (err || m.present)
 			return false;

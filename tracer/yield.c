@@ -28,7 +28,7 @@ struct places {
 /* Entry N. */
 static struct hv_gva stub_of(const struct hv_session *s, size_t n)
 {
-	const struct hv_stub_image *stubs = &s->kernel->as.arch->stubs;
+	const struct hv_stub_image *stubs = &s->kernel->core.as.arch->stubs;
 
 	return hv_gva_add(hv_session_code(s), stubs->yields_off + n * stubs->yield_len_bytes);
 }
@@ -47,7 +47,7 @@ static const char *find_reader(const struct hv_kernel *k, struct hv_gva *ret)
 static struct hv_err *scan_function(const struct hv_kernel *k, struct hv_gva start,
 				    struct hv_gva_range targets, struct places *ret)
 {
-	const struct hv_arch *arch = k->as.arch;
+	const struct hv_arch *arch = k->core.as.arch;
 	uint64_t len = hv_kernel_symbol_size(k, start);
 	uint8_t code[FUNCTION_BYTES];
 	struct hv_err *err;
@@ -56,7 +56,7 @@ static struct hv_err *scan_function(const struct hv_kernel *k, struct hv_gva sta
 		len = sizeof(code);
 	if (len > k->text.end.v - start.v)
 		len = k->text.end.v - start.v;
-	err = hv_read(&k->as, start, code, len);
+	err = hv_read(&k->core.as, start, code, len);
 	for (size_t off = 0; !err && off + arch->site_len_bytes <= len; off++) {
 		struct hv_gva at = hv_gva_add(start, off), to = {0};
 
@@ -77,8 +77,8 @@ static struct hv_err *find_places(const struct hv_kernel *k, struct hv_gva_range
 	struct hv_err *err = NULL;
 
 	*ret = (struct places){.nr = 0};
-	for (size_t i = 0; i < k->symbols.nr && !err; i++) {
-		const struct hv_symbol *symbol = &k->symbols.by_addr[i];
+	for (size_t i = 0; i < k->core.symbols.nr && !err; i++) {
+		const struct hv_symbol *symbol = &k->core.symbols.by_addr[i];
 
 		if (hv_gva_in(symbol->addr, k->text) &&
 		    strncmp(symbol->name, PREFIX, sizeof(PREFIX) - 1) == 0)
@@ -96,7 +96,7 @@ static struct hv_gva_range alone(struct hv_gva at)
 static struct hv_err *find_nop(struct hv_session *s, uint8_t ret[8], bool *ret_found)
 {
 	const struct hv_sites *sites = &s->kernel->sites;
-	const struct hv_arch *arch = s->kernel->as.arch;
+	const struct hv_arch *arch = s->kernel->core.as.arch;
 
 	*ret_found = false;
 	for (size_t i = 0; i < sites->nr; i++) {
@@ -106,7 +106,7 @@ static struct hv_err *find_nop(struct hv_session *s, uint8_t ret[8], bool *ret_f
 
 		if (sites->list[i].invalid || !hv_gva_in(sites->list[i].ip, s->kernel->text))
 			continue;
-		err = hv_read(&s->kernel->as, sites->list[i].ip, bytes, arch->site_len_bytes);
+		err = hv_read(&s->kernel->core.as, sites->list[i].ip, bytes, arch->site_len_bytes);
 		if (err)
 			return err;
 		if (arch->classify_site(bytes, sites->list[i].ip, &target) != HV_SITE_NOP)
@@ -120,7 +120,7 @@ static struct hv_err *find_nop(struct hv_session *s, uint8_t ret[8], bool *ret_f
 
 static bool crosses_pages(const struct hv_kernel *k, struct hv_gva at)
 {
-	return at.v % 4096 + k->as.arch->site_len_bytes > 4096;
+	return hv_site_crosses_pages(k->core.as.arch, at.v);
 }
 
 struct hv_err *hv_yield_look(const struct hv_kernel *k, struct hv_text *ret_reasons)
@@ -130,7 +130,7 @@ struct hv_err *hv_yield_look(const struct hv_kernel *k, struct hv_text *ret_reas
 	struct places places;
 	struct hv_err *err;
 
-	if (!name || !k->as.arch->stubs.yields_off) {
+	if (!name || !k->core.as.arch->stubs.yields_off) {
 		hv_text_add(ret_reasons, "what it reads sites by is not known");
 		return NULL;
 	}
@@ -153,14 +153,14 @@ struct hv_err *hv_yield_look(const struct hv_kernel *k, struct hv_text *ret_reas
 static struct hv_err *plan(struct hv_session *s, const struct places *places,
 			   struct hv_change *changes, size_t *ret_nr)
 {
-	const struct hv_arch *arch = s->kernel->as.arch;
+	const struct hv_arch *arch = s->kernel->core.as.arch;
 	uint32_t len = (uint32_t)arch->site_len_bytes;
 
 	*ret_nr = 0;
 	for (size_t i = 0; i < places->nr; i++) {
 		struct hv_change *change = &changes[*ret_nr];
 		struct hv_mapping m;
-		struct hv_err *err = hv_walk(&s->kernel->as, places->list[i], &m);
+		struct hv_err *err = hv_walk(&s->kernel->core.as, places->list[i], &m);
 
 		if (err)
 			return err;
@@ -181,7 +181,7 @@ static struct hv_err *plan(struct hv_session *s, const struct places *places,
 /* Whoever is called by our stub was called by ftrace. */
 static void note_callers(struct hv_session *s, const struct places *places)
 {
-	size_t len = s->kernel->as.arch->site_len_bytes;
+	size_t len = s->kernel->core.as.arch->site_len_bytes;
 
 	s->decode.yields = stub_of(s, 0);
 	for (size_t i = 0; i < places->nr; i++)
@@ -198,7 +198,7 @@ struct hv_err *hv_yield_begin(struct hv_session *s)
 	bool has_nop;
 	size_t nr;
 
-	if (hv_yield_stands(s) || !s->kernel->as.arch->stubs.yields_off ||
+	if (hv_yield_stands(s) || !s->kernel->core.as.arch->stubs.yields_off ||
 	    !find_reader(s->kernel, &reader))
 		return NULL;
 	err = find_places(s->kernel, alone(reader), &places);
@@ -245,7 +245,7 @@ bool hv_yield_looked(struct hv_session *s)
 
 size_t hv_yield_forget_taken(struct hv_session *s)
 {
-	const struct hv_arch *arch = s->kernel->as.arch;
+	const struct hv_arch *arch = s->kernel->core.as.arch;
 	HV_AUTO_FREE struct hv_change *standing = NULL;
 	size_t nr = hv_patcher_undo_plan(s->patcher, HV_CHANGE_TEXT, &standing), nr_taken = 0;
 
@@ -270,7 +270,7 @@ struct hv_err *hv_yield_is_ours(struct hv_session *s, struct hv_journal_entry *e
 
 	*ret = false;
 	if (!hv_gva_in(at, s->kernel->text) ||
-	    s->kernel->as.arch->classify_site(e->old_bytes, at, &target) != HV_SITE_CALL ||
+	    s->kernel->core.as.arch->classify_site(e->old_bytes, at, &target) != HV_SITE_CALL ||
 	    !find_reader(s->kernel, &reader) || target.v != reader.v)
 		return NULL;
 	return hv_session_call_stands(s, e, ret);

@@ -120,9 +120,9 @@ static bool kaslr_offset(struct hv_kernel *k, uint64_t *ret)
 
 	if (!hv_kernel_symbol(k, "vmcoreinfo_data", &symbol))
 		return false;
-	err = hv_read_u64(&k->as, symbol, &text.v);
+	err = hv_read_u64(&k->core.as, symbol, &text.v);
 	if (!err)
-		err = hv_read(&k->as, text, note, VMCOREINFO_MAX_BYTES);
+		err = hv_read(&k->core.as, text, note, VMCOREINFO_MAX_BYTES);
 	if (err) {
 		hv_err_free(err);
 		return false;
@@ -140,14 +140,14 @@ static void check_place(struct findings *f, struct hv_kernel *k)
 
 	add(f, "text", NULL, "0x%llx-0x%llx", (unsigned long long)k->text.start.v,
 	    (unsigned long long)k->text.end.v);
-	add(f, "image", NULL, "0x%llx-0x%llx", (unsigned long long)k->image.all.start.v,
-	    (unsigned long long)k->image.all.end.v);
+	add(f, "image", NULL, "0x%llx-0x%llx", (unsigned long long)k->core.image.all.start.v,
+	    (unsigned long long)k->core.image.all.end.v);
 	if (kaslr_offset(k, &offset))
 		add(f, "kaslr_offset", number(offset), "0x%llx", (unsigned long long)offset);
 	else
 		add_unknown(f, "kaslr_offset", "unknown (no VMCOREINFO)");
 	add(f, "kpti", json_object_new_boolean(k->kpti), "%s", k->kpti ? "on" : "off");
-	add(f, "page_levels", number(k->as.levels), "%u", k->as.levels);
+	add(f, "page_levels", number(k->core.as.levels), "%u", k->core.as.levels);
 }
 
 static void check_build_id(struct findings *f, const struct hv_kernel *k)
@@ -232,12 +232,12 @@ static void check_kernel(struct findings *f, struct hv_guest *guest, bool is_att
 	add(f, "release", NULL, "%s", k->release);
 	check_build_id(f, k);
 	check_place(f, k);
-	add(f, "symbols", number(k->symbols.nr), "%zu", k->symbols.nr);
+	add(f, "symbols", number(k->core.symbols.nr), "%zu", k->core.symbols.nr);
 	check_sites(f, k);
 	add(f, "modules", number(k->modules.nr), "%zu", k->modules.nr);
-	if (k->btf)
-		add(f, "btf_types", number(hv_btf_nr_types(k->btf)), "%zu",
-		    hv_btf_nr_types(k->btf));
+	if (k->core.btf)
+		add(f, "btf_types", number(hv_btf_nr_types(k->core.btf)), "%zu",
+		    hv_btf_nr_types(k->core.btf));
 	else
 		add_unknown(f, "btf_types", "none");
 	check_guest_ftrace(f, k, is_attached);

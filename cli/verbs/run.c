@@ -16,6 +16,7 @@
 #include "cli/size.h"
 #include "cli/verbs/verb.h"
 #include "kernel/early.h"
+#include "kernel/kernel.h"
 
 #define APPEND_DEFAULT "console=ttyS0 reboot=k panic=-1"
 #define MEMORY_DEFAULT (UINT64_C(512) << 20)
@@ -67,7 +68,7 @@ static struct hv_err *wait_for_kernel(struct run *r, struct hv_guest *guest)
 	int look_ms = LOOK_FIRST_MS;
 
 	while (!has_ended(r, kernel ? LOOK_FIRST_MS : look_ms)) {
-		if (kernel && hv_early_is_up(kernel)) {
+		if (kernel && hv_early_is_up(&kernel->core)) {
 			hv_err_free(last);
 			return NULL;
 		}

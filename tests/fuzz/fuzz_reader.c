@@ -84,7 +84,7 @@ static void setup(void)
 	static struct hv_clock *clock;
 	const uint64_t sizes_bytes[NR_CPUS] = {8192, 8192};
 
-	kernel.as.arch = &hv_arch_x86_64;
+	kernel.core.as.arch = &hv_arch_x86_64;
 	if (!clock)
 		check(!hv_clock_new(&kernel, &clock));
 	session = (struct hv_session){

@@ -83,7 +83,8 @@ static struct hv_record take(void)
 	}
 	ck_assert_uint_eq(hv_record_kind(&r), HV_RECORD_STACK);
 	ck_assert(hv_parts_are_of(&records, &r, head - 1, 0));
-	hv_decode_words(records.list, records.nr, &words);
+	hv_decode_words(&(struct hv_decode){.arch = &hv_arch_x86_64}, records.list, records.nr,
+			&words);
 	return r;
 }
 

@@ -370,9 +370,9 @@ bool hv_early_in_kernel(struct hv_guest *g)
 	return false;
 }
 
-bool hv_early_is_up(const struct hv_kernel *k)
+bool hv_early_is_up(const struct hv_kernel_core *core)
 {
-	(void)k;
+	(void)core;
 	return false;
 }
 

@@ -110,8 +110,8 @@ END_TEST
 
 START_TEST(without_btf_no_clock)
 {
-	hv_btf_free(t.f.k.btf);
-	t.f.k.btf = NULL;
+	hv_btf_free(t.f.k.core.btf);
+	t.f.k.core.btf = NULL;
 	open_clock(HV_CLOCK_RAW);
 }
 END_TEST

@@ -36,20 +36,20 @@ static void setup(void)
 	xm_map(&machine, root, 4, 1, hv_gva(BASE + 0x2000), hv_gpa(0x5000), 1, XM_W);
 	kernel = (struct hv_kernel){
 		.guest = machine.guest,
-		.as = {machine.guest, &hv_arch_x86_64, root, 4},
-		.image = {.all = {{BASE}, {BASE + 0x3000}}},
+		.core = {.as = {machine.guest, &hv_arch_x86_64, root, 4},
+			 .image = {.all = {{BASE}, {BASE + 0x3000}}},
+			 .symbols = {.by_addr = vmlinux_list, .nr = HV_ARRAY_LEN(vmlinux_list)}},
 		.text = {{BASE}, {BASE + 0x1000}},
-		.symbols = {.by_addr = vmlinux_list, .nr = HV_ARRAY_LEN(vmlinux_list)},
 		.modules = {.list = modules, .nr = 2},
 		.layout = {.nr_cpus = 3},
 	};
-	hv_symbols_index(&kernel.symbols);
+	hv_symbols_index(&kernel.core.symbols);
 	((uint64_t *)(machine.ram + 0x5f00))[1] = 0xffff888000000000;
 }
 
 static void teardown(void)
 {
-	free(kernel.symbols.by_name);
+	free(kernel.core.symbols.by_name);
 	xm_deinit(&machine);
 }
 
@@ -98,9 +98,9 @@ START_TEST(a_symbol_that_is_needed)
 	struct hv_gva at;
 	struct hv_err *err;
 
-	ck_assert_ptr_null(hv_kernel_need(&kernel, "vfs_read", &at));
+	ck_assert_ptr_null(hv_core_need(&kernel.core, "vfs_read", &at));
 	ck_assert_uint_eq(at.v, BASE + 0x500);
-	err = hv_kernel_need(&kernel, "init_task", &at);
+	err = hv_core_need(&kernel.core, "init_task", &at);
 	ck_assert_int_eq(err->code, ENOENT);
 	ck_assert_str_eq(err->message, "kernel has no symbol init_task: it was built without "
 				       "CONFIG_KALLSYMS_ALL");
@@ -156,9 +156,9 @@ START_TEST(machines_without_linux)
 {
 	told = (struct hv_vcpu_regs){0};
 	check_open_refused(NULL, "not in 64-bit mode with paging");
-	told = (struct hv_vcpu_regs){.levels = 4, .root = kernel.as.root.v};
+	told = (struct hv_vcpu_regs){.levels = 4, .root = kernel.core.as.root.v};
 	check_open_refused(NULL, "nothing executable");
-	xm_map(&machine, kernel.as.root, 4, 1, hv_gva(BASE), hv_gpa(0x4000), 1, XM_X);
+	xm_map(&machine, kernel.core.as.root, 4, 1, hv_gva(BASE), hv_gpa(0x4000), 1, XM_X);
 	check_open_refused(NULL, "kallsyms: no table of name tokens");
 	check_open_refused("/nonexistent/vmlinux", "/nonexistent/vmlinux: No such file");
 }

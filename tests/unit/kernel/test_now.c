@@ -93,8 +93,8 @@ START_TEST(a_kernel_that_does_not_tell)
 {
 	uint64_t guest_ns;
 
-	hv_btf_free(t.f.k.btf);
-	t.f.k.btf = NULL;
+	hv_btf_free(t.f.k.core.btf);
+	t.f.k.core.btf = NULL;
 	hv_now_init(&n, &t.f.k);
 	hv_now_sample(&n, 1000);
 	ck_assert(!hv_now_at(&n, 1000, &guest_ns));

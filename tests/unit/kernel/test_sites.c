@@ -8,17 +8,20 @@ static struct fs s;
 
 static void read_modules(void)
 {
-	struct hv_err *err = hv_modules_read(&s.f.k, &s.f.k.modules);
+	struct hv_err *err = hv_modules_read(&s.f.k.core, &s.f.k.modules);
 
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 }
 
+static struct hv_err *read_all_sites(struct hv_sites *ret)
+{
+	return hv_sites_read(&s.f.k.core, &s.f.k.modules, (struct hv_gva_range){0}, ret);
+}
+
 static void read_sites(void)
 {
-	struct hv_err *err;
+	struct hv_err *err = hv_kernel_refresh(&s.f.k);
 
-	read_modules();
-	err = hv_sites_read(&s.f.k, &s.f.k.sites);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 }
 
@@ -92,9 +95,9 @@ START_TEST(same_without_btf)
 {
 	GROUP({FK_BASE, 0}, {FK_BASE + 0x100, 1}, {FK_BASE + 0x200, FS_DISABLED});
 	read_modules();
-	hv_btf_free(s.f.k.btf);
-	s.f.k.btf = NULL;
-	ck_assert_ptr_null(hv_sites_read(&s.f.k, &s.f.k.sites));
+	hv_btf_free(s.f.k.core.btf);
+	s.f.k.core.btf = NULL;
+	ck_assert_ptr_null(read_all_sites(&s.f.k.sites));
 	ck_assert_uint_eq(s.f.k.sites.nr, 3);
 	ck_assert(!s.f.k.sites.list[0].busy && s.f.k.sites.list[1].busy);
 	ck_assert(s.f.k.sites.list[2].invalid);
@@ -150,17 +153,17 @@ START_TEST(unfriendly_records_are_refused)
 	uint64_t page = GROUP({FK_BASE, 0});
 
 	fk_u64(&s.f, page, page);
-	check_refused(hv_sites_read(&s.f.k, &sites), "goes round");
+	check_refused(read_all_sites(&sites), "goes round");
 	fk_u64(&s.f, page, 0x1234);
-	check_refused(hv_sites_read(&s.f.k, &sites), "ftrace records");
+	check_refused(read_all_sites(&sites), "ftrace records");
 	fk_u64(&s.f, page, 0);
 	fk_u32(&s.f, page + 16, 0xffffffff);
-	check_refused(hv_sites_read(&s.f.k, &sites), "4294967295 records");
+	check_refused(read_all_sites(&sites), "4294967295 records");
 	fk_u32(&s.f, page + 16, 0);
-	check_refused(hv_sites_read(&s.f.k, &sites), "no records");
+	check_refused(read_all_sites(&sites), "no records");
 	fk_u32(&s.f, page + 16, 1);
 	fk_u64(&s.f, page + 8, FK_END - 8);
-	check_refused(hv_sites_read(&s.f.k, &sites), "ftrace records");
+	check_refused(read_all_sites(&sites), "ftrace records");
 }
 END_TEST
 
@@ -169,7 +172,7 @@ START_TEST(user_addresses_are_no_records)
 	struct hv_sites sites;
 
 	GROUP({0x400000, 0});
-	check_refused(hv_sites_read(&s.f.k, &sites), "no kernel address");
+	check_refused(read_all_sites(&sites), "no kernel address");
 }
 END_TEST
 
@@ -223,18 +226,18 @@ START_TEST(unfriendly_modules_are_refused)
 	memcpy(&kallsyms, fk_host(&s.f, module + FS_KALLSYMS), 8);
 	memcpy(&symtab, fk_host(&s.f, kallsyms), 8);
 	fk_u64(&s.f, module + FS_LIST, module + FS_LIST);
-	check_refused(hv_modules_read(&s.f.k, &modules), "goes round");
+	check_refused(hv_modules_read(&s.f.k.core, &modules), "goes round");
 	fk_u64(&s.f, module + FS_LIST, 8);
-	check_refused(hv_modules_read(&s.f.k, &modules), "modules");
+	check_refused(hv_modules_read(&s.f.k.core, &modules), "modules");
 	fk_u64(&s.f, module + FS_LIST, s.modules);
 	fk_u32(&s.f, kallsyms + 8, 0x10000000);
-	check_refused(hv_modules_read(&s.f.k, &modules), "module 'm': 268435456 symbols");
+	check_refused(hv_modules_read(&s.f.k.core, &modules), "module 'm': 268435456 symbols");
 	fk_u32(&s.f, kallsyms + 8, 8);
 	fk_u32(&s.f, symtab + sizeof(Elf64_Sym), 0xfffffff0);
-	check_refused(hv_modules_read(&s.f.k, &modules), "a name at 4294967280");
+	check_refused(hv_modules_read(&s.f.k.core, &modules), "a name at 4294967280");
 	fk_u32(&s.f, symtab + sizeof(Elf64_Sym), 1);
 	fk_u32(&s.f, module + FS_TEXT + 12, 0xffffffff);
-	check_refused(hv_modules_read(&s.f.k, &modules), "text");
+	check_refused(hv_modules_read(&s.f.k.core, &modules), "text");
 }
 END_TEST
 

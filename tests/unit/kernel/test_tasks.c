@@ -21,7 +21,7 @@ static void setup(void)
 	for (unsigned i = 0; i < 2; i++)
 		regs[i] = (struct hv_vcpu_regs){.ip = hv_gva(USER_IP),
 						.sp = hv_gva(USER_SP),
-						.root = t.f.k.as.root.v,
+						.root = t.f.k.core.as.root.v,
 						.levels = 4};
 	where = NULL;
 }

@@ -93,7 +93,7 @@ static inline void fr_init(struct fr *r)
 	*r = (struct fr){0};
 	ft_init(&r->t);
 	r->guest = hv_guest_new(&ops, r, hv_guest_info(r->t.f.machine.guest));
-	r->t.f.k.guest = r->t.f.k.as.guest = r->guest;
+	r->t.f.k.guest = r->t.f.k.core.as.guest = r->guest;
 	s->guest = r->guest;
 	s->kernel = &r->t.f.k;
 	s->range = (struct hv_gva_range){hv_gva(FR_RANGE), hv_gva(FR_RANGE + FR_RANGE_LEN)};
@@ -101,11 +101,11 @@ static inline void fr_init(struct fr *r)
 	s->plan.nr_stacks = FR_NR_STACKS;
 	s->region = (struct hv_region){.host = hv_alloc(HV_REGION_LEN_MIN),
 				       .len_bytes = HV_REGION_LEN_MIN};
-	s->patcher = hv_patcher_new(&r->t.f.k.as, r->t.f.k.image.all, &s->region);
+	s->patcher = hv_patcher_new(&r->t.f.k.core.as, r->t.f.k.core.image.all, &s->region);
 	for (unsigned i = 0; i < 2; i++)
 		r->regs[i] = (struct hv_vcpu_regs){.ip = hv_gva(0x401000),
 						   .sp = hv_gva(0x7ffc00000000),
-						   .root = r->t.f.k.as.root.v,
+						   .root = r->t.f.k.core.as.root.v,
 						   .levels = 4};
 	r->task = ft_process(&r->t, 71, "cat", FR_SLEEP_FROM);
 }

@@ -19,7 +19,7 @@ static void setup(void)
 {
 	const uint64_t size_bytes = sizeof(records);
 
-	kernel = (struct hv_kernel){.as.arch = &hv_arch_x86_64};
+	kernel = (struct hv_kernel){.core.as.arch = &hv_arch_x86_64};
 	session = (struct hv_session){
 		.kernel = &kernel,
 		.plan.nr_cpus = 1,

@@ -123,7 +123,7 @@ START_TEST(slots_that_no_stack_has_are_left_alone)
 		read_only,
 	};
 	struct xm *m = &r.t.f.machine;
-	struct hv_gpa root = r.t.f.k.as.root, page = hv_gpa(FK_GPA + words - FK_BASE);
+	struct hv_gpa root = r.t.f.k.core.as.root, page = hv_gpa(FK_GPA + words - FK_BASE);
 
 	xm_map(m, root, 4, 1, hv_gva(user), page, 1, XM_W);
 	xm_map(m, root, 4, 1, hv_gva(read_only), page, 1, 0);
@@ -156,8 +156,8 @@ START_TEST(callers_that_are_no_code_are_refused)
 	};
 	struct xm *m = &r.t.f.machine;
 
-	xm_map(m, r.t.f.k.as.root, 4, 1, hv_gva(0x400000), hv_gpa(0), 1, XM_X);
-	xm_map(m, r.t.f.k.as.root, 4, 1, hv_gva(FR_RANGE), hv_gpa(0), 2, XM_X);
+	xm_map(m, r.t.f.k.core.as.root, 4, 1, hv_gva(0x400000), hv_gpa(0), 1, XM_X);
+	xm_map(m, r.t.f.k.core.as.root, 4, 1, hv_gva(FR_RANGE), hv_gpa(0), 2, XM_X);
 	for (unsigned i = 0; i < HV_ARRAY_LEN(callers); i++) {
 		open_frame(0);
 		open_frame(1);
@@ -170,7 +170,7 @@ END_TEST
 
 START_TEST(code_is_whatever_the_kernel_can_execute)
 {
-	xm_map(&r.t.f.machine, r.t.f.k.as.root, 4, 1, hv_gva(0xffffffffa0000000), hv_gpa(0), 1,
+	xm_map(&r.t.f.machine, r.t.f.k.core.as.root, 4, 1, hv_gva(0xffffffffa0000000), hv_gpa(0), 1,
 	       XM_X);
 	open_frame(0);
 	hv_region_stack(&r.s.region, 0)->frames[0].caller_gva = 0xffffffffa0000123;
@@ -183,7 +183,7 @@ START_TEST(code_is_what_the_kernel_has_freed_after_its_start)
 {
 	fk_symbol(&r.t.f, "_sinittext", FK_DATA + 0x10000);
 	fk_symbol(&r.t.f, "_einittext", FK_DATA + 0x11000);
-	hv_symbols_index(&r.t.f.k.symbols);
+	hv_symbols_index(&r.t.f.k.core.symbols);
 	open_frame(0);
 	hv_region_stack(&r.s.region, 0)->frames[0].caller_gva = FK_DATA + 0x11000;
 	check_refused(EUCLEAN, "is no code of the kernel");
@@ -202,7 +202,7 @@ START_TEST(return_stacks_that_disagree_are_refused)
 	fr_frame(&r, 2, fr_slot(&r, 0), FR_CALLER + 8);
 	check_refused(EUCLEAN, "two return stacks disagree");
 	/* the same word by another address */
-	xm_map(&r.t.f.machine, r.t.f.k.as.root, 4, 1, hv_gva(alias), hv_gpa(page), 1, XM_W);
+	xm_map(&r.t.f.machine, r.t.f.k.core.as.root, 4, 1, hv_gva(alias), hv_gpa(page), 1, XM_W);
 	hv_region_stack(&r.s.region, 2)->frames[0].slot_gva = alias + fr_slot(&r, 0) % 4096;
 	check_refused(EUCLEAN, "two return stacks disagree");
 	hv_region_stack(&r.s.region, 2)->frames[0].caller_gva = FR_CALLER;
@@ -312,14 +312,14 @@ START_TEST(stacks_of_dead_tasks_are_given_free)
 	stack_of(1, GONE + FT_STACK);
 	stack_of(2, GONE);
 	stack_of(3, 0xffffffffffffc000); /* ends beyond all */
-	xm_map(&r.t.f.machine, r.t.f.k.as.root, 4, 1, hv_gva(last_page), hv_gpa(0), 1, XM_W);
+	xm_map(&r.t.f.machine, r.t.f.k.core.as.root, 4, 1, hv_gva(last_page), hv_gpa(0), 1, XM_W);
 	hv_session_sweep(&r.s);
 	ck_assert_uint_eq(nr_taken(), 4); /* no graph: what is open is to be put back */
 	r.s.frames_on = true;
 	hv_session_sweep(&r.s);
 	ck_assert_uint_eq(nr_taken(), 3);
 	ck_assert_uint_eq(hv_region_stack(&r.s.region, 1)->word, 0);
-	*xm_path(&r.t.f.machine, r.t.f.k.as.root, 4, 1, hv_gva(last_page)) = 0;
+	*xm_path(&r.t.f.machine, r.t.f.k.core.as.root, 4, 1, hv_gva(last_page)) = 0;
 	hv_session_sweep(&r.s);
 	ck_assert_uint_eq(nr_taken(), 2);
 	ck_assert_uint_eq(hv_region_stack(&r.s.region, 2)->word, 0);

@@ -26,7 +26,7 @@ static void symbols(void)
 	fk_symbol(&r.t.f, "copy_from_kernel_nofault", READER);
 	fk_symbol(&r.t.f, "ftrace_verify_code.isra.0", VERIFY);
 	fk_symbol(&r.t.f, "somebody_else", VERIFY + 0x100);
-	hv_symbols_index(&r.t.f.k.symbols);
+	hv_symbols_index(&r.t.f.k.core.symbols);
 }
 
 static void setup(void)
@@ -208,7 +208,7 @@ START_TEST(where_the_guests_ftrace_must_not_begin_is_known_before)
 	check_reasons("");
 	call(crossing, READER);
 	fk_symbol(&r.t.f, "ftrace_of_another_page", crossing - 0x10);
-	hv_symbols_index(&r.t.f.k.symbols);
+	hv_symbols_index(&r.t.f.k.core.symbols);
 	hv_text_printf(&text, "its call of copy_from_kernel_nofault at 0x%llx is in two pages",
 		       (unsigned long long)crossing);
 	check_reasons(text.data);
@@ -221,7 +221,7 @@ START_TEST(where_the_guests_ftrace_must_not_begin_is_known_before)
 	check_reasons("it has more than 8 calls of copy_from_kernel_nofault");
 	memset(fk_host(&r.t.f, VERIFY), 0x90, 0x100);
 	check_reasons("its call of copy_from_kernel_nofault was not found");
-	r.t.f.k.symbols.nr = 0;
+	r.t.f.k.core.symbols.nr = 0;
 	check_reasons("what it reads sites by is not known");
 }
 END_TEST
