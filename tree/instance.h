@@ -8,13 +8,13 @@
 #include "base/err.h"
 #include "tree/drain.h"
 #include "tree/error_log.h"
-#include "tree/filter.h"
+#include "tree/settings/filter.h"
 #include "tree/format/format.h"
-#include "tree/modcache.h"
-#include "tree/options.h"
-#include "tree/pidlist.h"
-#include "tree/probes.h"
-#include "tree/tracer_names.h"
+#include "tree/settings/modcache.h"
+#include "tree/settings/options.h"
+#include "tree/settings/pidlist.h"
+#include "tree/settings/probes.h"
+#include "tree/settings/tracer_names.h"
 
 struct hv_file;
 struct hv_tree;

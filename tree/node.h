@@ -7,7 +7,7 @@
 #include "tree/format/graph.h"
 #include "tree/instance.h"
 #include "tracer/session.h"
-#include "tree/token.h"
+#include "tree/settings/token.h"
 #include "tree/tree.h"
 
 /* Where a path led. What a dynamic directory knows of its entry is in INSTANCE, CPU and ARG. */

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "kernel/clock.h"
 #include "tracer/event.h"
-#include "tree/options.h"
+#include "tree/settings/options.h"
 
 struct hv_kernel;
 struct hv_latency;

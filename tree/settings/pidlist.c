@@ -1,8 +1,8 @@
-#include "tree/pidlist.h"
+#include "tree/settings/pidlist.h"
 
 #include <string.h>
 
-#include "tree/token.h"
+#include "tree/settings/token.h"
 
 #define PID_BUF_SIZE 127
 

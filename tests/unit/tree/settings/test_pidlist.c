@@ -1,7 +1,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "tree/pidlist.h"
+#include "tree/settings/pidlist.h"
 
 /* Errno, or 0 and the new list in place of the old. */
 static int add(struct hv_pidlist *l, const char *text, size_t want_used)

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "tree/options.h"
+#include "tree/settings/options.h"
 
 START_TEST(names_are_found)
 {

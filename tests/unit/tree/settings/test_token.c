@@ -1,7 +1,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "tree/token.h"
+#include "tree/settings/token.h"
 
 /* What one write takes, and the word it leaves. */
 static size_t take(struct hv_token *t, const char *buf)

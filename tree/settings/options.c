@@ -1,4 +1,4 @@
-#include "tree/options.h"
+#include "tree/settings/options.h"
 
 #include <ctype.h>
 #include <string.h>

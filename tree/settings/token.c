@@ -1,4 +1,4 @@
-#include "tree/token.h"
+#include "tree/settings/token.h"
 
 #include <assert.h>
 #include <ctype.h>

@@ -1,4 +1,4 @@
-#include "tree/modcache.h"
+#include "tree/settings/modcache.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "tree/glob.h"
+#include "tree/settings/glob.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "tree/filter.h"
+#include "tree/settings/filter.h"
 
 static struct hv_site list[] = {
 	{.ip = {0x300}, .name = "vfs_read"},

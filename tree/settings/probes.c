@@ -1,11 +1,11 @@
-#include "tree/probes.h"
+#include "tree/settings/probes.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "tree/filter.h"
-#include "tree/glob.h"
-#include "tree/token.h"
+#include "tree/settings/filter.h"
+#include "tree/settings/glob.h"
+#include "tree/settings/token.h"
 
 #define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
 

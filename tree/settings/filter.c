@@ -1,10 +1,10 @@
-#include "tree/filter.h"
+#include "tree/settings/filter.h"
 
 #include <ctype.h>
 #include <string.h>
 
-#include "tree/glob.h"
-#include "tree/token.h"
+#include "tree/settings/glob.h"
+#include "tree/settings/token.h"
 
 void hv_filter_deinit(struct hv_filter *f)
 {

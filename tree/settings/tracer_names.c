@@ -1,4 +1,4 @@
-#include "tree/tracer_names.h"
+#include "tree/settings/tracer_names.h"
 
 #include <string.h>
 

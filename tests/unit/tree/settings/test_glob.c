@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tree/glob.h"
+#include "tree/settings/glob.h"
 
 static bool matches(const char *pattern, const char *name)
 {
