@@ -5,7 +5,7 @@
 #include <fcntl.h>
 
 #include "tree/format/graph.h"
-#include "tree/instance.h"
+#include "tree/instance/instance.h"
 #include "tracer/session.h"
 #include "tree/settings/token.h"
 #include "tree/tree.h"

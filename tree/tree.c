@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "tree/dump.h"
+#include "tree/instance/dump.h"
 #include "tree/lookup.h"
 
 #define READY_LEN_BYTES 4096 /* of a reader whose wish is not known yet: a page */

@@ -1,5 +1,5 @@
 /* Dumps: a file without a place in the tree, which waits until somebody reads it. */
-#include "tree/dump.h"
+#include "tree/instance/dump.h"
 #include "tree/format/format.h"
 
 #define TEXT_LEN_BYTES 65536

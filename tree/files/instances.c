@@ -1,7 +1,7 @@
 /* instances/: mkdir makes one, rmdir ends it. */
 #include <string.h>
 
-#include "tree/share.h"
+#include "tree/instance/share.h"
 
 #define SIZE_DEFAULT (354u * 4080) /* trace_buf_size, in whole pages of the kernel's */
 

@@ -1,6 +1,6 @@
 /* What instances trace, and what of it the guest has to record: what any of them wants. */
-#include "tree/commands.h"
-#include "tree/share.h"
+#include "tree/instance/commands.h"
+#include "tree/instance/share.h"
 
 /* What an instance traces, or shall trace. */
 struct wish {

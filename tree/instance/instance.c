@@ -1,4 +1,4 @@
-#include "tree/instance.h"
+#include "tree/instance/instance.h"
 
 #include <assert.h>
 #include <stdlib.h>

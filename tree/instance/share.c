@@ -1,6 +1,6 @@
-#include "tree/share.h"
+#include "tree/instance/share.h"
 
-#include "tree/commands.h"
+#include "tree/instance/commands.h"
 
 static bool is_alone(const struct hv_instance *in)
 {

@@ -1,8 +1,8 @@
 /* Commands of functions: what the guest is told to do at their calls, and what the host does. */
-#include "tree/commands.h"
+#include "tree/instance/commands.h"
 
-#include "tree/dump.h"
-#include "tree/share.h"
+#include "tree/instance/dump.h"
+#include "tree/instance/share.h"
 
 /* Of a command without a count, and with one: as the guest obeys it, or has it obeyed. */
 static const enum hv_action actions[HV_NR_PROBE_COMMANDS][2] = {

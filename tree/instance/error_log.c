@@ -1,4 +1,4 @@
-#include "tree/error_log.h"
+#include "tree/instance/error_log.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-#include "tree/drain.h"
+#include "tree/instance/drain.h"
 
 #include <stdlib.h>
 

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "tree/drain.h"
-#include "tree/error_log.h"
+#include "tree/instance/drain.h"
+#include "tree/instance/error_log.h"
 #include "tree/settings/filter.h"
 #include "tree/format/format.h"
 #include "tree/settings/modcache.h"

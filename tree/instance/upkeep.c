@@ -1,6 +1,6 @@
 /* What set_ftrace_filter asks for besides functions to trace: commands, and words that wait for
  * modules. */
-#include "tree/commands.h"
+#include "tree/instance/commands.h"
 
 /* What has to be there before COMMAND can be obeyed. */
 static struct hv_err *prepare(struct hv_instance *in, enum hv_probe_command command)

@@ -1,5 +1,5 @@
 /* The buffer of an instance: where it is, its size, its snapshot. */
-#include "tree/share.h"
+#include "tree/instance/share.h"
 
 struct hv_buffer *hv_instance_buffer(struct hv_instance *in)
 {
