@@ -6,7 +6,7 @@
 
 static bool is_seen(const struct hv_place *dir, const struct hv_node *n)
 {
-	return !n->only_top || dir->instance == &dir->tree->top;
+	return !n->only_top || dir->instance == &dir->tree->instances.top;
 }
 
 static bool find_child(struct hv_place *at, const char *name)
@@ -32,7 +32,7 @@ static struct hv_err *walk(struct hv_tree *tree, const char *path, size_t len, s
 	const char *whole = path, *end = path + len;
 	struct hv_place at = {
 		.tree = tree,
-		.instance = &tree->top,
+		.instance = &tree->instances.top,
 		.node = &hv_root_node,
 		.cpu = HV_ALL_CPUS,
 	};

@@ -5,8 +5,13 @@
 #include <fcntl.h>
 
 #include "tree/format/graph.h"
-#include "tree/instance/instance.h"
-#include "tracer/session.h"
+#include "tree/instance/commands.h"
+#include "tree/instance/recording.h"
+#include "tree/instance/share.h"
+#include "tree/instance/sites.h"
+#include "tree/instance/tasks.h"
+#include "tree/instance/trace.h"
+#include "tree/instance/upkeep.h"
 #include "tree/settings/token.h"
 #include "tree/tree.h"
 
@@ -63,19 +68,7 @@ static inline bool hv_node_is_dir(const struct hv_node *n)
 }
 
 struct hv_tree {
-	struct hv_session *session; /* borrowed */
-	struct hv_instance top;	    /* top.next and so on: those of instances/, by name */
-	unsigned nr_cpus;
-	uint32_t max_graph_depth; /* 0: no limit */
-	uint64_t thresh_ns;	  /* tracing_thresh */
-	enum hv_forks forks;	  /* as the session was told */
-	unsigned shows_tgids;	  /* the option record-tgid was on some time */
-	unsigned profiles;	  /* function_profile_enabled */
-	struct hv_drain *drain;	  /* owned; NULL: the guest's rings are the top's buffer */
-	unsigned host_obeys;	  /* commands of functions, in the drain (commands.h) */
-	unsigned commands_spent;  /* a count is used up since the guest was told of them */
-	struct hv_file *dump;	  /* NULL: none waits, none is being read (dump.h) */
-	unsigned dump_waits;	  /* it is the tree's */
+	struct hv_instances instances;
 	size_t nr_open;
 	unsigned ending; /* what is closed from now on is not published */
 };
@@ -243,8 +236,6 @@ bool hv_profile_find(struct hv_place *at, const char *name);
 void hv_profile_show(struct hv_file *f);
 
 /* files/options.c */
-/* Whatever is to happen when an option changes happens here. */
-struct hv_err *hv_option_set(struct hv_instance *in, enum hv_option option, bool on) hv_must_use;
 void hv_options_show(struct hv_file *f);
 struct hv_err *hv_options_write(struct hv_file *f, const char *buf, size_t len_bytes,
 				size_t *ret_len) hv_must_use;

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "tree/instance/dump.h"
 #include "tree/lookup.h"
 
 #define READY_LEN_BYTES 4096 /* of a reader whose wish is not known yet: a page */
@@ -14,9 +13,7 @@ struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret)
 	struct hv_session_stat stat;
 
 	hv_session_stat(session, &stat);
-	t->session = session;
-	t->nr_cpus = stat.nr_cpus;
-	hv_instance_init(&t->top, t, t->nr_cpus);
+	hv_instances_init(&t->instances, session, stat.nr_cpus);
 	hv_session_set_recording(session, 1);
 	*ret = t;
 	return NULL;
@@ -26,29 +23,19 @@ void hv_tree_free(struct hv_tree *tree)
 {
 	if (!tree)
 		return;
-	hv_dump_drop(tree);
 	assert(tree->nr_open == 0);
-	hv_drain_free(tree->drain);
-	while (tree->top.next) {
-		struct hv_instance *in = tree->top.next;
-
-		tree->top.next = in->next;
-		hv_instance_deinit(in);
-		free(in);
-	}
-	hv_instance_deinit(&tree->top);
+	hv_instances_deinit(&tree->instances);
 	free(tree);
 }
 
 void hv_tree_drain(struct hv_tree *tree)
 {
-	if (tree->drain)
-		hv_drain_run(tree->drain);
+	hv_instances_drain(&tree->instances);
 }
 
 bool hv_tree_drains(const struct hv_tree *tree)
 {
-	return tree->drain != NULL;
+	return hv_share_is(&tree->instances);
 }
 
 void hv_tree_end(struct hv_tree *tree)
@@ -140,51 +127,17 @@ static void file_free(struct hv_file *f)
 
 void hv_tree_refresh(struct hv_tree *tree)
 {
-	if (!hv_session_refresh(tree->session))
-		return;
-	for (struct hv_instance *in = &tree->top; in; in = in->next) {
-		hv_instance_modules_came(in);
-		/* Nobody asked for it: a guest that cannot be changed now is told at the next
-		 * write. */
-		if (hv_instance_is_live(in) || in->probes.nr)
-			hv_err_free(hv_instance_trace(in, in->tracer, in->lists));
-	}
+	hv_instances_refresh(&tree->instances);
 }
 
 void hv_tree_retire(struct hv_tree *tree)
 {
-	struct hv_instance *top = &tree->top;
-
-	if (!tree->commands_spent)
-		return;
-	tree->commands_spent = 0;
-	/* Nobody asked for it: else at the next change. */
-	hv_err_free(hv_instance_trace(top, top->tracer, top->lists));
+	hv_instances_retire(&tree->instances);
 }
 
 struct hv_err *hv_tree_step_aside(struct hv_tree *tree)
 {
-	struct hv_err *why = hv_session_livepatch(tree->session);
-
-	if (why && tree->profiles) {
-		HV_AUTO_ERR struct hv_err *err = NULL;
-
-		tree->profiles = 0;
-		hv_session_set_profile(tree->session, 0);
-		err = hv_instance_trace(&tree->top, tree->top.tracer, tree->top.lists);
-	}
-	for (struct hv_instance *in = &tree->top; why && in; in = in->next) {
-		HV_AUTO_ERR struct hv_err *err = NULL;
-
-		if (in->tracer != HV_TRACER_FUNCTION_GRAPH)
-			continue;
-		err = hv_instance_trace(in, HV_TRACER_NOP, in->lists);
-		if (!err)
-			in->tracer = HV_TRACER_NOP;
-	}
-	if (why)
-		hv_session_put_back(tree->session);
-	return why;
+	return hv_instances_step_aside(&tree->instances);
 }
 
 struct hv_file *hv_file_new(const struct hv_place *at, const char *path, int flags)
@@ -288,7 +241,7 @@ void hv_file_log_error(struct hv_file *f, const struct hv_err *err, const char *
 {
 	uint64_t now_ns = 0;
 
-	hv_session_now_ns(f->tree->session, f->instance->clock, &now_ns);
+	hv_session_now_ns(f->tree->instances.session, f->instance->buffers.clock, &now_ns);
 	hv_error_log_add(&f->instance->errors, now_ns, f->path, err->message, buf, len_bytes);
 }
 

@@ -44,8 +44,9 @@ struct hv_file *hv_tree_next_dump(struct hv_tree *tree, const char **ret_why);
  * can be done. Call it each second or so. */
 struct hv_err *hv_tree_step_aside(struct hv_tree *tree) hv_must_use;
 
-/* True: hv_tree_drain is to be called every HV_DRAIN_NS (drain.h) or so, for what the guest records
- * is taken out of its rings as it comes. */
+/* True: hv_tree_drain() is to be called every HV_DRAIN_NS or so, since what the guest records is
+ * taken out of its rings as it comes. */
+#define HV_DRAIN_NS 10000000ull
 bool hv_tree_drains(const struct hv_tree *tree);
 void hv_tree_drain(struct hv_tree *tree);
 

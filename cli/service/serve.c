@@ -14,7 +14,7 @@
 #include "cli/retry.h"
 #include "cli/service/service.h"
 #include "cli/spec.h"
-#include "tree/instance/drain.h"
+#include "tree/tree.h"
 
 #define NS_PER_MS     1000000ull
 #define LAST_WORDS_NS (1000 * NS_PER_MS)

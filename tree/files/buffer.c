@@ -9,8 +9,8 @@
 
 static bool sizes_differ(const struct hv_instance *in)
 {
-	for (unsigned cpu = 1; cpu < in->tree->nr_cpus; cpu++)
-		if (hv_instance_size(in, cpu) != hv_instance_size(in, 0))
+	for (unsigned cpu = 1; cpu < in->all->nr_cpus; cpu++)
+		if (hv_buffers_size(&in->buffers, cpu) != hv_buffers_size(&in->buffers, 0))
 			return true;
 	return false;
 }
@@ -24,7 +24,7 @@ void hv_size_show(struct hv_file *f)
 		hv_text_add(&f->text, "X\n");
 	else
 		hv_text_printf(&f->text, "%" PRIu64 "\n",
-			       hv_instance_size(f->instance, cpu) / 1024);
+			       hv_buffers_size(&f->instance->buffers, cpu) / 1024);
 }
 
 /* tracing_total_entries_read: each is told in whole KiB. */
@@ -32,18 +32,19 @@ void hv_total_size_show(struct hv_file *f)
 {
 	uint64_t kb = 0;
 
-	for (unsigned cpu = 0; cpu < f->tree->nr_cpus; cpu++)
-		kb += hv_instance_size(f->instance, cpu) / 1024;
+	for (unsigned cpu = 0; cpu < f->tree->instances.nr_cpus; cpu++)
+		kb += hv_buffers_size(&f->instance->buffers, cpu) / 1024;
 	hv_text_printf(&f->text, "%" PRIu64 "\n", kb);
 }
 
 /* Whether a vCPU has it, in this buffer or in the guest's rings. */
 static bool is_a_size(const struct hv_instance *in, uint64_t bytes)
 {
-	const struct hv_buffer *guests = hv_session_buffer(in->tree->session);
+	const struct hv_buffer *guests = hv_session_buffer(in->all->session);
 
-	for (unsigned cpu = 0; cpu < in->tree->nr_cpus; cpu++)
-		if (bytes == hv_instance_size(in, cpu) || bytes == hv_buffer_size(guests, cpu))
+	for (unsigned cpu = 0; cpu < in->all->nr_cpus; cpu++)
+		if (bytes == hv_buffers_size(&in->buffers, cpu) ||
+		    bytes == hv_buffer_size(guests, cpu))
 			return true;
 	return false;
 }
@@ -123,7 +124,7 @@ struct hv_err *hv_free_buffer_close(struct hv_file *f)
 {
 	struct hv_instance *in = f->instance;
 
-	if (in->tree->ending)
+	if (f->tree->ending)
 		return NULL;
 	if (hv_options_on(&in->options, HV_OPT_DISABLE_ON_FREE))
 		hv_instance_set_recording(in, 0);
@@ -135,9 +136,9 @@ struct hv_err *hv_free_buffer_close(struct hv_file *f)
 struct hv_err *hv_snapshot_open(struct hv_file *f)
 {
 	/* A command may have asked for one. */
-	hv_tree_drain(f->tree);
-	if (hv_file_reads(f) && f->instance->snapshot)
-		hv_file_read_buffer(f, f->instance->snapshot, HV_CURSOR_DUMP);
+	hv_instances_drain(&f->tree->instances);
+	if (hv_file_reads(f) && f->instance->buffers.snapshot)
+		hv_file_read_buffer(f, f->instance->buffers.snapshot, HV_CURSOR_DUMP);
 	return NULL;
 }
 
@@ -145,8 +146,8 @@ struct hv_err *hv_snapshot_open(struct hv_file *f)
 static void add_help(struct hv_file *f)
 {
 	hv_text_printf(&f->text, "# tracer: %s\n#\n#\n# * Snapshot is %s *\n#\n",
-		       hv_tracer_name(f->instance->tracer),
-		       f->instance->snapshot ? "allocated" : "freed");
+		       hv_tracer_name(f->instance->selection.tracer),
+		       f->instance->buffers.snapshot ? "allocated" : "freed");
 	hv_text_add(&f->text, "# Snapshot commands:\n");
 	if (f->cpu < 0)
 		hv_text_add(&f->text, "# echo 0 > snapshot : Clears and frees snapshot buffer\n");
@@ -186,11 +187,11 @@ struct hv_err *hv_snapshot_write(struct hv_file *f, const char *buf, size_t len_
 	if (value == 0 && f->cpu >= 0)
 		return hv_err_new(EINVAL, "only the whole snapshot can be freed");
 	if (value == 0)
-		hv_instance_free_snapshot(f->instance);
+		hv_buffers_free_snapshot(&f->instance->buffers);
 	else if (value == 1)
 		err = hv_instance_take_snapshot(f->instance, f->cpu);
-	else if (f->instance->snapshot)
-		hv_buffer_clear(f->instance->snapshot, f->cpu);
+	else if (f->instance->buffers.snapshot)
+		hv_buffer_clear(f->instance->buffers.snapshot, f->cpu);
 	if (!err)
 		*ret_len = len_bytes;
 	return err;

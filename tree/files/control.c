@@ -47,7 +47,7 @@ void hv_tracers_show(struct hv_file *f)
 
 void hv_tracer_show(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%s\n", hv_tracer_name(f->instance->tracer));
+	hv_text_printf(&f->text, "%s\n", hv_tracer_name(f->instance->selection.tracer));
 }
 
 static char *copy_text(const char *buf, size_t len_bytes)
@@ -78,24 +78,19 @@ static struct hv_err *set_tracer(struct hv_instance *in, enum hv_tracer tracer)
 {
 	struct hv_err *err;
 
-	if (in->tracer == tracer)
+	if (in->selection.tracer == tracer)
 		return NULL;
 	if (in->pipes.nr || in->pipes.nr_raw)
 		return hv_err_new(EBUSY, "trace_pipe is open");
-	if (in->tracer != HV_TRACER_NOP) {
-		err = hv_instance_trace(in, HV_TRACER_NOP, in->lists);
+	if (in->selection.tracer != HV_TRACER_NOP) {
+		err = hv_instance_set_tracer(in, HV_TRACER_NOP);
 		if (err)
 			return err;
-		in->tracer = HV_TRACER_NOP;
 	}
 	hv_instance_clear(in, HV_ALL_CPUS);
 	if (tracer == HV_TRACER_NOP)
 		return NULL;
-	err = hv_instance_trace(in, tracer, in->lists);
-	if (err)
-		return err;
-	in->tracer = tracer;
-	return NULL;
+	return hv_instance_set_tracer(in, tracer);
 }
 
 struct hv_err *hv_tracer_write(struct hv_file *f, const char *buf, size_t len_bytes,
@@ -115,7 +110,7 @@ struct hv_err *hv_tracer_write(struct hv_file *f, const char *buf, size_t len_by
 
 void hv_recording_show(struct hv_file *f)
 {
-	hv_tree_drain(f->tree);
+	hv_instances_drain(&f->tree->instances);
 	hv_text_printf(&f->text, "%u\n", hv_instance_tracing_on(f->instance));
 }
 
@@ -124,7 +119,7 @@ static void set_recording(struct hv_instance *in, unsigned on)
 {
 	if (hv_instance_tracing_on(in) == on)
 		return;
-	if (on && in->tracer == HV_TRACER_FUNCTION)
+	if (on && in->selection.tracer == HV_TRACER_FUNCTION)
 		hv_instance_clear(in, HV_ALL_CPUS);
 	hv_instance_set_recording(in, on);
 }
@@ -168,8 +163,8 @@ static bool has_clock(struct hv_session *s, enum hv_trace_clock clock)
 static bool is_chosen(const struct hv_instance *in, enum hv_trace_clock clock)
 {
 	if (clock == HV_TRACE_CLOCK_TSC)
-		return hv_instance_clock(in) == HV_CLOCK_RAW;
-	return in->clock == clock;
+		return hv_buffers_clock_kind(&in->buffers) == HV_CLOCK_RAW;
+	return in->buffers.clock == clock;
 }
 
 void hv_clock_show(struct hv_file *f)
@@ -179,7 +174,7 @@ void hv_clock_show(struct hv_file *f)
 	for (size_t i = 0; i < HV_ARRAY_LEN(clock_names); i++) {
 		const char *form = is_chosen(f->instance, i) ? "%s[%s]" : "%s%s";
 
-		if (!has_clock(f->tree->session, i))
+		if (!has_clock(f->tree->instances.session, i))
 			continue;
 		hv_text_printf(&f->text, form, blank, clock_names[i]);
 		blank = " ";
@@ -196,7 +191,7 @@ struct hv_err *hv_clock_write(struct hv_file *f, const char *buf, size_t len_byt
 		return hv_err_new(EINVAL, "a name of %zu bytes", len_bytes);
 	name = trimmed(buf, len_bytes);
 	for (size_t i = 0; i < HV_ARRAY_LEN(clock_names); i++) {
-		if (strcmp(name, clock_names[i]) != 0 || !has_clock(f->tree->session, i))
+		if (strcmp(name, clock_names[i]) != 0 || !has_clock(f->tree->instances.session, i))
 			continue;
 		hv_instance_use_clock(f->instance, i);
 		*ret_len = len_bytes;

@@ -8,7 +8,7 @@
 
 bool hv_cpu_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
 {
-	if (index >= dir->tree->nr_cpus)
+	if (index >= dir->tree->instances.nr_cpus)
 		return false;
 	hv_text_printf(ret, "cpu%zu", index);
 	return true;
@@ -33,7 +33,7 @@ static void add_time(struct hv_file *f, const char *label, uint64_t time)
 {
 	uint64_t usecs = time / 1000 + (time % 1000 >= 500);
 
-	if (hv_instance_clock(f->instance) == HV_CLOCK_RAW)
+	if (hv_buffers_clock_kind(&f->instance->buffers) == HV_CLOCK_RAW)
 		hv_text_printf(&f->text, "%s: %" PRIu64 "\n", label, time);
 	else
 		hv_text_printf(&f->text, "%s: %5" PRIu64 ".%06" PRIu64 "\n", label, usecs / 1000000,
@@ -49,7 +49,7 @@ void hv_stats_show(struct hv_file *f)
 
 	hv_buffer_stat(hv_instance_buffer(f->instance), f->cpu, hv_raw_event_len, &stat);
 	/* It may be a little behind. */
-	if (!hv_session_now_ns(f->tree->session, f->instance->clock, &now_ns) ||
+	if (!hv_session_now_ns(f->tree->instances.session, f->instance->buffers.clock, &now_ns) ||
 	    now_ns < stat.youngest_ns)
 		now_ns = stat.youngest_ns;
 	hv_text_printf(&f->text, "entries: %" PRIu64 "\n", stat.entries);

@@ -10,13 +10,13 @@
 
 static bool is_chosen(const struct hv_file *f, unsigned cpu)
 {
-	return cpu < f->tree->nr_cpus && !f->instance->muted[cpu];
+	return cpu < f->tree->instances.nr_cpus && !f->instance->selection.muted[cpu];
 }
 
 /* %*pb of the kernel: the first of the groups has as many digits as it needs for all vCPUs. */
 void hv_cpumask_show(struct hv_file *f)
 {
-	unsigned nr = f->tree->nr_cpus, left = (nr + CHUNK_BITS - 1) / CHUNK_BITS;
+	unsigned nr = f->tree->instances.nr_cpus, left = (nr + CHUNK_BITS - 1) / CHUNK_BITS;
 	unsigned bits = nr % CHUNK_BITS ? nr % CHUNK_BITS : CHUNK_BITS;
 
 	for (; left; left--, bits = CHUNK_BITS) {
@@ -87,16 +87,14 @@ static struct hv_err *parse(const char *text, size_t len, unsigned nr_cpus, uint
 struct hv_err *hv_cpumask_write(struct hv_file *f, const char *buf, size_t len_bytes,
 				size_t *ret_len)
 {
-	unsigned nr = f->tree->nr_cpus;
+	unsigned nr = f->tree->instances.nr_cpus;
 	HV_AUTO_FREE uint8_t *muted = hv_alloc(nr);
 	size_t len = strnlen(buf, len_bytes);
 	struct hv_err *err = parse(buf, len, nr, muted);
 
 	if (err)
 		return err;
-	hv_tree_drain(f->tree);
-	memcpy(f->instance->muted, muted, nr);
-	hv_instance_mute_cpus(f->instance);
+	hv_instance_set_muted(f->instance, muted);
 	*ret_len = len_bytes;
 	return NULL;
 }

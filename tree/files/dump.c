@@ -1,6 +1,5 @@
 /* Dumps: a file without a place in the tree, which waits until somebody reads it. */
-#include "tree/instance/dump.h"
-#include "tree/format/format.h"
+#include "tree/node.h"
 
 #define TEXT_LEN_BYTES 65536
 #define RULE	       "---------------------------------\n"
@@ -52,62 +51,30 @@ static struct hv_err *fill(struct hv_file *f)
 
 static struct hv_err *close_dump(struct hv_file *f)
 {
-	f->tree->dump = NULL;
+	hv_dump_end(&f->tree->instances.dump);
 	return NULL;
 }
 
 static const struct hv_node node = {.name = "dump", .fill = fill, .close = close_dump};
 
-/* "FUNC:dump by COMM-PID on CPU 1" */
-static void say_why(const struct hv_kernel *k, enum hv_probe_command command,
-		    const struct hv_event *event, struct hv_text *ret)
-{
-	const char *name = NULL;
-
-	for (size_t i = 0; i < k->sites.nr && !name; i++)
-		if (k->sites.list[i].ip.v == event->ip.v)
-			name = k->sites.list[i].name;
-	hv_text_add_guest(ret, name ? name : "?", NAME_LEN_MAX);
-	hv_text_printf(ret, ":%s on CPU %u by task %u", hv_probe_command_name(command), event->cpu,
-		       event->pid);
-}
-
-void hv_dump_begin(struct hv_tree *tree, enum hv_probe_command command,
-		   const struct hv_event *event)
-{
-	struct hv_instance *top = &tree->top;
-	struct hv_place at = {
-		.tree = tree,
-		.instance = top,
-		.node = &node,
-		.cpu = command == HV_PROBE_DUMP ? HV_ALL_CPUS : (int)event->cpu,
-	};
-	HV_AUTO_TEXT struct hv_text why = {0};
-	struct hv_file *f;
-
-	hv_instance_switch_recording(top, 0);
-	if (tree->dump)
-		return;
-	say_why(hv_session_kernel(tree->session), command, event, &why);
-	f = hv_file_new(&at, why.data, O_RDONLY);
-	f->is_latency = top->tracer != HV_TRACER_FUNCTION_GRAPH;
-	hv_file_read_buffer(f, top->host, HV_CURSOR_DUMP);
-	tree->dump = f;
-	tree->dump_waits = 1;
-}
-
 struct hv_file *hv_tree_next_dump(struct hv_tree *tree, const char **ret_why)
 {
-	if (!tree->dump_waits)
-		return NULL;
-	tree->dump_waits = 0;
-	*ret_why = tree->dump->path;
-	return tree->dump;
-}
+	struct hv_dump *dump = &tree->instances.dump;
+	struct hv_place at = {
+		.tree = tree,
+		.instance = &tree->instances.top,
+		.node = &node,
+		.cpu = dump->cpu,
+	};
+	struct hv_file *f;
 
-void hv_dump_drop(struct hv_tree *tree)
-{
-	if (tree->dump_waits)
-		hv_file_abandon(tree->dump);
-	tree->dump_waits = 0;
+	if (dump->state != HV_DUMP_WAITS)
+		return NULL;
+	f = hv_file_new(&at, dump->why, O_RDONLY);
+	f->is_latency = dump->tracer != HV_TRACER_FUNCTION_GRAPH;
+	f->cursor = hv_take(dump->cursor);
+	f->buffer = dump->buffer;
+	dump->state = HV_DUMP_READ;
+	*ret_why = dump->why;
+	return f;
 }

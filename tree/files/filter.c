@@ -8,7 +8,7 @@
 
 static const struct hv_sites *sites_of(struct hv_file *f)
 {
-	return &hv_session_kernel(f->tree->session)->sites;
+	return &hv_session_kernel(f->tree->instances.session)->sites;
 }
 
 static void add_site(struct hv_text *out, const struct hv_site *site)
@@ -46,7 +46,7 @@ void hv_sites_addrs_show(struct hv_file *f)
 void hv_patched_show(struct hv_file *f)
 {
 	const struct hv_sites *sites = sites_of(f);
-	const uint8_t *patched = hv_session_patched(f->tree->session);
+	const uint8_t *patched = hv_session_patched(f->tree->instances.session);
 
 	for (size_t i = 0; i < sites->nr; i++) {
 		if (!patched[i])
@@ -62,10 +62,15 @@ void hv_patched_show(struct hv_file *f)
 struct hv_err *hv_list_open(struct hv_file *f)
 {
 	if (!hv_file_writes(f) || !(f->flags & O_TRUNC))
-		f->list = hv_filter_dup(&f->instance->lists[f->arg]);
+		f->list = hv_filter_dup(&f->instance->selection.lists[f->arg]);
 	else
-		hv_modcache_clear(&f->instance->waiting[f->arg]);
+		hv_modcache_clear(&f->instance->selection.waiting[f->arg]);
 	return NULL;
+}
+
+static int64_t left(void *ctx, enum hv_probe_command command, const struct hv_probe *probe)
+{
+	return hv_commands_left(ctx, command, probe);
 }
 
 void hv_list_show(struct hv_file *f)
@@ -82,11 +87,11 @@ void hv_list_show(struct hv_file *f)
 		add_site(&f->text, &sites->list[i]);
 		hv_text_add(&f->text, "\n");
 	}
-	hv_modcache_text(&f->instance->waiting[f->arg], &f->text);
+	hv_modcache_text(&f->instance->selection.waiting[f->arg], &f->text);
 	if (f->arg != HV_LIST_FILTER)
 		return;
-	hv_tree_drain(f->tree);
-	hv_probes_text(&f->instance->probes, sites, hv_instance_probe_left, f->instance, &f->text);
+	hv_instances_drain(&f->tree->instances);
+	hv_probes_text(&f->instance->probes, sites, left, f->instance, &f->text);
 }
 
 static struct hv_err *no_match(const char *func, const char *module)
@@ -97,7 +102,7 @@ static struct hv_err *no_match(const char *func, const char *module)
 
 static bool module_is_loaded(struct hv_file *f, const char *name)
 {
-	const struct hv_modules *modules = &hv_session_kernel(f->tree->session)->modules;
+	const struct hv_modules *modules = &hv_session_kernel(f->tree->instances.session)->modules;
 
 	for (size_t i = 0; i < modules->nr; i++)
 		if (strcmp(modules->list[i].name, name) == 0)
@@ -109,7 +114,7 @@ static bool module_is_loaded(struct hv_file *f, const char *name)
  * that is not loaded yet (cache_mod). */
 static struct hv_err *apply_module(struct hv_file *f, const char *func, const char *module)
 {
-	struct hv_modcache *waiting = &f->instance->waiting[f->arg];
+	struct hv_modcache *waiting = &f->instance->selection.waiting[f->arg];
 
 	if (hv_filter_change(&f->list, sites_of(f), func, module))
 		return NULL;
@@ -131,7 +136,7 @@ static struct hv_err *apply_command(struct hv_file *f, const char *func, const c
 
 	if (f->arg != HV_LIST_FILTER || !hv_probe_command_find(name, &command))
 		return hv_err_new(EINVAL, "there is no command '%s' here", name);
-	return hv_instance_probe(f->instance, func, command, param);
+	return hv_instance_set_command(f->instance, func, command, param);
 }
 
 /* FUNC, or FUNC:COMMAND, or FUNC:COMMAND:PARAM */
@@ -195,23 +200,12 @@ struct hv_err *hv_list_write(struct hv_file *f, const char *buf, size_t len_byte
 
 struct hv_err *hv_list_close(struct hv_file *f)
 {
-	struct hv_instance *in = f->instance;
-	struct hv_filter lists[HV_NR_FILTER_LISTS];
-	struct hv_err *err = NULL;
+	const struct hv_modcache *waiting = f->instance->selection.waiting;
 
-	if (!hv_file_writes(f) || in->tree->ending)
+	if (!hv_file_writes(f) || f->tree->ending)
 		return NULL;
 	if (f->token.len_bytes)
 		apply_last_token(f);
-	f->list.awaits_modules = f->arg == HV_LIST_FILTER && in->waiting[HV_LIST_FILTER].nr;
-	memcpy(lists, in->lists, sizeof(lists));
-	lists[f->arg] = f->list;
-	if (hv_instance_is_live(in))
-		err = hv_instance_trace(in, in->tracer, lists);
-	if (err)
-		return err;
-	hv_filter_deinit(&in->lists[f->arg]);
-	in->lists[f->arg] = f->list;
-	f->list = (struct hv_filter){0};
-	return NULL;
+	f->list.awaits_modules = f->arg == HV_LIST_FILTER && waiting[HV_LIST_FILTER].nr;
+	return hv_instance_set_list(f->instance, f->arg, &f->list);
 }

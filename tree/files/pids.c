@@ -7,26 +7,14 @@
 /* Takes LIST on success. */
 static struct hv_err *publish(struct hv_file *f, struct hv_pidlist *list)
 {
-	struct hv_instance *in = f->instance;
-	struct hv_pidlist pids[HV_NR_PID_LISTS];
-	struct hv_err *err;
-
-	memcpy(pids, in->pids, sizeof(pids));
-	pids[f->arg] = *list;
-	err = hv_instance_filter_pids(in, pids);
-	if (err)
-		return err;
-	hv_pidlist_deinit(&in->pids[f->arg]);
-	in->pids[f->arg] = *list;
-	*list = (struct hv_pidlist){0};
-	return NULL;
+	return hv_instance_set_pids(f->instance, f->arg, list);
 }
 
 struct hv_err *hv_pids_open(struct hv_file *f)
 {
 	struct hv_pidlist none = {0};
 
-	hv_instance_learn_pids(f->instance);
+	hv_tasks_learn(f->instance);
 	if (!hv_file_writes(f) || !(f->flags & O_TRUNC))
 		return NULL;
 	return publish(f, &none);
@@ -34,7 +22,7 @@ struct hv_err *hv_pids_open(struct hv_file *f)
 
 void hv_pids_show(struct hv_file *f)
 {
-	hv_pidlist_text(&f->instance->pids[f->arg], &f->text);
+	hv_pidlist_text(&f->instance->selection.pids[f->arg], &f->text);
 }
 
 struct hv_err *hv_pids_write(struct hv_file *f, const char *buf, size_t len_bytes, size_t *ret_len)
@@ -43,8 +31,8 @@ struct hv_err *hv_pids_write(struct hv_file *f, const char *buf, size_t len_byte
 	struct hv_err *err;
 	size_t used;
 
-	hv_instance_learn_pids(f->instance);
-	err = hv_pidlist_add(&f->instance->pids[f->arg], buf, len_bytes, &list, &used);
+	hv_tasks_learn(f->instance);
+	err = hv_pidlist_add(&f->instance->selection.pids[f->arg], buf, len_bytes, &list, &used);
 	if (err)
 		return err;
 	err = publish(f, &list);

@@ -11,39 +11,24 @@
 
 void hv_profile_enabled_show(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%u\n", f->tree->profiles);
-}
-
-/* The sites call what the profile needs, or no longer. */
-static struct hv_err *set_profile(struct hv_tree *t, unsigned on)
-{
-	struct hv_err *err;
-
-	t->profiles = on;
-	hv_session_set_profile(t->session, on);
-	err = hv_instance_trace(&t->top, t->top.tracer, t->top.lists);
-	if (err) {
-		t->profiles = !on;
-		hv_session_set_profile(t->session, !on);
-	}
-	return err;
+	hv_text_printf(&f->text, "%u\n", f->tree->instances.profiles);
 }
 
 /* What was counted stays until it is switched on again. */
 struct hv_err *hv_profile_enabled_write(struct hv_file *f, const char *buf, size_t len_bytes,
 					size_t *ret_len)
 {
-	struct hv_tree *t = f->tree;
+	struct hv_instances *all = &f->tree->instances;
 	uint64_t value;
 	struct hv_err *err = hv_number_written(buf, len_bytes, &value);
 	unsigned on = value != 0;
 
 	if (err)
 		return err;
-	if (on && !t->profiles)
-		hv_session_clear_profile(t->session);
-	if (on != t->profiles)
-		err = set_profile(t, on);
+	if (on && !all->profiles)
+		hv_session_clear_profile(all->session);
+	if (on != all->profiles)
+		err = hv_instances_set_profile(all, on);
 	if (!err)
 		*ret_len = len_bytes;
 	return err;
@@ -51,7 +36,7 @@ struct hv_err *hv_profile_enabled_write(struct hv_file *f, const char *buf, size
 
 bool hv_profile_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
 {
-	if (index >= dir->tree->nr_cpus)
+	if (index >= dir->tree->instances.nr_cpus)
 		return false;
 	hv_text_printf(ret, "function%zu", index);
 	return true;
@@ -83,11 +68,11 @@ static int compare_times(const void *pa, const void *pb)
 
 static void add_row(struct hv_file *f, const struct hv_profile_count *c)
 {
-	const struct hv_kernel *kernel = hv_session_kernel(f->tree->session);
+	const struct hv_kernel *kernel = hv_session_kernel(f->tree->instances.session);
 	HV_AUTO_TEXT struct hv_text name = {0};
 	uint64_t average_ns = c->time_ns / c->hits;
 
-	if (f->tree->thresh_ns && average_ns < f->tree->thresh_ns)
+	if (f->tree->instances.thresh_ns && average_ns < f->tree->instances.thresh_ns)
 		return;
 	hv_text_add_guest(&name, kernel->sites.list[c->site].name, NAME_WIDTH);
 	hv_text_printf(&f->text, "  %-*.*s  %10" PRIu64 "    ", NAME_WIDTH, NAME_WIDTH, name.data,
@@ -103,7 +88,7 @@ static void add_row(struct hv_file *f, const struct hv_profile_count *c)
 void hv_profile_show(struct hv_file *f)
 {
 	HV_AUTO_FREE struct hv_profile_count *counts = NULL;
-	size_t nr = hv_session_profile(f->tree->session, (unsigned)f->cpu, &counts);
+	size_t nr = hv_session_profile(f->tree->instances.session, (unsigned)f->cpu, &counts);
 
 	hv_text_add(&f->text, "  Function                               Hit    Time            Avg "
 			      "            s^2\n"

@@ -9,7 +9,7 @@ void hv_comms_show(struct hv_file *f)
 	const char *comm;
 	uint32_t pid;
 
-	for (size_t i = 0; hv_session_comm_at(f->tree->session, i, &pid, &comm); i++) {
+	for (size_t i = 0; hv_session_comm_at(f->tree->instances.session, i, &pid, &comm); i++) {
 		hv_text_printf(&f->text, "%u ", pid);
 		hv_text_add_guest(&f->text, comm, 16);
 		hv_text_add(&f->text, "\n");
@@ -18,7 +18,7 @@ void hv_comms_show(struct hv_file *f)
 
 void hv_comms_size_show(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%zu\n", hv_session_comms_max(f->tree->session));
+	hv_text_printf(&f->text, "%zu\n", hv_session_comms_max(f->tree->instances.session));
 }
 
 struct hv_err *hv_comms_size_write(struct hv_file *f, const char *buf, size_t len_bytes,
@@ -32,7 +32,7 @@ struct hv_err *hv_comms_size_write(struct hv_file *f, const char *buf, size_t le
 				 HV_COMMS_MAX);
 	if (err)
 		return err;
-	hv_session_keep_comms(f->tree->session, value);
+	hv_session_keep_comms(f->tree->instances.session, value);
 	*ret_len = len_bytes;
 	return NULL;
 }
@@ -43,10 +43,10 @@ void hv_tgids_show(struct hv_file *f)
 	const char *comm;
 	uint32_t pid, tgid;
 
-	if (!f->tree->shows_tgids)
+	if (!f->tree->instances.shows_tgids)
 		return;
-	for (size_t i = 0; hv_session_comm_at(f->tree->session, i, &pid, &comm); i++) {
-		tgid = hv_session_tgid(f->tree->session, pid);
+	for (size_t i = 0; hv_session_comm_at(f->tree->instances.session, i, &pid, &comm); i++) {
+		tgid = hv_session_tgid(f->tree->instances.session, pid);
 		if (tgid)
 			hv_text_printf(&f->text, "%" PRIu32 " %" PRIu32 "\n", pid, tgid);
 	}

@@ -91,12 +91,12 @@ void hv_trace_add(struct hv_file *f, const struct hv_style *style, const struct 
 	bool known;
 
 	f->nr_lines++;
-	if (!is_call && !(is_mark && f->instance->tracer == HV_TRACER_FUNCTION_GRAPH)) {
+	if (!is_call && !(is_mark && f->instance->selection.tracer == HV_TRACER_FUNCTION_GRAPH)) {
 		hv_format_event(&f->text, style, e);
 		return;
 	}
 	if (!f->graph) {
-		hv_session_stat(f->tree->session, &stat);
+		hv_session_stat(f->tree->instances.session, &stat);
 		f->graph = hv_graph_new(style->kernel, stat.nr_cpus);
 	}
 	if (is_mark) {
@@ -110,13 +110,13 @@ void hv_trace_add(struct hv_file *f, const struct hv_style *style, const struct 
 
 static void add_header(struct hv_file *f, const struct hv_style *style)
 {
-	const char *tracer = hv_tracer_name(f->instance->tracer);
+	const char *tracer = hv_tracer_name(f->instance->selection.tracer);
 	struct hv_session_stat stat;
 	struct hv_buffer_stat buffer;
 
-	hv_session_stat(f->tree->session, &stat);
+	hv_session_stat(f->tree->instances.session, &stat);
 	hv_buffer_stat(f->buffer, f->cpu, NULL, &buffer);
-	if (f->instance->tracer == HV_TRACER_FUNCTION_GRAPH) {
+	if (f->instance->selection.tracer == HV_TRACER_FUNCTION_GRAPH) {
 		const struct hv_latency_header latency = {
 			tracer, buffer.entries, buffer.entries + buffer.overrun, stat.nr_cpus};
 
@@ -130,9 +130,13 @@ static void add_header(struct hv_file *f, const struct hv_style *style)
 
 struct hv_style hv_trace_style(struct hv_file *f)
 {
-	struct hv_style style = hv_instance_style(f->instance);
+	struct hv_style style = {
+		.kernel = hv_session_kernel(f->instance->all->session),
+		.clock = hv_buffers_clock_kind(&f->instance->buffers),
+		.options = &f->instance->options,
+	};
 
-	f->latency.start_ns = f->instance->start_ns;
+	f->latency.start_ns = f->instance->buffers.start_ns;
 	if (f->is_latency)
 		style.latency = &f->latency;
 	return style;
@@ -142,7 +146,7 @@ struct hv_style hv_trace_style(struct hv_file *f)
  * graph do not, and are looked at in pairs. */
 bool hv_trace_take(struct hv_file *f, struct hv_event *ret)
 {
-	bool looks_on = f->is_latency && f->instance->tracer != HV_TRACER_FUNCTION_GRAPH;
+	bool looks_on = f->is_latency && f->instance->selection.tracer != HV_TRACER_FUNCTION_GRAPH;
 
 	if (!f->has_held && hv_cursor_next(f->cursor, ret) != HV_NEXT_EVENT)
 		return false;
@@ -170,7 +174,7 @@ struct hv_err *hv_trace_fill(struct hv_file *f)
 
 struct hv_err *hv_pipe_open(struct hv_file *f)
 {
-	struct hv_err *err = hv_pipes_take(&f->instance->pipes, f, f->cpu);
+	struct hv_err *err = hv_pipes_take(&f->instance->pipes, f->cpu);
 
 	if (err)
 		return err;
@@ -224,6 +228,6 @@ struct hv_err *hv_pipe_fill(struct hv_file *f)
 
 struct hv_err *hv_pipe_close(struct hv_file *f)
 {
-	hv_pipes_give_back(&f->instance->pipes, f);
+	hv_pipes_give_back(&f->instance->pipes, f->cpu);
 	return NULL;
 }

@@ -26,7 +26,6 @@ void hv_drain_add(struct hv_drain *d, struct hv_sink *sink);
 void hv_drain_remove(struct hv_drain *d, struct hv_sink *sink);
 
 /* Hands on what is there now; no more than HV_DRAIN_MAX events, for a guest may write faster. To be
- * called every HV_DRAIN_NS or so, and before anything changes that a sink judges by. */
+ * called often, and before anything changes that a sink judges by. */
 #define HV_DRAIN_MAX 1000000
-#define HV_DRAIN_NS  10000000ull
 void hv_drain_run(struct hv_drain *d);

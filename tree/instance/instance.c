@@ -2,9 +2,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
-
-#include "ringbuf/abi.h"
-#include "tree/node.h"
+#include <string.h>
 
 #define FILL_PERCENT_DEFAULT 50
 
@@ -16,71 +14,99 @@ static uint64_t absent_options(struct hv_session *s)
 	return err ? UINT64_C(1) << HV_OPT_FUNC_STACK_TRACE : 0;
 }
 
-void hv_instance_init(struct hv_instance *in, struct hv_tree *tree, unsigned nr_cpus)
+static void init(struct hv_instance *in, struct hv_instances *all)
 {
 	*in = (struct hv_instance){
-		.tree = tree,
-		.tracer = HV_TRACER_NOP,
+		.all = all,
 		.recording = 1,
 		.options = hv_options_default(),
-		.muted = hv_alloc(nr_cpus),
 		.fill_percent = FILL_PERCENT_DEFAULT,
-		.pipes = {.of_cpu = hv_alloc(nr_cpus * sizeof(struct hv_file *)),
-			  .nr_cpus = nr_cpus},
 	};
-	in->options.absent = absent_options(tree->session);
+	in->options.absent = absent_options(all->session);
+	hv_selection_init(&in->selection, all->nr_cpus);
+	hv_buffers_init(&in->buffers, all->session, all->nr_cpus);
+	hv_pipes_init(&in->pipes, all->nr_cpus);
 }
 
-void hv_instance_deinit(struct hv_instance *in)
+static void deinit(struct hv_instance *in)
 {
 	assert(in->nr_open == 0);
-	for (unsigned i = 0; i < HV_NR_FILTER_LISTS; i++) {
-		hv_filter_deinit(&in->lists[i]);
-		hv_modcache_clear(&in->waiting[i]);
-	}
-	for (unsigned i = 0; i < HV_NR_PID_LISTS; i++)
-		hv_pidlist_deinit(&in->pids[i]);
+	hv_selection_deinit(&in->selection);
 	hv_probes_deinit(&in->probes);
+	hv_buffers_deinit(&in->buffers);
 	hv_error_log_clear(&in->errors);
-	hv_buffer_unref(in->host);
-	hv_buffer_unref(in->snapshot);
-	free(in->pipes.of_cpu);
-	free(in->muted);
+	hv_pipes_deinit(&in->pipes);
 	free(in->name);
 }
 
-struct hv_style hv_instance_style(const struct hv_instance *in)
+void hv_instances_init(struct hv_instances *all, struct hv_session *session, unsigned nr_cpus)
 {
-	return (struct hv_style){
-		.kernel = hv_session_kernel(in->tree->session),
-		.clock = hv_instance_clock(in),
-		.options = &in->options,
-	};
+	*all = (struct hv_instances){.session = session, .nr_cpus = nr_cpus};
+	init(&all->top, all);
 }
 
-/* open_pipe_on_cpu */
-struct hv_err *hv_pipes_take(struct hv_pipes *pipes, struct hv_file *f, int cpu)
+void hv_instances_deinit(struct hv_instances *all)
 {
-	if (pipes->all || (cpu < 0 ? pipes->nr > 0 : pipes->of_cpu[cpu] != NULL))
-		return hv_err_new(EBUSY, "somebody has it open");
-	if (cpu < 0)
-		pipes->all = f;
-	else
-		pipes->of_cpu[cpu] = f;
-	pipes->nr++;
-	return NULL;
+	hv_dump_end(&all->dump);
+	hv_drain_free(all->drain);
+	while (all->top.next)
+		hv_instances_remove(all->top.next);
+	deinit(&all->top);
 }
 
-void hv_pipes_give_back(struct hv_pipes *pipes, struct hv_file *f)
+struct hv_instance *hv_instances_add(struct hv_instances *all, const char *name,
+				     struct hv_buffer *host)
 {
-	if (pipes->all == f) {
-		pipes->all = NULL;
-		pipes->nr--;
-	}
-	for (unsigned cpu = 0; cpu < pipes->nr_cpus; cpu++) {
-		if (pipes->of_cpu[cpu] != f)
+	struct hv_instance **at = &all->top.next;
+	struct hv_instance *in = hv_alloc(sizeof(*in));
+	bool overwrites;
+
+	while (*at && strcmp((*at)->name, name) < 0)
+		at = &(*at)->next;
+	init(in, all);
+	in->name = hv_strdup(name);
+	in->options = hv_options_inherited(&all->top.options);
+	overwrites = hv_options_on(&in->options, HV_OPT_OVERWRITE);
+	hv_buffers_when_full(&in->buffers, overwrites ? HV_FULL_OVERWRITES : HV_FULL_DROPS);
+	hv_buffers_set_host(&in->buffers, host);
+	in->next = *at;
+	*at = in;
+	return in;
+}
+
+void hv_instances_remove(struct hv_instance *in)
+{
+	struct hv_instance **at = &in->all->top.next;
+
+	while (*at != in)
+		at = &(*at)->next;
+	*at = in->next;
+	deinit(in);
+	free(in);
+}
+
+struct hv_instance *hv_instances_single(struct hv_instances *all)
+{
+	struct hv_instance *found = NULL;
+
+	for (struct hv_instance *in = &all->top; in; in = in->next) {
+		if (in->selection.tracer == HV_TRACER_NOP)
 			continue;
-		pipes->of_cpu[cpu] = NULL;
-		pipes->nr--;
+		if (found)
+			return NULL;
+		found = in;
 	}
+	return found ? found : &all->top;
+}
+
+bool hv_instance_is_live(const struct hv_instance *in)
+{
+	return in->selection.tracer != HV_TRACER_NOP ||
+	       (in->all->profiles && hv_instance_is_top(in));
+}
+
+void hv_instances_drain(struct hv_instances *all)
+{
+	if (all->drain)
+		hv_drain_run(all->drain);
 }

@@ -1,365 +1,292 @@
-/* What instances trace, and what of it the guest has to record: what any of them wants. */
+#include "tree/instance/trace.h"
+
+#include <string.h>
+
 #include "tree/instance/commands.h"
+#include "tree/instance/recording.h"
 #include "tree/instance/share.h"
+#include "tree/instance/sites.h"
+#include "tree/instance/tasks.h"
 
-/* What an instance traces, or shall trace. */
-struct wish {
-	enum hv_tracer tracer;
-	const struct hv_filter *lists;
-	const struct hv_filter *graph_lists; /* set_graph_* are the top's, for all */
-	bool stacks;
-};
+/* -- telling the session ---------------------------------------------------------------------- */
 
-static struct wish wish_of(const struct hv_instance *in, enum hv_tracer tracer,
-			   const struct hv_filter *lists)
-{
-	const struct hv_instance *top = &in->tree->top;
-
-	return (struct wish){tracer, lists, in == top ? lists : top->lists,
-			     hv_options_on(&in->options, HV_OPT_FUNC_STACK_TRACE)};
-}
-
-static bool wants_site(const struct wish *w, struct hv_gva ip)
-{
-	const struct hv_filter *filter = &w->lists[HV_LIST_FILTER];
-
-	return w->tracer != HV_TRACER_NOP &&
-	       (hv_filter_is_all(filter) || hv_filter_has(filter, ip)) &&
-	       !hv_filter_has(&w->lists[HV_LIST_NOTRACE], ip);
-}
-
-/* What SITE is to call. Of set_graph_function and set_graph_notrace, the latter has the last word
- * (trace_graph_entry). */
-static uint8_t stub_of(const struct wish *w, const struct hv_site *site)
-{
-	if (site->invalid || !wants_site(w, site->ip))
-		return HV_STUB_NONE;
-	if (w->tracer == HV_TRACER_FUNCTION)
-		return w->stacks ? HV_STUB_FUNCTION_STACK : HV_STUB_FUNCTION;
-	if (hv_filter_has(&w->graph_lists[HV_LIST_GRAPH_NOTRACE], site->ip))
-		return HV_STUB_GRAPH_NOTRACE;
-	if (hv_filter_has(&w->graph_lists[HV_LIST_GRAPH], site->ip))
-		return HV_STUB_GRAPH_ROOT;
-	return HV_STUB_GRAPH;
-}
-
-/* The one that records more. */
-static void want(uint8_t *wanted, uint8_t stub)
-{
-	uint8_t profiled = *wanted & HV_STUB_PROFILED;
-
-	if (stub > (*wanted & ~HV_STUB_PROFILED))
-		*wanted = stub | profiled;
-}
-
-/* The profile counts what the top's filter lets through, whatever is traced (fprofiler_ops). */
-static uint8_t profile_of(const struct hv_tree *t, const struct hv_filter *lists,
-			  const struct hv_site *site)
-{
-	const struct wish w = {.tracer = HV_TRACER_FUNCTION, .lists = lists};
-
-	return t->profiles && !site->invalid && wants_site(&w, site->ip) ? HV_STUB_PROFILED : 0;
-}
-
-static bool wants_task(const struct hv_instance *in, uint32_t pid)
-{
-	const struct hv_pidlist *only = &in->pids[HV_LIST_FILTER];
-
-	return (!only->nr || hv_pidlist_has(only, pid)) &&
-	       !hv_pidlist_has(&in->pids[HV_LIST_NOTRACE], pid);
-}
-
-bool hv_instance_wants(const struct hv_instance *in, const struct hv_event *e)
-{
-	const struct wish now = wish_of(in, in->tracer, in->lists);
-
-	if (e->kind == HV_EVENT_STACK && !now.stacks)
-		return false;
-	return in->recording && !in->nr_pauses && !in->muted[e->cpu] && wants_site(&now, e->ip) &&
-	       wants_task(in, e->pid);
-}
-
-/* The one that traces, if it is one alone: IN counts as if it traced TRACER. When none does, the
- * top. */
-static struct hv_instance *single(struct hv_instance *in, enum hv_tracer tracer)
-{
-	struct hv_instance *found = NULL;
-
-	for (struct hv_instance *i = &in->tree->top; i; i = i->next) {
-		if ((i == in ? tracer : i->tracer) == HV_TRACER_NOP)
-			continue;
-		if (found)
-			return NULL;
-		found = i;
-	}
-	return found ? found : &in->tree->top;
-}
-
-static bool follows_forks(const struct hv_instance *in, const struct hv_pidlist *pids)
-{
-	return hv_options_on(&in->options, HV_OPT_FUNCTION_FORK) &&
-	       (pids[HV_LIST_FILTER].nr || pids[HV_LIST_NOTRACE].nr);
-}
-
-/* Forks are seen in the guest alone, which has one list of pids. WHOSE: NULL, several trace. */
-static struct hv_err *set_forks(struct hv_instance *in, const struct hv_pidlist *pids,
-				const struct hv_instance *whose, const struct hv_pidlist *lists)
-{
-	enum hv_forks how = HV_FORKS_NOT;
-	struct hv_err *err;
-
-	for (const struct hv_instance *i = &in->tree->top; i && !whose; i = i->next)
-		if (follows_forks(i, i == in ? pids : i->pids))
-			return hv_err_new(EBUSY,
-					  "several instances trace, and %s%s has the"
-					  " option function-fork",
-					  i->name ? "instances/" : "",
-					  i->name ? i->name : "the top");
-	if (whose && follows_forks(whose, lists))
-		how = lists[HV_LIST_FILTER].nr ? HV_FORKS_OF_ONLY : HV_FORKS_OF_OTHERS;
-	err = hv_session_follow_forks(in->tree->session, how);
-	if (!err)
-		in->tree->forks = how;
-	return err;
-}
-
-/* The guest leaves out tasks and vCPUs for the one that traces; for several it records all, and the
- * drain leaves out. PIDS: those of IN. */
-static struct hv_err *set_pids(struct hv_instance *in, enum hv_tracer tracer,
-			       const struct hv_pidlist *pids)
-{
-	struct hv_instance *whose = single(in, tracer);
-	const struct hv_pidlist *lists = whose == in ? pids : whose ? whose->pids : NULL;
-	const struct hv_pidlist none = {0};
-	const struct hv_pidlist *only = lists ? &lists[HV_LIST_FILTER] : &none;
-	const struct hv_pidlist *not = lists ? &lists[HV_LIST_NOTRACE] : &none;
-	struct hv_err *err = set_forks(in, pids, whose, lists);
-
-	if (err)
-		return err;
-	hv_session_mute_cpus(in->tree->session, whose ? whose->muted : NULL);
-	return hv_session_filter_pids(in->tree->session, only->pids, only->nr, not ->pids,
-				      not ->nr);
-}
-
-static struct hv_err *set_sites(struct hv_instance *in, enum hv_tracer tracer,
-				const struct hv_filter *lists)
-{
-	const struct hv_tree *t = in->tree;
-	const struct hv_sites *sites = &hv_session_kernel(t->session)->sites;
-	HV_AUTO_FREE uint8_t *wanted = hv_alloc(sites->nr);
-	struct hv_err *err;
-
-	for (size_t n = 0; n < sites->nr; n++)
-		wanted[n] = profile_of(t, in == &t->top ? lists : t->top.lists, &sites->list[n]);
-	for (const struct hv_instance *i = &t->top; i; i = i->next) {
-		const struct wish w =
-			wish_of(i, i == in ? tracer : i->tracer, i == in ? lists : i->lists);
-
-		for (size_t n = 0; n < sites->nr; n++)
-			want(&wanted[n], stub_of(&w, &sites->list[n]));
-	}
-	hv_instance_graph(in, lists);
-	err = hv_session_trace_sites(in->tree->session, wanted);
-	if (err)
-		hv_instance_graph(in, in->lists);
-	return err;
-}
-
-/* A call's return is kept for one tracer, and a call has one stub: a graph is traced alone. */
+/* The return of a call is kept for one tracer, and a call has one stub: a graph is traced alone. */
 static struct hv_err *check_graph(const struct hv_instance *in, enum hv_tracer tracer)
 {
-	for (const struct hv_instance *i = &in->tree->top; i; i = i->next) {
-		if (i == in || tracer == HV_TRACER_NOP || i->tracer == HV_TRACER_NOP)
+	for (const struct hv_instance *i = &in->all->top; i; i = i->next) {
+		enum hv_tracer other = i->selection.tracer;
+
+		if (i == in || tracer == HV_TRACER_NOP || other == HV_TRACER_NOP)
 			continue;
-		if (tracer == HV_TRACER_FUNCTION_GRAPH || i->tracer == HV_TRACER_FUNCTION_GRAPH)
+		if (tracer == HV_TRACER_FUNCTION_GRAPH || other == HV_TRACER_FUNCTION_GRAPH)
 			return hv_err_new(EBUSY, "function_graph is traced alone: %s%s has %s",
 					  i->name ? "instances/" : "",
-					  i->name ? i->name : "the top", hv_tracer_name(i->tracer));
+					  i->name ? i->name : "the top", hv_tracer_name(other));
 	}
 	return NULL;
 }
 
-static struct hv_err *begin_sharing(struct hv_instance *in)
+static struct hv_err *begin_sharing(struct hv_instance *top)
 {
-	struct hv_tree *t = in->tree;
-
-	t->top.recording = hv_instance_tracing_on(&t->top);
-	return hv_instance_need_host(&t->top);
+	top->recording = hv_instance_tracing_on(top);
+	return hv_instance_need_host(top);
 }
 
-/* Something is recorded while anybody that traces records; IN counts as if it traced TRACER. */
-static void set_recording(const struct hv_instance *in, enum hv_tracer tracer)
+/* What comes before IN is changed so that it traces TRACER: what the guest did until now is
+ * learned, and events of until now are judged by what is set now. */
+static struct hv_err *prepare(struct hv_instance *in, enum hv_tracer tracer)
 {
-	struct hv_tree *t = in->tree;
-	unsigned on = 0;
-
-	for (const struct hv_instance *i = &t->top; i; i = i->next) {
-		bool traces = i == &t->top || (i == in ? tracer : i->tracer) != HV_TRACER_NOP;
-
-		on |= !i->nr_pauses && ((traces && i->recording) || hv_commands_need_recording(i));
-	}
-	hv_session_set_recording(t->session, on);
-}
-
-struct hv_err *hv_instance_trace(struct hv_instance *in, enum hv_tracer tracer,
-				 const struct hv_filter *lists)
-{
-	struct hv_tree *t = in->tree;
-	enum hv_forks forks = t->forks;
 	struct hv_err *err = check_graph(in, tracer);
 
-	hv_instance_learn_pids(in);
-	if (!err && in != &t->top && tracer != HV_TRACER_NOP)
-		err = begin_sharing(in);
-	if (err)
-		return err;
-	hv_tree_drain(t);
-	err = hv_commands_publish(in, tracer);
-	if (!err && hv_share_is(t) && tracer != HV_TRACER_NOP)
-		err = set_pids(in, tracer, in->pids);
+	hv_tasks_learn(in);
+	if (!err && !hv_instance_is_top(in) && tracer != HV_TRACER_NOP)
+		err = begin_sharing(&in->all->top);
 	if (!err)
-		err = set_sites(in, tracer, lists);
-	if (!err && hv_share_is(t) && tracer == HV_TRACER_NOP)
-		err = set_pids(in, tracer, in->pids);
-	if (!err && tracer == HV_TRACER_NOP && t->forks != forks)
-		err = set_sites(in, tracer, lists);
-	/* The guest is as before: what it was told is taken back. */
-	if (err)
-		hv_err_free(hv_commands_publish(in, in->tracer));
-	else if (hv_share_is(t))
-		set_recording(in, tracer);
+		hv_instances_drain(in->all);
 	return err;
 }
 
-bool hv_instance_is_live(const struct hv_instance *in)
+/* Makes the guest as the instances are set now, after IN has changed. When IN traces, tasks are
+ * told before sites; when it ends tracing, after them, since then another one may be single. If
+ * that changes whether forks are followed, other sites are needed. */
+static struct hv_err *publish(struct hv_instance *in)
 {
-	return in->tracer != HV_TRACER_NOP || (in->tree->profiles && in == &in->tree->top);
+	struct hv_instances *all = in->all;
+	bool traces = in->selection.tracer != HV_TRACER_NOP;
+	enum hv_forks forks = all->forks;
+	struct hv_err *err = hv_commands_publish(all);
+
+	if (!err && hv_share_is(all) && traces)
+		err = hv_tasks_publish(all);
+	if (!err)
+		err = hv_sites_publish(in);
+	if (!err && hv_share_is(all) && !traces)
+		err = hv_tasks_publish(all);
+	if (!err && !traces && all->forks != forks)
+		err = hv_sites_publish(in);
+	if (!err && hv_share_is(all))
+		hv_recording_publish(all);
+	return err;
 }
 
-struct hv_err *hv_instance_filter_pids(struct hv_instance *in, const struct hv_pidlist *pids)
+/* After publish() failed and IN was set back. Sites are as before. */
+static void take_back(struct hv_instance *in)
 {
-	enum hv_forks forks = in->tree->forks;
+	hv_sites_publish_graph(in);
+	hv_err_free(hv_commands_publish(in->all));
+}
+
+/* -- changes ---------------------------------------------------------------------------------- */
+
+/* Behind prepare(). PROBES is the caller's on error; on success those before are. */
+static struct hv_err *change(struct hv_instance *in, enum hv_tracer tracer, struct hv_probes probes)
+{
+	const struct hv_probes probes_before = in->probes;
+	enum hv_tracer before = in->selection.tracer;
 	struct hv_err *err;
 
-	hv_tree_drain(in->tree);
-	err = set_pids(in, in->tracer, pids);
-	if (err || in->tree->forks == forks)
+	in->selection.tracer = tracer;
+	in->probes = probes;
+	err = publish(in);
+	if (!err)
+		return NULL;
+	in->selection.tracer = before;
+	in->probes = probes_before;
+	take_back(in);
+	return err;
+}
+
+struct hv_err *hv_instance_set_tracer(struct hv_instance *in, enum hv_tracer tracer)
+{
+	struct hv_err *err = prepare(in, tracer);
+
+	return err ? err : change(in, tracer, in->probes);
+}
+
+struct hv_err *hv_instance_retrace(struct hv_instance *in)
+{
+	return hv_instance_set_tracer(in, in->selection.tracer);
+}
+
+struct hv_err *hv_instance_stop(struct hv_instance *in)
+{
+	struct hv_probes before = in->probes;
+	struct hv_err *err;
+
+	if (in->selection.tracer == HV_TRACER_NOP && !in->probes.nr)
+		return NULL;
+	err = prepare(in, HV_TRACER_NOP);
+	if (!err)
+		err = change(in, HV_TRACER_NOP, (struct hv_probes){0});
+	if (!err)
+		hv_probes_deinit(&before);
+	return err;
+}
+
+/* What has to be there before COMMAND can be obeyed. */
+static struct hv_err *prepare_command(struct hv_instance *in, enum hv_probe_command command)
+{
+	struct hv_err *err;
+
+	if (command == HV_PROBE_STACKTRACE)
+		return hv_session_can_unwind(in->all->session);
+	if (command != HV_PROBE_SNAPSHOT)
+		return NULL;
+	err = hv_instance_need_host(in);
+	return err ? err : hv_buffers_need_snapshot(&in->buffers);
+}
+
+struct hv_err *hv_instance_set_command(struct hv_instance *in, const char *func,
+				       enum hv_probe_command command, const char *param)
+{
+	const struct hv_sites *sites = &hv_session_kernel(in->all->session)->sites;
+	struct hv_err *err = func[0] == '!' ? NULL : prepare_command(in, command);
+	struct hv_probes probes, before;
+
+	if (!err)
+		err = prepare(in, in->selection.tracer);
+	if (err)
 		return err;
-	err = set_sites(in, in->tracer, in->lists);
-	if (err)
-		hv_err_free(set_pids(in, in->tracer, in->pids));
+	/* Behind the drain, which uses counts up. */
+	before = in->probes;
+	probes = hv_probes_dup(&before);
+	err = hv_probes_apply(&probes, sites, func, command, param);
+	if (!err)
+		err = change(in, in->selection.tracer, probes);
+	hv_probes_deinit(err ? &probes : &before);
 	return err;
 }
 
-struct hv_err *hv_instance_follow_forks(struct hv_instance *in, bool on)
+struct hv_err *hv_instance_set_list(struct hv_instance *in, enum hv_filter_list which,
+				    struct hv_filter *list)
+{
+	struct hv_filter *now = &in->selection.lists[which], before = *now;
+	bool is_live = hv_instance_is_live(in);
+	struct hv_err *err = is_live ? prepare(in, in->selection.tracer) : NULL;
+
+	if (err)
+		return err;
+	*now = *list;
+	if (is_live)
+		err = publish(in);
+	if (err) {
+		*now = before;
+		take_back(in);
+		return err;
+	}
+	hv_filter_deinit(&before);
+	*list = (struct hv_filter){0};
+	return NULL;
+}
+
+/* After a change of which tasks IN records; the drain has run before it. */
+static struct hv_err *publish_tasks(struct hv_instance *in)
+{
+	enum hv_forks forks = in->all->forks;
+	struct hv_err *err = hv_tasks_publish(in->all);
+
+	return err || in->all->forks == forks ? err : hv_sites_publish(in);
+}
+
+struct hv_err *hv_instance_set_pids(struct hv_instance *in, enum hv_filter_list which,
+				    struct hv_pidlist *list)
+{
+	struct hv_pidlist *now = &in->selection.pids[which], before = *now;
+	struct hv_err *err;
+
+	hv_instances_drain(in->all);
+	*now = *list;
+	err = publish_tasks(in);
+	if (err) {
+		*now = before;
+		hv_err_free(hv_tasks_publish(in->all));
+		return err;
+	}
+	hv_pidlist_deinit(&before);
+	*list = (struct hv_pidlist){0};
+	return NULL;
+}
+
+void hv_instance_set_muted(struct hv_instance *in, const uint8_t *muted)
+{
+	hv_instances_drain(in->all);
+	memcpy(in->selection.muted, muted, in->all->nr_cpus);
+	hv_tasks_publish_cpus(in->all);
+}
+
+static struct hv_err *follow_forks(struct hv_instance *in, unsigned on)
 {
 	struct hv_err *err;
 
-	hv_instance_learn_pids(in);
+	hv_tasks_learn(in);
+	hv_instances_drain(in->all);
 	hv_options_set(&in->options, HV_OPT_FUNCTION_FORK, on);
-	err = hv_instance_filter_pids(in, in->pids);
-	if (err)
+	err = publish_tasks(in);
+	if (err) {
 		hv_options_set(&in->options, HV_OPT_FUNCTION_FORK, !on);
+		hv_err_free(hv_tasks_publish(in->all));
+	}
 	return err;
 }
 
-/* When all tasks of a list have ended, the list stays: an empty one would be all tasks. */
-void hv_instance_learn_pids(struct hv_instance *in)
+/* What the guest has to be told, or the host to get ready, before OPTION can be ON. */
+static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option option, unsigned on)
 {
-	enum hv_forks forks = in->tree->forks;
-	bool only = forks == HV_FORKS_OF_ONLY;
-	struct hv_pidlist *list = &in->pids[only ? HV_LIST_FILTER : HV_LIST_NOTRACE];
-	struct hv_pidlist now;
-
-	if (forks == HV_FORKS_NOT || single(in, in->tracer) != in)
-		return;
-	now.nr = hv_session_pids(in->tree->session, only ? HV_PIDS_RECORDED : HV_PIDS_NOT_RECORDED,
-				 &now.pids);
-	if (!now.nr)
-		return;
-	hv_pidlist_deinit(list);
-	*list = now;
+	switch (option) {
+	case HV_OPT_OVERWRITE: /* the guest's rings do nothing else */
+		return on ? NULL : hv_instance_need_host(in);
+	case HV_OPT_FUNCTION_FORK:
+		return follow_forks(in, on);
+	case HV_OPT_RECORD_CMD:
+		hv_session_note_comms(in->all->session, on);
+		return NULL;
+	case HV_OPT_RECORD_TGID:
+		in->all->shows_tgids |= on;
+		return NULL;
+	default:
+		return NULL;
+	}
 }
 
-void hv_instance_mute_cpus(struct hv_instance *in)
+/* Whether sites call something else with another value of OPTION. With sleep-time the functions in
+ * which tasks leave the CPU and come back tell it, or need not. */
+static bool changes_sites(const struct hv_instance *in, enum hv_option option)
 {
-	const struct hv_instance *whose;
-
-	hv_tree_drain(in->tree);
-	whose = single(in, in->tracer);
-	hv_session_mute_cpus(in->tree->session, whose ? whose->muted : NULL);
+	if (option == HV_OPT_FUNC_STACK_TRACE)
+		return in->selection.tracer == HV_TRACER_FUNCTION;
+	return option == HV_OPT_SLEEP_TIME && hv_instance_is_live(in);
 }
 
-void hv_instance_set_recording(struct hv_instance *in, unsigned on)
+struct hv_err *hv_instance_set_option(struct hv_instance *in, enum hv_option option, unsigned on)
 {
-	hv_tree_drain(in->tree);
-	hv_instance_switch_recording(in, on);
+	struct hv_options before = in->options;
+	struct hv_err *err = prepare_option(in, option, on);
+
+	if (err)
+		return err;
+	hv_options_set(&in->options, option, on);
+	if (option == HV_OPT_OVERWRITE)
+		hv_buffers_when_full(&in->buffers, on ? HV_FULL_OVERWRITES : HV_FULL_DROPS);
+	hv_sites_publish_graph(in);
+	if (changes_sites(in, option))
+		err = hv_instance_retrace(in);
+	if (err) {
+		in->options = before;
+		hv_sites_publish_graph(in);
+	}
+	return err;
 }
 
-void hv_instance_switch_recording(struct hv_instance *in, unsigned on)
+struct hv_err *hv_instances_set_profile(struct hv_instances *all, unsigned on)
 {
-	in->recording = on;
-	set_recording(in, in->tracer);
-}
+	struct hv_err *err;
 
-void hv_instance_pause(struct hv_instance *in)
-{
-	hv_tree_drain(in->tree);
-	in->recording = hv_instance_tracing_on(in);
-	in->nr_pauses++;
-	set_recording(in, in->tracer);
-}
-
-void hv_instance_go_on(struct hv_instance *in)
-{
-	hv_tree_drain(in->tree);
-	in->nr_pauses--;
-	set_recording(in, in->tracer);
-}
-
-/* The guest may switch recording by itself for the top, as long as no other one traces. */
-static bool follows_guest(const struct hv_instance *in)
-{
-	if (in != &in->tree->top || in->nr_pauses || in->tree->host_obeys)
-		return false;
-	for (const struct hv_instance *i = in->next; i; i = i->next)
-		if (i->tracer != HV_TRACER_NOP)
-			return false;
-	return true;
-}
-
-void hv_instance_graph(struct hv_instance *in, const struct hv_filter *lists)
-{
-	struct hv_tree *t = in->tree;
-	struct hv_graph_options graph = {
-		.max_depth = t->max_graph_depth,
-		.thresh_ns = t->thresh_ns,
-	};
-
-	for (struct hv_instance *i = &t->top; i; i = i->next)
-		if (i != in && i->tracer == HV_TRACER_FUNCTION_GRAPH) {
-			in = i;
-			lists = i->lists;
-		}
-	if ((in == &t->top ? lists : t->top.lists)[HV_LIST_GRAPH].nr)
-		graph.flags |= HV_GRAPH_SUBTREE;
-	if (hv_options_on(&in->options, HV_OPT_FUNCGRAPH_RETVAL))
-		graph.flags |= HV_GRAPH_RETVAL;
-	if (!hv_options_on(&in->options, HV_OPT_FUNCGRAPH_IRQS))
-		graph.flags |= HV_GRAPH_NO_IRQS;
-	if (!hv_options_on(&t->top.options, HV_OPT_GRAPH_TIME))
-		graph.flags |= HV_GRAPH_OWN_TIME;
-	graph.no_sleep = !hv_options_on(&(t->profiles ? &t->top : in)->options, HV_OPT_SLEEP_TIME);
-	hv_session_graph_options(t->session, &graph);
-}
-
-bool hv_instance_records(const struct hv_instance *in)
-{
-	return !in->nr_pauses && hv_instance_tracing_on(in);
-}
-
-unsigned hv_instance_tracing_on(const struct hv_instance *in)
-{
-	return follows_guest(in) ? hv_session_recording(in->tree->session) : in->recording;
+	all->profiles = on;
+	hv_session_set_profile(all->session, on);
+	err = hv_instance_retrace(&all->top);
+	if (err) {
+		all->profiles = !on;
+		hv_session_set_profile(all->session, !on);
+	}
+	return err;
 }

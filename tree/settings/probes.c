@@ -220,7 +220,9 @@ static void add_line(struct hv_text *out, const struct hv_site *site,
 		hv_text_add(out, "unlimited\n");
 }
 
-void hv_probes_text(const struct hv_probes *p, const struct hv_sites *sites, hv_probe_left left,
+void hv_probes_text(const struct hv_probes *p, const struct hv_sites *sites,
+		    int64_t (*left)(void *ctx, enum hv_probe_command command,
+				    const struct hv_probe *probe),
 		    void *ctx, struct hv_text *ret)
 {
 	for (size_t i = 0; i < p->nr; i++) {
@@ -230,8 +232,7 @@ void hv_probes_text(const struct hv_probes *p, const struct hv_sites *sites, hv_
 			const struct hv_probe *probe = hv_probes_find(set, sites->list[j].ip.v);
 
 			if (probe)
-				add_line(ret, &sites->list[j], set,
-					 left ? left(ctx, set->command, probe) : probe->count);
+				add_line(ret, &sites->list[j], set, left(ctx, set->command, probe));
 		}
 	}
 }

@@ -51,9 +51,9 @@ bool hv_probe_command_find(const char *name, enum hv_probe_command *ret);
 struct hv_err *hv_probes_apply(struct hv_probes *p, const struct hv_sites *sites, const char *func,
 			       enum hv_probe_command command, const char *param) hv_must_use;
 
-/* How often may a counted probe still act. CTX is the caller's. */
-typedef int64_t (*hv_probe_left)(void *ctx, enum hv_probe_command command,
-				 const struct hv_probe *probe);
-/* One a line, as set_ftrace_filter shows them. LEFT NULL: as they were made. */
-void hv_probes_text(const struct hv_probes *p, const struct hv_sites *sites, hv_probe_left left,
+/* One a line, as set_ftrace_filter shows them. LEFT says how often a counted probe may still act;
+ * CTX is for it. */
+void hv_probes_text(const struct hv_probes *p, const struct hv_sites *sites,
+		    int64_t (*left)(void *ctx, enum hv_probe_command command,
+				    const struct hv_probe *probe),
 		    void *ctx, struct hv_text *ret);
