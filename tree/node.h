@@ -154,7 +154,7 @@ bool hv_cpu_name(const struct hv_place *dir, size_t index, struct hv_text *ret);
 bool hv_cpu_find(struct hv_place *at, const char *name);
 void hv_stats_show(struct hv_file *f);
 
-/* files/buffer.c */
+/* files/size.c */
 void hv_size_show(struct hv_file *f);
 struct hv_err *hv_size_write(struct hv_file *f, const char *buf, size_t len_bytes,
 			     size_t *ret_len) hv_must_use;
@@ -245,7 +245,7 @@ void hv_option_show(struct hv_file *f);
 struct hv_err *hv_option_write(struct hv_file *f, const char *buf, size_t len_bytes,
 			       size_t *ret_len) hv_must_use;
 
-/* files/control.c */
+/* files/tracer.c */
 /* A number that is all of what is written: kstrtoul_from_user. EINVAL, ERANGE. */
 struct hv_err *hv_number_written(const char *buf, size_t len_bytes, uint64_t *ret) hv_must_use;
 void hv_readme_show(struct hv_file *f);
