@@ -1,13 +1,15 @@
-/* instances/: mkdir makes one, rmdir ends it. */
+/* instances/: mkdir makes an instance, rmdir ends it. */
 #include <string.h>
 
-#include "tree/node.h"
+#include "tree/files/files.h"
+#include "tree/instance/share.h"
+#include "tree/instance/trace.h"
 
 #define SIZE_DEFAULT (354u * 4080) /* trace_buf_size, in whole pages of the kernel's */
 
-bool hv_instance_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
+static bool instance_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
 {
-	const struct hv_instance *in = dir->tree->instances.top.next;
+	const struct hv_instance *in = dir->instance->all->top.next;
 
 	while (in && index--)
 		in = in->next;
@@ -16,9 +18,9 @@ bool hv_instance_name(const struct hv_place *dir, size_t index, struct hv_text *
 	return in != NULL;
 }
 
-bool hv_instance_find(struct hv_place *at, const char *name)
+static bool find_instance(struct hv_place *at, const char *name)
 {
-	for (struct hv_instance *in = at->tree->instances.top.next; in; in = in->next) {
+	for (struct hv_instance *in = at->instance->all->top.next; in; in = in->next) {
 		if (strcmp(in->name, name) != 0)
 			continue;
 		at->instance = in;
@@ -36,9 +38,9 @@ static struct hv_err *new_buffer(const struct hv_instances *all, struct hv_buffe
 	return hv_buffer_new(all->session, sizes_bytes, ret);
 }
 
-struct hv_err *hv_instance_mkdir(const struct hv_place *dir, const char *name)
+static struct hv_err *make_instance(const struct hv_place *dir, const char *name)
 {
-	struct hv_instances *all = &dir->tree->instances;
+	struct hv_instances *all = dir->instance->all;
 	struct hv_buffer *host;
 	struct hv_err *err = new_buffer(all, &host);
 
@@ -47,7 +49,7 @@ struct hv_err *hv_instance_mkdir(const struct hv_place *dir, const char *name)
 	return err;
 }
 
-struct hv_err *hv_instance_rmdir(const struct hv_place *at)
+static struct hv_err *remove_instance(const struct hv_place *at)
 {
 	struct hv_instance *in = at->instance;
 	struct hv_err *err;
@@ -61,3 +63,11 @@ struct hv_err *hv_instance_rmdir(const struct hv_place *at)
 	hv_instances_remove(in);
 	return NULL;
 }
+
+const struct hv_entries hv_instance_entries = {
+	.shown_as = "NAME",
+	.name = instance_name,
+	.find = find_instance,
+	.make = make_instance,
+	.remove = remove_instance,
+};

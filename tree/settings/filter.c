@@ -6,6 +6,8 @@
 #include "tree/settings/glob.h"
 #include "tree/settings/token.h"
 
+#define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
+
 void hv_filter_deinit(struct hv_filter *f)
 {
 	free(f->ips);
@@ -153,4 +155,14 @@ bool hv_filter_change_graph(struct hv_filter *f, const struct hv_sites *sites, c
 	does = word[0] == '!' ? has_any(f, &matched) : matched.nr > 0;
 	hv_filter_deinit(&matched);
 	return does && hv_filter_change(f, sites, word, NULL);
+}
+
+void hv_site_text(const struct hv_site *site, struct hv_text *ret)
+{
+	hv_text_add_guest(ret, site->name, NAME_LEN_MAX);
+	if (!site->module)
+		return;
+	hv_text_add(ret, " [");
+	hv_text_add_guest(ret, site->module, NAME_LEN_MAX);
+	hv_text_add(ret, "]");
 }

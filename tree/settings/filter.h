@@ -4,6 +4,7 @@
  * (files/filter.c). */
 #pragma once
 
+#include "base/text.h"
 #include "kernel/sites.h"
 
 /* By address, so that it stays true when modules come and go. Zero-initialised is empty. */
@@ -36,3 +37,6 @@ bool hv_filter_change(struct hv_filter *f, const struct hv_sites *sites, const c
 /* Likewise for a word of set_graph_function or set_graph_notrace, which is a [!]GLOB and nothing
  * else; to remove what F does not have is to name nothing (ftrace_graph_set_hash). */
 bool hv_filter_change_graph(struct hv_filter *f, const struct hv_sites *sites, const char *word);
+
+/* SITE as the filter files show it: its name, and its module behind it in brackets. */
+void hv_site_text(const struct hv_site *site, struct hv_text *ret);

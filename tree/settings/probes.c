@@ -7,8 +7,6 @@
 #include "tree/settings/glob.h"
 #include "tree/settings/token.h"
 
-#define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
-
 static const char *const names[HV_NR_PROBE_COMMANDS] = {
 	[HV_PROBE_TRACEON] = "traceon",
 	[HV_PROBE_TRACEOFF] = "traceoff",
@@ -206,12 +204,7 @@ struct hv_err *hv_probes_apply(struct hv_probes *p, const struct hv_sites *sites
 static void add_line(struct hv_text *out, const struct hv_site *site,
 		     const struct hv_probe_set *set, int64_t count)
 {
-	hv_text_add_guest(out, site->name, NAME_LEN_MAX);
-	if (site->module) {
-		hv_text_add(out, " [");
-		hv_text_add_guest(out, site->module, NAME_LEN_MAX);
-		hv_text_add(out, "]");
-	}
+	hv_site_text(site, out);
 	hv_text_printf(out, ":%s:", names[set->command]);
 	/* The kernel's cpudump has no count (cpudump_probe_ops without init). */
 	if (set->counted && set->command != HV_PROBE_CPUDUMP)

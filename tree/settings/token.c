@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#define NUMBER_MAX 66 /* kstrtoul_from_user */
+
 void hv_token_clear(struct hv_token *t)
 {
 	t->len_bytes = 0;
@@ -38,6 +40,27 @@ struct hv_err *hv_token_take(struct hv_token *t, size_t size_max, const char *bu
 	t->unfinished = i == len_bytes && t->len_bytes != 0;
 	*ret_used = i < len_bytes ? i + 1 : i;
 	return NULL;
+}
+
+static char *copy_text(const char *buf, size_t len_bytes)
+{
+	char *copy = hv_alloc(len_bytes + 1);
+
+	memcpy(copy, buf, len_bytes);
+	return copy;
+}
+
+char *hv_name_written(const char *buf, size_t len_bytes)
+{
+	size_t len = strnlen(buf, len_bytes);
+
+	while (len && isspace((unsigned char)buf[len - 1]))
+		len--;
+	while (len && isspace((unsigned char)buf[0])) {
+		buf++;
+		len--;
+	}
+	return copy_text(buf, len);
 }
 
 static const char *skip_base(const char *text, unsigned *base)
@@ -78,4 +101,11 @@ struct hv_err *hv_number_parse(const char *text, unsigned base, uint64_t *ret)
 		return hv_err_new(EINVAL, "'%.*s' is not a number", line_len, text);
 	*ret = value;
 	return NULL;
+}
+
+struct hv_err *hv_number_written(const char *buf, size_t len_bytes, uint64_t *ret)
+{
+	HV_AUTO_FREE char *text = copy_text(buf, len_bytes < NUMBER_MAX ? len_bytes : NUMBER_MAX);
+
+	return hv_number_parse(text, 10, ret);
 }

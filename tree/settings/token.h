@@ -1,5 +1,6 @@
-/* What tracefs reads from write(2): words one by one, and numbers (trace_get_user, kstrtoul).
- * Leaves to others: what a word means. */
+/* What tracefs reads from write(2): words one by one (trace_get_user), or one name or one number
+ * (kstrtoul_from_user).
+ * Leaves to others: what they mean. */
 #pragma once
 
 #include <stddef.h>
@@ -24,5 +25,13 @@ struct hv_err *hv_token_take(struct hv_token *t, size_t size_max, const char *bu
 			     size_t *ret_used) hv_must_use;
 void hv_token_clear(struct hv_token *t);
 
-/* The whole of TEXT but for one trailing newline. BASE 0: by the prefix 0x or 0. EINVAL, ERANGE. */
+/* The name that is written: BUF, up to a NUL if it has one, without the white space around it. The
+ * caller's to free. */
+char *hv_name_written(const char *buf, size_t len_bytes) hv_must_use;
+
+/* All of TEXT but one trailing newline is a number. BASE 0: as its prefix 0x or 0 says. EINVAL,
+ * ERANGE. */
 struct hv_err *hv_number_parse(const char *text, unsigned base, uint64_t *ret) hv_must_use;
+/* The decimal number that is written, which is all of BUF but one trailing newline. EINVAL, ERANGE.
+ */
+struct hv_err *hv_number_written(const char *buf, size_t len_bytes, uint64_t *ret) hv_must_use;
