@@ -1,6 +1,7 @@
 #include "tree/files/dump.h"
 
 #include "tree/files/lines.h"
+#include "tree/format/format.h"
 
 #define TEXT_LEN_BYTES 65536 /* made at a time */
 #define RULE	       "---------------------------------\n"

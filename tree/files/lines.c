@@ -1,5 +1,7 @@
 #include "tree/files/lines.h"
 
+#include "tree/format/format.h"
+
 void hv_lines_deinit(struct hv_lines *l)
 {
 	hv_reader_deinit(&l->reader);

@@ -5,6 +5,7 @@
 
 #include "tree/files/reader.h"
 #include "tree/format/graph.h"
+#include "tree/format/latency.h"
 
 /* Part of a file's state. Zero-initialised but for the reader. */
 struct hv_lines {

@@ -1,5 +1,7 @@
 #include "tree/files/listing.h"
 
+#include "tree/format/format.h"
+
 #define TEXT_LEN_BYTES 65536 /* made at a time */
 
 void hv_listing_begin(struct hv_listing *l, const struct hv_place *at, struct hv_buffer *buffer)
@@ -17,23 +19,24 @@ static void add_header(struct hv_listing *l, struct hv_text *out, const struct h
 {
 	const struct hv_reader *r = &l->lines.reader;
 	enum hv_tracer tracer = r->instance->selection.tracer;
-	const char *name = hv_tracer_name(tracer);
 	struct hv_session_stat stat;
 	struct hv_buffer_stat buffer;
-	uint64_t written;
+	struct hv_header header;
 
 	hv_session_stat(r->instance->all->session, &stat);
 	hv_buffer_stat(r->buffer, r->cpu, NULL, &buffer);
-	written = buffer.entries + buffer.overrun;
+	header = (struct hv_header){
+		.tracer = hv_tracer_name(tracer),
+		.entries = buffer.entries,
+		.written = buffer.entries + buffer.overrun,
+		.nr_cpus = stat.nr_cpus,
+	};
 	if (tracer == HV_TRACER_FUNCTION_GRAPH) {
-		const struct hv_latency_header latency = {name, buffer.entries, written,
-							  stat.nr_cpus};
-
-		hv_graph_header(out, style, &latency);
+		hv_graph_header(out, style, &header);
 		return;
 	}
 	l->has_overrun = buffer.overrun > 0;
-	hv_format_header(out, style, name, buffer.entries, written, stat.nr_cpus);
+	hv_format_header(out, style, &header);
 }
 
 /* Notes that CPU has a line now. Returns whether it had one before. */

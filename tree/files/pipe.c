@@ -1,6 +1,7 @@
 /* trace_pipe, of all vCPUs and of each: events are taken out of the buffer as they are read. */
 #include "tree/files/files.h"
 #include "tree/files/lines.h"
+#include "tree/format/format.h"
 #include "tree/instance/recording.h"
 #include "tree/instance/share.h"
 

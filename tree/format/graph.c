@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "kernel/kernel.h"
+#include "tree/format/flags.h"
+#include "tree/format/latency.h"
 
 #define NAME_LEN_MAX	 512 /* KSYM_NAME_LEN */
 #define INDENT		 2
@@ -120,15 +122,15 @@ static void add_flags_legend(struct hv_text *out, const struct hv_style *style)
 }
 
 void hv_graph_header(struct hv_text *out, const struct hv_style *style,
-		     const struct hv_latency_header *latency)
+		     const struct hv_header *header)
 {
 	hv_text_add(out, "# tracer: function_graph\n#\n");
 	if (!is_on(style, HV_OPT_CONTEXT_INFO))
 		return;
 	if (is_on(style, HV_OPT_LATENCY_FORMAT)) {
-		if (!latency->entries)
+		if (!header->entries)
 			return;
-		hv_latency_header(out, style, latency);
+		hv_latency_header(out, style, header);
 		add_flags_legend(out, style);
 	}
 	hv_text_add(out, "#");
@@ -186,7 +188,7 @@ static void add_context(const struct hv_graph *g, struct hv_text *out, const str
 	}
 	if (is_on(style, HV_OPT_LATENCY_FORMAT)) {
 		hv_text_add(out, " ");
-		hv_format_flags(out, style, e);
+		hv_flags_letters(out, style, e);
 		hv_text_add(out, " | ");
 	}
 }
@@ -216,7 +218,7 @@ static void add_duration(struct hv_text *out, const struct hv_style *style, uint
 	if (!has_duration(style))
 		return;
 	hv_text_printf(out, "%c ",
-		       is_on(style, HV_OPT_FUNCGRAPH_OVERHEAD) ? hv_format_delay(ns) : ' ');
+		       is_on(style, HV_OPT_FUNCGRAPH_OVERHEAD) ? hv_latency_mark(ns) : ' ');
 	hv_graph_duration(out, ns);
 	hv_text_add(out, "|  ");
 }

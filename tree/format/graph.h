@@ -3,7 +3,9 @@
  * Leaves to others: which events, in what order. */
 #pragma once
 
-#include "tree/format/latency.h"
+#include "base/text.h"
+#include "tracer/event.h"
+#include "tree/format/style.h"
 
 /* One reader's place in the text: who ran last on each CPU, which calls are open there. */
 struct hv_graph;
@@ -12,10 +14,10 @@ struct hv_graph;
 struct hv_graph *hv_graph_new(const struct hv_kernel *kernel, unsigned nr_cpus) hv_must_use;
 void hv_graph_free(struct hv_graph *g);
 
-/* "# tracer: function_graph" and the titles of the columns there are; LATENCY: what latency format
- * tells besides. */
+/* "# tracer: function_graph" and the titles of the columns there are. HEADER is told in latency
+ * format only. */
 void hv_graph_header(struct hv_text *out, const struct hv_style *style,
-		     const struct hv_latency_header *latency);
+		     const struct hv_header *header);
 
 /* The line of an entry or an exit and what belongs around it; nothing where options hide it.
  * NEXT is what comes after E on the same CPU, or NULL when that is not known. Returns whether it
