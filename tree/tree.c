@@ -9,7 +9,7 @@
 #include "tree/lookup.h"
 #include "tree/nodes.h"
 
-#define READY_LEN_BYTES 4096 /* of a reader whose wish is not known yet: a page */
+#define READY_LEN_BYTES 4096 /* a reader that polls is taken to ask for a page */
 
 struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret)
 {

@@ -1,4 +1,4 @@
-/* Entries of a directory that are one a vCPU: the number behind a word, as in "cpu7". */
+/* Entries of directories that have one for each vCPU. A name is a word and a number: "cpu7". */
 #pragma once
 
 #include "tree/files/node.h"

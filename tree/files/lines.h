@@ -1,4 +1,4 @@
-/* The events that a file reads as lines of text, in the style that the instance's options ask for.
+/* Events as lines of text, for a file that reads them. The instance's options say how they look.
  * Calls and returns of function_graph become a tree, whatever the tracer is by now.
  * Leaves to others: lines that are no events (listing.h, pipe.c, dump.c). */
 #pragma once

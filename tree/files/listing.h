@@ -1,5 +1,5 @@
-/* What trace and snapshot show of a buffer: the header, the events that are there when the file is
- * opened, and what goes between them. Nothing is taken out of the buffer. */
+/* A buffer as trace and snapshot show it: the header, the events that were there when the file was
+ * opened, and the lines between them. Nothing is taken out of the buffer. */
 #pragma once
 
 #include "tree/files/lines.h"

@@ -1,5 +1,4 @@
-/* trace_marker and trace_marker_raw: lines and bytes that the host puts among the guest's events.
- */
+/* trace_marker and trace_marker_raw: lines and bytes from the host among the guest's events. */
 #include "tree/files/files.h"
 #include "tree/instance/recording.h"
 #include "tree/instance/share.h"

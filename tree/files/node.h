@@ -18,7 +18,7 @@ struct hv_place {
 	struct hv_tree *tree;
 	struct hv_instance *instance;
 	const struct hv_node *node;
-	const char *name; /* the node's, or that of all entries, as "cpuN" */
+	const char *name; /* the last of the path; of an entry as README shows it: "cpuN" */
 	int cpu;	  /* the vCPU whose file or directory this is, or HV_ALL_CPUS */
 	unsigned entry;	  /* which entry of a directory with entries, for all below it */
 };
@@ -33,7 +33,7 @@ struct hv_child {
 
 /* The names that come and go in a directory. All of them stand for one node. */
 struct hv_entries {
-	const char *shown_as; /* by README, for all of them: as "cpuN" */
+	const char *shown_as; /* in README, instead of their names: "cpuN" */
 	/* Adds the name of the INDEXth entry of DIR. False: there are no more. */
 	bool (*name)(const struct hv_place *dir, size_t index, struct hv_text *ret);
 	/* Makes AT, the directory, its entry NAME: sets instance, cpu or entry. False: there is no
@@ -48,21 +48,20 @@ struct hv_entries {
 struct hv_node {
 	const char *help; /* its line of README, if struct hv_child has no other */
 	unsigned mode;	  /* permissions; 0: those that fit the operations (lookup.h) */
-	unsigned arg;	  /* which one this is, for operations that several nodes share */
+	unsigned arg;	  /* tells nodes that share operations from each other */
 
-	/* Of a file. While it is open it may have state of its own, STATE_BYTES of them, which are
-	 * zeros before open(). */
+	/* Of a file. f->state has STATE_BYTES for an open file of this node, zeros at first. */
 	size_t state_bytes;
 	hv_must_use struct hv_err *(*open)(struct hv_file *f);
 	/* Adds all that the file says to f->text. */
 	void (*show)(struct hv_file *f);
-	/* Instead of show(): adds what comes next, at least one byte. None is the end. */
+	/* Instead of show(): adds what comes next to f->text. Adding nothing is the end. */
 	hv_must_use struct hv_err *(*fill)(struct hv_file *f);
 	/* As write(2): *RET_LEN may be less than LEN_BYTES. */
 	hv_must_use struct hv_err *(*write)(struct hv_file *f, const char *buf, size_t len_bytes,
 					    size_t *ret_len);
-	/* Before what there is is made text for poll(2). EAGAIN: there is too little yet.
-	 * *RET_ALWAYS true: readable, even if there is nothing. */
+	/* For poll(2), before it is tried whether a read finds something. EAGAIN: there is too
+	 * little yet. *RET_ALWAYS true: the file is readable, whatever a read would find. */
 	hv_must_use struct hv_err *(*ready)(struct hv_file *f, bool *ret_always);
 	/* Publishes what was written. The file is gone afterwards, whatever this returns. */
 	hv_must_use struct hv_err *(*close)(struct hv_file *f);

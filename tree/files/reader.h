@@ -19,9 +19,8 @@ struct hv_reader {
 void hv_reader_begin(struct hv_reader *r, const struct hv_place *at, struct hv_buffer *buffer,
 		     enum hv_cursor_mode mode);
 void hv_reader_deinit(struct hv_reader *r);
-/* The instance may have another buffer than when R's cursor was made. If so, R goes on with that.
- */
+/* The instance may have another buffer by now than R's. If so, R goes on in that one. */
 void hv_reader_follow(struct hv_reader *r);
-/* For the operation ready(): whether the buffer is as full as buffer_percent says, or the option
- * block is on. */
+/* The operation ready() of struct hv_node: asks for a buffer as full as buffer_percent says, unless
+ * the option block is on. */
 struct hv_err *hv_reader_ready(struct hv_reader *r, bool *ret_always) hv_must_use;

@@ -92,8 +92,8 @@ static char depth_char(uint8_t depth)
 	return ".123456789abcdef"[depth & 15];
 }
 
-/* trace_print_lat_fmt; where a kernel has columns for lazy preemption, the request for it is there
- * and not in need-resched. */
+/* trace_print_lat_fmt. Where a kernel has columns for lazy preemption, a request for it is shown
+ * there and not in need-resched. */
 void hv_flags_letters(struct hv_text *out, const struct hv_style *style, const struct hv_event *e)
 {
 	uint8_t usual = e->flags;

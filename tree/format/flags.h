@@ -1,5 +1,5 @@
-/* What was the matter when an event was recorded: a letter each for interrupts, rescheduling,
- * context and depths, and the slanted titles that stand above the letters:
+/* The flags of an event: a letter each for interrupts, rescheduling, context and depths, and the
+ * slanted titles above the letters:
  *
  *     _--=> irqs-off
  *    / _-=> need-resched

@@ -11,7 +11,7 @@
 #define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
 #define RAW_DATA_MIN 14
 
-/* TGID: the column of thread groups, or the blanks instead. */
+/* TGID: whether there is the column of thread groups. */
 static void add_irq_columns(struct hv_text *out, bool has_lazy, bool tgid)
 {
 	const struct hv_flag_columns columns = {.has_lazy = has_lazy, .indent = tgid ? 40 : 30};
@@ -101,7 +101,7 @@ static void add_text_context(struct hv_text *out, const struct hv_style *style,
 	add_time(out, style->clock, e->time_ns);
 }
 
-/* sprint_symbol(): with the offset comes the module; trace_seq_print_sym(): without it not. */
+/* The module is shown with the offset only (sprint_symbol(), trace_seq_print_sym()). */
 static void add_symbol(struct hv_text *out, const struct hv_style *style, struct hv_gva addr)
 {
 	const char *name, *module;
@@ -128,7 +128,7 @@ static void add_symbol(struct hv_text *out, const struct hv_style *style, struct
 		hv_text_printf(out, " <%016" PRIx64 ">", addr.v);
 }
 
-/* Which of four ways an option asks for; of several, the first here. */
+/* The four ways to show an event. If options ask for several, the first here is taken. */
 enum shape { SHAPE_BIN, SHAPE_HEX, SHAPE_RAW, SHAPE_TEXT };
 
 static enum shape shape_of(const struct hv_style *style)

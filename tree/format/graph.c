@@ -21,7 +21,7 @@
 #define SWITCH_LINE	 " ------------------------------------------\n"
 #define DURATION_NOTHING "              |  "
 
-/* What one CPU is doing where the text is. */
+/* What the text has shown of one CPU until now. */
 struct lane {
 	uint32_t pid; /* NO_TASK: nothing shown yet */
 	char comm[16];
@@ -231,7 +231,7 @@ static void add_no_duration(struct hv_text *out, const struct hv_style *style)
 
 /* -- around the line ------------------------------------------------------------------------ */
 
-/* Another task than in the CPU's line before: says so. */
+/* Says so when the CPU's line before was of another task. */
 static void add_switch(const struct hv_graph *g, struct hv_text *out, struct lane *l,
 		       const struct hv_event *e)
 {
@@ -247,7 +247,7 @@ static void add_switch(const struct hv_graph *g, struct hv_text *out, struct lan
 	memcpy(l->comm, e->comm, sizeof(l->comm));
 }
 
-/* When an interrupt begins or ends with this function. */
+/* The line where an interrupt begins or ends, if interrupts begin with E's function. */
 static void add_arrow(const struct hv_graph *g, struct hv_text *out, const struct hv_style *style,
 		      const struct hv_event *e, const char *arrow)
 {
@@ -260,7 +260,7 @@ static void add_arrow(const struct hv_graph *g, struct hv_text *out, const struc
 		hv_text_printf(out, "%s\n", arrow);
 }
 
-/* Whether an entry is left out, being part of an interrupt (check_irq_entry). */
+/* Whether an entry is left out because it is part of an interrupt (check_irq_entry). */
 static bool hides_entry(const struct hv_graph *g, const struct hv_style *style, struct lane *l,
 			const struct hv_event *e)
 {
@@ -271,8 +271,8 @@ static bool hides_entry(const struct hv_graph *g, const struct hv_style *style, 
 	return l->irq_depth != NOT_IN_IRQ;
 }
 
-/* An exit as far out as the interrupt's entry ends it, whosoever it is: the right one may be lost.
- */
+/* An exit that is not deeper than the interrupt's entry ends the interrupt, whichever function it
+ * is of: the right exit may be lost. */
 static bool hides_exit(const struct hv_style *style, struct lane *l, const struct hv_event *e)
 {
 	if (is_on(style, HV_OPT_FUNCGRAPH_IRQS) || l->irq_depth == NOT_IN_IRQ)
@@ -302,7 +302,7 @@ static void add_function(struct hv_text *out, const struct hv_style *style, stru
 	}
 }
 
-/* An errno in decimal, be it of an int or of a long; anything else in hex. */
+/* An errno, of an int or of a long, is shown in decimal, anything else in hex. */
 static void add_retval(struct hv_text *out, const struct hv_style *style, uint64_t retval)
 {
 	int64_t value = retval >> 32 ? (int64_t)retval : (int64_t)(int32_t)(uint32_t)retval;

@@ -12,7 +12,7 @@
 #define LATENCY_RULE   "# --------------------------------------------------------------------\n"
 #define LATENCY_INDENT "#    -----------------\n"
 
-/* No section was measured: the task and the time are nobody's. */
+/* The latency and the task are zeros, since no critical section was measured. */
 void hv_latency_header(struct hv_text *out, const struct hv_style *style,
 		       const struct hv_header *header)
 {

@@ -23,11 +23,9 @@ struct hv_buffers {
 void hv_buffers_init(struct hv_buffers *b, struct hv_session *session, unsigned nr_cpus);
 void hv_buffers_deinit(struct hv_buffers *b);
 
-/* Borrowed, and good until the next change of B: cursors stay with the buffer they were made for.
- */
+/* Borrowed. It may be another one after a change; cursors stay with the one they were made for. */
 struct hv_buffer *hv_buffers_live(const struct hv_buffers *b);
-/* HOST, of which B takes possession, is the live one from now on. The caller has seen to the one
- * before. */
+/* HOST, which B owns then, is the live one from now on. B does not free the one before. */
 void hv_buffers_set_host(struct hv_buffers *b, struct hv_buffer *host);
 
 /* What happens to events when the live one is full. The guest's rings always overwrite. */

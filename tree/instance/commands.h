@@ -11,8 +11,8 @@
 
 #include "tree/instance/instance.h"
 
-/* Tells the session what calls of functions do, from its next hv_session_trace_sites() on, by what
- * the instances have now. ENOMEM. */
+/* Tells the session what calls of functions do, by what the instances are set to. The guest's sites
+ * follow with the next hv_sites_publish(). ENOMEM. */
 struct hv_err *hv_commands_publish(struct hv_instances *all) hv_must_use;
 /* What is left of a command with a count. */
 int64_t hv_commands_left(const struct hv_instance *in, enum hv_probe_command command,

@@ -1,7 +1,7 @@
 /* Dumps, which the commands dump and cpudump ask for: the top's buffer as it was at the call, of
  * all vCPUs or of the one that called (ftrace_dump_one). There is one dump at a time, as in the
- * kernel: none begins until the one before has ended. Leaves to others: its text (files/dump.h),
- * where that is written (cli/service/dumps.h). */
+ * kernel: none begins until the one before has ended.
+ * Leaves to others: its text (files/dump.h), where that is written (cli/service/dumps.h). */
 #pragma once
 
 #include "tracer/buffer.h"

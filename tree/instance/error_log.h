@@ -1,7 +1,7 @@
-/* error_log: the last writes that were refused, and why (tracing_log_err). The kernel tells of
- * probes and event filters there; here every refused write is, since an errno is all that a mounted
- * file can say otherwise.
- * Leaves to others: when. Pure. */
+/* The last writes that were refused, and why (tracing_log_err). The kernel logs errors of probes
+ * and event filters; here every refused write is logged, since all that a mounted file can say
+ * itself is an errno.
+ * Leaves to others: the file (files/error_log.c). Pure. */
 #pragma once
 
 #include <stddef.h>
@@ -16,7 +16,7 @@ struct hv_logged_error {
 	char *where;   /* owned: the file */
 	char *why;     /* owned */
 	char *command; /* owned: a line of what was written */
-	unsigned at;   /* column of it that is meant */
+	unsigned at;   /* the column that the error is about */
 };
 
 /* Zero-initialised is empty. */
@@ -26,7 +26,7 @@ struct hv_error_log {
 };
 
 void hv_error_log_clear(struct hv_error_log *log);
-/* COMMAND: what was written; its first word is what is wrong. */
+/* COMMAND is what was written. The error is about its first word. */
 void hv_error_log_add(struct hv_error_log *log, uint64_t time_ns, const char *where,
 		      const char *why, const char *command, size_t len_bytes);
 void hv_error_log_text(const struct hv_error_log *log, struct hv_text *ret);

@@ -1,7 +1,7 @@
 /* The tracefs instances of a session: the top directory's, and one for each directory of
- * instances/. An instance is put together here of parts that have headers of their own. Leaves to
- * others: what the instances make of the guest (trace.h), who gets which events (share.h), names
- * and files (tree/files/). One thread. */
+ * instances/. An instance is put together here of parts that have headers of their own.
+ * Leaves to others: what the instances make of the guest (trace.h), who gets which events
+ * (share.h), names and files (tree/files/). One thread. */
 #pragma once
 
 #include "tracer/session.h"
@@ -24,7 +24,7 @@ struct hv_instance {
 	struct hv_selection selection;
 	struct hv_probes probes; /* the commands of its functions */
 	unsigned recording;	 /* tracing_on, as it was set or learned last (recording.h) */
-	unsigned nr_pauses;	 /* open files while which nothing is recorded (pause-on-trace) */
+	unsigned nr_pauses;	 /* open files that recording waits for (pause-on-trace) */
 	struct hv_buffers buffers;
 	struct hv_sink sink; /* takes events for BUFFERS (share.h) */
 	struct hv_error_log errors;
@@ -56,8 +56,8 @@ void hv_instances_init(struct hv_instances *all, struct hv_session *session, uns
 /* No file of any instance is open. */
 void hv_instances_deinit(struct hv_instances *all);
 
-/* A new instance NAME, which none has yet, with the top's options. It takes possession of HOST, its
- * live buffer. */
+/* A new instance, with the top's options. No other one is called NAME. HOST is its live buffer,
+ * which it owns then. */
 struct hv_instance *hv_instances_add(struct hv_instances *all, const char *name,
 				     struct hv_buffer *host);
 /* Frees IN, which is not the top and of which no file is open. */
@@ -73,7 +73,7 @@ struct hv_instance *hv_instances_single(struct hv_instances *all);
 /* Whether sites call something for IN: it traces, or the profile counts what its filter has. */
 bool hv_instance_is_live(const struct hv_instance *in);
 
-/* Hands on what the guest recorded until now, if instances share its rings. An event is judged by
- * what is set when it is handed on, so this comes before each change of what events are judged by,
- * and before each look at a buffer. */
+/* Hands on what the guest recorded until now, if instances share its rings. Events are judged by
+ * what is set when they are handed on, so this is to be called before each change of such a
+ * setting, and before each look at a buffer. */
 void hv_instances_drain(struct hv_instances *all);

@@ -1,13 +1,13 @@
-/* What the host does when it comes, in the order of the records, to one that says that a function
- * with commands was called. Events before it were recorded before the command was obeyed, events
- * behind it after that. The host counts, and believes the guest in nothing but that a function was
- * called: a guest cannot have a snapshot or a dump that nobody asked for.
- * Leaves to others: which commands the host obeys (commands.h). For those who hand on events. */
+/* Commands of functions that the host obeys: what it does when it comes, in the order of the
+ * records, to one that says that such a function was called. Events before it were recorded before
+ * the command was obeyed, events behind it after that. The host does the counting, so a guest
+ * cannot have a snapshot or a dump that nobody asked for.
+ * Called by sinks of the drain. Leaves to others: which commands the host obeys (commands.h). */
 #pragma once
 
 #include "tree/instance/instance.h"
 
-/* EVENT, an HV_EVENT_COMMAND, does what IN has commands for at that function. */
+/* Obeys the commands that IN has for the function of EVENT, an HV_EVENT_COMMAND. */
 void hv_obey(struct hv_instance *in, const struct hv_event *event);
-/* Whether EVENT, the stack of a caller that the command stacktrace asked for, is IN's. */
+/* Whether EVENT, a stack that the command stacktrace asked for, belongs into IN's buffer. */
 bool hv_obey_stack(struct hv_instance *in, const struct hv_event *event);

@@ -14,12 +14,12 @@ bool hv_instance_records(const struct hv_instance *in);
 
 /* Sets tracing_on. */
 void hv_instance_set_recording(struct hv_instance *in, unsigned on);
-/* Likewise, for those who hand on events: nothing is drained before. */
+/* Likewise, for sinks of the drain: nothing is drained before. */
 void hv_instance_switch_recording(struct hv_instance *in, unsigned on);
 
 /* Nothing is recorded until each pause has ended. tracing_on stays as it is. */
 void hv_instance_pause(struct hv_instance *in);
 void hv_instance_go_on(struct hv_instance *in);
 
-/* Turns the guest's switch to what the instances are set to. */
+/* Turns the guest's switch as the instances are set now. */
 void hv_recording_publish(struct hv_instances *all);

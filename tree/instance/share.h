@@ -22,7 +22,8 @@ static inline bool hv_share_is(const struct hv_instances *all)
 {
 	return all->drain != NULL;
 }
-/* What IN, a new instance or one that goes, wants is handed to it while the rings are shared. */
+
+/* IN, a new instance, gets the events it wants while the rings are shared, until it is removed. */
 void hv_share_add(struct hv_instance *in);
 void hv_share_remove(struct hv_instance *in);
 

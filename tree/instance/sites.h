@@ -4,10 +4,9 @@
 
 #include "tree/instance/instance.h"
 
-/* Makes the guest's sites as the instances are set now, and graph options with them, as
- * hv_sites_publish_graph(). On error the sites are as before. */
+/* Tells the session what each site is to call, by what the instances are set to. Also tells it what
+ * hv_sites_publish_graph() does. On error the sites are as before. */
 struct hv_err *hv_sites_publish(struct hv_instance *in) hv_must_use;
-/* Has max_graph_depth, tracing_thresh and the options of function_graph obeyed by what is recorded
- * from now on. Options are those of the instance that traces function_graph; of IN, if none does.
- */
+/* Tells the session what of a graph is recorded from now on: by max_graph_depth, tracing_thresh,
+ * and the options of the instance that traces function_graph, or of IN if none does. */
 void hv_sites_publish_graph(struct hv_instance *in);

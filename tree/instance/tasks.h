@@ -4,12 +4,12 @@
 
 #include "tree/instance/instance.h"
 
-/* Makes the guest's lists of pids, vCPUs, and whether it follows forks, as the instances are set
- * now. EBUSY: several instances trace, and one has the option function-fork, for which the guest
- * has one list of pids only. */
+/* Tells the session which pids and vCPUs are recorded, and whether forks are followed, by what the
+ * instances are set to. EBUSY: several instances trace, and one has the option function-fork, for
+ * which the guest has one list of pids only. */
 struct hv_err *hv_tasks_publish(struct hv_instances *all) hv_must_use;
-/* Of these, the vCPUs alone. */
+/* Tells the session of the vCPUs only. */
 void hv_tasks_publish_cpus(struct hv_instances *all);
-/* Where the guest follows forks it changes the pids: IN's lists become what they are there now. To
- * be called before they are looked at or changed. */
+/* While forks are followed the guest changes its list of pids: IN's list becomes that one. To be
+ * called before IN's lists are looked at or changed. */
 void hv_tasks_learn(struct hv_instance *in);

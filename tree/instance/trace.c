@@ -32,8 +32,8 @@ static struct hv_err *begin_sharing(struct hv_instance *top)
 	return hv_instance_need_host(top);
 }
 
-/* What comes before IN is changed so that it traces TRACER: what the guest did until now is
- * learned, and events of until now are judged by what is set now. */
+/* To be called before IN is changed so that it traces TRACER. Learns what the guest has done until
+ * now, and has the events until now judged by what is set now. */
 static struct hv_err *prepare(struct hv_instance *in, enum hv_tracer tracer)
 {
 	struct hv_err *err = check_graph(in, tracer);
@@ -46,9 +46,9 @@ static struct hv_err *prepare(struct hv_instance *in, enum hv_tracer tracer)
 	return err;
 }
 
-/* Makes the guest as the instances are set now, after IN has changed. When IN traces, tasks are
- * told before sites; when it ends tracing, after them, since then another one may be single. If
- * that changes whether forks are followed, other sites are needed. */
+/* Tells the session what the instances want after IN has changed. If IN traces now, tasks are told
+ * before sites, so that nothing is recorded of other tasks; if it does not, after them. If that
+ * changes whether forks are followed, other sites are needed. */
 static struct hv_err *publish(struct hv_instance *in)
 {
 	struct hv_instances *all = in->all;
@@ -69,7 +69,7 @@ static struct hv_err *publish(struct hv_instance *in)
 	return err;
 }
 
-/* After publish() failed and IN was set back. Sites are as before. */
+/* To be called after publish() has failed and IN was set back. Sites are as before. */
 static void take_back(struct hv_instance *in)
 {
 	hv_sites_publish_graph(in);
@@ -78,7 +78,7 @@ static void take_back(struct hv_instance *in)
 
 /* -- changes ---------------------------------------------------------------------------------- */
 
-/* Behind prepare(). PROBES is the caller's on error; on success those before are. */
+/* To be called after prepare(). On success IN owns PROBES and no longer what it had before. */
 static struct hv_err *change(struct hv_instance *in, enum hv_tracer tracer, struct hv_probes probes)
 {
 	const struct hv_probes probes_before = in->probes;

@@ -1,5 +1,6 @@
-/* Changes of what an instance traces. The guest records what any instance wants, so each change
- * makes the guest as all instances are set then. On error the guest and the instance are as before.
+/* Changes of what an instance traces. The guest records what any instance wants, so with each
+ * change the session is told what all of them want then. On error the guest and the instance are as
+ * before.
  * Leaves to others: how the session is told (sites.h, tasks.h, commands.h, recording.h). */
 #pragma once
 
@@ -7,7 +8,7 @@
 
 /* EBUSY: function_graph is traced by one instance alone, and no other one traces then. */
 struct hv_err *hv_instance_set_tracer(struct hv_instance *in, enum hv_tracer tracer) hv_must_use;
-/* Takes LIST, which is empty then, on success. */
+/* On success IN owns what LIST had, and LIST is empty. */
 struct hv_err *hv_instance_set_list(struct hv_instance *in, enum hv_filter_list which,
 				    struct hv_filter *list) hv_must_use;
 /* Likewise; WHICH is HV_LIST_FILTER or HV_LIST_NOTRACE. */
@@ -28,6 +29,6 @@ struct hv_err *hv_instances_set_profile(struct hv_instances *all, unsigned on) h
 
 /* The tracer is nop and functions have no commands any more. */
 struct hv_err *hv_instance_stop(struct hv_instance *in) hv_must_use;
-/* Makes the guest as the instances are set, when something else has changed that sites depend on:
- * the guest's modules, or counts of commands. */
+/* Tells the session once more what the instances want, after a change of something else that sites
+ * depend on: the guest's modules, or counts of commands. */
 struct hv_err *hv_instance_retrace(struct hv_instance *in) hv_must_use;

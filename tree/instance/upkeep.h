@@ -1,5 +1,6 @@
 /* What is to be done for instances each second or so, and when the guest has changed by itself.
- * What nobody asked for has nobody to be told of an error: it is tried again at the next change. */
+ * Nobody has asked for these changes, so nobody is told of an error; they are tried again with the
+ * next change. */
 #pragma once
 
 #include "tree/instance/instance.h"

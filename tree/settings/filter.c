@@ -65,8 +65,8 @@ static void filter_remove(struct hv_filter *f, struct hv_filter *matched)
 	hv_filter_deinit(matched);
 }
 
-/* Whether the module part (NULL: none was given) lets a site of MODULE (NULL: vmlinux) through. An
- * empty name is any module, or with '!' no module. */
+/* Whether GLOB (NULL: none is written) lets a site of MODULE (NULL: vmlinux) through. An empty GLOB
+ * stands for any module, or with '!' for no module. */
 static bool module_matches(const struct hv_glob *glob, const char *module)
 {
 	if (!glob)

@@ -11,7 +11,7 @@ enum hv_glob_kind {
 	HV_GLOB_SUFFIX,	   /* *name */
 	HV_GLOB_SUBSTRING, /* *name* */
 	HV_GLOB_SHELL,	   /* anything with an inner '*', '?', '[' or '\' */
-	HV_GLOB_INDEX,	   /* begins with a digit: names nothing, see filter.h */
+	HV_GLOB_INDEX,	   /* begins with a digit: matches no name, see filter.h */
 };
 
 struct hv_glob {
@@ -21,7 +21,7 @@ struct hv_glob {
 	size_t len_bytes;   /* of SEARCH */
 };
 
-/* TEXT is cut in place and must outlive the glob. Every text is a glob. */
+/* TEXT is changed and must outlive the glob. Every text is a glob. */
 struct hv_glob hv_glob_parse(char *text);
-/* NEGATED is the caller's business. */
+/* NEGATED is not looked at. */
 bool hv_glob_match(const struct hv_glob *glob, const char *name);

@@ -60,7 +60,7 @@ struct hv_options hv_options_inherited(const struct hv_options *top)
 
 	for (unsigned i = 0; i < HV_NR_OPTIONS; i++)
 		if (hv_option_infos[i].is_zeroed)
-			hv_options_set(&o, i, false);
+			hv_options_set(&o, i, 0);
 	return o;
 }
 

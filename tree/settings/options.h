@@ -1,8 +1,7 @@
-/* The options of trace_options and options/: their names, whose they are, what they are at first.
- * An option is here when something obeys it.
- * Leaves to others: what an option does (who asks hv_options_on), its files (files/options.c).
- * Pure.
- */
+/* The options of trace_options and options/: their names, which tracer has them, their first
+ * values. Only options that something obeys are here.
+ * Leaves to others: what an option does (callers of hv_options_on()), the files (files/options.c).
+ * Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -49,7 +48,7 @@ enum hv_option {
 
 struct hv_option_info {
 	const char *name;
-	const char *tracer;	/* whose it is; NULL: everybody's */
+	const char *tracer;	/* that has it; NULL: all have */
 	unsigned on : 1;	/* at first */
 	unsigned only_top : 1;	/* options/ of instances does not have it */
 	unsigned is_zeroed : 1; /* off in a new instance */
@@ -61,11 +60,11 @@ extern const struct hv_option_info hv_option_infos[HV_NR_OPTIONS];
 /* One instance's. */
 struct hv_options {
 	uint64_t bits;	 /* bit N: enum hv_option N is on */
-	uint64_t absent; /* likewise: there is no such option with this guest */
+	uint64_t absent; /* bit N: this guest does not have option N */
 };
 
 struct hv_options hv_options_default(void);
-/* A new instance's, by the top's. */
+/* Those of a new instance, which has most from the top. */
 struct hv_options hv_options_inherited(const struct hv_options *top);
 
 static inline bool hv_options_on(const struct hv_options *o, enum hv_option option)
@@ -73,9 +72,10 @@ static inline bool hv_options_on(const struct hv_options *o, enum hv_option opti
 	return o->bits >> option & 1;
 }
 
-static inline void hv_options_set(struct hv_options *o, enum hv_option option, bool on)
+/* ON: 0 or not 0. */
+static inline void hv_options_set(struct hv_options *o, enum hv_option option, unsigned on)
 {
-	o->bits = (o->bits & ~(UINT64_C(1) << option)) | (uint64_t)on << option;
+	o->bits = (o->bits & ~(UINT64_C(1) << option)) | (uint64_t) !!on << option;
 }
 
 static inline bool hv_options_have(const struct hv_options *o, enum hv_option option)
@@ -85,10 +85,10 @@ static inline bool hv_options_have(const struct hv_options *o, enum hv_option op
 
 bool hv_option_find(const char *name, enum hv_option *ret);
 
-/* What trace_options says while TRACER is the current one. */
+/* The text of trace_options while TRACER is the current one. */
 void hv_options_text(const struct hv_options *o, const char *tracer, struct hv_text *ret);
 
-/* What is written to trace_options: NAME or noNAME, white space around it. False: there is no such
- * option, or it is of a tracer that is not current. TEXT is cut up. */
+/* Reads what is written to trace_options: NAME or noNAME, perhaps with white space around it.
+ * False: there is no such option, or a tracer other than TRACER has it. TEXT is changed. */
 bool hv_options_parse(const struct hv_options *o, char *text, const char *tracer,
 		      enum hv_option *ret, bool *ret_on);

@@ -48,7 +48,7 @@ static struct hv_err *insert_word(struct hv_pidlist *l, const char *word)
 	struct hv_err *err;
 	uint64_t value;
 
-	/* kstrtoul's own ERANGE does not come through: the kernel says EINVAL to both */
+	/* The kernel makes EINVAL of kstrtoul's ERANGE, too. */
 	err = hv_number_parse(word, 0, &value);
 	if (err) {
 		hv_err_free(err);

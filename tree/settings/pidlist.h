@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/text.h"
 
-/* Pids the kernel's own list can hold are below this (kernel/trace/pid_list.h). */
+/* The kernel's own lists hold pids below this (kernel/trace/pid_list.h). */
 #define HV_PIDLIST_PID_MAX (1u << 30)
 
 struct hv_pidlist {
@@ -20,8 +20,8 @@ struct hv_pidlist {
 void hv_pidlist_deinit(struct hv_pidlist *l);
 bool hv_pidlist_has(const struct hv_pidlist *l, uint32_t pid);
 
-/* OLD and the pids that BUF names; all or nothing. *RET_USED is write(2)'s count. EINVAL: not a
- * number; EPERM (the kernel's): beyond HV_PIDLIST_PID_MAX. */
+/* RET: a new list, of the pids of OLD and those that BUF names. *RET_USED is what write(2) returns.
+ * EINVAL: not a number; EPERM, as in the kernel: a number that no pid has. */
 struct hv_err *hv_pidlist_add(const struct hv_pidlist *old, const char *buf, size_t len_bytes,
 			      struct hv_pidlist *ret, size_t *ret_used) hv_must_use;
 /* One a line, or "no pid". */

@@ -16,7 +16,8 @@ static const char *const names[HV_NR_PROBE_COMMANDS] = {
 	[HV_PROBE_CPUDUMP] = "cpudump",
 };
 
-/* Whatever count is asked for (ftrace_trace_dump_callback, ftrace_trace_cpudump_callback). */
+/* Whether COMMAND acts once, whatever count is asked for (ftrace_trace_dump_callback,
+ * ftrace_trace_cpudump_callback). */
 static bool acts_once(enum hv_probe_command command)
 {
 	return command == HV_PROBE_DUMP || command == HV_PROBE_CPUDUMP;
@@ -107,7 +108,7 @@ static struct hv_probe_set *new_set(struct hv_probes *p, enum hv_probe_command c
 	return &p->sets[0];
 }
 
-/* A number that is empty is as good as -1. */
+/* An empty number means -1. */
 static struct hv_err *parse_count(const char *param, int64_t *ret)
 {
 	size_t len = strcspn(param, ":");
@@ -206,7 +207,7 @@ static void add_line(struct hv_text *out, const struct hv_site *site,
 {
 	hv_site_text(site, out);
 	hv_text_printf(out, ":%s:", names[set->command]);
-	/* The kernel's cpudump has no count (cpudump_probe_ops without init). */
+	/* The kernel shows cpudump without its count (cpudump_probe_ops has no init). */
 	if (set->counted && set->command != HV_PROBE_CPUDUMP)
 		hv_text_printf(out, "count=%" PRId64 "\n", count);
 	else

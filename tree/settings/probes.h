@@ -1,7 +1,7 @@
-/* Commands on functions, FUNC:COMMAND[:COUNT] in set_ftrace_filter: which functions have which, and
- * how often they may still act (ftrace_func_probe, register_ftrace_function_probe).
- * A command with a count and the same one without are two things, as in the kernel.
- * Leaves to others: what a command does (session.h), the files (files/filter.c). */
+/* Commands of functions, FUNC:COMMAND[:COUNT] in set_ftrace_filter: which functions have which, and
+ * how often a command may still act (ftrace_func_probe, register_ftrace_function_probe).
+ * A function may have a command with a count and, besides, the same command without one.
+ * Leaves to others: what a command does (session.h, instance/obey.h), the file (files/filter.c). */
 #pragma once
 
 #include "base/text.h"
@@ -12,14 +12,14 @@ enum hv_probe_command {
 	HV_PROBE_TRACEOFF,
 	HV_PROBE_STACKTRACE,
 	HV_PROBE_SNAPSHOT,
-	HV_PROBE_DUMP,	  /* of dump and cpudump the count is always 1 */
-	HV_PROBE_CPUDUMP, /* shown without its count, as the kernel shows it */
+	HV_PROBE_DUMP,	  /* its count is always 1 */
+	HV_PROBE_CPUDUMP, /* likewise, but it is shown without a count, as by the kernel */
 	HV_NR_PROBE_COMMANDS
 };
 
 struct hv_probe {
 	uint64_t ip;
-	int64_t count; /* of a counted one: at first; 0 or less: it does nothing */
+	int64_t count; /* how often it may act, if its set is counted; 0 or less: never */
 };
 
 struct hv_probe_set {
@@ -35,7 +35,7 @@ struct hv_probes {
 	size_t nr;
 };
 
-/* NULL: the function at IP is not in it. */
+/* The command of SET that the function at IP has; NULL: it has none. */
 struct hv_probe *hv_probes_find(const struct hv_probe_set *set, uint64_t ip);
 
 bool hv_probes_have(const struct hv_probes *p, enum hv_probe_command command);
@@ -45,9 +45,10 @@ struct hv_probes hv_probes_dup(const struct hv_probes *p);
 const char *hv_probe_command_name(enum hv_probe_command command);
 bool hv_probe_command_find(const char *name, enum hv_probe_command *ret);
 
-/* FUNC: [!]GLOB or INDEX. PARAM: what follows the command's colon; NULL: there was none. EINVAL: no
- * function matches, none that has not got it already, not a number; ENODEV: no function has it
- * that could lose it. */
+/* Gives COMMAND to the functions that FUNC names, or takes it from them when FUNC begins with '!'.
+ * FUNC: [!]GLOB or INDEX. PARAM: what is written behind the colon after the command; NULL: there is
+ * no colon. EINVAL: FUNC names no function, or all that it names have the command already, or PARAM
+ * is not a number; ENODEV: it is to be taken away, but no function has it. */
 struct hv_err *hv_probes_apply(struct hv_probes *p, const struct hv_sites *sites, const char *func,
 			       enum hv_probe_command command, const char *param) hv_must_use;
 

@@ -32,6 +32,5 @@ char *hv_name_written(const char *buf, size_t len_bytes) hv_must_use;
 /* All of TEXT but one trailing newline is a number. BASE 0: as its prefix 0x or 0 says. EINVAL,
  * ERANGE. */
 struct hv_err *hv_number_parse(const char *text, unsigned base, uint64_t *ret) hv_must_use;
-/* The decimal number that is written, which is all of BUF but one trailing newline. EINVAL, ERANGE.
- */
+/* The decimal number that is written: all of BUF but one trailing newline. EINVAL, ERANGE. */
 struct hv_err *hv_number_written(const char *buf, size_t len_bytes, uint64_t *ret) hv_must_use;

@@ -1,4 +1,4 @@
-/* The tracers there are, the same in every guest, by the names that current_tracer takes. */
+/* The tracers, the same for every guest, and the names that current_tracer has for them. */
 #pragma once
 
 #include "base/err.h"
