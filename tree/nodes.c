@@ -3,11 +3,11 @@
 #include "tree/files/files.h"
 
 static const struct hv_child cpu_children[] = {
-	{"buffer_size_kb", &hv_size_node, .help = "size of its buffer alone"},
-	{"snapshot", &hv_snapshot_node, .help = "snapshot, of this vCPU alone"},
+	{"buffer_size_kb", &hv_size_node, .help = "size of this vCPU's buffer in KiB"},
+	{"snapshot", &hv_snapshot_node, .help = "the snapshot of this vCPU alone"},
 	{"stats", &hv_stats_node},
-	{"trace", &hv_trace_node, .help = "trace, of this vCPU alone"},
-	{"trace_pipe", &hv_pipe_node, .help = "trace_pipe, of this vCPU alone"},
+	{"trace", &hv_trace_node, .help = "the trace of this vCPU alone"},
+	{"trace_pipe", &hv_pipe_node, .help = "the trace_pipe of this vCPU alone"},
 	{"trace_pipe_raw", &hv_raw_node},
 	{0},
 };
@@ -15,7 +15,7 @@ static const struct hv_child cpu_children[] = {
 static const struct hv_node cpu_node = {.children = cpu_children};
 
 static const struct hv_node per_cpu_node = {
-	.help = "one vCPU's part of the buffer",
+	.help = "a directory for each vCPU, with its part of the buffer",
 	.entries = &hv_per_cpu_entries,
 	.entry = &cpu_node,
 };
@@ -29,7 +29,7 @@ static const struct hv_child event_children[] = {
 static const struct hv_node event_node = {.children = event_children};
 
 static const struct hv_node ftrace_events_node = {
-	.help = "what the tracers record",
+	.help = "the events that tracers record",
 	.entries = &hv_ftrace_event_entries,
 	.entry = &event_node,
 };
@@ -43,19 +43,19 @@ static const struct hv_child events_children[] = {
 };
 
 static const struct hv_node events_node = {
-	.help = "the format of trace_pipe_raw",
+	.help = "the format of events in trace_pipe_raw",
 	.mode = 0755,
 	.children = events_children,
 };
 
 static const struct hv_node options_node = {
-	.help = "each option as a file, those of all tracers",
+	.help = "a file for each option, those of all tracers",
 	.entries = &hv_option_entries,
 	.entry = &hv_option_node,
 };
 
 static const struct hv_node trace_stat_node = {
-	.help = "what function_profile_enabled counted; it stays until that is switched on again",
+	.help = "the counts of function_profile_enabled, kept until it is switched on again",
 	.entries = &hv_profile_entries,
 	.entry = &hv_profile_node,
 };
@@ -63,7 +63,8 @@ static const struct hv_node trace_stat_node = {
 static const struct hv_node instance_node; /* has the root's children, below */
 
 static const struct hv_node instances_node = {
-	.help = "mkdir makes a directory like this one, with a buffer and filters of its own",
+	.help = "mkdir makes a directory here like the top one, with a tracer, filters and a\n"
+		"buffer of its own",
 	.entries = &hv_instance_entries,
 	.entry = &instance_node,
 };

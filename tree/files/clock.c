@@ -71,12 +71,12 @@ static void show_timestamps(struct hv_file *f)
 }
 
 const struct hv_node hv_clock_node = {
-	.help = "clock of the time stamps",
+	.help = "the clock of the time stamps; a write clears the buffer",
 	.show = show_clock,
 	.write = write_clock,
 };
 
 const struct hv_node hv_timestamps_node = {
-	.help = "how the time is kept in the pages of trace_pipe_raw",
+	.help = "how times are stored in the pages of trace_pipe_raw",
 	.show = show_timestamps,
 };

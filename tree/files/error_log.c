@@ -14,7 +14,7 @@ static void show_errors(struct hv_file *f)
 }
 
 const struct hv_node hv_errors_node = {
-	.help = "the last writes that were refused, and why; truncation clears it",
+	.help = "the last writes that were refused, and why; truncating the file clears it",
 	.open = open_errors,
 	.show = show_errors,
 	.write = hv_file_take_anything,

@@ -158,39 +158,40 @@ const struct hv_entries hv_ftrace_event_entries = {
 };
 
 const struct hv_node hv_event_format_node = {
-	.help = "its fields in trace_pipe_raw",
+	.help = "the fields of the event in trace_pipe_raw",
 	.show = show_format,
 };
 
 const struct hv_node hv_event_id_node = {
-	.help = "its number there",
+	.help = "the number of the event in trace_pipe_raw",
 	.show = show_id,
 };
 
 const struct hv_node hv_header_page_node = {
-	.help = "head of a page",
+	.help = "the fields at the head of each page of trace_pipe_raw",
 	.show = show_header_page,
 };
 
 const struct hv_node hv_header_event_node = {
-	.help = "head of an event",
+	.help = "the fields at the head of each event in trace_pipe_raw",
 	.show = show_header_event,
 };
 
 const struct hv_node hv_events_enable_node = {
-	.help = "0: no event can be switched; the tracers' come with them",
+	.help = "always 0: the guest's own events cannot be traced. The events of a tracer are\n"
+		"recorded while it is the current one",
 	.show = show_enable,
 	.write = write_enable,
 };
 
 const struct hv_node hv_set_event_node = {
-	.help = "empty: no event can be switched",
+	.help = "always empty: the guest's own events cannot be traced",
 	.state_bytes = sizeof(struct hv_token),
 	.show = show_set_event,
 	.write = write_set_event,
 };
 
 const struct hv_node hv_printk_formats_node = {
-	.help = "none: no trace_printk() is shown",
+	.help = "always empty: what the guest's kernel prints with trace_printk() is not shown",
 	.show = show_printk_formats,
 };

@@ -207,32 +207,32 @@ static void release_filter(struct hv_file *f)
 	.write = write_filter, .close = close_filter, .release = release_filter
 
 const struct hv_node hv_ftrace_filter_node = {
-	.help = "trace only these: [!]GLOB, INDEX, [!]GLOB:mod:[!]MODULE; empty: all\n"
-		"\t\t\t  or switch recording when one is called: [!]GLOB:traceon[:COUNT], "
-		"[!]GLOB:traceoff[:COUNT],\n"
-		"\t\t\t  tell who called it: [!]GLOB:stacktrace[:COUNT], take a snapshot then: "
-		"[!]GLOB:snapshot[:COUNT],\n"
-		"\t\t\t  or write the buffer to a file of the session, once, and end recording: "
-		"[!]GLOB:dump,\n"
-		"\t\t\t  [!]GLOB:cpudump: of the calling vCPU alone",
+	.help = "trace only these functions: [!]GLOB, INDEX, [!]GLOB:mod:[!]MODULE; empty: all\n"
+		"Commands are obeyed when a function is called, at most COUNT times:\n"
+		"[!]GLOB:traceon[:COUNT] and [!]GLOB:traceoff[:COUNT] switch recording,\n"
+		"[!]GLOB:stacktrace[:COUNT] records who called,\n"
+		"[!]GLOB:snapshot[:COUNT] takes a snapshot,\n"
+		"[!]GLOB:dump and [!]GLOB:cpudump, once, end recording and write the buffer, or\n"
+		"that of the calling vCPU, to a file of the session",
 	.arg = HV_LIST_FILTER,
 	FILTER_OPERATIONS,
 };
 
 const struct hv_node hv_ftrace_notrace_node = {
-	.help = "never trace these; as set_ftrace_filter",
+	.help = "never trace these functions; as set_ftrace_filter, but without commands",
 	.arg = HV_LIST_NOTRACE,
 	FILTER_OPERATIONS,
 };
 
 const struct hv_node hv_graph_function_node = {
-	.help = "function_graph: trace only these and what they call: [!]GLOB; empty: all",
+	.help = "function_graph: trace only these functions and what they call: [!]GLOB;\n"
+		"empty: all",
 	.arg = HV_LIST_GRAPH,
 	FILTER_OPERATIONS,
 };
 
 const struct hv_node hv_graph_notrace_node = {
-	.help = "function_graph: trace neither these nor what they call; as set_graph_function",
+	.help = "function_graph: trace neither these functions nor what they call: [!]GLOB",
 	.arg = HV_LIST_GRAPH_NOTRACE,
 	FILTER_OPERATIONS,
 };

@@ -45,16 +45,16 @@ static void show_enabled(struct hv_file *f)
 }
 
 const struct hv_node hv_functions_node = {
-	.help = "functions that can be traced, in the order of their indices",
+	.help = "the functions that can be traced, in the order of their indices, from 1",
 	.show = show_functions,
 };
 
 const struct hv_node hv_function_addrs_node = {
-	.help = "likewise, each after its address",
+	.help = "the same functions, each after its address",
 	.show = show_addresses,
 };
 
 const struct hv_node hv_enabled_functions_node = {
-	.help = "functions that are being traced now",
+	.help = "the functions that are traced now",
 	.show = show_enabled,
 };

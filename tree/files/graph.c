@@ -50,13 +50,14 @@ static struct hv_err *write_thresh(struct hv_file *f, const char *buf, size_t le
 }
 
 const struct hv_node hv_graph_depth_node = {
-	.help = "function_graph: how deep calls are traced; 0: all",
+	.help = "function_graph: how deep calls are traced; 0: no limit",
 	.show = show_depth,
 	.write = write_depth,
 };
 
 const struct hv_node hv_thresh_node = {
-	.help = "microseconds; function_graph: only returns, of calls that took longer; 0: all",
+	.help = "function_graph: if not 0, only returns are recorded, and only of calls that took\n"
+		"more than this many microseconds",
 	.show = show_thresh,
 	.write = write_thresh,
 };

@@ -49,7 +49,7 @@ const struct hv_node hv_marker_node = {
 };
 
 const struct hv_node hv_raw_marker_node = {
-	.help = "likewise as bytes; the first four are a number",
+	.help = "what is written becomes a binary event; its first four bytes are a number",
 	.mode = 0220,
 	.write = write_raw_marker,
 };

@@ -27,7 +27,7 @@ struct hv_place {
 struct hv_child {
 	const char *name;
 	const struct hv_node *node;
-	const char *help;      /* its line of README; NULL: the node's */
+	const char *help;      /* what README says of it; NULL: the node's */
 	unsigned only_top : 1; /* directories of instances/ do not have it */
 };
 
@@ -46,7 +46,7 @@ struct hv_entries {
 
 /* Operations that are NULL do nothing (open, close, release) or fail with EINVAL (read, write). */
 struct hv_node {
-	const char *help; /* its line of README, if struct hv_child has no other */
+	const char *help; /* what README says of it, unless struct hv_child says something else */
 	unsigned mode;	  /* permissions; 0: those that fit the operations (lookup.h) */
 	unsigned arg;	  /* tells nodes that share operations from each other */
 

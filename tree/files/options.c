@@ -92,7 +92,7 @@ const struct hv_node hv_options_node = {
 };
 
 const struct hv_node hv_option_node = {
-	.help = "1: the option is on; write 0 or 1",
+	.help = "1 if the option is on, else 0; write 0 or 1",
 	.show = show_option,
 	.write = write_option,
 };

@@ -25,7 +25,7 @@ static struct hv_err *write_percent(struct hv_file *f, const char *buf, size_t l
 }
 
 const struct hv_node hv_percent_node = {
-	.help = "how full the buffer must be for poll(2) to say that there is something to read",
+	.help = "how full a vCPU's buffer must be, in percent, for poll(2) on its trace_pipe",
 	.show = show_percent,
 	.write = write_percent,
 };

@@ -48,7 +48,7 @@ const struct hv_node hv_ftrace_pid_node = {
 };
 
 const struct hv_node hv_ftrace_notrace_pid_node = {
-	.help = "never trace these tasks; as set_ftrace_pid",
+	.help = "never trace these tasks (thread ids)",
 	.arg = HV_LIST_NOTRACE,
 	.open = open_pids,
 	.show = show_pids,

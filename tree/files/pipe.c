@@ -82,7 +82,7 @@ static void release_pipe(struct hv_file *f)
 }
 
 const struct hv_node hv_pipe_node = {
-	.help = "what the buffer holds, taken out as it is read; waits for more",
+	.help = "what the buffer holds; a read removes events, and waits when there are none",
 	.state_bytes = sizeof(struct pipe),
 	.open = open_pipe,
 	.fill = fill_pipe,

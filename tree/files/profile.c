@@ -91,13 +91,13 @@ static void show_profile(struct hv_file *f)
 }
 
 const struct hv_node hv_profile_enabled_node = {
-	.help = "1: calls of set_ftrace_filter's functions are counted and timed, in trace_stat/",
+	.help = "1: count and time calls of the functions in set_ftrace_filter, in trace_stat/",
 	.show = show_enabled,
 	.write = write_enabled,
 };
 
 const struct hv_node hv_profile_node = {
-	.help = "calls of each function on that vCPU, and their time",
+	.help = "how often each function was called on this vCPU, and how long the calls took",
 	.mode = 0640,
 	.show = show_profile,
 };

@@ -76,7 +76,7 @@ static void release_raw(struct hv_file *f)
 }
 
 const struct hv_node hv_raw_node = {
-	.help = "likewise, as pages of the kernel's ring buffer",
+	.help = "the same events as trace_pipe, as binary pages of the kernel's ring buffer",
 	.state_bytes = sizeof(struct hv_reader),
 	.open = open_raw,
 	.fill = fill_raw,

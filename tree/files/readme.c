@@ -1,9 +1,22 @@
-/* README: the files there are, by the lines of help that their nodes have. */
+/* README: the files there are, and the help of each. */
 #include "tree/files/files.h"
 
 static char *join(const char *path, const char *name)
 {
 	return hv_format("%s%s%s", path, *path ? "/" : "", name);
+}
+
+/* The file at PATH, and behind it its help, indented line by line. */
+static void add_help(struct hv_text *out, const struct hv_node *n, const char *path,
+		     const char *help)
+{
+	hv_text_printf(out, "  %s%s\n\t\t\t- ", path, hv_node_is_dir(n) ? "/" : "");
+	for (; *help; help++) {
+		hv_text_add_bytes(out, help, 1);
+		if (*help == '\n')
+			hv_text_add(out, "\t\t\t  ");
+	}
+	hv_text_add(out, "\n");
 }
 
 /* N at PATH, and what is below it. HELP NULL: N has no line of its own. The directories of
@@ -12,8 +25,7 @@ static void add_node(struct hv_text *out, const struct hv_node *root, const stru
 		     const char *help, const char *path)
 {
 	if (help)
-		hv_text_printf(out, "  %s%s\n\t\t\t- %s\n", path, hv_node_is_dir(n) ? "/" : "",
-			       help);
+		add_help(out, n, path, help);
 	for (const struct hv_child *c = n->children; c && c->name; c++) {
 		HV_AUTO_FREE char *at = join(path, c->name);
 

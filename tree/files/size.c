@@ -114,24 +114,24 @@ static struct hv_err *close_free_buffer(struct hv_file *f)
 }
 
 const struct hv_node hv_size_node = {
-	.help = "size of each vCPU's buffer, in whole pages; X: they differ",
+	.help = "size of each vCPU's buffer in KiB, rounded up to whole pages; X: the sizes differ",
 	.show = show_size,
 	.write = write_size,
 };
 
 const struct hv_node hv_total_size_node = {
-	.help = "size of all vCPUs' buffers together",
+	.help = "size of all vCPUs' buffers together, in KiB",
 	.show = show_total,
 };
 
 const struct hv_node hv_subbuf_size_node = {
-	.help = "size of a page of trace_pipe_raw: 4",
+	.help = "size of a page of trace_pipe_raw in KiB: always 4",
 	.show = show_subbuf,
 	.write = write_subbuf,
 };
 
 const struct hv_node hv_free_buffer_node = {
-	.help = "closing it leaves the smallest buffer",
+	.help = "closing this file makes the buffer as small as it can be",
 	.mode = 0200,
 	.write = hv_file_take_anything,
 	.close = close_free_buffer,

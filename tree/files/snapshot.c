@@ -80,7 +80,7 @@ static void release_snapshot(struct hv_file *f)
 }
 
 const struct hv_node hv_snapshot_node = {
-	.help = "what the buffer held when 1 was written; 0 frees it, 2 empties it",
+	.help = "what the buffer held when 1 was written; 0 frees the snapshot, 2 empties it",
 	.state_bytes = sizeof(struct hv_listing),
 	.open = open_snapshot,
 	.fill = fill_snapshot,

@@ -40,6 +40,6 @@ static void show_stats(struct hv_file *f)
 }
 
 const struct hv_node hv_stats_node = {
-	.help = "how many events, lost and read",
+	.help = "how many events are in the buffer, were lost and were read",
 	.show = show_stats,
 };

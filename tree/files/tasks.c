@@ -57,17 +57,17 @@ static void show_tgids(struct hv_file *f)
 }
 
 const struct hv_node hv_comms_node = {
-	.help = "pid and name of tasks",
+	.help = "pids and names of tasks",
 	.show = show_comms,
 };
 
 const struct hv_node hv_comms_size_node = {
-	.help = "how many of them are kept",
+	.help = "how many names are kept in saved_cmdlines",
 	.show = show_size,
 	.write = write_size,
 };
 
 const struct hv_node hv_tgids_node = {
-	.help = "pid and thread group of tasks, with options/record-tgid",
+	.help = "pids and thread groups of tasks; empty until options/record-tgid is switched on",
 	.show = show_tgids,
 };

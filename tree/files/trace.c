@@ -52,7 +52,7 @@ static void release_trace(struct hv_file *f)
 }
 
 const struct hv_node hv_trace_node = {
-	.help = "what the buffer holds; opened for writing with truncation: clears it",
+	.help = "what the buffer holds; truncating the file clears the buffer",
 	.state_bytes = sizeof(struct trace),
 	.open = open_trace,
 	.fill = fill_trace,

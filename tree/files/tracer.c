@@ -52,12 +52,12 @@ static struct hv_err *write_tracer(struct hv_file *f, const char *buf, size_t le
 }
 
 const struct hv_node hv_tracers_node = {
-	.help = "names for current_tracer",
+	.help = "the names that current_tracer takes",
 	.show = show_tracers,
 };
 
 const struct hv_node hv_tracer_node = {
-	.help = "a tracer's name; a change clears the buffer",
+	.help = "the name of the tracer in use; a change clears the buffer",
 	.show = show_tracer,
 	.write = write_tracer,
 };
