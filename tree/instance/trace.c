@@ -216,6 +216,7 @@ void hv_instance_set_muted(struct hv_instance *in, const uint8_t *muted)
 
 static struct hv_err *follow_forks(struct hv_instance *in, unsigned on)
 {
+	struct hv_options before = in->options;
 	struct hv_err *err;
 
 	hv_tasks_learn(in);
@@ -223,7 +224,7 @@ static struct hv_err *follow_forks(struct hv_instance *in, unsigned on)
 	hv_options_set(&in->options, HV_OPT_FUNCTION_FORK, on);
 	err = publish_tasks(in);
 	if (err) {
-		hv_options_set(&in->options, HV_OPT_FUNCTION_FORK, !on);
+		in->options = before;
 		hv_err_free(hv_tasks_publish(in->all));
 	}
 	return err;
