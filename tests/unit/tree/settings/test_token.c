@@ -112,6 +112,48 @@ START_TEST(numbers)
 }
 END_TEST
 
+static void check_name(const char *buf, size_t len, const char *want)
+{
+	char *name = hv_name_written(buf, len);
+
+	ck_assert_str_eq(name, want);
+	free(name);
+}
+
+START_TEST(names)
+{
+	check_name("nop\n", 4, "nop");
+	check_name(" \t nop \n\n", 8, "nop");
+	check_name("two words", 9, "two words");
+	check_name("cut\0off", 7, "cut");
+	check_name("cut short", 3, "cut");
+	check_name(" \n", 2, "");
+	check_name("", 0, "");
+}
+END_TEST
+
+/* A number may be followed by nothing but a newline, and what comes behind a NUL is not seen. */
+START_TEST(numbers_written)
+{
+	static const char zeros[70] =
+		"0000000000000000000000000000000000000000000000000000000000000000"
+		"00001";
+	struct hv_err *err;
+	uint64_t v = 0;
+
+	ck_assert_ptr_null(hv_number_written("12\nx", 3, &v));
+	ck_assert_uint_eq(v, 12);
+	ck_assert_ptr_null(hv_number_written("7\0x", 3, &v));
+	ck_assert_uint_eq(v, 7);
+	/* as kstrtoul_from_user, which reads so much and no more */
+	ck_assert_ptr_null(hv_number_written(zeros, sizeof(zeros) - 1, &v));
+	ck_assert_uint_eq(v, 0);
+	err = hv_number_written("0x10", 4, &v);
+	ck_assert_int_eq(err->code, EINVAL);
+	hv_err_free(err);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("token");
@@ -125,6 +167,8 @@ int main(void)
 	tcase_add_test(tests, nul_delimits);
 	tcase_add_test(tests, too_long);
 	tcase_add_test(tests, numbers);
+	tcase_add_test(tests, names);
+	tcase_add_test(tests, numbers_written);
 	srunner_run_all(runner, CK_NORMAL);
 	nr_failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -1,0 +1,72 @@
+/* trace_pipe has one reader, or one for each vCPU. */
+#include <check.h>
+
+#include "tree/instance/pipes.h"
+
+static struct hv_pipes pipes;
+
+static void set_up(void)
+{
+	hv_pipes_init(&pipes, 2);
+}
+
+static void tear_down(void)
+{
+	ck_assert_uint_eq(pipes.nr, 0);
+	hv_pipes_deinit(&pipes);
+}
+
+static void refused(int cpu)
+{
+	struct hv_err *err = hv_pipes_take(&pipes, cpu);
+
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, EBUSY);
+	hv_err_free(err);
+}
+
+START_TEST(one_of_all)
+{
+	ck_assert_ptr_null(hv_pipes_take(&pipes, -1));
+	refused(-1);
+	refused(0);
+	refused(1);
+	hv_pipes_give_back(&pipes, -1);
+	ck_assert_ptr_null(hv_pipes_take(&pipes, -1));
+	hv_pipes_give_back(&pipes, -1);
+}
+END_TEST
+
+START_TEST(one_of_each)
+{
+	ck_assert_ptr_null(hv_pipes_take(&pipes, 0));
+	refused(0);
+	refused(-1);
+	ck_assert_ptr_null(hv_pipes_take(&pipes, 1));
+	hv_pipes_give_back(&pipes, 0);
+	refused(-1);
+	refused(1);
+	ck_assert_ptr_null(hv_pipes_take(&pipes, 0));
+	hv_pipes_give_back(&pipes, 0);
+	hv_pipes_give_back(&pipes, 1);
+	ck_assert_ptr_null(hv_pipes_take(&pipes, -1));
+	hv_pipes_give_back(&pipes, -1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("pipes");
+	TCase *tests = tcase_create("pipes");
+	SRunner *runner = srunner_create(suite);
+	int nr_failed;
+
+	suite_add_tcase(suite, tests);
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, one_of_all);
+	tcase_add_test(tests, one_of_each);
+	srunner_run_all(runner, CK_NORMAL);
+	nr_failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return nr_failed != 0;
+}
