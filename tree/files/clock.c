@@ -13,8 +13,8 @@ static const char *const names[] = {
 	[HV_TRACE_CLOCK_HOST] = "host-mono",
 };
 
-/* The guest's own where it can be told, and the host's where it is known how the guest's counter
- * follows it. */
+/* The guest's own clock is there if it can be computed, and the host's if it is known how the
+ * guest's counter follows it. */
 static bool has_clock(struct hv_session *s, enum hv_trace_clock clock)
 {
 	if (clock == HV_TRACE_CLOCK_GUEST)
@@ -22,7 +22,7 @@ static bool has_clock(struct hv_session *s, enum hv_trace_clock clock)
 	return clock != HV_TRACE_CLOCK_HOST || hv_session_has_host_clock(s);
 }
 
-/* Where the guest's own cannot be told, what is shown is what its counter says. */
+/* If the guest's own clock cannot be computed, times are what its counter says. */
 static bool is_chosen(const struct hv_buffers *b, enum hv_trace_clock clock)
 {
 	if (clock == HV_TRACE_CLOCK_TSC)

@@ -16,7 +16,7 @@ static bool is_chosen(const struct hv_file *f, unsigned cpu)
 	return cpu < in->all->nr_cpus && !in->selection.muted[cpu];
 }
 
-/* %*pb of the kernel: the first of the groups has as many digits as it needs for all vCPUs. */
+/* As the kernel's %*pb: the first group has as many digits as the vCPUs need. */
 static void show_cpumask(struct hv_file *f)
 {
 	unsigned nr = f->at.instance->all->nr_cpus, left = (nr + CHUNK_BITS - 1) / CHUNK_BITS;
@@ -39,7 +39,7 @@ static bool is_between(char c)
 	return isspace((unsigned char)c) || c == ',';
 }
 
-/* One group, from its last digit at *END on backwards. */
+/* Reads one group backwards, from its last digit, which is before *END. */
 static struct hv_err *take_chunk(const char *text, size_t *end, uint32_t *ret)
 {
 	unsigned shift = 0;
@@ -56,7 +56,8 @@ static struct hv_err *take_chunk(const char *text, size_t *end, uint32_t *ret)
 	return NULL;
 }
 
-/* bitmap_parse(): up to a newline; what is missing is 0. One byte of RET a vCPU. */
+/* Reads a mask up to a newline; digits that are missing are 0 (bitmap_parse). RET_MUTED has a byte
+ * a vCPU. */
 static struct hv_err *parse(const char *text, size_t len, unsigned nr_cpus, uint8_t *ret_muted)
 {
 	const char *newline = memchr(text, '\n', len);

@@ -6,12 +6,12 @@
 #define TEXT_LEN_BYTES 65536 /* made at a time */
 #define RULE	       "---------------------------------\n"
 
-/* Of more, the newest: a buffer may have millions. */
+/* A buffer may have millions of events; the newest are written. */
 #define LINES_MAX 200000
 
 struct dump {
 	struct hv_lines lines;
-	unsigned is_done; /* its last line was made */
+	unsigned is_done; /* the last line was made */
 };
 
 static void skip_oldest(struct hv_lines *l, struct hv_text *out)

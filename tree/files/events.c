@@ -5,7 +5,8 @@
 #include "tree/format/raw_page.h"
 #include "tree/settings/token.h"
 
-/* As in put_payload (raw_page.c), and as the kernel has them since 4.x (trace_entries.h). */
+/* As put_payload() of raw_page.c writes them, and as the kernel has them since 4.x
+ * (trace_entries.h). */
 static const struct {
 	const char *name;
 	enum hv_raw_type id;
@@ -109,13 +110,13 @@ static void show_header_event(struct hv_file *f)
 			      "\tdata max type_len  == 28\n");
 }
 
-/* The kernel's own printk formats: none of its trace_printk() is shown. */
+/* The formats of the guest kernel's trace_printk(), of which nothing is shown. */
 static void show_printk_formats(struct hv_file *f hv_unused)
 {
 }
 
-/* No event can be switched: those of the tracers come with the tracer. Programs put off what there
- * is before they begin, and find that nothing is on. */
+/* The guest's own events cannot be traced, and those of tracers cannot be chosen. Programs disable
+ * all events before they begin, and read here that none is enabled. */
 static void show_enable(struct hv_file *f)
 {
 	hv_text_add(&f->text, "0\n");

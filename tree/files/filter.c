@@ -171,7 +171,7 @@ static struct hv_err *write_filter(struct hv_file *f, const char *buf, size_t le
 	return err;
 }
 
-/* Whoever closes is told of no error, except by error_log. */
+/* An error is not one of close(2): it is found in error_log only. */
 static void apply_last_token(struct hv_file *f)
 {
 	struct edit *edit = f->state;

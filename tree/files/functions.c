@@ -30,7 +30,7 @@ static void show_addresses(struct hv_file *f)
 	}
 }
 
-/* One user, none of the kernel's flags, no trampoline of the kernel's. */
+/* Each as the kernel shows a function with one user, without flags and trampoline. */
 static void show_enabled(struct hv_file *f)
 {
 	const uint8_t *patched = hv_session_patched(hv_file_session(f));

@@ -37,7 +37,7 @@ bool hv_lines_take(struct hv_lines *l, struct hv_event *ret)
 	return true;
 }
 
-/* What function_graph shows among its calls: a comment. */
+/* function_graph shows markers as comments among its calls. */
 static void add_comment(struct hv_lines *l, struct hv_text *out, const struct hv_style *style,
 			const struct hv_event *e)
 {

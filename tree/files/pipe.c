@@ -25,8 +25,8 @@ static struct hv_err *open_pipe(struct hv_file *f)
 	return NULL;
 }
 
-/* The end is only told to a reader that has had something and finds recording off. One that sleeps
- * is woken by events alone (tracing_wait_pipe of 6.12). */
+/* A reader is told of the end only if it has had something and recording is off. One that sleeps is
+ * woken by events alone (tracing_wait_pipe of 6.12). */
 static bool is_at_end(const struct hv_file *f)
 {
 	const struct pipe *p = f->state;
@@ -35,7 +35,7 @@ static bool is_at_end(const struct hv_file *f)
 	       !hv_instance_tracing_on(f->at.instance);
 }
 
-/* Takes whole events, and no more than the reader asked for. */
+/* Takes whole events, and no more of them than the reader asked for. */
 static struct hv_err *fill_pipe(struct hv_file *f)
 {
 	size_t enough = f->asked_bytes < TEXT_LEN_BYTES ? f->asked_bytes : TEXT_LEN_BYTES;

@@ -47,7 +47,7 @@ static bool find_profile(struct hv_place *at, const char *name)
 	return hv_cpu_find(at, "function", name);
 }
 
-/* The longest first; of equal ones, the kernel's order is that of its pages. */
+/* The longest first. Among equal ones the kernel's order is arbitrary. */
 static int compare_times(const void *pa, const void *pb)
 {
 	const struct hv_profile_count *a = pa, *b = pb;

@@ -42,7 +42,7 @@ static void show_total(struct hv_file *f)
 	hv_text_printf(&f->text, "%" PRIu64 "\n", kb);
 }
 
-/* Whether a vCPU has it, in this buffer or in the guest's rings. */
+/* Whether a vCPU has a buffer of that size now, or a ring in the guest. */
 static bool is_a_size(const struct hv_buffers *b, uint64_t bytes)
 {
 	const struct hv_buffer *guests = hv_session_buffer(b->session);
@@ -53,7 +53,8 @@ static bool is_a_size(const struct hv_buffers *b, uint64_t bytes)
 	return false;
 }
 
-/* Rounded up to the kernel's pages, two at least; but what is one already is that one. */
+/* A size is rounded up to whole pages of the kernel's, two at least, unless a buffer has it
+ * already. */
 static struct hv_err *resize(struct hv_instance *in, int cpu, uint64_t kb)
 {
 	uint64_t bytes = kb * 1024, pages;
@@ -86,7 +87,7 @@ static void show_subbuf(struct hv_file *f)
 	hv_text_printf(&f->text, "%d\n", SUBBUF_KB);
 }
 
-/* There is one size: what is rounded up to it is taken. */
+/* There is one size. All that the kernel would round up to it is taken. */
 static struct hv_err *write_subbuf(struct hv_file *f hv_unused, const char *buf, size_t len_bytes,
 				   size_t *ret_len)
 {

@@ -25,7 +25,7 @@ static void show_stats(struct hv_file *f)
 	uint64_t now_ns = 0;
 
 	hv_buffer_stat(hv_instance_buffer(in), f->at.cpu, hv_raw_event_len, &stat);
-	/* It may be a little behind. */
+	/* The guest's clock, as far as the host knows it, may be a little behind. */
 	if (!hv_session_now_ns(hv_file_session(f), in->buffers.clock, &now_ns) ||
 	    now_ns < stat.youngest_ns)
 		now_ns = stat.youngest_ns;
