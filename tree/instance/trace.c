@@ -73,6 +73,8 @@ static struct hv_err *publish(struct hv_instance *in)
 static void take_back(struct hv_instance *in)
 {
 	hv_sites_publish_graph(in);
+	if (hv_share_is(in->all))
+		hv_err_free(hv_tasks_publish(in->all));
 	hv_err_free(hv_commands_publish(in->all));
 }
 
