@@ -8,7 +8,7 @@
 #include "cli/service/clients.h"
 #include "cli/service/ending.h"
 #include "cli/service/watch.h"
-#include "tree/drain.h"
+#include "tree/tree.h"
 
 #define WAIT_NS (5 * HV_NS_PER_MS) /* how often a blocked read looks at the ring */
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/client.h"
-#include "tree/tracer_names.h"
+#include "tree/settings/tracer_names.h"
 
 #define LONGS_MAX 16
 #define OPERAND	  1 /* of getopt_long() */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tracer/session_state.h"
+#include "tree/format/format.h"
 #include "tree/format/graph.h"
 #include "tree/format/raw_page.h"
 #include "base/clock.h"

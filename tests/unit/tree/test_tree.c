@@ -114,7 +114,6 @@ START_TEST(pipe_takes_what_is_asked)
 }
 END_TEST
 
-/* Between truncation and close the guest is not told of an empty list, which would mean all. */
 /* A client that has truncated the filter and not yet written when the session is detached. */
 START_TEST(an_ending_tree_publishes_nothing)
 {
@@ -136,7 +135,7 @@ START_TEST(an_ending_tree_publishes_nothing)
 }
 END_TEST
 
-/* What a writer that died had told is not published, all of it or none. */
+/* What a writer that died has written is not published, neither all of it nor a part. */
 START_TEST(an_abandoned_file_publishes_nothing)
 {
 	const uint8_t *patched = hv_session_patched(session);
@@ -157,7 +156,7 @@ START_TEST(an_abandoned_file_publishes_nothing)
 	ck_assert_ptr_null(hv_file_write(f, "function_8 function_9", 21, &n));
 	hv_file_abandon(f);
 	ck_assert(patched[7] && !patched[8]);
-	/* and whoever comes after is heard */
+	/* The next writer is heard. */
 	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_APPEND, &f));
 	ck_assert_ptr_null(hv_file_write(f, "function_8\n", 11, &n));
 	ck_assert_ptr_null(hv_file_close(f));
@@ -213,6 +212,7 @@ START_TEST(ready_keeps_what_it_found)
 }
 END_TEST
 
+/* Between truncation and close the guest is not told of an empty list, which would mean all. */
 START_TEST(never_all_in_between)
 {
 	const uint8_t *patched = hv_session_patched(session);
