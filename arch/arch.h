@@ -97,6 +97,9 @@ struct hv_unwind_rule {
 	bool exact; /* the address found is of the next instruction itself, not behind a call */
 };
 
+/* What is known of an address of a stack: its low 31 bits. */
+#define HV_STACK_ADDRESS_MASK 0x7fffffffu
+
 /* A frame. Of addresses of stacks only the low 31 bits. */
 struct hv_unwind_frame {
 	struct hv_gva ip;
@@ -115,10 +118,13 @@ enum hv_call_trace {
 	HV_TRACE_NOTHING,
 	HV_TRACE_FUNCTION, /* as function_off */
 	HV_TRACE_GRAPH,
-	HV_TRACE_GRAPH_ROOT,	/* what a call means for the calls in it: see session.h */
+	HV_TRACE_GRAPH_ROOT,	/* what a call means for the calls in it: see tracer/stubs.h */
 	HV_TRACE_GRAPH_NOTRACE, /* likewise */
 	HV_NR_TRACES,
 };
+
+/* Set in the offset of every address of kernel text from text_base. */
+#define HV_TEXT_BIT UINT64_C(0x80000000)
 
 #define HV_NR_YIELDS	   8
 #define HV_NR_CALL_ENTRIES (HV_NR_ROLES * 2 * HV_NR_TRACES)
@@ -172,6 +178,13 @@ struct hv_arch {
 	 * kernel's module area: nothing but the image is ever there. */
 	struct hv_gva_range free_window;
 
+	/* In records, an address of kernel text is an offset from here. The image and all modules
+	 * are in the upper half of the 4 GiB that begin here, so HV_TEXT_BIT is set in every
+	 * offset, and 31 bits of it are enough. Where the low 32 bits of text_base are 0, as on
+	 * x86-64, the offset is the low half of the address, and stubs need not subtract. */
+	struct hv_gva text_base;
+	/* The lowest address that only the kernel has, with page tables of LEVELS. */
+	struct hv_gva (*kernel_start)(unsigned levels);
 	/* Tables that may hold the kernel's mapping, best first (x86: the root as it is, and with
 	 * KPTI's user bit cleared). Returns their number, at most 2. */
 	unsigned (*roots)(const struct hv_vcpu_regs *regs, struct hv_gpa ret[2]);
@@ -216,12 +229,23 @@ struct hv_arch {
 	 * known. */
 	bool (*unwind)(const struct hv_unwind_rule *rule, hv_stack_word word, void *ctx,
 		       struct hv_unwind_frame *frame);
-	/* The rule of a function that keeps a frame pointer. */
+	/* The rule of a function's first instruction, and of a function that keeps a frame pointer.
+	 */
+	struct hv_unwind_rule entry_rule;
 	struct hv_unwind_rule frame_pointer_rule;
 	/* The raw words of a function record (ringbuf/abi.h). */
 	struct hv_context (*decode_context)(uint32_t preempt_count, uint16_t cpu_flags,
 					    uint16_t thread_flags, struct hv_resched_masks masks);
 };
+
+/* Whether a site at AT, a virtual or physical address, lies in two pages: then no single write can
+ * change it. */
+static inline bool hv_site_crosses_pages(const struct hv_arch *arch, uint64_t at)
+{
+	uint64_t page_bytes = arch->entry_span(1);
+
+	return at % page_bytes + arch->site_len_bytes > page_bytes;
+}
 
 extern const struct hv_arch hv_arch_x86_64;
 

@@ -15,8 +15,7 @@ static inline uint64_t hv_now_ns(void)
 	return (uint64_t)ts.tv_sec * HV_NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
-/* For poll(2): rounded up, so that a wait never ends just before its deadline; 0 when it is over.
- */
+/* For poll(2): rounded up, so that a wait never ends just before its deadline. 0: it is over. */
 static inline int hv_left_ms(uint64_t deadline_ns)
 {
 	uint64_t now_ns = hv_now_ns();

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdarg.h>
+#include <string.h>
 
 static char *format(const char *fmt, va_list args)
 {
@@ -13,23 +14,40 @@ static char *format(const char *fmt, va_list args)
 	return text;
 }
 
+/* MESSAGE is taken; its reason begins at REASON_OFF. */
+static void set_message(struct hv_err *err, char *message, size_t reason_off)
+{
+	free(err->message);
+	err->message = message;
+	err->reason = message + reason_off;
+}
+
 struct hv_err *hv_err_new(int code, const char *fmt, ...)
 {
 	struct hv_err *err = hv_alloc(sizeof(*err));
 	va_list args;
 
 	assert(code > 0);
-	va_start(args, fmt);
 	err->code = code;
-	err->message = format(fmt, args);
+	va_start(args, fmt);
+	set_message(err, format(fmt, args), 0);
 	va_end(args);
 	return err;
+}
+
+struct hv_err *hv_err_copy(const struct hv_err *err)
+{
+	struct hv_err *copy = hv_alloc(sizeof(*copy));
+
+	copy->code = err->code;
+	copy->facts = err->facts;
+	set_message(copy, hv_strdup(err->message), (size_t)(err->reason - err->message));
+	return copy;
 }
 
 struct hv_err *hv_err_in(struct hv_err *err, const char *fmt, ...)
 {
 	HV_AUTO_FREE char *context = NULL;
-	char *joined;
 	va_list args;
 
 	if (!err)
@@ -37,10 +55,38 @@ struct hv_err *hv_err_in(struct hv_err *err, const char *fmt, ...)
 	va_start(args, fmt);
 	context = format(fmt, args);
 	va_end(args);
-	joined = hv_format("%s: %s", context, err->message);
-	free(err->message);
-	err->message = joined;
+	set_message(err, hv_format("%s: %s", context, err->message), strlen(context) + 2);
 	return err;
+}
+
+struct hv_err *hv_err_add(struct hv_err *err, const char *fmt, ...)
+{
+	HV_AUTO_FREE char *more = NULL;
+	va_list args;
+
+	if (!err)
+		return NULL;
+	va_start(args, fmt);
+	more = format(fmt, args);
+	va_end(args);
+	set_message(err, hv_format("%s%s", err->message, more),
+		    (size_t)(err->reason - err->message));
+	return err;
+}
+
+struct hv_err *hv_err_mark(struct hv_err *err, unsigned facts)
+{
+	if (err)
+		err->facts |= facts;
+	return err;
+}
+
+void hv_err_keep_first(struct hv_err **first, struct hv_err *err)
+{
+	if (*first)
+		hv_err_free(err);
+	else
+		*first = err;
 }
 
 void hv_err_free(struct hv_err *err)

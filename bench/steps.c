@@ -99,9 +99,9 @@ static bool print_cases(const struct world *w, const struct world_case *cases, u
 		nr = count(w, &cases[i]);
 		if (nr < 0)
 			return false;
-		printf("| %s | %d | %u |\n", cases[i].name, nr,
+		printf("| %s | %d | %zu |\n", cases[i].name, nr,
 		       world_case_bytes(&cases[i]) +
-			       cases[i].nr_stacks * STACK_RECORDS * HV_RECORD_LEN);
+			       cases[i].nr_stacks * STACK_RECORDS * sizeof(struct hv_record));
 	}
 	return true;
 }

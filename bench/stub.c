@@ -113,7 +113,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: stub [ROUNDS [CALLS [KIB]]]\n");
 		return 2;
 	}
-	w = native_new(ring_kib * 1024 / HV_RECORD_LEN, &lack);
+	w = native_new(ring_kib * 1024 / sizeof(struct hv_record), &lack);
 	if (!w) {
 		printf("skipped: %s\n", lack);
 		return 77;

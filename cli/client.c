@@ -62,20 +62,12 @@ static char *libvirt_id(const char *spec, const char *uri, bool *ret_asked)
 	return hv_take(id);
 }
 
-/* The reason without the domain it begins with. */
-static const char *bare_reason(const char *ended)
-{
-	const char *at = strncmp(ended, "domain '", 8) == 0 ? strstr(ended, "': ") : NULL;
-
-	return at ? at + 3 : ended;
-}
-
 static struct hv_err *no_session(const char *spec, const struct rundir_info *left, bool is_known)
 {
 	if (left && left->ended)
 		return hv_err_new(ENOTCONN,
 				  "domain '%s': not attached: the last session ended: %s (%s/log)",
-				  spec, bare_reason(left->ended), left->path);
+				  spec, left->ended, left->path);
 	if (left)
 		return hv_err_new(ENOTCONN,
 				  "domain '%s': not attached: its service (pid %d) died: run "
@@ -180,14 +172,25 @@ static void show_note(const struct client *c, const struct wire_frame *frame)
 {
 	HV_AUTO_FREE char *line = NULL;
 
-	if (c->note && wire_string(frame->data, WIRE_DATA_MAX, &line))
-		c->note(line);
+	if (c->on_note && wire_string(frame->data, WIRE_DATA_MAX, &line))
+		c->on_note(line);
 }
 
 static void consume(struct client *c, size_t used)
 {
 	memmove(c->in.data, c->in.data + used, c->in.len_bytes - used);
 	c->in.len_bytes -= used;
+}
+
+static struct hv_err *error_of(const struct wire_frame *answer)
+{
+	struct hv_err *err =
+		hv_err_new(answer->arg ? (int)answer->arg : EIO, "%.*s",
+			   (int)answer->data.len_bytes, (const char *)answer->data.data);
+
+	if (answer->handle <= strlen(err->message))
+		err->reason = err->message + answer->handle;
+	return err;
 }
 
 struct hv_err *client_call(struct client *c, const struct wire_frame *request,
@@ -210,8 +213,7 @@ struct hv_err *client_call(struct client *c, const struct wire_frame *request,
 	if (err)
 		return err;
 	if (answer.kind == WIRE_ERROR)
-		return hv_err_new(answer.arg ? (int)answer.arg : EIO, "%.*s",
-				  (int)answer.data.len_bytes, (const char *)answer.data.data);
+		return error_of(&answer);
 	*ret = answer;
 	return NULL;
 }
@@ -249,7 +251,8 @@ struct hv_err *client_read(struct client *c, uint32_t handle, uint32_t wait_ms, 
 	return err;
 }
 
-struct hv_err *client_write(struct client *c, uint32_t handle, struct hv_span text)
+/* All of TEXT, as a shell would: again after each short count. */
+static struct hv_err *write_all(struct client *c, uint32_t handle, struct hv_span text)
 {
 	struct wire_frame answer;
 	size_t done = 0;
@@ -284,36 +287,21 @@ struct hv_err *client_put(struct client *c, const char *path, int flags, const c
 {
 	uint32_t handle;
 	struct hv_err *err = client_open(c, path, flags, &handle);
-	struct hv_err *close_err;
 
 	if (err)
 		return err;
-	err = client_write(c, handle, (struct hv_span){(const uint8_t *)text, strlen(text)});
-	close_err = client_close_file(c, handle);
-	if (!err)
-		return close_err;
-	hv_err_free(close_err);
+	err = write_all(c, handle, (struct hv_span){(const uint8_t *)text, strlen(text)});
+	hv_err_keep_first(&err, client_close_file(c, handle));
 	return err;
-}
-
-/* What ERR says of PATH, without PATH's name, with which the tree begins. */
-static const char *reason_of(const char *path, const struct hv_err *err)
-{
-	size_t len = strlen(path);
-	const char *text = err->message;
-	bool names_it = strncmp(text, path, len) == 0 && strncmp(text + len, ": ", 2) == 0;
-
-	return names_it ? text + len + 2 : text;
 }
 
 struct hv_err *client_error(const char *path, struct hv_err *err)
 {
 	const char *words = strerror(err->code);
-	const char *reason = reason_of(path, err);
-	bool says_more = strncasecmp(words, reason, strlen(reason)) != 0;
+	bool says_more = strncasecmp(words, err->reason, strlen(err->reason)) != 0;
 	struct hv_err *told =
 		hv_err_new(err->code, "%s: %s%s%s%s", path, words, says_more ? " (" : "",
-			   says_more ? reason : "", says_more ? ")" : "");
+			   says_more ? err->reason : "", says_more ? ")" : "");
 
 	hv_err_free(err);
 	return told;
@@ -345,9 +333,6 @@ struct hv_err *client_get(struct client *c, const char *path, struct hv_text *re
 		if (!err && data.len_bytes)
 			hv_text_add_bytes(ret, data.data, data.len_bytes);
 	}
-	if (err) {
-		hv_err_free(client_close_file(c, handle));
-		return err;
-	}
-	return client_close_file(c, handle);
+	hv_err_keep_first(&err, client_close_file(c, handle));
+	return err;
 }

@@ -11,7 +11,7 @@ struct client {
 	char *spec; /* owned; as the user named the domain */
 	struct hv_text in;
 	/* Where WIRE_NOTE lines go; NULL: nowhere. */
-	void (*note)(const char *line);
+	void (*on_note)(const char *line);
 };
 #define CLIENT_NONE                                                                                \
 	{                                                                                          \
@@ -30,7 +30,7 @@ void client_close(struct client *c);
 #define AUTO_CLIENT hv_cleanup(client_close)
 
 /* Sends REQUEST and waits for its answer. An answer that is an error is returned as one, with the
- * errno the tree gave. RET's data is good until the next call. ECONNRESET: the session has ended.
+ * errno that the tree gave. RET's data is good until the next call. ECONNRESET: the session ended.
  */
 struct hv_err *client_call(struct client *c, const struct wire_frame *request,
 			   struct wire_frame *ret) hv_must_use;
@@ -40,11 +40,9 @@ struct hv_err *client_open(struct client *c, const char *path, int flags,
 /* *RET: good until the next call; empty at the end of the file. EAGAIN when WAIT_MS is over. */
 struct hv_err *client_read(struct client *c, uint32_t handle, uint32_t wait_ms,
 			   struct hv_span *ret) hv_must_use;
-/* Writes all of TEXT, as a shell would: again after each short count. */
-struct hv_err *client_write(struct client *c, uint32_t handle, struct hv_span text) hv_must_use;
 struct hv_err *client_close_file(struct client *c, uint32_t handle) hv_must_use;
 
-/* What `printf TEXT > PATH` does. The close happens whatever the write said; the first error wins.
+/* What `printf TEXT > PATH` does. It closes whatever the write said; the first error is returned.
  */
 struct hv_err *client_put(struct client *c, const char *path, int flags,
 			  const char *text) hv_must_use;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/commit.h"
 #include "cli/verbs/verb.h"
 
 static const struct verb *const verbs[] = {
@@ -29,7 +30,9 @@ static void print_help(void)
 		printf("  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
 	printf("\n  -c, --connect=URI   libvirt to ask (default: libvirt's own, qemu:///system)\n"
 	       "  -h, --help          this text; hvtrace VERB --help says more\n"
-	       "  -V, --version       the version\n\n"
+	       "  -V, --version       the version, and the commit it was built from\n\n"
+	       "The options of a verb stand anywhere behind it; those of exec and sh before\n"
+	       "DOMAIN, those of echo before TEXT.\n\n"
 	       "DOMAIN is a libvirt domain's name, id or UUID; qmp:PATH, a QEMU's QMP socket; or\n"
 	       "pid:N, a QEMU process.\n"
 	       "Exit status: 0 ok, 1 failed, 2 usage.\n");
@@ -54,7 +57,7 @@ static bool global_options(struct cli *cli, int argc, char **argv, int *ret_exit
 			return false;
 		}
 		if (c == 'V') {
-			printf("hvtrace %s\n", HVTRACE_VERSION);
+			printf("hvtrace %s (commit %s)\n", HVTRACE_VERSION, HVTRACE_COMMIT);
 			return false;
 		}
 		if (c != 'c') {
@@ -85,7 +88,8 @@ static int run_verb(struct cli *cli, int argc, char **argv)
 		return usage_error(cli, "unknown verb '%s'", argv[optind]);
 	argc -= optind;
 	argv += optind;
-	optind = 1;
+	/* Anew, for another ARGV. */
+	optind = 0;
 	return cli->verb->run(cli, argc, argv);
 }
 

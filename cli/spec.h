@@ -2,13 +2,10 @@
  * Leaves to others: what it names (vmm/guest.h), whether a service has it (rundir.h). */
 #pragma once
 
-#include "base/err.h"
+#include "base/guard.h"
 
-/* SPEC with its path, if it has one, made absolute: how a session is found again. The caller frees.
- */
+/* SPEC with its path, if it has one, made absolute, so that its session is found again. The caller
+ * frees. */
 char *spec_absolute(const char *spec) hv_must_use;
 /* PATH made absolute. The caller frees. */
 char *spec_absolute_path(const char *path) hv_must_use;
-
-/* "domain 'SPEC': " before a message that does not begin with its object. Takes ERR. */
-struct hv_err *in_domain(struct hv_err *err, const char *spec) hv_must_use;

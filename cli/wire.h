@@ -41,7 +41,7 @@ enum wire_kind {
 	WIRE_OPEN_PROC, /* data: a file of the guest's /proc; answer handle */
 	WIRE_MOUNT,	/* data: where this connection's client has mounted the tree */
 	WIRE_OK = 0x80,
-	WIRE_ERROR, /* arg: errno, data: message */
+	WIRE_ERROR, /* arg: errno, data: message, handle: where its reason begins (base/err.h) */
 	WIRE_NOTE,  /* data: a line for the user; the answer still follows */
 };
 

@@ -1,21 +1,11 @@
-/* The guest's trace clock "local": sched_clock() as the guest computes it from the tsc - cyc2ns on
- * bare clocks, pvclock under KVM - with its parameters read from guest memory (hostile: any value
- * gives some number, never a fault). */
+/* The guest's trace clock "local": sched_clock() as the guest computes it from a CPU's counter,
+ * with its parameters read from guest memory (hostile: any value gives some number, never a fault).
+ * Leaves to others: where a kernel has the parameters (clock_source.h). */
 #pragma once
 
-#include <stdint.h>
-
-#include "base/err.h"
+#include "kernel/clock_source.h"
 
 struct hv_kernel;
-
-enum hv_clock_kind {
-	HV_CLOCK_TSC,	  /* native_sched_clock with cyc2ns */
-	HV_CLOCK_PVCLOCK, /* kvm_sched_clock_read */
-	HV_CLOCK_RAW,  /* the guest's clock cannot be computed from the tsc: tsc units are shown as
-			  they are */
-	HV_CLOCK_HOST, /* not the guest's: the host's was chosen instead, in ns */
-};
 
 #define HV_CLOCK_CPUS_MAX 1024
 

@@ -1,6 +1,8 @@
 /* Source: kernel/kallsyms.c, include/linux/kernel.h (enum system_states). */
 #include "kernel/early.h"
 
+#include <assert.h>
+
 #include "kernel/kallsyms.h"
 
 static void image_deinit(struct hv_image *image)
@@ -41,20 +43,50 @@ struct hv_err *hv_early_symbol(struct hv_guest *g, const char *name, struct hv_g
 	return NULL;
 }
 
+/* The stack of a standing vCPU. */
+struct standing {
+	struct hv_address_space as;
+	uint64_t sp;
+	struct hv_err *err;
+};
+
+static bool word_at(void *ctx, uint32_t at, uint64_t *ret)
+{
+	struct standing *s = ctx;
+	uint64_t off = (at - s->sp) & HV_STACK_ADDRESS_MASK;
+
+	if (!s->err)
+		s->err = hv_read_u64(&s->as, hv_gva(s->sp + off), ret);
+	return !s->err;
+}
+
+static struct hv_err *read_return(struct standing *s, struct hv_gva *ret)
+{
+	const struct hv_arch *arch = s->as.arch;
+	struct hv_unwind_frame f = {.sp = (uint32_t)(s->sp & HV_STACK_ADDRESS_MASK)};
+
+	if (arch->unwind(&arch->entry_rule, word_at, s, &f))
+		*ret = f.ip;
+	else
+		assert(s->err); /* the rule wants nothing but words of the stack */
+	return s->err;
+}
+
 struct hv_err *hv_early_return(struct hv_guest *g, struct hv_gva *ret)
 {
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = NULL;
-	struct hv_address_space as = {.guest = g, .arch = hv_guest_info(g)->arch};
+	struct standing s = {.as = {.guest = g, .arch = hv_guest_info(g)->arch}};
 	struct hv_err *err = read_registers(g, &regs);
 	struct hv_gpa roots[2];
 
 	if (err)
 		return err;
-	if (!as.arch->roots(&regs[0], roots))
+	if (!s.as.arch->roots(&regs[0], roots))
 		return hv_err_new(ENOENT, "vcpu 0: no page tables");
-	as.root = roots[0];
-	as.levels = regs[0].levels;
-	return hv_read_u64(&as, regs[0].sp, &ret->v);
+	s.as.root = roots[0];
+	s.as.levels = regs[0].levels;
+	s.sp = regs[0].sp.v;
+	return read_return(&s, ret);
 }
 
 bool hv_early_in_kernel(struct hv_guest *g)
@@ -65,20 +97,21 @@ bool hv_early_in_kernel(struct hv_guest *g)
 
 	for (unsigned i = 0; !err && i < info->nr_vcpus; i++)
 		if (regs[i].levels &&
-		    (hv_gva_in(regs[i].ip, info->arch->image_window) || regs[i].trap_table.v >> 63))
+		    (hv_gva_in(regs[i].ip, info->arch->image_window) ||
+		     regs[i].trap_table.v >= info->arch->kernel_start(regs[i].levels).v))
 			return true;
 	return false;
 }
 
-bool hv_early_is_up(const struct hv_kernel *k)
+bool hv_early_is_up(const struct hv_kernel_core *core)
 {
 	int64_t running;
 	uint32_t state = 0;
 	struct hv_gva at;
 
-	if (!k->btf || !hv_btf_enumerator(k->btf, "SYSTEM_RUNNING", &running) ||
-	    !hv_kernel_symbol(k, "system_state", &at))
+	if (!core->btf || !hv_btf_enumerator(core->btf, "SYSTEM_RUNNING", &running) ||
+	    !hv_core_symbol(core, "system_state", &at))
 		return true;
-	hv_err_free(hv_read_u32(&k->as, at, &state));
+	hv_err_free(hv_read_u32(&core->as, at, &state));
 	return state >= (uint32_t)running;
 }

@@ -1,15 +1,15 @@
 /* Members of guest structures through BTF. */
 #include "kernel/fields.h"
 
-struct hv_err *hv_fields_find(const struct hv_kernel *k, const char *type,
+struct hv_err *hv_fields_find(const struct hv_kernel_core *core, const char *type,
 			      const struct hv_field *fields, size_t nr)
 {
-	if (!k->btf)
+	if (!core->btf)
 		return hv_err_new(ENOENT, "kernel without BTF: struct %s is not known", type);
 	for (size_t i = 0; i < nr; i++) {
 		uint32_t len;
 
-		if (!hv_btf_member(k->btf, type, fields[i].path, fields[i].off, &len))
+		if (!hv_btf_member(core->btf, type, fields[i].path, fields[i].off, &len))
 			return hv_err_new(ENOENT, "btf: no member %s in struct %s", fields[i].path,
 					  type);
 		if (len < fields[i].len_bytes)
@@ -20,32 +20,15 @@ struct hv_err *hv_fields_find(const struct hv_kernel *k, const char *type,
 	return NULL;
 }
 
-bool hv_percpu_find(const struct hv_kernel *k, const char *symbol, const char *hot_member,
-		    uint64_t *ret)
-{
-	struct hv_gva at;
-	uint32_t off;
-
-	if (hv_kernel_symbol(k, symbol, &at)) {
-		*ret = at.v;
-		return true;
-	}
-	if (!hot_member || !hv_kernel_symbol(k, "pcpu_hot", &at) ||
-	    !hv_btf_member(k->btf, "pcpu_hot", hot_member, &off, NULL))
-		return false;
-	*ret = at.v + off;
-	return true;
-}
-
-bool hv_cpu_in(const struct hv_kernel *k, const char *mask, unsigned cpu)
+bool hv_cpu_in(const struct hv_kernel_core *core, const char *mask, unsigned cpu)
 {
 	struct hv_gva at;
 	struct hv_err *err;
 	uint8_t byte;
 
-	if (!hv_kernel_symbol(k, mask, &at))
+	if (!hv_core_symbol(core, mask, &at))
 		return true;
-	err = hv_read(&k->as, hv_gva_add(at, cpu / 8), &byte, 1);
+	err = hv_read(&core->as, hv_gva_add(at, cpu / 8), &byte, 1);
 	if (err) {
 		hv_err_free(err);
 		return false;

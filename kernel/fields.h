@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/bytes.h"
-#include "kernel/kernel.h"
+#include "kernel/core.h"
 
 struct hv_field {
 	const char *path;
@@ -12,17 +12,12 @@ struct hv_field {
 };
 
 /* ENOENT names the member that is not there or too small. */
-struct hv_err *hv_fields_find(const struct hv_kernel *k, const char *type,
+struct hv_err *hv_fields_find(const struct hv_kernel_core *core, const char *type,
 			      const struct hv_field *fields, size_t nr) hv_must_use;
-
-/* The per-CPU variable SYMBOL, or where struct pcpu_hot has it (6.2 to 6.14) as HOT_MEMBER (may be
- * NULL). False: neither. */
-bool hv_percpu_find(const struct hv_kernel *k, const char *symbol, const char *hot_member,
-		    uint64_t *ret);
 
 /* Whether CPU is in a mask of the kernel's ("__cpu_possible_mask"). True when there is no such
  * mask. */
-bool hv_cpu_in(const struct hv_kernel *k, const char *mask, unsigned cpu);
+bool hv_cpu_in(const struct hv_kernel_core *core, const char *mask, unsigned cpu);
 
 /* Notices that a list goes round (Brent): zero-initialised, told each address of the walk. True: it
  * does. A circle is found within twice its length and what leads to it. */

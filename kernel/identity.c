@@ -90,8 +90,10 @@ struct hv_err *hv_identity_read(const struct hv_image *image, const struct hv_sy
 	struct hv_gva at;
 
 	if (!hv_symbols_find(symbols, "linux_banner", &at))
-		return hv_err_new(ENOENT, "no symbol linux_banner (a kernel without "
-					  "CONFIG_KALLSYMS_ALL needs --vmlinux FILE)");
+		return hv_err_mark(hv_err_new(ENOENT,
+					      "no symbol linux_banner: the kernel was built "
+					      "without CONFIG_KALLSYMS_ALL"),
+				   HV_ERR_NEEDS_VMLINUX);
 	banner = hv_image_at(image, at);
 	if (!hv_span_has(banner, 0, strlen(BANNER)) || memcmp(banner.data, BANNER, strlen(BANNER)))
 		return hv_err_new(ENOENT, "no \"" BANNER "\" at linux_banner 0x%llx",

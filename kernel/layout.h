@@ -1,8 +1,33 @@
-/* Where the kernel keeps what stubs and readers need: fills struct hv_layout.
- * Private to kernel/. */
+/* Where the kernel keeps what stubs and readers need. */
 #pragma once
 
-#include "kernel/kernel.h"
+#include "kernel/core.h"
 
-/* Needs K's address space, symbols and BTF. ENOENT names what is not there. */
-struct hv_err *hv_layout_read(const struct hv_kernel *k, struct hv_layout *ret) hv_must_use;
+/* Offsets that stubs and readers need; from BTF, symbols and the per-CPU area. */
+struct hv_layout {
+	uint64_t cpu_number_percpu; /* per-CPU offset (or kernel address) of the u32 CPU number */
+	uint64_t current_percpu;    /* of the current task's pointer */
+	uint64_t preempt_count_percpu; /* of the u32 preempt count */
+	uint32_t task_pid_off;
+	uint32_t task_tgid_off;
+	uint32_t task_comm_off;
+	uint32_t task_flags_off; /* thread_info.flags */
+	uint32_t task_stack_off; /* of the pointer to its stack's lowest byte; valid when
+				    has_task_stack */
+	bool has_task_stack;
+	uint32_t task_migrate_off; /* migration_disabled; valid when has_migrate */
+	bool has_migrate;
+	/* PREEMPT_RT's own lazy preemption, before 6.12; valid when has_lazy, which the columns of
+	 * a trace show then, too */
+	uint32_t task_lazy_off; /* thread_info.preempt_lazy_count */
+	uint32_t lazy_mask;	/* of thread flags; 0: not known */
+	bool has_lazy;
+	struct hv_resched_masks resched;
+	unsigned nr_cpus;	   /* nr_cpu_ids */
+	uint32_t stack_bytes;	   /* of a task's stack: a power of two, and aligned to it */
+	uint64_t irq_stack_percpu; /* of the pointer to the interrupt stack's end or last word; 0:
+				      hv_kernel_need_irq_stack tells why not */
+};
+
+/* ENOENT names what is not there. */
+struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layout *ret) hv_must_use;

@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "kernel/fields.h"
-#include "kernel/layout.h"
 
 /* Bounds of what a guest can claim */
 #define MODULES_MAX	   4096
@@ -32,7 +31,7 @@ struct module_layout {
 };
 
 /* Text: core_layout up to 6.3; since 6.4 (ac3b43283923) one element of an array of memories. */
-static struct hv_err *find_text_members(const struct hv_kernel *k, struct module_layout *l)
+static struct hv_err *find_text_members(const struct hv_kernel_core *core, struct module_layout *l)
 {
 	const struct hv_field of_array[] = {
 		{"mem.base", 8, &l->text_base},
@@ -46,13 +45,13 @@ static struct hv_err *find_text_members(const struct hv_kernel *k, struct module
 	uint32_t len, mem, mem_len;
 	struct hv_err *err;
 
-	if (!k->btf || !hv_btf_enumerator(k->btf, "MOD_TEXT", &text) ||
-	    !hv_btf_member(k->btf, "module", "mem", &mem, &mem_len))
-		return hv_fields_find(k, "module", of_core, HV_ARRAY_LEN(of_core));
-	err = hv_fields_find(k, "module", of_array, HV_ARRAY_LEN(of_array));
+	if (!core->btf || !hv_btf_enumerator(core->btf, "MOD_TEXT", &text) ||
+	    !hv_btf_member(core->btf, "module", "mem", &mem, &mem_len))
+		return hv_fields_find(core, "module", of_core, HV_ARRAY_LEN(of_core));
+	err = hv_fields_find(core, "module", of_array, HV_ARRAY_LEN(of_array));
 	if (err)
 		return err;
-	if (!hv_btf_size(k->btf, "module_memory", &len) || text < 0 || text > 64 ||
+	if (!hv_btf_size(core->btf, "module_memory", &len) || text < 0 || text > 64 ||
 	    (uint64_t)(text + 1) * len > mem_len)
 		return hv_err_new(ENOENT, "btf: struct module has no memory number MOD_TEXT (%lld)",
 				  (long long)text);
@@ -61,7 +60,7 @@ static struct hv_err *find_text_members(const struct hv_kernel *k, struct module
 	return NULL;
 }
 
-static struct hv_err *find_layout(const struct hv_kernel *k, struct module_layout *l)
+static struct hv_err *find_layout(const struct hv_kernel_core *core, struct module_layout *l)
 {
 	const struct hv_field module[] = {
 		{"state", 4, &l->state},
@@ -75,34 +74,34 @@ static struct hv_err *find_layout(const struct hv_kernel *k, struct module_layou
 		{"strtab", 8, &l->strtab},
 		{"typetab", 8, &l->typetab},
 	};
-	struct hv_err *err = hv_fields_find(k, "module", module, HV_ARRAY_LEN(module));
+	struct hv_err *err = hv_fields_find(core, "module", module, HV_ARRAY_LEN(module));
 	int64_t unformed = 3, going = 2;
 
 	if (!err)
-		err = hv_fields_find(k, "mod_kallsyms", symbols, HV_ARRAY_LEN(symbols));
+		err = hv_fields_find(core, "mod_kallsyms", symbols, HV_ARRAY_LEN(symbols));
 	if (!err)
-		err = find_text_members(k, l);
+		err = find_text_members(core, l);
 	if (err)
 		return err;
-	if (!hv_btf_member(k->btf, "module", "name", &l->name, &l->name_len_bytes) ||
-	    !hv_btf_size(k->btf, "module", &l->len_bytes) || l->len_bytes > MODULE_STRUCT_MAX ||
+	if (!hv_btf_member(core->btf, "module", "name", &l->name, &l->name_len_bytes) ||
+	    !hv_btf_size(core->btf, "module", &l->len_bytes) || l->len_bytes > MODULE_STRUCT_MAX ||
 	    l->name > l->len_bytes || l->name_len_bytes > l->len_bytes - l->name ||
-	    !hv_btf_size(k->btf, "mod_kallsyms", &l->kallsyms_len_bytes) ||
+	    !hv_btf_size(core->btf, "mod_kallsyms", &l->kallsyms_len_bytes) ||
 	    l->kallsyms_len_bytes > MODULE_STRUCT_MAX)
 		return hv_err_new(ENOENT, "btf: struct module has no sensible size");
-	hv_btf_enumerator(k->btf, "MODULE_STATE_UNFORMED", &unformed);
-	hv_btf_enumerator(k->btf, "MODULE_STATE_GOING", &going);
-	l->has_orcs = hv_btf_member(k->btf, "module", "arch.num_orcs", &l->nr_orcs, NULL) &&
-		      hv_btf_member(k->btf, "module", "arch.orc_unwind_ip", &l->orc_ips, NULL) &&
-		      hv_btf_member(k->btf, "module", "arch.orc_unwind", &l->orcs, NULL);
+	hv_btf_enumerator(core->btf, "MODULE_STATE_UNFORMED", &unformed);
+	hv_btf_enumerator(core->btf, "MODULE_STATE_GOING", &going);
+	l->has_orcs = hv_btf_member(core->btf, "module", "arch.num_orcs", &l->nr_orcs, NULL) &&
+		      hv_btf_member(core->btf, "module", "arch.orc_unwind_ip", &l->orc_ips, NULL) &&
+		      hv_btf_member(core->btf, "module", "arch.orc_unwind", &l->orcs, NULL);
 	l->unformed = (uint32_t)unformed;
 	l->going = (uint32_t)going;
 	return NULL;
 }
 
 /* The symbols' strings: up to the last name's start, and from there as much as is mapped. */
-static struct hv_err *read_strings(const struct hv_kernel *k, struct hv_gva at, uint32_t last,
-				   char **ret)
+static struct hv_err *read_strings(const struct hv_kernel_core *core, struct hv_gva at,
+				   uint32_t last, char **ret)
 {
 	HV_AUTO_FREE char *strings = NULL;
 	size_t len = (size_t)last + 1;
@@ -112,17 +111,17 @@ static struct hv_err *read_strings(const struct hv_kernel *k, struct hv_gva at, 
 		return hv_err_new(EINVAL, "a name at %u of its strings", last);
 	/* The last byte stays NUL, and so does what is not there to be read. */
 	strings = hv_alloc(len + SYMBOL_NAME_MAX + 1);
-	err = hv_read(&k->as, at, strings, len);
+	err = hv_read(&core->as, at, strings, len);
 	if (err)
 		return err;
-	err = hv_read(&k->as, hv_gva_add(at, len), strings + len, SYMBOL_NAME_MAX);
+	err = hv_read(&core->as, hv_gva_add(at, len), strings + len, SYMBOL_NAME_MAX);
 	if (err) {
-		size_t to_page_end = -(at.v + len) & 0xfff;
+		size_t to_page_end = -(at.v + len) & (core->as.arch->entry_span(1) - 1);
 
 		hv_err_free(err);
 		err = NULL;
 		if (to_page_end < SYMBOL_NAME_MAX)
-			err = hv_read(&k->as, hv_gva_add(at, len), strings + len, to_page_end);
+			err = hv_read(&core->as, hv_gva_add(at, len), strings + len, to_page_end);
 		hv_err_free(err);
 	}
 	*ret = hv_take(strings);
@@ -153,14 +152,14 @@ static void fill_symbols(const Elf64_Sym *syms, const char *types, size_t nr, co
 	}
 }
 
-static struct hv_err *read_symbols(const struct hv_kernel *k, const struct module_layout *l,
+static struct hv_err *read_symbols(const struct hv_kernel_core *core, const struct module_layout *l,
 				   struct hv_gva at, struct hv_symbols *ret)
 {
 	HV_AUTO_FREE uint8_t *head = hv_alloc(l->kallsyms_len_bytes);
 	HV_AUTO_FREE Elf64_Sym *syms = NULL;
 	HV_AUTO_FREE char *types = NULL;
 	struct hv_span copy = {head, l->kallsyms_len_bytes};
-	struct hv_err *err = hv_read(&k->as, at, head, l->kallsyms_len_bytes);
+	struct hv_err *err = hv_read(&core->as, at, head, l->kallsyms_len_bytes);
 	uint32_t nr = hv_copy_u32(copy, l->num_symtab), last = 0;
 
 	if (err || !nr)
@@ -169,13 +168,13 @@ static struct hv_err *read_symbols(const struct hv_kernel *k, const struct modul
 		return hv_err_new(EINVAL, "%u symbols", nr);
 	syms = hv_alloc(nr * sizeof(*syms));
 	types = hv_alloc(nr);
-	err = hv_read(&k->as, hv_gva(hv_copy_u64(copy, l->symtab)), syms, nr * sizeof(*syms));
+	err = hv_read(&core->as, hv_gva(hv_copy_u64(copy, l->symtab)), syms, nr * sizeof(*syms));
 	if (!err)
-		err = hv_read(&k->as, hv_gva(hv_copy_u64(copy, l->typetab)), types, nr);
+		err = hv_read(&core->as, hv_gva(hv_copy_u64(copy, l->typetab)), types, nr);
 	for (size_t i = 0; i < nr; i++)
 		last = syms[i].st_name > last ? syms[i].st_name : last;
 	if (!err)
-		err = read_strings(k, hv_gva(hv_copy_u64(copy, l->strtab)), last, &ret->names);
+		err = read_strings(core, hv_gva(hv_copy_u64(copy, l->strtab)), last, &ret->names);
 	if (err)
 		return err;
 	fill_symbols(syms, types, nr, ret->names, ret);
@@ -183,7 +182,7 @@ static struct hv_err *read_symbols(const struct hv_kernel *k, const struct modul
 	return NULL;
 }
 
-static struct hv_err *read_module(const struct hv_kernel *k, const struct module_layout *l,
+static struct hv_err *read_module(const struct hv_kernel_core *core, const struct module_layout *l,
 				  struct hv_span copy, struct hv_module *ret)
 {
 	HV_AUTO_TEXT struct hv_text name = {0};
@@ -206,7 +205,7 @@ static struct hv_err *read_module(const struct hv_kernel *k, const struct module
 		ret->orc_ips = hv_gva(hv_copy_u64(copy, l->orc_ips));
 		ret->orcs = hv_gva(hv_copy_u64(copy, l->orcs));
 	}
-	err = read_symbols(k, l, hv_gva(hv_copy_u64(copy, l->kallsyms)), &ret->symbols);
+	err = read_symbols(core, l, hv_gva(hv_copy_u64(copy, l->kallsyms)), &ret->symbols);
 	return hv_err_in(err, "module '%s'", ret->name);
 }
 
@@ -217,7 +216,7 @@ static int by_text(const void *pa, const void *pb)
 	return a->text.start.v < b->text.start.v ? -1 : a->text.start.v > b->text.start.v;
 }
 
-static struct hv_err *walk(const struct hv_kernel *k, const struct module_layout *l,
+static struct hv_err *walk(const struct hv_kernel_core *core, const struct module_layout *l,
 			   struct hv_gva head, struct hv_modules *ret)
 {
 	HV_AUTO_FREE uint8_t *bytes = hv_alloc(l->len_bytes);
@@ -225,7 +224,7 @@ static struct hv_err *walk(const struct hv_kernel *k, const struct module_layout
 	size_t nr_seen = 0, nr_symbols = 0;
 	struct hv_circle circle = {0};
 	uint64_t at;
-	struct hv_err *err = hv_read_u64(&k->as, head, &at);
+	struct hv_err *err = hv_read_u64(&core->as, head, &at);
 
 	ret->list = hv_alloc(MODULES_MAX * sizeof(*ret->list));
 	for (; !err && at != head.v; at = hv_copy_u64(copy, l->list)) {
@@ -236,12 +235,12 @@ static struct hv_err *walk(const struct hv_kernel *k, const struct module_layout
 					  (unsigned long long)at);
 		if (nr_seen++ == MODULES_MAX || nr_symbols > ALL_SYMBOLS_MAX)
 			return hv_err_new(EINVAL, "modules: no end after %zu of them", nr_seen - 1);
-		err = hv_read(&k->as, hv_gva(at - l->list), bytes, l->len_bytes);
+		err = hv_read(&core->as, hv_gva(at - l->list), bytes, l->len_bytes);
 		state = hv_copy_u32(copy, l->state);
 		/* One that goes takes its text away any moment: nothing of it is to be touched. */
 		if (err || state == l->unformed || state == l->going)
 			continue;
-		err = read_module(k, l, copy, &ret->list[ret->nr]);
+		err = read_module(core, l, copy, &ret->list[ret->nr]);
 		nr_symbols += ret->list[ret->nr++].symbols.nr;
 	}
 	if (!err)
@@ -249,27 +248,28 @@ static struct hv_err *walk(const struct hv_kernel *k, const struct module_layout
 	return err;
 }
 
-struct hv_err *hv_modules_read(struct hv_kernel *k, struct hv_modules *ret)
+struct hv_err *hv_modules_read(const struct hv_kernel_core *core, struct hv_modules *ret)
 {
 	struct module_layout l = {0};
 	struct hv_err *err = NULL;
 	struct hv_gva head;
 
 	/* Without CONFIG_MODULES there is no list, and no type in BTF either. */
-	if (!hv_kernel_symbol(k, "modules", &head) && !hv_kernel_symbol(k, "load_module", &head)) {
+	if (!hv_core_symbol(core, "modules", &head) &&
+	    !hv_core_symbol(core, "load_module", &head)) {
 		*ret = (struct hv_modules){0};
 		return NULL;
 	}
-	err = hv_kernel_need(k, "modules", &head);
+	err = hv_core_need(core, "modules", &head);
 	if (!err)
-		err = find_layout(k, &l);
+		err = find_layout(core, &l);
 	if (err)
 		return err;
 	for (unsigned i = 0; i < WALKS_MAX; i++) {
 		struct hv_modules m = {0};
 
 		hv_err_free(err);
-		err = walk(k, &l, head, &m);
+		err = walk(core, &l, head, &m);
 		if (!err) {
 			*ret = m;
 			return NULL;
@@ -284,7 +284,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return (hash ^ value) * 0x100000001b3ULL;
 }
 
-struct hv_err *hv_modules_signature(struct hv_kernel *k, uint64_t *ret)
+struct hv_err *hv_modules_signature(const struct hv_kernel_core *core, uint64_t *ret)
 {
 	HV_AUTO_FREE uint8_t *bytes = NULL;
 	struct module_layout l = {0};
@@ -294,18 +294,18 @@ struct hv_err *hv_modules_signature(struct hv_kernel *k, uint64_t *ret)
 	struct hv_err *err;
 
 	*ret = 0;
-	if (!hv_kernel_symbol(k, "modules", &head))
+	if (!hv_core_symbol(core, "modules", &head))
 		return NULL;
-	err = find_layout(k, &l);
+	err = find_layout(core, &l);
 	if (!err)
-		err = hv_read_u64(&k->as, head, &at);
+		err = hv_read_u64(&core->as, head, &at);
 	bytes = hv_alloc(l.len_bytes);
 	for (size_t nr = 0; !err && at != head.v && nr < MODULES_MAX; nr++) {
 		struct hv_span copy = {bytes, l.len_bytes};
 
 		if (hv_circle_step(&circle, at))
 			break;
-		err = hv_read(&k->as, hv_gva(at - l.list), bytes, l.len_bytes);
+		err = hv_read(&core->as, hv_gva(at - l.list), bytes, l.len_bytes);
 		if (err)
 			break;
 		hash = mix(mix(mix(hash, at), hv_copy_u32(copy, l.state)),
@@ -314,6 +314,21 @@ struct hv_err *hv_modules_signature(struct hv_kernel *k, uint64_t *ret)
 	}
 	*ret = hash;
 	return err;
+}
+
+const struct hv_module *hv_module_at(const struct hv_modules *m, struct hv_gva addr)
+{
+	size_t low = 0, high = m->nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (m->list[middle].text.start.v <= addr.v)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && hv_gva_in(addr, m->list[low - 1].text) ? &m->list[low - 1] : NULL;
 }
 
 void hv_modules_deinit(struct hv_modules *m)

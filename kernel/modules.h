@@ -1,9 +1,7 @@
 /* Loaded modules: names, text bounds, symbols, as the kernel's own list has them now. */
 #pragma once
 
-#include "kernel/symbols.h"
-
-struct hv_kernel;
+#include "kernel/core.h"
 
 struct hv_module {
 	char name[64]; /* hostile, NUL-terminated */
@@ -19,8 +17,11 @@ struct hv_modules {
 	size_t nr;
 };
 
-struct hv_err *hv_modules_read(struct hv_kernel *k, struct hv_modules *ret) hv_must_use;
+struct hv_err *hv_modules_read(const struct hv_kernel_core *core,
+			       struct hv_modules *ret) hv_must_use;
 void hv_modules_deinit(struct hv_modules *m);
+/* NULL: in no module's text. */
+const struct hv_module *hv_module_at(const struct hv_modules *m, struct hv_gva addr);
 
 /* A number that changes when modules come, go or change state: a cheap look at the list. */
-struct hv_err *hv_modules_signature(struct hv_kernel *k, uint64_t *ret) hv_must_use;
+struct hv_err *hv_modules_signature(const struct hv_kernel_core *core, uint64_t *ret) hv_must_use;

@@ -11,8 +11,8 @@ void hv_now_init(struct hv_now *n, struct hv_kernel *k)
 
 	*n = (struct hv_now){.k = k};
 	n->has_offset = hv_kernel_symbol(k, "__sched_clock_offset", &n->offset_at);
-	if (k->btf && hv_kernel_symbol(k, "runqueues", &queues)) {
-		HV_AUTO_ERR struct hv_err *err = hv_fields_find(k, "rq", &clock, 1);
+	if (k->core.btf && hv_kernel_symbol(k, "runqueues", &queues)) {
+		HV_AUTO_ERR struct hv_err *err = hv_fields_find(&k->core, "rq", &clock, 1);
 
 		if (!err)
 			n->clock_percpu = queues.v + off;
@@ -25,7 +25,7 @@ static bool read_clock(const struct hv_now *n, uint64_t *ret)
 	uint64_t newest = 0, offset = 0;
 
 	if (n->has_offset) {
-		HV_AUTO_ERR struct hv_err *err = hv_read_u64(&n->k->as, n->offset_at, &offset);
+		HV_AUTO_ERR struct hv_err *err = hv_read_u64(&n->k->core.as, n->offset_at, &offset);
 
 		if (err)
 			return false;
@@ -35,11 +35,11 @@ static bool read_clock(const struct hv_now *n, uint64_t *ret)
 		uint64_t clock = 0;
 		struct hv_err *err = NULL;
 
-		if (!hv_cpu_in(n->k, "__cpu_online_mask", cpu))
+		if (!hv_cpu_in(&n->k->core, "__cpu_online_mask", cpu))
 			continue;
 		err = hv_kernel_percpu(n->k, n->clock_percpu, cpu, &at);
 		if (!err)
-			err = hv_read_u64(&n->k->as, at, &clock);
+			err = hv_read_u64(&n->k->core.as, at, &clock);
 		hv_err_free(err);
 		if (clock > newest)
 			newest = clock;

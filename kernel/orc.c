@@ -37,7 +37,7 @@ struct hv_orc {
 
 static bool find_bits(const struct hv_orc *orc, const char *member, struct bits *ret)
 {
-	return hv_btf_bits(orc->k->btf, "orc_entry", member, &ret->off, &ret->nr) &&
+	return hv_btf_bits(orc->k->core.btf, "orc_entry", member, &ret->off, &ret->nr) &&
 	       ret->nr <= 16 && ret->off + ret->nr <= orc->entry_bytes * 8;
 }
 
@@ -47,7 +47,7 @@ static bool find_layout(struct hv_orc *orc)
 {
 	struct bits none = {0};
 
-	if (!orc->k->btf || !hv_btf_size(orc->k->btf, "orc_entry", &orc->entry_bytes) ||
+	if (!orc->k->core.btf || !hv_btf_size(orc->k->core.btf, "orc_entry", &orc->entry_bytes) ||
 	    !orc->entry_bytes || orc->entry_bytes > ENTRY_BYTES_MAX)
 		return false;
 	if (!find_bits(orc, "signal", &orc->signal))
@@ -68,7 +68,7 @@ static bool between(const struct hv_kernel *k, const char *from, const char *to,
 
 	if (!hv_kernel_symbol(k, from, ret) || !hv_kernel_symbol(k, to, &end) || end.v <= ret->v)
 		return false;
-	span = hv_image_at(&k->image, *ret);
+	span = hv_image_at(&k->core.image, *ret);
 	if (end.v - ret->v > span.len_bytes)
 		return false;
 	*ret_span = (struct hv_span){span.data, end.v - ret->v};
@@ -135,9 +135,9 @@ static void read_module(const struct hv_orc *orc, const struct hv_module *m, str
 	if (!m->nr_orcs || m->nr_orcs > MODULE_ENTRY_MAX)
 		return;
 	ret->bytes = hv_alloc(ips_bytes + entries_bytes);
-	err = hv_read(&orc->k->as, m->orc_ips, ret->bytes, ips_bytes);
+	err = hv_read(&orc->k->core.as, m->orc_ips, ret->bytes, ips_bytes);
 	if (!err)
-		err = hv_read(&orc->k->as, m->orcs, ret->bytes + ips_bytes, entries_bytes);
+		err = hv_read(&orc->k->core.as, m->orcs, ret->bytes + ips_bytes, entries_bytes);
 	if (err)
 		return;
 	ret->table = (struct table){.ips_gva = m->orc_ips,
@@ -146,22 +146,14 @@ static void read_module(const struct hv_orc *orc, const struct hv_module *m, str
 				    .nr = m->nr_orcs};
 }
 
-static const struct hv_module *module_at(const struct hv_kernel *k, struct hv_gva ip)
-{
-	for (size_t i = 0; i < k->modules.nr; i++)
-		if (hv_gva_in(ip, k->modules.list[i].text))
-			return &k->modules.list[i];
-	return NULL;
-}
-
 /* NULL: nobody's address. */
 static const struct table *table_of(struct hv_orc *orc, struct hv_gva ip)
 {
 	const struct hv_module *m;
 
-	if (hv_gva_in(ip, orc->k->image.all))
+	if (hv_gva_in(ip, orc->k->core.image.all))
 		return &orc->vmlinux;
-	m = module_at(orc->k, ip);
+	m = hv_module_at(&orc->k->modules, ip);
 	for (size_t i = 0; m && i < orc->nr_modules; i++)
 		if (orc->modules[i].start.v == m->text.start.v)
 			return &orc->modules[i].table;
@@ -177,7 +169,7 @@ bool hv_orc_is_text(const struct hv_orc *orc, struct hv_gva ip)
 {
 	const struct hv_kernel *k = orc->k;
 
-	return !hv_gva_in(ip, k->image.all) || hv_gva_in(ip, k->text) || k->is_starting;
+	return !hv_gva_in(ip, k->core.image.all) || hv_gva_in(ip, k->text) || k->is_starting;
 }
 
 static uint64_t ip_of(const struct table *t, size_t index)

@@ -8,7 +8,7 @@ static const char *dynamic_model(const struct hv_kernel *k, struct hv_gva at)
 {
 	static const char *const models[] = {"server", "desktop", "preempt", "lazy"};
 	uint32_t mode;
-	HV_AUTO_ERR struct hv_err *err = hv_read_u32(&k->as, at, &mode);
+	HV_AUTO_ERR struct hv_err *err = hv_read_u32(&k->core.as, at, &mode);
 
 	return !err && mode < HV_ARRAY_LEN(models) ? models[mode] : "unknown";
 }

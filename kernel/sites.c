@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "kernel/fields.h"
-#include "kernel/kernel.h"
+#include "kernel/kallsyms_lookup.h"
 
 /* Bounds of what a guest can claim */
 #define PAGES_MAX   65536u
@@ -45,7 +45,7 @@ struct records {
 /* Flags lie above the count of users (FTRACE_REF_MAX_SHIFT: a macro, so not in BTF): the lowest
  * flag that the kernel knows ends the count. A flag this list does not know would make a site busy,
  * not free. */
-static void find_flags(const struct hv_kernel *k, struct record_layout *l)
+static void find_flags(const struct hv_kernel_core *core, struct record_layout *l)
 {
 	static const char *const flags[] = {
 		"FTRACE_FL_ENABLED",  "FTRACE_FL_REGS",	       "FTRACE_FL_REGS_EN",
@@ -59,56 +59,57 @@ static void find_flags(const struct hv_kernel *k, struct record_layout *l)
 
 	l->disabled = 1u << 25;
 	l->busy = 1u << 31;
-	for (size_t i = 0; k->btf && i < HV_ARRAY_LEN(flags); i++) {
-		if (!hv_btf_enumerator(k->btf, flags[i], &value) || !(uint32_t)value)
+	for (size_t i = 0; core->btf && i < HV_ARRAY_LEN(flags); i++) {
+		if (!hv_btf_enumerator(core->btf, flags[i], &value) || !(uint32_t)value)
 			continue;
 		if ((uint32_t)value < lowest)
 			lowest = (uint32_t)value;
 	}
 	if (lowest == 1u << 31)
 		lowest = 1u << 19; /* FTRACE_FL_MODIFIED, the lowest so far (6.6) */
-	if (k->btf && hv_btf_enumerator(k->btf, "FTRACE_FL_DISABLED", &value))
+	if (core->btf && hv_btf_enumerator(core->btf, "FTRACE_FL_DISABLED", &value))
 		l->disabled = (uint32_t)value;
-	if (k->btf && hv_btf_enumerator(k->btf, "FTRACE_FL_ENABLED", &value))
+	if (core->btf && hv_btf_enumerator(core->btf, "FTRACE_FL_ENABLED", &value))
 		l->busy = (uint32_t)value;
 	l->busy |= (lowest & -lowest) - 1;
 }
 
-static bool find_in_btf(const struct hv_kernel *k, struct record_layout *l)
+static bool find_in_btf(const struct hv_kernel_core *core, struct record_layout *l)
 {
 	const struct hv_field page[] = {
 		{"next", 8, &l->next}, {"records", 8, &l->records}, {"index", 4, &l->index}};
 	const struct hv_field record[] = {{"ip", 8, &l->ip}, {"flags", 8, &l->flags}};
-	struct hv_err *err = hv_fields_find(k, "ftrace_page", page, HV_ARRAY_LEN(page));
+	struct hv_err *err = hv_fields_find(core, "ftrace_page", page, HV_ARRAY_LEN(page));
 
 	if (!err)
-		err = hv_fields_find(k, "dyn_ftrace", record, HV_ARRAY_LEN(record));
+		err = hv_fields_find(core, "dyn_ftrace", record, HV_ARRAY_LEN(record));
 	if (err) {
 		hv_err_free(err);
 		return false;
 	}
-	return hv_btf_size(k->btf, "ftrace_page", &l->page_len_bytes) &&
-	       hv_btf_size(k->btf, "dyn_ftrace", &l->record_len_bytes) &&
+	return hv_btf_size(core->btf, "ftrace_page", &l->page_len_bytes) &&
+	       hv_btf_size(core->btf, "dyn_ftrace", &l->record_len_bytes) &&
 	       l->page_len_bytes <= STRUCT_MAX && l->record_len_bytes <= STRUCT_MAX &&
 	       l->record_len_bytes;
 }
 
-static void find_layout(const struct hv_kernel *k, struct record_layout *l)
+static void find_layout(const struct hv_kernel_core *core, struct record_layout *l)
 {
-	if (!find_in_btf(k, l))
+	if (!find_in_btf(core, l))
 		*l = (struct record_layout){
 			/* {next, records, int index, int order}; {ip, flags, struct
 			 * dyn_arch_ftrace}, which is empty on x86 and arm64 since 3.x */
 			.page_len_bytes = 24,	.next = 0, .records = 8, .index = 16,
 			.record_len_bytes = 16, .ip = 0,   .flags = 8,
 		};
-	find_flags(k, l);
+	find_flags(core, l);
 }
 
 /* All records are of functions: kernel addresses, whatever they belong to. */
-static struct hv_err *take_records(const struct record_layout *l, struct hv_span copy,
-				   struct records *r)
+static struct hv_err *take_records(const struct hv_kernel_core *core, const struct record_layout *l,
+				   struct hv_span copy, struct records *r)
 {
+	uint64_t kernel_start = core->as.arch->kernel_start(core->as.levels).v;
 	size_t nr = copy.len_bytes / l->record_len_bytes;
 
 	if (r->cap - r->nr < nr) {
@@ -121,7 +122,7 @@ static struct hv_err *take_records(const struct record_layout *l, struct hv_span
 		*to = (struct record){0};
 		hv_span_u64(copy, i * l->record_len_bytes + l->ip, &to->ip);
 		hv_span_u64(copy, i * l->record_len_bytes + l->flags, &to->flags);
-		if (!(to->ip >> 63))
+		if (to->ip < kernel_start)
 			return hv_err_new(EINVAL, "record %zu: 0x%llx is no kernel address", r->nr,
 					  (unsigned long long)to->ip);
 		r->nr++;
@@ -129,7 +130,7 @@ static struct hv_err *take_records(const struct record_layout *l, struct hv_span
 	return NULL;
 }
 
-static struct hv_err *read_group(const struct hv_kernel *k, const struct record_layout *l,
+static struct hv_err *read_group(const struct hv_kernel_core *core, const struct record_layout *l,
 				 struct hv_span page, struct records *r)
 {
 	HV_AUTO_FREE uint8_t *bytes = NULL;
@@ -140,17 +141,17 @@ static struct hv_err *read_group(const struct hv_kernel *k, const struct record_
 	if (len > GROUP_MAX || r->nr + nr > RECORDS_MAX)
 		return hv_err_new(EINVAL, "%u records in one group, %zu before it", nr, r->nr);
 	bytes = hv_alloc(len);
-	err = hv_read(&k->as, hv_gva(hv_copy_u64(page, l->records)), bytes, len);
-	return err ? err : take_records(l, (struct hv_span){bytes, len}, r);
+	err = hv_read(&core->as, hv_gva(hv_copy_u64(page, l->records)), bytes, len);
+	return err ? err : take_records(core, l, (struct hv_span){bytes, len}, r);
 }
 
-static struct hv_err *walk(const struct hv_kernel *k, const struct record_layout *l,
+static struct hv_err *walk(const struct hv_kernel_core *core, const struct record_layout *l,
 			   struct hv_gva start, struct records *r)
 {
 	uint8_t bytes[STRUCT_MAX];
 	struct hv_span page = {bytes, l->page_len_bytes};
 	uint64_t at;
-	struct hv_err *err = hv_read_u64(&k->as, start, &at);
+	struct hv_err *err = hv_read_u64(&core->as, start, &at);
 	struct hv_circle circle = {0};
 
 	for (unsigned nr = 0; !err && at; at = hv_copy_u64(page, l->next)) {
@@ -159,26 +160,26 @@ static struct hv_err *walk(const struct hv_kernel *k, const struct record_layout
 					  (unsigned long long)at);
 		if (nr++ == PAGES_MAX)
 			return hv_err_new(EINVAL, "no end after %u groups", nr - 1);
-		err = hv_read(&k->as, hv_gva(at), bytes, l->page_len_bytes);
+		err = hv_read(&core->as, hv_gva(at), bytes, l->page_len_bytes);
 		if (!err)
-			err = read_group(k, l, page, r);
+			err = read_group(core, l, page, r);
 	}
 	return err;
 }
 
 /* Functions that a weak one's override left behind have a record and no name; kernels with
  * b39181f7c690 (5.19) show them by this text. */
-static bool shows_invalid(const struct hv_kernel *k)
+static bool shows_invalid(const struct hv_kernel_core *core)
 {
-	return memmem(k->image.bytes, k->image.len_bytes, INVALID_NAME, sizeof(INVALID_NAME)) !=
-	       NULL;
+	return memmem(core->image.bytes, core->image.len_bytes, INVALID_NAME,
+		      sizeof(INVALID_NAME)) != NULL;
 }
 
 /* FTRACE_MCOUNT_MAX_OFFSET of this kernel: a site may be that far into its function (4 where there
  * is an endbr64 before it). The kernel marks every vmlinux record further in as disabled at boot.
  */
-static uint64_t find_max_offset(const struct hv_kernel *k, const struct record_layout *l,
-				const struct records *r)
+static uint64_t find_max_offset(const struct hv_kernel_core *core, const struct hv_modules *modules,
+				const struct record_layout *l, const struct records *r)
 {
 	uint64_t max = 0;
 
@@ -187,7 +188,9 @@ static uint64_t find_max_offset(const struct hv_kernel *k, const struct record_l
 		uint64_t off;
 
 		if (r->list[i].flags & l->disabled ||
-		    !hv_kernel_symbol_at(k, hv_gva(r->list[i].ip), &name, &module, &off) || module)
+		    !hv_kallsyms_lookup(core, modules, hv_gva(r->list[i].ip), &name, &module,
+					&off) ||
+		    module)
 			continue;
 		if (off > max && off <= ENTRY_OFFSET_MAX)
 			max = off;
@@ -197,6 +200,10 @@ static uint64_t find_max_offset(const struct hv_kernel *k, const struct record_l
 
 /* A table being filled: offsets until the names stop moving. */
 struct building {
+	const struct hv_kernel_core *core;
+	const struct hv_modules *modules;
+	const struct record_layout *l;
+	uint64_t max_off; /* a site further into its function is none */
 	struct hv_site *list;
 	size_t *name_offs;
 	size_t *module_offs; /* 0: vmlinux */
@@ -226,8 +233,7 @@ static size_t add_module(struct building *b, const char *module)
 	return add_name(b, module);
 }
 
-static void add_site(struct building *b, const struct hv_kernel *k, const struct record_layout *l,
-		     const struct record *r, uint64_t max_off)
+static void add_site(struct building *b, const struct record *r)
 {
 	struct hv_site *site = &b->list[b->nr];
 	const char *name, *module;
@@ -236,14 +242,14 @@ static void add_site(struct building *b, const struct hv_kernel *k, const struct
 
 	/* Of a module that came after the list of modules was read, or that is going: the next
 	 * refresh knows. */
-	if (!hv_kernel_symbol_at(k, hv_gva(r->ip), &name, &module, &off))
+	if (!hv_kallsyms_lookup(b->core, b->modules, hv_gva(r->ip), &name, &module, &off))
 		return;
 	if (hv_gva_in(hv_gva(r->ip), b->left_out))
 		return;
 	site->ip = hv_gva(r->ip);
-	site->invalid = r->flags & l->disabled || off > max_off;
-	site->busy = r->flags & l->busy;
-	if (off > max_off) {
+	site->invalid = r->flags & b->l->disabled || off > b->max_off;
+	site->busy = r->flags & b->l->busy;
+	if (off > b->max_off) {
 		snprintf(invalid, sizeof(invalid), INVALID_NAME "_%lld", (long long)off);
 		name = invalid;
 	}
@@ -251,20 +257,18 @@ static void add_site(struct building *b, const struct hv_kernel *k, const struct
 	b->name_offs[b->nr++] = add_name(b, name);
 }
 
-static struct hv_sites build(const struct hv_kernel *k, const struct record_layout *l,
-			     const struct records *r)
+static struct hv_sites build(struct building b, const struct records *r)
 {
-	uint64_t max_off = shows_invalid(k) ? find_max_offset(k, l, r) : UINT64_MAX;
 	HV_AUTO_FREE size_t *name_offs = hv_alloc(r->nr * sizeof(*name_offs));
 	HV_AUTO_FREE size_t *module_offs = hv_alloc(r->nr * sizeof(*module_offs));
-	struct building b = {.name_offs = name_offs, .module_offs = module_offs};
 
-	if (!k->has_init_sites)
-		b.left_out = hv_kernel_init_text(k);
+	b.name_offs = name_offs;
+	b.module_offs = module_offs;
+	b.max_off = shows_invalid(b.core) ? find_max_offset(b.core, b.modules, b.l, r) : UINT64_MAX;
 	b.list = hv_alloc(r->nr * sizeof(*b.list));
 	hv_text_add_bytes(&b.names, "", 1); /* offset 0 is no name */
 	for (size_t i = 0; i < r->nr; i++)
-		add_site(&b, k, l, &r->list[i], max_off);
+		add_site(&b, &r->list[i]);
 	for (size_t i = 0; i < b.nr; i++) {
 		b.list[i].name = b.names.data + name_offs[i];
 		b.list[i].module = module_offs[i] ? b.names.data + module_offs[i] : NULL;
@@ -272,29 +276,31 @@ static struct hv_sites build(const struct hv_kernel *k, const struct record_layo
 	return (struct hv_sites){.list = b.list, .nr = b.nr, .names = b.names.data};
 }
 
-struct hv_err *hv_sites_read(struct hv_kernel *k, struct hv_sites *ret)
+struct hv_err *hv_sites_read(const struct hv_kernel_core *core, const struct hv_modules *modules,
+			     struct hv_gva_range left_out, struct hv_sites *ret)
 {
 	struct record_layout l = {0};
+	struct building b = {.core = core, .modules = modules, .l = &l, .left_out = left_out};
 	struct hv_gva start;
 	struct hv_err *err;
 
-	if (!hv_kernel_symbol(k, "ftrace_pages_start", &start) &&
-	    !hv_kernel_symbol(k, "ftrace_stub", &start))
+	if (!hv_core_symbol(core, "ftrace_pages_start", &start) &&
+	    !hv_core_symbol(core, "ftrace_stub", &start))
 		return hv_err_new(ENOTSUP, "kernel has no ftrace sites: it was built without "
 					   "CONFIG_DYNAMIC_FTRACE");
-	err = hv_kernel_need(k, "ftrace_pages_start", &start);
+	err = hv_core_need(core, "ftrace_pages_start", &start);
 	if (err)
 		return err;
-	find_layout(k, &l);
+	find_layout(core, &l);
 	for (unsigned i = 0; i < WALKS_MAX; i++) {
 		struct records r = {0};
 
 		hv_err_free(err);
-		err = walk(k, &l, start, &r);
+		err = walk(core, &l, start, &r);
 		if (!err && !r.nr)
 			err = hv_err_new(ENOENT, "no records");
 		if (!err)
-			*ret = build(k, &l, &r);
+			*ret = build(b, &r);
 		free(r.list);
 		if (!err)
 			return NULL;

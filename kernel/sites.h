@@ -3,10 +3,8 @@
  * that file shows. */
 #pragma once
 
-#include "base/addr.h"
-#include "base/err.h"
-
-struct hv_kernel;
+#include "kernel/core.h"
+#include "kernel/modules.h"
 
 struct hv_site {
 	struct hv_gva ip; /* of the nop; what trace output resolves */
@@ -23,9 +21,9 @@ struct hv_sites {
 	char *names; /* owned */
 };
 
-/* Without those of a starting kernel's init code, unless K has_init_sites: it frees them, and what
- * was changed in them. */
-struct hv_err *hv_sites_read(struct hv_kernel *k, struct hv_sites *ret) hv_must_use;
+/* All but those in LEFT_OUT. */
+struct hv_err *hv_sites_read(const struct hv_kernel_core *core, const struct hv_modules *modules,
+			     struct hv_gva_range left_out, struct hv_sites *ret) hv_must_use;
 /* Those of TEXT are sites no more. */
 void hv_sites_leave_out(struct hv_sites *s, struct hv_gva_range text);
 /* The index of the kernel's own function NAME; CLONES: or of what the compiler made of it

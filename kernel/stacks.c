@@ -28,6 +28,7 @@
 
 #include "base/text.h"
 #include "kernel/fields.h"
+#include "kernel/kernel_arch.h"
 #include "kernel/task_layout.h"
 
 #define STACK_READ_MAX (1u << 20) /* bytes of one stack */
@@ -110,7 +111,7 @@ static struct hv_err *add_task_stacks(struct scan *s)
 	const struct hv_layout *layout = &s->k->layout;
 	struct hv_task_layout l;
 	struct hv_gva init_task;
-	struct hv_err *err = hv_kernel_need(s->k, "init_task", &init_task);
+	struct hv_err *err = hv_core_need(&s->k->core, "init_task", &init_task);
 
 	if (!err)
 		err = hv_task_layout_find(s->k, &l);
@@ -120,15 +121,15 @@ static struct hv_err *add_task_stacks(struct scan *s)
 		struct hv_gva at;
 		uint64_t task = 0;
 
-		if (!hv_cpu_in(s->k, "__cpu_possible_mask", cpu))
+		if (!hv_cpu_in(&s->k->core, "__cpu_possible_mask", cpu))
 			continue;
 		err = hv_kernel_percpu(s->k, layout->current_percpu, cpu, &at);
 		if (!err)
-			err = hv_read_u64(&s->k->as, at, &task);
+			err = hv_read_u64(&s->k->core.as, at, &task);
 		if (err || !task || is_current(s, hv_gva(task)))
 			continue;
 		/* A CPU that was never up has what the image was built with. */
-		if (task == init_task.v && !hv_cpu_in(s->k, "__cpu_online_mask", cpu))
+		if (task == init_task.v && !hv_cpu_in(&s->k->core, "__cpu_online_mask", cpu))
 			continue;
 		err = hv_task_read_one(s->k, &l, hv_gva(task), &s->currents[cpu]);
 		add_stack(s, (struct stack){.range = s->currents[cpu].stack,
@@ -143,73 +144,23 @@ static struct hv_err *add_task_stacks(struct scan *s)
 	return err;
 }
 
-/* A per-CPU pointer; 0 when there is none. */
-static struct hv_err *read_percpu_pointer(const struct hv_kernel *k, uint64_t percpu, unsigned cpu,
-					  uint64_t *ret)
+static struct hv_err *add_cpu_stacks(struct scan *s, unsigned cpu)
 {
-	struct hv_gva at;
-	struct hv_err *err = hv_kernel_percpu(k, percpu, cpu, &at);
+	struct hv_cpu_stack list[HV_CPU_STACKS_MAX];
+	const struct hv_kernel_core *core = &s->k->core;
+	size_t nr = 0;
+	struct hv_err *err = hv_kernel_arch_of(core)->read_stacks(core, cpu, list, &nr);
 
-	return err ? err : hv_read_u64(&k->as, at, ret);
-}
-
-/* x86: hardirq_stack_ptr points at the last word of the stack, which links to the stack before
- * (arch/x86/include/asm/irq_stack.h, since 5.12, 951c2a51ae75). */
-static struct hv_err *add_irq_stack(struct scan *s, unsigned cpu)
-{
-	uint64_t percpu, last = 0;
-	uint32_t len = 16u << 10;
-	struct hv_err *err;
-
-	if (!hv_percpu_find(s->k, "hardirq_stack_ptr", "hardirq_stack_ptr", &percpu))
-		return NULL;
-	hv_btf_size(s->k->btf, "irq_stack", &len);
-	err = read_percpu_pointer(s->k, percpu, cpu, &last);
-	if (!err && last > len)
-		add_stack(s, (struct stack){
-				     .range = {hv_gva(last + 8 - len), hv_gva(last + 8)},
-				     .kind = STACK_INTERRUPT,
-				     .cpu = cpu,
-				     .name = "irq stack",
-			     });
+	for (size_t i = 0; i < nr; i++)
+		add_stack(s,
+			  (struct stack){
+				  .range = list[i].range,
+				  .kind = list[i].kind == HV_CPU_STACK_INTERRUPT ? STACK_INTERRUPT
+										 : STACK_EXCEPTION,
+				  .cpu = cpu,
+				  .name = list[i].name,
+			  });
 	return err;
-}
-
-/* x86: struct cea_exception_stacks, each stack behind a guard page; it lies in the CPU's struct
- * cpu_entry_area, as does the stack on which user code enters the kernel. */
-static struct hv_err *add_exception_stacks(struct scan *s, unsigned cpu)
-{
-	static const char *const stacks[][2] = {
-		{"DF_stack", "double fault stack"}, {"NMI_stack", "NMI stack"},
-		{"DB_stack", "debug stack"},	    {"MCE_stack", "machine check stack"},
-		{"VC_stack", "VC stack"},	    {"VC2_stack", "VC2 stack"},
-	};
-	uint32_t off, len, area;
-	uint64_t percpu, at = 0;
-	struct hv_err *err;
-
-	if (!hv_percpu_find(s->k, "cea_exception_stacks", NULL, &percpu))
-		return NULL;
-	err = read_percpu_pointer(s->k, percpu, cpu, &at);
-	if (err || !at)
-		return err;
-	for (size_t i = 0; i < HV_ARRAY_LEN(stacks); i++) {
-		if (!hv_btf_member(s->k->btf, "cea_exception_stacks", stacks[i][0], &off, &len))
-			continue;
-		add_stack(s, (struct stack){.range = {hv_gva(at + off), hv_gva(at + off + len)},
-					    .kind = STACK_EXCEPTION,
-					    .cpu = cpu,
-					    .name = stacks[i][1]});
-	}
-	if (!hv_btf_member(s->k->btf, "cpu_entry_area", "estacks", &area, NULL) ||
-	    !hv_btf_member(s->k->btf, "cpu_entry_area", "entry_stack_page", &off, &len))
-		return NULL;
-	at = at - area + off;
-	add_stack(s, (struct stack){.range = {hv_gva(at), hv_gva(at + len)},
-				    .kind = STACK_EXCEPTION,
-				    .cpu = cpu,
-				    .name = "entry stack"});
-	return NULL;
 }
 
 static int by_start(const void *pa, const void *pb)
@@ -239,8 +190,8 @@ static struct hv_err *read_queue(struct scan *s, const struct queue_layout *q, u
 	struct hv_err *err = hv_kernel_percpu(s->k, q->cfs_tasks, cpu, &head);
 
 	if (!err)
-		err = hv_read_u64(&s->k->as, head, &at);
-	for (; !err && at && at != head.v; err = hv_read_u64(&s->k->as, hv_gva(at), &at)) {
+		err = hv_read_u64(&s->k->core.as, head, &at);
+	for (; !err && at && at != head.v; err = hv_read_u64(&s->k->core.as, hv_gva(at), &at)) {
 		struct hv_task task;
 
 		if (hv_circle_step(&circle, at))
@@ -266,12 +217,13 @@ static struct hv_err *add_queued(struct scan *s)
 	struct hv_err *err = hv_task_layout_find(s->k, &q.task);
 
 	if (err || !hv_kernel_symbol(s->k, "runqueues", &rq) ||
-	    !hv_btf_member(s->k->btf, "rq", "cfs_tasks.next", &off, NULL) ||
-	    !hv_btf_member(s->k->btf, "task_struct", "se.group_node.next", &q.group_node, NULL))
+	    !hv_btf_member(s->k->core.btf, "rq", "cfs_tasks.next", &off, NULL) ||
+	    !hv_btf_member(s->k->core.btf, "task_struct", "se.group_node.next", &q.group_node,
+			   NULL))
 		return err;
 	q.cfs_tasks = rq.v + off;
 	for (unsigned cpu = 0; !err && cpu < s->k->layout.nr_cpus; cpu++)
-		if (hv_cpu_in(s->k, "__cpu_online_mask", cpu))
+		if (hv_cpu_in(&s->k->core, "__cpu_online_mask", cpu))
 			err = read_queue(s, &q, cpu, &s->queued);
 	for (size_t i = 0; i < s->queued.nr; i++)
 		add_stack(s, (struct stack){.range = s->queued.list[i].stack,
@@ -293,11 +245,9 @@ static struct hv_err *find_stacks(struct scan *s)
 	if (!err)
 		err = add_task_stacks(s);
 	for (unsigned cpu = 0; !err && cpu < s->k->layout.nr_cpus; cpu++) {
-		if (!hv_cpu_in(s->k, "__cpu_possible_mask", cpu))
+		if (!hv_cpu_in(&s->k->core, "__cpu_possible_mask", cpu))
 			continue;
-		err = add_irq_stack(s, cpu);
-		if (!err)
-			err = add_exception_stacks(s, cpu);
+		err = add_cpu_stacks(s, cpu);
 	}
 	if (err)
 		return err;
@@ -399,7 +349,7 @@ static void look_at(struct scan *s, struct stack *from, struct hv_gva at, uint64
 static struct hv_err *read_stack(struct scan *s, struct stack *stack, uint8_t *buf)
 {
 	uint64_t from = stack->live_from, len = stack->read_from - from, word;
-	struct hv_err *err = hv_read(&s->k->as, hv_gva(from), buf, len);
+	struct hv_err *err = hv_read(&s->k->core.as, hv_gva(from), buf, len);
 
 	if (err) {
 		HV_AUTO_FREE char *name = stack_name(stack);
@@ -448,13 +398,13 @@ static void live_from(struct stack *stack, uint64_t sp)
 static bool is_in_our_kernel(const struct scan *s, const struct hv_vcpu_regs *regs)
 {
 	struct hv_gpa roots[2];
-	unsigned nr = s->k->as.arch->roots(regs, roots);
+	unsigned nr = s->k->core.as.arch->roots(regs, roots);
 	struct hv_mapping ours, theirs;
-	struct hv_err *err = hv_walk(&s->k->as, s->k->text.start, &ours);
+	struct hv_err *err = hv_walk(&s->k->core.as, s->k->text.start, &ours);
 	bool same = false;
 
 	for (unsigned i = 0; !err && !same && i < nr; i++) {
-		struct hv_address_space as = s->k->as;
+		struct hv_address_space as = s->k->core.as;
 
 		as.root = roots[i];
 		err = hv_walk(&as, s->k->text.start, &theirs);
@@ -474,7 +424,9 @@ static void place_vcpu(struct scan *s, const struct hv_vcpu_regs *regs, unsigned
 	if (!regs->levels)
 		return; /* never started */
 	if (is_in_our_kernel(s, regs)) {
-		if (!(regs->ip.v >> 63) || !(regs->sp.v >> 63))
+		uint64_t start = s->k->core.as.arch->kernel_start(regs->levels).v;
+
+		if (regs->ip.v < start || regs->sp.v < start)
 			return;
 		stack = stack_at(s, regs->sp.v);
 		if (stack) {
@@ -518,9 +470,9 @@ static struct hv_gva_range find_preempting(const struct hv_kernel *k)
 	if (!hv_kernel_symbol(k, "preempt_schedule_irq", &r.start))
 		return r;
 	r.end = r.start;
-	for (size_t i = 0; i < k->symbols.nr && r.end.v == r.start.v; i++)
-		if (k->symbols.by_addr[i].addr.v > r.start.v)
-			r.end = k->symbols.by_addr[i].addr;
+	for (size_t i = 0; i < k->core.symbols.nr && r.end.v == r.start.v; i++)
+		if (k->core.symbols.by_addr[i].addr.v > r.start.v)
+			r.end = k->core.symbols.by_addr[i].addr;
 	return r;
 }
 

@@ -9,10 +9,8 @@ struct hv_task_layout {
 	uint32_t len_bytes; /* of task_struct, as far as it is copied */
 	uint32_t tasks, thread_node, signal, pid, tgid, comm, stack, sp;
 	uint32_t thread_head; /* of struct signal_struct */
-	uint64_t stack_bytes; /* THREAD_SIZE */
 };
 
-uint64_t hv_stack_bytes(const struct hv_kernel *k); /* THREAD_SIZE, a power of two */
 struct hv_err *hv_task_layout_find(const struct hv_kernel *k,
 				   struct hv_task_layout *ret) hv_must_use;
 struct hv_err *hv_task_read_one(const struct hv_kernel *k, const struct hv_task_layout *l,

@@ -7,72 +7,32 @@
 #include <string.h>
 
 #include "kernel/fields.h"
+#include "kernel/kernel_arch.h"
 #include "kernel/task_layout.h"
 
 /* Bounds of what a guest can claim */
 #define TASKS_MAX	500000u
 #define TASK_STRUCT_MAX (64u << 10)
-#define STACK_MAX_BYTES (256u << 10)
-#define STACK_FALLBACK	(16u << 10)
 #define PID_MAX		(1u << 22) /* PID_MAX_LIMIT */
 #define WALKS_MAX	3
 
-/* THREAD_SIZE is a constant of the kernel's build: the boot CPU's idle stack shows it. */
-uint64_t hv_stack_bytes(const struct hv_kernel *k)
-{
-	static const char *const bounds[][2] = {
-		{"__start_init_stack", "__end_init_stack"}, /* 6.10, 8f69cba096b5 */
-		{"__start_init_task", "__end_init_task"},
-	};
-	struct hv_gva start, end;
-
-	for (size_t i = 0; i < HV_ARRAY_LEN(bounds); i++) {
-		uint64_t len;
-
-		if (!hv_kernel_symbol(k, bounds[i][0], &start) ||
-		    !hv_kernel_symbol(k, bounds[i][1], &end))
-			continue;
-		len = end.v - start.v;
-		if (len >= 4096 && len <= STACK_MAX_BYTES && !(len & (len - 1)))
-			return len;
-	}
-	return STACK_FALLBACK;
-}
-
-static struct hv_err *find_saved_sp(const struct hv_kernel *k, uint32_t *ret)
-{
-	const struct hv_field x86[] = {{"thread.sp", 8, ret}};
-	const struct hv_field arm64[] = {{"thread.cpu_context.sp", 8, ret}};
-	struct hv_err *err = hv_fields_find(k, "task_struct", x86, 1);
-
-	if (!err)
-		return NULL;
-	if (!hv_btf_member(k->btf, "task_struct", arm64[0].path, arm64[0].off, NULL))
-		return err;
-	hv_err_free(err);
-	return NULL;
-}
-
 struct hv_err *hv_task_layout_find(const struct hv_kernel *k, struct hv_task_layout *ret)
 {
-	struct hv_task_layout l = {.stack_bytes = hv_stack_bytes(k)};
+	struct hv_task_layout l = {0};
 	const struct hv_field task[] = {
 		{"tasks.next", 8, &l.tasks}, {"thread_node.next", 8, &l.thread_node},
 		{"signal", 8, &l.signal},    {"pid", 4, &l.pid},
 		{"tgid", 4, &l.tgid},	     {"comm", 16, &l.comm},
-		{"stack", 8, &l.stack},
+		{"stack", 8, &l.stack},	     {hv_kernel_arch_of(&k->core)->saved_sp, 8, &l.sp},
 	};
 	const struct hv_field signal[] = {{"thread_head.next", 8, &l.thread_head}};
-	struct hv_err *err = hv_fields_find(k, "task_struct", task, HV_ARRAY_LEN(task));
-	uint64_t end;
+	struct hv_err *err = hv_fields_find(&k->core, "task_struct", task, HV_ARRAY_LEN(task));
+	uint64_t end = 0;
 
 	if (!err)
-		err = hv_fields_find(k, "signal_struct", signal, HV_ARRAY_LEN(signal));
-	if (!err)
-		err = find_saved_sp(k, &l.sp);
+		err = hv_fields_find(&k->core, "signal_struct", signal, HV_ARRAY_LEN(signal));
 	if (err)
 		return err;
-	end = l.sp + 8ull;
 	for (size_t i = 0; i < HV_ARRAY_LEN(task); i++)
 		if ((uint64_t)*task[i].off + task[i].len_bytes > end)
 			end = (uint64_t)*task[i].off + task[i].len_bytes;
@@ -96,8 +56,8 @@ static struct hv_err *read_task(const struct hv_kernel *k, const struct hv_task_
 				struct hv_gva at, uint8_t *bytes, struct task_copy *ret)
 {
 	struct hv_span copy = {bytes, l->len_bytes};
-	struct hv_err *err = hv_read(&k->as, at, bytes, l->len_bytes);
-	uint64_t stack = hv_copy_u64(copy, l->stack);
+	struct hv_err *err = hv_read(&k->core.as, at, bytes, l->len_bytes);
+	uint64_t stack = hv_copy_u64(copy, l->stack), stack_bytes = k->layout.stack_bytes;
 	struct task_copy c = {
 		.task = {.task = at,
 			 .pid = hv_copy_u32(copy, l->pid),
@@ -114,8 +74,8 @@ static struct hv_err *read_task(const struct hv_kernel *k, const struct hv_task_
 		return hv_err_new(EINVAL, "task 0x%llx: pid %u", (unsigned long long)at.v,
 				  c.task.pid);
 	hv_span_copy(copy, l->comm, c.task.comm, sizeof(c.task.comm) - 1);
-	if (stack && stack + l->stack_bytes > stack)
-		c.task.stack = (struct hv_gva_range){hv_gva(stack), hv_gva(stack + l->stack_bytes)};
+	if (stack && stack + stack_bytes > stack)
+		c.task.stack = (struct hv_gva_range){hv_gva(stack), hv_gva(stack + stack_bytes)};
 	*ret = c;
 	return NULL;
 }
@@ -156,7 +116,7 @@ static struct hv_err *add(struct building *b, const struct hv_task *task)
 static struct hv_err *add_threads(struct building *b, uint64_t signal)
 {
 	uint64_t head = signal + b->l->thread_head, at;
-	struct hv_err *err = hv_read_u64(&b->k->as, hv_gva(head), &at);
+	struct hv_err *err = hv_read_u64(&b->k->core.as, hv_gva(head), &at);
 	struct task_copy copy = {0};
 	struct hv_circle circle = {0};
 
@@ -175,7 +135,7 @@ static struct hv_err *add_processes(struct building *b, struct hv_gva init_task)
 {
 	uint64_t head = init_task.v + b->l->tasks, at;
 	struct task_copy leader = {0};
-	struct hv_err *err = hv_read_u64(&b->k->as, hv_gva(head), &at);
+	struct hv_err *err = hv_read_u64(&b->k->core.as, hv_gva(head), &at);
 	struct hv_circle circle = {0};
 
 	for (; !err && at != head; at = leader.next) {
@@ -207,16 +167,16 @@ static struct hv_err *add_idle(struct building *b, struct hv_gva init_task)
 	if (!err)
 		err = add(b, &task);
 	if (!err && !hv_kernel_symbol(b->k, "idle_threads", &percpu)) {
-		err = hv_kernel_need(b->k, "runqueues", &percpu);
-		if (!err && !hv_btf_member(b->k->btf, "rq", "idle", &rq_idle, NULL))
+		err = hv_core_need(&b->k->core, "runqueues", &percpu);
+		if (!err && !hv_btf_member(b->k->core.btf, "rq", "idle", &rq_idle, NULL))
 			err = hv_err_new(ENOENT, "btf: no member idle in struct rq");
 	}
 	for (unsigned cpu = 0; !err && cpu < b->k->layout.nr_cpus; cpu++) {
-		if (!hv_cpu_in(b->k, "__cpu_possible_mask", cpu))
+		if (!hv_cpu_in(&b->k->core, "__cpu_possible_mask", cpu))
 			continue;
 		err = hv_kernel_percpu(b->k, percpu.v + rq_idle, cpu, &at);
 		if (!err)
-			err = hv_read_u64(&b->k->as, at, &idle);
+			err = hv_read_u64(&b->k->core.as, at, &idle);
 		if (err || !idle || idle == init_task.v)
 			continue;
 		err = hv_task_read_one(b->k, b->l, hv_gva(idle), &task);
@@ -243,7 +203,7 @@ struct hv_err *hv_tasks_read(struct hv_kernel *k, struct hv_tasks *ret)
 {
 	struct hv_task_layout l;
 	struct hv_gva init_task;
-	struct hv_err *err = hv_kernel_need(k, "init_task", &init_task);
+	struct hv_err *err = hv_core_need(&k->core, "init_task", &init_task);
 
 	if (!err)
 		err = hv_task_layout_find(k, &l);

@@ -1,7 +1,5 @@
 #include "kernel/unwind.h"
 
-#define TEXT UINT64_C(0xffffffff80000000)
-
 static bool word_at(void *ctx, uint32_t at, uint64_t *ret)
 {
 	const struct hv_stack_words *words = ctx;
@@ -9,7 +7,9 @@ static bool word_at(void *ctx, uint32_t at, uint64_t *ret)
 	for (size_t i = 0; i < words->nr; i++) {
 		if (words->list[i].at != at)
 			continue;
-		*ret = words->list[i].is_text ? TEXT | words->list[i].value : words->list[i].value;
+		*ret = words->list[i].value;
+		if (words->list[i].is_text)
+			*ret = words->text_base.v + (HV_TEXT_BIT | *ret);
 		return true;
 	}
 	return false;
@@ -23,18 +23,18 @@ static bool is_stub(const struct hv_unwind_stubs *stubs, const struct hv_unwind_
 size_t hv_unwind(struct hv_orc *orc, const struct hv_arch *arch, const struct hv_stack_words *words,
 		 const struct hv_unwind_stubs *stubs, struct hv_gva *ret, size_t max)
 {
-	struct hv_unwind_frame f = {.sp = words->sp + 8, .bp = words->bp};
+	struct hv_unwind_frame f = {.sp = words->sp, .bp = words->bp};
 	void *ctx = (void *)(uintptr_t)words;
 	size_t nr = 0;
 
-	if (!word_at(ctx, words->sp, &f.ip.v))
+	if (!arch->unwind(&arch->entry_rule, word_at, ctx, &f))
 		return 0;
 	for (size_t steps = 0; steps < HV_CALLERS_MAX && nr < max; steps++) {
 		bool in_stub = is_stub(stubs, &f);
 		struct hv_unwind_rule rule;
 
-		/* What was no text is user code, or nothing. */
-		if (!in_stub && (f.ip.v < TEXT || !hv_orc_is_text(orc, f.ip)))
+		/* A word that is no text has 31 bits only: it was user code, or nothing. */
+		if (!in_stub && (f.ip.v < HV_TEXT_BIT || !hv_orc_is_text(orc, f.ip)))
 			break;
 		if (!in_stub)
 			ret[nr++] = f.ip;

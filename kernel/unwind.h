@@ -9,8 +9,10 @@
 #define HV_STACK_WORDS_MAX 381
 #define HV_CALLERS_MAX	   128
 
-/* Words of a stack that are text or point into it, and where they were: low 31 bits of both. */
+/* Words of a stack that are text or point into it, and where they were: low 31 bits of both, for
+ * text those of its offset from text_base. */
 struct hv_stack_words {
+	struct hv_gva text_base;
 	uint32_t sp; /* as a function's first instruction has it: its return address is there */
 	uint32_t bp;
 	size_t nr;

@@ -76,7 +76,7 @@ static void mirror(struct hv_journal *j, uint32_t index)
 }
 
 /* Of an entry that is USED and stays so: whoever comes after us must find it at any moment, and
- * goes by what is in the guest (recover.c). */
+ * goes by what is in the guest (tracer/recover.c). */
 static void mirror_new_bytes(struct hv_journal *j, uint32_t index)
 {
 	struct hv_journal_entry *to = &hv_region_journal(j->region)[index];

@@ -13,12 +13,12 @@ static enum hv_access access_of(uint64_t region_off)
 /* A present leaf of the image at the level of ours, to copy caching and encryption bits from. */
 static struct hv_err *find_neighbour(struct hv_kernel *k, uint64_t *ret)
 {
-	const struct hv_arch *arch = k->as.arch;
-	struct hv_gva at = k->image.all.start;
+	const struct hv_arch *arch = k->core.as.arch;
+	struct hv_gva at = k->core.image.all.start;
 
-	while (at.v < k->image.all.end.v) {
+	while (at.v < k->core.image.all.end.v) {
 		struct hv_mapping m;
-		struct hv_err *err = hv_walk(&k->as, at, &m);
+		struct hv_err *err = hv_walk(&k->core.as, at, &m);
 
 		if (err)
 			return err;
@@ -41,15 +41,16 @@ struct slot {
 static struct hv_err *is_free(struct hv_kernel *k, struct hv_gva gva, struct slot *ret_slot,
 			      bool *ret)
 {
-	const struct hv_arch *arch = k->as.arch;
+	const struct hv_arch *arch = k->core.as.arch;
 	uint64_t guard = GUARD_SLOTS * arch->entry_span(arch->map_level);
 	struct hv_mapping m;
 	struct hv_err *err;
 
 	*ret = false;
-	if (gva.v + 2 * guard > k->image.all.start.v && gva.v < k->image.all.end.v + guard)
+	if (gva.v + 2 * guard > k->core.image.all.start.v &&
+	    gva.v < k->core.image.all.end.v + guard)
 		return NULL;
-	err = hv_walk(&k->as, gva, &m);
+	err = hv_walk(&k->core.as, gva, &m);
 	if (err)
 		return err;
 	*ret = !m.present && m.level == arch->map_level && m.entry == 0;
@@ -60,7 +61,7 @@ static struct hv_err *is_free(struct hv_kernel *k, struct hv_gva gva, struct slo
 /* The first run of NR free slots. */
 static struct hv_err *find_run(struct hv_kernel *k, size_t nr, struct slot *ret)
 {
-	const struct hv_arch *arch = k->as.arch;
+	const struct hv_arch *arch = k->core.as.arch;
 	uint64_t span = arch->entry_span(arch->map_level);
 	size_t found = 0;
 
@@ -82,7 +83,7 @@ static struct hv_err *find_run(struct hv_kernel *k, size_t nr, struct slot *ret)
 struct hv_err *hv_mapping_plan(struct hv_kernel *k, const struct hv_region *region,
 			       uint64_t len_bytes, struct hv_mapping_plan *ret)
 {
-	const struct hv_arch *arch = k->as.arch;
+	const struct hv_arch *arch = k->core.as.arch;
 	uint64_t span = arch->entry_span(arch->map_level);
 	size_t nr = (len_bytes + span - 1) / span;
 	HV_AUTO_FREE struct slot *slots = hv_alloc((nr + 1) * sizeof(*slots));
@@ -123,12 +124,12 @@ void hv_mapping_plan_deinit(struct hv_mapping_plan *plan)
 struct hv_err *hv_mapping_stands(const struct hv_kernel *k, const struct hv_region *region,
 				 struct hv_gva_range range, bool *ret)
 {
-	uint64_t span = k->as.arch->entry_span(k->as.arch->map_level);
+	uint64_t span = k->core.as.arch->entry_span(k->core.as.arch->map_level);
 
 	for (struct hv_gva at = range.start; at.v < range.end.v; at = hv_gva_add(at, span)) {
 		uint64_t off = HV_REGION_STUBS_OFF + (at.v - range.start.v);
 		struct hv_mapping m;
-		struct hv_err *err = hv_walk(&k->as, at, &m);
+		struct hv_err *err = hv_walk(&k->core.as, at, &m);
 
 		if (err && err->code != EFAULT)
 			return err;

@@ -5,8 +5,7 @@
 
 #include "patcher/journal.h"
 
-/* A hold may last this long before the guardian ends it; the changes in it are cut to HOLD_AIM_NS.
- */
+/* A hold ends by itself after HOLD_MAX_NS. What is changed in one is cut to take HOLD_AIM_NS. */
 #define HOLD_MAX_NS    (2000ULL * 1000 * 1000)
 #define HOLD_AIM_NS    (5ULL * 1000 * 1000)
 #define BATCH_MIN      64
@@ -157,22 +156,6 @@ static int by_gpa(const void *a, const void *b)
 	uint64_t y = ((const struct hv_change *)b)->gpa.v;
 
 	return x < y ? -1 : x > y;
-}
-
-void hv_patcher_forget_freed(struct hv_patcher *p)
-{
-	for (uint32_t i = 0; i < p->journal.nr_entries; i++) {
-		const struct hv_journal_entry *entry = &p->journal.entries[i];
-		HV_AUTO_ERR struct hv_err *err = NULL;
-		struct hv_mapping m;
-
-		if (entry->state != HV_JOURNAL_USED || entry->kind != HV_CHANGE_TEXT ||
-		    hv_gva_in(hv_gva(entry->gva), p->fixed))
-			continue;
-		err = hv_walk(p->as, hv_gva(entry->gva), &m);
-		if (!err && (!m.present || m.gpa.v != entry->gpa))
-			hv_journal_forget(&p->journal, hv_gpa(entry->gpa));
-	}
 }
 
 /* These tables lead where we are bound to. Unreadable ones do not. */
@@ -412,19 +395,9 @@ static struct hv_err *end_hold(struct hv_patcher *p, struct hv_hold *hold)
 
 	p->holds.nr++;
 	p->holds.last_ns = held_ns;
-	p->holds.total_ns += held_ns;
 	if (held_ns > p->holds.max_ns)
 		p->holds.max_ns = held_ns;
 	return err;
-}
-
-/* The first error of two; the second is dropped. */
-static struct hv_err *first_of(struct hv_err *first, struct hv_err *second)
-{
-	if (!first)
-		return second;
-	hv_err_free(second);
-	return first;
 }
 
 struct hv_err *hv_patcher_held(struct hv_patcher *p, hv_held_fn fn, void *ctx)
@@ -439,7 +412,8 @@ struct hv_err *hv_patcher_held(struct hv_patcher *p, hv_held_fn fn, void *ctx)
 	start_ns = hv_hold_age_ns(hold);
 	err = fn(hold, ctx);
 	p->work_ns = hv_hold_age_ns(hold) - start_ns - p->registers_ns;
-	return first_of(err, end_hold(p, hold));
+	hv_err_keep_first(&err, end_hold(p, hold));
+	return err;
 }
 
 struct batch {
@@ -504,17 +478,15 @@ static struct hv_err *undo(struct hv_patcher *p, struct hv_change *changes, size
 	note_what_stands(p, changes, nr);
 	if (!failed)
 		return hv_err_in(why, "nothing was changed");
-	why = hv_err_in(why, "could not be undone (%s); 'hvtrace recover' restores the guest",
-			failed->message);
+	why = hv_err_in(why, "could not be undone (%s)", failed->message);
 	hv_err_free(failed);
-	return why;
+	return hv_err_mark(why, HV_ERR_NEEDS_RECOVERY);
 }
 
 /* The next batch's changes fill about HOLD_AIM_NS, as far as the last one can tell. Stopping,
  * reading registers and going on cost the same whatever is changed (15 ms by the gdb stub of a
- * nested QEMU): where that is more than the aim, smaller batches would only have the guest stand
- * longer in all.
- */
+ * nested QEMU). Where that is more than the aim, smaller batches would only make the guest stand
+ * for longer in all. */
 static void adapt_batch(struct hv_patcher *p, size_t nr)
 {
 	uint64_t work_ns = p->work_ns ? p->work_ns : 1;

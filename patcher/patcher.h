@@ -13,15 +13,14 @@ struct hv_change {
 	uint32_t len_bytes; /* at most 8; within one page */
 	uint8_t from[8];
 	uint8_t to[8];
-	unsigned
-		refused; /* set by apply: the guest's bytes were not FROM, or a vCPU stood inside */
+	/* Set by hv_patcher_apply(): the guest's bytes were not FROM, or a vCPU stood inside. */
+	unsigned refused;
 };
 
 struct hv_hold_stat {
 	uint64_t nr;
 	uint64_t last_ns;
 	uint64_t max_ns;
-	uint64_t total_ns;
 };
 
 struct hv_patcher;
@@ -33,11 +32,11 @@ struct hv_patcher *hv_patcher_new(const struct hv_address_space *as, struct hv_g
 				  struct hv_region *region);
 void hv_patcher_free(struct hv_patcher *p);
 
-/* From now on every hold first proves that this is still the boot that GVA was mapped in: some
- * vCPU's own page tables lead from GVA to GPA. ECONNRESET otherwise (EBUSY: they may be those of a
- * guest of its own, which it runs at the moment), and nothing is written: after
- * a reset the old kernel's tables and text stay readable in RAM for a while, and without KASLR the
- * next kernel's text lies where they were. */
+/* From now on every hold first proves that this is still the boot that GVA was mapped in: the page
+ * tables of some vCPU lead from GVA to GPA. If none do, nothing is written: after a reset the old
+ * kernel's tables and text stay readable in RAM for a while, and without KASLR the next kernel's
+ * text lies where they were. ECONNRESET then; EBUSY when a vCPU may be running a guest of its own,
+ * whose tables it has at the moment. */
 void hv_patcher_bind(struct hv_patcher *p, struct hv_gva gva, struct hv_gpa gpa);
 
 /* Takes over what an earlier patcher left standing in REGION's journal. ENTRIES: a checked copy of
@@ -46,7 +45,7 @@ void hv_patcher_adopt(struct hv_patcher *p, const struct hv_journal_entry *entri
 
 /* Makes CHANGES, in holds of a bounded length with the guest running between them. They are sorted
  * by address in place. A refused change is a value, not an error. On error every change of this
- * call is undone, and the message says so or says what could not be. */
+ * call is undone; with HV_ERR_NEEDS_RECOVERY that failed, and the message says why. */
 struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes,
 				size_t nr) hv_must_use;
 
@@ -57,20 +56,15 @@ size_t hv_patcher_undo_plan(const struct hv_patcher *p, enum hv_change_kind kind
 bool hv_patcher_old_bytes(const struct hv_patcher *p, struct hv_gpa gpa, uint8_t ret[8]);
 size_t hv_patcher_nr_standing(const struct hv_patcher *p, enum hv_change_kind kind);
 
-/* Drops from the journal what the guest itself took away or put back: text outside FIXED that is no
- * longer mapped where it was, or has its old bytes again (a module unloaded and loaded). Writes
- * nothing into the guest. */
+/* These drop changes from the journal and write nothing into the guest. */
+
+/* What the guest itself took away or put back: text outside FIXED that is no longer mapped where it
+ * was (a module unloaded), or has its old bytes again (unloaded and loaded). */
 void hv_patcher_forget_gone(struct hv_patcher *p);
-
-/* What is at GPA is the guest's own: it goes from the journal. */
+/* What is at GPA, since it is the guest's own. */
 void hv_patcher_forget_at(struct hv_patcher *p, struct hv_gpa gpa);
-
-/* Text in RANGE is about to be freed: what stands there is dropped from the journal. */
+/* Text in RANGE, which is about to be freed. */
 void hv_patcher_forget(struct hv_patcher *p, struct hv_gva_range range);
-
-/* Sites whose memory the guest has freed since (a module unloaded) are not ours to undo any more.
- */
-void hv_patcher_forget_freed(struct hv_patcher *p);
 
 const struct hv_hold_stat *hv_patcher_holds(const struct hv_patcher *p);
 

@@ -31,7 +31,7 @@ struct hv_err *hv_region_plan_rings(const struct hv_region *r, unsigned nr_cpus,
 	plan.rings_off = plan.counts_off + counts_bytes;
 	room = (r->len_bytes - plan.rings_off) / nr_cpus;
 	plan.ring_bytes = 1ULL << (63 - __builtin_clzll(room));
-	plan.nr_slots = plan.ring_bytes / HV_RECORD_LEN;
+	plan.nr_slots = plan.ring_bytes / sizeof(struct hv_record);
 	if (plan.ring_bytes < 4096 || plan.nr_counts < HV_COUNT_PROBES)
 		return hv_err_new(ENOSPC, "region: %llu MiB is too small for rings of %u vCPUs",
 				  (unsigned long long)(r->len_bytes >> 20), nr_cpus);

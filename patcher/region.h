@@ -33,7 +33,7 @@
 #define HV_REGION_STACKS_OFF  0x800000ULL
 
 #define HV_REGION_NR_PIDS  (4U << 20) /* PID_MAX_LIMIT on 64 bit */
-#define HV_REGION_CPUS_MAX ((HV_REGION_PIDS_OFF - HV_REGION_STATES_OFF) / HV_STATE_LEN)
+#define HV_REGION_CPUS_MAX ((HV_REGION_PIDS_OFF - HV_REGION_STATES_OFF) / sizeof(struct hv_state))
 
 enum hv_change_kind {
 	HV_CHANGE_TEXT = 1,  /* a site: nop <-> call of ours */
@@ -107,7 +107,7 @@ static inline uint32_t *hv_region_muted(const struct hv_region *r, unsigned cpu)
 
 static inline struct hv_slot *hv_region_slot(const struct hv_region *r, unsigned index)
 {
-	return (struct hv_slot *)(r->host + HV_REGION_STUBS_OFF + HV_PARAM_SLOTS) + index;
+	return (struct hv_slot *)(r->host + HV_REGION_STUBS_OFF + HV_SLOTS_OFF) + index;
 }
 
 /* Host and guest write it. */

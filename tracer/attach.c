@@ -30,7 +30,8 @@ static struct hv_err *unmap_after(struct hv_tracee *t, struct hv_err *err)
 		nr ? hv_patcher_apply(t->patcher, undo, nr) : hv_region_clear(&t->region);
 
 	if (failed)
-		return hv_err_in(err, "could not be undone (%s)", failed->message);
+		return hv_err_mark(hv_err_in(err, "could not be undone (%s)", failed->message),
+				   HV_ERR_NEEDS_RECOVERY);
 	hv_err_free(hv_guest_unpin(t->guest));
 	return err;
 }
@@ -45,8 +46,10 @@ static struct hv_err *claim_region(struct hv_tracee *t, bool *ret_stale)
 	if (err)
 		return err;
 	if (use == HV_REGION_LIVE)
-		return hv_err_new(EEXIST, "region: an hvtrace that died left changes in the guest;"
-					  " run 'hvtrace recover' first");
+		return hv_err_mark(hv_err_new(EEXIST,
+					      "region: an hvtrace that died left changes in "
+					      "the guest"),
+				   HV_ERR_NEEDS_RECOVERY);
 	*ret_stale = use == HV_REGION_STALE;
 	err = *ret_stale ? hv_guest_unpin(t->guest) : NULL;
 	return err ? err : hv_region_clear(&t->region);

@@ -69,10 +69,11 @@ static uint64_t spread(const struct hv_count *c, long double ns_per_tick)
 }
 
 /* NULL: it was not called. */
-static const struct hv_count *find(const struct hv_count *table, unsigned nr_counts,
-				   uint32_t function_low)
+static const struct hv_count *find(const struct hv_tracee *t, const struct hv_count *table,
+				   struct hv_gva site)
 {
-	unsigned home = hv_count_home(function_low, nr_counts);
+	uint32_t function_low = (uint32_t)(site.v - t->kernel->core.as.arch->text_base.v);
+	unsigned home = hv_count_home(function_low, t->plan.nr_counts);
 
 	for (unsigned i = home; i < home + HV_COUNT_PROBES; i++)
 		if (__atomic_load_n(&table[i].function_low, __ATOMIC_RELAXED) == function_low)
@@ -85,7 +86,6 @@ size_t hv_call_counts_read(const struct hv_call_counts *c, unsigned cpu,
 {
 	const struct hv_sites *sites = &c->tracee->kernel->sites;
 	const struct hv_count *table = table_of(c->tracee, cpu);
-	unsigned nr_counts = c->tracee->plan.nr_counts;
 	long double ns_per_tick =
 		(long double)hv_clock_span_ns(c->clock, SPAN_TICKS) / (long double)SPAN_TICKS;
 	struct hv_profile_count *list = hv_alloc((sites->nr + 1) * sizeof(*list));
@@ -93,8 +93,7 @@ size_t hv_call_counts_read(const struct hv_call_counts *c, unsigned cpu,
 
 	for (size_t i = 0; i < sites->nr; i++) {
 		const struct hv_site *site = &sites->list[i];
-		const struct hv_count *at =
-			site->invalid ? NULL : find(table, nr_counts, (uint32_t)site->ip.v);
+		const struct hv_count *at = site->invalid ? NULL : find(c->tracee, table, site->ip);
 		struct hv_count count;
 
 		if (!at)

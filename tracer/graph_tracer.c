@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "kernel/clock.h"
-#include "kernel/fields.h"
 #include "tracer/returns.h"
 #include "tracer/sweep.h"
 #include "tracer/tracee.h"
@@ -41,41 +40,19 @@ static struct hv_err *check_livepatch(const struct hv_kernel *k)
 
 	if (!hv_kernel_symbol(k, "klp_transition_patch", &at))
 		return NULL;
-	err = hv_read_u64(&k->as, at, &patch);
+	err = hv_read_u64(&k->core.as, at, &patch);
 	if (!err && patch)
 		err = hv_err_new(EBUSY, "a livepatch is in transition: the guest must be able to"
 					" read its stacks");
 	return err;
 }
 
-/* Exception stacks of every CPU are where they are left out. */
-static struct hv_err *check_exception_stacks(const struct hv_kernel *k)
-{
-	uint64_t percpu, stacks = 0;
-	struct hv_gva at;
-	struct hv_err *err;
-
-	if (!hv_percpu_find(k, "cea_exception_stacks", NULL, &percpu))
-		return hv_err_new(EOPNOTSUPP, "no symbol cea_exception_stacks: stacks of exceptions"
-					      " cannot be told");
-	err = hv_kernel_percpu(k, percpu, 0, &at);
-	if (!err)
-		err = hv_read_u64(&k->as, at, &stacks);
-	if (!err && !hv_gva_in(hv_gva(stacks), k->as.arch->exception_stacks))
-		err = hv_err_new(EOPNOTSUPP,
-				 "stacks of exceptions at 0x%llx: not where they are"
-				 " left out",
-				 (unsigned long long)stacks);
-	return err;
-}
-
 static struct hv_err *check_kernel(const struct hv_kernel *k)
 {
-	struct hv_err *err = check_exception_stacks(k);
+	struct hv_err *err = hv_kernel_need_exception_stacks(k);
 
-	if (!err && !k->layout.has_irq_stack)
-		err = hv_err_new(EOPNOTSUPP, "no symbol hardirq_stack_ptr: stacks of interrupts"
-					     " cannot be told");
+	if (!err)
+		err = hv_kernel_need_irq_stack(k);
 	return err ? err : check_livepatch(k);
 }
 

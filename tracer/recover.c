@@ -15,7 +15,8 @@ static struct hv_err *site_is_ours(const struct hv_tracee *t, struct hv_journal_
 	struct hv_gva target;
 
 	*ret = false;
-	if (t->kernel->as.arch->classify_site(e->old_bytes, hv_gva(e->gva), &target) != HV_SITE_NOP)
+	if (t->kernel->core.as.arch->classify_site(e->old_bytes, hv_gva(e->gva), &target) !=
+	    HV_SITE_NOP)
 		return NULL;
 	return hv_tracee_call_stands(t, e, ret);
 }
@@ -31,7 +32,7 @@ static struct hv_err *slot_is_ours(const struct hv_tracee *t, const struct hv_jo
 	if (e->len_bytes != sizeof(uint64_t) || !hv_gva_in(hv_gva(e->gva), t->range) ||
 	    memcmp(e->old_bytes, empty, sizeof(empty)) != 0)
 		return NULL;
-	err = hv_walk(&t->kernel->as, hv_gva(e->gva), &m);
+	err = hv_walk(&t->kernel->core.as, hv_gva(e->gva), &m);
 	if (err)
 		return err;
 	*ret = m.present && m.entry_gpa.v == e->gpa &&
@@ -88,7 +89,7 @@ static struct hv_err *restore_from(struct hv_session *s, const struct hv_region_
 }
 
 struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kernel,
-				  struct hv_text *report)
+				  struct hv_text *report, bool *ret_found)
 {
 	HV_AUTO_SESSION struct hv_session *s = NULL;
 	struct hv_region_header header;
@@ -99,11 +100,12 @@ struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kern
 		err = hv_region_use(s->tracee, &header, &use);
 	if (err)
 		return err;
+	*ret_found = use != HV_REGION_UNUSED;
 	if (use == HV_REGION_LIVE)
 		return restore_from(s, &header, report);
-	hv_text_add(report, use == HV_REGION_STALE
-				    ? "the region's journal is of an earlier boot: cleared\n"
-				    : HV_NOTHING_TO_RECOVER);
-	err = use == HV_REGION_STALE ? hv_region_clear(&s->tracee->region) : NULL;
+	if (use == HV_REGION_STALE) {
+		hv_text_add(report, "the region's journal is of an earlier boot: cleared\n");
+		err = hv_region_clear(&s->tracee->region);
+	}
 	return err ? err : hv_guest_unpin(guest);
 }

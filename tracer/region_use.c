@@ -26,7 +26,7 @@ void hv_region_write_header(const struct hv_tracee *t)
 /* The header says where our mapping was; the guest's page tables say whether it still is. */
 static bool header_is_sane(const struct hv_tracee *t, const struct hv_region_header *h)
 {
-	const struct hv_arch *arch = t->kernel->as.arch;
+	const struct hv_arch *arch = t->kernel->core.as.arch;
 	uint64_t span = arch->entry_span(arch->map_level);
 
 	return h->version == HV_REGION_VERSION && h->gpa == t->region.gpa.v &&
@@ -48,7 +48,7 @@ static bool same_boot(const struct hv_kernel *k, const struct hv_region_header *
 static struct hv_err *any_slot_stands(const struct hv_tracee *t, struct hv_gva_range range,
 				      bool *ret)
 {
-	const struct hv_address_space *as = &t->kernel->as;
+	const struct hv_address_space *as = &t->kernel->core.as;
 	uint64_t span = as->arch->entry_span(as->arch->map_level);
 
 	*ret = false;
@@ -72,7 +72,7 @@ struct hv_gva_range hv_region_range(const struct hv_region_header *h)
 struct hv_err *hv_region_check_not_mapped(const struct hv_tracee *t)
 {
 	bool stands;
-	struct hv_err *err = any_slot_stands(t, t->kernel->as.arch->free_window, &stands);
+	struct hv_err *err = any_slot_stands(t, t->kernel->core.as.arch->free_window, &stands);
 
 	if (!err && stands)
 		err = hv_err_new(EUCLEAN,

@@ -52,7 +52,9 @@ size_t hv_returns_open(const struct hv_tracee *t)
 
 static bool is_kernel_half(const struct hv_tracee *t, uint64_t address)
 {
-	return address >= 0 - t->kernel->as.arch->entry_span(t->kernel->as.levels + 1) / 2;
+	const struct hv_address_space *as = &t->kernel->core.as;
+
+	return address >= as->arch->kernel_start(as->levels).v;
 }
 
 /* The word at SLOT, and where that is. False: there is none that a stack can have: not mapped (any
@@ -65,7 +67,7 @@ static bool read_slot(const struct hv_tracee *t, struct hv_gva slot, struct hv_g
 
 	if (slot.v % sizeof(*ret_word) || !is_kernel_half(t, slot.v) || hv_gva_in(slot, t->range))
 		return false;
-	err = hv_walk(&t->kernel->as, slot, &m);
+	err = hv_walk(&t->kernel->core.as, slot, &m);
 	if (err || !m.present || !m.writable)
 		return false;
 	*ret = m.gpa;
@@ -84,7 +86,7 @@ static bool is_code(const struct hv_tracee *t, uint64_t address)
 	if (hv_gva_in(hv_gva(address), t->kernel->text) ||
 	    hv_gva_in(hv_gva(address), hv_kernel_init_text(t->kernel)))
 		return true;
-	err = hv_walk(&t->kernel->as, hv_gva(address), &m);
+	err = hv_walk(&t->kernel->core.as, hv_gva(address), &m);
 	return !err && m.present && m.executable;
 }
 

@@ -117,7 +117,6 @@ static void settle(struct hv_tracee *t)
 /* What was changed in memory that the guest has freed or taken is not ours any more. */
 static void forget_changes(struct hv_session *s)
 {
-	hv_patcher_forget_freed(s->tracee->patcher);
 	hv_patcher_forget_gone(s->tracee->patcher);
 	hv_yield_forget_taken(s->yield);
 }
@@ -125,7 +124,7 @@ static void forget_changes(struct hv_session *s)
 unsigned hv_session_refresh(struct hv_session *s)
 {
 	uint64_t signature;
-	HV_AUTO_ERR struct hv_err *unseen = hv_modules_signature(s->kernel, &signature);
+	HV_AUTO_ERR struct hv_err *unseen = hv_modules_signature(&s->kernel->core, &signature);
 	bool init_ended = hv_init_code_end(s->tracee);
 	struct hv_err *err;
 

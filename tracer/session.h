@@ -35,8 +35,8 @@ struct hv_session {
 };
 
 /* Maps the region into the guest. GUEST and KERNEL are borrowed and must outlive the session.
- * Errors leave every byte as it was. EEXIST: the region holds changes of a service that died:
- * recover first. */
+ * Errors leave every byte as it was, but those with HV_ERR_NEEDS_RECOVERY. EEXIST, with that fact:
+ * the region holds changes of a service that died. */
 struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kernel,
 				 struct hv_session **ret) hv_must_use;
 
@@ -47,11 +47,9 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 struct hv_err *hv_session_detach(struct hv_session *s, struct hv_text *report) hv_must_use;
 
 /* Puts back what a dead service left, by the journal in the region: only what is plainly ours.
- * REPORT as for detach. Nothing left by anyone: that is said in REPORT, no error. EBUSY as for
- * detach. */
-#define HV_NOTHING_TO_RECOVER "nothing to recover\n"
+ * REPORT and EBUSY as for detach. *RET_FOUND false: nobody left anything. */
 struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kernel,
-				  struct hv_text *report) hv_must_use;
+				  struct hv_text *report, bool *ret_found) hv_must_use;
 
 /* All parts, and nothing in the guest yet: what attach and recover begin with. The tracee's range
  * and handler are the caller's to set. */

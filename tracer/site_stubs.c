@@ -68,7 +68,7 @@ enum verdict { LEAVE, CHANGE, REFUSE };
 static enum verdict judge(const struct hv_tracee *t, const struct hv_site *site, struct hv_gva stub,
 			  struct hv_change *change)
 {
-	const struct hv_arch *arch = t->kernel->as.arch;
+	const struct hv_arch *arch = t->kernel->core.as.arch;
 	struct hv_gva target = {0};
 	enum hv_site_kind kind = arch->classify_site(change->from, site->ip, &target);
 	bool ours = kind == HV_SITE_CALL && hv_gva_in(target, t->range);
@@ -88,7 +88,7 @@ static struct hv_err *plan_site(const struct hv_tracee *t, struct translation *w
 				const struct hv_site *site, struct hv_gva stub,
 				struct hv_change *change, enum verdict *ret)
 {
-	uint32_t len = (uint32_t)t->kernel->as.arch->site_len_bytes;
+	uint32_t len = (uint32_t)t->kernel->core.as.arch->site_len_bytes;
 	bool present;
 	struct hv_err *err;
 
@@ -98,7 +98,7 @@ static struct hv_err *plan_site(const struct hv_tracee *t, struct translation *w
 		return err;
 	/* A site across two pages would need two writes; the kernel aligns none so, and a guest
 	 * that frees the page under it has unmapped the function. */
-	if (!present || change->gpa.v % 4096 + len > 4096) {
+	if (!present || hv_site_crosses_pages(t->kernel->core.as.arch, change->gpa.v)) {
 		*ret = stub.v ? REFUSE : LEAVE;
 		return NULL;
 	}
@@ -113,7 +113,7 @@ static uint8_t standing_stub(const struct hv_site_stubs *s, const struct hv_site
 			     struct hv_gpa gpa)
 {
 	const struct hv_tracee *t = s->tracee;
-	const struct hv_arch *arch = t->kernel->as.arch;
+	const struct hv_arch *arch = t->kernel->core.as.arch;
 	uint8_t bytes[HV_SITE_LEN_MAX], old_bytes[8];
 	struct hv_gva target = {0};
 	HV_AUTO_ERR struct hv_err *err = NULL;
@@ -144,7 +144,7 @@ static struct hv_err *change_sites(struct hv_site_stubs *s, const struct hv_gva 
 {
 	const struct hv_sites *sites = &s->tracee->kernel->sites;
 	HV_AUTO_FREE struct hv_change *changes = hv_alloc((sites->nr + 1) * sizeof(*changes));
-	struct translation walk = {.as = &s->tracee->kernel->as};
+	struct translation walk = {.as = &s->tracee->kernel->core.as};
 	size_t nr = 0, nr_refused = 0;
 	HV_AUTO_ERR struct hv_err *ended = NULL;
 	struct hv_err *err;
@@ -235,8 +235,8 @@ struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted)
 struct hv_err *hv_site_stubs_check_gone(const struct hv_site_stubs *s)
 {
 	const struct hv_sites *sites = &s->tracee->kernel->sites;
-	const struct hv_arch *arch = s->tracee->kernel->as.arch;
-	struct translation walk = {.as = &s->tracee->kernel->as};
+	const struct hv_arch *arch = s->tracee->kernel->core.as.arch;
+	struct translation walk = {.as = &s->tracee->kernel->core.as};
 
 	for (size_t i = 0; i < sites->nr; i++) {
 		const struct hv_site *site = &sites->list[i];
@@ -263,7 +263,7 @@ void hv_site_stubs_look(struct hv_site_stubs *s)
 {
 	const struct hv_sites *sites = &s->tracee->kernel->sites;
 	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc(sites->nr * sizeof(*gpas));
-	struct translation walk = {.as = &s->tracee->kernel->as};
+	struct translation walk = {.as = &s->tracee->kernel->core.as};
 
 	for (size_t i = 0; i < sites->nr; i++) {
 		bool present = false;

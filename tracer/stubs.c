@@ -37,9 +37,9 @@ void hv_stubs_set_params(const struct hv_tracee *t)
 		.stack_bytes = layout->stack_bytes,
 		.irq_stack_percpu = layout->irq_stack_percpu,
 		.task_stack_off = layout->task_stack_off,
-		.skip_start_gva = t->kernel->as.arch->exception_stacks.start.v,
-		.skip_len_bytes = t->kernel->as.arch->exception_stacks.end.v -
-				  t->kernel->as.arch->exception_stacks.start.v,
+		.skip_start_gva = t->kernel->core.as.arch->exception_stacks.start.v,
+		.skip_len_bytes = t->kernel->core.as.arch->exception_stacks.end.v -
+				  t->kernel->core.as.arch->exception_stacks.start.v,
 	};
 
 	*hv_region_params(&t->region) = params;
@@ -55,7 +55,7 @@ static struct hv_gva code_of(const struct hv_tracee *t)
 static struct hv_err *place_stubs(struct hv_hold *hold, void *ctx)
 {
 	struct hv_tracee *t = ctx;
-	const struct hv_arch *arch = t->kernel->as.arch;
+	const struct hv_arch *arch = t->kernel->core.as.arch;
 	const struct hv_stub_image *stubs = &arch->stubs;
 	size_t nr = (stubs->len_bytes + HV_SITE_LEN_MAX - 1) / HV_SITE_LEN_MAX;
 	HV_AUTO_FREE uint8_t *code = hv_alloc(nr * HV_SITE_LEN_MAX);
@@ -95,7 +95,7 @@ static const enum hv_call_trace traces[] = {
 
 struct hv_gva hv_stubs_call(const struct hv_tracee *t, unsigned stub, enum hv_call_role role)
 {
-	const struct hv_stub_image *stubs = &t->kernel->as.arch->stubs;
+	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
 	unsigned entry = hv_call_entry(role, traces[stub & ~(unsigned)HV_STUB_PROFILED],
 				       stub & HV_STUB_PROFILED);
 
@@ -118,19 +118,19 @@ unsigned hv_stubs_called_at(const struct hv_tracee *t, struct hv_gva at)
 
 struct hv_gva hv_stubs_action(const struct hv_tracee *t, unsigned slot)
 {
-	const struct hv_stub_image *stubs = &t->kernel->as.arch->stubs;
+	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
 
 	return hv_gva_add(code_of(t), stubs->actions_off + slot * stubs->action_len_bytes);
 }
 
 struct hv_gva hv_stubs_yield(const struct hv_tracee *t, size_t nr)
 {
-	const struct hv_stub_image *stubs = &t->kernel->as.arch->stubs;
+	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
 
 	return hv_gva_add(code_of(t), stubs->yields_off + nr * stubs->yield_len_bytes);
 }
 
 struct hv_gva hv_stubs_handler(const struct hv_tracee *t)
 {
-	return hv_gva_add(code_of(t), t->kernel->as.arch->stubs.handler_off);
+	return hv_gva_add(code_of(t), t->kernel->core.as.arch->stubs.handler_off);
 }

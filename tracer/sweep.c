@@ -21,7 +21,7 @@ static bool is_gone(const struct hv_tracee *t, uint64_t word)
 		return false;
 	while (at.v < end.v) {
 		struct hv_mapping m = {0};
-		HV_AUTO_ERR struct hv_err *err = hv_walk(&t->kernel->as, at, &m);
+		HV_AUTO_ERR struct hv_err *err = hv_walk(&t->kernel->core.as, at, &m);
 
 		if (err || m.present)
 			return false;

@@ -73,8 +73,8 @@ static void sort_difference(const struct hv_tracee *t, const uint8_t *before, co
 	struct hv_gva text = t->kernel->text.start;
 	uint64_t ip;
 
-	if (site_over(ips, t->kernel->sites.nr, t->kernel->as.arch->site_len_bytes, text.v + off,
-		      &ip)) {
+	if (site_over(ips, t->kernel->sites.nr, t->kernel->core.as.arch->site_len_bytes,
+		      text.v + off, &ip)) {
 		if (hv_tracee_is_call(t, hv_gva(ip), now + (ip - text.v))) {
 			d->nr_ours++;
 			return;
@@ -93,11 +93,11 @@ struct hv_err *hv_text_diff_report(const struct hv_tracee *t, struct hv_text *re
 {
 	struct hv_gva_range text = t->kernel->text;
 	size_t len = text.end.v - text.start.v;
-	struct hv_span before = hv_image_at(&t->kernel->image, text.start);
+	struct hv_span before = hv_image_at(&t->kernel->core.image, text.start);
 	HV_AUTO_FREE uint8_t *now = hv_alloc(len + HV_SITE_LEN_MAX);
 	HV_AUTO_FREE uint64_t *ips = sorted_sites(t);
 	hv_cleanup(differences_deinit) struct differences d = {0};
-	struct hv_err *err = hv_read(&t->kernel->as, text.start, now, len);
+	struct hv_err *err = hv_read(&t->kernel->core.as, text.start, now, len);
 
 	if (err)
 		return err;

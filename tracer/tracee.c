@@ -19,7 +19,7 @@ struct hv_err *hv_tracee_new(struct hv_guest *guest, struct hv_kernel *kernel,
 		free(t);
 		return err;
 	}
-	t->patcher = hv_patcher_new(&kernel->as, kernel->image.all, &t->region);
+	t->patcher = hv_patcher_new(&kernel->core.as, kernel->core.image.all, &t->region);
 	*ret = t;
 	return NULL;
 }
@@ -46,7 +46,7 @@ bool hv_tracee_is_call(const struct hv_tracee *t, struct hv_gva at, const uint8_
 {
 	struct hv_gva target = {0};
 
-	return t->kernel->as.arch->classify_site(bytes, at, &target) == HV_SITE_CALL &&
+	return t->kernel->core.as.arch->classify_site(bytes, at, &target) == HV_SITE_CALL &&
 	       hv_gva_in(target, t->range);
 }
 
@@ -59,9 +59,9 @@ struct hv_err *hv_tracee_call_stands(const struct hv_tracee *t, struct hv_journa
 	struct hv_err *err;
 
 	*ret = false;
-	if (e->len_bytes != t->kernel->as.arch->site_len_bytes)
+	if (e->len_bytes != t->kernel->core.as.arch->site_len_bytes)
 		return NULL;
-	err = hv_walk(&t->kernel->as, at, &m);
+	err = hv_walk(&t->kernel->core.as, at, &m);
 	if (err || !m.present || !m.executable || m.gpa.v != e->gpa)
 		return err;
 	err = hv_guest_read(t->guest, m.gpa, now, e->len_bytes);

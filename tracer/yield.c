@@ -64,7 +64,7 @@ static const char *find_reader(const struct hv_kernel *k, struct hv_gva *ret)
 static struct hv_err *scan_function(const struct hv_kernel *k, struct hv_gva start,
 				    struct hv_gva_range targets, struct places *ret)
 {
-	const struct hv_arch *arch = k->as.arch;
+	const struct hv_arch *arch = k->core.as.arch;
 	uint64_t len = hv_kernel_symbol_size(k, start);
 	uint8_t code[FUNCTION_BYTES];
 	struct hv_err *err;
@@ -73,7 +73,7 @@ static struct hv_err *scan_function(const struct hv_kernel *k, struct hv_gva sta
 		len = sizeof(code);
 	if (len > k->text.end.v - start.v)
 		len = k->text.end.v - start.v;
-	err = hv_read(&k->as, start, code, len);
+	err = hv_read(&k->core.as, start, code, len);
 	for (size_t off = 0; !err && off + arch->site_len_bytes <= len; off++) {
 		struct hv_gva at = hv_gva_add(start, off), to = {0};
 
@@ -94,8 +94,8 @@ static struct hv_err *find_places(const struct hv_kernel *k, struct hv_gva_range
 	struct hv_err *err = NULL;
 
 	*ret = (struct places){.nr = 0};
-	for (size_t i = 0; i < k->symbols.nr && !err; i++) {
-		const struct hv_symbol *symbol = &k->symbols.by_addr[i];
+	for (size_t i = 0; i < k->core.symbols.nr && !err; i++) {
+		const struct hv_symbol *symbol = &k->core.symbols.by_addr[i];
 
 		if (hv_gva_in(symbol->addr, k->text) &&
 		    strncmp(symbol->name, PREFIX, sizeof(PREFIX) - 1) == 0)
@@ -113,7 +113,7 @@ static struct hv_gva_range alone(struct hv_gva at)
 static struct hv_err *find_nop(const struct hv_kernel *k, uint8_t ret[8], bool *ret_found)
 {
 	const struct hv_sites *sites = &k->sites;
-	const struct hv_arch *arch = k->as.arch;
+	const struct hv_arch *arch = k->core.as.arch;
 
 	*ret_found = false;
 	for (size_t i = 0; i < sites->nr; i++) {
@@ -123,7 +123,7 @@ static struct hv_err *find_nop(const struct hv_kernel *k, uint8_t ret[8], bool *
 
 		if (sites->list[i].invalid || !hv_gva_in(sites->list[i].ip, k->text))
 			continue;
-		err = hv_read(&k->as, sites->list[i].ip, bytes, arch->site_len_bytes);
+		err = hv_read(&k->core.as, sites->list[i].ip, bytes, arch->site_len_bytes);
 		if (err)
 			return err;
 		if (arch->classify_site(bytes, sites->list[i].ip, &target) != HV_SITE_NOP)
@@ -137,7 +137,7 @@ static struct hv_err *find_nop(const struct hv_kernel *k, uint8_t ret[8], bool *
 
 static bool crosses_pages(const struct hv_kernel *k, struct hv_gva at)
 {
-	return at.v % 4096 + k->as.arch->site_len_bytes > 4096;
+	return hv_site_crosses_pages(k->core.as.arch, at.v);
 }
 
 struct hv_err *hv_yield_look(const struct hv_kernel *k, struct hv_text *ret_reasons)
@@ -147,7 +147,7 @@ struct hv_err *hv_yield_look(const struct hv_kernel *k, struct hv_text *ret_reas
 	struct places places;
 	struct hv_err *err;
 
-	if (!name || !k->as.arch->stubs.yields_off) {
+	if (!name || !k->core.as.arch->stubs.yields_off) {
 		hv_text_add(ret_reasons, "what it reads sites by is not known");
 		return NULL;
 	}
@@ -170,14 +170,14 @@ struct hv_err *hv_yield_look(const struct hv_kernel *k, struct hv_text *ret_reas
 static struct hv_err *plan(const struct hv_tracee *t, const struct places *places,
 			   struct hv_change *changes, size_t *ret_nr)
 {
-	const struct hv_arch *arch = t->kernel->as.arch;
+	const struct hv_arch *arch = t->kernel->core.as.arch;
 	uint32_t len = (uint32_t)arch->site_len_bytes;
 
 	*ret_nr = 0;
 	for (size_t i = 0; i < places->nr; i++) {
 		struct hv_change *change = &changes[*ret_nr];
 		struct hv_mapping m;
-		struct hv_err *err = hv_walk(&t->kernel->as, places->list[i], &m);
+		struct hv_err *err = hv_walk(&t->kernel->core.as, places->list[i], &m);
 
 		if (err)
 			return err;
@@ -198,7 +198,7 @@ static struct hv_err *plan(const struct hv_tracee *t, const struct places *place
 /* Whoever is called by our stub was called by ftrace. */
 static void note_callers(struct hv_yield *y, const struct places *places)
 {
-	size_t len = y->tracee->kernel->as.arch->site_len_bytes;
+	size_t len = y->tracee->kernel->core.as.arch->site_len_bytes;
 
 	y->decode->yields = hv_stubs_yield(y->tracee, 0);
 	for (size_t i = 0; i < places->nr; i++)
@@ -216,7 +216,7 @@ struct hv_err *hv_yield_begin(struct hv_yield *y)
 	bool has_nop;
 	size_t nr;
 
-	if (hv_yield_stands(y) || !k->as.arch->stubs.yields_off || !find_reader(k, &reader))
+	if (hv_yield_stands(y) || !k->core.as.arch->stubs.yields_off || !find_reader(k, &reader))
 		return NULL;
 	err = find_places(k, alone(reader), &places);
 	if (!err)
@@ -287,7 +287,7 @@ struct hv_err *hv_yield_is_ours(const struct hv_yield *y, struct hv_journal_entr
 
 	*ret = false;
 	if (!hv_gva_in(at, k->text) ||
-	    k->as.arch->classify_site(e->old_bytes, at, &target) != HV_SITE_CALL ||
+	    k->core.as.arch->classify_site(e->old_bytes, at, &target) != HV_SITE_CALL ||
 	    !find_reader(k, &reader) || target.v != reader.v)
 		return NULL;
 	return hv_tracee_call_stands(y->tracee, e, ret);

@@ -4,26 +4,33 @@
 
 #define NAME_LEN_MAX 255
 
-static bool is_seen(const struct hv_place *dir, const struct hv_node *n)
+static bool is_seen(const struct hv_place *dir, const struct hv_child *c)
 {
-	return !n->only_top || dir->instance == &dir->tree->top;
+	return !c->only_top || hv_instance_is_top(dir->instance);
 }
 
-static bool find_child(struct hv_place *at, const char *name)
+/* AT becomes its child or entry NAME. False: it has none of that name. */
+static bool step(struct hv_place *at, const char *name)
 {
 	const struct hv_node *dir = at->node;
 
-	for (const struct hv_node *n = dir->children; n && n->name; n++) {
-		if (strcmp(n->name, name) != 0 || !is_seen(at, n))
+	for (const struct hv_child *c = dir->children; c && c->name; c++) {
+		if (strcmp(c->name, name) != 0 || !is_seen(at, c))
 			continue;
-		at->node = n;
-		at->arg = n->arg;
+		at->node = c->node;
+		at->name = c->name;
 		return true;
 	}
-	if (!dir->entry || !dir->find_entry(at, name))
+	if (!dir->entries || !dir->entries->find(at, name))
 		return false;
 	at->node = dir->entry;
+	at->name = dir->entries->shown_as;
 	return true;
+}
+
+static struct hv_err *not_a_dir(const char *path, const struct hv_place *at)
+{
+	return hv_err_in(hv_err_new(ENOTDIR, "'%s' is not a directory", at->name), "%s", path);
 }
 
 /* The first LEN bytes of PATH, one name after the other. */
@@ -32,8 +39,9 @@ static struct hv_err *walk(struct hv_tree *tree, const char *path, size_t len, s
 	const char *whole = path, *end = path + len;
 	struct hv_place at = {
 		.tree = tree,
-		.instance = &tree->top,
-		.node = &hv_root_node,
+		.instance = &tree->instances.top,
+		.node = tree->root,
+		.name = "",
 		.cpu = HV_ALL_CPUS,
 	};
 
@@ -44,14 +52,13 @@ static struct hv_err *walk(struct hv_tree *tree, const char *path, size_t len, s
 		if (path + name_len > end)
 			name_len = (size_t)(end - path);
 		if (!hv_node_is_dir(at.node))
-			return hv_err_new(ENOTDIR, "%s: '%s' is not a directory", whole,
-					  at.node->name);
+			return not_a_dir(whole, &at);
 		if (name_len > NAME_LEN_MAX)
 			return hv_err_new(ENAMETOOLONG, "a name of %zu bytes", name_len);
 		memcpy(name, path, name_len);
 		name[name_len] = '\0';
-		if (name_len && !find_child(&at, name))
-			return hv_err_new(ENOENT, "%s: no such file", whole);
+		if (name_len && !step(&at, name))
+			return hv_err_in(hv_err_new(ENOENT, "no such file"), "%s", whole);
 		path += name_len + (path + name_len < end);
 	}
 	*ret = at;
@@ -64,7 +71,7 @@ struct hv_err *hv_lookup(struct hv_tree *tree, const char *path, struct hv_place
 	struct hv_err *err = walk(tree, path, len, ret);
 
 	if (!err && len && path[len - 1] == '/' && !hv_node_is_dir(ret->node))
-		return hv_err_new(ENOTDIR, "%s: '%s' is not a directory", path, ret->node->name);
+		return not_a_dir(path, ret);
 	return err;
 }
 
@@ -84,7 +91,7 @@ struct hv_err *hv_lookup_parent(struct hv_tree *tree, const char *path, struct h
 	if (err)
 		return err;
 	if (!hv_node_is_dir(at.node))
-		return hv_err_new(ENOTDIR, "%s: '%s' is not a directory", path, at.node->name);
+		return not_a_dir(path, &at);
 	name = hv_alloc(len - dir_len + 1);
 	memcpy(name, path + dir_len, len - dir_len);
 	*ret = at;
@@ -94,17 +101,18 @@ struct hv_err *hv_lookup_parent(struct hv_tree *tree, const char *path, struct h
 
 bool hv_place_name(const struct hv_place *dir, size_t index, struct hv_text *ret_name)
 {
+	const struct hv_node *n = dir->node;
 	size_t nr = 0;
 
-	for (const struct hv_node *n = dir->node->children; n && n->name; n++) {
-		if (!is_seen(dir, n) || nr++ != index)
+	for (const struct hv_child *c = n->children; c && c->name; c++) {
+		if (!is_seen(dir, c) || nr++ != index)
 			continue;
-		hv_text_printf(ret_name, "%s%s", n->name, hv_node_is_dir(n) ? "/" : "");
+		hv_text_printf(ret_name, "%s%s", c->name, hv_node_is_dir(c->node) ? "/" : "");
 		return true;
 	}
-	if (!dir->node->entry || !dir->node->entry_name(dir, index - nr, ret_name))
+	if (!n->entries || !n->entries->name(dir, index - nr, ret_name))
 		return false;
-	hv_text_add(ret_name, hv_node_is_dir(dir->node->entry) ? "/" : "");
+	hv_text_add(ret_name, hv_node_is_dir(n->entry) ? "/" : "");
 	return true;
 }
 

@@ -1,17 +1,17 @@
-/* From a path to what it names in the tree. */
+/* From a path to what it names in the tree, and what a directory has. */
 #pragma once
 
-#include "tree/node.h"
+#include "tree/files/file.h"
 
-/* RET: where PATH leads, slashes before, between and behind names counting once. ENOENT, ENOTDIR.
- */
+/* RET: where PATH leads. Several slashes count as one; those before and behind do not count.
+ * ENOENT, ENOTDIR. */
 struct hv_err *hv_lookup(struct hv_tree *tree, const char *path, struct hv_place *ret) hv_must_use;
-/* The directory PATH would be in, and its name there (owned by the caller; "" for the top itself).
- */
+/* RET: the directory that PATH would be in. RET_NAME: its name there, which the caller frees; ""
+ * for the top itself. ENOENT, ENOTDIR. */
 struct hv_err *hv_lookup_parent(struct hv_tree *tree, const char *path, struct hv_place *ret,
 				char **ret_name) hv_must_use;
-/* The INDEXth name in DIR, a directory, in the order of a listing. False: there is none any more.
- * AT, if not NULL, is what it names. */
+/* Adds the INDEXth name of DIR, a directory, in the order of a listing; names of directories end
+ * with '/'. False: there are no more. */
 bool hv_place_name(const struct hv_place *dir, size_t index, struct hv_text *ret_name);
 /* Permission bits. */
 unsigned hv_node_mode(const struct hv_node *n);

@@ -3,15 +3,13 @@
 #include <assert.h>
 #include <string.h>
 
-#include "tracer/call_counts.h"
-#include "tracer/events/clocks.h"
-#include "tracer/events/cursor.h"
-#include "tracer/graph_tracer.h"
-#include "tracer/scope.h"
-#include "tree/dump.h"
+#include "tree/files/dump.h"
+#include "tree/instance/share.h"
+#include "tree/instance/upkeep.h"
 #include "tree/lookup.h"
+#include "tree/nodes.h"
 
-#define READY_LEN_BYTES 4096 /* of a reader whose wish is not known yet: a page */
+#define READY_LEN_BYTES 4096 /* a reader that polls is taken to ask for a page */
 
 struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret)
 {
@@ -19,9 +17,8 @@ struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret)
 	struct hv_session_stat stat;
 
 	hv_session_stat(session, &stat);
-	t->session = session;
-	t->nr_cpus = stat.nr_cpus;
-	hv_instance_init(&t->top, t, t->nr_cpus);
+	hv_instances_init(&t->instances, session, stat.nr_cpus);
+	t->root = &hv_root_node;
 	hv_scope_set_recording(session->scope, 1);
 	*ret = t;
 	return NULL;
@@ -31,29 +28,19 @@ void hv_tree_free(struct hv_tree *tree)
 {
 	if (!tree)
 		return;
-	hv_dump_drop(tree);
 	assert(tree->nr_open == 0);
-	hv_drain_free(tree->drain);
-	while (tree->top.next) {
-		struct hv_instance *in = tree->top.next;
-
-		tree->top.next = in->next;
-		hv_instance_deinit(in);
-		free(in);
-	}
-	hv_instance_deinit(&tree->top);
+	hv_instances_deinit(&tree->instances);
 	free(tree);
 }
 
 void hv_tree_drain(struct hv_tree *tree)
 {
-	if (tree->drain)
-		hv_drain_run(tree->drain);
+	hv_instances_drain(&tree->instances);
 }
 
 bool hv_tree_drains(const struct hv_tree *tree)
 {
-	return tree->drain != NULL;
+	return hv_share_is(&tree->instances);
 }
 
 void hv_tree_end(struct hv_tree *tree)
@@ -69,7 +56,7 @@ struct hv_err *hv_tree_list(struct hv_tree *tree, const char *dir, struct hv_tex
 	if (err)
 		return err;
 	if (!hv_node_is_dir(at.node))
-		return hv_err_new(ENOTDIR, "%s: not a directory", dir);
+		return hv_err_in(hv_err_new(ENOTDIR, "not a directory"), "%s", dir);
 	for (size_t i = 0; hv_place_name(&at, i, ret); i++)
 		hv_text_add(ret, "\n");
 	return NULL;
@@ -108,9 +95,9 @@ struct hv_err *hv_tree_mkdir(struct hv_tree *tree, const char *path)
 		return err;
 	if (exists(tree, path))
 		return hv_err_new(EEXIST, "'%s' exists", path);
-	if (!dir.node->make_entry)
+	if (!dir.node->entries || !dir.node->entries->make)
 		return hv_err_new(EPERM, "'%s': no directories can be made here", path);
-	return hv_err_in(dir.node->make_entry(&dir, name), "%s", path);
+	return hv_err_in(dir.node->entries->make(&dir, name), "%s", path);
 }
 
 struct hv_err *hv_tree_rmdir(struct hv_tree *tree, const char *path)
@@ -125,87 +112,32 @@ struct hv_err *hv_tree_rmdir(struct hv_tree *tree, const char *path)
 		return err;
 	if (!hv_node_is_dir(at.node))
 		return hv_err_new(ENOTDIR, "'%s' is not a directory", path);
-	if (!dir.node->remove_entry || at.node != dir.node->entry)
+	if (at.node != dir.node->entry || !dir.node->entries->remove)
 		return hv_err_new(EPERM, "'%s' is always there", path);
-	return hv_err_in(dir.node->remove_entry(&at), "%s", path);
-}
-
-static void file_free(struct hv_file *f)
-{
-	f->tree->nr_open--;
-	f->instance->nr_open--;
-	hv_cursor_free(f->cursor);
-	hv_graph_free(f->graph);
-	free(f->started);
-	hv_filter_deinit(&f->list);
-	hv_text_deinit(&f->text);
-	free(f->path);
-	free(f);
+	return hv_err_in(dir.node->entries->remove(&at), "%s", path);
 }
 
 void hv_tree_refresh(struct hv_tree *tree)
 {
-	if (!hv_session_refresh(tree->session))
-		return;
-	for (struct hv_instance *in = &tree->top; in; in = in->next) {
-		hv_instance_modules_came(in);
-		/* Nobody asked for it: a guest that cannot be changed now is told at the next
-		 * write. */
-		if (hv_instance_is_live(in) || in->probes.nr)
-			hv_err_free(hv_instance_trace(in, in->tracer, in->lists));
-	}
+	hv_instances_refresh(&tree->instances);
 }
 
 void hv_tree_retire(struct hv_tree *tree)
 {
-	struct hv_instance *top = &tree->top;
-
-	if (!tree->commands_spent)
-		return;
-	tree->commands_spent = 0;
-	/* Nobody asked for it: else at the next change. */
-	hv_err_free(hv_instance_trace(top, top->tracer, top->lists));
+	hv_instances_retire(&tree->instances);
 }
 
 struct hv_err *hv_tree_step_aside(struct hv_tree *tree)
 {
-	struct hv_err *why = hv_graph_tracer_livepatch(tree->session->graph);
-
-	if (why && tree->profiles) {
-		HV_AUTO_ERR struct hv_err *err = NULL;
-
-		tree->profiles = 0;
-		hv_call_counts_switch(tree->session->counts, 0);
-		err = hv_instance_trace(&tree->top, tree->top.tracer, tree->top.lists);
-	}
-	for (struct hv_instance *in = &tree->top; why && in; in = in->next) {
-		HV_AUTO_ERR struct hv_err *err = NULL;
-
-		if (in->tracer != HV_TRACER_FUNCTION_GRAPH)
-			continue;
-		err = hv_instance_trace(in, HV_TRACER_NOP, in->lists);
-		if (!err)
-			in->tracer = HV_TRACER_NOP;
-	}
-	if (why)
-		hv_graph_tracer_put_back(tree->session->graph);
-	return why;
+	return hv_instances_step_aside(&tree->instances);
 }
 
-struct hv_file *hv_file_new(const struct hv_place *at, const char *path, int flags)
+struct hv_file *hv_tree_next_dump(struct hv_tree *tree, const char **ret_why)
 {
-	struct hv_file *f = hv_alloc(sizeof(*f));
+	struct hv_file *f = hv_dump_open(tree);
 
-	f->tree = at->tree;
-	f->instance = at->instance;
-	f->node = at->node;
-	f->cpu = at->cpu;
-	f->arg = at->arg;
-	f->entry = at->entry;
-	f->path = hv_strdup(path + strspn(path, "/"));
-	f->flags = flags;
-	f->tree->nr_open++;
-	f->instance->nr_open++;
+	if (f)
+		*ret_why = f->path;
 	return f;
 }
 
@@ -219,14 +151,14 @@ struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, s
 	if (err)
 		return err;
 	if (hv_node_is_dir(at.node))
-		return hv_err_new(EISDIR, "%s: is a directory", path);
+		return hv_err_in(hv_err_new(EISDIR, "is a directory"), "%s", path);
 	hv_tree_refresh(tree);
 	f = hv_file_new(&at, path, flags);
-	if (f->node->open)
-		err = f->node->open(f);
+	if (at.node->open)
+		err = at.node->open(f);
 	if (err) {
 		err = hv_err_in(err, "%s", f->path);
-		file_free(f);
+		hv_file_free(f);
 		return err;
 	}
 	*ret = f;
@@ -237,10 +169,10 @@ static struct hv_err *make_text(struct hv_file *f)
 {
 	struct hv_err *err = NULL;
 
-	if (f->node->fill)
-		err = f->node->fill(f);
+	if (f->at.node->fill)
+		err = f->at.node->fill(f);
 	else if (!f->nr_fills)
-		f->node->show(f);
+		f->at.node->show(f);
 	if (!err)
 		f->nr_fills++;
 	return err;
@@ -250,9 +182,9 @@ static struct hv_err *make_text(struct hv_file *f)
 static struct hv_err *need_text(struct hv_file *f, size_t len_bytes)
 {
 	if (!hv_file_reads(f))
-		return hv_err_new(EBADF, "%s: not open for reading", f->path);
-	if (!f->node->show && !f->node->fill)
-		return hv_err_new(EINVAL, "%s: cannot be read", f->path);
+		return hv_err_in(hv_err_new(EBADF, "not open for reading"), "%s", f->path);
+	if (!f->at.node->show && !f->at.node->fill)
+		return hv_err_in(hv_err_new(EINVAL, "cannot be read"), "%s", f->path);
 	if (!len_bytes || f->text_pos < f->text.len_bytes)
 		return NULL;
 	hv_text_clear(&f->text);
@@ -266,8 +198,8 @@ struct hv_err *hv_file_ready(struct hv_file *file)
 	struct hv_err *err = NULL;
 	bool always = false;
 
-	if (hv_file_reads(file) && file->node->ready && file->text_pos >= file->text.len_bytes)
-		err = file->node->ready(file, &always);
+	if (hv_file_reads(file) && file->at.node->ready && file->text_pos >= file->text.len_bytes)
+		err = file->at.node->ready(file, &always);
 	if (err || always)
 		return hv_err_in(err, "%s", file->path);
 	return need_text(file, READY_LEN_BYTES);
@@ -288,25 +220,16 @@ struct hv_err *hv_file_read(struct hv_file *file, void *buf, size_t len_bytes, s
 	return NULL;
 }
 
-void hv_file_log_error(struct hv_file *f, const struct hv_err *err, const char *buf,
-		       size_t len_bytes)
-{
-	uint64_t now_ns = 0;
-
-	hv_clocks_now_ns(f->tree->session->clocks, f->instance->clock, &now_ns);
-	hv_error_log_add(&f->instance->errors, now_ns, f->path, err->message, buf, len_bytes);
-}
-
 struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_bytes,
 			     size_t *ret_len)
 {
 	struct hv_err *err;
 
 	if (!hv_file_writes(file))
-		return hv_err_new(EBADF, "%s: not open for writing", file->path);
-	if (!file->node->write)
-		return hv_err_new(EINVAL, "%s: cannot be written", file->path);
-	err = file->node->write(file, buf, len_bytes, ret_len);
+		return hv_err_in(hv_err_new(EBADF, "not open for writing"), "%s", file->path);
+	if (!file->at.node->write)
+		return hv_err_in(hv_err_new(EINVAL, "cannot be written"), "%s", file->path);
+	err = file->at.node->write(file, buf, len_bytes, ret_len);
 	if (err)
 		hv_file_log_error(file, err, buf, len_bytes);
 	return hv_err_in(err, "%s", file->path);
@@ -314,7 +237,7 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 
 void hv_file_abandon(struct hv_file *file)
 {
-	struct hv_tree *t = file->tree;
+	struct hv_tree *t = file->at.tree;
 	unsigned ending = t->ending;
 
 	t->ending = 1;
@@ -326,9 +249,9 @@ struct hv_err *hv_file_close(struct hv_file *file)
 {
 	struct hv_err *err = NULL;
 
-	if (file->node->close)
-		err = file->node->close(file);
+	if (file->at.node->close)
+		err = file->at.node->close(file);
 	err = hv_err_in(err, "%s", file->path);
-	file_free(file);
+	hv_file_free(file);
 	return err;
 }

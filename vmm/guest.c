@@ -51,9 +51,15 @@ const struct hv_guest_info *hv_guest_info(const struct hv_guest *g)
 	return &g->info;
 }
 
+/* Takes ERR. */
+static struct hv_err *about(const struct hv_guest *g, struct hv_err *err)
+{
+	return hv_err_mark(hv_err_in(err, "%s", g->info.name), HV_ERR_NAMES_DOMAIN);
+}
+
 static struct hv_err *cannot(const struct hv_guest *g, const char *what)
 {
-	return hv_err_new(ENOTSUP, "%s: this way of reaching it cannot %s", g->info.name, what);
+	return about(g, hv_err_new(ENOTSUP, "this way of reaching it cannot %s", what));
 }
 
 struct hv_err *hv_guest_read(struct hv_guest *g, struct hv_gpa gpa, void *buf, size_t len_bytes)
@@ -173,7 +179,7 @@ struct hv_err *hv_hold_begin(struct hv_guest *g, uint64_t max_ns, struct hv_hold
 	if (!g->ops->hold_begin)
 		return cannot(g, "stop it");
 	if (g->hold)
-		return hv_err_new(EBUSY, "%s: a hold is under way", g->info.name);
+		return about(g, hv_err_new(EBUSY, "a hold is under way"));
 	err = g->ops->hold_begin(g->self, max_ns);
 	if (err)
 		return err;

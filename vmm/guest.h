@@ -28,16 +28,14 @@ enum hv_via {
 
 struct hv_guest_info {
 	const char *name; /* as in messages: the domain's name, or "qmp:PATH", "pid:N" */
-	const char
-		*id; /* safe as a file name, unique on this host: the libvirt UUID, else "pid-N" */
-	pid_t pid;   /* of the VMM */
+	const char *id;	  /* a file name, unique on this host: the libvirt UUID, else "pid-N" */
+	pid_t pid;	  /* of the VMM */
 	enum hv_accel accel;
 	unsigned nr_vcpus; /* when they were last counted (hv_guest_count_vcpus) */
 	const struct hv_arch *arch;
 	uint64_t ram_bytes;
 	uint64_t region_to_make_bytes; /* hv_guest_region makes it in the VMM; 0: it is there */
-	const char *transport; /* one phrase for `check`: "monitor (libvirt), RAM mapped, ivshmem 64
-				  MiB" */
+	const char *transport; /* one phrase: "monitor (libvirt), RAM mapped, ivshmem 64 MiB" */
 	bool injected;
 	bool has_ivshmem; /* reached by injection, and the monitor would find a region too */
 };
@@ -52,8 +50,8 @@ struct hv_region {
 struct hv_guest;
 
 /* SPEC: libvirt domain by name, id or UUID; "qmp:PATH"; "pid:N". LIBVIRT_URI may be NULL (libvirt's
- * default, which is qemu:///system for root). Reads only; the guest is not stopped. Errors name the
- * object and what to do. */
+ * default, which is qemu:///system for root). Reads only; the guest is not stopped. Errors have
+ * HV_ERR_NAMES_DOMAIN. */
 struct hv_err *hv_guest_open(const char *spec, const char *libvirt_uri, enum hv_via via,
 			     struct hv_guest **ret) hv_must_use;
 void hv_guest_free(struct hv_guest *g);
@@ -96,8 +94,8 @@ struct hv_err *hv_guest_pin(struct hv_guest *g) hv_must_use;
 struct hv_err *hv_guest_unpin(struct hv_guest *g) hv_must_use;
 
 /* From now on text is changed in copies of its pages, which are put in place of them, where the
- * guest's RAM allows that (docs/inject.md); elsewhere in place. ENOTSUP: nowhere in this machine.
- */
+ * guest's RAM allows that (docs/inject.md), and elsewhere in place. ENOTSUP: the RAM allows it
+ * nowhere. */
 struct hv_err *hv_guest_want_shadow(struct hv_guest *g) hv_must_use;
 
 /* What forbids tracing this machine at all, now: powered off, paused, a migration under way, a
@@ -136,9 +134,8 @@ struct hv_err *hv_guest_stands_at_stop(struct hv_guest *g, bool *ret) hv_must_us
 /* It goes on, or is not to stop any more. */
 void hv_guest_end_stop(struct hv_guest *g);
 
-/* A hold: every vCPU is stopped from begin to end. Ends by itself, with the guest running, when
- * this process dies or MAX_NS is over (guardian.h). Planning is done before; a hold is for writes.
- */
+/* A hold: every vCPU is stopped from begin to end. It ends by itself, with the guest running, when
+ * this process dies or MAX_NS is over (helper.h). Planning is done before: a hold is for writes. */
 struct hv_hold;
 
 /* Starts what a hold needs (gdb stub, guardian) and leaves the guest running. Called once before
@@ -186,6 +183,7 @@ struct hv_domain {
 	char *state;  /* "running", "paused", "shut off" */
 	char *reason; /* why it cannot be traced; NULL when it can, as far as one sees without a
 			 look into its memory */
+	bool lacks_device; /* and the error of hv_guest_region() says what to add */
 };
 struct hv_err *hv_domain_list(const char *libvirt_uri, struct hv_domain **ret,
 			      size_t *ret_nr) hv_must_use;

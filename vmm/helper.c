@@ -12,6 +12,7 @@
 #include "base/guard.h"
 
 #define FAR_FD 1000 /* above all that is to be closed */
+#define END_MS 2000
 
 /* In the child. */
 static _Noreturn void become(const struct hv_helper_kind *kind, int control, int service, void *ctx)
@@ -60,11 +61,11 @@ struct hv_err *hv_helper_start(const struct hv_helper_kind *kind, void *ctx, str
 		return hv_err_new(errno, "%s: fork: %s", kind->noun, strerror(errno));
 	if (pid == 0)
 		become(kind, its, service, ctx);
-	*ret = (struct hv_helper){.pid = pid, .control = hv_take_fd(&ours)};
+	*ret = (struct hv_helper){.kind = kind, .pid = pid, .control = hv_take_fd(&ours)};
 	return NULL;
 }
 
-void hv_helper_end(struct hv_helper *h, int wait_ms)
+void hv_helper_end(struct hv_helper *h)
 {
 	HV_AUTO_FD int pidfd = -1;
 
@@ -74,7 +75,7 @@ void hv_helper_end(struct hv_helper *h, int wait_ms)
 		return;
 	pidfd = pidfd_open(h->pid, 0);
 	if (pidfd >= 0)
-		poll(&(struct pollfd){.fd = pidfd, .events = POLLIN}, 1, wait_ms);
+		poll(&(struct pollfd){.fd = pidfd, .events = POLLIN}, 1, END_MS);
 	waitpid(h->pid, NULL, WNOHANG);
 	h->pid = -1;
 }
@@ -84,4 +85,67 @@ bool hv_helper_is_alive(const struct hv_helper *h)
 	struct pollfd p = {.fd = h->control, .events = POLLRDHUP};
 
 	return poll(&p, 1, 0) == 0;
+}
+
+static struct hv_err *lost(const struct hv_helper *h)
+{
+	shutdown(h->control, SHUT_RDWR);
+	return hv_err_new(EPIPE, "%s: it has died", h->kind->noun);
+}
+
+struct hv_err *hv_helper_send(const struct hv_helper *h, const void *bytes, size_t len_bytes)
+{
+	const char *at = bytes;
+
+	while (len_bytes) {
+		ssize_t nr = send(h->control, at, len_bytes, MSG_NOSIGNAL);
+
+		if (nr < 0 && errno == EINTR)
+			continue;
+		if (nr <= 0)
+			return lost(h);
+		at += nr;
+		len_bytes -= (size_t)nr;
+	}
+	return NULL;
+}
+
+struct hv_err *hv_helper_receive(const struct hv_helper *h, void *bytes, size_t len_bytes,
+				 uint64_t deadline_ns)
+{
+	char *at = bytes;
+
+	while (len_bytes) {
+		struct pollfd p = {.fd = h->control, .events = POLLIN};
+		int ready = poll(&p, 1, hv_left_ms(deadline_ns));
+		ssize_t nr;
+
+		if (ready < 0 && errno == EINTR)
+			continue;
+		if (ready <= 0) {
+			shutdown(h->control, SHUT_RDWR);
+			return hv_err_new(ETIME, "%s: no answer", h->kind->noun);
+		}
+		nr = recv(h->control, at, len_bytes, 0);
+		if (nr < 0 && errno == EINTR)
+			continue;
+		if (nr <= 0)
+			return lost(h);
+		at += nr;
+		len_bytes -= (size_t)nr;
+	}
+	return NULL;
+}
+
+struct hv_helper_wake hv_helper_wait(int other_fd, uint64_t deadline_ns)
+{
+	struct pollfd p[] = {
+		{.fd = HV_HELPER_CONTROL, .events = POLLIN},
+		{.fd = HV_HELPER_SERVICE, .events = POLLIN},
+		{.fd = other_fd, .events = POLLIN},
+	};
+
+	if (poll(p, 3, deadline_ns == UINT64_MAX ? -1 : hv_left_ms(deadline_ns)) < 0)
+		return (struct hv_helper_wake){.is_alone = errno != EINTR};
+	return (struct hv_helper_wake){p[0].revents != 0, p[1].revents != 0, p[2].revents != 0};
 }

@@ -13,26 +13,32 @@ static bool parse_pid(const char *text, pid_t *ret)
 	return *ret > 0;
 }
 
+/* What the user calls the machine stands before what is wrong with it. Takes ERR. */
+static struct hv_err *about(const char *spec, struct hv_err *err)
+{
+	if (!strncmp(spec, "qmp:", 4) || !strncmp(spec, "pid:", 4))
+		err = hv_err_in(err, "%s", spec);
+	else
+		err = hv_err_in(err, "domain '%s'", spec);
+	return hv_err_mark(err, HV_ERR_NAMES_DOMAIN);
+}
+
 static struct hv_err *open_machine(const char *spec, const char *libvirt_uri,
 				   struct hv_machine **ret)
 {
 	pid_t pid;
 
 	if (!strncmp(spec, "qmp:", 4))
-		return hv_err_in(hv_machine_open_qmp(spec + 4, ret), "%s", spec);
-	if (!strncmp(spec, "pid:", 4)) {
-		if (!parse_pid(spec + 4, &pid))
-			return hv_err_new(EINVAL, "%s: a process id is a number above 0", spec);
-		return hv_err_in(hv_machine_open_pid(pid, libvirt_uri, ret), "%s", spec);
-	}
-	if (!*spec)
-		return hv_err_new(EINVAL, "no domain named");
-	return hv_err_in(hv_machine_open_libvirt(spec, libvirt_uri, ret), "domain '%s'", spec);
+		return hv_machine_open_qmp(spec + 4, ret);
+	if (strncmp(spec, "pid:", 4) != 0)
+		return hv_machine_open_libvirt(spec, libvirt_uri, ret);
+	if (!parse_pid(spec + 4, &pid))
+		return hv_err_new(EINVAL, "a process id is a number above 0");
+	return hv_machine_open_pid(pid, libvirt_uri, ret);
 }
 
 /* Takes M. */
-static struct hv_err *choose_way(struct hv_machine *m, const char *spec, enum hv_via via,
-				 struct hv_guest **ret)
+static struct hv_err *choose_way(struct hv_machine *m, enum hv_via via, struct hv_guest **ret)
 {
 	struct hv_err *err;
 
@@ -44,16 +50,19 @@ static struct hv_err *choose_way(struct hv_machine *m, const char *spec, enum hv
 	err = hv_inject_guest(m, ret);
 	if (err)
 		hv_machine_free(m);
-	if (err && via == HV_VIA_AUTO)
-		err = hv_inject_not_possible(err);
-	return hv_err_in(err, "%s", spec);
+	return via == HV_VIA_AUTO ? hv_inject_not_possible(err) : err;
 }
 
 struct hv_err *hv_guest_open(const char *spec, const char *libvirt_uri, enum hv_via via,
 			     struct hv_guest **ret)
 {
 	struct hv_machine *m = NULL;
-	struct hv_err *err = open_machine(spec, libvirt_uri, &m);
+	struct hv_err *err;
 
-	return err ? err : choose_way(m, spec, via, ret);
+	if (!*spec)
+		return hv_err_mark(hv_err_new(EINVAL, "no domain named"), HV_ERR_NAMES_DOMAIN);
+	err = open_machine(spec, libvirt_uri, &m);
+	if (!err)
+		err = choose_way(m, via, ret);
+	return about(spec, err);
 }

@@ -1,10 +1,12 @@
-/* Functions that switch recording on or off when they are called (traceon, traceoff), or tell of
- * tasks that come and go. Included by stubs.S.
+/* Actions: functions that switch recording on or off when they are called (traceon, traceoff), that
+ * change the pid filter, or whose calls are recorded with a stack or for the host. Included by
+ * stubs.S.
  *
- * A site whose function does something calls one of HV_NR_SLOTS entries. Each pushes its number and
- * goes on here: what is done, and which stub the call goes on to, is in the slot of that number,
- * among the params; what is left of counted actions, and the mode, in the control block, which the
- * guest may write. After that the stub finds everything as if the site had called it.
+ * The site of such a function calls one of HV_NR_SLOTS entries. An entry pushes its number and
+ * jumps to the common code. The slot of that number (struct hv_slot, in the page of the params)
+ * says what to do and which stub comes next. The mode and the counts of counted actions are in the
+ * control block, which the guest may write. The next stub finds the stack and the registers as if
+ * the site had called it.
  *
  *      on entry                     after the push           on leaving
  *       8(%rsp)  caller's return     16(%rsp)                 8(%rsp)  caller's return
@@ -14,7 +16,8 @@
 #define RECORDED                                                                                   \
 	(HV_SLOT_STACK | HV_SLOT_STACK_COUNTED | HV_SLOT_TELL | HV_SLOT_TELL_COUNTED)
 
-/* %ecx |= DOES when there is one of LEFT(%r10); to OUT when not. */
+/* Takes one from the count LEFT(%r10). %ecx |= DOES if there was one left; goes to OUT if not.
+ * Clobbers %r11. */
 .macro count left, does, out
 	cmpl	$0, \left(%r10)
 	jle	\out
@@ -41,36 +44,36 @@ hv_stub_actions:
 	movl	(%rsp), %r10d
 	pushq	%rax
 	movq	params + HV_PARAM_CONTROL(%rip), %r11
-	leaq	params + HV_PARAM_SLOTS(%rip), %rax
-	leaq	(%rax,%r10,8), %rax
+	leaq	params + HV_SLOTS_OFF(%rip), %rax
+	leaq	(%rax,%r10,HV_SLOT_LEN), %rax
 	shll	$HV_LEFT_SHIFT, %r10d
 	leaq	HV_CONTROL_LEFT(%r11,%r10), %r10
 
 	testl	$HV_SLOT_ON, HV_SLOT_DOES(%rax)
 	jz	.Lact_counted_on
-	testl	$HV_MODE_OFF, (%r11)
+	testl	$HV_MODE_OFF, HV_CONTROL_MODE(%r11)
 	jz	.Lact_counted_on
-	lock andl $~HV_MODE_OFF, (%r11)
+	lock andl $~HV_MODE_OFF, HV_CONTROL_MODE(%r11)
 .Lact_counted_on:
 	testl	$HV_SLOT_ON_COUNTED, HV_SLOT_DOES(%rax)
 	jz	.Lact_off
 	cmpl	$0, HV_LEFT_ON(%r10)
 	jle	.Lact_off
-	lock btrl $HV_MODE_OFF_BIT, (%r11)
+	lock btrl $HV_MODE_OFF_BIT, HV_CONTROL_MODE(%r11)
 	jnc	.Lact_off
 	lock decl HV_LEFT_ON(%r10)
 .Lact_off:
 	testl	$HV_SLOT_OFF, HV_SLOT_DOES(%rax)
 	jz	.Lact_counted_off
-	testl	$HV_MODE_OFF, (%r11)
+	testl	$HV_MODE_OFF, HV_CONTROL_MODE(%r11)
 	jnz	.Lact_counted_off
-	lock orl $HV_MODE_OFF, (%r11)
+	lock orl $HV_MODE_OFF, HV_CONTROL_MODE(%r11)
 .Lact_counted_off:
 	testl	$HV_SLOT_OFF_COUNTED, HV_SLOT_DOES(%rax)
 	jz	.Lact_tasks
 	cmpl	$0, HV_LEFT_OFF(%r10)
 	jle	.Lact_tasks
-	lock btsl $HV_MODE_OFF_BIT, (%r11)
+	lock btsl $HV_MODE_OFF_BIT, HV_CONTROL_MODE(%r11)
 	jc	.Lact_tasks
 	lock decl HV_LEFT_OFF(%r10)
 
@@ -97,7 +100,7 @@ hv_stub_return_3: /* to the stub, or into the function */
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
-/* %rdi a task. */
+/* Changes the bit of the task at %rdi in the pid bitmap. */
 .Lact_task:
 	pushq	%rcx
 	movl	params + HV_PARAM_TASK_PID(%rip), %ecx
@@ -128,14 +131,15 @@ hv_stub_return_3: /* to the stub, or into the function */
 	popq	%rcx
 	jmp	.Lact_go_on
 
-/* What makes records of its own. A count is taken before it is used up, and given back when there
- * was none: no call is one too many. %r11 becomes what is to be done. */
+/* Actions that write records. %r11 becomes the set of those that this call has to do. A counted
+ * action takes one from its count first and gives it back if there was none, so that two vCPUs
+ * never both take the last one. */
 .Lact_recorded:
 	movl	8(%rsp), %r10d
 	shll	$HV_LEFT_SHIFT, %r10d
 	movq	params + HV_PARAM_CONTROL(%rip), %r11
 	leaq	HV_CONTROL_LEFT(%r11,%r10), %r10
-	movl	(%r11), %r11d
+	movl	HV_CONTROL_MODE(%r11), %r11d
 	notl	%r11d
 	andl	$HV_MODE_OFF, %r11d
 	pushq	%rcx

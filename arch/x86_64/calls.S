@@ -1,17 +1,18 @@
-/* The entries of sites whose calls are more than a line of the function tracer, included by stubs.S:
- * what the scheduler's own functions mean for return stacks, then what is recorded. The frames are
- * drawn in graph.S.
+/* The entries for the graph, the profile and the functions of the scheduler that return stacks
+ * depend on. Included by stubs.S; graph.S has pictures of the stack.
  *
- * One entry for each thing that a function can be (HV_ROLE_*) and each way to trace it, all equally
- * long (arch/arch.h); they differ in the kind that they leave in %r10d.
+ * There is one entry for each role of a function (HV_ROLE_*) and each way to trace it
+ * (arch/arch.h). All entries have the same length. They differ in the kind that they load into
+ * %r10d and in where they jump.
  */
-#define NEW_TASK 0x100	/* kinds besides HV_FRAME_*: forget what the stack had before */
+/* Bits of a kind, in addition to HV_FRAME_* */
+#define NEW_TASK 0x100	/* a new task begins: drop the frames that its stack had before */
 #define LEAVES	 0x200	/* the task is about to leave the CPU */
-#define ARRIVES	 0x400	/* it is back */
-#define FUNCTION 0x800	/* a record of the function tracer */
-#define UNTRACED 0x1000 /* no graph */
+#define ARRIVES	 0x400	/* the task is back on a CPU */
+#define FUNCTION 0x800	/* write a record of the function tracer */
+#define UNTRACED 0x1000 /* the call is not part of a graph */
 #define ROLES	 (NEW_TASK | LEAVES | ARRIVES)
-#define KEPT_MAX 8 /* frames of a new task that it can have when it tells us */
+#define KEPT_MAX 8 /* frames that a new task can have of its own when it calls NEW_TASK */
 
 .macro call_entry kind, to
 	pushq	%rax
@@ -62,7 +63,7 @@ hv_stub_calls_end:
 	jc	.Lgraph_left_out
 	jmp	.Lgraph
 
-/* As hv_stub_function. */
+/* The same as hv_stub_function. */
 .Lfunction:
 	pushq	%r10
 	load_current
@@ -81,8 +82,9 @@ hv_stub_calls_end:
 .Lfunction_checks:
 	check_mode .Lfunction_checked, .Lfunction_out
 
-/* With options/sleep-time 0, the time from LEAVES to ARRIVES is none of the calls that are open. A
- * task may go on without having left: then it says again that it leaves before it really does. */
+/* With options/sleep-time 0, the time from LEAVES to ARRIVES does not count in the calls that are
+ * open. A task may go on without leaving the CPU; it then comes to LEAVES again before it does
+ * leave, and the later time counts. */
 .Lrole:
 	testl	$NEW_TASK, %r10d
 	jnz	.Lnew_task
@@ -113,9 +115,10 @@ hv_stub_calls_end:
 	jnz	1b
 	jmp	.Lrole_done
 
-/* The first function that every new task calls, before interrupts are on: what frames its stack has
- * are of a task that died in them. But for those at the end whose slots, ascending and above this
- * call's, hold our handler: they are its own (ret_from_fork is C since 6.6). */
+/* The first function that every new task calls, while interrupts are off. The frames of its stack
+ * belong to a task that died in those calls, except the last ones, as long as their slots ascend
+ * from this call's slot and hold the address of our handler: these are the new task's own
+ * (ret_from_fork is C since 6.6). The code keeps these and drops the others. */
 .Lnew_task:
 	leaq	SLOT(%rsp), %r11
 	find_address %r11
@@ -134,7 +137,7 @@ hv_stub_calls_end:
 	leaq	(%r9,%rax), %rdi
 	leaq	.Lgraph_handler(%rip), %rcx
 	xorl	%edx, %edx
-.Lnew_task_look: /* %rdi the frame above, %edx frames that stay, %r11 the last one's slot */
+.Lnew_task_look: /* %rdi behind the frame to look at, %edx frames to keep, %r11 the last slot */
 	subq	$HV_FRAME_LEN, %rdi
 	cmpq	%r9, %rdi
 	jb	.Lnew_task_keep
@@ -161,7 +164,7 @@ hv_stub_calls_end:
 	movq	$0, HV_STACK_SUMS + 8*\nr(%rsi)
 	.endr
 	movl	%edx, %r8d
-.Lnew_task_move: /* %r8d frames from behind %rdi to %r9 */
+.Lnew_task_move: /* move %r8d frames, the first of them behind %rdi, to %r9 */
 	testl	%r8d, %r8d
 	jz	.Lnew_task_moved
 	addq	$HV_FRAME_LEN, %rdi

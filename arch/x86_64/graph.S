@@ -1,13 +1,19 @@
-/* The stubs of a graph, included by stubs.S: a call's return address is replaced by ours and kept in
- * a return stack in the region, one for each kernel stack (ringbuf/abi.h, docs/graph.md).
+/* The graph: the stub of a call replaces the return address by that of our handler, and keeps the
+ * original in a frame. The handler looks the frame up when the function returns. The frames of one
+ * kernel stack are in one return stack in the region (struct hv_stack, docs/graph.md). Included by
+ * stubs.S.
  *
- * A kernel stack is known by the address of the return slot: its aligned block; an interrupt stack
- * need not be aligned and goes by the block of its last word. One task or CPU is on a kernel stack
- * at a time and what interrupts it there is done before it goes on: so its return stack needs no
- * lock, as long as a frame is raised first and filled then, and no longer looked at when it is
- * lowered. Only a return stack without frames can be taken by another kernel stack, with cmpxchg,
- * and its first frame is therefore raised with cmpxchg too. Loops are over HV_STACK_PROBES places
- * and HV_FRAMES_MAX frames, nothing else.
+ * The stub finds a kernel stack's return stack by the address of the slot that holds the return
+ * address, rounded down to the size of a stack. An interrupt stack need not be aligned; the address
+ * of its last word, rounded down, stands for it.
+ *
+ * A return stack needs no lock. Only one task or CPU is on a kernel stack at a time, and an
+ * interrupt on it ends before the interrupted code goes on. It is enough that a frame is added
+ * before it is filled, and not read after it is removed. Another kernel stack can take only a
+ * return stack that has no frames. It does so with cmpxchg, so the first frame is added with
+ * cmpxchg as well.
+ *
+ * All loops are over HV_STACK_PROBES places or HV_FRAMES_MAX frames.
  *
  *      on entry of a call              after the pushes       on entry of the return handler: the
  *       8(%rsp)  caller's return        48(%rsp)              slot is at -8(%rsp). After its pushes:
@@ -15,8 +21,9 @@
  *                                       32(%rsp)  %rax          8(%rsp)  %rax: what is returned
  *                                       24(%rsp)  %rcx          0(%rsp)  %rdx: likewise
  *                                       16(%rsp)  %rdx
- *                                        8(%rsp)  %rsi        There %rcx, %rsi, %rdi, %r8 to %r11 are
- *                                        0(%rsp)  %rdi        free: return_to_handler keeps none.
+ *                                        8(%rsp)  %rsi        In the handler %rcx, %rsi, %rdi and
+ *                                        0(%rsp)  %rdi        %r8 to %r11 are free, as in the
+ *                                                             kernel's return_to_handler.
  */
 #define SITE_END 40
 #define SLOT	 48
@@ -26,8 +33,8 @@
 #define ADDRESS_MASK (-HV_STACK_NR_MASK - 1)
 #define DEPTH_SHIFT  (HV_RECORD_DEPTH_SHIFT - 32)
 
-/* %rcx := the address by which the kernel stack with the return slot at REG goes. Clobbers %rdx,
- * %rdi. */
+/* %rcx := the address that stands for the kernel stack with the return slot at SLOT, a register.
+ * Clobbers %rdx, %rdi. */
 .macro find_address slot
 	movl	params + HV_PARAM_STACK_BYTES(%rip), %edi
 	movq	params + HV_PARAM_IRQ_STACK(%rip), %rdx
@@ -41,7 +48,7 @@
 	andq	%rdi, %rcx
 .endm
 
-/* %rsi := the first place for the return stack of %rcx. Clobbers %rax, %rdi. */
+/* %rsi := the first place for the return stack of the kernel stack %rcx. Clobbers %rax, %rdi. */
 .macro find_home
 	movq	%rcx, %rax
 	shrq	$12, %rax
@@ -53,8 +60,9 @@
 	addq	params + HV_PARAM_STACKS(%rip), %rsi
 .endm
 
-/* %rsi := the first place for the return stack of the stack that the call is made on, %rcx its
- * address; to OUT where none is kept. Clobbers %rax, %rdx, %rdi. */
+/* %rcx := the address that stands for the stack of this call, %rsi := the first place for its
+ * return stack. Goes to OUT if the vCPU has no state or the stack is an exception's. Clobbers %rax,
+ * %rdx, %rdi. */
 .macro find_stack out
 	movq	params + HV_PARAM_CPU_NUMBER(%rip), %rax
 	movl	%gs:(%rax), %eax
@@ -69,8 +77,9 @@
 	find_home
 .endm
 
-/* Likewise of the stack that an interrupt came on, %rax the per-CPU pointer of its own, whose last
- * word is the sp that was left (arch/x86/include/asm/irq_stack.h). Clobbers %rax, %rdx, %rdi. */
+/* %rcx and %rsi as find_stack sets them, for the stack that an interrupt came on. In: %rax the
+ * per-CPU pointer to the interrupt stack. The last word of that stack is the interrupted stack
+ * pointer (arch/x86/include/asm/irq_stack.h). Clobbers %rax, %rdx, %rdi. */
 .macro find_interrupted
 	leaq	-8(%rax), %rdx
 	testl	$0xfff, %eax
@@ -83,8 +92,8 @@
 	find_home
 .endm
 
-/* To FOUND when a place from %rsi on is of %rcx: %rsi is that place, %rax its word. Else %rsi is
- * behind the places. Clobbers %rdx. */
+/* Looks for the return stack of %rcx from the place %rsi on. Goes to FOUND with its place in %rsi
+ * and its word in %rax. If there is none, %rsi is behind the last place. Clobbers %rdx. */
 .macro probe found
 	.rept	HV_STACK_PROBES
 	movq	HV_STACK_WORD(%rsi), %rax
@@ -122,7 +131,8 @@
 	jae	.Lgraph_full
 	incq	HV_STACK_WORD(%rsi)
 
-/* %rsi a return stack, %edx the frame raised, %edi its depth, %r10d the kind. */
+/* A frame was added. %rsi the return stack, %edx the number of the frame, %edi its depth, %r10d the
+ * kind. */
 .Lgraph_raised:
 	testl	$(CALLED_KINDS | HV_FRAME_PROFILED), %r10d
 	jnz	.Lgraph_count
@@ -205,7 +215,7 @@ hv_stub_return_1:
 	incl	HV_STACK_MUTED(%rsi)
 	jmp	.Lgraph_counted
 
-/* Not all calls are recorded; %edi the graph flags. */
+/* The graph flags, in %edi, leave out some calls. */
 .Lgraph_filter:
 	testl	$HV_GRAPH_NO_IRQS, %edi
 	jz	1f
@@ -233,13 +243,14 @@ hv_stub_return_1:
 	incq	HV_STATE_NO_ROOM(%rcx)
 	jmp	.Lgraph_out
 
-/* No place is this stack's: %rsi is behind the places, %rcx the address. */
+/* No place has the return stack of %rcx. %rsi is behind the last place. */
 .Lgraph_take:
 	testl	$HV_GRAPH_SUBTREE, params + HV_PARAM_GRAPH_FLAGS(%rip)
 	jz	1f
 	testl	$(CALLED_KINDS | HV_FRAME_QUIET), %r10d
 	jnz	1f
-	/* An interrupt may be inside by what it interrupted; another stack is not. */
+	/* An interrupt's call may be below a root function that it interrupted. A call on any other
+	 * stack that has no frames is not below a root function. */
 	movq	params + HV_PARAM_IRQ_STACK(%rip), %rax
 	movq	%gs:(%rax), %rdx
 	leaq	SLOT(%rsp), %rax
@@ -254,7 +265,7 @@ hv_stub_return_1:
 	jnz	1f
 	lock cmpxchgq %rcx, HV_STACK_WORD(%rsi)
 	je	.Lgraph_taken
-	cmpq	%rcx, %rax /* an interrupt of this stack was first */
+	cmpq	%rcx, %rax /* an interrupt on this stack has just taken it */
 	je	.Lgraph_first
 1:	addq	$HV_STACK_LEN, %rsi
 	.endr
@@ -265,7 +276,7 @@ hv_stub_return_1:
 .Lgraph_taken:
 	movl	$0, HV_STACK_OVERRUN(%rsi)
 
-/* The first frame of the return stack at %rsi, which another kernel stack may take meanwhile. */
+/* Adds the first frame to the return stack at %rsi. Until then another kernel stack may take it. */
 .Lgraph_first:
 	movq	params + HV_PARAM_IRQ_STACK(%rip), %rax
 	movq	%gs:(%rax), %rax
@@ -277,7 +288,7 @@ hv_stub_return_1:
 	jb	.Lgraph_interrupt
 	xorl	%edi, %edi
 	xorl	%r11d, %r11d
-.Lgraph_above: /* %edi the depth, %r11d whether what is interrupted is inside */
+.Lgraph_above: /* %edi the depth, %r11d not 0 if a root function was interrupted */
 	testl	$HV_FRAME_QUIET, %r10d
 	jnz	.Lgraph_raise
 	movl	params + HV_PARAM_GRAPH_FLAGS(%rip), %eax
@@ -311,7 +322,8 @@ hv_stub_return_1:
 	xorl	%edx, %edx
 	jmp	.Lgraph_raised
 
-/* The first frame of an interrupt stack, %rax its per-CPU pointer. */
+/* The first frame of an interrupt stack continues the depth of what was interrupted. %rax the
+ * per-CPU pointer to the interrupt stack. */
 .Lgraph_interrupt:
 	pushq	%rcx
 	pushq	%rsi
@@ -340,7 +352,7 @@ hv_stub_return_1:
 	popq	%rcx
 	jmp	.Lgraph_left_out
 
-/* Where a traced function returns to. */
+/* The return handler: a traced function returns to it instead of its caller. */
 	.globl	hv_graph_handler
 hv_graph_handler:
 .Lgraph_handler:
@@ -359,7 +371,7 @@ hv_graph_handler:
 	jne	1f
 	andl	$HV_STACK_NR_MASK, %edx
 	shll	$HV_FRAME_SHIFT, %edx
-	/* of no frames: a word of the head that is 0 */
+	/* With no frames this reads a word of the head that is never the address of a slot. */
 	leaq	HV_STACK_FRAMES - HV_FRAME_LEN(%rsi,%rdx), %r9
 	cmpq	%r8, HV_FRAME_SLOT(%r9)
 	je	.Lreturn_last
@@ -369,7 +381,7 @@ hv_graph_handler:
 
 .Lreturn_last:
 	leaq	-1(%rax), %r8
-/* %rsi the return stack, %r9 the frame, %r8 the word without it. */
+/* %rsi the return stack, %r9 the frame, %r8 the return stack's word without that frame. */
 .Lreturn_found:
 	movq	HV_FRAME_CALLER(%r9), %rax
 	movq	%rax, 16(%rsp)
@@ -380,7 +392,7 @@ hv_graph_handler:
 	testl	$HV_GRAPH_RETURNS, params + HV_PARAM_GRAPH_FLAGS(%rip)
 	jz	.Lreturn
 	movq	params + HV_PARAM_CONTROL(%rip), %rax
-	testl	$(HV_MODE_OFF | HV_MODE_CPUS), (%rax)
+	testl	$(HV_MODE_OFF | HV_MODE_CPUS), HV_CONTROL_MODE(%rax)
 	jnz	.Lreturn_mode
 .Lreturn_on:
 	cmpq	$0, params + HV_PARAM_THRESHOLD(%rip)
@@ -399,7 +411,7 @@ hv_graph_handler:
 	reserve_record
 	read_tsc
 	movq	%rax, %rdi
-.Lreturn_write: /* %rdi the clock */
+.Lreturn_write: /* %rdi the time-stamp counter */
 	movq	%rdi, %rax
 	store_word 0, %rax
 	xorl	%edx, %edx
@@ -423,8 +435,9 @@ hv_graph_handler:
 	orq	%rax, %rdx
 	store_word 3, %rdx
 
-/* An indirect jump to the caller would want endbr64 there; a return without its call would have the
- * CPU guess every return above wrong. So a call, whose return address is then the caller. */
+/* Goes to the caller by a call whose return address is replaced by the caller's. An indirect jump
+ * would need endbr64 there. A return without a matching call would make the CPU predict every
+ * return above it wrongly. */
 .Lreturn:
 	movq	%r8, HV_STACK_WORD(%rsi)
 	popq	%rdx
@@ -453,7 +466,7 @@ hv_stub_return_2:
 	jmp	.Lreturn
 
 .Lreturn_mode:
-	testl	$HV_MODE_OFF, (%rax)
+	testl	$HV_MODE_OFF, HV_CONTROL_MODE(%rax)
 	jnz	.Lreturn
 	test_muted .Lreturn
 	jne	.Lreturn
@@ -471,7 +484,7 @@ hv_stub_return_2:
 	write_task_record
 	jmp	.Lreturn_same_task
 
-/* Two records: what is returned, and the return. */
+/* Writes two records: the value with the overrun, then the exit. */
 .Lreturn_more:
 	reserve_positions 2
 	pushq	%rax
@@ -501,8 +514,9 @@ hv_stub_return_2:
 	place_record
 	jmp	.Lreturn_write
 
-/* The slot is not the last frame's: frames were left without a return (the kernel killed a task and
- * went on). %rsi is behind the places. */
+/* The slot is not that of the last frame: some functions were left without a return, as when the
+ * kernel kills a task and goes on with its stack. Looks for the slot in all frames and drops the
+ * frames above it. %rsi is behind the last place. */
 .Lreturn_search:
 	subq	$(HV_STACK_PROBES * HV_STACK_LEN), %rsi
 	movl	$HV_STACK_PROBES, %r11d
@@ -529,6 +543,6 @@ hv_stub_return_2:
 	addq	$HV_STACK_LEN, %rsi
 	decl	%r11d
 	jnz	.Lreturn_search_stack
-	/* A frame that was never raised, in a region that somebody else wrote into: nobody knows
-	 * where to go. */
+	/* There is no such frame, so somebody else has written into the region. The return address
+	 * is lost. */
 	ud2

@@ -19,6 +19,12 @@
 #define GATE_PF	     14
 #define GATE_PRESENT 0x80
 
+/* Canonical addresses: what is translated, sign-extended. */
+struct hv_gva x86_64_kernel_start(unsigned levels)
+{
+	return hv_gva(0 - x86_64_entry_span(levels + 1) / 2);
+}
+
 unsigned x86_64_roots(const struct hv_vcpu_regs *regs, struct hv_gpa ret[2])
 {
 	uint64_t table = regs->root & PTE_ADDR;

@@ -1,10 +1,11 @@
-/* The function profile, included by stubs.S: calls and their time, counted for each vCPU and function
- * in tables of the region (ringbuf/abi.h), so that nothing is lost however much is called. Whoever
- * runs here may be interrupted, and go on on another vCPU: what is added is added locked.
+/* The function profile: calls and their time are counted per vCPU and function in tables in the
+ * region (struct hv_count, docs/profile.md), so that nothing is lost however many calls there are.
+ * A task may be interrupted here and continue on another vCPU, so all additions are locked.
+ * Included by stubs.S.
  */
 
-/* %rdi := this vCPU's counts of the function whose site has the low half %r11d; to NONE when the
- * table has no place for it. Clobbers %rax, %rcx, %rdx. */
+/* %rdi := this vCPU's counts of the function whose site's address has the low half %r11d. Goes to
+ * NONE if the table has no place for it. Clobbers %rax, %rcx, %rdx. */
 .macro find_count none
 	movq	params + HV_PARAM_CPU_NUMBER(%rip), %rax
 	movl	%gs:(%rax), %eax
@@ -56,8 +57,8 @@
 1:	popq	%r10
 	jmp	.Lprofile_done
 
-/* A call that the graph leaves out: for the profile it has a frame nevertheless, which says nothing
- * else. */
+/* A call that the graph leaves out. If it is profiled it gets a frame all the same, whose return
+ * only counts. */
 .Lgraph_left_out:
 	testl	$HV_FRAME_PROFILED, %r10d
 	jz	.Lgraph_out
@@ -81,11 +82,13 @@
 	incq	HV_STACK_WORD(%rsi)
 	jmp	.Lgraph_raised
 
-/* %r9 the frame that returns, in the return stack %rsi; goes on with its flags in %eax. %r8 is kept.
+/* Counts a return. In: %r9 the frame, %rsi its return stack. Continues with the frame's flags in
+ * %eax. Keeps %r8.
  *
- * What a call's time is without the calls in it needs no word for each frame that they add to:
- * HV_STACK_OWN has the sum of just that for all calls that returned, so it has grown, since the call,
- * by the time of the calls in it. */
+ * With options/graph-time 0 the time of a call does not include the calls that it makes: its own
+ * time. HV_STACK_OWN is the sum of the own times of all calls that returned. The frame keeps
+ * what that sum was when the call began; it has since grown by exactly the time of the calls in
+ * between. */
 .Lprofile_return:
 	testl	$HV_GRAPH_PROFILE, params + HV_PARAM_GRAPH_FLAGS(%rip)
 	jz	.Lprofile_returned
@@ -112,7 +115,7 @@
 	leaq	-HV_STACK_FRAMES(%r9), %rdx
 	subq	%rsi, %rdx
 	jz	.Lprofile_lowest
-1:	shrq	$2, %rdx /* from a frame's offset to a sum's */
+1:	shrq	$(HV_FRAME_SHIFT - 3), %rdx /* from a frame's offset to a sum's */
 	movq	HV_STACK_OWN(%rsi), %rax
 	subq	HV_STACK_SUMS(%rsi,%rdx), %rax
 	xorl	%edx, %edx
@@ -121,8 +124,8 @@
 	addq	%r10, HV_STACK_OWN(%rsi)
 	jmp	.Lprofile_ticks
 
-/* What an interrupt takes is no time of what it interrupted, whose frames are in another return
- * stack. */
+/* The lowest frame of a return stack. On an interrupt stack its time is also subtracted from the
+ * call that was interrupted, whose frames are in another return stack. */
 .Lprofile_lowest:
 	movq	params + HV_PARAM_IRQ_STACK(%rip), %rax
 	movq	%gs:(%rax), %rax

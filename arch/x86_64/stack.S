@@ -1,27 +1,29 @@
-/* Stacks: the words of the kernel stack that say who called whom, as records, for the host to
- * unwind (docs/stack.md). Included by stubs.S.
+/* Stacks: records the words of the kernel stack that the host needs to unwind it (docs/stack.md).
+ * Included by stubs.S.
  *
- * Looked at are the words from the caller's return address to the end of that stack, and when that
- * is the CPU's interrupt stack, from what was interrupted to the end of the task's. A word counts
- * when it is an address of kernel text, or points further up the stack it is on, or from an
- * interrupt stack into the task's. Where the stack is none of the two (an exception's), nothing
- * beyond its page is looked at. The words are counted first, so that their records are reserved as
- * one; what changes in between is cut off, or filled up with zeros. For the handler of a graph that
- * is written which it returns to, as the frames of its slot tell it now.
+ * The stub looks at the words from the caller's return address to the end of the stack. If that is
+ * the CPU's interrupt stack, it continues with the task's stack, from where the interrupt came to
+ * the end. On any other stack (an exception's) it looks at nothing beyond the page.
+ *
+ * A word counts if it is an address of kernel text, points further up its own stack, or points from
+ * the interrupt stack into the task's stack. The stub counts the words first, so that it can
+ * reserve all records at once. If the stack changes meanwhile, surplus words are dropped and
+ * missing ones are 0. Where the stack holds the address of the graph's return handler, the stub
+ * records the address that the handler will return to, which it takes from the frames of that slot.
  *
  *      on entry               after the pushes and for the locals
  *      16(%rsp)  caller's     CALLER    the caller's return address: the stack begins there
  *       8(%rsp)  site + 5     SITE_END
- *       0(%rsp)  where to     GOES_ON   0: back into the function
- *                go on        DOES      what is still to be done: HV_SLOT_STACK, HV_SLOT_TELL
- *                                       and FROM_COMMAND
+ *       0(%rsp)  the stub     GOES_ON   0: back into the function
+ *                to go on to  DOES      what is still to do: HV_SLOT_STACK, HV_SLOT_TELL and
+ *                                       FROM_COMMAND
  *                             0(%rsp) to LOCALS_LEN; then %r9, %r8, %rdi, %rsi, %rbx, %rdx, %rcx,
  *                             %rax
  */
-#define FIRST_END   0  /* the end of the first part, and what pointers into the task's count there */
-#define FIRST_RANGE 8  /* bytes of the task's stack; 0: there is no second part */
+#define FIRST_END   0  /* the end of the first part */
+#define FIRST_RANGE 8  /* bytes of the task's stack, or 0 if there is no second part */
 #define SECOND	    16 /* where the second part begins; 0: nowhere */
-#define SECOND_BIT  24 /* HV_WORD_SECOND while it is looked at, else 0 */
+#define SECOND_BIT  24 /* bit HV_WORD_SECOND_BIT while the second part is looked at, else 0 */
 #define POSITION    32
 #define RING	    40
 #define TSC	    48
@@ -48,8 +50,9 @@
 	subq	$LOCALS_LEN, %rsp
 .endm
 
-/* %rsi := the first word to look at, %rdi the end, %r8 the task's stack, %r9 the bytes of it that
- * pointers into it count in. Clobbers %rax. */
+/* Starts over with the first word. %rsi := its address, %rdi := the end of the first part, %r9 :=
+ * how many bytes of the task's stack, which begins at %r8, a pointer of the first part may point
+ * into. */
 .macro begin_words
 	leaq	CALLER(%rsp), %rsi
 	movq	FIRST_END(%rsp), %rdi
@@ -57,8 +60,8 @@
 	movq	$0, SECOND_BIT(%rsp)
 .endm
 
-/* %rax := the next word that counts, bit 31 set when it is text, from 8 before %rsi; to NONE after
- * the last one. Clobbers %rdx. */
+/* %rax := the next word that counts; its bit 31 is set if it is text. %rsi := the address behind
+ * that word. Goes to NONE after the last word. Clobbers %rdx. */
 .macro next_word none
 .Lnext\@:
 	cmpq	%rdi, %rsi
@@ -115,12 +118,12 @@ hv_stub_function_stack:
 .Lstack_checks:
 	check_mode .Lstack_checked, .Lstack_out
 
-/* From actions.S: 0(%rsp) is DOES. */
+/* The entry for actions.S. 0(%rsp) is DOES. */
 .Lstack_action:
 	push_all
 
 	movq	params + HV_PARAM_CONTROL(%rip), %rax
-	testl	$HV_MODE_CPUS, (%rax)
+	testl	$HV_MODE_CPUS, HV_CONTROL_MODE(%rax)
 	jz	.Lstack
 	test_muted .Lstack_out
 	je	.Lstack
@@ -136,7 +139,8 @@ hv_stub_function_stack:
 	je	.Lstack_same_task
 	write_task_record
 .Lstack_same_task:
-	movq	%r10, RING(%rsp) /* until something is reserved: the cpu, and its state */
+	/* Until the records are reserved, RING holds the cpu and POSITION its state. */
+	movq	%r10, RING(%rsp)
 	movq	%rcx, POSITION(%rsp)
 	movl	$0, NR(%rsp)
 	testl	$HV_SLOT_STACK, DOES(%rsp)
@@ -187,14 +191,14 @@ hv_stub_function_stack:
 	incl	%ebx
 	jmp	.Lstack_count
 .Lstack_counted:
-	leal	2(%rbx), %eax /* ceil(%ebx / 3), for all there can be */
+	leal	2(%rbx), %eax /* ceil(%ebx / 3), exact for as many words as a stack can have */
 	imull	$0xaaab, %eax, %eax
 	shrl	$17, %eax
 	movl	$HV_STACK_RECORDS_MAX, %edx
 	cmpl	%edx, %eax
 	cmoval	%edx, %eax
 	movq	params + HV_PARAM_SLOT_MASK(%rip), %rdx
-	shrq	$1, %rdx /* of a very small ring no more than half */
+	shrq	$1, %rdx /* no more than half of a very small ring */
 	cmpq	%rdx, %rax
 	cmovaq	%rdx, %rax
 	movl	%eax, NR(%rsp)
@@ -215,7 +219,7 @@ hv_stub_function_stack:
 	testl	$HV_SLOT_STACK, DOES(%rsp)
 	jz	.Lstack_event
 
-	/* Where it begins, what the frame pointer is, where it goes on. */
+	/* The first record: where the stack begins, frame pointer, where the second part begins. */
 	movq	POSITION(%rsp), %rax
 	incq	POSITION(%rsp)
 	place_record
@@ -276,11 +280,13 @@ hv_stub_function_stack:
 	xorl	%eax, %eax
 	jmp	.Lstack_store
 
-/* %eax := what the word at -8(%rsi), our handler's address, was: low half. The frames of that slot
- * that a call was made through a jump with (the caller is the handler) lead to one that says it.
- * Two that do: one of them was raised and not yet filled, or left without a return. Then, as where
- * there is none, the handler's address stays, and the host ends the stack there. All places are
- * looked at, and all frames: which is right is not a matter of their order. Clobbers %rdx. */
+/* The word at -8(%rsi) is the address of our handler. %eax := the low half of the address that the
+ * handler will return to, taken from the frames of that slot. A frame whose caller is the handler
+ * itself is of a function that was entered by a jump (a tail call), and another frame of the slot
+ * has the caller. If two frames have one, one of them was added and is not filled yet, or was left
+ * without a return, and their order does not tell which. So the code looks at all frames in all
+ * places. If there are two callers, or none, %eax is the address of the handler, and the host ends
+ * the stack there. Clobbers %rdx. */
 .Lstack_handler:
 	pushq	%rbx
 	pushq	%rcx

@@ -1,10 +1,11 @@
-/* What the guest runs, x86-64. The params stand HV_STUBS_CODE_OFF before the first byte of this code
- * (ringbuf/abi.h); everything else is relative to %rip, so the bytes work wherever they are put.
+/* The code that the guest runs, for x86-64, and the stub of the function tracer. The params are
+ * HV_STUBS_CODE_OFF bytes before the first byte of this code (ringbuf/abi_flags.h). All addresses
+ * are relative to %rip, so the code works at any address.
  *
- * A stub is entered by the call that replaced a function's entry nop. It calls nothing, takes no
- * lock, loops never and needs 48 bytes of stack, so it is safe in any context the kernel itself
- * traces, NMI included. %r10, %r11 and the flags are free at a function's entry: the kernel's own
- * ftrace_caller saves neither (save_mcount_regs, arch/x86/kernel/ftrace_64.S).
+ * A function whose entry nop was replaced calls a stub. This stub calls nothing, takes no lock, has
+ * no loop and needs 48 bytes of stack. It is therefore safe in every context that the kernel itself
+ * traces, including NMIs. %r10, %r11 and the flags are free at a function's entry: the kernel's own
+ * ftrace_caller does not save them either (save_mcount_regs, arch/x86/kernel/ftrace_64.S).
  *
  *      on entry                        after the pushes
  *       8(%rsp)  caller's return        32(%rsp)
@@ -13,16 +14,17 @@
  *                                        8(%rsp)  saved %rcx
  *                                        0(%rsp)  saved %rdx
  *
- * A call and its return are recorded by graph.S and counted by profile.S, both entered through calls.S;
- * stacks are in stack.S, what a call does besides in actions.S. yield.S is entered from no site.
+ * The other files: graph.S records a call and its return, profile.S counts them, and calls.S has
+ * the entries of both. stack.S records stacks. actions.S switches recording and tells the host
+ * about calls. yield.S is not called from sites.
  */
 #include "arch/x86_64/stub_macros.inc"
 
 #define SITE_END 24 /* offsets from %rsp after the pushes */
 #define CALLER	 32
 
-/* Of a call. In: %r11 the current task, %r10 cpu, %rcx its state. Clobbers
- * %rax, %rcx, %rdx, %r10. */
+/* Writes a function record. SITE_END and CALLER are offsets from %rsp. In: %r11 the current task,
+ * %r10 cpu, %rcx its state. Clobbers %rax, %rcx, %rdx, %r10. */
 .macro write_function_record site_end, caller
 	reserve_record
 	store_tsc
@@ -67,15 +69,15 @@ hv_stub_function:
 	popq	%rcx
 	popq	%rax
 	.globl	hv_stub_return_0
-hv_stub_return_0: /* five bytes that arch->place_return fills */
+hv_stub_return_0: /* arch->place_return fills these five bytes */
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
-/* The mode is not 0: off, or only some pids. */
+/* The mode is not 0. */
 .Lchecks:
 	check_mode .Lchecked, .Lout
 
-/* The first record of %eax (pid) on this vCPU after another's: who it is goes before it. */
+/* The last record on this vCPU was another task's, so a task record of this one comes first. */
 .Lother_task:
 	write_task_record
 	jmp	.Lsame_task

@@ -24,15 +24,13 @@ enum {
 #define REGS_IP	 128
 #define REGS_SP	 152
 
-#define ADDRESS_MASK 0x7fffffffu /* of a stack's, as far as it is known */
-
 static bool pointer_at(hv_stack_word word, void *ctx, uint32_t at, uint32_t *ret)
 {
 	uint64_t value;
 
-	if (!word(ctx, at & ADDRESS_MASK, &value))
+	if (!word(ctx, at & HV_STACK_ADDRESS_MASK, &value))
 		return false;
-	*ret = (uint32_t)value & ADDRESS_MASK;
+	*ret = (uint32_t)value & HV_STACK_ADDRESS_MASK;
 	return true;
 }
 
@@ -106,20 +104,20 @@ bool x86_64_unwind(const struct hv_unwind_rule *rule, hv_stack_word word, void *
 		return false;
 	next.sp = found;
 	if (rule->kind == HV_UNWIND_CALL) {
-		if (!word(ctx, (found - 8) & ADDRESS_MASK, &next.ip.v))
+		if (!word(ctx, (found - 8) & HV_STACK_ADDRESS_MASK, &next.ip.v))
 			return false;
 	} else {
 		/* Of the hardware's part the rest is below. */
 		uint32_t regs = rule->kind == HV_UNWIND_REGS ? found : found - REGS_IP;
 
-		if (!word(ctx, (regs + REGS_IP) & ADDRESS_MASK, &next.ip.v) ||
+		if (!word(ctx, (regs + REGS_IP) & HV_STACK_ADDRESS_MASK, &next.ip.v) ||
 		    !pointer_at(word, ctx, regs + REGS_SP, &next.sp))
 			return false;
 		next.has_regs = rule->kind == HV_UNWIND_REGS;
 		next.regs = regs;
 	}
-	next.sp &= ADDRESS_MASK;
-	next.bp = find_bp(rule, word, ctx, frame, found) & ADDRESS_MASK;
+	next.sp &= HV_STACK_ADDRESS_MASK;
+	next.bp = find_bp(rule, word, ctx, frame, found) & HV_STACK_ADDRESS_MASK;
 	*frame = next;
 	return true;
 }

@@ -27,6 +27,9 @@ const struct hv_arch hv_arch_x86_64 = {
 	 * modules right after it. */
 	.image_window = {{0xffffffff80000000}, {0xffffffffc0000000}},
 	.free_window = {{0xffffffff80000000}, {0xffffffffa0000000}},
+	/* Image and modules are in the top 2 GiB, so that 32 bits, sign-extended, reach them. */
+	.text_base = {0xffffffff00000000},
+	.kernel_start = x86_64_kernel_start,
 	.roots = x86_64_roots,
 	.entry_at = x86_64_entry_at,
 	.decode_entry = x86_64_decode_entry,
@@ -64,6 +67,7 @@ const struct hv_arch hv_arch_x86_64 = {
 	/* cpu_entry_area (Documentation/arch/x86/x86_64/mm.rst), since 4.15 (4fe22ba9d3fe). */
 	.exception_stacks = {{0xfffffe0000000000}, {0xfffffe8000000000}},
 	.unwind = x86_64_unwind,
+	.entry_rule = {.kind = HV_UNWIND_CALL, .sp_off = 8, .sp_reg = X86_64_ORC_SP},
 	.frame_pointer_rule = {.kind = HV_UNWIND_CALL,
 			       .sp_off = 16,
 			       .bp_off = -16,

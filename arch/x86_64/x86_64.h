@@ -11,6 +11,7 @@ bool x86_64_decode_kvm_registers(struct hv_span regs, struct hv_span sregs,
 #define X86_64_GDB_CR3 29
 
 /* page_table.c */
+struct hv_gva x86_64_kernel_start(unsigned levels);
 unsigned x86_64_roots(const struct hv_vcpu_regs *regs, struct hv_gpa ret[2]);
 struct hv_gpa x86_64_entry_at(struct hv_gpa table, unsigned level, struct hv_gva gva);
 struct hv_pt_entry x86_64_decode_entry(unsigned level, uint64_t entry);

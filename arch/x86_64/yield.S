@@ -1,12 +1,13 @@
-/* Where the guest's own ftrace reads a site before it changes it (ftrace_verify_code,
- * arch/x86/kernel/ftrace.c), it calls this instead of the kernel's reader: a site that calls a stub
- * reads as the nop that stood there. So a function that is traced from outside can be taken by the
- * guest's own ftrace, kprobes and BPF. Included by stubs.S.
+/* The guest's own ftrace reads a site before it changes it (ftrace_verify_code,
+ * arch/x86/kernel/ftrace.c). While any site calls one of our stubs, it calls this code instead of
+ * the kernel's reader. Such a site then reads as the nop that was there, so the guest's own ftrace,
+ * kprobes and BPF programs can take a function that is traced from outside. Included by stubs.S.
  *
- * Called as the reader is, from C: (to, from, bytes) in %rdi, %rsi, %rdx, 0 in %rax when it went
- * well. The only stub that calls something in the kernel: the very function that its caller would
- * have called. When that is traced itself, the address it returns to is what is recorded of its
- * caller: each place has an entry of its own, so that address tells the place.
+ * It is called from C like the reader: (to, from, bytes) in %rdi, %rsi, %rdx, and 0 in %rax on
+ * success. No other stub calls a function of the kernel. It calls the function that its caller
+ * would have called. If that function is itself traced, its record shows our return address as the
+ * caller. Each place in the kernel that was changed has an entry of its own, so that the host can
+ * tell the place by that address.
  *
  *      on entry                        when the reader runs
  *       0(%rsp)  caller's return        32(%rsp)  caller's return

@@ -4,7 +4,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/mount/fusefs_state.h"
+#include "cli/mount/fusefs_ask.h"
+#include "cli/mount/fusefs_dir.h"
 
 #define TTL_S 0.0 /* of names and attributes: the socket's clients change them too */
 

@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/mount/fusefs_state.h"
+#include "cli/mount/fusefs_ask.h"
+#include "cli/mount/fusefs_dir.h"
+#include "cli/mount/fusefs_file.h"
+#include "cli/mount/fusefs_holder.h"
 
 #define PUBLISH_NS 5000000000ull /* a close is answered by then */
 
@@ -40,33 +43,12 @@ static bool file_reads(const struct file *f)
 	return (f->flags & O_ACCMODE) != O_WRONLY;
 }
 
-bool file_writes(const struct file *f)
-{
-	return (f->flags & O_ACCMODE) != O_RDONLY;
-}
-
 static void file_used_by(struct file *f, pid_t pid)
 {
 	if (pid <= 0 || pid == f->pid)
 		return;
 	f->pid = pid;
 	f->waited_for = false;
-}
-
-bool file_is_closing(const struct file *f)
-{
-	return !f->is_released && !f->waited_for && holder_is_gone(f->pid);
-}
-
-void file_put(struct file *f)
-{
-	if (--f->nr_refs)
-		return;
-	if (f->poll)
-		fuse_pollhandle_destroy(f->poll);
-	hv_text_deinit(&f->late);
-	free(f->path);
-	free(f);
 }
 
 static void file_unlink(struct file *f)
@@ -176,7 +158,7 @@ static void flushed(struct ask *a, const struct wire_frame *answer)
 /* A descriptor was closed, perhaps not the last. tracefs publishes within the last close; its
  * release is told to us only behind that, so it is done here when it seems to be the last: by the
  * thread that wrote, which lives and whose process has it open no other way. */
-void flush_seen(struct ask *a, const struct holder_view *view)
+static void flush_seen(struct ask *a, const struct holder_view *view)
 {
 	struct file *f = a->file;
 
@@ -202,7 +184,7 @@ void fusefs_flush(fuse_req_t req, fuse_ino_t ino hv_unused, struct fuse_file_inf
 	if ((!file_writes(f) && !f->direct_id) || close_is_of_holder(f->fs, pid))
 		fuse_reply_err(req, 0);
 	else
-		close_look(ask_file(f, req, flushed), pid);
+		close_look(ask_file(f, req, flushed), pid, flush_seen);
 }
 
 /* Reads. */

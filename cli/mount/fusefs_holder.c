@@ -1,12 +1,13 @@
-/* What a mounted tree has its holder do: look at who closes a file that was written, and give
- * O_DIRECT to streams that were opened. While the holder sets the flag it has the file open as
- * well: who closes it then is answered when it has not any more, or the file would be in use for
- * him who has just closed it. A holder that takes too long is killed, and another one started. One
- * that only has no CPU yet is waited for longer: what a close has to publish depends on it. */
+/* While the holder gives O_DIRECT to a file, it has the file open itself. A close that comes
+ * meanwhile is answered only when the holder has closed the file again: else whoever closed it
+ * would find it in use. A holder that takes too long is killed and replaced. One that merely has no
+ * CPU yet is waited for longer, since what a close publishes depends on its answer. */
+#include "cli/mount/fusefs_holder.h"
+
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/mount/fusefs_state.h"
+#include "cli/mount/fusefs_ask.h"
 
 #define LOOK_NS	       100000000ull /* for how long a holder that does nothing is waited for */
 #define END_NS	       5000000000ull
@@ -72,14 +73,16 @@ bool close_is_of_holder(const struct fusefs *fs, pid_t pid)
 	return pid > 0 && (pid == fs->holder.pid || pid == fs->lost.pid);
 }
 
-void close_look(struct ask *a, pid_t pid)
+void close_look(struct ask *a, pid_t pid,
+		void (*seen)(struct ask *a, const struct holder_view *view))
 {
 	enum holder_job job = file_writes(a->file) ? HOLDER_LOOK : HOLDER_NOTHING;
 
+	a->seen = seen;
 	a->until_ns = hv_now_ns() + LOOK_NS;
 	a->look_end_ns = hv_now_ns() + END_NS;
 	if (!ask_about(a->file, job, pid, &a->look_id))
-		flush_seen(a, NULL);
+		a->seen(a, NULL);
 }
 
 static struct ask *ask_of_look(const struct fusefs *fs, uint64_t id)
@@ -99,7 +102,7 @@ static void take_view(struct fusefs *fs, const struct holder_view *view)
 	struct file *f = file_of_direct(fs, view->id);
 
 	if (a)
-		flush_seen(a, view);
+		a->seen(a, view);
 	if (!f)
 		return;
 	if (view->has_open)
@@ -140,7 +143,7 @@ static void lost_has_ended(struct fusefs *fs)
 	for (struct ask *a = fs->asks; a; a = next) {
 		next = a->next;
 		if (a->look_id && a->look_id <= fs->lost_id)
-			flush_seen(a, NULL);
+			a->seen(a, NULL);
 	}
 	if (fs->holder.pid > 0 && fs->holder.fd < 0)
 		replace(fs);
@@ -159,7 +162,7 @@ void holder_is_late(struct ask *a)
 	if (a->file->direct_id && a->look_id > fs->lost_id && can_be_replaced)
 		replace(fs);
 	else
-		flush_seen(a, NULL);
+		a->seen(a, NULL);
 }
 
 void see_to_holder(struct fusefs *fs)

@@ -54,11 +54,6 @@ short link_events(const struct link *l)
 	return POLLIN | (l->out_sent_bytes < l->out.len_bytes ? POLLOUT : 0);
 }
 
-size_t link_nr_waiting(const struct link *l)
-{
-	return l->nr_waiting;
-}
-
 uint32_t link_send(struct link *l, const struct wire_frame *frame, link_done done, void *arg)
 {
 	struct wire_frame tagged = *frame;

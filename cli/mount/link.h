@@ -23,4 +23,3 @@ bool link_step(struct link *l);
 
 /* Returns the tag it was given. DONE may be NULL. */
 uint32_t link_send(struct link *l, const struct wire_frame *frame, link_done done, void *arg);
-size_t link_nr_waiting(const struct link *l);

@@ -99,7 +99,9 @@ static struct hv_err *announce(struct client *c, const char *dir)
 			   &answer);
 }
 
-struct hv_err *mounter_start(struct client *c, const char *run_dir, const char *dir)
+/* Mounts C's tree at DIR, an absolute path that mountpoint_check passed. Takes the connection.
+ * Returns when the tree can be looked into. */
+static struct hv_err *start(struct client *c, const char *run_dir, const char *dir)
 {
 	HV_AUTO_FD int fuse_fd = -1;
 	struct stat st;
@@ -176,7 +178,7 @@ struct hv_err *mounter_mount(const char *run_dir, const char *spec, const char *
 	if (!err)
 		err = mountpoint_check(at);
 	if (!err)
-		err = mounter_start(&c, run_dir, at);
+		err = start(&c, run_dir, at);
 	if (err && !dir && at && err->code != EBUSY)
 		mountpoint_remove(run_dir, at);
 	if (err)

@@ -5,10 +5,6 @@
 
 #include "cli/client.h"
 
-/* Mounts C's tree at DIR, an absolute path that mountpoint_check passed. Takes the connection.
- * Returns when the tree can be looked into. */
-struct hv_err *mounter_start(struct client *c, const char *run_dir, const char *dir) hv_must_use;
-
 /* Serves FUSE_FD, mounted in this process's mount namespace, for as long as that lives and the
  * service does; from OUTSIDE_FD, another namespace, so as not to keep it alive. Takes the
  * connection and FUSE_FD. */

@@ -4,7 +4,7 @@
 static bool text_at(const struct hv_kernel *k, struct hv_gpa root, unsigned levels,
 		    struct hv_gpa *ret)
 {
-	struct hv_address_space as = k->as;
+	struct hv_address_space as = k->core.as;
 	struct hv_mapping mapping;
 	struct hv_err *err;
 
@@ -26,9 +26,9 @@ static bool leads_to(const struct hv_kernel *k, const struct hv_vcpu_regs *regs,
 	struct hv_gpa gpa;
 	unsigned nr;
 
-	if (regs->levels != k->as.levels)
+	if (regs->levels != k->core.as.levels)
 		return false;
-	nr = k->as.arch->roots(regs, roots);
+	nr = k->core.as.arch->roots(regs, roots);
 	for (unsigned i = 0; i < nr; i++)
 		if (text_at(k, roots[i], regs->levels, &gpa) && gpa.v == text_gpa.v)
 			return true;
@@ -48,7 +48,7 @@ enum boot_state boot_look(struct hv_kernel *k)
 		hv_err_free(err);
 		return BOOT_UNKNOWN;
 	}
-	if (!text_at(k, k->as.root, k->as.levels, &text_gpa))
+	if (!text_at(k, k->core.as.root, k->core.as.levels, &text_gpa))
 		return BOOT_OTHER;
 	for (unsigned i = 0; i < nr; i++)
 		if (leads_to(k, &regs[i], text_gpa))

@@ -1,7 +1,8 @@
 /* RUN/ID/dump: what the commands dump and cpudump of functions have written, the newest last. The
  * kernel prints it to its console; the guest's is the tenant's. It outlives the session: whoever
  * was called once, in the night, is looked for later.
- * Leaves to others: what a dump says (tree/dump.h), and when there is time to write (serve.c). */
+ * Leaves to others: what a dump says (tree/files/dump.h), and when there is time to write
+ * (serve.h). */
 #pragma once
 
 #include "cli/audit.h"

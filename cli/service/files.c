@@ -333,7 +333,7 @@ void files_retry(struct service *s, struct peer *p, uint64_t now_ns)
 void files_end_waits(struct peer *p, const struct hv_err *why)
 {
 	while (p->nr_waits) {
-		end_wait(p, 0, why ? hv_err_new(why->code, "%s", why->message) : NULL);
+		end_wait(p, 0, why ? hv_err_copy(why) : NULL);
 		if (!why)
 			peer_answer_bytes(p, NULL, 0);
 	}
@@ -421,7 +421,6 @@ struct hv_err *files_publish(struct service *s, struct peer *p, const struct wir
 {
 	struct peer_file *f = NULL;
 	struct hv_err *err = find_file(p, frame->handle, &f);
-	struct hv_err *open_err;
 
 	if (err)
 		return err;
@@ -430,13 +429,10 @@ struct hv_err *files_publish(struct service *s, struct peer *p, const struct wir
 	if (f->again)
 		hv_file_abandon(hv_take(f->again));
 	f->pos = 0;
-	open_err = hv_tree_open(s->tree, f->path, (f->flags & ~O_TRUNC) | O_APPEND, &f->file);
-	if (err) {
-		hv_err_free(open_err);
+	hv_err_keep_first(
+		&err, hv_tree_open(s->tree, f->path, (f->flags & ~O_TRUNC) | O_APPEND, &f->file));
+	if (err)
 		return err;
-	}
-	if (open_err)
-		return open_err;
 	answer_ok(p);
 	return NULL;
 }

@@ -1,10 +1,10 @@
 /* A client's open files of the tree, and of the guest's /proc: what wire.h's requests for them do.
  * An error that is returned is the request's answer; else the answer was given, or the request
  * waits.
- * Leaves to others: what a file says (tree/tree.h), when waiting requests are tried (serve.h). */
+ * Leaves to others: what a file says (tree/tree.h), when waiting requests are tried (clients.h). */
 #pragma once
 
-#include "cli/service/serve.h"
+#include "cli/service/state.h"
 
 #define FILES_REQUEST(name)                                                                        \
 	struct hv_err *files_##name(struct service *s, struct peer *p,                             \

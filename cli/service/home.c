@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/service/service.h"
 #include "vmm/unix_socket.h"
 
 /* What is made anew together. */

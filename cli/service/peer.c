@@ -138,6 +138,7 @@ void peer_answer_error(struct peer *p, struct hv_err *err)
 
 	peer_answer(p, &(struct wire_frame){
 			       .kind = WIRE_ERROR,
+			       .handle = (uint32_t)(err->reason - err->message),
 			       .arg = (uint32_t)err->code,
 			       .data = {(uint8_t *)err->message,
 					len < WIRE_DATA_MAX ? len : WIRE_DATA_MAX},

@@ -1,7 +1,7 @@
 /* One client of a service, seen from the service: a non-blocking socket with bounded buffers, and
  * the files it has open. Input beyond one frame is left in the socket, and no request is taken
  * while an answer is still on its way out, so neither buffer grows beyond one frame.
- * Leaves to others: what a request does (requests.h), when to ask (serve.h). */
+ * Leaves to others: what a request does (requests.h), when to ask (clients.h). */
 #pragma once
 
 #include <sys/socket.h>

@@ -23,7 +23,7 @@ static void add_symbols(const struct hv_symbols *s, const char *module, struct h
 
 static void add_kallsyms(const struct hv_kernel *k, struct hv_text *ret)
 {
-	add_symbols(&k->symbols, NULL, ret);
+	add_symbols(&k->core.symbols, NULL, ret);
 	for (size_t i = 0; i < k->modules.nr; i++)
 		add_symbols(&k->modules.list[i].symbols, k->modules.list[i].name, ret);
 }

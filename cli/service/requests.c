@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/explain.h"
+#include "cli/service/ending.h"
 #include "cli/service/files.h"
 #include "kernel/kernel.h"
 #include "tracer/events/clocks.h"
@@ -141,7 +143,7 @@ static struct hv_err *stat_session(struct service *s, struct peer *p,
 static struct hv_err *detach(struct service *s, struct peer *p,
 			     const struct wire_frame *frame hv_unused)
 {
-	serve_begin_detach(s, p);
+	ending_begin_detach(s, p);
 	return NULL;
 }
 
@@ -191,7 +193,7 @@ static struct hv_err *too_many(struct service *s, struct peer *p)
 	p->leaves = true;
 	return hv_err_new(EMFILE,
 			  "domain '%s': %d clients are connected already: no more but detach",
-			  hv_guest_info(s->guest)->name, SERVE_PEERS_MAX);
+			  service_name(s), SERVE_PEERS_MAX);
 }
 
 void request_handle(struct service *s, struct peer *p, const struct wire_frame *frame)
@@ -205,8 +207,7 @@ void request_handle(struct service *s, struct peer *p, const struct wire_frame *
 				 "the hvtrace that attached, or end the service with SIGTERM",
 				 (int)getpid(), WIRE_VERSION, frame->version);
 	else if (s->state != SERVE_RUNS)
-		err = hv_err_new(EBUSY, "domain '%s': is being detached",
-				 hv_guest_info(s->guest)->name);
+		err = hv_err_new(EBUSY, "domain '%s': is being detached", service_name(s));
 	else if (p->is_extra && frame->kind != WIRE_DETACH)
 		err = too_many(s, p);
 	else if (frame->kind < HV_ARRAY_LEN(requests) && requests[frame->kind])
@@ -214,5 +215,5 @@ void request_handle(struct service *s, struct peer *p, const struct wire_frame *
 	else
 		err = hv_err_new(ENOSYS, "request %u is not known", frame->kind);
 	if (err)
-		peer_answer_error(p, err);
+		peer_answer_error(p, advise_in_session(err, service_name(s)));
 }

@@ -13,8 +13,10 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "cli/service/home.h"
+#include "cli/explain.h"
 #include "cli/retry.h"
+#include "cli/service/ending.h"
+#include "cli/service/home.h"
 #include "cli/service/serve.h"
 #include "cli/spec.h"
 #include "cli/stop_signals.h"
@@ -62,18 +64,11 @@ static bool is_abandoned(int report_fd)
 	return poll(&fd, 1, 0) > 0 && (fd.revents & POLLERR);
 }
 
-static struct hv_err *attach_session(const struct service_config *config, struct service *s)
+static struct hv_err *attach_session(struct service *s)
 {
 	struct hv_session_stat stat;
 	struct hv_err *err = hv_session_attach(s->guest, s->kernel, &s->session);
 
-	if (err && err->code == EEXIST && !strstr(err->message, "hvtrace recover")) {
-		struct hv_err *hint = hv_err_new(EEXIST, "%s: run `hvtrace recover %s` first",
-						 err->message, config->spec);
-
-		hv_err_free(err);
-		return hint;
-	}
 	if (err)
 		return err;
 	hv_session_stat(s->session, &stat);
@@ -97,13 +92,13 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 	if (!err)
 		err = hv_guest_refusal(s->guest);
 	if (!err && config->shadow)
-		err = hv_guest_want_shadow(s->guest);
+		err = hv_err_in(hv_guest_want_shadow(s->guest), "--patch=shadow");
 	if (!err)
 		err = hv_kernel_open(s->guest, config->vmlinux_path, &s->kernel);
 	if (!err && is_abandoned(report_fd))
 		err = hv_err_new(ECANCELED, "whoever asked to attach has gone");
 	if (!err)
-		err = attach_session(config, s);
+		err = attach_session(s);
 	if (!err)
 		err = hv_tree_new(s->session, &s->tree);
 	if (!err)
@@ -196,7 +191,7 @@ static int service_run(const struct service_config *config, const struct audit_a
 
 	outlive_limits();
 	s.signal_fd = stop_signals_fd();
-	err = in_domain(open_all(config, report_fd, &s), config->spec);
+	err = explain(open_all(config, report_fd, &s), config->spec);
 	if (err) {
 		close_all(&s);
 		report_text(report_fd, WIRE_ERROR, err->code, err->message);
@@ -207,7 +202,7 @@ static int service_run(const struct service_config *config, const struct audit_a
 	attached(&s, who, started, &line);
 	if (!report_text(report_fd, WIRE_OK, 0, line.data)) {
 		audit_log(&s.audit, "whoever asked to attach has gone");
-		serve_begin_detach(&s, NULL);
+		ending_begin_detach(&s, NULL);
 	}
 	close(report_fd);
 	serve(&s);

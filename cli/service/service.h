@@ -5,18 +5,7 @@
  * went: an error comes out of the command that asked, and then nothing is left behind. */
 #pragma once
 
-#include "cli/audit.h"
-#include "vmm/guest.h"
-
-struct service_config {
-	const char *spec;
-	const char *libvirt_uri; /* may be NULL */
-	enum hv_via via;
-	bool shadow;		  /* text is changed in copies of its pages */
-	const char *vmlinux_path; /* may be NULL */
-	const char *run_dir;
-	enum audit_sink sink;
-};
+#include "cli/service/config.h"
 
 /* Returns when the service has attached; *RET_LINE (owned by the caller) says to what. */
 struct hv_err *service_start(const struct service_config *config, char **ret_line) hv_must_use;

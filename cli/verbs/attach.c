@@ -101,21 +101,20 @@ static int run(struct cli *cli, int argc, char **argv)
 	return mounts ? mount_tree(cli, config.spec, mount_dir) : EXIT_OK;
 }
 
+static const char help[] =
+	"A process in the background keeps the session until `hvtrace detach`, or until the\n"
+	"guest ends or reboots. Nothing is traced yet: choose with `hvtrace echo`.\n\n"
+	"  --via=WAY              how to reach the guest; auto: inject under KVM, else monitor\n"
+	"  --patch=WAY            how to change text: in place, or in shadow copies of its\n"
+	"                         pages (injection, shared RAM of small pages)\n"
+	"  --vmlinux=FILE         its kernel with symbols; refused if the build id differs\n"
+	"  --mount[=DIR]          then as `hvtrace mount DOMAIN [DIR]`\n";
+
 const struct verb verb_attach = {
 	.name = "attach",
 	.args = "[--via=auto|inject|monitor] [--patch=in-place|shadow] [--vmlinux=FILE] "
 		"[--mount[=DIR]] DOMAIN",
 	.summary = "Start a session with a guest",
-	.help = "A process in the background keeps the session until `hvtrace detach`, or until "
-		"the\n"
-		"guest ends or reboots. Nothing is traced yet: choose with `hvtrace echo`.\n\n"
-		"  --via=WAY              how to reach the guest; auto: inject under KVM, else "
-		"monitor\n"
-		"  --patch=WAY            how to change text: in place, or in shadow copies of "
-		"its\n"
-		"                         pages (injection, shared RAM of small pages)\n"
-		"  --vmlinux=FILE         its kernel with symbols; refused if the build id "
-		"differs\n"
-		"  --mount[=DIR]          then as `hvtrace mount DOMAIN [DIR]`\n",
+	.help = help,
 	.run = run,
 };

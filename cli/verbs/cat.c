@@ -42,11 +42,14 @@ static int run(struct cli *cli, int argc, char **argv)
 	return copy(&c, file, handle);
 }
 
+static const char help[] =
+	"trace_pipe is followed until SIGINT, or until the session is detached; it is an\n"
+	"error when the guest ends or reboots meanwhile.\n";
+
 const struct verb verb_cat = {
 	.name = "cat",
 	.args = "DOMAIN FILE",
 	.summary = "Show a file of a guest's tracefs tree",
-	.help = "trace_pipe is followed until SIGINT, or until the session is detached; it is an\n"
-		"error when the guest ends or reboots meanwhile.\n",
+	.help = help,
 	.run = run,
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/client.h"
+#include "cli/explain.h"
 #include "cli/service/service.h"
 #include "cli/spec.h"
 #include "cli/verbs/verb.h"
@@ -16,6 +17,7 @@
 
 /* What was found, for people and for programs at once. */
 struct findings {
+	const char *spec; /* of the domain */
 	struct hv_text table;
 	json_object *json;
 	json_object *blockers;
@@ -28,9 +30,9 @@ static void findings_deinit(struct findings *f)
 	json_object_put(f->json);
 }
 
-static void findings_init(struct findings *f)
+static void findings_init(struct findings *f, const char *spec)
 {
-	*f = (struct findings){.json = json_object_new_object()};
+	*f = (struct findings){.spec = spec, .json = json_object_new_object()};
 	f->blockers = json_object_new_array();
 }
 
@@ -59,6 +61,7 @@ static void add_unknown(struct findings *f, const char *key, const char *text)
 /* Takes ERR. */
 static void block(struct findings *f, struct hv_err *err)
 {
+	err = advise(err, f->spec);
 	json_object_array_add(f->blockers, json_object_new_string(err->message));
 	hv_text_printf(&f->table, "%-12s %s\n", "PREVENTS", err->message);
 	f->nr_blockers++;
@@ -117,9 +120,9 @@ static bool kaslr_offset(struct hv_kernel *k, uint64_t *ret)
 
 	if (!hv_kernel_symbol(k, "vmcoreinfo_data", &symbol))
 		return false;
-	err = hv_read_u64(&k->as, symbol, &text.v);
+	err = hv_read_u64(&k->core.as, symbol, &text.v);
 	if (!err)
-		err = hv_read(&k->as, text, note, VMCOREINFO_MAX_BYTES);
+		err = hv_read(&k->core.as, text, note, VMCOREINFO_MAX_BYTES);
 	if (err) {
 		hv_err_free(err);
 		return false;
@@ -137,14 +140,14 @@ static void check_place(struct findings *f, struct hv_kernel *k)
 
 	add(f, "text", NULL, "0x%llx-0x%llx", (unsigned long long)k->text.start.v,
 	    (unsigned long long)k->text.end.v);
-	add(f, "image", NULL, "0x%llx-0x%llx", (unsigned long long)k->image.all.start.v,
-	    (unsigned long long)k->image.all.end.v);
+	add(f, "image", NULL, "0x%llx-0x%llx", (unsigned long long)k->core.image.all.start.v,
+	    (unsigned long long)k->core.image.all.end.v);
 	if (kaslr_offset(k, &offset))
 		add(f, "kaslr_offset", number(offset), "0x%llx", (unsigned long long)offset);
 	else
 		add_unknown(f, "kaslr_offset", "unknown (no VMCOREINFO)");
 	add(f, "kpti", json_object_new_boolean(k->kpti), "%s", k->kpti ? "on" : "off");
-	add(f, "page_levels", number(k->as.levels), "%u", k->as.levels);
+	add(f, "page_levels", number(k->core.as.levels), "%u", k->core.as.levels);
 }
 
 static void check_build_id(struct findings *f, const struct hv_kernel *k)
@@ -229,12 +232,12 @@ static void check_kernel(struct findings *f, struct hv_guest *guest, bool is_att
 	add(f, "release", NULL, "%s", k->release);
 	check_build_id(f, k);
 	check_place(f, k);
-	add(f, "symbols", number(k->symbols.nr), "%zu", k->symbols.nr);
+	add(f, "symbols", number(k->core.symbols.nr), "%zu", k->core.symbols.nr);
 	check_sites(f, k);
 	add(f, "modules", number(k->modules.nr), "%zu", k->modules.nr);
-	if (k->btf)
-		add(f, "btf_types", number(hv_btf_nr_types(k->btf)), "%zu",
-		    hv_btf_nr_types(k->btf));
+	if (k->core.btf)
+		add(f, "btf_types", number(hv_btf_nr_types(k->core.btf)), "%zu",
+		    hv_btf_nr_types(k->core.btf));
 	else
 		add_unknown(f, "btf_types", "none");
 	check_guest_ftrace(f, k, is_attached);
@@ -286,8 +289,8 @@ static int check(const struct cli *cli, const char *spec, bool json)
 
 	err = explain_busy(cli, spec, err);
 	if (err && !json)
-		return fail(in_domain(err, spec));
-	findings_init(&f);
+		return fail(explain(err, spec));
+	findings_init(&f, spec);
 	if (err) {
 		block(&f, in_domain(err, spec));
 	} else {
@@ -309,11 +312,13 @@ static int run(struct cli *cli, int argc, char **argv)
 	return spec ? check(cli, spec, json) : exit_code;
 }
 
+static const char help[] = "Shows what was found, and what prevents tracing; exit status 1 if "
+			   "anything does.\n\n" VERB_SHOWN_HELP;
+
 const struct verb verb_check = {
 	.name = "check",
 	.args = "[--json] DOMAIN",
 	.summary = "Look at a guest as attach would, changing and stopping nothing",
-	.help = "Shows what was found, and what prevents tracing; exit status 1 if anything "
-		"does.\n\n" VERB_SHOWN_HELP,
+	.help = help,
 	.run = run,
 };

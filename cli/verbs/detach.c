@@ -16,19 +16,21 @@ static int run(struct cli *cli, int argc, char **argv)
 	err = client_connect(cli->run_dir, argv[optind], cli->libvirt_uri, &c);
 	if (err)
 		return fail(err);
-	c.note = note;
+	c.on_note = note;
 	err = client_call(&c, &(struct wire_frame){.kind = WIRE_DETACH}, &answer);
 	if (err)
 		return fail(err);
 	return put_out(answer.data.data, answer.data.len_bytes) ? EXIT_FAILED : EXIT_OK;
 }
 
+static const char help[] =
+	"Every byte that was changed is put back and compared. A task that may still return\n"
+	"into a stub is waited for, for ten seconds.\n";
+
 const struct verb verb_detach = {
 	.name = "detach",
 	.args = "DOMAIN",
 	.summary = "End the session with a guest",
-	.help = "Every byte that was changed is put back and compared. A task that may still "
-		"return\n"
-		"into a stub is waited for, for ten seconds.\n",
+	.help = help,
 	.run = run,
 };

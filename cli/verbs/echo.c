@@ -41,12 +41,17 @@ static int run(struct cli *cli, int argc, char **argv)
 	return err ? fail_file(argv[optind + 1], err) : EXIT_OK;
 }
 
+static const char help[] =
+	"Does what `echo TEXT > FILE` does in tracefs: the words joined by blanks, and a\n"
+	"newline. Errors are those of tracefs. Options stand before TEXT, which may\n"
+	"begin with '-'.\n\n"
+	"  -a, --append           as `>> FILE`: add to a list instead of replacing it\n";
+
 const struct verb verb_echo = {
 	.name = "echo",
 	.args = "[--append] DOMAIN FILE [TEXT...]",
 	.summary = "Write to a file of a guest's tracefs tree",
-	.help = "Does what `echo TEXT > FILE` does in tracefs: the words joined by blanks, and a\n"
-		"newline. Errors are those of tracefs.\n\n"
-		"  -a, --append           as `>> FILE`: add to a list instead of replacing it\n",
+	.help = help,
+	.options_end_after = 2,
 	.run = run,
 };

@@ -40,16 +40,19 @@ static int run_exec(struct cli *cli, int argc, char **argv)
 	return become(argv[optind + 1], argv + optind + 1);
 }
 
+static const char exec_help[] =
+	"For COMMAND and what it starts, /sys/kernel/tracing is the guest's tree, and so\n"
+	"are /sys/kernel/debug/tracing, /proc/kallsyms, /proc/version and the number of\n"
+	"CPUs; the host's own tracing is out of reach. The session must have been attached.\n"
+	"The exit status is COMMAND's. Options stand before DOMAIN.\n\n"
+	"  hvtrace exec web1 trace-cmd record -p function -l 'vfs_*' sleep 2\n";
+
 const struct verb verb_exec = {
 	.name = "exec",
 	.args = "DOMAIN [--] COMMAND [ARGS...]",
 	.summary = "Run a program whose tracefs is a guest's",
-	.help = "For COMMAND and what it starts, /sys/kernel/tracing is the guest's tree, and so\n"
-		"are /sys/kernel/debug/tracing, /proc/kallsyms, /proc/version and the number of\n"
-		"CPUs; the host's own tracing is out of reach. The session must have been "
-		"attached.\n"
-		"The exit status is COMMAND's.\n\n"
-		"  hvtrace exec web1 trace-cmd record -p function -l 'vfs_*' sleep 2\n",
+	.help = exec_help,
+	.options_end_after = 1,
 	.run = run_exec,
 };
 
@@ -81,11 +84,16 @@ static int run_sh(struct cli *cli, int argc, char **argv)
 	return become("/bin/sh", words);
 }
 
+static const char sh_help[] =
+	"/bin/sh as `hvtrace exec` would run it, in /sys/kernel/tracing. Options stand\n"
+	"before DOMAIN, but for -c SCRIPT, which is the shell's.\n\n"
+	"  hvtrace sh web1 -c 'echo \"vfs_*\" >set_ftrace_filter; cat trace'\n";
+
 const struct verb verb_sh = {
 	.name = "sh",
 	.args = "DOMAIN [-c SCRIPT]",
 	.summary = "A shell in a guest's tracefs tree",
-	.help = "/bin/sh as `hvtrace exec` would run it, in /sys/kernel/tracing.\n\n"
-		"  hvtrace sh web1 -c 'echo \"vfs_*\" >set_ftrace_filter; cat trace'\n",
+	.help = sh_help,
+	.options_end_after = 1,
 	.run = run_sh,
 };

@@ -42,11 +42,25 @@ static void print_row(int width, const char *name, const char *id, const char *s
 	       reason ? ": " : "", reason ? reason : "");
 }
 
+static void print_domain(int width, const struct hv_domain *d, bool is_traced)
+{
+	const char *advice = d->lacks_device ? " (hvtrace check says what to add)" : "";
+	HV_AUTO_FREE char *reason = hv_format("%s%s", d->reason ? d->reason : "", advice);
+	char id[16];
+
+	snprintf(id, sizeof(id), d->id < 0 ? "-" : "%d", d->id);
+	if (is_traced)
+		print_row(width, d->name, id, d->state, "attached", NULL);
+	else if (d->reason)
+		print_row(width, d->name, id, d->state, "no", reason);
+	else
+		print_row(width, d->name, id, d->state, "yes", NULL);
+}
+
 static void print_table(const struct hv_domain *domains, size_t nr,
 			const struct rundir_info *sessions, size_t nr_sessions)
 {
 	int width = NAME_WIDTH_MIN;
-	char id[16];
 
 	for (size_t i = 0; i < nr; i++)
 		width = wider(width, domains[i].name);
@@ -54,16 +68,9 @@ static void print_table(const struct hv_domain *domains, size_t nr,
 		if (sessions[i].live)
 			width = wider(width, sessions[i].name);
 	print_row(width, "NAME", "ID", "STATE", "TRACEABLE", NULL);
-	for (size_t i = 0; i < nr; i++) {
-		const struct hv_domain *d = &domains[i];
-
-		snprintf(id, sizeof(id), d->id < 0 ? "-" : "%d", d->id);
-		if (is_attached(sessions, nr_sessions, d->uuid))
-			print_row(width, d->name, id, d->state, "attached", NULL);
-		else
-			print_row(width, d->name, id, d->state, d->reason ? "no" : "yes",
-				  d->reason);
-	}
+	for (size_t i = 0; i < nr; i++)
+		print_domain(width, &domains[i],
+			     is_attached(sessions, nr_sessions, domains[i].uuid));
 	for (size_t i = 0; i < nr_sessions; i++)
 		if (sessions[i].live && !is_listed(domains, nr, sessions[i].id))
 			print_row(width, sessions[i].name, "-", "running", "attached", NULL);
@@ -90,11 +97,14 @@ static int run(struct cli *cli, int argc, char **argv)
 	return fail_if(err);
 }
 
+static const char help[] =
+	"TRACEABLE is what can be seen without a look into the guest's memory; `hvtrace\n"
+	"check` looks. Sessions with machines that libvirt does not know are shown too.\n";
+
 const struct verb verb_list = {
 	.name = "list",
 	.args = "",
 	.summary = "Show the domains, and whether each can be traced",
-	.help = "TRACEABLE is what can be seen without a look into the guest's memory; `hvtrace\n"
-		"check` looks. Sessions with machines that libvirt does not know are shown too.\n",
+	.help = help,
 	.run = run,
 };

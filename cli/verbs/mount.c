@@ -21,14 +21,16 @@ static int run(struct cli *cli, int argc, char **argv)
 	return EXIT_OK;
 }
 
+static const char help[] =
+	"The tree is there for root, as tracefs in the guest would be: an empty directory\n"
+	"DIR, or /run/hvtrace/tracing/DOMAIN; printed when it is there. `hvtrace umount`,\n"
+	"`hvtrace detach` and the end of the guest take it away. The session must have been\n"
+	"attached.\n";
+
 const struct verb verb_mount = {
 	.name = "mount",
 	.args = "DOMAIN [DIR]",
 	.summary = "Mount a guest's tracefs tree",
-	.help = "The tree is there for root, as tracefs in the guest would be: an empty directory\n"
-		"DIR, or /run/hvtrace/tracing/DOMAIN; printed when it is there. `hvtrace umount`,\n"
-		"`hvtrace detach` and the end of the guest take it away. The session must have "
-		"been\n"
-		"attached.\n",
+	.help = help,
 	.run = run,
 };

@@ -108,14 +108,6 @@ static struct hv_err *put_settings(struct record *r)
 	return err;
 }
 
-static void keep_first(struct hv_err **first, struct hv_err *err)
-{
-	if (*first)
-		hv_err_free(err);
-	else
-		*first = err;
-}
-
 /* Each is tried whatever the others say; the first error is returned. */
 static struct hv_err *restore_settings(struct record *r)
 {
@@ -123,12 +115,12 @@ static struct hv_err *restore_settings(struct record *r)
 
 	if (!r->tracing_on)
 		return NULL;
-	keep_first(&first, set(r, "current_tracer", "nop"));
-	keep_first(&first, set(r, "set_ftrace_filter", NULL));
-	keep_first(&first, set(r, "set_ftrace_notrace", NULL));
-	keep_first(&first, set(r, "set_graph_function", NULL));
-	keep_first(&first, set(r, "set_ftrace_pid", NULL));
-	keep_first(&first, set(r, "tracing_on", r->tracing_on));
+	hv_err_keep_first(&first, set(r, "current_tracer", "nop"));
+	hv_err_keep_first(&first, set(r, "set_ftrace_filter", NULL));
+	hv_err_keep_first(&first, set(r, "set_ftrace_notrace", NULL));
+	hv_err_keep_first(&first, set(r, "set_graph_function", NULL));
+	hv_err_keep_first(&first, set(r, "set_ftrace_pid", NULL));
+	hv_err_keep_first(&first, set(r, "tracing_on", r->tracing_on));
 	return first;
 }
 
@@ -174,7 +166,7 @@ static struct hv_err *end_session(struct record *r)
 
 	if (!r->attached_here)
 		return NULL;
-	r->client.note = note;
+	r->client.on_note = note;
 	return client_call(&r->client, &(struct wire_frame){.kind = WIRE_DETACH}, &answer);
 }
 
@@ -317,7 +309,7 @@ static struct hv_err *trace(struct record *r)
 	if (!err)
 		err = stream(r, handle);
 	stop_command(r);
-	keep_first(&err, client_close_file(&r->client, handle));
+	hv_err_keep_first(&err, client_close_file(&r->client, handle));
 	return err;
 }
 
@@ -329,13 +321,13 @@ static struct hv_err *record(const struct cli *cli, struct record *r)
 		return err;
 	err = refuse_busy(r);
 	if (err) {
-		keep_first(&err, end_session(r));
+		hv_err_keep_first(&err, end_session(r));
 		return err;
 	}
 	err = trace(r);
-	keep_first(&err, restore_settings(r));
-	keep_first(&err, end_session(r));
-	keep_first(&err, command_result(r));
+	hv_err_keep_first(&err, restore_settings(r));
+	hv_err_keep_first(&err, end_session(r));
+	hv_err_keep_first(&err, command_result(r));
 	return err;
 }
 
@@ -400,34 +392,21 @@ static bool parse(struct cli *cli, int argc, char **argv, struct record *r, int 
 		{"for", required_argument, NULL, 'f'},
 		{0},
 	};
-	int operands[1];
-	int nr = 0;
 	int option;
 
-	/* Options may stand before and after DOMAIN, but not after "--". */
-	for (;;) {
-		option = verb_option(cli, argc, argv, "p:l:n:g:P:", longs, ret_exit);
-		if (option == VERB_OPTION_STOP)
+	while ((option = verb_option(cli, argc, argv, "p:l:n:g:P:", longs, ret_exit)) != -1)
+		if (option == VERB_OPTION_STOP || !take_option(cli, r, option, ret_exit))
 			return false;
-		if (option != -1 && !take_option(cli, r, option, ret_exit))
-			return false;
-		if (option != -1)
-			continue;
-		if (optind == argc || strcmp(argv[optind - 1], "--") == 0)
-			break;
-		if (nr == 1) {
-			*ret_exit =
-				usage_error(cli, "a command stands after `--`: '%s'", argv[optind]);
-			return false;
-		}
-		operands[nr++] = optind++;
+	if (cli->nr_operands > 1) {
+		*ret_exit = usage_error(cli, "a command stands after `--`: '%s'", argv[optind + 1]);
+		return false;
 	}
-	if (nr == 0) {
+	if (!cli->nr_operands) {
 		*ret_exit = usage_error(cli, "missing operands: wanted: %s", cli->verb->args);
 		return false;
 	}
-	r->spec = argv[operands[0]];
-	r->command = optind < argc ? argv + optind : NULL;
+	r->spec = argv[optind];
+	r->command = optind + 1 < argc ? argv + optind + 1 : NULL;
 	return true;
 }
 
@@ -460,19 +439,21 @@ static int run(struct cli *cli, int argc, char **argv)
 	return r.out_error ? EXIT_FAILED : exit_code;
 }
 
+static const char help[] =
+	"Attaches if there is no session, and then detaches at the end. COMMAND runs on this\n"
+	"host; its standard output becomes its standard error.\n\n"
+	"  -p TRACER              as in available_tracers\n"
+	"  -l GLOB                trace only these functions\n"
+	"  -n GLOB                do not trace these\n"
+	"  -g GLOB                function_graph: only these and what they call\n"
+	"  -P PID                 trace only this task of the guest\n"
+	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h\n";
+
 const struct verb verb_record = {
 	.name = "record",
 	.args = "-p TRACER [-l GLOB]... [-n GLOB]... [-g GLOB]... [-P PID]... DOMAIN "
 		"(--for=DURATION | -- COMMAND...)",
 	.summary = "Trace for a while, to standard output, and put the settings back",
-	.help = "Attaches if there is no session, and then detaches at the end. COMMAND runs on "
-		"this\n"
-		"host; its standard output becomes its standard error.\n\n"
-		"  -p TRACER              as in available_tracers\n"
-		"  -l GLOB                trace only these functions\n"
-		"  -n GLOB                do not trace these\n"
-		"  -g GLOB                function_graph: only these and what they call\n"
-		"  -P PID                 trace only this task of the guest\n"
-		"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h\n",
+	.help = help,
 	.run = run,
 };

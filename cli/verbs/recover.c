@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/audit.h"
 #include "base/clock.h"
+#include "cli/audit.h"
+#include "cli/explain.h"
 #include "cli/retry.h"
 #include "cli/rundir.h"
 #include "cli/service/service.h"
@@ -13,7 +14,14 @@
 #include "kernel/kernel.h"
 #include "tracer/session.h"
 
-static struct hv_err *recover_once(struct hv_guest *guest, struct hv_text *report)
+struct recovery {
+	struct hv_text report; /* what was done */
+	bool found;	       /* somebody left something */
+	bool has_other;	       /* the machine has a second region, to be looked at by the monitor */
+	bool is_over;	       /* there is no such machine any more, and the report says so */
+};
+
+static struct hv_err *recover_once(struct hv_guest *guest, struct hv_text *report, bool *ret_found)
 {
 	HV_AUTO_KERNEL struct hv_kernel *kernel = NULL;
 	bool stood;
@@ -26,7 +34,7 @@ static struct hv_err *recover_once(struct hv_guest *guest, struct hv_text *repor
 	if (!err)
 		err = hv_kernel_open(guest, NULL, &kernel);
 	if (!err)
-		err = hv_session_recover(guest, kernel, report);
+		err = hv_session_recover(guest, kernel, report, ret_found);
 	return err;
 }
 
@@ -39,10 +47,11 @@ static void say_what_is_waited_for(const struct hv_guest *guest, const struct hv
 }
 
 /* Nobody can attach meanwhile: the directory is ours. A reason of another kind is said, too. */
-static struct hv_err *recover_held(struct hv_guest *guest, struct hv_text *report)
+static struct hv_err *recover_held(struct hv_guest *guest, struct recovery *r)
 {
 	uint64_t until_ns = hv_now_ns() + RETRY_FOR_NS;
-	struct hv_err *err = recover_once(guest, report);
+	bool found = false;
+	struct hv_err *err = recover_once(guest, &r->report, &found);
 	int said = 0;
 
 	for (uint64_t delay_ns = RETRY_FIRST_NS;
@@ -55,10 +64,11 @@ static struct hv_err *recover_held(struct hv_guest *guest, struct hv_text *repor
 		said = err->code;
 		hv_err_free(err);
 		poll(NULL, 0, (int)(delay_ns / 1000000));
-		err = recover_once(guest, &more);
+		err = recover_once(guest, &more, &found);
 		if ((!err || !retry_may_succeed(err)) && more.data)
-			hv_text_add(report, more.data);
+			hv_text_add(&r->report, more.data);
 	}
+	r->found = r->found || found;
 	return err;
 }
 
@@ -78,28 +88,29 @@ static struct hv_err *service_lives(const char *spec)
 	return hv_err_new(EBUSY, "its service lives: `hvtrace detach %s` ends the session", spec);
 }
 
-/* Looked at first: a QMP socket takes one client, and would be waited for in vain. *RET_NONE: there
- * is no such machine any more, and REPORT says so. */
-static struct hv_err *look_for_session(const struct cli *cli, const char *spec,
-				       struct hv_text *report, bool *ret_none)
+/* Looked at first: a QMP socket takes one client, and would be waited for in vain. */
+static struct hv_err *look_for_session(const struct cli *cli, const char *spec, struct recovery *r)
 {
 	HV_AUTO_FREE char *given = spec_absolute(spec);
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};
 	bool found = false;
 	struct hv_err *err = rundir_find(cli->run_dir, given, cli->libvirt_uri, &found, &info);
 
-	*ret_none = !err && found && rundir_is_dead_machine(&info);
-	if (*ret_none) {
-		rundir_remove_dead(cli->run_dir, &info);
-		hv_text_add(report, "nothing to recover: it was a machine of hvtrace run, which "
-				    "was killed, and ended with it");
-	}
-	return !err && found && info.live ? service_lives(spec) : err;
+	if (err || !found)
+		return err;
+	if (info.live)
+		return service_lives(spec);
+	r->is_over = rundir_is_dead_machine(&info);
+	if (!r->is_over)
+		return NULL;
+	rundir_remove_dead(cli->run_dir, &info);
+	hv_text_add(&r->report, "nothing to recover: it was a machine of hvtrace run, which was "
+				"killed, and ended with it\n");
+	return NULL;
 }
 
-/* *RET_OTHER: the machine has a second region, to be looked at by the monitor. */
 static struct hv_err *recover_by(const struct cli *cli, const char *spec, enum hv_via via,
-				 struct hv_text *report, bool *ret_other)
+				 struct recovery *r)
 {
 	HV_AUTO_GUEST struct hv_guest *guest = NULL;
 	AUTO_RUNDIR struct rundir dir = RUNDIR_NONE;
@@ -114,37 +125,29 @@ static struct hv_err *recover_by(const struct cli *cli, const char *spec, enum h
 	}
 	if (err)
 		return err;
-	err = recover_held(guest, report);
+	err = recover_held(guest, r);
 	audit_recover(cli, guest, err);
-	*ret_other = hv_guest_info(guest)->has_ivshmem;
+	r->has_other = hv_guest_info(guest)->has_ivshmem;
 	return err;
 }
 
-/* What the two ways say; that there was nothing by the second only if there was nothing by the
- * first. */
-static struct hv_err *recover(const struct cli *cli, const char *spec, struct hv_text *report)
+static struct hv_err *recover(const struct cli *cli, const char *spec, struct recovery *r)
 {
-	HV_AUTO_TEXT struct hv_text more = {0};
-	bool other = false, none = false, nothing;
-	struct hv_err *err = look_for_session(cli, spec, report, &none);
+	struct hv_err *err = look_for_session(cli, spec, r);
 
-	if (!err && !none)
-		err = recover_by(cli, spec, HV_VIA_LEFT, report, &other);
-	if (err || !other)
+	if (err || r->is_over)
 		return err;
-	err = recover_by(cli, spec, HV_VIA_MONITOR, &more, &none);
-	nothing = more.data && strcmp(more.data, HV_NOTHING_TO_RECOVER) == 0;
-	if (more.data && !nothing && report->data &&
-	    strcmp(report->data, HV_NOTHING_TO_RECOVER) == 0)
-		hv_text_clear(report);
-	if (more.data && !nothing)
-		hv_text_add(report, more.data);
+	err = recover_by(cli, spec, HV_VIA_LEFT, r);
+	if (!err && r->has_other)
+		err = recover_by(cli, spec, HV_VIA_MONITOR, r);
+	if (!err && !r->found)
+		hv_text_add(&r->report, "nothing to recover\n");
 	return err;
 }
 
 static int run(struct cli *cli, int argc, char **argv)
 {
-	HV_AUTO_TEXT struct hv_text report = {0};
+	struct recovery r = {0};
 	struct hv_err *err;
 	int exit_code;
 
@@ -152,19 +155,22 @@ static int run(struct cli *cli, int argc, char **argv)
 		return exit_code;
 	if (!have_root(cli))
 		return EXIT_FAILED;
-	err = recover(cli, argv[optind], &report);
-	if (report.len_bytes)
-		printf("%s%s", report.data, report.data[report.len_bytes - 1] == '\n' ? "" : "\n");
-	return fail_if(in_domain(err, argv[optind]));
+	err = recover(cli, argv[optind], &r);
+	if (r.report.data)
+		printf("%s", r.report.data);
+	hv_text_deinit(&r.report);
+	return fail_if(explain(err, argv[optind]));
 }
+
+static const char help[] =
+	"Goes by the journal in the region shared with the guest, and undoes only what is\n"
+	"plainly hvtrace's. Does nothing when there is nothing. A task that may still return\n"
+	"into a stub is waited for, for ten seconds.\n";
 
 const struct verb verb_recover = {
 	.name = "recover",
 	.args = "DOMAIN",
 	.summary = "Put back what a service that died left in a guest",
-	.help = "Goes by the journal in the region shared with the guest, and undoes only what is\n"
-		"plainly hvtrace's. Does nothing when there is nothing. A task that may still "
-		"return\n"
-		"into a stub is waited for, for ten seconds.\n",
+	.help = help,
 	.run = run,
 };

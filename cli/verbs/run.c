@@ -40,14 +40,6 @@ struct run {
 	struct hv_err *error; /* of a thread that could not be made */
 };
 
-static void keep_first(struct hv_err **first, struct hv_err *err)
-{
-	if (*first)
-		hv_err_free(err);
-	else
-		*first = err;
-}
-
 static unsigned has_ended(const struct run *r, int wait_ms)
 {
 	struct pollfd fd = {hv_minivm_end_fd(r->vm), POLLIN, 0};
@@ -76,7 +68,7 @@ static struct hv_err *wait_for_kernel(struct run *r, struct hv_guest *guest)
 	int look_ms = LOOK_FIRST_MS;
 
 	while (!has_ended(r, kernel ? LOOK_FIRST_MS : look_ms)) {
-		if (kernel && hv_early_is_up(kernel)) {
+		if (kernel && hv_early_is_up(&kernel->core)) {
 			hv_err_free(last);
 			return NULL;
 		}
@@ -142,7 +134,7 @@ static struct hv_err *trace_machine(struct run *r)
 		return hv_err_in(err, "domain '%s'", r->name);
 	}
 	err = service_here(&config, guest, ready, r);
-	keep_first(&err, hv_take(r->error));
+	hv_err_keep_first(&err, hv_take(r->error));
 	return err;
 }
 
@@ -160,7 +152,7 @@ static struct hv_err *use_machine(struct run *r)
 	if (err)
 		hv_minivm_stop(r->vm);
 	has_ended(r, -1);
-	keep_first(&err, hv_err_in(hv_minivm_end_error(r->vm), "domain '%s'", r->name));
+	hv_err_keep_first(&err, hv_err_in(hv_minivm_end_error(r->vm), "domain '%s'", r->name));
 	return err;
 }
 
@@ -345,7 +337,7 @@ static int run(struct cli *cli, int argc, char **argv)
 		r.tracing.stands = r.trace_boot;
 		err = run_machine(&r);
 	}
-	keep_first(&err, run_trace_free(r.trace));
+	hv_err_keep_first(&err, run_trace_free(r.trace));
 	hv_minivm_free(r.vm);
 	signo = console_close(r.console);
 	hv_text_deinit(&r.filter);
@@ -364,30 +356,30 @@ static int run(struct cli *cli, int argc, char **argv)
 	return exit_code;
 }
 
+static const char help[] =
+	"Needs KVM. The guest's serial port is the terminal; Ctrl-A x ends the machine, and\n"
+	"so does the guest by switching off or resetting. Meanwhile it is a domain like\n"
+	"others: `hvtrace cat NAME trace`.\n\n"
+	"  --kernel=FILE          a bzImage (/boot/vmlinuz-*) or an ELF vmlinux\n"
+	"  --initrd=FILE          its initial RAM disk\n"
+	"  --append=ARGS          its command line (" APPEND_DEFAULT ")\n"
+	"  --memory=SIZE          512M, 2G; no unit means MiB (512)\n"
+	"  --smp=N                vCPUs (1)\n"
+	"  --name=NAME            what the domain is called (run-PID)\n"
+	"  --patch=WAY            how to change text: in place, or in shadow copies of its\n"
+	"                         pages (in-place)\n"
+	"  -p TRACER              as in available_tracers, from when the kernel is up\n"
+	"  --trace-boot           from the end of ftrace_init() on\n"
+	"  -l GLOB                trace only these functions\n"
+	"  -n GLOB                do not trace these\n"
+	"  -o, --output=FILE      write the trace there, as trace_pipe shows it\n";
+
 const struct verb verb_run = {
 	.name = "run",
 	.args = "--kernel=FILE [--initrd=FILE] [--append=ARGS] [--memory=SIZE] [--smp=N] "
 		"[--name=NAME] [--patch=in-place|shadow] [-p TRACER [-l GLOB]... [-n GLOB]... [-o "
 		"FILE] [--trace-boot]]",
 	.summary = "Boot a kernel in a small machine of our own and trace it",
-	.help = "Needs KVM. The guest's serial port is the terminal; Ctrl-A x ends the machine, "
-		"and so "
-		"does\n"
-		"the guest by switching off or resetting. Meanwhile it is a domain like others: "
-		"`hvtrace cat\n"
-		"NAME trace`.\n\n"
-		"  --kernel=FILE          a bzImage (/boot/vmlinuz-*) or an ELF vmlinux\n"
-		"  --initrd=FILE          its initial RAM disk\n"
-		"  --append=ARGS          its command line (" APPEND_DEFAULT ")\n"
-		"  --memory=SIZE          512M, 2G; no unit means MiB (512)\n"
-		"  --smp=N                vCPUs (1)\n"
-		"  --name=NAME            what the domain is called (run-PID)\n"
-		"  --patch=WAY            how to change text: in place, or in shadow copies of "
-		"its pages (in-place)\n"
-		"  -p TRACER              as in available_tracers, from when the kernel is up\n"
-		"  --trace-boot           from the end of ftrace_init() on\n"
-		"  -l GLOB                trace only these functions\n"
-		"  -n GLOB                do not trace these\n"
-		"  -o, --output=FILE      write the trace there, as trace_pipe shows it\n",
+	.help = help,
 	.run = run,
 };

@@ -28,14 +28,6 @@ static unsigned has_ended(const struct run_trace *t, int wait_ms)
 	return poll(&fd, 1, wait_ms) > 0;
 }
 
-static void keep_first(struct hv_err **first, struct hv_err *err)
-{
-	if (*first)
-		hv_err_free(err);
-	else
-		*first = err;
-}
-
 static struct hv_err *set(struct run_trace *t, const char *file, const char *text)
 {
 	return hv_err_in(client_echo(&t->client, file, text), "domain '%s'", t->config.name);
@@ -187,8 +179,8 @@ struct hv_err *run_trace_free(struct run_trace *t)
 	err = t->error;
 	client_close(&t->client);
 	if (t->output_fd >= 0 && close(t->output_fd) != 0)
-		keep_first(&err,
-			   hv_err_new(errno, "%s: %s", t->config.output_path, strerror(errno)));
+		hv_err_keep_first(
+			&err, hv_err_new(errno, "%s: %s", t->config.output_path, strerror(errno)));
 	free(t);
 	return err;
 }

@@ -87,12 +87,15 @@ static int run(struct cli *cli, int argc, char **argv)
 	return fail_if(umount_domain(cli, what, how));
 }
 
+static const char help[] =
+	"Everywhere it is mounted, or at DIR, a path that begins with '/' or '.'. The\n"
+	"session goes on.\n\n"
+	"  -l, --lazy             though somebody has a file open or works in it\n";
+
 const struct verb verb_umount = {
 	.name = "umount",
 	.args = "[--lazy] DOMAIN|DIR",
 	.summary = "Unmount a guest's tracefs tree",
-	.help = "Everywhere it is mounted, or at DIR, a path that begins with '/' or '.'. The\n"
-		"session goes on.\n\n"
-		"  -l, --lazy             though somebody has a file open or works in it\n",
+	.help = help,
 	.run = run,
 };

@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "cli/client.h"
-#include "tree/tracer_names.h"
+#include "tree/settings/tracer_names.h"
 
 #define LONGS_MAX 16
+#define OPERAND	  1 /* of getopt_long() */
 
 int usage_error(const struct cli *cli, const char *fmt, ...)
 {
@@ -158,23 +159,56 @@ static size_t all_longs(const struct option *longs, struct option *ret)
 	return nr;
 }
 
+/* The operand that getopt_long() has just passed is kept at the beginning of ARGV. True: options
+ * end behind it. */
+static bool keep_operand(struct cli *cli, char **argv)
+{
+	argv[1 + cli->nr_operands++] = optarg;
+	return cli->nr_operands == cli->verb->options_end_after;
+}
+
+/* The operands that were kept go where getopt_long() stands: before those behind "--". */
+static void put_operands(const struct cli *cli, char **argv)
+{
+	optind -= cli->nr_operands;
+	memmove(argv + optind, argv + 1, (size_t)cli->nr_operands * sizeof(*argv));
+}
+
+/* As getopt_long(), but for -c and operands, which are taken. *RET_BEFORE: optind before it. */
+static int next_option(struct cli *cli, int argc, char **argv, const char *shorts,
+		       const struct option *longs, int *ret_before)
+{
+	HV_AUTO_TEXT struct hv_text all_shorts = {0};
+
+	/* '-': operands come in their order, as values of an option OPERAND. */
+	hv_text_printf(&all_shorts, "-:hc:%s", shorts);
+	opterr = 0;
+	for (;;) {
+		int c;
+
+		*ret_before = optind;
+		c = getopt_long(argc, argv, all_shorts.data, longs, NULL);
+		if (c == 'c')
+			cli->libvirt_uri = optarg;
+		else if (c != OPERAND)
+			return c;
+		else if (keep_operand(cli, argv))
+			return -1;
+	}
+}
+
 int verb_option(struct cli *cli, int argc, char **argv, const char *shorts,
 		const struct option *longs, int *ret_exit)
 {
-	HV_AUTO_TEXT struct hv_text all_shorts = {0};
 	struct option options[LONGS_MAX];
 	int before;
 	int c;
 
-	hv_text_printf(&all_shorts, "+:hc:%s", shorts);
 	all_longs(longs, options);
-	opterr = 0;
-	for (;;) {
-		before = optind;
-		c = getopt_long(argc, argv, all_shorts.data, options, NULL);
-		if (c != 'c')
-			break;
-		cli->libvirt_uri = optarg;
+	c = next_option(cli, argc, argv, shorts, options, &before);
+	if (c == -1) {
+		put_operands(cli, argv);
+		return -1;
 	}
 	if (c == 'h') {
 		print_help(cli->verb);
@@ -185,7 +219,7 @@ int verb_option(struct cli *cli, int argc, char **argv, const char *shorts,
 		*ret_exit = bad_option(cli, argv, c, before);
 		return VERB_OPTION_STOP;
 	}
-	if (c != -1 && optarg && !*optarg && !(c & VERB_MAY_BE_EMPTY)) {
+	if (optarg && !*optarg && !(c & VERB_MAY_BE_EMPTY)) {
 		*ret_exit = empty_value(cli, options, c);
 		return VERB_OPTION_STOP;
 	}

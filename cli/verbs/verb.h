@@ -20,6 +20,7 @@ struct cli {
 	const char *run_dir;
 	enum audit_sink sink;
 	bool needs_root; /* false: a test on fakes */
+	int nr_operands; /* that verb_option() has passed; those behind "--" are not among them */
 };
 
 /* All of it: options, verb, exit code. */
@@ -30,6 +31,9 @@ struct verb {
 	const char *args;    /* after the name, for usage */
 	const char *summary; /* one phrase */
 	const char *help;    /* paragraphs and options */
+	/* Options end behind so many operands, since what follows is not hvtrace's. 0: they may
+	 * stand anywhere. */
+	int options_end_after;
 	int (*run)(struct cli *cli, int argc, char **argv);
 };
 
@@ -49,10 +53,11 @@ extern const struct verb verb_umount;
 extern const struct verb verb_exec;
 extern const struct verb verb_sh;
 
-/* The next option of a verb, as getopt_long; options end at the first operand. -h, --help, -c and
- * unknown ones are dealt with here: VERB_OPTION_STOP then means return *RET_EXIT at once. SHORTS
- * as for getopt, without '+', ':' or those. LONGS may be NULL. A value that is empty, as an unset
- * variable of a script gives it, is refused, but for options whose VAL has VERB_MAY_BE_EMPTY. */
+/* The next option of a verb, as getopt_long. SHORTS as for getopt, but without '+', '-', ':', 'h'
+ * and 'c'; LONGS may be NULL. -1: there are no more; the operands are ARGV[optind] and those that
+ * follow, wherever they stood. VERB_OPTION_STOP: return *RET_EXIT at once. Help was asked for, or
+ * an option is unknown, or its value is missing or empty, as an unset variable of a script gives
+ * it; options whose VAL has VERB_MAY_BE_EMPTY may have an empty one. */
 #define VERB_OPTION_STOP  '?'
 #define VERB_MAY_BE_EMPTY 0x1000
 int verb_option(struct cli *cli, int argc, char **argv, const char *shorts,

@@ -14,6 +14,7 @@
 #include "tracer/events/cursor.h"
 #include "tracer/events/decoder.h"
 #include "tracer/events/host_buffer.h"
+#include "tree/format/format.h"
 #include "tree/format/graph.h"
 #include "tree/format/raw_page.h"
 #include "base/clock.h"
@@ -93,7 +94,7 @@ static void setup(void)
 	struct hv_clock *clock;
 	const uint64_t sizes_bytes[NR_CPUS] = {8192, 8192};
 
-	kernel.as.arch = &hv_arch_x86_64;
+	kernel.core.as.arch = &hv_arch_x86_64;
 	if (!clocks) {
 		check(!hv_clock_new(&kernel, &clock));
 		clocks = hv_clocks_new(clock, NULL, &kernel, &holds);

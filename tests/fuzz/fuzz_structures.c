@@ -57,8 +57,9 @@ static void read_sites(const uint8_t *data, size_t size)
 	}
 	restore(&s.f, &saved);
 	change(&s.f, data, size);
-	hv_err_free(hv_modules_read(&s.f.k, &s.f.k.modules));
-	hv_err_free(hv_sites_read(&s.f.k, &s.f.k.sites));
+	hv_err_free(hv_modules_read(&s.f.k.core, &s.f.k.modules));
+	hv_err_free(
+		hv_sites_read(&s.f.k.core, &s.f.k.modules, (struct hv_gva_range){0}, &s.f.k.sites));
 	hv_modules_deinit(&s.f.k.modules);
 	hv_sites_deinit(&s.f.k.sites);
 }
@@ -68,11 +69,11 @@ static void scan(struct ft *t, uint64_t current)
 	struct hv_vcpu_regs regs[2] = {
 		{.ip = hv_gva(FK_BASE),
 		 .sp = hv_gva(ft_stack(t, current) + 0x2000),
-		 .root = t->f.k.as.root.v,
+		 .root = t->f.k.core.as.root.v,
 		 .levels = 4},
 		{.ip = hv_gva(FK_BASE),
 		 .sp = hv_gva(t->estacks[1] + FT_NMI + 0x1000),
-		 .root = t->f.k.as.root.v,
+		 .root = t->f.k.core.as.root.v,
 		 .levels = 4},
 	};
 	char *where = NULL;

@@ -1,23 +1,32 @@
 /* Golden transcripts of the tree: a little shell over a session with no guest. Lines of an .in:
  *
- *   # comment                           blank lines and comments are dropped
- *   site IP NAME [MODULE|invalid]       a traceable function (and symbol)
- *   event CPU NS PID COMM FLAGS PREEMPT MIGRATE IP PARENT [LOST]
- *   entry CPU NS PID COMM FLAGS PREEMPT MIGRATE IP DEPTH [LOST]
- *   exit CPU NS PID COMM FLAGS PREEMPT MIGRATE IP DEPTH CALL_NS OVERRUN [RETVAL|- [LOST]]
- *   stack CPU NS PID COMM FLAGS PREEMPT MIGRATE IP [CALLER...]
- *   command ... IP [CALLER...]          a stack that a command asked for
- *   called ... IP                       a function whose commands the host obeys
- *   comm PID COMM | task PID TGID COMM (before its events) | fork PID CHILD
- *   overrun NR | cpus NR | clock raw|host
- *   lazy                                the kernel counts lazy preemption; MIGRATE can be
- * MIGRATE:LAZY ls [DIR] | stat PATH | mkdir DIR | rmdir DIR cat FILE | echo TEXT > FILE | echo TEXT
- * >> FILE | printf TEXT > FILE open HANDLE MODE FILE               MODE of r, w, t (truncate), n
- * (non-blocking) write HANDLE TEXT | read HANDLE LEN | hex HANDLE LEN | close HANDLE | ready HANDLE
- *   fail ERRNO                          the next change of the guest fails
- *   dump                                what dumps there are, read to their end
- *   second                              what is done each second
- *   guest                               what the guest was made to be: sites, pids, recording
+ *   # comment                        blank lines and comments are dropped
+ *
+ *   site IP NAME [MODULE|invalid]    a traceable function (and symbol)
+ *   event WHERE IP PARENT [LOST]     a call; WHERE: CPU NS PID COMM FLAGS PREEMPT MIGRATE
+ *   entry WHERE IP DEPTH [LOST]
+ *   exit WHERE IP DEPTH CALL_NS OVERRUN [RETVAL|- [LOST]]
+ *   stack WHERE IP [CALLER...]
+ *   command WHERE IP [CALLER...]     a stack that a command asked for
+ *   called WHERE IP                  a call of a function whose commands the host obeys
+ *   count CPU SITE HITS TIME_NS SPREAD    calls of the SITEth site, for the profile
+ *   overrun NR                       events that were overwritten
+ *   comm PID COMM                    a task's name
+ *   task PID TGID COMM               likewise, with its thread group; before its events
+ *   fork PID CHILD
+ *   cpus NR                          of another guest, for which the tree begins anew
+ *   clock raw|host
+ *   lazy                             the kernel counts lazy preemption: MIGRATE may be MIGRATE:LAZY
+ *
+ *   ls [DIR], stat PATH, mkdir DIR, rmdir DIR
+ *   cat FILE
+ *   echo TEXT > FILE                 or >> FILE; printf, too
+ *   open HANDLE MODE FILE            MODE: letters of r, w, t (truncate), n (non-blocking)
+ *   read HANDLE LEN, hex HANDLE LEN, write HANDLE TEXT, ready HANDLE, close HANDLE
+ *   fail ERRNO                       the next change of the guest fails
+ *   dump                             reads the dumps that wait to their end
+ *   second                           does what is done each second
+ *   guest                            shows what the guest was made to be: sites, pids, recording
  *
  * The lines from ls on are shown after a '$', followed by what came of them. TEXT knows \n, \t, \\,
  * \0 and \xNN. HANDLE is a digit. */
@@ -74,7 +83,6 @@ static void do_site(struct shell *sh, char *args)
 	hv_fake_site(sh->session, ip, name, *module && !invalid ? module : NULL, invalid);
 }
 
-/* count CPU SITE HITS TIME_NS SPREAD: calls of the SITEth site */
 static void do_count(struct shell *sh, char *args)
 {
 	unsigned cpu = (unsigned)next_number(&args);

@@ -54,13 +54,13 @@ static void print_kernel(const struct hv_kernel *k)
 
 	printf("banner         %s\nrelease        %s\nbuild id       %s\n", k->banner, k->release,
 	       id);
-	printf("page tables    %u levels, root 0x%llx, KPTI %s\n", k->as.levels,
-	       (unsigned long long)k->as.root.v, k->kpti ? "on" : "off");
-	print_range("image", k->image.all);
-	print_range("image text", k->image.text);
+	printf("page tables    %u levels, root 0x%llx, KPTI %s\n", k->core.as.levels,
+	       (unsigned long long)k->core.as.root.v, k->kpti ? "on" : "off");
+	print_range("image", k->core.image.all);
+	print_range("image text", k->core.image.text);
 	print_range("text", k->text);
-	printf("symbols        %zu\n", k->symbols.nr);
-	printf("BTF            %zu types\n", k->btf ? hv_btf_nr_types(k->btf) : 0);
+	printf("symbols        %zu\n", k->core.symbols.nr);
+	printf("BTF            %zu types\n", k->core.btf ? hv_btf_nr_types(k->core.btf) : 0);
 	print_layout(&k->layout);
 	printf("return thunk   0x%llx\n", (unsigned long long)k->return_thunk.v);
 	printf("modules        %zu\nsites          %zu\n", k->modules.nr, k->sites.nr);
@@ -76,15 +76,17 @@ static struct hv_err *print_cpus(const struct hv_kernel *k)
 		struct hv_err *err = hv_kernel_percpu(k, k->layout.cpu_number_percpu, cpu, &at);
 
 		if (!err)
-			err = hv_read_u32(&k->as, at, &number);
+			err = hv_read_u32(&k->core.as, at, &number);
 		if (!err)
 			err = hv_kernel_percpu(k, k->layout.current_percpu, cpu, &at);
 		if (!err)
-			err = hv_read_u64(&k->as, at, &task.v);
+			err = hv_read_u64(&k->core.as, at, &task.v);
 		if (!err)
-			err = hv_read_u32(&k->as, hv_gva_add(task, k->layout.task_pid_off), &pid);
+			err = hv_read_u32(&k->core.as, hv_gva_add(task, k->layout.task_pid_off),
+					  &pid);
 		if (!err)
-			err = hv_read(&k->as, hv_gva_add(task, k->layout.task_comm_off), comm, 16);
+			err = hv_read(&k->core.as, hv_gva_add(task, k->layout.task_comm_off), comm,
+				      16);
 		if (err)
 			return err;
 		printf("cpu %u          says it is %u, runs %s-%u\n", cpu, number, comm, pid);
@@ -129,7 +131,7 @@ static void print_symbols(const struct hv_symbols *s, const char *module)
 
 static void print_kallsyms(const struct hv_kernel *k)
 {
-	print_symbols(&k->symbols, NULL);
+	print_symbols(&k->core.symbols, NULL);
 	for (size_t i = 0; i < k->modules.nr; i++)
 		print_symbols(&k->modules.list[i].symbols, k->modules.list[i].name);
 }
@@ -198,7 +200,7 @@ static struct hv_gva_range function_range(const struct hv_kernel *k, struct hv_g
 	struct hv_gva_range r = {start, hv_gva_add(start, 1)};
 
 	while (hv_gva_in(r.end, k->text)) {
-		const struct hv_symbol *s = hv_symbols_at(&k->symbols, r.end);
+		const struct hv_symbol *s = hv_symbols_at(&k->core.symbols, r.end);
 
 		if (!s || s->addr.v != start.v)
 			break;

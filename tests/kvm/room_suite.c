@@ -1,7 +1,8 @@
 #include "tests/kvm/room_suite.h"
 
 #include <stdio.h>
-#include <stdlib.h>
+
+#include "tests/lib/run_suite.h"
 
 #define EXIT_SKIPPED 77
 
@@ -20,31 +21,23 @@ static void tear_down(void)
 	room_free(room);
 }
 
+void room_suite_init(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_set_timeout(tc, 120);
+}
+
 int room_suite_main(const char *name, void (*add)(TCase *tc))
 {
 	const char *lack;
 	struct room *trial = room_new(&lack);
-	SRunner *runner;
-	Suite *suite;
-	TCase *tc;
-	int failed;
 
 	if (!trial) {
 		printf("skipped: %s\n", lack);
 		return EXIT_SKIPPED;
 	}
 	room_free(trial);
-	suite = suite_create(name);
-	tc = tcase_create(name);
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_set_timeout(tc, 120);
-	add(tc);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(name, add);
 }
 
 static void run_to_port(unsigned wanted)

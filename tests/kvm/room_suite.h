@@ -11,7 +11,9 @@
 
 extern struct room *room; /* the case's own */
 
-/* ADD: the cases. 77 where the host lacks what a room needs, which is printed. */
+/* Gives each test of TC a room, and time. ADD below calls it first. */
+void room_suite_init(TCase *tc);
+/* run_suite(), or 77 where the host lacks what a room needs; what it lacks is printed. */
 int room_suite_main(const char *name, void (*add)(TCase *tc));
 
 /* How a call is interrupted. */

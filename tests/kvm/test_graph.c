@@ -381,10 +381,11 @@ START_TEST(the_end_of_the_tracer)
 }
 END_TEST
 
-static void add_cases(TCase *tc)
+static void add_tests(TCase *tc)
 {
 	int nr = (int)world_nr_graph_cases;
 
+	room_suite_init(tc);
 	tcase_add_loop_test(tc, a_call, 0, nr);
 	tcase_add_loop_test(tc, arguments_arrive, 0, nr);
 	tcase_add_loop_test(tc, no_way_is_long, 0, nr);
@@ -400,5 +401,5 @@ static void add_cases(TCase *tc)
 
 int main(void)
 {
-	return room_suite_main("graph in a machine", add_cases);
+	return room_suite_main("graph in a machine", add_tests);
 }

@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
+#include "tests/lib/run_suite.h"
 #include "vmm/inject/kvm.h"
 
 static const unsigned ids[] = {0, 1, 4}; /* with a gap, as sockets of three cores have */
@@ -80,25 +81,18 @@ START_TEST(none_is_mapped)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, unplugged_and_plugged);
+	tcase_add_test(tc, none_is_mapped);
+}
+
 int main(void)
 {
-	Suite *s = suite_create("kvm_files");
-	TCase *t = tcase_create("kvm_files");
-	SRunner *r;
-	int failed;
-
 	if (!make_machine()) {
 		printf("skip: no machine of %zu vCPUs by /dev/kvm: %s\n", NR, strerror(errno));
 		return 77;
 	}
-	tcase_add_test(t, unplugged_and_plugged);
-	tcase_add_test(t, none_is_mapped);
-	suite_add_tcase(s, t);
-	r = srunner_create(s);
 	/* The files are of the process that made the machine. */
-	srunner_set_fork_status(r, CK_NOFORK);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite_in(CK_NOFORK, "kvm_files", add_tests);
 }

@@ -182,8 +182,9 @@ START_TEST(interrupted_at_every_instruction)
 }
 END_TEST
 
-static void add_cases(TCase *tc)
+static void add_tests(TCase *tc)
 {
+	room_suite_init(tc);
 	tcase_add_loop_test(tc, a_call, 0, NR_CASES);
 	tcase_add_test(tc, laps);
 	tcase_add_test(tc, a_task_record_before_a_lap);
@@ -193,5 +194,5 @@ static void add_cases(TCase *tc)
 
 int main(void)
 {
-	return room_suite_main("stubs in a machine", add_cases);
+	return room_suite_main("stubs in a machine", add_tests);
 }

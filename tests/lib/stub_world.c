@@ -60,7 +60,7 @@ static void thunk(const struct world *w)
 
 static void pid_hit(const struct world *w)
 {
-	world_params(w)->mode = HV_MODE_PID_FILTER;
+	world_control(w)->mode = HV_MODE_PID_FILTER;
 	w->host[WORLD_PIDS_OFF + 71 / 8] = 1 << 71 % 8;
 }
 
@@ -72,7 +72,7 @@ static void pid_hit_other_task(const struct world *w)
 
 static void pid_miss(const struct world *w)
 {
-	world_params(w)->mode = HV_MODE_PID_FILTER;
+	world_control(w)->mode = HV_MODE_PID_FILTER;
 	memset(w->host + WORLD_PIDS_OFF, 0xff, NR_PIDS / 8);
 	w->host[WORLD_PIDS_OFF + 71 / 8] = (uint8_t) ~(1 << 71 % 8);
 }
@@ -86,50 +86,49 @@ static void pid_beyond(const struct world *w)
 
 static void off(const struct world *w)
 {
-	world_params(w)->mode = HV_MODE_OFF;
+	world_control(w)->mode = HV_MODE_OFF;
 }
 
 static void off_with_filter(const struct world *w)
 {
 	pid_hit(w);
-	world_params(w)->mode |= HV_MODE_OFF;
+	world_control(w)->mode |= HV_MODE_OFF;
 }
 
 static void cpus_chosen(const struct world *w)
 {
-	world_params(w)->mode = HV_MODE_CPUS;
+	world_control(w)->mode = HV_MODE_CPUS;
 }
 
 static void cpu_muted(const struct world *w)
 {
-	world_params(w)->mode = HV_MODE_CPUS;
+	world_control(w)->mode = HV_MODE_CPUS;
 	world_states(w)[0].muted = 1;
 }
 
 static void cpus_and_pid(const struct world *w)
 {
 	pid_hit(w);
-	world_params(w)->mode |= HV_MODE_CPUS;
+	world_control(w)->mode |= HV_MODE_CPUS;
 }
 
 static void cpus_not_pid(const struct world *w)
 {
 	pid_miss(w);
-	world_params(w)->mode |= HV_MODE_CPUS;
+	world_control(w)->mode |= HV_MODE_CPUS;
 }
 
 void world_call_action(const struct world *w, uint32_t does)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
 	uint64_t entry = stubs->actions_off + (HV_NR_SLOTS - 1) * stubs->action_len_bytes;
-	struct hv_slot *slots = (struct hv_slot *)(w->host + WORLD_STUBS_OFF + HV_PARAM_SLOTS);
+	struct hv_slot *slots = (struct hv_slot *)(w->host + WORLD_STUBS_OFF + HV_SLOTS_OFF);
 	bool reaches = hv_arch_x86_64.encode_call(world_gva(w, WORLD_TRACED_OFF),
 						  world_gva(w, WORLD_CODE_OFF + entry),
 						  w->host + WORLD_TRACED_OFF);
 
 	assert(reaches);
 	(void)reaches;
-	world_params(w)->control_gva = world_gva(w, WORLD_CONTROL_OFF).v;
 	slots[HV_NR_SLOTS - 1] = (struct hv_slot){
 		.does = does,
 		.goes_on = (uint32_t)(HV_STUBS_CODE_OFF + stubs->function_off),
@@ -257,8 +256,7 @@ void world_prepare(const struct world *w, const struct world_case *c)
 		.lap_shift = (uint32_t)__builtin_ctzll(w->nr_slots),
 		.pids_gva = world_gva(w, WORLD_PIDS_OFF).v,
 		.nr_pids = NR_PIDS,
-		/* its mode is the params' first word */
-		.control_gva = world_gva(w, WORLD_STUBS_OFF).v,
+		.control_gva = world_gva(w, WORLD_CONTROL_OFF).v,
 		.graph_flags = HV_GRAPH_RETURNS,
 		.max_depth = UINT32_MAX,
 		.stacks_gva = world_gva(w, WORLD_STACKS_OFF).v,
@@ -281,13 +279,14 @@ void world_set_up(const struct world *w, const struct world_case *c)
 bool world_records(const struct world *w, uint32_t pid, uint32_t cpu)
 {
 	const struct hv_params *p = world_params(w);
+	uint32_t mode = world_control(w)->mode;
 	bool chosen = pid < p->nr_pids && w->host[WORLD_PIDS_OFF + pid / 8] >> pid % 8 & 1;
 
-	if (p->mode & HV_MODE_OFF || cpu >= p->nr_cpus)
+	if (mode & HV_MODE_OFF || cpu >= p->nr_cpus)
 		return false;
-	if (p->mode & HV_MODE_CPUS && world_states(w)[cpu].muted)
+	if (mode & HV_MODE_CPUS && world_states(w)[cpu].muted)
 		return false;
-	return !(p->mode & HV_MODE_PID_FILTER) || chosen;
+	return !(mode & HV_MODE_PID_FILTER) || chosen;
 }
 
 void world_make_tail_call(const struct world *w)

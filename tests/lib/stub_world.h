@@ -18,7 +18,7 @@
 #define WORLD_TEXT_OFF	  0x4000				/* executable */
 #define WORLD_PIDS_OFF	  0x5000				/* read-only */
 #define WORLD_CPU_OFF	  0x6000				/* read-write from here on */
-#define WORLD_CONTROL_OFF (WORLD_CPU_OFF + 0x800)
+#define WORLD_CONTROL_OFF (WORLD_CPU_OFF + 0x400)
 #define WORLD_STATES_OFF  0x7000
 #define WORLD_STACKS_OFF  0x8000  /* return stacks */
 #define WORLD_COUNTS_OFF  0x13000 /* of a profile */
@@ -54,6 +54,9 @@ struct world_cpu { /* at the gs base */
 	struct world_task dd;	 /* its pid is beyond the pid filter's bitmap */
 };
 
+_Static_assert(sizeof(struct world_cpu) <= WORLD_CONTROL_OFF - WORLD_CPU_OFF, "cpu");
+_Static_assert(sizeof(struct hv_control) <= WORLD_STATES_OFF - WORLD_CONTROL_OFF, "control block");
+
 struct world {
 	uint8_t *host;	   /* the block, borrowed, WORLD_LEN(nr_slots) bytes */
 	struct hv_gva gva; /* where the code that runs sees it */
@@ -72,6 +75,11 @@ struct world {
 static inline struct hv_params *world_params(const struct world *w)
 {
 	return (struct hv_params *)(w->host + WORLD_STUBS_OFF);
+}
+
+static inline struct hv_control *world_control(const struct world *w)
+{
+	return (struct hv_control *)(w->host + WORLD_CONTROL_OFF);
 }
 
 static inline struct world_cpu *world_cpu(const struct world *w)
@@ -165,7 +173,7 @@ static inline unsigned world_case_bytes(const struct world_case *c)
 {
 	return (c->nr_task_records + c->nr_function_records + c->nr_entries + c->nr_exits +
 		c->nr_mores) *
-	       HV_RECORD_LEN;
+	       sizeof(struct hv_record);
 }
 
 /* Makes the traced function jump to the other one instead of returning. */
@@ -175,10 +183,10 @@ void world_make_tail_call(const struct world *w);
  * then what the case changes. */
 void world_set_up(const struct world *w, const struct world_case *c);
 /* Likewise, but the rings stay as they are. */
+void world_prepare(const struct world *w, const struct world_case *c);
 /* The site calls the last entry of the actions, which does DOES and goes on to the function's stub.
  */
 void world_call_action(const struct world *w, uint32_t does);
-void world_prepare(const struct world *w, const struct world_case *c);
 
-/* Whether a call by PID on CPU is to be recorded, from the params alone. */
+/* Whether a call by PID on CPU is to be recorded, from the params and the mode alone. */
 bool world_records(const struct world *w, uint32_t pid, uint32_t cpu);

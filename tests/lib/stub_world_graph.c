@@ -144,13 +144,13 @@ static void pid_miss(const struct world *w)
 static void off(const struct world *w)
 {
 	plain(w);
-	world_params(w)->mode = HV_MODE_OFF;
+	world_control(w)->mode = HV_MODE_OFF;
 }
 
 static void cpu_muted(const struct world *w)
 {
 	plain(w);
-	world_params(w)->mode = HV_MODE_CPUS;
+	world_control(w)->mode = HV_MODE_CPUS;
 	world_states(w)[0].muted = 1;
 }
 
@@ -238,7 +238,7 @@ static void profile_full(const struct world *w)
 static void profile_off(const struct world *w)
 {
 	profile(w);
-	world_params(w)->mode = HV_MODE_OFF;
+	world_control(w)->mode = HV_MODE_OFF;
 }
 
 static void profile_exception_stack(const struct world *w)

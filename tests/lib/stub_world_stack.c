@@ -16,7 +16,7 @@ static void other_task(const struct world *w)
 
 static void off(const struct world *w)
 {
-	world_params(w)->mode = HV_MODE_OFF;
+	world_control(w)->mode = HV_MODE_OFF;
 }
 
 /* What is the task's in other cases is the CPU's interrupt stack. */

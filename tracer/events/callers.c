@@ -3,8 +3,7 @@
 #include "base/guard.h"
 #include "kernel/kernel.h"
 #include "kernel/unwind.h"
-#include "tracer/events/decode.h"
-#include "tracer/events/parts.h"
+#include "ringbuf/abi.h"
 
 struct hv_callers {
 	const struct hv_kernel *kernel;	  /* borrowed */
@@ -31,11 +30,13 @@ void hv_callers_free(struct hv_callers *c)
 
 struct hv_err *hv_callers_prepare(struct hv_callers *c)
 {
+	struct hv_err *err;
+
 	if (c->orc)
 		return NULL;
-	if (!c->kernel->layout.has_irq_stack)
-		return hv_err_new(EOPNOTSUPP, "no symbol hardirq_stack_ptr: stacks of interrupts"
-					      " cannot be told");
+	err = hv_kernel_need_irq_stack(c->kernel);
+	if (err)
+		return err;
 	if (!c->kernel->layout.has_task_stack)
 		return hv_err_new(EOPNOTSUPP, "btf: no member stack in struct task_struct");
 	return hv_orc_new(c->kernel, &c->orc);
@@ -47,22 +48,20 @@ void hv_callers_forget_modules(struct hv_callers *c)
 		hv_orc_forget_modules(c->orc);
 }
 
-size_t hv_callers_find(struct hv_callers *c, const struct hv_parts *words, struct hv_gva *ret,
+size_t hv_callers_find(struct hv_callers *c, const struct hv_stack_words *words, struct hv_gva *ret,
 		       size_t max)
 {
-	const struct hv_stub_image *image = &c->kernel->as.arch->stubs;
+	const struct hv_stub_image *image = &c->kernel->core.as.arch->stubs;
 	struct hv_gva yields = hv_gva_add(c->stubs->start, HV_STUBS_CODE_OFF + image->yields_off);
 	const struct hv_unwind_stubs stubs = {
 		{yields, hv_gva_add(yields, HV_NR_YIELDS * image->yield_len_bytes)},
 		image->yield_rule,
 	};
-	struct hv_stack_words decoded;
 	size_t nr, known = 0;
 
 	if (!c->orc)
 		return 0;
-	hv_decode_words(words->list, words->nr, &decoded);
-	nr = hv_unwind(c->orc, c->kernel->as.arch, &decoded, &stubs, ret, max);
+	nr = hv_unwind(c->orc, c->kernel->core.as.arch, words, &stubs, ret, max);
 	/* The stub tells whom the handler of a graph returns to, if it can be told. */
 	while (known < nr && !hv_gva_in(ret[known], *c->stubs))
 		known++;

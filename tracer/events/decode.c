@@ -3,8 +3,6 @@
 #include <string.h>
 
 #define TSC_MASK	(~(UINT64_C(1) << HV_LAP_BIT))
-#define WORD_IP		UINT64_C(0xffffffff00000000)
-#define WORD_PARENT_IP	UINT64_C(0xffffffff80000000)
 #define DEPTH_SHOWN_MAX 15
 #define BITS_31		UINT64_C(0x7fffffff)
 
@@ -97,13 +95,15 @@ static uint32_t place_after(uint32_t start, uint64_t place)
 	return start + ((low - start) & HV_WORD_PLACE_MASK);
 }
 
-void hv_decode_words(const struct hv_record *words, unsigned nr, struct hv_stack_words *ret)
+void hv_decode_words(const struct hv_decode *d, const struct hv_record *words, unsigned nr,
+		     struct hv_stack_words *ret)
 {
 	const struct hv_record *head = &words[0];
 	uint32_t second = (uint32_t)(head->word[2] >> 31 & BITS_31);
 
 	ret->sp = (uint32_t)(head->word[1] & BITS_31);
 	ret->bp = (uint32_t)(head->word[2] & BITS_31);
+	ret->text_base = d->text_base;
 	ret->nr = 0;
 	for (unsigned i = 1; i < nr; i++)
 		for (unsigned j = 1; j <= 3; j++) {
@@ -132,7 +132,7 @@ static void decode_common(const struct hv_decode *d, const struct hv_record *rec
 		.pid = hv_record_pid(record),
 		.flags = trace_flags(context),
 		.preempt_depth = shown_depth(context.preempt_depth),
-		.ip = hv_gva(WORD_IP | (uint32_t)word[1]),
+		.ip = hv_gva_add(d->text_base, (uint32_t)word[1]),
 	};
 }
 
@@ -144,7 +144,8 @@ static uint16_t depth_of(const struct hv_record *record)
 /* A function called by a jump from another traced one has our handler for a caller. */
 static struct hv_gva parent_of(const struct hv_decode *d, const struct hv_record *record)
 {
-	struct hv_gva parent = hv_gva(WORD_PARENT_IP | record->word[1] >> 32);
+	uint32_t low = record->word[1] >> 32 & BITS_31;
+	struct hv_gva parent = hv_gva_add(d->text_base, HV_TEXT_BIT | low);
 	uint64_t yield_len = d->arch->stubs.yield_len_bytes;
 	uint64_t off = parent.v - d->yields.v;
 

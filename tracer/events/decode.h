@@ -37,12 +37,10 @@ struct hv_record hv_encode_task(uint64_t tsc, uint32_t pid, uint32_t tgid, const
  * and a bit above. */
 unsigned hv_record_number(const struct hv_record *record);
 
-/* The words of a stack in NR records of them, whole (parts.h). */
-void hv_decode_words(const struct hv_record *words, unsigned nr, struct hv_stack_words *ret);
-
 /* What the guest's kernel says about its records. */
 struct hv_decode {
 	const struct hv_arch *arch;
+	struct hv_gva text_base;	 /* of addresses in records (struct hv_arch) */
 	struct hv_resched_masks resched; /* of the thread flags */
 	struct hv_gva handler; /* what a graph's return addresses are: no caller's address */
 	/* Of entries by which the guest's ftrace reads: whoever is called by entry N was called at
@@ -50,6 +48,10 @@ struct hv_decode {
 	struct hv_gva yields;
 	struct hv_gva yield_callers[HV_NR_YIELDS];
 };
+
+/* The words of a stack in NR records of them, whole (parts.h). */
+void hv_decode_words(const struct hv_decode *d, const struct hv_record *words, unsigned nr,
+		     struct hv_stack_words *ret);
 
 /* An event of a record that is one. MORE: the record before an exit that belongs to it (parts.h);
  * NULL: there is none or it was lost. comm, cpu, loss and times are the caller's to fill in. */

@@ -13,7 +13,9 @@ struct hv_decoder *hv_decoder_new(const struct hv_kernel *k, struct hv_clocks *c
 		.clocks = clocks,
 		.names = names,
 		.callers = callers,
-		.decode = {.arch = k->as.arch, .resched = k->layout.resched},
+		.decode = {.arch = k->core.as.arch,
+			   .text_base = k->core.as.arch->text_base,
+			   .resched = k->layout.resched},
 	};
 	return d;
 }
@@ -68,11 +70,14 @@ void hv_decoder_name_task(struct hv_decoder *d, struct hv_event *event)
 size_t hv_decoder_callers(struct hv_decoder *d, const struct hv_event *event,
 			  const struct hv_parts *words, struct hv_gva *ret)
 {
+	struct hv_stack_words decoded;
 	size_t nr = 0;
 
 	ret[nr++] = hv_gva_add(event->ip, d->decode.arch->site_len_bytes);
-	if (words)
-		nr += hv_callers_find(d->callers, words, ret + nr, HV_CALLERS_MAX - nr);
+	if (words) {
+		hv_decode_words(&d->decode, words->list, words->nr, &decoded);
+		nr += hv_callers_find(d->callers, &decoded, ret + nr, HV_CALLERS_MAX - nr);
+	}
 	if (nr == 1 && event->parent_ip.v)
 		ret[nr++] = event->parent_ip;
 	return nr;

@@ -3,20 +3,23 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "tree/node.h"
+#include "tree/files/files.h"
+#include "tree/instance/trace.h"
 
 #define CHUNK_BITS 32 /* between two commas */
 #define DIGIT_BITS 4
 
 static bool is_chosen(const struct hv_file *f, unsigned cpu)
 {
-	return cpu < f->tree->nr_cpus && !f->instance->muted[cpu];
+	const struct hv_instance *in = f->at.instance;
+
+	return cpu < in->all->nr_cpus && !in->selection.muted[cpu];
 }
 
-/* %*pb of the kernel: the first of the groups has as many digits as it needs for all vCPUs. */
-void hv_cpumask_show(struct hv_file *f)
+/* As the kernel's %*pb: the first group has as many digits as the vCPUs need. */
+static void show_cpumask(struct hv_file *f)
 {
-	unsigned nr = f->tree->nr_cpus, left = (nr + CHUNK_BITS - 1) / CHUNK_BITS;
+	unsigned nr = f->at.instance->all->nr_cpus, left = (nr + CHUNK_BITS - 1) / CHUNK_BITS;
 	unsigned bits = nr % CHUNK_BITS ? nr % CHUNK_BITS : CHUNK_BITS;
 
 	for (; left; left--, bits = CHUNK_BITS) {
@@ -36,7 +39,7 @@ static bool is_between(char c)
 	return isspace((unsigned char)c) || c == ',';
 }
 
-/* One group, from its last digit at *END on backwards. */
+/* Reads one group backwards, from its last digit, which is before *END. */
 static struct hv_err *take_chunk(const char *text, size_t *end, uint32_t *ret)
 {
 	unsigned shift = 0;
@@ -53,7 +56,8 @@ static struct hv_err *take_chunk(const char *text, size_t *end, uint32_t *ret)
 	return NULL;
 }
 
-/* bitmap_parse(): up to a newline; what is missing is 0. One byte of RET a vCPU. */
+/* Reads a mask up to a newline; digits that are missing are 0 (bitmap_parse). RET_MUTED has a byte
+ * a vCPU. */
 static struct hv_err *parse(const char *text, size_t len, unsigned nr_cpus, uint8_t *ret_muted)
 {
 	const char *newline = memchr(text, '\n', len);
@@ -84,19 +88,23 @@ static struct hv_err *parse(const char *text, size_t len, unsigned nr_cpus, uint
 	}
 }
 
-struct hv_err *hv_cpumask_write(struct hv_file *f, const char *buf, size_t len_bytes,
-				size_t *ret_len)
+static struct hv_err *write_cpumask(struct hv_file *f, const char *buf, size_t len_bytes,
+				    size_t *ret_len)
 {
-	unsigned nr = f->tree->nr_cpus;
+	unsigned nr = f->at.instance->all->nr_cpus;
 	HV_AUTO_FREE uint8_t *muted = hv_alloc(nr);
 	size_t len = strnlen(buf, len_bytes);
 	struct hv_err *err = parse(buf, len, nr, muted);
 
 	if (err)
 		return err;
-	hv_tree_drain(f->tree);
-	memcpy(f->instance->muted, muted, nr);
-	hv_instance_mute_cpus(f->instance);
+	hv_instance_set_muted(f->at.instance, muted);
 	*ret_len = len_bytes;
 	return NULL;
 }
+
+const struct hv_node hv_cpumask_node = {
+	.help = "the vCPUs that are recorded, as a hexadecimal mask",
+	.show = show_cpumask,
+	.write = write_cpumask,
+};

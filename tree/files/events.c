@@ -1,10 +1,12 @@
 /* events/: what the pages of trace_pipe_raw are made of, for programs that read them. */
 #include <string.h>
 
-#include "tree/node.h"
+#include "tree/files/files.h"
 #include "tree/format/raw_page.h"
+#include "tree/settings/token.h"
 
-/* As in put_payload (raw_page.c), and as the kernel has them since 4.x (trace_entries.h). */
+/* As put_payload() of raw_page.c writes them, and as the kernel has them since 4.x
+ * (trace_entries.h). */
 static const struct {
 	const char *name;
 	enum hv_raw_type id;
@@ -45,7 +47,7 @@ static const struct {
 	 "\"id:%04x %08x\", REC->id, (int)REC->buf[0]"},
 };
 
-bool hv_event_name(const struct hv_place *dir hv_unused, size_t index, struct hv_text *ret)
+static bool event_name(const struct hv_place *dir hv_unused, size_t index, struct hv_text *ret)
 {
 	if (index >= HV_ARRAY_LEN(formats))
 		return false;
@@ -53,7 +55,7 @@ bool hv_event_name(const struct hv_place *dir hv_unused, size_t index, struct hv
 	return true;
 }
 
-bool hv_event_find(struct hv_place *at, const char *name)
+static bool find_event(struct hv_place *at, const char *name)
 {
 	for (unsigned i = 0; i < HV_ARRAY_LEN(formats); i++) {
 		if (strcmp(formats[i].name, name) != 0)
@@ -64,7 +66,7 @@ bool hv_event_find(struct hv_place *at, const char *name)
 	return false;
 }
 
-void hv_event_format_show(struct hv_file *f)
+static void show_format(struct hv_file *f)
 {
 	hv_text_printf(
 		&f->text,
@@ -74,17 +76,17 @@ void hv_event_format_show(struct hv_file *f)
 		"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
 		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
 		"\n%s\nprint fmt: %s\n",
-		formats[f->entry].name, (int)formats[f->entry].id, formats[f->entry].fields,
-		formats[f->entry].print);
+		formats[f->at.entry].name, (int)formats[f->at.entry].id,
+		formats[f->at.entry].fields, formats[f->at.entry].print);
 }
 
-void hv_event_id_show(struct hv_file *f)
+static void show_id(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%d\n", (int)formats[f->entry].id);
+	hv_text_printf(&f->text, "%d\n", (int)formats[f->at.entry].id);
 }
 
 /* ring_buffer_print_page_header */
-void hv_header_page_show(struct hv_file *f)
+static void show_header_page(struct hv_file *f)
 {
 	hv_text_printf(&f->text,
 		       "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
@@ -95,7 +97,7 @@ void hv_header_page_show(struct hv_file *f)
 }
 
 /* ring_buffer_print_entry_header */
-void hv_header_event_show(struct hv_file *f)
+static void show_header_event(struct hv_file *f)
 {
 	hv_text_add(&f->text, "# compressed entry header\n"
 			      "\ttype_len    :    5 bits\n"
@@ -108,20 +110,20 @@ void hv_header_event_show(struct hv_file *f)
 			      "\tdata max type_len  == 28\n");
 }
 
-/* The kernel's own printk formats: none of its trace_printk() is shown. */
-void hv_printk_formats_show(struct hv_file *f hv_unused)
+/* The formats of the guest kernel's trace_printk(), of which nothing is shown. */
+static void show_printk_formats(struct hv_file *f hv_unused)
 {
 }
 
-/* No event can be switched: those of the tracers come with the tracer. Programs put off what there
- * is before they begin, and find that nothing is on. */
-void hv_events_enabled_show(struct hv_file *f)
+/* The guest's own events cannot be traced, and those of tracers cannot be chosen. Programs disable
+ * all events before they begin, and read here that none is enabled. */
+static void show_enable(struct hv_file *f)
 {
 	hv_text_add(&f->text, "0\n");
 }
 
-struct hv_err *hv_events_enabled_write(struct hv_file *f hv_unused, const char *buf,
-				       size_t len_bytes, size_t *ret_len)
+static struct hv_err *write_enable(struct hv_file *f hv_unused, const char *buf, size_t len_bytes,
+				   size_t *ret_len)
 {
 	uint64_t value;
 	struct hv_err *err = hv_number_written(buf, len_bytes, &value);
@@ -133,18 +135,64 @@ struct hv_err *hv_events_enabled_write(struct hv_file *f hv_unused, const char *
 	return err;
 }
 
-void hv_set_event_show(struct hv_file *f hv_unused)
+static void show_set_event(struct hv_file *f hv_unused)
 {
 }
 
-struct hv_err *hv_set_event_write(struct hv_file *f, const char *buf, size_t len_bytes,
-				  size_t *ret_len)
+static struct hv_err *write_set_event(struct hv_file *f, const char *buf, size_t len_bytes,
+				      size_t *ret_len)
 {
-	struct hv_err *err = hv_token_take(&f->token, HV_TOKEN_SIZE_MAX, buf, len_bytes, ret_len);
+	struct hv_token *token = f->state;
+	struct hv_err *err = hv_token_take(token, HV_TOKEN_SIZE_MAX, buf, len_bytes, ret_len);
 
-	if (err || !f->token.len_bytes || f->token.unfinished)
+	if (err || !token->len_bytes || token->unfinished)
 		return err;
-	err = hv_err_new(EINVAL, "there is no event '%s' that could be enabled", f->token.text);
-	hv_token_clear(&f->token);
+	err = hv_err_new(EINVAL, "there is no event '%s' that could be enabled", token->text);
+	hv_token_clear(token);
 	return err;
 }
+
+const struct hv_entries hv_ftrace_event_entries = {
+	.shown_as = "EVENT",
+	.name = event_name,
+	.find = find_event,
+};
+
+const struct hv_node hv_event_format_node = {
+	.help = "the fields of the event in trace_pipe_raw",
+	.show = show_format,
+};
+
+const struct hv_node hv_event_id_node = {
+	.help = "the number of the event in trace_pipe_raw",
+	.show = show_id,
+};
+
+const struct hv_node hv_header_page_node = {
+	.help = "the fields at the head of each page of trace_pipe_raw",
+	.show = show_header_page,
+};
+
+const struct hv_node hv_header_event_node = {
+	.help = "the fields at the head of each event in trace_pipe_raw",
+	.show = show_header_event,
+};
+
+const struct hv_node hv_events_enable_node = {
+	.help = "always 0: the guest's own events cannot be traced. The events of a tracer are\n"
+		"recorded while it is the current one",
+	.show = show_enable,
+	.write = write_enable,
+};
+
+const struct hv_node hv_set_event_node = {
+	.help = "always empty: the guest's own events cannot be traced",
+	.state_bytes = sizeof(struct hv_token),
+	.show = show_set_event,
+	.write = write_set_event,
+};
+
+const struct hv_node hv_printk_formats_node = {
+	.help = "always empty: what the guest's kernel prints with trace_printk() is not shown",
+	.show = show_printk_formats,
+};

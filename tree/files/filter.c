@@ -1,94 +1,79 @@
-/* The files that say which functions are traced. */
-#include <inttypes.h>
+/* The files that choose functions: set_ftrace_filter, set_ftrace_notrace, set_graph_function,
+ * set_graph_notrace.
+ * Writers edit a copy of the list, which is published when they close. Truncation empties the copy,
+ * so that there is no moment of "nothing is listed, all are traced". Readers see the list of the
+ * moment they opened. Words that wait for modules, and commands, are the instance's at once: they
+ * trace nothing by themselves. */
 #include <string.h>
 
 #include "kernel/kernel.h"
-#include "tracer/site_stubs.h"
-#include "tree/node.h"
+#include "tree/files/files.h"
+#include "tree/instance/commands.h"
+#include "tree/instance/trace.h"
+#include "tree/settings/token.h"
 
-#define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
+struct edit {
+	struct hv_filter list;
+	struct hv_token token;
+};
 
-static const struct hv_sites *sites_of(struct hv_file *f)
+static const struct hv_sites *sites_of(const struct hv_file *f)
 {
-	return &f->tree->session->kernel->sites;
+	return &hv_file_session(f)->kernel->sites;
 }
 
-static void add_site(struct hv_text *out, const struct hv_site *site)
+static enum hv_filter_list list_of(const struct hv_file *f)
 {
-	hv_text_add_guest(out, site->name, NAME_LEN_MAX);
-	if (!site->module)
-		return;
-	hv_text_add(out, " [");
-	hv_text_add_guest(out, site->module, NAME_LEN_MAX);
-	hv_text_add(out, "]");
+	return f->at.node->arg;
 }
 
-void hv_sites_show(struct hv_file *f)
+static struct hv_modcache *waiting_of(const struct hv_file *f)
 {
-	const struct hv_sites *sites = sites_of(f);
-
-	for (size_t i = 0; i < sites->nr; i++) {
-		add_site(&f->text, &sites->list[i]);
-		hv_text_add(&f->text, "\n");
-	}
+	return &f->at.instance->selection.waiting[list_of(f)];
 }
 
-void hv_sites_addrs_show(struct hv_file *f)
+static bool is_graph(enum hv_filter_list list)
 {
-	const struct hv_sites *sites = sites_of(f);
-
-	for (size_t i = 0; i < sites->nr; i++) {
-		hv_text_printf(&f->text, "%" PRIx64 " ", sites->list[i].ip.v);
-		add_site(&f->text, &sites->list[i]);
-		hv_text_add(&f->text, "\n");
-	}
+	return list == HV_LIST_GRAPH || list == HV_LIST_GRAPH_NOTRACE;
 }
 
-/* One user, none of the kernel's flags, no trampoline of the kernel's. */
-void hv_patched_show(struct hv_file *f)
+static struct hv_err *open_filter(struct hv_file *f)
 {
-	const struct hv_sites *sites = sites_of(f);
-	const uint8_t *patched = hv_site_stubs_now(f->tree->session->stubs);
+	struct edit *edit = f->state;
 
-	for (size_t i = 0; i < sites->nr; i++) {
-		if (!patched[i])
-			continue;
-		add_site(&f->text, &sites->list[i]);
-		hv_text_add(&f->text, " (1)           \n");
-	}
-}
-
-/* Writers edit a copy; truncation empties the copy, so that what is published never has a moment of
- * "nothing is listed, all are traced". Readers see the list of the moment they opened. Words that
- * wait for modules, and commands, are the instance's at once: they trace nothing by themselves. */
-struct hv_err *hv_list_open(struct hv_file *f)
-{
-	if (!hv_file_writes(f) || !(f->flags & O_TRUNC))
-		f->list = hv_filter_dup(&f->instance->lists[f->arg]);
+	if (hv_file_truncates(f))
+		hv_modcache_clear(waiting_of(f));
 	else
-		hv_modcache_clear(&f->instance->waiting[f->arg]);
+		edit->list = hv_filter_dup(&f->at.instance->selection.lists[list_of(f)]);
 	return NULL;
 }
 
-void hv_list_show(struct hv_file *f)
+static int64_t left(void *ctx, enum hv_probe_command command, const struct hv_probe *probe)
 {
-	const struct hv_sites *sites = sites_of(f);
+	return hv_commands_left(ctx, command, probe);
+}
 
-	if (hv_filter_is_all(&f->list))
-		hv_text_add(&f->text, f->arg == HV_LIST_NOTRACE || f->arg == HV_LIST_GRAPH_NOTRACE
-					      ? "#### no functions disabled ####\n"
-					      : "#### all functions enabled ####\n");
+static void show_filter(struct hv_file *f)
+{
+	bool is_notrace = list_of(f) == HV_LIST_NOTRACE || list_of(f) == HV_LIST_GRAPH_NOTRACE;
+	const struct hv_sites *sites = sites_of(f);
+	struct hv_instance *in = f->at.instance;
+	const struct edit *edit = f->state;
+
+	if (hv_filter_is_all(&edit->list))
+		hv_text_add(&f->text, is_notrace ? "#### no functions disabled ####\n"
+						 : "#### all functions enabled ####\n");
 	for (size_t i = 0; i < sites->nr; i++) {
-		if (!hv_filter_has(&f->list, sites->list[i].ip))
+		if (!hv_filter_has(&edit->list, sites->list[i].ip))
 			continue;
-		add_site(&f->text, &sites->list[i]);
+		hv_site_text(&sites->list[i], &f->text);
 		hv_text_add(&f->text, "\n");
 	}
-	hv_modcache_text(&f->instance->waiting[f->arg], &f->text);
-	if (f->arg != HV_LIST_FILTER)
+	hv_modcache_text(waiting_of(f), &f->text);
+	if (list_of(f) != HV_LIST_FILTER)
 		return;
-	hv_tree_drain(f->tree);
-	hv_probes_text(&f->instance->probes, sites, hv_instance_probe_left, f->instance, &f->text);
+	hv_instances_drain(in->all);
+	hv_probes_text(&in->probes, sites, left, in, &f->text);
 }
 
 static struct hv_err *no_match(const char *func, const char *module)
@@ -97,9 +82,9 @@ static struct hv_err *no_match(const char *func, const char *module)
 			  module ? " in module " : "", module ? module : "");
 }
 
-static bool module_is_loaded(struct hv_file *f, const char *name)
+static bool module_is_loaded(const struct hv_file *f, const char *name)
 {
-	const struct hv_modules *modules = &f->tree->session->kernel->modules;
+	const struct hv_modules *modules = &hv_file_session(f)->kernel->modules;
 
 	for (size_t i = 0; i < modules->nr; i++)
 		if (strcmp(modules->list[i].name, name) == 0)
@@ -107,22 +92,22 @@ static bool module_is_loaded(struct hv_file *f, const char *name)
 	return false;
 }
 
-/* FUNC:mod:MODULE; MODULE NULL: FUNC:mod, which is FUNC. What matches nothing may wait for a module
- * that is not loaded yet (cache_mod). */
+/* FUNC:mod:MODULE. MODULE NULL: FUNC:mod, which is FUNC. A word that matches nothing may wait for a
+ * module that is not loaded yet (cache_mod). */
 static struct hv_err *apply_module(struct hv_file *f, const char *func, const char *module)
 {
-	struct hv_modcache *waiting = &f->instance->waiting[f->arg];
+	struct edit *edit = f->state;
 
-	if (hv_filter_change(&f->list, sites_of(f), func, module))
+	if (hv_filter_change(&edit->list, sites_of(f), func, module))
 		return NULL;
 	if (!module)
 		return no_match(func, NULL);
 	if (func[0] == '!')
-		return hv_modcache_remove(waiting, func + 1, module) ? NULL
-								     : no_match(func, module);
+		return hv_modcache_remove(waiting_of(f), func + 1, module) ? NULL
+									   : no_match(func, module);
 	if (module_is_loaded(f, module))
 		return no_match(func, module);
-	hv_modcache_add(waiting, func, module);
+	hv_modcache_add(waiting_of(f), func, module);
 	return NULL;
 }
 
@@ -131,9 +116,9 @@ static struct hv_err *apply_command(struct hv_file *f, const char *func, const c
 {
 	enum hv_probe_command command;
 
-	if (f->arg != HV_LIST_FILTER || !hv_probe_command_find(name, &command))
+	if (list_of(f) != HV_LIST_FILTER || !hv_probe_command_find(name, &command))
 		return hv_err_new(EINVAL, "there is no command '%s' here", name);
-	return hv_instance_probe(f->instance, func, command, param);
+	return hv_instance_set_command(f->at.instance, func, command, param);
 }
 
 /* FUNC, or FUNC:COMMAND, or FUNC:COMMAND:PARAM */
@@ -144,8 +129,7 @@ static struct hv_err *apply_word(struct hv_file *f, char *word)
 	char *command;
 
 	if (!next)
-		return hv_filter_change(&f->list, sites_of(f), func, NULL) ? NULL
-									   : no_match(func, NULL);
+		return apply_module(f, func, NULL);
 	command = strsep(&next, ":");
 	if (strcmp(command, "mod") == 0)
 		return apply_module(f, func, next);
@@ -154,26 +138,45 @@ static struct hv_err *apply_word(struct hv_file *f, char *word)
 
 static struct hv_err *apply_graph_word(struct hv_file *f, const char *word)
 {
-	return hv_filter_change_graph(&f->list, sites_of(f), word) ? NULL : no_match(word, NULL);
+	struct edit *edit = f->state;
+
+	if (hv_filter_change_graph(&edit->list, sites_of(f), word))
+		return NULL;
+	return no_match(word, NULL);
 }
 
 static struct hv_err *apply_token(struct hv_file *f)
 {
-	bool graph = f->arg == HV_LIST_GRAPH || f->arg == HV_LIST_GRAPH_NOTRACE;
+	struct edit *edit = f->state;
 	struct hv_err *err;
 
-	if (graph)
-		err = apply_graph_word(f, f->token.text);
+	if (is_graph(list_of(f)))
+		err = apply_graph_word(f, edit->token.text);
 	else
-		err = apply_word(f, f->token.text);
-	hv_token_clear(&f->token);
+		err = apply_word(f, edit->token.text);
+	hv_token_clear(&edit->token);
 	return err;
 }
 
-/* Whoever closes is told of no error, but for error_log. */
+static struct hv_err *write_filter(struct hv_file *f, const char *buf, size_t len_bytes,
+				   size_t *ret_len)
+{
+	struct edit *edit = f->state;
+	size_t used;
+	struct hv_err *err = hv_token_take(&edit->token, HV_TOKEN_SIZE_MAX, buf, len_bytes, &used);
+
+	if (!err && edit->token.len_bytes && !edit->token.unfinished)
+		err = apply_token(f);
+	if (!err)
+		*ret_len = used;
+	return err;
+}
+
+/* An error is not one of close(2): it is found in error_log only. */
 static void apply_last_token(struct hv_file *f)
 {
-	HV_AUTO_FREE char *word = hv_strdup(f->token.text);
+	struct edit *edit = f->state;
+	HV_AUTO_FREE char *word = hv_strdup(edit->token.text);
 	struct hv_err *err = apply_token(f);
 
 	if (err)
@@ -181,39 +184,56 @@ static void apply_last_token(struct hv_file *f)
 	hv_err_free(err);
 }
 
-struct hv_err *hv_list_write(struct hv_file *f, const char *buf, size_t len_bytes, size_t *ret_len)
+static struct hv_err *close_filter(struct hv_file *f)
 {
-	struct hv_err *err;
-	size_t used;
+	struct edit *edit = f->state;
 
-	err = hv_token_take(&f->token, HV_TOKEN_SIZE_MAX, buf, len_bytes, &used);
-	if (!err && f->token.len_bytes && !f->token.unfinished)
-		err = apply_token(f);
-	if (err)
-		return err;
-	*ret_len = used;
-	return NULL;
-}
-
-struct hv_err *hv_list_close(struct hv_file *f)
-{
-	struct hv_instance *in = f->instance;
-	struct hv_filter lists[HV_NR_FILTER_LISTS];
-	struct hv_err *err = NULL;
-
-	if (!hv_file_writes(f) || in->tree->ending)
+	if (!hv_file_writes(f) || f->at.tree->ending)
 		return NULL;
-	if (f->token.len_bytes)
+	if (edit->token.len_bytes)
 		apply_last_token(f);
-	f->list.awaits_modules = f->arg == HV_LIST_FILTER && in->waiting[HV_LIST_FILTER].nr;
-	memcpy(lists, in->lists, sizeof(lists));
-	lists[f->arg] = f->list;
-	if (hv_instance_is_live(in))
-		err = hv_instance_trace(in, in->tracer, lists);
-	if (err)
-		return err;
-	hv_filter_deinit(&in->lists[f->arg]);
-	in->lists[f->arg] = f->list;
-	f->list = (struct hv_filter){0};
-	return NULL;
+	edit->list.awaits_modules = list_of(f) == HV_LIST_FILTER && waiting_of(f)->nr;
+	return hv_instance_set_list(f->at.instance, list_of(f), &edit->list);
 }
+
+static void release_filter(struct hv_file *f)
+{
+	struct edit *edit = f->state;
+
+	hv_filter_deinit(&edit->list);
+}
+
+#define FILTER_OPERATIONS                                                                          \
+	.state_bytes = sizeof(struct edit), .open = open_filter, .show = show_filter,              \
+	.write = write_filter, .close = close_filter, .release = release_filter
+
+const struct hv_node hv_ftrace_filter_node = {
+	.help = "trace only these functions: [!]GLOB, INDEX, [!]GLOB:mod:[!]MODULE; empty: all\n"
+		"Commands are obeyed when a function is called, at most COUNT times:\n"
+		"[!]GLOB:traceon[:COUNT] and [!]GLOB:traceoff[:COUNT] switch recording,\n"
+		"[!]GLOB:stacktrace[:COUNT] records who called,\n"
+		"[!]GLOB:snapshot[:COUNT] takes a snapshot,\n"
+		"[!]GLOB:dump and [!]GLOB:cpudump, once, end recording and write the buffer, or\n"
+		"that of the calling vCPU, to a file of the session",
+	.arg = HV_LIST_FILTER,
+	FILTER_OPERATIONS,
+};
+
+const struct hv_node hv_ftrace_notrace_node = {
+	.help = "never trace these functions; as set_ftrace_filter, but without commands",
+	.arg = HV_LIST_NOTRACE,
+	FILTER_OPERATIONS,
+};
+
+const struct hv_node hv_graph_function_node = {
+	.help = "function_graph: trace only these functions and what they call: [!]GLOB;\n"
+		"empty: all",
+	.arg = HV_LIST_GRAPH,
+	FILTER_OPERATIONS,
+};
+
+const struct hv_node hv_graph_notrace_node = {
+	.help = "function_graph: trace neither these functions nor what they call: [!]GLOB",
+	.arg = HV_LIST_GRAPH_NOTRACE,
+	FILTER_OPERATIONS,
+};

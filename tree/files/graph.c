@@ -1,45 +1,63 @@
-/* max_graph_depth and tracing_thresh. */
+/* max_graph_depth and tracing_thresh: which calls of function_graph are recorded. */
 #include <inttypes.h>
 
-#include "tree/node.h"
+#include "tree/files/files.h"
+#include "tree/instance/sites.h"
+#include "tree/settings/token.h"
 
 #define NS_PER_US 1000
 
 /* An unsigned int that is shown as an int (graph_depth_read, graph_depth_write). */
-void hv_depth_show(struct hv_file *f)
+static void show_depth(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%" PRId32 "\n", (int32_t)f->tree->max_graph_depth);
+	hv_text_printf(&f->text, "%" PRId32 "\n", (int32_t)f->at.instance->all->max_graph_depth);
 }
 
-struct hv_err *hv_depth_write(struct hv_file *f, const char *buf, size_t len_bytes, size_t *ret_len)
+static struct hv_err *write_depth(struct hv_file *f, const char *buf, size_t len_bytes,
+				  size_t *ret_len)
 {
+	struct hv_instances *all = f->at.instance->all;
 	uint64_t value;
 	struct hv_err *err = hv_number_written(buf, len_bytes, &value);
 
 	if (err)
 		return err;
-	f->tree->max_graph_depth = (uint32_t)value;
-	hv_instance_graph(&f->tree->top, f->tree->top.lists);
+	all->max_graph_depth = (uint32_t)value;
+	hv_sites_publish_graph(&all->top);
 	*ret_len = len_bytes;
 	return NULL;
 }
 
 /* Microseconds, kept as nanoseconds; too many wrap (tracing_nsecs_write). */
-void hv_thresh_show(struct hv_file *f)
+static void show_thresh(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%" PRIu64 "\n", f->tree->thresh_ns / NS_PER_US);
+	hv_text_printf(&f->text, "%" PRIu64 "\n", f->at.instance->all->thresh_ns / NS_PER_US);
 }
 
-struct hv_err *hv_thresh_write(struct hv_file *f, const char *buf, size_t len_bytes,
-			       size_t *ret_len)
+static struct hv_err *write_thresh(struct hv_file *f, const char *buf, size_t len_bytes,
+				   size_t *ret_len)
 {
+	struct hv_instances *all = f->at.instance->all;
 	uint64_t value;
 	struct hv_err *err = hv_number_written(buf, len_bytes, &value);
 
 	if (err)
 		return err;
-	f->tree->thresh_ns = value * NS_PER_US;
-	hv_instance_graph(&f->tree->top, f->tree->top.lists);
+	all->thresh_ns = value * NS_PER_US;
+	hv_sites_publish_graph(&all->top);
 	*ret_len = len_bytes;
 	return NULL;
 }
+
+const struct hv_node hv_graph_depth_node = {
+	.help = "function_graph: how deep calls are traced; 0: no limit",
+	.show = show_depth,
+	.write = write_depth,
+};
+
+const struct hv_node hv_thresh_node = {
+	.help = "function_graph: if not 0, only returns are recorded, and only of calls that took\n"
+		"more than this many microseconds",
+	.show = show_thresh,
+	.write = write_thresh,
+};

@@ -1,14 +1,16 @@
-/* instances/: mkdir makes one, rmdir ends it. */
+/* instances/: mkdir makes an instance, rmdir ends it. */
 #include <string.h>
 
 #include "tracer/events/host_buffer.h"
-#include "tree/share.h"
+#include "tree/files/files.h"
+#include "tree/instance/share.h"
+#include "tree/instance/trace.h"
 
 #define SIZE_DEFAULT (354u * 4080) /* trace_buf_size, in whole pages of the kernel's */
 
-bool hv_instance_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
+static bool instance_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
 {
-	const struct hv_instance *in = dir->tree->top.next;
+	const struct hv_instance *in = dir->instance->all->top.next;
 
 	while (in && index--)
 		in = in->next;
@@ -17,9 +19,9 @@ bool hv_instance_name(const struct hv_place *dir, size_t index, struct hv_text *
 	return in != NULL;
 }
 
-bool hv_instance_find(struct hv_place *at, const char *name)
+static bool find_instance(struct hv_place *at, const char *name)
 {
-	for (struct hv_instance *in = at->tree->top.next; in; in = in->next) {
+	for (struct hv_instance *in = at->instance->all->top.next; in; in = in->next) {
 		if (strcmp(in->name, name) != 0)
 			continue;
 		at->instance = in;
@@ -28,41 +30,29 @@ bool hv_instance_find(struct hv_place *at, const char *name)
 	return false;
 }
 
-static struct hv_err *new_buffer(const struct hv_tree *t, struct hv_buffer **ret)
+static struct hv_err *new_buffer(const struct hv_instances *all, struct hv_buffer **ret)
 {
-	HV_AUTO_FREE uint64_t *sizes_bytes = hv_alloc(t->nr_cpus * sizeof(*sizes_bytes));
+	HV_AUTO_FREE uint64_t *sizes_bytes = hv_alloc(all->nr_cpus * sizeof(*sizes_bytes));
 
-	for (unsigned cpu = 0; cpu < t->nr_cpus; cpu++)
+	for (unsigned cpu = 0; cpu < all->nr_cpus; cpu++)
 		sizes_bytes[cpu] = SIZE_DEFAULT;
-	return hv_buffer_new(t->session->buffer, sizes_bytes, ret);
+	return hv_buffer_new(all->session->buffer, sizes_bytes, ret);
 }
 
-struct hv_err *hv_instance_mkdir(const struct hv_place *dir, const char *name)
+static struct hv_err *make_instance(const struct hv_place *dir, const char *name)
 {
-	struct hv_tree *t = dir->tree;
-	struct hv_instance **at = &t->top.next;
+	struct hv_instances *all = dir->instance->all;
 	struct hv_buffer *host;
-	struct hv_instance *in;
-	struct hv_err *err = new_buffer(t, &host);
+	struct hv_err *err = new_buffer(all, &host);
 
-	if (err)
-		return err;
-	while (*at && strcmp((*at)->name, name) < 0)
-		at = &(*at)->next;
-	in = hv_alloc(sizeof(*in));
-	hv_instance_init(in, t, t->nr_cpus);
-	in->name = hv_strdup(name);
-	in->options = hv_options_inherited(&t->top.options);
-	hv_instance_set_host(in, host);
-	in->next = *at;
-	*at = in;
-	hv_share_add(in);
-	return NULL;
+	if (!err)
+		hv_share_add(hv_instances_add(all, name, host));
+	return err;
 }
 
-struct hv_err *hv_instance_rmdir(const struct hv_place *at)
+static struct hv_err *remove_instance(const struct hv_place *at)
 {
-	struct hv_instance *in = at->instance, **link = &at->tree->top.next;
+	struct hv_instance *in = at->instance;
 	struct hv_err *err;
 
 	if (in->nr_open)
@@ -71,10 +61,14 @@ struct hv_err *hv_instance_rmdir(const struct hv_place *at)
 	if (err)
 		return err;
 	hv_share_remove(in);
-	while (*link != in)
-		link = &(*link)->next;
-	*link = in->next;
-	hv_instance_deinit(in);
-	free(in);
+	hv_instances_remove(in);
 	return NULL;
 }
+
+const struct hv_entries hv_instance_entries = {
+	.shown_as = "NAME",
+	.name = instance_name,
+	.find = find_instance,
+	.make = make_instance,
+	.remove = remove_instance,
+};

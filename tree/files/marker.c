@@ -1,7 +1,8 @@
-/* trace_marker and trace_marker_raw: lines and bytes that the host puts among the guest's events.
- */
+/* trace_marker and trace_marker_raw: lines and bytes from the host among the guest's events. */
 #include "tracer/events/marker.h"
-#include "tree/node.h"
+#include "tree/files/files.h"
+#include "tree/instance/recording.h"
+#include "tree/instance/share.h"
 
 #define RAW_LEN_MIN 4 /* the number that goes before the bytes */
 
@@ -14,30 +15,42 @@ static struct hv_err *refusal(const struct hv_instance *in)
 	return NULL;
 }
 
-struct hv_err *hv_marker_write(struct hv_file *f, const char *buf, size_t len_bytes,
-			       size_t *ret_len)
+static struct hv_err *write_marker(struct hv_file *f, const char *buf, size_t len_bytes,
+				   size_t *ret_len)
 {
 	size_t len = len_bytes < HV_MARK_LEN_MAX ? len_bytes : HV_MARK_LEN_MAX;
-	struct hv_err *err = refusal(f->instance);
+	struct hv_err *err = refusal(f->at.instance);
 
 	if (err)
 		return err;
-	hv_buffer_mark(hv_instance_buffer(f->instance), HV_EVENT_PRINT, buf, len);
+	hv_buffer_mark(hv_instance_buffer(f->at.instance), HV_EVENT_PRINT, buf, len);
 	*ret_len = len;
 	return NULL;
 }
 
-struct hv_err *hv_marker_raw_write(struct hv_file *f, const char *buf, size_t len_bytes,
-				   size_t *ret_len)
+static struct hv_err *write_raw_marker(struct hv_file *f, const char *buf, size_t len_bytes,
+				       size_t *ret_len)
 {
-	struct hv_err *err = refusal(f->instance);
+	struct hv_err *err = refusal(f->at.instance);
 
 	if (!err && (len_bytes < RAW_LEN_MIN || len_bytes > HV_MARK_LEN_MAX))
 		err = hv_err_new(EINVAL, "%zu bytes; %u to %u are taken", len_bytes, RAW_LEN_MIN,
 				 HV_MARK_LEN_MAX);
 	if (err)
 		return err;
-	hv_buffer_mark(hv_instance_buffer(f->instance), HV_EVENT_RAW_DATA, buf, len_bytes);
+	hv_buffer_mark(hv_instance_buffer(f->at.instance), HV_EVENT_RAW_DATA, buf, len_bytes);
 	*ret_len = len_bytes;
 	return NULL;
 }
+
+const struct hv_node hv_marker_node = {
+	.help = "what is written becomes a line among the events",
+	.mode = 0220,
+	.write = write_marker,
+};
+
+const struct hv_node hv_raw_marker_node = {
+	.help = "what is written becomes a binary event; its first four bytes are a number",
+	.mode = 0220,
+	.write = write_raw_marker,
+};

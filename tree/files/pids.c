@@ -1,55 +1,56 @@
 /* set_ftrace_pid and set_ftrace_notrace_pid: which tasks are traced. All of a write or nothing of
  * it is taken; truncation empties the list at once, as in tracefs. */
-#include <string.h>
+#include "tree/files/files.h"
+#include "tree/instance/tasks.h"
+#include "tree/instance/trace.h"
 
-#include "tree/node.h"
-
-/* Takes LIST on success. */
-static struct hv_err *publish(struct hv_file *f, struct hv_pidlist *list)
-{
-	struct hv_instance *in = f->instance;
-	struct hv_pidlist pids[HV_NR_PID_LISTS];
-	struct hv_err *err;
-
-	memcpy(pids, in->pids, sizeof(pids));
-	pids[f->arg] = *list;
-	err = hv_instance_filter_pids(in, pids);
-	if (err)
-		return err;
-	hv_pidlist_deinit(&in->pids[f->arg]);
-	in->pids[f->arg] = *list;
-	*list = (struct hv_pidlist){0};
-	return NULL;
-}
-
-struct hv_err *hv_pids_open(struct hv_file *f)
+static struct hv_err *open_pids(struct hv_file *f)
 {
 	struct hv_pidlist none = {0};
 
-	hv_instance_learn_pids(f->instance);
-	if (!hv_file_writes(f) || !(f->flags & O_TRUNC))
+	hv_tasks_learn(f->at.instance);
+	if (!hv_file_truncates(f))
 		return NULL;
-	return publish(f, &none);
+	return hv_instance_set_pids(f->at.instance, f->at.node->arg, &none);
 }
 
-void hv_pids_show(struct hv_file *f)
+static void show_pids(struct hv_file *f)
 {
-	hv_pidlist_text(&f->instance->pids[f->arg], &f->text);
+	hv_pidlist_text(&f->at.instance->selection.pids[f->at.node->arg], &f->text);
 }
 
-struct hv_err *hv_pids_write(struct hv_file *f, const char *buf, size_t len_bytes, size_t *ret_len)
+static struct hv_err *write_pids(struct hv_file *f, const char *buf, size_t len_bytes,
+				 size_t *ret_len)
 {
+	struct hv_instance *in = f->at.instance;
+	enum hv_filter_list which = f->at.node->arg;
 	struct hv_pidlist list;
 	struct hv_err *err;
 	size_t used;
 
-	hv_instance_learn_pids(f->instance);
-	err = hv_pidlist_add(&f->instance->pids[f->arg], buf, len_bytes, &list, &used);
+	hv_tasks_learn(in);
+	err = hv_pidlist_add(&in->selection.pids[which], buf, len_bytes, &list, &used);
 	if (err)
 		return err;
-	err = publish(f, &list);
+	err = hv_instance_set_pids(in, which, &list);
 	hv_pidlist_deinit(&list);
 	if (!err)
 		*ret_len = used;
 	return err;
 }
+
+const struct hv_node hv_ftrace_pid_node = {
+	.help = "trace only these tasks (thread ids); empty: all",
+	.arg = HV_LIST_FILTER,
+	.open = open_pids,
+	.show = show_pids,
+	.write = write_pids,
+};
+
+const struct hv_node hv_ftrace_notrace_pid_node = {
+	.help = "never trace these tasks (thread ids)",
+	.arg = HV_LIST_NOTRACE,
+	.open = open_pids,
+	.show = show_pids,
+	.write = write_pids,
+};

@@ -1,79 +1,55 @@
 /* function_profile_enabled and trace_stat/functionN (kernel/trace/ftrace.c, trace_stat.c): what the
  * calls of each function come to, on each vCPU.
- * Leaves to others: counting (arch/, tracer/call_counts.h), which functions (instance_trace.c). */
+ * Leaves to others: counting (arch/, tracer/call_counts.h), which functions (instance/sites.h). */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "kernel/kernel.h"
 #include "tracer/call_counts.h"
-#include "tree/node.h"
+#include "tree/files/cpu.h"
+#include "tree/files/files.h"
+#include "tree/format/graph.h"
+#include "tree/instance/trace.h"
+#include "tree/settings/token.h"
 
 #define NAME_WIDTH 30
 
-void hv_profile_enabled_show(struct hv_file *f)
+static void show_enabled(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%u\n", f->tree->profiles);
-}
-
-/* The sites call what the profile needs, or no longer. */
-static struct hv_err *set_profile(struct hv_tree *t, unsigned on)
-{
-	struct hv_err *err;
-
-	t->profiles = on;
-	hv_call_counts_switch(t->session->counts, on);
-	err = hv_instance_trace(&t->top, t->top.tracer, t->top.lists);
-	if (err) {
-		t->profiles = !on;
-		hv_call_counts_switch(t->session->counts, !on);
-	}
-	return err;
+	hv_text_printf(&f->text, "%u\n", f->at.instance->all->profiles);
 }
 
 /* What was counted stays until it is switched on again. */
-struct hv_err *hv_profile_enabled_write(struct hv_file *f, const char *buf, size_t len_bytes,
-					size_t *ret_len)
+static struct hv_err *write_enabled(struct hv_file *f, const char *buf, size_t len_bytes,
+				    size_t *ret_len)
 {
-	struct hv_tree *t = f->tree;
+	struct hv_instances *all = f->at.instance->all;
 	uint64_t value;
 	struct hv_err *err = hv_number_written(buf, len_bytes, &value);
 	unsigned on = value != 0;
 
 	if (err)
 		return err;
-	if (on && !t->profiles)
-		hv_call_counts_clear(t->session->counts);
-	if (on != t->profiles)
-		err = set_profile(t, on);
+	if (on && !all->profiles)
+		hv_call_counts_clear(all->session->counts);
+	if (on != all->profiles)
+		err = hv_instances_set_profile(all, on);
 	if (!err)
 		*ret_len = len_bytes;
 	return err;
 }
 
-bool hv_profile_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
+static bool profile_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
 {
-	if (index >= dir->tree->nr_cpus)
-		return false;
-	hv_text_printf(ret, "function%zu", index);
-	return true;
+	return hv_cpu_name(dir, "function", index, ret);
 }
 
-bool hv_profile_find(struct hv_place *at, const char *name)
+static bool find_profile(struct hv_place *at, const char *name)
 {
-	HV_AUTO_TEXT struct hv_text want = {0};
-	unsigned long cpu;
-
-	if (strncmp(name, "function", 8) != 0)
-		return false;
-	cpu = strtoul(name + 8, NULL, 10);
-	if (!hv_profile_name(at, cpu, &want) || strcmp(want.data, name) != 0)
-		return false;
-	at->cpu = (int)cpu;
-	return true;
+	return hv_cpu_find(at, "function", name);
 }
 
-/* The longest first; of equal ones, the kernel's order is that of its pages. */
+/* The longest first. Among equal ones the kernel's order is arbitrary. */
 static int compare_times(const void *pa, const void *pb)
 {
 	const struct hv_profile_count *a = pa, *b = pb;
@@ -85,11 +61,11 @@ static int compare_times(const void *pa, const void *pb)
 
 static void add_row(struct hv_file *f, const struct hv_profile_count *c)
 {
-	const struct hv_kernel *kernel = f->tree->session->kernel;
+	const struct hv_kernel *kernel = hv_file_session(f)->kernel;
 	HV_AUTO_TEXT struct hv_text name = {0};
-	uint64_t average_ns = c->time_ns / c->hits;
+	uint64_t average_ns = c->time_ns / c->hits, thresh_ns = f->at.instance->all->thresh_ns;
 
-	if (f->tree->thresh_ns && average_ns < f->tree->thresh_ns)
+	if (thresh_ns && average_ns < thresh_ns)
 		return;
 	hv_text_add_guest(&name, kernel->sites.list[c->site].name, NAME_WIDTH);
 	hv_text_printf(&f->text, "  %-*.*s  %10" PRIu64 "    ", NAME_WIDTH, NAME_WIDTH, name.data,
@@ -102,10 +78,10 @@ static void add_row(struct hv_file *f, const struct hv_profile_count *c)
 	hv_text_add(&f->text, "\n");
 }
 
-void hv_profile_show(struct hv_file *f)
+static void show_profile(struct hv_file *f)
 {
 	HV_AUTO_FREE struct hv_profile_count *counts = NULL;
-	size_t nr = hv_call_counts_read(f->tree->session->counts, (unsigned)f->cpu, &counts);
+	size_t nr = hv_call_counts_read(hv_file_session(f)->counts, (unsigned)f->at.cpu, &counts);
 
 	hv_text_add(&f->text, "  Function                               Hit    Time            Avg "
 			      "            s^2\n"
@@ -115,3 +91,21 @@ void hv_profile_show(struct hv_file *f)
 	for (size_t i = 0; i < nr; i++)
 		add_row(f, &counts[i]);
 }
+
+const struct hv_node hv_profile_enabled_node = {
+	.help = "1: count and time calls of the functions in set_ftrace_filter, in trace_stat/",
+	.show = show_enabled,
+	.write = write_enabled,
+};
+
+const struct hv_node hv_profile_node = {
+	.help = "how often each function was called on this vCPU, and how long the calls took",
+	.mode = 0640,
+	.show = show_profile,
+};
+
+const struct hv_entries hv_profile_entries = {
+	.shown_as = "functionN",
+	.name = profile_name,
+	.find = find_profile,
+};

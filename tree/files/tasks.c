@@ -3,27 +3,30 @@
 
 #include "tracer/events/comms.h"
 #include "tracer/events/names.h"
-#include "tree/node.h"
+#include "tree/files/files.h"
+#include "tree/settings/token.h"
 
-void hv_comms_show(struct hv_file *f)
+#define COMM_LEN_MAX 16
+
+static void show_comms(struct hv_file *f)
 {
 	const char *comm;
 	uint32_t pid;
 
-	for (size_t i = 0; hv_names_at(f->tree->session->names, i, &pid, &comm); i++) {
+	for (size_t i = 0; hv_names_at(hv_file_session(f)->names, i, &pid, &comm); i++) {
 		hv_text_printf(&f->text, "%u ", pid);
-		hv_text_add_guest(&f->text, comm, 16);
+		hv_text_add_guest(&f->text, comm, COMM_LEN_MAX);
 		hv_text_add(&f->text, "\n");
 	}
 }
 
-void hv_comms_size_show(struct hv_file *f)
+static void show_size(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%zu\n", hv_names_max(f->tree->session->names));
+	hv_text_printf(&f->text, "%zu\n", hv_names_max(hv_file_session(f)->names));
 }
 
-struct hv_err *hv_comms_size_write(struct hv_file *f, const char *buf, size_t len_bytes,
-				   size_t *ret_len)
+static struct hv_err *write_size(struct hv_file *f, const char *buf, size_t len_bytes,
+				 size_t *ret_len)
 {
 	uint64_t value;
 	struct hv_err *err = hv_number_written(buf, len_bytes, &value);
@@ -33,22 +36,39 @@ struct hv_err *hv_comms_size_write(struct hv_file *f, const char *buf, size_t le
 				 HV_COMMS_MAX);
 	if (err)
 		return err;
-	hv_names_set_max(f->tree->session->names, value);
+	hv_names_set_max(hv_file_session(f)->names, value);
 	*ret_len = len_bytes;
 	return NULL;
 }
 
 /* Nothing before the option record-tgid is on for the first time. */
-void hv_tgids_show(struct hv_file *f)
+static void show_tgids(struct hv_file *f)
 {
+	struct hv_session *s = hv_file_session(f);
 	const char *comm;
 	uint32_t pid, tgid;
 
-	if (!f->tree->shows_tgids)
+	if (!f->at.instance->all->shows_tgids)
 		return;
-	for (size_t i = 0; hv_names_at(f->tree->session->names, i, &pid, &comm); i++) {
-		tgid = hv_names_tgid(f->tree->session->names, pid);
+	for (size_t i = 0; hv_names_at(s->names, i, &pid, &comm); i++) {
+		tgid = hv_names_tgid(s->names, pid);
 		if (tgid)
 			hv_text_printf(&f->text, "%" PRIu32 " %" PRIu32 "\n", pid, tgid);
 	}
 }
+
+const struct hv_node hv_comms_node = {
+	.help = "pids and names of tasks",
+	.show = show_comms,
+};
+
+const struct hv_node hv_comms_size_node = {
+	.help = "how many names are kept in saved_cmdlines",
+	.show = show_size,
+	.write = write_size,
+};
+
+const struct hv_node hv_tgids_node = {
+	.help = "pids and thread groups of tasks; empty until options/record-tgid is switched on",
+	.show = show_tgids,
+};

@@ -5,18 +5,18 @@
 #include <string.h>
 
 #include "kernel/kernel.h"
-#include "tree/format/flag_columns.h"
+#include "tree/format/flags.h"
 #include "tree/format/latency.h"
 
 #define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
 #define RAW_DATA_MIN 14
 
-/* TGID: the column of thread groups, or the blanks instead. */
+/* TGID: whether there is the column of thread groups. */
 static void add_irq_columns(struct hv_text *out, bool has_lazy, bool tgid)
 {
 	const struct hv_flag_columns columns = {.has_lazy = has_lazy, .indent = tgid ? 40 : 30};
 
-	hv_flag_columns(out, &columns);
+	hv_flags_titles(out, &columns);
 	hv_text_printf(out, "#           TASK-PID  %s CPU#  %s  TIMESTAMP  FUNCTION\n",
 		       tgid ? "     TGID   " : "  ", has_lazy ? "|||||||" : "|||||");
 	hv_text_printf(out, "#              | |    %s   |   %s     |         |\n",
@@ -36,37 +36,24 @@ static bool is_on(const struct hv_style *style, enum hv_option option)
 	return hv_options_on(style->options, option);
 }
 
-/* Nothing of an empty buffer. */
-static void add_latency_header(struct hv_text *out, const struct hv_style *style,
-			       const char *tracer, uint64_t in_buffer, uint64_t written,
-			       unsigned nr_cpus)
-{
-	const struct hv_latency_header header = {tracer, in_buffer, written, nr_cpus};
-
-	if (!in_buffer)
-		return;
-	hv_latency_header(out, style, &header);
-	hv_latency_columns(out, style);
-}
-
-/* trace_default_header */
-void hv_format_header(struct hv_text *out, const struct hv_style *style, const char *tracer,
-		      uint64_t in_buffer, uint64_t written, unsigned nr_cpus)
+/* trace_default_header. In latency format nothing is told of an empty buffer. */
+void hv_format_header(struct hv_text *out, const struct hv_style *style,
+		      const struct hv_header *header)
 {
 	bool tgid = is_on(style, HV_OPT_RECORD_TGID);
 
-	hv_text_printf(out, "# tracer: %s\n#\n", tracer);
+	hv_text_printf(out, "# tracer: %s\n#\n", header->tracer);
 	if (!is_on(style, HV_OPT_CONTEXT_INFO))
 		return;
-	if (style->latency) {
-		add_latency_header(out, style, tracer, in_buffer, written, nr_cpus);
-		return;
+	if (style->latency && header->entries) {
+		hv_latency_header(out, style, header);
+		hv_latency_columns(out, style);
 	}
-	if (is_on(style, HV_OPT_VERBOSE))
+	if (style->latency || is_on(style, HV_OPT_VERBOSE))
 		return;
 	hv_text_printf(out,
 		       "# entries-in-buffer/entries-written: %" PRIu64 "/%" PRIu64 "   #P:%u\n#\n",
-		       in_buffer, written, nr_cpus);
+		       header->entries, header->written, header->nr_cpus);
 	if (is_on(style, HV_OPT_IRQ_INFO))
 		add_irq_columns(out, style->kernel->layout.has_lazy, tgid);
 	else
@@ -86,75 +73,6 @@ void hv_format_started(struct hv_text *out, unsigned cpu)
 	hv_text_printf(out, "##### CPU %u buffer started ####\n", cpu);
 }
 
-static char irqs_char(uint8_t flags)
-{
-	if (flags & HV_TRACE_IRQS_OFF)
-		return flags & HV_TRACE_BH_OFF ? 'D' : 'd';
-	return flags & HV_TRACE_BH_OFF ? 'b' : '.';
-}
-
-static char resched_char(uint8_t flags)
-{
-	bool preempt = flags & HV_TRACE_PREEMPT_RESCHED;
-
-	switch (flags & (HV_TRACE_NEED_RESCHED | HV_TRACE_NEED_RESCHED_LAZY)) {
-	case HV_TRACE_NEED_RESCHED | HV_TRACE_NEED_RESCHED_LAZY:
-		return preempt ? 'B' : 'b';
-	case HV_TRACE_NEED_RESCHED:
-		return preempt ? 'N' : 'n';
-	case HV_TRACE_NEED_RESCHED_LAZY:
-		return preempt ? 'L' : 'l';
-	default:
-		return preempt ? 'p' : '.';
-	}
-}
-
-static char context_char(uint8_t flags)
-{
-	if (flags & HV_TRACE_NMI)
-		return flags & HV_TRACE_HARDIRQ ? 'Z' : 'z';
-	if (flags & HV_TRACE_HARDIRQ)
-		return flags & HV_TRACE_SOFTIRQ ? 'H' : 'h';
-	return flags & HV_TRACE_SOFTIRQ ? 's' : '.';
-}
-
-static char depth_char(uint8_t depth)
-{
-	return ".123456789abcdef"[depth & 15];
-}
-
-/* trace_print_lat_fmt; where a kernel has columns for lazy preemption, the request for it is there
- * and not in need-resched. */
-void hv_format_flags(struct hv_text *out, const struct hv_style *style, const struct hv_event *e)
-{
-	uint8_t usual = e->flags;
-	const char *asked = "";
-	char lazy_depth[4] = "";
-
-	if (style->kernel->layout.has_lazy) {
-		usual &= (uint8_t)~HV_TRACE_NEED_RESCHED_LAZY;
-		asked = e->flags == usual ? "." : "L";
-		snprintf(lazy_depth, sizeof(lazy_depth), e->lazy_depth ? "%x" : ".", e->lazy_depth);
-	}
-	hv_text_printf(out, "%c%c%s%c%c%s%c", irqs_char(usual), resched_char(usual), asked,
-		       context_char(usual), depth_char(e->preempt_depth), lazy_depth,
-		       depth_char(e->migrate_depth));
-}
-
-char hv_format_delay(uint64_t ns)
-{
-	static const struct {
-		uint64_t above_ns;
-		char mark;
-	} marks[] = {{1000000000, '$'}, {100000000, '@'}, {10000000, '*'},
-		     {1000000, '#'},	{100000, '!'},	  {10000, '+'}};
-
-	for (size_t i = 0; i < HV_ARRAY_LEN(marks); i++)
-		if (ns > marks[i].above_ns)
-			return marks[i].mark;
-	return ' ';
-}
-
 static void add_time(struct hv_text *out, enum hv_clock_kind clock, uint64_t time)
 {
 	uint64_t usecs = time / 1000 + (time % 1000 >= 500);
@@ -166,7 +84,8 @@ static void add_time(struct hv_text *out, enum hv_clock_kind clock, uint64_t tim
 			       usecs % 1000000);
 }
 
-void hv_format_context(struct hv_text *out, const struct hv_style *style, const struct hv_event *e)
+static void add_text_context(struct hv_text *out, const struct hv_style *style,
+			     const struct hv_event *e)
 {
 	HV_AUTO_TEXT struct hv_text comm = {0};
 
@@ -178,12 +97,12 @@ void hv_format_context(struct hv_text *out, const struct hv_style *style, const 
 		hv_text_add(out, "(-------) ");
 	hv_text_printf(out, "[%03u] ", e->cpu);
 	if (is_on(style, HV_OPT_IRQ_INFO))
-		hv_format_flags(out, style, e);
+		hv_flags_letters(out, style, e);
 	add_time(out, style->clock, e->time_ns);
 }
 
-/* sprint_symbol(): with the offset comes the module; trace_seq_print_sym(): without it not. */
-void hv_format_symbol(struct hv_text *out, const struct hv_style *style, struct hv_gva addr)
+/* The module is shown with the offset only (sprint_symbol(), trace_seq_print_sym()). */
+static void add_symbol(struct hv_text *out, const struct hv_style *style, struct hv_gva addr)
 {
 	const char *name, *module;
 	uint64_t off;
@@ -209,7 +128,7 @@ void hv_format_symbol(struct hv_text *out, const struct hv_style *style, struct 
 		hv_text_printf(out, " <%016" PRIx64 ">", addr.v);
 }
 
-/* Which of four ways an option asks for; of several, the first here. */
+/* The four ways to show an event. If options ask for several, the first here is taken. */
 enum shape { SHAPE_BIN, SHAPE_HEX, SHAPE_RAW, SHAPE_TEXT };
 
 static enum shape shape_of(const struct hv_style *style)
@@ -243,7 +162,7 @@ static void add_context(struct hv_text *out, const struct hv_style *style, enum 
 		if (style->latency)
 			hv_latency_context(out, style, e);
 		else
-			hv_format_context(out, style, e);
+			add_text_context(out, style, e);
 	}
 }
 
@@ -265,10 +184,10 @@ static void add_function(struct hv_text *out, const struct hv_style *style, enum
 	case SHAPE_TEXT:
 		break;
 	}
-	hv_format_symbol(out, style, e->ip);
+	add_symbol(out, style, e->ip);
 	if (is_on(style, HV_OPT_PRINT_PARENT) && e->parent_ip.v) {
 		hv_text_add(out, " <-");
-		hv_format_symbol(out, style, e->parent_ip);
+		add_symbol(out, style, e->parent_ip);
 	}
 	hv_text_add(out, "\n");
 }
@@ -324,7 +243,7 @@ static void add_stack(struct hv_text *out, const struct hv_style *style, enum sh
 	hv_text_add(out, "<stack trace>\n");
 	for (size_t i = 0; i < e->nr_callers; i++) {
 		hv_text_add(out, " => ");
-		hv_format_symbol(out, style, e->callers[i]);
+		add_symbol(out, style, e->callers[i]);
 		hv_text_add(out, "\n");
 	}
 }

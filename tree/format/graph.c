@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "kernel/kernel.h"
+#include "tree/format/flags.h"
+#include "tree/format/latency.h"
 
 #define NAME_LEN_MAX	 512 /* KSYM_NAME_LEN */
 #define INDENT		 2
@@ -19,7 +21,7 @@
 #define SWITCH_LINE	 " ------------------------------------------\n"
 #define DURATION_NOTHING "              |  "
 
-/* What one CPU is doing where the text is. */
+/* What the text has shown of one CPU until now. */
 struct lane {
 	uint32_t pid; /* NO_TASK: nothing shown yet */
 	char comm[16];
@@ -120,15 +122,15 @@ static void add_flags_legend(struct hv_text *out, const struct hv_style *style)
 }
 
 void hv_graph_header(struct hv_text *out, const struct hv_style *style,
-		     const struct hv_latency_header *latency)
+		     const struct hv_header *header)
 {
 	hv_text_add(out, "# tracer: function_graph\n#\n");
 	if (!is_on(style, HV_OPT_CONTEXT_INFO))
 		return;
 	if (is_on(style, HV_OPT_LATENCY_FORMAT)) {
-		if (!latency->entries)
+		if (!header->entries)
 			return;
-		hv_latency_header(out, style, latency);
+		hv_latency_header(out, style, header);
 		add_flags_legend(out, style);
 	}
 	hv_text_add(out, "#");
@@ -186,7 +188,7 @@ static void add_context(const struct hv_graph *g, struct hv_text *out, const str
 	}
 	if (is_on(style, HV_OPT_LATENCY_FORMAT)) {
 		hv_text_add(out, " ");
-		hv_format_flags(out, style, e);
+		hv_flags_letters(out, style, e);
 		hv_text_add(out, " | ");
 	}
 }
@@ -216,7 +218,7 @@ static void add_duration(struct hv_text *out, const struct hv_style *style, uint
 	if (!has_duration(style))
 		return;
 	hv_text_printf(out, "%c ",
-		       is_on(style, HV_OPT_FUNCGRAPH_OVERHEAD) ? hv_format_delay(ns) : ' ');
+		       is_on(style, HV_OPT_FUNCGRAPH_OVERHEAD) ? hv_latency_mark(ns) : ' ');
 	hv_graph_duration(out, ns);
 	hv_text_add(out, "|  ");
 }
@@ -229,7 +231,7 @@ static void add_no_duration(struct hv_text *out, const struct hv_style *style)
 
 /* -- around the line ------------------------------------------------------------------------ */
 
-/* Another task than in the CPU's line before: says so. */
+/* Says so when the CPU's line before was of another task. */
 static void add_switch(const struct hv_graph *g, struct hv_text *out, struct lane *l,
 		       const struct hv_event *e)
 {
@@ -245,7 +247,7 @@ static void add_switch(const struct hv_graph *g, struct hv_text *out, struct lan
 	memcpy(l->comm, e->comm, sizeof(l->comm));
 }
 
-/* When an interrupt begins or ends with this function. */
+/* The line where an interrupt begins or ends, if interrupts begin with E's function. */
 static void add_arrow(const struct hv_graph *g, struct hv_text *out, const struct hv_style *style,
 		      const struct hv_event *e, const char *arrow)
 {
@@ -258,7 +260,7 @@ static void add_arrow(const struct hv_graph *g, struct hv_text *out, const struc
 		hv_text_printf(out, "%s\n", arrow);
 }
 
-/* Whether an entry is left out, being part of an interrupt (check_irq_entry). */
+/* Whether an entry is left out because it is part of an interrupt (check_irq_entry). */
 static bool hides_entry(const struct hv_graph *g, const struct hv_style *style, struct lane *l,
 			const struct hv_event *e)
 {
@@ -269,8 +271,8 @@ static bool hides_entry(const struct hv_graph *g, const struct hv_style *style, 
 	return l->irq_depth != NOT_IN_IRQ;
 }
 
-/* An exit as far out as the interrupt's entry ends it, whosoever it is: the right one may be lost.
- */
+/* An exit that is not deeper than the interrupt's entry ends the interrupt, whichever function it
+ * is of: the right exit may be lost. */
 static bool hides_exit(const struct hv_style *style, struct lane *l, const struct hv_event *e)
 {
 	if (is_on(style, HV_OPT_FUNCGRAPH_IRQS) || l->irq_depth == NOT_IN_IRQ)
@@ -300,7 +302,7 @@ static void add_function(struct hv_text *out, const struct hv_style *style, stru
 	}
 }
 
-/* An errno in decimal, be it of an int or of a long; anything else in hex. */
+/* An errno, of an int or of a long, is shown in decimal, anything else in hex. */
 static void add_retval(struct hv_text *out, const struct hv_style *style, uint64_t retval)
 {
 	int64_t value = retval >> 32 ? (int64_t)retval : (int64_t)(int32_t)(uint32_t)retval;

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "kernel/kernel.h"
-#include "tree/format/flag_columns.h"
+#include "tree/format/flags.h"
 
 #define NAME_LEN_MAX   512
 #define COMM_SHOWN     8
@@ -12,9 +12,9 @@
 #define LATENCY_RULE   "# --------------------------------------------------------------------\n"
 #define LATENCY_INDENT "#    -----------------\n"
 
-/* No section was measured: the task and the time are nobody's. */
+/* The latency and the task are zeros, since no critical section was measured. */
 void hv_latency_header(struct hv_text *out, const struct hv_style *style,
-		       const struct hv_latency_header *header)
+		       const struct hv_header *header)
 {
 	hv_text_printf(out, "# %s latency trace v1.1.5 on ", header->tracer);
 	hv_text_add_guest(out, style->kernel->release, NAME_LEN_MAX);
@@ -22,7 +22,7 @@ void hv_latency_header(struct hv_text *out, const struct hv_style *style,
 		       "\n" LATENCY_RULE "# latency: 0 us, #%" PRIu64 "/%" PRIu64
 		       ", CPU#0 | (M:%s VP:0, KP:0, SP:0 HP:0 #P:%u)\n" LATENCY_INDENT
 		       "#    | task: -0 (uid:0 nice:0 policy:0 rt_prio:0)\n" LATENCY_INDENT "#\n",
-		       header->entries, header->total, hv_kernel_preempt_model(style->kernel),
+		       header->entries, header->written, hv_kernel_preempt_model(style->kernel),
 		       header->nr_cpus);
 }
 
@@ -38,9 +38,23 @@ void hv_latency_columns(struct hv_text *out, const struct hv_style *style)
 
 	if (hv_options_on(style->options, HV_OPT_VERBOSE))
 		return;
-	hv_flag_columns(out, &columns);
+	hv_flags_titles(out, &columns);
 	hv_text_printf(out, "#  cmd     pid     %s time  |   caller     \n", bars);
 	hv_text_printf(out, "#     \\   /        %s  \\    |    /       \n", bars);
+}
+
+char hv_latency_mark(uint64_t ns)
+{
+	static const struct {
+		uint64_t above_ns;
+		char mark;
+	} marks[] = {{1000000000, '$'}, {100000000, '@'}, {10000000, '*'},
+		     {1000000, '#'},	{100000, '!'},	  {10000, '+'}};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(marks); i++)
+		if (ns > marks[i].above_ns)
+			return marks[i].mark;
+	return ' ';
 }
 
 static uint64_t to_usecs(uint64_t ns)
@@ -70,7 +84,7 @@ static void add_time(struct hv_text *out, const struct hv_style *style, const st
 			       next_us / US_PER_MS, next_us % US_PER_MS);
 	else
 		hv_text_printf(out, " %4" PRIu64 "us%c: ", since_us,
-			       hv_format_delay(next_us * NS_PER_US));
+			       hv_latency_mark(next_us * NS_PER_US));
 }
 
 void hv_latency_context(struct hv_text *out, const struct hv_style *style, const struct hv_event *e)
@@ -85,7 +99,7 @@ void hv_latency_context(struct hv_text *out, const struct hv_style *style, const
 	} else {
 		hv_text_printf(out, "%*.*s-%-7d %3u", COMM_SHOWN, COMM_SHOWN,
 			       comm.data ? comm.data : "", (int)e->pid, e->cpu);
-		hv_format_flags(out, style, e);
+		hv_flags_letters(out, style, e);
 	}
 	add_time(out, style, e);
 }

@@ -3,7 +3,9 @@
  * Leaves to others: events themselves (format.h), when it is chosen. */
 #pragma once
 
-#include "tree/format/format.h"
+#include "base/text.h"
+#include "tracer/events/event.h"
+#include "tree/format/style.h"
 
 struct hv_latency {
 	uint64_t start_ns; /* what times are counted from: when the buffer was emptied */
@@ -11,17 +13,13 @@ struct hv_latency {
 	uint64_t index;	   /* of this event, from 0 on */
 };
 
-struct hv_latency_header {
-	const char *tracer;
-	uint64_t entries;
-	uint64_t total; /* with those that were overwritten */
-	unsigned nr_cpus;
-};
-
-/* Behind "# tracer: NAME": what the buffer is about. */
+/* What comes after "# tracer: NAME". */
 void hv_latency_header(struct hv_text *out, const struct hv_style *style,
-		       const struct hv_latency_header *header);
+		       const struct hv_header *header);
 /* The titles of the columns of all tracers but function_graph. */
 void hv_latency_columns(struct hv_text *out, const struct hv_style *style);
+/* What is before the event itself: task, CPU, flags, time. */
 void hv_latency_context(struct hv_text *out, const struct hv_style *style,
-			const struct hv_event *e);
+			const struct hv_event *event);
+/* The mark of a time as long as NS, or a blank (trace_find_mark). */
+char hv_latency_mark(uint64_t ns);

@@ -8,7 +8,7 @@
 #define MISSED_EVENTS	 (UINT64_C(1) << 31)
 #define MISSED_STORED	 (UINT64_C(1) << 30)
 
-/* What pages are made of is little endian wherever we run: guests are. */
+/* Pages are little endian on every host, as the guests are. */
 static uint8_t *put(uint8_t *at, uint64_t value, size_t len_bytes)
 {
 	for (size_t i = 0; i < len_bytes; i++)
@@ -116,7 +116,7 @@ bool hv_raw_page_add(struct hv_raw_page *p, const struct hv_event *e)
 	uint8_t *data = p->bytes + HV_RAW_HEAD_LEN, *at = data + p->len_bytes;
 	uint64_t delta = 0;
 
-	/* Time does not run backwards in the kernel's buffer. */
+	/* In the kernel's buffer time does not run backwards. */
 	if (p->len_bytes && e->time_ns > p->time_ns)
 		delta = e->time_ns - p->time_ns;
 	if (!fits(p, e, delta))

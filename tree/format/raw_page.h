@@ -30,7 +30,7 @@ enum hv_raw_type {
 	HV_RAW_DATA = 18,
 };
 
-/* Of a marker as much as is shown: its text, or bytes, and what ends it. */
+/* As much of a marker's text or bytes as fits into a page. */
 #define HV_RAW_TEXT_MAX	 (HV_RAW_DATA_LEN - 64)
 #define HV_RAW_SMALL_MAX 112 /* payloads up to here are measured in the head, in four bytes */
 
@@ -69,7 +69,7 @@ static inline size_t hv_raw_event_len(const struct hv_event *e)
 struct hv_raw_page {
 	uint8_t bytes[HV_RAW_PAGE_LEN]; /* zeros behind what was added */
 	size_t len_bytes;		/* of the data */
-	size_t max_bytes;		/* of it */
+	size_t max_bytes;		/* of the data */
 	uint64_t time_ns;		/* of the last event */
 	uint64_t lost;			/* before the page */
 };
@@ -80,5 +80,5 @@ void hv_raw_page_init(struct hv_raw_page *p, size_t max_bytes);
 /* False: it does not fit, or has to begin a page because events were lost before it. */
 bool hv_raw_page_add(struct hv_raw_page *p, const struct hv_event *e);
 
-/* Writes what is told of the whole page; nothing is added after it. */
+/* Writes the head of the page. Nothing is added after that. */
 void hv_raw_page_finish(struct hv_raw_page *p);

@@ -29,6 +29,12 @@ struct hv_err *hv_call_run(pid_t pid, struct hv_thread *t, const struct hv_call_
 	return hv_err_new(ENOTSUP, "injection is not there for this host's architecture");
 }
 
+struct hv_err *hv_kvm_phys_bits(const struct hv_kvm *k, struct hv_keeper *keeper, unsigned *ret)
+{
+	(void)k, (void)keeper, (void)ret;
+	return hv_err_new(ENOTSUP, "injection is not there for this host's architecture");
+}
+
 void hv_sync_init(struct hv_sync *s, const struct hv_kvm *k)
 {
 	*s = (struct hv_sync){.pid = k->pid};

@@ -26,14 +26,12 @@
 #define XSTATE_MIN_BYTES 576 /* legacy area and header */
 #define XSTATE_SW_OFF	 464 /* struct _fpx_sw_bytes */
 #define XSTATE_BV_OFF	 512
-#define XFEATURE_TILES                                                                             \
-	(3ull << 17) /* AMX: allocated on use; a thread that uses it is left alone                 \
-		      */
-#define FP_MAGIC1     0x46505853u
-#define FP_MAGIC2     0x46505845u
-#define UC_FLAGS      7 /* UC_FP_XSTATE, UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS */
+#define XFEATURE_TILES	 (3ull << 17) /* AMX: a thread that uses it is left alone */
+#define FP_MAGIC1	 0x46505853u
+#define FP_MAGIC2	 0x46505845u
+#define UC_FLAGS	 7 /* UC_FP_XSTATE, UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS */
 /* No mode of sigaltstack(2): refused by the kernel, which then leaves the stack's setting alone. */
-#define KEEP_ALTSTACK 0x40
+#define KEEP_ALTSTACK	 0x40
 
 #define ERESTARTSYS	      512 /* include/linux/errno.h */
 #define ERESTARTNOINTR	      513

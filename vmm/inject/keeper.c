@@ -1,15 +1,10 @@
 #include "vmm/inject/keeper.h"
 
-#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "vmm/helper.h"
 #include "vmm/inject/keeper_run.h"
-
-/* The keeper bounds what it does itself; this is for one that does not answer at all. */
-#define ANSWER_MS 20000
-#define END_MS	  2000
 
 struct hv_keeper {
 	struct hv_helper process;
@@ -25,7 +20,7 @@ static void run(void *ctx)
 {
 	const struct task *task = ctx;
 
-	keeper_run(HV_HELPER_CONTROL, HV_HELPER_SERVICE, task->vmm, task->code);
+	keeper_run(task->vmm, task->code);
 }
 
 static const struct hv_helper_kind kind = {"keeper", "hvtrace-keep", SOCK_SEQPACKET, run};
@@ -46,7 +41,7 @@ struct hv_err *hv_keeper_start(pid_t pid, const struct hv_call_code *code, struc
 void hv_keeper_free(struct hv_keeper *k)
 {
 	if (k)
-		hv_helper_end(&k->process, END_MS);
+		hv_helper_end(&k->process);
 	free(k);
 }
 
@@ -62,25 +57,13 @@ pid_t hv_keeper_pid(const struct hv_keeper *k)
 
 static struct hv_err *ask(struct hv_keeper *k, struct keeper_message *m)
 {
-	struct pollfd p = {.fd = k->process.control, .events = POLLIN};
-	ssize_t nr = send(k->process.control, m, sizeof(*m), MSG_NOSIGNAL);
-	int ready;
+	struct hv_err *err = hv_helper_send(&k->process, m, sizeof(*m));
 
-	if (nr != (ssize_t)sizeof(*m))
-		return hv_err_new(EPIPE, "keeper: it has died");
-	do
-		ready = poll(&p, 1, ANSWER_MS);
-	while (ready < 0 && errno == EINTR);
-	if (ready <= 0) {
-		/* A late answer would be taken for that to the next request. */
-		shutdown(k->process.control, SHUT_RDWR);
-		return hv_err_new(ETIME, "keeper: no answer");
-	}
-	nr = recv(k->process.control, m, sizeof(*m), 0);
-	if (nr != (ssize_t)sizeof(*m)) {
-		shutdown(k->process.control, SHUT_RDWR);
-		return hv_err_new(EPIPE, "keeper: it has died");
-	}
+	if (!err)
+		err = hv_helper_receive(&k->process, m, sizeof(*m),
+					hv_now_ns() + HV_HELPER_ANSWER_NS);
+	if (err)
+		return err;
 	m->text[sizeof(m->text) - 1] = '\0';
 	return m->code ? hv_err_new(m->code, "%s", m->text) : NULL;
 }

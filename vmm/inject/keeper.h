@@ -1,8 +1,7 @@
-/* The keeper: a small process that stops the VMM's vCPU threads and has them make calls, so that
- * they always run on. It is their ptracer: it lets them go when the service has died, when a hold
- * has lasted MAX_NS, when anything it did not expect happens; and when it is killed itself, the
- * kernel does. It holds nothing between holds.
- * The process that starts it is the one it watches: start it in the service, after daemonizing.
+/* The keeper: a helper (vmm/helper.h) that stops the VMM's vCPU threads and has them make calls, so
+ * that they always run on. It is their ptracer: it lets them go when the service has died, when a
+ * hold has lasted MAX_NS, and when anything happens that it did not expect. When it is killed, the
+ * kernel lets them go. It holds nothing between holds.
  * Leaves to others: which threads and calls (kvm.h). */
 #pragma once
 
@@ -25,8 +24,7 @@ pid_t hv_keeper_pid(const struct hv_keeper *k);
  * has ended. *RET_ALL_IN_RUN: they all stand in KVM_RUN. */
 struct hv_err *hv_keeper_hold(struct hv_keeper *k, const pid_t *tids, size_t nr, uint64_t max_ns,
 			      bool *ret_all_in_run) hv_must_use;
-/* Has one of the held threads make CALLS (call.h). ETIMEDOUT: the hold has ended by itself.
- */
+/* Has one of the held threads make CALLS (call.h). ETIMEDOUT: the hold had ended by itself. */
 struct hv_err *hv_keeper_calls(struct hv_keeper *k, struct hv_call *calls, size_t nr, void *data,
 			       size_t len_bytes) hv_must_use;
 /* *RET_NS: from the first stop to the last going on. ETIMEDOUT: it had ended by itself. */

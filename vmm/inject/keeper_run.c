@@ -1,12 +1,12 @@
 /* The keeper process's side: one loop over the service, its life, and the end of the hold. */
 #include "vmm/inject/keeper_run.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "vmm/helper.h"
 
 #define STOP_NS HV_NS_PER_S /* for a thread to leave the guest */
 #define TRIES	200
@@ -138,44 +138,44 @@ static bool all_known(const struct keeper *k)
 	return true;
 }
 
-static void answer(struct keeper *k, int control, struct keeper_message *m)
+static void answer(struct keeper *k, struct keeper_message *m)
 {
 	HV_AUTO_ERR struct hv_err *err = do_one(k, m);
 	bool lost = (k->held && !all_known(k)) || (err && m->op == KEEPER_HOLD);
 
 	m->code = err ? err->code : 0;
 	snprintf(m->text, sizeof(m->text), "%s", err ? err->message : "");
-	if (send(control, m, sizeof(*m), MSG_NOSIGNAL) < 0 || lost)
+	if (send(HV_HELPER_CONTROL, m, sizeof(*m), MSG_NOSIGNAL) < 0 || lost)
 		_exit(1);
 }
 
-_Noreturn void keeper_run(int control, int service, pid_t vmm, const struct hv_call_code *code)
+/* False: the service has hung up, or this is no message of it. */
+static bool receive(struct keeper_message *m)
+{
+	if (recv(HV_HELPER_CONTROL, m, sizeof(*m), 0) != (ssize_t)sizeof(*m))
+		return false;
+	return m->nr <= (m->op == KEEPER_CALLS ? HV_KEEPER_CALLS_MAX : HV_KEEPER_THREADS_MAX) &&
+	       m->len_bytes <= HV_CALL_DATA_MAX;
+}
+
+_Noreturn void keeper_run(pid_t vmm, const struct hv_call_code *code)
 {
 	static struct keeper_message m;
 	struct keeper k = {.vmm = vmm, .code = code};
 
 	for (;;) {
-		struct pollfd p[] = {{.fd = control, .events = POLLIN},
-				     {.fd = service, .events = POLLIN}};
-		int ready = poll(p, 2, k.held ? hv_left_ms(k.deadline_ns) : -1);
+		struct hv_helper_wake wake =
+			hv_helper_wait(-1, k.held ? k.deadline_ns : UINT64_MAX);
 
 		if (k.held && hv_now_ns() >= k.deadline_ns) {
 			let_go(&k);
 			k.expired = true;
 			continue;
 		}
-		if (ready < 0 && errno == EINTR)
-			continue;
-		if (ready < 0 || p[1].revents)
+		if (wake.is_alone || (wake.is_asked && !receive(&m)))
 			break;
-		if (!p[0].revents)
-			continue;
-		if (recv(control, &m, sizeof(m), 0) != (ssize_t)sizeof(m) ||
-
-		    m.nr > (m.op == KEEPER_CALLS ? HV_KEEPER_CALLS_MAX : HV_KEEPER_THREADS_MAX) ||
-		    m.len_bytes > HV_CALL_DATA_MAX)
-			break;
-		answer(&k, control, &m);
+		if (wake.is_asked)
+			answer(&k, &m);
 	}
 	let_go(&k);
 	_exit(0);

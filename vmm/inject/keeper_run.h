@@ -19,6 +19,5 @@ struct keeper_message {
 	uint8_t data[HV_CALL_DATA_MAX];
 };
 
-/* The keeper's life, in the process made for it; does not return. CONTROL: its end of the
- * socketpair; SERVICE: a pidfd of the service. */
-_Noreturn void keeper_run(int control, int service, pid_t vmm, const struct hv_call_code *code);
+/* The keeper's life, in the process made for it (vmm/helper.h); does not return. */
+_Noreturn void keeper_run(pid_t vmm, const struct hv_call_code *code);

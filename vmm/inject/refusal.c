@@ -9,16 +9,7 @@
 
 struct hv_err *hv_inject_not_possible(struct hv_err *why)
 {
-	struct hv_err *err;
-
-	if (!why)
-		return NULL;
-	err = hv_err_new(why->code,
-			 "injection is not possible: %s; --via=monitor may be asked for: it needs "
-			 "an ivshmem device, and each of its holds drains the guest's disks",
-			 why->message);
-	hv_err_free(why);
-	return err;
+	return hv_err_mark(hv_err_in(why, "injection is not possible"), HV_ERR_NEEDS_MONITOR);
 }
 
 /* KEY's number in a thread's status; 0 when there is none. */

@@ -127,14 +127,15 @@ struct hv_err *hv_shadow_want(struct hv_inject *j)
 	int fd;
 
 	if (err)
-		return hv_err_in(err, "--patch=shadow");
+		return err;
 	for (size_t i = 0; i < j->m->ram.nr_ranges; i++)
 		if (can_shadow(j, &j->m->ram.ranges[i], &piece, &fd)) {
 			j->shadow.wanted = true;
 			return NULL;
 		}
-	return hv_err_new(ENOTSUP, "--patch=shadow: the machine's RAM is private or of huge pages: "
-				   "its pages cannot be replaced one by one");
+	return hv_err_new(ENOTSUP,
+			  "the machine's RAM is private or of huge pages: its pages cannot "
+			  "be replaced one by one");
 }
 
 /* The window around GPA, and its file; nothing when GPA cannot be shadowed. */

@@ -59,6 +59,5 @@ struct hv_err *hv_shadow_write(struct hv_inject *j, const struct hv_text_write *
 uint8_t *hv_shadow_at(const struct hv_shadow *s, struct hv_gpa gpa);
 
 /* Under a stop of its own: what the guest changed in the copies goes into its RAM, which is mapped
- * again. EBUSY: not known yet what stands.
- */
+ * again. EBUSY: it is not known yet what stands. */
 struct hv_err *hv_shadow_put_back(struct hv_inject *j) hv_must_use;

@@ -38,7 +38,6 @@ void hv_threads_release(struct hv_threads *t);
  * PTRACE_SYSCALL), signals passed on. */
 struct hv_err *hv_thread_await_syscall(struct hv_thread *t, uint64_t deadline_ns) hv_must_use;
 
-/* For tests: called before and after each thing done to a thread, WHERE saying what. NULL: nothing.
- */
+/* For tests: called before and after each thing done to a thread; WHERE says what. May be NULL. */
 extern void (*hv_inject_step)(const char *where);
 void hv_inject_at(const char *where);

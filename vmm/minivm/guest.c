@@ -1,5 +1,4 @@
-/* A machine of our own as a guest: memory and region are mapped here, a hold makes the vCPUs stand.
- */
+/* A machine of our own as a guest: memory and region are mapped here; a hold stops the vCPUs. */
 #include <linux/kvm.h>
 #include <string.h>
 #include <sys/ioctl.h>

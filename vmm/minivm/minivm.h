@@ -45,8 +45,7 @@ struct hv_guest *hv_minivm_guest(struct hv_minivm *o);
 void hv_minivm_let_go(struct hv_minivm *o);
 
 /* Makes it run up to a point, once, at which all of it stands until hv_minivm_go. ECANCELED: it
- * ended before. TO_KERNEL: the kernel's image lies where it will stay. TO: a vCPU is about to
- * execute AT.
+ * ended before. TO_KERNEL: the kernel's image lies where it will stay. TO: a vCPU executes AT next.
  */
 struct hv_err *hv_minivm_run_to_kernel(struct hv_minivm *o) hv_must_use;
 struct hv_err *hv_minivm_run_to(struct hv_minivm *o, struct hv_gva at) hv_must_use;

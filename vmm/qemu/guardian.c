@@ -1,15 +1,9 @@
 #include "vmm/qemu/guardian.h"
 
-#include <poll.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
-#include "vmm/qemu/guardian_wire.h"
 #include "vmm/helper.h"
-
-/* The guardian bounds what it does itself; this is for one that does not answer at all. */
-#define ANSWER_NS (20 * HV_NS_PER_S)
-#define END_MS	  2000
+#include "vmm/qemu/guardian_wire.h"
 
 struct hv_guardian {
 	struct hv_helper process;
@@ -27,70 +21,23 @@ bool hv_guardian_is_alive(const struct hv_guardian *g)
 
 static void run(void *ctx hv_unused)
 {
-	guardian_run(HV_HELPER_CONTROL, HV_HELPER_SERVICE);
+	guardian_run();
 }
 
 static const struct hv_helper_kind kind = {"guardian", "hvtrace-guard", SOCK_STREAM, run};
 
-static struct hv_err *lost(void)
-{
-	return hv_err_new(EPIPE, "guardian: it has died");
-}
-
-static struct hv_err *send_all(struct hv_guardian *g, const void *bytes, size_t len)
-{
-	const char *at = bytes;
-
-	while (len) {
-		ssize_t nr = send(g->process.control, at, len, MSG_NOSIGNAL);
-
-		if (nr < 0 && errno == EINTR)
-			continue;
-		if (nr <= 0)
-			return lost();
-		at += nr;
-		len -= (size_t)nr;
-	}
-	return NULL;
-}
-
-static struct hv_err *receive_all(struct hv_guardian *g, void *bytes, size_t len,
-				  uint64_t deadline_ns)
-{
-	char *at = bytes;
-
-	while (len) {
-		struct pollfd p = {.fd = g->process.control, .events = POLLIN};
-		int ready = poll(&p, 1, hv_left_ms(deadline_ns));
-		ssize_t nr;
-
-		if (ready < 0 && errno == EINTR)
-			continue;
-		if (ready <= 0)
-			return hv_err_new(ETIME, "guardian: no answer");
-		nr = recv(g->process.control, at, len, 0);
-		if (nr < 0 && errno == EINTR)
-			continue;
-		if (nr <= 0)
-			return lost();
-		at += nr;
-		len -= (size_t)nr;
-	}
-	return NULL;
-}
-
 static struct hv_err *receive_reply(struct hv_guardian *g, struct guardian_reply *ret,
 				    char **ret_bytes)
 {
-	uint64_t deadline_ns = hv_now_ns() + ANSWER_NS;
-	struct hv_err *err = receive_all(g, ret, sizeof(*ret), deadline_ns);
+	uint64_t deadline_ns = hv_now_ns() + HV_HELPER_ANSWER_NS;
+	struct hv_err *err = hv_helper_receive(&g->process, ret, sizeof(*ret), deadline_ns);
 
 	if (err)
 		return err;
 	if (ret->len_bytes > GUARDIAN_BYTES_MAX)
 		return hv_err_new(EPROTO, "guardian: %u bytes of answers", ret->len_bytes);
 	*ret_bytes = hv_alloc((size_t)ret->len_bytes + 1);
-	return receive_all(g, *ret_bytes, ret->len_bytes, deadline_ns);
+	return hv_helper_receive(&g->process, *ret_bytes, ret->len_bytes, deadline_ns);
 }
 
 static struct hv_err *call(struct hv_guardian *g, enum guardian_op op, uint64_t arg,
@@ -105,10 +52,10 @@ static struct hv_err *call(struct hv_guardian *g, enum guardian_op op, uint64_t 
 	};
 	HV_AUTO_FREE char *bytes = NULL;
 	struct guardian_reply reply;
-	struct hv_err *err = send_all(g, &request, sizeof(request));
+	struct hv_err *err = hv_helper_send(&g->process, &request, sizeof(request));
 
 	if (!err && strings)
-		err = send_all(g, strings->bytes.data, strings->bytes.len_bytes);
+		err = hv_helper_send(&g->process, strings->bytes.data, strings->bytes.len_bytes);
 	if (!err)
 		err = receive_reply(g, &reply, &bytes);
 	if (err)
@@ -130,7 +77,7 @@ struct hv_err *hv_guardian_start(const char *socket_path, struct hv_guardian **r
 	HV_AUTO_PACKETS struct hv_packets path = {0};
 	struct hv_err *err;
 
-	g->process = (struct hv_helper){-1, -1};
+	g->process = HV_HELPER_NONE;
 	hv_packets_add(&path, socket_path);
 	err = hv_helper_start(&kind, NULL, &g->process);
 	if (!err)
@@ -166,8 +113,8 @@ struct hv_err *hv_guardian_release(struct hv_guardian *g, uint64_t *ret_ns)
 
 void hv_guardian_free(struct hv_guardian *g)
 {
-	/* one that still waits for the VMM is needed; it ends by itself */
+	/* One that still waits for the VMM is needed; it ends by itself. */
 	if (g)
-		hv_helper_end(&g->process, END_MS);
+		hv_helper_end(&g->process);
 	free(g);
 }

@@ -1,13 +1,12 @@
-/* The guardian: a small process that owns the gdb stub's socket, so that the machine always runs
- * on.
+/* The guardian: a helper (vmm/helper.h) that owns the gdb stub's socket, so that the machine always
+ * runs on.
  *
  *   service --socketpair--> guardian --unix socket--> gdb stub
  *
  * It stops the machine (hold), passes packets on, and lets the machine run (release). It does the
  * latter by itself when the service has died, when the hold has lasted MAX_NS, and on its own way
  * out. When the guardian dies during a hold, the service continues the machine by the monitor.
- * Nobody is left when both are killed at once: `virsh resume` then.
- * The process that starts it is the one it watches: start it in the service, after daemonizing.
+ * When both are killed at once during a hold, the machine stands until hv_guest_let_run().
  * Leaves to others: what packets say, starting and removing the stub. */
 #pragma once
 

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "vmm/helper.h"
 #include "vmm/qemu/gdb_stub.h"
 #include "vmm/qemu/guardian_wire.h"
 #include "vmm/unix_socket.h"
@@ -24,8 +25,6 @@ enum machine {
 };
 
 struct guard {
-	int control;
-	int service;
 	enum machine machine;
 	struct hv_gdb_stub stub;
 	uint64_t since_ns;    /* held */
@@ -161,7 +160,7 @@ static struct hv_err *do_hold_asleep(struct guard *g, uint64_t max_ns)
 
 static struct hv_err *do_hold(struct guard *g, uint64_t max_ns)
 {
-	struct hv_gdb_limit limit = {hv_now_ns() + STOP_NS, g->control};
+	struct hv_gdb_limit limit = {hv_now_ns() + STOP_NS, HV_HELPER_CONTROL};
 	struct hv_err *err = check_may_hold(g);
 
 	if (err)
@@ -191,7 +190,7 @@ static struct hv_err *over(const struct guard *g)
 static struct hv_err *do_exchange(struct guard *g, const struct hv_packets *packets,
 				  struct hv_packets *answers)
 {
-	struct hv_gdb_limit limit = {g->deadline_ns, g->control};
+	struct hv_gdb_limit limit = {g->deadline_ns, HV_HELPER_CONTROL};
 	struct hv_err *err;
 
 	if (g->expired)
@@ -224,12 +223,12 @@ static bool send_all(struct guard *g, const void *bytes, size_t len)
 	const char *at = bytes;
 
 	while (len) {
-		struct pollfd p = {.fd = g->control, .events = POLLOUT};
+		struct pollfd p = {.fd = HV_HELPER_CONTROL, .events = POLLOUT};
 		ssize_t nr;
 
 		if (poll(&p, 1, hv_left_ms(deadline_ns)) == 0)
 			return false;
-		nr = send(g->control, at, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		nr = send(HV_HELPER_CONTROL, at, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (nr < 0 && errno != EAGAIN && errno != EINTR)
 			return false;
 		at += nr > 0 ? nr : 0;
@@ -289,7 +288,7 @@ static bool read_control(struct guard *g)
 {
 	struct guardian_request request;
 	char buf[65536];
-	ssize_t nr = recv(g->control, buf, sizeof(buf), MSG_DONTWAIT);
+	ssize_t nr = recv(HV_HELPER_CONTROL, buf, sizeof(buf), MSG_DONTWAIT);
 	size_t whole;
 	bool taken;
 
@@ -311,16 +310,12 @@ static bool read_control(struct guard *g)
 	return taken;
 }
 
-static void wait_for(struct guard *g, struct pollfd *p)
+static struct hv_helper_wake wait_for(const struct guard *g)
 {
 	bool watch = g->machine == MACHINE_RUNS || g->machine == MACHINE_STOPPING;
-	int timeout_ms = g->machine == MACHINE_HELD ? hv_left_ms(g->deadline_ns) : -1;
 
-	p[0] = (struct pollfd){.fd = g->control, .events = POLLIN};
-	p[1] = (struct pollfd){.fd = g->service, .events = POLLIN};
-	p[2] = (struct pollfd){.fd = watch ? g->stub.fd : -1, .events = POLLIN};
-	if (poll(p, 3, timeout_ms) < 0)
-		p[0].revents = p[1].revents = p[2].revents = 0;
+	return hv_helper_wait(watch ? g->stub.fd : -1,
+			      g->machine == MACHINE_HELD ? g->deadline_ns : UINT64_MAX);
 }
 
 /* The service is gone: whatever stands must run. */
@@ -341,20 +336,20 @@ static void last_act(struct guard *g)
 			hv_gdb_stub_await_taken(&g->stub, (struct hv_gdb_limit){deadline_ns, -1}));
 }
 
-void guardian_run(int control, int service)
+void guardian_run(void)
 {
-	struct guard g = {.control = control, .service = service, .stub = {.fd = -1}};
-	struct pollfd p[3];
+	struct guard g = {.stub = {.fd = -1}};
 
 	for (;;) {
-		wait_for(&g, p);
+		struct hv_helper_wake wake = wait_for(&g);
+
 		if (g.machine == MACHINE_HELD && hv_now_ns() >= g.deadline_ns) {
 			force_release(&g);
 			g.expired = true;
 		}
-		if (p[1].revents || (p[0].revents && !read_control(&g)))
+		if (wake.is_alone || (wake.is_asked && !read_control(&g)))
 			break;
-		if (p[2].revents && g.stub.fd >= 0 && g.machine != MACHINE_HELD)
+		if (wake.has_other && g.stub.fd >= 0 && g.machine != MACHINE_HELD)
 			watch_stub(&g);
 	}
 	last_act(&g);

@@ -30,6 +30,5 @@ struct guardian_reply {
 	uint64_t held_ns;
 };
 
-/* The guardian's life, in the process made for it; does not return. CONTROL: its end of the
- * socketpair; SERVICE: a pidfd of the service. */
-_Noreturn void guardian_run(int control, int service);
+/* The guardian's life, in the process made for it (vmm/helper.h); does not return. */
+_Noreturn void guardian_run(void);

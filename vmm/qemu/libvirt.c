@@ -115,14 +115,6 @@ struct hv_err *hv_libvirt_open(const char *spec, const char *uri, struct hv_libv
 	return NULL;
 }
 
-void hv_libvirt_domain_deinit(struct hv_libvirt_domain *d)
-{
-	hv_monitor_free(d->monitor);
-	free(d->name);
-	free(d->uuid);
-	*d = (struct hv_libvirt_domain){0};
-}
-
 static const char *state_name(int state)
 {
 	switch (state) {
@@ -145,8 +137,9 @@ static const char *state_name(int state)
 }
 
 /* libvirt writes its XML itself, in one form: its quotes and order of attributes are dependable. */
-static const char *reason_in(const char *xml, int state)
+static const char *reason_in(const char *xml, int state, bool *ret_lacks_device)
 {
+	*ret_lacks_device = false;
 	if (!strstr(xml, "<domain type='kvm'") && !strstr(xml, "<domain type='qemu'"))
 		return "not a QEMU domain";
 	if (strstr(xml, "<launchSecurity "))
@@ -156,9 +149,9 @@ static const char *reason_in(const char *xml, int state)
 	if (state != VIR_DOMAIN_RUNNING && state != VIR_DOMAIN_BLOCKED)
 		return "not running";
 	/* KVM's are reached by injection */
-	if (strstr(xml, "<domain type='qemu'") && !strstr(xml, "<model type='ivshmem-plain'/>"))
-		return "no ivshmem device (hvtrace check says what to add)";
-	return NULL;
+	*ret_lacks_device =
+		strstr(xml, "<domain type='qemu'") && !strstr(xml, "<model type='ivshmem-plain'/>");
+	return *ret_lacks_device ? "no ivshmem device" : NULL;
 }
 
 static void describe(virDomainPtr dom, struct hv_domain *ret)
@@ -167,16 +160,18 @@ static void describe(virDomainPtr dom, struct hv_domain *ret)
 	const char *name = virDomainGetName(dom), *reason;
 	char *xml = virDomainGetXMLDesc(dom, 0);
 	int state = VIR_DOMAIN_NOSTATE, why_state;
+	bool lacks_device = false;
 
 	virDomainGetState(dom, &state, &why_state, 0);
 	virDomainGetUUIDString(dom, uuid);
-	reason = xml ? reason_in(xml, state) : "libvirt does not tell about it";
+	reason = xml ? reason_in(xml, state, &lacks_device) : "libvirt does not tell about it";
 	*ret = (struct hv_domain){
 		.name = hv_strdup(name ? name : ""),
 		.uuid = hv_strdup(uuid),
 		.id = (int)virDomainGetID(dom),
 		.state = hv_strdup(state_name(state)),
 		.reason = reason ? hv_strdup(reason) : NULL,
+		.lacks_device = lacks_device,
 	};
 	free(xml);
 }

@@ -4,8 +4,8 @@
 #include "vmm/guest.h"
 #include "vmm/qemu/monitor.h"
 
-struct hv_libvirt_domain {
-	struct hv_monitor *monitor; /* owned, with the connection */
+struct hv_libvirt_domain {	    /* its members are the caller's to free */
+	struct hv_monitor *monitor; /* with the connection */
 	char *name;
 	char *uuid;
 };
@@ -13,5 +13,3 @@ struct hv_libvirt_domain {
 /* ENOENT: no such domain. ENOTCONN: no libvirt. EHOSTDOWN: it is off. */
 struct hv_err *hv_libvirt_open(const char *spec, const char *uri,
 			       struct hv_libvirt_domain *ret) hv_must_use;
-/* Does not free the monitor when it was taken. */
-void hv_libvirt_domain_deinit(struct hv_libvirt_domain *d);

@@ -4,7 +4,7 @@
  *
  * `info mtree -f` would say it at once, but QEMU (7.2 and 10.0) keeps a reference to each flat view
  * that several address spaces share, once for each of them: memory and devices that are unplugged
- * later would never be freed. Pure: text in, values out; a line that is not understood is skipped.
+ * later would never be freed. Pure: text in, values out. A line that is not understood is skipped.
  */
 #pragma once
 

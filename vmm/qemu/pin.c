@@ -56,7 +56,8 @@ static struct json_object *node(const char *path)
 	return args;
 }
 
-/* Whether the machine says that the node keeps it; *RET_SAYS: it says anything about that. */
+/* Whether the machine says that the node keeps it; *RET_SAYS: it says anything about that. QEMU
+ * gives what blocks a migration as sentences; the one that is looked for names the node. */
 static struct hv_err *is_kept(struct hv_monitor *m, bool *ret, bool *ret_says)
 {
 	HV_AUTO_JSON struct json_object *answer = NULL;
@@ -116,17 +117,41 @@ struct hv_err *hv_pin_set(struct hv_monitor *m, const char *path)
 	return err;
 }
 
+/* QEMU has no error class for a node that is not there, so its nodes are listed. This query lists
+ * them without a look at their images. */
+static struct hv_err *has_node(struct hv_monitor *m, bool *ret)
+{
+	HV_AUTO_JSON struct json_object *nodes = NULL;
+	struct json_object *args = json_object_new_object();
+	struct hv_err *err;
+
+	json_object_object_add(args, "query-nodes", json_object_new_boolean(1));
+	err = hv_monitor_execute(m, "query-blockstats", args, &nodes);
+	if (err)
+		return err;
+	*ret = false;
+	for (size_t i = 0; i < hv_json_len(nodes); i++) {
+		const char *name = hv_json_string(json_object_array_get_idx(nodes, i), "node-name");
+
+		*ret = *ret || (name && strcmp(name, HV_PIN_NODE) == 0);
+	}
+	return NULL;
+}
+
 struct hv_err *hv_pin_clear(struct hv_monitor *m)
 {
 	HV_AUTO_JSON struct json_object *done = NULL;
 	struct json_object *args = json_object_new_object();
+	bool is_there = true;
 	struct hv_err *err;
 
 	json_object_object_add(args, "node-name", json_object_new_string(HV_PIN_NODE));
 	err = hv_monitor_execute(m, "blockdev-del", args, &done);
-	if (err && strstr(err->message, "Failed to find node")) {
-		hv_err_free(err);
+	if (!err)
 		return NULL;
-	}
-	return err;
+	hv_err_free(has_node(m, &is_there));
+	if (is_there)
+		return err;
+	hv_err_free(err);
+	return NULL;
 }

@@ -21,9 +21,8 @@ void hv_process_close(struct hv_process *p);
 /* The process that thread TID belongs to. */
 struct hv_err *hv_process_of_thread(pid_t tid, pid_t *ret) hv_must_use;
 
-/* Whether argument OPTION ("-name", also "--name") is there; *RET_VALUE (may be NULL) is what
- * follows it, "" at the end. FROM: where to look from, 0 first; returns the index after it, 0: no.
- */
+/* Looks for argument OPTION ("-name", also "--name"), at first from FROM 0. Returns the index
+ * behind it, 0: it is not there. *RET_VALUE (may be NULL) is what follows it, "" at the end. */
 size_t hv_process_arg(const struct hv_process *p, const char *option, size_t from,
 		      const char **ret_value);
 

@@ -1,5 +1,5 @@
-/* The ivshmem device's memory (QEMU docs/specs/ivshmem-spec.txt: vendor 1af4, device 1110, BAR2).
- */
+/* The ivshmem device's memory (QEMU docs/specs/ivshmem-spec.txt: vendor 1af4, device 1110, BAR 2,
+ * which is its memory). */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>

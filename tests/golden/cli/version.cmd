@@ -1,1 +1,1 @@
-hvtrace --version | sed "s/[0-9.]*$/X/"
+hvtrace --version | sed 's/ [0-9.]* (commit [^ ]*)/ X (commit N)/'

@@ -1,8 +1,8 @@
 /* x86-64: the context words of a record, one row a rule of tracing_gen_ctx_irq_test(). */
 #include <check.h>
-#include <stdlib.h>
 
 #include "arch/arch.h"
+#include "tests/lib/run_suite.h"
 
 #define NO_RESCHED 0x80000000u
 #define IF	   0x200
@@ -59,18 +59,13 @@ START_TEST(each_bit_is_what_the_kernel_takes_it_for)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("context");
-	TCase *tc = tcase_create("x86_64");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tc);
 	tcase_add_loop_test(tc, each_bit_is_what_the_kernel_takes_it_for, 0,
 			    (int)HV_ARRAY_LEN(rows));
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return run_suite("context", add_tests);
 }

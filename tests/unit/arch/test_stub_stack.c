@@ -1,10 +1,10 @@
 /* Stacks as the stub records them, run natively on stacks of our own: which words count, where a
  * stack ends, what commands do. x86-64. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench/native.h"
+#include "tests/lib/run_suite.h"
 #include "tracer/events/decode.h"
 #include "tracer/events/parts.h"
 
@@ -83,7 +83,8 @@ static struct hv_record take(void)
 	}
 	ck_assert_uint_eq(hv_record_kind(&r), HV_RECORD_STACK);
 	ck_assert(hv_parts_are_of(&records, &r, head - 1, 0));
-	hv_decode_words(records.list, records.nr, &words);
+	hv_decode_words(&(struct hv_decode){.arch = &hv_arch_x86_64}, records.list, records.nr,
+			&words);
 	return r;
 }
 
@@ -316,20 +317,14 @@ END_TEST
 static void command(unsigned does, bool goes_on)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
-	struct hv_slot *slots = (struct hv_slot *)(world->host + WORLD_STUBS_OFF + HV_PARAM_SLOTS);
+	struct hv_slot *slots = (struct hv_slot *)(world->host + WORLD_STUBS_OFF + HV_SLOTS_OFF);
 	uint64_t entry = stubs->actions_off + 9 * stubs->action_len_bytes;
 
-	world_params(world)->control_gva = world_gva(world, WORLD_CONTROL_OFF).v;
 	slots[9].does = does;
 	slots[9].goes_on = goes_on ? (uint32_t)(HV_STUBS_CODE_OFF + stubs->function_off) : 0;
 	ck_assert(hv_arch_x86_64.encode_call(world_gva(world, SITE),
 					     world_gva(world, WORLD_CODE_OFF + entry),
 					     world->host + SITE));
-}
-
-static struct hv_control *control(void)
-{
-	return (struct hv_control *)(world->host + WORLD_CONTROL_OFF);
 }
 
 static unsigned kind_at(uint64_t position)
@@ -359,7 +354,7 @@ START_TEST(a_command)
 	call(4);
 	ck_assert_uint_eq(kind_at(2), HV_RECORD_STACK);
 	ck_assert_uint_eq(kind_at(3), HV_RECORD_FUNCTION);
-	control()->mode = HV_MODE_OFF;
+	world_control(world)->mode = HV_MODE_OFF;
 	call(0);
 }
 END_TEST
@@ -367,27 +362,27 @@ END_TEST
 START_TEST(counted_commands)
 {
 	command(HV_SLOT_STACK_COUNTED | HV_SLOT_TELL_COUNTED, true);
-	control()->left[9].stack = 2;
-	control()->left[9].tell = 1;
+	world_control(world)->left[9].stack = 2;
+	world_control(world)->left[9].tell = 1;
 	call(4); /* no words: their first record alone */
 	ck_assert_uint_eq(kind_at(1), HV_RECORD_STACK);
 	ck_assert_uint_eq(kind_at(2), HV_RECORD_COMMAND);
 	ck_assert_uint_eq(kind_at(3), HV_RECORD_FUNCTION);
-	ck_assert_int_eq(control()->left[9].tell, 0);
+	ck_assert_int_eq(world_control(world)->left[9].tell, 0);
 	call(3);
-	ck_assert_int_eq(control()->left[9].stack, 0);
+	ck_assert_int_eq(world_control(world)->left[9].stack, 0);
 	call(1);
-	ck_assert_int_eq(control()->left[9].stack, 0);
-	control()->left[9].stack = -1;
+	ck_assert_int_eq(world_control(world)->left[9].stack, 0);
+	world_control(world)->left[9].stack = -1;
 	call(1);
-	ck_assert_int_eq(control()->left[9].stack, -1);
+	ck_assert_int_eq(world_control(world)->left[9].stack, -1);
 	/* a snapshot is taken whether anything is recorded or not */
-	control()->mode = HV_MODE_OFF;
-	control()->left[9].stack = control()->left[9].tell = 5;
+	world_control(world)->mode = HV_MODE_OFF;
+	world_control(world)->left[9].stack = world_control(world)->left[9].tell = 5;
 	call(1);
 	ck_assert_uint_eq(kind_at(0), HV_RECORD_COMMAND);
-	ck_assert_int_eq(control()->left[9].stack, 5);
-	ck_assert_int_eq(control()->left[9].tell, 4);
+	ck_assert_int_eq(world_control(world)->left[9].stack, 5);
+	ck_assert_int_eq(world_control(world)->left[9].tell, 4);
 }
 END_TEST
 
@@ -395,22 +390,17 @@ END_TEST
 START_TEST(commands_that_switch)
 {
 	command(HV_SLOT_ON | HV_SLOT_STACK | HV_SLOT_TELL, false);
-	control()->mode = HV_MODE_OFF;
+	world_control(world)->mode = HV_MODE_OFF;
 	call(3);
-	ck_assert_uint_eq(control()->mode, 0);
+	ck_assert_uint_eq(world_control(world)->mode, 0);
 	command(HV_SLOT_OFF | HV_SLOT_STACK | HV_SLOT_TELL, true);
 	call(1);
 	ck_assert_uint_eq(kind_at(0), HV_RECORD_COMMAND);
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("stub_stack");
-	TCase *tc = tcase_create("stack");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, words_that_count);
 	tcase_add_loop_test(tc, through_an_interrupt_stack, 0, 2);
@@ -424,9 +414,9 @@ int main(void)
 	tcase_add_test(tc, a_command);
 	tcase_add_test(tc, counted_commands);
 	tcase_add_test(tc, commands_that_switch);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return run_suite("stub_stack", add_tests);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "arch/arch.h"
+#include "tests/lib/run_suite.h"
 
 #define NR_SLOTS 8
 #define NR_CPUS	 2
@@ -109,7 +110,7 @@ static void set_up(void)
 		.states_gva = (uintptr_t)states,
 		.rings_gva = (uintptr_t)rings[0],
 		.slot_mask = NR_SLOTS - 1,
-		.ring_shift = __builtin_ctz(NR_SLOTS * HV_RECORD_LEN),
+		.ring_shift = __builtin_ctz(NR_SLOTS * sizeof(struct hv_record)),
 		.lap_shift = __builtin_ctz(NR_SLOTS),
 		.pids_gva = (uintptr_t)pids,
 		.nr_pids = sizeof(pids) * 8,
@@ -273,7 +274,7 @@ END_TEST
 static void call_entry(unsigned nr, unsigned does, bool recorded)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
-	struct hv_slot *slots = (struct hv_slot *)((uint8_t *)params + HV_PARAM_SLOTS);
+	struct hv_slot *slots = (struct hv_slot *)((uint8_t *)params + HV_SLOTS_OFF);
 	uint64_t entry = (uintptr_t)code + stubs->actions_off + nr * stubs->action_len_bytes;
 
 	slots[nr].does = does;
@@ -416,13 +417,8 @@ START_TEST(guests_heads_stay_in_the_ring)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("stub_x86_64");
-	TCase *tc = tcase_create("function");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
 	tcase_add_checked_fixture(tc, set_up, NULL);
 	tcase_add_test(tc, a_record_of_a_call);
 	tcase_add_test(tc, a_task_is_told_before_its_first_record);
@@ -437,9 +433,9 @@ int main(void)
 	tcase_add_test(tc, a_kernel_without_migration_counts);
 	tcase_add_test(tc, a_kernel_with_lazy_preemption);
 	tcase_add_test(tc, guests_heads_stay_in_the_ring);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_NORMAL);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return run_suite("stub_x86_64", add_tests);
 }

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "arch/arch.h"
+#include "tests/lib/run_suite.h"
 
 #define SITE_LEN 5
 
@@ -149,22 +150,16 @@ START_TEST(a_read_that_fails_is_told)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, a_site_of_ours_reads_as_it_was);
+	tcase_add_test(tc, what_is_not_ours_reads_as_it_is);
+	tcase_add_test(tc, each_place_has_an_entry);
+	tcase_add_test(tc, a_read_that_fails_is_told);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("stub_yield");
-	TCase *c = tcase_create("stub_yield");
-	SRunner *runner;
-	int failed;
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, a_site_of_ours_reads_as_it_was);
-	tcase_add_test(c, what_is_not_ours_reads_as_it_is);
-	tcase_add_test(c, each_place_has_an_entry);
-	tcase_add_test(c, a_read_that_fails_is_told);
-	suite_add_tcase(suite, c);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite("stub_yield", add_tests);
 }

@@ -1,9 +1,9 @@
 /* The x86-64 table: registers, page-table entries, sites, returns. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "arch/arch.h"
+#include "tests/lib/run_suite.h"
 
 static const struct hv_arch *arch;
 
@@ -114,6 +114,16 @@ START_TEST(gdb_registers)
 }
 END_TEST
 
+START_TEST(where_the_kernels_addresses_begin)
+{
+	ck_assert_uint_eq(arch->kernel_start(4).v, 0xffff800000000000);
+	ck_assert_uint_eq(arch->kernel_start(5).v, 0xff00000000000000);
+	/* Offsets of 32 bits, bit 31 of which is 1, reach the image and all modules. */
+	ck_assert_uint_eq(arch->text_base.v + 0x80000000, arch->image_window.start.v);
+	ck_assert_uint_eq(arch->text_base.v & UINT32_MAX, 0);
+}
+END_TEST
+
 START_TEST(roots_with_and_without_the_user_half)
 {
 	struct hv_vcpu_regs regs = {.root = 0x4e12000 | 7 /* pcid */};
@@ -199,6 +209,36 @@ START_TEST(site_kinds)
 					     hv_gva(0xffffffff81000000), &target),
 			 sites[_i].kind);
 	ck_assert_uint_eq(target.v, sites[_i].target);
+}
+END_TEST
+
+START_TEST(sites_across_two_pages)
+{
+	ck_assert(!hv_site_crosses_pages(arch, 0xffffffff81000ffb));
+	ck_assert(hv_site_crosses_pages(arch, 0xffffffff81000ffc));
+	ck_assert(hv_site_crosses_pages(arch, 0xffffffff81000fff));
+	ck_assert(!hv_site_crosses_pages(arch, 0xffffffff81001000));
+}
+END_TEST
+
+static bool one_word(void *ctx, uint32_t at, uint64_t *ret)
+{
+	*ret = 0xffffffff81234567;
+	return at == *(uint32_t *)ctx;
+}
+
+/* The call put its return address where sp points. */
+START_TEST(the_caller_of_a_functions_first_instruction)
+{
+	struct hv_unwind_frame frame = {.sp = 0x7000, .bp = 0x8000, .exact = true};
+	uint32_t at = 0x7000;
+
+	ck_assert(arch->unwind(&arch->entry_rule, one_word, &at, &frame));
+	ck_assert_uint_eq(frame.ip.v, 0xffffffff81234567);
+	ck_assert_uint_eq(frame.sp, 0x7008);
+	ck_assert_uint_eq(frame.bp, 0x8000);
+	ck_assert(!frame.exact && !frame.has_regs);
+	ck_assert(!arch->unwind(&arch->entry_rule, one_word, &at, &frame));
 }
 END_TEST
 
@@ -318,13 +358,8 @@ START_TEST(no_such_arch)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("x86_64");
-	TCase *tc = tcase_create("table");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
 	tcase_add_unchecked_fixture(tc, find_arch, NULL);
 	tcase_add_checked_fixture(tc, find_arch, NULL);
 	tcase_add_test(tc, kvm_registers);
@@ -332,11 +367,14 @@ int main(void)
 	tcase_add_test(tc, registers_in_real_mode);
 	tcase_add_test(tc, registers_refused);
 	tcase_add_test(tc, gdb_registers);
+	tcase_add_test(tc, where_the_kernels_addresses_begin);
 	tcase_add_test(tc, roots_with_and_without_the_user_half);
 	tcase_add_test(tc, entries);
 	tcase_add_test(tc, a_made_leaf_is_never_writable_and_executable);
 	tcase_add_test(tc, trap_target);
 	tcase_add_loop_test(tc, site_kinds, 0, HV_ARRAY_LEN(sites));
+	tcase_add_test(tc, sites_across_two_pages);
+	tcase_add_test(tc, the_caller_of_a_functions_first_instruction);
 	tcase_add_test(tc, calls_within_reach);
 	tcase_add_loop_test(tc, how_the_kernel_returns, 0, HV_ARRAY_LEN(returns));
 	tcase_add_test(tc, return_slots);
@@ -344,9 +382,9 @@ int main(void)
 	tcase_add_loop_test(tc, the_flag_that_asks_for_a_lazy_reschedule, 0,
 			    HV_ARRAY_LEN(lazy_resched));
 	tcase_add_test(tc, no_such_arch);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_NORMAL);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return run_suite("x86_64", add_tests);
 }

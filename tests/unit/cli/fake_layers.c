@@ -1,5 +1,6 @@
-/* vmm/, kernel/ and tracer/ as far as cli/ sees them, with no guest behind: one domain, "fake", and
- * a session with it. Its tree: fake_tree.c. */
+/* vmm/, kernel/ and tracer/ as far as cli/ sees them, with no guest behind: a domain, "fake", and a
+ * session with it. Its tree: fake_tree.c. Domains that cannot be attached: "locked" (no injection),
+ * "bare" (no symbols), "left" (by a service that died). */
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -24,12 +25,18 @@ struct hv_err *hv_guest_open(const char *spec, const char *libvirt_uri, enum hv_
 
 	(void)libvirt_uri;
 	if (via == HV_VIA_INJECT)
-		return hv_err_new(ENOTSUP, "--via inject: not there yet");
-	if (strcmp(spec, "fake") != 0)
-		return hv_err_new(ENOENT, "domain '%s': no such domain", spec);
+		return hv_err_new(ENOTSUP, "injection is not there yet");
+	if (strcmp(spec, "locked") == 0)
+		return hv_err_mark(hv_err_new(EPERM, "injection is not possible: a seccomp filter"),
+				   HV_ERR_NEEDS_MONITOR);
+	if (strcmp(spec, "fake") != 0 && strcmp(spec, "left") != 0 && strcmp(spec, "bare") != 0)
+		return hv_err_mark(hv_err_new(ENOENT, "domain '%s': no such domain", spec),
+				   HV_ERR_NAMES_DOMAIN);
 	g = hv_alloc(sizeof(*g));
 	g->info = (struct hv_guest_info){
-		.name = "fake",
+		.name = strcmp(spec, "left") == 0   ? "left"
+			: strcmp(spec, "bare") == 0 ? "bare"
+						    : "fake",
 		.id = "1f0a4a3e-0000-4000-8000-000000000001",
 		.pid = 4242,
 		.nr_vcpus = 2,
@@ -143,8 +150,11 @@ struct hv_err *hv_domain_list(const char *libvirt_uri, struct hv_domain **ret, s
 				  hv_strdup("1f0a4a3e-0000-4000-8000-000000000001"), 7,
 				  hv_strdup("running"), NULL};
 	d[1] = (struct hv_domain){hv_strdup("other"),
-				  hv_strdup("1f0a4a3e-0000-4000-8000-000000000002"), -1,
-				  hv_strdup("shut off"), hv_strdup("it is off")};
+				  hv_strdup("1f0a4a3e-0000-4000-8000-000000000002"),
+				  8,
+				  hv_strdup("running"),
+				  hv_strdup("no ivshmem device"),
+				  true};
 	d[2] = (struct hv_domain){hv_strdup("one-with-rather-a-long-name"),
 				  hv_strdup("1f0a4a3e-0000-4000-8000-000000000003"), -1,
 				  hv_strdup("shut off"), hv_strdup("it is off")};
@@ -173,6 +183,9 @@ struct hv_err *hv_kernel_open(struct hv_guest *g, const char *vmlinux_path, stru
 	if (vmlinux_path)
 		return hv_err_new(EINVAL, "%s: build id 11 is not the kernel's, which is 22",
 				  vmlinux_path);
+	if (strcmp(g->info.name, "bare") == 0)
+		return hv_err_mark(hv_err_new(ENOENT, "no symbol linux_banner"),
+				   HV_ERR_NEEDS_VMLINUX);
 	k = hv_alloc(sizeof(*k));
 	k->guest = g;
 	k->banner = hv_strdup("Linux version 6.1.0-fake");
@@ -257,8 +270,12 @@ enum hv_clock_kind hv_clock_kind(const struct hv_clock *c)
 struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kernel,
 				 struct hv_session **ret)
 {
-	struct fake_session *s = hv_alloc(sizeof(*s));
+	struct fake_session *s;
 
+	if (strcmp(guest->info.name, "left") == 0)
+		return hv_err_mark(hv_err_new(EEXIST, "region: changes are left in the guest"),
+				   HV_ERR_NEEDS_RECOVERY);
+	s = hv_alloc(sizeof(*s));
 	s->session.kernel = kernel;
 	s->guest = guest;
 	s->nr_holds = 1;
@@ -285,11 +302,12 @@ void hv_session_free(struct hv_session *s)
 }
 
 struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kernel,
-				  struct hv_text *report)
+				  struct hv_text *report, bool *ret_found)
 {
-	(void)guest;
 	(void)kernel;
-	hv_text_add(report, "nothing was left\n");
+	*ret_found = strcmp(guest->info.name, "left") == 0;
+	if (*ret_found)
+		hv_text_add(report, "2 sites restored and read back\n");
 	return NULL;
 }
 
@@ -352,9 +370,9 @@ bool hv_early_in_kernel(struct hv_guest *g)
 	return false;
 }
 
-bool hv_early_is_up(const struct hv_kernel *k)
+bool hv_early_is_up(const struct hv_kernel_core *core)
 {
-	(void)k;
+	(void)core;
 	return false;
 }
 

@@ -123,7 +123,7 @@ struct hv_err *hv_tree_list(struct hv_tree *tree, const char *dir, struct hv_tex
 {
 	(void)tree;
 	if (*dir)
-		return hv_err_new(ENOENT, "%s: no such directory", dir);
+		return hv_err_in(hv_err_new(ENOENT, "no such directory"), "%s", dir);
 	for (size_t i = 0; i < HV_ARRAY_LEN(fake_names); i++)
 		hv_text_printf(ret, "%s\n", fake_names[i]);
 	return NULL;
@@ -142,9 +142,9 @@ struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, s
 	while (i < HV_ARRAY_LEN(fake_names) && strcmp(path, fake_names[i]) != 0)
 		i++;
 	if (i == HV_ARRAY_LEN(fake_names))
-		return hv_err_new(ENOENT, "%s: no such file", path);
+		return hv_err_in(hv_err_new(ENOENT, "no such file"), "%s", path);
 	if (i == FAKE_TRACE_PIPE && tree->pipe_is_open)
-		return hv_err_new(EBUSY, "trace_pipe: somebody reads it");
+		return hv_err_in(hv_err_new(EBUSY, "somebody reads it"), "trace_pipe");
 	if (i == FAKE_TRACE_PIPE)
 		tree->pipe_is_open = true;
 	f = hv_alloc(sizeof(*f));
@@ -169,19 +169,19 @@ struct hv_err *hv_tree_stat(struct hv_tree *tree, const char *path, struct hv_tr
 	for (size_t i = 0; i < HV_ARRAY_LEN(fake_names); i++)
 		if (strcmp(path, fake_names[i]) == 0)
 			return NULL;
-	return hv_err_new(ENOENT, "%s: no such file", path);
+	return hv_err_in(hv_err_new(ENOENT, "no such file"), "%s", path);
 }
 
 struct hv_err *hv_tree_mkdir(struct hv_tree *tree, const char *path)
 {
 	(void)tree;
-	return hv_err_new(EPERM, "%s: no directories can be made here", path);
+	return hv_err_in(hv_err_new(EPERM, "no directories can be made here"), "%s", path);
 }
 
 struct hv_err *hv_tree_rmdir(struct hv_tree *tree, const char *path)
 {
 	(void)tree;
-	return hv_err_new(EPERM, "%s: is always there", path);
+	return hv_err_in(hv_err_new(EPERM, "is always there"), "%s", path);
 }
 
 static struct hv_err *read_pipe(struct hv_tree *t, void *buf, size_t len, size_t *ret_len)
@@ -248,8 +248,8 @@ static struct hv_err *write_filter(struct hv_file *f, const char *buf, size_t le
 	size_t word = strcspn(buf, " \n");
 
 	if (strncmp(buf, "nosuch", word) == 0 && word)
-		return hv_err_new(EINVAL, "set_ftrace_filter: no function matches '%.*s'",
-				  (int)word, buf);
+		return hv_err_in(hv_err_new(EINVAL, "no function matches '%.*s'", (int)word, buf),
+				 "set_ftrace_filter");
 	if (word)
 		hv_text_printf(&f->list, "%.*s\n", (int)word, buf);
 	*ret_len = word < len ? word + 1 : word;
@@ -270,6 +270,9 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 		control(file->tree, text);
 	else if (file->name == FAKE_TRACER && file->tree->pipe_is_open)
 		return hv_err_new(EBUSY, "trace_pipe is open");
+	else if (file->name == FAKE_TRACER && strcmp(text, "stuck\n") == 0)
+		return hv_err_mark(hv_err_new(EIO, "could not be undone (no hold)"),
+				   HV_ERR_NEEDS_RECOVERY);
 	else
 		strcpy(file->tree->values[file->name], text);
 	if (file->name == FAKE_TRACER) {

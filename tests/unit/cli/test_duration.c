@@ -1,6 +1,7 @@
 #include <check.h>
 
 #include "cli/duration.h"
+#include "tests/lib/run_suite.h"
 
 static const struct {
 	const char *text;
@@ -45,17 +46,12 @@ START_TEST(durations_are_read)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_loop_test(tc, durations_are_read, 0, sizeof(durations) / sizeof(durations[0]));
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("duration");
-	TCase *tc = tcase_create("duration");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_add_loop_test(tc, durations_are_read, 0, sizeof(durations) / sizeof(durations[0]));
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite("duration", add_tests);
 }

@@ -1,9 +1,9 @@
 /* Where a guest's tree is mounted by default. */
 #include <check.h>
-#include <stdlib.h>
 
 #include "base/guard.h"
 #include "cli/mountpoint.h"
+#include "tests/lib/run_suite.h"
 
 static void expect(const char *name, const char *dir)
 {
@@ -29,18 +29,13 @@ START_TEST(else_by_the_id)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("mountpoint");
-	TCase *tc = tcase_create("mountpoint");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_test(tc, by_the_name);
 	tcase_add_test(tc, else_by_the_id);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return run_suite("mountpoint", add_tests);
 }

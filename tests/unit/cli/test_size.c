@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include "cli/size.h"
+#include "tests/lib/run_suite.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -45,18 +46,12 @@ START_TEST(each)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_loop_test(tc, each, 0, sizeof(cases) / sizeof(cases[0]));
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("size");
-	TCase *tc = tcase_create("size");
-	SRunner *runner;
-	int failed;
-
-	tcase_add_loop_test(tc, each, 0, sizeof(cases) / sizeof(cases[0]));
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite("size", add_tests);
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/wire.h"
+#include "tests/lib/run_suite.h"
 
 static struct hv_span span_of(const struct hv_text *t, size_t len)
 {
@@ -96,21 +97,16 @@ START_TEST(strings_are_bounded_and_whole)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("wire");
-	TCase *tc = tcase_create("wire");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_test(tc, frame_comes_back_as_it_was);
 	tcase_add_test(tc, every_cut_of_a_frame_wants_more);
 	tcase_add_test(tc, two_frames_are_taken_one_by_one);
 	tcase_add_test(tc, lengths_are_bounded);
 	tcase_add_test(tc, strings_are_bounded_and_whole);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+}
+
+int main(void)
+{
+	return run_suite("wire", add_tests);
 }

@@ -62,7 +62,7 @@ static inline uint64_t fk_alloc(struct fk *f, uint64_t len_bytes)
 /* In the order of addresses, per-CPU ones first. */
 static inline void fk_symbol(struct fk *f, const char *name, uint64_t addr)
 {
-	struct hv_symbols *s = &f->k.symbols;
+	struct hv_symbols *s = &f->k.core.symbols;
 
 	if (!s->by_addr)
 		s->by_addr = hv_alloc(FK_SYMBOLS * sizeof(*s->by_addr));
@@ -94,15 +94,15 @@ static inline void fk_init(struct fk *f)
 	begin();
 	xm_init(&f->machine);
 	f->k.guest = f->machine.guest;
-	f->k.as = (struct hv_address_space){f->machine.guest, &hv_arch_x86_64,
-					    xm_table(&f->machine), 4};
-	xm_map(&f->machine, f->k.as.root, 4, 2, hv_gva(FK_BASE), hv_gpa(FK_GPA), 4, XM_W);
-	xm_map(&f->machine, f->k.as.root, 4, 2, hv_gva(FK_MODULES),
+	f->k.core.as = (struct hv_address_space){f->machine.guest, &hv_arch_x86_64,
+						 xm_table(&f->machine), 4};
+	xm_map(&f->machine, f->k.core.as.root, 4, 2, hv_gva(FK_BASE), hv_gpa(FK_GPA), 4, XM_W);
+	xm_map(&f->machine, f->k.core.as.root, 4, 2, hv_gva(FK_MODULES),
 	       hv_gpa(FK_GPA + FK_END - FK_BASE), 1, XM_W);
 	f->k.text = (struct hv_gva_range){hv_gva(FK_BASE), hv_gva(FK_DATA)};
-	f->k.image.all = (struct hv_gva_range){hv_gva(FK_BASE), hv_gva(FK_END)};
-	f->k.image.bytes = fk_host(f, FK_BASE);
-	f->k.image.len_bytes = FK_END - FK_BASE;
+	f->k.core.image.all = (struct hv_gva_range){hv_gva(FK_BASE), hv_gva(FK_END)};
+	f->k.core.image.bytes = fk_host(f, FK_BASE);
+	f->k.core.image.len_bytes = FK_END - FK_BASE;
 	f->k.layout.nr_cpus = FK_NR_CPUS;
 	offsets = fk_alloc(f, 4096);
 	fk_symbol(f, "__per_cpu_offset", offsets);
@@ -117,16 +117,17 @@ static inline void fk_done(struct fk *f)
 {
 	HV_AUTO_TEXT struct hv_text file = assemble();
 
-	hv_symbols_index(&f->k.symbols);
-	hv_err_free(hv_btf_new((struct hv_span){(uint8_t *)file.data, file.len_bytes}, &f->k.btf));
+	hv_symbols_index(&f->k.core.symbols);
+	hv_err_free(
+		hv_btf_new((struct hv_span){(uint8_t *)file.data, file.len_bytes}, &f->k.core.btf));
 }
 
 static inline void fk_deinit(struct fk *f)
 {
 	hv_modules_deinit(&f->k.modules);
 	hv_sites_deinit(&f->k.sites);
-	hv_symbols_deinit(&f->k.symbols);
-	hv_btf_free(f->k.btf);
+	hv_symbols_deinit(&f->k.core.symbols);
+	hv_btf_free(f->k.core.btf);
 	xm_deinit(&f->machine);
 	begin();
 	hv_text_deinit(&strings);

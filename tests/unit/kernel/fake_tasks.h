@@ -169,6 +169,7 @@ static inline void ft_symbols(struct ft *t, uint64_t init_stack)
 	fk_symbol(f, "klp_transition_patch", t->klp);
 	fk_symbol(f, "__sched_clock_offset", t->sched_offset);
 	f->k.layout.current_percpu = FK_PERCPU(FT_CURRENT);
+	f->k.layout.stack_bytes = FT_STACK;
 }
 
 static inline void ft_init(struct ft *t)

@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include "kernel/address_space.h"
+#include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/x86_machine.h"
 
 #define GVA 0xffffffff81234567ull
@@ -183,13 +184,8 @@ START_TEST(tells_what_cannot_be_read)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("address_space");
-	TCase *tc = tcase_create("levels");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
 	tcase_add_loop_test(tc, walks_to_leaves_of_every_size, 4, 6);
 	tcase_add_loop_test(tc, a_hole_is_as_large_as_its_entry, 4, 6);
 	tcase_add_loop_test(tc, every_level_must_permit, 4, 6);
@@ -197,9 +193,9 @@ int main(void)
 	tcase_add_loop_test(tc, a_loop_ends, 4, 6);
 	tcase_add_loop_test(tc, reads_across_mappings, 4, 6);
 	tcase_add_loop_test(tc, tells_what_cannot_be_read, 4, 6);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_ENV);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed ? 1 : 0;
+}
+
+int main(void)
+{
+	return run_suite("address_space", add_tests);
 }

@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include "kernel/btf.h"
+#include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/btf_build.h"
 
 static struct hv_err *read_len(size_t len_bytes, struct hv_btf **ret)
@@ -231,26 +232,22 @@ START_TEST(refuses_what_is_not_btf)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, finds_members);
+	tcase_add_test(tc, finds_sizes_and_enumerators);
+	tcase_add_test(tc, first_type_with_the_member_wins);
+	tcase_add_test(tc, cycles_end);
+	tcase_add_test(tc, wild_ids_and_sizes_are_no_answer);
+	tcase_add_test(tc, unknown_kind_keeps_what_came_before);
+	tcase_add_test(tc, refuses_what_is_not_btf);
+}
+
 int main(void)
 {
-	Suite *s = suite_create("btf");
-	TCase *t = tcase_create("btf");
-	SRunner *runner;
-	int failed;
+	int status = run_suite("btf", add_tests);
 
-	tcase_add_test(t, finds_members);
-	tcase_add_test(t, finds_sizes_and_enumerators);
-	tcase_add_test(t, first_type_with_the_member_wins);
-	tcase_add_test(t, cycles_end);
-	tcase_add_test(t, wild_ids_and_sizes_are_no_answer);
-	tcase_add_test(t, unknown_kind_keeps_what_came_before);
-	tcase_add_test(t, refuses_what_is_not_btf);
-	suite_add_tcase(s, t);
-	runner = srunner_create(s);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
 	hv_text_deinit(&types);
 	hv_text_deinit(&strings);
-	return failed != 0;
+	return status;
 }

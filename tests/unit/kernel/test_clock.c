@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include "kernel/clock.h"
+#include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_tasks.h"
 
 #define NATIVE (FK_BASE + 0x300)
@@ -109,8 +110,8 @@ END_TEST
 
 START_TEST(without_btf_no_clock)
 {
-	hv_btf_free(t.f.k.btf);
-	t.f.k.btf = NULL;
+	hv_btf_free(t.f.k.core.btf);
+	t.f.k.core.btf = NULL;
 	open_clock(HV_CLOCK_RAW);
 }
 END_TEST
@@ -174,13 +175,8 @@ START_TEST(any_pvclock_gives_some_number)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("clock");
-	TCase *tc = tcase_create("clock");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, native_clock_is_each_cpu_s);
 	tcase_add_test(tc, refresh_takes_the_copy_in_use);
@@ -193,10 +189,9 @@ int main(void)
 	tcase_add_test(tc, a_record_older_than_the_parameters_goes_backwards);
 	tcase_add_test(tc, a_cpu_without_pvclock_has_another_s);
 	tcase_add_test(tc, any_pvclock_gives_some_number);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return run_suite("clock", add_tests);
 }

@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include "kernel/early.h"
+#include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_kernel.h"
 
 #define STUB  (FK_BASE + 0x300)
@@ -49,7 +50,7 @@ START_TEST(not_before_it_is_up)
 	jump_to_thunk();
 	for (uint32_t s = 0; s < 3; s++) {
 		fk_u32(&f, state, s);
-		ck_assert(!hv_early_is_up(&f.k));
+		ck_assert(!hv_early_is_up(&f.k.core));
 		ck_assert(!settled());
 		ck_assert(f.k.is_starting);
 		ck_assert_uint_eq(f.k.return_thunk.v, 0);
@@ -94,29 +95,84 @@ END_TEST
 
 START_TEST(a_kernel_that_does_not_say_is_up)
 {
-	hv_btf_free(f.k.btf);
-	f.k.btf = NULL;
-	ck_assert(hv_early_is_up(&f.k));
+	hv_btf_free(f.k.core.btf);
+	f.k.core.btf = NULL;
+	ck_assert(hv_early_is_up(&f.k.core));
 }
 END_TEST
 
-int main(void)
-{
-	Suite *suite = suite_create("early");
-	TCase *tc = tcase_create("early");
-	SRunner *runner;
-	int failed;
+static struct hv_vcpu_regs told;
 
+static struct hv_err *tell_registers(void *self, struct hv_vcpu_regs *ret)
+{
+	(void)self;
+	*ret = told;
+	return NULL;
+}
+
+/* A vCPU of the fake kernel that has registers. */
+static struct hv_guest *standing(uint64_t ip, uint64_t sp)
+{
+	static const struct hv_guest_ops ops = {
+		.read = xm_read,
+		.free = xm_free,
+		.registers = tell_registers,
+	};
+
+	told = (struct hv_vcpu_regs){
+		.ip = hv_gva(ip), .sp = hv_gva(sp), .root = f.k.core.as.root.v, .levels = 4};
+	return hv_guest_new(&ops, &f.machine, hv_guest_info(f.machine.guest));
+}
+
+START_TEST(where_a_function_will_return_to)
+{
+	uint64_t stack = fk_alloc(&f, 4096);
+	HV_AUTO_GUEST struct hv_guest *g = standing(FK_BASE + 0x100, stack + 0x80);
+	struct hv_gva at = {0};
+	struct hv_err *err;
+
+	fk_u64(&f, stack + 0x80, FK_BASE + 0x4321);
+	ck_assert_ptr_null(hv_early_return(g, &at));
+	ck_assert_uint_eq(at.v, FK_BASE + 0x4321);
+	told.sp = hv_gva(0xffffc90000000080);
+	err = hv_early_return(g, &at);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_str_eq(err->message, "nothing mapped at 0xffffc90000000080");
+	ck_assert_uint_eq(at.v, FK_BASE + 0x4321);
+	hv_err_free(err);
+}
+END_TEST
+
+START_TEST(code_and_traps_of_a_kernel)
+{
+	HV_AUTO_GUEST struct hv_guest *g = standing(0x7fff12345678, 0x7fff00000000);
+
+	ck_assert(!hv_early_in_kernel(g));
+	told.trap_table = hv_gva(0x7e00); /* a boot loader's */
+	ck_assert(!hv_early_in_kernel(g));
+	told.trap_table = hv_gva(0xfffffe0000000000);
+	ck_assert(hv_early_in_kernel(g));
+	told.trap_table = hv_gva(0);
+	told.ip = hv_gva(FK_BASE);
+	ck_assert(hv_early_in_kernel(g));
+	told.levels = 0;
+	ck_assert(!hv_early_in_kernel(g));
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, not_before_it_is_up);
 	tcase_add_test(tc, as_its_code_says_then);
 	tcase_add_test(tc, a_bare_return_stays_one);
 	tcase_add_test(tc, code_that_is_not_understood_is_asked_again);
 	tcase_add_test(tc, a_kernel_that_does_not_say_is_up);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	tcase_add_test(tc, where_a_function_will_return_to);
+	tcase_add_test(tc, code_and_traps_of_a_kernel);
+}
+
+int main(void)
+{
+	return run_suite("early", add_tests);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernel/identity.h"
+#include "tests/lib/run_suite.h"
 
 #define BASE   0xffffffff81000000ull
 #define BANNER BASE + 0x100
@@ -122,8 +123,9 @@ START_TEST(refuses_what_is_no_banner)
 	hv_err_free(err);
 	list[0].name = "linux_barrel";
 	err = hv_identity_read(&image, &symbols, &id);
-	ck_assert_str_eq(err->message, "no symbol linux_banner (a kernel without "
-				       "CONFIG_KALLSYMS_ALL needs --vmlinux FILE)");
+	ck_assert_str_eq(err->message, "no symbol linux_banner: the kernel was built without "
+				       "CONFIG_KALLSYMS_ALL");
+	ck_assert_uint_eq(err->facts, HV_ERR_NEEDS_VMLINUX);
 	hv_err_free(err);
 	teardown();
 }
@@ -151,21 +153,16 @@ START_TEST(notes_are_bounded)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("identity");
-	TCase *tc = tcase_create("identity");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
 	tcase_add_test(tc, who_it_is);
 	tcase_add_test(tc, without_build_id);
 	tcase_add_test(tc, a_banner_is_made_safe);
 	tcase_add_test(tc, refuses_what_is_no_banner);
 	tcase_add_test(tc, notes_are_bounded);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_ENV);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed ? 1 : 0;
+}
+
+int main(void)
+{
+	return run_suite("identity", add_tests);
 }

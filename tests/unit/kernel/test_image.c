@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include "kernel/image.h"
+#include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/x86_machine.h"
 
 #define M	0x100000ull
@@ -224,13 +225,8 @@ START_TEST(a_loop_ends)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("image");
-	TCase *tc = tcase_create("levels");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
 	tcase_add_loop_test(tc, finds_the_image, 4, 6);
 	tcase_add_loop_test(tc, traps_tell_the_text, 4, 6);
 	tcase_add_loop_test(tc, without_traps_the_biggest_is_the_text, 4, 6);
@@ -240,9 +236,9 @@ int main(void)
 	tcase_add_loop_test(tc, refuses_what_is_no_image_yet, 4, 6);
 	tcase_add_loop_test(tc, a_loop_ends, 4, 6);
 	tcase_set_timeout(tc, 60);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_ENV);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed ? 1 : 0;
+}
+
+int main(void)
+{
+	return run_suite("image", add_tests);
 }

@@ -1,6 +1,7 @@
 /* kallsyms in every layout there was, and in none. */
 #include <check.h>
 
+#include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/kallsyms_image.h"
 
 static void check_symbols(const struct kimg *k, const struct hv_symbols *s)
@@ -166,12 +167,9 @@ START_TEST(survives_truncation)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("kallsyms");
-	TCase *tc = tcase_create("layouts");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed, nr = HV_ARRAY_LEN(kimg_layouts);
+	int nr = HV_ARRAY_LEN(kimg_layouts);
 
 	tcase_add_loop_test(tc, reads_layout, 0, nr);
 	tcase_add_loop_test(tc, refuses_no_tokens, 0, nr);
@@ -181,9 +179,9 @@ int main(void)
 	tcase_add_loop_test(tc, refuses_endless_name, 0, nr);
 	tcase_add_loop_test(tc, survives_truncation, 0, nr);
 	tcase_set_timeout(tc, 60);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_ENV);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed ? 1 : 0;
+}
+
+int main(void)
+{
+	return run_suite("kallsyms", add_tests);
 }

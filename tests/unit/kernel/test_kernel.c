@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include "kernel/kernel.h"
+#include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/x86_machine.h"
 
 #define BASE   0xffffffff81000000ull
@@ -35,20 +36,20 @@ static void setup(void)
 	xm_map(&machine, root, 4, 1, hv_gva(BASE + 0x2000), hv_gpa(0x5000), 1, XM_W);
 	kernel = (struct hv_kernel){
 		.guest = machine.guest,
-		.as = {machine.guest, &hv_arch_x86_64, root, 4},
-		.image = {.all = {{BASE}, {BASE + 0x3000}}},
+		.core = {.as = {machine.guest, &hv_arch_x86_64, root, 4},
+			 .image = {.all = {{BASE}, {BASE + 0x3000}}},
+			 .symbols = {.by_addr = vmlinux_list, .nr = HV_ARRAY_LEN(vmlinux_list)}},
 		.text = {{BASE}, {BASE + 0x1000}},
-		.symbols = {.by_addr = vmlinux_list, .nr = HV_ARRAY_LEN(vmlinux_list)},
 		.modules = {.list = modules, .nr = 2},
 		.layout = {.nr_cpus = 3},
 	};
-	hv_symbols_index(&kernel.symbols);
+	hv_symbols_index(&kernel.core.symbols);
 	((uint64_t *)(machine.ram + 0x5f00))[1] = 0xffff888000000000;
 }
 
 static void teardown(void)
 {
-	free(kernel.symbols.by_name);
+	free(kernel.core.symbols.by_name);
 	xm_deinit(&machine);
 }
 
@@ -97,12 +98,13 @@ START_TEST(a_symbol_that_is_needed)
 	struct hv_gva at;
 	struct hv_err *err;
 
-	ck_assert_ptr_null(hv_kernel_need(&kernel, "vfs_read", &at));
+	ck_assert_ptr_null(hv_core_need(&kernel.core, "vfs_read", &at));
 	ck_assert_uint_eq(at.v, BASE + 0x500);
-	err = hv_kernel_need(&kernel, "init_task", &at);
+	err = hv_core_need(&kernel.core, "init_task", &at);
 	ck_assert_int_eq(err->code, ENOENT);
 	ck_assert_str_eq(err->message, "kernel has no symbol init_task: it was built without "
-				       "CONFIG_KALLSYMS_ALL (--vmlinux FILE gives its symbols)");
+				       "CONFIG_KALLSYMS_ALL");
+	ck_assert_uint_eq(err->facts, HV_ERR_NEEDS_VMLINUX);
 	hv_err_free(err);
 }
 END_TEST
@@ -154,29 +156,24 @@ START_TEST(machines_without_linux)
 {
 	told = (struct hv_vcpu_regs){0};
 	check_open_refused(NULL, "not in 64-bit mode with paging");
-	told = (struct hv_vcpu_regs){.levels = 4, .root = kernel.as.root.v};
+	told = (struct hv_vcpu_regs){.levels = 4, .root = kernel.core.as.root.v};
 	check_open_refused(NULL, "nothing executable");
-	xm_map(&machine, kernel.as.root, 4, 1, hv_gva(BASE), hv_gpa(0x4000), 1, XM_X);
+	xm_map(&machine, kernel.core.as.root, 4, 1, hv_gva(BASE), hv_gpa(0x4000), 1, XM_X);
 	check_open_refused(NULL, "kallsyms: no table of name tokens");
 	check_open_refused("/nonexistent/vmlinux", "/nonexistent/vmlinux: No such file");
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("kernel");
-	TCase *tc = tcase_create("kernel");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, whose_address);
 	tcase_add_test(tc, a_symbol_that_is_needed);
 	tcase_add_test(tc, copies_of_a_cpu);
 	tcase_add_test(tc, machines_without_linux);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_ENV);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed ? 1 : 0;
+}
+
+int main(void)
+{
+	return run_suite("kernel", add_tests);
 }

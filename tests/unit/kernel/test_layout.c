@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "kernel/layout.h"
+#include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/x86_machine.h"
 
 #define DATA 0xffffffff82000000ull
@@ -19,7 +20,7 @@ struct member {
 };
 
 static struct xm machine;
-static struct hv_kernel kernel;
+static struct hv_kernel_core core;
 static struct hv_symbol list[8];
 static struct hv_text types, strings;
 
@@ -87,9 +88,9 @@ static void end_btf(void)
 	hv_text_add_bytes(&all, header, sizeof(header));
 	hv_text_add_bytes(&all, types.data, types.len_bytes);
 	hv_text_add_bytes(&all, strings.data, strings.len_bytes);
-	hv_btf_free(kernel.btf);
-	kernel.btf = NULL;
-	err = hv_btf_new((struct hv_span){(uint8_t *)all.data, all.len_bytes}, &kernel.btf);
+	hv_btf_free(core.btf);
+	core.btf = NULL;
+	err = hv_btf_new((struct hv_span){(uint8_t *)all.data, all.len_bytes}, &core.btf);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	hv_text_deinit(&all);
 }
@@ -114,10 +115,7 @@ static void setup(void)
 	xm_init(&machine);
 	root = xm_table(&machine);
 	xm_map(&machine, root, 4, 1, hv_gva(DATA), hv_gpa(PHYS), 1, XM_W);
-	kernel = (struct hv_kernel){
-		.guest = machine.guest,
-		.as = {machine.guest, &hv_arch_x86_64, root, 4},
-	};
+	core = (struct hv_kernel_core){.as = {machine.guest, &hv_arch_x86_64, root, 4}};
 	begin_btf();
 	structure("task_struct", 2000, task, HV_ARRAY_LEN(task));
 	structure("pcpu_hot", 64, pcpu_hot, HV_ARRAY_LEN(pcpu_hot));
@@ -128,15 +126,15 @@ static void setup(void)
 static void set_symbols(const struct hv_symbol *from, size_t nr)
 {
 	memcpy(list, from, nr * sizeof(*from));
-	free(kernel.symbols.by_name);
-	kernel.symbols = (struct hv_symbols){.by_addr = list, .nr = nr};
-	hv_symbols_index(&kernel.symbols);
+	free(core.symbols.by_name);
+	core.symbols = (struct hv_symbols){.by_addr = list, .nr = nr};
+	hv_symbols_index(&core.symbols);
 }
 
 static void teardown(void)
 {
-	free(kernel.symbols.by_name);
-	hv_btf_free(kernel.btf);
+	free(core.symbols.by_name);
+	hv_btf_free(core.btf);
 	hv_text_deinit(&types);
 	hv_text_deinit(&strings);
 	xm_deinit(&machine);
@@ -156,7 +154,7 @@ static const struct hv_symbol hot[] = {
 static struct hv_layout read_layout(void)
 {
 	struct hv_layout l;
-	struct hv_err *err = hv_layout_read(&kernel, &l);
+	struct hv_err *err = hv_layout_read(&core, &l);
 
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	return l;
@@ -165,7 +163,7 @@ static struct hv_layout read_layout(void)
 static void check_refused(const char *message)
 {
 	struct hv_layout l;
-	HV_AUTO_ERR struct hv_err *err = hv_layout_read(&kernel, &l);
+	HV_AUTO_ERR struct hv_err *err = hv_layout_read(&core, &l);
 
 	ck_assert_ptr_nonnull(err);
 	ck_assert_str_eq(err->message, message);
@@ -208,7 +206,7 @@ START_TEST(names_what_is_missing)
 	check_refused("kernel has no symbol cpu_number");
 	set_symbols(apart, 2);
 	check_refused("kernel has no symbol current_task: it was built without "
-		      "CONFIG_KALLSYMS_ALL (--vmlinux FILE gives its symbols)");
+		      "CONFIG_KALLSYMS_ALL");
 	set_symbols(hot, HV_ARRAY_LEN(hot));
 	begin_btf();
 	structure("task_struct", 2000, task, 3);
@@ -226,10 +224,9 @@ START_TEST(names_what_is_missing)
 	structure("pcpu_hot", 64, pcpu_hot, 3);
 	end_btf();
 	check_refused("btf: member pid of struct task_struct has 2 bytes instead of 4");
-	hv_btf_free(kernel.btf);
-	kernel.btf = NULL;
-	check_refused("kernel without BTF (CONFIG_DEBUG_INFO_BTF): structures are not known "
-		      "(--vmlinux FILE of a build that has it tells them)");
+	hv_btf_free(core.btf);
+	core.btf = NULL;
+	check_refused("kernel without BTF (CONFIG_DEBUG_INFO_BTF): structures are not known");
 }
 END_TEST
 
@@ -296,6 +293,30 @@ START_TEST(cpus_without_their_number)
 }
 END_TEST
 
+/* Which symbols enclose the boot CPU's idle stack depends on the kernel. */
+START_TEST(bytes_of_a_stack)
+{
+	static const char *const bounds[][2] = {{"__start_init_task", "__end_init_task"},
+						{"__start_init_stack", "__end_init_stack"}};
+	struct hv_symbol with[5] = {hot[0], hot[1], hot[2]};
+
+	set_symbols(hot, HV_ARRAY_LEN(hot));
+	ck_assert_uint_eq(read_layout().stack_bytes, 0x4000);
+	for (size_t i = 0; i < HV_ARRAY_LEN(bounds); i++) {
+		with[3] = (struct hv_symbol){{DATA + 0x8000}, bounds[i][0], 'D'};
+		with[4] = (struct hv_symbol){{DATA + 0x10000}, bounds[i][1], 'D'};
+		set_symbols(with, HV_ARRAY_LEN(with));
+		ck_assert_uint_eq(read_layout().stack_bytes, 0x8000);
+		with[4].addr = hv_gva(DATA + 0x8000 + 0x5000); /* no power of two */
+		set_symbols(with, HV_ARRAY_LEN(with));
+		ck_assert_uint_eq(read_layout().stack_bytes, 0x4000);
+		with[4].addr = hv_gva(DATA); /* before its start */
+		set_symbols(with, HV_ARRAY_LEN(with));
+		ck_assert_uint_eq(read_layout().stack_bytes, 0x4000);
+	}
+}
+END_TEST
+
 START_TEST(wild_numbers_of_cpus)
 {
 	set_symbols(hot, HV_ARRAY_LEN(hot));
@@ -308,13 +329,8 @@ START_TEST(wild_numbers_of_cpus)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("layout");
-	TCase *tc = tcase_create("layout");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, variables_apart);
 	tcase_add_test(tc, variables_in_pcpu_hot);
@@ -322,10 +338,11 @@ int main(void)
 	tcase_add_test(tc, migration_count_may_not_be_there);
 	tcase_add_test(tc, lazy_preemption_may_be_there);
 	tcase_add_test(tc, cpus_without_their_number);
+	tcase_add_test(tc, bytes_of_a_stack);
 	tcase_add_test(tc, wild_numbers_of_cpus);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_ENV);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed ? 1 : 0;
+}
+
+int main(void)
+{
+	return run_suite("layout", add_tests);
 }

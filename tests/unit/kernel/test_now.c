@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include "kernel/now.h"
+#include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_tasks.h"
 
 #define MS 1000000ull
@@ -92,31 +93,25 @@ START_TEST(a_kernel_that_does_not_tell)
 {
 	uint64_t guest_ns;
 
-	hv_btf_free(t.f.k.btf);
-	t.f.k.btf = NULL;
+	hv_btf_free(t.f.k.core.btf);
+	t.f.k.core.btf = NULL;
 	hv_now_init(&n, &t.f.k);
 	hv_now_sample(&n, 1000);
 	ck_assert(!hv_now_at(&n, 1000, &guest_ns));
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("now");
-	TCase *tc = tcase_create("now");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_newest_queue_of_all_looks_counts);
 	tcase_add_test(tc, the_scheduler_s_offset_is_taken_off);
 	tcase_add_test(tc, a_guest_that_stood_is_found_out);
 	tcase_add_test(tc, what_is_old_is_forgotten);
 	tcase_add_test(tc, a_kernel_that_does_not_tell);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return run_suite("now", add_tests);
 }

@@ -1,9 +1,9 @@
 /* ORC tables of both forms, what is made of them on a stack, and hostile ones. x86-64. */
 #include <check.h>
 #include <stdarg.h>
-#include <stdlib.h>
 
 #include "kernel/unwind.h"
+#include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_orc.h"
 
 #define SP	0x10002000u /* where the stacks of these tests begin */
@@ -28,7 +28,7 @@ static void start(enum fo_form form)
 		fo_rule(&o, i, (struct fo_rule){.ip = FK_DATA - 1});
 	err = hv_orc_new(&o.f.k, &orc);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
-	words = (struct hv_stack_words){.sp = SP};
+	words = (struct hv_stack_words){.text_base = hv_arch_x86_64.text_base, .sp = SP};
 	stubs = (struct hv_unwind_stubs){{{0}, {0}}, hv_arch_x86_64.stubs.yield_rule};
 }
 
@@ -40,9 +40,12 @@ static void end(void)
 
 static void word(uint32_t at, uint64_t value)
 {
+	bool is_text = value >= FK_BASE;
+
 	words.list[words.nr].at = at;
-	words.list[words.nr].value = (uint32_t)value & 0x7fffffff;
-	words.list[words.nr++].is_text = value >= FK_BASE;
+	words.list[words.nr].value =
+		(uint32_t)(is_text ? value - words.text_base.v : value) & 0x7fffffff;
+	words.list[words.nr++].is_text = is_text;
 }
 
 static size_t walk(void)
@@ -80,6 +83,20 @@ START_TEST(calls_up_to_the_end)
 	word(SP + 0x88, INSIDE(3));
 	word(SP + 0x90, INSIDE(4));
 	expect(4, INSIDE(0), INSIDE(1), INSIDE(2), INSIDE(3));
+	end();
+}
+END_TEST
+
+/* Where an architecture has its kernel elsewhere than x86-64. */
+START_TEST(text_is_told_from_its_base)
+{
+	start(FO_SIGNAL);
+	words.text_base = hv_gva(FK_BASE - 0xc0001000);
+	fo_rule(&o, 0, (struct fo_rule){FUNCTION(0), SP_REG, 8, UNDEFINED, 0, CALL, 0});
+	fo_rule(&o, 1, (struct fo_rule){FUNCTION(1), .type = 1});
+	word(SP, INSIDE(0));
+	word(SP + 8, INSIDE(1));
+	expect(2, INSIDE(0), INSIDE(1));
 	end();
 }
 END_TEST
@@ -304,14 +321,14 @@ START_TEST(through_a_stub)
 	expect(2, INSIDE(1), INSIDE(2));
 	/* An interrupt found it there: what it has on the stack then is not told by the rule. */
 	fo_rule(&o, 0, (struct fo_rule){FUNCTION(0), SP_REG, 8, UNDEFINED, 0, REGS, 1});
-	words = (struct hv_stack_words){.sp = SP};
+	words = (struct hv_stack_words){.text_base = hv_arch_x86_64.text_base, .sp = SP};
 	word(SP, INSIDE(0));
 	word(SP + 16 + 128, stub + 5);
 	word(SP + 16 + 152, SP + 0x100);
 	word(SP + 0x118, INSIDE(1));
 	expect(2, INSIDE(0), stub + 5);
 	/* Nothing but stubs has an end. */
-	words = (struct hv_stack_words){.sp = SP};
+	words = (struct hv_stack_words){.text_base = hv_arch_x86_64.text_base, .sp = SP};
 	stubs.rule.sp_off = 0;
 	word(SP, stub + 5);
 	expect(0);
@@ -360,12 +377,12 @@ static void refused(const char *message)
 START_TEST(kernels_without)
 {
 	fo_init(&o, FO_END);
-	hv_btf_free(o.f.k.btf);
-	o.f.k.btf = NULL;
+	hv_btf_free(o.f.k.core.btf);
+	o.f.k.core.btf = NULL;
 	refused("no struct orc_entry");
 	fo_deinit(&o);
 	fo_init(&o, FO_END);
-	o.f.k.symbols.nr = 0;
+	o.f.k.core.symbols.nr = 0;
 	refused("no ORC tables");
 	fo_deinit(&o);
 }
@@ -382,14 +399,10 @@ START_TEST(tables_that_do_not_fit)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("orc");
-	TCase *tc = tcase_create("orc");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_test(tc, calls_up_to_the_end);
+	tcase_add_test(tc, text_is_told_from_its_base);
 	tcase_add_test(tc, a_call_at_the_end_of_its_function);
 	tcase_add_test(tc, through_an_interrupt);
 	tcase_add_test(tc, user_code_is_the_end);
@@ -406,9 +419,9 @@ int main(void)
 	tcase_add_test(tc, tables_in_no_order);
 	tcase_add_test(tc, kernels_without);
 	tcase_add_test(tc, tables_that_do_not_fit);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return run_suite("orc", add_tests);
 }

@@ -1,23 +1,27 @@
 /* ftrace records and modules of a kernel made of data, right and unfriendly. */
 #include <check.h>
 
+#include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_sites.h"
 
 static struct fs s;
 
 static void read_modules(void)
 {
-	struct hv_err *err = hv_modules_read(&s.f.k, &s.f.k.modules);
+	struct hv_err *err = hv_modules_read(&s.f.k.core, &s.f.k.modules);
 
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 }
 
+static struct hv_err *read_all_sites(struct hv_sites *ret)
+{
+	return hv_sites_read(&s.f.k.core, &s.f.k.modules, (struct hv_gva_range){0}, ret);
+}
+
 static void read_sites(void)
 {
-	struct hv_err *err;
+	struct hv_err *err = hv_kernel_refresh(&s.f.k);
 
-	read_modules();
-	err = hv_sites_read(&s.f.k, &s.f.k.sites);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 }
 
@@ -91,9 +95,9 @@ START_TEST(same_without_btf)
 {
 	GROUP({FK_BASE, 0}, {FK_BASE + 0x100, 1}, {FK_BASE + 0x200, FS_DISABLED});
 	read_modules();
-	hv_btf_free(s.f.k.btf);
-	s.f.k.btf = NULL;
-	ck_assert_ptr_null(hv_sites_read(&s.f.k, &s.f.k.sites));
+	hv_btf_free(s.f.k.core.btf);
+	s.f.k.core.btf = NULL;
+	ck_assert_ptr_null(read_all_sites(&s.f.k.sites));
 	ck_assert_uint_eq(s.f.k.sites.nr, 3);
 	ck_assert(!s.f.k.sites.list[0].busy && s.f.k.sites.list[1].busy);
 	ck_assert(s.f.k.sites.list[2].invalid);
@@ -149,17 +153,17 @@ START_TEST(unfriendly_records_are_refused)
 	uint64_t page = GROUP({FK_BASE, 0});
 
 	fk_u64(&s.f, page, page);
-	check_refused(hv_sites_read(&s.f.k, &sites), "goes round");
+	check_refused(read_all_sites(&sites), "goes round");
 	fk_u64(&s.f, page, 0x1234);
-	check_refused(hv_sites_read(&s.f.k, &sites), "ftrace records");
+	check_refused(read_all_sites(&sites), "ftrace records");
 	fk_u64(&s.f, page, 0);
 	fk_u32(&s.f, page + 16, 0xffffffff);
-	check_refused(hv_sites_read(&s.f.k, &sites), "4294967295 records");
+	check_refused(read_all_sites(&sites), "4294967295 records");
 	fk_u32(&s.f, page + 16, 0);
-	check_refused(hv_sites_read(&s.f.k, &sites), "no records");
+	check_refused(read_all_sites(&sites), "no records");
 	fk_u32(&s.f, page + 16, 1);
 	fk_u64(&s.f, page + 8, FK_END - 8);
-	check_refused(hv_sites_read(&s.f.k, &sites), "ftrace records");
+	check_refused(read_all_sites(&sites), "ftrace records");
 }
 END_TEST
 
@@ -168,7 +172,7 @@ START_TEST(user_addresses_are_no_records)
 	struct hv_sites sites;
 
 	GROUP({0x400000, 0});
-	check_refused(hv_sites_read(&s.f.k, &sites), "no kernel address");
+	check_refused(read_all_sites(&sites), "no kernel address");
 }
 END_TEST
 
@@ -222,18 +226,18 @@ START_TEST(unfriendly_modules_are_refused)
 	memcpy(&kallsyms, fk_host(&s.f, module + FS_KALLSYMS), 8);
 	memcpy(&symtab, fk_host(&s.f, kallsyms), 8);
 	fk_u64(&s.f, module + FS_LIST, module + FS_LIST);
-	check_refused(hv_modules_read(&s.f.k, &modules), "goes round");
+	check_refused(hv_modules_read(&s.f.k.core, &modules), "goes round");
 	fk_u64(&s.f, module + FS_LIST, 8);
-	check_refused(hv_modules_read(&s.f.k, &modules), "modules");
+	check_refused(hv_modules_read(&s.f.k.core, &modules), "modules");
 	fk_u64(&s.f, module + FS_LIST, s.modules);
 	fk_u32(&s.f, kallsyms + 8, 0x10000000);
-	check_refused(hv_modules_read(&s.f.k, &modules), "module 'm': 268435456 symbols");
+	check_refused(hv_modules_read(&s.f.k.core, &modules), "module 'm': 268435456 symbols");
 	fk_u32(&s.f, kallsyms + 8, 8);
 	fk_u32(&s.f, symtab + sizeof(Elf64_Sym), 0xfffffff0);
-	check_refused(hv_modules_read(&s.f.k, &modules), "a name at 4294967280");
+	check_refused(hv_modules_read(&s.f.k.core, &modules), "a name at 4294967280");
 	fk_u32(&s.f, symtab + sizeof(Elf64_Sym), 1);
 	fk_u32(&s.f, module + FS_TEXT + 12, 0xffffffff);
-	check_refused(hv_modules_read(&s.f.k, &modules), "text");
+	check_refused(hv_modules_read(&s.f.k.core, &modules), "text");
 }
 END_TEST
 
@@ -271,32 +275,26 @@ START_TEST(strings_may_end_with_their_page)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, groups_in_the_list_s_order);
+	tcase_add_test(tc, init_code_is_left_out);
+	tcase_add_test(tc, init_code_is_there_until_it_is_left_out);
+	tcase_add_test(tc, same_without_btf);
+	tcase_add_test(tc, weak_leftovers_have_a_name_where_the_kernel_gives_one);
+	tcase_add_test(tc, weak_leftovers_are_invalid_where_the_kernel_says_so);
+	tcase_add_test(tc, a_site_behind_endbr_is_valid);
+	tcase_add_test(tc, unfriendly_records_are_refused);
+	tcase_add_test(tc, user_addresses_are_no_records);
+	tcase_add_test(tc, modules_have_names_as_kallsyms_chooses_them);
+	tcase_add_test(tc, names_are_safe_to_print);
+	tcase_add_test(tc, unfriendly_modules_are_refused);
+	tcase_add_test(tc, a_function_is_found_by_its_name);
+	tcase_add_test(tc, strings_may_end_with_their_page);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("sites");
-	TCase *t = tcase_create("sites");
-	SRunner *runner;
-	int failed;
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, groups_in_the_list_s_order);
-	tcase_add_test(t, init_code_is_left_out);
-	tcase_add_test(t, init_code_is_there_until_it_is_left_out);
-	tcase_add_test(t, same_without_btf);
-	tcase_add_test(t, weak_leftovers_have_a_name_where_the_kernel_gives_one);
-	tcase_add_test(t, weak_leftovers_are_invalid_where_the_kernel_says_so);
-	tcase_add_test(t, a_site_behind_endbr_is_valid);
-	tcase_add_test(t, unfriendly_records_are_refused);
-	tcase_add_test(t, user_addresses_are_no_records);
-	tcase_add_test(t, modules_have_names_as_kallsyms_chooses_them);
-	tcase_add_test(t, names_are_safe_to_print);
-	tcase_add_test(t, unfriendly_modules_are_refused);
-	tcase_add_test(t, a_function_is_found_by_its_name);
-	tcase_add_test(t, strings_may_end_with_their_page);
-	suite_add_tcase(suite, t);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite("sites", add_tests);
 }

@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include "kernel/symbols.h"
+#include "tests/lib/run_suite.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -100,21 +101,16 @@ START_TEST(finds_every_name)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("symbols");
-	TCase *tc = tcase_create("symbols");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
 	tcase_add_test(tc, equal_addresses_keep_their_order);
 	tcase_add_test(tc, finds_first_of_a_name);
 	tcase_add_test(tc, an_address_is_the_first_alias);
 	tcase_add_test(tc, an_empty_table_knows_nothing);
 	tcase_add_test(tc, finds_every_name);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_ENV);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed ? 1 : 0;
+}
+
+int main(void)
+{
+	return run_suite("symbols", add_tests);
 }

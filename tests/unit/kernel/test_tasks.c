@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include "kernel/tasks.h"
+#include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_tasks.h"
 
 #define WANTED	   0xffffffff90000000ull
@@ -20,7 +21,7 @@ static void setup(void)
 	for (unsigned i = 0; i < 2; i++)
 		regs[i] = (struct hv_vcpu_regs){.ip = hv_gva(USER_IP),
 						.sp = hv_gva(USER_SP),
-						.root = t.f.k.as.root.v,
+						.root = t.f.k.core.as.root.v,
 						.levels = 4};
 	where = NULL;
 }
@@ -349,36 +350,30 @@ START_TEST(stacks_that_cannot_be_read_are_an_error)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, tells_all_threads_and_idle_tasks);
+	tcase_add_test(tc, lists_without_end_are_refused);
+	tcase_add_test(tc, a_sleeping_stack_is_live_from_its_sp);
+	tcase_add_test(tc, a_saved_sp_outside_means_the_whole_stack);
+	tcase_add_test(tc, user_code_has_nothing_on_the_kernel_stack);
+	tcase_add_test(tc, a_running_stack_is_live_from_the_vcpu_s_sp);
+	tcase_add_test(tc, an_interrupt_stack_links_to_the_task_s);
+	tcase_add_test(tc, an_nmi_comes_from_an_interrupt_comes_from_a_task);
+	tcase_add_test(tc, words_of_an_interrupt_say_nothing_of_sleeping_tasks);
+	tcase_add_test(tc, in_a_switch_the_previous_task_counts);
+	tcase_add_test(tc, in_an_nmi_in_a_switch_the_previous_task_counts);
+	tcase_add_test(tc, a_vcpu_on_no_known_stack_is_found);
+	tcase_add_test(tc, a_vcpu_in_another_kernel_is_found);
+	tcase_add_test(tc, a_current_task_is_known_from_its_cpu);
+	tcase_add_test(tc, a_queued_task_is_known_from_its_cpu);
+	tcase_add_test(tc, a_left_over_of_an_interrupt_does_not_count);
+	tcase_add_test(tc, stacks_that_are_gone_are_empty);
+	tcase_add_test(tc, stacks_that_cannot_be_read_are_an_error);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("tasks");
-	TCase *c = tcase_create("tasks");
-	SRunner *runner;
-	int failed;
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, tells_all_threads_and_idle_tasks);
-	tcase_add_test(c, lists_without_end_are_refused);
-	tcase_add_test(c, a_sleeping_stack_is_live_from_its_sp);
-	tcase_add_test(c, a_saved_sp_outside_means_the_whole_stack);
-	tcase_add_test(c, user_code_has_nothing_on_the_kernel_stack);
-	tcase_add_test(c, a_running_stack_is_live_from_the_vcpu_s_sp);
-	tcase_add_test(c, an_interrupt_stack_links_to_the_task_s);
-	tcase_add_test(c, an_nmi_comes_from_an_interrupt_comes_from_a_task);
-	tcase_add_test(c, words_of_an_interrupt_say_nothing_of_sleeping_tasks);
-	tcase_add_test(c, in_a_switch_the_previous_task_counts);
-	tcase_add_test(c, in_an_nmi_in_a_switch_the_previous_task_counts);
-	tcase_add_test(c, a_vcpu_on_no_known_stack_is_found);
-	tcase_add_test(c, a_vcpu_in_another_kernel_is_found);
-	tcase_add_test(c, a_current_task_is_known_from_its_cpu);
-	tcase_add_test(c, a_queued_task_is_known_from_its_cpu);
-	tcase_add_test(c, a_left_over_of_an_interrupt_does_not_count);
-	tcase_add_test(c, stacks_that_are_gone_are_empty);
-	tcase_add_test(c, stacks_that_cannot_be_read_are_an_error);
-	suite_add_tcase(suite, c);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite("tasks", add_tests);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "tests/lib/run_suite.h"
 
 enum { TEXT = 0x1000, RODATA = 0x2000, MCOUNT = 0x3000 };
 
@@ -287,24 +288,21 @@ START_TEST(survives_truncation)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, reads_everything);
+	tcase_add_test(tc, mcount_locs_from_the_section);
+	tcase_add_test(tc, mcount_locs_from_relocations);
+	tcase_add_test(tc, refuses_other_files);
+	tcase_add_test(tc, survives_truncation);
+}
+
 int main(void)
 {
-	Suite *s = suite_create("vmlinux");
-	TCase *t = tcase_create("vmlinux");
-	SRunner *runner;
-	int failed;
+	int status;
 
 	close(mkstemp(path));
-	tcase_add_test(t, reads_everything);
-	tcase_add_test(t, mcount_locs_from_the_section);
-	tcase_add_test(t, mcount_locs_from_relocations);
-	tcase_add_test(t, refuses_other_files);
-	tcase_add_test(t, survives_truncation);
-	suite_add_tcase(s, t);
-	runner = srunner_create(s);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
+	status = run_suite("vmlinux", add_tests);
 	unlink(path);
-	return failed != 0;
+	return status;
 }

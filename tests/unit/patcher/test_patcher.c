@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "patcher/patcher.h"
+#include "tests/lib/run_suite.h"
 
 #define MEM_LEN	   (1U << 20)
 #define TEXT_GPA   0x10000ULL
@@ -424,11 +425,11 @@ START_TEST(a_freed_module_is_forgotten)
 	changes[1].gva = hv_gva(MODULE_GVA);
 	changes[1].gpa = hv_gpa(MODULE_GPA);
 	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 2));
-	hv_patcher_forget_freed(patcher);
+	hv_patcher_forget_gone(patcher);
 	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 2);
 
 	put_entry(0x4000, 1, MODULE_GVA, 0x50000);
-	hv_patcher_forget_freed(patcher);
+	hv_patcher_forget_gone(patcher);
 	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 1);
 	undo_all();
 	ck_assert_mem_eq(machine.mem + TEXT_GPA, nop, sizeof(nop));
@@ -541,7 +542,7 @@ START_TEST(ring_plans)
 	ck_assert_ptr_null(hv_region_plan_rings(&r, 2, &plan));
 	ck_assert_uint_eq(plan.ring_bytes, 16 << 20);
 	ck_assert_uint_eq(plan.counts_off, 16 << 20);
-	ck_assert_uint_eq(plan.nr_counts, (4 << 20) / HV_COUNT_LEN);
+	ck_assert_uint_eq(plan.nr_counts, (4 << 20) / sizeof(struct hv_count));
 	ck_assert_ptr_null(hv_region_plan_rings(&r, 3, &plan));
 	ck_assert_uint_eq(plan.ring_bytes, 8 << 20);
 	ck_assert_ptr_null(hv_region_plan_rings(&r, 1, &plan));
@@ -550,9 +551,9 @@ START_TEST(ring_plans)
 	ck_assert_ptr_null(hv_region_plan_rings(&r, 64, &plan));
 	ck_assert_uint_eq(plan.ring_bytes, 64 << 10);
 	ck_assert_uint_eq(plan.counts_off, 10 << 20);
-	ck_assert_uint_eq(plan.nr_counts, (2 << 20) / 64 / HV_COUNT_LEN);
+	ck_assert_uint_eq(plan.nr_counts, (2 << 20) / 64 / sizeof(struct hv_count));
 	ck_assert_uint_eq(plan.rings_off, 12 << 20);
-	ck_assert_uint_eq(plan.nr_stacks, (2 << 20) / HV_STACK_LEN);
+	ck_assert_uint_eq(plan.nr_stacks, (2 << 20) / sizeof(struct hv_stack));
 	err = hv_region_plan_rings(&r, 4096, &plan);
 	ck_assert_int_eq(err->code, ENOSPC);
 	hv_err_free(err);
@@ -563,13 +564,8 @@ START_TEST(ring_plans)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("patcher");
-	TCase *tc = tcase_create("array");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, apply_and_undo);
 	tcase_add_test(tc, a_changed_site_is_refused_alone);
@@ -588,9 +584,9 @@ int main(void)
 	tcase_add_test(tc, the_regions_journal_is_not_believed);
 	tcase_add_test(tc, another_boot_is_not_written);
 	tcase_add_test(tc, ring_plans);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_NORMAL);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return run_suite("patcher", add_tests);
 }

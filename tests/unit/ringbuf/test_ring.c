@@ -4,6 +4,7 @@
 
 #include "ringbuf/ring.h"
 #include "ringbuf/writer.h"
+#include "tests/lib/run_suite.h"
 
 #define NR_SLOTS 8
 #define LAP_BIT	 (UINT64_C(1) << HV_LAP_BIT)
@@ -357,14 +358,8 @@ START_TEST(the_host_writes_too)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("ring");
-	TCase *tc = tcase_create("ring");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tc);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, empty_stays_empty);
 	tcase_add_test(tc, what_does_not_count_is_lost);
@@ -386,8 +381,9 @@ int main(void)
 	tcase_add_loop_test(tc, lying_heads_end, 0, NR_LIES);
 	tcase_add_test(tc, the_count_of_losses_does_not_wrap);
 	tcase_add_test(tc, a_ring_of_one_slot_works);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return run_suite("ring", add_tests);
 }

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "ringbuf/ring.h"
+#include "tests/lib/run_suite.h"
 
 #define NR_PRODUCERS 3
 #define RUN_NS	     400000000
@@ -232,18 +233,13 @@ START_TEST(nothing_torn_is_accepted_and_all_is_counted)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("ring race");
-	TCase *tc = tcase_create("race");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tc);
 	tcase_set_timeout(tc, 30);
 	tcase_add_loop_test(tc, nothing_torn_is_accepted_and_all_is_counted, 0, NR_VARIANTS);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return run_suite("ring race", add_tests);
 }

@@ -2,13 +2,13 @@
  * loads of the reader. ring.c is compiled into this file with its loads replaced by one that calls
  * a hook. */
 #include <check.h>
-#include <stdlib.h>
 
 #include "ringbuf/ring.h"
 
 static uint64_t load(const uint64_t *at);
 #define __atomic_load_n(at, order) load(at)
 #include "ringbuf/ring.c"
+#include "tests/lib/run_suite.h"
 #undef __atomic_load_n
 
 #define NR_SLOTS   4
@@ -100,18 +100,13 @@ START_TEST(a_writer_one_lap_late_mixes_nothing)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("ring steps");
-	TCase *tc = tcase_create("steps");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tc);
 	tcase_add_loop_test(tc, a_guest_that_comes_round_mixes_nothing, 0, NR_ACTIONS);
 	tcase_add_loop_test(tc, a_writer_one_lap_late_mixes_nothing, 0, 16);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return run_suite("ring steps", add_tests);
 }

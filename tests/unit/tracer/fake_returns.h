@@ -95,7 +95,7 @@ static inline void fr_init(struct fr *r)
 	*r = (struct fr){0};
 	ft_init(&r->t);
 	r->guest = hv_guest_new(&ops, r, hv_guest_info(r->t.f.machine.guest));
-	r->t.f.k.guest = r->t.f.k.as.guest = r->guest;
+	r->t.f.k.guest = r->t.f.k.core.as.guest = r->guest;
 	t->guest = r->guest;
 	t->kernel = &r->t.f.k;
 	t->range = (struct hv_gva_range){hv_gva(FR_RANGE), hv_gva(FR_RANGE + FR_RANGE_LEN)};
@@ -103,11 +103,11 @@ static inline void fr_init(struct fr *r)
 	t->plan.nr_stacks = FR_NR_STACKS;
 	t->region = (struct hv_region){.host = hv_alloc(HV_REGION_LEN_MIN),
 				       .len_bytes = HV_REGION_LEN_MIN};
-	t->patcher = hv_patcher_new(&r->t.f.k.as, r->t.f.k.image.all, &t->region);
+	t->patcher = hv_patcher_new(&r->t.f.k.core.as, r->t.f.k.core.image.all, &t->region);
 	for (unsigned i = 0; i < 2; i++)
 		r->regs[i] = (struct hv_vcpu_regs){.ip = hv_gva(0x401000),
 						   .sp = hv_gva(0x7ffc00000000),
-						   .root = r->t.f.k.as.root.v,
+						   .root = r->t.f.k.core.as.root.v,
 						   .levels = 4};
 	r->task = ft_process(&r->t, 71, "cat", FR_SLEEP_FROM);
 }
@@ -161,10 +161,8 @@ static inline struct hv_err *fr_start_graph(struct fr *r, struct hv_graph_tracer
 {
 	struct hv_err *err;
 
-	r->t.f.k.layout.has_irq_stack = true;
-	ft_percpu(&r->t, FT_CEA, 0, r->t.f.k.as.arch->exception_stacks.start.v);
+	ft_percpu(&r->t, FT_CEA, 0, r->t.f.k.core.as.arch->exception_stacks.start.v);
 	err = hv_graph_tracer_start(g);
 	ft_percpu(&r->t, FT_CEA, 0, r->t.estacks[0]);
-	r->t.f.k.layout.has_irq_stack = false;
 	return err;
 }

@@ -29,7 +29,7 @@ static inline void traced_make_sites(struct fr *r, size_t nr, const uint8_t nop[
 {
 	struct hv_sites *sites = &r->t.f.k.sites;
 
-	xm_map(&r->t.f.machine, r->t.f.k.as.root, 4, 2, hv_gva(FK_BASE), hv_gpa(FK_GPA), 1,
+	xm_map(&r->t.f.machine, r->t.f.k.core.as.root, 4, 2, hv_gva(FK_BASE), hv_gpa(FK_GPA), 1,
 	       XM_W | XM_X);
 	sites->list = hv_alloc(nr * sizeof(*sites->list));
 	sites->nr = nr;

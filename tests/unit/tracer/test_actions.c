@@ -1,6 +1,7 @@
 /* Actions of functions: which entry of the stubs a site calls for them, and what is counted. */
 #include <check.h>
 
+#include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_traced.h"
 
 #define NR_SITES 4u
@@ -153,23 +154,17 @@ START_TEST(too_many_that_count_are_refused)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, a_site_with_actions_goes_on_to_its_stub);
+	tcase_add_test(tc, actions_alone_go_on_to_nothing);
+	tcase_add_test(tc, a_count_goes_on_where_it_is);
+	tcase_add_test(tc, a_change_that_fails_leaves_the_counts);
+	tcase_add_test(tc, too_many_that_count_are_refused);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("actions");
-	TCase *c = tcase_create("actions");
-	SRunner *runner;
-	int failed;
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, a_site_with_actions_goes_on_to_its_stub);
-	tcase_add_test(c, actions_alone_go_on_to_nothing);
-	tcase_add_test(c, a_count_goes_on_where_it_is);
-	tcase_add_test(c, a_change_that_fails_leaves_the_counts);
-	tcase_add_test(c, too_many_that_count_are_refused);
-	suite_add_tcase(suite, c);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite("actions", add_tests);
 }

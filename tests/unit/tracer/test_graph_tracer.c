@@ -1,6 +1,7 @@
 /* A graph that begins and ends: what of it stays in the guest, and what waits for that. */
 #include <check.h>
 
+#include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_returns.h"
 
 static struct fr r;
@@ -72,20 +73,14 @@ START_TEST(dead_stacks_are_swept_while_a_graph_is_traced)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, a_livepatch_waits_until_all_is_put_back);
+	tcase_add_test(tc, dead_stacks_are_swept_while_a_graph_is_traced);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("graph_tracer");
-	TCase *c = tcase_create("graph_tracer");
-	SRunner *runner;
-	int failed;
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, a_livepatch_waits_until_all_is_put_back);
-	tcase_add_test(c, dead_stacks_are_swept_while_a_graph_is_traced);
-	suite_add_tcase(suite, c);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite("graph_tracer", add_tests);
 }

@@ -1,6 +1,7 @@
 /* Return addresses put back, from return stacks in which the guest can write anything. */
 #include <check.h>
 
+#include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_returns.h"
 
 #define INTO_TRAMPOLINE (FT_TRAMPOLINE + 0x20)
@@ -122,7 +123,7 @@ START_TEST(slots_that_no_stack_has_are_left_alone)
 		read_only,
 	};
 	struct xm *m = &r.t.f.machine;
-	struct hv_gpa root = r.t.f.k.as.root, page = hv_gpa(FK_GPA + words - FK_BASE);
+	struct hv_gpa root = r.t.f.k.core.as.root, page = hv_gpa(FK_GPA + words - FK_BASE);
 
 	xm_map(m, root, 4, 1, hv_gva(user), page, 1, XM_W);
 	xm_map(m, root, 4, 1, hv_gva(read_only), page, 1, 0);
@@ -155,8 +156,8 @@ START_TEST(callers_that_are_no_code_are_refused)
 	};
 	struct xm *m = &r.t.f.machine;
 
-	xm_map(m, r.t.f.k.as.root, 4, 1, hv_gva(0x400000), hv_gpa(0), 1, XM_X);
-	xm_map(m, r.t.f.k.as.root, 4, 1, hv_gva(FR_RANGE), hv_gpa(0), 2, XM_X);
+	xm_map(m, r.t.f.k.core.as.root, 4, 1, hv_gva(0x400000), hv_gpa(0), 1, XM_X);
+	xm_map(m, r.t.f.k.core.as.root, 4, 1, hv_gva(FR_RANGE), hv_gpa(0), 2, XM_X);
 	for (unsigned i = 0; i < HV_ARRAY_LEN(callers); i++) {
 		open_frame(0);
 		open_frame(1);
@@ -169,7 +170,7 @@ END_TEST
 
 START_TEST(code_is_whatever_the_kernel_can_execute)
 {
-	xm_map(&r.t.f.machine, r.t.f.k.as.root, 4, 1, hv_gva(0xffffffffa0000000), hv_gpa(0), 1,
+	xm_map(&r.t.f.machine, r.t.f.k.core.as.root, 4, 1, hv_gva(0xffffffffa0000000), hv_gpa(0), 1,
 	       XM_X);
 	open_frame(0);
 	hv_region_stack(&r.tracee.region, 0)->frames[0].caller_gva = 0xffffffffa0000123;
@@ -182,7 +183,7 @@ START_TEST(code_is_what_the_kernel_has_freed_after_its_start)
 {
 	fk_symbol(&r.t.f, "_sinittext", FK_DATA + 0x10000);
 	fk_symbol(&r.t.f, "_einittext", FK_DATA + 0x11000);
-	hv_symbols_index(&r.t.f.k.symbols);
+	hv_symbols_index(&r.t.f.k.core.symbols);
 	open_frame(0);
 	hv_region_stack(&r.tracee.region, 0)->frames[0].caller_gva = FK_DATA + 0x11000;
 	check_refused(EUCLEAN, "is no code of the kernel");
@@ -201,7 +202,7 @@ START_TEST(return_stacks_that_disagree_are_refused)
 	fr_frame(&r, 2, fr_slot(&r, 0), FR_CALLER + 8);
 	check_refused(EUCLEAN, "two return stacks disagree");
 	/* the same word by another address */
-	xm_map(&r.t.f.machine, r.t.f.k.as.root, 4, 1, hv_gva(alias), hv_gpa(page), 1, XM_W);
+	xm_map(&r.t.f.machine, r.t.f.k.core.as.root, 4, 1, hv_gva(alias), hv_gpa(page), 1, XM_W);
 	hv_region_stack(&r.tracee.region, 2)->frames[0].slot_gva = alias + fr_slot(&r, 0) % 4096;
 	check_refused(EUCLEAN, "two return stacks disagree");
 	hv_region_stack(&r.tracee.region, 2)->frames[0].caller_gva = FR_CALLER;
@@ -286,33 +287,27 @@ START_TEST(a_trampoline_that_runs_is_waited_for)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, what_is_open_is_put_back);
+	tcase_add_test(tc, frames_of_one_slot_lead_to_the_first);
+	tcase_add_test(tc, what_is_below_a_frame_that_leads_out_is_left_over);
+	tcase_add_test(tc, a_count_beyond_the_frames_is_all_of_them);
+	tcase_add_test(tc, a_slot_with_another_word_is_left_alone);
+	tcase_add_test(tc, slots_that_no_stack_has_are_left_alone);
+	tcase_add_test(tc, callers_that_are_no_code_are_refused);
+	tcase_add_test(tc, code_is_whatever_the_kernel_can_execute);
+	tcase_add_test(tc, code_is_what_the_kernel_has_freed_after_its_start);
+	tcase_add_test(tc, return_stacks_that_disagree_are_refused);
+	tcase_add_test(tc, a_handler_s_address_without_a_frame_is_refused);
+	tcase_add_test(tc, a_vcpu_in_a_stub_is_waited_for);
+	tcase_add_test(tc, a_slot_that_changes_in_the_hold_is_left_alone);
+	tcase_add_test(tc, a_slot_that_the_guest_hides_is_waited_for);
+	tcase_add_test(tc, a_trampoline_that_runs_is_waited_for);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("returns");
-	TCase *c = tcase_create("returns");
-	SRunner *runner;
-	int failed;
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, what_is_open_is_put_back);
-	tcase_add_test(c, frames_of_one_slot_lead_to_the_first);
-	tcase_add_test(c, what_is_below_a_frame_that_leads_out_is_left_over);
-	tcase_add_test(c, a_count_beyond_the_frames_is_all_of_them);
-	tcase_add_test(c, a_slot_with_another_word_is_left_alone);
-	tcase_add_test(c, slots_that_no_stack_has_are_left_alone);
-	tcase_add_test(c, callers_that_are_no_code_are_refused);
-	tcase_add_test(c, code_is_whatever_the_kernel_can_execute);
-	tcase_add_test(c, code_is_what_the_kernel_has_freed_after_its_start);
-	tcase_add_test(c, return_stacks_that_disagree_are_refused);
-	tcase_add_test(c, a_handler_s_address_without_a_frame_is_refused);
-	tcase_add_test(c, a_vcpu_in_a_stub_is_waited_for);
-	tcase_add_test(c, a_slot_that_changes_in_the_hold_is_left_alone);
-	tcase_add_test(c, a_slot_that_the_guest_hides_is_waited_for);
-	tcase_add_test(c, a_trampoline_that_runs_is_waited_for);
-	suite_add_tcase(suite, c);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite("returns", add_tests);
 }

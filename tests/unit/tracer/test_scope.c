@@ -1,6 +1,7 @@
 /* Whose calls are recorded: what is set is what the guest's stubs read, and nothing else is. */
 #include <check.h>
 
+#include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_returns.h"
 #include "tracer/scope.h"
 
@@ -111,23 +112,17 @@ START_TEST(forks_are_followed_where_the_kernel_tells)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, only_these_without_those);
+	tcase_add_test(tc, a_pid_that_no_kernel_has_is_nobodys);
+	tcase_add_test(tc, recording_is_one_bit_of_the_mode);
+	tcase_add_test(tc, muted_cpus_are_told_each);
+	tcase_add_test(tc, forks_are_followed_where_the_kernel_tells);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("scope");
-	TCase *c = tcase_create("scope");
-	SRunner *runner;
-	int failed;
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, only_these_without_those);
-	tcase_add_test(c, a_pid_that_no_kernel_has_is_nobodys);
-	tcase_add_test(c, recording_is_one_bit_of_the_mode);
-	tcase_add_test(c, muted_cpus_are_told_each);
-	tcase_add_test(c, forks_are_followed_where_the_kernel_tells);
-	suite_add_tcase(suite, c);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite("scope", add_tests);
 }

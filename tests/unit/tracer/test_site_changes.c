@@ -1,6 +1,7 @@
 /* Sites made to call one stub and then another, and what stands when that fails half way. */
 #include <check.h>
 
+#include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_traced.h"
 
 #define NR_SITES 300u /* more than a first batch */
@@ -94,6 +95,7 @@ START_TEST(a_change_that_fails_twice_can_be_taken_back)
 	r.fail_after = 0;
 	r.fails_on = false;
 	ck_assert(err && strstr(err->message, "could not be undone"));
+	ck_assert(err->facts & HV_ERR_NEEDS_RECOVERY);
 	hv_err_free(err);
 	take_all_back();
 }
@@ -151,24 +153,18 @@ START_TEST(whoever_comes_after_a_death_half_way_finds_all)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, one_stub_is_changed_for_another);
+	tcase_add_test(tc, a_change_that_fails_leaves_the_first_stub);
+	tcase_add_test(tc, a_change_that_fails_twice_can_be_taken_back);
+	tcase_add_test(tc, a_change_that_cannot_begin_leaves_all_as_it_is);
+	tcase_add_test(tc, a_change_that_is_refused_leaves_the_first_stub);
+	tcase_add_test(tc, whoever_comes_after_a_death_half_way_finds_all);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("site_changes");
-	TCase *c = tcase_create("site_changes");
-	SRunner *runner;
-	int failed;
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, one_stub_is_changed_for_another);
-	tcase_add_test(c, a_change_that_fails_leaves_the_first_stub);
-	tcase_add_test(c, a_change_that_fails_twice_can_be_taken_back);
-	tcase_add_test(c, a_change_that_cannot_begin_leaves_all_as_it_is);
-	tcase_add_test(c, a_change_that_is_refused_leaves_the_first_stub);
-	tcase_add_test(c, whoever_comes_after_a_death_half_way_finds_all);
-	suite_add_tcase(suite, c);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite("site_changes", add_tests);
 }

@@ -2,6 +2,7 @@
  */
 #include <check.h>
 
+#include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_returns.h"
 #include "tracer/sweep.h"
 
@@ -42,11 +43,11 @@ START_TEST(stacks_of_dead_tasks_are_given_free)
 	stack_of(1, GONE + FT_STACK);
 	stack_of(2, GONE);
 	stack_of(3, 0xffffffffffffc000); /* ends beyond all */
-	xm_map(&r.t.f.machine, r.t.f.k.as.root, 4, 1, hv_gva(last_page), hv_gpa(0), 1, XM_W);
+	xm_map(&r.t.f.machine, r.t.f.k.core.as.root, 4, 1, hv_gva(last_page), hv_gpa(0), 1, XM_W);
 	hv_sweep(&r.tracee);
 	ck_assert_uint_eq(nr_taken(), 3);
 	ck_assert_uint_eq(hv_region_stack(&r.tracee.region, 1)->word, 0);
-	*xm_path(&r.t.f.machine, r.t.f.k.as.root, 4, 1, hv_gva(last_page)) = 0;
+	*xm_path(&r.t.f.machine, r.t.f.k.core.as.root, 4, 1, hv_gva(last_page)) = 0;
 	hv_sweep(&r.tracee);
 	ck_assert_uint_eq(nr_taken(), 2);
 	ck_assert_uint_eq(hv_region_stack(&r.tracee.region, 2)->word, 0);
@@ -78,20 +79,14 @@ START_TEST(few_dead_stacks_stop_nobody)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, stacks_of_dead_tasks_are_given_free);
+	tcase_add_test(tc, few_dead_stacks_stop_nobody);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("sweep");
-	TCase *c = tcase_create("sweep");
-	SRunner *runner;
-	int failed;
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, stacks_of_dead_tasks_are_given_free);
-	tcase_add_test(c, few_dead_stacks_stop_nobody);
-	suite_add_tcase(suite, c);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite("sweep", add_tests);
 }

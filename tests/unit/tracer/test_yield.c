@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include "base/clock.h"
+#include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/fake_traced.h"
 #include "tracer/yield.h"
 
@@ -28,7 +29,7 @@ static void symbols(void)
 	fk_symbol(&r.t.f, "copy_from_kernel_nofault", READER);
 	fk_symbol(&r.t.f, "ftrace_verify_code.isra.0", VERIFY);
 	fk_symbol(&r.t.f, "somebody_else", VERIFY + 0x100);
-	hv_symbols_index(&r.t.f.k.symbols);
+	hv_symbols_index(&r.t.f.k.core.symbols);
 }
 
 static void setup(void)
@@ -206,7 +207,7 @@ START_TEST(where_the_guests_ftrace_must_not_begin_is_known_before)
 	check_reasons("");
 	call(crossing, READER);
 	fk_symbol(&r.t.f, "ftrace_of_another_page", crossing - 0x10);
-	hv_symbols_index(&r.t.f.k.symbols);
+	hv_symbols_index(&r.t.f.k.core.symbols);
 	hv_text_printf(&text, "its call of copy_from_kernel_nofault at 0x%llx is in two pages",
 		       (unsigned long long)crossing);
 	check_reasons(text.data);
@@ -219,7 +220,7 @@ START_TEST(where_the_guests_ftrace_must_not_begin_is_known_before)
 	check_reasons("it has more than 8 calls of copy_from_kernel_nofault");
 	memset(fk_host(&r.t.f, VERIFY), 0x90, 0x100);
 	check_reasons("its call of copy_from_kernel_nofault was not found");
-	r.t.f.k.symbols.nr = 0;
+	r.t.f.k.core.symbols.nr = 0;
 	check_reasons("what it reads sites by is not known");
 }
 END_TEST
@@ -258,26 +259,20 @@ START_TEST(ftrace_reads_by_our_stub_as_long_as_a_site_calls_us)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, ftrace_reads_by_our_stub_while_sites_call_us);
+	tcase_add_test(tc, each_place_reads_by_an_entry_of_its_own);
+	tcase_add_test(tc, no_site_is_ours_while_ftrace_sees_it);
+	tcase_add_test(tc, what_the_guest_took_is_its_own);
+	tcase_add_test(tc, an_entry_is_believed_when_it_is_plainly_ours);
+	tcase_add_test(tc, ftrace_reads_by_our_stub_as_long_as_a_site_calls_us);
+	tcase_add_test(tc, where_the_guests_ftrace_must_not_begin_is_known_before);
+	tcase_add_test(tc, a_kernel_without_the_place_is_traced_all_the_same);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("yield");
-	TCase *c = tcase_create("yield");
-	SRunner *runner;
-	int failed;
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, ftrace_reads_by_our_stub_while_sites_call_us);
-	tcase_add_test(c, each_place_reads_by_an_entry_of_its_own);
-	tcase_add_test(c, no_site_is_ours_while_ftrace_sees_it);
-	tcase_add_test(c, what_the_guest_took_is_its_own);
-	tcase_add_test(c, an_entry_is_believed_when_it_is_plainly_ours);
-	tcase_add_test(c, ftrace_reads_by_our_stub_as_long_as_a_site_calls_us);
-	tcase_add_test(c, where_the_guests_ftrace_must_not_begin_is_known_before);
-	tcase_add_test(c, a_kernel_without_the_place_is_traced_all_the_same);
-	suite_add_tcase(suite, c);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite("yield", add_tests);
 }

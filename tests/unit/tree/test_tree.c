@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/lib/fake_session.h"
+#include "tests/lib/run_suite.h"
 #include "tracer/events/cursor.h"
 #include "tracer/site_stubs.h"
 #include "tracer/stubs.h"
@@ -116,7 +117,6 @@ START_TEST(pipe_takes_what_is_asked)
 }
 END_TEST
 
-/* Between truncation and close the guest is not told of an empty list, which would mean all. */
 /* A client that has truncated the filter and not yet written when the session is detached. */
 START_TEST(an_ending_tree_publishes_nothing)
 {
@@ -138,7 +138,7 @@ START_TEST(an_ending_tree_publishes_nothing)
 }
 END_TEST
 
-/* What a writer that died had told is not published, all of it or none. */
+/* What a writer that died has written is not published, neither all of it nor a part. */
 START_TEST(an_abandoned_file_publishes_nothing)
 {
 	const uint8_t *patched = hv_site_stubs_now(session->stubs);
@@ -159,7 +159,7 @@ START_TEST(an_abandoned_file_publishes_nothing)
 	ck_assert_ptr_null(hv_file_write(f, "function_8 function_9", 21, &n));
 	hv_file_abandon(f);
 	ck_assert(patched[7] && !patched[8]);
-	/* and whoever comes after is heard */
+	/* The next writer is heard. */
 	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_APPEND, &f));
 	ck_assert_ptr_null(hv_file_write(f, "function_8\n", 11, &n));
 	ck_assert_ptr_null(hv_file_close(f));
@@ -215,6 +215,7 @@ START_TEST(ready_keeps_what_it_found)
 }
 END_TEST
 
+/* Between truncation and close the guest is not told of an empty list, which would mean all. */
 START_TEST(never_all_in_between)
 {
 	const uint8_t *patched = hv_site_stubs_now(session->stubs);
@@ -270,27 +271,22 @@ START_TEST(a_livepatch_ends_a_graph)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, reads_of_any_length);
+	tcase_add_test(tc, dump_is_bounded);
+	tcase_add_test(tc, pipe_takes_what_is_asked);
+	tcase_add_test(tc, an_ending_tree_publishes_nothing);
+	tcase_add_test(tc, an_abandoned_file_publishes_nothing);
+	tcase_add_test(tc, raw_readers_leave_the_rest);
+	tcase_add_test(tc, ready_keeps_what_it_found);
+	tcase_add_test(tc, never_all_in_between);
+	tcase_add_test(tc, a_livepatch_ends_a_graph);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("tree");
-	TCase *tests = tcase_create("tree");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
-	suite_add_tcase(suite, tests);
-	tcase_set_timeout(tests, 60);
-	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, reads_of_any_length);
-	tcase_add_test(tests, dump_is_bounded);
-	tcase_add_test(tests, pipe_takes_what_is_asked);
-	tcase_add_test(tests, an_ending_tree_publishes_nothing);
-	tcase_add_test(tests, an_abandoned_file_publishes_nothing);
-	tcase_add_test(tests, raw_readers_leave_the_rest);
-	tcase_add_test(tests, ready_keeps_what_it_found);
-	tcase_add_test(tests, never_all_in_between);
-	tcase_add_test(tests, a_livepatch_ends_a_graph);
-	srunner_run_all(runner, CK_NORMAL);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed != 0;
+	return run_suite("tree", add_tests);
 }

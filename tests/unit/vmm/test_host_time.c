@@ -1,6 +1,7 @@
 /* The host's clock by samples. */
 #include <check.h>
 
+#include "tests/lib/run_suite.h"
 #include "vmm/host_time.h"
 
 static struct hv_host_time t;
@@ -100,13 +101,8 @@ START_TEST(the_real_ones)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("host_time");
-	TCase *tc = tcase_create("host_time");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, one_sample_is_no_rate);
 	tcase_add_test(tc, between_samples);
@@ -115,10 +111,9 @@ int main(void)
 	tcase_add_test(tc, what_goes_backwards_is_dropped);
 	tcase_add_test(tc, the_oldest_goes);
 	tcase_add_test(tc, the_real_ones);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return run_suite("host_time", add_tests);
 }

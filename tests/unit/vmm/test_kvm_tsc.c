@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tests/lib/run_suite.h"
 #include "vmm/kvm_tsc.h"
 
 static char dir[] = "/tmp/hvtrace-test-XXXXXX";
@@ -96,21 +97,15 @@ START_TEST(what_cannot_be_told)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("kvm_tsc");
-	TCase *tc = tcase_create("kvm_tsc");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, offset_and_ratio);
 	tcase_add_test(tc, hardware_that_does_not_scale);
 	tcase_add_test(tc, what_cannot_be_told);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return run_suite("kvm_tsc", add_tests);
 }

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/lib/run_suite.h"
 #include "vmm/qemu/ram.h"
 #include "vmm/text_store.h"
 
@@ -132,26 +133,21 @@ START_TEST(beyond_its_ram)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_loop_test(tc, killed_at_any_instruction, 0, HV_ARRAY_LEN(places));
+	tcase_add_test(tc, no_other_page);
+	tcase_add_test(tc, beyond_its_ram);
+	tcase_set_timeout(tc, 60);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("text_store");
-	TCase *tcase = tcase_create("all");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	memory = mmap(NULL, PAGES * HV_TEXT_PAGE, PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return 1;
 	range = (struct hv_ram_range){
 		.start = hv_gpa(START_GPA), .len_bytes = PAGES * HV_TEXT_PAGE, .host = memory};
-	tcase_add_loop_test(tcase, killed_at_any_instruction, 0, HV_ARRAY_LEN(places));
-	tcase_add_test(tcase, no_other_page);
-	tcase_add_test(tcase, beyond_its_ram);
-	tcase_set_timeout(tcase, 60);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite("text_store", add_tests);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/verbs/console.h"
+#include "tests/lib/run_suite.h"
 
 #define OK   0
 #define KEYS 77 /* the job's exit status after it has read "k" on a raw terminal */
@@ -261,23 +262,17 @@ START_TEST(what_is_ignored_stays_ignored)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("console");
-	TCase *tc = tcase_create("console");
-	SRunner *runner;
-	int failed;
-
 	tcase_set_timeout(tc, 100);
 	tcase_add_test(tc, stops_and_continues);
 	tcase_add_test(tc, leaves_the_terminal_to_others);
 	tcase_add_test(tc, goes_on_where_it_cannot_stop);
 	tcase_add_test(tc, gives_the_terminal_back_when_it_dies);
 	tcase_add_test(tc, what_is_ignored_stays_ignored);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return run_suite("console", add_tests);
 }

@@ -1,8 +1,8 @@
 /* The backlog against a plain table that is searched from end to end. */
 #include <check.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
+#include "tests/lib/run_suite.h"
 #include "tracer/events/backlog.h"
 
 #define NR_MAX 700
@@ -105,17 +105,12 @@ START_TEST(the_oldest_is_first)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_loop_test(tc, the_oldest_is_first, 0, 5);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("backlog");
-	TCase *tc = tcase_create("backlog");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tc);
-	tcase_add_loop_test(tc, the_oldest_is_first, 0, 5);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite("backlog", add_tests);
 }

@@ -4,6 +4,7 @@
 
 #include "kernel/kernel.h"
 #include "ringbuf/writer.h"
+#include "tests/lib/run_suite.h"
 #include "tracer/events/buffer_state.h"
 #include "tracer/events/cursor.h"
 #include "tracer/events/decoder.h"
@@ -52,7 +53,7 @@ static struct hv_buffer *new_buffer(const uint64_t *sizes_bytes)
 
 static void setup(void)
 {
-	kernel = (struct hv_kernel){.as.arch = &hv_arch_x86_64};
+	kernel = (struct hv_kernel){.core.as.arch = &hv_arch_x86_64};
 	decoder = hv_decoder_new(&kernel, NULL, hv_names_new(&kernel), NULL);
 	memset(states, 0, sizeof(states));
 	guests = hv_buffer_over(decoder, NR_CPUS, states);
@@ -193,22 +194,17 @@ START_TEST(one_that_is_too_big_is_refused)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, each_keeps_as_much_as_its_size);
+	tcase_add_test(tc, a_full_one_drops_and_the_others_do_not);
+	tcase_add_test(tc, another_size_of_one_leaves_the_others);
+	tcase_add_test(tc, all_together_have_to_fit);
+	tcase_add_test(tc, one_that_is_too_big_is_refused);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("buffer");
-	TCase *tests = tcase_create("buffer");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
-	tcase_add_checked_fixture(tests, setup, teardown);
-	tcase_add_test(tests, each_keeps_as_much_as_its_size);
-	tcase_add_test(tests, a_full_one_drops_and_the_others_do_not);
-	tcase_add_test(tests, another_size_of_one_leaves_the_others);
-	tcase_add_test(tests, all_together_have_to_fit);
-	tcase_add_test(tests, one_that_is_too_big_is_refused);
-	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_ENV);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed != 0;
+	return run_suite("buffer", add_tests);
 }

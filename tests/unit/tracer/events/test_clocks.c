@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "patcher/patcher.h"
+#include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_tasks.h"
 #include "tracer/events/clocks.h"
 
@@ -84,22 +85,16 @@ START_TEST(now_is_what_the_run_queues_say)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, an_event_has_the_time_of_the_clock_asked_for);
+	tcase_add_test(tc, the_first_tick_of_a_time_is_found);
+	tcase_add_test(tc, a_clock_that_began_late_is_searched_from_before_0);
+	tcase_add_test(tc, now_is_what_the_run_queues_say);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("clocks");
-	TCase *c = tcase_create("clocks");
-	SRunner *runner;
-	int failed;
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, an_event_has_the_time_of_the_clock_asked_for);
-	tcase_add_test(c, the_first_tick_of_a_time_is_found);
-	tcase_add_test(c, a_clock_that_began_late_is_searched_from_before_0);
-	tcase_add_test(c, now_is_what_the_run_queues_say);
-	suite_add_tcase(suite, c);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite("clocks", add_tests);
 }

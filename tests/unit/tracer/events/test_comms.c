@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lib/run_suite.h"
 #include "tracer/events/comms.h"
 
 static struct hv_comms *comms;
@@ -166,14 +167,8 @@ START_TEST(all_can_be_listed)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("comms");
-	TCase *tc = tcase_create("comms");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tc);
 	tcase_add_checked_fixture(tc, NULL, teardown);
 	tcase_add_test(tc, unknown_is_null);
 	tcase_add_test(tc, the_last_name_told_counts);
@@ -184,8 +179,9 @@ int main(void)
 	tcase_add_test(tc, one_entry_is_enough);
 	tcase_add_test(tc, many_are_as_in_a_plain_table);
 	tcase_add_test(tc, all_can_be_listed);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return run_suite("comms", add_tests);
 }

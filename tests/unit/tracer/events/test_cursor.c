@@ -4,6 +4,7 @@
 
 #include "kernel/kernel.h"
 #include "patcher/patcher.h"
+#include "tests/lib/run_suite.h"
 #include "tracer/events/buffer.h"
 #include "tracer/events/cursor.h"
 #include "tracer/events/decoder.h"
@@ -27,7 +28,7 @@ static void setup(void)
 	const uint64_t size_bytes = sizeof(records);
 	struct hv_clock *clock;
 
-	kernel = (struct hv_kernel){.as.arch = &hv_arch_x86_64};
+	kernel = (struct hv_kernel){.core.as.arch = &hv_arch_x86_64};
 	ck_assert_ptr_null(hv_clock_new(&kernel, &clock));
 	decoder = hv_decoder_new(&kernel, hv_clocks_new(clock, NULL, &kernel, &holds),
 				 hv_names_new(&kernel), hv_callers_new(&kernel, &stubs));
@@ -186,22 +187,16 @@ START_TEST(a_loss_parts_the_words_of_a_stack)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("cursor");
-	TCase *tc = tcase_create("cursor");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_stack_has_no_more_records_than_there_is_room_for);
 	tcase_add_test(tc, more_belongs_to_the_exit_behind_it);
 	tcase_add_test(tc, a_rewind_parts_what_stands_side_by_side);
 	tcase_add_test(tc, a_loss_parts_the_words_of_a_stack);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return run_suite("cursor", add_tests);
 }

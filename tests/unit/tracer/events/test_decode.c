@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lib/run_suite.h"
 #include "tracer/events/comms.h"
 #include "tracer/events/decode.h"
 
@@ -24,6 +25,7 @@ static const struct hv_arch arch = {.decode_context = decode_context,
 				    .stubs = {.yield_len_bytes = 16}};
 static const struct hv_decode decode = {
 	.arch = &arch,
+	.text_base = {0xffffffff00000000},
 	.resched = {.need = 0x1234},
 	.handler = {0xffffffffa0001300},
 	.yields = {0xffffffffa0001400},
@@ -59,6 +61,25 @@ START_TEST(a_function_record_has_its_parts)
 	ck_assert_uint_eq(got_thread_flags, 0xbeef);
 	ck_assert_uint_eq(got_mask, 0x1234);
 	ck_assert_uint_eq(event.lost_before, 0);
+}
+END_TEST
+
+/* Where an architecture has its kernel elsewhere than x86-64. */
+START_TEST(addresses_of_text_are_offsets_from_the_base)
+{
+	struct hv_decode d = decode;
+	struct hv_stack_words words;
+	struct hv_event event;
+
+	d.text_base = hv_gva(0xffff800012345000);
+	hv_decode_event(&d, &function, NULL, &event);
+	ck_assert_uint_eq(event.ip.v, 0xffff800012345000 + 0x81012345);
+	ck_assert_uint_eq(event.parent_ip.v, 0xffff800012345000 + 0xc0a01234);
+	d.handler = event.parent_ip;
+	hv_decode_event(&d, &function, NULL, &event);
+	ck_assert_uint_eq(event.parent_ip.v, 0);
+	hv_decode_words(&d, (struct hv_record[1]){0}, 1, &words);
+	ck_assert_uint_eq(words.text_base.v, d.text_base.v);
 }
 END_TEST
 
@@ -234,7 +255,7 @@ START_TEST(words_of_a_stack_have_their_places)
 	list[1].word[3] = 0x80000000 | (uint64_t)(0x05678 >> 3) << HV_WORD_PLACE_SHIFT |
 			  UINT64_C(1) << HV_WORD_SECOND_BIT |
 			  (uint64_t)HV_RECORD_WORDS << HV_RECORD_KIND_SHIFT;
-	hv_decode_words(list, 2, &words);
+	hv_decode_words(&decode, list, 2, &words);
 	ck_assert_uint_eq(words.sp, 0x0003fff0);
 	ck_assert_uint_eq(words.bp, 0x7ffffff8);
 	ck_assert_uint_eq(words.nr, 3);
@@ -340,15 +361,10 @@ START_TEST(a_name_that_is_put_comes_back)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("decode");
-	TCase *tc = tcase_create("decode");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, a_function_record_has_its_parts);
+	tcase_add_test(tc, addresses_of_text_are_offsets_from_the_base);
 	tcase_add_test(tc, a_lazy_kernels_record_says_so);
 	tcase_add_test(tc, an_entry_has_its_depth);
 	tcase_add_test(tc, who_reads_for_ftrace_was_called_by_ftrace);
@@ -362,8 +378,9 @@ int main(void)
 	tcase_add_test(tc, any_bytes_decode);
 	tcase_add_test(tc, names_as_the_kernel_prints_them);
 	tcase_add_test(tc, a_name_that_is_put_comes_back);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return run_suite("decode", add_tests);
 }

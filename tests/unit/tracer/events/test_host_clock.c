@@ -3,6 +3,7 @@
 #include <check.h>
 #include <time.h>
 
+#include "tests/lib/run_suite.h"
 #include "tracer/events/host_clock.h"
 
 #define PER_NS 4 /* ticks, of a host made up */
@@ -204,13 +205,8 @@ START_TEST(many_changes)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("host_clock");
-	TCase *tc = tcase_create("host_clock");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, not_known_is_none);
 	tcase_add_test(tc, the_hosts_clock_of_now);
@@ -219,10 +215,9 @@ int main(void)
 	tcase_add_test(tc, moved_forth_and_back);
 	tcase_add_test(tc, what_was_before_a_change_keeps_its_time);
 	tcase_add_test(tc, many_changes);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return run_suite("host_clock", add_tests);
 }

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "tests/lib/run_suite.h"
 #include "tracer/events/marks.h"
 
 static const char page[4096] = {'p'};
@@ -51,19 +52,14 @@ START_TEST(bytes_are_bounded)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, are_found_by_number);
+	tcase_add_test(tc, the_oldest_are_forgotten);
+	tcase_add_test(tc, bytes_are_bounded);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("marks");
-	TCase *tests = tcase_create("marks");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
-	suite_add_tcase(suite, tests);
-	tcase_add_test(tests, are_found_by_number);
-	tcase_add_test(tests, the_oldest_are_forgotten);
-	tcase_add_test(tests, bytes_are_bounded);
-	srunner_run_all(runner, CK_NORMAL);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed != 0;
+	return run_suite("marks", add_tests);
 }

@@ -1,4 +1,5 @@
 /* The merge: order of the rings' records, and how long it waits for one. */
+#include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/events/merge_rings.h"
 
 START_TEST(nothing_gives_nothing)
@@ -306,14 +307,8 @@ START_TEST(hostile_rings_end)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("merge");
-	TCase *tc = tcase_create("merge");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tc);
 	tcase_add_checked_fixture(tc, NULL, teardown);
 	tcase_set_timeout(tc, 30);
 	tcase_add_test(tc, nothing_gives_nothing);
@@ -332,8 +327,9 @@ int main(void)
 	tcase_add_test(tc, a_long_backlog_is_sorted);
 	tcase_add_test(tc, what_came_meanwhile_waits_for_a_long_ring);
 	tcase_add_loop_test(tc, hostile_rings_end, 0, 5);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return run_suite("merge", add_tests);
 }

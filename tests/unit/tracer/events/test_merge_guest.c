@@ -1,5 +1,6 @@
 /* The merge of a simulated guest, whose records are written in every nesting and interleaving that
  * interrupts and migrations make, read while they are written. */
+#include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/events/merge_rings.h"
 
 #define DEPTH_MAX 6
@@ -115,19 +116,14 @@ START_TEST(a_guest_read_while_it_writes_is_in_order)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("merge_guest");
-	TCase *tc = tcase_create("merge_guest");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tc);
 	tcase_add_checked_fixture(tc, NULL, teardown);
 	tcase_set_timeout(tc, 30);
 	tcase_add_loop_test(tc, a_guest_read_while_it_writes_is_in_order, 0, 5);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return run_suite("merge_guest", add_tests);
 }

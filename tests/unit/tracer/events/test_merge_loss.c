@@ -1,4 +1,5 @@
 /* The merge: what is lost is told once, where it is missing. */
+#include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/events/merge_rings.h"
 
 /* 9 of 10 positions of ring 0 are gone or given up; its first record is a task's. */
@@ -110,14 +111,8 @@ START_TEST(records_of_no_kind_count_as_lost)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("merge_loss");
-	TCase *tc = tcase_create("merge_loss");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tc);
 	tcase_add_checked_fixture(tc, NULL, teardown);
 	tcase_add_test(tc, loss_is_told_by_the_next_function_of_its_ring);
 	tcase_add_test(tc, loss_is_told_after_the_gap_not_before);
@@ -125,8 +120,9 @@ int main(void)
 	tcase_add_test(tc, a_record_of_loss_is_told);
 	tcase_add_test(tc, a_loss_beyond_counting_is_the_greatest_number);
 	tcase_add_test(tc, records_of_no_kind_count_as_lost);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return run_suite("merge_loss", add_tests);
 }

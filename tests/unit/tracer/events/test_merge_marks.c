@@ -1,4 +1,5 @@
 /* The merge: where another one goes on, and a look at one ring out of turn. */
+#include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/events/merge_rings.h"
 
 START_TEST(marks_go_on_exactly_there)
@@ -158,14 +159,8 @@ START_TEST(what_is_skipped_does_not_come)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("merge_marks");
-	TCase *tc = tcase_create("merge_marks");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tc);
 	tcase_add_checked_fixture(tc, NULL, teardown);
 	tcase_add_test(tc, marks_go_on_exactly_there);
 	tcase_add_test(tc, marks_let_a_late_record_through);
@@ -174,8 +169,9 @@ int main(void)
 	tcase_add_test(tc, a_peek_reads_on);
 	tcase_add_test(tc, a_peek_tells_of_loss);
 	tcase_add_test(tc, what_is_skipped_does_not_come);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return run_suite("merge_marks", add_tests);
 }

@@ -1,6 +1,7 @@
 /* Names of tasks: what records told, and the guest's own list for all others. */
 #include <check.h>
 
+#include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_tasks.h"
 #include "tracer/events/comms.h"
 #include "tracer/events/names.h"
@@ -87,23 +88,17 @@ START_TEST(fewer_names_are_the_last_ones)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, the_recorded_name_counts);
+	tcase_add_test(tc, whom_no_record_named_is_in_the_guests_list);
+	tcase_add_test(tc, the_guests_list_is_not_read_for_each_question);
+	tcase_add_test(tc, names_that_are_not_followed_stay_as_they_are);
+	tcase_add_test(tc, fewer_names_are_the_last_ones);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("names");
-	TCase *c = tcase_create("names");
-	SRunner *runner;
-	int failed;
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, the_recorded_name_counts);
-	tcase_add_test(c, whom_no_record_named_is_in_the_guests_list);
-	tcase_add_test(c, the_guests_list_is_not_read_for_each_question);
-	tcase_add_test(c, names_that_are_not_followed_stay_as_they_are);
-	tcase_add_test(c, fewer_names_are_the_last_ones);
-	suite_add_tcase(suite, c);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite("names", add_tests);
 }

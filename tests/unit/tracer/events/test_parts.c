@@ -1,6 +1,7 @@
 /* What belongs to an event, whatever order a guest chooses. */
 #include <check.h>
 
+#include "tests/lib/run_suite.h"
 #include "tracer/events/decode.h"
 #include "tracer/events/parts.h"
 
@@ -100,20 +101,14 @@ START_TEST(parts_of_two_kinds_are_of_no_event)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("parts");
-	TCase *tc = tcase_create("parts");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(tc, words_of_a_stack_belong_together);
 	tcase_add_test(tc, more_is_of_the_exit_behind_it);
 	tcase_add_test(tc, parts_of_two_kinds_are_of_no_event);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return run_suite("parts", add_tests);
 }

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "tests/lib/run_suite.h"
 #include "tree/format/raw_page.h"
 
 static struct hv_raw_page page;
@@ -193,24 +194,19 @@ START_TEST(calls_and_returns)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, as_the_kernel_writes);
+	tcase_add_test(tc, lines_of_the_host);
+	tcase_add_test(tc, flags_and_depths);
+	tcase_add_test(tc, time_between_events);
+	tcase_add_test(tc, fills_up_and_no_further);
+	tcase_add_test(tc, lost_before_the_page);
+	tcase_add_test(tc, room_for_the_loss);
+	tcase_add_test(tc, calls_and_returns);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("raw_page");
-	TCase *tests = tcase_create("raw_page");
-	SRunner *runner = srunner_create(suite);
-	int nr_failed;
-
-	suite_add_tcase(suite, tests);
-	tcase_add_test(tests, as_the_kernel_writes);
-	tcase_add_test(tests, lines_of_the_host);
-	tcase_add_test(tests, flags_and_depths);
-	tcase_add_test(tests, time_between_events);
-	tcase_add_test(tests, fills_up_and_no_further);
-	tcase_add_test(tests, lost_before_the_page);
-	tcase_add_test(tests, room_for_the_loss);
-	tcase_add_test(tests, calls_and_returns);
-	srunner_run_all(runner, CK_NORMAL);
-	nr_failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return nr_failed != 0;
+	return run_suite("raw_page", add_tests);
 }

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "tests/lib/run_suite.h"
 #include "vmm/inject/call.h"
 
 #define ENOUGH_NS (20 * HV_NS_PER_S) /* for what takes a moment */
@@ -217,21 +218,16 @@ START_TEST(death_at_every_step)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, calls_and_back);
+	tcase_add_test(tc, a_failing_call_is_the_last);
+	tcase_add_test(tc, death_at_every_step);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("inject_call");
-	TCase *tcase = tcase_create("all");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, calls_and_back);
-	tcase_add_test(tcase, a_failing_call_is_the_last);
-	tcase_add_test(tcase, death_at_every_step);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite("inject_call", add_tests);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/lib/run_suite.h"
 #include "vmm/inject/place.h"
 #include "vmm/inject/shadow.h"
 
@@ -139,23 +140,18 @@ START_TEST(shadow_names)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, nothing_taken);
+	tcase_add_test(tc, around_what_is_taken);
+	tcase_add_test(tc, never_low);
+	tcase_add_test(tc, ranges_of_the_tree);
+	tcase_add_test(tc, sizes);
+	tcase_add_test(tc, links);
+	tcase_add_test(tc, shadow_names);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("inject_place");
-	TCase *tcase = tcase_create("all");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_add_test(tcase, nothing_taken);
-	tcase_add_test(tcase, around_what_is_taken);
-	tcase_add_test(tcase, never_low);
-	tcase_add_test(tcase, ranges_of_the_tree);
-	tcase_add_test(tcase, sizes);
-	tcase_add_test(tcase, links);
-	tcase_add_test(tcase, shadow_names);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite("inject_place", add_tests);
 }

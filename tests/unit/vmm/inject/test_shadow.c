@@ -9,6 +9,7 @@
 #include <sys/pidfd.h>
 #include <sys/syscall.h>
 
+#include "tests/lib/run_suite.h"
 #include "vmm/inject/state.h"
 
 #define PAGE	4096u
@@ -349,23 +350,18 @@ START_TEST(answer_lost_of_the_way_back)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, there_and_back);
+	tcase_add_test(tc, answer_lost_and_made);
+	tcase_add_test(tc, answer_lost_and_not_made);
+	tcase_add_test(tc, answer_lost_and_made_late);
+	tcase_add_test(tc, nothing_is_put_back_in_doubt);
+	tcase_add_test(tc, answer_lost_of_the_way_back);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("shadow");
-	TCase *tcase = tcase_create("all");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, there_and_back);
-	tcase_add_test(tcase, answer_lost_and_made);
-	tcase_add_test(tcase, answer_lost_and_not_made);
-	tcase_add_test(tcase, answer_lost_and_made_late);
-	tcase_add_test(tcase, nothing_is_put_back_in_doubt);
-	tcase_add_test(tcase, answer_lost_of_the_way_back);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite("shadow", add_tests);
 }

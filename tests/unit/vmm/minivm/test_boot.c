@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/minivm/boot_files.h"
 #include "vmm/minivm/boot.h"
 
@@ -190,13 +191,8 @@ START_TEST(memory_that_is_none)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("minivm_boot");
-	TCase *tc = tcase_create("minivm_boot");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_bzimage_is_told_everything);
 	tcase_add_test(tc, memory_around_the_hole);
@@ -204,10 +200,9 @@ int main(void)
 	tcase_add_test(tc, what_does_not_fit);
 	tcase_add_test(tc, files_that_are_none);
 	tcase_add_test(tc, memory_that_is_none);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return run_suite("minivm_boot", add_tests);
 }

@@ -1,6 +1,7 @@
 /* Kernel files, good and hostile. */
 #include <check.h>
 
+#include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/minivm/boot_files.h"
 #include "vmm/minivm/image.h"
 
@@ -264,13 +265,8 @@ START_TEST(other_architectures_are_named)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("minivm_image");
-	TCase *tc = tcase_create("minivm_image");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(tc, NULL, teardown);
 	tcase_add_test(tc, a_bzimage);
 	tcase_add_test(tc, a_header_without_sectors_has_four);
@@ -283,10 +279,9 @@ int main(void)
 	tcase_add_test(tc, segments_that_lie);
 	tcase_add_test(tc, every_cut_is_refused);
 	tcase_add_test(tc, other_architectures_are_named);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return run_suite("minivm_image", add_tests);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/guard.h"
+#include "tests/lib/run_suite.h"
 #include "vmm/minivm/serial.h"
 
 enum { DATA, IER, IIR, LCR, MCR, LSR, MSR, SCRATCH, FCR = IIR };
@@ -303,13 +304,8 @@ START_TEST(a_reader_that_goes_is_no_end)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("minivm_serial");
-	TCase *tc = tcase_create("minivm_serial");
-	SRunner *runner;
-	int failed;
-
 	tcase_set_timeout(tc, 30);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, output_arrives_in_order);
@@ -325,10 +321,9 @@ int main(void)
 	tcase_add_test(tc, a_full_line_is_said_to_be_full);
 	tcase_add_test(tc, what_probes_look_at);
 	tcase_add_test(tc, a_reader_that_goes_is_no_end);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return run_suite("minivm_serial", add_tests);
 }

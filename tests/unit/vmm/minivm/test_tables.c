@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "tests/lib/run_suite.h"
 #include "vmm/minivm/tables.h"
 
 #define GPA 0xe0000u
@@ -84,19 +85,13 @@ START_TEST(every_cpu_is_there)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *suite = suite_create("minivm_tables");
-	TCase *tc = tcase_create("minivm_tables");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(tc, from_the_root_on);
 	tcase_add_loop_test(tc, every_cpu_is_there, 1, HV_MINIVM_CPUS_MAX + 1);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return run_suite("minivm_tables", add_tests);
 }

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "tests/lib/run_suite.h"
 #include "vmm/qemu/guardian.h"
 #include "vmm/qemu/rsp.h"
 
@@ -469,31 +470,26 @@ START_TEST(late_stop_alone)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_set_timeout(tc, 30);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, hold_and_release);
+	tcase_add_test(tc, too_long);
+	tcase_add_test(tc, asleep);
+	tcase_add_test(tc, asleep_for_too_long);
+	tcase_add_test(tc, wakes_up_when_held_asleep);
+	tcase_add_test(tc, falls_asleep_when_asked_to_stop);
+	tcase_add_test(tc, over_in_the_middle);
+	tcase_add_test(tc, service_killed);
+	tcase_add_test(tc, guardian_killed);
+	tcase_add_test(tc, stub_gone);
+	tcase_add_test(tc, no_stub);
+	tcase_add_test(tc, late_stop);
+	tcase_add_test(tc, late_stop_alone);
+}
+
 int main(void)
 {
-	Suite *s = suite_create("guardian");
-	TCase *t = tcase_create("guardian");
-	SRunner *r = srunner_create(s);
-	int failed;
-
-	tcase_set_timeout(t, 30);
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, hold_and_release);
-	tcase_add_test(t, too_long);
-	tcase_add_test(t, asleep);
-	tcase_add_test(t, asleep_for_too_long);
-	tcase_add_test(t, wakes_up_when_held_asleep);
-	tcase_add_test(t, falls_asleep_when_asked_to_stop);
-	tcase_add_test(t, over_in_the_middle);
-	tcase_add_test(t, service_killed);
-	tcase_add_test(t, guardian_killed);
-	tcase_add_test(t, stub_gone);
-	tcase_add_test(t, no_stub);
-	tcase_add_test(t, late_stop);
-	tcase_add_test(t, late_stop_alone);
-	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite("guardian", add_tests);
 }

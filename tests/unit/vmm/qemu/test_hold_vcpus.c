@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/lib/run_suite.h"
 #include "vmm/qemu/machine.h"
 
 #define CPUS_MAX 8
@@ -166,22 +167,17 @@ START_TEST(bad_lists)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, as_they_were);
+	tcase_add_test(tc, plugged);
+	tcase_add_test(tc, unplugged);
+	tcase_add_test(tc, first_is_selected_last);
+	tcase_add_test(tc, bad_lists);
+}
+
 int main(void)
 {
-	Suite *s = suite_create("hold_vcpus");
-	TCase *t = tcase_create("hold_vcpus");
-	SRunner *r = srunner_create(s);
-	int failed;
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, as_they_were);
-	tcase_add_test(t, plugged);
-	tcase_add_test(t, unplugged);
-	tcase_add_test(t, first_is_selected_last);
-	tcase_add_test(t, bad_lists);
-	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite("hold_vcpus", add_tests);
 }

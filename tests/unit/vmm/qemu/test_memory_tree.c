@@ -1,6 +1,7 @@
 /* What `info mtree -o` of QEMU 7.2 printed for two machines (tests/unit/vmm/), and odd texts. */
 #include <check.h>
 
+#include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/qemu/captured.h"
 #include "vmm/qemu/memory_tree.h"
 
@@ -157,23 +158,17 @@ START_TEST(too_many_regions)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *s = suite_create("memory_tree");
-	TCase *tc = tcase_create("memory_tree");
-	SRunner *sr;
-	int failed;
-
 	tcase_add_test(tc, q35_with_a_dimm);
 	tcase_add_test(tc, nodes_behind_aliases);
 	tcase_add_test(tc, aliases_are_moved);
 	tcase_add_test(tc, cut_splits);
 	tcase_add_test(tc, odd_texts);
 	tcase_add_test(tc, too_many_regions);
-	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return run_suite("memory_tree", add_tests);
 }

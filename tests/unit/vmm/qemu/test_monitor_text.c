@@ -1,6 +1,7 @@
 /* What QEMU 7.2's monitor printed (tests/unit/vmm/), decoded. */
 #include <check.h>
 
+#include "tests/lib/run_suite.h"
 #include "tests/unit/vmm/qemu/captured.h"
 #include "vmm/qemu/monitor_text.h"
 #include "vmm/qemu/pci.h"
@@ -114,22 +115,17 @@ START_TEST(pci_behind_bridge)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, host_addresses);
+	tcase_add_test(tc, vcpus);
+	tcase_add_test(tc, vcpus_with_a_gap);
+	tcase_add_test(tc, maps);
+	tcase_add_test(tc, pci);
+	tcase_add_test(tc, pci_behind_bridge);
+}
+
 int main(void)
 {
-	Suite *s = suite_create("monitor_text");
-	TCase *t = tcase_create("monitor_text");
-	SRunner *r = srunner_create(s);
-	int failed;
-
-	tcase_add_test(t, host_addresses);
-	tcase_add_test(t, vcpus);
-	tcase_add_test(t, vcpus_with_a_gap);
-	tcase_add_test(t, maps);
-	tcase_add_test(t, pci);
-	tcase_add_test(t, pci_behind_bridge);
-	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite("monitor_text", add_tests);
 }

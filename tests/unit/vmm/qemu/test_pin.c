@@ -2,6 +2,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "tests/lib/run_suite.h"
 #include "vmm/qemu/pin.h"
 
 /* A VMM with or without the node; WORKS: the node blocks. */
@@ -10,6 +11,7 @@ struct vmm {
 	bool works;
 	bool refuses;
 	bool lists; /* what blocks */
+	bool keeps; /* the node, which somebody uses */
 	int major;
 	unsigned nr_added;
 	char added[512];
@@ -40,12 +42,17 @@ static const char *answer_to(struct vmm *v, const char *request)
 				    "\"disallowing migration blocker\"}}"
 				  : "{\"return\": {}}";
 	}
-	if (strstr(request, "\"blockdev-del\"") && v->has_node) {
+	if (strstr(request, "\"query-blockstats\""))
+		return !strstr(request, "\"query-nodes\":true") ? "{\"return\": []}"
+		       : v->has_node ? "{\"return\": [{\"node-name\": \"#block1\"}, {}, "
+				       "{\"node-name\": \"hvtrace-attached\"}]}"
+				     : "{\"return\": [{\"node-name\": \"#block1\"}]}";
+	if (strstr(request, "\"blockdev-del\"") && v->has_node && !v->keeps) {
 		v->has_node = false;
 		return "{\"return\": {}}";
 	}
-	return "{\"error\": {\"class\": \"GenericError\", \"desc\": \"Failed to find node with "
-	       "node-name='hvtrace-attached'\"}}";
+	/* QEMU says which of the two it is in words only. */
+	return "{\"error\": {\"class\": \"GenericError\", \"desc\": \"in use or not there\"}}";
 }
 
 static struct hv_err *vmm_transact(void *self, const char *request, char **ret)
@@ -96,6 +103,17 @@ START_TEST(set_and_cleared)
 }
 END_TEST
 
+START_TEST(a_node_that_stays_is_an_error)
+{
+	struct vmm v = {.has_node = true, .keeps = true};
+	HV_AUTO_MONITOR struct hv_monitor *m = hv_monitor_new(&vmm_ops, &v);
+	HV_AUTO_ERR struct hv_err *err = hv_pin_clear(m);
+
+	ck_assert_ptr_nonnull(err);
+	ck_assert_str_eq(err->message, "monitor: blockdev-del: in use or not there");
+}
+END_TEST
+
 static void expect_failure(struct vmm *v, const char *says)
 {
 	HV_AUTO_MONITOR struct hv_monitor *m = hv_monitor_new(&vmm_ops, v);
@@ -125,20 +143,16 @@ START_TEST(old_vmm)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, image_is_a_fixed_disk);
+	tcase_add_test(tc, set_and_cleared);
+	tcase_add_test(tc, a_node_that_stays_is_an_error);
+	tcase_add_test(tc, what_does_not_block_is_no_pin);
+	tcase_add_test(tc, old_vmm);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("pin");
-	TCase *tcase = tcase_create("all");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_add_test(tcase, image_is_a_fixed_disk);
-	tcase_add_test(tcase, set_and_cleared);
-	tcase_add_test(tcase, what_does_not_block_is_no_pin);
-	tcase_add_test(tcase, old_vmm);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite("pin", add_tests);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/lib/run_suite.h"
 #include "vmm/qemu/process.h"
 
 static struct hv_process with(char **args)
@@ -93,21 +94,16 @@ START_TEST(processes)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, option_values);
+	tcase_add_test(tc, qmp_by_short_option);
+	tcase_add_test(tc, qmp_by_mon);
+	tcase_add_test(tc, no_qmp);
+	tcase_add_test(tc, processes);
+}
+
 int main(void)
 {
-	Suite *s = suite_create("process");
-	TCase *t = tcase_create("process");
-	SRunner *r = srunner_create(s);
-	int failed;
-
-	tcase_add_test(t, option_values);
-	tcase_add_test(t, qmp_by_short_option);
-	tcase_add_test(t, qmp_by_mon);
-	tcase_add_test(t, no_qmp);
-	tcase_add_test(t, processes);
-	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite("process", add_tests);
 }

@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include "tests/lib/run_suite.h"
 #include "vmm/qemu/monitor.h"
 
 #define GREETING "{\"QMP\": {\"version\": {}, \"capabilities\": []}}\r\n"
@@ -154,22 +155,17 @@ START_TEST(no_socket)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_set_timeout(tc, 20);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, answers);
+	tcase_add_test(tc, no_greeting);
+	tcase_add_test(tc, busy);
+	tcase_add_test(tc, no_socket);
+}
+
 int main(void)
 {
-	Suite *s = suite_create("qmp");
-	TCase *t = tcase_create("qmp");
-	SRunner *r = srunner_create(s);
-	int failed;
-
-	tcase_set_timeout(t, 20);
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, answers);
-	tcase_add_test(t, no_greeting);
-	tcase_add_test(t, busy);
-	tcase_add_test(t, no_socket);
-	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite("qmp", add_tests);
 }

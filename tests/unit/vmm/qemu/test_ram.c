@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "base/clock.h"
+#include "tests/lib/run_suite.h"
 #include "vmm/qemu/machine.h"
 
 #define BASE_GPA   0x0ull
@@ -371,13 +372,8 @@ START_TEST(what_is_kept_stays_mapped)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tc)
 {
-	Suite *s = suite_create("ram");
-	TCase *tc = tcase_create("devices");
-	SRunner *sr;
-	int failed;
-
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, unplugged_memory_is_given_back);
 	tcase_add_test(tc, memory_of_a_device_that_is_gone);
@@ -390,10 +386,9 @@ int main(void)
 	tcase_add_test(tc, what_hides_ram_is_left_out);
 	tcase_add_test(tc, no_place_for_a_region);
 	tcase_add_test(tc, what_is_kept_stays_mapped);
-	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return run_suite("ram", add_tests);
 }

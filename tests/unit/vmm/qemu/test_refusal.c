@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/lib/run_suite.h"
 #include "vmm/inject/state.h"
 
 struct vmm {
@@ -178,23 +179,18 @@ START_TEST(shadow_stacks_of_threads)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, nothing);
+	tcase_add_test(tc, confidential);
+	tcase_add_test(tc, moving);
+	tcase_add_test(tc, not_running);
+	tcase_add_test(tc, a_debuggers_stub);
+	tcase_add_test(tc, pages_that_others_reach);
+	tcase_add_test(tc, shadow_stacks_of_threads);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("refusal");
-	TCase *tcase = tcase_create("all");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_add_test(tcase, nothing);
-	tcase_add_test(tcase, confidential);
-	tcase_add_test(tcase, moving);
-	tcase_add_test(tcase, not_running);
-	tcase_add_test(tcase, a_debuggers_stub);
-	tcase_add_test(tcase, pages_that_others_reach);
-	tcase_add_test(tcase, shadow_stacks_of_threads);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite("refusal", add_tests);
 }

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "tests/lib/run_suite.h"
 #include "vmm/qemu/rsp.h"
 
 static struct hv_rsp_reader reader;
@@ -91,22 +92,17 @@ START_TEST(endless)
 }
 END_TEST
 
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, frames);
+	tcase_add_test(tc, packets_in_pieces);
+	tcase_add_test(tc, expansion);
+	tcase_add_test(tc, damage);
+	tcase_add_test(tc, endless);
+}
+
 int main(void)
 {
-	Suite *s = suite_create("rsp");
-	TCase *t = tcase_create("rsp");
-	SRunner *r = srunner_create(s);
-	int failed;
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, frames);
-	tcase_add_test(t, packets_in_pieces);
-	tcase_add_test(t, expansion);
-	tcase_add_test(t, damage);
-	tcase_add_test(t, endless);
-	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite("rsp", add_tests);
 }

@@ -1,0 +1,39 @@
+#include "cli/explain.h"
+
+struct hv_err *in_domain(struct hv_err *err, const char *spec)
+{
+	if (!err || err->facts & HV_ERR_NAMES_DOMAIN)
+		return err;
+	return hv_err_mark(hv_err_in(err, "domain '%s'", spec), HV_ERR_NAMES_DOMAIN);
+}
+
+struct hv_err *advise(struct hv_err *err, const char *spec)
+{
+	unsigned facts = err ? err->facts : 0;
+
+	if (facts & HV_ERR_NEEDS_MONITOR)
+		err = hv_err_add(err,
+				 "; `hvtrace attach --via=monitor %s` may be tried: it needs an "
+				 "ivshmem device, and each of its holds drains the guest's disks",
+				 spec);
+	if (facts & HV_ERR_NEEDS_VMLINUX)
+		err = hv_err_add(err,
+				 "; `hvtrace attach --vmlinux=FILE %s` takes what is missing from "
+				 "the kernel's vmlinux",
+				 spec);
+	if (facts & HV_ERR_NEEDS_RECOVERY)
+		err = hv_err_add(err, ": run `hvtrace recover %s`", spec);
+	return err;
+}
+
+struct hv_err *advise_in_session(struct hv_err *err, const char *spec)
+{
+	if (err && err->facts & HV_ERR_NEEDS_RECOVERY)
+		err = hv_err_add(err, ": `hvtrace detach %s` tries again", spec);
+	return err;
+}
+
+struct hv_err *explain(struct hv_err *err, const char *spec)
+{
+	return advise(in_domain(err, spec), spec);
+}

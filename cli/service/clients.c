@@ -1,0 +1,133 @@
+#include "cli/service/clients.h"
+
+#include <poll.h>
+#include <string.h>
+
+#include "cli/mountpoint.h"
+#include "cli/service/ending.h"
+#include "cli/service/files.h"
+#include "cli/service/requests.h"
+
+/* A mount whose process died in a way that left it: who looks into it would only get errors. */
+static void unmount_of(struct service *s, const struct peer *p)
+{
+	if (!p->mount_dir)
+		return;
+	for (size_t i = 0; i < s->nr_peers; i++)
+		if (s->peers[i] != p && s->peers[i]->mount_dir &&
+		    strcmp(s->peers[i]->mount_dir, p->mount_dir) == 0)
+			return;
+	hv_err_free(mountpoint_umount(p->mount_dir, MOUNTPOINT_LAZY));
+}
+
+static size_t nr_regular_peers(const struct service *s)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < s->nr_peers; i++)
+		nr += !s->peers[i]->is_extra;
+	return nr;
+}
+
+/* Those who were too many are not any more when others have gone. */
+static void admit_extra_peers(struct service *s)
+{
+	size_t nr = nr_regular_peers(s);
+
+	for (size_t i = 0; i < s->nr_peers && nr < SERVE_PEERS_MAX; i++) {
+		nr += s->peers[i]->is_extra;
+		s->peers[i]->is_extra = false;
+	}
+}
+
+static void drop_peer(struct service *s, size_t index)
+{
+	struct peer *p = s->peers[index];
+	bool owner = p->owns_session;
+
+	s->peers[index] = s->peers[--s->nr_peers];
+	admit_extra_peers(s);
+	unmount_of(s, p);
+	if (s->state == SERVE_RUNS)
+		files_abandon_all(p);
+	if (s->detach.peer == p)
+		s->detach.peer = NULL;
+	peer_free(p);
+	if (owner && s->state == SERVE_RUNS) {
+		audit_log(&s->audit, "the client this session was made for has gone");
+		ending_begin_detach(s, NULL);
+	}
+}
+
+void clients_drop_gone(struct service *s)
+{
+	for (size_t i = s->nr_peers; i-- > 0;)
+		if (s->peers[i]->gone)
+			drop_peer(s, i);
+}
+
+/* Of those who are too many, one who does not wait for a detach. */
+static void drop_an_extra_peer(struct service *s)
+{
+	for (size_t i = 0; i < s->nr_peers; i++) {
+		if (!s->peers[i]->is_extra || s->detach.peer == s->peers[i])
+			continue;
+		drop_peer(s, i);
+		return;
+	}
+}
+
+void clients_accept(struct service *s)
+{
+	struct peer *p = peer_accept(s->listen_fd);
+
+	if (!p)
+		return;
+	if (s->nr_peers == HV_ARRAY_LEN(s->peers))
+		drop_an_extra_peer(s);
+	p->is_extra = nr_regular_peers(s) >= SERVE_PEERS_MAX;
+	s->peers[s->nr_peers++] = p;
+}
+
+void clients_serve(struct service *s, struct peer *p, short events)
+{
+	struct wire_frame frame;
+	size_t used;
+
+	if (events & POLLOUT)
+		peer_send(p);
+	if (events & POLLIN)
+		peer_receive(p);
+	/* Whoever closed its end while it waits for us has died or been interrupted. */
+	if (events & (POLLHUP | POLLERR | POLLRDHUP))
+		p->gone = true;
+	if (s->detach.peer == p || !peer_next(p, &frame, &used))
+		return;
+	request_handle(s, p, &frame);
+	peer_next_done(p, used);
+}
+
+bool clients_have_request(const struct service *s)
+{
+	struct wire_frame frame;
+	size_t used;
+
+	for (size_t i = 0; i < s->nr_peers; i++)
+		if (s->peers[i] != s->detach.peer && peer_next(s->peers[i], &frame, &used))
+			return true;
+	return false;
+}
+
+bool clients_wait(const struct service *s)
+{
+	for (size_t i = 0; i < s->nr_peers; i++)
+		if (s->peers[i]->nr_waits)
+			return true;
+	return false;
+}
+
+void clients_retry(struct service *s, uint64_t now_ns)
+{
+	for (size_t i = 0; i < s->nr_peers; i++)
+		files_retry(s, s->peers[i], now_ns);
+}

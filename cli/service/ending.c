@@ -1,0 +1,215 @@
+#include "cli/service/ending.h"
+
+#include <poll.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/explain.h"
+#include "cli/mountpoint.h"
+#include "cli/retry.h"
+#include "cli/service/files.h"
+#include "kernel/kernel.h"
+
+#define LAST_WORDS_NS HV_NS_PER_S
+
+void ending_because(struct service *s, struct hv_err *err)
+{
+	hv_err_free(s->end);
+	s->end = in_domain(err, service_name(s));
+	s->state = SERVE_DONE;
+}
+
+/* The tree goes first, so that nothing that open files hold is published any more. A session that
+ * could not be detached goes on with a new tree, in which no tracer is set, as in the guest. */
+void ending_begin_detach(struct service *s, struct peer *peer)
+{
+	uint64_t now = hv_now_ns();
+
+	dumps_finish(&s->dumps, s->tree, &s->dir, &s->audit);
+	hv_tree_end(s->tree);
+	for (size_t i = 0; i < s->nr_peers; i++) {
+		uint32_t tag = s->peers[i]->tag;
+
+		files_end_waits(s->peers[i], NULL);
+		files_abandon_all(s->peers[i]);
+		s->peers[i]->tag = tag; /* of the detach, if it asked for that */
+	}
+	hv_tree_free(s->tree);
+	s->tree = NULL;
+	hv_text_deinit(&s->detach.report);
+	s->detach = (struct serve_detach){
+		.peer = peer,
+		.who = peer ? peer->who : audit_actor_self(),
+		.must_end = !peer,
+		.next_ns = now,
+		.until_ns = now + RETRY_FOR_NS,
+		.delay_ns = RETRY_FIRST_NS,
+	};
+	s->state = SERVE_DETACHING;
+}
+
+/* Each line of TEXT, which may be NULL, as a line of the log. */
+static void log_lines(struct service *s, const char *text)
+{
+	while (text && *text) {
+		size_t len = strcspn(text, "\n");
+
+		audit_log(&s->audit, "%.*s", (int)len, text);
+		text += len + (text[len] == '\n');
+	}
+}
+
+static void detached(struct service *s)
+{
+	struct hv_session_stat stat;
+
+	hv_session_stat(s->session, &stat);
+	audit_line(&s->audit, &s->detach.who, "detach",
+		   "events=%llu lost=%llu holds=%llu hold_max_us=%llu",
+		   (unsigned long long)stat.nr_events, (unsigned long long)stat.nr_lost,
+		   (unsigned long long)stat.nr_holds,
+		   (unsigned long long)(stat.hold_max_ns / 1000));
+	log_lines(s, s->detach.report.data);
+	s->state = SERVE_DONE;
+	if (!s->fell_asleep)
+		return;
+	s->stays_known = true;
+	ending_because(s, hv_err_new(ENODEV,
+				     "detached, since the guest went to sleep (S3): its ivshmem "
+				     "device is not there when it wakes up"));
+}
+
+/* Takes ERR. */
+static void detach_failed(struct service *s, struct hv_err *err)
+{
+	struct peer *peer = s->detach.peer;
+	struct hv_err *tree_err;
+
+	err = hv_err_in(hv_err_in(err, "not detached"), "domain '%s'", service_name(s));
+	err = hv_err_mark(err, HV_ERR_NAMES_DOMAIN);
+	if (s->detach.must_end) {
+		s->stays_known = true;
+		ending_because(s, advise(hv_err_mark(err, HV_ERR_NEEDS_RECOVERY), service_name(s)));
+		return;
+	}
+	err = advise_in_session(err, service_name(s));
+	audit_log(&s->audit, "%s", err->message);
+	s->fell_asleep = false;
+	s->detach.peer = NULL;
+	s->state = SERVE_RUNS;
+	tree_err = hv_tree_new(s->session, &s->tree);
+	if (peer)
+		peer_answer_error(peer, err);
+	else
+		hv_err_free(err);
+	if (tree_err)
+		ending_because(s, tree_err);
+}
+
+void ending_try_detach(struct service *s, uint64_t now_ns)
+{
+	struct hv_err *err;
+
+	if (s->state != SERVE_DETACHING || now_ns < s->detach.next_ns)
+		return;
+	hv_text_clear(&s->detach.report);
+	err = hv_session_detach(s->session, &s->detach.report);
+	if (!err) {
+		detached(s);
+		return;
+	}
+	if (!retry_may_succeed(err) || now_ns >= s->detach.until_ns) {
+		detach_failed(s, err);
+		return;
+	}
+	if (err->code != s->detach.waits_for) {
+		s->detach.waits_for = err->code;
+		err = hv_err_in(err, "domain '%s': detach waits", service_name(s));
+		audit_log(&s->audit, "%s", err->message);
+		if (s->detach.peer)
+			peer_note(s->detach.peer, err->message);
+	}
+	hv_err_free(err);
+	s->detach.next_ns = hv_now_ns() + s->detach.delay_ns;
+	s->detach.delay_ns = retry_next_ns(s->detach.delay_ns);
+}
+
+static void audit_end(struct service *s)
+{
+	struct audit_actor who = audit_actor_self();
+
+	audit_line(&s->audit, &who, "end", "reason='%s'", s->end->message);
+}
+
+/* Peers get what is still on its way to them, for a moment. */
+static void last_words(struct service *s)
+{
+	uint64_t until = hv_now_ns() + LAST_WORDS_NS;
+
+	for (size_t i = 0; i < s->nr_peers; i++) {
+		struct peer *p = s->peers[i];
+		struct pollfd fd = {p->fd, POLLOUT, 0};
+
+		while (!p->gone && peer_has_output(p) && hv_now_ns() < until)
+			if (poll(&fd, 1, 50) > 0)
+				peer_send(p);
+	}
+}
+
+static void tell_the_end(struct service *s)
+{
+	if (s->detach.peer && !s->end)
+		peer_answer_bytes(s->detach.peer, s->detach.report.data,
+				  s->detach.report.len_bytes);
+	else if (s->detach.peer)
+		peer_answer_error(s->detach.peer, hv_err_copy(s->end));
+	for (size_t i = 0; i < s->nr_peers; i++) {
+		struct peer *p = s->peers[i];
+
+		if (s->end)
+			files_end_waits(p, s->end);
+	}
+}
+
+/* Once nothing of ours is in it. A pin that stays is taken over by the next attach or recover: a
+ * guest whose vCPUs run guests of their own looks like another boot and has all of it. */
+static void unpin_rebooted(struct service *s)
+{
+	struct hv_err *gone = hv_session_alive(s->session);
+
+	if (gone && gone->code == ECONNRESET)
+		hv_err_free(hv_guest_unpin(s->guest));
+	hv_err_free(gone);
+}
+
+void ending_finish(struct service *s)
+{
+	/* A guest that died of what was looked for has left it in the rings. */
+	if (s->tree)
+		dumps_finish(&s->dumps, s->tree, &s->dir, &s->audit);
+	if (s->end)
+		audit_end(s);
+	if (s->end && s->end->code == ECONNRESET)
+		unpin_rebooted(s);
+	/* An ended guest is not written to any more: closing what is open would publish. */
+	hv_session_free(s->session);
+	hv_kernel_free(s->kernel);
+	hv_guest_free(s->guest);
+	close(s->listen_fd);
+	if (s->stays_known)
+		rundir_leave(&s->dir, s->end->reason);
+	else
+		rundir_remove(&s->dir);
+	for (size_t i = 0; i < s->nr_peers; i++)
+		if (s->peers[i]->mount_dir)
+			hv_err_free(mountpoint_umount(s->peers[i]->mount_dir, MOUNTPOINT_LAZY));
+	tell_the_end(s);
+	last_words(s);
+	/* Who still waits must not wait for a process that lives on (service_here). */
+	while (s->nr_peers)
+		peer_free(s->peers[--s->nr_peers]);
+	hv_text_deinit(&s->detach.report);
+	audit_close(&s->audit);
+	free(s->alive_message);
+	hv_err_free(s->end);
+}

@@ -1,0 +1,97 @@
+#include "cli/service/watch.h"
+
+#include <string.h>
+
+#include "cli/explain.h"
+#include "cli/service/boot.h"
+#include "cli/service/ending.h"
+#include "cli/service/home.h"
+#include "tracer/events/clocks.h"
+#include "tracer/graph_tracer.h"
+
+#define ALIVE_NS    100000000ull
+#define SECOND_NS   1000000000ull /* clock, and which boot it is */
+#define OTHER_BOOTS 3		  /* looks in a row before a reboot is believed */
+
+static void check_alive(struct service *s)
+{
+	struct hv_err *err = hv_session_alive(s->session);
+
+	if (!err)
+		return;
+	err = in_domain(err, service_name(s));
+	if (err->code == ECONNRESET) {
+		s->stays_known = true;
+		ending_because(s, err);
+		return;
+	}
+	if (!s->alive_message || strcmp(s->alive_message, err->message) != 0) {
+		audit_log(&s->audit, "%s", err->message);
+		free(s->alive_message);
+		s->alive_message = hv_strdup(err->message);
+	}
+	hv_err_free(err);
+}
+
+static void check_sleep(struct service *s)
+{
+	bool sleeps = false;
+
+	hv_err_free(hv_guest_sleeps(s->guest, &sleeps));
+	if (!sleeps)
+		return;
+	s->fell_asleep = true;
+	audit_log(&s->audit, "the guest sleeps (S3): detaching");
+	ending_begin_detach(s, NULL);
+	s->detach.must_end = false;
+}
+
+static void watch_livepatch(struct service *s)
+{
+	struct hv_err *err = hv_tree_step_aside(s->tree);
+
+	if (err && !s->stepped_aside)
+		audit_log(&s->audit, "function_graph steps aside: %s", err->message);
+	if (!err && s->stepped_aside)
+		audit_log(&s->audit, "no livepatch waits for function_graph any more");
+	s->stepped_aside = err != NULL;
+	hv_err_free(err);
+}
+
+/* Registers of running vCPUs are of some moment: one odd look is no reboot. */
+static void check_boot(struct service *s, struct watch *w)
+{
+	enum boot_state boot = boot_look(s->kernel);
+
+	w->nr_other_boot = boot == BOOT_OTHER ? w->nr_other_boot + 1 : 0;
+	if (w->nr_other_boot < OTHER_BOOTS)
+		return;
+	s->stays_known = true;
+	ending_because(s, hv_err_new(ECONNRESET, "the guest was rebooted"));
+}
+
+static void follow_guest(struct service *s)
+{
+	hv_clocks_refresh(s->session->clocks);
+	hv_graph_tracer_sweep(s->session->graph);
+	hv_tree_refresh(s->tree);
+	hv_tree_retire(s->tree);
+	watch_livepatch(s);
+}
+
+void watch_guest(struct service *s, struct watch *w, uint64_t now_ns)
+{
+	if (now_ns >= w->alive_ns) {
+		w->alive_ns = now_ns + ALIVE_NS;
+		check_alive(s);
+		if (s->state == SERVE_RUNS)
+			check_sleep(s);
+	}
+	if (s->state != SERVE_RUNS || (now_ns < w->second_ns && !w->nr_other_boot))
+		return;
+	w->second_ns = now_ns + SECOND_NS;
+	home_keep(s);
+	check_boot(s, w);
+	if (!w->nr_other_boot)
+		follow_guest(s);
+}

@@ -1,0 +1,40 @@
+/* How the guest's kernel converts the counter of a CPU to ns. All code calls the counter tsc, as on
+ * x86-64, whatever the architecture is. Private to kernel/, except enum hv_clock_kind.
+ * Leaves to others: the conversion itself (clock.h). */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum hv_clock_kind {
+	HV_CLOCK_TSC,	  /* the kernel measured the scale itself */
+	HV_CLOCK_PVCLOCK, /* the hypervisor gives the scale */
+	HV_CLOCK_RAW,	  /* the kernel's scale is not known: the counter is shown as it is */
+	HV_CLOCK_HOST,	  /* not the guest's clock: the host's was chosen instead, in ns */
+};
+
+/* ns = base_ns + ((tsc - base_tsc) << up >> down) * mul >> shift. All numbers come from the guest
+ * and may be anything. */
+struct hv_clock_scale {
+	bool valid;
+	uint64_t base_tsc;
+	uint64_t base_ns;
+	uint32_t mul;
+	uint32_t shift;
+	uint8_t up;
+	uint8_t down;
+};
+
+struct hv_kernel_core;
+
+/* Where a kernel keeps the scales of its CPUs. Each kind of source has a struct of its own, which
+ * begins with this one. */
+struct hv_clock_source {
+	enum hv_clock_kind kind;
+	/* The scale of CPU now. *RET is untouched when CPU has none yet. */
+	struct hv_err *(*read)(const struct hv_clock_source *source,
+			       const struct hv_kernel_core *core, unsigned cpu,
+			       struct hv_clock_scale *ret);
+};

@@ -1,0 +1,213 @@
+/* The core kernel: registers -> image -> symbols -> which kernel it is -> BTF -> its own page
+ * tables. */
+#include "kernel/core.h"
+
+#include <string.h>
+
+#include "kernel/identity.h"
+#include "kernel/kallsyms.h"
+#include "kernel/vmlinux.h"
+
+bool hv_core_symbol(const struct hv_kernel_core *core, const char *name, struct hv_gva *ret)
+{
+	return hv_symbols_find(&core->symbols, name, ret);
+}
+
+struct hv_err *hv_core_need(const struct hv_kernel_core *core, const char *name, struct hv_gva *ret)
+{
+	struct hv_gva data;
+
+	if (hv_core_symbol(core, name, ret))
+		return NULL;
+	/* A variable of every kernel ever. */
+	if (!hv_core_symbol(core, "linux_banner", &data))
+		return hv_err_mark(hv_err_new(ENOENT,
+					      "kernel has no symbol %s: it was built without "
+					      "CONFIG_KALLSYMS_ALL",
+					      name),
+				   HV_ERR_NEEDS_VMLINUX);
+	return hv_err_new(ENOENT, "kernel has no symbol %s", name);
+}
+
+struct hv_err *hv_core_percpu(const struct hv_kernel_core *core, uint64_t percpu, unsigned cpu,
+			      struct hv_gva *ret)
+{
+	struct hv_gva offsets;
+	uint64_t offset;
+	struct hv_err *err = hv_core_need(core, "__per_cpu_offset", &offsets);
+
+	if (!err)
+		err = hv_read_u64(&core->as, hv_gva_add(offsets, 8ull * cpu), &offset);
+	if (!err)
+		*ret = hv_gva(percpu + offset);
+	return err;
+}
+
+static bool banner_at(const struct hv_image *image, struct hv_gva at)
+{
+	static const char banner[] = "Linux version ";
+	struct hv_span s = hv_image_at(image, at);
+
+	return hv_span_has(s, 0, strlen(banner)) && !memcmp(s.data, banner, strlen(banner));
+}
+
+/* How far KASLR moved the image from where V was linked: the text of one starts where that of the
+ * other does, and the banner shows whether it is that kernel at all. */
+static bool find_kaslr_offset(const struct hv_image *image, const struct hv_vmlinux *v,
+			      uint64_t *ret_offset, struct hv_gva *ret_linked)
+{
+	static const char *const starts[] = {"_text", "_stext"};
+	struct hv_gva start, banner;
+
+	if (!hv_symbols_find(&v->symbols, "linux_banner", &banner))
+		return false;
+	for (size_t i = 0; i < HV_ARRAY_LEN(starts); i++) {
+		uint64_t offset;
+
+		if (!hv_symbols_find(&v->symbols, starts[i], &start))
+			continue;
+		offset = image->text.start.v - start.v;
+		if (!banner_at(image, hv_gva_add(banner, offset)))
+			continue;
+		*ret_offset = offset;
+		*ret_linked = start;
+		return true;
+	}
+	return false;
+}
+
+/* Takes V's symbols, moved to where the kernel is. Per-CPU offsets and constants, all below the
+ * image, stay what they are. */
+static struct hv_err *take_vmlinux_symbols(struct hv_kernel_core *core, struct hv_vmlinux *v)
+{
+	uint64_t offset;
+	struct hv_gva linked;
+
+	if (!find_kaslr_offset(&core->image, v, &offset, &linked))
+		return hv_err_new(EINVAL,
+				  "another kernel's: no banner at its linux_banner in the guest");
+	for (size_t i = 0; i < v->symbols.nr; i++)
+		if (v->symbols.by_addr[i].addr.v >= linked.v)
+			v->symbols.by_addr[i].addr.v += offset;
+	hv_symbols_index(&v->symbols);
+	hv_symbols_deinit(&core->symbols);
+	core->symbols = v->symbols;
+	v->symbols = (struct hv_symbols){0};
+	return NULL;
+}
+
+/* From memory; the file's where the kernel has none, or only functions. */
+static struct hv_err *find_symbols(struct hv_kernel_core *core, struct hv_vmlinux *v,
+				   const char *path)
+{
+	struct hv_err *err = hv_kallsyms_read(&core->image, &core->symbols);
+	struct hv_gva data;
+
+	if (!v || (!err && hv_core_symbol(core, "linux_banner", &data)))
+		return err;
+	hv_err_free(err);
+	return hv_err_in(take_vmlinux_symbols(core, v), "%s", path);
+}
+
+static struct hv_err *check_build_id(const struct hv_identity *guest, const struct hv_vmlinux *v)
+{
+	HV_AUTO_FREE char *guest_id = hv_build_id_text(guest->build_id, guest->build_id_len_bytes);
+	HV_AUTO_FREE char *file_id = hv_build_id_text(v->build_id, v->build_id_len_bytes);
+
+	if (guest->build_id_len_bytes && guest->build_id_len_bytes == v->build_id_len_bytes &&
+	    !memcmp(guest->build_id, v->build_id, guest->build_id_len_bytes))
+		return NULL;
+	return hv_err_new(EINVAL, "another kernel's: build id %s, the guest's is %s", file_id,
+			  guest_id);
+}
+
+static struct hv_err *find_btf(struct hv_kernel_core *core, const struct hv_vmlinux *v)
+{
+	struct hv_gva start, stop;
+	struct hv_span btf = {0};
+
+	if (hv_core_symbol(core, "__start_BTF", &start) &&
+	    hv_core_symbol(core, "__stop_BTF", &stop) && stop.v > start.v)
+		btf = hv_image_at(&core->image, start);
+	if (btf.len_bytes && stop.v - start.v <= btf.len_bytes)
+		return hv_btf_new((struct hv_span){btf.data, stop.v - start.v}, &core->btf);
+	if (v && v->btf)
+		return hv_btf_new((struct hv_span){v->btf, v->btf_len_bytes}, &core->btf);
+	return NULL;
+}
+
+/* Where init_mm keeps its tables: they live as long as the kernel, where those of the task that ran
+ * when we looked are freed with it. */
+static struct hv_err *find_root_table(struct hv_kernel_core *core, struct hv_gva *ret)
+{
+	struct hv_gva init_mm;
+	uint32_t off;
+
+	if (core->btf && hv_core_symbol(core, "init_mm", &init_mm) &&
+	    hv_btf_member(core->btf, "mm_struct", "pgd", &off, NULL) &&
+	    hv_span_u64(hv_image_at(&core->image, init_mm), off, &ret->v))
+		return NULL;
+	if (hv_core_symbol(core, "init_top_pgt", ret))
+		return NULL;
+	return hv_core_need(core, "swapper_pg_dir", ret);
+}
+
+/* By where the image lies, not by a walk: the tables it was found by may be gone already. */
+static struct hv_err *settle_root(struct hv_kernel_core *core)
+{
+	struct hv_gva table;
+	struct hv_err *err = find_root_table(core, &table);
+
+	if (err)
+		return err;
+	if (!hv_gva_in(table, core->image.all))
+		return hv_err_new(EFAULT,
+				  "the kernel's page tables at 0x%llx are outside its image",
+				  (unsigned long long)table.v);
+	core->as.root = hv_gpa_add(core->image.gpa, table.v - core->image.all.start.v);
+	return NULL;
+}
+
+static struct hv_err *open_core(struct hv_guest *g, const struct hv_vcpu_regs *regs,
+				struct hv_vmlinux *v, const char *path, struct hv_kernel_core *core,
+				struct hv_identity *id)
+{
+	struct hv_err *err =
+		hv_image_find(g, regs, hv_guest_info(g)->nr_vcpus, &core->as, &core->image);
+
+	if (!err)
+		err = find_symbols(core, v, path);
+	if (!err)
+		err = hv_identity_read(&core->image, &core->symbols, id);
+	if (!err && v)
+		err = hv_err_in(check_build_id(id, v), "%s", path);
+	if (!err)
+		err = find_btf(core, v);
+	return err ? err : settle_root(core);
+}
+
+struct hv_err *hv_core_open(struct hv_guest *g, const struct hv_vcpu_regs *regs,
+			    struct hv_vmlinux *v, const char *path, struct hv_kernel_core *ret,
+			    struct hv_identity *ret_id)
+{
+	struct hv_kernel_core core = {0};
+	struct hv_identity id = {0};
+	struct hv_err *err = open_core(g, regs, v, path, &core, &id);
+
+	if (err) {
+		hv_identity_deinit(&id);
+		hv_core_deinit(&core);
+		return err;
+	}
+	*ret = core;
+	*ret_id = id;
+	return NULL;
+}
+
+void hv_core_deinit(struct hv_kernel_core *core)
+{
+	hv_btf_free(core->btf);
+	hv_symbols_deinit(&core->symbols);
+	hv_image_deinit(&core->image);
+	*core = (struct hv_kernel_core){0};
+}

@@ -1,0 +1,59 @@
+/* Source: kernel/kallsyms.c (kallsyms_lookup, get_symbol_pos), kernel/module/kallsyms.c. */
+#include "kernel/kallsyms_lookup.h"
+
+/* The table that knows ADDR, and where its last symbol ends. No module is ever inside the image;
+ * like is_kernel(), its init part counts. */
+static const struct hv_symbols *symbols_of(const struct hv_kernel_core *core,
+					   const struct hv_modules *modules, struct hv_gva addr,
+					   const struct hv_module **ret_module, uint64_t *ret_end)
+{
+	*ret_module = NULL;
+	*ret_end = core->image.all.end.v;
+	if (hv_gva_in(addr, core->image.all))
+		return &core->symbols;
+	*ret_module = hv_module_at(modules, addr);
+	if (!*ret_module)
+		return NULL;
+	*ret_end = (*ret_module)->text.end.v;
+	return &(*ret_module)->symbols;
+}
+
+bool hv_kallsyms_lookup(const struct hv_kernel_core *core, const struct hv_modules *modules,
+			struct hv_gva addr, const char **ret_name, const char **ret_module,
+			uint64_t *ret_off)
+{
+	const struct hv_symbol *symbol = NULL;
+	const struct hv_symbols *symbols;
+	const struct hv_module *module;
+	uint64_t end;
+
+	symbols = symbols_of(core, modules, addr, &module, &end);
+	if (symbols)
+		symbol = hv_symbols_at(symbols, addr);
+	if (!symbol)
+		return false;
+	*ret_name = symbol->name;
+	*ret_module = module ? module->name : NULL;
+	*ret_off = addr.v - symbol->addr.v;
+	return true;
+}
+
+uint64_t hv_kallsyms_lookup_size(const struct hv_kernel_core *core,
+				 const struct hv_modules *modules, struct hv_gva addr)
+{
+	const struct hv_symbol *symbol = NULL, *last;
+	const struct hv_symbols *symbols;
+	const struct hv_module *module;
+	uint64_t end;
+
+	symbols = symbols_of(core, modules, addr, &module, &end);
+	if (symbols)
+		symbol = hv_symbols_at(symbols, addr);
+	if (!symbol)
+		return 0;
+	last = symbols->by_addr + symbols->nr;
+	for (const struct hv_symbol *next = symbol + 1; next < last; next++)
+		if (next->addr.v > symbol->addr.v)
+			return next->addr.v - symbol->addr.v;
+	return end - symbol->addr.v;
+}

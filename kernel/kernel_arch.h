@@ -1,0 +1,60 @@
+/* The names and structures of Linux's own code for one architecture (its folder arch/NAME):
+ * per-CPU variables, a CPU's stacks, KPTI, the clock. There is one const table per architecture.
+ * struct hv_arch (arch/arch.h) describes the CPU and is pure; the functions here look up symbols
+ * and read the guest's memory, which is hostile and changes while it is read.
+ * Each table and its functions are in kernel/NAME/. The other files of kernel/ serve every
+ * architecture, with the exceptions that docs/new-arch.md lists. */
+#pragma once
+
+#include "kernel/clock_source.h"
+#include "kernel/core.h"
+
+/* Per-CPU offsets, or kernel addresses. */
+struct hv_percpu_places {
+	uint64_t cpu_number;	/* of the u32 CPU number */
+	uint64_t current;	/* of the current task's pointer */
+	uint64_t preempt_count; /* of the u32 preempt count */
+};
+
+/* A stack that belongs to a CPU, not to a task. */
+struct hv_cpu_stack {
+	struct hv_gva_range range;
+	enum {
+		HV_CPU_STACK_INTERRUPT, /* entered from a task's stack only */
+		HV_CPU_STACK_EXCEPTION, /* of an exception that has its own, or of the entry from
+					   user code */
+	} kind;
+	const char *name; /* "NMI stack" */
+};
+
+#define HV_CPU_STACKS_MAX 8
+
+struct hv_kernel_arch {
+	const struct hv_arch *arch;
+
+	/* ENOENT names the variable that the kernel lacks. */
+	struct hv_err *(*find_percpu)(const struct hv_kernel_core *core,
+				      struct hv_percpu_places *ret);
+	/* Per-CPU offset of the pointer to the interrupt stack's end or last word. EOPNOTSUPP: the
+	 * kernel has no such variable. */
+	struct hv_err *(*find_irq_stack)(const struct hv_kernel_core *core, uint64_t *ret);
+	/* Checks that the stacks of exceptions are in hv_arch's exception_stacks. EOPNOTSUPP with
+	 * the reason when they are not, or when that cannot be told. */
+	struct hv_err *(*check_exception_stacks)(const struct hv_kernel_core *core);
+	/* The stacks of CPU that this kernel has; RET has room for HV_CPU_STACKS_MAX. */
+	struct hv_err *(*read_stacks)(const struct hv_kernel_core *core, unsigned cpu,
+				      struct hv_cpu_stack *ret, size_t *ret_nr);
+	/* The member of struct task_struct that holds the sp of a task that sleeps. */
+	const char *saved_sp;
+	/* Whether user mode runs on page tables that lack the kernel (KPTI). */
+	bool (*has_kpti)(const struct hv_kernel_core *core);
+	/* The clock behind sched_clock(). The caller frees *RET with free(). NULL: the clock cannot
+	 * be computed from the CPU's counter. */
+	struct hv_err *(*find_clock)(const struct hv_kernel_core *core,
+				     struct hv_clock_source **ret);
+};
+
+extern const struct hv_kernel_arch hv_kernel_arch_x86_64;
+
+/* Of CORE's architecture; there is one for each in arch/. */
+const struct hv_kernel_arch *hv_kernel_arch_of(const struct hv_kernel_core *core);

@@ -1,0 +1,41 @@
+/* The features of the boot CPU (boot_cpu_data), by the names that the kernel itself has for their
+ * bits (x86_cap_flags; arch/x86/kernel/cpu/). */
+#include <string.h>
+
+#include "kernel/x86_64/x86_64.h"
+
+#define CPU_FLAGS_MAX 2048 /* NCAPINTS is 22 in 6.12 */
+
+/* The place of a name in x86_cap_flags is the number of its bit. */
+static bool has_cpu_flag(const struct hv_kernel_core *core, const char *flag)
+{
+	struct hv_gva names_at, data_at;
+	struct hv_span names, bits;
+	uint32_t off, len;
+
+	if (!core->btf || !hv_core_symbol(core, "x86_cap_flags", &names_at) ||
+	    !hv_core_symbol(core, "boot_cpu_data", &data_at) ||
+	    !hv_btf_member(core->btf, "cpuinfo_x86", "x86_capability", &off, &len))
+		return false;
+	names = hv_image_at(&core->image, names_at);
+	bits = hv_image_at(&core->image, hv_gva_add(data_at, off));
+	for (size_t i = 0; i < len * 8ull && i < CPU_FLAGS_MAX; i++) {
+		struct hv_span name;
+		uint64_t at;
+		uint8_t byte;
+
+		if (!hv_span_u64(names, i * sizeof(at), &at))
+			return false;
+		name = hv_image_at(&core->image, hv_gva(at));
+		if (!hv_span_has(name, 0, strlen(flag) + 1) ||
+		    memcmp(name.data, flag, strlen(flag) + 1))
+			continue;
+		return hv_span_u8(bits, i / 8, &byte) && byte & 1u << i % 8;
+	}
+	return false;
+}
+
+bool x86_64_has_kpti(const struct hv_kernel_core *core)
+{
+	return has_cpu_flag(core, "pti");
+}

@@ -1,0 +1,13 @@
+/* The table of x86-64 kernels. */
+#include "kernel/x86_64/x86_64.h"
+
+const struct hv_kernel_arch hv_kernel_arch_x86_64 = {
+	.arch = &hv_arch_x86_64,
+	.find_percpu = x86_64_find_percpu,
+	.find_irq_stack = x86_64_find_irq_stack,
+	.check_exception_stacks = x86_64_check_exception_stacks,
+	.read_stacks = x86_64_read_stacks,
+	.saved_sp = "thread.sp",
+	.has_kpti = x86_64_has_kpti,
+	.find_clock = x86_64_find_clock,
+};

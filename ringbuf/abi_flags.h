@@ -1,0 +1,55 @@
+/* Flags, limits and places of the memory that guest and host share: the numbers of ringbuf/abi.h
+ * that do not follow from its structs. C and the assembler include this file, so it has constants
+ * only. The offsets and sizes of the structs' fields reach the assembler by arch/stub_offsets.c. */
+#pragma once
+
+/* The page of the params. Offsets are from the first byte of the params. */
+#define HV_SLOTS_OFF	  0x800	 /* HV_NR_SLOTS times struct hv_slot */
+#define HV_STUBS_CODE_OFF 0x1000 /* the first byte of the stubs' code */
+
+/* struct hv_control: mode. 0 is the common case: record every call. */
+#define HV_MODE_OFF	   1 /* tracing_on is 0: record nothing */
+#define HV_MODE_OFF_BIT	   0
+#define HV_MODE_PID_FILTER 2 /* record only pids whose bit in the pid bitmap is set */
+#define HV_MODE_CPUS	   4 /* record nothing on vCPUs whose state is muted */
+
+/* struct hv_slot: does. COUNTED actions happen as often as struct hv_left says. */
+#define HV_NR_SLOTS	      128
+#define HV_SLOT_ON	      1 /* switch recording on */
+#define HV_SLOT_OFF	      2 /* switch recording off */
+#define HV_SLOT_ON_COUNTED    4
+#define HV_SLOT_OFF_COUNTED   8
+#define HV_SLOT_STACK	      16 /* record the stack */
+#define HV_SLOT_STACK_BIT     4
+#define HV_SLOT_STACK_COUNTED 32
+#define HV_SLOT_TELL	      64 /* write a record that tells the host about the call */
+#define HV_SLOT_TELL_COUNTED  128
+/* The function's first argument is a task. Its bit in the pid bitmap becomes: */
+#define HV_SLOT_PID_INHERITS  0x1000 /* the current task's bit: that task forked it */
+#define HV_SLOT_PID_CLEARS    0x2000 /* 0 */
+#define HV_SLOT_PID_SETS      0x4000 /* 1 */
+
+/* struct hv_params: graph_flags. When a flag changes, frames that are already open end by the new
+ * flags. */
+#define HV_GRAPH_RETURNS    1  /* the tracer is on: record returns */
+#define HV_GRAPH_NO_ENTRIES 2  /* there is a threshold: record returns only */
+#define HV_GRAPH_SUBTREE    4  /* record only what a root function calls */
+#define HV_GRAPH_RETVAL	    8  /* record also what functions return */
+#define HV_GRAPH_NO_IRQS    16 /* leave out calls in hard interrupts, except below a root function */
+#define HV_GRAPH_PROFILE    32 /* count calls */
+#define HV_GRAPH_OWN_TIME   64 /* profile: a call's time does not include the calls that it makes */
+
+/* struct hv_stack */
+#define HV_FRAMES_MAX	 128
+#define HV_STACK_NR_MASK 0xfff /* of the word: the number of frames */
+#define HV_STACK_PROBES	 4     /* consecutive places that a kernel stack's return stack can be in */
+#define HV_STACK_HASH	 0x9e3779b1 /* see hv_stack_home() and hv_count_home() */
+
+/* struct hv_frame: flags */
+#define HV_FRAME_ROOT	  1 /* counts in the return stack's "inside" */
+#define HV_FRAME_MUTES	  2 /* counts in the return stack's "muted"; the call is not recorded */
+#define HV_FRAME_PROFILED 4 /* the call counts in a profile */
+#define HV_FRAME_QUIET	  8 /* the call counts in a profile only; it is not recorded */
+
+/* struct hv_count */
+#define HV_COUNT_PROBES 32 /* consecutive places that a function's counts can be in */

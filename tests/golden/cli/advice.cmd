@@ -1,0 +1,13 @@
+# What is needed, by the errors' facts, is told as a command, with the domain as the user calls it.
+hvtrace attach locked
+hvtrace attach bare
+hvtrace attach left
+hvtrace recover left
+hvtrace recover bare
+hvtrace check bare | grep PREVENTS
+hvtrace check --json locked | grep domain
+hvtrace check locked
+# In a session there is nothing to recover yet.
+hvtrace attach fake
+hvtrace echo fake current_tracer stuck
+hvtrace detach fake

@@ -1,0 +1,85 @@
+/* Errors: their messages, contexts and facts. */
+#include <check.h>
+
+#include "base/err.h"
+#include "tests/lib/run_suite.h"
+
+START_TEST(messages_are_safe_to_print)
+{
+	HV_AUTO_ERR struct hv_err *err = hv_err_new(ENOENT, "no '%s'", "a\033[2J\nb\x7f");
+
+	ck_assert_int_eq(err->code, ENOENT);
+	ck_assert_str_eq(err->message, "no 'a?[2J?b?'");
+	err = hv_err_in(err, "task %s", "x\ty");
+	err = hv_err_add(err, " (%s)", "\a");
+	ck_assert_str_eq(err->message, "task x?y: no 'a?[2J?b?' (?)");
+}
+END_TEST
+
+START_TEST(reason_is_behind_the_last_context)
+{
+	HV_AUTO_ERR struct hv_err *err = hv_err_new(EIO, "short read");
+
+	ck_assert_ptr_eq(err->reason, err->message);
+	err = hv_err_in(err, "kallsyms");
+	ck_assert_str_eq(err->reason, "short read");
+	err = hv_err_in(err, "domain '%s'", "web1");
+	ck_assert_str_eq(err->message, "domain 'web1': kallsyms: short read");
+	ck_assert_str_eq(err->reason, "kallsyms: short read");
+	err = hv_err_add(err, "; try again in %d s", 2);
+	ck_assert_str_eq(err->message, "domain 'web1': kallsyms: short read; try again in 2 s");
+	ck_assert_str_eq(err->reason, "kallsyms: short read; try again in 2 s");
+}
+END_TEST
+
+START_TEST(facts_stay)
+{
+	struct hv_err *err = hv_err_mark(hv_err_new(EBUSY, "busy"), HV_ERR_NEEDS_RECOVERY);
+	HV_AUTO_ERR struct hv_err *copy = NULL;
+
+	err = hv_err_mark(hv_err_in(err, "domain 'web1'"), HV_ERR_NAMES_DOMAIN);
+	err = hv_err_add(err, "!");
+	copy = hv_err_copy(err);
+	hv_err_free(err);
+	ck_assert_uint_eq(copy->facts, HV_ERR_NEEDS_RECOVERY | HV_ERR_NAMES_DOMAIN);
+	ck_assert_int_eq(copy->code, EBUSY);
+	ck_assert_str_eq(copy->message, "domain 'web1': busy!");
+	ck_assert_str_eq(copy->reason, "busy!");
+}
+END_TEST
+
+START_TEST(success_stays_success)
+{
+	ck_assert_ptr_null(hv_err_in(NULL, "domain '%s'", "web1"));
+	ck_assert_ptr_null(hv_err_add(NULL, "; %d", 1));
+	ck_assert_ptr_null(hv_err_mark(NULL, HV_ERR_NAMES_DOMAIN));
+	hv_err_free(NULL);
+}
+END_TEST
+
+START_TEST(the_first_is_kept)
+{
+	HV_AUTO_ERR struct hv_err *first = NULL;
+
+	hv_err_keep_first(&first, NULL);
+	ck_assert_ptr_null(first);
+	hv_err_keep_first(&first, hv_err_new(EIO, "first"));
+	hv_err_keep_first(&first, NULL);
+	hv_err_keep_first(&first, hv_err_new(EINVAL, "second"));
+	ck_assert_str_eq(first->message, "first");
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, messages_are_safe_to_print);
+	tcase_add_test(tc, reason_is_behind_the_last_context);
+	tcase_add_test(tc, facts_stay);
+	tcase_add_test(tc, success_stays_success);
+	tcase_add_test(tc, the_first_is_kept);
+}
+
+int main(void)
+{
+	return run_suite("err", add_tests);
+}

@@ -1,0 +1,72 @@
+/* The growing string. */
+#include <check.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "tests/lib/run_suite.h"
+
+START_TEST(empty_is_valid)
+{
+	HV_AUTO_TEXT struct hv_text t = {0};
+	HV_AUTO_FREE char *taken = NULL;
+
+	hv_text_clear(&t);
+	ck_assert_ptr_null(t.data);
+	taken = hv_text_take(&t);
+	ck_assert_str_eq(taken, "");
+	ck_assert_ptr_null(t.data);
+}
+END_TEST
+
+START_TEST(grows)
+{
+	HV_AUTO_TEXT struct hv_text t = {0};
+
+	for (unsigned i = 0; i < 1000; i++)
+		hv_text_printf(&t, "%04u ", i);
+	hv_text_printf(&t, "%0600d", 7);
+	ck_assert_uint_eq(t.len_bytes, 5600);
+	ck_assert_uint_eq(strlen(t.data), 5600);
+	ck_assert_int_eq(strncmp(t.data + 4995, "0999 0000", 9), 0);
+	hv_text_clear(&t);
+	ck_assert_str_eq(t.data, "");
+	hv_text_add(&t, "again");
+	ck_assert_str_eq(t.data, "again");
+}
+END_TEST
+
+START_TEST(bytes_may_be_zero)
+{
+	HV_AUTO_TEXT struct hv_text t = {0};
+
+	hv_text_add_bytes(&t, "a\0b", 3);
+	ck_assert_uint_eq(t.len_bytes, 3);
+	ck_assert_mem_eq(t.data, "a\0b", 4);
+}
+END_TEST
+
+START_TEST(what_a_guest_gives_is_safe_and_bounded)
+{
+	static const char name[4] = {'l', 'o', 'n', 'g'};
+	HV_AUTO_TEXT struct hv_text t = {0};
+
+	hv_text_add_guest(&t, "\033[2J\x9bm\x7f\n\xc3\xa4", 64);
+	ck_assert_str_eq(t.data, "?[2J?m??\xc3\xa4");
+	hv_text_clear(&t);
+	hv_text_add_guest(&t, name, sizeof(name));
+	ck_assert_str_eq(t.data, "long");
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, empty_is_valid);
+	tcase_add_test(tc, grows);
+	tcase_add_test(tc, bytes_may_be_zero);
+	tcase_add_test(tc, what_a_guest_gives_is_safe_and_bounded);
+}
+
+int main(void)
+{
+	return run_suite("text", add_tests);
+}

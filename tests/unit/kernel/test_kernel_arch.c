@@ -1,0 +1,140 @@
+/* What x86-64 kernels have names of their own for, in a kernel made of data. Clocks, per-CPU
+ * variables and the contents of stacks: see test_clock.c, test_layout.c, test_tasks.c. */
+#include <check.h>
+
+#include "kernel/kernel_arch.h"
+#include "tests/lib/run_suite.h"
+#include "tests/unit/kernel/fake_tasks.h"
+
+#define ENTRY_AREA 0xfffffe0000001000ull
+
+static struct fk f;
+static struct ft t;
+
+static void setup_tasks(void)
+{
+	ft_init(&t);
+}
+
+static void teardown_tasks(void)
+{
+	ft_deinit(&t);
+}
+
+/* x86_cap_flags with two names, and room for the bits of boot_cpu_data. */
+static uint64_t names, cpu;
+
+static void setup_flags(void)
+{
+	fk_init(&f);
+	FK_STRUCT("cpuinfo_x86", 64, {"x86_capability", 16, 8});
+	names = fk_alloc(&f, 64 * 8);
+	cpu = fk_alloc(&f, 64);
+	fk_u64(&f, names + 8 * 3, names + 0x800);
+	fk_str(&f, names + 0x800, "ptinot");
+	fk_u64(&f, names + 8 * 41, names + 0x810);
+	fk_str(&f, names + 0x810, "pti");
+	fk_symbol(&f, "x86_cap_flags", names);
+	fk_symbol(&f, "boot_cpu_data", cpu);
+	fk_done(&f);
+}
+
+static void teardown_flags(void)
+{
+	fk_deinit(&f);
+}
+
+static bool has_kpti(void)
+{
+	return hv_kernel_arch_of(&f.k.core)->has_kpti(&f.k.core);
+}
+
+START_TEST(kpti_is_a_flag_of_the_cpu)
+{
+	ck_assert(!has_kpti());
+	fk_u64(&f, cpu + 16, 1ull << 3);
+	ck_assert(!has_kpti());
+	fk_u64(&f, cpu + 16, 1ull << 41);
+	ck_assert(has_kpti());
+}
+END_TEST
+
+START_TEST(without_the_table_of_flags_there_is_no_kpti)
+{
+	fk_u64(&f, cpu + 16, 1ull << 41);
+	fk_u64(&f, names + 8 * 41, 0x123456); /* no name there */
+	ck_assert(!has_kpti());
+	fk_u64(&f, names + 8 * 41, names + 0x810);
+	hv_btf_free(f.k.core.btf);
+	f.k.core.btf = NULL;
+	ck_assert(!has_kpti());
+}
+END_TEST
+
+static void check_refused(struct hv_err *err, const char *message)
+{
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, EOPNOTSUPP);
+	ck_assert_str_eq(err->message, message);
+	hv_err_free(err);
+}
+
+/* The stubs leave calls on exceptions' stacks out by their addresses. */
+START_TEST(exception_stacks_are_in_the_entry_area)
+{
+	ft_percpu(&t, FT_CEA, 0, ENTRY_AREA);
+	ck_assert_ptr_null(hv_kernel_need_exception_stacks(&t.f.k));
+	ft_percpu(&t, FT_CEA, 0, 0xffff888000000000);
+	check_refused(hv_kernel_need_exception_stacks(&t.f.k),
+		      "stacks of exceptions at 0xffff888000000000: not where they are left out");
+	t.f.k.core.symbols.nr = 0;
+	check_refused(hv_kernel_need_exception_stacks(&t.f.k),
+		      "no symbol cea_exception_stacks: stacks of exceptions cannot be told");
+}
+END_TEST
+
+START_TEST(an_interrupt_stack_is_needed)
+{
+	ck_assert_ptr_null(hv_kernel_need_irq_stack(&t.f.k));
+	t.f.k.core.symbols.nr = 0;
+	check_refused(hv_kernel_need_irq_stack(&t.f.k),
+		      "no symbol hardirq_stack_ptr: stacks of interrupts cannot be told");
+}
+END_TEST
+
+START_TEST(stacks_of_a_cpu)
+{
+	struct hv_cpu_stack list[HV_CPU_STACKS_MAX];
+	size_t nr = 0;
+	struct hv_err *err = hv_kernel_arch_of(&t.f.k.core)->read_stacks(&t.f.k.core, 1, list, &nr);
+
+	ck_assert_ptr_null(err);
+	ck_assert_uint_eq(nr, 4);
+	ck_assert_str_eq(list[0].name, "irq stack");
+	ck_assert_int_eq(list[0].kind, HV_CPU_STACK_INTERRUPT);
+	ck_assert_uint_eq(list[0].range.start.v, t.irq_stacks[1]);
+	ck_assert_uint_eq(list[0].range.end.v, t.irq_stacks[1] + FT_IRQ);
+	ck_assert_str_eq(list[1].name, "NMI stack");
+	ck_assert_int_eq(list[1].kind, HV_CPU_STACK_EXCEPTION);
+	ck_assert_uint_eq(list[1].range.start.v, t.estacks[1] + FT_NMI);
+	ck_assert_str_eq(list[2].name, "debug stack");
+	ck_assert_str_eq(list[3].name, "entry stack");
+	ck_assert_uint_eq(list[3].range.start.v, t.estacks[1] - FT_AREA_ESTACKS + FT_AREA_ENTRY);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup_flags, teardown_flags);
+	tcase_add_test(tc, kpti_is_a_flag_of_the_cpu);
+	tcase_add_test(tc, without_the_table_of_flags_there_is_no_kpti);
+	tcase_add_checked_fixture(tc, setup_tasks, teardown_tasks);
+	tcase_add_test(tc, exception_stacks_are_in_the_entry_area);
+	tcase_add_test(tc, an_interrupt_stack_is_needed);
+	tcase_add_test(tc, stacks_of_a_cpu);
+}
+
+int main(void)
+{
+	return run_suite("kernel_arch", add_tests);
+}

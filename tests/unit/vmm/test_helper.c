@@ -1,0 +1,175 @@
+/* A helper: what is said to it, and that it is left alone once it did not answer. */
+#include <check.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "tests/lib/run_suite.h"
+#include "vmm/helper.h"
+
+#define LATE_NS (200 * HV_NS_PER_MS)
+
+/* Sends back each number, one higher; for 0 not before LATE_NS. Ends when nobody asks any more. */
+static void add_one(void *ctx hv_unused)
+{
+	struct hv_helper_wake wake = {0};
+	unsigned nr;
+
+	for (;;) {
+		wake = hv_helper_wait(-1, UINT64_MAX);
+		if (wake.is_alone || recv(HV_HELPER_CONTROL, &nr, sizeof(nr), 0) != sizeof(nr))
+			_exit(0);
+		if (!nr)
+			poll(NULL, 0, (int)(LATE_NS / HV_NS_PER_MS));
+		nr++;
+		if (send(HV_HELPER_CONTROL, &nr, sizeof(nr), MSG_NOSIGNAL) < 0)
+			_exit(1);
+	}
+}
+
+static const struct hv_helper_kind adder = {"adder", "test-adder", SOCK_STREAM, add_one};
+static const struct hv_helper_kind packet_adder = {"adder", "test-adder", SOCK_SEQPACKET, add_one};
+
+static void ask(const struct hv_helper *h, unsigned nr)
+{
+	unsigned answer = 0;
+
+	ck_assert_ptr_null(hv_helper_send(h, &nr, sizeof(nr)));
+	ck_assert_ptr_null(
+		hv_helper_receive(h, &answer, sizeof(answer), hv_now_ns() + HV_HELPER_ANSWER_NS));
+	ck_assert_uint_eq(answer, nr + 1);
+}
+
+static void check_questions(const struct hv_helper_kind *kind)
+{
+	struct hv_helper h = HV_HELPER_NONE;
+
+	ck_assert_ptr_null(hv_helper_start(kind, NULL, &h));
+	ck_assert(hv_helper_is_alive(&h));
+	ask(&h, 1);
+	ask(&h, 41);
+	hv_helper_end(&h);
+	ck_assert_int_eq(h.control, -1);
+}
+
+START_TEST(questions_and_answers)
+{
+	check_questions(&adder);
+	check_questions(&packet_adder);
+}
+END_TEST
+
+static void expect(struct hv_err *err, int code, const char *message)
+{
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, code);
+	ck_assert_str_eq(err->message, message);
+	hv_err_free(err);
+}
+
+/* Its answer would be taken for that to the next request. */
+START_TEST(a_late_answer_is_for_nobody)
+{
+	struct hv_helper h = HV_HELPER_NONE;
+	unsigned nr = 0;
+
+	ck_assert_ptr_null(hv_helper_start(&adder, NULL, &h));
+	ck_assert_ptr_null(hv_helper_send(&h, &nr, sizeof(nr)));
+	expect(hv_helper_receive(&h, &nr, sizeof(nr), hv_now_ns()), ETIME, "adder: no answer");
+	ck_assert(!hv_helper_is_alive(&h));
+	nr = 1;
+	expect(hv_helper_send(&h, &nr, sizeof(nr)), EPIPE, "adder: it has died");
+	hv_helper_end(&h);
+}
+END_TEST
+
+START_TEST(killed)
+{
+	struct hv_helper h = HV_HELPER_NONE;
+	unsigned nr = 1;
+
+	ck_assert_ptr_null(hv_helper_start(&packet_adder, NULL, &h));
+	kill(h.pid, SIGKILL);
+	waitpid(h.pid, NULL, 0);
+	ck_assert(!hv_helper_is_alive(&h));
+	expect(hv_helper_receive(&h, &nr, sizeof(nr), hv_now_ns() + HV_NS_PER_S), EPIPE,
+	       "adder: it has died");
+	hv_helper_end(&h);
+}
+END_TEST
+
+/* Waits for the first thing that happens, tells it, and ends. */
+static void tell_what_woke(void *ctx)
+{
+	uint64_t deadline_ns = *(const uint64_t *)ctx;
+	struct hv_helper_wake wake = hv_helper_wait(-1, deadline_ns);
+	char told = wake.is_alone		 ? 'a'
+		    : wake.is_asked		 ? 'q'
+		    : hv_now_ns() >= deadline_ns ? 't'
+						 : '?';
+
+	if (send(HV_HELPER_CONTROL, &told, 1, MSG_NOSIGNAL) < 0)
+		_exit(1);
+}
+
+static const struct hv_helper_kind teller = {"teller", "test-teller", SOCK_STREAM, tell_what_woke};
+
+START_TEST(wakes_at_its_deadline)
+{
+	uint64_t deadline_ns = hv_now_ns() + 50 * HV_NS_PER_MS;
+	struct hv_helper h = HV_HELPER_NONE;
+	char told = 0;
+
+	ck_assert_ptr_null(hv_helper_start(&teller, &deadline_ns, &h));
+	ck_assert_ptr_null(hv_helper_receive(&h, &told, 1, hv_now_ns() + HV_HELPER_ANSWER_NS));
+	ck_assert_int_eq(told, 't');
+	ck_assert_uint_ge(hv_now_ns(), deadline_ns);
+	hv_helper_end(&h);
+}
+END_TEST
+
+/* Somebody else has the service's end of the socketpair still: only the pidfd tells. */
+START_TEST(wakes_when_the_service_has_died)
+{
+	uint64_t deadline_ns = UINT64_MAX;
+	struct hv_helper h = HV_HELPER_NONE;
+	int said[2];
+	pid_t service;
+	char told = 0;
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, said), 0);
+	service = fork();
+	if (!service) {
+		if (hv_helper_start(&teller, &deadline_ns, &h))
+			_exit(1);
+		/* Kept open by a child of its own, which passes on what it is told. */
+		if (!fork()) {
+			hv_err_free(hv_helper_receive(&h, &told, 1, hv_now_ns() + HV_NS_PER_S));
+			if (write(said[1], &told, 1) < 0)
+				_exit(1);
+			_exit(0);
+		}
+		_exit(0);
+	}
+	waitpid(service, NULL, 0);
+	ck_assert_int_eq(read(said[0], &told, 1), 1);
+	ck_assert_int_eq(told, 'a');
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, questions_and_answers);
+	tcase_add_test(tc, a_late_answer_is_for_nobody);
+	tcase_add_test(tc, killed);
+	tcase_add_test(tc, wakes_at_its_deadline);
+	tcase_add_test(tc, wakes_when_the_service_has_died);
+}
+
+int main(void)
+{
+	return run_suite("helper", add_tests);
+}

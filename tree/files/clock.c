@@ -1,0 +1,82 @@
+/* trace_clock and timestamp_mode: what the times of events are. */
+#include <string.h>
+
+#include "tree/files/files.h"
+#include "tree/instance/share.h"
+#include "tree/settings/token.h"
+
+#define CLOCK_NAME_MAX 64
+
+static const char *const names[] = {
+	[HV_TRACE_CLOCK_GUEST] = "local",
+	[HV_TRACE_CLOCK_TSC] = "x86-tsc",
+	[HV_TRACE_CLOCK_HOST] = "host-mono",
+};
+
+/* The guest's own clock is there if it can be computed, and the host's if it is known how the
+ * guest's counter follows it. */
+static bool has_clock(struct hv_session *s, enum hv_trace_clock clock)
+{
+	if (clock == HV_TRACE_CLOCK_GUEST)
+		return hv_clocks_guest_kind(s->clocks) != HV_CLOCK_RAW;
+	return clock != HV_TRACE_CLOCK_HOST || hv_clocks_has_host(s->clocks);
+}
+
+/* If the guest's own clock cannot be computed, times are what its counter says. */
+static bool is_chosen(const struct hv_buffers *b, enum hv_trace_clock clock)
+{
+	if (clock == HV_TRACE_CLOCK_TSC)
+		return hv_buffers_clock_kind(b) == HV_CLOCK_RAW;
+	return b->clock == clock;
+}
+
+static void show_clock(struct hv_file *f)
+{
+	const char *blank = "";
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(names); i++) {
+		const char *form = is_chosen(&f->at.instance->buffers, i) ? "%s[%s]" : "%s%s";
+
+		if (!has_clock(hv_file_session(f), i))
+			continue;
+		hv_text_printf(&f->text, form, blank, names[i]);
+		blank = " ";
+	}
+	hv_text_add(&f->text, "\n");
+}
+
+/* Setting a clock clears the buffer, even when it is the one in use (tracing_set_clock). */
+static struct hv_err *write_clock(struct hv_file *f, const char *buf, size_t len_bytes,
+				  size_t *ret_len)
+{
+	HV_AUTO_FREE char *name = NULL;
+
+	if (len_bytes >= CLOCK_NAME_MAX)
+		return hv_err_new(EINVAL, "a name of %zu bytes", len_bytes);
+	name = hv_name_written(buf, len_bytes);
+	for (size_t i = 0; i < HV_ARRAY_LEN(names); i++) {
+		if (strcmp(name, names[i]) != 0 || !has_clock(hv_file_session(f), i))
+			continue;
+		hv_instance_use_clock(f->at.instance, i);
+		*ret_len = len_bytes;
+		return NULL;
+	}
+	return hv_err_new(EINVAL, "there is no clock '%s'", name);
+}
+
+/* An event has the time since the one before it (trace_pipe_raw). */
+static void show_timestamps(struct hv_file *f)
+{
+	hv_text_add(&f->text, "[delta] absolute\n");
+}
+
+const struct hv_node hv_clock_node = {
+	.help = "the clock of the time stamps; a write clears the buffer",
+	.show = show_clock,
+	.write = write_clock,
+};
+
+const struct hv_node hv_timestamps_node = {
+	.help = "how times are stored in the pages of trace_pipe_raw",
+	.show = show_timestamps,
+};

@@ -1,0 +1,21 @@
+/* error_log: the last writes that were refused. */
+#include "tree/files/files.h"
+
+static struct hv_err *open_errors(struct hv_file *f)
+{
+	if (hv_file_truncates(f))
+		hv_error_log_clear(&f->at.instance->errors);
+	return NULL;
+}
+
+static void show_errors(struct hv_file *f)
+{
+	hv_error_log_text(&f->at.instance->errors, &f->text);
+}
+
+const struct hv_node hv_errors_node = {
+	.help = "the last writes that were refused, and why; truncating the file clears it",
+	.open = open_errors,
+	.show = show_errors,
+	.write = hv_file_take_anything,
+};

@@ -1,0 +1,103 @@
+/* The files of the tree: a line for each node, and for the entries of each directory that has some.
+ * A new file is tree/files/NOUN.c, a line here and one in a directory of nodes.c. */
+#pragma once
+
+#include "tree/files/file.h"
+
+/* clock.c */
+extern const struct hv_node hv_clock_node;
+extern const struct hv_node hv_timestamps_node;
+
+/* cpu.c */
+extern const struct hv_entries hv_per_cpu_entries;
+
+/* cpumask.c */
+extern const struct hv_node hv_cpumask_node;
+
+/* error_log.c */
+extern const struct hv_node hv_errors_node;
+
+/* events.c */
+extern const struct hv_entries hv_ftrace_event_entries;
+extern const struct hv_node hv_event_format_node;
+extern const struct hv_node hv_event_id_node;
+extern const struct hv_node hv_header_page_node;
+extern const struct hv_node hv_header_event_node;
+extern const struct hv_node hv_events_enable_node;
+extern const struct hv_node hv_set_event_node;
+extern const struct hv_node hv_printk_formats_node;
+
+/* filter.c */
+extern const struct hv_node hv_ftrace_filter_node;
+extern const struct hv_node hv_ftrace_notrace_node;
+extern const struct hv_node hv_graph_function_node;
+extern const struct hv_node hv_graph_notrace_node;
+
+/* functions.c */
+extern const struct hv_node hv_functions_node;
+extern const struct hv_node hv_function_addrs_node;
+extern const struct hv_node hv_enabled_functions_node;
+
+/* graph.c */
+extern const struct hv_node hv_graph_depth_node;
+extern const struct hv_node hv_thresh_node;
+
+/* instances.c */
+extern const struct hv_entries hv_instance_entries;
+
+/* marker.c */
+extern const struct hv_node hv_marker_node;
+extern const struct hv_node hv_raw_marker_node;
+
+/* options.c */
+extern const struct hv_node hv_options_node;
+extern const struct hv_node hv_option_node;
+extern const struct hv_entries hv_option_entries;
+
+/* percent.c */
+extern const struct hv_node hv_percent_node;
+
+/* pids.c */
+extern const struct hv_node hv_ftrace_pid_node;
+extern const struct hv_node hv_ftrace_notrace_pid_node;
+
+/* pipe.c */
+extern const struct hv_node hv_pipe_node;
+
+/* profile.c */
+extern const struct hv_node hv_profile_enabled_node;
+extern const struct hv_node hv_profile_node;
+extern const struct hv_entries hv_profile_entries;
+
+/* raw.c */
+extern const struct hv_node hv_raw_node;
+
+/* readme.c */
+extern const struct hv_node hv_readme_node;
+
+/* size.c */
+extern const struct hv_node hv_size_node;
+extern const struct hv_node hv_total_size_node;
+extern const struct hv_node hv_subbuf_size_node;
+extern const struct hv_node hv_free_buffer_node;
+
+/* snapshot.c */
+extern const struct hv_node hv_snapshot_node;
+
+/* stats.c */
+extern const struct hv_node hv_stats_node;
+
+/* tasks.c */
+extern const struct hv_node hv_comms_node;
+extern const struct hv_node hv_comms_size_node;
+extern const struct hv_node hv_tgids_node;
+
+/* trace.c */
+extern const struct hv_node hv_trace_node;
+
+/* tracer.c */
+extern const struct hv_node hv_tracers_node;
+extern const struct hv_node hv_tracer_node;
+
+/* tracing_on.c */
+extern const struct hv_node hv_tracing_on_node;

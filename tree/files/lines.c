@@ -1,0 +1,84 @@
+#include "tree/files/lines.h"
+
+#include "tree/format/format.h"
+
+void hv_lines_deinit(struct hv_lines *l)
+{
+	hv_reader_deinit(&l->reader);
+	hv_graph_free(l->graph);
+}
+
+struct hv_style hv_lines_style(struct hv_lines *l)
+{
+	const struct hv_instance *in = l->reader.instance;
+
+	l->latency.start_ns = in->buffers.start_ns;
+	return (struct hv_style){
+		.kernel = in->all->session->kernel,
+		.clock = hv_buffers_clock_kind(&in->buffers),
+		.options = &in->options,
+		.latency = l->is_latency ? &l->latency : NULL,
+	};
+}
+
+/* Calls of a graph do not tell how far the next event is, and are looked at in pairs. */
+bool hv_lines_take(struct hv_lines *l, struct hv_event *ret)
+{
+	struct hv_reader *r = &l->reader;
+	enum hv_tracer tracer = r->instance->selection.tracer;
+	bool looks_on = l->is_latency && tracer != HV_TRACER_FUNCTION_GRAPH;
+
+	if (!r->has_held && hv_cursor_next(r->cursor, ret) != HV_NEXT_EVENT)
+		return false;
+	if (r->has_held)
+		*ret = r->held;
+	r->has_held = looks_on && hv_cursor_next(r->cursor, &r->held) == HV_NEXT_EVENT;
+	l->latency.next_ns = r->has_held ? r->held.time_ns : 0;
+	return true;
+}
+
+/* function_graph shows markers as comments among its calls. */
+static void add_comment(struct hv_lines *l, struct hv_text *out, const struct hv_style *style,
+			const struct hv_event *e)
+{
+	HV_AUTO_TEXT struct hv_text text = {0};
+
+	hv_format_comment(&text, e);
+	hv_graph_comment(l->graph, out, style, e, text.data);
+}
+
+static void add_call(struct hv_lines *l, struct hv_text *out, const struct hv_style *style,
+		     const struct hv_event *e)
+{
+	struct hv_cursor *cursor = l->reader.cursor;
+	struct hv_event next;
+	bool known = e->kind == HV_EVENT_GRAPH_ENTRY && hv_cursor_peek(cursor, e->cpu, &next);
+
+	if (hv_graph_event(l->graph, out, style, e, known ? &next : NULL))
+		hv_cursor_skip(cursor, e->cpu);
+}
+
+/* Stacks are lines of their own with function_graph, too. */
+void hv_lines_add(struct hv_lines *l, struct hv_text *out, const struct hv_style *style,
+		  const struct hv_event *e)
+{
+	const struct hv_instance *in = l->reader.instance;
+	bool is_graph = in->selection.tracer == HV_TRACER_FUNCTION_GRAPH;
+	bool is_call = e->kind == HV_EVENT_GRAPH_ENTRY || e->kind == HV_EVENT_GRAPH_EXIT;
+	bool is_mark = e->kind == HV_EVENT_PRINT || e->kind == HV_EVENT_RAW_DATA;
+	struct hv_session_stat stat;
+
+	l->latency.index = l->nr++;
+	if (!is_call && !(is_mark && is_graph)) {
+		hv_format_event(out, style, e);
+		return;
+	}
+	if (!l->graph) {
+		hv_session_stat(in->all->session, &stat);
+		l->graph = hv_graph_new(style->kernel, stat.nr_cpus);
+	}
+	if (is_call)
+		add_call(l, out, style, e);
+	else
+		add_comment(l, out, style, e);
+}

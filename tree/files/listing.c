@@ -1,0 +1,83 @@
+#include "tree/files/listing.h"
+
+#include "tree/format/format.h"
+
+#define TEXT_LEN_BYTES 65536 /* made at a time */
+
+void hv_listing_begin(struct hv_listing *l, const struct hv_place *at, struct hv_buffer *buffer)
+{
+	hv_reader_begin(&l->lines.reader, at, buffer, HV_CURSOR_DUMP);
+}
+
+void hv_listing_deinit(struct hv_listing *l)
+{
+	hv_lines_deinit(&l->lines);
+	free(l->started);
+}
+
+static void add_header(struct hv_listing *l, struct hv_text *out, const struct hv_style *style)
+{
+	const struct hv_reader *r = &l->lines.reader;
+	enum hv_tracer tracer = r->instance->selection.tracer;
+	struct hv_session_stat stat;
+	struct hv_buffer_stat buffer;
+	struct hv_header header;
+
+	hv_session_stat(r->instance->all->session, &stat);
+	hv_buffer_stat(r->buffer, r->cpu, NULL, &buffer);
+	header = (struct hv_header){
+		.tracer = hv_tracer_name(tracer),
+		.entries = buffer.entries,
+		.written = buffer.entries + buffer.overrun,
+		.nr_cpus = stat.nr_cpus,
+	};
+	if (tracer == HV_TRACER_FUNCTION_GRAPH) {
+		hv_graph_header(out, style, &header);
+		return;
+	}
+	l->has_overrun = buffer.overrun > 0;
+	hv_format_header(out, style, &header);
+}
+
+/* Notes that CPU has a line now. Returns whether it had one before. */
+static bool note_started(struct hv_listing *l, unsigned cpu)
+{
+	bool was;
+
+	if (cpu >= l->nr_started) {
+		l->started = hv_realloc_array(l->started, cpu + 1, 1);
+		while (l->nr_started <= cpu)
+			l->started[l->nr_started++] = 0;
+	}
+	was = l->started[cpu];
+	l->started[cpu] = 1;
+	return was;
+}
+
+/* What goes in front of E. When the buffer ran over, the first line of each vCPU is announced, but
+ * for the first line of all (test_cpu_buff_start): that is the loss before it. A loss further on is
+ * told as the kernel's iterator does, without its number. */
+static void add_gap(struct hv_listing *l, struct hv_text *out, const struct hv_style *style,
+		    const struct hv_event *e)
+{
+	bool started = note_started(l, e->cpu);
+
+	if (started && e->lost_before)
+		hv_format_lost(out, e->cpu, 0);
+	if (!started && l->has_overrun && l->lines.nr &&
+	    hv_options_on(style->options, HV_OPT_ANNOTATE))
+		hv_format_started(out, e->cpu);
+}
+
+void hv_listing_fill(struct hv_listing *l, struct hv_file *f)
+{
+	struct hv_style style = hv_lines_style(&l->lines);
+	struct hv_event e;
+
+	if (!f->nr_fills)
+		add_header(l, &f->text, &style);
+	while (f->text.len_bytes < TEXT_LEN_BYTES && hv_lines_take(&l->lines, &e)) {
+		add_gap(l, &f->text, &style, &e);
+		hv_lines_add(&l->lines, &f->text, &style, &e);
+	}
+}

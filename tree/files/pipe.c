@@ -1,0 +1,92 @@
+/* trace_pipe, of all vCPUs and of each: events are taken out of the buffer as they are read. */
+#include "tree/files/files.h"
+#include "tree/files/lines.h"
+#include "tree/format/format.h"
+#include "tree/instance/recording.h"
+#include "tree/instance/share.h"
+
+#define TEXT_LEN_BYTES 8156 /* made at a time: the kernel's trace_seq */
+
+struct pipe {
+	struct hv_lines lines;
+	unsigned asleep; /* the reader was told to wait */
+};
+
+static struct hv_err *open_pipe(struct hv_file *f)
+{
+	struct hv_instance *in = f->at.instance;
+	struct pipe *p = f->state;
+	struct hv_err *err = hv_pipes_take(&in->pipes, f->at.cpu);
+
+	if (err)
+		return err;
+	p->lines.is_latency = hv_options_on(&in->options, HV_OPT_LATENCY_FORMAT);
+	hv_reader_begin(&p->lines.reader, &f->at, hv_instance_buffer(in), HV_CURSOR_FOLLOW);
+	return NULL;
+}
+
+/* A reader is told of the end only if it has had something and recording is off. One that sleeps is
+ * woken by events alone (tracing_wait_pipe of 6.12). */
+static bool is_at_end(const struct hv_file *f)
+{
+	const struct pipe *p = f->state;
+
+	return !(f->flags & O_NONBLOCK) && !p->asleep && p->lines.nr &&
+	       !hv_instance_tracing_on(f->at.instance);
+}
+
+/* Takes whole events, and no more of them than the reader asked for. */
+static struct hv_err *fill_pipe(struct hv_file *f)
+{
+	size_t enough = f->asked_bytes < TEXT_LEN_BYTES ? f->asked_bytes : TEXT_LEN_BYTES;
+	struct pipe *p = f->state;
+	struct hv_style style = hv_lines_style(&p->lines);
+	struct hv_event e;
+
+	hv_reader_follow(&p->lines.reader);
+	while (f->text.len_bytes < enough &&
+	       hv_cursor_next(p->lines.reader.cursor, &e) == HV_NEXT_EVENT) {
+		if (e.lost_before)
+			hv_format_lost(&f->text, e.cpu, e.lost_before);
+		hv_lines_add(&p->lines, &f->text, &style, &e);
+	}
+	if (f->text.len_bytes) {
+		hv_cursor_consume(p->lines.reader.cursor);
+		p->asleep = 0;
+		return NULL;
+	}
+	if (is_at_end(f))
+		return NULL;
+	p->asleep = !(f->flags & O_NONBLOCK);
+	return hv_err_new(EAGAIN, "nothing to read now");
+}
+
+static struct hv_err *pipe_ready(struct hv_file *f, bool *ret_always)
+{
+	struct pipe *p = f->state;
+
+	return hv_reader_ready(&p->lines.reader, ret_always);
+}
+
+static struct hv_err *close_pipe(struct hv_file *f)
+{
+	hv_pipes_give_back(&f->at.instance->pipes, f->at.cpu);
+	return NULL;
+}
+
+static void release_pipe(struct hv_file *f)
+{
+	struct pipe *p = f->state;
+
+	hv_lines_deinit(&p->lines);
+}
+
+const struct hv_node hv_pipe_node = {
+	.help = "what the buffer holds; a read removes events, and waits when there are none",
+	.state_bytes = sizeof(struct pipe),
+	.open = open_pipe,
+	.fill = fill_pipe,
+	.ready = pipe_ready,
+	.close = close_pipe,
+	.release = release_pipe,
+};

@@ -1,0 +1,45 @@
+/* per_cpu/cpuN/stats: how many events of a vCPU there are, were lost and were read. */
+#include <inttypes.h>
+
+#include "tree/files/files.h"
+#include "tree/format/raw_page.h"
+#include "tree/instance/share.h"
+
+static void add_time(struct hv_file *f, const char *label, uint64_t time)
+{
+	uint64_t usecs = time / 1000 + (time % 1000 >= 500);
+
+	if (hv_buffers_clock_kind(&f->at.instance->buffers) == HV_CLOCK_RAW)
+		hv_text_printf(&f->text, "%s: %" PRIu64 "\n", label, time);
+	else
+		hv_text_printf(&f->text, "%s: %5" PRIu64 ".%06" PRIu64 "\n", label, usecs / 1000000,
+			       usecs % 1000000);
+}
+
+/* tracing_stats_read. Writers that interrupt each other on a vCPU are never in each other's way, so
+ * commits lose nothing. */
+static void show_stats(struct hv_file *f)
+{
+	struct hv_instance *in = f->at.instance;
+	struct hv_buffer_stat stat;
+	uint64_t now_ns = 0;
+
+	hv_buffer_stat(hv_instance_buffer(in), f->at.cpu, hv_raw_event_len, &stat);
+	/* The guest's clock, as far as the host knows it, may be a little behind. */
+	if (!hv_clocks_now_ns(hv_file_session(f)->clocks, in->buffers.clock, &now_ns) ||
+	    now_ns < stat.youngest_ns)
+		now_ns = stat.youngest_ns;
+	hv_text_printf(&f->text, "entries: %" PRIu64 "\n", stat.entries);
+	hv_text_printf(&f->text, "overrun: %" PRIu64 "\n", stat.overrun);
+	hv_text_add(&f->text, "commit overrun: 0\n");
+	hv_text_printf(&f->text, "bytes: %" PRIu64 "\n", stat.bytes);
+	add_time(f, "oldest event ts", stat.oldest_ns);
+	add_time(f, "now ts", now_ns);
+	hv_text_printf(&f->text, "dropped events: %" PRIu64 "\n", stat.dropped);
+	hv_text_printf(&f->text, "read events: %" PRIu64 "\n", stat.read);
+}
+
+const struct hv_node hv_stats_node = {
+	.help = "how many events are in the buffer, were lost and were read",
+	.show = show_stats,
+};

@@ -1,0 +1,63 @@
+/* available_tracers and current_tracer. */
+#include "tree/files/files.h"
+#include "tree/instance/share.h"
+#include "tree/instance/trace.h"
+#include "tree/settings/token.h"
+
+#define NAME_MAX 100 /* MAX_TRACER_SIZE */
+
+static void show_tracers(struct hv_file *f)
+{
+	hv_tracers_text(&f->text, " ");
+	hv_text_add(&f->text, "\n");
+}
+
+static void show_tracer(struct hv_file *f)
+{
+	hv_text_printf(&f->text, "%s\n", hv_tracer_name(f->at.instance->selection.tracer));
+}
+
+/* First the tracer that was ends, then the buffer is emptied, then the new one begins, as in
+ * tracing_set_tracer. If that fails, the tracer is nop. */
+static struct hv_err *set_tracer(struct hv_instance *in, enum hv_tracer tracer)
+{
+	struct hv_err *err;
+
+	if (in->selection.tracer == tracer)
+		return NULL;
+	if (in->pipes.nr || in->pipes.nr_raw)
+		return hv_err_new(EBUSY, "trace_pipe is open");
+	if (in->selection.tracer != HV_TRACER_NOP) {
+		err = hv_instance_set_tracer(in, HV_TRACER_NOP);
+		if (err)
+			return err;
+	}
+	hv_instance_clear(in, HV_ALL_CPUS);
+	return tracer == HV_TRACER_NOP ? NULL : hv_instance_set_tracer(in, tracer);
+}
+
+static struct hv_err *write_tracer(struct hv_file *f, const char *buf, size_t len_bytes,
+				   size_t *ret_len)
+{
+	size_t seen = len_bytes < NAME_MAX ? len_bytes : NAME_MAX;
+	HV_AUTO_FREE char *name = hv_name_written(buf, seen);
+	enum hv_tracer tracer;
+	struct hv_err *err = hv_tracer_find(name, &tracer);
+
+	if (!err)
+		err = set_tracer(f->at.instance, tracer);
+	if (!err)
+		*ret_len = len_bytes;
+	return err;
+}
+
+const struct hv_node hv_tracers_node = {
+	.help = "the names that current_tracer takes",
+	.show = show_tracers,
+};
+
+const struct hv_node hv_tracer_node = {
+	.help = "the name of the tracer in use; a change clears the buffer",
+	.show = show_tracer,
+	.write = write_tracer,
+};

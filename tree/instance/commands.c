@@ -1,0 +1,147 @@
+#include "tree/instance/commands.h"
+
+#include "tracer/actions.h"
+#include "tree/instance/recording.h"
+#include "tree/instance/share.h"
+
+/* What the guest does for a command without a count, and for one with a count. */
+static const enum hv_action actions[HV_NR_PROBE_COMMANDS][2] = {
+	[HV_PROBE_TRACEON] = {HV_ACTION_ON, HV_ACTION_ON_COUNTED},
+	[HV_PROBE_TRACEOFF] = {HV_ACTION_OFF, HV_ACTION_OFF_COUNTED},
+	[HV_PROBE_STACKTRACE] = {HV_ACTION_STACK, HV_ACTION_STACK_COUNTED},
+	[HV_PROBE_SNAPSHOT] = {HV_ACTION_TELL, HV_ACTION_TELL_COUNTED},
+	[HV_PROBE_DUMP] = {HV_ACTION_TELL, HV_ACTION_TELL_COUNTED},
+	[HV_PROBE_CPUDUMP] = {HV_ACTION_TELL, HV_ACTION_TELL_COUNTED},
+};
+
+static bool guest_counts(enum hv_probe_command command)
+{
+	return command == HV_PROBE_TRACEON || command == HV_PROBE_TRACEOFF ||
+	       command == HV_PROBE_STACKTRACE;
+}
+
+/* -- what the session is told ------------------------------------------------------------- */
+
+static int compare_ips(const void *pa, const void *pb)
+{
+	const struct hv_site_actions *a = pa, *b = pb;
+
+	return (a->ip > b->ip) - (a->ip < b->ip);
+}
+
+/* Puts all actions of one function into one entry. */
+static size_t join(struct hv_site_actions *list, size_t nr)
+{
+	size_t kept = 0;
+
+	qsort(list, nr, sizeof(*list), compare_ips);
+	for (size_t i = 0; i < nr; i++) {
+		struct hv_site_actions *last = kept ? &list[kept - 1] : NULL;
+
+		if (!last || last->ip != list[i].ip) {
+			list[kept++] = list[i];
+			continue;
+		}
+		last->bits |= list[i].bits;
+		for (unsigned a = 0; a < HV_NR_ACTIONS; a++)
+			if (list[i].bits >> a & 1)
+				last->left[a] = list[i].left[a];
+	}
+	return kept;
+}
+
+/* Of commands that the host obeys the guest only tells each call: the host counts, and asks for no
+ * more calls once a count is used up. */
+static void add_set(const struct hv_probe_set *set, unsigned host_obeys,
+		    struct hv_site_actions *list, size_t *nr)
+{
+	enum hv_action action = actions[set->command][set->counted && !host_obeys];
+
+	if (host_obeys && set->command != HV_PROBE_STACKTRACE)
+		action = HV_ACTION_TELL;
+	for (size_t i = 0; i < set->nr; i++) {
+		struct hv_site_actions *to;
+
+		if (host_obeys && set->counted && set->list[i].count <= 0)
+			continue;
+		to = &list[(*nr)++];
+		*to = (struct hv_site_actions){.ip = set->list[i].ip, .bits = 1u << action};
+		to->left[action] = set->list[i].count;
+	}
+}
+
+static struct hv_err *tell(struct hv_instances *all)
+{
+	HV_AUTO_FREE struct hv_site_actions *list = NULL;
+	size_t nr = 0;
+
+	for (struct hv_instance *in = &all->top; in; in = in->next)
+		for (size_t i = 0; i < in->probes.nr; i++)
+			nr += in->probes.sets[i].nr;
+	list = hv_alloc(nr * sizeof(*list));
+	nr = 0;
+	for (struct hv_instance *in = &all->top; in; in = in->next)
+		for (size_t i = 0; i < in->probes.nr; i++)
+			add_set(&in->probes.sets[i], all->host_obeys, list, &nr);
+	return hv_actions_set(all->session->actions, list, join(list, nr));
+}
+
+/* -- who obeys ------------------------------------------------------------------------------- */
+
+/* A function that has two counts counts twice here, though the guest keeps them in one place. */
+static bool guest_can_count(const struct hv_probes *p)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < p->nr; i++)
+		nr += p->sets[i].counted ? p->sets[i].nr : 0;
+	return nr <= HV_ACTIONS_COUNTED_MAX;
+}
+
+static bool must_host_obey(struct hv_instances *all)
+{
+	const struct hv_probes *tops = &all->top.probes;
+
+	for (const struct hv_instance *in = all->top.next; in; in = in->next)
+		if (in->probes.nr)
+			return true;
+	if (tops->nr && hv_instances_single(all) != &all->top)
+		return true;
+	/* Dumps end recording, and do not have what is recorded behind the call. */
+	return hv_probes_have(tops, HV_PROBE_DUMP) || hv_probes_have(tops, HV_PROBE_CPUDUMP) ||
+	       !guest_can_count(tops);
+}
+
+/* The host goes on from what the guest has done until now. */
+static void learn(struct hv_instance *top)
+{
+	struct hv_probes *p = &top->probes;
+
+	top->recording = hv_instance_tracing_on(top);
+	for (size_t i = 0; i < p->nr; i++)
+		for (size_t j = 0; p->sets[i].counted && j < p->sets[i].nr; j++)
+			p->sets[i].list[j].count =
+				hv_commands_left(top, p->sets[i].command, &p->sets[i].list[j]);
+}
+
+struct hv_err *hv_commands_publish(struct hv_instances *all)
+{
+	unsigned host_obeys = must_host_obey(all);
+	struct hv_err *err = host_obeys ? hv_instance_need_host(&all->top) : NULL;
+
+	if (err)
+		return err;
+	if (host_obeys && !all->host_obeys)
+		learn(&all->top);
+	all->host_obeys = host_obeys;
+	return tell(all);
+}
+
+int64_t hv_commands_left(const struct hv_instance *in, enum hv_probe_command command,
+			 const struct hv_probe *probe)
+{
+	if (in->all->host_obeys || !guest_counts(command))
+		return probe->count;
+	return hv_actions_left(in->all->session->actions, probe->ip, actions[command][1],
+			       probe->count);
+}

@@ -1,0 +1,57 @@
+#include "tree/instance/drain.h"
+
+#include <stdlib.h>
+
+#include "base/guard.h"
+#include "tracer/events/cursor.h"
+#include "tracer/session.h"
+
+struct hv_drain {
+	struct hv_buffer *source;
+	struct hv_cursor *cursor;
+	struct hv_sink *sinks;
+};
+
+struct hv_drain *hv_drain_new(struct hv_session *s)
+{
+	struct hv_drain *d = hv_alloc(sizeof(*d));
+
+	d->source = s->buffer;
+	d->cursor = hv_cursor_new(d->source, -1, HV_CURSOR_DRAIN);
+	return d;
+}
+
+void hv_drain_free(struct hv_drain *d)
+{
+	if (!d)
+		return;
+	hv_cursor_free(d->cursor);
+	free(d);
+}
+
+void hv_drain_add(struct hv_drain *d, struct hv_sink *sink)
+{
+	sink->next = d->sinks;
+	d->sinks = sink;
+}
+
+void hv_drain_remove(struct hv_drain *d, struct hv_sink *sink)
+{
+	struct hv_sink **at = &d->sinks;
+
+	while (*at && *at != sink)
+		at = &(*at)->next;
+	if (*at)
+		*at = sink->next;
+}
+
+void hv_drain_run(struct hv_drain *d)
+{
+	struct hv_event event;
+	unsigned nr = 0;
+
+	while (nr++ < HV_DRAIN_MAX && hv_cursor_next(d->cursor, &event) == HV_NEXT_EVENT)
+		for (struct hv_sink *s = d->sinks; s; s = s->next)
+			s->take(s, d->cursor, &event);
+	hv_cursor_consume(d->cursor);
+}

@@ -1,0 +1,114 @@
+#include "tree/instance/instance.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracer/events/callers.h"
+
+#define FILL_PERCENT_DEFAULT 50
+
+/* Options that mean nothing with this guest. */
+static uint64_t absent_options(struct hv_session *s)
+{
+	HV_AUTO_ERR struct hv_err *err = hv_callers_prepare(s->callers);
+
+	return err ? UINT64_C(1) << HV_OPT_FUNC_STACK_TRACE : 0;
+}
+
+static void init(struct hv_instance *in, struct hv_instances *all)
+{
+	*in = (struct hv_instance){
+		.all = all,
+		.recording = 1,
+		.options = hv_options_default(),
+		.fill_percent = FILL_PERCENT_DEFAULT,
+	};
+	in->options.absent = absent_options(all->session);
+	hv_selection_init(&in->selection, all->nr_cpus);
+	hv_buffers_init(&in->buffers, all->session, all->nr_cpus);
+	hv_pipes_init(&in->pipes, all->nr_cpus);
+}
+
+static void deinit(struct hv_instance *in)
+{
+	assert(in->nr_open == 0);
+	hv_selection_deinit(&in->selection);
+	hv_probes_deinit(&in->probes);
+	hv_buffers_deinit(&in->buffers);
+	hv_error_log_clear(&in->errors);
+	hv_pipes_deinit(&in->pipes);
+	free(in->name);
+}
+
+void hv_instances_init(struct hv_instances *all, struct hv_session *session, unsigned nr_cpus)
+{
+	*all = (struct hv_instances){.session = session, .nr_cpus = nr_cpus};
+	init(&all->top, all);
+}
+
+void hv_instances_deinit(struct hv_instances *all)
+{
+	hv_dump_end(&all->dump);
+	hv_drain_free(all->drain);
+	while (all->top.next)
+		hv_instances_remove(all->top.next);
+	deinit(&all->top);
+}
+
+struct hv_instance *hv_instances_add(struct hv_instances *all, const char *name,
+				     struct hv_buffer *host)
+{
+	struct hv_instance **at = &all->top.next;
+	struct hv_instance *in = hv_alloc(sizeof(*in));
+	bool overwrites;
+
+	while (*at && strcmp((*at)->name, name) < 0)
+		at = &(*at)->next;
+	init(in, all);
+	in->name = hv_strdup(name);
+	in->options = hv_options_inherited(&all->top.options);
+	overwrites = hv_options_on(&in->options, HV_OPT_OVERWRITE);
+	hv_buffers_when_full(&in->buffers, overwrites ? HV_FULL_OVERWRITES : HV_FULL_DROPS);
+	hv_buffers_set_host(&in->buffers, host);
+	in->next = *at;
+	*at = in;
+	return in;
+}
+
+void hv_instances_remove(struct hv_instance *in)
+{
+	struct hv_instance **at = &in->all->top.next;
+
+	while (*at != in)
+		at = &(*at)->next;
+	*at = in->next;
+	deinit(in);
+	free(in);
+}
+
+struct hv_instance *hv_instances_single(struct hv_instances *all)
+{
+	struct hv_instance *found = NULL;
+
+	for (struct hv_instance *in = &all->top; in; in = in->next) {
+		if (in->selection.tracer == HV_TRACER_NOP)
+			continue;
+		if (found)
+			return NULL;
+		found = in;
+	}
+	return found ? found : &all->top;
+}
+
+bool hv_instance_is_live(const struct hv_instance *in)
+{
+	return in->selection.tracer != HV_TRACER_NOP ||
+	       (in->all->profiles && hv_instance_is_top(in));
+}
+
+void hv_instances_drain(struct hv_instances *all)
+{
+	if (all->drain)
+		hv_drain_run(all->drain);
+}

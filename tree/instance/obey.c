@@ -1,0 +1,86 @@
+#include "tree/instance/obey.h"
+
+#include "kernel/kernel.h"
+#include "tree/instance/recording.h"
+
+/* Whether COMMAND is due at IP, with a count or without. If so, one of the count is used up. */
+static bool is_due(struct hv_instance *in, enum hv_probe_command command, uint64_t ip)
+{
+	bool due = false;
+
+	for (size_t i = 0; i < in->probes.nr; i++) {
+		const struct hv_probe_set *set = &in->probes.sets[i];
+		struct hv_probe *probe = set->command == command ? hv_probes_find(set, ip) : NULL;
+
+		if (!probe || (set->counted && probe->count <= 0))
+			continue;
+		due = true;
+		if (set->counted && !--probe->count)
+			in->all->commands_spent = 1;
+	}
+	return due;
+}
+
+/* A command that would change nothing is not obeyed, and not counted. */
+static bool would_change(const struct hv_instance *in, enum hv_probe_command command)
+{
+	switch (command) {
+	case HV_PROBE_TRACEON:
+		return in->all->host_obeys && !in->recording;
+	case HV_PROBE_TRACEOFF:
+		return in->all->host_obeys && in->recording;
+	case HV_PROBE_STACKTRACE: /* has an event of its own */
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* Recording ends with the call. */
+static void dump(struct hv_instances *all, enum hv_probe_command command,
+		 const struct hv_event *event)
+{
+	const struct hv_sites *sites = &all->session->kernel->sites;
+	struct hv_instance *top = &all->top;
+
+	hv_instance_switch_recording(top, 0);
+	hv_dump_begin(&all->dump, sites, top->buffers.host, top->selection.tracer, command, event);
+}
+
+static void obey(struct hv_instance *in, enum hv_probe_command command,
+		 const struct hv_event *event)
+{
+	switch (command) {
+	case HV_PROBE_TRACEON:
+		hv_instance_switch_recording(in, 1);
+		return;
+	case HV_PROBE_TRACEOFF:
+		hv_instance_switch_recording(in, 0);
+		return;
+	case HV_PROBE_SNAPSHOT:
+		hv_buffers_swap_snapshot(&in->buffers);
+		return;
+	case HV_PROBE_DUMP:
+	case HV_PROBE_CPUDUMP:
+		dump(in->all, command, event);
+		return;
+	default:
+		return;
+	}
+}
+
+void hv_obey(struct hv_instance *in, const struct hv_event *event)
+{
+	for (unsigned command = 0; command < HV_NR_PROBE_COMMANDS; command++)
+		if (would_change(in, command) && is_due(in, command, event->ip.v))
+			obey(in, command, event);
+}
+
+/* What the guest obeys itself it has judged already. */
+bool hv_obey_stack(struct hv_instance *in, const struct hv_event *event)
+{
+	if (!in->all->host_obeys)
+		return hv_instance_is_top(in);
+	return in->recording && !in->nr_pauses && !in->selection.muted[event->cpu] &&
+	       is_due(in, HV_PROBE_STACKTRACE, event->ip.v);
+}

@@ -1,0 +1,75 @@
+#include "tree/instance/tasks.h"
+
+static bool follows_forks(const struct hv_instance *in)
+{
+	return hv_options_on(&in->options, HV_OPT_FUNCTION_FORK) &&
+	       (in->selection.pids[HV_LIST_FILTER].nr || in->selection.pids[HV_LIST_NOTRACE].nr);
+}
+
+static struct hv_err *refuse_forks_of_several(const struct hv_instances *all)
+{
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		if (follows_forks(in))
+			return hv_err_new(EBUSY,
+					  "several instances trace, and %s%s has the"
+					  " option function-fork",
+					  in->name ? "instances/" : "",
+					  in->name ? in->name : "the top");
+	return NULL;
+}
+
+/* Forks are seen in the guest alone, which has one list of pids. SINGLE: NULL, several trace. */
+static struct hv_err *publish_forks(struct hv_instances *all, const struct hv_instance *single)
+{
+	enum hv_forks how = HV_FORKS_NOT;
+	struct hv_err *err = single ? NULL : refuse_forks_of_several(all);
+
+	if (err)
+		return err;
+	if (single && follows_forks(single))
+		how = single->selection.pids[HV_LIST_FILTER].nr ? HV_FORKS_OF_ONLY
+								: HV_FORKS_OF_OTHERS;
+	err = hv_scope_follow_forks(all->session->scope, how);
+	if (!err)
+		all->forks = how;
+	return err;
+}
+
+void hv_tasks_publish_cpus(struct hv_instances *all)
+{
+	const struct hv_instance *single = hv_instances_single(all);
+
+	hv_scope_mute_cpus(all->session->scope, single ? single->selection.muted : NULL);
+}
+
+struct hv_err *hv_tasks_publish(struct hv_instances *all)
+{
+	static const struct hv_pidlist none[HV_NR_PID_LISTS];
+	const struct hv_instance *single = hv_instances_single(all);
+	const struct hv_pidlist *lists = single ? single->selection.pids : none;
+	const struct hv_pidlist *only = &lists[HV_LIST_FILTER], *without = &lists[HV_LIST_NOTRACE];
+	struct hv_err *err = publish_forks(all, single);
+
+	if (err)
+		return err;
+	hv_tasks_publish_cpus(all);
+	return hv_scope_filter_pids(all->session->scope, only->pids, only->nr, without->pids,
+				    without->nr);
+}
+
+/* When all tasks of a list have ended the list stays: an empty one would mean all tasks. */
+void hv_tasks_learn(struct hv_instance *in)
+{
+	bool only = in->all->forks == HV_FORKS_OF_ONLY;
+	struct hv_pidlist *list = &in->selection.pids[only ? HV_LIST_FILTER : HV_LIST_NOTRACE];
+	struct hv_pidlist now;
+
+	if (in->all->forks == HV_FORKS_NOT || hv_instances_single(in->all) != in)
+		return;
+	now.nr = hv_scope_pids(in->all->session->scope,
+			       only ? HV_PIDS_RECORDED : HV_PIDS_NOT_RECORDED, &now.pids);
+	if (!now.nr)
+		return;
+	hv_pidlist_deinit(list);
+	*list = now;
+}

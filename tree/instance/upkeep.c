@@ -1,0 +1,67 @@
+#include "tree/instance/upkeep.h"
+
+#include "kernel/kernel.h"
+#include "tracer/call_counts.h"
+#include "tracer/graph_tracer.h"
+#include "tree/instance/trace.h"
+
+static void module_came(struct hv_selection *sel, unsigned list, const struct hv_sites *sites,
+			const char *module)
+{
+	char *func;
+
+	while (hv_modcache_take(&sel->waiting[list], module, &func)) {
+		hv_filter_change(&sel->lists[list], sites, func[0] ? func : "*", module);
+		free(func);
+	}
+}
+
+static void apply_waiting_words(struct hv_instance *in)
+{
+	const struct hv_kernel *kernel = in->all->session->kernel;
+	const struct hv_modules *modules = &kernel->modules;
+	struct hv_selection *sel = &in->selection;
+
+	for (unsigned list = 0; list < HV_NR_FILTER_LISTS; list++) {
+		for (size_t i = 0; i < modules->nr && sel->waiting[list].nr; i++)
+			module_came(sel, list, &kernel->sites, modules->list[i].name);
+		sel->lists[list].awaits_modules &= sel->waiting[list].nr != 0;
+	}
+}
+
+void hv_instances_refresh(struct hv_instances *all)
+{
+	if (!hv_session_refresh(all->session))
+		return;
+	for (struct hv_instance *in = &all->top; in; in = in->next) {
+		apply_waiting_words(in);
+		if (hv_instance_is_live(in) || in->probes.nr)
+			hv_err_free(hv_instance_retrace(in));
+	}
+}
+
+void hv_instances_retire(struct hv_instances *all)
+{
+	if (!all->commands_spent)
+		return;
+	all->commands_spent = 0;
+	hv_err_free(hv_instance_retrace(&all->top));
+}
+
+struct hv_err *hv_instances_step_aside(struct hv_instances *all)
+{
+	struct hv_err *why = hv_graph_tracer_livepatch(all->session->graph);
+
+	if (!why)
+		return NULL;
+	if (all->profiles) {
+		all->profiles = 0;
+		hv_call_counts_switch(all->session->counts, 0);
+		hv_err_free(hv_instance_retrace(&all->top));
+	}
+	for (struct hv_instance *in = &all->top; in; in = in->next)
+		if (in->selection.tracer == HV_TRACER_FUNCTION_GRAPH)
+			hv_err_free(hv_instance_set_tracer(in, HV_TRACER_NOP));
+	hv_graph_tracer_put_back(all->session->graph);
+	return why;
+}

@@ -1,0 +1,168 @@
+#include "tree/settings/filter.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "tree/settings/glob.h"
+#include "tree/settings/token.h"
+
+#define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
+
+void hv_filter_deinit(struct hv_filter *f)
+{
+	free(f->ips);
+	*f = (struct hv_filter){0};
+}
+
+struct hv_filter hv_filter_dup(const struct hv_filter *f)
+{
+	struct hv_filter copy = {.nr = f->nr, .awaits_modules = f->awaits_modules};
+
+	if (!f->nr)
+		return copy;
+	copy.ips = hv_realloc_array(NULL, f->nr, sizeof(*f->ips));
+	memcpy(copy.ips, f->ips, f->nr * sizeof(*f->ips));
+	return copy;
+}
+
+static int compare_ips(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+bool hv_filter_has(const struct hv_filter *f, struct hv_gva ip)
+{
+	return f->nr && bsearch(&ip.v, f->ips, f->nr, sizeof(*f->ips), compare_ips);
+}
+
+/* Takes MATCHED. */
+static void filter_add(struct hv_filter *f, struct hv_filter *matched)
+{
+	size_t kept = 0;
+
+	f->ips = hv_realloc_array(f->ips, f->nr + matched->nr, sizeof(*f->ips));
+	memcpy(f->ips + f->nr, matched->ips, matched->nr * sizeof(*f->ips));
+	f->nr += matched->nr;
+	hv_filter_deinit(matched);
+	qsort(f->ips, f->nr, sizeof(*f->ips), compare_ips);
+	for (size_t i = 0; i < f->nr; i++)
+		if (!kept || f->ips[kept - 1] != f->ips[i])
+			f->ips[kept++] = f->ips[i];
+	f->nr = kept;
+}
+
+/* Takes MATCHED. */
+static void filter_remove(struct hv_filter *f, struct hv_filter *matched)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < f->nr; i++)
+		if (!hv_filter_has(matched, hv_gva(f->ips[i])))
+			f->ips[kept++] = f->ips[i];
+	f->nr = kept;
+	hv_filter_deinit(matched);
+}
+
+/* Whether GLOB (NULL: none is written) lets a site of MODULE (NULL: vmlinux) through. An empty GLOB
+ * stands for any module, or with '!' for no module. */
+static bool module_matches(const struct hv_glob *glob, const char *module)
+{
+	if (!glob)
+		return true;
+	if (!glob->len_bytes)
+		return glob->negated != (module != NULL);
+	return glob->negated != (module && hv_glob_match(glob, module));
+}
+
+static void match_sites(const struct hv_sites *sites, const struct hv_glob *func,
+			const struct hv_glob *module, struct hv_filter *ret)
+{
+	for (size_t i = 0; i < sites->nr; i++) {
+		const struct hv_site *site = &sites->list[i];
+		bool any = module && !func->len_bytes;
+
+		if (site->invalid || !module_matches(module, site->module))
+			continue;
+		if (any || hv_glob_match(func, site->name))
+			ret->ips[ret->nr++] = site->ip.v;
+	}
+}
+
+/* The INDEXth site, from 1. */
+static void match_index(const struct hv_sites *sites, const char *index, struct hv_filter *ret)
+{
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	uint64_t nr;
+
+	err = hv_number_parse(index, 0, &nr);
+	if (!err && nr >= 1 && nr <= sites->nr)
+		ret->ips[ret->nr++] = sites->list[nr - 1].ip.v;
+}
+
+struct hv_filter hv_filter_match(const struct hv_sites *sites, const char *func, const char *module)
+{
+	HV_AUTO_FREE char *func_text = hv_strdup(func);
+	HV_AUTO_FREE char *module_text = module ? hv_strdup(module) : NULL;
+	struct hv_glob func_glob = hv_glob_parse(func_text);
+	struct hv_glob module_glob = {0};
+	struct hv_filter matched = {0};
+
+	if (module)
+		module_glob = hv_glob_parse(module_text);
+	matched.ips = hv_realloc_array(NULL, sites->nr, sizeof(*matched.ips));
+	if (func_glob.kind == HV_GLOB_INDEX)
+		match_index(sites, func_glob.search, &matched);
+	else
+		match_sites(sites, &func_glob, module ? &module_glob : NULL, &matched);
+	qsort(matched.ips, matched.nr, sizeof(*matched.ips), compare_ips);
+	return matched;
+}
+
+bool hv_filter_change(struct hv_filter *f, const struct hv_sites *sites, const char *func,
+		      const char *module)
+{
+	struct hv_filter matched = hv_filter_match(sites, func, module);
+
+	if (!matched.nr) {
+		hv_filter_deinit(&matched);
+		return false;
+	}
+	if (func[0] == '!')
+		filter_remove(f, &matched);
+	else
+		filter_add(f, &matched);
+	return true;
+}
+
+static bool has_any(const struct hv_filter *f, const struct hv_filter *of)
+{
+	for (size_t i = 0; i < of->nr; i++)
+		if (hv_filter_has(f, hv_gva(of->ips[i])))
+			return true;
+	return false;
+}
+
+bool hv_filter_change_graph(struct hv_filter *f, const struct hv_sites *sites, const char *word)
+{
+	struct hv_filter matched = {0};
+	bool does;
+
+	if (isdigit((unsigned char)word[0]))
+		return false;
+	matched = hv_filter_match(sites, word, NULL);
+	does = word[0] == '!' ? has_any(f, &matched) : matched.nr > 0;
+	hv_filter_deinit(&matched);
+	return does && hv_filter_change(f, sites, word, NULL);
+}
+
+void hv_site_text(const struct hv_site *site, struct hv_text *ret)
+{
+	hv_text_add_guest(ret, site->name, NAME_LEN_MAX);
+	if (!site->module)
+		return;
+	hv_text_add(ret, " [");
+	hv_text_add_guest(ret, site->module, NAME_LEN_MAX);
+	hv_text_add(ret, "]");
+}

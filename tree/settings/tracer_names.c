@@ -1,0 +1,42 @@
+#include "tree/settings/tracer_names.h"
+
+#include <string.h>
+
+#include "base/guard.h"
+
+static const struct {
+	const char *name;
+	enum hv_tracer tracer;
+} tracers[] = {
+	{"function_graph", HV_TRACER_FUNCTION_GRAPH},
+	{"function", HV_TRACER_FUNCTION},
+	{"nop", HV_TRACER_NOP},
+};
+
+const char *hv_tracer_name(enum hv_tracer tracer)
+{
+	for (size_t i = 0; i < HV_ARRAY_LEN(tracers); i++)
+		if (tracers[i].tracer == tracer)
+			return tracers[i].name;
+	return "nop";
+}
+
+struct hv_err *hv_tracer_find(const char *name, enum hv_tracer *ret)
+{
+	HV_AUTO_TEXT struct hv_text names = {0};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(tracers); i++) {
+		if (strcmp(tracers[i].name, name) != 0)
+			continue;
+		*ret = tracers[i].tracer;
+		return NULL;
+	}
+	hv_tracers_text(&names, ", ");
+	return hv_err_new(EINVAL, "there is no tracer '%s' among %s", name, names.data);
+}
+
+void hv_tracers_text(struct hv_text *out, const char *separator)
+{
+	for (size_t i = 0; i < HV_ARRAY_LEN(tracers); i++)
+		hv_text_printf(out, "%s%s", i ? separator : "", tracers[i].name);
+}
