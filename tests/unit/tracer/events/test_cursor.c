@@ -187,6 +187,19 @@ START_TEST(a_loss_parts_the_words_of_a_stack)
 }
 END_TEST
 
+/* Records have the low half of an address of kernel text. */
+START_TEST(an_address_is_one_of_kernel_text)
+{
+	struct hv_event event;
+
+	put(START, HV_RECORD_FUNCTION, 10, 0);
+	records[START].word[1] |= 0x81234560;
+	publish(START + 1);
+	expect(HV_EVENT_FUNCTION, &event);
+	ck_assert_uint_eq(event.ip.v, 0xffffffff81234560);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -194,6 +207,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, more_belongs_to_the_exit_behind_it);
 	tcase_add_test(tc, a_rewind_parts_what_stands_side_by_side);
 	tcase_add_test(tc, a_loss_parts_the_words_of_a_stack);
+	tcase_add_test(tc, an_address_is_one_of_kernel_text);
 }
 
 int main(void)
