@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One const table per architecture, chosen by the *guest*: registers as QEMU tells them, page-table
  * entries, ftrace sites, calls, stubs. Pure: bytes in, bytes out; every table is built and tested
  * on every host. Nothing outside arch/ knows an instruction, a register name or a page-table bit.
@@ -8,10 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/detour.h"
 #include "base/addr.h"
 #include "base/bytes.h"
 #include "base/guard.h"
 #include "ringbuf/abi.h"
+
+#define HV_VCPU_NR_GENERAL 32
 
 /* One vCPU as far as hvtrace needs it. */
 struct hv_vcpu_regs {
@@ -20,6 +24,9 @@ struct hv_vcpu_regs {
 	uint64_t root;	 /* the register that points at the page tables, as it is */
 	unsigned levels; /* of page tables: 4 or 5; 0 when paging (or 64-bit mode) is off */
 	struct hv_gva trap_table; /* x86: IDT base; 0 when unknown (the gdb stub does not tell) */
+	/* All registers that may have an address, in an order of the architecture's own; unused
+	 * ones are 0. */
+	uint64_t general[HV_VCPU_NR_GENERAL];
 };
 
 struct hv_pt_entry {
@@ -37,6 +44,15 @@ struct hv_resched_masks {
 	uint16_t lazy; /* at the next tick or way to user mode, since 6.13 (26baa1f1c4bd) */
 };
 
+/* A record has one byte of the thread flags, the one with the first flag that asks for a
+ * reschedule: the number of that byte's first bit. */
+static inline unsigned hv_resched_shift(struct hv_resched_masks masks)
+{
+	unsigned flags = masks.need | masks.lazy;
+
+	return flags ? (unsigned)__builtin_ctz(flags) / 8 * 8 : 0;
+}
+
 /* What was going on when a record was written, as the guest's kernel counts it. */
 struct hv_context {
 	bool irqs_off;
@@ -48,6 +64,12 @@ struct hv_context {
 	bool softirq; /* serving one */
 	bool bh_off;
 	uint8_t preempt_depth;
+};
+
+/* Of a recorded call, as offsets from text_base without HV_TEXT_BIT. */
+struct hv_call_addresses {
+	uint32_t site_end; /* the address that follows the site */
+	uint32_t caller;   /* the address that the function returns to */
 };
 
 enum hv_access { /* of a mapping made for the guest kernel; never writable and executable */
@@ -64,9 +86,97 @@ enum hv_site_kind {
 	HV_SITE_OTHER,
 };
 
-/* Stubs of an architecture: position independent code that finds struct hv_params at
- * HV_STUBS_CODE_OFF (ringbuf/abi.h) before its first byte. */
 #define HV_SITE_LEN_MAX 8
+
+/* The values that link writes into the stubs' code; hole_NAME in the assembly (docs/stubs.md). None
+ * of them changes while a session lasts. A value for an alternative that is not chosen may be 0.
+ * The stubs do not check the number of the CPU: the table "vcpus" has an entry for every number
+ * that the kernel may use. */
+#define HV_HOLES(X)                                                                                \
+	/* displacements from the per-CPU base */                                                  \
+	X(cpu_number)	 /* a u32 */                                                               \
+	X(current)	 /* the pointer to the current task */                                     \
+	X(preempt_count) /* a u32 */                                                               \
+	X(steal_time)	 /* a u64: ns in which the host did not run the vCPU */                    \
+	X(irq_stack)	 /* the pointer to the end of the interrupt stack or to its last word */   \
+	/* offsets in struct task_struct */                                                        \
+	X(task_pid)	   /* a u32 */                                                             \
+	X(task_tgid)	   /* a u32 */                                                             \
+	X(task_comm)	   /* 16 bytes */                                                          \
+	X(task_flags)	   /* the byte of the thread flags that is recorded */                     \
+	X(task_migrate)	   /* the low byte of the migration-disable count */                       \
+	X(task_stack)	   /* the pointer to its stack */                                          \
+	X(task_lazy)	   /* HV_ALT_LAZY: the lazy-preemption count, a u32 */                     \
+	X(task_lazy_flags) /* HV_ALT_LAZY: the thread flags that lazy_mask is of, a u32 */         \
+	X(lazy_mask)	   /* HV_ALT_LAZY: the thread flag that requests a lazy reschedule */      \
+	/* addresses in the region */                                                              \
+	X(params)	/* struct hv_params */                                                     \
+	X(control)	/* struct hv_control */                                                    \
+	X(vcpus)	/* a table, by CPU number, of the addresses of struct hv_state */          \
+	X(pids)		/* the pid bitmap */                                                       \
+	X(nr_pids)	/* bits in it */                                                           \
+	X(stacks)	/* the return stacks */                                                    \
+	X(event_files)	/* struct hv_event_file of each recorded event */                          \
+	X(event_probes) /* the arrays of probes that are ours in the guest's tracepoints */        \
+	X(drafts)	/* struct hv_draft, HV_NR_DRAFTS for each CPU number */                    \
+	/* of a kernel whose events can be recorded: */                                            \
+	X(event_reserve) /* the address of its trace_event_buffer_reserve() */                     \
+	X(event_commit)	 /* the address of its trace_event_buffer_commit() */                      \
+	X(event_release) /* the address of the function by which tracepoints free probes */        \
+	X(fbuffer_file)	 /* in struct trace_event_buffer: trace_file */                            \
+	X(fbuffer_event) /* event */                                                               \
+	X(fbuffer_entry) /* entry */                                                               \
+	/* numbers */                                                                              \
+	X(event_files_len)  /* bytes */                                                            \
+	X(event_probes_len) /* bytes */                                                            \
+	X(drafts_len)	    /* bytes */                                                            \
+	X(ring_mask)	    /* hv_ring_mask() of all rings */                                      \
+	X(key_shift)	    /* hv_key_shift() of all rings */                                      \
+	X(home_shift)	    /* 32 - HOMES_SHIFT of hv_stack_home(): 1 to 31 */                     \
+	X(count_shift)	    /* 32 - HOMES_SHIFT of hv_count_home(): 1 to 31 */                     \
+	X(stack_bytes)	    /* of a kernel stack: a power of two, at least 16 KiB */               \
+	X(stack_mask)	    /* -stack_bytes */                                                     \
+	X(skip_start) /* first address of the stacks on which no graph is kept: exceptions' */     \
+	X(skip_len)   /* length of that range */
+
+enum hv_hole {
+#define HV_HOLE_ENUM(name) HV_HOLE_##name,
+	HV_HOLES(HV_HOLE_ENUM)
+#undef HV_HOLE_ENUM
+		HV_HOLE_code, /* the address of the stubs' first byte: link knows it */
+	HV_NR_HOLES
+};
+
+struct hv_stub_values {
+	uint64_t hole[HV_NR_HOLES];
+	unsigned alternatives;	    /* 1u << HV_ALT_* of each that is chosen */
+	struct hv_gva return_thunk; /* 0: the kernel returns with a bare return */
+};
+
+/* How a value is written into the code: how many bytes it has there, and how the CPU extends them.
+ * Link refuses a value that does not fit into this form. */
+enum hv_hole_form {
+	HV_HOLE_S32, /* four bytes that the CPU extends with their sign */
+	HV_HOLE_U32, /* four bytes that the CPU extends with zeros */
+	HV_HOLE_U8,
+	HV_HOLE_U64,
+};
+
+/* A place in the code for a value. */
+struct hv_stub_hole {
+	uint32_t off;	/* of the bytes to be written */
+	uint8_t form;	/* enum hv_hole_form */
+	uint8_t hole;	/* enum hv_hole: which value */
+	int32_t addend; /* is added to the value */
+};
+
+/* An instruction that another one replaces when the alternative is chosen. */
+struct hv_stub_alternative {
+	uint32_t alternative; /* HV_ALT_* */
+	uint32_t off;	      /* of the instruction */
+	uint32_t len_bytes;   /* of the instruction */
+	uint32_t target_off;  /* the instruction becomes a jump there; 0: it becomes a nop */
+};
 
 /* Stubs of calls that are more than a line of the function tracer: by what the function is to the
  * scheduler, by how its calls are traced, and whether they are counted and timed besides. */
@@ -78,15 +188,18 @@ enum hv_call_role {
 	HV_NR_ROLES,
 };
 
-/* How an instruction's caller is found on the stack: what a kernel's tables say of it, by the
- * numbers that they use for registers. */
+/* How the caller of a function is found from one of its instructions. */
 enum hv_unwind_kind {
 	HV_UNWIND_NONE, /* nothing is known */
 	HV_UNWIND_END,	/* nobody called it */
 	HV_UNWIND_CALL,
-	HV_UNWIND_REGS, /* it was interrupted: all registers, or the hardware's part, are there */
+	HV_UNWIND_REGS, /* it was interrupted: all registers, or the part that the CPU saves */
 	HV_UNWIND_REGS_PARTIAL,
 };
+
+/* Registers that a rule may refer to have numbers below this, of each architecture's own. In a rule
+ * 0 means: an sp that is not known, a bp that is the caller's still. */
+#define HV_UNWIND_NR_REGS 8
 
 struct hv_unwind_rule {
 	enum hv_unwind_kind kind;
@@ -95,6 +208,12 @@ struct hv_unwind_rule {
 	uint8_t sp_reg;
 	uint8_t bp_reg;
 	bool exact; /* the address found is of the next instruction itself, not behind a call */
+};
+
+/* The rule of the instruction OFF bytes behind a place in code. */
+struct hv_unwind_step {
+	uint32_t off;
+	struct hv_unwind_rule rule;
 };
 
 /* What is known of an address of a stack: its low 31 bits. */
@@ -114,12 +233,20 @@ struct hv_unwind_frame {
  * stack. */
 typedef bool (*hv_stack_word)(void *ctx, uint32_t at, uint64_t *ret);
 
+/* What became of a step from a frame to its caller's. */
+enum hv_unwound {
+	HV_UNWOUND_CALLER, /* the frame is the caller's now */
+	HV_UNWOUND_END,	   /* there is no caller: the kernel was entered here */
+	HV_UNWOUND_EARLY,  /* there may be one, but the rule or the words do not tell */
+};
+
 enum hv_call_trace {
 	HV_TRACE_NOTHING,
 	HV_TRACE_FUNCTION, /* as function_off */
 	HV_TRACE_GRAPH,
 	HV_TRACE_GRAPH_ROOT,	/* what a call means for the calls in it: see tracer/stubs.h */
 	HV_TRACE_GRAPH_NOTRACE, /* likewise */
+	HV_TRACE_FUNCTION_AND_GRAPH,
 	HV_NR_TRACES,
 };
 
@@ -129,13 +256,21 @@ enum hv_call_trace {
 #define HV_NR_YIELDS	   8
 #define HV_NR_CALL_ENTRIES (HV_NR_ROLES * 2 * HV_NR_TRACES)
 
+/* The stubs of an architecture as they were assembled. They do not run before link has made code of
+ * them. */
 struct hv_stub_image {
-	const uint8_t *code; /* placed at HV_STUBS_CODE_OFF after the params */
+	const uint8_t *code;
 	size_t len_bytes;
+	const struct hv_stub_hole *holes;
+	size_t nr_holes;
+	const struct hv_stub_alternative *alternatives;
+	size_t nr_alternatives;
 	/* Entries, from the start of code. */
 	size_t function_off;
 	size_t function_stack_off; /* likewise, and then its stack */
-	/* Entry hv_call_entry() of HV_NR_CALL_ENTRIES: CALLS_OFF + N * CALL_LEN_BYTES. */
+	size_t graph_off;	   /* a call of a graph that is nothing special */
+	size_t profile_off;	   /* likewise of a profile */
+	/* All others: CALLS_OFF + N * CALL_LEN_BYTES (hv_call_off). */
 	size_t calls_off;
 	size_t call_len_bytes;
 	/* Entry N, of HV_NR_SLOTS: ACTIONS_OFF + N * ACTION_LEN_BYTES. */
@@ -146,15 +281,36 @@ struct hv_stub_image {
 	 * places. What it calls in the kernel returns into that entry. 0: none. */
 	size_t yields_off;
 	size_t yield_len_bytes;
+	/* What the guest's probes and tracepoints call instead of the kernel's own functions. 0:
+	 * events cannot be recorded. */
+	size_t event_reserve_off;
+	size_t event_commit_off;
+	size_t event_release_offs[2]; /* the struct rcu_head is the first argument; the second */
 	struct hv_unwind_rule yield_rule; /* from where it returns to */
-	const uint32_t *return_offs;	  /* the slots each stub leaves by (see place_return) */
+	/* What detours call when preemption goes off and on. 0: none. */
+	size_t section_begins_off;
+	size_t section_ends_off;
+	/* What the kernel calls instead of a function of its own on its way to hibernate: waits,
+	 * then makes the call anew, and in the end fails in that function's place. 0: none. */
+	size_t hibernation_off;
+	const uint32_t *return_offs; /* the slots each stub leaves by */
 	size_t nr_returns;
 };
 
-static inline unsigned hv_call_entry(enum hv_call_role role, enum hv_call_trace trace,
-				     unsigned profiled)
+/* Where a site calls when its function has ROLE and its calls are traced so; PROFILED: and counted.
+ */
+static inline size_t hv_call_off(const struct hv_stub_image *image, enum hv_call_role role,
+				 enum hv_call_trace trace, unsigned profiled)
 {
-	return ((unsigned)role * 2 + (profiled ? 1 : 0)) * HV_NR_TRACES + (unsigned)trace;
+	unsigned n = ((unsigned)role * 2 + (profiled ? 1 : 0)) * HV_NR_TRACES + (unsigned)trace;
+
+	if (role == HV_ROLE_NONE && trace == HV_TRACE_FUNCTION && !profiled)
+		return image->function_off;
+	if (role == HV_ROLE_NONE && trace == HV_TRACE_GRAPH && !profiled)
+		return image->graph_off;
+	if (role == HV_ROLE_NONE && trace == HV_TRACE_NOTHING && profiled)
+		return image->profile_off;
+	return image->calls_off + n * image->call_len_bytes;
 }
 
 struct hv_arch {
@@ -185,10 +341,10 @@ struct hv_arch {
 	struct hv_gva text_base;
 	/* The lowest address that only the kernel has, with page tables of LEVELS. */
 	struct hv_gva (*kernel_start)(unsigned levels);
-	/* Tables that may hold the kernel's mapping, best first (x86: the root as it is, and with
+	/* Tables that may map the kernel, best first (x86: the root as it is, and with
 	 * KPTI's user bit cleared). Returns their number, at most 2. */
 	unsigned (*roots)(const struct hv_vcpu_regs *regs, struct hv_gpa ret[2]);
-	/* Level LEVELS is the root's, level 1 holds the smallest pages. */
+	/* Level LEVELS is the root's, level 1 has the smallest pages. */
 	struct hv_gpa (*entry_at)(struct hv_gpa table, unsigned level, struct hv_gva gva);
 	struct hv_pt_entry (*decode_entry)(unsigned level, uint64_t entry);
 	/* Bytes that one entry of LEVEL maps. */
@@ -207,12 +363,27 @@ struct hv_arch {
 					   struct hv_gva *ret_target);
 	/* False: out of reach. */
 	bool (*encode_call)(struct hv_gva at, struct hv_gva target, uint8_t *ret_site);
+	/* A jump that is as long as a call. */
+	bool (*encode_jump)(struct hv_gva at, struct hv_gva target, uint8_t *ret_site);
+	/* A place of a static key, which has a nop or a jump to TARGET that is as long. CODE has
+	 * site_len_bytes. Returns that length; 0: it has something else. */
+	size_t (*classify_jump_site)(const uint8_t *code, struct hv_gva at, struct hv_gva target,
+				     bool *ret_jumps);
+	/* The jump to TARGET of LEN_BYTES. False: out of reach. */
+	bool (*encode_jump_site)(struct hv_gva at, struct hv_gva target, size_t len_bytes,
+				 uint8_t *ret);
 	/* How the kernel itself returns, read from the code at an empty function of its own
 	 * (ftrace_stub): bare return (*ret_thunk is 0), or a jump to a thunk. False: not
 	 * understood. */
 	bool (*classify_return)(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk);
-	/* Fills a return slot of a stub. THUNK 0: bare return. False: out of reach. */
-	bool (*place_return)(uint8_t *slot, struct hv_gva at, struct hv_gva thunk);
+	/* Whether CODE, a thunk by which the kernel jumps to the address in a register, is only
+	 * that jump. */
+	bool (*is_bare_jump)(struct hv_span code);
+	/* Makes CODE, a copy of the image's code, into what runs at AT: writes VALUES
+	 * into it. Returns NULL, or the name of a value that does not fit its form or is out of
+	 * reach (static; CODE is then of no use). */
+	const char *(*link)(const struct hv_stub_image *image, const struct hv_stub_values *values,
+			    struct hv_gva at, uint8_t *code);
 
 	/* TIF_NEED_RESCHED_LAZY likewise where PREEMPT_RT's own patch has it (before 6.12), from
 	 * the code of its resched_curr_lazy; thread flags are at FLAGS_OFF in a task. 0: not
@@ -222,17 +393,41 @@ struct hv_arch {
 	 * resched_curr, which sets it. 0: not understood. */
 	uint16_t (*find_need_resched)(struct hv_span code);
 
+	/* Calls FN for each instruction of CODE, which is at AT, from its first byte on. Returns
+	 * how many bytes were understood, up to the instruction at which FN ended the walk. */
+	size_t (*walk_code)(struct hv_span code, struct hv_gva at, hv_insn_fn fn, void *ctx);
+	/* Whether CODE, which is at AT, begins with the bytes of an instruction that adds to or
+	 * subtracts from the counter at PERCPU, whether or not the guest would execute them. */
+	bool (*classify_count)(struct hv_span code, struct hv_gva at, uint64_t percpu,
+			       struct hv_count_insn *ret);
+	/* What is written over the first bytes of the instruction of LEN_BYTES at AT: a jump to
+	 * TARGET. The bytes that stay are part of instructions that are not executed, and the next
+	 * instruction begins where it did. Returns the number of bytes; 0: out of reach. */
+	size_t (*encode_detour_jump)(size_t len_bytes, struct hv_gva at, struct hv_gva target,
+				     uint8_t ret[HV_DETOUR_PATCH_MAX]);
+	/* Writes HV_DETOUR_LEN bytes. False: something is out of reach. */
+	bool (*make_detour)(const struct hv_detour *d, uint8_t *ret);
+
 	struct hv_stub_image stubs;
 	/* Where exceptions have their own stacks: calls there are left out of a graph. */
 	struct hv_gva_range exception_stacks;
-	/* One frame up, by RULE; what was at *FRAME is gone. False: there is none, or it is not
-	 * known. */
-	bool (*unwind)(const struct hv_unwind_rule *rule, hv_stack_word word, void *ctx,
-		       struct hv_unwind_frame *frame);
+	/* Goes one frame up by RULE. *FRAME is untouched unless the caller was found. */
+	enum hv_unwound (*unwind)(const struct hv_unwind_rule *rule, hv_stack_word word, void *ctx,
+				  struct hv_unwind_frame *frame);
+	/* Follows CODE from its first instruction, where the rule is START, through instructions
+	 * whose effect on the frame is understood: those at the start of functions, and those by
+	 * which the kernel changes to its interrupt stack. RET has room for MAX steps, one behind
+	 * each instruction that changes the rule. Returns their number. */
+	size_t (*follow_code)(struct hv_span code, const struct hv_unwind_rule *start,
+			      struct hv_unwind_step *ret, size_t max);
+	/* Length of the code that changes to another stack. */
+	size_t switch_len_bytes;
 	/* The rule of a function's first instruction, and of a function that keeps a frame pointer.
 	 */
 	struct hv_unwind_rule entry_rule;
 	struct hv_unwind_rule frame_pointer_rule;
+	/* Word 1 of a call's record. */
+	struct hv_call_addresses (*decode_call)(uint64_t word);
 	/* The raw words of a function record (ringbuf/abi.h). */
 	struct hv_context (*decode_context)(uint32_t preempt_count, uint16_t cpu_flags,
 					    uint16_t thread_flags, struct hv_resched_masks masks);

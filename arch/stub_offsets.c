@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The numbers that the stubs' assembly needs of the structs in ringbuf/abi.h: offsets, sizes, and
  * shifts (log2 of a size). Nothing links this file. The build compiles it to assembly for the
  * architecture of the stubs, and arch/offsets makes a header for the assembler of the lines that
@@ -16,40 +17,14 @@ void hv_stub_offsets(void);
 
 static void params(void)
 {
-	OFFSET(HV_PARAM_NR_CPUS, hv_params, nr_cpus);
-	OFFSET(HV_PARAM_CPU_NUMBER, hv_params, cpu_number_percpu);
-	OFFSET(HV_PARAM_CURRENT, hv_params, current_percpu);
-	OFFSET(HV_PARAM_PREEMPT_COUNT, hv_params, preempt_count_percpu);
-	OFFSET(HV_PARAM_TASK_PID, hv_params, task_pid_off);
-	OFFSET(HV_PARAM_TASK_COMM, hv_params, task_comm_off);
-	OFFSET(HV_PARAM_TASK_FLAGS, hv_params, task_flags_off);
-	OFFSET(HV_PARAM_TASK_MIGRATE, hv_params, task_migrate_off);
-	OFFSET(HV_PARAM_STATES, hv_params, states_gva);
-	OFFSET(HV_PARAM_RINGS, hv_params, rings_gva);
-	OFFSET(HV_PARAM_SLOT_MASK, hv_params, slot_mask);
-	OFFSET(HV_PARAM_RING_SHIFT, hv_params, ring_shift);
-	OFFSET(HV_PARAM_LAP_SHIFT, hv_params, lap_shift);
-	OFFSET(HV_PARAM_PIDS, hv_params, pids_gva);
-	OFFSET(HV_PARAM_NR_PIDS, hv_params, nr_pids);
-	OFFSET(HV_PARAM_MIGRATE_MASK, hv_params, migrate_mask);
 	OFFSET(HV_PARAM_GRAPH_FLAGS, hv_params, graph_flags);
 	OFFSET(HV_PARAM_MAX_DEPTH, hv_params, max_depth);
 	OFFSET(HV_PARAM_THRESHOLD, hv_params, threshold_ticks);
-	OFFSET(HV_PARAM_STACKS, hv_params, stacks_gva);
-	OFFSET(HV_PARAM_NR_HOMES, hv_params, nr_homes);
-	OFFSET(HV_PARAM_STACK_BYTES, hv_params, stack_bytes);
-	OFFSET(HV_PARAM_IRQ_STACK, hv_params, irq_stack_percpu);
-	OFFSET(HV_PARAM_SKIP_START, hv_params, skip_start_gva);
-	OFFSET(HV_PARAM_SKIP_LEN, hv_params, skip_len_bytes);
-	OFFSET(HV_PARAM_CONTROL, hv_params, control_gva);
-	OFFSET(HV_PARAM_TASK_TGID, hv_params, task_tgid_off);
-	OFFSET(HV_PARAM_TASK_STACK, hv_params, task_stack_off);
-	OFFSET(HV_PARAM_COUNTS, hv_params, counts_gva);
-	OFFSET(HV_PARAM_NR_COUNTS, hv_params, nr_counts);
-	OFFSET(HV_PARAM_TASK_LAZY, hv_params, task_lazy_off);
+	OFFSET(HV_PARAM_PROFILE_MODE, hv_params, profile_mode);
 	OFFSET(HV_PARAM_YIELD_READER, hv_params, yield_reader_gva);
+	OFFSET(HV_PARAM_TICKS_PER_NS, hv_params, ticks_per_ns);
 	OFFSET(HV_PARAM_YIELD_NOP, hv_params, yield_nop);
-	OFFSET(HV_PARAM_LAZY_MASK, hv_params, lazy_mask);
+	OFFSET(HV_PARAM_SLEEP, hv_params, sleep_gva);
 }
 
 static void slots(void)
@@ -65,7 +40,14 @@ static void slots(void)
 	SHIFT(HV_LEFT_SHIFT, hv_left);
 
 	OFFSET(HV_CONTROL_MODE, hv_control, mode);
+	OFFSET(HV_CONTROL_GRAPH_MODE, hv_control, graph_mode);
+	_Static_assert(offsetof(struct hv_control, mode) % 8 == 0 &&
+			       offsetof(struct hv_control, graph_mode) ==
+				       offsetof(struct hv_control, mode) + 4,
+		       "mode and graph_mode");
 	OFFSET(HV_CONTROL_LOOKS, hv_control, looks);
+	OFFSET(HV_CONTROL_SECTIONS, hv_control, sections);
+	OFFSET(HV_CONTROL_HIBERNATES, hv_control, hibernates);
 	OFFSET(HV_CONTROL_LEFT, hv_control, left);
 }
 
@@ -77,9 +59,34 @@ static void rings(void)
 	OFFSET(HV_STATE_NO_STACK, hv_state, nr_no_stack);
 	OFFSET(HV_STATE_NO_ROOM, hv_state, nr_no_room);
 	OFFSET(HV_STATE_NO_COUNT, hv_state, nr_no_count);
-	SHIFT(HV_STATE_SHIFT, hv_state);
+	OFFSET(HV_STATE_COUNTS, hv_state, counts_gva);
+	OFFSET(HV_STATE_DRAFTS, hv_state, drafts);
+	OFFSET(HV_STATE_NO_DRAFT, hv_state, nr_no_draft);
+	SIZE(HV_STATE_LEN, hv_state);
 
+	SIZE(HV_RECORD_LEN, hv_record);
 	SHIFT(HV_RECORD_SHIFT, hv_record);
+}
+
+static void sections(void)
+{
+	OFFSET(HV_STATE_OPEN, hv_state, sections.open);
+	OFFSET(HV_STATE_LONGEST, hv_state, sections.longest);
+	OFFSET(HV_STATE_SECTION_SEQ, hv_state, sections.seq);
+	OFFSET(HV_STATE_STOLEN, hv_state, sections.nr_stolen);
+	OFFSET(HV_STATE_NO_BEGIN, hv_state, sections.nr_no_begin);
+	OFFSET(HV_STATE_FROM, hv_state, sections.from);
+	OFFSET(HV_STATE_TO, hv_state, sections.to);
+	OFFSET(HV_STATE_SECTION_COMM, hv_state, sections.comm);
+
+	OFFSET(HV_END_TSC, hv_section_end, tsc);
+	OFFSET(HV_END_PLACE, hv_section_end, place);
+	OFFSET(HV_END_CALLER, hv_section_end, caller);
+	OFFSET(HV_END_PID, hv_section_end, pid);
+	OFFSET(HV_END_COUNT, hv_section_end, preempt_count);
+	OFFSET(HV_END_STEAL, hv_section_end, steal_ns);
+	OFFSET(HV_END_CPU_FLAGS, hv_section_end, cpu_flags);
+	OFFSET(HV_END_THREAD_FLAGS, hv_section_end, thread_flags);
 }
 
 static void return_stacks(void)
@@ -120,11 +127,23 @@ static void counts(void)
 	SIZE(HV_COUNT_LEN, hv_count);
 }
 
+static void events(void)
+{
+	OFFSET(HV_EVENT_FILE_ID, hv_event_file, id);
+	OFFSET(HV_DRAFT_EVENT, hv_draft, event);
+	OFFSET(HV_DRAFT_LEN_BYTES, hv_draft, len_bytes);
+	OFFSET(HV_DRAFT_ENTRY, hv_draft, entry);
+	SIZE(HV_DRAFT_LEN, hv_draft);
+	SHIFT(HV_DRAFT_SHIFT, hv_draft);
+}
+
 void hv_stub_offsets(void)
 {
 	params();
 	slots();
 	rings();
+	sections();
 	return_stacks();
 	counts();
+	events();
 }

@@ -1,5 +1,6 @@
-/* Guest addresses: types that cannot be mixed up. Host addresses are pointers; bare integers hold
- * neither. Unit: bytes. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Guest addresses, as types of their own that the compiler does not let anybody mix up. A host
+ * address is a pointer. A plain integer is no address. Unit: bytes. */
 #pragma once
 
 #include <stdbool.h>

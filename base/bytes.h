@@ -1,5 +1,6 @@
-/* Bounded little-endian reads from a copy of guest bytes. A read outside the span is `false`, with
- * the result untouched: an expected outcome, since the bytes are hostile. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Bounded little-endian reads from a copy of guest bytes. A read outside the span returns false and
+ * leaves the result untouched. That is an expected outcome, since the bytes may be hostile. */
 #pragma once
 
 #include <stdbool.h>

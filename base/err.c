@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/err.h"
 
 #include <assert.h>
@@ -14,7 +15,7 @@ static char *format(const char *fmt, va_list args)
 	return text;
 }
 
-/* MESSAGE is taken; its reason begins at REASON_OFF. */
+/* Takes MESSAGE. Its reason begins at REASON_OFF. */
 static void set_message(struct hv_err *err, char *message, size_t reason_off)
 {
 	free(err->message);

@@ -1,5 +1,6 @@
-/* Scoped ownership: an owning local carries one of these; leaving its scope is an explicit take.
- * Leaves to others: what is owned. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Ownership that ends with a scope. A local variable that owns something has one of these cleanup
+ * attributes; hv_take and hv_take_fd pass the ownership on. Also what allocates memory. */
 #pragma once
 
 #include <stdarg.h>
@@ -18,7 +19,7 @@ static inline void hv_free_at(void *at)
 	free(*(void **)at);
 }
 
-/* An fd starts at -1. */
+/* A variable for an fd is -1 while it owns none. */
 static inline void hv_close_at(int *fd)
 {
 	if (*fd >= 0)
@@ -44,11 +45,11 @@ static inline void *hv_take_ptr_at(void *at)
 	return taken;
 }
 
-/* Gives the pointer away: the local becomes NULL, its cleanup then does nothing. */
+/* Passes the pointer on: the local becomes NULL, and its cleanup then does nothing. */
 #define hv_take(p) ((__typeof__(p))hv_take_ptr_at(&(p)))
 
-/* Allocation failure ends the program: a host tool of a few MiB has nothing better to do, and every
- * hold ends with its owner (vmm/qemu/guardian.h). */
+/* These end the program when there is no memory: hvtrace needs only a few MiB, and a hold also ends
+ * when the process that took it dies (vmm/qemu/guardian.h). */
 void *hv_alloc(size_t len_bytes) hv_must_use __attribute__((malloc, alloc_size(1)));
 void *hv_realloc_array(void *p, size_t nr, size_t size) hv_must_use;
 char *hv_strdup(const char *s) hv_must_use;

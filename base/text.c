@@ -1,17 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/text.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-static void reserve(struct hv_text *t, size_t more_bytes)
+#include "base/digits.h"
+
+static void grow(struct hv_text *t, size_t need)
+{
+	t->cap_bytes = need < 256 ? 256 : need * 2;
+	t->data = hv_realloc_array(t->data, t->cap_bytes, 1);
+}
+
+/* Makes room for MORE_BYTES and a NUL. Returns where the first goes. */
+static inline char *reserve(struct hv_text *t, size_t more_bytes)
 {
 	size_t need = t->len_bytes + more_bytes + 1;
 
-	if (need <= t->cap_bytes)
-		return;
-	t->cap_bytes = need < 256 ? 256 : need * 2;
-	t->data = hv_realloc_array(t->data, t->cap_bytes, 1);
+	if (need > t->cap_bytes)
+		grow(t, need);
+	return t->data + t->len_bytes;
+}
+
+/* The text ends at END now. */
+static inline void end_at(struct hv_text *t, char *end)
+{
+	*end = '\0';
+	t->len_bytes = (size_t)(end - t->data);
 }
 
 void hv_text_deinit(struct hv_text *t)
@@ -29,10 +46,10 @@ void hv_text_clear(struct hv_text *t)
 
 void hv_text_add_bytes(struct hv_text *t, const void *bytes, size_t len_bytes)
 {
-	reserve(t, len_bytes);
-	memcpy(t->data + t->len_bytes, bytes, len_bytes);
-	t->len_bytes += len_bytes;
-	t->data[t->len_bytes] = '\0';
+	char *at = reserve(t, len_bytes);
+
+	memcpy(at, bytes, len_bytes);
+	end_at(t, at + len_bytes);
 }
 
 void hv_text_add(struct hv_text *t, const char *s)
@@ -60,14 +77,57 @@ void hv_text_printf(struct hv_text *t, const char *fmt, ...)
 	t->len_bytes += (size_t)len;
 }
 
+void hv_text_add_char(struct hv_text *t, char c)
+{
+	char *at = reserve(t, 1);
+
+	*at = c;
+	end_at(t, at + 1);
+}
+
+void hv_text_add_fill(struct hv_text *t, char c, size_t nr)
+{
+	char *at = reserve(t, nr);
+
+	memset(at, c, nr);
+	end_at(t, at + nr);
+}
+
+void hv_text_add_number(struct hv_text *t, uint64_t value, unsigned width)
+{
+	end_at(t, hv_put_number(reserve(t, width + HV_DIGITS_MAX), value, width));
+}
+
+/* Eight characters at once: none is below a blank, DEL, or not ASCII. */
+static inline bool are_safe(uint64_t eight)
+{
+	const uint64_t each = UINT64_C(0x0101010101010101), high = each << 7;
+	uint64_t is_del = (eight ^ each * 0x7f) - each;
+
+	return !((eight | (eight - each * 0x20) | is_del) & high);
+}
+
+static inline char safe(unsigned char c)
+{
+	return c < 0x20 || c == 0x7f || (c >= 0x80 && c < 0xa0) ? '?' : (char)c;
+}
+
 void hv_text_add_guest(struct hv_text *t, const char *name, size_t max_bytes)
 {
-	for (size_t i = 0; i < max_bytes && name[i]; i++) {
-		unsigned char c = (unsigned char)name[i];
-		char safe = c < 0x20 || c == 0x7f || (c >= 0x80 && c < 0xa0) ? '?' : (char)c;
+	size_t len = strnlen(name, max_bytes);
+	char *at = reserve(t, len);
 
-		hv_text_add_bytes(t, &safe, 1);
+	size_t i = 0;
+
+	for (uint64_t eight; i + 8 <= len; i += 8) {
+		memcpy(&eight, name + i, 8);
+		if (!are_safe(eight))
+			break;
+		memcpy(at + i, &eight, 8);
 	}
+	for (; i < len; i++)
+		at[i] = safe((unsigned char)name[i]);
+	end_at(t, at + len);
 }
 
 char *hv_text_take(struct hv_text *t)

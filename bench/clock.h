@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Time and medians for the benches. */
 #pragma once
 
@@ -20,7 +21,7 @@ static inline int compare_doubles(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorts VALUES; NR at least 1. */
+/* Returns the median of VALUES, which it sorts. NR is at least 1. */
 static inline double median(double *values, size_t nr)
 {
 	qsort(values, nr, sizeof(*values), compare_doubles);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "bench/native.h"
 
 #include <asm/prctl.h>
@@ -7,14 +8,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define STACK_BYTES (8u << 20) /* a block that calls are made in */
-/* Where it likes the world to be: bit 31 is set, as in every address of kernel text. */
-#define PLACE	    ((void *)0x700080000000)
+#define STACK_BYTES (8u << 20) /* the aligned stack on which calls are made */
+/* Where the world is: the stubs' code has addresses in 32 bits. */
+#define PLACE	    ((void *)0x40000000)
 
 struct world *native_new(uint64_t nr_slots, const char **ret_lack)
 {
 	uint8_t *host = mmap(PLACE, WORLD_LEN(nr_slots), PROT_READ | PROT_WRITE | PROT_EXEC,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	struct world *w;
 
 	if (host == MAP_FAILED) {
@@ -33,6 +34,7 @@ struct world *native_new(uint64_t nr_slots, const char **ret_lack)
 		.host = host,
 		.gva = hv_gva((uintptr_t)host),
 		.nr_slots = nr_slots,
+		.values = calloc(1, sizeof(struct hv_stub_values)),
 		.stack = hv_gva((uintptr_t)__builtin_frame_address(0) / STACK_BYTES * STACK_BYTES),
 		.stack_bytes = STACK_BYTES,
 	};
@@ -42,8 +44,10 @@ struct world *native_new(uint64_t nr_slots, const char **ret_lack)
 
 void native_free(struct world *w)
 {
-	if (w)
+	if (w) {
 		munmap(w->host, WORLD_LEN(w->nr_slots));
+		free(w->values);
+	}
 	free(w);
 }
 
@@ -55,6 +59,33 @@ static void make_call(const struct world *w, uint64_t off, const uint8_t *target
 	w->host[off + 5] = 0xc3;
 }
 
+extern const uint8_t native_replaced[], native_by_call[], native_by_jump[], native_by_end[];
+__asm__(".text\n"
+	"native_replaced:\n"
+	"	mov (%rsp), %rcx\n"
+	"	lea 1f(%rip), %rax\n"
+	"	mov %rax, (%rsp)\n"
+	"	ret\n"
+	"1:\n"
+	"native_by_call:\n"
+	"	call 1f\n"
+	"	int3\n"
+	"1:	mov %rcx, (%rsp)\n"
+	"	ret\n"
+	"native_by_jump:\n"
+	"	jmp *%rcx\n"
+	"native_by_end:\n");
+
+/* Puts a function at OFF that returns to the code from CODE to END instead of its caller. */
+static void make_replaced(const struct world *w, uint64_t off, const uint8_t *code,
+			  const uint8_t *end)
+{
+	size_t len_bytes = (size_t)(native_by_call - native_replaced);
+
+	memcpy(w->host + off, native_replaced, len_bytes);
+	memcpy(w->host + off + len_bytes, code, (size_t)(end - code));
+}
+
 void native_prepare(const struct world *w, const struct world_case *c)
 {
 	static const uint8_t untraced[] = {0x0f, 0x1f, 0x44, 0x00, 0x00, 0xc3};
@@ -62,17 +93,28 @@ void native_prepare(const struct world *w, const struct world_case *c)
 	uint64_t heads[WORLD_NR_CPUS];
 
 	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++)
-		heads[cpu] = world_states(w)[cpu].head;
+		heads[cpu] = world_state(w, cpu)->head;
 	world_prepare(w, c);
 	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++)
-		world_states(w)[cpu].head = heads[cpu];
+		world_state(w, cpu)->head = heads[cpu];
 	memcpy(w->host + NATIVE_UNTRACED_OFF, untraced, sizeof(untraced));
 	make_call(w, NATIVE_EMPTY_OFF, rdtsc + 2, 1);
 	make_call(w, NATIVE_RDTSC_OFF, rdtsc, sizeof(rdtsc));
+	make_replaced(w, NATIVE_BY_CALL_OFF, native_by_call, native_by_jump);
+	make_replaced(w, NATIVE_BY_JUMP_OFF, native_by_jump, native_by_end);
 }
 
-/* %rdi function, %rsi how often, %rdx what to clear. A stub of a graph changes what a function may
- * change, another one only %r10, %r11 and the flags. */
+void *native_place(const struct world *w, const uint8_t *code, const uint8_t *end)
+{
+	size_t len_bytes = (size_t)(end - code);
+
+	if (len_bytes > WORLD_PIDS_OFF - NATIVE_PLACED_OFF)
+		abort();
+	return memcpy(w->host + NATIVE_PLACED_OFF, code, len_bytes);
+}
+
+/* %rdi: the function, %rsi: number of calls, %rdx: the word to clear. A stub of a graph changes the
+ * registers that a function may change; other stubs change only %r10, %r11 and the flags. */
 void native_loop(void *function, uint64_t nr, uint32_t *each);
 __asm__(".text\n"
 	".balign 64\n"

@@ -1,7 +1,9 @@
-/* What an event costs the host: the reader of a ring and the merge of the rings of all vCPUs, first
- * over full rings that nobody writes, then with producers that write as fast as they can.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Measures what an event costs the host: the reader of a ring, and the merge of the rings of all
+ * vCPUs. First with full rings that nobody writes, then with producers that write as fast as they
+ * can.
  *
- *	bench/ring [ROUNDS]	default 21 */
+ *       bench/ring [ROUNDS]     default 21 */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -13,7 +15,6 @@
 #define NR_SLOTS (UINT64_C(1) << 19) /* 16 MiB */
 #define NR_RINGS 2
 #define RACE_NS	 UINT64_C(1000000000)
-#define LAP_BIT	 (UINT64_C(1) << HV_LAP_BIT)
 
 static struct hv_state states[NR_RINGS];
 static struct hv_record *records[NR_RINGS];
@@ -23,14 +24,15 @@ static atomic_bool stop;
 /* As the stub does it, but for what it looks up. */
 static void write_record(unsigned ring, uint64_t tsc)
 {
-	uint64_t position = __atomic_fetch_add(&states[ring].head, 1, __ATOMIC_SEQ_CST);
-	struct hv_record *slot = &records[ring][position % NR_SLOTS];
-	uint64_t lap = position / NR_SLOTS & 1 ? 0 : LAP_BIT;
-	const uint64_t words[4] = {tsc, UINT64_C(0x4567890012345678), 71,
-				   UINT64_C(0x0001020000000001)};
+	uint64_t head =
+		__atomic_fetch_add(&states[ring].head, sizeof(struct hv_record), __ATOMIC_SEQ_CST);
+	uint64_t off = head & hv_ring_mask(NR_SLOTS), key = head << hv_key_shift(NR_SLOTS);
+	struct hv_record *slot = (struct hv_record *)((uint8_t *)records[ring] + off);
+	const uint64_t words[4] = {tsc, UINT64_C(0x1f7e543281012345), 71 << HV_CALL_PID_SHIFT,
+				   UINT64_C(0x0000020680000001)};
 
 	for (unsigned i = 0; i < 4; i++)
-		__atomic_store_n(&slot->word[i], (words[i] & ~LAP_BIT) | lap, __ATOMIC_RELAXED);
+		__atomic_store_n(&slot->word[i], words[i] ^ key, __ATOMIC_RELAXED);
 }
 
 static void start_again(void)
@@ -38,12 +40,12 @@ static void start_again(void)
 	for (unsigned i = 0; i < NR_RINGS; i++) {
 		for (uint64_t n = 0; n < NR_SLOTS; n++)
 			records[i][n] = (struct hv_record){0};
-		states[i] = (struct hv_state){0};
+		states[i] = (struct hv_state){.head = hv_ring_head_at(0, NR_SLOTS)};
 		hv_ring_init(&rings[i], &states[i], records[i], NR_SLOTS);
 	}
 }
 
-/* Full rings whose records alternate in time. */
+/* Fills the rings with records that alternate in time. */
 static void fill(unsigned nr_rings)
 {
 	start_again();

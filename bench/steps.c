@@ -1,7 +1,8 @@
-/* Instructions that each way through a stub executes, counted by single stepping: exact, and the
- * same on every machine. Prints the table of docs/performance.md.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Counts the instructions of each path through a stub by single stepping. The numbers are exact,
+ * and the same on every machine. Prints the table of docs/performance.md.
  *
- *	bench/steps		exit status 77: this machine cannot (no ptrace, not x86-64) */
+ *       bench/steps             exit status 77: this machine cannot (no ptrace, not x86-64) */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +15,9 @@
 #include "bench/native.h"
 
 #define EXIT_SKIPPED  77
-#define STEPS_MAX     100000 /* with what libc does on both sides */
+#define STEPS_MAX     100000 /* including libc's part before and after */
 #define STACK_WORDS   96     /* a system call's, a few functions deep */
-/* Records of it, the first and the last included */
+/* Records of the stack, including the first and the last one */
 #define STACK_RECORDS (2 + (STACK_WORDS / 3 + 2) / 3)
 
 static void child(const struct world *w)
@@ -30,9 +31,9 @@ static void child(const struct world *w)
 	_exit(0);
 }
 
-/* What a stub that records a stack finds: STACK_WORDS above the caller's return address, every
- * third an address of kernel text, the first of them our handler's if the case is hooked. Entered:
- * the return address of the site is at SP. The child does not return there. */
+/* Makes the stack that a stub records: STACK_WORDS above the caller's return address, every third
+ * one an address of kernel text, the first of these our handler's if the case is hooked. When the
+ * stub is entered, the return address of the site is at SP. The child does not return there. */
 static void make_stack(const struct world *w, const struct world_case *c, pid_t pid, uint64_t sp)
 {
 	uint64_t first = sp + 16, end = first + 8 * STACK_WORDS;
@@ -47,12 +48,12 @@ static void make_stack(const struct world *w, const struct world_case *c, pid_t 
 		ptrace(PTRACE_POKEDATA, pid, first + 8 * i, i % 3 ? 0 : -0x1000000L);
 	if (!c->hooked)
 		return;
-	ptrace(PTRACE_POKEDATA, pid, first, (int64_t)(int32_t)world_handler(w).v);
+	ptrace(PTRACE_POKEDATA, pid, first, world_handler(w).v);
 	for (unsigned i = 0; i < 2; i++)
 		ptrace(PTRACE_POKEDATA, pid, &stack->frames[i].slot_gva, first);
 }
 
-/* Steps to where the call returns. Counts the instructions in the stubs' code. -1: it failed. */
+/* Steps until the call returns, and counts the instructions in the stubs' code. -1: this failed. */
 static int step_through(const struct world *w, const struct world_case *c, pid_t pid)
 {
 	uint64_t code = world_gva(w, WORLD_CODE_OFF).v;

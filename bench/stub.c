@@ -1,18 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a stub costs: the very bytes, called in this process, beside a function that is not traced,
  * a call of nothing and a call of a bare rdtsc. The subjects take turns in short rounds, so that
  * what else the machine does meets all of them; ratios are of the same round. Prints medians.
  *
  *	bench/stub [ROUNDS [CALLS [KIB]]]
  *
- * default 301 rounds of 20000 calls of each subject, a ring of 16384 KiB (a power of two): that of
- *a region of 64 MiB with two vCPUs. */
+ * The default is 301 rounds of 20000 calls of each subject, and a ring of 16384 KiB, as in a region
+ * of 64 MiB with two vCPUs. KIB is a power of two. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "bench/clock.h"
 #include "bench/native.h"
 
-#define NR_REFERENCES 3
+#define NR_REFERENCES 5
 static const struct {
 	const char *name;
 	uint64_t off;
@@ -20,10 +21,12 @@ static const struct {
 	{"not traced (nop)", NATIVE_UNTRACED_OFF},
 	{"call of an empty function", NATIVE_EMPTY_OFF},
 	{"call of a bare rdtsc", NATIVE_RDTSC_OFF},
+	{"return address replaced, back by a call", NATIVE_BY_CALL_OFF},
+	{"return address replaced, back by a jump", NATIVE_BY_JUMP_OFF},
 };
 enum { UNTRACED, EMPTY, RDTSC };
 
-/* The case of subject S; of a reference, the first. */
+/* Returns the case of subject S; for a reference, the first case. */
 static const struct world_case *case_of(unsigned s)
 {
 	if (s < NR_REFERENCES)
@@ -32,7 +35,8 @@ static const struct world_case *case_of(unsigned s)
 	return s < world_nr_cases ? &world_cases[s] : &world_graph_cases[s - world_nr_cases];
 }
 
-/* ns of one call of subject S: a reference, or a traced function in one of the cases. */
+/* Returns the time in ns of one call of subject S: a reference, or a traced function in one of the
+ * cases. */
 static double time_subject(const struct world *w, unsigned s, uint64_t nr_calls)
 {
 	uint32_t nothing = 0, *each = &nothing;
@@ -42,7 +46,7 @@ static double time_subject(const struct world *w, unsigned s, uint64_t nr_calls)
 	if (s < NR_REFERENCES)
 		off = references[s].off;
 	else if (case_of(s)->nr_task_records)
-		each = &world_states(w)[world_cpu(w)->cpu_number].last_pid;
+		each = &world_state(w, world_cpu(w)->cpu_number)->last_pid;
 	native_call(w, off, 100, each);
 	start = clock_read(CLOCK_THREAD_CPUTIME_ID);
 	native_call(w, off, nr_calls, each);
@@ -67,7 +71,7 @@ static void print(const char *name, const double *ns, const double *references_n
 		}
 		result[column] = median(v, nr_rounds);
 		if (column == 0)
-			quiet = v[nr_rounds / 20]; /* sorted by now */
+			quiet = v[nr_rounds / 20]; /* values are sorted */
 	}
 	printf("| %s | %.1f | %.1f | %.1f | %.2f | %.1f |\n", name, result[0], quiet, result[1],
 	       result[2], result[3]);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/audit.h"
 
 #include <fcntl.h>
@@ -68,12 +69,12 @@ static void write_log(struct audit *a, const char *text)
 		return;
 	if (fstat(a->log_fd, &st) == 0 && st.st_size > AUDIT_LOG_MAX_BYTES &&
 	    ftruncate(a->log_fd, 0) == 0)
-		hv_text_add(&line, "(what was here before was cut)\n");
+		hv_text_add(&line, "(older lines were removed)\n");
 	clock_gettime(CLOCK_REALTIME, &now);
 	gmtime_r(&now.tv_sec, &tm);
 	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &tm);
 	hv_text_printf(&line, "%s.%03ldZ %s\n", stamp, now.tv_nsec / 1000000, text);
-	/* A log that cannot be written is no reason to stop. */
+	/* An error of the log does not stop the service. */
 	if (write(a->log_fd, line.data, line.len_bytes) < 0)
 		return;
 }

@@ -1,5 +1,6 @@
-/* Says what was done to a guest and by whom: to the system's log (authpriv) and to the service's
- * own, a line each. Leaves to others: what is worth a line. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes what was done to a guest, and by whom, to the system's log (authpriv) and to the service's
+ * own log, one line for each action. Leaves to others: which actions get a line. */
 #pragma once
 
 #include <sys/socket.h>
@@ -11,7 +12,7 @@ enum audit_sink {
 	AUDIT_LOG_ONLY,
 };
 
-/* Who asked. */
+/* The user and the process that asked for an action. */
 struct audit_actor {
 	uid_t uid;
 	pid_t pid;
@@ -29,7 +30,7 @@ struct audit {
 		.log_fd = -1                                                                       \
 	}
 
-#define AUDIT_LOG_MAX_BYTES (1u << 20) /* then the log starts anew */
+#define AUDIT_LOG_MAX_BYTES (1u << 20) /* a log that is longer is emptied */
 
 struct hv_err *audit_open(const char *log_path, enum audit_sink sink, const char *domain,
 			  const char *id, struct audit *ret) hv_must_use;
@@ -38,8 +39,8 @@ void audit_close(struct audit *a);
 struct audit_actor audit_actor_self(void);
 struct audit_actor audit_actor_peer(const struct ucred *cred);
 
-/* "attach", "change", "detach": WHAT and the rest of the line. */
+/* WHAT is "attach", "change", "detach" and so on; FMT gives the rest of the line. */
 void audit_line(struct audit *a, const struct audit_actor *who, const char *what, const char *fmt,
 		...) hv_printf(4, 5);
-/* The service's own log only. */
+/* Writes to the service's own log only. */
 void audit_log(struct audit *a, const char *fmt, ...) hv_printf(2, 3);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/client.h"
 
 #include <fcntl.h>
@@ -6,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cli/domain_state.h"
 #include "cli/spec.h"
 #include "vmm/guest.h"
 #include "vmm/unix_socket.h"
@@ -36,8 +38,8 @@ static struct hv_err *connect_to(const struct rundir_info *info, int *ret)
 	return NULL;
 }
 
-/* A domain's UUID, for a name or number that no session was started by. NULL: libvirt knows none,
- * or does not answer: *RET_ASKED says which. */
+/* Returns the UUID of a domain that is named otherwise than the session was attached by. NULL:
+ * libvirt does not know the domain (*RET_ASKED true), or libvirt does not answer (false). */
 static char *libvirt_id(const char *spec, const char *uri, bool *ret_asked)
 {
 	struct hv_domain *list = NULL;
@@ -64,19 +66,12 @@ static char *libvirt_id(const char *spec, const char *uri, bool *ret_asked)
 
 static struct hv_err *no_session(const char *spec, const struct rundir_info *left, bool is_known)
 {
-	if (left && left->ended)
-		return hv_err_new(ENOTCONN,
-				  "domain '%s': not attached: the last session ended: %s (%s/log)",
-				  spec, left->ended, left->path);
 	if (left)
-		return hv_err_new(ENOTCONN,
-				  "domain '%s': not attached: its service (pid %d) died: run "
-				  "`hvtrace recover %s`",
-				  spec, (int)left->service_pid, spec);
+		return domain_state_lacks_session(left, spec);
 	if (is_known)
 		return hv_err_new(ENOTCONN,
-				  "domain '%s': not attached: run `hvtrace attach %s` first", spec,
-				  spec);
+				  "domain '%s': not attached: run `hvtrace attach %s%s` first",
+				  spec, spec_dashes(spec), spec);
 	return hv_err_new(ENOENT,
 			  "domain '%s': no such domain and no session of that name: see `hvtrace "
 			  "list`",
@@ -102,7 +97,7 @@ struct hv_err *client_find(const char *run_dir, const char *spec, const char *li
 	}
 	if (err)
 		return err;
-	*ret_found = found && info.live;
+	*ret_found = found && domain_state(&info) == DOMAIN_ATTACHED;
 	if (!*ret_found) {
 		*ret_why = no_session(spec, found ? &info : NULL, id || !asked);
 		return NULL;
@@ -157,7 +152,8 @@ static struct hv_err *receive(struct client *c, struct wire_frame *ret, size_t *
 		if (result == WIRE_FRAME)
 			return NULL;
 		if (result == WIRE_BAD)
-			return hv_err_new(EPROTO, "domain '%s': the service's answer is garbled",
+			return hv_err_new(EPROTO,
+					  "domain '%s': the service's answer cannot be understood",
 					  c->spec);
 		n = recv(c->fd, buf, sizeof(buf), 0);
 		if (n < 0 && errno == EINTR)
@@ -218,19 +214,39 @@ struct hv_err *client_call(struct client *c, const struct wire_frame *request,
 	return NULL;
 }
 
-struct hv_err *client_open(struct client *c, const char *path, int flags, uint32_t *ret_handle)
+static struct hv_err *call_path(struct client *c, enum wire_kind kind, const char *path,
+				uint32_t arg, struct wire_frame *ret)
 {
-	struct wire_frame answer;
-	struct hv_err *err;
 	size_t len = strlen(path);
 
 	if (len > PATH_MAX)
-		return hv_err_new(ENAMETOOLONG, "path of %zu bytes is not one", len);
-	err = client_call(c,
-			  &(struct wire_frame){.kind = WIRE_OPEN,
-					       .arg = (uint32_t)flags,
-					       .data = {(const uint8_t *)path, len}},
-			  &answer);
+		return hv_err_new(ENAMETOOLONG, "path of %zu bytes: too long", len);
+	return client_call(c,
+			   &(struct wire_frame){.kind = (uint16_t)kind,
+						.arg = arg,
+						.data = {(const uint8_t *)path, len}},
+			   ret);
+}
+
+struct hv_err *client_mkdir(struct client *c, const char *path, enum client_dir kind)
+{
+	struct wire_frame answer;
+
+	return call_path(c, WIRE_MKDIR, path, kind == CLIENT_DIR_OURS, &answer);
+}
+
+struct hv_err *client_rmdir(struct client *c, const char *path)
+{
+	struct wire_frame answer;
+
+	return call_path(c, WIRE_RMDIR, path, 0, &answer);
+}
+
+struct hv_err *client_open(struct client *c, const char *path, int flags, uint32_t *ret_handle)
+{
+	struct wire_frame answer;
+	struct hv_err *err = call_path(c, WIRE_OPEN, path, (uint32_t)flags, &answer);
+
 	if (!err)
 		*ret_handle = answer.handle;
 	return err;
@@ -251,7 +267,7 @@ struct hv_err *client_read(struct client *c, uint32_t handle, uint32_t wait_ms, 
 	return err;
 }
 
-/* All of TEXT, as a shell would: again after each short count. */
+/* Writes all of TEXT. As a shell does, it writes the rest again after a short count. */
 static struct hv_err *write_all(struct client *c, uint32_t handle, struct hv_span text)
 {
 	struct wire_frame answer;
@@ -263,6 +279,7 @@ static struct hv_err *write_all(struct client *c, uint32_t handle, struct hv_spa
 			c,
 			&(struct wire_frame){.kind = WIRE_WRITE,
 					     .handle = handle,
+					     .arg = 1,
 					     .data = {text.data + done,
 						      left < WIRE_DATA_MAX ? left : WIRE_DATA_MAX}},
 			&answer);
@@ -309,6 +326,7 @@ struct hv_err *client_error(const char *path, struct hv_err *err)
 
 struct hv_err *client_echo(struct client *c, const char *path, const char *text)
 {
+	const char *slash = strrchr(path, '/');
 	HV_AUTO_TEXT struct hv_text line = {0};
 	struct hv_err *err;
 
@@ -317,7 +335,7 @@ struct hv_err *client_echo(struct client *c, const char *path, const char *text)
 	err = client_put(c, path, O_WRONLY | O_TRUNC, text ? line.data : "");
 	if (!err || err->code == ECONNRESET)
 		return err;
-	return client_error(path, err);
+	return client_error(slash ? slash + 1 : path, err);
 }
 
 struct hv_err *client_get(struct client *c, const char *path, struct hv_text *ret)

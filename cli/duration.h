@@ -1,4 +1,5 @@
-/* How long, as a user writes it: "2", "1.5s", "500ms", "1m", "1h". */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A duration as a user writes it: "2", "1.5s", "500ms", "1m", "1h". */
 #pragma once
 
 #include <stdbool.h>
@@ -6,5 +7,6 @@
 
 #define DURATION_MAX_NS (366ull * 24 * 3600 * 1000000000ull)
 
-/* False: not a duration, zero, or more than a year. No unit means seconds. */
+/* False: TEXT is not a duration, or it is zero or more than a year. Without a unit it means
+ * seconds. */
 bool duration_parse(const char *text, uint64_t *ret_ns);

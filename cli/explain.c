@@ -1,4 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/explain.h"
+
+#include "cli/spec.h"
 
 struct hv_err *in_domain(struct hv_err *err, const char *spec)
 {
@@ -13,23 +16,28 @@ struct hv_err *advise(struct hv_err *err, const char *spec)
 
 	if (facts & HV_ERR_NEEDS_MONITOR)
 		err = hv_err_add(err,
-				 "; `hvtrace attach --via=monitor %s` may be tried: it needs an "
+				 "; try `hvtrace attach --via=monitor %s%s`: it needs an "
 				 "ivshmem device, and each of its holds drains the guest's disks",
-				 spec);
+				 spec_dashes(spec), spec);
 	if (facts & HV_ERR_NEEDS_VMLINUX)
-		err = hv_err_add(err,
-				 "; `hvtrace attach --vmlinux=FILE %s` takes what is missing from "
-				 "the kernel's vmlinux",
-				 spec);
+		err = hv_err_add(
+			err,
+			"; `hvtrace attach --vmlinux=FILE %s%s` takes what is missing from "
+			"the kernel's vmlinux",
+			spec_dashes(spec), spec);
+	if (facts & HV_ERR_NEEDS_FORCE)
+		err = hv_err_add(err, "; `hvtrace attach --force %s%s` attaches in spite of it",
+				 spec_dashes(spec), spec);
 	if (facts & HV_ERR_NEEDS_RECOVERY)
-		err = hv_err_add(err, ": run `hvtrace recover %s`", spec);
+		err = hv_err_add(err, ": run `hvtrace recover %s%s`", spec_dashes(spec), spec);
 	return err;
 }
 
 struct hv_err *advise_in_session(struct hv_err *err, const char *spec)
 {
 	if (err && err->facts & HV_ERR_NEEDS_RECOVERY)
-		err = hv_err_add(err, ": `hvtrace detach %s` tries again", spec);
+		err = hv_err_add(err, ": `hvtrace detach %s%s` tries again", spec_dashes(spec),
+				 spec);
 	return err;
 }
 

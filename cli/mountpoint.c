@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/mountpoint.h"
 
 #include <dirent.h>
@@ -59,7 +60,7 @@ void mountpoint_remove(const char *run_dir, const char *dir)
 	rmdir(run_dir);
 }
 
-/* A path in mountinfo has octal for what would end a word. */
+/* In mountinfo, characters that would end a word are written as octal numbers. */
 static void unescape(char *s)
 {
 	char *to = s;
@@ -83,7 +84,7 @@ static void close_file(FILE **f)
 		fclose(*f);
 }
 
-/* Calls FN with every mount, the later ones above the earlier. */
+/* Calls FN for every mount. A mount comes after those that it covers. */
 static void for_each_mount(void (*fn)(void *arg, const char *dir, bool is_ours), void *arg)
 {
 	hv_cleanup(close_file) FILE *f = fopen("/proc/self/mountinfo", "re");
@@ -131,11 +132,11 @@ struct hv_err *mountpoint_umount(const char *dir, enum mountpoint_how how)
 	if (umount2(dir, flags) == 0 || errno == EINVAL)
 		return NULL;
 	if (errno == EBUSY)
-		return hv_err_new(EBUSY, "%s: somebody has it open or works in it", dir);
+		return hv_err_new(EBUSY, "%s: a process has a file open or works there", dir);
 	return hv_err_new(errno, "%s: %s", dir, strerror(errno));
 }
 
-/* Nobody serves it: the kernel says so without asking anybody. */
+/* No process serves the mount. The kernel knows this by itself, so the call does not wait. */
 static bool is_dead(const char *dir)
 {
 	struct stat st;
@@ -213,8 +214,7 @@ struct hv_err *mountpoint_check(const char *dir)
 	if (!S_ISDIR(st.st_mode))
 		return hv_err_new(ENOTDIR, "%s: not a directory", dir);
 	if (!is_empty(dir))
-		return hv_err_new(ENOTEMPTY, "%s: not empty: what is in it could not be reached",
-				  dir);
+		return hv_err_new(ENOTEMPTY, "%s: not empty: a mount would hide its files", dir);
 	return NULL;
 }
 
@@ -225,7 +225,7 @@ struct hv_err *mountpoint_mount(const char *dir, int *ret_fd)
 
 	if (fd < 0)
 		return hv_err_new(ENOTSUP, "%s: %s: " WITHOUT, DEV_FUSE, strerror(errno));
-	/* Nobody but root is let in by the kernel, without asking us. */
+	/* The kernel itself refuses everybody but root. */
 	snprintf(options, sizeof(options),
 		 "fd=%d,rootmode=40700,user_id=0,group_id=0,default_permissions", fd);
 	if (mount(SOURCE, dir, TYPE, MS_NOSUID | MS_NODEV | MS_NOEXEC, options) != 0)

@@ -1,32 +1,38 @@
-/* Where a guest's tree is mounted: mounting and unmounting by the kernel's own calls, so that
- * neither fusermount nor libfuse is asked, and what /proc/self/mountinfo says.
- * A mount of ours shows as source "tracefs", type "fuse.hvtrace".
- * Leaves to others: serving it (fusefs.h). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Mounts and unmounts a guest's tree with the kernel's own system calls, without fusermount and
+ * libfuse, and finds mounts in /proc/self/mountinfo. A mount of hvtrace has the source "tracefs"
+ * and the type "fuse.hvtrace".
+ * Leaves to others: serving the tree (fusefs.h). */
 #pragma once
 
 #include <stdbool.h>
 
 #include "base/err.h"
 
-/* RUN_DIR/tracing/NAME, or ID for a name that is no file name. The caller frees. */
+/* Returns RUN_DIR/tracing/NAME, with ID in place of a NAME that cannot be a file's name. The caller
+ * frees it. */
 char *mountpoint_default(const char *run_dir, const char *name, const char *id) hv_must_use;
-/* Makes a default one, RUN_DIR and all; takes it away again, if it is one and empty. */
+/* mountpoint_make() makes the directory DIR and those above it if it is a default one, below
+ * RUN_DIR. mountpoint_remove() removes it if it is a default one and empty. */
 struct hv_err *mountpoint_make(const char *run_dir, const char *dir) hv_must_use;
 void mountpoint_remove(const char *run_dir, const char *dir);
 
-/* Nothing of the tree could be mounted at DIR, which must be an empty directory without a mount.
- * What a process of ours that died had mounted there is unmounted first. ENOTSUP: this machine has
- * no FUSE. */
+/* Checks that a tree can be mounted at DIR, which must be an empty directory without a mount.
+ * Unmounts a mount that a process of hvtrace left when it died. ENOTSUP: this machine has no
+ * FUSE. */
 struct hv_err *mountpoint_check(const char *dir) hv_must_use;
-/* Mounts; *RET_FD is /dev/fuse, to be served. Without anybody who serves, whoever looks waits. */
+/* Mounts. *RET_FD is /dev/fuse; the caller serves it. Until it does, every process that looks into
+ * DIR waits. */
 struct hv_err *mountpoint_mount(const char *dir, int *ret_fd) hv_must_use;
 
 enum mountpoint_state { MOUNTPOINT_NONE, MOUNTPOINT_OURS, MOUNTPOINT_OTHER };
-/* What is mounted at DIR, an absolute path; the topmost. */
+/* Returns what is mounted at DIR, an absolute path. If several mounts are there, the topmost
+ * counts. */
 enum mountpoint_state mountpoint_look(const char *dir);
-/* Unmounts what is ours at DIR, now (EBUSY: somebody uses it) or, LAZY, for everybody who looks
- * from now on; nothing there is fine. Never waits for who serves it. */
+/* Unmounts a mount of hvtrace at DIR; no mount there is fine. MOUNTPOINT_NOW: EBUSY if a process
+ * uses it. MOUNTPOINT_LAZY: no process finds it from now on. Never waits for the process that
+ * serves it. */
 enum mountpoint_how { MOUNTPOINT_NOW, MOUNTPOINT_LAZY };
 struct hv_err *mountpoint_umount(const char *dir, enum mountpoint_how how) hv_must_use;
-/* Unmounts all of ours below RUN_DIR that nobody serves any more. */
+/* Unmounts all mounts of hvtrace below RUN_DIR that no process serves any more. */
 void mountpoint_clear_dead(const char *run_dir);

@@ -1,16 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The program: finds the verb and runs it. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/nearest.h"
 #include "cli/commit.h"
 #include "cli/verbs/verb.h"
 
 static const struct verb *const verbs[] = {
-	&verb_list, &verb_check,  &verb_attach, &verb_ls,     &verb_cat,
-	&verb_echo, &verb_record, &verb_mount,	&verb_umount, &verb_exec,
-	&verb_sh,   &verb_run,	  &verb_stat,	&verb_detach, &verb_recover,
+	&verb_list,  &verb_check, &verb_attach, &verb_ls,     &verb_cat,    &verb_echo,
+	&verb_mkdir, &verb_rmdir, &verb_reset,	&verb_record, &verb_mount,  &verb_umount,
+	&verb_exec,  &verb_sh,	  &verb_run,	&verb_stat,   &verb_detach, &verb_recover,
 };
 
 static const struct verb *find_verb(const char *name)
@@ -21,24 +23,36 @@ static const struct verb *find_verb(const char *name)
 	return NULL;
 }
 
+static int unknown_verb(const struct cli *cli, const char *name)
+{
+	struct hv_nearest nearest = hv_nearest_to(name);
+	HV_AUTO_FREE char *question = NULL;
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(verbs); i++)
+		hv_nearest_try(&nearest, verbs[i]->name);
+	hv_nearest_try(&nearest, "help");
+	question = hv_nearest_question(&nearest);
+	return usage_error(cli, "unknown verb '%s'%s", name, question);
+}
+
 static void print_help(void)
 {
 	printf("usage: hvtrace [-c URI] VERB [ARGS...]\n\n"
-	       "Traces the kernel of a running KVM/QEMU guest that nobody prepared, as its own "
+	       "Traces the Linux kernel of a running KVM/QEMU guest from outside, as its own "
 	       "ftrace would.\n\n");
 	for (size_t i = 0; i < HV_ARRAY_LEN(verbs); i++)
 		printf("  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
 	printf("\n  -c, --connect=URI   libvirt to ask (default: libvirt's own, qemu:///system)\n"
-	       "  -h, --help          this text; hvtrace VERB --help says more\n"
+	       "  -h, --help          this text; hvtrace help VERB says more\n"
 	       "  -V, --version       the version, and the commit it was built from\n\n"
-	       "The options of a verb stand anywhere behind it; those of exec and sh before\n"
-	       "DOMAIN, those of echo before TEXT.\n\n"
+	       "The options of a verb may be anywhere after it; those of exec and sh are "
+	       "before\nDOMAIN, those of echo before TEXT.\n\n"
 	       "DOMAIN is a libvirt domain's name, id or UUID; qmp:PATH, a QEMU's QMP socket; or\n"
 	       "pid:N, a QEMU process.\n"
 	       "Exit status: 0 ok, 1 failed, 2 usage.\n");
 }
 
-/* Options before the verb. False: return *RET_EXIT. */
+/* Reads the options before the verb. False: return *RET_EXIT. */
 static bool global_options(struct cli *cli, int argc, char **argv, int *ret_exit)
 {
 	static const struct option longs[] = {
@@ -71,6 +85,22 @@ static bool global_options(struct cli *cli, int argc, char **argv, int *ret_exit
 	return true;
 }
 
+/* `hvtrace help [VERB]`. */
+static int help_on(struct cli *cli, char *name)
+{
+	char *argv[] = {name, "--help", NULL};
+
+	if (!name) {
+		print_help();
+		return EXIT_OK;
+	}
+	cli->verb = find_verb(name);
+	if (!cli->verb)
+		return unknown_verb(cli, name);
+	optind = 0;
+	return cli->verb->run(cli, 2, argv);
+}
+
 static int run_verb(struct cli *cli, int argc, char **argv)
 {
 	int exit_code;
@@ -79,22 +109,20 @@ static int run_verb(struct cli *cli, int argc, char **argv)
 		return exit_code;
 	if (optind == argc)
 		return usage_error(cli, "no verb given");
-	if (strcmp(argv[optind], "help") == 0) {
-		print_help();
-		return EXIT_OK;
-	}
+	if (strcmp(argv[optind], "help") == 0)
+		return help_on(cli, argv[optind + 1]);
 	cli->verb = find_verb(argv[optind]);
 	if (!cli->verb)
-		return usage_error(cli, "unknown verb '%s'", argv[optind]);
+		return unknown_verb(cli, argv[optind]);
 	argc -= optind;
 	argv += optind;
-	/* Anew, for another ARGV. */
+	/* Starts getopt again, for another ARGV. */
 	optind = 0;
 	return cli->verb->run(cli, argc, argv);
 }
 
-/* No file of ours is to get the number of a standard one that was closed. What takes its place
- * cannot be used the way that one is. */
+/* Opens standard files that are closed, so that no other file gets their numbers. Reads and writes
+ * of what is opened in their place fail. */
 static void fill_standard_files(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

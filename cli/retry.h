@@ -1,5 +1,6 @@
-/* How long, and how often, what takes our changes out of a guest is tried again: by detach and by
- * recover. Each try holds the guest, so there are few. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* For how long, and how often, detach and recover try again to take hvtrace's changes out of a
+ * guest. Each try holds the guest, so there are few. */
 #pragma once
 
 #include <errno.h>
@@ -12,7 +13,8 @@
 #define RETRY_FIRST_NS UINT64_C(50000000)   /* between the first two tries */
 #define RETRY_LAST_NS  UINT64_C(1600000000) /* at most */
 
-/* ERR is not NULL. Something in the guest still needs us, or a hold was over too soon. */
+/* ERR is not NULL. Another try may succeed if the guest still needs a stub, or a hold ended too
+ * early. */
 static inline bool retry_may_succeed(const struct hv_err *err)
 {
 	return err->code == EBUSY || err->code == ETIMEDOUT;

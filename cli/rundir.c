@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/rundir.h"
 
 #include <dirent.h>
@@ -31,7 +32,8 @@ static struct hv_err *make_dir(const char *path)
 	return hv_err_new(errno, "%s: cannot be made: %s", path, strerror(errno));
 }
 
-/* OFD locks: unlike flock, one can ask without taking, so a look never makes an attach fail. */
+/* An OFD lock can be tested without taking it, unlike flock. So a test never makes an attach
+ * fail. */
 static bool lock_take(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -50,7 +52,7 @@ static bool lock_is_held(const char *dir)
 	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-/* A directory's owner may have removed the file between our open and our lock. */
+/* The owner of the directory may have removed the file after we opened and before we locked it. */
 static bool is_same_file(int fd, const char *path)
 {
 	struct stat by_fd;
@@ -79,37 +81,10 @@ static struct hv_err *take_once(const char *path, bool *ret_taken, int *ret_fd)
 	if (fd < 0 && errno != ENOENT)
 		return hv_err_new(errno, "%s: %s", lock, strerror(errno));
 	if (fd >= 0 && !lock_take(fd))
-		return hv_err_new(EBUSY, "%s: a service lives there", path);
+		return hv_err_new(EBUSY, "%s: a service is running there", path);
 	*ret_taken = fd >= 0 && is_same_file(fd, lock);
 	if (*ret_taken)
 		*ret_fd = hv_take_fd(&fd);
-	return NULL;
-}
-
-struct hv_err *rundir_take(const char *run_dir, const char *id, struct rundir *ret)
-{
-	HV_AUTO_FREE char *path = rundir_path(run_dir, id);
-	bool taken = false;
-	int fd = -1;
-	struct hv_err *err;
-
-	if (!is_safe_name(id))
-		return hv_err_new(EINVAL, "id '%s' is no file name", id);
-	err = make_dir(run_dir);
-	if (err)
-		return err;
-	for (unsigned i = 0; i < 100 && !taken; i++) {
-		err = take_once(path, &taken, &fd);
-		if (err)
-			return err;
-	}
-	if (!taken)
-		return hv_err_new(EAGAIN, "%s: comes and goes under us", path);
-	for (size_t i = 0; i < HV_ARRAY_LEN(rundir_files); i++)
-		if (strcmp(rundir_files[i], "lock") != 0)
-			unlink_in(path, rundir_files[i]);
-	ret->path = hv_take(path);
-	ret->lock_fd = fd;
 	return NULL;
 }
 
@@ -120,17 +95,41 @@ void rundir_forget(struct rundir *d)
 	*d = (struct rundir)RUNDIR_NONE;
 }
 
-bool rundir_stands(const struct rundir *d)
+bool rundir_is_ours(const struct rundir *d)
 {
 	HV_AUTO_FREE char *lock = d->path ? rundir_path(d->path, "lock") : NULL;
 
 	return lock && is_same_file(d->lock_fd, lock);
 }
 
+/* REASON NULL: none is said. */
+static void leave(struct rundir *d, const char *reason)
+{
+	HV_AUTO_FREE char *path = rundir_path(d->path, "info");
+	json_object *o = json_object_from_file(path);
+
+	if (o) {
+		if (reason)
+			json_object_object_add(o, "ended", json_object_new_string(reason));
+		json_object_object_add(o, "left", json_object_new_boolean(d->has_left));
+		json_object_object_del(o, "recovers");
+		json_object_to_file(path, o);
+		json_object_put(o);
+	}
+	unlink_in(d->path, "sock");
+	unlink_in(d->path, "pid");
+	unlink_in(d->path, "lock");
+	rundir_forget(d);
+}
+
 void rundir_remove(struct rundir *d)
 {
-	if (!rundir_stands(d)) {
+	if (!rundir_is_ours(d)) {
 		rundir_forget(d);
+		return;
+	}
+	if (d->has_left) {
+		leave(d, NULL);
 		return;
 	}
 	for (size_t i = 0; i < HV_ARRAY_LEN(rundir_files); i++)
@@ -141,24 +140,10 @@ void rundir_remove(struct rundir *d)
 
 void rundir_leave(struct rundir *d, const char *reason)
 {
-	HV_AUTO_FREE char *path = NULL;
-	json_object *o;
-
-	if (!rundir_stands(d)) {
+	if (rundir_is_ours(d))
+		leave(d, reason);
+	else
 		rundir_forget(d);
-		return;
-	}
-	path = rundir_path(d->path, "info");
-	o = json_object_from_file(path);
-	if (o) {
-		json_object_object_add(o, "ended", json_object_new_string(reason));
-		json_object_to_file(path, o);
-		json_object_put(o);
-	}
-	unlink_in(d->path, "sock");
-	unlink_in(d->path, "pid");
-	unlink_in(d->path, "lock");
-	rundir_forget(d);
 }
 
 void rundir_info_deinit(struct rundir_info *info)
@@ -170,6 +155,41 @@ void rundir_info_deinit(struct rundir_info *info)
 	free(info->uri);
 	free(info->ended);
 	*info = (struct rundir_info){0};
+}
+
+/* When process PID started, by field 22 of its stat in proc(5); 0: it has ended. The name of the
+ * process, which may contain anything, ends with the last parenthesis. */
+static uint64_t start_of(pid_t pid)
+{
+	char path[32], text[1024];
+	unsigned long long start = 0;
+	const char *at;
+	size_t len;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	len = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[len] = '\0';
+	at = strrchr(text, ')');
+	if (!at || sscanf(at + 1,
+			  " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d"
+			  " %*d %llu",
+			  &start) != 1)
+		return 0;
+	return start;
+}
+
+bool rundir_vmm_has_ended(const struct rundir_info *info)
+{
+	uint64_t start = info->vmm_pid ? start_of(info->vmm_pid) : 0;
+
+	if (info->vmm_pid == info->service_pid) /* a machine of hvtrace run */
+		return !info->live;
+	return info->vmm_pid && (!start || (info->vmm_start && start != info->vmm_start));
 }
 
 struct hv_err *rundir_write_info(const struct rundir *d, const struct rundir_info *info)
@@ -184,7 +204,10 @@ struct hv_err *rundir_write_info(const struct rundir *d, const struct rundir_inf
 	if (info->uri)
 		json_object_object_add(o, "uri", json_object_new_string(info->uri));
 	json_object_object_add(o, "vmm_pid", json_object_new_int(info->vmm_pid));
+	json_object_object_add(o, "vmm_start", json_object_new_uint64(start_of(info->vmm_pid)));
 	json_object_object_add(o, "service_pid", json_object_new_int(info->service_pid));
+	if (info->recovers)
+		json_object_object_add(o, "recovers", json_object_new_boolean(true));
 	failed = json_object_to_file(path, o);
 	json_object_put(o);
 	return failed ? hv_err_new(EIO, "%s: cannot be written", path) : NULL;
@@ -206,6 +229,27 @@ static pid_t pid_member(json_object *o, const char *key)
 	return json_object_object_get_ex(o, key, &member) ? json_object_get_int(member) : 0;
 }
 
+static uint64_t number_member(json_object *o, const char *key)
+{
+	json_object *member;
+
+	return json_object_object_get_ex(o, key, &member) ? json_object_get_uint64(member) : 0;
+}
+
+static bool is_true(json_object *o, const char *key)
+{
+	json_object *member;
+
+	return json_object_object_get_ex(o, key, &member) && json_object_get_boolean(member);
+}
+
+static bool has_file(const char *dir, const char *file)
+{
+	HV_AUTO_FREE char *path = rundir_path(dir, file);
+
+	return access(path, F_OK) == 0;
+}
+
 static bool read_info(const char *dir, struct rundir_info *ret)
 {
 	HV_AUTO_FREE char *path = rundir_path(dir, "info");
@@ -222,13 +266,54 @@ static bool read_info(const char *dir, struct rundir_info *ret)
 	info.ended = dup_member(o, "ended");
 	info.vmm_pid = pid_member(o, "vmm_pid");
 	info.service_pid = pid_member(o, "service_pid");
+	info.vmm_start = number_member(o, "vmm_start");
+	info.recovers = is_true(o, "recovers");
+	info.has_left = is_true(o, "left");
 	info.live = lock_is_held(dir);
+	info.listens = has_file(dir, "sock");
 	json_object_put(o);
 	if (!info.id || !info.name || !info.spec)
 		return false;
 	*ret = info;
 	info = (struct rundir_info){0};
 	return true;
+}
+
+/* By what a service that died said of itself. */
+static void note_left(struct rundir *d)
+{
+	AUTO_RUNDIR_INFO struct rundir_info info = {0};
+
+	if (!read_info(d->path, &info))
+		return;
+	d->has_left = (info.has_left || !info.ended) && !rundir_vmm_has_ended(&info);
+}
+
+struct hv_err *rundir_take(const char *run_dir, const char *id, struct rundir *ret)
+{
+	HV_AUTO_FREE char *path = rundir_path(run_dir, id);
+	bool taken = false;
+	int fd = -1;
+	struct hv_err *err;
+
+	if (!is_safe_name(id))
+		return hv_err_new(EINVAL, "id '%s' cannot be a file's name", id);
+	err = make_dir(run_dir);
+	if (err)
+		return err;
+	for (unsigned i = 0; i < 100 && !taken; i++) {
+		err = take_once(path, &taken, &fd);
+		if (err)
+			return err;
+	}
+	if (!taken)
+		return hv_err_new(EAGAIN, "%s: another process removes it again and again", path);
+	*ret = (struct rundir){.path = hv_take(path), .lock_fd = fd};
+	note_left(ret);
+	for (size_t i = 0; i < HV_ARRAY_LEN(rundir_files); i++)
+		if (strcmp(rundir_files[i], "lock") != 0 && strcmp(rundir_files[i], "info") != 0)
+			unlink_in(ret->path, rundir_files[i]);
+	return NULL;
 }
 
 static void close_dir_at(DIR **dir)
@@ -277,6 +362,7 @@ void rundir_remove_dead(const char *run_dir, const struct rundir_info *info)
 	AUTO_RUNDIR struct rundir dir = RUNDIR_NONE;
 
 	hv_err_free(rundir_take(run_dir, info->id, &dir));
+	dir.has_left = false;
 }
 
 static bool names(const struct rundir_info *info, const char *spec, const char *uri)

@@ -1,8 +1,10 @@
-/* The signals that ask a process to end, as something to poll for. Leaves to others: what ends. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The signals that ask a process to end, as a file descriptor to poll. Leaves to others: what the
+ * process does then. */
 #pragma once
 
-/* From now on SIGTERM, SIGINT and SIGHUP of this thread, and of those that it makes, are read from
- * the signalfd(2) that is returned; it does not block, and the caller closes it. A write to a pipe
- * that nobody reads is an error, not a signal. -1: errno says why; the signals are blocked all the
- * same. */
+/* Blocks SIGTERM, SIGINT and SIGHUP in this thread and in those that it makes, and returns a
+ * signalfd(2) from which they are read. The descriptor does not block, and the caller closes it.
+ * From now on a write to a pipe without a reader is an error, not a signal. -1: errno says why; the
+ * signals are blocked nevertheless. */
 int stop_signals_fd(void);

@@ -1,6 +1,7 @@
-/* Page-table walks and reads by guest-virtual address. An entry is read once, in one piece, and a
- * walk takes as many steps as there are levels: what the guest writes meanwhile makes the answer
- * old, never wrong in shape. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Page-table walks and reads by guest-virtual address. Each entry is read once, in one piece, and a
+ * walk takes as many steps as there are levels. If the guest changes its tables meanwhile, the
+ * result may be out of date, but it is always well-formed. */
 #include "kernel/address_space.h"
 
 #include <assert.h>
@@ -34,7 +35,7 @@ struct hv_err *hv_walk(const struct hv_address_space *as, struct hv_gva gva, str
 		if (err)
 			return err;
 		e = as->arch->decode_entry(level, m.entry);
-		/* A table where only a leaf can be is nothing the CPU would follow. */
+		/* The CPU does not follow a table where only a leaf can be. */
 		if (!e.present || (level == 1 && !e.leaf)) {
 			m.writable = m.executable = false;
 			break;

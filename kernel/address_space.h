@@ -1,6 +1,7 @@
-/* The guest kernel's address space: walks the guest's page tables (hostile: bounded, each entry
- * read once) and reads memory by guest-virtual address. Leaves to others: entry formats (arch/),
- * where the kernel is (image.h). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The guest kernel's address space: walks the guest's page tables and reads memory by guest-virtual
+ * address. The tables are hostile: a walk is bounded, and reads each entry once.
+ * Leaves to others: entry formats (arch/), where the kernel is (image.h). */
 #pragma once
 
 #include "vmm/guest.h"
@@ -12,10 +13,10 @@ struct hv_address_space {
 	unsigned levels;
 };
 
-/* One translation: [gva, gva + len) up to the end of the mapping that holds it. */
+/* A translation, valid for [gva, gva + len_bytes). */
 struct hv_mapping {
 	struct hv_gpa gpa;
-	uint64_t len_bytes; /* from the address asked for to the end of the leaf, or of the hole */
+	uint64_t len_bytes; /* from the address asked for to the end of its page, or of the hole */
 	unsigned level;	    /* of the leaf or of the entry that is not present */
 	struct hv_gpa entry_gpa;
 	uint64_t entry;
@@ -24,11 +25,12 @@ struct hv_mapping {
 	bool executable;
 };
 
-/* A hole is a value: ret->present false. Errors: a table outside RAM. */
+/* An address that is not mapped is no error: ret->present is false then. Fails when a table is
+ * outside RAM. */
 struct hv_err *hv_walk(const struct hv_address_space *as, struct hv_gva gva,
 		       struct hv_mapping *ret) hv_must_use;
 
-/* EFAULT with the address when a byte is not mapped or not RAM. */
+/* Fails with EFAULT and the address when a byte is not mapped or not in RAM. */
 struct hv_err *hv_read(const struct hv_address_space *as, struct hv_gva gva, void *buf,
 		       size_t len_bytes) hv_must_use;
 struct hv_err *hv_read_u64(const struct hv_address_space *as, struct hv_gva gva,

@@ -1,18 +1,25 @@
-/* BTF reader: an index of where each type lies and of names, made once; every look-up is bounded.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads BTF. An index of the types and of their names is made once, and every look-up is bounded.
  * Source: Documentation/bpf/btf.rst, include/uapi/linux/btf.h. */
 #include "kernel/btf.h"
 
 #include <string.h>
 
+#include "kernel/cancel.h"
+
 enum { BTF_MAGIC = 0xeb9f, HEADER_BYTES = 24, TYPE_BYTES = 12, MEMBER_BYTES = 12 };
 
-/* vmlinux of a big configuration has some 200,000 types in 8 MiB. */
-#define BTF_BYTES_MAX (256u << 20)
+/* The vmlinux of a big configuration has some 200,000 types in 8 MiB. */
+#define BTF_BYTES_MAX (64u << 20)
+/* Look-ups are by names of the kernel's source, which are short. A hostile name may be as long as
+ * all strings, and all names may have one hash. */
+#define HASHED_MAX    64    /* bytes of a name */
+#define CHAIN_MAX     65536 /* names that a look-up compares */
 
 /* Real kernels stay below 10 levels of typedefs, qualifiers and nesting. */
 #define DEPTH_MAX   32
-/* Members looked at in one look-up: anonymous structures that share parts could otherwise be made
- * to take for ever. task_struct and all in it have some hundreds. */
+/* The most members that one look-up visits. Without a limit, anonymous structures that share parts
+ * could make a look-up take for ever. task_struct with all its parts has some hundreds. */
 #define MEMBERS_MAX 65536
 
 enum btf_kind {
@@ -39,7 +46,7 @@ enum btf_kind {
 	NR_KINDS,
 };
 
-/* Bytes after struct btf_type: fixed, and for each of vlen. */
+/* Bytes that follow struct btf_type: a fixed number, and a number for each of its vlen elements. */
 static const struct {
 	uint8_t fixed;
 	uint8_t each;
@@ -65,7 +72,7 @@ struct type {
 	size_t extra_off; /* of what follows struct btf_type, in types */
 };
 
-/* One named thing: a type, or an enumerator of one. Chained in the order of ids. */
+/* A named type or enumerator. The entries of a bucket are chained in the order of type ids. */
 struct entry {
 	uint32_t type_id;
 	uint32_t index; /* of the enumerator */
@@ -123,8 +130,8 @@ static uint32_t name_hash(const char *name)
 {
 	uint32_t hash = 2166136261u;
 
-	for (; *name; name++)
-		hash = (hash ^ (uint8_t)*name) * 16777619u;
+	for (size_t i = 0; i < HASHED_MAX && name[i]; i++)
+		hash = (hash ^ (uint8_t)name[i]) * 16777619u;
 	return hash;
 }
 
@@ -137,7 +144,7 @@ static void names_add(struct names *n, uint32_t type_id, uint32_t index)
 	n->entries[n->nr++] = (struct entry){type_id, index, 0};
 }
 
-/* The name of the enumerator INDEX of T, or of T itself. */
+/* The name of the enumerator or type that E is for. */
 static const char *entry_name(const struct hv_btf *btf, const struct entry *e)
 {
 	struct type t;
@@ -152,7 +159,7 @@ static const char *entry_name(const struct hv_btf *btf, const struct entry *e)
 	return string_at(btf, name_off);
 }
 
-/* Last entry first, so that each chain is in the order of ids. */
+/* Chains are made from the last entry to the first, so that each is in the order of ids. */
 static void names_chain(const struct hv_btf *btf, struct names *n)
 {
 	uint32_t nr_buckets = 16;
@@ -170,11 +177,11 @@ static void names_chain(const struct hv_btf *btf, struct names *n)
 	}
 }
 
-/* The next entry of NAME at or after the chain's LINK (an entry number + 1). */
+/* The first entry with NAME in a chain, from LINK (an entry number + 1) on. */
 static const struct entry *names_next(const struct hv_btf *btf, const struct names *n,
 				      uint32_t link, const char *name)
 {
-	for (; link; link = n->entries[link - 1].next)
+	for (size_t i = 0; link && i < CHAIN_MAX; link = n->entries[link - 1].next, i++)
 		if (strcmp(entry_name(btf, &n->entries[link - 1]), name) == 0)
 			return &n->entries[link - 1];
 	return NULL;
@@ -209,8 +216,8 @@ static void index_type(struct hv_btf *btf, uint32_t id, const struct type *t)
 	}
 }
 
-/* A kind this reader does not know has an unknown length: the types before it are kept, those after
- * it cannot be reached. */
+/* The length of a kind that is not known here is unknown: the types before it are used, those after
+ * it cannot be found. */
 static struct hv_err *index_types(struct hv_btf *btf)
 {
 	HV_AUTO_FREE uint32_t *offs = hv_alloc(btf->types.len_bytes / TYPE_BYTES * sizeof(*offs));
@@ -225,6 +232,8 @@ static struct hv_err *index_types(struct hv_btf *btf)
 		if (!hv_span_has(btf->types, t.extra_off, type_extra_bytes(&t)))
 			return hv_err_new(EINVAL, "BTF: type %u ends outside the section",
 					  btf->nr + 1);
+		if (hv_cancel_now(btf->nr))
+			return hv_cancel_check();
 		offs[btf->nr++] = (uint32_t)off;
 		index_type(btf, btf->nr, &t);
 		off = t.extra_off + type_extra_bytes(&t);
@@ -306,7 +315,7 @@ void hv_btf_free(struct hv_btf *btf)
 	free(btf);
 }
 
-/* Through typedefs and qualifiers. */
+/* Follows typedefs and qualifiers to the type behind them. */
 static bool resolve(const struct hv_btf *btf, uint32_t id, struct type *ret)
 {
 	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
@@ -367,7 +376,7 @@ static bool resolve_size(const struct hv_btf *btf, uint32_t id, uint32_t *ret)
 	return false;
 }
 
-/* The structure a path goes on in: through an array, its first element. */
+/* The structure or union in which a path continues: for an array, the type of its elements. */
 static bool resolve_compound(const struct hv_btf *btf, uint32_t id, struct type *ret)
 {
 	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
@@ -468,7 +477,8 @@ bool hv_btf_member(const struct hv_btf *btf, const char *type, const char *path,
 {
 	const struct entry *e = names_first(btf, &btf->type_names, type);
 
-	/* Drivers have structures of equal names: the first that has such a member. */
+	/* Several drivers may have structures of the same name: the first that has the member
+	 * counts. */
 	for (; e; e = names_next(btf, &btf->type_names, e->next, type))
 		if (find_path(btf, e->type_id, path, ret_off, ret_size))
 			return true;

@@ -1,5 +1,6 @@
-/* BTF, the kernel's own type information, from memory: where a member is, what an enumerator is.
- * Input is hostile: every id, offset and string is bounded, no recursion without a limit.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* BTF, the kernel's own type information: tells where members are and which values enumerators
+ * have. The bytes are hostile: every id, offset and string is checked, and recursion is limited.
  * Source: Documentation/bpf/btf.rst. */
 #pragma once
 
@@ -8,21 +9,24 @@
 
 struct hv_btf;
 
-/* Copies BYTES. EINVAL when it is not BTF. */
+/* Copies BYTES. Fails with EINVAL when they are not BTF. */
 struct hv_err *hv_btf_new(struct hv_span bytes, struct hv_btf **ret) hv_must_use;
 void hv_btf_free(struct hv_btf *btf);
 
-/* Byte offset and size of a member, by a path: ("task_struct", "thread_info.flags"); anonymous
- * structs and unions are looked through; below an array, its first element. False: no such type or
- * member. RET_SIZE may be NULL. Arrays: the whole array's size. Bit-fields: the byte of the first
- * bit and the bytes touched. Of several types of one name, the first that has the member. */
+/* Finds the byte offset and the size of a member by its path, for example ("task_struct",
+ * "thread_info.flags"). A path leads through anonymous structs and unions, and below an array into
+ * its first element. Of several types with the name TYPE, the first that has the member counts. The
+ * size of an array is that of all its elements. For a bit-field, the offset is that of the byte
+ * with its first bit, and the size is the number of bytes that it touches. RET_SIZE may be NULL.
+ * False: there is no such type or member. */
 bool hv_btf_member(const struct hv_btf *btf, const char *type, const char *path, uint32_t *ret_off,
 		   uint32_t *ret_size);
-/* Likewise in bits, from the start of the type; of a member that is no bit-field all of it. */
+/* Likewise in bits from the start of the type. A member that is no bit-field has all bits of its
+ * type. */
 bool hv_btf_bits(const struct hv_btf *btf, const char *type, const char *member, uint32_t *ret_off,
 		 uint32_t *ret_nr);
 bool hv_btf_size(const struct hv_btf *btf, const char *type, uint32_t *ret_size);
-/* Any enumerator of any enum, anonymous ones included. 32-bit ones are sign-extended only where the
- * BTF says they are signed (pahole before 1.24 never does). */
+/* Finds an enumerator of any enum, anonymous ones included. A 32-bit value is sign-extended only
+ * where BTF says that it is signed; pahole before 1.24 never says so. */
 bool hv_btf_enumerator(const struct hv_btf *btf, const char *name, int64_t *ret);
 size_t hv_btf_nr_types(const struct hv_btf *btf);

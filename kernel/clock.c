@@ -1,4 +1,5 @@
-/* The guest's clock, computed here from each CPU's scale. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Computes the guest's clock from each CPU's scale. */
 #include "kernel/clock.h"
 
 #include "kernel/fields.h"
@@ -67,10 +68,10 @@ uint64_t hv_clock_ns(const struct hv_clock *c, unsigned cpu, uint64_t tsc)
 
 	if (!c->source)
 		return tsc;
-	/* A CPU that had no clock of its own yet when it was read last. */
+	/* CPU had no scale yet when the scales were last read: another CPU's is used. */
 	for (unsigned i = 0; !s->valid && i < c->nr_cpus; i++)
 		s = &c->scales[i];
-	/* Parameters that are newer than the record: backwards from them. */
+	/* The scale is newer than the record: computed backwards from it. */
 	if (tsc < s->base_tsc)
 		return s->base_ns - scaled(s, s->base_tsc - tsc);
 	return s->base_ns + scaled(s, tsc - s->base_tsc);

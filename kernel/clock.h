@@ -1,5 +1,7 @@
-/* The guest's trace clock "local": sched_clock() as the guest computes it from a CPU's counter,
- * with its parameters read from guest memory (hostile: any value gives some number, never a fault).
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The guest's trace clock "local": sched_clock(), computed from a CPU's counter as the guest does
+ * it. The parameters are read from guest memory and are hostile: any values give some number, never
+ * a fault.
  * Leaves to others: where a kernel has the parameters (clock_source.h). */
 #pragma once
 
@@ -16,7 +18,7 @@ void hv_clock_free(struct hv_clock *c);
 enum hv_clock_kind hv_clock_kind(const struct hv_clock *c);
 /* Reads the parameters again; call now and then (each second) while tracing. */
 struct hv_err *hv_clock_refresh(struct hv_clock *c) hv_must_use;
-/* ns (HV_CLOCK_RAW: tsc units) of a tsc value that CPU read. */
+/* The ns (HV_CLOCK_RAW: tsc units) of a tsc value that CPU read. */
 uint64_t hv_clock_ns(const struct hv_clock *c, unsigned cpu, uint64_t tsc);
 /* The ns (HV_CLOCK_RAW: tsc units) that TICKS take. */
 uint64_t hv_clock_span_ns(const struct hv_clock *c, uint64_t ticks);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How the guest's kernel converts the counter of a CPU to ns. All code calls the counter tsc, as on
  * x86-64, whatever the architecture is. Private to kernel/, except enum hv_clock_kind.
  * Leaves to others: the conversion itself (clock.h). */

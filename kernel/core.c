@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The core kernel: registers -> image -> symbols -> which kernel it is -> BTF -> its own page
  * tables. */
 #include "kernel/core.h"
@@ -19,7 +20,7 @@ struct hv_err *hv_core_need(const struct hv_kernel_core *core, const char *name,
 
 	if (hv_core_symbol(core, name, ret))
 		return NULL;
-	/* A variable of every kernel ever. */
+	/* Every kernel has this variable. */
 	if (!hv_core_symbol(core, "linux_banner", &data))
 		return hv_err_mark(hv_err_new(ENOENT,
 					      "kernel has no symbol %s: it was built without "
@@ -51,8 +52,8 @@ static bool banner_at(const struct hv_image *image, struct hv_gva at)
 	return hv_span_has(s, 0, strlen(banner)) && !memcmp(s.data, banner, strlen(banner));
 }
 
-/* How far KASLR moved the image from where V was linked: the text of one starts where that of the
- * other does, and the banner shows whether it is that kernel at all. */
+/* Finds how far KASLR moved the image from where V was linked: by the difference between the starts
+ * of their text. It is right only when the guest has its banner where V says that it is. */
 static bool find_kaslr_offset(const struct hv_image *image, const struct hv_vmlinux *v,
 			      uint64_t *ret_offset, struct hv_gva *ret_linked)
 {
@@ -76,16 +77,17 @@ static bool find_kaslr_offset(const struct hv_image *image, const struct hv_vmli
 	return false;
 }
 
-/* Takes V's symbols, moved to where the kernel is. Per-CPU offsets and constants, all below the
- * image, stay what they are. */
+/* Takes V's symbols, moved to where the kernel is. Per-CPU offsets and constants, which are all
+ * below the image, are not moved. */
 static struct hv_err *take_vmlinux_symbols(struct hv_kernel_core *core, struct hv_vmlinux *v)
 {
 	uint64_t offset;
 	struct hv_gva linked;
 
 	if (!find_kaslr_offset(&core->image, v, &offset, &linked))
-		return hv_err_new(EINVAL,
-				  "another kernel's: no banner at its linux_banner in the guest");
+		return hv_err_new(
+			EINVAL,
+			"it is of another kernel: the guest has no banner at its linux_banner");
 	for (size_t i = 0; i < v->symbols.nr; i++)
 		if (v->symbols.by_addr[i].addr.v >= linked.v)
 			v->symbols.by_addr[i].addr.v += offset;
@@ -96,7 +98,8 @@ static struct hv_err *take_vmlinux_symbols(struct hv_kernel_core *core, struct h
 	return NULL;
 }
 
-/* From memory; the file's where the kernel has none, or only functions. */
+/* Reads the symbols from memory. The file's are used when the kernel has none in memory, or only
+ * those of functions. */
 static struct hv_err *find_symbols(struct hv_kernel_core *core, struct hv_vmlinux *v,
 				   const char *path)
 {
@@ -117,8 +120,8 @@ static struct hv_err *check_build_id(const struct hv_identity *guest, const stru
 	if (guest->build_id_len_bytes && guest->build_id_len_bytes == v->build_id_len_bytes &&
 	    !memcmp(guest->build_id, v->build_id, guest->build_id_len_bytes))
 		return NULL;
-	return hv_err_new(EINVAL, "another kernel's: build id %s, the guest's is %s", file_id,
-			  guest_id);
+	return hv_err_new(EINVAL, "it is of another kernel: its build id is %s, the guest's is %s",
+			  file_id, guest_id);
 }
 
 static struct hv_err *find_btf(struct hv_kernel_core *core, const struct hv_vmlinux *v)
@@ -136,8 +139,8 @@ static struct hv_err *find_btf(struct hv_kernel_core *core, const struct hv_vmli
 	return NULL;
 }
 
-/* Where init_mm keeps its tables: they live as long as the kernel, where those of the task that ran
- * when we looked are freed with it. */
+/* Finds the page tables of init_mm, which exist as long as the kernel does. Those that a vCPU used
+ * when it was looked at are freed with their task. */
 static struct hv_err *find_root_table(struct hv_kernel_core *core, struct hv_gva *ret)
 {
 	struct hv_gva init_mm;
@@ -152,7 +155,8 @@ static struct hv_err *find_root_table(struct hv_kernel_core *core, struct hv_gva
 	return hv_core_need(core, "swapper_pg_dir", ret);
 }
 
-/* By where the image lies, not by a walk: the tables it was found by may be gone already. */
+/* Computes the tables' physical address from the image's. A walk would need the tables that the
+ * image was found by, and those may be freed by now. */
 static struct hv_err *settle_root(struct hv_kernel_core *core)
 {
 	struct hv_gva table;
@@ -206,6 +210,8 @@ struct hv_err *hv_core_open(struct hv_guest *g, const struct hv_vcpu_regs *regs,
 
 void hv_core_deinit(struct hv_kernel_core *core)
 {
+	free(core->orc);
+	hv_err_free(core->no_orc);
 	hv_btf_free(core->btf);
 	hv_symbols_deinit(&core->symbols);
 	hv_image_deinit(&core->image);

@@ -1,5 +1,6 @@
-/* The core kernel is what was linked into one image; modules are not part of it. This is its
- * symbols and types, the bytes of its image, and the address space in which its variables are read.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The core kernel: what is linked into one image, modules not included. It consists of symbols and
+ * types, a copy of the image, and the address space in which the kernel's variables are read.
  * Leaves to others: what the variables mean (layout.h, modules.h, sites.h, tasks.h). */
 #pragma once
 
@@ -9,6 +10,7 @@
 #include "kernel/symbols.h"
 
 struct hv_identity;
+struct hv_orc_form;
 struct hv_vmlinux;
 
 struct hv_kernel_core {
@@ -16,6 +18,9 @@ struct hv_kernel_core {
 	struct hv_image image;
 	struct hv_symbols symbols;
 	struct hv_btf *btf; /* owned; NULL: the kernel has none */
+	struct hv_orc_form
+		*orc; /* owned; kernel.c finds it; NULL: no_orc tells why it is not known */
+	struct hv_err *no_orc; /* owned */
 };
 
 /* Finds the core kernel. REGS: the registers of all vCPUs. V may be NULL; it supplies the symbols
@@ -27,9 +32,10 @@ struct hv_err *hv_core_open(struct hv_guest *g, const struct hv_vcpu_regs *regs,
 void hv_core_deinit(struct hv_kernel_core *core);
 
 bool hv_core_symbol(const struct hv_kernel_core *core, const char *name, struct hv_gva *ret);
-/* ENOENT with the name, and CONFIG_KALLSYMS_ALL where the kernel seems to lack it. */
+/* Fails with ENOENT and the name. The message mentions CONFIG_KALLSYMS_ALL when the kernel seems to
+ * lack it. */
 struct hv_err *hv_core_need(const struct hv_kernel_core *core, const char *name,
 			    struct hv_gva *ret) hv_must_use;
-/* Address of CPU's copy of a per-CPU variable. CPU is not checked. */
+/* The address of CPU's copy of a per-CPU variable. CPU is not checked. */
 struct hv_err *hv_core_percpu(const struct hv_kernel_core *core, uint64_t percpu, unsigned cpu,
 			      struct hv_gva *ret) hv_must_use;

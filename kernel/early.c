@@ -1,7 +1,6 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Source: kernel/kallsyms.c, include/linux/kernel.h (enum system_states). */
 #include "kernel/early.h"
-
-#include <assert.h>
 
 #include "kernel/kallsyms.h"
 
@@ -43,8 +42,8 @@ struct hv_err *hv_early_symbol(struct hv_guest *g, const char *name, struct hv_g
 	return NULL;
 }
 
-/* The stack of a standing vCPU. */
-struct standing {
+/* The stack of a vCPU that is stopped. */
+struct stopped {
 	struct hv_address_space as;
 	uint64_t sp;
 	struct hv_err *err;
@@ -52,7 +51,7 @@ struct standing {
 
 static bool word_at(void *ctx, uint32_t at, uint64_t *ret)
 {
-	struct standing *s = ctx;
+	struct stopped *s = ctx;
 	uint64_t off = (at - s->sp) & HV_STACK_ADDRESS_MASK;
 
 	if (!s->err)
@@ -60,22 +59,25 @@ static bool word_at(void *ctx, uint32_t at, uint64_t *ret)
 	return !s->err;
 }
 
-static struct hv_err *read_return(struct standing *s, struct hv_gva *ret)
+static struct hv_err *read_return(struct stopped *s, struct hv_gva *ret)
 {
 	const struct hv_arch *arch = s->as.arch;
 	struct hv_unwind_frame f = {.sp = (uint32_t)(s->sp & HV_STACK_ADDRESS_MASK)};
 
-	if (arch->unwind(&arch->entry_rule, word_at, s, &f))
+	if (arch->unwind(&arch->entry_rule, word_at, s, &f) == HV_UNWOUND_CALLER) {
 		*ret = f.ip;
-	else
-		assert(s->err); /* the rule wants nothing but words of the stack */
+		return NULL;
+	}
+	if (!s->err)
+		s->err = hv_err_new(EINVAL, "vcpu 0: no return address at 0x%llx",
+				    (unsigned long long)s->sp);
 	return s->err;
 }
 
 struct hv_err *hv_early_return(struct hv_guest *g, struct hv_gva *ret)
 {
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = NULL;
-	struct standing s = {.as = {.guest = g, .arch = hv_guest_info(g)->arch}};
+	struct stopped s = {.as = {.guest = g, .arch = hv_guest_info(g)->arch}};
 	struct hv_err *err = read_registers(g, &regs);
 	struct hv_gpa roots[2];
 

@@ -1,16 +1,18 @@
-/* A kernel that is only starting: what can be told before hv_kernel_open can tell all. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A kernel that is starting: what can be found out before hv_kernel_open() succeeds. */
 #pragma once
 
 #include "kernel/core.h"
 
-/* Address of a function or variable of the kernel that a vCPU runs, by its own names. The guest
- * should stand. */
+/* Finds a function or variable of the kernel that a vCPU runs, by the symbols in its image. The
+ * vCPUs should be stopped. */
 struct hv_err *hv_early_symbol(struct hv_guest *g, const char *name,
 			       struct hv_gva *ret) hv_must_use;
-/* Where the function that a standing vCPU 0 is about to execute will return to. */
+/* Finds where a function will return to, at whose first instruction vCPU 0 is stopped. */
 struct hv_err *hv_early_return(struct hv_guest *g, struct hv_gva *ret) hv_must_use;
 
-/* Whether some vCPU is in code or on traps of a kernel image: a cheap look before a long one. */
+/* Whether some vCPU executes code where kernel images are, or has a trap table at a kernel address.
+ * This is cheap, and is tried before a full search. */
 bool hv_early_in_kernel(struct hv_guest *g);
-/* Whether the kernel is up: its init code is gone. */
+/* Whether the kernel has finished starting: its init code is freed then. */
 bool hv_early_is_up(const struct hv_kernel_core *core);

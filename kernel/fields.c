@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Members of guest structures through BTF. */
 #include "kernel/fields.h"
 

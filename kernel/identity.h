@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which kernel an image is: its banner, release and build id.
  * Private to kernel/. Leaves to others: symbols (kallsyms.h, vmlinux.h). */
 #pragma once
@@ -12,12 +13,13 @@ struct hv_identity {
 	size_t build_id_len_bytes; /* 0: none */
 };
 
-/* ENOENT when linux_banner is not known or no banner is there. */
+/* Fails with ENOENT when linux_banner is not known, or no banner is there. */
 struct hv_err *hv_identity_read(const struct hv_image *image, const struct hv_symbols *symbols,
 				struct hv_identity *ret) hv_must_use;
 void hv_identity_deinit(struct hv_identity *id);
 
-/* NT_GNU_BUILD_ID among ELF notes. Returns its length, at most 32; 0 when there is none. */
+/* Finds the build id (NT_GNU_BUILD_ID) among ELF notes and copies it. Returns its length, at most
+ * 32; 0 when there is none. */
 size_t hv_build_id_in_notes(struct hv_span notes, uint8_t ret[32]);
-/* For messages; caller frees. */
+/* The build id in hexadecimal, for messages. The caller frees it. */
 char *hv_build_id_text(const uint8_t *build_id, size_t len_bytes) hv_must_use;

@@ -1,26 +1,28 @@
-/* Finding the kernel image.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finds the kernel image.
  *
- * The window where an image can be also holds modules, BPF programs and - on a guest that was
- * traced before - memory of ours. What tells the image apart is that it is one piece of physical
- * memory: every page of it has the same distance between virtual and physical address (x86:
- * __START_KERNEL_map
- * - phys_base, arm64: kimage_voffset). Pages freed after boot may be unmapped (x86 with KPTI:
- * free_kernel_image_pages()), so a hole does not end it. */
+ * The window in which an image can be also contains modules, BPF programs and, in a guest that was
+ * traced before, memory of ours. The image differs from those in that it is one piece of physical
+ * memory: every page of it has the same distance between its virtual and its physical address (x86:
+ * __START_KERNEL_map - phys_base, arm64: kimage_voffset). Pages that are freed after boot may be
+ * unmapped (x86 with KPTI: free_kernel_image_pages()), so a hole does not end the image. */
 #include "kernel/image.h"
 
 #include <assert.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-/* The largest part that is freed in the middle of an image is its init code and data. */
+/* The largest part that is freed in the middle of an image is the init code and data. */
 #define HOLE_MAX_BYTES	(64ull << 20)
 #define IMAGE_MAX_BYTES (512ull << 20)
 
-/* x86 has 512, and so has arm64 with its usual 4 KiB pages; 8192 with 64 KiB ones. */
+/* x86 has 512. arm64 has 512 with 4 KiB pages, which are usual, and 8192 with 64 KiB pages. */
 #define TABLE_ENTRIES_MAX 8192
 
 #define TRAP_TABLE_BYTES 4096
 
-struct extent { /* neighbouring mappings alike */
+struct extent { /* adjacent mappings with the same distance and access */
 	uint64_t start;
 	uint64_t end;
 	uint64_t distance; /* gva - gpa */
@@ -58,8 +60,8 @@ static void window_add(struct window *w, uint64_t start, uint64_t len_bytes, uin
 	w->list[w->nr++] = (struct extent){start, start + len_bytes, distance, executable};
 }
 
-/* Reads what one table of LEVEL maps of FIRST..LAST (both inside what the table covers). A table is
- * read at once; the recursion is as deep as there are levels. */
+/* Adds what TABLE of LEVEL maps of FIRST..LAST, which are both in the range that the table covers.
+ * Each table is read at once, and the recursion is as deep as there are levels. */
 static struct hv_err *scan_table(const struct hv_address_space *as, struct hv_gpa table,
 				 unsigned level, uint64_t first, uint64_t last, bool executable,
 				 struct window *w)
@@ -106,8 +108,8 @@ static struct hv_err *scan_window(const struct hv_address_space *as, struct wind
 	return err;
 }
 
-/* The kernel's own tables are those that map most: the half KPTI gives to user mode holds no more
- * of the image than the way in. */
+/* The kernel's own tables are those that map most. Those that KPTI uses in user mode map only the
+ * part of the image by which the kernel is entered. */
 static struct hv_err *choose_root(struct hv_guest *g, const struct hv_vcpu_regs *regs,
 				  struct hv_address_space *ret_as, struct window *ret)
 {
@@ -164,9 +166,9 @@ static const struct extent *biggest_executable(const struct window *w)
 	return best;
 }
 
-/* The extent of kernel text: where traps go, as the trap table says; where it is not known or says
- * nothing (x86 with FRED needs none), the largest executable piece: modules and BPF programs come
- * in small ones. NULL: nothing executable. */
+/* The extent of kernel text: the one that the trap table leads into. When that table is not known
+ * or leads nowhere (x86 with FRED needs none), it is the largest executable extent, since modules
+ * and BPF programs are in small ones. NULL: nothing is executable. */
 static const struct extent *find_text(const struct hv_address_space *as,
 				      const struct hv_vcpu_regs *regs, const struct window *w)
 {
@@ -184,8 +186,8 @@ static const struct extent *find_text(const struct hv_address_space *as,
 	return text ? text : biggest_executable(w);
 }
 
-/* The extents of the image: those at TEXT's distance around it. *RET_FIRST..*RET_LAST are theirs,
- * with others' possibly between. */
+/* The bounds of the image: of TEXT, and of the extents around it with the same distance. Extents of
+ * others may be between them. */
 static struct hv_gva_range image_bounds(const struct window *w, const struct extent *text)
 {
 	struct hv_gva_range all = {hv_gva(text->start), hv_gva(text->end)};
@@ -290,7 +292,7 @@ struct hv_err *hv_image_find(struct hv_guest *g, const struct hv_vcpu_regs *regs
 			hv_err_free(told);
 			return NULL;
 		}
-		/* A vCPU that was never started says less than one that runs something. */
+		/* A vCPU that runs something tells more than one that was never started. */
 		if (told && !regs[i].levels) {
 			hv_err_free(err);
 			continue;
@@ -299,6 +301,29 @@ struct hv_err *hv_image_find(struct hv_guest *g, const struct hv_vcpu_regs *regs
 		told = hv_err_in(err, "vcpu %u", i);
 	}
 	return told ? told : hv_err_new(ENOENT, "no vcpu");
+}
+
+void hv_image_keep_until(struct hv_image *image, struct hv_gva end)
+{
+	uint64_t len_bytes = end.v - image->all.start.v;
+
+	if (!len_bytes || len_bytes >= image->len_bytes)
+		return;
+	image->bytes = hv_realloc_array(image->bytes, len_bytes, 1);
+	image->len_bytes = len_bytes;
+}
+
+void hv_image_forget(struct hv_image *image, struct hv_gva_range range)
+{
+	uint64_t first = range.start.v - image->all.start.v, end = range.end.v - image->all.start.v;
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at, to;
+
+	if (first >= end || end > image->len_bytes)
+		return;
+	at = ((uintptr_t)image->bytes + first + page - 1) & ~(page - 1);
+	to = ((uintptr_t)image->bytes + end) & ~(page - 1);
+	if (at < to && madvise((void *)at, to - at, MADV_DONTNEED) < 0)
+		memset((void *)at, 0, to - at);
 }
 
 void hv_image_deinit(struct hv_image *image)
@@ -311,7 +336,7 @@ struct hv_span hv_image_at(const struct hv_image *image, struct hv_gva gva)
 {
 	uint64_t off = gva.v - image->all.start.v;
 
-	if (!hv_gva_in(gva, image->all))
+	if (off >= image->len_bytes)
 		return (struct hv_span){NULL, 0};
 	return (struct hv_span){image->bytes + off, image->len_bytes - off};
 }

@@ -1,22 +1,29 @@
-/* Symbols from kallsyms in memory: names as kallsyms_names.h finds them, and whichever reading of
- * the table before or behind them gives addresses that make sense. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Symbols from kallsyms in memory. kallsyms_names.h finds the names. The addresses are in a table
+ * before or behind them, which is read in each way that some kernel reads it, until the addresses
+ * make sense. */
 #include "kernel/kallsyms.h"
 
 #include <string.h>
 
+#include "kernel/cancel.h"
 #include "kernel/kallsyms_names.h"
 
-#define NAMES_MAX_BYTES (256ull << 20)
+/* Kernels have some 200,000 names of 20 bytes. */
+#define NAMES_MAX	2000000u
+#define NAMES_MAX_BYTES (64ull << 20)
 
-#define BANNER	   "Linux version "
-#define TEXT_ALIGN 4096 /* of _stext, at least; one entry off is another symbol */
+#define BANNER "Linux version "
+#define TEXT_ALIGN                                                                                 \
+	4096 /* of _stext, at least: where a reading is off by one entry, another symbol's address \
+		is there */
 
 /* How kallsyms_sym_address() of some kernel reads the table. */
 enum reading {
 	PLACE_RELATIVE,	 /* s32 from the entry's own address: 7.0 */
 	BASE_RELATIVE,	 /* u32 from relative_base: 4.6 (2213e9a66bb8) with !SMP, all since 6.15 */
-	ABSOLUTE_PERCPU, /* likewise, but as -1 - s32; what is not negative is itself: 4.6 to 6.14
-			  */
+	ABSOLUTE_PERCPU, /* likewise, but as -1 - s32; what is not negative is an offset or a
+			    constant: 4.6 to 6.14 */
 	ABSOLUTE,	 /* u64: before 4.6, or without KALLSYMS_BASE_RELATIVE, gone in 6.11 */
 };
 
@@ -32,9 +39,9 @@ static size_t align_up(size_t v, size_t to)
 	return (v + to - 1) & ~(to - 1);
 }
 
-/* Where the table of a reading with NR entries starts and its base is. The table is right before
- * num_syms (until 6.3) or behind the token index (since 6.4, 404bad70fcf7), and the tables are
- * aligned to 8 bytes, or to 4 where they hold nothing larger (7.x). */
+/* Finds the table that READING expects, and its base. The table is right before num_syms (until
+ * 6.3) or behind the token index (since 6.4, 404bad70fcf7). Tables are aligned to 8 bytes, or to 4
+ * where they contain nothing larger (7.x). */
 static bool place_table(const struct hv_image *image, const struct hv_kallsyms_names *names,
 			enum reading reading, bool behind, size_t alignment, struct addresses *ret)
 {
@@ -81,7 +88,8 @@ static struct hv_gva address(const struct addresses *a, size_t i)
 	return hv_gva(a->base - 1 - (uint64_t)(int64_t)offset);
 }
 
-/* Symbols that tell a right reading from a wrong one; nr of symbols: not there. */
+/* Indices of the symbols that tell a right reading from a wrong one; the number of symbols when
+ * there is no such symbol. */
 struct proof {
 	size_t banner;
 	size_t text;
@@ -102,8 +110,8 @@ static struct proof find_proof(const struct hv_symbols *s)
 	return p;
 }
 
-/* kallsyms is sorted. Then, linux_banner must be at the banner; on a kernel without KALLSYMS_ALL,
- * which has only functions, _stext must be at text. */
+/* In a right reading the addresses ascend, linux_banner is at the banner, and _stext is in text. A
+ * kernel without KALLSYMS_ALL has functions only, so it has no linux_banner. */
 static bool is_right(const struct hv_image *image, const struct addresses *a,
 		     const struct proof *proof, size_t nr)
 {
@@ -144,7 +152,8 @@ static bool find_addresses(const struct hv_image *image, const struct hv_kallsym
 	return false;
 }
 
-/* What all names take, each with a NUL for its type. 0: a name that cannot be, or too much. */
+/* Bytes that all names take, each with a NUL in place of its type. 0: some name cannot be right, or
+ * they are too many bytes. */
 static size_t measure_names(const struct hv_kallsyms_names *names)
 {
 	size_t off = names->names_off, total = 0;
@@ -152,7 +161,7 @@ static size_t measure_names(const struct hv_kallsyms_names *names)
 	for (uint32_t i = 0; i < names->nr; i++) {
 		size_t len = hv_kallsyms_name(names, &off, NULL);
 
-		if (!len)
+		if (!len || hv_cancel_now(i))
 			return 0;
 		total += len;
 		if (total > NAMES_MAX_BYTES)
@@ -165,7 +174,10 @@ static struct hv_err *read_names(const struct hv_kallsyms_names *names, struct h
 {
 	size_t total = measure_names(names), off = names->names_off, at = 0;
 	char name[HV_KALLSYMS_NAME_MAX];
+	struct hv_err *err = hv_cancel_check();
 
+	if (err)
+		return err;
 	if (!total)
 		return hv_err_new(ENOENT, "%u names at +0x%zx of the kernel image do not expand",
 				  names->nr, names->names_off);
@@ -190,9 +202,12 @@ static struct hv_err *read_symbols(const struct hv_image *image, struct hv_symbo
 	struct hv_err *err =
 		hv_kallsyms_names_find((struct hv_span){image->bytes, image->len_bytes}, &names);
 
-	if (err)
-		return err;
-	err = read_names(&names, ret);
+	if (!err && names.nr > NAMES_MAX)
+		err = hv_err_new(ENOENT, "%u names: more than any kernel has", names.nr);
+	if (!err)
+		err = read_names(&names, ret);
+	if (!err)
+		err = hv_cancel_check();
 	if (err)
 		return err;
 	if (!find_addresses(image, &names, ret, &addresses))

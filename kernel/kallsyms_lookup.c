@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Source: kernel/kallsyms.c (kallsyms_lookup, get_symbol_pos), kernel/module/kallsyms.c. */
 #include "kernel/kallsyms_lookup.h"
 
-/* The table that knows ADDR, and where its last symbol ends. No module is ever inside the image;
- * like is_kernel(), its init part counts. */
+/* The table that covers ADDR, and where its last symbol ends. The image includes its init part, as
+ * in is_kernel(); no module is ever inside it. */
 static const struct hv_symbols *symbols_of(const struct hv_kernel_core *core,
 					   const struct hv_modules *modules, struct hv_gva addr,
 					   const struct hv_module **ret_module, uint64_t *ret_end)

@@ -1,16 +1,20 @@
-/* Finding kallsyms_names by its neighbours.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finds kallsyms_names by the tables around it.
  *
- *   before 6.4:  offsets  relative_base  num_syms  names  markers  [seqs 6.2+]  token_table
- * token_index since 6.4:   num_syms  names  markers  token_table  token_index  offsets
- * relative_base  seqs
+ *   until 6.3:   offsets relative_base num_syms names markers [seqs] token_table token_index
+ *   since 6.4:   num_syms names markers token_table token_index offsets relative_base seqs
  *
- * (404bad70fcf7 moved the addresses behind.) The token index is 256 rising offsets of two bytes
- * into the table of strings right before it: no other bytes look like that. Markers, the offset of
- * every 256th name, are a long rising run from 0 before that; u32 since 4.20 (80ffbaa5b1bd), u64
- * before. They say how many names there are, to 256, and how many bytes they take, but for the last
- * 256: the count is looked for at the places that leaves, and a walk over all names must meet every
- * marker. */
+ * 404bad70fcf7 moved the addresses. 6.2 and 6.3 have seqs_of_names.
+ *
+ * The token index is easy to recognise: 256 ascending offsets of two bytes into the table of
+ * strings right before it. Before those are the markers, the offset of every 256th name: a long
+ * ascending run that starts with 0, of u32 since 4.20 (80ffbaa5b1bd) and of u64 before. The markers
+ * tell how many names there are and how many bytes these take, except for the last 256 names. So
+ * the number of names is looked for in all places that this leaves possible, and a walk over the
+ * names must meet every marker. */
 #include "kernel/kallsyms_names.h"
+
+#include "kernel/cancel.h"
 
 #define NR_TOKENS	  256
 #define TOKEN_INDEX_BYTES (NR_TOKENS * sizeof(uint16_t))
@@ -22,12 +26,13 @@
 #define BLOCK_MAX_BYTES (BLOCK * (2ull + TOKEN_MAX))
 #define MARKERS_MIN	8 /* kernels have hundreds */
 
-/* What a search may cost altogether: an image that is made to mislead costs no more. */
+/* The most steps that a search takes, however misleading the image is. */
 #define STEPS_MAX (1u << 28)
 
 struct search {
 	struct hv_span image;
-	uint64_t steps;
+	uint64_t steps; /* that are left */
+	size_t nr_asked;
 };
 
 static bool spend(struct search *s, uint64_t steps)
@@ -35,6 +40,8 @@ static bool spend(struct search *s, uint64_t steps)
 	if (s->steps < steps)
 		return false;
 	s->steps -= steps;
+	if (hv_cancel_now(++s->nr_asked))
+		s->steps = 0;
 	return true;
 }
 
@@ -60,7 +67,7 @@ static uint64_t word_at(struct hv_span s, size_t off, unsigned width)
 	return v32;
 }
 
-/* Rising offsets; a token that is not used is empty, few are. */
+/* Whether the offsets at OFF ascend. A token that is not used is empty; few are. */
 static bool is_token_index(struct hv_span image, size_t off)
 {
 	unsigned nr_empty = 0;
@@ -114,7 +121,7 @@ static bool find_token_table(struct search *s, size_t index, struct hv_kallsyms_
 	return false;
 }
 
-/* The next token index with its table from *OFF on. */
+/* Finds the next token index that has its table before it, from *OFF on. */
 static bool find_tokens(struct search *s, size_t *off, struct hv_kallsyms_names *ret)
 {
 	for (; hv_span_has(s->image, *off, TOKEN_INDEX_BYTES); *off += 4) {
@@ -129,7 +136,7 @@ static bool find_tokens(struct search *s, size_t *off, struct hv_kallsyms_names 
 	return false;
 }
 
-/* One or, since 6.1 (73bbb94466fd), two bytes of length before each name. */
+/* Reads the length before a name: one byte or, since 6.1 (73bbb94466fd), up to two. */
 static bool name_length(struct hv_span image, size_t *off, size_t *ret)
 {
 	uint8_t low, high;
@@ -175,7 +182,7 @@ static struct markers markers_at(struct search *s, size_t off, size_t end, unsig
 	return m;
 }
 
-/* Whether N names from OFF on meet every marker and end before the markers do begin. */
+/* Whether N names from NAMES on meet every marker and end right before the markers. */
 static bool names_meet_markers(struct search *s, const struct markers *m, size_t names, uint32_t n,
 			       size_t *ret_end)
 {
@@ -197,7 +204,8 @@ static bool names_meet_markers(struct search *s, const struct markers *m, size_t
 	return m->off - off < TABLE_ALIGN;
 }
 
-/* Names start right after their number, padded to 8 bytes (4 on kernels of 32 bits). */
+/* The names start right behind their number, which is padded to 8 bytes (to 4 in a kernel of 32
+ * bits). */
 static bool find_names(struct search *s, const struct markers *m, struct hv_kallsyms_names *ret)
 {
 	uint64_t most = m->last + BLOCK_MAX_BYTES + TABLE_ALIGN;
@@ -221,8 +229,8 @@ static bool find_names(struct search *s, const struct markers *m, struct hv_kall
 	return false;
 }
 
-/* Nearest first: the markers are right before the token table, or there are three bytes a name
- * between. */
+/* Searches downwards: the markers are right before the token table, or before seqs_of_names, which
+ * has three bytes for each name. */
 static bool find_markers_and_names(struct search *s, struct hv_kallsyms_names *ret)
 {
 	size_t end = ret->token_table_off & ~(size_t)3;
@@ -243,10 +251,11 @@ static bool find_markers_and_names(struct search *s, struct hv_kallsyms_names *r
 
 struct hv_err *hv_kallsyms_names_find(struct hv_span image, struct hv_kallsyms_names *ret)
 {
-	struct search s = {image, STEPS_MAX};
+	struct search s = {.image = image, .steps = STEPS_MAX};
 	struct hv_kallsyms_names found = {.image = image};
 	size_t off = 0;
 	bool any = false;
+	struct hv_err *err;
 
 	for (; find_tokens(&s, &off, &found); off += 4) {
 		any = true;
@@ -255,6 +264,9 @@ struct hv_err *hv_kallsyms_names_find(struct hv_span image, struct hv_kallsyms_n
 			return NULL;
 		}
 	}
+	err = hv_cancel_check();
+	if (err)
+		return err;
 	if (!any)
 		return hv_err_new(ENOENT, "no table of name tokens in %zu bytes of kernel image",
 				  image.len_bytes);

@@ -1,12 +1,14 @@
-/* The compressed names of kallsyms in an image: where they are, one after the other.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The compressed names of kallsyms: finds them in an image, and expands one after the other.
  * Leaves to others: addresses (kallsyms.h). Private to kernel/. */
 #pragma once
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "kernel/symbols.h"
 
-/* scripts/kallsyms.c: KSYM_NAME_LEN is 512 since 6.1, 128 before; the type comes on top. */
-#define HV_KALLSYMS_NAME_MAX 1024
+#define HV_KALLSYMS_NAME_MAX 512 /* the type comes first, and no NUL is at the end */
+_Static_assert(HV_KALLSYMS_NAME_MAX == HV_SYMBOL_NAME_MAX, "a type takes as much as a NUL");
 
 /* Offsets are into the image. */
 struct hv_kallsyms_names {
@@ -21,12 +23,13 @@ struct hv_kallsyms_names {
 	const char *token[256]; /* into the image, NUL-terminated there */
 };
 
-/* Looks through IMAGE, the copy of a kernel image that lies at a multiple of 8. ENOENT says which
- * table was missing. */
+/* Searches IMAGE, the copy of a kernel image that starts at a multiple of 8. Fails with ENOENT; the
+ * message tells which table is missing. */
 struct hv_err *hv_kallsyms_names_find(struct hv_span image,
 				      struct hv_kallsyms_names *ret) hv_must_use;
 
-/* The name at *OFF (names_off for the first), expanded with its type in front; moves *OFF behind
- * it. TO: room for HV_KALLSYMS_NAME_MAX, or NULL to measure only; no NUL is added. Returns the
- * length with the type; 0 when it is longer than that or has not even a type. */
+/* Expands the name at *OFF, which is names_off for the first one, and moves *OFF behind it. The
+ * type comes first, and no NUL is added. TO has room for HV_KALLSYMS_NAME_MAX bytes; when it is
+ * NULL the name is only measured. Returns the length with the type; 0 when it is above
+ * HV_KALLSYMS_NAME_MAX or when there is not even a type. */
 size_t hv_kallsyms_name(const struct hv_kallsyms_names *names, size_t *off, char *to);

@@ -1,18 +1,21 @@
-/* The kernel in a machine, put together: the core kernel, the layout of its structures, modules,
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Puts the kernel in a machine together: the core kernel, the layout of its structures, modules and
  * sites. */
 #include "kernel/kernel.h"
 
 #include <string.h>
 
+#include "kernel/cancel.h"
 #include "kernel/early.h"
 #include "kernel/identity.h"
 #include "kernel/kallsyms_lookup.h"
 #include "kernel/kernel_arch.h"
+#include "kernel/orc_form.h"
 #include "kernel/vmlinux.h"
 
 #define OPEN_TRIES_MAX 16
 
-/* Bytes looked at of the function that does nothing but return. */
+/* Bytes that are looked at of the function that does nothing but return. */
 #define RETURN_CODE_BYTES 64
 
 bool hv_kernel_symbol(const struct hv_kernel *k, const char *name, struct hv_gva *ret)
@@ -60,10 +63,10 @@ static struct hv_err *classify_return(const struct hv_kernel *k, struct hv_span 
 	return NULL;
 }
 
-/* A kernel that is starting has yet to choose: x86 patches its returns in
- * alternative_instructions(), and from then on the thunk they led to before may warn of whoever
- * uses it (warn_thunk_thunk, 6.9, 4461438a8405). A bare return is right on both sides of that
- * moment. */
+/* A kernel that is starting has not patched its returns yet. x86 does that in
+ * alternative_instructions(), and from then on the thunk that they led to before may warn of
+ * whoever uses it (warn_thunk_thunk, 6.9, 4461438a8405). A bare return is right before and after
+ * that moment. */
 static struct hv_err *find_return_thunk(struct hv_kernel *k)
 {
 	struct hv_gva at;
@@ -100,8 +103,47 @@ struct hv_err *hv_kernel_settle(struct hv_kernel *k, bool *ret_changed)
 	return NULL;
 }
 
+/* A quarter of the image, and nobody looks there in the copy. */
+static void drop_bss(struct hv_kernel_core *core)
+{
+	struct hv_gva bss;
+
+	if (hv_symbols_find(&core->symbols, "__bss_start", &bss))
+		hv_image_keep_until(&core->image, bss);
+}
+
+/* Types were copied out of the image. They are behind the text, whatever a guest says. */
+static void drop_types(struct hv_kernel_core *core)
+{
+	struct hv_gva_range types;
+
+	if (hv_symbols_find(&core->symbols, "__start_BTF", &types.start) &&
+	    hv_symbols_find(&core->symbols, "__stop_BTF", &types.end) &&
+	    types.start.v >= core->image.text.end.v)
+		hv_image_forget(&core->image, types);
+}
+
+/* Without it only stacks cannot be read. */
+static struct hv_err *find_orc(struct hv_kernel_core *core)
+{
+	struct hv_orc_form *form = hv_alloc(sizeof(*form));
+
+	core->no_orc = hv_orc_form_find(core, form);
+	if (core->no_orc)
+		free(form);
+	else
+		core->orc = form;
+	return hv_cancel_check();
+}
+
+/* What is read of a kernel. */
+enum depth {
+	DEPTH_CORE,
+	DEPTH_MODULES, /* also modules and sites */
+};
+
 static struct hv_err *open_with(struct hv_kernel *k, const struct hv_vcpu_regs *regs,
-				struct hv_vmlinux *v, const char *path)
+				struct hv_vmlinux *v, const char *path, enum depth depth)
 {
 	struct hv_identity id;
 	struct hv_err *err = hv_core_open(k->guest, regs, v, path, &k->core, &id);
@@ -112,7 +154,9 @@ static struct hv_err *open_with(struct hv_kernel *k, const struct hv_vcpu_regs *
 	k->release = id.release;
 	memcpy(k->build_id, id.build_id, sizeof(k->build_id));
 	k->build_id_len_bytes = id.build_id_len_bytes;
-	err = find_text(&k->core, &k->text);
+	err = find_orc(&k->core);
+	if (!err)
+		err = find_text(&k->core, &k->text);
 	if (!err)
 		err = hv_layout_read(&k->core, &k->layout);
 	if (!err)
@@ -120,11 +164,16 @@ static struct hv_err *open_with(struct hv_kernel *k, const struct hv_vcpu_regs *
 	if (err)
 		return err;
 	k->kpti = hv_kernel_arch_of(&k->core)->has_kpti(&k->core);
-	return hv_kernel_refresh(k);
+	/* A kernel that is starting has not chosen yet. */
+	k->jumps_bare = !k->is_starting && hv_kernel_arch_of(&k->core)->jumps_bare(&k->core);
+	drop_bss(&k->core);
+	drop_types(&k->core);
+	return depth == DEPTH_MODULES ? hv_kernel_refresh(k) : NULL;
 }
 
-/* The tables we walked by belonged to tasks that ran: once those are gone, what was read through
- * them proves nothing. *RET: no vCPU has the root it had. */
+/* The kernel was found by page tables of tasks that ran. When those tables are gone, an error
+ * proves nothing: they may have been freed while they were used. *RET: no vCPU has the root that it
+ * had. */
 static struct hv_err *roots_are_gone(struct hv_guest *g, struct hv_vcpu_regs *regs, bool *ret)
 {
 	unsigned nr = hv_guest_info(g)->nr_vcpus;
@@ -140,7 +189,7 @@ static struct hv_err *roots_are_gone(struct hv_guest *g, struct hv_vcpu_regs *re
 }
 
 static struct hv_err *try_open(struct hv_guest *g, const struct hv_vcpu_regs *regs,
-			       const char *path, struct hv_kernel **ret)
+			       const char *path, enum depth depth, struct hv_kernel **ret)
 {
 	hv_cleanup(hv_vmlinux_deinit) struct hv_vmlinux v = {0};
 	struct hv_kernel *k = hv_alloc(sizeof(*k));
@@ -148,7 +197,7 @@ static struct hv_err *try_open(struct hv_guest *g, const struct hv_vcpu_regs *re
 
 	k->guest = g;
 	if (!err)
-		err = open_with(k, regs, path ? &v : NULL, path);
+		err = open_with(k, regs, path ? &v : NULL, path, depth);
 	if (err)
 		hv_kernel_free(k);
 	else
@@ -156,7 +205,8 @@ static struct hv_err *try_open(struct hv_guest *g, const struct hv_vcpu_regs *re
 	return err;
 }
 
-struct hv_err *hv_kernel_open(struct hv_guest *g, const char *vmlinux_path, struct hv_kernel **ret)
+static struct hv_err *open_to(struct hv_guest *g, const char *vmlinux_path, enum depth depth,
+			      struct hv_kernel **ret)
 {
 	unsigned nr = hv_guest_info(g)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr * sizeof(*regs));
@@ -166,7 +216,7 @@ struct hv_err *hv_kernel_open(struct hv_guest *g, const char *vmlinux_path, stru
 		bool gone = false;
 		HV_AUTO_ERR struct hv_err *unread = NULL;
 
-		err = try_open(g, regs, vmlinux_path, ret);
+		err = try_open(g, regs, vmlinux_path, depth, ret);
 		if (!err)
 			return NULL;
 		unread = roots_are_gone(g, regs, &gone);
@@ -176,6 +226,16 @@ struct hv_err *hv_kernel_open(struct hv_guest *g, const char *vmlinux_path, stru
 		err = NULL;
 	}
 	return err;
+}
+
+struct hv_err *hv_kernel_open(struct hv_guest *g, const char *vmlinux_path, struct hv_kernel **ret)
+{
+	return open_to(g, vmlinux_path, DEPTH_MODULES, ret);
+}
+
+struct hv_err *hv_kernel_open_core(struct hv_guest *g, struct hv_kernel **ret)
+{
+	return open_to(g, NULL, DEPTH_CORE, ret);
 }
 
 void hv_kernel_free(struct hv_kernel *k)
@@ -199,7 +259,7 @@ struct hv_err *hv_kernel_refresh(struct hv_kernel *k)
 
 	if (err)
 		return err;
-	/* A kernel that is starting frees its init code, and what was changed in it. */
+	/* A kernel that is starting frees its init code, and with it what was changed there. */
 	if (!k->has_init_sites)
 		left_out = hv_kernel_init_text(k);
 	err = hv_sites_read(&k->core, &modules, left_out, &sites);
@@ -211,6 +271,7 @@ struct hv_err *hv_kernel_refresh(struct hv_kernel *k)
 	hv_sites_deinit(&k->sites);
 	k->modules = modules;
 	k->sites = sites;
+	k->symbols_version++;
 	return NULL;
 }
 

@@ -1,5 +1,6 @@
-/* The Linux in a machine: where it is, what it calls things. Read-only; nothing from the user is
- * required. Everything read is hostile and checked.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The Linux kernel in a machine: where it is and what its names mean. It is only read, nothing is
+ * needed from the user, and everything that is read is hostile and checked.
  * Leaves to others: changing anything (patcher/). */
 #pragma once
 
@@ -20,42 +21,48 @@ struct hv_kernel {
 	bool kpti;
 	struct hv_layout layout;
 	struct hv_sites sites;
+	uint64_t symbols_version;   /* another one after each change of modules */
 	struct hv_gva return_thunk; /* 0: the kernel returns with a bare return */
-	bool is_starting;    /* its code is not final: return_thunk is 0 until hv_kernel_settle */
-	bool has_init_sites; /* its init code can be traced: somebody says before it is freed */
+	bool jumps_bare;     /* it jumps to an address in a register without a thunk, unchecked */
+	bool is_starting;    /* its code is not final: return_thunk is 0 until hv_kernel_settle() */
+	bool has_init_sites; /* its init code can be traced: its owner is told before it is freed */
 };
 
-/* VMLINUX_PATH may be NULL; a file of another build id is refused with both ids. */
+/* VMLINUX_PATH may be NULL. A file with another build id is refused, with both ids. */
 struct hv_err *hv_kernel_open(struct hv_guest *g, const char *vmlinux_path,
 			      struct hv_kernel **ret) hv_must_use;
+/* Reads neither modules nor sites: there are none in *RET. For recover, which a guest must not be
+ * able to prevent by lists that cannot be read. */
+struct hv_err *hv_kernel_open_core(struct hv_guest *g, struct hv_kernel **ret) hv_must_use;
 void hv_kernel_free(struct hv_kernel *k);
 
-/* Modules and sites anew (a module came or went). */
+/* Reads modules and sites again, after a module came or went. */
 struct hv_err *hv_kernel_refresh(struct hv_kernel *k) hv_must_use;
 
-/* Once a kernel that was starting is up, finds what its code became. *RET_CHANGED: return_thunk
- * did. Cheap when there is nothing to do. */
+/* Once a kernel that was starting is up, finds out how its final code returns. *RET_CHANGED:
+ * return_thunk was changed. Cheap when there is nothing to do. */
 struct hv_err *hv_kernel_settle(struct hv_kernel *k, bool *ret_changed) hv_must_use;
 
 /* As ftrace's latency format names it: server, desktop, preempt, preempt_rt, lazy, unknown. */
 const char *hv_kernel_preempt_model(const struct hv_kernel *k);
 
-/* The code that a kernel frees when it has started; empty when the kernel does not say. */
+/* The code that a kernel frees when it has started; empty when that is not known. */
 struct hv_gva_range hv_kernel_init_text(const struct hv_kernel *k);
 
 bool hv_kernel_symbol(const struct hv_kernel *k, const char *name, struct hv_gva *ret);
-/* As kallsyms_lookup: vmlinux, then modules. False: nobody's address. *RET_MODULE NULL for vmlinux.
- */
+/* As kallsyms_lookup(): looks at the core kernel, then at modules. False: the address belongs to no
+ * symbol. *RET_MODULE is NULL for the core kernel. */
 bool hv_kernel_symbol_at(const struct hv_kernel *k, struct hv_gva addr, const char **ret_name,
 			 const char **ret_module, uint64_t *ret_off);
-/* Bytes from the symbol that ADDR is in to the next one (get_symbol_pos); 0: nobody's address. */
+/* Bytes from the symbol that ADDR belongs to up to the next symbol (get_symbol_pos). 0: it belongs
+ * to none. */
 uint64_t hv_kernel_symbol_size(const struct hv_kernel *k, struct hv_gva addr);
-/* Address of CPU's copy of a per-CPU variable. */
+/* The address of CPU's copy of a per-CPU variable. */
 struct hv_err *hv_kernel_percpu(const struct hv_kernel *k, uint64_t percpu, unsigned cpu,
 				struct hv_gva *ret) hv_must_use;
 
-/* Whether a stub can tell by its address that a stack is one of interrupts, or of exceptions.
- * EOPNOTSUPP with the reason: it cannot. */
+/* Check that stubs can recognise a stack of interrupts, or of exceptions, by its address.
+ * EOPNOTSUPP with the reason when they cannot. */
 struct hv_err *hv_kernel_need_irq_stack(const struct hv_kernel *k) hv_must_use;
 struct hv_err *hv_kernel_need_exception_stacks(const struct hv_kernel *k) hv_must_use;
 

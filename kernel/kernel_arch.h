@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The names and structures of Linux's own code for one architecture (its folder arch/NAME):
  * per-CPU variables, a CPU's stacks, KPTI, the clock. There is one const table per architecture.
  * struct hv_arch (arch/arch.h) describes the CPU and is pure; the functions here look up symbols
@@ -14,6 +15,8 @@ struct hv_percpu_places {
 	uint64_t cpu_number;	/* of the u32 CPU number */
 	uint64_t current;	/* of the current task's pointer */
 	uint64_t preempt_count; /* of the u32 preempt count */
+	uint64_t steal_time;	/* of the u64 of ns in which the host did not run the CPU (KVM) */
+	bool has_steal_time;	/* the kernel can be told */
 };
 
 /* A stack that belongs to a CPU, not to a task. */
@@ -32,22 +35,28 @@ struct hv_cpu_stack {
 struct hv_kernel_arch {
 	const struct hv_arch *arch;
 
-	/* ENOENT names the variable that the kernel lacks. */
+	/* Fails with ENOENT; the message names the variable that the kernel lacks. */
 	struct hv_err *(*find_percpu)(const struct hv_kernel_core *core,
 				      struct hv_percpu_places *ret);
-	/* Per-CPU offset of the pointer to the interrupt stack's end or last word. EOPNOTSUPP: the
-	 * kernel has no such variable. */
+	/* Finds the per-CPU offset of the pointer to the interrupt stack's end or last word.
+	 * EOPNOTSUPP: the kernel has no such variable. */
 	struct hv_err *(*find_irq_stack)(const struct hv_kernel_core *core, uint64_t *ret);
 	/* Checks that the stacks of exceptions are in hv_arch's exception_stacks. EOPNOTSUPP with
 	 * the reason when they are not, or when that cannot be told. */
 	struct hv_err *(*check_exception_stacks)(const struct hv_kernel_core *core);
-	/* The stacks of CPU that this kernel has; RET has room for HV_CPU_STACKS_MAX. */
+	/* Finds the stacks of CPU that this kernel has. RET has room for HV_CPU_STACKS_MAX. */
 	struct hv_err *(*read_stacks)(const struct hv_kernel_core *core, unsigned cpu,
 				      struct hv_cpu_stack *ret, size_t *ret_nr);
-	/* The member of struct task_struct that holds the sp of a task that sleeps. */
+	/* The member of struct task_struct with the sp of a task that sleeps. */
 	const char *saved_sp;
+	/* What such a task's sp points to: a struct with the members bp and ret_addr, the address
+	 * that it goes on at. Its frames begin behind that struct. */
+	const char *switch_frame;
 	/* Whether user mode runs on page tables that lack the kernel (KPTI). */
 	bool (*has_kpti)(const struct hv_kernel_core *core);
+	/* Whether the kernel's code goes to an address in a register by a bare jump: it needs no
+	 * thunk, and the CPU does not check what is there. False also when that cannot be told. */
+	bool (*jumps_bare)(const struct hv_kernel_core *core);
 	/* The clock behind sched_clock(). The caller frees *RET with free(). NULL: the clock cannot
 	 * be computed from the CPU's counter. */
 	struct hv_err *(*find_clock)(const struct hv_kernel_core *core,

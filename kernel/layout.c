@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Offsets from BTF, symbols and the per-CPU area. */
 #include "kernel/layout.h"
 
@@ -22,13 +23,13 @@ static struct hv_err *read_task(const struct hv_kernel_core *core, struct hv_lay
 
 	ret->has_task_stack =
 		hv_btf_member(core->btf, "task_struct", "stack", &ret->task_stack_off, NULL);
-	/* All SMP kernels since 5.11 (af449901b84c); PREEMPT_RT before. */
+	/* All SMP kernels have it since 5.11 (af449901b84c); PREEMPT_RT had it before. */
 	ret->has_migrate = hv_btf_member(core->btf, "task_struct", "migration_disabled",
 					 &ret->task_migrate_off, NULL);
 	return hv_fields_find(core, "task_struct", fields, HV_ARRAY_LEN(fields));
 }
 
-/* Both: what is counted and that traces show it. */
+/* There must be both: the count in the task, and a field for it in trace events. */
 static void read_lazy(const struct hv_kernel_core *core, struct hv_layout *ret)
 {
 	uint32_t shown_off;
@@ -43,7 +44,7 @@ static void read_lazy(const struct hv_kernel_core *core, struct hv_layout *ret)
 								  ret->task_flags_off);
 }
 
-/* None when the code is not understood. */
+/* The masks are 0 when the code is not understood. */
 static struct hv_resched_masks find_resched(const struct hv_kernel_core *core, bool has_lazy)
 {
 	static const char *const setters[] = {"__resched_curr", "resched_curr"};
@@ -55,15 +56,15 @@ static struct hv_resched_masks find_resched(const struct hv_kernel_core *core, b
 		if (hv_core_symbol(core, setters[i], &at))
 			masks.need =
 				core->as.arch->find_need_resched(hv_image_at(&core->image, at));
-	/* A kernel whose tracer knows the lazy flag has it right after the other, in both
-	 * numberings; PREEMPT_RT's own is elsewhere. */
+	/* When the kernel's tracer knows the lazy flag, it is the bit above the other one, in both
+	 * numberings. PREEMPT_RT's own flag is elsewhere. */
 	if (!has_lazy && hv_btf_enumerator(core->btf, "TRACE_FLAG_NEED_RESCHED_LAZY", &flag))
 		masks.lazy = (uint16_t)(masks.need << 1);
 	return masks;
 }
 
 /* nr_cpu_ids is one more than the highest possible CPU. With FORCE_NR_CPUS (6.1) it is a constant
- * and no symbol: then the mask itself is looked at. */
+ * and no symbol: then the number is taken from the mask of possible CPUs. */
 static struct hv_err *read_nr_cpus(const struct hv_kernel_core *core, unsigned *ret)
 {
 	uint8_t mask[NR_CPUS_MAX / 8];
@@ -95,7 +96,7 @@ static struct hv_err *read_nr_cpus(const struct hv_kernel_core *core, unsigned *
 	return NULL;
 }
 
-/* THREAD_SIZE is a constant of the kernel's build: the boot CPU's idle stack shows it. */
+/* THREAD_SIZE is a constant of the kernel's build. The boot CPU's idle stack has that size. */
 static uint32_t find_stack_bytes(const struct hv_kernel_core *core)
 {
 	static const char *const bounds[][2] = {
@@ -139,6 +140,8 @@ struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layou
 	layout.cpu_number_percpu = percpu.cpu_number;
 	layout.current_percpu = percpu.current;
 	layout.preempt_count_percpu = percpu.preempt_count;
+	layout.steal_time_percpu = percpu.steal_time;
+	layout.has_steal_time = percpu.has_steal_time;
 	hv_err_free(arch->find_irq_stack(core, &layout.irq_stack_percpu));
 	read_lazy(core, &layout);
 	layout.resched = find_resched(core, layout.has_lazy);

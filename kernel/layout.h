@@ -1,9 +1,10 @@
-/* Where the kernel keeps what stubs and readers need. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where the kernel has what stubs and readers need: offsets, from BTF, symbols and the per-CPU
+ * area. */
 #pragma once
 
 #include "kernel/core.h"
 
-/* Offsets that stubs and readers need; from BTF, symbols and the per-CPU area. */
 struct hv_layout {
 	uint64_t cpu_number_percpu; /* per-CPU offset (or kernel address) of the u32 CPU number */
 	uint64_t current_percpu;    /* of the current task's pointer */
@@ -17,17 +18,20 @@ struct hv_layout {
 	bool has_task_stack;
 	uint32_t task_migrate_off; /* migration_disabled; valid when has_migrate */
 	bool has_migrate;
-	/* PREEMPT_RT's own lazy preemption, before 6.12; valid when has_lazy, which the columns of
-	 * a trace show then, too */
+	/* PREEMPT_RT's own lazy preemption, before 6.12; valid when has_lazy. A trace has a column
+	 * for it then. */
 	uint32_t task_lazy_off; /* thread_info.preempt_lazy_count */
 	uint32_t lazy_mask;	/* of thread flags; 0: not known */
 	bool has_lazy;
 	struct hv_resched_masks resched;
-	unsigned nr_cpus;	   /* nr_cpu_ids */
-	uint32_t stack_bytes;	   /* of a task's stack: a power of two, and aligned to it */
+	unsigned nr_cpus;	    /* nr_cpu_ids */
+	uint32_t stack_bytes;	    /* of a task's stack: a power of two, and aligned to it */
+	uint64_t steal_time_percpu; /* of the u64 of ns in which the host did not run the CPU, as
+				       KVM writes it; valid when has_steal_time */
+	bool has_steal_time;
 	uint64_t irq_stack_percpu; /* of the pointer to the interrupt stack's end or last word; 0:
-				      hv_kernel_need_irq_stack tells why not */
+				      there is none, and hv_kernel_need_irq_stack() tells why */
 };
 
-/* ENOENT names what is not there. */
+/* Fails with ENOENT; the message names what the kernel lacks. */
 struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layout *ret) hv_must_use;

@@ -1,22 +1,29 @@
-/* Modules, from the kernel's own list. The list moves while it is read: a walk that meets something
- * impossible is repeated. Source: kernel/module/ (main.c, kallsyms.c), include/linux/module.h. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Modules, from the kernel's own list. The list changes while it is read: a walk that meets
+ * something impossible is repeated. Source: kernel/module/ (main.c, kallsyms.c),
+ * include/linux/module.h. */
 #include "kernel/modules.h"
 
 #include <elf.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "kernel/cancel.h"
 #include "kernel/fields.h"
 
 /* Bounds of what a guest can claim */
-#define MODULES_MAX	   4096
-#define MODULE_STRUCT_MAX  (64u << 10)
-#define MODULE_TEXT_MAX	   (1u << 30)
-#define MODULE_SYMBOLS_MAX 1000000u
-#define MODULE_STRINGS_MAX (64u << 20)
-#define ALL_SYMBOLS_MAX	   4000000u
-#define SYMBOL_NAME_MAX	   512 /* KSYM_NAME_LEN since 6.1; 128 before */
-#define WALKS_MAX	   3
+#define MODULES_MAX	  4096
+#define MODULE_STRUCT_MAX (64u << 10)
+#define MODULE_TEXT_MAX	  (1u << 30)
+#define WALKS_MAX	  3
+
+/* Likewise, of all modules together. A thousand modules have some 200,000 symbols of 20 bytes. */
+struct budget {
+	size_t symbols;
+	size_t strings_bytes; /* that are read to find names */
+	size_t names_bytes;   /* that are kept */
+};
+static const struct budget whole_budget = {1000000, 256u << 20, 32u << 20};
 
 struct module_layout {
 	uint32_t len_bytes; /* of struct module */
@@ -99,28 +106,33 @@ static struct hv_err *find_layout(const struct hv_kernel_core *core, struct modu
 	return NULL;
 }
 
-/* The symbols' strings: up to the last name's start, and from there as much as is mapped. */
+/* Reads the symbols' strings: up to the start of the last name, and from there as much as is mapped
+ * of the longest name that there can be. */
 static struct hv_err *read_strings(const struct hv_kernel_core *core, struct hv_gva at,
-				   uint32_t last, char **ret)
+				   uint32_t last, struct budget *budget, char **ret)
 {
 	HV_AUTO_FREE char *strings = NULL;
 	size_t len = (size_t)last + 1;
 	struct hv_err *err;
 
-	if (last > MODULE_STRINGS_MAX)
-		return hv_err_new(EINVAL, "a name at %u of its strings", last);
-	/* The last byte stays NUL, and so does what is not there to be read. */
-	strings = hv_alloc(len + SYMBOL_NAME_MAX + 1);
+	if (len > budget->strings_bytes)
+		return hv_err_new(
+			EINVAL,
+			"a symbol's name is at %u of its strings: there is room for %zu bytes",
+			last, budget->strings_bytes);
+	budget->strings_bytes -= len;
+	/* Bytes that cannot be read stay NUL. */
+	strings = hv_alloc(len + HV_SYMBOL_NAME_MAX);
 	err = hv_read(&core->as, at, strings, len);
 	if (err)
 		return err;
-	err = hv_read(&core->as, hv_gva_add(at, len), strings + len, SYMBOL_NAME_MAX);
+	err = hv_read(&core->as, hv_gva_add(at, len), strings + len, HV_SYMBOL_NAME_MAX);
 	if (err) {
 		size_t to_page_end = -(at.v + len) & (core->as.arch->entry_span(1) - 1);
 
 		hv_err_free(err);
 		err = NULL;
-		if (to_page_end < SYMBOL_NAME_MAX)
+		if (to_page_end < HV_SYMBOL_NAME_MAX)
 			err = hv_read(&core->as, hv_gva_add(at, len), strings + len, to_page_end);
 		hv_err_free(err);
 	}
@@ -128,44 +140,77 @@ static struct hv_err *read_strings(const struct hv_kernel_core *core, struct hv_
 	return NULL;
 }
 
-/* is_mapping_symbol() and its predecessors: names of the assembler's, never shown. */
+/* Leaves out names of the assembler's, which the kernel never shows (is_mapping_symbol() and its
+ * predecessors). */
 static bool is_shown(const Elf64_Sym *sym, const char *name)
 {
 	return sym->st_shndx != SHN_UNDEF && *name && *name != '$' && strncmp(name, ".L", 2) != 0 &&
 	       strncmp(name, "L0", 2) != 0;
 }
 
-/* As find_kallsyms_symbol() looks at them: all but the first, in the table's order. */
+/* Names are cut as the kernel cuts them. */
+static size_t name_len(const char *name)
+{
+	return strnlen(name, HV_SYMBOL_NAME_MAX - 1);
+}
+
+/* Takes room for the names of all symbols but the first. They are copied, because in the strings
+ * each may be the end of another, and so be as long as all strings. */
+static struct hv_err *take_room(const Elf64_Sym *syms, size_t nr, const char *strings,
+				struct budget *budget, struct hv_symbols *ret)
+{
+	size_t len = 0;
+
+	for (size_t i = 1; i < nr; i++) {
+		if (is_shown(&syms[i], strings + syms[i].st_name))
+			len += name_len(strings + syms[i].st_name) + 1;
+		if (len > budget->names_bytes)
+			return hv_err_new(EINVAL, "names: there is room for %zu bytes",
+					  budget->names_bytes);
+	}
+	budget->names_bytes -= len;
+	ret->names = hv_alloc(len + 1);
+	ret->by_addr = hv_alloc(nr * sizeof(*ret->by_addr));
+	return NULL;
+}
+
+/* In the table's order, as find_kallsyms_symbol() takes them. */
 static void fill_symbols(const Elf64_Sym *syms, const char *types, size_t nr, const char *strings,
 			 struct hv_symbols *ret)
 {
-	ret->by_addr = hv_alloc(nr * sizeof(*ret->by_addr));
+	char *to = ret->names;
+
 	for (size_t i = 1; i < nr; i++) {
 		const char *name = strings + syms[i].st_name;
 		char type = types[i];
+		size_t len = name_len(name);
 
 		if (!is_shown(&syms[i], name))
 			continue;
 		if (!((type >= 'a' && type <= 'z') || (type >= 'A' && type <= 'Z')))
 			type = '?';
-		ret->by_addr[ret->nr++] = (struct hv_symbol){hv_gva(syms[i].st_value), name, type};
+		ret->by_addr[ret->nr++] = (struct hv_symbol){hv_gva(syms[i].st_value), to, type};
+		memcpy(to, name, len); /* its NUL is there */
+		to += len + 1;
 	}
 }
 
 static struct hv_err *read_symbols(const struct hv_kernel_core *core, const struct module_layout *l,
-				   struct hv_gva at, struct hv_symbols *ret)
+				   struct hv_gva at, struct budget *budget, struct hv_symbols *ret)
 {
 	HV_AUTO_FREE uint8_t *head = hv_alloc(l->kallsyms_len_bytes);
 	HV_AUTO_FREE Elf64_Sym *syms = NULL;
 	HV_AUTO_FREE char *types = NULL;
+	HV_AUTO_FREE char *strings = NULL;
 	struct hv_span copy = {head, l->kallsyms_len_bytes};
 	struct hv_err *err = hv_read(&core->as, at, head, l->kallsyms_len_bytes);
 	uint32_t nr = hv_copy_u32(copy, l->num_symtab), last = 0;
 
 	if (err || !nr)
 		return err;
-	if (nr > MODULE_SYMBOLS_MAX)
-		return hv_err_new(EINVAL, "%u symbols", nr);
+	if (nr > budget->symbols)
+		return hv_err_new(EINVAL, "%u symbols: there is room for %zu", nr, budget->symbols);
+	budget->symbols -= nr;
 	syms = hv_alloc(nr * sizeof(*syms));
 	types = hv_alloc(nr);
 	err = hv_read(&core->as, hv_gva(hv_copy_u64(copy, l->symtab)), syms, nr * sizeof(*syms));
@@ -174,16 +219,19 @@ static struct hv_err *read_symbols(const struct hv_kernel_core *core, const stru
 	for (size_t i = 0; i < nr; i++)
 		last = syms[i].st_name > last ? syms[i].st_name : last;
 	if (!err)
-		err = read_strings(core, hv_gva(hv_copy_u64(copy, l->strtab)), last, &ret->names);
+		err = read_strings(core, hv_gva(hv_copy_u64(copy, l->strtab)), last, budget,
+				   &strings);
+	if (!err)
+		err = take_room(syms, nr, strings, budget, ret);
 	if (err)
 		return err;
-	fill_symbols(syms, types, nr, ret->names, ret);
+	fill_symbols(syms, types, nr, strings, ret);
 	hv_symbols_index(ret);
 	return NULL;
 }
 
 static struct hv_err *read_module(const struct hv_kernel_core *core, const struct module_layout *l,
-				  struct hv_span copy, struct hv_module *ret)
+				  struct hv_span copy, struct budget *budget, struct hv_module *ret)
 {
 	HV_AUTO_TEXT struct hv_text name = {0};
 	uint32_t name_len = l->name_len_bytes;
@@ -205,7 +253,7 @@ static struct hv_err *read_module(const struct hv_kernel_core *core, const struc
 		ret->orc_ips = hv_gva(hv_copy_u64(copy, l->orc_ips));
 		ret->orcs = hv_gva(hv_copy_u64(copy, l->orcs));
 	}
-	err = read_symbols(core, l, hv_gva(hv_copy_u64(copy, l->kallsyms)), &ret->symbols);
+	err = read_symbols(core, l, hv_gva(hv_copy_u64(copy, l->kallsyms)), budget, &ret->symbols);
 	return hv_err_in(err, "module '%s'", ret->name);
 }
 
@@ -221,7 +269,8 @@ static struct hv_err *walk(const struct hv_kernel_core *core, const struct modul
 {
 	HV_AUTO_FREE uint8_t *bytes = hv_alloc(l->len_bytes);
 	struct hv_span copy = {bytes, l->len_bytes};
-	size_t nr_seen = 0, nr_symbols = 0;
+	struct budget budget = whole_budget;
+	size_t nr_seen = 0;
 	struct hv_circle circle = {0};
 	uint64_t at;
 	struct hv_err *err = hv_read_u64(&core->as, head, &at);
@@ -233,15 +282,17 @@ static struct hv_err *walk(const struct hv_kernel_core *core, const struct modul
 		if (hv_circle_step(&circle, at))
 			return hv_err_new(EINVAL, "the list goes round at 0x%llx",
 					  (unsigned long long)at);
-		if (nr_seen++ == MODULES_MAX || nr_symbols > ALL_SYMBOLS_MAX)
+		if (nr_seen++ == MODULES_MAX)
 			return hv_err_new(EINVAL, "modules: no end after %zu of them", nr_seen - 1);
-		err = hv_read(&core->as, hv_gva(at - l->list), bytes, l->len_bytes);
+		err = hv_cancel_check();
+		if (!err)
+			err = hv_read(&core->as, hv_gva(at - l->list), bytes, l->len_bytes);
 		state = hv_copy_u32(copy, l->state);
-		/* One that goes takes its text away any moment: nothing of it is to be touched. */
+		/* A module that goes may free its text at any moment, so it is left out. */
 		if (err || state == l->unformed || state == l->going)
 			continue;
-		err = read_module(core, l, copy, &ret->list[ret->nr]);
-		nr_symbols += ret->list[ret->nr++].symbols.nr;
+		ret->list[ret->nr].at = hv_gva(at - l->list);
+		err = read_module(core, l, copy, &budget, &ret->list[ret->nr++]);
 	}
 	if (!err)
 		qsort(ret->list, ret->nr, sizeof(*ret->list), by_text);
@@ -265,7 +316,7 @@ struct hv_err *hv_modules_read(const struct hv_kernel_core *core, struct hv_modu
 		err = find_layout(core, &l);
 	if (err)
 		return err;
-	for (unsigned i = 0; i < WALKS_MAX; i++) {
+	for (unsigned i = 0; i < WALKS_MAX && (!err || err->code != ECANCELED); i++) {
 		struct hv_modules m = {0};
 
 		hv_err_free(err);

@@ -1,12 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Loaded modules: names, text bounds, symbols, as the kernel's own list has them now. */
 #pragma once
 
 #include "kernel/core.h"
 
 struct hv_module {
-	char name[64]; /* hostile, NUL-terminated */
+	char name[64];	  /* hostile, NUL-terminated */
+	struct hv_gva at; /* its struct module */
 	struct hv_gva_range text;
-	/* x86: how its functions' callers are found; 0: nothing says so */
+	/* x86: its ORC tables (orc.h); 0: it has none */
 	uint32_t nr_orcs;
 	struct hv_gva orc_ips, orcs;
 	struct hv_symbols symbols; /* as find_kallsyms_symbol sees them */
@@ -20,8 +22,8 @@ struct hv_modules {
 struct hv_err *hv_modules_read(const struct hv_kernel_core *core,
 			       struct hv_modules *ret) hv_must_use;
 void hv_modules_deinit(struct hv_modules *m);
-/* NULL: in no module's text. */
+/* NULL: ADDR is in no module's text. */
 const struct hv_module *hv_module_at(const struct hv_modules *m, struct hv_gva addr);
 
-/* A number that changes when modules come, go or change state: a cheap look at the list. */
+/* A number that changes when modules come, go or change state. It is cheaper than reading them. */
 struct hv_err *hv_modules_signature(const struct hv_kernel_core *core, uint64_t *ret) hv_must_use;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Source: kernel/sched/core.c (update_rq_clock), kernel/sched/clock.c (sched_clock_cpu). */
 #include "kernel/now.h"
 
@@ -19,7 +20,7 @@ void hv_now_init(struct hv_now *n, struct hv_kernel *k)
 	}
 }
 
-/* The newest of all CPUs'. */
+/* The newest clock of all CPUs' run queues. */
 static bool read_clock(const struct hv_now *n, uint64_t *ret)
 {
 	uint64_t newest = 0, offset = 0;

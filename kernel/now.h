@@ -1,11 +1,13 @@
-/* The guest's trace clock at this moment, estimated from outside where nothing tells what its tsc
- * shows now: each CPU's run queue keeps the sched_clock() of its last tick or switch (struct
- * rq.clock). How far the newest of them was ahead of the host's clock at most, of late, is how far
- * the guest's clock is.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The guest's trace clock at this moment, estimated from outside. It is for where nothing tells
+ * what the guest's tsc shows now. Each CPU's run queue has the sched_clock() of its last tick or
+ * switch (struct rq.clock). The estimate takes the greatest difference between the newest of them
+ * and the host's clock that was seen lately.
  *
- * Never ahead of the guest's clock unless the guest stood still meanwhile (told by hv_now_restart,
- * else forgotten after two windows); behind it by as much as the freshest sample was old: less than
- * a tick of a busy CPU (4 ms at 250 Hz) and smaller with each sample, more while all CPUs sleep. */
+ * It is behind the guest's clock by the age of the freshest sample: less than a tick of a busy CPU
+ * (4 ms at 250 Hz), more while all CPUs sleep, and less with each sample. It is ahead only when the
+ * guest was stopped meanwhile. hv_now_restart() tells of that; without it the old samples are
+ * forgotten after two windows. */
 #pragma once
 
 #include "kernel/kernel.h"
@@ -13,23 +15,23 @@
 #define HV_NOW_WINDOW_NS UINT64_C(10000000000)
 
 struct hv_now {
-	struct hv_kernel *k;   /* borrowed */
-	uint64_t clock_percpu; /* per-CPU offset of struct rq.clock; 0: this kernel does not tell */
-	struct hv_gva offset_at; /* of __sched_clock_offset, which rq.clock has and
-				    trace_clock_local has not */
+	struct hv_kernel *k;	 /* borrowed */
+	uint64_t clock_percpu;	 /* per-CPU offset of struct rq.clock; 0: it is not known */
+	struct hv_gva offset_at; /* of __sched_clock_offset, which is included in rq.clock but not
+				    in trace_clock_local */
 	bool has_offset;
 	struct {
 		bool valid;
 		uint64_t begun_ns; /* the host's clock */
 		int64_t lead_ns;   /* guest's clock - host's */
-	} windows[2];		   /* this one and the one before */
+	} windows[2];		   /* the current one and the one before */
 };
 
 void hv_now_init(struct hv_now *n, struct hv_kernel *k);
-/* Looks at the guest, HOST_NS being the host's CLOCK_MONOTONIC before the look. Cheap; the more
- * often, the better the estimate. */
+/* Takes a sample. HOST_NS: the host's CLOCK_MONOTONIC before the call. A sample is cheap, and the
+ * more there are, the better is the estimate. */
 void hv_now_sample(struct hv_now *n, uint64_t host_ns);
-/* The guest stood still: what was known is void. */
+/* The guest was stopped: forgets the samples. */
 void hv_now_restart(struct hv_now *n);
 /* The guest's clock when the host's is HOST_NS. False: not known. */
 bool hv_now_at(const struct hv_now *n, uint64_t host_ns, uint64_t *ret);

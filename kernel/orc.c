@@ -1,110 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/orc.h"
 
 #include <stdlib.h>
 
 #include "kernel/kernel.h"
+#include "kernel/orc_form.h"
 
-#define ENTRY_BYTES_MAX	 16
-#define MODULE_ENTRY_MAX (4u << 20)
-
-/* Where something is in an entry; NR 0: it is not there. */
-struct bits {
-	uint32_t off, nr;
-};
-
-struct table {
-	struct hv_gva ips_gva; /* addresses are relative to where they stand */
-	struct hv_span ips;    /* s32 each, ascending */
-	struct hv_span entries;
-	size_t nr;
-};
+/* Of the tables of all modules; those of a large module have 1 MiB. */
+#define MODULES_MAX_BYTES (64u << 20)
 
 /* A module's table, as far as it could be read. */
 struct module {
 	struct hv_gva start; /* of its text */
-	struct table table;
+	struct hv_orc_table table;
 	uint8_t *bytes; /* owned */
 };
 
 struct hv_orc {
 	const struct hv_kernel *k;
-	uint32_t entry_bytes;
-	struct bits sp_offset, bp_offset, sp_reg, bp_reg, type, signal, end;
-	struct table vmlinux;
+	const struct hv_orc_form *form;
+	struct hv_orc_table vmlinux;
 	struct module *modules; /* owned */
 	size_t nr_modules;
+	size_t modules_bytes; /* of their tables */
 };
-
-static bool find_bits(const struct hv_orc *orc, const char *member, struct bits *ret)
-{
-	return hv_btf_bits(orc->k->core.btf, "orc_entry", member, &ret->off, &ret->nr) &&
-	       ret->nr <= 16 && ret->off + ret->nr <= orc->entry_bytes * 8;
-}
-
-/* What kind a type is, is said by whether there is a bit for the end: with it, a type for the end
- * and one for nothing came into use (fb799447ae29, 6.4). The bit SIGNAL came before (6.3). */
-static bool find_layout(struct hv_orc *orc)
-{
-	struct bits none = {0};
-
-	if (!orc->k->core.btf || !hv_btf_size(orc->k->core.btf, "orc_entry", &orc->entry_bytes) ||
-	    !orc->entry_bytes || orc->entry_bytes > ENTRY_BYTES_MAX)
-		return false;
-	if (!find_bits(orc, "signal", &orc->signal))
-		orc->signal = none;
-	if (!find_bits(orc, "end", &orc->end))
-		orc->end = none;
-	return find_bits(orc, "sp_offset", &orc->sp_offset) &&
-	       find_bits(orc, "bp_offset", &orc->bp_offset) &&
-	       find_bits(orc, "sp_reg", &orc->sp_reg) && find_bits(orc, "bp_reg", &orc->bp_reg) &&
-	       find_bits(orc, "type", &orc->type);
-}
-
-static bool between(const struct hv_kernel *k, const char *from, const char *to, struct hv_gva *ret,
-		    struct hv_span *ret_span)
-{
-	struct hv_gva end;
-	struct hv_span span;
-
-	if (!hv_kernel_symbol(k, from, ret) || !hv_kernel_symbol(k, to, &end) || end.v <= ret->v)
-		return false;
-	span = hv_image_at(&k->core.image, *ret);
-	if (end.v - ret->v > span.len_bytes)
-		return false;
-	*ret_span = (struct hv_span){span.data, end.v - ret->v};
-	return true;
-}
-
-static bool find_vmlinux(struct hv_orc *orc)
-{
-	struct table *t = &orc->vmlinux;
-	struct hv_gva entries;
-
-	if (!between(orc->k, "__start_orc_unwind_ip", "__stop_orc_unwind_ip", &t->ips_gva,
-		     &t->ips) ||
-	    !between(orc->k, "__start_orc_unwind", "__stop_orc_unwind", &entries, &t->entries))
-		return false;
-	t->nr = t->ips.len_bytes / 4;
-	return t->nr == t->entries.len_bytes / orc->entry_bytes;
-}
 
 struct hv_err *hv_orc_new(const struct hv_kernel *k, struct hv_orc **ret)
 {
-	struct hv_orc *orc = hv_alloc(sizeof(*orc));
-	struct hv_err *err = NULL;
+	struct hv_orc *orc;
 
+	if (!k->core.orc)
+		return k->core.no_orc ? hv_err_copy(k->core.no_orc)
+				      : hv_err_new(EOPNOTSUPP, "no ORC tables were looked for");
+	orc = hv_alloc(sizeof(*orc));
 	orc->k = k;
-	if (!find_layout(orc))
-		err = hv_err_new(EOPNOTSUPP, "btf: no struct orc_entry of a known form: how this"
-					     " kernel's stacks are to be read is not known");
-	else if (!find_vmlinux(orc))
-		err = hv_err_new(EOPNOTSUPP, "no ORC tables (__start_orc_unwind) in this kernel's"
-					     " image");
-	if (err)
-		hv_orc_free(orc);
-	else
-		*ret = orc;
-	return err;
+	orc->form = k->core.orc;
+	hv_orc_image_table(&k->core, orc->form, &orc->vmlinux);
+	*ret = orc;
+	return NULL;
 }
 
 void hv_orc_forget_modules(struct hv_orc *orc)
@@ -114,6 +47,7 @@ void hv_orc_forget_modules(struct hv_orc *orc)
 	free(orc->modules);
 	orc->modules = NULL;
 	orc->nr_modules = 0;
+	orc->modules_bytes = 0;
 }
 
 void hv_orc_free(struct hv_orc *orc)
@@ -124,30 +58,31 @@ void hv_orc_free(struct hv_orc *orc)
 	free(orc);
 }
 
-/* Both tables in one copy. What cannot be read is no table. */
-static void read_module(const struct hv_orc *orc, const struct hv_module *m, struct module *ret)
+/* Copies both tables. A module whose tables cannot be read, or are too large, has none. */
+static void read_module(struct hv_orc *orc, const struct hv_module *m, struct module *ret)
 {
 	size_t ips_bytes = (size_t)m->nr_orcs * 4;
-	size_t entries_bytes = (size_t)m->nr_orcs * orc->entry_bytes;
+	size_t entries_bytes = (size_t)m->nr_orcs * orc->form->entry_bytes;
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
 	ret->start = m->text.start;
-	if (!m->nr_orcs || m->nr_orcs > MODULE_ENTRY_MAX)
+	if (!m->nr_orcs || ips_bytes + entries_bytes > MODULES_MAX_BYTES - orc->modules_bytes)
 		return;
+	orc->modules_bytes += ips_bytes + entries_bytes;
 	ret->bytes = hv_alloc(ips_bytes + entries_bytes);
 	err = hv_read(&orc->k->core.as, m->orc_ips, ret->bytes, ips_bytes);
 	if (!err)
 		err = hv_read(&orc->k->core.as, m->orcs, ret->bytes + ips_bytes, entries_bytes);
 	if (err)
 		return;
-	ret->table = (struct table){.ips_gva = m->orc_ips,
-				    .ips = {ret->bytes, ips_bytes},
-				    .entries = {ret->bytes + ips_bytes, entries_bytes},
-				    .nr = m->nr_orcs};
+	ret->table = (struct hv_orc_table){.ips_gva = m->orc_ips,
+					   .ips = {ret->bytes, ips_bytes},
+					   .entries = {ret->bytes + ips_bytes, entries_bytes},
+					   .nr = m->nr_orcs};
 }
 
-/* NULL: nobody's address. */
-static const struct table *table_of(struct hv_orc *orc, struct hv_gva ip)
+/* NULL: IP belongs neither to the image nor to a module. */
+static const struct hv_orc_table *table_of(struct hv_orc *orc, struct hv_gva ip)
 {
 	const struct hv_module *m;
 
@@ -172,73 +107,18 @@ bool hv_orc_is_text(const struct hv_orc *orc, struct hv_gva ip)
 	return !hv_gva_in(ip, k->core.image.all) || hv_gva_in(ip, k->text) || k->is_starting;
 }
 
-static uint64_t ip_of(const struct table *t, size_t index)
+bool hv_orc_is_init_text(const struct hv_orc *orc, struct hv_gva ip)
 {
-	uint32_t rel = 0;
-
-	hv_span_u32(t->ips, index * 4, &rel);
-	return t->ips_gva.v + index * 4 + (uint64_t)(int64_t)(int32_t)rel;
-}
-
-/* The last entry that is not above IP. */
-static bool search(const struct table *t, struct hv_gva ip, size_t *ret)
-{
-	size_t low = 0, high = t->nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (ip_of(t, middle) <= ip.v)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*ret = low - 1;
-	return low > 0;
-}
-
-static uint32_t take(const uint8_t *entry, struct bits bits)
-{
-	uint32_t value = 0;
-
-	for (uint32_t i = 0; i < bits.nr; i++) {
-		uint32_t at = bits.off + i;
-
-		value |= (uint32_t)(entry[at / 8] >> at % 8 & 1) << i;
-	}
-	return value;
-}
-
-/* ORC_TYPE_* (6.4), or UNWIND_HINT_TYPE_* without a type for nothing and for the end. */
-static enum hv_unwind_kind kind_of(const struct hv_orc *orc, uint32_t type, bool ends,
-				   unsigned sp_reg)
-{
-	static const enum hv_unwind_kind kinds[] = {HV_UNWIND_NONE, HV_UNWIND_END, HV_UNWIND_CALL,
-						    HV_UNWIND_REGS, HV_UNWIND_REGS_PARTIAL};
-
-	if (!orc->end.nr)
-		return type < HV_ARRAY_LEN(kinds) ? kinds[type] : HV_UNWIND_NONE;
-	if (!sp_reg)
-		return ends ? HV_UNWIND_END : HV_UNWIND_NONE;
-	return type + 2 < HV_ARRAY_LEN(kinds) ? kinds[type + 2] : HV_UNWIND_NONE;
+	return hv_gva_in(ip, hv_kernel_init_text(orc->k));
 }
 
 bool hv_orc_find(struct hv_orc *orc, struct hv_gva ip, struct hv_unwind_rule *ret)
 {
-	const struct table *t = table_of(orc, ip);
-	uint8_t entry[ENTRY_BYTES_MAX];
+	const struct hv_orc_table *t = table_of(orc, ip);
 	size_t index;
 
-	if (!t || !search(t, ip, &index) ||
-	    !hv_span_copy(t->entries, index * orc->entry_bytes, entry, orc->entry_bytes))
+	if (!t || !hv_orc_search(t, ip, &index))
 		return false;
-	*ret = (struct hv_unwind_rule){
-		.sp_off = (int16_t)take(entry, orc->sp_offset),
-		.bp_off = (int16_t)take(entry, orc->bp_offset),
-		.sp_reg = (uint8_t)take(entry, orc->sp_reg),
-		.bp_reg = (uint8_t)take(entry, orc->bp_reg),
-	};
-	ret->kind = kind_of(orc, take(entry, orc->type), take(entry, orc->end), ret->sp_reg);
-	ret->exact = orc->signal.nr ? take(entry, orc->signal) : ret->kind != HV_UNWIND_CALL;
+	*ret = hv_orc_rule(orc->form, t, index);
 	return true;
 }

@@ -1,7 +1,9 @@
-/* ORC: the tables by which x86 kernels without frame pointers find who called whom, from the image
- * and from modules (arch/x86/include/asm/orc_types.h). What an entry's bits are is BTF's to say.
- * Everything in them is hostile: an entry is a rule or none, nothing more is believed.
- * Leaves to others: what a rule does with a stack (arch/), walking it (unwind.h). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ORC tables: how x86 kernels without frame pointers find the caller of a function
+ * (arch/x86/include/asm/orc_types.h). Reads the tables of the image and of modules; BTF tells the
+ * layout of an entry. All of it is hostile: an entry gives a rule or none, and nothing more is
+ * believed.
+ * Leaves to others: what a rule does with a stack (arch/), walking a stack (unwind.h). */
 #pragma once
 
 #include "arch/arch.h"
@@ -10,16 +12,18 @@
 struct hv_kernel;
 struct hv_orc;
 
-/* EOPNOTSUPP with the reason: this kernel has no such tables, or of a form that is not known. K is
- * borrowed and outlives it. */
+/* Fails with EOPNOTSUPP and the reason: this kernel has no such tables, or their form is not known.
+ * K is borrowed and outlives the result. */
 struct hv_err *hv_orc_new(const struct hv_kernel *k, struct hv_orc **ret) hv_must_use;
 void hv_orc_free(struct hv_orc *orc);
 
-/* The rule at IP. False: there is none for it. Tables of modules are read when they are first
- * asked for, and kept until hv_orc_forget_modules. */
+/* Finds the rule at IP. False: there is none. A module's tables are read when one of its addresses
+ * is first asked for, and kept until hv_orc_forget_modules(). */
 bool hv_orc_find(struct hv_orc *orc, struct hv_gva ip, struct hv_unwind_rule *ret);
-/* Whether something can have been called from IP: not from the image's data, nor from what was
+/* Whether IP can be a return address. It cannot be one in the image's data, or in code that was
  * freed after boot (__kernel_text_address). */
 bool hv_orc_is_text(const struct hv_orc *orc, struct hv_gva ip);
-/* The kernel's modules were read anew. */
+/* Whether IP is in code that ran while the kernel started, and may be freed by now. */
+bool hv_orc_is_init_text(const struct hv_orc *orc, struct hv_gva ip);
+/* Forgets the tables of modules. To be called when modules were read again. */
 void hv_orc_forget_modules(struct hv_orc *orc);

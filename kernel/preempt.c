@@ -1,4 +1,5 @@
-/* How far the kernel lets itself be preempted. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The kernel's preemption model. */
 #include <string.h>
 
 #include "kernel/kernel.h"

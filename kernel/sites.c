@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sites from the kernel's ftrace records: ftrace_pages_start -> struct ftrace_page -> arrays of
- * struct dyn_ftrace. The list moves when modules come and go: a walk that meets something
+ * struct dyn_ftrace. The list changes when modules come and go: a walk that meets something
  * impossible is repeated. Source: kernel/trace/ftrace.c, include/linux/ftrace.h. */
 #include "kernel/sites.h"
 
@@ -7,13 +8,15 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "kernel/cancel.h"
 #include "kernel/fields.h"
 #include "kernel/kallsyms_lookup.h"
 
 /* Bounds of what a guest can claim */
 #define PAGES_MAX   65536u
-#define RECORDS_MAX 2000000u
-#define GROUP_MAX   (1u << 24) /* bytes of one group of pages: the buddy allocator gives 4 MiB */
+#define RECORDS_MAX 1000000u
+#define NAMES_MAX   (32u << 20) /* bytes of all names; 60,000 sites have some 20 bytes each */
+#define GROUP_MAX   (1u << 24)	/* bytes of one group of pages: the buddy allocator gives 4 MiB */
 #define STRUCT_MAX  256u
 #define WALKS_MAX   3
 
@@ -42,9 +45,9 @@ struct records {
 	size_t cap;
 };
 
-/* Flags lie above the count of users (FTRACE_REF_MAX_SHIFT: a macro, so not in BTF): the lowest
- * flag that the kernel knows ends the count. A flag this list does not know would make a site busy,
- * not free. */
+/* Flags are above the count of users. The size of the count is a macro (FTRACE_REF_MAX_SHIFT) and
+ * so not in BTF; it ends at the lowest flag that the kernel has. A flag that is missing in this
+ * list makes a site look busy, not free. */
 static void find_flags(const struct hv_kernel_core *core, struct record_layout *l)
 {
 	static const char *const flags[] = {
@@ -105,7 +108,7 @@ static void find_layout(const struct hv_kernel_core *core, struct record_layout 
 	find_flags(core, l);
 }
 
-/* All records are of functions: kernel addresses, whatever they belong to. */
+/* A record must be of a kernel address. */
 static struct hv_err *take_records(const struct hv_kernel_core *core, const struct record_layout *l,
 				   struct hv_span copy, struct records *r)
 {
@@ -162,22 +165,24 @@ static struct hv_err *walk(const struct hv_kernel_core *core, const struct recor
 			return hv_err_new(EINVAL, "no end after %u groups", nr - 1);
 		err = hv_read(&core->as, hv_gva(at), bytes, l->page_len_bytes);
 		if (!err)
+			err = hv_cancel_check();
+		if (!err)
 			err = read_group(core, l, page, r);
 	}
 	return err;
 }
 
-/* Functions that a weak one's override left behind have a record and no name; kernels with
- * b39181f7c690 (5.19) show them by this text. */
+/* A weak function that was overridden leaves a record, but no name. Kernels with b39181f7c690
+ * (5.19) show it by this text. */
 static bool shows_invalid(const struct hv_kernel_core *core)
 {
 	return memmem(core->image.bytes, core->image.len_bytes, INVALID_NAME,
 		      sizeof(INVALID_NAME)) != NULL;
 }
 
-/* FTRACE_MCOUNT_MAX_OFFSET of this kernel: a site may be that far into its function (4 where there
- * is an endbr64 before it). The kernel marks every vmlinux record further in as disabled at boot.
- */
+/* FTRACE_MCOUNT_MAX_OFFSET of this kernel: how far a site may be into its function (4 where an
+ * endbr64 is before it). At boot the kernel marks every vmlinux record that is further in as
+ * disabled, so it is the largest offset of the others. */
 static uint64_t find_max_offset(const struct hv_kernel_core *core, const struct hv_modules *modules,
 				const struct record_layout *l, const struct records *r)
 {
@@ -187,6 +192,8 @@ static uint64_t find_max_offset(const struct hv_kernel_core *core, const struct 
 		const char *name, *module;
 		uint64_t off;
 
+		if (hv_cancel_now(i))
+			break;
 		if (r->list[i].flags & l->disabled ||
 		    !hv_kallsyms_lookup(core, modules, hv_gva(r->list[i].ip), &name, &module,
 					&off) ||
@@ -198,12 +205,13 @@ static uint64_t find_max_offset(const struct hv_kernel_core *core, const struct 
 	return max;
 }
 
-/* A table being filled: offsets until the names stop moving. */
+/* A table that is being filled. Names are offsets until all of them are there, since they move
+ * while they are added. */
 struct building {
 	const struct hv_kernel_core *core;
 	const struct hv_modules *modules;
 	const struct record_layout *l;
-	uint64_t max_off; /* a site further into its function is none */
+	uint64_t max_off; /* a site further into its function is invalid */
 	struct hv_site *list;
 	size_t *name_offs;
 	size_t *module_offs; /* 0: vmlinux */
@@ -221,7 +229,7 @@ static size_t add_name(struct building *b, const char *name)
 	return off;
 }
 
-/* Sites of one module follow each other: its name is stored once for each run of them. */
+/* The sites of a module follow each other, so its name is stored once for each run of them. */
 static size_t add_module(struct building *b, const char *module)
 {
 	size_t last = b->nr ? b->module_offs[b->nr - 1] : 0;
@@ -240,8 +248,8 @@ static void add_site(struct building *b, const struct record *r)
 	char invalid[sizeof(INVALID_NAME) + 24];
 	uint64_t off;
 
-	/* Of a module that came after the list of modules was read, or that is going: the next
-	 * refresh knows. */
+	/* Its module came after the list of modules was read, or is going: the next refresh finds
+	 * out. */
 	if (!hv_kallsyms_lookup(b->core, b->modules, hv_gva(r->ip), &name, &module, &off))
 		return;
 	if (hv_gva_in(hv_gva(r->ip), b->left_out))
@@ -257,23 +265,88 @@ static void add_site(struct building *b, const struct record *r)
 	b->name_offs[b->nr++] = add_name(b, name);
 }
 
-static struct hv_sites build(struct building b, const struct records *r)
+#define NR_CHAINS (1u << 16)
+
+static uint32_t chain_of(const char *name)
+{
+	uint32_t hash = 2166136261u; /* FNV-1a */
+
+	while (*name)
+		hash = (hash ^ (uint8_t)*name++) * 16777619u;
+	return (hash ^ hash >> 16) % NR_CHAINS;
+}
+
+/* Puts each site before those of its chain, so the last one begins. */
+static void make_chains(struct hv_sites *s)
+{
+	free(s->chain_heads);
+	free(s->chain_next);
+	s->chain_heads = hv_alloc(NR_CHAINS * sizeof(*s->chain_heads));
+	s->chain_next = hv_alloc((s->nr + 1) * sizeof(*s->chain_next));
+	for (size_t i = s->nr; i-- > 0;) {
+		uint32_t *head = &s->chain_heads[chain_of(s->list[i].name)];
+
+		s->chain_next[i] = *head;
+		*head = (uint32_t)i + 1;
+	}
+}
+
+static size_t next_in_list(const struct hv_sites *s, const char *name, size_t from)
+{
+	while (from < s->nr && strcmp(s->list[from].name, name) != 0)
+		from++;
+	return from < s->nr ? from : SIZE_MAX;
+}
+
+size_t hv_sites_named(const struct hv_sites *s, const char *name, size_t from)
+{
+	uint32_t at;
+
+	if (!s->chain_heads)
+		return next_in_list(s, name, from);
+	at = s->chain_heads[chain_of(name)];
+	if (from && from <= s->nr && strcmp(s->list[from - 1].name, name) == 0)
+		at = s->chain_next[from - 1];
+	while (at && (at - 1 < from || strcmp(s->list[at - 1].name, name) != 0))
+		at = s->chain_next[at - 1];
+	return at ? at - 1 : SIZE_MAX;
+}
+
+static struct hv_err *build(struct building b, const struct records *r, struct hv_sites *ret)
 {
 	HV_AUTO_FREE size_t *name_offs = hv_alloc(r->nr * sizeof(*name_offs));
 	HV_AUTO_FREE size_t *module_offs = hv_alloc(r->nr * sizeof(*module_offs));
+	struct hv_err *err = NULL;
 
 	b.name_offs = name_offs;
 	b.module_offs = module_offs;
 	b.max_off = shows_invalid(b.core) ? find_max_offset(b.core, b.modules, b.l, r) : UINT64_MAX;
 	b.list = hv_alloc(r->nr * sizeof(*b.list));
 	hv_text_add_bytes(&b.names, "", 1); /* offset 0 is no name */
-	for (size_t i = 0; i < r->nr; i++)
+	for (size_t i = 0; i < r->nr && b.names.len_bytes <= NAMES_MAX && !hv_cancel_now(i); i++)
 		add_site(&b, &r->list[i]);
+	if (b.names.len_bytes > NAMES_MAX)
+		err = hv_err_new(E2BIG, "the names of %zu sites have more than %u bytes", b.nr,
+				 NAMES_MAX);
+	if (!err)
+		err = hv_cancel_check();
+	if (err) {
+		free(b.list);
+		hv_text_deinit(&b.names);
+		return err;
+	}
 	for (size_t i = 0; i < b.nr; i++) {
 		b.list[i].name = b.names.data + name_offs[i];
 		b.list[i].module = module_offs[i] ? b.names.data + module_offs[i] : NULL;
 	}
-	return (struct hv_sites){.list = b.list, .nr = b.nr, .names = b.names.data};
+	*ret = (struct hv_sites){.list = b.list, .nr = b.nr, .names = b.names.data};
+	return NULL;
+}
+
+/* Whether another walk may end otherwise. */
+static bool may_change(const struct hv_err *err)
+{
+	return !err || (err->code != ECANCELED && err->code != E2BIG);
 }
 
 struct hv_err *hv_sites_read(const struct hv_kernel_core *core, const struct hv_modules *modules,
@@ -292,7 +365,7 @@ struct hv_err *hv_sites_read(const struct hv_kernel_core *core, const struct hv_
 	if (err)
 		return err;
 	find_layout(core, &l);
-	for (unsigned i = 0; i < WALKS_MAX; i++) {
+	for (unsigned i = 0; i < WALKS_MAX && may_change(err); i++) {
 		struct records r = {0};
 
 		hv_err_free(err);
@@ -300,12 +373,35 @@ struct hv_err *hv_sites_read(const struct hv_kernel_core *core, const struct hv_
 		if (!err && !r.nr)
 			err = hv_err_new(ENOENT, "no records");
 		if (!err)
-			*ret = build(b, &r);
+			err = build(b, &r, ret);
+		if (!err)
+			make_chains(ret);
 		free(r.list);
 		if (!err)
 			return NULL;
 	}
 	return hv_err_in(err, "ftrace records");
+}
+
+/* Sites have the order of the records. A record without a site, and the other way round, belongs to
+ * a module that came or went; the next hv_sites_read() finds that out. */
+struct hv_err *hv_sites_read_busy(const struct hv_kernel_core *core, struct hv_sites *s)
+{
+	struct record_layout l = {0};
+	struct records r = {0};
+	struct hv_gva start;
+	size_t nr = 0;
+	struct hv_err *err = hv_core_need(core, "ftrace_pages_start", &start);
+
+	if (err)
+		return err;
+	find_layout(core, &l);
+	err = walk(core, &l, start, &r);
+	for (size_t i = 0; !err && i < r.nr && nr < s->nr; i++)
+		if (r.list[i].ip == s->list[nr].ip.v)
+			s->list[nr++].busy = r.list[i].flags & l.busy;
+	free(r.list);
+	return err;
 }
 
 void hv_sites_leave_out(struct hv_sites *s, struct hv_gva_range text)
@@ -316,9 +412,10 @@ void hv_sites_leave_out(struct hv_sites *s, struct hv_gva_range text)
 		if (!hv_gva_in(s->list[i].ip, text))
 			s->list[nr++] = s->list[i];
 	s->nr = nr;
+	make_chains(s);
 }
 
-size_t hv_sites_find(const struct hv_sites *s, const char *name, bool clones)
+size_t hv_sites_find(const struct hv_sites *s, const char *name, enum hv_site_name how)
 {
 	size_t len = strlen(name);
 
@@ -326,7 +423,8 @@ size_t hv_sites_find(const struct hv_sites *s, const char *name, bool clones)
 		const struct hv_site *site = &s->list[i];
 
 		if (!site->module && !site->invalid && !strncmp(site->name, name, len) &&
-		    (site->name[len] == '\0' || (clones && site->name[len] == '.')))
+		    (site->name[len] == '\0' ||
+		     (how == HV_SITE_NAME_OR_CLONE && site->name[len] == '.')))
 			return i;
 	}
 	return SIZE_MAX;
@@ -336,5 +434,7 @@ void hv_sites_deinit(struct hv_sites *s)
 {
 	free(s->list);
 	free(s->names);
+	free(s->chain_heads);
+	free(s->chain_next);
 	*s = (struct hv_sites){0};
 }

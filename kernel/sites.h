@@ -1,32 +1,47 @@
-/* Function-entry sites from the kernel's own ftrace records, modules included, in the order of its
- * available_filter_functions (ascending address within a page, pages in list order), with the names
- * that file shows. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Function-entry sites, those of modules included, from the kernel's own ftrace records. They have
+ * the order of its available_filter_functions (ascending addresses within a page, pages in the
+ * order of their list) and the names that this file shows. */
 #pragma once
 
 #include "kernel/core.h"
 #include "kernel/modules.h"
 
 struct hv_site {
-	struct hv_gva ip; /* of the nop; what trace output resolves */
+	struct hv_gva ip; /* of the nop; a trace resolves it to the function's name */
 	const char *
 		name; /* owned by the table; "__ftrace_invalid_address___N" as the kernel says it */
 	const char *module; /* NULL: vmlinux; owned by the table */
 	bool invalid;	    /* the kernel itself disabled it: shown, never traced */
-	bool busy;	    /* the guest's own ftrace, a kprobe or a livepatch uses it now */
+	bool busy; /* the guest's own ftrace, a kprobe or a livepatch used it when that was read */
 };
 
 struct hv_sites {
 	struct hv_site *list; /* owned */
 	size_t nr;
 	char *names; /* owned */
+	/* Sites by name, for hv_sites_named(): chains of indices + 1, ascending, 0 at the end.
+	 * Owned; NULL in a table that was not read. */
+	uint32_t *chain_heads;
+	uint32_t *chain_next;
 };
 
-/* All but those in LEFT_OUT. */
+/* Reads all sites but those in LEFT_OUT. */
 struct hv_err *hv_sites_read(const struct hv_kernel_core *core, const struct hv_modules *modules,
 			     struct hv_gva_range left_out, struct hv_sites *ret) hv_must_use;
-/* Those of TEXT are sites no more. */
+/* Reads again which of the sites are busy. On error they are as before. */
+struct hv_err *hv_sites_read_busy(const struct hv_kernel_core *core,
+				  struct hv_sites *s) hv_must_use;
+/* Removes the sites in TEXT. */
 void hv_sites_leave_out(struct hv_sites *s, struct hv_gva_range text);
-/* The index of the kernel's own function NAME; CLONES: or of what the compiler made of it
- * (finish_task_switch.isra.0, whose arguments may be others). SIZE_MAX: none that is valid. */
-size_t hv_sites_find(const struct hv_sites *s, const char *name, bool clones);
+/* The first site from index FROM on whose name is NAME; SIZE_MAX: there is none. Quick when FROM is
+ * 0, or the site before it has the same name. */
+size_t hv_sites_named(const struct hv_sites *s, const char *name, size_t from);
+enum hv_site_name {
+	HV_SITE_NAME_EXACT,
+	HV_SITE_NAME_OR_CLONE, /* also a copy that the compiler made of the function
+				* (finish_task_switch.isra.0), whose arguments may differ */
+};
+/* Returns the index of the core kernel's function NAME; SIZE_MAX: there is none that is valid. */
+size_t hv_sites_find(const struct hv_sites *s, const char *name, enum hv_site_name how);
 void hv_sites_deinit(struct hv_sites *s);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which stacks the kernel could still return through, and whether a value is in them.
  *
  * A stack's words below its sp are stale: a function that ran and ended leaves its return address
@@ -6,7 +7,7 @@
  * - a sleeping task's from the sp that it saved when it was switched out;
  * - the stacks a vCPU is on from the vCPU's sp. An interrupt or exception may have come to it on
  *   another stack: the hardware's frame, or the word by which the kernel links its interrupt stack
- *   to the one before, then holds that stack's sp. Which word it is depends on the architecture and
+ *   to the one before, is that stack's sp then. Which word it is depends on the architecture and
  *   the kind of entry, so every live word of an interrupt or exception stack that points into a
  *   stack it can have come from is taken for it, the lowest one for each stack. The true one is
  *   among them; a false one only makes more words be looked at: that can find too much, never too
@@ -14,9 +15,9 @@
  * - an interrupt or exception stack that no vCPU is on, in this sense, is dead: the kernel never
  *   schedules on them;
  * - the task that is current on a CPU has no frames while its CPU runs user code. It has, from
- * where it last slept, when its CPU is in the middle of a switch: then a vCPU is already on the
- * stack of a task that is not current (an exception may have come to it there). All current tasks
- * that no vCPU is on are then read from their saved sp.
+ *   where it last slept, when its CPU is in the middle of a switch: then a vCPU is already on the
+ *   stack of a task that is not current (an exception may have come to it there). All current tasks
+ *   that no vCPU is on are then read from their saved sp.
  *
  * A thread that reaps itself leaves the lists of tasks before it is switched out for good. While it
  * runs it is known from its CPU, while it waits to run from its CPU's queue (that of the fair
@@ -29,6 +30,7 @@
 #include "base/text.h"
 #include "kernel/fields.h"
 #include "kernel/kernel_arch.h"
+#include "kernel/sleeper.h"
 #include "kernel/task_layout.h"
 
 #define STACK_READ_MAX (1u << 20) /* bytes of one stack */
@@ -49,14 +51,18 @@ struct stack {
 	uint64_t read_from; /* what was looked at so far is [read_from, end) */
 	const struct hv_task *task;
 	unsigned cpu;
-	const char *name; /* of a CPU's stack */
-	bool was_preempted;
+	const char *name;   /* of a CPU's stack */
+	bool in_use;	    /* its task is not asleep: every word counts */
+	bool was_preempted; /* the preempting function is on it */
+	bool was_followed;  /* a sleeping task's frames were; they lead: */
+	enum hv_sleeper leads_to;
 };
 
 struct scan {
 	struct hv_kernel *k;
 	const struct hv_scan_for *wanted;
-	struct hv_gva_range preempting; /* empty: any task may have been switched out anywhere */
+	struct hv_orc *orc;		/* owned; NULL: frames cannot be followed */
+	struct hv_gva_range preempting; /* empty: any sleeping task may have been preempted */
 	struct hv_tasks tasks;
 	struct hv_tasks queued;	  /* that are in no list */
 	struct hv_task *currents; /* by CPU */
@@ -81,6 +87,7 @@ static void scan_deinit(struct scan *s)
 	free(s->currents);
 	free(s->stacks);
 	free(s->where);
+	hv_orc_free(s->orc);
 }
 
 static void add_stack(struct scan *s, struct stack stack)
@@ -105,7 +112,7 @@ static bool is_current(const struct scan *s, struct hv_gva task)
 	return false;
 }
 
-/* Tasks that are current are read anew, from the CPUs: one that has left the lists still runs. */
+/* Current tasks are read again, from the CPUs: a task that has left the lists may still run. */
 static struct hv_err *add_task_stacks(struct scan *s)
 {
 	const struct hv_layout *layout = &s->k->layout;
@@ -128,7 +135,7 @@ static struct hv_err *add_task_stacks(struct scan *s)
 			err = hv_read_u64(&s->k->core.as, at, &task);
 		if (err || !task || is_current(s, hv_gva(task)))
 			continue;
-		/* A CPU that was never up has what the image was built with. */
+		/* The pointer of a CPU that was never up is what the image was built with. */
 		if (task == init_task.v && !hv_cpu_in(&s->k->core, "__cpu_online_mask", cpu))
 			continue;
 		err = hv_task_read_one(s->k, &l, hv_gva(task), &s->currents[cpu]);
@@ -180,7 +187,7 @@ static const struct stack *same_stack(const struct scan *s, const struct stack *
 	return bsearch(stack, s->stacks, s->nr, sizeof(*stack), by_start);
 }
 
-/* The tasks in CPU's queue whose stacks are not known yet, into LEFT. */
+/* Adds the tasks in CPU's queue whose stacks are not known yet to LEFT. */
 static struct hv_err *read_queue(struct scan *s, const struct queue_layout *q, unsigned cpu,
 				 struct hv_tasks *left)
 {
@@ -208,7 +215,7 @@ static struct hv_err *read_queue(struct scan *s, const struct queue_layout *q, u
 	return err;
 }
 
-/* Needs the other stacks sorted. A kernel that has no such queue has nothing to add. */
+/* Needs the other stacks sorted. A kernel without such queues adds nothing. */
 static struct hv_err *add_queued(struct scan *s)
 {
 	struct queue_layout q;
@@ -257,7 +264,7 @@ static struct hv_err *find_stacks(struct scan *s)
 	return err;
 }
 
-/* The stack that ADDR is in, its end included: an empty stack's sp. NULL: none. */
+/* The stack that ADDR is in. Its end counts, since it is the sp of an empty stack. NULL: none. */
 static struct stack *stack_at(const struct scan *s, uint64_t addr)
 {
 	size_t low = 0, high = s->nr;
@@ -310,11 +317,22 @@ static bool can_come_from(const struct stack *from, const struct stack *to)
 	return from->kind == STACK_EXCEPTION;
 }
 
-/* A sleeping task's words are read from its sp up, so what switched it out comes first. */
-static bool counts(const struct scan *s, const struct stack *from)
+/* Whether a sleeping task may return through a word of code that is only ever interrupted. Words
+ * are read from its sp up, so what switched it out comes first. */
+static bool may_be_inside(struct scan *s, struct stack *from)
 {
-	return from->kind != STACK_SLEEPING || from->was_preempted ||
-	       s->preempting.start.v == s->preempting.end.v;
+	if (!s->orc)
+		return from->was_preempted || s->preempting.start.v == s->preempting.end.v;
+	if (!from->was_followed)
+		from->leads_to = hv_sleeper_look(s->k, s->orc, s->wanted, from->task);
+	from->was_followed = true;
+	return from->leads_to != HV_SLEEPER_ELSEWHERE;
+}
+
+static bool counts(struct scan *s, struct stack *from, uint64_t word)
+{
+	return s->wanted->how == HV_SCAN_CALLS || from->kind != STACK_SLEEPING || from->in_use ||
+	       hv_gva_in(hv_gva(word), s->wanted->calling) || may_be_inside(s, from);
 }
 
 static bool is_wanted(const struct scan *s, struct hv_gva at, uint64_t word)
@@ -331,7 +349,7 @@ static void look_at(struct scan *s, struct stack *from, struct hv_gva at, uint64
 
 	if (hv_gva_in(hv_gva(word), s->preempting))
 		from->was_preempted = true;
-	if (is_wanted(s, at, word) && counts(s, from))
+	if (is_wanted(s, at, word) && counts(s, from, word))
 		found(s, stack_name(from));
 	if (from->kind == STACK_SLEEPING || from->kind == STACK_CURRENT)
 		return;
@@ -339,13 +357,12 @@ static void look_at(struct scan *s, struct stack *from, struct hv_gva at, uint64
 	if (!to || !can_come_from(from, to))
 		return;
 	s->switching |= to->kind == STACK_SLEEPING;
-	/* Not asleep after all. */
-	to->was_preempted = true;
+	to->in_use = true;
 	if (word < to->live_from)
 		to->live_from = word & ~7ull;
 }
 
-/* Reads what is live and was not read. */
+/* Reads the live words that were not read yet. */
 static struct hv_err *read_stack(struct scan *s, struct stack *stack, uint8_t *buf)
 {
 	uint64_t from = stack->live_from, len = stack->read_from - from, word;
@@ -364,7 +381,8 @@ static struct hv_err *read_stack(struct scan *s, struct stack *stack, uint8_t *b
 	return NULL;
 }
 
-/* Until no stack has live words that were not read. Ends: each word is read at most once. */
+/* Reads until no stack has live words that were not read. This ends, since each word is read at
+ * most once. */
 static struct hv_err *read_stacks(struct scan *s)
 {
 	HV_AUTO_FREE uint8_t *buf = hv_alloc(STACK_READ_MAX + 8);
@@ -385,7 +403,7 @@ static struct hv_err *read_stacks(struct scan *s)
 
 static void live_from(struct stack *stack, uint64_t sp)
 {
-	/* A saved sp that is not in its stack says nothing: all of it. */
+	/* A saved sp outside its stack tells nothing: all of the stack is read. */
 	if (sp < stack->range.start.v || sp > stack->range.end.v)
 		sp = stack->range.start.v;
 	sp &= ~7ull;
@@ -414,8 +432,8 @@ static bool is_in_our_kernel(const struct scan *s, const struct hv_vcpu_regs *re
 	return same;
 }
 
-/* Where the vCPU stands. User code, and the kernel's first and last instructions around it, run on
- * the user's sp: nothing is on a kernel stack then. */
+/* Finds the stack that the vCPU is on. User code, and the kernel's first and last instructions
+ * around it, run on the user's sp: then nothing is on a kernel stack. */
 static void place_vcpu(struct scan *s, const struct hv_vcpu_regs *regs, unsigned vcpu)
 {
 	struct hv_text text = {0};
@@ -431,7 +449,7 @@ static void place_vcpu(struct scan *s, const struct hv_vcpu_regs *regs, unsigned
 		stack = stack_at(s, regs->sp.v);
 		if (stack) {
 			live_from(stack, regs->sp.v);
-			stack->was_preempted = true; /* it is in use: every word counts */
+			stack->in_use = true;
 			s->switching |= stack->kind == STACK_SLEEPING;
 			return;
 		}
@@ -483,8 +501,10 @@ struct hv_err *hv_stacks_scan(struct hv_kernel *k, const struct hv_scan_for *wan
 	hv_cleanup(scan_deinit) struct scan s = {.k = k, .wanted = wanted};
 	struct hv_err *err;
 
-	if (wanted->how == HV_SCAN_INTERRUPTED)
+	if (wanted->how == HV_SCAN_INTERRUPTED) {
 		s.preempting = find_preempting(k);
+		hv_err_free(hv_orc_new(k, &s.orc));
+	}
 	err = scan(&s, regs, nr);
 
 	if (err)

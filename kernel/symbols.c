@@ -1,18 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The table of symbols: sorting, index by name, look-ups. */
 #include "kernel/symbols.h"
 
 #include <string.h>
+#include <sys/random.h>
+
+#define KERNEL_HALF    (UINT64_C(1) << 63)
+#define SYMBOLS_A_PART 4
 
 void hv_symbols_deinit(struct hv_symbols *s)
 {
 	free(s->by_addr);
 	free(s->by_name);
 	free(s->names);
+	free(s->starts);
 	*s = (struct hv_symbols){0};
 }
 
-/* A symbol with the place it had in its source: qsort is not stable, the order of aliases matters.
- */
+/* A symbol with its place in the source. The order of aliases matters, and qsort() does not keep
+ * it. */
 struct ordered {
 	struct hv_symbol symbol;
 	size_t order;
@@ -49,51 +55,46 @@ static void sort_by_addr(struct hv_symbols *s)
 		s->by_addr[i] = all[i].symbol;
 }
 
-static int by_name_then_addr(const void *pa, const void *pb, void *symbols)
+/* With a seed that the guest does not know, it cannot choose names that share a place. */
+static uint64_t hash_name(const struct hv_symbols *s, const char *name)
 {
-	const struct hv_symbol *by_addr = symbols;
-	uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
-	int order = strcmp(by_addr[a].name, by_addr[b].name);
+	uint64_t hash = s->seed;
 
-	return order ? order : (a < b ? -1 : a > b);
+	for (; *name; name++)
+		hash = (hash ^ (uint8_t)*name) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ^ hash >> 32;
 }
 
-void hv_symbols_index(struct hv_symbols *s)
+/* The place of NAME, or the free one where it would be. */
+static uint32_t *find_place(const struct hv_symbols *s, const char *name)
 {
-	sort_by_addr(s);
+	size_t at = hash_name(s, name) & (s->nr_places - 1);
+
+	while (s->by_name[at] && strcmp(s->by_addr[s->by_name[at] - 1].name, name) != 0)
+		at = (at + 1) & (s->nr_places - 1);
+	return &s->by_name[at];
+}
+
+static void index_names(struct hv_symbols *s)
+{
+	s->nr_places = 2;
+	while (s->nr_places < 2 * s->nr)
+		s->nr_places *= 2;
 	free(s->by_name);
-	s->by_name = NULL;
-	if (!s->nr)
-		return;
-	s->by_name = hv_realloc_array(NULL, s->nr, sizeof(*s->by_name));
-	for (size_t i = 0; i < s->nr; i++)
-		s->by_name[i] = (uint32_t)i;
-	qsort_r(s->by_name, s->nr, sizeof(*s->by_name), by_name_then_addr, s->by_addr);
-}
+	s->by_name = hv_alloc(s->nr_places * sizeof(*s->by_name));
+	if (getrandom(&s->seed, sizeof(s->seed), GRND_NONBLOCK) < 0)
+		s->seed = (uintptr_t)s->by_name;
+	for (size_t i = 0; i < s->nr; i++) {
+		uint32_t *place = find_place(s, s->by_addr[i].name);
 
-bool hv_symbols_find(const struct hv_symbols *s, const char *name, struct hv_gva *ret)
-{
-	size_t low = 0, high = s->nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (strcmp(s->by_addr[s->by_name[middle]].name, name) < 0)
-			low = middle + 1;
-		else
-			high = middle;
+		if (!*place)
+			*place = (uint32_t)(i + 1);
 	}
-	if (low == s->nr || strcmp(s->by_addr[s->by_name[low]].name, name) != 0)
-		return false;
-	*ret = s->by_addr[s->by_name[low]].addr;
-	return true;
 }
 
-/* The number of symbols below LIMIT; 0..nr. */
-static size_t nr_below(const struct hv_symbols *s, uint64_t limit)
+/* The number of symbols below LIMIT among those from LOW to HIGH; LOW..HIGH. */
+static size_t search(const struct hv_symbols *s, size_t low, size_t high, uint64_t limit)
 {
-	size_t low = 0, high = s->nr;
-
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -105,6 +106,59 @@ static size_t nr_below(const struct hv_symbols *s, uint64_t limit)
 	return low;
 }
 
+/* Divides the addresses from the first kernel symbol to the last into equal parts, of which each
+ * has a few symbols. Per-CPU symbols are offsets, far below. */
+static void index_addresses(struct hv_symbols *s)
+{
+	size_t first = search(s, 0, s->nr, KERNEL_HALF), at = first;
+	uint64_t span;
+
+	free(s->starts);
+	s->starts = NULL;
+	s->nr_starts = 0;
+	if (first == s->nr)
+		return;
+	s->starts_base = s->by_addr[first].addr.v;
+	span = s->by_addr[s->nr - 1].addr.v - s->starts_base;
+	s->starts_shift = 4;
+	while (span >> s->starts_shift > (s->nr - first) / SYMBOLS_A_PART)
+		s->starts_shift++;
+	s->nr_starts = (size_t)(span >> s->starts_shift) + 2;
+	s->starts = hv_realloc_array(NULL, s->nr_starts, sizeof(*s->starts));
+	for (size_t part = 0; part < s->nr_starts; part++) {
+		while (at < s->nr &&
+		       (s->by_addr[at].addr.v - s->starts_base) >> s->starts_shift < part)
+			at++;
+		s->starts[part] = (uint32_t)at;
+	}
+}
+
+void hv_symbols_index(struct hv_symbols *s)
+{
+	sort_by_addr(s);
+	index_names(s);
+	index_addresses(s);
+}
+
+bool hv_symbols_find(const struct hv_symbols *s, const char *name, struct hv_gva *ret)
+{
+	uint32_t place = s->nr ? *find_place(s, name) : 0;
+
+	if (place)
+		*ret = s->by_addr[place - 1].addr;
+	return place != 0;
+}
+
+/* The number of symbols below LIMIT; 0..nr. */
+static size_t nr_below(const struct hv_symbols *s, uint64_t limit)
+{
+	size_t part = (size_t)((limit - s->starts_base) >> s->starts_shift);
+
+	if (limit < s->starts_base || part + 1 >= s->nr_starts)
+		return search(s, 0, s->nr, limit);
+	return search(s, s->starts[part], s->starts[part + 1], limit);
+}
+
 const struct hv_symbol *hv_symbols_at(const struct hv_symbols *s, struct hv_gva addr)
 {
 	size_t first = nr_below(s, addr.v);
@@ -113,6 +167,8 @@ const struct hv_symbol *hv_symbols_at(const struct hv_symbols *s, struct hv_gva 
 		return &s->by_addr[first];
 	if (first == 0)
 		return NULL;
-	/* get_symbol_pos(): of equal addresses, the first. */
-	return &s->by_addr[nr_below(s, s->by_addr[first - 1].addr.v)];
+	/* Of equal addresses the first, as get_symbol_pos() chooses. */
+	if (first > 1 && s->by_addr[first - 2].addr.v == s->by_addr[first - 1].addr.v)
+		first = nr_below(s, s->by_addr[first - 1].addr.v) + 1;
+	return &s->by_addr[first - 1];
 }

@@ -1,10 +1,13 @@
-/* A table of symbols, wherever it came from: kallsyms in memory (kallsyms.h), vmlinux (vmlinux.h).
- * Sorted by address; equal addresses keep the source's order. Names are hostile bytes,
- * NUL-terminated. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A table of symbols: of kallsyms in memory (kallsyms.h) or of a vmlinux (vmlinux.h). It is sorted
+ * by address; symbols with equal addresses keep the order of their source. Names are hostile bytes,
+ * NUL-terminated; those of a guest's memory have at most HV_SYMBOL_NAME_MAX bytes. */
 #pragma once
 
 #include "base/addr.h"
 #include "base/err.h"
+
+#define HV_SYMBOL_NAME_MAX 512 /* with the NUL: KSYM_NAME_LEN since 6.1; 128 before */
 
 struct hv_symbol {
 	struct hv_gva
@@ -16,15 +19,23 @@ struct hv_symbol {
 struct hv_symbols {
 	struct hv_symbol *by_addr; /* owned */
 	size_t nr;
-	uint32_t *by_name; /* owned; indices into by_addr, by name then address */
-	char *names;	   /* owned */
+	uint32_t *by_name; /* owned; a hash table of indices into by_addr, plus 1; 0: free */
+	size_t nr_places;  /* of by_name, a power of two */
+	uint64_t seed;	   /* of the hash */
+	/* Of kernel addresses: how many symbols are below STARTS_BASE + (N << STARTS_SHIFT). */
+	uint32_t *starts; /* owned */
+	size_t nr_starts;
+	uint64_t starts_base;
+	unsigned starts_shift;
+	char *names; /* owned */
 };
 
 void hv_symbols_deinit(struct hv_symbols *s);
-/* Sorts and indexes what by_addr/nr/names were filled with. */
+/* Sorts and indexes a table whose by_addr, nr and names are filled. */
 void hv_symbols_index(struct hv_symbols *s);
-/* First symbol of that name; false when there is none. */
+/* Finds the symbol with that name, of several the one with the lowest address; false when there is
+ * none. */
 bool hv_symbols_find(const struct hv_symbols *s, const char *name, struct hv_gva *ret);
-/* The symbol that ADDR is in or after, as kallsyms_lookup chooses among aliases (the first of equal
- * addresses); NULL when ADDR is below all. */
+/* The last symbol at or below ADDR. Of several with the same address it is the first, which
+ * kallsyms_lookup() chooses. NULL when ADDR is below all symbols. */
 const struct hv_symbol *hv_symbols_at(const struct hv_symbols *s, struct hv_gva addr);

@@ -1,5 +1,5 @@
-/* Where struct task_struct keeps what tasks.c and stacks.c look at.
- * Private to kernel/. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The members of struct task_struct that tasks.c and stacks.c read. Private to kernel/. */
 #pragma once
 
 #include "kernel/kernel.h"

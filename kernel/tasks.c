@@ -1,6 +1,7 @@
-/* The kernel's tasks: the list of processes from init_task on, each one's threads, and the idle
- * tasks, which no list holds. Lists move while the guest runs: a walk that meets something
- * impossible is repeated. Source: include/linux/sched/signal.h (for_each_process_thread),
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The kernel's tasks: the list of processes that starts at init_task, the threads of each, and the
+ * idle tasks, which are in no list. The lists change while the guest runs: a walk that meets
+ * something impossible is repeated. Source: include/linux/sched/signal.h (for_each_process_thread),
  * kernel/smpboot.c. */
 #include "kernel/tasks.h"
 
@@ -44,7 +45,7 @@ struct hv_err *hv_task_layout_find(const struct hv_kernel *k, struct hv_task_lay
 	return NULL;
 }
 
-/* One copy of a task; the pointers of its lists beside what is told. */
+/* A copy of a task: what is told of it, and the pointers of its lists. */
 struct task_copy {
 	struct hv_task task;
 	uint64_t next;	      /* of the list of processes: of its member `tasks` */
@@ -112,7 +113,7 @@ static struct hv_err *add(struct building *b, const struct hv_task *task)
 	return NULL;
 }
 
-/* The threads of one process, its leader among them. */
+/* Adds the threads of one process, with its leader. */
 static struct hv_err *add_threads(struct building *b, uint64_t signal)
 {
 	uint64_t head = signal + b->l->thread_head, at;
@@ -147,15 +148,15 @@ static struct hv_err *add_processes(struct building *b, struct hv_gva init_task)
 		err = read_task(b->k, b->l, hv_gva(at - b->l->tasks), b->bytes, &leader);
 		if (!err)
 			err = add_threads(b, leader.signal);
-		/* The last thread has just left its list. */
+		/* The process's last thread has just left the list of threads. */
 		if (!err && b->tasks.nr == before)
 			err = add(b, &leader.task);
 	}
 	return err;
 }
 
-/* Each CPU's idle task, and init_task, which is the boot CPU's. A CPU that was never up has none.
- */
+/* Adds each CPU's idle task, and init_task, which is the boot CPU's. A CPU that was never up has
+ * none. */
 static struct hv_err *add_idle(struct building *b, struct hv_gva init_task)
 {
 	struct hv_gva percpu, at;

@@ -1,5 +1,6 @@
-/* Tasks of the guest, threads included, walked through the kernel's lists (hostile and moving:
- * bounded, each structure copied once). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The guest's tasks, threads included, from the kernel's lists. The lists are hostile and change
+ * while they are read: each walk is bounded, and each structure is copied once. */
 #pragma once
 
 #include "arch/arch.h"
@@ -13,7 +14,7 @@ struct hv_task {
 	uint32_t pid; /* the kernel's global one: a thread's own */
 	uint32_t tgid;
 	char comm[16];		   /* hostile, NUL-terminated */
-	struct hv_gva_range stack; /* empty when the task has none (any more) */
+	struct hv_gva_range stack; /* empty when the task has none, or none any more */
 	struct hv_gva sp;	   /* saved when it last slept */
 };
 
@@ -28,26 +29,37 @@ void hv_tasks_deinit(struct hv_tasks *t);
 
 enum hv_scan {
 	HV_SCAN_CALLS, /* code that calls: its addresses are on stacks as return addresses */
-	/* Code that calls nothing: only an interrupt leaves an address of it on a stack. A task
-	 * sleeps with one only where preempt_schedule_irq() switched it out, which is then on its
-	 * stack below; a word without it is left over from an interrupt long ended. */
+	/* Code that calls nothing but in the part CALLING: only an interrupt leaves an address of
+	 * the rest on a stack. When the end of that interrupt switched the task out, the address is
+	 * in one of the sleeping task's frames. A word that is in no frame is left over from an
+	 * interrupt that ended long ago, and does not count. When a task's frames cannot be
+	 * followed, its words count. In a kernel without ORC tables a word counts when
+	 * preempt_schedule_irq() is on the stack below it, or when there is no such symbol. */
 	HV_SCAN_INTERRUPTED,
 };
 /* What to look for on stacks. */
 struct hv_scan_for {
 	struct hv_gva_range range;
 	enum hv_scan how;
-	/* Whether the word at AT, a value in the range, is known and no finding. May be NULL. */
+	/* Whether the word at AT, whose value is in the range, is known and does not count. May be
+	 * NULL. */
 	bool (*is_known)(void *ctx, struct hv_gva at, uint64_t word);
+	/* Finds what a function returns to whose return address, at AT, was replaced by a word of
+	 * the range. False: that is not known. May be NULL. */
+	bool (*find_caller)(void *ctx, struct hv_gva at, struct hv_gva *ret);
 	void *ctx;
+	/* The part of the range that calls functions in which a task may sleep: each word of it
+	 * counts. */
+	struct hv_gva_range calling;
 };
 
-/* Looks for a value inside the range in the live words of every stack the kernel could return
- * through: of sleeping tasks from where they slept, of the stacks the NR vCPUs are on (task,
- * interrupt, exception, entry) from their sp. REGS: of a held guest (hv_hold_registers), NR of
- * them. *RET_FOUND counts words found, and 1 for each vCPU whose stack is not known; *RET_WHERE
- * (may be NULL; owned by the caller, NULL when nothing was found) names the first: "task 71 (cat)",
- * "cpu 0 irq stack", "vCPU 1 on an unknown stack". */
+/* Looks for values in the range among the live words of every stack that the kernel could return
+ * through: of sleeping tasks from where they slept, of the stacks that the NR vCPUs are on (task,
+ * interrupt, exception, entry) from their sp. REGS: the registers of all NR vCPUs, in a hold
+ * (hv_hold_registers). *RET_FOUND is the number of words that were found, and 1 for each vCPU whose
+ * stack is not known. *RET_WHERE names the first of them: "task 71 (cat)", "cpu 0 irq stack", "vCPU
+ * 1 on an unknown stack". It is NULL when nothing was found, and is owned by the caller. RET_WHERE
+ * may be NULL. */
 struct hv_err *hv_stacks_scan(struct hv_kernel *k, const struct hv_scan_for *wanted,
 			      const struct hv_vcpu_regs *regs, unsigned nr, size_t *ret_found,
 			      char **ret_where) hv_must_use;

@@ -1,4 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/unwind.h"
+
+#define STACK_LEN 0x4000 /* THREAD_SIZE of kernels without KASAN */
 
 static bool word_at(void *ctx, uint32_t at, uint64_t *ret)
 {
@@ -20,30 +23,61 @@ static bool is_stub(const struct hv_unwind_stubs *stubs, const struct hv_unwind_
 	return stubs && !f->exact && hv_gva_in(f->ip, stubs->code);
 }
 
+static struct hv_unwind_rule rule_of(struct hv_orc *orc, const struct hv_arch *arch,
+				     const struct hv_unwind_stubs *stubs,
+				     const struct hv_unwind_frame *f)
+{
+	struct hv_unwind_rule rule;
+
+	if (is_stub(stubs, f))
+		return stubs->rule;
+	if (hv_orc_find(orc, hv_gva(f->exact ? f->ip.v : f->ip.v - 1), &rule))
+		return rule;
+	return arch->frame_pointer_rule;
+}
+
+/* Whether a return address follows from SP on, on the same stack. */
+static bool goes_on(const struct hv_stack_words *words, uint32_t sp)
+{
+	for (size_t i = 0; i < words->nr; i++)
+		if (words->list[i].is_text && words->list[i].at - sp < STACK_LEN)
+			return true;
+	return false;
+}
+
+/* Entries that end a stack are also at the entries of thunks (UNWIND_HINT_EMPTY before 6.3), which
+ * do not tell where their return address is. An interrupt may come there, in the middle of a stack.
+ */
+static bool is_whole(enum hv_unwound unwound, const struct hv_stack_words *words,
+		     const struct hv_unwind_frame *f)
+{
+	return unwound == HV_UNWOUND_END && !(f->exact && goes_on(words, f->sp));
+}
+
 size_t hv_unwind(struct hv_orc *orc, const struct hv_arch *arch, const struct hv_stack_words *words,
-		 const struct hv_unwind_stubs *stubs, struct hv_gva *ret, size_t max)
+		 const struct hv_unwind_stubs *stubs, struct hv_gva *ret, size_t max,
+		 bool *ret_early)
 {
 	struct hv_unwind_frame f = {.sp = words->sp, .bp = words->bp};
 	void *ctx = (void *)(uintptr_t)words;
+	enum hv_unwound unwound = arch->unwind(&arch->entry_rule, word_at, ctx, &f);
 	size_t nr = 0;
 
-	if (!arch->unwind(&arch->entry_rule, word_at, ctx, &f))
-		return 0;
-	for (size_t steps = 0; steps < HV_CALLERS_MAX && nr < max; steps++) {
-		bool in_stub = is_stub(stubs, &f);
+	for (size_t steps = 0; unwound == HV_UNWOUND_CALLER && steps < HV_CALLERS_MAX; steps++) {
 		struct hv_unwind_rule rule;
 
-		/* A word that is no text has 31 bits only: it was user code, or nothing. */
-		if (!in_stub && (f.ip.v < HV_TEXT_BIT || !hv_orc_is_text(orc, f.ip)))
-			break;
-		if (!in_stub)
+		if (!is_stub(stubs, &f)) {
+			if (nr == max)
+				break;
+			if (!hv_orc_is_text(orc, f.ip)) {
+				*ret_early = !hv_orc_is_init_text(orc, f.ip);
+				return nr;
+			}
 			ret[nr++] = f.ip;
-		if (in_stub)
-			rule = stubs->rule;
-		else if (!hv_orc_find(orc, hv_gva(f.exact ? f.ip.v : f.ip.v - 1), &rule))
-			rule = arch->frame_pointer_rule;
-		if (!arch->unwind(&rule, word_at, ctx, &f))
-			break;
+		}
+		rule = rule_of(orc, arch, stubs, &f);
+		unwound = arch->unwind(&rule, word_at, ctx, &f);
 	}
+	*ret_early = !is_whole(unwound, words, &f);
 	return nr;
 }

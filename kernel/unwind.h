@@ -1,6 +1,8 @@
-/* Who called a function: the words of a kernel's stack that a stub recorded, walked by the kernel's
- * own rules (orc.h) as its unwinder does it (arch_stack_walk). A stack of any content has an end.
- * Leaves to others: where the words came from (tracer/). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finds who called a function: walks the words of a kernel stack that a stub recorded, by the
+ * kernel's own rules (orc.h), as its unwinder does it (arch_stack_walk). The words are hostile; a
+ * walk ends whatever they are.
+ * Leaves to others: where the words come from (tracer/). */
 #pragma once
 
 #include "base/addr.h"
@@ -9,8 +11,8 @@
 #define HV_STACK_WORDS_MAX 381
 #define HV_CALLERS_MAX	   128
 
-/* Words of a stack that are text or point into it, and where they were: low 31 bits of both, for
- * text those of its offset from text_base. */
+/* Words of a stack that are text or point into it, and where they were. Of both the low 31 bits; a
+ * text address is an offset from text_base. */
 struct hv_stack_words {
 	struct hv_gva text_base;
 	uint32_t sp; /* as a function's first instruction has it: its return address is there */
@@ -23,13 +25,17 @@ struct hv_stack_words {
 	} list[HV_STACK_WORDS_MAX];
 };
 
-/* Code that is not the kernel's and calls its functions, all with the same frame. */
+/* Code that is not the kernel's and calls its functions, always with the same frame. */
 struct hv_unwind_stubs {
 	struct hv_gva_range code; /* in which they return */
 	struct hv_unwind_rule rule;
 };
 
-/* Who called, the function's caller first; stubs are passed over (NULL: there are none); text
- * addresses behind a call, or where an interrupt came. Returns how many. */
+/* Finds the callers, the function's own caller first, and returns their number. Each is the address
+ * behind a call, or where an interrupt came. Stubs are passed over; STUBS may be NULL when there
+ * are none. *RET_EARLY: there may be callers beyond the last one, which could not be found; else
+ * the last one is where the kernel was entered, where a thread or CPU began, or what the kernel's
+ * start-up code called before it was freed. */
 size_t hv_unwind(struct hv_orc *orc, const struct hv_arch *arch, const struct hv_stack_words *words,
-		 const struct hv_unwind_stubs *stubs, struct hv_gva *ret, size_t max);
+		 const struct hv_unwind_stubs *stubs, struct hv_gva *ret, size_t max,
+		 bool *ret_early);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vmlinux through libelf. libelf bounds sections and strings; counts and addresses are checked
  * here. */
 #include "kernel/vmlinux.h"
@@ -58,8 +59,8 @@ static struct hv_err *file_open(struct file *f)
 	if (!f->machine || ehdr.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    ehdr.e_ident[EI_DATA] != ELFDATA2LSB)
 		return hv_err_new(ENOEXEC,
-				  "%s: an ELF file for machine %u, %s, is no kernel "
-				  "hvtrace knows",
+				  "%s: an ELF file for machine %u, %s, which is not "
+				  "supported",
 				  f->path, ehdr.e_machine,
 				  ehdr.e_ident[EI_CLASS] == ELFCLASS64 ? "64 bit" : "32 bit");
 	if (ehdr.e_type != ET_EXEC && ehdr.e_type != ET_DYN)
@@ -129,8 +130,8 @@ static struct hv_err *read_sections(struct file *f, struct hv_vmlinux *v)
 	return NULL;
 }
 
-/* Each section's nm letter (lower case), and whether it is x86's zero-based per-CPU area: kallsyms
- * shows those as absolute (scripts/kallsyms.c: make_percpus_absolute(), up to 6.14). */
+/* A section's nm letter (lower case), and whether it is x86's zero-based per-CPU area: kallsyms
+ * shows symbols of that as absolute (scripts/kallsyms.c: make_percpus_absolute(), up to 6.14). */
 struct section_kind {
 	char letter;
 	bool percpu;
@@ -149,7 +150,7 @@ static struct section_kind kind_of(const GElf_Shdr *shdr, const char *name)
 	return (struct section_kind){shdr->sh_flags & SHF_WRITE ? 'd' : 'r', false};
 }
 
-/* Owned array of section kinds by index. */
+/* The kinds of all sections, by index. The caller frees them. */
 static struct section_kind *section_kinds(struct file *f, size_t *ret_nr)
 {
 	size_t nr = 0, names = 0;
@@ -170,7 +171,7 @@ static struct section_kind *section_kinds(struct file *f, size_t *ret_nr)
 	return kinds;
 }
 
-/* As nm prints it; 0: /proc/kallsyms does not list it. */
+/* The letter that nm prints; 0 when /proc/kallsyms does not list the symbol. */
 static char symbol_letter(const GElf_Sym *sym, GElf_Word section, const struct section_kind *kinds,
 			  size_t nr_kinds)
 {
@@ -264,7 +265,7 @@ static struct hv_err *read_symbols(struct file *f, struct hv_symbols *s)
 	return NULL;
 }
 
-/* [*START, *END) of the table of sites, link-time addresses; false: none. */
+/* The range of the table of sites, by link-time addresses. False: there is none. */
 static bool mcount_range(struct file *f, const struct hv_symbols *s, uint64_t *start, uint64_t *end)
 {
 	size_t names = 0;
@@ -293,7 +294,7 @@ static bool mcount_range(struct file *f, const struct hv_symbols *s, uint64_t *s
 	return false;
 }
 
-/* Copies what the file holds of [START, START + 8 * NR); the rest stays 0. */
+/* Copies what the file has of [START, START + 8 * NR); the rest stays 0. */
 static void read_words(struct file *f, uint64_t start, uint64_t *words, size_t nr)
 {
 	Elf_Scn *scn = NULL;
@@ -328,7 +329,7 @@ static bool relocated(struct file *f, const GElf_Rela *rela, Elf_Data *symbols, 
 	return true;
 }
 
-/* Position-independent kernels keep the addresses in relocations and zeros in the section. */
+/* Position-independent kernels have the addresses in relocations, and zeros in the section. */
 static void relocate_words(struct file *f, uint64_t start, uint64_t *words, size_t nr)
 {
 	Elf_Scn *scn = NULL;

@@ -1,6 +1,7 @@
-/* A vmlinux or debug file the user gave, read with libelf: build id, symbols, __mcount_loc, BTF.
- * Addresses are link-time ones; the caller adds the KASLR offset. The file is trusted no further
- * than libelf's checks and bounds. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A vmlinux or debug file that the user named, read with libelf: build id, symbols, __mcount_loc,
+ * BTF. Addresses are link-time ones; the caller adds the KASLR offset. The file is trusted no
+ * further than libelf's checks and ours. */
 #pragma once
 
 #include "kernel/symbols.h"

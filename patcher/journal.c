@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "patcher/journal.h"
 
 #include <assert.h>
@@ -32,7 +33,7 @@ void hv_journal_deinit(struct hv_journal *j)
 	*j = (struct hv_journal){0};
 }
 
-/* The slot that holds GPA's entry, or NULL. */
+/* The slot of GPA's entry, or NULL. */
 static uint32_t *find_slot(const struct hv_journal *j, struct hv_gpa gpa)
 {
 	for (size_t i = 0, at = home(gpa); i < j->nr_slots; i++, at = (at + 1) % j->nr_slots) {
@@ -62,7 +63,8 @@ const struct hv_journal_entry *hv_journal_find(const struct hv_journal *j, struc
 	return slot ? &j->entries[*slot - 1] : NULL;
 }
 
-/* The region's copy: never USED with only a part of an entry in it. */
+/* Writes an entry into the region's copy, where it is never USED while only a part of it is
+ * written. */
 static void mirror(struct hv_journal *j, uint32_t index)
 {
 	struct hv_journal_entry *to = &hv_region_journal(j->region)[index];
@@ -75,8 +77,8 @@ static void mirror(struct hv_journal *j, uint32_t index)
 	__atomic_store_n(&hv_region_header(j->region)->nr_entries, j->nr_entries, __ATOMIC_RELEASE);
 }
 
-/* Of an entry that is USED and stays so: whoever comes after us must find it at any moment, and
- * goes by what is in the guest (tracer/recover.c). */
+/* Likewise for an entry that stays USED: the process that comes after us must find it at any
+ * moment, with the old or the new bytes, and relies on what is in the guest (tracer/recover.c). */
 static void mirror_new_bytes(struct hv_journal *j, uint32_t index)
 {
 	struct hv_journal_entry *to = &hv_region_journal(j->region)[index];
@@ -86,7 +88,7 @@ static void mirror_new_bytes(struct hv_journal *j, uint32_t index)
 	__atomic_store_n((uint64_t *)to->new_bytes, bytes, __ATOMIC_RELEASE);
 }
 
-/* An index of an entry nobody uses; false when there is none. */
+/* An index that no entry uses; false when there is none. */
 static bool take_index(struct hv_journal *j, uint32_t *ret)
 {
 	if (j->nr_free > 0) {
@@ -99,7 +101,7 @@ static bool take_index(struct hv_journal *j, uint32_t *ret)
 	return true;
 }
 
-/* What a change becomes an entry of. */
+/* The entry for CHANGE. */
 static struct hv_journal_entry entry_of(const struct hv_change *change)
 {
 	struct hv_journal_entry entry = {
@@ -119,15 +121,15 @@ static void note_again(struct hv_journal *j, uint32_t index, const struct hv_cha
 {
 	struct hv_journal_entry *entry = &j->entries[index];
 
-	/* Mapped elsewhere, the memory has been freed since and holds another module's text: what
-	 * it held before is nobody's any more, and undoing must look where it is now. */
+	/* The memory is mapped elsewhere now, so it was freed meanwhile and has another module's
+	 * text: the old bytes are of no use any more, and undoing must go by the new address. */
 	if (entry->gva != change->gva.v) {
 		assert(entry->kind == change->kind);
 		*entry = entry_of(change);
 		mirror(j, index);
 		return;
 	}
-	/* A change back to the old bytes needs no note: the entry undoes either. */
+	/* A change back to the old bytes needs no note: the entry can undo both. */
 	if (memcmp(entry->old_bytes, change->to, change->len_bytes) == 0 ||
 	    memcmp(entry->new_bytes, change->to, change->len_bytes) == 0)
 		return;

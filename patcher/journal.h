@@ -1,6 +1,7 @@
-/* The journal: what is changed in the guest, found by address. It is kept in private memory, which
- * is what undoing goes by, and mirrored into the region (region.h) for whoever comes after us: the
- * guest's root can write there. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The journal: which bytes of the guest are patched, found by address. Undoing relies on the copy
+ * in private memory. A second copy in the region (region.h), where the guest's root can write, is
+ * for the process that comes after us when we are killed. */
 #pragma once
 
 #include "patcher/patcher.h"
@@ -13,18 +14,18 @@ struct hv_journal {
 	size_t nr_slots;
 	uint32_t *free_list; /* owned */
 	size_t nr_free;
-	size_t nr_used[HV_CHANGE_RETURN]; /* by enum hv_change_kind, those that are noted */
+	size_t nr_used[HV_CHANGE_RETURN]; /* entries in use, by enum hv_change_kind */
 };
 
 void hv_journal_init(struct hv_journal *j, struct hv_region *region);
 void hv_journal_deinit(struct hv_journal *j);
 
-/* Notes that CHANGE may be written from now on: a new entry with FROM as the old bytes, or the new
- * bytes of the entry there is. ENOSPC when the journal is full. */
+/* Notes that CHANGE may be written from now on: in a new entry, with FROM as the old bytes, or as
+ * the new bytes of the entry for this address. Fails with ENOSPC when the journal is full. */
 struct hv_err *hv_journal_note(struct hv_journal *j, const struct hv_change *change) hv_must_use;
-/* The address holds what it held before us. */
+/* Removes the entry of GPA, which has its old bytes again. */
 void hv_journal_forget(struct hv_journal *j, struct hv_gpa gpa);
-/* Takes over ENTRIES that lie in the region already, at the same places. */
+/* Takes over ENTRIES, which are in the region already, in the same order. */
 void hv_journal_adopt(struct hv_journal *j, const struct hv_journal_entry *entries, uint32_t nr);
-/* NULL: no entry. */
+/* NULL: there is no entry. */
 const struct hv_journal_entry *hv_journal_find(const struct hv_journal *j, struct hv_gpa gpa);

@@ -1,16 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "patcher/mapping.h"
 
 #include <string.h>
+#include <sys/random.h>
 
-/* Slots left alone on both sides of the image: a stray access past its end stays a fault. */
+/* Slots that stay empty on both sides of the image, so that a stray access past its end still
+ * faults. */
 #define GUARD_SLOTS 1
 
 static enum hv_access access_of(uint64_t region_off)
 {
-	return region_off < HV_REGION_STATES_OFF ? HV_ACCESS_READ_EXECUTE : HV_ACCESS_READ_WRITE;
+	return region_off < HV_REGION_WRITABLE_OFF ? HV_ACCESS_READ_EXECUTE : HV_ACCESS_READ_WRITE;
 }
 
-/* A present leaf of the image at the level of ours, to copy caching and encryption bits from. */
+/* A present leaf of the image at the level of ours: caching and encryption bits are copied from
+ * it. */
 static struct hv_err *find_neighbour(struct hv_kernel *k, uint64_t *ret)
 {
 	const struct hv_arch *arch = k->core.as.arch;
@@ -37,7 +41,7 @@ struct slot {
 	struct hv_gpa entry_gpa;
 };
 
-/* All bytes of the slot are unused: not present, nothing kept in it, and its table is there. */
+/* *RET: the slot is unused, so its entry is 0 (not just not present) and its table exists. */
 static struct hv_err *is_free(struct hv_kernel *k, struct hv_gva gva, struct slot *ret_slot,
 			      bool *ret)
 {
@@ -58,26 +62,59 @@ static struct hv_err *is_free(struct hv_kernel *k, struct hv_gva gva, struct slo
 	return NULL;
 }
 
-/* The first run of NR free slots. */
-static struct hv_err *find_run(struct hv_kernel *k, size_t nr, struct slot *ret)
+/* Walks through the runs of NR free slots, which may overlap, up to number WANTED. *RET_NR: how
+ * many there are up to there, *RET: the start of the last. */
+static struct hv_err *walk_runs(struct hv_kernel *k, size_t nr, size_t wanted, struct hv_gva *ret,
+				size_t *ret_nr)
 {
 	const struct hv_arch *arch = k->core.as.arch;
 	uint64_t span = arch->entry_span(arch->map_level);
-	size_t found = 0;
+	size_t free_slots = 0;
 
-	for (struct hv_gva at = arch->free_window.start; at.v < arch->free_window.end.v;
-	     at = hv_gva_add(at, span)) {
+	*ret_nr = 0;
+	for (struct hv_gva at = arch->free_window.start;
+	     at.v < arch->free_window.end.v && *ret_nr <= wanted; at = hv_gva_add(at, span)) {
+		struct slot slot;
 		bool free_slot;
-		struct hv_err *err = is_free(k, at, &ret[found], &free_slot);
+		struct hv_err *err = is_free(k, at, &slot, &free_slot);
 
 		if (err)
 			return err;
-		found = free_slot ? found + 1 : 0;
-		if (found == nr)
-			return NULL;
+		free_slots = free_slot ? free_slots + 1 : 0;
+		if (free_slots < nr)
+			continue;
+		*ret = hv_gva(at.v - (nr - 1) * span);
+		++*ret_nr;
 	}
-	return hv_err_new(ENOSPC, "kernel page tables: no %zu unused slots in a row below 0x%llx",
-			  nr, (unsigned long long)arch->free_window.end.v);
+	return NULL;
+}
+
+/* A run of NR free slots, chosen at random: whoever wants to misuse the stubs or the writable pages
+ * behind them does not know where they are. */
+static struct hv_err *find_run(struct hv_kernel *k, size_t nr, struct slot *ret)
+{
+	const struct hv_arch *arch = k->core.as.arch;
+	uint64_t span = arch->entry_span(arch->map_level), random = 0;
+	struct hv_gva start = {0};
+	size_t nr_runs = 0;
+	struct hv_err *err = walk_runs(k, nr, SIZE_MAX, &start, &nr_runs);
+
+	if (!err && !nr_runs)
+		err = hv_err_new(ENOSPC,
+				 "kernel page tables: no %zu unused slots in a row below 0x%llx",
+				 nr, (unsigned long long)arch->free_window.end.v);
+	if (!err && getrandom(&random, sizeof(random), 0) != sizeof(random))
+		err = hv_err_new(EIO, "getrandom: no random numbers");
+	if (!err)
+		err = walk_runs(k, nr, random % nr_runs, &start, &nr_runs);
+	for (size_t i = 0; !err && i < nr; i++) {
+		bool free_slot;
+
+		err = is_free(k, hv_gva_add(start, i * span), &ret[i], &free_slot);
+		if (!err && !free_slot)
+			err = hv_err_new(EBUSY, "kernel page tables: they change");
+	}
+	return err;
 }
 
 struct hv_err *hv_mapping_plan(struct hv_kernel *k, const struct hv_region *region,
@@ -121,8 +158,8 @@ void hv_mapping_plan_deinit(struct hv_mapping_plan *plan)
 	*plan = (struct hv_mapping_plan){0};
 }
 
-struct hv_err *hv_mapping_stands(const struct hv_kernel *k, const struct hv_region *region,
-				 struct hv_gva_range range, bool *ret)
+struct hv_err *hv_mapping_is_present(const struct hv_kernel *k, const struct hv_region *region,
+				     struct hv_gva_range range, bool *ret)
 {
 	uint64_t span = k->core.as.arch->entry_span(k->core.as.arch->map_level);
 

@@ -1,6 +1,7 @@
-/* Where in the guest kernel's address space the region goes: unused page-table slots within reach
- * of a call from kernel text, and the leaves to fill them with. Leaves to others: writing them
- * (patcher.h). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where the region goes in the guest kernel's address space: finds unused page-table slots within
+ * reach of a call from kernel text, and makes the leaves to fill them with.
+ * Leaves to others: writing them (patcher.h). */
 #pragma once
 
 #include "kernel/kernel.h"
@@ -12,13 +13,13 @@ struct hv_mapping_plan {
 	size_t nr;
 };
 
-/* Maps LEN bytes of REGION from HV_REGION_STUBS_OFF on. ENOSPC when there is no run of unused
- * slots. */
+/* Plans to map LEN_BYTES of REGION from HV_REGION_STUBS_OFF on, at a place that is chosen at
+ * random. Fails with ENOSPC when there are not enough unused slots in a row. */
 struct hv_err *hv_mapping_plan(struct hv_kernel *k, const struct hv_region *region,
 			       uint64_t len_bytes, struct hv_mapping_plan *ret) hv_must_use;
 void hv_mapping_plan_deinit(struct hv_mapping_plan *plan);
 
-/* The guest's tables lead from RANGE to the region. False: they do not (any more), or lead out of
- * its RAM. */
-struct hv_err *hv_mapping_stands(const struct hv_kernel *k, const struct hv_region *region,
-				 struct hv_gva_range range, bool *ret) hv_must_use;
+/* *RET: the guest's page tables lead from all of RANGE to the region. It is false when they do not
+ * do so any more, and when they lead outside of its RAM. */
+struct hv_err *hv_mapping_is_present(const struct hv_kernel *k, const struct hv_region *region,
+				     struct hv_gva_range range, bool *ret) hv_must_use;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "patcher/patcher.h"
 
 #include <assert.h>
@@ -5,9 +6,10 @@
 
 #include "patcher/journal.h"
 
-/* A hold ends by itself after HOLD_MAX_NS. What is changed in one is cut to take HOLD_AIM_NS. */
+/* A hold ends by itself after HOLD_MAX_NS. The number of changes in a hold is chosen so that it
+ * takes about HOLD_AIM_NS. */
 #define HOLD_MAX_NS    (2000ULL * 1000 * 1000)
-#define HOLD_AIM_NS    (5ULL * 1000 * 1000)
+#define HOLD_AIM_NS    (600ULL * 1000)
 #define BATCH_MIN      64
 #define BATCH_MAX      (64 * 1024)
 #define BATCH_AT_FIRST 256
@@ -20,9 +22,11 @@ struct hv_patcher {
 	struct hv_gpa bound_gpa;
 	struct hv_journal journal;
 	struct hv_hold_stat holds;
-	size_t batch;	       /* changes a hold */
+	size_t batch;	       /* changes in a hold */
 	uint64_t registers_ns; /* of the last hold: reading every vCPU */
-	uint64_t work_ns;      /* of the last hold: what was done with the changes */
+	uint64_t work_ns;      /* of the last hold: all other work */
+	bool (*stops)(void *ctx);
+	void *stops_ctx;
 };
 
 struct hv_patcher *hv_patcher_new(const struct hv_address_space *as, struct hv_gva_range fixed,
@@ -71,7 +75,7 @@ const struct hv_hold_stat *hv_patcher_holds(const struct hv_patcher *p)
 	return &p->holds;
 }
 
-size_t hv_patcher_nr_standing(const struct hv_patcher *p, enum hv_change_kind kind)
+size_t hv_patcher_nr_patched(const struct hv_patcher *p, enum hv_change_kind kind)
 {
 	return p->journal.nr_used[kind];
 }
@@ -105,10 +109,11 @@ size_t hv_patcher_undo_plan(const struct hv_patcher *p, enum hv_change_kind kind
 
 static bool is_text(enum hv_change_kind kind)
 {
-	return kind == HV_CHANGE_TEXT || kind == HV_CHANGE_YIELD;
+	return kind == HV_CHANGE_TEXT || kind == HV_CHANGE_YIELD || kind == HV_CHANGE_HIBERNATION ||
+	       kind == HV_CHANGE_DETOUR || kind == HV_CHANGE_KEY;
 }
 
-/* What cannot be read now is not known to be gone. */
+/* What cannot be read now may be there still. */
 static bool is_gone(struct hv_patcher *p, const struct hv_journal_entry *entry)
 {
 	uint8_t now[8];
@@ -128,7 +133,7 @@ void hv_patcher_forget_gone(struct hv_patcher *p)
 	for (uint32_t i = 0; i < p->journal.nr_entries; i++) {
 		const struct hv_journal_entry *entry = &p->journal.entries[i];
 
-		if (entry->state == HV_JOURNAL_USED && entry->kind == HV_CHANGE_TEXT &&
+		if (entry->state == HV_JOURNAL_USED && is_text(entry->kind) &&
 		    !hv_gva_in(hv_gva(entry->gva), p->fixed) && is_gone(p, entry))
 			hv_journal_forget(&p->journal, hv_gpa(entry->gpa));
 	}
@@ -158,7 +163,7 @@ static int by_gpa(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* These tables lead where we are bound to. Unreadable ones do not. */
+/* Whether the tables at ROOT lead from bound_gva to bound_gpa. Those that cannot be read do not. */
 static bool root_leads_to_us(const struct hv_patcher *p, struct hv_gpa root, unsigned levels)
 {
 	struct hv_address_space as = *p->as;
@@ -182,8 +187,8 @@ static bool leads_to_us(const struct hv_patcher *p, const struct hv_vcpu_regs *v
 	return false;
 }
 
-/* The kernel's own tables are as they were and every vCPU has paging on, with other tables: the
- * guest may run guests of its own, whose registers are what a vCPU has meanwhile. */
+/* Whether the guest may be running guests of its own, whose registers the vCPUs have meanwhile:
+ * every vCPU has paging on, and the kernel's own tables are as they were. */
 static bool may_run_guests(const struct hv_patcher *p, const struct hv_vcpu_regs *regs,
 			   unsigned nr_vcpus)
 {
@@ -208,7 +213,8 @@ static struct hv_err *check_boot(const struct hv_patcher *p, const struct hv_vcp
 			  (unsigned long long)p->bound_gva.v);
 }
 
-/* A vCPU that stands strictly inside a site would go on in the middle of the new instruction. */
+/* A vCPU whose ip is inside a site, behind its first byte, would continue in the middle of the new
+ * instruction. */
 static struct hv_err *refuse_under_vcpus(struct hv_patcher *p, struct hv_hold *hold,
 					 struct hv_change *changes, size_t nr)
 {
@@ -230,7 +236,7 @@ static struct hv_err *refuse_under_vcpus(struct hv_patcher *p, struct hv_hold *h
 	return NULL;
 }
 
-/* Text that the guest can free is still mapped where the plan says. */
+/* Refuses text that the guest can free and that is not mapped where the plan says any more. */
 static struct hv_err *refuse_moved(struct hv_patcher *p, struct hv_change *change)
 {
 	struct hv_mapping m;
@@ -254,8 +260,8 @@ static struct hv_err *refuse_changed(struct hv_patcher *p, struct hv_change *cha
 			err = hv_guest_read(p->guest, changes[i].gpa, now, changes[i].len_bytes);
 		if (err)
 			return err;
-		/* Bytes that are TO already are what was wanted: an undo meets what a failed call
-		 * did not reach. */
+		/* Bytes that are TO already are as they should be: an undo meets changes that a
+		 * failed call did not make. */
 		if (memcmp(now, changes[i].from, changes[i].len_bytes) != 0 &&
 		    memcmp(now, changes[i].to, changes[i].len_bytes) != 0)
 			changes[i].refused = 1;
@@ -263,33 +269,20 @@ static struct hv_err *refuse_changed(struct hv_patcher *p, struct hv_change *cha
 	return NULL;
 }
 
-static struct hv_err *write_text(struct hv_hold *hold, const struct hv_change *changes, size_t nr)
+static struct hv_err *write_all(struct hv_hold *hold, const struct hv_change *changes, size_t nr)
 {
-	HV_AUTO_FREE struct hv_text_write *writes = hv_alloc(nr * sizeof(*writes));
+	HV_AUTO_FREE struct hv_hold_write *writes = hv_alloc(nr * sizeof(*writes));
 	size_t nr_writes = 0;
 
 	for (size_t i = 0; i < nr; i++) {
-		if (changes[i].refused || !is_text(changes[i].kind))
+		if (changes[i].refused)
 			continue;
 		writes[nr_writes].gpa = changes[i].gpa;
 		writes[nr_writes].len_bytes = changes[i].len_bytes;
+		writes[nr_writes].is_text = is_text(changes[i].kind);
 		memcpy(writes[nr_writes++].bytes, changes[i].to, changes[i].len_bytes);
 	}
-	return nr_writes ? hv_hold_write_text(hold, writes, nr_writes) : NULL;
-}
-
-static struct hv_err *write_data(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
-{
-	for (size_t i = 0; i < nr; i++) {
-		struct hv_err *err;
-
-		if (changes[i].refused || is_text(changes[i].kind))
-			continue;
-		err = hv_guest_write(p->guest, changes[i].gpa, changes[i].to, changes[i].len_bytes);
-		if (err)
-			return err;
-	}
-	return NULL;
+	return nr_writes ? hv_hold_write(hold, writes, nr_writes) : NULL;
 }
 
 static struct hv_err *read_back(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
@@ -311,36 +304,39 @@ static struct hv_err *read_back(struct hv_patcher *p, const struct hv_change *ch
 	return NULL;
 }
 
-/* An entry whose site went from one change to another may say either: what is there is what the
- * next undo will meet. What cannot be read stays as it is noted. */
-static void note_what_stands(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
+/* Notes which bytes are there, because the next undo must expect them. After an error, the site of
+ * an entry that went from one change to another may have either's bytes. What cannot be read stays
+ * as it is noted. */
+static void note_present(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
 		const struct hv_journal_entry *entry = hv_journal_find(&p->journal, changes[i].gpa);
-		struct hv_change stands = changes[i];
+		struct hv_change present = changes[i];
 		HV_AUTO_ERR struct hv_err *err = NULL;
 
 		if (!entry || !is_text(changes[i].kind))
 			continue;
-		err = hv_guest_read(p->guest, stands.gpa, stands.to, stands.len_bytes);
-		if (!err && (memcmp(stands.to, changes[i].from, stands.len_bytes) == 0 ||
-			     memcmp(stands.to, changes[i].to, stands.len_bytes) == 0))
-			err = hv_journal_note(&p->journal, &stands);
+		err = hv_guest_read(p->guest, present.gpa, present.to, present.len_bytes);
+		if (!err && (memcmp(present.to, changes[i].from, present.len_bytes) == 0 ||
+			     memcmp(present.to, changes[i].to, present.len_bytes) == 0))
+			err = hv_journal_note(&p->journal, &present);
 	}
 }
 
-/* After the bytes: the journal keeps what stands and forgets what is as it was. */
+/* Updates the journal after the bytes were written: it keeps what is patched and forgets what has
+ * its old bytes. */
 static void settle(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
 		const struct hv_journal_entry *entry = hv_journal_find(&p->journal, changes[i].gpa);
-		const uint8_t *stands = changes[i].refused ? changes[i].from : changes[i].to;
+		const uint8_t *present = changes[i].refused ? changes[i].from : changes[i].to;
 
-		/* A refused change back stays in the journal: its address is not as it was. */
-		if (entry && memcmp(entry->old_bytes, stands, changes[i].len_bytes) == 0)
+		/* A change back that was refused stays in the journal, because its old bytes are
+		 * not back. */
+		if (entry && memcmp(entry->old_bytes, present, changes[i].len_bytes) == 0)
 			hv_journal_forget(&p->journal, changes[i].gpa);
 		else if (changes[i].refused)
-			note_what_stands(p, &changes[i], 1);
+			note_present(p, &changes[i], 1);
 	}
 }
 
@@ -368,9 +364,7 @@ static struct hv_err *change_held(struct hv_patcher *p, struct hv_hold *hold,
 	if (!err)
 		err = hv_hold_check(hold);
 	if (!err)
-		err = write_data(p, changes, nr);
-	if (!err)
-		err = write_text(hold, changes, nr);
+		err = write_all(hold, changes, nr);
 	if (!err)
 		err = read_back(p, changes, nr);
 	return err;
@@ -394,6 +388,7 @@ static struct hv_err *end_hold(struct hv_patcher *p, struct hv_hold *hold)
 	struct hv_err *err = hv_hold_end(hold, &held_ns);
 
 	p->holds.nr++;
+	p->holds.total_ns += held_ns;
 	p->holds.last_ns = held_ns;
 	if (held_ns > p->holds.max_ns)
 		p->holds.max_ns = held_ns;
@@ -416,11 +411,30 @@ struct hv_err *hv_patcher_held(struct hv_patcher *p, hv_held_fn fn, void *ctx)
 	return err;
 }
 
+struct region_writes {
+	const struct hv_hold_write *list;
+	size_t nr;
+};
+
+static struct hv_err *write_region(struct hv_hold *hold, void *ctx)
+{
+	const struct region_writes *writes = ctx;
+
+	return hv_hold_write(hold, writes->list, writes->nr);
+}
+
+struct hv_err *hv_patcher_write(struct hv_patcher *p, const struct hv_hold_write *writes, size_t nr)
+{
+	struct region_writes all = {writes, nr};
+
+	return hv_patcher_held(p, write_region, &all);
+}
+
 struct batch {
 	struct hv_patcher *patcher;
 	struct hv_change *changes;
 	size_t nr;
-	bool has_begun; /* under a hold: some may have been made */
+	bool has_begun; /* in a hold: some may have been made */
 };
 
 static struct hv_err *change_batch(struct hv_hold *hold, void *ctx)
@@ -431,7 +445,7 @@ static struct hv_err *change_batch(struct hv_hold *hold, void *ctx)
 	return change_held(b->patcher, hold, b->changes, b->nr);
 }
 
-static void turn_back(struct hv_change *c)
+static void reverse(struct hv_change *c)
 {
 	uint8_t back[8];
 
@@ -440,29 +454,29 @@ static void turn_back(struct hv_change *c)
 	memcpy(c->to, back, sizeof(back));
 }
 
-/* Changes that were made are turned back, and noted again: settle() has forgotten those that had
- * put the first bytes back. */
-static struct hv_err *turn_back_made(struct hv_patcher *p, struct hv_change *changes, size_t nr)
+/* Reverses changes that were made, and notes them again: settle() has forgotten those that put old
+ * bytes back. */
+static struct hv_err *reverse_made(struct hv_patcher *p, struct hv_change *changes, size_t nr)
 {
 	struct hv_err *err = NULL;
 
 	for (size_t i = 0; i < nr && !err; i++) {
-		turn_back(&changes[i]);
+		reverse(&changes[i]);
 		if (!changes[i].refused)
 			err = hv_journal_note(&p->journal, &changes[i]);
 	}
 	return err;
 }
 
-/* The first NR_MADE of CHANGES were made, up to NR_BEGUN nobody knows how far they came, the others
- * are only noted. Back from TO to FROM, whichever of them a byte is now. */
+/* Undoes CHANGES. The first NR_MADE were made, those up to NR_BEGUN may have been made, the others
+ * are only noted. Each goes back from TO to FROM, whichever of them its bytes are now. */
 static struct hv_err *undo(struct hv_patcher *p, struct hv_change *changes, size_t nr_made,
 			   size_t nr_begun, size_t nr, struct hv_err *why)
 {
-	struct hv_err *failed = turn_back_made(p, changes, nr_made);
+	struct hv_err *failed = reverse_made(p, changes, nr_made);
 
 	for (size_t i = nr_made; i < nr; i++)
-		turn_back(&changes[i]);
+		reverse(&changes[i]);
 	for (size_t i = 0; i < nr; i++)
 		changes[i].refused = 0;
 	for (size_t done = 0; done < nr_begun && !failed;) {
@@ -470,12 +484,18 @@ static struct hv_err *undo(struct hv_patcher *p, struct hv_change *changes, size
 		struct batch b = {.patcher = p, .changes = changes + done, .nr = n};
 
 		failed = hv_patcher_held(p, change_batch, &b);
+		if (failed && failed->code == ETIMEDOUT && n > BATCH_MIN) {
+			hv_err_free(failed);
+			failed = NULL;
+			p->batch = n / 2;
+			continue;
+		}
 		if (!failed)
 			settle(p, b.changes, n);
 		done += n;
 	}
 	settle(p, changes + nr_begun, nr - nr_begun);
-	note_what_stands(p, changes, nr);
+	note_present(p, changes, nr);
 	if (!failed)
 		return hv_err_in(why, "nothing was changed");
 	why = hv_err_in(why, "could not be undone (%s)", failed->message);
@@ -483,10 +503,10 @@ static struct hv_err *undo(struct hv_patcher *p, struct hv_change *changes, size
 	return hv_err_mark(why, HV_ERR_NEEDS_RECOVERY);
 }
 
-/* The next batch's changes fill about HOLD_AIM_NS, as far as the last one can tell. Stopping,
- * reading registers and going on cost the same whatever is changed (15 ms by the gdb stub of a
- * nested QEMU). Where that is more than the aim, smaller batches would only make the guest stand
- * for longer in all. */
+/* Chooses the size of the next batch so that it takes about HOLD_AIM_NS, as far as the last one can
+ * tell. To stop the vCPUs, to read their registers and to resume them costs the same whatever is
+ * changed (15 ms by the gdb stub of a nested QEMU). Where that is more than the aim, smaller
+ * batches would only stop the guest for longer in all. */
 static void adapt_batch(struct hv_patcher *p, size_t nr)
 {
 	uint64_t work_ns = p->work_ns ? p->work_ns : 1;
@@ -504,8 +524,8 @@ static void adapt_batch(struct hv_patcher *p, size_t nr)
 	p->batch = batch < BATCH_MAX ? batch : BATCH_MAX;
 }
 
-/* CHANGES are sorted. Memory that the guest can free is not prepared: what it is used for next may
- * look at it by other ways than the guest's. */
+/* CHANGES are sorted. Memory that the guest can free is not prepared: it may be used next by
+ * something that does not reach it through the guest's CPUs. */
 static struct hv_err *prepare(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
 {
 	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc(nr * sizeof(*gpas));
@@ -515,6 +535,19 @@ static struct hv_err *prepare(struct hv_patcher *p, const struct hv_change *chan
 		if (is_text(changes[i].kind) && hv_gva_in(changes[i].gva, p->fixed))
 			gpas[nr_text++] = changes[i].gpa;
 	return hv_guest_prepare_text(p->guest, gpas, nr_text);
+}
+
+void hv_patcher_set_stops(struct hv_patcher *p, bool (*stops)(void *ctx), void *ctx)
+{
+	p->stops = stops;
+	p->stops_ctx = ctx;
+}
+
+static struct hv_err *check_stop(const struct hv_patcher *p)
+{
+	if (!p->stops || !p->stops(p->stops_ctx))
+		return NULL;
+	return hv_err_new(EINTR, "interrupted");
 }
 
 struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes, size_t nr)
@@ -527,6 +560,8 @@ struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes,
 		struct batch b = {.patcher = p, .changes = changes + done, .nr = n};
 		struct hv_err *err = note_all(p, b.changes, n);
 
+		if (!err)
+			err = check_stop(p);
 		if (!err)
 			err = prepare(p, b.changes, n);
 		if (!err)

@@ -1,18 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "patcher/region.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
-/* Of the region, one part of so many for return stacks, and for counts */
-#define STACKS_SHARE 8
+/* Return stacks have at most one of so many equal parts of the region, counts at most one of: */
+#define STACKS_SHARE 5
 #define COUNTS_SHARE 8
 
-struct hv_err *hv_region_plan_rings(const struct hv_region *r, unsigned nr_cpus,
-				    struct hv_ring_plan *ret)
-{
-	struct hv_ring_plan plan = {.nr_cpus = nr_cpus};
-	uint64_t room, stacks_bytes, counts_bytes;
+#define HOMES_SHIFT_MAX 31
+#define SLOTS_MIN	128
 
+static struct hv_err *check_region(const struct hv_region *r, unsigned nr_cpus)
+{
 	if (nr_cpus == 0 || nr_cpus > HV_REGION_CPUS_MAX)
 		return hv_err_new(EINVAL, "region: rings for %u vCPUs: at most %llu", nr_cpus,
 				  (unsigned long long)HV_REGION_CPUS_MAX);
@@ -23,25 +23,63 @@ struct hv_err *hv_region_plan_rings(const struct hv_region *r, unsigned nr_cpus,
 			" aligned to 2 MiB",
 			(unsigned long long)(r->len_bytes >> 20), (unsigned long long)r->gpa.v,
 			(unsigned long long)(HV_REGION_LEN_MIN >> 20));
-	stacks_bytes = r->len_bytes / STACKS_SHARE / HV_REGION_UNIT * HV_REGION_UNIT;
-	plan.nr_stacks = (unsigned)(stacks_bytes / sizeof(struct hv_stack));
-	plan.counts_off = HV_REGION_STACKS_OFF + stacks_bytes;
-	counts_bytes = r->len_bytes / COUNTS_SHARE / HV_REGION_UNIT * HV_REGION_UNIT;
-	plan.nr_counts = (unsigned)(counts_bytes / nr_cpus / sizeof(struct hv_count));
-	plan.rings_off = plan.counts_off + counts_bytes;
-	room = (r->len_bytes - plan.rings_off) / nr_cpus;
-	plan.ring_bytes = 1ULL << (63 - __builtin_clzll(room));
-	plan.nr_slots = plan.ring_bytes / sizeof(struct hv_record);
-	if (plan.ring_bytes < 4096 || plan.nr_counts < HV_COUNT_PROBES)
+	return NULL;
+}
+
+/* How many places of ITEM_BYTES there are in ROOM_BYTES when they are a power of two of homes,
+ * whose log2 is *RET_SHIFT, and NR_PROBES - 1 more. 0: there is no room for two homes. */
+static unsigned places_in(uint64_t room_bytes, size_t item_bytes, unsigned nr_probes,
+			  unsigned *ret_shift)
+{
+	uint64_t nr = room_bytes / item_bytes;
+	unsigned shift;
+
+	if (nr <= nr_probes)
+		return 0;
+	shift = 63 - (unsigned)__builtin_clzll(nr - nr_probes + 1);
+	*ret_shift = shift < HOMES_SHIFT_MAX ? shift : HOMES_SHIFT_MAX;
+	return (1u << *ret_shift) + nr_probes - 1;
+}
+
+/* A part that ends at OFF; the next one begins on a page of its own. */
+static uint64_t next_page(uint64_t off)
+{
+	return (off + 0xfff) & ~0xfffULL;
+}
+
+struct hv_err *hv_region_plan_rings(const struct hv_region *r, unsigned nr_cpus,
+				    struct hv_ring_plan *ret)
+{
+	struct hv_ring_plan plan = {.nr_cpus = nr_cpus};
+	struct hv_err *err = check_region(r, nr_cpus);
+	uint64_t room;
+
+	if (err)
+		return err;
+	plan.nr_stacks = places_in(r->len_bytes / STACKS_SHARE, sizeof(struct hv_stack),
+				   HV_STACK_PROBES, &plan.homes_shift);
+	plan.counts_off =
+		next_page(HV_REGION_STACKS_OFF + plan.nr_stacks * sizeof(struct hv_stack));
+	plan.nr_counts = places_in(r->len_bytes / COUNTS_SHARE / nr_cpus, sizeof(struct hv_count),
+				   HV_COUNT_PROBES, &plan.counts_shift);
+	plan.vcpus_off = next_page(hv_plan_counts_off(&plan, nr_cpus));
+	room = (r->len_bytes - plan.vcpus_off) / nr_cpus;
+	if (room < sizeof(struct hv_state) + SLOTS_MIN * sizeof(struct hv_record) ||
+	    !plan.nr_counts)
 		return hv_err_new(ENOSPC, "region: %llu MiB is too small for rings of %u vCPUs",
 				  (unsigned long long)(r->len_bytes >> 20), nr_cpus);
+	room = (room - sizeof(struct hv_state)) / sizeof(struct hv_record);
+	plan.nr_slots = 1ULL << (63 - __builtin_clzll(room));
+	plan.drafts_off = next_page(hv_plan_state_off(&plan, nr_cpus));
+	if (plan.drafts_off + hv_plan_drafts_bytes(&plan) > r->len_bytes)
+		plan.drafts_off = 0;
 	*ret = plan;
 	return NULL;
 }
 
 struct hv_err *hv_region_clear(struct hv_region *r)
 {
-	/* A shared file or memfd gives its pages back; what cannot (a device) is zeroed. */
+	/* Pages of a shared file or memfd are given back. Other memory (a device's) is zeroed. */
 	if (madvise(r->host, r->len_bytes, MADV_REMOVE) < 0)
 		memset(r->host, 0, r->len_bytes);
 	return NULL;

@@ -1,23 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The memory that guest and host share: parameters that the stubs read, and state and records that
  * they write. The structs here are the layout. C uses them as they are; the assembler gets their
  * offsets and sizes from arch/stub_offsets.c. abi_flags.h has the flags and limits, record_bits.h
- * says where things are in a record. Where each part lies in the region is patcher/region.h's.
+ * says where things are in a record. What a stub has to know and what does not change while a
+ * session lasts is not here: it is linked into the stub's code (struct hv_stub_values in
+ * arch/arch.h). Where each part lies in the region is patcher/region.h's.
  *
- *   page of the params                     for each vCPU
- *   0x0000  struct hv_params
- *   0x0800  struct hv_slot, 128 of them    struct hv_state    head: 18 records were reserved
- *   0x1000  code of the stubs
- *                                          ring     +------+------+------+------+------+---
- *   control block                                   | p=16 | p=17 | p=10 | p=11 | p=12 | ...
- *   struct hv_control                               +------+------+------+------+------+---
- *                                                   struct hv_record of position p in slot
- *   return stacks                                   p % nr_slots
- *   struct hv_stack, each with
- *   128 struct hv_frame                    table    struct hv_count of the profile, one a function
+ *   page of the params               one block a vCPU: its state, then its ring of nr_slots
+ *   (the guest may only read it)
+ *                                    struct hv_state         +--------+--------+--------+---
+ *   0x000   struct hv_params            head: (18 + 8) * 32  | p = 16 | p = 17 | p = 10 |  ...
+ *   0x800   struct hv_slot, 128 of                           +--------+--------+--------+---
+ *           them                     struct hv_record at position p is in slot p % nr_slots
+ *   0x1000  code of the stubs        (nr_slots is 8 here)
  *
- * The guest maps the page of the params and the code read-only. It can write the rest at any time,
- * so the host checks whatever it reads there. In the comments "per-CPU offset" is an offset from
- * the base of a vCPU's per-CPU area in the guest. */
+ *   control block     return stacks: each serves       counts of the profile:
+ *                     one kernel stack at a time       one table a vCPU
+ *
+ *   struct hv_control struct hv_stack                  struct hv_count
+ *                       120 struct hv_frame
+ *
+ * The guest cannot write the page of the params, but everything else, at any time: the host checks
+ * whatever it reads there. */
 #pragma once
 
 #include <stddef.h>
@@ -26,59 +30,21 @@
 #include "ringbuf/abi_flags.h"
 #include "ringbuf/record_bits.h"
 
-/* What the stubs have to know about this guest and this session. The host may write a field while
- * stubs run, so each is one aligned word. */
+/* What the host changes while stubs run. Each field is one aligned word, but for yield_nop, which
+ * the host writes before the guest's ftrace can ask for it. */
 struct hv_params {
-	uint32_t unused_start;
-	uint32_t nr_cpus; /* how many states and rings there are */
-
-	/* 0x08: per-CPU offsets */
-	uint64_t cpu_number_percpu;    /* of a u32 */
-	uint64_t current_percpu;       /* of the pointer to the current task */
-	uint64_t preempt_count_percpu; /* of a u32 */
-
-	/* 0x20: offsets in struct task_struct */
-	uint32_t task_pid_off;	   /* of a u32 */
-	uint32_t task_comm_off;	   /* of 16 bytes */
-	uint32_t task_flags_off;   /* of the thread flags; the low 16 bits are recorded */
-	uint32_t task_migrate_off; /* of migration_disabled, whose low 8 bits are recorded; where
-				    * the kernel has none, of anything, and migrate_mask is 0 */
-
-	/* 0x30: rings and the pid filter */
-	uint64_t states_gva;
-	uint64_t rings_gva;
-	uint64_t slot_mask;    /* nr_slots - 1 */
-	uint32_t ring_shift;   /* log2 of the bytes from one ring to the next */
-	uint32_t lap_shift;    /* log2 of nr_slots */
-	uint64_t pids_gva;     /* of the pid bitmap */
-	uint32_t nr_pids;      /* bits in the pid bitmap */
-	uint32_t migrate_mask; /* 0xff, or 0: see task_migrate_off */
-
-	/* 0x60: graph and stacks */
-	uint32_t graph_flags;	   /* HV_GRAPH_* */
-	uint32_t max_depth;	   /* deeper calls of a kernel stack are not traced */
-	uint64_t threshold_ticks;  /* of the tsc; shorter calls are not recorded; 0: all are */
-	uint64_t stacks_gva;	   /* of the return stacks */
-	uint32_t nr_homes;	   /* number of return stacks, less HV_STACK_PROBES - 1 */
-	uint32_t stack_bytes;	   /* size of a kernel stack: a power of two, at least 4096 */
-	uint64_t irq_stack_percpu; /* per-CPU offset of a pointer to the end, or to the last word,
-				    * of the interrupt stack */
-	uint64_t skip_start_gva;   /* where exceptions have their stacks: */
-	uint64_t skip_len_bytes;   /* calls there are not part of a graph */
-
-	/* 0x98: control block, profile, more of struct task_struct, the guest's own ftrace */
-	uint64_t control_gva;	   /* of the control block */
-	uint32_t task_tgid_off;	   /* offset in struct task_struct of a u32 */
-	uint32_t task_stack_off;   /* offset in struct task_struct of the pointer to the stack */
-	uint64_t counts_gva;	   /* of the profile's tables */
-	uint32_t nr_counts;	   /* places in one vCPU's table: HV_COUNT_PROBES at least */
-	uint32_t task_lazy_off;	   /* offset in struct task_struct of a u32, the lazy-preemption
-				    * count; 0: the kernel has none */
+	uint32_t graph_flags;	  /* HV_GRAPH_* */
+	uint32_t max_depth;	  /* deeper calls of a kernel stack are not traced */
+	uint64_t threshold_ticks; /* of the tsc; shorter calls are not recorded; 0: all are */
+	uint32_t profile_mode;	  /* HV_PROFILE_PLAIN: calls that only the profile counts may take
+				   * the plain way */
+	uint32_t unused;
 	uint64_t yield_reader_gva; /* the function by which the guest's ftrace reads a site:
 				    * (to, from, bytes), 0 when it succeeds */
-	uint8_t yield_nop[8]; /* what a site had before it was changed, for the guest's ftrace */
-	uint32_t lazy_mask;   /* the thread flag that requests a lazy reschedule */
-	uint32_t unused_end;
+	uint8_t yield_nop[8];  /* what a site had before it was changed, for the guest's ftrace */
+	uint64_t sleep_gva;    /* the function by which a guest that hibernates waits: it takes the
+				* time in milliseconds */
+	uint64_t ticks_per_ns; /* of the tsc, times 2^32 */
 };
 
 /* What an entry of the stubs does when a site calls it, before the call goes on. */
@@ -97,21 +63,58 @@ struct hv_left {
 
 /* Host and guest both write it. Both change the mode with interlocked instructions only. */
 struct hv_control {
-	uint32_t mode;	/* HV_MODE_* */
-	uint32_t looks; /* how often the guest's ftrace has read a site since attach */
-	uint32_t unused[14];
+	uint32_t mode;	     /* HV_MODE_* */
+	uint32_t graph_mode; /* not 0: a graph's calls and returns take the general way, which
+			      * looks at the params */
+	uint32_t looks;	     /* how often the guest's ftrace has read a site since attach */
+	uint32_t hibernates; /* how often the guest has waited since it began to hibernate; 0: it
+			      * does not */
+	uint32_t sections;   /* HV_SECTIONS_* */
+	uint32_t unused[11];
 	struct hv_left left[HV_NR_SLOTS];
 };
 
-/* Of one vCPU. */
+/* Where a section begins or ends: a time in which preemption is off. */
+struct hv_section_end {
+	uint64_t tsc;
+	uint32_t place;	 /* low half of the address to which the stub returned, in a detour */
+	uint32_t caller; /* low half of the address that the function returns to; 0: not known */
+	uint32_t pid;
+	uint32_t preempt_count;
+	uint32_t cpu_flags;    /* low half */
+	uint32_t thread_flags; /* the byte of them that records have */
+	uint64_t steal_ns;     /* for how long the host has not run this vCPU, in all */
+};
+
+/* The sections of one vCPU. The guest writes all of it, the host LONGEST. */
+struct hv_sections {
+	struct hv_section_end open; /* tsc 0: no section is open, or none that is measured */
+	uint64_t longest;	    /* ticks in which the vCPU ran; only longer sections are kept */
+	uint32_t seq;		    /* odd while the following is written */
+	uint32_t unused;
+	uint64_t nr_no_begin; /* ends that found no section open */
+	uint64_t nr_stolen; /* sections that were longer only by time in which the host did not run
+			     * the vCPU */
+	struct hv_section_end from, to; /* the section that was kept last */
+	char comm[16];			/* of the task that it ended in */
+	uint64_t unused_more[3];
+};
+
+/* Of one vCPU. The ring follows it. */
 struct hv_state {
-	uint64_t head;	      /* how many records were ever reserved in the ring */
+	uint64_t head; /* the ring's length and the lengths of all records that were ever reserved
+			* in it, in bytes. It begins with the ring's length so that the first lap
+			* has the number 1: memory that was never written is not of that lap */
 	uint32_t last_pid;    /* whose record was written last */
 	uint32_t muted;	      /* the host writes it; not 0: see HV_MODE_CPUS */
 	uint64_t nr_no_stack; /* calls of a graph that found no return stack free */
 	uint64_t nr_no_room;  /* calls of a graph whose return stack was full */
 	uint64_t nr_no_count; /* calls for which a profile's table had no place */
-	uint64_t unused[3];
+	uint64_t counts_gva;  /* of the vCPU's struct hv_count; the host writes it at attach */
+	uint32_t drafts;      /* bit N: a probe fills, or a stub records, the vCPU's draft N */
+	uint32_t unused;
+	uint64_t nr_no_draft; /* entries of events that found no draft free or are too long */
+	struct hv_sections sections;
 };
 
 /* A record of a ring: record_bits.h. */
@@ -124,20 +127,22 @@ struct hv_frame {
 	uint64_t slot_gva;     /* where the return address is */
 	uint64_t caller_gva;   /* what the return address was */
 	uint64_t tsc;	       /* of the call */
-	uint32_t function_low; /* low half of the site's address */
+	uint32_t function_low; /* low half of the address that follows the site */
 	uint16_t flags;	       /* HV_FRAME_* */
-	uint16_t depth;
+	uint16_t depth; /* with the kind HV_RECORD_ENTRY, as the top bits of a record's word 3 */
 };
 
 /* A return stack: the open calls on one kernel stack. While it has no frames, any kernel stack may
  * take it. Its size is not a power of two, so that the first cache lines of all return stacks are
  * not in the same few sets of the cache. */
 struct hv_stack {
-	uint64_t word;	 /* address of the kernel stack, aligned to stack_bytes; its low bits
-			  * (HV_STACK_NR_MASK) are the number of frames. For an interrupt stack the
-			  * address is that of the aligned block that holds its last word */
-	uint32_t depth;	 /* of the first frame; on an interrupt stack it continues the depth of
-			  * what was interrupted */
+	uint64_t word;	 /* address of the kernel stack, aligned to its size; its low bits are
+			  * the number of frames times their length (HV_STACK_NR_MASK) and
+			  * HV_STACK_SLOW. For an interrupt stack the address is that of the aligned
+			  * block that has its last word, and HV_STACK_IRQ is set */
+	uint32_t depth;	 /* of the first frame, in the form of the upper half of word 3 of a record
+			  * of kind HV_RECORD_ENTRY. Attach sets it to HV_STACK_DEPTH_0. On an
+			  * interrupt stack it continues the depth of what was interrupted */
 	uint32_t inside; /* how many frames are of root functions */
 	uint32_t muted;	 /* how many frames are of functions that are left out with all they call */
 	uint32_t stopped;   /* not 0: a function returned that was not the last frame's. No frames
@@ -147,15 +152,19 @@ struct hv_stack {
 	uint32_t overrun;   /* calls that found no room since a kernel stack took this one */
 	uint64_t left_tsc;  /* when the task left the CPU; 0: it did not, or it is back */
 	uint64_t own_ticks; /* sum of the own time of all profiled calls that returned */
-	uint64_t unused[2];
+	uint64_t unused[10];
 	struct hv_frame frames[HV_FRAMES_MAX];
 	uint64_t sums[HV_FRAMES_MAX]; /* for each frame: own_ticks when the call began */
 };
 
+/* Depth 0 in the form that a return stack has it in. */
+#define HV_STACK_DEPTH_0                                                                           \
+	((uint32_t)((uint64_t)HV_RECORD_ENTRY << HV_RECORD_KIND_SHIFT >> HV_RECORD_HIGH))
+
 /* What a profile has counted of one function on one vCPU. The function is in the first place, of
  * HV_COUNT_PROBES from its home on, that is its own or free. */
 struct hv_count {
-	uint32_t function_low; /* low half of the site's address; 0: this place is free */
+	uint32_t function_low; /* low half of the address behind the site; 0: this place is free */
 	uint32_t unused;
 	uint64_t hits;	       /* calls */
 	uint64_t ticks;	       /* sum over the calls that returned */
@@ -163,34 +172,75 @@ struct hv_count {
 	uint64_t squares_high; /* high half */
 };
 
-/* The first place to look for the return stack of the kernel stack at ADDRESS (as in its word). The
- * other HV_STACK_PROBES - 1 places follow it. */
-static inline uint32_t hv_stack_home(uint64_t address, uint32_t nr_homes)
-{
-	uint32_t hash = (uint32_t)(address >> 12) * HV_STACK_HASH;
+/* Stands for the guest's struct trace_event_file when an event is recorded from outside: the data
+ * of its probe. The guest may only read it. It reads no other member than the flags, whose place
+ * the kernel's types tell. */
+struct hv_event_file {
+	uint32_t id; /* of the event's type */
+	uint8_t members[124];
+};
 
-	return (uint32_t)((uint64_t)hash * nr_homes >> 32);
+/* Where a probe fills the entry of an event, before a stub puts it into the ring. */
+struct hv_draft {
+	/* What is before an entry in the guest's own ring buffer: its probes may look for the entry
+	 * behind a struct ring_buffer_event, which is 0 and then the length here. */
+	uint32_t event;
+	uint32_t len_bytes; /* of the entry, at most HV_ENTRY_LEN_MAX */
+	uint8_t entry[4088];
+};
+
+/* Whether the stubs of a graph may take the plain way: every call and every return is recorded, and
+ * a return without what the function returned. */
+static inline int hv_graph_is_plain(const struct hv_params *p)
+{
+	return (p->graph_flags & ~HV_GRAPH_OWN_TIME & ~HV_GRAPH_PROFILE) == HV_GRAPH_RETURNS &&
+	       p->max_depth == UINT32_MAX && !p->threshold_ticks;
 }
 
-/* The first place to look for the counts of a function. The other HV_COUNT_PROBES - 1 places follow
- * it. */
-static inline uint32_t hv_count_home(uint32_t function_low, uint32_t nr_counts)
+/* Whether the stubs of a profile may take the plain way: the profile is on, and a call's time
+ * includes the calls that it makes. */
+static inline int hv_profile_is_plain(const struct hv_params *p)
 {
-	uint32_t hash = function_low * HV_STACK_HASH;
+	return (p->graph_flags & (HV_GRAPH_PROFILE | HV_GRAPH_OWN_TIME)) == HV_GRAPH_PROFILE;
+}
 
-	return (uint32_t)((uint64_t)hash * (nr_counts - HV_COUNT_PROBES + 1) >> 32);
+/* A number below 1 << HOMES_SHIFT, by a multiplicative hash of KEY. HOMES_SHIFT: 1 to 31. The stubs
+ * shift by 32 - HOMES_SHIFT, and the CPU takes a shift by 32 for one by 0. */
+static inline uint32_t hv_home(uint32_t key, unsigned homes_shift)
+{
+	return key * HV_STACK_HASH >> (32 - homes_shift);
+}
+
+/* The first place to look for the return stack that has KEY as its word, without HV_STACK_NR_MASK
+ * and HV_STACK_SLOW. There are 1 << HOMES_SHIFT first places. The other HV_STACK_PROBES - 1 places
+ * of a key follow its first one. */
+static inline uint32_t hv_stack_home(uint64_t key, unsigned homes_shift)
+{
+	return hv_home((uint32_t)key, homes_shift);
+}
+
+/* The first place to look for the counts of a function, likewise. The other HV_COUNT_PROBES - 1
+ * places follow it. */
+static inline uint32_t hv_count_home(uint32_t function_low, unsigned homes_shift)
+{
+	return hv_home(function_low, homes_shift);
 }
 
 /* The offsets in the comments and in docs/region.md, and no padding. */
-_Static_assert(offsetof(struct hv_params, task_pid_off) == 0x20, "params");
-_Static_assert(offsetof(struct hv_params, states_gva) == 0x30, "params");
-_Static_assert(offsetof(struct hv_params, graph_flags) == 0x60, "params");
-_Static_assert(offsetof(struct hv_params, control_gva) == 0x98, "params");
-_Static_assert(sizeof(struct hv_params) == 0xd0, "params");
+_Static_assert(sizeof(struct hv_params) == 0x38, "params");
 _Static_assert(HV_SLOTS_OFF + HV_NR_SLOTS * sizeof(struct hv_slot) <= HV_STUBS_CODE_OFF, "slots");
 _Static_assert(sizeof(struct hv_control) == 64 + HV_NR_SLOTS * 16, "control block");
-_Static_assert(sizeof(struct hv_state) == 64, "state");
+_Static_assert(sizeof(struct hv_section_end) == 40, "end of a section");
+_Static_assert(sizeof(struct hv_sections) == 192, "sections");
+_Static_assert(sizeof(struct hv_state) == 64 + 192, "state");
 _Static_assert(sizeof(struct hv_record) == 32, "record");
 _Static_assert(sizeof(struct hv_frame) == 32, "frame");
-_Static_assert(sizeof(struct hv_stack) == 64 + HV_FRAMES_MAX * (32 + 8), "return stack");
+_Static_assert(sizeof(struct hv_stack) == 128 + HV_FRAMES_MAX * (32 + 8), "return stack");
 _Static_assert(sizeof(struct hv_count) == 40, "count");
+_Static_assert(sizeof(struct hv_event_file) == 128, "file of an event");
+_Static_assert(sizeof(struct hv_draft) == 4096, "draft");
+_Static_assert(1 << HV_NR_DRAFTS_SHIFT == HV_NR_DRAFTS, "drafts");
+/* A stub copies whole records: it reads behind an entry, but not behind its draft. */
+_Static_assert((HV_ENTRY_LEN_MAX - HV_ENTRY_HEADER_LEN) % HV_DATA_LEN == 0 &&
+		       HV_ENTRY_LEN_MAX <= sizeof(((struct hv_draft *)0)->entry),
+	       "entry");

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Flags, limits and places of the memory that guest and host share: the numbers of ringbuf/abi.h
  * that do not follow from its structs. C and the assembler include this file, so it has constants
  * only. The offsets and sizes of the structs' fields reach the assembler by arch/stub_offsets.c. */
@@ -6,12 +7,24 @@
 /* The page of the params. Offsets are from the first byte of the params. */
 #define HV_SLOTS_OFF	  0x800	 /* HV_NR_SLOTS times struct hv_slot */
 #define HV_STUBS_CODE_OFF 0x1000 /* the first byte of the stubs' code */
+#define HV_STUBS_LEN_MAX  0xf000 /* of the code */
+
+/* Numbers of alternatives: what arch->link puts in place of some instructions of the stubs
+ * (docs/stubs.md). */
+#define HV_ALT_NO_MIGRATE 1 /* a nop: the kernel does not count what disables migration */
+#define HV_ALT_LAZY	  2 /* a jump: the kernel counts lazy preemption */
+#define HV_ALT_JUMP	  3 /* a jump: the return handler may jump to the caller's address */
+#define HV_ALT_NO_STEAL	  4 /* a nop: the kernel does not know for how long the host stopped it */
 
 /* struct hv_control: mode. 0 is the common case: record every call. */
 #define HV_MODE_OFF	   1 /* tracing_on is 0: record nothing */
 #define HV_MODE_OFF_BIT	   0
 #define HV_MODE_PID_FILTER 2 /* record only pids whose bit in the pid bitmap is set */
 #define HV_MODE_CPUS	   4 /* record nothing on vCPUs whose state is muted */
+
+/* struct hv_control: sections */
+#define HV_SECTIONS_ON	  1 /* sections are measured */
+#define HV_SECTIONS_FIXED 2 /* a section that is kept does not make "longest" longer */
 
 /* struct hv_slot: does. COUNTED actions happen as often as struct hv_left says. */
 #define HV_NR_SLOTS	      128
@@ -29,27 +42,42 @@
 #define HV_SLOT_PID_CLEARS    0x2000 /* 0 */
 #define HV_SLOT_PID_SETS      0x4000 /* 1 */
 
+/* How long a guest that hibernates waits for the host: so many times so long. */
+#define HV_HIBERNATION_WAITS   1500
+#define HV_HIBERNATION_WAIT_MS 20
+
 /* struct hv_params: graph_flags. When a flag changes, frames that are already open end by the new
  * flags. */
 #define HV_GRAPH_RETURNS    1  /* the tracer is on: record returns */
 #define HV_GRAPH_NO_ENTRIES 2  /* there is a threshold: record returns only */
 #define HV_GRAPH_SUBTREE    4  /* record only what a root function calls */
 #define HV_GRAPH_RETVAL	    8  /* record also what functions return */
-#define HV_GRAPH_NO_IRQS    16 /* leave out calls in hard interrupts, except below a root function */
+#define HV_GRAPH_NO_IRQS    16 /* leave out calls in hard interrupts unless below a root function */
 #define HV_GRAPH_PROFILE    32 /* count calls */
 #define HV_GRAPH_OWN_TIME   64 /* profile: a call's time does not include the calls that it makes */
 
+/* struct hv_params: profile_mode */
+#define HV_PROFILE_PLAIN 1 /* count calls, and a call's time includes the calls that it makes */
+
 /* struct hv_stack */
-#define HV_FRAMES_MAX	 128
-#define HV_STACK_NR_MASK 0xfff /* of the word: the number of frames */
-#define HV_STACK_PROBES	 4     /* consecutive places that a kernel stack's return stack can be in */
+#define HV_FRAMES_MAX	 120
+#define HV_STACK_NR_MASK 0xfff	/* of the word: the number of frames, times their length */
+#define HV_STACK_SLOW	 0x1000 /* of the word: calls and returns take the general way */
+#define HV_STACK_IRQ	 0x2000 /* of the word: it is an interrupt stack's */
+#define HV_STACK_PROBES	 4 /* consecutive places that a kernel stack's return stack can be in */
 #define HV_STACK_HASH	 0x9e3779b1 /* see hv_stack_home() and hv_count_home() */
 
 /* struct hv_frame: flags */
-#define HV_FRAME_ROOT	  1 /* counts in the return stack's "inside" */
-#define HV_FRAME_MUTES	  2 /* counts in the return stack's "muted"; the call is not recorded */
-#define HV_FRAME_PROFILED 4 /* the call counts in a profile */
-#define HV_FRAME_QUIET	  8 /* the call counts in a profile only; it is not recorded */
+#define HV_FRAME_ROOT	  1  /* counts in the return stack's "inside" */
+#define HV_FRAME_MUTES	  2  /* counts in the return stack's "muted"; the call is not recorded */
+#define HV_FRAME_PROFILED 4  /* the call counts in a profile */
+#define HV_FRAME_QUIET	  8  /* the call counts in a profile only; it is not recorded */
+#define HV_FRAME_OWN_TIME 16 /* the profile counts its time without that of the calls in it */
+
+/* struct hv_draft */
+#define HV_NR_DRAFTS	   4 /* of a vCPU: a task, and what interrupts it */
+#define HV_NR_DRAFTS_SHIFT 2
+#define HV_ENTRY_LEN_MAX   4088 /* of an event */
 
 /* struct hv_count */
 #define HV_COUNT_PROBES 32 /* consecutive places that a function's counts can be in */

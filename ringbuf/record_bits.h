@@ -1,87 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* clang-format off */
 /* Where the parts of a record are in its four words (struct hv_record in ringbuf/abi.h). C and the
  * assembler include this file, so it has constants only.
  *
- * Bit 63 of every word is the lap bit. For the record at position p of its ring it is
- * !((p / nr_slots) & 1). Memory that was never written therefore reads as "not yet written", and
- * when a late writer has overwritten some words of a record, its lap bits disagree.
+ * In the ring each word of a record is combined (xor) with the record's key. The key follows from
+ * the position of the record (hv_record_key() in ringbuf/ring.h), and its top two bits are the low
+ * two bits of the lap's number. This file describes the words without the key. They have zeros in
+ * bits 62 and 63 (HV_RECORD_ZEROS). If the reader combines a word with the key of a position and
+ * finds other bits there, the word was not written in the lap of that position.
  *
- * Each kind of record uses the other bits as follows:
+ * An address of kernel text, module or stub is in the last 2 GiB: its bits 31 to 63 are 1 and need
+ * no room.
  *
- * function  word 0  0-62 tsc
- *           word 1  0-31 low half of the site's address, 32-62 low 31 bits of the caller's address
- *                   (bit 31 of an address in the kernel image or in a module is always 1)
- *           word 2  0-31 pid, 32-47 thread flags, 48-55 migration-disable count. A kernel with
- *                   lazy preemption of its own: 56-61 lazy-preemption count (63: that or more),
- *                   62 a lazy reschedule is requested
- *           word 3  0-31 preempt count as the CPU keeps it, 32-47 low half of the CPU flags,
- *                   48-51 kind
- * task      word 0  0-62 tsc
- *           word 1  0-62 comm[0..7] without the top bit of comm[7]
- *           word 2  0-62 comm[8..15] (comm[15] is NUL)
- *           word 3  0-31 pid, 32-46 low 15 bits of the tgid, 47 top bit of comm[7], 48-51 kind,
- *                   52-58 high 7 bits of the tgid (22 bits are enough for PID_MAX_LIMIT)
- * entry     as function, and
- *           word 3  52-62 low 11 bits of the depth
- * exit      word 0  0-62 tsc of the return
- *           word 1  0-31 low half of the site's address, 32-62 ticks since the call, low 31 bits
- *           word 2  0-31 pid, 32-62 ticks since the call, next 31 bits
- *           word 3  as entry, at the time of the return
- * more      word 0  0-62 tsc of the exit that follows
- *           word 1  0-62 low 63 bits of the value that the function returned
- *           word 2  0-31 overrun
- *           word 3  0-31 pid, 46 word 1 has a value, 47 bit 63 of that value, 48-51 kind
- * words     word 0  0-62 tsc of the stack that follows
- *           in the first of several:
- *           word 1  0-62 address of the slot that holds the caller's return address: the recorded
- *                   stack begins there
- *           word 2  0-30 low bits of the frame pointer, 31-61 low bits of the address at which the
- *                   second part of the stack begins; 0: there is no second part
- *           word 3  0-31 how many records of words follow, 48-51 kind
- *           in the others:
- *           word 1, 2, 3  0-47 a word of the stack (HV_WORD_*), or 0: no word
- *           word 3  48-51 kind, 52-62 number of this record, counted from 1
- * stack     as function, and
- *           word 3  52-58 how many records of words precede it, without the first, 62 a command
- *                   asked for the stack
- * command   as function, and
- *           word 3  62 is 1
- * mark      word 0  0-62 tsc
- *           word 1  0-62 number of the text, which the host keeps
- *           word 3  48-51 kind
- */
+ *  kind      word  bits   what
+ *
+ *  function  0      0-61  tsc
+ *            1      0-30  low bits of the address that follows the site
+ *                  31-61  low 31 bits of the caller's address, inverted. The stub makes the word
+ *                         of both addresses: (site end) ^ (caller << HV_CALLER_SHIFT)
+ *            2      0-7   migration-disable count, low byte; 0: the kernel does not count
+ *                   8-15  the byte of the thread flags that has those for rescheduling
+ *                  16-47  pid
+ *                  48-53  lazy-preemption count of a kernel that has lazy preemption of its own;
+ *                         HV_CALL_LAZY_MAX: that or more
+ *                  54     in such a kernel: a lazy reschedule is requested
+ *            3      0-31  preempt count as the CPU keeps it
+ *                  32-47  low half of the CPU flags
+ *                  48-56  of no meaning: more of the CPU flags may be there
+ *                  57-60  kind, of this record and of all others
+ *
+ *  task      0      0-61  tsc
+ *            1      0-61  comm[0] to comm[7], without the top two bits of comm[7]
+ *            2      0-55  comm[8] to comm[14]; comm[15] is NUL
+ *            3      0-21  pid; 22 bits are enough for PID_MAX_LIMIT
+ *                  22-43  tgid
+ *                  44-45  top two bits of comm[7]
+ *
+ *  entry            as function, but
+ *            3     48-56  depth
+ *
+ *  exit      0      0-61  tsc of the return
+ *            1      0-61  tsc of the call
+ *            2      0-31  low half of the address that follows the site
+ *                  32-61  pid
+ *            3      0-56  as entry, at the time of the return
+ *
+ *  more      0      0-61  tsc of the exit that follows
+ *            1      0-61  low bits of the value that the function returned
+ *            2      0-31  overrun
+ *                  32     word 1 has a value
+ *                  33-34  top two bits of that value
+ *
+ *  words            the first of several:
+ *            0      0-61  tsc of the stack that follows
+ *            1      0-61  low bits of the address of the slot that has the caller's return
+ *                         address: the recorded stack begins there
+ *            2      0-30  low bits of the frame pointer
+ *                  31-58  bits 3 to 30 of the address at which the second part of the stack
+ *                         begins; 0: there is no second part
+ *            3      0-31  how many records of words follow
+ *                   the others:
+ *            0      0-61  as the first
+ *            1, 2   0-47  a word of the stack (HV_WORD_*), or 0: no word
+ *            3      0-47  likewise
+ *                  48-54  number of this record, counted from 1
+ *
+ *  stack            as function, but
+ *            3     48-54  how many records of words precede it, without the first
+ *                  56     a command asked for the stack
+ *
+ *  command          as function, but
+ *            3     48-54  0
+ *                  56     1
+ *
+ *  data             part of an event's entry, as its probe has filled it: HV_DATA_LEN bytes, or
+ *                   fewer and then bytes of no meaning. The first HV_ENTRY_HEADER_LEN bytes of the
+ *                   entry, which all events have in common, are in no record
+ *            0      0-61  tsc of the event that follows
+ *            1      0-61  bytes 0 to 7, without their top two bits
+ *            2      0-61  bytes 8 to 15, likewise
+ *            3      0-31  bytes 16 to 19
+ *                  32-33  top two bits of bytes 8 to 15
+ *                  34-35  top two bits of bytes 0 to 7
+ *                  48-56  number of this record, counted from 0
+ *
+ *  event     0      0-61  tsc
+ *            1      0-15  id of its type
+ *                  16-31  length of its entry in bytes
+ *            2            as function
+ *            3            as function, but
+ *                  48-56  how many records of data precede it
+ *
+ *  mark      0      0-61  tsc
+ *            1      0-61  number of the text, which the host keeps
+ *
+ * All other bits are 0. */
+/* clang-format on */
 #pragma once
 
-#define HV_LAP_BIT 63
+#define HV_RECORD_ZEROS 0xc000000000000000 /* bits that are 0 in every word of a record */
+#define HV_LAP_BITS	2		   /* how many: as many as a key has for the lap */
+#define HV_WORD_BITS	62		   /* the other bits of a word */
 
-#define HV_RECORD_KIND_SHIFT 48
-#define HV_RECORD_FUNCTION   1 /* a function was called */
-#define HV_RECORD_TASK	     2 /* precedes the first record of another task on this vCPU */
-#define HV_RECORD_ENTRY	     3 /* graph: a function was called */
-#define HV_RECORD_EXIT	     4 /* graph: a function returned */
-#define HV_RECORD_MORE	     5 /* the rest of an exit; precedes it and is reserved with it */
-#define HV_RECORD_MARK	     6 /* a line of trace_marker; only the host writes these */
-#define HV_RECORD_WORDS	     7 /* words of a stack; precede it and are reserved with it */
-#define HV_RECORD_STACK	     8 /* a function was called, and the stack of that call */
-#define HV_RECORD_COMMAND    9 /* a function was called that has a command for the host */
+#define HV_CALLER_SHIFT 31 /* of the caller's address in word 1 of a call */
 
-#define HV_CALL_LAZY_SHIFT 56
-#define HV_CALL_LAZY_MAX   0x3f
-#define HV_CALL_LAZY_ASKED 62
+#define HV_RECORD_KIND_SHIFT 57
+#define HV_RECORD_KIND_MASK  0xf
+#define HV_RECORD_FUNCTION   0 /* a function was called */
+#define HV_RECORD_TASK	     1 /* precedes the first record of another task on this vCPU */
+#define HV_RECORD_ENTRY	     2 /* graph: a function was called */
+#define HV_RECORD_EXIT	     3 /* graph: a function returned */
+#define HV_RECORD_MORE	     4 /* the rest of an exit; precedes it and is reserved with it */
+#define HV_RECORD_MARK	     5 /* a line of trace_marker; only the host writes these */
+#define HV_RECORD_WORDS	     6 /* words of a stack; precede it and are reserved with it */
+#define HV_RECORD_STACK	     7 /* a function was called, and the stack of that call */
+#define HV_RECORD_COMMAND    8 /* a function was called that has a command for the host */
 
-#define HV_TASK_COMM7_SHIFT 47
-#define HV_TASK_TGID_SHIFT  32
-#define HV_TASK_TGID_LOW    15 /* bits */
-#define HV_TASK_TGID_SHIFT2 52
-#define HV_TASK_TGID_HIGH   7 /* bits */
+#define HV_RECORD_DATA	9  /* of an event's entry; precede it and are reserved with it */
+#define HV_RECORD_EVENT 10 /* the guest's kernel called the probe of an event */
 
-#define HV_RECORD_DEPTH_SHIFT 52
-#define HV_RECORD_DEPTH_MAX   0x7ff
+#define HV_CALL_FLAGS_SHIFT 8
+#define HV_CALL_PID_SHIFT   16
+#define HV_CALL_LAZY_SHIFT  48
+#define HV_CALL_LAZY_MAX    0x3f
+#define HV_CALL_LAZY_ASKED  54
 
-#define HV_MORE_VALUE63_SHIFT 47
-#define HV_MORE_VALUE_SHIFT   46
+#define HV_TASK_PID_MASK    0x3fffff
+#define HV_TASK_TGID_SHIFT  22
+#define HV_TASK_COMM7_SHIFT 44 /* the top two bits of comm[7] */
 
-#define HV_STACK_RECORDS_MAX 127 /* records of words in one stack, without the first */
-#define HV_STACK_COMMAND_BIT 62
+#define HV_RECORD_HIGH	      32 /* where the upper half of a word begins */
+#define HV_RECORD_DEPTH_SHIFT 48
+#define HV_RECORD_DEPTH_MAX   0x1ff
+
+#define HV_DATA_LEN	     20
+#define HV_ENTRY_HEADER_LEN  8
+#define HV_DATA_SECOND_SHIFT 32 /* the top two bits of bytes 8 to 15 */
+#define HV_DATA_FIRST_SHIFT  34 /* the top two bits of bytes 0 to 7 */
+#define HV_EVENT_LEN_SHIFT   16
+
+#define HV_EXIT_SITE_MASK   0x7fffffff
+#define HV_EXIT_PID_SHIFT   32
+#define HV_MORE_VALUE_SHIFT 32
+#define HV_MORE_TOP_SHIFT   33
+
+#define HV_WORDS_SECOND_SHIFT 31
+#define HV_STACK_RECORDS_MAX  127 /* records of words in one stack, without the first */
+#define HV_STACK_COMMAND_BIT  56
 
 /* A word of a stack, 48 bits: 0-30 the low bits of its value, 31 (HV_WORD_TEXT) whether that is an
  * address of kernel text rather than a pointer into a stack, 32-46 bits 3-17 of the address where

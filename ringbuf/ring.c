@@ -1,11 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "ringbuf/ring.h"
 
 #include <stdbool.h>
 
-/* After falling a lap behind, this much of the lap is given up as well, so that the writers do not
- * overtake the reader again at once. */
+/* A reader that has fallen a lap behind also skips this much of the next lap, so that the writers
+ * do not overtake it again at once. */
 #define MARGIN_MAX 1024
-#define LAP_BIT	   (UINT64_C(1) << HV_LAP_BIT)
 
 void hv_ring_init(struct hv_ring *ring, const struct hv_state *state,
 		  const struct hv_record *records, uint64_t nr_slots)
@@ -19,31 +19,36 @@ void hv_ring_init(struct hv_ring *ring, const struct hv_state *state,
 	};
 }
 
-uint64_t hv_ring_head(const struct hv_ring *ring)
-{
-	return __atomic_load_n(&ring->state->head, __ATOMIC_ACQUIRE);
-}
-
 static bool runs_backwards(uint64_t ahead)
 {
 	return ahead >> 63;
 }
 
-/* Copies the record at POSITION; true when every word carries that position's lap bit. Acquire: the
- * head that is read next is not older than any of the words. */
-static bool copy_record(const struct hv_ring *ring, uint64_t position, struct hv_record *ret)
+/* Copies the record in SLOT. True: every word was written with KEY, as far as its top bits tell.
+ * Acquire: the head that is read next is not older than any of the words. */
+static inline bool copy_slot(const struct hv_record *slot, uint64_t key, struct hv_record *ret)
 {
-	const struct hv_record *slot = &ring->records[position & (ring->nr_slots - 1)];
-	uint64_t lap = (position / ring->nr_slots) & 1 ? 0 : LAP_BIT;
 	uint64_t wrong = 0;
 
+#pragma GCC unroll 4
 	for (unsigned i = 0; i < 4; i++) {
-		uint64_t word = __atomic_load_n(&slot->word[i], __ATOMIC_ACQUIRE);
+		uint64_t word = __atomic_load_n(&slot->word[i], __ATOMIC_ACQUIRE) ^ key;
 
-		wrong |= (word ^ lap) & LAP_BIT;
-		ret->word[i] = word & ~LAP_BIT;
+		ret->word[i] = word;
+		wrong |= word;
 	}
-	return wrong == 0;
+	return !(wrong & HV_RECORD_ZEROS);
+}
+
+static const struct hv_record *slot_of(const struct hv_ring *ring, uint64_t position)
+{
+	return &ring->records[position & (ring->nr_slots - 1)];
+}
+
+/* Copies the record at POSITION. True: it was written for that position. */
+static bool copy_record(const struct hv_ring *ring, uint64_t position, struct hv_record *ret)
+{
+	return copy_slot(slot_of(ring, position), hv_record_key(position, ring->nr_slots), ret);
 }
 
 static enum hv_ring_result pass(struct hv_ring *ring, uint64_t nr, uint64_t *ret_lost)
@@ -55,13 +60,14 @@ static enum hv_ring_result pass(struct hv_ring *ring, uint64_t nr, uint64_t *ret
 	return HV_RING_LOST;
 }
 
-/* HEAD is further from the position than what counts. */
+/* HEAD is further from the position than the records that count. */
 static enum hv_ring_result catch_up(struct hv_ring *ring, uint64_t head, uint64_t *ret_lost)
 {
 	uint64_t margin = ring->nr_kept / 8;
 
 	if (runs_backwards(head - ring->position)) {
-		/* A lie; how much it hides nobody knows. One lost record says so. */
+		/* The guest lies, and nobody knows how many records are missing. One lost record
+		 * counts for them. */
 		ring->position = head - 1;
 		return pass(ring, 1, ret_lost);
 	}
@@ -70,7 +76,7 @@ static enum hv_ring_result catch_up(struct hv_ring *ring, uint64_t head, uint64_
 	return pass(ring, head - ring->nr_kept + margin - ring->position, ret_lost);
 }
 
-/* The position is reserved and not written. When that is so for too long, it is passed, and with it
+/* The position is reserved and not written. If this lasts for too long, passes it, and with it
  * every unwritten position after it that was reserved as long ago. */
 static enum hv_ring_result wait_or_pass(struct hv_ring *ring, uint64_t head, uint64_t now_ns,
 					uint64_t *ret_lost)
@@ -95,20 +101,51 @@ enum hv_ring_result hv_ring_read(struct hv_ring *ring, uint64_t now_ns, struct h
 				 uint64_t *ret_lost)
 {
 	uint64_t head = hv_ring_head(ring);
-	struct hv_record copy;
 
 	if (head == ring->position)
 		return HV_RING_EMPTY;
 	if (head - ring->position > ring->nr_kept)
 		return catch_up(ring, head, ret_lost);
-	if (!copy_record(ring, ring->position, &copy))
+	if (!copy_record(ring, ring->position, ret))
 		return wait_or_pass(ring, head, now_ns, ret_lost);
-	/* A lap bit comes round every second lap: only the head tells that nobody has begun to
-	 * write this slot again. */
+	/* The lap number in a key repeats: only the head tells that nobody has begun to write this
+	 * slot again. */
 	head = hv_ring_head(ring);
 	if (head - ring->position > ring->nr_kept)
 		return catch_up(ring, head, ret_lost);
 	ring->position++;
-	*ret = copy;
 	return HV_RING_RECORD;
+}
+
+/* Returns how many records, at most MAX, there are from the position up to AHEAD of it without
+ * going round. */
+static size_t run_max(const struct hv_ring *ring, uint64_t ahead, size_t max)
+{
+	uint64_t to_end = ring->nr_slots - (ring->position & (ring->nr_slots - 1));
+
+	if (max > ahead)
+		max = (size_t)ahead;
+	return max < to_end ? max : (size_t)to_end;
+}
+
+size_t hv_ring_read_run(struct hv_ring *ring, size_t max, struct hv_record *ret,
+			size_t stride_bytes)
+{
+	const struct hv_record *slot = slot_of(ring, ring->position), *first = slot, *end;
+	uint64_t key = hv_record_key(ring->position, ring->nr_slots);
+	uint64_t step = sizeof(*slot) << hv_key_shift(ring->nr_slots);
+	uint64_t ahead = hv_ring_head(ring) - ring->position;
+
+	if (ahead > ring->nr_kept)
+		return 0;
+	for (end = slot + run_max(ring, ahead, max); slot < end && copy_slot(slot, key, ret);
+	     slot++) {
+		ret = (struct hv_record *)((char *)ret + stride_bytes);
+		key += step;
+	}
+	/* The slot that was read first is the first that is written again. */
+	if (hv_ring_head(ring) - ring->position > ring->nr_kept)
+		return 0;
+	ring->position += (size_t)(slot - first);
+	return (size_t)(slot - first);
 }

@@ -1,20 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
-# Sourced: apt for a Debian suite, this machine's own from its own sources, any other through a
-# configuration in the cache that leaves the machine's as it is.
-#   HVTRACE_CACHE     where (~/.cache/hvtrace)
-#   HVTRACE_MIRROR    of other suites (http://deb.debian.org/debian)
+# Functions for scripts that source this file: apt for a Debian suite. The machine's own suite comes
+# from the machine's own sources. Any other comes through a configuration in the cache, and the
+# machine's configuration stays as it is.
+#   HVTRACE_CACHE     the cache (default ~/.cache/hvtrace)
+#   HVTRACE_MIRROR    the mirror of other suites (default http://deb.debian.org/debian)
 
 cache=${HVTRACE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hvtrace}
 own_suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 
-# suite_lock: until this process ends; two runs at a time would unpack into each other.
+# suite_lock: takes a lock until this process ends, so that two runs do not unpack into one folder.
 suite_lock() {
 	mkdir -p "$cache/apt"
 	exec 9>"$cache/apt/lock"
 	flock 9
 }
 
-# suite_open SUITE: what apt is told from now on.
+# suite_open SUITE: sets the options of apt for SUITE; the functions below use them.
 suite_open() {
 	local private=$cache/apt/$1 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 	apt=(-q -o APT::Sandbox::User=root -o "Dir::Cache::pkgcache=" -o "Dir::Cache::srcpkgcache=")
@@ -28,12 +30,13 @@ suite_open() {
 		-o APT::Architectures::=amd64)
 }
 
+# suite_update: fetches the package lists of the suite.
 suite_update() {
 	say "apt-get update"
 	apt-get "${apt[@]}" update >&2
 }
 
-# suite_download DIRECTORY PACKAGE...: their .deb files into it.
+# suite_download DIRECTORY PACKAGE...: downloads the packages' .deb files into DIRECTORY.
 suite_download() {
 	local into=$1
 	shift

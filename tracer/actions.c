@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/actions.h"
 
 #include <stdlib.h>
@@ -26,11 +27,11 @@ struct hv_actions {
 	struct hv_site_actions *list; /* owned, ascending by ip */
 	size_t nr;
 	struct slot {
-		uint64_t ip; /* 0: of any function that does the same */
+		uint64_t ip; /* 0: for all functions with these actions */
 		unsigned bits;
 		uint32_t goes_on;    /* as in the slot itself */
-		unsigned stands : 1; /* sites call it */
-		unsigned wanted : 1; /* sites are being made to call it */
+		unsigned in_use : 1; /* sites call its entry */
+		unsigned wanted : 1; /* sites are being changed to call its entry */
 	} slots[HV_NR_SLOTS];
 };
 
@@ -107,11 +108,11 @@ static int32_t clamped(int64_t left)
 	return left < 0 ? -1 : (int32_t)left;
 }
 
-/* The slot that counts ACTION for IP now; HV_NR_SLOTS: none. */
-static unsigned standing_slot(const struct hv_actions *a, uint64_t ip, enum hv_action action)
+/* Returns the slot that counts ACTION for IP now; HV_NR_SLOTS: none. */
+static unsigned slot_in_use(const struct hv_actions *a, uint64_t ip, enum hv_action action)
 {
 	for (unsigned i = 0; i < HV_NR_SLOTS; i++)
-		if (a->slots[i].stands && a->slots[i].ip == ip && a->slots[i].bits >> action & 1)
+		if (a->slots[i].in_use && a->slots[i].ip == ip && a->slots[i].bits >> action & 1)
 			return i;
 	return HV_NR_SLOTS;
 }
@@ -119,13 +120,13 @@ static unsigned standing_slot(const struct hv_actions *a, uint64_t ip, enum hv_a
 int64_t hv_actions_left(const struct hv_actions *a, uint64_t ip, enum hv_action action,
 			int64_t not_set)
 {
-	unsigned slot = standing_slot(a, ip, action);
+	unsigned slot = slot_in_use(a, ip, action);
 	int64_t left;
 
 	if (slot == HV_NR_SLOTS)
 		return not_set;
 	left = __atomic_load_n(left_of(a, slot, action), __ATOMIC_RELAXED);
-	/* What does not fit is counted once it does. */
+	/* A count that does not fit into the slot stays outside until it does. */
 	return left == INT32_MAX || left < 0 ? not_set : left;
 }
 
@@ -138,7 +139,7 @@ void hv_actions_begin(struct hv_actions *a)
 static void start_count(struct hv_actions *a, unsigned slot, const struct hv_site_actions *site,
 			enum hv_action action)
 {
-	unsigned before = standing_slot(a, site->ip, action);
+	unsigned before = slot_in_use(a, site->ip, action);
 	int32_t left = clamped(site->left[action]);
 
 	if (before != HV_NR_SLOTS)
@@ -146,7 +147,7 @@ static void start_count(struct hv_actions *a, unsigned slot, const struct hv_sit
 	__atomic_store_n(left_of(a, slot, action), left, __ATOMIC_RELAXED);
 }
 
-/* No site calls it yet. */
+/* No site calls the slot yet. */
 static void fill_slot(struct hv_actions *a, unsigned slot, const struct hv_site_actions *site,
 		      uint32_t goes_on)
 {
@@ -164,7 +165,7 @@ static void fill_slot(struct hv_actions *a, unsigned slot, const struct hv_site_
 
 static bool serves(const struct slot *slot, const struct hv_site_actions *site, uint32_t goes_on)
 {
-	return (slot->stands || slot->wanted) && slot->bits == site->bits &&
+	return (slot->in_use || slot->wanted) && slot->bits == site->bits &&
 	       slot->goes_on == goes_on && (!(site->bits & COUNTED) || slot->ip == site->ip);
 }
 
@@ -185,7 +186,7 @@ struct hv_err *hv_actions_entry(struct hv_actions *a, uint64_t ip, struct hv_gva
 		slot++;
 	if (slot == HV_NR_SLOTS) {
 		for (slot = 0; slot < HV_NR_SLOTS; slot++)
-			if (!a->slots[slot].stands && !a->slots[slot].wanted)
+			if (!a->slots[slot].in_use && !a->slots[slot].wanted)
 				break;
 		if (slot == HV_NR_SLOTS)
 			return hv_err_new(ENOSPC, "no more functions can have commands");
@@ -199,7 +200,7 @@ struct hv_err *hv_actions_entry(struct hv_actions *a, uint64_t ip, struct hv_gva
 void hv_actions_done(struct hv_actions *a)
 {
 	for (unsigned i = 0; i < HV_NR_SLOTS; i++)
-		a->slots[i].stands = a->slots[i].wanted;
+		a->slots[i].in_use = a->slots[i].wanted;
 }
 
 bool hv_actions_has(const struct hv_actions *a, uint64_t ip)

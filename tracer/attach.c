@@ -1,7 +1,10 @@
-/* Attaching: from a region and a kernel to stubs that the guest can reach. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Attaching: puts the stubs into the region and maps it into the guest. */
 #include "kernel/kernel.h"
 #include "patcher/mapping.h"
 #include "tracer/events/decoder.h"
+#include "tracer/detach.h"
+#include "tracer/hibernation.h"
 #include "tracer/init_code.h"
 #include "tracer/region_use.h"
 #include "tracer/session.h"
@@ -10,18 +13,18 @@
 
 static struct hv_err *map_region(struct hv_tracee *t, struct hv_mapping_plan *plan)
 {
-	bool stands = false;
+	bool mapped = false;
 	struct hv_err *err = hv_patcher_apply(t->patcher, plan->changes, plan->nr);
 
 	if (!err)
-		err = hv_tracee_is_mapped(t, &stands);
-	if (!err && !stands)
+		err = hv_tracee_is_mapped(t, &mapped);
+	if (!err && !mapped)
 		err = hv_err_new(EBUSY, "kernel page tables: the slots at 0x%llx are in use",
 				 (unsigned long long)t->range.start.v);
 	return err;
 }
 
-/* Page-table slots back to what they were, after an error of attach. */
+/* Undoes the changes of page-table slots after an error of attach. */
 static struct hv_err *unmap_after(struct hv_tracee *t, struct hv_err *err)
 {
 	HV_AUTO_FREE struct hv_change *undo = NULL;
@@ -36,7 +39,7 @@ static struct hv_err *unmap_after(struct hv_tracee *t, struct hv_err *err)
 	return err;
 }
 
-/* The region is empty then. What a dead service left in it is the user's to recover. */
+/* Empties the region, unless it has changes of a dead service, which the user has to recover. */
 static struct hv_err *claim_region(struct hv_tracee *t, bool *ret_stale)
 {
 	struct hv_region_header header;
@@ -57,18 +60,18 @@ static struct hv_err *claim_region(struct hv_tracee *t, bool *ret_stale)
 
 static struct hv_err *plan_mapping(const struct hv_tracee *t, struct hv_mapping_plan *ret)
 {
-	uint64_t end = t->plan.rings_off + t->plan.nr_cpus * t->plan.ring_bytes;
+	uint64_t end = hv_plan_end_off(&t->plan);
 
 	return hv_mapping_plan(t->kernel, &t->region, end - HV_REGION_STUBS_OFF, ret);
 }
 
-/* Fills the region and leads the guest there. */
+/* Fills the region and maps it into the guest. */
 static struct hv_err *enter(struct hv_tracee *t, struct hv_mapping_plan *plan)
 {
 	struct hv_err *err;
 
 	hv_region_write_header(t);
-	hv_stubs_set_params(t);
+	hv_stubs_prepare(t);
 	err = hv_stubs_place(t);
 	if (!err)
 		err = map_region(t, plan);
@@ -76,6 +79,19 @@ static struct hv_err *enter(struct hv_tracee *t, struct hv_mapping_plan *plan)
 		return unmap_after(t, err);
 	hv_tracee_bind(t);
 	return NULL;
+}
+
+/* The last step, and the first after which the guest may be in a stub. */
+static struct hv_err *guard_hibernation(struct hv_session *s)
+{
+	struct hv_err *err = hv_hibernation_begin(s->tracee);
+	HV_AUTO_TEXT struct hv_text report = {0};
+	HV_AUTO_ERR struct hv_err *failed = err ? hv_session_restore(s, &report) : NULL;
+
+	if (failed)
+		return hv_err_mark(hv_err_in(err, "could not be undone (%s)", failed->message),
+				   HV_ERR_NEEDS_RECOVERY);
+	return err;
 }
 
 struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kernel,
@@ -101,6 +117,8 @@ struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kerne
 		err = hv_guest_pin(guest);
 	if (!err)
 		err = enter(s->tracee, &plan);
+	if (!err)
+		err = guard_hibernation(s);
 	if (err)
 		return err;
 	hv_session_refresh(s);

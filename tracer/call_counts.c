@@ -1,4 +1,5 @@
-/* The guest may have written anything into its tables of counts. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The guest can write anything into its tables of counts. */
 #include "tracer/call_counts.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "tracer/tracee.h"
 
 #define TWO_TO_64  18446744073709551616.0L
-#define SPAN_TICKS (UINT64_C(1) << 30) /* long enough for a rate, of a clock of whole ns */
+#define SPAN_TICKS (UINT64_C(1) << 30) /* enough for the rate of a clock of whole ns */
 
 struct hv_call_counts {
 	struct hv_tracee *tracee; /* borrowed, as are these: */
@@ -38,8 +39,7 @@ void hv_call_counts_switch(struct hv_call_counts *c, unsigned on)
 
 static struct hv_count *table_of(const struct hv_tracee *t, unsigned cpu)
 {
-	return (struct hv_count *)(t->region.host + t->plan.counts_off) +
-	       (size_t)cpu * t->plan.nr_counts;
+	return (struct hv_count *)(t->region.host + hv_plan_counts_off(&t->plan, cpu));
 }
 
 void hv_call_counts_clear(struct hv_call_counts *c)
@@ -68,12 +68,13 @@ static uint64_t spread(const struct hv_count *c, long double ns_per_tick)
 	return whole((squares - sum * sum / n) / (n - 1) * ns_per_tick * ns_per_tick / 1000);
 }
 
-/* NULL: it was not called. */
+/* NULL: the function was not called. */
 static const struct hv_count *find(const struct hv_tracee *t, const struct hv_count *table,
 				   struct hv_gva site)
 {
-	uint32_t function_low = (uint32_t)(site.v - t->kernel->core.as.arch->text_base.v);
-	unsigned home = hv_count_home(function_low, t->plan.nr_counts);
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	uint32_t function_low = (uint32_t)(site.v + arch->site_len_bytes - arch->text_base.v);
+	unsigned home = hv_count_home(function_low, t->plan.counts_shift);
 
 	for (unsigned i = home; i < home + HV_COUNT_PROBES; i++)
 		if (__atomic_load_n(&table[i].function_low, __ATOMIC_RELAXED) == function_low)

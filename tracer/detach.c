@@ -1,7 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/detach.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "tracer/detours.h"
+#include "tracer/hibernation.h"
 #include "tracer/region_use.h"
 #include "tracer/returns.h"
 #include "tracer/scope.h"
@@ -12,9 +16,10 @@
 
 struct unmapping {
 	struct hv_tracee *tracee;
-	struct hv_change *changes; /* owned */
+	struct hv_change *changes; /* owned: first the slots, then the calls */
 	size_t nr;
-	size_t nr_returns; /* put back */
+	size_t nr_slots;
+	size_t nr_returns; /* return addresses that were put back */
 };
 
 static void unmapping_deinit(struct unmapping *u)
@@ -22,13 +27,47 @@ static void unmapping_deinit(struct unmapping *u)
 	free(u->changes);
 }
 
-/* The stubs' pages are flushed here, and with them all that leads through the emptied slots; the
- * rings' memory goes after the hold (hv_region_clear), before it is anybody else's. */
+/* The slots, and with them the calls by which the kernel waits before it hibernates: the guest must
+ * neither go on with slots of ours, nor call what is not mapped. */
+static void plan_unmapping(struct unmapping *u)
+{
+	HV_AUTO_FREE struct hv_change *calls = NULL;
+	size_t nr_calls = hv_hibernation_undo_plan(u->tracee, &calls);
+
+	u->nr_slots = hv_patcher_undo_plan(u->tracee->patcher, HV_CHANGE_ENTRY, &u->changes);
+	u->nr = u->nr_slots + nr_calls;
+	u->changes = hv_realloc_array(u->changes, u->nr + 1, sizeof(*u->changes));
+	memcpy(u->changes + u->nr_slots, calls, nr_calls * sizeof(*calls));
+}
+
+/* A call that the guest has overwritten since it was planned would be refused alone. */
+static struct hv_err *check_calls(const struct unmapping *u)
+{
+	for (size_t i = u->nr_slots; i < u->nr; i++) {
+		const struct hv_change *call = &u->changes[i];
+		uint8_t now[HV_SITE_LEN_MAX];
+		struct hv_err *err =
+			hv_guest_read(u->tracee->guest, call->gpa, now, call->len_bytes);
+
+		if (!err && memcmp(now, call->from, call->len_bytes) != 0)
+			err = hv_err_new(EBUSY, "the guest changes its call at 0x%llx",
+					 (unsigned long long)call->gva.v);
+		if (err)
+			return err;
+	}
+	return NULL;
+}
+
+/* This flushes the stubs' pages, and with them everything that is mapped by the emptied slots. The
+ * memory of the rings is given back after the hold (hv_region_clear), before anybody else can get
+ * it. */
 static struct hv_err *unmap(struct hv_hold *hold, void *ctx)
 {
 	struct unmapping *u = ctx;
 	struct hv_err *err = hv_returns_put_back(u->tracee, hold, &u->nr_returns);
 
+	if (!err)
+		err = check_calls(u);
 	if (!err)
 		err = hv_patcher_apply_held(u->tracee->patcher, hold, u->changes, u->nr);
 	if (!err)
@@ -41,15 +80,22 @@ struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report)
 {
 	struct hv_tracee *t = s->tracee;
 	hv_cleanup(unmapping_deinit) struct unmapping u = {.tracee = t};
-	struct hv_err *err = hv_site_stubs_restore(s->stubs, report);
+	size_t nr_detours = 0;
+	struct hv_err *err = hv_detours_put_back(t, &nr_detours);
 
-	/* Sites that were left alone, and where modules are by now: known before the stubs go. */
+	if (nr_detours)
+		hv_text_printf(report, "%zu instruction%s that led to detours restored\n",
+			       nr_detours, hv_plural(nr_detours));
+	if (!err)
+		err = hv_site_stubs_restore(s->stubs, report);
+	/* Before the stubs are unmapped: find sites that were not restored, and the places of
+	 * modules. */
 	hv_session_refresh(s);
 	if (!err)
 		err = hv_site_stubs_check_gone(s->stubs);
 	if (err)
 		return err;
-	u.nr = hv_patcher_undo_plan(t->patcher, HV_CHANGE_ENTRY, &u.changes);
+	plan_unmapping(&u);
 	if (u.nr)
 		err = hv_patcher_held(t->patcher, unmap, &u);
 	if (!err)
@@ -59,7 +105,8 @@ struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report)
 	if (u.nr_returns)
 		hv_text_printf(report, "%zu return addresses on the kernel's stacks put back\n",
 			       u.nr_returns);
-	hv_text_printf(report, "%zu page-table slots emptied, translations flushed\n", u.nr);
+	hv_text_printf(report, "%zu page-table slot%s emptied, translations flushed\n", u.nr_slots,
+		       hv_plural(u.nr_slots));
 	err = hv_text_diff_report(t, report);
 	if (!err)
 		err = hv_region_clear(&t->region);
@@ -73,5 +120,6 @@ struct hv_err *hv_session_detach(struct hv_session *s, struct hv_text *report)
 	if (err)
 		return err;
 	hv_scope_set_recording(s->scope, 0);
+	hv_region_control(&s->tracee->region)->sections = 0;
 	return hv_session_restore(s, report);
 }

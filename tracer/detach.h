@@ -1,5 +1,6 @@
-/* Leaving a guest: every byte back, nothing of ours mapped, and the proof of it. What
- * hv_session_detach and hv_session_recover share. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Leaving a guest: puts every byte back, unmaps the region, and proves both. hv_session_detach and
+ * hv_session_recover share this. */
 #pragma once
 
 #include "base/err.h"
@@ -7,6 +8,6 @@
 
 struct hv_session;
 
-/* Every site's bytes and the page-table slots back, translations flushed, text compared, region
- * cleared. REPORT and EBUSY as for hv_session_detach. */
+/* Puts the bytes of every site and the page-table slots back, flushes translations, compares the
+ * text, and clears the region. REPORT and EBUSY as for hv_session_detach. */
 struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report) hv_must_use;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/graph_tracer.h"
 
 #include <stdlib.h>
@@ -30,8 +31,8 @@ void hv_graph_tracer_free(struct hv_graph_tracer *g)
 	free(g);
 }
 
-/* While a livepatch is in transition the kernel waits for stacks that it can read to the end; ours
- * end at the handler (kernel/livepatch/transition.c). */
+/* While a livepatch is in transition, the kernel waits for stacks that it can read to the end. Our
+ * stacks end at the handler (kernel/livepatch/transition.c). */
 static struct hv_err *check_livepatch(const struct hv_kernel *k)
 {
 	struct hv_gva at;
@@ -63,8 +64,8 @@ static struct hv_err *put_back(struct hv_hold *hold, void *ctx)
 	return hv_returns_put_back(ctx, hold, &unused);
 }
 
-/* Frames that stay are right: they return through the handler when they do. Their stacks show calls
- * a little too deep until then, and those of tasks that are dead stay taken. */
+/* Frames that stay are correct: their calls return through the handler. Until then, the stacks show
+ * calls as a little too deep, and return stacks of dead tasks stay in use. */
 static void put_back_if_quiet(struct hv_graph_tracer *g)
 {
 	if (hv_returns_open(g->tracee))
@@ -93,6 +94,25 @@ void hv_graph_tracer_sweep(struct hv_graph_tracer *g)
 		hv_sweep(g->tracee);
 }
 
+/* The stubs take the plain way when PARAMS allow it. A stub first looks which way it has to take,
+ * and then at the params. The general way is always correct, so it is chosen before the params
+ * change, and the plain one after. */
+static void choose_ways(struct hv_graph_tracer *g)
+{
+	struct hv_params *params = hv_region_params(&g->tracee->region);
+	struct hv_control *control = hv_region_control(&g->tracee->region);
+
+	__atomic_store_n(&control->graph_mode, !hv_graph_is_plain(params), __ATOMIC_RELEASE);
+	__atomic_store_n(&params->profile_mode, hv_profile_is_plain(params) ? HV_PROFILE_PLAIN : 0,
+			 __ATOMIC_RELEASE);
+}
+
+static void choose_general_ways(struct hv_graph_tracer *g)
+{
+	__atomic_store_n(&hv_region_control(&g->tracee->region)->graph_mode, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&hv_region_params(&g->tracee->region)->profile_mode, 0, __ATOMIC_RELEASE);
+}
+
 static void set_flags(struct hv_graph_tracer *g)
 {
 	struct hv_params *params = hv_region_params(&g->tracee->region);
@@ -104,12 +124,14 @@ static void set_flags(struct hv_graph_tracer *g)
 		flags |= HV_GRAPH_PROFILE;
 	if (g->options.thresh_ns)
 		flags |= HV_GRAPH_NO_ENTRIES;
+	choose_general_ways(g);
 	__atomic_store_n(&params->max_depth,
 			 g->options.max_depth ? g->options.max_depth : UINT32_MAX,
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(&params->threshold_ticks, hv_clock_ticks(g->clock, g->options.thresh_ns),
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(&params->graph_flags, flags, __ATOMIC_RELEASE);
+	choose_ways(g);
 }
 
 struct hv_err *hv_graph_tracer_start(struct hv_graph_tracer *g)
@@ -146,7 +168,7 @@ void hv_graph_tracer_count(struct hv_graph_tracer *g, unsigned on)
 	set_flags(g);
 }
 
-/* The times at which tasks left the CPU while nobody asked are not measured from. */
+/* Times at which tasks left the CPU while this was not asked for must not be used. */
 static void forget_leaving(struct hv_graph_tracer *g)
 {
 	for (unsigned i = 0; i < g->tracee->plan.nr_stacks; i++)
@@ -165,17 +187,21 @@ void hv_graph_tracer_set_options(struct hv_graph_tracer *g, const struct hv_grap
 }
 
 /* __schedule, which cannot be traced, calls rcu_note_context_switch on the stack of the task that
- * leaves, and finish_task_switch on that of the one that comes (kernel/sched/core.c). */
+ * leaves the CPU, and finish_task_switch on the stack of the task that comes
+ * (kernel/sched/core.c). */
 struct hv_err *hv_graph_tracer_find_roles(const struct hv_graph_tracer *g,
 					  struct hv_graph_roles *ret)
 {
 	struct hv_graph_roles roles = {{SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX}};
 	const struct hv_sites *sites = &g->tracee->kernel->sites;
 
-	roles.sites[HV_ROLE_NEW_TASK] = hv_sites_find(sites, "schedule_tail", true);
+	roles.sites[HV_ROLE_NEW_TASK] =
+		hv_sites_find(sites, "schedule_tail", HV_SITE_NAME_OR_CLONE);
 	if (g->options.no_sleep) {
-		roles.sites[HV_ROLE_LEAVES] = hv_sites_find(sites, "rcu_note_context_switch", true);
-		roles.sites[HV_ROLE_ARRIVES] = hv_sites_find(sites, "finish_task_switch", true);
+		roles.sites[HV_ROLE_LEAVES] =
+			hv_sites_find(sites, "rcu_note_context_switch", HV_SITE_NAME_OR_CLONE);
+		roles.sites[HV_ROLE_ARRIVES] =
+			hv_sites_find(sites, "finish_task_switch", HV_SITE_NAME_OR_CLONE);
 		if (roles.sites[HV_ROLE_LEAVES] == SIZE_MAX ||
 		    roles.sites[HV_ROLE_ARRIVES] == SIZE_MAX)
 			return hv_err_new(

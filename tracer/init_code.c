@@ -1,12 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Source: init/main.c (kernel_init), kernel/trace/ftrace.c (ftrace_free_init_mem, 42c269c88dc1). */
 #include "tracer/init_code.h"
 
 #include "tracer/tracee.h"
 
-/* Called once, by the kernel's own first task, when no init code runs any more. kernel/trace is
- * built without sites. */
+/* The kernel's first task calls this function once, when no init code runs any more. kernel/trace
+ * is built without sites. */
 #define LAST_FUNCTION	    "ftrace_free_init_mem"
-#define LAST_FUNCTION_BYTES 16 /* of it that a site must not be in: it would be changed with it */
+#define LAST_FUNCTION_BYTES 16 /* no site may be in them: they are replaced */
 
 static bool has_site(const struct hv_kernel *k, struct hv_gva_range text)
 {
@@ -38,7 +39,7 @@ struct hv_err *hv_init_code_begin(struct hv_guest *guest, struct hv_kernel *kern
 	return err;
 }
 
-/* What cannot be put back is left: the kernel is about to overwrite it. */
+/* If a byte cannot be put back, it stays: the kernel is about to overwrite it. */
 static void put_back(struct hv_tracee *t, struct hv_gva_range text)
 {
 	HV_AUTO_FREE struct hv_change *plan = NULL;
@@ -54,12 +55,12 @@ static void put_back(struct hv_tracee *t, struct hv_gva_range text)
 bool hv_init_code_end(struct hv_tracee *t)
 {
 	struct hv_gva_range text = hv_kernel_init_text(t->kernel);
-	bool stands = false;
+	bool is_at_stop = false;
 
 	if (!t->kernel->has_init_sites)
 		return false;
-	hv_err_free(hv_guest_stands_at_stop(t->guest, &stands));
-	if (!stands)
+	hv_err_free(hv_guest_is_at_stop(t->guest, &is_at_stop));
+	if (!is_at_stop)
 		return false;
 	put_back(t, text);
 	hv_sites_leave_out(&t->kernel->sites, text);

@@ -1,15 +1,19 @@
-/* What an hvtrace that died left: whose the journal in the region is, and putting it back. The
- * journal is hostile (the guest's root can write it), so an entry is believed only when what it
- * would undo is plainly ours: a site that calls our mapping, a slot that maps our region. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Recovers from a service that died: finds whose journal is in the region, and undoes its changes.
+ * The journal is hostile (the guest's root can write it). So an entry is used only if what it would
+ * undo is clearly ours: a site that calls our mapping, or a slot that maps our region. */
 #include <string.h>
 
 #include "tracer/detach.h"
+#include "tracer/detours.h"
+#include "tracer/hibernation.h"
 #include "tracer/region_use.h"
 #include "tracer/session.h"
 #include "tracer/tracee.h"
 #include "tracer/yield.h"
 
-/* A site of ours: its bytes call our mapping, and the journal would make it a nop. */
+/* Returns whether E is a site of ours: its bytes call our mapping, and the journal would make it a
+ * nop. */
 static struct hv_err *site_is_ours(const struct hv_tracee *t, struct hv_journal_entry *e, bool *ret)
 {
 	struct hv_gva target;
@@ -18,7 +22,7 @@ static struct hv_err *site_is_ours(const struct hv_tracee *t, struct hv_journal_
 	if (t->kernel->core.as.arch->classify_site(e->old_bytes, hv_gva(e->gva), &target) !=
 	    HV_SITE_NOP)
 		return NULL;
-	return hv_tracee_call_stands(t, e, ret);
+	return hv_tracee_is_patched(t, e, ret);
 }
 
 static struct hv_err *slot_is_ours(const struct hv_tracee *t, const struct hv_journal_entry *e,
@@ -41,7 +45,7 @@ static struct hv_err *slot_is_ours(const struct hv_tracee *t, const struct hv_jo
 	return NULL;
 }
 
-/* A copy of the journal in which only what is ours is still used. */
+/* Frees all entries of a copy of the journal that are not ours. */
 static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entry *entries,
 				    uint32_t nr)
 {
@@ -55,6 +59,10 @@ static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entr
 			err = site_is_ours(s->tracee, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_YIELD)
 			err = hv_yield_is_ours(s->yield, &entries[i], &ours);
+		else if (entries[i].kind == HV_CHANGE_DETOUR)
+			err = hv_detours_are_ours(s->tracee, &entries[i], &ours);
+		else if (entries[i].kind == HV_CHANGE_HIBERNATION)
+			err = hv_hibernation_is_ours(s->tracee, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_ENTRY)
 			err = slot_is_ours(s->tracee, &entries[i], &ours);
 		if (err)
@@ -86,6 +94,21 @@ static struct hv_err *restore_from(struct hv_session *s, const struct hv_region_
 	hv_tracee_bind(t);
 	hv_patcher_adopt(t->patcher, entries, header->nr_entries);
 	return hv_session_restore(s, report);
+}
+
+struct hv_err *hv_session_has_left(struct hv_guest *guest, struct hv_kernel *kernel, bool *ret)
+{
+	struct hv_region_header header;
+	enum hv_region_use use;
+	struct hv_tracee *t = NULL;
+	struct hv_err *err = hv_tracee_new(guest, kernel, &t);
+
+	if (!err)
+		err = hv_region_use(t, &header, &use);
+	if (!err)
+		*ret = use == HV_REGION_LIVE;
+	hv_tracee_free(t);
+	return err;
 }
 
 struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kernel,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/region_use.h"
 
 #include <string.h>
@@ -19,19 +20,20 @@ void hv_region_write_header(const struct hv_tracee *t)
 		.build_id_len_bytes = (uint32_t)t->kernel->build_id_len_bytes,
 	};
 	memcpy(header->build_id, t->kernel->build_id, sizeof(header->build_id));
+	memset(hv_region_release(&t->region), 0, HV_REGION_RELEASE_LEN);
+	memcpy(hv_region_release(&t->region), HVTRACE_VERSION, sizeof(HVTRACE_VERSION));
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	memcpy(header->magic, HV_REGION_MAGIC, sizeof(HV_REGION_MAGIC));
 }
 
-/* The header says where our mapping was; the guest's page tables say whether it still is. */
+/* The header says where our mapping was. The guest's page tables say whether it is still there. */
 static bool header_is_sane(const struct hv_tracee *t, const struct hv_region_header *h)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
 	uint64_t span = arch->entry_span(arch->map_level);
 
-	return h->version == HV_REGION_VERSION && h->gpa == t->region.gpa.v &&
-	       h->nr_entries <= HV_JOURNAL_CAP && h->map_gva % span == 0 && h->map_len_bytes &&
-	       h->map_len_bytes % span == 0 &&
+	return h->gpa == t->region.gpa.v && h->nr_entries <= HV_JOURNAL_CAP &&
+	       h->map_gva % span == 0 && h->map_len_bytes && h->map_len_bytes % span == 0 &&
 	       h->map_len_bytes <= t->region.len_bytes - HV_REGION_STUBS_OFF &&
 	       h->handler_gva - h->map_gva < h->map_len_bytes &&
 	       h->map_gva >= arch->free_window.start.v &&
@@ -44,9 +46,10 @@ static bool same_boot(const struct hv_kernel *k, const struct hv_region_header *
 	       memcmp(h->build_id, k->build_id, k->build_id_len_bytes) == 0;
 }
 
-/* A slot of the range that leads into the region: something of ours may be mapped. */
-static struct hv_err *any_slot_stands(const struct hv_tracee *t, struct hv_gva_range range,
-				      bool *ret)
+/* Looks for a slot of RANGE that leads into the region. If there is one, our stubs may be
+ * mapped. */
+static struct hv_err *any_slot_present(const struct hv_tracee *t, struct hv_gva_range range,
+				       bool *ret)
 {
 	const struct hv_address_space *as = &t->kernel->core.as;
 	uint64_t span = as->arch->entry_span(as->arch->map_level);
@@ -71,20 +74,48 @@ struct hv_gva_range hv_region_range(const struct hv_region_header *h)
 
 struct hv_err *hv_region_check_not_mapped(const struct hv_tracee *t)
 {
-	bool stands;
-	struct hv_err *err = any_slot_stands(t, t->kernel->core.as.arch->free_window, &stands);
+	bool present;
+	struct hv_err *err = any_slot_present(t, t->kernel->core.as.arch->free_window, &present);
 
-	if (!err && stands)
+	if (!err && present)
 		err = hv_err_new(EUCLEAN,
 				 "region: the guest's page tables lead into it, but its journal"
 				 " is gone: only a reboot of the guest frees it");
 	return err;
 }
 
+/* RET: the release that made the region, hostile bytes made harmless. */
+static void read_release(const struct hv_region *region, char ret[HV_REGION_RELEASE_LEN])
+{
+	memcpy(ret, hv_region_release(region), HV_REGION_RELEASE_LEN);
+	ret[HV_REGION_RELEASE_LEN - 1] = '\0';
+	for (char *c = ret; *c; c++)
+		if (!strchr("0123456789.abcdefghijklmnopqrstuvwxyz~+-", *c))
+			*c = '?';
+}
+
+/* Another release wrote the header, in another form, and perhaps other stubs. */
+static struct hv_err *other_release(const struct hv_tracee *t, uint32_t version,
+				    enum hv_region_use *ret_use)
+{
+	char release[HV_REGION_RELEASE_LEN];
+	bool present;
+	struct hv_err *err = any_slot_present(t, t->kernel->core.as.arch->free_window, &present);
+
+	*ret_use = HV_REGION_STALE;
+	if (err || !present)
+		return err;
+	read_release(&t->region, release);
+	return hv_err_new(EUCLEAN,
+			  "region: hvtrace %s left changes in the guest, in a region of version "
+			  "%u: only that release can take them back (this is " HVTRACE_VERSION ")",
+			  release[0] ? release : "before 0.2.0", version);
+}
+
 struct hv_err *hv_region_use(const struct hv_tracee *t, struct hv_region_header *ret,
 			     enum hv_region_use *ret_use)
 {
-	bool stands;
+	bool present;
 	struct hv_err *err;
 
 	*ret = *hv_region_header(&t->region);
@@ -92,12 +123,14 @@ struct hv_err *hv_region_use(const struct hv_tracee *t, struct hv_region_header 
 		*ret_use = HV_REGION_UNUSED;
 		return hv_region_check_not_mapped(t);
 	}
+	if (ret->version != HV_REGION_VERSION)
+		return other_release(t, ret->version, ret_use);
 	if (!header_is_sane(t, ret) || !same_boot(t->kernel, ret)) {
 		*ret_use = HV_REGION_STALE;
 		return hv_region_check_not_mapped(t);
 	}
-	err = any_slot_stands(t, hv_region_range(ret), &stands);
+	err = any_slot_present(t, hv_region_range(ret), &present);
 	if (!err)
-		*ret_use = stands ? HV_REGION_LIVE : HV_REGION_STALE;
+		*ret_use = present ? HV_REGION_LIVE : HV_REGION_STALE;
 	return err;
 }

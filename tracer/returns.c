@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/returns.h"
 
 #include <string.h>
@@ -6,21 +7,22 @@
 #include "tracer/tracee.h"
 #include "tracer/trampolines.h"
 
-/* A slot and what its word was. */
+/* A slot on a stack, and the return address that was there. */
 struct hooked {
 	struct hv_gva slot;
 	struct hv_gpa gpa;
-	uint64_t caller; /* our handler's: not known yet */
+	uint64_t caller; /* our handler's address: not known yet */
 };
 
 struct returns {
 	struct hv_tracee *tracee; /* borrowed */
-	struct hooked *list;	  /* owned; sorted by slot once all are found */
+	struct hooked *list;	  /* owned; sorted by slot when all are found */
 	size_t nr;
 	size_t cap;
-	bool any_elsewhere; /* of a frame whose slot has another word than our handler's address */
+	bool any_elsewhere; /* a frame was found whose slot has another word than our handler's
+			       address */
 	struct hv_trampolines trampolines;
-	const struct hv_vcpu_regs *asleep; /* where the vCPUs of a machine that sleeps stand */
+	const struct hv_vcpu_regs *asleep; /* the registers of the vCPUs of a machine that sleeps */
 	unsigned nr_asleep;
 };
 
@@ -36,7 +38,7 @@ static uint64_t word_of(const struct hv_tracee *t, unsigned index)
 
 static unsigned frames_of(uint64_t word)
 {
-	unsigned nr = word & HV_STACK_NR_MASK;
+	unsigned nr = (word & HV_STACK_NR_MASK) / sizeof(struct hv_frame);
 
 	return nr < HV_FRAMES_MAX ? nr : HV_FRAMES_MAX;
 }
@@ -57,8 +59,8 @@ static bool is_kernel_half(const struct hv_tracee *t, uint64_t address)
 	return address >= as->arch->kernel_start(as->levels).v;
 }
 
-/* The word at SLOT, and where that is. False: there is none that a stack can have: not mapped (any
- * more), or no RAM (mapped anew since its task died). */
+/* Reads the word at SLOT, and finds its physical address. False: SLOT cannot be on a stack, because
+ * it is not mapped (any more) or has no RAM (mapped again after its task died). */
 static bool read_slot(const struct hv_tracee *t, struct hv_gva slot, struct hv_gpa *ret,
 		      uint64_t *ret_word)
 {
@@ -82,7 +84,7 @@ static bool is_code(const struct hv_tracee *t, uint64_t address)
 
 	if (!is_kernel_half(t, address) || hv_gva_in(hv_gva(address), t->range))
 		return false;
-	/* The first task came out of init code, which is gone, and never goes back. */
+	/* The first task was called by init code, which is freed, and never returns there. */
 	if (hv_gva_in(hv_gva(address), t->kernel->text) ||
 	    hv_gva_in(hv_gva(address), hv_kernel_init_text(t->kernel)))
 		return true;
@@ -99,7 +101,7 @@ static void add(struct returns *r, const struct hooked *h)
 	r->list[r->nr++] = *h;
 }
 
-/* The slot among those found since FIRST. */
+/* Looks for SLOT among those found since FIRST. */
 static struct hooked *find_since(struct returns *r, size_t first, uint64_t slot)
 {
 	for (size_t i = first; i < r->nr; i++)
@@ -108,9 +110,9 @@ static struct hooked *find_since(struct returns *r, size_t first, uint64_t slot)
 	return NULL;
 }
 
-/* The frames of one return stack, the last first, as the handler would meet them: of several with
- * one slot the last one counts, and those before it as long as they lead to the handler again (a
- * function that jumped to another traced one). What is below may be left over. */
+/* Reads the frames of one return stack, the last one first, as the handler would. If several have
+ * the same slot, the last one counts, and those before it as long as they lead to the handler again
+ * (a function that jumped to another traced one). Frames below may be stale. */
 static struct hv_err *find_in_stack(struct returns *r, const struct hv_stack *stack)
 {
 	uint64_t handler = r->tracee->handler.v;
@@ -172,7 +174,7 @@ static struct hv_err *find_all(struct returns *r)
 	return NULL;
 }
 
-/* Every frame must lead back to code: nothing is written when one does not, and the stubs stay. */
+/* Every frame must lead back to code. If one does not, nothing is written and the stubs stay. */
 static struct hv_err *check_all(const struct returns *r)
 {
 	for (size_t i = 0; i < r->nr; i++) {
@@ -188,9 +190,9 @@ static struct hv_err *check_all(const struct returns *r)
 	return NULL;
 }
 
-/* A vCPU goes on from a sleep (S3) where the kernel has saved itself (do_suspend_lowlevel), not
- * where it stands: what is on the stack below that is returned through by nobody. Up to there are
- * calls alone, with no stub among them: only a graph's return addresses, which are known. */
+/* After a sleep (S3) a vCPU continues where the kernel has saved itself (do_suspend_lowlevel), not
+ * where it stopped. Nothing returns through the part of the stack below that. Up to there the stack
+ * has only calls, without stubs among them: only return addresses of a graph, which are known. */
 static bool is_abandoned(const struct returns *r, struct hv_gva at)
 {
 	uint64_t stack_bytes = r->tracee->kernel->layout.stack_bytes;
@@ -213,7 +215,31 @@ static bool is_known(void *ctx, struct hv_gva at, uint64_t word)
 	       bsearch(&key, r->list, r->nr, sizeof(key), by_slot);
 }
 
-/* Everything but the code of the guest's own trampolines. */
+/* Finds what a function returns to whose return address was replaced by the handler's. */
+static bool find_caller(void *ctx, struct hv_gva at, struct hv_gva *ret)
+{
+	const struct returns *r = ctx;
+	const struct hooked key = {.slot = at}, *found = NULL;
+
+	if (r->nr)
+		found = bsearch(&key, r->list, r->nr, sizeof(key), by_slot);
+	if (found)
+		*ret = hv_gva(found->caller);
+	return found;
+}
+
+/* Finds the stub through which the guest's own ftrace reads sites. It calls the kernel's reader, in
+ * which a task may sleep. */
+static struct hv_gva_range yields_of(const struct hv_tracee *t)
+{
+	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
+	struct hv_gva start = hv_gva_add(t->range.start, HV_STUBS_CODE_OFF + stubs->yields_off);
+
+	return (struct hv_gva_range){start,
+				     hv_gva_add(start, HV_NR_YIELDS * stubs->yield_len_bytes)};
+}
+
+/* Returns false for the code of the guest's own trampolines. */
 static bool is_not_inside(void *ctx, struct hv_gva at, uint64_t word)
 {
 	const struct returns *r = ctx;
@@ -222,8 +248,8 @@ static bool is_not_inside(void *ctx, struct hv_gva at, uint64_t word)
 	return !hv_trampolines_inside(&r->trampolines, word);
 }
 
-/* Of a frame that is at no slot the handler's address may be in the hands of the guest's own
- * trampoline just now: what it does with the slot until it returns is its own. */
+/* If a frame is at no slot, the guest's own trampoline may be using the handler's address just now.
+ * Until the trampoline returns, what it does with the slot is its own matter. */
 static struct hv_err *check_trampolines(struct returns *r, const struct hv_vcpu_regs *regs,
 					unsigned nr_vcpus)
 {
@@ -259,8 +285,12 @@ static struct hv_err *check_vcpus(const struct returns *r, const struct hv_vcpu_
 static struct hv_err *check_nobody_inside(struct returns *r, struct hv_hold *hold)
 {
 	struct hv_tracee *t = r->tracee;
-	const struct hv_scan_for wanted = {
-		.range = t->range, .how = HV_SCAN_INTERRUPTED, .is_known = is_known, .ctx = r};
+	const struct hv_scan_for wanted = {.range = t->range,
+					   .how = HV_SCAN_INTERRUPTED,
+					   .is_known = is_known,
+					   .find_caller = find_caller,
+					   .ctx = r,
+					   .calling = yields_of(t)};
 	unsigned nr_vcpus = hv_guest_info(t->guest)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
 	HV_AUTO_FREE char *where = NULL;
@@ -301,7 +331,7 @@ static struct hv_err *write_all(struct returns *r, struct hv_hold *hold)
 	for (size_t i = 0; i < r->nr; i++) {
 		const struct hooked *h = &r->list[i];
 
-		/* One word, whatever it is called. */
+		/* It is one word, even if it has several addresses. */
 		if (i && h[-1].gpa.v == h->gpa.v && h[-1].caller != h->caller)
 			return hv_err_new(EUCLEAN, "two return stacks disagree on 0x%llx",
 					  (unsigned long long)h->slot.v);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/scope.h"
 
 #include <stdlib.h>
@@ -7,7 +8,8 @@
 struct hv_scope {
 	struct hv_tracee *tracee; /* borrowed */
 	enum hv_forks forks;
-	uint64_t fork_ip; /* of the functions that tell of tasks: one is made, one has ended */
+	uint64_t fork_ip; /* the functions that the kernel calls with a new task, and with one that
+			     has ended */
 	uint64_t end_ip;
 };
 
@@ -24,7 +26,7 @@ void hv_scope_free(struct hv_scope *scope)
 	free(scope);
 }
 
-/* The guest changes the mode, too. */
+/* The guest changes the mode, too, so this has to be atomic. */
 static void set_mode(struct hv_scope *scope, uint32_t bit, bool on)
 {
 	uint32_t *mode = &hv_region_control(&scope->tracee->region)->mode;
@@ -35,7 +37,7 @@ static void set_mode(struct hv_scope *scope, uint32_t bit, bool on)
 		__atomic_fetch_and(mode, ~bit, __ATOMIC_ACQ_REL);
 }
 
-/* The pids of LIST from *AT on that belong to WORD of the bitmap. */
+/* Returns the bits of those pids of LIST, from *AT on, that belong to WORD of the bitmap. */
 static uint64_t pid_bits(const uint32_t *list, size_t nr, size_t word, size_t *at)
 {
 	uint64_t bits = 0;
@@ -46,21 +48,21 @@ static uint64_t pid_bits(const uint32_t *list, size_t nr, size_t word, size_t *a
 }
 
 struct hv_err *hv_scope_filter_pids(struct hv_scope *scope, const uint32_t *only, size_t nr_only,
-				    const uint32_t * not, size_t nr_not)
+				    const uint32_t *except, size_t nr_except)
 {
 	uint64_t *bitmap = (uint64_t *)(scope->tracee->region.host + HV_REGION_PIDS_OFF);
-	size_t only_at = 0, not_at = 0;
+	size_t only_at = 0, except_at = 0;
 
 	for (size_t word = 0; word < HV_REGION_NR_PIDS / 64; word++) {
 		uint64_t bits = pid_bits(only, nr_only, word, &only_at);
 
 		if (!nr_only)
-			bits = nr_not ? UINT64_MAX : 0;
-		bits &= ~pid_bits(not, nr_not, word, &not_at);
+			bits = nr_except ? UINT64_MAX : 0;
+		bits &= ~pid_bits(except, nr_except, word, &except_at);
 		if (bitmap[word] != bits)
 			__atomic_store_n(&bitmap[word], bits, __ATOMIC_RELAXED);
 	}
-	set_mode(scope, HV_MODE_PID_FILTER, nr_only || nr_not);
+	set_mode(scope, HV_MODE_PID_FILTER, nr_only || nr_except);
 	return NULL;
 }
 
@@ -83,24 +85,24 @@ void hv_scope_mute_cpus(struct hv_scope *scope, const uint8_t *muted)
 	for (unsigned cpu = 0; cpu < scope->tracee->plan.nr_cpus; cpu++) {
 		unsigned mute = muted && muted[cpu];
 
-		__atomic_store_n(hv_region_muted(&scope->tracee->region, cpu), mute,
+		__atomic_store_n(&hv_tracee_state(scope->tracee, cpu)->muted, mute,
 				 __ATOMIC_RELAXED);
 		any |= mute;
 	}
 	set_mode(scope, HV_MODE_CPUS, any);
 }
 
-/* The kernel's function NAME that can be traced; 0: there is none. */
+/* Returns the address of the function NAME if it can be traced; 0: there is none. */
 static uint64_t ip_of(const struct hv_scope *scope, const char *name)
 {
 	const struct hv_sites *sites = &scope->tracee->kernel->sites;
-	size_t i = hv_sites_find(sites, name, false);
+	size_t i = hv_sites_find(sites, name, HV_SITE_NAME_EXACT);
 
 	return i == SIZE_MAX || sites->list[i].busy ? 0 : sites->list[i].ip.v;
 }
 
-/* Both have the task for their first argument: the new one, called by who made it, and the one of
- * which nothing is left (kernel/sched/core.c, kernel/exit.c). */
+/* Both functions have the task as first argument: the new one, in a call by the task that made it,
+ * and the one of which nothing is left (kernel/sched/core.c, kernel/exit.c). */
 struct hv_err *hv_scope_follow_forks(struct hv_scope *scope, enum hv_forks how)
 {
 	uint64_t forks = ip_of(scope, "wake_up_new_task"), ends = ip_of(scope, "release_task");

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/session.h"
 
 #include <stdlib.h>
@@ -6,30 +7,32 @@
 #include "kernel/kernel.h"
 #include "tracer/actions.h"
 #include "tracer/call_counts.h"
+#include "tracer/event_types.h"
 #include "tracer/events/buffer.h"
 #include "tracer/events/decoder.h"
 #include "tracer/events/host_clock.h"
 #include "tracer/graph_tracer.h"
+#include "tracer/hibernation.h"
 #include "tracer/init_code.h"
 #include "tracer/scope.h"
+#include "tracer/section_tracer.h"
 #include "tracer/site_stubs.h"
 #include "tracer/tracee.h"
 #include "tracer/yield.h"
+#include "vmm/shared_memory.h"
 
-/* Over the rings in the region. */
+/* Makes the buffer over the rings in the region. */
 static struct hv_buffer *new_buffer(struct hv_tracee *t, struct hv_decoder *decoder)
 {
-	const uint8_t *rings = t->region.host + t->plan.rings_off;
-	uint64_t ring_bytes = t->plan.ring_bytes;
-	struct hv_buffer *b =
-		hv_buffer_over(decoder, t->plan.nr_cpus, hv_region_state(&t->region, 0));
+	uint64_t ring_bytes = hv_plan_ring_bytes(&t->plan);
+	struct hv_buffer *b = hv_buffer_over(decoder, t->plan.nr_cpus);
 
 	for (unsigned cpu = 0; cpu < t->plan.nr_cpus; cpu++)
-		hv_buffer_set_ring(b, cpu, rings + cpu * ring_bytes, ring_bytes, ring_bytes);
+		hv_buffer_set_ring(b, cpu, hv_tracee_state(t, cpu), ring_bytes, ring_bytes);
 	return b;
 }
 
-/* CLOCK, the guest's, is taken. */
+/* Takes CLOCK, the guest's. */
 static void make_parts(struct hv_session *s, struct hv_clock *clock)
 {
 	struct hv_tracee *t = s->tracee;
@@ -38,12 +41,14 @@ static void make_parts(struct hv_session *s, struct hv_clock *clock)
 				  hv_patcher_holds(t->patcher));
 	s->names = hv_names_new(t->kernel);
 	s->callers = hv_callers_new(t->kernel, &t->range);
+	s->types = hv_event_types_new(t->kernel);
 	s->decoder = hv_decoder_new(t->kernel, s->clocks, s->names, s->callers);
 	s->buffer = new_buffer(t, s->decoder);
 	s->scope = hv_scope_new(t);
 	s->actions = hv_actions_new(t, s->scope);
 	s->graph = hv_graph_tracer_new(t, clock);
 	s->counts = hv_call_counts_new(t, clock, s->graph);
+	s->sections = hv_section_tracer_new(t, clock, &s->decoder->decode);
 	s->yield = hv_yield_new(t, &s->decoder->decode);
 	s->stubs = hv_site_stubs_new(t, s->graph, s->actions, s->yield);
 }
@@ -68,19 +73,21 @@ struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 	return NULL;
 }
 
-/* The parts in the other order than they were made in. */
+/* Frees the parts in reverse order. */
 void hv_session_free(struct hv_session *s)
 {
 	if (!s)
 		return;
 	hv_site_stubs_free(s->stubs);
 	hv_yield_free(s->yield);
+	hv_section_tracer_free(s->sections);
 	hv_call_counts_free(s->counts);
 	hv_graph_tracer_free(s->graph);
 	hv_actions_free(s->actions);
 	hv_scope_free(s->scope);
 	hv_buffer_unref(s->buffer);
 	hv_decoder_free(s->decoder);
+	hv_event_types_free(s->types);
 	hv_callers_free(s->callers);
 	hv_names_free(s->names);
 	hv_clocks_free(s->clocks);
@@ -91,17 +98,29 @@ void hv_session_free(struct hv_session *s)
 struct hv_err *hv_session_alive(struct hv_session *s)
 {
 	struct hv_err *err;
-	bool stands;
+	bool mapped;
 
 	hv_clocks_sample(s->clocks);
-	err = hv_tracee_is_mapped(s->tracee, &stands);
-	if (err || stands)
+	err = hv_tracee_is_mapped(s->tracee, &mapped);
+	if (err || mapped)
 		return err;
 	return hv_err_new(ECONNRESET,
 			  "the guest was rebooted: nothing of the session is left in it");
 }
 
-/* A kernel that was starting when we came has its code by now. */
+bool hv_session_region_is_lost(const struct hv_session *s)
+{
+	const struct hv_region *region = &s->tracee->region;
+
+	return hv_shared_is_lost(region->host, region->len_bytes);
+}
+
+bool hv_session_delays_hibernation(const struct hv_session *s)
+{
+	return hv_hibernation_waits(s->tracee);
+}
+
+/* Writes the stubs again when a kernel that was starting at attach has chosen how it returns. */
 static void settle(struct hv_tracee *t)
 {
 	bool changed;
@@ -109,12 +128,12 @@ static void settle(struct hv_tracee *t)
 
 	if (!err && changed)
 		err = hv_stubs_place(t);
-	/* Tried again with the next refresh; a bare return goes on to work. */
+	/* Tried again with the next refresh. Until then a bare return works. */
 	t->kernel->is_starting |= err != NULL;
 	hv_err_free(err);
 }
 
-/* What was changed in memory that the guest has freed or taken is not ours any more. */
+/* Forgets changes in memory that the guest has freed or taken. */
 static void forget_changes(struct hv_session *s)
 {
 	hv_patcher_forget_gone(s->tracee->patcher);
@@ -141,20 +160,38 @@ unsigned hv_session_refresh(struct hv_session *s)
 	}
 	s->modules_signature = signature;
 	hv_callers_forget_modules(s->callers);
+	hv_event_types_forget(s->types);
 	forget_changes(s);
 	hv_site_stubs_look(s->stubs);
 	return 1;
 }
 
+void hv_session_set_stops(struct hv_session *s, bool (*stops)(void *ctx), void *ctx)
+{
+	hv_patcher_set_stops(s->tracee->patcher, stops, ctx);
+}
+
 static void add_cpu(const struct hv_session *s, unsigned cpu, struct hv_session_stat *ret)
 {
-	const struct hv_state *state = hv_region_state(&s->tracee->region, cpu);
+	const struct hv_state *state = hv_tracee_state(s->tracee, cpu);
 
-	ret->nr_events += __atomic_load_n(&state->head, __ATOMIC_RELAXED);
+	ret->nr_events += hv_buffer_head(s->buffer, cpu);
 	ret->nr_lost += hv_buffer_overwritten(s->buffer, cpu);
 	ret->nr_no_stack += __atomic_load_n(&state->nr_no_stack, __ATOMIC_RELAXED);
 	ret->nr_no_room += __atomic_load_n(&state->nr_no_room, __ATOMIC_RELAXED);
 	ret->nr_no_count += __atomic_load_n(&state->nr_no_count, __ATOMIC_RELAXED);
+}
+
+size_t hv_session_refused(const struct hv_session *s, size_t max, const struct hv_site **ret)
+{
+	const struct hv_refused *refused = hv_site_stubs_refused(s->stubs);
+	size_t nr = refused->nr < HV_REFUSED_FIRST ? refused->nr : HV_REFUSED_FIRST, nr_found = 0;
+
+	for (size_t i = 0; i < s->kernel->sites.nr; i++)
+		for (size_t j = 0; j < nr && nr_found < max; j++)
+			if (s->kernel->sites.list[i].ip.v == refused->first[j].v)
+				ret[nr_found++] = &s->kernel->sites.list[i];
+	return nr_found;
 }
 
 void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
@@ -163,14 +200,15 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 	const struct hv_hold_stat *holds = hv_patcher_holds(t->patcher);
 
 	*ret = (struct hv_session_stat){
-		.nr_patched = hv_patcher_nr_standing(t->patcher, HV_CHANGE_TEXT),
-		.nr_refused = hv_site_stubs_nr_refused(s->stubs),
+		.nr_patched = hv_patcher_nr_patched(t->patcher, HV_CHANGE_TEXT),
+		.nr_refused = hv_site_stubs_refused(s->stubs)->nr,
 		.nr_lost = s->decoder->nr_lost,
 		.nr_holds = holds->nr,
+		.hold_total_ns = holds->total_ns,
 		.hold_last_ns = holds->last_ns,
 		.hold_max_ns = holds->max_ns,
 		.region_bytes = t->region.len_bytes,
-		.ring_bytes = t->plan.nr_cpus * t->plan.ring_bytes,
+		.ring_bytes = t->plan.nr_cpus * hv_plan_ring_bytes(&t->plan),
 		.nr_cpus = t->plan.nr_cpus,
 	};
 	for (size_t i = 0; i < s->kernel->sites.nr; i++)

@@ -1,5 +1,6 @@
-/* One guest being traced: what attach makes and detach takes away. A session owns the parts below,
- * each of which has a header of its own; whoever wants something of the guest calls the part.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A session: one guest that is traced, from attach to detach. A session owns the parts below, each
+ * of which has a header of its own; callers use the parts.
  * Leaves to others: names and texts of files (tree.h), processes and sockets (cli/). One thread. */
 #pragma once
 
@@ -12,6 +13,7 @@
 
 struct hv_guest;
 struct hv_kernel;
+struct hv_site;
 
 struct hv_session {
 	struct hv_kernel *kernel; /* borrowed; all others are owned */
@@ -22,40 +24,48 @@ struct hv_session {
 	struct hv_clocks *clocks;
 	struct hv_names *names;
 	struct hv_callers *callers;
+	struct hv_event_types *types; /* of the guest's own events: event_types.h */
 	/* What the guest does */
 	struct hv_site_stubs *stubs; /* which site calls which stub: site_stubs.h */
 	struct hv_scope *scope;	     /* whose calls are recorded: scope.h */
 	struct hv_actions *actions;  /* what calls do besides: actions.h */
 	struct hv_graph_tracer *graph;
-	struct hv_call_counts *counts; /* the function profile: call_counts.h */
-	struct hv_yield *yield;	       /* to the guest's own ftrace: yield.h */
+	struct hv_call_counts *counts;	    /* the function profile: call_counts.h */
+	struct hv_section_tracer *sections; /* preemptoff: section_tracer.h */
+	struct hv_yield *yield;		    /* to the guest's own ftrace: yield.h */
 
-	uint64_t modules_signature; /* of the modules that kernel->sites are of */
+	uint64_t modules_signature; /* of the modules that kernel->sites were read with */
 	bool found_stale; /* attach discarded the journal of an earlier boot of the guest */
 };
 
-/* Maps the region into the guest. GUEST and KERNEL are borrowed and must outlive the session.
- * Errors leave every byte as it was, but those with HV_ERR_NEEDS_RECOVERY. EEXIST, with that fact:
- * the region holds changes of a service that died. */
+/* Maps the region into the guest. GUEST and KERNEL are borrowed and must outlive the session. On
+ * errors every byte is as before, except on those with HV_ERR_NEEDS_RECOVERY. EEXIST, with that
+ * fact: the region has changes of a dead service. */
 struct hv_err *hv_session_attach(struct hv_guest *guest, struct hv_kernel *kernel,
 				 struct hv_session **ret) hv_must_use;
 
-/* Takes every change back, flushes translations, unmaps, compares the kernel's text with what it
- * was, clears the region. REPORT gets one or more lines of what was proven, differences that are
- * the guest's own among them. EBUSY: a task may still return into a stub (the message says which);
- * sites are restored, the session stays, and detach can be tried again. */
+/* Undoes every change, flushes translations, unmaps the region, compares the kernel's text with the
+ * copy from attach, and clears the region. REPORT gets one or more lines about what was proven,
+ * with the differences that are the guest's own. EBUSY: a task may still return into a stub (the
+ * message says which); the sites are restored, the session stays, and detach can be tried again. */
 struct hv_err *hv_session_detach(struct hv_session *s, struct hv_text *report) hv_must_use;
 
-/* Puts back what a dead service left, by the journal in the region: only what is plainly ours.
- * REPORT and EBUSY as for detach. *RET_FOUND false: nobody left anything. */
+/* Undoes the changes of a dead service, by the journal in the region: only those that are clearly
+ * ours. REPORT and EBUSY as for detach. *RET_FOUND false: there were none. */
 struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kernel,
 				  struct hv_text *report, bool *ret_found) hv_must_use;
 
-/* All parts, and nothing in the guest yet: what attach and recover begin with. The tracee's range
- * and handler are the caller's to set. */
+/* Whether changes of a session that died are in the guest, so that recover has something to put
+ * back. Looks only; GUEST must have a region. EUCLEAN: there are some, and recover cannot. */
+struct hv_err *hv_session_has_left(struct hv_guest *guest, struct hv_kernel *kernel,
+				   bool *ret) hv_must_use;
+
+/* Makes all parts, and changes nothing in the guest: attach and recover begin with this. The caller
+ * sets the tracee's range and handler. */
 struct hv_err *hv_session_new(struct hv_guest *guest, struct hv_kernel *kernel,
 			      struct hv_session **ret) hv_must_use;
-/* Frees the host side only; a session that is still attached leaves its journal for recover. */
+/* Frees what is on the host only. A session that is still attached leaves its journal for
+ * recover. */
 void hv_session_free(struct hv_session *s);
 
 static inline void hv_session_free_at(struct hv_session **s)
@@ -64,28 +74,40 @@ static inline void hv_session_free_at(struct hv_session **s)
 }
 #define HV_AUTO_SESSION hv_cleanup(hv_session_free_at)
 
-/* ECONNRESET when the guest was rebooted under us: nothing may be written into it any more. Cheap;
- * ask every 100 ms or so. Other errors: its tables could not be read. */
+/* ECONNRESET: the guest was rebooted, and nothing may be written into it any more. Other errors:
+ * its page tables could not be read. Cheap; call this every 100 ms or so. */
 struct hv_err *hv_session_alive(struct hv_session *s) hv_must_use;
 
-/* Looks whether modules came or went, and reads them and the sites anew if so, and whether the
- * guest stands where it frees its init code (hv_guest_stop_fd), whose sites go then: 1, and
- * everything taken from kernel->sites is stale. 0: nothing changed, or the guest's lists could not
- * be read now. */
+/* Whether memory of the region is gone (vmm/shared_memory.h): what is read there is no longer what
+ * was written. The session can be detached, as far as the guest is still there. */
+bool hv_session_region_is_lost(const struct hv_session *s);
+
+/* Whether the guest is about to hibernate and waits for the session to be detached
+ * (hibernation.h). */
+bool hv_session_delays_hibernation(const struct hv_session *s);
+
+/* Looks whether modules were loaded or removed, and if so reads them and the sites again. Looks
+ * whether the guest is stopped where it frees its init code (hv_guest_stop_fd), and if so removes
+ * the sites in it. 1: everything taken from kernel->sites is stale. 0: nothing changed, or the
+ * guest's lists could not be read now. */
 unsigned hv_session_refresh(struct hv_session *s);
 
+/* From now on changes of the guest's text ask STOPS between their holds; if it returns true, they
+ * fail with EINTR and are undone. STOPS NULL: nobody is asked. */
+void hv_session_set_stops(struct hv_session *s, bool (*stops)(void *ctx), void *ctx);
+
 struct hv_session_stat {
-	size_t nr_sites;    /* traceable */
-	size_t nr_patched;  /* now */
-	size_t nr_refused;  /* of the sites last asked for: in use by the guest, or changed by it */
-	uint64_t nr_events; /* records ever reserved by the stubs since attach, task records
-			       included */
-	uint64_t nr_lost;   /* overwritten before a trace_pipe read them, or torn */
-	uint64_t nr_no_stack; /* calls a graph missed: more kernel stacks in traced calls at once
-				 than return stacks */
-	uint64_t nr_no_room;  /* calls a graph missed: too deep a stack */
-	uint64_t nr_no_count; /* calls a profile missed: more functions than counts of a vCPU */
+	size_t nr_sites;   /* traceable */
+	size_t nr_patched; /* now */
+	size_t nr_refused; /* of the sites that were wanted last: in use by the guest, or changed by
+			      it */
+	uint64_t nr_events;   /* records that stubs reserved since attach, also task records */
+	uint64_t nr_lost;     /* overwritten before a trace_pipe read them, or torn */
+	uint64_t nr_no_stack; /* calls that a graph missed: no return stack was free */
+	uint64_t nr_no_room;  /* calls that a graph missed: the return stack was full */
+	uint64_t nr_no_count; /* calls that a profile missed: the vCPU's table was full */
 	uint64_t nr_holds;
+	uint64_t hold_total_ns;
 	uint64_t hold_last_ns;
 	uint64_t hold_max_ns;
 	uint64_t region_bytes;
@@ -93,3 +115,6 @@ struct hv_session_stat {
 	unsigned nr_cpus;
 };
 void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret);
+/* Finds up to MAX of the sites that are counted as refused. RET has room for so many, which are
+ * borrowed and valid until the next refresh. Returns how many it found. */
+size_t hv_session_refused(const struct hv_session *s, size_t max, const struct hv_site **ret);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/site_stubs.h"
 
 #include <stdlib.h>
@@ -13,8 +14,8 @@ struct hv_site_stubs {
 	struct hv_graph_tracer *graph;
 	struct hv_actions *actions;
 	struct hv_yield *yield;
-	uint8_t *now; /* owned, one a site of kernel->sites: enum hv_stub */
-	size_t nr_refused;
+	uint8_t *now; /* owned, one for each site of kernel->sites: enum hv_stub */
+	struct hv_refused refused;
 };
 
 struct hv_site_stubs *hv_site_stubs_new(struct hv_tracee *t, struct hv_graph_tracer *graph,
@@ -40,7 +41,7 @@ void hv_site_stubs_free(struct hv_site_stubs *s)
 	free(s);
 }
 
-/* Translations of ascending addresses, a leaf at a time. */
+/* Translates ascending addresses, with one walk for each leaf. */
 struct translation {
 	const struct hv_address_space *as;
 	struct hv_gva_range covers;
@@ -64,7 +65,20 @@ static struct hv_err *translate(struct translation *walk, struct hv_gva gva, boo
 
 enum verdict { LEAVE, CHANGE, REFUSE };
 
-/* STUB: where the site is to call to; 0: nowhere. */
+/* The plan for one site. */
+struct site_plan {
+	struct hv_gva stub; /* what the site must call; 0: nothing */
+	struct hv_gpa gpa;
+	bool waits; /* it is wanted later, and calls no stub now */
+};
+
+/* Returns whether the site, which is KIND, can be patched. */
+static bool is_free(const struct hv_site *site, enum hv_site_kind kind)
+{
+	return !site->invalid && !site->busy && kind == HV_SITE_NOP;
+}
+
+/* STUB is what the site must call; 0: nothing. */
 static enum verdict judge(const struct hv_tracee *t, const struct hv_site *site, struct hv_gva stub,
 			  struct hv_change *change)
 {
@@ -79,13 +93,29 @@ static enum verdict judge(const struct hv_tracee *t, const struct hv_site *site,
 		return LEAVE;
 	if (!stub.v)
 		return ours ? CHANGE : LEAVE;
-	if (!ours && (site->invalid || site->busy || kind != HV_SITE_NOP))
+	if (!ours && !is_free(site, kind))
 		return REFUSE;
 	return arch->encode_call(site->ip, stub, change->to) ? CHANGE : REFUSE;
 }
 
+/* As judge(), for PLAN. A site that waits is judged now, so that it is known early that it cannot
+ * be changed. */
+static enum verdict judge_plan(const struct hv_tracee *t, const struct hv_site *site,
+			       struct site_plan *plan, struct hv_change *change)
+{
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	struct hv_gva target = {0};
+
+	if (plan->waits && !hv_tracee_is_call(t, site->ip, change->from) &&
+	    !is_free(site, arch->classify_site(change->from, site->ip, &target))) {
+		plan->waits = false;
+		return REFUSE;
+	}
+	return judge(t, site, plan->stub, change);
+}
+
 static struct hv_err *plan_site(const struct hv_tracee *t, struct translation *walk,
-				const struct hv_site *site, struct hv_gva stub,
+				const struct hv_site *site, struct site_plan *plan,
 				struct hv_change *change, enum verdict *ret)
 {
 	uint32_t len = (uint32_t)t->kernel->core.as.arch->site_len_bytes;
@@ -96,21 +126,23 @@ static struct hv_err *plan_site(const struct hv_tracee *t, struct translation *w
 	err = translate(walk, site->ip, &present, &change->gpa);
 	if (err)
 		return err;
-	/* A site across two pages would need two writes; the kernel aligns none so, and a guest
-	 * that frees the page under it has unmapped the function. */
+	/* A site across two pages would need two writes. The kernel aligns functions so that there
+	 * is none. If the page is not present, the guest has freed the function. */
+	plan->gpa = change->gpa;
 	if (!present || hv_site_crosses_pages(t->kernel->core.as.arch, change->gpa.v)) {
-		*ret = stub.v ? REFUSE : LEAVE;
+		*ret = plan->stub.v || plan->waits ? REFUSE : LEAVE;
+		plan->waits = false;
 		return NULL;
 	}
 	err = hv_guest_read(t->guest, change->gpa, change->from, len);
 	if (!err)
-		*ret = judge(t, site, stub, change);
+		*ret = judge_plan(t, site, plan, change);
 	return err;
 }
 
-/* The stub that the site at GPA calls, as far as we changed it. */
-static uint8_t standing_stub(const struct hv_site_stubs *s, const struct hv_site *site,
-			     struct hv_gpa gpa)
+/* Returns the stub that the site at GPA calls, if we have patched it. */
+static uint8_t patched_stub(const struct hv_site_stubs *s, const struct hv_site *site,
+			    struct hv_gpa gpa)
 {
 	const struct hv_tracee *t = s->tracee;
 	const struct hv_arch *arch = t->kernel->core.as.arch;
@@ -130,52 +162,77 @@ static uint8_t standing_stub(const struct hv_site_stubs *s, const struct hv_site
 	return hv_actions_has(s->actions, site->ip.v) ? HV_STUB_ACTIONS : HV_STUB_NONE;
 }
 
-/* What stands in the guest now, whoever asked for it. */
-static void note_now(struct hv_site_stubs *s, const struct hv_gpa *gpas)
+/* Notes what each site calls in the guest now, whoever asked for it. */
+static void note_now(struct hv_site_stubs *s, const struct site_plan *plans)
 {
 	s->now = hv_realloc_array(s->now, s->tracee->kernel->sites.nr, 1);
-	for (size_t i = 0; i < s->tracee->kernel->sites.nr; i++)
-		s->now[i] = standing_stub(s, &s->tracee->kernel->sites.list[i], gpas[i]);
+	for (size_t i = 0; i < s->tracee->kernel->sites.nr; i++) {
+		s->now[i] = patched_stub(s, &s->tracee->kernel->sites.list[i], plans[i].gpa);
+		if (!s->now[i] && plans[i].waits)
+			s->now[i] = HV_STUB_LATER;
+	}
 }
 
-/* One pass over all sites: those in WANTED's places are made to call, all others are restored. */
-static struct hv_err *change_sites(struct hv_site_stubs *s, const struct hv_gva *wanted,
-				   struct hv_gpa *ret_gpas)
+static void note_refused(struct hv_refused *refused, struct hv_gva site)
+{
+	if (refused->nr < HV_REFUSED_FIRST)
+		refused->first[refused->nr] = site;
+	refused->nr++;
+}
+
+/* Makes sites call the stubs in PLANS, one for each site, and restores all others, in one pass. */
+static struct hv_err *change_sites(struct hv_site_stubs *s, struct site_plan *plans)
 {
 	const struct hv_sites *sites = &s->tracee->kernel->sites;
 	HV_AUTO_FREE struct hv_change *changes = hv_alloc((sites->nr + 1) * sizeof(*changes));
 	struct translation walk = {.as = &s->tracee->kernel->core.as};
-	size_t nr = 0, nr_refused = 0;
 	HV_AUTO_ERR struct hv_err *ended = NULL;
+	struct hv_refused refused = {0};
+	size_t nr = 0;
 	struct hv_err *err;
 
 	for (size_t i = 0; i < sites->nr; i++) {
 		enum verdict verdict;
 
-		err = plan_site(s->tracee, &walk, &sites->list[i], wanted[i], &changes[nr],
+		err = plan_site(s->tracee, &walk, &sites->list[i], &plans[i], &changes[nr],
 				&verdict);
 		if (err)
 			return hv_err_in(err, "site %s", sites->list[i].name);
-		ret_gpas[i] = changes[nr].gpa;
 		nr += verdict == CHANGE;
-		nr_refused += verdict == REFUSE;
+		if (verdict == REFUSE)
+			note_refused(&refused, sites->list[i].ip);
 	}
 	err = nr ? hv_yield_begin(s->yield) : NULL;
 	if (!err)
 		err = hv_patcher_apply(s->tracee->patcher, changes, nr);
+	/* The sites are decided. What is left is done to the end; if the calls of ftrace's reader
+	 * cannot be put back now, the next change or detach does it. */
+	hv_patcher_set_stops(s->tracee->patcher, NULL, NULL);
 	ended = hv_yield_end_if_done(s->yield);
-	if (!err)
+	if (ended && ended->facts & HV_ERR_NEEDS_RECOVERY) {
+		hv_err_free(err);
 		err = hv_take(ended);
+	}
 	for (size_t i = 0; !err && i < nr; i++)
-		nr_refused += changes[i].refused;
+		if (changes[i].refused)
+			note_refused(&refused, changes[i].gva);
 	if (!err)
-		s->nr_refused = nr_refused;
+		s->refused = refused;
 	return err;
 }
 
-/* Where the sites are to call to. */
+/* Returns the stub that site I keeps while it is wanted later: the one that it calls now, without
+ * counting. */
+static unsigned kept_stub(const struct hv_site_stubs *s, size_t i)
+{
+	unsigned now = s->now[i] & ~(unsigned)HV_STUB_PROFILED;
+
+	return now == HV_STUB_LATER || now == HV_STUB_ACTIONS ? HV_STUB_NONE : now;
+}
+
+/* Finds the addresses that the sites must call. */
 static struct hv_err *choose_stubs(struct hv_site_stubs *s, const uint8_t *wanted, bool frames,
-				   struct hv_gva *ret)
+				   struct site_plan *plans)
 {
 	struct hv_graph_roles roles = {0};
 	const struct hv_sites *sites = &s->tracee->kernel->sites;
@@ -184,47 +241,71 @@ static struct hv_err *choose_stubs(struct hv_site_stubs *s, const uint8_t *wante
 	hv_actions_begin(s->actions);
 	for (size_t i = 0; !err && i < sites->nr; i++) {
 		enum hv_call_role role = frames ? hv_graph_role(&roles, i) : HV_ROLE_NONE;
-		bool acts = false;
+		bool later = wanted[i] & HV_STUB_LATER, acts = false;
+		unsigned stub = later ? kept_stub(s, i) : wanted[i];
 		struct hv_gva entry;
 
-		if (wanted[i] || role)
-			ret[i] = hv_stubs_call(s->tracee, wanted[i], role);
+		/* The stub that records stacks has no entries for roles. */
+		if (stub == HV_STUB_FUNCTION_STACK && role)
+			return hv_err_new(EBUSY,
+					  "func_stack_trace of %s: function_graph and the profile"
+					  " need this function for themselves",
+					  sites->list[i].name);
+		if (stub || role)
+			plans[i].stub = hv_stubs_call(s->tracee, stub, role);
+		plans[i].waits = later && !stub;
 		if (!sites->list[i].invalid)
-			err = hv_actions_entry(s->actions, sites->list[i].ip.v, ret[i], &acts,
-					       &entry);
+			err = hv_actions_entry(s->actions, sites->list[i].ip.v, plans[i].stub,
+					       &acts, &entry);
 		if (!err && acts)
-			ret[i] = entry;
+			plans[i].stub = entry;
 	}
 	return err;
+}
+
+/* The guest may have ended its use of a wanted site since its sites were read. If that cannot be
+ * read now, the site is refused as before. */
+static void look_at_busy_sites(struct hv_site_stubs *s, const uint8_t *wanted)
+{
+	struct hv_kernel *kernel = s->tracee->kernel;
+
+	for (size_t i = 0; i < kernel->sites.nr; i++) {
+		if (!wanted[i] || !kernel->sites.list[i].busy)
+			continue;
+		hv_err_free(hv_sites_read_busy(&kernel->core, &kernel->sites));
+		return;
+	}
 }
 
 struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted)
 {
 	size_t nr = s->tracee->kernel->sites.nr;
-	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc(nr * sizeof(*gpas));
-	HV_AUTO_FREE struct hv_gva *stubs = hv_alloc(nr * sizeof(*stubs));
+	HV_AUTO_FREE struct site_plan *plans = hv_alloc(nr * sizeof(*plans));
 	struct hv_err *err = NULL;
 	bool graph = false, frames = false, stacks = false;
 
 	for (size_t i = 0; i < nr; i++) {
-		graph |= (wanted[i] & ~HV_STUB_PROFILED) >= HV_STUB_GRAPH;
-		frames |= wanted[i] >= HV_STUB_GRAPH;
-		stacks |= wanted[i] == (HV_STUB_FUNCTION_STACK | HV_STUB_PROFILED);
+		uint8_t stub = wanted[i] & ~(unsigned)HV_STUB_LATER;
+
+		graph |= (stub & ~HV_STUB_PROFILED) >= HV_STUB_GRAPH;
+		frames |= stub >= HV_STUB_GRAPH;
+		stacks |= stub == (HV_STUB_FUNCTION_STACK | HV_STUB_PROFILED);
 	}
 	if (stacks)
 		err = hv_err_new(EBUSY, "the profile and func_stack_trace: one at a time");
+	look_at_busy_sites(s, wanted);
+	if (!err)
+		err = choose_stubs(s, wanted, frames, plans);
 	if (!err && frames)
 		err = hv_graph_tracer_start(s->graph);
-	if (!err)
-		err = choose_stubs(s, wanted, frames, stubs);
 	if (err)
 		return err;
 	if (graph)
 		hv_graph_tracer_record(s->graph, 1);
-	err = change_sites(s, stubs, gpas);
+	err = change_sites(s, plans);
 	if (!err)
 		hv_actions_done(s->actions);
-	note_now(s, gpas);
+	note_now(s, plans);
 	if (!err && !graph)
 		hv_graph_tracer_record(s->graph, 0);
 	if (!err && !frames)
@@ -258,22 +339,23 @@ struct hv_err *hv_site_stubs_check_gone(const struct hv_site_stubs *s)
 	return hv_yield_check_gone(s->yield);
 }
 
-/* Where the sites are now; what cannot be translated is nowhere. */
+/* Notes what the sites call at their present addresses. Sites that cannot be translated call
+ * nothing. */
 void hv_site_stubs_look(struct hv_site_stubs *s)
 {
 	const struct hv_sites *sites = &s->tracee->kernel->sites;
-	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc(sites->nr * sizeof(*gpas));
+	HV_AUTO_FREE struct site_plan *plans = hv_alloc(sites->nr * sizeof(*plans));
 	struct translation walk = {.as = &s->tracee->kernel->core.as};
 
 	for (size_t i = 0; i < sites->nr; i++) {
 		bool present = false;
 		HV_AUTO_ERR struct hv_err *err =
-			translate(&walk, sites->list[i].ip, &present, &gpas[i]);
+			translate(&walk, sites->list[i].ip, &present, &plans[i].gpa);
 
 		if (err || !present)
-			gpas[i] = hv_gpa(UINT64_MAX);
+			plans[i].gpa = hv_gpa(UINT64_MAX);
 	}
-	note_now(s, gpas);
+	note_now(s, plans);
 }
 
 struct hv_err *hv_site_stubs_restore(struct hv_site_stubs *s, struct hv_text *report)
@@ -281,7 +363,7 @@ struct hv_err *hv_site_stubs_restore(struct hv_site_stubs *s, struct hv_text *re
 	struct hv_patcher *p = s->tracee->patcher;
 	HV_AUTO_FREE struct hv_change *undo = NULL;
 	struct hv_err *err;
-	size_t nr;
+	size_t nr, nr_restored;
 
 	hv_patcher_forget_gone(p);
 	hv_yield_forget_taken(s->yield);
@@ -292,9 +374,10 @@ struct hv_err *hv_site_stubs_restore(struct hv_site_stubs *s, struct hv_text *re
 	if (err)
 		return err;
 	memset(s->now, HV_STUB_NONE, s->tracee->kernel->sites.nr);
+	nr_restored = nr - hv_patcher_nr_patched(p, HV_CHANGE_TEXT);
 	if (nr)
-		hv_text_printf(report, "%zu sites restored and read back\n",
-			       nr - hv_patcher_nr_standing(p, HV_CHANGE_TEXT));
+		hv_text_printf(report, "%zu site%s restored and read back\n", nr_restored,
+			       hv_plural(nr_restored));
 	for (size_t i = 0; i < nr; i++)
 		if (undo[i].refused)
 			hv_text_printf(report,
@@ -308,7 +391,7 @@ const uint8_t *hv_site_stubs_now(const struct hv_site_stubs *s)
 	return s->now;
 }
 
-size_t hv_site_stubs_nr_refused(const struct hv_site_stubs *s)
+const struct hv_refused *hv_site_stubs_refused(const struct hv_site_stubs *s)
 {
-	return s->nr_refused;
+	return &s->refused;
 }

@@ -1,48 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/stubs.h"
 
 #include <string.h>
 
+#include "kernel/events/event_places.h"
+#include "ringbuf/ring.h"
 #include "tracer/tracee.h"
 
-void hv_stubs_set_params(const struct hv_tracee *t)
+/* Returns where the guest sees what is at OFF of the region. */
+static uint64_t gva_of(const struct hv_tracee *t, uint64_t off)
 {
-	const struct hv_layout *layout = &t->kernel->layout;
-	struct hv_params params = {
-		.nr_cpus = t->plan.nr_cpus,
-		.cpu_number_percpu = layout->cpu_number_percpu,
-		.current_percpu = layout->current_percpu,
-		.preempt_count_percpu = layout->preempt_count_percpu,
-		.task_pid_off = layout->task_pid_off,
-		.task_tgid_off = layout->task_tgid_off,
-		.task_comm_off = layout->task_comm_off,
-		.task_flags_off = layout->task_flags_off,
-		.task_migrate_off =
-			layout->has_migrate ? layout->task_migrate_off : layout->task_pid_off,
-		.migrate_mask = layout->has_migrate ? 0xff : 0,
-		.task_lazy_off = layout->has_lazy ? layout->task_lazy_off : 0,
-		.lazy_mask = layout->lazy_mask,
-		.states_gva = t->range.start.v + HV_REGION_STATES_OFF - HV_REGION_STUBS_OFF,
-		.rings_gva = t->range.start.v + t->plan.rings_off - HV_REGION_STUBS_OFF,
-		.slot_mask = t->plan.nr_slots - 1,
-		.ring_shift = (uint32_t)__builtin_ctzll(t->plan.ring_bytes),
-		.lap_shift = (uint32_t)__builtin_ctzll(t->plan.nr_slots),
-		.counts_gva = t->range.start.v + t->plan.counts_off - HV_REGION_STUBS_OFF,
-		.nr_counts = t->plan.nr_counts,
-		.control_gva = t->range.start.v + HV_REGION_CONTROL_OFF - HV_REGION_STUBS_OFF,
-		.pids_gva = t->range.start.v + HV_REGION_PIDS_OFF - HV_REGION_STUBS_OFF,
-		.nr_pids = HV_REGION_NR_PIDS,
-		.max_depth = UINT32_MAX,
-		.stacks_gva = t->range.start.v + HV_REGION_STACKS_OFF - HV_REGION_STUBS_OFF,
-		.nr_homes = t->plan.nr_stacks - HV_STACK_PROBES + 1,
-		.stack_bytes = layout->stack_bytes,
-		.irq_stack_percpu = layout->irq_stack_percpu,
-		.task_stack_off = layout->task_stack_off,
-		.skip_start_gva = t->kernel->core.as.arch->exception_stacks.start.v,
-		.skip_len_bytes = t->kernel->core.as.arch->exception_stacks.end.v -
-				  t->kernel->core.as.arch->exception_stacks.start.v,
-	};
-
-	*hv_region_params(&t->region) = params;
+	return t->range.start.v + off - HV_REGION_STUBS_OFF;
 }
 
 static struct hv_gva code_of(const struct hv_tracee *t)
@@ -50,60 +18,155 @@ static struct hv_gva code_of(const struct hv_tracee *t)
 	return hv_gva_add(t->range.start, HV_STUBS_CODE_OFF);
 }
 
-/* The stubs' code with its return slots filled, as text writes. Under TCG the place may have been
- * executed in an earlier session, so it is written as text. */
-static struct hv_err *place_stubs(struct hv_hold *hold, void *ctx)
+static void set_kernel_values(const struct hv_kernel *k, struct hv_stub_values *values)
 {
-	struct hv_tracee *t = ctx;
+	const struct hv_layout *l = &k->layout;
+	struct hv_gva_range skip = k->core.as.arch->exception_stacks;
+	uint64_t *hole = values->hole;
+
+	hole[HV_HOLE_cpu_number] = l->cpu_number_percpu;
+	hole[HV_HOLE_current] = l->current_percpu;
+	hole[HV_HOLE_preempt_count] = l->preempt_count_percpu;
+	hole[HV_HOLE_steal_time] = l->steal_time_percpu;
+	hole[HV_HOLE_irq_stack] = l->irq_stack_percpu;
+	hole[HV_HOLE_task_pid] = l->task_pid_off;
+	hole[HV_HOLE_task_tgid] = l->task_tgid_off;
+	hole[HV_HOLE_task_comm] = l->task_comm_off;
+	hole[HV_HOLE_task_flags] = l->task_flags_off + hv_resched_shift(l->resched) / 8;
+	hole[HV_HOLE_task_migrate] = l->task_migrate_off;
+	hole[HV_HOLE_task_stack] = l->task_stack_off;
+	hole[HV_HOLE_task_lazy] = l->task_lazy_off;
+	hole[HV_HOLE_task_lazy_flags] = l->task_flags_off;
+	hole[HV_HOLE_lazy_mask] = l->lazy_mask;
+	hole[HV_HOLE_stack_bytes] = l->stack_bytes;
+	hole[HV_HOLE_stack_mask] = -(uint64_t)l->stack_bytes;
+	hole[HV_HOLE_skip_start] = skip.start.v;
+	hole[HV_HOLE_skip_len] = skip.end.v - skip.start.v;
+	values->alternatives |= l->has_steal_time ? 0 : 1u << HV_ALT_NO_STEAL;
+	values->alternatives |= l->has_migrate ? 0 : 1u << HV_ALT_NO_MIGRATE;
+	values->alternatives |= l->has_lazy ? 1u << HV_ALT_LAZY : 0;
+	values->alternatives |= k->jumps_bare ? 1u << HV_ALT_JUMP : 0;
+	values->return_thunk = k->return_thunk;
+}
+
+static void set_event_values(const struct hv_kernel *k, struct hv_stub_values *values)
+{
+	uint64_t *hole = values->hole;
+	struct hv_event_places places;
+	HV_AUTO_ERR struct hv_err *err = hv_event_places_find(k, &places);
+
+	if (err) /* no probe will call the stubs of events */
+		return;
+	hole[HV_HOLE_event_reserve] = places.reserve.v;
+	hole[HV_HOLE_event_commit] = places.commit.v;
+	hole[HV_HOLE_event_release] = places.release.v;
+	hole[HV_HOLE_fbuffer_file] = places.buffer_file;
+	hole[HV_HOLE_fbuffer_event] = places.buffer_event;
+	hole[HV_HOLE_fbuffer_entry] = places.buffer_entry;
+}
+
+static void set_region_values(const struct hv_tracee *t, struct hv_stub_values *values)
+{
+	const struct hv_ring_plan *plan = &t->plan;
+	uint64_t *hole = values->hole;
+
+	hole[HV_HOLE_params] = gva_of(t, HV_REGION_STUBS_OFF);
+	hole[HV_HOLE_control] = gva_of(t, HV_REGION_CONTROL_OFF);
+	hole[HV_HOLE_vcpus] = gva_of(t, HV_REGION_VCPUS_OFF);
+	hole[HV_HOLE_pids] = gva_of(t, HV_REGION_PIDS_OFF);
+	hole[HV_HOLE_nr_pids] = HV_REGION_NR_PIDS;
+	hole[HV_HOLE_stacks] = gva_of(t, HV_REGION_STACKS_OFF);
+	hole[HV_HOLE_event_files] = gva_of(t, HV_REGION_FILES_OFF);
+	hole[HV_HOLE_event_files_len] = HV_REGION_NR_EVENTS * sizeof(struct hv_event_file);
+	hole[HV_HOLE_event_probes] = gva_of(t, HV_REGION_PROBES_OFF);
+	hole[HV_HOLE_event_probes_len] = HV_REGION_STACKS_OFF - HV_REGION_PROBES_OFF;
+	hole[HV_HOLE_drafts] = gva_of(t, plan->drafts_off ? plan->drafts_off : HV_REGION_STUBS_OFF);
+	hole[HV_HOLE_drafts_len] = plan->drafts_off ? hv_plan_drafts_bytes(plan) : 0;
+	hole[HV_HOLE_ring_mask] = hv_ring_mask(plan->nr_slots);
+	hole[HV_HOLE_key_shift] = hv_key_shift(plan->nr_slots);
+	hole[HV_HOLE_home_shift] = 32 - plan->homes_shift;
+	hole[HV_HOLE_count_shift] = 32 - plan->counts_shift;
+}
+
+/* Plain stores: the guest does not see the region yet. */
+void hv_stubs_prepare(const struct hv_tracee *t)
+{
+	const struct hv_region *r = &t->region;
+	const struct hv_ring_plan *plan = &t->plan;
+
+	*hv_region_params(r) = (struct hv_params){.max_depth = UINT32_MAX};
+	for (unsigned cpu = 0; cpu < plan->nr_cpus; cpu++) {
+		*hv_region_state(r, plan, cpu) = (struct hv_state){
+			.head = hv_ring_head_at(0, plan->nr_slots),
+			.counts_gva = gva_of(t, hv_plan_counts_off(plan, cpu)),
+		};
+		hv_region_vcpus(r)[cpu] = gva_of(t, hv_plan_state_off(plan, cpu));
+	}
+	for (unsigned i = 0; i < plan->nr_stacks; i++)
+		hv_region_stack(r, i)->depth = HV_STACK_DEPTH_0;
+}
+
+/* Turns CODE, a copy of the assembled stubs, into the code for this guest. */
+static struct hv_err *link_stubs(const struct hv_tracee *t, uint8_t *code)
+{
 	const struct hv_arch *arch = t->kernel->core.as.arch;
-	const struct hv_stub_image *stubs = &arch->stubs;
+	struct hv_stub_values values = {0};
+	const char *misfit;
+
+	set_kernel_values(t->kernel, &values);
+	set_event_values(t->kernel, &values);
+	set_region_values(t, &values);
+	misfit = arch->link(&arch->stubs, &values, code_of(t), code);
+	if (misfit)
+		return hv_err_new(ERANGE,
+				  "the stubs cannot be made for this kernel: the value of"
+				  " %s does not fit into an instruction",
+				  misfit);
+	return NULL;
+}
+
+/* Written as text, since under TCG the guest may have executed these pages in an earlier
+ * session. */
+struct hv_err *hv_stubs_place(struct hv_tracee *t)
+{
+	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
 	size_t nr = (stubs->len_bytes + HV_SITE_LEN_MAX - 1) / HV_SITE_LEN_MAX;
 	HV_AUTO_FREE uint8_t *code = hv_alloc(nr * HV_SITE_LEN_MAX);
-	HV_AUTO_FREE struct hv_text_write *writes = hv_alloc(nr * sizeof(*writes));
+	HV_AUTO_FREE struct hv_hold_write *writes = hv_alloc(nr * sizeof(*writes));
 	struct hv_gpa gpa = hv_gpa_add(t->region.gpa, HV_REGION_STUBS_OFF + HV_STUBS_CODE_OFF);
+	struct hv_err *err;
 
 	memcpy(code, stubs->code, stubs->len_bytes);
-	for (size_t i = 0; i < stubs->nr_returns; i++) {
-		uint32_t off = stubs->return_offs[i];
-
-		if (!arch->place_return(code + off, hv_gva_add(code_of(t), off),
-					t->kernel->return_thunk))
-			return hv_err_new(ERANGE, "return thunk at 0x%llx: out of a stub's reach",
-					  (unsigned long long)t->kernel->return_thunk.v);
-	}
+	err = link_stubs(t, code);
+	if (err)
+		return err;
 	for (size_t i = 0; i < nr; i++) {
 		writes[i].gpa = hv_gpa_add(gpa, i * HV_SITE_LEN_MAX);
 		writes[i].len_bytes = HV_SITE_LEN_MAX;
+		writes[i].is_text = true;
 		memcpy(writes[i].bytes, code + i * HV_SITE_LEN_MAX, HV_SITE_LEN_MAX);
 	}
-	return hv_hold_write_text(hold, writes, nr);
-}
-
-struct hv_err *hv_stubs_place(struct hv_tracee *t)
-{
-	return hv_patcher_held(t->patcher, place_stubs, t);
+	return hv_patcher_write(t->patcher, writes, nr);
 }
 
 static const enum hv_call_trace traces[] = {
 	[HV_STUB_NONE] = HV_TRACE_NOTHING,
 	[HV_STUB_FUNCTION] = HV_TRACE_FUNCTION,
-	[HV_STUB_FUNCTION_STACK] = HV_TRACE_FUNCTION, /* has its own */
+	[HV_STUB_FUNCTION_STACK] = HV_TRACE_FUNCTION, /* has an entry of its own */
 	[HV_STUB_GRAPH] = HV_TRACE_GRAPH,
 	[HV_STUB_GRAPH_ROOT] = HV_TRACE_GRAPH_ROOT,
 	[HV_STUB_GRAPH_NOTRACE] = HV_TRACE_GRAPH_NOTRACE,
+	[HV_STUB_FUNCTION_AND_GRAPH] = HV_TRACE_FUNCTION_AND_GRAPH,
 };
 
 struct hv_gva hv_stubs_call(const struct hv_tracee *t, unsigned stub, enum hv_call_role role)
 {
 	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
-	unsigned entry = hv_call_entry(role, traces[stub & ~(unsigned)HV_STUB_PROFILED],
-				       stub & HV_STUB_PROFILED);
+	enum hv_call_trace trace = traces[stub & ~(unsigned)HV_STUB_PROFILED];
 
 	if (stub == HV_STUB_FUNCTION_STACK)
 		return hv_gva_add(code_of(t), stubs->function_stack_off);
-	if (stub == HV_STUB_FUNCTION && role == HV_ROLE_NONE)
-		return hv_gva_add(code_of(t), stubs->function_off);
-	return hv_gva_add(code_of(t), stubs->calls_off + entry * stubs->call_len_bytes);
+	return hv_gva_add(code_of(t), hv_call_off(stubs, role, trace, stub & HV_STUB_PROFILED));
 }
 
 unsigned hv_stubs_called_at(const struct hv_tracee *t, struct hv_gva at)
@@ -128,6 +191,13 @@ struct hv_gva hv_stubs_yield(const struct hv_tracee *t, size_t nr)
 	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
 
 	return hv_gva_add(code_of(t), stubs->yields_off + nr * stubs->yield_len_bytes);
+}
+
+struct hv_gva hv_stubs_hibernation(const struct hv_tracee *t)
+{
+	size_t off = t->kernel->core.as.arch->stubs.hibernation_off;
+
+	return off ? hv_gva_add(code_of(t), off) : hv_gva(0);
 }
 
 struct hv_gva hv_stubs_handler(const struct hv_tracee *t)

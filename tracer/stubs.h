@@ -1,4 +1,5 @@
-/* The stubs in a guest: their code and parameters, and where each of them begins.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The stubs in a guest: writes their code and parameters, and knows where each of them begins.
  * Leaves to others: which site calls which (site_stubs.h), what they do (arch/). */
 #pragma once
 
@@ -8,35 +9,46 @@
 
 struct hv_tracee;
 
-/* What a site calls. The kinds of a graph differ in what their own call means for the calls that
- * it makes; graph options say which calls are recorded. */
+/* What a site calls. The kinds of a graph differ in what their call means for the calls inside it.
+ * Graph options say which calls are recorded. */
 enum hv_stub {
 	HV_STUB_NONE = 0,
 	HV_STUB_FUNCTION = 1,
-	HV_STUB_FUNCTION_STACK, /* likewise, and who called it; needs hv_callers_prepare */
+	HV_STUB_FUNCTION_STACK, /* the same, and the callers; needs hv_callers_prepare */
 	HV_STUB_GRAPH,		/* call and return */
-	HV_STUB_GRAPH_ROOT,	/* likewise, and with HV_GRAPH_SUBTREE what it calls is recorded:
-				   a function of set_graph_function */
-	HV_STUB_GRAPH_NOTRACE,	/* neither it nor what it calls: a function of set_graph_notrace */
-	HV_STUB_ACTIONS,	/* nothing but actions; never wanted */
-	/* With any of the others: calls are counted and timed, too (call_counts.h). */
+	HV_STUB_GRAPH_ROOT, /* the same, and with HV_GRAPH_SUBTREE also what the function calls: a
+			       function of set_graph_function */
+	HV_STUB_GRAPH_NOTRACE, /* neither this call nor what it calls is recorded: a function of
+				  set_graph_notrace */
+	HV_STUB_FUNCTION_AND_GRAPH, /* a record of HV_STUB_FUNCTION, then what HV_STUB_GRAPH does */
+	HV_STUB_ACTIONS,	    /* only actions; never wanted */
+	/* Together with one of the above, only wanted: a site that calls no stub yet is not changed
+	 * before it is wanted without this flag. A site that calls a stub keeps it, without
+	 * HV_STUB_PROFILED. */
+	HV_STUB_LATER = 0x40,
+	/* Together with any of the others: calls are counted and timed, too (call_counts.h). */
 	HV_STUB_PROFILED = 0x80,
 };
 
-/* Parameters of a kernel whose range is known; before anything is mapped. */
-void hv_stubs_set_params(const struct hv_tracee *t);
-/* The stubs' code, which returns as the kernel does now. A vCPU that is in it goes on rightly: only
- * the way out changes. */
+/* Initializes everything in the region of T that the stubs read and write. The range of T is known.
+ * Nothing is mapped yet. */
+void hv_stubs_prepare(const struct hv_tracee *t);
+/* Writes the stubs' code, which returns as the kernel does now. A vCPU may be executing it: only
+ * the way out changes. ERANGE: a value of this kernel does not fit into the code. */
 struct hv_err *hv_stubs_place(struct hv_tracee *t) hv_must_use;
 
-/* What a site calls for STUB, enum hv_stub with or without HV_STUB_PROFILED, and for ROLE, one of
- * which is not none. */
+/* Returns the address that a site calls for STUB (enum hv_stub, with or without HV_STUB_PROFILED)
+ * and ROLE, at least one of which is not none. */
 struct hv_gva hv_stubs_call(const struct hv_tracee *t, unsigned stub, enum hv_call_role role);
-/* The stub that begins at AT, HV_STUB_PROFILED included; HV_STUB_NONE: none. */
+/* Returns the stub that begins at AT, including HV_STUB_PROFILED; HV_STUB_NONE: none. */
 unsigned hv_stubs_called_at(const struct hv_tracee *t, struct hv_gva at);
-/* What a site with actions calls: the entry of SLOT, below HV_NR_SLOTS. */
+/* Returns the address that a site with actions calls: the entry of SLOT, which is below
+ * HV_NR_SLOTS. */
 struct hv_gva hv_stubs_action(const struct hv_tracee *t, unsigned slot);
-/* What the guest's ftrace reads sites by: entry NR, up to HV_NR_YIELDS, where the last one ends. */
+/* Returns entry NR of the stub by which the guest's ftrace reads sites; for NR HV_NR_YIELDS, the
+ * end of the last entry. */
 struct hv_gva hv_stubs_yield(const struct hv_tracee *t, size_t nr);
-/* What returns from traced calls of a graph go through. */
+/* Returns what the kernel calls on its way to hibernate; 0: the architecture has none. */
+struct hv_gva hv_stubs_hibernation(const struct hv_tracee *t);
+/* Returns the handler, to which traced functions of a graph return. */
 struct hv_gva hv_stubs_handler(const struct hv_tracee *t);

@@ -1,21 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/sweep.h"
 
 #include "kernel/address_space.h"
 #include "tracer/tracee.h"
 
-#define SWEEP_SHARE 8 /* one part of so many of the return stacks may be left over */
+#define SWEEP_SHARE 8 /* sweep when 1 of 8 return stacks may be stale */
 
 static uint64_t *word_at(const struct hv_tracee *t, unsigned index)
 {
 	return &hv_region_stack(&t->region, index)->word;
 }
 
-/* Whether nothing is mapped in the kernel stack of WORD: nobody is on it, nor will be before
- * another stack is made there. What cannot be read is not known to be gone. */
+/* Returns whether nothing is mapped in the kernel stack of WORD. Then no CPU uses it, nor will
+ * before another stack is made there. A stack that cannot be read is not known to be gone. */
 static bool is_gone(const struct hv_tracee *t, uint64_t word)
 {
-	struct hv_gva at = hv_gva(word & ~(uint64_t)HV_STACK_NR_MASK);
-	struct hv_gva end = hv_gva_add(at, t->kernel->layout.stack_bytes);
+	uint64_t stack_bytes = t->kernel->layout.stack_bytes;
+	struct hv_gva at = hv_gva(word & -stack_bytes);
+	struct hv_gva end = hv_gva_add(at, stack_bytes);
 
 	if (!(word & HV_STACK_NR_MASK) || end.v <= at.v)
 		return false;
@@ -48,14 +50,23 @@ static size_t nr_gone(const struct hv_tracee *t)
 	return nr;
 }
 
+/* The region is written by this process, which may be stopped until after the end of the hold: a
+ * word that the guest has changed since then is left alone. */
 static struct hv_err *sweep(struct hv_hold *hold, void *ctx)
 {
 	struct hv_tracee *t = ctx;
-	struct hv_err *err = hv_hold_check(hold);
+	struct hv_err *err = NULL;
 
-	for (unsigned i = 0; !err && i < t->plan.nr_stacks; i++)
-		if (is_gone(t, __atomic_load_n(word_at(t, i), __ATOMIC_ACQUIRE)))
-			__atomic_store_n(word_at(t, i), 0, __ATOMIC_RELEASE);
+	for (unsigned i = 0; !err && i < t->plan.nr_stacks; i++) {
+		uint64_t word = __atomic_load_n(word_at(t, i), __ATOMIC_ACQUIRE);
+
+		if (!is_gone(t, word))
+			continue;
+		err = hv_hold_check(hold);
+		if (!err)
+			__atomic_compare_exchange_n(word_at(t, i), &word, 0, false,
+						    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	}
 	return err;
 }
 

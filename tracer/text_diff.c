@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/text_diff.h"
 
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Addresses of all sites, ascending. */
+/* Returns the addresses of all sites, ascending. */
 static uint64_t *sorted_sites(const struct hv_tracee *t)
 {
 	const struct hv_sites *sites = &t->kernel->sites;
@@ -37,7 +38,7 @@ static uint64_t *sorted_sites(const struct hv_tracee *t)
 	return ips;
 }
 
-/* The site that the byte at AT belongs to; false when there is none. */
+/* Finds the site that the byte at AT belongs to. False: there is none. */
 static bool site_over(const uint64_t *ips, size_t nr, size_t site_len, uint64_t at, uint64_t *ret)
 {
 	size_t low = 0, high = nr;
@@ -57,7 +58,7 @@ static bool site_over(const uint64_t *ips, size_t nr, size_t site_len, uint64_t 
 }
 
 struct differences {
-	struct hv_text names; /* of the first ones that are the guest's own */
+	struct hv_text names; /* the first differences that are the guest's own */
 	size_t nr;
 	size_t nr_ours;
 };
@@ -65,6 +66,26 @@ struct differences {
 static void differences_deinit(struct differences *d)
 {
 	hv_text_deinit(&d->names);
+}
+
+/* Whether BYTES at AT lead into our range. */
+static bool is_ours(const struct hv_tracee *t, struct hv_gva at, const uint8_t *bytes)
+{
+	struct hv_gva target = {0};
+	enum hv_site_kind kind = t->kernel->core.as.arch->classify_site(bytes, at, &target);
+
+	return (kind == HV_SITE_CALL || kind == HV_SITE_JUMP) && hv_gva_in(target, t->range);
+}
+
+/* Whether the byte at OFF of BEFORE was written by us: recover takes its copy of the text while our
+ * changes are in it. These are calls of stubs, also where the guest's ftrace reads sites (yield.h),
+ * and jumps to detours with the bytes behind them (detours.h). */
+static bool was_ours(const struct hv_tracee *t, const uint8_t *before, size_t off)
+{
+	for (size_t back = 0; back < HV_DETOUR_PATCH_MAX && back <= off; back++)
+		if (is_ours(t, hv_gva_add(t->kernel->text.start, off - back), before + off - back))
+			return true;
+	return false;
 }
 
 static void sort_difference(const struct hv_tracee *t, const uint8_t *before, const uint8_t *now,
@@ -79,16 +100,15 @@ static void sort_difference(const struct hv_tracee *t, const uint8_t *before, co
 			d->nr_ours++;
 			return;
 		}
-		/* The copy was taken with our call in it (recover): a nop now is what we want. */
-		if (hv_tracee_is_call(t, hv_gva(ip), before + (ip - text.v)))
-			return;
 	}
+	if (was_ours(t, before, off))
+		return;
 	if (d->nr++ < NAMED_MAX)
 		name_difference(t, hv_gva_add(text, off), &d->names);
 }
 
-/* The kernel's text against the copy taken when it was opened. A site that calls our range would be
- * ours; whatever else differs is the guest's own doing (static keys and calls). */
+/* A difference is ours if a site calls our range. All other differences are the guest's own (static
+ * keys and calls). */
 struct hv_err *hv_text_diff_report(const struct hv_tracee *t, struct hv_text *report)
 {
 	struct hv_gva_range text = t->kernel->text;
@@ -111,11 +131,13 @@ struct hv_err *hv_text_diff_report(const struct hv_tracee *t, struct hv_text *re
 			i++;
 	}
 	if (d.nr_ours)
-		return hv_err_new(EIO, "kernel text: %zu sites still call a stub", d.nr_ours);
+		return hv_err_new(EIO, "kernel text: %zu site%s still call%s a stub", d.nr_ours,
+				  hv_plural(d.nr_ours), d.nr_ours == 1 ? "s" : "");
 	hv_text_printf(report, "%zu bytes of kernel text compared, none of ours left", len);
 	if (d.nr)
-		hv_text_printf(report, "; %zu places changed by the guest itself: %s%s", d.nr,
-			       d.names.data ? d.names.data : "", d.nr > NAMED_MAX ? ", ..." : "");
+		hv_text_printf(report, "; %zu place%s changed by the guest itself: %s%s", d.nr,
+			       hv_plural(d.nr), d.names.data ? d.names.data : "",
+			       d.nr > NAMED_MAX ? ", ..." : "");
 	hv_text_add(report, "\n");
 	return NULL;
 }

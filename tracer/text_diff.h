@@ -1,5 +1,6 @@
-/* The kernel's text compared with the copy that was taken when the kernel was opened: the proof
- * that no call of ours is left, and what the guest itself has changed. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Compares the kernel's text with the copy that was made when the kernel was opened. This proves
+ * that no call of ours is left, and shows what the guest itself has changed. */
 #pragma once
 
 #include "base/err.h"

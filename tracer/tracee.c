@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/tracee.h"
 
 #include <string.h>
@@ -39,7 +40,7 @@ void hv_tracee_bind(struct hv_tracee *t)
 
 struct hv_err *hv_tracee_is_mapped(const struct hv_tracee *t, bool *ret)
 {
-	return hv_mapping_stands(t->kernel, &t->region, t->range, ret);
+	return hv_mapping_is_present(t->kernel, &t->region, t->range, ret);
 }
 
 bool hv_tracee_is_call(const struct hv_tracee *t, struct hv_gva at, const uint8_t *bytes)
@@ -50,8 +51,8 @@ bool hv_tracee_is_call(const struct hv_tracee *t, struct hv_gva at, const uint8_
 	       hv_gva_in(target, t->range);
 }
 
-struct hv_err *hv_tracee_call_stands(const struct hv_tracee *t, struct hv_journal_entry *e,
-				     bool *ret)
+struct hv_err *hv_tracee_is_patched(const struct hv_tracee *t, struct hv_journal_entry *e,
+				    bool *ret)
 {
 	struct hv_gva at = hv_gva(e->gva);
 	uint8_t now[HV_SITE_LEN_MAX];

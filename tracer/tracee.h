@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The guest that is traced and what is shared with it: its kernel, the region, where the guest sees
  * the region, and the patcher that changes the guest.
  * Leaves to others: what is in the region (stubs.h, region_use.h and the parts of a session), when
@@ -25,17 +26,24 @@ struct hv_err *hv_tracee_new(struct hv_guest *guest, struct hv_kernel *kernel,
 			     struct hv_tracee **ret) hv_must_use;
 void hv_tracee_free(struct hv_tracee *t);
 
-/* The page-table slots of the range are filled: from here on nothing is written into another boot.
- */
+/* Called when the page-table slots of the range are filled: from now on nothing is written into
+ * another boot of the guest. */
 void hv_tracee_bind(struct hv_tracee *t);
-/* Whether the guest's page tables lead from the range to the region. False: not any more, as after
- * a reboot. */
+/* *RET: the guest's page tables lead from the range to the region. After a reboot, for example,
+ * they do not. */
 struct hv_err *hv_tracee_is_mapped(const struct hv_tracee *t, bool *ret) hv_must_use;
 
-/* Whether BYTES, as many as a site has, are a call into the range when they stand at AT. */
+/* Returns the state of CPU, which is below the plan's nr_cpus. The ring follows it. */
+static inline struct hv_state *hv_tracee_state(const struct hv_tracee *t, unsigned cpu)
+{
+	return hv_region_state(&t->region, &t->plan, cpu);
+}
+
+/* Returns whether BYTES, as many as a site has, would be a call into the range at the address
+ * AT. */
 bool hv_tracee_is_call(const struct hv_tracee *t, struct hv_gva at, const uint8_t *bytes);
-/* Whether a call into the range stands in the guest where E says, an entry of an untrusted journal.
- * Which stub it calls need not be the one that E says: whoever died may have been changing one for
- * another. The bytes that stand there become E's new ones. */
-struct hv_err *hv_tracee_call_stands(const struct hv_tracee *t, struct hv_journal_entry *e,
-				     bool *ret) hv_must_use;
+/* *RET: a site of ours is where E says, an entry of an untrusted journal: its bytes call into the
+ * range. It may call another stub than E says, since the dead service may have been replacing one
+ * stub by another. The site's bytes become E's new ones. */
+struct hv_err *hv_tracee_is_patched(const struct hv_tracee *t, struct hv_journal_entry *e,
+				    bool *ret) hv_must_use;

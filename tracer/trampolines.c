@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/trampolines.h"
 
 static const char *const symbols[] = {
 	"arch_rethook_trampoline", /* kretprobes and fprobes since 54ecbe6f1ed5 */
 	"__kretprobe_trampoline",  /* kretprobes since adf8a61a940c */
-	"kretprobe_trampoline",	   /* and before */
+	"kretprobe_trampoline",	   /* kretprobes before that */
 	"return_to_handler",	   /* function_graph */
 };
 _Static_assert(HV_ARRAY_LEN(symbols) == HV_ARRAY_LEN(((struct hv_trampolines *)0)->list), "list");

@@ -1,6 +1,8 @@
-/* The guest's own return trampolines: what its return probes and its own function_graph put on
- * stacks in place of return addresses, which they keep elsewhere. One that came after our frame (a
- * traced function jumped to a probed one) keeps our handler's address where nobody sees it. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The guest's own return trampolines: the addresses that its return probes and its own
+ * function_graph put on stacks in place of return addresses, which they keep elsewhere. If a
+ * trampoline came after our frame (a traced function jumped to a probed one), it keeps our
+ * handler's address where nobody sees it. */
 #pragma once
 
 #include "kernel/kernel.h"
@@ -17,8 +19,8 @@ struct hv_trampolines {
 
 void hv_trampolines_find(const struct hv_kernel *k, struct hv_trampolines *ret);
 
-/* The one that a function returns to when its return address is ADDRESS; NULL: none. */
+/* Returns the trampoline to which a function with return address ADDRESS returns; NULL: none. */
 const struct hv_trampoline *hv_trampolines_entry(const struct hv_trampolines *t, uint64_t address);
-/* The one whose code ADDRESS is in, its first byte not: whoever returns there is being told the
- * address that was kept. NULL: none. */
+/* Returns the trampoline whose code ADDRESS is in, except its first byte: code that returns there
+ * is just being given the original address. NULL: none. */
 const struct hv_trampoline *hv_trampolines_inside(const struct hv_trampolines *t, uint64_t address);

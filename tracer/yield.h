@@ -1,7 +1,9 @@
-/* Getting out of the way of the guest's own ftrace. Before it changes a site it reads it and
- * compares (ftrace_verify_code); what it does not expect makes it warn and switch itself off. While
- * sites call our stubs it reads by one of ours (arch/x86_64/yield.S), which shows it what stood
- * there: what it then writes is the guest's own, and hvtrace has lost the site.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Lets the guest's own ftrace work on patched sites. Before it changes a site, it reads the site
+ * and compares (ftrace_verify_code); if the bytes are not what it expects, it warns and switches
+ * itself off. While sites call our stubs, it reads by a stub of ours (arch/x86_64/yield.S), which
+ * shows it the bytes from before. What it then writes is the guest's own, and hvtrace has lost the
+ * site.
  * Leaves to others: sites (site_stubs.h). One thread. */
 #pragma once
 
@@ -18,31 +20,32 @@ struct hv_kernel;
 struct hv_tracee;
 struct hv_yield;
 
-/* Why the guest's ftrace must not begin on what would be traced; nothing is added when it may.
- * Looks only: of a guest whose sites call us it finds that it must not. */
+/* Adds to RET_REASONS why the guest's ftrace must not begin on traced functions; adds nothing if it
+ * may. Changes nothing. If the sites of the guest call our stubs, it finds reasons. */
 struct hv_err *hv_yield_look(const struct hv_kernel *k, struct hv_text *ret_reasons) hv_must_use;
 
-/* Borrows T, and DECODE, which is told who calls the stub. */
+/* Borrows T; and DECODE, which is told the callers of the stub. */
 struct hv_yield *hv_yield_new(struct hv_tracee *t, struct hv_decode *decode);
 void hv_yield_free(struct hv_yield *y);
 
-/* Before the first site is changed. Does nothing where it is done already, and where no such place
- * is found: there the guest's own ftrace must not begin on what is traced (hv_yield_stands). */
+/* Called before the first site is changed. Does nothing if it was done already. Does nothing either
+ * if the kernel has no such place; then the guest's own ftrace must not begin on traced functions
+ * (hv_yield_is_patched). */
 struct hv_err *hv_yield_begin(struct hv_yield *y) hv_must_use;
-/* After sites were restored: ends it when that was the last. */
+/* Called after sites were restored. Restores the place if no site is patched any more. */
 struct hv_err *hv_yield_end_if_done(struct hv_yield *y) hv_must_use;
-bool hv_yield_stands(const struct hv_yield *y);
-/* EBUSY when the guest's ftrace reads by a stub of ours. */
+bool hv_yield_is_patched(const struct hv_yield *y);
+/* EBUSY: the guest's ftrace reads by a stub of ours. */
 struct hv_err *hv_yield_check_gone(const struct hv_yield *y) hv_must_use;
 
-/* Whether the guest's ftrace has looked at a site since this was last asked, and again a second
- * later and so on for a while: it writes after it has looked. True once a second at most, whatever
- * the guest says. NOW_NS: the host's monotonic clock. */
+/* Returns whether the guest's ftrace has read a site since the last call, and again each second for
+ * a while, since ftrace writes after it has read. True once a second at most, whatever the guest
+ * does. NOW_NS: the host's monotonic clock. */
 bool hv_yield_looked(struct hv_yield *y, uint64_t now_ns);
-/* Sites that the guest has taken go from the journal. Returns their number. */
+/* Removes sites that the guest has taken from the journal. Returns their number. */
 size_t hv_yield_forget_taken(struct hv_yield *y);
 
-/* Whether E, an entry of an untrusted journal, is of such a place: the guest's ftrace reads by our
- * stub there now, and the journal would have it read by the kernel's own function. */
+/* *RET: E, an entry of an untrusted journal, is about such a place: the guest's ftrace reads by our
+ * stub there now, and the journal would restore the call of the kernel's own function. */
 struct hv_err *hv_yield_is_ours(const struct hv_yield *y, struct hv_journal_entry *e,
 				bool *ret) hv_must_use;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/lookup.h"
 
 #include <string.h>
@@ -6,10 +7,12 @@
 
 static bool is_seen(const struct hv_place *dir, const struct hv_child *c)
 {
-	return !c->only_top || hv_instance_is_top(dir->instance);
+	if (c->only_top && !hv_instance_is_top(dir->instance))
+		return false;
+	return !c->is_in || c->is_in(dir);
 }
 
-/* AT becomes its child or entry NAME. False: it has none of that name. */
+/* Moves AT to its child or entry NAME. Returns false when it has none of that name. */
 static bool step(struct hv_place *at, const char *name)
 {
 	const struct hv_node *dir = at->node;
@@ -33,7 +36,7 @@ static struct hv_err *not_a_dir(const char *path, const struct hv_place *at)
 	return hv_err_in(hv_err_new(ENOTDIR, "'%s' is not a directory", at->name), "%s", path);
 }
 
-/* The first LEN bytes of PATH, one name after the other. */
+/* Follows the first LEN bytes of PATH from the root, name by name. */
 static struct hv_err *walk(struct hv_tree *tree, const char *path, size_t len, struct hv_place *ret)
 {
 	const char *whole = path, *end = path + len;
@@ -54,7 +57,8 @@ static struct hv_err *walk(struct hv_tree *tree, const char *path, size_t len, s
 		if (!hv_node_is_dir(at.node))
 			return not_a_dir(whole, &at);
 		if (name_len > NAME_LEN_MAX)
-			return hv_err_new(ENAMETOOLONG, "a name of %zu bytes", name_len);
+			return hv_err_new(ENAMETOOLONG, "a name has %zu bytes, more than %d",
+					  name_len, NAME_LEN_MAX);
 		memcpy(name, path, name_len);
 		name[name_len] = '\0';
 		if (name_len && !step(&at, name))
@@ -116,7 +120,8 @@ bool hv_place_name(const struct hv_place *dir, size_t index, struct hv_text *ret
 	return true;
 }
 
-/* tracefs_create_file's modes: TRACE_MODE_WRITE, TRACE_MODE_READ, 0220. */
+/* The modes are those of the kernel's calls of tracefs_create_file: TRACE_MODE_WRITE,
+ * TRACE_MODE_READ, and 0220. */
 unsigned hv_node_mode(const struct hv_node *n)
 {
 	if (n->mode)

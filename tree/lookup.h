@@ -1,17 +1,18 @@
-/* From a path to what it names in the tree, and what a directory has. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finds what a path names in the tree, and lists the names in a directory. */
 #pragma once
 
 #include "tree/files/file.h"
 
-/* RET: where PATH leads. Several slashes count as one; those before and behind do not count.
- * ENOENT, ENOTDIR. */
+/* Sets RET to what PATH names. Several slashes count as one; slashes at the beginning and the end
+ * are ignored. ENOENT, ENOTDIR. */
 struct hv_err *hv_lookup(struct hv_tree *tree, const char *path, struct hv_place *ret) hv_must_use;
-/* RET: the directory that PATH would be in. RET_NAME: its name there, which the caller frees; ""
- * for the top itself. ENOENT, ENOTDIR. */
+/* Sets RET to the directory that PATH would be in, and RET_NAME to its name there, which the caller
+ * frees; "" for the top itself. ENOENT, ENOTDIR. */
 struct hv_err *hv_lookup_parent(struct hv_tree *tree, const char *path, struct hv_place *ret,
 				char **ret_name) hv_must_use;
-/* Adds the INDEXth name of DIR, a directory, in the order of a listing; names of directories end
- * with '/'. False: there are no more. */
+/* Adds the INDEXth name of the directory DIR in the order of a listing. Names of directories end
+ * with '/'. Returns false when there are no more names. */
 bool hv_place_name(const struct hv_place *dir, size_t index, struct hv_text *ret_name);
-/* Permission bits. */
+/* Returns the permission bits of N. */
 unsigned hv_node_mode(const struct hv_node *n);

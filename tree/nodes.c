@@ -1,5 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/nodes.h"
 
+#include "tree/files/event_dirs.h"
 #include "tree/files/files.h"
 
 static const struct hv_child cpu_children[] = {
@@ -21,35 +23,48 @@ static const struct hv_node per_cpu_node = {
 };
 
 static const struct hv_child event_children[] = {
+	{"enable", &hv_event_enable_node, .is_in = hv_event_can_switch},
+	{"filter", &hv_event_filter_node, .is_in = hv_event_can_switch},
 	{"format", &hv_event_format_node},
-	{"id", &hv_event_id_node},
+	{"hist", &hv_event_hist_node},
+	{"id", &hv_event_id_node, .is_in = hv_event_has_id},
+	{"trigger", &hv_event_trigger_node, .is_in = hv_event_has_trigger},
 	{0},
 };
 
 static const struct hv_node event_node = {.children = event_children};
 
-static const struct hv_node ftrace_events_node = {
-	.help = "the events that tracers record",
-	.entries = &hv_ftrace_event_entries,
+static const struct hv_child event_system_children[] = {
+	{"enable", &hv_event_enable_node, .is_in = hv_event_system_can_switch},
+	{"filter", &hv_event_system_filter_node, .is_in = hv_event_system_can_switch},
+	{0},
+};
+
+static const struct hv_node event_system_node = {
+	.help = "a part of the guest's kernel, or a module, with its events; ftrace: the events\n"
+		"that tracers record",
+	.children = event_system_children,
+	.entries = &hv_event_entries,
 	.entry = &event_node,
 };
 
 static const struct hv_child events_children[] = {
-	{"enable", &hv_events_enable_node},
-	{"ftrace", &ftrace_events_node},
+	{"enable", &hv_event_enable_node},
 	{"header_event", &hv_header_event_node},
 	{"header_page", &hv_header_page_node},
 	{0},
 };
 
 static const struct hv_node events_node = {
-	.help = "the format of events in trace_pipe_raw",
+	.help = "the guest's own events, and the format of trace_pipe_raw",
 	.mode = 0755,
 	.children = events_children,
+	.entries = &hv_event_system_entries,
+	.entry = &event_system_node,
 };
 
 static const struct hv_node options_node = {
-	.help = "a file for each option, those of all tracers",
+	.help = "a file for each option of every tracer",
 	.entries = &hv_option_entries,
 	.entry = &hv_option_node,
 };
@@ -60,18 +75,19 @@ static const struct hv_node trace_stat_node = {
 	.entry = &hv_profile_node,
 };
 
-static const struct hv_node instance_node; /* has the root's children, below */
+static const struct hv_node instance_node; /* defined below: it has the root's children */
 
 static const struct hv_node instances_node = {
-	.help = "mkdir makes a directory here like the top one, with a tracer, filters and a\n"
-		"buffer of its own",
+	.help = "mkdir makes a directory like the top one here, with its own tracer, filters\n"
+		"and buffer",
 	.entries = &hv_instance_entries,
 	.entry = &instance_node,
 };
 
-/* In the order of README and of a listing. */
+/* README and listings use this order. */
 static const struct hv_child root_children[] = {
 	{"README", &hv_readme_node, .only_top = 1},
+	{"available_events", &hv_available_events_node, .only_top = 1},
 	{"available_filter_functions", &hv_functions_node, .only_top = 1},
 	{"available_filter_functions_addrs", &hv_function_addrs_node, .only_top = 1},
 	{"available_tracers", &hv_tracers_node},
@@ -94,12 +110,14 @@ static const struct hv_child root_children[] = {
 	{"saved_cmdlines_size", &hv_comms_size_node, .only_top = 1},
 	{"saved_tgids", &hv_tgids_node, .only_top = 1},
 	{"set_event", &hv_set_event_node},
+	{"set_event_notrace_pid", &hv_event_notrace_pid_node},
+	{"set_event_pid", &hv_event_pid_node},
 	{"set_ftrace_filter", &hv_ftrace_filter_node},
 	{"set_ftrace_notrace", &hv_ftrace_notrace_node},
 	{"set_ftrace_notrace_pid", &hv_ftrace_notrace_pid_node},
 	{"set_ftrace_pid", &hv_ftrace_pid_node},
-	{"set_graph_function", &hv_graph_function_node, .only_top = 1},
-	{"set_graph_notrace", &hv_graph_notrace_node, .only_top = 1},
+	{"set_graph_function", &hv_graph_function_node},
+	{"set_graph_notrace", &hv_graph_notrace_node},
 	{"timestamp_mode", &hv_timestamps_node},
 	{"snapshot", &hv_snapshot_node},
 	{"trace", &hv_trace_node},
@@ -110,6 +128,7 @@ static const struct hv_child root_children[] = {
 	{"trace_pipe", &hv_pipe_node},
 	{"trace_stat", &trace_stat_node, .only_top = 1},
 	{"tracing_cpumask", &hv_cpumask_node},
+	{"tracing_max_latency", &hv_max_latency_node, .only_top = 1},
 	{"tracing_on", &hv_tracing_on_node},
 	{"tracing_thresh", &hv_thresh_node, .only_top = 1},
 	{0},

@@ -1,4 +1,5 @@
-/* The directories of the tree: which node stands where, under which name. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The directories of the tree: which nodes they contain, and under which names. */
 #pragma once
 
 #include "tree/files/node.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/tree.h"
 
 #include <assert.h>
@@ -5,11 +6,12 @@
 
 #include "tree/files/dump.h"
 #include "tree/instance/share.h"
+#include "tree/instance/tasks.h"
 #include "tree/instance/upkeep.h"
 #include "tree/lookup.h"
 #include "tree/nodes.h"
 
-#define READY_LEN_BYTES 4096 /* a reader that polls is taken to ask for a page */
+#define READY_LEN_BYTES 4096 /* a reader that polls is assumed to ask for one page */
 
 struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret)
 {
@@ -96,7 +98,8 @@ struct hv_err *hv_tree_mkdir(struct hv_tree *tree, const char *path)
 	if (exists(tree, path))
 		return hv_err_new(EEXIST, "'%s' exists", path);
 	if (!dir.node->entries || !dir.node->entries->make)
-		return hv_err_new(EPERM, "'%s': no directories can be made here", path);
+		return hv_err_new(
+			EPERM, "'%s': directories can only be made directly in instances/", path);
 	return hv_err_in(dir.node->entries->make(&dir, name), "%s", path);
 }
 
@@ -113,7 +116,7 @@ struct hv_err *hv_tree_rmdir(struct hv_tree *tree, const char *path)
 	if (!hv_node_is_dir(at.node))
 		return hv_err_new(ENOTDIR, "'%s' is not a directory", path);
 	if (at.node != dir.node->entry || !dir.node->entries->remove)
-		return hv_err_new(EPERM, "'%s' is always there", path);
+		return hv_err_new(EPERM, "'%s' cannot be removed", path);
 	return hv_err_in(dir.node->entries->remove(&at), "%s", path);
 }
 
@@ -132,6 +135,11 @@ struct hv_err *hv_tree_step_aside(struct hv_tree *tree)
 	return hv_instances_step_aside(&tree->instances);
 }
 
+void hv_tree_missing_tasks(struct hv_tree *tree, struct hv_text *ret)
+{
+	hv_tasks_missing(&tree->instances, ret);
+}
+
 struct hv_file *hv_tree_next_dump(struct hv_tree *tree, const char **ret_why)
 {
 	struct hv_file *f = hv_dump_open(tree);
@@ -147,12 +155,12 @@ struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, s
 	struct hv_err *err;
 	struct hv_file *f;
 
+	hv_tree_refresh(tree);
 	err = hv_lookup(tree, path, &at);
 	if (err)
 		return err;
 	if (hv_node_is_dir(at.node))
 		return hv_err_in(hv_err_new(EISDIR, "is a directory"), "%s", path);
-	hv_tree_refresh(tree);
 	f = hv_file_new(&at, path, flags);
 	if (at.node->open)
 		err = at.node->open(f);
@@ -178,7 +186,7 @@ static struct hv_err *make_text(struct hv_file *f)
 	return err;
 }
 
-/* Makes text for a read of LEN_BYTES when none is left. */
+/* Makes text for a read of LEN_BYTES, unless some of the last text is left. */
 static struct hv_err *need_text(struct hv_file *f, size_t len_bytes)
 {
 	if (!hv_file_reads(f))

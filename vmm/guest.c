@@ -1,6 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/guest.h"
 
 #include <assert.h>
+#include <poll.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -9,12 +11,12 @@ struct hv_guest {
 	const struct hv_guest_ops *ops;
 	void *self;
 	struct hv_guest_info info; /* strings owned */
-	struct hv_hold *hold;	   /* the one under way; NULL: none */
+	struct hv_hold *hold;	   /* the current one; NULL: none */
 };
 
 struct hv_hold {
 	struct hv_guest *guest;
-	uint64_t begun_ns;
+	uint64_t from_ns; /* its time counts from here, or from a little later */
 	uint64_t max_ns;
 };
 
@@ -59,7 +61,7 @@ static struct hv_err *about(const struct hv_guest *g, struct hv_err *err)
 
 static struct hv_err *cannot(const struct hv_guest *g, const char *what)
 {
-	return about(g, hv_err_new(ENOTSUP, "this way of reaching it cannot %s", what));
+	return about(g, hv_err_new(ENOTSUP, "hvtrace has no way to %s here", what));
 }
 
 struct hv_err *hv_guest_read(struct hv_guest *g, struct hv_gpa gpa, void *buf, size_t len_bytes)
@@ -67,14 +69,6 @@ struct hv_err *hv_guest_read(struct hv_guest *g, struct hv_gpa gpa, void *buf, s
 	if (!g->ops->read)
 		return cannot(g, "read memory");
 	return g->ops->read(g->self, gpa, buf, len_bytes);
-}
-
-struct hv_err *hv_guest_write(struct hv_guest *g, struct hv_gpa gpa, const void *buf,
-			      size_t len_bytes)
-{
-	if (!g->ops->write)
-		return cannot(g, "write memory");
-	return g->ops->write(g->self, gpa, buf, len_bytes);
 }
 
 struct hv_err *hv_guest_count_vcpus(struct hv_guest *g)
@@ -92,7 +86,7 @@ struct hv_err *hv_guest_registers(struct hv_guest *g, struct hv_vcpu_regs *ret)
 struct hv_err *hv_guest_region(struct hv_guest *g, struct hv_region *ret)
 {
 	if (!g->ops->region)
-		return cannot(g, "share memory");
+		return cannot(g, "share memory with the guest");
 	return g->ops->region(g->self, ret);
 }
 
@@ -109,7 +103,7 @@ struct hv_err *hv_guest_unpin(struct hv_guest *g)
 struct hv_err *hv_guest_want_shadow(struct hv_guest *g)
 {
 	return g->ops->want_shadow ? g->ops->want_shadow(g->self)
-				   : cannot(g, "replace pages of its text");
+				   : cannot(g, "replace pages of the guest's text");
 }
 
 struct hv_err *hv_guest_prepare_text(struct hv_guest *g, const struct hv_gpa *gpas, size_t nr)
@@ -122,15 +116,16 @@ struct hv_err *hv_guest_refusal(struct hv_guest *g)
 	return g->ops->refusal ? g->ops->refusal(g->self) : NULL;
 }
 
-struct hv_err *hv_guest_let_run(struct hv_guest *g, bool *ret_stood)
+struct hv_err *hv_guest_let_run(struct hv_guest *g, bool *ret_was_stopped)
 {
-	*ret_stood = false;
-	return g->ops->let_run ? g->ops->let_run(g->self, ret_stood) : NULL;
+	*ret_was_stopped = false;
+	return g->ops->let_run ? g->ops->let_run(g->self, ret_was_stopped) : NULL;
 }
 
 struct hv_err *hv_guest_tsc(struct hv_guest *g, unsigned vcpu, struct hv_tsc *ret)
 {
-	return g->ops->tsc ? g->ops->tsc(g->self, vcpu, ret) : cannot(g, "tell its clock's offset");
+	return g->ops->tsc ? g->ops->tsc(g->self, vcpu, ret)
+			   : cannot(g, "read the offset of the guest's clock");
 }
 
 struct hv_err *hv_guest_sleeps(struct hv_guest *g, bool *ret)
@@ -144,10 +139,17 @@ int hv_guest_exit_fd(const struct hv_guest *g)
 	return g->ops->exit_fd ? g->ops->exit_fd(g->self) : -1;
 }
 
+bool hv_guest_has_ended(const struct hv_guest *g)
+{
+	struct pollfd fd = {hv_guest_exit_fd(g), POLLIN, 0};
+
+	return fd.fd >= 0 && poll(&fd, 1, 0) > 0;
+}
+
 struct hv_err *hv_guest_stop_at(struct hv_guest *g, struct hv_gva at)
 {
 	return g->ops->stop_at ? g->ops->stop_at(g->self, at)
-			       : cannot(g, "stop it at an instruction");
+			       : cannot(g, "stop the guest at an instruction");
 }
 
 int hv_guest_stop_fd(const struct hv_guest *g)
@@ -155,10 +157,10 @@ int hv_guest_stop_fd(const struct hv_guest *g)
 	return g->ops->stop_fd ? g->ops->stop_fd(g->self) : -1;
 }
 
-struct hv_err *hv_guest_stands_at_stop(struct hv_guest *g, bool *ret)
+struct hv_err *hv_guest_is_at_stop(struct hv_guest *g, bool *ret)
 {
 	*ret = false;
-	return g->ops->stands_at_stop ? g->ops->stands_at_stop(g->self, ret) : NULL;
+	return g->ops->is_at_stop ? g->ops->is_at_stop(g->self, ret) : NULL;
 }
 
 void hv_guest_end_stop(struct hv_guest *g)
@@ -174,18 +176,19 @@ struct hv_err *hv_guest_prepare_hold(struct hv_guest *g)
 
 struct hv_err *hv_hold_begin(struct hv_guest *g, uint64_t max_ns, struct hv_hold **ret)
 {
+	uint64_t asked_ns = hv_now_ns();
 	struct hv_err *err;
 
 	if (!g->ops->hold_begin)
-		return cannot(g, "stop it");
+		return cannot(g, "hold the guest");
 	if (g->hold)
-		return about(g, hv_err_new(EBUSY, "a hold is under way"));
+		return about(g, hv_err_new(EBUSY, "the guest is already held"));
 	err = g->ops->hold_begin(g->self, max_ns);
 	if (err)
 		return err;
 	g->hold = hv_alloc(sizeof(*g->hold));
 	g->hold->guest = g;
-	g->hold->begun_ns = hv_now_ns();
+	g->hold->from_ns = g->ops->held_from_ns ? g->ops->held_from_ns(g->self) : asked_ns;
 	g->hold->max_ns = max_ns;
 	err = hv_guest_count_vcpus(g);
 	if (err) {
@@ -205,15 +208,15 @@ struct hv_err *hv_hold_registers(struct hv_hold *h, struct hv_vcpu_regs *ret)
 	return g->ops->hold_registers(g->self, ret);
 }
 
-struct hv_err *hv_hold_write_text(struct hv_hold *h, const struct hv_text_write *writes, size_t nr)
+struct hv_err *hv_hold_write(struct hv_hold *h, const struct hv_hold_write *writes, size_t nr)
 {
 	struct hv_guest *g = h->guest;
 
-	if (!g->ops->hold_write_text)
-		return cannot(g, "write text");
+	if (!g->ops->hold_write)
+		return cannot(g, "write memory");
 	for (size_t i = 0; i < nr; i++)
 		assert(writes[i].len_bytes <= HV_SITE_LEN_MAX);
-	return nr ? g->ops->hold_write_text(g->self, writes, nr) : NULL;
+	return nr ? g->ops->hold_write(g->self, writes, nr) : NULL;
 }
 
 struct hv_err *hv_hold_flush_translations(struct hv_hold *h, uint64_t off, uint64_t len_bytes)
@@ -227,7 +230,7 @@ struct hv_err *hv_hold_flush_translations(struct hv_hold *h, uint64_t off, uint6
 
 uint64_t hv_hold_age_ns(const struct hv_hold *h)
 {
-	return hv_now_ns() - h->begun_ns;
+	return hv_now_ns() - h->from_ns;
 }
 
 struct hv_err *hv_hold_check(const struct hv_hold *h)
@@ -236,7 +239,8 @@ struct hv_err *hv_hold_check(const struct hv_hold *h)
 
 	if (age_ns <= h->max_ns / 4 * 3)
 		return NULL;
-	return hv_err_new(ETIMEDOUT, "hold: %llu ms old, too old to write in",
+	return hv_err_new(ETIMEDOUT,
+			  "hold: it began %llu ms ago, which is too long ago to write under it",
 			  (unsigned long long)(age_ns / 1000000));
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/helper.h"
 
 #include <fcntl.h>
@@ -11,7 +12,7 @@
 
 #include "base/guard.h"
 
-#define FAR_FD 1000 /* above all that is to be closed */
+#define FAR_FD 1000 /* above every file that the child closes */
 #define END_MS 2000
 
 /* In the child. */
@@ -90,7 +91,7 @@ bool hv_helper_is_alive(const struct hv_helper *h)
 static struct hv_err *lost(const struct hv_helper *h)
 {
 	shutdown(h->control, SHUT_RDWR);
-	return hv_err_new(EPIPE, "%s: it has died", h->kind->noun);
+	return hv_err_new(EPIPE, "%s: it has ended", h->kind->noun);
 }
 
 struct hv_err *hv_helper_send(const struct hv_helper *h, const void *bytes, size_t len_bytes)

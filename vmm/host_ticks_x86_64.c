@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/host_time.h"
 
 bool hv_host_ticks(uint64_t *ret)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/kvm_tsc.h"
 
 #include <dirent.h>
@@ -7,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The directory "PID-FD"; the caller frees. */
+/* Finds the directory "PID-FD" of the process. The caller frees *RET. */
 static struct hv_err *find_machine(const char *debugfs, pid_t pid, char **ret)
 {
 	char prefix[16];
@@ -28,11 +29,12 @@ static struct hv_err *find_machine(const char *debugfs, pid_t pid, char **ret)
 	if (nr == 1)
 		return NULL;
 	free(hv_take(*ret));
-	return nr ? hv_err_new(ENOTUNIQ, "%s: process %d has %u machines", debugfs, (int)pid, nr)
-		  : hv_err_new(ENOENT, "%s: nothing of process %d", debugfs, (int)pid);
+	return nr ? hv_err_new(ENOTUNIQ, "%s: process %d has %u virtual machines", debugfs,
+			       (int)pid, nr)
+		  : hv_err_new(ENOENT, "%s: no virtual machine of process %d", debugfs, (int)pid);
 }
 
-/* A number, signed or not. */
+/* Reads a number, which may have a sign. */
 static struct hv_err *read_number(const char *machine, unsigned vcpu, const char *name,
 				  uint64_t *ret)
 {
@@ -48,7 +50,7 @@ static struct hv_err *read_number(const char *machine, unsigned vcpu, const char
 	text[n] = 0;
 	*ret = text[0] == '-' ? (uint64_t)strtoll(text, &end, 10) : strtoull(text, &end, 10);
 	if (end == text || (*end && *end != '\n'))
-		return hv_err_new(EPROTO, "%s: no number", path);
+		return hv_err_new(EPROTO, "%s: it holds no number", path);
 	return NULL;
 }
 
@@ -63,7 +65,7 @@ struct hv_err *hv_kvm_tsc(const char *debugfs, pid_t pid, unsigned vcpu, struct 
 		err = read_number(machine, vcpu, "tsc-offset", &tsc.offset);
 	if (err)
 		return err;
-	/* Told only where the hardware can scale. */
+	/* These files exist only where the hardware can scale the counter. */
 	err = read_number(machine, vcpu, "tsc-scaling-ratio", &tsc.ratio);
 	if (!err)
 		err = read_number(machine, vcpu, "tsc-scaling-ratio-frac-bits", &frac_bits);

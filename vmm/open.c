@@ -1,10 +1,11 @@
-/* Opens a machine by what the user calls it, and chooses how it is reached. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Opens a guest by the name that the user gives it, and chooses how it is reached. */
 #include <string.h>
 
 #include "vmm/inject/inject.h"
 #include "vmm/qemu/machine.h"
 
-/* False: no number */
+/* False: TEXT is no process id. */
 static bool parse_pid(const char *text, pid_t *ret)
 {
 	if (!*text || strlen(text) > 9 || strspn(text, "0123456789") != strlen(text))
@@ -13,7 +14,7 @@ static bool parse_pid(const char *text, pid_t *ret)
 	return *ret > 0;
 }
 
-/* What the user calls the machine stands before what is wrong with it. Takes ERR. */
+/* Puts the user's name of the guest before the message. Takes ERR. */
 static struct hv_err *about(const char *spec, struct hv_err *err)
 {
 	if (!strncmp(spec, "qmp:", 4) || !strncmp(spec, "pid:", 4))
@@ -33,7 +34,7 @@ static struct hv_err *open_machine(const char *spec, const char *libvirt_uri,
 	if (strncmp(spec, "pid:", 4) != 0)
 		return hv_machine_open_libvirt(spec, libvirt_uri, ret);
 	if (!parse_pid(spec + 4, &pid))
-		return hv_err_new(EINVAL, "a process id is a number above 0");
+		return hv_err_new(EINVAL, "a process id is a number greater than 0");
 	return hv_machine_open_pid(pid, libvirt_uri, ret);
 }
 
@@ -60,7 +61,7 @@ struct hv_err *hv_guest_open(const char *spec, const char *libvirt_uri, enum hv_
 	struct hv_err *err;
 
 	if (!*spec)
-		return hv_err_mark(hv_err_new(EINVAL, "no domain named"), HV_ERR_NAMES_DOMAIN);
+		return hv_err_mark(hv_err_new(EINVAL, "no domain is named"), HV_ERR_NAMES_DOMAIN);
 	err = open_machine(spec, libvirt_uri, &m);
 	if (!err)
 		err = choose_way(m, via, ret);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/unix_socket.h"
 
 #include <poll.h>
@@ -36,15 +37,15 @@ struct hv_err *hv_unix_connect(const char *path, uint64_t deadline_ns, int *ret_
 
 	if (err)
 		return err;
-	/* unix(7): a full backlog is EAGAIN at once, there is nothing to poll for */
+	/* connect(2) to a full backlog fails with EAGAIN at once, and nothing can be polled for
+	 * (unix(7)). */
 	while (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
 		if (errno == ECONNREFUSED)
-			return hv_err_new(
-				errno, "socket %s: nobody listens there, if it is a socket", path);
+			return hv_err_new(errno, "socket %s: nothing listens there", path);
 		if (errno != EAGAIN && errno != EINTR)
 			return hv_err_new(errno, "socket %s: %s", path, strerror(errno));
 		if (hv_now_ns() >= deadline_ns)
-			return hv_err_new(ETIMEDOUT, "socket %s: nobody takes the connection",
+			return hv_err_new(ETIMEDOUT, "socket %s: the connection is not accepted",
 					  path);
 		poll(NULL, 0, 10);
 	}

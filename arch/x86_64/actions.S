@@ -1,17 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Actions: functions that switch recording on or off when they are called (traceon, traceoff), that
  * change the pid filter, or whose calls are recorded with a stack or for the host. Included by
  * stubs.S.
  *
- * The site of such a function calls one of HV_NR_SLOTS entries. An entry pushes its number and
- * jumps to the common code. The slot of that number (struct hv_slot, in the page of the params)
- * says what to do and which stub comes next. The mode and the counts of counted actions are in the
- * control block, which the guest may write. The next stub finds the stack and the registers as if
- * the site had called it.
+ * The site of such a function calls one of HV_NR_SLOTS entries. An entry loads its number into
+ * %r10d and jumps to the common code. The slot of that number (struct hv_slot, in the page of the
+ * params) says what to do and which stub comes next. The mode and the counts of counted actions are
+ * in the control block, which the guest may write. The next stub finds the stack and the registers
+ * as if the site had called it.
  *
- *      on entry                     after the push           on leaving
- *       8(%rsp)  caller's return     16(%rsp)                 8(%rsp)  caller's return
- *       0(%rsp)  site + 5             8(%rsp)                 0(%rsp)  site + 5
- *                                     0(%rsp)  number
+ *      on entry and on leaving
+ *       8(%rsp)  caller's return
+ *       0(%rsp)  site + 5
  */
 #define RECORDED                                                                                   \
 	(HV_SLOT_STACK | HV_SLOT_STACK_COUNTED | HV_SLOT_TELL | HV_SLOT_TELL_COUNTED)
@@ -34,46 +34,43 @@
 hv_stub_actions:
 	.set	number, 0
 	.rept	HV_NR_SLOTS
-	.byte	0x6a, number /* push $number */
-	.byte	0xe9	     /* jmp: always as long as this */
+	.byte	0x41, 0xba /* movl $number, %r10d: always as long as this */
+	.long	number
+	.byte	0xe9 /* jmp: always as long as this */
 	.long	.Lact - . - 4
 	.set	number, number + 1
 	.endr
 
-.Lact:
-	movl	(%rsp), %r10d
-	pushq	%rax
-	movq	params + HV_PARAM_CONTROL(%rip), %r11
-	leaq	params + HV_SLOTS_OFF(%rip), %rax
-	leaq	(%rax,%r10,HV_SLOT_LEN), %rax
+.Lact: /* %rax := the slot, %r10 := its counts */
+	leaq	hole_params + HV_SLOTS_OFF(,%r10,HV_SLOT_LEN), %rax
 	shll	$HV_LEFT_SHIFT, %r10d
-	leaq	HV_CONTROL_LEFT(%r11,%r10), %r10
+	leaq	hole_control + HV_CONTROL_LEFT(%r10), %r10
 
 	testl	$HV_SLOT_ON, HV_SLOT_DOES(%rax)
 	jz	.Lact_counted_on
-	testl	$HV_MODE_OFF, HV_CONTROL_MODE(%r11)
+	testl	$HV_MODE_OFF, MODE
 	jz	.Lact_counted_on
-	lock andl $~HV_MODE_OFF, HV_CONTROL_MODE(%r11)
+	lock andl $~HV_MODE_OFF, MODE
 .Lact_counted_on:
 	testl	$HV_SLOT_ON_COUNTED, HV_SLOT_DOES(%rax)
 	jz	.Lact_off
 	cmpl	$0, HV_LEFT_ON(%r10)
 	jle	.Lact_off
-	lock btrl $HV_MODE_OFF_BIT, HV_CONTROL_MODE(%r11)
+	lock btrl $HV_MODE_OFF_BIT, MODE
 	jnc	.Lact_off
 	lock decl HV_LEFT_ON(%r10)
 .Lact_off:
 	testl	$HV_SLOT_OFF, HV_SLOT_DOES(%rax)
 	jz	.Lact_counted_off
-	testl	$HV_MODE_OFF, HV_CONTROL_MODE(%r11)
+	testl	$HV_MODE_OFF, MODE
 	jnz	.Lact_counted_off
-	lock orl $HV_MODE_OFF, HV_CONTROL_MODE(%r11)
+	lock orl $HV_MODE_OFF, MODE
 .Lact_counted_off:
 	testl	$HV_SLOT_OFF_COUNTED, HV_SLOT_DOES(%rax)
 	jz	.Lact_tasks
 	cmpl	$0, HV_LEFT_OFF(%r10)
 	jle	.Lact_tasks
-	lock btsl $HV_MODE_OFF_BIT, HV_CONTROL_MODE(%r11)
+	lock btsl $HV_MODE_OFF_BIT, MODE
 	jc	.Lact_tasks
 	lock decl HV_LEFT_OFF(%r10)
 
@@ -85,68 +82,51 @@ hv_stub_actions:
 	testl	$RECORDED, HV_SLOT_DOES(%rax)
 	jnz	.Lact_recorded
 	movl	HV_SLOT_GOES_ON(%rax), %r10d
-	popq	%rax
 	testl	%r10d, %r10d
-	jz	.Lact_return
-	leaq	params(%rip), %r11
-	addq	%r11, %r10
-	movq	%r10, (%rsp)
-	jmp	.Lact_leave
-.Lact_return:
-	popq	%r10
+	jz	.Lact_leave
+	leaq	hole_params(%r10), %r10
+	pushq	%r10
 .Lact_leave:
-	.globl	hv_stub_return_3
-hv_stub_return_3: /* to the stub, or into the function */
+	.globl	hv_stub_return_5
+hv_stub_return_5: /* to the next stub, or into the function */
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
 /* Changes the bit of the task at %rdi in the pid bitmap. */
 .Lact_task:
-	pushq	%rcx
-	movl	params + HV_PARAM_TASK_PID(%rip), %ecx
-	movl	(%rdi,%rcx), %r10d
-	cmpl	params + HV_PARAM_NR_PIDS(%rip), %r10d
-	jae	.Lact_task_done
-	movq	params + HV_PARAM_PIDS(%rip), %r11
+	movl	hole_task_pid(%rdi), %r10d
+	cmpl	$hole_nr_pids, %r10d
+	jae	.Lact_go_on
 	testl	$HV_SLOT_PID_CLEARS, HV_SLOT_DOES(%rax)
 	jnz	.Lact_task_clear
 	testl	$HV_SLOT_PID_INHERITS, HV_SLOT_DOES(%rax)
 	jz	.Lact_task_set
-	movq	params + HV_PARAM_CURRENT(%rip), %rcx
-	movq	%gs:(%rcx), %rcx
-	pushq	%rax
-	movl	params + HV_PARAM_TASK_PID(%rip), %eax
-	movl	(%rcx,%rax), %ecx
-	popq	%rax
-	cmpl	params + HV_PARAM_NR_PIDS(%rip), %ecx
-	jae	.Lact_task_done
-	btl	%ecx, (%r11)
+	movq	%gs:hole_current, %r11
+	movl	hole_task_pid(%r11), %r11d
+	cmpl	$hole_nr_pids, %r11d
+	jae	.Lact_go_on
+	btl	%r11d, hole_pids
 	jnc	.Lact_task_clear
 .Lact_task_set:
-	lock btsl %r10d, (%r11)
-	jmp	.Lact_task_done
+	lock btsl %r10d, hole_pids
+	jmp	.Lact_go_on
 .Lact_task_clear:
-	lock btrl %r10d, (%r11)
-.Lact_task_done:
-	popq	%rcx
+	lock btrl %r10d, hole_pids
 	jmp	.Lact_go_on
 
-/* Actions that write records. %r11 becomes the set of those that this call has to do. A counted
+/* Actions that write records. %ecx becomes the set of those that this call has to do. A counted
  * action takes one from its count first and gives it back if there was none, so that two vCPUs
- * never both take the last one. */
+ * never both take the last one. In: %rax the slot. */
 .Lact_recorded:
-	movl	8(%rsp), %r10d
-	shll	$HV_LEFT_SHIFT, %r10d
-	movq	params + HV_PARAM_CONTROL(%rip), %r11
-	leaq	HV_CONTROL_LEFT(%r11,%r10), %r10
-	movl	HV_CONTROL_MODE(%r11), %r11d
-	notl	%r11d
-	andl	$HV_MODE_OFF, %r11d
+	movq	%rax, %r10
+	subq	$hole_params + HV_SLOTS_OFF, %r10
+	imull	$(1 << HV_LEFT_SHIFT) / HV_SLOT_LEN, %r10d, %r10d
+	leaq	hole_control + HV_CONTROL_LEFT(%r10), %r10
 	pushq	%rcx
 	movl	HV_SLOT_DOES(%rax), %ecx
 	andl	$HV_SLOT_TELL, %ecx
-	testl	%r11d, %r11d
-	jz	.Lact_tell_counted
+	testl	$HV_MODE_OFF, MODE
+	jnz	.Lact_tell_counted
 	testl	$HV_SLOT_STACK, HV_SLOT_DOES(%rax)
 	jz	.Lact_stack_counted
 	orl	$HV_SLOT_STACK, %ecx
@@ -164,15 +144,14 @@ hv_stub_return_3: /* to the stub, or into the function */
 	movl	HV_SLOT_GOES_ON(%rax), %r10d
 	testl	%r10d, %r10d
 	jz	1f
-	leaq	params(%rip), %rax
-	addq	%rax, %r10
-1:	popq	%rax
-	movq	%r10, (%rsp)
+	leaq	hole_params(%r10), %r10
+1:	testl	$(HV_SLOT_STACK | HV_SLOT_TELL), %r11d
+	jz	2f
 	orl	$FROM_COMMAND, %r11d
+	pushq	%r10
 	pushq	%r11
-	testl	$(HV_SLOT_STACK | HV_SLOT_TELL), %r11d
-	jnz	.Lstack_action
-	popq	%r11
-	testq	%r10, %r10
-	jnz	.Lact_leave
-	jmp	.Lact_return
+	jmp	.Lstack_action
+2:	testq	%r10, %r10
+	jz	.Lact_leave
+	pushq	%r10
+	jmp	.Lact_leave

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Interrupt, preemption and scheduling state from the words a stub recorded. As
  * tracing_gen_ctx_irq_test() (kernel/trace/trace.c) has it, with include/linux/preempt.h's layout
  * of the count and arch/x86/include/asm/preempt.h's inverted top bit (since c2daa3bed53a, v3.13).
@@ -11,6 +12,17 @@
 #define HARDIRQ_MASK		0x000f0000
 #define NMI_MASK		0x00f00000
 #define PREEMPT_NO_NEED_RESCHED 0x80000000
+#define BITS_31			UINT64_C(0x7fffffff)
+
+/* The stub combines both addresses as they are with one xor (make_call_word in stub_macros.inc).
+ * The upper bits of both are ones, so those of the caller come out inverted. */
+struct hv_call_addresses x86_64_decode_call(uint64_t word)
+{
+	return (struct hv_call_addresses){
+		.site_end = (uint32_t)(word & BITS_31),
+		.caller = (uint32_t)(~(word >> HV_CALLER_SHIFT) & BITS_31),
+	};
+}
 
 struct hv_context x86_64_decode_context(uint32_t preempt_count, uint16_t cpu_flags,
 					uint16_t thread_flags, struct hv_resched_masks masks)

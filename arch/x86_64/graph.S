@@ -1,112 +1,163 @@
-/* The graph: the stub of a call replaces the return address by that of our handler, and keeps the
- * original in a frame. The handler looks the frame up when the function returns. The frames of one
- * kernel stack are in one return stack in the region (struct hv_stack, docs/graph.md). Included by
- * stubs.S.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The graph: the stub of a call replaces the return address by that of the return handler
+ * (graph_handler.S), and keeps the original in a frame. The frames of one kernel stack are in one
+ * return stack in the region (return_stacks.inc, docs/graph.md). Included by stubs.S.
  *
- * The stub finds a kernel stack's return stack by the address of the slot that holds the return
- * address, rounded down to the size of a stack. An interrupt stack need not be aligned; the address
- * of its last word, rounded down, stands for it.
+ * There are two ways to do it. The plain way is written out in a straight line. It is for a graph
+ * without options (hv_graph_is_plain() in ringbuf/abi.h), on a kernel stack whose return stack is
+ * in its first place, has room for one more frame, and is not marked with HV_STACK_SLOW. Everything
+ * else takes the general way. The plain way leaves to the general way before it has changed
+ * anything.
  *
- * A return stack needs no lock. Only one task or CPU is on a kernel stack at a time, and an
- * interrupt on it ends before the interrupted code goes on. It is enough that a frame is added
- * before it is filled, and not read after it is removed. Another kernel stack can take only a
- * return stack that has no frames. It does so with cmpxchg, so the first frame is added with
- * cmpxchg as well.
- *
- * All loops are over HV_STACK_PROBES places or HV_FRAMES_MAX frames.
- *
- *      on entry of a call              after the pushes       on entry of the return handler: the
- *       8(%rsp)  caller's return        48(%rsp)              slot is at -8(%rsp). After its pushes:
- *       0(%rsp)  site + 5               40(%rsp)               16(%rsp)  the slot
- *                                       32(%rsp)  %rax          8(%rsp)  %rax: what is returned
- *                                       24(%rsp)  %rcx          0(%rsp)  %rdx: likewise
- *                                       16(%rsp)  %rdx
- *                                        8(%rsp)  %rsi        In the handler %rcx, %rsi, %rdi and
- *                                        0(%rsp)  %rdi        %r8 to %r11 are free, as in the
- *                                                             kernel's return_to_handler.
+ *      on entry                   after the pushes:
+ *                                 the plain way              the general way
+ *       8(%rsp)  caller's return   24(%rsp)  PLAIN_SLOT       48(%rsp)  SLOT
+ *       0(%rsp)  site + 5          16(%rsp)  PLAIN_SITE_END   40(%rsp)  SITE_END
+ *                                   8(%rsp)  %rdx             32(%rsp)  KIND
+ *                                   0(%rsp)  %rsi             24(%rsp)  %rcx
+ *                                                             16(%rsp)  %rdx
+ *                                                              8(%rsp)  %rsi
+ *                                                              0(%rsp)  %rdi
  */
-#define SITE_END 40
-#define SLOT	 48
+#define PLAIN_SITE_END 16
+#define PLAIN_SLOT     24
+#define KIND	       32
+#define SITE_END       40
+#define SLOT	       48
 
+/* The kind of a call has some of HV_FRAME_* and of these, as the entry in calls.S says. */
 #define CALLED_KINDS (HV_FRAME_ROOT | HV_FRAME_MUTES)
+#define NEW_TASK     0x100  /* a new task begins: drop the frames that its stack had before */
+#define LEAVES	     0x200  /* the task is about to leave the CPU */
+#define ARRIVES	     0x400  /* the task is back on a CPU */
+#define FUNCTION     0x800  /* write a record of the function tracer */
+#define UNTRACED     0x1000 /* the call is not part of a graph */
+#define ROLES	     (NEW_TASK | LEAVES | ARRIVES)
+
 #define HARDIRQ_MASK 0x000f0000 /* of the preempt count */
-#define ADDRESS_MASK (-HV_STACK_NR_MASK - 1)
-#define DEPTH_SHIFT  (HV_RECORD_DEPTH_SHIFT - 32)
 
-/* %rcx := the address that stands for the kernel stack with the return slot at SLOT, a register.
- * Clobbers %rdx, %rdi. */
-.macro find_address slot
-	movl	params + HV_PARAM_STACK_BYTES(%rip), %edi
-	movq	params + HV_PARAM_IRQ_STACK(%rip), %rdx
-	movq	%gs:(%rdx), %rcx
-	movq	%rcx, %rdx
-	subq	\slot, %rdx
-	cmpq	%rdi, %rdx
-	leaq	-8(%rcx), %rcx
-	cmovaeq \slot, %rcx
-	negq	%rdi
-	andq	%rdi, %rcx
-.endm
-
-/* %rsi := the first place for the return stack of the kernel stack %rcx. Clobbers %rax, %rdi. */
-.macro find_home
-	movq	%rcx, %rax
-	shrq	$12, %rax
-	imull	$HV_STACK_HASH, %eax, %eax
-	movl	params + HV_PARAM_NR_HOMES(%rip), %edi
-	imulq	%rdi, %rax
-	shrq	$32, %rax
-	imulq	$HV_STACK_LEN, %rax, %rsi
-	addq	params + HV_PARAM_STACKS(%rip), %rsi
-.endm
-
-/* %rcx := the address that stands for the stack of this call, %rsi := the first place for its
- * return stack. Goes to OUT if the vCPU has no state or the stack is an exception's. Clobbers %rax,
- * %rdx, %rdi. */
+/* %rcx := the key of the stack of this call, %rsi := the first place for its return stack. Goes to
+ * OUT if the stack is an exception's. Clobbers %rax, %rdx. */
 .macro find_stack out
-	movq	params + HV_PARAM_CPU_NUMBER(%rip), %rax
-	movl	%gs:(%rax), %eax
-	cmpl	params + HV_PARAM_NR_CPUS(%rip), %eax
-	jae	\out
 	leaq	SLOT(%rsp), %rax
-	movq	%rax, %rdx
-	subq	params + HV_PARAM_SKIP_START(%rip), %rdx
-	cmpq	params + HV_PARAM_SKIP_LEN(%rip), %rdx
+	movabsq	$hole_skip_start, %rcx
+	movabsq	$hole_skip_len, %rdx
+	subq	%rax, %rcx
+	negq	%rcx
+	cmpq	%rdx, %rcx
 	jb	\out
-	find_address %rax
-	find_home
+	find_key %rax
+	find_home %ecx
+	leaq	STACKS(%rsi), %rsi
 .endm
 
-/* %rcx and %rsi as find_stack sets them, for the stack that an interrupt came on. In: %rax the
- * per-CPU pointer to the interrupt stack. The last word of that stack is the interrupted stack
- * pointer (arch/x86/include/asm/irq_stack.h). Clobbers %rax, %rdx, %rdi. */
-.macro find_interrupted
-	leaq	-8(%rax), %rdx
-	testl	$0xfff, %eax
-	cmovnzq %rax, %rdx
-	movq	(%rdx), %rcx
-	subq	$8, %rcx
-	movl	params + HV_PARAM_STACK_BYTES(%rip), %edi
-	negq	%rdi
-	andq	%rdi, %rcx
-	find_home
+/* The plain ways of graph.S and profile.S look for the return stack of a call. %rsi := its offset
+ * from STACKS, %r11 := the length of its frames, less NR_ONE. Goes to RARE if it is not in its
+ * first place, is marked with HV_STACK_SLOW, or has no room for one more frame, and also if it has
+ * no frames. In that last case %rax is 0 and %rdx the key. Clobbers %rax, %rdx. */
+.macro find_plain_stack rare
+	leaq	PLAIN_SLOT(%rsp), %rdx
+	andq	$hole_stack_mask, %rdx
+	find_home %edx
+	movq	STACKS + HV_STACK_WORD(%rsi), %rax
+	xorq	%rdx, %rax
+	leaq	-NR_ONE(%rax), %r11
+	cmpq	$(NR_MAX - 2 * NR_ONE), %r11
+	ja	\rare
 .endm
 
-/* Looks for the return stack of %rcx from the place %rsi on. Goes to FOUND with its place in %rsi
- * and its word in %rax. If there is none, %rsi is behind the last place. Clobbers %rdx. */
-.macro probe found
-	.rept	HV_STACK_PROBES
-	movq	HV_STACK_WORD(%rsi), %rax
-	movq	%rax, %rdx
-	andq	$ADDRESS_MASK, %rdx
-	cmpq	%rcx, %rdx
-	je	\found
-	addq	$HV_STACK_LEN, %rsi
-	.endr
+/* Adds the first frame to the return stack at %rsi, an offset from STACKS, whose word was the key
+ * %rdx. %r11 as find_plain_stack sets it. Goes to GENERAL, with nothing changed, if the call is on
+ * the interrupt stack or another kernel stack has taken the return stack meanwhile. Clobbers %rax.
+ *
+ * The word of a return stack is its key and nothing else only after a first frame of this key was
+ * added and all frames were removed, one by one or by a new task. So its other fields are already
+ * what the first frame of a task's stack needs, except for the time at which a task left the CPU. */
+.macro add_first_frame general
+	movq	%gs:hole_irq_stack, %rax
+	subq	%rsp, %rax
+	cmpq	$hole_stack_bytes + PLAIN_SLOT, %rax
+	jb	\general
+	movq	%rdx, %rax
+	leaq	NR_ONE(%rdx), %r11
+	lock cmpxchgq %r11, STACKS + HV_STACK_WORD(%rsi)
+	jne	\general
+	movq	$0, STACKS + HV_STACK_LEFT(%rsi)
+	movq	$-NR_ONE, %r11
 .endm
+
+/* -- a call, the plain way --------------------------------------------------------------------- */
+
+	.globl	hv_stub_graph
+hv_stub_graph:
+	cmpq	$0, MODE /* both MODE and GRAPH_MODE */
+	jne	.Lgraph_general
+	pushq	%rdx
+	pushq	%rsi
+	find_plain_stack .Lplain_rare
+	addq	$NR_ONE, STACKS + HV_STACK_WORD(%rsi)
+.Lplain_raised:
+	leaq	STACKS + HV_STACK_FRAMES + NR_ONE(%rsi,%r11), %rsi
+	leaq	PLAIN_SLOT(%rsp), %rdx
+	movq	%rdx, HV_FRAME_SLOT(%rsi)
+	shll	$(DEPTH_SHIFT - HV_FRAME_SHIFT), %r11d
+	addl	$(HIGH_KIND(HV_RECORD_ENTRY) + (1 << DEPTH_SHIFT)), %r11d
+	movl	%r11d, HV_FRAME_FLAGS(%rsi) /* 0, and HV_FRAME_DEPTH */
+
+	load_vcpu
+	movq	%gs:hole_current, %rax
+	movl	hole_task_pid(%rax), %edx
+	cmpl	%edx, HV_STATE_LAST_PID(%r10)
+	jne	.Lplain_other_task
+.Lplain_same_task:
+	make_task_word %rdx, %dl, %dh
+	reserve_record %r11
+	store_word 2, %rdx, %r11
+	movq	PLAIN_SLOT(%rsp), %rax
+	movq	%rax, HV_FRAME_CALLER(%rsi)
+	movq	PLAIN_SITE_END(%rsp), %rdx
+	movl	%edx, HV_FRAME_FUNCTION(%rsi)
+	movq	$.Lgraph_handler, PLAIN_SLOT(%rsp)
+	shlq	$HV_CALLER_SHIFT, %rax /* word 1 as make_call_word makes it */
+	xorq	%rdx, %rax
+	store_word 1, %rax, %r11
+	movl	HV_FRAME_FLAGS(%rsi), %edx
+	make_context_word
+	store_word 3, %rdx, %r11
+	read_tsc
+	movq	%rax, HV_FRAME_TSC(%rsi)
+	store_word 0, %rax, %r11
+	popq	%rsi
+	popq	%rdx
+	.globl	hv_stub_return_1
+hv_stub_return_1:
+	ret
+	.fill	SITE_LEN - 1, 1, 0xcc
+
+.Lplain_other_task:
+	write_task_record
+	jmp	.Lplain_same_task
+
+.Lplain_rare:
+	testq	%rax, %rax
+	jnz	.Lplain_general
+	add_first_frame .Lplain_general
+	jmp	.Lplain_raised
+
+.Lplain_general:
+	popq	%rsi
+	popq	%rdx
+.Lgraph_general:
+	pushq	$0 /* KIND */
+	pushq	%rcx
+	pushq	%rdx
+	pushq	%rsi
+	pushq	%rdi
+
+/* -- a call, the general way ------------------------------------------------------------------- */
 
 .Lgraph:
-	test_mode
+	cmpl	$0, MODE
 	jne	.Lgraph_checks
 .Lgraph_checked:
 	find_stack .Lgraph_out
@@ -119,78 +170,70 @@
 	jz	.Lgraph_first
 	cmpq	$0, HV_STACK_MUTED(%rsi) /* and HV_STACK_STOPPED */
 	jne	.Lgraph_left_out
-	movl	params + HV_PARAM_GRAPH_FLAGS(%rip), %edi
+	movl	hole_params + HV_PARAM_GRAPH_FLAGS, %edi
 	testl	$(HV_GRAPH_SUBTREE | HV_GRAPH_NO_IRQS), %edi
 	jnz	.Lgraph_filter
 .Lgraph_passed:
-	movl	HV_STACK_DEPTH(%rsi), %edi
-	addl	%edx, %edi
-	cmpl	params + HV_PARAM_MAX_DEPTH(%rip), %edi
+	find_depth
+	movl	%edi, %eax
+	shrl	$DEPTH_SHIFT, %eax
+	andl	$HV_RECORD_DEPTH_MAX, %eax
+	cmpl	hole_params + HV_PARAM_MAX_DEPTH, %eax
 	jae	.Lgraph_left_out
-	cmpl	$HV_FRAMES_MAX, %edx
+	cmpl	$NR_MAX, %edx
 	jae	.Lgraph_full
-	incq	HV_STACK_WORD(%rsi)
+	addq	$NR_ONE, HV_STACK_WORD(%rsi)
 
-/* A frame was added. %rsi the return stack, %edx the number of the frame, %edi its depth, %r10d the
- * kind. */
+/* A frame was added. %rsi the return stack, %edx the offset of the frame, %edi its depth. */
 .Lgraph_raised:
-	testl	$(CALLED_KINDS | HV_FRAME_PROFILED), %r10d
+	testl	$(CALLED_KINDS | HV_FRAME_PROFILED), KIND(%rsp)
 	jnz	.Lgraph_count
 .Lgraph_counted:
-	shll	$HV_FRAME_SHIFT, %edx
 	leaq	HV_STACK_FRAMES(%rsi,%rdx), %rsi
 	leaq	SLOT(%rsp), %rax
 	movq	%rax, HV_FRAME_SLOT(%rsi)
 	movq	SLOT(%rsp), %rax
 	movq	%rax, HV_FRAME_CALLER(%rsi)
 	movl	SITE_END(%rsp), %eax
-	subl	$SITE_LEN, %eax
 	movl	%eax, HV_FRAME_FUNCTION(%rsi)
-	movw	%r10w, HV_FRAME_FLAGS(%rsi)
-	movw	%di, HV_FRAME_DEPTH(%rsi)
-	leaq	.Lgraph_handler(%rip), %rax
-	movq	%rax, SLOT(%rsp)
+	movb	KIND(%rsp), %dil
+	movl	%edi, HV_FRAME_FLAGS(%rsi) /* and HV_FRAME_DEPTH */
+	movq	$.Lgraph_handler, SLOT(%rsp)
 
-	testl	$(HV_FRAME_MUTES | HV_FRAME_QUIET), %r10d
+	testl	$(HV_FRAME_MUTES | HV_FRAME_QUIET), KIND(%rsp)
 	jnz	.Lgraph_time
-	testl	$HV_GRAPH_NO_ENTRIES, params + HV_PARAM_GRAPH_FLAGS(%rip)
+	testl	$HV_GRAPH_NO_ENTRIES, hole_params + HV_PARAM_GRAPH_FLAGS
 	jnz	.Lgraph_time
-	load_state .Lgraph_time
-	load_current
-	task_field movl, HV_PARAM_TASK_PID, %eax, %rax
-	cmpl	HV_STATE_LAST_PID(%rcx), %eax
+	load_vcpu
+	movq	%gs:hole_current, %rax
+	movl	hole_task_pid(%rax), %ecx
+	cmpl	%ecx, HV_STATE_LAST_PID(%r10)
 	jne	.Lgraph_other_task
 .Lgraph_same_task:
-	reserve_record
+	make_task_word %rcx, %cl, %ch
+	movl	%edi, %edx
+	make_context_word
+	reserve_record %r11
+	store_word 3, %rdx, %r11
+	store_word 2, %rcx, %r11
+	make_call_word HV_FRAME_CALLER(%rsi), SITE_END(%rsp)
+	store_word 1, %rax, %r11
 	read_tsc
 	movq	%rax, HV_FRAME_TSC(%rsi)
-	store_word 0, %rax
-	movl	HV_FRAME_FUNCTION(%rsi), %eax
-	movq	HV_FRAME_CALLER(%rsi), %rdx
-	shlq	$32, %rdx
-	orq	%rdx, %rax
-	store_word 1, %rax
-	store_task_word
-	load_context HV_RECORD_ENTRY
-	shll	$DEPTH_SHIFT, %edi
-	orl	%edi, %eax
-	shlq	$32, %rax
-	orq	%rax, %rdx
-	store_word 3, %rdx
+	store_word 0, %rax, %r11
 
 .Lgraph_out:
 	popq	%rdi
 	popq	%rsi
 	popq	%rdx
 	popq	%rcx
-	popq	%rax
-	.globl	hv_stub_return_1
-hv_stub_return_1:
+	leaq	8(%rsp), %rsp /* KIND */
+	.globl	hv_stub_return_2
+hv_stub_return_2:
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
 .Lgraph_checks:
-	load_current
 	check_mode .Lgraph_checked, .Lgraph_left_out
 
 .Lgraph_time:
@@ -203,34 +246,39 @@ hv_stub_return_1:
 	jmp	.Lgraph_same_task
 
 .Lgraph_count:
-	testl	$HV_FRAME_PROFILED, %r10d
+	testl	$HV_FRAME_PROFILED, KIND(%rsp)
 	jz	1f
 	movq	HV_STACK_OWN(%rsi), %rax
-	movq	%rax, HV_STACK_SUMS(%rsi,%rdx,8)
-1:	testl	$HV_FRAME_ROOT, %r10d
+	movl	%edx, %ecx
+	shrl	$2, %ecx /* from a frame's offset to a sum's */
+	movq	%rax, HV_STACK_SUMS(%rsi,%rcx)
+	testl	$HV_GRAPH_OWN_TIME, hole_params + HV_PARAM_GRAPH_FLAGS
+	jz	1f
+	orl	$HV_FRAME_OWN_TIME, KIND(%rsp)
+1:	testl	$HV_FRAME_ROOT, KIND(%rsp)
 	jz	1f
 	incl	HV_STACK_INSIDE(%rsi)
-1:	testl	$HV_FRAME_MUTES, %r10d
+1:	testl	$HV_FRAME_MUTES, KIND(%rsp)
 	jz	.Lgraph_counted
 	incl	HV_STACK_MUTED(%rsi)
+	orq	$HV_STACK_SLOW, HV_STACK_WORD(%rsi)
 	jmp	.Lgraph_counted
 
 /* The graph flags, in %edi, leave out some calls. */
 .Lgraph_filter:
 	testl	$HV_GRAPH_NO_IRQS, %edi
 	jz	1f
-	movq	params + HV_PARAM_PREEMPT_COUNT(%rip), %rax
-	testl	$HARDIRQ_MASK, %gs:(%rax)
+	testl	$HARDIRQ_MASK, %gs:hole_preempt_count
 	jz	1f
 	cmpl	$0, HV_STACK_INSIDE(%rsi)
 	jne	1f
 	testl	$HV_GRAPH_SUBTREE, %edi
 	jz	.Lgraph_left_out
-	testl	$HV_FRAME_ROOT, %r10d
+	testl	$HV_FRAME_ROOT, KIND(%rsp)
 	jz	.Lgraph_left_out
 1:	testl	$HV_GRAPH_SUBTREE, %edi
 	jz	.Lgraph_passed
-	testl	$CALLED_KINDS, %r10d
+	testl	$CALLED_KINDS, KIND(%rsp)
 	jnz	.Lgraph_passed
 	movl	HV_STACK_INSIDE(%rsi), %eax
 	orl	HV_STACK_ABOVE(%rsi), %eax
@@ -239,81 +287,88 @@ hv_stub_return_1:
 
 .Lgraph_full:
 	incl	HV_STACK_OVERRUN(%rsi)
-	load_state .Lgraph_out
-	incq	HV_STATE_NO_ROOM(%rcx)
+	orq	$HV_STACK_SLOW, HV_STACK_WORD(%rsi)
+	load_vcpu
+	incq	HV_STATE_NO_ROOM(%r10)
 	jmp	.Lgraph_out
 
-/* No place has the return stack of %rcx. %rsi is behind the last place. */
+/* No place has the return stack with the key %rcx. %rsi is behind the last place. */
 .Lgraph_take:
-	testl	$HV_GRAPH_SUBTREE, params + HV_PARAM_GRAPH_FLAGS(%rip)
+	testl	$HV_GRAPH_SUBTREE, hole_params + HV_PARAM_GRAPH_FLAGS
 	jz	1f
-	testl	$(CALLED_KINDS | HV_FRAME_QUIET), %r10d
+	testl	$(CALLED_KINDS | HV_FRAME_QUIET), KIND(%rsp)
 	jnz	1f
 	/* An interrupt's call may be below a root function that it interrupted. A call on any other
 	 * stack that has no frames is not below a root function. */
-	movq	params + HV_PARAM_IRQ_STACK(%rip), %rax
-	movq	%gs:(%rax), %rdx
-	leaq	SLOT(%rsp), %rax
-	subq	%rax, %rdx
-	movl	params + HV_PARAM_STACK_BYTES(%rip), %eax
-	cmpq	%rax, %rdx
-	jae	.Lgraph_left_out
+	testl	$HV_STACK_IRQ, %ecx
+	jz	.Lgraph_left_out
 1:	subq	$(HV_STACK_PROBES * HV_STACK_LEN), %rsi
+	/* HV_STACK_SLOW is set until the first frame is added and the fields are this stack's. */
+	leaq	HV_STACK_SLOW(%rcx), %rdx
 	.rept	HV_STACK_PROBES
 	movq	HV_STACK_WORD(%rsi), %rax
 	testl	$HV_STACK_NR_MASK, %eax
 	jnz	1f
-	lock cmpxchgq %rcx, HV_STACK_WORD(%rsi)
+	lock cmpxchgq %rdx, HV_STACK_WORD(%rsi)
 	je	.Lgraph_taken
-	cmpq	%rcx, %rax /* an interrupt on this stack has just taken it */
-	je	.Lgraph_first
+	xorq	%rcx, %rax /* an interrupt on this stack may just have taken it */
+	cmpq	$(HV_STACK_SLOW << 1), %rax
+	jb	.Lgraph_first
 1:	addq	$HV_STACK_LEN, %rsi
 	.endr
 .Lgraph_no_stack:
-	load_state .Lgraph_out
-	incq	HV_STATE_NO_STACK(%rcx)
+	load_vcpu
+	incq	HV_STATE_NO_STACK(%r10)
 	jmp	.Lgraph_out
 .Lgraph_taken:
 	movl	$0, HV_STACK_OVERRUN(%rsi)
 
 /* Adds the first frame to the return stack at %rsi. Until then another kernel stack may take it. */
 .Lgraph_first:
-	movq	params + HV_PARAM_IRQ_STACK(%rip), %rax
-	movq	%gs:(%rax), %rax
-	movq	%rax, %rdx
-	leaq	SLOT(%rsp), %rdi
-	subq	%rdi, %rdx
-	movl	params + HV_PARAM_STACK_BYTES(%rip), %r11d
-	cmpq	%r11, %rdx
-	jb	.Lgraph_interrupt
+	testl	$HV_STACK_IRQ, %ecx
+	jnz	.Lgraph_interrupt
 	xorl	%edi, %edi
 	xorl	%r11d, %r11d
 .Lgraph_above: /* %edi the depth, %r11d not 0 if a root function was interrupted */
-	testl	$HV_FRAME_QUIET, %r10d
+	testl	$HV_FRAME_QUIET, KIND(%rsp)
 	jnz	.Lgraph_raise
-	movl	params + HV_PARAM_GRAPH_FLAGS(%rip), %eax
+	movl	hole_params + HV_PARAM_GRAPH_FLAGS, %eax
 	testl	$HV_GRAPH_NO_IRQS, %eax
 	jz	1f
-	movq	params + HV_PARAM_PREEMPT_COUNT(%rip), %rdx
-	testl	$HARDIRQ_MASK, %gs:(%rdx)
+	testl	$HARDIRQ_MASK, %gs:hole_preempt_count
 	jz	1f
 	testl	$HV_GRAPH_SUBTREE, %eax
 	jz	.Lgraph_left_out
-	testl	$HV_FRAME_ROOT, %r10d
+	testl	$HV_FRAME_ROOT, KIND(%rsp)
 	jz	.Lgraph_left_out
 1:	testl	$HV_GRAPH_SUBTREE, %eax
 	jz	1f
-	testl	$CALLED_KINDS, %r10d
+	testl	$CALLED_KINDS, KIND(%rsp)
 	jnz	1f
 	testl	%r11d, %r11d
 	jz	.Lgraph_left_out
-1:	cmpl	params + HV_PARAM_MAX_DEPTH(%rip), %edi
+1:	cmpl	hole_params + HV_PARAM_MAX_DEPTH, %edi
 	jae	.Lgraph_left_out
 .Lgraph_raise:
-	movq	%rcx, %rax
-	leaq	1(%rcx), %rdx
-	lock cmpxchgq %rdx, HV_STACK_WORD(%rsi)
-	jne	.Lgraph_no_stack
+	/* The first try fails if an interrupt on this stack meanwhile added its own first frame and
+	 * removed it, because then HV_STACK_SLOW is gone. */
+	.rept	2
+	movq	HV_STACK_WORD(%rsi), %rax
+	movq	%rax, %rdx
+	xorq	%rcx, %rdx
+	testq	$~HV_STACK_SLOW, %rdx /* it has frames or another key by now */
+	jnz	.Lgraph_no_stack
+	leaq	NR_ONE(%rcx), %rdx
+	cmpl	$0, HV_STACK_OVERRUN(%rsi)
+	je	1f
+	orq	$HV_STACK_SLOW, %rdx
+1:	lock cmpxchgq %rdx, HV_STACK_WORD(%rsi)
+	je	.Lgraph_first_raised
+	.endr
+	jmp	.Lgraph_no_stack
+.Lgraph_first_raised:
+	shll	$DEPTH_SHIFT, %edi
+	orl	$HIGH_KIND(HV_RECORD_ENTRY), %edi
 	movl	%edi, HV_STACK_DEPTH(%rsi)
 	movl	$0, HV_STACK_INSIDE(%rsi)
 	movq	$0, HV_STACK_MUTED(%rsi) /* and HV_STACK_STOPPED */
@@ -322,227 +377,32 @@ hv_stub_return_1:
 	xorl	%edx, %edx
 	jmp	.Lgraph_raised
 
-/* The first frame of an interrupt stack continues the depth of what was interrupted. %rax the
- * per-CPU pointer to the interrupt stack. */
+/* The first frame of an interrupt stack continues the depth of what was interrupted. */
 .Lgraph_interrupt:
-	pushq	%rcx
-	pushq	%rsi
+	movq	%rcx, %r10
+	movq	%rsi, %r11
+	movq	%gs:hole_irq_stack, %rax
 	find_interrupted
-	xorl	%r11d, %r11d
-	probe	.Lgraph_interrupted
 	xorl	%edi, %edi
-1:	popq	%rsi
-	popq	%rcx
+	probe	.Lgraph_interrupted
+	xorl	%eax, %eax
+1:	movq	%r10, %rcx
+	movq	%r11, %rsi
+	movl	%eax, %r11d
 	jmp	.Lgraph_above
 .Lgraph_interrupted:
-	xorl	%edi, %edi
-	andl	$HV_STACK_NR_MASK, %eax
+	movl	%eax, %edx
+	xorl	%eax, %eax
+	andl	$HV_STACK_NR_MASK, %edx
 	jz	1b
 	cmpl	$0, HV_STACK_MUTED(%rsi)
 	jne	2f
-	movl	HV_STACK_DEPTH(%rsi), %edi
-	addl	%eax, %edi
-	movl	HV_STACK_INSIDE(%rsi), %r11d
-	orl	HV_STACK_ABOVE(%rsi), %r11d
+	find_depth
+	shrl	$DEPTH_SHIFT, %edi
+	andl	$HV_RECORD_DEPTH_MAX, %edi
+	movl	HV_STACK_INSIDE(%rsi), %eax
+	orl	HV_STACK_ABOVE(%rsi), %eax
 	jmp	1b
-2:	xorl	%edi, %edi
-	testl	$HV_FRAME_QUIET, %r10d
+2:	testl	$HV_FRAME_QUIET, KIND(%rsp)
 	jnz	1b
-	popq	%rsi
-	popq	%rcx
 	jmp	.Lgraph_left_out
-
-/* The return handler: a traced function returns to it instead of its caller. */
-	.globl	hv_graph_handler
-hv_graph_handler:
-.Lgraph_handler:
-	pushq	%rcx
-	pushq	%rax
-	pushq	%rdx
-	leaq	16(%rsp), %r8
-	find_address %r8
-	find_home
-	.rept	HV_STACK_PROBES
-	movq	HV_STACK_WORD(%rsi), %rax
-	movl	%eax, %edx
-	movq	%rax, %rdi
-	andq	$ADDRESS_MASK, %rdi
-	cmpq	%rcx, %rdi
-	jne	1f
-	andl	$HV_STACK_NR_MASK, %edx
-	shll	$HV_FRAME_SHIFT, %edx
-	/* With no frames this reads a word of the head that is never the address of a slot. */
-	leaq	HV_STACK_FRAMES - HV_FRAME_LEN(%rsi,%rdx), %r9
-	cmpq	%r8, HV_FRAME_SLOT(%r9)
-	je	.Lreturn_last
-1:	addq	$HV_STACK_LEN, %rsi
-	.endr
-	jmp	.Lreturn_search
-
-.Lreturn_last:
-	leaq	-1(%rax), %r8
-/* %rsi the return stack, %r9 the frame, %r8 the return stack's word without that frame. */
-.Lreturn_found:
-	movq	HV_FRAME_CALLER(%r9), %rax
-	movq	%rax, 16(%rsp)
-	movzwl	HV_FRAME_FLAGS(%r9), %eax
-	testl	$(CALLED_KINDS | HV_FRAME_PROFILED), %eax
-	jnz	.Lreturn_count
-.Lreturn_counted:
-	testl	$HV_GRAPH_RETURNS, params + HV_PARAM_GRAPH_FLAGS(%rip)
-	jz	.Lreturn
-	movq	params + HV_PARAM_CONTROL(%rip), %rax
-	testl	$(HV_MODE_OFF | HV_MODE_CPUS), HV_CONTROL_MODE(%rax)
-	jnz	.Lreturn_mode
-.Lreturn_on:
-	cmpq	$0, params + HV_PARAM_THRESHOLD(%rip)
-	jne	.Lreturn_threshold
-.Lreturn_record:
-	load_state .Lreturn
-	load_current
-	task_field movl, HV_PARAM_TASK_PID, %eax, %rax
-	cmpl	HV_STATE_LAST_PID(%rcx), %eax
-	jne	.Lreturn_other_task
-.Lreturn_same_task:
-	testl	$HV_GRAPH_RETVAL, params + HV_PARAM_GRAPH_FLAGS(%rip)
-	jnz	.Lreturn_more
-	cmpl	$0, HV_STACK_OVERRUN(%rsi)
-	jne	.Lreturn_more
-	reserve_record
-	read_tsc
-	movq	%rax, %rdi
-.Lreturn_write: /* %rdi the time-stamp counter */
-	movq	%rdi, %rax
-	store_word 0, %rax
-	xorl	%edx, %edx
-	subq	HV_FRAME_TSC(%r9), %rdi
-	cmovbq	%rdx, %rdi
-	movl	HV_FRAME_FUNCTION(%r9), %eax
-	movq	%rdi, %rdx
-	shlq	$32, %rdx
-	orq	%rdx, %rax
-	store_word 1, %rax
-	shrq	$31, %rdi
-	shlq	$32, %rdi
-	task_field movl, HV_PARAM_TASK_PID, %eax, %rax
-	orq	%rax, %rdi
-	store_word 2, %rdi
-	load_context HV_RECORD_EXIT
-	movzwl	HV_FRAME_DEPTH(%r9), %edi
-	shll	$DEPTH_SHIFT, %edi
-	orl	%edi, %eax
-	shlq	$32, %rax
-	orq	%rax, %rdx
-	store_word 3, %rdx
-
-/* Goes to the caller by a call whose return address is replaced by the caller's. An indirect jump
- * would need endbr64 there. A return without a matching call would make the CPU predict every
- * return above it wrongly. */
-.Lreturn:
-	movq	%r8, HV_STACK_WORD(%rsi)
-	popq	%rdx
-	popq	%rax
-	popq	%rcx
-	call	1f
-	int3
-1:	movq	%rcx, (%rsp)
-	.globl	hv_stub_return_2
-hv_stub_return_2:
-	ret
-	.fill	SITE_LEN - 1, 1, 0xcc
-
-.Lreturn_count:
-	testl	$HV_FRAME_PROFILED, %eax
-	jnz	.Lprofile_return
-.Lreturn_profiled:
-	testl	$HV_FRAME_ROOT, %eax
-	jz	1f
-	decl	HV_STACK_INSIDE(%rsi)
-1:	testl	$HV_FRAME_QUIET, %eax
-	jnz	.Lreturn
-	testl	$HV_FRAME_MUTES, %eax
-	jz	.Lreturn_counted
-	decl	HV_STACK_MUTED(%rsi)
-	jmp	.Lreturn
-
-.Lreturn_mode:
-	testl	$HV_MODE_OFF, HV_CONTROL_MODE(%rax)
-	jnz	.Lreturn
-	test_muted .Lreturn
-	jne	.Lreturn
-	jmp	.Lreturn_on
-
-.Lreturn_threshold:
-	read_tsc
-	subq	HV_FRAME_TSC(%r9), %rax
-	jb	.Lreturn
-	cmpq	params + HV_PARAM_THRESHOLD(%rip), %rax
-	jb	.Lreturn
-	jmp	.Lreturn_record
-
-.Lreturn_other_task:
-	write_task_record
-	jmp	.Lreturn_same_task
-
-/* Writes two records: the value with the overrun, then the exit. */
-.Lreturn_more:
-	reserve_positions 2
-	pushq	%rax
-	pushq	%r10
-	place_record
-	read_tsc
-	movq	%rax, %rdi
-	store_word 0, %rax
-	movq	24(%rsp), %rax
-	store_word 1, %rax
-	movl	HV_STACK_OVERRUN(%rsi), %eax
-	store_word 2, %rax
-	movq	24(%rsp), %rdx
-	shrq	$63, %rdx
-	shlq	$HV_MORE_VALUE63_SHIFT, %rdx
-	testl	$HV_GRAPH_RETVAL, params + HV_PARAM_GRAPH_FLAGS(%rip)
-	jz	1f
-	btsq	$HV_MORE_VALUE_SHIFT, %rdx
-1:	btsq	$HV_RECORD_KIND_SHIFT, %rdx /* HV_RECORD_MORE */
-	btsq	$(HV_RECORD_KIND_SHIFT + 2), %rdx
-	task_field movl, HV_PARAM_TASK_PID, %eax, %rax
-	orq	%rax, %rdx
-	store_word 3, %rdx
-	popq	%r10
-	popq	%rax
-	incq	%rax
-	place_record
-	jmp	.Lreturn_write
-
-/* The slot is not that of the last frame: some functions were left without a return, as when the
- * kernel kills a task and goes on with its stack. Looks for the slot in all frames and drops the
- * frames above it. %rsi is behind the last place. */
-.Lreturn_search:
-	subq	$(HV_STACK_PROBES * HV_STACK_LEN), %rsi
-	movl	$HV_STACK_PROBES, %r11d
-.Lreturn_search_stack:
-	movq	HV_STACK_WORD(%rsi), %rax
-	movl	%eax, %edx
-	andl	$HV_STACK_NR_MASK, %edx
-	andq	$ADDRESS_MASK, %rax
-	cmpq	%rcx, %rax
-	jne	.Lreturn_search_next
-.Lreturn_search_frame:
-	testl	%edx, %edx
-	jz	.Lreturn_search_next
-	decl	%edx
-	movl	%edx, %edi
-	shll	$HV_FRAME_SHIFT, %edi
-	leaq	HV_STACK_FRAMES(%rsi,%rdi), %r9
-	cmpq	%r8, HV_FRAME_SLOT(%r9)
-	jne	.Lreturn_search_frame
-	movl	$1, HV_STACK_STOPPED(%rsi)
-	leaq	(%rcx,%rdx), %r8
-	jmp	.Lreturn_found
-.Lreturn_search_next:
-	addq	$HV_STACK_LEN, %rsi
-	decl	%r11d
-	jnz	.Lreturn_search_stack
-	/* There is no such frame, so somebody else has written into the region. The return address
-	 * is lost. */
-	ud2

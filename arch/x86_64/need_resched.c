@@ -1,6 +1,7 @@
-/* Which thread flag asks for a reschedule: bit 3 for long, bit 4 with the generic numbering of 7.x.
- * resched_curr() takes it with `or $imm8, %reg` on the way to its cmpxchg, in every kernel looked
- * at (5.10, 6.1, 6.12, 7.2). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finds the thread flag that asks for a reschedule: bit 3 for a long time, bit 4 in the generic
+ * numbering of 7.x. resched_curr() sets it with `or $imm8, %reg` before its cmpxchg, in every
+ * kernel that was looked at (5.10, 6.1, 6.12, 7.2). */
 #include "arch/x86_64/x86_64.h"
 
 #define OR_IMM8	 0x83 /* with a ModRM byte of 0xc8..0xcf: a register */
@@ -8,7 +9,7 @@
 #define NO_LOCK	 0x3e /* in its place with one CPU (alternatives_smp_unlock) */
 #define OR_MEM8	 0x80 /* with a ModRM byte of /1 */
 #define RM_SIB	 4
-#define RM_BP	 5 /* %rip, where no byte says how far off */
+#define RM_BP	 5 /* without a displacement byte it means %rip */
 #define CODE_MAX 160
 
 uint16_t x86_64_find_need_resched(struct hv_span code)

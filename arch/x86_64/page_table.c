@@ -1,4 +1,5 @@
-/* Page-table entries and the way to kernel text. Source: Intel SDM volume 3, 4.5 and 6.14. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Page-table entries, and the trap table. Source: Intel SDM volume 3, 4.5 and 6.14. */
 #include "arch/x86_64/x86_64.h"
 
 #define PTE_P	 (1ULL << 0)
@@ -19,7 +20,7 @@
 #define GATE_PF	     14
 #define GATE_PRESENT 0x80
 
-/* Canonical addresses: what is translated, sign-extended. */
+/* Addresses are sign-extended from the bits that page tables translate. */
 struct hv_gva x86_64_kernel_start(unsigned levels)
 {
 	return hv_gva(0 - x86_64_entry_span(levels + 1) / 2);

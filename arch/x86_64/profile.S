@@ -1,25 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The function profile: calls and their time are counted per vCPU and function in tables in the
  * region (struct hv_count, docs/profile.md), so that nothing is lost however many calls there are.
  * A task may be interrupted here and continue on another vCPU, so all additions are locked.
- * Included by stubs.S.
+ * Included by stubs.S; graph.S has pictures of the stack.
+ *
+ * Like the graph, the profile has a plain way. It is for a call that is only counted and for the
+ * return from it, if the profile has no options (hv_profile_is_plain() in ringbuf/abi.h), if the
+ * return stack is as graph.S demands for its own plain way, and if the function's counts are in
+ * their first place.
  */
 
-/* %rdi := this vCPU's counts of the function whose site's address has the low half %r11d. Goes to
- * NONE if the table has no place for it. Clobbers %rax, %rcx, %rdx. */
+/* %r10 := this vCPU's table, %rax := the offset in it of the counts of FUNCTION: the low half of
+ * the address that follows the function's site, in a 32-bit register. Goes to OTHER if they are not
+ * in their first place. */
+.macro find_first_count function, other
+	load_vcpu
+	movq	HV_STATE_COUNTS(%r10), %r10
+	imull	$HV_STACK_HASH, \function, %eax
+	shrl	$hole_count_shift, %eax
+	imull	$HV_COUNT_LEN, %eax, %eax
+	cmpl	\function, HV_COUNT_FUNCTION(%r10,%rax)
+	jne	\other
+.endm
+
+/* %rdi := this vCPU's counts of the function %r11d, in whichever of their HV_COUNT_PROBES places
+ * they are. If the function has no counts yet, it takes the first free place. Goes to NONE if none
+ * of the places is free. Clobbers %rax, %rcx, %r10. */
 .macro find_count none
-	movq	params + HV_PARAM_CPU_NUMBER(%rip), %rax
-	movl	%gs:(%rax), %eax
-	cmpl	params + HV_PARAM_NR_CPUS(%rip), %eax
-	jae	\none
-	movl	params + HV_PARAM_NR_COUNTS(%rip), %ecx
-	imulq	%rcx, %rax
-	imull	$HV_STACK_HASH, %r11d, %edx
-	subl	$(HV_COUNT_PROBES - 1), %ecx
-	imulq	%rcx, %rdx
-	shrq	$32, %rdx
-	addq	%rdx, %rax
-	imulq	$HV_COUNT_LEN, %rax, %rdi
-	addq	params + HV_PARAM_COUNTS(%rip), %rdi
+	load_vcpu
+	movq	HV_STATE_COUNTS(%r10), %r10
+	imull	$HV_STACK_HASH, %r11d, %eax
+	shrl	$hole_count_shift, %eax
+	imull	$HV_COUNT_LEN, %eax, %eax
+	leaq	(%r10,%rax), %rdi
 	movl	$HV_COUNT_PROBES, %ecx
 .Lcount_look\@:
 	movl	HV_COUNT_FUNCTION(%rdi), %eax
@@ -39,33 +52,81 @@
 .Lcount_found\@:
 .endm
 
+/* -- a call, the plain way --------------------------------------------------------------------- */
+
+	.globl	hv_stub_profile
+hv_stub_profile:
+	cmpl	$HV_PROFILE_PLAIN, hole_params + HV_PARAM_PROFILE_MODE
+	jne	.Lprofile_general
+	pushq	%rdx
+	pushq	%rsi
+	find_plain_stack .Lprofile_rare
+	movl	PLAIN_SITE_END(%rsp), %edx
+	find_first_count %edx, .Lprofile_pop
+	addq	$NR_ONE, STACKS + HV_STACK_WORD(%rsi)
+.Lprofile_raised:
+	lock incq HV_COUNT_HITS(%r10,%rax)
+	leaq	STACKS + HV_STACK_FRAMES + NR_ONE(%rsi,%r11), %rsi
+	leaq	PLAIN_SLOT(%rsp), %rax
+	movq	%rax, HV_FRAME_SLOT(%rsi)
+	movl	$(HV_FRAME_PROFILED | HV_FRAME_QUIET), HV_FRAME_FLAGS(%rsi)
+	movq	PLAIN_SLOT(%rsp), %rax
+	movq	%rax, HV_FRAME_CALLER(%rsi)
+	movl	%edx, HV_FRAME_FUNCTION(%rsi)
+	movq	$.Lgraph_handler, PLAIN_SLOT(%rsp)
+	read_tsc
+	movq	%rax, HV_FRAME_TSC(%rsi)
+	popq	%rsi
+	popq	%rdx
+	.globl	hv_stub_return_4
+hv_stub_return_4:
+	ret
+	.fill	SITE_LEN - 1, 1, 0xcc
+
+.Lprofile_rare:
+	testq	%rax, %rax
+	jnz	.Lprofile_pop
+	movl	PLAIN_SITE_END(%rsp), %r11d
+	find_first_count %r11d, .Lprofile_pop
+	addq	%rax, %r10
+	add_first_frame .Lprofile_pop
+	movl	PLAIN_SITE_END(%rsp), %edx
+	xorl	%eax, %eax
+	jmp	.Lprofile_raised
+
+.Lprofile_pop:
+	popq	%rsi
+	popq	%rdx
+.Lprofile_general:
+	pushq	$(UNTRACED | HV_FRAME_PROFILED)
+	jmp	.Lcall
+
+/* -- a call, the general way ------------------------------------------------------------------- */
+
 .Lprofile:
-	testl	$HV_GRAPH_PROFILE, params + HV_PARAM_GRAPH_FLAGS(%rip)
+	testl	$HV_GRAPH_PROFILE, hole_params + HV_PARAM_GRAPH_FLAGS
 	jz	.Lprofile_off
 	movl	SITE_END(%rsp), %r11d
-	subl	$SITE_LEN, %r11d
 	find_count .Lprofile_no_count
 	lock incq HV_COUNT_HITS(%rdi)
-	jmp	.Lprofile_done
+	jmp	.Lcall_counted
 .Lprofile_off:
-	andl	$~HV_FRAME_PROFILED, %r10d
-	jmp	.Lprofile_done
+	andl	$~HV_FRAME_PROFILED, KIND(%rsp)
+	jmp	.Lcall_counted
 .Lprofile_no_count:
-	pushq	%r10
-	load_state 1f
-	lock incq HV_STATE_NO_COUNT(%rcx)
-1:	popq	%r10
-	jmp	.Lprofile_done
+	load_vcpu
+	lock incq HV_STATE_NO_COUNT(%r10)
+	jmp	.Lcall_counted
 
 /* A call that the graph leaves out. If it is profiled it gets a frame all the same, whose return
  * only counts. */
 .Lgraph_left_out:
-	testl	$HV_FRAME_PROFILED, %r10d
+	testl	$HV_FRAME_PROFILED, KIND(%rsp)
 	jz	.Lgraph_out
-	testl	$HV_FRAME_QUIET, %r10d
+	testl	$HV_FRAME_QUIET, KIND(%rsp)
 	jnz	.Lgraph_out
-	andl	$~CALLED_KINDS, %r10d
-	orl	$HV_FRAME_QUIET, %r10d
+	andl	$~CALLED_KINDS, KIND(%rsp)
+	orl	$HV_FRAME_QUIET, KIND(%rsp)
 	find_stack .Lgraph_out
 	probe	.Lquiet_found
 	jmp	.Lgraph_take
@@ -75,36 +136,56 @@
 	jz	.Lgraph_first
 	cmpl	$0, HV_STACK_STOPPED(%rsi)
 	jne	.Lgraph_out
-	cmpl	$HV_FRAMES_MAX, %edx
+	cmpl	$NR_MAX, %edx
 	jae	.Lgraph_full
-	movl	HV_STACK_DEPTH(%rsi), %edi
-	addl	%edx, %edi
-	incq	HV_STACK_WORD(%rsi)
+	find_depth
+	addq	$NR_ONE, HV_STACK_WORD(%rsi)
 	jmp	.Lgraph_raised
 
-/* Counts a return. In: %r9 the frame, %rsi its return stack. Continues with the frame's flags in
+/* -- a return ---------------------------------------------------------------------------------- */
+
+/* The plain way. %rsi the offset of the return stack, %r9 that of the frame in its frames. */
+.Lreturn_profile:
+	leaq	STACKS + HV_STACK_FRAMES(%rsi,%r9), %r9
+	cmpw	$(HV_FRAME_PROFILED | HV_FRAME_QUIET), HV_FRAME_FLAGS(%r9)
+	jne	.Lreturn_general
+	movl	HV_FRAME_FUNCTION(%r9), %ecx
+	find_first_count %ecx, .Lreturn_general
+	leaq	(%r10,%rax), %rdi
+	read_tsc
+	subq	HV_FRAME_TSC(%r9), %rax
+	jb	.Lreturn_general
+	lock addq %rax, HV_COUNT_TICKS(%rdi)
+	mulq	%rax
+	lock addq %rax, HV_COUNT_SQUARES(%rdi)
+	lock adcq %rdx, HV_COUNT_SQUARES_H(%rdi)
+	movq	HV_FRAME_CALLER(%r9), %rcx
+	subq	$NR_ONE, STACKS + HV_STACK_WORD(%rsi)
+	jmp	.Lreturn
+
+/* The general way. In: %r9 the frame, %rsi its return stack. Continues with the frame's flags in
  * %eax. Keeps %r8.
  *
  * With options/graph-time 0 the time of a call does not include the calls that it makes: its own
- * time. HV_STACK_OWN is the sum of the own times of all calls that returned. The frame keeps
- * what that sum was when the call began; it has since grown by exactly the time of the calls in
+ * time. HV_STACK_OWN is the sum of the own times of all calls that returned. The frame's sum is
+ * what it was when the call began; it has since grown by exactly the time of the calls in
  * between. */
 .Lprofile_return:
-	testl	$HV_GRAPH_PROFILE, params + HV_PARAM_GRAPH_FLAGS(%rip)
+	testl	$HV_GRAPH_PROFILE, hole_params + HV_PARAM_GRAPH_FLAGS
 	jz	.Lprofile_returned
 	read_tsc
 	xorl	%edx, %edx
 	subq	HV_FRAME_TSC(%r9), %rax
 	cmovbq	%rdx, %rax
-	movq	%rax, %r10
-	testl	$HV_GRAPH_OWN_TIME, params + HV_PARAM_GRAPH_FLAGS(%rip)
+	movq	%rax, %rdx
+	testw	$HV_FRAME_OWN_TIME, HV_FRAME_FLAGS(%r9)
 	jnz	.Lprofile_own
-.Lprofile_ticks: /* %r10 the ticks */
+.Lprofile_ticks: /* %rdx the ticks */
 	movl	HV_FRAME_FUNCTION(%r9), %r11d
 	find_count .Lprofile_returned
-	lock addq %r10, HV_COUNT_TICKS(%rdi)
-	movq	%r10, %rax
-	mulq	%r10
+	lock addq %rdx, HV_COUNT_TICKS(%rdi)
+	movq	%rdx, %rax
+	mulq	%rdx
 	lock addq %rax, HV_COUNT_SQUARES(%rdi)
 	lock adcq %rdx, HV_COUNT_SQUARES_H(%rdi)
 .Lprofile_returned:
@@ -112,34 +193,33 @@
 	jmp	.Lreturn_profiled
 
 .Lprofile_own:
-	leaq	-HV_STACK_FRAMES(%r9), %rdx
-	subq	%rsi, %rdx
+	leaq	-HV_STACK_FRAMES(%r9), %rcx
+	subq	%rsi, %rcx
 	jz	.Lprofile_lowest
-1:	shrq	$(HV_FRAME_SHIFT - 3), %rdx /* from a frame's offset to a sum's */
+1:	shrq	$2, %rcx /* from a frame's offset to a sum's */
 	movq	HV_STACK_OWN(%rsi), %rax
-	subq	HV_STACK_SUMS(%rsi,%rdx), %rax
-	xorl	%edx, %edx
-	subq	%rax, %r10
-	cmovbq	%rdx, %r10
-	addq	%r10, HV_STACK_OWN(%rsi)
+	subq	HV_STACK_SUMS(%rsi,%rcx), %rax
+	xorl	%ecx, %ecx
+	subq	%rax, %rdx
+	cmovbq	%rcx, %rdx
+	addq	%rdx, HV_STACK_OWN(%rsi)
 	jmp	.Lprofile_ticks
 
 /* The lowest frame of a return stack. On an interrupt stack its time is also subtracted from the
  * call that was interrupted, whose frames are in another return stack. */
 .Lprofile_lowest:
-	movq	params + HV_PARAM_IRQ_STACK(%rip), %rax
-	movq	%gs:(%rax), %rax
-	movq	%rax, %rcx
-	subq	HV_FRAME_SLOT(%r9), %rcx
-	movl	params + HV_PARAM_STACK_BYTES(%rip), %edi
-	cmpq	%rdi, %rcx
-	jae	1b
-	pushq	%rsi
+	movq	HV_STACK_WORD(%rsi), %rax
+	testl	$HV_STACK_IRQ, %eax
+	jz	1b
+	movq	%rsi, %r11
+	movq	%rdx, %r10
+	movq	%gs:hole_irq_stack, %rax
 	find_interrupted
 	probe	.Lprofile_interrupted
 	jmp	2f
 .Lprofile_interrupted:
 	addq	%r10, HV_STACK_OWN(%rsi)
-2:	popq	%rsi
-	xorl	%edx, %edx
+2:	movq	%r11, %rsi
+	movq	%r10, %rdx
+	xorl	%ecx, %ecx
 	jmp	1b

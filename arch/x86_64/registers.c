@@ -1,5 +1,6 @@
-/* vCPU registers: as the monitor's `info registers` prints them, and as the gdb stub's `g` packet
- * packs them (QEMU's gdb-xml/i386-64bit.xml), and as KVM gives them. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vCPU registers: as the monitor's `info registers` prints them, as the gdb stub's `g` packet packs
+ * them (QEMU's gdb-xml/i386-64bit.xml), and as KVM gives them. */
 #include "arch/x86_64/x86_64.h"
 
 #include <stdlib.h>
@@ -8,6 +9,8 @@
 #define CR0_PG	 (1ULL << 31)
 #define CR4_LA57 (1ULL << 12)
 #define EFER_LMA (1ULL << 10)
+
+#define NR_GENERAL 16u
 
 /* offsets in the g packet: 16 general registers of 8 bytes, rip, then 7 registers of 4 bytes */
 #define G_RSP  (7 * 8)
@@ -47,6 +50,26 @@ static bool field(const char *text, const char *name, uint64_t *ret)
 	return false;
 }
 
+/* As the gdb stub and KVM have them: 16 words at the start. */
+static bool general(struct hv_span regs, uint64_t *ret)
+{
+	for (unsigned i = 0; i < NR_GENERAL; i++)
+		if (!hv_span_u64(regs, i * sizeof(*ret), &ret[i]))
+			return false;
+	return true;
+}
+
+/* As the monitor prints them in 64-bit mode. */
+static void parse_general(const char *text, uint64_t *ret)
+{
+	static const char *const names[NR_GENERAL] = {
+		"RAX=", "RBX=", "RCX=", "RDX=", "RSI=", "RDI=", "RBP=", "RSP=",
+		"R8 =", "R9 =", "R10=", "R11=", "R12=", "R13=", "R14=", "R15="};
+
+	for (unsigned i = 0; i < NR_GENERAL; i++)
+		(void)field(text, names[i], &ret[i]);
+}
+
 static unsigned levels(uint64_t cr0, uint64_t cr4, uint64_t efer)
 {
 	if (!(cr0 & CR0_PG) || !(efer & EFER_LMA))
@@ -75,6 +98,7 @@ bool x86_64_parse_registers(const char *text, struct hv_vcpu_regs *ret)
 		.levels = levels(cr0, cr4, efer),
 		.trap_table = {idt},
 	};
+	parse_general(text, ret->general);
 	return true;
 }
 
@@ -92,7 +116,7 @@ bool x86_64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret)
 		.root = cr3,
 		.levels = levels(cr0, cr4, efer),
 	};
-	return true;
+	return general(g, ret->general);
 }
 
 bool x86_64_decode_kvm_registers(struct hv_span regs, struct hv_span sregs,
@@ -112,5 +136,5 @@ bool x86_64_decode_kvm_registers(struct hv_span regs, struct hv_span sregs,
 		.levels = levels(cr0, cr4, efer),
 		.trap_table = {idt},
 	};
-	return true;
+	return general(regs, ret->general);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Function-entry sites and returns: five-byte instructions read and written. */
 #include "arch/x86_64/x86_64.h"
 
@@ -5,6 +6,7 @@
 
 #define CALL_REL32 0xe8
 #define JMP_REL32  0xe9
+#define JMP_REL8   0xeb
 #define INT3	   0xcc
 #define RET	   0xc3
 
@@ -15,6 +17,10 @@ static const uint8_t nops[][X86_64_SITE_LEN] = {
 	{0x66, 0x66, 0x66, 0x66, 0x90},
 	{0x3e, 0x8d, 0x74, 0x26, 0x00},
 };
+
+/* Of a short jump. */
+#define SHORT_LEN 2
+static const uint8_t short_nop[SHORT_LEN] = {0x66, 0x90};
 
 static bool is_nop(const uint8_t *code)
 {
@@ -68,20 +74,60 @@ bool x86_64_encode_call(struct hv_gva at, struct hv_gva target, uint8_t *ret_sit
 	return encode_rel32(CALL_REL32, at, target, ret_site);
 }
 
-/* Length of the nop at OFF, 0 when there is none: prefixes and 90 or 0f 1f /0. */
-static size_t nop_length(struct hv_span code, size_t off)
+bool x86_64_encode_jump(struct hv_gva at, struct hv_gva target, uint8_t *ret_site)
+{
+	return encode_rel32(JMP_REL32, at, target, ret_site);
+}
+
+/* arch_jump_entry_size(), arch/x86/kernel/jump_label.c: since 5.14 (e7bf1ba97afd) two bytes where
+ * that reaches. */
+bool x86_64_encode_jump_site(struct hv_gva at, struct hv_gva target, size_t len_bytes, uint8_t *ret)
+{
+	int64_t distance = (int64_t)(target.v - at.v - SHORT_LEN);
+
+	if (len_bytes == X86_64_SITE_LEN)
+		return encode_rel32(JMP_REL32, at, target, ret);
+	if (len_bytes != SHORT_LEN || distance != (int8_t)distance)
+		return false;
+	ret[0] = JMP_REL8;
+	ret[1] = (uint8_t)distance;
+	return true;
+}
+
+size_t x86_64_classify_jump_site(const uint8_t *code, struct hv_gva at, struct hv_gva target,
+				 bool *ret_jumps)
+{
+	static const size_t lengths[] = {SHORT_LEN, X86_64_SITE_LEN};
+	uint8_t jump[X86_64_SITE_LEN];
+
+	*ret_jumps = true;
+	for (size_t i = 0; i < HV_ARRAY_LEN(lengths); i++)
+		if (x86_64_encode_jump_site(at, target, lengths[i], jump) &&
+		    memcmp(code, jump, lengths[i]) == 0)
+			return lengths[i];
+	*ret_jumps = false;
+	if (is_nop(code))
+		return X86_64_SITE_LEN;
+	return memcmp(code, short_nop, SHORT_LEN) == 0 ? SHORT_LEN : 0;
+}
+
+size_t x86_64_idle_length(struct hv_span code)
 {
 	size_t len = 0;
 	uint8_t modrm;
 
-	while (len < 4 && hv_span_has(code, off, len + 1) &&
-	       (code.data[off + len] == 0x66 || code.data[off + len] == 0x2e))
+	if (hv_span_has(code, 0, 4) && memcmp(code.data, "\xf3\x0f\x1e\xfa", 4) == 0)
+		return 4;
+	if (hv_span_has(code, 0, X86_64_SITE_LEN) && is_nop(code.data))
+		return X86_64_SITE_LEN;
+	while (len < 4 && hv_span_has(code, 0, len + 1) &&
+	       (code.data[len] == 0x66 || code.data[len] == 0x2e))
 		len++;
-	if (hv_span_has(code, off, len + 1) && code.data[off + len] == 0x90)
+	if (hv_span_has(code, 0, len + 1) && code.data[len] == 0x90)
 		return len + 1;
-	if (!hv_span_has(code, off, len + 3) || memcmp(code.data + off + len, "\x0f\x1f", 2) != 0)
+	if (!hv_span_has(code, 0, len + 3) || memcmp(code.data + len, "\x0f\x1f", 2) != 0)
 		return 0;
-	modrm = code.data[off + len + 2];
+	modrm = code.data[len + 2];
 	if (modrm & 0x38 || modrm >= 0xc0)
 		return 0;
 	len += 3 + ((modrm & 7) == 4);
@@ -89,20 +135,20 @@ static size_t nop_length(struct hv_span code, size_t off)
 		len += 4;
 	else if (modrm >= 0x40)
 		len += 1;
-	return hv_span_has(code, off, len) ? len : 0;
+	return hv_span_has(code, 0, len) ? len : 0;
 }
 
-/* What may stand before the return of an empty function: endbr64 or the nop it was sealed with, and
- * the nops that alternatives leave which have nothing to say on this CPU (6.2, 5d8213864ade:
+/* Length of what may be before the return of an empty function: endbr64 or the nop that replaced
+ * it, and nops in place of alternatives that this CPU does not need (6.2, 5d8213864ade:
  * CALL_DEPTH_ACCOUNT). */
 static size_t skip_entry(struct hv_span code)
 {
 	size_t off = 0, len;
 
-	if (hv_span_has(code, 0, 4) && memcmp(code.data, "\xf3\x0f\x1e\xfa", 4) == 0)
-		off = 4;
-	while ((len = nop_length(code, off)) != 0)
+	do {
+		len = x86_64_idle_length((struct hv_span){code.data + off, code.len_bytes - off});
 		off += len;
+	} while (len);
 	return off;
 }
 
@@ -124,6 +170,12 @@ bool x86_64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva
 		return true;
 	}
 	return false;
+}
+
+bool x86_64_is_bare_jump(struct hv_span code)
+{
+	/* jmp *%reg */
+	return hv_span_has(code, 0, 2) && code.data[0] == 0xff && (code.data[1] & 0xf8) == 0xe0;
 }
 
 bool x86_64_place_return(uint8_t *slot, struct hv_gva at, struct hv_gva thunk)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Stacks: records the words of the kernel stack that the host needs to unwind it (docs/stack.md).
  * Included by stubs.S.
  *
@@ -8,29 +9,32 @@
  * A word counts if it is an address of kernel text, points further up its own stack, or points from
  * the interrupt stack into the task's stack. The stub counts the words first, so that it can
  * reserve all records at once. If the stack changes meanwhile, surplus words are dropped and
- * missing ones are 0. Where the stack holds the address of the graph's return handler, the stub
+ * missing ones are 0. Where the stack has the address of the graph's return handler, the stub
  * records the address that the handler will return to, which it takes from the frames of that slot.
  *
- *      on entry               after the pushes and for the locals
- *      16(%rsp)  caller's     CALLER    the caller's return address: the stack begins there
- *       8(%rsp)  site + 5     SITE_END
- *       0(%rsp)  the stub     GOES_ON   0: back into the function
- *                to go on to  DOES      what is still to do: HV_SLOT_STACK, HV_SLOT_TELL and
- *                                       FROM_COMMAND
- *                             0(%rsp) to LOCALS_LEN; then %r9, %r8, %rdi, %rsi, %rbx, %rdx, %rcx,
- *                             %rax
+ * There are two entries. The site of a function whose calls are recorded with their stacks calls
+ * hv_stub_function_stack. actions.S jumps to .Lstack_action, with GOES_ON and DOES pushed.
+ *
+ *      after push_all
+ *      CALLER(%rsp)    caller's return: the recorded stack begins at this slot
+ *      SITE_END(%rsp)  site + 5
+ *      GOES_ON(%rsp)   the address of the stub that comes next; 0: none, back into the function
+ *      DOES(%rsp)      what is still to do: HV_SLOT_STACK, HV_SLOT_TELL and FROM_COMMAND
+ *                      the saved %rcx, %rdx, %rbx, %rsi, %rdi, %r8, %r9
+ *      0(%rsp)         LOCALS_LEN bytes of locals
  */
 #define FIRST_END   0  /* the end of the first part */
 #define FIRST_RANGE 8  /* bytes of the task's stack, or 0 if there is no second part */
 #define SECOND	    16 /* where the second part begins; 0: nowhere */
 #define SECOND_BIT  24 /* bit HV_WORD_SECOND_BIT while the second part is looked at, else 0 */
-#define POSITION    32
-#define RING	    40
-#define TSC	    48
-#define NR	    56 /* records of words */
-#define LEFT	    64 /* of them */
-#define LOCALS_LEN  72
-#define DOES	    (LOCALS_LEN + 64)
+#define POSITION    32 /* what the head was before the next record of those that were reserved */
+#define VCPU	    40
+#define TASK	    48
+#define TSC	    56
+#define NR	    64 /* records of words */
+#define LEFT	    72 /* of them */
+#define LOCALS_LEN  80
+#define DOES	    (LOCALS_LEN + 56)
 #define GOES_ON	    (DOES + 8)
 #define SITE_END    (DOES + 16)
 #define CALLER	    (DOES + 24)
@@ -39,7 +43,6 @@
 #define TEXT_SHIFT   31 /* text is in the last 2 GiB */
 
 .macro push_all
-	pushq	%rax
 	pushq	%rcx
 	pushq	%rdx
 	pushq	%rbx
@@ -48,6 +51,17 @@
 	pushq	%r8
 	pushq	%r9
 	subq	$LOCALS_LEN, %rsp
+.endm
+
+/* %r10 := the place of the next record of those that were reserved, %rcx := its key. Writes word 0.
+ * Clobbers %rax. */
+.macro next_place
+	movq	POSITION(%rsp), %rax
+	addq	$HV_RECORD_LEN, POSITION(%rsp)
+	movq	VCPU(%rsp), %r10
+	place_record %rcx
+	movq	TSC(%rsp), %rax
+	store_word 0, %rax, %rcx
 .endm
 
 /* Starts over with the first word. %rsi := its address, %rdi := the end of the first part, %r9 :=
@@ -88,8 +102,7 @@
 	jz	\none
 	xorl	%r9d, %r9d
 	movq	SECOND(%rsp), %rsi
-	movl	params + HV_PARAM_STACK_BYTES(%rip), %edi
-	addq	%r8, %rdi
+	leaq	hole_stack_bytes(%r8), %rdi
 	btsq	$HV_WORD_SECOND_BIT, SECOND_BIT(%rsp)
 	jmp	.Lnext\@
 .Lfound\@:
@@ -101,16 +114,10 @@ hv_stub_function_stack:
 	pushq	$HV_SLOT_STACK
 	push_all
 
-	load_current
-	test_mode
+	cmpl	$0, MODE
 	jne	.Lstack_checks
 .Lstack_checked:
-	load_state .Lstack_out
-	task_field movl, HV_PARAM_TASK_PID, %eax, %rax
-	cmpl	HV_STATE_LAST_PID(%rcx), %eax
-	jne	.Lstack_function_task
-.Lstack_function:
-	write_function_record SITE_END, CALLER
+	write_function_record CALLER(%rsp), SITE_END(%rsp), .Lstack_function, .Lstack_function_task
 	jmp	.Lstack
 .Lstack_function_task:
 	write_task_record
@@ -118,39 +125,37 @@ hv_stub_function_stack:
 .Lstack_checks:
 	check_mode .Lstack_checked, .Lstack_out
 
-/* The entry for actions.S. 0(%rsp) is DOES. */
+/* The entry for actions.S. 0(%rsp) is DOES, 8(%rsp) GOES_ON. */
 .Lstack_action:
 	push_all
 
-	movq	params + HV_PARAM_CONTROL(%rip), %rax
-	testl	$HV_MODE_CPUS, HV_CONTROL_MODE(%rax)
+	testl	$HV_MODE_CPUS, MODE
 	jz	.Lstack
-	test_muted .Lstack_out
+	load_vcpu
+	cmpl	$0, HV_STATE_MUTED(%r10)
 	je	.Lstack
 	andl	$~HV_SLOT_STACK, DOES(%rsp)
 	testl	$HV_SLOT_TELL, DOES(%rsp)
 	jz	.Lstack_out
 
 .Lstack:
-	load_current
-	load_state .Lstack_out
-	task_field movl, HV_PARAM_TASK_PID, %eax, %rax
-	cmpl	HV_STATE_LAST_PID(%rcx), %eax
+	load_vcpu
+	movq	%gs:hole_current, %rax
+	movl	hole_task_pid(%rax), %edx
+	cmpl	%edx, HV_STATE_LAST_PID(%r10)
 	je	.Lstack_same_task
 	write_task_record
 .Lstack_same_task:
-	/* Until the records are reserved, RING holds the cpu and POSITION its state. */
-	movq	%r10, RING(%rsp)
-	movq	%rcx, POSITION(%rsp)
+	movq	%r10, VCPU(%rsp)
+	movq	%rax, TASK(%rsp)
 	movl	$0, NR(%rsp)
 	testl	$HV_SLOT_STACK, DOES(%rsp)
 	jz	.Lstack_reserve
 
 	/* Where the stack ends. */
 	leaq	CALLER(%rsp), %rsi
-	movl	params + HV_PARAM_STACK_BYTES(%rip), %r9d
-	movl	params + HV_PARAM_TASK_STACK(%rip), %r8d
-	movq	(%r11,%r8), %r8
+	movl	$hole_stack_bytes, %r9d
+	movq	hole_task_stack(%rax), %r8
 	movq	$0, FIRST_RANGE(%rsp)
 	movq	$0, SECOND(%rsp)
 	leaq	(%r8,%r9), %rdi
@@ -158,8 +163,7 @@ hv_stub_function_stack:
 	subq	%r8, %rax
 	cmpq	%r9, %rax
 	jb	.Lstack_ends
-	movq	params + HV_PARAM_IRQ_STACK(%rip), %rax
-	movq	%gs:(%rax), %rdi
+	movq	%gs:hole_irq_stack, %rdi
 	movq	%rdi, %rax
 	subq	%rsi, %rax
 	cmpq	%r9, %rax
@@ -197,48 +201,44 @@ hv_stub_function_stack:
 	movl	$HV_STACK_RECORDS_MAX, %edx
 	cmpl	%edx, %eax
 	cmoval	%edx, %eax
-	movq	params + HV_PARAM_SLOT_MASK(%rip), %rdx
-	shrq	$1, %rdx /* no more than half of a very small ring */
-	cmpq	%rdx, %rax
-	cmovaq	%rdx, %rax
+	movl	$hole_ring_mask, %edx
+	shrl	$(HV_RECORD_SHIFT + 1), %edx /* of a very small ring no more than half */
+	cmpl	%edx, %eax
+	cmoval	%edx, %eax
 	movl	%eax, NR(%rsp)
 
 .Lstack_reserve:
-	movq	RING(%rsp), %r10
-	movq	POSITION(%rsp), %rcx
+	movq	VCPU(%rsp), %r10
 	movl	NR(%rsp), %eax
 	incl	%eax
 	testl	$HV_SLOT_STACK, DOES(%rsp)
 	jz	1f
 	incl	%eax
-1:	reserve_rax
+1:	shll	$HV_RECORD_SHIFT, %eax
+	lock xaddq %rax, HV_STATE_HEAD(%r10)
 	movq	%rax, POSITION(%rsp)
-	movq	%r10, RING(%rsp)
 	read_tsc
 	movq	%rax, TSC(%rsp)
 	testl	$HV_SLOT_STACK, DOES(%rsp)
 	jz	.Lstack_event
 
 	/* The first record: where the stack begins, frame pointer, where the second part begins. */
-	movq	POSITION(%rsp), %rax
-	incq	POSITION(%rsp)
-	place_record
-	movq	TSC(%rsp), %rax
-	store_word 0, %rax
+	next_place
 	leaq	CALLER(%rsp), %rax
-	store_word 1, %rax
+	clear_top %rax
+	store_word 1, %rax, %rcx
 	movl	SECOND(%rsp), %edx
-	shlq	$31, %rdx
+	andl	$0x7fffffff, %edx
+	shlq	$(HV_WORDS_SECOND_SHIFT - 3), %rdx
 	movl	%ebp, %eax
 	andl	$0x7fffffff, %eax
-	btrq	$62, %rdx
 	orq	%rdx, %rax
-	store_word 2, %rax
+	store_word 2, %rax, %rcx
 	movabsq	$(HV_RECORD_WORDS << HV_RECORD_KIND_SHIFT), %r11
 	movl	NR(%rsp), %eax
 	movl	%eax, LEFT(%rsp)
 	orq	%r11, %rax
-	store_word 3, %rax
+	store_word 3, %rax, %rcx
 
 	begin_words
 .Lstack_words:
@@ -247,17 +247,12 @@ hv_stub_function_stack:
 	movl	$1, %eax
 	shlq	$HV_RECORD_DEPTH_SHIFT, %rax
 	addq	%rax, %r11
-	movq	POSITION(%rsp), %rax
-	incq	POSITION(%rsp)
-	movq	RING(%rsp), %r10
-	place_record
-	movq	TSC(%rsp), %rax
-	store_word 0, %rax
+	next_place
 	movl	$1, %ebx
 .Lstack_word:
 	next_word .Lstack_no_word
 	movl	%eax, %eax
-	leaq	.Lgraph_handler(%rip), %rdx
+	movq	$.Lgraph_handler, %rdx
 	cmpl	%edx, %eax
 	je	.Lstack_handler
 .Lstack_shown:
@@ -270,7 +265,7 @@ hv_stub_function_stack:
 	cmpl	$3, %ebx
 	jne	1f
 	orq	%r11, %rax
-1:	orq	%rcx, %rax
+1:	xorq	%rcx, %rax
 	movq	%rax, (%r10,%rbx,8)
 	incl	%ebx
 	cmpl	$3, %ebx
@@ -295,20 +290,19 @@ hv_stub_function_stack:
 	pushq	%r9
 	pushq	%rsi
 	leaq	-8(%rsi), %r8
-	find_address %r8
-	find_home
-	leaq	.Lgraph_handler(%rip), %r9
+	find_key %r8
+	find_home %ecx
+	leaq	STACKS(%rsi), %rsi
+	movq	$.Lgraph_handler, %r9
 	movq	%r9, %rbx
 	.rept	HV_STACK_PROBES
-	movq	HV_STACK_WORD(%rsi), %rax
-	movl	%eax, %edx
+	movq	HV_STACK_WORD(%rsi), %rdx
+	xorq	%rcx, %rdx
+	cmpq	$(HV_STACK_SLOW << 1), %rdx
+	jae	3f
 	andl	$HV_STACK_NR_MASK, %edx
-	andq	$ADDRESS_MASK, %rax
-	cmpq	%rcx, %rax
-	jne	3f
-	cmpl	$HV_FRAMES_MAX, %edx
+	cmpl	$NR_MAX, %edx
 	ja	3f
-	shll	$HV_FRAME_SHIFT, %edx
 	leaq	HV_STACK_FRAMES(%rsi), %rdi
 	addq	%rdi, %rdx
 1:	cmpq	%rdx, %rdi
@@ -341,32 +335,24 @@ hv_stub_function_stack:
 	jmp	.Lstack_shown
 
 .Lstack_event:
-	load_current
-	movq	POSITION(%rsp), %rax
-	movq	RING(%rsp), %r10
-	place_record
-	movq	TSC(%rsp), %rax
-	store_word 0, %rax
-	movl	SITE_END(%rsp), %eax
-	subl	$SITE_LEN, %eax
-	movq	CALLER(%rsp), %rdx
-	shlq	$32, %rdx
-	orq	%rdx, %rax
-	store_word 1, %rax
-	store_task_word
-	load_context HV_RECORD_STACK
+	next_place
+	make_call_word CALLER(%rsp), SITE_END(%rsp)
+	store_word 1, %rax, %rcx
+	movq	TASK(%rsp), %rax
+	movl	hole_task_pid(%rax), %edx
+	make_task_word %rdx, %dl, %dh
+	store_word 2, %rdx, %rcx
+	movl	NR(%rsp), %edx
+	shll	$DEPTH_SHIFT, %edx
+	orl	$HIGH_KIND(HV_RECORD_STACK), %edx
 	testl	$HV_SLOT_STACK, DOES(%rsp)
 	jnz	1f
-	xorl	$((HV_RECORD_STACK ^ HV_RECORD_COMMAND) << (HV_RECORD_KIND_SHIFT - 32)), %eax
-1:	movl	NR(%rsp), %ebx
-	shll	$(HV_RECORD_DEPTH_SHIFT - 32), %ebx
-	orl	%ebx, %eax
-	testl	$FROM_COMMAND, DOES(%rsp)
+	xorl	$HIGH_KIND(HV_RECORD_STACK ^ HV_RECORD_COMMAND), %edx
+1:	testl	$FROM_COMMAND, DOES(%rsp)
 	jz	1f
-	btsl	$(HV_STACK_COMMAND_BIT - 32), %eax
-1:	shlq	$32, %rax
-	orq	%rax, %rdx
-	store_word 3, %rdx
+	btsl	$(HV_STACK_COMMAND_BIT - 32), %edx
+1:	make_context_word
+	store_word 3, %rdx, %rcx
 
 	btrl	$HV_SLOT_STACK_BIT, DOES(%rsp)
 	jnc	.Lstack_out
@@ -381,15 +367,14 @@ hv_stub_function_stack:
 	popq	%rbx
 	popq	%rdx
 	popq	%rcx
-	popq	%rax
 	popq	%r10
 	popq	%r10
 	testq	%r10, %r10
 	jz	.Lstack_return
 	pushq	%r10
 .Lstack_return:
-	.globl	hv_stub_return_4
-hv_stub_return_4: /* to the stub that records the call, or into the function */
+	.globl	hv_stub_return_6
+hv_stub_return_6: /* to the stub that records the call, or into the function */
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 

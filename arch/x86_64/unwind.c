@@ -1,28 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One step up a stack by an ORC rule (unwind_next_frame in arch/x86/kernel/unwind_orc.c). */
 #include "arch/x86_64/x86_64.h"
-
-/* The registers of a rule; those not here are never at a call. */
-enum {
-	REG_UNDEFINED = 0,
-	REG_PREV_SP = X86_64_ORC_PREV_SP,
-	REG_DX = 2,
-	REG_DI = 3,
-	REG_BP = X86_64_ORC_BP,
-	REG_SP = X86_64_ORC_SP,
-	REG_R10 = 6,
-	REG_R13 = 7,
-	REG_BP_INDIRECT = 8,
-	REG_SP_INDIRECT = 9,
-};
 
 /* struct pt_regs (arch/x86/include/asm/ptrace.h) */
 #define REGS_R13 16
 #define REGS_BP	 32
 #define REGS_R10 56
-#define REGS_DX	 96
-#define REGS_DI	 112
 #define REGS_IP	 128
 #define REGS_SP	 152
+#define REGS_LEN 168
+
+/* Where user code enters the kernel, its registers are the first thing on a stack. FRED leaves some
+ * words free above them. */
+#define STACK_UNIT 4096
+#define TOP_LEN	   64
 
 static bool pointer_at(hv_stack_word word, void *ctx, uint32_t at, uint32_t *ret)
 {
@@ -34,7 +25,7 @@ static bool pointer_at(hv_stack_word word, void *ctx, uint32_t at, uint32_t *ret
 	return true;
 }
 
-/* The caller's sp, or where its registers are. */
+/* The caller's sp, or the address of its registers. */
 static bool find_sp(const struct hv_unwind_rule *rule, hv_stack_word word, void *ctx,
 		    const struct hv_unwind_frame *f, uint32_t *ret)
 {
@@ -42,30 +33,24 @@ static bool find_sp(const struct hv_unwind_rule *rule, hv_stack_word word, void 
 	uint32_t reg;
 
 	switch (rule->sp_reg) {
-	case REG_SP:
+	case X86_64_UNWIND_SP:
 		*ret = f->sp + off;
 		return true;
-	case REG_BP:
+	case X86_64_UNWIND_BP:
 		*ret = f->bp + off;
 		return true;
-	case REG_SP_INDIRECT:
+	case X86_64_UNWIND_SP_INDIRECT:
 		if (!pointer_at(word, ctx, f->sp, &reg))
 			return false;
 		*ret = reg + off;
 		return true;
-	case REG_BP_INDIRECT:
+	case X86_64_UNWIND_BP_INDIRECT:
 		return pointer_at(word, ctx, f->bp + off, ret);
-	case REG_R10:
+	case X86_64_UNWIND_R10:
 		reg = REGS_R10;
 		break;
-	case REG_R13:
+	case X86_64_UNWIND_R13:
 		reg = REGS_R13;
-		break;
-	case REG_DI:
-		reg = REGS_DI;
-		break;
-	case REG_DX:
-		reg = REGS_DX;
 		break;
 	default:
 		return false;
@@ -73,17 +58,17 @@ static bool find_sp(const struct hv_unwind_rule *rule, hv_stack_word word, void 
 	return f->has_regs && pointer_at(word, ctx, f->regs + reg, ret);
 }
 
-/* A frame pointer that is not known is nobody's: what needs it ends there. */
+/* A frame pointer that cannot be found becomes 0: a rule that needs it finds no word there. */
 static uint32_t find_bp(const struct hv_unwind_rule *rule, hv_stack_word word, void *ctx,
 			const struct hv_unwind_frame *f, uint32_t sp)
 {
 	uint32_t off = (uint32_t)(int32_t)rule->bp_off, bp = 0;
 
 	switch (rule->bp_reg) {
-	case REG_PREV_SP:
+	case X86_64_UNWIND_PREV_SP:
 		pointer_at(word, ctx, sp + off, &bp);
 		return bp;
-	case REG_BP:
+	case X86_64_UNWIND_BP:
 		pointer_at(word, ctx, f->bp + off, &bp);
 		return bp;
 	default:
@@ -93,31 +78,54 @@ static uint32_t find_bp(const struct hv_unwind_rule *rule, hv_stack_word word, v
 	}
 }
 
-bool x86_64_unwind(const struct hv_unwind_rule *rule, hv_stack_word word, void *ctx,
-		   struct hv_unwind_frame *frame)
+/* Whether the registers that end at END are those of user code. */
+static bool is_entry(uint32_t end)
+{
+	return -end % STACK_UNIT <= TOP_LEN;
+}
+
+static bool is_text(uint64_t ip)
+{
+	return ip >= HV_TEXT_BIT;
+}
+
+/* The context of the registers at FOUND. */
+static enum hv_unwound unwind_regs(const struct hv_unwind_rule *rule, hv_stack_word word, void *ctx,
+				   uint32_t found, struct hv_unwind_frame *next)
+{
+	/* REGS_PARTIAL: FOUND is at the part that the CPU saves, the end of struct pt_regs. */
+	uint32_t regs = rule->kind == HV_UNWIND_REGS ? found : found - REGS_IP;
+
+	if (!word(ctx, (regs + REGS_IP) & HV_STACK_ADDRESS_MASK, &next->ip.v) ||
+	    !is_text(next->ip.v))
+		return is_entry(regs + REGS_LEN) ? HV_UNWOUND_END : HV_UNWOUND_EARLY;
+	if (!pointer_at(word, ctx, regs + REGS_SP, &next->sp))
+		return HV_UNWOUND_EARLY;
+	next->has_regs = rule->kind == HV_UNWIND_REGS;
+	next->regs = regs;
+	return HV_UNWOUND_CALLER;
+}
+
+enum hv_unwound x86_64_unwind(const struct hv_unwind_rule *rule, hv_stack_word word, void *ctx,
+			      struct hv_unwind_frame *frame)
 {
 	struct hv_unwind_frame next = {.exact = rule->exact};
+	enum hv_unwound unwound = HV_UNWOUND_CALLER;
 	uint32_t found;
 
-	if (rule->kind == HV_UNWIND_NONE || rule->kind == HV_UNWIND_END ||
-	    !find_sp(rule, word, ctx, frame, &found))
-		return false;
+	if (rule->kind == HV_UNWIND_END)
+		return HV_UNWOUND_END;
+	if (rule->kind == HV_UNWIND_NONE || !find_sp(rule, word, ctx, frame, &found))
+		return HV_UNWOUND_EARLY;
 	next.sp = found;
-	if (rule->kind == HV_UNWIND_CALL) {
-		if (!word(ctx, (found - 8) & HV_STACK_ADDRESS_MASK, &next.ip.v))
-			return false;
-	} else {
-		/* Of the hardware's part the rest is below. */
-		uint32_t regs = rule->kind == HV_UNWIND_REGS ? found : found - REGS_IP;
-
-		if (!word(ctx, (regs + REGS_IP) & HV_STACK_ADDRESS_MASK, &next.ip.v) ||
-		    !pointer_at(word, ctx, regs + REGS_SP, &next.sp))
-			return false;
-		next.has_regs = rule->kind == HV_UNWIND_REGS;
-		next.regs = regs;
-	}
+	if (rule->kind != HV_UNWIND_CALL)
+		unwound = unwind_regs(rule, word, ctx, found, &next);
+	else if (!word(ctx, (found - 8) & HV_STACK_ADDRESS_MASK, &next.ip.v) || !is_text(next.ip.v))
+		unwound = HV_UNWOUND_EARLY;
+	if (unwound != HV_UNWOUND_CALLER)
+		return unwound;
 	next.sp &= HV_STACK_ADDRESS_MASK;
 	next.bp = find_bp(rule, word, ctx, frame, found) & HV_STACK_ADDRESS_MASK;
 	*frame = next;
-	return true;
+	return HV_UNWOUND_CALLER;
 }

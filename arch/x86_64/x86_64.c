@@ -1,11 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The x86-64 table. */
 #include "arch/x86_64/x86_64.h"
 
 #include "x86_64_stubs.h"
 
-_Static_assert(hv_stubs_off == 0, "the params stand a fixed distance before the code");
+_Static_assert(hv_stubs_off == 0, "offsets are from the first byte");
+_Static_assert(sizeof(stub_code) <= HV_STUBS_LEN_MAX, "what yield.S takes for ours");
 
-#define CALL_LEN_BYTES ((hv_stub_calls_end_off - hv_stub_calls_off) / HV_NR_CALL_ENTRIES)
+_Static_assert(hv_graph_jump_off % 64 >= 32, "the upper half of a cache line");
+
+#define CALL_LEN_BYTES 10
 _Static_assert(CALL_LEN_BYTES *HV_NR_CALL_ENTRIES == hv_stub_calls_end_off - hv_stub_calls_off,
 	       "entries are equally long");
 
@@ -14,8 +18,10 @@ _Static_assert(YIELD_LEN_BYTES *HV_NR_YIELDS == hv_stub_yields_end_off - hv_stub
 	       "one for each place");
 
 static const uint32_t return_offs[] = {
-	hv_stub_return_0_off, hv_stub_return_1_off, hv_stub_return_2_off, hv_stub_return_3_off,
-	hv_stub_return_4_off, hv_stub_return_5_off, hv_stub_return_6_off};
+	hv_stub_return_0_off,  hv_stub_return_1_off,  hv_stub_return_2_off,  hv_stub_return_3_off,
+	hv_stub_return_4_off,  hv_stub_return_5_off,  hv_stub_return_6_off,  hv_stub_return_7_off,
+	hv_stub_return_8_off,  hv_stub_return_9_off,  hv_stub_return_10_off, hv_stub_return_11_off,
+	hv_stub_return_12_off, hv_stub_return_13_off, hv_stub_return_14_off};
 
 const struct hv_arch hv_arch_x86_64 = {
 	.name = "x86_64",
@@ -27,7 +33,7 @@ const struct hv_arch hv_arch_x86_64 = {
 	 * modules right after it. */
 	.image_window = {{0xffffffff80000000}, {0xffffffffc0000000}},
 	.free_window = {{0xffffffff80000000}, {0xffffffffa0000000}},
-	/* Image and modules are in the top 2 GiB, so that 32 bits, sign-extended, reach them. */
+	/* Image and modules are in the top 2 GiB: sign-extended numbers of 32 bits reach them. */
 	.text_base = {0xffffffff00000000},
 	.kernel_start = x86_64_kernel_start,
 	.roots = x86_64_roots,
@@ -40,38 +46,62 @@ const struct hv_arch hv_arch_x86_64 = {
 	.site_len_bytes = X86_64_SITE_LEN,
 	.classify_site = x86_64_classify_site,
 	.encode_call = x86_64_encode_call,
+	.encode_jump = x86_64_encode_jump,
+	.classify_jump_site = x86_64_classify_jump_site,
+	.encode_jump_site = x86_64_encode_jump_site,
 	.classify_return = x86_64_classify_return,
-	.place_return = x86_64_place_return,
+	.is_bare_jump = x86_64_is_bare_jump,
+	.link = x86_64_link,
+	.walk_code = x86_64_walk_code,
+	.classify_count = x86_64_classify_count,
+	.encode_detour_jump = x86_64_encode_detour_jump,
+	.make_detour = x86_64_make_detour,
 	.find_need_resched = x86_64_find_need_resched,
 	.find_lazy_resched = x86_64_find_lazy_resched,
 	.stubs =
 		{
 			.code = stub_code,
 			.len_bytes = sizeof(stub_code),
+			.holes = stub_holes,
+			.nr_holes = HV_ARRAY_LEN(stub_holes),
+			.alternatives = stub_alternatives,
+			.nr_alternatives = HV_ARRAY_LEN(stub_alternatives),
 			.function_off = hv_stub_function_off,
 			.function_stack_off = hv_stub_function_stack_off,
+			.graph_off = hv_stub_graph_off,
+			.profile_off = hv_stub_profile_off,
 			.calls_off = hv_stub_calls_off,
 			.call_len_bytes = CALL_LEN_BYTES,
 			.actions_off = hv_stub_actions_off,
-			.action_len_bytes = 7,
+			.action_len_bytes = 11,
 			.handler_off = hv_graph_handler_off,
 			.yields_off = hv_stub_yields_off,
 			.yield_len_bytes = YIELD_LEN_BYTES,
+			.event_reserve_off = hv_stub_event_reserve_off,
+			.event_commit_off = hv_stub_event_commit_off,
+			.event_release_offs = {hv_stub_event_release_off,
+					       hv_stub_event_release_second_off},
 			/* Its caller's arguments are on the stack (yield.S). */
 			.yield_rule = {.kind = HV_UNWIND_CALL,
 				       .sp_off = 32,
-				       .sp_reg = X86_64_ORC_SP},
+				       .sp_reg = X86_64_UNWIND_SP},
+			.section_begins_off = hv_stub_section_begins_off,
+			.section_ends_off = hv_stub_section_ends_off,
+			.hibernation_off = hv_stub_hibernation_off,
 			.return_offs = return_offs,
 			.nr_returns = HV_ARRAY_LEN(return_offs),
 		},
 	/* cpu_entry_area (Documentation/arch/x86/x86_64/mm.rst), since 4.15 (4fe22ba9d3fe). */
 	.exception_stacks = {{0xfffffe0000000000}, {0xfffffe8000000000}},
 	.unwind = x86_64_unwind,
-	.entry_rule = {.kind = HV_UNWIND_CALL, .sp_off = 8, .sp_reg = X86_64_ORC_SP},
+	.follow_code = x86_64_follow_code,
+	.switch_len_bytes = X86_64_SWITCH_LEN,
+	.entry_rule = {.kind = HV_UNWIND_CALL, .sp_off = 8, .sp_reg = X86_64_UNWIND_SP},
 	.frame_pointer_rule = {.kind = HV_UNWIND_CALL,
 			       .sp_off = 16,
 			       .bp_off = -16,
-			       .sp_reg = X86_64_ORC_BP,
-			       .bp_reg = X86_64_ORC_PREV_SP},
+			       .sp_reg = X86_64_UNWIND_BP,
+			       .bp_reg = X86_64_UNWIND_PREV_SP},
+	.decode_call = x86_64_decode_call,
 	.decode_context = x86_64_decode_context,
 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The parts of the x86-64 table, each in the file of its name. */
 #pragma once
 
@@ -29,16 +30,54 @@ uint32_t x86_64_find_lazy_resched(struct hv_span code, uint32_t flags_off);
 enum hv_site_kind x86_64_classify_site(const uint8_t *site, struct hv_gva at,
 				       struct hv_gva *ret_target);
 bool x86_64_encode_call(struct hv_gva at, struct hv_gva target, uint8_t *ret_site);
+bool x86_64_encode_jump(struct hv_gva at, struct hv_gva target, uint8_t *ret_site);
+size_t x86_64_classify_jump_site(const uint8_t *code, struct hv_gva at, struct hv_gva target,
+				 bool *ret_jumps);
+bool x86_64_encode_jump_site(struct hv_gva at, struct hv_gva target, size_t len_bytes,
+			     uint8_t *ret);
 bool x86_64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk);
+/* Fills a return slot of a stub. THUNK 0: bare return. False: out of reach. */
+bool x86_64_is_bare_jump(struct hv_span code);
 bool x86_64_place_return(uint8_t *slot, struct hv_gva at, struct hv_gva thunk);
+/* Length of the first instruction of CODE when it does nothing: a nop or endbr64. Else 0. */
+size_t x86_64_idle_length(struct hv_span code);
+
+/* insn.c */
+size_t x86_64_walk_code(struct hv_span code, struct hv_gva at, hv_insn_fn fn, void *ctx);
+
+/* detour.c */
+bool x86_64_classify_count(struct hv_span code, struct hv_gva at, uint64_t percpu,
+			   struct hv_count_insn *ret);
+size_t x86_64_encode_detour_jump(size_t len_bytes, struct hv_gva at, struct hv_gva target,
+				 uint8_t ret[HV_DETOUR_PATCH_MAX]);
+bool x86_64_make_detour(const struct hv_detour *d, uint8_t *ret);
+
+/* link.c */
+const char *x86_64_link(const struct hv_stub_image *image, const struct hv_stub_values *values,
+			struct hv_gva at, uint8_t *code);
 
 /* context.c */
+struct hv_call_addresses x86_64_decode_call(uint64_t word);
 struct hv_context x86_64_decode_context(uint32_t preempt_count, uint16_t cpu_flags,
 					uint16_t thread_flags, struct hv_resched_masks masks);
 
+/* The registers of unwind rules (struct hv_unwind_rule). A rule's sp_reg is never PREV_SP. */
+enum {
+	X86_64_UNWIND_PREV_SP = 1, /* the caller's sp, which the rule itself finds */
+	X86_64_UNWIND_SP,
+	X86_64_UNWIND_BP,
+	X86_64_UNWIND_R10,
+	X86_64_UNWIND_R13,
+	X86_64_UNWIND_SP_INDIRECT, /* the word that sp points to */
+	X86_64_UNWIND_BP_INDIRECT, /* the word at bp and the rule's offset */
+};
+_Static_assert(X86_64_UNWIND_BP_INDIRECT < HV_UNWIND_NR_REGS, "registers of unwind rules");
+
+/* frame.c */
+size_t x86_64_follow_code(struct hv_span code, const struct hv_unwind_rule *start,
+			  struct hv_unwind_step *ret, size_t max);
+#define X86_64_SWITCH_LEN 6 /* of the two instructions that change to another stack */
+
 /* unwind.c */
-bool x86_64_unwind(const struct hv_unwind_rule *rule, hv_stack_word word, void *ctx,
-		   struct hv_unwind_frame *frame);
-#define X86_64_ORC_PREV_SP 1 /* ORC_REG_*, the same since 4.14 (39358a033b2e) */
-#define X86_64_ORC_BP	   4
-#define X86_64_ORC_SP	   5
+enum hv_unwound x86_64_unwind(const struct hv_unwind_rule *rule, hv_stack_word word, void *ctx,
+			      struct hv_unwind_frame *frame);

@@ -1,11 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The guest's own ftrace reads a site before it changes it (ftrace_verify_code,
  * arch/x86/kernel/ftrace.c). While any site calls one of our stubs, it calls this code instead of
  * the kernel's reader. Such a site then reads as the nop that was there, so the guest's own ftrace,
  * kprobes and BPF programs can take a function that is traced from outside. Included by stubs.S.
  *
  * It is called from C like the reader: (to, from, bytes) in %rdi, %rsi, %rdx, and 0 in %rax on
- * success. No other stub calls a function of the kernel. It calls the function that its caller
- * would have called. If that function is itself traced, its record shows our return address as the
+ * success. To no other stub does a function of the kernel return. It calls the function that its
+ * caller would have called. If that function is itself traced, its record shows our return address as the
  * caller. Each place in the kernel that was changed has an entry of its own, so that the host can
  * tell the place by that address.
  *
@@ -27,16 +28,15 @@ hv_stub_yields:
 hv_stub_yields_end:
 
 .Lyield:
-	movq	params + HV_PARAM_CONTROL(%rip), %rax
-	lock incl HV_CONTROL_LOOKS(%rax)
+	lock incl hole_control + HV_CONTROL_LOOKS
 	popq	%rax
 	pushq	%rdi
 	pushq	%rsi
 	pushq	%rdx
 	pushq	%rax
-	pushq	params + HV_PARAM_YIELD_READER(%rip)
-	.globl	hv_stub_return_5
-hv_stub_return_5: /* to the reader */
+	pushq	hole_params + HV_PARAM_YIELD_READER
+	.globl	hv_stub_return_7
+hv_stub_return_7: /* to the reader */
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
@@ -52,16 +52,15 @@ hv_stub_return_5: /* to the reader */
 	jne	.Lyield_out
 	movslq	1(%rdi), %rdx
 	leaq	SITE_LEN(%rsi,%rdx), %rdx
-	leaq	params(%rip), %rcx
-	subq	%rcx, %rdx
-	cmpq	$(hv_stubs_end - hv_stubs + HV_STUBS_CODE_OFF), %rdx
+	subq	$hole_params, %rdx
+	cmpq	$(HV_STUBS_LEN_MAX + HV_STUBS_CODE_OFF), %rdx
 	jae	.Lyield_out
-	movl	params + HV_PARAM_YIELD_NOP(%rip), %ecx
+	movl	hole_params + HV_PARAM_YIELD_NOP, %ecx
 	movl	%ecx, (%rdi)
-	movb	params + HV_PARAM_YIELD_NOP + 4(%rip), %cl
+	movb	hole_params + HV_PARAM_YIELD_NOP + 4, %cl
 	movb	%cl, 4(%rdi)
 .Lyield_out:
-	.globl	hv_stub_return_6
-hv_stub_return_6:
+	.globl	hv_stub_return_8
+hv_stub_return_8:
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A place where a program that knows tracefs finds a guest's: a mount namespace of this process, in
  * which /sys/kernel/tracing and /sys/kernel/debug/tracing are the guest's tree, and the symbols,
  * the version and the number of CPUs in /proc and /sys are the guest's. The host's own tracing is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/mount/fusefs.h"
 
 #include <fcntl.h>
@@ -10,7 +11,7 @@
 #include "cli/mount/fusefs_ask.h"
 #include "cli/mount/fusefs_dir.h"
 #include "cli/mount/fusefs_file.h"
-#include "cli/mount/fusefs_holder.h"
+#include "cli/mount/fusefs_inspector.h"
 
 #define HOLD_LOOK_MS	2
 #define GIVE_UP_LOOK_MS 100
@@ -30,7 +31,7 @@ static void see_to_interrupted(struct fusefs *fs)
 			continue;
 		if (a->look_id) {
 			continue;
-		} else if (ask_is_held(a)) {
+		} else if (ask_is_deferred(a)) {
 			ask_fail(a, EINTR);
 			ask_free(a);
 		} else if (a->frame.kind == WIRE_READ && a->file->is_stream) {
@@ -61,7 +62,7 @@ static void see_to_late(struct fusefs *fs)
 		if (!a->req || !a->until_ns || now < a->until_ns)
 			continue;
 		if (a->look_id)
-			holder_is_late(a);
+			inspector_is_late(a);
 		else
 			ask_fail(a, 0);
 	}
@@ -135,7 +136,7 @@ static struct fuse_session *session_new(struct fusefs *fs)
 static int timeout_ms(const struct fusefs *fs)
 {
 	int direct_ms = direct_timeout_ms(fs);
-	int ask_ms = asks_any_held(fs)		   ? HOLD_LOOK_MS
+	int ask_ms = asks_any_deferred(fs)	   ? HOLD_LOOK_MS
 		     : somebody_is_interrupted(fs) ? GIVE_UP_LOOK_MS
 						   : -1;
 
@@ -160,7 +161,7 @@ static void serve(struct fusefs *fs, int stop_fd)
 	while (!fuse_session_exited(fs->session)) {
 		struct pollfd fds[] = {
 			{fs->fuse_fd, POLLIN, 0},    {link_fd(fs->link), link_events(fs->link), 0},
-			{stop_fd, POLLIN, 0},	     {fs->holder.fd, POLLIN, 0},
+			{stop_fd, POLLIN, 0},	     {fs->inspector.fd, POLLIN, 0},
 			{fs->lost.pidfd, POLLIN, 0},
 		};
 
@@ -170,12 +171,12 @@ static void serve(struct fusefs *fs, int stop_fd)
 			break;
 		if (fds[0].revents)
 			serve_kernel(fs, &buf);
-		see_to_holder(fs);
+		see_to_inspector(fs);
 		if (fds[3].revents & (POLLHUP | POLLERR))
-			holder_died(fs);
+			inspector_died(fs);
 		see_to_late(fs);
 		see_to_interrupted(fs);
-		asks_release_held(fs);
+		asks_send_deferred(fs);
 		if (!link_step(fs->link))
 			break;
 	}
@@ -209,11 +210,11 @@ void fusefs_serve(int fuse_fd, struct link *l, int stop_fd)
 		.top = {.path = top},
 		.started = time(NULL),
 		.fuse_fd = fuse_fd,
-		.holder = HOLDER_NONE,
-		.lost = HOLDER_NONE,
+		.inspector = INSPECTOR_NONE,
+		.lost = INSPECTOR_NONE,
 	};
 
-	holder_start(fuse_fd, link_fd(l), &fs.holder);
+	inspector_start(fuse_fd, link_fd(l), &fs.inspector);
 
 	fcntl(fuse_fd, F_SETFL, fcntl(fuse_fd, F_GETFL) | O_NONBLOCK);
 	fs.session = session_new(&fs);
@@ -222,7 +223,7 @@ void fusefs_serve(int fuse_fd, struct link *l, int stop_fd)
 		return;
 	}
 	serve(&fs, stop_fd);
-	holder_close(&fs.holder);
-	holder_close(&fs.lost);
+	inspector_close(&fs.inspector);
+	inspector_close(&fs.lost);
 	fusefs_deinit(&fs);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A guest's tree as a file system, through libfuse: a process of its own between the kernel and the
  * service's socket. What the kernel asks is passed on; nobody who asks waits in a way that a signal
  * cannot end, whatever the service does. Where libfuse was not there at build time, fusefs_none.c

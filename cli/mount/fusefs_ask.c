@@ -1,4 +1,5 @@
-/* Questions to the service, and the references to open files that they hold. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Questions to the service, and their references to open files. */
 #include "cli/mount/fusefs_ask.h"
 
 #include <fcntl.h>
@@ -6,7 +7,7 @@
 
 #include "base/clock.h"
 
-#define HOLD_NS (100 * HV_NS_PER_MS) /* for how long the dead are waited for */
+#define DEFER_NS (100 * HV_NS_PER_MS) /* for how long the dead are waited for */
 
 bool file_writes(const struct file *f)
 {
@@ -16,7 +17,7 @@ bool file_writes(const struct file *f)
 /* Its user has died, and its release has not come yet. */
 static bool file_is_closing(const struct file *f)
 {
-	return !f->is_released && !f->waited_for && holder_is_gone(f->pid);
+	return !f->is_released && !f->waited_for && thread_is_gone(f->pid);
 }
 
 void file_put(struct file *f)
@@ -121,61 +122,61 @@ static bool somebody_waits_to_close(const struct fusefs *fs)
 	return false;
 }
 
-bool ask_is_held(const struct ask *a)
+bool ask_is_deferred(const struct ask *a)
 {
-	return a->held_ns && !a->tag;
+	return a->deferred_ns && !a->tag;
 }
 
-bool asks_any_held(const struct fusefs *fs)
+bool asks_any_deferred(const struct fusefs *fs)
 {
 	for (const struct ask *a = fs->asks; a; a = a->next)
-		if (ask_is_held(a))
+		if (ask_is_deferred(a))
 			return true;
 	return false;
 }
 
 void ask_send_settled(struct ask *a, const struct wire_frame *frame)
 {
-	if (!asks_any_held(a->fs) && !somebody_closes(a->fs)) {
+	if (!asks_any_deferred(a->fs) && !somebody_closes(a->fs)) {
 		ask_send(a, frame);
 		return;
 	}
 	watch_interrupts(a);
-	a->held_ns = hv_now_ns();
-	a->held_until_ns = a->held_ns + HOLD_NS;
+	a->deferred_ns = hv_now_ns();
+	a->deferred_until_ns = a->deferred_ns + DEFER_NS;
 	a->frame = *frame;
 	if (frame->data.len_bytes)
 		hv_text_add_bytes(&a->data, frame->data.data, frame->data.len_bytes);
 }
 
 /* The one that was kept back first: asks is a stack. */
-static struct ask *first_held(const struct fusefs *fs)
+static struct ask *first_deferred(const struct fusefs *fs)
 {
 	struct ask *first = NULL;
 
 	for (struct ask *a = fs->asks; a; a = a->next)
-		if (ask_is_held(a))
+		if (ask_is_deferred(a))
 			first = a;
 	return first;
 }
 
-void asks_release_held(struct fusefs *fs)
+void asks_send_deferred(struct fusefs *fs)
 {
-	struct ask *a = first_held(fs);
+	struct ask *a = first_deferred(fs);
 
 	if (!a)
 		return;
 	if (somebody_closes(fs)) {
 		uint64_t now = hv_now_ns();
 
-		if (now - a->held_ns < ASK_GIVE_UP_NS && somebody_waits_to_close(fs))
-			a->held_until_ns = now + HOLD_NS;
-		if (now < a->held_until_ns)
+		if (now - a->deferred_ns < ASK_GIVE_UP_NS && somebody_waits_to_close(fs))
+			a->deferred_until_ns = now + DEFER_NS;
+		if (now < a->deferred_until_ns)
 			return;
 		for (struct file *f = fs->files; f; f = f->next)
 			f->waited_for |= file_is_closing(f);
 	}
-	while ((a = first_held(fs))) {
+	while ((a = first_deferred(fs))) {
 		a->frame.data = (struct hv_span){(const uint8_t *)a->data.data, a->data.len_bytes};
 		ask_send(a, &a->frame);
 	}

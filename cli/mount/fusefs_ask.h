@@ -1,6 +1,6 @@
-/* Questions of the kernel that are passed on to the service, and the references to open files that
- * they hold.
- * Leaves to others: what is asked, and what becomes of the answer. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Questions of the kernel that are passed on to the service. They have references to open files.
+ * Leaves to others: what is asked, and what the answer means. */
 #pragma once
 
 #include "base/clock.h"
@@ -25,10 +25,10 @@ void ask_fail(struct ask *a, int code);
 bool ask_failed(struct ask *a, const struct wire_frame *answer);
 
 /* Kept back by ask_send_settled(). */
-bool ask_is_held(const struct ask *a);
-bool asks_any_held(const struct fusefs *fs);
+bool ask_is_deferred(const struct ask *a);
+bool asks_any_deferred(const struct fusefs *fs);
 /* Sends what was kept back, if nobody is closing any more or that takes too long. */
-void asks_release_held(struct fusefs *fs);
+void asks_send_deferred(struct fusefs *fs);
 
 /* Gives a reference back; the last one frees. */
 void file_put(struct file *f);

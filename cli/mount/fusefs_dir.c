@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names and directories of a mounted tree. */
 #include <limits.h>
 #include <search.h>
@@ -7,7 +8,14 @@
 #include "cli/mount/fusefs_ask.h"
 #include "cli/mount/fusefs_dir.h"
 
-#define TTL_S 0.0 /* of names and attributes: the socket's clients change them too */
+/* For how long the kernel may believe that a name exists. It asks again when a name does not
+ * exist. */
+#define TTL_FIXED_S    3600.0
+#define TTL_EVENTS_S   60.0 /* events come and go with the guest's modules */
+#define TTL_INSTANCE_S 0.0  /* clients of the socket, too, make and remove instances */
+#define TTL_TOP_S      1.0  /* who looks at the mount shall soon see that it is dead */
+#define EVENTS	       "events/"
+#define INSTANCES      "instances/"
 
 static int compare_nodes(const void *a, const void *b)
 {
@@ -94,15 +102,37 @@ static struct stat stat_of(const struct fusefs *fs, const char *path, mode_t mod
 	};
 }
 
+/* When an instance has gone, the kernel finds that out on its way to any name below. So these names
+ * are as lasting as those of the top. */
+static double ttl_s(const char *path)
+{
+	if (strncmp(path, INSTANCES, strlen(INSTANCES)) == 0) {
+		path = strchr(path + strlen(INSTANCES), '/');
+		if (!path)
+			return TTL_INSTANCE_S;
+		path++;
+	}
+	return strncmp(path, EVENTS, strlen(EVENTS)) == 0 ? TTL_EVENTS_S : TTL_FIXED_S;
+}
+
+/* For how long the kernel may use attributes. They never change, but it needs those of the top for
+ * each path. */
+static double attr_ttl_s(const char *path)
+{
+	return *path ? TTL_FIXED_S : TTL_TOP_S;
+}
+
 static void found(struct ask *a, const struct wire_frame *answer)
 {
-	struct fuse_entry_param e = {.attr_timeout = TTL_S, .entry_timeout = TTL_S};
+	struct fuse_entry_param e = {0};
 	struct node *n;
 
 	if (ask_failed(a, answer) || !a->req)
 		return;
 	n = node_get(a->fs, a->path);
 	e.ino = (uintptr_t)n;
+	e.entry_timeout = ttl_s(a->path);
+	e.attr_timeout = attr_ttl_s(a->path);
 	e.attr = stat_of(a->fs, a->path, answer->arg);
 	if (fuse_reply_entry(a->req, &e) != 0)
 		node_put(a->fs, n, 1);
@@ -137,7 +167,7 @@ static void has_attributes(struct ask *a, const struct wire_frame *answer)
 	if (ask_failed(a, answer) || !a->req)
 		return;
 	st = stat_of(a->fs, a->path, answer->arg);
-	fuse_reply_attr(a->req, &st, TTL_S);
+	fuse_reply_attr(a->req, &st, attr_ttl_s(a->path));
 	a->req = NULL;
 }
 

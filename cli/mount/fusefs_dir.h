@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names and directories of a mounted tree: operations of libfuse (fuse_lowlevel_ops). */
 #pragma once
 

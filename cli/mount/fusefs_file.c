@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Open files of a mounted tree: reads that wait, writes, and when what was written is published. */
 #include <fcntl.h>
 #include <poll.h>
@@ -7,7 +8,7 @@
 #include "cli/mount/fusefs_ask.h"
 #include "cli/mount/fusefs_dir.h"
 #include "cli/mount/fusefs_file.h"
-#include "cli/mount/fusefs_holder.h"
+#include "cli/mount/fusefs_inspector.h"
 
 #define PUBLISH_NS 5000000000ull /* a close is answered by then */
 
@@ -92,12 +93,14 @@ static void opened(struct ask *a, const struct wire_frame *answer)
 		.path = hv_take(a->path),
 		.flags = a->flags,
 		.handle = answer->handle,
-		.closed_by = HOLDER_UNKNOWN,
+		.closed_by = CLOSER_UNKNOWN,
 	};
 	fs->files = f;
 	f->is_stream = is_stream(f->path);
 	fi.fh = (uintptr_t)f;
 	fi.nonseekable = f->is_stream;
+	/* Only closes of writers and of streams matter (fusefs_flush). */
+	fi.noflush = !file_writes(f) && !f->is_stream;
 	if (a->req)
 		file_used_by(f, fuse_req_ctx(a->req)->pid);
 	/* An open that was interrupted is not followed by a release. */
@@ -129,12 +132,12 @@ void fusefs_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 static bool is_complete(const struct file *f)
 {
 	switch (f->closed_by) {
-	case HOLDER_LIVES:
-	case HOLDER_EXITS:
+	case CLOSER_LIVES:
+	case CLOSER_EXITS:
 		return true;
-	case HOLDER_KILLED:
+	case CLOSER_KILLED:
 		return false;
-	case HOLDER_UNKNOWN:
+	case CLOSER_UNKNOWN:
 		return f->wrote && !f->cut_short;
 	}
 	return false;
@@ -158,13 +161,13 @@ static void flushed(struct ask *a, const struct wire_frame *answer)
 /* A descriptor was closed, perhaps not the last. tracefs publishes within the last close; its
  * release is told to us only behind that, so it is done here when it seems to be the last: by the
  * thread that wrote, which lives and whose process has it open no other way. */
-static void flush_seen(struct ask *a, const struct holder_view *view)
+static void flush_seen(struct ask *a, const struct inspector_view *view)
 {
 	struct file *f = a->file;
 
 	a->look_id = 0;
-	f->closed_by = view ? view->state : HOLDER_UNKNOWN;
-	if (a->req && f->to_publish && !f->cut_short && view && view->state == HOLDER_LIVES &&
+	f->closed_by = view ? view->state : CLOSER_UNKNOWN;
+	if (a->req && f->to_publish && !f->cut_short && view && view->state == CLOSER_LIVES &&
 	    !view->has_open && fuse_req_ctx(a->req)->pid == f->writer) {
 		f->to_publish = false;
 		/* Who closes cannot be killed meanwhile, nor looked at, should it be in exec. */
@@ -181,7 +184,7 @@ void fusefs_flush(fuse_req_t req, fuse_ino_t ino hv_unused, struct fuse_file_inf
 	struct file *f = file_of(fi);
 	pid_t pid = fuse_req_ctx(req)->pid;
 
-	if ((!file_writes(f) && !f->direct_id) || close_is_of_holder(f->fs, pid))
+	if ((!file_writes(f) && !f->direct_id) || close_is_of_inspector(f->fs, pid))
 		fuse_reply_err(req, 0);
 	else
 		close_look(ask_file(f, req, flushed), pid, flush_seen);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Open files of a mounted tree: operations of libfuse (fuse_lowlevel_ops). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* hvtrace built without libfuse3. */
 #include "cli/mount/fusefs.h"
 

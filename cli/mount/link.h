@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The service's socket in a poll loop: any number of requests on their way at a time, each with
  * what is to be called when its answer is there. Not blocking. Leaves to others: finding the
  * service (client.h), the loop. */

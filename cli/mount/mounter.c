@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/mount/mounter.h"
 
 #include <fcntl.h>
@@ -143,7 +144,7 @@ static struct hv_err *default_dir(struct client *c, const char *run_dir, char **
 	if (!json_object_object_get_ex(o, "domain", &name) ||
 	    !json_object_object_get_ex(o, "id", &id)) {
 		json_object_put(o);
-		return hv_err_new(EPROTO, "stat: the service's answer is no JSON");
+		return hv_err_new(EPROTO, "stat: the service's answer is not JSON");
 	}
 	*ret = mountpoint_default(run_dir, json_object_get_string(name),
 				  json_object_get_string(id));

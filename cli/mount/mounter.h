@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Becoming the process that serves a mounted tree: a client of the service which goes, and
  * unmounts, when the service does.
  * Leaves to others: what is served (fusefs.h), where (mountpoint.h). */

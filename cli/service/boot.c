@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/boot.h"
 
-/* Where the kernel's text is for a vCPU with these tables; false: nowhere. */
+/* Finds the kernel's text by the page tables at ROOT. False: they do not lead to it. */
 static bool text_at(const struct hv_kernel *k, struct hv_gpa root, unsigned levels,
 		    struct hv_gpa *ret)
 {

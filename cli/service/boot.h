@@ -1,14 +1,15 @@
-/* Is the guest still the boot that was attached to? After a reset the old boot's memory, page
- * tables and all, can stay readable as it was for minutes: only the vCPUs tell. The guest is not
- * stopped. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Looks whether the guest still runs the boot to which the session attached. After a reset, the
+ * memory of the old boot with its page tables can stay readable for minutes, so only the vCPUs can
+ * tell. The guest is not stopped. */
 #pragma once
 
 #include "kernel/kernel.h"
 
 enum boot_state {
 	BOOT_SAME,
-	BOOT_OTHER,   /* no vCPU runs on page tables that hold the attached kernel's text */
-	BOOT_UNKNOWN, /* the vCPUs could not be asked */
+	BOOT_OTHER,   /* no vCPU uses page tables that lead to the attached kernel's text */
+	BOOT_UNKNOWN, /* the registers of the vCPUs could not be read */
 };
 
 enum boot_state boot_look(struct hv_kernel *k);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/clients.h"
 
 #include <poll.h>
@@ -8,7 +9,7 @@
 #include "cli/service/files.h"
 #include "cli/service/requests.h"
 
-/* A mount whose process died in a way that left it: who looks into it would only get errors. */
+/* Unmounts a mount whose process died without unmounting. It would give everybody errors. */
 static void unmount_of(struct service *s, const struct peer *p)
 {
 	if (!p->mount_dir)
@@ -29,7 +30,7 @@ static size_t nr_regular_peers(const struct service *s)
 	return nr;
 }
 
-/* Those who were too many are not any more when others have gone. */
+/* Clients above the limit become regular clients when others have gone. */
 static void admit_extra_peers(struct service *s)
 {
 	size_t nr = nr_regular_peers(s);
@@ -48,13 +49,15 @@ static void drop_peer(struct service *s, size_t index)
 	s->peers[index] = s->peers[--s->nr_peers];
 	admit_extra_peers(s);
 	unmount_of(s, p);
-	if (s->state == SERVE_RUNS)
+	if (s->state == SERVE_RUNS) {
 		files_abandon_all(p);
+		made_dirs_orphan(s, p);
+	}
 	if (s->detach.peer == p)
 		s->detach.peer = NULL;
 	peer_free(p);
 	if (owner && s->state == SERVE_RUNS) {
-		audit_log(&s->audit, "the client this session was made for has gone");
+		audit_log(&s->audit, "the client that owned this session has gone");
 		ending_begin_detach(s, NULL);
 	}
 }
@@ -66,7 +69,7 @@ void clients_drop_gone(struct service *s)
 			drop_peer(s, i);
 }
 
-/* Of those who are too many, one who does not wait for a detach. */
+/* Drops one client above the limit that does not wait for a detach. */
 static void drop_an_extra_peer(struct service *s)
 {
 	for (size_t i = 0; i < s->nr_peers; i++) {
@@ -98,7 +101,7 @@ void clients_serve(struct service *s, struct peer *p, short events)
 		peer_send(p);
 	if (events & POLLIN)
 		peer_receive(p);
-	/* Whoever closed its end while it waits for us has died or been interrupted. */
+	/* A client that closes its end while it waits for an answer has died or was interrupted. */
 	if (events & (POLLHUP | POLLERR | POLLRDHUP))
 		p->gone = true;
 	if (s->detach.peer == p || !peer_next(p, &frame, &used))

@@ -1,18 +1,20 @@
-/* Who is connected to a service: they come, ask, wait and go.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The clients that are connected to a service: accepts them, handles their requests, drops those
+ * that have gone.
  * Leaves to others: one connection (peer.h), one request (requests.h). */
 #pragma once
 
 #include "cli/service/state.h"
 
-/* Takes a connection, always: somebody may want to detach. */
+/* Accepts a connection. Above the limit, too: the client may want to detach. */
 void clients_accept(struct service *s);
-/* EVENTS: what poll(2) says of PEER. Does at most one request. */
+/* EVENTS: what poll(2) returned for PEER. Handles at most one request. */
 void clients_serve(struct service *s, struct peer *p, short events);
-/* Forgets those that have gone, and what was theirs. */
+/* Drops the clients that have gone, with their files and mounts. */
 void clients_drop_gone(struct service *s);
 
-/* There is a request that was received and not done. */
+/* Returns whether a request was received and is not handled yet. */
 bool clients_have_request(const struct service *s);
-/* Somebody waits for something to come; clients_retry() looks. */
+/* Returns whether a request waits for data; clients_retry() tries it again. */
 bool clients_wait(const struct service *s);
 void clients_retry(struct service *s, uint64_t now_ns);

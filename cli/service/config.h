@@ -1,4 +1,5 @@
-/* What a verb asks of a service: whom it is for, and how it reaches and changes the guest. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a verb asks of a service: which domain, and how to reach and change the guest. */
 #pragma once
 
 #include "cli/audit.h"
@@ -8,7 +9,8 @@ struct service_config {
 	const char *spec;
 	const char *libvirt_uri; /* may be NULL */
 	enum hv_via via;
-	bool shadow;		  /* text is changed in copies of its pages */
+	bool shadow;		  /* change text in copies of its pages (--patch=shadow) */
+	bool force;		  /* attach although the guest checks its text (--force) */
 	const char *vmlinux_path; /* may be NULL */
 	const char *run_dir;
 	enum audit_sink sink;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/dumps.h"
 
 #include <fcntl.h>
@@ -10,11 +11,11 @@
 
 #define PIECE_LEN_BYTES 65536
 
-/* Ends a dump that has become too long. */
+/* The last line of a dump that has become too long. */
 #define CUT	   "\n# cut here: a dump has 64 MiB at most; the rest stays in the buffer\n"
 #define ROOM_BYTES (DUMPS_MAX_BYTES - (sizeof(CUT) - 1))
 
-/* Whatever goes wrong is told once a dump, and ends it. */
+/* Logs the first error of a dump, and ends the dump. */
 static void note_failure(struct dumps *d, struct audit *a)
 {
 	if (!d->is_over)
@@ -39,7 +40,7 @@ static void write_all(struct dumps *d, struct audit *a, const char *bytes, size_
 	d->nr_bytes += done;
 }
 
-/* The guest has its part in how long a line is, and in how many there are. */
+/* The guest decides how long the lines are and how many there are, so the length is limited. */
 static void write_piece(struct dumps *d, struct audit *a, const char *bytes, size_t len_bytes)
 {
 	size_t room = d->nr_bytes < ROOM_BYTES ? ROOM_BYTES - d->nr_bytes : 0;
@@ -56,7 +57,7 @@ static void write_piece(struct dumps *d, struct audit *a, const char *bytes, siz
 	d->is_over = true;
 }
 
-/* When, and what was called. */
+/* Writes the time and what asked for the dump. */
 static void write_title(struct dumps *d, struct audit *a)
 {
 	HV_AUTO_TEXT struct hv_text line = {0};
@@ -119,7 +120,7 @@ bool dumps_write(struct dumps *d, struct hv_tree *tree, const struct rundir *dir
 	return true;
 }
 
-/* One at a time: no other comes meanwhile. */
+/* Ends: dumps_write() takes one dump at a time, and no other is asked for meanwhile. */
 void dumps_finish(struct dumps *d, struct hv_tree *tree, const struct rundir *dir, struct audit *a)
 {
 	hv_tree_drain(tree);

@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* RUN/ID/dump: what the commands dump and cpudump of functions have written, the newest last. The
- * kernel prints it to its console; the guest's is the tenant's. It outlives the session: whoever
- * was called once, in the night, is looked for later.
- * Leaves to others: what a dump says (tree/files/dump.h), and when there is time to write
+ * kernel prints dumps to its console, but the guest's console belongs to its owner. The file
+ * outlives the session, so that a function that was called once, at night, can be looked up later.
+ * Leaves to others: the text of a dump (tree/files/dump.h), when there is time to write
  * (serve.h). */
 #pragma once
 
@@ -9,25 +10,25 @@
 #include "cli/rundir.h"
 #include "tree/tree.h"
 
-/* Of one dump. A file that has more starts anew, with the next dump. */
+/* The limit of one dump. A file that is longer is emptied when the next dump begins. */
 #define DUMPS_MAX_BYTES (64u << 20)
 
 struct dumps {
-	struct hv_file *file; /* that is being written; NULL: none */
-	const char *why;      /* of it */
+	struct hv_file *file; /* the dump that is being written; NULL: none */
+	const char *why;      /* what asked for it */
 	int fd;
-	uint64_t nr;	   /* since the attach of which something was written */
-	uint64_t nr_bytes; /* of the one being written */
-	bool is_over;	   /* that one cannot be written, or has all it may have */
+	uint64_t nr;	   /* dumps since attach of which something was written */
+	uint64_t nr_bytes; /* of the dump that is being written */
+	bool is_over;	   /* it cannot be written, or has reached the limit */
 };
 #define DUMPS_NONE                                                                                 \
 	{                                                                                          \
 		.fd = -1                                                                           \
 	}
 
-/* Writes a piece of what there is to write. False: there was nothing. */
+/* Writes a piece of the current or next dump. False: there was nothing to write. */
 bool dumps_write(struct dumps *d, struct hv_tree *tree, const struct rundir *dir, struct audit *a);
-/* Writes what is still to be written: TREE is about to end. */
+/* Writes all that is left, before TREE ends. */
 void dumps_finish(struct dumps *d, struct hv_tree *tree, const struct rundir *dir, struct audit *a);
 static inline bool dumps_has_work(const struct dumps *d)
 {

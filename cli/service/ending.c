@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/ending.h"
 
 #include <poll.h>
@@ -19,8 +20,8 @@ void ending_because(struct service *s, struct hv_err *err)
 	s->state = SERVE_DONE;
 }
 
-/* The tree goes first, so that nothing that open files hold is published any more. A session that
- * could not be detached goes on with a new tree, in which no tracer is set, as in the guest. */
+/* The tree ends first, so that open files publish nothing any more. A session that could not be
+ * detached goes on with a new tree whose tracer is nop, as it is then in the guest. */
 void ending_begin_detach(struct service *s, struct peer *peer)
 {
 	uint64_t now = hv_now_ns();
@@ -32,8 +33,9 @@ void ending_begin_detach(struct service *s, struct peer *peer)
 
 		files_end_waits(s->peers[i], NULL);
 		files_abandon_all(s->peers[i]);
-		s->peers[i]->tag = tag; /* of the detach, if it asked for that */
+		s->peers[i]->tag = tag; /* the tag of the detach request, if this peer sent it */
 	}
+	made_dirs_forget(&s->made);
 	hv_tree_free(s->tree);
 	s->tree = NULL;
 	hv_text_deinit(&s->detach.report);
@@ -48,7 +50,7 @@ void ending_begin_detach(struct service *s, struct peer *peer)
 	s->state = SERVE_DETACHING;
 }
 
-/* Each line of TEXT, which may be NULL, as a line of the log. */
+/* Logs each line of TEXT, which may be NULL. */
 static void log_lines(struct service *s, const char *text)
 {
 	while (text && *text) {
@@ -59,24 +61,39 @@ static void log_lines(struct service *s, const char *text)
 	}
 }
 
-static void detached(struct service *s)
+/* BEFORE: of the session before its region was cleared, which has the rings. */
+static void detached(struct service *s, const struct hv_session_stat *before)
 {
 	struct hv_session_stat stat;
 
 	hv_session_stat(s->session, &stat);
 	audit_line(&s->audit, &s->detach.who, "detach",
 		   "events=%llu lost=%llu holds=%llu hold_max_us=%llu",
-		   (unsigned long long)stat.nr_events, (unsigned long long)stat.nr_lost,
+		   (unsigned long long)before->nr_events, (unsigned long long)before->nr_lost,
 		   (unsigned long long)stat.nr_holds,
 		   (unsigned long long)(stat.hold_max_ns / 1000));
 	log_lines(s, s->detach.report.data);
+	s->dir.has_left = false;
 	s->state = SERVE_DONE;
-	if (!s->fell_asleep)
-		return;
-	s->stays_known = true;
-	ending_because(s, hv_err_new(ENODEV,
-				     "detached, since the guest went to sleep (S3): its ivshmem "
-				     "device is not there when it wakes up"));
+	if (s->lost_region) {
+		s->stays_known = true;
+		ending_because(s,
+			       hv_err_new(EIO, "detached, since memory that is shared with the "
+					       "guest is gone: its file was truncated, or a page "
+					       "of it is broken"));
+	}
+	if (s->fell_asleep) {
+		s->stays_known = true;
+		ending_because(s, hv_err_new(ENODEV, "detached, since the guest went to sleep "
+						     "(S3): its ivshmem device is not there when "
+						     "it wakes up"));
+	}
+	if (s->hibernates) {
+		s->stays_known = true;
+		ending_because(s, hv_err_new(ENODEV, "detached, since the guest hibernates (S4): "
+						     "the image on its disk must not have "
+						     "anything of hvtrace"));
+	}
 }
 
 /* Takes ERR. */
@@ -84,17 +101,21 @@ static void detach_failed(struct service *s, struct hv_err *err)
 {
 	struct peer *peer = s->detach.peer;
 	struct hv_err *tree_err;
+	bool is_there = err->code != ECONNRESET; /* the guest that is patched */
 
+	s->dir.has_left = is_there;
 	err = hv_err_in(hv_err_in(err, "not detached"), "domain '%s'", service_name(s));
 	err = hv_err_mark(err, HV_ERR_NAMES_DOMAIN);
 	if (s->detach.must_end) {
 		s->stays_known = true;
-		ending_because(s, advise(hv_err_mark(err, HV_ERR_NEEDS_RECOVERY), service_name(s)));
+		err = hv_err_mark(err, is_there ? HV_ERR_NEEDS_RECOVERY : 0);
+		ending_because(s, advise(err, service_name(s)));
 		return;
 	}
 	err = advise_in_session(err, service_name(s));
 	audit_log(&s->audit, "%s", err->message);
 	s->fell_asleep = false;
+	s->hibernates = false;
 	s->detach.peer = NULL;
 	s->state = SERVE_RUNS;
 	tree_err = hv_tree_new(s->session, &s->tree);
@@ -108,14 +129,16 @@ static void detach_failed(struct service *s, struct hv_err *err)
 
 void ending_try_detach(struct service *s, uint64_t now_ns)
 {
+	struct hv_session_stat before;
 	struct hv_err *err;
 
 	if (s->state != SERVE_DETACHING || now_ns < s->detach.next_ns)
 		return;
+	hv_session_stat(s->session, &before);
 	hv_text_clear(&s->detach.report);
 	err = hv_session_detach(s->session, &s->detach.report);
 	if (!err) {
-		detached(s);
+		detached(s, &before);
 		return;
 	}
 	if (!retry_may_succeed(err) || now_ns >= s->detach.until_ns) {
@@ -141,7 +164,7 @@ static void audit_end(struct service *s)
 	audit_line(&s->audit, &who, "end", "reason='%s'", s->end->message);
 }
 
-/* Peers get what is still on its way to them, for a moment. */
+/* Gives peers a moment to receive the answers that are still to be sent. */
 static void last_words(struct service *s)
 {
 	uint64_t until = hv_now_ns() + LAST_WORDS_NS;
@@ -171,8 +194,9 @@ static void tell_the_end(struct service *s)
 	}
 }
 
-/* Once nothing of ours is in it. A pin that stays is taken over by the next attach or recover: a
- * guest whose vCPUs run guests of their own looks like another boot and has all of it. */
+/* Removes the pin if nothing of ours is in the guest any more. A guest whose vCPUs run guests of
+ * their own looks like another boot although all of it is there; its pin stays, and the next attach
+ * or recover takes it over. */
 static void unpin_rebooted(struct service *s)
 {
 	struct hv_err *gone = hv_session_alive(s->session);
@@ -184,14 +208,16 @@ static void unpin_rebooted(struct service *s)
 
 void ending_finish(struct service *s)
 {
-	/* A guest that died of what was looked for has left it in the rings. */
+	/* The last events before a guest's crash are in the rings, and a dump may be asked for in
+	 * them. */
 	if (s->tree)
 		dumps_finish(&s->dumps, s->tree, &s->dir, &s->audit);
 	if (s->end)
 		audit_end(s);
 	if (s->end && s->end->code == ECONNRESET)
 		unpin_rebooted(s);
-	/* An ended guest is not written to any more: closing what is open would publish. */
+	/* Files are not closed: closing would publish, and a guest that has ended is not written
+	 * to. */
 	hv_session_free(s->session);
 	hv_kernel_free(s->kernel);
 	hv_guest_free(s->guest);
@@ -205,10 +231,12 @@ void ending_finish(struct service *s)
 			hv_err_free(mountpoint_umount(s->peers[i]->mount_dir, MOUNTPOINT_LAZY));
 	tell_the_end(s);
 	last_words(s);
-	/* Who still waits must not wait for a process that lives on (service_here). */
+	/* Closes the connections: this process may live on (service_here), and clients must not
+	 * wait for it. */
 	while (s->nr_peers)
 		peer_free(s->peers[--s->nr_peers]);
 	hv_text_deinit(&s->detach.report);
+	made_dirs_forget(&s->made);
 	audit_close(&s->audit);
 	free(s->alive_message);
 	hv_err_free(s->end);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/files.h"
 
 #include <fcntl.h>
@@ -8,25 +9,96 @@
 #include "base/clock.h"
 #include "cli/service/proc.h"
 
-#define OPEN_FLAGS (O_ACCMODE | O_TRUNC | O_APPEND | O_NONBLOCK)
+#define SETTING_LEN_MAX 64 /* of a setting in the log */
+#define OPEN_FLAGS	(O_ACCMODE | O_TRUNC | O_APPEND | O_NONBLOCK)
 
-/* Says what a request changed in the guest, if it did. */
-static void audit_change(struct service *s, const struct peer *p, const char *path,
+/* Returns the beginning of FILE in the directory of PATH, its lines joined by blanks. */
+static char *setting_beside(struct service *s, const char *path, const char *file)
+{
+	const char *slash = strrchr(path, '/');
+	HV_AUTO_FREE char *beside =
+		hv_format("%.*s%s", (int)(slash ? slash + 1 - path : 0), path, file);
+	HV_AUTO_TEXT struct hv_text safe = {0};
+	char text[SETTING_LEN_MAX] = "";
+	struct hv_file *opened;
+	size_t len = 0;
+	struct hv_err *err = hv_tree_open(s->tree, beside, O_RDONLY, &opened);
+
+	if (!err) {
+		err = hv_file_read(opened, text, sizeof(text) - 1, &len);
+		hv_file_abandon(opened);
+	}
+	hv_err_free(err);
+	text[len] = '\0';
+	for (size_t i = 0; i < len; i++)
+		if (text[i] == '\n')
+			text[i] = i + 1 < len ? ' ' : '\0';
+	hv_text_add_guest(&safe, text, sizeof(text));
+	return hv_text_take(&safe);
+}
+
+/* Logs what a request changed in the guest, if it changed anything. */
+static void audit_change(struct service *s, const struct audit_actor *actor, const char *path,
 			 const struct hv_session_stat *before)
 {
-	struct audit_actor who = p->who;
+	struct audit_actor who = *actor;
+	HV_AUTO_FREE char *tracer = NULL, *filter = NULL;
 	struct hv_session_stat now;
 
 	hv_session_stat(s->session, &now);
 	if (now.nr_patched == before->nr_patched && now.nr_holds == before->nr_holds)
 		return;
+	tracer = setting_beside(s, path, "current_tracer");
+	filter = setting_beside(s, path, "set_ftrace_filter");
 	audit_line(&s->audit, &who, "change",
-		   "file='%s' patched=%zu->%zu refused=%zu holds=%llu hold_last_us=%llu "
+		   "file='%s' tracer='%s' filter='%s' patched=%zu->%zu refused=%zu holds=%llu "
+		   "hold_last_us=%llu "
 		   "hold_max_us=%llu",
-		   path, before->nr_patched, now.nr_patched, now.nr_refused,
+		   path, tracer, filter, before->nr_patched, now.nr_patched, now.nr_refused,
 		   (unsigned long long)(now.nr_holds - before->nr_holds),
 		   (unsigned long long)(now.hold_last_ns / 1000),
 		   (unsigned long long)(now.hold_max_ns / 1000));
+}
+
+/* Logs pids that no task of the guest has. A program that writes its own pid means a task of the
+ * host, and finds nothing in the trace. */
+static void log_missing_tasks(struct service *s)
+{
+	HV_AUTO_TEXT struct hv_text text = {0};
+	char *rest = NULL;
+
+	hv_tree_missing_tasks(s->tree, &text);
+	for (char *line = text.data ? strtok_r(text.data, "\n", &rest) : NULL; line;
+	     line = strtok_r(NULL, "\n", &rest))
+		audit_log(&s->audit, "%s: the guest has no such task now", line);
+}
+
+bool files_is_pipe(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	const char *name = slash ? slash + 1 : path;
+
+	return name && strncmp(name, "trace_pipe", strlen("trace_pipe")) == 0;
+}
+
+/* Adds to ERR, which may be NULL, who has trace_pipe open if that may be the reason. */
+static struct hv_err *name_readers(const struct service *s, struct hv_err *err)
+{
+	const char *separator = ": ";
+
+	if (!err || err->code != EBUSY)
+		return err;
+	for (size_t i = 0; i < s->nr_peers; i++)
+		for (size_t j = 0; j < s->peers[i]->nr_files; j++) {
+			const struct peer *p = s->peers[i];
+
+			if (!files_is_pipe(p->files[j].path))
+				continue;
+			err = hv_err_add(err, "%spid %d%s has %s open", separator, (int)p->cred.pid,
+					 p->mount_dir ? " (a mount)" : "", p->files[j].path);
+			separator = ", ";
+		}
+	return err;
 }
 
 static void answer_ok(struct peer *p)
@@ -37,7 +109,7 @@ static void answer_ok(struct peer *p)
 static struct hv_err *get_path(const struct wire_frame *frame, char **ret)
 {
 	if (!wire_string(frame->data, PATH_MAX, ret))
-		return hv_err_new(ENAMETOOLONG, "path of %zu bytes is not one",
+		return hv_err_new(ENAMETOOLONG, "path of %zu bytes: too long, or with a NUL",
 				  frame->data.len_bytes);
 	return NULL;
 }
@@ -81,25 +153,37 @@ struct hv_err *files_mkdir(struct service *s, struct peer *p, const struct wire_
 
 	if (!err)
 		err = hv_tree_mkdir(s->tree, path);
-	if (!err)
-		answer_ok(p);
+	if (err)
+		return err;
+	if (frame->arg)
+		made_dirs_add(&s->made, path, p);
+	answer_ok(p);
+	return NULL;
+}
+
+struct hv_err *files_remove_dir(struct service *s, const struct audit_actor *who, const char *path)
+{
+	struct hv_session_stat before;
+	struct hv_err *err;
+
+	hv_session_stat(s->session, &before);
+	err = hv_tree_rmdir(s->tree, path);
+	audit_change(s, who, path, &before);
 	return err;
 }
 
 struct hv_err *files_rmdir(struct service *s, struct peer *p, const struct wire_frame *frame)
 {
 	HV_AUTO_FREE char *path = NULL;
-	struct hv_session_stat before;
 	struct hv_err *err = get_path(frame, &path);
 
+	if (!err)
+		err = files_remove_dir(s, &p->who, path);
 	if (err)
 		return err;
-	hv_session_stat(s->session, &before);
-	err = hv_tree_rmdir(s->tree, path);
-	audit_change(s, p, path, &before);
-	if (!err)
-		answer_ok(p);
-	return err;
+	made_dirs_removed(&s->made, path);
+	answer_ok(p);
+	return NULL;
 }
 
 static struct hv_err *free_slot(struct peer *p, uint32_t *ret)
@@ -133,8 +217,8 @@ struct hv_err *files_open(struct service *s, struct peer *p, const struct wire_f
 	hv_session_stat(s->session, &before);
 	err = hv_tree_open(s->tree, path, f.flags, &f.file);
 	if (err)
-		return err;
-	audit_change(s, p, path, &before);
+		return files_is_pipe(path) ? name_readers(s, err) : err;
+	audit_change(s, &p->who, path, &before);
 	f.path = hv_take(path);
 	answer_handle(p, handle, &f);
 	return NULL;
@@ -168,7 +252,7 @@ static struct hv_err *find_file(struct peer *p, uint32_t handle, struct peer_fil
 	return NULL;
 }
 
-/* Reads where the last read ended. EAGAIN: nothing now, as trace_pipe may. */
+/* Reads on after the last read. EAGAIN: there is nothing now, as for trace_pipe. */
 static struct hv_err *read_on(struct peer_file *f, void *buf, size_t len_bytes, size_t *ret_len)
 {
 	struct hv_file *file = f->again ? f->again : f->file;
@@ -188,8 +272,8 @@ static struct hv_err *read_on(struct peer_file *f, void *buf, size_t len_bytes, 
 	return err;
 }
 
-/* From the beginning once more, as seq_file makes its text anew. A file that is open for writing
- * keeps what it was told, and is read through another one. */
+/* Goes back to the beginning of the file. Like seq_file, it makes the text again. A file that is
+ * also open for writing keeps what was written, and is read through another open file. */
 static struct hv_err *rewind_file(struct service *s, struct peer_file *f)
 {
 	bool writes = (f->flags & O_ACCMODE) != O_RDONLY;
@@ -252,7 +336,8 @@ static struct hv_err *be_ready(struct peer *p, uint32_t handle)
 	return err;
 }
 
-/* ERR, which is taken, unless it says that FRAME's request may wait for something to come. */
+/* Makes FRAME's request wait if ERR says that there is nothing yet and the request may wait.
+ * Returns ERR otherwise. Takes ERR. */
 static struct hv_err *wait_or(struct peer *p, const struct wire_frame *frame, struct hv_err *err)
 {
 	struct peer_wait wait = {
@@ -315,7 +400,7 @@ void files_retry(struct service *s, struct peer *p, uint64_t now_ns)
 		const struct peer_wait w = p->waits[i];
 		struct hv_err *err;
 
-		/* One answer at a time is on its way; the rest can wait for that. */
+		/* The other requests are tried when this answer has been sent. */
 		if (p->gone || peer_has_output(p))
 			return;
 		p->tag = w.tag;
@@ -339,6 +424,28 @@ void files_end_waits(struct peer *p, const struct hv_err *why)
 	}
 }
 
+/* Writes until all is taken, as a shell does. */
+static struct hv_err *write_all(struct hv_file *file, struct hv_span data, size_t *ret_taken)
+{
+	size_t taken = 1, done = 0;
+	struct hv_err *err = NULL;
+
+	while (!err && taken && done < data.len_bytes) {
+		err = hv_file_write(file, data.data + done, data.len_bytes - done, &taken);
+		if (!err)
+			done += taken;
+	}
+	*ret_taken = done;
+	return err;
+}
+
+static bool is_named(const char *path, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strcmp(slash ? slash + 1 : path, name) == 0;
+}
+
 struct hv_err *files_write(struct service *s, struct peer *p, const struct wire_frame *frame)
 {
 	struct hv_session_stat before;
@@ -351,15 +458,20 @@ struct hv_err *files_write(struct service *s, struct peer *p, const struct wire_
 	if (err)
 		return err;
 	hv_session_stat(s->session, &before);
-	err = hv_file_write(f->file, frame->data.data, frame->data.len_bytes, &taken);
-	audit_change(s, p, f->path, &before);
+	if (frame->arg)
+		err = write_all(f->file, frame->data, &taken);
+	else
+		err = hv_file_write(f->file, frame->data.data, frame->data.len_bytes, &taken);
+	audit_change(s, &p->who, f->path, &before);
 	if (err)
-		return err;
+		return is_named(f->path, "current_tracer") ? name_readers(s, err) : err;
+	if (is_named(f->path, "set_ftrace_pid"))
+		log_missing_tasks(s);
 	peer_answer(p, &(struct wire_frame){.kind = WIRE_OK, .arg = (uint32_t)taken});
 	return NULL;
 }
 
-/* Whoever still waits for the file waits in vain. */
+/* Ends the requests that wait for a file that is closed now. */
 static void end_waits_for(struct peer *p, uint32_t handle)
 {
 	uint32_t tag = p->tag;
@@ -388,7 +500,7 @@ static struct hv_err *close_tree_file(struct service *s, struct peer *p, struct 
 		return NULL;
 	hv_session_stat(s->session, &before);
 	err = hv_file_close(hv_take(f->file));
-	audit_change(s, p, f->path, &before);
+	audit_change(s, &p->who, f->path, &before);
 	if (err)
 		audit_log(&s->audit, "%s: close: %s", f->path, err->message);
 	return err;
@@ -416,7 +528,7 @@ struct hv_err *files_close(struct service *s, struct peer *p, const struct wire_
 	return err;
 }
 
-/* Closed and opened once more. Should that fail, the handle is as one that has no file. */
+/* Closes the file, which publishes, and opens it again. If that fails, the handle has no file. */
 struct hv_err *files_publish(struct service *s, struct peer *p, const struct wire_frame *frame)
 {
 	struct peer_file *f = NULL;
@@ -425,7 +537,7 @@ struct hv_err *files_publish(struct service *s, struct peer *p, const struct wir
 	if (err)
 		return err;
 	err = close_tree_file(s, p, f);
-	/* It begins anew, for reads as well. */
+	/* Reads begin again at the beginning, too. */
 	if (f->again)
 		hv_file_abandon(hv_take(f->again));
 	f->pos = 0;

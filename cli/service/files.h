@@ -1,7 +1,9 @@
-/* A client's open files of the tree, and of the guest's /proc: what wire.h's requests for them do.
- * An error that is returned is the request's answer; else the answer was given, or the request
- * waits.
- * Leaves to others: what a file says (tree/tree.h), when waiting requests are tried (clients.h). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A client's open files, of the tree and of the guest's /proc: the requests of wire.h for them. If
+ * a function returns an error, the caller sends it as the answer. If not, the function has sent an
+ * answer, or the request waits.
+ * Leaves to others: the contents of a file (tree/tree.h), when waiting requests are tried again
+ * (clients.h). */
 #pragma once
 
 #include "cli/service/state.h"
@@ -24,10 +26,18 @@ FILES_REQUEST(close);
 FILES_REQUEST(abandon);
 FILES_REQUEST(publish);
 
-/* Tries PEER's waiting requests again; answers those that are ready or whose time is over. */
+/* Tries PEER's waiting requests again, and answers those that are ready or whose time is over. */
 void files_retry(struct service *s, struct peer *p, uint64_t now_ns);
-/* Ends them: WHY NULL is the end of the file. WHY stays the caller's. */
+/* Answers all waiting requests with WHY, which stays the caller's. NULL: with the end of the
+ * file. */
 void files_end_waits(struct peer *p, const struct hv_err *why);
-/* PEER has gone, or the session goes: its files are closed and publish nothing of what they were
- * told, since who told it did not live to close them. */
+/* PEER has gone, or the session ends. Closes its files without publishing what was written to them,
+ * since the writer did not close them itself. */
 void files_abandon_all(struct peer *p);
+/* Removes a directory of instances/ for WHO, and logs what that changed in the guest. */
+struct hv_err *files_remove_dir(struct service *s, const struct audit_actor *who,
+				const char *path) hv_must_use;
+
+/* Returns whether PATH, which may be NULL, names a file whose readers are counted: trace_pipe or
+ * trace_pipe_raw. */
+bool files_is_pipe(const char *path);

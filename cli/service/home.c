@@ -1,12 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/home.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/domain_state.h"
 #include "vmm/unix_socket.h"
 
-/* What is made anew together. */
+/* What is made again together. */
 struct home {
 	struct rundir dir;
 	struct audit audit;
@@ -48,7 +50,7 @@ static struct hv_err *write_pid(const struct rundir *dir)
 	return NULL;
 }
 
-/* What was made so far is the caller's, whatever comes of it. */
+/* The caller owns what was made so far, on errors, too. */
 static struct hv_err *make(const struct service *s, struct rundir *dir, struct audit *audit)
 {
 	const struct service_config *config = s->config;
@@ -62,7 +64,7 @@ static struct hv_err *make(const struct service *s, struct rundir *dir, struct a
 		.service_pid = getpid(),
 	};
 	HV_AUTO_FREE char *log = NULL;
-	struct hv_err *err = rundir_take(config->run_dir, guest->id, dir);
+	struct hv_err *err = domain_state_take(config->run_dir, guest->id, config->spec, dir);
 
 	if (err)
 		return err;
@@ -77,13 +79,7 @@ static struct hv_err *make(const struct service *s, struct rundir *dir, struct a
 
 struct hv_err *home_open(struct service *s)
 {
-	struct hv_err *err = make(s, &s->dir, &s->audit);
-
-	if (!err || err->code != EBUSY)
-		return err;
-	hv_err_free(err);
-	return hv_err_new(EBUSY, "already attached: `hvtrace stat %s` shows the session",
-			  s->config->spec);
+	return make(s, &s->dir, &s->audit);
 }
 
 struct hv_err *home_listen(struct service *s)
@@ -96,7 +92,7 @@ void home_keep(struct service *s)
 	struct home h = {RUNDIR_NONE, AUDIT_NONE, -1};
 	struct hv_err *err;
 
-	if (rundir_stands(&s->dir))
+	if (rundir_is_ours(&s->dir))
 		return;
 	err = make(s, &h.dir, &h.audit);
 	if (!err)

@@ -1,12 +1,15 @@
-/* A service's place in the run directory: its lock, log and socket, for as long as it lives. Should
- * somebody remove it, it is made anew: a session that nobody can reach is one that nobody can end.
- * Leaves to others: the directory's files (rundir.h), who connects (clients.h). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A service's place in the run directory: its lock, log and socket, while it lives. If somebody
+ * removes the directory, the service makes it again; otherwise nobody could reach the session, nor
+ * end it.
+ * Leaves to others: the files of the directory (rundir.h), clients (clients.h). */
 #pragma once
 
 #include "cli/service/state.h"
 
-/* All but the socket. EBUSY: another service has it. */
+/* Makes all but the socket. EBUSY: another service has the directory. */
 struct hv_err *home_open(struct service *s) hv_must_use;
 struct hv_err *home_listen(struct service *s) hv_must_use;
-/* Now and then. What cannot be made anew now is tried the next time. */
+/* Called about once a second: makes again what was removed. What fails is tried at the next
+ * call. */
 void home_keep(struct service *s);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/peer.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@ struct peer *peer_accept(int listen_fd)
 
 	if (fd < 0)
 		return NULL;
-	/* The directory is root's alone already. */
+	/* The directory is accessible to root only; this is a second check. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0 ||
 	    (cred.uid != 0 && cred.uid != geteuid())) {
 		close(fd);
@@ -22,7 +23,8 @@ struct peer *peer_accept(int listen_fd)
 	p = hv_alloc(sizeof(*p));
 	p->fd = fd;
 	p->cred = cred;
-	/* Now: /proc may make us wait for it later, when it waits for us. */
+	/* Read now, not later: if the client is a mount process, a read of /proc could wait for it
+	 * while it waits for us. */
 	p->who = audit_actor_peer(&cred);
 	return p;
 }
@@ -55,7 +57,8 @@ short peer_events(const struct peer *p)
 		return POLLOUT;
 	if (is_whole(p))
 		return POLLRDHUP;
-	/* One who waits for us and closes its end has died; else what it sent before is done. */
+	/* A client that closes its end while a request waits has died. Otherwise the requests that
+	 * it sent before are handled. */
 	return p->nr_waits ? POLLIN | POLLRDHUP : POLLIN;
 }
 
@@ -188,7 +191,7 @@ bool peer_add_wait(struct peer *p, const struct peer_wait *wait)
 
 void peer_drop_wait(struct peer *p, size_t index)
 {
-	/* In their order: the first reader that waits is the first that gets something. */
+	/* Keeps the order: the reader that waits longest gets data first. */
 	p->nr_waits--;
 	memmove(&p->waits[index], &p->waits[index + 1], (p->nr_waits - index) * sizeof(*p->waits));
 }

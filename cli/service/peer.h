@@ -1,7 +1,9 @@
-/* One client of a service, seen from the service: a non-blocking socket with bounded buffers, and
- * the files it has open. Input beyond one frame is left in the socket, and no request is taken
- * while an answer is still on its way out, so neither buffer grows beyond one frame.
- * Leaves to others: what a request does (requests.h), when to ask (clients.h). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One client, as the service sees it: a non-blocking socket with bounded buffers, and the files
+ * that the client has open. At most one frame is received, the rest stays in the socket, and no
+ * request is handled while an answer has not been sent completely. So neither buffer grows beyond
+ * one frame.
+ * Leaves to others: what a request does (requests.h), when to handle one (clients.h). */
 #pragma once
 
 #include <sys/socket.h>
@@ -15,16 +17,16 @@
 
 struct peer_file {
 	char *path;	      /* owned; NULL: free slot */
-	struct hv_file *file; /* owned; NULL: text is all there is to it */
-	/* Reads what FILE, open for writing too, cannot read again from its beginning. Owned, or
-	 * NULL. */
+	struct hv_file *file; /* owned; NULL: TEXT is the whole file */
+	/* If FILE is open for writing, too, it cannot be read again from its beginning; this open
+	 * file of the same path is read instead. Owned, or NULL. */
 	struct hv_file *again;
 	struct hv_text text;
 	int flags;
-	uint64_t pos; /* of the next byte that is read */
+	uint64_t pos; /* of the next byte to read */
 };
 
-struct peer_wait {	     /* a request that found nothing yet */
+struct peer_wait {	     /* a request for which there is no data yet */
 	enum wire_kind kind; /* WIRE_READ or WIRE_READY */
 	uint32_t tag;
 	uint32_t handle;
@@ -44,19 +46,19 @@ struct peer {
 	struct peer_wait *waits; /* owned */
 	size_t nr_waits;
 	uint32_t tag;	   /* of the request that is being answered */
-	char *mount_dir;   /* owned; NULL, or where it has mounted the tree */
-	bool owns_session; /* the session ends when the connection does */
-	bool is_extra;	   /* one too many: may detach, and is told so else */
-	bool leaves;	   /* gone once what is on its way to it is sent */
+	char *mount_dir;   /* owned; NULL, or the directory where it has mounted the tree */
+	bool owns_session; /* the session ends when this connection does */
+	bool is_extra;	   /* above the limit: it may detach; other requests get an error */
+	bool leaves;	   /* to be closed when its answers are sent */
 	bool gone;	   /* closed or broken: to be dropped */
 };
 
-/* Takes the next connection of LISTEN_FD; NULL when there is none. */
+/* Accepts the next connection of LISTEN_FD. NULL: there is none. */
 struct peer *peer_accept(int listen_fd);
-/* Files must be closed before. */
+/* The caller has closed the files before. */
 void peer_free(struct peer *p);
 
-/* What poll(2) shall wait for. */
+/* Returns the events for poll(2) to wait for. */
 short peer_events(const struct peer *p);
 void peer_receive(struct peer *p);
 void peer_send(struct peer *p);
@@ -65,8 +67,8 @@ static inline bool peer_has_output(const struct peer *p)
 	return p->out_sent_bytes < p->out.len_bytes;
 }
 
-/* The next request, if one is whole and the one before is answered. Its data is good until
- * peer_next_done. */
+/* Returns the next request, if it is complete and the previous one is answered. Its data is valid
+ * until peer_next_done. */
 bool peer_next(struct peer *p, struct wire_frame *ret, size_t *ret_used);
 void peer_next_done(struct peer *p, size_t used);
 
@@ -76,10 +78,11 @@ void peer_answer_bytes(struct peer *p, const void *data, size_t len_bytes);
 void peer_answer_error(struct peer *p, struct hv_err *err);
 void peer_note(struct peer *p, const char *text);
 
-/* A free slot for PATH, or -1 when all are in use. It is free until the caller sets its path. */
+/* Returns a free slot, or -1 when all are in use. The slot is free until the caller sets its
+ * path. */
 int peer_free_slot(struct peer *p);
-/* NULL: no such handle. */
+/* NULL: HANDLE is not open. */
 struct peer_file *peer_file(struct peer *p, uint32_t handle);
-/* False: too many wait already. */
+/* False: too many requests wait already. */
 bool peer_add_wait(struct peer *p, const struct peer_wait *wait);
 void peer_drop_wait(struct peer *p, size_t index);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/proc.h"
 
 #include <string.h>
@@ -28,8 +29,8 @@ static void add_kallsyms(const struct hv_kernel *k, struct hv_text *ret)
 		add_symbols(&k->modules.list[i].symbols, k->modules.list[i].name, ret);
 }
 
-/* How big their data is, how often and by whom they are used is not looked at: as in a kernel that
- * cannot unload modules. */
+/* The sizes of their data, and by whom they are used, are not read: the line is that of a kernel
+ * that cannot unload modules. */
 static void add_modules(const struct hv_kernel *k, struct hv_text *ret)
 {
 	for (size_t i = 0; i < k->modules.nr; i++) {

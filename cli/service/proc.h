@@ -1,5 +1,6 @@
-/* What the guest's own /proc and /sys would say: text made from its kernel, for programs that look
- * there beside tracefs. Names are made safe for a terminal.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Text of the guest's /proc and /sys, made from its kernel, for programs that read them besides
+ * tracefs. Names are made safe for a terminal.
  * Leaves to others: where a program sees it (enter.h). */
 #pragma once
 

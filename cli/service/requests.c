@@ -1,8 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/requests.h"
 
 #include <fcntl.h>
 #include <json-c/json.h>
 #include <limits.h>
+#include <poll.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -11,8 +13,11 @@
 #include "cli/service/files.h"
 #include "kernel/kernel.h"
 #include "tracer/events/clocks.h"
+#include "tracer/section_tracer.h"
 
-/* A one-line file of the tree, without its newline. */
+#define REFUSED_NAMED 5
+
+/* Reads a file of one line, and returns it without the newline. */
 static char *read_small(struct service *s, const char *path)
 {
 	struct hv_file *file;
@@ -55,6 +60,36 @@ static const char *clock_name(enum hv_clock_kind kind)
 	return "unknown";
 }
 
+/* The names of some of the refused sites. */
+static json_object *first_refused(struct service *s)
+{
+	const struct hv_site *sites[REFUSED_NAMED];
+	size_t nr = hv_session_refused(s->session, REFUSED_NAMED, sites);
+	json_object *names = json_object_new_array();
+
+	for (size_t i = 0; i < nr; i++)
+		json_object_array_add(names, json_object_new_string(sites[i]->name));
+	return names;
+}
+
+/* Only if the tracer was set since attach. */
+static void add_preemptoff(struct service *s, json_object *o)
+{
+	json_object *preemptoff;
+	struct hv_section_coverage coverage;
+
+	hv_section_tracer_coverage(s->session->sections, &coverage);
+	if (!coverage.nr_covered)
+		return;
+	preemptoff = json_object_new_object();
+	add_number(preemptoff, "covered", coverage.nr_covered - coverage.nr_refused);
+	add_number(preemptoff, "not_covered", coverage.nr_left);
+	add_number(preemptoff, "refused", coverage.nr_refused);
+	add_number(preemptoff, "no_begin", coverage.nr_no_begin);
+	add_number(preemptoff, "stolen", coverage.nr_stolen);
+	json_object_object_add(o, "preemptoff", preemptoff);
+}
+
 static void add_counts(struct service *s, json_object *o)
 {
 	json_object *sites = json_object_new_object();
@@ -66,13 +101,16 @@ static void add_counts(struct service *s, json_object *o)
 	add_number(sites, "traceable", stat.nr_sites);
 	add_number(sites, "patched", stat.nr_patched);
 	add_number(sites, "refused", stat.nr_refused);
+	json_object_object_add(sites, "refused_first", first_refused(s));
 	json_object_object_add(o, "sites", sites);
 	add_number(o, "events", stat.nr_events);
 	add_number(o, "lost", stat.nr_lost);
 	add_number(o, "graph_no_stack", stat.nr_no_stack);
 	add_number(o, "graph_no_room", stat.nr_no_room);
 	add_number(o, "profile_no_count", stat.nr_no_count);
+	add_preemptoff(s, o);
 	add_number(holds, "count", stat.nr_holds);
+	add_number(holds, "total_ns", stat.hold_total_ns);
 	add_number(holds, "last_ns", stat.hold_last_ns);
 	add_number(holds, "max_ns", stat.hold_max_ns);
 	json_object_object_add(o, "holds", holds);
@@ -92,6 +130,25 @@ static void add_mounts(struct service *s, json_object *o)
 	json_object_object_add(o, "mounts", dirs);
 }
 
+/* Who prevents that others open trace_pipe, or change the tracer. */
+static void add_readers(struct service *s, json_object *o)
+{
+	json_object *readers = json_object_new_array();
+
+	for (size_t i = 0; i < s->nr_peers; i++)
+		for (size_t j = 0; j < s->peers[i]->nr_files; j++) {
+			json_object *reader;
+
+			if (!files_is_pipe(s->peers[i]->files[j].path))
+				continue;
+			reader = json_object_new_object();
+			add_number(reader, "pid", (uint64_t)s->peers[i]->cred.pid);
+			add_string(reader, "file", s->peers[i]->files[j].path);
+			json_object_array_add(readers, reader);
+		}
+	json_object_object_add(o, "readers", readers);
+}
+
 static void add_dumps(struct service *s, json_object *o)
 {
 	HV_AUTO_FREE char *path = rundir_path(s->dir.path, RUNDIR_DUMP);
@@ -100,6 +157,19 @@ static void add_dumps(struct service *s, json_object *o)
 	add_number(dumps, "written", s->dumps.nr);
 	add_string(dumps, "path", path);
 	json_object_object_add(o, "dumps", dumps);
+}
+
+static void add_missing_tasks(struct service *s, json_object *o)
+{
+	json_object *lines = json_object_new_array();
+	HV_AUTO_TEXT struct hv_text text = {0};
+	char *rest = NULL;
+
+	hv_tree_missing_tasks(s->tree, &text);
+	for (char *line = text.data ? strtok_r(text.data, "\n", &rest) : NULL; line;
+	     line = strtok_r(NULL, "\n", &rest))
+		json_object_array_add(lines, json_object_new_string(line));
+	json_object_object_add(o, "missing_tasks", lines);
 }
 
 static void do_stat(struct service *s, struct peer *p)
@@ -123,7 +193,9 @@ static void do_stat(struct service *s, struct peer *p)
 	add_counts(s, o);
 	add_dumps(s, o);
 	add_number(o, "clients", s->nr_peers - 1);
+	add_missing_tasks(s, o);
 	add_mounts(s, o);
+	add_readers(s, o);
 	text = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
 							 JSON_C_TO_STRING_NOSLASHESCAPE);
 	peer_answer_bytes(p, text, strlen(text));
@@ -160,7 +232,7 @@ static struct hv_err *note_mount(struct service *s, struct peer *p, const struct
 	char *dir = NULL;
 
 	if (!wire_string(frame->data, PATH_MAX, &dir))
-		return hv_err_new(EINVAL, "no path of a directory");
+		return hv_err_new(EINVAL, "the data is not a path");
 	free(p->mount_dir);
 	p->mount_dir = dir;
 	audit_log(&s->audit, "mounted at %s by pid %d", dir, (int)p->cred.pid);
@@ -192,8 +264,30 @@ static struct hv_err *too_many(struct service *s, struct peer *p)
 {
 	p->leaves = true;
 	return hv_err_new(EMFILE,
-			  "domain '%s': %d clients are connected already: no more but detach",
+			  "domain '%s': %d clients are connected: end one of them first, or detach",
 			  service_name(s), SERVE_PEERS_MAX);
+}
+
+/* A client that closes its end while it waits for a change was interrupted. A mount is one client
+ * for many programs, and stays. */
+static bool has_hung_up(void *ctx)
+{
+	const struct peer *p = ctx;
+	struct pollfd fd = {p->fd, POLLRDHUP, 0};
+
+	return poll(&fd, 1, 0) > 0 && (fd.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
+static struct hv_err *do_request(struct service *s, struct peer *p, const struct wire_frame *frame)
+{
+	struct hv_err *err;
+
+	if (frame->kind == WIRE_WRITE || frame->kind == WIRE_CLOSE)
+		hv_session_set_stops(s->session, has_hung_up, p);
+	err = requests[frame->kind](s, p, frame);
+	if (s->session)
+		hv_session_set_stops(s->session, NULL, NULL);
+	return err;
 }
 
 void request_handle(struct service *s, struct peer *p, const struct wire_frame *frame)
@@ -207,11 +301,12 @@ void request_handle(struct service *s, struct peer *p, const struct wire_frame *
 				 "the hvtrace that attached, or end the service with SIGTERM",
 				 (int)getpid(), WIRE_VERSION, frame->version);
 	else if (s->state != SERVE_RUNS)
-		err = hv_err_new(EBUSY, "domain '%s': is being detached", service_name(s));
+		err = hv_err_new(EBUSY, "domain '%s': the session is being detached",
+				 service_name(s));
 	else if (p->is_extra && frame->kind != WIRE_DETACH)
 		err = too_many(s, p);
 	else if (frame->kind < HV_ARRAY_LEN(requests) && requests[frame->kind])
-		err = requests[frame->kind](s, p, frame);
+		err = do_request(s, p, frame);
 	else
 		err = hv_err_new(ENOSYS, "request %u is not known", frame->kind);
 	if (err)

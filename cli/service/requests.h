@@ -1,4 +1,6 @@
-/* What each request of a client does: counts, detach; files.h: the tree's files. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Handles the requests of a client: counts, detach, owner and mount here, the tree's files in
+ * files.h. */
 #pragma once
 
 #include "cli/service/state.h"

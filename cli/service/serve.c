@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/serve.h"
 
 #include <poll.h>
@@ -8,9 +9,10 @@
 #include "cli/service/clients.h"
 #include "cli/service/ending.h"
 #include "cli/service/watch.h"
+#include "kernel/cancel.h"
 #include "tree/tree.h"
 
-#define WAIT_NS (5 * HV_NS_PER_MS) /* how often a blocked read looks at the ring */
+#define WAIT_NS (5 * HV_NS_PER_MS) /* how often a waiting read is tried again */
 
 static int poll_timeout_ms(const struct service *s, const struct watch *w, uint64_t now_ns)
 {
@@ -42,13 +44,13 @@ static void tick(struct service *s, struct watch *w)
 	ending_try_detach(s, now);
 }
 
-static void guest_stands(struct service *s)
+static void reached_stop(struct service *s)
 {
 	if (s->tree)
 		hv_tree_refresh(s->tree);
 	else
 		hv_session_refresh(s->session);
-	/* Whatever it was made to stand for: it goes on. */
+	/* The guest runs on after a stop, whatever the reason for the stop. */
 	hv_guest_end_stop(s->guest);
 }
 
@@ -85,7 +87,7 @@ static void serve_once(struct service *s, struct watch *w)
 		return;
 	}
 	if (fds[POLL_STOP].revents)
-		guest_stands(s);
+		reached_stop(s);
 	if (fds[POLL_SIGNAL].revents)
 		take_signal(s);
 	for (size_t i = 0; i < nr && s->state != SERVE_DONE; i++)
@@ -97,11 +99,22 @@ static void serve_once(struct service *s, struct watch *w)
 		tick(s, w);
 }
 
+/* While the session runs, modules are read anew now and then. */
+static bool is_asked_to_stop(void *ctx)
+{
+	const struct service *s = ctx;
+	struct pollfd fd = {s->signal_fd, POLLIN, 0};
+
+	return s->state == SERVE_RUNS && poll(&fd, 1, 0) > 0;
+}
+
 void serve(struct service *s)
 {
 	struct watch w = {0};
 
+	hv_cancel_when(is_asked_to_stop, s);
 	while (s->state != SERVE_DONE)
 		serve_once(s, &w);
+	hv_cancel_when(NULL, NULL);
 	ending_finish(s);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/service.h"
 
 #include <fcntl.h>
@@ -9,10 +10,12 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "cli/domain_state.h"
 #include "cli/explain.h"
 #include "cli/retry.h"
 #include "cli/service/ending.h"
@@ -20,13 +23,15 @@
 #include "cli/service/serve.h"
 #include "cli/spec.h"
 #include "cli/stop_signals.h"
+#include "kernel/cancel.h"
+#include "kernel/integrity.h"
 #include "kernel/kernel.h"
 
-#define REPORT_FD 3 /* in the service: above the standard three */
+#define REPORT_FD 3 /* in the service: the first after the three standard files */
 
-/* The service's half. */
+/* The child: the service. */
 
-/* A frame on a pipe: whole or not at all, being smaller than PIPE_BUF mostly. */
+/* Writes a frame to the socket. */
 static bool report(int fd, const struct wire_frame *frame)
 {
 	HV_AUTO_TEXT struct hv_text out = {0};
@@ -34,7 +39,7 @@ static bool report(int fd, const struct wire_frame *frame)
 
 	wire_encode(&out, frame);
 	while (sent < out.len_bytes) {
-		ssize_t n = write(fd, out.data + sent, out.len_bytes - sent);
+		ssize_t n = send(fd, out.data + sent, out.len_bytes - sent, MSG_NOSIGNAL);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -57,11 +62,12 @@ static bool report_text(int fd, enum wire_kind kind, int code, const char *text)
 			  });
 }
 
+/* Whoever asked to attach has died, or does not want it any more. */
 static bool is_abandoned(int report_fd)
 {
-	struct pollfd fd = {report_fd, 0, 0};
+	struct pollfd fd = {report_fd, POLLRDHUP, 0};
 
-	return poll(&fd, 1, 0) > 0 && (fd.revents & POLLERR);
+	return poll(&fd, 1, 0) > 0 && (fd.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
 static struct hv_err *attach_session(struct service *s)
@@ -71,13 +77,49 @@ static struct hv_err *attach_session(struct service *s)
 
 	if (err)
 		return err;
+	s->dir.has_left = false;
 	hv_session_stat(s->session, &stat);
 	s->attach_hold_ns = stat.hold_max_ns;
 	s->attached_ns = hv_now_ns();
 	return NULL;
 }
 
-/* One way in; every error leaves to the caller what is open so far. */
+static struct hv_err *check_wanted(int report_fd)
+{
+	if (!is_abandoned(report_fd))
+		return NULL;
+	return hv_err_new(ECANCELED, "interrupted: what attach had begun is undone");
+}
+
+struct opening {
+	const struct service *s;
+	int report_fd;
+};
+
+/* Whether nobody waits for the session any more, or a signal asks to end. */
+static bool is_given_up(void *ctx)
+{
+	const struct opening *o = ctx;
+	struct pollfd fd = {o->s->signal_fd, POLLIN, 0};
+
+	return is_abandoned(o->report_fd) || poll(&fd, 1, 0) > 0;
+}
+
+static struct hv_err *open_kernel(struct service *s, int report_fd)
+{
+	struct opening opening = {s, report_fd};
+	struct hv_err *err;
+
+	hv_cancel_when(is_given_up, &opening);
+	err = hv_kernel_open(s->guest, s->config->vmlinux_path, &s->kernel);
+	hv_cancel_when(NULL, NULL);
+	if (!err || !is_abandoned(report_fd))
+		return err;
+	hv_err_free(err);
+	return check_wanted(report_fd);
+}
+
+/* On errors the caller closes what is open so far. */
 static struct hv_err *open_all(const struct service_config *config, int report_fd,
 			       struct service *s)
 {
@@ -94,20 +136,25 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 	if (!err && config->shadow)
 		err = hv_err_in(hv_guest_want_shadow(s->guest), "--patch=shadow");
 	if (!err)
-		err = hv_kernel_open(s->guest, config->vmlinux_path, &s->kernel);
-	if (!err && is_abandoned(report_fd))
-		err = hv_err_new(ECANCELED, "whoever asked to attach has gone");
+		err = open_kernel(s, report_fd);
+	if (!err && !config->force)
+		err = hv_integrity_refusal(&s->kernel->modules);
+	if (!err)
+		err = check_wanted(report_fd);
 	if (!err)
 		err = attach_session(s);
 	if (!err)
 		err = hv_tree_new(s->session, &s->tree);
 	if (!err)
+		err = check_wanted(report_fd);
+	if (!err)
 		err = home_listen(s);
 	return err;
 }
 
-/* Takes back what open_all did; tried again for a while. */
-static void close_all(struct service *s)
+/* Undoes what open_all() did. Detaching is tried again for a while. Returns WHY, or, if that
+ * failed, why not all could be undone. */
+static struct hv_err *close_all(struct service *s, struct hv_err *why)
 {
 	HV_AUTO_TEXT struct hv_text proof = {0};
 	uint64_t until = hv_now_ns() + RETRY_FOR_NS;
@@ -121,14 +168,22 @@ static void close_all(struct service *s)
 		poll(NULL, 0, (int)(delay_ns / 1000000));
 		delay_ns = retry_next_ns(delay_ns);
 	}
-	if (err)
+	if (err) {
 		audit_log(&s->audit, "%s", err->message);
-	hv_err_free(err);
+		hv_err_free(why);
+		why = hv_err_mark(hv_err_in(err, "attach could not be undone"),
+				  HV_ERR_NEEDS_RECOVERY);
+	}
+	if (s->guest && hv_guest_has_ended(s->guest))
+		why->facts &= ~(unsigned)HV_ERR_NEEDS_RECOVERY;
+	if (why->facts & HV_ERR_NEEDS_RECOVERY)
+		s->dir.has_left = true;
 	hv_session_free(s->session);
 	hv_kernel_free(s->kernel);
 	hv_guest_free(s->guest);
 	audit_close(&s->audit);
 	rundir_remove(&s->dir);
+	return why;
 }
 
 static void describe(const struct service *s, uint64_t took_ns, struct hv_text *ret)
@@ -137,18 +192,20 @@ static void describe(const struct service *s, uint64_t took_ns, struct hv_text *
 	struct hv_session_stat stat;
 
 	hv_session_stat(s->session, &stat);
-	hv_text_printf(ret,
-		       "domain '%s': attached: Linux %s, %zu sites, %u vCPUs, region of %llu MiB, "
-		       "held %llu.%03llu ms, took %llu.%01llu s",
-		       guest->name, s->kernel->release, stat.nr_sites, guest->nr_vcpus,
-		       (unsigned long long)(stat.region_bytes >> 20),
-		       (unsigned long long)(stat.hold_max_ns / 1000000),
-		       (unsigned long long)(stat.hold_max_ns / 1000 % 1000),
-		       (unsigned long long)(took_ns / 1000000000),
-		       (unsigned long long)(took_ns / 100000000 % 10));
+	hv_text_printf(
+		ret,
+		"domain '%s': attached: Linux %s, %zu site%s, %u vCPU%s, region of %llu MiB, "
+		"held %llu.%03llu ms, took %llu.%01llu s",
+		guest->name, s->kernel->release, stat.nr_sites, hv_plural(stat.nr_sites),
+		guest->nr_vcpus, hv_plural(guest->nr_vcpus),
+		(unsigned long long)(stat.region_bytes >> 20),
+		(unsigned long long)(stat.hold_max_ns / 1000000),
+		(unsigned long long)(stat.hold_max_ns / 1000 % 1000),
+		(unsigned long long)(took_ns / 1000000000),
+		(unsigned long long)(took_ns / 100000000 % 10));
 	if (s->session->found_stale)
-		hv_text_add(ret,
-			    "; what an earlier boot of it had left in the region is discarded");
+		hv_text_add(ret, "; the changes that an earlier boot of it had in the region were "
+				 "discarded");
 }
 
 static void name_process(const char *name)
@@ -159,14 +216,15 @@ static void name_process(const char *name)
 	prctl(PR_SET_NAME, title);
 }
 
-/* Limits of the shell that attached are not meant for us: the guest is ours to leave clean. */
+/* Removes the limits of the shell that attached: they must not end the service before it has
+ * detached. */
 static void outlive_limits(void)
 {
 	signal(SIGXFSZ, SIG_IGN);
 	setrlimit(RLIMIT_CPU, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
 }
 
-/* It has attached: LINE says to what, and the log. */
+/* Describes the new session in LINE and in the log. */
 static void attached(struct service *s, const struct audit_actor *who, uint64_t started_ns,
 		     struct hv_text *line)
 {
@@ -191,9 +249,9 @@ static int service_run(const struct service_config *config, const struct audit_a
 
 	outlive_limits();
 	s.signal_fd = stop_signals_fd();
-	err = explain(open_all(config, report_fd, &s), config->spec);
+	err = open_all(config, report_fd, &s);
 	if (err) {
-		close_all(&s);
+		err = explain(close_all(&s, err), config->spec);
 		report_text(report_fd, WIRE_ERROR, err->code, err->message);
 		hv_err_free(err);
 		return 1;
@@ -201,7 +259,7 @@ static int service_run(const struct service_config *config, const struct audit_a
 	name_process(hv_guest_info(s.guest)->name);
 	attached(&s, who, started, &line);
 	if (!report_text(report_fd, WIRE_OK, 0, line.data)) {
-		audit_log(&s.audit, "whoever asked to attach has gone");
+		audit_log(&s.audit, "the command that asked to attach has gone");
 		ending_begin_detach(&s, NULL);
 	}
 	close(report_fd);
@@ -229,21 +287,64 @@ struct hv_err *service_here(const struct service_config *config, struct hv_guest
 	struct audit_actor who = audit_actor_self();
 	HV_AUTO_TEXT struct hv_text line = {0};
 	uint64_t started = hv_now_ns();
-	struct hv_err *err = in_domain(open_all(config, -1, &s), config->spec);
+	struct hv_err *err = open_all(config, -1, &s);
 
-	if (err) {
-		close_all(&s);
-		return err;
-	}
+	if (err)
+		return in_domain(close_all(&s, err), config->spec);
 	attached(&s, &who, started, &line);
 	ready(ctx, line.data);
 	serve(&s);
 	return NULL;
 }
 
-/* The parent's half. */
+/* The parent: waits for the report. */
 
-static struct hv_err *read_report(int fd, const char *spec, char **ret_line)
+/* Ctrl-C ends the wait for a service that attaches only after that is undone, or when it comes
+ * again. */
+static volatile sig_atomic_t nr_interrupts;
+
+static void on_interrupt(int signo hv_unused)
+{
+	nr_interrupts++;
+}
+
+static void catch_interrupts(struct sigaction *ret_before)
+{
+	struct sigaction action = {.sa_handler = on_interrupt};
+
+	nr_interrupts = 0;
+	sigaction(SIGINT, NULL, ret_before);
+	if (ret_before->sa_handler != SIG_IGN)
+		sigaction(SIGINT, &action, NULL);
+}
+
+/* After a read that a signal ended. Returns an error when nobody waits any longer. */
+static struct hv_err *heed_interrupts(int fd, const char *spec)
+{
+	if (nr_interrupts > 1)
+		return hv_err_new(EINTR,
+				  "domain '%s': the service goes on undoing what attach had begun",
+				  spec);
+	if (nr_interrupts && shutdown(fd, SHUT_WR) == 0)
+		fprintf(stderr, "hvtrace: domain '%s': undoing what attach had begun\n", spec);
+	return NULL;
+}
+
+/* The pipe was closed without a report. */
+static struct hv_err *died(const struct service_config *config)
+{
+	AUTO_RUNDIR_INFO struct rundir_info info = {0};
+	struct hv_err *err = hv_err_new(ECONNRESET, "the service died while it attached");
+	enum domain_state state = DOMAIN_FREE;
+	bool found = false;
+
+	hv_err_free(domain_state_find(config->run_dir, config->spec, NULL, &state, &found, &info));
+	if (state == DOMAIN_LEFT)
+		err = hv_err_mark(err, HV_ERR_NEEDS_RECOVERY);
+	return hv_err_add(explain(err, config->spec), "; the system log says more");
+}
+
+static struct hv_err *read_report(int fd, const struct service_config *config, char **ret_line)
 {
 	HV_AUTO_TEXT struct hv_text in = {0};
 	struct wire_frame frame;
@@ -252,10 +353,15 @@ static struct hv_err *read_report(int fd, const char *spec, char **ret_line)
 	ssize_t n;
 
 	while ((n = read(fd, buf, sizeof(buf))) != 0) {
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && errno == EINTR) {
+			struct hv_err *err = heed_interrupts(fd, config->spec);
+
+			if (err)
+				return err;
 			continue;
+		}
 		if (n < 0)
-			return hv_err_new(errno, "pipe: %s", strerror(errno));
+			return hv_err_new(errno, "service: %s", strerror(errno));
 		hv_text_add_bytes(&in, buf, (size_t)n);
 		if (wire_decode((struct hv_span){(uint8_t *)in.data, in.len_bytes}, &frame,
 				&used) != WIRE_FRAME)
@@ -267,13 +373,11 @@ static struct hv_err *read_report(int fd, const char *spec, char **ret_line)
 		return hv_err_new(frame.arg ? (int)frame.arg : EIO, "%.*s",
 				  (int)frame.data.len_bytes, (const char *)frame.data.data);
 	}
-	return hv_err_new(ECONNRESET,
-			  "domain '%s': the service died while it attached: run `hvtrace recover "
-			  "%s`, see the system log",
-			  spec, spec);
+	return died(config);
 }
 
-/* Nothing of the caller's is kept open: a shell that waits for its pipes must not wait for us. */
+/* Closes the caller's files: a shell that waits until its pipes are closed must not wait for the
+ * service. */
 static void drop_inherited(int keep_fd)
 {
 	int kept = fcntl(keep_fd, F_DUPFD, 10);
@@ -311,22 +415,27 @@ struct hv_err *service_start(const struct service_config *config, char **ret_lin
 	HV_AUTO_FREE char *spec = spec_absolute(config->spec);
 	struct audit_actor who = audit_actor_self();
 	HV_AUTO_FD int from = -1;
-	int pipe_fds[2];
+	struct sigaction before;
+	struct hv_err *err;
+	int fds[2];
 	pid_t pid;
 
-	/* Paths must mean the same after chdir("/"). */
+	/* Relative paths would mean something else after chdir("/"). */
 	in.vmlinux_path = vmlinux;
 	in.spec = spec;
-	if (pipe2(pipe_fds, O_CLOEXEC) != 0)
-		return hv_err_new(errno, "pipe: %s", strerror(errno));
-	from = pipe_fds[0];
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
+		return hv_err_new(errno, "socketpair: %s", strerror(errno));
+	from = fds[0];
 	pid = fork();
 	if (pid == 0)
-		become_service(&in, &who, pipe_fds[1]);
-	close(pipe_fds[1]);
+		become_service(&in, &who, fds[1]);
+	close(fds[1]);
 	if (pid < 0)
 		return hv_err_new(errno, "fork: %s", strerror(errno));
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	return read_report(from, spec, ret_line);
+	catch_interrupts(&before);
+	err = read_report(from, &in, ret_line);
+	sigaction(SIGINT, &before, NULL);
+	return err;
 }

@@ -1,4 +1,5 @@
-/* The service of one attached guest: what it has, who is connected, and how far its end has come.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The state of the service of one guest: what it owns, its clients, and how far its end has come.
  * One thread.
  * Leaves to others: attaching (service.h), the loop (serve.h), its end (ending.h), its clients
  * (clients.h). */
@@ -8,26 +9,28 @@
 #include "cli/rundir.h"
 #include "cli/service/config.h"
 #include "cli/service/dumps.h"
+#include "cli/service/made_dirs.h"
 #include "cli/service/peer.h"
 #include "tracer/session.h"
 
 #define SERVE_PEERS_MAX	  64
-#define SERVE_PEERS_EXTRA 4 /* more may detach, and hear else that they are too many */
+#define SERVE_PEERS_EXTRA 4 /* clients above the limit, which may only detach */
 
 enum serve_state {
 	SERVE_RUNS,
-	SERVE_DETACHING, /* no tree, no files; hv_session_detach is tried again and again */
+	SERVE_DETACHING, /* no tree, no files; hv_session_detach is tried until it succeeds */
 	SERVE_DONE,
 };
 
 struct serve_detach {
-	struct peer *peer; /* who waits for it; NULL: a signal, or an owner that went */
+	struct peer *peer; /* the client that waits for it; NULL: a signal asked, or the owner has
+			      gone */
 	struct audit_actor who;
-	bool must_end; /* the service goes even when it could not detach */
+	bool must_end; /* the service ends even if it cannot detach */
 	uint64_t next_ns;
 	uint64_t until_ns;
 	uint64_t delay_ns;
-	int waits_for; /* errno of the reason that was said last; 0: none */
+	int waits_for; /* errno of the reason that was reported last; 0: none */
 	struct hv_text report;
 };
 
@@ -40,6 +43,7 @@ struct service {
 	struct rundir dir;
 	struct audit audit;
 	struct dumps dumps;
+	struct made_dirs made;
 	int listen_fd;
 	int signal_fd;
 	uint64_t attached_ns; /* monotonic */
@@ -49,11 +53,13 @@ struct service {
 	struct peer *peers[SERVE_PEERS_MAX + SERVE_PEERS_EXTRA];
 	size_t nr_peers;
 	struct serve_detach detach;
-	struct hv_err *end;  /* why, when it is not a detach */
-	bool fell_asleep;    /* and is detached for that */
-	bool stays_known;    /* the reason is left for who asks later */
-	char *alive_message; /* last one that was logged */
-	bool stepped_aside;  /* a livepatch was seen waiting, and that was logged */
+	struct hv_err *end;  /* why the session ended, unless by a detach */
+	bool fell_asleep;    /* the guest did, so the session is being detached */
+	bool hibernates;     /* likewise: the guest is about to */
+	bool lost_region;    /* likewise: memory of the region is gone */
+	bool stays_known;    /* the reason stays in the run directory for those who ask later */
+	char *alive_message; /* the last one that was logged */
+	bool stepped_aside;  /* a livepatch waited, and this was logged */
 };
 
 static inline const char *service_name(const struct service *s)

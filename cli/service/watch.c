@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/watch.h"
 
 #include <string.h>
@@ -10,8 +11,8 @@
 #include "tracer/graph_tracer.h"
 
 #define ALIVE_NS    100000000ull
-#define SECOND_NS   1000000000ull /* clock, and which boot it is */
-#define OTHER_BOOTS 3		  /* looks in a row before a reboot is believed */
+#define SECOND_NS   1000000000ull /* clocks, modules, and which boot it is */
+#define OTHER_BOOTS 3		  /* successive looks before a reboot is believed */
 
 static void check_alive(struct service *s)
 {
@@ -46,6 +47,27 @@ static void check_sleep(struct service *s)
 	s->detach.must_end = false;
 }
 
+/* A detach that fails is tried again as long as the guest waits. */
+static void check_hibernation(struct service *s)
+{
+	if (!hv_session_delays_hibernation(s->session))
+		return;
+	s->hibernates = true;
+	audit_log(&s->audit, "the guest is about to hibernate (S4): detaching");
+	ending_begin_detach(s, NULL);
+	s->detach.must_end = false;
+}
+
+/* Once: a detach that fails ends the session, too. */
+static void check_region(struct service *s)
+{
+	if (s->lost_region || !hv_session_region_is_lost(s->session))
+		return;
+	s->lost_region = true;
+	audit_log(&s->audit, "memory of the region is gone: detaching");
+	ending_begin_detach(s, NULL);
+}
+
 static void watch_livepatch(struct service *s)
 {
 	struct hv_err *err = hv_tree_step_aside(s->tree);
@@ -58,7 +80,8 @@ static void watch_livepatch(struct service *s)
 	hv_err_free(err);
 }
 
-/* Registers of running vCPUs are of some moment: one odd look is no reboot. */
+/* The registers of running vCPUs are not all of the same moment, so one strange look is not a
+ * reboot. */
 static void check_boot(struct service *s, struct watch *w)
 {
 	enum boot_state boot = boot_look(s->kernel);
@@ -77,6 +100,7 @@ static void follow_guest(struct service *s)
 	hv_tree_refresh(s->tree);
 	hv_tree_retire(s->tree);
 	watch_livepatch(s);
+	made_dirs_retry(s);
 }
 
 void watch_guest(struct service *s, struct watch *w, uint64_t now_ns)
@@ -86,6 +110,10 @@ void watch_guest(struct service *s, struct watch *w, uint64_t now_ns)
 		check_alive(s);
 		if (s->state == SERVE_RUNS)
 			check_sleep(s);
+		if (s->state == SERVE_RUNS)
+			check_hibernation(s);
+		if (s->state == SERVE_RUNS)
+			check_region(s);
 	}
 	if (s->state != SERVE_RUNS || (now_ns < w->second_ns && !w->nr_other_boot))
 		return;

@@ -1,8 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* hvtrace attach: starts the service of a domain. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/client.h"
+#include "cli/domain_state.h"
 #include "cli/mount/mounter.h"
 #include "cli/service/service.h"
 #include "cli/spec.h"
@@ -24,7 +27,7 @@ static bool parse_via(const char *text, enum hv_via *ret)
 	return false;
 }
 
-/* A second service would stand in line for the monitor: look first. */
+/* Refuses a domain that has a service. A second service would wait for the monitor. */
 static struct hv_err *refuse_second(const struct cli *cli, const char *spec)
 {
 	HV_AUTO_FREE char *given = spec_absolute(spec);
@@ -32,16 +35,12 @@ static struct hv_err *refuse_second(const struct cli *cli, const char *spec)
 	bool found = false;
 	struct hv_err *err = rundir_find(cli->run_dir, given, cli->libvirt_uri, &found, &info);
 
-	if (err || !found || !info.live)
+	if (err || !found)
 		return err;
-	return hv_err_new(
-		EBUSY,
-		"domain '%s': already attached (service pid %d): `hvtrace detach %s` ends "
-		"that session",
-		spec, (int)info.service_pid, spec);
+	return domain_state_is_taken(&info, spec);
 }
 
-/* The session is there, whatever becomes of the mount. */
+/* The session goes on if the mount fails. */
 static int mount_tree(const struct cli *cli, const char *spec, const char *dir)
 {
 	HV_AUTO_FREE char *at = NULL;
@@ -53,14 +52,25 @@ static int mount_tree(const struct cli *cli, const char *spec, const char *dir)
 	return EXIT_OK;
 }
 
+/* What Ctrl-C ended dies of it, so that a script ends, too. Takes ERR. */
+static int fail_attach(struct hv_err *err)
+{
+	bool interrupted = err->code == ECANCELED || err->code == EINTR;
+
+	fail(err);
+	if (!interrupted)
+		return EXIT_FAILED;
+	signal(SIGINT, SIG_DFL);
+	raise(SIGINT);
+	return EXIT_FAILED;
+}
+
 static int run(struct cli *cli, int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{"via", required_argument, NULL, 'v'},
-		{"patch", required_argument, NULL, 'p'},
-		{"vmlinux", required_argument, NULL, 'k'},
-		{"mount", optional_argument, NULL, 'm'},
-		{0},
+		{"via", required_argument, NULL, 'v'},	   {"patch", required_argument, NULL, 'p'},
+		{"vmlinux", required_argument, NULL, 'k'}, {"force", no_argument, NULL, 'f'},
+		{"mount", optional_argument, NULL, 'm'},   {0},
 	};
 	struct service_config config = {.run_dir = cli->run_dir, .sink = cli->sink};
 	HV_AUTO_FREE char *line = NULL;
@@ -75,6 +85,8 @@ static int run(struct cli *cli, int argc, char **argv)
 			return exit_code;
 		if (c == 'k') {
 			config.vmlinux_path = optarg;
+		} else if (c == 'f') {
+			config.force = true;
 		} else if (c == 'm') {
 			mounts = true;
 			mount_dir = optarg;
@@ -96,7 +108,7 @@ static int run(struct cli *cli, int argc, char **argv)
 	if (!err)
 		err = service_start(&config, &line);
 	if (err)
-		return fail(err);
+		return fail_attach(err);
 	printf("%s\n", line);
 	return mounts ? mount_tree(cli, config.spec, mount_dir) : EXIT_OK;
 }
@@ -107,13 +119,14 @@ static const char help[] =
 	"  --via=WAY              how to reach the guest; auto: inject under KVM, else monitor\n"
 	"  --patch=WAY            how to change text: in place, or in shadow copies of its\n"
 	"                         pages (injection, shared RAM of small pages)\n"
-	"  --vmlinux=FILE         its kernel with symbols; refused if the build id differs\n"
-	"  --mount[=DIR]          then as `hvtrace mount DOMAIN [DIR]`\n";
+	"  --vmlinux=FILE         its kernel with symbols; the build id must be the same\n"
+	"  --force                also a guest that checks its kernel's text (LKRG)\n"
+	"  --mount[=DIR]          then do `hvtrace mount DOMAIN [DIR]`\n";
 
 const struct verb verb_attach = {
 	.name = "attach",
 	.args = "[--via=auto|inject|monitor] [--patch=in-place|shadow] [--vmlinux=FILE] "
-		"[--mount[=DIR]] DOMAIN",
+		"[--force] [--mount[=DIR]] DOMAIN",
 	.summary = "Start a session with a guest",
 	.help = help,
 	.run = run,

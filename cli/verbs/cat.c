@@ -1,4 +1,5 @@
-/* hvtrace cat: one file of a guest's tracefs tree, as cat(1) would show it. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hvtrace cat: shows one file of a guest's tracefs tree, as cat(1) does. */
 #include <fcntl.h>
 
 #include "cli/client.h"
@@ -42,9 +43,8 @@ static int run(struct cli *cli, int argc, char **argv)
 	return copy(&c, file, handle);
 }
 
-static const char help[] =
-	"trace_pipe is followed until SIGINT, or until the session is detached; it is an\n"
-	"error when the guest ends or reboots meanwhile.\n";
+static const char help[] = "trace_pipe is followed until SIGINT, or until the session is detached. "
+			   "If the guest\nends or reboots meanwhile, this is an error.\n";
 
 const struct verb verb_cat = {
 	.name = "cat",

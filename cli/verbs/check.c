@@ -1,21 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* hvtrace check: looks at a guest as attach would, and changes nothing. */
 #include <json-c/json.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/client.h"
+#include "cli/domain_state.h"
 #include "cli/explain.h"
 #include "cli/service/service.h"
 #include "cli/spec.h"
 #include "cli/verbs/verb.h"
 #include "kernel/clock.h"
+#include "kernel/integrity.h"
 #include "kernel/kernel.h"
+#include "kernel/preempt_sites.h"
+#include "tracer/session.h"
+#include "tracer/hibernation.h"
 #include "tracer/yield.h"
 
 #define VMCOREINFO_MAX_BYTES 4096
 
-/* What was found, for people and for programs at once. */
+/* What is known of the domain before the look into it. */
+struct known {
+	enum domain_state state;
+	struct rundir_info info; /* zero-initialised: there is none */
+};
+
+static void known_deinit(struct known *k)
+{
+	rundir_info_deinit(&k->info);
+}
+
+static void known_init(struct known *k, const struct cli *cli, const char *id)
+{
+	bool found = false;
+
+	known_deinit(k);
+	k->state = DOMAIN_FREE;
+	hv_err_free(domain_state_find(cli->run_dir, id, NULL, &k->state, &found, &k->info));
+}
+
+/* Findings, as text for people and as JSON for programs. */
 struct findings {
 	const char *spec; /* of the domain */
 	struct hv_text table;
@@ -36,7 +61,7 @@ static void findings_init(struct findings *f, const char *spec)
 	f->blockers = json_object_new_array();
 }
 
-/* VALUE may be NULL: then the row's text is the value. */
+/* Adds a row. If VALUE is NULL, programs get the row's text. */
 static void add(struct findings *f, const char *key, json_object *value, const char *fmt, ...)
 	hv_printf(4, 5);
 static void add(struct findings *f, const char *key, json_object *value, const char *fmt, ...)
@@ -51,7 +76,7 @@ static void add(struct findings *f, const char *key, json_object *value, const c
 	json_object_object_add(f->json, key, value ? value : json_object_new_string(text));
 }
 
-/* A row whose value is null to programs. */
+/* Adds a row whose value is null for programs. */
 static void add_unknown(struct findings *f, const char *key, const char *text)
 {
 	hv_text_printf(&f->table, "%-12s %s\n", key, text);
@@ -73,9 +98,10 @@ static json_object *number(uint64_t value)
 	return json_object_new_uint64(value);
 }
 
-static void check_machine(struct findings *f, struct hv_guest *guest, bool is_attached)
+static void check_machine(struct findings *f, struct hv_guest *guest, const struct known *known)
 {
 	const struct hv_guest_info *info = hv_guest_info(guest);
+	bool is_attached = known->state == DOMAIN_ATTACHED;
 	struct hv_region region;
 	struct hv_err *err;
 
@@ -89,8 +115,8 @@ static void check_machine(struct findings *f, struct hv_guest *guest, bool is_at
 	    (unsigned long long)(info->ram_bytes >> 20));
 	add(f, "transport", NULL, "%s", info->transport);
 	add(f, "attached", json_object_new_boolean(is_attached), "%s", is_attached ? "yes" : "no");
-	/* An attached guest's stub is taken by its own service. */
-	err = is_attached ? NULL : hv_guest_refusal(guest);
+	/* The gdb stub of an attached guest is in use by its own service. */
+	err = known->info.live ? NULL : hv_guest_refusal(guest);
 	if (err)
 		block(f, err);
 	if (info->region_to_make_bytes) {
@@ -108,7 +134,7 @@ static void check_machine(struct findings *f, struct hv_guest *guest, bool is_at
 	    (unsigned long long)(region.len_bytes >> 20), (unsigned long long)region.gpa.v);
 }
 
-/* The kernel's own word for how far it was moved: KERNELOFFSET of its VMCOREINFO. */
+/* Reads how far the kernel was moved from KERNELOFFSET of its VMCOREINFO. */
 static bool kaslr_offset(struct hv_kernel *k, uint64_t *ret)
 {
 	char note[VMCOREINFO_MAX_BYTES + 1] = {0};
@@ -196,15 +222,15 @@ static void check_clock(struct findings *f, struct hv_kernel *k)
 	hv_clock_free(clock);
 }
 
-/* A session's own changes hide what is looked for. */
-static void check_guest_ftrace(struct findings *f, const struct hv_kernel *k, bool is_attached)
+/* The changes of a session hide what is looked for. */
+static void check_guest_ftrace(struct findings *f, const struct hv_kernel *k, bool is_patched)
 {
 	HV_AUTO_TEXT struct hv_text reasons = {0};
 	HV_AUTO_ERR struct hv_err *err = hv_yield_look(k, &reasons);
 	json_object *o;
 
-	if (!err && reasons.len_bytes && is_attached) {
-		add_unknown(f, "guest_ftrace", "unknown (attached)");
+	if (!err && reasons.len_bytes && is_patched) {
+		add_unknown(f, "guest_ftrace", "unknown while hvtrace's changes are in the guest");
 		return;
 	}
 	if (err)
@@ -214,16 +240,112 @@ static void check_guest_ftrace(struct findings *f, const struct hv_kernel *k, bo
 	json_object_object_add(o, "reason",
 			       reasons.len_bytes ? json_object_new_string(reasons.data) : NULL);
 	if (reasons.len_bytes)
-		add(f, "guest_ftrace", o, "must not begin on what is traced: %s", reasons.data);
+		add(f, "guest_ftrace", o, "must not begin on traced functions: %s", reasons.data);
 	else
-		add(f, "guest_ftrace", o, "may begin on what is traced");
+		add(f, "guest_ftrace", o, "may begin on traced functions");
 }
 
-static void check_kernel(struct findings *f, struct hv_guest *guest, bool is_attached)
+static json_object *uncovered(const struct hv_kernel *k, const struct hv_preempt_site *site)
+{
+	json_object *o = json_object_new_object();
+	const char *name, *module;
+	char address[24];
+	uint64_t off;
+
+	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)site->at.v);
+	json_object_object_add(o, "address", json_object_new_string(address));
+	if (hv_kernel_symbol_at(k, site->at, &name, &module, &off))
+		json_object_object_add(o, "function", json_object_new_string(name));
+	json_object_object_add(o, "reason",
+			       json_object_new_string(hv_preempt_cover_reason(site->cover)));
+	return o;
+}
+
+/* How much of the kernel the tracer preemptoff measures. */
+static void check_preemptoff(struct findings *f, const struct hv_kernel *k, bool is_patched)
+{
+	hv_cleanup(hv_preempt_sites_deinit) struct hv_preempt_sites sites = {0};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	json_object *o, *list;
+
+	if (is_patched) {
+		add_unknown(f, "preemptoff", "unknown while hvtrace's changes are in the guest");
+		return;
+	}
+	err = hv_preempt_sites_read(k, &sites);
+	if (err) {
+		add_unknown(f, "preemptoff", err->message);
+		return;
+	}
+	o = json_object_new_object();
+	list = json_object_new_array();
+	for (size_t i = 0; i < sites.nr; i++)
+		if (sites.list[i].cover != HV_PREEMPT_COVERED)
+			json_object_array_add(list, uncovered(k, &sites.list[i]));
+	json_object_object_add(o, "places", number(sites.nr));
+	json_object_object_add(o, "covered", number(sites.nr_of[HV_PREEMPT_COVERED]));
+	json_object_object_add(o, "not_covered", list);
+	add(f, "preemptoff", o, "covers %zu of %zu places", sites.nr_of[HV_PREEMPT_COVERED],
+	    sites.nr);
+}
+
+/* Adds a row only when the guest must not hibernate while it is attached. */
+static void check_hibernation(struct findings *f, const struct hv_kernel *k, bool is_patched)
+{
+	HV_AUTO_TEXT struct hv_text reason = {0};
+	HV_AUTO_ERR struct hv_err *err = is_patched ? NULL : hv_hibernation_look(k, &reason);
+
+	if (err)
+		hv_text_add(&reason, err->message);
+	if (reason.len_bytes)
+		add(f, "hibernation", NULL, "the guest must not hibernate while attached: %s",
+		    reason.data);
+}
+
+/* Corrects KNOWN by what is in the guest's memory, as attach will find it. K NULL: its kernel is
+ * not known, and KNOWN stays as it is. */
+static struct hv_err *look_for_changes(struct hv_guest *guest, struct hv_kernel *k,
+				       struct known *known)
+{
+	bool has_left = false;
+	struct hv_err *err = NULL;
+
+	if (known->info.live || !k)
+		return NULL;
+	if (!hv_guest_info(guest)->region_to_make_bytes)
+		err = hv_session_has_left(guest, k, &has_left);
+	if (err && err->code == ENODEV) { /* no region, so nothing in it; that was said before */
+		hv_err_free(err);
+		err = NULL;
+	}
+	if (!err)
+		known->state = has_left ? DOMAIN_LEFT : DOMAIN_FREE;
+	return err;
+}
+
+static void check_state(struct findings *f, struct hv_guest *guest, struct hv_kernel *k,
+			struct known *known)
+{
+	struct hv_err *err = look_for_changes(guest, k, known);
+
+	add(f, "state", NULL, "%s", domain_state_words(known->state));
+	if (!err && known->state == DOMAIN_LEFT)
+		err = hv_err_mark(
+			hv_err_new(EEXIST, "a session died and left changes in the guest"),
+			HV_ERR_NEEDS_RECOVERY);
+	if (!err && known->state != DOMAIN_ATTACHED && known->info.live)
+		err = domain_state_is_taken(&known->info, f->spec);
+	if (err)
+		block(f, err);
+}
+
+static void check_kernel(struct findings *f, struct hv_guest *guest, struct known *known)
 {
 	HV_AUTO_KERNEL struct hv_kernel *k = NULL;
 	struct hv_err *err = hv_kernel_open(guest, NULL, &k);
+	bool is_patched;
 
+	check_state(f, guest, k, known);
 	if (err) {
 		block(f, err);
 		return;
@@ -240,7 +362,13 @@ static void check_kernel(struct findings *f, struct hv_guest *guest, bool is_att
 		    hv_btf_nr_types(k->core.btf));
 	else
 		add_unknown(f, "btf_types", "none");
-	check_guest_ftrace(f, k, is_attached);
+	err = hv_integrity_refusal(&k->modules);
+	if (err)
+		block(f, err);
+	is_patched = known->state != DOMAIN_FREE && known->state != DOMAIN_GONE;
+	check_guest_ftrace(f, k, is_patched);
+	check_hibernation(f, k, is_patched);
+	check_preemptoff(f, k, is_patched);
 	check_clock(f, k);
 }
 
@@ -258,33 +386,31 @@ static void print(struct findings *f, bool json)
 	       f->nr_blockers ? "no" : "yes");
 }
 
-static bool has_session(const struct cli *cli, const char *id)
-{
-	AUTO_RUNDIR_INFO struct rundir_info info = {0};
-	bool found = false;
-
-	hv_err_free(rundir_find(cli->run_dir, id, NULL, &found, &info));
-	return found && info.live;
-}
-
-/* A QMP socket serves one: with a session there, it is taken. Takes ERR. */
+/* A QMP socket serves one client, so it is busy if the domain has a session. Takes ERR. */
 static struct hv_err *explain_busy(const struct cli *cli, const char *spec, struct hv_err *err)
 {
+	hv_cleanup(known_deinit) struct known known = {0};
 	HV_AUTO_FREE char *given = spec_absolute(spec);
 
-	if (!err || !has_session(cli, given))
+	if (!err)
+		return NULL;
+	known_init(&known, cli, given);
+	if (!known.info.live && known.state != DOMAIN_GONE)
 		return err;
 	hv_err_free(err);
-	return hv_err_new(EBUSY,
-			  "attached, and its service has the monitor: `hvtrace stat %s` shows the "
-			  "session",
-			  spec);
+	if (known.state != DOMAIN_ATTACHED)
+		return domain_state_lacks_session(&known.info, spec);
+	return hv_err_new(
+		EBUSY,
+		"attached, and its service uses the monitor: `hvtrace stat %s%s` shows the session",
+		spec_dashes(spec), spec);
 }
 
 static int check(const struct cli *cli, const char *spec, bool json)
 {
 	HV_AUTO_GUEST struct hv_guest *guest = NULL;
 	hv_cleanup(findings_deinit) struct findings f = {0};
+	hv_cleanup(known_deinit) struct known known = {0};
 	struct hv_err *err = hv_guest_open(spec, cli->libvirt_uri, HV_VIA_AUTO, &guest);
 
 	err = explain_busy(cli, spec, err);
@@ -294,10 +420,9 @@ static int check(const struct cli *cli, const char *spec, bool json)
 	if (err) {
 		block(&f, in_domain(err, spec));
 	} else {
-		bool is_attached = has_session(cli, hv_guest_info(guest)->id);
-
-		check_machine(&f, guest, is_attached);
-		check_kernel(&f, guest, is_attached);
+		known_init(&known, cli, hv_guest_info(guest)->id);
+		check_machine(&f, guest, &known);
+		check_kernel(&f, guest, &known);
 	}
 	print(&f, json);
 	return f.nr_blockers ? EXIT_FAILED : EXIT_OK;

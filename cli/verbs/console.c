@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/verbs/console.h"
 
 #include <fcntl.h>
@@ -29,11 +30,12 @@ struct console {
 	void *ctx;
 };
 
-/* For handlers that cannot be told more. */
+/* Global, because a signal handler gets no argument. */
 static struct termios terminal_before;
 static volatile sig_atomic_t terminal_is_raw;
 
-/* The terminal is another job's: it has its own settings, and changing them would stop us. */
+/* Returns whether another job has the terminal. It has settings of its own, and changing them would
+ * stop this process. */
 static bool is_in_background(void)
 {
 	pid_t foreground = tcgetpgrp(STDIN_FILENO);
@@ -55,8 +57,8 @@ static void on_death(int signo)
 	raise(signo);
 }
 
-/* Keys one by one and as they are; what is printed is processed as before, for our own lines. Where
- * it is raw already, somebody may have changed it meanwhile. */
+/* Delivers keys one by one and unchanged. Output is processed as before, for hvtrace's own lines.
+ * If the terminal is raw already, another program may have changed it meanwhile. */
 static void make_raw(void)
 {
 	struct termios raw;
@@ -91,7 +93,7 @@ static void stop(struct console *c)
 	c->has_stopped = true;
 }
 
-/* Keys without those meant for us; their number. */
+/* Removes keys that are meant for hvtrace. Returns the number of those left. */
 static size_t filter_keys(struct console *c, uint8_t *keys, size_t nr)
 {
 	size_t kept = 0;
@@ -106,7 +108,7 @@ static size_t filter_keys(struct console *c, uint8_t *keys, size_t nr)
 	return kept;
 }
 
-/* False: there will be no more. */
+/* False: there will be no more keys. */
 static bool pass_keys(struct console *c)
 {
 	uint8_t keys[KEYS_BYTES];
@@ -132,8 +134,8 @@ static bool pass_keys(struct console *c)
 	return true;
 }
 
-/* All of the process, until it is continued; not at all where nobody could: in an orphaned process
- * group the kernel ignores it. */
+/* Stops the whole process until it is continued. Does nothing if nobody could continue it: in an
+ * orphaned process group the kernel ignores the signal. */
 static void stop_job(struct console *c)
 {
 	sigset_t set;
@@ -183,7 +185,7 @@ static void *console_main(void *arg)
 	}
 }
 
-/* What the caller ignores stays ignored: nohup, or a shell's `&`. */
+/* Signals that the caller ignores stay ignored, as under nohup or with the shell's `&`. */
 static void add_heard(sigset_t *ret)
 {
 	static const int heard[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT};
@@ -200,7 +202,7 @@ struct hv_err *console_open(struct console **ret, int *ret_in_fd)
 	struct console *c = hv_alloc(sizeof(*c));
 	sigset_t set;
 
-	signal(SIGPIPE, SIG_IGN); /* errors of who writes */
+	signal(SIGPIPE, SIG_IGN); /* the writer gets an error instead */
 	signal(SIGXFSZ, SIG_IGN);
 	add_heard(&set);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);

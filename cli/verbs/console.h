@@ -1,19 +1,21 @@
-/* The terminal of a machine of our own: keys go to its serial port, Ctrl-A x ends it. The terminal
- * is as before on every exit but that by SIGKILL, and while the program is stopped. A thread of its
- * own, which also hears SIGINT, SIGTERM, SIGHUP and SIGQUIT for the program, and what stops and
- * continues it. Leaves to others: what the guest prints (the serial port
- * writes it itself). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The terminal of a machine of `hvtrace run`: keys go to the machine's serial port, and Ctrl-A x
+ * ends the machine. The terminal gets its settings back on every exit except by SIGKILL, and while
+ * the program is stopped. The console is a thread of its own, which also receives SIGINT, SIGTERM,
+ * SIGHUP and SIGQUIT for the program, and the signals that stop and continue it. Leaves to others:
+ * output of the guest (the serial port writes it itself). */
 #pragma once
 
 #include "base/err.h"
 
 struct console;
 
-/* Call before other threads are made: the signals are blocked for all of them. *RET_IN_FD is what
- * the machine reads; it is the console's. */
+/* Call this before other threads are made: the signals are blocked for all of them. The machine
+ * reads from *RET_IN_FD, which the console owns. */
 struct hv_err *console_open(struct console **ret, int *ret_in_fd) hv_must_use;
-/* From here on keys and signals count. STOP(CTX) is called, once, when the user or a signal wants
- * the end. */
+/* Begins to handle keys and signals. STOP(CTX) is called once, when the user or a signal ends the
+ * machine. */
 struct hv_err *console_start(struct console *c, void (*stop)(void *ctx), void *ctx) hv_must_use;
-/* Gives the terminal back; returns the signal that wanted the end, else 0. NULL is fine. */
+/* Gives the terminal its settings back. Returns the signal that ended the machine, or 0. NULL is
+ * fine. */
 int console_close(struct console *c);

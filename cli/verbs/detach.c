@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* hvtrace detach: ends a session. */
 #include "cli/client.h"
 #include "cli/verbs/verb.h"
@@ -24,8 +25,8 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const char help[] =
-	"Every byte that was changed is put back and compared. A task that may still return\n"
-	"into a stub is waited for, for ten seconds.\n";
+	"Every byte that was changed is put back and compared. If a task may still return\ninto a "
+	"stub, detach waits for it for up to ten seconds.\n";
 
 const struct verb verb_detach = {
 	.name = "detach",

@@ -1,4 +1,5 @@
-/* hvtrace echo: what `echo TEXT > FILE` would do in a guest's tracefs tree. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hvtrace echo: does what `echo TEXT > FILE` does in a guest's tracefs tree. */
 #include <fcntl.h>
 
 #include "cli/client.h"
@@ -43,8 +44,8 @@ static int run(struct cli *cli, int argc, char **argv)
 
 static const char help[] =
 	"Does what `echo TEXT > FILE` does in tracefs: the words joined by blanks, and a\n"
-	"newline. Errors are those of tracefs. Options stand before TEXT, which may\n"
-	"begin with '-'.\n\n"
+	"newline. Errors are those of tracefs. Options are before TEXT, which may\nbegin with "
+	"'-'.\n\n"
 	"  -a, --append           as `>> FILE`: add to a list instead of replacing it\n";
 
 const struct verb verb_echo = {

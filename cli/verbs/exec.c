@@ -1,4 +1,5 @@
-/* hvtrace exec, hvtrace sh: programs for which a guest's tracefs is the one there is. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hvtrace exec, hvtrace sh: run programs that see a guest's tracefs in place of the host's. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +8,13 @@
 
 enum { EXIT_NOT_RUN = 126, EXIT_NOT_FOUND = 127 }; /* as in sh(1) */
 
-/* Returns only when it could not. */
+/* Tells programs which guest they see. */
+static void name_guest(const char *spec)
+{
+	setenv("HVTRACE_DOMAIN", spec, 1);
+}
+
+/* Returns only on errors. */
 static int become(const char *file, char **argv)
 {
 	int code;
@@ -37,14 +44,16 @@ static int run_exec(struct cli *cli, int argc, char **argv)
 	err = enter_guest(cli->run_dir, spec, cli->libvirt_uri);
 	if (err)
 		return fail(err);
+	name_guest(spec);
 	return become(argv[optind + 1], argv + optind + 1);
 }
 
 static const char exec_help[] =
 	"For COMMAND and what it starts, /sys/kernel/tracing is the guest's tree, and so\n"
 	"are /sys/kernel/debug/tracing, /proc/kallsyms, /proc/version and the number of\n"
-	"CPUs; the host's own tracing is out of reach. The session must have been attached.\n"
-	"The exit status is COMMAND's. Options stand before DOMAIN.\n\n"
+	"CPUs; the host's own tracing is out of reach. The domain must be attached. The "
+	"exit\nstatus is COMMAND's. Options are before DOMAIN. HVTRACE_DOMAIN in its environment "
+	"is\nDOMAIN.\n\n"
 	"  hvtrace exec web1 trace-cmd record -p function -l 'vfs_*' sleep 2\n";
 
 const struct verb verb_exec = {
@@ -63,7 +72,7 @@ static int run_sh(struct cli *cli, int argc, char **argv)
 	int exit_code;
 	int c;
 
-	/* -c after the domain, as the shell's own. */
+	/* -c after the domain is an option of the shell. */
 	if ((c = verb_option(cli, argc, argv, "", NULL, &exit_code)) == VERB_OPTION_STOP)
 		return exit_code;
 	if (argc - optind >= 2 && strcmp(argv[optind + 1], "-c") == 0) {
@@ -81,12 +90,15 @@ static int run_sh(struct cli *cli, int argc, char **argv)
 		return fail(err);
 	if (chdir(ENTER_TRACING) != 0)
 		return fail(hv_err_new(errno, ENTER_TRACING ": %s", strerror(errno)));
+	name_guest(argv[optind]);
+	/* The shell expands the variable, and does not expand its value again. */
+	setenv("PS1", "${HVTRACE_DOMAIN}# ", 1);
 	return become("/bin/sh", words);
 }
 
 static const char sh_help[] =
-	"/bin/sh as `hvtrace exec` would run it, in /sys/kernel/tracing. Options stand\n"
-	"before DOMAIN, but for -c SCRIPT, which is the shell's.\n\n"
+	"Runs /bin/sh as `hvtrace exec` would, in /sys/kernel/tracing. Options are before\nDOMAIN, "
+	"except -c SCRIPT, which is the shell's.\n\n"
 	"  hvtrace sh web1 -c 'echo \"vfs_*\" >set_ftrace_filter; cat trace'\n";
 
 const struct verb verb_sh = {

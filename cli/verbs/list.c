@@ -1,20 +1,82 @@
-/* hvtrace list: the domains libvirt knows and the sessions there are. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hvtrace list: shows the domains that libvirt knows, and all sessions. */
+#include <json-c/json.h>
+#include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include <wchar.h>
 
-#include "cli/rundir.h"
+#include "cli/domain_state.h"
 #include "cli/verbs/verb.h"
 #include "vmm/guest.h"
 
-#define NAME_WIDTH_MIN 24
-#define NAME_WIDTH_MAX 64
+#define NAME_WIDTH_MIN	  24
+#define NAME_WIDTH_MAX	  64
+#define ADVICE_ADD_DEVICE " (hvtrace check says what to add)"
 
-static bool is_attached(const struct rundir_info *sessions, size_t nr, const char *uuid)
+struct row {
+	char *name; /* owned, as is everything else that is not const */
+	char *uuid;
+	int id; /* -1: none */
+	char *state;
+	const char *traceable; /* "yes", "no", or what a session does */
+	char *reason;	       /* NULL: none */
+};
+
+struct rows {
+	struct row *list;
+	size_t nr;
+};
+
+static void rows_deinit(struct rows *rows)
+{
+	for (size_t i = 0; i < rows->nr; i++) {
+		free(rows->list[i].name);
+		free(rows->list[i].uuid);
+		free(rows->list[i].state);
+		free(rows->list[i].reason);
+	}
+	free(rows->list);
+}
+
+/* Returns a row without TRACEABLE. */
+static struct row *add_row(struct rows *rows, const char *name, const char *uuid, int id,
+			   const char *state)
+{
+	struct row *row;
+
+	rows->list = hv_realloc_array(rows->list, rows->nr + 1, sizeof(*rows->list));
+	row = &rows->list[rows->nr++];
+	*row = (struct row){
+		.name = hv_strdup(name),
+		.uuid = hv_strdup(uuid),
+		.id = id,
+		.state = hv_strdup(state),
+	};
+	return row;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strverscmp(((const struct row *)a)->name, ((const struct row *)b)->name);
+}
+
+/* NULL: there is none. */
+static const struct rundir_info *session_of(const struct rundir_info *sessions, size_t nr,
+					    const char *uuid)
 {
 	for (size_t i = 0; i < nr; i++)
-		if (sessions[i].live && strcmp(sessions[i].id, uuid) == 0)
-			return true;
-	return false;
+		if (strcmp(sessions[i].id, uuid) == 0)
+			return &sessions[i];
+	return NULL;
+}
+
+/* Whether INFO, which may be NULL, decides what is shown. */
+static bool is_to_show(const struct rundir_info *info)
+{
+	enum domain_state state = domain_state(info);
+
+	return state != DOMAIN_FREE && state != DOMAIN_GONE;
 }
 
 static bool is_listed(const struct hv_domain *domains, size_t nr, const char *uuid)
@@ -25,85 +87,180 @@ static bool is_listed(const struct hv_domain *domains, size_t nr, const char *uu
 	return false;
 }
 
-static int wider(int width, const char *name)
+static void set_session(struct row *row, const struct rundir_info *info)
 {
-	int len = (int)strnlen(name, NAME_WIDTH_MAX);
+	struct hv_err *err = domain_state_needs_recovery(info, row->name);
 
-	return len > width ? len : width;
+	row->traceable = err ? "no" : domain_state_words(domain_state(info));
+	if (err)
+		row->reason = hv_strdup(err->reason);
+	hv_err_free(err);
 }
 
-static void print_row(int width, const char *name, const char *id, const char *state,
-		      const char *traceable, const char *reason)
+/* SESSION may be NULL. */
+static void add_domain(struct rows *rows, const struct hv_domain *d,
+		       const struct rundir_info *session)
+{
+	struct row *row = add_row(rows, d->name, d->uuid, d->id, d->state);
+
+	row->traceable = d->reason ? "no" : "yes";
+	if (is_to_show(session))
+		set_session(row, session);
+	else if (d->reason)
+		row->reason =
+			hv_format("%s%s", d->reason, d->lacks_device ? ADVICE_ADD_DEVICE : "");
+}
+
+static void make_rows(struct rows *rows, const struct hv_domain *domains, size_t nr,
+		      const struct rundir_info *sessions, size_t nr_sessions)
+{
+	for (size_t i = 0; i < nr; i++)
+		add_domain(rows, &domains[i], session_of(sessions, nr_sessions, domains[i].uuid));
+	for (size_t i = 0; i < nr_sessions; i++)
+		if (is_to_show(&sessions[i]) && !is_listed(domains, nr, sessions[i].id))
+			set_session(add_row(rows, sessions[i].name, sessions[i].id, -1, "running"),
+				    &sessions[i]);
+	if (rows->nr)
+		qsort(rows->list, rows->nr, sizeof(*rows->list), by_name);
+}
+
+/* Adds NAME without what a terminal would act on, and returns how many columns that takes. What is
+ * not UTF-8, or has no width, becomes '?'. */
+static int add_name(struct hv_text *t, const char *name)
+{
+	const char *end = name + strlen(name);
+	mbstate_t state = {0};
+	int columns = 0;
+
+	hv_text_add(t, "");
+	while (name < end) {
+		wchar_t c;
+		size_t len = mbrtowc(&c, name, (size_t)(end - name), &state);
+
+		if (len <= (size_t)(end - name) && wcwidth(c) >= 0) {
+			hv_text_add_bytes(t, name, len);
+			columns += wcwidth(c);
+			name += len;
+			continue;
+		}
+		state = (mbstate_t){0};
+		hv_text_add(t, "?");
+		columns++;
+		name += len <= (size_t)(end - name) ? len : 1;
+	}
+	return columns;
+}
+
+static void print_row(int width, const char *name, const char *id, const struct row *row)
 {
 	HV_AUTO_TEXT struct hv_text safe = {0};
+	int columns = add_name(&safe, name);
 
-	hv_text_add_guest(&safe, name, 256);
-	printf("%-*s %5s  %-10s %s%s%s\n", width, safe.data ? safe.data : "", id, state, traceable,
-	       reason ? ": " : "", reason ? reason : "");
+	printf("%s%*s %5s  %-10s %s%s%s\n", safe.data, columns < width ? width - columns : 0, "",
+	       id, row->state, row->traceable, row->reason ? ": " : "",
+	       row->reason ? row->reason : "");
 }
 
-static void print_domain(int width, const struct hv_domain *d, bool is_traced)
+static int wider(int width, const char *name)
 {
-	const char *advice = d->lacks_device ? " (hvtrace check says what to add)" : "";
-	HV_AUTO_FREE char *reason = hv_format("%s%s", d->reason ? d->reason : "", advice);
+	HV_AUTO_TEXT struct hv_text safe = {0};
+	int columns = add_name(&safe, name);
+
+	columns = columns < NAME_WIDTH_MAX ? columns : NAME_WIDTH_MAX;
+	return columns > width ? columns : width;
+}
+
+static void print_table(const struct rows *rows)
+{
+	const struct row head = {.state = (char *)"STATE", .traceable = "TRACEABLE"};
+	int width = NAME_WIDTH_MIN;
 	char id[16];
 
-	snprintf(id, sizeof(id), d->id < 0 ? "-" : "%d", d->id);
-	if (is_traced)
-		print_row(width, d->name, id, d->state, "attached", NULL);
-	else if (d->reason)
-		print_row(width, d->name, id, d->state, "no", reason);
-	else
-		print_row(width, d->name, id, d->state, "yes", NULL);
+	for (size_t i = 0; i < rows->nr; i++)
+		width = wider(width, rows->list[i].name);
+	print_row(width, "NAME", "ID", &head);
+	for (size_t i = 0; i < rows->nr; i++) {
+		snprintf(id, sizeof(id), rows->list[i].id < 0 ? "-" : "%d", rows->list[i].id);
+		print_row(width, rows->list[i].name, id, &rows->list[i]);
+	}
 }
 
-static void print_table(const struct hv_domain *domains, size_t nr,
-			const struct rundir_info *sessions, size_t nr_sessions)
+static json_object *string_or_null(const char *text)
 {
-	int width = NAME_WIDTH_MIN;
-
-	for (size_t i = 0; i < nr; i++)
-		width = wider(width, domains[i].name);
-	for (size_t i = 0; i < nr_sessions; i++)
-		if (sessions[i].live)
-			width = wider(width, sessions[i].name);
-	print_row(width, "NAME", "ID", "STATE", "TRACEABLE", NULL);
-	for (size_t i = 0; i < nr; i++)
-		print_domain(width, &domains[i],
-			     is_attached(sessions, nr_sessions, domains[i].uuid));
-	for (size_t i = 0; i < nr_sessions; i++)
-		if (sessions[i].live && !is_listed(domains, nr, sessions[i].id))
-			print_row(width, sessions[i].name, "-", "running", "attached", NULL);
+	return text ? json_object_new_string(text) : NULL;
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static void print_json(const struct rows *rows)
 {
+	json_object *all = json_object_new_array();
+
+	for (size_t i = 0; i < rows->nr; i++) {
+		const struct row *row = &rows->list[i];
+		json_object *o = json_object_new_object();
+
+		json_object_object_add(o, "name", string_or_null(row->name));
+		json_object_object_add(o, "uuid", string_or_null(row->uuid));
+		json_object_object_add(o, "id", row->id < 0 ? NULL : json_object_new_int(row->id));
+		json_object_object_add(o, "state", string_or_null(row->state));
+		json_object_object_add(o, "traceable", string_or_null(row->traceable));
+		json_object_object_add(o, "reason", string_or_null(row->reason));
+		json_object_array_add(all, o);
+	}
+	printf("%s\n", json_object_to_json_string_ext(all, JSON_C_TO_STRING_PRETTY |
+								   JSON_C_TO_STRING_SPACED |
+								   JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(all);
+}
+
+/* Shows what was found, also if ERR says that libvirt could not be asked. */
+static void show(const struct cli *cli, bool json, struct hv_err **ret_err)
+{
+	hv_cleanup(rows_deinit) struct rows rows = {0};
 	struct rundir_info *sessions = NULL;
 	struct hv_domain *domains = NULL;
 	size_t nr_sessions = 0;
 	size_t nr = 0;
-	struct hv_err *err;
-	int exit_code;
 
-	if (!verb_no_options(cli, argc, argv, 0, 0, &exit_code))
-		return exit_code;
-	/* Without root the sessions cannot be seen; the domains can. */
+	/* Without root the sessions cannot be read, but the domains are shown. */
 	hv_err_free(rundir_list(cli->run_dir, &sessions, &nr_sessions));
-	err = hv_domain_list(cli->libvirt_uri, &domains, &nr);
-	if (!err || nr_sessions)
-		print_table(domains, nr, sessions, nr_sessions);
+	*ret_err = hv_domain_list(cli->libvirt_uri, &domains, &nr);
+	make_rows(&rows, domains, nr, sessions, nr_sessions);
+	if (json)
+		print_json(&rows);
+	else if (!*ret_err || nr_sessions)
+		print_table(&rows);
 	hv_domain_list_free(domains, nr);
 	rundir_list_free(sessions, nr_sessions);
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, {0}};
+	struct hv_err *err;
+	bool json = false;
+	int exit_code;
+	int option;
+
+	while ((option = verb_option(cli, argc, argv, "j", longs, &exit_code)) != -1) {
+		if (option == VERB_OPTION_STOP)
+			return exit_code;
+		json = true;
+	}
+	if (!verb_operands(cli, argc, argv, 0, 0, &exit_code))
+		return exit_code;
+	/* Names of domains are UTF-8, wherever hvtrace runs. */
+	setlocale(LC_CTYPE, "C.UTF-8");
+	show(cli, json, &err);
 	return fail_if(err);
 }
 
 static const char help[] =
-	"TRACEABLE is what can be seen without a look into the guest's memory; `hvtrace\n"
-	"check` looks. Sessions with machines that libvirt does not know are shown too.\n";
+	"TRACEABLE is what can be said without reading the guest's memory; `hvtrace check`\nreads "
+	"it. Sessions with machines that libvirt does not know are shown, too.\n\n" VERB_SHOWN_HELP;
 
 const struct verb verb_list = {
 	.name = "list",
-	.args = "",
+	.args = "[--json]",
 	.summary = "Show the domains, and whether each can be traced",
 	.help = help,
 	.run = run,

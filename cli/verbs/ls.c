@@ -1,4 +1,5 @@
-/* hvtrace ls: names in a guest's tracefs tree. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hvtrace ls: lists names in a guest's tracefs tree. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* NAMES, a line each, in the order in which ls(1) shows them; the tree's own is its reader's. */
+/* Prints NAMES, one a line, in the order of ls(1). The tree has an order of its own. */
 static int put_sorted(struct hv_span names)
 {
 	HV_AUTO_FREE char **lines = hv_alloc((names.len_bytes + 1) * sizeof(*lines));

@@ -1,4 +1,5 @@
-/* hvtrace mount: a guest's tracefs tree as a directory. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hvtrace mount: mounts a guest's tracefs tree at a directory. */
 #include <stdio.h>
 
 #include "cli/mount/mounter.h"
@@ -22,10 +23,9 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const char help[] =
-	"The tree is there for root, as tracefs in the guest would be: an empty directory\n"
-	"DIR, or /run/hvtrace/tracing/DOMAIN; printed when it is there. `hvtrace umount`,\n"
-	"`hvtrace detach` and the end of the guest take it away. The session must have been\n"
-	"attached.\n";
+	"Mounts the tree, for root, at DIR, an empty directory, or "
+	"at\n/run/hvtrace/tracing/DOMAIN, and prints where. `hvtrace umount`, `hvtrace "
+	"detach`\nand the end of the guest unmount it. The domain must be attached.\n";
 
 const struct verb verb_mount = {
 	.name = "mount",

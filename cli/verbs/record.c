@@ -1,4 +1,5 @@
-/* hvtrace record: traces for a while, with settings of its own, and puts them back. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hvtrace record: traces for some time, with settings of its own. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,13 +11,15 @@
 #include "cli/client.h"
 #include "cli/duration.h"
 #include "cli/service/service.h"
+#include "cli/verbs/record_file.h"
+#include "cli/verbs/summary.h"
 #include "cli/verbs/verb.h"
 
-#define TURN_MS	 100 /* how often a signal, the time and the command are looked at */
+#define TURN_MS	 100 /* how often it looks for signals, the time, and the command's end */
 #define STOP_MS	 2000
-#define DRAIN_MS 300 /* longer than what a reader waits for to sort */
+#define DRAIN_MS 300 /* longer than a reader waits for records that are being written */
 
-/* The only thing a signal handler touches. */
+/* The only variable that a signal handler writes. */
 static volatile sig_atomic_t caught_signal;
 
 static void on_signal(int signo)
@@ -27,41 +30,61 @@ static void on_signal(int signo)
 struct record {
 	const char *spec;
 	const char *tracer;
-	struct hv_text filter; /* globs, a blank before each */
+	const char *format;    /* as given; NULL: by the name of the file */
+	struct hv_text filter; /* globs, with a blank before each */
 	struct hv_text notrace;
 	struct hv_text graph;
 	struct hv_text pids;
-	uint64_t for_ns; /* 0: until COMMAND ends */
-	char **command;	 /* NULL: for a time */
+	uint64_t for_ns; /* 0: until COMMAND ends, or a signal comes */
+	char **command;	 /* NULL: none */
 
 	struct client client;
+	struct summary summary;
 	bool attached_here;
-	int out_error;	  /* 0: what comes goes to stdout */
-	char *tracing_on; /* as it was; NULL: nothing was set yet */
-	pid_t pid;	  /* of COMMAND; 0: not running */
-	int status;	  /* of COMMAND, when it has run */
+	struct record_file file; /* without a path: events go to stdout as text */
+	uint32_t pipe;		 /* then: the handle of trace_pipe */
+	int out_error;		 /* 0: events are written to stdout */
+	char *dir;		 /* owned; of its instance; NULL: nothing was set yet */
+	pid_t pid;		 /* of COMMAND; 0: not running */
+	int status;		 /* of COMMAND, after its end */
 };
 
 static void record_deinit(struct record *r)
 {
 	client_close(&r->client);
+	record_file_deinit(&r->file);
 	hv_text_deinit(&r->filter);
 	hv_text_deinit(&r->notrace);
 	hv_text_deinit(&r->graph);
 	hv_text_deinit(&r->pids);
-	free(r->tracing_on);
+	free(r->dir);
 }
 
-/* Settings. */
+/* Settings. They are those of an instance that goes with the connection. So the service puts them
+ * back whatever ends record, and they meet nobody else's. */
 
-/* TEXT NULL: emptied. */
-static struct hv_err *set(struct record *r, const char *file, const char *text)
+static struct hv_err *in_domain_of(const struct record *r, struct hv_err *err)
 {
-	struct hv_err *err = client_echo(&r->client, file, text);
-
 	return err && err->code != ECONNRESET ? hv_err_in(err, "domain '%s'", r->spec) : err;
 }
 
+static char *path_of(const struct record *r, const char *file)
+{
+	HV_AUTO_TEXT struct hv_text path = {0};
+
+	hv_text_printf(&path, "%s/%s", r->dir, file);
+	return hv_text_take(&path);
+}
+
+/* If TEXT is NULL, truncates FILE. */
+static struct hv_err *set(struct record *r, const char *file, const char *text)
+{
+	HV_AUTO_FREE char *path = path_of(r, file);
+
+	return in_domain_of(r, client_echo(&r->client, path, text));
+}
+
+/* The first line of FILE of the top. */
 static struct hv_err *get_line(struct record *r, const char *file, char **ret)
 {
 	HV_AUTO_TEXT struct hv_text text = {0};
@@ -75,26 +98,35 @@ static struct hv_err *get_line(struct record *r, const char *file, char **ret)
 	return NULL;
 }
 
-/* Somebody else's tracing is not taken over. */
-static struct hv_err *refuse_busy(struct record *r)
+/* Gives the buffer the size of the top's, unless the host has no memory for that, and chooses the
+ * top's clock, which is shown in brackets. */
+static void follow_top(struct record *r)
 {
-	HV_AUTO_FREE char *tracer = NULL;
-	struct hv_err *err = get_line(r, "current_tracer", &tracer);
+	HV_AUTO_FREE char *size = NULL, *clocks = NULL;
 
-	if (err || strcmp(tracer, "nop") == 0)
-		return err;
-	return hv_err_new(EBUSY,
-			  "domain '%s': tracer '%s' is set already: `hvtrace echo %s "
-			  "current_tracer nop` ends it",
-			  r->spec, tracer, r->spec);
+	hv_err_free(get_line(r, "buffer_size_kb", &size));
+	if (size)
+		hv_err_free(set(r, "buffer_size_kb", size));
+	hv_err_free(get_line(r, "trace_clock", &clocks));
+	if (clocks && strchr(clocks, '[') && strchr(clocks, ']')) {
+		*strchr(clocks, ']') = '\0';
+		hv_err_free(set(r, "trace_clock", strchr(clocks, '[') + 1));
+	}
 }
 
 static struct hv_err *put_settings(struct record *r)
 {
-	struct hv_err *err = get_line(r, "tracing_on", &r->tracing_on);
+	HV_AUTO_TEXT struct hv_text dir = {0};
+	struct hv_err *err;
 
+	hv_text_printf(&dir, "instances/record-%d", (int)getpid());
+	err = in_domain_of(r, client_mkdir(&r->client, dir.data, CLIENT_DIR_OURS));
+	if (err)
+		return err;
+	r->dir = hv_text_take(&dir);
+	err = set(r, "tracing_on", "0");
 	if (!err)
-		err = set(r, "tracing_on", "0");
+		follow_top(r);
 	if (!err)
 		err = set(r, "set_ftrace_filter", r->filter.data);
 	if (!err)
@@ -108,20 +140,9 @@ static struct hv_err *put_settings(struct record *r)
 	return err;
 }
 
-/* Each is tried whatever the others say; the first error is returned. */
 static struct hv_err *restore_settings(struct record *r)
 {
-	struct hv_err *first = NULL;
-
-	if (!r->tracing_on)
-		return NULL;
-	hv_err_keep_first(&first, set(r, "current_tracer", "nop"));
-	hv_err_keep_first(&first, set(r, "set_ftrace_filter", NULL));
-	hv_err_keep_first(&first, set(r, "set_ftrace_notrace", NULL));
-	hv_err_keep_first(&first, set(r, "set_graph_function", NULL));
-	hv_err_keep_first(&first, set(r, "set_ftrace_pid", NULL));
-	hv_err_keep_first(&first, set(r, "tracing_on", r->tracing_on));
-	return first;
+	return r->dir ? in_domain_of(r, client_rmdir(&r->client, r->dir)) : NULL;
 }
 
 /* The session. */
@@ -188,7 +209,7 @@ static struct hv_err *start_command(struct record *r)
 		signal(SIGTERM, SIG_DFL);
 		signal(SIGHUP, SIG_DFL);
 		signal(SIGPIPE, SIG_DFL);
-		/* Standard output is the trace's. */
+		/* The trace goes to standard output. */
 		dup2(STDERR_FILENO, STDOUT_FILENO);
 		execvp(r->command[0], r->command);
 		code = errno;
@@ -215,7 +236,7 @@ static bool command_has_ended(struct record *r)
 	return true;
 }
 
-/* By force when it does not heed the polite way for STOP_MS. */
+/* Asks COMMAND to end, and kills it if it still runs after STOP_MS. */
 static void stop_command(struct record *r)
 {
 	uint64_t until = hv_now_ns() + STOP_MS * 1000000ull;
@@ -247,12 +268,30 @@ static struct hv_err *command_result(const struct record *r)
 
 /* Streaming. */
 
-/* *RET_MORE false: nothing came within WAIT_MS, or the file is at its end. */
-static struct hv_err *stream_once(struct record *r, uint32_t handle, uint32_t wait_ms,
-				  bool *ret_more)
+/* The tracer cannot be changed while a file that takes events is open, so these are opened after
+ * that and closed before. */
+static struct hv_err *open_events(struct record *r)
+{
+	HV_AUTO_FREE char *pipe = path_of(r, "trace_pipe");
+	struct hv_err *err;
+
+	if (r->file.path)
+		return record_file_begin(&r->file, &r->client, r->dir);
+	err = client_open(&r->client, pipe, O_RDONLY, &r->pipe);
+	return err ? hv_err_in(err, "domain '%s': trace_pipe", r->spec) : NULL;
+}
+
+static struct hv_err *close_events(struct record *r)
+{
+	if (r->file.path)
+		return record_file_close(&r->file, &r->client);
+	return client_close_file(&r->client, r->pipe);
+}
+
+static struct hv_err *print_some(struct record *r, uint32_t wait_ms, bool *ret_more)
 {
 	struct hv_span data;
-	struct hv_err *err = client_read(&r->client, handle, wait_ms, &data);
+	struct hv_err *err = client_read(&r->client, r->pipe, wait_ms, &data);
 
 	*ret_more = false;
 	if (err && err->code == EAGAIN) {
@@ -266,6 +305,14 @@ static struct hv_err *stream_once(struct record *r, uint32_t handle, uint32_t wa
 	return NULL;
 }
 
+/* *RET_MORE is false if nothing came within WAIT_MS or the file is at its end. */
+static struct hv_err *stream_once(struct record *r, uint32_t wait_ms, bool *ret_more)
+{
+	if (r->file.path)
+		return record_file_take(&r->file, &r->client, wait_ms, ret_more);
+	return print_some(r, wait_ms, ret_more);
+}
+
 static uint32_t turn_ms(const struct record *r, uint64_t until_ns)
 {
 	uint64_t now = hv_now_ns();
@@ -274,7 +321,7 @@ static uint32_t turn_ms(const struct record *r, uint64_t until_ns)
 	return r->for_ns && left_ms < TURN_MS ? (uint32_t)left_ms : TURN_MS;
 }
 
-static struct hv_err *stream(struct record *r, uint32_t handle)
+static struct hv_err *stream(struct record *r)
 {
 	uint64_t until = hv_now_ns() + r->for_ns;
 	struct hv_err *err = NULL;
@@ -282,50 +329,59 @@ static struct hv_err *stream(struct record *r, uint32_t handle)
 
 	while (!err && !caught_signal && !r->out_error && !command_has_ended(r) &&
 	       !(r->for_ns && hv_now_ns() >= until))
-		err = stream_once(r, handle, turn_ms(r, until), &more);
+		err = stream_once(r, turn_ms(r, until), &more);
 	if (err)
 		return err;
 	err = set(r, "tracing_on", "0");
 	more = true;
 	while (!err && more && !r->out_error)
-		err = stream_once(r, handle, DRAIN_MS, &more);
+		err = stream_once(r, DRAIN_MS, &more);
 	return err;
 }
 
 static struct hv_err *trace(struct record *r)
 {
-	uint32_t handle;
 	struct hv_err *err = put_settings(r);
 
 	if (err || caught_signal)
 		return err;
-	/* A tracer cannot be chosen while a pipe is open: it opens after, and closes before. */
-	err = client_open(&r->client, "trace_pipe", O_RDONLY, &handle);
-	if (err)
-		return hv_err_in(err, "domain '%s': trace_pipe", r->spec);
-	err = set(r, "tracing_on", "1");
+	err = open_events(r);
+	if (!err)
+		err = set(r, "tracing_on", "1");
 	if (!err)
 		err = start_command(r);
 	if (!err)
-		err = stream(r, handle);
+		err = stream(r);
+	if (!err)
+		err = in_domain_of(r, summary_count(&r->summary, &r->client, r->dir));
 	stop_command(r);
-	hv_err_keep_first(&err, client_close_file(&r->client, handle));
+	hv_err_keep_first(&err, close_events(r));
 	return err;
+}
+
+static void note_summary(const struct record *r)
+{
+	HV_AUTO_FREE char *line =
+		summary_line(&r->summary, r->pids.len_bytes ? " by a task of -P" : "");
+
+	note(line);
 }
 
 static struct hv_err *record(const struct cli *cli, struct record *r)
 {
 	struct hv_err *err = find_session(cli, r);
 
+	if (!err)
+		err = summary_begin(&r->summary, &r->client);
 	if (err)
 		return err;
-	err = refuse_busy(r);
-	if (err) {
-		hv_err_keep_first(&err, end_session(r));
-		return err;
-	}
 	err = trace(r);
+	hv_err_keep_first(&err, record_file_end(&r->file));
 	hv_err_keep_first(&err, restore_settings(r));
+	if (!err)
+		err = summary_end(&r->summary, &r->client);
+	if (!err && r->summary.counted && !r->out_error)
+		note_summary(r);
 	hv_err_keep_first(&err, end_session(r));
 	hv_err_keep_first(&err, command_result(r));
 	return err;
@@ -339,9 +395,10 @@ static void catch_signals(void)
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a write returns EFBIG */
 }
 
-/* After everything is as before, a signal does what it was sent for. */
+/* All settings are restored; now the signal ends the process as its sender wanted. */
 static void die_of(int signo)
 {
 	signal(signo, SIG_DFL);
@@ -379,10 +436,17 @@ static bool take_option(struct cli *cli, struct record *r, int option, int *ret_
 	else if (option == 'g')
 		add_glob(&r->graph, optarg);
 	else if (option == 'P' && !add_pid(r, optarg))
-		*ret_exit = usage_error(cli, "-P: '%s' is no process id", optarg);
+		*ret_exit = usage_error(cli, "-P: '%s' is not a process id", optarg);
+	else if (option == 'o')
+		r->file.path = optarg;
+	else if (option == 'F')
+		r->format = optarg;
+	else if (option == 'C')
+		r->file.compression = HV_COMPRESSION_ZSTD;
 	else if (option == 'f' && !duration_parse(optarg, &r->for_ns))
 		*ret_exit = usage_error(
-			cli, "--for: '%s' is no duration: write 2, 1.5s, 500ms, 1m or 1h", optarg);
+			cli, "--for: '%s' is not a duration: write 2, 1.5s, 500ms, 1m or 1h",
+			optarg);
 	return *ret_exit == EXIT_OK;
 }
 
@@ -390,19 +454,22 @@ static bool parse(struct cli *cli, int argc, char **argv, struct record *r, int 
 {
 	static const struct option longs[] = {
 		{"for", required_argument, NULL, 'f'},
+		{"format", required_argument, NULL, 'F'},
+		{"compress", no_argument, NULL, 'C'},
 		{0},
 	};
 	int option;
 
-	while ((option = verb_option(cli, argc, argv, "p:l:n:g:P:", longs, ret_exit)) != -1)
+	while ((option = verb_option(cli, argc, argv, "p:l:n:g:P:o:", longs, ret_exit)) != -1)
 		if (option == VERB_OPTION_STOP || !take_option(cli, r, option, ret_exit))
 			return false;
 	if (cli->nr_operands > 1) {
-		*ret_exit = usage_error(cli, "a command stands after `--`: '%s'", argv[optind + 1]);
+		*ret_exit =
+			usage_error(cli, "write `--` before the command: '%s'", argv[optind + 1]);
 		return false;
 	}
 	if (!cli->nr_operands) {
-		*ret_exit = usage_error(cli, "missing operands: wanted: %s", cli->verb->args);
+		*ret_exit = usage_error(cli, "missing operands: wanted: DOMAIN");
 		return false;
 	}
 	r->spec = argv[optind];
@@ -410,9 +477,22 @@ static bool parse(struct cli *cli, int argc, char **argv, struct record *r, int 
 	return true;
 }
 
+/* Returns EXIT_OK, or prints what is wrong and returns EXIT_USAGE. */
+static int choose_format(const struct cli *cli, struct record *r)
+{
+	HV_AUTO_TEXT struct hv_text why = {0};
+
+	if (!r->file.path && (r->format || r->file.compression))
+		return usage_error(cli, "%s needs -o FILE", r->format ? "--format" : "--compress");
+	if (!r->file.path || record_file_choose(&r->file, r->format, &why))
+		return EXIT_OK;
+	return usage_error(cli, "%s", why.data);
+}
+
 static int run(struct cli *cli, int argc, char **argv)
 {
-	hv_cleanup(record_deinit) struct record r = {.client = CLIENT_NONE};
+	hv_cleanup(record_deinit) struct record r = {.client = CLIENT_NONE,
+						     .file = RECORD_FILE_NONE};
 	struct hv_err *err;
 	int exit_code;
 
@@ -424,13 +504,18 @@ static int run(struct cli *cli, int argc, char **argv)
 	if (exit_code != EXIT_OK)
 		return exit_code;
 	if (r.graph.len_bytes && strcmp(r.tracer, "function_graph") != 0)
-		return usage_error(cli, "-g is for -p function_graph");
-	if (!r.for_ns == !r.command)
-		return usage_error(cli, "either --for=DURATION or -- COMMAND says for how long");
+		return usage_error(cli, "-g needs -p function_graph");
+	if (r.for_ns && r.command)
+		return usage_error(cli, "give either --for=DURATION or -- COMMAND");
+	exit_code = choose_format(cli, &r);
+	if (exit_code != EXIT_OK)
+		return exit_code;
 	if (!have_root(cli))
 		return EXIT_FAILED;
 	catch_signals();
-	err = record(cli, &r);
+	err = r.file.path ? record_file_open(&r.file) : NULL;
+	if (!err)
+		err = record(cli, &r);
 	exit_code = fail_if(err);
 	if (!err && caught_signal)
 		die_of(caught_signal);
@@ -440,20 +525,29 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const char help[] =
-	"Attaches if there is no session, and then detaches at the end. COMMAND runs on this\n"
-	"host; its standard output becomes its standard error.\n\n"
+	"If the domain has no session, attaches first and detaches at the end. Ends after\n"
+	"DURATION, when COMMAND ends, or at Ctrl-C. COMMAND runs on this host; its standard\n"
+	"output goes to standard error. Settings of other users stay as they are. The last line\n"
+	"on standard error says how many events there were, how many were lost, and for how\n"
+	"long the guest was held.\n\n"
 	"  -p TRACER              as in available_tracers\n"
 	"  -l GLOB                trace only these functions\n"
 	"  -n GLOB                do not trace these\n"
 	"  -g GLOB                function_graph: only these and what they call\n"
 	"  -P PID                 trace only this task of the guest\n"
-	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h\n";
+	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h\n"
+	"  -o FILE                write the events to FILE (-: standard output), in the format\n"
+	"                         of its suffix: .dat (trace-cmd, KernelShark), .pftrace\n"
+	"                         (Perfetto), .jsonl, .txt; with .zst after the last three,\n"
+	"                         FILE is compressed\n"
+	"  --format=FORMAT        trace.dat, perfetto, jsonl or text, whatever the name of FILE\n"
+	"  --compress             compress FILE by zstd\n";
 
 const struct verb verb_record = {
 	.name = "record",
 	.args = "-p TRACER [-l GLOB]... [-n GLOB]... [-g GLOB]... [-P PID]... DOMAIN "
-		"(--for=DURATION | -- COMMAND...)",
-	.summary = "Trace for a while, to standard output, and put the settings back",
+		"[-o FILE] [--for=DURATION | -- COMMAND...]",
+	.summary = "Trace for a while, to standard output or a file, and put the settings back",
 	.help = help,
 	.run = run,
 };

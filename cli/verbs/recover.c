@@ -1,10 +1,12 @@
-/* hvtrace recover: puts back what a service that died left in a guest. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hvtrace recover: undoes the changes that a dead service left in a guest. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "cli/audit.h"
+#include "cli/domain_state.h"
 #include "cli/explain.h"
 #include "cli/retry.h"
 #include "cli/rundir.h"
@@ -15,24 +17,25 @@
 #include "tracer/session.h"
 
 struct recovery {
-	struct hv_text report; /* what was done */
-	bool found;	       /* somebody left something */
-	bool has_other;	       /* the machine has a second region, to be looked at by the monitor */
-	bool is_over;	       /* there is no such machine any more, and the report says so */
+	struct hv_text report; /* what recover did */
+	bool found;	       /* changes were found */
+	bool has_other; /* the machine also has an ivshmem device, whose region is looked at by the
+			   monitor */
+	bool is_over;	/* the machine does not exist any more, and the report says so */
 };
 
 static struct hv_err *recover_once(struct hv_guest *guest, struct hv_text *report, bool *ret_found)
 {
 	HV_AUTO_KERNEL struct hv_kernel *kernel = NULL;
-	bool stood;
-	struct hv_err *err = hv_guest_let_run(guest, &stood);
+	bool was_stopped;
+	struct hv_err *err = hv_guest_let_run(guest, &was_stopped);
 
-	if (!err && stood)
-		hv_text_add(report, "the guest stood in a hold that nobody ended: it runs on\n");
+	if (!err && was_stopped)
+		hv_text_add(report, "the guest was still stopped by a hold: it runs again\n");
 	if (!err)
 		err = hv_guest_refusal(guest);
 	if (!err)
-		err = hv_kernel_open(guest, NULL, &kernel);
+		err = hv_kernel_open_core(guest, &kernel);
 	if (!err)
 		err = hv_session_recover(guest, kernel, report, ret_found);
 	return err;
@@ -46,8 +49,9 @@ static void say_what_is_waited_for(const struct hv_guest *guest, const struct hv
 	note(line);
 }
 
-/* Nobody can attach meanwhile: the directory is ours. A reason of another kind is said, too. */
-static struct hv_err *recover_held(struct hv_guest *guest, struct recovery *r)
+/* The directory is locked, so nobody can attach meanwhile. Prints why it waits, again if the reason
+ * changes. */
+static struct hv_err *recover_locked(struct hv_guest *guest, struct recovery *r)
 {
 	uint64_t until_ns = hv_now_ns() + RETRY_FOR_NS;
 	bool found = false;
@@ -83,12 +87,8 @@ static void audit_recover(const struct cli *cli, const struct hv_guest *guest,
 	audit_close(&a);
 }
 
-static struct hv_err *service_lives(const char *spec)
-{
-	return hv_err_new(EBUSY, "its service lives: `hvtrace detach %s` ends the session", spec);
-}
-
-/* Looked at first: a QMP socket takes one client, and would be waited for in vain. */
+/* Called first: a QMP socket takes one client, and if the domain has a session, connecting would
+ * wait in vain. */
 static struct hv_err *look_for_session(const struct cli *cli, const char *spec, struct recovery *r)
 {
 	HV_AUTO_FREE char *given = spec_absolute(spec);
@@ -96,17 +96,36 @@ static struct hv_err *look_for_session(const struct cli *cli, const char *spec, 
 	bool found = false;
 	struct hv_err *err = rundir_find(cli->run_dir, given, cli->libvirt_uri, &found, &info);
 
+	if (!err && found)
+		err = domain_state_is_taken(&info, spec);
 	if (err || !found)
 		return err;
-	if (info.live)
-		return service_lives(spec);
-	r->is_over = rundir_is_dead_machine(&info);
+	r->is_over = domain_state(&info) == DOMAIN_GONE;
 	if (!r->is_over)
 		return NULL;
 	rundir_remove_dead(cli->run_dir, &info);
-	hv_text_add(&r->report, "nothing to recover: it was a machine of hvtrace run, which was "
-				"killed, and ended with it\n");
+	hv_text_printf(&r->report, "nothing to recover: the guest ended with its VMM (pid %d)\n",
+		       (int)info.vmm_pid);
 	return NULL;
+}
+
+/* Takes the domain's directory, and says there what is done. */
+static struct hv_err *take(const struct cli *cli, const char *spec, struct hv_guest *guest,
+			   struct rundir *ret)
+{
+	const struct hv_guest_info *guest_info = hv_guest_info(guest);
+	struct rundir_info info = {
+		.id = (char *)guest_info->id,
+		.name = (char *)guest_info->name,
+		.spec = (char *)spec,
+		.uri = (char *)cli->libvirt_uri,
+		.vmm_pid = guest_info->pid,
+		.service_pid = getpid(),
+		.recovers = true,
+	};
+	struct hv_err *err = domain_state_take(cli->run_dir, guest_info->id, spec, ret);
+
+	return err ? err : rundir_write_info(ret, &info);
 }
 
 static struct hv_err *recover_by(const struct cli *cli, const char *spec, enum hv_via via,
@@ -118,14 +137,13 @@ static struct hv_err *recover_by(const struct cli *cli, const char *spec, enum h
 
 	if (err)
 		return err;
-	err = rundir_take(cli->run_dir, hv_guest_info(guest)->id, &dir);
-	if (err && err->code == EBUSY) {
-		hv_err_free(err);
-		return service_lives(spec);
-	}
+	err = take(cli, spec, guest, &dir);
 	if (err)
 		return err;
-	err = recover_held(guest, r);
+	err = recover_locked(guest, r);
+	if (err && hv_guest_has_ended(guest))
+		err->facts &= ~(unsigned)HV_ERR_NEEDS_RECOVERY;
+	dir.has_left = err && (dir.has_left || r->found) && !hv_guest_has_ended(guest);
 	audit_recover(cli, guest, err);
 	r->has_other = hv_guest_info(guest)->has_ivshmem;
 	return err;
@@ -162,15 +180,14 @@ static int run(struct cli *cli, int argc, char **argv)
 	return fail_if(explain(err, argv[optind]));
 }
 
-static const char help[] =
-	"Goes by the journal in the region shared with the guest, and undoes only what is\n"
-	"plainly hvtrace's. Does nothing when there is nothing. A task that may still return\n"
-	"into a stub is waited for, for ten seconds.\n";
+static const char help[] = "Reads the journal in the region shared with the guest, and undoes only "
+			   "changes that\nare clearly hvtrace's. If a task may still return into a "
+			   "stub, recover waits for it\nfor up to ten seconds.\n";
 
 const struct verb verb_recover = {
 	.name = "recover",
 	.args = "DOMAIN",
-	.summary = "Put back what a service that died left in a guest",
+	.summary = "Undo what a service that died left in a guest",
 	.help = help,
 	.run = run,
 };

@@ -1,14 +1,16 @@
-/* hvtrace run: a machine of our own with a kernel in it, its console on the terminal, and a session
- * with it as with any other guest.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hvtrace run: boots a kernel in a machine of its own, with the console on the terminal, and makes
+ * a session with it as with any other guest.
  *
- * Threads: this one waits for the kernel and is then the service; the console (console.h), what is
- * traced (run_trace.h), and the machine's (vmm/minivm/minivm.h). */
+ * Threads: this one waits for the kernel and then becomes the service; others are the console
+ * (console.h), the tracing client (run_trace.h), and the machine's own (vmm/minivm/minivm.h). */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/verbs/console.h"
 #include "cli/verbs/run_trace.h"
 #include "cli/rundir.h"
@@ -22,8 +24,9 @@
 #define MEMORY_DEFAULT (UINT64_C(512) << 20)
 #define NAME_MAX_LEN   64
 
-#define LOOK_FIRST_MS 100 /* for a kernel; twice as long after each look in vain */
+#define LOOK_FIRST_MS 100 /* first look for a kernel; each next one waits twice as long */
 #define LOOK_LAST_MS  1600
+#define SILENT_NS     (30 * HV_NS_PER_S)
 
 struct run {
 	const struct cli *cli;
@@ -32,12 +35,13 @@ struct run {
 	struct hv_text filter, notrace;
 	char name[NAME_MAX_LEN + 1];
 	unsigned trace_boot;
+	bool has_name; /* the user chose NAME */
 	bool shadow;
 
 	struct console *console;
 	struct hv_minivm *vm;
 	struct run_trace *trace;
-	struct hv_err *error; /* of a thread that could not be made */
+	struct hv_err *error; /* of starting a thread */
 };
 
 static unsigned has_ended(const struct run *r, int wait_ms)
@@ -52,7 +56,7 @@ static void stop(void *ctx)
 	hv_minivm_stop(((struct run *)ctx)->vm);
 }
 
-/* The kernel, when it is up. */
+/* Waiting for the kernel. */
 
 static void drop(struct hv_err **last, struct hv_err *err)
 {
@@ -60,10 +64,25 @@ static void drop(struct hv_err **last, struct hv_err *err)
 	*last = err;
 }
 
-/* ECANCELED: the machine ended before. */
+/* Says once that the kernel is not up, when *UNTIL_NS has come. LAST may be NULL. */
+static void say_if_late(const struct run *r, const struct hv_err *last, uint64_t *until_ns)
+{
+	HV_AUTO_FREE char *line = NULL;
+
+	if (hv_now_ns() < *until_ns)
+		return;
+	*until_ns = UINT64_MAX;
+	line = hv_format("domain '%s': its kernel is not up after %llu s; waiting goes on%s%s",
+			 r->name, (unsigned long long)(SILENT_NS / HV_NS_PER_S), last ? ": " : "",
+			 last ? last->message : "");
+	note(line);
+}
+
+/* ECANCELED: the machine ended before its kernel was up. */
 static struct hv_err *wait_for_kernel(struct run *r, struct hv_guest *guest)
 {
 	HV_AUTO_KERNEL struct hv_kernel *kernel = NULL;
+	uint64_t silent_until_ns = hv_now_ns() + SILENT_NS;
 	struct hv_err *last = NULL;
 	int look_ms = LOOK_FIRST_MS;
 
@@ -72,6 +91,7 @@ static struct hv_err *wait_for_kernel(struct run *r, struct hv_guest *guest)
 			hv_err_free(last);
 			return NULL;
 		}
+		say_if_late(r, last, &silent_until_ns);
 		if (kernel || !hv_early_in_kernel(guest))
 			continue;
 		drop(&last, hv_kernel_open(guest, NULL, &kernel));
@@ -79,11 +99,11 @@ static struct hv_err *wait_for_kernel(struct run *r, struct hv_guest *guest)
 			look_ms *= 2;
 	}
 	if (!last)
-		last = hv_err_new(ECANCELED, "it ended before its kernel was up");
+		last = hv_err_new(ECANCELED, "the machine ended before its kernel was up");
 	return last;
 }
 
-/* Everything stands where ftrace_init() has returned. */
+/* Runs the machine until ftrace_init() has returned, and leaves it stopped there. */
 static struct hv_err *run_to_ftrace(struct run *r, struct hv_guest *guest)
 {
 	struct hv_gva at;
@@ -138,7 +158,7 @@ static struct hv_err *trace_machine(struct run *r)
 	return err;
 }
 
-/* A machine that could not be traced runs on, unless tracing was what it was started for. */
+/* If the machine cannot be traced, it runs on, unless it was started for tracing. */
 static struct hv_err *use_machine(struct run *r)
 {
 	struct hv_err *err = trace_machine(r);
@@ -156,7 +176,25 @@ static struct hv_err *use_machine(struct run *r)
 	return err;
 }
 
-/* Looked for again when its session begins; here nothing has been booted in vain. */
+static struct hv_err *refuse_name_of_domain(const struct run *r)
+{
+	struct hv_domain *domains = NULL;
+	struct hv_err *taken = NULL;
+	size_t nr = 0;
+
+	/* Without libvirt there are no such names. */
+	hv_err_free(hv_domain_list(r->cli->libvirt_uri, &domains, &nr));
+	for (size_t i = 0; i < nr && !taken; i++)
+		if (!strcmp(domains[i].name, r->name) || !strcmp(domains[i].uuid, r->name))
+			taken = hv_err_new(EEXIST,
+					   "domain '%s': libvirt has a domain of this name: choose "
+					   "another with --name",
+					   r->name);
+	hv_domain_list_free(domains, nr);
+	return taken;
+}
+
+/* Refuses the name before anything is booted. attach checks it again. */
 static struct hv_err *refuse_taken_name(const struct run *r)
 {
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};
@@ -171,7 +209,7 @@ static struct hv_err *refuse_taken_name(const struct run *r)
 	return err;
 }
 
-/* Of machines that were killed; nobody else does. */
+/* Removes the run directories of machines that were killed. Nobody else does that. */
 static void sweep(const char *run_dir)
 {
 	struct rundir_info *list = NULL;
@@ -190,6 +228,8 @@ static struct hv_err *run_machine(struct run *r)
 
 	sweep(r->cli->run_dir);
 	err = refuse_taken_name(r);
+	if (!err && r->has_name)
+		err = refuse_name_of_domain(r);
 	if (!err)
 		err = console_open(&r->console, &r->machine.console_in_fd);
 	if (!err)
@@ -248,14 +288,18 @@ static bool take_machine_option(struct cli *cli, struct run *r, int option, int 
 	else if (option == OPT_APPEND)
 		r->machine.append = optarg;
 	else if (option == OPT_MEMORY && !size_parse(optarg, &r->machine.memory_bytes))
-		*ret_exit = usage_error(cli, "--memory: '%s' is no size: write 512M or 2G", optarg);
+		*ret_exit =
+			usage_error(cli, "--memory: '%s' is not a size: write 512M or 2G", optarg);
 	else if (option == OPT_SMP && !parse_count(optarg, &r->machine.nr_vcpus))
-		*ret_exit = usage_error(cli, "--smp: '%s' is no number of vCPUs", optarg);
+		*ret_exit = usage_error(cli, "--smp: '%s' is not a number of vCPUs", optarg);
 	else if (option == OPT_NAME && !is_name(optarg))
 		*ret_exit = usage_error(
-			cli, "--name: '%s' is no name: letters, digits, '.', '_', '-'", optarg);
-	else if (option == OPT_NAME)
+			cli, "--name: '%s' is not a name: use letters, digits, '.', '_', '-'",
+			optarg);
+	else if (option == OPT_NAME) {
 		strcpy(r->name, optarg);
+		r->has_name = true;
+	}
 	return *ret_exit == EXIT_OK;
 }
 
@@ -334,7 +378,7 @@ static int run(struct cli *cli, int argc, char **argv)
 		r.tracing.run_dir = cli->run_dir;
 		r.tracing.filter = r.filter.data;
 		r.tracing.notrace = r.notrace.data;
-		r.tracing.stands = r.trace_boot;
+		r.tracing.is_stopped = r.trace_boot;
 		err = run_machine(&r);
 	}
 	hv_err_keep_first(&err, run_trace_free(r.trace));
@@ -357,9 +401,9 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const char help[] =
-	"Needs KVM. The guest's serial port is the terminal; Ctrl-A x ends the machine, and\n"
-	"so does the guest by switching off or resetting. Meanwhile it is a domain like\n"
-	"others: `hvtrace cat NAME trace`.\n\n"
+	"Needs KVM. The guest's serial port is the terminal. Ctrl-A x ends the machine, and\nso "
+	"does the guest when it switches off or resets. Until then it is a domain like\nany other: "
+	"`hvtrace cat NAME trace`.\n\n"
 	"  --kernel=FILE          a bzImage (/boot/vmlinuz-*) or an ELF vmlinux\n"
 	"  --initrd=FILE          its initial RAM disk\n"
 	"  --append=ARGS          its command line (" APPEND_DEFAULT ")\n"
@@ -368,8 +412,8 @@ static const char help[] =
 	"  --name=NAME            what the domain is called (run-PID)\n"
 	"  --patch=WAY            how to change text: in place, or in shadow copies of its\n"
 	"                         pages (in-place)\n"
-	"  -p TRACER              as in available_tracers, from when the kernel is up\n"
-	"  --trace-boot           from the end of ftrace_init() on\n"
+	"  -p TRACER              as in available_tracers; begins when the kernel is up\n"
+	"  --trace-boot           begin when ftrace_init() returns\n"
 	"  -l GLOB                trace only these functions\n"
 	"  -n GLOB                do not trace these\n"
 	"  -o, --output=FILE      write the trace there, as trace_pipe shows it\n";
@@ -379,7 +423,7 @@ const struct verb verb_run = {
 	.args = "--kernel=FILE [--initrd=FILE] [--append=ARGS] [--memory=SIZE] [--smp=N] "
 		"[--name=NAME] [--patch=in-place|shadow] [-p TRACER [-l GLOB]... [-n GLOB]... [-o "
 		"FILE] [--trace-boot]]",
-	.summary = "Boot a kernel in a small machine of our own and trace it",
+	.summary = "Boot a kernel in a small machine of hvtrace's own and trace it",
 	.help = help,
 	.run = run,
 };

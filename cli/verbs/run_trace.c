@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/verbs/run_trace.h"
 
 #include <fcntl.h>
@@ -8,8 +9,8 @@
 
 #include "cli/client.h"
 
-#define TURN_MS	 100 /* how often the machine's end is looked for */
-#define DRAIN_MS 300 /* longer than what a reader waits for to sort */
+#define TURN_MS	 100 /* how often the thread looks whether the machine has ended */
+#define DRAIN_MS 300 /* longer than a reader waits for records that are being written */
 
 struct run_trace {
 	struct hv_minivm *vm;
@@ -63,7 +64,7 @@ static struct hv_err *write_out(struct run_trace *t, struct hv_span data)
 	return NULL;
 }
 
-/* *RET_MORE 0: nothing came within WAIT_MS. */
+/* *RET_MORE is 0 if nothing came within WAIT_MS. */
 static struct hv_err *write_some(struct run_trace *t, uint32_t handle, uint32_t wait_ms,
 				 unsigned *ret_more)
 {
@@ -81,7 +82,7 @@ static struct hv_err *write_some(struct run_trace *t, uint32_t handle, uint32_t 
 	return write_out(t, data);
 }
 
-/* Until the machine has ended and all of its events are out. */
+/* Writes until the machine has ended and all of its events are written. */
 static struct hv_err *write_trace(struct run_trace *t, uint32_t handle)
 {
 	struct hv_err *err = NULL;
@@ -98,9 +99,9 @@ static struct hv_err *write_trace(struct run_trace *t, uint32_t handle)
 
 static void let_run(struct run_trace *t)
 {
-	if (t->config.stands)
+	if (t->config.is_stopped)
 		hv_minivm_go(t->vm);
-	t->config.stands = 0;
+	t->config.is_stopped = 0;
 }
 
 static struct hv_err *trace(struct run_trace *t)
@@ -117,7 +118,7 @@ static struct hv_err *trace(struct run_trace *t)
 	let_run(t);
 	if (!err && t->config.output_path)
 		err = write_trace(t, handle);
-	/* The session went, as `hvtrace detach` has it: what was traced is written. */
+	/* The session ended by `hvtrace detach`. What was traced until then is written. */
 	if (err && err->code == ECONNRESET && !has_ended(t, 0)) {
 		hv_err_free(err);
 		err = NULL;
@@ -153,7 +154,7 @@ struct hv_err *run_trace_new(struct hv_minivm *o, const struct run_trace_config 
 		free(t);
 		return hv_err_new(errno, "%s: %s", config->output_path, strerror(errno));
 	}
-	/* A pipe that nobody reads is an error and no wait; one that is read may be slow. */
+	/* A write to a pipe without a reader fails at once. A reader may be slow. */
 	if (t->output_fd >= 0)
 		fcntl(t->output_fd, F_SETFL, fcntl(t->output_fd, F_GETFL) & ~O_NONBLOCK);
 	*ret = t;

@@ -1,6 +1,7 @@
-/* What is traced of a machine of our own: a thread that sets the tracer as a client of the
- * machine's service, lets the machine go on, writes its trace to a file until it ends, and then
- * lets go of it. Leaves to others: the machine and its service (run.c). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Traces a machine of `hvtrace run`: a thread that, as a client of the machine's service, sets the
+ * tracer, lets the machine run on, writes its trace to a file until the machine ends, and then lets
+ * the machine go. Leaves to others: the machine and its service (run.c). */
 #pragma once
 
 #include "vmm/minivm/minivm.h"
@@ -10,18 +11,19 @@ struct run_trace;
 struct run_trace_config {
 	const char *run_dir;
 	const char *name;	 /* of the machine */
-	const char *tracer;	 /* NULL: nothing is set */
-	const char *filter;	 /* globs, a blank between; NULL: all */
-	const char *notrace;	 /* likewise; NULL: none */
-	const char *output_path; /* NULL: the trace is left to other clients */
-	unsigned stands;	 /* the machine stands until everything is set */
+	const char *tracer;	 /* NULL: no tracer is set */
+	const char *filter;	 /* globs, separated by blanks; NULL: all functions */
+	const char *notrace;	 /* like filter; NULL: none */
+	const char *output_path; /* NULL: other clients read the trace */
+	unsigned is_stopped;	 /* the machine is stopped until everything is set */
 };
 
-/* ENOENT and others: the output. Nothing is traced yet. Borrows O and what CONFIG points to. */
+/* Opens the output; errors are those of open(2). Traces nothing yet. Borrows O and what CONFIG
+ * points to. */
 struct hv_err *run_trace_new(struct hv_minivm *o, const struct run_trace_config *config,
 			     struct run_trace **ret) hv_must_use;
-/* Once the service answers. */
+/* Called when the service answers. */
 struct hv_err *run_trace_start(struct run_trace *t) hv_must_use;
-/* After the machine's end: waits for the last lines. The first thing that went wrong, or NULL. NULL
- * is fine. */
+/* Called after the machine's end. Waits until the last lines are written. Returns the first error
+ * of the thread, or NULL. T may be NULL. */
 struct hv_err *run_trace_free(struct run_trace *t) hv_must_use;

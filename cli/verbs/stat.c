@@ -1,54 +1,69 @@
-/* hvtrace stat: the counts of a session. */
-#include <json-c/json.h>
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hvtrace stat: shows the counts of a session. */
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/client.h"
+#include "cli/session_stat.h"
 #include "cli/verbs/verb.h"
 
-/* "a.b" of O; NULL when it is not there. */
-static json_object *member(json_object *o, const char *path)
+#define N(o, path) ((unsigned long long)session_stat_number(o, path))
+
+static void print_refused(json_object *o)
 {
-	char key[64];
+	json_object *names = session_stat_member(o, "sites.refused_first");
+	size_t nr = names ? json_object_array_length(names) : 0;
+	uint64_t nr_refused = session_stat_number(o, "sites.refused");
 
-	while (o && *path) {
-		size_t len = strcspn(path, ".");
+	if (!nr)
+		return;
+	printf("refused     ");
+	for (size_t i = 0; i < nr; i++)
+		printf("%s %s", i ? "," : "",
+		       json_object_get_string(json_object_array_get_idx(names, i)));
+	if (nr_refused > nr)
+		printf(" and %llu more", (unsigned long long)(nr_refused - nr));
+	printf("\n");
+}
 
-		snprintf(key, sizeof(key), "%.*s", (int)len, path);
-		if (!json_object_object_get_ex(o, key, &o))
-			return NULL;
-		path += len + (path[len] == '.');
+static void print_users(json_object *o)
+{
+	json_object *mounts = session_stat_member(o, "mounts");
+	json_object *readers = session_stat_member(o, "readers");
+
+	for (size_t i = 0; mounts && i < json_object_array_length(mounts); i++)
+		printf("mounted at   %s\n",
+		       json_object_get_string(json_object_array_get_idx(mounts, i)));
+	for (size_t i = 0; readers && i < json_object_array_length(readers); i++) {
+		json_object *reader = json_object_array_get_idx(readers, i);
+
+		printf("reader       pid %llu, of %s\n", N(reader, "pid"),
+		       session_stat_string(reader, "file"));
 	}
-	return o;
 }
 
-static const char *text_of(json_object *o, const char *path)
+static void print_missing_tasks(json_object *o)
 {
-	json_object *m = member(o, path);
+	json_object *lines = session_stat_member(o, "missing_tasks");
 
-	return m ? json_object_get_string(m) : "?";
+	for (size_t i = 0; lines && i < json_object_array_length(lines); i++)
+		printf("no such task %s\n",
+		       json_object_get_string(json_object_array_get_idx(lines, i)));
 }
-
-static uint64_t number_of(json_object *o, const char *path)
-{
-	json_object *m = member(o, path);
-
-	return m ? json_object_get_uint64(m) : 0;
-}
-
-#define N(o, path) ((unsigned long long)number_of(o, path))
 
 static void print_table(json_object *o)
 {
-	printf("domain       %s (%s)\n", text_of(o, "domain"), text_of(o, "id"));
-	printf("kernel       Linux %s\n", text_of(o, "kernel"));
-	printf("transport    %s\n", text_of(o, "transport"));
+	printf("domain       %s (%s)\n", session_stat_string(o, "domain"),
+	       session_stat_string(o, "id"));
+	printf("kernel       Linux %s\n", session_stat_string(o, "kernel"));
+	printf("transport    %s\n", session_stat_string(o, "transport"));
 	printf("service      pid %llu, attached for %llu s, VMM pid %llu\n", N(o, "service_pid"),
 	       N(o, "attached_ms") / 1000, N(o, "vmm_pid"));
-	printf("tracer       %s, tracing %s, clock %s\n", text_of(o, "current_tracer"),
-	       strcmp(text_of(o, "tracing_on"), "true") == 0 ? "on" : "off", text_of(o, "clock"));
+	printf("tracer       %s, tracing %s, clock %s\n", session_stat_string(o, "current_tracer"),
+	       strcmp(session_stat_string(o, "tracing_on"), "true") == 0 ? "on" : "off",
+	       session_stat_string(o, "clock"));
 	printf("sites        %llu patched of %llu, %llu refused\n", N(o, "sites.patched"),
 	       N(o, "sites.traceable"), N(o, "sites.refused"));
+	print_refused(o);
 	printf("events       %llu, %llu lost\n", N(o, "events"), N(o, "lost"));
 	if (N(o, "graph_no_stack") || N(o, "graph_no_room"))
 		printf("not traced   %llu calls: no return stack free; %llu: too deep a stack\n",
@@ -56,39 +71,44 @@ static void print_table(json_object *o)
 	if (N(o, "profile_no_count"))
 		printf("not counted  %llu calls: no place left in a vCPU's profile\n",
 		       N(o, "profile_no_count"));
+	if (session_stat_member(o, "preemptoff"))
+		printf("preemptoff   covers %llu places, not %llu, %llu refused; %llu sections"
+		       " without a beginning, %llu lengthened by the host\n",
+		       N(o, "preemptoff.covered"), N(o, "preemptoff.not_covered"),
+		       N(o, "preemptoff.refused"), N(o, "preemptoff.no_begin"),
+		       N(o, "preemptoff.stolen"));
 	if (N(o, "dumps.written"))
 		printf("dumps        %llu, in %s\n", N(o, "dumps.written"),
-		       text_of(o, "dumps.path"));
-	printf("holds        %llu, last %.3f ms, longest %.3f ms\n", N(o, "holds.count"),
-	       (double)number_of(o, "holds.last_ns") / 1e6,
-	       (double)number_of(o, "holds.max_ns") / 1e6);
-	printf("memory       region %llu MiB, rings %llu MiB for %llu vCPUs\n",
-	       N(o, "memory.region_bytes") >> 20, N(o, "memory.ring_bytes") >> 20, N(o, "vcpus"));
+		       session_stat_string(o, "dumps.path"));
+	printf("holds        %llu, in all %.3f ms, last %.3f ms, longest %.3f ms\n",
+	       N(o, "holds.count"), (double)session_stat_number(o, "holds.total_ns") / 1e6,
+	       (double)session_stat_number(o, "holds.last_ns") / 1e6,
+	       (double)session_stat_number(o, "holds.max_ns") / 1e6);
+	printf("memory       region %llu MiB, rings %llu MiB for %llu vCPU%s\n",
+	       N(o, "memory.region_bytes") >> 20, N(o, "memory.ring_bytes") >> 20, N(o, "vcpus"),
+	       hv_plural(N(o, "vcpus")));
+	print_missing_tasks(o);
+	print_users(o);
 }
 
-static int show(const struct hv_span *data, bool json)
+static struct hv_err *show(struct client *c, bool json)
 {
+	AUTO_SESSION_STAT json_object *o = NULL;
 	HV_AUTO_FREE char *text = NULL;
-	json_object *o;
+	struct hv_err *err = json ? session_stat_text(c, &text) : session_stat_get(c, &o);
 
-	if (!wire_string(*data, WIRE_DATA_MAX, &text))
-		return fail(hv_err_new(EPROTO, "stat: the service's answer is garbled"));
-	if (json) {
+	if (err)
+		return err;
+	if (json)
 		printf("%s\n", text);
-		return EXIT_OK;
-	}
-	o = json_tokener_parse(text);
-	if (!o)
-		return fail(hv_err_new(EPROTO, "stat: the service's answer is no JSON"));
-	print_table(o);
-	json_object_put(o);
-	return EXIT_OK;
+	else
+		print_table(o);
+	return NULL;
 }
 
 static int run(struct cli *cli, int argc, char **argv)
 {
 	AUTO_CLIENT struct client c = CLIENT_NONE;
-	struct wire_frame answer;
 	struct hv_err *err;
 	bool json;
 	int exit_code;
@@ -98,10 +118,8 @@ static int run(struct cli *cli, int argc, char **argv)
 		return exit_code;
 	err = client_connect(cli->run_dir, spec, cli->libvirt_uri, &c);
 	if (!err)
-		err = client_call(&c, &(struct wire_frame){.kind = WIRE_STAT}, &answer);
-	if (err)
-		return fail(err);
-	return show(&answer.data, json);
+		err = show(&c, json);
+	return fail_if(err);
 }
 
 const struct verb verb_stat = {

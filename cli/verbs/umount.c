@@ -1,4 +1,5 @@
-/* hvtrace umount: takes the mounts of a guest's tree away, or one. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hvtrace umount: unmounts a guest's tree everywhere, or at one directory. */
 #include <json-c/json.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -21,8 +22,8 @@ static struct hv_err *umount_dir(const char *dir, enum mountpoint_how how)
 	return mountpoint_umount(at, how);
 }
 
-/* DIRS: where the session knows of a mount. One that somebody has just taken away may be among
- * them, until its process is seen to have ended. */
+/* DIRS are the mounts that the session knows of. A mount that was just unmounted is among them
+ * until its process is seen to have ended. */
 static struct hv_err *umount_all(json_object *dirs, enum mountpoint_how how, size_t *ret_nr)
 {
 	struct hv_err *err = NULL;
@@ -58,7 +59,7 @@ static struct hv_err *umount_domain(const struct cli *cli, const char *spec,
 	json_object_object_get_ex(o, "mounts", &dirs);
 	err = umount_all(dirs, how, &nr);
 	if (!err && !nr)
-		err = hv_err_new(EINVAL, "domain '%s': is mounted nowhere", spec);
+		err = hv_err_new(EINVAL, "domain '%s': its tree is not mounted", spec);
 	json_object_put(o);
 	return err;
 }
@@ -88,9 +89,8 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const char help[] =
-	"Everywhere it is mounted, or at DIR, a path that begins with '/' or '.'. The\n"
-	"session goes on.\n\n"
-	"  -l, --lazy             though somebody has a file open or works in it\n";
+	"Unmounts everywhere, or at DIR, a path that begins with '/' or '.'. The session\ngoes "
+	"on.\n\n  -l, --lazy             also while a process has a file open or works there\n";
 
 const struct verb verb_umount = {
 	.name = "umount",

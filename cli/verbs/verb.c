@@ -1,9 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/verbs/verb.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "cli/client.h"
 #include "tree/settings/tracer_names.h"
 
@@ -29,6 +31,9 @@ int usage_tracer(const struct cli *cli, const char *name)
 	enum hv_tracer tracer;
 	struct hv_err *err = hv_tracer_find(name, &tracer);
 
+	if (!err && tracer == HV_TRACER_PREEMPTOFF)
+		return usage_error(cli, "-p: preemptoff records no events: write it to "
+					"current_tracer, and read trace");
 	if (!err)
 		return EXIT_OK;
 	usage_error(cli, "-p: %s", err->message);
@@ -51,7 +56,7 @@ int fail_if(struct hv_err *err)
 
 int fail_file(const char *file, struct hv_err *err)
 {
-	/* A session that has gone is not the file's fault. */
+	/* If the session has ended, the error is not about the file. */
 	return fail(err->code == ECONNRESET ? err : client_error(file, err));
 }
 
@@ -82,8 +87,7 @@ bool have_root(const struct cli *cli)
 {
 	if (!cli->needs_root || geteuid() == 0)
 		return true;
-	fprintf(stderr, "hvtrace: %s: needs root, which alone may look into guests: use sudo\n",
-		cli->verb->name);
+	fprintf(stderr, "hvtrace: %s: needs root: use sudo\n", cli->verb->name);
 	return false;
 }
 
@@ -116,11 +120,26 @@ static void print_help(const struct verb *verb)
 	       *verb->help ? "\n" : "", verb->help);
 }
 
-/* getopt's own message would be another program's style. */
-static int bad_option(const struct cli *cli, char **argv, int result, int before)
+/* WORD is "--NAME" or "--NAME=VALUE". */
+static int unknown_long(const struct cli *cli, const char *word, const struct option *longs)
 {
-	/* getopt_long sets optopt to the short letter, to a long option's value when an argument
-	 * is missing or too much, and to 0 for a long option it does not know. */
+	HV_AUTO_FREE char *name = hv_format("%.*s", (int)strcspn(word, "="), word);
+	struct hv_nearest nearest = hv_nearest_to(name + 2);
+
+	for (; longs->name; longs++)
+		hv_nearest_try(&nearest, longs->name);
+	if (nearest.found)
+		return usage_error(cli, "unknown option '%s'; did you mean --%s?", name,
+				   nearest.found);
+	return usage_error(cli, "unknown option '%s'", name);
+}
+
+/* getopt's own messages have another style. */
+static int bad_option(const struct cli *cli, char **argv, const struct option *longs, int result,
+		      int before)
+{
+	/* getopt_long sets optopt to the letter of a short option, to the value of a long option
+	 * whose argument is missing or not allowed, and to 0 for an unknown long option. */
 	const char *word = argv[optind > before ? optind - 1 : optind];
 	bool is_long = strncmp(word, "--", 2) == 0;
 
@@ -132,7 +151,7 @@ static int bad_option(const struct cli *cli, char **argv, int result, int before
 		return usage_error(cli, "option '%.*s' takes no value", (int)strcspn(word, "="),
 				   word);
 	if (is_long)
-		return usage_error(cli, "unknown option '%.*s'", (int)strcspn(word, "="), word);
+		return unknown_long(cli, word, longs);
 	return usage_error(cli, "unknown option '-%c'", optopt);
 }
 
@@ -159,28 +178,28 @@ static size_t all_longs(const struct option *longs, struct option *ret)
 	return nr;
 }
 
-/* The operand that getopt_long() has just passed is kept at the beginning of ARGV. True: options
- * end behind it. */
+/* Keeps the operand that getopt_long() has just passed at the beginning of ARGV. True: options end
+ * after it. */
 static bool keep_operand(struct cli *cli, char **argv)
 {
 	argv[1 + cli->nr_operands++] = optarg;
 	return cli->nr_operands == cli->verb->options_end_after;
 }
 
-/* The operands that were kept go where getopt_long() stands: before those behind "--". */
+/* Moves the operands that were kept to optind, before those after "--". */
 static void put_operands(const struct cli *cli, char **argv)
 {
 	optind -= cli->nr_operands;
 	memmove(argv + optind, argv + 1, (size_t)cli->nr_operands * sizeof(*argv));
 }
 
-/* As getopt_long(), but for -c and operands, which are taken. *RET_BEFORE: optind before it. */
+/* As getopt_long(), but handles -c and operands itself. *RET_BEFORE is optind before the call. */
 static int next_option(struct cli *cli, int argc, char **argv, const char *shorts,
 		       const struct option *longs, int *ret_before)
 {
 	HV_AUTO_TEXT struct hv_text all_shorts = {0};
 
-	/* '-': operands come in their order, as values of an option OPERAND. */
+	/* '-': getopt_long() returns operands in their order, as values of an option OPERAND. */
 	hv_text_printf(&all_shorts, "-:hc:%s", shorts);
 	opterr = 0;
 	for (;;) {
@@ -216,7 +235,7 @@ int verb_option(struct cli *cli, int argc, char **argv, const char *shorts,
 		return VERB_OPTION_STOP;
 	}
 	if (c == '?' || c == ':') {
-		*ret_exit = bad_option(cli, argv, c, before);
+		*ret_exit = bad_option(cli, argv, options, c, before);
 		return VERB_OPTION_STOP;
 	}
 	if (optarg && !*optarg && !(c & VERB_MAY_BE_EMPTY)) {
@@ -226,9 +245,24 @@ int verb_option(struct cli *cli, int argc, char **argv, const char *shorts,
 	return c;
 }
 
+/* Returns the part of ARGS, as in struct verb, after the options. */
+static const char *operands_of(const char *args)
+{
+	while (*args == '-' || strncmp(args, "[-", 2) == 0) {
+		const char *end = *args == '[' ? strchr(args, ']') + 1 : args;
+
+		/* "-p TRACER" has a value that is a word of its own. */
+		if (*args == '-' && args[1] != '-')
+			end = strchr(args, ' ') + 1;
+		end += strcspn(end, " ");
+		args = end + strspn(end, " ");
+	}
+	return *args ? args : "none";
+}
+
 bool verb_operands(struct cli *cli, int argc, char **argv, int min, int max, int *ret_exit)
 {
-	const char *wanted = *cli->verb->args ? cli->verb->args : "none";
+	const char *wanted = operands_of(cli->verb->args);
 	int nr = argc - optind;
 
 	if (nr < min || nr > max) {

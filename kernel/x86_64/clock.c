@@ -1,7 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sched_clock() of an x86-64 kernel: the tsc, scaled by struct cyc2ns or by pvclock, which is
- * KVM's. The kernel's own switches tell which: the static call pv_sched_clock (5.13, a0e2bf7cb700),
- * pv_ops.time.sched_clock before, neither without PARAVIRT; and the static key __use_tsc. Source:
- * arch/x86/kernel/{tsc,kvmclock,pvclock}.c, Documentation/virt/kvm/x86/msr.rst (pvclock). */
+ * KVM's. Which of them it is, the kernel's own switches tell: the static call pv_sched_clock (5.13,
+ * a0e2bf7cb700), pv_ops.time.sched_clock before that, neither without PARAVIRT; and the static key
+ * __use_tsc. Source: arch/x86/kernel/{tsc,kvmclock,pvclock}.c, Documentation/virt/kvm/x86/msr.rst
+ * (pvclock). */
 #include <stdlib.h>
 
 #include "kernel/fields.h"
@@ -62,8 +64,8 @@ static struct hv_err *read_use_tsc(const struct hv_kernel_core *core, bool *ret)
 	return err;
 }
 
-/* There are two copies of the data; the lowest bit of seq says which is current, for the guest's
- * reader (__cyc2ns_read()) too. */
+/* There are two copies of the data. The lowest bit of seq tells which one is current, as in the
+ * guest's own reader (__cyc2ns_read()). */
 static struct hv_err *read_cyc2ns(const struct hv_clock_source *source,
 				  const struct hv_kernel_core *core, unsigned cpu,
 				  struct hv_clock_scale *ret)
@@ -120,7 +122,7 @@ static struct hv_clock_source *find_cyc2ns(const struct hv_kernel_core *core)
 	return &ret->source;
 }
 
-/* The hypervisor makes version odd while it writes, and the guest's reader waits. */
+/* version is odd while the hypervisor writes; the guest's own reader waits then. */
 static struct hv_err *read_pvclock(const struct hv_clock_source *source,
 				   const struct hv_kernel_core *core, unsigned cpu,
 				   struct hv_clock_scale *ret)

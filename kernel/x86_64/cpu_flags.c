@@ -1,13 +1,15 @@
-/* The features of the boot CPU (boot_cpu_data), by the names that the kernel itself has for their
- * bits (x86_cap_flags; arch/x86/kernel/cpu/). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What depends on the features of the boot CPU (boot_cpu_data), which have the names that the
+ * kernel itself has for their bits (x86_cap_flags; arch/x86/kernel/cpu/). */
 #include <string.h>
 
 #include "kernel/x86_64/x86_64.h"
 
 #define CPU_FLAGS_MAX 2048 /* NCAPINTS is 22 in 6.12 */
 
-/* The place of a name in x86_cap_flags is the number of its bit. */
-static bool has_cpu_flag(const struct hv_kernel_core *core, const char *flag)
+/* The index of a name in x86_cap_flags is the number of its bit. False: the kernel does not know
+ * the name, or that cannot be told. */
+static bool read_cpu_flag(const struct hv_kernel_core *core, const char *flag, bool *ret)
 {
 	struct hv_gva names_at, data_at;
 	struct hv_span names, bits;
@@ -30,12 +32,41 @@ static bool has_cpu_flag(const struct hv_kernel_core *core, const char *flag)
 		if (!hv_span_has(name, 0, strlen(flag) + 1) ||
 		    memcmp(name.data, flag, strlen(flag) + 1))
 			continue;
-		return hv_span_u8(bits, i / 8, &byte) && byte & 1u << i % 8;
+		if (!hv_span_u8(bits, i / 8, &byte))
+			return false;
+		*ret = byte & 1u << i % 8;
+		return true;
 	}
 	return false;
 }
 
 bool x86_64_has_kpti(const struct hv_kernel_core *core)
 {
-	return has_cpu_flag(core, "pti");
+	bool pti;
+
+	return read_cpu_flag(core, "pti", &pti) && pti;
+}
+
+/* Indirect branch tracking, which a kernel can use that has this function (5.18, 991625f3dd2c). */
+static bool may_track_branches(const struct hv_kernel_core *core)
+{
+	struct hv_gva at;
+	bool ibt;
+
+	if (!hv_core_symbol(core, "ibt_selftest", &at))
+		return false;
+	return !read_cpu_flag(core, "ibt", &ibt) || ibt;
+}
+
+/* A kernel with retpolines has a thunk for each register. When it starts, it chooses what is in
+ * them (arch/x86/lib/retpoline.S). */
+bool x86_64_jumps_bare(const struct hv_kernel_core *core)
+{
+	struct hv_gva at;
+
+	if (may_track_branches(core))
+		return false;
+	if (!hv_core_symbol(core, "__x86_indirect_thunk_rcx", &at))
+		return !hv_core_symbol(core, "__x86_indirect_thunk_array", &at);
+	return core->as.arch->is_bare_jump(hv_image_at(&core->image, at));
 }

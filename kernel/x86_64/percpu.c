@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where per-CPU variables are: symbols of their own, or members of struct pcpu_hot. */
 #include "kernel/fields.h"
 #include "kernel/x86_64/x86_64.h"
 
-/* struct pcpu_hot holds them all from 6.2 (d7b6d709a76a and others) to 6.14. */
+/* struct pcpu_hot has all of them from 6.2 (d7b6d709a76a and others) to 6.14. */
 static struct hv_err *read_pcpu_hot(const struct hv_kernel_core *core, struct hv_gva hot,
 				    struct hv_percpu_places *ret)
 {
@@ -22,11 +23,25 @@ static struct hv_err *read_pcpu_hot(const struct hv_kernel_core *core, struct hv
 	return NULL;
 }
 
+/* struct kvm_steal_time (arch/x86/kernel/kvm.c), which the host writes. 0 for ever where it does
+ * not. */
+static void find_steal_time(const struct hv_kernel_core *core, struct hv_percpu_places *ret)
+{
+	struct hv_gva at;
+	uint32_t off, len;
+
+	ret->has_steal_time = hv_core_symbol(core, "steal_time", &at) &&
+			      hv_btf_member(core->btf, "kvm_steal_time", "steal", &off, &len) &&
+			      len == sizeof(uint64_t);
+	ret->steal_time = ret->has_steal_time ? at.v + off : 0;
+}
+
 struct hv_err *x86_64_find_percpu(const struct hv_kernel_core *core, struct hv_percpu_places *ret)
 {
 	struct hv_gva hot, cpu, current, preempt;
 	struct hv_err *err;
 
+	find_steal_time(core, ret);
 	if (hv_core_symbol(core, "pcpu_hot", &hot))
 		return read_pcpu_hot(core, hot, ret);
 	err = hv_core_need(core, "cpu_number", &cpu);

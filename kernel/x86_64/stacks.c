@@ -1,9 +1,12 @@
-/* The stacks of a CPU: one for interrupts; one for each exception that has its own, each behind a
- * guard page in struct cea_exception_stacks, which lies in the CPU's struct cpu_entry_area, as does
- * the stack on which user code enters the kernel (arch/x86/include/asm/cpu_entry_area.h). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The stacks of a CPU: one for interrupts, one for each exception that has its own, and one on
+ * which user code enters the kernel. Those of exceptions are in struct cea_exception_stacks, each
+ * behind a guard page. That struct and the entry stack are in the CPU's struct cpu_entry_area
+ * (arch/x86/include/asm/cpu_entry_area.h). */
 #include "kernel/x86_64/x86_64.h"
 
 #define IRQ_STACK_BYTES (16u << 10)
+#define PAGE_BYTES	4096u
 
 /* A per-CPU pointer; 0 when there is none. */
 static struct hv_err *read_pointer(const struct hv_kernel_core *core, uint64_t percpu, unsigned cpu,
@@ -15,8 +18,9 @@ static struct hv_err *read_pointer(const struct hv_kernel_core *core, uint64_t p
 	return err ? err : hv_read_u64(&core->as, at, ret);
 }
 
-/* The pointer is to the last word of the stack, which links to the stack before
- * (arch/x86/include/asm/irq_stack.h, since 5.12, 951c2a51ae75). */
+/* The pointer is to the end of the stack, or since 5.12 (951c2a51ae75) to its last word, which
+ * links to the stack before (arch/x86/include/asm/irq_stack.h). A stack is made of whole pages, so
+ * either pointer leads to the end when it is rounded up. */
 static bool irq_stack_pointer(const struct hv_kernel_core *core, uint64_t *ret)
 {
 	return x86_64_percpu_variable(core, "hardirq_stack_ptr", "hardirq_stack_ptr", ret);
@@ -27,7 +31,7 @@ struct hv_err *x86_64_find_irq_stack(const struct hv_kernel_core *core, uint64_t
 	if (irq_stack_pointer(core, ret))
 		return NULL;
 	return hv_err_new(EOPNOTSUPP, "no symbol hardirq_stack_ptr: stacks of interrupts cannot be"
-				      " told");
+				      " recognised");
 }
 
 struct hv_err *x86_64_check_exception_stacks(const struct hv_kernel_core *core)
@@ -37,29 +41,31 @@ struct hv_err *x86_64_check_exception_stacks(const struct hv_kernel_core *core)
 
 	if (!x86_64_percpu_variable(core, "cea_exception_stacks", NULL, &percpu))
 		return hv_err_new(EOPNOTSUPP, "no symbol cea_exception_stacks: stacks of exceptions"
-					      " cannot be told");
+					      " cannot be recognised");
 	err = read_pointer(core, percpu, 0, &stacks);
 	if (!err && !hv_gva_in(hv_gva(stacks), core->as.arch->exception_stacks))
-		err = hv_err_new(EOPNOTSUPP,
-				 "stacks of exceptions at 0x%llx: not where they are left out",
-				 (unsigned long long)stacks);
+		err = hv_err_new(
+			EOPNOTSUPP,
+			"stacks of exceptions are at 0x%llx, where stubs do not expect them",
+			(unsigned long long)stacks);
 	return err;
 }
 
 static struct hv_err *read_irq_stack(const struct hv_kernel_core *core, unsigned cpu,
 				     struct hv_cpu_stack *list, size_t *nr)
 {
-	uint64_t percpu, last = 0;
+	uint64_t percpu, end = 0;
 	uint32_t len = IRQ_STACK_BYTES;
 	struct hv_err *err;
 
 	if (!irq_stack_pointer(core, &percpu))
 		return NULL;
 	hv_btf_size(core->btf, "irq_stack", &len);
-	err = read_pointer(core, percpu, cpu, &last);
-	if (!err && last > len)
+	err = read_pointer(core, percpu, cpu, &end);
+	end = (end + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+	if (!err && end > len)
 		list[(*nr)++] = (struct hv_cpu_stack){
-			.range = {hv_gva(last + 8 - len), hv_gva(last + 8)},
+			.range = {hv_gva(end - len), hv_gva(end)},
 			.kind = HV_CPU_STACK_INTERRUPT,
 			.name = "irq stack",
 		};

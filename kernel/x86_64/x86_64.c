@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The table of x86-64 kernels. */
 #include "kernel/x86_64/x86_64.h"
 
@@ -8,6 +9,8 @@ const struct hv_kernel_arch hv_kernel_arch_x86_64 = {
 	.check_exception_stacks = x86_64_check_exception_stacks,
 	.read_stacks = x86_64_read_stacks,
 	.saved_sp = "thread.sp",
+	.switch_frame = "inactive_task_frame",
 	.has_kpti = x86_64_has_kpti,
+	.jumps_bare = x86_64_jumps_bare,
 	.find_clock = x86_64_find_clock,
 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The parts of the table of x86-64 kernels, each in the file of its name. */
 #pragma once
 
@@ -6,8 +7,8 @@
 /* percpu.c */
 struct hv_err *x86_64_find_percpu(const struct hv_kernel_core *core,
 				  struct hv_percpu_places *ret) hv_must_use;
-/* The per-CPU variable SYMBOL, or where struct pcpu_hot has it (6.2 to 6.14) as HOT_MEMBER (may be
- * NULL). False: neither. */
+/* Finds the per-CPU variable SYMBOL, or the member HOT_MEMBER of struct pcpu_hot, which has it from
+ * 6.2 to 6.14. HOT_MEMBER may be NULL. False: there is neither. */
 bool x86_64_percpu_variable(const struct hv_kernel_core *core, const char *symbol,
 			    const char *hot_member, uint64_t *ret);
 
@@ -19,6 +20,7 @@ struct hv_err *x86_64_read_stacks(const struct hv_kernel_core *core, unsigned cp
 
 /* cpu_flags.c */
 bool x86_64_has_kpti(const struct hv_kernel_core *core);
+bool x86_64_jumps_bare(const struct hv_kernel_core *core);
 
 /* clock.c */
 struct hv_err *x86_64_find_clock(const struct hv_kernel_core *core,

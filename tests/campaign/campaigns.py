@@ -1,6 +1,7 @@
-"""The campaigns. A new one is a function with a docstring and the decorator, f(t, rng): ONE step, which
-leaves the guest as it found it. t is that of lib/suite.py's cases (t.guest, t.hv, t.attach()), t.number
-the step's number; what a step does may depend on rng and t.number only, so that it can be done again."""
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The campaigns. A campaign is a function f(t, rng) with a docstring and the decorator. It makes ONE step,
+which leaves the guest as it was. t is the argument of cases in lib/suite.py (t.guest, t.hv, t.attach()) with
+the step's number in t.number. A step may depend on rng and t.number only, so that it can be repeated."""
 
 import os
 import signal
@@ -20,7 +21,7 @@ def campaign(step):
 
 @campaign
 def cycles(t, rng):
-    """Attach, now and then trace something, detach."""
+    """Attach, in some steps trace something, detach."""
     with t.attach() as traced:
         if rng.random() < 0.5:
             traced.echo("set_ftrace_filter", rng.choice(GLOBS))
@@ -31,14 +32,14 @@ def cycles(t, rng):
 
 
 def victims(t):
-    """{kind: pid} of the session's processes: the service, and its child that holds the guest."""
+    """Returns {kind: pid} of the session's processes: the service, and its helper that stops the guest for holds."""
     found = {}
     for path in t.hv.run_dirs(t.name):
         try:
             with open(f"{path}/pid", encoding="ascii") as file:
                 found["service"] = int(file.read())
         except (OSError, ValueError):
-            continue  # it comes or goes just now
+            continue  # it begins or ends just now
         done = subprocess.run(["pgrep", "-P", str(found["service"])], capture_output=True, text=True, check=False)
         for pid in done.stdout.split():
             found["holder"] = int(pid)
@@ -80,13 +81,13 @@ def kills(t, rng):
 
 
 def settle(t):
-    """Whatever is left of the session ends, by detach or by recover. The text is compared by the slice's proof."""
+    """Ends what is left of the session, by detach or by recover. The proof of the slice compares the text."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         status, _, err = t.hv.run("recover", t.name)
         if status == 0 or "nothing to recover" in err or "no region" in err:
             return
-        if "its service lives" in err:
+        if "already attached" in err:
             t.hv.run("detach", t.name)
         if "may return into a stub" in err:
             t.disturb()

@@ -1,24 +1,26 @@
-/* A tree of files to play a script on: below a directory, or over a service's socket. A program is
- * linked with one of the two. Calls behave as the system calls of their names: -1 and errno. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A tree of files on which a script is played: below a directory, or over a service's socket. A
+ * program is linked with one of the two. The functions behave as the system calls of their names:
+ * they return -1 and set errno. */
 #pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Once, first. WHERE: a directory, or a socket. */
+/* Called once, before all others. WHERE: a directory, or a socket. */
 int backend_begin(const char *where);
 
-/* Handles are small numbers, or -1. FLAGS: O_*. */
+/* Returns a handle, which is a small number, or -1. FLAGS: O_*. */
 int backend_open(const char *path, int flags);
 ssize_t backend_read(int handle, void *buf, size_t len_bytes);
 ssize_t backend_write(int handle, const void *buf, size_t len_bytes);
 int backend_close(int handle);
-/* To the beginning of the file. */
+/* Goes back to the beginning of the file. */
 int backend_rewind(int handle);
 
-/* Names in PATH, one a line, sorted, directories with a trailing '/'. */
+/* Lists the names in PATH, one a line, sorted; those of directories end with '/'. */
 int backend_list(const char *path, char *ret, size_t size);
 int backend_mkdir(const char *path);
 int backend_rmdir(const char *path);
-/* Permission bits, whether it is a directory (0 or 1). */
+/* Finds the permission bits, and whether PATH is a directory (0 or 1). */
 int backend_stat(const char *path, unsigned *ret_mode, unsigned *ret_is_dir);

@@ -1,4 +1,5 @@
-/* The tree is mounted. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The backend for a mounted tree. */
 #include "tests/conformance/backend.h"
 
 #include <dirent.h>
@@ -14,7 +15,7 @@ int backend_begin(const char *where)
 	return chdir(where);
 }
 
-/* A path of the tree's, from its top. */
+/* Returns the path of a file of the tree. */
 static const char *below(const char *path)
 {
 	path += strspn(path, "/");

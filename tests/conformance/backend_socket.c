@@ -1,4 +1,5 @@
-/* The tree of a service, over its socket (cli/wire.h). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The backend for the tree of a service, over its socket (cli/wire.h). */
 #include "tests/conformance/backend.h"
 
 #include <errno.h>
@@ -12,10 +13,10 @@
 
 static int service = -1;
 static struct hv_text in;
-/* Where a handle is, as the system keeps it for a file descriptor. */
+/* The place in the file of each handle, as the kernel keeps it for a file descriptor. */
 static struct {
 	uint64_t position;
-	bool moved; /* and not by a read */
+	bool moved; /* the place was changed by something else than a read */
 } handles[256];
 
 int backend_begin(const char *where)
@@ -43,7 +44,7 @@ static int send_all(const struct hv_text *out)
 	return 0;
 }
 
-/* The answer's data is good until the next call. */
+/* Sends REQUEST. The data of the answer is valid until the next call. */
 static int call(struct wire_frame request, struct wire_frame *ret)
 {
 	HV_AUTO_TEXT struct hv_text out = {0};

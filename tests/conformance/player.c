@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Plays a script of file operations on a tree (backend.h) and writes down what came of each, so
  * that the transcripts of two trees can be compared. Usage: player WHERE <SCRIPT >TRANSCRIPT
  *
@@ -24,7 +25,7 @@
 
 static int handles[10] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
-/* Shows errno when RESULT is that of a call that failed. */
+/* Shows errno if RESULT says that a call failed. */
 static int failed(long result)
 {
 	if (result >= 0)
@@ -46,7 +47,7 @@ static void do_cat(const char *path)
 	failed(backend_close(handle));
 }
 
-/* As a shell's echo: goes on after a short count, ends at an error. */
+/* Writes like a shell's echo: goes on after a short count, and ends at an error. */
 static void do_redirect(char *args, int newline)
 {
 	char *arrow = strstr(args, "> ");

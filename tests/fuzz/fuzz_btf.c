@@ -1,4 +1,5 @@
-/* Any bytes as BTF: read, then asked what the rest of hvtrace asks. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads any bytes as BTF, and asks what the rest of hvtrace asks. */
 #include "kernel/btf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,5 +1,6 @@
-/* hv_kallsyms_read on bytes a guest chose. First byte: a layout to start from, then (u32 offset,
- * value) changes to it; or 0xff, then the image itself. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads kallsyms from bytes that a guest chose. The first byte chooses a layout, and pairs of a u32
+ * offset and a byte that change it follow; or it is 0xff, and the image itself follows. */
 #include "tests/unit/kernel/kallsyms_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -35,7 +36,7 @@ static void read_changed(const uint8_t *data, size_t len)
 		uint32_t off;
 
 		memcpy(&off, data + i, sizeof(off));
-		/* The tables, not the noise before and behind. */
+		/* Only the tables are changed, not the noise around them. */
 		off = (uint32_t)(KIMG_TABLES_OFF + off % (k->end - KIMG_TABLES_OFF));
 		image.bytes[off] = data[i + 4];
 	}

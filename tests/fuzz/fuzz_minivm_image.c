@@ -1,7 +1,8 @@
-/* Any file as a kernel: what is accepted lies inside the file and inside some memory. The first
- * byte of the input chooses what the rest changes: nothing (it is the file), the setup header of a
- * good bzImage, or the headers of a good ELF file; a magic is not left to luck. The last two bytes
- * cut the file off. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Loads any file as a kernel: if it is accepted, all parts are inside the file and inside some
+ * memory. The first byte of the input says what the rest changes: nothing (the rest is the file),
+ * the setup header of a good bzImage, or the headers of a good ELF file. So magic numbers need not
+ * be guessed. The last two bytes cut the file off. */
 #include "vmm/minivm/image.h"
 
 #include "tests/unit/vmm/minivm/boot_files.h"
@@ -33,7 +34,8 @@ static void check(struct hv_span file)
 	}
 }
 
-/* A good FILE of LEN bytes with DATA laid over it from AT on: zero leaves what is there. */
+/* Checks a good FILE of LEN bytes after DATA was written over it from AT on; zeros leave bytes as
+ * they are. */
 static void check_changed(uint8_t *file, size_t len, size_t at, struct hv_span data)
 {
 	HV_AUTO_FREE uint8_t *exact = NULL;

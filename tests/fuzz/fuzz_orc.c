@@ -1,5 +1,6 @@
-/* ORC tables and records of a stack, both as the input has them: a byte says which form of tables,
- * then the tables, then records. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Unwinds a stack with ORC tables; both are from the input. A byte says which form the tables have,
+ * then come the tables, then records. */
 #include "kernel/unwind.h"
 #include "tests/unit/kernel/fake_orc.h"
 #include "tracer/events/decode.h"
@@ -17,11 +18,19 @@ static size_t fill(uint8_t *to, size_t len, const uint8_t **data, size_t *size)
 	return nr;
 }
 
+static void derive(struct fo *o)
+{
+	struct hv_orc_form form;
+
+	hv_err_free(hv_orc_form_find(&o->f.k.core, &form));
+}
+
 static void walk(struct hv_orc *orc, const uint8_t *data, size_t size)
 {
 	static struct hv_parts records;
 	static struct hv_stack_words words;
 	struct hv_gva callers[HV_CALLERS_MAX];
+	bool early;
 	struct hv_record r = {0};
 	uint64_t position = 0;
 	const struct hv_decode decode = {.text_base = hv_arch_x86_64.text_base};
@@ -34,30 +43,36 @@ static void walk(struct hv_orc *orc, const uint8_t *data, size_t size)
 	if (hv_parts_are_of(&records, &r, position, 0) || records.nr) {
 		hv_decode_words(&decode, records.list, records.nr, &words);
 		if (words.nr > HV_STACK_WORDS_MAX ||
-		    hv_unwind(orc, &hv_arch_x86_64, &words, &stubs, callers, HV_CALLERS_MAX) >
-			    HV_CALLERS_MAX)
+		    hv_unwind(orc, &hv_arch_x86_64, &words, &stubs, callers, HV_CALLERS_MAX,
+			      &early) > HV_CALLERS_MAX)
 			abort();
 	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct fo kernels[2];
-	static bool made[2];
-	unsigned form = size ? data[0] & 1 : 0;
+	static struct fo kernels[3];
+	static bool made[3];
+	unsigned form = size ? data[0] % 3 : 0;
 	struct fo *o = &kernels[form];
 	struct hv_orc *orc = NULL;
 	struct hv_err *err;
 
-	if (!made[form])
+	if (!made[form]) {
 		fo_init(o, form);
+		err = fo_derive(o);
+		if (err)
+			abort();
+	}
 	made[form] = true;
 	if (size) {
 		data++;
 		size--;
 	}
-	fill(fk_host(&o->f, o->ips), 4 * FO_ENTRIES, &data, &size);
-	fill(fk_host(&o->f, o->entries), 6 * FO_ENTRIES, &data, &size);
+	fill(fk_host(&o->f, fo_function(0)), FO_FUNCTION_LEN, &data, &size);
+	fill(fk_host(&o->f, o->ips), 4 * FO_ALL, &data, &size);
+	fill(fk_host(&o->f, o->entries), 6 * FO_ALL, &data, &size);
+	derive(o);
 	fill(fk_host(&o->f, o->module_ips), 4 * FO_MODULE_ENTRIES, &data, &size);
 	fill(fk_host(&o->f, o->module_entries), 6 * FO_MODULE_ENTRIES, &data, &size);
 	err = hv_orc_new(&o->f.k, &orc);

@@ -1,5 +1,6 @@
-/* The whole reader, from rings that the input writes, rewinds and tears to text and raw pages:
- * ring, merge, parts, decoding, cursors of every kind beside each other, a buffer of the host,
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Runs the whole reader on rings that the input writes, rewinds and tears, up to text and raw
+ * pages: ring, merge, parts, decoding, cursors of every kind beside each other, a host buffer,
  * formats. */
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #include "kernel/kernel.h"
 #include "patcher/patcher.h"
+#include "ringbuf/ring.h"
 #include "tracer/events/buffer.h"
 #include "tracer/events/cursor.h"
 #include "tracer/events/decoder.h"
@@ -29,7 +31,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* The host's clock, so that an input always does the same; the fuzzer's own goes on. */
+/* A fake of the host's clock, so that an input always has the same result. The fuzzer's own clock
+ * runs on. */
 static uint64_t fake_now_ns;
 
 int clock_gettime(clockid_t clock, struct timespec *ts)
@@ -41,10 +44,10 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 	return 0;
 }
 
-struct step { /* one of the input */
+struct step { /* a step of the input */
 	uint8_t what;
 	uint8_t cpu;
-	int8_t at; /* from the head on */
+	int8_t at; /* offset from the head */
 	uint8_t kind;
 	uint16_t number;
 	uint16_t tsc;
@@ -53,10 +56,10 @@ struct step { /* one of the input */
 
 enum what {
 	PUT,	    /* one record */
-	PUT_RAW,    /* one word, lap bit and all */
-	BURST,	    /* records of words and what belongs behind them */
+	PUT_RAW,    /* one word, as it is in memory */
+	BURST,	    /* records of words and the record that follows them */
 	MOVE_HEAD,  /* by AT */
-	SET_HEAD,   /* by VALUE */
+	SET_HEAD,   /* by VALUE, to any number of bytes */
 	WAIT,	    /* VALUE us */
 	READ,	    /* events of a cursor */
 	PEEK,	    /* and skip */
@@ -71,19 +74,39 @@ enum what {
 static struct hv_kernel kernel;
 static struct hv_decoder *decoder;
 static struct hv_buffer *rings;
-static struct hv_state states[NR_CPUS];
-static struct hv_record records[NR_CPUS][NR_SLOTS];
+static struct {
+	struct hv_state state;
+	struct hv_record records[NR_SLOTS];
+} blocks[NR_CPUS];
 static struct hv_buffer *host;
 static struct hv_cursor *cursors[NR_CURSORS];
 static struct hv_options options;
 static struct hv_graph *graph;
 static struct hv_raw_page page;
+
+static uint8_t *empty_bytes(void)
+{
+	static uint8_t bytes[HV_RAW_PAGE_LEN];
+
+	return memset(bytes, 0, sizeof(bytes));
+}
 static struct hv_text text;
 
 static void check(int holds)
 {
 	if (!holds)
 		abort();
+}
+
+/* The next position to be reserved. */
+static uint64_t head(unsigned cpu)
+{
+	return blocks[cpu].state.head / sizeof(struct hv_record) - NR_SLOTS;
+}
+
+static void set_head(unsigned cpu, uint64_t position)
+{
+	blocks[cpu].state.head = hv_ring_head_at(position, NR_SLOTS);
 }
 
 static void setup(void)
@@ -104,18 +127,19 @@ static void setup(void)
 				 hv_callers_new(&kernel, &stubs));
 	hv_names_set_max(decoder->names, 16);
 	fake_now_ns = HV_NS_PER_S;
-	memset(states, 0, sizeof(states));
-	memset(records, 0, sizeof(records));
-	rings = hv_buffer_over(decoder, NR_CPUS, states);
+	memset(blocks, 0, sizeof(blocks));
 	for (unsigned cpu = 0; cpu < NR_CPUS; cpu++)
-		hv_buffer_set_ring(rings, cpu, records[cpu], sizeof(records[cpu]),
-				   sizeof(records[cpu]));
+		set_head(cpu, 0);
+	rings = hv_buffer_over(decoder, NR_CPUS);
+	for (unsigned cpu = 0; cpu < NR_CPUS; cpu++)
+		hv_buffer_set_ring(rings, cpu, &blocks[cpu].state, sizeof(blocks[cpu].records),
+				   sizeof(blocks[cpu].records));
 	check(!hv_buffer_new(rings, sizes_bytes, &host));
 	for (unsigned i = 0; i < NR_CURSORS; i++)
 		cursors[i] = hv_cursor_new(rings, -1, (enum hv_cursor_mode)i);
 	options = hv_options_default();
 	graph = hv_graph_new(&kernel, NR_CPUS);
-	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	hv_raw_page_init(&page, &hv_raw_layout_known, empty_bytes(), HV_RAW_DATA_LEN);
 }
 
 static void teardown(void)
@@ -134,27 +158,27 @@ static void teardown(void)
 static void put(unsigned cpu, uint64_t position, unsigned kind, unsigned number,
 		const struct step *s)
 {
-	uint64_t lap = (uint64_t) !(position / NR_SLOTS & 1) << HV_LAP_BIT;
+	uint64_t key = hv_record_key(position, NR_SLOTS);
 	uint64_t word3 = (uint64_t)(kind & 15) << HV_RECORD_KIND_SHIFT |
 			 (uint64_t)(number & HV_RECORD_DEPTH_MAX) << HV_RECORD_DEPTH_SHIFT |
 			 (s->value & 0xff);
 	uint64_t words[4] = {s->tsc, (uint64_t)s->value << 16, s->value, word3};
-	struct hv_record *slot = &records[cpu][position % NR_SLOTS];
+	struct hv_record *slot = &blocks[cpu].records[position % NR_SLOTS];
 
 	for (unsigned i = 0; i < 4; i++)
-		slot->word[i] = words[i] | lap;
+		slot->word[i] = words[i] ^ key;
 }
 
-/* As a stub writes a stack, or nearly. */
+/* Writes a stack as a stub would, or nearly. */
 static void burst(unsigned cpu, const struct step *s)
 {
-	uint64_t position = states[cpu].head + (uint64_t)(int64_t)s->at;
+	uint64_t position = head(cpu) + (uint64_t)(int64_t)s->at;
 	unsigned nr = s->number & 255;
 
 	for (unsigned i = 0; i < nr; i++)
 		put(cpu, position + i, HV_RECORD_WORDS, i, s);
 	put(cpu, position + nr, s->kind, nr ? nr - 1 : 0, s);
-	states[cpu].head = position + nr + 1;
+	set_head(cpu, position + nr + 1);
 }
 
 static void show(struct hv_cursor *c, const struct hv_event *e, const struct hv_event *next)
@@ -176,7 +200,7 @@ static void show(struct hv_cursor *c, const struct hv_event *e, const struct hv_
 			hv_cursor_skip(c, e->cpu);
 	if (!hv_raw_page_add(&page, e)) {
 		hv_raw_page_finish(&page);
-		hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+		hv_raw_page_init(&page, &hv_raw_layout_known, empty_bytes(), HV_RAW_DATA_LEN);
 		check(hv_raw_page_add(&page, e));
 	}
 	if (text.len_bytes > TEXT_MAX)
@@ -230,24 +254,24 @@ static void new_cursor(unsigned i, const struct step *s)
 static void take(const struct step *s)
 {
 	unsigned cpu = s->cpu % NR_CPUS, i = s->number % NR_CURSORS;
-	uint64_t position = states[cpu].head + (uint64_t)(int64_t)s->at;
+	uint64_t position = head(cpu) + (uint64_t)(int64_t)s->at;
 
 	switch ((enum what)(s->what % NR_WHAT)) {
 	case PUT:
 		put(cpu, position, s->kind, s->number, s);
 		break;
 	case PUT_RAW:
-		records[cpu][position % NR_SLOTS].word[s->kind & 3] =
+		blocks[cpu].records[position % NR_SLOTS].word[s->kind & 3] =
 			(uint64_t)s->value << 32 | (uint64_t)s->tsc << 16 | s->number;
 		break;
 	case BURST:
 		burst(cpu, s);
 		break;
 	case MOVE_HEAD:
-		states[cpu].head = position;
+		set_head(cpu, position);
 		break;
 	case SET_HEAD:
-		states[cpu].head = (uint64_t)s->value << (s->kind & 63);
+		blocks[cpu].state.head = (uint64_t)s->value << (s->kind & 63);
 		break;
 	case WAIT:
 		fake_now_ns += (s->value & 0xfffff) * 1000ull;

@@ -1,11 +1,12 @@
-/* Return addresses put back from return stacks, stacks and registers that the input writes.
- * Whatever is in them, only our handler's address is ever written over, and only with code of the
- * kernel. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Puts return addresses back from return stacks, stacks and registers that the input writes.
+ * Whatever is in them, only our handler's address is ever overwritten, and only with an address of
+ * kernel code. */
 #include "tests/unit/tracer/fake_returns.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct change { /* one of the input */
+struct change { /* a change of the input */
 	uint8_t kind;
 	uint8_t stack;
 	uint8_t at;
@@ -32,7 +33,7 @@ static void when_written(struct fr *fr, struct hv_gpa at, uint64_t to)
 	check(hv_gva_in(hv_gva(to), fr->t.f.k.text));
 }
 
-/* Values that mean something are likelier to be of use. */
+/* Values with a meaning find more than random ones. */
 static uint64_t meant(const struct change *c)
 {
 	switch (c->how % 6) {
@@ -77,7 +78,7 @@ static void make(const struct change *c)
 	}
 }
 
-/* Some frames as stubs leave them. */
+/* Begins again with some frames as stubs leave them. */
 static void begin_anew(void)
 {
 	if (!r.guest) {

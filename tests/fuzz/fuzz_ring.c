@@ -1,5 +1,6 @@
-/* The ring reader over memory that the input writes: after each change, reading comes to an end,
- * all results are within bounds, and every position passed was read or counted. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads a ring in memory that the input writes. After each change, reading ends, all results are
+ * within bounds, and every position that was passed was read or counted. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-struct change { /* one of the input */
+struct change { /* a change of the input */
 	uint8_t kind;
 	uint8_t at;
 	uint64_t value;
@@ -43,15 +44,15 @@ static void read_all(struct hv_ring *ring, uint64_t now_ns)
 		}
 		check(ring->position == position + 1);
 		for (unsigned i = 0; i < 4; i++)
-			check(record.word[i] >> HV_LAP_BIT == 0);
+			check((record.word[i] & HV_RECORD_ZEROS) == 0);
 	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct hv_state state = {0};
 	uint64_t nr_slots = len ? UINT64_C(1) << (data[0] % 7) : 1;
 	struct hv_record *records = calloc(nr_slots, sizeof(*records));
+	struct hv_state state = {.head = hv_ring_head_at(0, nr_slots)};
 	uint64_t now_ns = 0;
 	struct hv_ring ring;
 
@@ -62,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 		memcpy(&c, data + off, sizeof(c));
 		if (c.kind & 1)
-			state.head += c.value & 0xff;
+			state.head += (c.value & 0xff) * sizeof(struct hv_record);
 		if (c.kind & 2)
 			state.head = c.value;
 		if (c.kind & 4)

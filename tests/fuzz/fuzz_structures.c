@@ -1,45 +1,13 @@
-/* A kernel made of data in which the input changes words: pairs of a 4-byte offset and an 8-byte
- * value. Then modules, sites, tasks, stacks and clock are read. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A kernel made of data in which the input changes words (changes.h). Then modules, sites, tasks,
+ * stacks and clock are read. */
 #include "kernel/clock.h"
 #include "kernel/tasks.h"
+#include "tests/fuzz/changes.h"
 #include "tests/unit/kernel/fake_sites.h"
 #include "tests/unit/kernel/fake_tasks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Offsets count words of the data that was given out. */
-static void change(struct fk *f, const uint8_t *data, size_t size)
-{
-	for (; size >= 12; data += 12, size -= 12) {
-		uint64_t value;
-		uint32_t off;
-
-		memcpy(&off, data, 4);
-		memcpy(&value, data + 4, 8);
-		/* values near the data are likelier to be of use */
-		if (value >> 32 == 0x5a5a5a5a)
-			value = FK_DATA + (uint32_t)value % (f->brk - FK_DATA);
-		fk_u64(f, FK_DATA + off % ((f->brk - FK_DATA) / 4) * 4, value);
-	}
-}
-
-/* Made once; each input starts from the same data. */
-struct saved {
-	uint8_t *data;
-	size_t len_bytes;
-};
-
-static void save(struct fk *f, struct saved *ret)
-{
-	ret->len_bytes = f->brk - FK_DATA;
-	ret->data = hv_alloc(ret->len_bytes);
-	memcpy(ret->data, fk_host(f, FK_DATA), ret->len_bytes);
-}
-
-static void restore(struct fk *f, const struct saved *saved)
-{
-	memcpy(fk_host(f, FK_DATA), saved->data, saved->len_bytes);
-}
 
 static void read_sites(const uint8_t *data, size_t size)
 {

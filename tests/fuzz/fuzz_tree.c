@@ -1,6 +1,7 @@
-/* Random operations on every file of the tree, with changes of the guest that fail now and then:
- * only errnos that tracefs documents, lengths within what was asked, text safe for a terminal, and
- * nothing left open or leaked. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Does random operations on every file of the tree, with changes of the guest that fail now and
+ * then. Checks that errnos are those that tracefs documents, that lengths are within what was
+ * asked, that text is safe for a terminal, and that nothing is left open or leaked. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +105,7 @@ static const char *const paths[] = {
 	"trace/x",
 };
 
-#define INJECTED ETIMEDOUT /* what a failing change says here; no file says it by itself */
+#define INJECTED ETIMEDOUT /* the errno of a failing change; no file returns it by itself */
 
 static bool check(struct hv_err *err)
 {
@@ -154,7 +155,7 @@ struct handle {
 	bool is_text;
 };
 
-/* Whether bytes as they are were asked for by now. */
+/* Whether the input has asked for unfiltered bytes. */
 static bool asked_for_bytes;
 
 static void do_open(struct hv_tree *tree, struct input *in, struct handle *h)
@@ -218,7 +219,7 @@ static void do_directory(struct hv_tree *tree, struct input *in)
 	}
 }
 
-/* Bytes of the input, or a word that means something. */
+/* Writes bytes of the input, or a word with a meaning. */
 static void do_write(struct input *in, struct hv_file *f)
 {
 	static const char *const words[] = {"vfs_*\n",

@@ -1,4 +1,5 @@
-/* Frames as a client may send them: every one that is taken lies within what was given. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Decodes frames that a client may send: every frame that is accepted is within the input. */
 #include <stdlib.h>
 
 #include "cli/wire.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Golden transcripts of the tree: a little shell over a session with no guest. Lines of an .in:
  *
  *   # comment                        blank lines and comments are dropped
@@ -6,7 +7,7 @@
  *   event WHERE IP PARENT [LOST]     a call; WHERE: CPU NS PID COMM FLAGS PREEMPT MIGRATE
  *   entry WHERE IP DEPTH [LOST]
  *   exit WHERE IP DEPTH CALL_NS OVERRUN [RETVAL|- [LOST]]
- *   stack WHERE IP [CALLER...]
+ *   stack WHERE IP [CALLER...]       a CALLER of 0: those beyond are unknown
  *   command WHERE IP [CALLER...]     a stack that a command asked for
  *   called WHERE IP                  a call of a function whose commands the host obeys
  *   count CPU SITE HITS TIME_NS SPREAD    calls of the SITEth site, for the profile
@@ -14,7 +15,11 @@
  *   comm PID COMM                    a task's name
  *   task PID TGID COMM               likewise, with its thread group; before its events
  *   fork PID CHILD
+ *   type ID SYSTEM EVENT [off]       a type of the guest's own events; off: cannot be switched on
+ *   notypes                          the guest has no types any more
+ *   string ADDRESS TEXT              a string of printk_formats; at most four
  *   cpus NR                          of another guest, for which the tree begins anew
+ *   section WHERE IP PARENT [STOLEN_NS], WHERE IP PARENT    the one that is kept: its two ends
  *   clock raw|host
  *   lazy                             the kernel counts lazy preemption: MIGRATE may be MIGRATE:LAZY
  *
@@ -83,6 +88,24 @@ static void do_site(struct shell *sh, char *args)
 	hv_fake_site(sh->session, ip, name, *module && !invalid ? module : NULL, invalid);
 }
 
+static void do_type(struct shell *sh, char *args)
+{
+	uint32_t id = (uint32_t)next_number(&args);
+	char *system = next_word(&args);
+	char *name = next_word(&args);
+	uint64_t reg = strcmp(next_word(&args), "off") == 0 ? 0 : 0xffffffff81111110;
+
+	hv_fake_event_type(sh->session, system, name, id, reg);
+}
+
+static void do_string(struct shell *sh, char *args)
+{
+	uint64_t at = strtoull(next_word(&args), NULL, 16);
+
+	unescape(args);
+	hv_fake_print_string(sh->session, at, args);
+}
+
 static void do_count(struct shell *sh, char *args)
 {
 	unsigned cpu = (unsigned)next_number(&args);
@@ -111,17 +134,20 @@ static void do_graph(struct hv_event *e, char *args)
 
 static void do_callers(struct hv_event *e, char *args)
 {
-	static struct hv_gva callers[8]; /* copied by who takes the event */
+	static struct hv_gva callers[8]; /* copied by the caller */
 
 	callers[0] = hv_gva_add(e->ip, 5);
 	e->callers = callers;
 	e->nr_callers = 1;
 	for (const char *word = next_word(&args); *word && e->nr_callers < 8;
-	     word = next_word(&args))
-		callers[e->nr_callers++] = hv_gva(strtoull(word, NULL, 16));
+	     word = next_word(&args)) {
+		callers[e->nr_callers] = hv_gva(strtoull(word, NULL, 16));
+		e->callers_end_early = !callers[e->nr_callers].v;
+		e->nr_callers += !e->callers_end_early;
+	}
 }
 
-static void do_event(struct shell *sh, struct hv_event e, char *args)
+static struct hv_event event_of(struct shell *sh, struct hv_event e, char *args)
 {
 	char *bytes, *end;
 	size_t len;
@@ -147,10 +173,36 @@ static void do_event(struct shell *sh, struct hv_event e, char *args)
 	} else {
 		do_graph(&e, args);
 	}
+	return e;
+}
+
+static void do_event(struct shell *sh, struct hv_event e, char *args)
+{
+	e = event_of(sh, e, args);
 	hv_fake_event(sh->session, &e);
 }
 
-/* raw: it has no trace clock that can be computed; host: the host's can be had */
+/* Where it begins and where it ends, as two events with a comma between them; without them: none.
+ */
+static void do_section(struct shell *sh, char *args)
+{
+	const struct hv_event call = {.kind = HV_EVENT_FUNCTION};
+	struct hv_section section = {.cpu = 0};
+	char *comma = strchr(args, ',');
+
+	if (comma) {
+		*comma = '\0';
+		section.from = event_of(sh, call, args);
+		section.to = event_of(sh, call, comma + 1);
+		section.cpu = section.to.cpu;
+		section.stolen_ns = section.from.lost_before;
+		section.from.lost_before = 0;
+		section.ns = section.to.time_ns - section.from.time_ns - section.stolen_ns;
+	}
+	hv_fake_section(sh->session, &section);
+}
+
+/* raw: the guest has no trace clock that can be computed; host: the host's clock can be chosen */
 static void do_clock(struct shell *sh, const char *kind)
 {
 	if (strcmp(kind, "raw") == 0)
@@ -159,7 +211,7 @@ static void do_clock(struct shell *sh, const char *kind)
 		hv_fake_host_clock(sh->session);
 }
 
-/* As of another guest: the tree begins anew. */
+/* Begins the tree again, as of another guest. */
 static void do_cpus(struct shell *sh, unsigned nr)
 {
 	hv_fake_cpus(sh->session, nr);
@@ -172,6 +224,8 @@ static bool do_setup(struct shell *sh, const char *command, char *args)
 {
 	if (strcmp(command, "site") == 0)
 		do_site(sh, args);
+	else if (strcmp(command, "section") == 0)
+		do_section(sh, args);
 	else if (strcmp(command, "event") == 0)
 		do_event(sh, (struct hv_event){.kind = HV_EVENT_FUNCTION}, args);
 	else if (strcmp(command, "entry") == 0)
@@ -190,6 +244,12 @@ static bool do_setup(struct shell *sh, const char *command, char *args)
 		hv_fake_overrun(sh->session, next_number(&args));
 	else if (strcmp(command, "cpus") == 0)
 		do_cpus(sh, (unsigned)next_number(&args));
+	else if (strcmp(command, "type") == 0)
+		do_type(sh, args);
+	else if (strcmp(command, "notypes") == 0)
+		hv_fake_forget_event_types(sh->session);
+	else if (strcmp(command, "string") == 0)
+		do_string(sh, args);
 	else if (strcmp(command, "lazy") == 0)
 		hv_fake_lazy(sh->session);
 	else if (strcmp(command, "clock") == 0)
@@ -243,7 +303,8 @@ static void do_cat(struct shell *sh, char *path)
 	failed(sh, hv_file_close(f));
 }
 
-/* As a shell's echo and printf: goes on after a short count, ends at an error. TEXT > FILE */
+/* Writes like a shell's echo and printf: goes on after a short count, and ends at an error. ARGS:
+ * TEXT > FILE. */
 static void do_redirect(struct shell *sh, char *args, const char *end)
 {
 	char *arrow = strstr(args, "> ");
@@ -321,9 +382,14 @@ static void do_handle(struct shell *sh, const char *command, char *args)
 
 static void show_site(struct shell *sh, const char *name, unsigned stub)
 {
-	static const char *const stubs[] = {"", "", ":stack", ":graph", ":root", ":notrace"};
+	static const char *const stubs[] = {"",	     "",	 ":stack", ":graph",
+					    ":root", ":notrace", ":both"};
 
 	fprintf(sh->out, " %s", name);
+	if (stub == HV_STUB_LATER) {
+		fputs(":later", sh->out);
+		return;
+	}
 	if (!(stub & HV_STUB_PROFILED)) {
 		fputs(stubs[stub], sh->out);
 		return;
@@ -373,6 +439,14 @@ static void do_guest(struct shell *sh)
 			(long long)actions[i].left[HV_ACTION_OFF_COUNTED]);
 }
 
+static void do_missing(struct shell *sh)
+{
+	HV_AUTO_TEXT struct hv_text text = {0};
+
+	hv_tree_missing_tasks(sh->tree, &text);
+	fprintf(sh->out, "%s", text.data ? text.data : "");
+}
+
 static void do_dumps(struct shell *sh)
 {
 	struct hv_file *f;
@@ -417,6 +491,8 @@ static void do_line(struct shell *sh, char *line)
 		do_guest(sh);
 	else if (strcmp(command, "dump") == 0)
 		do_dumps(sh);
+	else if (strcmp(command, "missing") == 0)
+		do_missing(sh);
 	else if (strcmp(command, "second") == 0)
 		hv_tree_retire(sh->tree);
 	else if (strcmp(command, "fail") == 0)
@@ -432,7 +508,7 @@ static void do_line(struct shell *sh, char *line)
 static void run(FILE *in, FILE *out)
 {
 	struct shell sh = {.session = hv_fake_new(), .out = out};
-	char line[4096];
+	char line[8192];
 
 	if (hv_tree_new(sh.session, &sh.tree))
 		abort();

@@ -1,4 +1,5 @@
-"""The buffer: per_cpu/, its sizes, and what binary readers make of it."""
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The buffer: per_cpu/, its sizes, and programs that read it in binary form."""
 
 import re
 import tempfile
@@ -10,7 +11,7 @@ BOTH = (STANDARD[0], STANDARD[2])
 
 
 def trace_some(t, traced):
-    """A few thousand events in the buffer, and recording off."""
+    """Records a few thousand events, and switches recording off."""
     traced.echo("set_ftrace_filter", "vfs_*", "ksys_lseek")
     traced.echo("current_tracer", "function")
     pid = ftrace.start_workload(t.guest, "syscalls", 200)
@@ -29,19 +30,19 @@ def stats(traced, cpu):
 
 
 def without_names(events):
-    """A task's name is what a record of it said last, which for one vCPU's buffer is one of that vCPU's: not yet
-    the one of an exec since."""
+    """Replaces names of tasks. A task has the name that its last record has. For the buffer of one vCPU only records
+    of that vCPU count, so the name may be the one before an exec."""
     return [e._replace(comm="") for e in events]
 
 
 def of_cpus(traced, numbers):
-    """What per_cpu/cpuN/trace has of each."""
+    """Returns the contents of each per_cpu/cpuN/trace."""
     return [without_names(ftrace.parse(traced.text(f"per_cpu/cpu{cpu}/trace"))[0]) for cpu in numbers]
 
 
 @case()
 def each_vcpu_by_itself(t):
-    """per_cpu/cpuN/trace has what trace has of that vCPU, stats counts it, and it is cleared alone."""
+    """per_cpu/cpuN/trace shows the events of that vCPU in trace, stats counts them, and it can be cleared alone."""
     with t.attach() as traced:
         trace_some(t, traced)
         every = without_names(ftrace.parse(traced.text("trace"))[0])
@@ -59,7 +60,7 @@ def each_vcpu_by_itself(t):
 
 @case(configs=BOTH)
 def trace_cmd_reads_the_pages(t):
-    """`trace-cmd report` prints of trace_pipe_raw's pages the very events that trace shows."""
+    """`trace-cmd report` prints from the pages of trace_pipe_raw exactly the events that trace shows."""
     with t.attach() as traced, tempfile.TemporaryDirectory(prefix="hvtrace-test-") as directory:
         trace_some(t, traced)
         events, _ = ftrace.parse(traced.text("trace"))
@@ -69,7 +70,7 @@ def trace_cmd_reads_the_pages(t):
             assert stats(traced, cpu)["entries"] == "0", f"{stats(traced, cpu)}"
         matches, lines = tracecmd.report(directory, cpus(traced))
         traced.echo("current_tracer", "nop")
-    # names are left out: trace-cmd knows one a pid, the last
+    # without names: trace-cmd knows one for each pid, the last one
     told = [(int(m["pid"]), int(m["cpu"]), float(m["time"]), m["body"].split()[0]) for m in matches]
     want = [(e.pid, e.cpu, e.time, e.function) for e in events]
     assert len(want) > 1000, f"{len(want)} events"
@@ -79,7 +80,7 @@ def trace_cmd_reads_the_pages(t):
 
 @case(configs=BOTH)
 def sizes_and_a_snapshot(t):
-    """The buffer takes another size with what is in it; a snapshot takes all of it, and tracing goes on."""
+    """A buffer that gets another size keeps its events; a snapshot has all of them, and tracing goes on."""
     with t.attach() as traced:
         trace_some(t, traced)
         every = traced.text("trace")
@@ -133,7 +134,7 @@ def sizes_and_a_snapshot(t):
 
 
 def clocks_agree(t, traced):
-    """The top and instances/web record the same: what the one tells in seconds the other tells in ticks."""
+    """The top and instances/web record the same events: one shows their times in seconds, the other in ticks."""
     pid = ftrace.start_workload(t.guest, "syscalls", 100)
     traced.echo("instances/web/trace_clock", "x86-tsc")
     assert [traced.text(f"{where}trace_clock").split()[:2] for where in ("", "instances/web/")] == [
@@ -154,7 +155,7 @@ def clocks_agree(t, traced):
 
 @case(configs=BOTH)
 def instances_have_their_own(t):
-    """Two instances and the top, each with its functions and tasks; the guest calls one stub a function."""
+    """Two instances and the top, each with its own functions and tasks; the guest calls one stub for each function."""
     with t.attach() as traced:
         t.hv("sh", t.name, "-c", "mkdir instances/web instances/all")
         traced.echo("set_ftrace_filter", "vfs_read")

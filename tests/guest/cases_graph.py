@@ -1,7 +1,9 @@
-"""What function_graph says, against the guest's own, and what a guest does meanwhile."""
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""function_graph, compared with the guest's own, and with various things happening in the guest meanwhile."""
 
 import collections
 import os
+import re
 import signal
 import time
 
@@ -10,7 +12,7 @@ from lib.memory import Memory
 from lib.suite import IN_TURN, ONE_VCPU, STANDARD, case
 from lib.wait import HANG_SECONDS, said, until
 
-# Nothing of these is called in an interrupt.
+# No function of these is called in an interrupt.
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", "*rmdir*", "*mkdir*", "*faccessat*", "path_*", "rw_verify_area", "__x64_sys_*")
 COLUMNS = ("funcgraph-proc", "funcgraph-tail")
 ROUNDS = 20
@@ -26,16 +28,16 @@ def trees(text, pid, odd=None):
 
 
 def own_trees(t, filters, files=()):
-    """The guest's own roots of one run of the workload, and the text. FILES: (name, text) pairs that are set
-    before. When interrupts are traced it misses a return here and there."""
+    """Returns the roots of one run of the workload from the guest's own tracer, and the text. FILES: (name, text)
+    pairs that are set before. When interrupts are traced, the guest's own tracer misses some returns."""
     text, pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), filters, tracer="function_graph", options=COLUMNS, files=files)
     return trees(text, pid), text
 
 
-def our_trees(t, traced, filters, files=(), odd=None):
-    """hvtrace's. ODD: takes the lines that do not nest; None: there must be none."""
+def our_trees(t, traced, filters, files=(), odd=None, where=""):
+    """Returns the same from hvtrace, in the instance WHERE. ODD gets the lines that do not nest; None: there must be none."""
     text, pid = ftrace.hvtrace_trace(
-        traced, t.guest, ("syscalls", ROUNDS), filters, tracer="function_graph", options=COLUMNS, files=files
+        traced, t.guest, ("syscalls", ROUNDS), filters, tracer="function_graph", options=COLUMNS, files=files, where=where
     )
     strays = [] if odd is None else odd
     roots = trees(text, pid, strays)
@@ -49,8 +51,8 @@ def head(text):
 
 @case(configs=(*IN_TURN, *ONE_VCPU[:1]))
 def graph_agrees_with_own(t):
-    """The same workload, a few globs: the same calls inside the same calls, in the same order, folded
-    alike; and the same header."""
+    """The same workload, a few globs: the same trees of calls in the same order, equally folded; and the same
+    header."""
     own, own_text = own_trees(t, FILTERS)
     with t.attach() as traced:
         ours, our_text = our_trees(t, traced, FILTERS)
@@ -66,13 +68,43 @@ def graph_agrees_with_own(t):
     t.note(f"{nr} calls agree, {folded} of them folded, {deepest} deep")
 
 
+@case(configs=(*IN_TURN[:1], *ONE_VCPU[1:2]))
+def graph_beside_others(t):
+    """Two instances trace function_graph and the top traces functions: an instance has the same trees of calls as the
+    guest's own tracer, which is alone, and the top has the same calls as that instance."""
+    own, _ = own_trees(t, FILTERS)
+    with t.attach() as traced:
+        t.hv("sh", t.name, "-c", "mkdir instances/other instances/this")
+        traced.echo("instances/other/set_ftrace_filter", "*sys_*", "schedule*", "*fpregs*", "*rcu_*", "kmem_cache_*", "path_*")
+        traced.echo("set_ftrace_filter", "vfs_*")
+        traced.echo("instances/other/current_tracer", "function_graph")
+        traced.echo("current_tracer", "function")
+        ours, text = our_trees(t, traced, FILTERS, where="instances/this/")
+        traced.echo("tracing_on", "0")
+        # Functions to which others jumped have no caller (docs/tracefs.md).
+        lines = [line for line in traced.text("trace").splitlines() if line.startswith("#") or "<-" in line]
+        top, lost = ftrace.parse("\n".join(lines))
+        pid = int(re.search(r"-(\d+) *\|", text)[1])
+        traced.echo("current_tracer", "nop")
+        traced.echo("instances/other/current_tracer", "nop")
+        t.hv("sh", t.name, "-c", "rmdir instances/other instances/this")
+    differ = graph.difference(graph.rounds(own, ftrace.ROUND), graph.rounds(ours, ftrace.ROUND))
+    assert not differ, f"(own, hvtrace): {differ}"
+    assert not lost, f"{lost} events of the top lost"
+    calls = collections.Counter(path[-1] for path, _ in graph.walk(ours))
+    told = collections.Counter(event.function for event in top if event.pid == pid)
+    read, said_read = calls["vfs_read"], told["vfs_read"]
+    assert read and read <= said_read <= read + 2, f"vfs_read: {read} calls in the graph, {said_read} of the top"
+    t.note(f"{calls.total()} calls agree beside two others")
+
+
 def of_calls(roots):
-    """Those of system calls."""
+    """Returns the calls of system calls."""
     return [root for root in roots if "x64_sys_" in root.name]
 
 
 def by_way(roots):
-    """{the way to a call: [how often in each round]}"""
+    """Returns {the path to a call: [how often it was called in each round]}."""
     found, each = collections.defaultdict(collections.Counter), graph.each_round(graph.rounds(roots, ftrace.ROUND), ftrace.ROUND)
     for nr, of_round in enumerate(each):
         for path, _ in graph.walk(of_round):
@@ -85,7 +117,7 @@ def most_often(numbers):
 
 
 def reads_of(roots):
-    """{what vfs_read calls: Counter of what such calls of vfs_read look like}"""
+    """Returns {what vfs_read calls: Counter of the trees of such calls of vfs_read}."""
     found = collections.defaultdict(collections.Counter)
     for path, call in graph.walk(roots):
         for below in call.calls if path[-1] == "vfs_read" else ():
@@ -95,10 +127,10 @@ def reads_of(roots):
 
 @case(configs=ONE_VCPU)
 def graph_of_all_agrees_with_own(t):
-    """All functions, one run by the guest itself: what its system calls call by the same way equally often in
-    every round is called as often in most of hvtrace's (allocation and interrupts vary by themselves, and a
-    slow round is preempted more often than a fast one); and trees below vfs_read, of a file and of a pipe,
-    are those of set_graph_function."""
+    """All functions, compared with one run by the guest itself. Calls that a system call makes on the same path
+    equally often in every round occur as often in most rounds of hvtrace. (Allocation and interrupts vary by
+    themselves, and a slow round is preempted more often than a fast one.) The trees below vfs_read, of a file
+    and of a pipe, are the same as with set_graph_function."""
     own, _ = own_trees(t, ())
     odd = []
     with t.attach() as traced:
@@ -142,7 +174,7 @@ def graph_functions_and_depth(t):
 
 @case(configs=EVERY)
 def graph_threshold(t):
-    """tracing_thresh: only returns, and only of calls that took as long, the sleep among them."""
+    """tracing_thresh: only returns, and only of calls that took at least that long, as the sleep."""
     with t.attach() as traced:
         traced.echo("tracing_thresh", "150000")
         traced.echo("set_ftrace_filter", "*nanosleep*", "vfs_read")
@@ -161,7 +193,7 @@ def graph_threshold(t):
 
 @case(configs=EVERY)
 def graph_values(t):
-    """funcgraph-retval: what reads of the workload return, an errno in decimal."""
+    """funcgraph-retval: the values that reads of the workload return, an errno in decimal."""
     with t.attach() as traced:
         traced.echo("set_ftrace_filter", "vfs_read", "ksys_read", "do_faccessat", "__x64_sys_access")
         traced.echo("current_tracer", "function_graph")
@@ -186,7 +218,7 @@ def graph_values(t):
 
 @case(configs=(STANDARD[0],))
 def record_graph(t):
-    """hvtrace record -p function_graph -g: a tree of that function; ended by ^C, settings put back."""
+    """hvtrace record -p function_graph -g: trees of that function; after ^C the settings are as before."""
     with t.attach() as traced:
         words = ("-p", "function_graph", "-g", "ksys_read", "-l", "ksys_*", "-l", "vfs_*", "-l", "rw_verify_area")
         recording = t.hv.start("record", *words, traced.domain, "--for", "1h")
@@ -215,7 +247,7 @@ def record_graph(t):
 
 @case(configs=EVERY)
 def graph_is_balanced(t):
-    """All functions, forks and threads: every return is that of the call that is open on its task."""
+    """All functions, forks and threads: every return belongs to the open call of its task."""
     with t.attach() as traced:
         for option in COLUMNS:
             traced.echo(f"options/{option}", "1")
@@ -231,7 +263,7 @@ def graph_is_balanced(t):
 
 
 class Sleepers:
-    """Tasks of the guest that sleep in a read until they are woken, and then say their name."""
+    """Tasks of the guest that sleep in a read until they are woken, and then print their name."""
 
     def __init__(self, guest):
         self.guest = guest
@@ -247,7 +279,7 @@ class Sleepers:
         )
 
     def wake(self):
-        """All of them; an error when one does not end well."""
+        """Wakes all of them. It is an error if one does not end with success."""
         self.guest.run(f"for i in $(seq {len(self.names)}); do echo; done >/tmp/fifo")
         ended = []
 
@@ -261,8 +293,8 @@ class Sleepers:
 
 @case(configs=EVERY)
 def graph_ends_with_sleepers(t):
-    """Tasks that sleep in traced functions: detach puts their return addresses back; they go on and
-    end well. Likewise after the service was killed."""
+    """Tasks that sleep in traced functions: detach puts their return addresses back, and they go on and end with
+    success. The same after the service was killed."""
     for killed in (False, True):
         sleepers = Sleepers(t.guest)
         sleepers.start("before")
@@ -285,7 +317,7 @@ def graph_ends_with_sleepers(t):
         sleepers.wake()
 
 
-# What the guest puts in place of a return address, and how it is made to.
+# The symbol that the guest puts in place of a return address, and the commands that make it do so.
 OWN_PROBES = (
     ("the guest's own arch_rethook_trampoline", "echo 'r:p ksys_read' >kprobe_events; echo 1 >events/kprobes/p/enable",
      "echo 0 >events/kprobes/p/enable; echo >kprobe_events"),
@@ -296,8 +328,8 @@ OWN_PROBES = (
 
 @case(configs=IN_TURN)
 def graph_under_own_probes(t):
-    """A task sleeps in a function that the guest itself probes, to which a traced one jumped: our return
-    address is in the guest's keeping. Detach waits until that function has returned, and so does recover."""
+    """A task sleeps in a function that the guest itself probes, and to which a traced function jumped: the guest's
+    probe has saved our return address. Detach and recover wait until that function has returned."""
     for verb, (says, on, off) in zip(("recover", "detach"), OWN_PROBES):
         sleepers = Sleepers(t.guest)
         t.guest.run_own(f"cd /sys/kernel/tracing; {on}")
@@ -313,7 +345,7 @@ def graph_under_own_probes(t):
             waits = said(ends.stderr, says)
             assert says in waits and ends.poll() is None, f"{verb} does not wait, but says: {waits}"
             sleepers.wake()
-            in_time = time.monotonic() - begun < 5  # ten seconds are what it waits for; this machine may have stood still
+            in_time = time.monotonic() - begun < 5  # it tries for ten seconds; this machine may have been paused
             out, err = ends.communicate(timeout=HANG_SECONDS)
             assert ends.returncode == 0 or not in_time, f"{verb}: status {ends.returncode}: {out} {err}"
             if ends.returncode:
@@ -324,8 +356,8 @@ def graph_under_own_probes(t):
 
 @case(configs=EVERY[:1])
 def graph_steps_aside_for_a_livepatch(t):
-    """What the kernel keeps of a livepatch in transition is written into its memory: the graph ends, what was
-    recorded stays, none can be begun, and one can when that is over."""
+    """Writes into the guest's memory what the kernel has there during the transition of a livepatch: the graph ends,
+    recorded events stay, and a graph can begin again only after the transition."""
     memory = Memory(t.guest)
     file = os.open(f"/proc/{t.guest.pid}/mem", os.O_WRONLY)
     at = memory.base + memory.image_gpa(memory.symbols["klp_transition_patch"])
@@ -376,9 +408,9 @@ def graph_torture(t):
                 made += 1
                 stat = traced.stat()
                 returns += stat["events"]
-        t.guest.run(f"kill -0 {pids[0]} {pids[1]}", timeout=ftrace.LONG_SECONDS)  # they have been there all the time
+        t.guest.run(f"kill -0 {pids[0]} {pids[1]}", timeout=ftrace.LONG_SECONDS)  # they have run all the time
     finally:
-        # The loops end by themselves: what is begun is not cut off between insmod and rmmod.
+        # The loops end by themselves, so that none is killed between insmod and rmmod.
         t.guest.run(
             f"touch /tmp/t.end; kill {pids[0]} {pids[1]}; for pid in $(cat /tmp/t.pids) {pids[0]} {pids[1]}; do "
             "while [ -d /proc/$pid ]; do sleep 0.1; done; done; ! grep -q ^dummy /proc/modules || rmmod dummy",

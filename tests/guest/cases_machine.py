@@ -1,5 +1,7 @@
-"""Machines of all kinds, bad input, and deaths in the middle."""
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Machines of all kinds, bad input, and deaths of processes at any moment."""
 
+import dataclasses
 import os
 import random
 import signal
@@ -10,7 +12,7 @@ from lib import ftrace
 from lib.daemons import virsh
 from lib.domain import BOOT_SECONDS, Config
 from lib.memory import Memory
-from lib.suite import STANDARD, case, left_behind
+from lib.suite import IN_TURN, KERNELS, OLDEST, STANDARD, case, left_behind
 from lib.wait import HANG_SECONDS, until
 
 BOTH = (STANDARD[0], STANDARD[2])
@@ -21,6 +23,8 @@ KINDS = (
     Config("trixie", cmdline="pti=on"),
     Config("bookworm", shared_ram=False, vcpus=4),
 )
+# A kernel that freezes its tasks patches itself (static keys): docs/testing.md says why vCPUs run in turn then.
+HIBERNATING = tuple(dataclasses.replace(config, disk_mib=1024, cmdline="resume=/dev/nvme0n1") for config in IN_TURN)
 
 
 @case(configs=KINDS)
@@ -38,7 +42,7 @@ def kinds_of_machine(t):
 
 @case(configs=BOTH[:1])
 def bad_input(t):
-    """Filters without a match, unknown names, a second attach: an error, nothing changed."""
+    """Filters without a match, unknown names, a second attach: each is an error and changes nothing."""
     t.hv.fails("cat", t.name, "trace", says=[t.name])
     t.hv.fails("detach", t.name, says=[t.name])
     t.hv.fails("attach", "--via=inject", t.name, says=["inject"])
@@ -58,7 +62,7 @@ def bad_input(t):
 
 @case(configs=BOTH[:1])
 def look_only(t):
-    """list and check say what is, and change nothing."""
+    """list and check describe the machine and change nothing."""
     assert t.name in t.hv("list")
     text = t.hv("check", "--json", t.name)
     release = t.guest.run("uname -r").strip()
@@ -78,7 +82,7 @@ def paused_domain(t):
 
 @case(configs=BOTH[:1])
 def debugger_on_the_gdb_stub(t):
-    """Somebody's debugger is not pushed aside."""
+    """A debugger that somebody attached to the guest stays attached."""
     t.guest.monitor("gdbserver tcp:127.0.0.1:0")
     try:
         t.hv.fails("attach", t.name, says=["gdb"])
@@ -86,7 +90,7 @@ def debugger_on_the_gdb_stub(t):
         t.guest.monitor("gdbserver none")
 
 
-@case(configs=BOTH[:1])
+@case(configs=(*BOTH[:1], OLDEST))
 def killed_service_is_recovered(t):
     """kill -9 of the service at any moment: the guest runs on, recover puts every byte back."""
     seed = int(os.environ.get("HVTRACE_TEST_SEED", time.time()))
@@ -95,7 +99,7 @@ def killed_service_is_recovered(t):
     for turn in range(4):
         t.hv("attach", t.name)
         switch = None
-        if turn == 0:  # quiet: everything patched
+        if turn == 0:  # after everything was patched
             t.hv("echo", t.name, "current_tracer", "function")
         else:  # in the middle of patching
             switch = t.hv.start("echo", t.name, "current_tracer", "function")
@@ -110,6 +114,59 @@ def killed_service_is_recovered(t):
         assert until(lambda: t.guest.state() == "running"), f"turn {turn}: the guest stays {t.guest.state()}"
         assert t.guest.run("echo alive").strip() == "alive"
         t.recover()
+
+
+@case(configs=BOTH[:1])
+def recovered_whatever_the_modules_say(t):
+    """The guest's list of modules cannot be read: recover needs only the journal."""
+    head = int(t.guest.run("grep ' modules$' /proc/kallsyms").split()[0], 16)
+    memory = Memory(t.guest)
+    was = memory.read_image(head, 8)
+    t.hv("attach", t.name)
+    t.hv("echo", t.name, "current_tracer", "function")
+    service = service_of(t)
+    os.kill(service, signal.SIGKILL)
+    assert until(lambda: service not in dict(t.hv.processes(t.name))), "the service lives"
+    memory.write_image(head, (head + 8).to_bytes(8, "little"))
+    try:
+        _, out, _ = t.hv.run("check", t.name)
+        assert b"PREVENTS     modules" in out, out
+        said = t.recover()
+    finally:
+        memory.write_image(head, was)
+        memory.close()
+    assert "sites restored and read back" in said, said
+
+
+def row_of(t):
+    return next(line for line in t.hv("list").splitlines() if line.startswith(t.name + " "))
+
+
+@case(configs=BOTH[:1])
+def every_verb_tells_the_same(t):
+    """kill -9 of the service: every verb tells what is left and how to put it back, before and after a refused
+    attach."""
+    t.hv("attach", t.name)
+    t.hv("echo", t.name, "current_tracer", "function")
+    assert row_of(t).endswith("attached"), row_of(t)
+    service = service_of(t)
+    os.kill(service, signal.SIGKILL)
+    assert until(lambda: service not in dict(t.hv.processes(t.name))), "the service lives"
+    advice = f"run `hvtrace recover {t.name}`"
+    for _ in range(2):
+        assert "no: a session died" in row_of(t) and advice in row_of(t), row_of(t)
+        status, out, _ = t.hv.run("check", t.name)
+        out = out.decode()
+        assert status == 1 and "left behind by a session that died" in out and advice in out, out
+        assert "was not found" not in out and "traceable    yes" not in out, out
+        for words in (("stat", t.name), ("cat", t.name, "trace"), ("detach", t.name), ("attach", t.name),
+                      ("record", "-p", "function", "--for=1s", t.name)):
+            t.hv.fails(*words, says=[advice])
+    said = t.recover()
+    assert "ftrace_verify_code" not in said, said
+    t.hv.fails("stat", t.name, says=[f"run `hvtrace attach {t.name}` first"])
+    status, out, _ = t.hv.run("check", t.name)
+    assert status == 0 and b"traceable    yes" in out, out
 
 
 def guardian_of(service):
@@ -130,14 +187,14 @@ def killed_guardian_is_replaced(t):
         traced.echo("set_ftrace_filter", "vfs_*")
         traced.echo("current_tracer", "function")
         os.kill(guardian_of(service_of(t)), signal.SIGKILL)
-        t.hv.fails("recover", t.name, says=["its service lives"])
+        t.hv.fails("recover", t.name, says=["already attached"])
         traced.echo("set_ftrace_filter", "do_*")
         assert t.guest.state() == "running", t.guest.state()
 
 
 @case(configs=BOTH[:1])
 def killed_service_and_guardian_are_recovered(t):
-    """kill -9 of both in the middle of a hold leaves nobody to end it: recover does."""
+    """kill -9 of service and guardian in the middle of a hold, which nobody ends then: recover ends it."""
     t.hv("attach", t.name)
     service = service_of(t)
     guardian = guardian_of(service)
@@ -150,13 +207,13 @@ def killed_service_and_guardian_are_recovered(t):
     switch.communicate(timeout=HANG_SECONDS)
     stands = "paused" in t.guest.monitor("info status")
     said = t.recover()
-    assert stands == ("stood in a hold" in said), f"stands: {stands}, recover: {said}"
+    assert stands == ("still stopped by a hold" in said), f"paused: {stands}, recover: {said}"
     assert t.guest.run("echo alive").strip() == "alive"
 
 
 @case(configs=BOTH, fresh=True)
 def rebooted_guest(t):
-    """The guest reboots under a session: the service ends; the stale region is no obstacle."""
+    """The guest reboots during a session: the service ends, and attach succeeds in spite of the old region."""
     t.hv("attach", t.name)
     t.hv("echo", t.name, "set_ftrace_filter", "vfs_*")
     t.hv("echo", t.name, "current_tracer", "function")
@@ -178,7 +235,7 @@ def rebooted_guest(t):
 
 @case(configs=BOTH[:1], fresh=True)
 def asleep_while_attached(t):
-    """The guest is suspended to RAM while a graph of everything is on: all is back before it wakes up."""
+    """The guest is suspended to RAM while function_graph traces all functions: all is put back before it wakes up."""
     memory = Memory(t.guest)
     before = memory.snapshot()
     t.hv("attach", "--via=monitor", t.name)
@@ -189,7 +246,7 @@ def asleep_while_attached(t):
     assert t.guest.state() == "pmsuspended", t.guest.state()
     t.hv.fails("detach", t.name, says=["went to sleep (S3)"])
     virsh("dompmwakeup", t.name)
-    # What is sent to a serial port that is not awake yet is lost: the guest speaks first.
+    # Bytes for a serial port that is not awake yet are lost, so the guest sends first.
     status, said = t.guest.channel.answer(sleep, HANG_SECONDS)
     assert status == 0, said
     t.guest.run("grep -q 0-1 /sys/devices/system/cpu/online")
@@ -198,9 +255,35 @@ def asleep_while_attached(t):
     memory.close()
 
 
+@case(configs=HIBERNATING, fresh=True)
+def hibernated_while_attached(t):
+    """The guest hibernates while all functions are traced: all is put back before its image is made."""
+    tracer = "function_graph" if t.guest.config.suite == KERNELS[0] else "function"
+    memory = Memory(t.guest)
+    before = memory.snapshot()
+    memory.close()
+    t.guest.run("mkswap /dev/nvme0n1 && swapon /dev/nvme0n1 && echo 0 >/sys/power/image_size")
+    t.hv("attach", t.name)
+    t.hv("echo", t.name, "current_tracer", tracer)
+    sleep = t.guest.channel.send("echo disk >/sys/power/state")
+    assert until(lambda: t.guest.state() == "shut off"), f"the guest does not hibernate: {t.guest.state()}"
+    t.hv.fails("detach", t.name, says=["detached, since the guest hibernates"])
+    t.guest.resume()
+    status, said = t.guest.channel.answer(sleep, HANG_SECONDS)
+    assert status == 0, said
+    t.guest.run("grep -q 0-1 /sys/devices/system/cpu/online")
+    memory = Memory(t.guest)
+    bad, _ = memory.compare(before, memory.snapshot())
+    assert not bad, f"{bad[:5]}"
+    memory.close()
+    with t.attach() as traced:
+        traced.echo("current_tracer", tracer)
+        t.disturb()
+
+
 @case(configs=BOTH[:1], fresh=True)
 def destroyed_while_attached(t):
-    """The domain goes while everything is traced: the service ends by itself."""
+    """The domain ends while everything is traced: the service ends by itself."""
     t.hv("attach", t.name)
     t.hv("echo", t.name, "current_tracer", "function")
     reader = t.hv.start("cat", t.name, "trace_pipe")
@@ -212,7 +295,7 @@ def destroyed_while_attached(t):
 
 @case(configs=None)
 def domains_that_cannot_be_traced(t):
-    """No such domain, domain off, no ivshmem device (with the XML to add), firmware only."""
+    """Messages for: no such domain, domain off, no ivshmem device (with the XML to add), only firmware."""
     t.hv.fails("attach", "hvtrace-no-such-domain", says=["hvtrace-no-such-domain"])
     guest = t.lab.domain(Config("bookworm", 1, shmem_mib=0))
     try:
@@ -234,7 +317,7 @@ def domains_that_cannot_be_traced(t):
 
 
 def ready(serial):
-    """Whether the guest whose serial port is written there has booted."""
+    """Whether the guest has booted whose serial port is written to the file SERIAL."""
     if not os.path.exists(serial):
         return False
     with open(serial, "rb") as file:
@@ -243,8 +326,8 @@ def ready(serial):
 
 @case(configs=None)
 def full_shared_memory(t):
-    """The region's file system is full: one line, no SIGBUS, the guest lives. On a tmpfs of its own,
-    by `qmp:PATH`."""
+    """The region's file system is full: one line of error, no SIGBUS, the guest runs on. The region is on a tmpfs of
+    its own, and the guest is named by `qmp:PATH`."""
     from lib.domain import script  # pylint: disable=import-outside-toplevel
 
     kernel_dir = script("kernel", "bookworm")

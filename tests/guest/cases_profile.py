@@ -1,4 +1,5 @@
-"""The function profile: what calls come to, against what is traced, and their times."""
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The function profile: its numbers of calls, compared with traces, and its times."""
 
 import collections
 import re
@@ -10,12 +11,12 @@ from lib.suite import IN_TURN, case
 FILTERS = ("*mkdir*", "*rmdir*", "*faccessat*", "vfs_*", "pipe_*", ftrace.ROUND)
 COLUMNS = ("funcgraph-proc", "funcgraph-tail")
 ROUNDS = 20
-# Half of it is longer than a busy host keeps a vCPU from executing, which counts as time on the CPU.
+# Half of it is longer than the time for which a busy host may not execute a vCPU. That counts as time on the CPU.
 SLEEP_US = 1000000
 
 
 def read_profile(traced):
-    """{function: (hits, us)} of all vCPUs."""
+    """Returns {function: (hits, us)} of all vCPUs."""
     found = collections.defaultdict(lambda: (0, 0.0))
     for cpu in range(traced.stat()["vcpus"]):
         title, rule, *rows = traced.text(f"trace_stat/function{cpu}").splitlines()
@@ -30,7 +31,7 @@ def read_profile(traced):
 
 
 def profile_workload(t, traced):
-    """Its pid."""
+    """Profiles one run of the workload. Returns its pid."""
     pid = ftrace.start_workload(t.guest, "syscalls", ROUNDS)
     traced.echo("trace", "")
     traced.echo("function_profile_enabled", "1")
@@ -41,8 +42,8 @@ def profile_workload(t, traced):
 
 @case(configs=IN_TURN)
 def profile_agrees_with_traces(t):
-    """The same workload, traced by the guest itself and counted by the profile beside each tracer: as
-    many calls of each function that is the workload's alone."""
+    """The same workload, traced by the guest itself, and counted by the profile beside each tracer. The numbers of
+    calls are equal for functions that only the workload calls."""
     own, own_pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), FILTERS, pid_filter=False)
     events, _ = ftrace.parse(own)
     theirs = collections.Counter(event.function for event in events if event.pid == own_pid)
@@ -61,7 +62,7 @@ def profile_agrees_with_traces(t):
             differ = {name: (nr, found.get(name)) for name, nr in alone.items() if found.get(name, (0,))[0] != nr}
             assert not differ, f"beside {tracer} (own, profile): {differ}"
             if tracer == "function":
-                # What was entered by a jump has no caller in its line.
+                # A function that was entered by a jump has no caller in its line.
                 seen = collections.Counter(re.findall(rf"-{pid} .*: (\S+)(?: <-\S+)?$", text, re.M))
             elif tracer == "function_graph":
                 lines, _ = graph.parse(text)
@@ -77,8 +78,8 @@ def profile_agrees_with_traces(t):
 
 @case(configs=(Config("bookworm", vcpus=2),))
 def profile_times(t):
-    """A sleep takes its time; without sleep-time it takes none, in a graph neither; without graph-time
-    its callers take none."""
+    """A sleep counts with its time. Without sleep-time it has none, neither in a graph; without graph-time its
+    callers have none."""
     sleep = "do_nanosleep"
 
     def slept():
@@ -116,7 +117,7 @@ def profile_times(t):
 
 @case(configs=(Config("trixie", vcpus=2),))
 def profile_of_all(t):
-    """All functions, while tasks come and go: the sums are right, the guest is well."""
+    """All functions, while tasks begin and end: the sums are right, and the guest runs on."""
     with t.attach() as traced:
         traced.echo("options/sleep-time", "0")
         traced.echo("options/graph-time", "0")
@@ -128,7 +129,7 @@ def profile_of_all(t):
         stat = traced.stat()
     assert len(found) > 500, f"only {len(found)} functions"
     assert stat["profile_no_count"] == 0, stat
-    # Nobody is on a CPU for longer than the two of them were there.
+    # No function can be on the CPUs for longer than two CPUs existed.
     seconds = sum(us for _, us in found.values()) / 1e6
     assert 0 < seconds < 2 * stat["attached_ms"] / 1000, f"{seconds} s in {stat['attached_ms']} ms"
     t.note(f"{sum(hits for hits, _ in found.values())} calls of {len(found)} functions, {seconds:.2f} s of their own")

@@ -1,25 +1,27 @@
-"""Who called: func_stack_trace against the guest's own ftrace, and the commands stacktrace and snapshot."""
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Stack traces: func_stack_trace compared with the guest's own ftrace, and the commands stacktrace and snapshot."""
 
 import re
 
 from lib import ftrace
-from lib.suite import IN_TURN, STANDARD, case
+from lib.suite import IN_TURN, NEWEST, STANDARD, case
 from lib.wait import until
 
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", ftrace.ROUND)
 ROUNDS = 20
-BEGIN = re.compile(r"^\s*.+-(\d+)\s+\[\d+\]\s+(\S{5,8})\s+\d+\.\d+: <stack trace>$")
+BEGIN = re.compile(r"^\s*.+-(\d+)\s+\[\d+\]\s+(\S{4,8})\s+\d+\.\d+: <stack trace>$")
 TRAMPOLINE = re.compile(r"\[FTRACE TRAMPOLINE\]|ftrace_call|0xf\w+")  # the guest's own
-# Where user code or nobody comes before: an interrupt of user code, a system call, a thread's or CPU's start (the first
-# CPU's was freed after boot up to rest_init).
+# The last functions of complete stacks, called by user code or by nothing: an interrupt of user code, a system call,
+# the start of a thread or CPU (for the first CPU from rest_init on, since code before it was freed after boot).
 ROOTS = re.compile(
     r"asm_\w+|entry_SYSCALL_64_after_hwframe|ret_from_fork\w*|(common|secondary)_startup_64\w*|"
-    r"(arch_call_)?rest_init|x86_64_start_\w+"
+    r"(arch_call_)?rest_init|cpu_startup_entry|x86_64_start_\w+"
 )
+UNKNOWN = "[callers beyond are unknown]"
 
 
 def stacks(text):
-    """[(pid, flags, (function, its caller, ...))]"""
+    """Returns [(pid, flags, (function, its caller, ...))]."""
     found, lines = [], None
     for line in text.splitlines():
         match = BEGIN.match(line)
@@ -32,7 +34,7 @@ def stacks(text):
 
 
 def of_rounds(text, pid):
-    """Those of a task's own calls, of whole rounds of `workload syscalls`."""
+    """Returns the stacks of a task's own calls, without interrupts, in whole rounds of `workload syscalls`."""
     mine = [lines for whose, flags, lines in stacks(text) if whose == pid and ftrace.are_of_task(flags)]
     at = [i for i, lines in enumerate(mine) if lines[0] == ftrace.ROUND]
     assert len(at) > ROUNDS / 2, f"{len(at)} {ftrace.ROUND} among {len(mine)} stacks"
@@ -40,7 +42,7 @@ def of_rounds(text, pid):
 
 
 def agree(own, own_pid, ours, our_pid):
-    """The same stacks of whole rounds, in the same order. How many."""
+    """Checks that whole rounds have the same stacks in the same order. Returns their number."""
     one, other = of_rounds(own, own_pid), of_rounds(ours, our_pid)
     assert len(one) > 3 * ROUNDS, f"only {len(one)} stacks by the guest itself"
     if one != other:
@@ -52,10 +54,10 @@ def agree(own, own_pid, ours, our_pid):
     return len(one)
 
 
-@case(configs=IN_TURN)
+@case(configs=(*IN_TURN, NEWEST))
 def stacks_agree_with_own_ftrace(t):
-    """The same workload with func_stack_trace: the same stacks in the same order; and all of the timer interrupt's,
-    which are on two stacks, lead to where the kernel was entered."""
+    """The same workload with func_stack_trace has the same stacks in the same order. All callers in a timer interrupt,
+    which are on two stacks, are found up to where the kernel was entered."""
     options = ("func_stack_trace",)
     own, own_pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), FILTERS, options=options)
     with t.attach() as traced:
@@ -72,14 +74,16 @@ def stacks_agree_with_own_ftrace(t):
     nr = agree(own, own_pid, ours, our_pid)
     assert ticks, "hardly a timer interrupt"
     cut = [lines for lines in ticks if not ROOTS.fullmatch(lines[-1])]
-    # In a retpoline's thunk, which has no rule, the kernel's own unwinder ends as well.
+    silent = [lines for lines in cut if lines[-1] != UNKNOWN]
+    assert not silent, f"{len(silent)} of {len(ticks)} end early and do not say so: {silent[0]}"
+    # The kernel's own unwinder also ends in the thunk of a retpoline, which has no rule.
     assert len(cut) < len(ticks) / 10, f"{len(cut)} of {len(ticks)} do not end where the kernel is entered: {cut[0]}"
     t.note(f"{nr} stacks agree, in order; {len(ticks)} of interrupts are whole")
 
 
 @case(configs=(STANDARD[1],))
 def stacks_show_whom_a_graph_returns_to(t):
-    """The command stacktrace while function_graph is the tracer: the same stacks in the same order as the guest's own."""
+    """The command stacktrace, with function_graph as the tracer: the same stacks in the same order as the guest's."""
     commands = tuple(f"{glob}:stacktrace" for glob in (ftrace.ROUND, "vfs_*", "rw_verify_area"))
     filters = (*FILTERS, "__x64_sys_*", *commands)
     own, own_pid = ftrace.own_trace(t.guest, ("syscalls", ROUNDS), filters, tracer="function_graph")
@@ -90,7 +94,7 @@ def stacks_show_whom_a_graph_returns_to(t):
 
 @case(configs=(STANDARD[0],))
 def commands_record_stacks_and_snapshots(t):
-    """FUNC:stacktrace:N as often as it says, and FUNC:snapshot:1 with what was before the call alone."""
+    """FUNC:stacktrace:N makes N stack traces, and FUNC:snapshot:1 has only the events before the call."""
     with t.attach() as traced:
         traced.echo("set_ftrace_filter", "vfs_open:stacktrace:3")
         t.guest.run("for i in 1 2 3 4 5; do cat /proc/uptime; done")

@@ -1,4 +1,5 @@
-"""What a trace says, against the guest's own ftrace."""
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Traces, compared with the guest's own ftrace."""
 
 import collections
 import re
@@ -15,7 +16,7 @@ ROUNDS = 20
 
 @case()
 def functions_are_the_guests(t):
-    """available_filter_functions is the guest's own, byte for byte, with and without a module."""
+    """available_filter_functions equals the guest's own byte for byte, with and without a module."""
     for module in (False, True):
         if module:
             t.guest.run("insmod /modules/dummy.ko")
@@ -39,7 +40,7 @@ def functions_are_the_guests(t):
 
 
 def header(text):
-    """Comment lines with their numbers blanked."""
+    """Returns the comment lines, with N in place of their numbers."""
     return [re.sub(r"\d+/\d+ ", "N/N ", line) for line in text.splitlines() if line.startswith("#")]
 
 
@@ -82,7 +83,7 @@ def agrees_with_own_ftrace_all(t):
         every.append(ftrace.in_every_round(of_rounds))
         return collections.Counter(of_rounds)
 
-    every = []  # one set a run, the guest's own first
+    every = []  # one set for each run, the first by the guest itself
     start = time.monotonic()
     own = [counted(*ftrace.own_trace(t.guest, ("syscalls", ROUNDS), ())) for _ in range(2)]
     t.note(f"the guest's own ftrace took {time.monotonic() - start:.1f} s")
@@ -90,11 +91,11 @@ def agrees_with_own_ftrace_all(t):
         ours = [counted(*ftrace.hvtrace_trace(traced, t.guest, ("syscalls", ROUNDS), ())) for _ in range(2)]
     stable = {p: n for p, n in own[0].items() if all(run[p] == n for run in own) and n % (ROUNDS - 1) == 0}
     assert len(stable) > 50, f"only {len(stable)} stable pairs"
-    # What a timer interrupt brings with it may hit one run, not both.
+    # Functions of a timer interrupt may be in one run and not in the other.
     differ = {p: (n, *(run[p] for run in ours)) for p, n in stable.items() if all(run[p] != n for run in ours)}
     assert not differ, f"{len(differ)} of {len(stable)} pairs differ (own, hvtrace): {list(differ.items())[:6]}"
     seen = set().union(*own)
-    # A slab's refill has one pair as often as there are rounds, all in one round.
+    # Refilling a slab may make as many calls of one pair as there are rounds, but all in one round.
     strange = [p for p in every[2] if p not in seen and p[0] not in ftrace.IN_SWITCH]
     assert not strange, f"pairs of every round that the guest itself never saw: {strange[:6]}"
     t.note(f"{sum(stable.values())} calls of {len(stable)} pairs agree, {len(seen) - len(stable)} pairs vary")
@@ -102,7 +103,7 @@ def agrees_with_own_ftrace_all(t):
 
 @case()
 def all_sites_on_and_off(t):
-    """Every site at once, a storm of forks, off again; three times."""
+    """All sites are patched at once, a storm of forks runs, all are put back; three times."""
     with t.attach() as traced:
         sites = traced.stat()
         for _ in range(3):
@@ -121,7 +122,7 @@ def all_sites_on_and_off(t):
 
 @case(configs=(STANDARD[0], STANDARD[2]))
 def module_functions_are_traced(t):
-    """A module's function is traced, and its site is as before afterwards."""
+    """A function of a module is traced. Afterwards its site is as before."""
     t.guest.run("insmod /modules/dummy.ko && ip link set dummy0 up")
     try:
         with t.attach() as traced:
@@ -138,7 +139,7 @@ def module_functions_are_traced(t):
 
 @case(configs=(STANDARD[0], STANDARD[2]))
 def pid_filter(t):
-    """set_ftrace_pid: only that task, of two that do the same."""
+    """set_ftrace_pid: of two tasks that do the same, only one is traced."""
     with t.attach() as traced:
         first = ftrace.start_workload(t.guest, "syscalls", 50)
         ftrace.start_workload(t.guest, "syscalls", 50)
@@ -173,7 +174,7 @@ def tracing_on_and_off(t):
 
 @case(configs=(Config("bookworm", 2, shmem_mib=16), Config("trixie", 2, shmem_mib=16)))
 def lost_events_are_counted(t):
-    """The smallest region and a storm: what is overwritten is counted by stat and told by trace_pipe."""
+    """The smallest region and a storm of forks: stat counts the overwritten records and trace_pipe shows the number."""
     with t.attach() as traced:
         traced.echo("current_tracer", "function")
         pid = ftrace.start_workload(t.guest, "forkstorm", 300)
@@ -195,7 +196,7 @@ def lost_events_are_counted(t):
 
 @case(configs=STANDARD[:1])
 def record_attaches_and_detaches(t):
-    """`hvtrace record` from nothing to nothing."""
+    """`hvtrace record` attaches, traces, and detaches."""
     pid = ftrace.start_workload(t.guest, "spin", 100000)
     t.guest.run(f"kill -USR1 {pid}")
     try:
@@ -208,7 +209,7 @@ def record_attaches_and_detaches(t):
 
 @case(configs=IN_TURN)
 def own_ftrace_is_respected(t):
-    """Sites that the guest's own ftrace uses are not ours; it goes on, and ends, undisturbed."""
+    """Sites that the guest's own ftrace uses are refused. It goes on and ends undisturbed."""
     t.guest.run_own("cd /sys/kernel/tracing && echo vfs_read >set_ftrace_filter && echo function >current_tracer")
     try:
         with t.attach() as traced:
@@ -219,6 +220,14 @@ def own_ftrace_is_respected(t):
             assert "vfs_open" in ours and "vfs_read" not in ours, f"traced: {sorted(ours)}"
             own = t.guest.run("cat /sys/kernel/tracing/trace")
             assert "vfs_read <-" in own, "the guest's own trace is empty"
+        # A site that the guest used at attach, and does not use any more, can be traced if no other site is traced.
+        with t.attach() as traced:
+            t.guest.run_own("echo nop >/sys/kernel/tracing/current_tracer")
+            traced.echo("set_ftrace_filter", "vfs_read")
+            traced.echo("current_tracer", "function")
+            t.guest.run("cat /proc/uptime")
+            assert "vfs_read" in {e.function for e in ftrace.parse(traced.text("trace"))[0]}
+            assert traced.stat()["sites"]["refused"] == 0
     finally:
         t.guest.run_own("cd /sys/kernel/tracing && echo nop >current_tracer && echo >set_ftrace_filter && echo >trace")
 
@@ -237,8 +246,8 @@ OWN_END = (
 
 @case(configs=IN_TURN[:1])
 def own_ftrace_takes_what_is_traced(t):
-    """The guest's own kprobe, function tracer and function_graph begin on functions that are traced from outside:
-    they have them, and hvtrace has them again when they end. They go on when hvtrace was killed, and is recovered."""
+    """The guest's own kprobe, function tracer and function_graph begin on functions that hvtrace traces: they get the
+    sites, and hvtrace gets them back when they end. They go on when hvtrace is killed and recovered."""
     for tracer, killed in (("function", False), ("function_graph", True)):
         traced = t.attach().__enter__()
         if tracer == "function":

@@ -1,9 +1,11 @@
-"""The tree against the guest's own tracefs: the same operations, the same answers."""
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The tree, compared with the guest's own tracefs: the same operations have the same results."""
 
 import glob
 import os
 import re
 import subprocess
+import time
 
 from lib.suite import IN_TURN, STANDARD, case
 from lib.wait import until
@@ -22,7 +24,7 @@ def script(name):
 
 
 def known():
-    """{(play, command): reason}; play "*" is any."""
+    """Returns {(play, command): reason}; the play "*" means any."""
     found = {}
     with open(f"{HERE}/differences", encoding="utf-8") as file:
         for line in file:
@@ -33,7 +35,7 @@ def known():
 
 
 def blocks(transcript):
-    """[(command, what came of it)]"""
+    """Returns [(command, its result)]."""
     found = []
     for line in transcript.splitlines():
         if line.startswith("$ "):
@@ -44,8 +46,8 @@ def blocks(transcript):
 
 
 def blanked(lines):
-    """What no two runs have in common is blanked: times, who and where, bytes nobody wrote; probes are listed
-    in the order of a hash table."""
+    """Blanks what differs between any two runs: times, tasks and CPUs, bytes that were never written. Sorts probes,
+    which are listed in the order of a hash table."""
     text = "\n".join(lines)
     text = re.sub(r"^( +|= \d+ '? *)\S+-\d+ +\[\d+\] \S{5,8} +\d+\.\d{6}:", r"\1TASK:", text, flags=re.M)
     text = re.sub(r"^ +\S+-\d+ +\[\d+\] \S{5,8} +\d{7,}:", "TASK, COUNTER:", text, flags=re.M)
@@ -61,7 +63,7 @@ def blanked(lines):
     text = re.sub(r"^ *\S+ +\d+ +\d+ \d+ [0-9a-f]{8} ([0-9a-f]{8}) \[[0-9a-f]+\] [\d.]+ms \(\+[\d.]+ms\):", r"TASK \1:", text, flags=re.M)
     text = re.sub(r"^\d+ \d+ \d+ # [0-9a-f]+ ", "RAW ", text, flags=re.M)
     text = re.sub(r"^ +TASK:", "TASK:", text, flags=re.M)
-    # behind the bytes that were written the kernel shows what its buffer had there
+    # after the written bytes the kernel shows older bytes of its buffer
     text = re.sub(r"(buf:(?: \w\w){4})((?: \w\w)*)", lambda m: m[1] + " .." * m[2].count(" "), text)
     lines = text.split("\n")
     probes = [i for i, line in enumerate(lines) if re.match(r"\S+:[a-z_]+:(unlimited|count=)", line)]
@@ -71,7 +73,7 @@ def blanked(lines):
 
 
 def compare(play, own, ours, differences):
-    """[what differs], and how many known differences there were"""
+    """Returns [what differs], and the number of known differences."""
     wrong, nr_known = [], 0
     if len(own) != len(ours):
         return [f"{play}: {len(own)} commands by the guest, {len(ours)} by hvtrace"], 0
@@ -96,6 +98,23 @@ def play_ours(t, name, player, where):
     player = os.path.join(os.path.dirname(os.path.dirname(t.hv.path)), "tests", player)
     done = subprocess.run([player, where], input=script(name).encode(), capture_output=True, timeout=120, check=True)
     return done.stdout.decode(errors="replace")
+
+
+@case(configs=STANDARD[:1])
+def many_functions_are_chosen_quickly(t):
+    """20,000 names or indices in one write."""
+    with t.attach() as traced:
+        names = [line.split()[0] for line in traced.text("available_filter_functions").splitlines()]
+        names = list(dict.fromkeys(name for name in names if "__ftrace_invalid" not in name))[:20000]
+        took = []
+        for words in (names, [str(index) for index in range(1, 20001)]):
+            begin = time.monotonic()
+            traced.echo("set_ftrace_filter", *words)
+            took.append(time.monotonic() - begin)
+            chosen = {line.split()[0] for line in traced.text("set_ftrace_filter").splitlines()}
+            assert chosen >= set(names) if words is names else len(chosen) > 15000, len(chosen)
+    assert max(took) < 20, took  # a sanitizer build on a busy machine may be slow
+    t.note("names %.1f s, indices %.1f s" % tuple(took))
 
 
 @case(configs=IN_TURN)
@@ -129,7 +148,7 @@ def tree_behaves_as_tracefs(t):
 
 @case(configs=(STANDARD[0], STANDARD[2]))
 def commands_switch_recording(t):
-    """traceoff stops at the function, once for each count; traceon begins there; nothing is left of them."""
+    """traceoff stops recording at its function, once for each count; traceon begins it; nothing is left of them."""
     with t.attach() as traced:
         traced.echo("set_ftrace_filter", "do_filp_open")
         traced.echo("set_ftrace_filter", "do_rmdir:traceoff:1", append=True)
@@ -160,7 +179,7 @@ def commands_switch_recording(t):
 
 @case(configs=(STANDARD[0],))
 def commands_that_the_host_obeys(t):
-    """dump ends recording and writes what came before; traceoff in one instance; a count for each of hundreds."""
+    """dump stops recording and writes the events before it; traceoff in one instance; hundreds of counts."""
     with t.attach() as traced:
         traced.echo("set_ftrace_filter", "do_filp_open", "do_mkdirat")
         traced.echo("set_ftrace_filter", "do_rmdir:dump", append=True)
@@ -229,7 +248,7 @@ def a_killed_writer_publishes_nothing(t):
 
 @case(configs=(STANDARD[0],))
 def masks_forks_and_thread_groups(t):
-    """tracing_cpumask acts in the guest, function-fork follows a task's children, saved_tgids knows threads."""
+    """tracing_cpumask has its effect in the guest, function-fork follows a task's children, saved_tgids has threads."""
     with t.attach() as traced:
         traced.echo("set_ftrace_filter", "vfs_*")
         for tracer, cpus in (("function", r"\[(\d+)\]"), ("function_graph", r"^ (\d)\)")):
@@ -256,7 +275,7 @@ def masks_forks_and_thread_groups(t):
         assert parent in listed, f"of {parent}: {listed}"
         t.guest.run(f"echo >/tmp/end; while [ -d /proc/{parent} ]; do sleep 0.1; done")
         traced.echo("options/function-fork", "0")
-        # all have ended: what is left is the last list there was, for none would be all tasks
+        # all have ended: the last list stays, since an empty one would mean all tasks
         assert traced.text("set_ftrace_pid") != "no pid\n"
         lines = [line for line in traced.text("trace").splitlines() if not line.startswith("#")]
         tasks = {line.split("(")[0].split("-")[-1].strip() for line in lines}

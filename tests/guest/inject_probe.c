@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The inject way against one QEMU/KVM machine, for tests:
  *   inject_probe SPEC registers | region | hold N | flush N | expire
  *   inject_probe SPEC die N       a region, registers, a flush, whose keeper is killed at step N;

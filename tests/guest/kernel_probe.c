@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Opens a machine, looks at the kernel in it and prints what was found; changes nothing.
  *
  *     kernel_probe SPEC [--vmlinux FILE] [--kallsyms | --sites | --modules | --tasks | --clock |
- *                                         --stacks SYMBOL]
+ *                                         --events | --event-calls | --stacks SYMBOL]
  *
  * --kallsyms prints as the guest's /proc/kallsyms, --sites as its available_filter_functions.
  * --clock turns lines of "CPU TSC" on stdin into the guest's seconds. --stacks holds the guest for
@@ -11,6 +12,9 @@
 #include <time.h>
 
 #include "kernel/clock.h"
+#include "kernel/events/catalogue.h"
+#include "kernel/events/jump_sites.h"
+#include "kernel/events/probe_calls.h"
 #include "kernel/identity.h"
 #include "kernel/kallsyms.h"
 #include "kernel/kernel.h"
@@ -248,6 +252,92 @@ static struct hv_err *print_stacks(struct hv_kernel *k, const char *symbol)
 	return err;
 }
 
+/* With the first five bytes of each. */
+static struct hv_err *print_jump_sites(const struct hv_kernel *k, struct hv_gva key)
+{
+	struct hv_jump_sites sites;
+	struct hv_err *err = hv_jump_sites_read(k, key, &sites);
+
+	if (err)
+		return err;
+	for (size_t i = 0; !err && i < sites.nr; i++) {
+		const struct hv_jump_site *site = &sites.list[i];
+		uint8_t b[5];
+
+		printf("    site 0x%llx%s%s", (unsigned long long)site->code.v,
+		       site->is_default_on ? " on" : "", site->is_init ? " init\n" : "");
+		if (site->is_init)
+			continue;
+		err = hv_read(&k->core.as, site->code, b, sizeof(b));
+		if (!err)
+			printf(" %02x %02x %02x %02x %02x\n", b[0], b[1], b[2], b[3], b[4]);
+	}
+	hv_jump_sites_deinit(&sites);
+	return err;
+}
+
+static struct hv_err *print_events(const struct hv_kernel *k)
+{
+	struct hv_catalogue c;
+	double start = now_ms();
+	struct hv_err *err = hv_catalogue_read(k, &c);
+
+	fprintf(stderr, "read in %.2f ms\n", now_ms() - start);
+	if (err)
+		return err;
+	for (size_t i = 0; !err && i < c.nr; i++) {
+		const struct hv_event_type *t = &c.types[i];
+
+		printf("%u %s:%s %s call 0x%llx probe 0x%llx tracepoint 0x%llx reg %d, %zu "
+		       "fields\n",
+		       t->id, t->system, t->name, t->module ? t->module : "",
+		       (unsigned long long)t->call.v, (unsigned long long)t->probe.v,
+		       (unsigned long long)t->tracepoint.at.v, (int)t->reg_kind, t->fields.nr);
+		if (t->tracepoint.at.v)
+			err = print_jump_sites(k, t->tracepoint.key);
+	}
+	hv_catalogue_deinit(&c);
+	return err;
+}
+
+/* For each event of a tracepoint, with how many calls it can be recorded, or why it cannot. */
+static void print_calls(const struct hv_kernel *k, const struct hv_probe_calls *calls,
+			const struct hv_event_type *t)
+{
+	const struct hv_probe_call *list = NULL;
+	size_t nr = 0, nr_commits = 0;
+	HV_AUTO_ERR struct hv_err *err = hv_probe_calls_of(k, calls, t->probe, &list, &nr);
+
+	for (size_t i = 0; i < nr; i++)
+		nr_commits += list[i].commits;
+	printf("%s:%s %s %zu %zu %s\n", t->system, t->name, t->module ? t->module : "-",
+	       nr - nr_commits, nr_commits, err ? err->message : "ok");
+}
+
+static struct hv_err *print_event_calls(const struct hv_kernel *k)
+{
+	struct hv_probe_calls calls = {0};
+	struct hv_release_calls releases = {0};
+	struct hv_catalogue c = {0};
+	double start = now_ms();
+	struct hv_err *err = hv_probe_calls_read(k, &calls);
+
+	fprintf(stderr, "read in %.2f ms\n", now_ms() - start);
+	if (!err)
+		err = hv_release_calls_read(k, &releases);
+	if (!err)
+		err = hv_catalogue_read(k, &c);
+	if (!err)
+		printf("release %zu\n", releases.calls.nr);
+	for (size_t i = 0; !err && i < c.nr; i++)
+		if (c.types[i].reg_kind == HV_EVENT_REG_TRACEPOINT)
+			print_calls(k, &calls, &c.types[i]);
+	hv_catalogue_deinit(&c);
+	hv_release_calls_deinit(&releases);
+	hv_probe_calls_deinit(&calls);
+	return err;
+}
+
 static struct hv_err *print_summary(struct hv_kernel *k, double open_ms)
 {
 	struct hv_err *err;
@@ -271,6 +361,10 @@ static struct hv_err *probe(struct hv_guest *g, const char *vmlinux, const char 
 		return print_tasks(k);
 	if (!strcmp(what, "--clock"))
 		return print_clock(k);
+	if (!strcmp(what, "--events"))
+		return print_events(k);
+	if (!strcmp(what, "--event-calls"))
+		return print_event_calls(k);
 	if (!strcmp(what, "--stacks"))
 		return print_stacks(k, symbol);
 	if (!strcmp(what, "--kallsyms"))
@@ -292,8 +386,7 @@ int main(int argc, char **argv)
 
 	if (argc < 2) {
 		fprintf(stderr, "usage: kernel_probe SPEC [--vmlinux FILE] [--kallsyms | --sites | "
-				"--modules | "
-				"--tasks | --clock | --stacks SYMBOL]\n");
+				"--modules | --tasks | --clock | --events | --stacks SYMBOL]\n");
 		return 2;
 	}
 	for (int i = 2; i < argc; i++) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What traced guests do: deterministic work of a known pid. Runs in the guest, static, no libc
  * surprises beyond glibc's start. Built by scripts/initramfs.
  *
@@ -5,7 +6,11 @@
  *	workload threads N	two threads, a ping-pong of N rounds through pipes
  *	workload forkstorm N	N times fork, exit, wait
  *	workload spin SECONDS	reads as fast as it can
- *	workload getppid N	N system calls that do nothing; prints "ns X" a call (bench/guest)
+ *	workload getppid N	N system calls that do nothing
+ *	workload exec N		N times fork, exec, wait
+ *	workload pipe N		N times a write to a pipe and a read from it
+ *	workload file N		N times open, read, close
+ *				these four print "ns X" for one of the N (bench/guest)
  *
  * Prints its pid, waits for SIGUSR1 - so that a tracer can be told the pid before anything happens
  *- and prints "done" at the end. */
@@ -143,26 +148,76 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median of short pieces: what takes the CPU away now and then does not count. */
-static void getppid_loop(long times)
+static void do_getppid(void)
 {
-	enum { PIECE = 100 };
-	long nr = times / PIECE;
+	syscall(SYS_getppid);
+}
+
+static void do_exec(void)
+{
+	pid_t child = vfork();
+
+	if (child == 0) {
+		execl("/bin/busybox", "true", (char *)NULL);
+		_exit(1);
+	}
+	must(child > 0 && waitpid(child, NULL, 0) == child, "exec");
+}
+
+static void do_pipe(void)
+{
+	must(write(pipe_fds[1], buffer, 100) == 100, "write to a pipe");
+	must(read(pipe_fds[0], buffer, 100) == 100, "read from a pipe");
+}
+
+static void do_file(void)
+{
+	int fd = open(DIR_NAME "/file", O_RDONLY);
+
+	must(fd >= 0, "open");
+	must(read(fd, buffer, 4096) == 4096, "read");
+	must(close(fd) == 0, "close");
+}
+
+/* The median of pieces: what takes the CPU away now and then does not count. */
+static void measure(void (*fn)(void), long times, int piece)
+{
+	long nr = times / piece;
 	double *ns = calloc((size_t)nr + 1, sizeof(*ns));
 
-	must(ns && nr > 0, "getppid: calls");
+	must(ns && nr > 0, "number: too small");
 	memset(ns, 1, (size_t)nr * sizeof(*ns));
 	wait_for_go();
 	for (long i = 0; i < nr; i++) {
 		double start = now_ns();
 
-		for (int n = 0; n < PIECE; n++)
-			syscall(SYS_getppid);
-		ns[i] = (now_ns() - start) / PIECE;
+		for (int n = 0; n < piece; n++)
+			fn();
+		ns[i] = (now_ns() - start) / piece;
 	}
 	qsort(ns, (size_t)nr, sizeof(*ns), compare);
 	printf("ns %.2f\n", ns[nr / 2]);
 	free(ns);
+}
+
+static void measure_getppid(long times)
+{
+	measure(do_getppid, times, 100);
+}
+
+static void measure_exec(long times)
+{
+	measure(do_exec, times, 1);
+}
+
+static void measure_pipe(long times)
+{
+	measure(do_pipe, times, 10);
+}
+
+static void measure_file(long times)
+{
+	measure(do_file, times, 10);
 }
 
 int main(int argc, char **argv)
@@ -170,11 +225,9 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(long n);
-	} modes[] = {{"syscalls", syscalls},
-		     {"threads", threads},
-		     {"forkstorm", forkstorm},
-		     {"spin", spin},
-		     {"getppid", getppid_loop}};
+	} modes[] = {{"syscalls", syscalls}, {"threads", threads},	   {"forkstorm", forkstorm},
+		     {"spin", spin},	     {"getppid", measure_getppid}, {"exec", measure_exec},
+		     {"pipe", measure_pipe}, {"file", measure_file}};
 	sigset_t go;
 
 	sigemptyset(&go);
@@ -196,6 +249,7 @@ int main(int argc, char **argv)
 		printf("done\n");
 		return 0;
 	}
-	fprintf(stderr, "usage: workload syscalls|threads|forkstorm|spin NUMBER\n");
+	fprintf(stderr,
+		"usage: workload syscalls|threads|forkstorm|spin|getppid|exec|pipe|file NUMBER\n");
 	return 2;
 }

@@ -1,9 +1,11 @@
-/* What the stubs of a graph did in a room: records of calls and returns, return stacks, counts. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Checks what the stubs of a graph did in a room: records of calls and returns, return stacks,
+ * counts. */
 #pragma once
 
 #include "tests/kvm/room_suite.h"
 
-/* What was recorded of one function. */
+/* The records of one function. */
 struct graph_recorded {
 	unsigned functions, entries, exits, mores;
 	unsigned entry_depth, exit_depth;
@@ -15,8 +17,8 @@ struct graph_found {
 	unsigned tasks;
 };
 
-/* After HLT: registers, return stacks and every byte of memory are as they must be. Returns what
- * was recorded since room_begin. */
+/* Checks after HLT that registers, return stacks and every byte of memory are as they must be.
+ * Returns what was recorded since room_begin. */
 struct graph_found graph_check(void);
-/* All that was counted of the function at SITE_OFF in the world, on either vCPU. */
+/* Returns all counts of the function at SITE_OFF in the world, of both vCPUs. */
 struct hv_count graph_counted(uint64_t site_off);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/kvm/machine.h"
 
 #include <assert.h>
@@ -152,7 +153,7 @@ static const char *make_vcpu(struct machine *m)
 	return copy_cpuid(m);
 }
 
-/* The backend proves that it can step: not all of them can run this at all. */
+/* Tries whether this KVM can step and run this code at all; not every one can. */
 static const char *try_it(struct machine *m)
 {
 	const uint8_t nop_halt[2] = {0x90, 0xf4};
@@ -179,7 +180,7 @@ static const char *start(struct machine *m)
 	m->vm_fd = ioctl(m->kvm_fd, KVM_CREATE_VM, 0);
 	if (m->vm_fd < 0)
 		return "KVM_CREATE_VM fails";
-	/* Intel wants it, others take it. */
+	/* Needed on Intel; other CPUs accept it. */
 	ioctl(m->vm_fd, KVM_SET_TSS_ADDR, 0xfffbd000UL);
 	lack = make_memory(m);
 	if (!lack)
@@ -237,7 +238,7 @@ void machine_set_regs(struct machine *m, const struct kvm_regs *regs, struct hv_
 	s.gs.base = gs_base.v;
 	must(m, KVM_SET_SREGS, &s);
 	must(m, KVM_SET_REGS, &copy);
-	/* Without an interrupt controller there is no such state, and a halt is just an exit. */
+	/* Without an interrupt controller this state does not exist, and a halt is just an exit. */
 	ioctl(m->vcpu_fd, KVM_SET_MP_STATE, &runs);
 }
 

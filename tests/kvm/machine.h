@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A machine of one vCPU and no kernel, on the KVM API: long mode, ring 0, interrupts on or off as
  * told. It runs until it halts, writes to a port or has executed one instruction. Small enough for
  * backends of KVM that emulate every instruction.
@@ -36,7 +37,7 @@ struct machine {
 	int stepping;
 };
 
-/* NULL: this host has no KVM that can do it, and *ret_lack says what it lacks. */
+/* NULL: this host's KVM cannot run it, and *ret_lack says what is missing. */
 struct machine *machine_new(const char **ret_lack);
 void machine_free(struct machine *m);
 
@@ -45,12 +46,12 @@ static inline struct hv_gva machine_gva(uint64_t off)
 	return hv_gva(MACHINE_GVA + off);
 }
 
-/* What the guest may do with some pages. Before the machine has run. */
+/* Sets what the guest may do with some pages. Called before the machine runs. */
 void machine_protect(struct machine *m, uint64_t off, uint64_t len_bytes, enum hv_access access);
-/* VECTOR's handler; it runs on the stack that was interrupted. */
+/* Sets the handler of VECTOR. It runs on the stack that was interrupted. */
 void machine_set_handler(struct machine *m, unsigned vector, struct hv_gva handler);
 
-/* In a machine that halted too: it runs on from there. */
+/* Sets the registers. A machine that halted runs on from there. */
 void machine_set_regs(struct machine *m, const struct kvm_regs *regs, struct hv_gva gs_base);
 void machine_get_regs(struct machine *m, struct kvm_regs *ret);
 void machine_get_rest(struct machine *m, struct kvm_sregs *ret, struct kvm_fpu *ret_fpu);
@@ -59,12 +60,13 @@ enum machine_stop {
 	MACHINE_HALT,
 	MACHINE_PORT, /* *ret_port was written to */
 	MACHINE_STEP, /* one instruction was executed */
-	MACHINE_LOST, /* triple fault, or what KVM cannot run */
+	MACHINE_LOST, /* a triple fault, or something that KVM cannot run */
 };
 
 enum machine_stop machine_run(struct machine *m, unsigned *ret_port);
 enum machine_stop machine_step(struct machine *m, unsigned *ret_port);
 
-/* Taken before the next instruction. An interrupt needs them on in the guest. */
+/* Makes the machine take an interrupt before the next instruction. Interrupts must be on in the
+ * guest. */
 void machine_interrupt(struct machine *m, unsigned vector);
 void machine_nmi(struct machine *m);

@@ -1,5 +1,5 @@
-/* What the suites of stubs in a machine share: a room for each case, how a call is interrupted,
- * main. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the suites of stubs share: a room for each case, ways to interrupt a call, main. */
 #pragma once
 
 #include <check.h>
@@ -9,28 +9,29 @@
 #define ROOM_FLAGS_ON  (ROOM_FLAG_IF | 0x41) /* with some status flags */
 #define ROOM_FLAGS_ALL 0x3ed5		     /* IOPL, DF, IF and all status flags */
 
-extern struct room *room; /* the case's own */
+extern struct room *room; /* of the running case */
 
-/* Gives each test of TC a room, and time. ADD below calls it first. */
+/* Gives each test of TC a room and a time limit. ADD below calls it first. */
 void room_suite_init(TCase *tc);
-/* run_suite(), or 77 where the host lacks what a room needs; what it lacks is printed. */
+/* Calls run_suite(). Returns 77 if the host lacks something that a room needs, and prints what. */
 int room_suite_main(const char *name, void (*add)(TCase *tc));
 
-/* How a call is interrupted. */
+/* A way to interrupt a call. */
 struct trap {
 	const char *name;
 	bool nmi;
 	uint64_t flags;	 /* of the caller */
-	bool other_task; /* the handler's call is another task's, as after preemption */
-	bool other_cpu;	 /* and the interrupted one goes on elsewhere */
+	bool other_task; /* the handler calls as another task, as after preemption */
+	bool other_cpu;	 /* the interrupted task goes on on another CPU */
 };
 
-/* From where the machine is to the port that the handler writes to first. */
+/* Runs until the handler writes to its first port. */
 void trap_springs(const struct trap *t);
-/* To where the handler has made its call. */
+/* Runs until the handler has made its call. */
 void trap_has_called(void);
-/* To the end of the caller. */
+/* Runs to the end of the caller. */
 void room_ends(void);
 
-/* The whole of C, single-stepped: at least a call, a stub of three and a return. */
+/* Runs the whole of C by single steps: at least a call, a stub of three instructions, and a
+ * return. */
 void room_way_is_shorter(const struct world_case *c, unsigned steps_max);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/kvm/stub_room.h"
 
 #include <assert.h>
@@ -5,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ringbuf/ring.h"
 #include "tracer/events/decode.h"
 #include "tracer/events/parts.h"
 
@@ -12,10 +14,9 @@
 #define CLOCK_OFF	   (MACHINE_TEXT_OFF + 0x40)
 #define HANDLER_OFF	   (MACHINE_TEXT_OFF + 0x80)
 #define STACK_PTR	   (MACHINE_STACK_END - 0x800)
-/* A few words are the task's above where the caller is. */
+/* The task's stack ends a few words above the caller. */
 #define ROOM_STACK_TOP_OFF (STACK_PTR + 0x20)
 #define ROOM_ABOVE_OFF	   (STACK_PTR + 8)
-#define LAP_BIT		   (UINT64_C(1) << HV_LAP_BIT)
 
 static void place_call(struct room *r, uint64_t off, uint64_t world_off)
 {
@@ -28,10 +29,10 @@ static void place_call(struct room *r, uint64_t off, uint64_t world_off)
 
 static void make_text(struct room *r)
 {
-	static const uint8_t before[] = {0x51, 0x56, 0x57, 0x41, 0x50, 0x41,	    0x51,
-					 0x41, 0x52, 0x41, 0x53, 0xe6, ROOM_PORT_IN};
+	static const uint8_t before[] = {0x50, 0x51, 0x56, 0x57, 0x41, 0x50, 0x41,
+					 0x51, 0x41, 0x52, 0x41, 0x53, 0xe6, ROOM_PORT_IN};
 	static const uint8_t after[] = {0xe6, ROOM_PORT_OUT, 0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59,
-					0x41, 0x58,	     0x5f, 0x5e, 0x59, 0x48, 0xcf};
+					0x41, 0x58,	     0x5f, 0x5e, 0x59, 0x58, 0x48, 0xcf};
 	static const uint8_t rdtsc_halt[] = {0x0f, 0x31, 0xf4};
 	uint8_t *text = r->machine->memory;
 
@@ -39,7 +40,7 @@ static void make_text(struct room *r)
 	place_call(r, CALLER_OFF, WORLD_TRACED_OFF);
 	text[CALLER_OFF + 5] = 0xf4;
 	memcpy(text + CLOCK_OFF, rdtsc_halt, sizeof(rdtsc_halt));
-	/* push %rcx, %rsi, %rdi, %r8 to %r11; out; call traced_other; out; pops; iretq */
+	/* push %rax, %rcx, %rsi, %rdi, %r8 to %r11; out; call traced_other; out; pops; iretq */
 	memcpy(text + HANDLER_OFF, before, sizeof(before));
 	place_call(r, HANDLER_OFF + sizeof(before), WORLD_TRACED_OTHER_OFF);
 	memcpy(text + HANDLER_OFF + sizeof(before) + 5, after, sizeof(after));
@@ -60,6 +61,7 @@ struct room *room_new(const char **ret_lack)
 	r->world = (struct world){.host = m->memory + MACHINE_FREE_OFF,
 				  .gva = machine_gva(MACHINE_FREE_OFF),
 				  .nr_slots = ROOM_NR_SLOTS,
+				  .values = &r->values,
 				  .stack = machine_gva(ROOM_STACK_OFF),
 				  .stack_bytes = ROOM_STACK_LEN,
 				  .task_stack = machine_gva(ROOM_STACK_TOP_OFF - ROOM_STACK_LEN),
@@ -161,6 +163,9 @@ bool room_registers_are_right(struct room *r)
 	after.rflags = r->before.rflags;
 	after.r10 = r->before.r10;
 	after.r11 = r->before.r11;
+	if (after.rax != r->before.rcx)
+		return wrong("what the function returns", after.rax, r->before.rcx);
+	after.rax = r->before.rax;
 	if (r->graph) { /* the traced function may have changed them */
 		after.rcx = r->before.rcx;
 		after.rsi = r->before.rsi;
@@ -180,15 +185,15 @@ bool room_registers_are_right(struct room *r)
 	return true;
 }
 
-/* RECORD without its lap bits; false when they are not POSITION's. */
-bool room_clear_lap(const struct room *r, struct hv_record *record, uint64_t position)
+/* RECORD without its key; false when it was not written for POSITION. */
+bool room_take_key(const struct room *r, struct hv_record *record, uint64_t position)
 {
-	uint64_t lap = position / r->world.nr_slots & 1 ? 0 : LAP_BIT;
+	uint64_t key = hv_record_key(position, r->world.nr_slots);
 
 	for (unsigned i = 0; i < 4; i++) {
-		if ((record->word[i] & LAP_BIT) != lap)
-			return wrong("word without its lap bit", record->word[i], lap);
-		record->word[i] &= ~LAP_BIT;
+		record->word[i] ^= key;
+		if (record->word[i] & HV_RECORD_ZEROS)
+			return wrong("word of another position", record->word[i], key);
 	}
 	return true;
 }
@@ -204,32 +209,39 @@ struct found {
 /* The top of word 2. */
 static uint64_t lazy_of(const struct room *r, const struct world_task *task)
 {
-	const struct hv_params *params = world_params(&r->world);
-	uint64_t asked = (task->flags & params->lazy_mask) != 0;
+	uint64_t asked = (task->flags & r->values.hole[HV_HOLE_lazy_mask]) != 0;
 	uint64_t count = task->lazy_count;
 
-	if (!params->task_lazy_off)
+	if (!(r->values.alternatives >> HV_ALT_LAZY & 1))
 		return 0;
 	return (count < HV_CALL_LAZY_MAX ? count : HV_CALL_LAZY_MAX) << HV_CALL_LAZY_SHIFT |
 	       asked << HV_CALL_LAZY_ASKED;
 }
 
+static uint64_t migrate_of(const struct room *r, const struct world_task *task)
+{
+	return r->values.alternatives >> HV_ALT_NO_MIGRATE & 1 ? 0
+							       : task->migration_disabled & 0xff;
+}
+
 static bool is_call(const struct room *r, const struct hv_record *record,
 		    const struct room_call *call, unsigned kind)
 {
-	uint64_t site = world_gva(&r->world, call->site_off).v;
-	uint64_t migrate = world_params(&r->world)->migrate_mask & call->task->migration_disabled;
+	uint64_t site_end = world_gva(&r->world, call->site_off).v + hv_arch_x86_64.site_len_bytes;
 	uint64_t free_bits = ROOM_STATUS_FLAGS | (r->stepped ? ROOM_FLAG_TF : 0);
-	uint64_t word3 = call->preempt_count | (uint64_t)call->flags << 32 | (uint64_t)kind << 48;
+	uint64_t word3 = call->preempt_count | (uint64_t)call->flags << 32;
 
-	return record->word[1] == ((site & 0xffffffff) | (call->caller.v & 0x7fffffff) << 32) &&
-	       record->word[2] == (call->task->pid | (call->task->flags & 0xffff) << 32 |
-				   (migrate & 0xff) << 48 | lazy_of(r, call->task)) &&
+	return hv_record_kind(record) == kind &&
+	       record->word[1] == (site_end ^ call->caller.v << HV_CALLER_SHIFT) &&
+	       record->word[2] == ((uint64_t)call->task->pid << HV_CALL_PID_SHIFT |
+				   (call->task->flags & 0xff) << 8 | migrate_of(r, call->task) |
+				   lazy_of(r, call->task)) &&
 	       ((record->word[3] ^ word3) & ((UINT64_C(1) << HV_RECORD_DEPTH_SHIFT) - 1) &
 		~(free_bits << 32)) == 0;
 }
 
-/* With all its words: they were reserved as one, whatever came in between. */
+/* Returns whether RECORD is a stack with all its words. They were reserved as one piece, whatever
+ * came in between. */
 static bool is_stack(const struct room *r, const struct hv_record *record, uint64_t position,
 		     const struct room_call *outer, const struct room_call *inner,
 		     const struct found *found)
@@ -241,16 +253,16 @@ static bool is_stack(const struct room *r, const struct hv_record *record, uint6
 
 static bool is_task(const struct hv_record *record, const struct world_task *task)
 {
-	uint64_t comm[2], tgid = task->tgid;
+	uint64_t comm[2];
 
 	memcpy(comm, task->comm, sizeof(comm));
-	tgid = (tgid & 0x7fff) << HV_TASK_TGID_SHIFT | tgid >> 15 << HV_TASK_TGID_SHIFT2;
-	return record->word[1] == (comm[0] & ~LAP_BIT) && record->word[2] == comm[1] &&
-	       record->word[3] == (task->pid | tgid | comm[0] >> 63 << HV_TASK_COMM7_SHIFT |
+	return record->word[1] == (comm[0] & ~HV_RECORD_ZEROS) && record->word[2] == comm[1] &&
+	       record->word[3] == (task->pid | (uint64_t)task->tgid << HV_TASK_TGID_SHIFT |
+				   comm[0] >> HV_WORD_BITS << HV_TASK_COMM7_SHIFT |
 				   (uint64_t)HV_RECORD_TASK << HV_RECORD_KIND_SHIFT);
 }
 
-/* The record at a position: whole, one of ours, and of the time of the run. */
+/* Checks the record at a position: it is complete, one of ours, and of the time of the run. */
 static bool record_is_right(struct room *r, const struct room_call *outer,
 			    const struct room_call *inner, unsigned cpu, uint64_t position,
 			    struct found *found)
@@ -258,7 +270,7 @@ static bool record_is_right(struct room *r, const struct room_call *outer,
 	const struct world_cpu *percpu = world_cpu(&r->world);
 	struct hv_record record = world_ring(&r->world, cpu)[position % r->world.nr_slots];
 
-	if (!room_clear_lap(r, &record, position))
+	if (!room_take_key(r, &record, position))
 		return false;
 	if (record.word[0] < r->before_tsc || record.word[0] > found->now)
 		return wrong("time of a record", record.word[0], r->before_tsc);
@@ -282,12 +294,17 @@ static bool record_is_right(struct room *r, const struct room_call *outer,
 	return true;
 }
 
-/* Who a function record is of must be known from a task record, or from before the run. */
-static bool last_pid_is_right(const struct room *r, unsigned cpu, uint64_t nr_records)
+struct hv_state *room_expected_state(struct room *r, unsigned cpu)
 {
-	const struct hv_state *was =
-		(const struct hv_state *)(r->expected + MACHINE_FREE_OFF + WORLD_STATES_OFF) + cpu;
-	uint32_t last_pid = world_states(&r->world)[cpu].last_pid;
+	return (struct hv_state *)(r->expected + MACHINE_FREE_OFF +
+				   world_state_off(&r->world, cpu));
+}
+
+/* The task of a function record must be known from a task record, or from before the run. */
+static bool last_pid_is_right(struct room *r, unsigned cpu, uint64_t nr_records)
+{
+	const struct hv_state *was = room_expected_state(r, cpu);
+	uint32_t last_pid = world_state(&r->world, cpu)->last_pid;
 	const struct world_cpu *percpu = world_cpu(&r->world);
 
 	if (nr_records == 0 ? last_pid == was->last_pid
@@ -296,30 +313,28 @@ static bool last_pid_is_right(const struct room *r, unsigned cpu, uint64_t nr_re
 	return wrong("last pid", last_pid, was->last_pid);
 }
 
-/* What was recorded, checked, becomes part of what is expected. */
+/* Checks the records, and then adds them to the expected memory. */
 static bool ring_is_right(struct room *r, const struct room_call *outer,
 			  const struct room_call *inner, unsigned cpu, struct found *found)
 {
-	uint8_t *expected = r->expected + MACHINE_FREE_OFF;
-	struct hv_state *was = (struct hv_state *)(expected + WORLD_STATES_OFF) + cpu;
-	struct hv_record *ring =
-		(struct hv_record *)(expected + WORLD_RINGS_OFF) + cpu * r->world.nr_slots;
-	uint64_t nr = world_states(&r->world)[cpu].head - was->head;
+	struct hv_state *was = room_expected_state(r, cpu);
+	struct hv_record *ring = (struct hv_record *)(was + 1);
+	uint64_t first = was->head / sizeof(struct hv_record) - r->world.nr_slots;
+	uint64_t nr = world_head(&r->world, cpu) - first;
 
 	if (nr > ROOM_NR_SLOTS)
 		return wrong("records of one run", nr, ROOM_NR_SLOTS);
 	for (uint64_t i = 0; i < nr; i++) {
-		uint64_t position = was->head + i;
-		uint64_t slot = position % r->world.nr_slots;
+		uint64_t slot = (first + i) % r->world.nr_slots;
 
-		if (!record_is_right(r, outer, inner, cpu, position, found))
+		if (!record_is_right(r, outer, inner, cpu, first + i, found))
 			return false;
 		ring[slot] = world_ring(&r->world, cpu)[slot];
 	}
 	if (!last_pid_is_right(r, cpu, nr))
 		return false;
-	was->head += nr;
-	was->last_pid = world_states(&r->world)[cpu].last_pid;
+	was->head = world_state(&r->world, cpu)->head;
+	was->last_pid = world_state(&r->world, cpu)->last_pid;
 	return true;
 }
 

@@ -1,14 +1,16 @@
-/* The stubs of a graph in a machine without a kernel: every way through them, alone and interrupted
- * at every instruction by a trap whose handler is traced as well. What is called and what returns
- * must be recorded once each, every return must come to its caller, and every return stack must
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Runs the stubs of a graph in a machine without a kernel: every path through them, alone and
+ * interrupted at every instruction by a trap whose handler is traced, too. Each call and each
+ * return must be recorded once, every return must go to its caller, and every return stack must
  * have the frames that it had. */
 #include <string.h>
 
 #include "tests/kvm/graph_room.h"
 
-#define STEPS_MAX 1000 /* no way through is longer, two full searches for counts included */
+#define FRAME	  sizeof(struct hv_frame)
+#define STEPS_MAX 1000 /* no path is longer; it includes two full searches for counts */
 
-/* A new task's frames that are forgotten are what differs between before and after. */
+/* Before and after differ by the frames of a new task that are forgotten. */
 static void expect_forgotten(const struct world_case *c)
 {
 	struct hv_stack *was;
@@ -16,8 +18,8 @@ static void expect_forgotten(const struct world_case *c)
 	if (c->stub != WORLD_NEW_TASK)
 		return;
 	was = (struct hv_stack *)(room->expected + MACHINE_FREE_OFF + WORLD_STACKS_OFF) +
-	      hv_stack_home(room->world.stack.v, WORLD_NR_HOMES);
-	was->word &= ~(uint64_t)HV_STACK_NR_MASK;
+	      hv_stack_home(room->world.stack.v, WORLD_HOMES_SHIFT);
+	was->word &= ~(uint64_t)(HV_STACK_NR_MASK | HV_STACK_SLOW);
 }
 
 static void check_outer(const struct world_case *c, const struct graph_found *found)
@@ -56,7 +58,8 @@ START_TEST(a_call)
 }
 END_TEST
 
-/* At the traced function's first own instruction everything but %r10 and %r11 is the caller's. */
+/* At the traced function's own first instruction, everything except %rax, %r10 and %r11 is the
+ * caller's. */
 START_TEST(arguments_arrive)
 {
 	uint64_t body = world_gva(&room->world, WORLD_TRACED_OFF + 5).v;
@@ -73,6 +76,7 @@ START_TEST(arguments_arrive)
 	ck_assert_uint_eq(regs.rsp, room->before.rsp - 8);
 	regs.rsp = room->before.rsp;
 	regs.rip = room->before.rip;
+	regs.rax = room->before.rax;
 	regs.r10 = room->before.r10;
 	regs.r11 = room->before.r11;
 	regs.rflags = room->before.rflags;
@@ -100,7 +104,7 @@ static void change_world(const struct trap *t, bool entering, const struct world
 		memcpy(room->expected + MACHINE_FREE_OFF + WORLD_CPU_OFF, cpu, sizeof(*cpu));
 }
 
-/* A moment of a run, to come back to. */
+/* A moment of a run, to which the test can return. */
 struct moment {
 	struct kvm_regs regs;
 	uint8_t memory[MACHINE_LEN];
@@ -121,7 +125,7 @@ static void come_back(const struct moment *m)
 	machine_set_regs(room->machine, &m->regs, world_gva(&room->world, WORLD_CPU_OFF));
 }
 
-/* From where the machine is to the end, interrupted now. */
+/* Interrupts now, and runs to the end. */
 static void interrupt_now(const struct world_case *c, const struct trap *t)
 {
 	struct graph_found found;
@@ -132,7 +136,8 @@ static void interrupt_now(const struct world_case *c, const struct trap *t)
 	change_world(t, false, &world_cpu(&room->world)->cat);
 	room_ends();
 	found = graph_check();
-	/* The handler's call is recorded whole or, where the case or the moment has it so, not. */
+	/* The handler's call is recorded completely or, if the case or the moment requires it, not
+	 * at all. */
 	if (c->nr_entries == 2) { /* one of the two is the call's own */
 		found.inner.entries--;
 		found.inner.exits--;
@@ -156,7 +161,7 @@ START_TEST(interrupted_at_every_instruction)
 	struct kvm_regs regs;
 	unsigned nr = 0, port;
 
-	/* A call that is left alone is no different to the other traps. */
+	/* A call that is not recorded gives the same result with all other traps. */
 	if (_i % NR_TRAPS && !c->nr_exits && c->stub == WORLD_GRAPH)
 		return;
 	if (c->calm || (t->other_cpu && !c->nr_exits && !c->nr_hits))
@@ -193,14 +198,13 @@ static const struct world_case *find_case(const char *name)
 	return NULL;
 }
 
-/* To the traced function's first own instruction. */
-static void run_to_body(const struct world_case *c)
+/* Runs the world as it is to the traced function's own first instruction. */
+static void run_to_the_body(void)
 {
 	uint64_t body = world_gva(&room->world, WORLD_TRACED_OFF + 5).v;
 	struct kvm_regs regs;
 	unsigned port;
 
-	room_set_up(room, c);
 	room_begin(room, 0);
 	do {
 		ck_assert_int_eq(machine_step(room->machine, &port), MACHINE_STEP);
@@ -208,7 +212,7 @@ static void run_to_body(const struct world_case *c)
 	} while (regs.rip != body);
 }
 
-/* Frames that were left without a return: the one that returns is found below them, and the stack
+/* Some frames were left without a return. The frame that returns is found below them, and the stack
  * is not traced any more. */
 START_TEST(frames_that_were_left)
 {
@@ -216,24 +220,25 @@ START_TEST(frames_that_were_left)
 	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
 	unsigned below;
 
-	run_to_body(c);
-	ck_assert_uint_eq(stack->word & HV_STACK_NR_MASK, 3);
+	room_set_up(room, c);
+	run_to_the_body();
+	ck_assert_uint_eq(stack->word & HV_STACK_NR_MASK, 3 * FRAME);
 	below = 2;
 	stack->frames[3] = stack->frames[2];
 	stack->frames[3].slot_gva -= 64;
 	stack->frames[3].caller_gva = 0x1234;
 	stack->frames[4] = stack->frames[3];
 	stack->frames[4].slot_gva -= 8;
-	stack->word += 2;
+	stack->word += 2 * FRAME;
 	room_ends();
 	ck_assert(room_registers_are_right(room));
-	ck_assert_uint_eq(stack->word, room->world.stack.v | below);
+	ck_assert_uint_eq(stack->word, room->world.stack.v | HV_STACK_SLOW | below * FRAME);
 	ck_assert_uint_eq(stack->stopped, 1);
 }
 END_TEST
 
-/* Of the frames on a new task's stack those stay whose slots, above the call's, hold the handler.
- */
+/* On a new task's stack, frames stay whose slots are above the call's and have the handler's
+ * address. */
 START_TEST(frames_of_the_new_task_stay)
 {
 	const struct world_case *c = find_case("a new task's first call");
@@ -243,7 +248,7 @@ START_TEST(frames_of_the_new_task_stay)
 	uint64_t own_off = ROOM_SLOT_OFF + 0x40, other_off = ROOM_SLOT_OFF + 0x80;
 
 	room_set_up(room, c);
-	stack->word = room->world.stack.v | 4;
+	stack->word = room->world.stack.v | 4 * FRAME;
 	stack->frames[0].slot_gva = machine_gva(other_off).v; /* the dead task's */
 	stack->frames[1].slot_gva = machine_gva(ROOM_SLOT_OFF - 0x100).v;
 	stack->frames[2].slot_gva = machine_gva(other_off).v;
@@ -256,14 +261,15 @@ START_TEST(frames_of_the_new_task_stay)
 	room_begin(room, 0);
 	room_ends();
 	ck_assert(room_registers_are_right(room));
-	ck_assert_uint_eq(stack->word, room->world.stack.v | 2);
+	ck_assert_uint_eq(stack->word, room->world.stack.v | 2 * FRAME);
 	ck_assert_uint_eq(stack->inside, 1);
 	ck_assert_uint_eq(stack->frames[0].caller_gva, 22);
 	ck_assert_uint_eq(stack->frames[1].caller_gva, 33);
 }
 END_TEST
 
-/* The first frame of an interrupt stack goes on from the stack that the last word leads to. */
+/* The first frame of an interrupt stack continues the depth of the stack to which the last word
+ * leads. */
 START_TEST(an_interrupt_goes_on_from_what_it_interrupted)
 {
 	static const unsigned insides[] = {0, 1};
@@ -271,17 +277,18 @@ START_TEST(an_interrupt_goes_on_from_what_it_interrupted)
 	uint64_t sp = left + 0x1000;
 
 	for (unsigned i = 0; i < 2; i++) {
-		const struct world_case *c = &world_graph_cases[7];
+		const struct world_case *c = find_case("call and return, of a stack seen first");
 		struct hv_stack *interrupted = world_home(&room->world, left);
 		struct graph_found found;
 
 		room_set_up(room, c);
 		world_cpu(&room->world)->irq_stack = machine_gva(last_off);
 		memcpy(room->machine->memory + last_off, &sp, 8);
-		interrupted->word = left | 5;
-		interrupted->depth = 10;
+		interrupted->word = left | 5 * FRAME;
+		interrupted->depth += 10u << (HV_RECORD_DEPTH_SHIFT - HV_RECORD_HIGH);
 		interrupted->inside = insides[i];
 		world_params(&room->world)->graph_flags |= HV_GRAPH_SUBTREE;
+		world_choose_ways(&room->world);
 		room_begin(room, 0);
 		room_ends();
 		found = graph_check();
@@ -293,7 +300,34 @@ START_TEST(an_interrupt_goes_on_from_what_it_interrupted)
 }
 END_TEST
 
-/* Each function's own time: together that of the outermost call. */
+/* The key of an interrupt stack says so, although the block of its slots was a task's stack before
+ * and a return stack without frames still has the key of that. */
+START_TEST(an_interrupt_stack_is_not_taken_for_a_task_s)
+{
+	static const char *const names[] = {"call and return, first frame of a stack",
+					    "profile, first frame of a stack"};
+	uint64_t last_off = MACHINE_STACK_END - 8;
+
+	for (unsigned i = 0; i < HV_ARRAY_LEN(names); i++) {
+		unsigned nr = 0;
+
+		room_set_up(room, find_case(names[i]));
+		world_cpu(&room->world)->irq_stack = machine_gva(last_off);
+		run_to_the_body();
+		for (unsigned s = 0; s < WORLD_NR_STACKS; s++) {
+			uint64_t word = world_stack(&room->world, s)->word;
+
+			ck_assert(!(word & HV_STACK_NR_MASK) || word & HV_STACK_IRQ);
+			nr += (word & HV_STACK_NR_MASK) / FRAME;
+		}
+		ck_assert_uint_eq(nr, 1);
+		room_ends();
+		graph_check();
+	}
+}
+END_TEST
+
+/* The own times of all functions together are the time of the outermost call. */
 START_TEST(times_of_nested_calls)
 {
 	const struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
@@ -305,6 +339,7 @@ START_TEST(times_of_nested_calls)
 		world_make_tail_call(&room->world);
 		if (!own)
 			world_params(&room->world)->graph_flags &= ~HV_GRAPH_OWN_TIME;
+		world_choose_ways(&room->world);
 		room_begin(room, 0);
 		room_ends();
 		outer = graph_counted(WORLD_TRACED_OFF);
@@ -319,7 +354,7 @@ START_TEST(times_of_nested_calls)
 }
 END_TEST
 
-/* What an interrupt on its own stack takes is none of what it interrupted. */
+/* The time of an interrupt on its own stack does not count for what it interrupted. */
 START_TEST(time_of_an_interrupt)
 {
 	uint64_t left = MACHINE_GVA + 0x7000000, last_off = MACHINE_STACK_END - 8;
@@ -328,9 +363,10 @@ START_TEST(time_of_an_interrupt)
 
 	room_set_up(room, find_case("profile, of a stack seen first"));
 	world_params(&room->world)->graph_flags |= HV_GRAPH_OWN_TIME;
+	world_choose_ways(&room->world);
 	world_cpu(&room->world)->irq_stack = machine_gva(last_off);
 	memcpy(room->machine->memory + last_off, &sp, 8);
-	interrupted->word = left | 5;
+	interrupted->word = left | 5 * FRAME;
 	interrupted->own_ticks = 1000;
 	room_begin(room, 0);
 	room_ends();
@@ -340,7 +376,7 @@ START_TEST(time_of_an_interrupt)
 }
 END_TEST
 
-/* What a task was off its CPU for is taken out of the calls that are open. */
+/* The time for which a task was off its CPU is subtracted from the calls that are open. */
 START_TEST(a_task_leaves_and_comes_back)
 {
 	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
@@ -366,14 +402,61 @@ START_TEST(a_task_leaves_and_comes_back)
 }
 END_TEST
 
-/* What is open returns to its caller whatever the tracer is by then. */
+static const char *const counting_cases[] = {
+	"call and return",
+	"call and return, with the value",
+	"a new task's first call",
+	"a task leaves the CPU",
+	"a task comes back",
+	"profile",
+	"profile, without the calls in it",
+	"profile and graph",
+};
+
+static void expect_as_it_is(uint64_t from_off, uint64_t to_off)
+{
+	memcpy(room->expected + MACHINE_FREE_OFF + from_off, room->world.host + from_off,
+	       to_off - from_off);
+}
+
+/* The guest can write anything into the word of a return stack. Whatever its number of frames says,
+ * the stubs return to their callers and write into return stacks, counts and rings only. */
+START_TEST(a_number_of_frames_that_the_guest_wrote)
+{
+	static const unsigned numbers[] = {
+		1,
+		FRAME - 1,
+		FRAME + 1,
+		HV_FRAMES_MAX * FRAME - 1,
+		HV_FRAMES_MAX * FRAME + 1,
+		HV_STACK_NR_MASK,
+	};
+	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
+
+	for (unsigned i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		room_set_up(room, find_case(counting_cases[_i]));
+		stack->word = room->world.stack.v | numbers[i];
+		room_begin(room, 0);
+		room_ends();
+		ck_assert(room_registers_are_right(room));
+		expect_as_it_is(WORLD_STACKS_OFF, WORLD_LEN(ROOM_NR_SLOTS));
+		ck_assert(room_memory_is_right(room));
+	}
+}
+END_TEST
+
+/* Open calls return to their callers, whatever the tracer is by then. */
 START_TEST(the_end_of_the_tracer)
 {
 	struct graph_found found;
 
-	run_to_body(&world_graph_cases[0]);
+	room_set_up(room, &world_graph_cases[0]);
+	run_to_the_body();
 	world_params(&room->world)->graph_flags = 0;
-	((struct hv_params *)(room->expected + MACHINE_FREE_OFF))->graph_flags = 0;
+	world_choose_ways(&room->world);
+	memcpy(room->expected + MACHINE_FREE_OFF, room->world.host, WORLD_VCPUS_OFF);
+	memcpy(room->expected + MACHINE_FREE_OFF + WORLD_CONTROL_OFF, world_control(&room->world),
+	       sizeof(struct hv_control));
 	room_ends();
 	found = graph_check();
 	ck_assert_uint_eq(found.outer.entries, 1);
@@ -392,9 +475,12 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, frames_that_were_left);
 	tcase_add_test(tc, frames_of_the_new_task_stay);
 	tcase_add_test(tc, an_interrupt_goes_on_from_what_it_interrupted);
+	tcase_add_test(tc, an_interrupt_stack_is_not_taken_for_a_task_s);
 	tcase_add_test(tc, times_of_nested_calls);
 	tcase_add_test(tc, time_of_an_interrupt);
 	tcase_add_test(tc, a_task_leaves_and_comes_back);
+	tcase_add_loop_test(tc, a_number_of_frames_that_the_guest_wrote, 0,
+			    HV_ARRAY_LEN(counting_cases));
 	tcase_add_test(tc, the_end_of_the_tracer);
 	tcase_add_loop_test(tc, interrupted_at_every_instruction, 0, nr * NR_TRAPS);
 }

@@ -1,5 +1,6 @@
-/* A VMM's vCPUs by its files and mappings, as QEMU has them: this process is one, without a guest.
- */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finds a VMM's vCPUs by its files and mappings, as QEMU has them. This process is such a VMM,
+ * without a guest. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 
 #include "tests/lib/run_suite.h"
 #include "vmm/inject/kvm.h"
+#include "vmm/inject/sync.h"
 
 static const unsigned ids[] = {0, 1, 4}; /* with a gap, as sockets of three cores have */
 #define NR HV_ARRAY_LEN(ids)
@@ -69,6 +71,24 @@ START_TEST(unplugged_and_plugged)
 }
 END_TEST
 
+/* As KVM says it when KVM_RUN returns. */
+START_TEST(in_system_management_mode)
+{
+	struct kvm_run *run = runs[2];
+	unsigned vcpu = 77;
+	struct hv_kvm k;
+
+	ok(hv_kvm_find(getpid(), &k));
+	ck_assert(!hv_sync_is_in_smm(&k, &vcpu));
+	run->flags = KVM_RUN_X86_SMM;
+	ck_assert(hv_sync_is_in_smm(&k, &vcpu));
+	ck_assert_uint_eq(vcpu, 2);
+	run->flags = 0;
+	ck_assert(!hv_sync_is_in_smm(&k, &vcpu));
+	hv_kvm_deinit(&k);
+}
+END_TEST
+
 START_TEST(none_is_mapped)
 {
 	HV_AUTO_ERR struct hv_err *err = NULL;
@@ -84,6 +104,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, unplugged_and_plugged);
+	tcase_add_test(tc, in_system_management_mode);
 	tcase_add_test(tc, none_is_mapped);
 }
 

@@ -1,8 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The function stub in a machine without a kernel: every way through it, exact to the byte, alone
  * and interrupted at every instruction by a trap whose handler is traced as well. */
 #include <stdio.h>
 #include <string.h>
 
+#include "ringbuf/ring.h"
 #include "tests/kvm/room_suite.h"
 
 #define STEPS_MAX 600 /* no way through is longer; of loops there is only that over a stack */
@@ -43,15 +45,18 @@ END_TEST
 
 START_TEST(laps)
 {
-	static const uint64_t heads[] = {0, ROOM_NR_SLOTS - 2, UINT64_MAX - 3};
+	static const uint64_t positions[] = {0, ROOM_NR_SLOTS - 2, 7 * ROOM_NR_SLOTS - 3,
+					     (UINT64_C(1) << 58) - 3};
 
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t end = positions[i] + 2 * ROOM_NR_SLOTS + 3;
+
 		room_set_up(room, &world_cases[0]);
-		world_states(&room->world)[0].head = heads[i];
+		world_state(&room->world, 0)->head = hv_ring_head_at(positions[i], ROOM_NR_SLOTS);
 		for (unsigned n = 0; n < 2 * ROOM_NR_SLOTS + 3; n++)
 			call_once(&world_cases[0], ROOM_FLAG_IF);
-		ck_assert_uint_eq(world_states(&room->world)[0].head,
-				  heads[i] + 2 * ROOM_NR_SLOTS + 3);
+		ck_assert_uint_eq(world_state(&room->world, 0)->head,
+				  hv_ring_head_at(end, ROOM_NR_SLOTS));
 	}
 }
 END_TEST
@@ -60,9 +65,9 @@ END_TEST
 START_TEST(a_task_record_before_a_lap)
 {
 	room_set_up(room, &world_cases[1]);
-	world_states(&room->world)[0].head = 3 * ROOM_NR_SLOTS - 1;
+	world_state(&room->world, 0)->head = hv_ring_head_at(3 * ROOM_NR_SLOTS - 1, ROOM_NR_SLOTS);
 	call_once(&world_cases[1], 0);
-	ck_assert_uint_eq(world_states(&room->world)[0].head, 3 * ROOM_NR_SLOTS + 1);
+	ck_assert_uint_eq(world_head(&room->world, 0), 3 * ROOM_NR_SLOTS + 1);
 }
 END_TEST
 
@@ -110,7 +115,7 @@ static void finish(const struct trap *t, struct room_call *inner, const struct r
 	room_ends();
 }
 
-/* The handler has been entered at AT; where it was interrupted stands in its frame. */
+/* The handler has been entered at AT; its frame tells where it was interrupted. */
 static void check_frame(uint64_t at, struct room_call *ret_inner)
 {
 	struct kvm_regs regs;
@@ -118,7 +123,7 @@ static void check_frame(uint64_t at, struct room_call *ret_inner)
 
 	machine_get_regs(room->machine, &regs);
 	stack = (const uint64_t *)(room->machine->memory + (regs.rsp - MACHINE_GVA));
-	ck_assert_uint_eq(stack[7], at);
+	ck_assert_uint_eq(stack[8], at);
 	/* `out` of two bytes is done, the call is next */
 	*ret_inner = (struct room_call){.site_off = WORLD_TRACED_OTHER_OFF,
 					.caller = hv_gva(regs.rip + 5),
@@ -169,7 +174,7 @@ START_TEST(interrupted_at_every_instruction)
 	const struct trap *t = &traps[_i % NR_TRAPS];
 	unsigned nr = 0;
 
-	/* A vCPU without a ring does not get one by migration here. */
+	/* Nothing is written that migration could bring to the other vCPU's ring. */
 	if (t->other_cpu && c->nr_function_records == 0)
 		return;
 	/* Those ways are long, and each is begun anew for each of its instructions. */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Commands in a guest, over a unix socket to its second serial port.
 
 The guest's end is tests/guest/init. Leaves to others: who boots the guest (domain.py)."""
@@ -9,7 +10,7 @@ import socket
 import time
 
 
-RUN_SECONDS = 110  # a hang must not cost much more; the longest command takes some ten seconds
+RUN_SECONDS = 110  # a hang must not cost much more time; the longest command takes about ten seconds
 LOOK_SECONDS = 5
 
 
@@ -27,8 +28,8 @@ class Channel:
         self.socket.connect(path)
         self.pending = b""
         self.next_id = 0
-        self.dead = None  # why nothing is asked any more
-        self.look = lambda: None  # says while an answer is waited for why none will come
+        self.dead = None  # the reason why no more commands are sent
+        self.look = lambda: None  # called during a wait for an answer: returns why none will come
 
     def close(self):
         self.socket.close()
@@ -50,11 +51,11 @@ class Channel:
         return line.strip()
 
     def wait_boot(self, timeout):
-        """Until a guest that boots says that it listens; not a byte is sent before.
+        """Waits until a guest that boots says that it listens. Nothing is sent before that.
 
         QEMU's serial port takes a byte before the guest has opened it and then stops looking at the
-        socket; the guest's driver drops that byte by resetting the FIFO, of which QEMU's main loop is
-        told nothing: it sleeps, and whatever is sent lies in the socket until something else wakes it."""
+        socket. The guest's driver drops that byte by resetting the FIFO, but QEMU's main loop is not woken
+        by this: it sleeps, and what is sent stays in the socket until something else wakes it."""
         deadline = time.monotonic() + timeout
         try:
             while self._line(deadline) != b"ready":
@@ -63,7 +64,7 @@ class Channel:
             raise GuestDead(f"not ready after {timeout} s: {dead}") from None
 
     def wait_ready(self, timeout):
-        """Asks until the guest, which has booted before, says that it listens."""
+        """Asks a guest that has booted before until it says that it listens."""
         deadline = time.monotonic() + timeout
         while True:
             if time.monotonic() > deadline:
@@ -78,12 +79,12 @@ class Channel:
                     raise
 
     def ask(self, seconds):
-        """What comes within that time of an empty line, which a guest that listens answers by "ready"."""
+        """Sends an empty line, which a guest that listens answers with "ready". Returns what comes in that time."""
         self.socket.sendall(b"\n")
         return self.listen(seconds)
 
     def listen(self, seconds):
-        """The end of what comes within that time."""
+        """Returns the end of what comes within that time."""
         deadline = time.monotonic() + seconds
         while select.select([self.socket], [], [], max(0, deadline - time.monotonic()))[0]:
             if not (data := self.socket.recv(1 << 16)):
@@ -92,7 +93,7 @@ class Channel:
         return self.pending[-100:]
 
     def run(self, command, timeout=RUN_SECONDS):
-        """(status, output as bytes) of a shell command in the guest. One that once gave no answer is not waited for again."""
+        """Returns (status, output as bytes) of a shell command. A guest that once gave no answer is not asked again."""
         if self.dead:
             raise GuestDead(f"dead since an earlier command: {self.dead}")
         try:
@@ -102,14 +103,14 @@ class Channel:
             raise GuestDead(self.dead) from None
 
     def send(self, command):
-        """Tag of the answer to that command, after which the guest may be asleep or gone."""
+        """Sends a command after which the guest may be asleep or gone. Returns the tag of its answer."""
         self.next_id += 1
         tag = b"%d" % self.next_id
         self.socket.sendall(tag + b" " + base64.b64encode(command.encode()) + b"\n")
         return tag
 
     def answer(self, tag, timeout):
-        """As of run()."""
+        """Returns the same as run()."""
         deadline = time.monotonic() + timeout
         while True:
             words = self._line(deadline).split()

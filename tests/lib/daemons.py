@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 """libvirt's daemons: started if none answers, and then stopped again; a running libvirtd is left alone."""
 
 import grp
@@ -8,11 +9,11 @@ import subprocess
 import time
 
 URI = "qemu:///system"
-VIRSH_SECONDS = 600  # a first question may have libvirt ask each emulator what it can do, and a save writes all RAM
+VIRSH_SECONDS = 600  # libvirt may first ask each emulator what it can do, and a save writes all RAM
 
 
 def virsh(*words, check=True, timeout=VIRSH_SECONDS):
-    """Output of one virsh command; RuntimeError with its message when it fails."""
+    """Returns the output of one virsh command. RuntimeError with its message: it failed."""
     done = subprocess.run(
         ["virsh", "-q", "-c", URI, *words],
         stdin=subprocess.DEVNULL,
@@ -38,7 +39,7 @@ def answers():
 
 
 def pid_of(name):
-    """From the daemon's pid file; None when that process is not the daemon."""
+    """Returns the pid from the daemon's pid file; None if that process is not the daemon."""
     try:
         with open(f"/run/{name}.pid", encoding="ascii") as file:
             pid = int(file.read())
@@ -85,7 +86,7 @@ class Daemons:
             time.sleep(0.2)
 
     def stop(self):
-        """Ends what start() started, unless somebody's domain runs by now."""
+        """Ends what start() started, unless a domain of another user of libvirt runs by now."""
         if self.kvm_before:
             os.chmod(KVM, self.kvm_before[1])
             os.chown(KVM, -1, self.kvm_before[0])

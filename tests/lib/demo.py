@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The second half of ./demo: a domain, a trace, a proof. See ../../demo."""
 
 import os
@@ -30,7 +31,7 @@ class Demo:
         self.config = Config(suite, 2)
 
     def shell(self, *words):
-        """One hvtrace command, shown as a user would type it, with what it prints."""
+        """Runs one hvtrace command. Shows it as a user would type it, and its output."""
         print("# hvtrace " + " ".join(shlex.quote(word) for word in words), flush=True)
         status, out, err = self.hv.run(*words)
         sys.stdout.write(out.decode(errors="replace") + err)
@@ -49,7 +50,7 @@ class Demo:
         return guest
 
     def live(self):
-        """trace_pipe for some seconds: the first lines as they come, the rest counted."""
+        """Shows trace_pipe for some seconds: the first lines as they come, and the number of the others."""
         print(f"# timeout {SECONDS} hvtrace cat {NAME} trace_pipe")
         process = self.hv.start("cat", NAME, "trace_pipe")
         end, data, shown = time.monotonic() + SECONDS, b"", 0
@@ -121,7 +122,7 @@ class Demo:
             print("the domain is gone, and the daemons that were started for it")
 
     def end_session(self):
-        """After a Ctrl-C in the middle."""
+        """Cleans up after a Ctrl-C."""
         if self.hv.processes(NAME):
             subprocess.run([self.hv.path, "detach", NAME], stderr=subprocess.DEVNULL, check=False)
 

@@ -1,7 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Test guests as libvirt domains: Debian's own kernels, unmodified, with direct kernel boot.
 
-Everything made here (domain, run directory, shared memory) is taken away by Lab.close(), which also
-runs at exit, SIGINT, SIGTERM and SIGHUP; what a killed run left is taken away by the next one.
+Lab.close() removes everything that is made here (domain, run directory, shared memory). It also runs
+at exit and on SIGINT, SIGTERM and SIGHUP. The next run removes what a killed run left.
 Leaves to others: commands (channel.py), memory from outside (memory.py)."""
 
 import atexit
@@ -23,38 +24,48 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 RUN = "/run/hvtrace-test"
 PREFIX = "hvtrace-test-"
 BOOT_SECONDS = 240
-# What libvirt, which has no word for it, starts instead of QEMU when TCG is to execute vCPUs in turn. /run
-# may be mounted noexec.
+# libvirt starts this script instead of QEMU when TCG is to execute vCPUs in turn, or when the guest's clock
+# is to count instructions. libvirt has no setting for either. /run may be mounted noexec.
+EMULATOR = "/usr/bin/qemu-system-x86_64"
 IN_TURN = "/var/lib/hvtrace-test/qemu-in-turn"
-IN_TURN_SCRIPT = """#!/bin/bash
+COUNTED = "/var/lib/hvtrace-test/qemu-counted"
+SCRIPT = """#!/bin/bash
 # Made by hvtrace's tests: QEMU whose TCG has one thread for all vCPUs.
 args=("$@")
 for i in "${!args[@]}"; do
-	[ "${args[i]}" = -accel ] && [ "${args[i + 1]}" = tcg ] && args[i + 1]=tcg,thread=single
+	[ "${args[i]}" = -accel ] && [ "${args[i + 1]}" = tcg ] || continue
+	args[i + 1]=tcg,thread=single
+	args+=(%s)
 done
 exec /usr/bin/qemu-system-x86_64 "${args[@]}"
 """
-# A machine that is busy, or itself a guest that is paused, was seen to let a guest stand for 39 s: by default
-# 20 s are a lockup, and 21 s a stall of RCU. Ours are found after two minutes. And its timer may make no
-# tick for the time in which the kernel looks at boot whether it makes any.
+SCRIPTS = {IN_TURN: SCRIPT % "", COUNTED: SCRIPT % "-icount shift=0,sleep=off"}
+# On a busy or paused machine a guest was seen not to execute for 39 s. By default a kernel reports a lockup
+# after 20 s and a stall of RCU after 21 s; in our guests it waits for two minutes. The timer may also make no
+# tick for the time in which the kernel checks it at boot.
 PATIENCE = "watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 no_timer_check"
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """What a guest is like. One booted guest serves all cases of its configuration."""
+    """The configuration of a guest. One booted guest serves all cases with its configuration."""
 
-    suite: str = "bookworm"  # whose kernel; "SUITE:META-PACKAGE": another one of it
+    suite: str = "bookworm"  # of its kernel; "SUITE:META-PACKAGE" for another kernel of it
     vcpus: int = 2
     shmem_mib: int = 64  # 0: no ivshmem device
     ram_mib: int = 512
     shared_ram: bool = True
     cmdline: str = ""
-    boot: str = "kernel"  # "firmware": SeaBIOS finds nothing to boot
+    boot: str = "kernel"  # "firmware": only SeaBIOS, with nothing to boot
     in_turn: bool = False  # TCG executes one vCPU at a time
+    counted: bool = False  # one vCPU at a time, and an instruction takes a nanosecond of the guest's time
+    modules: tuple = ("dummy",)  # in the initramfs, with what they depend on
+    disk_mib: int = 0  # an empty disk, /dev/nvme0n1: the driver is in the kernel
 
     def title(self):
         words = [self.suite, f"{self.vcpus} vcpu" + (" in turn" if self.in_turn else "")]
+        if self.counted:
+            words.append("instructions counted")
         if self.shmem_mib != 64:
             words.append(f"ivshmem {self.shmem_mib} MiB" if self.shmem_mib else "no ivshmem")
         if not self.shared_ram:
@@ -63,11 +74,15 @@ class Config:
             words.append(self.cmdline)
         if self.boot != "kernel":
             words.append(self.boot)
+        if len(self.modules) > 1:
+            words.append(f"{len(self.modules)} modules")
+        if self.disk_mib:
+            words.append(f"disk {self.disk_mib} MiB")
         return ", ".join(words)
 
 
 def script(name, *words):
-    """Last line of what a script of scripts/ prints; its messages go to stderr."""
+    """Returns the last line that a script of scripts/ prints. Its messages go to stderr."""
     done = subprocess.run(
         [os.path.join(SOURCE, "scripts", name), *words],
         stdin=subprocess.DEVNULL,
@@ -79,7 +94,7 @@ def script(name, *words):
 
 
 def kvm_runs_linux(kernel, initrd):
-    """Whether /dev/kvm boots Linux here within 20 s: tried, since the file alone proves nothing."""
+    """Whether /dev/kvm boots Linux here within 20 s. This tries it, since the file alone proves nothing."""
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return False
     log = os.path.join(RUN, f"kvm-{os.getpid()}.log")
@@ -109,18 +124,18 @@ def kvm_runs_linux(kernel, initrd):
             os.unlink(log)
 
 
-def write_in_turn():
-    """It stays: libvirt asks an emulator that it does not know what it can do, which takes seconds."""
+def write_emulator(path):
+    """Writes the script. It is not removed, since libvirt takes seconds to ask a new emulator what it can do."""
     try:
-        with open(IN_TURN, encoding="ascii") as file:
-            if file.read() == IN_TURN_SCRIPT:
+        with open(path, encoding="ascii") as file:
+            if file.read() == SCRIPTS[path]:
                 return
     except OSError:
         pass
-    os.makedirs(os.path.dirname(IN_TURN), mode=0o755, exist_ok=True)
-    with open(IN_TURN, "w", encoding="ascii") as file:
-        file.write(IN_TURN_SCRIPT)
-    os.chmod(IN_TURN, 0o755)
+    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+    with open(path, "w", encoding="ascii") as file:
+        file.write(SCRIPTS[path])
+    os.chmod(path, 0o755)
 
 
 class Domain:
@@ -131,7 +146,7 @@ class Domain:
         self.name = name
         self.config = config
         self.kernel_dir = script("kernel", *config.suite.split(":"))
-        self.initrd = script("initramfs", self.kernel_dir)
+        self.initrd = script("initramfs", self.kernel_dir, *config.modules)
         boot = os.path.join(self.kernel_dir, "boot")
         self.kernel = os.path.join(boot, next(f for f in os.listdir(boot) if f.startswith("vmlinuz")))
         self.dir = os.path.join(RUN, name)
@@ -139,7 +154,7 @@ class Domain:
 
     def xml(self, domain_type):
         c = self.config
-        # QEMU's user reaches neither a home directory nor a cache below it: copies.
+        # Copies, because QEMU's user can read neither a home directory nor a cache below it.
         boot = ""
         if c.boot == "kernel":
             boot = (
@@ -156,14 +171,18 @@ class Domain:
                 f"<size unit='M'>{c.shmem_mib}</size></shmem>"
             )
         # QEMU 7.2's TCG leaves garbage in EFLAGS after a cmpxchg16b without lock, and an interrupt
-        # right after it saves that: kernels whose SLUB uses the instruction (6.12) oops.
+        # right after it saves them: kernels whose SLUB uses the instruction (6.12) oops.
         cpu = (
             "<cpu mode='host-passthrough'/>"
             if domain_type == "kvm"
             else "<cpu mode='maximum'><feature policy='disable' name='cx16'/></cpu>"
         )
-        emulator = IN_TURN if c.in_turn and domain_type == "qemu" else "/usr/bin/qemu-system-x86_64"
-        return f"""<domain type='{domain_type}'>
+        emulator = self.emulator() if domain_type == "qemu" else EMULATOR
+        disk = ""
+        if c.disk_mib:
+            words = ("-drive", f"if=none,id=disk,format=raw,file={self.dir}/disk", "-device", "nvme,drive=disk,serial=1,addr=0x10")
+            disk = "<qemu:commandline>" + "".join(f"<qemu:arg value='{w}'/>" for w in words) + "</qemu:commandline>"
+        return f"""<domain type='{domain_type}' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
   <name>{self.name}</name>
   <memory unit='MiB'>{c.ram_mib}</memory>{backing}
   <vcpu>{c.vcpus}</vcpu>
@@ -180,17 +199,27 @@ class Domain:
     {shmem}
     <memballoon model='none'/>
   </devices>
+  {disk}
 </domain>
 """
+
+    def emulator(self):
+        if self.config.counted:
+            return COUNTED
+        return IN_TURN if self.config.in_turn else EMULATOR
 
     def define(self):
         os.makedirs(self.dir, mode=0o755, exist_ok=True)
         shutil.copyfile(self.kernel, f"{self.dir}/kernel")
         shutil.copyfile(self.initrd, f"{self.dir}/initrd")
+        if self.config.disk_mib:
+            with open(f"{self.dir}/disk", "wb") as file:
+                file.truncate(self.config.disk_mib << 20)
+            os.chmod(f"{self.dir}/disk", 0o666)
         with open(f"{self.dir}/domain.xml", "w", encoding="utf-8") as file:
             file.write(self.xml("kvm" if self.lab.kvm(self) else "qemu"))
-        if self.config.in_turn:
-            write_in_turn()
+        if self.emulator() in SCRIPTS:
+            write_emulator(self.emulator())
         virsh("define", f"{self.dir}/domain.xml")
 
     def start(self, timeout=BOOT_SECONDS):
@@ -201,12 +230,18 @@ class Domain:
             self.open_channel(timeout)
 
     def open_channel(self, timeout=BOOT_SECONDS):
-        """For a guest that boots."""
+        """Connects to a guest that boots."""
         self._connect()
         self.channel.wait_boot(timeout)
 
+    def resume(self):
+        """Starts a domain whose kernel goes on from the image of a hibernation. Such a kernel does not say "ready"."""
+        virsh("start", self.name)
+        self.pid = self._pid()
+        self._connect()
+
     def reopen_channel(self, timeout=BOOT_SECONDS):
-        """For a guest that has booted before, restored by another QEMU say."""
+        """Connects to a guest that has booted before, as one that another QEMU has restored."""
         self._connect()
         self.channel.wait_ready(timeout)
 
@@ -218,7 +253,7 @@ class Domain:
         self.channel.look = lambda: self._last_line(before)
 
     def _last_line(self, before):
-        """What the kernel's console, from BEFORE on, ends all commands with; None: nothing."""
+        """Returns words on the console after BEFORE that mean that no command will be answered, or None."""
         match = re.search(r"Kernel panic[^\n]*|end Kernel panic", self.console()[before:])
         return match and match[0].strip()
 
@@ -235,7 +270,7 @@ class Domain:
         return text
 
     def run_own(self, command, timeout=channel.RUN_SECONDS):
-        """run(), of what the guest's own tracers or probes are switched with: the guest patches itself."""
+        """run() for commands that switch the guest's own tracers or probes, with which the guest patches itself."""
         c = self.config
         assert c.in_turn or c.vcpus == 1 or self.lab.kvm(self), f"{c} may stand still when it patches itself: docs/testing.md"
         return self.run(command, timeout)
@@ -315,7 +350,7 @@ class Lab:
                 self.remove_stale(name)
 
     def remove_stale(self, name):
-        """A domain of that name, if there is one, that an earlier run left when it was killed."""
+        """Removes a domain of that name if an earlier run was killed and left one."""
         virsh("destroy", name, check=False)
         virsh("undefine", name, check=False)
         remove_files(name)
@@ -328,7 +363,7 @@ class Lab:
         return self.kvm_works
 
     def domain(self, config, name=None):
-        """Defined, not started."""
+        """Defines a domain, but does not start it."""
         self.count += 1
         domain = Domain(self, name or f"{PREFIX}{os.getpid()}-{self.count}", config)
         self.domains.append(domain)

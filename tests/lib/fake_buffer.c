@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/lib/fake_buffer.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@ struct hv_cursor {
 	int only_cpu;
 	size_t at;
 	size_t taken;			 /* events before this one are consumed */
-	size_t end;			 /* of a dump */
+	size_t end;			 /* where a dump ends */
 	size_t skipped[HV_FAKE_NR_CPUS]; /* events of each CPU before this one were passed over */
 };
 
@@ -41,14 +42,13 @@ void fake_buffer_deinit(struct hv_buffer *b)
 	free(b->gone);
 }
 
-unsigned hv_buffer_percent(const struct hv_buffer *b, unsigned cpu)
+uint64_t hv_buffer_unread(const struct hv_buffer *b, unsigned cpu)
 {
 	uint64_t nr = 0;
 
 	for (size_t i = 0; i < b->nr_events; i++)
 		nr += !b->gone[i] && b->events[i].cpu == cpu;
-	nr = nr * 100 / (hv_buffer_size(b, cpu) / 1024);
-	return nr > 100 ? 100 : (unsigned)nr;
+	return nr * 1024 < hv_buffer_size(b, cpu) ? nr * 1024 : hv_buffer_size(b, cpu);
 }
 
 struct hv_err *hv_buffer_new(const struct hv_buffer *beside, const uint64_t *sizes_bytes,
@@ -88,7 +88,7 @@ uint64_t hv_buffer_size(const struct hv_buffer *b, unsigned cpu)
 
 void hv_buffer_use_clock(struct hv_buffer *b hv_unused, enum hv_trace_clock clock hv_unused)
 {
-	/* Its events have the times that they were given. */
+	/* The events of a fake buffer have fixed times. */
 }
 
 void hv_buffer_when_full(struct hv_buffer *b, enum hv_when_full what)
@@ -96,7 +96,7 @@ void hv_buffer_when_full(struct hv_buffer *b, enum hv_when_full what)
 	b->when_full = what;
 }
 
-/* A fake buffer has room for one event a vCPU and KiB. */
+/* A fake buffer has room for one event for each vCPU and KiB. */
 void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor hv_unused,
 		   const struct hv_event *event)
 {
@@ -181,7 +181,7 @@ static size_t take_away(struct hv_buffer *b, size_t from, size_t to, int only_cp
 	return nr;
 }
 
-/* The place of the next event of CPU, or SIZE_MAX. */
+/* Returns the index of the next event of CPU, or SIZE_MAX. */
 static size_t next_of(struct hv_cursor *c, unsigned cpu)
 {
 	const struct hv_buffer *b = c->buffer;

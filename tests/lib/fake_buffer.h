@@ -1,5 +1,7 @@
-/* Buffers of a session with no guest: a list of events, in the order they were put in, and cursors
- * over it (tracer/events/buffer.h and cursor.h). Nothing is lost that a test does not say. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Buffers of a session without a guest: a list of events in the order in which they were put in,
+ * and cursors over it (tracer/events/buffer.h and cursor.h). Only events that a test loses are
+ * lost. */
 #pragma once
 
 #include "tracer/events/buffer.h"
@@ -12,17 +14,17 @@
 struct hv_buffer {
 	struct hv_event *events;
 	size_t nr_events;
-	uint8_t *gone; /* one byte an event: consumed or cleared */
+	uint8_t *gone; /* one byte for each event: consumed or cleared */
 	uint64_t overrun;
 	uint64_t read;
 	uint64_t sizes_bytes[HV_FAKE_NR_CPUS];
 	unsigned nr_cpus;
 	uint64_t dropped;
 	enum hv_when_full when_full;
-	unsigned nr_refs; /* not of the session's own */
+	unsigned nr_refs; /* without the session's own */
 };
 
-/* Copies E, its text and callers. */
+/* Adds a copy of E, its text and its callers. */
 void fake_buffer_put(struct hv_buffer *b, const struct hv_event *e);
 /* Frees what the events own. */
 void fake_buffer_deinit(struct hv_buffer *b);

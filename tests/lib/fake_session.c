@@ -1,18 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/lib/fake_session.h"
 
 #include <string.h>
 
+#include "kernel/events/catalogue.h"
+#include "kernel/events/page_header.h"
+#include "kernel/events/print_strings.h"
 #include "kernel/tasks.h"
 #include "tests/lib/fake_buffer.h"
+#include "tracer/event_types.h"
 #include "tracer/events/callers.h"
 #include "tracer/events/comms.h"
 #include "tracer/events/names.h"
 
-/* The parts of a fake session, as far as the tree calls them. */
+/* The parts of a fake session that the tree calls. */
 struct hv_clocks {
 	enum hv_clock_kind guest;
 	unsigned has_host;
-	const struct hv_buffer *buffer; /* its last event was just before now */
+	const struct hv_buffer *buffer; /* "now" is just after its last event */
 };
 
 struct hv_scope {
@@ -52,8 +57,18 @@ struct hv_call_counts {
 	size_t nr;
 };
 
+struct hv_section_tracer {
+	int *fail;
+	uint64_t ns;
+	struct hv_section kept; /* ns 0: none */
+};
+
+struct hv_event_types {
+	struct hv_catalogue catalogue;
+};
+
 struct fake {
-	struct hv_session session; /* leads to all others */
+	struct hv_session session; /* has pointers to all other parts */
 	struct hv_kernel kernel;
 	struct hv_buffer buffer;
 	struct hv_clocks clocks;
@@ -62,8 +77,14 @@ struct fake {
 	struct hv_graph_tracer graph;
 	struct hv_site_stubs stubs;
 	struct hv_call_counts counts;
-	int fail; /* of the next change */
+	struct hv_event_types types;
+	struct hv_section_tracer sections;
+	struct hv_print_string print_strings[4];
+	size_t nr_print_strings;
+	int fail; /* errno of the next change; 0: it succeeds */
 	unsigned modules_changed;
+	uint32_t pids[8]; /* of tasks */
+	unsigned nr_pids;
 };
 
 static struct fake *fake_of(struct hv_session *s)
@@ -79,7 +100,7 @@ struct hv_session *hv_fake_new(void)
 	for (unsigned cpu = 0; cpu < HV_FAKE_NR_CPUS; cpu++)
 		f->buffer.sizes_bytes[cpu] = 1 << 20;
 	f->clocks.buffer = &f->buffer;
-	f->scope.fail = f->stubs.fail = &f->fail;
+	f->scope.fail = f->stubs.fail = f->sections.fail = &f->fail;
 	f->stubs.kernel = &f->kernel;
 	f->session = (struct hv_session){
 		.kernel = &f->kernel,
@@ -91,6 +112,8 @@ struct hv_session *hv_fake_new(void)
 		.actions = &f->actions,
 		.graph = &f->graph,
 		.counts = &f->counts,
+		.types = &f->types,
+		.sections = &f->sections,
 	};
 	hv_fake_cpus(&f->session, 2);
 	return &f->session;
@@ -112,7 +135,74 @@ void hv_fake_free(struct hv_session *s)
 	hv_names_free(s->names);
 	free(f->actions.list);
 	free(f->kernel.modules.list);
+	hv_catalogue_deinit(&f->types.catalogue);
+	for (size_t i = 0; i < f->nr_print_strings; i++)
+		free((char *)f->print_strings[i].string);
 	free(f);
+}
+
+void hv_fake_event_type(struct hv_session *s, const char *system, const char *name, uint32_t id,
+			uint64_t reg)
+{
+	struct hv_catalogue *c = &s->types->catalogue;
+	struct hv_event_type type = {
+		.system = hv_store_string(&c->store, system, strlen(system)),
+		.name = hv_store_string(&c->store, name, strlen(name)),
+		.print_fmt = "\"%s\", REC->comm",
+		.id = id,
+		.is_available = reg != 0,
+		.has_fields = true,
+		.reg_kind = reg ? HV_EVENT_REG_TRACEPOINT : HV_EVENT_REG_NONE,
+		.call = hv_gva(0xffffffff82000000 + id),
+		.reg = hv_gva(reg),
+	};
+	struct hv_event_field *field = hv_store_alloc(&c->store, sizeof(*field));
+
+	*field = (struct hv_event_field){"comm", "char[16]", 8, 16, 16, 0, true};
+	type.fields = (struct hv_event_fields){field, 1};
+	c->types = hv_realloc_array(c->types, c->nr + 1, sizeof(*c->types));
+	c->types[c->nr++] = type;
+	c->has_lens = true;
+	hv_catalogue_index(c);
+}
+
+void hv_fake_forget_event_types(struct hv_session *s)
+{
+	hv_catalogue_deinit(&s->types->catalogue);
+}
+
+struct hv_err *hv_event_types_catalogue(struct hv_event_types *t, const struct hv_catalogue **ret)
+{
+	if (!t->catalogue.nr)
+		return hv_err_new(ENOENT, "events: no symbol ftrace_trace_arrays");
+	*ret = &t->catalogue;
+	return NULL;
+}
+
+void hv_fake_print_string(struct hv_session *s, uint64_t at, const char *string)
+{
+	struct fake *f = fake_of(s);
+
+	if (f->nr_print_strings < HV_ARRAY_LEN(f->print_strings))
+		f->print_strings[f->nr_print_strings++] =
+			(struct hv_print_string){hv_gva(at), hv_strdup(string)};
+}
+
+struct hv_err *hv_print_strings_read(const struct hv_kernel *k, struct hv_print_strings *ret)
+{
+	struct fake *f = (struct fake *)((uint8_t *)k - offsetof(struct fake, kernel));
+
+	*ret = (struct hv_print_strings){.list = f->print_strings, .nr = f->nr_print_strings};
+	return NULL;
+}
+
+void hv_print_strings_deinit(struct hv_print_strings *s hv_unused)
+{
+}
+
+bool hv_page_header_has_char(const struct hv_kernel *k hv_unused)
+{
+	return false;
 }
 
 static void add_module(struct hv_modules *modules, const char *name)
@@ -158,7 +248,10 @@ void hv_fake_overrun(struct hv_session *s, uint64_t nr)
 void hv_fake_comm(struct hv_session *s, uint32_t pid, uint32_t tgid, const char *comm)
 {
 	char padded[HV_COMM_LEN] = {0};
+	struct fake *f = fake_of(s);
 
+	if (tgid && f->nr_pids < HV_ARRAY_LEN(f->pids))
+		f->pids[f->nr_pids++] = pid;
 	strncpy(padded, comm, sizeof(padded) - 1);
 	hv_names_add(s->names, pid, tgid, padded);
 }
@@ -253,6 +346,13 @@ uint64_t hv_kernel_symbol_size(const struct hv_kernel *k, struct hv_gva addr)
 	return next ? next - start : 0x100;
 }
 
+size_t hv_sites_named(const struct hv_sites *s, const char *name, size_t from)
+{
+	while (from < s->nr && strcmp(s->list[from].name, name) != 0)
+		from++;
+	return from < s->nr ? from : SIZE_MAX;
+}
+
 void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 {
 	*ret = (struct hv_session_stat){
@@ -266,8 +366,11 @@ struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted)
 {
 	struct hv_err *err = change(s->fail);
 
-	if (!err && s->kernel->sites.nr)
-		memcpy(s->now, wanted, s->kernel->sites.nr);
+	for (size_t i = 0; !err && i < s->kernel->sites.nr; i++)
+		if (!(wanted[i] & HV_STUB_LATER))
+			s->now[i] = wanted[i];
+		else if (!(s->now[i] &= (uint8_t)~HV_STUB_PROFILED))
+			s->now[i] = HV_STUB_LATER;
 	return err;
 }
 
@@ -334,7 +437,7 @@ size_t hv_scope_pids(const struct hv_scope *scope, enum hv_pid_kind kind, uint32
 	return nr;
 }
 
-/* The task PID makes CHILD. */
+/* The task PID creates CHILD. */
 void hv_fake_fork(struct hv_session *s, uint32_t pid, uint32_t child)
 {
 	struct hv_scope *scope = s->scope;
@@ -372,15 +475,20 @@ const char *hv_kernel_preempt_model(const struct hv_kernel *k hv_unused)
 	return "preempt";
 }
 
-/* Whom no record named has no name. */
-struct hv_err *hv_tasks_read(struct hv_kernel *k hv_unused, struct hv_tasks *ret)
+/* The tasks of hv_fake_comm() that have a tgid. */
+struct hv_err *hv_tasks_read(struct hv_kernel *k, struct hv_tasks *ret)
 {
-	*ret = (struct hv_tasks){0};
+	const struct fake *f = (const struct fake *)((char *)k - offsetof(struct fake, kernel));
+
+	*ret = (struct hv_tasks){hv_alloc(HV_ARRAY_LEN(f->pids) * sizeof(*ret->list)), f->nr_pids};
+	for (unsigned i = 0; i < f->nr_pids; i++)
+		ret->list[i].pid = f->pids[i];
 	return NULL;
 }
 
-void hv_tasks_deinit(struct hv_tasks *t hv_unused)
+void hv_tasks_deinit(struct hv_tasks *t)
 {
+	free(t->list);
 }
 
 unsigned hv_scope_recording(const struct hv_scope *scope)
@@ -488,4 +596,56 @@ bool hv_clocks_now_ns(struct hv_clocks *c, enum hv_trace_clock clock hv_unused, 
 
 	*ret = last ? last->time_ns + 1000 : 1000;
 	return true;
+}
+
+void hv_session_set_stops(struct hv_session *s hv_unused, bool (*stops)(void *ctx) hv_unused,
+			  void *ctx hv_unused)
+{
+}
+
+/* -- sections ----------------------------------------------------------- */
+
+void hv_fake_section(struct hv_session *s, const struct hv_section *section)
+{
+	s->sections->kept = *section;
+}
+
+bool hv_section_tracer_exists(const struct hv_section_tracer *s)
+{
+	(void)s;
+	return true;
+}
+
+struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s)
+{
+	return change(s->fail);
+}
+
+struct hv_err *hv_section_tracer_stop(struct hv_section_tracer *s)
+{
+	(void)s;
+	return NULL;
+}
+
+void hv_section_tracer_begin_at(struct hv_section_tracer *s, uint64_t ns, uint64_t thresh_ns)
+{
+	(void)thresh_ns;
+	s->ns = ns;
+}
+
+void hv_section_tracer_coverage(const struct hv_section_tracer *s, struct hv_section_coverage *ret)
+{
+	(void)s;
+	*ret = (struct hv_section_coverage){0};
+}
+
+uint64_t hv_section_tracer_longest_ns(struct hv_section_tracer *s)
+{
+	return s->kept.ns ? s->kept.ns : s->ns;
+}
+
+bool hv_section_tracer_kept(struct hv_section_tracer *s, struct hv_section *ret)
+{
+	*ret = s->kept;
+	return s->kept.ns != 0;
 }

@@ -1,6 +1,7 @@
-/* A session with no guest behind it, for tests of the tree: the parts of a session and the symbols
- * of kernel.h that the tree uses, over lists that the test fills. Linked instead of tracer/, but
- * for the names of tasks, which are the real ones. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A session without a guest, for tests of the tree: the parts of a session, and the symbols of
+ * kernel.h that the tree uses, over lists that the test fills. It is linked instead of tracer/,
+ * except for the names of tasks, which are the real ones. */
 #pragma once
 
 #include "kernel/kernel.h"
@@ -10,42 +11,55 @@
 #include "tracer/events/event.h"
 #include "tracer/graph_tracer.h"
 #include "tracer/scope.h"
+#include "tracer/section_tracer.h"
 #include "tracer/session.h"
 #include "tracer/site_stubs.h"
 
 struct hv_session *hv_fake_new(void);
 void hv_fake_free(struct hv_session *s);
 
-/* NAME and MODULE (may be NULL) are copied. A site is a symbol too, until the next. */
+/* Adds a site. Copies NAME and MODULE (may be NULL). A site is also a symbol, up to the next
+ * one. */
 void hv_fake_site(struct hv_session *s, uint64_t ip, const char *name, const char *module,
 		  unsigned invalid);
 void hv_fake_event(struct hv_session *s, const struct hv_event *e);
-/* Events that were overwritten. */
+/* A type of the guest's own events, with one field. REG 0: it cannot be switched on. Without any
+ * type the catalogue cannot be read. */
+void hv_fake_event_type(struct hv_session *s, const char *system, const char *name, uint32_t id,
+			uint64_t reg);
+/* All types are removed. */
+void hv_fake_forget_event_types(struct hv_session *s);
+/* A string of printk_formats, copied; at most four. */
+void hv_fake_print_string(struct hv_session *s, uint64_t at, const char *string);
+/* Sets the number of events that were overwritten. */
 void hv_fake_overrun(struct hv_session *s, uint64_t nr);
-/* TGID 0: unknown. */
+/* Names a task. TGID 0: unknown. */
 void hv_fake_comm(struct hv_session *s, uint32_t pid, uint32_t tgid, const char *comm);
-/* The task PID makes CHILD. */
+/* The task PID creates CHILD. */
 void hv_fake_fork(struct hv_session *s, uint32_t pid, uint32_t child);
 void hv_fake_cpus(struct hv_session *s, unsigned nr);
-/* The kernel has PREEMPT_RT's own lazy preemption. */
+/* Makes the kernel one with PREEMPT_RT's own lazy preemption. */
 void hv_fake_lazy(struct hv_session *s);
-/* The host's clock can be chosen. */
+/* Makes the host's clock available. */
 void hv_fake_host_clock(struct hv_session *s);
 void hv_fake_clock(struct hv_session *s, enum hv_clock_kind clock);
-/* Calls on CPU of a site, if the profile counts them now. */
+/* Adds calls of a site on CPU, if the profile counts them now. */
 void hv_fake_count(struct hv_session *s, unsigned cpu, const struct hv_profile_count *count);
-/* The next change of the guest fails with CODE. */
+/* Makes the next change of the guest fail with CODE. */
 void hv_fake_fail(struct hv_session *s, int code);
 
-/* One waits until what a graph left open is put back. */
+/* SECTION is the longest one from now on. */
+void hv_fake_section(struct hv_session *s, const struct hv_section *section);
+
+/* A livepatch waits until the frames that a graph left open are put back. */
 void hv_fake_livepatch(struct hv_session *s);
 
-/* What the guest was made to be. */
+/* Return the settings that the guest was given. */
 unsigned hv_fake_recording(const struct hv_session *s);
 const struct hv_graph_options *hv_fake_graph(const struct hv_session *s);
 const uint32_t *hv_fake_pids(const struct hv_session *s, size_t *ret_nr);
 const uint32_t *hv_fake_not_pids(const struct hv_session *s, size_t *ret_nr);
-/* A byte each of 16 vCPUs. */
+/* Returns one byte for each of 16 vCPUs. */
 const uint8_t *hv_fake_muted(const struct hv_session *s);
 enum hv_forks hv_fake_forks(const struct hv_session *s);
 const struct hv_site_actions *hv_fake_actions(const struct hv_session *s, size_t *ret_nr);

@@ -1,9 +1,10 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The function tracer's text, and the guest's own ftrace as the reference."""
 
 import collections
 import re
 
-LONG_SECONDS = 300  # for what is done with all functions traced, or by the guest's own ftrace
+LONG_SECONDS = 300  # for commands with all functions traced, or that use the guest's own ftrace
 
 LINE = re.compile(
     r"^\s*(?P<comm>.+)-(?P<pid>\d+)\s+\[(?P<cpu>\d+)\]\s+(?P<flags>\S{5,8})\s+"
@@ -12,14 +13,14 @@ LINE = re.compile(
 LOST = re.compile(r"^CPU:(\d+) \[LOST (\d+ )?EVENTS\]$")
 
 ROUND = "__x64_sys_lseek"
-# Called in __switch_to: the stack is the next task's already, which a depth is of, the pid still the last
-# one's. The guest's own pid filter is the next one's.
+# Called in __switch_to. There the stack, and so the depth, is already that of the next task, but the pid is
+# still that of the previous one. The guest's own pid filter already uses the next task.
 IN_SWITCH = ("save_fpregs_to_fpstate", "xfd_validate_state")
 Event = collections.namedtuple("Event", "comm pid cpu flags time function caller")
 
 
 def parse(text, strict=True):
-    """([Event], events lost). A line that is none of the tracer's is an error when STRICT."""
+    """Returns ([Event], events lost). When STRICT, a line that is not the tracer's is an error."""
     events, lost = [], 0
     for line in text.splitlines():
         if not line or line.startswith("#"):
@@ -40,7 +41,7 @@ def parse(text, strict=True):
 
 
 def are_of_task(flags):
-    """Not of an interrupt: hard, soft or NMI. PREEMPT_RT before 6.12 has one flag more before that."""
+    """Whether it is outside of interrupts (hard, soft, NMI). PREEMPT_RT before 6.12 has one flag more before this."""
     return flags[2 if len(flags) == 5 else 3] == "."
 
 
@@ -49,13 +50,13 @@ def in_task(event):
 
 
 def calls(events, pid):
-    """[(function, caller)] of a task, interrupts that came over it left out."""
+    """Returns [(function, caller)] of a task, without the interrupts during it."""
     return [(e.function, e.caller) for e in events if e.pid == pid and in_task(e)]
 
 
 def rounds(events, pid):
-    """calls() of `workload syscalls N` from its first lseek to before its last: exactly N - 1 rounds,
-    without start and exit, whose work on memory varies. ROUND must be among the filters."""
+    """Returns calls() of `workload syscalls N` from its first lseek to before its last. These are exactly N - 1
+    rounds, without start and exit, whose work on memory varies. ROUND must be among the filters."""
     all_calls = calls(events, pid)
     at = [i for i, (function, _) in enumerate(all_calls) if function == ROUND]
     if len(at) < 2:
@@ -64,13 +65,13 @@ def rounds(events, pid):
 
 
 def in_every_round(of_rounds):
-    """Which of the calls of rounds() every single round has."""
+    """Returns those calls of rounds() that every round has."""
     at = [i for i, (function, _) in enumerate(of_rounds) if function == ROUND] + [len(of_rounds)]
     return set.intersection(*(set(of_rounds[start:end]) for start, end in zip(at, at[1:])))
 
 
 def start_workload(guest, *words):
-    """Its pid; it stands ready and waits for go()."""
+    """Starts the workload, which waits for go(). Returns its pid."""
     text = guest.run(
         f"rm -f /tmp/w.out; workload {' '.join(map(str, words))} >/tmp/w.out 2>&1 & "
         "while [ -d /proc/$! ] && ! grep -q ^pid /tmp/w.out 2>/dev/null; do sleep 0.1; done; cat /tmp/w.out"
@@ -82,7 +83,7 @@ def start_workload(guest, *words):
 
 
 def go(guest, pid, timeout=LONG_SECONDS):
-    """Lets it run to its end."""
+    """Lets the workload run to its end."""
     text = guest.run(
         f"kill -USR1 {pid}; while [ -d /proc/{pid} ]; do sleep 0.05; done; cat /tmp/w.out",
         timeout=timeout,
@@ -92,8 +93,9 @@ def go(guest, pid, timeout=LONG_SECONDS):
 
 
 def own_trace(guest, words, filters, pid_filter=True, tracer="function", options=(), files=()):
-    """The guest's own trace text of one run of the workload, and the workload's pid. FILTERS may be
-    commands, too. OPTIONS are of trace_options and off before; FILES: (name, text) pairs of files that 0 or a truncation resets."""
+    """Returns the guest's own trace of one run of the workload, and the workload's pid. FILTERS may be commands,
+    too. OPTIONS are names in trace_options that are off before. FILES: (name, text) pairs of files that 0 or a
+    truncation resets."""
     guest.run("cd /sys/kernel/tracing && echo 0 >tracing_on && echo nop >current_tracer && echo 65536 >buffer_size_kb")
     pid = start_workload(guest, *words)
     try:
@@ -123,29 +125,29 @@ def own_trace(guest, words, filters, pid_filter=True, tracer="function", options
         )
 
 
-def hvtrace_trace(traced, guest, words, filters, pid_filter=True, tracer="function", options=(), files=()):
-    """The same by hvtrace."""
+def hvtrace_trace(traced, guest, words, filters, pid_filter=True, tracer="function", options=(), files=(), where=""):
+    """Returns the same as own_trace(), but traced by hvtrace. WHERE: the instance, with a slash at its end."""
     pid = start_workload(guest, *words)
-    traced.echo("tracing_on", "0")
+    traced.echo(f"{where}tracing_on", "0")
     if pid_filter:
-        traced.echo("set_ftrace_pid", str(pid))
-    traced.echo("set_ftrace_filter", *filters)
+        traced.echo(f"{where}set_ftrace_pid", str(pid))
+    traced.echo(f"{where}set_ftrace_filter", *filters)
     for name, text in files:
-        traced.echo(name, text)
-    traced.echo("current_tracer", tracer)
+        traced.echo(f"{where}{name}", text)
+    traced.echo(f"{where}current_tracer", tracer)
     for option in options:
-        traced.echo("trace_options", option)
-    traced.echo("trace", "")
-    traced.echo("tracing_on", "1")
+        traced.echo(f"{where}trace_options", option)
+    traced.echo(f"{where}trace", "")
+    traced.echo(f"{where}tracing_on", "1")
     go(guest, pid)
-    traced.echo("tracing_on", "0")
-    text = traced.text("trace", timeout=LONG_SECONDS)
+    traced.echo(f"{where}tracing_on", "0")
+    text = traced.text(f"{where}trace", timeout=LONG_SECONDS)
     for option in options:
-        traced.echo("trace_options", f"no{option}")
+        traced.echo(f"{where}trace_options", f"no{option}")
     for name, value in files:
-        traced.echo(name, "0" if value.isdigit() else "")
-    traced.echo("current_tracer", "nop")
-    traced.echo("set_ftrace_filter", "")
-    traced.echo("set_ftrace_pid", "")
-    traced.echo("tracing_on", "1")
+        traced.echo(f"{where}{name}", "0" if value.isdigit() else "")
+    traced.echo(f"{where}current_tracer", "nop")
+    traced.echo(f"{where}set_ftrace_filter", "")
+    traced.echo(f"{where}set_ftrace_pid", "")
+    traced.echo(f"{where}tracing_on", "1")
     return text, pid

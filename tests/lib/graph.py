@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 """function_graph's text, with funcgraph-proc and funcgraph-tail, as trees of calls."""
 
 import collections
@@ -12,7 +13,7 @@ NO_CALL = re.compile(r"^(#.*| -+|| *\d+\) .* => .*| *\d+\) .*(==========>|<=====
 LOST = re.compile(r"^CPU:\d+ \[LOST (\d+ )?EVENTS\]$")
 
 Line = collections.namedtuple("Line", "cpu pid us depth kind name value")
-# What a call looks like; folded: it has one line, or would have, had its task not changed CPU meanwhile.
+# A call. folded: it has only one line, or would have if its task had not changed CPUs meanwhile.
 # us and value: None until it returned.
 Call = collections.namedtuple("Call", "name folded calls us value")
 
@@ -20,7 +21,7 @@ LEAF, ENTER, LEAVE = "leaf", "enter", "leave"
 
 
 def parse(text):
-    """([Line], events lost). A line that is none of the tracer's is an error."""
+    """Returns ([Line], events lost). A line that is not the tracer's is an error."""
     lines, lost = [], 0
     for line in text.splitlines():
         match = LINE.match(line)
@@ -42,15 +43,15 @@ def parse(text):
 
 
 def trees(lines, pid, odd=None):
-    """[Call] of a task: outermost ones, which begin and end inside the text. Lines whose depth or name
-    does not nest are added to the list ODD and otherwise left out. ODD None: they are believed, and the
-    calls that then cannot have returned are left out.
+    """Returns [Call] of a task: the outermost calls that begin and end inside the text. Lines whose depth or name
+    does not nest are added to the list ODD and otherwise left out. ODD None: such lines are accepted, and calls
+    that cannot have returned then are left out.
 
-    An interrupt that came between a call's frame and its record is shown before that call, one deeper: such
-    lines are left out when they are complete and the call follows."""
+    An interrupt between the begin of a call's frame and its record is shown before that call, one level deeper.
+    Its lines are left out if they are complete and the call follows."""
     roots, open_calls = [], []
     early = []  # lines of such an interrupt, if it is one
-    early_open = []  # their calls that are open
+    early_open = []  # the open calls of these
 
     def is_early(line, depth):
         if not early and not (depth == len(open_calls) + 1 and line.kind != LEAVE):
@@ -71,7 +72,7 @@ def trees(lines, pid, odd=None):
         early_open.clear()
 
     def fits(line, depth):
-        # What was called before the text began is not seen.
+        # Calls that began before the text are not seen.
         while len(open_calls) < depth and not roots and not any(name for name, _, _ in open_calls):
             open_calls.append((None, [], None))
         if odd is not None:
@@ -109,14 +110,14 @@ def trees(lines, pid, odd=None):
 
 
 def shape(call):
-    """All but times and values."""
+    """Returns the call without times and values."""
     return (call.name, call.folded, tuple(shape(c) for c in call.calls))
 
 
 def unmatched(lines):
-    """Returns that are not of the call that is open on their task (the idle task: and CPU), and the
-    number of those that are. A return of a call before the first line is none of them, nor is what
-    one CPU's buffer still has of a time that another one's has no longer: tasks go from one to another."""
+    """Finds the returns that do not belong to the open call of their task (for an idle task: on its CPU), and the
+    number of those that do. Returns of calls before the first line do not count. Neither do events of a time
+    that the buffer of another CPU has no more, since tasks move from one CPU to another."""
     stacks, wrong, right = collections.defaultdict(list), [], 0
     first = {}
     for at, line in enumerate(lines):
@@ -137,7 +138,7 @@ def unmatched(lines):
 
 
 def walk(calls, above=()):
-    """(names from the outermost one, Call) of every call."""
+    """Yields (names from the outermost one on, Call) for every call."""
     for call in calls:
         path = (*above, call.name)
         yield path, call
@@ -145,7 +146,7 @@ def walk(calls, above=()):
 
 
 def rounds(roots, name):
-    """From the first root that is or has a call of NAME to before the last such one."""
+    """Returns the roots from the first that is or has a call of NAME to before the last such one."""
     at = [i for i, root in enumerate(roots) if any(c.name == name for _, c in walk([root]))]
     if len(at) < 2:
         raise AssertionError(f"{len(at)} {name} among {len(roots)} outermost calls")
@@ -153,7 +154,7 @@ def rounds(roots, name):
 
 
 def each_round(of_rounds, name):
-    """The roots of rounds(), a list for every round."""
+    """Returns the roots of rounds() as a list for every round."""
     found = []
     for root in of_rounds:
         if any(c.name == name for _, c in walk([root])):
@@ -163,7 +164,7 @@ def each_round(of_rounds, name):
 
 
 def difference(one, other):
-    """The first place where two lists of calls have another shape, in words; None: nowhere."""
+    """Returns the first place, in words, at which two lists of calls have different shapes; None: nowhere."""
     for i in range(max(len(one), len(other))):
         a = one[i] if i < len(one) else None
         b = other[i] if i < len(other) else None

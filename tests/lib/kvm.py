@@ -1,6 +1,7 @@
-"""What KVM counts of a machine, and what the host's kernel said meanwhile.
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""KVM's counters of a machine, and the host's kernel log meanwhile.
 
-Needs debugfs (mounted here when it is not). Leaves to others: what the figures must be (tests/nested)."""
+Needs debugfs, and mounts it if it is not mounted. Leaves to others: what the figures must be (tests/nested)."""
 
 import contextlib
 import glob
@@ -19,7 +20,7 @@ SHOWN = ("exits", "io_exits", "mmio_exits", "irq_exits", "halt_exits", "signal_e
 
 
 def log():
-    """The host's kernel log; empty where it may not be read."""
+    """Returns the host's kernel log, or nothing where reading is not permitted."""
     return subprocess.run(["dmesg"], capture_output=True, text=True, check=False).stdout
 
 
@@ -47,7 +48,7 @@ def in_words(counted, names=SHOWN):
 
 
 def entered():
-    """{where} the vCPUs of this host's machines go on, as this host's KVM says in a moment; empty: it cannot be asked."""
+    """Returns {where} the vCPUs of this host's machines go on, from KVM in a moment; empty: it cannot be asked."""
     instance = f"{TRACING}/instances/hvtrace-test-{os.getpid()}"
     try:
         os.mkdir(instance)
@@ -67,7 +68,8 @@ def entered():
 
 
 def whereabouts():
-    """In words, where vCPUs go on; told besides: in the host's own function that enters guests, where no guest has its place."""
+    """Returns in words where vCPUs go on. An address in the host's function that enters guests is marked: no guest
+    can be there."""
     places = {}
     with open("/proc/kallsyms", encoding="ascii") as file:
         text = sorted((int(words[0], 16), words[2]) for words in map(str.split, file) if words[1] in "tT" and len(words) == 4)
@@ -82,7 +84,7 @@ def whereabouts():
 
 
 class Record:
-    """A machine's counters and the host's log, from here on."""
+    """A machine's counters and the host's log from now on."""
 
     def __init__(self, pid):
         self.pid = pid
@@ -93,7 +95,7 @@ class Record:
         return [line for line in log().splitlines() if line not in self.lines]
 
     def describe(self):
-        """[lines] for a report of what went wrong; none where KVM runs no such machine."""
+        """Returns [lines] for a report of a failure; none if KVM runs no such machine."""
         if not self.before:
             return []
         counted = difference(self.before, stats(self.pid))

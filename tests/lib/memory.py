@@ -1,5 +1,6 @@
-"""A guest's memory from outside, by its own means and none of hvtrace's: what the text and the
-page-table slots were before, what they are after, and whose each difference is.
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Reads a guest's memory from outside without any code of hvtrace. Compares the text and the page-table
+slots before and after a case, and tells who made each difference.
 
 Physical addresses come from the guest's /proc/iomem and /proc/kallsyms, bytes from /proc/PID/mem of
 QEMU at the address its monitor gives. Good for guests with at most 3 GiB (one block of RAM)."""
@@ -18,7 +19,7 @@ WANTED = (
     "__start_static_call_sites", "__stop_static_call_sites",
     "__start_static_call_tramp_key", "__stop_static_call_tramp_key",
 )  # fmt: skip
-ACCESSED_DIRTY = 0x60  # set by the CPU, not by anybody's change
+ACCESSED_DIRTY = 0x60  # set by the CPU
 
 
 class Memory:
@@ -33,7 +34,7 @@ class Memory:
         _, self.symbols, self.trampolines, self.code_gpa = domain.places
 
     def _places(self):
-        """(symbols, static call trampolines, physical address of the code) of this boot."""
+        """Returns (symbols, static call trampolines, physical address of the code) of this boot."""
         pattern = "|".join(WANTED)
         lines = self.domain.run(f"grep -E ' ({pattern}|__SCT__.*)$' /proc/kallsyms; grep 'Kernel code' /proc/iomem")
         found = [(int(m[1], 16), m[2]) for m in re.finditer(r"^([0-9a-f]{16}) . (\w+)$", lines, re.M)]
@@ -59,11 +60,16 @@ class Memory:
         return gva - self.symbols["_text"] + self.code_gpa
 
     def read_image(self, gva, size):
-        """From the kernel image, which is contiguous in physical memory."""
+        """Reads from the kernel image, which is contiguous in physical memory."""
         return self.read_gpa(self.image_gpa(gva), size)
 
+    def write_image(self, gva, data):
+        """Writes what a hostile guest could write."""
+        with open(f"/proc/{self.domain.pid}/mem", "r+b", buffering=0) as file:
+            os.pwrite(file.fileno(), data, self.base + self.image_gpa(gva))
+
     def walk(self, gva):
-        """Physical address by the kernel's own tables, None for a hole."""
+        """Returns the physical address by the kernel's own tables, None for a hole."""
         root = self.image_gpa(self.symbols["init_top_pgt"])
         levels = 5 if self._la57() else 4
         table = root
@@ -83,7 +89,7 @@ class Memory:
         return bool(int(cr4[1], 16) & (1 << 12))
 
     def snapshot(self):
-        """Text, the tables that map the kernel's half of the image, and module text."""
+        """Copies the text, the tables that map the kernel's half of the image, and module text."""
         s = self.symbols
         tables = {}
         for name in ("init_top_pgt", "level3_kernel_pgt", "level2_kernel_pgt"):
@@ -112,19 +118,19 @@ class Memory:
                 if gpa is None:
                     break
                 pages[(words[0], page)] = self.read_gpa(gpa, PAGE)
-                break  # one page of .text holds every site of the modules the tests load
+                break  # one page of .text has every site of the modules that the tests load
         return pages
 
     def _same_memory(self, one, other):
-        """Whether a table took a large page's place and maps the same memory (set_memory_x() and
-        the like: change_page_attr). hvtrace fills in nothing but empty slots."""
+        """Whether a table replaces a large page and maps the same memory, as set_memory_x() and others do
+        (change_page_attr). hvtrace writes only into empty slots."""
         if not one & 0x80 or other & 0x80 or not one & other & 1:
             return False
         (first,) = struct.unpack("<Q", self.read_gpa(other & FRAME, 8))
         return first & 1 == 1 and first & FRAME == one & FRAME & ~(LARGE - 1)
 
     def _own_places(self):
-        """[(start, end, what)] of the text that the guest itself may change at any time."""
+        """Returns [(start, end, what)] of the text that the guest itself may change at any time."""
         s = self.symbols
         places = []
         start, stop = s["__start___jump_table"], s["__stop___jump_table"]
@@ -143,8 +149,8 @@ class Memory:
         return sorted(places)
 
     def names_of(self, addresses):
-        """[SYMBOL+OFFSET] of addresses in the kernel's text. Debian's System.map is in the debug package:
-        from the guest's own list, of which only what is asked for passes the serial port."""
+        """Returns [SYMBOL+OFFSET] of addresses in the kernel's text. Debian's System.map is in the debug package, so
+        this uses the guest's own list. Only the part that is needed passes the serial port."""
         if not addresses:
             return []
         near = "|".join(sorted({f"{address:016x}"[:12] for address in addresses}))  # 64 KiB around
@@ -157,9 +163,9 @@ class Memory:
         return found
 
     def compare(self, before, after):
-        """(what must not be: list of lines, the guest's own differences: list of lines)."""
+        """Returns (list of forbidden differences, list of the guest's own differences), as lines."""
         bad, own, places = [], [], []
-        differences = []  # (address, what, whose or None)
+        differences = []  # (address, what, who made it or None)
         text = self.symbols["_text"]
         old, new = before["text"], after["text"]
         if old != new:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 """A machine of `hvtrace run` with a shell on its console, which is this process's pipe."""
 
 import ctypes
@@ -22,7 +23,7 @@ SETUP = (
 
 
 def kernel_file(suite):
-    """(the bzImage, the initrd)"""
+    """Returns (the bzImage, the initrd)."""
     directory = script("kernel", suite)
     name = next(name for name in os.listdir(f"{directory}/boot") if name.startswith("vmlinu"))
     return f"{directory}/boot/{name}", script("initramfs", directory)
@@ -49,7 +50,7 @@ def unpack_vmlinux(bzimage, path):
 
 
 class OwnMachine:
-    """`with OwnMachine(...) as m:` boots; killed at the end if it did not end before."""
+    """`with OwnMachine(...) as m:` boots a machine. It is killed at the end if it has not ended before."""
 
     count = 0
 
@@ -72,7 +73,7 @@ class OwnMachine:
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
         try:
-            # long before there is a shell: what is piped waits for it
+            # written long before there is a shell: it stays in the pipe
             self.process.stdin.write(f"{SETUP}\n".encode())
             self.process.stdin.flush()
             self._wait(rb"/ # ", BOOT_SECONDS)
@@ -111,14 +112,14 @@ class OwnMachine:
             time.sleep(0.02)
 
     def run(self, command, timeout=120):
-        """What COMMAND prints; an exit status other than 0 is an error."""
+        """Returns what COMMAND prints. An exit status other than 0 is an error."""
         self.nr += 1
         self.said = b""
         line = f"echo 'BE''GIN' {self.nr}; {{ {command}\n}} 2>&1 </dev/null; echo 'E''ND' {self.nr} $?\n"
         self.process.stdin.write(line.encode())
         self.process.stdin.flush()
         match = self._wait(rb"BEGIN %d\r\n(.*)END %d (\d+)\r\n" % (self.nr, self.nr), timeout)
-        # what the terminal echoes of the second line comes before or within
+        # the terminal's echo of the second line may come before or within it
         text = match[1].decode(errors="replace").replace("\r\n", "\n")
         text = "\n".join(row for row in text.split("\n") if not row.startswith("> }"))
         if match[2] != b"0":
@@ -126,7 +127,7 @@ class OwnMachine:
         return text
 
     def wait_attached(self):
-        """Until its session answers."""
+        """Waits until its session answers."""
         deadline = time.monotonic() + BOOT_SECONDS
         while self.hv.run("stat", self.name)[0] != 0:
             if time.monotonic() > deadline:
@@ -134,7 +135,7 @@ class OwnMachine:
             time.sleep(0.3)
 
     def end(self, command, timeout=BOOT_SECONDS):
-        """(exit status, stderr) after COMMAND has ended the machine."""
+        """Returns (exit status, stderr) after COMMAND has ended the machine."""
         self.process.stdin.write(f"{command}\n".encode())
         self.process.stdin.flush()
         status = self.process.wait(timeout)

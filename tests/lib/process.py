@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Looks at processes of this host."""
 
 import os
@@ -6,5 +7,5 @@ import os
 def has_open(pid, path):
     try:
         return path in [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
-    except OSError:  # it is gone, or is executed just now
+    except OSError:  # it has ended, or is calling execve()
         return False

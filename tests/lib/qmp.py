@@ -1,11 +1,12 @@
-"""Commands to a QMP socket. Leaves to others: whose it is; events are passed over."""
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Sends commands to a QMP socket, and ignores events. Leaves to others: which VMM it belongs to."""
 
 import json
 import socket
 
 
 def ask(path, *commands, timeout=60):
-    """Answers of COMMANDS, (name, arguments) each: {"return": ...} or {"error": ...}."""
+    """Returns the answers to COMMANDS, each (name, arguments): {"return": ...} or {"error": ...}."""
     with socket.socket(socket.AF_UNIX) as one:
         one.settimeout(timeout)
         one.connect(path)

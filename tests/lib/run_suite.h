@@ -1,14 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The main part of every test program that uses Check: one suite with one test case set, to which
- * the program adds its tests. Leaves to others: what has to be there before the first test or to go
- * after the last, which is main()'s. */
+ * the program adds its tests. Leaves to others: preparation before the first test and cleanup after
+ * the last, which is main()'s. */
 #pragma once
 
 #include <check.h>
 #include <stdlib.h>
 
-/* Runs what ADD adds. FORKS: CK_NOFORK runs all tests in this process. CK_VERBOSITY in the
- * environment says how much is printed. Returns the status that main() is to return: EXIT_FAILURE
- * when a test failed. */
+/* Runs the tests that ADD adds. FORKS: CK_NOFORK runs all tests in this process. CK_VERBOSITY in
+ * the environment says how much is printed. Returns the exit status for main(): EXIT_FAILURE if a
+ * test failed. */
 static inline int run_suite_in(enum fork_status forks, const char *name, void (*add)(TCase *tc))
 {
 	Suite *suite = suite_create(name);
@@ -25,7 +26,7 @@ static inline int run_suite_in(enum fork_status forks, const char *name, void (*
 	return nr_failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* Likewise, with each test in a process of its own unless CK_FORK=no is in the environment. */
+/* The same, with each test in a process of its own unless CK_FORK=no is in the environment. */
 static inline int run_suite(const char *name, void (*add)(TCase *tc))
 {
 	return run_suite_in(CK_FORK_GETENV, name, add);

@@ -1,4 +1,5 @@
-/* Words of the scripts of operations on a tree (golden transcripts, the conformance player). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Parses scripts of operations on a tree (golden transcripts, the conformance player). */
 #pragma once
 
 #include <stdlib.h>
@@ -28,7 +29,7 @@ static inline size_t unescape(char *s)
 	return (size_t)(to - s);
 }
 
-/* The next word of *LINE, which goes on behind it; "" at the end. */
+/* Returns the next word of *LINE, and moves *LINE behind it; "" at the end. */
 static inline char *next_word(char **line)
 {
 	char *word;

@@ -1,7 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/lib/stub_world.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "ringbuf/ring.h"
 
 #define NR_PIDS 1024
 
@@ -29,33 +33,22 @@ static void plain(const struct world *w)
 
 static void other_task(const struct world *w)
 {
-	world_states(w)[0].last_pid = 0;
+	world_state(w, 0)->last_pid = 0;
 }
 
 static void no_migration_counts(const struct world *w)
 {
-	world_params(w)->task_migrate_off = world_params(w)->task_pid_off;
-	world_params(w)->migrate_mask = 0;
+	w->values->alternatives |= 1u << HV_ALT_NO_MIGRATE;
 }
 
 static void lazy_counts(const struct world *w)
 {
-	world_params(w)->task_lazy_off = offsetof(struct world_task, lazy_count);
-	world_params(w)->lazy_mask = 0x10000;
+	w->values->alternatives |= 1u << HV_ALT_LAZY;
 }
 
 static void thunk(const struct world *w)
 {
-	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
-
-	for (size_t i = 0; i < stubs->nr_returns; i++) {
-		uint64_t off = WORLD_CODE_OFF + stubs->return_offs[i];
-		bool placed = hv_arch_x86_64.place_return(w->host + off, world_gva(w, off),
-							  world_gva(w, WORLD_THUNK_OFF));
-
-		assert(placed);
-		(void)placed;
-	}
+	w->values->return_thunk = world_gva(w, WORLD_THUNK_OFF);
 }
 
 static void pid_hit(const struct world *w)
@@ -103,7 +96,7 @@ static void cpus_chosen(const struct world *w)
 static void cpu_muted(const struct world *w)
 {
 	world_control(w)->mode = HV_MODE_CPUS;
-	world_states(w)[0].muted = 1;
+	world_state(w, 0)->muted = 1;
 }
 
 static void cpus_and_pid(const struct world *w)
@@ -141,11 +134,6 @@ static void action(const struct world *w)
 	world_call_action(w, HV_SLOT_ON | HV_SLOT_ON_COUNTED | HV_SLOT_OFF_COUNTED);
 }
 
-static void cpu_beyond(const struct world *w)
-{
-	world_cpu(w)->cpu_number = WORLD_NR_CPUS;
-}
-
 static void second_cpu(const struct world *w)
 {
 	world_cpu(w)->cpu_number = 1;
@@ -163,7 +151,6 @@ const struct world_case world_cases[] = {
 	{"pid beyond the filter", 0, 0, pid_beyond},
 	{"tracing off", 0, 0, off},
 	{"tracing off, pid filter", 0, 0, off_with_filter},
-	{"vCPU without a ring", 0, 0, cpu_beyond},
 	{"record, of a function with a command", 0, 1, action},
 	{"record, vCPU not muted", 0, 1, cpus_chosen},
 	{"record, vCPU chosen and pid filter", 0, 1, cpus_and_pid},
@@ -185,6 +172,7 @@ static size_t stub_off(enum world_stub stub)
 		[WORLD_GRAPH] = {HV_ROLE_NONE, HV_TRACE_GRAPH, 0},
 		[WORLD_GRAPH_ROOT] = {HV_ROLE_NONE, HV_TRACE_GRAPH_ROOT, 0},
 		[WORLD_GRAPH_NOTRACE] = {HV_ROLE_NONE, HV_TRACE_GRAPH_NOTRACE, 0},
+		[WORLD_FUNCTION_AND_GRAPH] = {HV_ROLE_NONE, HV_TRACE_FUNCTION_AND_GRAPH, 0},
 		[WORLD_NEW_TASK] = {HV_ROLE_NEW_TASK, HV_TRACE_GRAPH, 0},
 		[WORLD_LEAVES] = {HV_ROLE_LEAVES, HV_TRACE_GRAPH, 0},
 		[WORLD_ARRIVES] = {HV_ROLE_ARRIVES, HV_TRACE_GRAPH, 0},
@@ -197,19 +185,18 @@ static size_t stub_off(enum world_stub stub)
 		return stubs->function_off;
 	if (stub == WORLD_FUNCTION_STACK)
 		return stubs->function_stack_off;
-	return stubs->calls_off + stubs->call_len_bytes * hv_call_entry(entries[stub].role,
-									entries[stub].trace,
-									entries[stub].profiled);
+	return hv_call_off(stubs, entries[stub].role, entries[stub].trace, entries[stub].profiled);
 }
 
 static void make_site(const struct world *w, uint64_t off, enum world_stub kind)
 {
+	static const uint8_t body[] = {0x48, 0x89, 0xc8, 0xc3}; /* movq %rcx, %rax; ret */
 	struct hv_gva stub = world_gva(w, WORLD_CODE_OFF + stub_off(kind));
 	bool reaches = hv_arch_x86_64.encode_call(world_gva(w, off), stub, w->host + off);
 
 	assert(reaches);
 	(void)reaches;
-	w->host[off + hv_arch_x86_64.site_len_bytes] = 0xc3;
+	memcpy(w->host + off + hv_arch_x86_64.site_len_bytes, body, sizeof(body));
 }
 
 static void make_cpu(const struct world *w)
@@ -223,68 +210,130 @@ static void make_cpu(const struct world *w)
 	world_set_current(w, &cpu->cat);
 }
 
+static struct hv_stub_values values_of(const struct world *w)
+{
+	return (struct hv_stub_values){
+		.hole =
+			{
+				[HV_HOLE_cpu_number] = offsetof(struct world_cpu, cpu_number),
+				[HV_HOLE_current] = offsetof(struct world_cpu, current),
+				[HV_HOLE_preempt_count] = offsetof(struct world_cpu, preempt_count),
+				[HV_HOLE_steal_time] = offsetof(struct world_cpu, steal_ns),
+				[HV_HOLE_irq_stack] = offsetof(struct world_cpu, irq_stack),
+				[HV_HOLE_task_pid] = offsetof(struct world_task, pid),
+				[HV_HOLE_task_tgid] = offsetof(struct world_task, tgid),
+				[HV_HOLE_task_comm] = offsetof(struct world_task, comm),
+				[HV_HOLE_task_flags] = offsetof(struct world_task, flags),
+				[HV_HOLE_task_migrate] =
+					offsetof(struct world_task, migration_disabled),
+				[HV_HOLE_task_stack] = offsetof(struct world_task, stack),
+				[HV_HOLE_task_lazy] = offsetof(struct world_task, lazy_count),
+				[HV_HOLE_task_lazy_flags] = offsetof(struct world_task, flags),
+				[HV_HOLE_lazy_mask] = 0x10000,
+				[HV_HOLE_params] = world_gva(w, WORLD_STUBS_OFF).v,
+				[HV_HOLE_control] = world_gva(w, WORLD_CONTROL_OFF).v,
+				[HV_HOLE_vcpus] = world_gva(w, WORLD_VCPUS_OFF).v,
+				[HV_HOLE_pids] = world_gva(w, WORLD_PIDS_OFF).v,
+				[HV_HOLE_nr_pids] = NR_PIDS,
+				[HV_HOLE_stacks] = world_gva(w, WORLD_STACKS_OFF).v,
+				[HV_HOLE_event_files] = world_gva(w, WORLD_FILES_OFF).v,
+				[HV_HOLE_event_files_len] =
+					WORLD_NR_FILES * sizeof(struct hv_event_file),
+				[HV_HOLE_event_probes] = world_gva(w, WORLD_PROBES_OFF).v,
+				[HV_HOLE_event_probes_len] = WORLD_PROBES_BYTES,
+				[HV_HOLE_drafts] = world_gva(w, WORLD_DRAFTS_OFF).v,
+				[HV_HOLE_drafts_len] =
+					WORLD_NR_CPUS * HV_NR_DRAFTS * sizeof(struct hv_draft),
+				[HV_HOLE_event_reserve] = world_gva(w, WORLD_KERNEL_OFF).v,
+				[HV_HOLE_event_commit] = world_gva(w, WORLD_KERNEL_OFF + 0x10).v,
+				[HV_HOLE_event_release] = world_gva(w, WORLD_KERNEL_OFF + 0x20).v,
+				[HV_HOLE_fbuffer_file] = offsetof(struct world_buffer, file),
+				[HV_HOLE_fbuffer_event] = offsetof(struct world_buffer, event),
+				[HV_HOLE_fbuffer_entry] = offsetof(struct world_buffer, entry),
+				[HV_HOLE_ring_mask] = hv_ring_mask(w->nr_slots),
+				[HV_HOLE_key_shift] = hv_key_shift(w->nr_slots),
+				[HV_HOLE_home_shift] = 32 - WORLD_HOMES_SHIFT,
+				[HV_HOLE_count_shift] = 32 - WORLD_COUNTS_SHIFT,
+				[HV_HOLE_stack_bytes] = w->stack_bytes,
+				[HV_HOLE_stack_mask] = -(uint64_t)w->stack_bytes,
+			},
+	};
+}
+
+static void link_stubs(const struct world *w, struct hv_gva at)
+{
+	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
+	uint8_t *code = w->host + WORLD_CODE_OFF;
+	const char *bad;
+
+	memcpy(code, stubs->code, stubs->len_bytes);
+	bad = hv_arch_x86_64.link(stubs, w->values, at, code);
+	if (bad)
+		printf("%s does not fit\n", bad);
+	assert(!bad);
+}
+
+void world_choose_ways(const struct world *w)
+{
+	world_control(w)->graph_mode = !hv_graph_is_plain(world_params(w));
+	world_params(w)->profile_mode = hv_profile_is_plain(world_params(w)) ? HV_PROFILE_PLAIN : 0;
+}
+
+static void make_vcpus(const struct world *w)
+{
+	uint64_t *table = (uint64_t *)(w->host + WORLD_VCPUS_OFF);
+
+	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++) {
+		table[cpu] = world_gva(w, world_state_off(w, cpu)).v;
+		*world_state(w, cpu) = (struct hv_state){
+			.head = hv_ring_head_at(0, w->nr_slots),
+			.counts_gva = world_gva(w, WORLD_COUNTS_OFF).v +
+				      cpu * WORLD_NR_COUNTS * sizeof(struct hv_count),
+		};
+	}
+}
+
 void world_prepare(const struct world *w, const struct world_case *c)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
 
 	assert(WORLD_CODE_OFF + stubs->len_bytes <= WORLD_TEXT_OFF);
-	memset(w->host, 0, WORLD_RINGS_OFF);
+	memset(w->host, 0, WORLD_VCPU_OFF);
 	memset(w->host + WORLD_CODE_OFF, 0xcc, WORLD_PIDS_OFF - WORLD_CODE_OFF);
-	memcpy(w->host + WORLD_CODE_OFF, stubs->code, stubs->len_bytes);
+	*w->values = values_of(w);
 	make_site(w, WORLD_TRACED_OFF, c->stub);
 	/* No interrupt is in the middle of the scheduler. */
 	make_site(w, WORLD_TRACED_OTHER_OFF,
 		  c->stub >= WORLD_NEW_TASK && c->stub <= WORLD_ARRIVES ? WORLD_GRAPH : c->stub);
 	w->host[WORLD_THUNK_OFF] = 0xc3;
 	make_cpu(w);
-	world_states(w)[0].last_pid = cat.pid;
+	make_vcpus(w);
+	for (unsigned i = 0; i < WORLD_NR_STACKS; i++)
+		world_stack(w, i)->depth = HV_STACK_DEPTH_0;
+	world_state(w, 0)->last_pid = cat.pid;
 	*world_params(w) = (struct hv_params){
-		.nr_cpus = WORLD_NR_CPUS,
-		.cpu_number_percpu = offsetof(struct world_cpu, cpu_number),
-		.preempt_count_percpu = offsetof(struct world_cpu, preempt_count),
-		.current_percpu = offsetof(struct world_cpu, current),
-		.task_pid_off = offsetof(struct world_task, pid),
-		.task_tgid_off = offsetof(struct world_task, tgid),
-		.task_comm_off = offsetof(struct world_task, comm),
-		.task_flags_off = offsetof(struct world_task, flags),
-		.task_migrate_off = offsetof(struct world_task, migration_disabled),
-		.migrate_mask = 0xff,
-		.states_gva = world_gva(w, WORLD_STATES_OFF).v,
-		.rings_gva = world_gva(w, WORLD_RINGS_OFF).v,
-		.slot_mask = w->nr_slots - 1,
-		.ring_shift = (uint32_t)__builtin_ctzll(w->nr_slots * sizeof(struct hv_record)),
-		.lap_shift = (uint32_t)__builtin_ctzll(w->nr_slots),
-		.pids_gva = world_gva(w, WORLD_PIDS_OFF).v,
-		.nr_pids = NR_PIDS,
-		.control_gva = world_gva(w, WORLD_CONTROL_OFF).v,
 		.graph_flags = HV_GRAPH_RETURNS,
 		.max_depth = UINT32_MAX,
-		.stacks_gva = world_gva(w, WORLD_STACKS_OFF).v,
-		.nr_homes = WORLD_NR_HOMES,
-		.stack_bytes = w->stack_bytes,
-		.task_stack_off = offsetof(struct world_task, stack),
-		.counts_gva = world_gva(w, WORLD_COUNTS_OFF).v,
-		.nr_counts = WORLD_NR_COUNTS,
-		.irq_stack_percpu = offsetof(struct world_cpu, irq_stack),
 	};
 	c->prepare(w);
+	world_choose_ways(w);
+	link_stubs(w, c->hooked ? world_text(w) : world_gva(w, WORLD_CODE_OFF));
 }
 
 void world_set_up(const struct world *w, const struct world_case *c)
 {
-	memset(w->host + WORLD_RINGS_OFF, 0, WORLD_LEN(w->nr_slots) - WORLD_RINGS_OFF);
+	memset(w->host + WORLD_VCPU_OFF, 0, WORLD_LEN(w->nr_slots) - WORLD_VCPU_OFF);
 	world_prepare(w, c);
 }
 
 bool world_records(const struct world *w, uint32_t pid, uint32_t cpu)
 {
-	const struct hv_params *p = world_params(w);
 	uint32_t mode = world_control(w)->mode;
-	bool chosen = pid < p->nr_pids && w->host[WORLD_PIDS_OFF + pid / 8] >> pid % 8 & 1;
+	bool chosen = pid < NR_PIDS && w->host[WORLD_PIDS_OFF + pid / 8] >> pid % 8 & 1;
 
-	if (mode & HV_MODE_OFF || cpu >= p->nr_cpus)
+	if (mode & HV_MODE_OFF)
 		return false;
-	if (mode & HV_MODE_CPUS && world_states(w)[cpu].muted)
+	if (mode & HV_MODE_CPUS && world_state(w, cpu)->muted)
 		return false;
 	return !(mode & HV_MODE_PID_FILTER) || chosen;
 }

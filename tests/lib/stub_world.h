@@ -1,7 +1,8 @@
-/* All that a stub touches, in one block of memory: params, the code, functions that were traced,
- * per-CPU data, two tasks, states and rings. The block can be put at any address: in a machine of
- * tests/kvm, or where it is in this process. And the cases: every way through the function stub.
- * x86-64. Leaves to others: running it, what comes out. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* All memory that a stub touches, in one block: params, the code, functions that are traced,
+ * per-CPU data, two tasks, states and rings. The block can be at any address: in a machine of
+ * tests/kvm, or where it is in this process. And the cases: every path through the stubs. x86-64.
+ * Leaves to others: running a case, the results. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,27 +13,44 @@
 
 #define WORLD_NR_CPUS 2
 
-/* Offsets in the block, pages by what the guest may do with them. */
+/* Offsets in the block. The comments say what the guest may do with a page. */
 #define WORLD_STUBS_OFF	  0x0000				/* params, read-only */
+#define WORLD_VCPUS_OFF	  (WORLD_STUBS_OFF + 0xc00)		/* behind the slots */
+#define WORLD_FILES_OFF	  (WORLD_STUBS_OFF + 0xd00)		/* of events */
 #define WORLD_CODE_OFF	  (WORLD_STUBS_OFF + HV_STUBS_CODE_OFF) /* executable */
-#define WORLD_TEXT_OFF	  0x4000				/* executable */
-#define WORLD_PIDS_OFF	  0x5000				/* read-only */
-#define WORLD_CPU_OFF	  0x6000				/* read-write from here on */
+#define WORLD_TEXT_OFF	  0x5000				/* executable */
+#define WORLD_PIDS_OFF	  0x6000				/* read-only */
+#define WORLD_CPU_OFF	  0x7000				/* read-write from here on */
 #define WORLD_CONTROL_OFF (WORLD_CPU_OFF + 0x400)
-#define WORLD_STATES_OFF  0x7000
-#define WORLD_STACKS_OFF  0x8000  /* return stacks */
+#define WORLD_STACKS_OFF  0x9000  /* return stacks */
 #define WORLD_COUNTS_OFF  0x13000 /* of a profile */
-#define WORLD_RINGS_OFF	  0x14000
+#define WORLD_PROBES_OFF  0x13e00 /* of events */
+#define WORLD_DRAFTS_OFF  0x14000 /* of events */
+#define WORLD_VCPU_OFF	  0x1c000 /* a state and its ring, then the next vCPU's */
 
-#define WORLD_NR_STACKS 8
-#define WORLD_NR_COUNTS 40
-#define WORLD_NR_HOMES	(WORLD_NR_STACKS - HV_STACK_PROBES + 1)
+#define WORLD_NR_STACKS	   7
+#define WORLD_HOMES_SHIFT  2 /* log2 of the first places, HV_STACK_PROBES - 1 less than that */
+#define WORLD_NR_COUNTS	   39
+#define WORLD_COUNTS_SHIFT 3 /* likewise, HV_COUNT_PROBES - 1 less */
 
-/* Functions of the text: each a site, then a return. */
+#define WORLD_NR_FILES	   6
+#define WORLD_PROBES_BYTES 0x80
+
+/* Functions of the text. Each one is a site, then a return. */
 #define WORLD_TRACED_OFF       (WORLD_TEXT_OFF + 0x00)
 #define WORLD_TRACED_OTHER_OFF (WORLD_TEXT_OFF + 0x40)
-#define WORLD_THUNK_OFF	       (WORLD_TEXT_OFF + 0x80) /* what a kernel with thunks returns by */
-#define WORLD_TEXT_END	       (WORLD_TEXT_OFF + 0xc0) /* free for others */
+#define WORLD_THUNK_OFF	       (WORLD_TEXT_OFF + 0x80) /* the return thunk of a kernel that has one */
+#define WORLD_KERNEL_OFF       (WORLD_TEXT_OFF + 0xc0)	/* what stubs of events go on to */
+#define WORLD_TEXT_END	       (WORLD_TEXT_OFF + 0x100) /* free for others */
+
+/* The guest's struct trace_event_buffer. */
+struct world_buffer {
+	uint64_t unused;
+	uint64_t event;
+	uint64_t file;
+	uint64_t entry;
+	uint64_t more;
+};
 
 struct world_task {
 	uint64_t flags;
@@ -41,11 +59,12 @@ struct world_task {
 	uint32_t tgid;
 	uint16_t migration_disabled;
 	char comm[16];
-	uint64_t stack; /* its lowest byte */
+	uint64_t stack; /* address of its lowest byte */
 };
 
 struct world_cpu { /* at the gs base */
-	uint64_t unused[8];
+	uint64_t unused[7];
+	uint64_t steal_ns;
 	uint32_t cpu_number;
 	uint32_t preempt_count;
 	struct hv_gva current;
@@ -55,22 +74,24 @@ struct world_cpu { /* at the gs base */
 };
 
 _Static_assert(sizeof(struct world_cpu) <= WORLD_CONTROL_OFF - WORLD_CPU_OFF, "cpu");
-_Static_assert(sizeof(struct hv_control) <= WORLD_STATES_OFF - WORLD_CONTROL_OFF, "control block");
+_Static_assert(sizeof(struct hv_control) <= WORLD_STACKS_OFF - WORLD_CONTROL_OFF, "control block");
 
 struct world {
-	uint8_t *host;	   /* the block, borrowed, WORLD_LEN(nr_slots) bytes */
-	struct hv_gva gva; /* where the code that runs sees it */
-	uint64_t nr_slots; /* of a ring, a power of two */
+	uint8_t *host;		       /* the block, borrowed, WORLD_LEN(nr_slots) bytes */
+	struct hv_gva gva;	       /* where the code that runs sees the block */
+	uint64_t nr_slots;	       /* of a ring, a power of two */
+	struct hv_stub_values *values; /* borrowed: what the code is linked with */
 	/* The kernel stack that calls are made on: an aligned block, which is what return stacks go
 	 * by. */
 	struct hv_gva stack;
 	uint32_t stack_bytes;
-	struct hv_gva task_stack; /* as the tasks say it; STACK_BYTES long, too */
+	struct hv_gva task_stack; /* the address in the tasks; STACK_BYTES long, too */
 	struct hv_gva above;	  /* a word of it, above what calls: of a case that is hooked */
 };
 
-#define WORLD_LEN(nr_slots)                                                                        \
-	(WORLD_RINGS_OFF + WORLD_NR_CPUS * (uint64_t)(nr_slots) * sizeof(struct hv_record))
+#define WORLD_VCPU_LEN(nr_slots)                                                                   \
+	(sizeof(struct hv_state) + (uint64_t)(nr_slots) * sizeof(struct hv_record))
+#define WORLD_LEN(nr_slots) (WORLD_VCPU_OFF + WORLD_NR_CPUS * WORLD_VCPU_LEN(nr_slots))
 
 static inline struct hv_params *world_params(const struct world *w)
 {
@@ -87,14 +108,25 @@ static inline struct world_cpu *world_cpu(const struct world *w)
 	return (struct world_cpu *)(w->host + WORLD_CPU_OFF);
 }
 
-static inline struct hv_state *world_states(const struct world *w)
+static inline uint64_t world_state_off(const struct world *w, unsigned cpu)
 {
-	return (struct hv_state *)(w->host + WORLD_STATES_OFF);
+	return WORLD_VCPU_OFF + cpu * WORLD_VCPU_LEN(w->nr_slots);
+}
+
+static inline struct hv_state *world_state(const struct world *w, unsigned cpu)
+{
+	return (struct hv_state *)(w->host + world_state_off(w, cpu));
 }
 
 static inline struct hv_record *world_ring(const struct world *w, unsigned cpu)
 {
-	return (struct hv_record *)(w->host + WORLD_RINGS_OFF) + cpu * w->nr_slots;
+	return (struct hv_record *)(world_state(w, cpu) + 1);
+}
+
+/* How many records were reserved. */
+static inline uint64_t world_head(const struct world *w, unsigned cpu)
+{
+	return world_state(w, cpu)->head / sizeof(struct hv_record) - w->nr_slots;
 }
 
 static inline struct hv_gva world_gva(const struct world *w, uint64_t off)
@@ -102,7 +134,7 @@ static inline struct hv_gva world_gva(const struct world *w, uint64_t off)
 	return hv_gva(w->gva.v + off);
 }
 
-/* Which task is current. */
+/* Makes TASK the current one. */
 void world_set_current(const struct world *w, const struct world_task *task);
 
 static inline struct hv_stack *world_stack(const struct world *w, unsigned index)
@@ -110,15 +142,23 @@ static inline struct hv_stack *world_stack(const struct world *w, unsigned index
 	return (struct hv_stack *)(w->host + WORLD_STACKS_OFF) + index;
 }
 
-static inline struct hv_gva world_handler(const struct world *w)
+/* Where the code of a case that is hooked is said to be. The handler's address has to be text of a
+ * kernel, which is in the last 2 GiB; in a process the code cannot be there. */
+static inline struct hv_gva world_text(const struct world *w)
 {
-	return world_gva(w, WORLD_CODE_OFF + hv_arch_x86_64.stubs.handler_off);
+	return hv_gva(world_gva(w, WORLD_CODE_OFF).v | UINT64_C(0xffffffff80000000));
 }
 
-/* The return stack that the kernel stack at ADDRESS takes in an empty world. */
+/* The address of the handler in a case that is hooked. */
+static inline struct hv_gva world_handler(const struct world *w)
+{
+	return hv_gva_add(world_text(w), hv_arch_x86_64.stubs.handler_off);
+}
+
+/* Returns the return stack that the kernel stack at ADDRESS gets in an empty world. */
 static inline struct hv_stack *world_home(const struct world *w, uint64_t address)
 {
-	return world_stack(w, hv_stack_home(address, WORLD_NR_HOMES));
+	return world_stack(w, hv_stack_home(address, WORLD_HOMES_SHIFT));
 }
 
 static inline struct hv_count *world_counts(const struct world *w, unsigned cpu)
@@ -126,13 +166,14 @@ static inline struct hv_count *world_counts(const struct world *w, unsigned cpu)
 	return (struct hv_count *)(w->host + WORLD_COUNTS_OFF) + cpu * WORLD_NR_COUNTS;
 }
 
-/* What the sites call. */
+/* The stub that the sites call. */
 enum world_stub {
 	WORLD_FUNCTION,
 	WORLD_FUNCTION_STACK,
 	WORLD_GRAPH,
 	WORLD_GRAPH_ROOT,
 	WORLD_GRAPH_NOTRACE,
+	WORLD_FUNCTION_AND_GRAPH,
 	WORLD_NEW_TASK, /* and the graph's */
 	WORLD_LEAVES,	/* likewise */
 	WORLD_ARRIVES,	/* likewise */
@@ -141,10 +182,10 @@ enum world_stub {
 	WORLD_PROFILE_GRAPH,
 };
 
-/* One way through a stub, or through the two of a graph. */
+/* One path through a stub, or through the two stubs of a graph. */
 struct world_case {
 	const char *name;
-	unsigned nr_task_records; /* of one call */
+	unsigned nr_task_records; /* that one call writes */
 	unsigned nr_function_records;
 	void (*prepare)(const struct world *w);
 	/* A graph's: */
@@ -152,23 +193,23 @@ struct world_case {
 	unsigned nr_entries;
 	unsigned nr_exits;
 	unsigned nr_mores;
-	unsigned nr_stacks;  /* a record of their own, and those of words */
-	unsigned nr_hits;    /* counted in the profile */
-	unsigned calm : 1;   /* there is nothing in it that an interrupt could break */
+	unsigned nr_stacks;  /* stacks, with their records of words */
+	unsigned nr_hits;    /* calls that the profile counts */
+	unsigned calm : 1;   /* an interrupt cannot break anything in it */
 	unsigned hooked : 1; /* the word above is our handler's address */
 };
 
-/* Every way through the function stub. */
+/* Every path through the function stub. */
 extern const struct world_case world_cases[];
 extern const unsigned world_nr_cases;
-/* Every way to a stack. */
+/* Every path through the stub that records stacks. */
 extern const struct world_case world_stack_cases[];
 extern const unsigned world_nr_stack_cases;
-/* Every way through those of a graph. */
+/* Every path through the stubs of a graph. */
 extern const struct world_case world_graph_cases[];
 extern const unsigned world_nr_graph_cases;
 
-/* Bytes written to the ring. */
+/* Returns how many bytes a call writes to the ring. */
 static inline unsigned world_case_bytes(const struct world_case *c)
 {
 	return (c->nr_task_records + c->nr_function_records + c->nr_entries + c->nr_exits +
@@ -179,14 +220,18 @@ static inline unsigned world_case_bytes(const struct world_case *c)
 /* Makes the traced function jump to the other one instead of returning. */
 void world_make_tail_call(const struct world *w);
 
-/* Fills the block: the stubs, cat current on cpu 0, its pid the last one, tracing on, no filter;
- * then what the case changes. */
+/* Fills the block: the stubs, the task cat current on CPU 0, its pid the last one, tracing on, no
+ * filter. Then makes the changes of the case. */
 void world_set_up(const struct world *w, const struct world_case *c);
-/* Likewise, but the rings stay as they are. */
+/* The same, but leaves the rings as they are. */
 void world_prepare(const struct world *w, const struct world_case *c);
-/* The site calls the last entry of the actions, which does DOES and goes on to the function's stub.
- */
+/* Makes the site call the last entry of the actions, which does DOES and goes on to the function's
+ * stub. */
 void world_call_action(const struct world *w, uint32_t does);
 
-/* Whether a call by PID on CPU is to be recorded, from the params and the mode alone. */
+/* What follows from the params for the plain ways of a graph and a profile: to be called when they
+ * change. */
+void world_choose_ways(const struct world *w);
+
+/* Returns whether a call by PID on CPU must be recorded, from the params and the mode alone. */
 bool world_records(const struct world *w, uint32_t pid, uint32_t cpu);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The cases of a graph's stubs. */
 #include <assert.h>
 #include <string.h>
@@ -10,8 +11,7 @@ static struct hv_stack *open_stack(const struct world *w, unsigned nr_frames)
 {
 	struct hv_stack *stack = world_home(w, w->stack.v);
 
-	stack->word = w->stack.v | nr_frames;
-	stack->depth = 0;
+	stack->word = w->stack.v | nr_frames * sizeof(struct hv_frame);
 	for (unsigned i = 0; i < nr_frames; i++)
 		stack->frames[i].slot_gva = w->stack.v + w->stack_bytes - 8 * (i + 1);
 	return stack;
@@ -25,7 +25,7 @@ static void plain(const struct world *w)
 static void other_task(const struct world *w)
 {
 	plain(w);
-	world_states(w)[0].last_pid = 0;
+	world_state(w, 0)->last_pid = 0;
 }
 
 static void first(const struct world *w)
@@ -44,13 +44,14 @@ static void last_place(const struct world *w)
 	struct hv_stack *stack = world_home(w, w->stack.v);
 
 	for (unsigned i = 0; i + 1 < HV_STACK_PROBES; i++)
-		stack[i].word = (w->stack.v ^ 0x1000000 << i) | 1;
+		stack[i].word = (w->stack.v ^ 0x1000000 << i) | sizeof(struct hv_frame);
 }
 
 static void no_stack(const struct world *w)
 {
 	for (unsigned i = 0; i < WORLD_NR_STACKS; i++)
-		world_stack(w, i)->word = (w->stack.v ^ 0x1000000ull << i) | 1;
+		world_stack(w, i)->word =
+			(w->stack.v ^ 0x1000000ull << i) | sizeof(struct hv_frame);
 }
 
 static void full(const struct world *w)
@@ -60,7 +61,10 @@ static void full(const struct world *w)
 
 static void overrun(const struct world *w)
 {
-	open_stack(w, FRAMES_BELOW)->overrun = 7;
+	struct hv_stack *stack = open_stack(w, FRAMES_BELOW);
+
+	stack->overrun = 7;
+	stack->word |= HV_STACK_SLOW;
 }
 
 static void value(const struct world *w)
@@ -73,6 +77,12 @@ static void thunk(const struct world *w)
 {
 	plain(w);
 	world_cases[4].prepare(w);
+}
+
+static void by_a_jump(const struct world *w)
+{
+	plain(w);
+	w->values->alternatives |= 1u << HV_ALT_JUMP;
 }
 
 static void too_short(const struct world *w)
@@ -115,18 +125,20 @@ static void muted(const struct world *w)
 {
 	plain(w);
 	world_home(w, w->stack.v)->muted = 1;
+	world_home(w, w->stack.v)->word |= HV_STACK_SLOW;
 }
 
 static void stopped(const struct world *w)
 {
 	plain(w);
 	world_home(w, w->stack.v)->stopped = 1;
+	world_home(w, w->stack.v)->word |= HV_STACK_SLOW;
 }
 
 static void exception_stack(const struct world *w)
 {
-	world_params(w)->skip_start_gva = w->stack.v;
-	world_params(w)->skip_len_bytes = w->stack_bytes;
+	w->values->hole[HV_HOLE_skip_start] = w->stack.v;
+	w->values->hole[HV_HOLE_skip_len] = w->stack_bytes;
 }
 
 static void pid_hit(const struct world *w)
@@ -151,19 +163,13 @@ static void cpu_muted(const struct world *w)
 {
 	plain(w);
 	world_control(w)->mode = HV_MODE_CPUS;
-	world_states(w)[0].muted = 1;
+	world_state(w, 0)->muted = 1;
 }
 
 static void cpu_chosen(const struct world *w)
 {
 	cpu_muted(w);
-	world_states(w)[0].muted = 0;
-}
-
-static void cpu_beyond(const struct world *w)
-{
-	plain(w);
-	world_cpu(w)->cpu_number = WORLD_NR_CPUS;
+	world_state(w, 0)->muted = 0;
 }
 
 static void tail_call(const struct world *w)
@@ -178,6 +184,7 @@ static void new_task(const struct world *w)
 	struct hv_stack *stack = open_stack(w, 5);
 
 	stack->stopped = 1;
+	stack->word |= HV_STACK_SLOW;
 	for (unsigned i = 0; i < 5; i++)
 		stack->frames[i].slot_gva = w->stack.v + 8 * (5 - i);
 }
@@ -188,10 +195,42 @@ static void comes_back(const struct world *w)
 	world_home(w, w->stack.v)->left_tsc = 1;
 }
 
-static void profile(const struct world *w)
+static void profile_first(const struct world *w)
 {
 	plain(w);
 	world_params(w)->graph_flags = HV_GRAPH_PROFILE;
+}
+
+static uint32_t end_of(const struct world *w, uint64_t site_off)
+{
+	return (uint32_t)world_gva(w, site_off).v + (uint32_t)hv_arch_x86_64.site_len_bytes;
+}
+
+static void know_function(const struct world *w, uint64_t site_off)
+{
+	uint32_t function = end_of(w, site_off);
+
+	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++) {
+		struct hv_count *c = world_counts(w, cpu);
+
+		c += hv_count_home(function, WORLD_COUNTS_SHIFT);
+		c += c->function_low != 0;
+		c->function_low = function;
+	}
+}
+
+/* Of functions that were called before. */
+static void profile(const struct world *w)
+{
+	profile_first(w);
+	know_function(w, WORLD_TRACED_OFF);
+	know_function(w, WORLD_TRACED_OTHER_OFF);
+}
+
+static void profile_first_frame(const struct world *w)
+{
+	profile(w);
+	first(w);
 }
 
 static void profile_own_time(const struct world *w)
@@ -221,12 +260,14 @@ static void profile_muted(const struct world *w)
 {
 	profile_graph(w);
 	world_home(w, w->stack.v)->muted = 1;
+	world_home(w, w->stack.v)->word |= HV_STACK_SLOW;
 }
 
 static void profile_stopped(const struct world *w)
 {
 	profile(w);
 	world_home(w, w->stack.v)->stopped = 1;
+	world_home(w, w->stack.v)->word |= HV_STACK_SLOW;
 }
 
 static void profile_full(const struct world *w)
@@ -256,15 +297,14 @@ static void take_counts(const struct world *w, unsigned nr)
 
 static void profile_last_count(const struct world *w)
 {
-	uint32_t site = (uint32_t)world_gva(w, WORLD_TRACED_OFF).v;
-
-	profile(w);
-	take_counts(w, hv_count_home(site, WORLD_NR_COUNTS) + HV_COUNT_PROBES - 1);
+	profile_first(w);
+	take_counts(w, hv_count_home(end_of(w, WORLD_TRACED_OFF), WORLD_COUNTS_SHIFT) +
+			       HV_COUNT_PROBES - 1);
 }
 
 static void profile_no_count(const struct world *w)
 {
-	profile(w);
+	profile_first(w);
 	take_counts(w, WORLD_NR_COUNTS);
 }
 
@@ -272,6 +312,7 @@ const struct world_case world_graph_cases[] = {
 	{"call and return", 0, 0, plain, WORLD_GRAPH, 1, 1, 0},
 	{"call and return, after another task's", 1, 0, other_task, WORLD_GRAPH, 1, 1, 0},
 	{"call and return, through a thunk", 0, 0, thunk, WORLD_GRAPH, 1, 1, 0},
+	{"call and return, by a jump", 0, 0, by_a_jump, WORLD_GRAPH, 1, 1, 0},
 	{"call and return, pid filter", 0, 0, pid_hit, WORLD_GRAPH, 1, 1, 0},
 	{"call and return, with the value", 0, 0, value, WORLD_GRAPH, 1, 1, 1},
 	{"call and return, calls were missed", 0, 0, overrun, WORLD_GRAPH, 1, 1, 1},
@@ -283,6 +324,9 @@ const struct world_case world_graph_cases[] = {
 	{"a task leaves the CPU", 0, 0, plain, WORLD_LEAVES, 1, 1, 0, 0, 0, 1},
 	{"a task comes back", 0, 0, comes_back, WORLD_ARRIVES, 1, 1, 0, 0, 0, 1},
 	{"profile", 0, 0, profile, WORLD_PROFILE, 0, 0, 0, 0, 1, 0},
+	{"profile, first frame of a stack", 0, 0, profile_first_frame, WORLD_PROFILE, 0, 0, 0, 0, 1,
+	 0},
+	{"profile, of a function seen first", 0, 0, profile_first, WORLD_PROFILE, 0, 0, 0, 0, 1, 0},
 	{"profile, without the calls in it", 0, 0, profile_own_time, WORLD_PROFILE, 0, 0, 0, 0, 1,
 	 0},
 	{"profile, of a stack seen first", 0, 0, profile_unknown, WORLD_PROFILE, 0, 0, 0, 0, 1, 1},
@@ -299,6 +343,9 @@ const struct world_case world_graph_cases[] = {
 	{"profile and graph, too deep", 0, 0, profile_too_deep, WORLD_PROFILE_GRAPH, 0, 0, 0, 0, 1,
 	 1},
 	{"profile and graph, left out", 0, 0, profile_muted, WORLD_PROFILE_GRAPH, 0, 0, 0, 0, 1, 1},
+	{"function and graph", 0, 1, plain, WORLD_FUNCTION_AND_GRAPH, 1, 1, 0},
+	{"function and graph, on an exception's stack", 0, 1, exception_stack,
+	 WORLD_FUNCTION_AND_GRAPH, 0, 0, 0},
 	{"threshold, long enough", 0, 0, long_enough, WORLD_GRAPH, 0, 1, 0},
 	{"threshold, too short", 0, 0, too_short, WORLD_GRAPH, 0, 0, 0},
 	{"subtree, a root", 0, 0, subtree, WORLD_GRAPH_ROOT, 1, 1, 0},
@@ -316,6 +363,5 @@ const struct world_case world_graph_cases[] = {
 	{"graph, tracing off", 0, 0, off, WORLD_GRAPH, 0, 0, 0},
 	{"graph, vCPU muted", 0, 0, cpu_muted, WORLD_GRAPH, 0, 0, 0},
 	{"call and return, vCPU not muted", 0, 0, cpu_chosen, WORLD_GRAPH, 1, 1, 0},
-	{"graph, vCPU without a ring", 0, 0, cpu_beyond, WORLD_GRAPH, 0, 0, 0},
 };
 const unsigned world_nr_graph_cases = sizeof(world_graph_cases) / sizeof(*world_graph_cases);

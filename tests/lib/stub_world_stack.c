@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The cases of the stub that records stacks. The stack of a call ends, for the task, where
  * task_stack says: few words above the call. */
 #include <string.h>
@@ -11,7 +12,7 @@ static void plain(const struct world *w)
 
 static void other_task(const struct world *w)
 {
-	world_states(w)[0].last_pid = 0;
+	world_state(w, 0)->last_pid = 0;
 }
 
 static void off(const struct world *w)
@@ -40,7 +41,7 @@ static void below_a_graph(const struct world *w)
 {
 	struct hv_stack *stack = world_home(w, w->stack.v);
 
-	stack->word = w->stack.v | 3;
+	stack->word = w->stack.v | 3 * sizeof(struct hv_frame);
 	for (unsigned i = 0; i < 3; i++)
 		stack->frames[i] =
 			(struct hv_frame){.slot_gva = w->above.v, .caller_gva = world_handler(w).v};

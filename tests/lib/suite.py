@@ -1,5 +1,6 @@
-"""Runs cases on guests: one boot a configuration, a line a case, and after every case the proof that
-our bytes are gone, the guest is alive, its dmesg is clean and nothing of ours is left on the host."""
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Runs cases on guests: one boot for each configuration, one line for each case, and after each case the proof
+that our bytes are gone, the guest is alive, its dmesg is clean and nothing of ours is left on the host."""
 
 import dataclasses
 import os
@@ -19,7 +20,7 @@ BAD_DMESG = re.compile(
 )
 
 
-# What of ttyS1 can be read without taking a byte from it.
+# The registers of ttyS1 that can be read without taking a byte from it.
 UART = (("LSR", "0x2fd"), ("IER", "0x2f9"), ("IIR", "0x2fa"), ("LCR", "0x2fb"), ("MCR", "0x2fc"))
 
 
@@ -31,22 +32,25 @@ class Case:
     def __init__(self, run, configs, fresh):
         self.run = run
         self.name = run.__name__
-        self.configs = configs  # None: not on a booted guest of the suite's
-        self.fresh = fresh  # the case ends its guest: it gets one of its own
+        self.configs = configs  # None: the case does not use a guest of the suite
+        self.fresh = fresh  # the case ends its guest, so it gets one of its own
 
 
 CASES = []
-# Two kernels, the older first: words as scripts/kernel takes them, SUITE or SUITE:META-PACKAGE.
+# Two kernels, the older one first, as arguments of scripts/kernel: SUITE or SUITE:META-PACKAGE.
 KERNELS = os.environ.get("HVTRACE_TEST_KERNELS", "bookworm trixie").split()
 STANDARD = [Config(kernel, vcpus) for kernel in KERNELS for vcpus in (2, 1)]
 ONE_VCPU = tuple(config for config in STANDARD if config.vcpus == 1)
 # For cases in which the guest patches itself; with one vCPU when it patches all functions: docs/testing.md says why.
 IN_TURN = tuple(dataclasses.replace(config, in_turn=True) for config in STANDARD if config.vcpus > 1)
+# Kernels that differ from those above in the register numbers of ORC entries and in how interrupt stacks are found.
+NEWEST = Config("sid", 2, in_turn=True)
+OLDEST = Config("bullseye", 1)
 
 
 def case(configs=tuple(STANDARD[:3]), fresh=False):
-    """Registers a case: f(t) with t.guest, t.hv, t.lab. CONFIGS None: the case makes its guests. What one vCPU is by
-    itself, one kernel shows."""
+    """Registers a case: f(t) with t.guest, t.hv, t.lab. CONFIGS None: the case makes its guests itself. By
+    default it runs with two vCPUs on both kernels, and with one vCPU on one of them."""
 
     def register(run):
         CASES.append(Case(run, configs, fresh))
@@ -56,7 +60,7 @@ def case(configs=tuple(STANDARD[:3]), fresh=False):
 
 
 class Test:
-    """What a case is given."""
+    """The argument of a case."""
 
     def __init__(self, lab, hv, guest):
         self.lab = lab
@@ -77,11 +81,11 @@ class Test:
         return tool.Traced(self.hv, self.guest.name, options, self.disturb, self.refusals)
 
     def recover(self):
-        """What recover said, after the service was killed."""
+        """Kills the service, and returns the output of recover."""
         return self.hv.end("recover", self.guest.name, self.disturb, self.refusals)
 
     def note(self, text):
-        """Shown behind the case's line: figures, the guest's own differences."""
+        """Shows text after the case's line: figures, the guest's own differences."""
         self.notes.append(text)
 
 
@@ -99,7 +103,7 @@ def private_files(guest):
 
 
 def last_words(guest):
-    """Where a guest that does not answer stands: vCPUs, pending interrupts, the channel's serial port, console."""
+    """Shows the state of a guest that does not answer: vCPUs, pending interrupts, the channel's serial port, console."""
     try:
         said = guest.monitor("info registers -a") + guest.monitor("info lapic") + guest.monitor("info pic")
         port = ", ".join(f"{name} {guest.monitor(f'i /xb {address}').split()[-1]}" for name, address in UART)
@@ -115,7 +119,7 @@ def last_words(guest):
 
 
 class Watch:
-    """The guest before a case, and the proof after it."""
+    """The state of the guest before a case, and the proof after it."""
 
     def __init__(self, guest, hv):
         self.guest = guest
@@ -127,7 +131,7 @@ class Watch:
         self.files = private_files(guest)
 
     def places(self):
-        """Where the vCPUs are, thrice, as _text+OFFSET."""
+        """Returns where the vCPUs are, three times, as _text+OFFSET."""
         text, found = self.memory.symbols["_text"], []
         for _ in range(3):
             registers = self.guest.monitor("info registers -a")
@@ -136,7 +140,7 @@ class Watch:
         return ", ".join(found)
 
     def proof(self, test):
-        """[what is wrong]"""
+        """Returns [what is wrong]."""
         wrong = left_behind(self.hv)
         guest = self.guest
         state = guest.state()
@@ -161,7 +165,7 @@ class Watch:
 
 
 def left_behind(hv, names=f"{PREFIX}{os.getpid()}-"):
-    """Processes and run directories of hvtrace, after a service that is ending has had time to."""
+    """Returns processes and run directories of hvtrace, after a service that is ending has had time to end."""
     left = []
 
     def nothing():
@@ -185,7 +189,7 @@ class Runner:
         self.say(f"{verdict:4} {title}  ({seconds:.1f} s)" + "".join(f"\n       {n}" for n in notes))
 
     def run_case(self, case_, guest, title):
-        """Whether the guest can serve further cases."""
+        """Returns whether the guest can serve further cases."""
         start = time.monotonic()
         test = Test(self.lab, self.hv, guest)
         wrong, usable = [], True
@@ -253,14 +257,14 @@ class Runner:
                     configs.append(config)
         for config in configs:
             mine = [c for c in cases if c.configs and config in c.configs and matches(c, config, patterns)]
-            # A guest that a case ends would have to be booted anew for the others.
+            # A case that ends its guest comes last, so that no guest is booted again for others.
             self._run_config(config, sorted(mine, key=lambda c: c.fresh))
         for case_ in cases:
             if case_.configs is None:
                 self.run_case(case_, None, case_.name)
 
     def _start(self, guest):
-        """Up is a guest that has answered a command: in the nested lab some never do (docs/nested.md)."""
+        """Boots a guest. It is up when it has answered a command: in the nested lab some never do (docs/nested.md)."""
         guest.start()
         guest.run("[ -d /proc/1 ]")
 
@@ -299,7 +303,7 @@ class Runner:
     def _drop(self, guest):
         self.lab.drop(guest)
         for path in self.hv.run_dirs(guest.name):
-            shutil.rmtree(path, ignore_errors=True)  # log and info of a service that left early
+            shutil.rmtree(path, ignore_errors=True)  # log and info of a service that ended early
 
 
 def matches(case_, config, patterns):
@@ -309,7 +313,7 @@ def matches(case_, config, patterns):
 
 
 def main(hv_path, patterns, say, list_only=False):
-    """Exit status."""
+    """Returns the exit status."""
     cases = [c for c in CASES if any(matches(c, config, patterns) for config in c.configs or (None,))]
     if list_only:
         for case_ in cases:

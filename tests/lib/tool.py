@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The hvtrace under test: its commands, and what it leaves on the host."""
 
 import glob
@@ -19,7 +20,7 @@ class Tool:
     def __init__(self, path):
         self.path = os.path.abspath(path)
         self.old = self._run_dirs("hvtrace-")
-        # A service has no stderr: what the sanitizers find is in files.
+        # A service has no stderr, so the sanitizers write their findings into files.
         self.reports = f"/run/hvtrace-test/sanitizer-{os.getpid()}"
         self.env = dict(
             os.environ,
@@ -28,7 +29,7 @@ class Tool:
         )
 
     def run(self, *words, timeout=120, stdin=None):
-        """(exit status, stdout as bytes, stderr as text)"""
+        """Returns (exit status, stdout as bytes, stderr as text)."""
         done = subprocess.run(
             [self.path, *words],
             input=stdin,
@@ -50,7 +51,7 @@ class Tool:
         return self.bytes(*words, timeout=timeout).decode(errors="replace")
 
     def start(self, *words):
-        """A command left running; stdout and stderr are pipes."""
+        """Starts a command and leaves it running. Its stdout and stderr are pipes."""
         return subprocess.Popen(
             [self.path, *words],
             stdin=subprocess.DEVNULL,
@@ -71,7 +72,7 @@ class Tool:
         return err
 
     def processes(self, words):
-        """[(pid, command line)] of this program's processes that have WORDS in their command line."""
+        """Returns [(pid, command line)] of this program's processes that have WORDS in their command line."""
         found = []
         for name in os.listdir("/proc"):
             if not name.isdigit():
@@ -88,7 +89,7 @@ class Tool:
         return found
 
     def take_reports(self):
-        """What the sanitizers found since the last time, one string a process."""
+        """Returns what the sanitizers found since the last call, one string for each process."""
         found = []
         for path in glob.glob(f"{self.reports}.*"):
             with open(path, encoding="utf-8", errors="replace") as file:
@@ -97,8 +98,8 @@ class Tool:
         return found
 
     def run_dirs(self, name):
-        """The services' directories (cli/rundir.h) of domains whose name begins with NAME, those left
-        by runs before ours aside."""
+        """Returns the services' directories (cli/rundir.h) of domains whose name begins with NAME, without those
+        that earlier runs left."""
         return [path for path in self._run_dirs(name) if path not in self.old]
 
     @staticmethod
@@ -118,8 +119,8 @@ class Tool:
         return json.loads(self("stat", "--json", domain))
 
     def end(self, verb, domain, disturb, refusals):
-        """What detach or recover said. They refuse while a task's stack holds an address in a stub, left over
-        or not: DISTURB, which lets the guest do something, is called before the next try."""
+        """Returns the output of detach or recover. These refuse while an address in a stub is on a task's stack, left
+        over or not. DISTURB, which lets the guest do something, is called before the next try."""
         for _ in range(4):
             status, out, err = self.run(verb, domain)
             if status == 0:
@@ -132,7 +133,7 @@ class Tool:
 
 
 class Traced:
-    """hvtrace attached to a domain, as a `with` block: detached at its end, whatever happened."""
+    """hvtrace attached to a domain, as a `with` block. It is detached at the end of the block in any case."""
 
     def __init__(self, tool, domain, options=(), disturb=lambda: None, refusals=None):
         self.tool = tool
@@ -153,7 +154,7 @@ class Traced:
                 raise
 
     def kill(self):
-        """kill -9 of the service; it, and what it had started for the session, are gone afterwards."""
+        """Kills the service with kill -9, and waits until it and the helpers of its session have ended."""
         os.kill(self.stat()["service_pid"], signal.SIGKILL)
         assert until(lambda: not self.tool.processes(self.domain)), f"still there: {self.tool.processes(self.domain)}"
 

@@ -1,4 +1,5 @@
-"""trace-cmd on what a tree's trace_pipe_raw gives, without a mount."""
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""trace-cmd on the contents of a tree's trace_pipe_raw, without a mount."""
 
 import os
 import re
@@ -16,11 +17,11 @@ FILES = ("events/header_page", "events/header_event", "printk_formats", "saved_c
 
 
 def save(traced, directory):
-    """The files that `trace-cmd restore -c` reads, and the guest's functions as kallsyms."""
+    """Writes the files that `trace-cmd restore -c` reads, and the guest's functions as kallsyms."""
     for name in ("options", "instances", "events/ftrace"):
         os.makedirs(f"{directory}/{name}")
-    formats = traced.tool("ls", traced.domain, "events/ftrace").split()
-    for name in (*FILES, *(f"events/ftrace/{event}{file}" for event in formats for file in ("format", "id"))):
+    events = [name for name in traced.tool("ls", traced.domain, "events/ftrace").split() if name.endswith("/")]
+    for name in (*FILES, *(f"events/ftrace/{event}format" for event in events)):
         os.makedirs(os.path.dirname(f"{directory}/{name}"), exist_ok=True)
         with open(f"{directory}/{name}", "wb") as file:
             file.write(traced.cat(name))
@@ -33,7 +34,7 @@ def save(traced, directory):
 
 
 def events_in(path):
-    """How many events are in a file's whole pages."""
+    """Returns the number of events in a file of whole pages."""
     with open(path, "rb") as file:
         data = file.read()
     nr = 0
@@ -48,8 +49,8 @@ def events_in(path):
 
 
 def take_pages(traced, path, cpu):
-    """What per_cpu/cpuN/trace_pipe_raw has now, with recording off. It has no end: it is left when there are as many
-    events as stats said."""
+    """Reads per_cpu/cpuN/trace_pipe_raw with recording off. The file has no end, so reading stops at the number of
+    events in stats."""
     entries = int(traced.text(f"per_cpu/cpu{cpu}/stats").split()[1])
     with open(path, "wb") as file:
         process = subprocess.Popen(
@@ -65,7 +66,7 @@ def take_pages(traced, path, cpu):
 
 
 def report(directory, cpus):
-    """The lines of `trace-cmd report` as matches of LINE."""
+    """Returns the lines of `trace-cmd report` as matches of LINE."""
 
     def run(*words):
         done = subprocess.run(["trace-cmd", *words], cwd=directory, capture_output=True, timeout=HANG_SECONDS, check=False)

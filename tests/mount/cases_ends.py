@@ -1,4 +1,5 @@
-"""Where it can be mounted, and how a mount ends: by umount, detach and the death of those who serve it."""
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Where a tree can be mounted, and how a mount ends: by umount, detach, and the death of its processes."""
 
 import fcntl
 import json
@@ -12,7 +13,7 @@ from tree import PATIENCE, case, close_dead, code_of, t_write, until
 
 @case
 def a_killed_service_leaves_nothing_that_hangs(t):
-    """kill -9 of the service: readers get an error, the mount goes."""
+    """kill -9 of the service: readers get an error, and the tree is unmounted."""
     cat = subprocess.Popen(["cat", t.path("trace_pipe")], stderr=subprocess.PIPE)
     fd = os.open(t.path("tracing_on"), os.O_RDONLY)
     time.sleep(0.3)
@@ -26,7 +27,7 @@ def a_killed_service_leaves_nothing_that_hangs(t):
 
 @case
 def a_killed_mount_leaves_nothing_that_hangs(t):
-    """kill -9 of the mount's process: the service unmounts, and publishes nothing of what was written."""
+    """kill -9 of the mount's process: the service unmounts, and publishes nothing that was written."""
     t.sh("echo old >set_ftrace_filter")
     fd = os.open(t.path("set_ftrace_filter"), os.O_WRONLY | os.O_TRUNC)
     os.kill(t.pid_of("hvtrace:mount"), signal.SIGKILL)
@@ -40,7 +41,7 @@ def a_killed_mount_leaves_nothing_that_hangs(t):
 
 @case
 def both_killed(t):
-    """The next mount takes away what two dead processes left."""
+    """The next mount removes the mount that two dead processes left."""
     fd = os.open(t.path("tracing_on"), os.O_RDONLY)
     os.kill(t.pid_of("hvtrace:mount"), signal.SIGSTOP)
     os.kill(t.pid_of("hvtrace:fake"), signal.SIGKILL)
@@ -55,7 +56,7 @@ def both_killed(t):
 
 @case
 def the_dead_are_cleared_away(t):
-    """What two dead processes left in the folder of all trees goes with the next umount of anything."""
+    """The next umount of any tree removes mounts that two dead processes left in the folder of all trees."""
     t.hv("umount", "fake")
     default = t.hv("mount", "fake").strip()
     os.kill(t.pid_of("hvtrace:mount"), signal.SIGSTOP)
@@ -68,7 +69,7 @@ def the_dead_are_cleared_away(t):
 
 @case
 def others_mounts_stay(t):
-    """What somebody mounts where the tree was is not unmounted when its process dies."""
+    """If something else is mounted where the tree was, it stays when the tree's process dies."""
     mounter = t.pid_of("hvtrace:mount")
     os.kill(mounter, signal.SIGSTOP)
     subprocess.run(["umount", "-l", t.dir], check=True)
@@ -80,7 +81,7 @@ def others_mounts_stay(t):
 
 @case
 def a_mount_keeps_nothing_open(t):
-    """What its starter had open is not held by the process that serves it."""
+    """The process that serves a mount has no files open of the command that started it."""
     t.hv("umount", "fake")
     ours, others = os.pipe()
     far = fcntl.fcntl(others, fcntl.F_DUPFD, 50)
@@ -93,7 +94,7 @@ def a_mount_keeps_nothing_open(t):
 
 @case
 def a_stuck_service_holds_nobody(t):
-    """A service that does not answer: who waits for it can be killed, within seconds."""
+    """If the service does not answer, a program that waits for it can be killed within seconds."""
     service = t.pid_of("hvtrace:fake")
     cat = subprocess.Popen(["cat", t.path("trace_pipe")])
     time.sleep(0.3)
@@ -111,7 +112,7 @@ def a_stuck_service_holds_nobody(t):
 
 @case
 def where_it_can_be_mounted(t):
-    """A file, a directory that is used, one that is not there; umount of one in use."""
+    """Mounting at a file, at a directory in use, at one that does not exist; unmounting one in use."""
     work = os.path.dirname(t.dir)
     with open(os.path.join(work, "file"), "w", encoding="utf-8"):
         pass
@@ -120,18 +121,18 @@ def where_it_can_be_mounted(t):
     assert "not empty" in t.hv("mount", "fake", work, status=1)
     assert "a guest's tree is mounted there" in t.hv("mount", "fake", t.dir, status=1)
     fd = os.open(t.path("tracing_on"), os.O_RDONLY)
-    assert "somebody has it open" in t.hv("umount", "fake", status=1)
+    assert "a process has a file open" in t.hv("umount", "fake", status=1)
     os.close(fd)
     t.hv("umount", t.dir)
     assert not t.is_mounted()
     assert "no guest's tree is mounted there" in t.hv("umount", t.dir, status=1)
-    assert "is mounted nowhere" in t.hv("umount", "fake", status=1)
-    # who serves a mount may be there longer than the mount
+    assert "its tree is not mounted" in t.hv("umount", "fake", status=1)
+    # the mount's process may live a little longer than the mount
     t.hv("mount", "fake", t.dir)
     server = t.pid_of("hvtrace:mount")
     os.kill(server, signal.SIGSTOP)
     subprocess.run(["umount", "--lazy", "--no-canonicalize", t.dir], check=True, timeout=PATIENCE)
-    assert "is mounted nowhere" in t.hv("umount", "fake", status=1)
+    assert "its tree is not mounted" in t.hv("umount", "fake", status=1)
     os.kill(server, signal.SIGCONT)
     odd = os.path.join(work, "a b\\c")
     os.mkdir(odd)
@@ -147,7 +148,7 @@ def where_it_can_be_mounted(t):
 
 @case
 def attach_and_mount(t):
-    """attach --mount; where that cannot be, the session is there all the same and says so."""
+    """attach --mount; if the mount fails, attach says so, and the session stays."""
     t.hv("detach", "fake")
     until(lambda: not t.is_mounted())
     assert t.dir in t.hv("attach", "--mount=" + t.dir, "fake")

@@ -1,4 +1,5 @@
-"""Files of the mounted tree as tracefs has them: names, reads, writes, what a close publishes, who waits."""
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Files of the mounted tree behave as in tracefs: names, reads, writes, what a close publishes, who waits."""
 
 import fcntl
 import os
@@ -46,8 +47,25 @@ def files_as_in_tracefs(t):
 
 
 @case
+def instances_come_and_go(t):
+    """The kernel remembers names, but not those of instances: clients of the socket make and remove them, too."""
+    below = t.path("instances/x/current_tracer")
+    assert code_of(os.stat, below) == "ENOENT"
+    t.hv("mkdir", "fake", "instances/x")
+    for name in (below, t.path("current_tracer"), t.path("instances")):
+        os.stat(name)
+    t.hv("rmdir", "fake", "instances/x")
+    assert code_of(os.stat, below) == "ENOENT" and code_of(os.stat, os.path.dirname(below)) == "ENOENT"
+    assert os.listdir(t.path("instances")) == []
+    t.hv("mkdir", "fake", "instances/x")
+    assert os.stat(below).st_size == 0
+    os.rmdir(t.path("instances/x"))
+    assert code_of(os.stat, below) == "ENOENT"
+
+
+@case
 def writes_are_short_and_publish_at_close(t):
-    """A token a write; what is written is published by close(2) itself, and not before."""
+    """A write takes one token. close(2) publishes what was written, and nothing publishes it before."""
     t.sh("echo old >set_ftrace_filter")
     fd = os.open(t.path("set_ftrace_filter"), os.O_WRONLY | os.O_TRUNC)
     assert t.socket("set_ftrace_filter") == "old\n"
@@ -68,7 +86,7 @@ def writes_are_short_and_publish_at_close(t):
 
 @case
 def reads_go_on_behind_a_publication(t):
-    """What one process published by its close is read by another with the same file, from where it wants to."""
+    """A process reads what another one with the same open file has published by its close, from any offset."""
     t.sh("echo a b >set_ftrace_filter")
     fd = os.open(t.path("set_ftrace_filter"), os.O_RDWR | os.O_APPEND)
     assert os.read(fd, 2) == b"a\n"
@@ -89,7 +107,7 @@ def reads_go_on_behind_a_publication(t):
 
 @case
 def killed_writers_publish_nothing(t):
-    """Between truncation and the data, and after a part of it: the list stays as it was."""
+    """If a writer is killed between truncation and the data, or after a part of it, the list stays as it was."""
     t.sh("echo old list >set_ftrace_filter")
     before = t.socket("set_ftrace_filter")
     assert before == "old\nlist\n"
@@ -115,7 +133,7 @@ def killed_writers_publish_nothing(t):
 
 @case
 def writers_that_end_without_closing_publish(t):
-    """What a program wrote completely counts, though it left the closing to its end."""
+    """If a program writes everything and ends without closing the file, what it wrote is published."""
     t.sh("python3 -c 'import os; fd = os.open(\"set_ftrace_filter\", os.O_WRONLY | os.O_TRUNC);"
          " os.write(fd, b\"one\\n\"); os._exit(0)'")
     assert t.read("set_ftrace_filter") == "one\n"
@@ -123,7 +141,7 @@ def writers_that_end_without_closing_publish(t):
 
 @case
 def closed_by_exec(t):
-    """A file that execve(2) closes: the kernel holds what /proc asks for meanwhile, so nobody may look."""
+    """A file that execve(2) closes. The kernel has locked what /proc needs meanwhile, so nobody may look."""
     script = ("import os; fd = os.open('set_ftrace_filter', os.O_WRONLY | os.O_TRUNC); os.write(fd, b'one\\n');"
               " os.execv('/bin/cat', ['cat', 'set_ftrace_filter'])")
     for _ in range(3):
@@ -131,7 +149,7 @@ def closed_by_exec(t):
     script = "import os; fd = os.open('trace_pipe', os.O_RDONLY); os.execv('/bin/sh', ['sh', '-c', 'echo nop >current_tracer'])"
     for _ in range(3):
         t.sh(f'exec python3 -c "{script}"')
-    # by what was written it is told whether it was all of it
+    # the written data tells whether it is complete
     for written in (b"", b"two three"):
         script = (f"import os; fd = os.open('set_ftrace_filter', os.O_WRONLY | os.O_TRUNC); {written!r} and os.write(fd, {written!r});"
                   " os.execv('/bin/true', ['true'])")
@@ -153,7 +171,7 @@ def a_dead_reader_does_not_block(t):
 
 @case
 def a_close_under_way_is_waited_for(t):
-    """Of a file whose last user is dead: however long that close takes, who comes meanwhile finds it closed."""
+    """The last user of a file is dead: however long the close takes, the next program finds the file closed."""
     opened = []
     with starved(t, 0.4):
         opener = threading.Thread(target=lambda: opened.append(os.open(t.path("trace_pipe"), os.O_RDONLY)))
@@ -169,7 +187,7 @@ def a_close_under_way_is_waited_for(t):
 
 @case
 def a_dead_reader_is_waited_for(t):
-    """Who comes after a reader that died waits a moment for its file to be closed, though another may have it."""
+    """The next program waits a moment until the file of a dead reader is closed, even if another process has it."""
     reader = subprocess.Popen(["sh", "-c", "exec 3<trace_pipe; sleep 60 & echo $!; kill -KILL $$"], cwd=t.dir, stdout=subprocess.PIPE)
     sleeper = int(reader.stdout.readline())
     reader.wait()
@@ -183,7 +201,7 @@ def a_dead_reader_is_waited_for(t):
 
 @case
 def a_reader_that_closed_is_gone(t):
-    """Who closes trace_pipe can switch the tracer at once, however short he had it open."""
+    """A program that closes trace_pipe can switch the tracer at once, however short it had it open."""
     for number in range(100):
         pipe = os.open(t.path("trace_pipe"), os.O_RDONLY)
         time.sleep(number % 10 * 0.0003)
@@ -193,7 +211,7 @@ def a_reader_that_closed_is_gone(t):
 
 @case
 def waiting_readers(t):
-    """A reader of trace_pipe waits: for data, a signal or, told not to, not at all; poll(2) says when."""
+    """A reader of trace_pipe waits for data or a signal; with O_NONBLOCK it does not wait; poll(2) says when."""
     pipe = os.open(t.path("trace_pipe"), os.O_RDONLY | os.O_NONBLOCK)
     assert code_of(os.read, pipe, 10) == "EAGAIN"
     poll = select.poll()
@@ -216,7 +234,7 @@ def waiting_readers(t):
 
 @case
 def an_interrupted_read_loses_nothing(t):
-    """What comes while a signal ends the wait is there for the next read."""
+    """Data that comes while a signal ends the wait is there for the next read."""
     script = ("import os, signal, sys\n"
               "signal.signal(signal.SIGALRM, lambda *a: None)\n"
               "signal.siginterrupt(signal.SIGALRM, True)\n"
@@ -235,7 +253,7 @@ def an_interrupted_read_loses_nothing(t):
 
 @case
 def a_wait_is_ended_by_ioctl(t):
-    """ioctl(fd, 0) of a pipe ends the wait of who reads it: nothing was there. Others have no such thing."""
+    """ioctl(fd, 0) of a pipe ends the wait of its reader without data. Other files do not have it."""
     pipe = os.open(t.path("trace_pipe"), os.O_RDONLY)
     reader = os.fork()
     if reader == 0:
@@ -251,7 +269,7 @@ def a_wait_is_ended_by_ioctl(t):
 
 @case
 def nobody_but_root(t):
-    """The kernel lets no other user in, though the way there is open."""
+    """The kernel refuses every other user, even if the path is accessible."""
     os.chmod(os.path.dirname(t.dir), 0o755)
     user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "cat", t.path("tracing_on")]
     done = subprocess.run(user, capture_output=True, timeout=PATIENCE)
@@ -260,14 +278,14 @@ def nobody_but_root(t):
 
 @case
 def splice_from_a_pipe(t):
-    """splice(2), as trace-cmd takes its pages, goes through to the tree on every kernel, from whatever descriptor."""
+    """splice(2), which trace-cmd uses, reaches the tree on every kernel, with any descriptor."""
     for script in ("", "fd = os.dup2(fd, 10); os.close(3);"):
         t.hv("echo", "fake", "control", "emit", "3")
         spliced(t, script)
 
 
 def spliced(t, script=""):
-    """What is in trace_pipe, by splice(2); a program by itself, so that the first descriptor is 3."""
+    """Reads trace_pipe by splice(2), as a program of its own, so that the first descriptor is 3."""
     program = (f"import os, time, sys; fd = os.open('trace_pipe', os.O_RDONLY); end = time.monotonic() + {PATIENCE}\n"
                f"assert fd == 3; {script} out, into = os.pipe(); n = 0\n"
                "while n == 0 and time.monotonic() < end: n = os.splice(fd, into, 4096)\n"
@@ -278,14 +296,14 @@ def spliced(t, script=""):
 
 @case
 def a_stopped_helper_holds_nobody(t):
-    """Who closes waits for the process that has his file open for a moment, but not for one that is stopped or dead."""
+    """close(2) waits a moment for the inspector if it has the file open, but not if it is stopped or dead."""
     for number in (signal.SIGSTOP, signal.SIGKILL):
-        until(lambda: t.pid_of("hvtrace:holder"))  # it gives itself that name
-        helper = t.pid_of("hvtrace:holder")
+        until(lambda: t.pid_of("hvtrace:inspect"))  # it gives itself that name
+        helper = t.pid_of("hvtrace:inspect")
         os.kill(helper, number)
         pipe = os.open(t.path("trace_pipe"), os.O_RDONLY)
         os.close(pipe)
         t_write(t.path("current_tracer"), b"nop\n")
         t.hv("echo", "fake", "control", "emit", "3")
         spliced(t)
-        until(lambda: t.pid_of("hvtrace:holder") not in (None, helper))
+        until(lambda: t.pid_of("hvtrace:inspect") not in (None, helper))

@@ -1,4 +1,5 @@
-"""Programs for which the tree is the tracefs there is: exec and sh."""
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""exec and sh: programs that see the tree in place of the host's tracefs."""
 
 import os
 import re
@@ -23,6 +24,8 @@ def programs_see_the_guest(t):
         assert t.hv("exec", "fake", "cat", "/proc/modules") == "m 8192 - - Live 0xffffffffc0001000\n"
     assert t.hv("exec", "fake", "cat", "/sys/devices/system/cpu/possible") == "0-1\n"
     assert t.hv("exec", "fake", "getconf", "_NPROCESSORS_CONF") == "2\n"
+    assert t.hv("exec", "fake", "printenv", "HVTRACE_DOMAIN") == "fake\n"
+    assert t.hv("sh", "fake", "-c", 'echo "$PS1"') == "${HVTRACE_DOMAIN}# \n"
     t.hv("exec", "fake", "sh", "-c", "exit 42", status=42)
     t.hv("exec", "fake", "sh", "-c", "kill -TERM $$", status=-signal.SIGTERM)
     t.hv("exec", "fake", "/no/such", status=127)
@@ -42,7 +45,7 @@ def programs_see_the_guest(t):
 
 @case
 def the_host_is_out_of_reach(t):
-    """With the mount's process dead, or unmounted, there is nothing of the host's to switch."""
+    """If the mount's process is dead, or the tree unmounted, the host's own tracing is still out of reach."""
     shell = subprocess.Popen([*t.command, "sh", "fake"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     shell.stdin.write("cat tracing_on\n")
     shell.stdin.flush()

@@ -1,4 +1,5 @@
-"""Anything at all, done by several processes at once."""
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Random operations by several processes at once."""
 
 import errno
 import os
@@ -41,7 +42,7 @@ def random_step(t, dice, files):
 
 @case
 def random_operations(t):
-    """Whatever is done with the mount gives an errno that tracefs documents, and nothing hangs."""
+    """Every operation on the mount gives an errno that tracefs documents, and nothing hangs."""
     seed = random.randrange(1 << 32)
     children = []
     for number in range(3):

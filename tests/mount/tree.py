@@ -1,4 +1,5 @@
-"""What the cases of the mounted tree stand on: a session of the fake domain, mounted, and looks at the host."""
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the cases of the mounted tree use: a session of the fake domain, mounted, and looks at the host."""
 
 import contextlib
 import errno
@@ -9,7 +10,7 @@ import sys
 import time
 
 CASES = []
-PATIENCE = 120  # seconds for what takes a moment on a quiet machine
+PATIENCE = 120  # seconds; it takes a moment on a quiet machine
 
 
 def case(function):
@@ -46,7 +47,7 @@ class Tree:
             return file.read()
 
     def socket(self, name):
-        """What the service says, past the mount."""
+        """Asks the service directly, without the mount."""
         return self.hv("cat", "fake", name)
 
     def pid_of(self, what):
@@ -78,11 +79,11 @@ class Tree:
 
 @contextlib.contextmanager
 def starved(t, seconds):
-    """The holder gets no CPU for so long: it may have one only, where somebody goes first (if we may say so)."""
+    """Keeps the inspector from running for some time: it may use one CPU only, where another process has priority (if that is allowed)."""
     ours = os.sched_getaffinity(0)
     cpu = min(ours)
-    until(lambda: t.pid_of("hvtrace:holder"))  # it gives itself that name
-    os.sched_setaffinity(t.pid_of("hvtrace:holder"), {cpu})
+    until(lambda: t.pid_of("hvtrace:inspect"))  # it gives itself that name
+    os.sched_setaffinity(t.pid_of("hvtrace:inspect"), {cpu})
     for pid in (0, t.pid_of("hvtrace:mount")):
         os.sched_setaffinity(pid, ours - {cpu} or ours)
     script = (f"import os, time; os.sched_setaffinity(0, {{{cpu}}}); os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))\n"
@@ -90,7 +91,7 @@ def starved(t, seconds):
               "while time.monotonic() < end: pass")
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as first:
         if not first.stdout.readline():
-            print("     nobody may go first here (SCHED_FIFO): the holder has its CPU", flush=True)
+            print("     nobody may go first here (SCHED_FIFO): the inspector has its CPU", flush=True)
         try:
             yield
         finally:
@@ -98,7 +99,7 @@ def starved(t, seconds):
 
 
 def close_dead(fd):
-    """close(2) of a file whose server has gone may say so; it is closed all the same."""
+    """close(2) of a file whose server has gone may fail; the file is closed nevertheless."""
     try:
         os.close(fd)
     except OSError:

@@ -1,5 +1,6 @@
-"""Injection: guests whose definition nobody prepared, machines that must not move meanwhile, and what
-is refused. Every case on a booted guest ends with the proof of lib/suite.py."""
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Injection: guests whose definition was not prepared, machines that must not be moved meanwhile, and refusals.
+Every case on a booted guest ends with the proof of lib/suite.py."""
 
 import contextlib
 import ctypes
@@ -29,7 +30,7 @@ SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=de
 
 
 def trace_workload(traced, guest):
-    """Number of events of vfs_* that one workload made; each round has one mkdir."""
+    """Traces vfs_* during one workload, each round of which has one mkdir. Returns the number of events."""
     text, pid = ftrace.hvtrace_trace(traced, guest, ("syscalls", str(ROUNDS)), ("vfs_*",))
     events, lost = ftrace.parse(text)
     calls = [function for function, _ in ftrace.calls(events, pid)]
@@ -39,7 +40,7 @@ def trace_workload(traced, guest):
 
 @case(configs=(BARE, BARE_NEW))
 def unprepared_domain(t):
-    """A libvirt domain with private RAM and no device of ours: attached without a word about how, twice."""
+    """Two attaches, without options, to a libvirt domain with private RAM and no device of ours."""
     said = json.loads(t.hv("check", "--json", t.name))
     assert said["traceable"] and "injected calls (libvirt), RAM copied" in said["transport"], said
     assert "ivshmem" not in t.hv("list"), "list has a reason against it"
@@ -54,7 +55,7 @@ def unprepared_domain(t):
 
 
 def save(t, path):
-    """libvirt's words when it does not save the domain; None when it did."""
+    """Saves the domain. Returns libvirt's message if that fails, or None."""
     try:
         virsh("save", t.name, path)
     except Exception as error:  # noqa: BLE001 - lib/daemons.py does not say which
@@ -64,8 +65,8 @@ def save(t, path):
 
 @case(configs=(BARE,), fresh=True)
 def moves_only_when_detached(t):
-    """While all functions are traced QEMU neither migrates nor saves, not even when hvtrace was killed; after
-    recover the saved guest runs on elsewhere, its text as it was before."""
+    """While all functions are traced, QEMU neither migrates nor saves the guest, not even after hvtrace was killed.
+    After recover the guest can be saved, and runs on elsewhere with its original text."""
     path = f"{t.guest.dir}/saved"
     memory = Memory(t.guest)
     before = memory.snapshot()
@@ -106,7 +107,7 @@ def prctl(*words):
 
 
 def allow_everything():
-    """A seccomp filter of somebody else's."""
+    """Installs a seccomp filter, as a program other than QEMU may have."""
     program = ctypes.create_string_buffer(struct.pack("<HBBI", 0x06, 0, 0, 0x7FFF0000))
     header = ctypes.create_string_buffer(struct.pack("<HxxxxxxQ", 1, ctypes.addressof(program)))
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -115,7 +116,7 @@ def allow_everything():
 
 @contextlib.contextmanager
 def machine(*words, before=None):
-    """A QEMU of its own, no libvirt: nothing to boot, its firmware runs. The path of a QMP socket, another one."""
+    """A QEMU without libvirt that has nothing to boot, so its firmware runs. Yields the paths of two QMP sockets."""
     paths = [f"{RUN}/machine-{os.getpid()}-{n}" for n in range(2)]
     command = ["qemu-system-x86_64", "-accel", "kvm", "-cpu", "host", "-m", "64", "-display", "none", "-nodefaults",
                "-no-user-config", *words]  # fmt: skip
@@ -149,8 +150,8 @@ RAM = {
 
 @case(configs=None)
 def kinds_of_ram(t):
-    """QEMU without libvirt, its sandbox on: huge pages (2 MiB) private and shared; two NUMA nodes, one shared, one
-    not and partly above 4 GiB."""
+    """QEMU without libvirt, with its sandbox on: private and shared huge pages (2 MiB); two NUMA nodes, of which one is
+    shared and the other is private and partly above 4 GiB."""
     os.makedirs("/dev/hugepages", exist_ok=True)
     subprocess.run(["mount", "-t", "hugetlbfs", "none", "/dev/hugepages"], check=False)
     with open("/proc/sys/vm/nr_hugepages", "w", encoding="ascii") as file:
@@ -189,7 +190,7 @@ def kinds_of_ram(t):
 
 @contextlib.contextmanager
 def debugger(pid):
-    """Somebody else's ptracer of a process."""
+    """A process, not of hvtrace, that ptraces another one."""
     ready, wake = os.pipe()
     child = os.fork()
     if child == 0:
@@ -209,7 +210,7 @@ def debugger(pid):
 
 @contextlib.contextmanager
 def disk_of_another_process():
-    """QEMU's words for a disk whose server maps the machine's RAM itself."""
+    """QEMU's options for a disk whose server maps the machine's RAM itself."""
     path, file = f"{RUN}/disk-{os.getpid()}", tempfile.NamedTemporaryFile()
     file.truncate(1 << 20)
     server = subprocess.Popen(["qemu-storage-daemon", "--blockdev", f"file,node-name=disk,filename={file.name}", "--export",
@@ -229,7 +230,7 @@ def disk_of_another_process():
 
 
 def without_ptrace(t, *words):
-    """What hvtrace says when it has not the right."""
+    """Returns the output of hvtrace without the right to ptrace."""
     done = subprocess.run([t.hv.path, *words], capture_output=True, text=True, env=t.hv.env, check=False,
                           preexec_fn=lambda: prctl(PR_CAPBSET_DROP, CAP_SYS_PTRACE, 0, 0, 0))  # noqa: PLW1509
     return done.stderr
@@ -270,7 +271,7 @@ def refused_with_its_reason(t):
 
 @case(configs=(BARE,))
 def killed_while_attaching(t):
-    """kill -9 of service and keeper at moments all over an attach: the guest goes on, recover and attach do too."""
+    """kill -9 of service and keeper at many moments of an attach: the guest runs on, recover and attach succeed."""
     start = time.monotonic()
     with t.attach():
         took = time.monotonic() - start
@@ -296,7 +297,7 @@ def killed_while_attaching(t):
 
 @case(configs=(BARE,), fresh=True)
 def vmm_killed_while_traced(t):
-    """QEMU killed while all functions are traced: the session ends, nothing of ours is left."""
+    """QEMU is killed while all functions are traced: the session ends, and nothing of ours is left."""
     t.hv("attach", t.name)
     t.hv("echo", t.name, "current_tracer", "function")
     os.kill(t.guest.pid, signal.SIGKILL)
@@ -315,8 +316,8 @@ def mappings(t, word):
 
 @case(configs=(SHARED,))
 def shadow_pages(t):
-    """Text changed in copies of its pages: events come, the guest's own changes of its text meanwhile are kept, the
-    RAM's mapping is one again; the same after kill -9 and recover."""
+    """Text is changed in copies of its pages: events arrive, the guest's own changes of its text are kept, and the RAM
+    is one mapping again afterwards; the same after kill -9 and recover."""
     whole = mappings(t, "memfd:")
     for killed in (False, True):
         with t.attach("--patch=shadow") as traced:
@@ -350,5 +351,5 @@ def shadow_pages(t):
 
 @case(configs=(BARE,))
 def no_shadow_for_private_ram(t):
-    """Refused with the reason."""
+    """The request is refused with the reason."""
     t.hv.fails("attach", "--patch=shadow", t.name, says=("--patch=shadow", "private"))

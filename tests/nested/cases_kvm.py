@@ -1,5 +1,6 @@
-"""What is different on KVM: the transport, text written through the mapped RAM, flushes, the trace
-clock, and the exits. Every case ends with the proof of lib/suite.py, which looks at the host's log too."""
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Parts that are different on KVM: the transport, text written through the mapped RAM, flushes, the trace clock,
+and exits. Every case ends with the proof of lib/suite.py, which includes the host's log."""
 
 import ctypes
 import json
@@ -17,7 +18,7 @@ ROUNDS = 300
 
 @case(configs=BOTH[:1])
 def transport(t):
-    """check says KVM, injected calls, mapped RAM, and the guest's paravirtual clock."""
+    """check shows KVM, injected calls, mapped RAM, and the guest's paravirtual clock."""
     said = json.loads(t.hv("check", "--json", t.name))
     assert said["accel"] == "kvm", said
     assert said["transport"] == "injected calls (libvirt), RAM mapped", said["transport"]
@@ -27,7 +28,7 @@ def transport(t):
 
 @case(configs=BOTH)
 def functions_of_a_workload(t):
-    """vfs_* of one task: as many calls of each as its rounds make, in time order."""
+    """vfs_* of one task: the expected number of calls for its rounds, ordered by time."""
     with t.attach() as traced:
         text, pid = ftrace.hvtrace_trace(traced, t.guest, ("syscalls", str(ROUNDS)), ("vfs_*",))
         stat = traced.stat()
@@ -50,8 +51,8 @@ def stat_line(stat):
 
 @case(configs=BOTH[:1])
 def by_the_monitor(t):
-    """The same on request through the ivshmem device and the gdb stub. An attach that was killed is recovered,
-    although by default another region would be looked at."""
+    """The same through the ivshmem device and the gdb stub, on request. An attach that was killed is recovered,
+    although by default recover would look at another region."""
     with t.attach("--via=monitor") as traced:
         text, pid = ftrace.hvtrace_trace(traced, t.guest, ("syscalls", str(ROUNDS)), ("vfs_*",))
         stat = traced.stat()
@@ -70,7 +71,7 @@ def by_the_monitor(t):
 
 @case(configs=BOTH)
 def trace_clock_is_the_guests(t):
-    """What the guest writes into its own trace lies, by its time stamps, between our events around it."""
+    """An entry that the guest writes into its own trace has a time between those of our events around it."""
     nr = 40
     t.guest.run(
         "cd /sys/kernel/tracing && cat trace_clock | grep -q '\\[local\\]' && echo >trace; "
@@ -109,7 +110,7 @@ def trace_clock_is_the_guests(t):
 
 @case(configs=BOTH[:1])
 def all_sites_on_and_off_on_kvm(t):
-    """Every site at once under a storm of forks, off, on, off: written through the mapped RAM."""
+    """All sites are switched on and off twice at once during a storm of forks, written through the mapped RAM."""
     with t.attach() as traced:
         pid = ftrace.start_workload(t.guest, "forkstorm", 100000)
         t.guest.run(f"kill -USR1 {pid}")
@@ -129,7 +130,7 @@ def all_sites_on_and_off_on_kvm(t):
 
 
 def busy(t, traced, nr):
-    """(KVM's counters, seconds, events) of one fixed piece of work in the guest."""
+    """Returns (KVM's counters, seconds, events) of one fixed piece of work in the guest."""
     pid = ftrace.start_workload(t.guest, "syscalls", str(nr))
     events = traced.stat()["events"]
     before, start = kvm.stats(t.guest.pid), time.monotonic()
@@ -144,9 +145,10 @@ def median(values):
 
 
 def untraced_and_traced(t, traced, sites, work, pairs=3):
-    """Medians of the same work with sites changed and not: (exits more, of these stage-2 faults, events).
+    """Returns medians for the same work with changed sites, compared with unchanged ones: (additional exits, how many
+    of these are stage-2 faults, events).
 
-    The guest's ticks are exits: what the traced work needs in time is allowed for."""
+    The guest's ticks are exits, too, so the longer time of the traced work is allowed for."""
     more, faults, events = [], [], []
     traced.echo("set_ftrace_filter", sites)
     for _ in range(pairs):
@@ -164,7 +166,7 @@ def untraced_and_traced(t, traced, sites, work, pairs=3):
 
 
 def huge_kib(pid):
-    """Of the region's memory, what a process has mapped by huge pages."""
+    """Returns how much of the region's memory a process has mapped with huge pages."""
     found, ours = 0, False
     with open(f"/proc/{pid}/smaps", encoding="utf-8") as file:
         for line in file:
@@ -177,7 +179,7 @@ def huge_kib(pid):
 
 
 def makes_huge_pages():
-    """Whether this host's kernel makes memory of a file huge on request, which is what attach asks for."""
+    """Whether this host's kernel uses huge pages for a file's memory on request, as attach requests it."""
     libc, size = ctypes.CDLL(None), 2 << 20
     libc.mmap.restype = ctypes.c_void_p
     fd = os.memfd_create("huge")
@@ -196,8 +198,8 @@ def makes_huge_pages():
 
 @case(configs=BOTH[:1])
 def tracing_causes_no_exits(t):
-    """An event is no exit: KVM's counters of the same work untraced and traced, in pairs, when each page of the
-    rings has been touched once."""
+    """An event causes no exit. Compares KVM's counters of the same work untraced and traced, in pairs, after each page
+    of the rings was touched once."""
     at = kvm.stats(t.guest.pid)
     if not at:
         raise Skip("KVM's statistics are not in debugfs")
@@ -218,7 +220,7 @@ def tracing_causes_no_exits(t):
             assert faults <= 64, f"{sites or 'all sites'}: {faults} stage-2 faults more than untraced"
         assert more < events / 500, f"{more} exits more than untraced, for {events} events"
         at = kvm.stats(t.guest.pid)
-    ftrace.go(t.guest, ftrace.start_workload(t.guest, "syscalls", 10))  # an idle vCPU flushes when it runs
+    ftrace.go(t.guest, ftrace.start_workload(t.guest, "syscalls", 10))  # an idle vCPU flushes only when it runs
     detach = kvm.difference(at, kvm.stats(t.guest.pid))
     t.note(f"detach: {kvm.in_words(detach)}")
     assert detach["tlb_flush"] >= t.guest.config.vcpus, f"detach flushed no translations: {detach}"

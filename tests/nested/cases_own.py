@@ -1,5 +1,6 @@
-"""`hvtrace run`: machines of our own, on a KVM that boots Linux. What is left of them on the host is looked at by
-the suite after each case."""
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`hvtrace run`: machines of our own, on a KVM that boots Linux. After each case the suite checks that nothing of
+them is left on the host."""
 
 import os
 import pty
@@ -17,11 +18,11 @@ from lib.suite import Skip, bad_dmesg, case
 
 ROUNDS = 100
 KTHREADD = 2
-INIT = ("kernel_init_freeable", "inet_init", "populate_rootfs")  # freed at the end of boot: each runs once
+INIT = ("kernel_init_freeable", "inet_init", "populate_rootfs")  # each runs once, and is freed at the end of boot
 
 
 def healthy(machine):
-    """The guest's log has nothing bad since its shell is there, nor anything of tracing before."""
+    """The guest's log has no problems since its shell runs, and none of tracing before that."""
     assert not re.search("ftrace|return thunk|Unpatched", machine.run("grep -A4 'cut here' /tmp/boot.log || true"))
     bad = bad_dmesg(machine.run("dmesg"))
     assert not bad, bad[:3]
@@ -33,7 +34,7 @@ def ends_well(machine, command="poweroff -f"):
 
 
 def count_calls(t, machine):
-    """As many calls as the workload makes, from the tree's files."""
+    """Checks that the tree's files show as many calls as the workload makes. Returns the number of events."""
     pid = ftrace.start_workload(machine, "syscalls", str(ROUNDS))
     for file, text in (("set_ftrace_filter", "vfs_*"), ("set_ftrace_pid", str(pid)), ("current_tracer", "function")):
         t.hv("echo", machine.name, file, text)
@@ -49,7 +50,8 @@ def count_calls(t, machine):
 
 
 def host_brackets(t, machine):
-    """Moments of the host lie where they belong among events with the host's clock; widest gap to them."""
+    """Checks that times of the host are between the times of the right events with the host's clock. Returns the widest
+    gap between two of them."""
     assert "[local] x86-tsc host-mono" in t.hv("cat", machine.name, "trace_clock")
     t.hv("echo", machine.name, "trace_clock", "host-mono")
     t.hv("echo", machine.name, "set_ftrace_pid", "")
@@ -69,7 +71,7 @@ def host_brackets(t, machine):
 
 
 def boots(t, suite, *options, **more):
-    """A machine with two vCPUs: all of it."""
+    """All checks of a machine with two vCPUs."""
     with OwnMachine(t.hv, suite, "--smp", "2", *options, **more) as m:
         assert m.run("grep -c ^processor /proc/cpuinfo").strip() == "2"
         m.wait_attached()
@@ -91,7 +93,7 @@ def own_bzimage(t):
 
 
 def shadow_pages(pid):
-    """[(page as the guest sees it, page of RAM's file)] where a copy is mapped in a machine of ours."""
+    """Returns [(page that the guest sees, page of the RAM's file)] where a copy is mapped in a machine of ours."""
     ram = next(fd for fd in os.scandir(f"/proc/{pid}/fd") if "hvtrace-ram" in os.readlink(fd.path))
     with open(f"/proc/{pid}/maps", encoding="ascii") as file:
         maps = re.findall(r"^(\w+)-(\w+) rw-s (\w+) .*memfd:hvtrace-shadow", file.read(), re.M)
@@ -106,7 +108,7 @@ def shadow_pages(pid):
 
 @case(configs=None)
 def own_shadow_text(t):
-    """--patch=shadow: what is changed are copies; RAM's own pages are as they were, and come back."""
+    """--patch=shadow: only copies are changed. The pages of the RAM stay as they were, and are mapped again later."""
     with OwnMachine(t.hv, "bookworm", "--smp", "2", "--patch", "shadow") as m:
         m.wait_attached()
         assert not shadow_pages(m.process.pid)
@@ -117,8 +119,8 @@ def own_shadow_text(t):
         assert site["patched"] == 1, site
         pages = shadow_pages(m.process.pid)
         differ = [sum(a != b for a, b in zip(*page)) for page in pages]
-        # The site, five bytes, and where the call goes by which the guest's own ftrace reads it, four of them; some may be
-        # the same by chance.
+        # The five bytes of the site, and the four of the target of the call by which the guest's own ftrace reads it.
+        # Some may be equal by chance.
         changed = [nr for nr in differ if nr]
         assert len(changed) in range(1, 3) and sum(changed) in range(5, 10), f"bytes that differ: {differ}"
         t.hv("echo", m.name, "set_ftrace_filter", "")
@@ -136,13 +138,13 @@ def own_shadow_text(t):
 
 @case(configs=None)
 def own_bzimage_of_trixie(t):
-    """The same with trixie's."""
+    """The same with the bzImage of trixie."""
     boots(t, "trixie")
 
 
 @case(configs=None)
 def own_vmlinux(t):
-    """The same from trixie's ELF file, which its bzImage carries."""
+    """The same with the ELF file in the bzImage of trixie."""
     with tempfile.NamedTemporaryFile() as file:
         if not unpack_vmlinux(kernel_file("trixie")[0], file.name):
             raise Skip("trixie's bzImage is not packed with zstd")
@@ -150,8 +152,8 @@ def own_vmlinux(t):
 
 
 def by_time(events):
-    """The events in their order, and a note of those that came late: each vCPU's come in order, but one that the host
-    does not schedule in the middle of a record holds the others for 20 ms only (docs/ring.md, Order)."""
+    """Returns the events ordered by time, and notes how many came late. Those of each vCPU come in order, but a vCPU
+    that the host does not schedule in the middle of a record delays the others only for 20 ms (docs/ring.md, Order)."""
     last, newest, late = {}, events[0].time, []
     for e in events:
         assert e.time >= last.get(e.cpu, e.time), f"goes back on its own vCPU, from {last[e.cpu]}: {e}"
@@ -184,7 +186,7 @@ def trace_boot(t, suite, end):
     assert names[0] == "rest_init" and names.count("rest_init") == 1, names[:5]
     assert names.index("kernel_init") < names.index("do_one_initcall"), names[:20]
     assert names.count("do_one_initcall") > 100, f"{names.count('do_one_initcall')} initcalls"
-    last = [e.function for e in events if e.pid != KTHREADD][-20:]  # which makes kernel threads whenever it likes
+    last = [e.function for e in events if e.pid != KTHREADD][-20:]  # it may create kernel threads at any time
     assert "vfs_rmdir" in last, last
     assert {e.pid for e in events if e.function == "rest_init"} == {0}
     for function in INIT:
@@ -214,7 +216,7 @@ def own_trace_from_boot_of_trixie(t):
 
 @case(configs=None)
 def own_graph_from_boot(t):
-    """Calls and returns from the boot on; detach, although the first task came out of code that is gone."""
+    """Calls and returns from the boot on. Detach works although the first task's stack begins in freed code."""
     with tempfile.TemporaryDirectory() as directory:
         options = ["-p", "function_graph", "--trace-boot", "-o", f"{directory}/trace"]
         for glob in ("rest_init", "do_one_initcall", "vfs_rmdir", *INIT):
@@ -236,7 +238,7 @@ def own_graph_from_boot(t):
 
 @case(configs=None)
 def own_refusals(t):
-    """What cannot be booted is said in one line each."""
+    """Files that cannot be booted are refused with one line each."""
     kernel, initrd = kernel_file("bookworm")
     for words, says in (
         (["--kernel", "/nonexistent"], "/nonexistent: No such file"),
@@ -250,14 +252,14 @@ def own_refusals(t):
     ):
         err = t.hv.fails("run", *words, says=[says])
         assert err.count("\n") == 1, err
-    # Told when the kernel is up: which functions it has is not known before.
+    # This is reported when the kernel is up. Its functions are not known before.
     words = ["--kernel", kernel, "--initrd", initrd, "--append", f"{APPEND} {SHELL}", "-p", "function"]
     for more, says in ((["-l", "no_such_*"], "set_ftrace_filter: "), (["-n", "no_such_*"], "set_ftrace_notrace: ")):
         t.hv.fails("run", *words, *more, says=[says])
 
 
 def on_terminal(t, act):
-    """(exit status, whether the terminal is as before) of a machine that ACT(process, terminal) ends."""
+    """Returns (exit status, whether the terminal is as before) of a machine that ACT(process, terminal) ends."""
     ours, theirs = pty.openpty()
     before = termios.tcgetattr(theirs)
     kernel, _ = kernel_file("bookworm")
@@ -284,7 +286,7 @@ def on_terminal(t, act):
 
 @case(configs=None)
 def own_terminal(t):
-    """Ctrl-A x ends it well, SIGTERM by that signal; the terminal is as before."""
+    """Ctrl-A x ends the machine with success, SIGTERM by that signal. The terminal is as before."""
     got = on_terminal(t, lambda _process, terminal: os.write(terminal, b"\x01x"))
     assert got == (0, True), got
     got = on_terminal(t, lambda process, _terminal: process.send_signal(signal.SIGTERM))

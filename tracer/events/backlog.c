@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/events/backlog.h"
 
 #include <assert.h>
@@ -30,31 +31,21 @@ static bool older(const struct hv_kept *a, const struct hv_kept *b)
 
 /* -- the run ------------------------------------------------------------------------------- */
 
-static void run_make_room(struct hv_backlog *b)
+void hv_backlog_grow(struct hv_backlog *b)
 {
-	size_t nr = b->run_end - b->run_first;
+	size_t cap = b->run_cap ? 2 * b->run_cap : CAP_MIN;
+	struct hv_kept *run = hv_realloc_array(NULL, cap, sizeof(*run));
 
-	if (b->run_end < b->run_cap)
-		return;
-	if (b->run_first < b->run_cap / 2 || !b->run_cap) {
-		b->run_cap = b->run_cap ? 2 * b->run_cap : CAP_MIN;
-		b->run = hv_realloc_array(b->run, b->run_cap, sizeof(*b->run));
-		return;
-	}
-	memmove(b->run, b->run + b->run_first, nr * sizeof(*b->run));
-	b->run_first = 0;
-	b->run_end = nr;
-}
-
-static void run_drop_first(struct hv_backlog *b)
-{
-	if (++b->run_first == b->run_end)
-		b->run_first = b->run_end = 0;
+	for (size_t i = b->run_first; i < b->run_end; i++)
+		run[i & (cap - 1)] = *hv_backlog_run_at(b, i);
+	free(b->run);
+	b->run = run;
+	b->run_cap = cap;
 }
 
 /* -- the heap ------------------------------------------------------------------------------ */
 
-static void heap_add(struct hv_backlog *b, const struct hv_kept *kept)
+void hv_backlog_heap_add(struct hv_backlog *b, const struct hv_kept *kept)
 {
 	size_t at = b->nr_heap++;
 
@@ -91,44 +82,34 @@ static void heap_drop_first(struct hv_backlog *b)
 
 /* ------------------------------------------------------------------------------------------ */
 
-void hv_backlog_add(struct hv_backlog *b, const struct hv_kept *kept)
-{
-	if (b->run_first < b->run_end && older(kept, &b->run[b->run_end - 1])) {
-		heap_add(b, kept);
-		return;
-	}
-	run_make_room(b);
-	b->run[b->run_end++] = *kept;
-}
-
 static bool heap_is_first(const struct hv_backlog *b)
 {
 	if (!b->nr_heap || b->run_first == b->run_end)
 		return b->nr_heap > 0;
-	return older(&b->heap[0], &b->run[b->run_first]);
+	return older(&b->heap[0], hv_backlog_run_at(b, b->run_first));
 }
 
-const struct hv_kept *hv_backlog_first(const struct hv_backlog *b)
+const struct hv_kept *hv_backlog_first_of_both(const struct hv_backlog *b)
 {
-	if (heap_is_first(b))
-		return &b->heap[0];
-	return b->run_first < b->run_end ? &b->run[b->run_first] : NULL;
+	return heap_is_first(b) ? &b->heap[0] : hv_backlog_run_at(b, b->run_first);
 }
 
-void hv_backlog_drop_first(struct hv_backlog *b)
+void hv_backlog_drop_first_of_both(struct hv_backlog *b)
 {
-	assert(hv_backlog_nr(b) > 0);
 	if (heap_is_first(b))
 		heap_drop_first(b);
 	else
-		run_drop_first(b);
+		b->run_first++;
 }
 
-/* A record in the heap came after a younger one, which is still in the run. */
+/* A record in the heap came after a younger one, which is still in the run. So unless positions
+ * went back, the first of the run has the lowest. */
 uint64_t hv_backlog_lowest(const struct hv_backlog *b, uint64_t position)
 {
-	for (size_t i = b->run_first; i < b->run_end; i++)
-		if (before(b->run[i].position, position))
-			position = b->run[i].position;
+	size_t end = b->goes_back ? b->run_end : b->run_first + 1;
+
+	for (size_t i = b->run_first; i < end && i < b->run_end; i++)
+		if (before(hv_backlog_run_at(b, i)->position, position))
+			position = hv_backlog_run_at(b, i)->position;
 	return position;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -5,14 +6,12 @@
 #include "tracer/events/buffer_state.h"
 #include "tracer/events/decoder.h"
 
-struct hv_buffer *hv_buffer_over(struct hv_decoder *d, unsigned nr_cpus,
-				 const struct hv_state *states)
+struct hv_buffer *hv_buffer_over(struct hv_decoder *d, unsigned nr_cpus)
 {
 	struct hv_buffer *b = hv_alloc(sizeof(*b));
 
 	*b = (struct hv_buffer){
 		.decoder = d,
-		.states = states,
 		.nr_cpus = nr_cpus,
 		.cpus = hv_alloc(nr_cpus * sizeof(struct hv_buffer_cpu)),
 		.nr_refs = 1,
@@ -36,11 +35,12 @@ void hv_buffer_unref(struct hv_buffer *b)
 	free(b);
 }
 
-void hv_buffer_set_ring(struct hv_buffer *b, unsigned cpu, const void *records, uint64_t ring_bytes,
-			uint64_t size_bytes)
+void hv_buffer_set_ring(struct hv_buffer *b, unsigned cpu, const struct hv_state *state,
+			uint64_t ring_bytes, uint64_t size_bytes)
 {
 	b->cpus[cpu] = (struct hv_buffer_cpu){
-		.records = records,
+		.state = state,
+		.records = (const struct hv_record *)(state + 1),
 		.nr_slots = ring_bytes / sizeof(struct hv_record),
 		.size_bytes = size_bytes,
 		.nr_kept = size_bytes / sizeof(struct hv_record),
@@ -67,18 +67,21 @@ void hv_buffer_ring(const struct hv_buffer *b, unsigned cpu, struct hv_ring *ret
 {
 	const struct hv_buffer_cpu *c = &b->cpus[cpu];
 
-	hv_ring_init(ret, b->states + cpu, c->records, c->nr_slots);
+	hv_ring_init(ret, c->state, c->records, c->nr_slots);
 	ret->nr_kept = c->nr_kept;
 }
 
-static uint64_t head_of(const struct hv_buffer *b, unsigned cpu)
+uint64_t hv_buffer_head(const struct hv_buffer *b, unsigned cpu)
 {
-	return __atomic_load_n(&b->states[cpu].head, __ATOMIC_RELAXED);
+	struct hv_ring ring;
+
+	hv_buffer_ring(b, cpu, &ring);
+	return hv_ring_head(&ring);
 }
 
 uint64_t hv_buffer_overwritten(const struct hv_buffer *b, unsigned cpu)
 {
-	uint64_t head = head_of(b, cpu);
+	uint64_t head = hv_buffer_head(b, cpu);
 	uint64_t mark = b->cpus[cpu].mark.position, nr_kept = b->cpus[cpu].nr_kept;
 
 	if (head < mark || head - mark <= nr_kept)
@@ -86,14 +89,14 @@ uint64_t hv_buffer_overwritten(const struct hv_buffer *b, unsigned cpu)
 	return head - mark - nr_kept;
 }
 
-unsigned hv_buffer_percent(const struct hv_buffer *b, unsigned cpu)
+uint64_t hv_buffer_unread(const struct hv_buffer *b, unsigned cpu)
 {
-	uint64_t head = head_of(b, cpu), mark = b->cpus[cpu].mark.position;
+	uint64_t head = hv_buffer_head(b, cpu), mark = b->cpus[cpu].mark.position;
 	uint64_t nr_kept = b->cpus[cpu].nr_kept;
 
 	if (head < mark || head - mark >= nr_kept)
-		return 100;
-	return (unsigned)((head - mark) * 100 / nr_kept);
+		return hv_buffer_size(b, cpu);
+	return (head - mark) * sizeof(struct hv_record);
 }
 
 static void clear_cpu(struct hv_buffer *b, unsigned cpu)
@@ -105,6 +108,7 @@ static void clear_cpu(struct hv_buffer *b, unsigned cpu)
 	b->decoder->nr_lost += hv_buffer_overwritten(b, cpu);
 	c->mark = hv_merge_mark_at(hv_ring_head(&ring));
 	c->nr_clears++;
+	b->nr_clears++;
 	c->nr_lost = 0;
 	c->nr_read = 0;
 	c->nr_dropped = 0;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/events/callers.h"
 
 #include "base/guard.h"
@@ -49,7 +50,7 @@ void hv_callers_forget_modules(struct hv_callers *c)
 }
 
 size_t hv_callers_find(struct hv_callers *c, const struct hv_stack_words *words, struct hv_gva *ret,
-		       size_t max)
+		       size_t max, bool *ret_early)
 {
 	const struct hv_stub_image *image = &c->kernel->core.as.arch->stubs;
 	struct hv_gva yields = hv_gva_add(c->stubs->start, HV_STUBS_CODE_OFF + image->yields_off);
@@ -59,11 +60,15 @@ size_t hv_callers_find(struct hv_callers *c, const struct hv_stack_words *words,
 	};
 	size_t nr, known = 0;
 
+	*ret_early = true;
 	if (!c->orc)
 		return 0;
-	nr = hv_unwind(c->orc, c->kernel->core.as.arch, words, &stubs, ret, max);
-	/* The stub tells whom the handler of a graph returns to, if it can be told. */
+	nr = hv_unwind(c->orc, c->kernel->core.as.arch, words, &stubs, ret, max, ret_early);
+	/* The stub replaces the handler of a graph by the real caller if it can. If it could not,
+	 * the stack ends there. */
 	while (known < nr && !hv_gva_in(ret[known], *c->stubs))
 		known++;
+	if (known < nr)
+		*ret_early = true;
 	return known;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/events/clocks.h"
 
 #include "base/clock.h"
@@ -11,9 +12,9 @@
 struct hv_clocks {
 	struct hv_clock *guest;		  /* owned */
 	struct hv_host_clock *host;	  /* owned; NULL: the guest's counter cannot be followed */
-	struct hv_now now;		  /* for when there is no host clock */
+	struct hv_now now;		  /* used if there is no host clock */
 	const struct hv_hold_stat *holds; /* borrowed */
-	uint64_t nr_holds;		  /* that NOW knows of */
+	uint64_t nr_holds;		  /* holds that NOW knows of */
 };
 
 struct hv_clocks *hv_clocks_new(struct hv_clock *guest, struct hv_host_clock *host,
@@ -39,7 +40,8 @@ void hv_clocks_free(struct hv_clocks *c)
 
 void hv_clocks_refresh(struct hv_clocks *c)
 {
-	/* The parameters read last go on to serve when the guest's memory cannot be read now. */
+	/* If the guest's memory cannot be read now, the parameters that were read last stay in
+	 * use. */
 	hv_err_free(hv_clock_refresh(c->guest));
 	if (c->host)
 		hv_host_clock_refresh(c->host);
@@ -65,7 +67,7 @@ uint64_t hv_clocks_event_ns(const struct hv_clocks *c, enum hv_trace_clock clock
 	return hv_clock_ns(c->guest, cpu, tsc);
 }
 
-/* A clock that was set to 0 long after the tsc began shows times before 0: they wrap. */
+/* If a clock was set to 0 long after the counter began, times before that wrap. */
 static bool is_before(const struct hv_clocks *c, unsigned cpu, uint64_t tsc, uint64_t time_ns)
 {
 	return (int64_t)(hv_clock_ns(c->guest, cpu, tsc) - time_ns) < 0;

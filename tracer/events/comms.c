@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/events/comms.h"
 
 #include <assert.h>
@@ -6,8 +7,8 @@
 
 #include "base/guard.h"
 
-/* Entries in a hash by pid, and in a ring by when they were last told; entry 0 is the ring's head:
- * its younger neighbour is the oldest of all. */
+/* Entries are in a hash by pid, and in a list by the time when they were set. The list is a ring
+ * with entry 0 as its head, whose younger neighbour is the oldest entry. */
 struct entry {
 	uint32_t pid;
 	uint32_t tgid;
@@ -18,8 +19,8 @@ struct entry {
 };
 
 struct hv_comms {
-	struct entry *entries; /* nr_max + 1 */
-	uint32_t *buckets;     /* of entries; 0: none */
+	struct entry *entries; /* nr_max + 1 of them */
+	uint32_t *buckets;     /* indices of entries; 0: none */
 	uint32_t bucket_mask;
 	uint32_t nr;
 	uint32_t nr_max;

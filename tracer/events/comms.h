@@ -1,6 +1,8 @@
-/* Names of tasks by pid, and whose threads they are, as records told them: bounded, the longest
- * unheard of is forgotten first.
- * Leaves to others: names that no record told (kernel/tasks.h), "<idle>" and "<...>" (decode.h). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Names and thread groups of tasks by pid, from records. Their number is bounded: the entry that
+ * was set longest ago is forgotten first.
+ * Leaves to others: names that are in no record (kernel/tasks.h), "<idle>" and "<...>"
+ * (decode.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -15,15 +17,16 @@ struct hv_comms;
 struct hv_comms *hv_comms_new(size_t nr_max); /* 1 .. HV_COMMS_MAX */
 void hv_comms_free(struct hv_comms *c);
 size_t hv_comms_max(const struct hv_comms *c);
-/* With what C knows, but for the longest unheard of where there is no room. */
+/* Makes a new table with the entries of C. If they do not fit, those that were set longest ago are
+ * left out. */
 struct hv_comms *hv_comms_resized(const struct hv_comms *c, size_t nr_max);
 
-/* COMM: HV_COMM_LEN bytes, copied; the last one is taken as NUL. TGID 0: not told. */
+/* COMM has HV_COMM_LEN bytes, is copied, and its last byte is taken as NUL. TGID 0: unknown. */
 void hv_comms_set(struct hv_comms *c, uint32_t pid, uint32_t tgid, const char *comm);
 
-/* HV_COMM_LEN bytes, NUL-terminated, valid until the next set; NULL: unknown. */
+/* Returns HV_COMM_LEN bytes, NUL-terminated, valid until the next set; NULL: unknown. */
 const char *hv_comms_find(const struct hv_comms *c, uint32_t pid);
 /* 0: unknown. */
 uint32_t hv_comms_tgid(const struct hv_comms *c, uint32_t pid);
-/* The INDEXth of those known, in no order that means anything. False: there are no more. */
+/* Finds the INDEXth entry, in an order without meaning. False: there are no more. */
 bool hv_comms_at(const struct hv_comms *c, size_t index, uint32_t *ret_pid, const char **ret_comm);

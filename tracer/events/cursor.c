@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/events/cursor.h"
 
 #include <string.h>
@@ -8,20 +9,25 @@
 #include "tracer/events/decoder.h"
 
 struct hv_cursor {
-	struct hv_buffer *buffer; /* counted: the cursor has one of its references */
+	struct hv_buffer *buffer; /* the cursor has a reference to it */
 	struct hv_merge *merge;
 	enum hv_cursor_mode mode;
-	unsigned first_cpu; /* of the rings merged */
+	unsigned first_cpu; /* the first of the merged rings */
 	unsigned nr_cpus;
-	struct hv_buffer_cpu *returned;	       /* owned, one a vCPU: since the last consume */
-	struct hv_parts *parts;		       /* likewise: of an event that is not returned yet */
+	struct hv_buffer_cpu
+		*returned; /* owned, one for each vCPU: what was returned since the last consume */
+	struct hv_parts
+		*parts; /* owned, one for each vCPU: parts of an event that is not returned yet */
 	struct hv_gva callers[HV_CALLERS_MAX]; /* of the last event */
-	unsigned *nr_clears; /* owned, one a vCPU: the buffer's when the merge was made */
-	struct hv_record records[HV_EVENT_RECORDS_MAX]; /* of the last event */
+	unsigned *nr_clears;	/* owned, one for each vCPU: the buffer's when the merge began */
+	unsigned nr_all_clears; /* the same of all vCPUs */
+	struct hv_merge_mark *marks; /* owned, one for each vCPU, for hv_cursor_consume() */
+	struct hv_merge_item item;   /* the last event */
+	struct hv_record records[HV_EVENT_RECORDS_MAX]; /* of the last event, if it has parts */
 	unsigned nr_records;
 };
 
-/* A drain orders events by the guest's clock, whatever clock the buffer shows them with. */
+/* A drain orders events by the guest's clock, whichever clock the buffer shows. */
 static uint64_t clock_ns(void *ctx, unsigned cpu, uint64_t tsc)
 {
 	const struct hv_cursor *c = ctx;
@@ -31,8 +37,8 @@ static uint64_t clock_ns(void *ctx, unsigned cpu, uint64_t tsc)
 				  drains ? HV_TRACE_CLOCK_GUEST : c->buffer->clock, cpu, tsc);
 }
 
-/* When the call began that ended with EXIT at TIME_NS. Where the buffer shows the counter, the
- * call's duration is in ns of the guest's clock all the same, as in the guest's own trace. */
+/* Returns when the call began that ended with EXIT at TIME_NS. If the buffer shows the time stamp
+ * counter, the duration is nevertheless in ns of the guest's clock, as in the guest's own trace. */
 static uint64_t call_ns(const struct hv_cursor *c, unsigned cpu, const struct hv_record *exit,
 			uint64_t time_ns)
 {
@@ -46,7 +52,7 @@ static uint64_t call_ns(const struct hv_cursor *c, unsigned cpu, const struct hv
 		hv_clocks_event_ns(clocks, HV_TRACE_CLOCK_GUEST, cpu, call_tsc));
 }
 
-/* From MARKS on, one a vCPU. */
+/* Begins at MARKS, one for each vCPU. */
 static void begin(struct hv_cursor *c, const struct hv_merge_mark *marks)
 {
 	HV_AUTO_FREE struct hv_ring *rings = hv_alloc(c->nr_cpus * sizeof(*rings));
@@ -55,7 +61,9 @@ static void begin(struct hv_cursor *c, const struct hv_merge_mark *marks)
 		hv_buffer_ring(c->buffer, c->first_cpu + i, &rings[i]);
 		c->nr_clears[i] = c->buffer->cpus[c->first_cpu + i].nr_clears;
 	}
-	memset(c->parts, 0, c->nr_cpus * sizeof(*c->parts));
+	c->nr_all_clears = c->buffer->nr_clears;
+	for (unsigned i = 0; i < c->nr_cpus; i++)
+		c->parts[i].nr = 0;
 	hv_merge_free(c->merge);
 	c->merge = hv_merge_new(rings, c->first_cpu, c->nr_cpus, marks,
 				(struct hv_merge_clock){clock_ns, c});
@@ -68,12 +76,13 @@ static bool is_cleared(const struct hv_cursor *c, unsigned i)
 	return c->nr_clears[i] != c->buffer->cpus[c->first_cpu + i].nr_clears;
 }
 
-/* vCPUs that were cleared go on from there, the others where they are. */
+/* Continues after the clear on vCPUs that were cleared, and at the present place on the others. */
 static void follow_clears(struct hv_cursor *c)
 {
 	HV_AUTO_FREE struct hv_merge_mark *marks = NULL;
 	unsigned nr = 0;
 
+	c->nr_all_clears = c->buffer->nr_clears;
 	for (unsigned i = 0; c->mode == HV_CURSOR_DRAIN && i < c->nr_cpus; i++)
 		c->nr_clears[i] = c->buffer->cpus[c->first_cpu + i].nr_clears;
 	for (unsigned i = 0; i < c->nr_cpus; i++)
@@ -106,6 +115,7 @@ struct hv_cursor *hv_cursor_new(struct hv_buffer *b, int only_cpu, enum hv_curso
 	for (unsigned i = 0; i < c->nr_cpus; i++)
 		marks[i] = b->cpus[c->first_cpu + i].mark;
 	c->parts = hv_alloc(c->nr_cpus * sizeof(*c->parts));
+	c->marks = hv_alloc(c->nr_cpus * sizeof(*c->marks));
 	begin(c, marks);
 	return c;
 }
@@ -118,6 +128,7 @@ void hv_cursor_free(struct hv_cursor *c)
 	free(c->nr_clears);
 	free(c->returned);
 	free(c->parts);
+	free(c->marks);
 	hv_buffer_unref(c->buffer);
 	free(c);
 }
@@ -132,7 +143,7 @@ static void note_part(struct hv_cursor *c, const struct hv_merge_item *item)
 	hv_parts_add(parts_at(c, item->cpu), &item->record, item->position, item->run);
 }
 
-/* What belongs to the event ITEM. NULL: nothing, or some of it is missing. */
+/* Returns the parts of the event ITEM. NULL: there are none, or some of them are missing. */
 static const struct hv_parts *parts_of(const struct hv_cursor *c, const struct hv_merge_item *item)
 {
 	const struct hv_parts *parts = parts_at(c, item->cpu);
@@ -140,10 +151,11 @@ static const struct hv_parts *parts_of(const struct hv_cursor *c, const struct h
 	return hv_parts_are_of(parts, &item->record, item->position, item->run) ? parts : NULL;
 }
 
-/* All but the name of the task. */
-static void decode(struct hv_cursor *c, const struct hv_merge_item *item, struct hv_event *ret)
+/* Decodes everything except the name of the task. */
+static void decode(struct hv_cursor *c, const struct hv_merge_item *item,
+		   const struct hv_parts *parts, struct hv_event *ret)
 {
-	hv_decoder_event(c->buffer->decoder, &item->record, parts_of(c, item), ret);
+	hv_decoder_event(c->buffer->decoder, &item->record, parts, ret);
 	ret->cpu = item->cpu;
 	ret->time_ns = item->time_ns;
 	if (ret->kind == HV_EVENT_GRAPH_EXIT)
@@ -151,36 +163,32 @@ static void decode(struct hv_cursor *c, const struct hv_merge_item *item, struct
 	ret->lost_before = item->lost_before;
 }
 
-static void note_records(struct hv_cursor *c, const struct hv_merge_item *item)
+/* PARTS may be NULL. */
+static void note_records(struct hv_cursor *c, const struct hv_parts *parts)
 {
-	const struct hv_parts *parts = parts_of(c, item);
-
 	c->nr_records = 0;
 	for (unsigned i = 0; parts && i < parts->nr; i++)
 		c->records[c->nr_records++] = parts->list[i];
-	c->records[c->nr_records++] = item->record;
+	if (parts)
+		c->records[c->nr_records++] = c->item.record;
 }
 
-static void find_callers(struct hv_cursor *c, const struct hv_merge_item *item,
-			 struct hv_event *ret)
+/* Completes the event of the item, which is returned. */
+static void finish(struct hv_cursor *c, struct hv_event *ret)
 {
-	ret->nr_callers =
-		hv_decoder_callers(c->buffer->decoder, ret, parts_of(c, item), c->callers);
-	ret->callers = c->callers;
-}
+	const struct hv_merge_item *item = &c->item;
+	const struct hv_parts *parts = parts_of(c, item);
+	struct hv_buffer_cpu *returned = &c->returned[item->cpu - c->first_cpu];
 
-/* ITEM is returned. */
-static void finish(struct hv_cursor *c, const struct hv_merge_item *item, struct hv_event *ret)
-{
-	decode(c, item, ret);
-	note_records(c, item);
+	decode(c, item, parts, ret);
+	note_records(c, parts);
 	if (ret->kind == HV_EVENT_STACK && c->mode != HV_CURSOR_DRAIN && c->mode != HV_CURSOR_TAKE)
-		find_callers(c, item, ret);
+		hv_decoder_callers(c->buffer->decoder, parts, c->callers, ret);
 	if (hv_record_kind(&item->record) != HV_RECORD_MARK)
 		hv_decoder_name_task(c->buffer->decoder, ret);
 	parts_at(c, item->cpu)->nr = 0;
-	c->returned[item->cpu - c->first_cpu].nr_lost += item->lost_before;
-	c->returned[item->cpu - c->first_cpu].nr_read++;
+	returned->nr_lost += item->lost_before;
+	returned->nr_read++;
 }
 
 static enum hv_merge_until until_of(const struct hv_cursor *c)
@@ -191,36 +199,37 @@ static enum hv_merge_until until_of(const struct hv_cursor *c)
 enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 {
 	enum hv_merge_until until = until_of(c);
-	uint64_t now_ns = hv_now_ns();
-	struct hv_merge_item item;
+	uint64_t now_ns = hv_last_tick_ns();
 
-	follow_clears(c);
-	while (hv_merge_next(c->merge, now_ns, until, &item)) {
-		if (hv_record_is_event(&item.record)) {
-			finish(c, &item, ret);
+	if (c->nr_all_clears != c->buffer->nr_clears)
+		follow_clears(c);
+	while (hv_merge_next(c->merge, now_ns, until, &c->item)) {
+		if (hv_record_is_event(&c->item.record)) {
+			finish(c, ret);
 			return HV_NEXT_EVENT;
 		}
-		switch (hv_record_kind(&item.record)) {
+		switch (hv_record_kind(&c->item.record)) {
 		case HV_RECORD_TASK:
-			hv_decoder_note_task(c->buffer->decoder, &item.record);
+			hv_decoder_note_task(c->buffer->decoder, &c->item.record);
 			break;
 		case HV_RECORD_COMMAND:
-			/* For who takes it; for all others it is nothing. */
-			decode(c, &item, ret);
+			/* Only a drain returns commands. */
+			decode(c, &c->item, NULL, ret);
+			note_records(c, NULL);
 			if (c->mode == HV_CURSOR_DRAIN)
 				return HV_NEXT_EVENT;
 			break;
 		default:
-			note_part(c, &item);
+			note_part(c, &c->item);
 		}
 	}
 	return HV_NEXT_EMPTY;
 }
 
-/* What precedes an exit is taken, to look at the exit itself. */
+/* A record that precedes an exit is taken, to look at the exit itself. */
 bool hv_cursor_peek(struct hv_cursor *c, unsigned cpu, struct hv_event *ret)
 {
-	uint64_t now_ns = hv_now_ns();
+	uint64_t now_ns = hv_last_tick_ns();
 	struct hv_merge_item item;
 
 	if (!hv_merge_peek(c->merge, cpu, now_ns, until_of(c), &item) || item.lost_before)
@@ -233,27 +242,25 @@ bool hv_cursor_peek(struct hv_cursor *c, unsigned cpu, struct hv_event *ret)
 	}
 	if (!hv_record_is_event(&item.record))
 		return false;
-	decode(c, &item, ret);
+	decode(c, &item, parts_of(c, &item), ret);
 	return true;
 }
 
 void hv_cursor_skip(struct hv_cursor *c, unsigned cpu)
 {
-	hv_merge_skip(c->merge, cpu, hv_now_ns(), until_of(c));
+	hv_merge_skip(c->merge, cpu, hv_last_tick_ns(), until_of(c));
 	c->returned[cpu - c->first_cpu].nr_read++;
 }
 
 void hv_cursor_consume(struct hv_cursor *c)
 {
-	HV_AUTO_FREE struct hv_merge_mark *marks = hv_alloc(c->nr_cpus * sizeof(*marks));
-
-	hv_merge_marks(c->merge, marks);
+	hv_merge_marks(c->merge, c->marks);
 	for (unsigned i = 0; i < c->nr_cpus; i++) {
 		struct hv_buffer_cpu *cpu = &c->buffer->cpus[c->first_cpu + i];
 
 		if (is_cleared(c, i))
 			continue;
-		cpu->mark = marks[i];
+		cpu->mark = c->marks[i];
 		cpu->nr_lost += c->returned[i].nr_lost;
 		cpu->nr_read += c->returned[i].nr_read;
 		c->buffer->decoder->nr_lost += c->returned[i].nr_lost;
@@ -263,8 +270,8 @@ void hv_cursor_consume(struct hv_cursor *c)
 
 const struct hv_record *hv_cursor_records(const struct hv_cursor *c, unsigned *ret_nr)
 {
-	*ret_nr = c->nr_records;
-	return c->records;
+	*ret_nr = c->nr_records ? c->nr_records : 1;
+	return c->nr_records ? c->records : &c->item.record;
 }
 
 void hv_buffer_stat(struct hv_buffer *b, int only_cpu, size_t (*len_of)(const struct hv_event *),

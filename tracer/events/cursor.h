@@ -1,5 +1,6 @@
-/* Cursors: the rings of a buffer read as events in time order, each cursor at a place of its own.
- * Leaves to others: what becomes of an event (tree/). One thread. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Cursors: read the rings of a buffer as events in time order, each cursor at a place of its own.
+ * Leaves to others: what happens with an event (tree/). One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,11 +15,13 @@ struct hv_cursor;
 
 enum hv_cursor_mode {
 	HV_CURSOR_FOLLOW, /* goes on with what is recorded later */
-	HV_CURSOR_DUMP,	  /* ends at what is there when it is made */
-	HV_CURSOR_TAKE,	  /* likewise, but what is being written then stays for the next one */
-	HV_CURSOR_DRAIN,  /* as FOLLOW; what is cleared is returned all the same */
+	HV_CURSOR_DUMP,	  /* ends at the last event that was there when it was made */
+	HV_CURSOR_TAKE,	  /* the same, but events that are being written then are left for the next
+			     cursor */
+	HV_CURSOR_DRAIN,  /* as FOLLOW, but also returns cleared events */
 };
-/* At the oldest event that is not yet consumed or cleared. ONLY_CPU < 0: all vCPUs. */
+/* Makes a cursor at the oldest event that is not consumed or cleared. ONLY_CPU < 0: of all
+ * vCPUs. */
 struct hv_cursor *hv_cursor_new(struct hv_buffer *b, int only_cpu, enum hv_cursor_mode mode);
 void hv_cursor_free(struct hv_cursor *c);
 
@@ -27,29 +30,29 @@ enum hv_next {
 	HV_NEXT_EVENT,
 };
 enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret);
-/* What comes next of CPU alone, if it is known now and nothing was lost before it; false also when
- * another task is running there by then. No comm. */
+/* Shows the next event of CPU, if it is known now and nothing was lost before it. False also if
+ * another task is running there by then. RET has no comm. */
 bool hv_cursor_peek(struct hv_cursor *c, unsigned cpu, struct hv_event *ret);
-/* Passes over what hv_cursor_peek showed last of CPU, as if it had been returned. */
+/* Passes over the event that hv_cursor_peek showed last of CPU, as if it had been returned. */
 void hv_cursor_skip(struct hv_cursor *c, unsigned cpu);
-/* What the cursor has returned is consumed for the buffer (trace_pipe). */
+/* Marks everything that the cursor has returned as consumed in the buffer (trace_pipe). */
 void hv_cursor_consume(struct hv_cursor *c);
 
-/* The records of which the event that was returned last was made, in the order of the ring, at most
+/* Returns the records of the event that was returned last, in the order of the ring, at most
  * HV_EVENT_RECORDS_MAX. */
 #define HV_EVENT_RECORDS_MAX (HV_PARTS_MAX + 1)
 const struct hv_record *hv_cursor_records(const struct hv_cursor *c, unsigned *ret_nr);
 
 struct hv_buffer_stat {
-	uint64_t entries;   /* events in it; records of tasks' names are not events */
+	uint64_t entries;   /* events in the buffer; task records are not events */
 	uint64_t overrun;   /* lost since it was cleared: overwritten unread, or torn */
-	uint64_t dropped;   /* since then: there was no room (HV_FULL_DROPS) */
+	uint64_t dropped;   /* events dropped since then, for lack of room (HV_FULL_DROPS) */
 	uint64_t read;	    /* consumed since it was cleared */
-	uint64_t bytes;	    /* of the entries, as LEN_OF measures them */
+	uint64_t bytes;	    /* length of the entries, as LEN_OF measures them */
 	uint64_t oldest_ns; /* 0: empty */
 	uint64_t youngest_ns;
 };
-/* What a cursor finds in B, of one vCPU or of all (-1). Looks at every record. LEN_OF: bytes of an
- * event in the format that the caller shows; NULL: the caller does not ask. */
+/* Reads the statistics of B, of one vCPU or of all (-1). Looks at every record. LEN_OF returns the
+ * length of an event in the format that the caller shows; NULL: the caller does not need it. */
 void hv_buffer_stat(struct hv_buffer *b, int only_cpu, size_t (*len_of)(const struct hv_event *),
 		    struct hv_buffer_stat *ret);

@@ -1,65 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/events/decode.h"
 
 #include <string.h>
 
-#define TSC_MASK	(~(UINT64_C(1) << HV_LAP_BIT))
 #define DEPTH_SHOWN_MAX 15
 #define BITS_31		UINT64_C(0x7fffffff)
-
-unsigned hv_record_kind(const struct hv_record *record)
-{
-	unsigned kind = record->word[3] >> HV_RECORD_KIND_SHIFT & 0xf;
-
-	return kind >= HV_RECORD_FUNCTION && kind <= HV_RECORD_COMMAND ? kind : 0;
-}
-
-bool hv_record_is_event(const struct hv_record *record)
-{
-	unsigned kind = hv_record_kind(record);
-
-	return kind == HV_RECORD_FUNCTION || kind == HV_RECORD_ENTRY || kind == HV_RECORD_EXIT ||
-	       kind == HV_RECORD_MARK || kind == HV_RECORD_STACK;
-}
-
-uint64_t hv_record_tsc(const struct hv_record *record)
-{
-	return record->word[0] & TSC_MASK;
-}
+#define BITS_48		UINT64_C(0xffffffffffff)
 
 uint32_t hv_record_pid(const struct hv_record *record)
 {
-	unsigned kind = hv_record_kind(record);
-
-	return (uint32_t)record->word[kind == HV_RECORD_TASK || kind == HV_RECORD_MORE ? 3 : 2];
+	switch (hv_record_kind(record)) {
+	case HV_RECORD_TASK:
+		return (uint32_t)record->word[3] & HV_TASK_PID_MASK;
+	case HV_RECORD_EXIT:
+		return (uint32_t)(record->word[2] >> HV_EXIT_PID_SHIFT);
+	default:
+		return (uint32_t)(record->word[2] >> HV_CALL_PID_SHIFT);
+	}
 }
 
 uint64_t hv_record_call_tsc(const struct hv_record *record)
 {
-	uint64_t ticks = record->word[1] >> 32 & BITS_31;
-
-	ticks |= (record->word[2] >> 32 & BITS_31) << 31;
-	return hv_record_tsc(record) - ticks;
+	return record->word[1] < record->word[0] ? record->word[1] : record->word[0];
 }
 
 void hv_decode_task(const struct hv_record *record, uint32_t *ret_pid, char *ret_comm)
 {
-	uint64_t top = record->word[3] >> HV_TASK_COMM7_SHIFT & 1;
-	uint64_t comm[2] = {(record->word[1] & TSC_MASK) | top << 63, record->word[2] & TSC_MASK};
+	uint64_t top = record->word[3] >> HV_TASK_COMM7_SHIFT & 3;
+	uint64_t comm[2] = {record->word[1] | top << HV_WORD_BITS, record->word[2]};
 
 	memcpy(ret_comm, comm, HV_COMM_LEN);
 	ret_comm[HV_COMM_LEN - 1] = '\0';
 	*ret_pid = hv_record_pid(record);
 }
 
-#define TGID_LOW  ((UINT64_C(1) << HV_TASK_TGID_LOW) - 1)
-#define TGID_HIGH ((UINT64_C(1) << HV_TASK_TGID_HIGH) - 1)
-
 uint32_t hv_record_tgid(const struct hv_record *record)
 {
-	uint64_t low = record->word[3] >> HV_TASK_TGID_SHIFT & TGID_LOW;
-	uint64_t high = record->word[3] >> HV_TASK_TGID_SHIFT2 & TGID_HIGH;
-
-	return (uint32_t)(high << HV_TASK_TGID_LOW | low);
+	return (uint32_t)(record->word[3] >> HV_TASK_TGID_SHIFT) & HV_TASK_PID_MASK;
 }
 
 static uint8_t trace_flags(struct hv_context context)
@@ -87,7 +64,7 @@ unsigned hv_record_number(const struct hv_record *record)
 	return record->word[3] >> HV_RECORD_DEPTH_SHIFT & HV_RECORD_DEPTH_MAX;
 }
 
-/* PLACE are the low bits of an address that is not below START, and not far above it. */
+/* Returns the address with the low bits PLACE that is not below START and not far above it. */
 static uint32_t place_after(uint32_t start, uint64_t place)
 {
 	uint32_t low = (uint32_t)place << 3 & HV_WORD_PLACE_MASK;
@@ -99,7 +76,7 @@ void hv_decode_words(const struct hv_decode *d, const struct hv_record *words, u
 		     struct hv_stack_words *ret)
 {
 	const struct hv_record *head = &words[0];
-	uint32_t second = (uint32_t)(head->word[2] >> 31 & BITS_31);
+	uint32_t second = (uint32_t)(head->word[2] >> HV_WORDS_SECOND_SHIFT << 3 & BITS_31);
 
 	ret->sp = (uint32_t)(head->word[1] & BITS_31);
 	ret->bp = (uint32_t)(head->word[2] & BITS_31);
@@ -110,7 +87,7 @@ void hv_decode_words(const struct hv_decode *d, const struct hv_record *words, u
 			uint64_t word = words[i].word[j];
 			bool is_second = word >> HV_WORD_SECOND_BIT & 1;
 
-			if (!(word & ((UINT64_C(1) << HV_RECORD_KIND_SHIFT) - 1)))
+			if (!(word & BITS_48))
 				continue;
 			ret->list[ret->nr].at = place_after(is_second ? second : ret->sp,
 							    word >> HV_WORD_PLACE_SHIFT);
@@ -119,7 +96,16 @@ void hv_decode_words(const struct hv_decode *d, const struct hv_record *words, u
 		}
 }
 
-/* What all events have. */
+static struct hv_gva site_of(const struct hv_decode *d, const struct hv_record *record)
+{
+	uint32_t end = hv_record_kind(record) == HV_RECORD_EXIT
+			       ? (uint32_t)(record->word[2] & HV_EXIT_SITE_MASK)
+			       : d->arch->decode_call(record->word[1]).site_end;
+
+	return hv_gva_add(d->text_base, (HV_TEXT_BIT | end) - d->arch->site_len_bytes);
+}
+
+/* Decodes the fields that all events have. */
 static void decode_common(const struct hv_decode *d, const struct hv_record *record,
 			  uint16_t thread_flags, struct hv_event *ret)
 {
@@ -127,13 +113,15 @@ static void decode_common(const struct hv_decode *d, const struct hv_record *rec
 	struct hv_context context = d->arch->decode_context(
 		(uint32_t)word[3], (uint16_t)(word[3] >> 32), thread_flags, d->resched);
 
-	*ret = (struct hv_event){
-		.kind = HV_EVENT_FUNCTION,
-		.pid = hv_record_pid(record),
-		.flags = trace_flags(context),
-		.preempt_depth = shown_depth(context.preempt_depth),
-		.ip = hv_gva_add(d->text_base, (uint32_t)word[1]),
-	};
+	/* In two pieces: a compiler makes one of all of it from an instruction that is slow for so
+	 * few bytes. */
+	memset(ret, 0, offsetof(struct hv_event, depth));
+	memset(&ret->depth, 0, sizeof(*ret) - offsetof(struct hv_event, depth));
+	ret->kind = HV_EVENT_FUNCTION;
+	ret->pid = hv_record_pid(record);
+	ret->flags = trace_flags(context);
+	ret->preempt_depth = shown_depth(context.preempt_depth);
+	ret->ip = site_of(d, record);
 }
 
 static uint16_t depth_of(const struct hv_record *record)
@@ -141,11 +129,11 @@ static uint16_t depth_of(const struct hv_record *record)
 	return record->word[3] >> HV_RECORD_DEPTH_SHIFT & HV_RECORD_DEPTH_MAX;
 }
 
-/* A function called by a jump from another traced one has our handler for a caller. */
+/* A function that another traced one jumped to has our handler as its caller. */
 static struct hv_gva parent_of(const struct hv_decode *d, const struct hv_record *record)
 {
-	uint32_t low = record->word[1] >> 32 & BITS_31;
-	struct hv_gva parent = hv_gva_add(d->text_base, HV_TEXT_BIT | low);
+	struct hv_gva parent = hv_gva_add(
+		d->text_base, HV_TEXT_BIT | d->arch->decode_call(record->word[1]).caller);
 	uint64_t yield_len = d->arch->stubs.yield_len_bytes;
 	uint64_t off = parent.v - d->yields.v;
 
@@ -157,8 +145,10 @@ static struct hv_gva parent_of(const struct hv_decode *d, const struct hv_record
 static void decode_call(const struct hv_decode *d, const struct hv_record *record,
 			struct hv_event *ret)
 {
-	decode_common(d, record, (uint16_t)(record->word[2] >> 32), ret);
-	ret->migrate_depth = shown_depth(record->word[2] >> 48 & 0xff);
+	uint16_t thread_flags = record->word[2] >> HV_CALL_FLAGS_SHIFT & 0xff;
+
+	decode_common(d, record, (uint16_t)(thread_flags << hv_resched_shift(d->resched)), ret);
+	ret->migrate_depth = shown_depth(record->word[2] & 0xff);
 	ret->lazy_depth = record->word[2] >> HV_CALL_LAZY_SHIFT & HV_CALL_LAZY_MAX;
 	if (record->word[2] >> HV_CALL_LAZY_ASKED & 1)
 		ret->flags |= HV_TRACE_NEED_RESCHED_LAZY;
@@ -174,10 +164,9 @@ static void decode_exit(const struct hv_decode *d, const struct hv_record *recor
 	if (!more)
 		return;
 	ret->overrun = (uint32_t)more->word[2];
-	ret->has_retval = more->word[3] >> HV_MORE_VALUE_SHIFT & 1;
+	ret->has_retval = more->word[2] >> HV_MORE_VALUE_SHIFT & 1;
 	if (ret->has_retval)
-		ret->retval = (more->word[1] & TSC_MASK) |
-			      (more->word[3] >> HV_MORE_VALUE63_SHIFT & 1) << 63;
+		ret->retval = more->word[1] | more->word[2] >> HV_MORE_TOP_SHIFT << HV_WORD_BITS;
 }
 
 void hv_decode_event(const struct hv_decode *d, const struct hv_record *record,
@@ -210,8 +199,10 @@ void hv_event_set_comm(struct hv_event *event, const char *comm)
 		comm = HV_COMM_IDLE;
 	else if (!comm)
 		comm = HV_COMM_UNKNOWN;
-	memset(event->comm, 0, sizeof(event->comm));
-	strncpy(event->comm, comm, sizeof(event->comm) - 1);
+	for (size_t i = 0; i < sizeof(event->comm); i++)
+		event->comm[i] = 0;
+	for (size_t i = 0; i < sizeof(event->comm) - 1 && comm[i]; i++)
+		event->comm[i] = comm[i];
 }
 
 struct hv_record hv_encode_lost(uint64_t tsc, uint64_t nr)
@@ -221,22 +212,15 @@ struct hv_record hv_encode_lost(uint64_t tsc, uint64_t nr)
 	return r;
 }
 
-uint64_t hv_record_lost(const struct hv_record *record)
-{
-	unsigned kind = record->word[3] >> HV_RECORD_KIND_SHIFT & 0xf;
-
-	return kind == HV_RECORD_LOST ? record->word[1] : 0;
-}
-
 struct hv_record hv_encode_task(uint64_t tsc, uint32_t pid, uint32_t tgid, const char *comm)
 {
 	struct hv_record r = {{tsc}};
 
 	for (unsigned i = 0; i < 16; i++)
 		r.word[1 + i / 8] |= (uint64_t)(uint8_t)comm[i] << i % 8 * 8;
-	r.word[3] = pid | (r.word[1] >> 63) << HV_TASK_COMM7_SHIFT |
-		    (tgid & TGID_LOW) << HV_TASK_TGID_SHIFT |
-		    (tgid >> HV_TASK_TGID_LOW & TGID_HIGH) << HV_TASK_TGID_SHIFT2 |
+	r.word[3] = (pid & HV_TASK_PID_MASK) |
+		    (uint64_t)(tgid & HV_TASK_PID_MASK) << HV_TASK_TGID_SHIFT |
+		    r.word[1] >> HV_WORD_BITS << HV_TASK_COMM7_SHIFT |
 		    (uint64_t)HV_RECORD_TASK << HV_RECORD_KIND_SHIFT;
 	return r;
 }

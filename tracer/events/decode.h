@@ -1,5 +1,7 @@
-/* Records (ringbuf/abi.h) -> events. Any 32 bytes decode to something or are refused; nothing is
- * trusted. Leaves to others: order and loss (merge.h), text (format.h), symbols. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Decodes records (ringbuf/record_bits.h) into events. Any 32 bytes decode to something or are
+ * refused; nothing is trusted. Leaves to others: order and loss (merge.h), text (format.h),
+ * symbols. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,52 +16,78 @@
 #define HV_COMM_IDLE	"<idle>"
 #define HV_COMM_UNKNOWN "<...>"
 
-/* HV_RECORD_*, 0 when it is none of them. */
-unsigned hv_record_kind(const struct hv_record *record);
-/* It becomes an event by itself; the others only tell something about events. */
-bool hv_record_is_event(const struct hv_record *record);
-uint64_t hv_record_tsc(const struct hv_record *record);
+/* Returns HV_RECORD_*, or HV_RECORD_UNKNOWN for any other kind. */
+#define HV_RECORD_UNKNOWN 0x10
+static inline unsigned hv_record_kind(const struct hv_record *record)
+{
+	unsigned kind = record->word[3] >> HV_RECORD_KIND_SHIFT & HV_RECORD_KIND_MASK;
+
+	return kind <= HV_RECORD_COMMAND ? kind : HV_RECORD_UNKNOWN;
+}
+/* Returns whether RECORD becomes an event by itself. Other records only say something about
+ * events. */
+static inline bool hv_record_is_event(const struct hv_record *record)
+{
+	unsigned kind = hv_record_kind(record);
+
+	return kind == HV_RECORD_FUNCTION || kind == HV_RECORD_ENTRY || kind == HV_RECORD_EXIT ||
+	       kind == HV_RECORD_MARK || kind == HV_RECORD_STACK;
+}
+
+static inline uint64_t hv_record_tsc(const struct hv_record *record)
+{
+	return record->word[0];
+}
+
 uint32_t hv_record_pid(const struct hv_record *record);
 
-/* What a task record says. RET_COMM: HV_COMM_LEN bytes, NUL-terminated, hostile. */
+/* Decodes a task record. RET_COMM has HV_COMM_LEN bytes, NUL-terminated, and is hostile. */
 void hv_decode_task(const struct hv_record *record, uint32_t *ret_pid, char *ret_comm);
 
-/* The tgid that a task record says. */
+/* Returns the tgid in a task record. */
 uint32_t hv_record_tgid(const struct hv_record *record);
 
-/* In host memory only: that NR records are missing, and whose events come next. COMM: 16 bytes. */
+/* Only in host memory: a record that says that NR records are missing, and a task record. COMM has
+ * 16 bytes. */
 #define HV_RECORD_LOST 15
 struct hv_record hv_encode_lost(uint64_t tsc, uint64_t nr);
-uint64_t hv_record_lost(const struct hv_record *record); /* 0: it is another record */
+/* 0: it is another record. */
+static inline uint64_t hv_record_lost(const struct hv_record *record)
+{
+	unsigned kind = record->word[3] >> HV_RECORD_KIND_SHIFT & HV_RECORD_KIND_MASK;
+
+	return kind == HV_RECORD_LOST ? record->word[1] : 0;
+}
 struct hv_record hv_encode_task(uint64_t tsc, uint32_t pid, uint32_t tgid, const char *comm);
 
-/* Which of the records of a stack's words this is; of a stack: how many there are but the first,
- * and a bit above. */
+/* Returns the number of a record of words among those of its stack. For a record of a stack it
+ * returns the number of its records of words without the first, and a bit above that. */
 unsigned hv_record_number(const struct hv_record *record);
 
-/* What the guest's kernel says about its records. */
+/* What is known about the guest's kernel to decode its records. */
 struct hv_decode {
 	const struct hv_arch *arch;
 	struct hv_gva text_base;	 /* of addresses in records (struct hv_arch) */
 	struct hv_resched_masks resched; /* of the thread flags */
-	struct hv_gva handler; /* what a graph's return addresses are: no caller's address */
-	/* Of entries by which the guest's ftrace reads: whoever is called by entry N was called at
-	 * yield_callers[N], as far as the guest knows. */
+	struct hv_gva handler; /* the return address that a graph puts on stacks: not the address of
+				  a caller */
+	/* The first entry by which the guest's ftrace reads. For the guest, functions that entry N
+	 * calls are called at yield_callers[N]. */
 	struct hv_gva yields;
 	struct hv_gva yield_callers[HV_NR_YIELDS];
 };
 
-/* The words of a stack in NR records of them, whole (parts.h). */
+/* Decodes the words of a stack in NR records of them, which are complete (parts.h). */
 void hv_decode_words(const struct hv_decode *d, const struct hv_record *words, unsigned nr,
 		     struct hv_stack_words *ret);
 
-/* An event of a record that is one. MORE: the record before an exit that belongs to it (parts.h);
- * NULL: there is none or it was lost. comm, cpu, loss and times are the caller's to fill in. */
+/* Decodes RECORD, which is an event. MORE is the record before an exit that belongs to it
+ * (parts.h); NULL: there is none, or it was lost. The caller fills in comm, cpu, loss and times. */
 void hv_decode_event(const struct hv_decode *d, const struct hv_record *record,
 		     const struct hv_record *more, struct hv_event *ret);
 
-/* When an exit's function was called, in the units of hv_record_tsc. */
+/* Returns when the function of an exit was called, in the units of hv_record_tsc. */
 uint64_t hv_record_call_tsc(const struct hv_record *record);
 
-/* Fills in the comm of a pid: COMM as found, or NULL for unknown. pid 0 is always "<idle>". */
+/* Sets the comm of EVENT to COMM; NULL: unknown. That of pid 0 is always "<idle>". */
 void hv_event_set_comm(struct hv_event *event, const char *comm);

@@ -1,4 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/events/decoder.h"
+
+#include <string.h>
 
 #include "base/guard.h"
 #include "kernel/kernel.h"
@@ -31,8 +34,7 @@ void hv_decoder_free(struct hv_decoder *d)
 static void decode_mark(const struct hv_decoder *d, const struct hv_record *record,
 			struct hv_event *ret)
 {
-	uint64_t id = record->word[1] & ~(UINT64_C(1) << HV_LAP_BIT);
-	const struct hv_mark *mark = hv_marks_find(&d->marks, id);
+	const struct hv_mark *mark = hv_marks_find(&d->marks, record->word[1]);
 
 	*ret = (struct hv_event){.kind = HV_EVENT_PRINT, .comm = "hvtrace"};
 	hv_kernel_symbol(d->kernel, "tracing_mark_write", &ret->ip);
@@ -63,22 +65,40 @@ void hv_decoder_note_task(struct hv_decoder *d, const struct hv_record *record)
 
 void hv_decoder_name_task(struct hv_decoder *d, struct hv_event *event)
 {
-	hv_event_set_comm(event, event->pid ? hv_names_find(d->names, event->pid) : NULL);
+	struct hv_named_task *t = &d->named[event->pid & (HV_NR_NAMED - 1)];
+	const char *comm;
+
+	if (t->pid == event->pid && t->pid && t->version == hv_names_version(d->names)) {
+		memcpy(event->comm, t->comm, sizeof(event->comm));
+		event->tgid = t->tgid;
+		return;
+	}
+	comm = event->pid ? hv_names_find(d->names, event->pid) : NULL;
+	hv_event_set_comm(event, comm);
 	event->tgid = hv_names_tgid(d->names, event->pid);
+	if (!comm) /* it may become known without another version */
+		return;
+	t->pid = event->pid;
+	t->tgid = event->tgid;
+	t->version = hv_names_version(d->names);
+	memcpy(t->comm, event->comm, sizeof(t->comm));
 }
 
-size_t hv_decoder_callers(struct hv_decoder *d, const struct hv_event *event,
-			  const struct hv_parts *words, struct hv_gva *ret)
+void hv_decoder_callers(struct hv_decoder *d, const struct hv_parts *words, struct hv_gva *list,
+			struct hv_event *event)
 {
 	struct hv_stack_words decoded;
+	bool early = true;
 	size_t nr = 0;
 
-	ret[nr++] = hv_gva_add(event->ip, d->decode.arch->site_len_bytes);
+	list[nr++] = hv_gva_add(event->ip, d->decode.arch->site_len_bytes);
 	if (words) {
 		hv_decode_words(&d->decode, words->list, words->nr, &decoded);
-		nr += hv_callers_find(d->callers, &decoded, ret + nr, HV_CALLERS_MAX - nr);
+		nr += hv_callers_find(d->callers, &decoded, list + nr, HV_CALLERS_MAX - nr, &early);
 	}
 	if (nr == 1 && event->parent_ip.v)
-		ret[nr++] = event->parent_ip;
-	return nr;
+		list[nr++] = event->parent_ip;
+	event->callers = list;
+	event->nr_callers = nr;
+	event->callers_end_early = early;
 }

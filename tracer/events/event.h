@@ -1,4 +1,5 @@
-/* One decoded event: what a line of `trace` is made of. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One decoded event, which becomes a line of `trace`. */
 #pragma once
 
 #include <stddef.h>
@@ -10,11 +11,11 @@ enum hv_event_kind {
 	HV_EVENT_FUNCTION,
 	HV_EVENT_GRAPH_ENTRY, /* ip is the function, parent_ip its caller (0: not recorded) */
 	HV_EVENT_GRAPH_EXIT,  /* ip is the function that returned; time_ns is when */
-	HV_EVENT_PRINT,	   /* a line of trace_marker; ip is where the kernel itself marks, or 0 */
+	HV_EVENT_PRINT, /* a line of trace_marker; ip is the kernel's function for markers, or 0 */
 	HV_EVENT_RAW_DATA, /* bytes of trace_marker_raw, of which the first four are a number */
-	HV_EVENT_STACK,	   /* who called the function ip; parent_ip its caller */
-	HV_EVENT_COMMAND,  /* the function ip was called, whose commands the host obeys; for drains
-			    */
+	HV_EVENT_STACK,	   /* the callers of the function ip; parent_ip is its caller */
+	HV_EVENT_COMMAND,  /* a call of the function ip, whose commands the host obeys; only for
+			      drains */
 };
 
 /* tracefs-spec: trace_flag_type */
@@ -44,19 +45,20 @@ struct hv_event {
 	struct hv_gva ip;
 	struct hv_gva parent_ip;
 	/* entry and exit only */
-	uint16_t depth;	  /* frames of traced functions around it: 0 the outermost. An interrupt's
-			     go on from what it interrupted */
-	uint32_t overrun; /* exit: calls of this stack that found no room for their return */
-	uint64_t call_ns; /* exit: when it was called, on the clock of time_ns */
+	uint16_t depth;	  /* traced functions around it: 0 for the outermost. That of an interrupt
+			     continues the depth of what it interrupted */
+	uint32_t overrun; /* exit: calls on this stack whose returns found no room */
+	uint64_t call_ns; /* exit: time of the call, on the clock of time_ns */
 	uint8_t has_retval;
 	uint64_t retval;    /* exit, with has_retval */
 	uint8_t of_command; /* stack: of a command, not of a tracer's option */
-	/* stack: the function itself first, then who called it; borrowed as TEXT is. Not looked for
-	 * by a drain: NULL, 0. */
+	/* stack: the function itself, then its callers; borrowed like TEXT. A drain does not look
+	 * for them: NULL, 0. */
 	const struct hv_gva *callers;
 	size_t nr_callers;
-	/* print and raw data: as the host wrote it; borrowed, until the next event is taken or
-	 * something is written; NULL, of length 0: forgotten */
+	uint8_t callers_end_early; /* there may be more callers, which could not be found */
+	/* print and raw data: the text as the host wrote it. Borrowed, valid until the next event
+	 * is taken or something is written. NULL, of length 0: forgotten */
 	const char *text;
 	size_t text_len;
 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/events/host_buffer.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "tracer/events/decode.h"
 
 #define RING_BYTES_MIN 8192
-#define MEMORY_SHARE   2 /* of what the host has free, at most: a half */
+#define MEMORY_SHARE   2 /* at most a half of the host's free memory */
 
 static void *map(size_t len_bytes)
 {
@@ -21,8 +22,8 @@ static void *map(size_t len_bytes)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Slots and laps are bits of a position (docs/ring.md): a ring is as long as the next power of two,
- * and its oldest part does not count. */
+/* The ring is as long as the next power of two, since slots and laps are bits of a position
+ * (docs/ring.md). Its oldest part does not count. */
 static uint64_t ring_bytes_of(uint64_t size_bytes)
 {
 	uint64_t bytes = RING_BYTES_MIN;
@@ -32,7 +33,7 @@ static uint64_t ring_bytes_of(uint64_t size_bytes)
 	return bytes;
 }
 
-/* What the rings of all vCPUs take. 0: more than the host can give. */
+/* Returns the memory for the rings of all vCPUs. 0: more than the host can give. */
 static uint64_t rings_bytes(const uint64_t *sizes_bytes, unsigned nr_cpus)
 {
 	uint64_t free_bytes = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -63,22 +64,21 @@ struct hv_err *hv_buffer_new(const struct hv_buffer *beside, const uint64_t *siz
 			     struct hv_buffer **ret)
 {
 	unsigned nr_cpus = beside->nr_cpus;
-	size_t states_bytes = nr_cpus * sizeof(struct hv_state), len_bytes;
 	uint64_t bytes = rings_bytes(sizes_bytes, nr_cpus);
-	uint8_t *memory, *records;
+	size_t len_bytes = nr_cpus * sizeof(struct hv_state) + bytes;
+	uint8_t *memory = bytes ? map(len_bytes) : NULL, *at = memory;
 	struct hv_buffer *b;
 
-	len_bytes = states_bytes + bytes;
-	memory = bytes ? map(len_bytes) : NULL;
 	if (!memory)
 		return no_memory(sizes_bytes, nr_cpus);
-	b = hv_buffer_over(beside->decoder, nr_cpus, (const struct hv_state *)memory);
-	records = memory + states_bytes;
+	b = hv_buffer_over(beside->decoder, nr_cpus);
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
 		uint64_t ring_bytes = ring_bytes_of(sizes_bytes[cpu]);
+		struct hv_state *state = (struct hv_state *)at;
 
-		hv_buffer_set_ring(b, cpu, records, ring_bytes, sizes_bytes[cpu]);
-		records += ring_bytes;
+		state->head = hv_ring_head_at(0, ring_bytes / sizeof(struct hv_record));
+		hv_buffer_set_ring(b, cpu, state, ring_bytes, sizes_bytes[cpu]);
+		at += sizeof(*state) + ring_bytes;
 	}
 	b->memory = memory;
 	b->memory_bytes = len_bytes;
@@ -88,19 +88,19 @@ struct hv_err *hv_buffer_new(const struct hv_buffer *beside, const uint64_t *siz
 
 static void put(struct hv_buffer *b, unsigned cpu, const struct hv_record *record)
 {
-	struct hv_state *states = b->memory;
+	const struct hv_buffer_cpu *c = &b->cpus[cpu];
 
-	/* The buffer reads them only; they are ours. */
-	hv_ring_put(&states[cpu], (struct hv_record *)b->cpus[cpu].records, b->cpus[cpu].nr_slots,
+	/* The members are const because the buffer only reads them; the memory is ours. */
+	hv_ring_put((struct hv_state *)c->state, (struct hv_record *)c->records, c->nr_slots,
 		    record);
 }
 
 static bool has_room(const struct hv_buffer *b, unsigned cpu, uint64_t nr)
 {
-	return b->states[cpu].head - b->cpus[cpu].mark.position + nr <= b->cpus[cpu].nr_kept;
+	return hv_buffer_head(b, cpu) - b->cpus[cpu].mark.position + nr <= b->cpus[cpu].nr_kept;
 }
 
-/* Idle tasks have one name, and an unknown one is not told. */
+/* Idle tasks always have the same name, and an unknown name is not recorded. */
 static bool is_named(const struct hv_buffer_cpu *c, const struct hv_event *e)
 {
 	if (e->pid == 0 || strcmp(e->comm, HV_COMM_UNKNOWN) == 0)
@@ -108,8 +108,19 @@ static bool is_named(const struct hv_buffer_cpu *c, const struct hv_event *e)
 	return c->named_pid == e->pid && memcmp(c->named_comm, e->comm, HV_COMM_LEN) == 0;
 }
 
-/* The name first, where it is another one than of the event before; what was lost; then the event
- * itself. All or nothing. */
+/* The depth of EVENT may be another one than in its RECORD (tree/instance/share.h). */
+static void set_depth(struct hv_record *record, const struct hv_event *event)
+{
+	unsigned kind = hv_record_kind(record);
+
+	if (kind != HV_RECORD_ENTRY && kind != HV_RECORD_EXIT)
+		return;
+	record->word[3] &= ~((uint64_t)HV_RECORD_DEPTH_MAX << HV_RECORD_DEPTH_SHIFT);
+	record->word[3] |= (uint64_t)(event->depth & HV_RECORD_DEPTH_MAX) << HV_RECORD_DEPTH_SHIFT;
+}
+
+/* Puts the name first if it differs from that of the event before, then what was lost, then the
+ * event itself. Puts all of them or none. */
 void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor, const struct hv_event *e)
 {
 	struct hv_buffer_cpu *c = &b->cpus[e->cpu];
@@ -124,6 +135,7 @@ void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor, const st
 		out[nr++] = hv_encode_task(hv_record_tsc(&records[0]), e->pid, e->tgid, e->comm);
 	for (unsigned i = 0; i < nr_records; i++)
 		out[nr++] = records[i];
+	set_depth(&out[nr - 1], e);
 	if (b->when_full == HV_FULL_DROPS && !has_room(b, e->cpu, nr)) {
 		c->nr_dropped++;
 		return;
@@ -157,6 +169,7 @@ void hv_buffer_move(struct hv_buffer *from, int only_cpu, struct hv_buffer *to)
 		if (only_cpu >= 0 && cpu != (unsigned)only_cpu)
 			continue;
 		taken->nr_clears++;
+		from->nr_clears++;
 		taken->nr_lost = taken->nr_read = taken->nr_dropped = 0;
 		taken->named_pid = 0;
 	}

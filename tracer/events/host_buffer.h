@@ -1,4 +1,6 @@
-/* Buffers in host memory: made, put into, and what is in another one taken over.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Buffers in host memory: makes them, puts events into them, and moves the contents of other
+ * buffers.
  * Leaves to others: which events go where (tree/). One thread. */
 #pragma once
 
@@ -10,15 +12,16 @@ struct hv_buffer;
 struct hv_cursor;
 struct hv_event;
 
-/* One for SIZES_BYTES of records (one a vCPU, none more than 1 << 63), with the vCPUs and the
- * decoder of BESIDE. ENOMEM. */
+/* Makes a buffer for SIZES_BYTES of records (one size for each vCPU, none above 1 << 63), with the
+ * vCPUs and the decoder of BESIDE. ENOMEM. */
 struct hv_err *hv_buffer_new(const struct hv_buffer *beside, const uint64_t *sizes_bytes,
 			     struct hv_buffer **ret) hv_must_use;
 
-/* Puts EVENT, which CURSOR returned last. Of a full one it overwrites the oldest, or is dropped
- * (hv_buffer_when_full). */
+/* Puts EVENT, which CURSOR returned last, into the buffer. The caller may have changed the depth of
+ * an entry or exit; nothing else of EVENT. If the buffer is full, the event
+ * overwrites the oldest one or is dropped (hv_buffer_when_full). */
 void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor,
 		   const struct hv_event *event);
-/* Takes what is in FROM, of one vCPU or of all (-1), to behind what TO has of them; counts of what
- * was lost and read go along. */
+/* Moves the contents of FROM, of one vCPU or of all (-1), after those of TO. Adds the counts of
+ * lost and read events, too. */
 void hv_buffer_move(struct hv_buffer *from, int only_cpu, struct hv_buffer *to);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/events/host_clock.h"
 
 #include <string.h>
@@ -7,12 +8,12 @@
 
 #define EPOCHS_MAX 8
 #define SKEW_TICKS 1000000
-#define WARM_UP_NS 5000000 /* between the first two samples: a rate is needed at once */
+#define WARM_UP_NS 5000000 /* between the first two samples, as a rate is needed at once */
 
-/* A time in which what KVM adds stayed the same. */
+/* A time during which KVM added the same. */
 struct epoch {
-	uint64_t from_ticks; /* the host's: the last look before it was seen */
-	uint64_t to_ticks;   /* the first look that saw another */
+	uint64_t from_ticks; /* of the host's counter: the last look before the epoch was seen */
+	uint64_t to_ticks;   /* the first look that saw another epoch */
 	struct hv_tsc *tscs; /* owned, one a vCPU */
 };
 
@@ -25,7 +26,7 @@ struct hv_host_clock {
 	uint64_t looked_ticks;
 };
 
-/* NULL: it cannot be told now. */
+/* NULL: it is not known now. */
 static struct hv_tsc *read_tscs(const struct hv_host_clock *c)
 {
 	struct hv_tsc *tscs = hv_alloc(c->nr_vcpus * sizeof(*tscs));
@@ -115,7 +116,7 @@ static const struct hv_tsc *tsc_of(const struct hv_host_clock *c, unsigned epoch
 	return &c->epochs[epoch].tscs[cpu < c->nr_vcpus ? cpu : 0];
 }
 
-/* The host's counter when the guest's showed TICKS. */
+/* Returns the host's counter at the time when the guest's was TICKS. */
 static uint64_t host_ticks(const struct hv_tsc *t, uint64_t ticks)
 {
 	return (uint64_t)(((unsigned __int128)(ticks - t->offset) << t->frac_bits) / t->ratio);
@@ -129,7 +130,7 @@ uint64_t hv_host_clock_ns(const struct hv_host_clock *c, unsigned cpu, uint64_t 
 	for (unsigned i = 0; i < c->nr_epochs; i++) {
 		uint64_t candidate = host_ticks(tsc_of(c, i, cpu), ticks);
 
-		/* Nothing was stamped later than now, but for what two CPUs differ by. */
+		/* No time stamp is later than now, except for the difference between two CPUs. */
 		if (candidate < c->epochs[i].from_ticks || candidate > c->epochs[i].to_ticks ||
 		    candidate > now + SKEW_TICKS)
 			continue;

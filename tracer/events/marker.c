@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/events/marker.h"
 
 #include "base/clock.h"
@@ -7,7 +8,7 @@
 
 #define CPU 0
 
-/* The youngest record of a vCPU. False: it has none, or is being written. */
+/* Finds the youngest record of a vCPU. False: there is none, or it is being written. */
 static bool youngest_of(struct hv_buffer *b, unsigned cpu, struct hv_record *ret)
 {
 	struct hv_ring ring;
@@ -20,8 +21,8 @@ static bool youngest_of(struct hv_buffer *b, unsigned cpu, struct hv_record *ret
 	return hv_ring_read(&ring, hv_now_ns(), ret, &lost) == HV_RING_RECORD;
 }
 
-/* Now, and not before what was recorded by now: what the guest's clock is known to be may be late
- * by a tick. */
+/* Returns the time now, or that of the youngest record if this is later: the guest's clock may be
+ * known only to a tick. */
 static uint64_t time_of_mark(struct hv_buffer *b)
 {
 	struct hv_clocks *clocks = b->decoder->clocks;
@@ -41,7 +42,7 @@ static uint64_t time_of_mark(struct hv_buffer *b)
 	return time_ns;
 }
 
-/* Exact where the guest's counter is known. */
+/* The time stamp is exact if the guest's counter is known. */
 static uint64_t tsc_of_mark(struct hv_buffer *b)
 {
 	uint64_t tsc;
@@ -54,12 +55,14 @@ static uint64_t tsc_of_mark(struct hv_buffer *b)
 void hv_buffer_mark(struct hv_buffer *b, enum hv_event_kind kind, const char *bytes,
 		    size_t len_bytes)
 {
+	const struct hv_buffer_cpu *c = &b->cpus[CPU];
 	uint64_t id = hv_marks_add(&b->decoder->marks, kind, bytes, len_bytes);
 	struct hv_record record = {
 		.word = {tsc_of_mark(b), id, 0, (uint64_t)HV_RECORD_MARK << HV_RECORD_KIND_SHIFT},
 	};
 
-	/* The buffer reads them only; whoever fills it, the guest or the host, may write. */
-	hv_ring_put((struct hv_state *)b->states + CPU, (struct hv_record *)b->cpus[CPU].records,
-		    b->cpus[CPU].nr_slots, &record);
+	/* The members are const because the buffer only reads them. The guest or the host, which
+	 * fill the ring, may write. */
+	hv_ring_put((struct hv_state *)c->state, (struct hv_record *)c->records, c->nr_slots,
+		    &record);
 }

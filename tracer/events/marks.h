@@ -1,6 +1,7 @@
-/* What trace_marker was told: kept on the host by number, since a record of a ring has no room for
- * a text. The oldest are forgotten when there are too many. Leaves to others: the records that name
- * them (marker.h). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Texts of trace_marker, kept on the host by number, since a record has no room for a text. If
+ * there are too many, the oldest are forgotten. Leaves to others: the records that have the numbers
+ * (marker.h). */
 #pragma once
 
 #include <stddef.h>
@@ -16,7 +17,7 @@ struct hv_mark {
 	size_t len_bytes;
 };
 
-/* Zero-initialised is empty. */
+/* A zero-initialised list is empty. */
 struct hv_marks {
 	struct hv_mark *list; /* owned, HV_MARKS_MAX of them; number N is at N % HV_MARKS_MAX */
 	uint64_t first;	      /* number of the oldest that is kept */
@@ -25,7 +26,7 @@ struct hv_marks {
 };
 
 void hv_marks_deinit(struct hv_marks *m);
-/* BYTES are copied. Returns its number. */
+/* Copies BYTES. Returns the number of the text. */
 uint64_t hv_marks_add(struct hv_marks *m, unsigned kind, const char *bytes, size_t len_bytes);
-/* NULL: forgotten, or there never was one of that number. */
+/* NULL: the text was forgotten, or there never was one with this number. */
 const struct hv_mark *hv_marks_find(const struct hv_marks *m, uint64_t id);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/events/merge.h"
 
 #include <stdlib.h>
@@ -7,10 +8,11 @@
 #include "tracer/events/backlog.h"
 #include "tracer/events/decode.h"
 
-/* Rounds in one hv_merge_next: the second one proves what the first one read. A third is needed
- * when an older record came to light in the second. */
+/* The number of rounds in one hv_merge_next. The second round proves what the first one read. A
+ * third is needed if an older record appeared in the second. */
 #define ROUNDS_MAX 4
 #define GAPS_MAX   8
+#define RUN_MAX	   64 /* how many records are read at once */
 
 /* LOST records are missing before POSITION. */
 struct gap {
@@ -20,8 +22,9 @@ struct gap {
 
 /* One vCPU. */
 struct lane {
+	unsigned cpu;
 	struct hv_ring ring;
-	uint64_t goal; /* the head as it was in GOAL_ROUND; stays until all before it is read */
+	uint64_t goal; /* the head in GOAL_ROUND; stays until all records before it are read */
 	uint64_t goal_round;
 	uint64_t done; /* the last goal_round whose goal was reached */
 	uint64_t stop;
@@ -29,12 +32,15 @@ struct lane {
 
 	struct hv_backlog kept;
 	size_t max_kept;
+	size_t nr_full; /* with more than this the lane is full, and is not read */
+	size_t turn;	/* where it is in the merge's heap */
 
-	struct gap gaps[GAPS_MAX]; /* by position; the records after them are not yet returned */
+	struct gap
+		gaps[GAPS_MAX]; /* by position; the records after the gaps are not yet returned */
 	unsigned nr_gaps;
 	uint64_t run;	     /* counts the losses */
 	uint64_t nr_unknown; /* records of no known kind */
-	uint64_t nr_told;    /* lost, as records say */
+	uint64_t nr_told;    /* lost records that HV_RECORD_LOST has counted */
 
 	bool blocked; /* the position is reserved and not written */
 	uint64_t blocked_position;
@@ -45,22 +51,21 @@ struct lane {
 	uint64_t last_position;
 };
 
-/* A lane and the time of its oldest record; none: empty. */
+/* A lane and the time of its oldest record; UINT64_MAX: it may have none. */
 struct turn {
 	struct lane *lane;
 	uint64_t time_ns;
-	bool none;
 };
 
 struct hv_merge {
 	struct hv_merge_clock clock;
 	unsigned first_cpu;
 	uint64_t round;
-	/* Records read in earlier rounds than this one can be returned: every lane was then read up
-	 * to where its head was after those records were complete. */
+	/* Records that were read in rounds before this one can be returned: since then every lane
+	 * was read up to where its head was after those records were complete. */
 	uint64_t done;
-	bool pressed; /* a lane runs full: blocked ones are not waited for */
-	bool waived;  /* and there was a blocked one */
+	bool pressed; /* a lane is nearly full: blocked lanes are not waited for */
+	bool waived;  /* and a lane was blocked */
 	size_t nr_lanes;
 	struct lane *lanes;
 	struct turn *order; /* a heap of the lanes, the one with the oldest record first */
@@ -78,19 +83,19 @@ static uint64_t add_lost(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-/* NR records are missing before the lane's position. With too many gaps at once the last one takes
- * them: told early, never forgotten. */
-static void note_lost(struct lane *l, uint64_t nr)
+/* Notes that NR records are missing before POSITION. If there are too many gaps at once, the last
+ * one gets the number: it is returned early, but never forgotten. */
+static void note_lost(struct lane *l, uint64_t position, uint64_t nr)
 {
 	l->run++;
 	if (l->nr_gaps == GAPS_MAX) {
 		l->gaps[GAPS_MAX - 1].lost = add_lost(l->gaps[GAPS_MAX - 1].lost, nr);
 		return;
 	}
-	l->gaps[l->nr_gaps++] = (struct gap){l->ring.position, nr};
+	l->gaps[l->nr_gaps++] = (struct gap){position, nr};
 }
 
-/* What is missing before the record at POSITION; told once. */
+/* Returns how many records are missing before the one at POSITION; only once. */
 static uint64_t tell_lost(struct lane *l, uint64_t position)
 {
 	uint64_t lost = 0;
@@ -114,32 +119,39 @@ static bool returned_before(const struct lane *l, const struct hv_kept *k)
 	return tsc < l->from.tsc || (tsc == l->from.tsc && !before(l->from.last, k->position));
 }
 
-static void keep(struct hv_merge *m, struct lane *l, const struct hv_record *record)
+/* KEPT is of no known kind. */
+static void keep_not(struct lane *l, const struct hv_kept *kept)
 {
-	struct hv_kept k = {
-		.record = *record,
-		.position = l->ring.position - 1,
-		.round = m->round,
-		.run = l->run,
-	};
-	uint64_t tsc = hv_record_tsc(record);
+	uint64_t nr_lost = hv_record_lost(&kept->record);
 
-	if (returned_before(l, &k))
-		return;
-	if (hv_record_lost(record)) {
-		l->nr_told = add_lost(l->nr_told, hv_record_lost(record));
-		note_lost(l, hv_record_lost(record));
-		return;
-	}
-	if (!hv_record_kind(record)) {
+	if (nr_lost)
+		l->nr_told = add_lost(l->nr_told, nr_lost);
+	else
 		l->nr_unknown++;
-		note_lost(l, 1);
-		return;
+	note_lost(l, kept->position + 1, nr_lost ? nr_lost : 1);
+}
+
+/* KEPT, in the backlog's room, has NR records that were read from POSITION on. */
+static void keep(struct hv_merge *m, struct lane *l, uint64_t position, struct hv_kept *kept,
+		 size_t nr)
+{
+	const bool may_repeat = before(position, l->from.read);
+
+	for (const struct hv_kept *end = kept + nr; kept < end; kept++) {
+		uint64_t tsc = hv_record_tsc(&kept->record);
+
+		kept->position = position++;
+		kept->round = m->round;
+		kept->run = l->run;
+		if (may_repeat && returned_before(l, kept))
+			continue;
+		if (hv_record_kind(&kept->record) == HV_RECORD_UNKNOWN) {
+			keep_not(l, kept);
+			continue;
+		}
+		kept->time_ns = m->clock.ns ? m->clock.ns(m->clock.ctx, l->cpu, tsc) : tsc;
+		hv_backlog_add(&l->kept, kept);
 	}
-	k.time_ns = tsc;
-	if (m->clock.ns)
-		k.time_ns = m->clock.ns(m->clock.ctx, m->first_cpu + (unsigned)(l - m->lanes), tsc);
-	hv_backlog_add(&l->kept, &k);
 }
 
 static enum hv_ring_result read_ring(struct lane *l, uint64_t now_ns, enum hv_merge_until until,
@@ -161,50 +173,92 @@ static void block(struct lane *l, uint64_t now_ns)
 	l->blocked_since_ns = now_ns;
 }
 
-/* Reads up to the goal, as far as there is room. A guest whose head runs to and fro is left after a
- * lap's worth of tries. */
+/* Reads what is complete, up to the goal and as far as there is room. Returns how much that was. */
+static size_t read_run(struct hv_merge *m, struct lane *l)
+{
+	uint64_t position = l->ring.position, left = l->goal - position;
+	size_t max = l->max_kept - hv_backlog_nr(&l->kept), nr_room, nr;
+	struct hv_kept *kept = hv_backlog_room(&l->kept, l->ring.position, &nr_room);
+
+	if (max > nr_room)
+		max = nr_room;
+	if (max > left)
+		max = (size_t)left;
+	if (max > RUN_MAX)
+		max = RUN_MAX;
+	nr = hv_ring_read_run(&l->ring, max, &kept->record, sizeof(*kept));
+	keep(m, l, position, kept, nr);
+	return nr;
+}
+
+/* Reads one record, or passes what is lost. Returns false if the position is not written yet. */
+static bool read_one(struct hv_merge *m, struct lane *l, uint64_t now_ns, enum hv_merge_until until)
+{
+	size_t nr_room;
+	struct hv_kept *kept = hv_backlog_room(&l->kept, l->ring.position, &nr_room);
+	uint64_t lost;
+
+	switch (read_ring(l, now_ns, until, &kept->record, &lost)) {
+	case HV_RING_RECORD:
+		keep(m, l, l->ring.position - 1, kept, 1);
+		return true;
+	case HV_RING_LOST:
+		note_lost(l, l->ring.position, lost);
+		return true;
+	case HV_RING_EMPTY:
+		break;
+	}
+	block(l, now_ns);
+	return false;
+}
+
+/* Reads up to the goal, as far as there is room. If the guest moves its head to and fro, ends after
+ * as many tries as a lap has slots. */
 static void fill(struct hv_merge *m, struct lane *l, uint64_t now_ns, enum hv_merge_until until)
 {
 	uint64_t tries = l->ring.nr_slots;
-	struct hv_record record;
-	uint64_t lost;
 
 	l->blocked = false;
 	while (hv_backlog_nr(&l->kept) < l->max_kept && before(l->ring.position, l->goal) &&
-	       tries-- > 0) {
-		switch (read_ring(l, now_ns, until, &record, &lost)) {
-		case HV_RING_RECORD:
-			keep(m, l, &record);
-			break;
-		case HV_RING_LOST:
-			note_lost(l, lost);
-			break;
-		case HV_RING_EMPTY:
-			block(l, now_ns);
+	       tries-- > 0)
+		if (!read_run(m, l) && !read_one(m, l, now_ns, until))
 			return;
-		}
-	}
 }
 
 /* -- order of the lanes -------------------------------------------------------------------- */
 
-static struct turn turn_of(struct lane *l)
+static bool is_empty(const struct lane *l)
 {
-	const struct hv_kept *first = hv_backlog_first(&l->kept);
-
-	return (struct turn){l, first ? first->time_ns : UINT64_MAX, !first};
+	return !hv_backlog_nr(&l->kept);
 }
 
 static bool comes_first(const struct turn *a, const struct turn *b)
 {
 	if (a->time_ns != b->time_ns)
 		return a->time_ns < b->time_ns;
-	return a->none == b->none ? a->lane < b->lane : b->none;
+	if (a->time_ns == UINT64_MAX && is_empty(a->lane) != is_empty(b->lane))
+		return is_empty(b->lane);
+	return a->lane < b->lane;
 }
 
-/* Puts TURN in the place of the one at AT, or below. */
-static void sift_down(struct hv_merge *m, size_t at, struct turn turn)
+static struct turn turn_of(struct lane *l)
 {
+	const struct hv_kept *first = hv_backlog_first(&l->kept);
+
+	return (struct turn){l, first ? first->time_ns : UINT64_MAX};
+}
+
+static void put_turn(struct hv_merge *m, size_t at, struct turn turn)
+{
+	m->order[at] = turn;
+	turn.lane->turn = at;
+}
+
+/* Puts L at AT in the heap, or below. */
+static void sift_down(struct hv_merge *m, size_t at, struct lane *l)
+{
+	const struct turn turn = turn_of(l);
+
 	for (;;) {
 		size_t child = 2 * at + 1;
 
@@ -214,26 +268,40 @@ static void sift_down(struct hv_merge *m, size_t at, struct turn turn)
 			child++;
 		if (!comes_first(&m->order[child], &turn))
 			break;
-		m->order[at] = m->order[child];
+		put_turn(m, at, m->order[child]);
 		at = child;
 	}
-	m->order[at] = turn;
+	put_turn(m, at, turn);
+}
+
+/* Moves L, whose first record is another one now, to its place in the heap. */
+static void reorder(struct hv_merge *m, struct lane *l)
+{
+	const struct turn turn = turn_of(l);
+	size_t at = l->turn;
+
+	while (at > 0 && comes_first(&turn, &m->order[(at - 1) / 2])) {
+		put_turn(m, at, m->order[(at - 1) / 2]);
+		at = (at - 1) / 2;
+	}
+	sift_down(m, at, l);
 }
 
 static void order_lanes(struct hv_merge *m)
 {
 	for (size_t i = 0; i < m->nr_lanes; i++)
-		m->order[i] = turn_of(&m->lanes[i]);
-	for (size_t i = m->nr_lanes / 2; i-- > 0;)
-		sift_down(m, i, m->order[i]);
+		m->order[i].lane = &m->lanes[i];
+	for (size_t i = m->nr_lanes; i-- > 0;)
+		sift_down(m, i, m->order[i].lane);
 }
 
 static bool is_full(const struct lane *l)
 {
-	return hv_backlog_nr(&l->kept) > l->max_kept / 2;
+	return hv_backlog_nr(&l->kept) > l->nr_full;
 }
 
-/* The round up to whose heads the lane was read, or need not be. */
+/* Returns the last round for which the lane is done: it was read up to its head in that round, or
+ * need not be. */
 static uint64_t lane_done(struct hv_merge *m, struct lane *l, uint64_t now_ns,
 			  enum hv_merge_until until)
 {
@@ -242,7 +310,7 @@ static uint64_t lane_done(struct hv_merge *m, struct lane *l, uint64_t now_ns,
 		return l->done;
 	}
 	if (!l->blocked || until == HV_MERGE_FINAL ||
-	    now_ns - l->blocked_since_ns >= HV_MERGE_HOLD_NS)
+	    now_ns - l->blocked_since_ns >= HV_MERGE_WAIT_NS)
 		return m->round;
 	m->waived |= m->pressed;
 	return m->pressed ? m->round : l->done;
@@ -279,69 +347,116 @@ static void start_round(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until
 	order_lanes(m);
 }
 
+/* Reads on. Of use unless the lane is blocked, or full, or done in the round of its goal. */
 static void refill(struct hv_merge *m, struct lane *l, uint64_t now_ns, enum hv_merge_until until)
 {
 	uint64_t done;
 
-	if (is_full(l) || l->blocked)
-		return;
 	fill(m, l, now_ns, until);
 	done = lane_done(m, l, now_ns, until);
 	if (done < m->done)
 		m->done = done;
 }
 
-static struct hv_merge_item item_of(const struct hv_merge *m, const struct lane *l,
-				    const struct hv_kept *k)
+static void show(const struct lane *l, const struct hv_kept *k, struct hv_merge_item *ret)
 {
-	return (struct hv_merge_item){
-		.record = k->record,
-		.cpu = m->first_cpu + (unsigned)(l - m->lanes),
-		.position = k->position,
-		.run = k->run,
-		.time_ns = k->time_ns,
-	};
+	ret->record = k->record;
+	ret->cpu = l->cpu;
+	ret->position = k->position;
+	ret->run = k->run;
+	ret->time_ns = k->time_ns;
+	ret->lost_before = 0;
 }
 
-/* The lane's oldest record; the lanes are to be put in order after it. */
-static void take(struct hv_merge *m, struct lane *l, uint64_t now_ns, enum hv_merge_until until,
-		 struct hv_merge_item *ret)
+/* What is rare about K, the first record that L returns: records are lost before it, or it is in
+ * the heap. */
+static void take_oddly(struct lane *l, const struct hv_kept *k, struct hv_merge_item *ret)
 {
-	struct hv_kept k = *hv_backlog_first(&l->kept);
-
+	if (hv_record_is_event(&k->record))
+		ret->lost_before = tell_lost(l, k->position);
 	hv_backlog_drop_first(&l->kept);
-	*ret = item_of(m, l, &k);
-	if (hv_record_is_event(&k.record))
-		ret->lost_before = tell_lost(l, k.position);
-	if (hv_record_tsc(&k.record) >= l->last_tsc) {
-		l->last_tsc = hv_record_tsc(&k.record);
-		l->last_position = k.position;
+}
+
+/* Takes K, the lane's oldest record. The caller then reads on, and puts the lane to its place in
+ * the heap. */
+static inline void take(struct lane *l, const struct hv_kept *k, struct hv_merge_item *ret)
+{
+	uint64_t tsc = hv_record_tsc(&k->record);
+
+	show(l, k, ret);
+	if (tsc >= l->last_tsc) {
+		l->last_tsc = tsc;
+		l->last_position = k->position;
 	}
-	refill(m, l, now_ns, until);
-	if (m->waived && !is_full(l)) /* perhaps to be waited for again */
+	if (l->nr_gaps || l->kept.nr_heap)
+		take_oddly(l, k, ret);
+	else
+		l->kept.run_first++;
+}
+
+/* Reads on, after a record was taken. */
+static void read_on(struct hv_merge *m, struct lane *l, uint64_t now_ns, enum hv_merge_until until)
+{
+	if (is_full(l))
+		return;
+	if (l->done != l->goal_round && !l->blocked)
+		refill(m, l, now_ns, until);
+	if (m->waived && !is_full(l)) /* the blocked lane may be waited for again */
 		m->done = 0;
+}
+
+/* The time of the oldest record of all lanes but the first one of the heap. */
+static inline uint64_t second_ns(const struct hv_merge *m)
+{
+	uint64_t ns = m->nr_lanes > 1 ? m->order[1].time_ns : UINT64_MAX;
+
+	return m->nr_lanes > 2 && m->order[2].time_ns < ns ? m->order[2].time_ns : ns;
+}
+
+/* The first lane of the heap has another first record. Mostly it stays where it is. */
+static inline void reorder_first(struct hv_merge *m)
+{
+	struct turn *first = &m->order[0];
+	const struct hv_kept *k = hv_backlog_first(&first->lane->kept);
+
+	if (k && k->time_ns < second_ns(m))
+		first->time_ns = k->time_ns;
+	else
+		sift_down(m, 0, first->lane);
+}
+
+/* Starts rounds until a record may be returned. */
+static bool need_first(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until)
+{
+	for (unsigned i = 0; i < ROUNDS_MAX; i++) {
+		const struct hv_kept *first;
+
+		start_round(m, now_ns, until);
+		first = hv_backlog_first(&m->order[0].lane->kept);
+		if (!first)
+			return false;
+		if (first->round < m->done)
+			return true;
+	}
+	return false;
 }
 
 bool hv_merge_next(struct hv_merge *m, uint64_t now_ns, enum hv_merge_until until,
 		   struct hv_merge_item *ret)
 {
+	const struct hv_kept *first;
+	struct lane *l;
+
 	if (!m->nr_lanes)
 		return false;
-	for (unsigned i = 0; i <= ROUNDS_MAX; i++) {
-		const struct hv_kept *first = hv_backlog_first(&m->order[0].lane->kept);
-
-		if (first && first->round < m->done) {
-			struct lane *l = m->order[0].lane;
-
-			take(m, l, now_ns, until, ret);
-			sift_down(m, 0, turn_of(l));
-			return true;
-		}
-		if (i > 0 && !first)
-			return false;
-		start_round(m, now_ns, until);
-	}
-	return false;
+	first = hv_backlog_first(&m->order[0].lane->kept);
+	if ((!first || first->round >= m->done) && !need_first(m, now_ns, until))
+		return false;
+	l = m->order[0].lane;
+	take(l, hv_backlog_first(&l->kept), ret);
+	read_on(m, l, now_ns, until);
+	reorder_first(m);
+	return true;
 }
 
 static struct lane *lane_of(struct hv_merge *m, unsigned cpu)
@@ -349,7 +464,7 @@ static struct lane *lane_of(struct hv_merge *m, unsigned cpu)
 	return cpu - m->first_cpu < m->nr_lanes ? &m->lanes[cpu - m->first_cpu] : NULL;
 }
 
-/* Reads on when nothing is kept: what the lane was to be read up to may be long ago. */
+/* Reads on if the lane has no records, because its goal may be old. */
 bool hv_merge_peek(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_merge_until until,
 		   struct hv_merge_item *ret)
 {
@@ -361,12 +476,12 @@ bool hv_merge_peek(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_me
 	if (!hv_backlog_nr(&l->kept)) {
 		set_goal(m, l);
 		refill(m, l, now_ns, until);
-		order_lanes(m);
+		reorder(m, l);
 	}
 	k = hv_backlog_first(&l->kept);
 	if (!k)
 		return false;
-	*ret = item_of(m, l, k);
+	show(l, k, ret);
 	ret->lost_before = l->nr_gaps && !before(k->position, l->gaps[0].position);
 	return true;
 }
@@ -374,12 +489,14 @@ bool hv_merge_peek(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_me
 void hv_merge_skip(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_merge_until until)
 {
 	struct lane *l = lane_of(m, cpu);
+	const struct hv_kept *first = l ? hv_backlog_first(&l->kept) : NULL;
 	struct hv_merge_item item;
 
-	if (!l || !hv_backlog_nr(&l->kept))
+	if (!first)
 		return;
-	take(m, l, now_ns, until, &item);
-	order_lanes(m);
+	take(l, first, &item);
+	read_on(m, l, now_ns, until);
+	reorder(m, l);
 }
 
 /* ------------------------------------------------------------------------------------------ */
@@ -397,8 +514,9 @@ static void lane_init(struct lane *l, const struct hv_ring *ring, const struct h
 	l->max_kept = HV_MERGE_AHEAD;
 	if (ring->nr_slots < HV_MERGE_AHEAD)
 		l->max_kept = (size_t)ring->nr_slots;
+	l->nr_full = l->max_kept - (l->max_kept < 2 * RUN_MAX ? l->max_kept / 2 : RUN_MAX);
 	if (from->lost)
-		note_lost(l, from->lost);
+		note_lost(l, from->position, from->lost);
 }
 
 struct hv_merge *hv_merge_new(const struct hv_ring *rings, unsigned first_cpu, size_t nr,
@@ -415,6 +533,7 @@ struct hv_merge *hv_merge_new(const struct hv_ring *rings, unsigned first_cpu, s
 		struct hv_merge_mark from = hv_merge_mark_at(rings[i].position);
 
 		lane_init(&m->lanes[i], &rings[i], marks ? &marks[i] : &from);
+		m->lanes[i].cpu = first_cpu + (unsigned)i;
 	}
 	order_lanes(m);
 	return m;

@@ -1,4 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/events/names.h"
+
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/guard.h"
@@ -8,9 +11,10 @@
 struct hv_names {
 	struct hv_kernel *kernel;  /* borrowed */
 	struct hv_comms *recorded; /* owned */
-	unsigned ignores;	   /* what records tell, and the task list */
-	struct hv_tasks tasks;	   /* the guest's list as it was last read */
+	unsigned ignores;	   /* ignores names in records, and the task list */
+	struct hv_tasks tasks;	   /* the guest's task list when it was last read */
 	uint64_t tasks_read_ns;
+	uint64_t version;
 };
 
 struct hv_names *hv_names_new(struct hv_kernel *k)
@@ -33,21 +37,53 @@ void hv_names_free(struct hv_names *n)
 
 void hv_names_add(struct hv_names *n, uint32_t pid, uint32_t tgid, const char *comm)
 {
-	if (!n->ignores)
-		hv_comms_set(n->recorded, pid, tgid, comm);
+	const char *known = hv_comms_find(n->recorded, pid);
+
+	if (n->ignores)
+		return;
+	if (!known || strncmp(known, comm, HV_COMM_LEN - 1) != 0 ||
+	    hv_comms_tgid(n->recorded, pid) != tgid)
+		n->version++;
+	hv_comms_set(n->recorded, pid, tgid, comm);
+}
+
+uint64_t hv_names_version(const struct hv_names *n)
+{
+	return n->version;
 }
 
 void hv_names_follow(struct hv_names *n, unsigned on)
 {
 	n->ignores = !on;
+	n->version++;
+}
+
+static int by_pid(const void *pa, const void *pb)
+{
+	const struct hv_task *a = pa, *b = pb;
+
+	return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+/* A guest may have 100,000 tasks. */
+static void read_tasks(struct hv_names *n)
+{
+	n->tasks_read_ns = hv_now_ns();
+	n->version++;
+	hv_tasks_deinit(&n->tasks);
+	/* If the list cannot be read, it has no names. */
+	hv_err_free(hv_tasks_read(n->kernel, &n->tasks));
+	if (n->tasks.nr)
+		qsort(n->tasks.list, n->tasks.nr, sizeof(*n->tasks.list), by_pid);
 }
 
 static const char *find_in_tasks(const struct hv_names *n, uint32_t pid)
 {
-	for (size_t i = 0; i < n->tasks.nr; i++)
-		if (n->tasks.list[i].pid == pid)
-			return n->tasks.list[i].comm;
-	return NULL;
+	const struct hv_task wanted = {.pid = pid}, *found = NULL;
+
+	if (n->tasks.nr)
+		found = bsearch(&wanted, n->tasks.list, n->tasks.nr, sizeof(wanted), by_pid);
+	return found ? found->comm : NULL;
 }
 
 const char *hv_names_find(struct hv_names *n, uint32_t pid)
@@ -59,10 +95,7 @@ const char *hv_names_find(struct hv_names *n, uint32_t pid)
 	comm = find_in_tasks(n, pid);
 	if (comm || hv_now_ns() - n->tasks_read_ns < HV_NS_PER_S)
 		return comm;
-	n->tasks_read_ns = hv_now_ns();
-	hv_tasks_deinit(&n->tasks);
-	/* A list that cannot be read names nobody. */
-	hv_err_free(hv_tasks_read(n->kernel, &n->tasks));
+	read_tasks(n);
 	return find_in_tasks(n, pid);
 }
 
@@ -87,4 +120,5 @@ void hv_names_set_max(struct hv_names *n, size_t nr_max)
 
 	hv_comms_free(n->recorded);
 	n->recorded = made;
+	n->version++;
 }

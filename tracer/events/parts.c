@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/events/parts.h"
 
 #include "tracer/events/decode.h"
@@ -34,8 +35,7 @@ bool hv_parts_are_of(const struct hv_parts *p, const struct hv_record *record, u
 		return false;
 	switch (hv_record_kind(record)) {
 	case HV_RECORD_EXIT:
-		return hv_record_kind(&p->list[0]) == HV_RECORD_MORE &&
-		       hv_record_pid(&p->list[0]) == hv_record_pid(record);
+		return hv_record_kind(&p->list[0]) == HV_RECORD_MORE;
 	case HV_RECORD_STACK:
 		return hv_record_kind(&p->list[0]) == HV_RECORD_WORDS &&
 		       p->nr == 1 + (hv_record_number(record) & HV_STACK_RECORDS_MAX);

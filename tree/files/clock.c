@@ -1,4 +1,5 @@
-/* trace_clock and timestamp_mode: what the times of events are. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* trace_clock and timestamp_mode: the clock of the events' times, and how pages store them. */
 #include <string.h>
 
 #include "tree/files/files.h"
@@ -13,8 +14,8 @@ static const char *const names[] = {
 	[HV_TRACE_CLOCK_HOST] = "host-mono",
 };
 
-/* The guest's own clock is there if it can be computed, and the host's if it is known how the
- * guest's counter follows it. */
+/* The guest's own clock exists if hvtrace can compute it, and the host's if hvtrace knows how the
+ * guest's counter relates to it. */
 static bool has_clock(struct hv_session *s, enum hv_trace_clock clock)
 {
 	if (clock == HV_TRACE_CLOCK_GUEST)
@@ -22,7 +23,7 @@ static bool has_clock(struct hv_session *s, enum hv_trace_clock clock)
 	return clock != HV_TRACE_CLOCK_HOST || hv_clocks_has_host(s->clocks);
 }
 
-/* If the guest's own clock cannot be computed, times are what its counter says. */
+/* If hvtrace cannot compute the guest's own clock, times are the values of its counter. */
 static bool is_chosen(const struct hv_buffers *b, enum hv_trace_clock clock)
 {
 	if (clock == HV_TRACE_CLOCK_TSC)
@@ -52,7 +53,8 @@ static struct hv_err *write_clock(struct hv_file *f, const char *buf, size_t len
 	HV_AUTO_FREE char *name = NULL;
 
 	if (len_bytes >= CLOCK_NAME_MAX)
-		return hv_err_new(EINVAL, "a name of %zu bytes", len_bytes);
+		return hv_err_new(EINVAL, "the name of a clock has at most %d bytes, not %zu",
+				  CLOCK_NAME_MAX - 1, len_bytes);
 	name = hv_name_written(buf, len_bytes);
 	for (size_t i = 0; i < HV_ARRAY_LEN(names); i++) {
 		if (strcmp(name, names[i]) != 0 || !has_clock(hv_file_session(f), i))
@@ -64,7 +66,7 @@ static struct hv_err *write_clock(struct hv_file *f, const char *buf, size_t len
 	return hv_err_new(EINVAL, "there is no clock '%s'", name);
 }
 
-/* An event has the time since the one before it (trace_pipe_raw). */
+/* In pages of trace_pipe_raw an event has the time since the last event. */
 static void show_timestamps(struct hv_file *f)
 {
 	hv_text_add(&f->text, "[delta] absolute\n");

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/files/cpu.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@ bool hv_cpu_name(const struct hv_place *dir, const char *word, size_t index, str
 	return true;
 }
 
-/* "cpu7", and not "cpu07" or "cpu+7". */
+/* "cpu7" is a name; "cpu07" and "cpu+7" are not. */
 bool hv_cpu_find(struct hv_place *at, const char *word, const char *name)
 {
 	size_t len = strlen(word);

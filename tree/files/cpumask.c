@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* tracing_cpumask: the vCPUs that are recorded. */
 #include <ctype.h>
 #include <inttypes.h>
@@ -16,7 +17,7 @@ static bool is_chosen(const struct hv_file *f, unsigned cpu)
 	return cpu < in->all->nr_cpus && !in->selection.muted[cpu];
 }
 
-/* As the kernel's %*pb: the first group has as many digits as the vCPUs need. */
+/* Like the kernel's %*pb: the first group has as many digits as the vCPUs need. */
 static void show_cpumask(struct hv_file *f)
 {
 	unsigned nr = f->at.instance->all->nr_cpus, left = (nr + CHUNK_BITS - 1) / CHUNK_BITS;
@@ -39,7 +40,7 @@ static bool is_between(char c)
 	return isspace((unsigned char)c) || c == ',';
 }
 
-/* Reads one group backwards, from its last digit, which is before *END. */
+/* Reads one group of digits backwards. Its last digit is before *END, which moves to its first. */
 static struct hv_err *take_chunk(const char *text, size_t *end, uint32_t *ret)
 {
 	unsigned shift = 0;
@@ -48,16 +49,17 @@ static struct hv_err *take_chunk(const char *text, size_t *end, uint32_t *ret)
 		char digit[2] = {text[*end - 1]};
 
 		if (!isxdigit((unsigned char)digit[0]))
-			return hv_err_new(EINVAL, "not a hexadecimal mask");
+			return hv_err_new(EINVAL, "a mask has only hexadecimal digits and commas");
 		if (shift >= CHUNK_BITS)
-			return hv_err_new(EOVERFLOW, "more than 8 digits between commas");
+			return hv_err_new(EOVERFLOW,
+					  "the mask has more than 8 digits between commas");
 		*ret |= (uint32_t)strtoul(digit, NULL, 16) << shift;
 	}
 	return NULL;
 }
 
-/* Reads a mask up to a newline; digits that are missing are 0 (bitmap_parse). RET_MUTED has a byte
- * a vCPU. */
+/* Reads a mask up to a newline. Missing digits are 0 (bitmap_parse). RET_MUTED has a byte per
+ * vCPU. */
 static struct hv_err *parse(const char *text, size_t len, unsigned nr_cpus, uint8_t *ret_muted)
 {
 	const char *newline = memchr(text, '\n', len);
@@ -74,7 +76,8 @@ static struct hv_err *parse(const char *text, size_t len, unsigned nr_cpus, uint
 		if (!end)
 			return NULL;
 		if (first >= nr_cpus)
-			return hv_err_new(EOVERFLOW, "more digits than %u vCPUs need", nr_cpus);
+			return hv_err_new(EOVERFLOW, "the mask has more digits than %u vCPUs need",
+					  nr_cpus);
 		err = take_chunk(text, &end, &chunk);
 		if (err)
 			return err;

@@ -1,12 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/files/dump.h"
 
 #include "tree/files/lines.h"
 #include "tree/format/format.h"
 
-#define TEXT_LEN_BYTES 65536 /* made at a time */
+#define TEXT_LEN_BYTES 65536 /* how much text is made at a time */
 #define RULE	       "---------------------------------\n"
 
-/* A buffer may have millions of events; the newest are written. */
+/* A buffer may contain millions of events. Only the newest are written. */
 #define LINES_MAX 200000
 
 struct dump {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* error_log: the last writes that were refused. */
 #include "tree/files/files.h"
 

@@ -1,5 +1,6 @@
-/* An open file, and what files know of the tree in which they stand.
- * Leaves to others: what a file says and does (its node), reading and writing (tree.h). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* An open file, and what files know about their tree.
+ * Leaves to others: what a file shows and does (its node), reading and writing (tree.h). */
 #pragma once
 
 #include <fcntl.h>
@@ -10,22 +11,22 @@
 struct hv_tree {
 	struct hv_instances instances;
 	const struct hv_node *root;
-	size_t nr_open;	 /* files */
-	unsigned ending; /* what is closed from now on is not published */
+	size_t nr_open;	 /* open files */
+	unsigned ending; /* files that are closed from now on publish nothing */
 };
 
 struct hv_file {
 	struct hv_place at;
 	char *path;	     /* owned; for messages */
-	int flags;	     /* open(2)'s */
-	void *state;	     /* owned; the node's (state_bytes) */
-	struct hv_text text; /* made */
+	int flags;	     /* of open(2) */
+	void *state;	     /* owned; the state of the node's operations (state_bytes) */
+	struct hv_text text; /* what the node has made last */
 	size_t text_pos;     /* how much of TEXT was read */
-	unsigned nr_fills;   /* how often TEXT was made */
-	size_t asked_bytes;  /* by the read that made TEXT necessary */
+	unsigned nr_fills;   /* how often the node has made TEXT */
+	size_t asked_bytes;  /* how much the read asked for, for which TEXT was made */
 };
 
-/* PATH is copied. The node's open() was not called yet. */
+/* Makes an open file; the caller calls the node's open(). PATH is copied. */
 struct hv_file *hv_file_new(const struct hv_place *at, const char *path, int flags) hv_must_use;
 /* Calls the node's release(), not its close(). */
 void hv_file_free(struct hv_file *f);
@@ -40,7 +41,7 @@ static inline bool hv_file_reads(const struct hv_file *f)
 	return (f->flags & O_ACCMODE) != O_WRONLY;
 }
 
-/* Opened for writing with O_TRUNC. */
+/* Returns whether F was opened for writing with O_TRUNC. */
 static inline bool hv_file_truncates(const struct hv_file *f)
 {
 	return hv_file_writes(f) && (f->flags & O_TRUNC);
@@ -51,9 +52,9 @@ static inline struct hv_session *hv_file_session(const struct hv_file *f)
 	return f->at.instance->all->session;
 }
 
-/* The write operation of files that take anything and do nothing with it. */
+/* The write operation of files that accept anything and do nothing with it. */
 struct hv_err *hv_file_take_anything(struct hv_file *f, const char *buf, size_t len_bytes,
 				     size_t *ret_len) hv_must_use;
-/* Puts into error_log that BUF, which was written to F, was refused with ERR. */
+/* Adds to error_log that BUF, which was written to F, was refused with ERR. */
 void hv_file_log_error(struct hv_file *f, const struct hv_err *err, const char *buf,
 		       size_t len_bytes);

@@ -1,5 +1,7 @@
-/* The files of the tree: a line for each node, and for the entries of each directory that has some.
- * A new file is tree/files/NOUN.c, a line here and one in a directory of nodes.c. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The nodes of all files in the tree, and the entries of directories that have some.
+ * To add a file, write tree/files/NOUN.c, and add a line here and a line to a directory in nodes.c.
+ */
 #pragma once
 
 #include "tree/files/file.h"
@@ -17,15 +19,27 @@ extern const struct hv_node hv_cpumask_node;
 /* error_log.c */
 extern const struct hv_node hv_errors_node;
 
-/* events.c */
-extern const struct hv_entries hv_ftrace_event_entries;
+/* event.c */
 extern const struct hv_node hv_event_format_node;
 extern const struct hv_node hv_event_id_node;
+extern const struct hv_node hv_event_enable_node;
+extern const struct hv_node hv_event_filter_node;
+extern const struct hv_node hv_event_system_filter_node;
+extern const struct hv_node hv_event_trigger_node;
+extern const struct hv_node hv_event_hist_node;
+
+/* event_dirs.c */
+extern const struct hv_entries hv_event_system_entries;
+extern const struct hv_entries hv_event_entries;
+
+/* event_headers.c */
 extern const struct hv_node hv_header_page_node;
 extern const struct hv_node hv_header_event_node;
-extern const struct hv_node hv_events_enable_node;
-extern const struct hv_node hv_set_event_node;
 extern const struct hv_node hv_printk_formats_node;
+
+/* event_pids.c */
+extern const struct hv_node hv_event_pid_node;
+extern const struct hv_node hv_event_notrace_pid_node;
 
 /* filter.c */
 extern const struct hv_node hv_ftrace_filter_node;
@@ -54,6 +68,9 @@ extern const struct hv_node hv_options_node;
 extern const struct hv_node hv_option_node;
 extern const struct hv_entries hv_option_entries;
 
+/* max_latency.c */
+extern const struct hv_node hv_max_latency_node;
+
 /* percent.c */
 extern const struct hv_node hv_percent_node;
 
@@ -74,6 +91,10 @@ extern const struct hv_node hv_raw_node;
 
 /* readme.c */
 extern const struct hv_node hv_readme_node;
+
+/* set_event.c */
+extern const struct hv_node hv_available_events_node;
+extern const struct hv_node hv_set_event_node;
 
 /* size.c */
 extern const struct hv_node hv_size_node;

@@ -1,11 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The files that choose functions: set_ftrace_filter, set_ftrace_notrace, set_graph_function,
  * set_graph_notrace.
- * Writers edit a copy of the list, which is published when they close. Truncation empties the copy,
- * so that there is no moment of "nothing is listed, all are traced". Readers see the list of the
- * moment they opened. Words that wait for modules, and commands, are the instance's at once: they
- * trace nothing by themselves. */
+ * A writer edits a copy of the list, and closing the file publishes the copy. Truncation empties
+ * only the copy, so that there is never a moment in which the list is empty and all functions are
+ * traced. A reader sees the list as it was when the file was opened. Words that wait for modules,
+ * and commands, take effect at once, since they trace nothing by themselves. */
 #include <string.h>
 
+#include "base/nearest.h"
 #include "kernel/kernel.h"
 #include "tree/files/files.h"
 #include "tree/instance/commands.h"
@@ -76,10 +78,18 @@ static void show_filter(struct hv_file *f)
 	hv_probes_text(&in->probes, sites, left, in, &f->text);
 }
 
-static struct hv_err *no_match(const char *func, const char *module)
+static struct hv_err *no_match(const struct hv_file *f, const char *func, const char *module)
 {
-	return hv_err_new(EINVAL, "no traceable function matches '%s'%s%s", func,
-			  module ? " in module " : "", module ? module : "");
+	struct hv_nearest nearest = hv_nearest_to(func[0] == '!' ? func + 1 : func);
+	const struct hv_sites *sites = sites_of(f);
+	HV_AUTO_FREE char *question = NULL;
+
+	for (size_t i = 0; i < sites->nr; i++)
+		if (!sites->list[i].invalid)
+			hv_nearest_try(&nearest, sites->list[i].name);
+	question = hv_nearest_question(&nearest);
+	return hv_err_new(EINVAL, "no traceable function matches '%s'%s%s%s", func,
+			  module ? " in module " : "", module ? module : "", question);
 }
 
 static bool module_is_loaded(const struct hv_file *f, const char *name)
@@ -92,8 +102,8 @@ static bool module_is_loaded(const struct hv_file *f, const char *name)
 	return false;
 }
 
-/* FUNC:mod:MODULE. MODULE NULL: FUNC:mod, which is FUNC. A word that matches nothing may wait for a
- * module that is not loaded yet (cache_mod). */
+/* Applies FUNC:mod:MODULE. MODULE is NULL for FUNC and for FUNC:mod, which mean the same. A word
+ * whose module is not loaded waits for it (cache_mod). */
 static struct hv_err *apply_module(struct hv_file *f, const char *func, const char *module)
 {
 	struct edit *edit = f->state;
@@ -101,12 +111,13 @@ static struct hv_err *apply_module(struct hv_file *f, const char *func, const ch
 	if (hv_filter_change(&edit->list, sites_of(f), func, module))
 		return NULL;
 	if (!module)
-		return no_match(func, NULL);
+		return no_match(f, func, NULL);
 	if (func[0] == '!')
-		return hv_modcache_remove(waiting_of(f), func + 1, module) ? NULL
-									   : no_match(func, module);
+		return hv_modcache_remove(waiting_of(f), func + 1, module)
+			       ? NULL
+			       : no_match(f, func, module);
 	if (module_is_loaded(f, module))
-		return no_match(func, module);
+		return no_match(f, func, module);
 	hv_modcache_add(waiting_of(f), func, module);
 	return NULL;
 }
@@ -117,11 +128,11 @@ static struct hv_err *apply_command(struct hv_file *f, const char *func, const c
 	enum hv_probe_command command;
 
 	if (list_of(f) != HV_LIST_FILTER || !hv_probe_command_find(name, &command))
-		return hv_err_new(EINVAL, "there is no command '%s' here", name);
+		return hv_err_new(EINVAL, "there is no command '%s' in this file", name);
 	return hv_instance_set_command(f->at.instance, func, command, param);
 }
 
-/* FUNC, or FUNC:COMMAND, or FUNC:COMMAND:PARAM */
+/* Applies FUNC, FUNC:COMMAND, or FUNC:COMMAND:PARAM. */
 static struct hv_err *apply_word(struct hv_file *f, char *word)
 {
 	char *next = word;
@@ -142,7 +153,7 @@ static struct hv_err *apply_graph_word(struct hv_file *f, const char *word)
 
 	if (hv_filter_change_graph(&edit->list, sites_of(f), word))
 		return NULL;
-	return no_match(word, NULL);
+	return no_match(f, word, NULL);
 }
 
 static struct hv_err *apply_token(struct hv_file *f)
@@ -172,7 +183,8 @@ static struct hv_err *write_filter(struct hv_file *f, const char *buf, size_t le
 	return err;
 }
 
-/* An error is not one of close(2): it is found in error_log only. */
+/* Applies the last word, which no white space follows. An error does not fail close(2): it goes to
+ * error_log only. */
 static void apply_last_token(struct hv_file *f)
 {
 	struct edit *edit = f->state;
@@ -209,18 +221,18 @@ static void release_filter(struct hv_file *f)
 
 const struct hv_node hv_ftrace_filter_node = {
 	.help = "trace only these functions: [!]GLOB, INDEX, [!]GLOB:mod:[!]MODULE; empty: all\n"
-		"Commands are obeyed when a function is called, at most COUNT times:\n"
+		"Commands act when a function is called, at most COUNT times:\n"
 		"[!]GLOB:traceon[:COUNT] and [!]GLOB:traceoff[:COUNT] switch recording,\n"
-		"[!]GLOB:stacktrace[:COUNT] records who called,\n"
-		"[!]GLOB:snapshot[:COUNT] takes a snapshot,\n"
-		"[!]GLOB:dump and [!]GLOB:cpudump, once, end recording and write the buffer, or\n"
-		"that of the calling vCPU, to a file of the session",
+		"[!]GLOB:stacktrace[:COUNT] records the callers,\n"
+		"[!]GLOB:snapshot[:COUNT] takes a snapshot.\n"
+		"[!]GLOB:dump and [!]GLOB:cpudump act once: they end recording and write the\n"
+		"buffer, or that of the calling vCPU, to a file of the session",
 	.arg = HV_LIST_FILTER,
 	FILTER_OPERATIONS,
 };
 
 const struct hv_node hv_ftrace_notrace_node = {
-	.help = "never trace these functions; as set_ftrace_filter, but without commands",
+	.help = "never trace these functions; like set_ftrace_filter, but without commands",
 	.arg = HV_LIST_NOTRACE,
 	FILTER_OPERATIONS,
 };

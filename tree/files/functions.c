@@ -1,4 +1,5 @@
-/* The functions there are: available_filter_functions, available_filter_functions_addrs, and
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The lists of functions: available_filter_functions, available_filter_functions_addrs, and
  * enabled_functions. */
 #include <inttypes.h>
 
@@ -32,7 +33,7 @@ static void show_addresses(struct hv_file *f)
 	}
 }
 
-/* Each as the kernel shows a function with one user, without flags and trampoline. */
+/* Shows each function as the kernel shows one that has one user, no flags and no trampoline. */
 static void show_enabled(struct hv_file *f)
 {
 	const uint8_t *patched = hv_site_stubs_now(hv_file_session(f)->stubs);

@@ -1,7 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* max_graph_depth and tracing_thresh: which calls of function_graph are recorded. */
 #include <inttypes.h>
 
 #include "tree/files/files.h"
+#include "tree/instance/sections.h"
 #include "tree/instance/sites.h"
 #include "tree/settings/token.h"
 
@@ -22,13 +24,15 @@ static struct hv_err *write_depth(struct hv_file *f, const char *buf, size_t len
 
 	if (err)
 		return err;
+	hv_instances_drain(all);
 	all->max_graph_depth = (uint32_t)value;
 	hv_sites_publish_graph(&all->top);
 	*ret_len = len_bytes;
 	return NULL;
 }
 
-/* Microseconds, kept as nanoseconds; too many wrap (tracing_nsecs_write). */
+/* Microseconds that are stored as nanoseconds; a value that is too large wraps
+ * (tracing_nsecs_write). */
 static void show_thresh(struct hv_file *f)
 {
 	hv_text_printf(&f->text, "%" PRIu64 "\n", f->at.instance->all->thresh_ns / NS_PER_US);
@@ -43,8 +47,10 @@ static struct hv_err *write_thresh(struct hv_file *f, const char *buf, size_t le
 
 	if (err)
 		return err;
+	hv_instances_drain(all);
 	all->thresh_ns = value * NS_PER_US;
 	hv_sites_publish_graph(&all->top);
+	hv_sections_use_thresh(all);
 	*ret_len = len_bytes;
 	return NULL;
 }
@@ -56,8 +62,8 @@ const struct hv_node hv_graph_depth_node = {
 };
 
 const struct hv_node hv_thresh_node = {
-	.help = "function_graph: if not 0, only returns are recorded, and only of calls that took\n"
-		"more than this many microseconds",
+	.help = "function_graph: if not 0, record only returns, and only of calls that took more\n"
+		"than this many microseconds; preemptoff: keep the last section that took so long",
 	.show = show_thresh,
 	.write = write_thresh,
 };

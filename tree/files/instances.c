@@ -1,4 +1,5 @@
-/* instances/: mkdir makes an instance, rmdir ends it. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* instances/: mkdir makes an instance, rmdir removes it. */
 #include <string.h>
 
 #include "tracer/events/host_buffer.h"
@@ -6,7 +7,7 @@
 #include "tree/instance/share.h"
 #include "tree/instance/trace.h"
 
-#define SIZE_DEFAULT (354u * 4080) /* trace_buf_size, in whole pages of the kernel's */
+#define SIZE_DEFAULT (354u * 4080) /* trace_buf_size in whole pages of the kernel's buffer */
 
 static bool instance_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
 {
@@ -56,7 +57,8 @@ static struct hv_err *remove_instance(const struct hv_place *at)
 	struct hv_err *err;
 
 	if (in->nr_open)
-		return hv_err_new(EBUSY, "%zu of its files are open", in->nr_open);
+		return hv_err_new(EBUSY, "%zu of its files %s open", in->nr_open,
+				  in->nr_open == 1 ? "is" : "are");
 	err = hv_instance_stop(in);
 	if (err)
 		return err;

@@ -1,11 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/files/lines.h"
 
+#include "kernel/kernel.h"
 #include "tree/format/format.h"
+#include "tree/format/symbol_texts.h"
 
 void hv_lines_deinit(struct hv_lines *l)
 {
 	hv_reader_deinit(&l->reader);
 	hv_graph_free(l->graph);
+	hv_symbol_texts_free(l->symbols);
 }
 
 struct hv_style hv_lines_style(struct hv_lines *l)
@@ -13,27 +17,31 @@ struct hv_style hv_lines_style(struct hv_lines *l)
 	const struct hv_instance *in = l->reader.instance;
 
 	l->latency.start_ns = in->buffers.start_ns;
+	if (!l->symbols)
+		l->symbols = hv_symbol_texts_new();
+	hv_symbol_texts_of(l->symbols, in->all->session->kernel->symbols_version);
 	return (struct hv_style){
 		.kernel = in->all->session->kernel,
 		.clock = hv_buffers_clock_kind(&in->buffers),
 		.options = &in->options,
 		.latency = l->is_latency ? &l->latency : NULL,
+		.symbols = l->symbols,
 	};
 }
 
-/* Calls of a graph do not tell how far the next event is, and are looked at in pairs. */
+/* function_graph does not show the time until the next event, and add_call() looks ahead itself. */
 bool hv_lines_take(struct hv_lines *l, struct hv_event *ret)
 {
 	struct hv_reader *r = &l->reader;
 	enum hv_tracer tracer = r->instance->selection.tracer;
-	bool looks_on = l->is_latency && tracer != HV_TRACER_FUNCTION_GRAPH;
+	bool looks_ahead = l->is_latency && tracer != HV_TRACER_FUNCTION_GRAPH;
 
-	if (!r->has_held && hv_cursor_next(r->cursor, ret) != HV_NEXT_EVENT)
+	if (!r->has_kept && hv_cursor_next(r->cursor, ret) != HV_NEXT_EVENT)
 		return false;
-	if (r->has_held)
-		*ret = r->held;
-	r->has_held = looks_on && hv_cursor_next(r->cursor, &r->held) == HV_NEXT_EVENT;
-	l->latency.next_ns = r->has_held ? r->held.time_ns : 0;
+	if (r->has_kept)
+		*ret = r->kept;
+	r->has_kept = looks_ahead && hv_cursor_next(r->cursor, &r->kept) == HV_NEXT_EVENT;
+	l->latency.next_ns = r->has_kept ? r->kept.time_ns : 0;
 	return true;
 }
 
@@ -58,7 +66,7 @@ static void add_call(struct hv_lines *l, struct hv_text *out, const struct hv_st
 		hv_cursor_skip(cursor, e->cpu);
 }
 
-/* Stacks are lines of their own with function_graph, too. */
+/* A stack has its own lines with function_graph, too. */
 void hv_lines_add(struct hv_lines *l, struct hv_text *out, const struct hv_style *style,
 		  const struct hv_event *e)
 {

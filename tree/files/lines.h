@@ -1,28 +1,31 @@
-/* Events as lines of text, for a file that reads them. The instance's options say how they look.
- * Calls and returns of function_graph become a tree, whatever the tracer is by now.
- * Leaves to others: lines that are no events (listing.h, pipe.c, dump.c). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Turns events into lines of text for a file, according to the instance's options. Calls and
+ * returns of function_graph become a tree, also when the tracer has been changed since. Leaves to
+ * others: lines that are not events (listing.h, pipe.c, dump.c). */
 #pragma once
 
 #include "tree/files/reader.h"
 #include "tree/format/graph.h"
 #include "tree/format/latency.h"
 
-/* Part of a file's state. Zero-initialised but for the reader. */
+/* Part of a file's state. All members but the reader begin as zero. */
 struct hv_lines {
 	struct hv_reader reader;
-	struct hv_graph *graph; /* owned; NULL: no call or return was read yet */
+	struct hv_graph *graph;		 /* owned; NULL until a call or return is read */
+	struct hv_symbol_texts *symbols; /* owned; NULL until the first line */
 	struct hv_latency latency;
 	unsigned is_latency; /* events are shown in latency format */
-	uint64_t nr;	     /* of events shown */
+	uint64_t nr;	     /* events that were shown */
 };
 
 void hv_lines_deinit(struct hv_lines *l);
-/* How events are shown now. Borrows L. */
+/* Returns how events are shown now. The result borrows L. */
 struct hv_style hv_lines_style(struct hv_lines *l);
-/* Takes the next event. In latency format a line says how far the next event is, so that one is
- * taken, too, and held. False: there are no more now. */
+/* Takes the next event. A line in latency format marks the time until the event after it, so this
+ * takes that event, too, and keeps it for the next call. Returns false when there is no event now.
+ */
 bool hv_lines_take(struct hv_lines *l, struct hv_event *ret);
-/* Adds the line of E, which was taken last. An entry takes its return along when that comes next on
- * its vCPU. */
+/* Adds the line of E, which was taken last. If E is a call and the next event on its vCPU is its
+ * return, both are shown in one line and the return is taken. */
 void hv_lines_add(struct hv_lines *l, struct hv_text *out, const struct hv_style *style,
 		  const struct hv_event *e);

@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/files/listing.h"
 
 #include "tree/format/format.h"
 
-#define TEXT_LEN_BYTES 65536 /* made at a time */
+#define TEXT_LEN_BYTES 65536 /* how much text is made at a time */
 
 void hv_listing_begin(struct hv_listing *l, const struct hv_place *at, struct hv_buffer *buffer)
 {
@@ -39,7 +40,7 @@ static void add_header(struct hv_listing *l, struct hv_text *out, const struct h
 	hv_format_header(out, style, &header);
 }
 
-/* Notes that CPU has a line now. Returns whether it had one before. */
+/* Notes that CPU has a line. Returns whether it had one before. */
 static bool note_started(struct hv_listing *l, unsigned cpu)
 {
 	bool was;
@@ -54,9 +55,9 @@ static bool note_started(struct hv_listing *l, unsigned cpu)
 	return was;
 }
 
-/* What goes in front of E. When the buffer ran over, the first line of each vCPU is announced, but
- * for the first line of all (test_cpu_buff_start): that is the loss before it. A loss further on is
- * told as the kernel's iterator does, without its number. */
+/* Adds the lines that go before E. When events were overwritten, a line announces the first event
+ * of each vCPU except that of the first vCPU shown (test_cpu_buff_start). For a later loss a line
+ * says that events were lost but, as the kernel's iterator does, not how many. */
 static void add_gap(struct hv_listing *l, struct hv_text *out, const struct hv_style *style,
 		    const struct hv_event *e)
 {

@@ -1,24 +1,42 @@
-/* trace_marker and trace_marker_raw: lines and bytes from the host among the guest's events. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* trace_marker and trace_marker_raw add lines and bytes from the host to the guest's events. */
 #include "tracer/events/marker.h"
+#include "tree/files/event_dirs.h"
 #include "tree/files/files.h"
+#include "tree/format/raw_page.h"
 #include "tree/instance/recording.h"
 #include "tree/instance/share.h"
 
-#define RAW_LEN_MIN 4 /* the number that goes before the bytes */
+#define RAW_LEN_MIN 4 /* the number at the beginning */
 
 static struct hv_err *refusal(const struct hv_instance *in)
 {
 	if (!hv_options_on(&in->options, HV_OPT_MARKERS))
 		return hv_err_new(EINVAL, "the option 'markers' is off");
 	if (!hv_instance_records(in))
-		return hv_err_new(EBADF, "nothing is recorded now");
+		return hv_err_new(EBADF, "recording is off or paused");
 	return NULL;
 }
 
+/* The longest text or bytes of KIND, which is as in the guest's kernel. */
+static size_t max_bytes(const struct hv_file *f, enum hv_event_kind kind)
+{
+	struct hv_raw_layout layout;
+	size_t max;
+
+	hv_raw_layout_init(&layout, hv_place_catalogue(&f->at));
+	layout.data_bytes = hv_buffers_page_data(&f->at.instance->buffers);
+	max = hv_raw_text_max(&layout, kind);
+	return max < HV_MARK_LEN_MAX ? max : HV_MARK_LEN_MAX;
+}
+
+/* As in the kernel, of a text that does not fit into a page of the buffer as much is written as
+ * fits, and the writer goes on with the rest (tracing_mark_write). */
 static struct hv_err *write_marker(struct hv_file *f, const char *buf, size_t len_bytes,
 				   size_t *ret_len)
 {
-	size_t len = len_bytes < HV_MARK_LEN_MAX ? len_bytes : HV_MARK_LEN_MAX;
+	size_t max = max_bytes(f, HV_EVENT_PRINT);
+	size_t len = len_bytes < max ? len_bytes : max;
 	struct hv_err *err = refusal(f->at.instance);
 
 	if (err)
@@ -31,11 +49,12 @@ static struct hv_err *write_marker(struct hv_file *f, const char *buf, size_t le
 static struct hv_err *write_raw_marker(struct hv_file *f, const char *buf, size_t len_bytes,
 				       size_t *ret_len)
 {
+	size_t max = max_bytes(f, HV_EVENT_RAW_DATA);
 	struct hv_err *err = refusal(f->at.instance);
 
-	if (!err && (len_bytes < RAW_LEN_MIN || len_bytes > HV_MARK_LEN_MAX))
-		err = hv_err_new(EINVAL, "%zu bytes; %u to %u are taken", len_bytes, RAW_LEN_MIN,
-				 HV_MARK_LEN_MAX);
+	if (!err && (len_bytes < RAW_LEN_MIN || len_bytes > max))
+		err = hv_err_new(EINVAL, "a raw marker has %u to %zu bytes, not %zu", RAW_LEN_MIN,
+				 max, len_bytes);
 	if (err)
 		return err;
 	hv_buffer_mark(hv_instance_buffer(f->at.instance), HV_EVENT_RAW_DATA, buf, len_bytes);

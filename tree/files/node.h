@@ -1,5 +1,6 @@
-/* What a name in the tree stands for: a file or a directory, and what is done with it.
- * Leaves to others: open files (file.h), which node stands where (nodes.c). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A node describes a file or a directory of the tree by its operations.
+ * Leaves to others: open files (file.h), which directory contains which node (nodes.c). */
 #pragma once
 
 #include <stdbool.h>
@@ -13,65 +14,67 @@ struct hv_instance;
 struct hv_node;
 struct hv_tree;
 
-/* Where a path leads. */
+/* What a path names. */
 struct hv_place {
 	struct hv_tree *tree;
 	struct hv_instance *instance;
 	const struct hv_node *node;
-	const char *name; /* the last of the path; of an entry as README shows it: "cpuN" */
-	int cpu;	  /* the vCPU whose file or directory this is, or HV_ALL_CPUS */
-	unsigned entry;	  /* which entry of a directory with entries, for all below it */
+	const char *name; /* the last name of the path; for an entry as README has it: "cpuN" */
+	int cpu;	  /* the vCPU to which this file or directory belongs, or HV_ALL_CPUS */
+	unsigned entry;	  /* which entry this is or is below, in a directory with entries */
 };
 
-/* One of the names that a directory always has. */
+/* A name that a directory contains. */
 struct hv_child {
 	const char *name;
 	const struct hv_node *node;
-	const char *help;      /* what README says of it; NULL: the node's */
+	const char *help;      /* the text in README; NULL: the node's */
 	unsigned only_top : 1; /* directories of instances/ do not have it */
+	/* Whether DIR has it; NULL: always. */
+	bool (*is_in)(const struct hv_place *dir);
 };
 
-/* The names that come and go in a directory. All of them stand for one node. */
+/* The names in a directory that depend on the session. All of them have the same node. */
 struct hv_entries {
-	const char *shown_as; /* in README, instead of their names: "cpuN" */
-	/* Adds the name of the INDEXth entry of DIR. False: there are no more. */
+	const char *shown_as; /* one name for all of them in README: "cpuN" */
+	/* Adds the name of the INDEXth entry of DIR. Returns false when there are no more. */
 	bool (*name)(const struct hv_place *dir, size_t index, struct hv_text *ret);
-	/* Makes AT, the directory, its entry NAME: sets instance, cpu or entry. False: there is no
-	 * entry of that name. */
+	/* Moves AT from the directory to its entry NAME: sets instance, cpu or entry. Returns false
+	 * when there is no such entry. */
 	bool (*find)(struct hv_place *at, const char *name);
-	/* mkdir and rmdir. NULL: EPERM. NAME does not exist yet; AT is the entry. */
+	/* mkdir and rmdir; NULL: they fail with EPERM. NAME does not exist yet; AT is the entry. */
 	hv_must_use struct hv_err *(*make)(const struct hv_place *dir, const char *name);
 	hv_must_use struct hv_err *(*remove)(const struct hv_place *at);
 };
 
 /* Operations that are NULL do nothing (open, close, release) or fail with EINVAL (read, write). */
 struct hv_node {
-	const char *help; /* what README says of it, unless struct hv_child says something else */
-	unsigned mode;	  /* permissions; 0: those that fit the operations (lookup.h) */
-	unsigned arg;	  /* tells nodes that share operations from each other */
+	const char *help; /* the text in README, unless struct hv_child has another one */
+	unsigned mode;	  /* permissions; 0: the operations decide (hv_node_mode) */
+	unsigned arg;	  /* distinguishes nodes that share operations */
 
-	/* Of a file. f->state has STATE_BYTES for an open file of this node, zeros at first. */
+	/* For a file. f->state of an open file has STATE_BYTES, at first zeros. */
 	size_t state_bytes;
 	hv_must_use struct hv_err *(*open)(struct hv_file *f);
-	/* Adds all that the file says to f->text. */
+	/* Adds the whole contents to f->text. */
 	void (*show)(struct hv_file *f);
-	/* Instead of show(): adds what comes next to f->text. Adding nothing is the end. */
+	/* Instead of show(): adds the next part to f->text. Adding nothing means the end. */
 	hv_must_use struct hv_err *(*fill)(struct hv_file *f);
-	/* As write(2): *RET_LEN may be less than LEN_BYTES. */
+	/* Like write(2): *RET_LEN may be less than LEN_BYTES. */
 	hv_must_use struct hv_err *(*write)(struct hv_file *f, const char *buf, size_t len_bytes,
 					    size_t *ret_len);
-	/* For poll(2), before it is tried whether a read finds something. EAGAIN: there is too
-	 * little yet. *RET_ALWAYS true: the file is readable, whatever a read would find. */
+	/* For poll(2), called before anybody tries whether a read finds something. EAGAIN: there is
+	 * too little to read yet. *RET_ALWAYS true: the file is readable, whatever a read finds. */
 	hv_must_use struct hv_err *(*ready)(struct hv_file *f, bool *ret_always);
-	/* Publishes what was written. The file is gone afterwards, whatever this returns. */
+	/* Publishes what was written. The file is closed afterwards, also on error. */
 	hv_must_use struct hv_err *(*close)(struct hv_file *f);
 	/* Frees what the state owns. Also called when open() has failed. */
 	void (*release)(struct hv_file *f);
 
-	/* Of a directory: it has children, entries or both. */
-	const struct hv_child *children; /* ended by one without a name */
+	/* For a directory, which has children, entries or both. */
+	const struct hv_child *children; /* the last one has no name */
 	const struct hv_entries *entries;
-	const struct hv_node *entry; /* what each entry is */
+	const struct hv_node *entry; /* the node of all entries */
 };
 
 static inline bool hv_node_is_dir(const struct hv_node *n)

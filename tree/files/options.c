@@ -1,6 +1,8 @@
-/* trace_options, and options/, which has a file for each option. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* trace_options, and options/ with a file for each option. */
 #include <string.h>
 
+#include "base/nearest.h"
 #include "tree/files/files.h"
 #include "tree/instance/trace.h"
 #include "tree/settings/token.h"
@@ -14,6 +16,19 @@ static void show_options(struct hv_file *f)
 	hv_options_text(&in->options, hv_tracer_name(in->selection.tracer), &f->text);
 }
 
+static struct hv_err *no_option(const struct hv_instance *in, const char *text, const char *tracer)
+{
+	struct hv_nearest nearest = hv_nearest_to(strncmp(text, "no", 2) == 0 ? text + 2 : text);
+	HV_AUTO_FREE char *question = NULL;
+
+	for (unsigned i = 0; i < HV_NR_OPTIONS; i++)
+		if (hv_options_have(&in->options, i))
+			hv_nearest_try(&nearest, hv_option_infos[i].name);
+	question = hv_nearest_question(&nearest);
+	return hv_err_new(EINVAL, "there is no option '%s' with tracer '%s'%s", text, tracer,
+			  question);
+}
+
 static struct hv_err *write_options(struct hv_file *f, const char *buf, size_t len_bytes,
 				    size_t *ret_len)
 {
@@ -25,11 +40,12 @@ static struct hv_err *write_options(struct hv_file *f, const char *buf, size_t l
 	bool on;
 
 	if (len_bytes >= sizeof(text))
-		return hv_err_new(EINVAL, "an option of %zu bytes", len_bytes);
+		return hv_err_new(EINVAL, "an option has at most %zu bytes, not %zu",
+				  sizeof(text) - 1, len_bytes);
 	memcpy(text, buf, len_bytes);
 	text[len_bytes] = '\0';
 	if (!hv_options_parse(&in->options, text, tracer, &option, &on))
-		return hv_err_new(EINVAL, "there is no option '%s' with tracer '%s'", text, tracer);
+		return no_option(in, text, tracer);
 	err = hv_instance_set_option(in, option, on);
 	if (!err)
 		*ret_len = len_bytes;

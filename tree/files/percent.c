@@ -1,4 +1,6 @@
-/* buffer_percent: how full a vCPU's buffer must be for poll(2) on its trace_pipe. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* buffer_percent: how full a vCPU's buffer must be before poll(2) reports its trace_pipe as
+ * readable. */
 #include <inttypes.h>
 
 #include "tree/files/files.h"
@@ -16,7 +18,7 @@ static struct hv_err *write_percent(struct hv_file *f, const char *buf, size_t l
 	struct hv_err *err = hv_number_written(buf, len_bytes, &value);
 
 	if (!err && value > 100)
-		err = hv_err_new(EINVAL, "%" PRIu64 " of a hundred", value);
+		err = hv_err_new(EINVAL, "%" PRIu64 " is more than 100 percent", value);
 	if (err)
 		return err;
 	f->at.instance->fill_percent = (unsigned)value;
@@ -25,7 +27,7 @@ static struct hv_err *write_percent(struct hv_file *f, const char *buf, size_t l
 }
 
 const struct hv_node hv_percent_node = {
-	.help = "how full a vCPU's buffer must be, in percent, for poll(2) on its trace_pipe",
+	.help = "how many percent of a vCPU's buffer must be full for poll(2) on its trace_pipe",
 	.show = show_percent,
 	.write = write_percent,
 };

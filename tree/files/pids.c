@@ -1,5 +1,6 @@
-/* set_ftrace_pid and set_ftrace_notrace_pid: which tasks are traced. All of a write or nothing of
- * it is taken; truncation empties the list at once, as in tracefs. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* set_ftrace_pid and set_ftrace_notrace_pid: which tasks are traced. A write takes effect as a
+ * whole or not at all; truncation empties the list at once. Both are as in tracefs. */
 #include "tree/files/files.h"
 #include "tree/instance/tasks.h"
 #include "tree/instance/trace.h"

@@ -1,11 +1,12 @@
-/* trace_pipe, of all vCPUs and of each: events are taken out of the buffer as they are read. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* trace_pipe, of all vCPUs and of each vCPU. A read takes events out of the buffer. */
 #include "tree/files/files.h"
 #include "tree/files/lines.h"
 #include "tree/format/format.h"
 #include "tree/instance/recording.h"
 #include "tree/instance/share.h"
 
-#define TEXT_LEN_BYTES 8156 /* made at a time: the kernel's trace_seq */
+#define TEXT_LEN_BYTES 8156 /* how much text is made at a time: the kernel's trace_seq */
 
 struct pipe {
 	struct hv_lines lines;
@@ -25,8 +26,8 @@ static struct hv_err *open_pipe(struct hv_file *f)
 	return NULL;
 }
 
-/* A reader is told of the end only if it has had something and recording is off. One that sleeps is
- * woken by events alone (tracing_wait_pipe of 6.12). */
+/* A read returns the end of the file only if the reader has read something before and recording is
+ * off. Only events end the wait of a reader that sleeps (tracing_wait_pipe of 6.12). */
 static bool is_at_end(const struct hv_file *f)
 {
 	const struct pipe *p = f->state;
@@ -35,7 +36,7 @@ static bool is_at_end(const struct hv_file *f)
 	       !hv_instance_tracing_on(f->at.instance);
 }
 
-/* Takes whole events, and no more of them than the reader asked for. */
+/* Takes whole events, until there is as much text as the reader asked for. */
 static struct hv_err *fill_pipe(struct hv_file *f)
 {
 	size_t enough = f->asked_bytes < TEXT_LEN_BYTES ? f->asked_bytes : TEXT_LEN_BYTES;
@@ -58,7 +59,7 @@ static struct hv_err *fill_pipe(struct hv_file *f)
 	if (is_at_end(f))
 		return NULL;
 	p->asleep = !(f->flags & O_NONBLOCK);
-	return hv_err_new(EAGAIN, "nothing to read now");
+	return hv_err_new(EAGAIN, "there is nothing to read now");
 }
 
 static struct hv_err *pipe_ready(struct hv_file *f, bool *ret_always)
@@ -82,7 +83,7 @@ static void release_pipe(struct hv_file *f)
 }
 
 const struct hv_node hv_pipe_node = {
-	.help = "what the buffer holds; a read removes events, and waits when there are none",
+	.help = "the events in the buffer; a read removes them, and waits when there are none",
 	.state_bytes = sizeof(struct pipe),
 	.open = open_pipe,
 	.fill = fill_pipe,

@@ -1,6 +1,8 @@
-/* function_profile_enabled and trace_stat/functionN (kernel/trace/ftrace.c, trace_stat.c): what the
- * calls of each function come to, on each vCPU.
- * Leaves to others: counting (arch/, tracer/call_counts.h), which functions (instance/sites.h). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* function_profile_enabled and trace_stat/functionN (kernel/trace/ftrace.c, trace_stat.c): the
+ * number and the time of the calls of each function, on each vCPU.
+ * Leaves to others: counting (arch/, tracer/call_counts.h), which functions are counted
+ * (instance/sites.h). */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -19,7 +21,7 @@ static void show_enabled(struct hv_file *f)
 	hv_text_printf(&f->text, "%u\n", f->at.instance->all->profiles);
 }
 
-/* What was counted stays until it is switched on again. */
+/* The counts stay until the profile is switched on again. */
 static struct hv_err *write_enabled(struct hv_file *f, const char *buf, size_t len_bytes,
 				    size_t *ret_len)
 {
@@ -49,7 +51,7 @@ static bool find_profile(struct hv_place *at, const char *name)
 	return hv_cpu_find(at, "function", name);
 }
 
-/* The longest first. Among equal ones the kernel's order is arbitrary. */
+/* Sorts the longest time first. The kernel's order of equal times is arbitrary. */
 static int compare_times(const void *pa, const void *pb)
 {
 	const struct hv_profile_count *a = pa, *b = pb;

@@ -1,19 +1,30 @@
-/* per_cpu/cpuN/trace_pipe_raw: what trace_pipe takes, as pages of the kernel's buffer. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* per_cpu/cpuN/trace_pipe_raw: the events of trace_pipe, as pages of the kernel's ring buffer. */
+#include "base/guard.h"
+#include "tree/files/event_dirs.h"
 #include "tree/files/files.h"
 #include "tree/files/reader.h"
 #include "tree/format/raw_page.h"
 #include "tree/instance/share.h"
 
-/* Room in which every event but a marker fits. */
-#define ROOM_FOR_MOST 64
+/* In so many bytes every event fits, except a marker and a stack. */
+#define ROOM_FOR_MOST (HV_RAW_FIXED_MAX + 32)
 
-/* Counts as a reader for current_tracer, and excludes no other one (tracing_buffers_open). */
+struct raw {
+	struct hv_reader reader;
+	struct hv_raw_layout layout;
+};
+
+/* The reader prevents changes of current_tracer, but excludes no other reader
+ * (tracing_buffers_open). */
 static struct hv_err *open_raw(struct hv_file *f)
 {
 	struct hv_instance *in = f->at.instance;
+	struct raw *raw = f->state;
 
 	in->pipes.nr_raw++;
-	hv_reader_begin(f->state, &f->at, hv_instance_buffer(in), HV_CURSOR_FOLLOW);
+	hv_raw_layout_init(&raw->layout, hv_place_catalogue(&f->at));
+	hv_reader_begin(&raw->reader, &f->at, hv_instance_buffer(in), HV_CURSOR_FOLLOW);
 	return NULL;
 }
 
@@ -23,61 +34,71 @@ static struct hv_err *close_raw(struct hv_file *f)
 	return NULL;
 }
 
-/* An event that might not fit is taken only when all before it was consumed. If it does not fit it
- * stays in the buffer until a page has it, for whoever reads next if this reader goes. */
+/* Takes an event that might not fit only when everything before it was consumed. If it does not fit
+ * it stays in the buffer until a page contains it, so that the next reader finds it if this one
+ * closes the file. */
 static void fill_page(struct hv_reader *r, struct hv_raw_page *page)
 {
 	for (;;) {
-		bool may_be_held = page->max_bytes - page->len_bytes < ROOM_FOR_MOST;
+		bool may_not_fit = page->max_bytes - page->len_bytes < ROOM_FOR_MOST;
 
-		if (may_be_held && !r->has_held)
+		if (may_not_fit && !r->has_kept)
 			hv_cursor_consume(r->cursor);
-		if (!r->has_held && hv_cursor_next(r->cursor, &r->held) != HV_NEXT_EVENT)
+		if (!r->has_kept && hv_cursor_next(r->cursor, &r->kept) != HV_NEXT_EVENT)
 			break;
-		r->has_held = !hv_raw_page_add(page, &r->held);
-		if (r->has_held && may_be_held)
+		r->has_kept = !hv_raw_page_add(page, &r->kept);
+		if (r->has_kept && may_not_fit)
 			return;
-		if (r->has_held)
+		if (r->has_kept)
 			break;
 	}
 	if (page->len_bytes)
 		hv_cursor_consume(r->cursor);
 }
 
-/* A page, or as much of one as was asked for (tracing_buffers_read); too little for an event reads
- * as the end. */
+/* Makes a page, or as much of one as was asked for (tracing_buffers_read). A read that asks for
+ * less than an event needs returns the end of the file. */
 static struct hv_err *fill_raw(struct hv_file *f)
 {
-	size_t len = f->asked_bytes < HV_RAW_PAGE_LEN ? f->asked_bytes : HV_RAW_PAGE_LEN;
-	struct hv_reader *r = f->state;
+	const struct hv_buffers *b = &f->at.instance->buffers;
+	size_t len = f->asked_bytes < b->page_bytes ? f->asked_bytes : b->page_bytes;
+	HV_AUTO_FREE uint8_t *bytes = NULL;
+	struct raw *raw = f->state;
+	struct hv_reader *r = &raw->reader;
 	struct hv_raw_page page;
 
 	if (len <= HV_RAW_HEAD_LEN)
 		return NULL;
 	hv_reader_follow(r);
-	hv_raw_page_init(&page, len - HV_RAW_HEAD_LEN);
+	bytes = hv_alloc(len);
+	raw->layout.data_bytes = hv_buffers_page_data(b);
+	hv_raw_page_init(&page, &raw->layout, bytes, len - HV_RAW_HEAD_LEN);
 	fill_page(r, &page);
 	if (page.len_bytes) {
 		hv_raw_page_finish(&page);
 		hv_text_add_bytes(&f->text, page.bytes, len);
 		return NULL;
 	}
-	return r->has_held ? NULL : hv_err_new(EAGAIN, "nothing to read now");
+	return r->has_kept ? NULL : hv_err_new(EAGAIN, "there is nothing to read now");
 }
 
 static struct hv_err *raw_ready(struct hv_file *f, bool *ret_always)
 {
-	return hv_reader_ready(f->state, ret_always);
+	struct raw *raw = f->state;
+
+	return hv_reader_ready(&raw->reader, ret_always);
 }
 
 static void release_raw(struct hv_file *f)
 {
-	hv_reader_deinit(f->state);
+	struct raw *raw = f->state;
+
+	hv_reader_deinit(&raw->reader);
 }
 
 const struct hv_node hv_raw_node = {
 	.help = "the same events as trace_pipe, as binary pages of the kernel's ring buffer",
-	.state_bytes = sizeof(struct hv_reader),
+	.state_bytes = sizeof(struct raw),
 	.open = open_raw,
 	.fill = fill_raw,
 	.ready = raw_ready,

@@ -1,6 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/files/reader.h"
 
+#include "tree/instance/recording.h"
 #include "tree/instance/share.h"
+
+#define KERNEL_SIZE_BYTES (1408 << 10) /* buffer_size_kb of a kernel */
 
 static void use(struct hv_reader *r, struct hv_buffer *buffer, enum hv_cursor_mode mode)
 {
@@ -30,8 +34,23 @@ void hv_reader_follow(struct hv_reader *r)
 		use(r, buffer, HV_CURSOR_FOLLOW);
 }
 
-/* The percentage is of one vCPU, and means nothing for all, as in the kernel (trace_poll,
- * ring_buffer_poll_wait). */
+/* A percentage is of at most the size that a buffer of the kernel has by default, so that events
+ * reach a program that waits for them as early as in the kernel, although the buffers here are
+ * larger. 100 percent is of the whole buffer. */
+static bool is_full_enough(const struct hv_reader *r)
+{
+	uint64_t percent = r->instance->fill_percent;
+	unsigned cpu = (unsigned)r->cpu;
+	uint64_t of_bytes = hv_buffer_size(r->buffer, cpu);
+
+	if (percent < 100 && of_bytes > KERNEL_SIZE_BYTES)
+		of_bytes = KERNEL_SIZE_BYTES;
+	return hv_buffer_unread(r->buffer, cpu) * 100 >= of_bytes * percent;
+}
+
+/* buffer_percent concerns files of one vCPU only, as in the kernel (trace_poll,
+ * ring_buffer_poll_wait). While recording is off the buffer does not become fuller, and what it
+ * contains is ready. */
 struct hv_err *hv_reader_ready(struct hv_reader *r, bool *ret_always)
 {
 	const struct hv_instance *in = r->instance;
@@ -40,7 +59,7 @@ struct hv_err *hv_reader_ready(struct hv_reader *r, bool *ret_always)
 	if (*ret_always || r->cpu < 0)
 		return NULL;
 	hv_reader_follow(r);
-	if (r->has_held || hv_buffer_percent(r->buffer, (unsigned)r->cpu) >= in->fill_percent)
+	if (r->has_kept || !hv_instance_tracing_on(in) || is_full_enough(r))
 		return NULL;
-	return hv_err_new(EAGAIN, "not yet %u percent full", in->fill_percent);
+	return hv_err_new(EAGAIN, "the buffer is not %u percent full yet", in->fill_percent);
 }

@@ -1,4 +1,5 @@
-/* README: the files there are, and the help of each. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* README: the names of all files, with a help text for each. */
 #include "tree/files/files.h"
 
 static char *join(const char *path, const char *name)
@@ -6,7 +7,7 @@ static char *join(const char *path, const char *name)
 	return hv_format("%s%s%s", path, *path ? "/" : "", name);
 }
 
-/* The file at PATH, and behind it its help, indented line by line. */
+/* Adds the file at PATH and its help, with each line indented. */
 static void add_help(struct hv_text *out, const struct hv_node *n, const char *path,
 		     const char *help)
 {
@@ -19,8 +20,8 @@ static void add_help(struct hv_text *out, const struct hv_node *n, const char *p
 	hv_text_add(out, "\n");
 }
 
-/* N at PATH, and what is below it. HELP NULL: N has no line of its own. The directories of
- * instances/ are the root once more, and left out. */
+/* Adds N at PATH, and everything below it. HELP NULL: N itself has no line. Leaves out the
+ * directories of instances/, since they contain the same files as the root. */
 static void add_node(struct hv_text *out, const struct hv_node *root, const struct hv_node *n,
 		     const char *help, const char *path)
 {

@@ -1,15 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sizes of a buffer: buffer_size_kb, buffer_total_size_kb, buffer_subbuf_size_kb, and
- * free_buffer, which makes it as small as it can be. */
+ * free_buffer, which makes the buffer as small as possible. */
 #include <inttypes.h>
 
 #include "tree/files/files.h"
 #include "tree/instance/recording.h"
 #include "tree/instance/share.h"
 #include "tree/settings/token.h"
-
-#define SUBBUF_KB  4	/* HV_RAW_PAGE_LEN */
-#define PAGE_BYTES 4080 /* of it, for events */
-#define PAGES_MIN  2
 
 static bool sizes_differ(const struct hv_buffers *b)
 {
@@ -31,7 +28,7 @@ static void show_size(struct hv_file *f)
 		hv_text_printf(&f->text, "%" PRIu64 "\n", hv_buffers_size(b, cpu) / 1024);
 }
 
-/* tracing_total_entries_read: each is told in whole KiB. */
+/* tracing_total_entries_read: each vCPU's size counts in whole KiB. */
 static void show_total(struct hv_file *f)
 {
 	const struct hv_buffers *b = &f->at.instance->buffers;
@@ -42,7 +39,7 @@ static void show_total(struct hv_file *f)
 	hv_text_printf(&f->text, "%" PRIu64 "\n", kb);
 }
 
-/* Whether a vCPU has a buffer of that size now, or a ring in the guest. */
+/* Returns whether some vCPU's buffer, or its ring in the guest, has that size now. */
 static bool is_a_size(const struct hv_buffers *b, uint64_t bytes)
 {
 	const struct hv_buffer *guests = b->session->buffer;
@@ -53,20 +50,21 @@ static bool is_a_size(const struct hv_buffers *b, uint64_t bytes)
 	return false;
 }
 
-/* A size is rounded up to whole pages of the kernel's, two at least, unless a buffer has it
- * already. */
+/* Rounds the size up to whole pages of the kernel's buffer, at least two, unless some buffer
+ * already has that size. */
 static struct hv_err *resize(struct hv_instance *in, int cpu, uint64_t kb)
 {
-	uint64_t bytes = kb * 1024, pages;
+	uint64_t bytes = kb * 1024, data_bytes = hv_buffers_page_data(&in->buffers), pages;
 
 	if (!kb)
-		return hv_err_new(EINVAL, "0 is no size");
+		return hv_err_new(EINVAL, "a buffer cannot have 0 KiB");
 	if (kb > UINT64_MAX / 4 / 1024)
-		return hv_err_new(ENOMEM, "no memory for %" PRIu64 " KiB", kb);
+		return hv_err_new(ENOMEM, "there is no memory for %" PRIu64 " KiB", kb);
 	if (is_a_size(&in->buffers, bytes))
 		return hv_instance_resize(in, cpu, bytes);
-	pages = (bytes + PAGE_BYTES - 1) / PAGE_BYTES;
-	return hv_instance_resize(in, cpu, (pages < PAGES_MIN ? PAGES_MIN : pages) * PAGE_BYTES);
+	pages = (bytes + data_bytes - 1) / data_bytes;
+	return hv_instance_resize(in, cpu,
+				  (pages < HV_PAGES_MIN ? HV_PAGES_MIN : pages) * data_bytes);
 }
 
 static struct hv_err *write_size(struct hv_file *f, const char *buf, size_t len_bytes,
@@ -84,22 +82,27 @@ static struct hv_err *write_size(struct hv_file *f, const char *buf, size_t len_
 
 static void show_subbuf(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%d\n", SUBBUF_KB);
+	hv_text_printf(&f->text, "%u\n", f->at.instance->buffers.page_bytes / 1024);
 }
 
-/* There is one size. All that the kernel would round up to it is taken. */
-static struct hv_err *write_subbuf(struct hv_file *f hv_unused, const char *buf, size_t len_bytes,
+/* Rounds the size up to a power of two of the smallest pages (buffer_subbuf_size_write). */
+static struct hv_err *write_subbuf(struct hv_file *f, const char *buf, size_t len_bytes,
 				   size_t *ret_len)
 {
+	uint32_t page_bytes = HV_PAGE_BYTES_MIN;
 	uint64_t kb;
 	struct hv_err *err = hv_number_written(buf, len_bytes, &kb);
 
 	if (err)
 		return err;
-	if (!kb || kb > SUBBUF_KB)
-		return hv_err_new(EINVAL, "pages have %d KiB", SUBBUF_KB);
-	*ret_len = len_bytes;
-	return NULL;
+	if (!kb || kb > HV_PAGE_BYTES_MAX / 1024)
+		return hv_err_new(EINVAL, "pages have 1 to %u KiB", HV_PAGE_BYTES_MAX / 1024);
+	while (page_bytes < kb * 1024)
+		page_bytes *= 2;
+	err = hv_instance_use_pages(f->at.instance, page_bytes);
+	if (!err)
+		*ret_len = len_bytes;
+	return err;
 }
 
 /* tracing_free_buffer_release */
@@ -111,7 +114,8 @@ static struct hv_err *close_free_buffer(struct hv_file *f)
 		return NULL;
 	if (hv_options_on(&in->options, HV_OPT_DISABLE_ON_FREE))
 		hv_instance_set_recording(in, 0);
-	return hv_instance_resize(in, HV_ALL_CPUS, PAGES_MIN * PAGE_BYTES);
+	return hv_instance_resize(in, HV_ALL_CPUS,
+				  (uint64_t)HV_PAGES_MIN * hv_buffers_page_data(&in->buffers));
 }
 
 const struct hv_node hv_size_node = {
@@ -121,18 +125,19 @@ const struct hv_node hv_size_node = {
 };
 
 const struct hv_node hv_total_size_node = {
-	.help = "size of all vCPUs' buffers together, in KiB",
+	.help = "size of the buffers of all vCPUs together, in KiB",
 	.show = show_total,
 };
 
 const struct hv_node hv_subbuf_size_node = {
-	.help = "size of a page of trace_pipe_raw in KiB: always 4",
+	.help = "size of a page of trace_pipe_raw in KiB, rounded up to 4, 8, ... 512; a change\n"
+		"empties the buffer and the snapshot. An event is not longer than a page",
 	.show = show_subbuf,
 	.write = write_subbuf,
 };
 
 const struct hv_node hv_free_buffer_node = {
-	.help = "closing this file makes the buffer as small as it can be",
+	.help = "closing this file makes the buffer as small as possible",
 	.mode = 0200,
 	.write = hv_file_take_anything,
 	.close = close_free_buffer,

@@ -1,6 +1,9 @@
-/* snapshot, of all vCPUs and of each: what the buffer held when it was taken. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* snapshot, of all vCPUs and of each vCPU: the contents of the buffer when the snapshot was taken.
+ */
 #include "tree/files/files.h"
 #include "tree/files/listing.h"
+#include "tree/instance/sections.h"
 #include "tree/instance/share.h"
 #include "tree/settings/token.h"
 
@@ -8,7 +11,10 @@ static struct hv_err *open_snapshot(struct hv_file *f)
 {
 	struct hv_instance *in = f->at.instance;
 
-	/* A command may have asked for one. */
+	if (hv_sections_are_on(in))
+		return hv_err_new(EBUSY, "%s keeps its longest section in the snapshot",
+				  hv_tracer_name(in->selection.tracer));
+	/* A command of a function may have asked for a snapshot. */
 	hv_instances_drain(in->all);
 	if (hv_file_reads(f) && in->buffers.snapshot)
 		hv_listing_begin(f->state, &f->at, in->buffers.snapshot);
@@ -80,7 +86,7 @@ static void release_snapshot(struct hv_file *f)
 }
 
 const struct hv_node hv_snapshot_node = {
-	.help = "what the buffer held when 1 was written; 0 frees the snapshot, 2 empties it",
+	.help = "the contents of the buffer when 1 was written; 0 frees the snapshot, 2 empties it",
 	.state_bytes = sizeof(struct hv_listing),
 	.open = open_snapshot,
 	.fill = fill_snapshot,

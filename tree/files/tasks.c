@@ -1,4 +1,5 @@
-/* saved_cmdlines, saved_cmdlines_size and saved_tgids: what is known of tasks. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* saved_cmdlines, saved_cmdlines_size and saved_tgids: what is known about tasks. */
 #include <inttypes.h>
 
 #include "tracer/events/comms.h"
@@ -32,7 +33,7 @@ static struct hv_err *write_size(struct hv_file *f, const char *buf, size_t len_
 	struct hv_err *err = hv_number_written(buf, len_bytes, &value);
 
 	if (!err && (!value || value > HV_COMMS_MAX))
-		err = hv_err_new(EINVAL, "%" PRIu64 " names: 1 to %d are kept", value,
+		err = hv_err_new(EINVAL, "%" PRIu64 " is not a number of names from 1 to %d", value,
 				 HV_COMMS_MAX);
 	if (err)
 		return err;
@@ -41,7 +42,7 @@ static struct hv_err *write_size(struct hv_file *f, const char *buf, size_t len_
 	return NULL;
 }
 
-/* Nothing before the option record-tgid is on for the first time. */
+/* The file is empty until the option record-tgid is switched on for the first time. */
 static void show_tgids(struct hv_file *f)
 {
 	struct hv_session *s = hv_file_session(f);

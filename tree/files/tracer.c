@@ -1,4 +1,6 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* available_tracers and current_tracer. */
+#include "tracer/section_tracer.h"
 #include "tree/files/files.h"
 #include "tree/instance/share.h"
 #include "tree/instance/trace.h"
@@ -6,9 +8,15 @@
 
 #define NAME_MAX 100 /* MAX_TRACER_SIZE */
 
+static bool has_sections(const struct hv_instance *in)
+{
+	return hv_instance_is_top(in) && hv_section_tracer_exists(in->all->session->sections);
+}
+
 static void show_tracers(struct hv_file *f)
 {
-	hv_tracers_text(&f->text, " ");
+	hv_tracers_text(&f->text, " ",
+			has_sections(f->at.instance) ? 0 : 1u << HV_TRACER_PREEMPTOFF);
 	hv_text_add(&f->text, "\n");
 }
 
@@ -17,8 +25,8 @@ static void show_tracer(struct hv_file *f)
 	hv_text_printf(&f->text, "%s\n", hv_tracer_name(f->at.instance->selection.tracer));
 }
 
-/* First the tracer that was ends, then the buffer is emptied, then the new one begins, as in
- * tracing_set_tracer. If that fails, the tracer is nop. */
+/* Ends the old tracer, empties the buffer, and begins with the new tracer, like tracing_set_tracer.
+ * If the new tracer cannot begin, the tracer is nop. */
 static struct hv_err *set_tracer(struct hv_instance *in, enum hv_tracer tracer)
 {
 	struct hv_err *err;

@@ -1,24 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* tracing_on: whether the instance records. */
 #include "tree/files/files.h"
 #include "tree/instance/recording.h"
 #include "tree/instance/share.h"
+#include "tree/instance/trace.h"
 #include "tree/settings/token.h"
 
-/* The guest may have switched it. */
+/* A command of a function may have switched it in the guest. */
 static void show_tracing_on(struct hv_file *f)
 {
 	hv_instances_drain(f->at.instance->all);
 	hv_text_printf(&f->text, "%u\n", hv_instance_tracing_on(f->at.instance));
 }
 
-/* The function tracer's start empties the buffer. */
-static void set_recording(struct hv_instance *in, unsigned on)
+/* Switching recording on starts the function tracer, and that empties the buffer. */
+static struct hv_err *set_recording(struct hv_instance *in, unsigned on)
 {
+	struct hv_err *err;
+
 	if (hv_instance_tracing_on(in) == on)
-		return;
+		return NULL;
+	err = on ? hv_instance_before_recording(in) : NULL;
+	if (err)
+		return err;
 	if (on && in->selection.tracer == HV_TRACER_FUNCTION)
 		hv_instance_clear(in, HV_ALL_CPUS);
 	hv_instance_set_recording(in, on);
+	return NULL;
 }
 
 static struct hv_err *write_tracing_on(struct hv_file *f, const char *buf, size_t len_bytes,
@@ -27,15 +35,15 @@ static struct hv_err *write_tracing_on(struct hv_file *f, const char *buf, size_
 	uint64_t value;
 	struct hv_err *err = hv_number_written(buf, len_bytes, &value);
 
-	if (err)
-		return err;
-	set_recording(f->at.instance, value != 0);
-	*ret_len = len_bytes;
-	return NULL;
+	if (!err)
+		err = set_recording(f->at.instance, value != 0);
+	if (!err)
+		*ret_len = len_bytes;
+	return err;
 }
 
 const struct hv_node hv_tracing_on_node = {
-	.help = "0 stops recording, 1 lets it go on",
+	.help = "0 stops recording, 1 continues it",
 	.show = show_tracing_on,
 	.write = write_tracing_on,
 };

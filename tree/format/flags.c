@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/format/flags.h"
 
 #include <stdio.h>
@@ -19,6 +20,8 @@ static const struct {
 	{WITH_LAZY, "preempt-lazy-depth"},
 	{ALWAYS, "migrate-disable"},
 };
+
+#define LETTERS_MAX 10
 
 static const char bars[HV_ARRAY_LEN(titles) + 1] = "||||||||";
 static const char dashes[HV_ARRAY_LEN(titles) + 1] = "--------";
@@ -92,20 +95,27 @@ static char depth_char(uint8_t depth)
 	return ".123456789abcdef"[depth & 15];
 }
 
-/* trace_print_lat_fmt. Where a kernel has columns for lazy preemption, a request for it is shown
- * there and not in need-resched. */
+/* trace_print_lat_fmt. A kernel that has columns for lazy preemption shows a request for it there,
+ * and not in need-resched. */
 void hv_flags_letters(struct hv_text *out, const struct hv_style *style, const struct hv_event *e)
 {
+	bool has_lazy = style->kernel->layout.has_lazy;
 	uint8_t usual = e->flags;
-	const char *asked = "";
-	char lazy_depth[4] = "";
+	char letters[LETTERS_MAX];
+	size_t nr = 0;
 
-	if (style->kernel->layout.has_lazy) {
+	if (has_lazy)
 		usual &= (uint8_t)~HV_TRACE_NEED_RESCHED_LAZY;
-		asked = e->flags == usual ? "." : "L";
-		snprintf(lazy_depth, sizeof(lazy_depth), e->lazy_depth ? "%x" : ".", e->lazy_depth);
-	}
-	hv_text_printf(out, "%c%c%s%c%c%s%c", irqs_char(usual), resched_char(usual), asked,
-		       context_char(usual), depth_char(e->preempt_depth), lazy_depth,
-		       depth_char(e->migrate_depth));
+	letters[nr++] = irqs_char(usual);
+	letters[nr++] = resched_char(usual);
+	if (has_lazy)
+		letters[nr++] = e->flags == usual ? '.' : 'L';
+	letters[nr++] = context_char(usual);
+	letters[nr++] = depth_char(e->preempt_depth);
+	if (has_lazy && e->lazy_depth)
+		nr += (size_t)snprintf(letters + nr, sizeof(letters) - nr, "%x", e->lazy_depth);
+	else if (has_lazy)
+		letters[nr++] = '.';
+	letters[nr++] = depth_char(e->migrate_depth);
+	hv_text_add_bytes(out, letters, nr);
 }

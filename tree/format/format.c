@@ -1,17 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/format/format.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "kernel/kernel.h"
 #include "tree/format/flags.h"
 #include "tree/format/latency.h"
+#include "tree/format/symbol_texts.h"
 
 #define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
 #define RAW_DATA_MIN 14
+#define COMM_WIDTH   16
+#define PID_WIDTH    7
+#define TIME_MAX     (2 * HV_DIGITS_MAX)
 
-/* TGID: whether there is the column of thread groups. */
+/* TGID: there is a column for the thread group. */
 static void add_irq_columns(struct hv_text *out, bool has_lazy, bool tgid)
 {
 	const struct hv_flag_columns columns = {.has_lazy = has_lazy, .indent = tgid ? 40 : 30};
@@ -36,7 +42,7 @@ static bool is_on(const struct hv_style *style, enum hv_option option)
 	return hv_options_on(style->options, option);
 }
 
-/* trace_default_header. In latency format nothing is told of an empty buffer. */
+/* trace_default_header. The latency format has no header for an empty buffer. */
 void hv_format_header(struct hv_text *out, const struct hv_style *style,
 		      const struct hv_header *header)
 {
@@ -76,34 +82,85 @@ void hv_format_started(struct hv_text *out, unsigned cpu)
 static void add_time(struct hv_text *out, enum hv_clock_kind clock, uint64_t time)
 {
 	uint64_t usecs = time / 1000 + (time % 1000 >= 500);
+	char text[TIME_MAX], *at = text;
 
-	if (clock == HV_CLOCK_RAW)
-		hv_text_printf(out, " %12" PRIu64 ": ", time);
-	else
-		hv_text_printf(out, " %5" PRIu64 ".%06" PRIu64 ": ", usecs / 1000000,
-			       usecs % 1000000);
+	*at++ = ' ';
+	if (clock == HV_CLOCK_RAW) {
+		at = hv_put_number(at, time, 12);
+	} else {
+		at = hv_put_number(at, usecs / 1000000, 5);
+		*at++ = '.';
+		at = hv_put_digits(at, usecs % 1000000, 6);
+	}
+	*at++ = ':';
+	*at++ = ' ';
+	hv_text_add_bytes(out, text, (size_t)(at - text));
+}
+
+/* "%16s" */
+static void add_comm(struct hv_text *out, const char *comm)
+{
+	static const char blanks[COMM_WIDTH + 1] = "                ";
+	size_t len = strnlen(comm, COMM_WIDTH);
+
+	hv_text_add_bytes(out, blanks, COMM_WIDTH - len);
+	hv_text_add_guest(out, comm, len);
+}
+
+/* "-%-7d " */
+static char *put_pid(char *at, uint32_t pid)
+{
+	char *start;
+
+	*at++ = '-';
+	start = at;
+	if ((int32_t)pid < 0) {
+		*at++ = '-';
+		pid = -pid;
+	}
+	for (at = hv_put_number(at, pid, 0); at < start + PID_WIDTH;)
+		*at++ = ' ';
+	*at++ = ' ';
+	return at;
+}
+
+/* "[%03u] " */
+static char *put_cpu(char *at, unsigned cpu)
+{
+	*at++ = '[';
+	at = cpu < 1000 ? hv_put_digits(at, cpu, 3) : hv_put_number(at, cpu, 0);
+	*at++ = ']';
+	*at++ = ' ';
+	return at;
 }
 
 static void add_text_context(struct hv_text *out, const struct hv_style *style,
 			     const struct hv_event *e)
 {
-	HV_AUTO_TEXT struct hv_text comm = {0};
+	char text[2 * HV_DIGITS_MAX + PID_WIDTH], *at = put_pid(text, e->pid);
 
-	hv_text_add_guest(&comm, e->comm, sizeof(e->comm));
-	hv_text_printf(out, "%16s-%-7d ", comm.data ? comm.data : "", (int)e->pid);
-	if (is_on(style, HV_OPT_RECORD_TGID) && e->tgid)
-		hv_text_printf(out, "(%7u) ", e->tgid);
-	else if (is_on(style, HV_OPT_RECORD_TGID))
-		hv_text_add(out, "(-------) ");
-	hv_text_printf(out, "[%03u] ", e->cpu);
+	add_comm(out, e->comm);
+	if (is_on(style, HV_OPT_RECORD_TGID)) {
+		hv_text_add_bytes(out, text, (size_t)(at - text));
+		at = text;
+		if (e->tgid)
+			hv_text_printf(out, "(%7u) ", e->tgid);
+		else
+			hv_text_add(out, "(-------) ");
+	}
+	at = put_cpu(at, e->cpu);
+	hv_text_add_bytes(out, text, (size_t)(at - text));
 	if (is_on(style, HV_OPT_IRQ_INFO))
 		hv_flags_letters(out, style, e);
 	add_time(out, style->clock, e->time_ns);
 }
 
-/* The module is shown with the offset only (sprint_symbol(), trace_seq_print_sym()). */
-static void add_symbol(struct hv_text *out, const struct hv_style *style, struct hv_gva addr)
+/* The module is shown only with the offset (sprint_symbol(), trace_seq_print_sym()). */
+void hv_format_address(struct hv_text *out, const struct hv_style *style, struct hv_gva addr)
 {
+	bool is_plain = !is_on(style, HV_OPT_SYM_OFFSET) && !is_on(style, HV_OPT_SYM_ADDR);
+	struct hv_symbol_texts *texts = is_plain ? style->symbols : NULL;
+	size_t start = out->len_bytes;
 	const char *name, *module;
 	uint64_t off;
 
@@ -111,6 +168,8 @@ static void add_symbol(struct hv_text *out, const struct hv_style *style, struct
 		hv_text_add(out, "0");
 		return;
 	}
+	if (hv_symbol_texts_add(texts, out, addr, HV_SYMBOL_PLAIN))
+		return;
 	if (!hv_kernel_symbol_at(style->kernel, addr, &name, &module, &off) || !name[0]) {
 		hv_text_printf(out, "0x%08" PRIx64, addr.v);
 	} else {
@@ -126,9 +185,10 @@ static void add_symbol(struct hv_text *out, const struct hv_style *style, struct
 	}
 	if (is_on(style, HV_OPT_SYM_ADDR))
 		hv_text_printf(out, " <%016" PRIx64 ">", addr.v);
+	hv_symbol_texts_keep(texts, out, start, addr, HV_SYMBOL_PLAIN);
 }
 
-/* The four ways to show an event. If options ask for several, the first here is taken. */
+/* The four ways to show an event. If options ask for several, the first of these wins. */
 enum shape { SHAPE_BIN, SHAPE_HEX, SHAPE_RAW, SHAPE_TEXT };
 
 static enum shape shape_of(const struct hv_style *style)
@@ -184,16 +244,16 @@ static void add_function(struct hv_text *out, const struct hv_style *style, enum
 	case SHAPE_TEXT:
 		break;
 	}
-	add_symbol(out, style, e->ip);
+	hv_format_address(out, style, e->ip);
 	if (is_on(style, HV_OPT_PRINT_PARENT) && e->parent_ip.v) {
-		hv_text_add(out, " <-");
-		add_symbol(out, style, e->parent_ip);
+		hv_text_add_bytes(out, " <-", 3);
+		hv_format_address(out, style, e->parent_ip);
 	}
-	hv_text_add(out, "\n");
+	hv_text_add_char(out, '\n');
 }
 
-/* trace_print_print, trace_print_raw, trace_nop_print. The kernel stores a newline behind a text
- * that has none, and shows what is before a NUL. */
+/* trace_print_print, trace_print_raw, trace_nop_print. The kernel adds a newline to a text that
+ * ends without one, and shows the text up to a NUL. */
 static void add_print(struct hv_text *out, enum shape shape, const struct hv_event *e)
 {
 	size_t len = e->text ? strnlen(e->text, e->text_len) : 0;
@@ -211,7 +271,8 @@ static void add_print(struct hv_text *out, enum shape shape, const struct hv_eve
 		hv_text_add(out, "\n");
 }
 
-/* trace_raw_data. The kernel's record is of four-byte units and has room for "<faulted>". */
+/* trace_raw_data. The kernel's record consists of units of four bytes and has room for
+ * "<faulted>". */
 static void add_raw_data(struct hv_text *out, enum shape shape, const struct hv_event *e)
 {
 	size_t len = e->text_len < RAW_DATA_MIN ? RAW_DATA_MIN : e->text_len;
@@ -243,9 +304,12 @@ static void add_stack(struct hv_text *out, const struct hv_style *style, enum sh
 	hv_text_add(out, "<stack trace>\n");
 	for (size_t i = 0; i < e->nr_callers; i++) {
 		hv_text_add(out, " => ");
-		add_symbol(out, style, e->callers[i]);
+		hv_format_address(out, style, e->callers[i]);
 		hv_text_add(out, "\n");
 	}
+	/* The kernel's own unwinder says nothing. */
+	if (e->callers_end_early)
+		hv_text_add(out, " => [callers beyond are unknown]\n");
 }
 
 void hv_format_comment(struct hv_text *out, const struct hv_event *e)

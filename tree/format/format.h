@@ -1,5 +1,6 @@
-/* Events as the text of trace and trace_pipe (print_trace_line, print_trace_context,
- * trace_fn_trace), as trace_options say. Names come out safe for a terminal.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Renders events as the text of trace and trace_pipe (print_trace_line, print_trace_context,
+ * trace_fn_trace), according to trace_options. Names are made safe for a terminal.
  * Leaves to others: calls of function_graph (graph.h); which events, in what order. */
 #pragma once
 
@@ -8,16 +9,18 @@
 #include "tracer/events/event.h"
 #include "tree/format/style.h"
 
-/* "# tracer: NAME" to the column titles, as far as the options have them. */
+/* Adds the header, from "# tracer: NAME" to the titles of the columns that the options select. */
 void hv_format_header(struct hv_text *out, const struct hv_style *style,
 		      const struct hv_header *header);
-/* One line. With the option bin it is bytes that are no text. */
+/* Adds ADDR as a symbol, or as the options say. */
+void hv_format_address(struct hv_text *out, const struct hv_style *style, struct hv_gva addr);
+/* Adds one line. With the option bin it adds bytes that are not text. */
 void hv_format_event(struct hv_text *out, const struct hv_style *style,
 		     const struct hv_event *event);
-/* A marker as function_graph has it among its calls: without its name and the last newline. OUT is
- * empty. */
+/* Adds a marker as function_graph shows it among its calls: without its name and its last newline.
+ * OUT must be empty. */
 void hv_format_comment(struct hv_text *out, const struct hv_event *event);
-/* A line about events of CPU that were lost. LOST 0: an unknown number. */
+/* Adds a line about lost events of CPU. LOST 0: the number is unknown. */
 void hv_format_lost(struct hv_text *out, unsigned cpu, uint64_t lost);
-/* The line before the first event of CPU in a buffer that ran over. */
+/* Adds the line before the first event of CPU in a buffer whose oldest events were overwritten. */
 void hv_format_started(struct hv_text *out, unsigned cpu);

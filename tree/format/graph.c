@@ -1,4 +1,5 @@
-/* Source of the format: kernel/trace/trace_functions_graph.c of 6.12. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The format is that of kernel/trace/trace_functions_graph.c of 6.12. */
 #include "tree/format/graph.h"
 
 #include <inttypes.h>
@@ -6,9 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "kernel/kernel.h"
 #include "tree/format/flags.h"
 #include "tree/format/latency.h"
+#include "tree/format/symbol_texts.h"
 
 #define NAME_LEN_MAX	 512 /* KSYM_NAME_LEN */
 #define INDENT		 2
@@ -21,20 +24,20 @@
 #define SWITCH_LINE	 " ------------------------------------------\n"
 #define DURATION_NOTHING "              |  "
 
-/* What the text has shown of one CPU until now. */
+/* What the text has shown of one CPU so far. */
 struct lane {
-	uint32_t pid; /* NO_TASK: nothing shown yet */
+	uint32_t pid; /* NO_TASK: nothing was shown yet */
 	char comm[16];
 	unsigned comment_depth;
-	unsigned irq_depth;	   /* of the interrupt being left out, or NOT_IN_IRQ */
-	struct hv_gva *open_calls; /* owned; by depth, 0 where none was shown */
+	unsigned irq_depth;	   /* depth of the interrupt that is left out, or NOT_IN_IRQ */
+	struct hv_gva *open_calls; /* owned; indexed by depth, 0 where no call was shown */
 	unsigned nr_open_calls;
 };
 
 struct hv_graph {
-	struct hv_gva_range irqentry; /* functions that an interrupt begins with; empty: unknown */
+	struct hv_gva_range irqentry; /* functions with which an interrupt begins; empty: unknown */
 	int cpu_width;
-	struct lane *lanes; /* owned, by CPU */
+	struct lane *lanes; /* owned, indexed by CPU */
 	unsigned nr_lanes;
 };
 
@@ -88,7 +91,7 @@ static struct hv_gva *open_call(struct lane *l, unsigned depth)
 
 /* -- columns ------------------------------------------------------------------------------- */
 
-/* What a column is headed with in the two lines of titles. */
+/* The two lines of titles above the columns. */
 static const struct {
 	enum hv_option option;
 	const char *title;
@@ -101,7 +104,7 @@ static const struct {
 	{HV_OPT_FUNCGRAPH_DURATION, "  DURATION   ", "   |   |      "},
 };
 
-/* print_lat_header: what the columns of LATENCY_TITLE say. */
+/* print_lat_header: the legend of the flags column. */
 static void add_flags_legend(struct hv_text *out, const struct hv_style *style)
 {
 	static const char *const lines[] = {
@@ -146,15 +149,17 @@ void hv_graph_header(struct hv_text *out, const struct hv_style *style,
 
 static void add_blanks(struct hv_text *out, unsigned nr)
 {
-	hv_text_printf(out, "%*s", (int)nr, "");
+	hv_text_add_fill(out, ' ', nr);
 }
 
 static void add_cpu(const struct hv_graph *g, struct hv_text *out, unsigned cpu)
 {
-	hv_text_printf(out, " %*u) ", g->cpu_width, cpu);
+	hv_text_add_char(out, ' ');
+	hv_text_add_number(out, cpu, (unsigned)g->cpu_width);
+	hv_text_add_bytes(out, ") ", 2);
 }
 
-/* COMM-PID in the middle of its column. */
+/* Adds COMM-PID, centred in its column. */
 static void add_proc(struct hv_text *out, const char *comm, uint32_t pid)
 {
 	HV_AUTO_TEXT struct hv_text proc = {0};
@@ -169,7 +174,7 @@ static void add_proc(struct hv_text *out, const char *comm, uint32_t pid)
 	add_blanks(out, left - left / 2);
 }
 
-/* The columns before the duration. */
+/* Adds the columns before the duration. */
 static void add_context(const struct hv_graph *g, struct hv_text *out, const struct hv_style *style,
 			const struct hv_event *e)
 {
@@ -200,27 +205,29 @@ static bool has_duration(const struct hv_style *style)
 
 void hv_graph_duration(struct hv_text *out, uint64_t ns)
 {
-	char number[32];
-	int len, whole;
+	char text[HV_DIGITS_MAX + 2 * DURATION_WIDTH], *at = hv_put_number(text, ns / 1000, 0);
+	size_t whole = (size_t)(at - text);
 
-	whole = snprintf(number, sizeof(number), "%" PRIu64, ns / 1000);
-	len = snprintf(number, sizeof(number), "%" PRIu64 ".%03" PRIu64, ns / 1000, ns % 1000);
-	if (whole >= DURATION_WIDTH - 1)
-		len = whole;
-	else if (len > DURATION_WIDTH)
-		len = DURATION_WIDTH;
-	hv_text_printf(out, "%.*s us %*s", len, number,
-		       len < DURATION_WIDTH ? DURATION_WIDTH - len : 0, "");
+	if (whole < DURATION_WIDTH - 1) {
+		*at++ = '.';
+		hv_put_digits(at, ns % 1000, 3);
+		at += whole + 4 < DURATION_WIDTH ? 3 : DURATION_WIDTH - 1 - whole;
+		whole = (size_t)(at - text);
+	}
+	memcpy(at, " us ", 4);
+	for (at += 4; whole < DURATION_WIDTH; whole++)
+		*at++ = ' ';
+	hv_text_add_bytes(out, text, (size_t)(at - text));
 }
 
 static void add_duration(struct hv_text *out, const struct hv_style *style, uint64_t ns)
 {
 	if (!has_duration(style))
 		return;
-	hv_text_printf(out, "%c ",
-		       is_on(style, HV_OPT_FUNCGRAPH_OVERHEAD) ? hv_latency_mark(ns) : ' ');
+	hv_text_add_char(out, is_on(style, HV_OPT_FUNCGRAPH_OVERHEAD) ? hv_latency_mark(ns) : ' ');
+	hv_text_add_char(out, ' ');
 	hv_graph_duration(out, ns);
-	hv_text_add(out, "|  ");
+	hv_text_add_bytes(out, "|  ", 3);
 }
 
 static void add_no_duration(struct hv_text *out, const struct hv_style *style)
@@ -231,7 +238,7 @@ static void add_no_duration(struct hv_text *out, const struct hv_style *style)
 
 /* -- around the line ------------------------------------------------------------------------ */
 
-/* Says so when the CPU's line before was of another task. */
+/* Announces the task of E if the CPU's last line was of another task. */
 static void add_switch(const struct hv_graph *g, struct hv_text *out, struct lane *l,
 		       const struct hv_event *e)
 {
@@ -247,7 +254,8 @@ static void add_switch(const struct hv_graph *g, struct hv_text *out, struct lan
 	memcpy(l->comm, e->comm, sizeof(l->comm));
 }
 
-/* The line where an interrupt begins or ends, if interrupts begin with E's function. */
+/* Adds the line that shows where an interrupt begins or ends, if E's function is one with which
+ * interrupts begin. */
 static void add_arrow(const struct hv_graph *g, struct hv_text *out, const struct hv_style *style,
 		      const struct hv_event *e, const char *arrow)
 {
@@ -260,7 +268,7 @@ static void add_arrow(const struct hv_graph *g, struct hv_text *out, const struc
 		hv_text_printf(out, "%s\n", arrow);
 }
 
-/* Whether an entry is left out because it is part of an interrupt (check_irq_entry). */
+/* Returns whether an entry is left out because it is part of an interrupt (check_irq_entry). */
 static bool hides_entry(const struct hv_graph *g, const struct hv_style *style, struct lane *l,
 			const struct hv_event *e)
 {
@@ -271,8 +279,9 @@ static bool hides_entry(const struct hv_graph *g, const struct hv_style *style, 
 	return l->irq_depth != NOT_IN_IRQ;
 }
 
-/* An exit that is not deeper than the interrupt's entry ends the interrupt, whichever function it
- * is of: the right exit may be lost. */
+/* Returns whether an exit is left out because it is part of an interrupt. An exit that is not
+ * deeper than the interrupt's entry ends the interrupt, whatever its function: the right exit may
+ * be lost. */
 static bool hides_exit(const struct hv_style *style, struct lane *l, const struct hv_event *e)
 {
 	if (is_on(style, HV_OPT_FUNCGRAPH_IRQS) || l->irq_depth == NOT_IN_IRQ)
@@ -284,12 +293,15 @@ static bool hides_exit(const struct hv_style *style, struct lane *l, const struc
 
 /* -- calls ---------------------------------------------------------------------------------- */
 
-/* As %ps: with the module, without an offset. */
+/* Adds a function like %ps: with its module and without an offset. */
 static void add_function(struct hv_text *out, const struct hv_style *style, struct hv_gva ip)
 {
+	size_t start = out->len_bytes;
 	const char *name, *module;
 	uint64_t off;
 
+	if (hv_symbol_texts_add(style->symbols, out, ip, HV_SYMBOL_WITH_MODULE))
+		return;
 	if (!hv_kernel_symbol_at(style->kernel, ip, &name, &module, &off) || !name[0]) {
 		hv_text_printf(out, "0x%" PRIx64, ip.v);
 		return;
@@ -300,9 +312,10 @@ static void add_function(struct hv_text *out, const struct hv_style *style, stru
 		hv_text_add_guest(out, module, NAME_LEN_MAX);
 		hv_text_add(out, "]");
 	}
+	hv_symbol_texts_keep(style->symbols, out, start, ip, HV_SYMBOL_WITH_MODULE);
 }
 
-/* An errno, of an int or of a long, is shown in decimal, anything else in hex. */
+/* A negative errno, as an int or as a long, is shown in decimal, any other value in hex. */
 static void add_retval(struct hv_text *out, const struct hv_style *style, uint64_t retval)
 {
 	int64_t value = retval >> 32 ? (int64_t)retval : (int64_t)(int32_t)(uint32_t)retval;

@@ -1,9 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/format/latency.h"
 
 #include <inttypes.h>
 
 #include "kernel/kernel.h"
+#include "tracer/section_tracer.h"
 #include "tree/format/flags.h"
+#include "tree/format/format.h"
 
 #define NAME_LEN_MAX   512
 #define COMM_SHOWN     8
@@ -12,18 +15,47 @@
 #define LATENCY_RULE   "# --------------------------------------------------------------------\n"
 #define LATENCY_INDENT "#    -----------------\n"
 
-/* The latency and the task are zeros, since no critical section was measured. */
+static uint64_t to_usecs(uint64_t ns)
+{
+	return (ns + NS_PER_US / 2) / NS_PER_US;
+}
+
+/* Where one end of a section is: in the function's caller, as far as it is known. */
+static void add_end(struct hv_text *out, const struct hv_style *style, const struct hv_event *end)
+{
+	hv_format_address(out, style, end->parent_ip.v ? end->parent_ip : end->ip);
+}
+
+/* Without a section, the latency and the task are zeros. Of the task in which a section ended,
+ * only its name and pid are known. */
 void hv_latency_header(struct hv_text *out, const struct hv_style *style,
 		       const struct hv_header *header)
 {
+	static const struct hv_section none;
+	const struct hv_section *section = header->section ? header->section : &none;
+
 	hv_text_printf(out, "# %s latency trace v1.1.5 on ", header->tracer);
 	hv_text_add_guest(out, style->kernel->release, NAME_LEN_MAX);
 	hv_text_printf(out,
-		       "\n" LATENCY_RULE "# latency: 0 us, #%" PRIu64 "/%" PRIu64
-		       ", CPU#0 | (M:%s VP:0, KP:0, SP:0 HP:0 #P:%u)\n" LATENCY_INDENT
-		       "#    | task: -0 (uid:0 nice:0 policy:0 rt_prio:0)\n" LATENCY_INDENT "#\n",
-		       header->entries, header->written, hv_kernel_preempt_model(style->kernel),
-		       header->nr_cpus);
+		       "\n" LATENCY_RULE "# latency: %" PRIu64 " us, #%" PRIu64 "/%" PRIu64
+		       ", CPU#%u | (M:%s VP:0, KP:0, SP:0 HP:0 #P:%u)\n" LATENCY_INDENT
+		       "#    | task: ",
+		       to_usecs(section->ns), header->entries, header->written, section->cpu,
+		       hv_kernel_preempt_model(style->kernel), header->nr_cpus);
+	hv_text_add_guest(out, section->to.comm, sizeof(section->to.comm));
+	hv_text_printf(out, "-%u (uid:0 nice:0 policy:0 rt_prio:0)\n" LATENCY_INDENT,
+		       section->to.pid);
+	if (header->section) {
+		hv_text_add(out, "#  => started at: ");
+		add_end(out, style, &section->from);
+		hv_text_add(out, "\n#  => ended at:   ");
+		add_end(out, style, &section->to);
+		if (to_usecs(section->stolen_ns))
+			hv_text_printf(out, "\n#  => not run by the host: %" PRIu64 " us more",
+				       to_usecs(section->stolen_ns));
+		hv_text_add(out, "\n#\n");
+	}
+	hv_text_add(out, "#\n");
 }
 
 void hv_latency_columns(struct hv_text *out, const struct hv_style *style)
@@ -55,11 +87,6 @@ char hv_latency_mark(uint64_t ns)
 		if (ns > marks[i].above_ns)
 			return marks[i].mark;
 	return ' ';
-}
-
-static uint64_t to_usecs(uint64_t ns)
-{
-	return (ns + NS_PER_US / 2) / NS_PER_US;
 }
 
 /* lat_print_timestamp */

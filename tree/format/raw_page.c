@@ -1,108 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/format/raw_page.h"
 
+#include <endian.h>
 #include <string.h>
 
 #define TYPE_TIME_EXTEND 30
+#define NR_COMMON	 4 /* fields of every record, HV_RAW_TYPE to HV_RAW_PID */
+#define LONG_HEAD_LEN	 8 /* of an event whose length does not fit into the first four */
 #define DELTA_BITS	 27
 #define DELTA_MAX	 ((UINT64_C(1) << 59) - 1)
 #define MISSED_EVENTS	 (UINT64_C(1) << 31)
 #define MISSED_STORED	 (UINT64_C(1) << 30)
 
-/* Pages are little endian on every host, as the guests are. */
-static uint8_t *put(uint8_t *at, uint64_t value, size_t len_bytes)
+/* Pages are little endian on every host, as the guests are. LEN_BYTES: 1, 2, 4 or 8. */
+static inline uint8_t *put(uint8_t *at, uint64_t value, size_t len_bytes)
 {
-	for (size_t i = 0; i < len_bytes; i++)
-		at[i] = (uint8_t)(value >> 8 * i);
+	const uint64_t bytes = htole64(value);
+
+	if (len_bytes == 8)
+		memcpy(at, &bytes, 8);
+	else if (len_bytes == 4)
+		memcpy(at, &bytes, 4);
+	else if (len_bytes == 2)
+		memcpy(at, &bytes, 2);
+	else if (len_bytes == 1)
+		memcpy(at, &bytes, 1);
 	return at + len_bytes;
 }
 
-void hv_raw_page_init(struct hv_raw_page *p, size_t max_bytes)
+void hv_raw_page_init(struct hv_raw_page *p, const struct hv_raw_layout *layout, uint8_t *bytes,
+		      size_t max_bytes)
 {
-	*p = (struct hv_raw_page){.max_bytes = max_bytes};
+	*p = (struct hv_raw_page){.layout = layout, .bytes = bytes, .max_bytes = max_bytes};
 }
 
-static unsigned type_of(const struct hv_event *e)
+/* A line may need a newline and a NUL. Of bytes the kernel counts the number that they begin with
+ * twice. */
+size_t hv_raw_text_max(const struct hv_raw_layout *l, enum hv_event_kind kind)
+{
+	return l->data_bytes - LONG_HEAD_LEN - l->records[kind].len_bytes -
+	       (kind == HV_EVENT_PRINT ? 2 : 4);
+}
+
+static size_t text_len(const struct hv_raw_layout *l, const struct hv_event *e)
+{
+	size_t max = hv_raw_text_max(l, e->kind);
+
+	return e->text_len < max ? e->text_len : max;
+}
+
+/* The length of what has no fixed length. A line of text gets a newline and a NUL, and the bytes of
+ * trace_marker_raw are at least the number that they begin with. */
+static size_t rest_len(const struct hv_raw_layout *l, const struct hv_event *e)
 {
 	switch (e->kind) {
-	case HV_EVENT_FUNCTION:
-		return HV_RAW_FUNCTION;
-	case HV_EVENT_GRAPH_ENTRY:
-		return HV_RAW_GRAPH_ENTRY;
-	case HV_EVENT_GRAPH_EXIT:
-		return HV_RAW_GRAPH_EXIT;
-	case HV_EVENT_STACK:
-		return HV_RAW_STACK;
 	case HV_EVENT_PRINT:
-		return HV_RAW_PRINT;
+		return text_len(l, e) + 2;
 	case HV_EVENT_RAW_DATA:
-		return HV_RAW_DATA;
+		return text_len(l, e) < 4 ? 4 : text_len(l, e);
+	case HV_EVENT_STACK:
+		return 8 * e->nr_callers;
+	case HV_EVENT_FUNCTION:
+	case HV_EVENT_GRAPH_ENTRY:
+	case HV_EVENT_GRAPH_EXIT:
 	case HV_EVENT_COMMAND:
 		break;
 	}
 	return 0;
 }
 
-/* LEN bytes: those of E that fit, a newline if it is a line without one, and zeros. */
-static uint8_t *put_text(uint8_t *at, size_t len, const struct hv_event *e)
+static size_t payload_len(const struct hv_raw_layout *l, const struct hv_event *e)
 {
-	size_t text_len = e->text_len < HV_RAW_TEXT_MAX ? e->text_len : HV_RAW_TEXT_MAX;
+	if (e->kind >= HV_EVENT_COMMAND)
+		return 0;
+	return (l->records[e->kind].len_bytes + rest_len(l, e) + 3) / 4 * 4;
+}
 
-	memset(at, 0, len);
-	if (text_len)
-		memcpy(at, e->text, text_len);
-	if (e->kind == HV_EVENT_PRINT && (!text_len || at[text_len - 1] != '\n'))
-		at[text_len] = '\n';
+/* The head has the length of a short payload. */
+static size_t with_head(size_t payload_len)
+{
+	return payload_len <= HV_RAW_SMALL_MAX ? 4 + payload_len : LONG_HEAD_LEN + payload_len;
+}
+
+/* What is in a buffer was cut when it was written. */
+size_t hv_raw_event_len(const struct hv_event *e)
+{
+	struct hv_raw_layout any_page;
+
+	if (e->kind != HV_EVENT_PRINT && e->kind != HV_EVENT_RAW_DATA)
+		return with_head(payload_len(&hv_raw_layout_known, e));
+	any_page = hv_raw_layout_known;
+	any_page.data_bytes = SIZE_MAX / 2;
+	return with_head(payload_len(&any_page, e));
+}
+
+static inline void put_field(uint8_t *at, const struct hv_raw_record *r, enum hv_raw_field field,
+			     uint64_t value)
+{
+	put(at + r->fields[field].off, value, r->fields[field].len_bytes);
+}
+
+/* The first fields are in the same eight bytes in every kernel that is known. */
+static void put_fields(uint8_t *at, const struct hv_raw_record *r, const struct hv_event *e)
+{
+	uint64_t count = (e->preempt_depth & 15u) | (e->migrate_depth & 15u) << 4;
+
+	if (memcmp(r->fields, hv_raw_layout_known.records[0].fields, NR_COMMON * 2) == 0) {
+		put(at, r->id | (uint64_t)e->flags << 16 | count << 24 | (uint64_t)e->pid << 32, 8);
+	} else {
+		put_field(at, r, HV_RAW_TYPE, r->id);
+		put_field(at, r, HV_RAW_FLAGS, e->flags);
+		put_field(at, r, HV_RAW_PREEMPT_COUNT, count);
+		put_field(at, r, HV_RAW_PID, e->pid);
+	}
+	put_field(at, r, HV_RAW_LAZY_COUNT, e->lazy_depth);
+	put_field(at, r, HV_RAW_IP, e->ip.v);
+	put_field(at, r, HV_RAW_PARENT_IP, e->parent_ip.v);
+	if (e->kind == HV_EVENT_STACK)
+		put_field(at, r, HV_RAW_NR_CALLERS, e->nr_callers);
+	if (e->kind != HV_EVENT_GRAPH_ENTRY && e->kind != HV_EVENT_GRAPH_EXIT)
+		return;
+	put_field(at, r, HV_RAW_DEPTH, e->depth);
+	put_field(at, r, HV_RAW_OVERRUN, e->overrun);
+	put_field(at, r, HV_RAW_CALL_NS, e->call_ns);
+	put_field(at, r, HV_RAW_RETURN_NS, e->time_ns);
+	put_field(at, r, HV_RAW_RETVAL, e->has_retval ? e->retval : 0);
+}
+
+/* Text, with a newline if E is a line that ends without one; bytes; or callers. */
+static void put_rest(uint8_t *at, const struct hv_raw_layout *l, const struct hv_event *e)
+{
+	if (e->kind == HV_EVENT_STACK) {
+		for (size_t i = 0; i < e->nr_callers; i++)
+			at = put(at, e->callers[i].v, 8);
+		return;
+	}
+	if (text_len(l, e))
+		memcpy(at, e->text, text_len(l, e));
+	if (e->kind == HV_EVENT_PRINT && (!text_len(l, e) || at[text_len(l, e) - 1] != '\n'))
+		at[text_len(l, e)] = '\n';
+}
+
+/* The page has zeros there. */
+static uint8_t *put_payload(uint8_t *at, const struct hv_raw_layout *l, const struct hv_event *e,
+			    size_t len)
+{
+	const struct hv_raw_record *r = &l->records[e->kind];
+
+	if (len)
+		put_fields(at, r, e);
+	if (len && r->fields[HV_RAW_REST].len_bytes)
+		put_rest(at + r->fields[HV_RAW_REST].off, l, e);
 	return at + len;
 }
 
-/* The fields of events/ftrace/NAME/format. */
-static uint8_t *put_payload(uint8_t *at, const struct hv_event *e)
+static bool fits(const struct hv_raw_page *p, const struct hv_event *e, size_t payload_len,
+		 uint64_t delta)
 {
-	at = put(at, type_of(e), 2);
-	at = put(at, e->flags, 1);
-	at = put(at, (e->preempt_depth & 15) | (e->migrate_depth & 15) << 4, 1);
-	at = put(at, e->pid, 4);
-	if (e->kind == HV_EVENT_RAW_DATA)
-		return put_text(at, hv_raw_payload_len(e) - 8, e);
-	if (e->kind == HV_EVENT_STACK) {
-		at = put(at, e->nr_callers, 8); /* int, and four bytes of nothing */
-		for (size_t i = 0; i < e->nr_callers; i++)
-			at = put(at, e->callers[i].v, 8);
-		return at;
-	}
-	at = put(at, e->ip.v, 8);
-	switch (e->kind) {
-	case HV_EVENT_FUNCTION:
-		return put(at, e->parent_ip.v, 8);
-	case HV_EVENT_GRAPH_ENTRY:
-		return put(at, e->depth, 4);
-	case HV_EVENT_GRAPH_EXIT:
-		at = put(at, e->depth, 4);
-		at = put(at, e->overrun, 4);
-		at = put(at, e->call_ns, 8);
-		return put(at, e->time_ns, 8);
-	case HV_EVENT_PRINT:
-		return put_text(at, hv_raw_payload_len(e) - 16, e);
-	case HV_EVENT_RAW_DATA:
-	case HV_EVENT_STACK:
-	case HV_EVENT_COMMAND:
-		break;
-	}
-	return at;
-}
-
-static bool fits(const struct hv_raw_page *p, const struct hv_event *e, uint64_t delta)
-{
-	size_t len = hv_raw_event_len(e);
+	size_t len = with_head(payload_len);
 
 	if (p->len_bytes && (e->lost_before || delta > DELTA_MAX))
 		return false;
 	len += delta >> DELTA_BITS ? 8 : 0;
-	len += p->lost || e->lost_before ? 8 : 0;
+	/* What fits into no page with the number of lost events has a page without it. */
+	if (p->len_bytes || len + 8 <= p->layout->data_bytes)
+		len += p->lost || e->lost_before ? 8 : 0;
 	return p->len_bytes + len <= p->max_bytes;
 }
 
-/* A long payload is measured by a word of its own, which counts itself. */
+/* The length of a long payload is in a word of its own, which is included in it. */
 static uint8_t *put_head(uint8_t *at, size_t payload_len, uint64_t delta)
 {
 	if (payload_len <= HV_RAW_SMALL_MAX)
@@ -114,12 +180,13 @@ static uint8_t *put_head(uint8_t *at, size_t payload_len, uint64_t delta)
 bool hv_raw_page_add(struct hv_raw_page *p, const struct hv_event *e)
 {
 	uint8_t *data = p->bytes + HV_RAW_HEAD_LEN, *at = data + p->len_bytes;
+	size_t len = payload_len(p->layout, e);
 	uint64_t delta = 0;
 
-	/* In the kernel's buffer time does not run backwards. */
+	/* In the kernel's buffer time never goes backwards. */
 	if (p->len_bytes && e->time_ns > p->time_ns)
 		delta = e->time_ns - p->time_ns;
-	if (!fits(p, e, delta))
+	if (!fits(p, e, len, delta))
 		return false;
 	if (!p->len_bytes) {
 		put(p->bytes, e->time_ns, 8);
@@ -132,8 +199,8 @@ bool hv_raw_page_add(struct hv_raw_page *p, const struct hv_event *e)
 		at = put(at, delta >> DELTA_BITS, 4);
 		delta = 0;
 	}
-	at = put_head(at, hv_raw_payload_len(e), delta);
-	at = put_payload(at, e);
+	at = put_head(at, len, delta);
+	at = put_payload(at, p->layout, e, len);
 	p->len_bytes = (size_t)(at - data);
 	return true;
 }
@@ -142,9 +209,11 @@ void hv_raw_page_finish(struct hv_raw_page *p)
 {
 	uint64_t commit = p->len_bytes;
 
-	if (p->lost) {
+	if (p->lost)
+		commit |= MISSED_EVENTS;
+	if (p->lost && p->len_bytes + 8 <= p->max_bytes) {
 		put(p->bytes + HV_RAW_HEAD_LEN + p->len_bytes, p->lost, 8);
-		commit |= MISSED_EVENTS | MISSED_STORED;
+		commit |= MISSED_STORED;
 	}
 	put(p->bytes + 8, commit, 8);
 }

@@ -1,4 +1,5 @@
-/* What the formats of events have in common: how events are shown, and what a header tells. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the formats of events have in common: how events are shown, and the contents of a header. */
 #pragma once
 
 #include <stdint.h>
@@ -8,18 +9,22 @@
 
 struct hv_kernel;
 struct hv_latency;
+struct hv_section;
+struct hv_symbol_texts;
 
-/* All borrowed. */
+/* All pointers are borrowed. */
 struct hv_style {
 	const struct hv_kernel *kernel; /* gives names to addresses */
 	enum hv_clock_kind clock;
 	const struct hv_options *options;
 	const struct hv_latency *latency; /* NULL: not in latency format */
+	struct hv_symbol_texts *symbols;  /* kept texts; NULL: none are kept */
 };
 
 struct hv_header {
 	const char *tracer;
-	uint64_t entries; /* in the buffer */
-	uint64_t written; /* likewise, with those that were overwritten */
+	uint64_t entries; /* events in the buffer */
+	uint64_t written; /* those and the events that were overwritten */
 	unsigned nr_cpus;
+	const struct hv_section *section; /* of a latency tracer; NULL: of no other tracer */
 };

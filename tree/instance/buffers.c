@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/buffers.h"
 
 #include "tracer/events/host_buffer.h"
@@ -5,7 +6,11 @@
 
 void hv_buffers_init(struct hv_buffers *b, struct hv_session *session, unsigned nr_cpus)
 {
-	*b = (struct hv_buffers){.session = session, .nr_cpus = nr_cpus};
+	*b = (struct hv_buffers){
+		.session = session,
+		.nr_cpus = nr_cpus,
+		.page_bytes = HV_PAGE_BYTES_MIN,
+	};
 }
 
 void hv_buffers_deinit(struct hv_buffers *b)

@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/commands.h"
 
 #include "tracer/actions.h"
 #include "tree/instance/recording.h"
 #include "tree/instance/share.h"
 
-/* What the guest does for a command without a count, and for one with a count. */
+/* The guest's action for each command, without a count and with a count. */
 static const enum hv_action actions[HV_NR_PROBE_COMMANDS][2] = {
 	[HV_PROBE_TRACEON] = {HV_ACTION_ON, HV_ACTION_ON_COUNTED},
 	[HV_PROBE_TRACEOFF] = {HV_ACTION_OFF, HV_ACTION_OFF_COUNTED},
@@ -20,7 +21,7 @@ static bool guest_counts(enum hv_probe_command command)
 	       command == HV_PROBE_STACKTRACE;
 }
 
-/* -- what the session is told ------------------------------------------------------------- */
+/* -- telling the session ----------------------------------------------------------------------- */
 
 static int compare_ips(const void *pa, const void *pb)
 {
@@ -29,7 +30,7 @@ static int compare_ips(const void *pa, const void *pb)
 	return (a->ip > b->ip) - (a->ip < b->ip);
 }
 
-/* Puts all actions of one function into one entry. */
+/* Joins the entries of each function into one. Returns how many entries LIST then has. */
 static size_t join(struct hv_site_actions *list, size_t nr)
 {
 	size_t kept = 0;
@@ -50,8 +51,9 @@ static size_t join(struct hv_site_actions *list, size_t nr)
 	return kept;
 }
 
-/* Of commands that the host obeys the guest only tells each call: the host counts, and asks for no
- * more calls once a count is used up. */
+/* Adds the actions for the commands of SET. When the host obeys commands, the guest only records
+ * that the function was called; the host counts, and a command whose count is used up needs no
+ * action. */
 static void add_set(const struct hv_probe_set *set, unsigned host_obeys,
 		    struct hv_site_actions *list, size_t *nr)
 {
@@ -88,7 +90,8 @@ static struct hv_err *tell(struct hv_instances *all)
 
 /* -- who obeys ------------------------------------------------------------------------------- */
 
-/* A function that has two counts counts twice here, though the guest keeps them in one place. */
+/* A function with two commands that have a count counts twice here, though the guest needs only one
+ * place for both counts. */
 static bool guest_can_count(const struct hv_probes *p)
 {
 	size_t nr = 0;
@@ -107,12 +110,12 @@ static bool must_host_obey(struct hv_instances *all)
 			return true;
 	if (tops->nr && hv_instances_single(all) != &all->top)
 		return true;
-	/* Dumps end recording, and do not have what is recorded behind the call. */
+	/* Dumps end recording, and must not contain events after the call. */
 	return hv_probes_have(tops, HV_PROBE_DUMP) || hv_probes_have(tops, HV_PROBE_CPUDUMP) ||
 	       !guest_can_count(tops);
 }
 
-/* The host goes on from what the guest has done until now. */
+/* Takes over tracing_on and the counts from the guest, which has obeyed the commands until now. */
 static void learn(struct hv_instance *top)
 {
 	struct hv_probes *p = &top->probes;

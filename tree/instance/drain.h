@@ -1,5 +1,6 @@
-/* Takes events out of the guest's rings and hands each of them to all sinks. Without a drain
- * nothing is taken: the rings keep the newest events, and cost the host nothing.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Takes events out of the guest's rings and passes each of them to all sinks. Without a drain
+ * nobody takes them: the rings keep the newest events, and the host does no work.
  * Leaves to others: which sink wants an event (the sink itself), when it runs. One thread. */
 #pragma once
 
@@ -11,13 +12,13 @@ struct hv_session;
 struct hv_sink {
 	struct hv_sink *next;
 	void *ctx;
-	/* CURSOR returned EVENT, as hv_buffer_put() needs to know. */
+	/* CURSOR is the one that returned EVENT; hv_buffer_put() needs it. */
 	void (*take)(struct hv_sink *sink, const struct hv_cursor *cursor,
 		     const struct hv_event *event);
 };
 
-/* Begins with what is not yet consumed or cleared in the session's buffer, and consumes it. To be
- * freed before the session. */
+/* The drain begins with the oldest event of the session's buffer that was not consumed or cleared,
+ * and consumes events from there on. The caller frees it before the session. */
 struct hv_drain *hv_drain_new(struct hv_session *s);
 void hv_drain_free(struct hv_drain *d);
 
@@ -25,7 +26,8 @@ void hv_drain_free(struct hv_drain *d);
 void hv_drain_add(struct hv_drain *d, struct hv_sink *sink);
 void hv_drain_remove(struct hv_drain *d, struct hv_sink *sink);
 
-/* Hands on what is there now, but at most HV_DRAIN_MAX events, since a guest may write faster than
- * they are handed on. To be called often, and before anything changes that a sink judges by. */
+/* Passes the events that are in the rings now to the sinks, but at most HV_DRAIN_MAX of them, since
+ * a guest may write them faster. The caller does this often, and before each change of a setting by
+ * which a sink decides. */
 #define HV_DRAIN_MAX 1000000
 void hv_drain_run(struct hv_drain *d);

@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/dump.h"
 
 #define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
 
-/* "FUNC:dump on CPU 1 by task PID" */
+/* Returns "FUNC:dump on CPU 1 by task PID". */
 static char *reason(const struct hv_sites *sites, enum hv_probe_command command,
 		    const struct hv_event *event)
 {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/error_log.h"
 
 #include <ctype.h>
@@ -21,7 +22,8 @@ void hv_error_log_clear(struct hv_error_log *log)
 	log->nr = 0;
 }
 
-/* The first line that says something, without what is blank behind it. */
+/* Returns the first line of COMMAND that is not empty, without white space at its end. *RET_AT is
+ * where its first word begins. */
 static char *line_of(const char *command, size_t len_bytes, unsigned *ret_at)
 {
 	HV_AUTO_TEXT struct hv_text line = {0};
@@ -44,7 +46,7 @@ static char *line_of(const char *command, size_t len_bytes, unsigned *ret_at)
 void hv_error_log_add(struct hv_error_log *log, uint64_t time_ns, const char *where,
 		      const char *why, const char *command, size_t len_bytes)
 {
-	HV_AUTO_TEXT struct hv_text safe_why = {0}; /* it may quote what was written */
+	HV_AUTO_TEXT struct hv_text safe_why = {0}; /* WHY may quote what was written */
 	struct hv_logged_error *e;
 
 	hv_text_add_guest(&safe_why, why, strlen(why));

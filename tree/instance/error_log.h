@@ -1,6 +1,7 @@
-/* The last writes that were refused, and why (tracing_log_err). The kernel logs errors of probes
- * and event filters; here every refused write is logged, since all that a mounted file can say
- * itself is an errno.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The last writes that were refused, and why (tracing_log_err). The kernel logs only errors of
+ * probes and event filters. Here every refused write is logged, since a mounted file itself can
+ * only return an errno.
  * Leaves to others: the file (files/error_log.c). Pure. */
 #pragma once
 
@@ -13,10 +14,10 @@
 
 struct hv_logged_error {
 	uint64_t time_ns;
-	char *where;   /* owned: the file */
+	char *where;   /* owned; the file */
 	char *why;     /* owned */
-	char *command; /* owned: a line of what was written */
-	unsigned at;   /* the column that the error is about */
+	char *command; /* owned; a line of what was written */
+	unsigned at;   /* the column of the error */
 };
 
 /* Zero-initialised is empty. */
@@ -26,7 +27,7 @@ struct hv_error_log {
 };
 
 void hv_error_log_clear(struct hv_error_log *log);
-/* COMMAND is what was written. The error is about its first word. */
+/* COMMAND is what was written. The error marks its first word. */
 void hv_error_log_add(struct hv_error_log *log, uint64_t time_ns, const char *where,
 		      const char *why, const char *command, size_t len_bytes);
 void hv_error_log_text(const struct hv_error_log *log, struct hv_text *ret);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/instance.h"
 
 #include <assert.h>
@@ -8,7 +9,7 @@
 
 #define FILL_PERCENT_DEFAULT 50
 
-/* Options that mean nothing with this guest. */
+/* Returns the options that this guest cannot have, a bit for each. */
 static uint64_t absent_options(struct hv_session *s)
 {
 	HV_AUTO_ERR struct hv_err *err = hv_callers_prepare(s->callers);
@@ -36,6 +37,7 @@ static void deinit(struct hv_instance *in)
 	hv_selection_deinit(&in->selection);
 	hv_probes_deinit(&in->probes);
 	hv_buffers_deinit(&in->buffers);
+	hv_open_calls_free(in->open_calls);
 	hv_error_log_clear(&in->errors);
 	hv_pipes_deinit(&in->pipes);
 	free(in->name);
@@ -92,7 +94,7 @@ struct hv_instance *hv_instances_single(struct hv_instances *all)
 	struct hv_instance *found = NULL;
 
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
-		if (in->selection.tracer == HV_TRACER_NOP)
+		if (!hv_tracer_has_functions(in->selection.tracer))
 			continue;
 		if (found)
 			return NULL;
@@ -103,7 +105,7 @@ struct hv_instance *hv_instances_single(struct hv_instances *all)
 
 bool hv_instance_is_live(const struct hv_instance *in)
 {
-	return in->selection.tracer != HV_TRACER_NOP ||
+	return hv_tracer_has_functions(in->selection.tracer) ||
 	       (in->all->profiles && hv_instance_is_top(in));
 }
 

@@ -1,9 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/obey.h"
 
 #include "kernel/kernel.h"
 #include "tree/instance/recording.h"
 
-/* Whether COMMAND is due at IP, with a count or without. If so, one of the count is used up. */
+/* Returns whether the function at IP has COMMAND and its count, if it has one, is not used up. Then
+ * reduces the count by one. */
 static bool is_due(struct hv_instance *in, enum hv_probe_command command, uint64_t ip)
 {
 	bool due = false;
@@ -29,14 +31,14 @@ static bool would_change(const struct hv_instance *in, enum hv_probe_command com
 		return in->all->host_obeys && !in->recording;
 	case HV_PROBE_TRACEOFF:
 		return in->all->host_obeys && in->recording;
-	case HV_PROBE_STACKTRACE: /* has an event of its own */
+	case HV_PROBE_STACKTRACE: /* hv_obey_stack() does this */
 		return false;
 	default:
 		return true;
 	}
 }
 
-/* Recording ends with the call. */
+/* Begins a dump, and ends recording at the call. */
 static void dump(struct hv_instances *all, enum hv_probe_command command,
 		 const struct hv_event *event)
 {
@@ -76,7 +78,7 @@ void hv_obey(struct hv_instance *in, const struct hv_event *event)
 			obey(in, command, event);
 }
 
-/* What the guest obeys itself it has judged already. */
+/* When the guest obeys the commands it has already decided that this stack is wanted. */
 bool hv_obey_stack(struct hv_instance *in, const struct hv_event *event)
 {
 	if (!in->all->host_obeys)

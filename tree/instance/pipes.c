@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/pipes.h"
 
 void hv_pipes_init(struct hv_pipes *pipes, unsigned nr_cpus)
@@ -13,7 +14,7 @@ void hv_pipes_deinit(struct hv_pipes *pipes)
 struct hv_err *hv_pipes_take(struct hv_pipes *pipes, int cpu)
 {
 	if (pipes->all || (cpu < 0 ? pipes->nr > 0 : pipes->of_cpu[cpu]))
-		return hv_err_new(EBUSY, "somebody has it open");
+		return hv_err_new(EBUSY, "another reader has it open");
 	if (cpu < 0)
 		pipes->all = 1;
 	else

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/recording.h"
 
 static bool follows_guest(const struct hv_instance *in)
@@ -24,7 +25,8 @@ static bool has_left(const struct hv_probe_set *set)
 	return false;
 }
 
-/* Whether commands that the host obeys may switch recording on, or record by themselves. */
+/* Returns whether the guest must record for the sake of commands that the host obeys: one may
+ * switch recording on, or record stacks. */
 static bool commands_need_recording(const struct hv_instance *in)
 {
 	bool on = false;
@@ -38,12 +40,14 @@ static bool commands_need_recording(const struct hv_instance *in)
 	return on;
 }
 
+/* The guest's switch is tracing_on of the top while no other instance traces. */
 void hv_recording_publish(struct hv_instances *all)
 {
+	const struct hv_instance *single = hv_instances_single(all);
 	unsigned on = 0;
 
 	for (const struct hv_instance *in = &all->top; in; in = in->next) {
-		bool traces = hv_instance_is_top(in) || in->selection.tracer != HV_TRACER_NOP;
+		bool traces = in == single || in->selection.tracer != HV_TRACER_NOP;
 
 		on |= !in->nr_pauses && ((traces && in->recording) || commands_need_recording(in));
 	}

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/selection.h"
 
 #include <stdlib.h>
@@ -13,8 +14,10 @@ void hv_selection_deinit(struct hv_selection *sel)
 		hv_filter_deinit(&sel->lists[i]);
 		hv_modcache_clear(&sel->waiting[i]);
 	}
-	for (unsigned i = 0; i < HV_NR_PID_LISTS; i++)
+	for (unsigned i = 0; i < HV_NR_PID_LISTS; i++) {
 		hv_pidlist_deinit(&sel->pids[i]);
+		hv_pidlist_deinit(&sel->event_pids[i]);
+	}
 	free(sel->muted);
 }
 

@@ -1,6 +1,7 @@
-/* What an instance traces: the tracer, and the functions, tasks and vCPUs it is limited to.
- * Leaves to others: what the selections of all instances make of the guest (sites.h, tasks.h), and
- * the files in which they are written (tree/files/). Pure. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What an instance traces: the tracer, and the functions, tasks and vCPUs to which it is limited.
+ * Leaves to others: what the selections of all instances change in the guest (sites.h, tasks.h),
+ * and the files that show and set them (tree/files/). Pure. */
 #pragma once
 
 #include "tree/settings/filter.h"
@@ -11,22 +12,24 @@
 /* set_ftrace_filter, set_ftrace_notrace, set_graph_function, set_graph_notrace. */
 enum hv_filter_list { HV_LIST_FILTER, HV_LIST_NOTRACE, HV_LIST_GRAPH, HV_LIST_GRAPH_NOTRACE };
 #define HV_NR_FILTER_LISTS 4
-/* The first two also exist for tasks: set_ftrace_pid and set_ftrace_notrace_pid. */
+/* The first two lists also exist for tasks: set_ftrace_pid and set_ftrace_notrace_pid;
+ * set_event_pid and set_event_notrace_pid. */
 #define HV_NR_PID_LISTS	   2
 
 struct hv_selection {
 	enum hv_tracer tracer;
 	struct hv_filter lists[HV_NR_FILTER_LISTS];
-	struct hv_modcache waiting[HV_NR_FILTER_LISTS]; /* words of LISTS for modules to come */
+	struct hv_modcache waiting[HV_NR_FILTER_LISTS]; /* words of LISTS that wait for modules */
 	struct hv_pidlist pids[HV_NR_PID_LISTS];
-	uint8_t *muted; /* owned, a byte a vCPU; not 0: tracing_cpumask leaves the vCPU out */
+	struct hv_pidlist event_pids[HV_NR_PID_LISTS]; /* of the guest's own events */
+	uint8_t *muted; /* owned, a byte per vCPU; not 0: tracing_cpumask leaves the vCPU out */
 };
 
-/* The tracer is nop; nothing is limited. */
+/* At first the tracer is nop and nothing is limited. */
 void hv_selection_init(struct hv_selection *sel, unsigned nr_cpus);
 void hv_selection_deinit(struct hv_selection *sel);
 
-/* Whether set_ftrace_filter and set_ftrace_notrace let the function at IP through. The tracer,
- * which may be nop, is not asked. */
+/* Returns whether set_ftrace_filter and set_ftrace_notrace select the function at IP. Ignores the
+ * tracer, which may be nop. */
 bool hv_selection_has_function(const struct hv_selection *sel, struct hv_gva ip);
 bool hv_selection_has_task(const struct hv_selection *sel, uint32_t pid);

@@ -1,28 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/share.h"
 
+#include "kernel/kernel.h"
 #include "tracer/events/host_buffer.h"
 #include "tree/instance/obey.h"
 
-/* Whether IN would have recorded EVENT by itself. */
+/* -- who wants an event ------------------------------------------------------------------------ */
+
+static bool records_on(const struct hv_instance *in, unsigned cpu)
+{
+	return in->recording && !in->nr_pauses && !in->selection.muted[cpu];
+}
+
+static bool is_single(const struct hv_instance *in)
+{
+	return hv_instances_single(in->all) == in;
+}
+
+/* Returns whether IN, if it were alone, would have recorded the call in EVENT. */
 static bool would_record(const struct hv_instance *in, const struct hv_event *event)
 {
 	const struct hv_selection *sel = &in->selection;
 
-	if (event->kind == HV_EVENT_STACK && !hv_options_on(&in->options, HV_OPT_FUNC_STACK_TRACE))
-		return false;
-	return in->recording && !in->nr_pauses && !sel->muted[event->cpu] &&
-	       hv_selection_has_function(sel, event->ip) && hv_selection_has_task(sel, event->pid);
+	return records_on(in, event->cpu) && hv_selection_has_function(sel, event->ip) &&
+	       hv_selection_has_task(sel, event->pid);
 }
 
-/* Whether EVENT, which no command asked for, is IN's. An instance that traces alone gets all: the
- * guest has judged already, and has switched recording itself unless the host does that. */
+/* As below, but without looking at the settings of an instance that traces alone. */
+static bool wants_of_several(const struct hv_instance *in, const struct hv_event *event)
+{
+	bool stacks = hv_options_on(&in->options, HV_OPT_FUNC_STACK_TRACE);
+
+	return (event->kind != HV_EVENT_STACK || stacks) && would_record(in, event);
+}
+
+/* Returns whether IN, which traces functions, wants EVENT. An instance that traces alone gets all
+ * events: the guest has already left out what it does not want, and has switched recording itself
+ * unless the host does that. */
 static bool wants(const struct hv_instance *in, const struct hv_event *event)
 {
-	if (in->selection.tracer == HV_TRACER_NOP)
-		return false;
-	if (hv_instances_single(in->all) != in)
-		return would_record(in, event);
+	if (!is_single(in))
+		return wants_of_several(in, event);
 	return !in->all->host_obeys || (in->recording && !in->nr_pauses);
+}
+
+/* -- calls of function_graph ------------------------------------------------------------------- */
+
+/* Returns whether the options of IN, whose open call AROUND is around ENTRY (NULL: none is), leave
+ * out CALL. The stubs do the same for an instance that traces alone (arch/x86_64/graph.S). */
+static bool is_left_out(const struct hv_instance *in, const struct hv_open_call *around,
+			const struct hv_event *entry, const struct hv_open_call *call)
+{
+	bool subtree = in->selection.lists[HV_LIST_GRAPH].nr;
+	bool irqs = hv_options_on(&in->options, HV_OPT_FUNCGRAPH_IRQS);
+	bool was_inside = around && around->inside;
+	uint32_t max_depth = in->all->max_graph_depth;
+
+	if (!irqs && (entry->flags & HV_TRACE_HARDIRQ) && !was_inside && !(subtree && call->inside))
+		return true;
+	if (subtree && !call->inside && !call->muted)
+		return true;
+	return max_depth && call->depth >= max_depth;
+}
+
+/* Returns whether IN wants ENTRY, and then sets the DEPTH that it has there. */
+static bool takes_entry(struct hv_instance *in, const struct hv_event *entry, uint16_t *depth)
+{
+	const struct hv_filter *lists = in->selection.lists;
+	const struct hv_open_call *around = hv_open_calls_around(in->open_calls, entry);
+	struct hv_open_call call = {
+		.muted = hv_filter_has(&lists[HV_LIST_GRAPH_NOTRACE], entry->ip),
+		.depth = around ? around->depth + 1 : 0,
+	};
+
+	call.inside = (around && around->inside) ||
+		      (!call.muted && hv_filter_has(&lists[HV_LIST_GRAPH], entry->ip));
+	if (is_single(in)) {
+		call.depth = entry->depth;
+	} else if ((around && around->muted) || !would_record(in, entry) ||
+		   is_left_out(in, around, entry, &call)) {
+		return false;
+	}
+	hv_open_calls_add(in->open_calls, entry, call);
+	*depth = call.depth;
+	return !call.muted && !in->all->thresh_ns;
+}
+
+/* A return belongs to the instances to which the call belonged. An instance that traces alone may
+ * have begun the call before its calls came through here. */
+static bool takes_exit(struct hv_instance *in, const struct hv_event *exit, uint16_t *depth)
+{
+	uint64_t ns = exit->time_ns - exit->call_ns;
+	struct hv_open_call call;
+	bool found = hv_open_calls_end(in->open_calls, exit, &call);
+
+	if (is_single(in))
+		return found || hv_selection_has_function(&in->selection, exit->ip);
+	if (!found || call.muted || !records_on(in, exit->cpu) || ns < in->all->thresh_ns)
+		return false;
+	*depth = call.depth;
+	return true;
+}
+
+static struct hv_open_calls *new_open_calls(const struct hv_kernel *k)
+{
+	struct hv_gva_range switches = {0};
+
+	if (hv_kernel_symbol(k, "__switch_to", &switches.start))
+		switches.end = hv_gva_add(switches.start, hv_kernel_symbol_size(k, switches.start));
+	return hv_open_calls_new(switches);
+}
+
+/* Returns whether IN, which traces function_graph, wants EVENT, and then sets its DEPTH. */
+static bool graph_wants(struct hv_instance *in, const struct hv_event *event, uint16_t *depth)
+{
+	if (!in->open_calls)
+		in->open_calls = new_open_calls(in->all->session->kernel);
+	if (event->kind == HV_EVENT_GRAPH_ENTRY)
+		return takes_entry(in, event, depth) && (!is_single(in) || wants(in, event));
+	return takes_exit(in, event, depth) && (!is_single(in) || wants(in, event));
+}
+
+void hv_share_end_graph(struct hv_instance *in)
+{
+	hv_open_calls_free(in->open_calls);
+	in->open_calls = NULL;
+}
+
+/* -- sinks ------------------------------------------------------------------------------------- */
+
+/* Takes an event of a tracer. */
+static void take_traced(struct hv_instance *in, const struct hv_cursor *cursor,
+			const struct hv_event *event)
+{
+	bool is_call = event->kind == HV_EVENT_GRAPH_ENTRY || event->kind == HV_EVENT_GRAPH_EXIT;
+	bool is_graph = in->selection.tracer == HV_TRACER_FUNCTION_GRAPH;
+	struct hv_event own = *event;
+
+	if (!hv_tracer_has_functions(in->selection.tracer) ||
+	    (!is_single(in) && is_call != is_graph))
+		return;
+	if (is_call && is_graph ? graph_wants(in, event, &own.depth) : wants(in, event))
+		hv_buffer_put(in->buffers.host, cursor, &own);
 }
 
 static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const struct hv_event *event)
@@ -31,7 +150,9 @@ static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const str
 
 	if (event->kind == HV_EVENT_COMMAND)
 		hv_obey(in, event);
-	else if (event->of_command ? hv_obey_stack(in, event) : wants(in, event))
+	else if (!event->of_command)
+		take_traced(in, cursor, event);
+	else if (hv_obey_stack(in, event))
 		hv_buffer_put(in->buffers.host, cursor, event);
 }
 
@@ -48,7 +169,7 @@ void hv_share_remove(struct hv_instance *in)
 		hv_drain_remove(in->all->drain, &in->sink);
 }
 
-/* The top's buffer is in host memory now. */
+/* Begins to share the guest's rings. The top's buffer must be in host memory. */
 static void begin(struct hv_instances *all)
 {
 	all->drain = hv_drain_new(all->session);
@@ -81,6 +202,7 @@ static void end_if_not_needed(struct hv_instances *all)
 		return;
 	hv_drain_free(all->drain);
 	all->drain = NULL;
+	hv_share_end_graph(&all->top);
 	hv_buffer_clear(all->session->buffer, HV_ALL_CPUS);
 	hv_buffer_unref(all->top.buffers.host);
 	all->top.buffers.host = NULL;
@@ -143,6 +265,26 @@ void hv_instance_clear(struct hv_instance *in, int cpu)
 		*start_ns = 0;
 	if (hv_instance_is_top(in))
 		end_if_not_needed(in->all);
+}
+
+struct hv_err *hv_instance_use_pages(struct hv_instance *in, uint32_t page_bytes)
+{
+	struct hv_buffers *b = &in->buffers;
+	uint64_t min_bytes = HV_PAGES_MIN * (uint64_t)(page_bytes - HV_PAGE_HEAD_BYTES);
+	struct hv_err *err = NULL;
+
+	if (page_bytes == b->page_bytes)
+		return NULL;
+	for (unsigned cpu = 0; !err && cpu < b->nr_cpus; cpu++)
+		if (hv_buffers_size(b, cpu) < min_bytes)
+			err = hv_instance_resize(in, (int)cpu, min_bytes);
+	if (err)
+		return err;
+	b->page_bytes = page_bytes;
+	if (b->snapshot)
+		hv_buffer_clear(b->snapshot, HV_ALL_CPUS);
+	hv_instance_clear(in, HV_ALL_CPUS);
+	return NULL;
 }
 
 void hv_instance_use_clock(struct hv_instance *in, enum hv_trace_clock clock)

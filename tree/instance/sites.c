@@ -1,23 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/sites.h"
 
 #include "kernel/kernel.h"
 #include "tracer/graph_tracer.h"
 #include "tracer/site_stubs.h"
 #include "tracer/stubs.h"
+#include "tree/instance/recording.h"
 
-/* What SITE is to call for IN. set_graph_* are the top's, for all instances. Of set_graph_function
- * and set_graph_notrace, the latter has the last word (trace_graph_entry). */
+/* Returns the stub that SITE has to call for IN. set_graph_notrace overrides set_graph_function
+ * (trace_graph_entry). For several instances the guest records every call, and the host finds out
+ * which are in a subtree (share.h). */
 static uint8_t stub_of(const struct hv_instance *in, const struct hv_site *site)
 {
-	const struct hv_filter *graph_lists = in->all->top.selection.lists;
+	const struct hv_filter *graph_lists = in->selection.lists;
 	bool stacks = hv_options_on(&in->options, HV_OPT_FUNC_STACK_TRACE);
 	enum hv_tracer tracer = in->selection.tracer;
 
-	if (tracer == HV_TRACER_NOP || site->invalid ||
+	if (!hv_tracer_has_functions(tracer) || site->invalid ||
 	    !hv_selection_has_function(&in->selection, site->ip))
 		return HV_STUB_NONE;
 	if (tracer == HV_TRACER_FUNCTION)
 		return stacks ? HV_STUB_FUNCTION_STACK : HV_STUB_FUNCTION;
+	if (!hv_instances_single(in->all))
+		return HV_STUB_GRAPH;
 	if (hv_filter_has(&graph_lists[HV_LIST_GRAPH_NOTRACE], site->ip))
 		return HV_STUB_GRAPH_NOTRACE;
 	if (hv_filter_has(&graph_lists[HV_LIST_GRAPH], site->ip))
@@ -25,7 +30,7 @@ static uint8_t stub_of(const struct hv_instance *in, const struct hv_site *site)
 	return HV_STUB_GRAPH;
 }
 
-/* The profile counts what the top's filter lets through, whatever is traced (fprofiler_ops). */
+/* The profile counts the functions in the top's filter, whatever is traced (fprofiler_ops). */
 static uint8_t profile_of(const struct hv_instances *all, const struct hv_site *site)
 {
 	bool counts = all->profiles && !site->invalid &&
@@ -34,53 +39,132 @@ static uint8_t profile_of(const struct hv_instances *all, const struct hv_site *
 	return counts ? HV_STUB_PROFILED : 0;
 }
 
-/* Of the stubs that instances want, the one that records most. */
+/* Returns whether sites are changed for IN now. A command may begin recording at any time. */
+static bool needs_sites(const struct hv_instance *in)
+{
+	return in->begins || hv_instance_tracing_on(in) ||
+	       hv_probes_have(&in->probes, HV_PROBE_TRACEON);
+}
+
+/* Returns the stub that records what A and B record. check_stacks() has seen that there is one. */
+static uint8_t join(uint8_t a, uint8_t b)
+{
+	bool graph_a = a >= HV_STUB_GRAPH, graph_b = b >= HV_STUB_GRAPH;
+
+	if (a && b && graph_a != graph_b)
+		return HV_STUB_FUNCTION_AND_GRAPH;
+	return a > b ? a : b;
+}
+
+/* The stub of instances that do not need it now counts only when no other wants the site. */
 static uint8_t wanted_stub(const struct hv_instances *all, const struct hv_site *site)
 {
-	uint8_t most = HV_STUB_NONE;
+	uint8_t most = HV_STUB_NONE, later = HV_STUB_NONE;
 
 	for (const struct hv_instance *in = &all->top; in; in = in->next) {
 		uint8_t stub = stub_of(in, site);
 
-		most = stub > most ? stub : most;
+		if (stub && !needs_sites(in))
+			later = join(later, stub);
+		else
+			most = join(most, stub);
 	}
-	return most | profile_of(all, site);
+	if (later && !most && !profile_of(all, site))
+		return later | HV_STUB_LATER;
+	return join(most, later) | profile_of(all, site);
+}
+
+/* Refuses the stack of a function that BESIDE has in its function_graph. */
+static struct hv_err *check_stacks_beside(const struct hv_instance *in,
+					  const struct hv_instance *beside)
+{
+	const struct hv_sites *sites = &in->all->session->kernel->sites;
+
+	if (beside->selection.tracer != HV_TRACER_FUNCTION_GRAPH)
+		return NULL;
+	for (size_t i = 0; i < sites->nr; i++)
+		if (stub_of(in, &sites->list[i]) == HV_STUB_FUNCTION_STACK &&
+		    stub_of(beside, &sites->list[i]))
+			return hv_err_new(
+				EBUSY,
+				"func_stack_trace of %s%s: function_graph of %s%s has"
+				" the same function %s",
+				in->name ? "instances/" : "", in->name ? in->name : "the top",
+				beside->name ? "instances/" : "",
+				beside->name ? beside->name : "the top", sites->list[i].name);
+	return NULL;
+}
+
+/* No stub records the stack of a call and replaces its return address. */
+static struct hv_err *check_stacks(struct hv_instances *all)
+{
+	struct hv_err *err = NULL;
+
+	for (struct hv_instance *in = &all->top; in; in = in->next) {
+		if (in->selection.tracer != HV_TRACER_FUNCTION ||
+		    !hv_options_on(&in->options, HV_OPT_FUNC_STACK_TRACE))
+			continue;
+		for (struct hv_instance *i = &all->top; !err && i; i = i->next)
+			err = check_stacks_beside(in, i);
+	}
+	return err;
 }
 
 struct hv_err *hv_sites_publish(struct hv_instance *in)
 {
 	const struct hv_sites *sites = &in->all->session->kernel->sites;
 	HV_AUTO_FREE uint8_t *wanted = hv_alloc(sites->nr);
+	struct hv_err *err = check_stacks(in->all);
+	unsigned waits = 0;
 
-	for (size_t i = 0; i < sites->nr; i++)
+	if (err)
+		return err;
+	for (size_t i = 0; i < sites->nr; i++) {
 		wanted[i] = wanted_stub(in->all, &sites->list[i]);
+		waits |= wanted[i] & HV_STUB_LATER;
+	}
 	hv_sites_publish_graph(in);
-	return hv_site_stubs_set(in->all->session->stubs, wanted);
+	err = hv_site_stubs_set(in->all->session->stubs, wanted);
+	if (!err)
+		in->all->sites_wait = waits;
+	return err;
 }
 
-static const struct hv_options *graph_options(const struct hv_instance *in)
+/* Returns the first instance that traces function_graph, or IN if none does. */
+static const struct hv_instance *graph_instance(const struct hv_instance *in)
 {
 	for (const struct hv_instance *i = &in->all->top; i; i = i->next)
 		if (i->selection.tracer == HV_TRACER_FUNCTION_GRAPH)
-			return &i->options;
-	return &in->options;
+			return i;
+	return in;
+}
+
+/* The limits of IN, which traces alone or does not trace. */
+static void add_limits(const struct hv_instance *in, struct hv_graph_options *graph)
+{
+	graph->max_depth = in->all->max_graph_depth;
+	graph->thresh_ns = in->all->thresh_ns;
+	if (in->selection.lists[HV_LIST_GRAPH].nr)
+		graph->flags |= HV_GRAPH_SUBTREE;
+	if (!hv_options_on(&in->options, HV_OPT_FUNCGRAPH_IRQS))
+		graph->flags |= HV_GRAPH_NO_IRQS;
+	if (hv_options_on(&in->options, HV_OPT_FUNCGRAPH_RETVAL))
+		graph->flags |= HV_GRAPH_RETVAL;
 }
 
 void hv_sites_publish_graph(struct hv_instance *in)
 {
-	const struct hv_instances *all = in->all;
-	const struct hv_options *options = graph_options(in), *tops = &all->top.options;
-	struct hv_graph_options graph = {
-		.max_depth = all->max_graph_depth,
-		.thresh_ns = all->thresh_ns,
-	};
+	struct hv_instances *all = in->all;
+	const struct hv_instance *traces = graph_instance(in);
+	const struct hv_options *options = &traces->options, *tops = &all->top.options;
+	struct hv_graph_options graph = {0};
 
-	if (all->top.selection.lists[HV_LIST_GRAPH].nr)
-		graph.flags |= HV_GRAPH_SUBTREE;
-	if (hv_options_on(options, HV_OPT_FUNCGRAPH_RETVAL))
-		graph.flags |= HV_GRAPH_RETVAL;
-	if (!hv_options_on(options, HV_OPT_FUNCGRAPH_IRQS))
-		graph.flags |= HV_GRAPH_NO_IRQS;
+	if (hv_instances_single(all))
+		add_limits(traces, &graph);
+	for (const struct hv_instance *i = &all->top; i; i = i->next)
+		if (i->selection.tracer == HV_TRACER_FUNCTION_GRAPH &&
+		    hv_options_on(&i->options, HV_OPT_FUNCGRAPH_RETVAL))
+			graph.flags |= HV_GRAPH_RETVAL;
 	if (!hv_options_on(tops, HV_OPT_GRAPH_TIME))
 		graph.flags |= HV_GRAPH_OWN_TIME;
 	graph.no_sleep = !hv_options_on(all->profiles ? tops : options, HV_OPT_SLEEP_TIME);

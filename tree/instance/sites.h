@@ -1,12 +1,17 @@
-/* Which stub each function calls: the one that records what any instance wants.
- * Leaves to others: the order in which the session is told of changes (trace.h). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which stub each site calls: the one that records what any instance wants.
+ * While an instance does not record, sites that call no stub are not changed for it; they wait
+ * until recording begins. So programs that stop recording, undo their settings one by one and by
+ * that select other functions for a moment cost the guest nothing.
+ * Leaves to others: the order in which the session learns of changes (trace.h). */
 #pragma once
 
 #include "tree/instance/instance.h"
 
-/* Tells the session what each site is to call, by what the instances are set to. Also tells it what
- * hv_sites_publish_graph() does. On error the sites are as before. */
+/* Tells the session what each site has to call according to the settings of the instances, and
+ * everything that hv_sites_publish_graph() tells. On error the sites are as before. */
 struct hv_err *hv_sites_publish(struct hv_instance *in) hv_must_use;
-/* Tells the session what of a graph is recorded from now on: by max_graph_depth, tracing_thresh,
- * and the options of the instance that traces function_graph, or of IN if none does. */
+/* Tells the session which calls of function_graph are recorded from now on, and what is recorded of
+ * them. This depends on max_graph_depth, tracing_thresh, and the options of the instance that
+ * traces function_graph, or of IN if none does. */
 void hv_sites_publish_graph(struct hv_instance *in);

@@ -1,4 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/tasks.h"
+
+#include "kernel/tasks.h"
+
+#define MISSING_SHOWN 8
 
 static bool follows_forks(const struct hv_instance *in)
 {
@@ -18,7 +23,8 @@ static struct hv_err *refuse_forks_of_several(const struct hv_instances *all)
 	return NULL;
 }
 
-/* Forks are seen in the guest alone, which has one list of pids. SINGLE: NULL, several trace. */
+/* Only the guest sees forks, and it has only one list of pids. SINGLE is NULL when several
+ * instances trace. */
 static struct hv_err *publish_forks(struct hv_instances *all, const struct hv_instance *single)
 {
 	enum hv_forks how = HV_FORKS_NOT;
@@ -57,7 +63,8 @@ struct hv_err *hv_tasks_publish(struct hv_instances *all)
 				    without->nr);
 }
 
-/* When all tasks of a list have ended the list stays: an empty one would mean all tasks. */
+/* When all tasks of a list have ended the list stays as it is: an empty list would mean all tasks.
+ */
 void hv_tasks_learn(struct hv_instance *in)
 {
 	bool only = in->all->forks == HV_FORKS_OF_ONLY;
@@ -72,4 +79,45 @@ void hv_tasks_learn(struct hv_instance *in)
 		return;
 	hv_pidlist_deinit(list);
 	*list = now;
+}
+
+static bool has_pid(const struct hv_tasks *tasks, uint32_t pid)
+{
+	for (size_t i = 0; i < tasks->nr; i++)
+		if (tasks->list[i].pid == pid)
+			return true;
+	return false;
+}
+
+static void add_missing(const struct hv_instance *in, const struct hv_tasks *tasks,
+			struct hv_text *ret)
+{
+	const struct hv_pidlist *only = &in->selection.pids[HV_LIST_FILTER];
+	size_t nr = 0;
+
+	for (size_t i = 0; i < only->nr && nr < MISSING_SHOWN; i++) {
+		if (has_pid(tasks, only->pids[i]))
+			continue;
+		if (!nr++)
+			hv_text_printf(ret, "%s%s%sset_ftrace_pid:", in->name ? "instances/" : "",
+				       in->name ? in->name : "", in->name ? "/" : "");
+		hv_text_printf(ret, " %u", only->pids[i]);
+	}
+	if (nr)
+		hv_text_add(ret, "\n");
+}
+
+void hv_tasks_missing(struct hv_instances *all, struct hv_text *ret)
+{
+	struct hv_tasks tasks = {0};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	size_t nr = 0;
+
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		nr += in->selection.pids[HV_LIST_FILTER].nr;
+	if (nr)
+		err = hv_tasks_read(all->session->kernel, &tasks);
+	for (const struct hv_instance *in = &all->top; nr && !err && in; in = in->next)
+		add_missing(in, &tasks, ret);
+	hv_tasks_deinit(&tasks);
 }

@@ -1,15 +1,21 @@
-/* Which tasks and vCPUs the guest records. It leaves out what a single instance leaves out. While
- * several trace it records all, and events are left out as they are handed on (share.h). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which tasks and vCPUs the guest records. While one instance traces, the guest leaves out what
+ * that instance leaves out. While several trace, the guest records all, and each instance leaves
+ * out the events that it does not want (share.h). */
 #pragma once
 
 #include "tree/instance/instance.h"
 
-/* Tells the session which pids and vCPUs are recorded, and whether forks are followed, by what the
- * instances are set to. EBUSY: several instances trace, and one has the option function-fork, for
- * which the guest has one list of pids only. */
+/* Tells the session which pids and vCPUs are recorded, and whether forks are followed, according to
+ * the settings of the instances. EBUSY: several instances trace, and one has the option
+ * function-fork, but the guest has only one list of pids. */
 struct hv_err *hv_tasks_publish(struct hv_instances *all) hv_must_use;
-/* Tells the session of the vCPUs only. */
+/* Tells the session only which vCPUs are recorded. */
 void hv_tasks_publish_cpus(struct hv_instances *all);
-/* While forks are followed the guest changes its list of pids: IN's list becomes that one. To be
- * called before IN's lists are looked at or changed. */
+/* Copies the guest's list of pids into IN's list, since the guest changes its list while it follows
+ * forks. Callers do this before they read or change IN's lists. */
 void hv_tasks_learn(struct hv_instance *in);
+
+/* Adds a line for each instance whose set_ftrace_pid has pids that no task of the guest has now:
+ * the file and the first of these pids. Adds nothing if the guest's tasks cannot be read. */
+void hv_tasks_missing(struct hv_instances *all, struct hv_text *ret);

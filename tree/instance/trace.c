@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/trace.h"
 
 #include <string.h>
@@ -8,25 +9,33 @@
 #include "tracer/events/names.h"
 #include "tree/instance/commands.h"
 #include "tree/instance/recording.h"
+#include "tree/instance/sections.h"
 #include "tree/instance/share.h"
 #include "tree/instance/sites.h"
 #include "tree/instance/tasks.h"
 
 /* -- telling the session ---------------------------------------------------------------------- */
 
-/* The return of a call is kept for one tracer, and a call has one stub: a graph is traced alone. */
-static struct hv_err *check_graph(const struct hv_instance *in, enum hv_tracer tracer)
+static const char *name_of(const struct hv_instance *in)
 {
-	for (const struct hv_instance *i = &in->all->top; i; i = i->next) {
-		enum hv_tracer other = i->selection.tracer;
+	return in->name ? in->name : "the top";
+}
 
-		if (i == in || tracer == HV_TRACER_NOP || other == HV_TRACER_NOP)
-			continue;
-		if (tracer == HV_TRACER_FUNCTION_GRAPH || other == HV_TRACER_FUNCTION_GRAPH)
-			return hv_err_new(EBUSY, "function_graph is traced alone: %s%s has %s",
-					  i->name ? "instances/" : "",
-					  i->name ? i->name : "the top", hv_tracer_name(other));
-	}
+/* The guest measures the time of a call in one way for all instances. */
+static struct hv_err *check_sleep_time(const struct hv_instance *in, enum hv_tracer tracer)
+{
+	bool sleep = hv_options_on(&in->options, HV_OPT_SLEEP_TIME);
+
+	if (tracer != HV_TRACER_FUNCTION_GRAPH)
+		return NULL;
+	for (const struct hv_instance *i = &in->all->top; i; i = i->next)
+		if (i != in && i->selection.tracer == HV_TRACER_FUNCTION_GRAPH &&
+		    hv_options_on(&i->options, HV_OPT_SLEEP_TIME) != sleep)
+			return hv_err_new(EBUSY,
+					  "function_graph of %s%s has %ssleep-time: it is the same"
+					  " for all instances that trace function_graph",
+					  i->name ? "instances/" : "", name_of(i),
+					  sleep ? "no" : "");
 	return NULL;
 }
 
@@ -36,11 +45,11 @@ static struct hv_err *begin_sharing(struct hv_instance *top)
 	return hv_instance_need_host(top);
 }
 
-/* To be called before IN is changed so that it traces TRACER. Learns what the guest has done until
- * now, and has the events until now judged by what is set now. */
+/* Prepares a change after which IN traces TRACER. Learns what the guest has changed by itself, and
+ * drains, so that events until now are judged by the settings until now. */
 static struct hv_err *prepare(struct hv_instance *in, enum hv_tracer tracer)
 {
-	struct hv_err *err = check_graph(in, tracer);
+	struct hv_err *err = check_sleep_time(in, tracer);
 
 	hv_tasks_learn(in);
 	if (!err && !hv_instance_is_top(in) && tracer != HV_TRACER_NOP)
@@ -50,10 +59,11 @@ static struct hv_err *prepare(struct hv_instance *in, enum hv_tracer tracer)
 	return err;
 }
 
-/* Tells the session what the instances want after IN has changed. If IN traces now, tasks are told
- * before sites, so that nothing is recorded of other tasks; if it does not, after them. If that
- * changes whether forks are followed, other sites are needed. */
-static struct hv_err *publish(struct hv_instance *in)
+/* Tells the session what the instances want after a change of IN. If IN traces now, the session
+ * learns the tasks before the sites, so that no call of another task is recorded; otherwise after
+ * the sites. If that changes whether forks are followed, the sites are published again.
+ * *RET_SITES: the sites were changed, whatever failed after that. */
+static struct hv_err *publish(struct hv_instance *in, bool *ret_sites)
 {
 	struct hv_instances *all = in->all;
 	bool traces = in->selection.tracer != HV_TRACER_NOP;
@@ -64,6 +74,7 @@ static struct hv_err *publish(struct hv_instance *in)
 		err = hv_tasks_publish(all);
 	if (!err)
 		err = hv_sites_publish(in);
+	*ret_sites = !err;
 	if (!err && hv_share_is(all) && !traces)
 		err = hv_tasks_publish(all);
 	if (!err && !traces && all->forks != forks)
@@ -73,9 +84,13 @@ static struct hv_err *publish(struct hv_instance *in)
 	return err;
 }
 
-/* To be called after publish() has failed and IN was set back. Sites are as before. */
-static void take_back(struct hv_instance *in)
+/* Publishes the rest again after publish() has failed and IN has its old settings, and the SITES if
+ * they were changed. Nobody interrupts that. */
+static void take_back(struct hv_instance *in, bool sites)
 {
+	hv_session_set_stops(in->all->session, NULL, NULL);
+	if (sites)
+		hv_err_free(hv_sites_publish(in));
 	hv_sites_publish_graph(in);
 	if (hv_share_is(in->all))
 		hv_err_free(hv_tasks_publish(in->all));
@@ -84,34 +99,58 @@ static void take_back(struct hv_instance *in)
 
 /* -- changes ---------------------------------------------------------------------------------- */
 
-/* To be called after prepare(). On success IN owns PROBES and no longer what it had before. */
+/* Sets the tracer and the commands of IN, after prepare(). On success IN owns PROBES, and the
+ * caller owns the commands that IN had before. */
 static struct hv_err *change(struct hv_instance *in, enum hv_tracer tracer, struct hv_probes probes)
 {
 	const struct hv_probes probes_before = in->probes;
 	enum hv_tracer before = in->selection.tracer;
 	struct hv_err *err;
+	bool sites_changed = false;
 
 	in->selection.tracer = tracer;
 	in->probes = probes;
-	err = publish(in);
-	if (!err)
+	err = publish(in, &sites_changed);
+	if (!err) {
+		if (tracer != HV_TRACER_FUNCTION_GRAPH)
+			hv_share_end_graph(in);
 		return NULL;
+	}
 	in->selection.tracer = before;
 	in->probes = probes_before;
-	take_back(in);
+	take_back(in, sites_changed);
 	return err;
 }
 
 struct hv_err *hv_instance_set_tracer(struct hv_instance *in, enum hv_tracer tracer)
 {
-	struct hv_err *err = prepare(in, tracer);
+	bool is_same = tracer == in->selection.tracer;
+	struct hv_err *err = NULL;
 
+	if (!is_same && hv_sections_are_on(in))
+		err = hv_sections_end(in);
+	if (!err)
+		err = prepare(in, tracer);
+	if (!err && tracer == HV_TRACER_PREEMPTOFF && !is_same)
+		return hv_sections_begin(in);
 	return err ? err : change(in, tracer, in->probes);
 }
 
 struct hv_err *hv_instance_retrace(struct hv_instance *in)
 {
 	return hv_instance_set_tracer(in, in->selection.tracer);
+}
+
+struct hv_err *hv_instance_before_recording(struct hv_instance *in)
+{
+	struct hv_err *err;
+
+	if (!in->all->sites_wait)
+		return NULL;
+	in->begins = 1;
+	err = hv_instance_retrace(in);
+	in->begins = 0;
+	return err;
 }
 
 struct hv_err *hv_instance_stop(struct hv_instance *in)
@@ -121,7 +160,9 @@ struct hv_err *hv_instance_stop(struct hv_instance *in)
 
 	if (in->selection.tracer == HV_TRACER_NOP && !in->probes.nr)
 		return NULL;
-	err = prepare(in, HV_TRACER_NOP);
+	err = hv_sections_are_on(in) ? hv_sections_end(in) : NULL;
+	if (!err)
+		err = prepare(in, HV_TRACER_NOP);
 	if (!err)
 		err = change(in, HV_TRACER_NOP, (struct hv_probes){0});
 	if (!err)
@@ -129,7 +170,7 @@ struct hv_err *hv_instance_stop(struct hv_instance *in)
 	return err;
 }
 
-/* What has to be there before COMMAND can be obeyed. */
+/* Makes what COMMAND needs before it can be obeyed. */
 static struct hv_err *prepare_command(struct hv_instance *in, enum hv_probe_command command)
 {
 	struct hv_err *err;
@@ -153,7 +194,7 @@ struct hv_err *hv_instance_set_command(struct hv_instance *in, const char *func,
 		err = prepare(in, in->selection.tracer);
 	if (err)
 		return err;
-	/* Behind the drain, which uses counts up. */
+	/* After the drain in prepare(), which reduces counts. */
 	before = in->probes;
 	probes = hv_probes_dup(&before);
 	err = hv_probes_apply(&probes, sites, func, command, param);
@@ -169,15 +210,16 @@ struct hv_err *hv_instance_set_list(struct hv_instance *in, enum hv_filter_list 
 	struct hv_filter *now = &in->selection.lists[which], before = *now;
 	bool is_live = hv_instance_is_live(in);
 	struct hv_err *err = is_live ? prepare(in, in->selection.tracer) : NULL;
+	bool sites_changed = false;
 
 	if (err)
 		return err;
 	*now = *list;
 	if (is_live)
-		err = publish(in);
+		err = publish(in, &sites_changed);
 	if (err) {
 		*now = before;
-		take_back(in);
+		take_back(in, sites_changed);
 		return err;
 	}
 	hv_filter_deinit(&before);
@@ -185,7 +227,7 @@ struct hv_err *hv_instance_set_list(struct hv_instance *in, enum hv_filter_list 
 	return NULL;
 }
 
-/* After a change of which tasks IN records; the drain has run before it. */
+/* Publishes a change of the tasks that IN records. The caller has drained before the change. */
 static struct hv_err *publish_tasks(struct hv_instance *in)
 {
 	enum hv_forks forks = in->all->forks;
@@ -236,11 +278,11 @@ static struct hv_err *follow_forks(struct hv_instance *in, unsigned on)
 	return err;
 }
 
-/* What the guest has to be told, or the host to get ready, before OPTION can be ON. */
+/* Does what the guest or the host needs before OPTION can have the value ON. */
 static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option option, unsigned on)
 {
 	switch (option) {
-	case HV_OPT_OVERWRITE: /* the guest's rings do nothing else */
+	case HV_OPT_OVERWRITE: /* the guest's rings always overwrite */
 		return on ? NULL : hv_instance_need_host(in);
 	case HV_OPT_FUNCTION_FORK:
 		return follow_forks(in, on);
@@ -255,8 +297,8 @@ static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option opti
 	}
 }
 
-/* Whether sites call something else with another value of OPTION. With sleep-time the functions in
- * which tasks leave the CPU and come back tell it, or need not. */
+/* Returns whether a change of OPTION makes sites call other stubs. With sleep-time off, the
+ * functions in which tasks leave the CPU and come back call stubs. */
 static bool changes_sites(const struct hv_instance *in, enum hv_option option)
 {
 	if (option == HV_OPT_FUNC_STACK_TRACE)
@@ -267,8 +309,10 @@ static bool changes_sites(const struct hv_instance *in, enum hv_option option)
 struct hv_err *hv_instance_set_option(struct hv_instance *in, enum hv_option option, unsigned on)
 {
 	struct hv_options before = in->options;
-	struct hv_err *err = prepare_option(in, option, on);
+	struct hv_err *err;
 
+	hv_instances_drain(in->all);
+	err = prepare_option(in, option, on);
 	if (err)
 		return err;
 	hv_options_set(&in->options, option, on);

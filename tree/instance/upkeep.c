@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/instance/upkeep.h"
 
 #include "kernel/kernel.h"

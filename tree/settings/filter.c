@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/settings/filter.h"
 
 #include <ctype.h>
@@ -37,17 +38,21 @@ bool hv_filter_has(const struct hv_filter *f, struct hv_gva ip)
 	return f->nr && bsearch(&ip.v, f->ips, f->nr, sizeof(*f->ips), compare_ips);
 }
 
-/* Takes MATCHED. */
+/* Merges MATCHED, which is sorted, into F from the end. Takes MATCHED. */
 static void filter_add(struct hv_filter *f, struct hv_filter *matched)
 {
-	size_t kept = 0;
+	size_t from = f->nr, added = matched->nr, to = f->nr + matched->nr, all = to, kept = 0;
 
-	f->ips = hv_realloc_array(f->ips, f->nr + matched->nr, sizeof(*f->ips));
-	memcpy(f->ips + f->nr, matched->ips, matched->nr * sizeof(*f->ips));
-	f->nr += matched->nr;
+	f->ips = hv_realloc_array(f->ips, all, sizeof(*f->ips));
+	while (added) {
+		if (from && f->ips[from - 1] > matched->ips[added - 1])
+			f->ips[--to] = f->ips[--from];
+		else
+			f->ips[--to] = matched->ips[--added];
+	}
 	hv_filter_deinit(matched);
-	qsort(f->ips, f->nr, sizeof(*f->ips), compare_ips);
-	for (size_t i = 0; i < f->nr; i++)
+	/* What is before TO was not moved and has no duplicates. */
+	for (size_t i = kept = to ? to - 1 : 0; i < all; i++)
 		if (!kept || f->ips[kept - 1] != f->ips[i])
 			f->ips[kept++] = f->ips[i];
 	f->nr = kept;
@@ -65,8 +70,8 @@ static void filter_remove(struct hv_filter *f, struct hv_filter *matched)
 	hv_filter_deinit(matched);
 }
 
-/* Whether GLOB (NULL: none is written) lets a site of MODULE (NULL: vmlinux) through. An empty GLOB
- * stands for any module, or with '!' for no module. */
+/* Returns whether GLOB (NULL: none was written) matches a site of MODULE (NULL: vmlinux). An empty
+ * GLOB matches any module, or with '!' only vmlinux. */
 static bool module_matches(const struct hv_glob *glob, const char *module)
 {
 	if (!glob)
@@ -76,9 +81,25 @@ static bool module_matches(const struct hv_glob *glob, const char *module)
 	return glob->negated != (module && hv_glob_match(glob, module));
 }
 
+/* Does what match_sites() does, for a glob that is a whole name. */
+static void match_name(const struct hv_sites *sites, const char *name, const struct hv_glob *module,
+		       struct hv_filter *ret)
+{
+	for (size_t i = hv_sites_named(sites, name, 0); i != SIZE_MAX;
+	     i = hv_sites_named(sites, name, i + 1)) {
+		const struct hv_site *site = &sites->list[i];
+
+		if (site->invalid || !module_matches(module, site->module))
+			continue;
+		ret->ips = hv_realloc_array(ret->ips, ret->nr + 1, sizeof(*ret->ips));
+		ret->ips[ret->nr++] = site->ip.v;
+	}
+}
+
 static void match_sites(const struct hv_sites *sites, const struct hv_glob *func,
 			const struct hv_glob *module, struct hv_filter *ret)
 {
+	ret->ips = hv_realloc_array(NULL, sites->nr, sizeof(*ret->ips));
 	for (size_t i = 0; i < sites->nr; i++) {
 		const struct hv_site *site = &sites->list[i];
 		bool any = module && !func->len_bytes;
@@ -90,15 +111,17 @@ static void match_sites(const struct hv_sites *sites, const struct hv_glob *func
 	}
 }
 
-/* The INDEXth site, from 1. */
+/* Adds the INDEXth site to RET. Indices begin with 1. */
 static void match_index(const struct hv_sites *sites, const char *index, struct hv_filter *ret)
 {
 	HV_AUTO_ERR struct hv_err *err = NULL;
 	uint64_t nr;
 
 	err = hv_number_parse(index, 0, &nr);
-	if (!err && nr >= 1 && nr <= sites->nr)
-		ret->ips[ret->nr++] = sites->list[nr - 1].ip.v;
+	if (err || nr < 1 || nr > sites->nr)
+		return;
+	ret->ips = hv_realloc_array(NULL, 1, sizeof(*ret->ips));
+	ret->ips[ret->nr++] = sites->list[nr - 1].ip.v;
 }
 
 struct hv_filter hv_filter_match(const struct hv_sites *sites, const char *func, const char *module)
@@ -111,12 +134,14 @@ struct hv_filter hv_filter_match(const struct hv_sites *sites, const char *func,
 
 	if (module)
 		module_glob = hv_glob_parse(module_text);
-	matched.ips = hv_realloc_array(NULL, sites->nr, sizeof(*matched.ips));
 	if (func_glob.kind == HV_GLOB_INDEX)
 		match_index(sites, func_glob.search, &matched);
+	else if (func_glob.kind == HV_GLOB_FULL && func_glob.len_bytes)
+		match_name(sites, func_glob.search, module ? &module_glob : NULL, &matched);
 	else
 		match_sites(sites, &func_glob, module ? &module_glob : NULL, &matched);
-	qsort(matched.ips, matched.nr, sizeof(*matched.ips), compare_ips);
+	if (matched.nr > 1)
+		qsort(matched.ips, matched.nr, sizeof(*matched.ips), compare_ips);
 	return matched;
 }
 

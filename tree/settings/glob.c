@@ -1,10 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/settings/glob.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* A leading '*' and a trailing one are cut off and become the kind; any other special character
- * makes the whole a shell pattern, with the '*' still in it. */
+/* Returns the kind of glob that TEXT is. The kind replaces a '*' at the beginning or the end: one
+ * at the end is cut off here, one at the beginning by the caller. Any other special character makes
+ * TEXT a shell pattern, which keeps its '*'. */
 static enum hv_glob_kind classify(char *text)
 {
 	enum hv_glob_kind kind = HV_GLOB_FULL;
@@ -43,8 +45,9 @@ struct hv_glob hv_glob_parse(char *text)
 	return glob;
 }
 
-/* A class "[a-z]", "[!a-z]"; a ']' right after the opening is a member. PAT is after the '['.
- * Returns what follows the class, NULL when it does not end: then the '[' stands for itself. */
+/* Matches C against a class "[a-z]" or "[!a-z]". A ']' right after the opening is a member. PAT
+ * points after the '['. Returns what follows the class; NULL when it has no end: then the '[' is an
+ * ordinary character. */
 static const char *match_class(const char *pat, unsigned char c, bool *ret)
 {
 	bool inverted = *pat == '!';
@@ -69,8 +72,8 @@ static const char *match_class(const char *pat, unsigned char c, bool *ret)
 	return pat + 1;
 }
 
-/* The element of a pattern at PAT, which is neither its end nor a '*', against C, which is not 0.
- * Returns what follows the element, NULL when it does not match. */
+/* Matches the element of a pattern at PAT, which is neither its end nor a '*', against C, which is
+ * not 0. Returns what follows the element; NULL when it does not match. */
 static const char *match_element(const char *pat, unsigned char c)
 {
 	const char *behind;
@@ -88,7 +91,8 @@ static const char *match_element(const char *pat, unsigned char c)
 	return (unsigned char)*pat == c ? pat + 1 : NULL;
 }
 
-/* A '*' only ever needs to give back to the last one before it. */
+/* When the text after a '*' does not match, only the last '*' has to match more: earlier ones need
+ * not be tried again. */
 static bool match_shell(const char *pat, const char *name)
 {
 	const char *retry_pat = NULL;

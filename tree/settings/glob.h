@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Globs of the function filters, as the kernel reads them (filter_parse_regex, glob_match).
  * Leaves to others: what a match does (filter.h). */
 #pragma once
@@ -11,17 +12,17 @@ enum hv_glob_kind {
 	HV_GLOB_SUFFIX,	   /* *name */
 	HV_GLOB_SUBSTRING, /* *name* */
 	HV_GLOB_SHELL,	   /* anything with an inner '*', '?', '[' or '\' */
-	HV_GLOB_INDEX,	   /* begins with a digit: matches no name, see filter.h */
+	HV_GLOB_INDEX,	   /* begins with a digit; matches no name (filter.h) */
 };
 
 struct hv_glob {
 	enum hv_glob_kind kind;
 	bool negated;	    /* had a leading '!' */
-	const char *search; /* in the text it was parsed from */
+	const char *search; /* points into the text that was parsed */
 	size_t len_bytes;   /* of SEARCH */
 };
 
-/* TEXT is changed and must outlive the glob. Every text is a glob. */
+/* Changes TEXT, which must outlive the glob. Every text is a valid glob. */
 struct hv_glob hv_glob_parse(char *text);
-/* NEGATED is not looked at. */
+/* Returns whether NAME matches. Ignores NEGATED. */
 bool hv_glob_match(const struct hv_glob *glob, const char *name);

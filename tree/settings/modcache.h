@@ -1,6 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Words of a function filter that wait for a module: FUNC:mod:MODULE, written while MODULE was not
- * loaded (ftrace_mod_func, cache_mod). Once it is loaded they are applied and forgotten.
- * Leaves to others: which modules are loaded, which functions FUNC names (filter.h). */
+ * loaded (ftrace_mod_func, cache_mod). When MODULE is loaded they are applied and removed from
+ * here.
+ * Leaves to others: which modules are loaded, which functions FUNC selects (filter.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -21,10 +23,11 @@ struct hv_modcache {
 
 void hv_modcache_clear(struct hv_modcache *c);
 void hv_modcache_add(struct hv_modcache *c, const char *func, const char *module);
-/* Removes the words of MODULE and FUNC, all of MODULE when FUNC is "*". False: there are none. */
+/* Removes the words of MODULE and FUNC, or all words of MODULE when FUNC is "*". Returns false when
+ * there are none. */
 bool hv_modcache_remove(struct hv_modcache *c, const char *func, const char *module);
-/* Removes one word that waits for MODULE, the newest first. *RET is its FUNC as it was written (""
- * is every function), the caller's to free. False: there are no more. */
+/* Removes the newest word that waits for MODULE. *RET is its FUNC as it was written ("" means every
+ * function), and the caller frees it. Returns false when no word waits for MODULE. */
 bool hv_modcache_take(struct hv_modcache *c, const char *module, char **ret);
-/* One a line, verbatim but safe to print. */
+/* Adds the words, one a line, as they were written but safe to print. */
 void hv_modcache_text(const struct hv_modcache *c, struct hv_text *ret);

@@ -1,5 +1,6 @@
-/* The options of trace_options and options/: their names, which tracer has them, their first
- * values. Only options that something obeys are here.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The options of trace_options and options/: their names, their tracers and their first values.
+ * Only options that do something are here.
  * Leaves to others: what an option does (callers of hv_options_on()), the files (files/options.c).
  * Pure. */
 #pragma once
@@ -9,7 +10,7 @@
 
 #include "base/text.h"
 
-/* In the order of trace_options: those of all tracers, then each tracer's own together. */
+/* In the order of trace_options: first the options of all tracers, then those of each tracer. */
 enum hv_option {
 	HV_OPT_PRINT_PARENT,
 	HV_OPT_SYM_OFFSET,
@@ -48,23 +49,23 @@ enum hv_option {
 
 struct hv_option_info {
 	const char *name;
-	const char *tracer;	/* that has it; NULL: all have */
-	unsigned on : 1;	/* at first */
+	const char *tracer;	/* the only tracer with this option; NULL: all tracers have it */
+	unsigned on : 1;	/* its first value */
 	unsigned only_top : 1;	/* options/ of instances does not have it */
 	unsigned is_zeroed : 1; /* off in a new instance */
 };
 
-/* By enum hv_option. */
+/* Indexed by enum hv_option. */
 extern const struct hv_option_info hv_option_infos[HV_NR_OPTIONS];
 
-/* One instance's. */
+/* The options of one instance. */
 struct hv_options {
 	uint64_t bits;	 /* bit N: enum hv_option N is on */
 	uint64_t absent; /* bit N: this guest does not have option N */
 };
 
 struct hv_options hv_options_default(void);
-/* Those of a new instance, which has most from the top. */
+/* Returns the options of a new instance, which takes over most of those of the top. */
 struct hv_options hv_options_inherited(const struct hv_options *top);
 
 static inline bool hv_options_on(const struct hv_options *o, enum hv_option option)
@@ -85,10 +86,11 @@ static inline bool hv_options_have(const struct hv_options *o, enum hv_option op
 
 bool hv_option_find(const char *name, enum hv_option *ret);
 
-/* The text of trace_options while TRACER is the current one. */
+/* Adds the text of trace_options while TRACER is the current tracer. */
 void hv_options_text(const struct hv_options *o, const char *tracer, struct hv_text *ret);
 
-/* Reads what is written to trace_options: NAME or noNAME, perhaps with white space around it.
- * False: there is no such option, or a tracer other than TRACER has it. TEXT is changed. */
+/* Parses what was written to trace_options: NAME or noNAME, with or without white space around it.
+ * Returns false when there is no such option or it belongs to a tracer other than TRACER. Changes
+ * TEXT. */
 bool hv_options_parse(const struct hv_options *o, char *text, const char *tracer,
 		      enum hv_option *ret, bool *ret_on);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/settings/pidlist.h"
 
 #include <string.h>
@@ -48,7 +49,7 @@ static struct hv_err *insert_word(struct hv_pidlist *l, const char *word)
 	struct hv_err *err;
 	uint64_t value;
 
-	/* The kernel makes EINVAL of kstrtoul's ERANGE, too. */
+	/* The kernel returns EINVAL also where kstrtoul returns ERANGE. */
 	err = hv_number_parse(word, 0, &value);
 	if (err) {
 		hv_err_free(err);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/settings/probes.h"
 
 #include <inttypes.h>
@@ -16,7 +17,7 @@ static const char *const names[HV_NR_PROBE_COMMANDS] = {
 	[HV_PROBE_CPUDUMP] = "cpudump",
 };
 
-/* Whether COMMAND acts once, whatever count is asked for (ftrace_trace_dump_callback,
+/* Returns whether COMMAND acts once, whatever its count (ftrace_trace_dump_callback,
  * ftrace_trace_cpudump_callback). */
 static bool acts_once(enum hv_probe_command command)
 {
@@ -108,7 +109,7 @@ static struct hv_probe_set *new_set(struct hv_probes *p, enum hv_probe_command c
 	return &p->sets[0];
 }
 
-/* An empty number means -1. */
+/* Parses the number at the beginning of PARAM, up to a colon. An empty number means -1. */
 static struct hv_err *parse_count(const char *param, int64_t *ret)
 {
 	size_t len = strcspn(param, ":");
@@ -151,7 +152,7 @@ static struct hv_err *add(struct hv_probes *p, const struct hv_sites *sites, con
 	qsort(set->list, set->nr, sizeof(*set->list), compare_probes);
 	if (set->nr == before)
 		err = hv_err_new(EINVAL,
-				 matched.nr ? "every function that matches '%s' has it"
+				 matched.nr ? "every function that matches '%s' already has it"
 					    : "no traceable function matches '%s'",
 				 func);
 	if (!set->nr)
@@ -171,7 +172,7 @@ static struct hv_err *take_away(struct hv_probes *p, const struct hv_sites *site
 	size_t kept = 0, before;
 
 	if (glob.negated)
-		return hv_err_new(EINVAL, "'!%s': one '!' will do", func);
+		return hv_err_new(EINVAL, "'!%s' has more than one '!'", func);
 	if (!set)
 		return hv_err_new(ENODEV, "no function has %s%s", names[command],
 				  counted && !acts_once(command) ? " with a count" : "");

@@ -1,6 +1,7 @@
-/* Commands of functions, FUNC:COMMAND[:COUNT] in set_ftrace_filter: which functions have which, and
- * how often a command may still act (ftrace_func_probe, register_ftrace_function_probe).
- * A function may have a command with a count and, besides, the same command without one.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Commands of functions, FUNC:COMMAND[:COUNT] in set_ftrace_filter: which function has which
+ * command, and how often it may still act (ftrace_func_probe, register_ftrace_function_probe).
+ * A function may have the same command twice, with a count and without one.
  * Leaves to others: what a command does (tracer/actions.h, instance/obey.h), the file
  * (files/filter.c). */
 #pragma once
@@ -14,19 +15,19 @@ enum hv_probe_command {
 	HV_PROBE_STACKTRACE,
 	HV_PROBE_SNAPSHOT,
 	HV_PROBE_DUMP,	  /* its count is always 1 */
-	HV_PROBE_CPUDUMP, /* likewise, but it is shown without a count, as by the kernel */
+	HV_PROBE_CPUDUMP, /* likewise, but shown without a count, as the kernel does */
 	HV_NR_PROBE_COMMANDS
 };
 
 struct hv_probe {
 	uint64_t ip;
-	int64_t count; /* how often it may act, if its set is counted; 0 or less: never */
+	int64_t count; /* if its set is counted: how often it may still act; 0 or less: never */
 };
 
 struct hv_probe_set {
 	enum hv_probe_command command;
 	unsigned counted;
-	struct hv_probe *list; /* owned, ascending by ip, no two alike; never empty */
+	struct hv_probe *list; /* owned, ascending by ip, without duplicates; never empty */
 	size_t nr;
 };
 
@@ -36,7 +37,7 @@ struct hv_probes {
 	size_t nr;
 };
 
-/* The command of SET that the function at IP has; NULL: it has none. */
+/* Returns the probe of SET for the function at IP; NULL if SET has none. */
 struct hv_probe *hv_probes_find(const struct hv_probe_set *set, uint64_t ip);
 
 bool hv_probes_have(const struct hv_probes *p, enum hv_probe_command command);
@@ -46,15 +47,16 @@ struct hv_probes hv_probes_dup(const struct hv_probes *p);
 const char *hv_probe_command_name(enum hv_probe_command command);
 bool hv_probe_command_find(const char *name, enum hv_probe_command *ret);
 
-/* Gives COMMAND to the functions that FUNC names, or takes it from them when FUNC begins with '!'.
- * FUNC: [!]GLOB or INDEX. PARAM: what is written behind the colon after the command; NULL: there is
- * no colon. EINVAL: FUNC names no function, or all that it names have the command already, or PARAM
- * is not a number; ENODEV: it is to be taken away, but no function has it. */
+/* Gives COMMAND to the functions that FUNC selects, or takes it from them when FUNC begins with
+ * '!'. FUNC is a [!]GLOB or an INDEX. PARAM is the text after the colon that follows the command;
+ * NULL if there is no colon. EINVAL: FUNC selects no function, or all that it selects already have
+ * the command, or PARAM is not a number. ENODEV: the command is to be taken away, but no function
+ * has it. */
 struct hv_err *hv_probes_apply(struct hv_probes *p, const struct hv_sites *sites, const char *func,
 			       enum hv_probe_command command, const char *param) hv_must_use;
 
-/* One a line, as set_ftrace_filter shows them. LEFT says how often a counted probe may still act;
- * CTX is for it. */
+/* Adds the commands, one a line, as set_ftrace_filter shows them. LEFT, which is called with CTX,
+ * returns how often a counted probe may still act. */
 void hv_probes_text(const struct hv_probes *p, const struct hv_sites *sites,
 		    int64_t (*left)(void *ctx, enum hv_probe_command command,
 				    const struct hv_probe *probe),

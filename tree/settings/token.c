@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/settings/token.h"
 
 #include <assert.h>
@@ -32,7 +33,7 @@ struct hv_err *hv_token_take(struct hv_token *t, size_t size_max, const char *bu
 	for (; i < len_bytes && !is_delimiter(buf[i]); i++) {
 		if (t->len_bytes >= size_max - 1) {
 			hv_token_clear(t);
-			return hv_err_new(EINVAL, "a word of more than %zu bytes", size_max - 1);
+			return hv_err_new(EINVAL, "a word has more than %zu bytes", size_max - 1);
 		}
 		t->text[t->len_bytes++] = buf[i];
 	}

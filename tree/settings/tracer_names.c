@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/settings/tracer_names.h"
 
 #include <string.h>
@@ -9,6 +10,7 @@ static const struct {
 	enum hv_tracer tracer;
 } tracers[] = {
 	{"function_graph", HV_TRACER_FUNCTION_GRAPH},
+	{"preemptoff", HV_TRACER_PREEMPTOFF},
 	{"function", HV_TRACER_FUNCTION},
 	{"nop", HV_TRACER_NOP},
 };
@@ -31,12 +33,18 @@ struct hv_err *hv_tracer_find(const char *name, enum hv_tracer *ret)
 		*ret = tracers[i].tracer;
 		return NULL;
 	}
-	hv_tracers_text(&names, ", ");
-	return hv_err_new(EINVAL, "there is no tracer '%s' among %s", name, names.data);
+	hv_tracers_text(&names, ", ", 0);
+	return hv_err_new(EINVAL, "there is no tracer '%s'; the tracers are %s", name, names.data);
 }
 
-void hv_tracers_text(struct hv_text *out, const char *separator)
+void hv_tracers_text(struct hv_text *out, const char *separator, unsigned without)
 {
-	for (size_t i = 0; i < HV_ARRAY_LEN(tracers); i++)
-		hv_text_printf(out, "%s%s", i ? separator : "", tracers[i].name);
+	bool is_first = true;
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(tracers); i++) {
+		if (without >> tracers[i].tracer & 1)
+			continue;
+		hv_text_printf(out, "%s%s", is_first ? "" : separator, tracers[i].name);
+		is_first = false;
+	}
 }

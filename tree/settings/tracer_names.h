@@ -1,13 +1,28 @@
-/* The tracers, the same for every guest, and the names that current_tracer has for them. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The tracers, which are the same for every guest, and their names in current_tracer. */
 #pragma once
+
+#include <stdbool.h>
 
 #include "base/err.h"
 #include "base/text.h"
 
-enum hv_tracer { HV_TRACER_NOP, HV_TRACER_FUNCTION, HV_TRACER_FUNCTION_GRAPH };
+enum hv_tracer {
+	HV_TRACER_NOP,
+	HV_TRACER_FUNCTION,
+	HV_TRACER_FUNCTION_GRAPH,
+	HV_TRACER_PREEMPTOFF, /* only of the top instance */
+};
+
+/* Returns whether TRACER records calls of functions. */
+static inline bool hv_tracer_has_functions(enum hv_tracer tracer)
+{
+	return tracer == HV_TRACER_FUNCTION || tracer == HV_TRACER_FUNCTION_GRAPH;
+}
 
 const char *hv_tracer_name(enum hv_tracer tracer);
-/* EINVAL. */
+/* EINVAL: no tracer is called NAME. */
 struct hv_err *hv_tracer_find(const char *name, enum hv_tracer *ret) hv_must_use;
-/* In the order of available_tracers, SEPARATOR between them. */
-void hv_tracers_text(struct hv_text *out, const char *separator);
+/* Adds the names in the order of available_tracers, with SEPARATOR between them, but not those of
+ * the bits 1u << TRACER in WITHOUT. */
+void hv_tracers_text(struct hv_text *out, const char *separator, unsigned without);

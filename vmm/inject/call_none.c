@@ -1,11 +1,13 @@
-/* Hosts of an architecture whose signal frame nobody has written down here yet. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Injection for hosts of architectures whose signal frame is not known here: it is not supported.
+ */
 #include "vmm/inject/sync.h"
 
 struct hv_err *hv_call_code_find(pid_t pid, struct hv_call_code *ret)
 {
 	(void)pid;
 	(void)ret;
-	return hv_err_new(ENOTSUP, "injection is not there for this host's architecture");
+	return hv_err_new(ENOTSUP, "injection does not support this host's architecture");
 }
 
 bool hv_call_can(const struct hv_thread *t)
@@ -26,13 +28,13 @@ struct hv_err *hv_call_run(pid_t pid, struct hv_thread *t, const struct hv_call_
 {
 	(void)pid, (void)t, (void)code, (void)calls, (void)nr, (void)data, (void)len_bytes;
 	(void)deadline_ns;
-	return hv_err_new(ENOTSUP, "injection is not there for this host's architecture");
+	return hv_err_new(ENOTSUP, "injection does not support this host's architecture");
 }
 
 struct hv_err *hv_kvm_phys_bits(const struct hv_kvm *k, struct hv_keeper *keeper, unsigned *ret)
 {
 	(void)k, (void)keeper, (void)ret;
-	return hv_err_new(ENOTSUP, "injection is not there for this host's architecture");
+	return hv_err_new(ENOTSUP, "injection does not support this host's architecture");
 }
 
 void hv_sync_init(struct hv_sync *s, const struct hv_kvm *k)
@@ -54,5 +56,12 @@ bool hv_sync_take(const struct hv_sync *s, const struct hv_arch *arch, bool all_
 		  struct hv_vcpu_regs *ret)
 {
 	(void)s, (void)arch, (void)all_in_run, (void)ret;
+	return false;
+}
+
+bool hv_sync_is_in_smm(const struct hv_kvm *k, unsigned *ret)
+{
+	(void)k;
+	(void)ret;
 	return false;
 }

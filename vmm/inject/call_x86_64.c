@@ -1,6 +1,7 @@
-/* The x86-64 host's side of an injected call: registers, the signal frame that rt_sigreturn reads
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Injected calls on an x86-64 host: registers, the signal frame that rt_sigreturn reads
  * (arch/x86/kernel/signal_64.c, arch/x86/kernel/fpu/signal.c), the code that makes the call. This
- * is the host, not the guest: arch/ has the guests' architectures. */
+ * is about the host; arch/ has the guests' architectures. */
 #include "vmm/inject/call.h"
 
 #include <cpuid.h>
@@ -26,11 +27,12 @@
 #define XSTATE_MIN_BYTES 576 /* legacy area and header */
 #define XSTATE_SW_OFF	 464 /* struct _fpx_sw_bytes */
 #define XSTATE_BV_OFF	 512
-#define XFEATURE_TILES	 (3ull << 17) /* AMX: a thread that uses it is left alone */
+#define XFEATURE_TILES	 (3ull << 17) /* AMX: a thread that uses it is not used */
 #define FP_MAGIC1	 0x46505853u
 #define FP_MAGIC2	 0x46505845u
 #define UC_FLAGS	 7 /* UC_FP_XSTATE, UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS */
-/* No mode of sigaltstack(2): refused by the kernel, which then leaves the stack's setting alone. */
+/* Not a mode of sigaltstack(2): the kernel refuses it, and does not change the setting of the
+ * stack. */
 #define KEEP_ALTSTACK	 0x40
 
 #define ERESTARTSYS	      512 /* include/linux/errno.h */
@@ -52,14 +54,14 @@ struct frame {
 	ucontext_t uc; /* the kernel's one is shorter: its signal mask is 8 bytes */
 };
 
-struct image { /* what is put on the stack, lowest address first */
+struct image { /* what is written to the stack, lowest address first */
 	uint64_t frame_at;
 	uint64_t fp_at;
 	uint64_t data_at;
 	struct frame frame;
 	uint8_t fp[XSTATE_MAX_BYTES + 4];
 	size_t fp_len_bytes;
-	struct user_regs_struct regs; /* that the frame gives back */
+	struct user_regs_struct regs; /* the registers that the frame restores */
 };
 
 /* ---- code ---- */
@@ -109,7 +111,7 @@ static void scan(pid_t pid, uint64_t start, uint64_t end, struct hv_call_code *c
 	}
 }
 
-/* Code of files whose name has NAME in it. */
+/* Looks in the mapped code of files whose name contains NAME. */
 static struct hv_err *scan_files(pid_t pid, const char *name, struct hv_call_code *code)
 {
 	HV_AUTO_FREE char *line = NULL;
@@ -183,8 +185,8 @@ bool hv_call_in_kvm_run(const struct hv_thread *t)
 	       r.orig_rax == SYS_ioctl && (uint32_t)r.rsi == KVM_RUN;
 }
 
-/* What the kernel does with a call that a stop has interrupted, once no handler runs
- * (arch_do_signal_or_restart): the call is made again. */
+/* Does what the kernel does with a call that a stop interrupted when there is no signal handler to
+ * run (arch_do_signal_or_restart): makes the thread call again. */
 static void restart(const struct hv_thread *t, struct user_regs_struct *r)
 {
 	int64_t result = (int64_t)r->rax;
@@ -196,7 +198,8 @@ static void restart(const struct hv_thread *t, struct user_regs_struct *r)
 	r->rip -= 2;
 }
 
-/* Standard format; what is not in the mask starts at its initial value. */
+/* The length of the state in the standard format. A feature that is not in the mask gets its
+ * initial value. */
 static size_t xstate_len(uint64_t features)
 {
 	size_t len = XSTATE_MIN_BYTES;
@@ -287,7 +290,8 @@ static struct hv_err *put_image(pid_t pid, const struct image *image, const void
 	if ((len && !write_at(pid, image->data_at, data, len)) ||
 	    !write_at(pid, image->fp_at, image->fp, image->fp_len_bytes) ||
 	    !write_at(pid, image->frame_at, &image->frame, sizeof(image->frame)))
-		return hv_err_new(EFAULT, "process %d: no room on the stack at 0x%" PRIx64,
+		return hv_err_new(EFAULT,
+				  "process %d: its stack at 0x%" PRIx64 " cannot be written",
 				  (int)pid, image->frame_at);
 	hv_inject_at("frame");
 	return NULL;
@@ -308,7 +312,7 @@ static struct hv_err *call_one(struct hv_thread *t, const struct hv_call_code *c
 	r.rsp = image->frame_at;
 	r.eflags &= ~(unsigned long long)EFLAGS_TF_DF;
 	r.rax = (unsigned long long)call->nr;
-	r.orig_rax = (unsigned long long)-1; /* no call is under way that could be restarted */
+	r.orig_rax = (unsigned long long)-1; /* there is no call that could be restarted */
 	r.rdi = args[0], r.rsi = args[1], r.rdx = args[2];
 	r.r10 = args[3], r.r8 = args[4], r.r9 = args[5];
 	hv_inject_at("set");
@@ -323,7 +327,7 @@ static struct hv_err *call_one(struct hv_thread *t, const struct hv_call_code *c
 			return err;
 		if (ptrace(PTRACE_GET_SYSCALL_INFO, t->tid, (void *)sizeof(info), &info) < 0)
 			return hv_err_new(errno, "thread %d: %s", (int)t->tid, strerror(errno));
-		/* a signal handler's calls are at other places */
+		/* a call of a signal handler has another stack or instruction pointer */
 		if (info.op != PTRACE_SYSCALL_INFO_EXIT || info.stack_pointer != r.rsp ||
 		    info.instruction_pointer != r.rip + 2)
 			continue;
@@ -340,7 +344,7 @@ static bool same_regs(const struct user_regs_struct *a, const struct user_regs_s
 	       a->fs_base == b->fs_base && a->gs_base == b->gs_base;
 }
 
-/* Through `ret` and rt_sigreturn back to what it did. */
+/* Lets the thread return through `ret` and rt_sigreturn to where it was. */
 static struct hv_err *come_back(struct hv_thread *t, const struct image *image,
 				uint64_t deadline_ns)
 {
@@ -358,7 +362,7 @@ static struct hv_err *come_back(struct hv_thread *t, const struct image *image,
 			continue;
 		t->at_rest = true;
 		if (!same_regs(&now, &image->regs))
-			return hv_err_new(EPROTO, "thread %d: came back at 0x%llx, not 0x%llx",
+			return hv_err_new(EPROTO, "thread %d: returned to 0x%llx, not 0x%llx",
 					  (int)t->tid, now.rip, image->regs.rip);
 		return NULL;
 	}
@@ -381,8 +385,8 @@ struct hv_err *hv_call_run(pid_t pid, struct hv_thread *t, const struct hv_call_
 		failed = calls[i].result < 0 && calls[i].result > -4096;
 	}
 	if (!err && len_bytes && !read_at(pid, image->data_at, data, len_bytes))
-		err = hv_err_new(EFAULT, "process %d: stack at 0x%" PRIx64, (int)pid,
-				 image->data_at);
+		err = hv_err_new(EFAULT, "process %d: its stack at 0x%" PRIx64 " cannot be read",
+				 (int)pid, image->data_at);
 	if (!err && nr)
 		err = come_back(t, image, deadline_ns);
 	return err;

@@ -1,6 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/inject/inject.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,11 +11,13 @@
 #include "vmm/inject/state.h"
 #include "vmm/qemu/pin.h"
 
-#define BRIEF_NS (2 * HV_NS_PER_S) /* limit of a stop for one request */
+#define BRIEF_NS    (2 * HV_NS_PER_S) /* limit of a hold for one request */
+#define SMM_TRIES   100
+#define SMM_WAIT_MS 1
 
 /* ---- holds ---- */
 
-/* Asked anew each time: the threads of vCPUs come and go. RET is the caller's to free. */
+/* Asks the monitor each time, since the threads of vCPUs come and go. The caller frees *RET. */
 static struct hv_err *vcpu_threads(const struct hv_inject *j, pid_t **ret, unsigned *ret_nr)
 {
 	HV_AUTO_JSON struct json_object *cpus = NULL;
@@ -38,14 +42,14 @@ static struct hv_err *vcpu_threads(const struct hv_inject *j, pid_t **ret, unsig
 	return NULL;
 }
 
-/* A plugged vCPU has a thread of its own, and one that was unplugged has none any more. */
+/* Each vCPU has a thread of its own, which ends when the vCPU is unplugged. */
 static bool are_known(const struct hv_inject *j, const pid_t *tids, unsigned nr)
 {
 	return j->tids && nr == j->kvm.nr_vcpus && !memcmp(tids, j->tids, nr * sizeof(*tids));
 }
 
-/* Takes TIDS on success. What was known of others must not be used: the page of one that is gone
- * may be anything in the VMM by now. */
+/* Takes TIDS on success. What was known before is freed first: in the VMM, the page of a vCPU that
+ * is gone may be other memory now. */
 static struct hv_err *know_vcpus(struct hv_inject *j, pid_t **tids, unsigned nr)
 {
 	struct hv_err *err;
@@ -73,6 +77,38 @@ static struct hv_err *need_keeper(struct hv_inject *j)
 	return hv_keeper_start(j->m->process.pid, &j->code, &j->keeper);
 }
 
+static struct hv_err *hold_once(struct hv_inject *j, unsigned nr, uint64_t max_ns,
+				bool *ret_all_in_run)
+{
+	struct hv_err *err;
+
+	hv_sync_ask(&j->sync);
+	err = hv_keeper_hold(j->keeper, j->tids, nr, max_ns, &j->held_from_ns, ret_all_in_run);
+	j->has_regs = hv_sync_take(&j->sync, j->m->arch, *ret_all_in_run, j->regs);
+	return err;
+}
+
+/* Where a vCPU in system management mode will go on in the kernel is not known, and it may be in a
+ * stub. The firmware leaves that mode after some microseconds. */
+static struct hv_err *hold(struct hv_inject *j, unsigned nr, uint64_t max_ns, bool *ret_all_in_run)
+{
+	unsigned vcpu = 0;
+
+	for (unsigned tries = 0; tries < SMM_TRIES; tries++) {
+		struct hv_err *err = hold_once(j, nr, max_ns, ret_all_in_run);
+
+		if (err || !hv_sync_is_in_smm(&j->kvm, &vcpu))
+			return err;
+		err = hv_keeper_release(j->keeper, &j->held_ns);
+		if (err)
+			return err;
+		poll(NULL, 0, SMM_WAIT_MS);
+	}
+	j->has_regs = false;
+	return hv_err_new(EBUSY, "vCPU %u is in system management mode each time it is stopped",
+			  vcpu);
+}
+
 static struct hv_err *stop(struct hv_inject *j, uint64_t max_ns)
 {
 	HV_AUTO_FREE pid_t *tids = NULL;
@@ -86,9 +122,7 @@ static struct hv_err *stop(struct hv_inject *j, uint64_t max_ns)
 		err = need_keeper(j);
 	if (err)
 		return err;
-	hv_sync_ask(&j->sync);
-	err = hv_keeper_hold(j->keeper, j->tids, nr, max_ns, &all_in_run);
-	j->has_regs = hv_sync_take(&j->sync, j->m->arch, all_in_run, j->regs);
+	err = hold(j, nr, max_ns, &all_in_run);
 	if (!err)
 		hv_shadow_look_again(j, all_in_run);
 	return err;
@@ -142,7 +176,9 @@ static struct hv_err *inject_hold_end(void *self)
 	j->m->held = false;
 	if (err && err->code == EPIPE) {
 		hv_err_free(err);
-		return hv_err_new(ETIMEDOUT, "hold: its keeper has died, and it ended with it");
+		return hv_err_new(
+			ETIMEDOUT,
+			"hold: its keeper was killed, and the guest runs again since then");
 	}
 	return err;
 }
@@ -150,6 +186,11 @@ static struct hv_err *inject_hold_end(void *self)
 static uint64_t inject_held_ns(void *self)
 {
 	return ((struct hv_inject *)self)->held_ns;
+}
+
+static uint64_t inject_held_from_ns(void *self)
+{
+	return ((struct hv_inject *)self)->held_from_ns;
 }
 
 /* ---- registers, memory ---- */
@@ -175,7 +216,8 @@ static struct hv_err *inject_hold_registers(void *self, struct hv_vcpu_regs *ret
 	return hv_kvm_registers(&j->kvm, j->keeper, j->m->arch, ret);
 }
 
-/* Outside a hold QEMU is asked: it looks at one vCPU after the other, and none is made to stand. */
+/* Outside a hold QEMU is asked, which reads one vCPU after the other and does not stop the guest.
+ */
 static struct hv_err *inject_registers(void *self, struct hv_vcpu_regs *ret)
 {
 	struct hv_inject *j = self;
@@ -185,12 +227,13 @@ static struct hv_err *inject_registers(void *self, struct hv_vcpu_regs *ret)
 
 #define PAGE_BYTES 4096
 
-/* The next piece of [GPA, GPA + LEN) that lies in one page if the guest sees a copy of it. */
+/* The length of the first piece of [GPA, GPA + LEN) that is to be accessed at once: up to the end
+ * of the page while the guest has copies of pages. */
 static size_t next_piece(const struct hv_inject *j, struct hv_gpa gpa, size_t len)
 {
 	size_t room = PAGE_BYTES - gpa.v % PAGE_BYTES;
 
-	return !j->shadow.nr_standing || len < room ? len : room;
+	return !j->shadow.nr_in_place || len < room ? len : room;
 }
 
 static struct hv_err *inject_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
@@ -211,24 +254,6 @@ static struct hv_err *inject_read(void *self, struct hv_gpa gpa, void *buf, size
 	return err;
 }
 
-static struct hv_err *inject_write(void *self, struct hv_gpa gpa, const void *buf, size_t len)
-{
-	struct hv_inject *j = self;
-	struct hv_err *err = NULL;
-	const uint8_t *from = buf;
-
-	for (size_t piece; !err && len; from += piece, len -= piece, gpa = hv_gpa_add(gpa, piece)) {
-		uint8_t *shadow = hv_shadow_at(&j->shadow, gpa);
-
-		piece = next_piece(j, gpa, len);
-		if (shadow)
-			memcpy(shadow, from, piece);
-		else
-			err = hv_machine_write(j->m, gpa, from, piece);
-	}
-	return err;
-}
-
 static struct hv_err *inject_want_shadow(void *self)
 {
 	return hv_shadow_want(self);
@@ -239,16 +264,26 @@ static struct hv_err *inject_prepare_text(void *self, const struct hv_gpa *gpas,
 	return hv_shadow_prepare(self, gpas, nr);
 }
 
-static struct hv_err *inject_hold_write_text(void *self, const struct hv_text_write *writes,
-					     size_t nr)
+static struct hv_err *inject_hold_write(void *self, const struct hv_hold_write *writes, size_t nr)
 {
+	HV_AUTO_HELD_WRITES struct hv_held_writes in_place = {0};
 	struct hv_inject *j = self;
+	struct hv_err *err = NULL;
 
-	return j->shadow.fd < 0 ? hv_machine_hold_write_text(j->m, writes, nr)
-				: hv_shadow_write(j, writes, nr);
+	for (size_t i = 0; !err && i < nr; i++) {
+		size_t first = in_place.nr;
+
+		err = hv_shadow_write(j, &writes[i], &in_place);
+		for (size_t n = first; n < in_place.nr; n++)
+			in_place.list[n].is_text = writes[i].is_text;
+	}
+	if (!err)
+		err = hv_keeper_write(j->keeper, &in_place);
+	return hv_shadow_put_in_place(j, err);
 }
 
-/* What a vCPU has cached KVM had mapped; taking that away flushes every vCPU of everything. */
+/* What a vCPU has cached was mapped by KVM. When that is unmapped, KVM flushes all translations of
+ * every vCPU. */
 static struct hv_err *inject_hold_flush(void *self, uint64_t off, uint64_t len_bytes)
 {
 	struct hv_inject *j = self;
@@ -259,7 +294,8 @@ static struct hv_err *inject_hold_flush(void *self, uint64_t off, uint64_t len_b
 	err = hv_kvm_unmap(j->keeper, j->region_hva + off, len_bytes);
 	if (!err || err->code != EINVAL)
 		return err;
-	/* A VMM that locks its memory: its pages go only with the file's. */
+	/* This VMM has locked its memory: its pages are unmapped only when they are removed from
+	 * the file. */
 	hv_err_free(err);
 	return hv_machine_remap_region(j->m, off, len_bytes);
 }
@@ -330,7 +366,6 @@ static void inject_free(void *self)
 static const struct hv_guest_ops inject_ops = {
 	.free = inject_free,
 	.read = inject_read,
-	.write = inject_write,
 	.count_vcpus = inject_count_vcpus,
 	.registers = inject_registers,
 	.region = inject_region,
@@ -344,10 +379,11 @@ static const struct hv_guest_ops inject_ops = {
 	.prepare_text = inject_prepare_text,
 	.hold_begin = inject_hold_begin,
 	.hold_registers = inject_hold_registers,
-	.hold_write_text = inject_hold_write_text,
+	.hold_write = inject_hold_write,
 	.hold_flush_translations = inject_hold_flush,
 	.hold_end = inject_hold_end,
 	.held_ns = inject_held_ns,
+	.held_from_ns = inject_held_from_ns,
 };
 
 bool hv_inject_has_region(const struct hv_machine *m)
@@ -360,12 +396,14 @@ static struct hv_err *look(struct hv_inject *j, struct hv_machine *m)
 	struct hv_err *err;
 
 	if (m->accel != HV_ACCEL_KVM)
-		return hv_err_new(ENOTSUP, "injection needs KVM, and the machine runs by TCG");
+		return hv_err_new(ENOTSUP, "injection needs KVM, and the guest runs under TCG");
 	if (!m->arch->decode_kvm_registers)
-		return hv_err_new(ENOTSUP, "injection is not there for %s guests", m->arch->name);
+		return hv_err_new(ENOTSUP, "injection does not support %s guests", m->arch->name);
 	if (hv_process_arg(&m->process, "-only-migratable", 0, NULL))
-		return hv_err_new(ENOTSUP, "the machine must always be migratable "
-					   "(-only-migratable), which memory of ours in it is not");
+		return hv_err_new(
+			ENOTSUP,
+			"the guest must stay migratable (-only-migratable), which it is not "
+			"with a region in it");
 	err = hv_inject_check_rights(j);
 	if (!err)
 		err = hv_inject_check_filters(j);
@@ -379,7 +417,8 @@ static struct hv_err *look(struct hv_inject *j, struct hv_machine *m)
 	return err;
 }
 
-/* The machine's own region is none of ours: forgotten again. */
+/* Whether the monitor way would find a region. What it found is forgotten again, since injection
+ * has a region of its own. */
 static bool has_ivshmem(struct hv_machine *m)
 {
 	struct hv_region region;

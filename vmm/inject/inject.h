@@ -1,12 +1,15 @@
-/* A KVM machine whose VMM is made to do what we cannot (docs/inject.md): memory, registers and
- * holds by its own hands, guest RAM as the monitor way reaches it. Internal to vmm/. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A KVM guest that is reached by injection (docs/inject.md): threads of the VMM are stopped for a
+ * hold and made to execute system calls, which make the region and read registers. Guest RAM is
+ * reached as in the monitor way. Internal to vmm/. */
 #pragma once
 
 #include "vmm/qemu/machine.h"
 
-/* Takes M on success only. ENOTSUP and others: not this way, with the reason. Changes nothing. */
+/* Takes M on success only, and changes nothing. Errors: this guest cannot be reached by injection,
+ * and why. */
 struct hv_err *hv_inject_guest(struct hv_machine *m, struct hv_guest **ret) hv_must_use;
-/* The refusal WHY, marked HV_ERR_NEEDS_MONITOR. Takes WHY, which may be NULL. */
+/* Marks the refusal WHY with HV_ERR_NEEDS_MONITOR. Takes WHY, which may be NULL. */
 struct hv_err *hv_inject_not_possible(struct hv_err *why) hv_must_use;
-/* Whether the VMM has memory that an hvtrace made. */
+/* Whether the VMM has a region that hvtrace made. */
 bool hv_inject_has_region(const struct hv_machine *m);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/inject/keeper.h"
 
 #include <string.h>
@@ -8,9 +9,12 @@
 
 struct hv_keeper {
 	struct hv_helper process;
+	/* The request or answer that is under way. It is large, and the guest is stopped when most
+	 * are sent, so it is not allocated for each. */
+	struct keeper_message message;
 };
 
-/* What the child needs to know. */
+/* What the child process needs to know. */
 struct task {
 	pid_t vmm;
 	const struct hv_call_code *code;
@@ -55,12 +59,24 @@ pid_t hv_keeper_pid(const struct hv_keeper *k)
 	return k->process.pid;
 }
 
-static struct hv_err *ask(struct hv_keeper *k, struct keeper_message *m)
+/* Returns the message for a request with NR threads, calls or writes. */
+static struct keeper_message *begin(struct hv_keeper *k, enum keeper_op op, size_t nr)
 {
-	struct hv_err *err = hv_helper_send(&k->process, m, sizeof(*m));
+	struct keeper_message *m = &k->message;
+
+	memset(m, 0, KEEPER_HEAD_BYTES);
+	m->op = op;
+	m->nr = (uint32_t)nr;
+	return m;
+}
+
+static struct hv_err *ask(struct hv_keeper *k)
+{
+	struct keeper_message *m = &k->message;
+	struct hv_err *err = hv_helper_send(&k->process, m, keeper_request_bytes(m));
 
 	if (!err)
-		err = hv_helper_receive(&k->process, m, sizeof(*m),
+		err = hv_helper_receive(&k->process, m, keeper_answer_bytes(m),
 					hv_now_ns() + HV_HELPER_ANSWER_NS);
 	if (err)
 		return err;
@@ -69,18 +85,18 @@ static struct hv_err *ask(struct hv_keeper *k, struct keeper_message *m)
 }
 
 struct hv_err *hv_keeper_hold(struct hv_keeper *k, const pid_t *tids, size_t nr, uint64_t max_ns,
-			      bool *ret_all_in_run)
+			      uint64_t *ret_from_ns, bool *ret_all_in_run)
 {
-	HV_AUTO_FREE struct keeper_message *m = hv_alloc(sizeof(*m));
+	struct keeper_message *m;
 	struct hv_err *err;
 
 	if (nr > HV_KEEPER_THREADS_MAX)
 		return hv_err_new(E2BIG, "keeper: %zu threads", nr);
-	m->op = KEEPER_HOLD;
+	m = begin(k, KEEPER_HOLD, nr);
 	m->ns = max_ns;
-	m->nr = (uint32_t)nr;
 	memcpy(m->tids, tids, nr * sizeof(*tids));
-	err = ask(k, m);
+	err = ask(k);
+	*ret_from_ns = m->ns;
 	*ret_all_in_run = !err && m->all_in_run;
 	return err;
 }
@@ -88,18 +104,17 @@ struct hv_err *hv_keeper_hold(struct hv_keeper *k, const pid_t *tids, size_t nr,
 struct hv_err *hv_keeper_calls(struct hv_keeper *k, struct hv_call *calls, size_t nr, void *data,
 			       size_t len_bytes)
 {
-	HV_AUTO_FREE struct keeper_message *m = hv_alloc(sizeof(*m));
+	struct keeper_message *m;
 	struct hv_err *err;
 
 	if (nr > HV_KEEPER_CALLS_MAX || len_bytes > HV_CALL_DATA_MAX)
 		return hv_err_new(E2BIG, "keeper: %zu calls, %zu bytes", nr, len_bytes);
-	m->op = KEEPER_CALLS;
-	m->nr = (uint32_t)nr;
+	m = begin(k, KEEPER_CALLS, nr);
 	m->len_bytes = (uint32_t)len_bytes;
 	memcpy(m->calls, calls, nr * sizeof(*calls));
 	if (len_bytes)
 		memcpy(m->data, data, len_bytes);
-	err = ask(k, m);
+	err = ask(k);
 	if (err)
 		return err;
 	memcpy(calls, m->calls, nr * sizeof(*calls));
@@ -108,13 +123,32 @@ struct hv_err *hv_keeper_calls(struct hv_keeper *k, struct hv_call *calls, size_
 	return NULL;
 }
 
+static struct hv_err *write_some(struct hv_keeper *k, const struct hv_held_write *writes, size_t nr)
+{
+	struct keeper_message *m = begin(k, KEEPER_WRITE, nr);
+
+	memcpy(m->writes, writes, nr * sizeof(*writes));
+	return ask(k);
+}
+
+struct hv_err *hv_keeper_write(struct hv_keeper *k, const struct hv_held_writes *writes)
+{
+	struct hv_err *err = NULL;
+
+	for (size_t done = 0; !err && done < writes->nr; done += KEEPER_WRITES_MAX) {
+		size_t left = writes->nr - done;
+
+		err = write_some(k, writes->list + done,
+				 left < KEEPER_WRITES_MAX ? left : KEEPER_WRITES_MAX);
+	}
+	return err;
+}
+
 struct hv_err *hv_keeper_release(struct hv_keeper *k, uint64_t *ret_ns)
 {
-	HV_AUTO_FREE struct keeper_message *m = hv_alloc(sizeof(*m));
-	struct hv_err *err;
+	struct keeper_message *m = begin(k, KEEPER_RELEASE, 0);
+	struct hv_err *err = ask(k);
 
-	m->op = KEEPER_RELEASE;
-	err = ask(k, m);
 	if (ret_ns && (!err || err->code == ETIMEDOUT))
 		*ret_ns = m->ns;
 	return err;

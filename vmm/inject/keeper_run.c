@@ -1,4 +1,6 @@
-/* The keeper process's side: one loop over the service, its life, and the end of the hold. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The keeper's process: one loop that waits for requests of the service, for its end, and for the
+ * end of the hold. */
 #include "vmm/inject/keeper_run.h"
 
 #include <stdio.h>
@@ -8,7 +10,7 @@
 #include "base/clock.h"
 #include "vmm/helper.h"
 
-#define STOP_NS HV_NS_PER_S /* for a thread to leave the guest */
+#define STOP_NS HV_NS_PER_S /* a thread leaves the guest in this time */
 #define TRIES	200
 
 struct keeper {
@@ -40,7 +42,8 @@ static struct hv_thread *usable(struct keeper *k)
 	return NULL;
 }
 
-/* One that can make calls is needed; a vCPU thread is in KVM_RUN nearly always. */
+/* Moves threads on until one of them can make calls. They nearly always can, since they are in
+ * KVM_RUN most of the time. */
 static struct hv_err *find_usable(struct keeper *k)
 {
 	for (unsigned tries = 0; !usable(k); tries++) {
@@ -67,9 +70,10 @@ static bool all_in_run(const struct keeper *k)
 static struct hv_err *hold(struct keeper *k, struct keeper_message *m)
 {
 	struct hv_err *err;
+	uint64_t from_ns;
 
 	if (k->held || !m->nr)
-		return hv_err_new(EBUSY, "hold: one is under way, or no threads");
+		return hv_err_new(EBUSY, "hold: the threads are already held, or there are none");
 	hv_threads_init(&k->threads, m->tids, m->nr);
 	k->since_ns = hv_now_ns();
 	k->deadline_ns = k->since_ns + STOP_NS;
@@ -83,8 +87,9 @@ static struct hv_err *hold(struct keeper *k, struct keeper_message *m)
 		hv_threads_deinit(&k->threads);
 		return hv_err_in(err, "hold");
 	}
-	/* Not before what the service takes for the hold's begin (hv_hold_check). */
-	k->deadline_ns = hv_now_ns() + m->ns;
+	from_ns = hv_now_ns();
+	k->deadline_ns = from_ns + m->ns;
+	m->ns = from_ns;
 	k->held = true;
 	return NULL;
 }
@@ -92,7 +97,7 @@ static struct hv_err *hold(struct keeper *k, struct keeper_message *m)
 static struct hv_err *not_held(const struct keeper *k)
 {
 	return k->expired ? hv_err_new(ETIMEDOUT, "hold: it had ended by itself")
-			  : hv_err_new(EINVAL, "hold: none");
+			  : hv_err_new(EINVAL, "hold: there is none");
 }
 
 static struct hv_err *calls(struct keeper *k, struct keeper_message *m)
@@ -105,6 +110,13 @@ static struct hv_err *calls(struct keeper *k, struct keeper_message *m)
 		return hv_err_new(EBUSY, "no vCPU thread is at the end of a system call");
 	return hv_call_run(k->vmm, thread, k->code, m->calls, m->nr, m->data, m->len_bytes,
 			   k->deadline_ns);
+}
+
+/* Only this process resumes the threads, and not before this function has returned. */
+static struct hv_err *write_memory(struct keeper *k, struct keeper_message *m)
+{
+	return k->held ? hv_held_writes_make(k->vmm, m->writes, m->nr, k->deadline_ns)
+		       : not_held(k);
 }
 
 static struct hv_err *release(struct keeper *k, struct keeper_message *m)
@@ -124,12 +136,15 @@ static struct hv_err *do_one(struct keeper *k, struct keeper_message *m)
 		return hold(k, m);
 	case KEEPER_CALLS:
 		return calls(k, m);
+	case KEEPER_WRITE:
+		return write_memory(k, m);
 	default:
 		return release(k, m);
 	}
 }
 
-/* Threads that may be seized and running belong to nobody we can ask: our end frees them. */
+/* False: some thread is traced but not known to be stopped. Nothing but the end of this process
+ * frees it. */
 static bool all_known(const struct keeper *k)
 {
 	for (size_t i = 0; i < k->threads.nr; i++)
@@ -145,17 +160,29 @@ static void answer(struct keeper *k, struct keeper_message *m)
 
 	m->code = err ? err->code : 0;
 	snprintf(m->text, sizeof(m->text), "%s", err ? err->message : "");
-	if (send(HV_HELPER_CONTROL, m, sizeof(*m), MSG_NOSIGNAL) < 0 || lost)
+	if (send(HV_HELPER_CONTROL, m, keeper_answer_bytes(m), MSG_NOSIGNAL) < 0 || lost)
 		_exit(1);
 }
 
-/* False: the service has hung up, or this is no message of it. */
+static uint32_t nr_max(uint32_t op)
+{
+	switch (op) {
+	case KEEPER_CALLS:
+		return HV_KEEPER_CALLS_MAX;
+	case KEEPER_WRITE:
+		return KEEPER_WRITES_MAX;
+	default:
+		return HV_KEEPER_THREADS_MAX;
+	}
+}
+
+/* False: the service has closed the connection, or this is not a message of it. */
 static bool receive(struct keeper_message *m)
 {
-	if (recv(HV_HELPER_CONTROL, m, sizeof(*m), 0) != (ssize_t)sizeof(*m))
-		return false;
-	return m->nr <= (m->op == KEEPER_CALLS ? HV_KEEPER_CALLS_MAX : HV_KEEPER_THREADS_MAX) &&
-	       m->len_bytes <= HV_CALL_DATA_MAX;
+	ssize_t len = recv(HV_HELPER_CONTROL, m, sizeof(*m), 0);
+
+	return len >= (ssize_t)KEEPER_HEAD_BYTES && m->nr <= nr_max(m->op) &&
+	       m->len_bytes <= HV_CALL_DATA_MAX && (size_t)len == keeper_request_bytes(m);
 }
 
 _Noreturn void keeper_run(pid_t vmm, const struct hv_call_code *code)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/inject/kvm.h"
 
 #include <dirent.h>
@@ -14,10 +15,11 @@
 #include <sys/syscall.h>
 
 #define VCPUS_MAX	 4096
-#define BATCH_VCPUS	 8 /* whose registers fit into one batch of calls */
+#define BATCH_VCPUS	 8 /* the registers of so many fit into one batch of calls */
 #define NR_SLOTS_DEFAULT 512
 
-/* The block node of vmm/qemu/pin.h has the file open too, for reading. */
+/* Tells the pin's own file from the block node's, which has the same file open for reading
+ * (vmm/qemu/pin.h). */
 bool hv_vmm_can_write(pid_t pid, int fd)
 {
 	unsigned flags = 0;
@@ -58,7 +60,8 @@ static void take_link(struct hv_kvm *k, int fd, const char *target, unsigned *nr
 	}
 }
 
-/* A VMM has mapped what KVM shares with each of its vCPUs, from its start. */
+/* Finds where the VMM has mapped the page that KVM shares with it for each vCPU (struct kvm_run).
+ */
 static void find_runs(struct hv_kvm *k)
 {
 	HV_AUTO_FREE char *line = NULL;
@@ -81,8 +84,9 @@ static void find_runs(struct hv_kvm *k)
 		fclose(f);
 }
 
-/* Ids may have gaps (sockets of 3 cores): vCPU N is the N-th that is there. The file of one that
- * was unplugged stays, for the next with its id (QEMU kvm_park_vcpu); its memory does not. */
+/* vCPU ids may have gaps (sockets of 3 cores); vCPU N is the one with the N-th id. QEMU keeps the
+ * file of a vCPU that was unplugged for the next vCPU with that id (kvm_park_vcpu), but unmaps its
+ * memory. */
 static void close_gaps(struct hv_kvm *k)
 {
 	unsigned nr = 0;
@@ -125,8 +129,9 @@ struct hv_err *hv_kvm_find(pid_t pid, struct hv_kvm *ret)
 	}
 	free(k.vcpu_fds);
 	free(k.run_hvas);
-	return hv_err_new(nr_vms > 1 ? ENOTUNIQ : ENOENT, "process %d: %u KVM machines, %u vCPUs",
-			  (int)pid, nr_vms, k.nr_vcpus);
+	return hv_err_new(nr_vms > 1 ? ENOTUNIQ : ENOENT,
+			  "process %d has %u KVM virtual machines and %u vCPUs", (int)pid, nr_vms,
+			  k.nr_vcpus);
 }
 
 void hv_kvm_deinit(struct hv_kvm *k)
@@ -198,7 +203,8 @@ static struct hv_err *some_registers(const struct hv_kvm *k, struct hv_keeper *k
 		struct hv_span sregs = {(const uint8_t *)&data[i].sregs, sizeof(data[i].sregs)};
 
 		if (!arch->decode_kvm_registers(regs, sregs, &ret[first + i]))
-			err = hv_err_new(EPROTO, "inject: registers of vCPU %u", first + i);
+			err = hv_err_new(EPROTO, "inject: registers of vCPU %u are not understood",
+					 first + i);
 	}
 	return err;
 }
@@ -231,7 +237,7 @@ static struct hv_err *make_file(struct hv_keeper *keeper, char *name, size_t len
 {
 	struct hv_call call = {
 		.nr = SYS_memfd_create,
-		.args = {0, MFD_CLOEXEC},
+		.args = {0, MFD_CLOEXEC | MFD_ALLOW_SEALING},
 		.data_args = 1,
 	};
 	struct hv_err *err = hv_keeper_calls(keeper, &call, 1, name, len_bytes);
@@ -268,7 +274,8 @@ struct hv_err *hv_kvm_make_shadow_file(struct hv_keeper *keeper, const struct hv
 	return make_file(keeper, name, sizeof(name), ret_fd);
 }
 
-/* Where the VMM has FD mapped from its start; 0: nowhere. Its inode says which it is. */
+/* Where the VMM has mapped the region's file from its first byte on; 0: nowhere. The file is
+ * recognised by its inode. */
 static uint64_t find_mapping(const struct hv_kvm *k, uint64_t len_bytes)
 {
 	HV_AUTO_FREE char *line = NULL;
@@ -303,8 +310,9 @@ static struct hv_call call_mmap(const struct hv_kvm *k, uint64_t hint, uint64_t 
 	};
 }
 
-/* Where a huge page of the file can be one of the VMM's page tables, and so of KVM's: a little
- * below HVA, if nothing is there. The kernel decides; each state does until the slot is made. */
+/* Maps the region at an aligned address a little below HVA, if nothing is there, so that huge pages
+ * of the file can be mapped in the VMM's page tables and in KVM's. The kernel chooses the address,
+ * and any address will do. */
 static struct hv_err *align_mapping(struct hv_kvm *k, struct hv_keeper *keeper, uint64_t hva,
 				    uint64_t len_bytes, uint64_t *ret_hva)
 {
@@ -343,7 +351,7 @@ static struct hv_err *make_mapping(struct hv_kvm *k, struct hv_keeper *keeper, u
 					  : NULL;
 }
 
-/* Not for a region whose slot is there. */
+/* Undoes what was done for a region that has no slot. */
 static struct hv_err *unmake(struct hv_kvm *k, struct hv_keeper *keeper, uint64_t hva,
 			     uint64_t len_bytes)
 {
@@ -357,8 +365,9 @@ static struct hv_err *unmake(struct hv_kvm *k, struct hv_keeper *keeper, uint64_
 	return err;
 }
 
-/* A slot that exists is left alone by KVM when the address in the VMM differs (EINVAL), and a place
- * that another slot has is EEXIST; the same again changes nothing (__kvm_set_memory_region). */
+/* KVM refuses to change the address in the VMM of a slot that exists (EINVAL), and a place that
+ * another slot has (EEXIST). To set the same slot again changes nothing (__kvm_set_memory_region).
+ */
 struct hv_err *hv_kvm_make_region(struct hv_kvm *k, struct hv_keeper *keeper, uint64_t len_bytes,
 				  uint64_t *ret_hva)
 {

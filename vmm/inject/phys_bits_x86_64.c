@@ -1,5 +1,6 @@
-/* Bits of guest-physical addresses on x86-64: of the guest by its CPUID, of the host by
- * /proc/cpuinfo. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How many bits guest-physical addresses have on x86-64: for the guest by its CPUID, for the host
+ * by /proc/cpuinfo. */
 #include <linux/kvm.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 
 #define CPUID_ENTRIES	200
 #define CPUID_ADDRESSES 0x80000008u
-#define BITS_DEFAULT	36 /* of a CPU without that leaf */
+#define BITS_DEFAULT	36 /* for a CPU without that leaf */
 
 /* "address sizes	: 48 bits physical, 48 bits virtual" */
 static unsigned host_phys_bits(void)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/inject/place.h"
 
 #include <inttypes.h>
@@ -12,7 +13,7 @@
 #define BITS_MIN    36
 #define BITS_MAX    52
 #define SPACE_BYTES (1ull << 51)
-#define HT_BYTES    (16 * GIB) /* the hole, rounded up */
+#define HT_BYTES    (16 * GIB) /* the size of HyperTransport's hole, rounded up */
 #define REGION_WORD "memfd:hvtrace-region-"
 
 void hv_taken_add(struct hv_taken_list *t, uint64_t start, uint64_t end)

@@ -1,5 +1,7 @@
-/* Where injected memory goes: a guest-physical place that nothing of the machine has or will have,
- * and what /proc says about the VMM's KVM files. Pure: text and numbers in, values out. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where the region goes when it is injected: guest-physical addresses that nothing in the guest
+ * uses or will use. Also decodes what /proc says about the VMM's KVM files. Pure: text and numbers
+ * in, values out. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,39 +22,40 @@ struct hv_taken_list {
 
 void hv_taken_add(struct hv_taken_list *t, uint64_t start, uint64_t end);
 void hv_taken_deinit(struct hv_taken_list *t);
-/* Every range in the text of `info mtree`, of whatever address space and kind, but those that are
- * the whole of a space. */
+/* Adds every range in the text of `info mtree`, of all address spaces and kinds, except those that
+ * are as large as an address space. */
 void hv_taken_parse(struct hv_taken_list *t, const char *text);
 
 #define HV_PLACE_UNIT (2ull << 20)
 
-/* The highest place for LEN bytes, aligned to HV_PLACE_UNIT, in the lower three quarters of what
- * PHYS_BITS can address (firmware puts windows for PCI into the last eighth, AMD has
- * HyperTransport's hole in the last 12 GiB), above 4 GiB and FLOOR. False: none. */
+/* Chooses the highest place for LEN bytes that is aligned to HV_PLACE_UNIT, above 4 GiB and FLOOR,
+ * and in the lower three quarters of what PHYS_BITS can address: firmware puts windows for PCI into
+ * the last eighth, and AMD has HyperTransport's hole in the last 12 GiB. False: there is none. */
 bool hv_place_choose(const struct hv_taken_list *taken, unsigned phys_bits, uint64_t floor,
 		     uint64_t len_bytes, struct hv_gpa *ret);
 
-/* Bytes of a size as QEMU writes them ("4G", "524288k", no unit: MiB). False: no size. */
+/* Decodes a size as QEMU's options have it ("4G", "524288k"; MiB without a unit). False: TEXT is
+ * not a size. */
 bool hv_size_parse(const char *text, uint64_t *ret);
 
-/* The link of a file descriptor. */
+/* What the link of a file descriptor in /proc says. */
 enum hv_fd_kind { HV_FD_OTHER, HV_FD_VM, HV_FD_VCPU, HV_FD_REGION, HV_FD_PIN };
 struct hv_fd_link {
 	enum hv_fd_kind kind;
-	unsigned vcpu; /* id, HV_FD_VCPU */
-	uint32_t slot; /* HV_FD_REGION */
+	unsigned vcpu; /* id; of HV_FD_VCPU */
+	uint32_t slot; /* this and gpa: of HV_FD_REGION */
 	struct hv_gpa gpa;
 };
 struct hv_fd_link hv_fd_link_parse(const char *target);
-/* The name of the region's memfd, which says what a later hvtrace must know. */
+/* The name of the region's memfd, from which a later hvtrace learns where the region is. */
 #define HV_REGION_NAME_LEN 64
-#define HV_PIN_FILE	   "hvtrace-pin" /* of the memfd with the image of vmm/qemu/pin.h */
+#define HV_PIN_FILE	   "hvtrace-pin" /* the name of the memfd with the image of vmm/qemu/pin.h */
 void hv_region_name(uint32_t slot, struct hv_gpa gpa, char ret[HV_REGION_NAME_LEN]);
 
-/* The shadow file's name (shadow.h): all of its window but the file's own number. */
+/* The name of the shadow file (shadow.h), which has everything about its window in it. */
 struct hv_shadow;
 #define HV_SHADOW_FILE	   "hvtrace-shadow-"
 #define HV_SHADOW_NAME_LEN 160
 void hv_shadow_name(const struct hv_shadow *s, char ret[HV_SHADOW_NAME_LEN]);
-/* False: TARGET, the link of a file descriptor, is none. */
+/* Decodes TARGET, the link of a file descriptor. False: it is not a shadow file's. */
 bool hv_shadow_parse(const char *target, struct hv_shadow *ret);

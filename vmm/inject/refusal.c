@@ -1,4 +1,5 @@
-/* Why the VMM's threads may not be stopped, or made to make calls. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Why the VMM's threads must not be stopped or made to execute calls. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@ struct hv_err *hv_inject_not_possible(struct hv_err *why)
 	return hv_err_mark(hv_err_in(why, "injection is not possible"), HV_ERR_NEEDS_MONITOR);
 }
 
-/* KEY's number in a thread's status; 0 when there is none. */
+/* The number after KEY in a thread's status; 0: there is none. */
 static long status_of(pid_t pid, const char *tid, const char *key)
 {
 	HV_AUTO_FREE char *line = NULL;
@@ -38,16 +39,16 @@ static struct hv_err *check_filter(const struct hv_inject *j, const char *tid)
 
 	if (!status_of(pid, tid, "Seccomp:"))
 		return NULL;
-	/* QEMU loads one; older kernels do not count them */
+	/* QEMU's sandbox is one filter. Older kernels do not tell how many there are. */
 	hv_process_arg(&j->m->process, "-sandbox", 0, &sandbox);
 	if (!strncmp(sandbox, "on", 2) && status_of(pid, tid, "Seccomp_filters:") <= 1)
 		return NULL;
 	return hv_err_new(EPERM, "the VMM has a seccomp filter that is not QEMU's own sandbox: "
-				 "what it does to injected calls is not known");
+				 "injected calls may kill it");
 }
 
-/* "x86_Thread_features:\tshstk wrss", since Linux 6.6 (2fab02b25ae7); another line says which of
- * them are locked. */
+/* Linux has a line "x86_Thread_features:\tshstk wrss" since 6.6 (2fab02b25ae7). Another line says
+ * which of these features are locked. */
 bool hv_status_line_has_shadow_stack(const char *line)
 {
 	static const char key[] = "x86_Thread_features:";
@@ -64,7 +65,8 @@ bool hv_status_line_has_shadow_stack(const char *line)
 	return false;
 }
 
-/* rt_sigreturn wants a token there, and `ret` the return address: the thread would be killed. */
+/* With a shadow stack the thread would be killed: rt_sigreturn expects a token on it, and `ret` the
+ * return address. */
 static struct hv_err *check_shadow_stack(const struct hv_inject *j, const char *tid)
 {
 	HV_AUTO_FREE char *line = NULL;
@@ -80,8 +82,8 @@ static struct hv_err *check_shadow_stack(const struct hv_inject *j, const char *
 	if (f)
 		fclose(f);
 	return has ? hv_err_new(ENOTSUP,
-				"the VMM's threads have shadow stacks (thread %s), which "
-				"an injected call would break",
+				"the VMM's threads have shadow stacks (thread %s), so an "
+				"injected call would kill them",
 				tid)
 		   : NULL;
 }
@@ -116,7 +118,7 @@ static struct hv_err *check_threads(const struct hv_inject *j, thread_check chec
 	return err;
 }
 
-/* Opening a process's memory asks what attaching to it asks (Yama and all). */
+/* Opening a process's memory needs the same permissions as attaching to it (Yama's included). */
 struct hv_err *hv_inject_check_rights(const struct hv_inject *j)
 {
 	pid_t pid = j->m->process.pid;
@@ -127,7 +129,7 @@ struct hv_err *hv_inject_check_rights(const struct hv_inject *j)
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return hv_err_new(errno,
-				  "no right to ptrace the VMM, process %d: %s "
+				  "no permission to ptrace the VMM, process %d: %s "
 				  "(CAP_SYS_PTRACE, kernel.yama.ptrace_scope)",
 				  (int)pid, strerror(errno));
 	return NULL;

@@ -1,5 +1,6 @@
-/* Memory shared with the guest, made by the VMM: where it goes, finding it again; and the file that
- * keeps the machine where it is while that memory is needed. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The region of a guest that is reached by injection: choosing its place, having the VMM make it,
+ * finding it again. Also the pin's file, which keeps the domain from being migrated. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "vmm/inject/state.h"
+#include "vmm/shared_memory.h"
 #include "vmm/qemu/pin.h"
 
 #define SLOTS_TRIED 4
@@ -18,7 +20,7 @@
 #define MADV_COLLAPSE 25 /* Linux 6.1, 7d8faaf15545 */
 #endif
 
-/* The window for PCI that the firmware tells the guest of, by QEMU's own properties. */
+/* Adds the window for PCI that the firmware tells the guest of. QEMU has it as properties. */
 static void add_pci_window(const struct hv_inject *j, const char *bridge, struct hv_taken_list *t)
 {
 	static const char *const names[] = {"pci-hole64-start", "pci-hole64-end"};
@@ -55,7 +57,7 @@ static struct hv_err *load_taken(const struct hv_inject *j, struct hv_taken_list
 	return NULL;
 }
 
-/* Above what memory hotplug may fill: each DIMM is aligned to 1 GiB (hw/i386/pc.c). */
+/* The end of what memory hotplug may use. Each DIMM is aligned to 1 GiB (hw/i386/pc.c). */
 static uint64_t hotplug_end(const struct hv_inject *j)
 {
 	const char *value = "";
@@ -76,8 +78,8 @@ static struct hv_err *make_new(struct hv_inject *j, const struct hv_taken_list *
 {
 	uint32_t nr_slots = hv_kvm_nr_slots();
 	uint64_t floor = hotplug_end(j);
-	struct hv_err *err = hv_err_new(ENOSPC, "inject: no guest-physical place for the region "
-						"above its memory");
+	struct hv_err *err = hv_err_new(ENOSPC, "inject: no free guest-physical addresses "
+						"above the guest's RAM for the region");
 
 	for (; bits >= BITS_MIN; bits--) {
 		struct hv_gpa gpa;
@@ -125,7 +127,7 @@ static struct hv_err *find_again(struct hv_inject *j)
 							   HV_INJECT_REGION_BYTES, &j->region_hva));
 }
 
-/* Room at an address that huge pages can have, and no memory yet. */
+/* Reserves addresses that are aligned for huge pages, without memory. */
 static uint8_t *reserve_aligned(uint64_t len_bytes)
 {
 	uint64_t len = len_bytes + HV_REGION_ALIGN, start, end;
@@ -153,13 +155,17 @@ static struct hv_err *map_region(struct hv_inject *j)
 	if (fd < 0)
 		return hv_err_new(errno, "inject: pidfd_getfd: %s", strerror(errno));
 	if (fstat(fd, &st) < 0 || st.st_size != (off_t)HV_INJECT_REGION_BYTES)
-		return hv_err_new(EPROTO, "inject: region of %lld bytes", (long long)st.st_size);
+		return hv_err_new(EPROTO, "inject: the region found has %lld bytes",
+				  (long long)st.st_size);
 	room = reserve_aligned(HV_INJECT_REGION_BYTES);
 	host = mmap(room, HV_INJECT_REGION_BYTES, PROT_READ | PROT_WRITE,
 		    MAP_SHARED | (room ? MAP_FIXED : 0), fd, 0);
 	if (host == MAP_FAILED)
 		return hv_err_new(errno, "inject: mapping the region: %s", strerror(errno));
-	/* not the keeper's, which may outlive us for a moment */
+	/* Nobody can truncate it any more. EPERM: an earlier hvtrace made it without this. */
+	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+	hv_shared_add(host, HV_INJECT_REGION_BYTES, fd);
+	/* the keeper, which may outlive us for a moment, does not need it */
 	madvise(host, HV_INJECT_REGION_BYTES, MADV_DONTFORK);
 	j->m->region = (struct hv_region){
 		.gpa = j->kvm.region.gpa, .host = host, .len_bytes = HV_INJECT_REGION_BYTES};
@@ -182,6 +188,7 @@ void hv_inject_drop_region(struct hv_inject *j)
 {
 	if (!j->m->region.host)
 		return;
+	hv_shared_remove(j->m->region.host, j->m->region.len_bytes);
 	munmap(j->m->region.host, j->m->region.len_bytes);
 	hv_close_at(&j->m->region_fd);
 	j->m->region = (struct hv_region){0};
@@ -191,7 +198,7 @@ void hv_inject_want_huge(const struct hv_inject *j)
 {
 	const volatile uint8_t *host = j->m->region.host;
 
-	/* not of what is empty: a look makes a page */
+	/* Huge pages are not made of what is empty; a read allocates a page. */
 	for (uint64_t at = 0; host && at < HV_INJECT_REGION_BYTES; at += HV_REGION_ALIGN)
 		(void)host[at];
 	if (host)
@@ -218,21 +225,22 @@ static struct hv_err *fill_pin_file(const struct hv_inject *j)
 
 	hv_pin_image(image);
 	if (fd >= 0 && !is_pin_file(fd))
-		return hv_err_new(EBADF, "inject: file %d of the VMM is another", j->kvm.pin_fd);
+		return hv_err_new(EBADF, "inject: file %d of the VMM is not the pin's",
+				  j->kvm.pin_fd);
 	if (fd < 0 || pwrite(fd, image, sizeof(image), 0) != (ssize_t)sizeof(image))
 		return hv_err_new(errno, "inject: file %d of the VMM: %s", j->kvm.pin_fd,
 				  strerror(errno));
 	return NULL;
 }
 
-/* The VMM opens the file by its own descriptor: no other path leads to it. */
+/* The VMM opens the file by its own descriptor in /proc, which is the only path to it. */
 struct hv_err *hv_inject_pin(struct hv_inject *j)
 {
-	bool stands = false;
-	struct hv_err *err = hv_pin_stands(j->m->monitor, &stands);
+	bool is_set = false;
+	struct hv_err *err = hv_pin_is_set(j->m->monitor, &is_set);
 	char path[40];
 
-	if (!err && stands)
+	if (!err && is_set)
 		return NULL;
 	if (!err && j->kvm.pin_fd < 0) {
 		err = hv_inject_stop(j);
@@ -244,5 +252,5 @@ struct hv_err *hv_inject_pin(struct hv_inject *j)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", j->kvm.pin_fd);
 	if (!err)
 		err = hv_pin_set(j->m->monitor, path);
-	return hv_err_in(err, "the machine cannot be kept from being migrated meanwhile");
+	return hv_err_in(err, "the domain cannot be kept from being migrated while it is traced");
 }

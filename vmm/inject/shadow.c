@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/inject/shadow.h"
 
 #include <dirent.h>
@@ -14,16 +15,15 @@
 #include <sys/vfs.h>
 
 #include "vmm/inject/state.h"
-#include "vmm/text_store.h"
 
 #define PAGE	   4096ull
 #define WINDOW_MAX (1ull << 30)
 
 enum page_state {
 	NONE,
-	PREPARED, /* a copy of some moment */
-	FRESH,	  /* under this hold: a copy, with changes */
-	STANDING, /* what the guest sees */
+	PREPARED, /* has a copy, which may be out of date */
+	FRESH,	  /* has a copy that is up to date and has changes of this hold in it */
+	IN_PLACE, /* the copy is mapped instead of the RAM's page */
 };
 
 void hv_shadow_init(struct hv_shadow *s)
@@ -44,7 +44,7 @@ uint8_t *hv_shadow_at(const struct hv_shadow *s, struct hv_gpa gpa)
 {
 	uint64_t off = gpa.v - s->start.v;
 
-	if (!s->nr_standing || off >= s->len_bytes || s->pages[off / PAGE] != STANDING)
+	if (!s->nr_in_place || off >= s->len_bytes || s->pages[off / PAGE] != IN_PLACE)
 		return NULL;
 	return s->host + off;
 }
@@ -60,7 +60,8 @@ static struct hv_err *open_here(struct hv_inject *j, struct hv_shadow *s)
 	if (fd < 0 || s->ram_here < 0)
 		return hv_err_new(errno, "shadow: pidfd_getfd: %s", strerror(errno));
 	if (ftruncate(fd, (off_t)s->len_bytes) < 0)
-		return hv_err_new(errno, "shadow: its file: %s", strerror(errno));
+		return hv_err_new(errno, "shadow: sizing its file: %s", strerror(errno));
+	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW); /* as the region's (region.c) */
 	host = mmap(NULL, s->len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (host == MAP_FAILED)
 		return hv_err_new(errno, "shadow: mapping its file: %s", strerror(errno));
@@ -70,7 +71,8 @@ static struct hv_err *open_here(struct hv_inject *j, struct hv_shadow *s)
 	return NULL;
 }
 
-/* The VMM's number of the file with this inode, open for reading and writing; -1: none. */
+/* The VMM's descriptor of the file with this inode that is open for reading and writing; -1: none.
+ */
 static int find_file(pid_t pid, dev_t dev, ino_t ino)
 {
 	struct dirent *entry;
@@ -102,7 +104,7 @@ static const struct hv_ram_range *range_of(const struct hv_inject *j, struct hv_
 	return NULL;
 }
 
-/* Whether pages of R can be shadowed; *RET_FD: the VMM's number of its file. */
+/* Whether pages of R can be replaced by copies. *RET_FD is the VMM's descriptor of its file. */
 static bool can_shadow(struct hv_inject *j, const struct hv_ram_range *r, struct hv_piece *ret,
 		       int *ret_fd)
 {
@@ -134,11 +136,11 @@ struct hv_err *hv_shadow_want(struct hv_inject *j)
 			return NULL;
 		}
 	return hv_err_new(ENOTSUP,
-			  "the machine's RAM is private or of huge pages: its pages cannot "
-			  "be replaced one by one");
+			  "the guest's RAM is private or has huge pages, so single pages of "
+			  "it cannot be replaced");
 }
 
-/* The window around GPA, and its file; nothing when GPA cannot be shadowed. */
+/* Makes the window around GPA and its file, if pages there can be replaced. */
 static struct hv_err *make_window(struct hv_inject *j, struct hv_gpa gpa)
 {
 	const struct hv_ram_range *r = range_of(j, gpa);
@@ -167,8 +169,9 @@ static struct hv_err *make_window(struct hv_inject *j, struct hv_gpa gpa)
 
 /* ---- what is there already ---- */
 
-/* What the VMM's mappings say; a copy that is not there may be written again. */
-static void find_standing(pid_t pid, struct hv_shadow *s)
+/* Finds which copies are in place by the VMM's mappings. A copy that is not in place may be
+ * written. */
+static void find_in_place(pid_t pid, struct hv_shadow *s)
 {
 	HV_AUTO_FREE char *line = NULL;
 	size_t cap = 0;
@@ -181,7 +184,7 @@ static void find_standing(pid_t pid, struct hv_shadow *s)
 		return;
 	for (uint64_t page = 0; page < s->len_bytes / PAGE; page++)
 		s->pages[page] = s->pages[page] == NONE ? NONE : PREPARED;
-	s->nr_standing = 0;
+	s->nr_in_place = 0;
 	while (getline(&line, &cap, f) > 0) {
 		struct hv_vma vma;
 
@@ -189,8 +192,8 @@ static void find_standing(pid_t pid, struct hv_shadow *s)
 		    vma.start - s->hva != vma.file_off || vma.end - s->hva > s->len_bytes)
 			continue;
 		for (uint64_t off = vma.file_off; off < vma.end - s->hva; off += PAGE) {
-			s->pages[off / PAGE] = STANDING;
-			s->nr_standing++;
+			s->pages[off / PAGE] = IN_PLACE;
+			s->nr_in_place++;
 		}
 	}
 	fclose(f);
@@ -200,11 +203,11 @@ void hv_shadow_look_again(struct hv_inject *j, bool all_in_run)
 {
 	if (!j->shadow.in_doubt)
 		return;
-	find_standing(j->m->process.pid, &j->shadow);
+	find_in_place(j->m->process.pid, &j->shadow);
 	j->shadow.in_doubt = !all_in_run;
 }
 
-/* Takes ERR, after which nobody knows which copies are in place. */
+/* Takes ERR, the error of a call after which it is not known which copies are in place. */
 static struct hv_err *doubt(struct hv_inject *j, struct hv_err *err)
 {
 	if (!err)
@@ -238,7 +241,7 @@ struct hv_err *hv_shadow_find(struct hv_inject *j)
 		return NULL;
 	err = open_here(j, s);
 	if (!err)
-		find_standing(pid, s);
+		find_in_place(pid, s);
 	return err;
 }
 
@@ -264,7 +267,7 @@ struct hv_err *hv_shadow_prepare(struct hv_inject *j, const struct hv_gpa *gpas,
 	return err;
 }
 
-/* A copy of some moment becomes one of now. */
+/* Brings a copy up to date. */
 static struct hv_err *freshen(struct hv_inject *j, uint64_t off)
 {
 	struct hv_shadow *s = &j->shadow;
@@ -279,22 +282,52 @@ static struct hv_err *freshen(struct hv_inject *j, uint64_t off)
 	return NULL;
 }
 
-static struct hv_err *write_one(struct hv_inject *j, const struct hv_text_write *w)
+static struct hv_err *add_in_place(struct hv_inject *j, struct hv_gpa gpa, const uint8_t *bytes,
+				   size_t len, struct hv_held_writes *in_place)
+{
+	const struct hv_region *region = &j->m->region;
+	uint64_t off = gpa.v - region->gpa.v, hva = 0, room = 0;
+
+	if (region->host && off < region->len_bytes && len <= region->len_bytes - off)
+		hva = j->region_hva + off;
+	else if (!hv_ram_find(&j->m->ram, gpa, &hva, &room) || room < len)
+		return hv_err_new(EFAULT, "no RAM at guest physical 0x%" PRIx64 " (%zu bytes)",
+				  gpa.v, len);
+	hv_held_writes_add(in_place, hva, bytes, len);
+	return NULL;
+}
+
+/* Writes bytes of one page. A copy that is not in place is written here. */
+static struct hv_err *write_in_page(struct hv_inject *j, struct hv_gpa gpa, const uint8_t *bytes,
+				    size_t len, struct hv_held_writes *in_place)
 {
 	struct hv_shadow *s = &j->shadow;
-	uint64_t off = w->gpa.v - s->start.v;
+	uint64_t off = gpa.v - s->start.v;
+	uint8_t state = s->pages && off < s->len_bytes ? s->pages[off / PAGE] : NONE;
 	struct hv_err *err;
-	uint8_t state;
 
-	if (!s->pages || off >= s->len_bytes || s->pages[off / PAGE] == NONE)
-		return hv_machine_hold_write_text(j->m, w, 1);
-	state = s->pages[off / PAGE];
-	if (state == PREPARED && !s->wanted)
-		return hv_machine_hold_write_text(j->m, w, 1);
+	if (state == NONE || state == IN_PLACE || (state == PREPARED && !s->wanted))
+		return add_in_place(j, gpa, bytes, len, in_place);
 	err = state == PREPARED ? freshen(j, off & ~(PAGE - 1)) : NULL;
 	if (!err)
-		hv_text_store(s->host, off, w->bytes, w->len_bytes);
+		memcpy(s->host + off, bytes, len);
 	return err;
+}
+
+struct hv_err *hv_shadow_write(struct hv_inject *j, const struct hv_hold_write *w,
+			       struct hv_held_writes *in_place)
+{
+	size_t room = PAGE - w->gpa.v % PAGE;
+	size_t first = w->len_bytes < room ? w->len_bytes : room;
+	struct hv_err *err;
+
+	if (!j->shadow.pages)
+		return add_in_place(j, w->gpa, w->bytes, w->len_bytes, in_place);
+	err = write_in_page(j, w->gpa, w->bytes, first, in_place);
+	if (err || first == w->len_bytes)
+		return err;
+	return write_in_page(j, hv_gpa_add(w->gpa, first), w->bytes + first, w->len_bytes - first,
+			     in_place);
 }
 
 static struct hv_err *map_runs(struct hv_inject *j, struct hv_call *calls, size_t nr)
@@ -306,8 +339,8 @@ static struct hv_err *map_runs(struct hv_inject *j, struct hv_call *calls, size_
 		uint64_t first = calls[i].args[5] / PAGE, pages = calls[i].args[1] / PAGE;
 
 		if ((uint64_t)calls[i].result == calls[i].args[0]) {
-			memset(s->pages + first, STANDING, pages);
-			s->nr_standing += pages;
+			memset(s->pages + first, IN_PLACE, pages);
+			s->nr_in_place += pages;
 		} else {
 			err = doubt(j, hv_err_new(ENOMEM, "shadow: mmap in the VMM: %s",
 						  strerror((int)-calls[i].result)));
@@ -316,29 +349,24 @@ static struct hv_err *map_runs(struct hv_inject *j, struct hv_call *calls, size_
 	return err;
 }
 
-/* FRESH pages of the window between two writes, in runs. */
-static struct hv_err *put_in_place(struct hv_inject *j, uint64_t first, uint64_t last)
+static struct hv_err *put_in_place(struct hv_inject *j)
 {
 	struct hv_shadow *s = &j->shadow;
+	const uint8_t *end = s->pages + s->len_bytes / PAGE, *next = s->pages;
 	struct hv_call calls[HV_KEEPER_CALLS_MAX];
 	struct hv_err *err = NULL;
 	size_t nr = 0;
 
-	for (uint64_t at = first; !err && at <= last;) {
-		uint64_t end = at;
+	while (!err && (next = memchr(next, FRESH, (size_t)(end - next)))) {
+		uint64_t off = (uint64_t)(next - s->pages) * PAGE, len = 0;
 
-		while (end <= last && s->pages[end] == FRESH)
-			end++;
-		if (end == at) {
-			at++;
-			continue;
-		}
+		for (; next < end && *next == FRESH; next++)
+			len += PAGE;
 		calls[nr++] = (struct hv_call){
 			.nr = SYS_mmap,
-			.args = {s->hva + at * PAGE, (end - at) * PAGE, PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_FIXED, (uint64_t)s->fd, at * PAGE},
+			.args = {s->hva + off, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+				 (uint64_t)s->fd, off},
 		};
-		at = end;
 		if (nr == HV_KEEPER_CALLS_MAX) {
 			err = map_runs(j, calls, nr);
 			nr = 0;
@@ -347,35 +375,22 @@ static struct hv_err *put_in_place(struct hv_inject *j, uint64_t first, uint64_t
 	return err ? err : map_runs(j, calls, nr);
 }
 
-struct hv_err *hv_shadow_write(struct hv_inject *j, const struct hv_text_write *writes, size_t nr)
+struct hv_err *hv_shadow_put_in_place(struct hv_inject *j, struct hv_err *err)
 {
-	struct hv_shadow *s = &j->shadow;
-	uint64_t first = UINT64_MAX, last = 0;
-	struct hv_err *err = NULL;
-
-	for (size_t i = 0; !err && i < nr; i++) {
-		uint64_t page = (writes[i].gpa.v - s->start.v) / PAGE;
-
-		err = write_one(j, &writes[i]);
-		if (!s->pages || page >= s->len_bytes / PAGE || s->pages[page] != FRESH)
-			continue;
-		first = page < first ? page : first;
-		last = page > last ? page : last;
-	}
-	if (err)
-		return doubt(j, err);
-	return first > last ? NULL : put_in_place(j, first, last);
+	if (!j->shadow.pages)
+		return err;
+	return err ? doubt(j, err) : put_in_place(j);
 }
 
 /* ---- back ---- */
 
-struct setting { /* what QEMU asked of the kernel for the RAM's memory */
+struct setting { /* flags and advice that QEMU gave the kernel for the RAM's memory */
 	int map_flags;
 	int advice[4];
 	unsigned nr_advices;
 };
 
-/* By a mapping of it that is left (proc(5), VmFlags). */
+/* Reads them from a mapping of the RAM that is left (proc(5), VmFlags). */
 static void load_setting(const struct hv_inject *j, struct setting *ret)
 {
 	static const struct {
@@ -412,7 +427,8 @@ static void load_setting(const struct hv_inject *j, struct setting *ret)
 		ret->map_flags = MAP_NORESERVE;
 }
 
-/* Pages the guest changed itself: all that still differs, our sites being restored. */
+/* Copies to the RAM's file what the guest changed in the copies. That is all that differs, since
+ * the sites are put back before. */
 static struct hv_err *carry_over(const struct hv_shadow *s, uint64_t *ret_first, uint64_t *ret_last)
 {
 	uint8_t old[PAGE];
@@ -423,7 +439,7 @@ static struct hv_err *carry_over(const struct hv_shadow *s, uint64_t *ret_first,
 		off_t at = (off_t)(s->ram_off + page * PAGE);
 		const uint8_t *now = s->host + page * PAGE;
 
-		if (s->pages[page] != STANDING)
+		if (s->pages[page] != IN_PLACE)
 			continue;
 		*ret_first = page < *ret_first ? page : *ret_first;
 		*ret_last = page;
@@ -441,8 +457,9 @@ static struct hv_err *put_back_held(struct hv_inject *j, const struct setting *w
 	struct hv_shadow *s = &j->shadow;
 	struct hv_call calls[5];
 	uint64_t first, last;
-	struct hv_err *err = s->in_doubt ? hv_err_new(EBUSY, "shadow: a call may be made still")
-					 : carry_over(s, &first, &last);
+	struct hv_err *err =
+		s->in_doubt ? hv_err_new(EBUSY, "shadow: an injected call may not have ended yet")
+			    : carry_over(s, &first, &last);
 	uint64_t hva, len;
 
 	if (err || first > last)
@@ -470,7 +487,7 @@ struct hv_err *hv_shadow_put_back(struct hv_inject *j)
 	struct setting was;
 	struct hv_err *err;
 
-	if (!s->nr_standing && !s->in_doubt)
+	if (!s->nr_in_place && !s->in_doubt)
 		return NULL;
 	load_setting(j, &was);
 	err = hv_inject_stop(j);
@@ -479,7 +496,7 @@ struct hv_err *hv_shadow_put_back(struct hv_inject *j)
 	if (err)
 		return err;
 	memset(s->pages, NONE, s->len_bytes / PAGE);
-	s->nr_standing = 0;
+	s->nr_in_place = 0;
 	madvise(s->host, s->len_bytes, MADV_REMOVE);
 	return NULL;
 }

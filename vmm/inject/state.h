@@ -1,4 +1,5 @@
-/* What the parts of the inject way share. Internal to vmm/inject*.c. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The state that the files of this folder share. */
 #pragma once
 
 #include "vmm/inject/shadow.h"
@@ -8,37 +9,39 @@
 #define HV_INJECT_REGION_BYTES (64ull << 20)
 
 struct hv_inject {
-	struct hv_machine *m; /* its region is ours, not the ivshmem device's */
+	struct hv_machine *m; /* its region is the injected one, not an ivshmem device's */
 	struct hv_call_code code;
 	struct hv_kvm kvm;
 	struct hv_keeper *keeper;
 	uint64_t region_hva;
 	uint64_t held_ns;
+	uint64_t held_from_ns; /* the time of the last hold counts from here */
 	struct hv_sync sync;
-	pid_t *tids;		   /* owned; of the vCPUs that KVM, SYNC and REGS are about */
-	struct hv_vcpu_regs *regs; /* owned; of the hold under way, if HAS_REGS */
+	pid_t *tids;		   /* owned; of the vCPUs that KVM, SYNC and REGS describe */
+	struct hv_vcpu_regs *regs; /* owned; of the current hold, if HAS_REGS */
 	bool has_regs;
 	struct hv_shadow shadow;
 };
 
-/* refusal.c: why the VMM's threads may not be stopped or made to make calls. */
+/* refusal.c: why the VMM's threads must not be stopped or made to execute calls. */
 struct hv_err *hv_inject_check_rights(const struct hv_inject *j) hv_must_use;
 /* Seccomp filters, shadow stacks. */
 struct hv_err *hv_inject_check_filters(const struct hv_inject *j) hv_must_use;
-/* A line of a thread's status in /proc: it has a shadow stack of user mode. */
+/* Whether LINE of a thread's status in /proc says that it has a user-mode shadow stack. */
 bool hv_status_line_has_shadow_stack(const char *line);
 struct hv_err *hv_inject_check_debugger(const struct hv_inject *j) hv_must_use;
 
-/* inject.c: a stop for one request, and going on after it: ERR, or that of going on. */
+/* inject.c: a hold for one request, and its end. GO_ON takes ERR and returns it, or its own error.
+ */
 struct hv_err *hv_inject_stop(struct hv_inject *j) hv_must_use;
 struct hv_err *hv_inject_go_on(struct hv_inject *j, struct hv_err *err) hv_must_use;
 
-/* region.c: makes the region or finds it again, once; the machine's region afterwards. */
+/* region.c: makes or finds the region, once, and maps it as J->m->region. */
 struct hv_err *hv_inject_region(struct hv_inject *j) hv_must_use;
 void hv_inject_drop_region(struct hv_inject *j);
-/* The first touch of each page of the region is an exit of the guest's: of 2 MiB instead of 4 KiB
- * where the kernel makes huge pages on request, whatever it does by itself (madvise(2)). What is in
- * the region stays. */
+/* Makes the region's memory huge pages where the kernel does that on request (madvise(2),
+ * MADV_COLLAPSE): the guest's first access to each page is an exit, and 2 MiB pages need fewer of
+ * them than pages of 4 KiB. The contents of the region stay. */
 void hv_inject_want_huge(const struct hv_inject *j);
-/* Keeps the machine where it is (pin.h). */
+/* Pins the domain (vmm/qemu/pin.h). */
 struct hv_err *hv_inject_pin(struct hv_inject *j) hv_must_use;

@@ -1,25 +1,32 @@
-/* Registers without a call: KVM leaves them in the vCPU's page, which the VMM has mapped, each time
- * KVM_RUN returns, when kvm_valid_regs in it asks for them (Documentation/virt/kvm/api.rst, sync
- * regs). It is asked just before the vCPU threads are stopped, and not for longer: should we die in
- * between, each later return of KVM_RUN takes a microsecond more.
- * Leaves to others: stopping; vCPUs whose thread was not in KVM_RUN (kvm.h). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Registers of vCPUs without injected calls. Each time KVM_RUN returns, KVM stores them in the
+ * vCPU's page, which the VMM has mapped, if kvm_valid_regs in that page asks for them
+ * (Documentation/virt/kvm/api.rst, sync regs). They are asked for just before the vCPU threads are
+ * stopped, and no longer after that. If this process dies in between, each return of KVM_RUN costs
+ * a microsecond more from then on. Leaves to others: stopping the guest, vCPUs whose thread was not
+ * in KVM_RUN (kvm.h). */
 #pragma once
 
 #include "vmm/inject/kvm.h"
 
 struct hv_sync {
 	pid_t pid;
-	uint64_t *page_hvas; /* by vCPU, owned; NULL: this KVM does not do it */
+	uint64_t *page_hvas; /* by vCPU, owned; NULL: this KVM does not support it */
 	unsigned nr_vcpus;
 };
 
-/* What cannot be had is left out: then no vCPU's registers are ever there. */
+/* Under a hold: whether a vCPU is in system management mode, which one of them is *RET. Its
+ * registers and page tables are those of the firmware then, and those of the kernel, where it will
+ * go on, are not known. */
+bool hv_sync_is_in_smm(const struct hv_kvm *k, unsigned *ret);
+
+/* On a KVM without sync regs, hv_sync_take() always returns false. */
 void hv_sync_init(struct hv_sync *s, const struct hv_kvm *k);
 void hv_sync_deinit(struct hv_sync *s);
 
-/* Before the stop. */
+/* Asks for the registers; to be called right before the stop. */
 void hv_sync_ask(const struct hv_sync *s);
-/* After it, always: nothing is asked any more. ALL_IN_RUN: every vCPU thread stands in KVM_RUN.
- * True: RET has every vCPU's registers. */
+/* Stops asking, and reads the registers; to be called after each stop. ALL_IN_RUN: every vCPU
+ * thread is in KVM_RUN. True: RET has every vCPU's registers. */
 bool hv_sync_take(const struct hv_sync *s, const struct hv_arch *arch, bool all_in_run,
 		  struct hv_vcpu_regs *ret);

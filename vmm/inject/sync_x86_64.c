@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/inject/sync.h"
 
 #include <fcntl.h>
@@ -6,14 +7,15 @@
 #include <sys/ioctl.h>
 #include <sys/uio.h>
 
-#define WANTED	  (KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS)
-#define NOBODYS	  0x6576617274766800ull /* not canonical: no instruction is there */
-#define BATCH	  512			/* pages; two pieces of each fit into IOV_MAX */
-#define RIP_OFF	  (offsetof(struct kvm_run, s) + offsetof(struct kvm_regs, rip))
-#define VALID_OFF offsetof(struct kvm_run, kvm_valid_regs)
-#define REGS_OFF  offsetof(struct kvm_run, s)
+#define WANTED	      (KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS)
+#define RIP_UNWRITTEN 0x6576617274766800ull /* not canonical: no vCPU has this address in rip */
+#define BATCH	      512		    /* of pages; two pieces of each fit into IOV_MAX */
+#define RIP_OFF	      (offsetof(struct kvm_run, s) + offsetof(struct kvm_regs, rip))
+#define VALID_OFF     offsetof(struct kvm_run, kvm_valid_regs)
+#define REGS_OFF      offsetof(struct kvm_run, s)
 
-/* A class that KVM does not know makes KVM_RUN fail, and QEMU gives up. */
+/* KVM_RUN fails when it is asked for a set that this KVM does not support, and then QEMU ends the
+ * guest. */
 static bool kvm_does_it(void)
 {
 	HV_AUTO_FD int fd = open("/dev/kvm", O_RDWR | O_CLOEXEC);
@@ -62,10 +64,10 @@ static bool write_pages(const struct hv_sync *s, const struct iovec *ours, unsig
 	return true;
 }
 
-/* The address tells whether KVM has written since. */
+/* The address in rip tells later whether KVM has written the registers. */
 void hv_sync_ask(const struct hv_sync *s)
 {
-	uint64_t rip = NOBODYS, valid = WANTED;
+	uint64_t rip = RIP_UNWRITTEN, valid = WANTED;
 	const struct iovec ours[] = {{&rip, sizeof(rip)}, {&valid, sizeof(valid)}};
 	const uint64_t offs[] = {RIP_OFF, VALID_OFF};
 
@@ -89,7 +91,7 @@ static bool read_one(const struct hv_sync *s, unsigned vcpu, struct kvm_sync_reg
 	struct iovec theirs = {(void *)(uintptr_t)(s->page_hvas[vcpu] + REGS_OFF), len};
 
 	return process_vm_readv(s->pid, &ours, 1, &theirs, 1, 0) == (ssize_t)len &&
-	       ret->regs.rip != NOBODYS;
+	       ret->regs.rip != RIP_UNWRITTEN;
 }
 
 bool hv_sync_take(const struct hv_sync *s, const struct hv_arch *arch, bool all_in_run,
@@ -109,4 +111,23 @@ bool hv_sync_take(const struct hv_sync *s, const struct hv_arch *arch, bool all_
 			      &ret[i]);
 	}
 	return all;
+}
+
+/* KVM says so in the vCPU's page each time KVM_RUN returns (post_kvm_run_save), and the mode does
+ * not change until KVM_RUN is called again. */
+bool hv_sync_is_in_smm(const struct hv_kvm *k, unsigned *ret)
+{
+	for (unsigned i = 0; i < k->nr_vcpus; i++) {
+		uint16_t flags = 0;
+		uint64_t hva = k->run_hvas[i] + offsetof(struct kvm_run, flags);
+		struct iovec ours = {&flags, sizeof(flags)};
+		struct iovec theirs = {(void *)(uintptr_t)hva, sizeof(flags)};
+
+		if (process_vm_readv(k->pid, &ours, 1, &theirs, 1, 0) != (ssize_t)sizeof(flags) ||
+		    !(flags & KVM_RUN_X86_SMM))
+			continue;
+		*ret = i;
+		return true;
+	}
+	return false;
 }

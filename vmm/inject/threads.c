@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/inject/threads.h"
 
 #include <sched.h>
@@ -40,7 +41,8 @@ static struct hv_err *gone(struct hv_thread *t)
 	return hv_err_new(ESRCH, "thread %d has ended", (int)t->tid);
 }
 
-/* waitpid with a deadline: a stop takes microseconds, so the first looks are without a pause. */
+/* waitpid(2) with a deadline. A thread stops within microseconds, so the first tries are made
+ * without a pause. */
 static struct hv_err *next_stop(struct hv_thread *t, uint64_t deadline_ns, int *ret)
 {
 	for (unsigned tries = 0;; tries++) {
@@ -64,7 +66,8 @@ static bool is_syscall_stop(int status)
 	return WSTOPSIG(status) == (SIGTRAP | 0x80);
 }
 
-/* A stop for a signal is the one moment at which it can be passed on. */
+/* The signal that a stop was for: it can be passed on only when the thread is resumed from that
+ * stop. */
 static int signal_of(int status)
 {
 	return status >> 16 || is_syscall_stop(status) ? 0 : WSTOPSIG(status);
@@ -79,7 +82,7 @@ static struct hv_err *resume(struct hv_thread *t, enum __ptrace_request how, int
 	return NULL;
 }
 
-/* An interrupt has been asked for. */
+/* Waits for the stop that was asked for by PTRACE_INTERRUPT. */
 static struct hv_err *await_interrupt(struct hv_thread *t, uint64_t deadline_ns)
 {
 	for (;;) {
@@ -123,7 +126,7 @@ struct hv_err *hv_thread_await_syscall(struct hv_thread *t, uint64_t deadline_ns
 
 static struct hv_err *seize(struct hv_thread *t)
 {
-	/* Never PTRACE_O_EXITKILL: the VMM outlives us. */
+	/* Never with PTRACE_O_EXITKILL, which would kill the VMM at our end. */
 	if (ptrace(PTRACE_SEIZE, t->tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) < 0)
 		return hv_err_new(errno, "thread %d: ptrace: %s", (int)t->tid, strerror(errno));
 	t->seized = true;

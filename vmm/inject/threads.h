@@ -1,7 +1,8 @@
-/* Threads of another process, stopped for a moment by ptrace. The tracer is the calling thread:
- * when it ends, whatever the way, the kernel detaches every thread and they run on. A signal that
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Stops threads of another process for a moment by ptrace(2). The ptracer is the calling thread:
+ * when it ends in any way, the kernel detaches every thread, and the threads run on. A signal that
  * comes meanwhile is passed on at once; a job-control stop is left as it is. Leaves to others:
- * which threads (kvm.h), what a stopped one is made to do (call.h). */
+ * which threads (kvm.h), what a stopped thread is made to do (call.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +16,7 @@ struct hv_thread {
 	pid_t tid;
 	bool seized;
 	bool stopped;
-	bool at_rest; /* stopped where an injected call has given its registers back */
+	bool at_rest; /* stopped right after rt_sigreturn has restored its registers */
 };
 
 struct hv_threads {
@@ -26,18 +27,19 @@ struct hv_threads {
 void hv_threads_init(struct hv_threads *t, const pid_t *tids, size_t nr);
 void hv_threads_deinit(struct hv_threads *t);
 
-/* Seizes and stops them all. On error none is held. ESRCH: one has ended; ETIMEDOUT: one did not
- * stop by DEADLINE; EPERM: no ptrace rights, or another tracer. */
+/* Seizes and stops all of them. On error none is stopped. ESRCH: one has ended. ETIMEDOUT: one did
+ * not stop by DEADLINE. EPERM: no permission, or it has another ptracer. */
 struct hv_err *hv_threads_stop(struct hv_threads *t, uint64_t deadline_ns) hv_must_use;
-/* Lets one stopped thread run a little and stops it again, wherever it is then. */
+/* Resumes a stopped thread for a short time and stops it again. */
 struct hv_err *hv_thread_again(struct hv_thread *t, uint64_t deadline_ns) hv_must_use;
-/* Lets them run on, without a tracer. One that is not stopped stays seized until we end. */
+/* Resumes and detaches all stopped threads. A thread that is not stopped stays seized until this
+ * process ends. */
 void hv_threads_release(struct hv_threads *t);
 
-/* The next stop of a thread that runs: at an entry or exit of a system call (it was resumed with
- * PTRACE_SYSCALL), signals passed on. */
+/* Resumes a stopped thread and waits until it stops at the entry or exit of a system call. Signals
+ * are passed on. */
 struct hv_err *hv_thread_await_syscall(struct hv_thread *t, uint64_t deadline_ns) hv_must_use;
 
-/* For tests: called before and after each thing done to a thread; WHERE says what. May be NULL. */
+/* For tests: called before and after each step; WHERE names the step. May be NULL. */
 extern void (*hv_inject_step)(const char *where);
 void hv_inject_at(const char *where);

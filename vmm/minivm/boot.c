@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Source: Documentation/arch/x86/boot.rst, zero-page.rst. */
 #include "vmm/minivm/boot.h"
 
@@ -14,7 +15,7 @@
 
 #define CMDLINE	       UINT64_C(0x20000)
 #define TABLES	       UINT64_C(0xe0000)
-#define LOW_END	       UINT64_C(0x9fc00) /* where a PC's firmware keeps its own */
+#define LOW_END	       UINT64_C(0x9fc00) /* a PC's firmware keeps its own data from here on */
 #define HIGH_START     UINT64_C(0x100000)
 #define PAGE_MASK      UINT64_C(0xfff)
 #define MIB	       UINT64_C(0x100000)
@@ -45,7 +46,7 @@ static struct hv_err *file_open(const char *path, struct file *ret)
 	if (!S_ISREG(st.st_mode))
 		return hv_err_new(EINVAL, "%s: not a regular file", path);
 	if (!st.st_size)
-		return hv_err_new(ENOEXEC, "%s: is empty", path);
+		return hv_err_new(ENOEXEC, "%s: the file is empty", path);
 	if ((uint64_t)st.st_size > FILE_MAX_BYTES)
 		return hv_err_new(EFBIG, "%s: more than 2 GiB", path);
 	ret->len_bytes = (uint64_t)st.st_size;
@@ -72,13 +73,14 @@ static unsigned long long to_mib(uint64_t len_bytes)
 	return (len_bytes + MIB - 1) / MIB;
 }
 
-/* BYTES are what IMAGE was made of. */
+/* Copies the pieces of IMAGE, which was made of BYTES, into memory. */
 static struct hv_err *load_image(struct hv_minivm_memory *m, const uint8_t *bytes,
 				 const struct hv_minivm_image *image)
 {
 	if (!hv_minivm_memory_at(m, image->start, image->end.v - image->start.v))
 		return hv_err_new(
-			ENOMEM, "needs %llu MiB of memory to begin with: the machine has %llu MiB",
+			ENOMEM,
+			"this kernel needs %llu MiB of memory to start: the machine has %llu MiB",
 			to_mib(image->end.v), to_mib(m->len_bytes));
 	for (size_t i = 0; i < image->nr_pieces; i++) {
 		const struct hv_minivm_piece *p = &image->pieces[i];
@@ -128,11 +130,11 @@ static struct hv_err *load_initrd(struct hv_minivm_memory *m, const char *path,
 	if (err)
 		return err;
 	if (end < image->end.v || f.len_bytes > end - image->end.v)
-		return hv_err_new(ENOMEM,
-				  "%s: initrd of %llu MiB: the machine has %llu MiB of memory, of "
-				  "which the kernel takes %llu",
-				  path, to_mib(f.len_bytes), to_mib(m->len_bytes),
-				  to_mib(image->end.v));
+		return hv_err_new(
+			ENOMEM,
+			"%s: an initrd of %llu MiB does not fit: the machine has %llu MiB "
+			"of memory, and the kernel uses the first %llu",
+			path, to_mib(f.len_bytes), to_mib(m->len_bytes), to_mib(image->end.v));
 	start = (end - f.len_bytes) & ~PAGE_MASK;
 	if (start < image->end.v)
 		start = image->end.v;
@@ -147,8 +149,8 @@ static struct hv_err *put_cmdline(struct hv_minivm_memory *m, const char *append
 	size_t len = strlen(append);
 
 	if (len > image->cmdline_max || len >= TABLES - CMDLINE)
-		return hv_err_new(E2BIG, "command line of %zu bytes: this kernel takes %u", len,
-				  image->cmdline_max);
+		return hv_err_new(E2BIG, "the command line has %zu bytes: this kernel accepts %u",
+				  len, image->cmdline_max);
 	memcpy(hv_minivm_memory_at(m, hv_gpa(CMDLINE), len + 1), append, len + 1);
 	params->hdr.cmd_line_ptr = (uint32_t)CMDLINE;
 	return NULL;
@@ -175,7 +177,7 @@ static void describe_memory(const struct hv_minivm_memory *m, struct boot_params
 		add_e820(params, HV_MINIVM_HOLE_END, hv_minivm_memory_end(m).v, E820_RAM);
 }
 
-/* What a loader fills in of the header; the rest is the kernel's own. */
+/* Fills in what a boot loader fills in of the header. The rest of it is the kernel's own. */
 static void describe_loader(const struct hv_minivm_image *image, struct boot_params *params)
 {
 	params->hdr.boot_flag = 0xaa55;

@@ -1,10 +1,11 @@
-/* A kernel, its initrd and its command line put into the memory of a machine of our own, with what
- * the boot protocol and firmware would tell it.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Puts a kernel, its initrd and its command line into the memory of a machine of our own, with the
+ * data that a boot loader and firmware would give the kernel.
  *
  *   0x00500 GDT   0x07000 boot_params   0x09000 page tables (cpu.h)   0x20000 command line
- *   0xe0000 ACPI tables   then the kernel where it wants to be, the initrd as high as it may be
+ *   0xe0000 ACPI tables   the kernel where it asks to be, the initrd as high as the kernel allows
  *
- * Leaves to others: what is in a kernel file (image.h), vCPUs (cpu.h). */
+ * Leaves to others: the format of kernel files (image.h), vCPUs (cpu.h). */
 #pragma once
 
 #include "vmm/minivm/memory.h"
@@ -20,6 +21,6 @@ struct hv_minivm_boot {
 	unsigned nr_vcpus;
 };
 
-/* *RET_ENTRY: where vCPU 0 begins. Errors name the file. */
+/* *RET_ENTRY is where vCPU 0 starts. Errors name the file. */
 struct hv_err *hv_minivm_boot_load(struct hv_minivm_memory *m, const struct hv_minivm_boot *boot,
 				   struct hv_gpa *ret_entry) hv_must_use;

@@ -1,44 +1,50 @@
-/* The vCPUs of a machine of our own as the kernel must find them. The one place in vmm/ that knows
- * what an x86-64 vCPU is made of; elsewhere it does not exist (none.c). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The vCPUs of a machine of our own in the state in which the boot protocol starts a kernel. This
+ * is the only place in vmm/ that knows the parts of an x86-64 vCPU; other hosts do not have it
+ * (none.c). */
 #pragma once
 
 #include "vmm/minivm/memory.h"
 
 struct kvm_run;
 
-/* Page tables and descriptors for 64-bit mode, identity mapped below 4 GiB. */
+/* Writes page tables and descriptors for 64-bit mode, which map the first 4 GiB one to one. */
 void hv_minivm_cpu_tables(struct hv_minivm_memory *m);
-/* What CPU number CPU of NR says it is. */
+/* Sets the CPUID and MSRs of CPU number CPU of NR. */
 struct hv_err *hv_minivm_cpu_identify(int kvm_fd, int vcpu_fd, unsigned cpu,
 				      unsigned nr) hv_must_use;
-/* CPU 0 stands at ENTRY, as the boot protocol wants it. */
+/* Sets the registers of CPU 0 so that it starts at ENTRY by the boot protocol. */
 struct hv_err *hv_minivm_cpu_start(int vcpu_fd, struct hv_gpa entry) hv_must_use;
 
-/* Exits when the guest sets the base of its per-CPU data: done once early in startup_64, where the
- * image is mapped as it lies in memory, and again where it is mapped for good. */
+/* Makes vCPUs exit when the guest sets the base of its per-CPU data. A kernel does that early in
+ * startup_64, where its image is mapped at its physical address, and again when its image is mapped
+ * where it will stay. */
 struct hv_err *hv_minivm_cpu_watch_base(int kvm_fd, int vm_fd) hv_must_use;
 struct hv_err *hv_minivm_cpu_unwatch_base(int vm_fd) hv_must_use;
-/* Does what the exit RUN was about. *RET_IN_KERNEL: the code that did it lies where images are. */
+/* Completes the write that the exit RUN was for. *RET_IN_KERNEL: the writing code is in the range
+ * of addresses where kernel images are mapped. */
 struct hv_err *hv_minivm_cpu_base_exit(int vcpu_fd, struct kvm_run *run,
 				       bool *ret_in_kernel) hv_must_use;
 
-/* A vCPU that is about to execute the instruction at AT writes to this port instead: an exit on
- * every KVM, where not every one has working debug registers. Where a function begins with a mark
- * for indirect calls, it is the instruction after that: the kernel reads those marks while it
- * starts. */
+/* A breakpoint: instead of the instruction at AT, a vCPU executes one that writes to this port.
+ * That is an exit on every KVM, while debug registers do not work on every one. If AT has a mark
+ * for indirect calls, the instruction after the mark is replaced, since a starting kernel reads
+ * these marks. */
 #define HV_MINIVM_BREAK_PORT 0x9eu
 #define HV_MINIVM_BREAK_LEN  2
 
 struct hv_minivm_break {
 	struct hv_gva at;
-	uint8_t *host[HV_MINIVM_BREAK_LEN]; /* each byte in the machine's memory */
+	uint8_t *host[HV_MINIVM_BREAK_LEN]; /* of each byte, in the machine's memory */
 	uint8_t old[HV_MINIVM_BREAK_LEN];
 };
 
-/* The vCPU stands, and sees AT as it will when it gets there. */
+/* Sets a breakpoint. The vCPU must be stopped, and must have AT mapped as it will be when it
+ * executes AT. */
 struct hv_err *hv_minivm_cpu_break(int vcpu_fd, const struct hv_minivm_memory *m, struct hv_gva at,
 				   struct hv_minivm_break *ret) hv_must_use;
-/* Whether a vCPU that has left the guest did so at B. */
+/* Whether a vCPU that has left the guest has left it at B. */
 bool hv_minivm_cpu_is_at(int vcpu_fd, const struct hv_minivm_break *b);
-/* The bytes are as they were, and a vCPU that has just got there stands before them. */
+/* Removes a breakpoint. A vCPU that has just left the guest at B will execute the original
+ * instruction next. */
 struct hv_err *hv_minivm_cpu_unbreak(int vcpu_fd, const struct hv_minivm_break *b) hv_must_use;

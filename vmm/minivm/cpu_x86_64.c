@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Source: Intel SDM volumes 2 (CPUID) and 3 (descriptors, MSRs), Documentation/virt/kvm/api.rst. */
 #include "vmm/minivm/cpu.h"
 
@@ -74,7 +75,7 @@ static void set_leaf(struct kvm_cpuid_entry2 *e, unsigned cpu, unsigned nr, bool
 		e->ecx |= has_deadline ? FEATURE_TSC_DEADLINE : 0;
 		e->edx = nr > 1 ? e->edx | FEATURE_HTT : e->edx & ~FEATURE_HTT;
 		break;
-	case 4: /* caches: no two CPUs share one */
+	case 4: /* caches: none is shared by CPUs */
 		e->eax &= ~UINT32_C(0xffffc000);
 		break;
 	case 0xb:
@@ -97,7 +98,8 @@ static void set_leaf(struct kvm_cpuid_entry2 *e, unsigned cpu, unsigned nr, bool
 	}
 }
 
-/* Leaves with topology have one entry in what KVM supports, and need two. */
+/* Adds what is missing: KVM's list of what it supports has one entry of a leaf with topology, and
+ * the guest needs two. */
 static void complete_topology(struct kvm_cpuid2 *c, uint32_t leaf)
 {
 	unsigned nr = 0;
@@ -123,7 +125,7 @@ static struct hv_err *set_msrs(int vcpu_fd, const struct kvm_msr_entry *entries,
 	if (set < 0)
 		return failed("KVM_SET_MSRS");
 	if ((unsigned)set != nr)
-		return hv_err_new(EIO, "KVM_SET_MSRS: 0x%x is refused", entries[set].index);
+		return hv_err_new(EIO, "KVM_SET_MSRS: KVM refuses 0x%x", entries[set].index);
 	return NULL;
 }
 
@@ -200,7 +202,8 @@ struct hv_err *hv_minivm_cpu_watch_base(int kvm_fd, int vm_fd)
 
 	if (ioctl(kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_X86_USER_SPACE_MSR) <= 0 ||
 	    ioctl(kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_X86_MSR_FILTER) <= 0)
-		return hv_err_new(ENOTSUP, "this KVM does not tell of MSRs (Linux 5.10 does)");
+		return hv_err_new(ENOTSUP, "this host's KVM cannot report writes of MSRs: Linux "
+					   "5.10 or later is needed");
 	if (ioctl(vm_fd, KVM_ENABLE_CAP, &cap) < 0)
 		return failed("KVM_CAP_X86_USER_SPACE_MSR");
 	if (ioctl(vm_fd, KVM_X86_SET_MSR_FILTER, &filter) < 0)
@@ -231,7 +234,7 @@ struct hv_err *hv_minivm_cpu_base_exit(int vcpu_fd, struct kvm_run *run, bool *r
 	return NULL;
 }
 
-/* Each byte of LEN at AT, as the vCPU maps it. */
+/* Finds LEN bytes at AT in memory by the vCPU's page tables. */
 static struct hv_err *find_bytes(int vcpu_fd, const struct hv_minivm_memory *m, struct hv_gva at,
 				 unsigned len, uint8_t **ret)
 {
@@ -275,7 +278,7 @@ struct hv_err *hv_minivm_cpu_break(int vcpu_fd, const struct hv_minivm_memory *m
 	return NULL;
 }
 
-/* KVM may say it before or after the instruction that it has left the guest with. */
+/* KVM may leave the guest with rip before or after the instruction that wrote to the port. */
 bool hv_minivm_cpu_is_at(int vcpu_fd, const struct hv_minivm_break *b)
 {
 	struct kvm_regs regs;
@@ -288,7 +291,7 @@ struct hv_err *hv_minivm_cpu_unbreak(int vcpu_fd, const struct hv_minivm_break *
 {
 	struct kvm_regs regs;
 
-	/* Other bytes are the kernel's: it has changed what we had changed. */
+	/* Bytes with other values were written by the guest since, and are left alone. */
 	for (unsigned i = 0; i < HV_MINIVM_BREAK_LEN; i++)
 		if (*b->host[i] == break_code[i])
 			*b->host[i] = b->old[i];

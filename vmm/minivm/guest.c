@@ -1,4 +1,6 @@
-/* A machine of our own as a guest: memory and region are mapped here; a hold stops the vCPUs. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A machine of our own as a guest (vmm/guest.h). Its memory and its region are mapped here, and its
+ * vCPUs are threads of this process. */
 #include <linux/kvm.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -26,7 +28,7 @@ static struct hv_err *read_memory(void *self, struct hv_gpa gpa, void *buf, size
 	return NULL;
 }
 
-/* What holds these bytes of text is a copy from now on, if that was prepared. */
+/* Replaces the page, or pages, of these bytes of text by copies, if that was prepared. */
 static struct hv_err *make_shadow(struct hv_minivm *o, struct hv_gpa gpa, size_t len)
 {
 	const uint8_t *host = hv_minivm_memory_at(&o->memory, gpa, len);
@@ -39,18 +41,7 @@ static struct hv_err *make_shadow(struct hv_minivm *o, struct hv_gpa gpa, size_t
 	return err ? err : hv_minivm_shadow_page(o, off + len - 1);
 }
 
-static struct hv_err *write_memory(void *self, struct hv_gpa gpa, const void *buf, size_t len)
-{
-	struct hv_minivm *o = self;
-	uint8_t *host = hv_minivm_memory_at(&o->memory, gpa, len);
-
-	if (!host)
-		return no_ram(gpa, len);
-	memcpy(host, buf, len);
-	return NULL;
-}
-
-/* All stand. */
+/* All vCPUs are stopped. */
 static struct hv_err *read_registers(struct hv_minivm *o, struct hv_vcpu_regs *ret)
 {
 	for (unsigned i = 0; i < o->nr_vcpus; i++) {
@@ -71,12 +62,12 @@ static struct hv_err *read_registers(struct hv_minivm *o, struct hv_vcpu_regs *r
 static struct hv_err *registers(void *self, struct hv_vcpu_regs *ret)
 {
 	struct hv_minivm *o = self;
-	struct hv_err *err = hv_minivm_stand(o);
+	struct hv_err *err = hv_minivm_stop_vcpus(o);
 
 	if (err)
 		return err;
 	err = read_registers(o, ret);
-	hv_minivm_unstand(o);
+	hv_minivm_resume_vcpus(o);
 	return err;
 }
 
@@ -104,7 +95,7 @@ static struct hv_err *prepare_text(void *self, const struct hv_gpa *gpas, size_t
 	return NULL;
 }
 
-/* Nothing of ours is in the guest any more. */
+/* Called when nothing is patched in the guest any more. */
 static struct hv_err *unpin(void *self)
 {
 	return hv_minivm_shadow_put_back(self);
@@ -125,9 +116,9 @@ static int stop_fd(void *self)
 	return ((struct hv_minivm *)self)->stop_fd;
 }
 
-static struct hv_err *stands_at_stop(void *self, bool *ret)
+static struct hv_err *is_at_stop(void *self, bool *ret)
 {
-	return hv_minivm_stands_at_stop(self, ret);
+	return hv_minivm_is_at_stop(self, ret);
 }
 
 static void end_stop(void *self)
@@ -138,7 +129,7 @@ static void end_stop(void *self)
 static struct hv_err *hold_begin(void *self, uint64_t max_ns)
 {
 	struct hv_minivm *o = self;
-	struct hv_err *err = hv_minivm_stand(o);
+	struct hv_err *err = hv_minivm_stop_vcpus(o);
 
 	if (err)
 		return err;
@@ -152,7 +143,7 @@ static struct hv_err *hold_begin(void *self, uint64_t max_ns)
 
 static struct hv_err *over(void)
 {
-	return hv_err_new(ETIMEDOUT, "the hold took too long and was ended");
+	return hv_err_new(ETIMEDOUT, "hold: it had ended by itself");
 }
 
 static struct hv_err *hold_registers(void *self, struct hv_vcpu_regs *ret)
@@ -162,42 +153,47 @@ static struct hv_err *hold_registers(void *self, struct hv_vcpu_regs *ret)
 	return o->is_held ? read_registers(o, ret) : over();
 }
 
-static struct hv_err *write_ram_text(struct hv_minivm *o, const struct hv_text_write *w)
+static struct hv_err *write_one(struct hv_minivm *o, const struct hv_hold_write *w)
 {
-	struct hv_err *err = make_shadow(o, w->gpa, w->len_bytes);
+	uint64_t off = w->gpa.v - o->region.gpa.v;
+	struct hv_err *err;
 
-	return err ? err : write_memory(o, w->gpa, w->bytes, w->len_bytes);
+	if (off < o->region.len_bytes && w->len_bytes <= o->region.len_bytes - off) {
+		memcpy(o->region.host + off, w->bytes, w->len_bytes);
+		return NULL;
+	}
+	err = make_shadow(o, w->gpa, w->len_bytes);
+	if (!err)
+		memcpy(hv_minivm_memory_at(&o->memory, w->gpa, w->len_bytes), w->bytes,
+		       w->len_bytes);
+	return err;
 }
 
-static struct hv_err *hold_write_text(void *self, const struct hv_text_write *writes, size_t nr)
+/* The lock is locked, so the hold does not end meanwhile. What stops this process stops its vCPUs,
+ * too. */
+static struct hv_err *hold_write(void *self, const struct hv_hold_write *writes, size_t nr)
 {
 	struct hv_minivm *o = self;
 	struct hv_err *err = NULL;
 
-	/* Under the lock no hold ends. */
 	pthread_mutex_lock(&o->lock);
 	if (!o->is_held)
 		err = over();
-	for (size_t i = 0; !err && i < nr; i++) {
-		uint64_t off = writes[i].gpa.v - o->region.gpa.v;
-
-		if (off < o->region.len_bytes && writes[i].len_bytes <= o->region.len_bytes - off)
-			memcpy(o->region.host + off, writes[i].bytes, writes[i].len_bytes);
-		else
-			err = write_ram_text(o, &writes[i]);
-	}
+	for (size_t i = 0; !err && i < nr; i++)
+		err = write_one(o, &writes[i]);
 	pthread_mutex_unlock(&o->lock);
 	return err;
 }
 
-/* The same pages at the same place, mapped anew: KVM hears that they went, and flushes. */
+/* Maps the same pages at the same place again: KVM is told that the old mapping is gone, and
+ * flushes every vCPU. */
 static struct hv_err *hold_flush(void *self, uint64_t off, uint64_t len_bytes)
 {
 	struct hv_minivm *o = self;
 	void *at;
 
 	if (off > o->region.len_bytes || len_bytes > o->region.len_bytes - off)
-		return hv_err_new(EINVAL, "0x%llx of the region", (unsigned long long)off);
+		return hv_err_new(EINVAL, "region: 0x%llx is not in it", (unsigned long long)off);
 	at = mmap(o->region.host + off, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
 		  o->region_fd, (off_t)off);
 	return at == MAP_FAILED ? hv_err_new(errno, "region: %s", strerror(errno)) : NULL;
@@ -212,7 +208,7 @@ static struct hv_err *hold_end(void *self)
 	was_held = o->is_held;
 	o->is_held = false;
 	if (was_held)
-		o->nr_stands--;
+		o->nr_stops--;
 	pthread_cond_broadcast(&o->changed);
 	pthread_mutex_unlock(&o->lock);
 	return was_held ? NULL : over();
@@ -223,7 +219,6 @@ struct hv_guest *hv_minivm_guest(struct hv_minivm *o)
 	static const struct hv_guest_ops ops = {
 		.free = end_stop,
 		.read = read_memory,
-		.write = write_memory,
 		.registers = registers,
 		.region = region,
 		.unpin = unpin,
@@ -233,11 +228,11 @@ struct hv_guest *hv_minivm_guest(struct hv_minivm *o)
 		.exit_fd = exit_fd,
 		.stop_at = stop_at,
 		.stop_fd = stop_fd,
-		.stands_at_stop = stands_at_stop,
+		.is_at_stop = is_at_stop,
 		.end_stop = end_stop,
 		.hold_begin = hold_begin,
 		.hold_registers = hold_registers,
-		.hold_write_text = hold_write_text,
+		.hold_write = hold_write,
 		.hold_flush_translations = hold_flush,
 		.hold_end = hold_end,
 	};

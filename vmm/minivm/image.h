@@ -1,7 +1,8 @@
-/* A kernel file for a machine of our own: what to load where, and where to begin. bzImage by its
- * 64-bit entry, or an ELF vmlinux. Pure; the file is not trusted. Source:
- * Documentation/arch/x86/boot.rst. Leaves to others: memory and what the kernel is told
- * (boot.h). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Decodes a kernel file for a machine of our own: what to load where, and the entry point. The file
+ * is a bzImage, which is started at its 64-bit entry point, or an ELF vmlinux. Pure; the file is
+ * not trusted. Source: Documentation/arch/x86/boot.rst. Leaves to others: memory, and the data for
+ * the kernel (boot.h). */
 #pragma once
 
 #include "base/addr.h"
@@ -13,20 +14,21 @@
 struct hv_minivm_piece {
 	uint64_t file_off;
 	uint64_t file_len_bytes; /* inside the file */
-	uint64_t len_bytes;	 /* in memory: the rest is zero */
+	uint64_t len_bytes;	 /* in memory, where the rest is zero */
 	struct hv_gpa gpa;
 };
 
 struct hv_minivm_image {
 	struct hv_minivm_piece pieces[HV_MINIVM_PIECES_MAX];
 	size_t nr_pieces;
-	struct hv_gpa start; /* what the kernel uses before it knows its memory */
+	struct hv_gpa start; /* start to end: the memory that the kernel uses before it reads the
+				memory map */
 	struct hv_gpa end;
-	struct hv_gpa entry; /* in 64-bit mode, identity mapped */
-	uint64_t initrd_end; /* an initrd lies below it */
+	struct hv_gpa entry; /* entered in 64-bit mode, identity mapped */
+	uint64_t initrd_end; /* an initrd must end below it */
 	uint32_t cmdline_max;
-	struct hv_span setup_header; /* of a bzImage, from its offset 0x1f1 on; empty: none */
+	struct hv_span setup_header; /* of a bzImage, from its offset 0x1f1; else empty */
 };
 
-/* ENOEXEC: no kernel, not one of this architecture, or cut off; the message says which. */
+/* ENOEXEC: not a kernel, a kernel of another architecture, or cut off; the message says which. */
 struct hv_err *hv_minivm_image_parse(struct hv_span file, struct hv_minivm_image *ret) hv_must_use;

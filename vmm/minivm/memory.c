@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/minivm/memory.h"
 
 #include <string.h>
@@ -13,15 +14,15 @@ struct hv_err *hv_minivm_memory_init(struct hv_minivm_memory *m, uint64_t len_by
 
 	*m = (struct hv_minivm_memory){0};
 	if (len_bytes < HV_MINIVM_MEMORY_MIN)
-		return hv_err_new(EINVAL, "memory of %llu KiB: at least %llu MiB are needed",
+		return hv_err_new(EINVAL, "%llu KiB of memory: at least %llu MiB are needed",
 				  (unsigned long long)(len_bytes >> 10),
 				  (unsigned long long)(HV_MINIVM_MEMORY_MIN >> 20));
 	if (len_bytes > host_bytes)
-		return hv_err_new(EINVAL, "memory of %llu MiB: this host has %llu MiB",
+		return hv_err_new(EINVAL, "%llu MiB of memory: this host has %llu MiB",
 				  (unsigned long long)(len_bytes >> 20),
 				  (unsigned long long)(host_bytes >> 20));
 	if (len_bytes % PAGE_BYTES)
-		return hv_err_new(EINVAL, "memory of %llu bytes: not a multiple of 4 KiB",
+		return hv_err_new(EINVAL, "%llu bytes of memory: this is not a multiple of 4 KiB",
 				  (unsigned long long)len_bytes);
 	m->fd = memfd_create("hvtrace-ram", MFD_CLOEXEC);
 	if (m->fd >= 0 && ftruncate(m->fd, (off_t)len_bytes) == 0)
@@ -29,7 +30,7 @@ struct hv_err *hv_minivm_memory_init(struct hv_minivm_memory *m, uint64_t len_by
 			    m->fd, 0);
 	if (host == MAP_FAILED) {
 		struct hv_err *err =
-			hv_err_new(errno, "memory of %llu MiB: %s",
+			hv_err_new(errno, "%llu MiB of memory: %s",
 				   (unsigned long long)(len_bytes >> 20), strerror(errno));
 
 		if (m->fd >= 0)

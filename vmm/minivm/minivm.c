@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/minivm/minivm.h"
 
 #include <fcntl.h>
@@ -13,8 +14,10 @@
 #include "vmm/minivm/cpu.h"
 #include "vmm/minivm/machine.h"
 #include "vmm/minivm/tables.h"
+#include "vmm/minivm/trial.h"
 
-#define TSS_ADDRESS	 UINT64_C(0xfffbd000) /* three pages and one more, which Intel needs */
+/* Three pages and the page of the next address, which KVM needs on Intel CPUs. */
+#define TSS_ADDRESS	 UINT64_C(0xfffbd000)
 #define IDENTITY_ADDRESS UINT64_C(0xfffbc000)
 #define REGION_BYTES	 (UINT64_C(64) << 20)
 #define REGION_ALIGN	 (UINT64_C(1) << 30)
@@ -31,22 +34,28 @@ static void set_irq(void *ctx, unsigned level)
 	struct hv_minivm *o = ctx;
 	struct kvm_irq_level irq = {.irq = HV_MINIVM_SERIAL_IRQ, .level = level};
 
-	/* It fails for a line that does not exist, and this one does. */
+	/* This fails only for a line that does not exist. */
 	ioctl(o->vm_fd, KVM_IRQ_LINE, &irq);
 }
 
 static struct hv_err *open_kvm(struct hv_minivm *o)
 {
+	struct hv_err *err;
+
 	o->kvm_fd = open("/dev/kvm", O_RDWR | O_CLOEXEC);
 	if (o->kvm_fd < 0)
-		return hv_err_new(errno, "/dev/kvm: %s: a machine of our own needs KVM",
+		return hv_err_new(errno, "/dev/kvm: %s: KVM is needed to run a machine",
 				  strerror(errno));
 	if (ioctl(o->kvm_fd, KVM_GET_API_VERSION, 0) != KVM_API_VERSION)
-		return hv_err_new(ENOTSUP, "/dev/kvm: another KVM's interface");
+		return hv_err_new(ENOTSUP, "/dev/kvm: the version of its interface is not known");
 	if (ioctl(o->kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_IRQCHIP) <= 0 ||
 	    ioctl(o->kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_PIT2) <= 0 ||
 	    ioctl(o->kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_IMMEDIATE_EXIT) <= 0)
-		return hv_err_new(ENOTSUP, "/dev/kvm: without interrupt controllers of its own");
+		return hv_err_new(ENOTSUP, "/dev/kvm: this KVM lacks interrupt controllers, a "
+					   "timer or immediate exits");
+	err = hv_minivm_trial(o->kvm_fd);
+	if (err)
+		return err;
 	o->vm_fd = ioctl(o->kvm_fd, KVM_CREATE_VM, 0);
 	return o->vm_fd < 0 ? failed("KVM_CREATE_VM") : NULL;
 }
@@ -89,8 +98,9 @@ static struct hv_err *make_region(struct hv_minivm *o)
 	if (end < HV_MINIVM_HOLE_END)
 		end = HV_MINIVM_HOLE_END;
 	o->region.gpa = hv_gpa((end + REGION_ALIGN - 1) & ~(REGION_ALIGN - 1));
-	o->region_fd = memfd_create("hvtrace-region", MFD_CLOEXEC);
-	if (o->region_fd < 0 || ftruncate(o->region_fd, (off_t)REGION_BYTES) != 0)
+	o->region_fd = memfd_create("hvtrace-region", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (o->region_fd < 0 || ftruncate(o->region_fd, (off_t)REGION_BYTES) != 0 ||
+	    fcntl(o->region_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
 		return failed("region");
 	host = mmap(NULL, REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, o->region_fd, 0);
 	if (host == MAP_FAILED)
@@ -211,7 +221,7 @@ struct hv_err *hv_minivm_start(struct hv_minivm *o)
 	sigset_t all, before;
 	int code = 0;
 
-	/* A signal is for who made us, not for a thread of ours. */
+	/* Signals are for the other threads of the process. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_mutex_lock(&o->lock);
@@ -227,7 +237,7 @@ struct hv_err *hv_minivm_start(struct hv_minivm *o)
 	if (!code)
 		return NULL;
 	hv_minivm_stop(o);
-	return hv_err_new(code, "a vCPU's thread: %s", strerror(code));
+	return hv_err_new(code, "thread of a vCPU: %s", strerror(code));
 }
 
 void hv_minivm_stop(struct hv_minivm *o)
@@ -302,5 +312,5 @@ void hv_minivm_let_go(struct hv_minivm *o)
 	uint64_t one = 1;
 
 	if (write(o->gone_fd, &one, sizeof(one)) < 0)
-		abort(); /* a counter of ours */
+		abort(); /* a write to an eventfd of ours does not fail */
 }

@@ -1,9 +1,10 @@
-/* Hosts that no machine of our own is made for. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Machines of our own on hosts that they are not implemented for. */
 #include "vmm/minivm/minivm.h"
 
 static struct hv_err *none(void)
 {
-	return hv_err_new(ENOTSUP, "machines of our own are made on x86-64 hosts only");
+	return hv_err_new(ENOTSUP, "machines of our own are supported on x86-64 hosts only");
 }
 
 struct hv_err *hv_minivm_new(const struct hv_minivm_config *config, struct hv_minivm **ret)

@@ -1,5 +1,6 @@
-/* The devices behind I/O ports, but for those KVM has: a serial port, power, and what a PC resets
- * by. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The devices with I/O ports that KVM does not have: a serial port, power management, and the reset
+ * of a PC. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -39,7 +40,7 @@ static uint32_t read_port(struct hv_minivm *o, unsigned port)
 	}
 }
 
-/* True: the machine ends. */
+/* True: the write ends the machine. */
 static bool write_port(struct hv_minivm *o, unsigned port, uint32_t value)
 {
 	switch (port) {

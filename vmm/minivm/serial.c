@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Source: the data sheet of the PC16550D. */
 #include "vmm/minivm/serial.h"
 
@@ -13,7 +14,8 @@
 
 #define OUT_BYTES 65536u
 #define IN_BYTES  64u
-#define LOOKS	  16u /* in a row at a status that says there is room: for input then */
+/* So many reads in a row of a status with room for output are a wait for input. */
+#define LOOKS	  16u
 
 enum { REG_DATA, REG_IER, REG_IIR, REG_LCR, REG_MCR, REG_LSR, REG_MSR, REG_SCRATCH };
 
@@ -27,7 +29,7 @@ enum { REG_DATA, REG_IER, REG_IIR, REG_LCR, REG_MCR, REG_LSR, REG_MSR, REG_SCRAT
 #define MCR_LOOP     0x10
 #define LSR_IN	     1
 #define LSR_OUT	     0x60 /* holding register and transmitter are empty */
-#define MSR_PRESENT  0xb0 /* carrier, data set ready, clear to send */
+#define MSR_PRESENT  0xb0 /* carrier detect, data set ready, clear to send */
 #define FCR_ENABLE   1
 #define FCR_CLEAR_IN 2
 
@@ -48,10 +50,10 @@ struct hv_minivm_serial {
 	unsigned irq;
 
 	uint8_t ier, lcr, mcr, fcr, scratch, divisor[2];
-	bool out_done;	   /* an interrupt that says so waits */
-	unsigned nr_looks; /* stays LOOKS until the port is set up anew */
-	bool is_shown;	   /* the status has told of input that was neither read nor cleared */
-	struct fifo in;	   /* on the line: in the port as soon as the guest looks for it */
+	bool out_done;	   /* the interrupt for it is pending */
+	unsigned nr_looks; /* stays at LOOKS until the port is set up again */
+	bool is_shown;	   /* the status has shown input that was neither read nor cleared since */
+	struct fifo in; /* input on the line, which enters the port when the guest looks for it */
 	struct fifo looped;
 	uint8_t out[OUT_BYTES];
 	unsigned out_at, out_nr;
@@ -62,7 +64,7 @@ static void wake(struct hv_minivm_serial *s)
 	uint64_t one = 1;
 	ssize_t n = write(s->wake_fd, &one, sizeof(one));
 
-	(void)n; /* full: it is awake */
+	(void)n; /* when the counter is full, the pump is awake */
 }
 
 static bool has_room(const struct hv_minivm_serial *s)
@@ -85,7 +87,7 @@ static uint8_t take(struct fifo *f)
 	return byte;
 }
 
-/* In loopback the port hears itself and not the line. */
+/* In loopback the port receives its own output, and nothing from the line. */
 static bool has_in(const struct hv_minivm_serial *s)
 {
 	if (s->mcr & MCR_LOOP)
@@ -126,7 +128,7 @@ static uint8_t identify(struct hv_minivm_serial *s)
 	return IIR_OUT | fifo;
 }
 
-/* In loopback the four outputs are the four inputs. */
+/* In loopback the four modem outputs are connected to the four inputs. */
 static uint8_t modem_status(const struct hv_minivm_serial *s)
 {
 	if (!(s->mcr & MCR_LOOP))
@@ -187,7 +189,7 @@ static void set_ier(struct hv_minivm_serial *s, uint8_t value)
 	s->ier = value & 0xf;
 }
 
-/* A clear forgets what the guest was told of. What it has not read is on the line still. */
+/* Clearing the FIFO forgets that input was shown. Input that was not read stays on the line. */
 static void set_fcr(struct hv_minivm_serial *s, uint8_t value)
 {
 	s->fcr = value;
@@ -213,7 +215,7 @@ static void write_register(struct hv_minivm_serial *s, unsigned reg, uint8_t val
 	case REG_IER:
 		set_ier(s, value);
 		break;
-	case REG_IIR: /* the FIFOs' register when written */
+	case REG_IIR: /* when written, this is the FIFO control register */
 		set_fcr(s, value);
 		break;
 	case REG_LCR:
@@ -274,7 +276,7 @@ static void pump_out(struct hv_minivm_serial *s)
 		return;
 	pthread_mutex_lock(&s->lock);
 	if (n < 0) {
-		s->out_nr = 0; /* nobody reads any more */
+		s->out_nr = 0; /* nobody reads the file any more */
 	} else {
 		s->out_at = (s->out_at + (unsigned)n) % OUT_BYTES;
 		s->out_nr -= (unsigned)n;

@@ -1,9 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A 16550 serial port between a guest and two files of the host. Output waits in the port while the
- * host's file takes none; the guest is told so, as by a slow line, and does not stop. Input is
- * on the line until the guest looks for it, by wanting interrupts of it or reading the line's
- * status again and again, and leaves the line when it is read: what a driver reads and clears while
- * it probes or opens the port is not what the user has typed. Threads: any; one of them pumps.
- * Leaves to others: what the files are (cli/). */
+ * host's file accepts none; the guest sees a slow line and is not stopped. Input stays on the line
+ * until the guest looks for it: by enabling its interrupt, or by reading the line status many times
+ * in a row. It leaves the line when it is read. So a driver that reads and clears the port while it
+ * probes or opens it does not lose what the user has typed. The functions may be called by any
+ * thread; the port has a thread of its own that reads and writes the files. Leaves to others: what
+ * the files are (cli/). */
 #pragma once
 
 #include <stdbool.h>
@@ -13,11 +15,12 @@
 
 struct hv_minivm_serial;
 
-/* IN_FD may be -1. ON_IRQ is told the interrupt's level, with the port's lock held. */
+/* IN_FD may be -1. ON_IRQ gets the level of the interrupt line, and is called with the port's lock
+ * locked. */
 struct hv_err *hv_minivm_serial_new(int in_fd, int out_fd,
 				    void (*on_irq)(void *ctx, unsigned level), void *ctx,
 				    struct hv_minivm_serial **ret) hv_must_use;
-/* Writes what waits, for at most a second, and ends the pump. */
+/* Writes the output that waits, for at most a second, and ends the thread. */
 void hv_minivm_serial_free(struct hv_minivm_serial *s);
 
 uint8_t hv_minivm_serial_read(struct hv_minivm_serial *s, unsigned reg);

@@ -1,6 +1,8 @@
-/* Text of a machine of our own, changed in copies of its pages that are mapped over RAM where it is
- * mapped here: KVM hears that the page went, and faults the copy in. RAM's own file keeps what was
- * there (docs/inject.md has the same for other machines). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Patches text of a machine of our own by replacing its pages: copies of the pages are mapped over
+ * the RAM here. KVM is told that the old mapping is gone, and maps the copy when the guest accesses
+ * it. The file of the RAM keeps the old contents. docs/inject.md describes the same for other
+ * guests. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,7 +12,7 @@
 
 #define PAGE_BYTES UINT64_C(4096)
 
-enum { PAGE_OF_RAM, PAGE_PREPARED, PAGE_STANDS };
+enum { PAGE_OF_RAM, PAGE_PREPARED, PAGE_OF_COPY };
 
 struct hv_err *hv_minivm_shadow_want(struct hv_minivm *o)
 {
@@ -27,7 +29,7 @@ struct hv_err *hv_minivm_shadow_want(struct hv_minivm *o)
 	return NULL;
 }
 
-/* The page at OFF of FD, in place of what is mapped there. */
+/* Maps the page at OFF of FD instead of what is mapped there. */
 static struct hv_err *map_page(struct hv_minivm *o, int fd, uint64_t off)
 {
 	void *at = mmap(o->memory.host + off, PAGE_BYTES, PROT_READ | PROT_WRITE,
@@ -36,7 +38,7 @@ static struct hv_err *map_page(struct hv_minivm *o, int fd, uint64_t off)
 	return at == MAP_FAILED ? hv_err_new(errno, "shadow text: %s", strerror(errno)) : NULL;
 }
 
-/* What is seen at OFF goes into FD, which is then what is seen. */
+/* Copies the page that is mapped at OFF to FD, and maps that instead. */
 static struct hv_err *change_page(struct hv_minivm *o, int fd, uint64_t off)
 {
 	ssize_t nr = pwrite(fd, o->memory.host + off, PAGE_BYTES, (off_t)off);
@@ -47,7 +49,7 @@ static struct hv_err *change_page(struct hv_minivm *o, int fd, uint64_t off)
 	return map_page(o, fd, off);
 }
 
-/* A site may lie in two pages. */
+/* A site may be in two pages. */
 void hv_minivm_shadow_prepare(struct hv_minivm *o, struct hv_gpa gpa)
 {
 	const uint8_t *host = hv_minivm_memory_at(&o->memory, gpa, HV_SITE_LEN_MAX);
@@ -70,7 +72,7 @@ struct hv_err *hv_minivm_shadow_page(struct hv_minivm *o, uint64_t off)
 		return NULL;
 	err = change_page(o, s->fd, off & ~(PAGE_BYTES - 1));
 	if (!err)
-		s->pages[off / PAGE_BYTES] = PAGE_STANDS;
+		s->pages[off / PAGE_BYTES] = PAGE_OF_COPY;
 	return err;
 }
 
@@ -81,17 +83,17 @@ struct hv_err *hv_minivm_shadow_put_back(struct hv_minivm *o)
 
 	if (s->fd < 0)
 		return NULL;
-	err = hv_minivm_stand(o);
+	err = hv_minivm_stop_vcpus(o);
 	if (err)
 		return err;
 	for (uint64_t page = 0; !err && page < o->memory.len_bytes / PAGE_BYTES; page++) {
-		if (s->pages[page] != PAGE_STANDS)
+		if (s->pages[page] != PAGE_OF_COPY)
 			continue;
 		err = change_page(o, o->memory.fd, page * PAGE_BYTES);
 		if (!err)
 			s->pages[page] = PAGE_OF_RAM;
 	}
-	hv_minivm_unstand(o);
+	hv_minivm_resume_vcpus(o);
 	if (!err)
 		hv_minivm_shadow_deinit(o);
 	return err;

@@ -1,11 +1,12 @@
-/* Points at which the whole machine stands: a breakpoint, or the setting of the per-CPU base. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Stops the whole machine at a point: at a breakpoint, or when the per-CPU base is set. */
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "vmm/minivm/cpu.h"
 #include "vmm/minivm/machine.h"
 
-/* What was waited for has happened: all stand. Under the lock. */
+/* What WATCH waits for has happened: stops all vCPUs. Under the lock. */
 static void reached(struct hv_minivm_vcpu *v)
 {
 	struct hv_minivm *o = v->vm;
@@ -13,11 +14,11 @@ static void reached(struct hv_minivm_vcpu *v)
 
 	o->reached_by = v;
 	o->watch = HV_MINIVM_WATCH_NOTHING;
-	o->nr_stands++;
+	o->nr_stops++;
 	hv_minivm_kick_all(o);
 	pthread_cond_broadcast(&o->changed);
 	if (o->has_stop && write(o->stop_fd, &one, sizeof(one)) < 0)
-		abort(); /* a counter of ours, at 0 */
+		abort(); /* an eventfd of ours, at 0: it does not fail */
 }
 
 bool hv_minivm_at_break(struct hv_minivm_vcpu *v)
@@ -43,16 +44,18 @@ void hv_minivm_at_base(struct hv_minivm_vcpu *v)
 	pthread_mutex_unlock(&o->lock);
 }
 
-/* Under the lock: all of it stands where REACHED_BY has come to. ECANCELED: it ended before. */
+/* Under the lock: waits until the point is reached and all vCPUs are stopped. ECANCELED: the
+ * machine ended before. */
 static struct hv_err *wait_reached(struct hv_minivm *o)
 {
 	while (!o->is_ended && !(o->reached_by && o->nr_parked == o->nr_vcpus))
 		pthread_cond_wait(&o->changed, &o->lock);
-	return o->is_ended ? hv_err_new(ECANCELED, "the machine ended before its kernel was ready")
+	return o->is_ended ? hv_err_new(ECANCELED,
+					"the machine ended before its kernel could be traced")
 			   : NULL;
 }
 
-/* Lets it run until what is watched for happens. */
+/* Runs the machine until what WATCH waits for happens. */
 static struct hv_err *run_until_reached(struct hv_minivm *o, enum hv_minivm_watch watch)
 {
 	struct hv_err *err = NULL;
@@ -60,8 +63,8 @@ static struct hv_err *run_until_reached(struct hv_minivm *o, enum hv_minivm_watc
 	pthread_mutex_lock(&o->lock);
 	o->watch = watch;
 	o->reached_by = NULL;
-	if (o->nr_stands)
-		o->nr_stands--;
+	if (o->nr_stops)
+		o->nr_stops--;
 	pthread_cond_broadcast(&o->changed);
 	pthread_mutex_unlock(&o->lock);
 	if (!o->is_started)
@@ -94,20 +97,20 @@ struct hv_err *hv_minivm_run_to(struct hv_minivm *o, struct hv_gva at)
 
 void hv_minivm_go(struct hv_minivm *o)
 {
-	hv_minivm_unstand(o);
+	hv_minivm_resume_vcpus(o);
 }
 
-/* A stop: the machine runs on meanwhile, and whoever waits for it polls. */
+/* hv_minivm_stop_at: the machine runs on, and the caller polls for the stop. */
 
 struct hv_err *hv_minivm_stop_at(struct hv_minivm *o, struct hv_gva at)
 {
-	struct hv_err *err = hv_minivm_stand(o);
+	struct hv_err *err = hv_minivm_stop_vcpus(o);
 
 	if (err)
 		return err;
 	pthread_mutex_lock(&o->lock);
 	if (o->watch != HV_MINIVM_WATCH_NOTHING || o->has_stop)
-		err = hv_err_new(EBUSY, "it is to stop elsewhere already");
+		err = hv_err_new(EBUSY, "another stop is set already");
 	if (!err)
 		err = hv_minivm_cpu_break(o->vcpus[0].fd, &o->memory, at, &o->at);
 	if (!err) {
@@ -116,47 +119,47 @@ struct hv_err *hv_minivm_stop_at(struct hv_minivm *o, struct hv_gva at)
 		o->has_stop = true;
 	}
 	pthread_mutex_unlock(&o->lock);
-	hv_minivm_unstand(o);
+	hv_minivm_resume_vcpus(o);
 	return err;
 }
 
-struct hv_err *hv_minivm_stands_at_stop(struct hv_minivm *o, bool *ret)
+struct hv_err *hv_minivm_is_at_stop(struct hv_minivm *o, bool *ret)
 {
 	struct hv_err *err = NULL;
 
 	pthread_mutex_lock(&o->lock);
-	if (o->has_stop && o->reached_by && !o->stands_at_stop) {
+	if (o->has_stop && o->reached_by && !o->is_at_stop) {
 		err = wait_reached(o);
 		if (!err)
 			err = hv_minivm_cpu_unbreak(o->reached_by->fd, &o->at);
-		o->stands_at_stop = !err;
+		o->is_at_stop = !err;
 	}
-	*ret = o->stands_at_stop;
+	*ret = o->is_at_stop;
 	pthread_mutex_unlock(&o->lock);
 	return err;
 }
 
 void hv_minivm_end_stop(struct hv_minivm *o)
 {
-	bool stands = false;
+	bool is_stopped = false;
 	uint64_t count;
-	struct hv_err *err = hv_minivm_stand(o);
+	struct hv_err *err = hv_minivm_stop_vcpus(o);
 
-	hv_err_free(hv_minivm_stands_at_stop(o, &stands));
+	hv_err_free(hv_minivm_is_at_stop(o, &is_stopped));
 	pthread_mutex_lock(&o->lock);
 	if (o->has_stop && !o->reached_by)
 		hv_err_free(hv_minivm_cpu_unbreak(o->vcpus[0].fd, &o->at));
 	if (o->has_stop && o->reached_by) {
-		o->nr_stands--;
+		o->nr_stops--;
 		if (read(o->stop_fd, &count, sizeof(count)) < 0)
-			abort(); /* a counter of ours, at 1 */
+			abort(); /* an eventfd of ours, at 1: it does not fail */
 	}
 	if (o->has_stop)
 		o->watch = HV_MINIVM_WATCH_NOTHING;
-	o->has_stop = o->stands_at_stop = false;
+	o->has_stop = o->is_at_stop = false;
 	pthread_cond_broadcast(&o->changed);
 	pthread_mutex_unlock(&o->lock);
 	if (!err)
-		hv_minivm_unstand(o);
+		hv_minivm_resume_vcpus(o);
 	hv_err_free(err);
 }

@@ -1,5 +1,6 @@
-/* What firmware would tell the kernel of a machine of our own: ACPI tables with its CPUs, its
- * interrupt controllers and how it is switched off. Pure. Source: ACPI 6.5, chapter 5. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The ACPI tables of a machine of our own, which tell its kernel about CPUs, interrupt controllers
+ * and how to switch off. Pure. Source: ACPI 6.5, chapter 5. */
 #pragma once
 
 #include <stddef.h>
@@ -17,5 +18,6 @@
 #define HV_MINIVM_RESET_VALUE 6
 #define HV_MINIVM_OFF_TYPE    5 /* SLP_TYP of "off" */
 
-/* Tables for NR_CPUS at GPA; the first bytes are the root pointer. Returns their length. */
+/* Writes the tables for NR_CPUS, for address GPA; the first bytes are the root pointer. Returns
+ * their length. */
 size_t hv_minivm_tables(uint8_t ret[HV_MINIVM_TABLES_MAX], struct hv_gpa gpa, unsigned nr_cpus);

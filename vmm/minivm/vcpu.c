@@ -1,7 +1,9 @@
-/* The vCPUs' threads: running, standing, and what an exit was for.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The vCPUs' threads: running the guest, stopping, handling exits.
  *
- * A vCPU stands outside of the guest with its last exit completed: whoever wants it to stand sets
- * immediate_exit and sends a signal, so that KVM_RUN returns whether it has begun or not. */
+ * A vCPU is stopped when it is outside the guest and KVM has completed its last exit. To stop it,
+ * one sets immediate_exit and sends a signal, so that KVM_RUN returns whether it has begun or not.
+ */
 #include <linux/kvm.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,8 +15,8 @@
 #include "vmm/minivm/cpu.h"
 #include "vmm/minivm/machine.h"
 
-#define KICK	     SIGUSR1
-#define STAND_MAX_NS (5 * HV_NS_PER_S)
+#define KICK	    SIGUSR1
+#define STOP_MAX_NS (5 * HV_NS_PER_S)
 
 static void on_kick(int signo)
 {
@@ -51,65 +53,65 @@ void hv_minivm_end(struct hv_minivm *o, struct hv_err *err)
 		hv_minivm_kick_all(o);
 		pthread_cond_broadcast(&o->changed);
 		if (write(o->end_fd, &one, sizeof(one)) < 0)
-			abort(); /* a counter of ours, at 0 */
+			abort(); /* an eventfd of ours, at 0: it does not fail */
 	}
 	pthread_mutex_unlock(&o->lock);
 }
 
-struct hv_err *hv_minivm_stand(struct hv_minivm *o)
+struct hv_err *hv_minivm_stop_vcpus(struct hv_minivm *o)
 {
-	uint64_t until_ns = hv_now_ns() + STAND_MAX_NS;
-	bool stands;
+	uint64_t until_ns = hv_now_ns() + STOP_MAX_NS;
+	bool are_stopped;
 
 	pthread_mutex_lock(&o->lock);
-	o->nr_stands++;
+	o->nr_stops++;
 	hv_minivm_kick_all(o);
 	while (o->is_started && o->nr_parked < o->nr_vcpus && hv_now_ns() < until_ns)
 		wait_until(o, until_ns);
-	stands = !o->is_started || o->nr_parked == o->nr_vcpus;
+	are_stopped = !o->is_started || o->nr_parked == o->nr_vcpus;
 	pthread_mutex_unlock(&o->lock);
-	if (stands)
+	if (are_stopped)
 		return NULL;
-	hv_minivm_unstand(o);
+	hv_minivm_resume_vcpus(o);
 	return hv_err_new(ETIMEDOUT, "a vCPU did not stop within 5 s");
 }
 
-void hv_minivm_unstand(struct hv_minivm *o)
+void hv_minivm_resume_vcpus(struct hv_minivm *o)
 {
 	pthread_mutex_lock(&o->lock);
-	o->nr_stands--;
+	o->nr_stops--;
 	pthread_cond_broadcast(&o->changed);
 	pthread_mutex_unlock(&o->lock);
 }
 
-/* Nobody holds longer than he said. Under the lock. */
+/* Ends a hold that has lasted too long. Under the lock. */
 static void end_overdue_hold(struct hv_minivm *o)
 {
 	if (!o->is_held || hv_now_ns() < o->hold_until_ns)
 		return;
 	o->is_held = false;
-	o->nr_stands--;
+	o->nr_stops--;
 	pthread_cond_broadcast(&o->changed);
 }
 
-/* Stands while there is a reason. False: the machine has ended. */
+/* Stops while there is a reason to. False: the machine has ended. */
 static bool may_run(struct hv_minivm_vcpu *v)
 {
 	struct hv_minivm *o = v->vm;
 	bool ended;
 
 	pthread_mutex_lock(&o->lock);
-	if (o->nr_stands && !v->is_pending && !o->is_ended) {
+	if (o->nr_stops && !v->is_pending && !o->is_ended) {
 		o->nr_parked++;
 		pthread_cond_broadcast(&o->changed);
-		while (o->nr_stands && !o->is_ended) {
+		while (o->nr_stops && !o->is_ended) {
 			wait_until(o, o->is_held ? o->hold_until_ns : hv_now_ns() + HV_NS_PER_S);
 			end_overdue_hold(o);
 		}
 		o->nr_parked--;
 	}
 	ended = o->is_ended;
-	v->run->immediate_exit = o->nr_stands != 0;
+	v->run->immediate_exit = o->nr_stops != 0;
 	pthread_mutex_unlock(&o->lock);
 	return !ended;
 }
@@ -139,7 +141,18 @@ static struct hv_err *handle_base(struct hv_minivm_vcpu *v)
 	return err;
 }
 
-/* NULL: goes on. */
+static struct hv_err *cannot_emulate(const struct hv_minivm_vcpu *v)
+{
+	struct kvm_regs regs = {0};
+
+	ioctl(v->fd, KVM_GET_REGS, &regs);
+	return hv_err_new(EIO,
+			  "vCPU %u: this KVM emulates instructions, and cannot emulate the one at "
+			  "0x%llx",
+			  v->id, (unsigned long long)regs.rip);
+}
+
+/* NULL: the vCPU goes on. */
 static struct hv_err *handle_exit(struct hv_minivm_vcpu *v)
 {
 	struct kvm_run *run = v->run;
@@ -162,16 +175,20 @@ static struct hv_err *handle_exit(struct hv_minivm_vcpu *v)
 	case KVM_EXIT_HLT:
 		return NULL;
 	case KVM_EXIT_SHUTDOWN:
-		return hv_err_new(EIO,
-				  "vCPU %u: triple fault: the kernel died before it could say why",
-				  v->id);
+		return hv_err_new(
+			EIO, "vCPU %u: triple fault: the kernel crashed and could not report it",
+			v->id);
 	case KVM_EXIT_FAIL_ENTRY:
 		return hv_err_new(
 			EIO, "vCPU %u: this KVM cannot enter the guest (0x%llx)", v->id,
 			(unsigned long long)run->fail_entry.hardware_entry_failure_reason);
+	case KVM_EXIT_INTERNAL_ERROR:
+		if (run->internal.suberror == KVM_INTERNAL_ERROR_EMULATION)
+			return cannot_emulate(v);
+		/* fall through */
 	default:
-		return hv_err_new(EIO, "vCPU %u: this KVM cannot go on (exit %u, %u)", v->id,
-				  run->exit_reason, run->internal.suberror);
+		return hv_err_new(EIO, "vCPU %u: this KVM cannot run the guest on (exit %u, %u)",
+				  v->id, run->exit_reason, run->internal.suberror);
 	}
 }
 
@@ -194,7 +211,7 @@ static void run_guest(struct hv_minivm_vcpu *v)
 void *hv_minivm_vcpu_main(void *arg)
 {
 	struct hv_minivm_vcpu *v = arg;
-	/* Faults are this thread's, whoever handles them. */
+	/* Signals of faults must not be blocked in the thread that faults. */
 	static const int own[] = {KICK, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 	struct sigaction action = {.sa_handler = on_kick};
 	sigset_t set;

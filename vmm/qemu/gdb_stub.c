@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/qemu/gdb_stub.h"
 
 #include <poll.h>
@@ -6,8 +7,8 @@
 
 #include "base/clock.h"
 
-/* Bytes on their way: less than the socket's buffer, so that neither side ever waits for the other
- * with both buffers full. */
+/* Limits for what is sent before the answers are read. They are smaller than the socket's buffers,
+ * so that the two sides never wait for each other with both buffers full. */
 #define WINDOW_PACKETS 512
 #define CHUNK_BYTES    16384
 
@@ -23,7 +24,7 @@ void hv_packets_deinit(struct hv_packets *p)
 	p->nr = 0;
 }
 
-/* *RET: the events of the stub's socket. ECANCELED: the limit. */
+/* *RET: the events of the stub's socket. ECANCELED: the limit was reached. */
 static struct hv_err *wait_for(struct hv_gdb_stub *s, short events, struct hv_gdb_limit limit,
 			       short *ret)
 {
@@ -87,7 +88,7 @@ static bool is_stop_reply(const char *packet)
 	return packet[0] == 'T' || packet[0] == 'S';
 }
 
-/* The next packet that is (STOP) or is not (!STOP) a stop reply; others are dropped. */
+/* Waits for the next packet that is (STOP) or is not (!STOP) a stop reply, and drops others. */
 static struct hv_err *next_packet(struct hv_gdb_stub *s, bool stop, struct hv_gdb_limit limit)
 {
 	for (;;) {
@@ -127,7 +128,7 @@ struct hv_err *hv_gdb_stub_await_stop(struct hv_gdb_stub *s, struct hv_gdb_limit
 	return next_packet(s, true, limit);
 }
 
-/* Whether to send more, and how much of OUT: whole packets while the window has room. */
+/* What is left to send of an exchange: packets that are not framed yet, and bytes of OUT. */
 struct pipeline {
 	const char *next; /* payload to frame next */
 	size_t nr_left;
@@ -161,13 +162,13 @@ static struct hv_err *take_answers(struct hv_gdb_stub *s, struct hv_packets *ans
 		if (next == HV_RSP_MORE)
 			return NULL;
 		if (next != HV_RSP_PACKET)
-			return hv_err_new(EPROTO, "gdb stub: a damaged answer");
+			return hv_err_new(EPROTO, "gdb stub: an answer is damaged");
 		if (is_stop_reply(s->in.packet.data)) {
 			s->was_stopped = true;
 			continue;
 		}
 		if (!s->nr_unanswered)
-			return hv_err_new(EPROTO, "gdb stub: an answer too many");
+			return hv_err_new(EPROTO, "gdb stub: more answers than packets");
 		s->nr_unanswered--;
 		hv_packets_add(answers, s->in.packet.data);
 	}
@@ -211,7 +212,8 @@ struct hv_err *hv_gdb_stub_exchange(struct hv_gdb_stub *s, const struct hv_packe
 	while (!err && (p.nr_left || s->nr_unanswered || p.sent_bytes < p.out.len_bytes))
 		err = step(s, &p, limit);
 	if (err && err->code == ECANCELED && p.sent_bytes < p.out.len_bytes) {
-		/* never leave half a packet: the next one would drown in it */
+		/* Send the rest of a packet that was sent in part: the stub would take the next one
+		 * for a part of it. */
 		struct hv_gdb_limit grace = {hv_now_ns() + HV_NS_PER_S, -1};
 		struct hv_err *late = send_all(s, p.out.data + p.sent_bytes,
 					       p.out.len_bytes - p.sent_bytes, grace);
@@ -230,7 +232,7 @@ struct hv_err *hv_gdb_stub_acknowledge(struct hv_gdb_stub *s, struct hv_gdb_limi
 	return send_all(s, "+", 1, limit);
 }
 
-/* Every packet is acknowledged as it is read, before it is obeyed. */
+/* The stub acknowledges every packet when it has read it, before it acts on it. */
 struct hv_err *hv_gdb_stub_await_taken(struct hv_gdb_stub *s, struct hv_gdb_limit limit)
 {
 	for (;;) {
@@ -258,7 +260,7 @@ struct hv_err *hv_gdb_stub_continue(struct hv_gdb_stub *s, struct hv_gdb_limit l
 		if (!err)
 			s->nr_unanswered--;
 	}
-	hv_err_free(err); /* an answer that does not come must not keep the machine standing */
+	hv_err_free(err); /* the guest is resumed even if an answer does not come */
 	s->nr_unanswered = 0;
 	err = send_all(s, "$c#63", 5, limit);
 	if (err)
@@ -284,7 +286,8 @@ struct hv_err *hv_gdb_stub_open(int fd, struct hv_gdb_limit limit, struct hv_gdb
 	struct hv_gdb_stub s = {.fd = fd, .nr_sent = 1};
 	struct hv_err *err;
 
-	/* Announces nothing; its answer shows that the machine stands and the stub listens. */
+	/* This packet announces no features; its answer shows that the guest is stopped and the
+	 * stub reads. */
 	err = send_all(&s, "$qSupported#37", 14, limit);
 	if (!err)
 		err = next_packet(&s, false, limit);

@@ -1,12 +1,14 @@
-/* A client of QEMU's gdb stub on a unix socket. The stub knows two states: the machine runs, and
- * the only thing to say is the interrupt; or it stands, and packets are answered in order, so that
- * many can be on their way.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A client of QEMU's gdb stub on a unix socket. While the guest runs, the stub accepts only the
+ * interrupt, which stops the guest. While the guest is stopped, the stub answers packets in order,
+ * so that many can be sent before the first answer is read.
  *
- * Acknowledgements: QEMU (gdbstub.c gdb_read_byte) drops an answer that was not acknowledged when
- * the next packet begins, so a standing machine needs none; but *any* byte that it does not expect
- * stops a running one, and while an answer is not acknowledged it does not see the interrupt. So:
- * stop replies of a machine that somebody else stops are acknowledged, nothing else is. Leaves to
- * others: whose socket it is, when to stop the machine (guardian.h). */
+ * Acknowledgements: an answer that is not acknowledged is dropped by QEMU when the next packet
+ * begins (gdbstub.c gdb_read_byte), so a stopped guest needs none. While the guest runs, any byte
+ * that QEMU does not expect stops the guest, and QEMU does not see an interrupt while an answer
+ * waits for its acknowledgement. So the stop replies of a guest that somebody else stops are
+ * acknowledged, and nothing else is. Leaves to others: whose socket it is, when to stop the guest
+ * (guardian.h). */
 #pragma once
 
 #include <stdint.h>
@@ -14,21 +16,21 @@
 #include "base/err.h"
 #include "vmm/qemu/rsp.h"
 
-/* What may end an exchange before its time. */
+/* What ends an exchange before all is answered. */
 struct hv_gdb_limit {
 	uint64_t deadline_ns;
-	int hangup_fd; /* becomes a hangup; -1: none */
+	int hangup_fd; /* ends it when the other end is closed; -1: none */
 };
 
 struct hv_gdb_stub {
 	int fd;
 	struct hv_rsp_reader in;
-	size_t nr_unanswered; /* packets sent whose answer has not come */
+	size_t nr_unanswered; /* packets that were sent and not answered yet */
 	uint64_t nr_sent;     /* packets */
-	bool was_stopped;     /* a stop reply came in an exchange: the machine ran when it began */
+	bool was_stopped;     /* a stop reply came in an exchange: the guest was running */
 };
 
-/* Strings end to end, each with its NUL: packets' payloads, or their answers. */
+/* Strings one after the other, each with its NUL: the payloads of packets, or their answers. */
 struct hv_packets {
 	struct hv_text bytes;
 	size_t nr;
@@ -40,30 +42,31 @@ struct hv_err *hv_packets_all_ok(const struct hv_packets *packets,
 				 const struct hv_packets *answers) hv_must_use;
 #define HV_AUTO_PACKETS hv_cleanup(hv_packets_deinit)
 
-/* Connecting stops the machine, and it stands on return. FD is taken. */
+/* Takes FD. Connecting stops the guest, and it is stopped on return. */
 struct hv_err *hv_gdb_stub_open(int fd, struct hv_gdb_limit limit,
 				struct hv_gdb_stub *ret) hv_must_use;
 void hv_gdb_stub_close(struct hv_gdb_stub *s);
 
-/* Stops a running machine. */
+/* Stops a running guest. ECANCELED: LIMIT came first, and the stop may still come. */
 struct hv_err *hv_gdb_stub_interrupt(struct hv_gdb_stub *s, struct hv_gdb_limit limit) hv_must_use;
-/* The stop that an interrupt which ended with ECANCELED asked for. */
+/* Waits for the stop after an interrupt that ended with ECANCELED. */
 struct hv_err *hv_gdb_stub_await_stop(struct hv_gdb_stub *s, struct hv_gdb_limit limit) hv_must_use;
-/* Sends PACKETS (to a standing machine) and appends the answers. ECANCELED when LIMIT came first: a
- * whole number of packets was sent, NR_UNANSWERED says how many answers are outstanding. */
+/* Sends PACKETS to a stopped guest and appends the answers. ECANCELED: LIMIT came first; a whole
+ * number of packets was sent, and NR_UNANSWERED of them are not answered. */
 struct hv_err *hv_gdb_stub_exchange(struct hv_gdb_stub *s, const struct hv_packets *packets,
 				    struct hv_gdb_limit limit,
 				    struct hv_packets *answers) hv_must_use;
-/* Of a machine that will go on by itself: the last answer is acknowledged, as the stub would not
- * see the next interrupt. Not twice for one answer. */
+/* Acknowledges the last answer, for a guest that will run again by itself (one that sleeps): the
+ * stub would not see the next interrupt otherwise. To be called once for an answer. */
 struct hv_err *hv_gdb_stub_acknowledge(struct hv_gdb_stub *s,
 				       struct hv_gdb_limit limit) hv_must_use;
-/* Lets the machine run; outstanding answers are dropped. On return the stub has taken the packet;
- * ECANCELED: it is sent, but not taken within LIMIT. */
+/* Resumes the guest and drops outstanding answers. On return the stub has read the packet;
+ * ECANCELED: it was sent, but not read within LIMIT. */
 struct hv_err *hv_gdb_stub_continue(struct hv_gdb_stub *s, struct hv_gdb_limit limit) hv_must_use;
-/* Until all that was sent is taken: what QEMU has not read when the socket closes is lost
- * (chardev/char-socket.c tcp_chr_hup). */
+/* Waits until the stub has read all that was sent: QEMU drops what it has not read when the socket
+ * is closed (chardev/char-socket.c tcp_chr_hup). */
 struct hv_err *hv_gdb_stub_await_taken(struct hv_gdb_stub *s,
 				       struct hv_gdb_limit limit) hv_must_use;
-/* Takes what came while the machine runs. ECONNRESET: the VMM is gone. */
+/* Reads what the stub has sent while the guest runs. ECONNRESET: the VMM has closed the connection.
+ */
 struct hv_err *hv_gdb_stub_drain(struct hv_gdb_stub *s) hv_must_use;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/qemu/guardian.h"
 
 #include <sys/socket.h>
@@ -42,7 +43,7 @@ static struct hv_err *receive_reply(struct hv_guardian *g, struct guardian_reply
 
 static struct hv_err *call(struct hv_guardian *g, enum guardian_op op, uint64_t arg,
 			   const struct hv_packets *strings, struct hv_packets *answers,
-			   uint64_t *ret_ns)
+			   struct guardian_reply *ret)
 {
 	struct guardian_request request = {
 		.op = op,
@@ -60,8 +61,8 @@ static struct hv_err *call(struct hv_guardian *g, enum guardian_op op, uint64_t 
 		err = receive_reply(g, &reply, &bytes);
 	if (err)
 		return err;
-	if (ret_ns)
-		*ret_ns = reply.held_ns;
+	if (ret)
+		*ret = reply;
 	if (reply.code)
 		return hv_err_new(reply.code, "%s", bytes);
 	if (answers) {
@@ -90,14 +91,26 @@ struct hv_err *hv_guardian_start(const char *socket_path, struct hv_guardian **r
 	return NULL;
 }
 
-struct hv_err *hv_guardian_hold(struct hv_guardian *g, uint64_t max_ns)
+static struct hv_err *hold(struct hv_guardian *g, enum guardian_op op, uint64_t max_ns,
+			   uint64_t *ret_from_ns)
 {
-	return call(g, GUARDIAN_HOLD, max_ns, NULL, NULL, NULL);
+	struct guardian_reply reply = {0};
+	struct hv_err *err = call(g, op, max_ns, NULL, NULL, &reply);
+
+	if (!err && ret_from_ns)
+		*ret_from_ns = reply.since_ns;
+	return err;
 }
 
-struct hv_err *hv_guardian_hold_asleep(struct hv_guardian *g, uint64_t max_ns)
+struct hv_err *hv_guardian_hold(struct hv_guardian *g, uint64_t max_ns, uint64_t *ret_from_ns)
 {
-	return call(g, GUARDIAN_HOLD_ASLEEP, max_ns, NULL, NULL, NULL);
+	return hold(g, GUARDIAN_HOLD, max_ns, ret_from_ns);
+}
+
+struct hv_err *hv_guardian_hold_asleep(struct hv_guardian *g, uint64_t max_ns,
+				       uint64_t *ret_from_ns)
+{
+	return hold(g, GUARDIAN_HOLD_ASLEEP, max_ns, ret_from_ns);
 }
 
 struct hv_err *hv_guardian_exchange(struct hv_guardian *g, const struct hv_packets *packets,
@@ -108,12 +121,18 @@ struct hv_err *hv_guardian_exchange(struct hv_guardian *g, const struct hv_packe
 
 struct hv_err *hv_guardian_release(struct hv_guardian *g, uint64_t *ret_ns)
 {
-	return call(g, GUARDIAN_RELEASE, 0, NULL, NULL, ret_ns);
+	struct guardian_reply reply = {0};
+	struct hv_err *err = call(g, GUARDIAN_RELEASE, 0, NULL, NULL, &reply);
+
+	if (reply.held_ns)
+		*ret_ns = reply.held_ns;
+	return err;
 }
 
 void hv_guardian_free(struct hv_guardian *g)
 {
-	/* One that still waits for the VMM is needed; it ends by itself. */
+	/* A guardian that still waits for the VMM has something to do; it ends by itself
+	 * afterwards. */
 	if (g)
 		hv_helper_end(&g->process);
 	free(g);

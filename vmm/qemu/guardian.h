@@ -1,13 +1,13 @@
-/* The guardian: a helper (vmm/helper.h) that owns the gdb stub's socket, so that the machine always
- * runs on.
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The guardian: a helper (vmm/helper.h) that is the gdb stub's client and always resumes the guest.
  *
  *   service --socketpair--> guardian --unix socket--> gdb stub
  *
- * It stops the machine (hold), passes packets on, and lets the machine run (release). It does the
- * latter by itself when the service has died, when the hold has lasted MAX_NS, and on its own way
- * out. When the guardian dies during a hold, the service continues the machine by the monitor.
- * When both are killed at once during a hold, the machine stands until hv_guest_let_run().
- * Leaves to others: what packets say, starting and removing the stub. */
+ * It stops the guest (hold), passes packets on, and resumes the guest (release). It resumes the
+ * guest by itself when the service has died, when the hold has lasted MAX_NS, and before it ends.
+ * When the guardian dies during a hold, the service resumes the guest by the monitor. When both are
+ * killed during a hold, the guest stays stopped until hv_guest_let_run(). Leaves to others: what
+ * packets say, starting and removing the gdb stub. */
 #pragma once
 
 #include <stdint.h>
@@ -18,24 +18,28 @@
 
 struct hv_guardian;
 
-/* Connects to the stub at SOCKET_PATH; the machine stands for a moment, and runs on return. */
+/* Connects to the gdb stub at SOCKET_PATH. That stops the guest for a moment; it runs again on
+ * return. */
 struct hv_err *hv_guardian_start(const char *socket_path, struct hv_guardian **ret) hv_must_use;
-/* Releases what is held and ends the process. One that waits for a stop it has asked for is left to
- * let the machine run on when that comes. */
+/* Ends the hold, if there is one, and the process. A guardian that has asked for a stop which has
+ * not come yet is left running; it resumes the guest when the stop comes. */
 void hv_guardian_free(struct hv_guardian *g);
 bool hv_guardian_is_alive(const struct hv_guardian *g);
 pid_t hv_guardian_pid(const struct hv_guardian *g);
 
-struct hv_err *hv_guardian_hold(struct hv_guardian *g, uint64_t max_ns) hv_must_use;
-/* Of a machine that sleeps (S3) and stands by itself: it is not stopped, and not let run at the
- * end, unless it woke up meanwhile and a packet stopped it. That packet is lost, and the exchange
- * ends with ETIMEDOUT. */
-struct hv_err *hv_guardian_hold_asleep(struct hv_guardian *g, uint64_t max_ns) hv_must_use;
-/* Packets to the held machine; ANSWERS (one a packet) are appended. ETIMEDOUT: the hold has ended
- * by itself, and not all were answered. */
+/* Stops the guest. *RET_FROM_NS (may be NULL): when MAX_NS began to count (hv_now_ns). */
+struct hv_err *hv_guardian_hold(struct hv_guardian *g, uint64_t max_ns,
+				uint64_t *ret_from_ns) hv_must_use;
+/* A hold of a guest that sleeps (S3), whose vCPUs are stopped already: the guardian does not stop
+ * it, and does not resume it at the end. When the guest wakes up meanwhile, the next packet stops
+ * it. That packet is lost, the exchange ends with ETIMEDOUT, and the guardian resumes the guest. */
+struct hv_err *hv_guardian_hold_asleep(struct hv_guardian *g, uint64_t max_ns,
+				       uint64_t *ret_from_ns) hv_must_use;
+/* Sends PACKETS to the held guest and appends one answer for each to ANSWERS. ETIMEDOUT: the hold
+ * has ended by itself, and some were not answered. */
 struct hv_err *hv_guardian_exchange(struct hv_guardian *g, const struct hv_packets *packets,
 				    struct hv_packets *answers) hv_must_use;
-/* *RET_NS: from the machine's stop to its going on; also set with ETIMEDOUT, which says that the
- * hold had ended by itself. Other errors: the guardian or the stub is lost, continue by the
- * monitor. */
+/* Resumes the guest. *RET_NS is how long it was stopped; it is also set with ETIMEDOUT: the hold
+ * had ended by itself. After other errors the guardian or the gdb stub is lost, and the guest must
+ * be resumed by the monitor. */
 struct hv_err *hv_guardian_release(struct hv_guardian *g, uint64_t *ret_ns) hv_must_use;

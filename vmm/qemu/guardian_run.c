@@ -1,4 +1,6 @@
-/* The guardian process's side: one loop over the service, the service's life and the stub. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The guardian's process: one loop that waits for requests of the service, for its end, and for the
+ * gdb stub. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -12,26 +14,26 @@
 #include "vmm/qemu/guardian_wire.h"
 #include "vmm/unix_socket.h"
 
-#define STOP_NS	 (3 * HV_NS_PER_S)  /* for the VMM to stop every vCPU and drain its I/O */
-#define REPLY_NS (5 * HV_NS_PER_S)  /* for a service that does not read, when nothing is held */
-#define LAST_NS	 (60 * HV_NS_PER_S) /* for a stop that was asked for and has not come */
+#define STOP_NS	 (3 * HV_NS_PER_S)  /* the VMM stops every vCPU and drains its I/O in this time */
+#define REPLY_NS (5 * HV_NS_PER_S)  /* limit for sending an answer when the guest is not held */
+#define LAST_NS	 (60 * HV_NS_PER_S) /* after the service's end, for a stop that has not come yet */
 #define GRACE_NS HV_NS_PER_S
 
 enum machine {
-	MACHINE_UNREACHED, /* no stub, or it is lost */
+	MACHINE_UNREACHED, /* not connected to the stub, or no longer */
 	MACHINE_RUNS,
-	MACHINE_STOPPING, /* asked to, has not answered, must run on when it does */
+	MACHINE_STOPPING, /* was asked to stop and has not; is resumed when it does */
 	MACHINE_HELD,
 };
 
 struct guard {
 	enum machine machine;
 	struct hv_gdb_stub stub;
-	uint64_t since_ns;    /* held */
+	uint64_t since_ns;    /* when the hold began */
 	uint64_t deadline_ns; /* of the hold */
-	uint64_t held_ns;     /* the last hold */
+	uint64_t held_ns;     /* of the last hold */
 	bool expired;	      /* the last hold ended by itself */
-	bool asleep;	      /* the hold is of a machine that stands by itself */
+	bool asleep;	      /* the held guest sleeps: its vCPUs were stopped before */
 	struct hv_text inbox;
 };
 
@@ -41,9 +43,9 @@ static void stub_lost(struct guard *g)
 	g->machine = MACHINE_UNREACHED;
 }
 
-/* A machine that sleeps goes on sleeping. One that woke up, and that a packet of ours stopped then,
- * runs on. */
-static struct hv_err *go_on(struct guard *g, struct hv_gdb_limit limit)
+/* Ends a hold. A guest that sleeps is left asleep. One that woke up, and that a packet of ours has
+ * stopped since, is resumed. */
+static struct hv_err *end_stop(struct guard *g, struct hv_gdb_limit limit)
 {
 	bool stays = g->asleep && !g->stub.was_stopped;
 
@@ -51,22 +53,22 @@ static struct hv_err *go_on(struct guard *g, struct hv_gdb_limit limit)
 	return stays ? NULL : hv_gdb_stub_continue(&g->stub, limit);
 }
 
-static struct hv_err *run_on(struct guard *g, struct hv_gdb_limit limit)
+static struct hv_err *resume(struct guard *g, struct hv_gdb_limit limit)
 {
-	struct hv_err *err = go_on(g, limit);
+	struct hv_err *err = end_stop(g, limit);
 
 	g->held_ns = hv_now_ns() - g->since_ns;
 	if (err && err->code != ECANCELED) {
 		stub_lost(g);
 		return err;
 	}
-	hv_err_free(err); /* a busy VMM: it is on its way */
+	hv_err_free(err); /* a busy VMM has not read the packet yet, but will */
 	g->machine = MACHINE_RUNS;
 	return NULL;
 }
 
-/* Ends a hold that the service did not end. The stub's addresses may be physical just now: that
- * would outlive this stub (it is one variable of QEMU's). */
+/* Ends a hold that the service did not end. The stub may be in the mode in which addresses are
+ * physical, which is a variable of QEMU's that would keep its value for the stub's next client. */
 static void force_release(struct guard *g)
 {
 	struct hv_gdb_limit limit = {hv_now_ns() + GRACE_NS, -1};
@@ -77,10 +79,10 @@ static void force_release(struct guard *g)
 	hv_err_free(hv_gdb_stub_exchange(&g->stub, &virtual_mode, limit, &dropped));
 	hv_packets_deinit(&virtual_mode);
 	hv_packets_deinit(&dropped);
-	hv_err_free(run_on(g, limit));
+	hv_err_free(resume(g, limit));
 }
 
-/* The stop that came too late: on with it. */
+/* Resumes the guest when a stop comes that nobody waits for any more. */
 static void watch_stopping(struct guard *g)
 {
 	struct hv_gdb_limit now = {hv_now_ns(), -1};
@@ -121,7 +123,7 @@ static struct hv_err *do_open(struct guard *g, const char *path)
 		return err;
 	g->machine = MACHINE_HELD;
 	g->since_ns = hv_now_ns();
-	return run_on(g, limit);
+	return resume(g, limit);
 }
 
 static struct hv_err *check_may_hold(const struct guard *g)
@@ -144,7 +146,7 @@ static struct hv_err *do_hold_asleep(struct guard *g, uint64_t max_ns)
 {
 	struct hv_err *err;
 
-	/* It fell asleep before it could stop, and will not any more. */
+	/* The guest fell asleep before it could stop; the stop will not come. */
 	if (g->machine == MACHINE_STOPPING)
 		g->machine = MACHINE_RUNS;
 	err = check_may_hold(g);
@@ -169,7 +171,7 @@ static struct hv_err *do_hold(struct guard *g, uint64_t max_ns)
 	if (err && err->code == ECANCELED) {
 		hv_err_free(err);
 		g->machine = MACHINE_STOPPING;
-		return hv_err_new(EBUSY, "guardian: the machine did not stop within %" PRIu64 " s",
+		return hv_err_new(EBUSY, "guardian: the guest did not stop within %" PRIu64 " s",
 				  STOP_NS / HV_NS_PER_S);
 	}
 	if (err) {
@@ -183,7 +185,8 @@ static struct hv_err *do_hold(struct guard *g, uint64_t max_ns)
 static struct hv_err *over(const struct guard *g)
 {
 	return hv_err_new(ETIMEDOUT,
-			  "guardian: the hold was over after %" PRIu64 " ms, the guest runs on",
+			  "guardian: the hold ended by itself after %" PRIu64
+			  " ms; the guest runs again",
 			  g->held_ns / HV_NS_PER_MS);
 }
 
@@ -196,7 +199,7 @@ static struct hv_err *do_exchange(struct guard *g, const struct hv_packets *pack
 	if (g->expired)
 		return over(g);
 	if (g->machine != MACHINE_HELD)
-		return hv_err_new(EPIPE, "guardian: the machine is not held");
+		return hv_err_new(EPIPE, "guardian: the guest is not held");
 	err = hv_gdb_stub_exchange(&g->stub, packets, limit, answers);
 	if (!err && g->asleep && packets->nr && !g->stub.was_stopped)
 		err = hv_gdb_stub_acknowledge(&g->stub, limit);
@@ -213,8 +216,8 @@ static struct hv_err *do_release(struct guard *g)
 	if (g->expired)
 		return over(g);
 	if (g->machine != MACHINE_HELD)
-		return hv_err_new(EPIPE, "guardian: the machine is not held");
-	return run_on(g, (struct hv_gdb_limit){hv_now_ns() + GRACE_NS, -1});
+		return hv_err_new(EPIPE, "guardian: the guest is not held");
+	return resume(g, (struct hv_gdb_limit){hv_now_ns() + GRACE_NS, -1});
 }
 
 static bool send_all(struct guard *g, const void *bytes, size_t len)
@@ -237,7 +240,7 @@ static bool send_all(struct guard *g, const void *bytes, size_t len)
 	return true;
 }
 
-/* False: the service does not take it. */
+/* False: the service does not read it. */
 static bool answer(struct guard *g, struct hv_err *err, const struct hv_packets *answers)
 {
 	struct guardian_reply reply = {
@@ -245,6 +248,7 @@ static bool answer(struct guard *g, struct hv_err *err, const struct hv_packets 
 		.nr = err ? 1 : (uint32_t)answers->nr,
 		.len_bytes = err ? (uint32_t)strlen(err->message) + 1
 				 : (uint32_t)answers->bytes.len_bytes,
+		.since_ns = g->since_ns,
 		.held_ns = g->held_ns,
 	};
 	bool sent = send_all(g, &reply, sizeof(reply)) &&
@@ -278,12 +282,12 @@ static bool handle(struct guard *g, const struct guardian_request *request, char
 		err = do_release(g);
 		break;
 	default:
-		err = hv_err_new(EPROTO, "guardian: request %u", request->op);
+		err = hv_err_new(EPROTO, "guardian: request %u is not known", request->op);
 	}
 	return answer(g, err, &answers);
 }
 
-/* False: the service is gone. */
+/* False: the service has closed the connection. */
 static bool read_control(struct guard *g)
 {
 	struct guardian_request request;
@@ -306,7 +310,7 @@ static bool read_control(struct guard *g)
 	if (g->inbox.len_bytes < whole)
 		return true;
 	taken = handle(g, &request, g->inbox.data + sizeof(request));
-	hv_text_clear(&g->inbox); /* the service sends one at a time */
+	hv_text_clear(&g->inbox); /* the service sends one request at a time */
 	return taken;
 }
 
@@ -318,7 +322,7 @@ static struct hv_helper_wake wait_for(const struct guard *g)
 			      g->machine == MACHINE_HELD ? g->deadline_ns : UINT64_MAX);
 }
 
-/* The service is gone: whatever stands must run. */
+/* The service has ended: resumes the guest if it is stopped. */
 static void last_act(struct guard *g)
 {
 	uint64_t deadline_ns = hv_now_ns() + LAST_NS;

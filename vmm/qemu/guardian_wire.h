@@ -1,5 +1,6 @@
-/* What service and guardian say to each other over their socketpair: a head, then LEN_BYTES of
- * strings (struct hv_packets). Both ends are this program. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The messages between service and guardian over their socketpair: a request or reply, then
+ * LEN_BYTES of strings (struct hv_packets). Both ends are this program. */
 #pragma once
 
 #include <stdint.h>
@@ -7,7 +8,7 @@
 #define GUARDIAN_BYTES_MAX (8u << 20)
 
 enum guardian_op {
-	GUARDIAN_OPEN,	      /* string: the stub's socket */
+	GUARDIAN_OPEN,	      /* string: the path of the gdb stub's socket */
 	GUARDIAN_HOLD,	      /* arg: max_ns */
 	GUARDIAN_HOLD_ASLEEP, /* likewise */
 	GUARDIAN_EXCHANGE,
@@ -23,12 +24,13 @@ struct guardian_request {
 };
 
 struct guardian_reply {
-	int32_t code; /* errno value, 0: done; then the string is the message */
+	int32_t code; /* errno value, and the string is the error's message; 0: success */
 	uint32_t nr;
 	uint32_t len_bytes;
 	uint32_t unused;
-	uint64_t held_ns;
+	uint64_t since_ns; /* when the last hold began */
+	uint64_t held_ns;  /* of the last hold that ended */
 };
 
-/* The guardian's life, in the process made for it (vmm/helper.h); does not return. */
+/* The main function of the guardian's process (vmm/helper.h). */
 _Noreturn void guardian_run(void);

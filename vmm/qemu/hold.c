@@ -1,30 +1,34 @@
-/* A hold through the gdb stub: started at run time by the monitor, on a unix socket that only the
- * VMM's user and we can reach, owned by the guardian, and taken away at the end. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A hold by QEMU's gdb stub. The monitor starts the stub at run time, on a unix socket that only
+ * the VMM's user and root can reach. The guardian (guardian.h) is its client. It is removed at the
+ * end. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/text.h"
 #include "base/clock.h"
 #include "vmm/qemu/machine.h"
-#include "vmm/text_store.h"
+#include "vmm/qemu/stub_dir.h"
 #include "vmm/unix_socket.h"
 
 #define FIRST_HOLD_NS (2 * HV_NS_PER_S)
 #define BATCH_PACKETS 8192
-#define RUN_MAX_BYTES 1024 /* QEMU 7.2 takes packets of 4096 characters */
-/* Measured with the 34,948 sites of a Debian 6.1 kernel under QEMU 7.2: a packet costs QEMU 4.5 us
- * (two writes to its socket), a byte 15 ns. ns a site by this limit: 0: 8,100, 64: 7,400, 96:
- * 5,900, 128: 6,400, 256: 5,200; code between sites is translated anew, so not more than pays. */
+#define RUN_MAX_BYTES 1024 /* QEMU 7.2 accepts packets of up to 4096 characters */
+/* Sites that are at most so far apart share a packet. Measured with the 34,948 sites of a
+ * Debian 6.1 kernel under QEMU 7.2: a packet costs QEMU 4.5 us (two writes to its socket), a byte
+ * 15 ns. ns per site by this limit: 0: 8,100, 64: 7,400, 96: 5,900, 128: 6,400, 256: 5,200. QEMU
+ * must translate the code between the sites again, so the limit is not higher than it needs to be.
+ */
 #define GAP_MAX_BYTES 96
 
 /* ---- the stub's socket ---- */
 
-/* Directory of the monitor's socket as the VMM itself names it: under libvirt the domain's private
- * directory, where it may bind (its user, AppArmor). Caller frees. */
+/* Finds the directory of the monitor's socket under the VMM's own name for it. Under libvirt it is
+ * the domain's private directory, in which the VMM's user and AppArmor allow it to bind a socket.
+ * The caller frees *RET. */
 static struct hv_err *libvirt_dir(struct hv_machine *m, char **ret)
 {
 	HV_AUTO_JSON struct json_object *devices = NULL;
@@ -50,16 +54,15 @@ static struct hv_err *libvirt_dir(struct hv_machine *m, char **ret)
 					"character devices");
 }
 
-/* A directory of our own beside the QMP socket, for the VMM's user alone. */
+/* Makes a directory beside the QMP socket that only the VMM's user can use. */
 static struct hv_err *make_dir(struct hv_machine *m, char **ret)
 {
 	HV_AUTO_FREE char *dir = hv_format("%s/hvtrace-%d", m->qmp_dir, (int)m->process.pid);
+	struct hv_err *err = hv_stub_dir_make(dir, m->process.uid, m->process.gid);
 
-	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
-		return hv_err_new(errno, "gdb stub: directory %s: %s", dir, strerror(errno));
+	if (err)
+		return err;
 	m->stub_dir = hv_strdup(dir);
-	if (lchown(dir, m->process.uid, m->process.gid) < 0)
-		return hv_err_new(errno, "gdb stub: directory %s: %s", dir, strerror(errno));
 	*ret = hv_take(dir);
 	return NULL;
 }
@@ -83,8 +86,8 @@ static struct hv_err *choose_path(struct hv_machine *m)
 	return NULL;
 }
 
-/* One word of an HMP line (monitor/hmp.c get_str); a comma of an option's value is doubled
- * (util/qemu-option.c). */
+/* Adds PATH as a part of a quoted word of an HMP line (monitor/hmp.c get_str), in which a comma of
+ * an option's value is written twice (util/qemu-option.c). */
 static void add_hmp_path(struct hv_text *line, const char *path)
 {
 	for (; *path; path++) {
@@ -132,7 +135,7 @@ static void remove_files(struct hv_machine *m)
 	free(hv_take(m->stub_dir));
 }
 
-/* A stub that an hvtrace which died has left. */
+/* Removes a gdb stub that was left behind by an hvtrace that died. */
 static struct hv_err *clear_stale(struct hv_machine *m)
 {
 	HV_AUTO_FREE char *path = NULL;
@@ -145,7 +148,7 @@ static struct hv_err *clear_stale(struct hv_machine *m)
 	return err;
 }
 
-/* The machine stands through us, and whoever should let it run has failed. */
+/* Resumes a guest that a hold stopped and that the guardian failed to resume. */
 static void continue_by_monitor(struct hv_machine *m)
 {
 	HV_AUTO_JSON struct json_object *status = NULL;
@@ -174,16 +177,17 @@ static struct hv_err *begin(struct hv_machine *m, uint64_t max_ns)
 		}
 		hv_err_free(err);
 	}
-	err = asleep ? hv_guardian_hold_asleep(m->guardian, max_ns)
-		     : hv_guardian_hold(m->guardian, max_ns);
+	err = asleep ? hv_guardian_hold_asleep(m->guardian, max_ns, &m->held_from_ns)
+		     : hv_guardian_hold(m->guardian, max_ns, &m->held_from_ns);
 	if (err)
-		m->may_stand = true;
+		m->may_be_stopped = true;
 	if (err && err->code != EBUSY)
 		continue_by_monitor(m);
 	return hv_err_in(err, "hold");
 }
 
-/* QEMU answers p and P only to clients that have asked for its register description. */
+/* Asks for the register description once: QEMU answers p and P only to clients that have asked for
+ * it. */
 static struct hv_err *ask_once(struct hv_machine *m)
 {
 	HV_AUTO_PACKETS struct hv_packets packets = {0};
@@ -211,15 +215,16 @@ void hv_machine_drop_hold(struct hv_machine *m)
 		hv_guardian_free(hv_take(m->guardian));
 		hv_err_free(stub_off(m));
 	}
-	if (m->may_stand)
+	if (m->may_be_stopped)
 		continue_by_monitor(m);
-	m->may_stand = false;
+	m->may_be_stopped = false;
 	remove_files(m);
 	hv_machine_forget_threads(m);
 }
 
-/* Whoever paused it otherwise did it while no hvtrace's stub was there, or knows how to go on. */
-struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_stood)
+/* A guest that is paused without a gdb stub of hvtrace was paused by somebody else, who will resume
+ * it. */
+struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_was_stopped)
 {
 	HV_AUTO_JSON struct json_object *status = NULL;
 	HV_AUTO_JSON struct json_object *done = NULL;
@@ -236,7 +241,7 @@ struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_stood)
 	if (!err)
 		err = hv_monitor_execute(m->monitor, "cont", NULL, &done);
 	if (!err)
-		*ret_stood = true;
+		*ret_was_stopped = true;
 	return err;
 }
 
@@ -273,7 +278,7 @@ struct hv_err *hv_machine_prepare_hold(struct hv_machine *m)
 	return err;
 }
 
-/* A guardian that somebody killed is replaced: what stands in the guest must be undone still. */
+/* A guardian that was killed is replaced, since what is patched must still be put back. */
 struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns)
 {
 	struct hv_err *err;
@@ -303,17 +308,18 @@ struct hv_err *hv_machine_hold_end(struct hv_machine *m)
 
 	m->held = false;
 	if (err && err->code != ETIMEDOUT) {
-		m->may_stand = true;
+		m->may_be_stopped = true;
 		continue_by_monitor(m);
 	}
 	return hv_err_in(err, "hold");
 }
 
-/* ---- text ---- */
+/* ---- writes ---- */
 
-/* How many of WRITES, from the first, go into one packet: what lies between neighbours is written
- * with what it holds, which is cheaper than another packet when it is short. */
-static size_t run_len(const struct hv_text_write *writes, size_t nr)
+/* How many of WRITES, from the first on, go into one packet. The bytes between two neighbours are
+ * written with the values that they have, which is cheaper than another packet when there are few
+ * of them. */
+static size_t run_len(const struct hv_hold_write *writes, size_t nr)
 {
 	uint64_t start = writes[0].gpa.v;
 	uint64_t end = start + writes[0].len_bytes;
@@ -330,7 +336,7 @@ static size_t run_len(const struct hv_text_write *writes, size_t nr)
 	return i;
 }
 
-static struct hv_err *read_text(struct hv_machine *m, struct hv_gpa gpa, uint8_t *to, size_t len)
+static struct hv_err *read_here(struct hv_machine *m, struct hv_gpa gpa, uint8_t *to, size_t len)
 {
 	if (m->region.host && gpa.v >= m->region.gpa.v &&
 	    gpa.v - m->region.gpa.v <= m->region.len_bytes - len) {
@@ -340,16 +346,16 @@ static struct hv_err *read_text(struct hv_machine *m, struct hv_gpa gpa, uint8_t
 	return hv_ram_read(&m->ram, gpa, to, len);
 }
 
-/* One packet for NR writes that make a run. */
+/* Adds one packet for NR writes that go together. */
 static struct hv_err *add_run(struct hv_machine *m, struct hv_packets *packets,
-			      const struct hv_text_write *writes, size_t nr)
+			      const struct hv_hold_write *writes, size_t nr)
 {
 	static const char hex[] = "0123456789abcdef";
 	uint64_t start = writes[0].gpa.v;
 	size_t len = writes[nr - 1].gpa.v + writes[nr - 1].len_bytes - start;
 	char packet[2 * RUN_MAX_BYTES + 48];
 	uint8_t bytes[RUN_MAX_BYTES];
-	struct hv_err *err = nr > 1 ? read_text(m, writes[0].gpa, bytes, len) : NULL;
+	struct hv_err *err = nr > 1 ? read_here(m, writes[0].gpa, bytes, len) : NULL;
 	char *at;
 
 	if (err)
@@ -366,9 +372,10 @@ static struct hv_err *add_run(struct hv_machine *m, struct hv_packets *packets,
 	return NULL;
 }
 
-/* QEMU's writes to RAM by the stub drop the code translated from it (exec.c
- * invalidate_and_set_dirty); guest-physical addresses need no vCPU's page tables. */
-static struct hv_err *write_batch(struct hv_machine *m, const struct hv_text_write *writes,
+/* When the gdb stub writes to RAM, QEMU drops the code that it translated from it (exec.c
+ * invalidate_and_set_dirty). Guest-physical addresses are used, so no vCPU's page tables are
+ * needed. */
+static struct hv_err *write_batch(struct hv_machine *m, const struct hv_hold_write *writes,
 				  size_t nr)
 {
 	HV_AUTO_PACKETS struct hv_packets packets = {0};
@@ -386,37 +393,13 @@ static struct hv_err *write_batch(struct hv_machine *m, const struct hv_text_wri
 	return err ? err : hv_packets_all_ok(&packets, &answers);
 }
 
-static bool in_region(const struct hv_machine *m, const struct hv_text_write *w)
-{
-	return m->region.host && w->gpa.v >= m->region.gpa.v &&
-	       w->gpa.v - m->region.gpa.v <= m->region.len_bytes - w->len_bytes;
-}
-
-/* Under KVM text is memory like any other. */
-static struct hv_err *write_direct(struct hv_machine *m, const struct hv_text_write *writes,
-				   size_t nr)
+/* Data go the same way as text: a packet is answered only while the guest is stopped, and the
+ * guardian resumes the guest after the answers have come. */
+struct hv_err *hv_machine_hold_write(struct hv_machine *m, const struct hv_hold_write *writes,
+				     size_t nr)
 {
 	struct hv_err *err = NULL;
 
-	for (size_t i = 0; !err && i < nr; i++) {
-		const struct hv_text_write *w = &writes[i];
-
-		if (in_region(m, w))
-			hv_text_store(m->region.host, w->gpa.v - m->region.gpa.v, w->bytes,
-				      w->len_bytes);
-		else
-			err = hv_ram_write_text(&m->ram, w->gpa, w->bytes, w->len_bytes);
-	}
-	return err;
-}
-
-struct hv_err *hv_machine_hold_write_text(struct hv_machine *m, const struct hv_text_write *writes,
-					  size_t nr)
-{
-	struct hv_err *err = NULL;
-
-	if (m->accel == HV_ACCEL_KVM)
-		return write_direct(m, writes, nr);
 	for (size_t done = 0; !err && done < nr; done += BATCH_PACKETS)
 		err = write_batch(m, writes + done,
 				  nr - done < BATCH_PACKETS ? nr - done : BATCH_PACKETS);

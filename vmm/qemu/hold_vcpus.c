@@ -1,5 +1,6 @@
-/* vCPUs as the gdb stub knows them, under a hold: which there are, their registers, their
- * translations. Leaves to others: the hold itself, text (hold.c). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The vCPUs by the gdb stub, under a hold: how many there are, their registers, their cached
+ * translations. Leaves to others: the hold itself, writing text (hold.c). */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ void hv_machine_forget_threads(struct hv_machine *m)
 	m->nr_threads = 0;
 }
 
-/* "m01,02" adds to those there are. False: it is no such list, or too long. */
+/* Adds the names of a list like "m01,02". False: LIST is not such a list, or there are too many. */
 static bool add_threads(struct hv_machine *m, const char *list)
 {
 	if (list[0] != 'm' || !list[1])
@@ -39,8 +40,9 @@ static bool add_threads(struct hv_machine *m, const char *list)
 	return true;
 }
 
-/* QEMU names one thread in each answer and then "l", for as often as it is asked. So it is asked
- * for as many as there were, and one more: nearly always that is all. */
+/* QEMU names one thread in each answer, and answers "l" after the last one. So it is asked once for
+ * each vCPU of the last hold and once more, which is nearly always enough. *RET_LAST: "l" has come.
+ */
 static struct hv_err *ask_threads(struct hv_machine *m, const char *first, unsigned nr,
 				  bool *ret_last)
 {
@@ -57,7 +59,8 @@ static struct hv_err *ask_threads(struct hv_machine *m, const char *first, unsig
 	for (size_t i = 0; !err && i < answers.nr && !*ret_last; i++) {
 		*ret_last = !strcmp(answer, "l");
 		if (!*ret_last && !add_threads(m, answer))
-			err = hv_err_new(EPROTO, "gdb stub: its list of vCPUs: '%.40s'", answer);
+			err = hv_err_new(EPROTO, "gdb stub: '%.40s' is not a list of vCPUs",
+					 answer);
 		answer += strlen(answer) + 1;
 	}
 	return err;
@@ -74,7 +77,7 @@ struct hv_err *hv_machine_count_threads(struct hv_machine *m)
 	while (!err && !is_last)
 		err = ask_threads(m, "qsThreadInfo", 1, &is_last);
 	if (!err && !m->nr_threads)
-		err = hv_err_new(EPROTO, "gdb stub: it has no vCPUs");
+		err = hv_err_new(EPROTO, "gdb stub: it lists no vCPUs");
 	if (!err)
 		m->nr_vcpus = m->nr_threads;
 	return err;
@@ -90,7 +93,7 @@ static int hex_digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* Bytes that QEMU does not have are "xx": 0. */
+/* QEMU writes "xx" for bytes that it does not have; they become 0. */
 static size_t from_hex(const char *hex, uint8_t *to, size_t room)
 {
 	size_t nr = 0;
@@ -103,8 +106,8 @@ static size_t from_hex(const char *hex, uint8_t *to, size_t room)
 	return nr;
 }
 
-/* A vCPU that is selected and then unplugged would be a dangling pointer of QEMU's
- * (gdbserver_state's g_cpu): the last word is of the first one, with which the machine began. */
+/* Selects the first vCPU, which cannot be unplugged. When the selected vCPU is unplugged, QEMU
+ * keeps a dangling pointer to it (gdbserver_state's g_cpu). */
 static void select_first(const struct hv_machine *m, struct hv_packets *packets)
 {
 	char select[64];
@@ -113,8 +116,8 @@ static void select_first(const struct hv_machine *m, struct hv_packets *packets)
 	hv_packets_add(packets, select);
 }
 
-/* Every vCPU's answer to PACKET, which may name a register; one string each in ANSWERS after the
- * "OK" of its selection. */
+/* Asks each vCPU with PACKET. ANSWERS gets two strings for each vCPU: "OK" for its selection, and
+ * its answer. */
 static struct hv_err *ask_each(struct hv_machine *m, const char *packet, struct hv_packets *answers)
 {
 	HV_AUTO_PACKETS struct hv_packets packets = {0};
@@ -161,8 +164,8 @@ struct hv_err *hv_machine_hold_registers(struct hv_machine *m, struct hv_vcpu_re
 
 /* ---- translations ---- */
 
-/* A write of the root register drops every translation of that vCPU, whatever the value
- * (target/i386/helper.c cpu_x86_update_cr3 -> tlb_flush). */
+/* QEMU drops every translation of a vCPU when its page-table root is written, also with the same
+ * value (target/i386/helper.c cpu_x86_update_cr3 -> tlb_flush). */
 static struct hv_err *rewrite_roots(struct hv_machine *m, const struct hv_packets *roots)
 {
 	HV_AUTO_PACKETS struct hv_packets packets = {0};
@@ -177,8 +180,8 @@ static struct hv_err *rewrite_roots(struct hv_machine *m, const struct hv_packet
 		hv_packets_add(&packets, packet);
 		at += strlen(at) + 1;
 		if (strlen(at) < 8 || strspn(at, "0123456789abcdefABCDEF") != strlen(at))
-			return hv_err_new(EPROTO, "gdb stub: root register of vCPU %u: '%.40s'", i,
-					  at);
+			return hv_err_new(
+				EPROTO, "gdb stub: the root register of vCPU %u is '%.40s'", i, at);
 		snprintf(packet, sizeof(packet), "P%x=%.64s", m->arch->gdb_root_register, at);
 		hv_packets_add(&packets, packet);
 		at += strlen(at) + 1;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/qemu/libvirt.h"
 
 #include <ctype.h>
@@ -52,7 +53,7 @@ static struct hv_err *domain_transact(void *self, const char *request, char **re
 	char *answer = NULL;
 
 	if (virDomainQemuMonitorCommand(d->dom, request, &answer, 0) < 0) {
-		/* The next call of libvirt takes its last error away. */
+		/* Copied, since the next call of libvirt replaces its last error. */
 		HV_AUTO_FREE char *reason = hv_strdup(why());
 
 		return hv_err_new(virDomainIsActive(d->dom) == 0 ? EHOSTDOWN : EIO, "libvirt: %s",
@@ -67,7 +68,7 @@ static const struct hv_monitor_ops domain_ops = {
 	.transact = domain_transact,
 };
 
-/* A name wins over a UUID, a UUID over an id. */
+/* A name is preferred to a UUID, and a UUID to an id. */
 static virDomainPtr look_up(virConnectPtr conn, const char *spec)
 {
 	virDomainPtr dom = virDomainLookupByName(conn, spec);
@@ -89,7 +90,7 @@ static struct hv_err *fill(struct domain *d, const char *spec, const char *uri,
 		return err;
 	d->dom = look_up(d->conn, spec);
 	if (!d->dom)
-		return hv_err_new(ENOENT, "libvirt: no domain of that name, id or UUID (%s)",
+		return hv_err_new(ENOENT, "libvirt: no domain has that name, id or UUID (%s)",
 				  uri ? uri : "default connection");
 	if (virDomainIsActive(d->dom) != 1)
 		return hv_err_new(EHOSTDOWN, "the domain is shut off");
@@ -136,7 +137,8 @@ static const char *state_name(int state)
 	}
 }
 
-/* libvirt writes its XML itself, in one form: its quotes and order of attributes are dependable. */
+/* libvirt always writes its XML in the same form, so quotes and the order of attributes can be
+ * relied on. */
 static const char *reason_in(const char *xml, int state, bool *ret_lacks_device)
 {
 	*ret_lacks_device = false;
@@ -148,7 +150,7 @@ static const char *reason_in(const char *xml, int state, bool *ret_lacks_device)
 		return "paused";
 	if (state != VIR_DOMAIN_RUNNING && state != VIR_DOMAIN_BLOCKED)
 		return "not running";
-	/* KVM's are reached by injection */
+	/* KVM guests are reached by injection and need no device */
 	*ret_lacks_device =
 		strstr(xml, "<domain type='qemu'") && !strstr(xml, "<model type='ivshmem-plain'/>");
 	return *ret_lacks_device ? "no ivshmem device" : NULL;
@@ -164,7 +166,7 @@ static void describe(virDomainPtr dom, struct hv_domain *ret)
 
 	virDomainGetState(dom, &state, &why_state, 0);
 	virDomainGetUUIDString(dom, uuid);
-	reason = xml ? reason_in(xml, state, &lacks_device) : "libvirt does not tell about it";
+	reason = xml ? reason_in(xml, state, &lacks_device) : "libvirt gives no description of it";
 	*ret = (struct hv_domain){
 		.name = hv_strdup(name ? name : ""),
 		.uuid = hv_strdup(uuid),

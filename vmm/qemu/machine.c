@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/qemu/machine.h"
 #include "vmm/kvm_tsc.h"
 
@@ -10,10 +11,10 @@
 #include "base/clock.h"
 #include "vmm/qemu/libvirt.h"
 
-/* The guest can name any address it likes; the monitor is asked about a new one this often, and
- * about memory devices that may be gone. */
+/* How often the monitor is asked for the RAM again because of an address that is not known (the
+ * guest chooses addresses) or of memory devices that may be gone. */
 #define RAM_RELOAD_NS HV_NS_PER_S
-/* Before a hold; a guest takes longer to put a device out of use. */
+/* The same before a hold. A guest needs longer than this to give a memory device up. */
 #define RAM_HOLD_NS   (HV_NS_PER_S / 10)
 
 void hv_machine_free(struct hv_machine *m)
@@ -44,7 +45,7 @@ static struct hv_err *load_ram(struct hv_machine *m)
 	return hv_ram_load(m->monitor, m->memory, &m->ram);
 }
 
-/* RAM may have come or gone since (memory hotplug). */
+/* RAM may have come or gone since it was loaded (memory hotplug). */
 static void refresh_ram(struct hv_machine *m, struct hv_gpa gpa, size_t len_bytes)
 {
 	bool is_known = hv_ram_covers(&m->ram, gpa, len_bytes) && (m->held || !m->ram.can_go);
@@ -67,21 +68,9 @@ struct hv_err *hv_machine_read(struct hv_machine *m, struct hv_gpa gpa, void *bu
 	return hv_ram_read(&m->ram, gpa, buf, len);
 }
 
-struct hv_err *hv_machine_write(struct hv_machine *m, struct hv_gpa gpa, const void *buf,
-				size_t len)
-{
-	refresh_ram(m, gpa, len);
-	return hv_ram_write(&m->ram, gpa, buf, len);
-}
-
 static struct hv_err *machine_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
 {
 	return hv_machine_read(self, gpa, buf, len);
-}
-
-static struct hv_err *machine_write(void *self, struct hv_gpa gpa, const void *buf, size_t len)
-{
-	return hv_machine_write(self, gpa, buf, len);
 }
 
 struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *ret)
@@ -90,15 +79,15 @@ struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *r
 	struct hv_err *err = hv_monitor_hmp(m->monitor, "info registers -a", &text);
 
 	if (!err && hv_vcpu_text_count(text) != m->nr_vcpus)
-		err = hv_err_new(EAGAIN, "the machine has %u vCPUs now, not %u",
+		err = hv_err_new(EAGAIN, "the guest has %u vCPUs now, not %u",
 				 hv_vcpu_text_count(text), m->nr_vcpus);
 	for (unsigned i = 0; !err && i < m->nr_vcpus; i++) {
 		HV_AUTO_FREE char *part = NULL;
 
 		if (!hv_vcpu_text(text, i, &part) || !m->arch->parse_registers(part, &ret[i]))
 			err = hv_err_new(EPROTO,
-					 "monitor: 'info registers -a': vCPU %u is not there"
-					 " or not understood",
+					 "monitor: 'info registers -a': vCPU %u is missing or not "
+					 "understood",
 					 i);
 	}
 	return err;
@@ -140,9 +129,9 @@ static struct hv_err *machine_refusal(void *self)
 	return hv_machine_refusal(self);
 }
 
-static struct hv_err *machine_let_run(void *self, bool *ret_stood)
+static struct hv_err *machine_let_run(void *self, bool *ret_was_stopped)
 {
-	return hv_machine_let_run(self, ret_stood);
+	return hv_machine_let_run(self, ret_was_stopped);
 }
 
 static struct hv_err *machine_tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
@@ -175,10 +164,9 @@ static struct hv_err *machine_hold_registers(void *self, struct hv_vcpu_regs *re
 	return hv_machine_hold_registers(self, ret);
 }
 
-static struct hv_err *machine_hold_write_text(void *self, const struct hv_text_write *writes,
-					      size_t nr)
+static struct hv_err *machine_hold_write(void *self, const struct hv_hold_write *writes, size_t nr)
 {
-	return hv_machine_hold_write_text(self, writes, nr);
+	return hv_machine_hold_write(self, writes, nr);
 }
 
 static struct hv_err *machine_hold_flush(void *self, uint64_t off, uint64_t len_bytes)
@@ -196,10 +184,14 @@ static uint64_t machine_held_ns(void *self)
 	return ((struct hv_machine *)self)->held_ns;
 }
 
+static uint64_t machine_held_from_ns(void *self)
+{
+	return ((struct hv_machine *)self)->held_from_ns;
+}
+
 static const struct hv_guest_ops machine_ops = {
 	.free = machine_free,
 	.read = machine_read,
-	.write = machine_write,
 	.count_vcpus = machine_count_vcpus,
 	.registers = machine_registers,
 	.region = machine_region,
@@ -211,16 +203,17 @@ static const struct hv_guest_ops machine_ops = {
 	.prepare_hold = machine_prepare_hold,
 	.hold_begin = machine_hold_begin,
 	.hold_registers = machine_hold_registers,
-	.hold_write_text = machine_hold_write_text,
+	.hold_write = machine_hold_write,
 	.hold_flush_translations = machine_hold_flush,
 	.hold_end = machine_hold_end,
 	.held_ns = machine_held_ns,
+	.held_from_ns = machine_held_from_ns,
 };
 
 struct hv_err *hv_machine_tsc(const struct hv_machine *m, unsigned vcpu, struct hv_tsc *ret)
 {
 	if (m->accel != HV_ACCEL_KVM)
-		return hv_err_new(ENOTSUP, "%s: without KVM nothing tells its clock's offset",
+		return hv_err_new(ENOTSUP, "%s: the offset of its clock is known under KVM only",
 				  m->name);
 	return hv_kvm_tsc(HV_KVM_DEBUGFS, m->process.pid, vcpu, ret);
 }
@@ -236,7 +229,7 @@ static struct hv_machine *machine_new(struct hv_monitor *monitor, const char *ki
 	return m;
 }
 
-/* The VMM is the process of its vCPU threads, which QMP names by their host thread id. */
+/* The VMM is the process that the vCPUs' threads belong to. QMP tells their thread ids. */
 static struct hv_err *find_vcpus(struct hv_machine *m, pid_t *ret_pid)
 {
 	HV_AUTO_JSON struct json_object *cpus = NULL;
@@ -252,18 +245,20 @@ static struct hv_err *find_vcpus(struct hv_machine *m, pid_t *ret_pid)
 	return hv_process_of_thread((pid_t)tid, ret_pid);
 }
 
-/* UNKNOWN 0, or what another source says the VMM is. */
+/* EXPECTED: the VMM's process by another source; 0: there is none. */
 static struct hv_err *find_process(struct hv_machine *m, pid_t expected)
 {
 	pid_t pid = 0;
 	struct hv_err *err = find_vcpus(m, &pid);
 
 	if (err)
-		return hv_err_in(err, "the VMM's process (is it in another pid namespace?)");
+		return hv_err_in(
+			err, "the VMM's process was not found (is it in another pid namespace?)");
 	if (expected && expected != pid)
-		return hv_err_new(ESRCH,
-				  "the monitor speaks for process %d, its vCPUs are threads of %d",
-				  (int)expected, (int)pid);
+		return hv_err_new(
+			ESRCH,
+			"the monitor is process %d's, but the vCPUs are threads of process %d",
+			(int)expected, (int)pid);
 	m->pidfd = pidfd_open(pid, 0);
 	if (m->pidfd < 0)
 		return hv_err_new(errno, "process %d: %s", (int)pid, strerror(errno));
@@ -384,7 +379,7 @@ struct hv_err *hv_machine_open_libvirt(const char *spec, const char *uri, struct
 	return open_libvirt(spec, uri, 0, ret);
 }
 
-/* libvirt holds the monitor of its own domains: ask it first. */
+/* The monitor of a libvirt domain is in use by libvirt, so libvirt is tried first. */
 struct hv_err *hv_machine_open_pid(pid_t pid, const char *uri, struct hv_machine **ret)
 {
 	struct hv_process p = {0};
@@ -415,7 +410,7 @@ struct hv_err *hv_machine_open_pid(pid_t pid, const char *uri, struct hv_machine
 		return hv_err_in(err, "domain '%s'", name);
 	return hv_err_new(
 		ENOTCONN,
-		"process %d: no monitor found: it is no libvirt domain and has neither -qmp "
+		"process %d: no monitor found: it is not a libvirt domain and has neither -qmp "
 		"unix:PATH nor -mon mode=control with -chardev socket,path=PATH",
 		(int)pid);
 }

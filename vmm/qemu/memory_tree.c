@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/qemu/memory_tree.h"
 
 #include <inttypes.h>
@@ -8,7 +9,7 @@
 #include "base/guard.h"
 
 #define DEPTH_MAX  8	/* aliases of aliases */
-#define RANGES_MAX 4096 /* lines, each counted where it is seen */
+#define RANGES_MAX 4096 /* regions; one that several aliases show counts for each */
 
 struct range {
 	uint64_t first;
@@ -17,9 +18,9 @@ struct range {
 
 struct walk {
 	const char *text;
-	struct range *seen; /* every region's part of the address space */
+	struct range *seen; /* the part of the address space of every region */
 	size_t nr_seen;
-	struct range *ram; /* the parts of RAM */
+	struct range *ram; /* those of RAM */
 	size_t nr_ram;
 	struct hv_memory_tree *tree;
 };
@@ -32,7 +33,7 @@ struct line {
 	bool is_of_device;
 	bool is_alias;
 	struct range target;
-	const char *name; /* an alias: its target's */
+	const char *name; /* of an alias: the name of its target */
 	size_t name_len;
 };
 
@@ -52,7 +53,7 @@ static bool begins(const char *line, const char *word)
 	return !strncmp(line, word, strlen(word));
 }
 
-/* Blanks may be in names; behind them come these. */
+/* A name may have blanks in it, and is followed by one of these. */
 static size_t name_len(const char *name)
 {
 	static const char *const after[] = {" owner:{", " parent:{", " [disabled]"};
@@ -104,7 +105,7 @@ static bool parse_line(const char *text, struct line *ret)
 	return true;
 }
 
-/* The first line of the region that aliases call NAME; NULL: not in the text. */
+/* The first line of the region NAME, which an alias refers to; NULL: the text does not have it. */
 static const char *find_region(const char *text, const char *name, size_t len)
 {
 	static const char head[] = "memory-region: ";
@@ -141,7 +142,7 @@ static void add_name(struct hv_memory_tree *t, const struct line *l)
 
 static void show(struct walk *w, const char *line, struct range part, uint64_t at, unsigned depth);
 
-/* PART of what L aliases is at address AT. */
+/* Adds PART of what the alias L refers to, at address AT. */
 static void show_target(struct walk *w, const struct line *l, struct range part, uint64_t at,
 			unsigned depth)
 {
@@ -157,7 +158,8 @@ static void show_target(struct walk *w, const struct line *l, struct range part,
 		show(w, region, part, at, depth + 1);
 }
 
-/* The lines from LINE on, as far as they lie in PART, whose first byte is at address AT. */
+/* Adds the regions of the lines from LINE on, as far as they lie in PART, whose first byte is at
+ * address AT. */
 static void show(struct walk *w, const char *line, struct range part, uint64_t at, unsigned depth)
 {
 	for (; *line == ' ' && w->nr_seen < RANGES_MAX; line = next_line(line)) {
@@ -182,7 +184,8 @@ static void show(struct walk *w, const char *line, struct range part, uint64_t a
 	}
 }
 
-/* Address spaces of the same tree are named together before it. */
+/* Finds the tree of address space "memory". The names of all address spaces with the same tree come
+ * before it. */
 static const char *find_system(const char *text)
 {
 	static const char head[] = "address-space: memory";

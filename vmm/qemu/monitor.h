@@ -1,6 +1,6 @@
-/* The monitor of a VMM: QEMU's QMP, and its human monitor behind it, whoever carries the bytes (a
- * QMP socket or libvirt). One command at a time, each with an answer. Leaves to others: what the
- * answers mean. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The monitor of a VMM: QEMU's QMP and its human monitor, reached by a QMP socket or by libvirt.
+ * One command at a time, each with an answer. Leaves to others: what the answers mean. */
 #pragma once
 
 #include <json-c/json.h>
@@ -12,8 +12,8 @@ struct hv_monitor;
 
 struct hv_monitor_ops {
 	void (*free)(void *self);
-	/* REQUEST: one JSON object on one line. *RET: the answer, with "return" or "error"; caller
-	 * frees. */
+	/* REQUEST is a JSON object on one line. *RET is the answer, with "return" or "error"; the
+	 * caller frees it. */
 	struct hv_err *(*transact)(void *self, const char *request, char **ret);
 };
 
@@ -32,19 +32,22 @@ static inline void hv_json_free_at(struct json_object **o)
 }
 #define HV_AUTO_JSON hv_cleanup(hv_json_free_at)
 
-/* ARGS (may be NULL) is taken. *RET is the "return" member; caller puts. ENOTSUP: the VMM does not
- * know the command; EIO with the VMM's own words for any other refusal. */
+/* Takes ARGS, which may be NULL. *RET is the "return" member, which the caller puts
+ * (json_object_put). ENOTSUP: the VMM does not have the command. EIO, with the VMM's own message:
+ * any other error of the command. */
 struct hv_err *hv_monitor_execute(struct hv_monitor *m, const char *command,
 				  struct json_object *args, struct json_object **ret) hv_must_use;
-/* A line of the human monitor; *RET is what it prints, caller frees. Its failures are text too. */
+/* Executes a line of the human monitor. *RET is what it prints; the caller frees it. Errors of the
+ * line are printed text, too. */
 struct hv_err *hv_monitor_hmp(struct hv_monitor *m, const char *line, char **ret) hv_must_use;
 
-/* QMP on a unix socket. *RET_PEER: the process at the other end, 0 when the kernel does not say. */
+/* Connects to QMP on a unix socket. *RET_PEER is the process at the other end, or 0 when it is not
+ * known. */
 struct hv_err *hv_qmp_open(const char *path, struct hv_monitor **ret, pid_t *ret_peer) hv_must_use;
 
-/* Members of an answer, with the type checked. NULL or FALLBACK when there is none. */
+/* Members of an answer; NULL or FALLBACK when there is none of that type. */
 const char *hv_json_string(struct json_object *o, const char *key);
 int64_t hv_json_int(struct json_object *o, const char *key, int64_t fallback);
 bool hv_json_true(struct json_object *o, const char *key);
-/* Elements of array O; 0 when it is no array. */
+/* The number of elements of O; 0 when it is not an array. */
 size_t hv_json_len(struct json_object *o);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/qemu/monitor_text.h"
 
 #include <inttypes.h>
@@ -37,7 +38,7 @@ bool hv_gpa2hva_parse(const char *text, uint64_t *ret_hva, char **ret_name)
 	return true;
 }
 
-/* From LINE on; the end of the text when there is none. */
+/* The next vCPU's heading from LINE on; the end of the text when there is none. */
 static const char *next_vcpu(const char *line)
 {
 	while (*line && strncmp(line, "CPU#", 4) != 0)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/qemu/pci.h"
 
 #include <inttypes.h>
@@ -62,7 +63,7 @@ struct hv_err *hv_pci_bars_load(struct hv_monitor *m, struct hv_pci_bars *ret)
 	HV_AUTO_JSON struct json_object *answer = NULL;
 	struct hv_err *err = hv_monitor_execute(m, "query-pci", NULL, &answer);
 
-	if (err && err->code == ENOTSUP) { /* a VMM built without PCI */
+	if (err && err->code == ENOTSUP) { /* this VMM was built without PCI */
 		hv_err_free(err);
 		*ret = (struct hv_pci_bars){0};
 		return NULL;

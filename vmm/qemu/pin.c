@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/qemu/pin.h"
 
 #include <string.h>
@@ -6,7 +7,7 @@
 #define DATA_BYTES    (HV_PIN_IMAGE_BYTES - FOOTER_BYTES)
 #define TYPE_FIXED    2
 #define CHECKSUM_OFF  64
-#define REASONS_SINCE 6 /* QEMU's major version that lists what blocks a migration */
+#define REASONS_SINCE 6 /* the first major version of QEMU that lists what blocks a migration */
 
 static void put_be(uint8_t *to, uint64_t value, unsigned len)
 {
@@ -16,8 +17,8 @@ static void put_be(uint8_t *to, uint64_t value, unsigned len)
 	}
 }
 
-/* Microsoft, "Virtual Hard Disk Image Format Specification" 1.0: a fixed disk is its data and a
- * footer, whose checksum is the complement of the sum of its bytes. */
+/* Source: Microsoft, "Virtual Hard Disk Image Format Specification" 1.0. A fixed disk is its data
+ * and a footer. The checksum is the complement of the sum of the footer's other bytes. */
 void hv_pin_image(uint8_t ret[HV_PIN_IMAGE_BYTES])
 {
 	uint8_t *footer = ret + DATA_BYTES;
@@ -28,13 +29,13 @@ void hv_pin_image(uint8_t ret[HV_PIN_IMAGE_BYTES])
 	put_be(footer + 8, 2, 4);	    /* features: the bit that is always set */
 	put_be(footer + 12, 0x10000, 4);    /* version of the format */
 	put_be(footer + 16, UINT64_MAX, 8); /* fixed: no header elsewhere */
-	memcpy(footer + 28, "hvtr", 4);	    /* made by */
-	memcpy(footer + 36, "Wi2k", 4);	    /* on */
-	put_be(footer + 40, DATA_BYTES, 8); /* size at first */
-	put_be(footer + 48, DATA_BYTES, 8); /* and now */
+	memcpy(footer + 28, "hvtr", 4);	    /* creator */
+	memcpy(footer + 36, "Wi2k", 4);	    /* its host system */
+	put_be(footer + 40, DATA_BYTES, 8); /* original size */
+	put_be(footer + 48, DATA_BYTES, 8); /* current size */
 	put_be(footer + 56, 2, 2);	    /* cylinders */
 	footer[58] = 4;			    /* heads */
-	footer[59] = 1;			    /* sectors a track */
+	footer[59] = 1;			    /* sectors per track */
 	put_be(footer + 60, TYPE_FIXED, 4);
 	for (unsigned i = 0; i < FOOTER_BYTES; i++)
 		sum += footer[i];
@@ -56,9 +57,9 @@ static struct json_object *node(const char *path)
 	return args;
 }
 
-/* Whether the machine says that the node keeps it; *RET_SAYS: it says anything about that. QEMU
- * gives what blocks a migration as sentences; the one that is looked for names the node. */
-static struct hv_err *is_kept(struct hv_monitor *m, bool *ret, bool *ret_says)
+/* Whether QEMU says that the node blocks migrations. *RET_SAYS: it says anything about that. QEMU
+ * lists what blocks a migration as sentences, and the one for the node names it. */
+static struct hv_err *is_pinned(struct hv_monitor *m, bool *ret, bool *ret_says)
 {
 	HV_AUTO_JSON struct json_object *answer = NULL;
 	struct json_object *reasons = NULL;
@@ -77,14 +78,15 @@ static struct hv_err *is_kept(struct hv_monitor *m, bool *ret, bool *ret_says)
 	return NULL;
 }
 
-struct hv_err *hv_pin_stands(struct hv_monitor *m, bool *ret)
+struct hv_err *hv_pin_is_set(struct hv_monitor *m, bool *ret)
 {
 	bool says;
 
-	return is_kept(m, ret, &says);
+	return is_pinned(m, ret, &says);
 }
 
-/* The list came with QEMU 6.0 (commit 3af8554bd068); the format blocked migrations long before. */
+/* QEMU lists what blocks a migration since 6.0 (commit 3af8554bd068). The format blocked migrations
+ * long before. */
 static struct hv_err *is_older(struct hv_monitor *m, bool *ret)
 {
 	HV_AUTO_JSON struct json_object *answer = NULL;
@@ -107,18 +109,18 @@ struct hv_err *hv_pin_set(struct hv_monitor *m, const char *path)
 
 	if (err)
 		return err;
-	err = is_kept(m, &kept, &says);
+	err = is_pinned(m, &kept, &says);
 	if (!err && !says)
 		err = is_older(m, &older);
 	if (!err && !kept && !older)
-		err = hv_err_new(ENOTSUP, "the node '" HV_PIN_NODE "' does not block it");
+		err = hv_err_new(ENOTSUP, "the node '" HV_PIN_NODE "' does not block migrations");
 	if (err)
 		hv_err_free(hv_pin_clear(m));
 	return err;
 }
 
-/* QEMU has no error class for a node that is not there, so its nodes are listed. This query lists
- * them without a look at their images. */
+/* QEMU has no error class for a node that does not exist, so its nodes are listed. This query lists
+ * them without reading their images. */
 static struct hv_err *has_node(struct hv_monitor *m, bool *ret)
 {
 	HV_AUTO_JSON struct json_object *nodes = NULL;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/qemu/process.h"
 
 #include <dirent.h>
@@ -39,7 +40,7 @@ static void split_args(const struct hv_text *cmdline, struct hv_process *p)
 	}
 }
 
-/* KEY's N-th number in /proc/PID/status */
+/* The N-th number after KEY in the text of /proc/PID/status. */
 static bool status_number(const char *status, const char *key, unsigned n, unsigned long *ret)
 {
 	const char *at = strstr(status, key);
@@ -113,7 +114,7 @@ size_t hv_process_arg(const struct hv_process *p, const char *option, size_t fro
 	return 0;
 }
 
-/* One part, up to a single comma; *AT goes past it. */
+/* Copies one part, up to a single comma, and moves *AT behind it. */
 static char *take_part(const char **at)
 {
 	struct hv_text part = {0};

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/qemu/process_memory.h"
 
 #include <fcntl.h>
@@ -8,13 +9,14 @@
 #include <sys/uio.h>
 
 #include "vmm/qemu/monitor_text.h"
+#include "vmm/shared_memory.h"
 
 struct mapping {
 	struct hv_vma vma;
 	uint8_t *host;
 	int fd;
 	bool is_gone;
-	bool is_used; /* since the last look */
+	bool is_used; /* a piece was asked for since the last look */
 	bool is_kept;
 };
 
@@ -34,6 +36,7 @@ struct hv_process_memory *hv_process_memory_new(pid_t pid)
 
 static void unmap(const struct mapping *m)
 {
+	hv_shared_remove(m->host, m->vma.end - m->vma.start);
 	munmap(m->host, m->vma.end - m->vma.start);
 	close(m->fd);
 }
@@ -80,14 +83,15 @@ static struct hv_err *find_vma(struct hv_process_memory *pm, uint64_t hva, struc
 	if (!vma.readable || !vma.writable)
 		return hv_err_new(EFAULT,
 				  "process %d: its memory at 0x%" PRIx64
-				  " is not for reading and writing",
+				  " is not mapped for reading and writing",
 				  (int)pm->pid, hva);
 	*ret = vma;
 	return NULL;
 }
 
-/* The file behind a shared mapping, through the link of the mapping itself: deleted files and
- * memfds too, and never another file of the same name. False: none that we could map. */
+/* Maps the file of a shared mapping. It is opened by the link of the mapping in /proc, which works
+ * for deleted files and memfds, too, and never finds another file of the same name. False: it
+ * cannot be mapped. */
 static bool map_shared(struct hv_process_memory *pm, const struct hv_vma *vma, struct mapping *ret)
 {
 	HV_AUTO_FD int fd = -1;
@@ -105,8 +109,9 @@ static bool map_shared(struct hv_process_memory *pm, const struct hv_vma *vma, s
 		    (off_t)vma->file_off);
 	if (host == MAP_FAILED)
 		return false;
-	/* not the guardian's, which outlives us */
+	/* a helper, which may outlive us, does not need it */
 	madvise(host, vma->end - vma->start, MADV_DONTFORK);
+	hv_shared_add(host, vma->end - vma->start, fd);
 	*ret = (struct mapping){.vma = *vma, .host = host, .fd = hv_take_fd(&fd), .is_used = true};
 	return true;
 }
@@ -158,7 +163,7 @@ struct hv_err *hv_process_memory_piece(struct hv_process_memory *pm, uint64_t hv
 	return NULL;
 }
 
-/* Whether VMA shows part of what M shows, at the same place. */
+/* Whether VMA maps part of what M maps, at the same addresses. */
 static bool is_of(const struct hv_vma *vma, const struct mapping *m)
 {
 	return vma->shared && vma->dev == m->vma.dev && vma->inode == m->vma.inode &&
@@ -166,7 +171,8 @@ static bool is_of(const struct hv_vma *vma, const struct mapping *m)
 	       vma->start - vma->file_off == m->vma.start - m->vma.file_off;
 }
 
-/* Our own descriptor keeps the file: no other one has its inode meanwhile. */
+/* Inode numbers identify the files here: our descriptor keeps a file, so that no other file gets
+ * its number. */
 struct hv_err *hv_process_memory_look_again(struct hv_process_memory *pm)
 {
 	HV_AUTO_FREE char *line = NULL;
@@ -238,14 +244,4 @@ struct hv_err *hv_process_memory_read(struct hv_process_memory *pm, uint64_t hva
 
 	return copied(pm, process_vm_readv(pm->pid, &ours, 1, &theirs, 1, 0), hva, len_bytes,
 		      "reading");
-}
-
-struct hv_err *hv_process_memory_write(struct hv_process_memory *pm, uint64_t hva, const void *buf,
-				       size_t len_bytes)
-{
-	struct iovec ours = {(void *)(uintptr_t)buf, len_bytes};
-	struct iovec theirs = {(void *)(uintptr_t)hva, len_bytes};
-
-	return copied(pm, process_vm_writev(pm->pid, &ours, 1, &theirs, 1, 0), hva, len_bytes,
-		      "writing");
 }

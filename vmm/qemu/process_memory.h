@@ -1,6 +1,7 @@
-/* The VMM process's memory as we reach it: mapped where its own mapping is a shared file (memfd,
- * file, hugetlbfs), else copied with process_vm_readv/writev. Addresses are the VMM's, as its
- * monitor tells them (gpa2hva). Leaves to others: what is there. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The memory of the VMM's process, from here: mapped where it is a shared mapping of a file there
+ * (memfd, file, hugetlbfs), else read by process_vm_readv. Addresses are the VMM's, which
+ * its monitor tells (gpa2hva). Leaves to others: what the memory contains. */
 #pragma once
 
 #include <stdint.h>
@@ -17,28 +18,26 @@ void hv_process_memory_free(struct hv_process_memory *pm);
 struct hv_piece {
 	uint64_t hva; /* in the VMM */
 	uint64_t len_bytes;
-	uint8_t *host; /* the same bytes here, read-write; NULL: not shared */
-	int fd;	       /* of the shared file, borrowed; -1: not shared */
+	uint8_t *host; /* the same bytes here, read-write; NULL: not mapped here */
+	int fd;	       /* of the shared file, borrowed; -1: not mapped here */
 	uint64_t file_off;
 };
 
-/* The piece at the start of [HVA, HVA + LEN). EFAULT: the VMM has nothing there, or not for reading
- * and writing. EPERM: we may not look. */
+/* Finds the piece at the start of [HVA, HVA + LEN). EFAULT: the VMM has no memory there that it may
+ * read and write. EPERM: no permission to look. */
 struct hv_err *hv_process_memory_piece(struct hv_process_memory *pm, uint64_t hva,
 				       uint64_t len_bytes, struct hv_piece *ret) hv_must_use;
 
-/* The VMM unmaps memory and maps other memory in its place (plugged and unplugged). Looks at what
- * it has now: pieces of what it has not any more are not given again, and stay mapped here until
- * they are dropped. A file of which it has some part still where it was is there. */
+/* Looks again at what the VMM has mapped, since it maps and unmaps memory that is plugged and
+ * unplugged. Memory that it has no longer is not given out again; it stays mapped here until it is
+ * dropped. A file counts as mapped in the VMM while some part of it is where it was. */
 struct hv_err *hv_process_memory_look_again(struct hv_process_memory *pm) hv_must_use;
-/* Gives back, file and all, what no piece was asked of since the last look; older pieces of it are
- * dangling. */
+/* Unmaps all memory of which no piece was asked for since the last look, and closes its files.
+ * Older pieces of it dangle then. */
 void hv_process_memory_drop_unused(struct hv_process_memory *pm);
-/* The mapping that P is a piece of is not dropped before PM is freed. */
+/* Keeps the mapping that P is a piece of until PM is freed. */
 void hv_process_memory_keep(struct hv_process_memory *pm, const struct hv_piece *p);
 
-/* HVA is the VMM's and BUF ours. EFAULT with the address when it cannot be done whole. */
+/* HVA is an address in the VMM. EFAULT, with the address: not all bytes could be copied. */
 struct hv_err *hv_process_memory_read(struct hv_process_memory *pm, uint64_t hva, void *buf,
 				      size_t len_bytes) hv_must_use;
-struct hv_err *hv_process_memory_write(struct hv_process_memory *pm, uint64_t hva, const void *buf,
-				       size_t len_bytes) hv_must_use;

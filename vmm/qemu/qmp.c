@@ -1,5 +1,6 @@
-/* QMP on a unix socket: greeting, capabilities, one command and its answer at a time; events are
- * skipped. Lines end in LF, one JSON object each (QEMU docs/interop/qmp-spec.txt). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* QMP on a unix socket: greeting, capabilities, then one command and its answer at a time; events
+ * are skipped. Every line is a JSON object and ends in LF (QEMU docs/interop/qmp-spec.txt). */
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>
@@ -18,7 +19,7 @@ struct qmp {
 	int fd;
 	char *path;
 	struct hv_text in;    /* received, not yet taken */
-	size_t scanned_bytes; /* of IN, without a newline */
+	size_t scanned_bytes; /* of IN, which have no newline */
 };
 
 static void qmp_free(void *self)
@@ -107,8 +108,8 @@ static struct hv_err *read_line(struct qmp *q, uint64_t deadline_ns, char **ret)
 		if (nr > 0)
 			hv_text_add_bytes(&q->in, buf, (size_t)nr);
 		if (q->in.len_bytes > LINE_MAX_BYTES)
-			return hv_err_new(EMSGSIZE, "%s: an answer longer than %u bytes", q->path,
-					  LINE_MAX_BYTES);
+			return hv_err_new(EMSGSIZE, "%s: an answer is longer than %u bytes",
+					  q->path, LINE_MAX_BYTES);
 	}
 	return NULL;
 }
@@ -146,7 +147,7 @@ static const struct hv_monitor_ops qmp_ops = {
 	.transact = qmp_transact,
 };
 
-/* QEMU serves one client of a QMP socket; others wait in the backlog without a greeting. */
+/* QEMU serves one client of a QMP socket at a time; others get no greeting until it leaves. */
 static struct hv_err *greet(struct qmp *q)
 {
 	HV_AUTO_FREE char *line = NULL;
@@ -157,13 +158,13 @@ static struct hv_err *greet(struct qmp *q)
 		return hv_err_new(EBUSY,
 				  "%s: no greeting within %" PRIu64
 				  " s: another client is connected, or "
-				  "this is no QMP socket",
+				  "this is not a QMP socket",
 				  q->path, GREETING_NS / HV_NS_PER_S);
 	}
 	if (err)
 		return err;
 	if (!has_member(line, "QMP", "QMP"))
-		return hv_err_new(EPROTO, "%s: no QMP greeting", q->path);
+		return hv_err_new(EPROTO, "%s: this is not a QMP socket", q->path);
 	return NULL;
 }
 

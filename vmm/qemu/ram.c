@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/qemu/ram.h"
 
 #include <inttypes.h>
@@ -6,7 +7,7 @@
 
 #include "vmm/qemu/memory_tree.h"
 #include "vmm/qemu/pci.h"
-#include "vmm/text_store.h"
+#include "vmm/shared_memory.h"
 
 static struct hv_err *gpa2hva(struct hv_monitor *m, struct hv_gpa gpa, uint64_t *ret_hva,
 			      char **ret_name)
@@ -32,7 +33,8 @@ struct hv_err *hv_gpa2hva(struct hv_monitor *m, struct hv_gpa gpa, uint64_t *ret
 	return gpa2hva(m, gpa, ret_hva, &name);
 }
 
-/* A range of one RAM block: its host addresses are consecutive; its mappings may be several. */
+/* Adds a range of one RAM block. Its addresses in the VMM are consecutive, but several mappings may
+ * make it up. */
 static struct hv_err *add_range(struct hv_ram *ram, const struct hv_tree_piece *r, uint64_t hva)
 {
 	struct hv_err *err = NULL;
@@ -58,7 +60,8 @@ static struct hv_err *add_range(struct hv_ram *ram, const struct hv_tree_piece *
 	return hv_err_in(err, "ram at guest physical 0x%" PRIx64, r->start.v);
 }
 
-/* BARs too are RAM when a memory object stands behind them (ivshmem). */
+/* BARs that are backed by a memory object (ivshmem) are RAM in the tree, so BARs are cut out of it.
+ */
 static struct hv_err *load_tree(struct hv_monitor *m, struct hv_memory_tree *ret)
 {
 	HV_AUTO_FREE char *text = NULL;
@@ -82,7 +85,7 @@ static struct hv_err *load_tree(struct hv_monitor *m, struct hv_memory_tree *ret
 	return NULL;
 }
 
-/* What is at P. Something else than RAM may hide it there, and it may be gone by now. */
+/* Whether there is RAM at P. Something else may hide it there, and it may be gone by now. */
 static struct hv_err *is_ram(struct hv_monitor *m, const struct hv_memory_tree *tree,
 			     const struct hv_tree_piece *p, bool *ret, uint64_t *ret_hva)
 {
@@ -96,7 +99,7 @@ static struct hv_err *is_ram(struct hv_monitor *m, const struct hv_memory_tree *
 	return NULL;
 }
 
-/* Neighbours that are neighbours in the VMM, too, are one range. */
+/* Pieces that follow each other in the guest and in the VMM become one range. */
 static struct hv_err *add_ranges(struct hv_monitor *m, const struct hv_memory_tree *tree,
 				 struct hv_ram *ram)
 {
@@ -124,13 +127,13 @@ static struct hv_err *add_ranges(struct hv_monitor *m, const struct hv_memory_tr
 	return err ? err : add_range(ram, &run, run_hva);
 }
 
-/* DIMMs, NVDIMMs, virtio-mem and the like. */
+/* Memory devices are DIMMs, NVDIMMs, virtio-mem and the like. */
 static struct hv_err *has_memory_devices(struct hv_monitor *m, bool *ret)
 {
 	HV_AUTO_JSON struct json_object *devices = NULL;
 	struct hv_err *err = hv_monitor_execute(m, "query-memory-devices", NULL, &devices);
 
-	if (err && err->code == ENOTSUP) { /* a VMM that has none */
+	if (err && err->code == ENOTSUP) { /* this VMM has no memory devices */
 		hv_err_free(err);
 		*ret = false;
 		return NULL;
@@ -145,7 +148,8 @@ static struct hv_err *load(struct hv_monitor *m, struct hv_ram *found)
 	struct hv_memory_tree tree = {0};
 	struct hv_err *err = load_tree(m, &tree);
 
-	/* Of a device that has gone since the tree, gpa2hva knows nothing. */
+	/* The devices are asked for after the tree: gpa2hva finds nothing for one that was removed
+	 * in between. */
 	if (!err)
 		err = has_memory_devices(m, &found->can_go);
 	if (!err)
@@ -240,13 +244,10 @@ struct hv_err *hv_ram_read(const struct hv_ram *ram, struct hv_gpa gpa, void *bu
 			return no_ram(gpa, len_bytes);
 		off = gpa.v - r->start.v;
 		part = room_in(r, gpa, len_bytes);
-		if (r->host) {
-			memcpy(to, r->host + off, part);
-		} else {
-			err = hv_process_memory_read(ram->process, r->hva + off, to, part);
-			if (err)
-				return hv_err_in(err, "RAM at guest physical 0x%" PRIx64, gpa.v);
-		}
+		err = r->host ? hv_shared_read(to, r->host + off, part)
+			      : hv_process_memory_read(ram->process, r->hva + off, to, part);
+		if (err)
+			return hv_err_in(err, "RAM at guest physical 0x%" PRIx64, gpa.v);
 		to += part;
 		len_bytes -= part;
 		gpa = hv_gpa_add(gpa, part);
@@ -254,43 +255,14 @@ struct hv_err *hv_ram_read(const struct hv_ram *ram, struct hv_gpa gpa, void *bu
 	return NULL;
 }
 
-struct hv_err *hv_ram_write(const struct hv_ram *ram, struct hv_gpa gpa, const void *buf,
-			    size_t len_bytes)
-{
-	const uint8_t *from = buf;
-
-	if (!hv_ram_covers(ram, gpa, len_bytes))
-		return no_ram(gpa, len_bytes);
-	while (len_bytes) {
-		const struct hv_ram_range *r = find(ram, gpa);
-		uint64_t off = gpa.v - r->start.v;
-		size_t part = room_in(r, gpa, len_bytes);
-		struct hv_err *err;
-
-		if (r->host) {
-			memcpy(r->host + off, from, part);
-		} else {
-			err = hv_process_memory_write(ram->process, r->hva + off, from, part);
-			if (err)
-				return hv_err_in(err, "RAM at guest physical 0x%" PRIx64, gpa.v);
-		}
-		from += part;
-		len_bytes -= part;
-		gpa = hv_gpa_add(gpa, part);
-	}
-	return NULL;
-}
-
-/* The kernel's copy into another process is not cut short by a signal, within a page or not
- * (process_vm_rw_pages). */
-struct hv_err *hv_ram_write_text(const struct hv_ram *ram, struct hv_gpa gpa, const void *bytes,
-				 size_t len_bytes)
+bool hv_ram_find(const struct hv_ram *ram, struct hv_gpa gpa, uint64_t *ret_hva,
+		 uint64_t *ret_len_bytes)
 {
 	const struct hv_ram_range *r = find(ram, gpa);
 
-	if (!r || !r->host || (r->start.v | r->len_bytes) % HV_TEXT_PAGE ||
-	    room_in(r, gpa, len_bytes) < len_bytes)
-		return hv_ram_write(ram, gpa, bytes, len_bytes);
-	hv_text_store(r->host, gpa.v - r->start.v, bytes, len_bytes);
-	return NULL;
+	if (!r)
+		return false;
+	*ret_hva = r->hva + (gpa.v - r->start.v);
+	*ret_len_bytes = r->len_bytes - (gpa.v - r->start.v);
+	return true;
 }

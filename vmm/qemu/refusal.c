@@ -1,4 +1,5 @@
-/* What forbids tracing a machine now. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Why a guest cannot be traced now. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ struct hv_err *hv_machine_is_running(struct hv_machine *m)
 	if (hv_json_true(answer, "running"))
 		return NULL;
 	status = hv_json_string(answer, "status");
-	return hv_err_new(EBUSY, "the machine is not running (%s)", status ? status : "unknown");
+	return hv_err_new(EBUSY, "the guest is not running (%s)", status ? status : "unknown");
 }
 
 struct hv_err *hv_machine_sleeps(struct hv_machine *m, bool *ret)
@@ -54,7 +55,8 @@ static struct hv_err *confidential(const char *what)
 	return hv_err_new(EPERM, "confidential guest (%s): its memory cannot be read", what);
 }
 
-/* ID of the object that makes the machine confidential, in every OPTION; NULL: none. */
+/* The id of the object that makes the guest confidential, looked for in every OPTION; NULL: none.
+ */
 static char *confidential_object(const struct hv_machine *m, const char *option)
 {
 	const char *value;
@@ -68,8 +70,8 @@ static char *confidential_object(const struct hv_machine *m, const char *option)
 	return NULL;
 }
 
-/* SEV answers for itself; every kind (TDX, SEV-SNP, s390's and ppc's) is named by the machine's
- * option; memory that only KVM sees is a file of its own. */
+/* QMP has a query for SEV. Every kind (TDX, SEV-SNP, s390's and ppc's) is named in an option of the
+ * machine. Memory that only the guest can access is a file of its own kind (guest_memfd). */
 static struct hv_err *check_confidential(struct hv_machine *m)
 {
 	HV_AUTO_JSON struct json_object *sev = NULL;
@@ -79,7 +81,7 @@ static struct hv_err *check_confidential(struct hv_machine *m)
 
 	if (!err && hv_json_true(sev, "enabled"))
 		return confidential("SEV");
-	hv_err_free(err); /* built without it, or not this architecture */
+	hv_err_free(err); /* this QEMU does not have the query */
 	if (by_machine || by_m)
 		return confidential(by_machine ? by_machine : by_m);
 	if (hv_process_has_file(&m->process, "kvm-gmem"))
@@ -122,14 +124,14 @@ struct hv_err *hv_machine_stub_state(struct hv_machine *m, char **ret_path)
 		if (!path || !strstr(path, "/" HV_STUB_SOCKET))
 			return hv_err_new(EBUSY, "a debugger's gdb stub is on (%s)", filename);
 		if (strncmp(filename, "disconnected:", 13) && !m->guardian)
-			return hv_err_new(EBUSY, "another hvtrace is on the gdb stub (%s)", path);
+			return hv_err_new(EBUSY, "another hvtrace uses the gdb stub (%s)", path);
 		*ret_path = hv_take(path);
 	}
 	return err;
 }
 
-/* Devices as the human monitor lists them, hotplugged ones too. VFIO pins every page of RAM for its
- * DMA, vDPA likewise; a vhost-user backend has RAM's files mapped itself. */
+/* The human monitor lists all devices, also those that were plugged later. VFIO and vDPA pin every
+ * page of RAM for DMA, and a vhost-user backend has mapped the RAM's files itself. */
 struct hv_err *hv_machine_pages_are_its_own(struct hv_machine *m)
 {
 	static const struct {
@@ -148,10 +150,11 @@ struct hv_err *hv_machine_pages_are_its_own(struct hv_machine *m)
 
 		err = hv_monitor_hmp(m->monitor, known[i].line, &text);
 		if (!err && strstr(text, known[i].word))
-			err = hv_err_new(ENOTSUP,
-					 "the machine has a %s device, which reaches pages of its "
-					 "RAM past the VMM's mappings",
-					 known[i].device);
+			err = hv_err_new(
+				ENOTSUP,
+				"the guest has a %s device, which accesses its RAM without "
+				"the VMM's mappings",
+				known[i].device);
 	}
 	return err;
 }

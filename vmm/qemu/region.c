@@ -1,5 +1,6 @@
-/* The ivshmem device's memory (QEMU docs/specs/ivshmem-spec.txt: vendor 1af4, device 1110, BAR 2,
- * which is its memory). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The region of a guest that is reached by its monitor: the memory of its ivshmem device, which is
+ * BAR 2 of a PCI device 1af4:1110 (QEMU docs/specs/ivshmem-spec.txt). */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static struct hv_err *no_device(const struct hv_machine *m, const struct hv_pci_
 			  m->name);
 }
 
-/* With several, one is ours to write to only if it says so. */
+/* Finds the ivshmem device. With several devices it is not known which of them may be used. */
 static struct hv_err *pick(struct hv_machine *m, const struct hv_pci_bars *bars,
 			   const struct hv_pci_bar **ret)
 {
@@ -53,9 +54,9 @@ static struct hv_err *pick(struct hv_machine *m, const struct hv_pci_bars *bars,
 	if (!nr)
 		return no_device(m, bars);
 	if (nr > 1)
-		return hv_err_new(ENOTUNIQ,
-				  "%u ivshmem devices: which of them is for tracing is not known",
-				  nr);
+		return hv_err_new(
+			ENOTUNIQ,
+			"%u ivshmem devices: it is not known which of them is for tracing", nr);
 	*ret = found;
 	return NULL;
 }
@@ -65,7 +66,7 @@ static struct hv_err *check_bar(const struct hv_pci_bar *b)
 	if (!hv_pci_bar_is_on(b))
 		return hv_err_new(ENXIO,
 				  "ivshmem device %s: the guest has switched its memory off or not "
-				  "placed it yet",
+				  "given it an address yet",
 				  b->where);
 	if (b->len_bytes < REGION_MIN_BYTES)
 		return hv_err_new(ENOSPC,
@@ -105,7 +106,7 @@ static struct hv_err *map_bar(struct hv_machine *m, const struct hv_pci_bar *b)
 	return NULL;
 }
 
-/* Asked anew each time: the guest can move the BAR. */
+/* The VMM is asked each time, since the guest can move the BAR. */
 struct hv_err *hv_machine_region(struct hv_machine *m, struct hv_region *ret)
 {
 	const struct hv_pci_bar *bar = NULL;
@@ -141,7 +142,7 @@ struct hv_err *hv_machine_region_has_room(struct hv_machine *m)
 
 	if (!m->region.host || fstatvfs(m->region_fd, &fs) < 0 || fstat(m->region_fd, &file) < 0)
 		return NULL;
-	if (!fs.f_blocks) /* a memfd's file system has no limit of its own */
+	if (!fs.f_blocks) /* the file system of memfds has no limit */
 		return NULL;
 	free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
 	if (free_bytes + (uint64_t)file.st_blocks * 512 >= m->region.len_bytes)
@@ -157,7 +158,7 @@ struct hv_err *hv_machine_reserve_region(struct hv_machine *m)
 		return err;
 	if (!m->region.host)
 		return NULL;
-	/* Else the first write that finds /dev/shm full ends us, or the VMM, with SIGBUS. */
+	/* Without this, the first access that finds /dev/shm full would kill the VMM by SIGBUS. */
 	if (fallocate(m->region_fd, 0, (off_t)m->region_file_off, (off_t)m->region.len_bytes) < 0 &&
 	    errno != EOPNOTSUPP)
 		return hv_err_new(errno, "ivshmem memory: no room for %" PRIu64 " MiB: %s%s",
@@ -166,10 +167,10 @@ struct hv_err *hv_machine_reserve_region(struct hv_machine *m)
 	return NULL;
 }
 
-/* Removing a page from the file unmaps it in the VMM; KVM then drops its second-stage mapping and,
- * if there was one, flushes every vCPU whole (kvm_unmap_gfn_range, kvm_flush_remote_tlbs). So any
- * page that the guest has reached will do; all of a 64 MiB region took more than 2 s of a hold
- * where every page had been written, under nested KVM. */
+/* Removing a page from the file unmaps it in the VMM. Then KVM drops its second-stage mapping of
+ * the page and, if it had one, flushes all translations of every vCPU (kvm_unmap_gfn_range,
+ * kvm_flush_remote_tlbs). So one page that the guest has accessed is enough. To remove all of a 64
+ * MiB region, of which every page had been written, took more than 2 s under nested KVM. */
 struct hv_err *hv_machine_remap_region(struct hv_machine *m, uint64_t off, uint64_t len_bytes)
 {
 	HV_AUTO_FREE uint8_t *copy = hv_alloc(len_bytes);
@@ -177,7 +178,7 @@ struct hv_err *hv_machine_remap_region(struct hv_machine *m, uint64_t off, uint6
 	if (!m->region.host)
 		return hv_err_new(ENODEV, "ivshmem memory: not mapped");
 	if (off > m->region.len_bytes || len_bytes > m->region.len_bytes - off)
-		return hv_err_new(EINVAL, "ivshmem memory: nothing at 0x%" PRIx64, off);
+		return hv_err_new(EINVAL, "ivshmem memory: 0x%" PRIx64 " is not in it", off);
 	memcpy(copy, m->region.host + off, len_bytes);
 	if (fallocate(m->region_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 		      (off_t)(m->region_file_off + off), (off_t)len_bytes) < 0)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/qemu/rsp.h"
 
 #include <string.h>
@@ -43,7 +44,7 @@ void hv_rsp_feed(struct hv_rsp_reader *r, const void *bytes, size_t len_bytes)
 	hv_text_add_bytes(&r->in, bytes, len_bytes);
 }
 
-/* `X*n`: X and n - 29 more of it; `}Y`: Y ^ 0x20. */
+/* `X*n` means X and n - 29 more of it, `}Y` means Y ^ 0x20. */
 static bool expand(struct hv_text *out, const char *raw, size_t len)
 {
 	hv_text_clear(out);

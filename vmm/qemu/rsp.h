@@ -1,6 +1,7 @@
-/* Framing of gdb's remote serial protocol: `$payload#checksum`, escapes, run-length expansion
- * (gdb manual, "Overview" of appendix "GDB Remote Serial Protocol"). Pure: bytes in, packets out.
- * Leaves to others: what packets say, when to acknowledge. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Framing of gdb's remote serial protocol: `$payload#checksum`, escapes, run-length expansion (gdb
+ * manual, appendix "GDB Remote Serial Protocol", section "Overview"). Pure: bytes in, packets out.
+ * Leaves to others: what packets say, when to acknowledge them. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,14 +10,14 @@
 
 #include "base/text.h"
 
-#define HV_RSP_PACKET_MAX_BYTES (1u << 20) /* received, expanded */
+#define HV_RSP_PACKET_MAX_BYTES (1u << 20) /* limit for received packets, after expansion */
 
 void hv_rsp_frame(struct hv_text *out, const char *payload, size_t len_bytes);
 
 enum hv_rsp_next {
-	HV_RSP_MORE,   /* needs more bytes */
-	HV_RSP_PACKET, /* PACKET holds one */
-	HV_RSP_NAK,    /* the peer did not understand what we sent */
+	HV_RSP_MORE,   /* more bytes are needed */
+	HV_RSP_PACKET, /* there is one in PACKET */
+	HV_RSP_NAK,    /* the peer asks to send the last packet again */
 	HV_RSP_BAD,    /* checksum, expansion or size is wrong; the packet is skipped */
 };
 
@@ -24,11 +25,11 @@ enum hv_rsp_next {
 struct hv_rsp_reader {
 	struct hv_text in;     /* received, not yet taken */
 	size_t taken_bytes;    /* of IN */
-	uint64_t nr_acks;      /* taken */
+	uint64_t nr_acks;      /* how many were taken */
 	struct hv_text packet; /* the last packet's payload, expanded; valid until the next call */
 };
 
 void hv_rsp_feed(struct hv_rsp_reader *r, const void *bytes, size_t len_bytes);
-/* Acknowledgements (+) before it are counted. */
+/* Takes what comes next. Acknowledgements (+) before it are counted. */
 enum hv_rsp_next hv_rsp_next(struct hv_rsp_reader *r);
 void hv_rsp_reader_deinit(struct hv_rsp_reader *r);

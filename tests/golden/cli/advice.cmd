@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 # What is needed, by the errors' facts, is told as a command, with the domain as the user calls it.
 hvtrace attach locked
 hvtrace attach bare

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 # What is meant for a file that the caller has closed gets nowhere else.
 hvtrace attach fake
 hvtrace cat fake current_tracer >&-

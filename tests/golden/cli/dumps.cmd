@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 dumped() {
 	until hvtrace stat fake | grep "^dumps  *$1,"; do sleep 0.05; done
 }

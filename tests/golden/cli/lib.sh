@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 # Waits that do not depend on how fast the machine is; run.sh's time limit ends them.
 
 # Until somebody has trace_pipe of "fake" open.
@@ -10,9 +11,14 @@ has_line() {
 	until grep -qsx "$2" "$1"; do sleep 0.05; done
 }
 
-# Until the tracer of "fake" is set.
-tracer_is() {
-	until [ "$(hvtrace cat fake current_tracer 2>/dev/null)" = "$1" ]; do sleep 0.05; done
+# Until the recording of process PID has its tracer.
+records() {
+	until [ "$(hvtrace cat fake "instances/record-$1/current_tracer" 2>/dev/null)" = "$2" ]; do sleep 0.05; done
+}
+
+# Until nothing records.
+no_record() {
+	until [ -z "$(hvtrace ls fake instances)" ]; do sleep 0.05; done
 }
 
 # Until no service is left.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 # What a machine of `hvtrace run` leaves that was killed: PID's are one and the same.
 left() {
 	mkdir -p $RUN/$1

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 # Options stand before, between and behind operands, until "--".
 hvtrace attach fake --patch=in-place
 hvtrace stat fake --json | grep '"domain"'

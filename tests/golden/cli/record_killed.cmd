@@ -1,5 +1,6 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 hvtrace record -p function fake --for 1m &
-tracer_is function
+records $! function
 kill -9 $!
 wait $! 2>/dev/null
 no_service

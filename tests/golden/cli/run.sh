@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
 # run.sh FAKE_HVTRACE [NAME...]: each NAME.cmd is a shell script in which `hvtrace` is the program on
 # fakes; what it prints and its exit status must be NAME.out, NAME.err (absent: nothing) and
 # NAME.code (absent: 0). Process ids and times are masked. BLESS=1 writes what is printed as golden.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 # N that connect and stay. Who is refused because somebody else has the place just then leaves; so does who comes too late.
 stay() {
 	python3 -c "

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 # What an unset variable of a script gives: no name of anything, and above all no "every function".
 for words in "check ''" "cat fake ''" "ls '' options" "echo fake '' x" "exec fake ''" "mount fake ''" \
 	"attach --vmlinux= fake" "record -p function -l '' fake --for 1" "record -p '' fake --for 1" \

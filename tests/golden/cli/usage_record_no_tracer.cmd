@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 hvtrace record web1 --for 1

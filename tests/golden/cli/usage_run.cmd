@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 hvtrace run; echo $?
 hvtrace run --kernel k web1; echo $?
 hvtrace run --kernel k --memory lots; echo $?

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* x86-64: the context words of a record, one row a rule of tracing_gen_ctx_irq_test(). */
 #include <check.h>
 

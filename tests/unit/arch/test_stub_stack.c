@@ -1,9 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Stacks as the stub records them, run natively on stacks of our own: which words count, where a
  * stack ends, what commands do. x86-64. */
 #include <check.h>
 #include <string.h>
 
 #include "bench/native.h"
+#include "ringbuf/ring.h"
 #include "tests/lib/run_suite.h"
 #include "tracer/events/decode.h"
 #include "tracer/events/parts.h"
@@ -13,9 +15,11 @@
 #define SITE	    WORLD_TRACED_OFF
 
 /* Calls FUNCTION with the stack pointer SP and the frame pointer BP. */
-void call_on(void *sp, void *function, uint64_t bp);
+typedef void (*call_on_fn)(void *sp, void *function, uint64_t bp);
+
+extern const uint8_t call_on_code[], call_on_end[];
 __asm__(".text\n"
-	"call_on:\n"
+	"call_on_code:\n"
 	"	push %rbx\n"
 	"	push %rbp\n"
 	"	mov %rsp, %rbx\n"
@@ -25,7 +29,8 @@ __asm__(".text\n"
 	"	mov %rbx, %rsp\n"
 	"	pop %rbp\n"
 	"	pop %rbx\n"
-	"	ret\n");
+	"	ret\n"
+	"call_on_end:\n");
 
 /* A page between them is nobody's. */
 static struct {
@@ -37,13 +42,22 @@ static struct {
 } stacks __attribute__((aligned(0x1000)));
 
 static struct world *world;
+static call_on_fn call_on;
 static struct hv_parts records;
 static struct hv_stack_words words;
 
 #define TEXT(n) (UINT64_C(0xffffffff80000000) + (n))
 
+static void nothing_more(const struct world *w)
+{
+	(void)w;
+}
+
 static void set_up(void)
 {
+	/* Our handler's address may be on the stacks. */
+	static const struct world_case c = {"",		0, 0, nothing_more, WORLD_FUNCTION_STACK,
+					    .hooked = 1};
 	const char *lack = NULL;
 
 	world = native_new(NR_SLOTS, &lack);
@@ -51,8 +65,9 @@ static void set_up(void)
 	memset(&stacks, 0, sizeof(stacks));
 	world->stack_bytes = STACK_BYTES;
 	world->task_stack = hv_gva((uintptr_t)stacks.task);
-	world_set_up(world, &world_stack_cases[0]);
+	world_set_up(world, &c);
 	world_cpu(world)->irq_stack = hv_gva((uintptr_t)&stacks.irq[STACK_BYTES / 8 - 1]);
+	call_on = (call_on_fn)native_place(world, call_on_code, call_on_end);
 }
 
 static void tear_down(void)
@@ -65,19 +80,27 @@ static uint32_t short_of(const void *address)
 	return (uint32_t)(uintptr_t)address & 0x7fffffff;
 }
 
+/* The record at POSITION, which must have been written for it, without its key. */
+static struct hv_record record_at(uint64_t position)
+{
+	struct hv_record r = world_ring(world, 0)[position % NR_SLOTS];
+
+	for (unsigned i = 0; i < 4; i++) {
+		r.word[i] ^= hv_record_key(position, NR_SLOTS);
+		ck_assert_uint_eq(r.word[i] & HV_RECORD_ZEROS, 0);
+	}
+	return r;
+}
+
 /* The stack of the last event, from the ring. Returns its record. */
 static struct hv_record take(void)
 {
-	uint64_t head = world_states(world)[0].head;
+	uint64_t head = world_head(world, 0);
 	struct hv_record r = {0};
 
 	records.nr = 0;
 	for (uint64_t p = 0; p < head; p++) {
-		r = world_ring(world, 0)[p % NR_SLOTS];
-		for (unsigned i = 0; i < 4; i++) {
-			ck_assert_uint_eq(r.word[i] >> HV_LAP_BIT, 1);
-			r.word[i] &= ~(UINT64_C(1) << HV_LAP_BIT);
-		}
+		r = record_at(p);
 		if (hv_record_kind(&r) == HV_RECORD_WORDS)
 			hv_parts_add(&records, &r, p, 0);
 	}
@@ -131,11 +154,12 @@ START_TEST(words_that_count)
 	expect(5, end - 1);
 	ck_assert_uint_eq(words.sp, short_of(sp - 1));
 	ck_assert_uint_eq(words.bp, 0x1abcdef0);
-	ck_assert_uint_eq((uint32_t)r.word[1], (uint32_t)world_gva(world, SITE).v);
-	ck_assert_uint_eq((uint32_t)r.word[2], world_cpu(world)->cat.pid);
+	ck_assert_uint_eq((uint32_t)r.word[1] & 0x7fffffff,
+			  world_gva(world, SITE).v + hv_arch_x86_64.site_len_bytes);
+	ck_assert_uint_eq(r.word[2] >> HV_CALL_PID_SHIFT, world_cpu(world)->cat.pid);
 	ck_assert_uint_eq(r.word[3] >> HV_STACK_COMMAND_BIT & 1, 0);
 	/* the function, the words' first record, two of three words, the stack */
-	ck_assert_uint_eq(world_states(world)[0].head, 5);
+	ck_assert_uint_eq(world_head(world, 0), 5);
 }
 END_TEST
 
@@ -210,19 +234,28 @@ START_TEST(more_words_than_room)
 }
 END_TEST
 
-/* Words of the task's stack hold our handler's address, and what that was the frames tell. */
+/* What the return stack of the kernel stack that SLOT is on goes by. */
+static uint64_t key_of(const uint64_t *slot)
+{
+	uint64_t mask = ~(uint64_t)(STACK_BYTES - 1);
+
+	if (slot < stacks.irq || slot >= stacks.irq + STACK_BYTES / 8)
+		return (uintptr_t)slot & mask;
+	return ((uintptr_t)&stacks.irq[STACK_BYTES / 8 - 1] & mask) | HV_STACK_IRQ;
+}
+
+/* Words of a stack hold our handler's address, and what that was the frames tell. */
 static struct hv_stack *hook(uint64_t *slots[], size_t nr)
 {
-	uint64_t block = (uintptr_t)slots[0] & ~(uint64_t)(STACK_BYTES - 1);
-	struct hv_stack *stack = world_home(world, block);
+	uint64_t key = key_of(slots[0]);
+	struct hv_stack *stack = world_home(world, key);
 
 	/* Another one's home may be the same. */
-	while (stack->word && (stack->word & ~(uint64_t)HV_STACK_NR_MASK) != block)
+	while (stack->word && (stack->word & ~(uint64_t)HV_STACK_NR_MASK) != key)
 		stack++;
-	ck_assert_uint_ne(world_handler(world).v & HV_WORD_TEXT, 0);
-	stack->word = block | nr;
+	stack->word = key | nr * sizeof(struct hv_frame);
 	for (size_t i = 0; i < nr; i++) {
-		*slots[i] = (world_handler(world).v & 0xffffffff) | TEXT(0);
+		*slots[i] = world_handler(world).v;
 		stack->frames[i] = (struct hv_frame){.slot_gva = (uintptr_t)slots[i],
 						     .caller_gva = TEXT(100 + i)};
 	}
@@ -287,7 +320,7 @@ START_TEST(a_graph_that_does_not_tell)
 	for (unsigned i = 0; i < 3; i++)
 		expect_caller(i, slots[2 - i], handler);
 	hook(slots, 3);
-	stack->word += HV_FRAMES_MAX;
+	stack->word += HV_FRAMES_MAX * sizeof(struct hv_frame);
 	run_on(sp);
 	expect_caller(0, &sp[3], handler);
 	stack->word = 0;
@@ -329,15 +362,17 @@ static void command(unsigned does, bool goes_on)
 
 static unsigned kind_at(uint64_t position)
 {
-	return hv_record_kind(&world_ring(world, 0)[position]);
+	struct hv_record r = record_at(position);
+
+	return hv_record_kind(&r);
 }
 
 static void call(uint64_t nr_records)
 {
-	world_states(world)[0].head = 0;
+	world_state(world, 0)->head = hv_ring_head_at(0, NR_SLOTS);
 	memset(world_ring(world, 0), 0, NR_SLOTS * sizeof(struct hv_record));
 	call_on(&stacks.task[2000], world->host + SITE, 0);
-	ck_assert_uint_eq(world_states(world)[0].head, nr_records);
+	ck_assert_uint_eq(world_head(world, 0), nr_records);
 }
 
 START_TEST(a_command)
@@ -399,6 +434,29 @@ START_TEST(commands_that_switch)
 }
 END_TEST
 
+/* Whatever the guest writes into a head: see test_stub_x86_64. */
+START_TEST(a_head_of_the_guest_stays_in_the_ring)
+{
+	static const uint64_t heads[] = {0, 17, NR_SLOTS * sizeof(struct hv_record) - 1,
+					 UINT64_MAX - 70, UINT64_MAX};
+	uint8_t was[WORLD_LEN(NR_SLOTS)];
+	uint64_t end = world_state_off(world, 1);
+
+	for (unsigned i = 1; i <= 10; i++)
+		stacks.task[2000 + i] = TEXT(i);
+	for (unsigned i = 0; i < HV_ARRAY_LEN(heads); i++) {
+		world_state(world, 0)->head = heads[i];
+		memcpy(was, world->host, sizeof(was));
+		call_on(&stacks.task[2000], world->host + SITE, 0);
+		/* the function, the words' first record, four of three words, the stack */
+		ck_assert_uint_eq(world_state(world, 0)->head,
+				  heads[i] + 7 * sizeof(struct hv_record));
+		ck_assert_mem_eq(was, world->host, world_state_off(world, 0));
+		ck_assert_mem_eq(was + end, world->host + end, sizeof(was) - end);
+	}
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -411,6 +469,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, through_a_jump);
 	tcase_add_test(tc, a_graph_that_does_not_tell);
 	tcase_add_test(tc, through_a_graph_of_two_stacks);
+	tcase_add_test(tc, a_head_of_the_guest_stays_in_the_ring);
 	tcase_add_test(tc, a_command);
 	tcase_add_test(tc, counted_commands);
 	tcase_add_test(tc, commands_that_switch);

@@ -1,56 +1,27 @@
-/* The function stub, the very bytes a guest gets, run in this process: gs points at a per-CPU area
- * of ours, a page of code stands for a traced function. Runs on an x86-64 host only. */
-#include <asm/prctl.h>
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The function stub and the actions, the very bytes that a guest gets, run in this process
+ * (bench/native.h): what a record says, what switches recording, which values a stub is linked
+ * with. Runs on an x86-64 host only. That a record is right wherever the stub is interrupted is
+ * proved by tests/kvm. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "arch/arch.h"
+#include "bench/native.h"
+#include "ringbuf/ring.h"
 #include "tests/lib/run_suite.h"
 
-#define NR_SLOTS 8
-#define NR_CPUS	 2
+#define NR_SLOTS    8
+#define CPU_FLAG_IF 0x200
 
-struct task {
-	uint64_t flags;
-	uint32_t lazy_count;
-	uint32_t pid;
-	uint32_t tgid;
-	uint16_t migration_disabled;
-	char comm[16];
-};
-
-static struct {
-	uint32_t cpu_number;
-	uint32_t preempt_count;
-	struct task *current;
-} percpu;
-
-static struct task cat = {
-	.flags = 0x8, .pid = 71, .tgid = 70, .migration_disabled = 2, .comm = "cat"};
-static struct task dd = {.pid = 40000,
-			 .tgid = 0x2aaaaa,
-			 .comm = "d\xc3\xa9"
-				 "d-co\xff-last"};
-
-static struct hv_params *params;
-static uint8_t *code;	/* of the stubs */
-static uint8_t *traced; /* call stub; ret */
-static struct hv_state *states;
-static struct hv_record *rings[NR_CPUS];
-static uint64_t pids[16];
-static struct hv_control control;
-static struct task *argument; /* of the traced function */
-
-/* General registers in the order of their numbers, rsp (4) unused, r10 and r11 free to change. */
+/* General registers in the order of their numbers, rsp (4) unused. */
 struct registers {
 	uint64_t r[16];
 };
+enum { RAX = 0, RCX = 1, RSP = 4, RSI = 6, RDI = 7, R8 = 8, R9 = 9, R10 = 10, R11 = 11 };
 
-void call_with(void *fn, const struct registers *in, struct registers *out);
+typedef void (*call_with_fn)(void *fn, const struct registers *in, struct registers *out);
+
+extern const uint8_t call_with[], call_with_return[], call_with_end[];
 __asm__(".text\n"
 	"call_with:\n"
 	"	push %rbx; push %rbp; push %r12; push %r13; push %r14; push %r15\n"
@@ -61,7 +32,6 @@ __asm__(".text\n"
 	"	mov 96(%rax), %r12; mov 104(%rax), %r13; mov 112(%rax), %r14; mov 120(%rax), %r15\n"
 	"	mov (%rax), %rax\n"
 	"	call *(%rsp)\n"
-	"	.globl call_with_return\n"
 	"call_with_return:\n"
 	"	mov 8(%rsp), %r10\n"
 	"	mov %rax, (%r10); mov %rcx, 8(%r10); mov %rdx, 16(%r10); mov %rbx, 24(%r10)\n"
@@ -70,203 +40,244 @@ __asm__(".text\n"
 	"	mov %r15, 120(%r10)\n"
 	"	pop %rdi; pop %rdx\n"
 	"	pop %r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx\n"
-	"	ret\n");
-extern const uint8_t call_with_return[];
+	"	ret\n"
+	"call_with_end:\n");
+
+static struct world *world;
+static call_with_fn call;
+static const struct world_task *argument; /* of the traced function */
+
+/* Everything as at first, and as PREPARE wants it; the site calls STUB. */
+static void set_up_stub(enum world_stub stub, void (*prepare)(const struct world *w))
+{
+	const struct world_case c = {"", 0, 0, prepare, stub};
+
+	world_set_up(world, &c);
+	call = (call_with_fn)native_place(world, call_with, call_with_end);
+	argument = NULL;
+}
+
+static void set_up_as(void (*prepare)(const struct world *w))
+{
+	set_up_stub(WORLD_FUNCTION, prepare);
+}
+
+static void plain(const struct world *w)
+{
+	(void)w;
+}
 
 static void set_up(void)
 {
-	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
-	uint8_t *pages = mmap(NULL, 0x5000, PROT_READ | PROT_WRITE | PROT_EXEC,
-			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const char *lack = NULL;
 
-	ck_assert_ptr_ne(pages, MAP_FAILED);
-	params = (struct hv_params *)pages;
-	code = pages + HV_STUBS_CODE_OFF;
-	traced = pages + 0x4000;
-	memcpy(code, stubs->code, stubs->len_bytes);
-	ck_assert(hv_arch_x86_64.encode_call(
-		hv_gva((uintptr_t)traced), hv_gva((uintptr_t)code + stubs->function_off), traced));
-	traced[5] = 0xc3;
-	states = calloc(NR_CPUS, sizeof(*states));
-	rings[0] = calloc(NR_CPUS * NR_SLOTS, sizeof(struct hv_record));
-	rings[1] = rings[0] + NR_SLOTS;
-	memset(pids, 0, sizeof(pids));
-	control = (struct hv_control){0};
-	percpu.cpu_number = 0;
-	percpu.preempt_count = 0x80000102;
-	percpu.current = &cat;
-	argument = NULL;
-	*params = (struct hv_params){
-		.nr_cpus = NR_CPUS,
-		.cpu_number_percpu = 0,
-		.preempt_count_percpu = 4,
-		.current_percpu = 8,
-		.task_pid_off = offsetof(struct task, pid),
-		.task_tgid_off = offsetof(struct task, tgid),
-		.task_comm_off = offsetof(struct task, comm),
-		.task_flags_off = offsetof(struct task, flags),
-		.task_migrate_off = offsetof(struct task, migration_disabled),
-		.migrate_mask = 0xff,
-		.states_gva = (uintptr_t)states,
-		.rings_gva = (uintptr_t)rings[0],
-		.slot_mask = NR_SLOTS - 1,
-		.ring_shift = __builtin_ctz(NR_SLOTS * sizeof(struct hv_record)),
-		.lap_shift = __builtin_ctz(NR_SLOTS),
-		.pids_gva = (uintptr_t)pids,
-		.nr_pids = sizeof(pids) * 8,
-		.control_gva = (uintptr_t)&control,
-	};
-	syscall(SYS_arch_prctl, ARCH_SET_GS, &percpu);
+	world = native_new(NR_SLOTS, &lack);
+	ck_assert_msg(world != NULL, "%s", lack);
+	set_up_as(plain);
 }
 
-static void run(void)
+static void tear_down(void)
+{
+	native_free(world);
+}
+
+/* Calls the traced function and checks that all registers are kept but those that are in CHANGED, a
+ * bit for each by its number. */
+static void run_changing(unsigned changed)
 {
 	struct registers in, out;
 
 	for (unsigned i = 0; i < 16; i++)
 		in.r[i] = 0x1111111111111111ULL * i + 7;
-	in.r[7] = (uintptr_t)argument;
+	in.r[RDI] = (uintptr_t)argument;
 	memset(&out, 0, sizeof(out));
-	call_with(traced, &in, &out);
-	for (unsigned i = 0; i < 16; i++)
-		if (i != 4 && i != 10 && i != 11)
+	call(world->host + WORLD_TRACED_OFF, &in, &out);
+	ck_assert_uint_eq(out.r[RAX], in.r[RCX]); /* what the traced function returns */
+	for (unsigned i = 1; i < 16; i++)
+		if (i != RSP && !(changed >> i & 1))
 			ck_assert_uint_eq(out.r[i], in.r[i]);
 }
 
-/* The word without its lap bit, which must be LAP's. */
-static uint64_t word(const struct hv_record *record, unsigned i, unsigned lap)
+/* The function stub changes %rax, %r10, %r11 and the flags only. */
+static void run(void)
 {
-	ck_assert_uint_eq(record->word[i] >> HV_LAP_BIT, lap);
-	return record->word[i] & ~(1ULL << HV_LAP_BIT);
+	run_changing(1u << R10 | 1u << R11);
+}
+
+/* The handler of a graph changes also what any function may change, but for %rdx. */
+static void run_graph(void)
+{
+	run_changing(1u << R10 | 1u << R11 | 1u << RCX | 1u << RSI | 1u << RDI | 1u << R8 |
+		     1u << R9);
+}
+
+static uint64_t head(unsigned cpu)
+{
+	return world_head(world, cpu);
+}
+
+/* The record at POSITION, which must have been written for it, without its key. */
+static struct hv_record record_at(unsigned cpu, uint64_t position)
+{
+	struct hv_record r = world_ring(world, cpu)[position % NR_SLOTS];
+
+	for (unsigned i = 0; i < 4; i++) {
+		r.word[i] ^= hv_record_key(position, NR_SLOTS);
+		ck_assert_uint_eq(r.word[i] & HV_RECORD_ZEROS, 0);
+	}
+	return r;
+}
+
+static unsigned kind_of(const struct hv_record *record)
+{
+	return record->word[3] >> HV_RECORD_KIND_SHIFT & HV_RECORD_KIND_MASK;
+}
+
+static uint32_t pid_of(const struct hv_record *record)
+{
+	return kind_of(record) == HV_RECORD_TASK ? (uint32_t)record->word[3] & HV_TASK_PID_MASK
+						 : (uint32_t)(record->word[2] >> HV_CALL_PID_SHIFT);
 }
 
 START_TEST(a_record_of_a_call)
 {
-	const struct hv_record *r = &rings[0][1];
-	uint64_t before = __builtin_ia32_rdtsc();
+	const struct world_cpu *cpu = world_cpu(world);
+	uint64_t before = __builtin_ia32_rdtsc(), site_end, caller;
+	struct hv_record r;
 
 	run();
-	ck_assert_uint_eq(states[0].head, 2);
-	ck_assert_uint_eq(states[1].head, 0);
-	ck_assert(word(r, 0, 1) >= before && word(r, 0, 1) <= __builtin_ia32_rdtsc());
-	ck_assert_uint_eq((uint32_t)word(r, 1, 1), (uint32_t)(uintptr_t)traced);
-	ck_assert_uint_eq(word(r, 1, 1) >> 32, (uintptr_t)call_with_return & 0x7fffffff);
-	ck_assert_uint_eq((uint32_t)word(r, 2, 1), 71);
-	ck_assert_uint_eq(word(r, 2, 1) >> 32 & 0xffff, 0x8);
-	ck_assert_uint_eq(word(r, 2, 1) >> 48, 2);
-	ck_assert_uint_eq((uint32_t)word(r, 3, 1), 0x80000102);
-	ck_assert_uint_eq(word(r, 3, 1) >> 32 & 0x200, 0x200); /* interrupts are on here */
-	ck_assert_uint_eq(word(r, 3, 1) >> HV_RECORD_KIND_SHIFT, HV_RECORD_FUNCTION);
+	ck_assert_uint_eq(world_state(world, 0)->head, hv_ring_head_at(1, NR_SLOTS));
+	ck_assert_uint_eq(world_state(world, 1)->head, hv_ring_head_at(0, NR_SLOTS));
+	r = record_at(0, 0);
+	ck_assert(r.word[0] >= before && r.word[0] <= __builtin_ia32_rdtsc());
+	site_end = world_gva(world, WORLD_TRACED_OFF).v + hv_arch_x86_64.site_len_bytes;
+	caller = world_gva(world, NATIVE_PLACED_OFF).v + (uint64_t)(call_with_return - call_with);
+	ck_assert_uint_eq(r.word[1], site_end ^ caller << HV_CALLER_SHIFT);
+	ck_assert_uint_eq(r.word[2], (uint64_t)cpu->cat.pid << HV_CALL_PID_SHIFT |
+					     (cpu->cat.flags & 0xff) << 8 |
+					     (cpu->cat.migration_disabled & 0xff));
+	ck_assert_uint_eq((uint32_t)r.word[3], cpu->preempt_count);
+	ck_assert_uint_eq(r.word[3] >> 32 & CPU_FLAG_IF, CPU_FLAG_IF); /* they are on here */
+	ck_assert_uint_eq(kind_of(&r), HV_RECORD_FUNCTION);
 }
 END_TEST
+
+/* TASK's record says who it is. */
+static void check_task(const struct hv_record *r, const struct world_task *task)
+{
+	uint64_t comm[2] = {r->word[1], r->word[2]};
+
+	comm[0] |= (r->word[3] >> HV_TASK_COMM7_SHIFT & 3) << HV_WORD_BITS;
+	ck_assert_uint_eq(kind_of(r), HV_RECORD_TASK);
+	ck_assert_uint_eq(pid_of(r), task->pid);
+	ck_assert_uint_eq(r->word[3] >> HV_TASK_TGID_SHIFT & HV_TASK_PID_MASK, task->tgid);
+	ck_assert_mem_eq(comm, task->comm, sizeof(comm));
+}
 
 START_TEST(a_task_is_told_before_its_first_record)
 {
-	const struct hv_record *r = rings[0];
-	char comm[16];
-	uint64_t half;
+	const struct world_cpu *cpu = world_cpu(world);
+	struct hv_record r;
 
+	world_state(world, 0)->last_pid = 0;
 	run();
 	run();
-	ck_assert_uint_eq(states[0].head, 3);
-	ck_assert_uint_eq(word(&r[0], 3, 1) >> HV_RECORD_KIND_SHIFT, HV_RECORD_TASK);
-	ck_assert_uint_eq((uint32_t)word(&r[0], 3, 1), 71);
-	ck_assert_uint_eq(word(&r[2], 3, 1) >> HV_RECORD_KIND_SHIFT, HV_RECORD_FUNCTION);
+	ck_assert_uint_eq(head(0), 3);
+	r = record_at(0, 0);
+	check_task(&r, &cpu->cat);
+	for (uint64_t position = 1; position < 3; position++) {
+		r = record_at(0, position);
+		ck_assert_uint_eq(kind_of(&r), HV_RECORD_FUNCTION);
+		ck_assert_uint_eq(pid_of(&r), cpu->cat.pid);
+	}
 
-	percpu.current = &dd;
+	world_set_current(world, &cpu->dd);
 	run();
-	ck_assert_uint_eq(states[0].head, 5);
-	ck_assert_uint_eq((uint32_t)word(&r[3], 3, 1), 40000);
-	ck_assert_uint_eq(word(&r[0], 3, 1) >> HV_TASK_TGID_SHIFT & 0x7fff, 70);
-	ck_assert_uint_eq(word(&r[3], 3, 1) >> HV_TASK_TGID_SHIFT & 0x7fff, 0x2aaaaa & 0x7fff);
-	ck_assert_uint_eq(word(&r[3], 3, 1) >> HV_TASK_TGID_SHIFT2, 0x2aaaaa >> 15);
-	half = word(&r[3], 1, 1) | (word(&r[3], 3, 1) >> HV_TASK_COMM7_SHIFT & 1) << 63;
-	memcpy(comm, &half, 8);
-	half = word(&r[3], 2, 1);
-	memcpy(comm + 8, &half, 8);
-	ck_assert_mem_eq(comm, dd.comm, 16);
-	ck_assert_uint_eq((uint32_t)word(&r[4], 2, 1), 40000);
+	ck_assert_uint_eq(head(0), 5);
+	r = record_at(0, 3);
+	check_task(&r, &cpu->dd);
+	r = record_at(0, 4);
+	ck_assert_uint_eq(pid_of(&r), cpu->dd.pid);
 }
 END_TEST
 
+/* The top bits of the words say which lap they are of. */
 START_TEST(laps)
 {
-	for (unsigned i = 0; i < 2 * NR_SLOTS; i++)
-		run();
-	/* position 16 is slot 0 of the third lap, 9..15 are of the second */
-	ck_assert_uint_eq(states[0].head, 2 * NR_SLOTS + 1);
-	for (unsigned i = 0; i < 4; i++) {
-		word(&rings[0][0], i, 1);
-		word(&rings[0][1], i, 0);
-		word(&rings[0][7], i, 0);
-	}
-	ck_assert_uint_eq(rings[1][0].word[0], 0);
+	static const unsigned numbers[] = {1, 2, 3, 0, 1};
+
+	for (unsigned lap = 0; lap < 5; lap++)
+		for (unsigned n = 0; n < NR_SLOTS; n++) {
+			run();
+			record_at(0, lap * NR_SLOTS + n);
+			for (unsigned i = 0; i < 4; i++)
+				ck_assert_uint_eq(world_ring(world, 0)[n].word[i] >>
+							  (64 - HV_LAP_BITS),
+						  numbers[lap]);
+		}
+	ck_assert_uint_eq(head(0), 5 * NR_SLOTS);
+	for (unsigned n = 0; n < NR_SLOTS; n++)
+		ck_assert_uint_eq(world_ring(world, 1)[n].word[0], 0);
 }
 END_TEST
 
+/* A vCPU's state and ring are where the table has them, whatever the CPU's number. */
 START_TEST(every_cpu_has_its_ring)
 {
-	percpu.cpu_number = 1;
-	run();
-	ck_assert_uint_eq(states[0].head, 0);
-	ck_assert_uint_eq(states[1].head, 2);
-	ck_assert_uint_eq((uint32_t)word(&rings[1][1], 2, 1), 71);
+	uint64_t *vcpus = (uint64_t *)(world->host + WORLD_VCPUS_OFF);
+	struct hv_record r;
 
-	percpu.cpu_number = NR_CPUS;
+	world_cpu(world)->cpu_number = 1;
+	run(); /* no task was told there */
+	ck_assert_uint_eq(head(0), 0);
+	ck_assert_uint_eq(head(1), 2);
+	r = record_at(1, 1);
+	ck_assert_uint_eq(pid_of(&r), world_cpu(world)->cat.pid);
+
+	world_cpu(world)->cpu_number = 77;
+	vcpus[77] = vcpus[0];
 	run();
-	ck_assert_uint_eq(states[0].head + states[1].head, 2);
+	ck_assert_uint_eq(head(0), 1);
+	ck_assert_uint_eq(head(1), 2);
 }
 END_TEST
 
-START_TEST(off_writes_nothing)
+/* By the mode, the pid filter and who is current: see the cases. */
+START_TEST(what_is_recorded)
 {
-	control.mode = HV_MODE_OFF;
-	run();
-	control.mode = HV_MODE_OFF | HV_MODE_PID_FILTER;
-	pids[1] = 1 << (71 - 64);
-	run();
-	ck_assert_uint_eq(states[0].head, 0);
-}
-END_TEST
+	const struct world_case *c = &world_cases[_i];
+	unsigned cpu;
+	struct hv_record r;
 
-START_TEST(pid_filter)
-{
-	control.mode = HV_MODE_PID_FILTER;
+	set_up_as(c->prepare);
+	cpu = world_cpu(world)->cpu_number;
 	run();
-	ck_assert_uint_eq(states[0].head, 0);
-	pids[1] = 1 << (71 - 64);
-	run();
-	ck_assert_uint_eq(states[0].head, 2);
-	percpu.current = &dd; /* beyond the bitmap */
-	run();
-	ck_assert_uint_eq(states[0].head, 2);
+	ck_assert_uint_eq(head(cpu), c->nr_task_records + c->nr_function_records);
+	ck_assert_uint_eq(head(!cpu), 0);
+	for (uint64_t position = 0; position < head(cpu); position++) {
+		r = record_at(cpu, position);
+		ck_assert_uint_eq(kind_of(&r), position < c->nr_task_records ? HV_RECORD_TASK
+									     : HV_RECORD_FUNCTION);
+	}
 }
 END_TEST
 
 START_TEST(muted_cpus)
 {
-	control.mode = HV_MODE_CPUS;
-	states[0].muted = 1;
+	world_control(world)->mode = HV_MODE_CPUS;
+	world_state(world, 0)->muted = 1;
 	run();
-	ck_assert_uint_eq(states[0].head, 0);
-	percpu.cpu_number = 1;
+	ck_assert_uint_eq(head(0), 0);
+	world_cpu(world)->cpu_number = 1;
 	run();
-	ck_assert_uint_eq(states[1].head, 2);
-	control.mode |= HV_MODE_PID_FILTER;
+	ck_assert_uint_eq(head(1), 2);
+	world_state(world, 1)->muted = 1;
 	run();
-	ck_assert_uint_eq(states[1].head, 2);
-	pids[1] = 1 << (71 - 64);
+	ck_assert_uint_eq(head(1), 2);
+	world_state(world, 0)->muted = 0;
+	world_cpu(world)->cpu_number = 0;
 	run();
-	ck_assert_uint_eq(states[1].head, 3);
-	states[1].muted = 1;
-	run();
-	percpu.cpu_number = NR_CPUS;
-	run();
-	ck_assert_uint_eq(states[1].head, 3);
-	states[0].muted = 0;
-	percpu.cpu_number = 0;
-	run();
-	ck_assert_uint_eq(states[0].head, 2);
+	ck_assert_uint_eq(head(0), 1);
 }
 END_TEST
 
@@ -274,83 +285,103 @@ END_TEST
 static void call_entry(unsigned nr, unsigned does, bool recorded)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
-	struct hv_slot *slots = (struct hv_slot *)((uint8_t *)params + HV_SLOTS_OFF);
-	uint64_t entry = (uintptr_t)code + stubs->actions_off + nr * stubs->action_len_bytes;
+	struct hv_slot *slots = (struct hv_slot *)(world->host + WORLD_STUBS_OFF + HV_SLOTS_OFF);
+	uint64_t entry = WORLD_CODE_OFF + stubs->actions_off + nr * stubs->action_len_bytes;
 
 	slots[nr].does = does;
 	slots[nr].goes_on = recorded ? (uint32_t)(HV_STUBS_CODE_OFF + stubs->function_off) : 0;
-	ck_assert(hv_arch_x86_64.encode_call(hv_gva((uintptr_t)traced), hv_gva(entry), traced));
+	ck_assert(hv_arch_x86_64.encode_call(world_gva(world, WORLD_TRACED_OFF),
+					     world_gva(world, entry),
+					     world->host + WORLD_TRACED_OFF));
 }
 
 START_TEST(actions_switch)
 {
+	struct hv_control *control = world_control(world);
+	struct hv_record r;
+
 	call_entry(0, HV_SLOT_OFF, true);
 	run();
-	ck_assert_uint_eq(control.mode, HV_MODE_OFF);
-	ck_assert_uint_eq(states[0].head, 0);
-	control.mode = HV_MODE_OFF | HV_MODE_PID_FILTER;
+	ck_assert_uint_eq(control->mode, HV_MODE_OFF);
+	ck_assert_uint_eq(head(0), 0);
+	control->mode = HV_MODE_OFF | HV_MODE_PID_FILTER;
 	call_entry(HV_NR_SLOTS - 1, HV_SLOT_ON, false);
 	run();
-	ck_assert_uint_eq(control.mode, HV_MODE_PID_FILTER);
-	ck_assert_uint_eq(states[0].head, 0);
-	control.mode = HV_MODE_OFF;
+	ck_assert_uint_eq(control->mode, HV_MODE_PID_FILTER);
+	ck_assert_uint_eq(head(0), 0);
+	control->mode = HV_MODE_OFF;
 	call_entry(5, HV_SLOT_ON, true);
 	run();
-	ck_assert_uint_eq(control.mode, 0);
-	ck_assert_uint_eq(states[0].head, 2);
-	ck_assert_uint_eq((uint32_t)word(&rings[0][1], 1, 1), (uint32_t)(uintptr_t)traced);
+	ck_assert_uint_eq(control->mode, 0);
+	ck_assert_uint_eq(head(0), 1);
+	r = record_at(0, 0);
+	ck_assert_uint_eq((uint32_t)r.word[1] & 0x7fffffff,
+			  world_gva(world, WORLD_TRACED_OFF).v + hv_arch_x86_64.site_len_bytes);
 	call_entry(6, 0, true);
 	run();
-	ck_assert_uint_eq(states[0].head, 3);
+	ck_assert_uint_eq(head(0), 2);
 }
 END_TEST
 
 /* Counted when something changes, and not below 0. */
 START_TEST(actions_are_counted)
 {
-	control.left[7].off = 2;
-	control.left[7].on = 1;
+	struct hv_control *control = world_control(world);
+
+	control->left[7].off = 2;
+	control->left[7].on = 1;
 	call_entry(7, HV_SLOT_OFF_COUNTED, false);
 	run();
-	ck_assert_uint_eq(control.mode, HV_MODE_OFF);
+	ck_assert_uint_eq(control->mode, HV_MODE_OFF);
 	run();
-	ck_assert_int_eq(control.left[7].off, 1);
+	ck_assert_int_eq(control->left[7].off, 1);
 	call_entry(7, HV_SLOT_ON_COUNTED, false);
 	run();
 	run();
-	ck_assert_uint_eq(control.mode, 0);
-	ck_assert_int_eq(control.left[7].on, 0);
+	ck_assert_uint_eq(control->mode, 0);
+	ck_assert_int_eq(control->left[7].on, 0);
+	control->mode = HV_MODE_OFF;
+	run();
+	ck_assert_uint_eq(control->mode, HV_MODE_OFF);
+	control->mode = 0;
 	call_entry(7, HV_SLOT_OFF_COUNTED, true);
 	run();
-	ck_assert_uint_eq(control.mode, HV_MODE_OFF);
-	ck_assert_int_eq(control.left[7].off, 0);
-	control.mode = 0;
+	ck_assert_uint_eq(control->mode, HV_MODE_OFF);
+	ck_assert_int_eq(control->left[7].off, 0);
+	control->mode = 0;
 	run();
-	ck_assert_uint_eq(control.mode, 0);
-	ck_assert_uint_eq(states[0].head, 2);
-	control.left[7].off = -1;
+	ck_assert_uint_eq(control->mode, 0);
+	ck_assert_uint_eq(head(0), 1);
+	control->left[7].off = -1;
 	run();
-	ck_assert_uint_eq(control.mode, 0);
+	ck_assert_uint_eq(control->mode, 0);
 }
 END_TEST
 
 static bool has_pid(uint32_t pid)
 {
-	return pids[pid / 64] >> pid % 64 & 1;
+	return world->host[WORLD_PIDS_OFF + pid / 8] >> pid % 8 & 1;
+}
+
+static void set_only_pid(uint32_t pid)
+{
+	memset(world->host + WORLD_PIDS_OFF, 0, 0x1000);
+	world->host[WORLD_PIDS_OFF + pid / 8] = (uint8_t)(1 << pid % 8);
 }
 
 /* The function's argument is a task that the current one forked, or that ends. */
 START_TEST(tasks_come_and_go)
 {
-	struct task child = {.pid = 72}, beyond = {.pid = sizeof(pids) * 8};
+	uint32_t nr_pids = (uint32_t)world->values->hole[HV_HOLE_nr_pids];
+	struct world_task child = {.pid = 72}, beyond = {.pid = nr_pids};
 
 	argument = &child;
 	call_entry(9, HV_SLOT_PID_INHERITS, true);
-	pids[1] = 1 << (72 - 64);
+	set_only_pid(72);
 	run();
 	ck_assert(!has_pid(72));
-	ck_assert_uint_eq(states[0].head, 2);
-	pids[1] = 1 << (71 - 64);
+	ck_assert_uint_eq(head(0), 1);
+	set_only_pid(71); /* the current task's */
 	run();
 	ck_assert(has_pid(71) && has_pid(72));
 	call_entry(9, HV_SLOT_PID_CLEARS, false);
@@ -363,76 +394,139 @@ START_TEST(tasks_come_and_go)
 	run();
 	call_entry(9, HV_SLOT_PID_INHERITS, false);
 	run();
+	ck_assert(!has_pid(nr_pids));
 	/* Of a task beyond the bitmap nothing is inherited. */
 	argument = &child;
-	percpu.current = &dd;
+	world_set_current(world, &beyond);
 	run();
 	ck_assert(has_pid(72));
-	ck_assert_uint_eq(states[0].head, 3);
+	ck_assert_uint_eq(head(0), 2);
 }
 END_TEST
 
-START_TEST(a_kernel_without_migration_counts)
+static const struct {
+	unsigned alternatives;
+	unsigned migrate, lazy; /* whether the record has them */
+} kernels[] = {
+	{0, 1, 0},
+	{1u << HV_ALT_NO_MIGRATE, 0, 0},
+	{1u << HV_ALT_LAZY, 1, 1},
+	{1u << HV_ALT_NO_MIGRATE | 1u << HV_ALT_LAZY, 0, 1},
+};
+static unsigned alternatives;
+
+static void choose_alternatives(const struct world *w)
 {
-	params->task_migrate_off = params->task_pid_off;
-	params->migrate_mask = 0;
-	run();
-	ck_assert_uint_eq(word(&rings[0][1], 2, 1) >> 48, 0);
+	w->values->alternatives = alternatives;
+}
+
+/* What counts disabled migration, and lazy preemption, where the kernel has them: the count, the
+ * largest there is room for if it is more, and the flag. */
+START_TEST(what_a_kernel_counts)
+{
+	static const struct {
+		uint32_t count, shown;
+	} counts[] = {{0, 0}, {0x3e, 0x3e}, {0x3f, 0x3f}, {0x40, 0x3f}, {UINT32_MAX, 0x3f}};
+	struct world_task *cat;
+	struct hv_record r;
+
+	alternatives = kernels[_i].alternatives;
+	set_up_as(choose_alternatives);
+	cat = &world_cpu(world)->cat;
+	for (unsigned i = 0; i < 2 * HV_ARRAY_LEN(counts); i++) {
+		uint64_t lazy =
+			counts[i / 2].shown | (i % 2) << (HV_CALL_LAZY_ASKED - HV_CALL_LAZY_SHIFT);
+
+		cat->lazy_count = counts[i / 2].count;
+		cat->flags = 0x48 | (i % 2 ? world->values->hole[HV_HOLE_lazy_mask] : 0);
+		run();
+		r = record_at(0, i);
+		ck_assert_uint_eq(r.word[2] & 0xff,
+				  kernels[_i].migrate ? cat->migration_disabled & 0xff : 0);
+		ck_assert_uint_eq(r.word[2] >> 8 & 0xff, 0x48);
+		ck_assert_uint_eq(pid_of(&r), cat->pid);
+		ck_assert_uint_eq(r.word[2] >> HV_CALL_LAZY_SHIFT, kernels[_i].lazy ? lazy : 0);
+	}
 }
 END_TEST
 
-/* Of a kernel with lazy preemption of its own: the count, the largest there is room for if it is
- * more, and the flag. */
-START_TEST(a_kernel_with_lazy_preemption)
-{
-	struct task lazy = cat;
+static const uint64_t bad_heads[] = {
+	0,
+	1,
+	31,
+	33,
+	NR_SLOTS * sizeof(struct hv_record) - 1,
+	NR_SLOTS * sizeof(struct hv_record) - 31,
+	0x5555555555555555,
+	INT64_MAX,
+	UINT64_MAX - 31,
+	UINT64_MAX - 1,
+	UINT64_MAX,
+};
 
-	percpu.current = &lazy;
-	lazy.lazy_count = 0x45;
-	run();
-	ck_assert_uint_eq(word(&rings[0][1], 2, 1) >> 56, 0);
-	params->task_lazy_off = offsetof(struct task, lazy_count);
-	params->lazy_mask = 0x80000;
-	run();
-	ck_assert_uint_eq(word(&rings[0][2], 2, 1),
-			  UINT64_C(63) << 56 | UINT64_C(2) << 48 | UINT64_C(8) << 32 | 71);
-	lazy.lazy_count = 0x3e;
-	run();
-	ck_assert_uint_eq(word(&rings[0][3], 2, 1),
-			  UINT64_C(0x3e) << 56 | UINT64_C(2) << 48 | UINT64_C(8) << 32 | 71);
-	lazy.flags |= 0x80000;
-	lazy.lazy_count = 0;
-	run();
-	ck_assert_uint_eq(word(&rings[0][4], 2, 1),
-			  UINT64_C(1) << 62 | UINT64_C(2) << 48 | UINT64_C(8) << 32 | 71);
+static void other_task(const struct world *w)
+{
+	world_state(w, 0)->last_pid = 0;
 }
-END_TEST
 
-START_TEST(guests_heads_stay_in_the_ring)
+/* Two records are reserved as one when it returns. */
+static void return_with_value(const struct world *w)
 {
-	states[0].head = UINT64_MAX - 1;
-	run();
-	run();
-	ck_assert_uint_eq(states[0].head, 1);
+	world_params(w)->graph_flags |= HV_GRAPH_RETVAL;
+}
+
+static const struct {
+	enum world_stub stub;
+	void (*prepare)(const struct world *w);
+	unsigned nr_records;
+} writers[] = {
+	{WORLD_FUNCTION, plain, 1},
+	{WORLD_FUNCTION, other_task, 2},
+	{WORLD_GRAPH, return_with_value, 3},
+};
+
+static void check_same(const uint8_t *was, uint64_t from, uint64_t to)
+{
+	ck_assert_mem_eq(was + from, world->host + from, to - from);
+}
+
+/* Whatever the guest writes into a head, a stub writes into that ring and nowhere else: the memory
+ * behind it is another vCPU's state. */
+START_TEST(heads_of_the_guest_stay_in_the_ring)
+{
+	uint8_t was[WORLD_LEN(NR_SLOTS)];
+
+	for (unsigned i = 0; i < HV_ARRAY_LEN(writers); i++) {
+		set_up_stub(writers[i].stub, writers[i].prepare);
+		world_state(world, 0)->head = bad_heads[_i];
+		memcpy(was, world->host, sizeof(was));
+		if (writers[i].stub == WORLD_GRAPH)
+			run_graph();
+		else
+			run();
+		ck_assert_uint_eq(world_state(world, 0)->head,
+				  bad_heads[_i] + writers[i].nr_records * sizeof(struct hv_record));
+		check_same(was, 0, WORLD_STACKS_OFF);
+		check_same(was, WORLD_COUNTS_OFF, world_state_off(world, 0));
+		check_same(was, world_state_off(world, 1), sizeof(was));
+	}
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, set_up, NULL);
+	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, a_record_of_a_call);
 	tcase_add_test(tc, a_task_is_told_before_its_first_record);
 	tcase_add_test(tc, laps);
 	tcase_add_test(tc, every_cpu_has_its_ring);
-	tcase_add_test(tc, off_writes_nothing);
-	tcase_add_test(tc, pid_filter);
+	tcase_add_loop_test(tc, what_is_recorded, 0, (int)world_nr_cases);
 	tcase_add_test(tc, muted_cpus);
 	tcase_add_test(tc, actions_switch);
-	tcase_add_test(tc, tasks_come_and_go);
 	tcase_add_test(tc, actions_are_counted);
-	tcase_add_test(tc, a_kernel_without_migration_counts);
-	tcase_add_test(tc, a_kernel_with_lazy_preemption);
-	tcase_add_test(tc, guests_heads_stay_in_the_ring);
+	tcase_add_test(tc, tasks_come_and_go);
+	tcase_add_loop_test(tc, what_a_kernel_counts, 0, HV_ARRAY_LEN(kernels));
+	tcase_add_loop_test(tc, heads_of_the_guest_stay_in_the_ring, 0, HV_ARRAY_LEN(bad_heads));
 }
 
 int main(void)

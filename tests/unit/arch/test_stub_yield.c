@@ -1,10 +1,11 @@
-/* What the guest's own ftrace reads sites by, the very bytes a guest gets, run in this process: a
- * function of ours stands for the kernel's reader. Runs on an x86-64 host only. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the guest's own ftrace reads sites by, the very bytes that a guest gets, run in this process
+ * (bench/native.h): a function of ours stands for the kernel's reader. Runs on an x86-64 host only.
+ */
 #include <check.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#include "arch/arch.h"
+#include "bench/native.h"
 #include "tests/lib/run_suite.h"
 
 #define SITE_LEN 5
@@ -12,9 +13,8 @@
 typedef long (*reader_fn)(void *to, const void *from, size_t len);
 
 static const uint8_t nop[SITE_LEN] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
-static struct hv_control control;
-static struct hv_params *params;
-static uint8_t *code; /* of the stubs */
+static struct world *world;
+static const uint8_t *code; /* of the stubs */
 static uint8_t *site;
 static reader_fn stub;
 
@@ -37,31 +37,41 @@ static long reader(void *to, const void *from, size_t len)
 	return reads.result;
 }
 
-static void setup(void)
+static void bare_return(const struct world *w)
 {
-	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
-	uint8_t *pages = mmap(NULL, 0x10000, PROT_READ | PROT_WRITE | PROT_EXEC,
-			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	ck_assert_ptr_ne(pages, MAP_FAILED);
-	ck_assert_uint_lt(HV_STUBS_CODE_OFF + stubs->len_bytes, 0xf000);
-	params = (struct hv_params *)pages;
-	code = pages + HV_STUBS_CODE_OFF;
-	site = pages + 0xf000;
-	memcpy(code, stubs->code, stubs->len_bytes);
-	stub = (reader_fn)(uintptr_t)(code + stubs->yields_off);
-	control = (struct hv_control){0};
-	*params = (struct hv_params){
-		.control_gva = (uintptr_t)&control,
-		.yield_reader_gva = (uintptr_t)reader,
-	};
-	memcpy(params->yield_nop, nop, SITE_LEN);
-	memset(&reads, 0, sizeof(reads));
+	(void)w;
 }
 
-static void teardown(void)
+static void thunk(const struct world *w)
 {
-	munmap(params, 0x10000);
+	w->values->return_thunk = world_gva(w, WORLD_THUNK_OFF);
+}
+
+static void set_up_as(void (*prepare)(const struct world *w))
+{
+	const struct world_case c = {"", 0, 0, prepare};
+
+	world_set_up(world, &c);
+	world_params(world)->yield_reader_gva = (uintptr_t)reader;
+	memcpy(world_params(world)->yield_nop, nop, SITE_LEN);
+	memset(&reads, 0, sizeof(reads));
+	code = world->host + WORLD_CODE_OFF;
+	site = world->host + WORLD_TRACED_OFF;
+	stub = (reader_fn)(uintptr_t)(code + hv_arch_x86_64.stubs.yields_off);
+}
+
+static void set_up(void)
+{
+	const char *lack = NULL;
+
+	world = native_new(64, &lack);
+	ck_assert_msg(world != NULL, "%s", lack);
+	set_up_as(bare_return);
+}
+
+static void tear_down(void)
+{
+	native_free(world);
 }
 
 static void site_calls(const uint8_t *target)
@@ -84,28 +94,29 @@ static void check_sees(const uint8_t *bytes, size_t len)
 	ck_assert_uint_eq(reads.len, len);
 }
 
+/* Ours is what calls the code, or the page of the params before it. */
 START_TEST(a_site_of_ours_reads_as_it_was)
 {
-	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
-
+	set_up_as(_i ? thunk : bare_return);
 	site_calls(code);
 	check_sees(nop, SITE_LEN);
-	site_calls(code + stubs->len_bytes - 1);
+	site_calls(code + HV_STUBS_LEN_MAX - 1);
 	check_sees(nop, SITE_LEN);
-	ck_assert_uint_eq(reads.nr, 2);
-	ck_assert_uint_eq(control.looks, 2);
+	site_calls(code - HV_STUBS_CODE_OFF);
+	check_sees(nop, SITE_LEN);
+	ck_assert_uint_eq(reads.nr, 3);
+	ck_assert_uint_eq(world_control(world)->looks, 3);
 }
 END_TEST
 
 START_TEST(what_is_not_ours_reads_as_it_is)
 {
-	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
-	uint8_t bytes[16] = {0xe9, 1, 2, 3, 4, 5, 6, 7};
+	uint8_t bytes[16];
 
-	site_calls(code + stubs->len_bytes);
+	site_calls(code + HV_STUBS_LEN_MAX);
 	memcpy(bytes, site, SITE_LEN);
 	check_sees(bytes, SITE_LEN);
-	site_calls((uint8_t *)params - 1);
+	site_calls(code - HV_STUBS_CODE_OFF - 1);
 	memcpy(bytes, site, SITE_LEN);
 	check_sees(bytes, SITE_LEN);
 	site_calls(code);
@@ -134,7 +145,7 @@ START_TEST(each_place_has_an_entry)
 		ck_assert_uint_lt(reads.caller, entry + stubs->yield_len_bytes);
 	}
 	ck_assert_uint_eq(reads.nr, HV_NR_YIELDS);
-	ck_assert_uint_eq(control.looks, HV_NR_YIELDS);
+	ck_assert_uint_eq(world_control(world)->looks, HV_NR_YIELDS);
 }
 END_TEST
 
@@ -152,8 +163,8 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, a_site_of_ours_reads_as_it_was);
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_loop_test(tc, a_site_of_ours_reads_as_it_was, 0, 2);
 	tcase_add_test(tc, what_is_not_ours_reads_as_it_is);
 	tcase_add_test(tc, each_place_has_an_entry);
 	tcase_add_test(tc, a_read_that_fails_is_told);

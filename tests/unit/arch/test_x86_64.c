@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The x86-64 table: registers, page-table entries, sites, returns. */
 #include <check.h>
 #include <string.h>
 
-#include "arch/arch.h"
+#include "arch/x86_64/x86_64.h"
 #include "tests/lib/run_suite.h"
 
 static const struct hv_arch *arch;
@@ -30,7 +31,7 @@ static const char linux_vcpu[] =
  * cr4 248, efer 264. */
 START_TEST(kvm_registers)
 {
-	uint64_t regs[18] = {[6] = 0x5000, [16] = 0x1000};
+	uint64_t regs[18] = {[0] = 0xa, [6] = 0x5000, [15] = 0xf, [16] = 0x1000};
 	uint64_t sregs[39] = {[26] = 0xfffffe0000000000,
 			      [28] = 0x80050033,
 			      [30] = 0x2000,
@@ -46,6 +47,9 @@ START_TEST(kvm_registers)
 	ck_assert_uint_eq(got.root, 0x2000);
 	ck_assert_uint_eq(got.levels, 5);
 	ck_assert_uint_eq(got.trap_table.v, 0xfffffe0000000000);
+	ck_assert_uint_eq(got.general[0], 0xa);
+	ck_assert_uint_eq(got.general[15], 0xf);
+	ck_assert_uint_eq(got.general[16], 0);
 	s.len_bytes = 100;
 	ck_assert(!hv_arch_x86_64.decode_kvm_registers(r, s, &got));
 }
@@ -61,6 +65,8 @@ START_TEST(registers_of_a_linux_vcpu)
 	ck_assert_uint_eq(regs.root, 0x4e12000);
 	ck_assert_uint_eq(regs.levels, 5);
 	ck_assert_uint_eq(regs.trap_table.v, 0xfffffe0000000000);
+	ck_assert_uint_eq(regs.general[4], 0x83);		/* RSI */
+	ck_assert_uint_eq(regs.general[7], 0xffffffffb5e03e90); /* RSP */
 }
 END_TEST
 
@@ -108,6 +114,7 @@ START_TEST(gdb_registers)
 	ck_assert(arch->decode_gdb_registers((struct hv_span){g, sizeof(g)}, &regs));
 	ck_assert_uint_eq(regs.ip.v, 0xffffffff81000000);
 	ck_assert_uint_eq(regs.sp.v, 0x1122);
+	ck_assert_uint_eq(regs.general[7], 0x1122);
 	ck_assert_uint_eq(regs.root, 0x4e12000);
 	ck_assert_uint_eq(regs.levels, 5);
 	ck_assert(!arch->decode_gdb_registers((struct hv_span){g, sizeof(g) - 1}, &regs));
@@ -233,12 +240,78 @@ START_TEST(the_caller_of_a_functions_first_instruction)
 	struct hv_unwind_frame frame = {.sp = 0x7000, .bp = 0x8000, .exact = true};
 	uint32_t at = 0x7000;
 
-	ck_assert(arch->unwind(&arch->entry_rule, one_word, &at, &frame));
+	ck_assert_int_eq(arch->unwind(&arch->entry_rule, one_word, &at, &frame), HV_UNWOUND_CALLER);
 	ck_assert_uint_eq(frame.ip.v, 0xffffffff81234567);
 	ck_assert_uint_eq(frame.sp, 0x7008);
 	ck_assert_uint_eq(frame.bp, 0x8000);
 	ck_assert(!frame.exact && !frame.has_regs);
-	ck_assert(!arch->unwind(&arch->entry_rule, one_word, &at, &frame));
+	ck_assert_int_eq(arch->unwind(&arch->entry_rule, one_word, &at, &frame), HV_UNWOUND_EARLY);
+}
+END_TEST
+
+/* What a function's first instructions make of the rule: registers as struct hv_unwind_rule has
+ * them, behind the last instruction that is understood. */
+static const struct {
+	const char *code;
+	size_t len, nr;
+	uint32_t off;
+	const char *sp_reg;
+	int sp_off;
+	const char *bp_reg;
+	int bp_off;
+} starts[] = {
+	{"", 0, 0, 0, "", 0, "", 0},
+	/* endbr64; nop; push %r15; push %rbx; sub $0x28,%rsp; ret */
+	{"\xf3\x0f\x1e\xfa\x0f\x1f\x44\x00\x00\x41\x57\x53\x48\x83\xec\x28\xc3", 17, 3, 16, "sp",
+	 64, "", 0},
+	/* push %rbp; mov %rsp,%rbp; push %rbx; sub $0x408,%rsp */
+	{"\x55\x48\x89\xe5\x53\x48\x81\xec\x08\x04\x00\x00", 12, 2, 4, "bp", 16, "prev", -16},
+	/* push %rbx; push %rbp: the frame pointer is not where one is kept */
+	{"\x53\x55\x48\x89\xfd", 5, 2, 2, "sp", 24, "prev", -24},
+	/* push %rbp; xor %ebp,%ebp: rbp is another thing now */
+	{"\x55\x31\xed\x53\x90", 5, 1, 1, "sp", 16, "prev", -16},
+	/* lea 0x8(%rsp),%r10; and $~0x3f,%rsp; push -0x8(%r10); push %rbp; mov %rsp,%rbp; push
+	   %r10; nop */
+	{"\x4c\x8d\x54\x24\x08\x48\x83\xe4\xc0\x41\xff\x72\xf8\x55\x48\x89\xe5\x41\x52\x90", 20, 3,
+	 19, "*bp", -8, "bp", 0},
+	/* mov %rsp,(%rax); mov %rax,%rsp; and with two registers that differ */
+	{"\x48\x89\x20\x48\x89\xc4", 6, 1, 6, "*sp", 8, "", 0},
+	{"\x48\x89\x20\x48\x89\xcc", 6, 0, 0, "", 0, "", 0},
+	/* push %rbx; pop %rbx; push %rbx: pop is not understood */
+	{"\x53\x5b\x53\x90\x90", 5, 1, 1, "sp", 16, "", 0},
+	/* cut off */
+	{"\x53\x48\x83\xec", 4, 1, 1, "sp", 16, "", 0},
+};
+
+static unsigned number_of(const char *reg)
+{
+	static const char *const regs[HV_UNWIND_NR_REGS] = {"",	   "prev", "sp",  "bp",
+							    "r10", "r13",  "*sp", "*bp"};
+	unsigned number = 0;
+
+	while (strcmp(regs[number], reg) != 0)
+		number++;
+	return number;
+}
+
+START_TEST(how_functions_start)
+{
+	struct hv_unwind_step steps[8];
+	HV_AUTO_FREE uint8_t *exact = malloc(starts[_i].len); /* ASAN sees reads beyond it */
+	struct hv_span code = {exact, starts[_i].len};
+	size_t nr;
+
+	memcpy(exact, starts[_i].code, starts[_i].len);
+	nr = arch->follow_code(code, &arch->entry_rule, steps, HV_ARRAY_LEN(steps));
+	ck_assert_uint_eq(nr, starts[_i].nr);
+	if (!nr)
+		return;
+	ck_assert_uint_eq(steps[nr - 1].off, starts[_i].off);
+	ck_assert_uint_eq(steps[nr - 1].rule.sp_reg, number_of(starts[_i].sp_reg));
+	ck_assert_int_eq(steps[nr - 1].rule.sp_off, starts[_i].sp_off);
+	ck_assert_uint_eq(steps[nr - 1].rule.bp_reg, number_of(starts[_i].bp_reg));
+	ck_assert_int_eq(steps[nr - 1].rule.bp_off, starts[_i].bp_off);
+	ck_assert_uint_eq(arch->follow_code(code, &arch->entry_rule, steps, 1), 1);
 }
 END_TEST
 
@@ -251,6 +324,41 @@ START_TEST(calls_within_reach)
 	ck_assert(!arch->encode_call(hv_gva(0xffffffff80000000), hv_gva(0xfffffe0000000000), site));
 	ck_assert(!arch->encode_call(hv_gva(0x1000), hv_gva(0x80001005), site));
 	ck_assert(arch->encode_call(hv_gva(0x1000), hv_gva(0x80001004), site));
+	ck_assert(arch->encode_jump(hv_gva(0xffffffffc0000000), hv_gva(0xffffffff80401000), site));
+	ck_assert_mem_eq(site, "\xe9\xfb\x0f\x40\xc0", 5);
+	ck_assert(!arch->encode_jump(hv_gva(0x1000), hv_gva(0x80001005), site));
+}
+END_TEST
+
+static const struct {
+	const char *code;
+	size_t len;
+	bool jumps;
+} key_places[] = {
+	{"\x66\x90\xe9\x00\x00", 2, false}, {"\xeb\x3e\x00\x00\x00", 2, true},
+	{"\xeb\x3d\x00\x00\x00", 0, false}, {"\xe9\x3b\x00\x00\x00", 5, true},
+	{"\xe9\x3c\x00\x00\x00", 0, false}, {"\x0f\x1f\x44\x00\x00", 5, false},
+	{"\x66\x66\x66\x66\x90", 5, false}, {"\xcc\x90\x00\x00\x00", 0, false},
+	{"\xcc\x1f\x44\x00\x00", 0, false}, {"\x90\x90\x90\x90\x90", 0, false},
+};
+
+/* Of a static key, at 0x1000 with the target 0x1040. */
+START_TEST(a_nop_or_a_jump)
+{
+	bool jumps;
+	size_t len = arch->classify_jump_site((const uint8_t *)key_places[_i].code, hv_gva(0x1000),
+					      hv_gva(0x1040), &jumps);
+	uint8_t jump[5];
+
+	ck_assert_uint_eq(len, key_places[_i].len);
+	if (!len)
+		return;
+	ck_assert(jumps == key_places[_i].jumps);
+	ck_assert(arch->encode_jump_site(hv_gva(0x1000), hv_gva(0x1040), len, jump));
+	if (jumps)
+		ck_assert_mem_eq(jump, key_places[_i].code, len);
+	ck_assert(!arch->encode_jump_site(hv_gva(0x1000), hv_gva(0x1082), 2, jump));
+	ck_assert(!arch->encode_jump_site(hv_gva(0x1000), hv_gva(0x1040), 3, jump));
 }
 END_TEST
 
@@ -289,16 +397,38 @@ START_TEST(how_the_kernel_returns)
 }
 END_TEST
 
+START_TEST(bare_jumps)
+{
+	static const struct {
+		const char *code;
+		bool bare;
+	} thunks[] = {
+		{"\xff\xe1\xcc", true},	 /* jmp *%rcx */
+		{"\xff\xe0\xcc", true},	 /* jmp *%rax */
+		{"\xff\xd1\xcc", false}, /* call *%rcx */
+		{"\xff\x21\xcc", false}, /* jmp *(%rcx) */
+		{"\x0f\xae\xe8", false}, /* lfence */
+		{"\xe8\x01\x00", false}, /* call, of a retpoline */
+		{"\x41\xff\xe1", false}, /* jmp *%r9 */
+	};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(thunks); i++)
+		ck_assert(arch->is_bare_jump((struct hv_span){(const uint8_t *)thunks[i].code,
+							      3}) == thunks[i].bare);
+	ck_assert(!arch->is_bare_jump((struct hv_span){(const uint8_t *)thunks[0].code, 1}));
+}
+END_TEST
+
 START_TEST(return_slots)
 {
-	uint8_t slot[5];
+	struct hv_gva at = hv_gva(0xffffffff80401000);
+	uint8_t slot[X86_64_SITE_LEN];
 
-	ck_assert(arch->place_return(slot, hv_gva(0xffffffff80401100), hv_gva(0)));
+	ck_assert(x86_64_place_return(slot, at, hv_gva(0)));
 	ck_assert_mem_eq(slot, "\xc3\xcc\xcc\xcc\xcc", 5);
-	ck_assert(arch->place_return(slot, hv_gva(0xffffffff80401000), hv_gva(0xffffffff80402000)));
+	ck_assert(x86_64_place_return(slot, at, hv_gva(0xffffffff80402000)));
 	ck_assert_mem_eq(slot, "\xe9\xfb\x0f\x00\x00", 5);
-	ck_assert(
-		!arch->place_return(slot, hv_gva(0xffffffff80401000), hv_gva(0xfffffe0000000000)));
+	ck_assert(!x86_64_place_return(slot, at, hv_gva(0xfffffe0000000000)));
 }
 END_TEST
 
@@ -375,8 +505,11 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, site_kinds, 0, HV_ARRAY_LEN(sites));
 	tcase_add_test(tc, sites_across_two_pages);
 	tcase_add_test(tc, the_caller_of_a_functions_first_instruction);
+	tcase_add_loop_test(tc, how_functions_start, 0, HV_ARRAY_LEN(starts));
 	tcase_add_test(tc, calls_within_reach);
+	tcase_add_loop_test(tc, a_nop_or_a_jump, 0, HV_ARRAY_LEN(key_places));
 	tcase_add_loop_test(tc, how_the_kernel_returns, 0, HV_ARRAY_LEN(returns));
+	tcase_add_test(tc, bare_jumps);
 	tcase_add_test(tc, return_slots);
 	tcase_add_loop_test(tc, the_flag_that_asks_for_a_reschedule, 0, HV_ARRAY_LEN(resched));
 	tcase_add_loop_test(tc, the_flag_that_asks_for_a_lazy_reschedule, 0,

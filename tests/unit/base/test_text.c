@@ -1,7 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The growing string. */
 #include <check.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "base/text.h"
 #include "tests/lib/run_suite.h"
 
@@ -58,9 +62,54 @@ START_TEST(what_a_guest_gives_is_safe_and_bounded)
 }
 END_TEST
 
+/* At each place of a name that is longer than what is looked at in one piece. */
+START_TEST(every_byte_of_a_guest_is_looked_at)
+{
+	for (unsigned byte = 1; byte < 256; byte++)
+		for (unsigned place = 0; place < 19; place++) {
+			struct hv_text t = {0};
+			bool acts = byte < 0x20 || byte == 0x7f || (byte >= 0x80 && byte < 0xa0);
+			char name[] = "abcdefghijklmnopqrs", expected[sizeof(name)];
+
+			name[place] = (char)byte;
+			memcpy(expected, name, sizeof(name));
+			if (acts)
+				expected[place] = '?';
+			hv_text_add_guest(&t, name, sizeof(name));
+			ck_assert_str_eq(t.data, expected);
+			hv_text_deinit(&t);
+		}
+}
+END_TEST
+
+START_TEST(numbers_are_those_of_printf)
+{
+	static const uint64_t numbers[] = {0,	 1,	9,	    10,		99,	   100,
+					   9999, 10000, 4294967295, 4294967296, UINT64_MAX};
+
+	for (unsigned i = 0; i < HV_ARRAY_LEN(numbers); i++)
+		for (unsigned width = 0; width < 25; width++) {
+			struct hv_text t = {0};
+			char expected[64], digits[64];
+
+			snprintf(expected, sizeof(expected), "%*llu", (int)width,
+				 (unsigned long long)numbers[i]);
+			hv_text_add_number(&t, numbers[i], width);
+			ck_assert_str_eq(t.data, expected);
+			snprintf(expected, sizeof(expected), "%020llu",
+				 (unsigned long long)numbers[i]);
+			*hv_put_digits(digits, numbers[i], 20) = '\0';
+			ck_assert_str_eq(digits, expected);
+			hv_text_deinit(&t);
+		}
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, empty_is_valid);
+	tcase_add_test(tc, every_byte_of_a_guest_is_looked_at);
+	tcase_add_test(tc, numbers_are_those_of_printf);
 	tcase_add_test(tc, grows);
 	tcase_add_test(tc, bytes_may_be_zero);
 	tcase_add_test(tc, what_a_guest_gives_is_safe_and_bounded);

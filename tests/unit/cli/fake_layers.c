@@ -1,14 +1,21 @@
-/* vmm/, kernel/ and tracer/ as far as cli/ sees them, with no guest behind: a domain, "fake", and a
- * session with it. Its tree: fake_tree.c. Domains that cannot be attached: "locked" (no injection),
- * "bare" (no symbols), "left" (by a service that died). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The functions of vmm/, kernel/ and tracer/ that cli/ calls, without a guest: a domain, "fake",
+ * and a session with it. Its tree is in fake_tree.c. Domains that cannot be attached: "locked" (no
+ * injection), "bare" (no symbols), "guarded" (it checks its text), "left" (by a service that died).
+ */
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
 #include "kernel/early.h"
+#include "kernel/preempt_sites.h"
 #include "tests/unit/cli/fake_layers.h"
 #include "tracer/events/clocks.h"
 #include "tracer/graph_tracer.h"
+#include "tracer/hibernation.h"
+#include "tracer/section_tracer.h"
 #include "tracer/yield.h"
 
 struct hv_guest {
@@ -17,6 +24,14 @@ struct hv_guest {
 };
 
 /* vmm */
+
+/* The VMM is the process in FAKE_VMM, which a test can kill, or one that never ends. */
+static pid_t fake_vmm(void)
+{
+	const char *pid = getenv("FAKE_VMM");
+
+	return pid ? atoi(pid) : 1;
+}
 
 struct hv_err *hv_guest_open(const char *spec, const char *libvirt_uri, enum hv_via via,
 			     struct hv_guest **ret)
@@ -29,16 +44,18 @@ struct hv_err *hv_guest_open(const char *spec, const char *libvirt_uri, enum hv_
 	if (strcmp(spec, "locked") == 0)
 		return hv_err_mark(hv_err_new(EPERM, "injection is not possible: a seccomp filter"),
 				   HV_ERR_NEEDS_MONITOR);
-	if (strcmp(spec, "fake") != 0 && strcmp(spec, "left") != 0 && strcmp(spec, "bare") != 0)
+	if (strcmp(spec, "fake") != 0 && strcmp(spec, "left") != 0 && strcmp(spec, "bare") != 0 &&
+	    strcmp(spec, "guarded") != 0)
 		return hv_err_mark(hv_err_new(ENOENT, "domain '%s': no such domain", spec),
 				   HV_ERR_NAMES_DOMAIN);
 	g = hv_alloc(sizeof(*g));
 	g->info = (struct hv_guest_info){
-		.name = strcmp(spec, "left") == 0   ? "left"
-			: strcmp(spec, "bare") == 0 ? "bare"
-						    : "fake",
+		.name = strcmp(spec, "left") == 0      ? "left"
+			: strcmp(spec, "bare") == 0    ? "bare"
+			: strcmp(spec, "guarded") == 0 ? "guarded"
+						       : "fake",
 		.id = "1f0a4a3e-0000-4000-8000-000000000001",
-		.pid = 4242,
+		.pid = fake_vmm(),
 		.nr_vcpus = 2,
 		.ram_bytes = 512 << 20,
 		.transport = "fake",
@@ -133,6 +150,13 @@ int hv_guest_exit_fd(const struct hv_guest *g)
 	return g->exit_fd;
 }
 
+bool hv_guest_has_ended(const struct hv_guest *g)
+{
+	struct pollfd fd = {g->exit_fd, POLLIN, 0};
+
+	return poll(&fd, 1, 0) > 0;
+}
+
 void fake_guest_ends(struct hv_guest *g)
 {
 	uint64_t one = 1;
@@ -143,9 +167,18 @@ void fake_guest_ends(struct hv_guest *g)
 
 struct hv_err *hv_domain_list(const char *libvirt_uri, struct hv_domain **ret, size_t *ret_nr)
 {
-	struct hv_domain *d = hv_alloc(3 * sizeof(*d));
+	struct hv_domain *d = hv_alloc(6 * sizeof(*d));
 
 	(void)libvirt_uri;
+	d[5] = (struct hv_domain){hv_strdup("-web"),
+				  hv_strdup("1f0a4a3e-0000-4000-8000-000000000006"), -1,
+				  hv_strdup("shut off"), hv_strdup("it is off")};
+	d[3] = (struct hv_domain){hv_strdup("büro-日本10"),
+				  hv_strdup("1f0a4a3e-0000-4000-8000-000000000004"), -1,
+				  hv_strdup("shut off"), hv_strdup("it is off")};
+	d[4] = (struct hv_domain){hv_strdup("büro-日本9"),
+				  hv_strdup("1f0a4a3e-0000-4000-8000-000000000005"), -1,
+				  hv_strdup("shut off"), hv_strdup("it is off")};
 	d[0] = (struct hv_domain){hv_strdup("fake"),
 				  hv_strdup("1f0a4a3e-0000-4000-8000-000000000001"), 7,
 				  hv_strdup("running"), NULL};
@@ -159,7 +192,7 @@ struct hv_err *hv_domain_list(const char *libvirt_uri, struct hv_domain **ret, s
 				  hv_strdup("1f0a4a3e-0000-4000-8000-000000000003"), -1,
 				  hv_strdup("shut off"), hv_strdup("it is off")};
 	*ret = d;
-	*ret_nr = 3;
+	*ret_nr = 6;
 	return NULL;
 }
 
@@ -176,11 +209,27 @@ void hv_domain_list_free(struct hv_domain *domains, size_t nr)
 
 /* kernel */
 
+/* The functions that trace_pipe_raw has events of (fake_raw.h). */
+static void add_symbols(struct hv_kernel *k)
+{
+	static const char *const names[] = {"vfs_read", "vfs_write", "ksys_read"};
+
+	k->core.symbols.nr = HV_ARRAY_LEN(names);
+	k->core.symbols.by_addr =
+		hv_alloc(sizeof(names) / sizeof(names[0]) * sizeof(*k->core.symbols.by_addr));
+	for (size_t i = 0; i < HV_ARRAY_LEN(names); i++)
+		k->core.symbols.by_addr[i] =
+			(struct hv_symbol){hv_gva(0xffffffff81000000 + i * 0x100), names[i], 'T'};
+}
+
 struct hv_err *hv_kernel_open(struct hv_guest *g, const char *vmlinux_path, struct hv_kernel **ret)
 {
 	struct hv_kernel *k;
 
-	if (vmlinux_path)
+	/* Blocks until somebody writes to it. */
+	if (vmlinux_path && strstr(vmlinux_path, "fifo"))
+		close(open(vmlinux_path, O_RDONLY));
+	else if (vmlinux_path)
 		return hv_err_new(EINVAL, "%s: build id 11 is not the kernel's, which is 22",
 				  vmlinux_path);
 	if (strcmp(g->info.name, "bare") == 0)
@@ -192,20 +241,29 @@ struct hv_err *hv_kernel_open(struct hv_guest *g, const char *vmlinux_path, stru
 	k->release = hv_strdup("6.1.0-fake");
 	k->sites.nr = 3;
 	k->sites.list = hv_alloc(3 * sizeof(*k->sites.list));
+	for (size_t i = 0; i < 3; i++)
+		k->sites.list[i].name = "vfs_fake";
 	k->sites.list[0].busy = true;
+	add_symbols(k);
 	k->modules.nr = 1;
 	k->modules.list = hv_alloc(sizeof(*k->modules.list));
-	k->modules.list[0].name[0] = 'm';
+	strcpy(k->modules.list[0].name, strcmp(g->info.name, "guarded") == 0 ? "lkrg" : "m");
 	k->modules.list[0].text =
 		(struct hv_gva_range){hv_gva(0xffffffffc0001000), hv_gva(0xffffffffc0003000)};
 	*ret = k;
 	return NULL;
 }
 
+struct hv_err *hv_kernel_open_core(struct hv_guest *g, struct hv_kernel **ret)
+{
+	return hv_kernel_open(g, NULL, ret);
+}
+
 void hv_kernel_free(struct hv_kernel *k)
 {
 	if (!k)
 		return;
+	free(k->core.symbols.by_addr);
 	free(k->sites.list);
 	free(k->modules.list);
 	free(k->banner);
@@ -311,6 +369,28 @@ struct hv_err *hv_session_recover(struct hv_guest *guest, struct hv_kernel *kern
 	return NULL;
 }
 
+void hv_session_set_stops(struct hv_session *s hv_unused, bool (*stops)(void *ctx) hv_unused,
+			  void *ctx hv_unused)
+{
+}
+
+bool hv_session_delays_hibernation(const struct hv_session *s)
+{
+	return fake_session_of((struct hv_session *)s)->hibernates;
+}
+
+bool hv_session_region_is_lost(const struct hv_session *s)
+{
+	return fake_session_of((struct hv_session *)s)->lost_region;
+}
+
+struct hv_err *hv_session_has_left(struct hv_guest *guest, struct hv_kernel *kernel, bool *ret)
+{
+	(void)kernel;
+	*ret = strcmp(guest->info.name, "left") == 0;
+	return NULL;
+}
+
 void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 {
 	const struct fake_session *f = fake_session_of(s);
@@ -318,13 +398,25 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 	*ret = (struct hv_session_stat){
 		.nr_sites = 2,
 		.nr_patched = f->nr_patched,
+		.nr_refused = f->nr_refused,
 		.nr_holds = f->nr_holds,
+		.hold_total_ns = f->nr_holds * 500000,
 		.hold_last_ns = 500000,
 		.hold_max_ns = 1500000,
 		.region_bytes = 64 << 20,
 		.ring_bytes = 32 << 20,
 		.nr_cpus = 2,
 	};
+}
+
+size_t hv_session_refused(const struct hv_session *s, size_t max, const struct hv_site **ret)
+{
+	size_t nr = fake_session_of((struct hv_session *)s)->nr_refused;
+
+	nr = nr < max ? nr : max;
+	for (size_t i = 0; i < nr; i++)
+		ret[i] = &s->kernel->sites.list[i % s->kernel->sites.nr];
+	return nr;
 }
 
 struct hv_err *hv_session_alive(struct hv_session *s)
@@ -376,10 +468,59 @@ bool hv_early_is_up(const struct hv_kernel_core *core)
 	return false;
 }
 
+/* tracer/hibernation.h */
+
+struct hv_err *hv_hibernation_look(const struct hv_kernel *k hv_unused,
+				   struct hv_text *ret_reason hv_unused)
+{
+	return NULL;
+}
+
 /* tracer/yield.h */
 
 struct hv_err *hv_yield_look(const struct hv_kernel *k hv_unused, struct hv_text *ret_reasons)
 {
 	hv_text_add(ret_reasons, "its call of the reader was not found");
 	return NULL;
+}
+
+/* kernel/preempt_sites.h */
+
+struct hv_err *hv_preempt_sites_read(const struct hv_kernel *k hv_unused,
+				     struct hv_preempt_sites *ret)
+{
+	static const struct hv_preempt_site left = {.at = {0xffffffff81000123},
+						    .cover = HV_PREEMPT_IN_TWO_PAGES};
+
+	*ret = (struct hv_preempt_sites){.list = hv_alloc(2 * sizeof(*ret->list)), .nr = 2};
+	ret->list[1] = left;
+	ret->nr_of[HV_PREEMPT_COVERED] = ret->nr_of[HV_PREEMPT_IN_TWO_PAGES] = 1;
+	return NULL;
+}
+
+void hv_preempt_sites_deinit(struct hv_preempt_sites *s)
+{
+	free(s->list);
+}
+
+const char *hv_preempt_cover_reason(enum hv_preempt_cover cover)
+{
+	return cover == HV_PREEMPT_IN_TWO_PAGES ? "in two pages" : "";
+}
+
+bool hv_kernel_symbol_at(const struct hv_kernel *k hv_unused, struct hv_gva addr hv_unused,
+			 const char **ret_name, const char **ret_module, uint64_t *ret_off)
+{
+	*ret_name = "vfs_read";
+	*ret_module = NULL;
+	*ret_off = 0;
+	return true;
+}
+
+/* tracer/section_tracer.h */
+
+void hv_section_tracer_coverage(const struct hv_section_tracer *s hv_unused,
+				struct hv_section_coverage *ret)
+{
+	*ret = (struct hv_section_coverage){.nr_covered = 0};
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* See fake_layers.c. */
 #pragma once
 
@@ -9,7 +10,10 @@ struct fake_session {
 	struct hv_guest *guest;
 	unsigned busy;
 	bool rebooted;
+	bool lost_region;
+	bool hibernates;
 	size_t nr_patched;
+	size_t nr_refused;
 	uint64_t nr_holds;
 };
 

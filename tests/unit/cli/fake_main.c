@@ -1,4 +1,6 @@
-/* hvtrace on fakes: `fake_hvtrace RUN_DIR ARGS...`, as any user. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The command hvtrace with fake_layers.c below it: `fake_hvtrace RUN_DIR ARGS...`. Needs no root.
+ */
 #include <stdio.h>
 
 #include "cli/verbs/verb.h"

@@ -1,9 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The tree of a session of fake_layers.c: a few files. Writing to the file "control" makes things
  * happen:
  *     emit N     N lines into trace_pipe          busy N    the next N detaches fail
+ *     lose       memory of the region is gone
  *     reboot     the session finds another boot   off       the VMM process ends
  *     dump N     N dumps wait, the Nth of N lines
- *     flood      a dump waits that has 96 MiB */
+ *     flood      a dump waits that has 96 MiB     overrun N  N events were lost
+ *     refuse N   N sites were refused
+ *     raw N      N events on each vCPU for trace_pipe_raw
+ *     calls      these events are calls and returns */
 #include "tree/tree.h"
 
 #include <fcntl.h>
@@ -12,6 +17,7 @@
 #include <string.h>
 
 #include "tests/unit/cli/fake_layers.h"
+#include "tests/unit/cli/fake_raw.h"
 
 enum {
 	FAKE_CONTROL,
@@ -22,34 +28,59 @@ enum {
 	FAKE_PIDS,
 	FAKE_TRACING_ON,
 	FAKE_TRACE_PIPE,
+	FAKE_STATS,
+	FAKE_RAW,
+	FAKE_TEXT, /* of fake_raw.h */
 };
 
 static const char *const fake_names[] = {
-	[FAKE_CONTROL] = "control",	     [FAKE_TRACER] = "current_tracer",
-	[FAKE_FILTER] = "set_ftrace_filter", [FAKE_NOTRACE] = "set_ftrace_notrace",
-	[FAKE_GRAPH] = "set_graph_function", [FAKE_PIDS] = "set_ftrace_pid",
-	[FAKE_TRACING_ON] = "tracing_on",    [FAKE_TRACE_PIPE] = "trace_pipe",
+	[FAKE_CONTROL] = "control",
+	[FAKE_TRACER] = "current_tracer",
+	[FAKE_FILTER] = "set_ftrace_filter",
+	[FAKE_NOTRACE] = "set_ftrace_notrace",
+	[FAKE_GRAPH] = "set_graph_function",
+	[FAKE_PIDS] = "set_ftrace_pid",
+	[FAKE_TRACING_ON] = "tracing_on",
+	[FAKE_TRACE_PIPE] = "trace_pipe",
+	[FAKE_STATS] = "stats",
+	[FAKE_RAW] = "trace_pipe_raw",
+	[FAKE_TEXT] = "",
+};
+
+#define DIRS_MAX 4
+#define PER_CPU	 "/per_cpu" /* has the files of the directory, in cpu0 */
+
+struct fake_dir {
+	char name[64]; /* "" for the first, which is the top; else "instances/NAME" */
+	char values[HV_ARRAY_LEN(fake_names)][256];
+	bool pipe_is_open;
 };
 
 struct hv_tree {
 	struct hv_session *session;
-	char values[HV_ARRAY_LEN(fake_names)][256];
-	struct hv_text pipe;
+	struct fake_dir dirs[DIRS_MAX]; /* an unused one of an instance has no name */
+	struct hv_text pipe;		/* of all directories */
 	size_t pipe_taken;
-	bool pipe_is_open;
 	unsigned nr_dumps; /* asked for */
 	unsigned nr_dumped;
-	bool floods; /* the dump after those */
+	unsigned nr_lost;
+	unsigned nr_raw; /* events of each vCPU */
+	unsigned has_calls;
+	unsigned nr_raw_taken[FAKE_RAW_CPUS];
+	bool floods; /* one more dump follows those */
 };
 
 #define FLOOD UINT_MAX
 
 struct hv_file {
 	struct hv_tree *tree;
+	struct fake_dir *dir;
 	size_t name;
 	size_t at;
 	struct hv_text list; /* of a filter file that is written */
-	unsigned dump;	     /* which; 0: it is none, FLOOD: the long one */
+	struct hv_text text; /* FAKE_TEXT */
+	unsigned cpu;	     /* FAKE_RAW */
+	unsigned dump;	     /* number of the dump; 0: not a dump, FLOOD: the long one */
 	int flags;
 };
 
@@ -64,13 +95,47 @@ void hv_tree_refresh(struct hv_tree *tree)
 	(void)tree;
 }
 
+static void reset_dir(struct fake_dir *dir, const char *name)
+{
+	*dir = (struct fake_dir){0};
+	snprintf(dir->name, sizeof(dir->name), "%s", name);
+	strcpy(dir->values[FAKE_TRACER], "nop\n");
+	strcpy(dir->values[FAKE_TRACING_ON], "1\n");
+}
+
+static struct fake_dir *find_dir(struct hv_tree *tree, const char *name)
+{
+	for (unsigned i = 0; i < DIRS_MAX; i++)
+		if (strcmp(tree->dirs[i].name, name) == 0 && (i == 0 || *name))
+			return &tree->dirs[i];
+	return NULL;
+}
+
+/* The directory and the number of the file that PATH names. */
+static bool find_file(struct hv_tree *tree, const char *path, struct fake_dir **ret_dir,
+		      size_t *ret_name)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char dir[PATH_MAX];
+	size_t i = 0;
+
+	snprintf(dir, sizeof(dir), "%.*s", (int)(slash ? slash - path : 0), path);
+	if (strstr(dir, PER_CPU))
+		*strstr(dir, PER_CPU) = '\0';
+	while (i < FAKE_TEXT && strcmp(name, fake_names[i]) != 0)
+		i++;
+	*ret_dir = find_dir(tree, dir);
+	*ret_name = i;
+	return *ret_dir && i < FAKE_TEXT;
+}
+
 struct hv_err *hv_tree_new(struct hv_session *session, struct hv_tree **ret)
 {
 	struct hv_tree *t = hv_alloc(sizeof(*t));
 
 	t->session = session;
-	strcpy(t->values[FAKE_TRACER], "nop\n");
-	strcpy(t->values[FAKE_TRACING_ON], "1\n");
+	for (unsigned i = 0; i < DIRS_MAX; i++)
+		reset_dir(&t->dirs[i], "");
 	*ret = t;
 	return NULL;
 }
@@ -101,6 +166,15 @@ void hv_tree_retire(struct hv_tree *tree hv_unused)
 {
 }
 
+/* The task 1 is the only one. */
+void hv_tree_missing_tasks(struct hv_tree *tree, struct hv_text *ret)
+{
+	const char *pid = tree->dirs[0].values[FAKE_PIDS];
+
+	if (*pid && strcmp(pid, "1\n") != 0)
+		hv_text_printf(ret, "set_ftrace_pid: %s", pid);
+}
+
 struct hv_file *hv_tree_next_dump(struct hv_tree *tree, const char **ret_why)
 {
 	struct hv_file *f;
@@ -109,6 +183,7 @@ struct hv_file *hv_tree_next_dump(struct hv_tree *tree, const char **ret_why)
 		return NULL;
 	f = hv_alloc(sizeof(*f));
 	f->tree = tree;
+	f->dir = tree->dirs;
 	if (tree->nr_dumped == tree->nr_dumps) {
 		f->dump = FLOOD;
 		tree->floods = false;
@@ -121,10 +196,21 @@ struct hv_file *hv_tree_next_dump(struct hv_tree *tree, const char **ret_why)
 
 struct hv_err *hv_tree_list(struct hv_tree *tree, const char *dir, struct hv_text *ret)
 {
-	(void)tree;
-	if (*dir)
+	if (strcmp(dir, "instances") == 0) {
+		for (unsigned i = 1; i < DIRS_MAX; i++)
+			if (*tree->dirs[i].name)
+				hv_text_printf(ret, "%s/\n", strchr(tree->dirs[i].name, '/') + 1);
+		return NULL;
+	}
+	if (strstr(dir, PER_CPU)) {
+		hv_text_add(ret, "cpu0/\ncpu1/\n");
+		return NULL;
+	}
+	if (fake_raw_text(dir, ret))
+		return NULL;
+	if (!find_dir(tree, dir))
 		return hv_err_in(hv_err_new(ENOENT, "no such directory"), "%s", dir);
-	for (size_t i = 0; i < HV_ARRAY_LEN(fake_names); i++)
+	for (size_t i = 0; i < FAKE_STATS; i++)
 		hv_text_printf(ret, "%s\n", fake_names[i]);
 	return NULL;
 }
@@ -134,54 +220,112 @@ static bool is_list(const struct hv_file *f)
 	return f->name == FAKE_FILTER || f->name == FAKE_NOTRACE || f->name == FAKE_GRAPH;
 }
 
+/* Events of trace_pipe count on the first vCPU. */
+static void write_stats(const struct hv_tree *tree, unsigned cpu, char *ret, size_t size)
+{
+	unsigned nr_read = tree->nr_raw_taken[cpu];
+
+	for (size_t i = 0; i < tree->pipe_taken && !cpu; i++)
+		nr_read += tree->pipe.data[i] == '\n';
+	snprintf(ret, size, "entries: 0\noverrun: %u\ndropped events: 0\nread events: %u\n",
+		 cpu ? 0 : tree->nr_lost, nr_read);
+}
+
+static bool open_text(struct hv_tree *tree, const char *path, struct hv_file **ret)
+{
+	struct hv_file *f = hv_alloc(sizeof(*f));
+
+	f->tree = tree;
+	f->dir = tree->dirs;
+	f->name = FAKE_TEXT;
+	if (fake_raw_text(path, &f->text)) {
+		*ret = f;
+		return true;
+	}
+	hv_file_abandon(f);
+	return false;
+}
+
 struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, struct hv_file **ret)
 {
+	struct fake_dir *dir;
 	struct hv_file *f;
-	size_t i = 0;
+	size_t i;
 
-	while (i < HV_ARRAY_LEN(fake_names) && strcmp(path, fake_names[i]) != 0)
-		i++;
-	if (i == HV_ARRAY_LEN(fake_names))
+	if (open_text(tree, path, ret))
+		return NULL;
+	if (!find_file(tree, path, &dir, &i))
 		return hv_err_in(hv_err_new(ENOENT, "no such file"), "%s", path);
-	if (i == FAKE_TRACE_PIPE && tree->pipe_is_open)
+	if (i == FAKE_TRACE_PIPE && dir->pipe_is_open)
 		return hv_err_in(hv_err_new(EBUSY, "somebody reads it"), "trace_pipe");
 	if (i == FAKE_TRACE_PIPE)
-		tree->pipe_is_open = true;
+		dir->pipe_is_open = true;
 	f = hv_alloc(sizeof(*f));
 	f->tree = tree;
+	f->dir = dir;
 	f->name = i;
 	f->flags = flags;
+	f->cpu = strstr(path, PER_CPU "/cpu1") != NULL;
 	if (is_list(f) && !(flags & O_TRUNC))
-		hv_text_add(&f->list, tree->values[i]);
+		hv_text_add(&f->list, dir->values[i]);
 	if (!is_list(f) && (flags & O_TRUNC))
-		tree->values[i][0] = '\0';
+		dir->values[i][0] = '\0';
+	if (i == FAKE_STATS)
+		write_stats(tree, f->cpu, dir->values[i], sizeof(dir->values[i]));
 	*ret = f;
 	return NULL;
 }
 
 struct hv_err *hv_tree_stat(struct hv_tree *tree, const char *path, struct hv_tree_stat *ret)
 {
-	(void)tree;
+	struct fake_dir *dir;
+	size_t i;
+
 	*ret = (struct hv_tree_stat){HV_TREE_DIR, 0700};
-	if (!*path)
+	if (strcmp(path, "instances") == 0 || find_dir(tree, path))
 		return NULL;
 	*ret = (struct hv_tree_stat){HV_TREE_FILE, 0640};
-	for (size_t i = 0; i < HV_ARRAY_LEN(fake_names); i++)
-		if (strcmp(path, fake_names[i]) == 0)
-			return NULL;
+	if (find_file(tree, path, &dir, &i))
+		return NULL;
 	return hv_err_in(hv_err_new(ENOENT, "no such file"), "%s", path);
 }
 
 struct hv_err *hv_tree_mkdir(struct hv_tree *tree, const char *path)
 {
-	(void)tree;
-	return hv_err_in(hv_err_new(EPERM, "no directories can be made here"), "%s", path);
+	struct fake_dir *dir = tree->dirs + 1;
+
+	if (strncmp(path, "instances/", 10) != 0)
+		return hv_err_in(hv_err_new(EPERM, "no directories can be made here"), "%s", path);
+	while (dir < tree->dirs + DIRS_MAX && *dir->name)
+		dir++;
+	if (find_dir(tree, path) || dir == tree->dirs + DIRS_MAX)
+		return hv_err_in(hv_err_new(EEXIST, "exists"), "%s", path);
+	reset_dir(dir, path);
+	return NULL;
+}
+
+static void count_patched(struct hv_tree *tree)
+{
+	struct fake_session *session = fake_session_of(tree->session);
+
+	session->nr_patched = 0;
+	session->nr_holds++;
+	for (unsigned i = 0; i < DIRS_MAX; i++)
+		if (strcmp(tree->dirs[i].values[FAKE_TRACER], "nop\n") != 0)
+			session->nr_patched = 2;
 }
 
 struct hv_err *hv_tree_rmdir(struct hv_tree *tree, const char *path)
 {
-	(void)tree;
-	return hv_err_in(hv_err_new(EPERM, "is always there"), "%s", path);
+	struct fake_dir *dir = find_dir(tree, path);
+
+	if (!dir || dir == tree->dirs)
+		return hv_err_in(hv_err_new(EPERM, "is always there"), "%s", path);
+	if (dir->pipe_is_open)
+		return hv_err_in(hv_err_new(EBUSY, "1 of its files are open"), "%s", path);
+	reset_dir(dir, "");
+	count_patched(tree);
+	return NULL;
 }
 
 static struct hv_err *read_pipe(struct hv_tree *t, void *buf, size_t len, size_t *ret_len)
@@ -197,10 +341,25 @@ static struct hv_err *read_pipe(struct hv_tree *t, void *buf, size_t len, size_t
 	return NULL;
 }
 
+static struct hv_err *read_raw(struct hv_file *f, void *buf, size_t len, size_t *ret_len)
+{
+	unsigned *taken = &f->tree->nr_raw_taken[f->cpu];
+	unsigned nr = 0;
+
+	if (len >= FAKE_PAGE_BYTES)
+		nr = fake_raw_page(f->cpu, *taken, f->tree->nr_raw, f->tree->has_calls, buf);
+	if (!nr)
+		return hv_err_new(EAGAIN, "trace_pipe_raw: nothing yet");
+	*taken += nr;
+	*ret_len = FAKE_PAGE_BYTES;
+	return NULL;
+}
+
 struct hv_err *hv_file_read(struct hv_file *file, void *buf, size_t len_bytes, size_t *ret_len)
 {
-	const char *value = file->tree->values[file->name];
-	size_t len = strlen(value);
+	const char *value =
+		file->name == FAKE_TEXT ? file->text.data : file->dir->values[file->name];
+	size_t len = value ? strlen(value) : 0;
 	size_t left = file->at < len ? len - file->at : 0;
 
 	if (file->dump == FLOOD) {
@@ -215,8 +374,11 @@ struct hv_err *hv_file_read(struct hv_file *file, void *buf, size_t len_bytes, s
 	}
 	if (file->name == FAKE_TRACE_PIPE)
 		return read_pipe(file->tree, buf, len_bytes, ret_len);
+	if (file->name == FAKE_RAW)
+		return read_raw(file, buf, len_bytes, ret_len);
 	len_bytes = left < len_bytes ? left : len_bytes;
-	memcpy(buf, value + file->at, len_bytes);
+	if (len_bytes)
+		memcpy(buf, value + file->at, len_bytes);
 	file->at += len_bytes;
 	*ret_len = len_bytes;
 	return NULL;
@@ -233,10 +395,22 @@ static void control(struct hv_tree *t, const char *text)
 		fake_session_of(t->session)->busy = n;
 	} else if (sscanf(text, "dump %u", &n) == 1) {
 		t->nr_dumps += n;
+	} else if (sscanf(text, "overrun %u", &n) == 1) {
+		t->nr_lost = n;
+	} else if (sscanf(text, "refuse %u", &n) == 1) {
+		fake_session_of(t->session)->nr_refused = n;
+	} else if (strncmp(text, "calls", 5) == 0) {
+		t->has_calls = 1;
+	} else if (sscanf(text, "raw %u", &n) == 1) {
+		t->nr_raw += n;
 	} else if (strncmp(text, "flood", 5) == 0) {
 		t->floods = true;
 	} else if (strncmp(text, "reboot", 6) == 0) {
 		fake_session_of(t->session)->rebooted = true;
+	} else if (strncmp(text, "hibernate", 9) == 0) {
+		fake_session_of(t->session)->hibernates = true;
+	} else if (strncmp(text, "lose", 4) == 0) {
+		fake_session_of(t->session)->lost_region = true;
 	} else if (strncmp(text, "off", 3) == 0) {
 		fake_guest_ends(fake_session_of(t->session)->guest);
 	}
@@ -268,18 +442,15 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 		return write_filter(file, text, len_bytes, ret_len);
 	if (file->name == FAKE_CONTROL)
 		control(file->tree, text);
-	else if (file->name == FAKE_TRACER && file->tree->pipe_is_open)
+	else if (file->name == FAKE_TRACER && file->dir->pipe_is_open)
 		return hv_err_new(EBUSY, "trace_pipe is open");
 	else if (file->name == FAKE_TRACER && strcmp(text, "stuck\n") == 0)
 		return hv_err_mark(hv_err_new(EIO, "could not be undone (no hold)"),
 				   HV_ERR_NEEDS_RECOVERY);
 	else
-		strcpy(file->tree->values[file->name], text);
-	if (file->name == FAKE_TRACER) {
-		fake_session_of(file->tree->session)->nr_patched =
-			strcmp(text, "nop\n") == 0 ? 0 : 2;
-		fake_session_of(file->tree->session)->nr_holds++;
-	}
+		strcpy(file->dir->values[file->name], text);
+	if (file->name == FAKE_TRACER)
+		count_patched(file->tree);
 	*ret_len = len_bytes;
 	return NULL;
 }
@@ -294,15 +465,16 @@ struct hv_err *hv_file_ready(struct hv_file *file)
 void hv_file_abandon(struct hv_file *file)
 {
 	if (file->name == FAKE_TRACE_PIPE)
-		file->tree->pipe_is_open = false;
+		file->dir->pipe_is_open = false;
 	hv_text_deinit(&file->list);
+	hv_text_deinit(&file->text);
 	free(file);
 }
 
 struct hv_err *hv_file_close(struct hv_file *file)
 {
 	if (is_list(file) && (file->flags & O_ACCMODE) != O_RDONLY)
-		snprintf(file->tree->values[file->name], sizeof(file->tree->values[0]), "%s",
+		snprintf(file->dir->values[file->name], sizeof(file->dir->values[0]), "%s",
 			 file->list.data ? file->list.data : "");
 	hv_file_abandon(file);
 	return NULL;

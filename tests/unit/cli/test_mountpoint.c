@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where a guest's tree is mounted by default. */
 #include <check.h>
 
@@ -19,8 +20,8 @@ START_TEST(by_the_name)
 }
 END_TEST
 
-/* A name that is no file's, or leads elsewhere. */
-START_TEST(else_by_the_id)
+/* Names that are no names of files, or lead elsewhere. */
+START_TEST(by_the_id_if_the_name_is_unsuitable)
 {
 	static const char *const names[] = {"", ".", "..", ".hidden", "a/b", "../../etc"};
 
@@ -32,7 +33,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, by_the_name);
-	tcase_add_test(tc, else_by_the_id);
+	tcase_add_test(tc, by_the_id_if_the_name_is_unsuitable);
 }
 
 int main(void)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sizes as a user writes them. */
 #include <check.h>
 
@@ -30,9 +31,8 @@ static const struct {
 	{"12iB", 0},
 	{"9999999T", 0},
 	{"9999999999999999999", 0},
-	{"42535295865117307932921825928971026432",
-	 0},		/* 2^125: by 1000 it is 0 again in 128 bits */
-	{"5.5K", 4096}, /* whole pages */
+	{"42535295865117307932921825928971026432", 0}, /* 2^125: times 1000 it is 0 in 128 bits */
+	{"5.5K", 4096},				       /* whole pages */
 };
 
 START_TEST(each)

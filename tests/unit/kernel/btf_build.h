@@ -1,4 +1,5 @@
-/* BTF put together by hand, for tests. One at a time: the state is the file's own. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Builds BTF for tests. The state is static, so there is one at a time. */
 #pragma once
 
 #include <string.h>
@@ -33,7 +34,7 @@ static inline uint32_t type(unsigned kind, const char *name, unsigned vlen, unsi
 	return ++nr_types;
 }
 
-/* The members of a type follow it: types they name are made before it. */
+/* The members of a type directly follow it. Make the types that they refer to before it. */
 static inline void member(const char *name, uint32_t type_id, uint32_t bits)
 {
 	u32(*name ? str(name) : 0);

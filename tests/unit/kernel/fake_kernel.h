@@ -1,12 +1,13 @@
-/* A kernel that is nothing but data: memory behind page tables, symbols, BTF. For tests of what
- * reads the kernel's structures. One at a time. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A kernel that consists of data only: memory behind page tables, symbols, BTF. For tests of code
+ * that reads the kernel's structures. There is one at a time. */
 #pragma once
 
 #include "kernel/kernel.h"
 #include "tests/unit/kernel/btf_build.h"
 #include "tests/unit/kernel/x86_machine.h"
 
-#define FK_BASE	     0xffffffff81000000ull /* image: text in its first MiB, then data */
+#define FK_BASE	     0xffffffff81000000ull /* image: its first MiB is text, the rest is data */
 #define FK_DATA	     (FK_BASE + 0x100000)
 #define FK_END	     (FK_BASE + 0x800000)
 #define FK_GPA	     0x200000ull
@@ -25,7 +26,7 @@ struct fk_member {
 struct fk {
 	struct xm machine;
 	struct hv_kernel k;
-	uint64_t brk; /* data is taken from here on */
+	uint64_t brk; /* the next data is allocated here */
 	uint64_t areas[FK_NR_CPUS];
 };
 
@@ -59,7 +60,7 @@ static inline uint64_t fk_alloc(struct fk *f, uint64_t len_bytes)
 	return at;
 }
 
-/* In the order of addresses, per-CPU ones first. */
+/* To be called in the order of addresses, per-CPU symbols first. */
 static inline void fk_symbol(struct fk *f, const char *name, uint64_t addr)
 {
 	struct hv_symbols *s = &f->k.core.symbols;
@@ -100,6 +101,7 @@ static inline void fk_init(struct fk *f)
 	xm_map(&f->machine, f->k.core.as.root, 4, 2, hv_gva(FK_MODULES),
 	       hv_gpa(FK_GPA + FK_END - FK_BASE), 1, XM_W);
 	f->k.text = (struct hv_gva_range){hv_gva(FK_BASE), hv_gva(FK_DATA)};
+	f->k.core.image.text = f->k.text;
 	f->k.core.image.all = (struct hv_gva_range){hv_gva(FK_BASE), hv_gva(FK_END)};
 	f->k.core.image.bytes = fk_host(f, FK_BASE);
 	f->k.core.image.len_bytes = FK_END - FK_BASE;
@@ -112,7 +114,7 @@ static inline void fk_init(struct fk *f)
 	}
 }
 
-/* After the last symbol and type. */
+/* To be called after the last symbol and type. */
 static inline void fk_done(struct fk *f)
 {
 	HV_AUTO_TEXT struct hv_text file = assemble();

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A fake kernel with ftrace records and modules, for their tests and the fuzzer. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A fake kernel with tasks, stacks and clocks, for their tests and the fuzzer. */
 #pragma once
 
@@ -6,7 +7,7 @@
 #define FT_STACK  0x8000u /* THREAD_SIZE, not the usual one */
 #define FT_IRQ	  0x4000u
 #define FT_ESTACK 0x2000u /* of each exception stack */
-#define FT_NMI	  0x1000u /* where the NMI stack is in cea_exception_stacks */
+#define FT_NMI	  0x1000u /* offset of the NMI stack in cea_exception_stacks */
 
 /* struct task_struct */
 #define FT_STACK_PTR   32u
@@ -58,6 +59,7 @@ static inline void ft_types(void)
 		  {"se", FT_GROUP_NODE, 0, entity});
 	FK_STRUCT("rq", 24, {"cfs_tasks", 0, 0, list}, {"clock", FT_RQ_CLOCK, 8});
 	FK_STRUCT("signal_struct", 32, {"thread_head", 16, 0, list});
+	FK_STRUCT("inactive_task_frame", 56, {"bp", 40, 8}, {"ret_addr", 48, 8});
 	FK_STRUCT("irq_stack", FT_IRQ, {"stack", 0, FT_IRQ});
 	FK_STRUCT("cea_exception_stacks", 0x6000, {"NMI_stack", FT_NMI, FT_ESTACK},
 		  {"DB_stack", FT_NMI + FT_ESTACK + 0x1000, FT_ESTACK});
@@ -81,7 +83,7 @@ static inline void ft_push(struct ft *t, uint64_t task, uint64_t at, uint64_t wo
 	fk_u64(&t->f, ft_stack(t, task) + at, word);
 }
 
-/* A task in no list, asleep since its stack was used down to SP_OFF. */
+/* A task that is in no list and sleeps, with its sp at SP_OFF of its stack. */
 static inline uint64_t ft_task_on(struct ft *t, uint32_t pid, uint32_t tgid, const char *comm,
 				  uint64_t stack, uint64_t sp_off)
 {

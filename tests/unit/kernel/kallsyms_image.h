@@ -1,5 +1,6 @@
-/* Writes kallsyms as scripts/kallsyms.c of any kernel would, into a small image that also has text,
- * a banner and bytes that mean nothing. For the unit test and the fuzzer. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes kallsyms, as scripts/kallsyms.c of any kernel version would, into a small image that also
+ * has text, a banner and meaningless bytes. For the unit test and the fuzzer. */
 #pragma once
 
 #include <stdio.h>
@@ -14,7 +15,7 @@ struct kimg_layout {
 	enum kimg_reading reading;
 	bool behind;	       /* addresses after the token index */
 	bool seqs_between;     /* seqs_of_names before the token table */
-	unsigned marker_width; /* and of num_syms */
+	unsigned marker_width; /* bytes of a marker, and of num_syms */
 	bool long_names;       /* with two-byte lengths */
 	size_t alignment;      /* of the tables; 0: 8 */
 };
@@ -51,7 +52,7 @@ struct kimg {
 	size_t end; /* of what was written */
 	struct hv_gva addr[KIMG_NR];
 	char name[KIMG_NR][320]; /* type first */
-	/* where things are */
+	/* offsets of the tables */
 	size_t names, markers, addresses, base, num_syms, token_table, token_index;
 };
 
@@ -98,7 +99,7 @@ static inline void kimg_symbols(struct kimg *k)
 		k->layout->reading == KIMG_ABSOLUTE_PERCPU || k->layout->reading == KIMG_ABSOLUTE;
 
 	for (size_t i = 0; i < KIMG_NR; i++) {
-		k->addr[i] = hv_gva(KIMG_BASE + (i - i % 3) * 16); /* aliases, too */
+		k->addr[i] = hv_gva(KIMG_BASE + (i - i % 3) * 16); /* some are aliases */
 		snprintf(k->name[i], sizeof(k->name[i]), "%s%zu",
 			 i % 5 ? "ttest_dev_of_module" : "T__x64_sys_init_", i);
 		if (percpu_low && i < KIMG_NR_PERCPU) {

@@ -1,4 +1,5 @@
-/* Walks and reads through page tables that are right, wrong and unfriendly. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Walks and reads through valid and hostile page tables. */
 #include <check.h>
 
 #include "kernel/address_space.h"
@@ -107,7 +108,8 @@ START_TEST(a_table_outside_ram_is_an_error)
 }
 END_TEST
 
-/* A table that is its own next table: as many steps as there are levels. */
+/* All entries of the table lead to the table itself. The walk still ends after as many steps as
+ * there are levels. */
 START_TEST(a_loop_ends)
 {
 	setup((unsigned)_i);

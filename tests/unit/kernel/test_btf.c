@@ -1,4 +1,5 @@
-/* BTF built here by hand, well-formed and broken. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* BTF that is built by hand, well-formed and broken. */
 #include <check.h>
 
 #include "kernel/btf.h"
@@ -8,7 +9,7 @@
 static struct hv_err *read_len(size_t len_bytes, struct hv_btf **ret)
 {
 	HV_AUTO_TEXT struct hv_text file = assemble();
-	/* a copy of the exact size: the sanitizer sees a read behind it */
+	/* a copy of the exact size, so that the sanitizer sees a read behind it */
 	HV_AUTO_FREE uint8_t *exact = hv_alloc(len_bytes);
 
 	memcpy(exact, file.data, len_bytes < file.len_bytes ? len_bytes : file.len_bytes);
@@ -24,7 +25,8 @@ static struct hv_btf *read_all(void)
 	return btf;
 }
 
-/* Types must not come between the members of a struct: made first, used after. */
+/* No type may be between the members of a struct, so all types are made before the structs that use
+ * them. */
 static void sample(void)
 {
 	uint32_t u32_id, u32_typedef, inner, slot, slots, ptr;
@@ -232,8 +234,36 @@ START_TEST(refuses_what_is_not_btf)
 }
 END_TEST
 
+/* All names are ends of one long string. A look-up succeeds in a short time nevertheless. */
+START_TEST(names_as_long_as_all_strings)
+{
+	const size_t len = 8 << 20;
+	HV_AUTO_FREE char *letters = hv_alloc(len);
+	struct hv_btf *btf;
+	uint32_t size;
+
+	begin();
+	memset(letters, 'a', len);
+	hv_text_add_bytes(&strings, letters, len);
+	hv_text_add_bytes(&strings, "", 1);
+	for (uint32_t i = 1; i < 50000; i++) {
+		u32(i);
+		u32(STRUCT << 24);
+		u32(8);
+		nr_types++;
+	}
+	type(STRUCT, "wanted", 0, 0, 16);
+	btf = read_all();
+	ck_assert(hv_btf_size(btf, "wanted", &size));
+	ck_assert_uint_eq(size, 16);
+	ck_assert(!hv_btf_size(btf, "aaaa", &size));
+	hv_btf_free(btf);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+	tcase_add_test(tc, names_as_long_as_all_strings);
 	tcase_add_test(tc, finds_members);
 	tcase_add_test(tc, finds_sizes_and_enumerators);
 	tcase_add_test(tc, first_type_with_the_member_wins);

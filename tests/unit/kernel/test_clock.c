@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The guest's trace clock from parameters in a kernel made of data. */
 #include <check.h>
 
@@ -40,7 +41,7 @@ static void refresh(void)
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 }
 
-/* Copy WHICH of CPU's struct cyc2ns, and makes it the one in use. */
+/* Fills copy WHICH of CPU's struct cyc2ns and makes it the current one. */
 static void cyc2ns(unsigned cpu, unsigned which, uint32_t mul, uint32_t shift, uint64_t offset)
 {
 	uint64_t at = t.f.areas[cpu] + FK_PERCPU(FT_CYC2NS);
@@ -51,7 +52,7 @@ static void cyc2ns(unsigned cpu, unsigned which, uint32_t mul, uint32_t shift, u
 	fk_u32(&t.f, at + 32, 10 + which);
 }
 
-START_TEST(native_clock_is_each_cpu_s)
+START_TEST(each_cpu_has_a_native_clock_of_its_own)
 {
 	cyc2ns(0, 0, 1 << 10, 11, 1000);
 	cyc2ns(1, 1, 3 << 10, 10, 7);
@@ -148,7 +149,7 @@ START_TEST(a_record_older_than_the_parameters_goes_backwards)
 }
 END_TEST
 
-START_TEST(a_cpu_without_pvclock_has_another_s)
+START_TEST(a_cpu_without_pvclock_uses_that_of_another)
 {
 	pvclock(1, 1000, 5000, 0x80000000, 1);
 	open_clock(HV_CLOCK_PVCLOCK);
@@ -161,7 +162,7 @@ START_TEST(any_pvclock_gives_some_number)
 	uint64_t at = pvclock(0, ~0ull, ~0ull, 0xffffffff, -128);
 
 	pvclock(1, 0, 0, 0xffffffff, 127);
-	fk_u32(&t.f, at, 1); /* for ever being written */
+	fk_u32(&t.f, at, 1); /* being written for ever */
 	open_clock(HV_CLOCK_PVCLOCK);
 	hv_clock_ns(c, 0, 0);
 	hv_clock_ns(c, 1, ~0ull);
@@ -178,7 +179,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, native_clock_is_each_cpu_s);
+	tcase_add_test(tc, each_cpu_has_a_native_clock_of_its_own);
 	tcase_add_test(tc, refresh_takes_the_copy_in_use);
 	tcase_add_test(tc, products_of_96_bits_are_whole);
 	tcase_add_test(tc, any_parameters_give_some_number);
@@ -187,7 +188,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, without_btf_no_clock);
 	tcase_add_test(tc, pvclock_scales_both_ways);
 	tcase_add_test(tc, a_record_older_than_the_parameters_goes_backwards);
-	tcase_add_test(tc, a_cpu_without_pvclock_has_another_s);
+	tcase_add_test(tc, a_cpu_without_pvclock_uses_that_of_another);
 	tcase_add_test(tc, any_pvclock_gives_some_number);
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A kernel that is starting, and one that is up. */
 #include <check.h>
 
@@ -45,7 +46,7 @@ static bool settled(void)
 	return changed;
 }
 
-START_TEST(not_before_it_is_up)
+START_TEST(a_starting_kernel_does_not_settle)
 {
 	jump_to_thunk();
 	for (uint32_t s = 0; s < 3; s++) {
@@ -58,7 +59,7 @@ START_TEST(not_before_it_is_up)
 }
 END_TEST
 
-START_TEST(as_its_code_says_then)
+START_TEST(a_started_kernel_settles_as_its_code_says)
 {
 	fk_u32(&f, state, 3);
 	jump_to_thunk();
@@ -66,12 +67,12 @@ START_TEST(as_its_code_says_then)
 	ck_assert_uint_eq(f.k.return_thunk.v, THUNK);
 	ck_assert(!f.k.is_starting);
 	*fk_host(&f, STUB) = 0xc3;
-	ck_assert(!settled()); /* once */
+	ck_assert(!settled()); /* it settles once */
 	ck_assert_uint_eq(f.k.return_thunk.v, THUNK);
 }
 END_TEST
 
-START_TEST(a_bare_return_stays_one)
+START_TEST(a_bare_return_stays_a_bare_return)
 {
 	fk_u32(&f, state, 4);
 	ck_assert(!settled());
@@ -110,8 +111,8 @@ static struct hv_err *tell_registers(void *self, struct hv_vcpu_regs *ret)
 	return NULL;
 }
 
-/* A vCPU of the fake kernel that has registers. */
-static struct hv_guest *standing(uint64_t ip, uint64_t sp)
+/* A guest with one vCPU that is stopped in the fake kernel. */
+static struct hv_guest *stopped(uint64_t ip, uint64_t sp)
 {
 	static const struct hv_guest_ops ops = {
 		.read = xm_read,
@@ -127,7 +128,7 @@ static struct hv_guest *standing(uint64_t ip, uint64_t sp)
 START_TEST(where_a_function_will_return_to)
 {
 	uint64_t stack = fk_alloc(&f, 4096);
-	HV_AUTO_GUEST struct hv_guest *g = standing(FK_BASE + 0x100, stack + 0x80);
+	HV_AUTO_GUEST struct hv_guest *g = stopped(FK_BASE + 0x100, stack + 0x80);
 	struct hv_gva at = {0};
 	struct hv_err *err;
 
@@ -145,7 +146,7 @@ END_TEST
 
 START_TEST(code_and_traps_of_a_kernel)
 {
-	HV_AUTO_GUEST struct hv_guest *g = standing(0x7fff12345678, 0x7fff00000000);
+	HV_AUTO_GUEST struct hv_guest *g = stopped(0x7fff12345678, 0x7fff00000000);
 
 	ck_assert(!hv_early_in_kernel(g));
 	told.trap_table = hv_gva(0x7e00); /* a boot loader's */
@@ -163,9 +164,9 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, not_before_it_is_up);
-	tcase_add_test(tc, as_its_code_says_then);
-	tcase_add_test(tc, a_bare_return_stays_one);
+	tcase_add_test(tc, a_starting_kernel_does_not_settle);
+	tcase_add_test(tc, a_started_kernel_settles_as_its_code_says);
+	tcase_add_test(tc, a_bare_return_stays_a_bare_return);
 	tcase_add_test(tc, code_that_is_not_understood_is_asked_again);
 	tcase_add_test(tc, a_kernel_that_does_not_say_is_up);
 	tcase_add_test(tc, where_a_function_will_return_to);

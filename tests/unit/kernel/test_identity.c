@@ -1,4 +1,5 @@
-/* Banner, release and build id, from images that have them and that do not. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Banner, release and build id, of images that have them and of images that do not. */
 #include <check.h>
 #include <string.h>
 
@@ -33,6 +34,7 @@ static void setup(const char *banner)
 static void teardown(void)
 {
 	free(symbols.by_name);
+	free(symbols.starts);
 }
 
 static size_t note(size_t off, uint32_t type, const char *name, const void *desc, uint32_t len)
@@ -97,7 +99,7 @@ START_TEST(a_banner_is_made_safe)
 	ck_assert_str_eq(id.banner, "Linux version 6.1?[2J? x");
 	hv_identity_deinit(&id);
 	teardown();
-	/* no end to it */
+	/* a banner without an end */
 	setup("Linux version 6.1");
 	memset(bytes + 0x111, 'x', sizeof(bytes) - 0x111);
 	ck_assert_ptr_null(hv_identity_read(&image, &symbols, &id));
@@ -131,7 +133,7 @@ START_TEST(refuses_what_is_no_banner)
 }
 END_TEST
 
-/* Lengths that lead outside, or nowhere. */
+/* Notes whose lengths lead outside, or are 0. */
 START_TEST(notes_are_bounded)
 {
 	uint8_t id[32];

@@ -1,4 +1,5 @@
-/* The image among all that its window holds. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finding the image among all that is mapped in its window. */
 #include <check.h>
 
 #include "kernel/image.h"
@@ -34,14 +35,19 @@ static void set_trap_target(uint64_t at)
 	memcpy(gate + 8, (uint8_t *)&at + 4, 4);
 }
 
-/*   TEXT  2 MiB text  +2M 8K text  hole  +2M+64K 4K rodata  +4M 2 MiB data  12 MiB freed  +18M 4K
- * bss MODULES 4 MiB of something executable, and of ours 2 MiB right before the
- *   image, 4 KiB right behind */
+/* What is mapped, relative to TEXT:
+ *   +0         2 MiB text
+ *   +2M        8 KiB text
+ *   +2M+64K    4 KiB rodata
+ *   +4M        2 MiB data
+ *   +18M       4 KiB bss; the 12 MiB before it were freed
+ * At MODULES are 4 MiB of something executable. 2 MiB right before the image and 4 KiB right behind
+ * it are memory of ours. */
 static void setup(unsigned levels)
 {
 	xm_init(&machine);
 	root = xm_table(&machine);
-	root = xm_table(&machine); /* so that the half below is free: see the KPTI test */
+	root = xm_table(&machine); /* so that the half below is free, for the KPTI test */
 	if (root.v & 0x1000)
 		root = xm_table(&machine);
 	regs[0] = (struct hv_vcpu_regs){.root = root.v, .levels = levels, .trap_table = {IDT}};
@@ -108,7 +114,7 @@ START_TEST(finds_the_image)
 }
 END_TEST
 
-/* Some modules: 4 MiB at MODULES; biggest, but not where traps go. */
+/* 24 MiB of modules. They are the largest extent, but no trap leads there. */
 START_TEST(traps_tell_the_text)
 {
 	setup((unsigned)_i);
@@ -125,7 +131,7 @@ START_TEST(without_traps_the_biggest_is_the_text)
 	regs[0].trap_table = hv_gva(0);
 	check_found();
 	hv_image_deinit(&image);
-	/* a trap table that cannot be read, one that says nothing useful */
+	/* a trap table that cannot be read, and one that leads to no text */
 	regs[0].trap_table = hv_gva(0x1000);
 	check_found();
 	hv_image_deinit(&image);
@@ -201,7 +207,7 @@ START_TEST(says_why_not)
 }
 END_TEST
 
-/* level2_kernel_pgt before cleanup_highmap(): all of the window, and executable. */
+/* level2_kernel_pgt before cleanup_highmap(): all of the window is mapped, and executable. */
 START_TEST(refuses_what_is_no_image_yet)
 {
 	setup((unsigned)_i);
@@ -212,7 +218,8 @@ START_TEST(refuses_what_is_no_image_yet)
 }
 END_TEST
 
-/* Every entry leads to one table: the scan ends, and what it finds is a page a thousand times. */
+/* Every entry leads to the same table, so the scan finds the same page many times. It still ends.
+ */
 START_TEST(a_loop_ends)
 {
 	setup((unsigned)_i);

@@ -1,13 +1,15 @@
-/* kallsyms in every layout there was, and in none. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* kallsyms in every layout that it had, and in broken ones. */
 #include <check.h>
 
+#include "kernel/cancel.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/kallsyms_image.h"
 
 static void check_symbols(const struct kimg *k, const struct hv_symbols *s)
 {
 	ck_assert_uint_eq(s->nr, KIMG_NR);
-	/* One assert for all: each costs a message to the test runner. */
+	/* Not an assertion each, because every assertion sends a message to the test runner. */
 	for (size_t i = 0; i < KIMG_NR; i++)
 		if (s->by_addr[i].addr.v != k->addr[i].v || s->by_addr[i].type != k->name[i][0] ||
 		    strcmp(s->by_addr[i].name, k->name[i] + 1) != 0)
@@ -65,7 +67,7 @@ START_TEST(refuses_no_names)
 	k.bytes[k.markers + 3 * k.layout->marker_width]++;
 	check_refused(&k, "but no names before");
 	k.bytes[k.markers + 3 * k.layout->marker_width]--;
-	k.bytes[k.num_syms]++; /* one name more than there are */
+	k.bytes[k.num_syms]++; /* one name more than is there */
 	check_refused(&k, "but no names before");
 	k.bytes[k.num_syms]--;
 	k.bytes[k.names] = 0;
@@ -83,7 +85,7 @@ START_TEST(refuses_wrong_addresses)
 	check_refused(&k, "3001 names");
 	check_refused(&k, "no table of their addresses");
 	k.bytes[KIMG_BANNER_OFF] = 'L';
-	/* not rising */
+	/* not ascending */
 	memset(k.bytes + k.addresses + 1000, 0x81, 16);
 	check_refused(&k, "no table of their addresses");
 	kimg_deinit(&k);
@@ -117,8 +119,8 @@ START_TEST(reads_functions_only)
 }
 END_TEST
 
-/* 300 'z' as 300 tokens of one character each; longer than any kernel's when the token for 'z'
- * grows. */
+/* A name of 300 'z', which are 300 tokens of one character. With longer tokens in their place the
+ * name is longer than in any kernel. */
 START_TEST(refuses_endless_name)
 {
 	struct kimg k;
@@ -138,6 +140,62 @@ START_TEST(refuses_endless_name)
 		ck_assert_ptr_nonnull(strstr(err->message, "do not expand"));
 		hv_err_free(err);
 	}
+	kimg_deinit(&k);
+}
+END_TEST
+
+/* More names than any kernel has, of one letter each. Reading fails before it looks for their
+ * addresses. */
+START_TEST(refuses_millions_of_names)
+{
+	const uint32_t nr = 3000000, nr_markers = (nr + 255) / 256;
+	const size_t names = 8 + KIMG_TEXT_BYTES, markers = (names + 2 * nr + 7) & ~7ull;
+	const size_t tokens = (markers + 4 * nr_markers + 7) & ~7ull, index = tokens + 512;
+	struct kimg k = {.bytes = hv_alloc(index + 512)};
+	struct hv_image image = kimg_image(&k);
+	struct hv_symbols s = {0};
+	struct hv_err *err;
+
+	memcpy(k.bytes + KIMG_TEXT_BYTES, &nr, 4);
+	memset(k.bytes + names, 1, 2 * nr);
+	for (uint32_t i = 0; i < nr_markers; i++)
+		memcpy(k.bytes + markers + 4 * i, &(uint32_t){512 * i}, 4);
+	for (unsigned i = 0; i < 256; i++) {
+		k.bytes[tokens + 2 * i] = 't';
+		memcpy(k.bytes + index + 2 * i, &(uint16_t){(uint16_t)(2 * i)}, 2);
+	}
+	image.bytes = k.bytes;
+	image.len_bytes = index + 512;
+	err = hv_kallsyms_read(&image, &s);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_msg(strstr(err->message, "3000000 names: more than any kernel"), "%s",
+		      err->message);
+	hv_err_free(err);
+	free(k.bytes);
+}
+END_TEST
+
+static bool is_cancelled(void *ctx)
+{
+	(void)ctx;
+	return true;
+}
+
+START_TEST(is_interrupted)
+{
+	struct kimg k;
+	struct hv_image image;
+	struct hv_symbols s = {0};
+	struct hv_err *err;
+
+	kimg_init(&k, &kimg_layouts[_i]);
+	image = kimg_image(&k);
+	hv_cancel_when(is_cancelled, NULL);
+	err = hv_kallsyms_read(&image, &s);
+	hv_cancel_when(NULL, NULL);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, ECANCELED);
+	hv_err_free(err);
 	kimg_deinit(&k);
 }
 END_TEST
@@ -169,6 +227,8 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+	tcase_add_test(tc, refuses_millions_of_names);
+	tcase_add_test(tc, is_interrupted);
 	int nr = HV_ARRAY_LEN(kimg_layouts);
 
 	tcase_add_loop_test(tc, reads_layout, 0, nr);

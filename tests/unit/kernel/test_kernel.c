@@ -1,4 +1,5 @@
-/* Look-ups in a kernel that is known, and the first answers about machines that run none. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Look-ups in a known kernel, and the messages for machines that do not run Linux. */
 #include <check.h>
 
 #include "kernel/kernel.h"
@@ -50,6 +51,7 @@ static void setup(void)
 static void teardown(void)
 {
 	free(kernel.core.symbols.by_name);
+	free(kernel.core.symbols.starts);
 	xm_deinit(&machine);
 }
 

@@ -1,11 +1,13 @@
-/* What x86-64 kernels have names of their own for, in a kernel made of data. Clocks, per-CPU
- * variables and the contents of stacks: see test_clock.c, test_layout.c, test_tasks.c. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What only x86-64 kernels have, in a kernel made of data. For clocks, per-CPU variables and the
+ * contents of stacks see test_clock.c, test_layout.c, test_tasks.c. */
 #include <check.h>
 
 #include "kernel/kernel_arch.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_tasks.h"
 
+#define THUNK	   (FK_BASE + 0x300)
 #define ENTRY_AREA 0xfffffe0000001000ull
 
 static struct fk f;
@@ -24,8 +26,9 @@ static void teardown_tasks(void)
 /* x86_cap_flags with two names, and room for the bits of boot_cpu_data. */
 static uint64_t names, cpu;
 
-static void setup_flags(void)
+static void make_flags(const char *symbol, uint64_t at)
 {
+	f = (struct fk){0};
 	fk_init(&f);
 	FK_STRUCT("cpuinfo_x86", 64, {"x86_capability", 16, 8});
 	names = fk_alloc(&f, 64 * 8);
@@ -36,7 +39,13 @@ static void setup_flags(void)
 	fk_str(&f, names + 0x810, "pti");
 	fk_symbol(&f, "x86_cap_flags", names);
 	fk_symbol(&f, "boot_cpu_data", cpu);
+	fk_symbol(&f, symbol, at);
 	fk_done(&f);
+}
+
+static void setup_flags(void)
+{
+	make_flags("__x86_indirect_thunk_rcx", THUNK);
 }
 
 static void teardown_flags(void)
@@ -62,12 +71,59 @@ END_TEST
 START_TEST(without_the_table_of_flags_there_is_no_kpti)
 {
 	fk_u64(&f, cpu + 16, 1ull << 41);
-	fk_u64(&f, names + 8 * 41, 0x123456); /* no name there */
+	fk_u64(&f, names + 8 * 41, 0x123456); /* no name is there */
 	ck_assert(!has_kpti());
 	fk_u64(&f, names + 8 * 41, names + 0x810);
 	hv_btf_free(f.k.core.btf);
 	f.k.core.btf = NULL;
 	ck_assert(!has_kpti());
+}
+END_TEST
+
+static bool jumps_bare(void)
+{
+	return hv_kernel_arch_of(&f.k.core)->jumps_bare(&f.k.core);
+}
+
+static void put_thunk(const char *code)
+{
+	memcpy(fk_host(&f, THUNK), code, 2);
+}
+
+START_TEST(a_kernel_jumps_bare_if_its_thunk_is_only_the_jump)
+{
+	put_thunk("\xff\xe1"); /* jmp *%rcx */
+	ck_assert(jumps_bare());
+	put_thunk("\xe8\x01"); /* a retpoline */
+	ck_assert(!jumps_bare());
+}
+END_TEST
+
+START_TEST(a_kernel_that_tracks_branches_does_not_jump_bare)
+{
+	fk_deinit(&f);
+	make_flags("ibt_selftest", THUNK);
+	ck_assert(!jumps_bare()); /* no flag says whether it does */
+	fk_str(&f, names + 0x800, "ibt");
+	ck_assert(jumps_bare());
+	fk_u64(&f, cpu + 16, 1ull << 3);
+	ck_assert(!jumps_bare());
+}
+END_TEST
+
+START_TEST(a_kernel_with_other_thunks_does_not_tell)
+{
+	fk_deinit(&f);
+	make_flags("__x86_indirect_thunk_array", THUNK);
+	ck_assert(!jumps_bare());
+}
+END_TEST
+
+START_TEST(a_kernel_without_thunks_jumps_bare)
+{
+	fk_deinit(&f);
+	make_flags("its_own", THUNK);
+	ck_assert(jumps_bare());
 }
 END_TEST
 
@@ -79,17 +135,18 @@ static void check_refused(struct hv_err *err, const char *message)
 	hv_err_free(err);
 }
 
-/* The stubs leave calls on exceptions' stacks out by their addresses. */
+/* Stubs recognise exceptions' stacks by their addresses. */
 START_TEST(exception_stacks_are_in_the_entry_area)
 {
 	ft_percpu(&t, FT_CEA, 0, ENTRY_AREA);
 	ck_assert_ptr_null(hv_kernel_need_exception_stacks(&t.f.k));
 	ft_percpu(&t, FT_CEA, 0, 0xffff888000000000);
-	check_refused(hv_kernel_need_exception_stacks(&t.f.k),
-		      "stacks of exceptions at 0xffff888000000000: not where they are left out");
+	check_refused(
+		hv_kernel_need_exception_stacks(&t.f.k),
+		"stacks of exceptions are at 0xffff888000000000, where stubs do not expect them");
 	t.f.k.core.symbols.nr = 0;
 	check_refused(hv_kernel_need_exception_stacks(&t.f.k),
-		      "no symbol cea_exception_stacks: stacks of exceptions cannot be told");
+		      "no symbol cea_exception_stacks: stacks of exceptions cannot be recognised");
 }
 END_TEST
 
@@ -98,7 +155,21 @@ START_TEST(an_interrupt_stack_is_needed)
 	ck_assert_ptr_null(hv_kernel_need_irq_stack(&t.f.k));
 	t.f.k.core.symbols.nr = 0;
 	check_refused(hv_kernel_need_irq_stack(&t.f.k),
-		      "no symbol hardirq_stack_ptr: stacks of interrupts cannot be told");
+		      "no symbol hardirq_stack_ptr: stacks of interrupts cannot be recognised");
+}
+END_TEST
+
+/* Until 5.11 the pointer is to the end, not to the last word. */
+START_TEST(an_interrupt_stack_that_is_told_by_its_end)
+{
+	struct hv_cpu_stack list[HV_CPU_STACKS_MAX];
+	size_t nr = 0;
+
+	ft_percpu(&t, FT_IRQ_PTR, 1, t.irq_stacks[1] + FT_IRQ);
+	hv_err_free(hv_kernel_arch_of(&t.f.k.core)->read_stacks(&t.f.k.core, 1, list, &nr));
+	ck_assert_uint_ge(nr, 1);
+	ck_assert_uint_eq(list[0].range.start.v, t.irq_stacks[1]);
+	ck_assert_uint_eq(list[0].range.end.v, t.irq_stacks[1] + FT_IRQ);
 }
 END_TEST
 
@@ -128,9 +199,14 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup_flags, teardown_flags);
 	tcase_add_test(tc, kpti_is_a_flag_of_the_cpu);
 	tcase_add_test(tc, without_the_table_of_flags_there_is_no_kpti);
+	tcase_add_test(tc, a_kernel_jumps_bare_if_its_thunk_is_only_the_jump);
+	tcase_add_test(tc, a_kernel_that_tracks_branches_does_not_jump_bare);
+	tcase_add_test(tc, a_kernel_with_other_thunks_does_not_tell);
+	tcase_add_test(tc, a_kernel_without_thunks_jumps_bare);
 	tcase_add_checked_fixture(tc, setup_tasks, teardown_tasks);
 	tcase_add_test(tc, exception_stacks_are_in_the_entry_area);
 	tcase_add_test(tc, an_interrupt_stack_is_needed);
+	tcase_add_test(tc, an_interrupt_stack_that_is_told_by_its_end);
 	tcase_add_test(tc, stacks_of_a_cpu);
 }
 

@@ -1,5 +1,6 @@
-/* Where the kernel keeps things: per-CPU variables of three generations, structures as BTF has
- * them, CPUs; and what is said when something is not there. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The places of per-CPU variables in three generations of kernels, of members of structures as BTF
+ * describes them, and the number of CPUs; and the messages when something is missing. */
 #include <check.h>
 
 #include "base/text.h"
@@ -10,7 +11,7 @@
 #define DATA 0xffffffff82000000ull
 #define PHYS 0x100000
 
-/* BTF types 1..5; structures come after. */
+/* BTF types 1..4; structures come after them. */
 enum { INT = 1, LONG, COMM, SHORT, FIRST_STRUCT };
 
 struct member {
@@ -64,7 +65,7 @@ static void begin_btf(void)
 	str("");
 	integer("int", 4);
 	integer("long", 8);
-	u32(0); /* COMM: char comm[16], of shorts for want of char */
+	u32(0); /* COMM: char comm[16], here as 8 shorts */
 	u32(3u << 24);
 	u32(0);
 	u32(SHORT);
@@ -127,6 +128,7 @@ static void set_symbols(const struct hv_symbol *from, size_t nr)
 {
 	memcpy(list, from, nr * sizeof(*from));
 	free(core.symbols.by_name);
+	free(core.symbols.starts);
 	core.symbols = (struct hv_symbols){.by_addr = list, .nr = nr};
 	hv_symbols_index(&core.symbols);
 }
@@ -134,6 +136,7 @@ static void set_symbols(const struct hv_symbol *from, size_t nr)
 static void teardown(void)
 {
 	free(core.symbols.by_name);
+	free(core.symbols.starts);
 	hv_btf_free(core.btf);
 	hv_text_deinit(&types);
 	hv_text_deinit(&strings);
@@ -241,7 +244,7 @@ START_TEST(migration_count_may_not_be_there)
 }
 END_TEST
 
-/* PREEMPT_RT's own: what the task counts and what traces show, or neither. */
+/* PREEMPT_RT's own lazy preemption needs both: the task's count, and the field in trace events. */
 START_TEST(lazy_preemption_may_be_there)
 {
 	static const struct member entry[] = {{"type", SHORT, 0}, {"preempt_lazy_count", SHORT, 8}};
@@ -293,7 +296,7 @@ START_TEST(cpus_without_their_number)
 }
 END_TEST
 
-/* Which symbols enclose the boot CPU's idle stack depends on the kernel. */
+/* Which symbols bound the boot CPU's idle stack depends on the kernel. */
 START_TEST(bytes_of_a_stack)
 {
 	static const char *const bounds[][2] = {{"__start_init_task", "__end_init_task"},

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The guest's clock now, from the run queues of a kernel made of data. */
 #include <check.h>
 
@@ -44,7 +45,7 @@ START_TEST(the_newest_queue_of_all_looks_counts)
 	tick(1, 103 * MS);
 	hv_now_sample(&n, 1000 * MS); /* 897 behind */
 	ck_assert_uint_eq(now_at(1000 * MS), 103 * MS);
-	hv_now_sample(&n, 1002 * MS); /* an old tick says nothing new */
+	hv_now_sample(&n, 1002 * MS); /* an old tick tells nothing new */
 	ck_assert_uint_eq(now_at(1002 * MS), 105 * MS);
 	tick(0, 110 * MS);
 	hv_now_sample(&n, 1004 * MS); /* 894 behind */
@@ -61,7 +62,7 @@ START_TEST(the_scheduler_s_offset_is_taken_off)
 }
 END_TEST
 
-START_TEST(a_guest_that_stood_is_found_out)
+START_TEST(a_guest_that_was_stopped_is_forgotten)
 {
 	tick(0, 100 * MS);
 	hv_now_sample(&n, 1000 * MS);
@@ -106,7 +107,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_newest_queue_of_all_looks_counts);
 	tcase_add_test(tc, the_scheduler_s_offset_is_taken_off);
-	tcase_add_test(tc, a_guest_that_stood_is_found_out);
+	tcase_add_test(tc, a_guest_that_was_stopped_is_forgotten);
 	tcase_add_test(tc, what_is_old_is_forgotten);
 	tcase_add_test(tc, a_kernel_that_does_not_tell);
 }

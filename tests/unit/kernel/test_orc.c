@@ -1,4 +1,6 @@
-/* ORC tables of both forms, what is made of them on a stack, and hostile ones. x86-64. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ORC tables in all their forms, stacks that are walked with them, and hostile tables, for x86-64.
+ */
 #include <check.h>
 #include <stdarg.h>
 
@@ -6,18 +8,17 @@
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_orc.h"
 
-#define SP	0x10002000u /* where the stacks of these tests begin */
+#define SP	0x10002000u /* the sp of the tests' stacks */
 #define CALL	2	    /* types of FO_SIGNAL */
 #define REGS	3
 #define PARTIAL 4
-
-enum { UNDEFINED, PREV_SP, DX, DI, BP, SP_REG, R10, R13, BP_INDIRECT, SP_INDIRECT };
 
 static struct fo o;
 static struct hv_orc *orc;
 static struct hv_stack_words words;
 static struct hv_gva callers[HV_CALLERS_MAX];
 static struct hv_unwind_stubs stubs;
+static bool early;
 
 static void start(enum fo_form form)
 {
@@ -26,6 +27,8 @@ static void start(enum fo_form form)
 	fo_init(&o, form);
 	for (unsigned i = 0; i < FO_ENTRIES; i++)
 		fo_rule(&o, i, (struct fo_rule){.ip = FK_DATA - 1});
+	err = fo_derive(&o);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
 	err = hv_orc_new(&o.f.k, &orc);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	words = (struct hv_stack_words){.text_base = hv_arch_x86_64.text_base, .sp = SP};
@@ -50,7 +53,7 @@ static void word(uint32_t at, uint64_t value)
 
 static size_t walk(void)
 {
-	return hv_unwind(orc, &hv_arch_x86_64, &words, &stubs, callers, HV_CALLERS_MAX);
+	return hv_unwind(orc, &hv_arch_x86_64, &words, &stubs, callers, HV_CALLERS_MAX, &early);
 }
 
 /* Functions of 0x100 bytes; the call is at 0x80. */
@@ -76,18 +79,22 @@ START_TEST(calls_up_to_the_end)
 	fo_rule(&o, 2, (struct fo_rule){FUNCTION(2), BP, 16, PREV_SP, -16, CALL, 0});
 	fo_rule(&o, 3, (struct fo_rule){FUNCTION(3), .type = 1});
 	word(SP, INSIDE(0));
-	word(SP + 8, FUNCTION(7)); /* stale: nobody looks */
+	word(SP + 8, FUNCTION(7)); /* stale: it is not looked at */
 	word(SP + 0x20, INSIDE(1));
 	word(SP + 0x28 + 8, SP + 0x80); /* the frame pointer that FUNCTION(1) saved */
 	word(SP + 0x28 + 0x10, INSIDE(2));
 	word(SP + 0x88, INSIDE(3));
 	word(SP + 0x90, INSIDE(4));
 	expect(4, INSIDE(0), INSIDE(1), INSIDE(2), INSIDE(3));
+	ck_assert(!early);
+	words.list[5].at++; /* there is no word any more where the last caller is expected */
+	expect(3, INSIDE(0), INSIDE(1), INSIDE(2));
+	ck_assert(early);
 	end();
 }
 END_TEST
 
-/* Where an architecture has its kernel elsewhere than x86-64. */
+/* An architecture may have its kernel elsewhere than x86-64. */
 START_TEST(text_is_told_from_its_base)
 {
 	start(FO_SIGNAL);
@@ -101,7 +108,8 @@ START_TEST(text_is_told_from_its_base)
 }
 END_TEST
 
-/* The last instruction of a function calls: the address behind it is the next one's. */
+/* The last instruction of a function may be a call: the address behind it belongs to the next
+ * function. */
 START_TEST(a_call_at_the_end_of_its_function)
 {
 	start(FO_SIGNAL);
@@ -121,7 +129,8 @@ static void interrupt(enum fo_form form, unsigned call, unsigned regs, unsigned 
 	fo_rule(&o, 0, (struct fo_rule){FUNCTION(0), SP_INDIRECT, 8, UNDEFINED, 0, call, 0});
 	/* the entry code, with all registers on the task's stack */
 	fo_rule(&o, 1, (struct fo_rule){FUNCTION(1), SP_REG, 0, UNDEFINED, 0, regs, signal});
-	/* it came at this function's first instruction: what is before it means nothing */
+	/* the interrupt came at the first instruction of FUNCTION(3), so the rule of FUNCTION(2)
+	 * does not apply */
 	fo_rule(&o, 2, (struct fo_rule){FUNCTION(2), .sp_reg = UNDEFINED, .type = 0});
 	fo_rule(&o, 3, (struct fo_rule){FUNCTION(3), SP_REG, 8, UNDEFINED, 0, call, 0});
 	fo_rule(&o, 4, (struct fo_rule){FUNCTION(4), BP, 16, UNDEFINED, 0, call, 0});
@@ -141,17 +150,41 @@ START_TEST(through_an_interrupt)
 	interrupt(FO_SIGNAL, CALL, REGS, 1);
 	expect(5, INSIDE(0), INSIDE(1), FUNCTION(3), INSIDE(4), INSIDE(5));
 	end();
+	interrupt(FO_RENUMBERED, CALL, REGS, 1);
+	expect(5, INSIDE(0), INSIDE(1), FUNCTION(3), INSIDE(4), INSIDE(5));
+	end();
 	interrupt(FO_END, CALL - 2, REGS - 2, 0);
 	expect(5, INSIDE(0), INSIDE(1), FUNCTION(3), INSIDE(4), INSIDE(5));
 	end();
 }
 END_TEST
 
+/* An interrupt came at an instruction whose entry ends stacks: a thunk of a retpoline, or the code
+ * in which a thread begins. */
+START_TEST(an_end_in_the_middle_of_a_stack)
+{
+	interrupt(FO_END, CALL - 2, REGS - 2, 0);
+	fo_rule(&o, 3, (struct fo_rule){FUNCTION(3), .sp_reg = UNDEFINED, .flag = 1});
+	expect(3, INSIDE(0), INSIDE(1), FUNCTION(3));
+	ck_assert(early);
+	words.nr -= 2; /* nothing called the code that was interrupted */
+	expect(3, INSIDE(0), INSIDE(1), FUNCTION(3));
+	ck_assert(!early);
+	end();
+}
+END_TEST
+
+/* Registers at the begin of a stack are those of user code, whatever the address in them is.
+ * Registers elsewhere are of the kernel, and their address must be in text. */
 START_TEST(user_code_is_the_end)
 {
 	interrupt(FO_SIGNAL, CALL, REGS, 1);
 	words.list[4].is_text = false; /* the ip */
 	expect(2, INSIDE(0), INSIDE(1));
+	ck_assert(early);
+	fo_rule(&o, 1, (struct fo_rule){FUNCTION(1), SP_REG, 0xf58 - 8, UNDEFINED, 0, REGS, 1});
+	expect(2, INSIDE(0), INSIDE(1));
+	ck_assert(!early);
 	end();
 }
 END_TEST
@@ -173,7 +206,7 @@ START_TEST(registers_that_only_interrupts_have)
 	static const struct {
 		unsigned reg;
 		uint32_t off; /* in struct pt_regs */
-	} regs[] = {{R10, 56}, {R13, 16}, {DX, 96}, {DI, 112}};
+	} regs[] = {{R10, 56}, {R13, 16}};
 
 	for (unsigned i = 0; i < HV_ARRAY_LEN(regs); i++) {
 		interrupt(FO_SIGNAL, CALL, REGS, 1);
@@ -183,7 +216,7 @@ START_TEST(registers_that_only_interrupts_have)
 		word(0x20000008 + regs[i].off, 0x20000300);
 		word(0x200002f8, INSIDE(6));
 		expect(4, INSIDE(0), INSIDE(1), FUNCTION(3), INSIDE(6));
-		/* a frame that is none of an interrupt has no registers, wherever they would be */
+		/* a frame of a call has no registers, whatever is at their places */
 		fo_rule(&o, 0,
 			(struct fo_rule){FUNCTION(0), regs[i].reg, 0, UNDEFINED, 0, CALL, 0});
 		word(regs[i].off, 0x20000300);
@@ -195,7 +228,7 @@ END_TEST
 
 START_TEST(frames_found_by_the_frame_pointer)
 {
-	start(FO_SIGNAL);
+	start(_i ? FO_RENUMBERED : FO_SIGNAL);
 	words.bp = SP + 0x40;
 	fo_rule(&o, 0, (struct fo_rule){FUNCTION(0), BP_INDIRECT, -8, BP, 0x10, CALL, 0});
 	fo_rule(&o, 1, (struct fo_rule){FUNCTION(1), BP, 8, UNDEFINED, 0, CALL, 0});
@@ -210,7 +243,7 @@ START_TEST(frames_found_by_the_frame_pointer)
 }
 END_TEST
 
-/* Of calls and interrupts alike, where there is a bit for it. */
+/* For calls and interrupts alike, where an entry has that bit. */
 START_TEST(the_bit_says_whether_an_address_is_exact)
 {
 	start(FO_SIGNAL);
@@ -242,7 +275,7 @@ START_TEST(the_older_end)
 }
 END_TEST
 
-/* Code that nobody described is taken to keep a frame pointer, as the kernel takes it. */
+/* Code without a rule is assumed to have a frame pointer, as in the kernel. */
 START_TEST(code_that_was_freed)
 {
 	start(FO_SIGNAL);
@@ -254,6 +287,11 @@ START_TEST(code_that_was_freed)
 	word(SP + 8, FK_DATA + 0x80);
 	word(SP + 16, INSIDE(0));
 	expect(1, INSIDE(0));
+	ck_assert(!early);
+	words.list[1].value += 0x1000; /* data */
+	expect(1, INSIDE(0));
+	ck_assert(early);
+	words.list[1].value -= 0x1000;
 	o.f.k.is_starting = true;
 	expect(3, INSIDE(0), (uint64_t)FK_DATA + 0x80, INSIDE(0));
 	end();
@@ -281,12 +319,12 @@ START_TEST(a_module)
 	word(SP, FO_MODULE + 0x80);
 	word(SP + 0x10, INSIDE(0));
 	expect(2, (uint64_t)FO_MODULE + 0x80, INSIDE(0));
-	/* it is kept, until modules are read anew */
+	/* the table is kept until modules are read again */
 	fo_module_rule(&o, 0, (struct fo_rule){FO_MODULE, .type = 1});
 	expect(2, (uint64_t)FO_MODULE + 0x80, INSIDE(0));
 	hv_orc_forget_modules(orc);
 	expect(1, (uint64_t)FO_MODULE + 0x80);
-	/* a table that is not there, and one of any length */
+	/* a table that cannot be read, and one of any length */
 	hv_orc_forget_modules(orc);
 	o.f.k.modules.list[0].orcs = hv_gva(0x1000);
 	expect(1, (uint64_t)FO_MODULE + 0x80);
@@ -297,7 +335,8 @@ START_TEST(a_module)
 }
 END_TEST
 
-/* A stub of ours calls a function for another one, with three words of its own below (yield.S). */
+/* A stub of ours calls a function for another one, and has three words of its own on the stack
+ * (yield.S). */
 START_TEST(through_a_stub)
 {
 	const uint64_t stub = FK_BASE + 0x20000000;
@@ -309,17 +348,17 @@ START_TEST(through_a_stub)
 	words.bp = SP + 0x60;
 	word(SP, INSIDE(0));
 	word(SP + 16, stub + 5);
-	word(SP + 24, FUNCTION(7)); /* its own: the place that is read */
+	word(SP + 24, FUNCTION(7)); /* the stub's own word: the place that is read */
 	word(SP + 48, INSIDE(1));
 	word(SP + 0x68, INSIDE(2));
 	expect(3, INSIDE(0), stub + 5,
-	       INSIDE(2)); /* as code of the guest's that nothing tells of */
+	       INSIDE(2)); /* the same as code of the guest without a rule */
 	stubs.code = (struct hv_gva_range){{stub}, {stub + 10}};
 	expect(3, INSIDE(0), INSIDE(1), INSIDE(2));
-	/* its own caller alone */
+	/* the stub's caller alone */
 	words.sp = SP + 16;
 	expect(2, INSIDE(1), INSIDE(2));
-	/* An interrupt found it there: what it has on the stack then is not told by the rule. */
+	/* An interrupt came while it ran: the rule does not tell what it has on the stack then. */
 	fo_rule(&o, 0, (struct fo_rule){FUNCTION(0), SP_REG, 8, UNDEFINED, 0, REGS, 1});
 	words = (struct hv_stack_words){.text_base = hv_arch_x86_64.text_base, .sp = SP};
 	word(SP, INSIDE(0));
@@ -327,7 +366,7 @@ START_TEST(through_a_stub)
 	word(SP + 16 + 152, SP + 0x100);
 	word(SP + 0x118, INSIDE(1));
 	expect(2, INSIDE(0), stub + 5);
-	/* Nothing but stubs has an end. */
+	/* A stack of stubs only has no end. */
 	words = (struct hv_stack_words){.text_base = hv_arch_x86_64.text_base, .sp = SP};
 	stubs.rule.sp_off = 0;
 	word(SP, stub + 5);
@@ -336,13 +375,14 @@ START_TEST(through_a_stub)
 }
 END_TEST
 
-/* Round and round: the number is bounded. */
+/* A stack that leads back to itself: the number of callers is bounded. */
 START_TEST(a_stack_without_an_end)
 {
 	start(FO_SIGNAL);
 	fo_rule(&o, 0, (struct fo_rule){FUNCTION(0), SP_REG, 0, UNDEFINED, 0, CALL, 0});
 	word(SP, INSIDE(0));
 	ck_assert_uint_eq(walk(), HV_CALLERS_MAX);
+	ck_assert(early);
 	words.nr = 0;
 	ck_assert_uint_eq(walk(), 0);
 	end();
@@ -358,7 +398,8 @@ START_TEST(tables_in_no_order)
 		fo_rule(&o, i, (struct fo_rule){FUNCTION(FO_ENTRIES - i), 15, -1, 15, -1, 7, 1});
 	for (unsigned i = 0; i < 2 * FO_ENTRIES; i++)
 		if (hv_orc_find(orc, hv_gva(FUNCTION(i)), &rule))
-			ck_assert_int_eq(rule.kind, HV_UNWIND_NONE);
+			ck_assert(rule.sp_reg < HV_UNWIND_NR_REGS &&
+				  rule.bp_reg < HV_UNWIND_NR_REGS);
 	ck_assert(!hv_orc_find(orc, hv_gva(FK_BASE), &rule));
 	end();
 }
@@ -366,7 +407,7 @@ END_TEST
 
 static void refused(const char *message)
 {
-	struct hv_err *err = hv_orc_new(&o.f.k, &orc);
+	struct hv_err *err = fo_derive(&o);
 
 	ck_assert(err != NULL);
 	ck_assert_int_eq(err->code, EOPNOTSUPP);
@@ -399,16 +440,83 @@ START_TEST(tables_that_do_not_fit)
 }
 END_TEST
 
+/* One wrong place among many does not matter. */
+START_TEST(entries_that_contradict_the_code)
+{
+	struct fo_rule r = {fo_function(0), SP_REG, 24, UNDEFINED, 0, CALL, 0};
+	struct hv_err *err;
+
+	fo_init(&o, FO_RENUMBERED);
+	fo_set(&o, o.ips, o.entries, 0, &r);
+	err = fo_derive(&o);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	for (unsigned n = 0; n < FO_FUNCTIONS; n += 4) {
+		r.ip = fo_function(n);
+		fo_set(&o, o.ips, o.entries, 4 * n, &r);
+	}
+	refused("agree with the code at only");
+	fo_deinit(&o);
+}
+END_TEST
+
+/* An entry whose code would be a change of stacks, at an address that the image has not. */
+START_TEST(entries_beyond_the_image)
+{
+	static const uint64_t ends[] = {FK_END + 0x1000, FK_END + 3};
+
+	for (unsigned i = 0; i < HV_ARRAY_LEN(ends); i++) {
+		struct hv_err *err;
+
+		fo_init(&o, FO_SIGNAL);
+		fo_rule(&o, FO_ENTRIES - 2,
+			(struct fo_rule){ends[i] - 0x100, SP_REG, 8, UNDEFINED, 0, CALL, 0});
+		fo_rule(&o, FO_ENTRIES - 1,
+			(struct fo_rule){ends[i], 11, 8, UNDEFINED, 0, CALL, 0});
+		err = fo_derive(&o);
+		ck_assert_msg(!err, "%s", err ? err->message : "");
+		fo_deinit(&o);
+	}
+}
+END_TEST
+
+START_TEST(too_few_functions)
+{
+	fo_init(&o, FO_SIGNAL);
+	for (unsigned n = 4; n < FO_FUNCTIONS; n++)
+		memset(fk_host(&o.f, fo_function(n)), 0xcc, FO_FUNCTION_LEN);
+	refused("only 4 functions begin with known code");
+	fo_deinit(&o);
+}
+END_TEST
+
+/* A register that no code uses gets no number, and a rule that refers to it is unusable. */
+START_TEST(a_register_that_is_not_known)
+{
+	start(FO_SIGNAL);
+	fo_rule(&o, 0, (struct fo_rule){FUNCTION(0), DX, 8, UNDEFINED, 0, CALL, 0});
+	word(SP, INSIDE(0));
+	word(SP + 8, INSIDE(1));
+	expect(1, INSIDE(0));
+	ck_assert(early);
+	end();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+	tcase_add_test(tc, entries_that_contradict_the_code);
+	tcase_add_test(tc, entries_beyond_the_image);
+	tcase_add_test(tc, too_few_functions);
+	tcase_add_test(tc, a_register_that_is_not_known);
 	tcase_add_test(tc, calls_up_to_the_end);
 	tcase_add_test(tc, text_is_told_from_its_base);
 	tcase_add_test(tc, a_call_at_the_end_of_its_function);
 	tcase_add_test(tc, through_an_interrupt);
+	tcase_add_test(tc, an_end_in_the_middle_of_a_stack);
 	tcase_add_test(tc, user_code_is_the_end);
 	tcase_add_test(tc, the_hardwares_part_of_the_registers);
 	tcase_add_test(tc, registers_that_only_interrupts_have);
-	tcase_add_test(tc, frames_found_by_the_frame_pointer);
+	tcase_add_loop_test(tc, frames_found_by_the_frame_pointer, 0, 2);
 	tcase_add_test(tc, the_bit_says_whether_an_address_is_exact);
 	tcase_add_test(tc, the_older_end);
 	tcase_add_test(tc, code_that_was_freed);

@@ -1,6 +1,8 @@
-/* ftrace records and modules of a kernel made of data, right and unfriendly. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ftrace records and modules of a kernel made of data, valid and hostile. */
 #include <check.h>
 
+#include "kernel/cancel.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_sites.h"
 
@@ -67,6 +69,43 @@ START_TEST(groups_in_the_list_s_order)
 }
 END_TEST
 
+START_TEST(sites_are_found_by_name)
+{
+	static const size_t third[] = {0, 1, SIZE_MAX};
+	size_t at = 0;
+
+	GROUP({FK_BASE + 0x200, 0}, {FK_BASE + 0x204, 0}, {FK_BASE, 0}, {FK_BASE + 0x100, 0});
+	read_sites();
+	ck_assert(s.f.k.sites.chain_heads);
+	for (size_t i = 0; i < HV_ARRAY_LEN(third); i++) {
+		at = hv_sites_named(&s.f.k.sites, "third", i);
+		ck_assert_uint_eq(at, third[i]);
+	}
+	ck_assert_uint_eq(hv_sites_named(&s.f.k.sites, "second", 0), 3);
+	ck_assert_uint_eq(hv_sites_named(&s.f.k.sites, "second", 4), SIZE_MAX);
+	ck_assert_uint_eq(hv_sites_named(&s.f.k.sites, "fourth", 0), SIZE_MAX);
+	hv_sites_leave_out(&s.f.k.sites,
+			   (struct hv_gva_range){hv_gva(FK_BASE), hv_gva(FK_BASE + 1)});
+	ck_assert_uint_eq(hv_sites_named(&s.f.k.sites, "second", 0), 2);
+	ck_assert_uint_eq(hv_sites_named(&s.f.k.sites, "first", 0), SIZE_MAX);
+}
+END_TEST
+
+START_TEST(what_the_guest_uses_is_read_again)
+{
+	static const struct fs_record later[] = {
+		{FK_BASE, 0}, {FK_BASE + 0x80000, 0}, {FK_BASE + 0x100, 1}};
+	uint64_t page =
+		GROUP({FK_BASE, FS_ENABLED | 1}, {FK_BASE + 0x80000, 0}, {FK_BASE + 0x100, 0});
+
+	read_sites();
+	ck_assert(s.f.k.sites.list[0].busy && !s.f.k.sites.list[1].busy);
+	memcpy(fk_host(&s.f, *(uint64_t *)fk_host(&s.f, page + 8)), later, sizeof(later));
+	ck_assert_ptr_null(hv_sites_read_busy(&s.f.k.core, &s.f.k.sites));
+	ck_assert(!s.f.k.sites.list[0].busy && s.f.k.sites.list[1].busy);
+}
+END_TEST
+
 START_TEST(init_code_is_left_out)
 {
 	GROUP({FK_BASE, 0}, {FK_BASE + 0x80000, 0}, {FK_BASE + 0x80ffb, 0}, {FK_BASE + 0x81000, 0});
@@ -104,7 +143,7 @@ START_TEST(same_without_btf)
 }
 END_TEST
 
-/* Without the text in the kernel, it shows the name of whatever is before. */
+/* A kernel without that text shows the name of the symbol before it. */
 START_TEST(weak_leftovers_have_a_name_where_the_kernel_gives_one)
 {
 	GROUP({FK_BASE + 0x30, 0}, {FK_BASE + 0x100, 0});
@@ -127,7 +166,7 @@ START_TEST(weak_leftovers_are_invalid_where_the_kernel_says_so)
 }
 END_TEST
 
-/* A kernel with endbr64 before its sites: 4 is still the function's own. */
+/* In a kernel with endbr64 before its sites, offset 4 is still in the function's own entry. */
 START_TEST(a_site_behind_endbr_is_valid)
 {
 	fk_str(&s.f, fk_alloc(&s.f, 64), "__ftrace_invalid_address__");
@@ -234,14 +273,13 @@ START_TEST(unfriendly_modules_are_refused)
 	check_refused(hv_modules_read(&s.f.k.core, &modules), "module 'm': 268435456 symbols");
 	fk_u32(&s.f, kallsyms + 8, 8);
 	fk_u32(&s.f, symtab + sizeof(Elf64_Sym), 0xfffffff0);
-	check_refused(hv_modules_read(&s.f.k.core, &modules), "a name at 4294967280");
+	check_refused(hv_modules_read(&s.f.k.core, &modules), "name is at 4294967280");
 	fk_u32(&s.f, symtab + sizeof(Elf64_Sym), 1);
 	fk_u32(&s.f, module + FS_TEXT + 12, 0xffffffff);
 	check_refused(hv_modules_read(&s.f.k.core, &modules), "text");
 }
 END_TEST
 
-/* The last name ends where the mapped memory does. */
 START_TEST(a_function_is_found_by_its_name)
 {
 	struct hv_site list[] = {
@@ -253,12 +291,13 @@ START_TEST(a_function_is_found_by_its_name)
 	};
 	const struct hv_sites sites = {.list = list, .nr = HV_ARRAY_LEN(list)};
 
-	ck_assert_uint_eq(hv_sites_find(&sites, "switch_to", false), 4);
-	ck_assert_uint_eq(hv_sites_find(&sites, "switch_to", true), 3);
-	ck_assert_uint_eq(hv_sites_find(&sites, "switch", true), SIZE_MAX);
+	ck_assert_uint_eq(hv_sites_find(&sites, "switch_to", HV_SITE_NAME_EXACT), 4);
+	ck_assert_uint_eq(hv_sites_find(&sites, "switch_to", HV_SITE_NAME_OR_CLONE), 3);
+	ck_assert_uint_eq(hv_sites_find(&sites, "switch", HV_SITE_NAME_OR_CLONE), SIZE_MAX);
 }
 END_TEST
 
+/* The last name ends where the mapped memory does. */
 START_TEST(strings_may_end_with_their_page)
 {
 	uint64_t module = fs_module(&s, "m", 0, FK_MODULES, 0x1000,
@@ -275,10 +314,96 @@ START_TEST(strings_may_end_with_their_page)
 }
 END_TEST
 
+/* A module with NR symbols, the names of which are ends of one string of LEN letters. */
+static void module_of_suffixes(uint32_t nr, uint32_t len)
+{
+	uint64_t module = fs_module(&s, "m", 0, FK_MODULES, 0x1000, symbols, 1), kallsyms;
+	uint64_t symtab = fk_alloc(&s.f, (nr + 1) * sizeof(Elf64_Sym));
+	uint64_t strtab = fk_alloc(&s.f, len + 1), typetab = fk_alloc(&s.f, nr + 1);
+
+	memset(fk_host(&s.f, strtab), 'a', len);
+	*fk_host(&s.f, strtab + len) = '\0';
+	for (uint32_t i = 1; i <= nr; i++) {
+		Elf64_Sym sym = {.st_name = i % len, .st_shndx = 1, .st_value = FK_MODULES};
+
+		memcpy(fk_host(&s.f, symtab + i * sizeof(sym)), &sym, sizeof(sym));
+		*fk_host(&s.f, typetab + i) = 't';
+	}
+	memcpy(&kallsyms, fk_host(&s.f, module + FS_KALLSYMS), 8);
+	fk_u64(&s.f, kallsyms, symtab);
+	fk_u32(&s.f, kallsyms + 8, nr + 1);
+	fk_u64(&s.f, kallsyms + 16, strtab);
+	fk_u64(&s.f, kallsyms + 24, typetab);
+}
+
+/* They are cut in the same way as by the kernel. */
+START_TEST(names_of_modules_are_cut)
+{
+	module_of_suffixes(1000, 100000);
+	read_modules();
+	ck_assert_uint_eq(s.f.k.modules.list[0].symbols.nr, 1000);
+	for (size_t i = 0; i < 1000; i++)
+		ck_assert_uint_eq(strlen(s.f.k.modules.list[0].symbols.by_addr[i].name),
+				  HV_SYMBOL_NAME_MAX - 1);
+}
+END_TEST
+
+START_TEST(names_of_modules_have_room_for_so_many_bytes)
+{
+	struct hv_modules modules;
+
+	module_of_suffixes(70000, 2000000);
+	check_refused(hv_modules_read(&s.f.k.core, &modules), "module 'm': names: there is room");
+}
+END_TEST
+
+START_TEST(names_of_sites_have_room_for_so_many_bytes)
+{
+	const unsigned nr = 70000;
+	struct fs_record *records = hv_alloc(nr * sizeof(*records));
+	struct hv_sites sites;
+
+	module_of_suffixes(1, 1000);
+	read_modules();
+	for (unsigned i = 0; i < nr; i++)
+		records[i].ip = FK_MODULES;
+	fs_group(&s, records, nr);
+	free(records);
+	check_refused(read_all_sites(&sites), "have more than 33554432 bytes");
+}
+END_TEST
+
+static bool is_cancelled(void *ctx)
+{
+	return !(*(unsigned *)ctx)--;
+}
+
+START_TEST(reading_is_interrupted)
+{
+	struct hv_modules modules;
+	struct hv_sites sites;
+	unsigned after = 0;
+
+	fs_module(&s, "m", 0, FK_MODULES, 0x1000, symbols, 7);
+	GROUP({FK_BASE + 0x10, 0});
+	hv_cancel_when(is_cancelled, &after);
+	check_refused(hv_modules_read(&s.f.k.core, &modules), "interrupted");
+	after = 0;
+	check_refused(read_all_sites(&sites), "interrupted");
+	hv_cancel_when(NULL, NULL);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, groups_in_the_list_s_order);
+	tcase_add_test(tc, sites_are_found_by_name);
+	tcase_add_test(tc, names_of_modules_are_cut);
+	tcase_add_test(tc, names_of_modules_have_room_for_so_many_bytes);
+	tcase_add_test(tc, names_of_sites_have_room_for_so_many_bytes);
+	tcase_add_test(tc, reading_is_interrupted);
+	tcase_add_test(tc, what_the_guest_uses_is_read_again);
 	tcase_add_test(tc, init_code_is_left_out);
 	tcase_add_test(tc, init_code_is_there_until_it_is_left_out);
 	tcase_add_test(tc, same_without_btf);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The table of symbols: order, names, aliases. */
 #include <check.h>
 
@@ -77,7 +78,7 @@ START_TEST(an_empty_table_knows_nothing)
 }
 END_TEST
 
-/* Names alike in their first bytes, one the head of the other. */
+/* Names that begin alike, and names that others begin with. */
 START_TEST(finds_every_name)
 {
 	static char names[2000][24];
@@ -101,8 +102,38 @@ START_TEST(finds_every_name)
 }
 END_TEST
 
+/* Per-CPU symbols, then kernel symbols as dense and as far apart as a guest likes, with aliases.
+ * _i: how far apart. */
+START_TEST(every_address_has_the_symbol_below_it)
+{
+	struct hv_symbol list[500];
+	uint64_t at = UINT64_C(0xffffffff80000000), random = 1;
+	struct hv_symbols s;
+
+	for (size_t i = 0; i < 500; i++) {
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		list[i] = (struct hv_symbol){hv_gva(i < 20 ? i * 64 : at), "a", 't'};
+		at += i % 5 == 0 ? 0 : (random >> 33) % (UINT64_C(16) << _i);
+	}
+	s = table(list, 500);
+	for (size_t i = 0; i < 500; i++)
+		for (int off = -1; off <= 1; off++) {
+			uint64_t addr = list[i].addr.v + (uint64_t)(int64_t)off;
+			const struct hv_symbol *expected = NULL;
+
+			for (size_t j = 0; j < 500; j++)
+				if (list[j].addr.v <= addr &&
+				    (!expected || list[j].addr.v > expected->addr.v))
+					expected = &s.by_addr[j];
+			ck_assert_ptr_eq(hv_symbols_at(&s, hv_gva(addr)), expected);
+		}
+	hv_symbols_deinit(&s);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+	tcase_add_loop_test(tc, every_address_has_the_symbol_below_it, 0, 18);
 	tcase_add_test(tc, equal_addresses_keep_their_order);
 	tcase_add_test(tc, finds_first_of_a_name);
 	tcase_add_test(tc, an_address_is_the_first_alias);

@@ -1,6 +1,8 @@
-/* Tasks and their stacks, of a kernel made of data: what is live on which stack. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tasks and their stacks, in a kernel made of data: the live part of each stack. */
 #include <check.h>
 
+#include "kernel/orc_form.h"
 #include "kernel/tasks.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/fake_tasks.h"
@@ -32,7 +34,7 @@ static void teardown(void)
 	ft_deinit(&t);
 }
 
-static enum hv_scan scan_how = HV_SCAN_CALLS;
+static struct hv_scan_for wanted = {.range = {{WANTED}, {WANTED + 0x1000}}};
 
 static size_t scan(void)
 {
@@ -41,12 +43,7 @@ static size_t scan(void)
 
 	free(where);
 	where = NULL;
-	err = hv_stacks_scan(
-		&t.f.k,
-		&(struct hv_scan_for){
-			.range = (struct hv_gva_range){hv_gva(WANTED), hv_gva(WANTED + 0x1000)},
-			.how = scan_how},
-		regs, 2, &nr, &where);
+	err = hv_stacks_scan(&t.f.k, &wanted, regs, 2, &nr, &where);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	ck_assert((nr == 0) == (where == NULL));
 	return nr;
@@ -138,7 +135,7 @@ START_TEST(user_code_has_nothing_on_the_kernel_stack)
 	ft_current(&t, 0, task);
 	ft_push(&t, task, SLEEP_FROM + 8, WANTED);
 	ck_assert_uint_eq(scan(), 0);
-	/* whatever its sp says */
+	/* whatever its sp is */
 	regs[0].sp = hv_gva(ft_stack(&t, task));
 	ck_assert_uint_eq(scan(), 0);
 	/* the first instructions of a system call, still on the user's sp */
@@ -161,7 +158,7 @@ START_TEST(a_running_stack_is_live_from_the_vcpu_s_sp)
 }
 END_TEST
 
-/* The interrupt stack's last word links to the stack before. */
+/* The last word of the interrupt stack links to the stack before. */
 START_TEST(an_interrupt_stack_links_to_the_task_s)
 {
 	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM), top = t.irq_stacks[1] + FT_IRQ;
@@ -179,7 +176,7 @@ START_TEST(an_interrupt_stack_links_to_the_task_s)
 }
 END_TEST
 
-START_TEST(an_nmi_comes_from_an_interrupt_comes_from_a_task)
+START_TEST(an_nmi_in_an_interrupt_leads_to_the_task)
 {
 	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM), top = t.irq_stacks[0] + FT_IRQ;
 	uint64_t nmi = t.estacks[0] + FT_NMI + FT_ESTACK;
@@ -208,7 +205,7 @@ START_TEST(words_of_an_interrupt_say_nothing_of_sleeping_tasks)
 }
 END_TEST
 
-/* Between the change of stacks and that of `current`, the previous task sleeps already. */
+/* Between the change of the stack and that of `current`, the previous task is asleep already. */
 static uint64_t prepare_switch(uint64_t *ret_next)
 {
 	uint64_t previous = ft_process(&t, 71, "previous", SLEEP_FROM);
@@ -250,7 +247,7 @@ START_TEST(a_vcpu_on_no_known_stack_is_found)
 	kernel_at(1, FK_END - 0x1000);
 	ck_assert_uint_eq(scan(), 1);
 	ck_assert_str_eq(where, "vCPU 1 on an unknown stack (sp 0xffffffff817ff000)");
-	/* one that was never started has none */
+	/* a vCPU that was never started has no stack */
 	regs[1].levels = 0;
 	ck_assert_uint_eq(scan(), 0);
 }
@@ -265,7 +262,7 @@ START_TEST(a_vcpu_in_another_kernel_is_found)
 }
 END_TEST
 
-/* A running task that has left the lists. */
+/* A task that runs and has left the lists. */
 START_TEST(a_current_task_is_known_from_its_cpu)
 {
 	uint64_t task = ft_task(&t, 99, 99, "exiting", SLEEP_FROM);
@@ -308,18 +305,136 @@ START_TEST(a_left_over_of_an_interrupt_does_not_count)
 {
 	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
 
-	scan_how = HV_SCAN_INTERRUPTED;
+	wanted.how = HV_SCAN_INTERRUPTED;
 	ft_push(&t, task, SLEEP_FROM + 64, WANTED);
 	ck_assert_uint_eq(scan(), 0);
 	/* switched out where that interrupt ended */
 	ft_push(&t, task, SLEEP_FROM + 16, FT_PREEMPTING + 8);
 	ck_assert_uint_eq(scan(), 1);
-	/* the function after it is not it, and what is above came before */
+	/* nor is it the function behind it; words further up are older */
 	ft_push(&t, task, SLEEP_FROM + 16, FT_PREEMPTING + 0x100);
 	ft_push(&t, task, SLEEP_FROM + 80, FT_PREEMPTING + 8);
 	ck_assert_uint_eq(scan(), 0);
-	scan_how = HV_SCAN_CALLS;
+	wanted.how = HV_SCAN_CALLS;
 	ck_assert_uint_eq(scan(), 1);
+}
+END_TEST
+
+/* The kernel's reader, which such code calls, switched to another task by itself. */
+START_TEST(a_sleeper_in_code_that_calls)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+
+	wanted.how = HV_SCAN_INTERRUPTED;
+	wanted.calling = (struct hv_gva_range){hv_gva(WANTED + 0x800), hv_gva(WANTED + 0x900)};
+	ft_push(&t, task, SLEEP_FROM + 64, WANTED + 0x900);
+	ck_assert_uint_eq(scan(), 0);
+	ft_push(&t, task, SLEEP_FROM + 64, WANTED + 0x805);
+	ck_assert_uint_eq(scan(), 1);
+}
+END_TEST
+
+/* Functions of 0x100 bytes with a rule each, by registers that need no deriving. */
+#define FUNCTION(n) (FK_BASE + 0x1000 + 0x100 * (n))
+#define INSIDE(n)   (FUNCTION(n) + 0x80)
+
+enum { SWITCHES = 0, CALLED, INTERRUPTED, STARTS, UNRULED, NR_FUNCTIONS };
+
+static void add_orc(void)
+{
+	static const struct {
+		int16_t sp_off;
+		uint8_t type;
+	} rules[NR_FUNCTIONS] = {
+		[SWITCHES] = {16, 2}, [CALLED] = {8, 2}, [INTERRUPTED] = {0, 3}, [STARTS] = {0, 1}};
+	struct hv_kernel_core *core = &t.f.k.core;
+	uint64_t ips = fk_alloc(&t.f, 4 * NR_FUNCTIONS), entries = fk_alloc(&t.f, 6 * NR_FUNCTIONS);
+
+	for (unsigned i = 0; i < NR_FUNCTIONS; i++) {
+		uint16_t words[3] = {(uint16_t)rules[i].sp_off, 0,
+				     (uint16_t)(2 | rules[i].type << 8)};
+
+		words[2] |= (uint16_t)((rules[i].type == 3) << 11);
+		fk_u32(&t.f, ips + 4 * i, (uint32_t)(FUNCTION(i) - (ips + 4 * i)));
+		memcpy(fk_host(&t.f, entries + 6 * i), words, 6);
+	}
+	fk_symbol(&t.f, "__start_orc_unwind_ip", ips);
+	fk_symbol(&t.f, "__stop_orc_unwind_ip", ips + 4 * NR_FUNCTIONS);
+	fk_symbol(&t.f, "__start_orc_unwind", entries);
+	fk_symbol(&t.f, "__stop_orc_unwind", entries + 6 * NR_FUNCTIONS);
+	hv_symbols_index(&core->symbols);
+	core->orc = hv_alloc(sizeof(*core->orc));
+	*core->orc = (struct hv_orc_form){
+		.entry_bytes = 6,
+		.sp_offset = {0, 16},
+		.bp_offset = {16, 16},
+		.sp_reg = {32, 4},
+		.bp_reg = {36, 4},
+		.type = {40, 3},
+		.signal = {43, 1},
+		.sp_regs = {0, 1, 2},
+	};
+}
+
+/* A task that was switched out by SWITCHES, which CALLED called. RET: where the return address of
+ * CALLED is. */
+static uint64_t sleeper(uint64_t *ret)
+{
+	uint64_t task = ft_process(&t, 71, "cat", SLEEP_FROM);
+
+	ft_push(&t, task, SLEEP_FROM + 48, INSIDE(SWITCHES));
+	ft_push(&t, task, SLEEP_FROM + 56 + 8, INSIDE(CALLED));
+	*ret = SLEEP_FROM + 56 + 16;
+	return task;
+}
+
+/* Words that are in no frame do not count. */
+START_TEST(frames_of_a_sleeper)
+{
+	uint64_t at, task;
+
+	add_orc();
+	wanted.how = HV_SCAN_INTERRUPTED;
+	task = sleeper(&at);
+	ft_push(&t, task, at, INSIDE(STARTS));
+	ft_push(&t, task, SLEEP_FROM + 56, WANTED);
+	ft_push(&t, task, SLEEP_FROM, FT_PREEMPTING + 8);
+	ft_push(&t, task, at + 8 + 128, WANTED);
+	ck_assert_uint_eq(scan(), 0);
+	/* an interrupt came in the code, and the other word still does not count */
+	ft_push(&t, task, at, INSIDE(INTERRUPTED));
+	ft_push(&t, task, at + 8 + 152, ft_stack(&t, task) + at + 0x100);
+	ck_assert_uint_gt(scan(), 0);
+	/* frames that cannot be followed */
+	ft_push(&t, task, at, INSIDE(UNRULED));
+	ck_assert_uint_gt(scan(), 0);
+	free(t.f.k.core.orc);
+}
+END_TEST
+
+static bool caller_is(void *ctx, struct hv_gva at, struct hv_gva *ret)
+{
+	*ret = hv_gva(INSIDE(STARTS));
+	return at.v == *(uint64_t *)ctx;
+}
+
+/* The handler of a graph is in place of a return address. */
+START_TEST(a_sleeper_with_a_replaced_return_address)
+{
+	uint64_t at, task, slot;
+
+	add_orc();
+	task = sleeper(&at);
+	slot = ft_stack(&t, task) + at;
+	ft_push(&t, task, at, WANTED + 8);
+	wanted.how = HV_SCAN_INTERRUPTED;
+	ck_assert_uint_gt(scan(), 0);
+	wanted.find_caller = caller_is;
+	wanted.ctx = &slot;
+	ck_assert_uint_eq(scan(), 0);
+	slot += 8;
+	ck_assert_uint_gt(scan(), 0);
+	free(t.f.k.core.orc);
 }
 END_TEST
 
@@ -360,7 +475,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, user_code_has_nothing_on_the_kernel_stack);
 	tcase_add_test(tc, a_running_stack_is_live_from_the_vcpu_s_sp);
 	tcase_add_test(tc, an_interrupt_stack_links_to_the_task_s);
-	tcase_add_test(tc, an_nmi_comes_from_an_interrupt_comes_from_a_task);
+	tcase_add_test(tc, an_nmi_in_an_interrupt_leads_to_the_task);
 	tcase_add_test(tc, words_of_an_interrupt_say_nothing_of_sleeping_tasks);
 	tcase_add_test(tc, in_a_switch_the_previous_task_counts);
 	tcase_add_test(tc, in_an_nmi_in_a_switch_the_previous_task_counts);
@@ -369,6 +484,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_current_task_is_known_from_its_cpu);
 	tcase_add_test(tc, a_queued_task_is_known_from_its_cpu);
 	tcase_add_test(tc, a_left_over_of_an_interrupt_does_not_count);
+	tcase_add_test(tc, a_sleeper_in_code_that_calls);
+	tcase_add_test(tc, frames_of_a_sleeper);
+	tcase_add_test(tc, a_sleeper_with_a_replaced_return_address);
 	tcase_add_test(tc, stacks_that_are_gone_are_empty);
 	tcase_add_test(tc, stacks_that_cannot_be_read_are_an_error);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Small ELF files written with libelf, read back as a vmlinux. */
 #include "kernel/vmlinux.h"
 
@@ -142,7 +143,7 @@ static void write_file(struct elf_file f)
 	write_sections(&f);
 	if (f.with_symbols)
 		write_symbols(&f, syms);
-	/* its own name must be in it before its size is taken: room is made first */
+	/* the name of this section must be in the table before its size is taken */
 	text_str(&f.names, ".shstrtab");
 	names = section(&f, "", (GElf_Shdr){.sh_type = SHT_STRTAB}, f.names.data, f.names.len_bytes,
 			ELF_T_BYTE);
@@ -264,7 +265,7 @@ START_TEST(refuses_other_files)
 }
 END_TEST
 
-/* Cut anywhere, the file gives an error or less, never a fault. */
+/* A file that is cut anywhere gives an error or less information, never a fault. */
 START_TEST(survives_truncation)
 {
 	off_t len;

@@ -1,4 +1,5 @@
-/* The patcher over a machine that is an array: what it writes, when, and what it leaves after an
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The patcher, on a machine that is an array: what it writes and when, and what it leaves after an
  * error. */
 #include <check.h>
 #include <stdlib.h>
@@ -26,10 +27,12 @@ static struct machine {
 	bool journal_spoilt;
 	unsigned nr_holds;
 	size_t nr_text_writes;
-	size_t fail_after;	 /* text writes; the next one fails */
-	unsigned slow_us;	 /* each call that writes text takes: batches stay small */
-	unsigned hold_times_out; /* the hold of this number has ended by itself */
-	uint64_t held_ns;	 /* how long each hold is said to stand */
+	size_t fail_after; /* the text write that follows so many others fails */
+	unsigned slow_us;  /* the time that each call for text takes, so that batches stay small */
+	unsigned hold_times_out; /* the hold with this number ends by itself */
+	size_t hold_writes;	 /* in this hold */
+	size_t hold_writes_max;	 /* a hold with more of them ends by itself, unless 0 */
+	uint64_t held_ns;	 /* the age that each hold is said to have */
 } machine;
 
 static uint8_t *region_memory;
@@ -48,16 +51,6 @@ static struct hv_err *mem_read(void *self, struct hv_gpa gpa, void *buf, size_t 
 	return NULL;
 }
 
-static struct hv_err *mem_write(void *self, struct hv_gpa gpa, const void *buf, size_t len)
-{
-	struct machine *m = self;
-
-	ck_assert_uint_eq(m->held, 1);
-	ck_assert_uint_le(gpa.v + len, MEM_LEN);
-	memcpy(m->mem + gpa.v, buf, len);
-	return NULL;
-}
-
 static struct hv_err *hold_begin(void *self, uint64_t max_ns)
 {
 	struct machine *m = self;
@@ -65,6 +58,7 @@ static struct hv_err *hold_begin(void *self, uint64_t max_ns)
 	ck_assert_uint_gt(max_ns, 0);
 	ck_assert_uint_eq(m->held, 0);
 	m->held = 1;
+	m->hold_writes = 0;
 	m->nr_holds++;
 	return NULL;
 }
@@ -74,7 +68,8 @@ static struct hv_err *hold_end(void *self)
 	struct machine *m = self;
 
 	m->held = 0;
-	if (m->hold_times_out == m->nr_holds)
+	if (m->hold_times_out == m->nr_holds ||
+	    (m->hold_writes_max && m->hold_writes > m->hold_writes_max))
 		return hv_err_new(ETIMEDOUT, "the hold had ended");
 	return NULL;
 }
@@ -95,7 +90,7 @@ static struct hv_err *hold_registers(void *self, struct hv_vcpu_regs *ret)
 }
 
 /* The journal in the region knows every write before it is made. */
-static bool journalled(const struct hv_text_write *w)
+static bool journalled(const struct hv_hold_write *w)
 {
 	const struct hv_journal_entry *e = hv_region_journal(&region);
 
@@ -107,12 +102,13 @@ static bool journalled(const struct hv_text_write *w)
 	return false;
 }
 
-static struct hv_err *hold_write_text(void *self, const struct hv_text_write *writes, size_t nr)
+static struct hv_err *hold_write(void *self, const struct hv_hold_write *writes, size_t nr)
 {
 	struct machine *m = self;
 
 	ck_assert_uint_eq(m->held, 1);
 	usleep(m->slow_us);
+	m->hold_writes += nr;
 	for (size_t i = 0; i < nr; i++) {
 		if (m->nr_text_writes++ == m->fail_after)
 			return hv_err_new(EIO, "the stub did not answer");
@@ -124,12 +120,11 @@ static struct hv_err *hold_write_text(void *self, const struct hv_text_write *wr
 
 static const struct hv_guest_ops ops = {
 	.read = mem_read,
-	.write = mem_write,
 	.hold_begin = hold_begin,
 	.hold_end = hold_end,
 	.held_ns = held_ns,
 	.hold_registers = hold_registers,
-	.hold_write_text = hold_write_text,
+	.hold_write = hold_write,
 };
 
 static void put_entry(uint64_t table, unsigned level, uint64_t gva, uint64_t to)
@@ -175,7 +170,7 @@ static void tear_down(void)
 	free(region_memory);
 }
 
-/* nop -> call at the NRth site. */
+/* Changes the nop at the NRth site to a call. */
 static struct hv_change patch(unsigned nr)
 {
 	uint64_t off = 16ULL * nr;
@@ -215,7 +210,7 @@ START_TEST(apply_and_undo)
 	ck_assert_uint_eq(changes[0].gpa.v, TEXT_GPA + 16); /* sorted */
 	check_bytes(&changes[0], changes[0].to);
 	check_bytes(&changes[1], changes[1].to);
-	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 2);
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 2);
 	ck_assert(hv_patcher_old_bytes(patcher, changes[0].gpa, old_bytes));
 	ck_assert_mem_eq(old_bytes, nop, sizeof(nop));
 	ck_assert(!hv_patcher_old_bytes(patcher, hv_gpa(TEXT_GPA), old_bytes));
@@ -223,7 +218,7 @@ START_TEST(apply_and_undo)
 	undo_all();
 	check_bytes(&changes[0], nop);
 	check_bytes(&changes[1], nop);
-	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 0);
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 0);
 	for (unsigned i = 0; i < hv_region_header(&region)->nr_entries; i++)
 		ck_assert_uint_eq(hv_region_journal(&region)[i].state, HV_JOURNAL_FREE);
 }
@@ -238,11 +233,11 @@ START_TEST(a_changed_site_is_refused_alone)
 	ck_assert(changes[0].refused && !changes[1].refused);
 	ck_assert_uint_eq(machine.mem[TEXT_GPA], 0xcc);
 	check_bytes(&changes[1], changes[1].to);
-	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 1);
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 1);
 }
 END_TEST
 
-START_TEST(a_site_a_vcpu_stands_in_is_refused)
+START_TEST(a_site_with_a_vcpu_inside_is_refused)
 {
 	struct hv_change changes[] = {patch(0), patch(1)};
 
@@ -253,7 +248,7 @@ START_TEST(a_site_a_vcpu_stands_in_is_refused)
 }
 END_TEST
 
-START_TEST(an_error_leaves_every_byte)
+START_TEST(after_an_error_every_byte_is_as_before)
 {
 	struct hv_change changes[1000];
 	struct hv_err *err;
@@ -270,7 +265,7 @@ START_TEST(an_error_leaves_every_byte)
 	ck_assert_uint_gt(machine.nr_holds, 2);
 	ck_assert_uint_eq(machine.held, 0);
 	ck_assert_mem_eq(before, machine.mem + TEXT_GPA, TEXT_LEN);
-	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 0);
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 0);
 }
 END_TEST
 
@@ -292,12 +287,13 @@ START_TEST(an_error_of_an_undo_can_be_undone)
 	ck_assert_ptr_nonnull(err);
 	ck_assert_ptr_nonnull(strstr(err->message, "nothing was changed"));
 	hv_err_free(err);
-	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 1000);
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 1000);
 	undo_all();
 }
 END_TEST
 
-/* Many holds would not make any of them shorter. */
+/* Holds are long because stops are slow, so more and smaller batches would not make them shorter.
+ */
 START_TEST(slow_stops_do_not_make_small_batches)
 {
 	struct hv_change changes[3000];
@@ -306,11 +302,11 @@ START_TEST(slow_stops_do_not_make_small_batches)
 		changes[i] = patch(i);
 	machine.held_ns = 15 * 1000 * 1000;
 	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 3000));
-	ck_assert_uint_le(machine.nr_holds, 20); /* 46 of the least; 4 on an idle host */
+	ck_assert_uint_le(machine.nr_holds, 20); /* 46 of the smallest size; 4 on an idle host */
 }
 END_TEST
 
-START_TEST(a_hold_that_ended_by_itself_is_undone)
+START_TEST(changes_of_a_hold_that_ended_by_itself_are_undone)
 {
 	struct hv_change changes[] = {patch(0), patch(1)};
 	struct hv_err *err;
@@ -322,7 +318,27 @@ START_TEST(a_hold_that_ended_by_itself_is_undone)
 	hv_err_free(err);
 	ck_assert_mem_eq(machine.mem + TEXT_GPA, nop, sizeof(nop));
 	ck_assert_mem_eq(machine.mem + TEXT_GPA + 16, nop, sizeof(nop));
-	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 0);
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 0);
+}
+END_TEST
+
+/* The host is too slow for as many changes in a hold as the first one had. */
+START_TEST(an_undo_whose_hold_ended_by_itself_is_tried_in_smaller_batches)
+{
+	struct hv_change changes[200];
+	struct hv_err *err;
+
+	for (unsigned i = 0; i < 200; i++)
+		changes[i] = patch(i);
+	machine.hold_writes_max = 64;
+	err = hv_patcher_apply(patcher, changes, 200);
+	ck_assert(err && err->code == ETIMEDOUT);
+	ck_assert_msg(strstr(err->message, "nothing was changed") != NULL, "%s", err->message);
+	ck_assert_uint_eq(err->facts & HV_ERR_NEEDS_RECOVERY, 0);
+	hv_err_free(err);
+	for (unsigned i = 0; i < 200; i++)
+		ck_assert_mem_eq(machine.mem + TEXT_GPA + 16 * i, nop, sizeof(nop));
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 0);
 }
 END_TEST
 
@@ -338,7 +354,7 @@ START_TEST(an_undo_leaves_what_the_guest_changed)
 	ck_assert(undo[0].refused);
 	free(undo);
 	ck_assert_uint_eq(machine.mem[TEXT_GPA], 0xcc);
-	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 1);
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 1);
 }
 END_TEST
 
@@ -355,14 +371,15 @@ START_TEST(module_text_is_translated_again)
 	change = patch(0);
 	change.gva = hv_gva(MODULE_GVA);
 	change.gpa = hv_gpa(MODULE_GPA);
-	put_entry(0x4000, 1, MODULE_GVA, 0x50000); /* unloaded, and another module came */
+	put_entry(0x4000, 1, MODULE_GVA, 0x50000); /* unloaded, and another module was loaded */
 	ck_assert_ptr_null(hv_patcher_apply(patcher, &change, 1));
 	ck_assert(change.refused);
 	ck_assert_mem_eq(machine.mem + MODULE_GPA, nop, sizeof(nop));
 }
 END_TEST
 
-/* How a module can go: unmapped, other memory in its place, loaded anew into the same. */
+/* The ways in which a module can be removed: it is unmapped, other memory is in its place, or it
+ * was loaded again into the same memory. */
 static const struct {
 	uint64_t entry_to;
 	bool old_bytes;
@@ -388,12 +405,12 @@ START_TEST(what_the_guest_took_away_is_forgotten)
 	if (gone[_i].old_bytes)
 		memcpy(machine.mem + MODULE_GPA, nop, sizeof(nop));
 	hv_patcher_forget_gone(patcher);
-	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 1 + gone[_i].left);
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 1 + gone[_i].left);
 }
 END_TEST
 
-/* Two modules reloaded in another order get each other's pages: the text is new, and lies elsewhere
- * than the journal's entry of that memory says. */
+/* Two modules that are loaded again in the other order get each other's pages. Their text is new,
+ * and it is mapped at another address than the journal's entry for this memory has. */
 START_TEST(memory_of_a_freed_module_is_undone_where_it_is_now)
 {
 	const uint64_t other_gva = MODULE_GVA + 0x1000;
@@ -414,7 +431,7 @@ START_TEST(memory_of_a_freed_module_is_undone_where_it_is_now)
 
 	undo_all();
 	ck_assert_mem_eq(machine.mem + MODULE_GPA, nop, sizeof(nop));
-	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 0);
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 0);
 }
 END_TEST
 
@@ -426,14 +443,14 @@ START_TEST(a_freed_module_is_forgotten)
 	changes[1].gpa = hv_gpa(MODULE_GPA);
 	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 2));
 	hv_patcher_forget_gone(patcher);
-	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 2);
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 2);
 
 	put_entry(0x4000, 1, MODULE_GVA, 0x50000);
 	hv_patcher_forget_gone(patcher);
-	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 1);
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 1);
 	undo_all();
 	ck_assert_mem_eq(machine.mem + TEXT_GPA, nop, sizeof(nop));
-	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 0);
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 0);
 }
 END_TEST
 
@@ -444,13 +461,13 @@ START_TEST(text_that_will_be_freed_is_forgotten)
 
 	ck_assert_ptr_null(hv_patcher_apply(patcher, changes, 3));
 	hv_patcher_forget(patcher, (struct hv_gva_range){changes[1].gva, changes[2].gva});
-	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 2);
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 2);
 	memcpy(machine.mem + changes[1].gpa.v, poison, sizeof(nop));
 	undo_all();
 	check_bytes(&changes[0], nop);
 	check_bytes(&changes[1], poison);
 	check_bytes(&changes[2], nop);
-	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 0);
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 0);
 }
 END_TEST
 
@@ -464,12 +481,12 @@ START_TEST(a_journal_is_adopted)
 	nr = hv_region_header(&region)->nr_entries;
 	ck_assert_uint_eq(nr, 3);
 	memcpy(copy, hv_region_journal(&region), 3 * sizeof(*copy));
-	hv_patcher_free(patcher); /* as a service that died */
+	hv_patcher_free(patcher); /* as if the service had died */
 	patcher = hv_patcher_new(&as, (struct hv_gva_range){{TEXT_GVA}, {TEXT_GVA + TEXT_LEN}},
 				 &region);
 	copy[1].state = HV_JOURNAL_FREE; /* not believed */
 	hv_patcher_adopt(patcher, copy, nr);
-	ck_assert_uint_eq(hv_patcher_nr_standing(patcher, HV_CHANGE_TEXT), 2);
+	ck_assert_uint_eq(hv_patcher_nr_patched(patcher, HV_CHANGE_TEXT), 2);
 	undo_all();
 	check_bytes(&changes[0], nop);
 	check_bytes(&changes[1], changes[1].to);
@@ -496,14 +513,14 @@ START_TEST(another_boot_is_not_written)
 	struct hv_change change = patch(0);
 	struct hv_err *err;
 
-	/* the array's module page stands for the region */
+	/* the array's module page takes the place of the region */
 	hv_patcher_bind(patcher, hv_gva(MODULE_GVA), hv_gpa(MODULE_GPA));
 	machine.vcpu.levels = 4;
 	machine.vcpu.root = ROOT_GPA;
 	ck_assert_ptr_null(hv_patcher_apply(patcher, &change, 1));
 	undo_all();
 
-	/* reset: firmware, the old kernel's bytes still in memory */
+	/* after a reset: firmware runs, and the old kernel's bytes are still in memory */
 	machine.vcpu.levels = 0;
 	machine.vcpu.root = 0;
 	err = hv_patcher_apply(patcher, &change, 1);
@@ -512,7 +529,7 @@ START_TEST(another_boot_is_not_written)
 	hv_err_free(err);
 	check_bytes(&change, nop);
 
-	/* it runs a guest of its own, whose tables lead nowhere we know */
+	/* the guest runs a guest of its own, whose tables lead to nothing of ours */
 	change = patch(0);
 	machine.vcpu.levels = 4;
 	machine.vcpu.root = 0x8000;
@@ -522,7 +539,7 @@ START_TEST(another_boot_is_not_written)
 	hv_err_free(err);
 	check_bytes(&change, nop);
 
-	/* the next kernel, same text at the same place, other tables where ours were */
+	/* the next kernel has the same text at the same place, and other tables where ours were */
 	change = patch(0);
 	put_entry(0x4000, 1, MODULE_GVA, 0x50000);
 	err = hv_patcher_apply(patcher, &change, 1);
@@ -533,30 +550,62 @@ START_TEST(another_boot_is_not_written)
 }
 END_TEST
 
+/* Checks that each part of PLAN begins behind the one before it, and that the last ends in the
+ * region. */
+static void check_parts(const struct hv_region *r, const struct hv_ring_plan *plan)
+{
+	uint64_t stacks_end = HV_REGION_STACKS_OFF + plan->nr_stacks * sizeof(struct hv_stack);
+
+	ck_assert_uint_eq(plan->nr_stacks, (1u << plan->homes_shift) + HV_STACK_PROBES - 1);
+	ck_assert_uint_eq(plan->nr_counts, (1u << plan->counts_shift) + HV_COUNT_PROBES - 1);
+	ck_assert_uint_ge(plan->counts_shift, 1);
+	ck_assert_uint_ge(plan->counts_off, stacks_end);
+	ck_assert_uint_ge(plan->vcpus_off, hv_plan_counts_off(plan, plan->nr_cpus));
+	ck_assert_uint_eq(plan->vcpus_off % 64, 0);
+	ck_assert_uint_le(hv_plan_end_off(plan), r->len_bytes);
+	if (!plan->drafts_off)
+		return;
+	ck_assert_uint_eq(plan->drafts_off % 4096, 0);
+	ck_assert_uint_ge(plan->drafts_off, hv_plan_state_off(plan, plan->nr_cpus));
+}
+
 START_TEST(ring_plans)
 {
-	struct hv_region r = {{0x80000000}, NULL, 64 << 20};
+	static const struct {
+		unsigned nr_cpus;
+		uint64_t ring_bytes;
+		unsigned homes_shift;
+		unsigned counts_shift;
+		uint64_t len_bytes;
+		bool drafts;
+	} plans[] = {
+		{1, 32 << 20, 11, 17, 64 << 20, true},	 {2, 16 << 20, 11, 16, 64 << 20, true},
+		{3, 8 << 20, 11, 16, 64 << 20, true},	 {4, 8 << 20, 11, 15, 64 << 20, true},
+		{64, 512 << 10, 11, 11, 64 << 20, true}, {1, 4 << 20, 9, 15, 16 << 20, true},
+		{64, 64 << 10, 9, 9, 16 << 20, false},
+	};
+	struct hv_region r = {{0x80000000}, NULL, 0};
 	struct hv_ring_plan plan;
 	struct hv_err *err;
 
-	ck_assert_ptr_null(hv_region_plan_rings(&r, 2, &plan));
-	ck_assert_uint_eq(plan.ring_bytes, 16 << 20);
-	ck_assert_uint_eq(plan.counts_off, 16 << 20);
-	ck_assert_uint_eq(plan.nr_counts, (4 << 20) / sizeof(struct hv_count));
-	ck_assert_ptr_null(hv_region_plan_rings(&r, 3, &plan));
-	ck_assert_uint_eq(plan.ring_bytes, 8 << 20);
-	ck_assert_ptr_null(hv_region_plan_rings(&r, 1, &plan));
-	ck_assert_uint_eq(plan.ring_bytes, 32 << 20);
-	r.len_bytes = 16 << 20;
-	ck_assert_ptr_null(hv_region_plan_rings(&r, 64, &plan));
-	ck_assert_uint_eq(plan.ring_bytes, 64 << 10);
-	ck_assert_uint_eq(plan.counts_off, 10 << 20);
-	ck_assert_uint_eq(plan.nr_counts, (2 << 20) / 64 / sizeof(struct hv_count));
-	ck_assert_uint_eq(plan.rings_off, 12 << 20);
-	ck_assert_uint_eq(plan.nr_stacks, (2 << 20) / sizeof(struct hv_stack));
+	for (unsigned i = 0; i < HV_ARRAY_LEN(plans); i++) {
+		r.len_bytes = plans[i].len_bytes;
+		ck_assert_ptr_null(hv_region_plan_rings(&r, plans[i].nr_cpus, &plan));
+		ck_assert_uint_eq(hv_plan_ring_bytes(&plan), plans[i].ring_bytes);
+		ck_assert_uint_eq(plan.homes_shift, plans[i].homes_shift);
+		ck_assert_uint_eq(plan.counts_shift, plans[i].counts_shift);
+		ck_assert(!plan.drafts_off == !plans[i].drafts);
+		check_parts(&r, &plan);
+	}
 	err = hv_region_plan_rings(&r, 4096, &plan);
 	ck_assert_int_eq(err->code, ENOSPC);
 	hv_err_free(err);
+	for (unsigned nr_cpus = 1; nr_cpus < 4096; nr_cpus++) {
+		HV_AUTO_ERR struct hv_err *no = hv_region_plan_rings(&r, nr_cpus, &plan);
+
+		if (!no)
+			check_parts(&r, &plan);
+	}
 	r.len_bytes = 8 << 20;
 	err = hv_region_plan_rings(&r, 1, &plan);
 	ck_assert_int_eq(err->code, EINVAL);
@@ -569,11 +618,12 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, apply_and_undo);
 	tcase_add_test(tc, a_changed_site_is_refused_alone);
-	tcase_add_loop_test(tc, a_site_a_vcpu_stands_in_is_refused, 0, 6);
-	tcase_add_test(tc, an_error_leaves_every_byte);
+	tcase_add_loop_test(tc, a_site_with_a_vcpu_inside_is_refused, 0, 6);
+	tcase_add_test(tc, after_an_error_every_byte_is_as_before);
 	tcase_add_test(tc, an_error_of_an_undo_can_be_undone);
 	tcase_add_test(tc, slow_stops_do_not_make_small_batches);
-	tcase_add_test(tc, a_hold_that_ended_by_itself_is_undone);
+	tcase_add_test(tc, changes_of_a_hold_that_ended_by_itself_are_undone);
+	tcase_add_test(tc, an_undo_whose_hold_ended_by_itself_is_tried_in_smaller_batches);
 	tcase_add_test(tc, an_undo_leaves_what_the_guest_changed);
 	tcase_add_test(tc, module_text_is_translated_again);
 	tcase_add_loop_test(tc, what_the_guest_took_away_is_forgotten, 0, HV_ARRAY_LEN(gone));

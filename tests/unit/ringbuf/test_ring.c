@@ -1,4 +1,5 @@
-/* The ring reader against a guest that writes by the rules, late, or lies. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The ring reader with guests that write correctly, write late, or lie. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -7,19 +8,25 @@
 #include "tests/lib/run_suite.h"
 
 #define NR_SLOTS 8
-#define LAP_BIT	 (UINT64_C(1) << HV_LAP_BIT)
 
 static struct hv_state *state;
-static struct hv_record *records; /* exactly NR_SLOTS: the sanitizer sees every step outside */
+static struct hv_record *records; /* exactly NR_SLOTS: the sanitizer sees all accesses outside */
 static struct hv_ring ring;
 static struct hv_record record;
 static uint64_t lost;
+
+/* POSITION is the next one to be reserved. */
+static void set_head(uint64_t position)
+{
+	state->head = hv_ring_head_at(position, NR_SLOTS);
+}
 
 static void setup(void)
 {
 	state = calloc(1, sizeof(*state));
 	records = calloc(NR_SLOTS, sizeof(*records));
 	hv_ring_init(&ring, state, records, NR_SLOTS);
+	set_head(0);
 	lost = 0;
 }
 
@@ -29,14 +36,15 @@ static void teardown(void)
 	free(records);
 }
 
-static uint64_t lap_of(uint64_t position)
+static uint64_t head(void)
 {
-	return position / NR_SLOTS & 1 ? 0 : LAP_BIT;
+	return hv_ring_head(&ring);
 }
 
 static void write_word(uint64_t position, unsigned i)
 {
-	records[position % NR_SLOTS].word[i] = (position * 4 + i) | lap_of(position);
+	records[position % NR_SLOTS].word[i] =
+		(position * 4 + i) ^ hv_record_key(position, NR_SLOTS);
 }
 
 static void write_record(uint64_t position)
@@ -45,10 +53,12 @@ static void write_record(uint64_t position)
 		write_word(position, i);
 }
 
-static void write_until(uint64_t head)
+static void write_until(uint64_t end)
 {
-	while (state->head < head)
-		write_record(state->head++);
+	while (hv_ring_head(&ring) != end) {
+		write_record(hv_ring_head(&ring));
+		set_head(hv_ring_head(&ring) + 1);
+	}
 }
 
 static void read_expect(uint64_t position)
@@ -92,7 +102,7 @@ END_TEST
 START_TEST(a_record_waits_for_each_of_its_words)
 {
 	for (uint64_t p = 0; p < 3 * NR_SLOTS; p++) {
-		state->head = p + 1;
+		set_head(p + 1);
 		for (unsigned w = 0; w < 4; w++)
 			if (w != (unsigned)_i)
 				write_word(p, w);
@@ -103,33 +113,29 @@ START_TEST(a_record_waits_for_each_of_its_words)
 }
 END_TEST
 
-START_TEST(results_are_untouched_when_there_is_none)
+START_TEST(a_read_that_returns_no_record_counts_no_loss)
 {
-	struct hv_record before = {{1, 2, 3, 4}};
-
-	record = before;
 	lost = 77;
-	hv_ring_read(&ring, 0, &record, &lost);
-	state->head = 1;
-	hv_ring_read(&ring, 0, &record, &lost);
-	ck_assert_mem_eq(&record, &before, sizeof(record));
+	ck_assert_int_eq(hv_ring_read(&ring, 0, &record, &lost), HV_RING_EMPTY);
+	set_head(1);
+	ck_assert_int_eq(hv_ring_read(&ring, 0, &record, &lost), HV_RING_EMPTY);
 	ck_assert_uint_eq(lost, 77);
 }
 END_TEST
 
-START_TEST(a_lap_behind_is_lost_and_counted)
+START_TEST(a_record_overwritten_by_the_next_lap_is_lost_and_counted)
 {
 	write_until(NR_SLOTS + 1);
 	ck_assert_int_eq(hv_ring_read(&ring, 0, &record, &lost), HV_RING_LOST);
 	ck_assert_uint_eq(lost, 1 + NR_SLOTS / 8);
 	ck_assert_uint_eq(ring.lost, lost);
-	for (uint64_t p = lost; p < state->head; p++)
+	for (uint64_t p = lost; p < head(); p++)
 		read_expect(p);
 	ck_assert_int_eq(hv_ring_read(&ring, 0, &record, &lost), HV_RING_EMPTY);
 }
 END_TEST
 
-START_TEST(what_does_not_count_is_lost)
+START_TEST(records_beyond_the_kept_number_are_lost)
 {
 	ring.nr_kept = 5;
 	write_until(5);
@@ -139,7 +145,7 @@ START_TEST(what_does_not_count_is_lost)
 	read_expect(5);
 	write_until(11);
 	read_expect(6);
-	/* Six behind the head: it is still in its slot, and too old. */
+	/* Position 7 is six behind the head: its slot still has it, but only five are kept. */
 	write_until(13);
 	ck_assert_int_eq(hv_ring_read(&ring, 0, &record, &lost), HV_RING_LOST);
 	ck_assert_uint_eq(lost, 1);
@@ -152,14 +158,14 @@ START_TEST(the_margin_is_bounded)
 	struct hv_record *many = calloc(1 << 16, sizeof(*many));
 
 	hv_ring_init(&ring, state, many, 1 << 16);
-	state->head = 1 << 20;
+	state->head = hv_ring_head_at(1 << 20, 1 << 16);
 	ck_assert_int_eq(hv_ring_read(&ring, 0, &record, &lost), HV_RING_LOST);
 	ck_assert_uint_eq(lost, (1 << 20) - (1 << 16) + 1024);
 	free(many);
 }
 END_TEST
 
-/* The writer of position 2 was held up for a lap and then wrote its last two words. */
+/* The writer of position 2 was delayed for a lap and then wrote its last two words. */
 START_TEST(a_writer_one_lap_late_is_seen)
 {
 	write_until(NR_SLOTS + 3);
@@ -178,12 +184,12 @@ END_TEST
 
 START_TEST(a_stalled_position_is_passed_when_its_time_is_up)
 {
-	state->head = 1;
+	set_head(1);
 	ck_assert_int_eq(hv_ring_read(&ring, 1000, &record, &lost), HV_RING_EMPTY);
-	/* nothing after it: nothing to win by passing it */
+	/* nothing follows it, so there is no reason to pass it */
 	ck_assert_int_eq(hv_ring_read(&ring, 1000 + 2 * HV_RING_STALL_NS, &record, &lost),
 			 HV_RING_EMPTY);
-	state->head = 2;
+	set_head(2);
 	write_record(1);
 	ck_assert_int_eq(hv_ring_read(&ring, 999 + HV_RING_STALL_NS, &record, &lost),
 			 HV_RING_EMPTY);
@@ -196,11 +202,11 @@ END_TEST
 
 START_TEST(the_wait_begins_anew_for_the_next_position)
 {
-	state->head = 2;
+	set_head(2);
 	hv_ring_read(&ring, 0, &record, &lost);
 	write_record(0);
 	read_expect(0);
-	state->head = 3;
+	set_head(3);
 	ck_assert_int_eq(hv_ring_read(&ring, HV_RING_STALL_NS, &record, &lost), HV_RING_EMPTY);
 	ck_assert_int_eq(hv_ring_read(&ring, 2 * HV_RING_STALL_NS - 1, &record, &lost),
 			 HV_RING_EMPTY);
@@ -208,7 +214,8 @@ START_TEST(the_wait_begins_anew_for_the_next_position)
 }
 END_TEST
 
-/* 0 to 2 are unwritten since the beginning, 3 is written, 4 unwritten: only 0 to 2 go at once. */
+/* 0 to 2 are unwritten since the beginning, 3 is written, 4 is unwritten. Only 0 to 2 are passed at
+ * once. */
 START_TEST(one_wait_passes_all_that_waited_as_long)
 {
 	write_until(5);
@@ -226,9 +233,9 @@ END_TEST
 /* 1 and 2 were reserved only after the wait for 0 began. */
 START_TEST(one_wait_does_not_pass_what_came_later)
 {
-	state->head = 1;
+	set_head(1);
 	hv_ring_read(&ring, 0, &record, &lost);
-	state->head = 3;
+	set_head(3);
 	ck_assert_int_eq(hv_ring_read(&ring, HV_RING_STALL_NS, &record, &lost), HV_RING_LOST);
 	ck_assert_uint_eq(lost, 1);
 	ck_assert_int_eq(hv_ring_read(&ring, HV_RING_STALL_NS, &record, &lost), HV_RING_EMPTY);
@@ -237,9 +244,9 @@ END_TEST
 
 START_TEST(one_wait_passes_nothing_beyond_the_head)
 {
-	state->head = 5;
+	set_head(5);
 	hv_ring_read(&ring, 0, &record, &lost);
-	state->head = 3;
+	set_head(3);
 	ck_assert_int_eq(hv_ring_read(&ring, HV_RING_STALL_NS, &record, &lost), HV_RING_LOST);
 	ck_assert_uint_eq(lost, 3);
 }
@@ -247,7 +254,7 @@ END_TEST
 
 START_TEST(a_clock_that_runs_backwards_waits_anew)
 {
-	state->head = 2;
+	set_head(2);
 	hv_ring_read(&ring, 500, &record, &lost);
 	ck_assert_int_eq(hv_ring_read(&ring, 100, &record, &lost), HV_RING_EMPTY);
 	ck_assert_int_eq(hv_ring_read(&ring, 99 + HV_RING_STALL_NS, &record, &lost), HV_RING_EMPTY);
@@ -255,17 +262,17 @@ START_TEST(a_clock_that_runs_backwards_waits_anew)
 }
 END_TEST
 
-START_TEST(a_head_that_runs_backwards_costs_one)
+START_TEST(a_head_that_runs_backwards_loses_one_record)
 {
 	write_until(6);
 	for (uint64_t p = 0; p < 6; p++)
 		read_expect(p);
-	state->head = 2;
+	set_head(2);
 	ck_assert_int_eq(hv_ring_read(&ring, 0, &record, &lost), HV_RING_LOST);
 	ck_assert_uint_eq(lost, 1);
 	ck_assert_uint_eq(ring.position, 2);
 	ck_assert_int_eq(hv_ring_read(&ring, 0, &record, &lost), HV_RING_EMPTY);
-	state->head = 3;
+	set_head(3);
 	read_expect(2);
 }
 END_TEST
@@ -273,8 +280,13 @@ END_TEST
 static const uint64_t lies[] = {
 	0,
 	1,
-	NR_SLOTS,
-	NR_SLOTS + 1,
+	31,
+	32,
+	NR_SLOTS * 32 - 1,
+	NR_SLOTS * 32,
+	NR_SLOTS * 32 + 1,
+	NR_SLOTS * 32 + 33,
+	2 * NR_SLOTS * 32 + 32,
 	1 << 20,
 	1ull << 32,
 	(1ull << 62),
@@ -283,17 +295,19 @@ static const uint64_t lies[] = {
 	(1ull << 63) + 1,
 	UINT64_MAX,
 	UINT64_MAX - 1,
-	UINT64_MAX - NR_SLOTS,
-	UINT64_MAX - NR_SLOTS - 1,
+	UINT64_MAX - NR_SLOTS * 32,
+	UINT64_MAX - NR_SLOTS * 32 - 1,
 };
 #define NR_LIES (int)(sizeof(lies) / sizeof(*lies))
 
-/* Whatever the head says and said before, a few laps of calls at one head come to an end, each loss
- * is told. */
-START_TEST(lying_heads_end)
+/* Whatever the head is and was before, reading up to one head ends after calls for a few laps, and
+ * reports each loss. */
+START_TEST(reading_ends_whatever_the_head_says)
 {
 	for (int second = 0; second < NR_LIES; second++) {
-		const uint64_t heads[] = {lies[_i], lies[second], lies[_i], 0, 3};
+		const uint64_t heads[] = {lies[_i], lies[second], lies[_i],
+					  hv_ring_head_at(0, NR_SLOTS),
+					  hv_ring_head_at(3, NR_SLOTS)};
 
 		hv_ring_init(&ring, state, records, NR_SLOTS);
 		for (unsigned i = 0; i < 5; i++) {
@@ -301,7 +315,7 @@ START_TEST(lying_heads_end)
 			unsigned calls = 0;
 
 			state->head = heads[i];
-			while (ring.position != heads[i]) {
+			while (ring.position != head()) {
 				enum hv_ring_result result;
 
 				now += HV_RING_STALL_NS;
@@ -309,7 +323,7 @@ START_TEST(lying_heads_end)
 				if (result == HV_RING_LOST)
 					ck_assert_uint_gt(lost, 0);
 				/* the last position may stay unwritten for ever */
-				if (result == HV_RING_EMPTY && ring.position + 1 == heads[i])
+				if (result == HV_RING_EMPTY && ring.position + 1 == head())
 					break;
 				ck_assert_uint_lt(calls++, 2 * NR_SLOTS + 2);
 			}
@@ -321,7 +335,7 @@ END_TEST
 START_TEST(the_count_of_losses_does_not_wrap)
 {
 	ring.lost = UINT64_MAX - 1;
-	state->head = 1ull << 62;
+	set_head(1ull << 58);
 	hv_ring_read(&ring, 0, &record, &lost);
 	ck_assert_uint_eq(ring.lost, UINT64_MAX);
 }
@@ -330,21 +344,39 @@ END_TEST
 START_TEST(a_ring_of_one_slot_works)
 {
 	hv_ring_init(&ring, state, records, 1);
-	records[0] = (struct hv_record){{LAP_BIT | 1, LAP_BIT | 2, LAP_BIT, LAP_BIT}};
-	state->head = 1;
-	ck_assert_int_eq(hv_ring_read(&ring, 0, &record, &lost), HV_RING_RECORD);
-	state->head = 2;
-	ck_assert_int_eq(hv_ring_read(&ring, 0, &record, &lost), HV_RING_EMPTY);
-	records[0] = (struct hv_record){{1, 2, 3, 4}};
-	ck_assert_int_eq(hv_ring_read(&ring, 0, &record, &lost), HV_RING_RECORD);
-	state->head = 9;
+	for (uint64_t p = 0; p < 20; p++) {
+		state->head = hv_ring_head_at(p + 1, 1);
+		ck_assert_int_eq(hv_ring_read(&ring, 0, &record, &lost), HV_RING_EMPTY);
+		for (unsigned i = 0; i < 4; i++)
+			records[0].word[i] = (p + i) ^ hv_record_key(p, 1);
+		ck_assert_int_eq(hv_ring_read(&ring, 0, &record, &lost), HV_RING_RECORD);
+		ck_assert_uint_eq(record.word[3], p + 3);
+	}
+	state->head = hv_ring_head_at(27, 1);
 	ck_assert_int_eq(hv_ring_read(&ring, 0, &record, &lost), HV_RING_LOST);
 	ck_assert_uint_eq(lost, 6);
 }
 END_TEST
 
-/* The host is one more writer: lap after lap. */
-START_TEST(the_host_writes_too)
+/* A late writer is recognised by the number of its lap, except one that is four or eight laps late.
+ */
+START_TEST(words_of_other_laps_are_seen)
+{
+	for (unsigned late = 1; late <= 8; late++)
+		for (unsigned i = 0; i < 4; i++) {
+			set_head(0);
+			hv_ring_init(&ring, state, records, NR_SLOTS);
+			write_until(8 * NR_SLOTS + 1);
+			ring.position = 8 * NR_SLOTS;
+			write_word((8 - late) * NR_SLOTS, i);
+			ck_assert_int_eq(hv_ring_read(&ring, 0, &record, &lost),
+					 late % 4 ? HV_RING_EMPTY : HV_RING_RECORD);
+		}
+}
+END_TEST
+
+/* The host writes into a ring itself, for several laps. */
+START_TEST(the_host_can_be_the_writer)
 {
 	for (uint64_t i = 0; i < 5 * NR_SLOTS; i++) {
 		struct hv_record put = {{i, ~i, i << 32, i * 3}};
@@ -352,9 +384,9 @@ START_TEST(the_host_writes_too)
 		hv_ring_put(state, records, NR_SLOTS, &put);
 		ck_assert_uint_eq(hv_ring_read(&ring, 0, &record, &lost), HV_RING_RECORD);
 		for (unsigned word = 0; word < 4; word++)
-			ck_assert_uint_eq(record.word[word] & ~LAP_BIT, put.word[word] & ~LAP_BIT);
+			ck_assert_uint_eq(record.word[word], put.word[word] & ~HV_RECORD_ZEROS);
 	}
-	ck_assert_uint_eq(state->head, 5 * NR_SLOTS);
+	ck_assert_uint_eq(head(), 5 * NR_SLOTS);
 }
 END_TEST
 
@@ -362,13 +394,13 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, empty_stays_empty);
-	tcase_add_test(tc, what_does_not_count_is_lost);
-	tcase_add_test(tc, the_host_writes_too);
+	tcase_add_test(tc, records_beyond_the_kept_number_are_lost);
+	tcase_add_test(tc, the_host_can_be_the_writer);
 	tcase_add_test(tc, records_come_in_order_over_laps);
 	tcase_add_test(tc, a_full_lap_is_readable);
 	tcase_add_loop_test(tc, a_record_waits_for_each_of_its_words, 0, 4);
-	tcase_add_test(tc, results_are_untouched_when_there_is_none);
-	tcase_add_test(tc, a_lap_behind_is_lost_and_counted);
+	tcase_add_test(tc, a_read_that_returns_no_record_counts_no_loss);
+	tcase_add_test(tc, a_record_overwritten_by_the_next_lap_is_lost_and_counted);
 	tcase_add_test(tc, the_margin_is_bounded);
 	tcase_add_test(tc, a_writer_one_lap_late_is_seen);
 	tcase_add_test(tc, a_stalled_position_is_passed_when_its_time_is_up);
@@ -377,10 +409,11 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, one_wait_does_not_pass_what_came_later);
 	tcase_add_test(tc, one_wait_passes_nothing_beyond_the_head);
 	tcase_add_test(tc, a_clock_that_runs_backwards_waits_anew);
-	tcase_add_test(tc, a_head_that_runs_backwards_costs_one);
-	tcase_add_loop_test(tc, lying_heads_end, 0, NR_LIES);
+	tcase_add_test(tc, a_head_that_runs_backwards_loses_one_record);
+	tcase_add_loop_test(tc, reading_ends_whatever_the_head_says, 0, NR_LIES);
 	tcase_add_test(tc, the_count_of_losses_does_not_wrap);
 	tcase_add_test(tc, a_ring_of_one_slot_works);
+	tcase_add_test(tc, words_of_other_laps_are_seen);
 }
 
 int main(void)

@@ -1,9 +1,9 @@
-/* Every interleaving of one read with a guest that comes round: the guest acts between any two
- * loads of the reader. ring.c is compiled into this file with its loads replaced by one that calls
- * a hook. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* All interleavings of one read, of a record or of two, with a guest that laps the reader: the
+ * guest acts between any two loads of the reader. ring.c is compiled into this file with its loads
+ * replaced by one that calls a hook. */
 #include <check.h>
-
-#include "ringbuf/ring.h"
+#include <stdint.h>
 
 static uint64_t load(const uint64_t *at);
 #define __atomic_load_n(at, order) load(at)
@@ -12,7 +12,8 @@ static uint64_t load(const uint64_t *at);
 #undef __atomic_load_n
 
 #define NR_SLOTS   4
-#define NR_LOADS   6 /* head, four words, head */
+#define NR_LOADS   6  /* head, four words, head */
+#define RUN_LOADS  10 /* the same with two records */
 #define NR_ACTIONS 40
 
 static struct hv_state state;
@@ -27,17 +28,18 @@ static void store(uint64_t position, unsigned first, unsigned end)
 {
 	for (unsigned i = first; i < end; i++)
 		records[position % NR_SLOTS].word[i] =
-			(position * 4 + i) | (position / NR_SLOTS & 1 ? 0 : LAP_BIT);
+			(position * 4 + i) ^ hv_record_key(position, NR_SLOTS);
 }
 
-/* The guest goes on by LAPS laps. Of the record that then stands in the slot being read, the first
- * WORDS words are stored; all those between are. */
+/* The guest goes on by LAPS laps and stores all records on the way. Of the record that is then in
+ * the slot being read, it stores the first WORDS words. */
 static void go_on(unsigned laps, unsigned words)
 {
 	for (unsigned i = 0; i < laps * NR_SLOTS; i++) {
-		uint64_t position = state.head;
+		uint64_t position = state.head / sizeof(struct hv_record) - NR_SLOTS;
 
-		__atomic_store_n(&state.head, position + 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&state.head, hv_ring_head_at(position + 1, NR_SLOTS),
+				 __ATOMIC_RELEASE);
 		if (position % NR_SLOTS != 1 || i + NR_SLOTS < laps * NR_SLOTS)
 			store(position, 0, 4);
 		else
@@ -62,8 +64,9 @@ static bool read_is_right(void)
 	struct hv_ring ring;
 	uint64_t lost;
 
-	for (state.head = 0; state.head < 6; state.head++)
-		store(state.head, 0, 4);
+	for (uint64_t p = 0; p < 6; p++)
+		store(p, 0, 4);
+	state.head = hv_ring_head_at(6, NR_SLOTS);
 	hv_ring_init(&ring, &state, records, NR_SLOTS);
 	ring.position = 5;
 	nr_loads = 0;
@@ -75,6 +78,26 @@ static bool read_is_right(void)
 	return true;
 }
 
+/* The same, of the positions 4 and 5. */
+static bool run_is_right(void)
+{
+	struct hv_record run[2];
+	struct hv_ring ring;
+	size_t nr;
+
+	for (uint64_t p = 0; p < 6; p++)
+		store(p, 0, 4);
+	state.head = hv_ring_head_at(6, NR_SLOTS);
+	hv_ring_init(&ring, &state, records, NR_SLOTS);
+	ring.position = 4;
+	nr_loads = 0;
+	nr = hv_ring_read_run(&ring, 2, run, sizeof(*run));
+	for (unsigned i = 0; i < 4 * nr; i++)
+		if (run[i / 4].word[i % 4] != 4 * 4 + i)
+			return false;
+	return nr <= 2 && ring.position == 4 + nr;
+}
+
 /* _i: what the guest does first (laps * 5 + words) */
 START_TEST(a_guest_that_comes_round_mixes_nothing)
 {
@@ -84,6 +107,25 @@ START_TEST(a_guest_that_comes_round_mixes_nothing)
 		for (act_at[1] = 0; act_at[1] <= NR_LOADS; act_at[1]++)
 			for (action[1] = 0; action[1] < NR_ACTIONS; action[1]++)
 				ck_assert(read_is_right());
+}
+END_TEST
+
+START_TEST(a_guest_that_comes_round_mixes_nothing_in_a_run)
+{
+	action[0] = _i;
+	late_at = RUN_LOADS;
+	for (act_at[0] = 0; act_at[0] <= RUN_LOADS; act_at[0]++)
+		for (act_at[1] = 0; act_at[1] <= RUN_LOADS; act_at[1]++)
+			for (action[1] = 0; action[1] < NR_ACTIONS; action[1]++)
+				ck_assert(run_is_right());
+}
+END_TEST
+
+START_TEST(a_run_is_what_is_complete)
+{
+	act_at[0] = act_at[1] = late_at = RUN_LOADS;
+	ck_assert(run_is_right());
+	ck_assert_uint_eq(nr_loads, RUN_LOADS);
 }
 END_TEST
 
@@ -100,10 +142,25 @@ START_TEST(a_writer_one_lap_late_mixes_nothing)
 }
 END_TEST
 
+START_TEST(a_writer_one_lap_late_mixes_nothing_in_a_run)
+{
+	late_from = (unsigned)_i % 4;
+	late_until = (unsigned)_i / 4 + 1;
+	act_at[1] = RUN_LOADS;
+	for (late_at = 0; late_at < RUN_LOADS; late_at++)
+		for (act_at[0] = 0; act_at[0] <= RUN_LOADS; act_at[0]++)
+			for (action[0] = 0; action[0] < NR_ACTIONS; action[0]++)
+				ck_assert(run_is_right());
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_loop_test(tc, a_guest_that_comes_round_mixes_nothing, 0, NR_ACTIONS);
 	tcase_add_loop_test(tc, a_writer_one_lap_late_mixes_nothing, 0, 16);
+	tcase_add_test(tc, a_run_is_what_is_complete);
+	tcase_add_loop_test(tc, a_guest_that_comes_round_mixes_nothing_in_a_run, 0, NR_ACTIONS);
+	tcase_add_loop_test(tc, a_writer_one_lap_late_mixes_nothing_in_a_run, 0, 16);
 }
 
 int main(void)

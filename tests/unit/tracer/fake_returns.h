@@ -1,5 +1,6 @@
-/* A guest to be traced whose kernel is made of data: for the tests of what changes it, and the
- * fuzzer of return stacks. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A guest to be traced, whose kernel consists of data. For tests of code that changes it, and for
+ * the fuzzer of return stacks. */
 #pragma once
 
 #include "tests/unit/kernel/fake_tasks.h"
@@ -34,22 +35,6 @@ static inline struct hv_err *fr_read(void *self, struct hv_gpa gpa, void *buf, s
 	return xm_read(&((struct fr *)self)->t.f.machine, gpa, buf, len);
 }
 
-static inline struct hv_err *fr_write(void *self, struct hv_gpa gpa, const void *buf, size_t len)
-{
-	struct fr *r = self;
-	uint64_t to;
-
-	if (gpa.v > XM_RAM_BYTES || len != sizeof(to) || len > XM_RAM_BYTES - gpa.v)
-		return hv_err_new(EFAULT, "no RAM at guest physical 0x%llx (%zu bytes)",
-				  (unsigned long long)gpa.v, len);
-	memcpy(&to, buf, sizeof(to));
-	if (r->when_written)
-		r->when_written(r, gpa, to);
-	memcpy(r->t.f.machine.ram + gpa.v, buf, len);
-	r->nr_writes++;
-	return NULL;
-}
-
 static inline struct hv_err *fr_hold_begin(void *self, uint64_t max_ns)
 {
 	(void)max_ns;
@@ -68,17 +53,43 @@ static inline struct hv_err *fr_hold_registers(void *self, struct hv_vcpu_regs *
 	return NULL;
 }
 
-static inline struct hv_err *fr_hold_write_text(void *self, const struct hv_text_write *writes,
-						size_t nr)
+static inline struct hv_err *fr_write_text(struct fr *r)
+{
+	size_t now = ++r->nr_text_writes;
+
+	if (r->fail_after && (now == r->fail_after || (r->fails_on && now > r->fail_after)))
+		return hv_err_new(EIO, "the stub did not answer");
+	return NULL;
+}
+
+/* Words are return addresses, anything else is text. */
+static inline struct hv_err *fr_write_word(struct fr *r, const struct hv_hold_write *w)
+{
+	uint64_t to;
+
+	memcpy(&to, w->bytes, sizeof(to));
+	if (r->when_written)
+		r->when_written(r, w->gpa, to);
+	r->nr_writes++;
+	return NULL;
+}
+
+static inline struct hv_err *fr_hold_write(void *self, const struct hv_hold_write *writes,
+					   size_t nr)
 {
 	struct fr *r = self;
 
 	for (size_t i = 0; i < nr; i++) {
-		size_t now = ++r->nr_text_writes;
+		const struct hv_hold_write *w = &writes[i];
+		struct hv_err *err =
+			w->len_bytes == sizeof(uint64_t) ? fr_write_word(r, w) : fr_write_text(r);
 
-		if (r->fail_after && (now == r->fail_after || (r->fails_on && now > r->fail_after)))
-			return hv_err_new(EIO, "the stub did not answer");
-		memcpy(r->t.f.machine.ram + writes[i].gpa.v, writes[i].bytes, writes[i].len_bytes);
+		if (!err && w->gpa.v > XM_RAM_BYTES - w->len_bytes)
+			err = hv_err_new(EFAULT, "no RAM at guest physical 0x%llx",
+					 (unsigned long long)w->gpa.v);
+		if (err)
+			return err;
+		memcpy(r->t.f.machine.ram + w->gpa.v, w->bytes, w->len_bytes);
 	}
 	return NULL;
 }
@@ -86,10 +97,9 @@ static inline struct hv_err *fr_hold_write_text(void *self, const struct hv_text
 static inline void fr_init(struct fr *r)
 {
 	static const struct hv_guest_ops ops = {.read = fr_read,
-						.write = fr_write,
 						.hold_begin = fr_hold_begin,
 						.hold_registers = fr_hold_registers,
-						.hold_write_text = fr_hold_write_text};
+						.hold_write = fr_hold_write};
 	struct hv_tracee *t = &r->tracee;
 
 	*r = (struct fr){0};
@@ -120,7 +130,7 @@ static inline void fr_deinit(struct fr *r)
 	ft_deinit(&r->t);
 }
 
-/* Where a return address is on the sleeping task's stack. */
+/* Returns the address of the return address on the sleeping task's stack. */
 static inline uint64_t fr_slot(struct fr *r, unsigned nr)
 {
 	return ft_stack(&r->t, r->task) + FR_SLEEP_FROM + 0x40 * nr;
@@ -134,13 +144,14 @@ static inline uint64_t fr_word(struct fr *r, uint64_t at)
 	return word;
 }
 
-/* Raises a frame; what is at its slot is the caller's to set. */
+/* Adds a frame. The caller sets the word at its slot. */
 static inline void fr_frame(struct fr *r, unsigned stack, uint64_t slot, uint64_t caller)
 {
 	struct hv_stack *st = hv_region_stack(&r->tracee.region, stack);
 
-	st->frames[st->word++ & HV_STACK_NR_MASK] =
+	st->frames[(st->word & HV_STACK_NR_MASK) / sizeof(struct hv_frame)] =
 		(struct hv_frame){.slot_gva = slot, .caller_gva = caller};
+	st->word += sizeof(struct hv_frame);
 }
 
 static inline struct hv_err *fr_put_back_held(struct hv_hold *hold, void *ctx)
@@ -156,7 +167,8 @@ static inline struct hv_err *fr_put_back(struct fr *r)
 	return hv_patcher_held(r->tracee.patcher, fr_put_back_held, r);
 }
 
-/* The exception stacks of this kernel are where a graph needs them only while it looks. */
+/* The exception stacks of this kernel are at the addresses that a graph expects only while it looks
+ * at them. */
 static inline struct hv_err *fr_start_graph(struct fr *r, struct hv_graph_tracer *g)
 {
 	struct hv_err *err;

@@ -1,5 +1,5 @@
-/* The guest of fake_returns.h with sites, and what changes them: what a session makes of a tracee.
- */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The guest of fake_returns.h with sites, and the objects with which a session changes them. */
 #pragma once
 
 #include "kernel/clock.h"
@@ -39,7 +39,7 @@ static inline void traced_make_sites(struct fr *r, size_t nr, const uint8_t nop[
 	}
 }
 
-/* R is made, with NR sites of a function "f", NOP at each. */
+/* Makes R with NR sites of a function "f", and NOP at each. */
 static inline void traced_init(struct traced *t, struct fr *r, size_t nr,
 			       const uint8_t nop[FR_SITE_BYTES])
 {
@@ -67,13 +67,13 @@ static inline void traced_deinit(struct traced *t)
 	fr_deinit(t->r);
 }
 
-/* All sites are to call STUB. */
+/* Makes all sites call STUB. */
 static inline struct hv_err *traced_want(struct traced *t, enum hv_stub stub)
 {
 	HV_AUTO_FREE uint8_t *wanted = hv_alloc(t->r->t.f.k.sites.nr);
 
 	memset(wanted, (int)stub, t->r->t.f.k.sites.nr);
-	if (stub >= HV_STUB_GRAPH)
+	if ((stub & ~(unsigned)HV_STUB_LATER) >= HV_STUB_GRAPH)
 		ck_assert_ptr_null(fr_start_graph(t->r, t->graph));
 	return hv_site_stubs_set(t->stubs, wanted);
 }

@@ -1,4 +1,5 @@
-/* Actions of functions: which entry of the stubs a site calls for them, and what is counted. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Actions of functions: the entry of the stubs that a site calls for them, and their counts. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -70,7 +71,7 @@ START_TEST(a_site_with_actions_goes_on_to_its_stub)
 	set(list, HV_ARRAY_LEN(list));
 	traced_check_want(&t, HV_STUB_FUNCTION);
 	ck_assert_uint_eq(target_of(0).v, function);
-	ck_assert_ptr_eq(slot_of(1), slot_of(2)); /* they do the same */
+	ck_assert_ptr_eq(slot_of(1), slot_of(2)); /* they have the same actions */
 	ck_assert_ptr_ne(slot_of(1), slot_of(3));
 	ck_assert_uint_eq(slot_of(1)->does, HV_SLOT_ON);
 	ck_assert_uint_eq(slot_of(1)->goes_on, function - FR_RANGE);
@@ -107,7 +108,7 @@ START_TEST(a_count_goes_on_where_it_is)
 	ck_assert_int_eq(left_of(1), NOT_SET);
 	set(list, HV_ARRAY_LEN(list));
 	traced_check_want(&t, HV_STUB_NONE);
-	ck_assert_ptr_ne(slot_of(1), slot_of(2)); /* they count for themselves */
+	ck_assert_ptr_ne(slot_of(1), slot_of(2)); /* each counts for itself */
 	slot = (unsigned)(slot_of(1) - hv_region_slot(&r.tracee.region, 0));
 	hv_region_control(&r.tracee.region)->left[slot].off = 3;
 	ck_assert_int_eq(left_of(1), 3);

@@ -1,4 +1,5 @@
-/* A graph that begins and ends: what of it stays in the guest, and what waits for that. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The begin and end of a graph: what it leaves in the guest, and what must wait for that. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -34,7 +35,7 @@ static void check_livepatch(bool waits)
 	hv_err_free(err);
 }
 
-/* It waits for a graph, and when that has ended for what is left open. */
+/* The livepatch waits for the graph to end, and then for the calls that are still open. */
 START_TEST(a_livepatch_waits_until_all_is_put_back)
 {
 	ck_assert_ptr_null(fr_start_graph(&r, graph));
@@ -42,7 +43,7 @@ START_TEST(a_livepatch_waits_until_all_is_put_back)
 	check_livepatch(false);
 	fk_u64(&r.t.f, r.t.klp, FK_DATA);
 	check_livepatch(true);
-	hv_graph_tracer_put_back(graph); /* what is traced stays */
+	hv_graph_tracer_put_back(graph); /* this keeps what is traced */
 	check_livepatch(true);
 	r.regs[0].ip = hv_gva(FR_HANDLER);
 	hv_graph_tracer_stop(graph);
@@ -56,7 +57,7 @@ START_TEST(a_livepatch_waits_until_all_is_put_back)
 }
 END_TEST
 
-/* A stack that nothing is mapped in any more. */
+/* A stack where nothing is mapped any more. */
 START_TEST(dead_stacks_are_swept_while_a_graph_is_traced)
 {
 	struct hv_stack *dead = hv_region_stack(&r.tracee.region, 1);

@@ -1,4 +1,5 @@
-/* Return addresses put back, from return stacks in which the guest can write anything. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Putting return addresses back, from return stacks into which the guest can write anything. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -36,7 +37,7 @@ static void check_put_back(unsigned nr_frames)
 	ck_assert_uint_eq(hv_returns_open(&r.tracee), 0);
 }
 
-/* Nothing is written, the frames stay. */
+/* Checks that nothing is written and the frames stay. */
 static void check_refused(int code, const char *why)
 {
 	size_t nr = hv_returns_open(&r.tracee);
@@ -61,7 +62,7 @@ START_TEST(what_is_open_is_put_back)
 }
 END_TEST
 
-/* The last one's caller is the handler, which finds the one before it. */
+/* The callers of the later frames are our handler, so the caller of the first one is put back. */
 START_TEST(frames_of_one_slot_lead_to_the_first)
 {
 	open_frame(0);
@@ -94,7 +95,7 @@ START_TEST(a_slot_with_another_word_is_left_alone)
 	fr_frame(&r, 0, fr_slot(&r, 1), FR_CALLER);
 	fk_u64(&r.t.f, fr_slot(&r, 1), FR_HANDLER + 1);
 	fr_frame(&r, 0, fr_slot(&r, 2), FR_CALLER);
-	/* of another use of that memory, and no live stack */
+	/* left by another use of this memory, which is not a live stack */
 	fk_u64(&r.t.f, fr_slot(&r, 2), 0);
 	fk_u64(&r.t.f, fr_slot(&r, 1), FK_BASE);
 	check_put_back(1);
@@ -103,8 +104,8 @@ START_TEST(a_slot_with_another_word_is_left_alone)
 }
 END_TEST
 
-/* What is no RAM may have been a stack when the task of the frame died. All other places hold our
- * handler's address. */
+/* A slot outside of RAM may have been on the stack of a task that has died since. All other slots
+ * contain our handler's address. */
 START_TEST(slots_that_no_stack_has_are_left_alone)
 {
 	const uint64_t words = fk_alloc(&r.t.f, 4096), device = 0xffffc90000000000,
@@ -233,7 +234,8 @@ static void change_first(struct fr *fr)
 	fk_u64(&fr->t.f, fr_slot(fr, 0), FK_BASE + 0x123);
 }
 
-/* Memory that is written by another than a vCPU: never over what came meanwhile. */
+/* Memory that something other than a vCPU writes to. What was written there meanwhile is not
+ * overwritten. */
 START_TEST(a_slot_that_changes_in_the_hold_is_left_alone)
 {
 	struct hv_err *err;
@@ -258,14 +260,14 @@ START_TEST(a_slot_that_the_guest_hides_is_waited_for)
 	check_refused(EBUSY, "is the guest's own arch_rethook_trampoline");
 	/* the probe came first: its trampoline is what our frame leads to */
 	open_frame(0);
-	hv_region_stack(&r.tracee.region, 0)->word--;
+	hv_region_stack(&r.tracee.region, 0)->word -= sizeof(struct hv_frame);
 	hv_region_stack(&r.tracee.region, 0)->frames[1].caller_gva = FT_TRAMPOLINE;
 	ck_assert_ptr_null(fr_put_back(&r));
 	ck_assert_uint_eq(fr_word(&r, fr_slot(&r, 0)), FT_TRAMPOLINE);
 }
 END_TEST
 
-/* The trampoline runs: what it was told to return to is in no slot. */
+/* The trampoline is running, and the address to which it returns is in no slot. */
 START_TEST(a_trampoline_that_runs_is_waited_for)
 {
 	open_frame(0);
@@ -279,7 +281,7 @@ START_TEST(a_trampoline_that_runs_is_waited_for)
 		r.regs[0].sp = hv_gva(ft_stack(&r.t, r.task) + FR_SLEEP_FROM);
 		check_refused(EBUSY, "vCPU 0 is in the guest's own return probe");
 	}
-	/* a probe of another call is none of ours */
+	/* a probe of another call does not concern us */
 	r.regs[0].ip = hv_gva(FK_BASE);
 	fk_u64(&r.t.f, fr_slot(&r, 2), FT_TRAMPOLINE);
 	check_put_back(1);

@@ -1,4 +1,6 @@
-/* Whose calls are recorded: what is set is what the guest's stubs read, and nothing else is. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Whose calls are recorded. The settings must arrive in what the guest's stubs read, and nothing
+ * else may change there. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -37,7 +39,7 @@ static void check_pids(enum hv_pid_kind kind, const uint32_t *expected, size_t n
 		ck_assert_uint_eq(pids[i], expected[i]);
 }
 
-START_TEST(only_these_without_those)
+START_TEST(pids_that_are_filtered_without_those_left_out)
 {
 	static const uint32_t only[] = {1, 64, 70, HV_REGION_NR_PIDS - 1}, not [] = {70},
 			      left[] = {1, 64, HV_REGION_NR_PIDS - 1};
@@ -53,7 +55,7 @@ START_TEST(only_these_without_those)
 }
 END_TEST
 
-START_TEST(a_pid_that_no_kernel_has_is_nobodys)
+START_TEST(a_pid_that_no_kernel_has_is_ignored)
 {
 	static const uint32_t only[] = {5, HV_REGION_NR_PIDS, UINT32_MAX};
 
@@ -84,10 +86,10 @@ START_TEST(muted_cpus_are_told_each)
 	static const uint8_t muted[] = {0, 7};
 
 	hv_scope_mute_cpus(scope, muted);
-	ck_assert_uint_eq(*hv_region_muted(&r.tracee.region, 0), 0);
-	ck_assert_uint_ne(*hv_region_muted(&r.tracee.region, 1), 0);
+	ck_assert_uint_eq(hv_tracee_state(&r.tracee, 0)->muted, 0);
+	ck_assert_uint_ne(hv_tracee_state(&r.tracee, 1)->muted, 0);
 	hv_scope_mute_cpus(scope, NULL);
-	ck_assert_uint_eq(*hv_region_muted(&r.tracee.region, 1), 0);
+	ck_assert_uint_eq(hv_tracee_state(&r.tracee, 1)->muted, 0);
 }
 END_TEST
 
@@ -115,8 +117,8 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, only_these_without_those);
-	tcase_add_test(tc, a_pid_that_no_kernel_has_is_nobodys);
+	tcase_add_test(tc, pids_that_are_filtered_without_those_left_out);
+	tcase_add_test(tc, a_pid_that_no_kernel_has_is_ignored);
 	tcase_add_test(tc, recording_is_one_bit_of_the_mode);
 	tcase_add_test(tc, muted_cpus_are_told_each);
 	tcase_add_test(tc, forks_are_followed_where_the_kernel_tells);

@@ -1,4 +1,5 @@
-/* Sites made to call one stub and then another, and what stands when that fails half way. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Changing sites from one stub to another, and the state of the sites when that fails half way. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -21,7 +22,8 @@ static void teardown(void)
 	traced_deinit(&t);
 }
 
-/* All sites call STUB, as far as the bytes and hv_site_stubs_now say, and can be undone. */
+/* Checks that all sites call STUB, by their bytes and by hv_site_stubs_now(), and that this can be
+ * undone. */
 static void check_stands(uint8_t stub)
 {
 	unsigned nr = 0;
@@ -32,7 +34,7 @@ static void check_stands(uint8_t stub)
 		nr += hv_site_stubs_now(t.stubs)[i] == stub && is_nop == (stub == HV_STUB_NONE);
 	}
 	ck_assert_uint_eq(nr, NR_SITES);
-	ck_assert_uint_eq(hv_patcher_nr_standing(r.tracee.patcher, HV_CHANGE_TEXT),
+	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT),
 			  stub == HV_STUB_NONE ? 0 : NR_SITES);
 }
 
@@ -82,7 +84,7 @@ START_TEST(a_change_that_fails_leaves_the_first_stub)
 }
 END_TEST
 
-/* Nor could it be undone: some sites call the one, some the other. */
+/* Undoing fails, too, so some sites call the old stub and some the new one. */
 START_TEST(a_change_that_fails_twice_can_be_taken_back)
 {
 	struct hv_err *err;
@@ -123,7 +125,40 @@ START_TEST(a_change_that_cannot_begin_leaves_all_as_it_is)
 }
 END_TEST
 
-/* A vCPU stands in the site: its call stays, and is what is undone later. */
+/* Other sites are of a graph, of the function tracer, or of both. */
+START_TEST(stubs_of_both_tracers_stand_side_by_side)
+{
+	static const uint8_t stubs[] = {HV_STUB_FUNCTION, HV_STUB_GRAPH, HV_STUB_FUNCTION_AND_GRAPH,
+					HV_STUB_FUNCTION_AND_GRAPH | HV_STUB_PROFILED};
+	uint8_t wanted[NR_SITES];
+
+	for (unsigned i = 0; i < NR_SITES; i++)
+		wanted[i] = stubs[i % 4];
+	ck_assert_ptr_null(fr_start_graph(t.r, t.graph));
+	ck_assert_ptr_null(hv_site_stubs_set(t.stubs, wanted));
+	ck_assert_mem_eq(hv_site_stubs_now(t.stubs), wanted, NR_SITES);
+	take_all_back();
+}
+END_TEST
+
+START_TEST(a_graph_needs_the_site_of_new_tasks)
+{
+	uint8_t wanted[NR_SITES] = {HV_STUB_GRAPH, HV_STUB_FUNCTION_STACK};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	ck_assert_ptr_null(fr_start_graph(t.r, t.graph));
+	r.t.f.k.sites.list[1].name = "schedule_tail";
+	err = hv_site_stubs_set(t.stubs, wanted);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, EBUSY);
+	check_stands(HV_STUB_NONE);
+	wanted[0] = HV_STUB_FUNCTION;
+	ck_assert_ptr_null(hv_site_stubs_set(t.stubs, wanted));
+	take_all_back();
+}
+END_TEST
+
+/* A vCPU is in the site. Its call stays, and is undone later. */
 START_TEST(a_change_that_is_refused_leaves_the_first_stub)
 {
 	traced_check_want(&t, HV_STUB_FUNCTION);
@@ -136,8 +171,9 @@ START_TEST(a_change_that_is_refused_leaves_the_first_stub)
 }
 END_TEST
 
-/* The journal in the region has an entry of each site at any moment, which one is found by. */
-START_TEST(whoever_comes_after_a_death_half_way_finds_all)
+/* At any moment the journal in the region has an entry for each site, by which the change can be
+ * found. */
+START_TEST(the_journal_has_all_after_a_death_half_way)
 {
 	struct hv_journal_entry *entries = hv_region_journal(&r.tracee.region);
 	uint32_t nr = 0;
@@ -153,15 +189,72 @@ START_TEST(whoever_comes_after_a_death_half_way_finds_all)
 }
 END_TEST
 
+static bool stops(void *ctx)
+{
+	unsigned *left = ctx;
+
+	return (*left)-- == 0;
+}
+
+/* After a batch, and before one. */
+START_TEST(a_change_that_is_interrupted_is_undone)
+{
+	for (unsigned nr = 2; nr-- > 0;) {
+		HV_AUTO_ERR struct hv_err *err = NULL;
+		unsigned left = nr;
+
+		r.nr_text_writes = 0;
+		hv_patcher_set_stops(r.tracee.patcher, stops, &left);
+		err = traced_want(&t, HV_STUB_FUNCTION);
+		hv_patcher_set_stops(r.tracee.patcher, NULL, NULL);
+		ck_assert(err && err->code == EINTR && strstr(err->message, "nothing was changed"));
+		ck_assert((r.nr_text_writes > 0) == (nr > 0));
+		check_stands(HV_STUB_NONE);
+	}
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	take_all_back();
+}
+END_TEST
+
+/* A site that is wanted later is checked but not changed. A site that is changed already stays
+ * changed. */
+START_TEST(a_site_that_is_wanted_later_waits)
+{
+	r.nr_text_writes = 0;
+	fk_host(&r.t.f, FR_SITE(9))[0] = 0xe8; /* the guest's own call */
+	traced_check_want(&t, HV_STUB_FUNCTION | HV_STUB_LATER);
+	ck_assert_uint_eq(r.nr_text_writes, 0);
+	ck_assert_uint_eq(hv_site_stubs_now(t.stubs)[8], HV_STUB_LATER);
+	ck_assert_uint_eq(hv_site_stubs_now(t.stubs)[9], HV_STUB_NONE);
+	ck_assert_uint_eq(hv_site_stubs_refused(t.stubs)->nr, 1);
+	ck_assert_uint_eq(hv_site_stubs_refused(t.stubs)->first[0].v, FR_SITE(9));
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	ck_assert_uint_eq(hv_site_stubs_refused(t.stubs)->nr, 1);
+	memcpy(fk_host(&r.t.f, FR_SITE(9)), nop, FR_SITE_BYTES);
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	check_stands(HV_STUB_FUNCTION);
+	r.nr_text_writes = 0;
+	traced_check_want(&t, HV_STUB_FUNCTION_STACK | HV_STUB_LATER);
+	ck_assert_uint_eq(r.nr_text_writes, 0);
+	check_stands(HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_STUB_NONE);
+	check_stands(HV_STUB_NONE);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, a_site_that_is_wanted_later_waits);
+	tcase_add_test(tc, a_change_that_is_interrupted_is_undone);
 	tcase_add_test(tc, one_stub_is_changed_for_another);
 	tcase_add_test(tc, a_change_that_fails_leaves_the_first_stub);
 	tcase_add_test(tc, a_change_that_fails_twice_can_be_taken_back);
 	tcase_add_test(tc, a_change_that_cannot_begin_leaves_all_as_it_is);
 	tcase_add_test(tc, a_change_that_is_refused_leaves_the_first_stub);
-	tcase_add_test(tc, whoever_comes_after_a_death_half_way_finds_all);
+	tcase_add_test(tc, stubs_of_both_tracers_stand_side_by_side);
+	tcase_add_test(tc, a_graph_needs_the_site_of_new_tasks);
+	tcase_add_test(tc, the_journal_has_all_after_a_death_half_way);
 }
 
 int main(void)

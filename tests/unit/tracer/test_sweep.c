@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Return stacks whose tasks are dead: found by their kernel stacks, which are not mapped any more.
  */
 #include <check.h>
@@ -31,10 +32,10 @@ static unsigned nr_taken(void)
 
 static void stack_of(unsigned i, uint64_t kernel_stack)
 {
-	hv_region_stack(&r.tracee.region, i)->word = kernel_stack + 5;
+	hv_region_stack(&r.tracee.region, i)->word = kernel_stack + 5 * sizeof(struct hv_frame);
 }
 
-START_TEST(stacks_of_dead_tasks_are_given_free)
+START_TEST(return_stacks_of_dead_tasks_are_freed)
 {
 	const uint64_t last_page = GONE + FT_STACK - 4096;
 
@@ -59,8 +60,8 @@ static unsigned nr_holds(void)
 	return (unsigned)hv_patcher_holds(r.tracee.patcher)->nr;
 }
 
-/* A hold is for many, and not for what no stack has. */
-START_TEST(few_dead_stacks_stop_nobody)
+/* There is a hold only when there are many dead stacks. */
+START_TEST(few_dead_stacks_are_not_worth_a_hold)
 {
 	r.t.f.k.layout.stack_bytes = FT_STACK;
 	r.tracee.plan.nr_stacks = 24;
@@ -82,8 +83,8 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, stacks_of_dead_tasks_are_given_free);
-	tcase_add_test(tc, few_dead_stacks_stop_nobody);
+	tcase_add_test(tc, return_stacks_of_dead_tasks_are_freed);
+	tcase_add_test(tc, few_dead_stacks_are_not_worth_a_hold);
 }
 
 int main(void)

@@ -1,4 +1,6 @@
-/* The guest's own ftrace and sites of ours: who reads, who takes what, and what is undone. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The guest's own ftrace and sites of ours: the stub by which it reads them, sites that it takes,
+ * and undoing. */
 #include <check.h>
 
 #include "base/clock.h"
@@ -39,7 +41,7 @@ static void setup(void)
 	call(PLACE, READER);
 	call(PLACE + 0x20, READER + 1);		  /* somebody else is called */
 	call(VERIFY + 0x110, READER);		  /* somebody else calls */
-	call(VERIFY + 0x60, FR_RANGE + 0x200000); /* bytes that look like a call of us */
+	call(VERIFY + 0x60, FR_RANGE + 0x200000); /* bytes that look like a call of ours */
 	memcpy(before, fk_host(&r.t.f, PLACE), FR_SITE_BYTES);
 }
 
@@ -66,14 +68,14 @@ START_TEST(ftrace_reads_by_our_stub_while_sites_call_us)
 	ck_assert_uint_eq(target_of(VERIFY + 0x110).v, READER);
 	ck_assert_uint_eq(params->yield_reader_gva, READER);
 	ck_assert_mem_eq(params->yield_nop, nop, FR_SITE_BYTES);
-	ck_assert_uint_eq(hv_patcher_nr_standing(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES);
+	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES);
 	traced_check_want(&t, HV_STUB_NONE);
 	ck_assert_mem_eq(fk_host(&r.t.f, PLACE), before, FR_SITE_BYTES);
-	ck_assert(!hv_yield_stands(t.yield));
+	ck_assert(!hv_yield_is_patched(t.yield));
 }
 END_TEST
 
-/* A function that it calls says so in its records. */
+/* Records of calls by the stub show the place as the caller. The decoder finds it by the entry. */
 START_TEST(each_place_reads_by_an_entry_of_its_own)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
@@ -92,7 +94,7 @@ START_TEST(each_place_reads_by_an_entry_of_its_own)
 }
 END_TEST
 
-/* First the place, last the place: no site is ours while ftrace sees it. */
+/* The place is changed first and undone last, so ftrace never sees a site of ours. */
 static unsigned nr_seen;
 
 static void look(struct fr *f)
@@ -135,20 +137,20 @@ START_TEST(what_the_guest_took_is_its_own)
 	ck_assert(hv_yield_looked(t.yield, NOW_NS + HV_NS_PER_S));
 	ck_assert(!hv_yield_looked(t.yield, NOW_NS + 6 * HV_NS_PER_S));
 	ck_assert_uint_eq(hv_yield_forget_taken(t.yield), 2);
-	ck_assert_uint_eq(hv_patcher_nr_standing(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES - 2);
+	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES - 2);
 	traced_check_want(&t, HV_STUB_FUNCTION);
 	ck_assert_uint_eq(target_of(FR_SITE(1)).v, FK_BASE + 0x500);
-	ck_assert_uint_eq(hv_site_stubs_nr_refused(t.stubs), 2);
+	ck_assert_uint_eq(hv_site_stubs_refused(t.stubs)->nr, 2);
 
 	memcpy(fk_host(&r.t.f, FR_SITE(1)), nop, FR_SITE_BYTES); /* done with it */
 	traced_check_want(&t, HV_STUB_FUNCTION);
 	ck_assert(hv_gva_in(target_of(FR_SITE(1)), r.tracee.range));
-	ck_assert_uint_eq(hv_site_stubs_nr_refused(t.stubs), 1);
+	ck_assert_uint_eq(hv_site_stubs_refused(t.stubs)->nr, 1);
 }
 END_TEST
 
-/* As recover meets it; the guest's root can write the journal. */
-START_TEST(an_entry_is_believed_when_it_is_plainly_ours)
+/* An entry as recover finds it. The guest's root can write the journal. */
+START_TEST(only_an_entry_that_is_plainly_ours_is_believed)
 {
 	struct hv_journal_entry good, e;
 	struct hv_err *busy;
@@ -198,7 +200,7 @@ static void check_reasons(const char *expected)
 	ck_assert_str_eq(reasons.data ? reasons.data : "", expected);
 }
 
-/* What check tells before anybody attaches. */
+/* The reasons that check shows before attach. */
 START_TEST(where_the_guests_ftrace_must_not_begin_is_known_before)
 {
 	const uint64_t crossing = VERIFY + 0xffd;
@@ -225,17 +227,17 @@ START_TEST(where_the_guests_ftrace_must_not_begin_is_known_before)
 }
 END_TEST
 
-START_TEST(a_kernel_without_the_place_is_traced_all_the_same)
+START_TEST(a_kernel_without_the_place_can_be_traced)
 {
 	memset(fk_host(&r.t.f, PLACE), 0x90, FR_SITE_BYTES);
 	traced_check_want(&t, HV_STUB_FUNCTION);
-	ck_assert(!hv_yield_stands(t.yield));
-	ck_assert_uint_eq(hv_patcher_nr_standing(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES);
+	ck_assert(!hv_yield_is_patched(t.yield));
+	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT), NR_SITES);
 }
 END_TEST
 
-/* It goes with the last site: also of a change that fails, and not before one that cannot be
- * restored. */
+/* It is undone after the last site, also when a change fails, but not while there is a site that
+ * cannot be restored. */
 START_TEST(ftrace_reads_by_our_stub_as_long_as_a_site_calls_us)
 {
 	struct hv_err *err;
@@ -245,17 +247,17 @@ START_TEST(ftrace_reads_by_our_stub_as_long_as_a_site_calls_us)
 	r.fail_after = 0;
 	ck_assert(err && strstr(err->message, "nothing was changed"));
 	hv_err_free(err);
-	ck_assert(!hv_yield_stands(t.yield));
+	ck_assert(!hv_yield_is_patched(t.yield));
 	ck_assert_uint_eq(target_of(PLACE).v, READER);
 
 	traced_check_want(&t, HV_STUB_FUNCTION);
 	r.regs[0].ip = hv_gva(FR_SITE(1) + 2);
 	traced_check_want(&t, HV_STUB_NONE);
-	ck_assert_uint_eq(hv_patcher_nr_standing(r.tracee.patcher, HV_CHANGE_TEXT), 1);
-	ck_assert(hv_yield_stands(t.yield));
+	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_TEXT), 1);
+	ck_assert(hv_yield_is_patched(t.yield));
 	r.regs[0].ip = hv_gva(0x401000);
 	traced_check_want(&t, HV_STUB_NONE);
-	ck_assert(!hv_yield_stands(t.yield));
+	ck_assert(!hv_yield_is_patched(t.yield));
 }
 END_TEST
 
@@ -266,10 +268,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, each_place_reads_by_an_entry_of_its_own);
 	tcase_add_test(tc, no_site_is_ours_while_ftrace_sees_it);
 	tcase_add_test(tc, what_the_guest_took_is_its_own);
-	tcase_add_test(tc, an_entry_is_believed_when_it_is_plainly_ours);
+	tcase_add_test(tc, only_an_entry_that_is_plainly_ours_is_believed);
 	tcase_add_test(tc, ftrace_reads_by_our_stub_as_long_as_a_site_calls_us);
 	tcase_add_test(tc, where_the_guests_ftrace_must_not_begin_is_known_before);
-	tcase_add_test(tc, a_kernel_without_the_place_is_traced_all_the_same);
+	tcase_add_test(tc, a_kernel_without_the_place_can_be_traced);
 }
 
 int main(void)

@@ -1,4 +1,6 @@
-/* What a transcript does not show well: reads of every length, changes between reads, big files. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Behaviour of files that the transcripts (tests/golden) cannot show well: reads of every length,
+ * changes between reads, big files. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -43,7 +45,7 @@ static void add_events(unsigned nr)
 	}
 }
 
-/* The whole of PATH by reads of LEN bytes. */
+/* Reads all of PATH, LEN bytes at a time. */
 static void slurp(const char *path, size_t len, struct hv_text *ret)
 {
 	struct hv_file *f;
@@ -117,7 +119,42 @@ START_TEST(pipe_takes_what_is_asked)
 }
 END_TEST
 
-/* A client that has truncated the filter and not yet written when the session is detached. */
+/* As tracing_mark_write() and tracing_mark_raw_write() of a kernel with pages of 4 KiB. */
+START_TEST(a_marker_is_cut_to_what_a_page_has_room_for)
+{
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	char text[6000], page[4096];
+	struct hv_file *f;
+	size_t n;
+
+	memset(text, 'x', sizeof(text));
+	ck_assert_ptr_null(hv_tree_open(tree, "trace_marker", O_WRONLY, &f));
+	ck_assert_ptr_null(hv_file_write(f, text, sizeof(text), &n));
+	ck_assert_uint_eq(n, 4054);
+	ck_assert_ptr_null(hv_file_close(f));
+	ck_assert_ptr_null(hv_tree_open(tree, "trace_marker_raw", O_WRONLY, &f));
+	ck_assert_ptr_null(hv_file_write(f, text, 4060, &n));
+	ck_assert_uint_eq(n, 4060);
+	err = hv_file_write(f, text, 4061, &n);
+	ck_assert(err && err->code == EINVAL);
+	ck_assert_ptr_null(hv_file_close(f));
+	/* Each has a page of its own, with all of it. */
+	ck_assert_ptr_null(
+		hv_tree_open(tree, "per_cpu/cpu0/trace_pipe_raw", O_RDONLY | O_NONBLOCK, &f));
+	for (unsigned i = 0; i < 2; i++) {
+		size_t nr_x = 0;
+
+		ck_assert_ptr_null(hv_file_read(f, page, sizeof(page), &n));
+		ck_assert_uint_eq(n, sizeof(page));
+		for (size_t at = 0; at < n; at++)
+			nr_x += page[at] == 'x';
+		ck_assert_uint_eq(nr_x, i ? 4060 : 4054);
+	}
+	ck_assert_ptr_null(hv_file_close(f));
+}
+END_TEST
+
+/* When the session is detached, a client has truncated the filter and not yet written to it. */
 START_TEST(an_ending_tree_publishes_nothing)
 {
 	struct hv_file *f;
@@ -138,7 +175,7 @@ START_TEST(an_ending_tree_publishes_nothing)
 }
 END_TEST
 
-/* What a writer that died has written is not published, neither all of it nor a part. */
+/* Nothing of what a writer that died has written is published. */
 START_TEST(an_abandoned_file_publishes_nothing)
 {
 	const uint8_t *patched = hv_site_stubs_now(session->stubs);
@@ -159,7 +196,7 @@ START_TEST(an_abandoned_file_publishes_nothing)
 	ck_assert_ptr_null(hv_file_write(f, "function_8 function_9", 21, &n));
 	hv_file_abandon(f);
 	ck_assert(patched[7] && !patched[8]);
-	/* The next writer is heard. */
+	/* The next writer's list is published. */
 	ck_assert_ptr_null(hv_tree_open(tree, "set_ftrace_filter", O_WRONLY | O_APPEND, &f));
 	ck_assert_ptr_null(hv_file_write(f, "function_8\n", 11, &n));
 	ck_assert_ptr_null(hv_file_close(f));
@@ -167,7 +204,7 @@ START_TEST(an_abandoned_file_publishes_nothing)
 }
 END_TEST
 
-/* What did not fit into the page that was read last is there for the next reader. */
+/* The next reader gets what did not fit into the page that was read last. */
 START_TEST(raw_readers_leave_the_rest)
 {
 	struct hv_buffer_stat stat;
@@ -215,8 +252,9 @@ START_TEST(ready_keeps_what_it_found)
 }
 END_TEST
 
-/* Between truncation and close the guest is not told of an empty list, which would mean all. */
-START_TEST(never_all_in_between)
+/* Between truncation and close the sites are not changed for an empty list, which would mean all
+ * functions. */
+START_TEST(a_filter_that_is_being_replaced_is_never_empty)
 {
 	const uint8_t *patched = hv_site_stubs_now(session->stubs);
 	struct hv_file *f, *tracer;
@@ -278,11 +316,12 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, reads_of_any_length);
 	tcase_add_test(tc, dump_is_bounded);
 	tcase_add_test(tc, pipe_takes_what_is_asked);
+	tcase_add_test(tc, a_marker_is_cut_to_what_a_page_has_room_for);
 	tcase_add_test(tc, an_ending_tree_publishes_nothing);
 	tcase_add_test(tc, an_abandoned_file_publishes_nothing);
 	tcase_add_test(tc, raw_readers_leave_the_rest);
 	tcase_add_test(tc, ready_keeps_what_it_found);
-	tcase_add_test(tc, never_all_in_between);
+	tcase_add_test(tc, a_filter_that_is_being_replaced_is_never_empty);
 	tcase_add_test(tc, a_livepatch_ends_a_graph);
 }
 

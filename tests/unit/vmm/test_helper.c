@@ -1,4 +1,6 @@
-/* A helper: what is said to it, and that it is left alone once it did not answer. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A helper: requests and answers, its wake-ups, and that it gets no more requests after it did not
+ * answer. */
 #include <check.h>
 #include <poll.h>
 #include <signal.h>
@@ -12,7 +14,8 @@
 
 #define LATE_NS (200 * HV_NS_PER_MS)
 
-/* Sends back each number, one higher; for 0 not before LATE_NS. Ends when nobody asks any more. */
+/* Answers each number with the next one; the answer to 0 takes LATE_NS. Ends when the connection is
+ * closed. */
 static void add_one(void *ctx hv_unused)
 {
 	struct hv_helper_wake wake = {0};
@@ -70,7 +73,7 @@ static void expect(struct hv_err *err, int code, const char *message)
 	hv_err_free(err);
 }
 
-/* Its answer would be taken for that to the next request. */
+/* A late answer would be taken for the answer to the next request. */
 START_TEST(a_late_answer_is_for_nobody)
 {
 	struct hv_helper h = HV_HELPER_NONE;
@@ -81,7 +84,7 @@ START_TEST(a_late_answer_is_for_nobody)
 	expect(hv_helper_receive(&h, &nr, sizeof(nr), hv_now_ns()), ETIME, "adder: no answer");
 	ck_assert(!hv_helper_is_alive(&h));
 	nr = 1;
-	expect(hv_helper_send(&h, &nr, sizeof(nr)), EPIPE, "adder: it has died");
+	expect(hv_helper_send(&h, &nr, sizeof(nr)), EPIPE, "adder: it has ended");
 	hv_helper_end(&h);
 }
 END_TEST
@@ -96,12 +99,12 @@ START_TEST(killed)
 	waitpid(h.pid, NULL, 0);
 	ck_assert(!hv_helper_is_alive(&h));
 	expect(hv_helper_receive(&h, &nr, sizeof(nr), hv_now_ns() + HV_NS_PER_S), EPIPE,
-	       "adder: it has died");
+	       "adder: it has ended");
 	hv_helper_end(&h);
 }
 END_TEST
 
-/* Waits for the first thing that happens, tells it, and ends. */
+/* Waits for the first wake-up, sends its kind, and ends. */
 static void tell_what_woke(void *ctx)
 {
 	uint64_t deadline_ns = *(const uint64_t *)ctx;
@@ -131,7 +134,8 @@ START_TEST(wakes_at_its_deadline)
 }
 END_TEST
 
-/* Somebody else has the service's end of the socketpair still: only the pidfd tells. */
+/* Another process still has the service's end of the socketpair open, so only the pidfd shows the
+ * end of the service. */
 START_TEST(wakes_when_the_service_has_died)
 {
 	uint64_t deadline_ns = UINT64_MAX;
@@ -145,7 +149,7 @@ START_TEST(wakes_when_the_service_has_died)
 	if (!service) {
 		if (hv_helper_start(&teller, &deadline_ns, &h))
 			_exit(1);
-		/* Kept open by a child of its own, which passes on what it is told. */
+		/* A child of the service keeps it open, and passes on what the helper sends. */
 		if (!fork()) {
 			hv_err_free(hv_helper_receive(&h, &told, 1, hv_now_ns() + HV_NS_PER_S));
 			if (write(said[1], &told, 1) < 0)

@@ -1,4 +1,5 @@
-/* The host's clock by samples. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Conversion of the counter to the host's clock with samples of both. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"

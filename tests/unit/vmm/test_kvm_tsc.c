@@ -1,4 +1,5 @@
-/* What KVM tells in debugfs, as files. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* KVM's files in debugfs, made by the test. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

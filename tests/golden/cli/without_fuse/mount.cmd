@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 # What needs the mounted tree says what is lost; the session, its files and a trace are there.
 hvtrace attach --mount fake
 echo $?

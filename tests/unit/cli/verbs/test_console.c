@@ -1,4 +1,5 @@
-/* The console on a terminal, and the job control of a shell, which this test plays. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The console on a terminal. The test plays the shell, which controls it as a job. */
 #include <check.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -55,7 +56,7 @@ static void job_main(void)
 	_exit(console_close(c) + key);
 }
 
-/* The shell. Its exit status is the line of what is not as it should be. */
+/* The shell. Its exit status is the line of the check that failed. */
 
 #define expect(condition)                                                                          \
 	do {                                                                                       \
@@ -123,7 +124,8 @@ static void stop_and_continue(void)
 	expect(!is_raw());
 	kill(job, SIGCONT);
 	until_raw();
-	/* It cannot know of this one; a shell takes its own settings meanwhile. */
+	/* The job cannot catch SIGSTOP to restore the terminal. A shell sets its own settings then.
+	 */
 	expect_stopped(SIGSTOP);
 	expect(tcsetattr(STDIN_FILENO, TCSANOW, &before) == 0);
 	kill(job, SIGCONT);
@@ -184,7 +186,7 @@ static void ignored_stays_ignored(void)
 	expect(end_of_job() == KEYS << 8);
 }
 
-/* Nobody is there to continue it. */
+/* The job's process group is orphaned: nobody would continue the job if it stopped. */
 static void in_an_orphaned_group(void)
 {
 	job = fork();
@@ -199,7 +201,7 @@ static void in_an_orphaned_group(void)
 	expect(end_of_job() == KEYS << 8);
 }
 
-/* Whoever started us in the background ignores some. */
+/* The process that started us in the background may ignore some signals. */
 static void ignore_nothing(void)
 {
 	static const int heard[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT,
@@ -209,7 +211,7 @@ static void ignore_nothing(void)
 		signal(heard[i], SIG_DFL);
 }
 
-/* PLAY as the leader of a session with a terminal of its own. */
+/* Runs PLAY as the leader of a session with a terminal of its own. */
 static void play_shell(void (*play)(void))
 {
 	int line, status;
@@ -244,7 +246,7 @@ START_TEST(leaves_the_terminal_to_others)
 }
 END_TEST
 
-START_TEST(goes_on_where_it_cannot_stop)
+START_TEST(goes_on_when_nobody_could_continue_it)
 {
 	play_shell(in_an_orphaned_group);
 }
@@ -267,7 +269,7 @@ static void add_tests(TCase *tc)
 	tcase_set_timeout(tc, 100);
 	tcase_add_test(tc, stops_and_continues);
 	tcase_add_test(tc, leaves_the_terminal_to_others);
-	tcase_add_test(tc, goes_on_where_it_cannot_stop);
+	tcase_add_test(tc, goes_on_when_nobody_could_continue_it);
 	tcase_add_test(tc, gives_the_terminal_back_when_it_dies);
 	tcase_add_test(tc, what_is_ignored_stays_ignored);
 }

@@ -1,5 +1,5 @@
-/* What tests of the merge read: rings of up to three vCPUs, written by hand, and one merge of them.
- */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rings of up to three vCPUs, which tests fill by hand, and one merge of them. */
 #pragma once
 
 #include <check.h>
@@ -19,7 +19,27 @@ static uint64_t nr_slots;
 static struct hv_merge *merge;
 static struct hv_merge_item item;
 
+#define NO_KIND (HV_RECORD_COMMAND + 1) /* a kind of record that does not exist */
+
 static const struct hv_merge_clock tsc_clock = {NULL, NULL};
+
+/* The next position to be reserved. */
+static inline uint64_t head(unsigned cpu)
+{
+	return hv_ring_head(&rings[cpu]);
+}
+
+static inline void set_head(unsigned cpu, uint64_t position)
+{
+	states[cpu].head = hv_ring_head_at(position, nr_slots);
+}
+
+/* Returns the position. */
+static inline uint64_t reserve(unsigned cpu)
+{
+	set_head(cpu, head(cpu) + 1);
+	return head(cpu) - 1;
+}
 
 static inline void start(unsigned nr_cpus, uint64_t slots)
 {
@@ -28,6 +48,7 @@ static inline void start(unsigned nr_cpus, uint64_t slots)
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
 		records[cpu] = hv_alloc(slots * sizeof(**records));
 		hv_ring_init(&rings[cpu], &states[cpu], records[cpu], slots);
+		set_head(cpu, 0);
 	}
 	merge = hv_merge_new(rings, 0, nr_cpus, NULL, tsc_clock);
 }
@@ -44,9 +65,7 @@ static inline void teardown(void)
 
 static inline void store(unsigned cpu, uint64_t position, unsigned i, uint64_t word)
 {
-	uint64_t lap = position / nr_slots & 1 ? 0 : UINT64_C(1) << HV_LAP_BIT;
-
-	records[cpu][position % nr_slots].word[i] = word | lap;
+	records[cpu][position % nr_slots].word[i] = word ^ hv_record_key(position, nr_slots);
 }
 
 static inline void write_at(unsigned cpu, uint64_t position, unsigned kind, uint64_t tsc)
@@ -59,7 +78,7 @@ static inline void write_at(unsigned cpu, uint64_t position, unsigned kind, uint
 
 static inline void add_kind(unsigned cpu, unsigned kind, uint64_t tsc)
 {
-	write_at(cpu, states[cpu].head++, kind, tsc);
+	write_at(cpu, reserve(cpu), kind, tsc);
 }
 
 static inline void add(unsigned cpu, uint64_t tsc)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The backlog against a plain table that is searched from end to end. */
 #include <check.h>
 #include <stdbool.h>
@@ -33,8 +34,13 @@ static size_t oldest_in_table(void)
 static void add(uint64_t time_ns, uint64_t position)
 {
 	struct hv_kept kept = {.time_ns = time_ns, .position = position, .round = random_state};
+	struct hv_kept *room;
+	size_t nr_room;
 
-	hv_backlog_add(&backlog, &kept);
+	room = hv_backlog_room(&backlog, position, &nr_room);
+	ck_assert_uint_ge(nr_room, 1);
+	*room = kept;
+	hv_backlog_add(&backlog, room);
 	table[nr++] = kept;
 }
 
@@ -105,9 +111,62 @@ START_TEST(the_oldest_is_first)
 }
 END_TEST
 
+/* The guest moves its head back. */
+START_TEST(positions_that_go_back_are_the_lowest)
+{
+	for (unsigned n = 0; n < 200; n++)
+		add(n, 1000 + n);
+	for (unsigned n = 0; n < 100; n++)
+		drop_and_compare();
+	compare_lowest(1200);
+	for (unsigned n = 0; n < 50; n++)
+		add(200 + n, 500 + n);
+	compare_lowest(1200);
+	while (nr)
+		drop_and_compare();
+	add(1, 2000);
+	add(2, 2001);
+	compare_lowest(2002);
+	drop_and_compare();
+	compare_lowest(2002);
+	drop_and_compare();
+	compare_lowest(2002);
+	hv_backlog_deinit(&backlog);
+}
+END_TEST
+
+/* Of the records in one room some are left, and some are older than what is there. */
+START_TEST(a_room_has_many)
+{
+	for (unsigned round = 0; round < 40; round++) {
+		size_t nr_room;
+		struct hv_kept *room = hv_backlog_room(&backlog, round * 100, &nr_room);
+
+		for (size_t i = 0; i < nr_room && i < 50; i++)
+			room[i] = (struct hv_kept){.time_ns = round * 100 + (i % 5 == 2 ? 0 : i),
+						   .position = round * 100 + i,
+						   .round = i};
+		for (size_t i = 0; i < nr_room && i < 50; i++) {
+			if (i % 7 == 3)
+				continue;
+			table[nr++] = room[i];
+			hv_backlog_add(&backlog, &room[i]);
+		}
+		for (unsigned n = 0; n < 30 && nr; n++)
+			drop_and_compare();
+		compare_lowest(round * 100 + 50);
+	}
+	while (nr)
+		drop_and_compare();
+	hv_backlog_deinit(&backlog);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_loop_test(tc, the_oldest_is_first, 0, 5);
+	tcase_add_test(tc, positions_that_go_back_are_the_lowest);
+	tcase_add_test(tc, a_room_has_many);
 }
 
 int main(void)

@@ -1,8 +1,10 @@
-/* Buffers in host memory: each vCPU's ring has a size of its own, and how one becomes another. What
- * is put into them comes from a buffer like the guest's. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Buffers in host memory: the sizes of the vCPUs' rings, and changes of a size. The records come
+ * from a buffer like the guest's. */
 #include <check.h>
 
 #include "kernel/kernel.h"
+#include "ringbuf/ring.h"
 #include "ringbuf/writer.h"
 #include "tests/lib/run_suite.h"
 #include "tracer/events/buffer_state.h"
@@ -16,15 +18,17 @@
 #define TWO_PAGES  (2 * 4080) /* 255 records, in a ring of 256 */
 #define THREE	   (3 * 4080) /* 382 records, in a ring of 512 */
 #define LARGE	   (64 << 10) /* 2048 records */
-#define MARGIN(nr) ((nr) / 8) /* given up besides when a reader finds that it was overtaken */
+#define MARGIN(nr) ((nr) / 8) /* also given up when a reader was overtaken */
 
 static const uint64_t differ_bytes[NR_CPUS] = {TWO_PAGES, LARGE, THREE};
 
 static struct hv_kernel kernel; /* without tasks */
 static struct hv_decoder *decoder;
 static struct hv_buffer *guests;
-static struct hv_state states[NR_CPUS];
-static struct hv_record records[NR_CPUS][GUEST_SLOT];
+static struct {
+	struct hv_state state;
+	struct hv_record records[GUEST_SLOT];
+} blocks[NR_CPUS];
 static struct hv_buffer *host;
 
 /* Calls of a vCPU are told apart by their times. */
@@ -38,7 +42,7 @@ static void call(unsigned cpu, uint64_t nr)
 	struct hv_record record = {
 		{tsc_of(cpu, nr), 0, 0, (uint64_t)HV_RECORD_FUNCTION << HV_RECORD_KIND_SHIFT}};
 
-	hv_ring_put(&states[cpu], records[cpu], GUEST_SLOT, &record);
+	hv_ring_put(&blocks[cpu].state, blocks[cpu].records, GUEST_SLOT, &record);
 }
 
 static struct hv_buffer *new_buffer(const uint64_t *sizes_bytes)
@@ -55,11 +59,12 @@ static void setup(void)
 {
 	kernel = (struct hv_kernel){.core.as.arch = &hv_arch_x86_64};
 	decoder = hv_decoder_new(&kernel, NULL, hv_names_new(&kernel), NULL);
-	memset(states, 0, sizeof(states));
-	guests = hv_buffer_over(decoder, NR_CPUS, states);
 	for (unsigned cpu = 0; cpu < NR_CPUS; cpu++)
-		hv_buffer_set_ring(guests, cpu, records[cpu], sizeof(records[cpu]),
-				   sizeof(records[cpu]));
+		blocks[cpu].state = (struct hv_state){.head = hv_ring_head_at(0, GUEST_SLOT)};
+	guests = hv_buffer_over(decoder, NR_CPUS);
+	for (unsigned cpu = 0; cpu < NR_CPUS; cpu++)
+		hv_buffer_set_ring(guests, cpu, &blocks[cpu].state, sizeof(blocks[cpu].records),
+				   sizeof(blocks[cpu].records));
 	hv_buffer_use_clock(guests, HV_TRACE_CLOCK_TSC);
 	for (unsigned cpu = 0; cpu < NR_CPUS; cpu++)
 		for (uint64_t i = 0; i < NR_CALLS; i++)
@@ -75,7 +80,7 @@ static void teardown(void)
 	hv_decoder_free(decoder);
 }
 
-/* The last NR of NR_CALLS are what is in CPU's part of B, each once and whole. */
+/* Checks that CPU's part of B has the last NR of NR_CALLS calls, each once and complete. */
 static void expect_last(struct hv_buffer *b, unsigned cpu, uint64_t nr)
 {
 	struct hv_cursor *c = hv_cursor_new(b, (int)cpu, HV_CURSOR_DUMP);
@@ -108,8 +113,8 @@ START_TEST(each_keeps_as_much_as_its_size)
 	expect_last(host, 2, 382 - MARGIN(382));
 	ck_assert_uint_eq(overrun_of(host, 0), NR_CALLS - 255 + MARGIN(255));
 	ck_assert_uint_eq(overrun_of(host, 1), 0);
-	ck_assert_uint_eq(hv_buffer_percent(host, 0), 100);
-	ck_assert_uint_eq(hv_buffer_percent(host, 1), NR_CALLS * 100 / 2048);
+	ck_assert_uint_eq(hv_buffer_unread(host, 0), hv_buffer_size(host, 0));
+	ck_assert_uint_eq(hv_buffer_unread(host, 1), NR_CALLS * sizeof(struct hv_record));
 }
 END_TEST
 
@@ -132,7 +137,7 @@ START_TEST(a_full_one_drops_and_the_others_do_not)
 }
 END_TEST
 
-/* What of a part of the same size is in it stays, with what was counted. */
+/* A part whose size does not change keeps its records and counts. */
 START_TEST(another_size_of_one_leaves_the_others)
 {
 	const uint64_t smaller_bytes[NR_CPUS] = {TWO_PAGES, TWO_PAGES, LARGE};
@@ -162,7 +167,7 @@ START_TEST(another_size_of_one_leaves_the_others)
 }
 END_TEST
 
-/* Each could be had alone. */
+/* Each of these sizes would be possible alone. */
 START_TEST(all_together_have_to_fit)
 {
 	enum { MANY = 4096 };

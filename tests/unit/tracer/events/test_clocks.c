@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The clocks of events, where the guest's counter cannot be followed from outside. */
 #include <check.h>
 
@@ -64,7 +65,7 @@ START_TEST(a_clock_that_began_late_is_searched_from_before_0)
 }
 END_TEST
 
-/* The guest's run queues say 5 s; a hold makes what was known void. */
+/* The guest's run queues say 5 s. A hold makes older knowledge invalid. */
 START_TEST(now_is_what_the_run_queues_say)
 {
 	uint64_t now_ns = 0, tsc;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The map of pids to names. */
 #include <check.h>
 #include <stdio.h>
@@ -53,7 +54,7 @@ START_TEST(a_name_without_end_is_cut)
 }
 END_TEST
 
-START_TEST(the_longest_unheard_of_goes_first)
+START_TEST(the_name_told_longest_ago_is_dropped_first)
 {
 	comms = hv_comms_new(3);
 	set(1, "a");
@@ -173,7 +174,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, unknown_is_null);
 	tcase_add_test(tc, the_last_name_told_counts);
 	tcase_add_test(tc, a_name_without_end_is_cut);
-	tcase_add_test(tc, the_longest_unheard_of_goes_first);
+	tcase_add_test(tc, the_name_told_longest_ago_is_dropped_first);
 	tcase_add_test(tc, thread_groups);
 	tcase_add_test(tc, another_size_keeps_the_last);
 	tcase_add_test(tc, one_entry_is_enough);

@@ -1,9 +1,11 @@
-/* Cursors over a ring that a hostile guest writes: what an event is made of is bounded, and records
- * that a loss or a rewind lies between do not belong together. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Cursors over a ring that a hostile guest writes. The number of records of an event is bounded,
+ * and records that are separated by a loss or a rewind do not belong together. */
 #include <check.h>
 
 #include "kernel/kernel.h"
 #include "patcher/patcher.h"
+#include "ringbuf/ring.h"
 #include "tests/lib/run_suite.h"
 #include "tracer/events/buffer.h"
 #include "tracer/events/cursor.h"
@@ -16,8 +18,10 @@
 static struct hv_kernel kernel;
 static struct hv_decoder *decoder;
 static struct hv_buffer *rings;
-static struct hv_state state;
-static struct hv_record records[NR_SLOTS];
+static struct {
+	struct hv_state state;
+	struct hv_record records[NR_SLOTS];
+} block;
 static struct hv_buffer *host;
 static struct hv_cursor *cursor;
 
@@ -25,17 +29,17 @@ static void setup(void)
 {
 	static const struct hv_hold_stat holds;
 	static const struct hv_gva_range stubs;
-	const uint64_t size_bytes = sizeof(records);
+	const uint64_t size_bytes = sizeof(block.records);
 	struct hv_clock *clock;
 
 	kernel = (struct hv_kernel){.core.as.arch = &hv_arch_x86_64};
 	ck_assert_ptr_null(hv_clock_new(&kernel, &clock));
 	decoder = hv_decoder_new(&kernel, hv_clocks_new(clock, NULL, &kernel, &holds),
 				 hv_names_new(&kernel), hv_callers_new(&kernel, &stubs));
-	state = (struct hv_state){.head = START};
-	memset(records, 0, sizeof(records));
-	rings = hv_buffer_over(decoder, 1, &state);
-	hv_buffer_set_ring(rings, 0, records, sizeof(records), sizeof(records));
+	block.state = (struct hv_state){.head = hv_ring_head_at(START, NR_SLOTS)};
+	memset(block.records, 0, sizeof(block.records));
+	rings = hv_buffer_over(decoder, 1);
+	hv_buffer_set_ring(rings, 0, &block.state, sizeof(block.records), sizeof(block.records));
 	hv_buffer_use_clock(rings, HV_TRACE_CLOCK_TSC);
 	hv_buffer_clear(rings, -1);
 	ck_assert_ptr_null(hv_buffer_new(rings, &size_bytes, &host));
@@ -56,21 +60,28 @@ static void teardown(void)
 
 static void put(uint64_t position, unsigned kind, uint64_t tsc, unsigned number)
 {
-	uint64_t lap = (uint64_t) !(position / NR_SLOTS & 1) << HV_LAP_BIT;
+	uint64_t key = hv_record_key(position, NR_SLOTS);
+	uint64_t word2 = kind == HV_RECORD_MORE ? UINT64_C(1) << HV_MORE_VALUE_SHIFT : 0;
 	uint64_t word3 = (uint64_t)kind << HV_RECORD_KIND_SHIFT | (uint64_t)number
 									  << HV_RECORD_DEPTH_SHIFT;
 
-	if (kind == HV_RECORD_MORE)
-		word3 |= UINT64_C(1) << HV_MORE_VALUE_SHIFT;
-	records[position % NR_SLOTS] = (struct hv_record){{tsc | lap, lap, lap, word3 | lap}};
+	block.records[position % NR_SLOTS] =
+		(struct hv_record){{tsc ^ key, key, word2 ^ key, word3 ^ key}};
 }
 
+/* HEAD: the next position to be reserved. */
 static void publish(uint64_t head)
 {
-	__atomic_store_n(&state.head, head, __ATOMIC_RELEASE);
+	__atomic_store_n(&block.state.head, hv_ring_head_at(head, NR_SLOTS), __ATOMIC_RELEASE);
 }
 
-/* False: none. Else it is put into a buffer of the host, too, as a drain does. */
+static uint64_t published(void)
+{
+	return block.state.head / sizeof(struct hv_record) - NR_SLOTS;
+}
+
+/* Reads the next event, and puts it into a buffer of the host, too, as a drain does. False: there
+ * is none. */
 static bool next(struct hv_event *ret)
 {
 	if (hv_cursor_next(cursor, ret) != HV_NEXT_EVENT)
@@ -80,7 +91,7 @@ static bool next(struct hv_event *ret)
 	return true;
 }
 
-/* The merge waits a moment (HV_MERGE_HOLD_NS) for what is reserved and not written. */
+/* The merge waits for HV_MERGE_WAIT_NS for records that are reserved and not written. */
 static void expect(enum hv_event_kind kind, struct hv_event *ret)
 {
 	while (!next(ret))
@@ -88,12 +99,13 @@ static void expect(enum hv_event_kind kind, struct hv_event *ret)
 	ck_assert_int_eq(ret->kind, kind);
 }
 
-/* The reader is made to wait for records that never come, and then sees the head behind it. */
+/* The reader waits for records that never come, and then sees a head that is lower than its
+ * position. */
 static void rewind_to(uint64_t head)
 {
 	struct hv_event event;
 
-	publish(state.head + 10);
+	publish(published() + 10);
 	ck_assert(!next(&event));
 	publish(head);
 	ck_assert(!next(&event));
@@ -107,7 +119,7 @@ static unsigned nr_records(void)
 	return nr;
 }
 
-/* The guest brings the record before an exit and all the words of a stack to the same position. */
+/* The guest writes the record before an exit and all words of a stack to the same position. */
 START_TEST(a_stack_has_no_more_records_than_there_is_room_for)
 {
 	uint64_t p = START + 300;
@@ -146,8 +158,9 @@ START_TEST(more_belongs_to_the_exit_behind_it)
 }
 END_TEST
 
-/* What was said before the guest took back its head is not of what it writes there afterwards. */
-START_TEST(a_rewind_parts_what_stands_side_by_side)
+/* Records from before the guest took back its head do not belong to those that it writes there
+ * afterwards. */
+START_TEST(a_rewind_separates_adjacent_records)
 {
 	struct hv_event event;
 
@@ -167,7 +180,7 @@ START_TEST(a_rewind_parts_what_stands_side_by_side)
 }
 END_TEST
 
-START_TEST(a_loss_parts_the_words_of_a_stack)
+START_TEST(a_loss_separates_the_words_of_a_stack)
 {
 	struct hv_event event;
 	uint64_t p = START;
@@ -187,13 +200,13 @@ START_TEST(a_loss_parts_the_words_of_a_stack)
 }
 END_TEST
 
-/* Records have the low half of an address of kernel text. */
+/* Records have only the low half of an address of kernel text. */
 START_TEST(an_address_is_one_of_kernel_text)
 {
 	struct hv_event event;
 
 	put(START, HV_RECORD_FUNCTION, 10, 0);
-	records[START].word[1] |= 0x81234560;
+	block.records[START].word[1] |= 0x81234560 + hv_arch_x86_64.site_len_bytes;
 	publish(START + 1);
 	expect(HV_EVENT_FUNCTION, &event);
 	ck_assert_uint_eq(event.ip.v, 0xffffffff81234560);
@@ -205,8 +218,8 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_stack_has_no_more_records_than_there_is_room_for);
 	tcase_add_test(tc, more_belongs_to_the_exit_behind_it);
-	tcase_add_test(tc, a_rewind_parts_what_stands_side_by_side);
-	tcase_add_test(tc, a_loss_parts_the_words_of_a_stack);
+	tcase_add_test(tc, a_rewind_separates_adjacent_records);
+	tcase_add_test(tc, a_loss_separates_the_words_of_a_stack);
 	tcase_add_test(tc, an_address_is_one_of_kernel_text);
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A guest's counter on the host's clock: offsets, scaling, and what changes under way. The host's
  * counter is the real one, so that all moments are in its past or future. */
 #include <check.h>
@@ -94,7 +95,8 @@ START_TEST(the_hosts_clock_of_now)
 }
 END_TEST
 
-/* CPU 0 is told as CPU 1 is, which never changes: whatever the samples of the host's clock were. */
+/* Compares CPU 0 with CPU 1, which never changes, so the result does not depend on the samples of
+ * the host's clock. */
 static void expect_alike(uint64_t moment_ticks)
 {
 	uint64_t a, b;
@@ -137,7 +139,8 @@ START_TEST(scaled_anew)
 }
 END_TEST
 
-/* What was stamped keeps the offset of its time, also where a later one would do as well. */
+/* A time stamp is converted with the offset that was valid at its time, even where a later offset
+ * would be possible, too. */
 START_TEST(moved_forth_and_back)
 {
 	const uint64_t far = origin / 2; /* longer than this takes: half of the host's uptime */
@@ -170,7 +173,7 @@ START_TEST(what_was_before_a_change_keeps_its_time)
 	begin();
 	if (!c)
 		return;
-	/* Moments of the counter itself, so that its samples do not matter. */
+	/* Uses values of the counter itself, so that its samples do not matter. */
 	hv_host_clock_refresh(c);
 	hv_host_ticks(&origin);
 	early = guest_ticks(0, 0);

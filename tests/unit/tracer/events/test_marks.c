@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Texts of trace_marker by number: bounded in number and in bytes. */
 #include <check.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The merge: order of the rings' records, and how long it waits for one. */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/events/merge_rings.h"
@@ -68,54 +69,54 @@ START_TEST(nested_records_come_first)
 }
 END_TEST
 
-START_TEST(a_position_being_written_holds_the_others_back)
+START_TEST(a_position_being_written_delays_the_other_rings)
 {
 	start(2, 8);
-	states[0].head = 1;
+	set_head(0, 1);
 	add(1, 20);
 	expect_none();
-	ck_assert(!hv_merge_next(merge, HV_MERGE_HOLD_NS - 1, HV_MERGE_LIVE, &item));
+	ck_assert(!hv_merge_next(merge, HV_MERGE_WAIT_NS - 1, HV_MERGE_LIVE, &item));
 	write_at(0, 0, HV_RECORD_FUNCTION, 10);
 	expect(0, 10);
 	expect(1, 20);
 }
 END_TEST
 
-START_TEST(a_hold_ends)
+START_TEST(the_delay_ends)
 {
 	start(2, 8);
-	states[0].head = 1;
+	set_head(0, 1);
 	add(1, 20);
 	ck_assert(!hv_merge_next(merge, 1000, HV_MERGE_LIVE, &item));
-	ck_assert(!hv_merge_next(merge, 999 + HV_MERGE_HOLD_NS, HV_MERGE_LIVE, &item));
-	expect_at(1000 + HV_MERGE_HOLD_NS, HV_MERGE_LIVE, 1, 20);
+	ck_assert(!hv_merge_next(merge, 999 + HV_MERGE_WAIT_NS, HV_MERGE_LIVE, &item));
+	expect_at(1000 + HV_MERGE_WAIT_NS, HV_MERGE_LIVE, 1, 20);
 	add(1, 30);
-	expect_at(1001 + HV_MERGE_HOLD_NS, HV_MERGE_LIVE, 1, 30);
+	expect_at(1001 + HV_MERGE_WAIT_NS, HV_MERGE_LIVE, 1, 30);
 	write_at(0, 0, HV_RECORD_FUNCTION, 10);
-	expect_at(1002 + HV_MERGE_HOLD_NS, HV_MERGE_LIVE, 0, 10);
+	expect_at(1002 + HV_MERGE_WAIT_NS, HV_MERGE_LIVE, 0, 10);
 	ck_assert_uint_eq(hv_merge_lost(merge), 0);
 }
 END_TEST
 
-START_TEST(the_next_position_holds_anew)
+START_TEST(the_next_position_delays_again)
 {
 	start(2, 8);
-	states[0].head = 1;
+	set_head(0, 1);
 	add(1, 20);
 	expect_none();
 	write_at(0, 0, HV_RECORD_FUNCTION, 10);
-	states[0].head = 2;
-	ck_assert(!hv_merge_next(merge, HV_MERGE_HOLD_NS - 1, HV_MERGE_LIVE, &item));
-	ck_assert(!hv_merge_next(merge, 2 * HV_MERGE_HOLD_NS - 2, HV_MERGE_LIVE, &item));
-	expect_at(2 * HV_MERGE_HOLD_NS - 1, HV_MERGE_LIVE, 0, 10);
-	expect_at(2 * HV_MERGE_HOLD_NS - 1, HV_MERGE_LIVE, 1, 20);
+	set_head(0, 2);
+	ck_assert(!hv_merge_next(merge, HV_MERGE_WAIT_NS - 1, HV_MERGE_LIVE, &item));
+	ck_assert(!hv_merge_next(merge, 2 * HV_MERGE_WAIT_NS - 2, HV_MERGE_LIVE, &item));
+	expect_at(2 * HV_MERGE_WAIT_NS - 1, HV_MERGE_LIVE, 0, 10);
+	expect_at(2 * HV_MERGE_WAIT_NS - 1, HV_MERGE_LIVE, 1, 20);
 }
 END_TEST
 
-START_TEST(a_ring_that_runs_full_ends_the_hold)
+START_TEST(a_ring_that_runs_full_ends_the_delay)
 {
 	start(2, 8);
-	states[0].head = 1;
+	set_head(0, 1);
 	for (uint64_t tsc = 1; tsc <= 4; tsc++)
 		add(1, tsc);
 	expect_none();
@@ -125,15 +126,15 @@ START_TEST(a_ring_that_runs_full_ends_the_hold)
 }
 END_TEST
 
-/* Ring 0 is in the middle of its next record whenever one looks. */
+/* Whenever the merge looks, ring 0 is in the middle of its next record. */
 START_TEST(a_ring_that_is_always_writing_lets_others_go_on)
 {
 	start(2, 64);
-	states[0].head = 1;
+	set_head(0, 1);
 	for (uint64_t i = 0; i < 20; i++) {
 		add(1, 10 * i + 5);
 		write_at(0, i, HV_RECORD_FUNCTION, 10 * i);
-		states[0].head++;
+		reserve(0);
 		while (hv_merge_next(merge, 0, HV_MERGE_LIVE, &item))
 			;
 	}
@@ -145,9 +146,9 @@ END_TEST
 START_TEST(final_waits_for_nothing)
 {
 	start(2, 8);
-	states[0].head = 2; /* both unwritten */
+	set_head(0, 2); /* both unwritten */
 	add(0, 30);
-	states[0].head++; /* and one after it */
+	reserve(0); /* and one after it */
 	add(1, 20);
 	expect_at(0, HV_MERGE_FINAL, 1, 20);
 	expect_at(0, HV_MERGE_FINAL, 0, 30);
@@ -221,7 +222,8 @@ START_TEST(no_time_is_later_than_none)
 }
 END_TEST
 
-/* Far more than a lane keeps in ring 0, with inversions up to half of that; a few in ring 1. */
+/* Ring 0 has far more records than a lane keeps, with inversions up to half of that number. Ring 1
+ * has a few. */
 START_TEST(a_long_backlog_is_sorted)
 {
 	enum { NR = 1 << 16, SPAN = 4096 };
@@ -279,11 +281,21 @@ START_TEST(what_came_meanwhile_waits_for_a_long_ring)
 }
 END_TEST
 
-/* _i: seed. Any bytes and any heads: what is asked for ends, and nothing is read outside. */
-START_TEST(hostile_rings_end)
+/* Heads at small and great positions, in an empty ring, and in the middle of a record. */
+static uint64_t a_head(uint64_t random)
 {
 	static const uint64_t heads[] = {0,  1,	   15,	       16,	   17,
-					 33, 1000, 1ull << 62, 1ull << 63, UINT64_MAX};
+					 33, 1000, 1ull << 57, 1ull << 58, UINT64_MAX};
+	uint64_t position = heads[(random >> 33) % HV_ARRAY_LEN(heads)] + (random & 3);
+
+	if (random >> 4 & 1)
+		return position;
+	return hv_ring_head_at(position, nr_slots) + (random >> 5 & 1) * (random >> 6 & 31);
+}
+
+/* _i: seed. With any bytes and any heads, every request ends, and nothing is read outside. */
+START_TEST(hostile_rings_end)
+{
 	uint64_t random = (uint64_t)_i * 7919 + 1;
 
 	start(3, 16);
@@ -295,12 +307,11 @@ START_TEST(hostile_rings_end)
 			records[random >> 40 & 1][random >> 32 & 15].word[random >> 48 & 3] =
 				random;
 			if (i % 8 == 0)
-				states[random >> 20 & 1].head =
-					heads[(random >> 33) % HV_ARRAY_LEN(heads)] + (random & 3);
+				states[random >> 20 & 1].head = a_head(random);
 		}
-		while (hv_merge_next(merge, round * HV_MERGE_HOLD_NS, round % 5, &item)) {
+		while (hv_merge_next(merge, round * HV_MERGE_WAIT_NS, round % 5, &item)) {
 			ck_assert_uint_lt(item.cpu, 2);
-			ck_assert_uint_ne(hv_record_kind(&item.record), 0);
+			ck_assert_uint_ne(hv_record_kind(&item.record), HV_RECORD_UNKNOWN);
 			ck_assert_uint_lt(calls++, 200);
 		}
 	}
@@ -315,10 +326,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, rings_are_merged_by_time);
 	tcase_add_test(tc, equal_times_keep_the_order_of_writing);
 	tcase_add_test(tc, nested_records_come_first);
-	tcase_add_test(tc, a_position_being_written_holds_the_others_back);
-	tcase_add_test(tc, a_hold_ends);
-	tcase_add_test(tc, the_next_position_holds_anew);
-	tcase_add_test(tc, a_ring_that_runs_full_ends_the_hold);
+	tcase_add_test(tc, a_position_being_written_delays_the_other_rings);
+	tcase_add_test(tc, the_delay_ends);
+	tcase_add_test(tc, the_next_position_delays_again);
+	tcase_add_test(tc, a_ring_that_runs_full_ends_the_delay);
 	tcase_add_test(tc, a_ring_that_is_always_writing_lets_others_go_on);
 	tcase_add_test(tc, final_waits_for_nothing);
 	tcase_add_test(tc, stop_here_ends_the_stream);

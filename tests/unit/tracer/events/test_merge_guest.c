@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The merge of a simulated guest, whose records are written in every nesting and interleaving that
  * interrupts and migrations make, read while they are written. */
 #include "tests/lib/run_suite.h"
@@ -44,7 +45,7 @@ static void step_guest(unsigned cpu)
 	struct writer *top = depth[cpu] ? &running[cpu][depth[cpu] - 1] : NULL;
 
 	if (!ends && (!top || (depth[cpu] < DEPTH_MAX && chance(12) == 0))) {
-		running[cpu][depth[cpu]++] = (struct writer){cpu, states[cpu].head++, 0, 0};
+		running[cpu][depth[cpu]++] = (struct writer){cpu, reserve(cpu), 0, 0};
 	} else if (!top && nr_preempted) {
 		running[cpu][depth[cpu]++] = preempted[--nr_preempted];
 	} else if (top && !ends && depth[cpu] == 1 && nr_preempted < 2 && chance(40) == 0) {
@@ -61,7 +62,7 @@ static void step_guest(unsigned cpu)
 
 static uint64_t nr_heads(void)
 {
-	return states[0].head + states[1].head + states[2].head;
+	return head(0) + head(1) + head(2);
 }
 
 static bool all_written(void)

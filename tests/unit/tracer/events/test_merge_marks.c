@@ -1,8 +1,9 @@
-/* The merge: where another one goes on, and a look at one ring out of turn. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The merge: marks, from which another merge goes on, and a look at one ring out of turn. */
 #include "tests/lib/run_suite.h"
 #include "tests/unit/tracer/events/merge_rings.h"
 
-START_TEST(marks_go_on_exactly_there)
+START_TEST(reading_goes_on_exactly_at_the_marks)
 {
 	static const uint64_t times[2][6] = {{100, 30, 40, 35, 110, 120},
 					     {50, 45, 130, 115, 115, 60}};
@@ -37,7 +38,8 @@ START_TEST(marks_go_on_exactly_there)
 }
 END_TEST
 
-/* What was reserved after the marks is returned, also when its time is before theirs. */
+/* Records that were reserved after the marks are returned, even if their time is before that of the
+ * marks. */
 START_TEST(marks_let_a_late_record_through)
 {
 	struct hv_merge_mark mark;
@@ -59,7 +61,7 @@ START_TEST(marks_keep_loss_that_was_not_told)
 	struct hv_merge_mark mark;
 
 	start(1, 8);
-	add_kind(0, 0, 1);
+	add_kind(0, NO_KIND, 1);
 	expect_none();
 	hv_merge_marks(merge, &mark);
 	ck_assert_uint_eq(mark.lost, 1);
@@ -121,7 +123,7 @@ START_TEST(a_peek_tells_of_loss)
 	start(1, 8);
 	add(0, 1);
 	add(0, 2);
-	add_kind(0, 0, 3);
+	add_kind(0, NO_KIND, 3);
 	add(0, 4);
 	expect(0, 1);
 	expect_next_of(0, 2);
@@ -162,7 +164,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, NULL, teardown);
-	tcase_add_test(tc, marks_go_on_exactly_there);
+	tcase_add_test(tc, reading_goes_on_exactly_at_the_marks);
 	tcase_add_test(tc, marks_let_a_late_record_through);
 	tcase_add_test(tc, marks_keep_loss_that_was_not_told);
 	tcase_add_test(tc, a_peek_is_at_one_ring_and_takes_nothing);

@@ -1,4 +1,5 @@
-/* Names of tasks: what records told, and the guest's own list for all others. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Names of tasks: from records, and from the guest's own list for all others. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -38,7 +39,7 @@ START_TEST(the_recorded_name_counts)
 }
 END_TEST
 
-START_TEST(whom_no_record_named_is_in_the_guests_list)
+START_TEST(a_task_that_no_record_named_is_in_the_guests_list)
 {
 	uint32_t pid;
 	const char *comm;
@@ -92,7 +93,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_recorded_name_counts);
-	tcase_add_test(tc, whom_no_record_named_is_in_the_guests_list);
+	tcase_add_test(tc, a_task_that_no_record_named_is_in_the_guests_list);
 	tcase_add_test(tc, the_guests_list_is_not_read_for_each_question);
 	tcase_add_test(tc, names_that_are_not_followed_stay_as_they_are);
 	tcase_add_test(tc, fewer_names_are_the_last_ones);

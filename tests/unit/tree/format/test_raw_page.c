@@ -1,4 +1,5 @@
-/* Pages of the kernel's ring buffer, byte by byte and through the eyes of a reader. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Pages of the kernel's ring buffer: their bytes, and what a reader finds in them. */
 #include <check.h>
 #include <string.h>
 
@@ -6,6 +7,13 @@
 #include "tree/format/raw_page.h"
 
 static struct hv_raw_page page;
+
+static uint8_t *empty_bytes(void)
+{
+	static uint8_t bytes[HV_RAW_PAGE_LEN];
+
+	return memset(bytes, 0, sizeof(bytes));
+}
 
 static uint64_t get(size_t off, size_t len)
 {
@@ -36,7 +44,7 @@ START_TEST(as_the_kernel_writes)
 	};
 	struct hv_event e = function_at(0x73b90c6f);
 
-	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	hv_raw_page_init(&page, &hv_raw_layout_known, empty_bytes(), HV_RAW_DATA_LEN);
 	ck_assert(hv_raw_page_add(&page, &e));
 	hv_raw_page_finish(&page);
 	ck_assert_mem_eq(page.bytes, want, sizeof(want));
@@ -50,7 +58,7 @@ START_TEST(lines_of_the_host)
 	struct hv_event e = {.kind = HV_EVENT_PRINT, .time_ns = 5, .text = "hello", .text_len = 5};
 	char big[5000];
 
-	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	hv_raw_page_init(&page, &hv_raw_layout_known, empty_bytes(), HV_RAW_DATA_LEN);
 	ck_assert(hv_raw_page_add(&page, &e));
 	ck_assert_uint_eq(get(16, 4), 6); /* 24 bytes */
 	ck_assert_uint_eq(get(20, 2), 5);
@@ -64,10 +72,10 @@ START_TEST(lines_of_the_host)
 	ck_assert_uint_eq(page.len_bytes, 28 + 8 + 16 + 204);
 	e.text_len = sizeof(big);
 	ck_assert(!hv_raw_page_add(&page, &e));
-	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	hv_raw_page_init(&page, &hv_raw_layout_known, empty_bytes(), HV_RAW_DATA_LEN);
 	ck_assert(hv_raw_page_add(&page, &e));
 	e = (struct hv_event){.kind = HV_EVENT_RAW_DATA, .text = "abcdxyz", .text_len = 7};
-	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	hv_raw_page_init(&page, &hv_raw_layout_known, empty_bytes(), HV_RAW_DATA_LEN);
 	ck_assert(hv_raw_page_add(&page, &e));
 	ck_assert_uint_eq(get(20, 2), 18);
 	ck_assert_mem_eq(page.bytes + 28, "abcdxyz\0", 8);
@@ -81,7 +89,7 @@ START_TEST(flags_and_depths)
 	e.flags = HV_TRACE_IRQS_OFF | HV_TRACE_BH_OFF;
 	e.preempt_depth = 3;
 	e.migrate_depth = 2;
-	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	hv_raw_page_init(&page, &hv_raw_layout_known, empty_bytes(), HV_RAW_DATA_LEN);
 	ck_assert(hv_raw_page_add(&page, &e));
 	ck_assert_uint_eq(get(20, 4), 0x23810001);
 }
@@ -93,7 +101,7 @@ START_TEST(time_between_events)
 					 1005 + (1ull << 40)};
 	struct hv_event e;
 
-	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	hv_raw_page_init(&page, &hv_raw_layout_known, empty_bytes(), HV_RAW_DATA_LEN);
 	for (size_t i = 0; i < 5; i++) {
 		e = function_at(times[i]);
 		ck_assert(hv_raw_page_add(&page, &e));
@@ -118,25 +126,26 @@ START_TEST(fills_up_and_no_further)
 	struct hv_event e = function_at(5);
 	unsigned nr = 0;
 
-	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	hv_raw_page_init(&page, &hv_raw_layout_known, empty_bytes(), HV_RAW_DATA_LEN);
 	while (hv_raw_page_add(&page, &e))
 		nr++;
 	ck_assert_uint_eq(nr, 4080 / 28);
-	hv_raw_page_init(&page, 28 * 3 + 27);
+	hv_raw_page_init(&page, &hv_raw_layout_known, empty_bytes(), 28 * 3 + 27);
 	for (nr = 0; hv_raw_page_add(&page, &e);)
 		nr++;
 	ck_assert_uint_eq(nr, 3);
-	hv_raw_page_init(&page, 27);
+	hv_raw_page_init(&page, &hv_raw_layout_known, empty_bytes(), 27);
 	ck_assert(!hv_raw_page_add(&page, &e));
 }
 END_TEST
 
-/* A loss is told of a page, so what comes after one begins a page. */
+/* A loss can only be noted at the head of a page, so the first record after a loss begins a page.
+ */
 START_TEST(lost_before_the_page)
 {
 	struct hv_event e = function_at(5);
 
-	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	hv_raw_page_init(&page, &hv_raw_layout_known, empty_bytes(), HV_RAW_DATA_LEN);
 	e.lost_before = 11020;
 	ck_assert(hv_raw_page_add(&page, &e));
 	ck_assert(!hv_raw_page_add(&page, &e));
@@ -153,17 +162,55 @@ START_TEST(room_for_the_loss)
 	struct hv_event e = function_at(5);
 
 	e.lost_before = 1;
-	hv_raw_page_init(&page, 28 + 7);
+	hv_raw_page_init(&page, &hv_raw_layout_known, empty_bytes(), 28 + 7);
 	ck_assert(!hv_raw_page_add(&page, &e));
-	hv_raw_page_init(&page, 28 + 28 + 7);
+	hv_raw_page_init(&page, &hv_raw_layout_known, empty_bytes(), 28 + 28 + 7);
 	ck_assert(hv_raw_page_add(&page, &e));
 	e.lost_before = 0;
 	ck_assert(!hv_raw_page_add(&page, &e));
-	hv_raw_page_init(&page, 28 + 28 + 8);
+	hv_raw_page_init(&page, &hv_raw_layout_known, empty_bytes(), 28 + 28 + 8);
 	e.lost_before = 1;
 	ck_assert(hv_raw_page_add(&page, &e));
 	e.lost_before = 0;
 	ck_assert(hv_raw_page_add(&page, &e));
+}
+END_TEST
+
+/* A line that fills the page alone; the kernel then stores no number of lost events either. */
+START_TEST(no_room_for_the_loss)
+{
+	static char text[HV_RAW_DATA_LEN];
+	struct hv_event e = {.kind = HV_EVENT_PRINT, .lost_before = 7, .text = text};
+	struct hv_raw_page p;
+
+	memset(text, 'x', sizeof(text));
+	e.text_len = sizeof(text);
+	hv_raw_page_init(&p, &hv_raw_layout_known, empty_bytes(), HV_RAW_DATA_LEN);
+	ck_assert(hv_raw_page_add(&p, &e));
+	ck_assert_uint_eq(p.len_bytes, HV_RAW_DATA_LEN);
+	hv_raw_page_finish(&p);
+	ck_assert_uint_eq(p.bytes[8 + 3], 0x80);
+}
+END_TEST
+
+/* In a larger page there is room for what fills a small one, and for more. */
+START_TEST(a_larger_page)
+{
+	static char text[HV_RAW_DATA_LEN];
+	static uint8_t bytes[2 * HV_RAW_PAGE_LEN];
+	struct hv_raw_layout layout = hv_raw_layout_known;
+	struct hv_event e = {.kind = HV_EVENT_PRINT, .text = text, .text_len = sizeof(text)};
+	struct hv_event call = function_at(0);
+
+	memset(text, 'x', sizeof(text));
+	layout.data_bytes = sizeof(bytes) - HV_RAW_HEAD_LEN;
+	ck_assert_uint_eq(hv_raw_text_max(&layout, HV_EVENT_PRINT), layout.data_bytes - 26);
+	hv_raw_page_init(&page, &layout, bytes, layout.data_bytes);
+	ck_assert(hv_raw_page_add(&page, &e));
+	ck_assert_uint_eq(page.len_bytes, 8 + (16 + sizeof(text) + 2 + 3) / 4 * 4);
+	while (hv_raw_page_add(&page, &call))
+		continue;
+	ck_assert_uint_gt(page.len_bytes, layout.data_bytes - 28);
 }
 END_TEST
 
@@ -173,7 +220,7 @@ START_TEST(calls_and_returns)
 
 	e.kind = HV_EVENT_GRAPH_ENTRY;
 	e.depth = 2;
-	hv_raw_page_init(&page, HV_RAW_DATA_LEN);
+	hv_raw_page_init(&page, &hv_raw_layout_known, empty_bytes(), HV_RAW_DATA_LEN);
 	ck_assert(hv_raw_page_add(&page, &e));
 	e.kind = HV_EVENT_GRAPH_EXIT;
 	e.overrun = 9;
@@ -182,11 +229,11 @@ START_TEST(calls_and_returns)
 	hv_raw_page_finish(&page);
 	ck_assert_uint_eq(get(8, 8), 24 + 44);
 	ck_assert_uint_eq(get(16, 4), 5);
-	ck_assert_uint_eq(get(20, 2), HV_RAW_GRAPH_ENTRY);
+	ck_assert_uint_eq(get(20, 2), 11);
 	ck_assert_uint_eq(get(28, 8), e.ip.v);
 	ck_assert_uint_eq(get(36, 4), 2);
 	ck_assert_uint_eq(get(40, 4), 10);
-	ck_assert_uint_eq(get(44, 2), HV_RAW_GRAPH_EXIT);
+	ck_assert_uint_eq(get(44, 2), 10);
 	ck_assert_uint_eq(get(60, 4), 2);
 	ck_assert_uint_eq(get(64, 4), 9);
 	ck_assert_uint_eq(get(68, 8), 600);
@@ -202,7 +249,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, time_between_events);
 	tcase_add_test(tc, fills_up_and_no_further);
 	tcase_add_test(tc, lost_before_the_page);
+	tcase_add_test(tc, no_room_for_the_loss);
 	tcase_add_test(tc, room_for_the_loss);
+	tcase_add_test(tc, a_larger_page);
 	tcase_add_test(tc, calls_and_returns);
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* trace_pipe has one reader, or one for each vCPU. */
 #include <check.h>
 

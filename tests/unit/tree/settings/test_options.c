@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Options: names, defaults, and what trace_options takes. */
 #include <check.h>
 #include <string.h>

@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <check.h>
 #include <string.h>
 
 #include "tests/lib/run_suite.h"
 #include "tree/settings/pidlist.h"
 
-/* Errno, or 0 and the new list in place of the old. */
+/* Returns an errno, or 0 and the new list in place of the old one. */
 static int add(struct hv_pidlist *l, const char *text, size_t want_used)
 {
 	struct hv_pidlist next;

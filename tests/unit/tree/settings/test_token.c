@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <check.h>
 #include <string.h>
 
 #include "tests/lib/run_suite.h"
 #include "tree/settings/token.h"
 
-/* What one write takes, and the word it leaves. */
+/* Returns how many bytes one write takes. The word is then in the token. */
 static size_t take(struct hv_token *t, const char *buf)
 {
 	size_t used = 0;

@@ -1,7 +1,8 @@
-/* Calls made by another process's thread: their results, that the thread goes on with every
- * register as it was, in a call that is restarted and with its FPU in use, and that it does so when
- * the one who made them is killed at any step. Needs the right to ptrace a child: without it,
- * skipped. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Calls that a thread of another process is made to execute: their results, and that the thread
+ * goes on with all its registers, in a call that is restarted, with its FPU in use, and when the
+ * process that injects the calls is killed at any step. Needs permission to ptrace a child, and is
+ * skipped without it. */
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include "tests/lib/run_suite.h"
 #include "vmm/inject/call.h"
 
-#define ENOUGH_NS (20 * HV_NS_PER_S) /* for what takes a moment */
+#define ENOUGH_NS (20 * HV_NS_PER_S) /* a limit for something that takes a moment */
 
 struct shared {
 	volatile uint64_t rounds;
@@ -25,7 +26,7 @@ struct shared {
 static struct shared *shared;
 static long steps_left;
 
-/* A round: registers and FPU filled, a read that waits for ever or a nap, all compared. */
+/* A round: fills registers and FPU, waits in a read without end or in a nap, and compares them. */
 static void one_round(int fd)
 {
 	static const uint64_t pattern[2] = {0x0123456789abcdef, 0xfedcba9876543210};
@@ -80,7 +81,7 @@ static void end_child(pid_t pid, int feed)
 	close(feed);
 }
 
-/* The child goes on: N more rounds, and no register was ever wrong. */
+/* Checks that the child makes N more rounds, and that no register was ever wrong. */
 static void feed_and_check(int feed, unsigned n)
 {
 	uint64_t before = shared->rounds;
@@ -107,7 +108,7 @@ static bool may_trace(pid_t pid)
 	return !err;
 }
 
-/* As the keeper does: a stop, two calls, the end. */
+/* Stops the thread, makes two calls and resumes it, as the keeper does. */
 static struct hv_err *inject(pid_t pid, struct hv_call *calls, char *data, size_t len)
 {
 	uint64_t deadline_ns = hv_now_ns() + ENOUGH_NS;
@@ -119,7 +120,7 @@ static struct hv_err *inject(pid_t pid, struct hv_call *calls, char *data, size_
 		return err;
 	hv_threads_init(&threads, &pid, 1);
 	err = hv_threads_stop(&threads, deadline_ns);
-	while (!err && !hv_call_can(&threads.list[0])) /* just not in its call */
+	while (!err && !hv_call_can(&threads.list[0])) /* it is not in its call at this moment */
 		err = hv_thread_again(&threads.list[0], deadline_ns);
 	if (!err)
 		err = hv_call_run(pid, &threads.list[0], &code, calls, 2, data, len, deadline_ns);
@@ -183,7 +184,7 @@ static void count_down(const char *where)
 		kill(getpid(), SIGKILL);
 }
 
-/* True: it lived to the end, STEP was beyond it. */
+/* True: it was not killed, since it has fewer steps than STEP. */
 static bool inject_and_die(pid_t pid, long step)
 {
 	char name[16] = "injected";

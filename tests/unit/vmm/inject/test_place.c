@@ -1,4 +1,5 @@
-/* Where injected memory goes, and what the links of /proc/PID/fd say. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The choice of a place for the region, and the decoding of links in /proc/PID/fd. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +31,8 @@ START_TEST(around_what_is_taken)
 	struct hv_taken_list taken = {0};
 	struct hv_gpa gpa = {0};
 
-	/* the second is met only after the first was left, and it came before in the list */
+	/* the place first moves below the second range in the list, and only then overlaps the
+	 * first range */
 	hv_taken_add(&taken, 600 * GIB + 5, 700 * GIB);
 	hv_taken_add(&taken, 700 * GIB, 760 * GIB);
 	ck_assert(hv_place_choose(&taken, 40, 0, LEN, &gpa));

@@ -1,8 +1,10 @@
-/* Copies of text pages, in a VMM that is this process: its calls are made by a keeper that can lose
- * their answers, or make them late, as one does that is killed. Needs the right to look through
- * /proc/PID/map_files: without it, skipped. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copies of text pages. This process is the VMM. A fake keeper makes its calls. It can lose their
+ * answers, or make the calls late, as happens when a keeper is killed. Needs permission to open
+ * /proc/PID/map_files, and is skipped without it. */
 #include <check.h>
 #include <fcntl.h>
+#include <linux/kvm.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,7 +19,7 @@
 #define START	0x100000u
 #define SITE	(START + 3 * PAGE + 0x10)
 #define OTHER	(START + 9 * PAGE + 0x20)
-#define THE_OWN (SITE + 0x100) /* what the guest changes itself */
+#define THE_OWN (SITE + 0x100) /* the offset of a byte that the guest changes itself */
 #define LEN	5
 
 static const uint8_t nop[LEN] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
@@ -28,7 +30,7 @@ static const uint8_t call[LEN] = {0xe8, 0x11, 0x22, 0x33, 0x44};
 enum loss { NOTHING, ANSWER, UNMADE, LATE };
 
 static struct keeper_of_ours {
-	enum loss loss; /* of the next calls that map */
+	enum loss loss; /* for the next calls that map */
 	struct hv_call late[HV_KEEPER_CALLS_MAX];
 	size_t nr_late;
 	bool is_dead;
@@ -78,9 +80,10 @@ pid_t hv_keeper_pid(const struct hv_keeper *k)
 }
 
 struct hv_err *hv_keeper_hold(struct hv_keeper *k, const pid_t *tids, size_t nr, uint64_t max_ns,
-			      bool *ret_all_in_run)
+			      uint64_t *ret_from_ns, bool *ret_all_in_run)
 {
 	(void)k, (void)tids, (void)nr, (void)max_ns;
+	*ret_from_ns = 1;
 	*ret_all_in_run = !keeper.not_in_run;
 	return NULL;
 }
@@ -104,6 +107,15 @@ struct hv_err *hv_keeper_calls(struct hv_keeper *k, struct hv_call *calls, size_
 	return hv_err_new(EPIPE, "keeper: it has died");
 }
 
+struct hv_err *hv_keeper_write(struct hv_keeper *k, const struct hv_held_writes *writes)
+{
+	(void)k;
+	for (size_t i = 0; i < writes->nr; i++)
+		memcpy((uint8_t *)(uintptr_t)writes->list[i].hva, writes->list[i].bytes,
+		       writes->list[i].len_bytes);
+	return NULL;
+}
+
 struct hv_err *hv_keeper_release(struct hv_keeper *k, uint64_t *ret_ns)
 {
 	(void)k;
@@ -116,10 +128,12 @@ struct hv_err *hv_keeper_release(struct hv_keeper *k, uint64_t *ret_ns)
 static struct hv_machine machine;
 static struct hv_ram_range range;
 static struct hv_inject inject;
-static uint8_t *vmm; /* RAM as the guest sees it */
+static uint8_t *vmm; /* the RAM that the guest has */
 static int ram_fd;
 static bool may_look;
 static pid_t tid;
+static struct kvm_run run; /* of the vCPU */
+static uint64_t run_hva;
 
 static struct hv_err *transact(void *self, const char *request, char **ret)
 {
@@ -167,7 +181,12 @@ static void setup(void)
 	machine.ram = (struct hv_ram){
 		.process = machine.memory, .ranges = &range, .nr_ranges = 1, .len_bytes = RAM};
 	tid = getpid();
-	inject = (struct hv_inject){.m = &machine, .tids = &tid, .kvm.nr_vcpus = 1};
+	run_hva = (uint64_t)(uintptr_t)&run;
+	inject = (struct hv_inject){
+		.m = &machine,
+		.tids = &tid,
+		.kvm = {.pid = getpid(), .nr_vcpus = 1, .run_hvas = &run_hva},
+	};
 	hv_shadow_init(&inject.shadow);
 	if (may_look)
 		ck_assert_ptr_null(hv_shadow_want(&inject));
@@ -189,11 +208,23 @@ static void teardown(void)
 		close(fd);
 }
 
-/* As the patcher does: said before, then under a hold. */
+static struct hv_err *write_held(const struct hv_hold_write *writes, size_t nr)
+{
+	HV_AUTO_HELD_WRITES struct hv_held_writes in_place = {0};
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; !err && i < nr; i++)
+		err = hv_shadow_write(&inject, &writes[i], &in_place);
+	if (!err)
+		err = hv_keeper_write(inject.keeper, &in_place);
+	return hv_shadow_put_in_place(&inject, err);
+}
+
+/* Announces the writes and makes them under a hold, as the patcher does. */
 static struct hv_err *write_sites(const uint8_t *bytes)
 {
 	const struct hv_gpa gpas[] = {{SITE}, {OTHER}};
-	struct hv_text_write writes[2] = {{.gpa = gpas[0], .len_bytes = LEN},
+	struct hv_hold_write writes[2] = {{.gpa = gpas[0], .len_bytes = LEN},
 					  {.gpa = gpas[1], .len_bytes = LEN}};
 	struct hv_err *err = hv_shadow_prepare(&inject, gpas, 2);
 
@@ -201,7 +232,7 @@ static struct hv_err *write_sites(const uint8_t *bytes)
 		memcpy(writes[i].bytes, bytes, LEN);
 	if (!err)
 		err = hv_inject_stop(&inject);
-	return err ? err : hv_inject_go_on(&inject, hv_shadow_write(&inject, writes, 2));
+	return err ? err : hv_inject_go_on(&inject, write_held(writes, 2));
 }
 
 static void write_fails(const uint8_t *bytes)
@@ -240,11 +271,11 @@ static bool is_copy(uint64_t gpa)
 	return hv_shadow_at(&inject.shadow, hv_gpa(gpa));
 }
 
-/* The RAM is what the guest sees, with its own change. */
+/* The RAM is mapped again, and has the guest's own change. */
 static void expect_all_back(uint8_t own)
 {
 	expect_guest(nop);
-	ck_assert_uint_eq(inject.shadow.nr_standing, 0);
+	ck_assert_uint_eq(inject.shadow.nr_in_place, 0);
 	vmm[THE_OWN - START]++;
 	ck_assert_uint_eq(ram_at(THE_OWN), (uint8_t)(own + 1));
 }
@@ -290,7 +321,7 @@ START_TEST(answer_lost_and_not_made)
 	write_fails(call);
 	ck_assert(!is_copy(SITE) && !is_copy(OTHER));
 	expect_guest(nop);
-	vmm[THE_OWN - START] = 0x77; /* the copy of then has not this */
+	vmm[THE_OWN - START] = 0x77; /* this is newer than the copy */
 	ck_assert_ptr_null(write_sites(call));
 	expect_guest(call);
 	ck_assert_uint_eq(vmm[THE_OWN - START], 0x77);
@@ -300,7 +331,7 @@ START_TEST(answer_lost_and_not_made)
 }
 END_TEST
 
-/* The thread that was left alone makes the call after we have looked. */
+/* The thread that the dead keeper left makes its call after we have looked at the mappings. */
 START_TEST(answer_lost_and_made_late)
 {
 	if (!may_look)
@@ -310,7 +341,7 @@ START_TEST(answer_lost_and_made_late)
 	ck_assert(!is_copy(SITE));
 	make_late();
 	expect_guest(call);
-	ck_assert_ptr_null(write_sites(nop)); /* a stop looks again */
+	ck_assert_ptr_null(write_sites(nop)); /* a hold looks at the mappings again */
 	expect_guest(nop);
 	ck_assert(is_copy(SITE));
 	ck_assert_ptr_null(hv_shadow_put_back(&inject));
@@ -334,7 +365,7 @@ START_TEST(nothing_is_put_back_in_doubt)
 }
 END_TEST
 
-/* What the guest changed after its RAM was back is not overwritten by what the copies had. */
+/* What the guest changed after its RAM was mapped again is not overwritten by the copies. */
 START_TEST(answer_lost_of_the_way_back)
 {
 	if (!may_look)

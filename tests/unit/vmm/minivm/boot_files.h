@@ -1,4 +1,5 @@
-/* Kernel files made of nothing but headers, for tests of what loads them. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Kernel files that consist of little more than headers, for tests of the code that loads them. */
 #pragma once
 
 #include <asm/bootparam.h>

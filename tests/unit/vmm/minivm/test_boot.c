@@ -1,4 +1,6 @@
-/* A kernel, an initrd and a command line in memory, and what the kernel is told of them. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A kernel, an initrd and a command line are loaded into memory, and the kernel's boot parameters
+ * describe them. */
 #include <check.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -143,15 +145,16 @@ START_TEST(what_does_not_fit)
 	of_header(file)->init_size = 48 * MIB;
 	make_file(kernel, "kernel", file, OF_LEN);
 	refused(ENOMEM,
-		"initrd of 1 MiB: the machine has 64 MiB of memory, of which the kernel takes 64");
+		"an initrd of 1 MiB does not fit: the machine has 64 MiB of memory, and the "
+		"kernel uses the first 64");
 	of_header(file)->init_size = 49 * MIB;
 	make_file(kernel, "kernel", file, OF_LEN);
-	refused(ENOMEM, "needs 65 MiB of memory to begin with: the machine has 64 MiB");
+	refused(ENOMEM, "needs 65 MiB of memory to start: the machine has 64 MiB");
 	free(file);
 	memset(big, 'a', 101);
 	boot.append = big;
 	memory(128 * MIB);
-	refused(E2BIG, "command line of 101 bytes: this kernel takes 100");
+	refused(E2BIG, "the command line has 101 bytes: this kernel accepts 100");
 	free(big);
 }
 END_TEST

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Kernel files, good and hostile. */
 #include <check.h>
 
@@ -96,11 +97,11 @@ START_TEST(bzimages_that_are_none)
 	refused("without a 64-bit entry");
 	of_header(file)->xloadflags = XLF_KERNEL_64;
 	of_header(file)->setup_sects = 255;
-	refused("ends before its kernel");
+	refused("ends before the kernel in it");
 	of_header(file)->setup_sects = OF_SECTORS;
 	of_header(file)->syssize = 4096 / 16;
 	len--;
-	accepted(); /* it counts rounded up */
+	accepted(); /* its size is counted rounded up */
 	len++;
 	of_header(file)->syssize = 4096 / 16 + 1;
 	refused("cut off: 4096 of 4112 bytes");
@@ -108,10 +109,10 @@ START_TEST(bzimages_that_are_none)
 	of_header(file)->pref_address = 0x1000;
 	refused("at 0x1000");
 	of_header(file)->pref_address = ~0ull;
-	refused("wants");
+	refused("asks for");
 	of_header(file)->pref_address = 0x1000000;
 	of_header(file)->init_size = 0xffffffff;
-	refused("wants 4294967295");
+	refused("asks for 4294967295");
 	of_header(file)->header = 0;
 	refused("neither a bzImage nor an ELF");
 }
@@ -179,23 +180,23 @@ START_TEST(elf_files_that_are_no_kernel)
 	refused("another architecture");
 	e->e_ident[EI_DATA] = ELFDATA2LSB;
 	e->e_type = ET_DYN;
-	refused("not linked to an address");
+	refused("not linked to a fixed address");
 	e->e_type = ET_EXEC;
 	e->e_phentsize--;
-	refused("not linked to an address");
+	refused("not linked to a fixed address");
 	e->e_phentsize++;
 	e->e_entry = 0xfffff0;
-	refused("it begins at 0xfffff0");
+	refused("its entry point 0xfffff0");
 	e->e_phoff = ~0ull;
-	refused("segments' headers");
+	refused("its program headers");
 	e->e_phoff = sizeof(*e);
 	e->e_phnum = 0xffff;
 	refused("");
 	e->e_phnum = 0;
-	refused("it begins at");
+	refused("its entry point");
 	e->e_phnum = 3;
 	e->e_entry = 0xffffffff81000000;
-	refused("it begins at 0xffffffff81000000");
+	refused("its entry point 0xffffffff81000000");
 }
 END_TEST
 
@@ -209,10 +210,10 @@ START_TEST(segments_that_lie)
 	refused("segment of");
 	of_segment(file, 0)->p_filesz = 5000;
 	of_segment(file, 0)->p_memsz = 5000;
-	refused("ends before a segment");
+	refused("ends before the end of a segment");
 	of_segment(file, 0)->p_filesz = 16;
 	of_segment(file, 0)->p_offset = ~0ull;
-	refused("ends before a segment");
+	refused("ends before the end of a segment");
 	of_segment(file, 0)->p_offset = 512;
 	of_segment(file, 0)->p_paddr = 0;
 	refused("at 0x0");
@@ -229,7 +230,7 @@ static void refuse_cuts(size_t whole_len)
 	uint8_t *whole = file;
 
 	for (len = 0; len < whole_len; len += 7) {
-		/* Of its own, so that a read too far is seen. */
+		/* A copy of exactly that length, so that ASAN sees a read behind it. */
 		file = hv_alloc(len);
 		memcpy(file, whole, len);
 		refused("");
@@ -252,7 +253,7 @@ START_TEST(other_architectures_are_named)
 {
 	bzimage();
 	memset(file, 0, OF_LEN);
-	refused("no kernel: neither");
+	refused("not a kernel: neither");
 	memcpy(file, "\x1f\x8b", 2);
 	refused("gzip");
 	memcpy(file, "\177ELF\1\1", 6);

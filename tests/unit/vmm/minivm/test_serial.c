@@ -1,4 +1,5 @@
-/* The serial port between a guest, played here, and pipes. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The serial port. The test acts as the guest on one side, and uses the pipes on the other. */
 #include <check.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -114,7 +115,7 @@ START_TEST(nothing_of_much_input_is_lost)
 }
 END_TEST
 
-/* What Linux does before it wants input (autoconfig, serial8250_do_startup), slowly. */
+/* What Linux does before it reads input (autoconfig, serial8250_do_startup), but slowly. */
 static void open_port(void)
 {
 	hv_minivm_serial_write(s, IER, 0xf);
@@ -148,7 +149,8 @@ START_TEST(input_waits_for_the_port_to_be_opened)
 	ck_assert_uint_eq(hv_minivm_serial_read(s, LSR) & 1, 0);
 	open_port();
 	reads(early);
-	hv_minivm_serial_write(s, IER, 0); /* closed: what comes now is for who opens it next */
+	hv_minivm_serial_write(
+		s, IER, 0); /* closed: input that comes now is for the next one who opens it */
 	hv_minivm_serial_write(s, FCR, 0);
 	ck_assert_int_eq(write(in[1], "again", 5), 5);
 	poll(NULL, 0, 20);
@@ -184,8 +186,8 @@ START_TEST(what_was_shown_can_be_read)
 }
 END_TEST
 
-/* A boot loader, or kgdb. */
-START_TEST(who_polls_gets_input)
+/* Polls for input as a boot loader or kgdb does. */
+START_TEST(polling_gets_input)
 {
 	ck_assert_int_eq(write(in[1], "abc", 3), 3);
 	reads("ab");
@@ -198,7 +200,7 @@ START_TEST(who_polls_gets_input)
 }
 END_TEST
 
-START_TEST(who_waits_for_room_does_not_poll)
+START_TEST(waiting_for_room_is_not_polling)
 {
 	ck_assert_int_eq(write(in[1], "a", 1), 1);
 	poll(NULL, 0, 20);
@@ -246,8 +248,8 @@ static bool line_is_full(void)
 	return poll(&(struct pollfd){.fd = out[1], .events = POLLOUT}, 1, 0) == 0;
 }
 
-/* Who passes the bytes on may be kept waiting by a loaded machine: the line is full, and what was
- * said stays so. */
+/* On a loaded host the thread that passes the bytes on may be late. Then the line is full, and
+ * nothing may be lost. */
 START_TEST(a_full_line_is_said_to_be_full)
 {
 	char drop[65536];
@@ -294,7 +296,7 @@ START_TEST(what_probes_look_at)
 }
 END_TEST
 
-START_TEST(a_reader_that_goes_is_no_end)
+START_TEST(output_goes_on_without_a_reader)
 {
 	close(out[0]);
 	for (unsigned i = 0; i < 100; i++)
@@ -314,13 +316,13 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, input_waits_for_the_port_to_be_opened);
 	tcase_add_test(tc, a_clear_loses_nothing);
 	tcase_add_test(tc, what_was_shown_can_be_read);
-	tcase_add_test(tc, who_polls_gets_input);
-	tcase_add_test(tc, who_waits_for_room_does_not_poll);
+	tcase_add_test(tc, polling_gets_input);
+	tcase_add_test(tc, waiting_for_room_is_not_polling);
 	tcase_add_test(tc, loopback_hears_only_itself);
 	tcase_add_test(tc, room_for_output_interrupts_once);
 	tcase_add_test(tc, a_full_line_is_said_to_be_full);
 	tcase_add_test(tc, what_probes_look_at);
-	tcase_add_test(tc, a_reader_that_goes_is_no_end);
+	tcase_add_test(tc, output_goes_on_without_a_reader);
 }
 
 int main(void)

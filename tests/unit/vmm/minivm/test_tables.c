@@ -1,4 +1,5 @@
-/* The tables, read back as a kernel does: from the root pointer on, every sum. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The tables, read as a kernel reads them: from the root pointer on, with all checksums. */
 #include <check.h>
 #include <string.h>
 
@@ -65,7 +66,7 @@ START_TEST(from_the_root_on)
 }
 END_TEST
 
-/* CPUs in the list of interrupt controllers. */
+/* Counts the CPUs in the list of interrupt controllers. */
 START_TEST(every_cpu_is_there)
 {
 	unsigned nr = (unsigned)_i, found = 0;

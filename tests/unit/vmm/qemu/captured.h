@@ -1,4 +1,5 @@
-/* What was captured from a real VMM (tests/unit/vmm/). */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads texts that were captured from a real VMM (tests/unit/vmm/qemu/fixtures/). */
 #pragma once
 
 #include <check.h>
@@ -6,7 +7,7 @@
 
 #include "base/text.h"
 
-/* The file's text; the caller frees it. */
+/* The text of a file; the caller frees it. */
 static inline char *captured(const char *name)
 {
 	struct hv_text t = {0};

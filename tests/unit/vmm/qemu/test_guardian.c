@@ -1,5 +1,7 @@
-/* The guardian against a stub that behaves as QEMU 7.2's does: stops at a connection and at any
- * byte that comes while it runs, answers packets in order, lets nobody go on by itself. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The guardian with a gdb stub that behaves as QEMU 7.2's: it stops the guest at a connection and
+ * at any byte that comes while the guest runs, answers packets in order, and resumes the guest only
+ * when it is told to. */
 #include <check.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,17 +19,17 @@
 #include "vmm/qemu/guardian.h"
 #include "vmm/qemu/rsp.h"
 
-#define ENOUGH_NS (60 * HV_NS_PER_S) /* for a hold that shall not be over */
+#define ENOUGH_NS (60 * HV_NS_PER_S) /* for a hold that must not end by itself */
 
 struct machine {
 	_Atomic unsigned runs;
 	_Atomic unsigned nr_stops;
 	_Atomic unsigned nr_writes;
 	_Atomic int phys;	   /* Qqemu.PhyMemMode */
-	_Atomic unsigned delay_us; /* a packet */
+	_Atomic unsigned delay_us; /* of each packet */
 	_Atomic int deaf;	   /* does not stop when asked */
-	_Atomic unsigned wakes_at; /* at that packet from now; 0: does not */
-	_Atomic int unheard; /* an answer that was not acknowledged: an interrupt is not seen */
+	_Atomic unsigned wakes_at; /* the guest wakes up at that packet from now; 0: never */
+	_Atomic int unheard;	   /* an answer is not acknowledged, so an interrupt is not seen */
 };
 
 static struct machine *m;
@@ -49,7 +51,7 @@ static void obey(int fd, const char *packet)
 {
 	bool goes_on = packet[0] == 'c';
 
-	/* Before the guardian may tell anybody that it does. */
+	/* Before the acknowledgement, after which the guardian may say that the guest runs. */
 	if (goes_on) {
 		m->runs = 1;
 		m->unheard = 0;
@@ -150,7 +152,8 @@ static void fails(struct hv_err *err, int code)
 	hv_err_free(err);
 }
 
-/* Of what the guardian does by itself: as long as it takes, short of for ever. */
+/* Waits for something that the guardian does by itself. The limit is long because the host may be
+ * loaded. */
 static bool comes(const _Atomic unsigned *what)
 {
 	for (unsigned ms = 0; ms < 20000 && !*what; ms++)
@@ -160,7 +163,7 @@ static bool comes(const _Atomic unsigned *what)
 
 #define EIGHT_NOPS "9090909090909090"
 
-/* A thousand of them are twice what a pipe holds. */
+/* A thousand of these are twice as many bytes as fit into a pipe. */
 static struct hv_packets writes(size_t nr)
 {
 	struct hv_packets p = {0};
@@ -173,12 +176,12 @@ static struct hv_packets writes(size_t nr)
 	return p;
 }
 
-/* Whatever came before: it can be held, and runs on. */
+/* The guest can be held, and runs on afterwards, whatever came before. */
 static void is_as_good_as_new(struct hv_guardian *g)
 {
 	uint64_t held_ns = 0;
 
-	ok(hv_guardian_hold(g, ENOUGH_NS));
+	ok(hv_guardian_hold(g, ENOUGH_NS, NULL));
 	ok(hv_guardian_release(g, &held_ns));
 	ck_assert(comes(&m->runs));
 }
@@ -192,7 +195,7 @@ START_TEST(hold_and_release)
 
 	ok(hv_guardian_start(path, &g));
 	ck_assert(comes(&m->runs));
-	ok(hv_guardian_hold(g, ENOUGH_NS));
+	ok(hv_guardian_hold(g, ENOUGH_NS, NULL));
 	ck_assert(!m->runs);
 	ok(hv_guardian_exchange(g, &p, &answers));
 	ck_assert_uint_eq(answers.nr, 1002);
@@ -203,9 +206,9 @@ START_TEST(hold_and_release)
 	ck_assert(comes(&m->runs));
 	ck_assert_uint_ge(held_ns, 20 * HV_NS_PER_MS);
 	fails(hv_guardian_release(g, &held_ns), EPIPE);
-	ok(hv_guardian_hold(g, ENOUGH_NS));
+	ok(hv_guardian_hold(g, ENOUGH_NS, NULL));
 	ok(hv_guardian_release(g, &held_ns));
-	usleep(20000); /* nothing that is said to the running machine stops it */
+	usleep(20000); /* nothing that is sent to the running guest stops it */
 	ck_assert_uint_eq(m->nr_stops, 2);
 	ck_assert(m->runs);
 	hv_guardian_free(g);
@@ -221,7 +224,7 @@ START_TEST(too_long)
 	uint64_t held_ns = 0;
 
 	ok(hv_guardian_start(path, &g));
-	ok(hv_guardian_hold(g, 50 * HV_NS_PER_MS));
+	ok(hv_guardian_hold(g, 50 * HV_NS_PER_MS, NULL));
 	usleep(60000);
 	ck_assert(comes(&m->runs));
 	fails(hv_guardian_exchange(g, &p, &answers), ETIMEDOUT);
@@ -233,10 +236,10 @@ START_TEST(too_long)
 }
 END_TEST
 
-/* Stands by itself; told to go on, it would do so without having woken up. */
+/* The vCPUs stop by themselves. If the guest were resumed, it would run without having woken up. */
 static void fall_asleep(void)
 {
-	ck_assert(comes(&m->runs)); /* not in the middle of going on */
+	ck_assert(comes(&m->runs)); /* not while it is being resumed */
 	m->runs = 0;
 }
 
@@ -250,13 +253,13 @@ START_TEST(asleep)
 	ok(hv_guardian_start(path, &g));
 	fall_asleep();
 	for (unsigned i = 1; i <= 2; i++) {
-		ok(hv_guardian_hold_asleep(g, ENOUGH_NS));
-		fails(hv_guardian_hold_asleep(g, ENOUGH_NS), EBUSY);
+		ok(hv_guardian_hold_asleep(g, ENOUGH_NS, NULL));
+		fails(hv_guardian_hold_asleep(g, ENOUGH_NS, NULL), EBUSY);
 		ok(hv_guardian_exchange(g, &p, &answers));
 		ck_assert_uint_eq(m->nr_writes, 100 * i);
 		ok(hv_guardian_release(g, &held_ns));
 		usleep(20000);
-		ck_assert(!m->runs); /* and was not made to */
+		ck_assert(!m->runs); /* and was not resumed */
 	}
 	ck_assert_uint_eq(m->nr_stops, 0);
 	m->runs = 1; /* it wakes up */
@@ -265,7 +268,7 @@ START_TEST(asleep)
 }
 END_TEST
 
-/* A hold whose end nobody tells: it sleeps on. */
+/* A hold of a sleeping guest ends by itself: the guest stays asleep. */
 START_TEST(asleep_for_too_long)
 {
 	struct hv_guardian *g = NULL;
@@ -273,7 +276,7 @@ START_TEST(asleep_for_too_long)
 
 	ok(hv_guardian_start(path, &g));
 	fall_asleep();
-	ok(hv_guardian_hold_asleep(g, 50 * HV_NS_PER_MS));
+	ok(hv_guardian_hold_asleep(g, 50 * HV_NS_PER_MS, NULL));
 	usleep(100000);
 	fails(hv_guardian_release(g, &held_ns), ETIMEDOUT);
 	ck_assert(!m->runs);
@@ -283,7 +286,7 @@ START_TEST(asleep_for_too_long)
 }
 END_TEST
 
-/* What is sent then stops it: it must run on. */
+/* A packet that is sent then stops the guest, so it must be resumed. */
 START_TEST(wakes_up_when_held_asleep)
 {
 	HV_AUTO_PACKETS struct hv_packets p = writes(100);
@@ -294,7 +297,7 @@ START_TEST(wakes_up_when_held_asleep)
 	ok(hv_guardian_start(path, &g));
 	fall_asleep();
 	m->wakes_at = 5;
-	ok(hv_guardian_hold_asleep(g, 2 * HV_NS_PER_S));
+	ok(hv_guardian_hold_asleep(g, 2 * HV_NS_PER_S, NULL));
 	fails(hv_guardian_exchange(g, &p, &answers), ETIMEDOUT);
 	ck_assert_uint_eq(m->nr_stops, 1);
 	ck_assert(comes(&m->runs));
@@ -304,7 +307,8 @@ START_TEST(wakes_up_when_held_asleep)
 }
 END_TEST
 
-/* The stop that it was asked for never comes: it is not waited for, and all can be taken back. */
+/* The requested stop never comes. The guardian does not wait for it, and the guest can be held
+ * asleep. */
 START_TEST(falls_asleep_when_asked_to_stop)
 {
 	HV_AUTO_PACKETS struct hv_packets p = writes(100);
@@ -314,8 +318,8 @@ START_TEST(falls_asleep_when_asked_to_stop)
 
 	ok(hv_guardian_start(path, &g));
 	fall_asleep();
-	fails(hv_guardian_hold(g, ENOUGH_NS), EBUSY);
-	ok(hv_guardian_hold_asleep(g, ENOUGH_NS));
+	fails(hv_guardian_hold(g, ENOUGH_NS, NULL), EBUSY);
+	ok(hv_guardian_hold_asleep(g, ENOUGH_NS, NULL));
 	ok(hv_guardian_exchange(g, &p, &answers));
 	ck_assert_uint_eq(m->nr_writes, 100);
 	ok(hv_guardian_release(g, &held_ns));
@@ -335,7 +339,7 @@ START_TEST(over_in_the_middle)
 
 	ok(hv_guardian_start(path, &g));
 	m->delay_us = 100;
-	ok(hv_guardian_hold(g, 50 * HV_NS_PER_MS));
+	ok(hv_guardian_hold(g, 50 * HV_NS_PER_MS, NULL));
 	fails(hv_guardian_exchange(g, &p, &answers), ETIMEDOUT);
 	ck_assert(comes(&m->runs));
 	ck_assert(!m->phys);
@@ -345,7 +349,7 @@ START_TEST(over_in_the_middle)
 }
 END_TEST
 
-/* A service that holds, says so and stays. */
+/* A service that begins a hold, says so and does nothing more. */
 static pid_t service_that_holds(int *ret_guardian)
 {
 	int ends[2];
@@ -359,7 +363,7 @@ static pid_t service_that_holds(int *ret_guardian)
 		int said;
 
 		if (!err)
-			err = hv_guardian_hold(g, ENOUGH_NS);
+			err = hv_guardian_hold(g, ENOUGH_NS, NULL);
 		said = err ? -1 : (int)hv_guardian_pid(g);
 		if (write(ends[1], &said, sizeof(said)) < 0)
 			_exit(1);
@@ -387,7 +391,7 @@ START_TEST(service_killed)
 	kill(service, SIGKILL);
 	waitpid(service, NULL, 0);
 	ck_assert(comes(&m->runs));
-	for (int i = 0; i < 1000 && !kill(guardian, 0); i++) /* gone, once init has reaped it */
+	for (int i = 0; i < 1000 && !kill(guardian, 0); i++) /* until init has reaped it */
 		usleep(1000);
 }
 END_TEST
@@ -399,7 +403,7 @@ START_TEST(guardian_killed)
 
 	ok(hv_guardian_start(path, &g));
 	ck_assert(hv_guardian_is_alive(g));
-	ok(hv_guardian_hold(g, ENOUGH_NS));
+	ok(hv_guardian_hold(g, ENOUGH_NS, NULL));
 	kill(hv_guardian_pid(g), SIGKILL);
 	fails(hv_guardian_release(g, &held_ns), EPIPE);
 	ck_assert(!hv_guardian_is_alive(g));
@@ -417,11 +421,11 @@ START_TEST(stub_gone)
 	ok(hv_guardian_start(path, &g));
 	kill(stub, SIGKILL);
 	waitid(P_PID, (id_t)stub, &ended, WEXITED | WNOWAIT);
-	/* The guardian has seen it by now, or does so when it asks for a stop. */
-	err = hv_guardian_hold(g, ENOUGH_NS);
+	/* The guardian has noticed the stub's end, or notices it when it asks for a stop. */
+	err = hv_guardian_hold(g, ENOUGH_NS, NULL);
 	ck_assert_ptr_nonnull(err);
 	hv_err_free(err);
-	fails(hv_guardian_hold(g, ENOUGH_NS), EBUSY);
+	fails(hv_guardian_hold(g, ENOUGH_NS, NULL), EBUSY);
 	fails(hv_guardian_release(g, &held_ns), EPIPE);
 	hv_guardian_free(g);
 }
@@ -436,32 +440,32 @@ START_TEST(no_stub)
 }
 END_TEST
 
-/* Asked to stop, does so only after the service has given up. */
+/* The guest stops only after the service has given up. */
 START_TEST(late_stop)
 {
 	struct hv_guardian *g = NULL;
 
 	ok(hv_guardian_start(path, &g));
 	m->deaf = 1;
-	fails(hv_guardian_hold(g, ENOUGH_NS), EBUSY);
+	fails(hv_guardian_hold(g, ENOUGH_NS, NULL), EBUSY);
 	ck_assert_uint_eq(m->nr_stops, 0);
 	m->deaf = 0;
 	ck_assert(comes(&m->nr_stops));
 	ck_assert_uint_eq(m->nr_stops, 1);
 	ck_assert(comes(&m->runs));
-	ok(hv_guardian_hold(g, ENOUGH_NS));
+	ok(hv_guardian_hold(g, ENOUGH_NS, NULL));
 	hv_guardian_free(g);
 	ck_assert(comes(&m->runs));
 }
 
-/* The same, and the service dies before. */
+/* The same, when the service has ended before. */
 START_TEST(late_stop_alone)
 {
 	struct hv_guardian *g = NULL;
 
 	ok(hv_guardian_start(path, &g));
 	m->deaf = 1;
-	fails(hv_guardian_hold(g, ENOUGH_NS), EBUSY);
+	fails(hv_guardian_hold(g, ENOUGH_NS, NULL), EBUSY);
 	hv_guardian_free(g);
 	m->deaf = 0;
 	ck_assert(comes(&m->nr_stops));

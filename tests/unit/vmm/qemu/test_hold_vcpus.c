@@ -1,5 +1,6 @@
-/* vCPUs that come and go between holds, against a stub that answers as QEMU 7.2's: one thread to a
- * packet, E22 for one that is not there. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vCPUs that come and go between holds, with a gdb stub that answers as QEMU 7.2's: with one thread
+ * in a packet, and with E22 for a vCPU that does not exist. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "vmm/qemu/machine.h"
 
 #define CPUS_MAX 8
-#define ROOT	 0x1000 /* of CPU N: N + 1 times that */
+#define ROOT	 0x1000 /* CPU N has N + 1 times this value */
 
 static struct {
 	unsigned ids[CPUS_MAX]; /* "01" is QEMU's CPU 0 */
@@ -17,7 +18,7 @@ static struct {
 	unsigned selected;
 	unsigned nr_exchanges;
 	unsigned nr_roots_written;
-	const char *list; /* said instead of a thread; NULL: none */
+	const char *list; /* the answer instead of a thread's name; NULL: none */
 } stub;
 
 static struct hv_machine machine;
@@ -143,7 +144,7 @@ START_TEST(unplugged)
 }
 END_TEST
 
-/* What QEMU has selected when one is unplugged must not be that one. */
+/* The vCPU that QEMU has selected must not be one that can be unplugged. */
 START_TEST(first_is_selected_last)
 {
 	count(2);
@@ -152,7 +153,7 @@ START_TEST(first_is_selected_last)
 }
 END_TEST
 
-/* The last two never end. */
+/* The last two lists never end. */
 START_TEST(bad_lists)
 {
 	static const char *const lists[] = {"", "E22", "l", "m,", "OK", "m01", "m"};

@@ -1,4 +1,5 @@
-/* What `info mtree -o` of QEMU 7.2 printed for two machines (tests/unit/vmm/), and odd texts. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Decodes what `info mtree -o` of QEMU 7.2 printed for two guests (fixtures/), and odd texts. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -44,7 +45,8 @@ START_TEST(q35_with_a_dimm)
 }
 END_TEST
 
-/* 2 GiB and 3 GiB behind aliases of one container, of which 3 GiB are below 4 GiB; a VGA's memory.
+/* Two blocks of 2 GiB and 3 GiB are behind aliases of one container, of which 3 GiB are below 4
+ * GiB. A VGA has memory of its own.
  */
 START_TEST(nodes_behind_aliases)
 {
@@ -64,7 +66,7 @@ START_TEST(nodes_behind_aliases)
 }
 END_TEST
 
-/* An alias of the middle of a container: its blocks meet at another address. */
+/* An alias shows the middle of a container, so its blocks meet at another address. */
 START_TEST(aliases_are_moved)
 {
 	struct hv_memory_tree t =

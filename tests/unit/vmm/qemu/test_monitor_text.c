@@ -1,4 +1,5 @@
-/* What QEMU 7.2's monitor printed (tests/unit/vmm/), decoded. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Decodes what QEMU 7.2's monitor printed (fixtures/). */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"

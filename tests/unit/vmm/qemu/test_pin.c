@@ -1,17 +1,18 @@
-/* The pin's image, and what is said to a monitor to set and clear it. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The pin's image, and the commands to a monitor that set and clear the pin. */
 #include <check.h>
 #include <string.h>
 
 #include "tests/lib/run_suite.h"
 #include "vmm/qemu/pin.h"
 
-/* A VMM with or without the node; WORKS: the node blocks. */
+/* A VMM with or without the node. WORKS: the node blocks migrations. */
 struct vmm {
 	bool has_node;
 	bool works;
 	bool refuses;
-	bool lists; /* what blocks */
-	bool keeps; /* the node, which somebody uses */
+	bool lists; /* lists what blocks migrations */
+	bool keeps; /* does not delete the node, since it is in use */
 	int major;
 	unsigned nr_added;
 	char added[512];
@@ -51,7 +52,7 @@ static const char *answer_to(struct vmm *v, const char *request)
 		v->has_node = false;
 		return "{\"return\": {}}";
 	}
-	/* QEMU says which of the two it is in words only. */
+	/* Only QEMU's words tell which of the two errors it is. */
 	return "{\"error\": {\"class\": \"GenericError\", \"desc\": \"in use or not there\"}}";
 }
 
@@ -88,15 +89,15 @@ START_TEST(set_and_cleared)
 {
 	struct vmm v = {.works = true, .lists = true, .major = 7};
 	HV_AUTO_MONITOR struct hv_monitor *m = hv_monitor_new(&vmm_ops, &v);
-	bool stands = true;
+	bool is_set = true;
 
-	ck_assert_ptr_null(hv_pin_stands(m, &stands));
-	ck_assert(!stands);
+	ck_assert_ptr_null(hv_pin_is_set(m, &is_set));
+	ck_assert(!is_set);
 	ck_assert_ptr_null(hv_pin_set(m, "/proc/self/fd/23"));
 	ck_assert_ptr_nonnull(strstr(v.added, "\"filename\":\"\\/proc\\/self\\/fd\\/23\""));
 	ck_assert_ptr_nonnull(strstr(v.added, "\"read-only\":true"));
-	ck_assert_ptr_null(hv_pin_stands(m, &stands));
-	ck_assert(stands);
+	ck_assert_ptr_null(hv_pin_is_set(m, &is_set));
+	ck_assert(is_set);
 	ck_assert_ptr_null(hv_pin_clear(m));
 	ck_assert(!v.has_node);
 	ck_assert_ptr_null(hv_pin_clear(m));
@@ -132,7 +133,7 @@ START_TEST(what_does_not_block_is_no_pin)
 }
 END_TEST
 
-/* One that cannot say is believed: the format blocked from the beginning. */
+/* A QEMU that does not list what blocks migrations is trusted: the format always blocked them. */
 START_TEST(old_vmm)
 {
 	struct vmm v = {.works = true, .lists = false, .major = 5};

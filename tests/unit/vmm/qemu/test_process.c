@@ -1,5 +1,5 @@
-/* QEMU's command line, as /proc shows it: where its monitor is. And processes that are there, or
- * not. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finding the monitor in QEMU's command line in /proc, and whether a process exists. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,7 +64,7 @@ END_TEST
 
 START_TEST(no_qmp)
 {
-	/* libvirt's own: a passed fd */
+	/* libvirt's form: a descriptor that it passes */
 	struct hv_process p = with(
 		(char *[]){"qemu", "-chardev", "socket,id=charmonitor,fd=24,server=on,wait=off",
 			   "-mon", "chardev=charmonitor,id=monitor,mode=control", "-qmp", NULL});

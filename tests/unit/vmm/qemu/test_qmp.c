@@ -1,4 +1,5 @@
-/* A QMP client against peers that say this and that. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The QMP client with peers that answer well, badly or not at all. */
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,7 +36,7 @@ static void teardown(void)
 	rmdir(dir);
 }
 
-/* Says LINES, one each time it is spoken to; the first at once; then hangs up. */
+/* Sends the first of LINES at once and one more for each request, then closes the connection. */
 static _Noreturn void be_peer(int listener, const char *const *lines)
 {
 	char buf[4096];
@@ -70,7 +71,7 @@ static struct hv_err *open_with(const char *const *lines, struct hv_monitor **re
 	close(listener);
 	err = hv_qmp_open(path, ret, &pid);
 	if (!err)
-		ck_assert_int_eq(pid, getpid()); /* who listened */
+		ck_assert_int_eq(pid, getpid()); /* the process that listened */
 	return err;
 }
 
@@ -151,7 +152,7 @@ START_TEST(no_socket)
 	much[sizeof(much) - 1] = '\0';
 	fails(hv_qmp_open(much, &m, &pid), ENAMETOOLONG);
 	fails_with(hv_qmp_open("", &m, &pid), "no path is given");
-	fails_with(hv_qmp_open("/", &m, &pid), "nobody listens there");
+	fails_with(hv_qmp_open("/", &m, &pid), "nothing listens there");
 }
 END_TEST
 

@@ -1,5 +1,6 @@
-/* What forbids tracing a machine, from what its monitor and its command line say (QEMU 7.2 to 9.1),
- * and /proc of its threads. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reasons to refuse a guest: from the answers of its monitor and its command line (of QEMU 7.2 to
+ * 9.1), and from /proc of the VMM's threads. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,7 @@ struct vmm {
 	const char *migrate;
 	const char *sev;
 	const char *chardev;
-	const char *qtree; /* as the human monitor says it */
+	const char *qtree; /* the human monitor's text */
 	const char *network;
 };
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Framing of gdb's remote serial protocol. */
 #include <check.h>
 #include <string.h>

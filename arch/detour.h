@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Instructions of the guest that are replaced by a jump to code of ours, and that code. A *detour*
+ * is a block of HV_DETOUR_LEN bytes in the region. It executes the instruction that it stands for,
+ * tells a stub where preemption is switched off or on, and jumps to what follows the instruction.
+ * Pure: bytes in, bytes out.
+ *
+ *   site of the guest                 detour N, for an instruction that switches preemption off
+ *     jmp detour N      --------->      the instruction, with an absolute address
+ *     nop                               test the count: is this the first one that counts?
+ *     next: ...         <---------      jmp next
+ *                                       (if it is) call the stub, then jmp next
+ *
+ * A detour that switches preemption on tests before it executes the instruction, so that the
+ * instruction is the last one that changes the CPU's flags, which the guest's next one may look at.
+ * Leaves to others: which instructions (kernel/preempt_sites.h), where detours are (tracer/). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+
+#define HV_DETOUR_LEN	    64
+/* Of an instruction that a detour can stand for, and of what is written over its first bytes. */
+#define HV_DETOUR_INSN_MAX  12
+#define HV_DETOUR_PATCH_MAX 8
+
+/* An instruction, as far as it matters for patching. */
+struct hv_insn {
+	struct hv_gva at;
+	size_t len_bytes;
+	/* Of the status flags, one bit each, the architecture's own: those on which it depends, and
+	 * those that are not as before it. A call, a return and a jump leave none as before:
+	 * nothing behind them depends on a flag from before. */
+	unsigned flags_used;
+	unsigned flags_set;
+	bool has_target; /* a direct jump or call, to: */
+	struct hv_gva target;
+};
+
+#define HV_FLAGS_ALL 0x1fu
+
+/* Returns false to end the walk. */
+typedef bool (*hv_insn_fn)(void *ctx, const struct hv_insn *insn);
+
+/* An instruction that adds a constant to a per-CPU counter of 32 bits, or subtracts it. */
+struct hv_count_insn {
+	size_t len_bytes;
+	uint32_t amount; /* not 0 */
+	bool subtracts;
+};
+
+enum hv_detour_kind {
+	HV_DETOUR_BEGINS, /* an instruction that adds to the preempt count */
+	HV_DETOUR_ENDS,	  /* one that subtracts */
+	/* A call of the guest whose target was replaced: tells the stub, then the function is
+	 * called that the guest calls there. */
+	HV_DETOUR_CALL_BEGINS,
+	HV_DETOUR_CALL_ENDS,
+};
+
+struct hv_detour {
+	enum hv_detour_kind kind;
+	struct hv_gva at;   /* of the detour itself */
+	struct hv_gva next; /* where it goes on */
+	struct hv_gva stub; /* is called when a section begins or ends */
+	/* Not of calls: */
+	const uint8_t *insn; /* as the guest has it */
+	struct hv_count_insn count;
+	uint64_t percpu;     /* of the counter: an offset from the per-CPU base */
+	uint32_t flag;	     /* a bit of the counter that is not part of the count */
+	bool has_caller;     /* the address that the function returns to is in the word */
+	uint32_t caller_off; /* so many bytes above the stack pointer */
+};

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Instructions that count preemption, and their detours. The kernel writes them in assembly
+ * (arch/x86/include/asm/preempt.h, percpu.h): `incl`, `decl`, `addl $`, `subl $` of
+ * %gs:__preempt_count, which is addressed relative to %rip, in older kernels also absolutely. */
+#include "arch/x86_64/x86_64.h"
+
+#include <string.h>
+
+#define GS	   0x65
+#define OP_IMM32   0x81 /* /0 add, /5 sub */
+#define OP_IMM8	   0x83 /* likewise, the immediate is extended with its sign */
+#define OP_INC_DEC 0xff /* /0 inc, /1 dec */
+
+#define MODRM_RIP 0x05 /* without the field for the operation: disp32(%rip) */
+#define MODRM_SIB 0x04
+#define MODRM_REG 0x38
+#define SIB_ABS	  0x25 /* disp32, sign-extended */
+
+#define JMP_LEN 5
+
+static int32_t s32_at(const uint8_t *at)
+{
+	int32_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+static bool has_immediate(uint8_t opcode, size_t *ret_len)
+{
+	*ret_len = opcode == OP_IMM32 ? 4 : opcode == OP_IMM8 ? 1 : 0;
+	return *ret_len != 0;
+}
+
+/* Length of the instruction without its immediate; 0: it does not address PERCPU. */
+static size_t addresses(struct hv_span code, struct hv_gva at, uint64_t percpu, size_t imm_len)
+{
+	uint8_t modrm = code.data[2] & (uint8_t)~MODRM_REG;
+
+	if (modrm == MODRM_RIP && hv_span_has(code, 0, 7 + imm_len))
+		return at.v + 7 + imm_len + (uint64_t)(int64_t)s32_at(code.data + 3) == percpu ? 7
+											       : 0;
+	if (modrm == MODRM_SIB && hv_span_has(code, 0, 8 + imm_len) && code.data[3] == SIB_ABS)
+		return (uint64_t)(int64_t)s32_at(code.data + 4) == percpu ? 8 : 0;
+	return 0;
+}
+
+bool x86_64_classify_count(struct hv_span code, struct hv_gva at, uint64_t percpu,
+			   struct hv_count_insn *ret)
+{
+	size_t len, imm_len;
+	unsigned operation;
+	int32_t added;
+
+	if (!hv_span_has(code, 0, 7) || code.data[0] != GS)
+		return false;
+	if (!has_immediate(code.data[1], &imm_len) && code.data[1] != OP_INC_DEC)
+		return false;
+	operation = (code.data[2] & MODRM_REG) >> 3;
+	if (operation != 0 && operation != (imm_len ? 5 : 1))
+		return false;
+	len = addresses(code, at, percpu, imm_len);
+	if (!len)
+		return false;
+	added = imm_len == 4 ? s32_at(code.data + len) : imm_len ? (int8_t)code.data[len] : 1;
+	if (operation != 0)
+		added = (int32_t) - (uint32_t)added;
+	if (added == 0 || added == INT32_MIN)
+		return false;
+	*ret = (struct hv_count_insn){
+		.len_bytes = len + imm_len,
+		.amount = (uint32_t)(added < 0 ? -added : added),
+		.subtracts = added < 0,
+	};
+	return true;
+}
+
+/* What follows the jump, of each length up to the end of the instruction: nops, or at last a
+ * `test $imm32, %eax` whose last bytes are those that stay. A kprobe of the guest decodes a
+ * function from its start, although nothing executes these. */
+static const struct {
+	uint8_t len;
+	uint8_t bytes[3];
+} behind[] = {
+	[2] = {2, {0x66, 0x90}},       [3] = {3, {0x0f, 0x1f, 0x00}}, [4] = {3, {0x0f, 0x1f, 0x40}},
+	[6] = {3, {0x90, 0xa9, 0x00}}, [7] = {3, {0x90, 0x90, 0xa9}},
+};
+
+size_t x86_64_encode_detour_jump(size_t len_bytes, struct hv_gva at, struct hv_gva target,
+				 uint8_t ret[HV_DETOUR_PATCH_MAX])
+{
+	size_t rest = len_bytes - JMP_LEN;
+
+	if (len_bytes < JMP_LEN || rest >= HV_ARRAY_LEN(behind) || !behind[rest].len)
+		return 0;
+	if (!x86_64_encode_jump(at, target, ret))
+		return 0;
+	memcpy(ret + JMP_LEN, behind[rest].bytes, behind[rest].len);
+	return JMP_LEN + behind[rest].len;
+}
+
+/* -- detours ----------------------------------------------------------------------------------- */
+
+/* Code that is being written. */
+struct writer {
+	struct hv_gva at; /* where it will run */
+	uint8_t *code;
+	size_t len;
+	bool misfits; /* something is out of reach */
+};
+
+static void put(struct writer *w, const void *bytes, size_t len)
+{
+	if (w->len + len > HV_DETOUR_LEN) {
+		w->misfits = true;
+		return;
+	}
+	memcpy(w->code + w->len, bytes, len);
+	w->len += len;
+}
+
+static void put_u8(struct writer *w, uint8_t byte)
+{
+	put(w, &byte, 1);
+}
+
+static void put_s32(struct writer *w, uint64_t value)
+{
+	int32_t low = (int32_t)value;
+
+	w->misfits |= (uint64_t)(int64_t)low != value;
+	put(w, &low, sizeof(low));
+}
+
+static void put_u32(struct writer *w, uint32_t value)
+{
+	put(w, &value, sizeof(value));
+}
+
+/* The guest's instruction, with the counter's address as a displacement. */
+static void put_insn(struct writer *w, const struct hv_detour *d)
+{
+	size_t imm_len;
+
+	put(w, d->insn, 2);
+	put_u8(w, (d->insn[2] & MODRM_REG) | MODRM_SIB);
+	put_u8(w, SIB_ABS);
+	put_s32(w, d->percpu);
+	if (has_immediate(d->insn[1], &imm_len))
+		put(w, d->insn + d->count.len_bytes - imm_len, imm_len);
+}
+
+/* testl $MASK, %gs:counter: zero when the count is the amount of this instruction alone. */
+static void put_test(struct writer *w, const struct hv_detour *d)
+{
+	static const uint8_t test[] = {GS, 0xf7, 0x04, SIB_ABS};
+
+	put(w, test, sizeof(test));
+	put_s32(w, d->percpu);
+	put_u32(w, ~(d->flag | d->count.amount));
+}
+
+static void put_jump(struct writer *w, struct hv_gva target)
+{
+	uint8_t code[JMP_LEN];
+
+	w->misfits |= !x86_64_encode_jump(hv_gva_add(w->at, w->len), target, code);
+	put(w, code, sizeof(code));
+}
+
+static void put_call(struct writer *w, struct hv_gva target)
+{
+	uint8_t code[JMP_LEN];
+
+	w->misfits |= !x86_64_encode_call(hv_gva_add(w->at, w->len), target, code);
+	put(w, code, sizeof(code));
+}
+
+/* Calls the stub with the caller's address on the stack; 0: it is not known. */
+static void put_stub(struct writer *w, const struct hv_detour *d)
+{
+	static const uint8_t push_zero[] = {0x6a, 0x00};	      /* pushq $0 */
+	static const uint8_t push_word[] = {0xff, 0xb4, 0x24};	      /* pushq disp32(%rsp) */
+	static const uint8_t drop[] = {0x48, 0x8d, 0x64, 0x24, 0x08}; /* leaq 8(%rsp), %rsp */
+
+	if (d->has_caller) {
+		put(w, push_word, sizeof(push_word));
+		put_s32(w, d->caller_off);
+	} else {
+		put(w, push_zero, sizeof(push_zero));
+	}
+	put_call(w, d->stub);
+	put(w, drop, sizeof(drop));
+}
+
+/* A jump of two bytes, whose distance is not known yet. */
+static size_t put_short_jump(struct writer *w, uint8_t opcode)
+{
+	put_u8(w, opcode);
+	put_u8(w, 0);
+	return w->len;
+}
+
+static void short_jump_leads_here(struct writer *w, size_t from)
+{
+	w->code[from - 1] = (uint8_t)(w->len - from);
+}
+
+#define JZ	  0x74
+#define JMP_SHORT 0xeb
+
+static void write_begins(struct writer *w, const struct hv_detour *d)
+{
+	size_t is_first;
+
+	put_insn(w, d);
+	put_test(w, d);
+	is_first = put_short_jump(w, JZ);
+	put_jump(w, d->next);
+	short_jump_leads_here(w, is_first);
+	put_stub(w, d);
+	put_jump(w, d->next);
+}
+
+static void write_ends(struct writer *w, const struct hv_detour *d)
+{
+	size_t is_last, insn, back;
+
+	put_test(w, d);
+	is_last = put_short_jump(w, JZ);
+	insn = w->len;
+	put_insn(w, d);
+	put_jump(w, d->next);
+	short_jump_leads_here(w, is_last);
+	put_stub(w, d);
+	back = put_short_jump(w, JMP_SHORT);
+	w->code[back - 1] = (uint8_t)(insn - back);
+}
+
+bool x86_64_make_detour(const struct hv_detour *d, uint8_t *ret)
+{
+	struct writer w = {.at = d->at, .code = ret};
+
+	memset(ret, 0xcc, HV_DETOUR_LEN); /* int3 */
+	switch (d->kind) {
+	case HV_DETOUR_BEGINS:
+		write_begins(&w, d);
+		break;
+	case HV_DETOUR_ENDS:
+		write_ends(&w, d);
+		break;
+	case HV_DETOUR_CALL_BEGINS:
+	case HV_DETOUR_CALL_ENDS:
+		put_stub(&w, d);
+		put_jump(&w, d->next);
+		break;
+	}
+	return !w.misfits;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Events: records what the probes of the guest's tracepoints fill in. A probe calls
+ *
+ *	entry = trace_event_buffer_reserve(fbuffer, file, len)
+ *
+ * and, if that is not NULL, fills the entry and calls trace_event_buffer_commit(fbuffer). While an
+ * event is recorded from outside, its probe calls the two stubs here instead. If the file is not
+ * ours, they go on to the kernel's functions: the guest records the same event for itself. Included
+ * by stubs.S.
+ *
+ * The entry is filled in a draft of this vCPU. An event that interrupts another one takes the next
+ * draft. A bit of the vCPU's state says that a draft is taken. The bits are changed with interlocked
+ * instructions, and a draft is given back to the vCPU that it belongs to, so a task may even go to
+ * another vCPU between the two calls. Commit puts the entry into the ring: records of data and the
+ * record of the event, reserved together.
+ *
+ * All three stubs are called from C, as functions of the kernel: the arguments are in %rdi, %rsi,
+ * %rdx, and %rax, %rcx, %rdx, %rsi, %rdi and %r8 to %r11 need not be kept. On the way out none of
+ * them has an address of ours, except the entry. So it can be seen from registers and stacks whether
+ * anybody still uses what is ours. */
+
+/* Goes on to the kernel's function, whose address is at FUNCTION. */
+.macro go_on_to function
+	pushq	$\function
+	jmp	.Levent_return
+.endm
+
+	.globl	hv_stub_event_reserve
+hv_stub_event_reserve:
+	movq	%rsi, %rax
+	subq	$hole_event_files, %rax
+	cmpq	$hole_event_files_len, %rax
+	jae	.Levent_own_reserve
+	cmpl	$0, MODE
+	jne	.Levent_checks
+.Levent_checked:
+	movl	%gs:hole_cpu_number, %ecx
+	movq	hole_vcpus(,%rcx,8), %r10
+	shlq	$(HV_DRAFT_SHIFT + HV_NR_DRAFTS_SHIFT), %rcx
+	addq	$hole_drafts, %rcx
+	cmpq	$HV_ENTRY_LEN_MAX, %rdx
+	ja	.Levent_no_draft
+	.irp	number, 0, 1, 2, 3
+	lock btsl $\number, HV_STATE_DRAFTS(%r10)
+	jnc	.Levent_draft
+	addq	$HV_DRAFT_LEN, %rcx
+	.endr
+.Levent_no_draft:
+	lock incq HV_STATE_NO_DRAFT(%r10)
+.Levent_nothing:
+	xorl	%eax, %eax
+	jmp	.Levent_reserved
+.Levent_draft:
+	movl	$0, HV_DRAFT_EVENT(%rcx)
+	movl	%edx, HV_DRAFT_LEN_BYTES(%rcx)
+	leaq	HV_DRAFT_ENTRY(%rcx), %rax
+	movq	%rsi, hole_fbuffer_file(%rdi)
+	movq	%rcx, hole_fbuffer_event(%rdi)
+	movq	%rax, hole_fbuffer_entry(%rdi)
+.Levent_reserved:
+	xorl	%ecx, %ecx
+	xorl	%esi, %esi
+	xorl	%r10d, %r10d
+.Levent_return:
+	.globl	hv_stub_return_13
+hv_stub_return_13: /* to the probe, or to the kernel's function */
+	ret
+	.fill	SITE_LEN - 1, 1, 0xcc
+
+.Levent_own_reserve:
+	go_on_to hole_event_reserve
+.Levent_own_commit:
+	go_on_to hole_event_commit
+.Levent_own_release:
+	go_on_to hole_event_release
+
+.Levent_checks:
+	check_mode .Levent_checked, .Levent_nothing
+
+/* Commit. While it works:
+ *
+ *      8(%rsp)  the draft      %rbx  the state of this vCPU
+ *      0(%rsp)  %rbx           %rsi  what is copied next
+ *                              %rdi  how many records of data are to be written
+ *                              %r8   what the head was before the next record
+ *                              %r9   tsc
+ *                              %ecx  number and kind of the next record of data
+ */
+#define ID	 16
+#define DRAFT	 8
+
+/* The kind and number of a record of data, in the form in which two pairs of bits are shifted in
+ * from below before the number is where it belongs. */
+#define DATA_NUMBER_SHIFT (HV_RECORD_DEPTH_SHIFT - 36)
+#define DATA_FIRST	  (HV_RECORD_DATA << (HV_RECORD_KIND_SHIFT - 36))
+
+/* %r10 := the place of the next record, KEY := its key. Writes word 0. Clobbers %rax. */
+.macro event_place key
+	movq	%r8, %rax
+	addq	$HV_RECORD_LEN, %r8
+	movq	%rbx, %r10
+	place_record \key
+	movq	%r9, %rax
+	store_word 0, %rax, \key
+.endm
+
+	.globl	hv_stub_event_commit
+hv_stub_event_commit:
+	movq	hole_fbuffer_file(%rdi), %rax
+	movq	%rax, %rdx
+	subq	$hole_event_files, %rdx
+	cmpq	$hole_event_files_len, %rdx
+	jae	.Levent_own_commit
+	movq	hole_fbuffer_event(%rdi), %rcx
+	movq	$0, hole_fbuffer_file(%rdi)
+	movq	$0, hole_fbuffer_event(%rdi)
+	movq	$0, hole_fbuffer_entry(%rdi)
+	movq	%rcx, %rdx
+	subq	$hole_drafts, %rdx
+	cmpq	$hole_drafts_len, %rdx
+	jae	.Levent_committed
+	pushq	HV_EVENT_FILE_ID(%rax)
+	pushq	%rcx
+	pushq	%rbx
+
+	load_vcpu
+	movq	%gs:hole_current, %rax
+	movl	hole_task_pid(%rax), %edx
+	cmpl	%edx, HV_STATE_LAST_PID(%r10)
+	jne	.Levent_other_task
+.Levent_same_task:
+	movq	%r10, %rbx
+	movq	DRAFT(%rsp), %rsi
+	movl	HV_DRAFT_LEN_BYTES(%rsi), %edi
+	addq	$(HV_DRAFT_ENTRY + HV_ENTRY_HEADER_LEN), %rsi
+	cmpl	$HV_ENTRY_LEN_MAX, %edi /* the guest may have written it */
+	ja	.Levent_too_long
+	addl	$(HV_DATA_LEN - 1 - HV_ENTRY_HEADER_LEN), %edi
+	imull	$0xcccd, %edi, %edi /* / HV_DATA_LEN, exact for every length */
+	shrl	$20, %edi
+	movl	$hole_ring_mask, %eax
+	shrl	$(HV_RECORD_SHIFT + 1), %eax /* of a very small ring less than half */
+	cmpl	%eax, %edi
+	jae	.Levent_too_long
+
+	leal	1(%rdi), %r8d
+	shll	$HV_RECORD_SHIFT, %r8d
+	lock xaddq %r8, HV_STATE_HEAD(%rbx)
+	read_tsc
+	movq	%rax, %r9
+	movl	$DATA_FIRST, %ecx
+	testl	%edi, %edi
+	jz	.Levent_record
+.Levent_data:
+	event_place %r11
+	movl	%ecx, %edx
+	movq	(%rsi), %rax
+	shldq	$HV_LAP_BITS, %rax, %rdx
+	clear_top %rax
+	store_word 1, %rax, %r11
+	movq	8(%rsi), %rax
+	shldq	$HV_LAP_BITS, %rax, %rdx
+	clear_top %rax
+	store_word 2, %rax, %r11
+	movl	16(%rsi), %eax
+	shlq	$HV_RECORD_HIGH, %rdx
+	orq	%rdx, %rax
+	store_word 3, %rax, %r11
+	addq	$HV_DATA_LEN, %rsi
+	addl	$(1 << DATA_NUMBER_SHIFT), %ecx
+	decl	%edi
+	jnz	.Levent_data
+
+.Levent_record:
+	movl	%ecx, %edi
+	event_place %rcx
+	movq	DRAFT(%rsp), %rdx
+	movl	HV_DRAFT_LEN_BYTES(%rdx), %edx
+	movzwl	ID(%rsp), %eax
+	shll	$HV_EVENT_LEN_SHIFT, %edx
+	orl	%edx, %eax
+	store_word 1, %rax, %rcx
+	movq	%gs:hole_current, %rax
+	movl	hole_task_pid(%rax), %edx
+	make_task_word %rdx, %dl, %dh
+	store_word 2, %rdx, %rcx
+	movl	%edi, %edx
+	shll	$(36 - HV_RECORD_HIGH), %edx
+	xorl	$HIGH_KIND(HV_RECORD_DATA ^ HV_RECORD_EVENT), %edx
+	make_context_word
+	store_word 3, %rdx, %rcx
+
+.Levent_free:
+	popq	%rbx
+	popq	%rcx
+	popq	%rdx /* the id */
+	subq	$hole_drafts, %rcx
+	shrq	$HV_DRAFT_SHIFT, %rcx
+	movl	%ecx, %eax
+	shrl	$HV_NR_DRAFTS_SHIFT, %eax
+	andl	$(HV_NR_DRAFTS - 1), %ecx
+	movq	hole_vcpus(,%rax,8), %rdx
+	lock btrl %ecx, HV_STATE_DRAFTS(%rdx)
+.Levent_committed:
+	xorl	%eax, %eax
+	xorl	%ecx, %ecx
+	xorl	%edx, %edx
+	xorl	%esi, %esi
+	xorl	%r10d, %r10d
+	jmp	.Levent_return
+
+.Levent_too_long:
+	lock incq HV_STATE_NO_DRAFT(%rbx)
+	jmp	.Levent_free
+
+/* The last record on this vCPU was another task's, so a task record of this one comes first. */
+.Levent_other_task:
+	write_task_record
+	jmp	.Levent_same_task
+
+/* The guest's tracepoints free an array of probes: call_rcu(head, function), or call_srcu(srcu, head,
+ * function). An array of ours is nobody's to free. */
+	.globl	hv_stub_event_release_second
+hv_stub_event_release_second:
+	movq	%rsi, %rax
+	jmp	.Levent_release
+	.globl	hv_stub_event_release
+hv_stub_event_release:
+	movq	%rdi, %rax
+.Levent_release:
+	subq	$hole_event_probes, %rax
+	cmpq	$hole_event_probes_len, %rax
+	jae	.Levent_own_release
+	xorl	%edi, %edi
+	xorl	%esi, %esi
+	.globl	hv_stub_return_14
+hv_stub_return_14:
+	ret
+	.fill	SITE_LEN - 1, 1, 0xcc
+
+#undef ID
+#undef DRAFT
+#undef DATA_NUMBER_SHIFT
+#undef DATA_FIRST

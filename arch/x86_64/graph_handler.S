@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The return handler of a graph: a traced function returns to it instead of its caller. The handler
+ * finds the frame of the call, records the return, removes the frame and goes to the caller. It has
+ * a plain way and a general way, as the stub of a call has (graph.S). Included by stubs.S.
+ *
+ *      on entry                   after the pushes
+ *      -8(%rsp)  the slot          8(%rsp)  HANDLER_SLOT, in which %rax is now: what is returned
+ *                                  0(%rsp)  %rdx: likewise
+ *
+ * %rcx, %rsi, %rdi and %r8 to %r11 are free, as in the kernel's return_to_handler.
+ */
+#define HANDLER_SLOT 8
+#define FRAMES	     STACKS + HV_STACK_FRAMES
+
+/* %rcx := word 2, %rdx := word 3 of the exit of the frame at BASE + REGS. In: %ecx the pid.
+ * Clobbers %rax. */
+.macro make_exit_words base=0, regs=%r9
+	shlq	$HV_EXIT_PID_SHIFT, %rcx
+	movl	\base + HV_FRAME_FUNCTION(\regs), %eax
+	orq	%rax, %rcx
+	movl	\base + HV_FRAME_FLAGS(\regs), %edx /* and HV_FRAME_DEPTH */
+	xorl	$HIGH_KIND(HV_RECORD_ENTRY ^ HV_RECORD_EXIT), %edx
+	make_context_word
+.endm
+
+/* Writes these words and word 1 to the place %r10, with the key %r8. Clobbers %rax, %rcx, %rdx. */
+.macro store_exit_words
+	store_word 2, %rcx, %r8
+	store_word 3, %rdx, %r8
+	movq	HV_FRAME_TSC(%r9), %rax
+	store_word 1, %rax, %r8
+.endm
+
+/* -- the plain way ----------------------------------------------------------------------------- */
+
+	.globl	hv_graph_handler
+hv_graph_handler:
+.Lgraph_handler:
+	pushq	%rax /* into the slot, whose address the function has returned to */
+	pushq	%rdx
+	leaq	HANDLER_SLOT(%rsp), %rcx
+	movq	%rcx, %rdx
+	andq	$hole_stack_mask, %rdx
+	find_home %edx
+	movq	STACKS + HV_STACK_WORD(%rsi), %rax
+	xorq	%rdx, %rax
+	leaq	-NR_ONE(%rax), %r9
+	cmpq	$(NR_MAX - NR_ONE), %r9
+	ja	.Lreturn_general
+	cmpq	%rcx, FRAMES + HV_FRAME_SLOT(%rsi,%r9)
+	jne	.Lreturn_general
+	cmpw	$0, FRAMES + HV_FRAME_FLAGS(%rsi,%r9)
+	jne	.Lreturn_profile
+	cmpq	$0, MODE /* both MODE and GRAPH_MODE */
+	jne	.Lreturn_general
+	load_vcpu
+	movq	%gs:hole_current, %rax
+	movl	hole_task_pid(%rax), %ecx
+	cmpl	%ecx, HV_STATE_LAST_PID(%r10)
+	jne	.Lreturn_general
+
+	make_exit_words FRAMES, "%rsi,%r9"
+	reserve_record %r8
+	store_word 2, %rcx, %r8
+	store_word 3, %rdx, %r8
+	read_tsc
+	store_word 0, %rax, %r8
+	xorq	FRAMES + HV_FRAME_TSC(%rsi,%r9), %r8
+	movq	%r8, 8(%r10) /* word 1, combined with the key */
+	movq	FRAMES + HV_FRAME_CALLER(%rsi,%r9), %rcx
+	subq	$NR_ONE, STACKS + HV_STACK_WORD(%rsi)
+
+/* Goes to the caller, %rcx. A bare return would have no call that belongs to it, and the CPU would
+ * predict every return above it wrongly. So the code replaces the return address of a call by the
+ * caller's. Where the kernel itself makes bare indirect jumps, and their targets need no endbr64,
+ * the call is an alternative and becomes a jump to 773, which is quicker. The indirect jump there
+ * is in the upper half of a cache line, as on some CPUs those in the lower half are not safe
+ * (Documentation/admin-guide/hw-vuln/indirect-target-selection.rst). */
+.Lreturn:
+	popq	%rdx
+	popq	%rax
+771:	call	1f
+772:	int3
+1:	movq	%rcx, (%rsp)
+	.globl	hv_stub_return_3
+hv_stub_return_3:
+	ret
+	.fill	SITE_LEN - 1, 1, 0xcc
+
+	.pushsection .hv_alternatives
+	.long	HV_ALT_JUMP, 771b - hv_stubs, 772b - 771b, 773f - hv_stubs
+	.popsection
+	.subsection 1
+	.balign	64, 0xcc
+	.fill	32, 1, 0xcc
+	.globl	hv_graph_jump
+hv_graph_jump:
+773:	jmp	*%rcx
+	int3
+	.subsection 0
+
+/* -- the general way --------------------------------------------------------------------------- */
+
+/* Looks for a return stack of this key whose last frame has the slot. If there is none, the code
+ * looks for the slot in all frames. */
+.Lreturn_general:
+	leaq	HANDLER_SLOT(%rsp), %r8
+	find_key %r8
+	find_home %ecx
+	leaq	STACKS(%rsi), %rsi
+	.rept	HV_STACK_PROBES
+	movq	HV_STACK_WORD(%rsi), %rax
+	xorq	%rcx, %rax
+	cmpq	$(HV_STACK_SLOW << 1), %rax
+	jae	1f
+	andl	$HV_STACK_NR_MASK, %eax
+	/* With no frames this reads a word of the head that is never the address of a slot. */
+	leaq	HV_STACK_FRAMES - HV_FRAME_LEN(%rsi,%rax), %r9
+	cmpq	%r8, HV_FRAME_SLOT(%r9)
+	je	.Lreturn_last
+1:	addq	$HV_STACK_LEN, %rsi
+	.endr
+	jmp	.Lreturn_search
+
+.Lreturn_last:
+	movl	$NR_ONE, %r8d
+/* %rsi the return stack, %r9 the frame, %r8 what is subtracted from the word to remove the
+ * frame. */
+.Lreturn_found:
+	movzwl	HV_FRAME_FLAGS(%r9), %eax
+	testl	$(CALLED_KINDS | HV_FRAME_PROFILED), %eax
+	jnz	.Lreturn_count
+.Lreturn_counted:
+	testl	$HV_GRAPH_RETURNS, hole_params + HV_PARAM_GRAPH_FLAGS
+	jz	.Lreturn_lower
+	testl	$(HV_MODE_OFF | HV_MODE_CPUS), MODE
+	jnz	.Lreturn_mode
+.Lreturn_on:
+	cmpq	$0, hole_params + HV_PARAM_THRESHOLD
+	jne	.Lreturn_threshold
+.Lreturn_record:
+	load_vcpu
+	movq	%gs:hole_current, %rax
+	movl	hole_task_pid(%rax), %ecx
+	cmpl	%ecx, HV_STATE_LAST_PID(%r10)
+	jne	.Lreturn_other_task
+.Lreturn_same_task:
+	testl	$HV_GRAPH_RETVAL, hole_params + HV_PARAM_GRAPH_FLAGS
+	jnz	.Lreturn_more
+	cmpl	$0, HV_STACK_OVERRUN(%rsi)
+	jne	.Lreturn_more
+	make_exit_words
+	movl	$HV_RECORD_LEN, %eax
+	lock xaddq %rax, HV_STATE_HEAD(%r10)
+	pushq	%r8
+	place_record %r8
+	store_exit_words
+	read_tsc
+.Lreturn_timed: /* %rax the time-stamp counter */
+	store_word 0, %rax, %r8
+	popq	%r8
+.Lreturn_lower:
+	movq	HV_FRAME_CALLER(%r9), %rcx
+	subq	%r8, HV_STACK_WORD(%rsi)
+	jmp	.Lreturn
+
+.Lreturn_count:
+	testl	$HV_FRAME_PROFILED, %eax
+	jnz	.Lprofile_return
+.Lreturn_profiled: /* %eax the frame's flags */
+	testl	$HV_FRAME_ROOT, %eax
+	jz	1f
+	decl	HV_STACK_INSIDE(%rsi)
+1:	testl	$HV_FRAME_QUIET, %eax
+	jnz	.Lreturn_lower
+	testl	$HV_FRAME_MUTES, %eax
+	jz	.Lreturn_counted
+	decl	HV_STACK_MUTED(%rsi)
+	cmpq	$0, HV_STACK_MUTED(%rsi) /* and HV_STACK_STOPPED */
+	jne	.Lreturn_lower
+	cmpl	$0, HV_STACK_OVERRUN(%rsi)
+	jne	.Lreturn_lower
+	andq	$~HV_STACK_SLOW, HV_STACK_WORD(%rsi)
+	jmp	.Lreturn_lower
+
+.Lreturn_mode:
+	testl	$HV_MODE_OFF, MODE
+	jnz	.Lreturn_lower
+	load_vcpu
+	cmpl	$0, HV_STATE_MUTED(%r10)
+	jne	.Lreturn_lower
+	jmp	.Lreturn_on
+
+.Lreturn_threshold:
+	read_tsc
+	subq	HV_FRAME_TSC(%r9), %rax
+	jb	.Lreturn_lower
+	cmpq	hole_params + HV_PARAM_THRESHOLD, %rax
+	jb	.Lreturn_lower
+	jmp	.Lreturn_record
+
+.Lreturn_other_task:
+	write_task_record
+	jmp	.Lreturn_same_task
+
+/* Writes two records: the value with the overrun, then the exit. After the pushes of %r8 and %r10:
+ * 24(%rsp) %rax, 16(%rsp) %rdx, as the function returned them. */
+.Lreturn_more:
+	make_exit_words
+	movl	$(2 * HV_RECORD_LEN), %eax
+	lock xaddq %rax, HV_STATE_HEAD(%r10)
+	pushq	%r8
+	pushq	%r10
+	movq	%rax, %rdi
+	place_record %r8
+	movl	HV_STACK_OVERRUN(%rsi), %eax
+	movq	24(%rsp), %r11
+	testl	$HV_GRAPH_RETVAL, hole_params + HV_PARAM_GRAPH_FLAGS
+	jz	1f
+	btsq	$HV_MORE_VALUE_SHIFT, %rax
+	pushq	%r11
+	shrq	$HV_WORD_BITS, %r11
+	shlq	$HV_MORE_TOP_SHIFT, %r11
+	orq	%r11, %rax
+	popq	%r11
+1:	clear_top %r11
+	store_word 1, %r11, %r8
+	store_word 2, %rax, %r8
+	movabsq	$(HV_RECORD_MORE << HV_RECORD_KIND_SHIFT), %rax
+	store_word 3, %rax, %r8
+	pushq	%rdx
+	read_tsc
+	popq	%rdx
+	movq	%rax, %r11
+	store_word 0, %rax, %r8
+	popq	%r10
+	leaq	HV_RECORD_LEN(%rdi), %rax
+	place_record %r8
+	store_exit_words
+	movq	%r11, %rax
+	jmp	.Lreturn_timed
+
+/* The slot is not that of the last frame: some functions were left without a return, as when the
+ * kernel kills a task and goes on with its stack. Looks for the slot in all frames and drops the
+ * frames above it. %rsi is behind the last place. */
+.Lreturn_search:
+	subq	$(HV_STACK_PROBES * HV_STACK_LEN), %rsi
+	movl	$HV_STACK_PROBES, %r11d
+.Lreturn_search_stack:
+	movq	HV_STACK_WORD(%rsi), %rax
+	xorq	%rcx, %rax
+	cmpq	$(HV_STACK_SLOW << 1), %rax
+	jae	.Lreturn_search_next
+	andl	$HV_STACK_NR_MASK, %eax
+	movl	%eax, %edx
+.Lreturn_search_frame:
+	subl	$NR_ONE, %edx
+	js	.Lreturn_search_next
+	leaq	HV_STACK_FRAMES(%rsi,%rdx), %r9
+	cmpq	%r8, HV_FRAME_SLOT(%r9)
+	jne	.Lreturn_search_frame
+	movl	$1, HV_STACK_STOPPED(%rsi)
+	orq	$HV_STACK_SLOW, HV_STACK_WORD(%rsi)
+	movl	%eax, %r8d
+	subl	%edx, %r8d
+	jmp	.Lreturn_found
+.Lreturn_search_next:
+	addq	$HV_STACK_LEN, %rsi
+	decl	%r11d
+	jnz	.Lreturn_search_stack
+	/* There is no such frame, so somebody else has written into the region. The return address
+	 * is lost. */
+	ud2

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Instruction by instruction through code, by capstone. `pushf` counts as no use of the status
+ * flags: the kernel saves the interrupt flag with it, and the status flags that come back with that
+ * are nobody's. */
+#include "arch/x86_64/x86_64.h"
+
+#include <capstone/capstone.h>
+
+/* How capstone says what an instruction does to a status flag. AF is left out: no instruction that
+ * compilers make depends on it. */
+static const struct {
+	uint64_t used;
+	uint64_t set;
+} flags[] = {
+#define FLAG(name)                                                                                 \
+	{                                                                                          \
+		X86_EFLAGS_TEST_##name, X86_EFLAGS_MODIFY_##name | X86_EFLAGS_RESET_##name |       \
+						X86_EFLAGS_UNDEFINED_##name                        \
+	}
+	FLAG(OF),
+	FLAG(SF),
+	FLAG(ZF),
+	FLAG(PF),
+	{X86_EFLAGS_TEST_CF,
+	 X86_EFLAGS_MODIFY_CF | X86_EFLAGS_RESET_CF | X86_EFLAGS_SET_CF | X86_EFLAGS_UNDEFINED_CF},
+#undef FLAG
+};
+
+static unsigned flags_used(uint64_t eflags)
+{
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < HV_ARRAY_LEN(flags); i++)
+		found |= eflags & flags[i].used ? 1u << i : 0;
+	return found;
+}
+
+static unsigned flags_set(uint64_t eflags)
+{
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < HV_ARRAY_LEN(flags); i++)
+		found |= eflags & flags[i].set ? 1u << i : 0;
+	return found;
+}
+
+static bool is_in_group(const cs_detail *detail, uint8_t group)
+{
+	for (unsigned i = 0; i < detail->groups_count; i++)
+		if (detail->groups[i] == group)
+			return true;
+	return false;
+}
+
+static bool leaves(const cs_detail *detail)
+{
+	return is_in_group(detail, CS_GRP_CALL) || is_in_group(detail, CS_GRP_RET) ||
+	       is_in_group(detail, CS_GRP_IRET) || is_in_group(detail, CS_GRP_JUMP);
+}
+
+/* Capstone does not say for every instruction which of the flags it depends on (adc). */
+static bool depends_on_some(const cs_insn *insn)
+{
+	if (insn->id == X86_INS_PUSHF || insn->id == X86_INS_PUSHFD || insn->id == X86_INS_PUSHFQ)
+		return false;
+	for (unsigned i = 0; i < insn->detail->regs_read_count; i++)
+		if (insn->detail->regs_read[i] == X86_REG_EFLAGS)
+			return true;
+	return false;
+}
+
+static void read_insn(const cs_insn *from, struct hv_insn *ret)
+{
+	const cs_x86 *x86 = &from->detail->x86;
+	bool is_relative =
+		is_in_group(from->detail, CS_GRP_JUMP) || is_in_group(from->detail, CS_GRP_CALL);
+
+	*ret = (struct hv_insn){
+		.at = hv_gva(from->address),
+		.len_bytes = from->size,
+	};
+	/* The same bits have another meaning for instructions of the FPU. */
+	if (!is_in_group(from->detail, X86_GRP_FPU)) {
+		ret->flags_used = flags_used(x86->eflags);
+		ret->flags_set = flags_set(x86->eflags);
+	}
+	if (!ret->flags_used && depends_on_some(from))
+		ret->flags_used = HV_FLAGS_ALL;
+	if (leaves(from->detail))
+		ret->flags_set = HV_FLAGS_ALL;
+	if (is_relative && x86->op_count == 1 && x86->operands[0].type == X86_OP_IMM) {
+		ret->has_target = true;
+		ret->target = hv_gva((uint64_t)x86->operands[0].imm);
+	}
+}
+
+size_t x86_64_walk_code(struct hv_span code, struct hv_gva at, hv_insn_fn fn, void *ctx)
+{
+	const uint8_t *next = code.data;
+	size_t left = code.len_bytes;
+	uint64_t address = at.v;
+	bool goes_on = true;
+	cs_insn *insn;
+	csh capstone;
+
+	if (cs_open(CS_ARCH_X86, CS_MODE_64, &capstone) != CS_ERR_OK)
+		return 0;
+	cs_option(capstone, CS_OPT_DETAIL, CS_OPT_ON);
+	insn = cs_malloc(capstone);
+	while (insn && goes_on && left && cs_disasm_iter(capstone, &next, &left, &address, insn)) {
+		struct hv_insn read;
+
+		read_insn(insn, &read);
+		goes_on = fn(ctx, &read);
+		if (!goes_on)
+			left += insn->size;
+	}
+	if (insn)
+		cs_free(insn, 1);
+	cs_close(&capstone);
+	return code.len_bytes - left;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes decimal numbers into memory that has room for them, for lines that are made for each
+ * event. No NUL is written. */
+#pragma once
+
+#include <stdint.h>
+#include <string.h>
+
+#define HV_DIGITS_MAX 20 /* of a uint64_t */
+
+/* Writes VALUE, which has at most NR digits, with zeros in front. Returns the end. */
+static inline char *hv_put_digits(char *at, uint64_t value, unsigned nr)
+{
+	for (unsigned i = nr; i-- > 0; value /= 10)
+		at[i] = (char)('0' + value % 10);
+	return at + nr;
+}
+
+/* Writes VALUE, of at least WIDTH characters with blanks in front. Returns the end. */
+static inline char *hv_put_number(char *at, uint64_t value, unsigned width)
+{
+	unsigned nr = 1;
+
+	for (uint64_t rest = value; rest >= 10; rest /= 10)
+		nr++;
+	for (; width > nr; width--)
+		*at++ = ' ';
+	return hv_put_digits(at, value, nr);
+}

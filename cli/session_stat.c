@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/session_stat.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct hv_err *session_stat_text(struct client *c, char **ret)
+{
+	struct wire_frame answer;
+	struct hv_err *err = client_call(c, &(struct wire_frame){.kind = WIRE_STAT}, &answer);
+
+	if (err)
+		return err;
+	if (!wire_string(answer.data, WIRE_DATA_MAX, ret))
+		return hv_err_new(EPROTO, "stat: the service's answer cannot be understood");
+	return NULL;
+}
+
+struct hv_err *session_stat_get(struct client *c, json_object **ret)
+{
+	HV_AUTO_FREE char *text = NULL;
+	struct hv_err *err = session_stat_text(c, &text);
+
+	if (err)
+		return err;
+	*ret = json_tokener_parse(text);
+	return *ret ? NULL : hv_err_new(EPROTO, "stat: the service's answer is not JSON");
+}
+
+void session_stat_put(json_object **o)
+{
+	json_object_put(*o);
+}
+
+json_object *session_stat_member(json_object *o, const char *path)
+{
+	char key[64];
+
+	while (o && *path) {
+		size_t len = strcspn(path, ".");
+
+		snprintf(key, sizeof(key), "%.*s", (int)len, path);
+		if (!json_object_object_get_ex(o, key, &o))
+			return NULL;
+		path += len + (path[len] == '.');
+	}
+	return o;
+}
+
+const char *session_stat_string(json_object *o, const char *path)
+{
+	json_object *m = session_stat_member(o, path);
+
+	return m ? json_object_get_string(m) : "?";
+}
+
+uint64_t session_stat_number(json_object *o, const char *path)
+{
+	json_object *m = session_stat_member(o, path);
+
+	return m ? json_object_get_uint64(m) : 0;
+}

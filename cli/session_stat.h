@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The counts of a session as its service tells them (WIRE_STAT): a JSON object. A path like
+ * "holds.count" names a member of a member.
+ * Leaves to others: which members there are (service/requests.c), showing them. */
+#pragma once
+
+#include <json-c/json.h>
+
+#include "cli/client.h"
+
+/* The caller releases *RET with session_stat_put(). */
+struct hv_err *session_stat_get(struct client *c, json_object **ret) hv_must_use;
+/* As session_stat_get, but returns the text of the object, which the caller frees. */
+struct hv_err *session_stat_text(struct client *c, char **ret) hv_must_use;
+void session_stat_put(json_object **o);
+#define AUTO_SESSION_STAT hv_cleanup(session_stat_put)
+
+/* Returns the member PATH of O. NULL: there is none. */
+json_object *session_stat_member(json_object *o, const char *path);
+/* Returns "?" if there is no such member. O owns the text. */
+const char *session_stat_string(json_object *o, const char *path);
+/* Returns 0 if there is no such member. */
+uint64_t session_stat_number(json_object *o, const char *path);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hvtrace reset: sets what a guest's tracefs tree traces back to what it is after attach. */
+#include "cli/client.h"
+#include "cli/verbs/verb.h"
+
+/* The tracer first, so that a filter that is emptied selects no functions for a moment. */
+static const struct {
+	const char *file;
+	const char *text; /* NULL: truncated */
+} settings[] = {
+	{"current_tracer", "nop"},
+	{"function_profile_enabled", "0"},
+	{"set_ftrace_filter", NULL},
+	{"set_ftrace_notrace", NULL},
+	{"set_graph_function", NULL},
+	{"set_graph_notrace", NULL},
+	{"set_ftrace_pid", NULL},
+	{"set_ftrace_notrace_pid", NULL},
+	{"max_graph_depth", "0"},
+	{"tracing_thresh", "0"},
+	{"trace", NULL},
+	{"tracing_on", "1"},
+};
+
+/* Sets what DIR, "" or a path that ends with '/', has of the settings. */
+static struct hv_err *reset_dir(struct client *c, const char *dir)
+{
+	struct hv_err *first = NULL;
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(settings); i++) {
+		HV_AUTO_TEXT struct hv_text path = {0};
+		struct hv_err *err;
+
+		hv_text_printf(&path, "%s%s", dir, settings[i].file);
+		err = client_echo(c, path.data, settings[i].text);
+		if (err && err->code == ENOENT)
+			hv_err_free(err);
+		else
+			hv_err_keep_first(&first, err);
+	}
+	return first;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	AUTO_CLIENT struct client c = CLIENT_NONE;
+	struct hv_err *err;
+	int exit_code;
+
+	if (!verb_no_options(cli, argc, argv, 1, 1, &exit_code))
+		return exit_code;
+	if (!have_root(cli))
+		return EXIT_FAILED;
+	err = client_connect(cli->run_dir, argv[optind], cli->libvirt_uri, &c);
+	if (!err)
+		err = reset_dir(&c, "");
+	return fail_if(err);
+}
+
+const struct verb verb_reset = {
+	.name = "reset",
+	.args = "DOMAIN",
+	.summary = "End tracing, and empty the filters and the buffer",
+	.help = "Sets the tracer to nop, ends the profile, empties the filters, the lists of "
+		"tasks\n"
+		"and the buffer, and sets max_graph_depth, tracing_thresh and tracing_on back.\n"
+		"Directories of instances/, options and sizes stay.\n",
+	.run = run,
+};

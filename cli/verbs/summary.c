@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/verbs/summary.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/session_stat.h"
+
+static struct hv_err *held_ns(struct client *c, uint64_t *ret)
+{
+	AUTO_SESSION_STAT json_object *o = NULL;
+	struct hv_err *err = session_stat_get(c, &o);
+
+	if (!err)
+		*ret = session_stat_number(o, "holds.total_ns");
+	return err;
+}
+
+struct hv_err *summary_begin(struct summary *s, struct client *c)
+{
+	return held_ns(c, &s->held_before_ns);
+}
+
+struct hv_err *summary_end(struct summary *s, struct client *c)
+{
+	uint64_t now_ns;
+	struct hv_err *err = held_ns(c, &now_ns);
+
+	if (!err)
+		s->held_ns = now_ns - s->held_before_ns;
+	return err;
+}
+
+/* Returns the number after "LABEL: " at the beginning of a line of TEXT. 0: there is none. */
+static uint64_t number_after(const char *text, const char *label)
+{
+	size_t len = strlen(label);
+	uint64_t value;
+
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, label, len) == 0 && sscanf(line + len, ": %" SCNu64, &value) == 1)
+			return value;
+	}
+	return 0;
+}
+
+static struct hv_err *count_cpu(struct summary *s, struct client *c, const char *path)
+{
+	HV_AUTO_TEXT struct hv_text stats = {0};
+	struct hv_err *err = client_get(c, path, &stats);
+
+	if (err)
+		return client_error(path, err);
+	hv_text_add(&stats, "");
+	s->nr_events += number_after(stats.data, "entries");
+	s->nr_events += number_after(stats.data, "read events");
+	s->nr_lost += number_after(stats.data, "overrun");
+	s->nr_lost += number_after(stats.data, "dropped events");
+	return NULL;
+}
+
+/* NAMES are those in the directory PER_CPU, of which each is on a line and ends with '/'. */
+static struct hv_err *count_cpus(struct summary *s, struct client *c, const char *per_cpu,
+				 char *names)
+{
+	struct hv_err *err = NULL;
+
+	for (char *name; !err && (name = strsep(&names, "\n"));) {
+		HV_AUTO_FREE char *path = hv_format("%s/%sstats", per_cpu, name);
+
+		if (*name)
+			err = count_cpu(s, c, path);
+	}
+	return err;
+}
+
+struct hv_err *summary_count(struct summary *s, struct client *c, const char *dir)
+{
+	HV_AUTO_FREE char *per_cpu = hv_format("%s/per_cpu", dir);
+	AUTO_SESSION_STAT json_object *o = NULL;
+	HV_AUTO_FREE char *names = NULL;
+	struct wire_frame answer;
+	struct hv_err *err = session_stat_get(c, &o);
+
+	if (err)
+		return err;
+	s->nr_patched = session_stat_number(o, "sites.patched");
+	s->nr_refused = session_stat_number(o, "sites.refused");
+	s->counted = 1;
+	err = client_call(c,
+			  &(struct wire_frame){.kind = WIRE_LIST,
+					       .data = {(const uint8_t *)per_cpu, strlen(per_cpu)}},
+			  &answer);
+	if (!err && !wire_string(answer.data, WIRE_DATA_MAX, &names))
+		err = hv_err_new(EPROTO, "%s: the service's answer cannot be understood", per_cpu);
+	return err ? err : count_cpus(s, c, per_cpu, names);
+}
+
+static void add_reason(const struct summary *s, const char *who, struct hv_text *out)
+{
+	if (s->nr_patched)
+		hv_text_printf(out, ": none of the functions was called%s", who);
+	else if (s->nr_refused)
+		hv_text_printf(out, ": no function was patched, %" PRIu64 " refused",
+			       s->nr_refused);
+	else
+		hv_text_add(out, ": no function was patched");
+}
+
+char *summary_line(const struct summary *s, const char *who)
+{
+	HV_AUTO_TEXT struct hv_text line = {0};
+
+	hv_text_printf(&line, "%" PRIu64 " event%s, %" PRIu64 " lost, held %.3f ms", s->nr_events,
+		       hv_plural(s->nr_events), s->nr_lost, (double)s->held_ns / 1e6);
+	if (!s->nr_events && !s->nr_lost)
+		add_reason(s, who, &line);
+	return hv_text_take(&line);
+}

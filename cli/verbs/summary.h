@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The closing line of `hvtrace record`: how many events there were, how many were lost, and for how
+ * long the guest was held.
+ * Leaves to others: when to count. */
+#pragma once
+
+#include "cli/client.h"
+
+struct summary {
+	uint64_t held_before_ns;
+	uint64_t held_ns; /* by all that was done to the guest since then */
+	uint64_t nr_events;
+	uint64_t nr_lost;
+	uint64_t nr_patched; /* sites of the session, while it recorded */
+	uint64_t nr_refused;
+	unsigned counted; /* summary_count() has counted */
+};
+
+struct hv_err *summary_begin(struct summary *s, struct client *c) hv_must_use;
+/* Counts the events of the instance DIR, all of which were read. */
+struct hv_err *summary_count(struct summary *s, struct client *c, const char *dir) hv_must_use;
+struct hv_err *summary_end(struct summary *s, struct client *c) hv_must_use;
+/* Returns the line; the caller frees it. If there were no events it says why. WHO is empty, or says
+ * whose calls were recorded. */
+char *summary_line(const struct summary *s, const char *who) hv_must_use;

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "export/export.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "export/formats.h"
+
+#define ZSTD_SUFFIX ".zst"
+
+const struct hv_export_format *const hv_export_formats[] = {
+	&hv_export_dat,
+	&hv_export_perfetto,
+	&hv_export_jsonl,
+	&hv_export_txt,
+};
+const size_t hv_nr_export_formats = HV_ARRAY_LEN(hv_export_formats);
+
+const struct hv_export_format *hv_export_find(const char *name)
+{
+	for (size_t i = 0; i < hv_nr_export_formats; i++)
+		if (strcmp(hv_export_formats[i]->name, name) == 0)
+			return hv_export_formats[i];
+	return NULL;
+}
+
+static bool ends_with(const char *path, size_t len, const char *suffix)
+{
+	size_t suffix_len = suffix ? strlen(suffix) : 0;
+
+	return suffix_len && len > suffix_len &&
+	       strncmp(path + len - suffix_len, suffix, suffix_len) == 0;
+}
+
+const struct hv_export_format *hv_export_of_path(const char *path, enum hv_compression *ret)
+{
+	size_t len = strlen(path);
+
+	*ret = HV_COMPRESSION_NONE;
+	if (ends_with(path, len, ZSTD_SUFFIX)) {
+		*ret = HV_COMPRESSION_ZSTD;
+		len -= strlen(ZSTD_SUFFIX);
+	}
+	for (size_t i = 0; i < hv_nr_export_formats; i++)
+		if (ends_with(path, len, hv_export_formats[i]->suffix))
+			return hv_export_formats[i];
+	return NULL;
+}
+
+struct hv_err *hv_export_check(const struct hv_export_format *format,
+			       const struct hv_export_config *config)
+{
+	struct stat st;
+
+	if (!format->needs_seek || (fstat(config->fd, &st) == 0 && S_ISREG(st.st_mode)))
+		return NULL;
+	return hv_err_new(EINVAL,
+			  "%s: a %s file is written at several places, so it cannot be a pipe or "
+			  "a device",
+			  config->path, format->name);
+}
+
+struct hv_err *hv_export_open(const struct hv_export_format *format,
+			      const struct hv_export_config *config,
+			      const struct hv_export_head *head, struct hv_export **ret)
+{
+	struct hv_err *err = format->open(config, head, ret);
+
+	if (!err)
+		(*ret)->format = format;
+	return err;
+}
+
+struct hv_err *hv_export_add(struct hv_export *x, unsigned cpu, struct hv_span data)
+{
+	return x->format->add(x, cpu, data);
+}
+
+struct hv_err *hv_export_name_tasks(struct hv_export *x, struct hv_export_text saved_cmdlines)
+{
+	x->wants_names = false;
+	return x->format->name_tasks ? x->format->name_tasks(x, saved_cmdlines) : NULL;
+}
+
+struct hv_err *hv_export_turn(struct hv_export *x)
+{
+	return x->format->turn(x);
+}
+
+struct hv_err *hv_export_end(struct hv_export *x)
+{
+	return x->format->end(x);
+}
+
+void hv_export_free(struct hv_export *x)
+{
+	if (x)
+		x->format->free(x);
+}

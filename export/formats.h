@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The formats, one a source file. */
+#pragma once
+
+#include "export/export.h"
+
+extern const struct hv_export_format hv_export_dat;   /* dat.c: trace.dat of trace-cmd, version 7 */
+extern const struct hv_export_format hv_export_jsonl; /* jsonl.c: JSON, a line for each event */
+extern const struct hv_export_format hv_export_txt;   /* txt.c: the text of trace_pipe */
+extern const struct hv_export_format hv_export_perfetto; /* perfetto.c: for ui.perfetto.dev */

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* JSON lines: one event an object, in the order of their times. docs/files.md has the schema. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "export/page_decode.h"
+#include "export/formats.h"
+#include "export/page_merge.h"
+#include "export/sink.h"
+
+#define SCHEMA_VERSION 1
+
+struct jsonl {
+	struct hv_export base;
+	struct hv_sink sink;
+	struct hv_page_decode decode;
+	struct hv_page_merge merge;
+};
+
+static struct jsonl *jsonl_of(struct hv_export *x)
+{
+	return (struct jsonl *)x;
+}
+
+/* Bytes that are not ASCII become the characters of the same number. */
+static void add_string(struct hv_text *out, const char *s, size_t len_bytes)
+{
+	hv_text_add(out, "\"");
+	for (size_t i = 0; i < len_bytes; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		if (c == '"' || c == '\\')
+			hv_text_printf(out, "\\%c", c);
+		else if (c < 0x20 || c >= 0x7f)
+			hv_text_printf(out, "\\u%04x", c);
+		else
+			hv_text_add_bytes(out, &s[i], 1);
+	}
+	hv_text_add(out, "\"");
+}
+
+static void add_name(struct hv_text *out, const char *s)
+{
+	add_string(out, s, strlen(s));
+}
+
+/* A function without a symbol is its address. */
+static void add_function(struct hv_text *out, const struct jsonl *j, struct hv_gva addr)
+{
+	const struct hv_symbol *symbol = hv_page_decode_symbol(&j->decode, addr);
+
+	if (symbol && addr.v)
+		add_name(out, symbol->name);
+	else
+		hv_text_printf(out, "\"0x%" PRIx64 "\"", addr.v);
+}
+
+static void add_member(struct hv_text *out, const struct jsonl *j, const char *key,
+		       struct hv_gva addr)
+{
+	hv_text_printf(out, ",\"%s\":", key);
+	add_function(out, j, addr);
+}
+
+static void add_stack(struct hv_text *out, const struct jsonl *j, const struct hv_event *e)
+{
+	hv_text_add(out, ",\"callers\":[");
+	for (size_t i = 0; i < e->nr_callers; i++) {
+		hv_text_add(out, i ? "," : "");
+		add_function(out, j, e->callers[i]);
+	}
+	hv_text_add(out, "]");
+}
+
+static void add_exit(struct hv_text *out, const struct jsonl *j, const struct hv_event *e)
+{
+	add_member(out, j, "function", e->ip);
+	hv_text_printf(out, ",\"depth\":%u,\"duration\":%" PRIu64, e->depth,
+		       e->time_ns > e->call_ns ? e->time_ns - e->call_ns : 0);
+	if (e->has_retval)
+		hv_text_printf(out, ",\"retval\":\"0x%" PRIx64 "\"", e->retval);
+}
+
+static void add_bytes(struct hv_text *out, const struct hv_event *e)
+{
+	hv_text_add(out, ",\"bytes\":\"");
+	for (size_t i = 0; i < e->text_len; i++)
+		hv_text_printf(out, "%02x", (unsigned char)e->text[i]);
+	hv_text_add(out, "\"");
+}
+
+static void add_text(struct hv_text *out, const struct hv_event *e)
+{
+	size_t len = e->text_len;
+
+	hv_text_add(out, ",\"text\":");
+	add_string(out, e->text, len && e->text[len - 1] == '\n' ? len - 1 : len);
+}
+
+static void add_rest(struct hv_text *out, const struct jsonl *j, const struct hv_event *e)
+{
+	switch (e->kind) {
+	case HV_EVENT_FUNCTION:
+		add_member(out, j, "function", e->ip);
+		add_member(out, j, "parent", e->parent_ip);
+		return;
+	case HV_EVENT_GRAPH_ENTRY:
+		add_member(out, j, "function", e->ip);
+		hv_text_printf(out, ",\"depth\":%u", e->depth);
+		return;
+	case HV_EVENT_GRAPH_EXIT:
+		add_exit(out, j, e);
+		return;
+	case HV_EVENT_PRINT:
+		add_text(out, e);
+		return;
+	case HV_EVENT_RAW_DATA:
+		add_bytes(out, e);
+		return;
+	case HV_EVENT_STACK:
+		add_stack(out, j, e);
+		return;
+	case HV_EVENT_COMMAND:
+		return;
+	}
+}
+
+static void add_lost(struct hv_text *out, const struct hv_merged *m)
+{
+	hv_text_printf(out, "{\"event\":\"lost\",\"cpu\":%u", m->cpu);
+	if (m->lost)
+		hv_text_printf(out, ",\"events\":%" PRIu64, m->lost);
+	hv_text_add(out, "}\n");
+}
+
+static void add_event(struct jsonl *j, const struct hv_merged *m)
+{
+	const struct hv_event_type *type = hv_page_decode_type(&j->decode, m->event.payload);
+	struct hv_text *out = &j->sink.pending;
+	struct hv_event e;
+
+	if (m->has_lost)
+		add_lost(out, m);
+	if (!type || !hv_page_decode_event(&j->decode, m, &e))
+		return;
+	hv_text_printf(out, "{\"event\":\"%s\",\"time\":%" PRIu64 ",\"cpu\":%u,\"pid\":%" PRIu32,
+		       type->name, e.time_ns, e.cpu, e.pid);
+	hv_text_add(out, ",\"comm\":");
+	add_name(out, e.comm);
+	add_rest(out, j, &e);
+	hv_text_add(out, "}\n");
+}
+
+static struct hv_err *write_events(struct jsonl *j)
+{
+	struct hv_err *err = NULL;
+	struct hv_merged m;
+
+	while (!err && hv_page_merge_next(&j->merge, &m)) {
+		add_event(j, &m);
+		err = hv_sink_mark(&j->sink);
+	}
+	return err;
+}
+
+static void add_head(struct hv_text *out, const struct hv_export_head *head)
+{
+	hv_text_printf(out, "{\"event\":\"begin\",\"version\":%d,\"program\":", SCHEMA_VERSION);
+	add_name(out, head->program);
+	hv_text_add(out, ",\"kernel\":");
+	add_name(out, head->kernel);
+	hv_text_add(out, ",\"clock\":");
+	add_name(out, head->clock);
+	hv_text_printf(out, ",\"cpus\":%u}\n", head->nr_cpus);
+}
+
+static void jsonl_free(struct hv_export *x)
+{
+	struct jsonl *j = jsonl_of(x);
+
+	hv_sink_deinit(&j->sink);
+	hv_page_decode_deinit(&j->decode);
+	hv_page_merge_deinit(&j->merge);
+	free(j);
+}
+
+static struct hv_err *jsonl_open(const struct hv_export_config *config,
+				 const struct hv_export_head *head, struct hv_export **ret)
+{
+	struct jsonl *j = hv_alloc(sizeof(*j));
+	struct hv_err *err;
+
+	hv_sink_init(&j->sink, config);
+	hv_page_decode_init(&j->decode, head);
+	hv_page_merge_init(&j->merge, head->nr_cpus, head->page_bytes);
+	add_head(&j->sink.pending, head);
+	err = hv_sink_mark(&j->sink);
+	if (err) {
+		jsonl_free(&j->base);
+		return err;
+	}
+	*ret = &j->base;
+	return NULL;
+}
+
+/* Events are written in the next turn. By then the names of their tasks can be known. */
+static struct hv_err *jsonl_add(struct hv_export *x, unsigned cpu, struct hv_span page)
+{
+	struct jsonl *j = jsonl_of(x);
+
+	hv_page_merge_add(&j->merge, cpu, page);
+	if (!x->wants_names)
+		x->wants_names = hv_page_decode_lacks_names(&j->decode, page);
+	return NULL;
+}
+
+static struct hv_err *jsonl_name_tasks(struct hv_export *x, struct hv_export_text names)
+{
+	hv_page_decode_name_tasks(&jsonl_of(x)->decode, names);
+	return NULL;
+}
+
+static struct hv_err *jsonl_turn(struct hv_export *x)
+{
+	struct jsonl *j = jsonl_of(x);
+	struct hv_err *err = write_events(j);
+
+	hv_page_merge_turn(&j->merge);
+	return err ? err : hv_sink_flush(&j->sink);
+}
+
+static struct hv_err *jsonl_end(struct hv_export *x)
+{
+	struct jsonl *j = jsonl_of(x);
+	struct hv_err *err;
+
+	hv_page_merge_end(&j->merge);
+	err = j->sink.error ? NULL : write_events(j);
+	return err ? err : hv_sink_end(&j->sink);
+}
+
+const struct hv_export_format hv_export_jsonl = {
+	.name = "jsonl",
+	.suffix = ".jsonl",
+	.input = HV_EXPORT_PAGES,
+	.open = jsonl_open,
+	.add = jsonl_add,
+	.name_tasks = jsonl_name_tasks,
+	.turn = jsonl_turn,
+	.end = jsonl_end,
+	.free = jsonl_free,
+};

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "export/page_decode.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FREE_PLACE	UINT32_MAX
+#define FIELDS_MAX	256 /* of an event */
+#define SYMBOLS_MAX	(1u << 24)
+#define SYMBOL_LINE_MIN 20 /* "ffffffff81000000 T x\n" is longer */
+#define COMMON		"common_"
+
+/* Lines. */
+
+/* Takes the next line of TEXT, without its newline. False: there is none. */
+static bool next_line(struct hv_export_text *text, struct hv_export_text *ret)
+{
+	const char *end;
+
+	if (!text->len_bytes)
+		return false;
+	end = memchr(text->text, '\n', text->len_bytes);
+	*ret = (struct hv_export_text){text->text,
+				       end ? (size_t)(end - text->text) : text->len_bytes};
+	text->len_bytes -= ret->len_bytes + (end ? 1 : 0);
+	text->text += ret->len_bytes + (end ? 1 : 0);
+	return true;
+}
+
+/* Formats. */
+
+/* The number after LABEL in S, as "offset:8;". */
+static bool number_after(const char *s, const char *label, uint32_t *ret)
+{
+	const char *at = strstr(s, label);
+
+	return at && sscanf(at + strlen(label), "%" SCNu32, ret) == 1;
+}
+
+/* LINE is "field:TYPE NAME;  offset:N;  size:N;  signed:N;", where an array's length follows the
+ * name. */
+static bool parse_field(struct hv_store *store, const char *line, struct hv_event_field *ret)
+{
+	const char *begin = strstr(line, "field:"), *end = begin ? strchr(begin, ';') : NULL;
+	const char *array, *name;
+	uint32_t is_signed = 0;
+
+	*ret = (struct hv_event_field){0};
+	if (!end || !number_after(end, "offset:", &ret->off) ||
+	    !number_after(end, "size:", &ret->size_bytes))
+		return false;
+	number_after(end, "signed:", &is_signed);
+	ret->is_signed = is_signed;
+	begin += strlen("field:");
+	array = memchr(begin, '[', (size_t)(end - begin));
+	name = memrchr(begin, ' ', (size_t)((array && array[-1] != ' ' ? array : end) - begin));
+	if (!name || strncmp(begin, "__data_loc", 10) == 0)
+		name = memrchr(begin, ' ', (size_t)(end - begin)), array = NULL;
+	if (!name)
+		return false;
+	ret->type = hv_store_string(store, begin, (size_t)(name - begin));
+	ret->name = hv_store_string(store, name + 1, (size_t)((array ? array : end) - name - 1));
+	return true;
+}
+
+static void add_field(struct hv_store *store, struct hv_event_fields *fields,
+		      const struct hv_event_field *field)
+{
+	if (!fields->list)
+		fields->list = hv_store_alloc(store, FIELDS_MAX * sizeof(*fields->list));
+	if (fields->nr < FIELDS_MAX)
+		fields->list[fields->nr++] = *field;
+}
+
+static void parse_line(struct hv_catalogue *c, struct hv_event_type *type, const char *line,
+		       struct hv_event_fields *common)
+{
+	struct hv_event_field field;
+
+	if (strncmp(line, "name: ", 6) == 0)
+		type->name = hv_store_string(&c->store, line + 6, strlen(line + 6));
+	else if (strncmp(line, "ID: ", 4) == 0)
+		sscanf(line + 4, "%" SCNu32, &type->id);
+	else if (strncmp(line, "print fmt: ", 11) == 0)
+		type->print_fmt = hv_store_string(&c->store, line + 11, strlen(line + 11));
+	else if (parse_field(&c->store, line, &field))
+		add_field(&c->store,
+			  strncmp(field.name, COMMON, strlen(COMMON)) == 0 ? common : &type->fields,
+			  &field);
+}
+
+static void parse_event(struct hv_catalogue *c, const struct hv_export_event *event)
+{
+	struct hv_event_type *type = &c->types[c->nr];
+	struct hv_event_fields common = {0};
+	struct hv_export_text text = event->format, line;
+
+	*type = (struct hv_event_type){
+		.system = event->system, .print_fmt = "", .has_fields = true};
+	while (next_line(&text, &line)) {
+		HV_AUTO_FREE char *copy = hv_format("%.*s", (int)line.len_bytes, line.text);
+
+		parse_line(c, type, copy, &common);
+	}
+	if (!type->name)
+		return;
+	c->common = common;
+	c->nr++;
+}
+
+static void read_formats(struct hv_catalogue *c, const struct hv_export_head *head)
+{
+	c->types = hv_realloc_array(NULL, head->nr_events + 1, sizeof(*c->types));
+	for (size_t i = 0; i < head->nr_events; i++)
+		parse_event(c, &head->events[i]);
+	hv_catalogue_index(c);
+}
+
+/* Symbols. */
+
+/* "ffffffff81000000 T name" and for a module's "[module]". LINE is changed. */
+static bool parse_symbol(char *line, struct hv_symbol *ret)
+{
+	char *end, *name;
+	unsigned long long addr = strtoull(line, &end, 16);
+
+	if (end == line || end[0] != ' ' || !end[1] || end[2] != ' ' || !end[3])
+		return false;
+	name = end + 3;
+	name[strcspn(name, "\t")] = '\0';
+	*ret = (struct hv_symbol){hv_gva(addr), name, end[1]};
+	return true;
+}
+
+static void read_symbols(struct hv_symbols *s, struct hv_export_text text)
+{
+	size_t max = text.len_bytes / SYMBOL_LINE_MIN + 1;
+	char *line, *rest;
+
+	if (max > SYMBOLS_MAX)
+		max = SYMBOLS_MAX;
+	s->names = hv_alloc(text.len_bytes + 1);
+	s->by_addr = hv_realloc_array(NULL, max, sizeof(*s->by_addr));
+	memcpy(s->names, text.len_bytes ? text.text : "", text.len_bytes);
+	for (rest = s->names; s->nr < max && (line = strsep(&rest, "\n"));)
+		if (parse_symbol(line, &s->by_addr[s->nr]))
+			s->nr++;
+	hv_symbols_index(s);
+}
+
+const struct hv_symbol *hv_page_decode_symbol(const struct hv_page_decode *d, struct hv_gva addr)
+{
+	return d->symbols.nr ? hv_symbols_at(&d->symbols, addr) : NULL;
+}
+
+/* Tasks. */
+
+static struct hv_page_decode_task *find_place(const struct hv_page_decode *d, uint32_t pid)
+{
+	size_t at = (pid * UINT32_C(2654435761)) & (d->nr_places - 1);
+
+	while (d->tasks[at].pid != FREE_PLACE && d->tasks[at].pid != pid)
+		at = (at + 1) & (d->nr_places - 1);
+	return &d->tasks[at];
+}
+
+static void make_places(struct hv_page_decode *d, size_t nr)
+{
+	struct hv_page_decode_task *old = d->tasks;
+	size_t nr_old = d->nr_places;
+
+	d->tasks = hv_realloc_array(NULL, nr, sizeof(*d->tasks));
+	d->nr_places = nr;
+	for (size_t i = 0; i < nr; i++)
+		d->tasks[i].pid = FREE_PLACE;
+	for (size_t i = 0; i < nr_old; i++)
+		if (old[i].pid != FREE_PLACE)
+			*find_place(d, old[i].pid) = old[i];
+	free(old);
+}
+
+static void name_task(struct hv_page_decode *d, uint32_t pid, struct hv_export_text comm)
+{
+	struct hv_page_decode_task *t;
+
+	if (pid == FREE_PLACE)
+		return;
+	if (2 * (d->nr_tasks + 1) > d->nr_places)
+		make_places(d, 2 * d->nr_places);
+	t = find_place(d, pid);
+	if (t->pid == FREE_PLACE)
+		d->nr_tasks++;
+	*t = (struct hv_page_decode_task){.pid = pid};
+	if (comm.len_bytes >= sizeof(t->comm))
+		comm.len_bytes = sizeof(t->comm) - 1;
+	memcpy(t->comm, comm.text, comm.len_bytes);
+}
+
+void hv_page_decode_name_tasks(struct hv_page_decode *d, struct hv_export_text text)
+{
+	struct hv_export_text line;
+
+	while (next_line(&text, &line)) {
+		const char *blank = memchr(line.text, ' ', line.len_bytes);
+		uint64_t pid = 0;
+
+		for (const char *c = line.text; blank && c < blank && pid < FREE_PLACE; c++)
+			pid = *c >= '0' && *c <= '9' ? 10 * pid + (uint64_t)(*c - '0') : FREE_PLACE;
+		if (!blank || blank == line.text || pid >= FREE_PLACE)
+			continue;
+		name_task(d, (uint32_t)pid,
+			  (struct hv_export_text){
+				  blank + 1, line.len_bytes - (size_t)(blank + 1 - line.text)});
+	}
+}
+
+/* Events. */
+
+static uint64_t value_at(struct hv_span payload, size_t off, size_t len)
+{
+	uint64_t value = 0;
+
+	if (len <= sizeof(value))
+		hv_span_copy(payload, off, &value, len);
+	return value;
+}
+
+static uint64_t value_of(const struct hv_raw_record *r, struct hv_span payload,
+			 enum hv_raw_field field)
+{
+	return value_at(payload, r->fields[field].off, r->fields[field].len_bytes);
+}
+
+const struct hv_event_type *hv_page_decode_type(const struct hv_page_decode *d,
+						struct hv_span payload)
+{
+	uint16_t id = 0;
+
+	hv_span_u16(payload, 0, &id);
+	return hv_catalogue_by_id(&d->catalogue, id);
+}
+
+static uint32_t pid_of(const struct hv_page_decode *d, struct hv_span payload)
+{
+	return (uint32_t)value_of(&d->layout.records[HV_EVENT_FUNCTION], payload, HV_RAW_PID);
+}
+
+bool hv_page_decode_lacks_names(const struct hv_page_decode *d, struct hv_span page)
+{
+	uint32_t pid, last = 0;
+	struct hv_raw_events r;
+	struct hv_raw_event e;
+
+	if (!hv_raw_events_begin(&r, page))
+		return false;
+	for (; hv_raw_events_next(&r, &e); last = pid) {
+		pid = pid_of(d, e.payload);
+		if (pid != last && find_place(d, pid)->pid != pid)
+			return true;
+	}
+	return false;
+}
+
+static void name(const struct hv_page_decode *d, struct hv_event *e)
+{
+	const struct hv_page_decode_task *t = find_place(d, e->pid);
+
+	if (!e->pid)
+		strcpy(e->comm, "<idle>");
+	else if (t->pid == e->pid)
+		memcpy(e->comm, t->comm, sizeof(e->comm));
+	else
+		strcpy(e->comm, HV_COMM_UNKNOWN);
+}
+
+/* A line of text ends with a newline and a NUL. */
+static void find_rest(struct hv_page_decode *d, const struct hv_raw_record *r,
+		      struct hv_span payload, struct hv_event *e)
+{
+	size_t off = r->fields[HV_RAW_REST].off;
+	struct hv_span rest = {payload.data + off, payload.len_bytes - off};
+
+	if (e->kind == HV_EVENT_STACK) {
+		size_t nr = value_of(r, payload, HV_RAW_NR_CALLERS);
+
+		while (e->nr_callers < nr && e->nr_callers < HV_PAGE_DECODE_CALLERS_MAX &&
+		       hv_span_u64(rest, 8 * e->nr_callers, &d->callers[e->nr_callers].v))
+			e->nr_callers++;
+		e->callers = d->callers;
+		return;
+	}
+	e->text = (const char *)rest.data;
+	e->text_len = rest.len_bytes;
+	if (e->kind == HV_EVENT_PRINT)
+		e->text_len = strnlen(e->text, rest.len_bytes);
+}
+
+static void fill(struct hv_page_decode *d, const struct hv_raw_record *r, struct hv_span payload,
+		 struct hv_event *e)
+{
+	uint64_t preempt = value_of(r, payload, HV_RAW_PREEMPT_COUNT);
+
+	e->pid = (uint32_t)value_of(r, payload, HV_RAW_PID);
+	e->flags = (uint8_t)value_of(r, payload, HV_RAW_FLAGS);
+	e->preempt_depth = preempt & 15;
+	e->migrate_depth = preempt >> 4 & 15;
+	e->lazy_depth = (uint8_t)value_of(r, payload, HV_RAW_LAZY_COUNT);
+	e->ip = hv_gva(value_of(r, payload, HV_RAW_IP));
+	e->parent_ip = hv_gva(value_of(r, payload, HV_RAW_PARENT_IP));
+	e->depth = (uint16_t)value_of(r, payload, HV_RAW_DEPTH);
+	e->overrun = (uint32_t)value_of(r, payload, HV_RAW_OVERRUN);
+	e->call_ns = value_of(r, payload, HV_RAW_CALL_NS);
+	e->has_retval = r->fields[HV_RAW_RETVAL].len_bytes != 0;
+	e->retval = value_of(r, payload, HV_RAW_RETVAL);
+	if (r->fields[HV_RAW_REST].len_bytes)
+		find_rest(d, r, payload, e);
+	name(d, e);
+}
+
+bool hv_page_decode_event(struct hv_page_decode *d, const struct hv_merged *m, struct hv_event *ret)
+{
+	struct hv_span payload = m->event.payload;
+	uint16_t id;
+
+	if (!hv_span_u16(payload, 0, &id))
+		return false;
+	for (unsigned kind = 0; kind < HV_EVENT_COMMAND; kind++) {
+		const struct hv_raw_record *r = &d->layout.records[kind];
+
+		if (r->id != id || payload.len_bytes < r->len_bytes)
+			continue;
+		*ret = (struct hv_event){.kind = kind, .cpu = m->cpu, .time_ns = m->event.time_ns};
+		fill(d, r, payload, ret);
+		return true;
+	}
+	return false;
+}
+
+void hv_page_decode_init(struct hv_page_decode *d, const struct hv_export_head *head)
+{
+	*d = (struct hv_page_decode){0};
+	read_formats(&d->catalogue, head);
+	hv_raw_layout_init(&d->layout, &d->catalogue);
+	read_symbols(&d->symbols, head->kallsyms);
+	make_places(d, 1024);
+}
+
+void hv_page_decode_deinit(struct hv_page_decode *d)
+{
+	hv_catalogue_deinit(&d->catalogue);
+	hv_symbols_deinit(&d->symbols);
+	free(d->tasks);
+}

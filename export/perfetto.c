@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Perfetto's trace format: a sequence of TracePacket messages of its protobuf schema
+ * (protos/perfetto/trace). Each task has a track with slices for the calls of function_graph and
+ * instants for other events. Each vCPU has a track that shows which task it ran. Names of functions
+ * are written once, with the first event that has them. docs/files.md says what is in the file;
+ * tests/files/perfetto.proto has the part of the schema that is used here. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "export/formats.h"
+#include "export/page_decode.h"
+#include "export/page_merge.h"
+#include "export/protobuf.h"
+#include "export/sink.h"
+
+enum { /* fields of messages */
+       TRACE_PACKET = 1,
+       PACKET_TIMESTAMP = 8,
+       PACKET_SEQUENCE_ID = 10,
+       PACKET_TRACK_EVENT = 11,
+       PACKET_INTERNED_DATA = 12,
+       PACKET_SEQUENCE_FLAGS = 13,
+       PACKET_TRACK_DESCRIPTOR = 60,
+       EVENT_TYPE = 9,
+       EVENT_NAME_IID = 10,
+       EVENT_TRACK_UUID = 11,
+       EVENT_NAME = 23,
+       INTERNED_EVENT_NAMES = 2,
+       EVENT_NAME_ENTRY_IID = 1,
+       EVENT_NAME_ENTRY_NAME = 2,
+       TRACK_UUID = 1,
+       TRACK_NAME = 2,
+       TRACK_THREAD = 4,
+       TRACK_PARENT_UUID = 5,
+       THREAD_PID = 1,
+       THREAD_TID = 2,
+       THREAD_NAME = 5,
+};
+
+enum event_type { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3 };
+
+#define SEQUENCE_ID   1
+#define STATE_CLEARED 1
+#define NEEDS_STATE   2
+
+/* Tracks. A task's is TRACK_TASKS and its pid. The idle task of each vCPU has a track of its own,
+ * since all of them have the pid 0. */
+#define TRACK_VCPUS (UINT64_C(1) << 32)
+#define TRACK_IDLE  (UINT64_C(2) << 32)
+#define TRACK_TASKS (UINT64_C(3) << 32)
+#define NO_TASK	    UINT32_MAX
+
+/* What has been written: a function's name, or a task's track. */
+struct known {
+	uint64_t key; /* 0: free */
+	uint64_t iid;
+};
+
+struct known_set {
+	struct known *list; /* owned; a hash table */
+	size_t nr_places, nr;
+};
+
+struct perfetto {
+	struct hv_export base;
+	struct hv_sink sink;
+	struct hv_page_decode decode;
+	struct hv_page_merge merge;
+	struct known_set names, tracks;
+	uint32_t *tasks;       /* owned, one a vCPU: which task its track shows; NO_TASK: none */
+	struct hv_text packet; /* the messages that are being made */
+	struct hv_text part, inner;
+};
+
+static struct perfetto *perfetto_of(struct hv_export *x)
+{
+	return (struct perfetto *)x;
+}
+
+static struct known *find_known(const struct known_set *s, uint64_t key)
+{
+	size_t at = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (s->nr_places - 1);
+
+	while (s->list[at].key && s->list[at].key != key)
+		at = (at + 1) & (s->nr_places - 1);
+	return &s->list[at];
+}
+
+static void grow_known(struct known_set *s)
+{
+	struct known_set old = *s;
+
+	s->nr_places = old.nr_places ? 2 * old.nr_places : 1024;
+	s->list = hv_alloc(s->nr_places * sizeof(*s->list));
+	for (size_t i = 0; i < old.nr_places; i++)
+		if (old.list[i].key)
+			*find_known(s, old.list[i].key) = old.list[i];
+	free(old.list);
+}
+
+/* Returns the number of KEY, which is not 0. *RET_NEW: KEY was not in S. */
+static uint64_t know(struct known_set *s, uint64_t key, bool *ret_new)
+{
+	struct known *k;
+
+	if (2 * (s->nr + 1) > s->nr_places)
+		grow_known(s);
+	k = find_known(s, key);
+	*ret_new = !k->key;
+	if (!k->key)
+		*k = (struct known){key, ++s->nr};
+	return k->iid;
+}
+
+/* Ends the packet that was made. */
+static struct hv_err *put_packet(struct perfetto *p)
+{
+	hv_protobuf_number(&p->packet, PACKET_SEQUENCE_ID, SEQUENCE_ID);
+	hv_protobuf_message(&p->sink.pending, TRACE_PACKET, &p->packet);
+	hv_text_clear(&p->packet);
+	return hv_sink_mark(&p->sink);
+}
+
+/* A track that is not a task's. PARENT may be 0. */
+static struct hv_err *put_track(struct perfetto *p, uint64_t uuid, uint64_t parent,
+				const char *name)
+{
+	hv_text_clear(&p->part);
+	hv_protobuf_number(&p->part, TRACK_UUID, uuid);
+	if (parent)
+		hv_protobuf_number(&p->part, TRACK_PARENT_UUID, parent);
+	hv_protobuf_string(&p->part, TRACK_NAME, name, strlen(name));
+	hv_protobuf_message(&p->packet, PACKET_TRACK_DESCRIPTOR, &p->part);
+	return put_packet(p);
+}
+
+static struct hv_err *put_task_track(struct perfetto *p, uint64_t uuid, const struct hv_event *e)
+{
+	HV_AUTO_TEXT struct hv_text name = {0};
+
+	hv_text_add_guest(&name, e->comm, sizeof(e->comm));
+	hv_text_clear(&p->inner);
+	hv_protobuf_number(&p->inner, THREAD_PID, e->pid);
+	hv_protobuf_number(&p->inner, THREAD_TID, e->pid);
+	hv_protobuf_string(&p->inner, THREAD_NAME, name.data, name.len_bytes);
+	hv_text_clear(&p->part);
+	hv_protobuf_number(&p->part, TRACK_UUID, uuid);
+	hv_protobuf_message(&p->part, TRACK_THREAD, &p->inner);
+	hv_protobuf_message(&p->packet, PACKET_TRACK_DESCRIPTOR, &p->part);
+	return put_packet(p);
+}
+
+/* The track of E's task. */
+static struct hv_err *find_track(struct perfetto *p, const struct hv_event *e, uint64_t *ret)
+{
+	uint64_t uuid = e->pid ? TRACK_TASKS + e->pid : TRACK_IDLE + e->cpu + 1;
+	bool is_new;
+	HV_AUTO_FREE char *name = NULL;
+
+	*ret = uuid;
+	know(&p->tracks, uuid, &is_new);
+	if (!is_new)
+		return NULL;
+	if (e->pid)
+		return put_task_track(p, uuid, e);
+	name = hv_format("idle on vCPU %u", e->cpu);
+	return put_track(p, uuid, TRACK_IDLE, name);
+}
+
+static void begin_event(struct perfetto *p, enum event_type type, uint64_t track)
+{
+	hv_text_clear(&p->part);
+	hv_protobuf_number(&p->part, EVENT_TYPE, type);
+	hv_protobuf_number(&p->part, EVENT_TRACK_UUID, track);
+}
+
+static struct hv_err *end_event(struct perfetto *p, uint64_t time_ns)
+{
+	hv_protobuf_number(&p->packet, PACKET_TIMESTAMP, time_ns);
+	hv_protobuf_message(&p->packet, PACKET_TRACK_EVENT, &p->part);
+	hv_protobuf_number(&p->packet, PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
+	return put_packet(p);
+}
+
+static struct hv_err *put_named(struct perfetto *p, enum event_type type, uint64_t track,
+				uint64_t time_ns, const char *name, size_t len_bytes)
+{
+	begin_event(p, type, track);
+	hv_protobuf_string(&p->part, EVENT_NAME, name, len_bytes);
+	return end_event(p, time_ns);
+}
+
+/* The packet in which a function is first named says its name. */
+static void add_function(struct perfetto *p, struct hv_gva ip)
+{
+	const struct hv_symbol *symbol = hv_page_decode_symbol(&p->decode, ip);
+	HV_AUTO_TEXT struct hv_text name = {0}, entry = {0};
+	bool is_new;
+	uint64_t iid = know(&p->names, symbol ? symbol->addr.v | 1 : ip.v | 1, &is_new);
+
+	hv_protobuf_number(&p->part, EVENT_NAME_IID, iid);
+	if (!is_new)
+		return;
+	if (symbol)
+		hv_text_add_guest(&name, symbol->name, HV_SYMBOL_NAME_MAX);
+	else
+		hv_text_printf(&name, "0x%" PRIx64, ip.v);
+	hv_protobuf_number(&entry, EVENT_NAME_ENTRY_IID, iid);
+	hv_protobuf_string(&entry, EVENT_NAME_ENTRY_NAME, name.data, name.len_bytes);
+	hv_text_clear(&p->inner);
+	hv_protobuf_message(&p->inner, INTERNED_EVENT_NAMES, &entry);
+	hv_protobuf_message(&p->packet, PACKET_INTERNED_DATA, &p->inner);
+}
+
+static struct hv_err *put_function(struct perfetto *p, enum event_type type, uint64_t track,
+				   const struct hv_event *e)
+{
+	begin_event(p, type, track);
+	if (type != SLICE_END)
+		add_function(p, e->ip);
+	return end_event(p, e->time_ns);
+}
+
+/* The vCPU's track shows a task from its first event up to another task's. */
+static struct hv_err *put_switch(struct perfetto *p, const struct hv_event *e)
+{
+	uint64_t track = TRACK_VCPUS + e->cpu + 1;
+	HV_AUTO_TEXT struct hv_text name = {0};
+	struct hv_err *err = NULL;
+
+	if (p->tasks[e->cpu] == e->pid)
+		return NULL;
+	if (p->tasks[e->cpu] != NO_TASK) {
+		begin_event(p, SLICE_END, track);
+		err = end_event(p, e->time_ns);
+	}
+	p->tasks[e->cpu] = e->pid;
+	hv_text_add_guest(&name, e->comm, sizeof(e->comm));
+	hv_text_printf(&name, "-%" PRIu32, e->pid);
+	return err ? err : put_named(p, SLICE_BEGIN, track, e->time_ns, name.data, name.len_bytes);
+}
+
+static struct hv_err *put_lost(struct perfetto *p, const struct hv_merged *m)
+{
+	HV_AUTO_FREE char *name =
+		m->lost ? hv_format("%" PRIu64 " events lost", m->lost) : hv_strdup("events lost");
+
+	return put_named(p, INSTANT, TRACK_VCPUS + m->cpu + 1, m->event.time_ns, name,
+			 strlen(name));
+}
+
+static struct hv_err *put_text(struct perfetto *p, uint64_t track, const struct hv_event *e)
+{
+	HV_AUTO_TEXT struct hv_text name = {0};
+	size_t len =
+		e->text_len && e->text[e->text_len - 1] == '\n' ? e->text_len - 1 : e->text_len;
+
+	hv_text_add_guest(&name, e->text, len);
+	hv_text_add(&name, "");
+	return put_named(p, INSTANT, track, e->time_ns, name.data, name.len_bytes);
+}
+
+static struct hv_err *put_event(struct perfetto *p, const struct hv_event *e)
+{
+	struct hv_err *err = put_switch(p, e);
+	uint64_t track;
+
+	if (!err)
+		err = find_track(p, e, &track);
+	if (err)
+		return err;
+	switch (e->kind) {
+	case HV_EVENT_FUNCTION:
+		return put_function(p, INSTANT, track, e);
+	case HV_EVENT_GRAPH_ENTRY:
+		return put_function(p, SLICE_BEGIN, track, e);
+	case HV_EVENT_GRAPH_EXIT:
+		return put_function(p, SLICE_END, track, e);
+	case HV_EVENT_PRINT:
+		return put_text(p, track, e);
+	case HV_EVENT_RAW_DATA:
+	case HV_EVENT_STACK:
+	case HV_EVENT_COMMAND:
+		break;
+	}
+	return NULL;
+}
+
+static struct hv_err *write_events(struct perfetto *p)
+{
+	struct hv_err *err = NULL;
+	struct hv_merged m;
+	struct hv_event e;
+
+	while (!err && hv_page_merge_next(&p->merge, &m)) {
+		if (m.has_lost)
+			err = put_lost(p, &m);
+		if (!err && hv_page_decode_event(&p->decode, &m, &e))
+			err = put_event(p, &e);
+	}
+	return err;
+}
+
+static struct hv_err *put_head(struct perfetto *p, const struct hv_export_head *head)
+{
+	struct hv_err *err;
+
+	hv_protobuf_number(&p->packet, PACKET_SEQUENCE_FLAGS, STATE_CLEARED);
+	err = put_packet(p);
+	if (!err)
+		err = put_track(p, TRACK_VCPUS, 0, "vCPUs");
+	if (!err)
+		err = put_track(p, TRACK_IDLE, 0, "idle");
+	for (unsigned i = 0; i < head->nr_cpus && !err; i++) {
+		HV_AUTO_FREE char *name = hv_format("vCPU %u", i);
+
+		err = put_track(p, TRACK_VCPUS + i + 1, TRACK_VCPUS, name);
+	}
+	return err;
+}
+
+static void perfetto_free(struct hv_export *x)
+{
+	struct perfetto *p = perfetto_of(x);
+
+	hv_sink_deinit(&p->sink);
+	hv_page_decode_deinit(&p->decode);
+	hv_page_merge_deinit(&p->merge);
+	hv_text_deinit(&p->packet);
+	hv_text_deinit(&p->part);
+	hv_text_deinit(&p->inner);
+	free(p->names.list);
+	free(p->tracks.list);
+	free(p->tasks);
+	free(p);
+}
+
+static struct hv_err *perfetto_open(const struct hv_export_config *config,
+				    const struct hv_export_head *head, struct hv_export **ret)
+{
+	struct perfetto *p = hv_alloc(sizeof(*p));
+	struct hv_err *err;
+
+	hv_sink_init(&p->sink, config);
+	hv_page_decode_init(&p->decode, head);
+	hv_page_merge_init(&p->merge, head->nr_cpus, head->page_bytes);
+	p->tasks = hv_realloc_array(NULL, head->nr_cpus, sizeof(*p->tasks));
+	for (unsigned i = 0; i < head->nr_cpus; i++)
+		p->tasks[i] = NO_TASK;
+	err = put_head(p, head);
+	if (err) {
+		perfetto_free(&p->base);
+		return err;
+	}
+	*ret = &p->base;
+	return NULL;
+}
+
+/* Events are written in the next turn. By then the names of their tasks can be known. */
+static struct hv_err *perfetto_add(struct hv_export *x, unsigned cpu, struct hv_span page)
+{
+	struct perfetto *p = perfetto_of(x);
+
+	hv_page_merge_add(&p->merge, cpu, page);
+	if (!x->wants_names)
+		x->wants_names = hv_page_decode_lacks_names(&p->decode, page);
+	return NULL;
+}
+
+static struct hv_err *perfetto_name_tasks(struct hv_export *x, struct hv_export_text names)
+{
+	hv_page_decode_name_tasks(&perfetto_of(x)->decode, names);
+	return NULL;
+}
+
+static struct hv_err *perfetto_turn(struct hv_export *x)
+{
+	struct perfetto *p = perfetto_of(x);
+	struct hv_err *err = write_events(p);
+
+	hv_page_merge_turn(&p->merge);
+	return err ? err : hv_sink_flush(&p->sink);
+}
+
+static struct hv_err *perfetto_end(struct hv_export *x)
+{
+	struct perfetto *p = perfetto_of(x);
+	struct hv_err *err;
+
+	hv_page_merge_end(&p->merge);
+	err = p->sink.error ? NULL : write_events(p);
+	return err ? err : hv_sink_end(&p->sink);
+}
+
+const struct hv_export_format hv_export_perfetto = {
+	.name = "perfetto",
+	.suffix = ".pftrace",
+	.input = HV_EXPORT_PAGES,
+	.open = perfetto_open,
+	.add = perfetto_add,
+	.name_tasks = perfetto_name_tasks,
+	.turn = perfetto_turn,
+	.end = perfetto_end,
+	.free = perfetto_free,
+};

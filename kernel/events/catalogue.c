@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Makes the indices of a catalogue, and finds systems, events and fields in it. */
+#include "kernel/events/catalogue.h"
+
+#include <string.h>
+
+void hv_catalogue_deinit(struct hv_catalogue *c)
+{
+	free(c->types);
+	free(c->systems);
+	free(c->by_name);
+	free(c->by_id);
+	hv_store_deinit(&c->store);
+	*c = (struct hv_catalogue){0};
+}
+
+static int by_name(const void *pa, const void *pb, void *types)
+{
+	uint32_t ia = *(const uint32_t *)pa, ib = *(const uint32_t *)pb;
+	const struct hv_event_type *a = (struct hv_event_type *)types + ia;
+	const struct hv_event_type *b = (struct hv_event_type *)types + ib;
+	int order = strcmp(a->system, b->system);
+
+	if (!order)
+		order = strcmp(a->name, b->name);
+	return order ? order : (ia < ib ? -1 : ia > ib);
+}
+
+static int by_id(const void *pa, const void *pb, void *types)
+{
+	uint32_t ia = *(const uint32_t *)pa, ib = *(const uint32_t *)pb;
+	const struct hv_event_type *a = (struct hv_event_type *)types + ia;
+	const struct hv_event_type *b = (struct hv_event_type *)types + ib;
+
+	if (a->id != b->id)
+		return a->id < b->id ? -1 : 1;
+	return ia < ib ? -1 : ia > ib;
+}
+
+static uint32_t *sorted(const struct hv_catalogue *c,
+			int (*order)(const void *a, const void *b, void *types))
+{
+	uint32_t *indices = hv_realloc_array(NULL, c->nr, sizeof(*indices));
+
+	for (size_t i = 0; i < c->nr; i++)
+		indices[i] = (uint32_t)i;
+	if (c->nr)
+		qsort_r(indices, c->nr, sizeof(*indices), order, c->types);
+	return indices;
+}
+
+static bool is_char(const struct hv_event_field *field)
+{
+	return strncmp(field->type, "char", 4) == 0 && (!field->type[4] || field->type[4] == '[');
+}
+
+/* The sign of char is that of any field with this type. Every kernel has such fields. */
+static bool find_char_sign(const struct hv_catalogue *c)
+{
+	for (size_t i = 0; i < c->nr; i++)
+		for (size_t j = 0; j < c->types[i].fields.nr; j++)
+			if (is_char(&c->types[i].fields.list[j]))
+				return c->types[i].fields.list[j].is_signed;
+	return false;
+}
+
+/* Where several types have one name, removes all but the first from by_name. Returns how many are
+ * left. */
+static size_t drop_namesakes(struct hv_catalogue *c)
+{
+	const struct hv_event_type *last = NULL;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < c->nr; i++) {
+		const struct hv_event_type *t = &c->types[c->by_name[i]];
+
+		if (last && !strcmp(last->system, t->system) && !strcmp(last->name, t->name))
+			continue;
+		c->by_name[nr++] = c->by_name[i];
+		last = t;
+	}
+	return nr;
+}
+
+/* NR_NAMES: how many types are in by_name. */
+static void index_systems(struct hv_catalogue *c, size_t nr_names)
+{
+	c->systems = hv_realloc_array(NULL, nr_names, sizeof(*c->systems));
+	c->nr_systems = 0;
+	for (size_t i = 0; i < nr_names; i++) {
+		const char *name = c->types[c->by_name[i]].system;
+		struct hv_event_system *last =
+			c->nr_systems ? &c->systems[c->nr_systems - 1] : NULL;
+
+		if (last && strcmp(last->name, name) == 0)
+			last->nr++;
+		else
+			c->systems[c->nr_systems++] = (struct hv_event_system){name, i, 1};
+	}
+}
+
+void hv_catalogue_index(struct hv_catalogue *c)
+{
+	free(c->systems);
+	free(c->by_name);
+	free(c->by_id);
+	c->by_name = sorted(c, by_name);
+	c->by_id = sorted(c, by_id);
+	c->char_is_signed = find_char_sign(c);
+	index_systems(c, drop_namesakes(c));
+}
+
+const struct hv_event_system *hv_catalogue_system(const struct hv_catalogue *c, const char *name)
+{
+	size_t low = 0, high = c->nr_systems;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = strcmp(c->systems[middle].name, name);
+
+		if (!order)
+			return &c->systems[middle];
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+const struct hv_event_type *hv_catalogue_at(const struct hv_catalogue *c,
+					    const struct hv_event_system *system, size_t index)
+{
+	return &c->types[c->by_name[system->first + index]];
+}
+
+const struct hv_event_type *hv_catalogue_find(const struct hv_catalogue *c, const char *system,
+					      const char *name)
+{
+	const struct hv_event_system *s = hv_catalogue_system(c, system);
+	size_t low = 0, high = s ? s->nr : 0, nr = high;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strcmp(hv_catalogue_at(c, s, middle)->name, name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == nr || strcmp(hv_catalogue_at(c, s, low)->name, name) != 0)
+		return NULL;
+	return hv_catalogue_at(c, s, low);
+}
+
+const struct hv_event_type *hv_catalogue_by_id(const struct hv_catalogue *c, uint32_t id)
+{
+	size_t low = 0, high = c->nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (c->types[c->by_id[middle]].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == c->nr || c->types[c->by_id[low]].id != id)
+		return NULL;
+	return &c->types[c->by_id[low]];
+}
+
+static const struct hv_event_field *find_in(const struct hv_event_fields *fields, const char *name)
+{
+	for (size_t i = 0; i < fields->nr; i++)
+		if (strcmp(fields->list[i].name, name) == 0)
+			return &fields->list[i];
+	return NULL;
+}
+
+const struct hv_event_field *hv_event_type_field(const struct hv_catalogue *c,
+						 const struct hv_event_type *type, const char *name)
+{
+	const struct hv_event_field *field = find_in(&type->fields, name);
+
+	return field ? field : find_in(&c->common, name);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The offsets, from BTF, of the members that are read of the kernel's structures of events. These
+ * are in include/linux/trace_events.h, include/linux/tracepoint-defs.h and kernel/trace/trace.h.
+ * Private to kernel/events/. */
+#pragma once
+
+#include "kernel/core.h"
+
+/* Structures are copied whole. The largest has 144 bytes. */
+#define HV_EVENT_STRUCT_MAX 1024u
+
+/* A member of up to four bytes, which may be a bit-field. */
+struct hv_bits {
+	uint32_t off; /* in bits */
+	uint32_t nr;
+};
+
+struct hv_event_layout {
+	struct {
+		uint32_t len_bytes, class, name, id, print_fmt, module, data, flags;
+	} call; /* struct trace_event_call */
+	struct {
+		uint32_t len_bytes, system, probe, reg, fields_array, get_fields, fields;
+	} class; /* struct trace_event_class */
+	struct {
+		uint32_t len_bytes, name, type, filter_type, off, size, len, prev;
+		struct hv_bits is_signed;
+	} field; /* struct ftrace_event_field */
+	struct {
+		uint32_t len_bytes, type, name, size, align, filter_type, len;
+		struct hv_bits is_signed;
+	} template; /* struct trace_event_fields */
+	struct {
+		uint32_t len_bytes, name, key, iterator, funcs, reg, unreg;
+		uint32_t ext; /* of the pointer to reg, unreg and faultable; has_ext */
+		uint32_t ext_len_bytes, ext_reg, ext_unreg;
+		struct hv_bits faultable;
+	} tracepoint; /* struct tracepoint */
+	struct {
+		uint32_t len_bytes, name, nr, types, args, enter_fields;
+		struct hv_bits nr_args;
+	} syscall;			   /* struct syscall_metadata */
+	uint32_t list_prev;		   /* of struct list_head */
+	uint32_t array_list, array_events; /* of struct trace_array */
+	uint32_t file_list, file_call;	   /* of struct trace_event_file */
+	uint32_t header_len_bytes;	   /* of struct trace_entry */
+	uint32_t tracepoint_flag, ignore_enable_flag;
+	bool has_lens;	   /* fields say how many elements an array has (6.1, b6c7abd1c28a) */
+	bool has_ext;	   /* 6.13 */
+	bool has_syscalls; /* CONFIG_FTRACE_SYSCALLS */
+};
+
+/* ENOENT: the kernel lacks a structure or member, which the message names. */
+struct hv_err *hv_event_layout_find(const struct hv_kernel_core *core,
+				    struct hv_event_layout *ret) hv_must_use;
+
+/* The value of a member in a copy of its structure; 0 if the copy ends before the member. */
+uint32_t hv_copy_bits(struct hv_span copy, struct hv_bits bits);

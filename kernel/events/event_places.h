@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What code of ours in the guest has to know of the kernel's trace events: functions that it stands
+ * in for, and members of structures that probes share with them.
+ * Leaves to others: which places call these functions (probe_calls.h). */
+#pragma once
+
+#include "base/addr.h"
+#include "base/err.h"
+
+struct hv_kernel;
+
+struct hv_event_places {
+	struct hv_gva reserve; /* trace_event_buffer_reserve() */
+	struct hv_gva commit;  /* trace_event_buffer_commit() */
+	struct hv_gva release; /* by which the array of a tracepoint's probes is freed later */
+	/* Offsets in struct trace_event_buffer, which a probe has on its stack. */
+	uint32_t buffer_file, buffer_event, buffer_entry;
+};
+
+/* ENOENT, EOPNOTSUPP: events of this kernel cannot be recorded; the message says why. */
+struct hv_err *hv_event_places_find(const struct hv_kernel *k,
+				    struct hv_event_places *ret) hv_must_use;

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The sites of a static key: the places in the guest's code that have a nop while the key is off
+ * and a jump to TARGET while it is on, or the other way round. The kernel has a table of them for
+ * itself and one for each module (kernel/jump_label.c). They are read from live memory, since a
+ * module that is loaded or removed adds or takes away sites of a key of the core kernel. Everything
+ * is hostile: whoever changes a site checks what is there. Leaves to others: the bytes of a nop and
+ * of a jump, and how many they are (arch/). */
+#pragma once
+
+#include "base/addr.h"
+#include "base/err.h"
+
+struct hv_kernel;
+
+struct hv_jump_site {
+	struct hv_gva code; /* hostile */
+	struct hv_gva target;
+	bool is_default_on; /* the nop is there while the key is on */
+	bool is_init;	    /* in code that is freed after the kernel or the module has started */
+};
+
+struct hv_jump_sites {
+	struct hv_jump_site *list; /* owned */
+	size_t nr;
+};
+
+/* KEY: the address of a struct static_key (hv_tracepoint.key). ENOENT: this kernel's static keys
+ * are of a form that is not known, or it patches no code for them. */
+struct hv_err *hv_jump_sites_read(const struct hv_kernel *k, struct hv_gva key,
+				  struct hv_jump_sites *ret) hv_must_use;
+void hv_jump_sites_deinit(struct hv_jump_sites *s);

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kernel/events/probe_calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/kernel.h"
+
+/* include/trace/trace_events.h. Since 6.12 (0e6caab8db8b) a probe may consist of two functions, of
+ * which the inner one has another prefix. */
+#define PROBE_PREFIX "trace_event_raw_event_"
+#define INNER_PREFIX "do_"
+
+/* With call-depth tracking, a call leads to code that the kernel has put before the function (6.2,
+ * eaf44c816ed8). */
+#define PADDING_MAX_BYTES 16u
+
+static bool begins_with(const char *name, const char *prefix)
+{
+	return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+/* Returns the name of the probe that the function NAME is a part of: without the inner prefix, and
+ * without what the compiler adds, as in ".cold". NULL: of none. */
+static const char *probe_of(const char *name, size_t *ret_len)
+{
+	if (begins_with(name, INNER_PREFIX))
+		name += strlen(INNER_PREFIX);
+	if (!begins_with(name, PROBE_PREFIX))
+		return NULL;
+	*ret_len = strcspn(name, ".");
+	return name;
+}
+
+static int compare_names(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+
+	return order ? order : (a_len > b_len) - (a_len < b_len);
+}
+
+static int by_probe(const void *a, const void *b)
+{
+	const struct hv_probe_call *x = a, *y = b;
+	int order = compare_names(x->probe, x->probe_len, y->probe, y->probe_len);
+
+	return order ? order : (x->call.at.v > y->call.at.v) - (x->call.at.v < y->call.at.v);
+}
+
+/* The addresses at which a call of FUNCTION may lead: its own, and that of the code before it. */
+static struct hv_gva_range targets_of(struct hv_gva function)
+{
+	return (struct hv_gva_range){hv_gva(function.v - PADDING_MAX_BYTES),
+				     hv_gva_add(function, 1)};
+}
+
+struct reading {
+	const struct hv_kernel *k;
+	struct hv_gva reserve, commit;
+	struct hv_probe_calls calls;
+	size_t cap;
+};
+
+static void add(struct reading *r, const struct hv_probe_call *call)
+{
+	struct hv_probe_calls *c = &r->calls;
+
+	if (c->nr == r->cap) {
+		r->cap = r->cap ? r->cap * 2 : 2048;
+		c->list = hv_realloc_array(c->list, r->cap, sizeof(*c->list));
+	}
+	c->list[c->nr++] = *call;
+}
+
+/* Adds the calls of FUNCTION in the part of a probe that SYMBOL is. */
+static struct hv_err *add_calls(struct reading *r, const struct hv_symbol *symbol,
+				struct hv_gva function, const struct hv_probe_call *template)
+{
+	hv_cleanup(hv_calls_deinit) struct hv_calls calls = {0};
+	struct hv_err *err = hv_calls_find(r->k, symbol->addr, targets_of(function), &calls);
+
+	for (size_t i = 0; !err && i < calls.nr; i++) {
+		struct hv_probe_call call = *template;
+
+		call.call = calls.list[i];
+		add(r, &call);
+	}
+	return err;
+}
+
+static struct hv_err *read_function(struct reading *r, const struct hv_symbol *symbol)
+{
+	struct hv_probe_call call = {0};
+	struct hv_err *err;
+
+	call.probe = probe_of(symbol->name, &call.probe_len);
+	if (!call.probe)
+		return NULL;
+	err = add_calls(r, symbol, r->reserve, &call);
+	call.commits = true;
+	return err ? err : add_calls(r, symbol, r->commit, &call);
+}
+
+struct hv_err *hv_probe_calls_read(const struct hv_kernel *k, struct hv_probe_calls *ret)
+{
+	const struct hv_symbols *symbols = &k->core.symbols;
+	struct reading r = {.k = k};
+	struct hv_err *err = hv_core_need(&k->core, "trace_event_buffer_reserve", &r.reserve);
+
+	if (!err)
+		err = hv_core_need(&k->core, "trace_event_buffer_commit", &r.commit);
+	for (size_t i = 0; !err && i < symbols->nr; i++)
+		err = read_function(&r, &symbols->by_addr[i]);
+	if (err) {
+		hv_probe_calls_deinit(&r.calls);
+		return err;
+	}
+	if (r.calls.nr)
+		qsort(r.calls.list, r.calls.nr, sizeof(*r.calls.list), by_probe);
+	*ret = r.calls;
+	return NULL;
+}
+
+void hv_probe_calls_deinit(struct hv_probe_calls *c)
+{
+	free(c->list);
+	*c = (struct hv_probe_calls){0};
+}
+
+/* Returns the index of the first call of the probe NAME, or of the one that would follow it. */
+static size_t find_first(const struct hv_probe_calls *c, const char *name, size_t len)
+{
+	size_t low = 0, high = c->nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct hv_probe_call *call = &c->list[middle];
+
+		if (compare_names(call->probe, call->probe_len, name, len) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct hv_err *check_calls(const struct hv_kernel *k, const struct hv_probe_call *list,
+				  size_t nr)
+{
+	bool reserves = false, commits = false;
+
+	for (size_t i = 0; i < nr; i++) {
+		struct hv_gva at = list[i].call.at;
+
+		if (hv_site_crosses_pages(k->core.as.arch, at.v))
+			return hv_err_new(EOPNOTSUPP,
+					  "a call of its probe, at 0x%llx, is in two pages",
+					  (unsigned long long)at.v);
+		*(list[i].commits ? &commits : &reserves) = true;
+	}
+	if (reserves && commits)
+		return NULL;
+	return hv_err_new(EOPNOTSUPP, "its probe does not call trace_event_buffer_%s",
+			  reserves ? "commit" : "reserve");
+}
+
+/* Returns the name of the probe that has the function at AT; NULL: none has. */
+static const char *probe_at(const struct hv_kernel *k, struct hv_gva at, size_t *ret_len)
+{
+	const struct hv_symbol *symbol = hv_symbols_at(&k->core.symbols, at);
+
+	if (!symbol || symbol->addr.v != at.v || !hv_gva_in(at, k->text))
+		return NULL;
+	return probe_of(symbol->name, ret_len);
+}
+
+/* Finds the calls of the probe NAME. Returns their number. */
+static size_t find_of(const struct hv_probe_calls *c, const char *name, size_t len,
+		      const struct hv_probe_call **ret)
+{
+	size_t first = find_first(c, name, len), nr = 0;
+
+	while (first + nr < c->nr &&
+	       !compare_names(c->list[first + nr].probe, c->list[first + nr].probe_len, name, len))
+		nr++;
+	*ret = c->list + first;
+	return nr;
+}
+
+/* Of equal functions the compiler keeps one, to which the others jump. Finds the probe to which
+ * the one at PROBE jumps. *RET_NAME NULL: to none. */
+static struct hv_err *find_equal(const struct hv_kernel *k, struct hv_gva probe,
+				 const char **ret_name, size_t *ret_len)
+{
+	hv_cleanup(hv_calls_deinit) struct hv_calls calls = {0};
+	struct hv_err *err = hv_calls_find(k, probe, k->text, &calls);
+
+	*ret_name = NULL;
+	for (size_t i = 0; !err && !*ret_name && i < calls.nr; i++)
+		*ret_name = probe_at(k, calls.list[i].target, ret_len);
+	return err;
+}
+
+struct hv_err *hv_probe_calls_of(const struct hv_kernel *k, const struct hv_probe_calls *c,
+				 struct hv_gva probe, const struct hv_probe_call **ret,
+				 size_t *ret_nr)
+{
+	const struct hv_probe_call *list;
+	size_t len, nr;
+	const char *name = probe_at(k, probe, &len);
+	struct hv_err *err = NULL;
+
+	if (!name)
+		return hv_err_new(EOPNOTSUPP,
+				  "its probe at 0x%llx is no function of the core kernel",
+				  (unsigned long long)probe.v);
+	nr = find_of(c, name, len, &list);
+	if (!nr)
+		err = find_equal(k, probe, &name, &len);
+	if (!err && !nr && name)
+		nr = find_of(c, name, len, &list);
+	if (!err)
+		err = check_calls(k, list, nr);
+	if (err)
+		return err;
+	*ret = list;
+	*ret_nr = nr;
+	return NULL;
+}

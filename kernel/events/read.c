@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads a catalogue. The top trace array has a list of files, each of which points to an event, in
+ * the order of available_events (t_next() in kernel/trace/trace_events.c). The list changes when
+ * modules are loaded or removed, so a walk that finds something impossible is repeated. */
+#include <string.h>
+
+#include "kernel/events/reader.h"
+#include "kernel/fields.h"
+
+#define WALKS_MAX 3
+
+/* An event that is being read. */
+struct call {
+	struct hv_event_type type;
+	struct hv_gva name, print_fmt;
+	uint64_t class, data;
+};
+
+/* Returns whether NAME is a valid name of a file. */
+static bool is_name(const char *name)
+{
+	if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
+		return false;
+	for (; *name; name++)
+		if (*name <= ' ' || *name >= 0x7f || *name == '/')
+			return false;
+	return true;
+}
+
+/* Finds the module of the struct trace_event_call at AT (NULL: the core kernel). MODULE is the
+ * value of its member `module`. Returns false if the event is neither of the kernel nor of a
+ * module: users of the guest's tracefs make such events, in allocated memory. */
+static bool find_owner(const struct hv_event_reader *r, struct hv_gva at, uint64_t module,
+		       const char **ret_module)
+{
+	const struct hv_modules *modules = &r->k->modules;
+
+	*ret_module = NULL;
+	if (hv_gva_in(at, r->k->core.image.all))
+		return true;
+	for (size_t i = 0; i < modules->nr; i++) {
+		const char *name = modules->list[i].name;
+
+		if (modules->list[i].at.v != module)
+			continue;
+		*ret_module = hv_store_string(&r->c->store, name, strlen(name));
+		return true;
+	}
+	return false;
+}
+
+/* *RET_OWNED: false if the event is neither of the kernel nor of a module. */
+static struct hv_err *read_call(struct hv_event_reader *r, struct hv_gva at, struct call *ret,
+				bool *ret_owned)
+{
+	const struct hv_event_layout *l = &r->layout;
+	uint8_t bytes[HV_EVENT_STRUCT_MAX];
+	struct hv_span copy = {bytes, l->call.len_bytes};
+	struct hv_err *err = hv_pages_read(&r->pages, at, bytes, copy.len_bytes);
+	struct hv_event_type *t = &ret->type;
+
+	*ret = (struct call){.type.call = at};
+	if (err)
+		return err;
+	*ret_owned = find_owner(r, at, hv_copy_u64(copy, l->call.module), &t->module);
+	t->id = hv_copy_u32(copy, l->call.id);
+	t->flags = hv_copy_u32(copy, l->call.flags);
+	ret->name = hv_gva(hv_copy_u64(copy, l->call.name));
+	ret->print_fmt = hv_gva(hv_copy_u64(copy, l->call.print_fmt));
+	ret->class = hv_copy_u64(copy, l->call.class);
+	ret->data = hv_copy_u64(copy, l->call.data);
+	return NULL;
+}
+
+static enum hv_event_reg kind_of(const struct hv_event_reader *r, struct hv_gva reg)
+{
+	if (!reg.v)
+		return HV_EVENT_REG_NONE;
+	if (reg.v == r->reg_tracepoint.v)
+		return HV_EVENT_REG_TRACEPOINT;
+	if (reg.v == r->reg_syscall_enter.v)
+		return HV_EVENT_REG_SYSCALL_ENTER;
+	if (reg.v == r->reg_syscall_exit.v)
+		return HV_EVENT_REG_SYSCALL_EXIT;
+	return HV_EVENT_REG_OTHER;
+}
+
+/* GET_FIELDS: the function of the class that returns its list of fields; 0: the list is in the
+ * class. The kernel has one such function. */
+static struct hv_err *read_fields(struct hv_event_reader *r, struct call *c, uint64_t get_fields,
+				  uint64_t templates)
+{
+	struct hv_gva list = hv_gva(c->class + r->layout.class.fields);
+
+	if (get_fields && get_fields != r->get_enter_fields.v)
+		return NULL;
+	if (get_fields)
+		list = hv_gva(c->data + r->layout.syscall.enter_fields);
+	return hv_event_fields_read(r, list, hv_gva(templates), &c->type.fields,
+				    &c->type.has_fields);
+}
+
+static struct hv_err *read_class(struct hv_event_reader *r, struct call *c)
+{
+	const struct hv_event_layout *l = &r->layout;
+	uint8_t bytes[HV_EVENT_STRUCT_MAX];
+	struct hv_span copy = {bytes, l->class.len_bytes};
+	struct hv_event_type *t = &c->type;
+	struct hv_err *err = hv_pages_read(&r->pages, hv_gva(c->class), bytes, copy.len_bytes);
+
+	if (!err)
+		err = hv_strings_read(&r->strings, hv_gva(hv_copy_u64(copy, l->class.system)),
+				      HV_EVENT_NAME_MAX, &t->system);
+	if (err)
+		return err;
+	t->probe = hv_gva(hv_copy_u64(copy, l->class.probe));
+	t->reg = hv_gva(hv_copy_u64(copy, l->class.reg));
+	t->reg_kind = kind_of(r, t->reg);
+	t->is_available = t->reg.v && !(t->flags & l->ignore_enable_flag);
+	return read_fields(r, c, hv_copy_u64(copy, l->class.get_fields),
+			   hv_copy_u64(copy, l->class.fields_array));
+}
+
+/* As trace_event_name(). */
+static struct hv_err *read_name(struct hv_event_reader *r, struct call *c)
+{
+	struct hv_err *err = NULL;
+
+	if (c->type.flags & r->layout.tracepoint_flag)
+		err = hv_tracepoint_read(r, c->name, &c->type.tracepoint, &c->name);
+	return err ? err : hv_strings_read(&r->strings, c->name, HV_EVENT_NAME_MAX, &c->type.name);
+}
+
+static struct hv_err *read_type(struct hv_event_reader *r, struct call *c)
+{
+	struct hv_err *err = read_name(r, c);
+
+	if (err)
+		return err;
+	err = read_class(r, c);
+	if (!err)
+		err = hv_strings_read(&r->strings, c->print_fmt, HV_EVENT_PRINT_MAX,
+				      &c->type.print_fmt);
+	if (!err && (c->type.reg_kind == HV_EVENT_REG_SYSCALL_ENTER ||
+		     c->type.reg_kind == HV_EVENT_REG_SYSCALL_EXIT))
+		err = hv_syscall_read(r, hv_gva(c->data), &c->type.syscall);
+	return hv_err_in(err, "%s", c->type.name);
+}
+
+static struct hv_err *add_event(struct hv_event_reader *r, struct hv_gva at, size_t *cap)
+{
+	struct hv_catalogue *cat = r->c;
+	bool is_owned = false;
+	struct call c;
+	struct hv_err *err = read_call(r, at, &c, &is_owned);
+
+	if (!err && is_owned)
+		err = read_type(r, &c);
+	if (err)
+		return hv_err_in(err, "event 0x%llx", (unsigned long long)at.v);
+	if (!is_owned || !is_name(c.type.system) || !is_name(c.type.name))
+		return NULL;
+	if (cat->nr == *cap) {
+		*cap = *cap ? *cap * 2 : 2048;
+		cat->types = hv_realloc_array(cat->types, *cap, sizeof(*cat->types));
+	}
+	cat->types[cat->nr++] = c.type;
+	return NULL;
+}
+
+/* Adds the events of HEAD, the list of the files of a trace array. */
+static struct hv_err *walk_files(struct hv_event_reader *r, struct hv_gva head)
+{
+	const struct hv_event_layout *l = &r->layout;
+	struct hv_circle circle = {0};
+	size_t nr = 0, cap = 0;
+	uint64_t at;
+	struct hv_err *err = hv_pages_u64(&r->pages, head, &at);
+
+	while (!err && at != head.v) {
+		uint64_t call;
+
+		if (hv_circle_step(&circle, at))
+			return hv_err_new(EINVAL, "the list goes round at 0x%llx",
+					  (unsigned long long)at);
+		if (nr++ == HV_EVENT_TYPES_MAX)
+			return hv_err_new(E2BIG, "no end after %u of them", HV_EVENT_TYPES_MAX);
+		err = hv_pages_u64(&r->pages, hv_gva(at - l->file_list + l->file_call), &call);
+		if (!err)
+			err = add_event(r, hv_gva(call), &cap);
+		if (!err)
+			err = hv_pages_u64(&r->pages, hv_gva(at), &at);
+	}
+	return err;
+}
+
+/* Finds the list of files of the top trace array, which is the last in the list of trace arrays
+ * (top_trace_array()). */
+static struct hv_err *find_top(struct hv_event_reader *r, struct hv_gva arrays,
+			       struct hv_gva *ret_files)
+{
+	uint64_t top;
+	struct hv_err *err = hv_pages_u64(&r->pages, hv_gva_add(arrays, r->layout.list_prev), &top);
+
+	if (!err && top == arrays.v)
+		err = hv_err_new(ENOENT, "the kernel has not begun to list them");
+	if (!err)
+		*ret_files = hv_gva(top - r->layout.array_list + r->layout.array_events);
+	return err;
+}
+
+static struct hv_err *walk(struct hv_event_reader *r, struct hv_gva arrays, struct hv_gva common)
+{
+	struct hv_gva files;
+	bool is_known;
+	struct hv_err *err = hv_event_fields_read(r, common, hv_gva(0), &r->c->common, &is_known);
+
+	if (!err)
+		err = find_top(r, arrays, &files);
+	return err ? err : walk_files(r, files);
+}
+
+static struct hv_err *read_once(const struct hv_event_reader *template, struct hv_gva arrays,
+				struct hv_gva common, struct hv_catalogue *ret)
+{
+	struct hv_event_reader r = *template;
+	struct hv_err *err;
+
+	r.c = ret;
+	hv_pages_init(&r.pages, &r.k->core.as);
+	hv_strings_init(&r.strings, &r.pages, &ret->store);
+	err = walk(&r, arrays, common);
+	hv_strings_deinit(&r.strings);
+	hv_pages_deinit(&r.pages);
+	hv_gva_map_deinit(&r.field_lists);
+	hv_gva_map_deinit(&r.syscalls);
+	if (err) {
+		hv_catalogue_deinit(ret);
+		return err;
+	}
+	ret->has_lens = r.layout.has_lens;
+	ret->header_len_bytes = r.layout.header_len_bytes;
+	hv_catalogue_index(ret);
+	return NULL;
+}
+
+/* The address of a function that the kernel does not have stays 0. */
+static void find_functions(struct hv_event_reader *r)
+{
+	const struct hv_kernel_core *core = &r->k->core;
+
+	hv_core_symbol(core, "trace_event_reg", &r->reg_tracepoint);
+	if (!r->layout.has_syscalls)
+		return;
+	hv_core_symbol(core, "syscall_enter_register", &r->reg_syscall_enter);
+	hv_core_symbol(core, "syscall_exit_register", &r->reg_syscall_exit);
+	hv_core_symbol(core, "syscall_get_enter_fields", &r->get_enter_fields);
+}
+
+struct hv_err *hv_catalogue_read(const struct hv_kernel *k, struct hv_catalogue *ret)
+{
+	struct hv_event_reader r = {.k = k};
+	struct hv_catalogue c = {0};
+	struct hv_gva arrays, common;
+	struct hv_err *err = hv_core_need(&k->core, "ftrace_trace_arrays", &arrays);
+
+	if (!err)
+		err = hv_core_need(&k->core, "ftrace_common_fields", &common);
+	if (!err)
+		err = hv_event_layout_find(&k->core, &r.layout);
+	if (err)
+		return hv_err_in(err, "events");
+	find_functions(&r);
+	for (unsigned i = 0; i < WALKS_MAX; i++) {
+		hv_err_free(err);
+		err = read_once(&r, arrays, common, &c);
+		if (!err) {
+			*ret = c;
+			return NULL;
+		}
+	}
+	return hv_err_in(err, "events");
+}

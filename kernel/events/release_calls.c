@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finds the calls by which kernel/tracepoint.c frees arrays of probes (release_probes()). */
+#include <string.h>
+
+#include "kernel/events/probe_calls.h"
+#include "kernel/kernel.h"
+
+/* The function that frees later, and which of its arguments is the struct rcu_head. Since 7.0
+ * probes are called under SRCU. */
+static const struct {
+	const char *name;
+	unsigned head_argument;
+} releases[] = {
+	{"call_rcu", 0},
+	{"call_srcu", 1},
+};
+
+/* Where the compiler may have put the call: into a function of its own, or into those that add a
+ * probe and that remove one. */
+static const char *const alone[] = {"release_probes", NULL};
+static const char *const adders[] = {"tracepoint_add_func", NULL};
+static const char *const removers[] = {"tracepoint_probe_unregister", "tracepoint_remove_func",
+				       NULL};
+
+/* Whether SYMBOL is the function NAME, or a part of it that the compiler has split off. */
+static bool is_part_of(const char *symbol, const char *name)
+{
+	size_t len = strlen(name);
+
+	return strncmp(symbol, name, len) == 0 && (!symbol[len] || symbol[len] == '.');
+}
+
+static bool is_one_of(const char *symbol, const char *const *names)
+{
+	for (; *names; names++)
+		if (is_part_of(symbol, *names))
+			return true;
+	return false;
+}
+
+/* Adds the calls of FUNCTION from the functions NAMES. *RET: there are such calls. */
+static struct hv_err *find_in(const struct hv_kernel *k, const char *const *names,
+			      struct hv_gva function, struct hv_calls *calls, bool *ret)
+{
+	const struct hv_symbols *symbols = &k->core.symbols;
+	size_t before = calls->nr;
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; !err && i < symbols->nr; i++)
+		if (is_one_of(symbols->by_addr[i].name, names))
+			err = hv_calls_find(k, symbols->by_addr[i].addr, hv_gva_alone(function),
+					    calls);
+	*ret = calls->nr != before;
+	return err;
+}
+
+/* *RET: both who adds a probe and who removes one free by these calls. */
+static struct hv_err *find_all(const struct hv_kernel *k, struct hv_gva function,
+			       struct hv_calls *calls, bool *ret)
+{
+	bool frees = false, adds = false, removes = false;
+	struct hv_err *err = find_in(k, alone, function, calls, &frees);
+
+	if (!err)
+		err = find_in(k, adders, function, calls, &adds);
+	if (!err)
+		err = find_in(k, removers, function, calls, &removes);
+	*ret = frees || (adds && removes);
+	return err;
+}
+
+static struct hv_err *check_pages(const struct hv_kernel *k, const struct hv_calls *calls)
+{
+	for (size_t i = 0; i < calls->nr; i++)
+		if (hv_site_crosses_pages(k->core.as.arch, calls->list[i].at.v))
+			return hv_err_new(EOPNOTSUPP,
+					  "a call that frees probes, at 0x%llx, is in two pages",
+					  (unsigned long long)calls->list[i].at.v);
+	return NULL;
+}
+
+struct hv_err *hv_release_calls_read(const struct hv_kernel *k, struct hv_release_calls *ret)
+{
+	hv_cleanup(hv_release_calls_deinit) struct hv_release_calls c = {0};
+	struct hv_err *err = NULL;
+	unsigned nr_used = 0;
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(releases); i++) {
+		hv_cleanup(hv_calls_deinit) struct hv_calls calls = {0};
+		struct hv_gva function;
+		bool all = false;
+
+		if (!hv_kernel_symbol(k, releases[i].name, &function))
+			continue;
+		err = find_all(k, function, &calls, &all);
+		if (err)
+			return err;
+		nr_used += calls.nr != 0;
+		if (!all)
+			continue;
+		hv_release_calls_deinit(&c);
+		c = (struct hv_release_calls){calls, function, releases[i].head_argument};
+		calls = (struct hv_calls){0};
+	}
+	if (!c.calls.nr || nr_used != 1)
+		return hv_err_new(EOPNOTSUPP, "the calls that free a tracepoint's probes were not "
+					      "found");
+	err = check_pages(k, &c.calls);
+	if (err)
+		return err;
+	*ret = c;
+	c = (struct hv_release_calls){0};
+	return NULL;
+}
+
+void hv_release_calls_deinit(struct hv_release_calls *c)
+{
+	hv_calls_deinit(&c->calls);
+	*c = (struct hv_release_calls){0};
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kernel/events/tracepoint_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/events/jump_sites.h"
+#include "kernel/fields.h"
+#include "kernel/kernel.h"
+
+/* Bounds of what a guest can claim. */
+#define PROBES_MAX    1024u
+#define PROBE_MAX_LEN 64u
+
+/* The locks that the kernel has while it adds or removes a probe or changes code. */
+static const char *const locks[] = {"tracepoints_mutex", "tracepoint_module_list_mutex",
+				    "jump_label_mutex", "static_call_mutex", "text_mutex"};
+
+static struct hv_err *find_static_call(const struct hv_kernel_core *core,
+				       struct hv_tracepoint_layout *l)
+{
+	const struct hv_field call[] = {{"func", 8, &l->static_call_func}};
+
+	l->has_static_call =
+		hv_btf_member(core->btf, "tracepoint", "static_call_key", &l->static_call, NULL);
+	if (!l->has_static_call)
+		return NULL;
+	return hv_fields_find(core, "static_call_key", call, HV_ARRAY_LEN(call));
+}
+
+/* In a kernel with PREEMPT_RT a mutex is a struct rt_mutex. */
+static struct hv_err *find_mutex(const struct hv_kernel_core *core, struct hv_tracepoint_layout *l)
+{
+	static const char *const owners[] = {"owner", "rtmutex.owner", "lock.owner"};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(owners); i++)
+		if (hv_btf_member(core->btf, "mutex", owners[i], &l->mutex_owner, NULL))
+			return NULL;
+	return hv_err_new(ENOENT, "btf: no member owner in struct mutex");
+}
+
+static struct hv_err *find_file(const struct hv_kernel_core *core, struct hv_tracepoint_layout *l)
+{
+	const struct hv_field file[] = {{"flags", 4, &l->file_flags}};
+	int64_t flag;
+
+	if (!hv_btf_enumerator(core->btf, "EVENT_FILE_FL_SOFT_DISABLED", &flag))
+		return hv_err_new(ENOENT, "btf: no enumerator EVENT_FILE_FL_SOFT_DISABLED");
+	l->file_soft_disabled = (uint64_t)flag;
+	return hv_fields_find(core, "trace_event_file", file, HV_ARRAY_LEN(file));
+}
+
+struct hv_err *hv_tracepoint_layout_find(const struct hv_kernel *k,
+					 struct hv_tracepoint_layout *ret)
+{
+	struct hv_tracepoint_layout l = {0};
+	const struct hv_kernel_core *core = &k->core;
+	const struct hv_field key[] = {{"enabled", 4, &l.enabled}};
+	const struct hv_field array[] = {{"probes", 0, &l.probes}};
+	const struct hv_field probe[] = {
+		{"func", 8, &l.func}, {"data", 8, &l.data}, {"prio", 4, &l.prio}};
+	struct hv_err *err = hv_fields_find(core, "static_key", key, HV_ARRAY_LEN(key));
+
+	if (!err)
+		err = hv_fields_find(core, "tp_probes", array, HV_ARRAY_LEN(array));
+	if (!err)
+		err = hv_fields_find(core, "tracepoint_func", probe, HV_ARRAY_LEN(probe));
+	if (!err && (!hv_btf_size(core->btf, "tracepoint_func", &l.probe_len_bytes) ||
+		     l.probe_len_bytes > PROBE_MAX_LEN || !l.probe_len_bytes))
+		err = hv_err_new(ENOENT, "btf: struct tracepoint_func has no sensible size");
+	if (!err)
+		err = find_static_call(core, &l);
+	if (!err)
+		err = find_mutex(core, &l);
+	if (!err)
+		err = find_file(core, &l);
+	if (!err)
+		*ret = l;
+	return err;
+}
+
+static void add_probe(struct hv_tracepoint_state *s, const struct hv_tracepoint_probe *probe)
+{
+	s->probes = hv_realloc_array(s->probes, s->nr_probes + 1, sizeof(*s->probes));
+	s->probes[s->nr_probes++] = *probe;
+}
+
+static struct hv_err *read_probes(const struct hv_kernel *k, const struct hv_tracepoint_layout *l,
+				  struct hv_tracepoint_state *s)
+{
+	uint8_t bytes[PROBE_MAX_LEN];
+	struct hv_span copy = {bytes, l->probe_len_bytes};
+
+	for (uint64_t at = s->funcs; at; at += l->probe_len_bytes) {
+		struct hv_tracepoint_probe probe = {.at = hv_gva(at)};
+		struct hv_err *err = hv_read(&k->core.as, probe.at, bytes, copy.len_bytes);
+
+		if (err)
+			return err;
+		probe.func = hv_copy_u64(copy, l->func);
+		probe.data = hv_copy_u64(copy, l->data);
+		if (!probe.func)
+			break;
+		if (s->nr_probes == PROBES_MAX)
+			return hv_err_new(E2BIG, "no end after %u probes", PROBES_MAX);
+		add_probe(s, &probe);
+	}
+	return NULL;
+}
+
+static struct hv_err *read_place(const struct hv_kernel *k, const struct hv_jump_site *site,
+				 struct hv_key_place *ret)
+{
+	const struct hv_arch *arch = k->core.as.arch;
+	struct hv_key_place place = {.at = site->code, .target = site->target};
+	struct hv_gva unused;
+	struct hv_err *err = hv_read(&k->core.as, site->code, place.bytes, arch->site_len_bytes);
+
+	if (err)
+		return err;
+	place.len_bytes = (uint8_t)arch->classify_jump_site(place.bytes, place.at, place.target,
+							    &place.jumps);
+	if (place.len_bytes) {
+		*ret = place;
+		return NULL;
+	}
+	if (arch->classify_site(place.bytes, place.at, &unused) == HV_SITE_BREAKPOINT)
+		return hv_err_new(EBUSY, "the kernel is changing its code at 0x%llx",
+				  (unsigned long long)place.at.v);
+	return hv_err_new(EINVAL, "0x%llx has neither a nop nor a jump",
+			  (unsigned long long)place.at.v);
+}
+
+static struct hv_err *read_places(const struct hv_kernel *k, const struct hv_tracepoint *tp,
+				  struct hv_tracepoint_state *s)
+{
+	hv_cleanup(hv_jump_sites_deinit) struct hv_jump_sites sites = {0};
+	struct hv_err *err = hv_jump_sites_read(k, tp->key, &sites);
+
+	if (err || !sites.nr)
+		return err;
+	s->places = hv_alloc(sites.nr * sizeof(*s->places));
+	for (size_t i = 0; !err && i < sites.nr; i++) {
+		const struct hv_jump_site *site = &sites.list[i];
+
+		if (site->is_init)
+			continue;
+		err = read_place(k, site, &s->places[s->nr_places]);
+		/* As seen when the key is off. */
+		if (!err && site->is_default_on)
+			err = hv_err_new(EINVAL, "0x%llx is a jump while the key is off",
+					 (unsigned long long)site->code.v);
+		s->nr_places += !err;
+	}
+	return err;
+}
+
+static struct hv_err *read_static_call(const struct hv_kernel *k,
+				       const struct hv_tracepoint_layout *l,
+				       const struct hv_tracepoint *tp,
+				       struct hv_tracepoint_state *s)
+{
+	uint64_t key;
+	struct hv_err *err;
+
+	if (!l->has_static_call)
+		return NULL;
+	err = hv_read_u64(&k->core.as, hv_gva_add(tp->at, l->static_call), &key);
+	return err ? err
+		   : hv_read_u64(&k->core.as, hv_gva(key + l->static_call_func), &s->static_call);
+}
+
+struct hv_err *hv_tracepoint_state_read(const struct hv_kernel *k,
+					const struct hv_tracepoint_layout *layout,
+					const struct hv_tracepoint *tp, struct hv_gva_range ours,
+					struct hv_tracepoint_state *ret)
+{
+	hv_cleanup(hv_tracepoint_state_deinit) struct hv_tracepoint_state s = {0};
+	struct hv_err *err = hv_read_u64(&k->core.as, tp->funcs, &s.funcs);
+
+	if (!err)
+		err = hv_read_u32(&k->core.as, hv_gva_add(tp->key, layout->enabled), &s.enabled);
+	if (!err)
+		err = read_static_call(k, layout, tp, &s);
+	if (!err && !hv_gva_in(hv_gva(s.funcs), ours))
+		err = read_probes(k, layout, &s);
+	if (!err)
+		err = read_places(k, tp, &s);
+	if (err)
+		return hv_err_in(err, "tracepoint 0x%llx", (unsigned long long)tp->at.v);
+	*ret = s;
+	s = (struct hv_tracepoint_state){0};
+	return NULL;
+}
+
+void hv_tracepoint_state_deinit(struct hv_tracepoint_state *s)
+{
+	free(s->probes);
+	free(s->places);
+	*s = (struct hv_tracepoint_state){0};
+}
+
+struct hv_err *hv_tracepoints_locked(const struct hv_kernel *k,
+				     const struct hv_tracepoint_layout *layout, const char **ret)
+{
+	for (size_t i = 0; i < HV_ARRAY_LEN(locks); i++) {
+		struct hv_gva at;
+		uint64_t owner;
+		struct hv_err *err = hv_core_need(&k->core, locks[i], &at);
+
+		if (!err)
+			err = hv_read_u64(&k->core.as, hv_gva_add(at, layout->mutex_owner), &owner);
+		if (err)
+			return err;
+		if (!owner)
+			continue;
+		*ret = locks[i];
+		return NULL;
+	}
+	*ret = NULL;
+	return NULL;
+}

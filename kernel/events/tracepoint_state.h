@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a tracepoint of the guest's core kernel is doing: the probes that it calls, and the static
+ * key that leads to them (kernel/tracepoint.c, kernel/jump_label.c). It is read from live memory
+ * and hostile: lists are bounded, and whoever changes a place checks what is there. In a hold, and
+ * while nobody has locked what the kernel changes it under (hv_tracepoints_locked), it is
+ * consistent. Leaves to others: changing it (tracer/plug.h). */
+#pragma once
+
+#include "base/addr.h"
+#include "base/err.h"
+#include "kernel/events/catalogue.h"
+
+struct hv_kernel;
+
+/* Offsets and sizes, from BTF. */
+struct hv_tracepoint_layout {
+	uint32_t enabled; /* of struct static_key */
+	/* An array of probes: what the kernel frees it by, then struct tracepoint_func one after
+	 * the other, and one that is 0. */
+	uint32_t probes; /* of struct tp_probes: of the first one */
+	uint32_t probe_len_bytes, func, data, prio;
+	uint32_t static_call; /* of struct tracepoint: of the pointer to its struct static_call_key
+			       */
+	uint32_t static_call_func;
+	bool has_static_call;
+	/* Of struct trace_event_file, and the flag in it that keeps probes from recording. */
+	uint32_t file_flags;
+	uint64_t file_soft_disabled;
+	uint32_t mutex_owner;
+};
+
+/* ENOENT: the kernel lacks a member, which the message names. */
+struct hv_err *hv_tracepoint_layout_find(const struct hv_kernel *k,
+					 struct hv_tracepoint_layout *ret) hv_must_use;
+
+/* A place of the static key in code that stays. */
+struct hv_key_place {
+	struct hv_gva at;
+	struct hv_gva target;
+	uint8_t bytes[8];
+	uint8_t len_bytes;
+	bool jumps; /* to TARGET; false: a nop */
+};
+
+struct hv_tracepoint_probe {
+	struct hv_gva at; /* of its struct tracepoint_func */
+	uint64_t func;
+	uint64_t data;
+};
+
+struct hv_tracepoint_state {
+	uint64_t funcs;	      /* the address of its first probe; 0: it has none */
+	uint32_t enabled;     /* count of the static key */
+	uint64_t static_call; /* the function that its static call calls; 0: it has none */
+	struct hv_tracepoint_probe *probes; /* owned */
+	size_t nr_probes;
+	struct hv_key_place *places; /* owned */
+	size_t nr_places;
+};
+
+/* An array of probes in OURS, memory that is not the guest's own, is not read: its probes are left
+ * out. EBUSY: a place is being changed; EINVAL: it has something else than a nop or a jump. */
+struct hv_err *hv_tracepoint_state_read(const struct hv_kernel *k,
+					const struct hv_tracepoint_layout *layout,
+					const struct hv_tracepoint *tp, struct hv_gva_range ours,
+					struct hv_tracepoint_state *ret) hv_must_use;
+void hv_tracepoint_state_deinit(struct hv_tracepoint_state *s);
+
+/* *RET: the name of a lock that somebody has, under which the guest changes tracepoints, static
+ * keys or code; NULL: all are free. */
+struct hv_err *hv_tracepoints_locked(const struct hv_kernel *k,
+				     const struct hv_tracepoint_layout *layout,
+				     const char **ret) hv_must_use;

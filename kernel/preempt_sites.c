@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A single instruction is never entered in its middle: the kernel's alternatives, static calls and
+ * static keys replace other instructions than these, alternatives only while the kernel or a module
+ * starts. So what is left to prove is that the bytes found are an instruction, which walking
+ * through its function shows. */
+#include "kernel/preempt_sites.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/kernel.h"
+#include "kernel/orc.h"
+
+#define NMI_MASK  0x00f00000u /* include/linux/preempt.h */
+#define TEXT_MAX  (256u << 20)
+#define SITES_MAX 200000
+
+/* A function of every kernel, which switches preemption off where the kernel counts that. */
+#define COUNTING_FUNCTION	"_raw_spin_lock"
+#define COUNTING_FUNCTION_BYTES 256
+
+static const char *const reasons[] = {
+	[HV_PREEMPT_COVERED] = "covered",
+	[HV_PREEMPT_OF_NMIS] = "of NMIs",
+	[HV_PREEMPT_IN_ENTRY] = "in the entry code",
+	[HV_PREEMPT_IN_TWO_PAGES] = "in two pages",
+	[HV_PREEMPT_IN_NO_FUNCTION] = "in no function",
+	[HV_PREEMPT_NO_INSN] = "inside other instructions",
+	[HV_PREEMPT_NOT_UNDERSTOOD] = "behind an instruction that is not known",
+	[HV_PREEMPT_JUMPED_INTO] = "jumped into",
+	[HV_PREEMPT_FLAGS_USED] = "followed by a use of the CPU's flags",
+};
+
+const char *hv_preempt_cover_reason(enum hv_preempt_cover cover)
+{
+	return reasons[cover];
+}
+
+struct search {
+	const struct hv_kernel *kernel;
+	const struct hv_arch *arch;
+	struct hv_orc *orc; /* owned; NULL: none */
+	struct hv_gva_range entry;
+	struct hv_preempt_sites *found;
+	size_t cap;
+};
+
+static void search_deinit(struct search *s)
+{
+	hv_orc_free(s->orc);
+}
+
+static struct hv_preempt_site *add(struct search *s)
+{
+	struct hv_preempt_sites *found = s->found;
+
+	if (found->nr == s->cap) {
+		s->cap = s->cap ? s->cap * 2 : 4096;
+		found->list = hv_realloc_array(found->list, s->cap, sizeof(*found->list));
+	}
+	return &found->list[found->nr++];
+}
+
+/* Returns whether the first bytes, which a jump replaces, are in two pages. */
+static bool crosses_pages(const struct hv_arch *arch, const struct hv_preempt_site *site)
+{
+	uint64_t page_bytes = arch->entry_span(1);
+	size_t len = site->count.len_bytes;
+
+	if (len > HV_DETOUR_PATCH_MAX)
+		len = HV_DETOUR_PATCH_MAX;
+	return site->at.v % page_bytes + len > page_bytes;
+}
+
+/* What can be said without a look at the function. */
+static enum hv_preempt_cover cover_of(const struct search *s, const struct hv_preempt_site *site)
+{
+	if (site->count.amount & NMI_MASK)
+		return HV_PREEMPT_OF_NMIS;
+	if (hv_gva_in(site->at, s->entry))
+		return HV_PREEMPT_IN_ENTRY;
+	if (crosses_pages(s->arch, site))
+		return HV_PREEMPT_IN_TWO_PAGES;
+	return HV_PREEMPT_COVERED;
+}
+
+/* Adds everything in TEXT that looks like such an instruction. */
+static struct hv_err *find_candidates(struct search *s, struct hv_span text, struct hv_gva start)
+{
+	uint64_t percpu = s->kernel->layout.preempt_count_percpu;
+
+	for (size_t off = 0; off < text.len_bytes; off++) {
+		struct hv_span code = {text.data + off, text.len_bytes - off};
+		struct hv_count_insn count;
+		struct hv_preempt_site *site;
+
+		if (!s->arch->classify_count(code, hv_gva_add(start, off), percpu, &count))
+			continue;
+		if (s->found->nr == SITES_MAX)
+			return hv_err_new(EINVAL, "more than %u places count preemption",
+					  SITES_MAX);
+		site = add(s);
+		*site = (struct hv_preempt_site){.at = hv_gva_add(start, off), .count = count};
+		memcpy(site->insn, code.data, count.len_bytes);
+		site->cover = cover_of(s, site);
+	}
+	return NULL;
+}
+
+/* A walk through one function. */
+struct walk {
+	struct hv_preempt_site *sites; /* in this function */
+	size_t nr;
+	size_t next;		      /* the first one that was not reached */
+	struct hv_preempt_site *last; /* the last one that was reached and adds */
+	unsigned flags;		      /* those that LAST has set, and nothing since */
+};
+
+static void refuse(struct hv_preempt_site *site, enum hv_preempt_cover cover)
+{
+	if (site->cover == HV_PREEMPT_COVERED)
+		site->cover = cover;
+}
+
+static void check_target(struct walk *w, struct hv_gva target)
+{
+	for (size_t i = 0; i < w->nr; i++)
+		if (target.v - w->sites[i].at.v - 1 < w->sites[i].count.len_bytes - 1)
+			refuse(&w->sites[i], HV_PREEMPT_JUMPED_INTO);
+}
+
+static void check_flags(struct walk *w, const struct hv_insn *insn)
+{
+	if (insn->flags_used & w->flags)
+		refuse(w->last, HV_PREEMPT_FLAGS_USED);
+	w->flags &= ~insn->flags_set;
+}
+
+static bool look_at(void *ctx, const struct hv_insn *insn)
+{
+	struct walk *w = ctx;
+
+	check_flags(w, insn);
+	if (insn->has_target)
+		check_target(w, insn->target);
+	while (w->next < w->nr && w->sites[w->next].at.v < insn->at.v)
+		refuse(&w->sites[w->next++], HV_PREEMPT_NO_INSN);
+	if (w->next < w->nr && w->sites[w->next].at.v == insn->at.v) {
+		struct hv_preempt_site *site = &w->sites[w->next++];
+
+		if (insn->len_bytes != site->count.len_bytes)
+			refuse(site, HV_PREEMPT_NO_INSN);
+		if (!site->count.subtracts) {
+			w->last = site;
+			w->flags = HV_FLAGS_ALL;
+		}
+	}
+	return true;
+}
+
+/* Notes where the function's return address is when SITE is executed. */
+static void find_caller(const struct search *s, struct hv_preempt_site *site)
+{
+	const struct hv_unwind_rule *entry = &s->arch->entry_rule;
+	struct hv_unwind_rule rule;
+
+	if (!s->orc || !hv_orc_find(s->orc, site->at, &rule))
+		return;
+	site->has_caller = rule.kind == HV_UNWIND_CALL && rule.sp_reg == entry->sp_reg &&
+			   rule.sp_off >= entry->sp_off;
+	if (site->has_caller)
+		site->caller_off = (uint32_t)(rule.sp_off - entry->sp_off);
+}
+
+/* Walks through the function of the first of SITES. TEXT begins at START. Returns how many of the
+ * sites are in it. */
+static size_t check_function(const struct search *s, struct hv_span text, struct hv_gva start,
+			     struct hv_preempt_site *sites, size_t nr)
+{
+	struct walk w = {.sites = sites};
+	struct hv_span code;
+	const char *name, *module;
+	uint64_t off, len, from;
+
+	if (!hv_kernel_symbol_at(s->kernel, sites[0].at, &name, &module, &off) ||
+	    off > sites[0].at.v - start.v) {
+		refuse(&sites[0], HV_PREEMPT_IN_NO_FUNCTION);
+		return 1;
+	}
+	from = sites[0].at.v - start.v - off;
+	len = hv_kernel_symbol_size(s->kernel, sites[0].at);
+	if (len > text.len_bytes - from)
+		len = text.len_bytes - from;
+	while (w.nr < nr && (!w.nr || sites[w.nr].at.v - start.v - from < len))
+		w.nr++;
+	code = (struct hv_span){text.data + from, len};
+	s->arch->walk_code(code, hv_gva_add(start, from), look_at, &w);
+	while (w.next < w.nr)
+		refuse(&sites[w.next++], HV_PREEMPT_NOT_UNDERSTOOD);
+	return w.nr;
+}
+
+static struct hv_err *search_text(struct search *s, struct hv_gva_range range)
+{
+	size_t len = range.end.v - range.start.v, first = s->found->nr;
+	HV_AUTO_FREE uint8_t *bytes = NULL;
+	struct hv_span text;
+	struct hv_err *err;
+
+	if (len > TEXT_MAX)
+		return hv_err_new(EINVAL, "%zu bytes of text", len);
+	bytes = hv_alloc(len + 1);
+	err = hv_read(&s->kernel->core.as, range.start, bytes, len);
+	if (err)
+		return err;
+	text = (struct hv_span){bytes, len};
+	err = find_candidates(s, text, range.start);
+	for (size_t i = first; !err && i < s->found->nr;)
+		i += check_function(s, text, range.start, &s->found->list[i], s->found->nr - i);
+	for (size_t i = first; !err && i < s->found->nr; i++)
+		find_caller(s, &s->found->list[i]);
+	return err;
+}
+
+/* A module that is being loaded or removed has text that cannot be read. */
+static struct hv_err *search_modules(struct search *s)
+{
+	const struct hv_modules *modules = &s->kernel->modules;
+
+	for (size_t i = 0; i < modules->nr; i++) {
+		size_t first = s->found->nr;
+		HV_AUTO_ERR struct hv_err *unread = search_text(s, modules->list[i].text);
+
+		if (unread)
+			s->found->nr = first;
+	}
+	return NULL;
+}
+
+bool hv_preempt_is_counted(const struct hv_kernel *k)
+{
+	const struct hv_arch *arch = k->core.as.arch;
+	HV_AUTO_ERR struct hv_err *unread = NULL;
+	uint8_t bytes[COUNTING_FUNCTION_BYTES];
+	struct hv_count_insn count;
+	struct hv_gva start;
+	uint64_t len;
+
+	if (!hv_kernel_symbol(k, COUNTING_FUNCTION, &start) || !hv_gva_in(start, k->text))
+		return false;
+	len = hv_kernel_symbol_size(k, start);
+	if (len > sizeof(bytes))
+		len = sizeof(bytes);
+	unread = hv_read(&k->core.as, start, bytes, len);
+	for (size_t off = 0; !unread && off < len; off++) {
+		struct hv_span code = {bytes + off, len - off};
+
+		if (arch->classify_count(code, hv_gva_add(start, off),
+					 k->layout.preempt_count_percpu, &count))
+			return true;
+	}
+	return false;
+}
+
+struct hv_err *hv_preempt_sites_read(const struct hv_kernel *k, struct hv_preempt_sites *ret)
+{
+	struct hv_preempt_sites found = {0};
+	hv_cleanup(search_deinit) struct search s = {
+		.kernel = k, .arch = k->core.as.arch, .found = &found};
+	HV_AUTO_ERR struct hv_err *no_orc = NULL;
+	struct hv_err *err;
+
+	if (k->is_starting)
+		return hv_err_new(EOPNOTSUPP, "the kernel is still starting");
+	no_orc = hv_orc_new(k, &s.orc);
+	if (!hv_kernel_symbol(k, "__entry_text_start", &s.entry.start) ||
+	    !hv_kernel_symbol(k, "__entry_text_end", &s.entry.end))
+		s.entry = (struct hv_gva_range){0};
+	err = search_text(&s, k->text);
+	if (!err && !hv_preempt_is_counted(k))
+		err = hv_err_new(EOPNOTSUPP, "the kernel does not count where preemption is off"
+					     " (CONFIG_PREEMPT_COUNT)");
+	if (!err)
+		err = search_modules(&s);
+	if (err) {
+		hv_preempt_sites_deinit(&found);
+		return err;
+	}
+	for (size_t i = 0; i < found.nr; i++)
+		found.nr_of[found.list[i].cover]++;
+	*ret = found;
+	return NULL;
+}
+
+void hv_preempt_sites_deinit(struct hv_preempt_sites *s)
+{
+	free(s->list);
+	*s = (struct hv_preempt_sites){0};
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kernel/sleeper.h"
+
+#include "kernel/fields.h"
+#include "kernel/kernel.h"
+#include "kernel/kernel_arch.h"
+
+#define FRAMES_MAX 256
+
+/* A copy of a stack, and its address. */
+struct words {
+	struct hv_gva at;
+	struct hv_span copy;
+	uint64_t text; /* words below this are not addresses of code */
+};
+
+static bool word_at(void *ctx, uint32_t at, uint64_t *ret)
+{
+	const struct words *w = ctx;
+
+	if (!hv_span_u64(w->copy, (at - w->at.v) & HV_STACK_ADDRESS_MASK, ret))
+		return false;
+	if (*ret < w->text)
+		*ret &= HV_STACK_ADDRESS_MASK;
+	return true;
+}
+
+/* Finds the frame in which a task goes on when it is switched to. SP is the stack pointer that was
+ * saved. */
+static bool first_frame(const struct hv_kernel *k, const struct words *w, struct hv_gva sp,
+			struct hv_unwind_frame *ret)
+{
+	const char *name = hv_kernel_arch_of(&k->core)->switch_frame;
+	uint32_t len, bp_off, ip_off;
+	uint64_t bp;
+
+	if (!hv_btf_size(k->core.btf, name, &len) ||
+	    !hv_btf_member(k->core.btf, name, "bp", &bp_off, NULL) ||
+	    !hv_btf_member(k->core.btf, name, "ret_addr", &ip_off, NULL) ||
+	    !hv_span_u64(w->copy, sp.v - w->at.v + bp_off, &bp) ||
+	    !hv_span_u64(w->copy, sp.v - w->at.v + ip_off, &ret->ip.v))
+		return false;
+	ret->sp = (uint32_t)(sp.v + len) & HV_STACK_ADDRESS_MASK;
+	ret->bp = (uint32_t)bp & HV_STACK_ADDRESS_MASK;
+	return true;
+}
+
+/* Whether F, whose address is in the range, is a call of that code. Its address may only have
+ * replaced the return address of another function; F then gets the caller of that function in its
+ * place. */
+static bool is_inside(const struct hv_scan_for *wanted, const struct words *w,
+		      struct hv_unwind_frame *f)
+{
+	uint64_t slot = w->at.v + ((f->sp - 8 - w->at.v) & HV_STACK_ADDRESS_MASK);
+
+	return f->exact || hv_gva_in(f->ip, wanted->calling) || !wanted->find_caller ||
+	       !wanted->find_caller(wanted->ctx, hv_gva(slot), &f->ip) ||
+	       hv_gva_in(f->ip, wanted->range);
+}
+
+static enum hv_sleeper follow(const struct hv_kernel *k, struct hv_orc *orc,
+			      const struct hv_scan_for *wanted, struct words *w,
+			      struct hv_unwind_frame f)
+{
+	const struct hv_arch *arch = k->core.as.arch;
+
+	for (unsigned i = 0; i < FRAMES_MAX; i++) {
+		struct hv_unwind_rule rule;
+		enum hv_unwound unwound;
+
+		if (hv_gva_in(f.ip, wanted->range) && is_inside(wanted, w, &f))
+			return HV_SLEEPER_INSIDE;
+		if (!hv_orc_is_text(orc, f.ip))
+			return hv_orc_is_init_text(orc, f.ip) ? HV_SLEEPER_ELSEWHERE
+							      : HV_SLEEPER_UNKNOWN;
+		if (!hv_orc_find(orc, hv_gva(f.exact ? f.ip.v : f.ip.v - 1), &rule))
+			return HV_SLEEPER_UNKNOWN;
+		unwound = arch->unwind(&rule, word_at, w, &f);
+		if (unwound == HV_UNWOUND_END)
+			return HV_SLEEPER_ELSEWHERE;
+		if (unwound == HV_UNWOUND_EARLY)
+			return HV_SLEEPER_UNKNOWN;
+	}
+	return HV_SLEEPER_UNKNOWN;
+}
+
+enum hv_sleeper hv_sleeper_look(const struct hv_kernel *k, struct hv_orc *orc,
+				const struct hv_scan_for *wanted, const struct hv_task *task)
+{
+	uint64_t len = task->stack.end.v - task->sp.v;
+	HV_AUTO_FREE uint8_t *copy = NULL;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	struct hv_unwind_frame f = {0};
+	struct words w = {.at = task->sp, .text = k->core.as.arch->text_base.v + HV_TEXT_BIT};
+
+	if (!hv_gva_in(task->sp, task->stack) || len > k->layout.stack_bytes)
+		return HV_SLEEPER_UNKNOWN;
+	copy = hv_alloc(len);
+	err = hv_read(&k->core.as, task->sp, copy, len);
+	w.copy = (struct hv_span){copy, len};
+	if (err || !first_frame(k, &w, task->sp, &f))
+		return HV_SLEEPER_UNKNOWN;
+	return follow(k, orc, wanted, &w, f);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Follows the frames of a sleeping task, from where it was switched out up to where the kernel was
+ * entered, to find code that it will return into. Words of its stack that belong to no frame are
+ * left over from calls that have ended, and do not count.
+ * Private to kernel/. Leaves to others: which tasks are looked at (stacks.c), ORC tables (orc.h).
+ */
+#pragma once
+
+#include "kernel/orc.h"
+#include "kernel/tasks.h"
+
+enum hv_sleeper {
+	HV_SLEEPER_ELSEWHERE, /* all of its frames are known, and none is in the range */
+	HV_SLEEPER_INSIDE,    /* at least one of its frames is in the range */
+	HV_SLEEPER_UNKNOWN,   /* its frames cannot be followed to the end */
+};
+
+/* Looks for frames in WANTED's range. A return address in that range may only replace the one of a
+ * function: WANTED's find_caller finds the replaced one, and the function's frame is followed to
+ * it. */
+enum hv_sleeper hv_sleeper_look(const struct hv_kernel *k, struct hv_orc *orc,
+				const struct hv_scan_for *wanted, const struct hv_task *task);

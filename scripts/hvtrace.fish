@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# fish completion for hvtrace(8)
+
+set -l verbs help list check attach ls cat echo mkdir rmdir reset record mount umount exec sh run stat detach recover
+set -l no_verb "not __fish_seen_subcommand_from $verbs"
+set -l with_domain check attach ls cat echo mkdir rmdir reset record mount umount exec sh stat detach recover
+
+# The words after the verb that are no options. Prints one a line.
+function __hvtrace_operands
+    set -l words (commandline -opc)
+    set -l before
+    for word in $words[3..-1]
+        # The value of an option is no operand.
+        if not string match -q -- '-*' $word; and not contains -- "$before" -c -p -l -n -g -P -o
+            echo $word
+        end
+        set before $word
+    end
+end
+
+function __hvtrace_nr_operands
+    test (count (__hvtrace_operands)) -eq $argv[1]
+end
+
+function __hvtrace_domains
+    hvtrace list 2>/dev/null | string match -rv '^NAME  ' | string replace -r ' .*' ''
+end
+
+# The names in the directory that is being typed.
+function __hvtrace_files
+    set -l operands (__hvtrace_operands)
+    set -l dir (string match -r '.*/' -- (commandline -ct))
+    hvtrace ls $operands[1] $dir 2>/dev/null | string replace -r '^' "$dir"
+end
+
+# What can be written to the file that was named.
+function __hvtrace_values
+    set -l operands (__hvtrace_operands)
+    switch $operands[2]
+        case '*current_tracer'
+            hvtrace cat $operands[1] available_tracers 2>/dev/null | string split -n ' '
+        case '*trace_options'
+            hvtrace cat $operands[1] trace_options 2>/dev/null
+        case '*set_ftrace_*trace' '*set_ftrace_filter' '*set_graph_function' '*set_graph_notrace'
+            __hvtrace_functions
+        case '*options/*' '*tracing_on' '*function_profile_enabled'
+            echo 0
+            echo 1
+    end
+end
+
+# Functions are tens of thousands, so this waits for three characters.
+function __hvtrace_functions
+    test (string length -- (commandline -ct)) -ge 3; or return
+    set -l operands (__hvtrace_operands)
+    hvtrace cat $operands[1] available_filter_functions 2>/dev/null | string replace -r ' .*' ''
+end
+
+complete -c hvtrace -f
+complete -c hvtrace -n $no_verb -a "$verbs"
+complete -c hvtrace -s h -l help -d 'Help'
+complete -c hvtrace -s c -l connect -x -d 'libvirt to ask'
+complete -c hvtrace -n $no_verb -s V -l version -d 'The version'
+complete -c hvtrace -n "__fish_seen_subcommand_from help" -a "$verbs"
+complete -c hvtrace -n "__fish_seen_subcommand_from $with_domain; and __hvtrace_nr_operands 0" -a '(__hvtrace_domains)'
+complete -c hvtrace -n "__fish_seen_subcommand_from ls cat echo mkdir rmdir; and __hvtrace_nr_operands 1" -a '(__hvtrace_files)'
+complete -c hvtrace -n "__fish_seen_subcommand_from echo; and not __hvtrace_nr_operands 0; and not __hvtrace_nr_operands 1" -a '(__hvtrace_values)'
+complete -c hvtrace -n "__fish_seen_subcommand_from list check stat" -s j -l json -d 'For programs'
+complete -c hvtrace -n "__fish_seen_subcommand_from echo" -s a -l append -d 'Do not truncate the file first'
+complete -c hvtrace -n "__fish_seen_subcommand_from umount" -s l -l lazy -d 'Also while it is in use'
+complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l via -x -a 'auto inject monitor' -d 'How to reach the guest'
+complete -c hvtrace -n "__fish_seen_subcommand_from attach run" -l patch -x -a 'in-place shadow' -d 'How text is changed'
+complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l vmlinux -r -F -d 'The kernel with its symbols'
+complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l force -d 'Also a guest that checks its text'
+complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l mount -d 'Mount the tree, too'
+complete -c hvtrace -n "__fish_seen_subcommand_from record run" -s p -x -a 'function function_graph' -d 'Tracer'
+complete -c hvtrace -n "__fish_seen_subcommand_from record run" -s l -x -a '(__hvtrace_functions)' -d 'Trace only these functions'
+complete -c hvtrace -n "__fish_seen_subcommand_from record run" -s n -x -a '(__hvtrace_functions)' -d 'Do not trace these'
+complete -c hvtrace -n "__fish_seen_subcommand_from record" -s g -x -a '(__hvtrace_functions)' -d 'Only these and what they call'
+complete -c hvtrace -n "__fish_seen_subcommand_from record" -s P -x -d 'Only this task of the guest'
+complete -c hvtrace -n "__fish_seen_subcommand_from record" -l for -x -d 'For this time'
+complete -c hvtrace -n "__fish_seen_subcommand_from record" -s o -r -F -d 'Write the events to this file'
+complete -c hvtrace -n "__fish_seen_subcommand_from record" -l format -x -a 'trace.dat perfetto jsonl text' -d 'Format of the file'
+complete -c hvtrace -n "__fish_seen_subcommand_from record" -l compress -d 'Compress the file by zstd'
+complete -c hvtrace -n "__fish_seen_subcommand_from run" -l kernel -r -F -d 'A bzImage or an ELF vmlinux'
+complete -c hvtrace -n "__fish_seen_subcommand_from run" -l initrd -r -F -d 'Its initial RAM disk'
+complete -c hvtrace -n "__fish_seen_subcommand_from run" -l append -x -d 'Its command line'
+complete -c hvtrace -n "__fish_seen_subcommand_from run" -l memory -x -d 'Its memory'
+complete -c hvtrace -n "__fish_seen_subcommand_from run" -l smp -x -d 'Its vCPUs'
+complete -c hvtrace -n "__fish_seen_subcommand_from run" -l name -x -d 'What the domain is called'
+complete -c hvtrace -n "__fish_seen_subcommand_from run" -s o -l output -r -F -d 'Where the trace is written'
+complete -c hvtrace -n "__fish_seen_subcommand_from run" -l trace-boot -d 'Trace from ftrace_init on'

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The memory that is shared with the guest is truncated under a session.
+hvtrace attach fake
+hvtrace cat fake trace_pipe &
+is_read
+hvtrace echo fake control lose 2>/dev/null # the session may end first
+wait $!
+echo "cat: $?"
+no_service
+hvtrace stat fake
+echo $?
+hvtrace attach fake
+hvtrace detach fake

@@ -1,1 +1,0 @@
-hvtrace record web1 -p function

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The guest's own events: the tree's files about them, compared with the guest's own tracefs."""
+
+import dataclasses
+import os
+import re
+import struct
+import subprocess
+
+from lib.suite import ONE_VCPU, case
+
+OWN = "/sys/kernel/tracing"
+# Modules with many events: 27 with what they depend on.
+MODULES = ("dummy", "xfs", "kvm", "sunrpc", "nfsv4", "cifs", "btrfs", "libata", "l2tp_core", "cachefiles")
+WITH_MODULES = tuple(dataclasses.replace(config, modules=MODULES) for config in ONE_VCPU)
+FILES = "find events -name format -o -name id | LC_ALL=C sort"
+SINGLE = "available_events printk_formats events/header_page events/header_event"
+
+
+def read_own(t, command):
+    return t.guest.run_bytes(f"cd {OWN} && {command}")
+
+
+def read_ours(t, command):
+    return t.hv.bytes("exec", t.name, "sh", "-c", f"cd {OWN} && {command}", timeout=600)
+
+
+def first_difference(own, ours):
+    """Returns the first line that differs, below the name of its event."""
+    name, mine, theirs = b"", own.splitlines(), ours.splitlines()
+    for i, line in enumerate(mine):
+        if line.startswith(b"name: "):
+            name = line
+        if i >= len(theirs) or theirs[i] != line:
+            return f"{name!r}: own {line!r}, hvtrace {theirs[i] if i < len(theirs) else b'nothing'!r}"
+    return f"hvtrace has more: {theirs[len(mine)]!r}" if len(theirs) > len(mine) else "white space"
+
+
+def same(t, command):
+    own, ours = read_own(t, command), read_ours(t, command)
+    assert own == ours, f"{command}: {first_difference(own, ours)}"
+    return own
+
+
+@case(configs=WITH_MODULES)
+def events_are_as_the_guest_says(t):
+    """format and id of every event of the core kernel and of modules are equal byte for byte, also after modules are
+    loaded and removed; the guest's own probes are not among them."""
+    t.guest.run("for m in $(cat /modules/order); do insmod /modules/$m.ko; done")
+    try:
+        with t.attach() as traced:
+            names = same(t, FILES).split()
+            same(t, f"cat {SINGLE}")
+            same(t, f"{FILES} | xargs cat")
+            t.note(f"{len(names)} files are identical")
+            t.guest.run(f"echo 'p:mine vfs_read' >{OWN}/kprobe_events")
+            own = read_own(t, "cat available_events").replace(b"kprobes:mine\n", b"")
+            assert own == traced.text("available_events").encode(), "with a probe of the guest's own"
+            assert "kprobes" not in t.hv("ls", t.name, "events")
+            t.guest.run(f"echo >{OWN}/kprobe_events; for m in $(tac /modules/order); do rmmod $m; done")
+            assert b"xfs" not in same(t, "cat available_events")
+            assert same(t, FILES).count(b"\n") < len(names)
+            t.guest.run("insmod /modules/libcrc32c.ko; insmod /modules/xfs.ko")
+            assert b"xfs:" in same(t, "cat available_events")
+            same(t, "cat events/xfs/*/format")
+    finally:
+        t.guest.run(f"echo >{OWN}/kprobe_events; for m in $(tac /modules/order); do rmmod $m 2>/dev/null; done; true")
+
+
+@case(configs=WITH_MODULES[:1])
+def events_cannot_be_switched_on(t):
+    """Writing is refused with a reason and changes nothing; switching off succeeds, since programs begin with it."""
+    with t.attach() as traced:
+        for file, text in (
+            ("events/enable", "1"),
+            ("events/sched/enable", "1"),
+            ("events/sched/sched_switch/enable", "1"),
+            ("set_event", "sched:sched_switch"),
+        ):
+            t.hv.fails("echo", t.name, file, text, says=("cannot be traced",))
+        for file in ("events/enable", "events/sched/enable", "events/sched/sched_switch/enable"):
+            traced.echo(file, "0")
+            assert traced.text(file) == "0\n"
+        assert traced.text("set_event") == ""
+        assert t.guest.run(f"cat {OWN}/events/sched/sched_switch/enable") == "0\n"
+
+
+def switches(text):
+    """Returns for each CPU the pids of the sched_switch events in the guest's own trace."""
+    found = {}
+    for cpu, prev, following in re.findall(r"\[(\d+)\].* sched_switch: .*prev_pid=(\d+) .*next_pid=(\d+)", text):
+        found.setdefault(int(cpu), []).append((int(prev), int(following)))
+    return found
+
+
+def recorded_switches(lines):
+    """Likewise of what plug_probe has printed. The bytes begin behind the common fields."""
+    found = {}
+    for line in lines:
+        name, _, rest = line.partition(" ")
+        if name != "sched_switch" or len(rest.split()) != 2:
+            continue
+        cpu, data = rest.split()
+        prev, following = (struct.unpack_from("<i", bytes.fromhex(data), at)[0] for at in (16, 48))
+        found.setdefault(int(cpu), []).append((prev, following))
+    return found
+
+
+def has_run(all_of_them, run):
+    return any(all_of_them[i : i + len(run)] == run for i in range(len(all_of_them) - len(run) + 1))
+
+
+@case(configs=ONE_VCPU[-1:])
+def events_are_recorded_beside_the_guest(t):
+    """The parts that record events, which hvtrace does not use yet: several events at once, while the guest switches
+    the same ones on and off, and both see the same switches of tasks; afterwards the guest's text is as before."""
+    program = os.path.join(os.path.dirname(os.path.dirname(t.hv.path)), "tracer", "plug_probe")
+    names = ("sched:sched_switch", "sched:sched_wakeup", "kmem:kmalloc", "irq:irq_handler_entry", "timer:hrtimer_start")
+    with subprocess.Popen([program, t.name, "40", *names], stdout=subprocess.PIPE, text=True) as probe:
+        lines = [""]
+        while lines[-1] != "recording":
+            line = probe.stdout.readline()
+            assert line, "plug_probe ended"
+            lines.append(line.strip())
+        t.guest.run(
+            f"cd {OWN}; for i in 1 2 3 4 5; do echo 1 >events/sched/enable; echo 1 >events/kmem/kmalloc/enable;"
+            " ls /proc >/dev/null; echo 0 >events/sched/enable; echo 0 >events/kmem/kmalloc/enable; done"
+        )
+        own = t.guest.run(
+            f"cd {OWN}; echo >trace; echo 1 >events/sched/sched_switch/enable; for i in 1 2 3 4 5; do cat /proc/stat"
+            " >/dev/null; sleep 0.1; done; echo 0 >events/sched/sched_switch/enable; cat trace; echo >trace"
+        )
+        lines += probe.stdout.read().splitlines()
+    assert probe.returncode == 0
+    # When the guest leaves a tracepoint to us, its kernel makes the static call lead to our only probe.
+    assert any("none of ours left" in line for line in lines), lines[-1]
+    assert all(": static call at " in line for line in lines if " differences of the guest's own: " in line), lines[-1]
+    counts = dict(line.split() for line in lines if re.fullmatch(r"[a-z_]+ \d+", line))
+    assert all(int(counts[name.split(":")[1]]) > 0 for name in names), counts
+    recorded = recorded_switches(lines)
+    for cpu, run in switches(own).items():
+        assert len(run) > 5 and has_run(recorded[cpu], run), f"CPU {cpu}: {run} is not in {recorded[cpu]}"
+    t.note(f"recorded {counts}")

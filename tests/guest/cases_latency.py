@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""preemptoff: sections in which preemption is off, measured in kernels that were built without the tracer."""
+
+import re
+
+from lib.domain import Config
+from lib.suite import KERNELS, STANDARD, case
+
+# An instruction takes a nanosecond there, so a busy host does not make a section longer.
+COUNTED = [Config(kernel, 1, counted=True) for kernel in KERNELS]
+PLANTED = 40000  # times that the planted program reads the clock
+PLACE = "bpf_prog_test_run_flow_dissector"
+HEAD = re.compile(
+    r"# tracer: preemptoff\n#\n# preemptoff latency trace v1.1.5 on (?P<release>\S+)\n# -+\n"
+    r"# latency: (?P<us>\d+) us, #2/2, CPU#(?P<cpu>\d+) \| \(M:\S+ VP:0, KP:0, SP:0 HP:0 #P:(?P<cpus>\d+)\)\n"
+    r"#    -+\n#    \| task: (?P<comm>.{1,15})-(?P<pid>\d+) \(.*\)\n#    -+\n"
+    r"#  => started at: (?P<start>\S+)\n#  => ended at:   (?P<end>\S+)\n#\n#\n"
+)
+LINE = re.compile(r"^ *(?P<comm>\S+)-(?P<pid>\d+) +(?P<cpu>\d+)\S+ +(?P<us>\d+)us.?: (?P<function>\S+) <-(?P<caller>\S+)$", re.M)
+
+
+def plant(t, nr=PLANTED):
+    """Returns how many microseconds the guest says the planted section took."""
+    return int(t.guest.run(f"planted {nr}").split()[1]) / 1000
+
+
+def longest(traced):
+    return int(traced.text("tracing_max_latency"))
+
+
+def load(t):
+    """Makes many short sections: forks, pipes, files, interrupts, softirqs."""
+    t.guest.run("for i in $(seq 5); do cat /proc/self/stat | md5sum >/dev/null; echo x >/tmp/x; done; sleep 0.2")
+
+
+def same_length(found, planted):
+    """What the guest measures begins a little later and ends a little earlier than the section."""
+    return planted - 1 <= found <= planted + max(planted / 10, 5)
+
+
+@case(configs=COUNTED)
+def preemptoff_finds_a_planted_section(t):
+    """A section that the guest times itself is the longest, with its length, its task and both ends; without it the
+    longest is short, although the guest was idle meanwhile. A threshold keeps the last one that is long enough."""
+    with t.attach() as traced:
+        assert "preemptoff" in traced.text("available_tracers").split()
+        traced.echo("current_tracer", "preemptoff")
+        load(t)
+        own = longest(traced)
+        planted = plant(t)
+        found, text = longest(traced), traced.text("trace")
+        t.note(f"{own} us before, planted {planted:.0f} us, found {found} us")
+        assert own * 2 < planted, f"{own} us before the planted section: {text}"
+        assert same_length(found, planted), text
+        head, lines = HEAD.match(text), list(LINE.finditer(text))
+        assert head and len(lines) == 2, text
+        assert int(head["us"]) == found and head["comm"] == "planted" and int(head["cpus"]) == t.guest.config.vcpus
+        assert [line["function"] for line in lines] == [PLACE, PLACE], text
+        assert head["start"] == lines[0]["caller"] and head["end"] == lines[1]["caller"], text
+        assert abs(int(lines[1]["us"]) - found) <= 1, text
+
+        traced.echo("tracing_max_latency", "0")
+        load(t)
+        assert longest(traced) * 2 < planted, traced.text("trace")
+
+        traced.echo("tracing_thresh", f"{int(planted / 2)}")
+        for times in (2, 1):
+            planted = plant(t, PLANTED * times)
+            assert same_length(longest(traced), planted), "with a threshold the last one counts, not the longest"
+        traced.echo("tracing_thresh", "0")
+        traced.echo("current_tracer", "nop")
+
+
+@case(configs=(STANDARD[0], STANDARD[3]))
+def preemptoff_on_and_off_under_load(t):
+    """Switched on and off while the guest works; every byte is back each time, also when the service is killed."""
+    t.guest.run("while [ ! -e /tmp/end ]; do cat /proc/self/stat | md5sum >/dev/null; done >/dev/null 2>&1 &")
+    try:
+        with t.attach() as traced:
+            for _ in range(3):
+                traced.echo("current_tracer", "preemptoff")
+                planted = plant(t)
+                assert longest(traced) >= planted - 1
+                traced.echo("current_tracer", "nop")
+            traced.echo("current_tracer", "preemptoff")
+            plant(t)
+        traced = t.attach()
+        t.hv("attach", t.name)
+        traced.echo("current_tracer", "preemptoff")
+        traced.echo("current_tracer", "function")
+        traced.echo("current_tracer", "preemptoff")
+        plant(t)
+        traced.kill()
+        said = t.recover()
+        assert "that led to detours restored" in said, said
+        t.note(said.splitlines()[0])
+    finally:
+        t.guest.run("touch /tmp/end; sleep 1; rm /tmp/end")

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A section in which preemption is off, of a known time, for the tests of the tracer preemptoff.
+ * Runs in the guest; built by scripts/initramfs.
+ *
+ *	planted N	prints "ns TIME", how long the section took by the kernel's own clock
+ *
+ * The kernel runs a program of the type FLOW_DISSECTOR once with preemption off when it is tested
+ * (BPF_PROG_TEST_RUN, bpf_prog_test_run_flow_dissector), and measures that itself. The program
+ * reads the clock N times. */
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void must(int ok, const char *what)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "planted: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static int bpf(int command, union bpf_attr *attr)
+{
+	return (int)syscall(SYS_bpf, command, attr, sizeof(*attr));
+}
+
+static int load(int32_t nr)
+{
+	const struct bpf_insn program[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 6, .imm = nr},
+		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_ktime_get_ns},
+		{.code = BPF_ALU64 | BPF_SUB | BPF_K, .dst_reg = 6, .imm = 1},
+		{.code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = 6, .off = -3},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_FLOW_DISSECTOR,
+		.insn_cnt = sizeof(program) / sizeof(program[0]),
+		.insns = (uintptr_t)program,
+		.license = (uintptr_t) "GPL",
+	};
+
+	return bpf(BPF_PROG_LOAD, &attr);
+}
+
+int main(int argc, char **argv)
+{
+	static uint8_t packet[64], keys[256];
+	union bpf_attr attr = {.test = {.data_in = (uintptr_t)packet,
+					.data_size_in = sizeof(packet),
+					.data_out = (uintptr_t)keys,
+					.data_size_out = sizeof(keys),
+					.repeat = 1}};
+	int fd;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: planted NUMBER\n");
+		return 2;
+	}
+	fd = load(atoi(argv[1]));
+	must(fd >= 0, "load");
+	attr.test.prog_fd = (uint32_t)fd;
+	must(bpf(BPF_PROG_TEST_RUN, &attr) == 0, "run");
+	printf("ns %u\n", attr.test.duration);
+	return 0;
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Detours and the stubs that measure sections, run in a machine without a kernel: a program that
+ * switches preemption off and on, and a handler of interrupts that does so, too. It is interrupted
+ * before each of its instructions, those of detours and stubs included. Whatever happens, registers
+ * and flags are as without detours, and what is kept is one of the sections, whole. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/kvm/machine.h"
+#include "tests/lib/run_suite.h"
+#include "tests/lib/stub_world.h"
+
+#define EXIT_SKIPPED 77
+#define NR_SLOTS     64
+#define VECTOR	     0x20
+#define FLAGS	     0x202 /* interrupts on */
+#define STACK_PTR    (MACHINE_STACK_END - 0x800)
+#define STEPS_MAX    400
+
+/* Offsets in the world */
+#define PROGRAM_OFF (WORLD_TEXT_OFF + 0x200)
+#define HANDLER_OFF (WORLD_TEXT_OFF + 0x280)
+#define DETOURS_OFF (WORLD_TEXT_OFF + 0x400) /* one each of the sites below */
+#define CALLER_WORD 0xffffffff81234567ull
+#define COUNT_OFF   offsetof(struct world_cpu, preempt_count)
+
+static struct machine *machine; /* of the running test */
+static struct world world;
+static struct hv_stub_values values;
+
+/* The instructions that count, in the order of their addresses. */
+enum { INC, INC_NESTED, DEC_NESTED, DEC, IRQ_ADD, IRQ_SUB, NR_SITES };
+static struct {
+	uint64_t off; /* in the world */
+	struct hv_count_insn count;
+	uint8_t insn[HV_DETOUR_INSN_MAX];
+} sites[NR_SITES];
+
+static uint8_t *put(uint8_t *at, const void *bytes, size_t len)
+{
+	memcpy(at, bytes, len);
+	return at + len;
+}
+#define PUT(at, code) put(at, code, sizeof(code) - 1)
+
+/* An instruction that counts, with an address relative to the next one. */
+static uint8_t *put_site(uint8_t *at, unsigned nr, uint8_t opcode, uint8_t modrm, const void *imm,
+			 size_t imm_len)
+{
+	uint64_t off = (uint64_t)(at - world.host);
+	int32_t disp = (int32_t)(COUNT_OFF - (world_gva(&world, off).v + 7 + imm_len));
+	uint8_t *insn = at;
+	bool found;
+
+	*at++ = 0x65;
+	*at++ = opcode;
+	*at++ = modrm;
+	at = put(at, &disp, sizeof(disp));
+	at = put(at, imm, imm_len);
+	sites[nr].off = off;
+	memcpy(sites[nr].insn, insn, (size_t)(at - insn));
+	found = hv_arch_x86_64.classify_count((struct hv_span){insn, 16}, world_gva(&world, off),
+					      COUNT_OFF, &sites[nr].count);
+	ck_assert(found);
+	ck_assert_uint_eq(sites[nr].count.len_bytes, (size_t)(at - insn));
+	return at;
+}
+
+static void make_program(void)
+{
+	uint8_t *at = world.host + PROGRAM_OFF;
+
+	at = put_site(at, INC, 0xff, 0x05, "", 0);
+	at = PUT(at, "\x90");
+	at = put_site(at, INC_NESTED, 0xff, 0x05, "", 0);
+	at = put_site(at, DEC_NESTED, 0x83, 0x2d, "\x01", 1); /* subl $1 */
+	at = PUT(at, "\x90");
+	at = put_site(at, DEC, 0xff, 0x0d, "", 0);
+	PUT(at, "\x0f\x94\xc3\xf4"); /* sete %bl; hlt */
+	at = world.host + HANDLER_OFF;
+	at = put_site(at, IRQ_ADD, 0x81, 0x05, "\x00\x00\x01\x00", 4);
+	at = PUT(at, "\x90");
+	at = put_site(at, IRQ_SUB, 0x81, 0x05, "\x00\x00\xff\xff", 4);
+	PUT(at, "\x48\xcf"); /* iretq */
+	machine_set_handler(machine, VECTOR, world_gva(&world, HANDLER_OFF));
+}
+
+static void detour(unsigned nr)
+{
+	const struct hv_arch *arch = &hv_arch_x86_64;
+	uint64_t code = world_gva(&world, WORLD_CODE_OFF).v, off = DETOURS_OFF + nr * HV_DETOUR_LEN;
+	uint8_t patch[HV_DETOUR_PATCH_MAX];
+	struct hv_gva site = world_gva(&world, sites[nr].off);
+	bool ends = sites[nr].count.subtracts, made;
+	size_t len;
+	const struct hv_detour d = {
+		.kind = ends ? HV_DETOUR_ENDS : HV_DETOUR_BEGINS,
+		.at = world_gva(&world, off),
+		.next = hv_gva_add(site, sites[nr].count.len_bytes),
+		.stub = hv_gva(code + (ends ? arch->stubs.section_ends_off
+					    : arch->stubs.section_begins_off)),
+		.insn = sites[nr].insn,
+		.count = sites[nr].count,
+		.percpu = COUNT_OFF,
+		.flag = 0x80000000,
+		.has_caller = nr == INC || nr == DEC,
+		.caller_off = 8,
+	};
+
+	made = arch->make_detour(&d, world.host + off);
+	ck_assert(made);
+	len = arch->encode_detour_jump(sites[nr].count.len_bytes, site, d.at, patch);
+	ck_assert_uint_ne(len, 0);
+	ck_assert_uint_le(len, sites[nr].count.len_bytes);
+	memcpy(world.host + sites[nr].off, patch, len);
+}
+
+static void nothing(const struct world *w)
+{
+	(void)w;
+}
+
+static void no_steal(const struct world *w)
+{
+	w->values->alternatives |= 1u << HV_ALT_NO_STEAL;
+}
+
+static const struct world_case plain = {.name = "", .prepare = nothing};
+static const struct world_case knows_no_steal = {.name = "", .prepare = no_steal};
+
+static void set_up(void)
+{
+	const char *lack;
+
+	machine = machine_new(&lack);
+	ck_assert_msg(machine != NULL, "%s", lack);
+	world = (struct world){.host = machine->memory + MACHINE_FREE_OFF,
+			       .gva = machine_gva(MACHINE_FREE_OFF),
+			       .nr_slots = NR_SLOTS,
+			       .values = &values,
+			       .stack = machine_gva(MACHINE_STACK_OFF),
+			       .stack_bytes = 0x4000};
+	machine_protect(machine, MACHINE_FREE_OFF, WORLD_PIDS_OFF, HV_ACCESS_READ_EXECUTE);
+	machine_protect(machine, MACHINE_FREE_OFF + WORLD_PIDS_OFF, 0x1000, HV_ACCESS_READ);
+	world_set_up(&world, &plain);
+}
+
+static void tear_down(void)
+{
+	machine_free(machine);
+}
+
+static struct hv_sections *sections(void)
+{
+	return &world_state(&world, 0)->sections;
+}
+
+/* The count before is 0 and a reschedule is not wanted, or the count is BASE. */
+static void begin(bool detours, uint32_t base, struct kvm_regs *regs)
+{
+	uint64_t *reg = (uint64_t *)regs;
+
+	make_program();
+	for (unsigned nr = 0; detours && nr < NR_SITES; nr++)
+		detour(nr);
+	world_cpu(&world)->preempt_count = base;
+	world_control(&world)->sections = HV_SECTIONS_ON;
+	memset(sections(), 0, sizeof(*sections()));
+	for (unsigned i = 0; i < sizeof(*regs) / sizeof(*reg); i++)
+		reg[i] = UINT64_C(0x8111111111111111) * i + 7;
+	regs->rip = world_gva(&world, PROGRAM_OFF).v;
+	regs->rsp = machine_gva(STACK_PTR).v;
+	regs->rflags = FLAGS;
+	*(uint64_t *)(machine->memory + STACK_PTR + 8) = CALLER_WORD;
+	machine_set_regs(machine, regs, world_gva(&world, WORLD_CPU_OFF));
+}
+
+static void run_to_end(void)
+{
+	unsigned port;
+
+	ck_assert_int_eq(machine_run(machine, &port), MACHINE_HALT);
+}
+
+static uint64_t end_of_program(void)
+{
+	return world_gva(&world, sites[DEC].off + 7 + 4).v;
+}
+
+/* Everything is as it was before but %bl, which has what the last instruction made of ZF. */
+static void check_end(const struct kvm_regs *before, uint32_t base)
+{
+	struct kvm_regs after;
+
+	machine_get_regs(machine, &after);
+	ck_assert_uint_eq(after.rbx & 0xff, base == 0);
+	after.rbx = before->rbx;
+	ck_assert_uint_eq(after.rip, end_of_program());
+	after.rip = before->rip;
+	ck_assert_uint_eq(after.rflags & ~0x8d5ull, before->rflags & ~0x8d5ull);
+	after.rflags = before->rflags;
+	ck_assert_mem_eq(&after, before, sizeof(after));
+	ck_assert_uint_eq(world_cpu(&world)->preempt_count, base);
+}
+
+/* The site whose detour has the address PLACE. */
+static unsigned site_of(uint32_t place)
+{
+	return (unsigned)((place - (uint32_t)world_gva(&world, DETOURS_OFF).v) / HV_DETOUR_LEN);
+}
+
+/* What is kept is the section of the program, or that of the handler. */
+static void check_kept(bool handler_ran)
+{
+	const struct hv_sections *s = sections();
+	unsigned from = site_of(s->from.place), to = site_of(s->to.place);
+	bool is_handlers = handler_ran && from == IRQ_ADD;
+
+	ck_assert_uint_eq(s->open.tsc, 0);
+	ck_assert_uint_eq(s->nr_no_begin, 0);
+	ck_assert_uint_ne(s->seq, 0);
+	ck_assert_uint_eq(s->seq % 2, 0);
+	ck_assert_uint_eq(s->to.tsc - s->from.tsc, s->longest);
+	ck_assert_uint_eq(from, is_handlers ? IRQ_ADD : INC);
+	ck_assert_uint_eq(to, is_handlers ? IRQ_SUB : DEC);
+	ck_assert_uint_eq(s->from.caller, is_handlers ? 0 : (uint32_t)CALLER_WORD);
+	ck_assert_uint_eq(s->to.caller, is_handlers ? 0 : (uint32_t)CALLER_WORD);
+	ck_assert_uint_eq(s->from.preempt_count, is_handlers ? 0x10000 : 1);
+	ck_assert_uint_eq(s->to.preempt_count, is_handlers ? 0x10000 : 1);
+	ck_assert_uint_eq(s->to.pid, world_cpu(&world)->cat.pid);
+	ck_assert_uint_eq(s->from.pid, world_cpu(&world)->cat.pid);
+	ck_assert_uint_eq(s->to.cpu_flags & 0x200, is_handlers ? 0 : 0x200);
+	ck_assert_mem_eq(s->comm, world_cpu(&world)->cat.comm, sizeof(s->comm));
+}
+
+START_TEST(the_program_is_as_without_detours)
+{
+	const uint32_t bases[] = {0, 1, 0x100, 0x80000000, 0x80000001};
+	struct kvm_regs before;
+
+	for (unsigned i = 0; i < sizeof(bases) / sizeof(*bases); i++)
+		for (unsigned detours = 0; detours < 2; detours++) {
+			begin(detours, bases[i], &before);
+			run_to_end();
+			check_end(&before, bases[i]);
+			if (detours && !(bases[i] & 0x7fffffff))
+				ck_assert_uint_ne(sections()->longest, 0);
+			else
+				ck_assert_uint_eq(sections()->longest, 0);
+		}
+}
+END_TEST
+
+START_TEST(a_section_is_kept)
+{
+	struct kvm_regs before;
+
+	begin(true, 0, &before);
+	run_to_end();
+	check_kept(false);
+}
+END_TEST
+
+START_TEST(only_longer_sections_are_kept)
+{
+	struct kvm_regs before;
+
+	begin(true, 0, &before);
+	sections()->longest = UINT64_MAX / 2;
+	run_to_end();
+	ck_assert_uint_eq(sections()->seq, 0);
+	ck_assert_uint_eq(sections()->open.tsc, 0);
+	begin(true, 0, &before);
+	world_control(&world)->sections = HV_SECTIONS_ON | HV_SECTIONS_FIXED;
+	sections()->longest = 1;
+	run_to_end();
+	ck_assert_uint_eq(sections()->seq, 2);
+	ck_assert_uint_eq(sections()->longest, 1);
+}
+END_TEST
+
+START_TEST(nothing_is_kept_while_it_is_off)
+{
+	struct kvm_regs before;
+
+	begin(true, 0, &before);
+	world_control(&world)->sections = 0;
+	run_to_end();
+	check_end(&before, 0);
+	ck_assert_uint_eq(sections()->seq, 0);
+	begin(true, 0, &before);
+	world_control(&world)->mode = HV_MODE_OFF;
+	run_to_end();
+	check_end(&before, 0);
+	world_control(&world)->mode = 0;
+	ck_assert_uint_eq(sections()->seq, 0);
+	ck_assert_uint_eq(sections()->open.tsc, 0);
+}
+END_TEST
+
+/* A section that began before measuring did is not kept when it ends. */
+START_TEST(an_end_without_a_beginning_is_counted)
+{
+	struct kvm_regs before;
+
+	begin(true, 1, &before);
+	before.rip = world_gva(&world, sites[DEC].off).v;
+	machine_set_regs(machine, &before, world_gva(&world, WORLD_CPU_OFF));
+	run_to_end();
+	ck_assert_uint_eq(sections()->nr_no_begin, 1);
+	ck_assert_uint_eq(sections()->seq, 0);
+}
+END_TEST
+
+/* Time in which the host did not run the vCPU does not count. The clock has two ticks in a
+ * nanosecond here. */
+static void run_stolen(uint64_t stolen_ns)
+{
+	struct kvm_regs before;
+	unsigned port;
+
+	begin(true, 0, &before);
+	world_params(&world)->ticks_per_ns = UINT64_C(2) << 32;
+	world_cpu(&world)->steal_ns = 1000000;
+	while (!sections()->open.tsc)
+		ck_assert_int_eq(machine_step(machine, &port), MACHINE_STEP);
+	world_cpu(&world)->steal_ns += stolen_ns;
+	run_to_end();
+	check_end(&before, 0);
+}
+
+START_TEST(stolen_time_does_not_count)
+{
+	uint64_t ticks;
+
+	run_stolen(0);
+	ticks = sections()->to.tsc - sections()->from.tsc;
+	ck_assert_uint_eq(sections()->longest, ticks);
+	run_stolen(3);
+	ticks = sections()->to.tsc - sections()->from.tsc;
+	ck_assert_uint_eq(sections()->longest, ticks - 6);
+	ck_assert_uint_eq(sections()->to.steal_ns - sections()->from.steal_ns, 3);
+	ck_assert_uint_eq(sections()->nr_stolen, 0);
+	run_stolen(UINT64_C(1) << 40);
+	ck_assert_uint_eq(sections()->seq, 0);
+	ck_assert_uint_eq(sections()->longest, 0);
+	ck_assert_uint_eq(sections()->nr_stolen, 1);
+	world_set_up(&world, &knows_no_steal);
+	run_stolen(UINT64_C(1) << 40);
+	ck_assert_uint_eq(sections()->seq, 2);
+	ck_assert_uint_eq(sections()->to.steal_ns, 0);
+}
+END_TEST
+
+/* Runs NR instructions, and then the handler. False: the program ended before. */
+static bool interrupted_at(unsigned nr, uint32_t base, struct kvm_regs *before)
+{
+	struct kvm_regs regs;
+	unsigned port;
+
+	begin(true, base, before);
+	for (unsigned i = 0; i < nr; i++)
+		if (machine_step(machine, &port) != MACHINE_STEP)
+			return false;
+	machine_get_regs(machine, &regs);
+	if (regs.rip == end_of_program())
+		return false;
+	machine_interrupt(machine, VECTOR);
+	return true;
+}
+
+START_TEST(an_interrupt_before_each_instruction)
+{
+	struct kvm_regs before;
+	unsigned nr = 0;
+
+	for (; interrupted_at(nr, 0, &before); nr++) {
+		run_to_end();
+		check_end(&before, 0);
+		check_kept(true);
+		ck_assert_uint_lt(nr, STEPS_MAX);
+	}
+	ck_assert_uint_gt(nr, 60);
+}
+END_TEST
+
+/* What is nested in a section of somebody else's is none. */
+START_TEST(nested_sections_are_none)
+{
+	struct kvm_regs before;
+	unsigned nr = 0;
+
+	for (; interrupted_at(nr, 0x100, &before); nr++) {
+		run_to_end();
+		check_end(&before, 0x100);
+		ck_assert_uint_eq(sections()->seq, 0);
+		ck_assert_uint_eq(sections()->nr_no_begin, 0);
+	}
+	ck_assert_uint_gt(nr, 15);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, the_program_is_as_without_detours);
+	tcase_add_test(tc, a_section_is_kept);
+	tcase_add_test(tc, only_longer_sections_are_kept);
+	tcase_add_test(tc, nothing_is_kept_while_it_is_off);
+	tcase_add_test(tc, an_end_without_a_beginning_is_counted);
+	tcase_add_test(tc, an_interrupt_before_each_instruction);
+	tcase_add_test(tc, nested_sections_are_none);
+	tcase_add_test(tc, stolen_time_does_not_count);
+}
+
+int main(void)
+{
+	const char *lack;
+
+	machine = machine_new(&lack);
+	if (!machine) {
+		printf("skipped: %s\n", lack);
+		return EXIT_SKIPPED;
+	}
+	machine_free(machine);
+	return run_suite("sections", add_tests);
+}

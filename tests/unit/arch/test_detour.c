@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The jump that is written over an instruction, byte by byte: whoever decodes the function from its
+ * start finds the instruction behind it where it was. What detours do is run in tests/kvm. */
+#include <check.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "tests/lib/run_suite.h"
+
+#define AT     UINT64_C(0xffffffff81000100)
+#define TARGET UINT64_C(0xffffffff80412340)
+
+static const struct hv_arch *const arch = &hv_arch_x86_64;
+
+static bool note_last(void *ctx, const struct hv_insn *insn)
+{
+	*(struct hv_insn *)ctx = *insn;
+	return true;
+}
+
+START_TEST(what_follows_begins_where_it_did)
+{
+	const size_t lengths[] = {7, 8, 9, 11, 12};
+	size_t len = lengths[_i];
+	uint8_t code[16], patch[HV_DETOUR_PATCH_MAX];
+	struct hv_insn last = {0};
+	struct hv_gva target;
+
+	for (unsigned byte = 0; byte < 256; byte++) {
+		size_t patch_len = arch->encode_detour_jump(len, hv_gva(AT), hv_gva(TARGET), patch);
+
+		ck_assert_uint_ne(patch_len, 0);
+		ck_assert_uint_le(patch_len, len);
+		memset(code, (int)byte, len); /* the bytes that stay may be anything */
+		memcpy(code, patch, patch_len);
+		code[len] = 0xc3;
+		ck_assert_int_eq(arch->classify_site(code, hv_gva(AT), &target), HV_SITE_JUMP);
+		ck_assert_uint_eq(target.v, TARGET);
+		ck_assert_uint_eq(arch->walk_code((struct hv_span){code, len + 1}, hv_gva(AT),
+						  note_last, &last),
+				  len + 1);
+		ck_assert_uint_eq(last.at.v, AT + len);
+		ck_assert_uint_eq(last.len_bytes, 1);
+	}
+}
+END_TEST
+
+START_TEST(what_cannot_be_replaced_is_refused)
+{
+	uint8_t patch[HV_DETOUR_PATCH_MAX];
+
+	for (size_t len = 0; len < 7; len++)
+		ck_assert_uint_eq(arch->encode_detour_jump(len, hv_gva(AT), hv_gva(TARGET), patch),
+				  0);
+	ck_assert_uint_eq(arch->encode_detour_jump(10, hv_gva(AT), hv_gva(TARGET), patch), 0);
+	ck_assert_uint_eq(arch->encode_detour_jump(13, hv_gva(AT), hv_gva(TARGET), patch), 0);
+	ck_assert_uint_eq(
+		arch->encode_detour_jump(7, hv_gva(AT), hv_gva(AT + (UINT64_C(1) << 32)), patch),
+		0);
+}
+END_TEST
+
+START_TEST(a_detour_out_of_reach_is_refused)
+{
+	static const uint8_t insn[] = {0x65, 0xff, 0x05, 0, 0, 0, 0};
+	struct hv_detour d = {
+		.kind = HV_DETOUR_BEGINS,
+		.at = hv_gva(TARGET),
+		.next = hv_gva(AT + 7),
+		.stub = hv_gva(TARGET - 0x1000),
+		.insn = insn,
+		.count = {.len_bytes = 7, .amount = 1},
+		.percpu = 0x1fb88,
+	};
+	uint8_t code[HV_DETOUR_LEN];
+
+	ck_assert(arch->make_detour(&d, code));
+	d.percpu = UINT64_C(0xffffffff83a10004); /* since 6.15 */
+	ck_assert(arch->make_detour(&d, code));
+	d.percpu = UINT64_C(0x80000000);
+	ck_assert(!arch->make_detour(&d, code));
+	d.percpu = 0x1fb88;
+	d.next = hv_gva(AT + (UINT64_C(1) << 32));
+	ck_assert(!arch->make_detour(&d, code));
+	d.next = hv_gva(AT);
+	d.stub = hv_gva(TARGET - (UINT64_C(1) << 33));
+	ck_assert(!arch->make_detour(&d, code));
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_loop_test(tc, what_follows_begins_where_it_did, 0, 5);
+	tcase_add_test(tc, what_cannot_be_replaced_is_refused);
+	tcase_add_test(tc, a_detour_out_of_reach_is_refused);
+}
+
+int main(void)
+{
+	return run_suite("detour", add_tests);
+}

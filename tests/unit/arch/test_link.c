@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How an image of stubs becomes code (arch->link): values, alternatives and returns, in an image of
+ * our own and in the stubs'. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "tests/lib/run_suite.h"
+
+#define AT	 UINT64_C(0xffffffff80401000)
+#define CODE_LEN 32
+#define FILL	 0x5a
+#define HOLE_OFF 3
+#define ALT_OFF	 4
+
+static const struct hv_stub_image *const stubs = &hv_arch_x86_64.stubs;
+
+static const char *link_at(const struct hv_stub_image *image, const struct hv_stub_values *values,
+			   uint64_t at, uint8_t *code)
+{
+	return hv_arch_x86_64.link(image, values, hv_gva(at), code);
+}
+
+/* -- values --------------------------------------------------------------------------------------
+ */
+
+static const struct {
+	enum hv_hole_form form;
+	uint64_t value;
+	int32_t addend;
+	const char *bytes; /* NULL: refused */
+} values_of_forms[] = {
+	{HV_HOLE_S32, 0, 0, "\0\0\0\0"},
+	{HV_HOLE_S32, INT32_MAX, 0, "\xff\xff\xff\x7f"},
+	{HV_HOLE_S32, (uint64_t)INT32_MIN, 0, "\0\0\0\x80"},
+	{HV_HOLE_S32, UINT64_MAX, 0, "\xff\xff\xff\xff"},
+	{HV_HOLE_S32, 0x80000000, 0, NULL},
+	{HV_HOLE_S32, UINT32_MAX, 0, NULL},
+	{HV_HOLE_S32, (uint64_t)INT32_MIN - 1, 0, NULL},
+	{HV_HOLE_S32, UINT64_C(1) << 63, 0, NULL},
+	{HV_HOLE_S32, INT32_MAX, 1, NULL},
+	{HV_HOLE_S32, 0x80000000, -1, "\xff\xff\xff\x7f"},
+	{HV_HOLE_S32, (uint64_t)INT32_MIN, -1, NULL},
+	{HV_HOLE_U32, 0, 0, "\0\0\0\0"},
+	{HV_HOLE_U32, 0x04030201, 0, "\1\2\3\4"},
+	{HV_HOLE_U32, UINT32_MAX, 0, "\xff\xff\xff\xff"},
+	{HV_HOLE_U32, UINT64_C(1) << 32, 0, NULL},
+	{HV_HOLE_U32, UINT64_MAX, 0, NULL},
+	{HV_HOLE_U32, UINT32_MAX, 1, NULL},
+	{HV_HOLE_U32, 0, -1, NULL},
+	{HV_HOLE_U32, UINT64_C(1) << 32, -1, "\xff\xff\xff\xff"},
+	{HV_HOLE_U8, 0, 0, "\0"},
+	{HV_HOLE_U8, 255, 0, "\xff"},
+	{HV_HOLE_U8, 256, 0, NULL},
+	{HV_HOLE_U8, UINT64_MAX, 0, NULL},
+	{HV_HOLE_U8, 255, 1, NULL},
+	{HV_HOLE_U64, 0, 0, "\0\0\0\0\0\0\0\0"},
+	{HV_HOLE_U64, UINT64_C(0x0807060504030201), 0, "\1\2\3\4\5\6\7\x08"},
+	{HV_HOLE_U64, UINT64_MAX, 0, "\xff\xff\xff\xff\xff\xff\xff\xff"},
+	{HV_HOLE_U64, UINT64_MAX, 1, "\0\0\0\0\0\0\0\0"},
+};
+
+static size_t width_of(enum hv_hole_form form)
+{
+	return form == HV_HOLE_U8 ? 1 : form == HV_HOLE_U64 ? 8 : 4;
+}
+
+/* The value is written into its bytes and no others, or it is refused by its name. */
+START_TEST(a_value_fits_its_form)
+{
+	const struct hv_stub_hole hole = {HOLE_OFF, (uint8_t)values_of_forms[_i].form,
+					  HV_HOLE_stacks, values_of_forms[_i].addend};
+	const struct hv_stub_image image = {.len_bytes = CODE_LEN, .holes = &hole, .nr_holes = 1};
+	struct hv_stub_values values = {.hole = {[HV_HOLE_stacks] = values_of_forms[_i].value}};
+	uint8_t code[CODE_LEN], expected[CODE_LEN];
+	const char *bad;
+
+	memset(code, FILL, sizeof(code));
+	memset(expected, FILL, sizeof(expected));
+	bad = link_at(&image, &values, AT, code);
+	if (!values_of_forms[_i].bytes) {
+		ck_assert_pstr_eq(bad, "stacks");
+		return;
+	}
+	ck_assert_pstr_eq(bad, NULL);
+	memcpy(expected + HOLE_OFF, values_of_forms[_i].bytes, width_of(hole.form));
+	ck_assert_mem_eq(code, expected, CODE_LEN);
+}
+END_TEST
+
+/* Addresses in the code itself follow from where it is placed. */
+START_TEST(an_address_in_the_code)
+{
+	static const struct hv_stub_hole hole = {HOLE_OFF, HV_HOLE_S32, HV_HOLE_code, 0x234};
+	const struct hv_stub_image image = {.len_bytes = CODE_LEN, .holes = &hole, .nr_holes = 1};
+	/* What the caller put there does not count. */
+	const struct hv_stub_values values = {.hole = {[HV_HOLE_code] = 7}};
+	uint8_t code[CODE_LEN];
+
+	ck_assert_pstr_eq(link_at(&image, &values, AT, code), NULL);
+	ck_assert_mem_eq(code + HOLE_OFF, "\x34\x12\x40\x80", 4);
+	ck_assert_pstr_eq(link_at(&image, &values, 0x7f0000000000, code), "code");
+}
+END_TEST
+
+/* -- alternatives --------------------------------------------------------------------------------
+ */
+
+static void put_alternative(const struct hv_stub_alternative *alternative, unsigned chosen,
+			    uint8_t *code)
+{
+	const struct hv_stub_image image = {
+		.len_bytes = CODE_LEN, .alternatives = alternative, .nr_alternatives = 1};
+	const struct hv_stub_values values = {.alternatives = chosen};
+
+	memset(code, FILL, CODE_LEN);
+	ck_assert_pstr_eq(link_at(&image, &values, AT, code), NULL);
+}
+
+/* The nops of the processor's manual, of 1 to 9 bytes. */
+static const char *const nops[] = {
+	"\x90",
+	"\x66\x90",
+	"\x0f\x1f\x00",
+	"\x0f\x1f\x40\x00",
+	"\x0f\x1f\x44\x00\x00",
+	"\x66\x0f\x1f\x44\x00\x00",
+	"\x0f\x1f\x80\x00\x00\x00\x00",
+	"\x0f\x1f\x84\x00\x00\x00\x00\x00",
+	"\x66\x0f\x1f\x84\x00\x00\x00\x00\x00",
+};
+
+START_TEST(an_alternative_that_is_a_nop)
+{
+	unsigned len_bytes = (unsigned)_i + 1;
+	const struct hv_stub_alternative a = {HV_ALT_NO_MIGRATE, ALT_OFF, len_bytes, 0};
+	uint8_t code[CODE_LEN], expected[CODE_LEN];
+
+	memset(expected, FILL, sizeof(expected));
+	put_alternative(&a, ~(1u << HV_ALT_NO_MIGRATE), code);
+	ck_assert_mem_eq(code, expected, CODE_LEN);
+	put_alternative(&a, 1u << HV_ALT_NO_MIGRATE, code);
+	memcpy(expected + ALT_OFF, nops[_i], len_bytes);
+	ck_assert_mem_eq(code, expected, CODE_LEN);
+}
+END_TEST
+
+/* A jump forward or back, and a nop behind it up to the next instruction. */
+START_TEST(an_alternative_that_is_a_jump)
+{
+	static const struct {
+		uint32_t target_off;
+		const char *jump;
+	} jumps[] = {{ALT_OFF + 0x105, "\xe9\x00\x01\0\0"}, {1, "\xe9\xf8\xff\xff\xff"}};
+
+	for (unsigned i = 0; i < HV_ARRAY_LEN(jumps); i++)
+		for (uint32_t len_bytes = 5; len_bytes <= 9; len_bytes++) {
+			const struct hv_stub_alternative a = {HV_ALT_LAZY, ALT_OFF, len_bytes,
+							      jumps[i].target_off};
+			uint8_t code[CODE_LEN], expected[CODE_LEN];
+
+			memset(expected, FILL, sizeof(expected));
+			put_alternative(&a, 0, code);
+			ck_assert_mem_eq(code, expected, CODE_LEN);
+			put_alternative(&a, 1u << HV_ALT_LAZY, code);
+			memcpy(expected + ALT_OFF, jumps[i].jump, 5);
+			if (len_bytes > 5)
+				memcpy(expected + ALT_OFF + 5, nops[len_bytes - 6], len_bytes - 5);
+			ck_assert_mem_eq(code, expected, CODE_LEN);
+		}
+}
+END_TEST
+
+/* -- returns -------------------------------------------------------------------------------------
+ */
+
+static const struct {
+	uint64_t thunk;
+	const char *slot; /* NULL: out of reach */
+} thunks[] = {
+	{0, "\xc3\xcc\xcc\xcc\xcc"},
+	{AT + ALT_OFF + 0x1000, "\xe9\xfb\x0f\0\0"},
+	{AT + ALT_OFF + 5 + INT32_MAX, "\xe9\xff\xff\xff\x7f"},
+	{AT + ALT_OFF + 5 + UINT64_C(0x80000000), NULL},
+	{AT + ALT_OFF + 5 - UINT64_C(0x80000000), "\xe9\0\0\0\x80"},
+	{AT + ALT_OFF + 4 - UINT64_C(0x80000000), NULL},
+	{0xfffffe0000000000, NULL},
+};
+
+START_TEST(a_return)
+{
+	static const uint32_t off = ALT_OFF;
+	const struct hv_stub_image image = {
+		.len_bytes = CODE_LEN, .return_offs = &off, .nr_returns = 1};
+	const struct hv_stub_values values = {.return_thunk = {thunks[_i].thunk}};
+	uint8_t code[CODE_LEN], expected[CODE_LEN];
+	const char *bad;
+
+	memset(code, FILL, sizeof(code));
+	memset(expected, FILL, sizeof(expected));
+	bad = link_at(&image, &values, AT, code);
+	if (!thunks[_i].slot) {
+		ck_assert_pstr_eq(bad, "return_thunk");
+		return;
+	}
+	ck_assert_pstr_eq(bad, NULL);
+	memcpy(expected + ALT_OFF, thunks[_i].slot, 5);
+	ck_assert_mem_eq(code, expected, CODE_LEN);
+}
+END_TEST
+
+/* -- the stubs' image ----------------------------------------------------------------------------
+ */
+
+static const char *const hole_names[] = {
+#define NAME(name) [HV_HOLE_##name] = #name,
+	HV_HOLES(NAME)
+#undef NAME
+};
+
+static uint8_t *copy_of_stubs(void)
+{
+	uint8_t *code = malloc(stubs->len_bytes);
+
+	ck_assert_ptr_nonnull(code);
+	memcpy(code, stubs->code, stubs->len_bytes);
+	return code;
+}
+
+/* Each value is somewhere in the code, and refused by its own name where it does not fit. */
+START_TEST(every_value_of_the_stubs)
+{
+	struct hv_stub_values values = {0};
+	uint8_t *code = copy_of_stubs();
+	bool used = false, fits = true;
+
+	values.hole[_i] = UINT64_C(1) << 40;
+	for (size_t i = 0; i < stubs->nr_holes; i++)
+		if (stubs->holes[i].hole == _i) {
+			used = true;
+			fits = fits && stubs->holes[i].form == HV_HOLE_U64;
+		}
+	ck_assert_msg(used, "%s is not used", hole_names[_i]);
+	ck_assert_pstr_eq(link_at(stubs, &values, AT, code), fits ? NULL : hole_names[_i]);
+	free(code);
+}
+END_TEST
+
+static void mark(uint8_t *marks, size_t off, size_t len_bytes)
+{
+	ck_assert_uint_le(off + len_bytes, stubs->len_bytes);
+	for (size_t i = off; i < off + len_bytes; i++) {
+		ck_assert_msg(!marks[i], "two things at %#zx", i);
+		marks[i] = 1;
+	}
+}
+
+/* Holes and returns share no bytes, and all of them and the alternatives are in the code. */
+START_TEST(places_in_the_stubs)
+{
+	uint8_t *marks = calloc(1, stubs->len_bytes);
+
+	ck_assert_ptr_nonnull(marks);
+	for (size_t i = 0; i < stubs->nr_holes; i++) {
+		ck_assert_uint_lt(stubs->holes[i].hole, HV_NR_HOLES);
+		mark(marks, stubs->holes[i].off, width_of(stubs->holes[i].form));
+	}
+	for (size_t i = 0; i < stubs->nr_returns; i++) {
+		ck_assert_mem_eq(stubs->code + stubs->return_offs[i], "\xc3\xcc\xcc\xcc\xcc", 5);
+		mark(marks, stubs->return_offs[i], 5);
+	}
+	ck_assert_uint_gt(stubs->nr_alternatives, 0);
+	for (size_t i = 0; i < stubs->nr_alternatives; i++) {
+		const struct hv_stub_alternative *a = &stubs->alternatives[i];
+
+		ck_assert(a->alternative >= HV_ALT_NO_MIGRATE && a->alternative <= HV_ALT_NO_STEAL);
+		ck_assert_uint_le(a->off + a->len_bytes, stubs->len_bytes);
+		ck_assert_uint_lt(a->target_off, stubs->len_bytes);
+		ck_assert_uint_eq(a->target_off == 0, a->alternative == HV_ALT_NO_MIGRATE ||
+							      a->alternative == HV_ALT_NO_STEAL);
+	}
+	free(marks);
+}
+END_TEST
+
+/* Where the kernel has a thunk, no stub leaves by a bare return. */
+START_TEST(every_return_of_the_stubs)
+{
+	const struct hv_stub_values values = {.return_thunk = {AT + 0x100000}};
+	uint8_t *code = copy_of_stubs();
+
+	ck_assert_pstr_eq(link_at(stubs, &values, AT, code), NULL);
+	for (size_t i = 0; i + 5 <= stubs->len_bytes; i++)
+		ck_assert_mem_ne(code + i, "\xc3\xcc\xcc\xcc\xcc", 5);
+	free(code);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_loop_test(tc, a_value_fits_its_form, 0, HV_ARRAY_LEN(values_of_forms));
+	tcase_add_test(tc, an_address_in_the_code);
+	tcase_add_loop_test(tc, an_alternative_that_is_a_nop, 0, HV_ARRAY_LEN(nops));
+	tcase_add_test(tc, an_alternative_that_is_a_jump);
+	tcase_add_loop_test(tc, a_return, 0, HV_ARRAY_LEN(thunks));
+	tcase_add_loop_test(tc, every_value_of_the_stubs, 0, HV_HOLE_code);
+	tcase_add_test(tc, places_in_the_stubs);
+	tcase_add_test(tc, every_return_of_the_stubs);
+}
+
+int main(void)
+{
+	return run_suite("link", add_tests);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tests/unit/cli/fake_raw.h"
+
+#include <string.h>
+
+#include "tree/format/event_format.h"
+#include "tree/format/raw_page.h"
+#include "tree/format/tracer_types.h"
+
+#define FORMATS "events/ftrace"
+
+static const struct {
+	const char *path, *text;
+} files[] = {
+	{"events/header_page", "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+			       "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+			       "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
+			       "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n"},
+	{"events/header_event", "# compressed entry header\n"
+				"\ttype_len    :    5 bits\n"
+				"\ttime_delta  :   27 bits\n"
+				"\tarray       :   32 bits\n"
+				"\n"
+				"\tpadding     : type == 29\n"
+				"\ttime_extend : type == 30\n"
+				"\ttime_stamp : type == 31\n"
+				"\tdata max type_len  == 28\n"},
+	{"printk_formats", ""},
+	{"saved_cmdlines", "61 cat\n62 a \"b\\\n"},
+	{"trace_clock", "[local] x86-tsc\n"},
+};
+
+static void add_names(struct hv_text *ret)
+{
+	const struct hv_catalogue *c = hv_tracer_types();
+
+	for (size_t i = 0; i < c->nr; i++)
+		hv_text_printf(ret, "%s/\n", c->types[i].name);
+}
+
+static bool add_format(const char *path, struct hv_text *ret)
+{
+	const struct hv_catalogue *c = hv_tracer_types();
+
+	for (size_t i = 0; i < c->nr; i++) {
+		HV_AUTO_FREE char *own = hv_format(FORMATS "/%s/format", c->types[i].name);
+
+		if (strcmp(own, path) != 0)
+			continue;
+		hv_event_format_add(ret, c, &c->types[i]);
+		return true;
+	}
+	return false;
+}
+
+bool fake_raw_text(const char *path, struct hv_text *ret)
+{
+	/* Instances have the same. */
+	const char *own = strstr(path, "trace_clock"), *page = strstr(path, "events/header_page");
+	const char *name = own ? own : page ? page : path;
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(files); i++) {
+		if (strcmp(files[i].path, name) != 0)
+			continue;
+		hv_text_add(ret, files[i].text);
+		return true;
+	}
+	if (strcmp(path, FORMATS) == 0) {
+		add_names(ret);
+		return true;
+	}
+	return add_format(path, ret);
+}
+
+static struct hv_event event_at(unsigned cpu, unsigned i, unsigned calls)
+{
+	struct hv_event e = {
+		.kind = HV_EVENT_FUNCTION,
+		.cpu = cpu,
+		.time_ns = 1000000000ull + i * 1000ull + cpu * 500ull,
+		.pid = 61 + i / 2 % 2,
+		.flags = HV_TRACE_IRQS_OFF,
+	};
+
+	e.ip = hv_gva(0xffffffff81000000 + (i % 2) * 0x100 + 8);
+	e.parent_ip = hv_gva(0xffffffff81000204);
+	if (calls) {
+		e.kind = i % 2 ? HV_EVENT_GRAPH_EXIT : HV_EVENT_GRAPH_ENTRY;
+		e.ip = hv_gva(0xffffffff81000000);
+		e.call_ns = e.time_ns - 1000;
+	}
+	return e;
+}
+
+unsigned fake_raw_page(unsigned cpu, unsigned from, unsigned to, unsigned calls, uint8_t *page)
+{
+	struct hv_raw_page made;
+	unsigned nr = 0;
+
+	memset(page, 0, FAKE_PAGE_BYTES);
+	hv_raw_page_init(&made, &hv_raw_layout_known, page, HV_RAW_DATA_LEN);
+	for (; from + nr < to; nr++) {
+		struct hv_event e = event_at(cpu, from + nr, calls);
+
+		if (!hv_raw_page_add(&made, &e))
+			break;
+	}
+	hv_raw_page_finish(&made);
+	return nr;
+}

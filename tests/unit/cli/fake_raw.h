@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the fake tree (fake_tree.c) has for `record -o FILE`: the files that describe events, and
+ * pages of events. Pages and formats are made by the code of tree/format. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/text.h"
+
+/* The pages of two vCPUs. On each the tasks 61 and 62 call two functions in turn. */
+#define FAKE_RAW_CPUS 2
+
+/* Adds the contents of a file of the top, or the names in a directory. False: PATH is neither. */
+bool fake_raw_text(const char *path, struct hv_text *ret);
+
+/* Writes a page with the next events of CPU, beginning with the event number FROM of those before
+ * TO. CALLS: they are those of function_graph, a call and its return in turn. Returns how many
+ * events it has; 0: there are none. */
+#define FAKE_PAGE_BYTES 4096
+unsigned fake_raw_page(unsigned cpu, unsigned from, unsigned to, unsigned calls, uint8_t *page);

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A tracepoint of a guest that consists of data, with a static key that has places of both lengths
+ * in code, one of them in init code. */
+#pragma once
+
+#include "kernel/events/tracepoint_state.h"
+#include "tests/unit/kernel/fake_kernel.h"
+
+#define FTP_CODE     (FK_BASE + 0x40000)
+#define FTP_PLACE(n) (FTP_CODE + 0x100ull * (n))
+#define FTP_TARGET   0x40 /* from a place */
+#define FTP_SHORT    2	  /* this place has two bytes, the others five */
+#define FTP_INIT     3	  /* this one is freed */
+#define FTP_NR	     4u
+#define FTP_ITERATOR (FK_BASE + 0x50000)
+#define FTP_PROBE    (FK_BASE + 0x51000)
+#define FTP_STUB     (FK_BASE + 0x52000)
+#define FTP_OTHER    (FK_BASE + 0x53000) /* a probe of the guest's */
+
+struct ftp {
+	struct fk *f;
+	struct hv_event_type type;
+	uint64_t locks[5], static_call, table;
+	uint64_t array; /* of the guest's */
+};
+
+static const uint8_t ftp_nop[5] = {0x66, 0x66, 0x66, 0x66, 0x90};
+static const uint8_t ftp_short_nop[2] = {0x66, 0x90};
+
+/* To be called before fk_done(). */
+static inline void ftp_declare(struct ftp *tp, struct fk *f)
+{
+	static const char *const locks[] = {"tracepoints_mutex", "tracepoint_module_list_mutex",
+					    "jump_label_mutex", "static_call_mutex", "text_mutex"};
+
+	*tp = (struct ftp){.f = f};
+	FK_STRUCT("static_key", 16, {"enabled", 0, 4}, {"entries", 8, 8});
+	FK_STRUCT("jump_entry", 16, {"code", 0, 4}, {"target", 4, 4}, {"key", 8, 8});
+	FK_STRUCT("tp_probes", 16, {"rcu", 0, 16}, {"probes", 16, 0});
+	FK_STRUCT("tracepoint_func", 24, {"func", 0, 8}, {"data", 8, 8}, {"prio", 16, 4});
+	FK_STRUCT("tracepoint", 80, {"static_call_key", 24, 8});
+	FK_STRUCT("static_call_key", 16, {"func", 0, 8});
+	FK_STRUCT("trace_event_file", 96, {"flags", 72, 8});
+	FK_STRUCT("mutex", 32, {"owner", 0, 8});
+	enumerator("EVENT_FILE_FL_SOFT_DISABLED", 64);
+	tp->table = fk_alloc(f, 4096);
+	fk_symbol(f, "__start___jump_table", tp->table);
+	fk_symbol(f, "__stop___jump_table", tp->table + FTP_NR * 16);
+	for (unsigned i = 0; i < HV_ARRAY_LEN(locks); i++) {
+		tp->locks[i] = fk_alloc(f, 8);
+		fk_symbol(f, locks[i], tp->locks[i]);
+	}
+	fk_symbol(f, "tp_stub_func", FTP_STUB);
+}
+
+static inline void ftp_put_places(struct ftp *tp, uint64_t key)
+{
+	for (unsigned i = 0; i < FTP_NR; i++) {
+		uint64_t at = tp->table + i * 16;
+		uint8_t *code = fk_host(tp->f, FTP_PLACE(i));
+
+		fk_u32(tp->f, at, (uint32_t)(FTP_PLACE(i) - at));
+		fk_u32(tp->f, at + 4, (uint32_t)(FTP_PLACE(i) + FTP_TARGET - at - 4));
+		fk_u64(tp->f, at + 8, key - (at + 8) + (i == FTP_INIT ? 2 : 0));
+		memset(code, 0xf4, 8);
+		if (i == FTP_SHORT)
+			memcpy(code, ftp_short_nop, sizeof(ftp_short_nop));
+		else if (i != FTP_INIT)
+			memcpy(code, ftp_nop, sizeof(ftp_nop));
+	}
+}
+
+/* To be called after fk_done(). */
+static inline void ftp_make(struct ftp *tp)
+{
+	struct hv_tracepoint *p = &tp->type.tracepoint;
+	uint64_t at = fk_alloc(tp->f, 4096), key = at + 0x100;
+
+	tp->static_call = at + 0x200;
+	tp->array = at + 0x300;
+	*p = (struct hv_tracepoint){.at = hv_gva(at),
+				    .key = hv_gva(key),
+				    .funcs = hv_gva(at + 64),
+				    .iterator = hv_gva(FTP_ITERATOR)};
+	tp->type.reg_kind = HV_EVENT_REG_TRACEPOINT;
+	tp->type.probe = hv_gva(FTP_PROBE);
+	tp->type.id = 314;
+	fk_u64(tp->f, at + 24, tp->static_call);
+	fk_u64(tp->f, tp->static_call, FTP_ITERATOR);
+	fk_u64(tp->f, key + 8, tp->table);
+	ftp_put_places(tp, key);
+}
+
+/* Makes probe INDEX of the array at AT. */
+static inline void ftp_put_probe(struct ftp *tp, uint64_t at, unsigned index, uint64_t func,
+				 uint64_t data)
+{
+	fk_u64(tp->f, at + index * 24, func);
+	fk_u64(tp->f, at + index * 24 + 8, data);
+	fk_u64(tp->f, at + (index + 1) * 24, 0);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which instructions of a kernel's text count preemption, and which of them are covered: on a
+ * kernel of a few functions that are written here, byte by byte. */
+#include <check.h>
+
+#include <errno.h>
+
+#include "kernel/preempt_sites.h"
+#include "tests/lib/run_suite.h"
+#include "tests/unit/kernel/fake_kernel.h"
+
+#define COUNT	    0x1fb88ull /* of __preempt_count, from the per-CPU base */
+#define LOCK	    (FK_BASE + 0x1000)
+#define FUNCTION    (FK_BASE + 0x2000)
+#define NEXT	    (FK_BASE + 0x3000)
+#define ENTRY	    (FK_BASE + 0x4000)
+#define ENTRY_END   (FK_BASE + 0x5000)
+#define MODULE_TEXT FK_MODULES
+
+static struct fk f;
+static struct hv_preempt_sites sites;
+
+/* Writes CODE at AT, and behind it the displacement that leads from the next instruction to the
+ * counter when IMM bytes follow. Returns the address behind that. */
+static uint64_t put_count(uint64_t at, const char *code, size_t len, const char *imm,
+			  size_t imm_len)
+{
+	int32_t disp = (int32_t)(COUNT - (at + len + 4 + imm_len));
+
+	memcpy(fk_host(&f, at), code, len);
+	memcpy(fk_host(&f, at + len), &disp, 4);
+	memcpy(fk_host(&f, at + len + 4), imm, imm_len);
+	return at + len + 4 + imm_len;
+}
+
+static uint64_t put_inc(uint64_t at)
+{
+	return put_count(at, "\x65\xff\x05", 3, "", 0);
+}
+
+static uint64_t put_dec(uint64_t at)
+{
+	return put_count(at, "\x65\xff\x0d", 3, "", 0);
+}
+
+static uint64_t put(uint64_t at, const char *code, size_t len)
+{
+	memcpy(fk_host(&f, at), code, len);
+	return at + len;
+}
+#define PUT(at, code) put(at, code, sizeof(code) - 1)
+
+static void set_up(void)
+{
+	fk_init(&f);
+	f.k.layout.preempt_count_percpu = COUNT;
+	memset(fk_host(&f, FK_BASE), 0xc3, FK_DATA - FK_BASE); /* ret */
+	fk_symbol(&f, "_stext", FK_BASE);
+	fk_symbol(&f, "_raw_spin_lock", LOCK);
+	fk_symbol(&f, "function", FUNCTION);
+	fk_symbol(&f, "next", NEXT);
+	fk_symbol(&f, "__entry_text_start", ENTRY);
+	fk_symbol(&f, "__entry_text_end", ENTRY_END);
+	fk_symbol(&f, "_etext", FK_DATA);
+	fk_done(&f);
+	put_inc(LOCK);
+}
+
+static void tear_down(void)
+{
+	hv_preempt_sites_deinit(&sites);
+	fk_deinit(&f);
+}
+
+static void read_sites(void)
+{
+	struct hv_err *err = hv_preempt_sites_read(&f.k, &sites);
+
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+}
+
+static const struct hv_preempt_site *site_at(uint64_t at)
+{
+	for (size_t i = 0; i < sites.nr; i++)
+		if (sites.list[i].at.v == at)
+			return &sites.list[i];
+	return NULL;
+}
+
+static void check_cover(uint64_t at, enum hv_preempt_cover cover)
+{
+	const struct hv_preempt_site *site = site_at(at);
+
+	ck_assert_ptr_nonnull(site);
+	ck_assert_uint_eq(site->cover, cover);
+}
+
+static void check_count(uint64_t at, size_t len, uint32_t amount, bool subtracts)
+{
+	const struct hv_preempt_site *site = site_at(at);
+
+	ck_assert_ptr_nonnull(site);
+	ck_assert_uint_eq(site->count.len_bytes, len);
+	ck_assert_uint_eq(site->count.amount, amount);
+	ck_assert_uint_eq(site->count.subtracts, subtracts);
+	ck_assert_mem_eq(site->insn, fk_host(&f, at), len);
+	ck_assert_uint_eq(site->cover, HV_PREEMPT_COVERED);
+}
+
+START_TEST(every_form_is_found)
+{
+	uint64_t inc = FUNCTION, dec = put_inc(inc), add = put_dec(dec);
+	uint64_t sub = put_count(add, "\x65\x81\x05", 3, "\x00\x02\x00\x00", 4);
+	uint64_t minus = put_count(sub, "\x65\x83\x2d", 3, "\x02", 1);
+	uint64_t absolute = put_count(minus, "\x65\x81\x05", 3, "\x00\xff\xff\xff", 4);
+	uint64_t end = PUT(absolute, "\x65\xff\x04\x25\x88\xfb\x01\x00");
+
+	read_sites();
+	ck_assert_uint_eq(sites.nr, 7);
+	ck_assert_uint_eq(sites.nr_of[HV_PREEMPT_COVERED], 7);
+	check_count(inc, 7, 1, false);
+	check_count(dec, 7, 1, true);
+	check_count(add, 11, 0x200, false);
+	check_count(sub, 8, 2, true);
+	check_count(minus, 11, 0x100, true);
+	check_count(absolute, 8, 1, false);
+	ck_assert_uint_eq(end, absolute + 8);
+}
+END_TEST
+
+START_TEST(other_counters_and_operations_are_not)
+{
+	uint64_t at = FUNCTION;
+
+	at = put_count(at, "\x65\xff\x05", 3, "\x90", 1);	      /* incl of COUNT - 1 */
+	at = put_count(at, "\x64\xff\x05", 3, "", 0);		      /* %fs */
+	at = put_count(at, "\x65\xff\x35", 3, "", 0);		      /* push */
+	at = put_count(at, "\x65\x81\x25", 3, "\xff\xff\xff\x7f", 4); /* and */
+	put_count(at, "\x65\x83\x05", 3, "\x00", 1);		      /* add $0 */
+	read_sites();
+	ck_assert_uint_eq(sites.nr, 1);
+}
+END_TEST
+
+START_TEST(bytes_inside_another_instruction_are_not_covered)
+{
+	uint64_t at = PUT(FUNCTION, "\x48\xb8"); /* movabs: seven of its eight bytes */
+
+	PUT(put_inc(at), "\x00");
+	read_sites();
+	check_cover(at, HV_PREEMPT_NO_INSN);
+	/* Another prefix before it: that instruction is longer. */
+	tear_down();
+	set_up();
+	PUT(FUNCTION, "\x3e");
+	put_inc(FUNCTION + 1);
+	read_sites();
+	check_cover(FUNCTION + 1, HV_PREEMPT_NO_INSN);
+}
+END_TEST
+
+START_TEST(a_jump_into_it_is_seen)
+{
+	put_inc(PUT(FUNCTION, "\xeb\x03")); /* jmp to its fourth byte */
+	put_inc(PUT(NEXT, "\xeb\x00"));	    /* to its first one */
+	read_sites();
+	check_cover(FUNCTION + 2, HV_PREEMPT_JUMPED_INTO);
+	check_cover(NEXT + 2, HV_PREEMPT_COVERED);
+}
+END_TEST
+
+START_TEST(flags_that_are_used_are_seen)
+{
+	static const struct {
+		const char *code;
+		size_t len;
+		enum hv_preempt_cover cover;
+	} cases[] = {
+#define CASE(code, cover) {code, sizeof(code) - 1, cover}
+		CASE("\x74\x00", HV_PREEMPT_FLAGS_USED),		      /* je */
+		CASE("\x0f\x92\xc0", HV_PREEMPT_FLAGS_USED),		      /* setb */
+		CASE("\x48\x0f\x44\xc1", HV_PREEMPT_FLAGS_USED),	      /* cmove */
+		CASE("\x48\x11\xc8", HV_PREEMPT_FLAGS_USED),		      /* adc */
+		CASE("\x48\x89\xc8\x74\x00", HV_PREEMPT_FLAGS_USED),	      /* mov, je */
+		CASE("\x48\x85\xc0\x74\x00", HV_PREEMPT_COVERED),	      /* test, je */
+		CASE("\xff\xc0\x72\x00", HV_PREEMPT_FLAGS_USED),	      /* inc keeps CF: jb */
+		CASE("\xf0\x48\x0f\xba\x28\x03\x72\x00", HV_PREEMPT_COVERED), /* lock bts, jb */
+		CASE("\x9c\x58\xfa", HV_PREEMPT_COVERED),		      /* pushf, pop, cli */
+		CASE("\xe8\x00\x00\x00\x00\x74\x00", HV_PREEMPT_COVERED),     /* call, je */
+#undef CASE
+	};
+
+	put(put_inc(FUNCTION), cases[_i].code, cases[_i].len);
+	put(put_dec(NEXT), cases[_i].code, cases[_i].len);
+	read_sites();
+	check_cover(FUNCTION, cases[_i].cover);
+	check_cover(NEXT, HV_PREEMPT_COVERED); /* its flags are the instruction's own */
+}
+END_TEST
+
+START_TEST(places_that_are_left_alone)
+{
+	uint64_t nmi = PUT(FUNCTION, "\x90"), page = NEXT + 0x1000 - 4;
+
+	put_count(nmi, "\x65\x81\x05", 3, "\x00\x00\x11\x00", 4);
+	memset(fk_host(&f, NEXT), 0x90, 0x1000);
+	put_inc(page);
+	put_inc(ENTRY + 0x100);
+	read_sites();
+	check_cover(nmi, HV_PREEMPT_OF_NMIS);
+	check_cover(page, HV_PREEMPT_IN_TWO_PAGES);
+	check_cover(ENTRY + 0x100, HV_PREEMPT_IN_ENTRY);
+	ck_assert_uint_eq(sites.nr_of[HV_PREEMPT_COVERED], 1);
+}
+END_TEST
+
+START_TEST(what_follows_an_unknown_instruction_is_not_understood)
+{
+	uint64_t at = put_inc(FUNCTION);
+
+	put_dec(PUT(at, "\x0f\xff\xff\xff"));
+	read_sites();
+	check_cover(FUNCTION, HV_PREEMPT_COVERED);
+	check_cover(at + 4, HV_PREEMPT_NOT_UNDERSTOOD);
+}
+END_TEST
+
+START_TEST(a_kernel_that_does_not_count_is_refused)
+{
+	struct hv_err *err;
+
+	memset(fk_host(&f, LOCK), 0xc3, 16);
+	put_inc(FUNCTION);
+	err = hv_preempt_sites_read(&f.k, &sites);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, EOPNOTSUPP);
+	ck_assert_ptr_nonnull(strstr(err->message, "CONFIG_PREEMPT_COUNT"));
+	hv_err_free(err);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, every_form_is_found);
+	tcase_add_test(tc, other_counters_and_operations_are_not);
+	tcase_add_test(tc, bytes_inside_another_instruction_are_not_covered);
+	tcase_add_test(tc, a_jump_into_it_is_seen);
+	tcase_add_loop_test(tc, flags_that_are_used_are_seen, 0, 10);
+	tcase_add_test(tc, places_that_are_left_alone);
+	tcase_add_test(tc, what_follows_an_unknown_instruction_is_not_understood);
+	tcase_add_test(tc, a_kernel_that_does_not_count_is_refused);
+}
+
+int main(void)
+{
+	return run_suite("preempt_sites", add_tests);
+}

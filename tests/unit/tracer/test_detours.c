@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Instructions of a guest that are replaced by jumps to detours: what is written where, what is put
+ * back, and what recover believes. */
+#include <check.h>
+
+#include "tests/lib/run_suite.h"
+#include "tests/unit/tracer/fake_returns.h"
+#include "tracer/detours.h"
+
+#define COUNT	  0x1fb88ull
+#define INC	  (FK_BASE + 0x40000)
+#define ADD	  (FK_BASE + 0x40100) /* 11 bytes */
+#define IDLE	  (FK_BASE + 0x40200) /* a call */
+#define ENTER	  (FK_BASE + 0x40300)
+#define NR	  3u
+#define REGION	  0x1000000ull
+#define DETOUR(n) (FR_RANGE + 0x10000 + (n)*HV_DETOUR_LEN)
+
+static struct fr r;
+static struct hv_detours *detours;
+static struct hv_detour_want wants[NR];
+static uint8_t before[NR][16];
+
+static struct hv_detour_want count_at(uint64_t at, const char *code, size_t len)
+{
+	struct hv_detour_want want = {.kind = HV_DETOUR_BEGINS, .at = hv_gva(at), .len_bytes = len};
+	int32_t disp = (int32_t)(COUNT - (at + len));
+
+	memcpy(want.insn, code, len);
+	memcpy(want.insn + 3, &disp, sizeof(disp));
+	memcpy(fk_host(&r.t.f, at), want.insn, len);
+	ck_assert(hv_arch_x86_64.classify_count((struct hv_span){want.insn, len}, hv_gva(at), COUNT,
+						&want.count));
+	return want;
+}
+
+static void symbols(void)
+{
+	fk_symbol(&r.t.f, "tick_nohz_idle_enter", ENTER);
+	hv_symbols_index(&r.t.f.k.core.symbols);
+}
+
+static void set_up(void)
+{
+	fr_init(&r);
+	r.tracee.region.gpa = hv_gpa(REGION);
+	r.t.f.k.layout.preempt_count_percpu = COUNT;
+	xm_map(&r.t.f.machine, r.t.f.k.core.as.root, 4, 2, hv_gva(FK_BASE), hv_gpa(FK_GPA), 1,
+	       XM_W | XM_X);
+	symbols();
+	memset(fk_host(&r.t.f, INC), 0xc3, 0x400);
+	wants[0] = count_at(INC, "\x65\xff\x05\0\0\0\0", 7);
+	wants[1] = count_at(ADD, "\x65\x81\x05\0\0\0\0\x00\x00\x01\x00", 11);
+	wants[2] = (struct hv_detour_want){
+		.kind = HV_DETOUR_CALL_ENDS, .at = hv_gva(IDLE), .len_bytes = 5, .calls = {ENTER}};
+	ck_assert(hv_arch_x86_64.encode_call(hv_gva(IDLE), hv_gva(ENTER), wants[2].insn));
+	memcpy(fk_host(&r.t.f, IDLE), wants[2].insn, 5);
+	for (unsigned i = 0; i < NR; i++)
+		memcpy(before[i], fk_host(&r.t.f, wants[i].at.v), sizeof(before[i]));
+	detours = hv_detours_new(&r.tracee);
+}
+
+static void tear_down(void)
+{
+	hv_detours_free(detours);
+	fr_deinit(&r);
+}
+
+static void must(struct hv_err *err)
+{
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+}
+
+static void patch(size_t refused)
+{
+	size_t nr_refused;
+
+	must(hv_detours_patch(detours, wants, NR, &nr_refused));
+	ck_assert_uint_eq(nr_refused, refused);
+}
+
+static void check_leads(unsigned i, enum hv_site_kind kind, uint64_t detour)
+{
+	struct hv_gva target = {0};
+
+	ck_assert_int_eq(
+		hv_arch_x86_64.classify_site(fk_host(&r.t.f, wants[i].at.v), wants[i].at, &target),
+		kind);
+	ck_assert_uint_eq(target.v, detour);
+}
+
+static void check_back(unsigned i)
+{
+	ck_assert_mem_eq(fk_host(&r.t.f, wants[i].at.v), before[i], sizeof(before[i]));
+}
+
+static void put_back(size_t nr)
+{
+	size_t nr_back;
+
+	must(hv_detours_put_back(&r.tracee, &nr_back));
+	ck_assert_uint_eq(nr_back, nr);
+}
+
+START_TEST(instructions_lead_to_their_detours_and_come_back)
+{
+	const uint8_t *code = r.t.f.machine.ram + REGION + HV_REGION_DETOURS_OFF;
+	struct hv_gva at;
+
+	for (unsigned turn = 0; turn < 2; turn++) { /* the second time to the same ones */
+		patch(0);
+		check_leads(0, HV_SITE_JUMP, DETOUR(0));
+		check_leads(1, HV_SITE_JUMP, DETOUR(1));
+		check_leads(2, HV_SITE_CALL, DETOUR(2));
+		ck_assert_mem_eq(fk_host(&r.t.f, ADD) + 8, before[1] + 8, 8);
+		ck_assert_uint_eq(code[0], 0x65);
+		for (unsigned i = 0; i < NR; i++) {
+			ck_assert(hv_detours_find(detours, (uint32_t)DETOUR(i) + 50, &at));
+			ck_assert_uint_eq(at.v, wants[i].at.v);
+		}
+		ck_assert(!hv_detours_find(detours, (uint32_t)DETOUR(NR), &at));
+		ck_assert(!hv_detours_find(detours, (uint32_t)DETOUR(0) - 1, &at));
+		put_back(NR);
+		for (unsigned i = 0; i < NR; i++)
+			check_back(i);
+	}
+	put_back(0);
+}
+END_TEST
+
+/* Bytes that the guest has changed since they were found. */
+START_TEST(what_the_guest_changed_is_refused)
+{
+	*fk_host(&r.t.f, INC) = 0xcc;
+	patch(1);
+	ck_assert_uint_eq(*fk_host(&r.t.f, INC), 0xcc);
+	ck_assert_mem_eq(fk_host(&r.t.f, INC) + 1, before[0] + 1, 15);
+	put_back(NR - 1);
+}
+END_TEST
+
+START_TEST(a_breakpoint_of_the_guest_keeps_its_detour)
+{
+	struct hv_err *err;
+	size_t nr;
+
+	patch(0);
+	*fk_host(&r.t.f, INC) = 0xcc; /* its kprobe keeps a copy of our jump */
+	err = hv_detours_put_back(&r.tracee, &nr);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, EBUSY);
+	ck_assert_uint_eq(nr, NR - 1);
+	hv_err_free(err);
+	check_back(1);
+	check_back(2);
+	*fk_host(&r.t.f, INC) = 0xe9; /* the kprobe is gone */
+	put_back(1);
+	check_back(0);
+}
+END_TEST
+
+START_TEST(an_error_leaves_the_text_as_it_was)
+{
+	size_t refused;
+	struct hv_err *err;
+
+	r.fail_after = 1; /* the first write that is not of eight bytes */
+	err = hv_detours_patch(detours, wants, NR, &refused);
+	ck_assert_ptr_nonnull(err);
+	hv_err_free(err);
+	for (unsigned i = 0; i < NR; i++)
+		check_back(i);
+	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_DETOUR), 0);
+	patch(0);
+	put_back(NR);
+}
+END_TEST
+
+static bool is_ours(struct hv_journal_entry *e)
+{
+	bool ours;
+
+	must(hv_detours_are_ours(&r.tracee, e, &ours));
+	return ours;
+}
+
+/* The entry that the journal has for WANTS[I]. */
+static struct hv_journal_entry entry_of(unsigned i)
+{
+	const struct hv_journal_entry *journal = hv_region_journal(&r.tracee.region);
+
+	for (uint32_t n = 0; n < hv_region_header(&r.tracee.region)->nr_entries; n++)
+		if (journal[n].gva == wants[i].at.v)
+			return journal[n];
+	ck_abort_msg("no entry");
+	return (struct hv_journal_entry){0};
+}
+
+START_TEST(recover_believes_what_is_plainly_ours)
+{
+	struct hv_journal_entry e;
+
+	patch(0);
+	for (unsigned i = 0; i < NR; i++) {
+		e = entry_of(i);
+		ck_assert_uint_eq(e.kind, HV_CHANGE_DETOUR);
+		ck_assert(is_ours(&e));
+	}
+	e = entry_of(0);
+	e.old_bytes[2] ^= 0x30; /* push */
+	ck_assert(!is_ours(&e));
+	e = entry_of(0);
+	e.old_bytes[3] ^= 1; /* another counter */
+	ck_assert(!is_ours(&e));
+	e = entry_of(0);
+	e.gpa += 16;
+	ck_assert(!is_ours(&e));
+	e = entry_of(0);
+	e.len_bytes = 200;
+	ck_assert(!is_ours(&e));
+	e = entry_of(2);
+	e.old_bytes[1] ^= 1; /* another function */
+	ck_assert(!is_ours(&e));
+	e = entry_of(0);
+	put_back(NR);
+	ck_assert(!is_ours(&e)); /* nothing leads to us any more */
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, instructions_lead_to_their_detours_and_come_back);
+	tcase_add_test(tc, what_the_guest_changed_is_refused);
+	tcase_add_test(tc, a_breakpoint_of_the_guest_keeps_its_detour);
+	tcase_add_test(tc, an_error_leaves_the_text_as_it_was);
+	tcase_add_test(tc, recover_believes_what_is_plainly_ours);
+}
+
+int main(void)
+{
+	return run_suite("detours", add_tests);
+}

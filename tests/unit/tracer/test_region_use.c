@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who uses a region, by its header. The guest's root can write the header. */
+#include <check.h>
+
+#include "tests/lib/run_suite.h"
+#include "tests/unit/tracer/fake_returns.h"
+#include "tracer/region_use.h"
+
+#define REGION_GPA 0x200000000ull
+
+static struct fr r;
+
+static void setup(void)
+{
+	fr_init(&r);
+	r.tracee.region.gpa = hv_gpa(REGION_GPA);
+	r.tracee.range.end = hv_gva(FR_RANGE + HV_REGION_LEN_MIN - HV_REGION_STUBS_OFF);
+	hv_region_write_header(&r.tracee);
+}
+
+static void teardown(void)
+{
+	fr_deinit(&r);
+}
+
+/* Maps the region in the guest where the header says. */
+static void map_region(void)
+{
+	xm_map(&r.t.f.machine, r.t.f.k.core.as.root, 4, 2, hv_gva(FR_RANGE), hv_gpa(REGION_GPA), 1,
+	       XM_W);
+}
+
+static enum hv_region_use use(void)
+{
+	struct hv_region_header header;
+	enum hv_region_use ret = HV_REGION_UNUSED;
+
+	ck_assert_ptr_null(hv_region_use(&r.tracee, &header, &ret));
+	return ret;
+}
+
+static void check_refused(const char *message)
+{
+	struct hv_region_header header;
+	enum hv_region_use ret;
+	struct hv_err *err = hv_region_use(&r.tracee, &header, &ret);
+
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, EUCLEAN);
+	ck_assert_msg(strstr(err->message, message) != NULL, "%s", err->message);
+	hv_err_free(err);
+}
+
+START_TEST(page_tables_say_whether_it_is_live)
+{
+	ck_assert_int_eq(use(), HV_REGION_STALE);
+	map_region();
+	ck_assert_int_eq(use(), HV_REGION_LIVE);
+	hv_region_header(&r.tracee.region)->magic[0] = 0;
+	check_refused("its journal is gone");
+}
+END_TEST
+
+START_TEST(another_release_is_named)
+{
+	hv_region_header(&r.tracee.region)->version++;
+	ck_assert_int_eq(use(), HV_REGION_STALE);
+	map_region();
+	strcpy(hv_region_release(&r.tracee.region), "7.1~rc2");
+	check_refused("region: hvtrace 7.1~rc2 left changes in the guest");
+	check_refused("only that release can take them back");
+	strcpy(hv_region_release(&r.tracee.region), "1\n\x1b[2J");
+	check_refused("hvtrace 1???2? left");
+	memset(hv_region_release(&r.tracee.region), '9', HV_REGION_RELEASE_LEN);
+	check_refused("hvtrace 9999999999999999999999999999999 left");
+	hv_region_release(&r.tracee.region)[0] = 0;
+	check_refused("hvtrace before 0.2.0 left");
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, page_tables_say_whether_it_is_live);
+	tcase_add_test(tc, another_release_is_named);
+}
+
+int main(void)
+{
+	return run_suite("region_use", add_tests);
+}

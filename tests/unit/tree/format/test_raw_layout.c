@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Records of trace_pipe_raw with the formats of several kernels, and of a hostile one. */
+#include <string.h>
+
+#include "kernel/events/catalogue.h"
+#include "tests/lib/run_suite.h"
+#include "tree/format/raw_page.h"
+#include "tree/format/tracer_types.h"
+
+static struct hv_event_field common[] = {
+	{"common_type", "unsigned short", .off = 0, .size_bytes = 2},
+	{"common_flags", "unsigned char", .off = 2, .size_bytes = 1},
+	{"common_preempt_count", "unsigned char", .off = 3, .size_bytes = 1},
+	{"common_pid", "int", .off = 4, .size_bytes = 4},
+	{"common_preempt_lazy_count", "unsigned char", .off = 8, .size_bytes = 1},
+};
+
+static struct hv_event_field fields[8];
+static struct hv_event_type type = {.system = "ftrace", .fields = {fields, 0}, .has_fields = true};
+static struct hv_catalogue c;
+static struct hv_raw_layout layout;
+static struct hv_raw_page page;
+
+static uint8_t *empty_bytes(void)
+{
+	static uint8_t bytes[HV_RAW_PAGE_LEN];
+
+	return memset(bytes, 0, sizeof(bytes));
+}
+
+static void begin(const char *name, uint32_t id, size_t nr_common)
+{
+	hv_catalogue_deinit(&c);
+	type.name = name;
+	type.id = id;
+	type.fields.nr = 0;
+	c.common = (struct hv_event_fields){common, nr_common};
+}
+
+static void field(const char *name, uint32_t off, uint32_t size)
+{
+	fields[type.fields.nr++] =
+		(struct hv_event_field){.name = name, .type = "", .off = off, .size_bytes = size};
+}
+
+/* Returns the layout of a guest whose only type is TYPE. */
+static void make(void)
+{
+	c.types = hv_realloc_array(c.types, 1, sizeof(type));
+	c.types[0] = type;
+	c.nr = 1;
+	hv_catalogue_index(&c);
+	hv_raw_layout_init(&layout, &c);
+}
+
+static void write_one(const struct hv_event *e)
+{
+	hv_raw_page_init(&page, &layout, empty_bytes(), HV_RAW_DATA_LEN);
+	ck_assert(hv_raw_page_add(&page, e));
+}
+
+/* Returns the LEN bytes at OFF of the payload. */
+static uint64_t get(size_t off, size_t len)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, page.bytes + HV_RAW_HEAD_LEN + 4 + off, len);
+	return value;
+}
+
+static void is_known(enum hv_event_kind kind)
+{
+	ck_assert_mem_eq(&layout.records[kind], &hv_raw_layout_known.records[kind],
+			 sizeof(layout.records[kind]));
+}
+
+START_TEST(formats_that_are_known)
+{
+	hv_raw_layout_init(&layout, hv_tracer_types());
+	ck_assert_mem_eq(&layout, &hv_raw_layout_known, sizeof(layout));
+}
+END_TEST
+
+START_TEST(return_of_5_10)
+{
+	struct hv_event e = {.kind = HV_EVENT_GRAPH_EXIT, .depth = 3, .overrun = 7};
+
+	e.ip.v = 0xffffffff81000010;
+	e.call_ns = 11;
+	e.time_ns = 12;
+	begin("funcgraph_exit", 10, 4);
+	field("func", 8, 8);
+	field("overrun", 16, 8);
+	field("calltime", 24, 8);
+	field("rettime", 32, 8);
+	field("depth", 40, 4);
+	make();
+	write_one(&e);
+	ck_assert_uint_eq(page.len_bytes, 4 + 44);
+	ck_assert_uint_eq(get(0, 2), 10);
+	ck_assert_uint_eq(get(8, 8), e.ip.v);
+	ck_assert_uint_eq(get(16, 8), 7);
+	ck_assert_uint_eq(get(24, 8), 11);
+	ck_assert_uint_eq(get(32, 8), 12);
+	ck_assert_uint_eq(get(40, 4), 3);
+	is_known(HV_EVENT_GRAPH_ENTRY);
+}
+END_TEST
+
+START_TEST(call_of_7_2)
+{
+	struct hv_event e = {.kind = HV_EVENT_GRAPH_ENTRY, .depth = 3};
+
+	begin("funcgraph_entry", 11, 4);
+	field("func", 8, 8);
+	field("depth", 16, 8);
+	field("args", 24, 0);
+	make();
+	memset(&page, 0xff, sizeof(page));
+	write_one(&e);
+	ck_assert_uint_eq(page.len_bytes, 4 + 24);
+	ck_assert_uint_eq(get(16, 8), 3);
+}
+END_TEST
+
+START_TEST(marker_of_preempt_rt)
+{
+	struct hv_event e = {
+		.kind = HV_EVENT_PRINT, .text = "hello", .text_len = 5, .lazy_depth = 2};
+
+	begin("print", 5, 5);
+	field("ip", 16, 8);
+	field("buf", 24, 0);
+	make();
+	write_one(&e);
+	ck_assert_uint_eq(page.len_bytes, 4 + 32);
+	ck_assert_uint_eq(get(8, 1), 2);
+	ck_assert_str_eq((char *)page.bytes + HV_RAW_HEAD_LEN + 4 + 24, "hello\n");
+}
+END_TEST
+
+START_TEST(id_of_raw_data)
+{
+	struct hv_event e = {.kind = HV_EVENT_RAW_DATA, .text = "abcdxyz", .text_len = 7};
+
+	begin("raw_data", 16, 4);
+	field("id", 8, 4);
+	field("buf", 12, 0);
+	make();
+	write_one(&e);
+	ck_assert_uint_eq(get(0, 2), 16);
+	ck_assert_uint_eq(page.len_bytes, 4 + 16);
+	ck_assert_mem_eq(page.bytes + HV_RAW_HEAD_LEN + 4 + 8, "abcdxyz\0", 8);
+}
+END_TEST
+
+START_TEST(callers_of_a_stack)
+{
+	const struct hv_gva callers[] = {hv_gva(0x10), hv_gva(0x20)};
+	struct hv_event e = {.kind = HV_EVENT_STACK, .callers = callers, .nr_callers = 2};
+
+	begin("kernel_stack", 4, 4);
+	field("size", 8, 4);
+	field("caller", 16, 64);
+	make();
+	is_known(HV_EVENT_STACK);
+	write_one(&e);
+	ck_assert_uint_eq(page.len_bytes, 4 + 32);
+	ck_assert_uint_eq(get(8, 8), 2);
+	ck_assert_uint_eq(get(24, 8), 0x20);
+}
+END_TEST
+
+/* A format that no kernel can have is ignored. */
+START_TEST(formats_that_lie)
+{
+	static const struct {
+		uint32_t off, size;
+	} bad[] = {{UINT32_MAX, 8}, {97, 8}, {90, 8}, {8, 3}, {8, 0}, {8, UINT32_MAX}, {255, 1}};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(bad); i++) {
+		begin("function", 1, 4);
+		field("ip", bad[i].off, bad[i].size);
+		field("parent_ip", 16, 8);
+		make();
+		is_known(HV_EVENT_FUNCTION);
+	}
+	begin("function", 1, 4);
+	field("ip", 8, 8);
+	make();
+	is_known(HV_EVENT_FUNCTION);
+	begin("function", 0x10002, 4);
+	field("ip", 8, 8);
+	field("parent_ip", 16, 8);
+	make();
+	is_known(HV_EVENT_FUNCTION);
+	field("unknown", 24, UINT32_MAX);
+	type.id = 1;
+	make();
+	is_known(HV_EVENT_FUNCTION);
+	begin("print", 5, 4);
+	field("ip", 8, 8);
+	field("buf", 256 + 24, 0);
+	make();
+	is_known(HV_EVENT_PRINT);
+	begin("function", 1, 0);
+	field("ip", 8, 8);
+	field("parent_ip", 16, 8);
+	make();
+	is_known(HV_EVENT_FUNCTION);
+	hv_catalogue_deinit(&c);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, formats_that_are_known);
+	tcase_add_test(tc, return_of_5_10);
+	tcase_add_test(tc, call_of_7_2);
+	tcase_add_test(tc, marker_of_preempt_rt);
+	tcase_add_test(tc, id_of_raw_data);
+	tcase_add_test(tc, callers_of_a_stack);
+	tcase_add_test(tc, formats_that_lie);
+}
+
+int main(void)
+{
+	return run_suite("raw_layout", add_tests);
+}

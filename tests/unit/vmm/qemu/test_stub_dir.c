@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A file that already has the name of the directory is neither used nor given to another owner.
+ * Needs root, to change owners, and is skipped without it. */
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/lib/run_suite.h"
+#include "vmm/qemu/stub_dir.h"
+
+#define UID 54321
+#define GID 54322
+
+static char place[] = "/tmp/stub_dir-XXXXXX";
+static char path[64], other[64];
+
+static void setup(void)
+{
+	strcpy(place, "/tmp/stub_dir-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(place));
+	snprintf(path, sizeof(path), "%s/hvtrace-1", place);
+	snprintf(other, sizeof(other), "%s/other", place);
+}
+
+static void teardown(void)
+{
+	unlink(path);
+	rmdir(path);
+	unlink(other);
+	rmdir(other);
+	rmdir(place);
+}
+
+static uid_t owner(const char *of)
+{
+	struct stat st;
+
+	ck_assert_int_eq(lstat(of, &st), 0);
+	return st.st_uid;
+}
+
+static void refused(void)
+{
+	struct hv_err *err = hv_stub_dir_make(path, UID, GID);
+
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, EEXIST);
+	hv_err_free(err);
+}
+
+START_TEST(made_and_taken_again)
+{
+	ck_assert_ptr_null(hv_stub_dir_make(path, UID, GID));
+	ck_assert_uint_eq(owner(path), UID);
+	ck_assert_ptr_null(hv_stub_dir_make(path, UID, GID));
+}
+END_TEST
+
+START_TEST(a_hard_link)
+{
+	int fd = open(other, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	ck_assert_int_eq(link(other, path), 0);
+	refused();
+	ck_assert_uint_eq(owner(other), 0);
+}
+END_TEST
+
+START_TEST(a_symbolic_link)
+{
+	ck_assert_int_eq(mkdir(other, 0700), 0);
+	ck_assert_int_eq(symlink(other, path), 0);
+	refused();
+	ck_assert_uint_eq(owner(path), 0);
+	ck_assert_uint_eq(owner(other), 0);
+}
+END_TEST
+
+START_TEST(a_directory_of_somebody_else)
+{
+	char in_it[80];
+
+	snprintf(in_it, sizeof(in_it), "%s/secret", path);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	ck_assert_int_eq(mkdir(in_it, 0700), 0);
+	refused();
+	ck_assert_uint_eq(owner(path), 0);
+	rmdir(in_it);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, made_and_taken_again);
+	tcase_add_test(tc, a_hard_link);
+	tcase_add_test(tc, a_symbolic_link);
+	tcase_add_test(tc, a_directory_of_somebody_else);
+}
+
+int main(void)
+{
+	if (geteuid() != 0) {
+		printf("skip: root is needed to change owners\n");
+		return 77;
+	}
+	return run_suite("stub_dir", add_tests);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A file that is truncated while it is mapped: copies fail, other accesses find zeros, and this
+ * process lives. */
+#include <check.h>
+#include <linux/memfd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/guard.h"
+#include "tests/lib/run_suite.h"
+#include "vmm/shared_memory.h"
+
+#define PAGE 4096u
+#define LEN  (4 * PAGE)
+
+static int fd;
+static uint8_t *memory;
+
+static void setup(void)
+{
+	fd = memfd_create("shared", MFD_CLOEXEC);
+	ck_assert_int_eq(ftruncate(fd, LEN), 0);
+	memory = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(memory, MAP_FAILED);
+	memset(memory, 0x11, LEN);
+	hv_shared_add(memory, LEN, fd);
+}
+
+static void teardown(void)
+{
+	hv_shared_remove(memory, LEN);
+	munmap(memory, LEN);
+	close(fd);
+}
+
+static void read_fails(uint64_t off, size_t len)
+{
+	uint8_t to[2 * PAGE];
+	struct hv_err *err = hv_shared_read(to, memory + off, len);
+
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, EFAULT);
+	hv_err_free(err);
+}
+
+static void read_succeeds(uint64_t off, size_t len)
+{
+	uint8_t to[2 * PAGE] = {0};
+
+	ck_assert_ptr_null(hv_shared_read(to, memory + off, len));
+	ck_assert_mem_eq(to, memory + off, len);
+}
+
+START_TEST(copies_fail)
+{
+	read_succeeds(PAGE, 2 * PAGE);
+	ck_assert_int_eq(ftruncate(fd, 2 * PAGE), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		read_fails(2 * PAGE + 5, 8);
+		read_fails(PAGE + 1, 2 * PAGE - 1);
+		read_succeeds(PAGE, PAGE);
+	}
+	ck_assert(!hv_shared_is_lost(memory, LEN));
+	ck_assert_int_eq(ftruncate(fd, LEN), 0);
+	read_succeeds(PAGE, 2 * PAGE);
+}
+END_TEST
+
+START_TEST(other_accesses_find_zeros)
+{
+	volatile uint8_t *byte = memory + 3 * PAGE + 9;
+
+	ck_assert_int_eq(ftruncate(fd, 2 * PAGE), 0);
+	ck_assert_uint_eq(*byte, 0);
+	*byte = 7;
+	ck_assert_uint_eq(*byte, 7);
+	ck_assert(hv_shared_is_lost(memory, LEN));
+	ck_assert(hv_shared_is_lost(memory + 3 * PAGE, PAGE));
+	ck_assert(!hv_shared_is_lost(memory, 3 * PAGE));
+	read_fails(2 * PAGE, 8);
+	ck_assert_uint_eq(memory[0], 0x11);
+}
+END_TEST
+
+/* Of the machine, if it has any free: the unit tests reserve none. */
+#define HUGE_PAGE (2u << 20)
+
+START_TEST(huge_pages_are_replaced_as_a_whole)
+{
+	int huge_fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB | MFD_HUGE_2MB);
+	volatile uint8_t *huge = MAP_FAILED;
+
+	if (huge_fd >= 0 && ftruncate(huge_fd, 2 * HUGE_PAGE) == 0)
+		huge = mmap(NULL, 2 * HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, huge_fd, 0);
+	if (huge == MAP_FAILED) {
+		fprintf(stderr, "skipped: no huge pages are free\n");
+		return;
+	}
+	hv_shared_add((uint8_t *)huge, 2 * HUGE_PAGE, huge_fd);
+	huge[0] = 0x11;
+	huge[HUGE_PAGE + 5 * PAGE] = 0x22;
+	ck_assert_int_eq(ftruncate(huge_fd, HUGE_PAGE), 0);
+	ck_assert_uint_eq(huge[HUGE_PAGE + 5 * PAGE], 0);
+	ck_assert_uint_eq(huge[0], 0x11);
+	ck_assert(hv_shared_is_lost((uint8_t *)huge + HUGE_PAGE, HUGE_PAGE));
+	ck_assert(!hv_shared_is_lost((uint8_t *)huge, HUGE_PAGE));
+	hv_shared_remove((uint8_t *)huge, 2 * HUGE_PAGE);
+	close(huge_fd);
+}
+END_TEST
+
+START_TEST(a_fault_in_other_memory_ends_the_process)
+{
+	hv_shared_remove(memory, LEN);
+	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	*(volatile uint8_t *)memory;
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, copies_fail);
+	tcase_add_test(tc, other_accesses_find_zeros);
+	tcase_add_test(tc, huge_pages_are_replaced_as_a_whole);
+	tcase_add_test_raise_signal(tc, a_fault_in_other_memory_ends_the_process, SIGBUS);
+}
+
+int main(void)
+{
+	return run_suite("shared_memory", add_tests);
+}

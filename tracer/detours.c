@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tracer/detours.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/preempt_sites.h"
+#include "tracer/tracee.h"
+
+#define CHUNK 128 /* detours that are written in one hold */
+
+const char *const hv_idle_functions[2] = {"tick_nohz_idle_enter", "tick_nohz_idle_exit"};
+
+struct hv_detours {
+	struct hv_tracee *tracee;    /* borrowed */
+	struct hv_detour_want *list; /* owned; by the number of the detour */
+	size_t nr;
+	size_t nr_written; /* have their code in the region */
+};
+
+struct hv_detours *hv_detours_new(struct hv_tracee *t)
+{
+	struct hv_detours *d = hv_alloc(sizeof(*d));
+
+	d->tracee = t;
+	return d;
+}
+
+void hv_detours_free(struct hv_detours *d)
+{
+	if (!d)
+		return;
+	free(d->list);
+	free(d);
+}
+
+static struct hv_gva detour_at(const struct hv_tracee *t, size_t nr)
+{
+	return hv_gva_add(t->range.start,
+			  HV_REGION_DETOURS_OFF - HV_REGION_STUBS_OFF + nr * HV_DETOUR_LEN);
+}
+
+bool hv_detours_find(const struct hv_detours *d, uint32_t place, struct hv_gva *ret)
+{
+	uint32_t off = place - (uint32_t)detour_at(d->tracee, 0).v;
+
+	if (off / HV_DETOUR_LEN >= d->nr)
+		return false;
+	*ret = d->list[off / HV_DETOUR_LEN].at;
+	return true;
+}
+
+static bool is_call(enum hv_detour_kind kind)
+{
+	return kind == HV_DETOUR_CALL_BEGINS || kind == HV_DETOUR_CALL_ENDS;
+}
+
+/* -- their code -------------------------------------------------------------------------------- */
+
+static bool make(const struct hv_tracee *t, const struct hv_detour_want *want, size_t nr,
+		 uint8_t *code)
+{
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	struct hv_gva stubs = hv_gva_add(t->range.start, HV_STUBS_CODE_OFF);
+	bool begins = want->kind == HV_DETOUR_BEGINS || want->kind == HV_DETOUR_CALL_BEGINS;
+	const struct hv_detour d = {
+		.kind = want->kind,
+		.at = detour_at(t, nr),
+		.next = is_call(want->kind) ? want->calls : hv_gva_add(want->at, want->len_bytes),
+		.stub = hv_gva_add(stubs, begins ? arch->stubs.section_begins_off
+						 : arch->stubs.section_ends_off),
+		.insn = want->insn,
+		.count = want->count,
+		.percpu = t->kernel->layout.preempt_count_percpu,
+		.flag = HV_PREEMPT_FLAG,
+		.has_caller = want->has_caller,
+		.caller_off = want->caller_off,
+	};
+
+	return arch->make_detour(&d, code);
+}
+
+_Static_assert(HV_DETOUR_LEN % HV_SITE_LEN_MAX == 0, "whole writes");
+#define WRITES (HV_DETOUR_LEN / HV_SITE_LEN_MAX)
+
+static void plan_code(struct hv_gpa at, const uint8_t *code, struct hv_hold_write *writes)
+{
+	for (size_t i = 0; i < WRITES; i++) {
+		writes[i].gpa = hv_gpa_add(at, i * HV_SITE_LEN_MAX);
+		writes[i].len_bytes = HV_SITE_LEN_MAX;
+		writes[i].is_text = true;
+		memcpy(writes[i].bytes, code + i * HV_SITE_LEN_MAX, HV_SITE_LEN_MAX);
+	}
+}
+
+/* Writes the code of the next NR. */
+static struct hv_err *write_chunk(struct hv_detours *d, size_t nr)
+{
+	HV_AUTO_FREE struct hv_hold_write *writes = hv_alloc(nr * WRITES * sizeof(*writes));
+	struct hv_gpa gpa = hv_gpa_add(d->tracee->region.gpa, HV_REGION_DETOURS_OFF);
+
+	for (size_t i = 0; i < nr; i++) {
+		size_t number = d->nr_written + i;
+		uint8_t code[HV_DETOUR_LEN];
+
+		if (!make(d->tracee, &d->list[number], number, code))
+			return hv_err_new(ERANGE, "the detour of 0x%llx cannot be made",
+					  (unsigned long long)d->list[number].at.v);
+		plan_code(hv_gpa_add(gpa, number * HV_DETOUR_LEN), code, &writes[i * WRITES]);
+	}
+	return hv_patcher_write(d->tracee->patcher, writes, nr * WRITES);
+}
+
+/* Writes the code of all that have none yet. */
+static struct hv_err *write_code(struct hv_detours *d)
+{
+	while (d->nr_written < d->nr) {
+		size_t left = d->nr - d->nr_written, nr = left < CHUNK ? left : CHUNK;
+		struct hv_err *err = write_chunk(d, nr);
+
+		if (err)
+			return err;
+		d->nr_written += nr;
+	}
+	return NULL;
+}
+
+/* -- which instruction has which detour -------------------------------------------------------- */
+
+/* A detour and the place in the guest that it is for. */
+struct place {
+	uint64_t at;
+	size_t nr;
+};
+
+static int by_address(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static struct place *sorted_places(const struct hv_detours *d)
+{
+	struct place *places = hv_alloc((d->nr + 1) * sizeof(*places));
+
+	for (size_t i = 0; i < d->nr; i++)
+		places[i] = (struct place){d->list[i].at.v, i};
+	qsort(places, d->nr, sizeof(*places), by_address);
+	return places;
+}
+
+/* Whether the detour for WAS is right for WANT, at the same address: a module that was unloaded may
+ * have left its place to another one. */
+static bool is_same(const struct hv_detour_want *was, const struct hv_detour_want *want)
+{
+	return was->kind == want->kind && was->len_bytes == want->len_bytes &&
+	       was->calls.v == want->calls.v && was->has_caller == want->has_caller &&
+	       was->caller_off == want->caller_off &&
+	       memcmp(was->insn, want->insn, want->len_bytes) == 0;
+}
+
+/* Chooses the number of the detour for each of WANTS; SIZE_MAX: there is no room. New ones are
+ * added behind the others. */
+static void choose(struct hv_detours *d, const struct hv_detour_want *wants, size_t nr,
+		   size_t *numbers)
+{
+	HV_AUTO_FREE struct place *places = sorted_places(d);
+	size_t nr_places = d->nr;
+
+	d->list = hv_realloc_array(d->list, d->nr + nr, sizeof(*d->list));
+	for (size_t i = 0; i < nr; i++) {
+		const struct place key = {.at = wants[i].at.v};
+		const struct place *found =
+			bsearch(&key, places, nr_places, sizeof(key), by_address);
+
+		if (found && is_same(&d->list[found->nr], &wants[i])) {
+			numbers[i] = found->nr;
+		} else if (d->nr < HV_REGION_NR_DETOURS) {
+			numbers[i] = d->nr;
+			d->list[d->nr++] = wants[i];
+		} else {
+			numbers[i] = SIZE_MAX;
+		}
+	}
+}
+
+/* -- the guest's text -------------------------------------------------------------------------- */
+
+/* False: it is not mapped, or the detour is out of reach. */
+static bool plan(const struct hv_tracee *t, const struct hv_detour_want *want, size_t nr,
+		 struct hv_change *ret)
+{
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	struct hv_mapping m;
+	HV_AUTO_ERR struct hv_err *err = hv_walk(&t->kernel->core.as, want->at, &m);
+	size_t len = arch->site_len_bytes;
+
+	if (err || !m.present || nr == SIZE_MAX)
+		return false;
+	*ret = (struct hv_change){.gva = want->at, .gpa = m.gpa, .kind = HV_CHANGE_DETOUR};
+	if (!is_call(want->kind))
+		len = arch->encode_detour_jump(want->len_bytes, want->at, detour_at(t, nr),
+					       ret->to);
+	else if (!arch->encode_call(want->at, detour_at(t, nr), ret->to))
+		return false;
+	memcpy(ret->from, want->insn, len);
+	ret->len_bytes = (uint32_t)len;
+	return len && m.len_bytes >= len;
+}
+
+struct hv_err *hv_detours_patch(struct hv_detours *d, const struct hv_detour_want *wants, size_t nr,
+				size_t *ret_refused)
+{
+	HV_AUTO_FREE struct hv_change *changes = hv_alloc((nr + 1) * sizeof(*changes));
+	HV_AUTO_FREE size_t *numbers = hv_alloc((nr + 1) * sizeof(*numbers));
+	size_t nr_changes = 0;
+	struct hv_err *err;
+
+	choose(d, wants, nr, numbers);
+	err = write_code(d);
+	if (err)
+		return err;
+	for (size_t i = 0; i < nr; i++)
+		nr_changes += plan(d->tracee, &wants[i], numbers[i], &changes[nr_changes]);
+	err = hv_patcher_apply(d->tracee->patcher, changes, nr_changes);
+	if (err)
+		return err;
+	*ret_refused = nr - nr_changes;
+	for (size_t i = 0; i < nr_changes; i++)
+		*ret_refused += changes[i].refused;
+	return NULL;
+}
+
+struct hv_err *hv_detours_put_back(struct hv_tracee *t, size_t *ret_nr)
+{
+	HV_AUTO_FREE struct hv_change *undo = NULL;
+	struct hv_err *err;
+	size_t nr;
+
+	hv_patcher_forget_gone(t->patcher);
+	nr = hv_patcher_undo_plan(t->patcher, HV_CHANGE_DETOUR, &undo);
+	*ret_nr = 0;
+	if (!nr)
+		return NULL;
+	err = hv_patcher_apply(t->patcher, undo, nr);
+	if (err)
+		return err;
+	*ret_nr = nr - hv_patcher_nr_patched(t->patcher, HV_CHANGE_DETOUR);
+	for (size_t i = 0; i < nr; i++)
+		if (undo[i].refused)
+			return hv_err_new(EBUSY,
+					  "0x%llx: the guest has a breakpoint or a probe of its own"
+					  " on an instruction that leads to a detour",
+					  (unsigned long long)undo[i].gva.v);
+	return NULL;
+}
+
+/* -- recovery ---------------------------------------------------------------------------------- */
+
+/* Whether BYTES, the whole instruction, count preemption, or call one of the functions around the
+ * idle loop. */
+static bool is_expected(const struct hv_tracee *t, struct hv_gva at, struct hv_span bytes)
+{
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	struct hv_count_insn count;
+	struct hv_gva target, function;
+
+	if (arch->classify_count(bytes, at, t->kernel->layout.preempt_count_percpu, &count))
+		return true;
+	if (arch->classify_site(bytes.data, at, &target) != HV_SITE_CALL)
+		return false;
+	for (size_t i = 0; i < HV_ARRAY_LEN(hv_idle_functions); i++)
+		if (hv_kernel_symbol(t->kernel, hv_idle_functions[i], &function) &&
+		    function.v == target.v)
+			return true;
+	return false;
+}
+
+struct hv_err *hv_detours_are_ours(const struct hv_tracee *t, struct hv_journal_entry *e, bool *ret)
+{
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	struct hv_gva at = hv_gva(e->gva), target = {0};
+	uint8_t now[HV_DETOUR_INSN_MAX], was[HV_DETOUR_INSN_MAX];
+	struct hv_mapping m;
+	struct hv_err *err;
+	enum hv_site_kind kind;
+
+	*ret = false;
+	if (e->len_bytes < arch->site_len_bytes || e->len_bytes > sizeof(e->old_bytes))
+		return NULL;
+	err = hv_walk(&t->kernel->core.as, at, &m);
+	if (err || !m.present || !m.executable || m.gpa.v != e->gpa)
+		return err;
+	err = hv_guest_read(t->guest, m.gpa, now, sizeof(now));
+	if (err)
+		return err;
+	memcpy(was, now, sizeof(was));
+	memcpy(was, e->old_bytes, e->len_bytes);
+	kind = arch->classify_site(now, at, &target);
+	*ret = (kind == HV_SITE_CALL || kind == HV_SITE_JUMP) && hv_gva_in(target, t->range) &&
+	       is_expected(t, at, (struct hv_span){was, sizeof(was)});
+	memcpy(e->new_bytes, now, e->len_bytes);
+	return NULL;
+}

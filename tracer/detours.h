@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Detours in a guest: instructions that are replaced by a jump to code of ours, and calls that call
+ * such code instead (arch/detour.h). A detour that was made stays for the whole session, since a
+ * task may have been interrupted in it. So an instruction that is replaced again gets the same one.
+ * Leaves to others: which instructions (section_tracer.h), when the code is unmapped (detach.c).
+ * One thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/detour.h"
+#include "base/err.h"
+
+struct hv_detours;
+struct hv_journal_entry;
+struct hv_tracee;
+
+/* What is to be replaced, and what its detour does. */
+struct hv_detour_want {
+	enum hv_detour_kind kind;
+	struct hv_gva at;
+	size_t len_bytes; /* of the instruction */
+	uint8_t insn[HV_DETOUR_INSN_MAX];
+	struct hv_gva calls; /* of a call: its target */
+	/* Not of a call: */
+	struct hv_count_insn count;
+	bool has_caller; /* see struct hv_detour */
+	uint32_t caller_off;
+};
+
+/* Borrows T. */
+struct hv_detours *hv_detours_new(struct hv_tracee *t);
+void hv_detours_free(struct hv_detours *d);
+
+/* Makes detours and replaces the instructions. *RET_REFUSED is how many were not replaced: the
+ * guest changed them, or there is no room. On errors every byte of the guest's text is as before.
+ */
+struct hv_err *hv_detours_patch(struct hv_detours *d, const struct hv_detour_want *wants, size_t nr,
+				size_t *ret_refused) hv_must_use;
+/* Finds the place in the guest of the detour that has PLACE, the low half of an address. */
+bool hv_detours_find(const struct hv_detours *d, uint32_t place, struct hv_gva *ret);
+
+/* Puts every instruction back, also those of a session that recover undoes. *RET_NR is how many
+ * were put back. EBUSY: the guest has bytes of its own at one (a breakpoint), which may lead to a
+ * detour still. Then the others are put back, and this can be tried again. */
+struct hv_err *hv_detours_put_back(struct hv_tracee *t, size_t *ret_nr) hv_must_use;
+/* *RET: E, an entry of an untrusted journal, is such a place: it leads to our range now, and the
+ * journal would restore an instruction that counts preemption, or a call of the idle loop. Changes
+ * E as hv_tracee_is_patched() does. */
+struct hv_err *hv_detours_are_ours(const struct hv_tracee *t, struct hv_journal_entry *e,
+				   bool *ret) hv_must_use;
+
+/* The functions that the kernel calls before and after a CPU is idle. */
+extern const char *const hv_idle_functions[2];

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Plugs: makes a tracepoint of the guest call the probe of one of its events with a file of ours,
+ * so that the probe's calls reach our stubs (arch/x86_64/event.S). What the kernel does when a
+ * probe is the first one of a tracepoint is done from outside: the tracepoint's array of probes,
+ * the count of its static key, and all places of the key. They belong together. One without the
+ * others makes the guest's next own change of them end in a BUG.
+ *
+ * When the guest adds a probe of its own, its kernel copies our entry into an array of its own, and
+ * both get the events. From then on only that entry is ours.
+ *
+ * Nothing in hvtrace calls it yet.
+ * Leaves to others: the calls of probes (redirect.h), what has to be waited for before the memory
+ * of a plug that was taken out can be used otherwise. */
+#pragma once
+
+#include "kernel/events/tracepoint_state.h"
+#include "patcher/patcher.h"
+
+struct hv_tracee;
+
+/* The event of a plug. Its file and its array of probes are those of that number in the region. */
+struct hv_plug {
+	const struct hv_event_type *type; /* borrowed */
+	unsigned index;			  /* below HV_REGION_NR_EVENTS */
+};
+
+struct hv_plug_changes {
+	struct hv_change *list; /* owned */
+	size_t nr;
+};
+void hv_plug_changes_deinit(struct hv_plug_changes *c);
+
+/* Why the event cannot be recorded, whatever its tracepoint is doing. NULL: it can. */
+struct hv_err *hv_plug_check(const struct hv_tracepoint_layout *layout,
+			     const struct hv_event_type *type) hv_must_use;
+
+/* Fills the file and the array in the region. They are not used by the guest yet. */
+void hv_plug_prepare(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+		     const struct hv_plug *plug);
+
+/* The changes that plug it in. EBUSY: the guest itself has probes there; EINVAL: array, count and
+ * places contradict each other. */
+struct hv_err *hv_plug_plan(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+			    const struct hv_plug *plug, const struct hv_tracepoint_state *state,
+			    struct hv_plug_changes *ret) hv_must_use;
+
+/* The changes that take every probe of ours out of TP, whose STATE was read with the tracee's range
+ * as ours: an array of ours, or those with a file of the region as their
+ * data. None if there is none. If the guest has probes there, ours becomes the kernel's function
+ * that does nothing. If it has none, the tracepoint is switched off. Places of its static key get
+ * back the bytes that the patcher noted, and those that came with a module meanwhile the bytes of
+ * the others. If the guest's probes came and went, the array is one of the guest's, which nobody
+ * frees. EINVAL: array and count contradict each other; EUCLEAN: nobody knows what a place had. */
+struct hv_err *hv_unplug_plan(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+			      const struct hv_tracepoint *tp,
+			      const struct hv_tracepoint_state *state,
+			      struct hv_plug_changes *ret) hv_must_use;
+
+/* Carry plans out, each in one hold, in which the state is read. All changes are made, or none.
+ * EBUSY: also if the guest is changing tracepoints or code just now, or a vCPU is in a place; it
+ * can be tried again. The array and the file of PLUG are prepared. After hv_plug_out() the guest
+ * may use them still (hv_plugs_check_unused). */
+struct hv_err *hv_plug_in(struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+			  const struct hv_plug *plug) hv_must_use;
+struct hv_err *hv_plug_out(struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+			   const struct hv_tracepoint *tp) hv_must_use;
+
+/* In HOLD, after all plugs were taken out: nobody in the guest has the address of a file, an array
+ * of probes or a draft in a register or on a stack any more, so no probe is on its way to our
+ * stubs. EBUSY: somebody has, or what a vCPU is doing is not known; it can be tried again. */
+struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold) hv_must_use;

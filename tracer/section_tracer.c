@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tracer/section_tracer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/clock.h"
+#include "kernel/preempt_sites.h"
+#include "tracer/detours.h"
+#include "tracer/events/decode.h"
+#include "tracer/tracee.h"
+
+/* With less than this of the places covered, sections would often be missed. */
+#define COVERED_PERCENT_MIN 95
+
+#define TRIES_MAX 1000 /* to read a section while the guest writes it */
+
+/* The functions that may have a CPU's idle loop. */
+static const char *const idle_loops[] = {"do_idle", "cpu_startup_entry", "play_idle_precise"};
+#define IDLE_CALLS_MAX	8
+#define IDLE_LOOP_BYTES 4096
+
+struct hv_section_tracer {
+	struct hv_tracee *tracee; /* borrowed, as are these: */
+	const struct hv_clock *clock;
+	const struct hv_decode *decode;
+	struct hv_detours *detours; /* owned */
+	struct hv_section_coverage coverage;
+	uint64_t base_ns;   /* of hv_section_tracer_begin_at() */
+	uint64_t thresh_ns; /* likewise */
+	uint32_t *seqs;	    /* owned, for each vCPU: sections up to this one do not count */
+};
+
+struct hv_section_tracer *hv_section_tracer_new(struct hv_tracee *t, const struct hv_clock *clock,
+						const struct hv_decode *decode)
+{
+	struct hv_section_tracer *s = hv_alloc(sizeof(*s));
+
+	*s = (struct hv_section_tracer){
+		.tracee = t,
+		.clock = clock,
+		.decode = decode,
+		.detours = hv_detours_new(t),
+		.seqs = hv_alloc(t->plan.nr_cpus * sizeof(*s->seqs)),
+	};
+	return s;
+}
+
+void hv_section_tracer_free(struct hv_section_tracer *s)
+{
+	if (!s)
+		return;
+	hv_detours_free(s->detours);
+	free(s->seqs);
+	free(s);
+}
+
+bool hv_section_tracer_exists(const struct hv_section_tracer *s)
+{
+	return hv_preempt_is_counted(s->tracee->kernel);
+}
+
+static struct hv_sections *sections_of(const struct hv_section_tracer *s, unsigned cpu)
+{
+	return &hv_tracee_state(s->tracee, cpu)->sections;
+}
+
+static uint32_t seq_of(const struct hv_section_tracer *s, unsigned cpu)
+{
+	return __atomic_load_n(&sections_of(s, cpu)->seq, __ATOMIC_ACQUIRE);
+}
+
+/* -- what is replaced -------------------------------------------------------------------------- */
+
+/* The calls of the functions around a CPU's idle time. */
+struct idle {
+	struct hv_gva functions[2]; /* as hv_idle_functions */
+	struct hv_detour_want calls[IDLE_CALLS_MAX];
+	size_t nr;
+	unsigned found; /* bit N: a call of functions[N] */
+	const uint8_t *code;
+	struct hv_gva code_at;
+};
+
+static bool look_for_idle(void *ctx, const struct hv_insn *insn)
+{
+	static const enum hv_detour_kind kinds[] = {HV_DETOUR_CALL_ENDS, HV_DETOUR_CALL_BEGINS};
+	struct idle *idle = ctx;
+
+	for (unsigned i = 0; i < 2; i++) {
+		if (!insn->has_target || insn->target.v != idle->functions[i].v)
+			continue;
+		if (idle->nr == IDLE_CALLS_MAX)
+			return false;
+		idle->calls[idle->nr] = (struct hv_detour_want){.kind = kinds[i],
+								.at = insn->at,
+								.len_bytes = insn->len_bytes,
+								.calls = insn->target};
+		memcpy(idle->calls[idle->nr++].insn, idle->code + (insn->at.v - idle->code_at.v),
+		       insn->len_bytes);
+		idle->found |= 1u << i;
+	}
+	return true;
+}
+
+static struct hv_err *look_at_loop(const struct hv_kernel *k, const char *name, struct idle *idle)
+{
+	uint8_t code[IDLE_LOOP_BYTES];
+	uint64_t len;
+	struct hv_err *err;
+
+	if (!hv_kernel_symbol(k, name, &idle->code_at))
+		return NULL;
+	len = hv_kernel_symbol_size(k, idle->code_at);
+	if (len > sizeof(code))
+		len = sizeof(code);
+	err = hv_read(&k->core.as, idle->code_at, code, len);
+	if (err)
+		return err;
+	idle->code = code;
+	k->core.as.arch->walk_code((struct hv_span){code, len}, idle->code_at, look_for_idle, idle);
+	idle->code = NULL;
+	return NULL;
+}
+
+/* An idle CPU is in the middle of a section: the kernel switches to the idle task with preemption
+ * off, and the idle task leaves it off. Without these calls its sleep would be the longest section.
+ * A jump to such a function is left alone, as is a call in two pages; then sections in which a CPU
+ * was idle would not be told apart, and the kernel is refused. */
+static struct hv_err *find_idle(const struct hv_kernel *k, struct idle *ret)
+{
+	const struct hv_arch *arch = k->core.as.arch;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct hv_err *err =
+			hv_core_need(&k->core, hv_idle_functions[i], &ret->functions[i]);
+
+		if (err)
+			return err;
+	}
+	for (size_t i = 0; i < HV_ARRAY_LEN(idle_loops); i++) {
+		struct hv_err *err = look_at_loop(k, idle_loops[i], ret);
+
+		if (err)
+			return err;
+	}
+	for (size_t i = 0; i < ret->nr; i++) {
+		struct hv_gva target;
+
+		if (arch->classify_site(ret->calls[i].insn, ret->calls[i].at, &target) !=
+			    HV_SITE_CALL ||
+		    hv_site_crosses_pages(arch, ret->calls[i].at.v))
+			ret->found = 0;
+	}
+	if (ret->found != 3)
+		return hv_err_new(EOPNOTSUPP, "where this kernel's idle loop begins and ends was"
+					      " not found, or cannot be changed");
+	return NULL;
+}
+
+static struct hv_err *check_coverage(struct hv_section_tracer *s,
+				     const struct hv_preempt_sites *sites)
+{
+	size_t nr_counted = sites->nr - sites->nr_of[HV_PREEMPT_OF_NMIS];
+	size_t nr_covered = sites->nr_of[HV_PREEMPT_COVERED];
+
+	s->coverage = (struct hv_section_coverage){.nr_covered = nr_covered,
+						   .nr_left = sites->nr - nr_covered};
+	if (nr_covered * 100 < nr_counted * COVERED_PERCENT_MIN)
+		return hv_err_new(EOPNOTSUPP,
+				  "only %zu of the %zu places where this kernel switches preemption"
+				  " can be covered",
+				  nr_covered, nr_counted);
+	return NULL;
+}
+
+static struct hv_detour_want want_of(const struct hv_preempt_site *site)
+{
+	struct hv_detour_want want = {
+		.kind = site->count.subtracts ? HV_DETOUR_ENDS : HV_DETOUR_BEGINS,
+		.at = site->at,
+		.len_bytes = site->count.len_bytes,
+		.count = site->count,
+		.has_caller = site->has_caller,
+		.caller_off = site->caller_off,
+	};
+
+	memcpy(want.insn, site->insn, sizeof(want.insn));
+	return want;
+}
+
+static struct hv_err *patch(struct hv_section_tracer *s, const struct hv_preempt_sites *sites,
+			    const struct idle *idle)
+{
+	HV_AUTO_FREE struct hv_detour_want *wants =
+		hv_alloc((sites->nr + idle->nr) * sizeof(*wants));
+	size_t nr = 0;
+
+	for (size_t i = 0; i < idle->nr; i++)
+		wants[nr++] = idle->calls[i];
+	for (size_t i = 0; i < sites->nr; i++)
+		if (sites->list[i].cover == HV_PREEMPT_COVERED)
+			wants[nr++] = want_of(&sites->list[i]);
+	return hv_detours_patch(s->detours, wants, nr, &s->coverage.nr_refused);
+}
+
+/* -- on and off -------------------------------------------------------------------------------- */
+
+static void measure(struct hv_section_tracer *s, uint32_t flags)
+{
+	__atomic_store_n(&hv_region_control(&s->tracee->region)->sections, flags, __ATOMIC_SEQ_CST);
+}
+
+static struct hv_err *change(struct hv_section_tracer *s)
+{
+	hv_cleanup(hv_preempt_sites_deinit) struct hv_preempt_sites sites = {0};
+	struct idle idle = {.nr = 0};
+	struct hv_err *err = hv_preempt_sites_read(s->tracee->kernel, &sites);
+
+	if (!err)
+		err = check_coverage(s, &sites);
+	if (!err)
+		err = find_idle(s->tracee->kernel, &idle);
+	return err ? err : patch(s, &sites, &idle);
+}
+
+struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s)
+{
+	size_t nr_put_back;
+	/* What an earlier stop had to leave. */
+	struct hv_err *err = hv_detours_put_back(s->tracee, &nr_put_back);
+
+	if (!err)
+		err = change(s);
+	if (err)
+		return hv_err_in(err, "preemptoff");
+	for (unsigned cpu = 0; cpu < s->tracee->plan.nr_cpus; cpu++)
+		sections_of(s, cpu)->open.tsc = 0;
+	hv_region_params(&s->tracee->region)->ticks_per_ns =
+		hv_clock_ticks(s->clock, UINT64_C(1) << 32);
+	measure(s, HV_SECTIONS_ON | (s->thresh_ns ? HV_SECTIONS_FIXED : 0));
+	return NULL;
+}
+
+struct hv_err *hv_section_tracer_stop(struct hv_section_tracer *s)
+{
+	size_t nr_put_back;
+
+	measure(s, 0);
+	return hv_detours_put_back(s->tracee, &nr_put_back);
+}
+
+/* -- what was measured ------------------------------------------------------------------------- */
+
+void hv_section_tracer_begin_at(struct hv_section_tracer *s, uint64_t ns, uint64_t thresh_ns)
+{
+	struct hv_control *control = hv_region_control(&s->tracee->region);
+	uint64_t thresh_ticks = hv_clock_ticks(s->clock, thresh_ns);
+	uint64_t ticks =
+		thresh_ns ? thresh_ticks - (thresh_ticks != 0) : hv_clock_ticks(s->clock, ns);
+
+	s->base_ns = ns;
+	s->thresh_ns = thresh_ns;
+	for (unsigned cpu = 0; cpu < s->tracee->plan.nr_cpus; cpu++) {
+		__atomic_store_n(&sections_of(s, cpu)->longest, ticks, __ATOMIC_SEQ_CST);
+		s->seqs[cpu] = (seq_of(s, cpu) + 1) & ~1u;
+	}
+	if (__atomic_load_n(&control->sections, __ATOMIC_RELAXED) & HV_SECTIONS_ON)
+		measure(s, HV_SECTIONS_ON | (thresh_ns ? HV_SECTIONS_FIXED : 0));
+}
+
+/* Copies what the guest has kept on CPU since hv_section_tracer_begin_at(). False: nothing, or the
+ * guest does not stop writing. */
+static bool copy(const struct hv_section_tracer *s, unsigned cpu, struct hv_sections *ret)
+{
+	for (unsigned i = 0; i < TRIES_MAX; i++) {
+		uint32_t seq = seq_of(s, cpu);
+
+		if (seq == s->seqs[cpu])
+			return false;
+		if (seq & 1)
+			continue;
+		memcpy(ret, sections_of(s, cpu), sizeof(*ret));
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (seq_of(s, cpu) == seq)
+			return ret->to.tsc >= ret->from.tsc;
+	}
+	return false;
+}
+
+/* A record of a call has the same values, and the decoder knows what they mean. */
+static void decode_end(const struct hv_section_tracer *s, unsigned cpu,
+		       const struct hv_section_end *end, struct hv_event *ret)
+{
+	const struct hv_record record = {
+		{0, 0,
+		 (uint64_t)end->pid << HV_CALL_PID_SHIFT | (uint64_t)(end->thread_flags & 0xff)
+								   << 8,
+		 (uint64_t)(end->cpu_flags & 0xffff) << 32 | end->preempt_count}};
+	uint64_t text_base = s->tracee->kernel->core.as.arch->text_base.v;
+
+	hv_decode_event(s->decode, &record, NULL, ret);
+	ret->cpu = cpu;
+	ret->time_ns = hv_clock_ns(s->clock, cpu, end->tsc);
+	ret->ip = hv_gva(0);
+	hv_detours_find(s->detours, end->place, &ret->ip);
+	ret->parent_ip = hv_gva(end->caller ? text_base + end->caller : 0);
+	if (hv_gva_in(ret->parent_ip, s->tracee->range))
+		ret->parent_ip = hv_gva(0); /* of a graph */
+}
+
+/* The guest may claim any stolen time. */
+static void decode(const struct hv_section_tracer *s, unsigned cpu, const struct hv_sections *from,
+		   struct hv_section *ret)
+{
+	uint64_t ns = hv_clock_span_ns(s->clock, from->to.tsc - from->from.tsc);
+	uint64_t stolen_ns = from->to.steal_ns - from->from.steal_ns;
+	char comm[sizeof(from->comm) + 1] = {0};
+
+	*ret = (struct hv_section){.cpu = cpu, .stolen_ns = stolen_ns < ns ? stolen_ns : ns};
+	ret->ns = ns - ret->stolen_ns;
+	decode_end(s, cpu, &from->from, &ret->from);
+	decode_end(s, cpu, &from->to, &ret->to);
+	memcpy(comm, from->comm, sizeof(from->comm));
+	hv_event_set_comm(&ret->to, comm);
+	hv_event_set_comm(&ret->from, from->from.pid == from->to.pid ? comm : NULL);
+}
+
+bool hv_section_tracer_kept(struct hv_section_tracer *s, struct hv_section *ret)
+{
+	uint64_t last_tsc = 0;
+	bool found = false;
+
+	for (unsigned cpu = 0; cpu < s->tracee->plan.nr_cpus; cpu++) {
+		struct hv_sections copied;
+		struct hv_section now;
+
+		if (!copy(s, cpu, &copied))
+			continue;
+		decode(s, cpu, &copied, &now);
+		if (found && (s->thresh_ns ? copied.to.tsc <= last_tsc : now.ns <= ret->ns))
+			continue;
+		*ret = now;
+		last_tsc = copied.to.tsc;
+		found = true;
+	}
+	return found;
+}
+
+uint64_t hv_section_tracer_longest_ns(struct hv_section_tracer *s)
+{
+	struct hv_section kept;
+
+	return hv_section_tracer_kept(s, &kept) ? kept.ns : s->base_ns;
+}
+
+void hv_section_tracer_coverage(const struct hv_section_tracer *s, struct hv_section_coverage *ret)
+{
+	*ret = s->coverage;
+	for (unsigned cpu = 0; cpu < s->tracee->plan.nr_cpus; cpu++) {
+		const struct hv_sections *sections = sections_of(s, cpu);
+
+		ret->nr_no_begin += __atomic_load_n(&sections->nr_no_begin, __ATOMIC_RELAXED);
+		ret->nr_stolen += __atomic_load_n(&sections->nr_stolen, __ATOMIC_RELAXED);
+	}
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/files/event_dirs.h"
+
+#include <string.h>
+
+#include "tracer/event_types.h"
+#include "tree/files/files.h"
+#include "tree/format/tracer_types.h"
+
+const struct hv_catalogue *hv_place_catalogue(const struct hv_place *at)
+{
+	const struct hv_catalogue *c;
+	struct hv_err *err = hv_event_types_catalogue(at->instance->all->session->types, &c);
+
+	if (!err)
+		return c;
+	hv_err_free(err);
+	return hv_tracer_types();
+}
+
+/* The entry of a place in events/SYSTEM/ is the index of the system. It is only valid until the
+ * guest's modules are read again. */
+static const struct hv_event_system *system_of(const struct hv_place *at)
+{
+	const struct hv_catalogue *c = hv_place_catalogue(at);
+
+	return at->entry < c->nr_systems ? &c->systems[at->entry] : NULL;
+}
+
+/* The entry of a place in events/SYSTEM/EVENT/ is the id of the type. */
+const struct hv_event_type *hv_place_event_type(const struct hv_place *at)
+{
+	return hv_catalogue_by_id(hv_place_catalogue(at), at->entry);
+}
+
+struct hv_event_ref hv_event_ref_of(const struct hv_event_type *type)
+{
+	return (struct hv_event_ref){type->call.v, type->id};
+}
+
+struct hv_err *hv_event_ref_find(const struct hv_event_ref *ref, const struct hv_catalogue *c,
+				 const struct hv_event_type **ret)
+{
+	const struct hv_event_type *type = hv_catalogue_by_id(c, ref->id);
+
+	if (!type || type->call.v != ref->call)
+		return hv_err_new(ENODEV, "the guest's module that had this event was removed");
+	*ret = type;
+	return NULL;
+}
+
+bool hv_event_system_can_switch(const struct hv_place *dir)
+{
+	const struct hv_event_system *system = system_of(dir);
+	const struct hv_catalogue *c = hv_place_catalogue(dir);
+
+	for (size_t i = 0; system && i < system->nr; i++)
+		if (hv_catalogue_at(c, system, i)->is_available)
+			return true;
+	return false;
+}
+
+bool hv_event_can_switch(const struct hv_place *dir)
+{
+	const struct hv_event_type *type = hv_place_event_type(dir);
+
+	return type && type->is_available;
+}
+
+/* Programs pass the id to perf_event_open(), which accepts types that can be registered. */
+bool hv_event_has_id(const struct hv_place *dir)
+{
+	const struct hv_event_type *type = hv_place_event_type(dir);
+
+	return type && type->id && type->reg_kind != HV_EVENT_REG_NONE;
+}
+
+/* Markers (ftrace:print) have triggers, too, although they cannot be switched on and off. */
+bool hv_event_has_trigger(const struct hv_place *dir)
+{
+	const struct hv_event_type *type = hv_place_event_type(dir);
+
+	return type && (type->is_available ||
+			(strcmp(type->system, "ftrace") == 0 && strcmp(type->name, "print") == 0));
+}
+
+static bool system_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
+{
+	const struct hv_catalogue *c = hv_place_catalogue(dir);
+
+	if (index >= c->nr_systems)
+		return false;
+	hv_text_add(ret, c->systems[index].name);
+	return true;
+}
+
+static bool find_system(struct hv_place *at, const char *name)
+{
+	const struct hv_catalogue *c = hv_place_catalogue(at);
+	const struct hv_event_system *system = hv_catalogue_system(c, name);
+
+	if (!system)
+		return false;
+	at->entry = (unsigned)(system - c->systems);
+	return true;
+}
+
+static bool event_name(const struct hv_place *dir, size_t index, struct hv_text *ret)
+{
+	const struct hv_event_system *system = system_of(dir);
+
+	if (!system || index >= system->nr)
+		return false;
+	hv_text_add(ret, hv_catalogue_at(hv_place_catalogue(dir), system, index)->name);
+	return true;
+}
+
+static bool find_event(struct hv_place *at, const char *name)
+{
+	const struct hv_event_system *system = system_of(at);
+	const struct hv_event_type *type =
+		system ? hv_catalogue_find(hv_place_catalogue(at), system->name, name) : NULL;
+
+	if (!type)
+		return false;
+	at->entry = type->id;
+	return true;
+}
+
+const struct hv_entries hv_event_system_entries = {
+	.shown_as = "SYSTEM",
+	.name = system_name,
+	.find = find_system,
+};
+
+const struct hv_entries hv_event_entries = {
+	.shown_as = "EVENT",
+	.name = event_name,
+	.find = find_event,
+};

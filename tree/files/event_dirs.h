@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* events/SYSTEM/EVENT/: what the guest's catalogue of event types has there. Modules of the guest
+ * come and go while files are open, so an open file remembers its type as struct hv_event_ref. */
+#pragma once
+
+#include "kernel/events/catalogue.h"
+#include "tree/files/file.h"
+
+/* The guest's catalogue, or that of the tracers alone if it cannot be read. Borrowed until the next
+ * hv_tree_refresh(). */
+const struct hv_catalogue *hv_place_catalogue(const struct hv_place *at);
+/* The type of a place below events/SYSTEM/EVENT/; NULL: the guest does not have it any more. */
+const struct hv_event_type *hv_place_event_type(const struct hv_place *at);
+
+/* Part of a file's state. */
+struct hv_event_ref {
+	uint64_t call; /* address of its struct trace_event_call */
+	uint32_t id;
+};
+
+struct hv_event_ref hv_event_ref_of(const struct hv_event_type *type);
+/* ENODEV: the guest does not have it any more. */
+struct hv_err *hv_event_ref_find(const struct hv_event_ref *ref, const struct hv_catalogue *c,
+				 const struct hv_event_type **ret) hv_must_use;
+
+/* Which of the files of events/SYSTEM/ and events/SYSTEM/EVENT/ a directory has. */
+bool hv_event_system_can_switch(const struct hv_place *dir);
+bool hv_event_can_switch(const struct hv_place *dir);
+bool hv_event_has_id(const struct hv_place *dir);
+bool hv_event_has_trigger(const struct hv_place *dir);

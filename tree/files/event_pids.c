@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* set_event_pid and set_event_notrace_pid: the tasks whose events are recorded. Each instance keeps
+ * its own. They have no effect, since the guest's own events cannot be recorded. */
+#include "tree/files/files.h"
+
+static struct hv_pidlist *list_of(struct hv_file *f)
+{
+	return &f->at.instance->selection.event_pids[f->at.node->arg];
+}
+
+static struct hv_err *open_pids(struct hv_file *f)
+{
+	if (hv_file_truncates(f))
+		hv_pidlist_deinit(list_of(f));
+	return NULL;
+}
+
+static void show_pids(struct hv_file *f)
+{
+	if (list_of(f)->nr)
+		hv_pidlist_text(list_of(f), &f->text);
+}
+
+static struct hv_err *write_pids(struct hv_file *f, const char *buf, size_t len_bytes,
+				 size_t *ret_len)
+{
+	struct hv_pidlist list;
+	struct hv_err *err = hv_pidlist_add(list_of(f), buf, len_bytes, &list, ret_len);
+
+	if (err)
+		return err;
+	hv_pidlist_deinit(list_of(f));
+	*list_of(f) = list;
+	return NULL;
+}
+
+const struct hv_node hv_event_pid_node = {
+	.help = "record the guest's own events only of these tasks (thread ids); empty: of all",
+	.arg = HV_LIST_FILTER,
+	.open = open_pids,
+	.show = show_pids,
+	.write = write_pids,
+};
+
+const struct hv_node hv_event_notrace_pid_node = {
+	.help = "never record the guest's own events of these tasks (thread ids)",
+	.arg = HV_LIST_NOTRACE,
+	.open = open_pids,
+	.show = show_pids,
+	.write = write_pids,
+};

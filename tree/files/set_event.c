@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* available_events and set_event: the guest's own events by name. They cannot be recorded, so
+ * set_event is always empty. */
+#include <string.h>
+
+#include "kernel/events/catalogue.h"
+#include "tracer/event_types.h"
+#include "tree/files/files.h"
+#include "tree/settings/event_word.h"
+#include "tree/settings/token.h"
+
+#define WORD_SIZE_MAX 128 /* EVENT_BUF_SIZE + 1 */
+
+static struct hv_err *catalogue_of(const struct hv_file *f, const struct hv_catalogue **ret)
+{
+	return hv_event_types_catalogue(hv_file_session(f)->types, ret);
+}
+
+static struct hv_err *fill_available(struct hv_file *f)
+{
+	const struct hv_catalogue *c;
+	struct hv_err *err = f->nr_fills ? NULL : catalogue_of(f, &c);
+
+	if (err || f->nr_fills)
+		return err;
+	for (size_t i = 0; i < c->nr; i++)
+		if (c->types[i].is_available)
+			hv_text_printf(&f->text, "%s:%s\n", c->types[i].system, c->types[i].name);
+	return NULL;
+}
+
+static void show_set_event(struct hv_file *f hv_unused)
+{
+}
+
+static bool names_any(const struct hv_catalogue *c, const struct hv_event_word *word)
+{
+	for (size_t i = 0; i < c->nr; i++)
+		if (c->types[i].is_available &&
+		    hv_event_word_matches(word, c->types[i].system, c->types[i].name,
+					  c->types[i].module))
+			return true;
+	return false;
+}
+
+/* Switching an event off succeeds, since it is off. */
+static struct hv_err *obey(const struct hv_file *f, const char *text)
+{
+	HV_AUTO_FREE char *copy = hv_strdup(text);
+	struct hv_event_word word = hv_event_word_parse(copy);
+	const struct hv_catalogue *c;
+	struct hv_err *err = catalogue_of(f, &c);
+
+	if (err)
+		return err;
+	if (!names_any(c, &word))
+		return hv_err_new(EINVAL, "'%s': the guest has no such event", text);
+	if (!word.is_not)
+		return hv_err_new(EINVAL, "'%s': the guest's own events cannot be traced", text);
+	return NULL;
+}
+
+/* The end of the write ends a word, even without white space behind it (ftrace_event_write()). */
+static struct hv_err *write_set_event(struct hv_file *f, const char *buf, size_t len_bytes,
+				      size_t *ret_len)
+{
+	struct hv_token token = {0};
+	struct hv_err *err = hv_token_take(&token, WORD_SIZE_MAX, buf, len_bytes, ret_len);
+
+	return err || !token.len_bytes ? err : obey(f, token.text);
+}
+
+const struct hv_node hv_available_events_node = {
+	.help = "the guest's own events that its kernel can record",
+	.fill = fill_available,
+};
+
+const struct hv_node hv_set_event_node = {
+	.help = "always empty: the guest's own events cannot be traced",
+	.show = show_set_event,
+	.write = write_set_event,
+};

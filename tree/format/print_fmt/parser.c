@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/format/print_fmt/parser.h"
+
+#include <string.h>
+
+void hv_print_problem(struct hv_print_parser *p, const char *what)
+{
+	if (!p->problem) {
+		p->problem = what;
+		p->problem_at = (size_t)(p->token.text - p->text);
+	}
+	p->token.kind = HV_TOKEN_END;
+}
+
+void hv_print_next_token(struct hv_print_parser *p)
+{
+	if (p->problem)
+		return;
+	p->token = hv_print_token(p->text, &p->at);
+	if (p->token.kind == HV_TOKEN_BAD)
+		hv_print_problem(p, "not a word of C");
+	else if (p->builder.limit)
+		hv_print_problem(p, p->builder.limit);
+}
+
+bool hv_print_is_sign(const struct hv_print_parser *p, uint16_t sign)
+{
+	return p->token.kind == HV_TOKEN_SIGN && p->token.sign == sign;
+}
+
+bool hv_print_token_is(const struct hv_print_token *token, const char *name)
+{
+	return token->kind == HV_TOKEN_NAME && token->len_bytes == strlen(name) &&
+	       memcmp(token->text, name, token->len_bytes) == 0;
+}
+
+bool hv_print_is_word(const struct hv_print_parser *p, const char *word)
+{
+	return hv_print_token_is(&p->token, word);
+}
+
+bool hv_print_take_sign(struct hv_print_parser *p, uint16_t sign)
+{
+	if (!hv_print_is_sign(p, sign))
+		return false;
+	hv_print_next_token(p);
+	return true;
+}
+
+void hv_print_expect_sign(struct hv_print_parser *p, uint16_t sign)
+{
+	if (!hv_print_take_sign(p, sign))
+		hv_print_problem(p, "another sign is missing here");
+}
+
+bool hv_print_copy_name(const char *name, size_t len_bytes, char ret[128])
+{
+	if (len_bytes >= 128)
+		return false;
+	memcpy(ret, name, len_bytes);
+	ret[len_bytes] = '\0';
+	return true;
+}
+
+/* Strings. */
+
+bool hv_print_parse_string(struct hv_print_parser *p, uint32_t *ret)
+{
+	struct hv_print_builder *b = &p->builder;
+	uint32_t start;
+	size_t len;
+
+	if (p->token.kind != HV_TOKEN_STRING)
+		return false;
+	start = hv_print_build_string(b, p->token.text, p->token.len_bytes);
+	while (!b->limit) {
+		len = hv_print_unescape(p->token.text, p->token.len_bytes,
+					b->fmt->strings + b->fmt->strings_len_bytes -
+						p->token.len_bytes - 1);
+		b->fmt->strings_len_bytes -= (uint32_t)(p->token.len_bytes - len);
+		b->fmt->strings[b->fmt->strings_len_bytes - 1] = '\0';
+		hv_print_next_token(p);
+		if (p->token.kind != HV_TOKEN_STRING)
+			break;
+		b->fmt->strings_len_bytes--; /* the NUL of the one before */
+		hv_print_build_string(b, p->token.text, p->token.len_bytes);
+	}
+	*ret = start;
+	return true;
+}
+
+static uint32_t string(struct hv_print_parser *p)
+{
+	struct hv_print_value v = {.type = hv_print_pointer_to_numbers(hv_print_signed(1)),
+				   .space = HV_SPACE_STRINGS};
+	uint32_t at = 0;
+
+	hv_print_parse_string(p, &at);
+	v.bits = at;
+	return hv_print_build_value(&p->builder, v);
+}
+
+/* Names. */
+
+/* Reads a member of struct trace_entry (7.2: REC->ent.pid), which is the common field of that name.
+ */
+static const struct hv_print_field *common_field(struct hv_print_parser *p)
+{
+	char name[64] = "common_";
+
+	hv_print_next_token(p);
+	hv_print_expect_sign(p, '.');
+	if (p->token.kind != HV_TOKEN_NAME || p->token.len_bytes > 32)
+		return NULL;
+	memcpy(name + 7, p->token.text, p->token.len_bytes);
+	return hv_print_find_field(p, name, 7 + p->token.len_bytes);
+}
+
+/* Reads REC->__data_loc_NAME, the word of a dynamic field. */
+static uint32_t location_word(struct hv_print_parser *p, const char *prefix)
+{
+	size_t len = strlen(prefix);
+	const struct hv_print_field *field;
+	struct hv_print_node node = {.op = HV_OP_FIELD, .type = hv_print_unsigned(4)};
+
+	if (p->token.len_bytes <= len || memcmp(p->token.text, prefix, len) != 0)
+		return HV_PRINT_NO_NODE;
+	field = hv_print_find_field(p, p->token.text + len, p->token.len_bytes - len);
+	if (!field)
+		return HV_PRINT_NO_NODE;
+	hv_print_next_token(p);
+	node.a = field->offset_bytes;
+	return hv_print_build_node(&p->builder, node, NULL, 0);
+}
+
+/* Reads what follows REC. */
+static uint32_t record_field(struct hv_print_parser *p)
+{
+	const struct hv_print_field *field;
+	uint32_t node;
+
+	hv_print_expect_sign(p, HV_SIGN2('-', '>'));
+	if (p->token.kind != HV_TOKEN_NAME) {
+		hv_print_problem(p, "no name of a field");
+		return HV_PRINT_NO_NODE;
+	}
+	field = hv_print_find_field(p, p->token.text, p->token.len_bytes);
+	if (!field && hv_print_is_word(p, "ent"))
+		field = common_field(p);
+	if (field) {
+		node = hv_print_parse_field(p, field);
+		hv_print_next_token(p);
+		return node;
+	}
+	node = location_word(p, "__data_loc_");
+	if (!node)
+		node = location_word(p, "__rel_loc_");
+	if (!node)
+		hv_print_problem(p, "no such field");
+	return node;
+}
+
+static uint32_t variable(struct hv_print_parser *p, const struct hv_print_token *name)
+{
+	const struct hv_print_node node = {
+		.op = HV_OP_VARIABLE,
+		.type = hv_print_unsigned(8),
+		.a = hv_print_build_string(&p->builder, name->text, name->len_bytes),
+	};
+
+	return hv_print_build_node(&p->builder, node, NULL, 0);
+}
+
+/* Reads a name that is neither a field nor a function: an enumerator or a variable of the kernel.
+ */
+static uint32_t outside(struct hv_print_parser *p, const struct hv_print_token *name)
+{
+	const struct hv_print_resolver *r = p->resolver;
+	char copy[128];
+	uint64_t bits;
+	int64_t number;
+
+	if (hv_print_token_is(name, "true") || hv_print_token_is(name, "false"))
+		return hv_print_build_number(&p->builder, name->text[0] == 't');
+	if (hv_print_token_is(name, "NULL"))
+		return hv_print_build_value(&p->builder,
+					    hv_print_number_value(0, hv_print_pointer_to(1)));
+	if (hv_print_copy_name(name->text, name->len_bytes, copy)) {
+		if (r->constant && r->constant(r->of, copy, &number))
+			return hv_print_build_number(&p->builder, number);
+		if (r->variable && r->variable(r->of, copy, &bits))
+			return variable(p, name);
+	}
+	return hv_print_build_unknown(&p->builder, name->text, name->len_bytes);
+}
+
+static uint32_t string_of_table(struct hv_print_parser *p, const struct hv_print_local *local)
+{
+	struct hv_print_node node = {
+		.op = HV_OP_STRING_AT,
+		.type = hv_print_pointer_to_numbers(hv_print_signed(1)),
+		.b = local->first_string,
+		.c = local->nr_strings,
+	};
+
+	hv_print_expect_sign(p, '[');
+	node.a = hv_print_parse_expression(p);
+	hv_print_expect_sign(p, ']');
+	return hv_print_build_node(&p->builder, node, &node.a, 1);
+}
+
+static uint32_t local_name(struct hv_print_parser *p, const struct hv_print_local *local)
+{
+	const struct hv_print_node node = {
+		.op = HV_OP_LOCAL, .type = local->type, .a = (uint32_t)(local - p->locals)};
+
+	if (local->nr_strings)
+		return string_of_table(p, local);
+	if (hv_print_take_sign(p, '.'))
+		return hv_print_parse_local_member(p, local);
+	return hv_print_build_node(&p->builder, node, NULL, 0);
+}
+
+static uint32_t name(struct hv_print_parser *p)
+{
+	struct hv_print_token word = p->token;
+	const struct hv_print_local *local = hv_print_find_local(p, &word);
+
+	hv_print_next_token(p);
+	if (local)
+		return local_name(p, local);
+	if (hv_print_token_is(&word, "REC"))
+		return record_field(p);
+	if (hv_print_is_sign(p, '('))
+		return hv_print_parse_call(p, word);
+	return outside(p, &word);
+}
+
+static uint32_t number(struct hv_print_parser *p)
+{
+	struct hv_print_value v = hv_print_number_value(
+		p->token.number, p->token.is_unsigned ? hv_print_unsigned(p->token.number_bytes)
+						      : hv_print_signed(p->token.number_bytes));
+
+	hv_print_next_token(p);
+	return hv_print_build_value(&p->builder, v);
+}
+
+/* Reads what follows "(". */
+static uint32_t bracket(struct hv_print_parser *p)
+{
+	uint32_t node;
+
+	if (hv_print_is_sign(p, '{'))
+		return hv_print_parse_statements(p);
+	node = hv_print_parse_expression(p);
+	hv_print_expect_sign(p, ')');
+	return node;
+}
+
+static uint32_t primary(struct hv_print_parser *p)
+{
+	switch (p->token.kind) {
+	case HV_TOKEN_NAME:
+		return name(p);
+	case HV_TOKEN_NUMBER:
+		return number(p);
+	case HV_TOKEN_STRING:
+		return string(p);
+	default:
+		if (hv_print_take_sign(p, '('))
+			return bracket(p);
+		hv_print_problem(p, "an expression is missing here");
+		return HV_PRINT_NO_NODE;
+	}
+}
+
+static uint32_t postfix(struct hv_print_parser *p)
+{
+	uint32_t node = primary(p);
+
+	for (;;) {
+		if (hv_print_take_sign(p, '[')) {
+			uint32_t index = hv_print_parse_expression(p);
+
+			hv_print_expect_sign(p, ']');
+			node = hv_print_build_read(&p->builder, node, index);
+		} else if (hv_print_take_sign(p, '.') ||
+			   hv_print_take_sign(p, HV_SIGN2('-', '>'))) {
+			/* a member of a struct in the entry, whose offset is not known */
+			node = hv_print_build_unknown(&p->builder, p->token.text,
+						      p->token.len_bytes);
+			hv_print_next_token(p);
+		} else {
+			return node;
+		}
+	}
+}
+
+/* &NODE. The value of an array or a struct in the entry is a pointer already. */
+static uint32_t address_of(struct hv_print_parser *p, uint32_t node)
+{
+	const struct hv_print_node *n = hv_print_built(&p->builder, node);
+	struct hv_print_value v = {.space = HV_SPACE_ENTRY};
+
+	if (hv_print_built_value(&p->builder, node, &v) && v.space == HV_SPACE_ENTRY)
+		return node;
+	if (n->op == HV_OP_READ)
+		return n->a;
+	if (n->op != HV_OP_FIELD)
+		return hv_print_build_unknown(&p->builder, "&", 1);
+	v.type = hv_print_pointer_to_numbers(n->type);
+	v.bits = n->a;
+	v.space = HV_SPACE_ENTRY;
+	return hv_print_build_value(&p->builder, v);
+}
+
+static uint32_t unary(struct hv_print_parser *p);
+
+static uint32_t prefixed(struct hv_print_parser *p, char sign)
+{
+	uint32_t node;
+
+	hv_print_next_token(p);
+	node = unary(p);
+	if (sign == '&')
+		return address_of(p, node);
+	if (sign == '*')
+		return hv_print_build_read(&p->builder, node,
+					   hv_print_build_number(&p->builder, 0));
+	return hv_print_build_unary(&p->builder, sign, node);
+}
+
+static uint32_t unary(struct hv_print_parser *p)
+{
+	struct hv_print_type type;
+	uint32_t node;
+
+	if (++p->depth > HV_PRINT_DEPTH_MAX)
+		hv_print_problem(p, "expressions within expressions");
+	if (p->token.kind == HV_TOKEN_SIGN && p->token.sign < 128 &&
+	    strchr("-~!+&*", p->token.sign))
+		node = prefixed(p, (char)p->token.sign);
+	else if (hv_print_parse_cast(p, &type))
+		node = hv_print_build_cast(&p->builder, type, unary(p));
+	else
+		node = postfix(p);
+	p->depth--;
+	return node;
+}
+
+/* Returns C's precedence; 0: SIGN is not an operator between two operands. */
+static unsigned precedence(const struct hv_print_token *token)
+{
+	if (token->kind != HV_TOKEN_SIGN)
+		return 0;
+	switch (token->sign) {
+	case HV_SIGN2('|', '|'):
+		return 1;
+	case HV_SIGN2('&', '&'):
+		return 2;
+	case '|':
+		return 3;
+	case '^':
+		return 4;
+	case '&':
+		return 5;
+	case HV_SIGN2('=', '='):
+	case HV_SIGN2('!', '='):
+		return 6;
+	case '<':
+	case '>':
+	case HV_SIGN2('<', '='):
+	case HV_SIGN2('>', '='):
+		return 7;
+	case HV_SIGN2('<', '<'):
+	case HV_SIGN2('>', '>'):
+		return 8;
+	case '+':
+	case '-':
+		return 9;
+	case '*':
+	case '/':
+	case '%':
+		return 10;
+	}
+	return 0;
+}
+
+/* Reads operands and the operators between them whose precedence is at least LOWEST. */
+static uint32_t binary(struct hv_print_parser *p, unsigned lowest)
+{
+	uint32_t left = unary(p);
+
+	for (;;) {
+		unsigned strength = precedence(&p->token);
+		uint16_t sign = p->token.sign;
+		uint32_t right;
+
+		if (!strength || strength < lowest)
+			return left;
+		hv_print_next_token(p);
+		right = binary(p, strength + 1);
+		left = hv_print_build_binary(&p->builder, sign, left, right);
+	}
+}
+
+uint32_t hv_print_parse_expression(struct hv_print_parser *p)
+{
+	uint32_t condition, yes, no;
+
+	if (++p->depth > HV_PRINT_DEPTH_MAX)
+		hv_print_problem(p, "expressions within expressions");
+	condition = binary(p, 1);
+	if (hv_print_take_sign(p, '?')) {
+		yes = hv_print_parse_expression(p);
+		hv_print_expect_sign(p, ':');
+		no = hv_print_parse_expression(p);
+		condition = hv_print_build_choice(&p->builder, condition, yes, no);
+	}
+	p->depth--;
+	return condition;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/format/symbol_texts.h"
+
+#include <string.h>
+
+#define NR_KEPT	   4096 /* a power of two */
+#define TEXT_MAX   54	/* so that one of them has the length of a cache line */
+#define HASH_SHIFT (64 - 12)
+
+struct kept {
+	uint64_t addr; /* 0: none */
+	uint8_t form;
+	uint8_t len;
+	char text[TEXT_MAX];
+};
+
+_Static_assert(sizeof(struct kept) == 64, "a cache line");
+_Static_assert(NR_KEPT == UINT64_C(1) << (64 - HASH_SHIFT), "as many as the hash has values");
+
+struct hv_symbol_texts {
+	uint64_t version;
+	struct kept list[NR_KEPT];
+};
+
+struct hv_symbol_texts *hv_symbol_texts_new(void)
+{
+	return hv_alloc(sizeof(struct hv_symbol_texts));
+}
+
+void hv_symbol_texts_free(struct hv_symbol_texts *t)
+{
+	free(t);
+}
+
+void hv_symbol_texts_of(struct hv_symbol_texts *t, uint64_t version)
+{
+	if (t->version != version)
+		memset(t, 0, sizeof(*t));
+	t->version = version;
+}
+
+static size_t place_of(struct hv_gva addr)
+{
+	return (size_t)(addr.v * UINT64_C(0x9e3779b97f4a7c15) >> HASH_SHIFT);
+}
+
+bool hv_symbol_texts_add(const struct hv_symbol_texts *t, struct hv_text *out, struct hv_gva addr,
+			 enum hv_symbol_form form)
+{
+	const struct kept *k = t ? &t->list[place_of(addr)] : NULL;
+
+	if (!k || k->addr != addr.v || k->form != form || !addr.v)
+		return false;
+	hv_text_add_bytes(out, k->text, k->len);
+	return true;
+}
+
+void hv_symbol_texts_keep(struct hv_symbol_texts *t, const struct hv_text *out, size_t start,
+			  struct hv_gva addr, enum hv_symbol_form form)
+{
+	size_t len = out->len_bytes - start;
+	struct kept *k;
+
+	if (!t || len > TEXT_MAX)
+		return;
+	k = &t->list[place_of(addr)];
+	k->addr = addr.v;
+	k->form = (uint8_t)form;
+	k->len = (uint8_t)len;
+	memcpy(k->text, out->data + start, len);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/shared_memory.h"
+
+#include <linux/magic.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
+
+#define PAGE_BYTES 4096
+#define RANGES_MAX 1024
+
+/* The signal handler may read it at any time, so START is set last and cleared first. */
+struct range {
+	const uint8_t *start; /* NULL: unused */
+	uint64_t len_bytes;
+	uint64_t page_bytes;
+	uint8_t *volatile lost; /* the last page of it that was replaced; NULL: none */
+};
+static struct range ranges[RANGES_MAX];
+
+/* The copy that this thread makes now. */
+static __thread struct {
+	const uint8_t *volatile from; /* NULL: none */
+	volatile size_t len_bytes;
+	sigjmp_buf on_fault;
+} copy;
+
+static struct range *find(const uint8_t *at)
+{
+	for (size_t i = 0; i < RANGES_MAX; i++) {
+		const uint8_t *start = __atomic_load_n(&ranges[i].start, __ATOMIC_ACQUIRE);
+
+		if (start && (uint64_t)(at - start) < ranges[i].len_bytes)
+			return &ranges[i];
+	}
+	return NULL;
+}
+
+static void on_bus_error(int signo, siginfo_t *info, void *context)
+{
+	uint8_t *at = info->si_addr, *page;
+	int code = errno;
+	struct range *r = find(at);
+	uint64_t page_bytes = r ? r->page_bytes : PAGE_BYTES;
+
+	(void)context;
+	/* For a broken page the kernel may report the start of the page as the address. */
+	if (copy.from && at + page_bytes > copy.from && at < copy.from + copy.len_bytes)
+		siglongjmp(copy.on_fault, 1);
+	page = at - (uintptr_t)at % page_bytes;
+	if (r && mmap(page, page_bytes, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page)
+		r->lost = page;
+	else
+		signal(signo, SIG_DFL); /* the access is repeated, and then ends the process */
+	errno = code;
+}
+
+static void install(void)
+{
+	struct sigaction action = {.sa_sigaction = on_bus_error,
+				   .sa_flags = SA_SIGINFO | SA_NODEFER};
+
+	sigaction(SIGBUS, &action, NULL);
+}
+
+static uint64_t page_bytes_of(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) == 0 && fs.f_type == HUGETLBFS_MAGIC && fs.f_bsize > PAGE_BYTES)
+		return (uint64_t)fs.f_bsize;
+	return PAGE_BYTES;
+}
+
+void hv_shared_add(const uint8_t *start, uint64_t len_bytes, int fd)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, install);
+	for (size_t i = 0; i < RANGES_MAX; i++) {
+		if (ranges[i].start)
+			continue;
+		ranges[i].len_bytes = len_bytes;
+		ranges[i].page_bytes = page_bytes_of(fd);
+		ranges[i].lost = NULL;
+		__atomic_store_n(&ranges[i].start, start, __ATOMIC_RELEASE);
+		return;
+	}
+}
+
+void hv_shared_remove(const uint8_t *start, uint64_t len_bytes)
+{
+	for (size_t i = 0; i < RANGES_MAX; i++)
+		if (ranges[i].start == start && ranges[i].len_bytes == len_bytes)
+			__atomic_store_n(&ranges[i].start, NULL, __ATOMIC_RELEASE);
+}
+
+bool hv_shared_is_lost(const uint8_t *start, uint64_t len_bytes)
+{
+	for (size_t i = 0; i < RANGES_MAX; i++)
+		if (ranges[i].start && ranges[i].lost &&
+		    (uint64_t)(ranges[i].lost - start) < len_bytes)
+			return true;
+	return false;
+}
+
+struct hv_err *hv_shared_read(void *to, const uint8_t *from, size_t len_bytes)
+{
+	bool is_whole = false;
+
+	if (sigsetjmp(copy.on_fault, 0) == 0) {
+		copy.len_bytes = len_bytes;
+		copy.from = from;
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		memcpy(to, from, len_bytes);
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		is_whole = true;
+	}
+	copy.from = NULL;
+	if (is_whole)
+		return NULL;
+	return hv_err_new(EFAULT, "its memory here is gone (SIGBUS: a truncated or full file, or a "
+				  "broken page)");
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Memory that is mapped here and that others can take away: a VMM's RAM, a region. An access raises
+ * SIGBUS if the file was truncated, if the file has a hole there and its file system is full, or if
+ * the page is broken (memory failure). That must not end this process.
+ *
+ * hv_shared_read() returns an error in this case, and leaves the mapping as it is. On any other
+ * access of memory that was added here, the page is replaced by a page of zeros, and
+ * hv_shared_is_lost() returns true from then on. A SIGBUS for other memory ends the process as
+ * usual. Leaves to others: what to do without the memory. Any thread may call hv_shared_read();
+ * only one thread may call the other functions. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* Adds a mapping of FD, which consists of whole pages. Those of hugetlbfs are huge, and such a page
+ * is replaced as a whole. */
+void hv_shared_add(const uint8_t *start, uint64_t len_bytes, int fd);
+/* Removes a mapping; to be called before it is unmapped. A mapping that was not added is ignored.
+ */
+void hv_shared_remove(const uint8_t *start, uint64_t len_bytes);
+/* Whether pages of [START, START + LEN) were replaced. */
+bool hv_shared_is_lost(const uint8_t *start, uint64_t len_bytes);
+
+/* Copies LEN_BYTES. EFAULT: some of them could not be read; TO may have been written to then. */
+struct hv_err *hv_shared_read(void *to, const uint8_t *from, size_t len_bytes) hv_must_use;
