@@ -14,7 +14,7 @@ struct hv_journal {
 	size_t nr_slots;
 	uint32_t *free_list; /* owned */
 	size_t nr_free;
-	size_t nr_used[HV_CHANGE_RETURN]; /* entries in use, by enum hv_change_kind */
+	size_t nr_used[HV_NR_CHANGE_KINDS]; /* entries in use, by enum hv_change_kind */
 };
 
 void hv_journal_init(struct hv_journal *j, struct hv_region *region);

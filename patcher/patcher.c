@@ -110,7 +110,7 @@ size_t hv_patcher_undo_plan(const struct hv_patcher *p, enum hv_change_kind kind
 static bool is_text(enum hv_change_kind kind)
 {
 	return kind == HV_CHANGE_TEXT || kind == HV_CHANGE_YIELD || kind == HV_CHANGE_HIBERNATION ||
-	       kind == HV_CHANGE_DETOUR || kind == HV_CHANGE_KEY;
+	       kind == HV_CHANGE_DETOUR || kind == HV_CHANGE_KEY || kind == HV_CHANGE_EVENT_CALL;
 }
 
 /* What cannot be read now may be there still. */
@@ -524,16 +524,24 @@ static void adapt_batch(struct hv_patcher *p, size_t nr)
 	p->batch = batch < BATCH_MAX ? batch : BATCH_MAX;
 }
 
-/* CHANGES are sorted. Memory that the guest can free is not prepared: it may be used next by
- * something that does not reach it through the guest's CPUs. */
-static struct hv_err *prepare(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
+static int by_address(const void *a, const void *b)
 {
-	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc(nr * sizeof(*gpas));
+	uint64_t x = ((const struct hv_gpa *)a)->v, y = ((const struct hv_gpa *)b)->v;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Memory that the guest can free is not prepared: it may be used next by something that does not
+ * reach it through the guest's CPUs. */
+struct hv_err *hv_patcher_prepare(struct hv_patcher *p, const struct hv_change *changes, size_t nr)
+{
+	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc((nr + 1) * sizeof(*gpas));
 	size_t nr_text = 0;
 
 	for (size_t i = 0; i < nr; i++)
 		if (is_text(changes[i].kind) && hv_gva_in(changes[i].gva, p->fixed))
 			gpas[nr_text++] = changes[i].gpa;
+	qsort(gpas, nr_text, sizeof(*gpas), by_address);
 	return hv_guest_prepare_text(p->guest, gpas, nr_text);
 }
 
@@ -563,7 +571,7 @@ struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes,
 		if (!err)
 			err = check_stop(p);
 		if (!err)
-			err = prepare(p, b.changes, n);
+			err = hv_patcher_prepare(p, b.changes, n);
 		if (!err)
 			err = hv_patcher_held(p, change_batch, &b);
 		if (err)

@@ -86,6 +86,9 @@ struct hv_err *hv_patcher_held(struct hv_patcher *p, hv_held_fn fn, void *ctx) h
 struct hv_err *hv_patcher_write(struct hv_patcher *p, const struct hv_hold_write *writes,
 				size_t nr) hv_must_use;
 
+/* Does what can be done before a hold in which CHANGES are made. hv_patcher_apply() does it. */
+struct hv_err *hv_patcher_prepare(struct hv_patcher *p, const struct hv_change *changes,
+				  size_t nr) hv_must_use;
 /* For use inside hv_patcher_held(): makes CHANGES in that hold. HV_CHANGE_RETURN can be made only
  * in this way. */
 struct hv_err *hv_patcher_apply_held(struct hv_patcher *p, struct hv_hold *hold,

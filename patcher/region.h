@@ -64,7 +64,11 @@ enum hv_change_kind {
 	/* A return address of a graph's frame: ours -> the kernel's. It is never in the journal,
 	 * because the return stacks have the old value, and it is not reversed. */
 	HV_CHANGE_RETURN = 8,
+	/* A call in a probe, or by which tracepoints free probes: to the kernel's function <-> to a
+	 * stub of events */
+	HV_CHANGE_EVENT_CALL = 20,
 };
+#define HV_NR_CHANGE_KINDS 32
 
 enum hv_journal_state {
 	HV_JOURNAL_FREE = 0,
@@ -102,7 +106,7 @@ struct hv_region_header {
 #define HV_REGION_RELEASE_LEN 32
 
 #define HV_REGION_MAGIC	  "hvtrace"
-#define HV_REGION_VERSION 7
+#define HV_REGION_VERSION 8
 #define HV_JOURNAL_CAP                                                                             \
 	((HV_REGION_STUBS_OFF - HV_REGION_JOURNAL_OFF) / sizeof(struct hv_journal_entry))
 

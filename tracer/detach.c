@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tracer/detours.h"
+#include "tracer/event_tracer.h"
 #include "tracer/hibernation.h"
 #include "tracer/region_use.h"
 #include "tracer/returns.h"
@@ -88,6 +89,8 @@ struct hv_err *hv_session_restore(struct hv_session *s, struct hv_text *report)
 			       nr_detours, hv_plural(nr_detours));
 	if (!err)
 		err = hv_site_stubs_restore(s->stubs, report);
+	if (!err)
+		err = hv_event_tracer_restore(s->events, report);
 	/* Before the stubs are unmapped: find sites that were not restored, and the places of
 	 * modules. */
 	hv_session_refresh(s);

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/text.h"
 
 struct hv_event_tracer;
 struct hv_event_type;
@@ -37,9 +38,9 @@ struct hv_event_want {
 /* Frees the errors, not the list. */
 void hv_event_wants_deinit(struct hv_event_want *wants, size_t nr);
 
-/* Records exactly the events of WANTS from now on; NR 0: none. Events that were on already are not
- * touched, all others are switched on or off, many in one hold. An event that cannot be switched on
- * is not recorded, does not hinder the others, and says why:
+/* Records exactly the events of WANTS from now on, each of which is there once; NR 0: none. Events
+ *that were on already are not touched, all others are switched on or off, many in one hold. An
+ *event that cannot be switched on is not recorded, does not hinder the others, and says why:
  *
  *	EOPNOTSUPP  never in this kernel: of a module, switched on by a function of its own (reg),
  *		    or its probe's calls are not those that are known
@@ -74,3 +75,11 @@ void hv_event_tracer_stat(const struct hv_event_tracer *e, struct hv_event_trace
 /* Gives back what events that are off do not use any more, if there is any. Cheap if not; called by
  * hv_session_refresh(). */
 void hv_event_tracer_tend(struct hv_event_tracer *e);
+
+/* For recover: the guest may have events of a dead service. */
+void hv_event_tracer_adopt(struct hv_event_tracer *e);
+/* For detach and recover: switches off every event that is on in the guest, and puts all calls
+ * back. REPORT gets a line about it. EBUSY: a probe may still be on its way to a stub, or the guest
+ * is changing code; it can be tried again. */
+struct hv_err *hv_event_tracer_restore(struct hv_event_tracer *e,
+				       struct hv_text *report) hv_must_use;

@@ -149,5 +149,7 @@ struct hv_err *hv_hibernation_is_ours(const struct hv_tracee *t, struct hv_journ
 	struct hv_gva callee;
 
 	*ret = false;
-	return find_callee(t->kernel, &callee) ? hv_redirect_is_ours(t, callee, e, ret) : NULL;
+	return find_callee(t->kernel, &callee)
+		       ? hv_redirect_is_ours(t, hv_gva_alone(callee), e, ret)
+		       : NULL;
 }

@@ -64,20 +64,26 @@ struct hv_err *hv_plug_check(const struct hv_tracepoint_layout *layout,
 	return NULL;
 }
 
+static void put_bytes(uint8_t *to, const uint8_t *from, size_t len)
+{
+	if (memcmp(to, from, len) != 0)
+		memcpy(to, from, len);
+}
+
 void hv_plug_prepare(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 		     const struct hv_plug *plug)
 {
-	uint8_t *file = t->region.host + file_off(plug), *array = t->region.host + array_off(plug);
+	uint8_t file[sizeof(struct hv_event_file)] = {0}, array[ARRAY_BYTES] = {0};
 	uint8_t *probe = array + layout->probes;
 	uint64_t func = plug->type->probe.v, data = in_region(t, file_off(plug)).v;
 	uint32_t priority = PRIORITY;
 
-	memset(file, 0, sizeof(struct hv_event_file));
 	memcpy(file + offsetof(struct hv_event_file, id), &plug->type->id, sizeof(uint32_t));
-	memset(array, 0, ARRAY_BYTES);
 	memcpy(probe + layout->func, &func, sizeof(func));
 	memcpy(probe + layout->data, &data, sizeof(data));
 	memcpy(probe + layout->prio, &priority, sizeof(priority));
+	put_bytes(t->region.host + file_off(plug), file, sizeof(file));
+	put_bytes(t->region.host + array_off(plug), array, sizeof(array));
 }
 
 /* Adds the change of LEN_BYTES at AT to RET, which has room for it. */
@@ -192,7 +198,7 @@ struct hv_err *hv_plug_plan(const struct hv_tracee *t, const struct hv_tracepoin
  * another array (func_remove()). */
 static struct hv_err *add_stub_functions(const struct hv_tracee *t,
 					 const struct hv_tracepoint_layout *l,
-					 const struct hv_tracepoint_state *state, uint64_t stub,
+					 const struct hv_tracepoint_state *state,
 					 struct hv_plug_changes *ret)
 {
 	struct hv_err *err = NULL;
@@ -200,8 +206,9 @@ static struct hv_err *add_stub_functions(const struct hv_tracee *t,
 	for (size_t i = 0; !err && i < state->nr_probes; i++) {
 		const struct hv_tracepoint_probe *probe = &state->probes[i];
 
-		if (is_file(t, probe->data) && probe->func != stub)
-			err = add_word(t, hv_gva_add(probe->at, l->func), probe->func, stub, ret);
+		if (is_file(t, probe->data) && probe->func != l->stub.v)
+			err = add_word(t, hv_gva_add(probe->at, l->func), probe->func, l->stub.v,
+				       ret);
 	}
 	return err;
 }
@@ -251,20 +258,23 @@ static struct hv_err *add_nops(const struct hv_tracee *t, const struct hv_tracep
 	return err;
 }
 
-/* Switches a tracepoint off that only we use. */
+/* Switches a tracepoint off that only we use. An array of the guest's stays where it is, and a vCPU
+ * may be reading it: it must not find our probe there any more. */
 static struct hv_err *add_off(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
 			      const struct hv_tracepoint *tp,
 			      const struct hv_tracepoint_state *state, struct hv_plug_changes *ret)
 {
 	struct hv_err *err;
 
-	if (state->enabled != 1)
+	if (state->enabled > 1)
 		return hv_err_new(EINVAL, "its tracepoint has a probe of ours, and its key says %u",
 				  state->enabled);
-	err = add_word(t, tp->funcs, state->funcs, 0, ret);
-	if (!err)
+	err = add_nops(t, state, ret);
+	if (!err && state->enabled)
 		err = add_count(t, l, tp, 1, 0, ret);
-	return err ? err : add_nops(t, state, ret);
+	if (!err)
+		err = add_stub_functions(t, l, state, ret);
+	return err ? err : add_word(t, tp->funcs, state->funcs, 0, ret);
 }
 
 struct hv_err *hv_unplug_plan(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
@@ -274,20 +284,17 @@ struct hv_err *hv_unplug_plan(const struct hv_tracee *t, const struct hv_tracepo
 	hv_cleanup(hv_plug_changes_deinit) struct hv_plug_changes changes = {0};
 	/* An array of ours has no others. */
 	size_t nr_ours = hv_gva_in(hv_gva(state->funcs), t->range), nr_others = 0;
-	struct hv_gva stub;
-	struct hv_err *err = hv_core_need(&t->kernel->core, "tp_stub_func", &stub);
+	struct hv_err *err = NULL;
 
-	for (size_t i = 0; !err && i < state->nr_probes; i++) {
-		bool is_gone = state->probes[i].func == stub.v;
+	for (size_t i = 0; i < state->nr_probes; i++) {
+		bool is_gone = state->probes[i].func == layout->stub.v;
 
 		nr_ours += !is_gone && is_file(t, state->probes[i].data);
 		nr_others += !is_gone && !is_file(t, state->probes[i].data);
 	}
-	if (err)
-		return err;
 	make_room(state, &changes);
 	if (nr_ours && nr_others)
-		err = add_stub_functions(t, layout, state, stub.v, &changes);
+		err = add_stub_functions(t, layout, state, &changes);
 	else if (nr_ours)
 		err = add_off(t, layout, tp, state, &changes);
 	if (err)

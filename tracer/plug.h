@@ -8,9 +8,7 @@
  * When the guest adds a probe of its own, its kernel copies our entry into an array of its own, and
  * both get the events. From then on only that entry is ours.
  *
- * Nothing in hvtrace calls it yet.
- * Leaves to others: the calls of probes (redirect.h), what has to be waited for before the memory
- * of a plug that was taken out can be used otherwise. */
+ * Leaves to others: the calls of probes (event_calls.h), which events and when (event_tracer.h). */
 #pragma once
 
 #include "kernel/events/tracepoint_state.h"
@@ -34,7 +32,8 @@ void hv_plug_changes_deinit(struct hv_plug_changes *c);
 struct hv_err *hv_plug_check(const struct hv_tracepoint_layout *layout,
 			     const struct hv_event_type *type) hv_must_use;
 
-/* Fills the file and the array in the region. They are not used by the guest yet. */
+/* Fills the file and the array in the region. The guest may still use them, as those of the same
+ * event: then they have these bytes already, and nothing is written. */
 void hv_plug_prepare(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 		     const struct hv_plug *plug);
 
@@ -45,25 +44,52 @@ struct hv_err *hv_plug_plan(const struct hv_tracee *t, const struct hv_tracepoin
 			    struct hv_plug_changes *ret) hv_must_use;
 
 /* The changes that take every probe of ours out of TP, whose STATE was read with the tracee's range
- * as ours: an array of ours, or those with a file of the region as their
- * data. None if there is none. If the guest has probes there, ours becomes the kernel's function
- * that does nothing. If it has none, the tracepoint is switched off. Places of its static key get
- * back the bytes that the patcher noted, and those that came with a module meanwhile the bytes of
- * the others. If the guest's probes came and went, the array is one of the guest's, which nobody
- * frees. EINVAL: array and count contradict each other; EUCLEAN: nobody knows what a place had. */
+ * as ours: an array of ours, or those with a file of the region as their data. None if there is
+ * none. It may have been plugged in only in part, by somebody who was killed. If the guest has
+ * probes there, ours becomes the kernel's function that does nothing. If it has none, the
+ * tracepoint is switched off. Places of its static key get back the bytes that the patcher noted,
+ * and those that came with a module meanwhile the bytes of the others. The array of probes comes
+ * last: while anything of a tracepoint is ours, that is. If the guest's probes came and went, the
+ * array is one of the guest's, which nobody frees. EINVAL: array and count contradict each other;
+ * EUCLEAN: nobody knows what a place had. */
 struct hv_err *hv_unplug_plan(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 			      const struct hv_tracepoint *tp,
 			      const struct hv_tracepoint_state *state,
 			      struct hv_plug_changes *ret) hv_must_use;
 
-/* Carry plans out, each in one hold, in which the state is read. All changes are made, or none.
- * EBUSY: also if the guest is changing tracepoints or code just now, or a vCPU is in a place; it
- * can be tried again. The array and the file of PLUG are prepared. After hv_plug_out() the guest
- * may use them still (hv_plugs_check_unused). */
-struct hv_err *hv_plug_in(struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
-			  const struct hv_plug *plug) hv_must_use;
-struct hv_err *hv_plug_out(struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
-			   const struct hv_tracepoint *tp) hv_must_use;
+/* A tracepoint that something is plugged into, or taken out of. */
+struct hv_plug_step {
+	const struct hv_plug *plug; /* borrowed; NULL: everything of ours is taken out of TP */
+	struct hv_tracepoint tp;
+	struct hv_tracepoint_state state; /* owned, as the changes */
+	struct hv_plug_changes changes;
+	bool is_made;
+	/* Owned. NULL: made, or planned. EBUSY: it can be tried again, from the plan on. */
+	struct hv_err *why_not;
+};
+void hv_plug_steps_deinit(struct hv_plug_step *steps, size_t nr);
+
+/* Reads the state of the step's tracepoint and plans its changes. It is planned outside of a hold,
+ * and sets why_not. */
+void hv_plug_step_plan(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+		       struct hv_plug_step *step);
+
+/* Carries out all that are planned, in one hold. Each is made as a whole or not at all, and if not,
+ * why_not says why: the guest changed the tracepoint since the plan, or a vCPU is in a place. The
+ * arrays and files of plugs are prepared. After a plug was taken out, the guest may use its memory
+ * still (hv_plugs_check_unused). EBUSY: the guest is changing tracepoints or code just now. After
+ * other errors it is not known what was made. */
+struct hv_err *hv_plug_steps_make(struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+				  struct hv_plug_step *steps, size_t nr) hv_must_use;
+
+/* Finds the tracepoints of the core kernel that have a probe of ours, whoever plugged it in: *RET,
+ * owned by the caller, has *RET_NR steps that take them out, not planned yet. */
+struct hv_err *hv_plugs_find(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
+			     struct hv_plug_step **ret, size_t *ret_nr) hv_must_use;
+/* *RET: E, an entry of an untrusted journal, says only what a place of a static key has while the
+ * key is off. Places are not put back by entries: they tell hv_unplug_plan() the bytes. */
+struct hv_err *hv_plugs_know_place(const struct hv_tracee *t, const struct hv_journal_entry *e,
+				   bool *ret) hv_must_use;
 
 /* In HOLD, after all plugs were taken out: nobody in the guest has the address of a file, an array
  * of probes or a draft in a register or on a stack any more, so no probe is on its way to our

@@ -6,7 +6,10 @@
 
 #include "tracer/detach.h"
 #include "tracer/detours.h"
+#include "tracer/event_calls.h"
+#include "tracer/event_tracer.h"
 #include "tracer/hibernation.h"
+#include "tracer/plug.h"
 #include "tracer/region_use.h"
 #include "tracer/session.h"
 #include "tracer/tracee.h"
@@ -45,7 +48,8 @@ static struct hv_err *slot_is_ours(const struct hv_tracee *t, const struct hv_jo
 	return NULL;
 }
 
-/* Frees all entries of a copy of the journal that are not ours. */
+/* Frees all entries of a copy of the journal that are not ours. Those of tracepoints' words are not
+ * needed: what is ours there is found in the guest. */
 static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entry *entries,
 				    uint32_t nr)
 {
@@ -63,6 +67,10 @@ static struct hv_err *check_journal(struct hv_session *s, struct hv_journal_entr
 			err = hv_detours_are_ours(s->tracee, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_HIBERNATION)
 			err = hv_hibernation_is_ours(s->tracee, &entries[i], &ours);
+		else if (entries[i].kind == HV_CHANGE_EVENT_CALL)
+			err = hv_event_calls_are_ours(s->tracee, &entries[i], &ours);
+		else if (entries[i].kind == HV_CHANGE_KEY)
+			err = hv_plugs_know_place(s->tracee, &entries[i], &ours);
 		else if (entries[i].kind == HV_CHANGE_ENTRY)
 			err = slot_is_ours(s->tracee, &entries[i], &ours);
 		if (err)
@@ -93,6 +101,7 @@ static struct hv_err *restore_from(struct hv_session *s, const struct hv_region_
 		return err;
 	hv_tracee_bind(t);
 	hv_patcher_adopt(t->patcher, entries, header->nr_entries);
+	hv_event_tracer_adopt(s->events);
 	return hv_session_restore(s, report);
 }
 

@@ -55,7 +55,7 @@ static struct hv_err *read_now(const struct hv_tracee *t, const struct hv_journa
 	return *ret_mapped ? hv_guest_read(t->guest, m.gpa, ret, e->len_bytes) : err;
 }
 
-struct hv_err *hv_redirect_is_ours(const struct hv_tracee *t, struct hv_gva function,
+struct hv_err *hv_redirect_is_ours(const struct hv_tracee *t, struct hv_gva_range functions,
 				   struct hv_journal_entry *e, bool *ret)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
@@ -67,7 +67,7 @@ struct hv_err *hv_redirect_is_ours(const struct hv_tracee *t, struct hv_gva func
 
 	*ret = false;
 	if (!hv_gva_in(at, t->kernel->text) || e->len_bytes != arch->site_len_bytes ||
-	    (kind != HV_SITE_CALL && kind != HV_SITE_JUMP) || before.v != function.v)
+	    (kind != HV_SITE_CALL && kind != HV_SITE_JUMP) || !hv_gva_in(before, functions))
 		return NULL;
 	err = read_now(t, e, now, &is_mapped);
 	if (err || !is_mapped)

@@ -22,7 +22,7 @@ struct hv_err *hv_redirect_plan(const struct hv_tracee *t, const struct hv_call 
 				bool *ret_planned) hv_must_use;
 
 /* *RET: E, an entry of an untrusted journal, is about a redirected call: it leads into the range of
- * T now, and the journal would make it lead to FUNCTION, by the same instruction. The bytes that
+ * T now, and the journal would make it lead into FUNCTIONS, by the same instruction. The bytes that
  * are there become E's new ones. */
-struct hv_err *hv_redirect_is_ours(const struct hv_tracee *t, struct hv_gva function,
+struct hv_err *hv_redirect_is_ours(const struct hv_tracee *t, struct hv_gva_range functions,
 				   struct hv_journal_entry *e, bool *ret) hv_must_use;

@@ -7,6 +7,7 @@
 #include "kernel/kernel.h"
 #include "tracer/actions.h"
 #include "tracer/call_counts.h"
+#include "tracer/event_tracer.h"
 #include "tracer/event_types.h"
 #include "tracer/events/buffer.h"
 #include "tracer/events/decoder.h"
@@ -49,6 +50,7 @@ static void make_parts(struct hv_session *s, struct hv_clock *clock)
 	s->graph = hv_graph_tracer_new(t, clock);
 	s->counts = hv_call_counts_new(t, clock, s->graph);
 	s->sections = hv_section_tracer_new(t, clock, &s->decoder->decode);
+	s->events = hv_event_tracer_new(t);
 	s->yield = hv_yield_new(t, &s->decoder->decode);
 	s->stubs = hv_site_stubs_new(t, s->graph, s->actions, s->yield);
 }
@@ -80,6 +82,7 @@ void hv_session_free(struct hv_session *s)
 		return;
 	hv_site_stubs_free(s->stubs);
 	hv_yield_free(s->yield);
+	hv_event_tracer_free(s->events);
 	hv_section_tracer_free(s->sections);
 	hv_call_counts_free(s->counts);
 	hv_graph_tracer_free(s->graph);
@@ -148,6 +151,7 @@ unsigned hv_session_refresh(struct hv_session *s)
 	struct hv_err *err;
 
 	settle(s->tracee);
+	hv_event_tracer_tend(s->events);
 	if (init_ended)
 		hv_site_stubs_look(s->stubs);
 	if (unseen ||

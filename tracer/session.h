@@ -32,6 +32,7 @@ struct hv_session {
 	struct hv_graph_tracer *graph;
 	struct hv_call_counts *counts;	    /* the function profile: call_counts.h */
 	struct hv_section_tracer *sections; /* preemptoff: section_tracer.h */
+	struct hv_event_tracer *events;	    /* trace events of the guest: event_tracer.h */
 	struct hv_yield *yield;		    /* to the guest's own ftrace: yield.h */
 
 	uint64_t modules_signature; /* of the modules that kernel->sites were read with */

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "kernel/events/event_places.h"
 #include "ringbuf/ring.h"
 #include "tracer/tracee.h"
 
@@ -49,20 +48,16 @@ static void set_kernel_values(const struct hv_kernel *k, struct hv_stub_values *
 	values->return_thunk = k->return_thunk;
 }
 
-static void set_event_values(const struct hv_kernel *k, struct hv_stub_values *values)
+static void set_event_values(const struct hv_event_places *places, struct hv_stub_values *values)
 {
 	uint64_t *hole = values->hole;
-	struct hv_event_places places;
-	HV_AUTO_ERR struct hv_err *err = hv_event_places_find(k, &places);
 
-	if (err) /* no probe will call the stubs of events */
-		return;
-	hole[HV_HOLE_event_reserve] = places.reserve.v;
-	hole[HV_HOLE_event_commit] = places.commit.v;
-	hole[HV_HOLE_event_release] = places.release.v;
-	hole[HV_HOLE_fbuffer_file] = places.buffer_file;
-	hole[HV_HOLE_fbuffer_event] = places.buffer_event;
-	hole[HV_HOLE_fbuffer_entry] = places.buffer_entry;
+	hole[HV_HOLE_event_reserve] = places->reserve.v;
+	hole[HV_HOLE_event_commit] = places->commit.v;
+	hole[HV_HOLE_event_release] = places->release.v;
+	hole[HV_HOLE_fbuffer_file] = places->buffer_file;
+	hole[HV_HOLE_fbuffer_event] = places->buffer_event;
+	hole[HV_HOLE_fbuffer_entry] = places->buffer_entry;
 }
 
 static void set_region_values(const struct hv_tracee *t, struct hv_stub_values *values)
@@ -114,7 +109,7 @@ static struct hv_err *link_stubs(const struct hv_tracee *t, uint8_t *code)
 	const char *misfit;
 
 	set_kernel_values(t->kernel, &values);
-	set_event_values(t->kernel, &values);
+	set_event_values(&t->event_places, &values);
 	set_region_values(t, &values);
 	misfit = arch->link(&arch->stubs, &values, code_of(t), code);
 	if (misfit)

@@ -5,6 +5,7 @@
  * it is mapped (session.h). One thread. */
 #pragma once
 
+#include "kernel/events/event_places.h"
 #include "kernel/kernel.h"
 #include "patcher/patcher.h"
 
@@ -18,6 +19,8 @@ struct hv_tracee {
 	struct hv_gva_range range;
 	struct hv_gva handler;	    /* what a graph puts in the place of return addresses */
 	struct hv_patcher *patcher; /* owned */
+	/* What the stubs of events are linked with: 0 until the first event is recorded. */
+	struct hv_event_places event_places;
 };
 
 /* GUEST and KERNEL are borrowed and outlive it. Nothing is in the guest yet. ENOSPC, EINVAL: the

@@ -246,7 +246,7 @@ struct hv_err *hv_yield_is_ours(const struct hv_yield *y, struct hv_journal_entr
 	*ret = false;
 	if (!find_reader(y->tracee->kernel, &reader))
 		return NULL;
-	return hv_redirect_is_ours(y->tracee, reader, e, ret);
+	return hv_redirect_is_ours(y->tracee, hv_gva_alone(reader), e, ret);
 }
 
 struct hv_err *hv_yield_check_gone(const struct hv_yield *y)

@@ -17,6 +17,7 @@ struct hv_event_places {
 	uint32_t buffer_file, buffer_event, buffer_entry;
 };
 
-/* ENOENT, EOPNOTSUPP: events of this kernel cannot be recorded; the message says why. */
-struct hv_err *hv_event_places_find(const struct hv_kernel *k,
+/* RELEASE: of hv_release_calls. ENOENT: events of this kernel cannot be recorded; the message says
+ * why. */
+struct hv_err *hv_event_places_find(const struct hv_kernel *k, struct hv_gva release,
 				    struct hv_event_places *ret) hv_must_use;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/events/jump_sites.h"
 
+#include <stdlib.h>
+
 #include "kernel/fields.h"
 #include "kernel/kernel.h"
 
@@ -19,23 +21,15 @@
 #define TABLES_MAX 4096u
 #define ENTRY_MAX  64u /* bytes */
 
-struct layout {
-	uint32_t key_entries;
-	uint32_t link_len_bytes, link_next, link_entries;
-	uint32_t entry_len_bytes, code, target, key;
-	bool is_relative; /* members of an entry are distances from their own addresses */
-	uint32_t module_entries, module_nr;
-};
-
 struct reading {
 	const struct hv_kernel *k;
-	struct layout l;
+	const struct hv_jump_layout *l;
 	struct hv_gva key;
 	struct hv_jump_sites sites;
 	size_t cap;
 };
 
-static struct hv_err *find_modules(const struct hv_kernel_core *core, struct layout *l)
+static struct hv_err *find_modules(const struct hv_kernel_core *core, struct hv_jump_layout *l)
 {
 	const struct hv_field link[] = {
 		{"next", 8, &l->link_next},
@@ -59,7 +53,7 @@ static struct hv_err *find_modules(const struct hv_kernel_core *core, struct lay
 	return err;
 }
 
-static struct hv_err *find_layout(const struct hv_kernel_core *core, struct layout *l)
+static struct hv_err *find_layout(const struct hv_kernel_core *core, struct hv_jump_layout *l)
 {
 	const struct hv_field key[] = {{"entries", 8, &l->key_entries}};
 	const struct hv_field entry[] = {
@@ -82,6 +76,19 @@ static struct hv_err *find_layout(const struct hv_kernel_core *core, struct layo
 	return find_modules(core, l);
 }
 
+/* Reads a pointer that leads to sites. */
+static struct hv_err *read_word(struct reading *r, struct hv_gva at, uint64_t *ret)
+{
+	struct hv_jump_sites *s = &r->sites;
+	struct hv_err *err = hv_read_u64(&r->k->core.as, at, ret);
+
+	if (err)
+		return err;
+	s->words = hv_realloc_array(s->words, s->nr_words + 1, sizeof(*s->words));
+	s->words[s->nr_words++] = (struct hv_word){at, *ret};
+	return NULL;
+}
+
 static struct hv_err *add(struct reading *r, const struct hv_jump_site *site)
 {
 	if (r->sites.nr == SITES_MAX)
@@ -95,7 +102,7 @@ static struct hv_err *add(struct reading *r, const struct hv_jump_site *site)
 }
 
 /* ENTRY: the bytes of the struct jump_entry at AT. Returns the address of its key. */
-static uint64_t parse(const struct layout *l, struct hv_span entry, uint64_t at,
+static uint64_t parse(const struct hv_jump_layout *l, struct hv_span entry, uint64_t at,
 		      struct hv_jump_site *ret)
 {
 	uint64_t key = hv_copy_u64(entry, l->key);
@@ -118,14 +125,14 @@ static uint64_t parse(const struct layout *l, struct hv_span entry, uint64_t at,
 static struct hv_err *read_entries(struct reading *r, uint64_t at, uint64_t end)
 {
 	uint8_t bytes[ENTRY_MAX];
-	struct hv_span entry = {bytes, r->l.entry_len_bytes};
+	struct hv_span entry = {bytes, r->l->entry_len_bytes};
 	struct hv_err *err = NULL;
 
 	for (; !err && at < end; at += entry.len_bytes) {
 		struct hv_jump_site site;
 
 		err = hv_read(&r->k->core.as, hv_gva(at), bytes, entry.len_bytes);
-		if (err || parse(&r->l, entry, at, &site) != r->key.v)
+		if (err || parse(r->l, entry, at, &site) != r->key.v)
 			return err;
 		err = add(r, &site);
 	}
@@ -138,12 +145,12 @@ static struct hv_err *find_module_end(struct reading *r, uint64_t module, uint64
 {
 	const struct hv_address_space *as = &r->k->core.as;
 	uint32_t nr = 0;
-	struct hv_err *err = hv_read_u64(as, hv_gva(module + r->l.module_entries), ret_start);
+	struct hv_err *err = hv_read_u64(as, hv_gva(module + r->l->module_entries), ret_start);
 
 	if (!err)
-		err = hv_read_u32(as, hv_gva(module + r->l.module_nr), &nr);
+		err = hv_read_u32(as, hv_gva(module + r->l->module_nr), &nr);
 	if (!err)
-		*ret_end = *ret_start + (uint64_t)nr * r->l.entry_len_bytes;
+		*ret_end = *ret_start + (uint64_t)nr * r->l->entry_len_bytes;
 	return err;
 }
 
@@ -185,16 +192,18 @@ static struct hv_err *read_table(struct reading *r, uint64_t entries)
  * key. */
 static struct hv_err *read_links(struct reading *r, uint64_t at)
 {
-	uint8_t bytes[ENTRY_MAX];
-	struct hv_span link = {bytes, r->l.link_len_bytes};
 	struct hv_err *err = NULL;
 
-	for (size_t nr = 0; !err && at; at = hv_copy_u64(link, r->l.link_next)) {
-		if (nr++ == TABLES_MAX)
+	for (size_t nr = 0; !err && at; nr++) {
+		uint64_t entries = 0, link = at;
+
+		if (nr == TABLES_MAX)
 			return hv_err_new(E2BIG, "no end after %u tables", TABLES_MAX);
-		err = hv_read(&r->k->core.as, hv_gva(at), bytes, link.len_bytes);
+		err = read_word(r, hv_gva(link + r->l->link_entries), &entries);
 		if (!err)
-			err = read_table(r, hv_copy_u64(link, r->l.link_entries));
+			err = read_word(r, hv_gva(link + r->l->link_next), &at);
+		if (!err)
+			err = read_table(r, entries);
 	}
 	return err;
 }
@@ -202,24 +211,31 @@ static struct hv_err *read_links(struct reading *r, uint64_t at)
 static struct hv_err *read_key(struct reading *r)
 {
 	uint64_t entries;
-	struct hv_err *err =
-		hv_read_u64(&r->k->core.as, hv_gva_add(r->key, r->l.key_entries), &entries);
+	struct hv_err *err = read_word(r, hv_gva_add(r->key, r->l->key_entries), &entries);
 
 	if (err)
 		return err;
-	if (entries & KEY_LINKED && r->l.link_len_bytes)
+	if (entries & KEY_LINKED && r->l->link_len_bytes)
 		return read_links(r, entries & KEY_POINTER);
 	return read_table(r, entries & KEY_POINTER);
 }
 
-struct hv_err *hv_jump_sites_read(const struct hv_kernel *k, struct hv_gva key,
-				  struct hv_jump_sites *ret)
+struct hv_err *hv_jump_layout_find(const struct hv_kernel *k, struct hv_jump_layout *ret)
 {
-	struct reading r = {.k = k, .key = key};
-	struct hv_err *err = find_layout(&k->core, &r.l);
+	struct hv_jump_layout l = {0};
+	struct hv_err *err = find_layout(&k->core, &l);
 
 	if (!err)
-		err = read_key(&r);
+		*ret = l;
+	return err;
+}
+
+struct hv_err *hv_jump_sites_read(const struct hv_kernel *k, const struct hv_jump_layout *layout,
+				  struct hv_gva key, struct hv_jump_sites *ret)
+{
+	struct reading r = {.k = k, .l = layout, .key = key};
+	struct hv_err *err = read_key(&r);
+
 	if (err) {
 		hv_jump_sites_deinit(&r.sites);
 		return hv_err_in(err, "static key 0x%llx", (unsigned long long)key.v);
@@ -231,5 +247,6 @@ struct hv_err *hv_jump_sites_read(const struct hv_kernel *k, struct hv_gva key,
 void hv_jump_sites_deinit(struct hv_jump_sites *s)
 {
 	free(s->list);
+	free(s->words);
 	*s = (struct hv_jump_sites){0};
 }

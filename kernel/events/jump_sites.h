@@ -19,13 +19,36 @@ struct hv_jump_site {
 	bool is_init;	    /* in code that is freed after the kernel or the module has started */
 };
 
+/* A word of the guest, as it was read. */
+struct hv_word {
+	struct hv_gva at;
+	uint64_t value;
+};
+
 struct hv_jump_sites {
 	struct hv_jump_site *list; /* owned */
 	size_t nr;
+	/* Owned: the pointers by which the sites were found. While they have these values, the key
+	 * has these sites. */
+	struct hv_word *words;
+	size_t nr_words;
 };
 
-/* KEY: the address of a struct static_key (hv_tracepoint.key). ENOENT: this kernel's static keys
- * are of a form that is not known, or it patches no code for them. */
-struct hv_err *hv_jump_sites_read(const struct hv_kernel *k, struct hv_gva key,
-				  struct hv_jump_sites *ret) hv_must_use;
+/* Offsets and sizes, from BTF. */
+struct hv_jump_layout {
+	uint32_t key_entries;				  /* of struct static_key */
+	uint32_t link_len_bytes, link_next, link_entries; /* of struct static_key_mod */
+	uint32_t entry_len_bytes, code, target, key;	  /* of struct jump_entry */
+	bool is_relative; /* members of an entry are distances from their own addresses */
+	uint32_t module_entries, module_nr; /* of struct module */
+};
+
+/* ENOENT: this kernel's static keys are of a form that is not known. */
+struct hv_err *hv_jump_layout_find(const struct hv_kernel *k,
+				   struct hv_jump_layout *ret) hv_must_use;
+
+/* KEY: the address of a struct static_key (hv_tracepoint.key). ENOENT: this kernel patches no code
+ * for static keys. */
+struct hv_err *hv_jump_sites_read(const struct hv_kernel *k, const struct hv_jump_layout *layout,
+				  struct hv_gva key, struct hv_jump_sites *ret) hv_must_use;
 void hv_jump_sites_deinit(struct hv_jump_sites *s);

@@ -47,8 +47,7 @@ static int by_probe(const void *a, const void *b)
 	return order ? order : (x->call.at.v > y->call.at.v) - (x->call.at.v < y->call.at.v);
 }
 
-/* The addresses at which a call of FUNCTION may lead: its own, and that of the code before it. */
-static struct hv_gva_range targets_of(struct hv_gva function)
+struct hv_gva_range hv_probe_call_targets(struct hv_gva function)
 {
 	return (struct hv_gva_range){hv_gva(function.v - PADDING_MAX_BYTES),
 				     hv_gva_add(function, 1)};
@@ -77,7 +76,8 @@ static struct hv_err *add_calls(struct reading *r, const struct hv_symbol *symbo
 				struct hv_gva function, const struct hv_probe_call *template)
 {
 	hv_cleanup(hv_calls_deinit) struct hv_calls calls = {0};
-	struct hv_err *err = hv_calls_find(r->k, symbol->addr, targets_of(function), &calls);
+	struct hv_err *err =
+		hv_calls_find(r->k, symbol->addr, hv_probe_call_targets(function), &calls);
 
 	for (size_t i = 0; !err && i < calls.nr; i++) {
 		struct hv_probe_call call = *template;

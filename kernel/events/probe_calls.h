@@ -38,6 +38,10 @@ struct hv_err *hv_probe_calls_of(const struct hv_kernel *k, const struct hv_prob
 				 struct hv_gva probe, const struct hv_probe_call **ret,
 				 size_t *ret_nr) hv_must_use;
 
+/* The addresses to which a call of FUNCTION may lead: its own, and that of the code before it, by
+ * which the kernel counts calls. */
+struct hv_gva_range hv_probe_call_targets(struct hv_gva function);
+
 struct hv_release_calls {
 	struct hv_calls calls;
 	struct hv_gva function; /* that they call */

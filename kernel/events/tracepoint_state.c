@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/events/jump_sites.h"
 #include "kernel/fields.h"
 #include "kernel/kernel.h"
 
@@ -13,8 +12,9 @@
 #define PROBE_MAX_LEN 64u
 
 /* The locks that the kernel has while it adds or removes a probe or changes code. */
-static const char *const locks[] = {"tracepoints_mutex", "tracepoint_module_list_mutex",
-				    "jump_label_mutex", "static_call_mutex", "text_mutex"};
+static const char *const locks[HV_TRACEPOINT_LOCKS] = {
+	"tracepoints_mutex", "tracepoint_module_list_mutex", "jump_label_mutex",
+	"static_call_mutex", "text_mutex"};
 
 static struct hv_err *find_static_call(const struct hv_kernel_core *core,
 				       struct hv_tracepoint_layout *l)
@@ -29,14 +29,38 @@ static struct hv_err *find_static_call(const struct hv_kernel_core *core,
 }
 
 /* In a kernel with PREEMPT_RT a mutex is a struct rt_mutex. */
-static struct hv_err *find_mutex(const struct hv_kernel_core *core, struct hv_tracepoint_layout *l)
+static struct hv_err *find_owner(const struct hv_kernel_core *core, uint32_t *ret)
 {
 	static const char *const owners[] = {"owner", "rtmutex.owner", "lock.owner"};
 
 	for (size_t i = 0; i < HV_ARRAY_LEN(owners); i++)
-		if (hv_btf_member(core->btf, "mutex", owners[i], &l->mutex_owner, NULL))
+		if (hv_btf_member(core->btf, "mutex", owners[i], ret, NULL))
 			return NULL;
 	return hv_err_new(ENOENT, "btf: no member owner in struct mutex");
+}
+
+static struct hv_err *find_locks(const struct hv_kernel_core *core, struct hv_tracepoint_layout *l)
+{
+	uint32_t owner;
+	struct hv_err *err = find_owner(core, &owner);
+
+	for (size_t i = 0; !err && i < HV_TRACEPOINT_LOCKS; i++) {
+		l->locks[i].name = locks[i];
+		err = hv_core_need(core, locks[i], &l->locks[i].owner);
+		l->locks[i].owner = hv_gva_add(l->locks[i].owner, owner);
+	}
+	return err ? err : hv_core_need(core, "tp_stub_func", &l->stub);
+}
+
+static struct hv_err *find_tracepoint(const struct hv_kernel_core *core,
+				      struct hv_tracepoint_layout *l)
+{
+	const struct hv_field members[] = {
+		{"funcs", 8, &l->funcs}, {"key", 0, &l->key}, {"iterator", 8, &l->iterator}};
+
+	if (!hv_btf_size(core->btf, "tracepoint", &l->len_bytes))
+		return hv_err_new(ENOENT, "btf: no struct tracepoint");
+	return hv_fields_find(core, "tracepoint", members, HV_ARRAY_LEN(members));
 }
 
 static struct hv_err *find_file(const struct hv_kernel_core *core, struct hv_tracepoint_layout *l)
@@ -71,7 +95,11 @@ struct hv_err *hv_tracepoint_layout_find(const struct hv_kernel *k,
 	if (!err)
 		err = find_static_call(core, &l);
 	if (!err)
-		err = find_mutex(core, &l);
+		err = find_tracepoint(core, &l);
+	if (!err)
+		err = find_locks(core, &l);
+	if (!err)
+		err = hv_jump_layout_find(k, &l.jumps);
 	if (!err)
 		err = find_file(core, &l);
 	if (!err)
@@ -131,15 +159,17 @@ static struct hv_err *read_place(const struct hv_kernel *k, const struct hv_jump
 			  (unsigned long long)place.at.v);
 }
 
-static struct hv_err *read_places(const struct hv_kernel *k, const struct hv_tracepoint *tp,
-				  struct hv_tracepoint_state *s)
+static struct hv_err *read_places(const struct hv_kernel *k, const struct hv_tracepoint_layout *l,
+				  const struct hv_tracepoint *tp, struct hv_tracepoint_state *s)
 {
 	hv_cleanup(hv_jump_sites_deinit) struct hv_jump_sites sites = {0};
-	struct hv_err *err = hv_jump_sites_read(k, tp->key, &sites);
+	struct hv_err *err = hv_jump_sites_read(k, &l->jumps, tp->key, &sites);
 
-	if (err || !sites.nr)
+	if (err)
 		return err;
-	s->places = hv_alloc(sites.nr * sizeof(*s->places));
+	s->words = hv_take(sites.words);
+	s->nr_words = sites.nr_words;
+	s->places = hv_alloc((sites.nr + 1) * sizeof(*s->places));
 	for (size_t i = 0; !err && i < sites.nr; i++) {
 		const struct hv_jump_site *site = &sites.list[i];
 
@@ -166,8 +196,27 @@ static struct hv_err *read_static_call(const struct hv_kernel *k,
 	if (!l->has_static_call)
 		return NULL;
 	err = hv_read_u64(&k->core.as, hv_gva_add(tp->at, l->static_call), &key);
-	return err ? err
-		   : hv_read_u64(&k->core.as, hv_gva(key + l->static_call_func), &s->static_call);
+	if (err)
+		return err;
+	s->static_call_at = hv_gva(key + l->static_call_func);
+	return hv_read_u64(&k->core.as, s->static_call_at, &s->static_call);
+}
+
+struct hv_err *hv_tracepoint_probes_read(const struct hv_kernel *k,
+					 const struct hv_tracepoint_layout *layout,
+					 const struct hv_tracepoint *tp, struct hv_gva_range ours,
+					 struct hv_tracepoint_state *ret)
+{
+	struct hv_tracepoint_state s = {0};
+	struct hv_err *err = hv_read_u64(&k->core.as, tp->funcs, &s.funcs);
+
+	if (!err && !hv_gva_in(hv_gva(s.funcs), ours))
+		err = read_probes(k, layout, &s);
+	if (err)
+		hv_tracepoint_state_deinit(&s);
+	else
+		*ret = s;
+	return err;
 }
 
 struct hv_err *hv_tracepoint_state_read(const struct hv_kernel *k,
@@ -176,16 +225,14 @@ struct hv_err *hv_tracepoint_state_read(const struct hv_kernel *k,
 					struct hv_tracepoint_state *ret)
 {
 	hv_cleanup(hv_tracepoint_state_deinit) struct hv_tracepoint_state s = {0};
-	struct hv_err *err = hv_read_u64(&k->core.as, tp->funcs, &s.funcs);
+	struct hv_err *err = hv_tracepoint_probes_read(k, layout, tp, ours, &s);
 
 	if (!err)
 		err = hv_read_u32(&k->core.as, hv_gva_add(tp->key, layout->enabled), &s.enabled);
 	if (!err)
 		err = read_static_call(k, layout, tp, &s);
-	if (!err && !hv_gva_in(hv_gva(s.funcs), ours))
-		err = read_probes(k, layout, &s);
 	if (!err)
-		err = read_places(k, tp, &s);
+		err = read_places(k, layout, tp, &s);
 	if (err)
 		return hv_err_in(err, "tracepoint 0x%llx", (unsigned long long)tp->at.v);
 	*ret = s;
@@ -197,24 +244,76 @@ void hv_tracepoint_state_deinit(struct hv_tracepoint_state *s)
 {
 	free(s->probes);
 	free(s->places);
+	free(s->words);
 	*s = (struct hv_tracepoint_state){0};
+}
+
+struct sameness {
+	const struct hv_kernel *k;
+	struct hv_err *err; /* the first */
+	bool is_same;
+};
+
+static void compare(struct sameness *c, struct hv_gva at, uint64_t value)
+{
+	uint64_t now;
+
+	if (c->err || !c->is_same)
+		return;
+	c->err = hv_read_u64(&c->k->core.as, at, &now);
+	c->is_same = !c->err && now == value;
+}
+
+struct hv_err *hv_tracepoint_state_is_same(const struct hv_kernel *k,
+					   const struct hv_tracepoint_layout *layout,
+					   const struct hv_tracepoint *tp,
+					   const struct hv_tracepoint_state *s, bool *ret)
+{
+	struct sameness c = {.k = k, .is_same = true};
+	uint32_t enabled;
+
+	c.err = hv_read_u32(&k->core.as, hv_gva_add(tp->key, layout->enabled), &enabled);
+	c.is_same = !c.err && enabled == s->enabled;
+	compare(&c, tp->funcs, s->funcs);
+	if (s->static_call_at.v)
+		compare(&c, s->static_call_at, s->static_call);
+	for (size_t i = 0; i < s->nr_probes; i++) {
+		compare(&c, hv_gva_add(s->probes[i].at, layout->func), s->probes[i].func);
+		compare(&c, hv_gva_add(s->probes[i].at, layout->data), s->probes[i].data);
+	}
+	for (size_t i = 0; i < s->nr_words; i++)
+		compare(&c, s->words[i].at, s->words[i].value);
+	*ret = c.is_same;
+	return c.err;
+}
+
+struct hv_err *hv_tracepoint_at(const struct hv_kernel *k,
+				const struct hv_tracepoint_layout *layout, struct hv_gva at,
+				struct hv_tracepoint *ret)
+{
+	struct hv_tracepoint tp = {.at = at,
+				   .key = hv_gva_add(at, layout->key),
+				   .funcs = hv_gva_add(at, layout->funcs)};
+	struct hv_err *err =
+		hv_read_u64(&k->core.as, hv_gva_add(at, layout->iterator), &tp.iterator.v);
+
+	if (!err)
+		*ret = tp;
+	return err;
 }
 
 struct hv_err *hv_tracepoints_locked(const struct hv_kernel *k,
 				     const struct hv_tracepoint_layout *layout, const char **ret)
 {
-	for (size_t i = 0; i < HV_ARRAY_LEN(locks); i++) {
-		struct hv_gva at;
+	for (size_t i = 0; i < HV_TRACEPOINT_LOCKS; i++) {
 		uint64_t owner;
-		struct hv_err *err = hv_core_need(&k->core, locks[i], &at);
+		struct hv_err *err = hv_read_u64(&k->core.as, layout->locks[i].owner, &owner);
 
-		if (!err)
-			err = hv_read_u64(&k->core.as, hv_gva_add(at, layout->mutex_owner), &owner);
 		if (err)
 			return err;
 		if (!owner)
 			continue;
-		*ret = locks[i];
+		*ret = layout->locks[i].name;
 		return NULL;
 	}
 	*ret = NULL;

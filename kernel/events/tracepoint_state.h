@@ -9,10 +9,13 @@
 #include "base/addr.h"
 #include "base/err.h"
 #include "kernel/events/catalogue.h"
+#include "kernel/events/jump_sites.h"
 
 struct hv_kernel;
 
-/* Offsets and sizes, from BTF. */
+#define HV_TRACEPOINT_LOCKS 5
+
+/* Offsets and sizes, from BTF, and what is at the same place in all tracepoints' lives. */
 struct hv_tracepoint_layout {
 	uint32_t enabled; /* of struct static_key */
 	/* An array of probes: what the kernel frees it by, then struct tracepoint_func one after
@@ -26,10 +29,18 @@ struct hv_tracepoint_layout {
 	/* Of struct trace_event_file, and the flag in it that keeps probes from recording. */
 	uint32_t file_flags;
 	uint64_t file_soft_disabled;
-	uint32_t mutex_owner;
+	uint32_t len_bytes, funcs, key, iterator; /* of struct tracepoint */
+	struct hv_jump_layout jumps;
+	/* What the kernel locks while it adds or removes a probe or changes code: the word that is
+	 * 0 while nobody has it. */
+	struct {
+		const char *name;
+		struct hv_gva owner;
+	} locks[HV_TRACEPOINT_LOCKS];
+	struct hv_gva stub; /* tp_stub_func(), which does nothing */
 };
 
-/* ENOENT: the kernel lacks a member, which the message names. */
+/* ENOENT: the kernel lacks a member or a symbol, which the message names. */
 struct hv_err *hv_tracepoint_layout_find(const struct hv_kernel *k,
 					 struct hv_tracepoint_layout *ret) hv_must_use;
 
@@ -49,13 +60,16 @@ struct hv_tracepoint_probe {
 };
 
 struct hv_tracepoint_state {
-	uint64_t funcs;	      /* the address of its first probe; 0: it has none */
-	uint32_t enabled;     /* count of the static key */
-	uint64_t static_call; /* the function that its static call calls; 0: it has none */
+	uint64_t funcs;		      /* the address of its first probe; 0: it has none */
+	uint32_t enabled;	      /* count of the static key */
+	uint64_t static_call;	      /* the function that its static call calls; 0: it has none */
+	struct hv_gva static_call_at; /* where that is; 0: nowhere */
 	struct hv_tracepoint_probe *probes; /* owned */
 	size_t nr_probes;
 	struct hv_key_place *places; /* owned */
 	size_t nr_places;
+	struct hv_word *words; /* owned: what leads to the places (jump_sites.h) */
+	size_t nr_words;
 };
 
 /* An array of probes in OURS, memory that is not the guest's own, is not read: its probes are left
@@ -64,7 +78,25 @@ struct hv_err *hv_tracepoint_state_read(const struct hv_kernel *k,
 					const struct hv_tracepoint_layout *layout,
 					const struct hv_tracepoint *tp, struct hv_gva_range ours,
 					struct hv_tracepoint_state *ret) hv_must_use;
+/* Likewise, but reads only its probes: the others in RET are 0. */
+struct hv_err *hv_tracepoint_probes_read(const struct hv_kernel *k,
+					 const struct hv_tracepoint_layout *layout,
+					 const struct hv_tracepoint *tp, struct hv_gva_range ours,
+					 struct hv_tracepoint_state *ret) hv_must_use;
+
+/* *RET: everything in S is still so, but the bytes of places. For a hold: reads only what is there
+ * already, and allocates nothing. */
+struct hv_err *hv_tracepoint_state_is_same(const struct hv_kernel *k,
+					   const struct hv_tracepoint_layout *layout,
+					   const struct hv_tracepoint *tp,
+					   const struct hv_tracepoint_state *s,
+					   bool *ret) hv_must_use;
 void hv_tracepoint_state_deinit(struct hv_tracepoint_state *s);
+
+/* The struct tracepoint at AT, as far as its state tells; without its functions reg and unreg. */
+struct hv_err *hv_tracepoint_at(const struct hv_kernel *k,
+				const struct hv_tracepoint_layout *layout, struct hv_gva at,
+				struct hv_tracepoint *ret) hv_must_use;
 
 /* *RET: the name of a lock that somebody has, under which the guest changes tracepoints, static
  * keys or code; NULL: all are free. */

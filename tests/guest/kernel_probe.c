@@ -255,9 +255,12 @@ static struct hv_err *print_stacks(struct hv_kernel *k, const char *symbol)
 /* With the first five bytes of each. */
 static struct hv_err *print_jump_sites(const struct hv_kernel *k, struct hv_gva key)
 {
+	struct hv_jump_layout layout;
 	struct hv_jump_sites sites;
-	struct hv_err *err = hv_jump_sites_read(k, key, &sites);
+	struct hv_err *err = hv_jump_layout_find(k, &layout);
 
+	if (!err)
+		err = hv_jump_sites_read(k, &layout, key, &sites);
 	if (err)
 		return err;
 	for (size_t i = 0; !err && i < sites.nr; i++) {

@@ -1,37 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Attaches to a guest, records events of its tracepoints for a while as the parts of hvtrace that
- * are there for it do, and detaches. Prints "recording", a line for each event that was recorded,
- * and "NAME COUNT" for each event. What hvtrace itself cannot do yet is tried here:
+/* Attaches to a guest, records its events for a while, and detaches. Prints "on N" and a line for
+ * each event that is refused, "recording", a line for each event that was recorded, "off", and
+ * "NAME COUNT" for each event:
  *
  *	plug_probe SPEC SECONDS SYSTEM:EVENT...
  *
- * If it is killed, only a reboot of the guest takes everything away. */
+ * EVENT may be "*". At the end the events are switched off, and it is waited until nobody uses
+ * them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "kernel/events/probe_calls.h"
+#include "kernel/events/catalogue.h"
 #include "kernel/kernel.h"
 #include "ringbuf/ring.h"
+#include "tracer/event_tracer.h"
 #include "tracer/event_types.h"
-#include "tracer/plug.h"
-#include "tracer/redirect.h"
 #include "tracer/session.h"
 #include "tracer/tracee.h"
 
-#define EVENTS_MAX 64
+#define EVENTS_MAX 4096
 #define TRIES	   100
 #define CPUS_MAX   64
 
 static struct hv_session *session;
 static struct hv_tracee *tracee;
 static const struct hv_catalogue *catalogue;
-static struct hv_tracepoint_layout layout;
-static struct hv_plug plugs[EVENTS_MAX];
-static unsigned long counts[EVENTS_MAX];
-static unsigned nr_plugs;
+static struct hv_event_want wants[EVENTS_MAX];
+static unsigned long counts[1 << 16]; /* by id */
+static unsigned nr_wants;
 
 static void must(struct hv_err *err)
 {
@@ -41,99 +40,54 @@ static void must(struct hv_err *err)
 	exit(1);
 }
 
-static struct hv_gva stub_at(size_t off)
-{
-	return hv_gva_add(tracee->range.start, HV_STUBS_CODE_OFF + off);
-}
-
-/* The changes are journalled as a kind that detach does not put back by itself. */
-static void redirect(const struct hv_call *call, size_t off)
-{
-	struct hv_change change;
-	bool is_planned;
-
-	must(hv_redirect_plan(tracee, call, stub_at(off), HV_CHANGE_YIELD, &change, &is_planned));
-	if (is_planned)
-		must(hv_patcher_apply(tracee->patcher, &change, 1));
-	if (!is_planned || change.refused)
-		must(hv_err_new(EBUSY, "0x%llx cannot be redirected",
-				(unsigned long long)call->at.v));
-}
-
-static void redirect_releases(void)
-{
-	const struct hv_stub_image *stubs = &tracee->kernel->core.as.arch->stubs;
-	struct hv_release_calls calls;
-
-	must(hv_release_calls_read(tracee->kernel, &calls));
-	for (size_t i = 0; i < calls.calls.nr; i++)
-		redirect(&calls.calls.list[i], stubs->event_release_offs[calls.head_argument]);
-	hv_release_calls_deinit(&calls);
-}
-
-static void redirect_probe(const struct hv_probe_calls *calls, const struct hv_event_type *type)
-{
-	const struct hv_stub_image *stubs = &tracee->kernel->core.as.arch->stubs;
-	const struct hv_probe_call *list;
-	size_t nr;
-
-	must(hv_probe_calls_of(tracee->kernel, calls, type->probe, &list, &nr));
-	for (size_t i = 0; i < nr; i++)
-		redirect(&list[i].call,
-			 list[i].commits ? stubs->event_commit_off : stubs->event_reserve_off);
-}
-
-/* Tries again while the guest is changing tracepoints. */
-static void again(struct hv_err *(*plug_it)(const struct hv_plug *), const struct hv_plug *plug)
-{
-	struct hv_err *err = NULL;
-
-	for (unsigned i = 0; i < TRIES; i++) {
-		hv_err_free(err);
-		err = plug_it(plug);
-		if (!err || err->code != EBUSY)
-			break;
-		usleep(100000);
-	}
-	must(err);
-}
-
-static struct hv_err *in(const struct hv_plug *plug)
-{
-	return hv_plug_in(tracee, &layout, plug);
-}
-
-static struct hv_err *out(const struct hv_plug *plug)
-{
-	return hv_plug_out(tracee, &layout, &plug->type->tracepoint);
-}
-
-static void plug(const struct hv_probe_calls *calls, char *name)
+static void want(char *name)
 {
 	char *event = strchr(name, ':');
-	const struct hv_event_type *type;
+	unsigned before = nr_wants;
 
 	if (event)
 		*event++ = '\0';
-	type = event ? hv_catalogue_find(catalogue, name, event) : NULL;
-	if (!type)
+	for (size_t i = 0; event && i < catalogue->nr; i++) {
+		const struct hv_event_type *type = &catalogue->types[i];
+
+		if (type->is_available && (!strcmp(name, "*") || !strcmp(type->system, name)) &&
+		    (!strcmp(event, "*") || !strcmp(type->name, event)) && nr_wants < EVENTS_MAX)
+			wants[nr_wants++].type = type;
+	}
+	if (nr_wants == before)
 		must(hv_err_new(ENOENT, "there is no event %s", name));
-	redirect_probe(calls, type);
-	plugs[nr_plugs] = (struct hv_plug){type, nr_plugs};
-	hv_plug_prepare(tracee, &layout, &plugs[nr_plugs]);
-	again(in, &plugs[nr_plugs++]);
+}
+
+static void switch_on(void)
+{
+	struct hv_event_tracer_stat stat;
+	struct hv_session_stat before, after;
+	uint64_t start_ns = hv_now_ns();
+
+	hv_session_stat(session, &before);
+	must(hv_event_tracer_set(session->events, wants, nr_wants));
+	hv_session_stat(session, &after);
+	for (unsigned i = 0; i < nr_wants; i++)
+		if (wants[i].why_not)
+			printf("refused %s:%s: %s\n", wants[i].type->system, wants[i].type->name,
+			       wants[i].why_not->message);
+	hv_event_wants_deinit(wants, nr_wants);
+	hv_event_tracer_stat(session->events, &stat);
+	printf("on %zu in %llu ms, %llu holds, %llu us, longest %llu us\n", stat.nr_on,
+	       (unsigned long long)(hv_now_ns() - start_ns) / 1000000,
+	       (unsigned long long)(after.nr_holds - before.nr_holds),
+	       (unsigned long long)(after.hold_total_ns - before.hold_total_ns) / 1000,
+	       (unsigned long long)after.hold_max_ns / 1000);
 }
 
 static void print(unsigned cpu, const struct hv_record *event, const uint8_t *entry)
 {
 	unsigned id = event->word[1] & 0xffff, len = event->word[1] >> HV_EVENT_LEN_SHIFT & 0xffff;
 
-	for (unsigned i = 0; i < nr_plugs; i++) {
-		if (plugs[i].type->id != id)
-			continue;
-		counts[i]++;
-		printf("%s %u ", plugs[i].type->name, cpu);
-	}
+	const struct hv_event_type *type = hv_catalogue_by_id(catalogue, id);
+
+	counts[id]++;
+	printf("%s %u ", type ? type->name : "?", cpu);
 	for (unsigned i = HV_ENTRY_HEADER_LEN; i < len && i < HV_ENTRY_LEN_MAX; i++)
 		printf("%02x", entry[i]);
 	printf("\n");
@@ -193,31 +147,31 @@ static void record(unsigned seconds)
 	}
 }
 
-static struct hv_err *check_held(struct hv_hold *hold, void *ctx)
+/* Waits until nobody uses what was switched off. */
+static void wait_unused(void)
 {
-	(void)ctx;
-	return hv_plugs_check_unused(tracee, hold);
-}
+	struct hv_event_tracer_stat stat;
 
-static struct hv_err *unused(const struct hv_plug *plug)
-{
-	(void)plug;
-	return hv_patcher_held(tracee->patcher, check_held, NULL);
+	for (unsigned i = 0; i < TRIES; i++) {
+		hv_session_refresh(session);
+		hv_event_tracer_stat(session->events, &stat);
+		if (!stat.nr_leaving)
+			return;
+		usleep(100000);
+	}
+	must(hv_err_new(EBUSY, "%zu events are in use", stat.nr_leaving));
 }
 
 static void leave(void)
 {
-	HV_AUTO_FREE struct hv_change *undo = NULL;
 	HV_AUTO_TEXT struct hv_text report = {0};
-	size_t nr;
 
-	for (unsigned i = 0; i < nr_plugs; i++)
-		again(out, &plugs[i]);
-	again(unused, NULL);
-	nr = hv_patcher_undo_plan(tracee->patcher, HV_CHANGE_YIELD, &undo);
-	must(hv_patcher_apply(tracee->patcher, undo, nr));
-	for (unsigned i = 0; i < nr_plugs; i++)
-		printf("%s %lu\n", plugs[i].type->name, counts[i]);
+	must(hv_event_tracer_set(session->events, NULL, 0));
+	wait_unused();
+	printf("off\n");
+	for (unsigned i = 0; i < nr_wants; i++)
+		if (counts[wants[i].type->id])
+			printf("%s %lu\n", wants[i].type->name, counts[wants[i].type->id]);
 	for (unsigned cpu = 0; cpu < tracee->plan.nr_cpus; cpu++)
 		if (hv_tracee_state(tracee, cpu)->drafts)
 			must(hv_err_new(EIO, "vCPU %u has a draft left", cpu));
@@ -229,9 +183,8 @@ int main(int argc, char **argv)
 {
 	HV_AUTO_GUEST struct hv_guest *guest = NULL;
 	HV_AUTO_KERNEL struct hv_kernel *kernel = NULL;
-	struct hv_probe_calls calls = {0};
 
-	if (argc < 4 || argc - 3 > EVENTS_MAX) {
+	if (argc < 4) {
 		fprintf(stderr, "usage: plug_probe SPEC SECONDS SYSTEM:EVENT...\n");
 		return 2;
 	}
@@ -240,14 +193,11 @@ int main(int argc, char **argv)
 	must(hv_session_attach(guest, kernel, &session));
 	tracee = session->tracee;
 	must(hv_event_types_catalogue(session->types, &catalogue));
-	must(hv_tracepoint_layout_find(kernel, &layout));
-	must(hv_probe_calls_read(kernel, &calls));
-	redirect_releases();
 	for (int i = 3; i < argc; i++)
-		plug(&calls, argv[i]);
+		want(argv[i]);
+	switch_on();
 	record((unsigned)atoi(argv[2]));
 	leave();
-	hv_probe_calls_deinit(&calls);
 	hv_session_free(session);
 	return 0;
 }

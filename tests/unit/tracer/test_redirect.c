@@ -91,7 +91,7 @@ static bool is_ours(struct hv_journal_entry e)
 {
 	bool ours;
 
-	ck_assert_ptr_null(hv_redirect_is_ours(&r.tracee, hv_gva(CALLEE), &e, &ours));
+	ck_assert_ptr_null(hv_redirect_is_ours(&r.tracee, hv_gva_alone(hv_gva(CALLEE)), &e, &ours));
 	if (ours)
 		ck_assert_mem_eq(e.new_bytes, fk_host(&r.t.f, e.gva), FR_SITE_BYTES);
 	return ours;

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tracer/event_calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/events/catalogue.h"
+#include "kernel/events/probe_calls.h"
+#include "tracer/redirect.h"
+#include "tracer/stubs.h"
+#include "tracer/tracee.h"
+
+struct hv_event_calls {
+	struct hv_tracee *tracee; /* borrowed */
+	bool is_read;		  /* the following, or err */
+	struct hv_err *err;	  /* owned */
+	struct hv_event_places places;
+	struct hv_release_calls releases;
+	struct hv_probe_calls probes;
+	bool *is_redirected; /* owned; of each of probes */
+	bool has_begun;
+};
+
+struct hv_event_calls *hv_event_calls_new(struct hv_tracee *t)
+{
+	struct hv_event_calls *c = hv_alloc(sizeof(*c));
+
+	c->tracee = t;
+	return c;
+}
+
+void hv_event_calls_free(struct hv_event_calls *c)
+{
+	if (!c)
+		return;
+	hv_err_free(c->err);
+	hv_release_calls_deinit(&c->releases);
+	hv_probe_calls_deinit(&c->probes);
+	free(c->is_redirected);
+	free(c);
+}
+
+static struct hv_err *read_all(struct hv_event_calls *c)
+{
+	const struct hv_tracee *t = c->tracee;
+	struct hv_err *err;
+
+	if (!t->kernel->core.as.arch->stubs.event_commit_off)
+		return hv_err_new(EOPNOTSUPP, "there are no stubs of events for this architecture");
+	if (!t->plan.drafts_off)
+		return hv_err_new(ENOSPC, "the region has no room for drafts of events");
+	err = hv_release_calls_read(t->kernel, &c->releases);
+	if (!err)
+		err = hv_event_places_find(t->kernel, c->releases.function, &c->places);
+	if (!err)
+		err = hv_probe_calls_read(t->kernel, &c->probes);
+	if (!err)
+		c->is_redirected = hv_alloc((c->probes.nr + 1) * sizeof(*c->is_redirected));
+	return err;
+}
+
+static struct hv_err *read_once(struct hv_event_calls *c)
+{
+	if (!c->is_read)
+		c->err = read_all(c);
+	c->is_read = true;
+	return hv_err_copy(c->err);
+}
+
+struct hv_err *hv_event_calls_check(struct hv_event_calls *c, const struct hv_event_type *type)
+{
+	const struct hv_probe_call *list;
+	size_t nr;
+	struct hv_err *err = read_once(c);
+
+	return err ? err
+		   : hv_probe_calls_of(c->tracee->kernel, &c->probes, type->probe, &list, &nr);
+}
+
+static struct hv_gva stub_at(const struct hv_event_calls *c, size_t off)
+{
+	return hv_gva_add(c->tracee->range.start, HV_STUBS_CODE_OFF + off);
+}
+
+/* Until a release call leads to its stub, no tracepoint may have an array of ours: all of them are
+ * changed, or none. */
+static struct hv_err *redirect_releases(struct hv_event_calls *c)
+{
+	const struct hv_stub_image *stubs = &c->tracee->kernel->core.as.arch->stubs;
+	struct hv_gva stub = stub_at(c, stubs->event_release_offs[c->releases.head_argument]);
+	size_t nr = c->releases.calls.nr;
+	HV_AUTO_FREE struct hv_change *changes = hv_alloc((nr + 1) * sizeof(*changes));
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; !err && i < nr; i++) {
+		const struct hv_call *call = &c->releases.calls.list[i];
+		bool is_planned = false;
+
+		err = hv_redirect_plan(c->tracee, call, stub, HV_CHANGE_EVENT_CALL, &changes[i],
+				       &is_planned);
+		if (!err && !is_planned)
+			err = hv_err_new(EBUSY,
+					 "the guest has changed the call at 0x%llx, which frees "
+					 "probes of tracepoints",
+					 (unsigned long long)call->at.v);
+	}
+	if (!err)
+		err = hv_patcher_apply(c->tracee->patcher, changes, nr);
+	for (size_t i = 0; !err && i < nr; i++)
+		if (changes[i].refused)
+			err = hv_err_new(EBUSY, "the call at 0x%llx is in use",
+					 (unsigned long long)changes[i].gva.v);
+	return err;
+}
+
+struct hv_err *hv_event_calls_begin(struct hv_event_calls *c)
+{
+	struct hv_err *err = c->has_begun ? NULL : read_once(c);
+
+	if (err || c->has_begun)
+		return err;
+	c->tracee->event_places = c->places;
+	err = hv_stubs_place(c->tracee);
+	if (!err)
+		err = redirect_releases(c);
+	if (err) {
+		hv_err_free(hv_event_calls_put_back(c));
+		return err;
+	}
+	c->has_begun = true;
+	return NULL;
+}
+
+struct redirection {
+	struct hv_event_calls *calls;
+	struct hv_change *changes; /* has room for all calls */
+	size_t nr;
+};
+
+static struct hv_err *plan_call(struct redirection *r, size_t index, struct hv_err **why_not)
+{
+	struct hv_event_calls *c = r->calls;
+	const struct hv_stub_image *stubs = &c->tracee->kernel->core.as.arch->stubs;
+	const struct hv_probe_call *call = &c->probes.list[index];
+	size_t off = call->commits ? stubs->event_commit_off : stubs->event_reserve_off;
+	bool is_planned;
+	struct hv_err *err;
+
+	if (c->is_redirected[index])
+		return NULL;
+	err = hv_redirect_plan(c->tracee, &call->call, stub_at(c, off), HV_CHANGE_EVENT_CALL,
+			       &r->changes[r->nr], &is_planned);
+	if (err)
+		return err;
+	c->is_redirected[index] = is_planned;
+	r->nr += is_planned;
+	if (!is_planned && !*why_not)
+		*why_not = hv_err_new(EBUSY, "the guest has changed its probe at 0x%llx",
+				      (unsigned long long)call->call.at.v);
+	return NULL;
+}
+
+static struct hv_err *plan_probe(struct redirection *r, const struct hv_event_type *type,
+				 struct hv_err **why_not)
+{
+	struct hv_event_calls *c = r->calls;
+	const struct hv_probe_call *list;
+	struct hv_err *err = NULL;
+	size_t nr = 0;
+
+	*why_not = hv_probe_calls_of(c->tracee->kernel, &c->probes, type->probe, &list, &nr);
+	for (size_t i = 0; !*why_not && !err && i < nr; i++)
+		err = plan_call(r, (size_t)(list - c->probes.list) + i, why_not);
+	return err;
+}
+
+/* Notes that the call at AT was not changed. */
+static void note_refused(struct hv_event_calls *c, struct hv_gva at)
+{
+	for (size_t i = 0; i < c->probes.nr; i++)
+		if (c->probes.list[i].call.at.v == at.v)
+			c->is_redirected[i] = false;
+}
+
+static void check_probe(const struct hv_event_calls *c, const struct hv_event_type *type,
+			struct hv_err **why_not)
+{
+	const struct hv_probe_call *list;
+	size_t nr = 0;
+
+	if (!*why_not)
+		*why_not =
+			hv_probe_calls_of(c->tracee->kernel, &c->probes, type->probe, &list, &nr);
+	for (size_t i = 0; !*why_not && i < nr; i++)
+		if (!c->is_redirected[list - c->probes.list + (ptrdiff_t)i])
+			*why_not = hv_err_new(EBUSY, "a call of its probe, at 0x%llx, is in use",
+					      (unsigned long long)list[i].call.at.v);
+}
+
+struct hv_err *hv_event_calls_redirect(struct hv_event_calls *c,
+				       const struct hv_event_type *const *types, size_t nr,
+				       struct hv_err **why_not)
+{
+	HV_AUTO_FREE struct hv_change *changes = hv_alloc((c->probes.nr + 1) * sizeof(*changes));
+	struct redirection r = {.calls = c, .changes = changes};
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; !err && i < nr; i++)
+		err = plan_probe(&r, types[i], &why_not[i]);
+	if (!err && r.nr)
+		err = hv_patcher_apply(c->tracee->patcher, changes, r.nr);
+	for (size_t i = 0; i < r.nr; i++)
+		if (err || changes[i].refused)
+			note_refused(c, changes[i].gva);
+	for (size_t i = 0; !err && i < nr; i++)
+		check_probe(c, types[i], &why_not[i]);
+	return err;
+}
+
+struct hv_err *hv_event_calls_put_back(struct hv_event_calls *c)
+{
+	HV_AUTO_FREE struct hv_change *undo = NULL;
+	size_t nr;
+	struct hv_err *err;
+
+	nr = hv_patcher_undo_plan(c->tracee->patcher, HV_CHANGE_EVENT_CALL, &undo);
+	err = nr ? hv_patcher_apply(c->tracee->patcher, undo, nr) : NULL;
+	for (size_t i = 0; !err && i < nr; i++)
+		if (undo[i].refused)
+			err = hv_err_new(EBUSY,
+					 "0x%llx: the guest has a breakpoint or a probe of its own"
+					 " on a call by which events are recorded",
+					 (unsigned long long)undo[i].gva.v);
+	if (err)
+		return err;
+	c->has_begun = false;
+	if (c->is_redirected)
+		memset(c->is_redirected, 0, c->probes.nr * sizeof(*c->is_redirected));
+	return NULL;
+}
+
+bool hv_event_calls_are_there(const struct hv_event_calls *c)
+{
+	return hv_patcher_nr_patched(c->tracee->patcher, HV_CHANGE_EVENT_CALL) != 0;
+}
+
+struct hv_err *hv_event_calls_are_ours(const struct hv_tracee *t, struct hv_journal_entry *e,
+				       bool *ret)
+{
+	static const char *const functions[] = {
+		"trace_event_buffer_reserve", "trace_event_buffer_commit", "call_rcu", "call_srcu"};
+	struct hv_err *err = NULL;
+
+	*ret = false;
+	for (size_t i = 0; !err && !*ret && i < HV_ARRAY_LEN(functions); i++) {
+		struct hv_gva function;
+
+		if (hv_kernel_symbol(t->kernel, functions[i], &function))
+			err = hv_redirect_is_ours(t, hv_probe_call_targets(function), e, ret);
+	}
+	return err;
+}

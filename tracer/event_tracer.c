@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tracer/event_tracer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "tracer/event_calls.h"
+#include "tracer/plug.h"
+#include "tracer/tracee.h"
+
+/* Tracepoints that are changed in one hold. */
+#define STEPS_OF_A_HOLD 24u
+
+/* How often, and after how long, a hold is tried again that met the guest changing code. */
+#define TRIES	 20u
+#define AGAIN_NS 2000000l
+
+/* How long after the last event was switched off it is looked whether anybody uses it still, which
+ * takes a hold; then again, each time after twice as long. */
+#define TEND_FIRST_NS 200000000ull
+#define TEND_LAST_NS  (60 * HV_NS_PER_S)
+
+/* An event that was recorded. Its index is that of its plug. It keeps this place in the region
+ * until nobody uses any, since a probe may have the address of its file or of its array. */
+struct event {
+	struct hv_event_type type; /* system and name are owned; without fields and texts */
+	bool is_on;
+	bool is_wanted; /* only during hv_event_tracer_set() */
+};
+
+struct hv_event_tracer {
+	struct hv_tracee *tracee; /* borrowed */
+	struct hv_event_calls *calls;
+	struct hv_tracepoint_layout layout;
+	bool has_layout;
+	bool adopts; /* an earlier process may have plugged something in */
+	struct event *events;
+	size_t nr;
+	uint64_t tend_ns, tend_delay_ns; /* when to tend next; how long after that again */
+};
+
+struct hv_event_tracer *hv_event_tracer_new(struct hv_tracee *t)
+{
+	struct hv_event_tracer *e = hv_alloc(sizeof(*e));
+
+	e->tracee = t;
+	e->calls = hv_event_calls_new(t);
+	return e;
+}
+
+static void forget_events(struct hv_event_tracer *e)
+{
+	for (size_t i = 0; i < e->nr; i++) {
+		free((char *)e->events[i].type.system);
+		free((char *)e->events[i].type.name);
+	}
+	e->nr = 0;
+}
+
+void hv_event_tracer_free(struct hv_event_tracer *e)
+{
+	if (!e)
+		return;
+	forget_events(e);
+	free(e->events);
+	hv_event_calls_free(e->calls);
+	free(e);
+}
+
+void hv_event_wants_deinit(struct hv_event_want *wants, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		hv_err_free(wants[i].why_not);
+		wants[i].why_not = NULL;
+	}
+}
+
+/* -- which events there are -------------------------------------------------------------------- */
+
+static struct event *find(const struct hv_event_tracer *e, const struct hv_event_type *type)
+{
+	for (size_t i = 0; i < e->nr; i++) {
+		const struct hv_event_type *known = &e->events[i].type;
+
+		if (known->call.v == type->call.v && known->id == type->id &&
+		    strcmp(known->name, type->name) == 0 &&
+		    strcmp(known->system, type->system) == 0)
+			return &e->events[i];
+	}
+	return NULL;
+}
+
+static struct event *add(struct hv_event_tracer *e, const struct hv_event_type *type)
+{
+	struct event *event;
+
+	e->events = hv_realloc_array(e->events, e->nr + 1, sizeof(*e->events));
+	event = &e->events[e->nr++];
+	*event = (struct event){.type = *type};
+	event->type.system = hv_strdup(type->system);
+	event->type.name = hv_strdup(type->name);
+	event->type.print_fmt = NULL;
+	event->type.fields = (struct hv_event_fields){0};
+	event->type.syscall = NULL;
+	return event;
+}
+
+static struct hv_err *need_layout(struct hv_event_tracer *e)
+{
+	struct hv_err *err;
+
+	if (e->has_layout)
+		return NULL;
+	err = hv_tracepoint_layout_find(e->tracee->kernel, &e->layout);
+	e->has_layout = !err;
+	return err;
+}
+
+struct hv_err *hv_event_tracer_check(struct hv_event_tracer *e, const struct hv_event_type *type)
+{
+	struct hv_err *err = need_layout(e);
+
+	if (!err)
+		err = hv_plug_check(&e->layout, type);
+	return err ? err : hv_event_calls_check(e->calls, type);
+}
+
+bool hv_event_tracer_is_on(const struct hv_event_tracer *e, const struct hv_event_type *type)
+{
+	const struct event *event = find(e, type);
+
+	return event && event->is_on;
+}
+
+void hv_event_tracer_stat(const struct hv_event_tracer *e, struct hv_event_tracer_stat *ret)
+{
+	*ret = (struct hv_event_tracer_stat){0};
+	for (size_t i = 0; i < e->nr; i++)
+		*(e->events[i].is_on ? &ret->nr_on : &ret->nr_leaving) += 1;
+	for (unsigned cpu = 0; cpu < e->tracee->plan.nr_cpus; cpu++)
+		ret->nr_no_draft += __atomic_load_n(&hv_tracee_state(e->tracee, cpu)->nr_no_draft,
+						    __ATOMIC_RELAXED);
+}
+
+/* -- tracepoints ------------------------------------------------------------------------------- */
+
+static void wait_a_little(void)
+{
+	const struct timespec a_little = {.tv_nsec = AGAIN_NS};
+
+	nanosleep(&a_little, NULL);
+}
+
+/* Whether STEP may succeed when it is tried again: what it met was no lasting state of its
+ * tracepoint, which a plan finds. */
+static bool is_transient(const struct hv_plug_step *step)
+{
+	return step->why_not && step->why_not->code == EBUSY && (step->changes.nr || !step->plug);
+}
+
+/* Plans those of STEPS that are to be tried, and carries them out in one hold. *RET_AGAIN: some are
+ * to be tried again. */
+static struct hv_err *try_hold(struct hv_event_tracer *e, struct hv_plug_step *steps, size_t nr,
+			       bool *ret_again)
+{
+	struct hv_err *err;
+
+	for (size_t i = 0; i < nr; i++)
+		if (!steps[i].is_made && (!steps[i].why_not || is_transient(&steps[i])))
+			hv_plug_step_plan(e->tracee, &e->layout, &steps[i]);
+	err = hv_plug_steps_make(e->tracee, &e->layout, steps, nr);
+	*ret_again = err && err->code == EBUSY;
+	for (size_t i = 0; !err && i < nr; i++)
+		*ret_again |= is_transient(&steps[i]);
+	return err;
+}
+
+/* Carries out NR steps, in one hold if the guest is not changing code just then. Afterwards each
+ * has been made, or says why not. */
+static struct hv_err *make_hold(struct hv_event_tracer *e, struct hv_plug_step *steps, size_t nr)
+{
+	bool again = false;
+	struct hv_err *err = try_hold(e, steps, nr, &again);
+
+	for (unsigned i = 0; i < TRIES && again; i++) {
+		wait_a_little();
+		hv_err_free(err);
+		err = try_hold(e, steps, nr, &again);
+	}
+	/* While the guest has something locked, nothing is made. */
+	if (!err || err->code != EBUSY)
+		return err;
+	for (size_t i = 0; i < nr; i++)
+		if (!steps[i].is_made && !steps[i].why_not)
+			steps[i].why_not = hv_err_copy(err);
+	hv_err_free(err);
+	return NULL;
+}
+
+static struct hv_err *make_all(struct hv_event_tracer *e, struct hv_plug_step *steps, size_t nr)
+{
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; !err && i < nr; i += STEPS_OF_A_HOLD) {
+		size_t left = nr - i;
+
+		err = make_hold(e, steps + i, left < STEPS_OF_A_HOLD ? left : STEPS_OF_A_HOLD);
+	}
+	return err;
+}
+
+static void tend_later(struct hv_event_tracer *e)
+{
+	e->tend_delay_ns = TEND_FIRST_NS;
+	e->tend_ns = hv_now_ns() + TEND_FIRST_NS;
+}
+
+/* -- off --------------------------------------------------------------------------------------- */
+
+/* Takes the first error of STEPS. */
+static struct hv_err *first_error(struct hv_plug_step *steps, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (steps[i].why_not)
+			return hv_take(steps[i].why_not);
+	return NULL;
+}
+
+static struct hv_err *switch_off(struct hv_event_tracer *e)
+{
+	HV_AUTO_FREE struct hv_plug_step *steps = hv_alloc((e->nr + 1) * sizeof(*steps));
+	HV_AUTO_FREE struct event **events = hv_alloc((e->nr + 1) * sizeof(*events));
+	struct hv_err *err;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < e->nr; i++) {
+		if (!e->events[i].is_on || e->events[i].is_wanted)
+			continue;
+		steps[nr].tp = e->events[i].type.tracepoint;
+		events[nr++] = &e->events[i];
+	}
+	if (!nr)
+		return NULL;
+	err = make_all(e, steps, nr);
+	for (size_t i = 0; !err && i < nr; i++)
+		events[i]->is_on = steps[i].why_not != NULL;
+	if (!err)
+		err = first_error(steps, nr);
+	hv_plug_steps_deinit(steps, nr);
+	tend_later(e);
+	return err;
+}
+
+/* -- on ---------------------------------------------------------------------------------------- */
+
+/* An event on its way to be recorded. */
+struct coming {
+	struct event *event;
+	struct hv_event_want *want;
+	struct hv_plug plug;
+};
+
+static struct hv_err *place_for(struct hv_event_tracer *e, const struct hv_event_type *type)
+{
+	struct hv_err *err = hv_event_tracer_check(e, type);
+
+	if (!err && !find(e, type) && e->nr == HV_REGION_NR_EVENTS)
+		err = hv_err_new(ENOSPC, "more than %zu events", (size_t)HV_REGION_NR_EVENTS);
+	if (!err && !find(e, type))
+		add(e, type);
+	return err;
+}
+
+/* Makes the probes call the stubs. Those that do not say why. */
+static struct hv_err *redirect(struct hv_event_tracer *e, struct coming *list, size_t nr)
+{
+	HV_AUTO_FREE const struct hv_event_type **types = hv_alloc((nr + 1) * sizeof(*types));
+	HV_AUTO_FREE struct hv_err **why_not = hv_alloc((nr + 1) * sizeof(*why_not));
+	struct hv_err *err = hv_event_calls_begin(e->calls);
+
+	for (size_t i = 0; i < nr; i++)
+		types[i] = &list[i].event->type;
+	if (!err)
+		err = hv_event_calls_redirect(e->calls, types, nr, why_not);
+	for (size_t i = 0; i < nr; i++)
+		list[i].want->why_not = why_not[i];
+	return err;
+}
+
+/* Plugs in those that have no error yet. */
+static struct hv_err *plug_in(struct hv_event_tracer *e, struct coming *list, size_t nr)
+{
+	HV_AUTO_FREE struct hv_plug_step *steps = hv_alloc((nr + 1) * sizeof(*steps));
+	struct hv_err *err;
+	size_t nr_steps = 0, nr_done = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		struct coming *c = &list[i];
+
+		if (c->want->why_not)
+			continue;
+		c->plug = (struct hv_plug){&c->event->type, (unsigned)(c->event - e->events)};
+		hv_plug_prepare(e->tracee, &e->layout, &c->plug);
+		steps[nr_steps].plug = &c->plug;
+		steps[nr_steps++].tp = c->event->type.tracepoint;
+	}
+	err = make_all(e, steps, nr_steps);
+	for (size_t i = 0; !err && i < nr; i++) {
+		if (list[i].want->why_not)
+			continue;
+		list[i].want->why_not = hv_take(steps[nr_done++].why_not);
+		list[i].event->is_on = !list[i].want->why_not;
+	}
+	hv_plug_steps_deinit(steps, nr_steps);
+	return err;
+}
+
+/* The events of WANTS that are not on and may be. Returns their number. */
+static size_t choose(struct hv_event_tracer *e, struct hv_event_want *wants, size_t nr,
+		     struct coming *ret)
+{
+	size_t nr_coming = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		if (!hv_event_tracer_is_on(e, wants[i].type))
+			wants[i].why_not = place_for(e, wants[i].type);
+	for (size_t i = 0; i < nr; i++) {
+		struct event *event = find(e, wants[i].type);
+
+		if (!wants[i].why_not && !event->is_on)
+			ret[nr_coming++] = (struct coming){.event = event, .want = &wants[i]};
+	}
+	return nr_coming;
+}
+
+static void mark_wanted(struct hv_event_tracer *e, struct hv_event_want *wants, size_t nr)
+{
+	for (size_t i = 0; i < e->nr; i++)
+		e->events[i].is_wanted = false;
+	for (size_t i = 0; i < nr; i++) {
+		struct event *event = find(e, wants[i].type);
+
+		wants[i].why_not = NULL;
+		if (event)
+			event->is_wanted = true;
+	}
+}
+
+struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_want *wants,
+				   size_t nr)
+{
+	HV_AUTO_FREE struct coming *list = NULL;
+	struct hv_err *err;
+	size_t nr_coming;
+
+	mark_wanted(e, wants, nr);
+	err = switch_off(e);
+	if (err || !nr)
+		return err;
+	list = hv_alloc(nr * sizeof(*list));
+	nr_coming = choose(e, wants, nr, list);
+	if (!nr_coming)
+		return NULL;
+	tend_later(e);
+	err = redirect(e, list, nr_coming);
+	return err ? err : plug_in(e, list, nr_coming);
+}
+
+/* -- afterwards -------------------------------------------------------------------------------- */
+
+static struct hv_err *check_held(struct hv_hold *hold, void *ctx)
+{
+	return hv_plugs_check_unused(ctx, hold);
+}
+
+/* When nothing is plugged in: puts the calls back as soon as nobody is on the way to a stub. */
+static struct hv_err *give_back(struct hv_event_tracer *e)
+{
+	struct hv_err *err = NULL;
+
+	if (hv_event_calls_are_there(e->calls)) {
+		err = hv_patcher_held(e->tracee->patcher, check_held, e->tracee);
+		if (!err)
+			err = hv_event_calls_put_back(e->calls);
+	}
+	if (!err)
+		forget_events(e);
+	return err;
+}
+
+void hv_event_tracer_tend(struct hv_event_tracer *e)
+{
+	struct hv_event_tracer_stat stat;
+	uint64_t now = hv_now_ns();
+
+	if ((!e->nr && !hv_event_calls_are_there(e->calls)) || now < e->tend_ns)
+		return;
+	hv_event_tracer_stat(e, &stat);
+	if (stat.nr_on)
+		return;
+	hv_err_free(give_back(e));
+	e->tend_delay_ns = e->tend_delay_ns < TEND_LAST_NS ? 2 * e->tend_delay_ns : TEND_LAST_NS;
+	e->tend_ns = now + e->tend_delay_ns;
+}
+
+void hv_event_tracer_adopt(struct hv_event_tracer *e)
+{
+	e->adopts = true;
+}
+
+/* Takes out what is ours in any tracepoint. */
+static struct hv_err *take_out_all(struct hv_event_tracer *e, size_t *ret_nr)
+{
+	HV_AUTO_FREE struct hv_plug_step *steps = NULL;
+	struct hv_err *err = need_layout(e);
+	size_t nr = 0;
+
+	if (!err)
+		err = hv_plugs_find(e->tracee, &e->layout, &steps, &nr);
+	if (!err)
+		err = make_all(e, steps, nr);
+	if (!err)
+		err = first_error(steps, nr);
+	hv_plug_steps_deinit(steps, nr);
+	*ret_nr = nr;
+	return err;
+}
+
+struct hv_err *hv_event_tracer_restore(struct hv_event_tracer *e, struct hv_text *report)
+{
+	size_t nr = 0;
+	struct hv_err *err;
+
+	if (!e->adopts && !hv_event_calls_are_there(e->calls))
+		return NULL;
+	err = take_out_all(e, &nr);
+	if (nr)
+		hv_text_printf(report, "%zu event%s of the guest switched off\n", nr,
+			       hv_plural(nr));
+	if (err)
+		return err;
+	for (size_t i = 0; i < e->nr; i++)
+		e->events[i].is_on = false;
+	return give_back(e);
+}
