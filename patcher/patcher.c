@@ -269,6 +269,14 @@ static struct hv_err *refuse_changed(struct hv_patcher *p, struct hv_change *cha
 	return NULL;
 }
 
+static int by_place(const void *a, const void *b)
+{
+	uint64_t x = ((const struct hv_hold_write *)a)->gpa.v;
+	uint64_t y = ((const struct hv_hold_write *)b)->gpa.v;
+
+	return x < y ? -1 : x > y;
+}
+
 static struct hv_err *write_all(struct hv_hold *hold, const struct hv_change *changes, size_t nr)
 {
 	HV_AUTO_FREE struct hv_hold_write *writes = hv_alloc(nr * sizeof(*writes));
@@ -282,7 +290,10 @@ static struct hv_err *write_all(struct hv_hold *hold, const struct hv_change *ch
 		writes[nr_writes].is_text = is_text(changes[i].kind);
 		memcpy(writes[nr_writes++].bytes, changes[i].to, changes[i].len_bytes);
 	}
-	return nr_writes ? hv_hold_write(hold, writes, nr_writes) : NULL;
+	if (!nr_writes)
+		return NULL;
+	qsort(writes, nr_writes, sizeof(*writes), by_place);
+	return hv_hold_write(hold, writes, nr_writes);
 }
 
 static struct hv_err *read_back(struct hv_patcher *p, const struct hv_change *changes, size_t nr)

@@ -64,7 +64,7 @@ static struct hv_err *read_once(struct hv_event_calls *c)
 	if (!c->is_read)
 		c->err = read_all(c);
 	c->is_read = true;
-	return hv_err_copy(c->err);
+	return c->err ? hv_err_copy(c->err) : NULL;
 }
 
 struct hv_err *hv_event_calls_check(struct hv_event_calls *c, const struct hv_event_type *type)

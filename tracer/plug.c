@@ -183,6 +183,7 @@ struct hv_err *hv_plug_plan(const struct hv_tracee *t, const struct hv_tracepoin
 		return err;
 	make_room(state, &changes);
 	err = add_word(t, tp->funcs, 0, array, &changes);
+	changes.nr_first = changes.nr;
 	if (!err)
 		err = add_count(t, layout, tp, 0, 1, &changes);
 	if (!err)
@@ -274,6 +275,7 @@ static struct hv_err *add_off(const struct hv_tracee *t, const struct hv_tracepo
 		err = add_count(t, l, tp, 1, 0, ret);
 	if (!err)
 		err = add_stub_functions(t, l, state, ret);
+	ret->nr_first = ret->nr;
 	return err ? err : add_word(t, tp->funcs, state->funcs, 0, ret);
 }
 

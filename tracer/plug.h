@@ -25,6 +25,7 @@ struct hv_plug {
 struct hv_plug_changes {
 	struct hv_change *list; /* owned */
 	size_t nr;
+	size_t nr_first; /* these are made before the others */
 };
 void hv_plug_changes_deinit(struct hv_plug_changes *c);
 

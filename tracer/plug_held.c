@@ -31,13 +31,18 @@ void hv_plug_step_plan(const struct hv_tracee *t, const struct hv_tracepoint_lay
 	step->why_not = err;
 }
 
-/* All steps of a hold. ALL and BACK have room for the changes of all of them. */
+/* A part of the changes of all steps of a hold, which is written at once. */
+struct part {
+	struct hv_change *list; /* owned */
+	size_t nr;
+};
+
 struct making {
 	struct hv_tracee *tracee;
 	const struct hv_tracepoint_layout *layout;
 	struct hv_plug_step *steps;
 	size_t nr;
-	struct hv_change *all, *back;
+	struct part parts[2], back[2]; /* each has room for the changes of all */
 };
 
 static struct hv_err *check_locks(const struct making *m)
@@ -74,87 +79,114 @@ static struct hv_err *check_states(const struct making *m)
 	return err;
 }
 
-/* Puts the changes of all steps that are due into ALL. Returns their number. */
-static size_t gather(const struct making *m)
+static void append(struct part *to, const struct hv_change *list, size_t nr)
 {
-	size_t nr = 0;
+	if (nr)
+		memcpy(to->list + to->nr, list, nr * sizeof(*list));
+	to->nr += nr;
+}
 
+/* Puts the changes of all steps that are due into the parts. */
+static void gather(struct making *m)
+{
+	m->parts[0].nr = m->parts[1].nr = 0;
 	for (size_t i = 0; i < m->nr; i++) {
 		const struct hv_plug_changes *c = &m->steps[i].changes;
 
 		if (!is_due(&m->steps[i]))
 			continue;
-		memcpy(m->all + nr, c->list, c->nr * sizeof(*c->list));
-		nr += c->nr;
+		append(&m->parts[0], c->list, c->nr_first);
+		append(&m->parts[1], c->list + c->nr_first, c->nr - c->nr_first);
 	}
-	return nr;
 }
 
-static struct hv_err *apply(const struct making *m, struct hv_hold *hold)
+static struct hv_err *apply(const struct making *m, struct hv_hold *hold, const struct part *part)
 {
-	size_t nr = gather(m);
-
-	return nr ? hv_patcher_apply_held(m->tracee->patcher, hold, m->all, nr) : NULL;
+	if (!part->nr)
+		return NULL;
+	return hv_patcher_apply_held(m->tracee->patcher, hold, part->list, part->nr);
 }
 
-/* Puts into BACK the reverse of the changes in LIST, of which a part was refused. Returns their
- * number. */
-static size_t reverse(const struct hv_change *list, size_t nr, struct hv_change *back)
+static struct hv_gva find_refused(const struct hv_change *list, size_t nr)
 {
-	size_t nr_back = 0;
+	for (size_t i = 0; i < nr; i++)
+		if (list[i].refused)
+			return list[i].gva;
+	return hv_gva(0);
+}
 
+/* Adds to TO the reverse of the changes in LIST that were made. */
+static void reverse(const struct hv_change *list, size_t nr, struct part *to)
+{
 	for (size_t i = 0; i < nr; i++) {
+		struct hv_change *back = &to->list[to->nr];
+
 		if (list[i].refused)
 			continue;
-		back[nr_back] = list[i];
-		memcpy(back[nr_back].from, list[i].to, sizeof(list[i].to));
-		memcpy(back[nr_back].to, list[i].from, sizeof(list[i].from));
-		nr_back++;
+		*back = list[i];
+		memcpy(back->from, list[i].to, sizeof(back->from));
+		memcpy(back->to, list[i].from, sizeof(back->to));
+		to->nr++;
 	}
-	return nr_back;
 }
 
-/* Takes back what was made of the steps of which a part was refused. */
-static struct hv_err *take_back(const struct making *m, struct hv_hold *hold)
+/* Plans to take back what was made of the steps of which a part was refused: the last part first.
+ */
+static void plan_back(struct making *m)
 {
-	const struct hv_change *made = m->all;
-	struct hv_err *err = NULL;
-	size_t nr = 0;
+	const struct hv_change *first = m->parts[0].list, *rest = m->parts[1].list;
 
 	for (size_t i = 0; i < m->nr; i++) {
 		struct hv_plug_step *step = &m->steps[i];
-		struct hv_gva refused = {0};
+		size_t nr_first = step->changes.nr_first, nr_rest = step->changes.nr - nr_first;
+		struct hv_gva refused;
 
 		if (!is_due(step))
 			continue;
-		for (size_t n = 0; n < step->changes.nr; n++)
-			if (made[n].refused)
-				refused = made[n].gva;
+		refused = find_refused(first, nr_first);
+		if (!refused.v)
+			refused = find_refused(rest, nr_rest);
 		if (refused.v) {
-			nr += reverse(made, step->changes.nr, m->back + nr);
+			reverse(rest, nr_rest, &m->back[0]);
+			reverse(first, nr_first, &m->back[1]);
 			step->why_not = hv_err_new(EBUSY, "0x%llx is in use",
 						   (unsigned long long)refused.v);
 		}
-		made += step->changes.nr;
+		first += nr_first;
+		rest += nr_rest;
 	}
-	if (nr)
-		err = hv_patcher_apply_held(m->tracee->patcher, hold, m->back, nr);
-	for (size_t i = 0; !err && i < nr; i++)
-		if (m->back[i].refused)
+}
+
+static struct hv_err *take_back(struct making *m, struct hv_hold *hold)
+{
+	struct hv_err *err = NULL;
+
+	plan_back(m);
+	for (size_t i = 0; !err && i < HV_ARRAY_LEN(m->back); i++) {
+		struct hv_gva refused = {0};
+
+		err = apply(m, hold, &m->back[i]);
+		if (!err)
+			refused = find_refused(m->back[i].list, m->back[i].nr);
+		if (refused.v)
 			err = hv_err_new(EIO, "0x%llx could not be put back",
-					 (unsigned long long)m->back[i].gva.v);
+					 (unsigned long long)refused.v);
+	}
 	return hv_err_mark(err, HV_ERR_NEEDS_RECOVERY);
 }
 
 static struct hv_err *make(struct hv_hold *hold, void *ctx)
 {
-	const struct making *m = ctx;
+	struct making *m = ctx;
 	struct hv_err *err = check_locks(m);
 
 	if (!err)
 		err = check_states(m);
-	if (!err)
-		err = apply(m, hold);
+	if (err)
+		return err;
+	gather(m);
+	for (size_t i = 0; !err && i < HV_ARRAY_LEN(m->parts); i++)
+		err = apply(m, hold, &m->parts[i]);
 	return err ? err : take_back(m, hold);
 }
 
@@ -187,19 +219,38 @@ static size_t count(const struct making *m)
 	return nr;
 }
 
+static void making_deinit(struct making *m)
+{
+	for (size_t i = 0; i < HV_ARRAY_LEN(m->parts); i++) {
+		free(m->parts[i].list);
+		free(m->back[i].list);
+	}
+}
+
+static struct hv_err *prepare(struct making *m)
+{
+	struct hv_err *err = NULL;
+
+	gather(m);
+	for (size_t i = 0; !err && i < HV_ARRAY_LEN(m->parts); i++)
+		err = hv_patcher_prepare(m->tracee->patcher, m->parts[i].list, m->parts[i].nr);
+	return err;
+}
+
 struct hv_err *hv_plug_steps_make(struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 				  struct hv_plug_step *steps, size_t nr)
 {
-	HV_AUTO_FREE struct hv_change *all = NULL, *back = NULL;
-	struct making m = {.tracee = t, .layout = layout, .steps = steps, .nr = nr};
-	struct hv_err *err = NULL;
+	hv_cleanup(making_deinit) struct making m = {
+		.tracee = t, .layout = layout, .steps = steps, .nr = nr};
 	size_t nr_changes = count(&m);
+	struct hv_err *err = NULL;
 
-	m.all = all = hv_alloc((nr_changes + 1) * sizeof(*all));
-	m.back = back = hv_alloc((nr_changes + 1) * sizeof(*back));
-	gather(&m);
+	for (size_t i = 0; i < HV_ARRAY_LEN(m.parts); i++) {
+		m.parts[i].list = hv_alloc((nr_changes + 1) * sizeof(*m.parts[i].list));
+		m.back[i].list = hv_alloc((nr_changes + 1) * sizeof(*m.back[i].list));
+	}
 	if (nr_changes)
-		err = hv_patcher_prepare(t->patcher, all, nr_changes);
+		err = prepare(&m);
 	if (!err && nr_changes)
 		err = hv_patcher_held(t->patcher, make, &m);
 	if (!err)

@@ -162,9 +162,9 @@ struct hv_hold_write {
 	bool is_text; /* only vCPUs and holds change anything in its page */
 };
 /* Writes text, page tables and other data. Every vCPU executes the new text when it runs again.
- * Several writes in one call, ordered by address, are cheaper. ETIMEDOUT: the hold ended before all
- * of WRITES were made, and those that were not made then never will be. After any error some may
- * have been made. */
+ * WRITES are ordered by address: what lies between two of them may be written with the bytes that
+ * it had. ETIMEDOUT: the hold ended before all of WRITES were made, and those that were not made
+ * then never will be. After any error some may have been made. */
 struct hv_err *hv_hold_write(struct hv_hold *h, const struct hv_hold_write *writes,
 			     size_t nr) hv_must_use;
 /* Drops every vCPU's cached translations, global ones included. Under KVM this takes the memory of
