@@ -110,34 +110,87 @@ def has_run(all_of_them, run):
     return any(all_of_them[i : i + len(run)] == run for i in range(len(all_of_them) - len(run) + 1))
 
 
+class Probe:
+    """plug_probe, recording events for so many seconds. LINES is what it has said."""
+
+    def __init__(self, t, seconds, *names):
+        program = os.path.join(os.path.dirname(os.path.dirname(t.hv.path)), "tracer", "plug_probe")
+        self.process = subprocess.Popen([program, t.name, str(seconds), *names], stdout=subprocess.PIPE, text=True)
+        self.lines = self._until("recording")
+
+    def _until(self, word):
+        lines = [""]
+        while lines[-1] != word:
+            line = self.process.stdout.readline()
+            assert line, f"plug_probe ended: {lines}"
+            lines.append(line.strip())
+        return lines
+
+    def refused(self):
+        return [line for line in self.lines if line.startswith("refused ")]
+
+    def finish(self):
+        self.lines += self.process.stdout.read().splitlines()
+        assert self.process.wait() == 0
+        return self.lines
+
+    def kill(self):
+        self.process.kill()
+        self.process.stdout.close()
+        self.process.wait()
+
+
+TOGGLE = (
+    f"cd {OWN}; for i in 1 2 3; do echo 1 >events/sched/enable; echo 1 >events/kmem/kmalloc/enable;"
+    " ls /proc >/dev/null; echo 0 >events/sched/enable; echo 0 >events/kmem/kmalloc/enable; done; echo >trace"
+)
+SWITCHES = (
+    f"cd {OWN}; echo >trace; echo 1 >events/sched/sched_switch/enable; for i in 1 2 3 4 5; do cat /proc/stat"
+    " >/dev/null; sleep 0.1; done; echo 0 >events/sched/sched_switch/enable; cat trace; echo >trace"
+)
+
+
 @case(configs=ONE_VCPU[-1:])
 def events_are_recorded_beside_the_guest(t):
-    """The parts that record events, which hvtrace does not use yet: several events at once, while the guest switches
-    the same ones on and off, and both see the same switches of tasks; afterwards the guest's text is as before."""
-    program = os.path.join(os.path.dirname(os.path.dirname(t.hv.path)), "tracer", "plug_probe")
-    names = ("sched:sched_switch", "sched:sched_wakeup", "kmem:kmalloc", "irq:irq_handler_entry", "timer:hrtimer_start")
-    with subprocess.Popen([program, t.name, "40", *names], stdout=subprocess.PIPE, text=True) as probe:
-        lines = [""]
-        while lines[-1] != "recording":
-            line = probe.stdout.readline()
-            assert line, "plug_probe ended"
-            lines.append(line.strip())
-        t.guest.run(
-            f"cd {OWN}; for i in 1 2 3 4 5; do echo 1 >events/sched/enable; echo 1 >events/kmem/kmalloc/enable;"
-            " ls /proc >/dev/null; echo 0 >events/sched/enable; echo 0 >events/kmem/kmalloc/enable; done"
-        )
-        own = t.guest.run(
-            f"cd {OWN}; echo >trace; echo 1 >events/sched/sched_switch/enable; for i in 1 2 3 4 5; do cat /proc/stat"
-            " >/dev/null; sleep 0.1; done; echo 0 >events/sched/sched_switch/enable; cat trace; echo >trace"
-        )
-        lines += probe.stdout.read().splitlines()
-    assert probe.returncode == 0
+    """A session records all events of several systems, while the guest switches the same ones on and off, and both
+    see the same switches of tasks. What the guest uses already is refused. After kill -9, recover takes everything
+    out, also while the guest uses it; each time the guest's own events work as before and its text is as before."""
+    names = ("sched:*", "kmem:*", "irq:*", "timer:*")
+    probe = Probe(t, 25, *names)
+    assert not probe.refused(), probe.refused()
+    t.guest.run(TOGGLE)
+    own = t.guest.run(SWITCHES)
+    lines = probe.finish()
     # When the guest leaves a tracepoint to us, its kernel makes the static call lead to our only probe.
     assert any("none of ours left" in line for line in lines), lines[-1]
     assert all(": static call at " in line for line in lines if " differences of the guest's own: " in line), lines[-1]
     counts = dict(line.split() for line in lines if re.fullmatch(r"[a-z_]+ \d+", line))
-    assert all(int(counts[name.split(":")[1]]) > 0 for name in names), counts
+    for name in ("sched_switch", "sched_wakeup", "kmalloc", "irq_handler_entry", "hrtimer_start"):
+        assert int(counts[name]) > 0, counts
     recorded = recorded_switches(lines)
     for cpu, run in switches(own).items():
         assert len(run) > 5 and has_run(recorded[cpu], run), f"CPU {cpu}: {run} is not in {recorded[cpu]}"
-    t.note(f"recorded {counts}")
+
+    def enable(event, value):
+        t.guest.run(f"echo {value} >{OWN}/events/{event}/enable")
+
+    enable("sched/sched_switch", 1)  # before us
+    probe = Probe(t, 60, *names)
+    # The guest records the names of tasks by probes on sched_switch, sched_wakeup and sched_wakeup_new.
+    assert len(probe.refused()) == 3, probe.refused()
+    assert all("sched:sched_" in line and "the guest itself uses its tracepoint" in line for line in probe.refused())
+    enable("sched/sched_switch", 0)
+    enable("irq/irq_handler_entry", 1)  # beside us, while we are killed and taken out
+    enable("sched/sched_waking", 1)
+    enable("sched/sched_waking", 0)  # leaves us alone in an array of its own
+    probe.kill()
+    t.guest.run(TOGGLE)
+    said = t.recover()
+    nr = re.search(r"(\d+) events of the guest switched off", said)
+    assert nr and int(nr.group(1)) > 40, said
+    assert "none of ours left" in said, said
+    assert "irq_handler_entry" in t.guest.run(f"cd {OWN}; cat /proc/stat; sleep 0.2; cat trace")
+    enable("irq/irq_handler_entry", 0)
+    t.guest.run(TOGGLE)
+    assert switches(t.guest.run(SWITCHES))
+    t.note(f"{nr.group(0)} by recover; recorded {sum(map(int, counts.values()))} events")

@@ -12,6 +12,7 @@
 #define FTP_SHORT    2	  /* this place has two bytes, the others five */
 #define FTP_INIT     3	  /* this one is freed */
 #define FTP_NR	     4u
+#define FTP_LEN	     0x180 /* of a struct tracepoint */
 #define FTP_ITERATOR (FK_BASE + 0x50000)
 #define FTP_PROBE    (FK_BASE + 0x51000)
 #define FTP_STUB     (FK_BASE + 0x52000)
@@ -38,7 +39,8 @@ static inline void ftp_declare(struct ftp *tp, struct fk *f)
 	FK_STRUCT("jump_entry", 16, {"code", 0, 4}, {"target", 4, 4}, {"key", 8, 8});
 	FK_STRUCT("tp_probes", 16, {"rcu", 0, 16}, {"probes", 16, 0});
 	FK_STRUCT("tracepoint_func", 24, {"func", 0, 8}, {"data", 8, 8}, {"prio", 16, 4});
-	FK_STRUCT("tracepoint", 80, {"static_call_key", 24, 8});
+	FK_STRUCT("tracepoint", FTP_LEN, {"static_call_key", 24, 8}, {"iterator", 32, 8},
+		  {"funcs", 64, 8}, {"key", 0x100, 16});
 	FK_STRUCT("static_call_key", 16, {"func", 0, 8});
 	FK_STRUCT("trace_event_file", 96, {"flags", 72, 8});
 	FK_STRUCT("mutex", 32, {"owner", 0, 8});
@@ -88,6 +90,10 @@ static inline void ftp_make(struct ftp *tp)
 	fk_u64(tp->f, at + 24, tp->static_call);
 	fk_u64(tp->f, tp->static_call, FTP_ITERATOR);
 	fk_u64(tp->f, key + 8, tp->table);
+	fk_u64(tp->f, at + 32, FTP_ITERATOR);
+	fk_symbol(tp->f, "__tracepoint_fake", at);
+	fk_symbol(tp->f, "behind_it", at + FTP_LEN);
+	hv_symbols_index(&tp->f->k.core.symbols);
 	ftp_put_places(tp, key);
 }
 

@@ -10,6 +10,7 @@
 static struct fk f;
 static struct hv_module module;
 static struct hv_jump_sites sites;
+static struct hv_jump_layout layout;
 static uint64_t table, key;
 
 static void set_up(void)
@@ -27,6 +28,7 @@ static void set_up(void)
 	module = (struct hv_module){.name = "m", .at = hv_gva(FK_MODULES)};
 	f.k.modules = (struct hv_modules){.list = &module, .nr = 1};
 	fk_done(&f);
+	ck_assert_ptr_null(hv_jump_layout_find(&f.k, &layout));
 	sites = (struct hv_jump_sites){0};
 }
 
@@ -53,14 +55,14 @@ static void fill(uint64_t at, unsigned nr, uint64_t code)
 
 static void read_it(void)
 {
-	struct hv_err *err = hv_jump_sites_read(&f.k, hv_gva(key), &sites);
+	struct hv_err *err = hv_jump_sites_read(&f.k, &layout, hv_gva(key), &sites);
 
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 }
 
 static void fails(int code, const char *words)
 {
-	struct hv_err *err = hv_jump_sites_read(&f.k, hv_gva(key), &sites);
+	struct hv_err *err = hv_jump_sites_read(&f.k, &layout, hv_gva(key), &sites);
 
 	ck_assert(err != NULL);
 	ck_assert_msg(err->code == code && strstr(err->message, words), "%s", err->message);

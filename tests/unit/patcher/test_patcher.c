@@ -113,6 +113,7 @@ static struct hv_err *hold_write(void *self, const struct hv_hold_write *writes,
 		if (m->nr_text_writes++ == m->fail_after)
 			return hv_err_new(EIO, "the stub did not answer");
 		ck_assert(m->journal_spoilt || journalled(&writes[i]));
+		ck_assert(!i || writes[i - 1].gpa.v < writes[i].gpa.v);
 		memcpy(m->mem + writes[i].gpa.v, writes[i].bytes, writes[i].len_bytes);
 	}
 	return NULL;
@@ -199,6 +200,25 @@ static void undo_all(void)
 	ck_assert_ptr_null(hv_patcher_apply(patcher, undo, nr));
 	free(undo);
 }
+
+static struct hv_err *apply_held(struct hv_hold *hold, void *ctx)
+{
+	return hv_patcher_apply_held(patcher, hold, ctx, 3);
+}
+
+/* In the order in which they are given, but written in that of their addresses: hold_write() looks
+ * at this. */
+START_TEST(changes_of_one_hold_in_any_order)
+{
+	struct hv_change changes[] = {patch(3), patch(1), patch(2)};
+
+	ck_assert_ptr_null(hv_patcher_held(patcher, apply_held, changes));
+	ck_assert_uint_eq(changes[0].gpa.v, TEXT_GPA + 48);
+	for (unsigned i = 0; i < 3; i++)
+		check_bytes(&changes[i], changes[i].to);
+	undo_all();
+}
+END_TEST
 
 START_TEST(apply_and_undo)
 {
@@ -617,6 +637,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, apply_and_undo);
+	tcase_add_test(tc, changes_of_one_hold_in_any_order);
 	tcase_add_test(tc, a_changed_site_is_refused_alone);
 	tcase_add_loop_test(tc, a_site_with_a_vcpu_inside_is_refused, 0, 6);
 	tcase_add_test(tc, after_an_error_every_byte_is_as_before);

@@ -74,18 +74,24 @@ static struct hv_err *plan(bool in, struct hv_plug_changes *ret)
 	return err;
 }
 
+static struct hv_plug_step step_of(bool in)
+{
+	return (struct hv_plug_step){.plug = in ? &plug : NULL, .tp = tp.type.tracepoint};
+}
+
+/* Plans and makes one step, of NR changes. */
 static void apply(bool in, size_t nr)
 {
-	struct hv_plug_changes c = {0};
-	struct hv_err *err = plan(in, &c);
+	struct hv_plug_step step = step_of(in);
+	struct hv_err *err;
 
+	hv_plug_step_plan(&r.tracee, &layout, &step);
+	ck_assert_msg(!step.why_not, "%s", step.why_not ? step.why_not->message : "");
+	ck_assert_uint_eq(step.changes.nr, nr);
+	err = hv_plug_steps_make(&r.tracee, &layout, &step, 1);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
-	ck_assert_uint_eq(c.nr, nr);
-	if (nr)
-		ck_assert_ptr_null(hv_patcher_apply(r.tracee.patcher, c.list, c.nr));
-	for (size_t i = 0; i < nr; i++)
-		ck_assert(!c.list[i].refused);
-	hv_plug_changes_deinit(&c);
+	ck_assert(step.is_made && !step.why_not);
+	hv_plug_steps_deinit(&step, 1);
 }
 
 static void fails(bool in, int code, const char *words)
@@ -177,8 +183,9 @@ START_TEST(out_when_the_guest_came_and_went)
 {
 	apply(true, 2 + FTP_NR - 1);
 	guest_has(0);
-	apply(false, 2 + FTP_NR - 1);
+	apply(false, 3 + FTP_NR - 1);
 	check_off();
+	ck_assert_uint_eq(word_at(tp.array), FTP_STUB); /* a vCPU may be reading it */
 	apply(false, 0);
 }
 END_TEST
@@ -207,7 +214,7 @@ START_TEST(a_place_that_came_with_a_module)
 	guest_has(0);
 	fk_u64(f, at + 8, tp.type.tracepoint.key.v - (at + 8));
 	memcpy(fk_host(f, FTP_PLACE(FTP_INIT)), "\xeb\x3e", 2);
-	apply(false, 2 + FTP_NR);
+	apply(false, 3 + FTP_NR);
 	ck_assert_mem_eq(fk_host(f, FTP_PLACE(FTP_INIT)), ftp_short_nop, sizeof(ftp_short_nop));
 }
 END_TEST
@@ -244,9 +251,24 @@ START_TEST(what_is_in_use_or_contradicts_itself)
 }
 END_TEST
 
+/* Plans and makes one step. */
+static struct hv_err *make(bool in)
+{
+	struct hv_plug_step step = step_of(in);
+	struct hv_err *err;
+
+	hv_plug_step_plan(&r.tracee, &layout, &step);
+	err = hv_plug_steps_make(&r.tracee, &layout, &step, 1);
+	if (!err)
+		err = hv_take(step.why_not);
+	ck_assert(step.is_made == !err);
+	hv_plug_steps_deinit(&step, 1);
+	return err;
+}
+
 static void in_fails(const char *words)
 {
-	struct hv_err *err = hv_plug_in(&r.tracee, &layout, &plug);
+	struct hv_err *err = make(true);
 
 	ck_assert(err != NULL);
 	ck_assert_msg(err->code == EBUSY && strstr(err->message, words), "%s", err->message);
@@ -263,14 +285,206 @@ START_TEST(in_one_hold_or_not_at_all)
 	r.regs[1].ip = hv_gva(FTP_PLACE(1) + 1);
 	in_fails("is in use");
 	r.regs[1].ip = hv_gva(FTP_PLACE(1));
-	ck_assert_ptr_null(hv_plug_in(&r.tracee, &layout, &plug));
+	ck_assert_ptr_null(make(true));
 	ck_assert_uint_eq(word_at(tp.type.tracepoint.funcs.v), ARRAY);
 	ck_assert(jumps(0) && jumps(1) && jumps(2));
 	ck_assert_uint_eq(hv_patcher_holds(r.tracee.patcher)->nr, 3);
-	ck_assert_ptr_null(hv_plug_out(&r.tracee, &layout, &tp.type.tracepoint));
+	ck_assert_ptr_null(make(false));
 	check_off();
-	ck_assert_ptr_null(hv_plug_out(&r.tracee, &layout, &tp.type.tracepoint));
+	ck_assert_ptr_null(make(false));
 	check_off();
+}
+END_TEST
+
+/* The guest changes it between the plan and the hold. */
+START_TEST(what_changed_since_the_plan_is_planned_again)
+{
+	struct hv_plug_step step = step_of(true);
+	uint64_t words[] = {tp.type.tracepoint.funcs.v, tp.type.tracepoint.key.v,
+			    tp.type.tracepoint.key.v + 8, tp.static_call};
+	uint64_t was = word_at(words[_i]);
+
+	hv_plug_prepare(&r.tracee, &layout, &plug);
+	hv_plug_step_plan(&r.tracee, &layout, &step);
+	fk_u64(f, words[_i], was + 16);
+	ck_assert_ptr_null(hv_plug_steps_make(&r.tracee, &layout, &step, 1));
+	ck_assert(step.why_not && step.why_not->code == EBUSY && !step.is_made);
+	ck_assert_ptr_nonnull(strstr(step.why_not->message, "changes its tracepoint"));
+	fk_u64(f, words[_i], was);
+	check_off();
+	hv_plug_step_plan(&r.tracee, &layout, &step);
+	ck_assert_ptr_null(hv_plug_steps_make(&r.tracee, &layout, &step, 1));
+	ck_assert(step.is_made);
+	hv_plug_steps_deinit(&step, 1);
+	apply(false, 2 + FTP_NR - 1);
+	check_off();
+}
+END_TEST
+
+/* -- recover ----------------------------------------------------------------------------------- */
+
+static size_t writes_left; /* before the process that writes is killed */
+
+static struct hv_err *write_until_killed(void *self, const struct hv_hold_write *writes, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		struct hv_err *err;
+
+		if (!writes_left)
+			return hv_err_new(EIO, "killed");
+		writes_left--;
+		err = fr_hold_write(self, &writes[i], 1);
+		if (err)
+			return err;
+	}
+	return NULL;
+}
+
+/* Another process takes over the journal, of which the private copy is gone. */
+static void take_over(void)
+{
+	const struct hv_region_header *header = hv_region_header(&r.tracee.region);
+	static struct hv_journal_entry entries[64];
+	uint32_t nr = header->nr_entries;
+
+	ck_assert_uint_le(nr, HV_ARRAY_LEN(entries));
+	memcpy(entries, hv_region_journal(&r.tracee.region), nr * sizeof(*entries));
+	for (uint32_t i = 0; i < nr; i++) {
+		bool knows = false;
+
+		if (entries[i].state == HV_JOURNAL_USED && entries[i].kind == HV_CHANGE_KEY)
+			ck_assert_ptr_null(hv_plugs_know_place(&r.tracee, &entries[i], &knows));
+		if (!knows)
+			entries[i].state = HV_JOURNAL_FREE;
+	}
+	hv_patcher_free(r.tracee.patcher);
+	r.tracee.patcher = hv_patcher_new(&f->k.core.as, f->k.core.image.all, &r.tracee.region);
+	hv_patcher_adopt(r.tracee.patcher, entries, nr);
+}
+
+static size_t find_and_take_out(void)
+{
+	struct hv_plug_step *steps;
+	struct hv_err *err;
+	size_t nr;
+
+	ck_assert_ptr_null(hv_plugs_find(&r.tracee, &layout, &steps, &nr));
+	for (size_t i = 0; i < nr; i++) {
+		hv_plug_step_plan(&r.tracee, &layout, &steps[i]);
+		ck_assert_msg(!steps[i].why_not, "%s",
+			      steps[i].why_not ? steps[i].why_not->message : "");
+	}
+	err = hv_plug_steps_make(&r.tracee, &layout, steps, nr);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	hv_plug_steps_deinit(steps, nr);
+	free(steps);
+	return nr;
+}
+
+static void make_guest_that_kills(void)
+{
+	static const struct hv_guest_ops ops = {.read = fr_read,
+						.hold_begin = fr_hold_begin,
+						.hold_registers = fr_hold_registers,
+						.hold_write = write_until_killed};
+
+	hv_guest_free(r.guest);
+	r.guest = hv_guest_new(&ops, &r, hv_guest_info(f->machine.guest));
+	f->k.guest = f->k.core.as.guest = r.tracee.guest = r.guest;
+	hv_patcher_free(r.tracee.patcher);
+	r.tracee.patcher = hv_patcher_new(&f->k.core.as, f->k.core.image.all, &r.tracee.region);
+}
+
+static void is_as_before(void)
+{
+	ck_assert_uint_eq(word_at(tp.type.tracepoint.funcs.v), 0);
+	ck_assert_uint_eq((uint32_t)word_at(tp.type.tracepoint.key.v), 0);
+	ck_assert_mem_eq(fk_host(f, FTP_CODE), before, sizeof(before));
+}
+
+#define NR_CHANGES (2u + FTP_NR - 1)
+
+/* Killed after _i of the writes that plug it in, and then of those that take it out. The one who
+ * recovers may be killed likewise. */
+START_TEST(killed_between_any_two_writes)
+{
+	make_guest_that_kills();
+	hv_plug_prepare(&r.tracee, &layout, &plug);
+	writes_left = (size_t)_i;
+	if ((unsigned)_i <= NR_CHANGES) {
+		hv_err_free(make(true));
+	} else {
+		writes_left = (size_t)_i;
+		ck_assert_ptr_null(make(true));
+		hv_err_free(make(false));
+	}
+	take_over();
+	writes_left = (size_t)_i % 3;
+	if (_i % 2)
+		hv_err_free(make(false));
+	take_over();
+	writes_left = SIZE_MAX;
+	find_and_take_out();
+	is_as_before();
+	ck_assert_uint_eq(find_and_take_out(), 0);
+}
+END_TEST
+
+START_TEST(what_is_ours_is_found)
+{
+	hv_plug_prepare(&r.tracee, &layout, &plug);
+	ck_assert_uint_eq(find_and_take_out(), 0);
+	apply(true, NR_CHANGES);
+	guest_has(2);
+	take_over();
+	ck_assert_uint_eq(find_and_take_out(), 1);
+	ck_assert_uint_eq(word_at(tp.array + 2 * 24), FTP_STUB);
+	ck_assert_uint_eq(find_and_take_out(), 0);
+	guest_has(0);
+	take_over();
+	ck_assert_uint_eq(find_and_take_out(), 1);
+	fk_u64(f, tp.array, 0);
+	is_as_before();
+	fk_u64(f, tp.type.tracepoint.funcs.v, FK_BASE - 0x1000); /* nothing is mapped there */
+	ck_assert_uint_eq(find_and_take_out(), 0);
+}
+END_TEST
+
+static bool knows(struct hv_journal_entry e)
+{
+	bool ret;
+
+	ck_assert_ptr_null(hv_plugs_know_place(&r.tracee, &e, &ret));
+	return ret;
+}
+
+/* The guest's root can write the journal. */
+START_TEST(only_a_nop_is_believed)
+{
+	struct hv_journal_entry good = {.gva = FTP_PLACE(0), .kind = HV_CHANGE_KEY, .len_bytes = 5};
+	struct hv_journal_entry e;
+	struct hv_mapping m;
+
+	ck_assert_ptr_null(hv_walk(&f->k.core.as, hv_gva(FTP_PLACE(0)), &m));
+	good.gpa = m.gpa.v;
+	memcpy(good.old_bytes, ftp_nop, sizeof(ftp_nop));
+	ck_assert(knows(good));
+	e = good;
+	e.len_bytes = 2;
+	ck_assert(!knows(e));
+	e = good;
+	e.gpa += 8;
+	ck_assert(!knows(e));
+	e = good;
+	e.gva = 0x1000;
+	ck_assert(!knows(e));
+	e = good;
+	memset(e.old_bytes, 0xcc, sizeof(e.old_bytes));
+	ck_assert(!knows(e));
+	e = good;
+	e.len_bytes = 2;
+	memcpy(e.old_bytes, "\xeb\xfe", 2); /* a jump to itself */
+	ck_assert(!knows(e));
 }
 END_TEST
 
@@ -366,6 +580,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, out_without_a_journal);
 	tcase_add_test(tc, what_is_in_use_or_contradicts_itself);
 	tcase_add_test(tc, in_one_hold_or_not_at_all);
+	tcase_add_loop_test(tc, what_changed_since_the_plan_is_planned_again, 0, 4);
+	tcase_add_loop_test(tc, killed_between_any_two_writes, 0, 2 * NR_CHANGES + 2);
+	tcase_add_test(tc, what_is_ours_is_found);
+	tcase_add_test(tc, only_a_nop_is_believed);
 	tcase_add_test(tc, what_is_refused_with_a_reason);
 	tcase_add_loop_test(tc, who_uses_a_plug_still, 0, HV_ARRAY_LEN(words));
 }
