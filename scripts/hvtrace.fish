@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # fish completion for hvtrace(8)
 
-set -l verbs help list check attach ls cat echo mkdir rmdir reset record mount umount exec sh run stat detach recover
+set -l verbs help list check attach ls cat echo mkdir rmdir reset record report exporter mount umount exec sh run stat detach recover
 set -l no_verb "not __fish_seen_subcommand_from $verbs"
 set -l with_domain check attach ls cat echo mkdir rmdir reset record mount umount exec sh stat detach recover
 
@@ -65,6 +65,9 @@ complete -c hvtrace -n "__fish_seen_subcommand_from help" -a "$verbs"
 complete -c hvtrace -n "__fish_seen_subcommand_from $with_domain; and __hvtrace_nr_operands 0" -a '(__hvtrace_domains)'
 complete -c hvtrace -n "__fish_seen_subcommand_from ls cat echo mkdir rmdir; and __hvtrace_nr_operands 1" -a '(__hvtrace_files)'
 complete -c hvtrace -n "__fish_seen_subcommand_from echo; and not __hvtrace_nr_operands 0; and not __hvtrace_nr_operands 1" -a '(__hvtrace_values)'
+complete -c hvtrace -n "__fish_seen_subcommand_from report; and __hvtrace_nr_operands 0" -F
+complete -c hvtrace -n "__fish_seen_subcommand_from exporter" -l listen -x -d 'ADDRESS:PORT or unix:PATH'
+complete -c hvtrace -n "__fish_seen_subcommand_from exporter" -l function -x -d 'Also hits and time of this function'
 complete -c hvtrace -n "__fish_seen_subcommand_from list check stat" -s j -l json -d 'For programs'
 complete -c hvtrace -n "__fish_seen_subcommand_from echo" -s a -l append -d 'Do not truncate the file first'
 complete -c hvtrace -n "__fish_seen_subcommand_from umount" -s l -l lazy -d 'Also while it is in use'

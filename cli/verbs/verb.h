@@ -48,6 +48,8 @@ extern const struct verb verb_mkdir;
 extern const struct verb verb_rmdir;
 extern const struct verb verb_reset;
 extern const struct verb verb_record;
+extern const struct verb verb_report;
+extern const struct verb verb_exporter;
 extern const struct verb verb_run;
 extern const struct verb verb_stat;
 extern const struct verb verb_detach;
