@@ -258,6 +258,8 @@ struct hv_err *hv_plug_steps_make(struct hv_tracee *t, const struct hv_tracepoin
 	return err;
 }
 
+/* -- who uses what was taken out --------------------------------------------------------------- */
+
 static struct hv_gva_range range_of(const struct hv_tracee *t, uint64_t start_off, uint64_t end_off)
 {
 	struct hv_gva start = hv_gva_add(t->range.start, start_off - HV_REGION_STUBS_OFF);
@@ -265,44 +267,66 @@ static struct hv_gva_range range_of(const struct hv_tracee *t, uint64_t start_of
 	return (struct hv_gva_range){start, hv_gva_add(start, end_off - start_off)};
 }
 
-static struct hv_err *check_registers(struct hv_gva_range range, const struct hv_vcpu_regs *regs,
+/* The memory of plugs: files, arrays and drafts. */
+struct plug_memory {
+	struct hv_gva_range ranges[3];
+};
+
+static struct plug_memory memory_of(const struct hv_tracee *t)
+{
+	return (struct plug_memory){{
+		range_of(t, HV_REGION_FILES_OFF, HV_REGION_FILES_END),
+		range_of(t, HV_REGION_PROBES_OFF, HV_REGION_STACKS_OFF),
+		range_of(t, t->plan.drafts_off, hv_plan_end_off(&t->plan)),
+	}};
+}
+
+static bool is_in(const struct plug_memory *m, uint64_t word)
+{
+	for (size_t i = 0; i < HV_ARRAY_LEN(m->ranges); i++)
+		if (hv_gva_in(hv_gva(word), m->ranges[i]))
+			return true;
+	return false;
+}
+
+/* Of the words on a stack that lead into our range, those of other memory do not count. */
+static bool is_other(void *ctx, struct hv_gva at, uint64_t word)
+{
+	(void)at;
+	return !is_in(ctx, word);
+}
+
+static struct hv_err *check_registers(const struct plug_memory *m, const struct hv_vcpu_regs *regs,
 				      unsigned nr_vcpus)
 {
 	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
 		for (unsigned i = 0; i < HV_VCPU_NR_GENERAL; i++)
-			if (hv_gva_in(hv_gva(regs[cpu].general[i]), range))
+			if (is_in(m, regs[cpu].general[i]))
 				return hv_err_new(EBUSY,
 						  "vCPU %u has a plug's memory in a register", cpu);
 	return NULL;
 }
 
-static struct hv_err *check_range(struct hv_tracee *t, struct hv_gva_range range,
-				  const struct hv_vcpu_regs *regs, unsigned nr_vcpus)
+struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold)
 {
-	const struct hv_scan_for wanted = {.range = range, .how = HV_SCAN_CALLS};
+	struct plug_memory memory = memory_of(t);
+	const struct hv_scan_for wanted = {
+		.range = range_of(t, HV_REGION_FILES_OFF, hv_plan_end_off(&t->plan)),
+		.how = HV_SCAN_CALLS,
+		.is_known = is_other,
+		.ctx = &memory,
+	};
+	unsigned nr_vcpus = hv_guest_info(t->guest)->nr_vcpus;
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
 	HV_AUTO_FREE char *where = NULL;
 	size_t nr_found = 0;
-	struct hv_err *err = check_registers(range, regs, nr_vcpus);
+	struct hv_err *err = hv_hold_registers(hold, regs);
 
+	if (!err)
+		err = check_registers(&memory, regs, nr_vcpus);
 	if (!err)
 		err = hv_stacks_scan(t->kernel, &wanted, regs, nr_vcpus, &nr_found, &where);
 	if (!err && nr_found)
 		err = hv_err_new(EBUSY, "%s has a plug's memory on its stack", where);
-	return err;
-}
-
-struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold)
-{
-	const struct hv_gva_range ranges[] = {
-		range_of(t, HV_REGION_FILES_OFF, HV_REGION_FILES_END),
-		range_of(t, HV_REGION_PROBES_OFF, HV_REGION_STACKS_OFF),
-		range_of(t, t->plan.drafts_off, hv_plan_end_off(&t->plan)),
-	};
-	unsigned nr_vcpus = hv_guest_info(t->guest)->nr_vcpus;
-	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
-	struct hv_err *err = hv_hold_registers(hold, regs);
-
-	for (size_t i = 0; !err && i < HV_ARRAY_LEN(ranges); i++)
-		err = check_range(t, ranges[i], regs, nr_vcpus);
 	return err ? err : hv_hold_check(hold);
 }
