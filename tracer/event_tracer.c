@@ -35,7 +35,6 @@ struct hv_event_tracer {
 	struct hv_event_calls *calls;
 	struct hv_tracepoint_layout layout;
 	bool has_layout;
-	bool adopts; /* an earlier process may have plugged something in */
 	struct event *events;
 	size_t nr;
 	uint64_t tend_ns, tend_delay_ns; /* when to tend next; how long after that again */
@@ -405,11 +404,6 @@ void hv_event_tracer_tend(struct hv_event_tracer *e)
 	e->tend_ns = now + e->tend_delay_ns;
 }
 
-void hv_event_tracer_adopt(struct hv_event_tracer *e)
-{
-	e->adopts = true;
-}
-
 /* Takes out what is ours in any tracepoint. */
 static struct hv_err *take_out_all(struct hv_event_tracer *e, size_t *ret_nr)
 {
@@ -433,7 +427,7 @@ struct hv_err *hv_event_tracer_restore(struct hv_event_tracer *e, struct hv_text
 	size_t nr = 0;
 	struct hv_err *err;
 
-	if (!e->adopts && !hv_event_calls_are_there(e->calls))
+	if (!hv_event_calls_are_there(e->calls))
 		return NULL;
 	err = take_out_all(e, &nr);
 	if (nr)

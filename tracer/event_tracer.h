@@ -76,8 +76,6 @@ void hv_event_tracer_stat(const struct hv_event_tracer *e, struct hv_event_trace
  * hv_session_refresh(). */
 void hv_event_tracer_tend(struct hv_event_tracer *e);
 
-/* For recover: the guest may have events of a dead service. */
-void hv_event_tracer_adopt(struct hv_event_tracer *e);
 /* For detach and recover: switches off every event that is on in the guest, and puts all calls
  * back. REPORT gets a line about it. EBUSY: a probe may still be on its way to a stub, or the guest
  * is changing code; it can be tried again. */

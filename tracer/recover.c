@@ -7,7 +7,6 @@
 #include "tracer/detach.h"
 #include "tracer/detours.h"
 #include "tracer/event_calls.h"
-#include "tracer/event_tracer.h"
 #include "tracer/hibernation.h"
 #include "tracer/plug.h"
 #include "tracer/region_use.h"
@@ -101,7 +100,6 @@ static struct hv_err *restore_from(struct hv_session *s, const struct hv_region_
 		return err;
 	hv_tracee_bind(t);
 	hv_patcher_adopt(t->patcher, entries, header->nr_entries);
-	hv_event_tracer_adopt(s->events);
 	return hv_session_restore(s, report);
 }
 

@@ -174,7 +174,8 @@ static inline void ft_symbols(struct ft *t, uint64_t init_stack)
 	f->k.layout.stack_bytes = FT_STACK;
 }
 
-static inline void ft_init(struct ft *t)
+/* DECLARE adds types and symbols of its own; it may be NULL. */
+static inline void ft_init_with(struct ft *t, void (*declare)(struct fk *f))
 {
 	uint64_t idle, init_stack;
 
@@ -200,7 +201,14 @@ static inline void ft_init(struct ft *t)
 		ft_percpu(t, FT_CURRENT, cpu, cpu ? idle : t->init_task);
 	}
 	ft_symbols(t, init_stack);
+	if (declare)
+		declare(&t->f);
 	fk_done(&t->f);
+}
+
+static inline void ft_init(struct ft *t)
+{
+	ft_init_with(t, NULL);
 }
 
 static inline void ft_deinit(struct ft *t)

@@ -94,7 +94,7 @@ static inline struct hv_err *fr_hold_write(void *self, const struct hv_hold_writ
 	return NULL;
 }
 
-static inline void fr_init(struct fr *r)
+static inline void fr_init_with(struct fr *r, void (*declare)(struct fk *f))
 {
 	static const struct hv_guest_ops ops = {.read = fr_read,
 						.hold_begin = fr_hold_begin,
@@ -103,7 +103,7 @@ static inline void fr_init(struct fr *r)
 	struct hv_tracee *t = &r->tracee;
 
 	*r = (struct fr){0};
-	ft_init(&r->t);
+	ft_init_with(&r->t, declare);
 	r->guest = hv_guest_new(&ops, r, hv_guest_info(r->t.f.machine.guest));
 	r->t.f.k.guest = r->t.f.k.core.as.guest = r->guest;
 	t->guest = r->guest;
@@ -120,6 +120,11 @@ static inline void fr_init(struct fr *r)
 						   .root = r->t.f.k.core.as.root.v,
 						   .levels = 4};
 	r->task = ft_process(&r->t, 71, "cat", FR_SLEEP_FROM);
+}
+
+static inline void fr_init(struct fr *r)
+{
+	fr_init_with(r, NULL);
 }
 
 static inline void fr_deinit(struct fr *r)

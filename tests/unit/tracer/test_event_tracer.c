@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Events of a guest that are switched on and off, whatever the guest does, and whenever we are
+ * killed. The guest has one tracepoint, for two types of events. */
+#include "tracer/event_tracer.h"
+
+#include <unistd.h>
+
+#include "tests/lib/run_suite.h"
+#include "tests/unit/kernel/fake_tracepoint.h"
+#include "tests/unit/tracer/fake_returns.h"
+#include "tracer/event_calls.h"
+#include "tracer/plug.h"
+
+#define REGION	0x1000000ull
+#define RELEASE (FK_BASE + 0x60000) /* call_rcu */
+#define RESERVE (FK_BASE + 0x61000)
+#define COMMIT	(FK_BASE + 0x61800)
+#define ADD	(FK_BASE + 0x62000)
+#define REMOVE	(FK_BASE + 0x63000)
+#define END	(FK_BASE + 0x64000)
+
+static const uint64_t calls[] = {ADD + 0x20, REMOVE + 0x20, FTP_PROBE + 0x20, FTP_PROBE + 0x40};
+
+static struct fr r;
+static struct fk *const f = &r.t.f;
+static struct ftp tp;
+static struct hv_event_type other; /* of a module */
+static struct hv_event_tracer *e;
+static uint8_t before[0x30000]; /* from FTP_CODE on */
+static size_t writes_left;
+
+/* Those into the region do not count. */
+static struct hv_err *write_until_killed(void *self, const struct hv_hold_write *writes, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		struct hv_err *err;
+
+		if (writes[i].gpa.v < REGION && !writes_left)
+			return hv_err_new(EIO, "killed");
+		writes_left -= writes[i].gpa.v < REGION;
+		err = fr_hold_write(self, &writes[i], 1);
+		if (err)
+			return err;
+	}
+	return NULL;
+}
+
+static void declare(struct fk *fk)
+{
+	FK_STRUCT("trace_event_buffer", 64, {"trace_file", 16, 8}, {"event", 8, 8},
+		  {"entry", 24, 8});
+	ftp_declare(&tp, fk);
+	fk_symbol(fk, "call_rcu", RELEASE);
+	fk_symbol(fk, "trace_event_buffer_reserve", RESERVE);
+	fk_symbol(fk, "trace_event_buffer_commit", COMMIT);
+	fk_symbol(fk, "tracepoint_add_func", ADD);
+	fk_symbol(fk, "tracepoint_probe_unregister", REMOVE);
+	fk_symbol(fk, "trace_event_raw_event_fake", FTP_PROBE);
+	fk_symbol(fk, "end_of_code", END);
+}
+
+static void put_call(uint64_t at, uint64_t target)
+{
+	ck_assert(hv_arch_x86_64.encode_call(hv_gva(at), hv_gva(target), fk_host(f, at)));
+}
+
+static void make_guest(void)
+{
+	static const struct hv_guest_ops ops = {.read = fr_read,
+						.hold_begin = fr_hold_begin,
+						.hold_registers = fr_hold_registers,
+						.hold_write = write_until_killed};
+	struct hv_tracee *t = &r.tracee;
+
+	hv_guest_free(r.guest);
+	r.guest = hv_guest_new(&ops, &r, hv_guest_info(f->machine.guest));
+	f->k.guest = f->k.core.as.guest = t->guest = r.guest;
+	t->region.gpa = hv_gpa(REGION);
+	hv_patcher_free(t->patcher);
+	t->patcher = hv_patcher_new(&f->k.core.as, f->k.core.image.all, &t->region);
+	ck_assert_ptr_null(hv_region_plan_rings(&t->region, FK_NR_CPUS, &t->plan));
+	ck_assert_uint_ne(t->plan.drafts_off, 0);
+}
+
+static void set_up(void)
+{
+	fr_init_with(&r, declare);
+	make_guest();
+	xm_map(&f->machine, f->k.core.as.root, 4, 2, hv_gva(FK_BASE), hv_gpa(FK_GPA), 1,
+	       XM_W | XM_X);
+	ftp_make(&tp);
+	put_call(calls[0], RELEASE);
+	put_call(calls[1], RELEASE);
+	put_call(calls[2], RESERVE);
+	put_call(calls[3], COMMIT);
+	tp.type.system = "fake";
+	tp.type.name = "event";
+	other = tp.type;
+	other.name = "other";
+	other.module = "xfs";
+	writes_left = SIZE_MAX;
+	memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
+	e = hv_event_tracer_new(&r.tracee);
+}
+
+static void tear_down(void)
+{
+	hv_event_tracer_free(e);
+	fr_deinit(&r);
+}
+
+static uint64_t funcs(void)
+{
+	return fr_word(&r, tp.type.tracepoint.funcs.v);
+}
+
+static bool leads_to_us(uint64_t at)
+{
+	struct hv_gva target = {0};
+
+	return hv_arch_x86_64.classify_site(fk_host(f, at), hv_gva(at), &target) == HV_SITE_CALL &&
+	       hv_gva_in(target, r.tracee.range);
+}
+
+static void is_as_before(void)
+{
+	ck_assert_uint_eq(funcs(), 0);
+	ck_assert_uint_eq((uint32_t)fr_word(&r, tp.type.tracepoint.key.v), 0);
+	ck_assert_mem_eq(fk_host(f, FTP_CODE), before, sizeof(before));
+}
+
+/* WORDS: of why the event is not recorded; NULL: it is. */
+static void set(const char *words)
+{
+	struct hv_event_want want = {.type = &tp.type};
+	struct hv_err *err = hv_event_tracer_set(e, &want, 1);
+
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	ck_assert_msg(!want.why_not == !words, "%s", want.why_not ? want.why_not->message : "");
+	if (words)
+		ck_assert_msg(strstr(want.why_not->message, words), "%s", want.why_not->message);
+	ck_assert_int_eq(hv_event_tracer_is_on(e, &tp.type), !words);
+	hv_event_wants_deinit(&want, 1);
+}
+
+static void set_none(void)
+{
+	struct hv_err *err = hv_event_tracer_set(e, NULL, 0);
+
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	ck_assert(!hv_event_tracer_is_on(e, &tp.type));
+}
+
+static struct hv_err *restore(const char *words)
+{
+	HV_AUTO_TEXT struct hv_text report = {0};
+	struct hv_err *err = hv_event_tracer_restore(e, &report);
+
+	if (words)
+		ck_assert_msg(report.data && strstr(report.data, words), "%s", report.data);
+	return err;
+}
+
+START_TEST(on_and_off)
+{
+	struct hv_event_tracer_stat stat;
+
+	set(NULL);
+	ck_assert(hv_gva_in(hv_gva(funcs()), r.tracee.range));
+	for (size_t i = 0; i < HV_ARRAY_LEN(calls); i++)
+		ck_assert(leads_to_us(calls[i]));
+	ck_assert_uint_eq(r.tracee.event_places.release.v, RELEASE);
+	set(NULL); /* nothing is left to be done */
+	hv_event_tracer_stat(e, &stat);
+	ck_assert_uint_eq(stat.nr_on, 1);
+	set_none();
+	ck_assert_uint_eq(funcs(), 0);
+	hv_event_tracer_stat(e, &stat);
+	ck_assert(!stat.nr_on && stat.nr_leaving == 1);
+	hv_event_tracer_tend(e); /* too early */
+	ck_assert(leads_to_us(calls[0]));
+	set(NULL);
+	set_none();
+	usleep(250000);
+	hv_event_tracer_tend(e);
+	hv_event_tracer_stat(e, &stat);
+	ck_assert(!stat.nr_leaving);
+	is_as_before();
+	set(NULL);
+	ck_assert_ptr_null(restore("1 event of the guest switched off"));
+	is_as_before();
+	ck_assert(!hv_event_tracer_is_on(e, &tp.type));
+}
+END_TEST
+
+START_TEST(one_that_cannot_be_does_not_hinder_the_others)
+{
+	struct hv_event_want wants[] = {{.type = &other}, {.type = &tp.type}};
+	struct hv_err *err;
+
+	ck_assert_ptr_null(hv_event_tracer_set(e, wants, 2));
+	ck_assert(wants[0].why_not && wants[0].why_not->code == EOPNOTSUPP);
+	ck_assert_ptr_null(wants[1].why_not);
+	hv_event_wants_deinit(wants, 2);
+	err = hv_event_tracer_check(e, &other);
+	ck_assert(err && err->code == EOPNOTSUPP);
+	hv_err_free(err);
+	ck_assert_ptr_null(hv_event_tracer_check(e, &tp.type));
+	ck_assert_ptr_null(restore(NULL));
+	is_as_before();
+}
+END_TEST
+
+START_TEST(the_guest_comes_first)
+{
+	struct hv_event_tracer_stat stat;
+
+	ck_assert_ptr_null(hv_event_tracer_check(e, &tp.type));
+	put_call(calls[3], FTP_OTHER); /* since its code was read */
+	set("has changed its probe");
+	put_call(calls[3], COMMIT);
+	ftp_put_probe(&tp, tp.array, 0, FTP_OTHER, 1);
+	fk_u64(f, tp.type.tracepoint.funcs.v, tp.array);
+	set("the guest itself uses its tracepoint");
+	fk_u64(f, tp.type.tracepoint.funcs.v, 0);
+	fk_u64(f, tp.locks[3], 1);
+	set("static_call_mutex locked");
+	fk_u64(f, tp.locks[3], 0);
+	hv_event_tracer_stat(e, &stat);
+	ck_assert(!stat.nr_on && funcs() == 0);
+	set(NULL);
+	ck_assert_ptr_null(restore(NULL));
+	is_as_before();
+}
+END_TEST
+
+static unsigned nr_in_place;
+
+static void go_on(struct fr *fr)
+{
+	fr->regs[0].ip = hv_gva(nr_in_place ? FTP_PLACE(0) + 1 : 0x401000);
+	nr_in_place -= nr_in_place != 0;
+}
+
+START_TEST(a_vcpu_in_a_place_is_waited_for)
+{
+	set(NULL);
+	set_none();
+	nr_in_place = 3;
+	r.when_held = go_on;
+	set(NULL);
+	nr_in_place = 3;
+	set_none();
+	nr_in_place = 1000;
+	set("is in use");
+	r.when_held = NULL;
+	r.regs[0].ip = hv_gva(0x401000);
+	ck_assert_ptr_null(restore(NULL));
+	is_as_before();
+}
+END_TEST
+
+START_TEST(a_kernel_whose_probes_are_freed_in_another_way)
+{
+	memset(fk_host(f, calls[1]), 0x90, 5);
+	memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
+	set("were not found");
+	is_as_before();
+}
+END_TEST
+
+START_TEST(the_calls_stay_while_a_probe_may_need_them)
+{
+	uint64_t draft = FR_RANGE + r.tracee.plan.drafts_off - HV_REGION_STUBS_OFF + 64;
+	struct hv_err *err;
+
+	set(NULL);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, draft);
+	err = restore("1 event");
+	ck_assert(err && err->code == EBUSY);
+	hv_err_free(err);
+	ck_assert_uint_eq(funcs(), 0);
+	ck_assert(!hv_event_tracer_is_on(e, &tp.type));
+	ck_assert(leads_to_us(calls[2]));
+	usleep(250000);
+	hv_event_tracer_tend(e);
+	ck_assert(leads_to_us(calls[2]));
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, 0);
+	ck_assert_ptr_null(restore(NULL));
+	is_as_before();
+}
+END_TEST
+
+/* Another process takes over: what recover does. */
+static void take_over(void)
+{
+	static struct hv_journal_entry entries[64];
+	uint32_t nr = hv_region_header(&r.tracee.region)->nr_entries;
+
+	ck_assert_uint_le(nr, HV_ARRAY_LEN(entries));
+	memcpy(entries, hv_region_journal(&r.tracee.region), nr * sizeof(*entries));
+	for (uint32_t i = 0; i < nr; i++) {
+		bool is_ours = false;
+
+		if (entries[i].state == HV_JOURNAL_USED && entries[i].kind == HV_CHANGE_KEY)
+			ck_assert_ptr_null(hv_plugs_know_place(&r.tracee, &entries[i], &is_ours));
+		if (entries[i].state == HV_JOURNAL_USED && entries[i].kind == HV_CHANGE_EVENT_CALL)
+			ck_assert_ptr_null(
+				hv_event_calls_are_ours(&r.tracee, &entries[i], &is_ours));
+		if (!is_ours)
+			entries[i].state = HV_JOURNAL_FREE;
+	}
+	hv_event_tracer_free(e);
+	hv_patcher_free(r.tracee.patcher);
+	r.tracee.patcher = hv_patcher_new(&f->k.core.as, f->k.core.image.all, &r.tracee.region);
+	hv_patcher_adopt(r.tracee.patcher, entries, nr);
+	e = hv_event_tracer_new(&r.tracee);
+}
+
+/* The release calls, those of the probe, and the tracepoint. */
+#define NR_WRITES (HV_ARRAY_LEN(calls) + 2 + FTP_NR - 1)
+
+START_TEST(killed_between_any_two_writes)
+{
+	struct hv_event_want want = {.type = &tp.type};
+	bool off_too = (size_t)_i > NR_WRITES;
+	struct hv_err *err;
+
+	writes_left = (size_t)_i;
+	err = hv_event_tracer_set(e, &want, 1);
+	hv_event_wants_deinit(&want, 1);
+	ck_assert_int_eq(!err, (size_t)_i >= NR_WRITES);
+	hv_err_free(err);
+	if (off_too)
+		hv_err_free(restore(NULL));
+	take_over();
+	writes_left = (size_t)_i % 4;
+	hv_err_free(restore(NULL));
+	take_over();
+	writes_left = SIZE_MAX;
+	err = restore(NULL);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	is_as_before();
+	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_EVENT_CALL), 0);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, on_and_off);
+	tcase_add_test(tc, one_that_cannot_be_does_not_hinder_the_others);
+	tcase_add_test(tc, the_guest_comes_first);
+	tcase_add_test(tc, a_vcpu_in_a_place_is_waited_for);
+	tcase_add_test(tc, a_kernel_whose_probes_are_freed_in_another_way);
+	tcase_add_test(tc, the_calls_stay_while_a_probe_may_need_them);
+	tcase_add_loop_test(tc, killed_between_any_two_writes, 0, 2 * NR_WRITES + 1);
+}
+
+int main(void)
+{
+	return run_suite("event_tracer", add_tests);
+}
