@@ -52,6 +52,9 @@ struct hv_kernel_arch {
 	/* What such a task's sp points to: a struct with the members bp and ret_addr, the address
 	 * that it goes on at. Its frames begin behind that struct. */
 	const char *switch_frame;
+	/* The number of the thread flag that makes a task pass by the tracepoints of system calls,
+	 * in kernels that have no thread_info.syscall_work (TIF_SYSCALL_TRACEPOINT). */
+	int syscall_tracepoint_bit;
 	/* Whether user mode runs on page tables that lack the kernel (KPTI). */
 	bool (*has_kpti)(const struct hv_kernel_core *core);
 	/* Whether the kernel's code goes to an address in a register by a bare jump: it needs no

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "tracer/event_calls.h"
 #include "tracer/plug.h"
+#include "tracer/syscall_tasks.h"
 #include "tracer/tracee.h"
 
 /* Tracepoints that are changed in one hold. */
@@ -16,6 +17,10 @@
 /* How often, and after how long, a hold is tried again that met the guest changing code. */
 #define TRIES	 20u
 #define AGAIN_NS 2000000l
+
+/* How often tasks are looked at after system calls were switched: the second time for those that
+ * were just being made. */
+#define LOOKS 2u
 
 /* How long after the last event was switched off it is looked whether anybody uses it still, which
  * takes a hold; then again, each time after twice as long. */
@@ -38,6 +43,7 @@ struct hv_event_tracer {
 	struct event *events;
 	size_t nr;
 	uint64_t tend_ns, tend_delay_ns; /* when to tend next; how long after that again */
+	unsigned nr_looks;		 /* how often tasks are to be looked at (see_to_tasks) */
 };
 
 struct hv_event_tracer *hv_event_tracer_new(struct hv_tracee *t)
@@ -198,15 +204,53 @@ static struct hv_err *make_hold(struct hv_event_tracer *e, struct hv_plug_step *
 	return NULL;
 }
 
+static bool is_of_syscalls(const struct hv_event_tracer *e, const struct hv_plug_step *step)
+{
+	const struct hv_syscall_work *w = &e->layout.syscalls;
+
+	return e->layout.has_syscalls &&
+	       (step->tp.at.v == w->tracepoints[0].v || step->tp.at.v == w->tracepoints[1].v);
+}
+
+/* How many of STEPS, from the first on, share a hold. The two tracepoints of system calls have a
+ * word in common, so each is alone. */
+static size_t share_hold(const struct hv_event_tracer *e, const struct hv_plug_step *steps,
+			 size_t nr)
+{
+	size_t n = 0;
+
+	while (n < nr && n < STEPS_OF_A_HOLD && !is_of_syscalls(e, &steps[n]))
+		n++;
+	return n ? n : 1;
+}
+
 static struct hv_err *make_all(struct hv_event_tracer *e, struct hv_plug_step *steps, size_t nr)
 {
 	struct hv_err *err = NULL;
 
-	for (size_t i = 0; !err && i < nr; i += STEPS_OF_A_HOLD) {
-		size_t left = nr - i;
-
-		err = make_hold(e, steps + i, left < STEPS_OF_A_HOLD ? left : STEPS_OF_A_HOLD);
+	for (size_t i = 0, n; !err && i < nr; i += n) {
+		n = share_hold(e, steps + i, nr - i);
+		if (is_of_syscalls(e, &steps[i]))
+			e->nr_looks = LOOKS;
+		err = make_hold(e, steps + i, n);
 	}
+	return err;
+}
+
+/* Sees to the tasks after system calls were switched on or off, if that is still to be done. */
+static struct hv_err *see_to_tasks(struct hv_event_tracer *e)
+{
+	struct hv_err *err = NULL;
+
+	if (!e->nr_looks)
+		return NULL;
+	for (unsigned i = 0; !i || (i < TRIES && err && err->code == EBUSY); i++) {
+		if (i)
+			wait_a_little();
+		hv_err_free(err);
+		err = hv_syscall_tasks_set(e->tracee, &e->layout);
+	}
+	e->nr_looks -= !err;
 	return err;
 }
 
@@ -347,24 +391,35 @@ static void mark_wanted(struct hv_event_tracer *e, struct hv_event_want *wants, 
 	}
 }
 
-struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_want *wants,
-				   size_t nr)
+static struct hv_err *switch_on(struct hv_event_tracer *e, struct hv_event_want *wants, size_t nr)
 {
-	HV_AUTO_FREE struct coming *list = NULL;
+	HV_AUTO_FREE struct coming *list = hv_alloc((nr + 1) * sizeof(*list));
+	size_t nr_coming = choose(e, wants, nr, list);
 	struct hv_err *err;
-	size_t nr_coming;
 
-	mark_wanted(e, wants, nr);
-	err = switch_off(e);
-	if (err || !nr)
-		return err;
-	list = hv_alloc(nr * sizeof(*list));
-	nr_coming = choose(e, wants, nr, list);
 	if (!nr_coming)
 		return NULL;
 	tend_later(e);
 	err = redirect(e, list, nr_coming);
 	return err ? err : plug_in(e, list, nr_coming);
+}
+
+struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_want *wants,
+				   size_t nr)
+{
+	struct hv_err *err;
+
+	mark_wanted(e, wants, nr);
+	err = switch_off(e);
+	if (!err)
+		err = switch_on(e, wants, nr);
+	if (err)
+		return err;
+	err = see_to_tasks(e);
+	if (!err || err->code != EBUSY)
+		return err;
+	hv_err_free(err); /* hv_event_tracer_tend() goes on with the tasks */
+	return NULL;
 }
 
 /* -- afterwards -------------------------------------------------------------------------------- */
@@ -396,6 +451,7 @@ void hv_event_tracer_tend(struct hv_event_tracer *e)
 
 	if ((!e->nr && !hv_event_calls_are_there(e->calls)) || now < e->tend_ns)
 		return;
+	hv_err_free(see_to_tasks(e));
 	hv_event_tracer_stat(e, &stat);
 	if (stat.nr_on)
 		return;
@@ -437,5 +493,7 @@ struct hv_err *hv_event_tracer_restore(struct hv_event_tracer *e, struct hv_text
 		return err;
 	for (size_t i = 0; i < e->nr; i++)
 		e->events[i].is_on = false;
-	return give_back(e);
+	e->nr_looks = 1; /* whoever switched system calls off */
+	err = see_to_tasks(e);
+	return err ? err : give_back(e);
 }

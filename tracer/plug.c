@@ -51,13 +51,27 @@ static bool has_room(const struct hv_tracepoint_layout *l)
 	       l->file_flags + sizeof(uint64_t) <= sizeof(struct hv_event_file);
 }
 
+static bool is_of_syscalls(const struct hv_tracepoint_layout *l, const struct hv_tracepoint *tp)
+{
+	return l->has_syscalls && tp->reg.v == l->syscalls.reg.v &&
+	       tp->unreg.v == l->syscalls.unreg.v;
+}
+
+/* Whether all that the kernel does when it switches TP on is known. */
+static bool is_plain(const struct hv_tracepoint_layout *l, const struct hv_tracepoint *tp)
+{
+	return (!tp->reg.v && !tp->unreg.v) || is_of_syscalls(l, tp);
+}
+
 struct hv_err *hv_plug_check(const struct hv_tracepoint_layout *layout,
 			     const struct hv_event_type *type)
 {
 	if (type->module)
 		return hv_err_new(EOPNOTSUPP, "its tracepoint is of the module %s", type->module);
-	if (type->reg_kind != HV_EVENT_REG_TRACEPOINT || type->tracepoint.reg.v ||
-	    type->tracepoint.unreg.v)
+	if (is_of_syscalls(layout, &type->tracepoint) && type->tracepoint.faultable)
+		return hv_err_new(EOPNOTSUPP, "this kernel frees the probes of system calls in a "
+					      "way that is not known");
+	if (type->reg_kind != HV_EVENT_REG_TRACEPOINT || !is_plain(layout, &type->tracepoint))
 		return hv_err_new(EOPNOTSUPP, "the kernel switches it on by a function of its own");
 	if (!has_room(layout))
 		return hv_err_new(EOPNOTSUPP, "the form of this kernel's probes is not known");
@@ -123,10 +137,23 @@ static struct hv_err *add_count(const struct hv_tracee *t, const struct hv_trace
 		   ret);
 }
 
+/* The count of the tracepoints of system calls that are on, if the state's is one of them and will
+ * be on or off. */
+static struct hv_err *add_syscalls(const struct hv_tracee *t, const struct hv_tracepoint_layout *l,
+				   const struct hv_tracepoint_state *state, uint32_t is_on,
+				   struct hv_plug_changes *ret)
+{
+	uint32_t to = state->nr_others_on + is_on;
+
+	if (!state->is_counted || state->nr_on == to)
+		return NULL;
+	return add(t, l->syscalls.count, HV_CHANGE_PLUG, sizeof(to), &state->nr_on, &to, ret);
+}
+
 /* Makes room in RET for all changes of a tracepoint. */
 static void make_room(const struct hv_tracepoint_state *state, struct hv_plug_changes *ret)
 {
-	ret->list = hv_alloc((2 + state->nr_probes + state->nr_places) * sizeof(*ret->list));
+	ret->list = hv_alloc((3 + state->nr_probes + state->nr_places) * sizeof(*ret->list));
 	ret->nr = 0;
 }
 
@@ -137,6 +164,9 @@ static struct hv_err *check_off(const struct hv_plug *plug, const struct hv_trac
 	if (state->enabled)
 		return hv_err_new(EINVAL, "its tracepoint has no probe and is on (%u)",
 				  state->enabled);
+	if (state->is_counted && state->nr_on != state->nr_others_on)
+		return hv_err_new(EINVAL, "its tracepoint is off, and the kernel counts %u of %u",
+				  state->nr_on, state->nr_others_on);
 	if (state->static_call && state->static_call != plug->type->tracepoint.iterator.v &&
 	    state->static_call != plug->type->probe.v)
 		return hv_err_new(EBUSY, "its static call leads to 0x%llx",
@@ -186,6 +216,8 @@ struct hv_err *hv_plug_plan(const struct hv_tracee *t, const struct hv_tracepoin
 	changes.nr_first = changes.nr;
 	if (!err)
 		err = add_count(t, layout, tp, 0, 1, &changes);
+	if (!err)
+		err = add_syscalls(t, layout, state, 1, &changes);
 	if (!err)
 		err = add_jumps(t, state, &changes);
 	if (err)
@@ -273,6 +305,8 @@ static struct hv_err *add_off(const struct hv_tracee *t, const struct hv_tracepo
 	err = add_nops(t, state, ret);
 	if (!err && state->enabled)
 		err = add_count(t, l, tp, 1, 0, ret);
+	if (!err)
+		err = add_syscalls(t, l, state, 0, ret);
 	if (!err)
 		err = add_stub_functions(t, l, state, ret);
 	ret->nr_first = ret->nr;

@@ -85,7 +85,7 @@ static struct hv_err *read_word(struct reading *r, struct hv_gva at, uint64_t *r
 	if (err)
 		return err;
 	s->words = hv_realloc_array(s->words, s->nr_words + 1, sizeof(*s->words));
-	s->words[s->nr_words++] = (struct hv_word){at, *ret};
+	s->words[s->nr_words++] = (struct hv_word){at, *ret, UINT64_MAX};
 	return NULL;
 }
 

@@ -23,6 +23,7 @@ struct hv_jump_site {
 struct hv_word {
 	struct hv_gva at;
 	uint64_t value;
+	uint64_t mask; /* of the bits that count */
 };
 
 struct hv_jump_sites {

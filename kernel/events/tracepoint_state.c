@@ -74,6 +74,14 @@ static struct hv_err *find_file(const struct hv_kernel_core *core, struct hv_tra
 	return hv_fields_find(core, "trace_event_file", file, HV_ARRAY_LEN(file));
 }
 
+/* Without it, system calls cannot be recorded. */
+static void find_syscalls(const struct hv_kernel *k, struct hv_tracepoint_layout *l)
+{
+	HV_AUTO_ERR struct hv_err *err = hv_syscall_work_find(k, &l->syscalls);
+
+	l->has_syscalls = !err;
+}
+
 struct hv_err *hv_tracepoint_layout_find(const struct hv_kernel *k,
 					 struct hv_tracepoint_layout *ret)
 {
@@ -100,6 +108,8 @@ struct hv_err *hv_tracepoint_layout_find(const struct hv_kernel *k,
 		err = find_locks(core, &l);
 	if (!err)
 		err = hv_jump_layout_find(k, &l.jumps);
+	if (!err)
+		find_syscalls(k, &l);
 	if (!err)
 		err = find_file(core, &l);
 	if (!err)
@@ -202,6 +212,40 @@ static struct hv_err *read_static_call(const struct hv_kernel *k,
 	return hv_read_u64(&k->core.as, s->static_call_at, &s->static_call);
 }
 
+/* Reads 32 bits on which the state depends. */
+static struct hv_err *read_count(const struct hv_kernel *k, struct hv_gva at,
+				 struct hv_tracepoint_state *s, uint32_t *ret)
+{
+	struct hv_err *err = hv_read_u32(&k->core.as, at, ret);
+
+	if (err)
+		return err;
+	s->words = hv_realloc_array(s->words, s->nr_words + 1, sizeof(*s->words));
+	s->words[s->nr_words++] = (struct hv_word){at, *ret, UINT32_MAX};
+	return NULL;
+}
+
+static struct hv_err *read_syscalls(const struct hv_kernel *k, const struct hv_tracepoint_layout *l,
+				    const struct hv_tracepoint *tp, struct hv_tracepoint_state *s)
+{
+	const struct hv_syscall_work *w = &l->syscalls;
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; l->has_syscalls && i < HV_ARRAY_LEN(w->tracepoints); i++)
+		s->is_counted |= w->tracepoints[i].v == tp->at.v;
+	if (!s->is_counted)
+		return NULL;
+	for (size_t i = 0; !err && i < HV_ARRAY_LEN(w->tracepoints); i++) {
+		struct hv_gva key = hv_gva_add(w->tracepoints[i], l->key);
+		uint32_t enabled = 0;
+
+		if (w->tracepoints[i].v != tp->at.v)
+			err = read_count(k, hv_gva_add(key, l->enabled), s, &enabled);
+		s->nr_others_on += enabled != 0;
+	}
+	return err ? err : read_count(k, w->count, s, &s->nr_on);
+}
+
 struct hv_err *hv_tracepoint_probes_read(const struct hv_kernel *k,
 					 const struct hv_tracepoint_layout *layout,
 					 const struct hv_tracepoint *tp, struct hv_gva_range ours,
@@ -233,6 +277,8 @@ struct hv_err *hv_tracepoint_state_read(const struct hv_kernel *k,
 		err = read_static_call(k, layout, tp, &s);
 	if (!err)
 		err = read_places(k, layout, tp, &s);
+	if (!err)
+		err = read_syscalls(k, layout, tp, &s);
 	if (err)
 		return hv_err_in(err, "tracepoint 0x%llx", (unsigned long long)tp->at.v);
 	*ret = s;
@@ -254,14 +300,19 @@ struct sameness {
 	bool is_same;
 };
 
-static void compare(struct sameness *c, struct hv_gva at, uint64_t value)
+static void compare_bits(struct sameness *c, const struct hv_word *word)
 {
 	uint64_t now;
 
 	if (c->err || !c->is_same)
 		return;
-	c->err = hv_read_u64(&c->k->core.as, at, &now);
-	c->is_same = !c->err && now == value;
+	c->err = hv_read_u64(&c->k->core.as, word->at, &now);
+	c->is_same = !c->err && (now & word->mask) == word->value;
+}
+
+static void compare(struct sameness *c, struct hv_gva at, uint64_t value)
+{
+	compare_bits(c, &(struct hv_word){at, value, UINT64_MAX});
 }
 
 struct hv_err *hv_tracepoint_state_is_same(const struct hv_kernel *k,
@@ -282,7 +333,7 @@ struct hv_err *hv_tracepoint_state_is_same(const struct hv_kernel *k,
 		compare(&c, hv_gva_add(s->probes[i].at, layout->data), s->probes[i].data);
 	}
 	for (size_t i = 0; i < s->nr_words; i++)
-		compare(&c, s->words[i].at, s->words[i].value);
+		compare_bits(&c, &s->words[i]);
 	*ret = c.is_same;
 	return c.err;
 }

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "kernel/events/catalogue.h"
 #include "kernel/events/jump_sites.h"
+#include "kernel/events/syscall_work.h"
 
 struct hv_kernel;
 
@@ -38,6 +39,8 @@ struct hv_tracepoint_layout {
 		struct hv_gva owner;
 	} locks[HV_TRACEPOINT_LOCKS];
 	struct hv_gva stub; /* tp_stub_func(), which does nothing */
+	bool has_syscalls;  /* the following is known */
+	struct hv_syscall_work syscalls;
 };
 
 /* ENOENT: the kernel lacks a member or a symbol, which the message names. */
@@ -70,6 +73,10 @@ struct hv_tracepoint_state {
 	size_t nr_places;
 	struct hv_word *words; /* owned: what leads to the places (jump_sites.h) */
 	size_t nr_words;
+	/* Of a tracepoint of system calls: how many of them are on, as the kernel counts, and how
+	 * many of the others are. */
+	bool is_counted;
+	uint32_t nr_on, nr_others_on;
 };
 
 /* An array of probes in OURS, memory that is not the guest's own, is not read: its probes are left

@@ -10,6 +10,7 @@ const struct hv_kernel_arch hv_kernel_arch_x86_64 = {
 	.read_stacks = x86_64_read_stacks,
 	.saved_sp = "thread.sp",
 	.switch_frame = "inactive_task_frame",
+	.syscall_tracepoint_bit = 28,
 	.has_kpti = x86_64_has_kpti,
 	.jumps_bare = x86_64_jumps_bare,
 	.find_clock = x86_64_find_clock,
