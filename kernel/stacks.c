@@ -331,8 +331,10 @@ static bool may_be_inside(struct scan *s, struct stack *from)
 
 static bool counts(struct scan *s, struct stack *from, uint64_t word)
 {
-	return s->wanted->how == HV_SCAN_CALLS || from->kind != STACK_SLEEPING || from->in_use ||
-	       hv_gva_in(hv_gva(word), s->wanted->calling) || may_be_inside(s, from);
+	if (s->wanted->how == HV_SCAN_CALLS || from->kind != STACK_SLEEPING || from->in_use)
+		return true;
+	return s->wanted->how == HV_SCAN_INTERRUPTED &&
+	       (hv_gva_in(hv_gva(word), s->wanted->calling) || may_be_inside(s, from));
 }
 
 static bool is_wanted(const struct scan *s, struct hv_gva at, uint64_t word)

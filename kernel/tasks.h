@@ -36,6 +36,9 @@ enum hv_scan {
 	 * followed, its words count. In a kernel without ORC tables a word counts when
 	 * preempt_schedule_irq() is on the stack below it, or when there is no such symbol. */
 	HV_SCAN_INTERRUPTED,
+	/* Code in which no task can be switched out: only the stacks that vCPUs are on count. What
+	 * a sleeping task has in its frames is left over. */
+	HV_SCAN_RUNNING,
 };
 /* What to look for on stacks. */
 struct hv_scan_for {

@@ -244,6 +244,23 @@ bool hv_event_calls_are_there(const struct hv_event_calls *c)
 	return hv_patcher_nr_patched(c->tracee->patcher, HV_CHANGE_EVENT_CALL) != 0;
 }
 
+bool hv_event_calls_may_sleep(const struct hv_event_calls *c)
+{
+	const struct hv_kernel *k = c->tracee->kernel;
+	HV_AUTO_FREE struct hv_change *undo = NULL;
+	size_t nr = hv_patcher_undo_plan(c->tracee->patcher, HV_CHANGE_EVENT_CALL, &undo);
+	struct hv_gva sleeping, target = {0};
+	bool ret = false;
+
+	if (!hv_kernel_symbol(k, "call_srcu", &sleeping))
+		return false;
+	for (size_t i = 0; i < nr; i++) {
+		k->core.as.arch->classify_site(undo[i].to, undo[i].gva, &target);
+		ret |= hv_gva_in(target, hv_probe_call_targets(sleeping));
+	}
+	return ret;
+}
+
 struct hv_err *hv_event_calls_are_ours(const struct hv_tracee *t, struct hv_journal_entry *e,
 				       bool *ret)
 {

@@ -37,6 +37,10 @@ struct hv_err *hv_event_calls_redirect(struct hv_event_calls *c,
 struct hv_err *hv_event_calls_put_back(struct hv_event_calls *c) hv_must_use;
 /* Whether any leads to a stub. */
 bool hv_event_calls_are_there(const struct hv_event_calls *c);
+/* Whether a task can be switched out while it calls probes, as the calls that are there tell: an
+ * array is freed when all that may use it have ended, by call_rcu() while they cannot be switched
+ * out, by call_srcu() since 7.0 where they can. */
+bool hv_event_calls_may_sleep(const struct hv_event_calls *c);
 
 /* *RET: E, an entry of an untrusted journal, is about such a call (redirect.h). */
 struct hv_err *hv_event_calls_are_ours(const struct hv_tracee *t, struct hv_journal_entry *e,

@@ -424,18 +424,28 @@ struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_wa
 
 /* -- afterwards -------------------------------------------------------------------------------- */
 
+struct check {
+	struct hv_tracee *tracee;
+	enum hv_plug_sleepers sleepers;
+};
+
 static struct hv_err *check_held(struct hv_hold *hold, void *ctx)
 {
-	return hv_plugs_check_unused(ctx, hold);
+	const struct check *check = ctx;
+
+	return hv_plugs_check_unused(check->tracee, hold, check->sleepers);
 }
 
 /* When nothing is plugged in: puts the calls back as soon as nobody is on the way to a stub. */
 static struct hv_err *give_back(struct hv_event_tracer *e)
 {
+	struct check check = {.tracee = e->tracee};
 	struct hv_err *err = NULL;
 
+	if (hv_event_calls_may_sleep(e->calls))
+		check.sleepers = HV_PLUG_SLEEPERS;
 	if (hv_event_calls_are_there(e->calls)) {
-		err = hv_patcher_held(e->tracee->patcher, check_held, e->tracee);
+		err = hv_patcher_held(e->tracee->patcher, check_held, &check);
 		if (!err)
 			err = hv_event_calls_put_back(e->calls);
 	}

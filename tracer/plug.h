@@ -94,5 +94,9 @@ struct hv_err *hv_plugs_know_place(const struct hv_tracee *t, const struct hv_jo
 
 /* In HOLD, after all plugs were taken out: nobody in the guest has the address of a file, an array
  * of probes or a draft in a register or on a stack any more, so no probe is on its way to our
- * stubs. EBUSY: somebody has, or what a vCPU is doing is not known; it can be tried again. */
-struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold) hv_must_use;
+ * stubs. SLEEPERS: whether a task can be switched out while it calls probes. If not, what sleeping
+ * tasks have is left over from long ago. EBUSY: somebody has, or what a vCPU is doing is not known;
+ * it can be tried again. */
+enum hv_plug_sleepers { HV_PLUG_NO_SLEEPERS, HV_PLUG_SLEEPERS };
+struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold,
+				     enum hv_plug_sleepers sleepers) hv_must_use;

@@ -307,12 +307,13 @@ static struct hv_err *check_registers(const struct plug_memory *m, const struct 
 	return NULL;
 }
 
-struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold)
+struct hv_err *hv_plugs_check_unused(struct hv_tracee *t, struct hv_hold *hold,
+				     enum hv_plug_sleepers sleepers)
 {
 	struct plug_memory memory = memory_of(t);
 	const struct hv_scan_for wanted = {
 		.range = range_of(t, HV_REGION_FILES_OFF, hv_plan_end_off(&t->plan)),
-		.how = HV_SCAN_CALLS,
+		.how = sleepers == HV_PLUG_SLEEPERS ? HV_SCAN_CALLS : HV_SCAN_RUNNING,
 		.is_known = is_other,
 		.ctx = &memory,
 	};

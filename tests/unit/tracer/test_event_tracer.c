@@ -11,13 +11,14 @@
 #include "tracer/event_calls.h"
 #include "tracer/plug.h"
 
-#define REGION	0x1000000ull
-#define RELEASE (FK_BASE + 0x60000) /* call_rcu */
-#define RESERVE (FK_BASE + 0x61000)
-#define COMMIT	(FK_BASE + 0x61800)
-#define ADD	(FK_BASE + 0x62000)
-#define REMOVE	(FK_BASE + 0x63000)
-#define END	(FK_BASE + 0x64000)
+#define REGION		 0x1000000ull
+#define RELEASE		 (FK_BASE + 0x60000) /* call_rcu */
+#define SLEEPING_RELEASE (FK_BASE + 0x60800) /* call_srcu */
+#define RESERVE		 (FK_BASE + 0x61000)
+#define COMMIT		 (FK_BASE + 0x61800)
+#define ADD		 (FK_BASE + 0x62000)
+#define REMOVE		 (FK_BASE + 0x63000)
+#define END		 (FK_BASE + 0x64000)
 
 static const uint64_t calls[] = {ADD + 0x20, REMOVE + 0x20, FTP_PROBE + 0x20, FTP_PROBE + 0x40};
 
@@ -51,6 +52,7 @@ static void declare(struct fk *fk)
 		  {"entry", 24, 8});
 	ftp_declare(&tp, fk);
 	fk_symbol(fk, "call_rcu", RELEASE);
+	fk_symbol(fk, "call_srcu", SLEEPING_RELEASE);
 	fk_symbol(fk, "trace_event_buffer_reserve", RESERVE);
 	fk_symbol(fk, "trace_event_buffer_commit", COMMIT);
 	fk_symbol(fk, "tracepoint_add_func", ADD);
@@ -275,7 +277,7 @@ START_TEST(the_calls_stay_while_a_probe_may_need_them)
 	struct hv_err *err;
 
 	set(NULL);
-	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, draft);
+	r.regs[1].general[5] = draft;
 	err = restore("1 event");
 	ck_assert(err && err->code == EBUSY);
 	hv_err_free(err);
@@ -285,6 +287,27 @@ START_TEST(the_calls_stay_while_a_probe_may_need_them)
 	usleep(250000);
 	hv_event_tracer_tend(e);
 	ck_assert(leads_to_us(calls[2]));
+	r.regs[1].general[5] = 0;
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, draft); /* left over */
+	ck_assert_ptr_null(restore(NULL));
+	is_as_before();
+}
+END_TEST
+
+/* Since 7.0 probes are called under SRCU. */
+START_TEST(a_task_may_sleep_in_a_probe)
+{
+	uint64_t draft = FR_RANGE + r.tracee.plan.drafts_off - HV_REGION_STUBS_OFF + 64;
+	struct hv_err *err;
+
+	put_call(calls[0], SLEEPING_RELEASE);
+	put_call(calls[1], SLEEPING_RELEASE);
+	memcpy(before, fk_host(f, FTP_CODE), sizeof(before));
+	set(NULL);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, draft);
+	err = restore("1 event");
+	ck_assert(err && err->code == EBUSY);
+	hv_err_free(err);
 	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, 0);
 	ck_assert_ptr_null(restore(NULL));
 	is_as_before();
@@ -354,6 +377,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_vcpu_in_a_place_is_waited_for);
 	tcase_add_test(tc, a_kernel_whose_probes_are_freed_in_another_way);
 	tcase_add_test(tc, the_calls_stay_while_a_probe_may_need_them);
+	tcase_add_test(tc, a_task_may_sleep_in_a_probe);
 	tcase_add_loop_test(tc, killed_between_any_two_writes, 0, 2 * NR_WRITES + 1);
 }
 

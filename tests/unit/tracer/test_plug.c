@@ -520,13 +520,16 @@ END_TEST
 
 static struct hv_err *check_held(struct hv_hold *hold, void *ctx)
 {
-	(void)ctx;
-	return hv_plugs_check_unused(&r.tracee, hold);
+	const enum hv_plug_sleepers *sleepers = ctx;
+
+	return hv_plugs_check_unused(&r.tracee, hold, *sleepers);
 }
+
+static enum hv_plug_sleepers sleepers;
 
 static void check_unused(const char *words)
 {
-	struct hv_err *err = hv_patcher_held(r.tracee.patcher, check_held, NULL);
+	struct hv_err *err = hv_patcher_held(r.tracee.patcher, check_held, &sleepers);
 
 	ck_assert_msg(!err == !words, "%s", err ? err->message : "nobody");
 	if (words)
@@ -551,6 +554,7 @@ START_TEST(who_uses_a_plug_still)
 {
 	uint64_t word = FR_RANGE + words[_i].off - HV_REGION_STUBS_OFF;
 
+	sleepers = HV_PLUG_NO_SLEEPERS;
 	tear_down(); /* for a guest that has tasks */
 	fr_init(&r);
 	r.tracee.plan.nr_cpus = 2;
@@ -560,6 +564,8 @@ START_TEST(who_uses_a_plug_still)
 	check_unused(words[_i].counts ? "vCPU 1 has a plug's memory in a register" : NULL);
 	r.regs[1].general[3] = 0;
 	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, word);
+	check_unused(NULL); /* it cannot have been switched out in a probe */
+	sleepers = HV_PLUG_SLEEPERS;
 	check_unused(words[_i].counts ? "task 71 (cat) has a plug's memory" : NULL);
 	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x80, 0);
 	ft_push(&r.t, r.task, FR_SLEEP_FROM - 0x80, word); /* left over */
