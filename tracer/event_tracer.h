@@ -42,8 +42,8 @@ void hv_event_wants_deinit(struct hv_event_want *wants, size_t nr);
  *that were on already are not touched, all others are switched on or off, many in one hold. An
  *event that cannot be switched on is not recorded, does not hinder the others, and says why:
  *
- *	EOPNOTSUPP  never in this kernel: of a module, switched on by a function of its own (reg),
- *		    or its probe's calls are not those that are known
+ *	EOPNOTSUPP  never in this kernel: of a module, switched on by a function of its own (reg;
+ *		    raw_syscalls is known), or its probe's calls are not those that are known
  *	EBUSY	    the guest itself has probes on its tracepoint, or was changing tracepoints or
  *		    code for as long as was waited; a later call may succeed
  *	ENOSPC	    more than HV_REGION_NR_EVENTS, or the journal is full

@@ -142,7 +142,9 @@ class Probe:
 
 TOGGLE = (
     f"cd {OWN}; for i in 1 2 3; do echo 1 >events/sched/enable; echo 1 >events/kmem/kmalloc/enable;"
-    " ls /proc >/dev/null; echo 0 >events/sched/enable; echo 0 >events/kmem/kmalloc/enable; done; echo >trace"
+    " echo 1 >events/raw_syscalls/enable; ls /proc >/dev/null; echo 0 >events/raw_syscalls/sys_enter/enable;"
+    " echo 0 >events/sched/enable; echo 0 >events/kmem/kmalloc/enable; echo 0 >events/raw_syscalls/enable; done;"
+    " echo >trace"
 )
 SWITCHES = (
     f"cd {OWN}; echo >trace; echo 1 >events/sched/sched_switch/enable; for i in 1 2 3 4 5; do cat /proc/stat"
@@ -155,7 +157,7 @@ def events_are_recorded_beside_the_guest(t):
     """A session records all events of several systems, while the guest switches the same ones on and off, and both
     see the same switches of tasks. What the guest uses already is refused. After kill -9, recover takes everything
     out, also while the guest uses it; each time the guest's own events work as before and its text is as before."""
-    names = ("sched:*", "kmem:*", "irq:*", "timer:*")
+    names = ("sched:*", "kmem:*", "irq:*", "timer:*", "raw_syscalls:*")
     probe = Probe(t, 25, *names)
     assert not probe.refused(), probe.refused()
     t.guest.run(TOGGLE)
@@ -167,6 +169,8 @@ def events_are_recorded_beside_the_guest(t):
     counts = dict(line.split() for line in lines if re.fullmatch(r"[a-z_]+ \d+", line))
     for name in ("sched_switch", "sched_wakeup", "kmalloc", "irq_handler_entry", "hrtimer_start"):
         assert int(counts[name]) > 0, counts
+    # A call may be under way at the beginning or the end.
+    assert abs(int(counts["sys_enter"]) - int(counts["sys_exit"])) < 20 < int(counts["sys_enter"]), counts
     recorded = recorded_switches(lines)
     for cpu, run in switches(own).items():
         assert len(run) > 5 and has_run(recorded[cpu], run), f"CPU {cpu}: {run} is not in {recorded[cpu]}"
@@ -192,5 +196,8 @@ def events_are_recorded_beside_the_guest(t):
     assert "irq_handler_entry" in t.guest.run(f"cd {OWN}; cat /proc/stat; sleep 0.2; cat trace")
     enable("irq/irq_handler_entry", 0)
     t.guest.run(TOGGLE)
+    enable("raw_syscalls/sys_exit", 1)
+    assert "sys_exit: NR" in t.guest.run(f"cd {OWN}; cat /proc/stat >/dev/null; cat trace")
+    enable("raw_syscalls/sys_exit", 0)
     assert switches(t.guest.run(SWITCHES))
     t.note(f"{nr.group(0)} by recover; recorded {sum(map(int, counts.values()))} events")

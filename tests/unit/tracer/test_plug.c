@@ -488,6 +488,51 @@ START_TEST(only_a_nop_is_believed)
 }
 END_TEST
 
+/* Makes the tracepoint one of system calls. OTHER: the address of the second one. */
+static void be_of_syscalls(uint64_t count, uint64_t other)
+{
+	struct hv_tracepoint *p = &tp.type.tracepoint;
+
+	p->reg = hv_gva(FTP_OTHER);
+	p->unreg = hv_gva(FTP_OTHER + 0x10);
+	layout.has_syscalls = true;
+	layout.syscalls = (struct hv_syscall_work){.reg = p->reg,
+						   .unreg = p->unreg,
+						   .count = hv_gva(count),
+						   .tracepoints = {p->at, hv_gva(other)}};
+}
+
+START_TEST(system_calls_are_counted_as_the_kernel_does)
+{
+	uint64_t count = fk_alloc(f, 16), other = fk_alloc(f, FTP_LEN);
+
+	be_of_syscalls(count, other);
+	fk_u32(f, count + 4, 77);
+	hv_plug_prepare(&r.tracee, &layout, &plug);
+	apply(true, NR_CHANGES + 1);
+	ck_assert_uint_eq(word_at(count), 1 | 77ull << 32);
+	apply(false, NR_CHANGES + 1);
+	ck_assert_uint_eq(word_at(count), 77ull << 32);
+	check_off();
+	fk_u32(f, other + layout.key, 1);
+	fails(true, EINVAL, "the kernel counts 0 of 1");
+	fk_u32(f, count, 1); /* the guest's own */
+	apply(true, NR_CHANGES + 1);
+	ck_assert_uint_eq((uint32_t)word_at(count), 2);
+	fk_u32(f, other + layout.key, 0); /* it went */
+	fk_u32(f, count, 1);
+	apply(false, NR_CHANGES + 1);
+	ck_assert_uint_eq((uint32_t)word_at(count), 0);
+	check_off();
+	fk_u32(f, other + layout.key, 1);
+	fk_u32(f, count, 1);
+	apply(true, NR_CHANGES + 1);
+	guest_has(1); /* the guest's probe keeps it on */
+	apply(false, 1);
+	ck_assert_uint_eq((uint32_t)word_at(count), 2);
+}
+END_TEST
+
 static void refused(const char *words)
 {
 	struct hv_err *err = hv_plug_check(&layout, &tp.type);
@@ -510,6 +555,14 @@ START_TEST(what_is_refused_with_a_reason)
 	tp.type.reg_kind = HV_EVENT_REG_OTHER;
 	refused("by a function of its own");
 	tp.type.reg_kind = HV_EVENT_REG_TRACEPOINT;
+	be_of_syscalls(fk_alloc(f, 16), fk_alloc(f, FTP_LEN));
+	ck_assert_ptr_null(hv_plug_check(&layout, &tp.type));
+	tp.type.tracepoint.faultable = true;
+	refused("in a way that is not known");
+	tp.type.tracepoint.faultable = false;
+	layout.has_syscalls = false;
+	refused("by a function of its own");
+	tp.type.tracepoint.reg = tp.type.tracepoint.unreg = hv_gva(0);
 	layout.file_flags = 121;
 	refused("is not known");
 	layout.file_flags = 72;
@@ -590,6 +643,7 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, killed_between_any_two_writes, 0, 2 * NR_CHANGES + 2);
 	tcase_add_test(tc, what_is_ours_is_found);
 	tcase_add_test(tc, only_a_nop_is_believed);
+	tcase_add_test(tc, system_calls_are_counted_as_the_kernel_does);
 	tcase_add_test(tc, what_is_refused_with_a_reason);
 	tcase_add_loop_test(tc, who_uses_a_plug_still, 0, HV_ARRAY_LEN(words));
 }
