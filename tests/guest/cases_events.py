@@ -197,7 +197,7 @@ def events_are_recorded_beside_the_guest(t):
     enable("irq/irq_handler_entry", 0)
     t.guest.run(TOGGLE)
     enable("raw_syscalls/sys_exit", 1)
-    assert "sys_exit: NR" in t.guest.run(f"cd {OWN}; cat /proc/stat >/dev/null; cat trace")
     enable("raw_syscalls/sys_exit", 0)
+    assert "sys_exit: NR" in t.guest.run(f"head -n 50 {OWN}/trace")
     assert switches(t.guest.run(SWITCHES))
     t.note(f"{nr.group(0)} by recover; recorded {sum(map(int, counts.values()))} events")
