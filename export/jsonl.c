@@ -121,6 +121,7 @@ static void add_rest(struct hv_text *out, const struct jsonl *j, const struct hv
 		add_stack(out, j, e);
 		return;
 	case HV_EVENT_COMMAND:
+	case HV_EVENT_GUESTS:
 		return;
 	}
 }

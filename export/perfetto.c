@@ -282,6 +282,7 @@ static struct hv_err *put_event(struct perfetto *p, const struct hv_event *e)
 	case HV_EVENT_RAW_DATA:
 	case HV_EVENT_STACK:
 	case HV_EVENT_COMMAND:
+	case HV_EVENT_GUESTS:
 		break;
 	}
 	return NULL;

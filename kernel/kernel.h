@@ -46,6 +46,10 @@ struct hv_err *hv_kernel_settle(struct hv_kernel *k, bool *ret_changed) hv_must_
 /* As ftrace's latency format names it: server, desktop, preempt, preempt_rt, lazy, unknown. */
 const char *hv_kernel_preempt_model(const struct hv_kernel *k);
 
+/* Whether tasks can be preempted in the kernel (CONFIG_PREEMPTION), which then counts where it must
+ * not happen. */
+bool hv_kernel_is_preemptible(const struct hv_kernel *k);
+
 /* The code that a kernel frees when it has started; empty when that is not known. */
 struct hv_gva_range hv_kernel_init_text(const struct hv_kernel *k);
 

@@ -28,3 +28,9 @@ const char *hv_kernel_preempt_model(const struct hv_kernel *k)
 		return "lazy";
 	return strstr(k->banner, " PREEMPT ") ? "preempt" : "unknown";
 }
+
+/* Every model that is built with preemption is in the version string. */
+bool hv_kernel_is_preemptible(const struct hv_kernel *k)
+{
+	return k->banner && strstr(k->banner, " PREEMPT");
+}

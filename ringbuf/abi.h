@@ -244,3 +244,6 @@ _Static_assert(1 << HV_NR_DRAFTS_SHIFT == HV_NR_DRAFTS, "drafts");
 _Static_assert((HV_ENTRY_LEN_MAX - HV_ENTRY_HEADER_LEN) % HV_DATA_LEN == 0 &&
 		       HV_ENTRY_LEN_MAX <= sizeof(((struct hv_draft *)0)->entry),
 	       "entry");
+_Static_assert((HV_ENTRY_LEN_MAX - HV_ENTRY_HEADER_LEN) / HV_DATA_LEN == HV_DATA_RECORDS_MAX &&
+		       HV_DATA_RECORDS_MAX <= HV_RECORD_DEPTH_MAX,
+	       "data of an event");

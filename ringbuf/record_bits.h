@@ -133,7 +133,9 @@
 #define HV_RECORD_DEPTH_SHIFT 48
 #define HV_RECORD_DEPTH_MAX   0x1ff
 
-#define HV_DATA_LEN	     20
+#define HV_DATA_LEN 20
+#define HV_DATA_RECORDS_MAX                                                                        \
+	204 /* of one event: (HV_ENTRY_LEN_MAX - HV_ENTRY_HEADER_LEN) / HV_DATA_LEN */
 #define HV_ENTRY_HEADER_LEN  8
 #define HV_DATA_SECOND_SHIFT 32 /* the top two bits of bytes 8 to 15 */
 #define HV_DATA_FIRST_SHIFT  34 /* the top two bits of bytes 0 to 7 */

@@ -57,7 +57,7 @@ struct step { /* a step of the input */
 enum what {
 	PUT,	    /* one record */
 	PUT_RAW,    /* one word, as it is in memory */
-	BURST,	    /* records of words and the record that follows them */
+	BURST,	    /* records of words or data and the record that follows them */
 	MOVE_HEAD,  /* by AT */
 	SET_HEAD,   /* by VALUE, to any number of bytes */
 	WAIT,	    /* VALUE us */
@@ -169,15 +169,20 @@ static void put(unsigned cpu, uint64_t position, unsigned kind, unsigned number,
 		slot->word[i] = words[i] ^ key;
 }
 
-/* Writes a stack as a stub would, or nearly. */
+/* Writes a stack, or one of the guest's own events, as a stub would, or nearly. */
 static void burst(unsigned cpu, const struct step *s)
 {
 	uint64_t position = head(cpu) + (uint64_t)(int64_t)s->at;
+	bool is_guests = (s->kind & 15) == HV_RECORD_EVENT;
 	unsigned nr = s->number & 255;
+	struct step last = *s;
 
+	/* The length of the entry, in word 1, is that of the data or a little less. */
+	if (is_guests)
+		last.value = HV_ENTRY_HEADER_LEN + nr * HV_DATA_LEN - s->value % HV_DATA_LEN;
 	for (unsigned i = 0; i < nr; i++)
-		put(cpu, position + i, HV_RECORD_WORDS, i, s);
-	put(cpu, position + nr, s->kind, nr ? nr - 1 : 0, s);
+		put(cpu, position + i, is_guests ? HV_RECORD_DATA : HV_RECORD_WORDS, i, s);
+	put(cpu, position + nr, s->kind, is_guests ? nr : nr ? nr - 1 : 0, &last);
 	set_head(cpu, position + nr + 1);
 }
 
@@ -192,6 +197,8 @@ static void show(struct hv_cursor *c, const struct hv_event *e, const struct hv_
 	check(e->cpu < NR_CPUS);
 	check(e->preempt_depth <= 15 && e->migrate_depth <= 15);
 	check(e->nr_callers <= HV_CALLERS_MAX);
+	check(e->entry.len_bytes <= HV_ENTRY_LEN_MAX);
+	check((e->kind == HV_EVENT_GUESTS) == (e->entry.len_bytes >= HV_ENTRY_HEADER_LEN));
 	if (e->kind == HV_EVENT_COMMAND)
 		return;
 	hv_format_event(&text, &style, e);

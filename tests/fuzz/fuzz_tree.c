@@ -124,9 +124,10 @@ static bool check(struct hv_err *err)
 
 static void add_event(struct hv_session *s, struct input *in)
 {
-	static const enum hv_event_kind kinds[] = {HV_EVENT_FUNCTION, HV_EVENT_GRAPH_ENTRY,
+	static const enum hv_event_kind kinds[] = {HV_EVENT_FUNCTION,	HV_EVENT_GRAPH_ENTRY,
 						   HV_EVENT_GRAPH_EXIT, HV_EVENT_STACK,
-						   HV_EVENT_COMMAND};
+						   HV_EVENT_COMMAND,	HV_EVENT_GUESTS};
+	uint8_t entry[64];
 	struct hv_event e = {.cpu = next_byte(in) % 2, .pid = next_byte(in) * 0x1010101u};
 	unsigned how = next_byte(in);
 
@@ -147,6 +148,12 @@ static void add_event(struct hv_session *s, struct input *in)
 	e.lost_before = next_byte(in) & 3;
 	e.ip = hv_gva(next_byte(in) << 6);
 	e.parent_ip = hv_gva(next_byte(in) << 6);
+	if (e.kind == HV_EVENT_GUESTS) {
+		e.id = (uint16_t)(310 + how % 8);
+		e.entry = (struct hv_span){entry, HV_ENTRY_HEADER_LEN + how % 57};
+		for (size_t i = 0; i < e.entry.len_bytes; i++)
+			entry[i] = (uint8_t)next_byte(in);
+	}
 	hv_fake_event(s, &e);
 }
 

@@ -9,6 +9,7 @@
  *   exit WHERE IP DEPTH CALL_NS OVERRUN [RETVAL|- [LOST]]
  *   stack WHERE IP [CALLER...]       a CALLER of 0: those beyond are unknown
  *   command WHERE IP [CALLER...]     a stack that a command asked for
+ *   guests WHERE ID [TEXT]           one of the guest's own events; TEXT: its field comm
  *   called WHERE IP                  a call of a function whose commands the host obeys
  *   count CPU SITE HITS TIME_NS SPREAD    calls of the SITEth site, for the profile
  *   overrun NR                       events that were overwritten
@@ -42,6 +43,7 @@
 #include <string.h>
 
 #include "kernel/kernel.h"
+#include "ringbuf/abi.h"
 #include "tests/golden/golden.h"
 #include "tests/lib/fake_session.h"
 #include "tests/lib/script.h"
@@ -147,6 +149,20 @@ static void do_callers(struct hv_event *e, char *args)
 	}
 }
 
+/* Its entry has the 16 bytes of the field that types have here, or as many as there are of TEXT. */
+static void do_entry(struct hv_event *e, uint32_t id, char *text)
+{
+	static uint8_t entry[HV_ENTRY_HEADER_LEN + 256]; /* copied by the caller */
+	size_t len = unescape(text);
+
+	memset(entry, 0, sizeof(entry));
+	memcpy(entry, &id, 2);
+	memcpy(entry + 4, &e->pid, sizeof(e->pid));
+	memcpy(entry + HV_ENTRY_HEADER_LEN, text, len < 256 ? len : 256);
+	e->id = (uint16_t)id;
+	e->entry = (struct hv_span){entry, HV_ENTRY_HEADER_LEN + (len < 16 ? 16 : len)};
+}
+
 static struct hv_event event_of(struct shell *sh, struct hv_event e, char *args)
 {
 	char *bytes, *end;
@@ -164,6 +180,12 @@ static struct hv_event event_of(struct shell *sh, struct hv_event e, char *args)
 	e.preempt_depth = (uint8_t)next_number(&args);
 	e.migrate_depth = (uint8_t)strtoul(next_word(&args), &end, 0);
 	e.lazy_depth = *end == ':' ? (uint8_t)strtoul(end + 1, NULL, 0) : 0;
+	if (e.kind == HV_EVENT_GUESTS) {
+		uint32_t id = (uint32_t)next_number(&args);
+
+		do_entry(&e, id, args);
+		return e;
+	}
 	e.ip = hv_gva(strtoull(next_word(&args), NULL, 16));
 	if (e.kind == HV_EVENT_STACK) {
 		do_callers(&e, args);
@@ -236,6 +258,8 @@ static bool do_setup(struct shell *sh, const char *command, char *args)
 		do_event(sh, (struct hv_event){.kind = HV_EVENT_STACK}, args);
 	else if (strcmp(command, "command") == 0)
 		do_event(sh, (struct hv_event){.kind = HV_EVENT_STACK, .of_command = 1}, args);
+	else if (strcmp(command, "guests") == 0)
+		do_event(sh, (struct hv_event){.kind = HV_EVENT_GUESTS}, args);
 	else if (strcmp(command, "called") == 0)
 		do_event(sh, (struct hv_event){.kind = HV_EVENT_COMMAND}, args);
 	else if (strcmp(command, "count") == 0)

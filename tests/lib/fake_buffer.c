@@ -25,6 +25,9 @@ void fake_buffer_put(struct hv_buffer *b, const struct hv_event *e)
 	if (e->text)
 		b->events[b->nr_events].text =
 			memcpy(hv_alloc(e->text_len + 1), e->text, e->text_len);
+	if (e->entry.data)
+		b->events[b->nr_events].entry.data =
+			memcpy(hv_alloc(e->entry.len_bytes), e->entry.data, e->entry.len_bytes);
 	if (e->callers)
 		b->events[b->nr_events].callers =
 			memcpy(hv_alloc(e->nr_callers * sizeof(*e->callers)), e->callers,
@@ -36,6 +39,7 @@ void fake_buffer_deinit(struct hv_buffer *b)
 {
 	for (size_t i = 0; i < b->nr_events; i++) {
 		free((char *)b->events[i].text);
+		free((uint8_t *)b->events[i].entry.data);
 		free((struct hv_gva *)b->events[i].callers);
 	}
 	free(b->events);

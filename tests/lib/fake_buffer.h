@@ -24,7 +24,7 @@ struct hv_buffer {
 	unsigned nr_refs; /* without the session's own */
 };
 
-/* Adds a copy of E, its text and its callers. */
+/* Adds a copy of E, its text, its entry and its callers. */
 void fake_buffer_put(struct hv_buffer *b, const struct hv_event *e);
 /* Frees what the events own. */
 void fake_buffer_deinit(struct hv_buffer *b);

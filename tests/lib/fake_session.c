@@ -3,12 +3,10 @@
 
 #include <string.h>
 
-#include "kernel/events/catalogue.h"
-#include "kernel/events/page_header.h"
-#include "kernel/events/print_strings.h"
 #include "kernel/tasks.h"
 #include "tests/lib/fake_buffer.h"
-#include "tracer/event_types.h"
+#include "tests/lib/fake_events.h"
+#include "tests/lib/fake_sections.h"
 #include "tracer/events/callers.h"
 #include "tracer/events/comms.h"
 #include "tracer/events/names.h"
@@ -57,16 +55,6 @@ struct hv_call_counts {
 	size_t nr;
 };
 
-struct hv_section_tracer {
-	int *fail;
-	uint64_t ns;
-	struct hv_section kept; /* ns 0: none */
-};
-
-struct hv_event_types {
-	struct hv_catalogue catalogue;
-};
-
 struct fake {
 	struct hv_session session; /* has pointers to all other parts */
 	struct hv_kernel kernel;
@@ -77,10 +65,6 @@ struct fake {
 	struct hv_graph_tracer graph;
 	struct hv_site_stubs stubs;
 	struct hv_call_counts counts;
-	struct hv_event_types types;
-	struct hv_section_tracer sections;
-	struct hv_print_string print_strings[4];
-	size_t nr_print_strings;
 	int fail; /* errno of the next change; 0: it succeeds */
 	unsigned modules_changed;
 	uint32_t pids[8]; /* of tasks */
@@ -100,7 +84,7 @@ struct hv_session *hv_fake_new(void)
 	for (unsigned cpu = 0; cpu < HV_FAKE_NR_CPUS; cpu++)
 		f->buffer.sizes_bytes[cpu] = 1 << 20;
 	f->clocks.buffer = &f->buffer;
-	f->scope.fail = f->stubs.fail = f->sections.fail = &f->fail;
+	f->scope.fail = f->stubs.fail = &f->fail;
 	f->stubs.kernel = &f->kernel;
 	f->session = (struct hv_session){
 		.kernel = &f->kernel,
@@ -112,8 +96,8 @@ struct hv_session *hv_fake_new(void)
 		.actions = &f->actions,
 		.graph = &f->graph,
 		.counts = &f->counts,
-		.types = &f->types,
-		.sections = &f->sections,
+		.types = fake_event_types_new(),
+		.sections = fake_sections_new(&f->fail),
 	};
 	hv_fake_cpus(&f->session, 2);
 	return &f->session;
@@ -135,74 +119,9 @@ void hv_fake_free(struct hv_session *s)
 	hv_names_free(s->names);
 	free(f->actions.list);
 	free(f->kernel.modules.list);
-	hv_catalogue_deinit(&f->types.catalogue);
-	for (size_t i = 0; i < f->nr_print_strings; i++)
-		free((char *)f->print_strings[i].string);
+	fake_event_types_free(s->types);
+	fake_sections_free(s->sections);
 	free(f);
-}
-
-void hv_fake_event_type(struct hv_session *s, const char *system, const char *name, uint32_t id,
-			uint64_t reg)
-{
-	struct hv_catalogue *c = &s->types->catalogue;
-	struct hv_event_type type = {
-		.system = hv_store_string(&c->store, system, strlen(system)),
-		.name = hv_store_string(&c->store, name, strlen(name)),
-		.print_fmt = "\"%s\", REC->comm",
-		.id = id,
-		.is_available = reg != 0,
-		.has_fields = true,
-		.reg_kind = reg ? HV_EVENT_REG_TRACEPOINT : HV_EVENT_REG_NONE,
-		.call = hv_gva(0xffffffff82000000 + id),
-		.reg = hv_gva(reg),
-	};
-	struct hv_event_field *field = hv_store_alloc(&c->store, sizeof(*field));
-
-	*field = (struct hv_event_field){"comm", "char[16]", 8, 16, 16, 0, true};
-	type.fields = (struct hv_event_fields){field, 1};
-	c->types = hv_realloc_array(c->types, c->nr + 1, sizeof(*c->types));
-	c->types[c->nr++] = type;
-	c->has_lens = true;
-	hv_catalogue_index(c);
-}
-
-void hv_fake_forget_event_types(struct hv_session *s)
-{
-	hv_catalogue_deinit(&s->types->catalogue);
-}
-
-struct hv_err *hv_event_types_catalogue(struct hv_event_types *t, const struct hv_catalogue **ret)
-{
-	if (!t->catalogue.nr)
-		return hv_err_new(ENOENT, "events: no symbol ftrace_trace_arrays");
-	*ret = &t->catalogue;
-	return NULL;
-}
-
-void hv_fake_print_string(struct hv_session *s, uint64_t at, const char *string)
-{
-	struct fake *f = fake_of(s);
-
-	if (f->nr_print_strings < HV_ARRAY_LEN(f->print_strings))
-		f->print_strings[f->nr_print_strings++] =
-			(struct hv_print_string){hv_gva(at), hv_strdup(string)};
-}
-
-struct hv_err *hv_print_strings_read(const struct hv_kernel *k, struct hv_print_strings *ret)
-{
-	struct fake *f = (struct fake *)((uint8_t *)k - offsetof(struct fake, kernel));
-
-	*ret = (struct hv_print_strings){.list = f->print_strings, .nr = f->nr_print_strings};
-	return NULL;
-}
-
-void hv_print_strings_deinit(struct hv_print_strings *s hv_unused)
-{
-}
-
-bool hv_page_header_has_char(const struct hv_kernel *k hv_unused)
-{
-	return false;
 }
 
 static void add_module(struct hv_modules *modules, const char *name)
@@ -293,7 +212,7 @@ const uint32_t *hv_fake_pids(const struct hv_session *s, size_t *ret_nr)
 	return s->scope->pids;
 }
 
-static struct hv_err *change(int *fail)
+struct hv_err *fake_change(int *fail)
 {
 	int code = *fail;
 
@@ -364,7 +283,7 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 
 struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted)
 {
-	struct hv_err *err = change(s->fail);
+	struct hv_err *err = fake_change(s->fail);
 
 	for (size_t i = 0; !err && i < s->kernel->sites.nr; i++)
 		if (!(wanted[i] & HV_STUB_LATER))
@@ -382,7 +301,7 @@ const uint8_t *hv_site_stubs_now(const struct hv_site_stubs *s)
 struct hv_err *hv_scope_filter_pids(struct hv_scope *scope, const uint32_t *only, size_t nr_only,
 				    const uint32_t * not, size_t nr_not)
 {
-	struct hv_err *err = change(scope->fail);
+	struct hv_err *err = fake_change(scope->fail);
 	size_t max = HV_ARRAY_LEN(scope->pids);
 
 	if (err)
@@ -421,7 +340,7 @@ int64_t hv_actions_left(const struct hv_actions *a, uint64_t ip, enum hv_action 
 
 struct hv_err *hv_scope_follow_forks(struct hv_scope *scope, enum hv_forks how)
 {
-	struct hv_err *err = how == scope->forks ? NULL : change(scope->fail);
+	struct hv_err *err = how == scope->forks ? NULL : fake_change(scope->fail);
 
 	if (!err)
 		scope->forks = how;
@@ -601,51 +520,4 @@ bool hv_clocks_now_ns(struct hv_clocks *c, enum hv_trace_clock clock hv_unused, 
 void hv_session_set_stops(struct hv_session *s hv_unused, bool (*stops)(void *ctx) hv_unused,
 			  void *ctx hv_unused)
 {
-}
-
-/* -- sections ----------------------------------------------------------- */
-
-void hv_fake_section(struct hv_session *s, const struct hv_section *section)
-{
-	s->sections->kept = *section;
-}
-
-bool hv_section_tracer_exists(const struct hv_section_tracer *s)
-{
-	(void)s;
-	return true;
-}
-
-struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s)
-{
-	return change(s->fail);
-}
-
-struct hv_err *hv_section_tracer_stop(struct hv_section_tracer *s)
-{
-	(void)s;
-	return NULL;
-}
-
-void hv_section_tracer_begin_at(struct hv_section_tracer *s, uint64_t ns, uint64_t thresh_ns)
-{
-	(void)thresh_ns;
-	s->ns = ns;
-}
-
-void hv_section_tracer_coverage(const struct hv_section_tracer *s, struct hv_section_coverage *ret)
-{
-	(void)s;
-	*ret = (struct hv_section_coverage){0};
-}
-
-uint64_t hv_section_tracer_longest_ns(struct hv_section_tracer *s)
-{
-	return s->kept.ns ? s->kept.ns : s->ns;
-}
-
-bool hv_section_tracer_kept(struct hv_section_tracer *s, struct hv_section *ret)
-{
-	*ret = s->kept;
-	return s->kept.ns != 0;
 }

@@ -47,6 +47,8 @@ void hv_fake_clock(struct hv_session *s, enum hv_clock_kind clock);
 void hv_fake_count(struct hv_session *s, unsigned cpu, const struct hv_profile_count *count);
 /* Makes the next change of the guest fail with CODE. */
 void hv_fake_fail(struct hv_session *s, int code);
+/* For parts of a session with a FAIL of their own: the error of the next change, if it fails. */
+struct hv_err *fake_change(int *fail);
 
 /* SECTION is the longest one from now on. */
 void hv_fake_section(struct hv_session *s, const struct hv_section *section);

@@ -18,7 +18,12 @@ struct hv_cursor {
 		*returned; /* owned, one for each vCPU: what was returned since the last consume */
 	struct hv_parts
 		*parts; /* owned, one for each vCPU: parts of an event that is not returned yet */
-	struct hv_gva callers[HV_CALLERS_MAX]; /* of the last event */
+	/* What events borrow; the one after an event has the other place. */
+	struct place {
+		struct hv_gva callers[HV_CALLERS_MAX];
+		uint8_t entry[HV_ENTRY_LEN_MAX];
+	} places[2];
+	unsigned place;		/* of the last event */
 	unsigned *nr_clears;	/* owned, one for each vCPU: the buffer's when the merge began */
 	unsigned nr_all_clears; /* the same of all vCPUs */
 	struct hv_merge_mark *marks; /* owned, one for each vCPU, for hv_cursor_consume() */
@@ -173,22 +178,54 @@ static void note_records(struct hv_cursor *c, const struct hv_parts *parts)
 		c->records[c->nr_records++] = c->item.record;
 }
 
-/* Completes the event of the item, which is returned. */
-static void finish(struct hv_cursor *c, struct hv_event *ret)
+static bool is_guests(const struct hv_merge_item *item)
+{
+	return hv_record_kind(&item->record) == HV_RECORD_EVENT;
+}
+
+/* Finds what the event of the item has in a place of the cursor. */
+static void fill_place(struct hv_cursor *c, const struct hv_parts *parts, struct hv_event *e)
+{
+	const struct hv_decoder *d = c->buffer->decoder;
+	struct place *place = &c->places[c->place ^= 1];
+
+	if (is_guests(&c->item))
+		hv_decode_entry(&d->decode, &c->item.record, parts ? parts->list : NULL, e,
+				place->entry);
+	else if (e->kind == HV_EVENT_STACK && c->mode != HV_CURSOR_DRAIN &&
+		 c->mode != HV_CURSOR_TAKE)
+		hv_decoder_callers(c->buffer->decoder, parts, place->callers, e);
+}
+
+/* Whether the item, an event of the guest's own, has all that belongs to it. */
+static bool has_all(const struct hv_cursor *c, const struct hv_parts *parts)
+{
+	const struct hv_record *record = &c->item.record;
+
+	return hv_record_has_entry(record) && (parts || !hv_record_number(record));
+}
+
+/* Completes the event of the item, which is returned. False: it is of no use. */
+static bool finish(struct hv_cursor *c, struct hv_event *ret)
 {
 	const struct hv_merge_item *item = &c->item;
 	const struct hv_parts *parts = parts_of(c, item);
 	struct hv_buffer_cpu *returned = &c->returned[item->cpu - c->first_cpu];
 
+	if (is_guests(item) && !has_all(c, parts)) {
+		parts_at(c, item->cpu)->nr = 0;
+		hv_merge_lose(c->merge, item);
+		return false;
+	}
 	decode(c, item, parts, ret);
 	note_records(c, parts);
-	if (ret->kind == HV_EVENT_STACK && c->mode != HV_CURSOR_DRAIN && c->mode != HV_CURSOR_TAKE)
-		hv_decoder_callers(c->buffer->decoder, parts, c->callers, ret);
+	fill_place(c, parts, ret);
 	if (hv_record_kind(&item->record) != HV_RECORD_MARK)
 		hv_decoder_name_task(c->buffer->decoder, ret);
 	parts_at(c, item->cpu)->nr = 0;
 	returned->nr_lost += item->lost_before;
 	returned->nr_read++;
+	return true;
 }
 
 static enum hv_merge_until until_of(const struct hv_cursor *c)
@@ -205,8 +242,9 @@ enum hv_next hv_cursor_next(struct hv_cursor *c, struct hv_event *ret)
 		follow_clears(c);
 	while (hv_merge_next(c->merge, now_ns, until, &c->item)) {
 		if (hv_record_is_event(&c->item.record)) {
-			finish(c, ret);
-			return HV_NEXT_EVENT;
+			if (finish(c, ret))
+				return HV_NEXT_EVENT;
+			continue;
 		}
 		switch (hv_record_kind(&c->item.record)) {
 		case HV_RECORD_TASK:

@@ -120,8 +120,11 @@ static void decode_common(const struct hv_decode *d, const struct hv_record *rec
 	ret->kind = HV_EVENT_FUNCTION;
 	ret->pid = hv_record_pid(record);
 	ret->flags = trace_flags(context);
+	if (hv_record_kind(record) != HV_RECORD_EVENT)
+		ret->ip = site_of(d, record);
+	else if (context.preempt_depth >= d->probe_preempt_depth)
+		context.preempt_depth -= d->probe_preempt_depth;
 	ret->preempt_depth = shown_depth(context.preempt_depth);
-	ret->ip = site_of(d, record);
 }
 
 static uint16_t depth_of(const struct hv_record *record)
@@ -142,8 +145,9 @@ static struct hv_gva parent_of(const struct hv_decode *d, const struct hv_record
 	return parent.v == d->handler.v ? hv_gva(0) : parent;
 }
 
-static void decode_call(const struct hv_decode *d, const struct hv_record *record,
-			struct hv_event *ret)
+/* Decodes what calls and the guest's own events have. */
+static void decode_in_task(const struct hv_decode *d, const struct hv_record *record,
+			   struct hv_event *ret)
 {
 	uint16_t thread_flags = record->word[2] >> HV_CALL_FLAGS_SHIFT & 0xff;
 
@@ -152,7 +156,54 @@ static void decode_call(const struct hv_decode *d, const struct hv_record *recor
 	ret->lazy_depth = record->word[2] >> HV_CALL_LAZY_SHIFT & HV_CALL_LAZY_MAX;
 	if (record->word[2] >> HV_CALL_LAZY_ASKED & 1)
 		ret->flags |= HV_TRACE_NEED_RESCHED_LAZY;
-	ret->parent_ip = parent_of(d, record);
+}
+
+static unsigned entry_len(const struct hv_record *record)
+{
+	return record->word[1] >> HV_EVENT_LEN_SHIFT & UINT16_MAX;
+}
+
+bool hv_record_has_entry(const struct hv_record *record)
+{
+	unsigned len = entry_len(record), nr = hv_record_number(record);
+
+	return len >= HV_ENTRY_HEADER_LEN && len <= HV_ENTRY_LEN_MAX &&
+	       nr == (len - HV_ENTRY_HEADER_LEN + HV_DATA_LEN - 1) / HV_DATA_LEN;
+}
+
+static void put_header(const struct hv_decode *d, const struct hv_event *e, uint8_t *entry)
+{
+	uint16_t type = e->id;
+
+	memcpy(entry, &type, sizeof(type));
+	entry[2] = e->flags;
+	entry[3] = (uint8_t)((e->preempt_depth & 15u) | (e->migrate_depth & 15u) << 4);
+	memcpy(entry + 4, &e->pid, sizeof(e->pid));
+	if (d->lazy_count_off && d->lazy_count_off < e->entry.len_bytes)
+		entry[d->lazy_count_off] = e->lazy_depth;
+}
+
+static void put_data(const struct hv_record *r, uint8_t *at)
+{
+	uint64_t first = r->word[1] | (r->word[3] >> HV_DATA_FIRST_SHIFT) << HV_WORD_BITS;
+	uint64_t second = r->word[2] | (r->word[3] >> HV_DATA_SECOND_SHIFT) << HV_WORD_BITS;
+	uint32_t third = (uint32_t)r->word[3];
+
+	memcpy(at, &first, sizeof(first));
+	memcpy(at + 8, &second, sizeof(second));
+	memcpy(at + 16, &third, sizeof(third));
+}
+
+/* There is room for whole records of data. */
+void hv_decode_entry(const struct hv_decode *d, const struct hv_record *record,
+		     const struct hv_record *data, struct hv_event *event, uint8_t *entry)
+{
+	unsigned nr = hv_record_number(record);
+
+	for (unsigned i = 0; i < nr; i++)
+		put_data(&data[i], entry + HV_ENTRY_HEADER_LEN + i * HV_DATA_LEN);
+	event->entry = (struct hv_span){entry, entry_len(record)};
+	put_header(d, event, entry);
 }
 
 static void decode_exit(const struct hv_decode *d, const struct hv_record *record,
@@ -176,7 +227,13 @@ void hv_decode_event(const struct hv_decode *d, const struct hv_record *record,
 		decode_exit(d, record, more, ret);
 		return;
 	}
-	decode_call(d, record, ret);
+	decode_in_task(d, record, ret);
+	if (hv_record_kind(record) == HV_RECORD_EVENT) {
+		ret->kind = HV_EVENT_GUESTS;
+		ret->id = (uint16_t)record->word[1];
+		return;
+	}
+	ret->parent_ip = parent_of(d, record);
 	switch (hv_record_kind(record)) {
 	case HV_RECORD_ENTRY:
 		ret->kind = HV_EVENT_GRAPH_ENTRY;

@@ -22,7 +22,7 @@ static inline unsigned hv_record_kind(const struct hv_record *record)
 {
 	unsigned kind = record->word[3] >> HV_RECORD_KIND_SHIFT & HV_RECORD_KIND_MASK;
 
-	return kind <= HV_RECORD_COMMAND ? kind : HV_RECORD_UNKNOWN;
+	return kind <= HV_RECORD_EVENT ? kind : HV_RECORD_UNKNOWN;
 }
 /* Returns whether RECORD becomes an event by itself. Other records only say something about
  * events. */
@@ -31,7 +31,7 @@ static inline bool hv_record_is_event(const struct hv_record *record)
 	unsigned kind = hv_record_kind(record);
 
 	return kind == HV_RECORD_FUNCTION || kind == HV_RECORD_ENTRY || kind == HV_RECORD_EXIT ||
-	       kind == HV_RECORD_MARK || kind == HV_RECORD_STACK;
+	       kind == HV_RECORD_MARK || kind == HV_RECORD_STACK || kind == HV_RECORD_EVENT;
 }
 
 static inline uint64_t hv_record_tsc(const struct hv_record *record)
@@ -60,8 +60,9 @@ static inline uint64_t hv_record_lost(const struct hv_record *record)
 }
 struct hv_record hv_encode_task(uint64_t tsc, uint32_t pid, uint32_t tgid, const char *comm);
 
-/* Returns the number of a record of words among those of its stack. For a record of a stack it
- * returns the number of its records of words without the first, and a bit above that. */
+/* Returns the number of a record of words or data among those of its event. For a record of a stack
+ * it returns the number of its records of words without the first, and a bit above that; for one of
+ * an event the number of its records of data. */
 unsigned hv_record_number(const struct hv_record *record);
 
 /* What is known about the guest's kernel to decode its records. */
@@ -75,7 +76,22 @@ struct hv_decode {
 	 * calls are called at yield_callers[N]. */
 	struct hv_gva yields;
 	struct hv_gva yield_callers[HV_NR_YIELDS];
+	/* By how much the preempt count is higher in the probe of an event of the guest's own than
+	 * where the event happens. */
+	uint8_t probe_preempt_depth;
+	/* Where entries have the count of PREEMPT_RT's own lazy preemption; 0: they have none. */
+	uint32_t lazy_count_off;
 };
+
+/* Returns whether the entry of RECORD, an HV_RECORD_EVENT, is of a length that is possible and
+ * fills its records of data. */
+bool hv_record_has_entry(const struct hv_record *record);
+
+/* Puts together the entry of EVENT, which was decoded from RECORD, whose entry is possible: from
+ * its records of data, which are complete (parts.h), and of EVENT what all entries begin with.
+ * ENTRY has HV_ENTRY_LEN_MAX bytes. */
+void hv_decode_entry(const struct hv_decode *d, const struct hv_record *record,
+		     const struct hv_record *data, struct hv_event *event, uint8_t *entry);
 
 /* Decodes the words of a stack in NR records of them, which are complete (parts.h). */
 void hv_decode_words(const struct hv_decode *d, const struct hv_record *words, unsigned nr,

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/addr.h"
+#include "base/bytes.h"
 
 enum hv_event_kind {
 	HV_EVENT_FUNCTION,
@@ -16,6 +17,7 @@ enum hv_event_kind {
 	HV_EVENT_STACK,	   /* the callers of the function ip; parent_ip is its caller */
 	HV_EVENT_COMMAND,  /* a call of the function ip, whose commands the host obeys; only for
 			      drains */
+	HV_EVENT_GUESTS,   /* one of the guest's own events, of the type ID; has an entry */
 };
 
 /* tracefs-spec: trace_flag_type */
@@ -52,8 +54,8 @@ struct hv_event {
 	uint8_t has_retval;
 	uint64_t retval;    /* exit, with has_retval */
 	uint8_t of_command; /* stack: of a command, not of a tracer's option */
-	/* stack: the function itself, then its callers; borrowed like TEXT. A drain does not look
-	 * for them: NULL, 0. */
+	/* stack: the function itself, then its callers. Borrowed, valid until the event after the
+	 * next one is taken. A drain does not look for them: NULL, 0. */
 	const struct hv_gva *callers;
 	size_t nr_callers;
 	uint8_t callers_end_early; /* there may be more callers, which could not be found */
@@ -61,4 +63,8 @@ struct hv_event {
 	 * is taken or something is written. NULL, of length 0: forgotten */
 	const char *text;
 	size_t text_len;
+	/* guest's: the bytes that its format describes. Borrowed as CALLERS. Hostile, also the
+	 * length, which is from HV_ENTRY_HEADER_LEN to HV_ENTRY_LEN_MAX. */
+	struct hv_span entry;
+	uint16_t id; /* guest's: of the type, common_type of the entry */
 };

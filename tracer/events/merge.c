@@ -486,6 +486,22 @@ bool hv_merge_peek(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_me
 	return true;
 }
 
+/* All gaps that are left are before later positions. */
+void hv_merge_lose(struct hv_merge *m, const struct hv_merge_item *item)
+{
+	const struct gap gap = {item->position + 1, add_lost(item->lost_before, 1)};
+	struct lane *l = lane_of(m, item->cpu);
+
+	l->nr_unknown++;
+	if (l->nr_gaps == GAPS_MAX) {
+		l->gaps[0].lost = add_lost(l->gaps[0].lost, gap.lost);
+		return;
+	}
+	memmove(l->gaps + 1, l->gaps, l->nr_gaps * sizeof(*l->gaps));
+	l->gaps[0] = gap;
+	l->nr_gaps++;
+}
+
 void hv_merge_skip(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_merge_until until)
 {
 	struct lane *l = lane_of(m, cpu);
@@ -498,8 +514,6 @@ void hv_merge_skip(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_me
 	read_on(m, l, now_ns, until);
 	reorder(m, l);
 }
-
-/* ------------------------------------------------------------------------------------------ */
 
 static void lane_init(struct lane *l, const struct hv_ring *ring, const struct hv_merge_mark *from)
 {

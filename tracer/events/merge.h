@@ -88,6 +88,10 @@ bool hv_merge_peek(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_me
 /* Takes the record that hv_merge_peek showed last of CPU, out of turn. */
 void hv_merge_skip(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_merge_until until);
 
+/* ITEM, which hv_merge_next returned last of its vCPU, is of no use: it counts as lost, as a record
+ * of no known kind does, and what was lost before it is told with the next event. */
+void hv_merge_lose(struct hv_merge *m, const struct hv_merge_item *item);
+
 /* RET has room for one mark for each ring. Looks at all rings, so call it once for a batch, not for
  * each record. */
 void hv_merge_marks(const struct hv_merge *m, struct hv_merge_mark *ret);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The records that belong to an event besides its own: the record before an exit that has more to
- * say, and the words of a stack. The guest reserves them together with the event's record, right
- * before it, with one time. A hostile guest can write anything anywhere, move its head back, and
- * write there again. So records belong together only if nothing was lost between them, and there
- * are never more than HV_PARTS_MAX.
- * Leaves to others: their meaning (decode.h). */
+ * say, the words of a stack, and the data of an event of the guest's own. The guest reserves them
+ * together with the event's record, right before it, with one time. A hostile guest can write
+ * anything anywhere, move its head back, and write there again. So records belong together only if
+ * nothing was lost between them, and there are never more than HV_PARTS_MAX. Leaves to others:
+ * their meaning (decode.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,8 @@
 
 #include "ringbuf/abi.h"
 
-#define HV_PARTS_MAX (1 + HV_STACK_RECORDS_MAX)
+#define HV_PARTS_MAX HV_DATA_RECORDS_MAX
+_Static_assert(HV_PARTS_MAX >= 1 + HV_STACK_RECORDS_MAX, "room for a stack");
 
 /* A zero-initialised list is empty. */
 struct hv_parts {
@@ -22,9 +23,9 @@ struct hv_parts {
 	uint64_t run;
 };
 
-/* Adds RECORD at POSITION, an HV_RECORD_MORE or HV_RECORD_WORDS. It is the next part, or the first
- * part of another event, or of no use; then there are no parts. RUN: two records of the same run of
- * a ring have no lost records between them. */
+/* Adds RECORD at POSITION, an HV_RECORD_MORE, HV_RECORD_WORDS or HV_RECORD_DATA. It is the next
+ * part, or the first part of another event, or of no use; then there are no parts. RUN: two records
+ * of the same run of a ring have no lost records between them. */
 void hv_parts_add(struct hv_parts *p, const struct hv_record *record, uint64_t position,
 		  uint64_t run);
 /* Returns whether these are the parts of the event RECORD at POSITION, with none missing. */

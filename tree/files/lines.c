@@ -26,6 +26,7 @@ struct hv_style hv_lines_style(struct hv_lines *l)
 		.options = &in->options,
 		.latency = l->is_latency ? &l->latency : NULL,
 		.symbols = l->symbols,
+		.events = in->all->event_texts,
 	};
 }
 
@@ -45,13 +46,13 @@ bool hv_lines_take(struct hv_lines *l, struct hv_event *ret)
 	return true;
 }
 
-/* function_graph shows markers as comments among its calls. */
+/* function_graph shows markers and the guest's own events as comments among its calls. */
 static void add_comment(struct hv_lines *l, struct hv_text *out, const struct hv_style *style,
 			const struct hv_event *e)
 {
 	HV_AUTO_TEXT struct hv_text text = {0};
 
-	hv_format_comment(&text, e);
+	hv_format_comment(&text, style, e);
 	hv_graph_comment(l->graph, out, style, e, text.data);
 }
 
@@ -73,11 +74,12 @@ void hv_lines_add(struct hv_lines *l, struct hv_text *out, const struct hv_style
 	const struct hv_instance *in = l->reader.instance;
 	bool is_graph = in->selection.tracer == HV_TRACER_FUNCTION_GRAPH;
 	bool is_call = e->kind == HV_EVENT_GRAPH_ENTRY || e->kind == HV_EVENT_GRAPH_EXIT;
-	bool is_mark = e->kind == HV_EVENT_PRINT || e->kind == HV_EVENT_RAW_DATA;
+	bool is_comment = e->kind == HV_EVENT_PRINT || e->kind == HV_EVENT_RAW_DATA ||
+			  e->kind == HV_EVENT_GUESTS;
 	struct hv_session_stat stat;
 
 	l->latency.index = l->nr++;
-	if (!is_call && !(is_mark && is_graph)) {
+	if (!is_call && !(is_comment && is_graph)) {
 		hv_format_event(out, style, e);
 		return;
 	}

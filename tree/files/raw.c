@@ -7,7 +7,7 @@
 #include "tree/format/raw_page.h"
 #include "tree/instance/share.h"
 
-/* In so many bytes every event fits, except a marker and a stack. */
+/* In so many bytes every event fits, except a marker, a stack, and an event of the guest's own. */
 #define ROOM_FOR_MOST (HV_RAW_FIXED_MAX + 32)
 
 struct raw {

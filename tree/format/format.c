@@ -7,6 +7,7 @@
 
 #include "base/digits.h"
 #include "kernel/kernel.h"
+#include "tree/format/event_texts.h"
 #include "tree/format/flags.h"
 #include "tree/format/latency.h"
 #include "tree/format/symbol_texts.h"
@@ -312,10 +313,23 @@ static void add_stack(struct hv_text *out, const struct hv_style *style, enum sh
 		hv_text_add(out, " => [callers beyond are unknown]\n");
 }
 
-void hv_format_comment(struct hv_text *out, const struct hv_event *e)
+/* trace_nop_print in all shapes but the first */
+static void add_guests(struct hv_text *out, const struct hv_style *style, enum shape shape,
+		       const struct hv_event *e)
+{
+	if (shape == SHAPE_TEXT)
+		hv_event_texts_add(style->events, out, style->options, e);
+	else
+		hv_text_printf(out, "type: %u", e->id);
+	hv_text_add(out, shape == SHAPE_HEX ? "\n\n" : "\n");
+}
+
+void hv_format_comment(struct hv_text *out, const struct hv_style *style, const struct hv_event *e)
 {
 	hv_text_add(out, "");
-	if (e->kind == HV_EVENT_RAW_DATA)
+	if (e->kind == HV_EVENT_GUESTS)
+		add_guests(out, style, SHAPE_TEXT, e);
+	else if (e->kind == HV_EVENT_RAW_DATA)
 		add_raw_data(out, SHAPE_TEXT, e);
 	else if (e->text_len)
 		hv_text_add_bytes(out, e->text, strnlen(e->text, e->text_len));
@@ -339,6 +353,9 @@ void hv_format_event(struct hv_text *out, const struct hv_style *style,
 		return;
 	case HV_EVENT_STACK:
 		add_stack(out, style, shape, event);
+		return;
+	case HV_EVENT_GUESTS:
+		add_guests(out, style, shape, event);
 		return;
 	case HV_EVENT_COMMAND:
 		return;

@@ -17,9 +17,10 @@ void hv_format_address(struct hv_text *out, const struct hv_style *style, struct
 /* Adds one line. With the option bin it adds bytes that are not text. */
 void hv_format_event(struct hv_text *out, const struct hv_style *style,
 		     const struct hv_event *event);
-/* Adds a marker as function_graph shows it among its calls: without its name and its last newline.
- * OUT must be empty. */
-void hv_format_comment(struct hv_text *out, const struct hv_event *event);
+/* Adds a marker, without its name, or one of the guest's own events as function_graph shows it
+ * among its calls: without its last newline. OUT must be empty. */
+void hv_format_comment(struct hv_text *out, const struct hv_style *style,
+		       const struct hv_event *event);
 /* Adds a line about lost events of CPU. LOST 0: the number is unknown. */
 void hv_format_lost(struct hv_text *out, unsigned cpu, uint64_t lost);
 /* Adds the line before the first event of CPU in a buffer whose oldest events were overwritten. */

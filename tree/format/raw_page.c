@@ -42,6 +42,14 @@ size_t hv_raw_text_max(const struct hv_raw_layout *l, enum hv_event_kind kind)
 	       (kind == HV_EVENT_PRINT ? 2 : 4);
 }
 
+/* An entry of the guest's own that no page has room for, which no kernel writes, is cut. */
+static size_t entry_len(const struct hv_raw_layout *l, const struct hv_event *e)
+{
+	size_t max = (l->data_bytes - LONG_HEAD_LEN) / 4 * 4;
+
+	return e->entry.len_bytes < max ? e->entry.len_bytes : max;
+}
+
 static size_t text_len(const struct hv_raw_layout *l, const struct hv_event *e)
 {
 	size_t max = hv_raw_text_max(l, e->kind);
@@ -64,6 +72,7 @@ static size_t rest_len(const struct hv_raw_layout *l, const struct hv_event *e)
 	case HV_EVENT_GRAPH_ENTRY:
 	case HV_EVENT_GRAPH_EXIT:
 	case HV_EVENT_COMMAND:
+	case HV_EVENT_GUESTS:
 		break;
 	}
 	return 0;
@@ -71,6 +80,8 @@ static size_t rest_len(const struct hv_raw_layout *l, const struct hv_event *e)
 
 static size_t payload_len(const struct hv_raw_layout *l, const struct hv_event *e)
 {
+	if (e->kind == HV_EVENT_GUESTS)
+		return (entry_len(l, e) + 3) / 4 * 4;
 	if (e->kind >= HV_EVENT_COMMAND)
 		return 0;
 	return (l->records[e->kind].len_bytes + rest_len(l, e) + 3) / 4 * 4;
@@ -145,8 +156,13 @@ static void put_rest(uint8_t *at, const struct hv_raw_layout *l, const struct hv
 static uint8_t *put_payload(uint8_t *at, const struct hv_raw_layout *l, const struct hv_event *e,
 			    size_t len)
 {
-	const struct hv_raw_record *r = &l->records[e->kind];
+	const struct hv_raw_record *r;
 
+	if (e->kind == HV_EVENT_GUESTS) {
+		memcpy(at, e->entry.data, entry_len(l, e));
+		return at + len;
+	}
+	r = &l->records[e->kind];
 	if (len)
 		put_fields(at, r, e);
 	if (len && r->fields[HV_RAW_REST].len_bytes)

@@ -7,6 +7,7 @@
 #include "kernel/clock.h"
 #include "tree/settings/options.h"
 
+struct hv_event_texts;
 struct hv_kernel;
 struct hv_latency;
 struct hv_section;
@@ -19,6 +20,7 @@ struct hv_style {
 	const struct hv_options *options;
 	const struct hv_latency *latency; /* NULL: not in latency format */
 	struct hv_symbol_texts *symbols;  /* kept texts; NULL: none are kept */
+	struct hv_event_texts *events;	  /* NULL: no types of the guest's own events are known */
 };
 
 struct hv_header {

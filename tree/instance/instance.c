@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tracer/events/callers.h"
+#include "tree/format/event_texts.h"
 
 #define FILL_PERCENT_DEFAULT 50
 
@@ -46,6 +47,7 @@ static void deinit(struct hv_instance *in)
 void hv_instances_init(struct hv_instances *all, struct hv_session *session, unsigned nr_cpus)
 {
 	*all = (struct hv_instances){.session = session, .nr_cpus = nr_cpus};
+	all->event_texts = hv_event_texts_new(session->kernel, session->types);
 	init(&all->top, all);
 }
 
@@ -56,6 +58,7 @@ void hv_instances_deinit(struct hv_instances *all)
 	while (all->top.next)
 		hv_instances_remove(all->top.next);
 	deinit(&all->top);
+	hv_event_texts_free(all->event_texts);
 }
 
 struct hv_instance *hv_instances_add(struct hv_instances *all, const char *name,

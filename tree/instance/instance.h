@@ -56,6 +56,7 @@ struct hv_instances {
 	unsigned host_obeys;	 /* the host obeys commands of functions (commands.h) */
 	unsigned commands_spent; /* a count was used up since the commands were published */
 	struct hv_dump dump;
+	struct hv_event_texts *event_texts; /* owned */
 };
 
 /* At first there is only the top. SESSION is borrowed. */

@@ -148,6 +148,8 @@ static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const str
 {
 	struct hv_instance *in = sink->ctx;
 
+	if (event->kind == HV_EVENT_GUESTS)
+		return; /* none is switched on */
 	if (event->kind == HV_EVENT_COMMAND)
 		hv_obey(in, event);
 	else if (!event->of_command)

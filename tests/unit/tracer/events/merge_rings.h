@@ -19,7 +19,7 @@ static uint64_t nr_slots;
 static struct hv_merge *merge;
 static struct hv_merge_item item;
 
-#define NO_KIND (HV_RECORD_COMMAND + 1) /* a kind of record that does not exist */
+#define NO_KIND (HV_RECORD_EVENT + 1) /* a kind of record that does not exist */
 
 static const struct hv_merge_clock tsc_clock = {NULL, NULL};
 

@@ -213,6 +213,178 @@ START_TEST(an_address_is_one_of_kernel_text)
 }
 END_TEST
 
+/* -- the guest's own events ---------------------------------------------------------------------
+ */
+
+#define ID 314
+
+/* Writes records of data from P on, and the record of the event behind them, as the stub would. */
+static void put_guests(uint64_t p, uint64_t tsc, unsigned len_bytes)
+{
+	unsigned nr = (len_bytes - HV_ENTRY_HEADER_LEN + HV_DATA_LEN - 1) / HV_DATA_LEN;
+
+	for (unsigned i = 0; i < nr; i++) {
+		put(p + i, HV_RECORD_DATA, tsc, i);
+		block.records[(p + i) % NR_SLOTS].word[1] ^= tsc + i;
+		block.records[(p + i) % NR_SLOTS].word[3] ^= 0x89abcdef;
+	}
+	put(p + nr, HV_RECORD_EVENT, tsc, nr);
+	block.records[(p + nr) % NR_SLOTS].word[1] ^= ID | len_bytes << HV_EVENT_LEN_SHIFT;
+	block.records[(p + nr) % NR_SLOTS].word[2] ^= UINT64_C(4711) << HV_CALL_PID_SHIFT;
+	publish(p + nr + 1);
+}
+
+static void check_entry(const struct hv_event *e, uint64_t tsc, unsigned len_bytes)
+{
+	uint32_t pid;
+	uint16_t id;
+
+	ck_assert_uint_eq(e->id, ID);
+	ck_assert_uint_eq(e->entry.len_bytes, len_bytes);
+	memcpy(&id, e->entry.data, sizeof(id));
+	memcpy(&pid, e->entry.data + 4, sizeof(pid));
+	ck_assert_uint_eq(id, ID);
+	ck_assert_uint_eq(pid, 4711);
+	for (unsigned off = HV_ENTRY_HEADER_LEN; off + 8 <= len_bytes; off += HV_DATA_LEN) {
+		uint64_t word;
+
+		memcpy(&word, e->entry.data + off, sizeof(word));
+		ck_assert_uint_eq(word, tsc + off / HV_DATA_LEN);
+	}
+}
+
+START_TEST(an_event_of_the_guests_has_its_entry)
+{
+	static const unsigned lens[] = {8, 9, 28, 29, 64, HV_ENTRY_LEN_MAX};
+	struct hv_event event;
+	uint64_t p = START;
+
+	for (unsigned i = 0; i < HV_ARRAY_LEN(lens); i++) {
+		put_guests(p, 100 + i, lens[i]);
+		p = published();
+		expect(HV_EVENT_GUESTS, &event);
+		ck_assert_uint_eq(event.pid, 4711);
+		ck_assert_uint_eq(event.lost_before, 0);
+		check_entry(&event, 100 + i, lens[i]);
+	}
+	ck_assert_uint_eq(nr_records(), HV_DATA_RECORDS_MAX + 1);
+	ck_assert(!next(&event));
+}
+END_TEST
+
+/* A line in latency format is written after the event that follows was taken. */
+START_TEST(an_event_keeps_its_entry_while_the_next_one_is_taken)
+{
+	struct hv_event first, second;
+
+	put_guests(START, 100, 64);
+	put_guests(published(), 200, 64);
+	expect(HV_EVENT_GUESTS, &first);
+	expect(HV_EVENT_GUESTS, &second);
+	check_entry(&first, 100, 64);
+	check_entry(&second, 200, 64);
+}
+END_TEST
+
+static void check_lost(uint64_t nr)
+{
+	struct hv_cursor *dump = hv_cursor_new(rings, -1, HV_CURSOR_DUMP);
+	struct hv_buffer_stat stat;
+	struct hv_event event;
+	uint64_t lost = 0;
+
+	while (hv_cursor_next(dump, &event) == HV_NEXT_EVENT)
+		lost += event.lost_before;
+	hv_cursor_free(dump);
+	ck_assert_uint_eq(lost, nr);
+	hv_buffer_stat(rings, -1, NULL, &stat);
+	ck_assert_uint_eq(stat.overrun, nr);
+}
+
+/* It is no event, counts as lost, and the next one says so. */
+START_TEST(an_event_without_all_its_data_is_lost)
+{
+	struct hv_event event;
+	uint64_t p = START;
+
+	put_guests(p, 100, 68);			/* 3 records of data */
+	put(p + 1, HV_RECORD_FUNCTION, 100, 0); /* in place of the second */
+	put_guests(published(), 200, 68);
+	p = published() - 4;
+	put(p, HV_RECORD_TASK, 200, 0); /* in place of the first */
+	put_guests(published(), 300, 68);
+	expect(HV_EVENT_FUNCTION, &event);
+	ck_assert_uint_eq(event.lost_before, 0);
+	expect(HV_EVENT_GUESTS, &event);
+	ck_assert_uint_eq(event.lost_before, 2);
+	check_entry(&event, 300, 68);
+	check_lost(2);
+}
+END_TEST
+
+START_TEST(an_event_whose_length_is_not_that_of_its_data_is_lost)
+{
+	static const unsigned lens[] = {0, 7, 28, 49, HV_ENTRY_LEN_MAX, 0xffff};
+	struct hv_event event;
+
+	put_guests(START, 100, 48);
+	for (unsigned i = 0; i < HV_ARRAY_LEN(lens); i++) {
+		uint64_t at;
+
+		put_guests(published(), 200 + i, 48); /* 2 records of data */
+		at = (published() - 1) % NR_SLOTS;
+		block.records[at].word[1] ^= (48u ^ lens[i]) << HV_EVENT_LEN_SHIFT;
+	}
+	put(published(), HV_RECORD_FUNCTION, 300, 0);
+	publish(published() + 1);
+	expect(HV_EVENT_GUESTS, &event);
+	expect(HV_EVENT_FUNCTION, &event);
+	ck_assert_uint_eq(event.lost_before, HV_ARRAY_LEN(lens));
+	check_lost(HV_ARRAY_LEN(lens));
+}
+END_TEST
+
+START_TEST(data_without_an_event_are_nothing)
+{
+	struct hv_event event;
+
+	put_guests(START, 100, 68);
+	publish(published() - 1);
+	put(published(), HV_RECORD_FUNCTION, 150, 0);
+	publish(published() + 1);
+	put_guests(published(), 200, 68);
+	expect(HV_EVENT_FUNCTION, &event);
+	expect(HV_EVENT_GUESTS, &event);
+	check_entry(&event, 200, 68);
+	ck_assert_uint_eq(nr_records(), 4);
+}
+END_TEST
+
+/* Data from before the guest took back its head, and the event of others. */
+START_TEST(a_rewind_separates_data_and_event)
+{
+	struct hv_event event;
+
+	for (unsigned i = 0; i < 3; i++)
+		put(START + i, HV_RECORD_DATA, 100, i);
+	publish(START + 3);
+	ck_assert(!next(&event));
+	rewind_to(START + 2);
+	put(START + 2, HV_RECORD_FUNCTION, 90, 0);
+	put_guests(START + 3, 100, 68);
+	put(START + 3, HV_RECORD_FUNCTION, 90, 0);
+	put(START + 4, HV_RECORD_FUNCTION, 90, 0);
+	put(START + 5, HV_RECORD_FUNCTION, 90, 0);
+	put(START + 7, HV_RECORD_FUNCTION, 110, 0);
+	publish(START + 8);
+	for (unsigned i = 0; i < 5; i++) {
+		expect(HV_EVENT_FUNCTION, &event);
+		/* The rewind costs one, too. */
+		ck_assert_uint_eq(event.lost_before > 0, i == 0 || i == 4);
+	}
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -221,6 +393,12 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_rewind_separates_adjacent_records);
 	tcase_add_test(tc, a_loss_separates_the_words_of_a_stack);
 	tcase_add_test(tc, an_address_is_one_of_kernel_text);
+	tcase_add_test(tc, an_event_of_the_guests_has_its_entry);
+	tcase_add_test(tc, an_event_keeps_its_entry_while_the_next_one_is_taken);
+	tcase_add_test(tc, an_event_without_all_its_data_is_lost);
+	tcase_add_test(tc, an_event_whose_length_is_not_that_of_its_data_is_lost);
+	tcase_add_test(tc, data_without_an_event_are_nothing);
+	tcase_add_test(tc, a_rewind_separates_data_and_event);
 }
 
 int main(void)

@@ -152,6 +152,90 @@ START_TEST(an_entry_has_its_depth)
 }
 END_TEST
 
+/* The tracepoint has switched off preemption, which is not what the event happened in. */
+START_TEST(an_event_of_the_guests_has_its_context)
+{
+	struct hv_record record = function;
+	struct hv_decode d = decode;
+	struct hv_event event;
+
+	record.word[1] = 314 | 48u << HV_EVENT_LEN_SHIFT;
+	record.word[3] = KIND(HV_RECORD_EVENT) | DEPTH(2) | CONTEXT;
+	check_zeros(&record);
+	ck_assert(hv_record_is_event(&record));
+	context.preempt_depth = 3;
+	hv_decode_event(&d, &record, NULL, &event);
+	ck_assert_int_eq(event.kind, HV_EVENT_GUESTS);
+	ck_assert_uint_eq(event.id, 314);
+	ck_assert_uint_eq(event.pid, PID);
+	ck_assert_uint_eq(event.ip.v, 0);
+	ck_assert_uint_eq(event.parent_ip.v, 0);
+	ck_assert_uint_eq(event.migrate_depth, 3);
+	ck_assert_uint_eq(event.preempt_depth, 3);
+	d.probe_preempt_depth = 1;
+	hv_decode_event(&d, &record, NULL, &event);
+	ck_assert_uint_eq(event.preempt_depth, 2);
+	context.preempt_depth = 0; /* the guest lies */
+	hv_decode_event(&d, &record, NULL, &event);
+	ck_assert_uint_eq(event.preempt_depth, 0);
+	context.preempt_depth = 3;
+	record.word[3] ^= KIND(HV_RECORD_EVENT);
+	hv_decode_event(&d, &record, NULL, &event);
+	ck_assert_uint_eq(event.preempt_depth, 3);
+	context.preempt_depth = 0;
+}
+END_TEST
+
+/* Every byte of the data, and what the host knows in front of it. */
+START_TEST(an_entry_is_put_together)
+{
+	const struct hv_record data[2] = {
+		{{7, 0x2222222222222222, 0x3fffffffffffffff,
+		  KIND(HV_RECORD_DATA) | DEPTH(0) | 0xb0a09080 |
+			  UINT64_C(2) << HV_DATA_SECOND_SHIFT |
+			  UINT64_C(3) << HV_DATA_FIRST_SHIFT}},
+		{{7, 1, 2, KIND(HV_RECORD_DATA) | DEPTH(1) | 0x00000003}},
+	};
+	const struct hv_record record = {
+		{7, 314 | 36u << HV_EVENT_LEN_SHIFT, 0, KIND(HV_RECORD_EVENT) | DEPTH(2)}};
+	static const uint8_t wanted[36] = {
+		0x3a, 0x01, 0x05, 0x21, 0x67, 0x12, 0x00, 0x00, 0x22, 0x22, 0x22, 0x22,
+		0x22, 0x22, 0x22, 0xe2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xbf,
+		0x80, 0x90, 0xa0, 0xb0, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	};
+	struct hv_event event = {.id = 314, .pid = 4711, .flags = 5, .preempt_depth = 1};
+	uint8_t entry[HV_ENTRY_LEN_MAX];
+	struct hv_decode d = decode;
+
+	event.migrate_depth = 2;
+	event.lazy_depth = 9;
+	ck_assert(hv_record_has_entry(&record));
+	hv_decode_entry(&d, &record, data, &event, entry);
+	ck_assert_ptr_eq(event.entry.data, entry);
+	ck_assert_uint_eq(event.entry.len_bytes, sizeof(wanted));
+	ck_assert_mem_eq(entry, wanted, sizeof(wanted));
+	d.lazy_count_off = 8;
+	hv_decode_entry(&d, &record, data, &event, entry);
+	ck_assert_uint_eq(entry[8], 9);
+}
+END_TEST
+
+START_TEST(an_entry_fills_its_data)
+{
+	for (unsigned len = 0; len <= UINT16_MAX; len++) {
+		unsigned fits = (len + 11) / 20; /* as the stub reckons */
+
+		for (unsigned nr = fits ? fits - 1 : 0; nr <= fits + 1 && nr <= 0x1ff; nr++) {
+			struct hv_record r = {{0, (uint64_t)len << HV_EVENT_LEN_SHIFT, 0,
+					       KIND(HV_RECORD_EVENT) | DEPTH(nr)}};
+
+			ck_assert(hv_record_has_entry(&r) ==
+				  (nr == fits && len >= 8 && len <= HV_ENTRY_LEN_MAX));
+		}
+	}
+}
+END_TEST
+
 static uint64_t parent_shown(uint64_t parent)
 {
 	struct hv_record record = function;
@@ -296,7 +380,7 @@ START_TEST(kinds_are_known_or_not)
 
 		check_zeros(&record);
 		ck_assert_uint_eq(hv_record_kind(&record),
-				  kind <= HV_RECORD_COMMAND ? kind : HV_RECORD_UNKNOWN);
+				  kind <= HV_RECORD_EVENT ? kind : HV_RECORD_UNKNOWN);
 	}
 }
 END_TEST
@@ -414,6 +498,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, addresses_of_text_are_offsets_from_the_base);
 	tcase_add_test(tc, a_lazy_kernels_record_says_so);
 	tcase_add_test(tc, an_entry_has_its_depth);
+	tcase_add_test(tc, an_event_of_the_guests_has_its_context);
+	tcase_add_test(tc, an_entry_is_put_together);
+	tcase_add_test(tc, an_entry_fills_its_data);
 	tcase_add_test(tc, a_call_has_its_site_and_its_caller);
 	tcase_add_test(tc, the_caller_of_a_read_for_ftrace_is_shown_as_ftrace);
 	tcase_add_test(tc, an_exit_has_its_time_and_value);

@@ -44,6 +44,59 @@ START_TEST(loss_is_told_after_the_gap_not_before)
 }
 END_TEST
 
+/* With what was lost before it, by the next event; not by the one of another ring. */
+START_TEST(a_record_of_no_use_counts_as_lost)
+{
+	struct hv_merge_item useless;
+
+	start(2, 16);
+	reserve(0);
+	add(0, 5);
+	reserve(0);
+	add(0, 10);
+	add(0, 30);
+	add(1, 20);
+	expect_at(0, HV_MERGE_FINAL, 0, 5);
+	ck_assert_uint_eq(item.lost_before, 1);
+	useless = item;
+	hv_merge_lose(merge, &useless);
+	expect_at(0, HV_MERGE_FINAL, 0, 10);
+	ck_assert_uint_eq(item.lost_before, 3);
+	useless = item;
+	hv_merge_lose(merge, &useless);
+	expect(1, 20);
+	ck_assert_uint_eq(item.lost_before, 0);
+	expect(0, 30);
+	ck_assert_uint_eq(item.lost_before, 4);
+	ck_assert_uint_eq(hv_merge_lost(merge), 4);
+}
+END_TEST
+
+/* Gaps of which there are too many lose none of them either. */
+START_TEST(records_of_no_use_among_many_gaps_add_up)
+{
+	uint64_t told = 0;
+
+	start(1, 1024);
+	for (unsigned i = 0; i < 40; i++) {
+		set_head(0, head(0) + 1);
+		add(0, 1000 + i);
+	}
+	for (unsigned i = 0; i < 40; i++) {
+		struct hv_merge_item useless;
+
+		ck_assert(hv_merge_next(merge, 0, HV_MERGE_FINAL, &item));
+		useless = item;
+		if (i < 39)
+			hv_merge_lose(merge, &useless);
+		else
+			told = item.lost_before;
+	}
+	ck_assert_uint_eq(told, 40 + 39);
+	ck_assert_uint_eq(hv_merge_lost(merge), 40 + 39);
+}
+END_TEST
+
 START_TEST(losses_of_many_gaps_add_up)
 {
 	uint64_t told = 0;
@@ -115,6 +168,8 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, NULL, teardown);
 	tcase_add_test(tc, loss_is_told_by_the_next_function_of_its_ring);
 	tcase_add_test(tc, loss_is_told_after_the_gap_not_before);
+	tcase_add_test(tc, a_record_of_no_use_counts_as_lost);
+	tcase_add_test(tc, records_of_no_use_among_many_gaps_add_up);
 	tcase_add_test(tc, losses_of_many_gaps_add_up);
 	tcase_add_test(tc, a_record_of_loss_is_told);
 	tcase_add_test(tc, a_loss_beyond_counting_is_the_greatest_number);

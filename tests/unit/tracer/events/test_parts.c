@@ -100,11 +100,100 @@ START_TEST(parts_of_two_kinds_make_no_event)
 }
 END_TEST
 
+static struct hv_record data_record(unsigned number, uint64_t tsc)
+{
+	return (struct hv_record){{tsc, 1, 2,
+				   (uint64_t)number << HV_RECORD_DEPTH_SHIFT |
+					   (uint64_t)HV_RECORD_DATA << HV_RECORD_KIND_SHIFT}};
+}
+
+static struct hv_record event_record(unsigned nr_data, uint64_t tsc)
+{
+	return (struct hv_record){{tsc, 0, 0,
+				   (uint64_t)nr_data << HV_RECORD_DEPTH_SHIFT |
+					   (uint64_t)HV_RECORD_EVENT << HV_RECORD_KIND_SHIFT}};
+}
+
+/* Of any number that an event can have; one record before the first is of another event. */
+START_TEST(data_of_an_event_belong_together)
+{
+	for (unsigned nr = 1; nr <= HV_DATA_RECORDS_MAX; nr++) {
+		struct hv_record r = data_record(0, 49), event = event_record(nr, 50);
+		struct hv_parts w = {0};
+
+		hv_parts_add(&w, &r, 9, RUN);
+		for (unsigned i = 0; i < nr; i++) {
+			ck_assert(!hv_parts_are_of(&w, &event, 10 + i, RUN));
+			r = data_record(i, 50);
+			hv_parts_add(&w, &r, 10 + i, RUN);
+		}
+		ck_assert_uint_eq(w.nr, nr);
+		ck_assert(hv_parts_are_of(&w, &event, 10 + nr, RUN));
+		ck_assert(!hv_parts_are_of(&w, &event, 11 + nr, RUN));
+		ck_assert(!hv_parts_are_of(&w, &event, 10 + nr, RUN + 1));
+		event = event_record(nr - 1, 50);
+		ck_assert(!hv_parts_are_of(&w, &event, 10 + nr, RUN));
+		event = event_record(nr, 51);
+		ck_assert(!hv_parts_are_of(&w, &event, 10 + nr, RUN));
+	}
+}
+END_TEST
+
+START_TEST(data_that_are_missing_or_too_many_make_no_event)
+{
+	struct hv_record r, event = event_record(4, 50);
+	struct hv_parts w = {0};
+
+	for (unsigned skipped = 0; skipped < 4; skipped++) {
+		for (unsigned i = 0; i < 4; i++) {
+			r = data_record(i, 50);
+			if (i != skipped)
+				hv_parts_add(&w, &r, 10 + i, RUN);
+		}
+		ck_assert(!hv_parts_are_of(&w, &event, 14, RUN));
+	}
+	for (unsigned i = 0; i < 4; i++) { /* the same position twice: the guest went back */
+		r = data_record(i, 50);
+		hv_parts_add(&w, &r, 10 + i - i / 2, RUN);
+	}
+	ck_assert(!hv_parts_are_of(&w, &event, 13, RUN));
+	for (unsigned i = 0; i < 2048; i++) {
+		r = data_record(i, 50);
+		hv_parts_add(&w, &r, i, RUN);
+		ck_assert_uint_le(w.nr, HV_DATA_RECORDS_MAX);
+	}
+}
+END_TEST
+
+START_TEST(data_and_words_do_not_mix)
+{
+	struct hv_record words = words_record(0, 50, 1), data = data_record(1, 50), r;
+	struct hv_parts w = {0};
+
+	hv_parts_add(&w, &words, 10, RUN);
+	hv_parts_add(&w, &data, 11, RUN);
+	ck_assert_uint_eq(w.nr, 0);
+	data = data_record(0, 50);
+	words = words_record(1, 50, 1);
+	hv_parts_add(&w, &data, 10, RUN);
+	for (unsigned kind = 0; kind <= HV_RECORD_KIND_MASK; kind++) {
+		r = event_record(1, 50);
+		r.word[3] ^= (uint64_t)(kind ^ HV_RECORD_EVENT) << HV_RECORD_KIND_SHIFT;
+		ck_assert(hv_parts_are_of(&w, &r, 11, RUN) == (kind == HV_RECORD_EVENT));
+	}
+	hv_parts_add(&w, &words, 11, RUN);
+	ck_assert_uint_eq(w.nr, 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, words_of_a_stack_belong_together);
 	tcase_add_test(tc, more_is_of_the_exit_behind_it);
 	tcase_add_test(tc, parts_of_two_kinds_make_no_event);
+	tcase_add_test(tc, data_of_an_event_belong_together);
+	tcase_add_test(tc, data_that_are_missing_or_too_many_make_no_event);
+	tcase_add_test(tc, data_and_words_do_not_mix);
 }
 
 int main(void)

@@ -3,6 +3,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "ringbuf/abi.h"
 #include "tests/lib/run_suite.h"
 #include "tree/format/raw_page.h"
 
@@ -193,6 +194,48 @@ START_TEST(no_room_for_the_loss)
 }
 END_TEST
 
+/* The bytes of an entry, filled up to four; from 113 bytes on the length has a word of its own. */
+START_TEST(entries_of_the_guests)
+{
+	static uint8_t entry[HV_ENTRY_LEN_MAX];
+	struct hv_event e = {.kind = HV_EVENT_GUESTS, .time_ns = 5, .id = 314};
+
+	memset(entry, 0x77, sizeof(entry));
+	e.entry = (struct hv_span){entry, 9};
+	hv_raw_page_init(&page, &hv_raw_layout_known, empty_bytes(), HV_RAW_DATA_LEN);
+	ck_assert(hv_raw_page_add(&page, &e));
+	ck_assert_uint_eq(hv_raw_event_len(&e), 16);
+	ck_assert_uint_eq(get(16, 4), 3);
+	ck_assert_uint_eq(get(20, 8), 0x7777777777777777);
+	ck_assert_uint_eq(get(28, 4), 0x77);
+	e.entry.len_bytes = 112;
+	ck_assert(hv_raw_page_add(&page, &e));
+	ck_assert_uint_eq(get(32, 4), 28);
+	ck_assert_uint_eq(hv_raw_event_len(&e), 116);
+	e.entry.len_bytes = 113;
+	ck_assert(hv_raw_page_add(&page, &e));
+	ck_assert_uint_eq(get(148, 4), 0);
+	ck_assert_uint_eq(get(152, 4), 120);
+	ck_assert_uint_eq(get(156 + 112, 4), 0x77);
+	ck_assert_uint_eq(hv_raw_event_len(&e), 124);
+	ck_assert_uint_eq(page.len_bytes, 16 + 116 + 124);
+}
+END_TEST
+
+/* No kernel writes it, but it has to come out of the buffer. */
+START_TEST(an_entry_that_is_longer_than_a_page_is_cut)
+{
+	static uint8_t entry[HV_ENTRY_LEN_MAX];
+	struct hv_event e = {.kind = HV_EVENT_GUESTS, .lost_before = 7};
+
+	e.entry = (struct hv_span){entry, sizeof(entry)};
+	hv_raw_page_init(&page, &hv_raw_layout_known, empty_bytes(), HV_RAW_DATA_LEN);
+	ck_assert(hv_raw_page_add(&page, &e));
+	ck_assert_uint_eq(page.len_bytes, HV_RAW_DATA_LEN);
+	ck_assert_uint_eq(get(20, 4), HV_RAW_DATA_LEN - 4);
+}
+END_TEST
+
 /* In a larger page there is room for what fills a small one, and for more. */
 START_TEST(a_larger_page)
 {
@@ -250,6 +293,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, fills_up_and_no_further);
 	tcase_add_test(tc, lost_before_the_page);
 	tcase_add_test(tc, no_room_for_the_loss);
+	tcase_add_test(tc, entries_of_the_guests);
+	tcase_add_test(tc, an_entry_that_is_longer_than_a_page_is_cut);
 	tcase_add_test(tc, room_for_the_loss);
 	tcase_add_test(tc, a_larger_page);
 	tcase_add_test(tc, calls_and_returns);

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tests/lib/fake_events.h"
+
+#include <string.h>
+
+#include "kernel/events/catalogue.h"
+#include "kernel/events/page_header.h"
+#include "kernel/events/print_strings.h"
+#include "kernel/events/print_values.h"
+#include "tests/lib/fake_session.h"
+#include "tracer/event_types.h"
+
+struct hv_event_types {
+	struct hv_catalogue catalogue;
+};
+
+static struct hv_print_string print_strings[4];
+static size_t nr_print_strings;
+
+struct hv_event_types *fake_event_types_new(void)
+{
+	return hv_alloc(sizeof(struct hv_event_types));
+}
+
+void fake_event_types_free(struct hv_event_types *t)
+{
+	hv_catalogue_deinit(&t->catalogue);
+	free(t);
+	while (nr_print_strings)
+		free((char *)print_strings[--nr_print_strings].string);
+}
+
+void hv_fake_event_type(struct hv_session *s, const char *system, const char *name, uint32_t id,
+			uint64_t reg)
+{
+	struct hv_catalogue *c = &s->types->catalogue;
+	struct hv_event_type type = {
+		.system = hv_store_string(&c->store, system, strlen(system)),
+		.name = hv_store_string(&c->store, name, strlen(name)),
+		.print_fmt = "\"%s\", REC->comm",
+		.id = id,
+		.is_available = reg != 0,
+		.has_fields = true,
+		.reg_kind = reg ? HV_EVENT_REG_TRACEPOINT : HV_EVENT_REG_NONE,
+		.call = hv_gva(0xffffffff82000000 + id),
+		.reg = hv_gva(reg),
+	};
+	struct hv_event_field *field = hv_store_alloc(&c->store, sizeof(*field));
+
+	*field = (struct hv_event_field){"comm", "char[16]", 8, 16, 16, 0, true};
+	type.fields = (struct hv_event_fields){field, 1};
+	c->types = hv_realloc_array(c->types, c->nr + 1, sizeof(*c->types));
+	c->types[c->nr++] = type;
+	c->has_lens = true;
+	hv_catalogue_index(c);
+	s->kernel->symbols_version++;
+}
+
+void hv_fake_forget_event_types(struct hv_session *s)
+{
+	hv_catalogue_deinit(&s->types->catalogue);
+	s->kernel->symbols_version++;
+}
+
+struct hv_err *hv_event_types_catalogue(struct hv_event_types *t, const struct hv_catalogue **ret)
+{
+	if (!t->catalogue.nr)
+		return hv_err_new(ENOENT, "events: no symbol ftrace_trace_arrays");
+	*ret = &t->catalogue;
+	return NULL;
+}
+
+void hv_fake_print_string(struct hv_session *s, uint64_t at, const char *string)
+{
+	(void)s;
+	if (nr_print_strings < HV_ARRAY_LEN(print_strings))
+		print_strings[nr_print_strings++] =
+			(struct hv_print_string){hv_gva(at), hv_strdup(string)};
+}
+
+struct hv_err *hv_print_strings_read(const struct hv_kernel *k, struct hv_print_strings *ret)
+{
+	(void)k;
+	*ret = (struct hv_print_strings){.list = print_strings, .nr = nr_print_strings};
+	return NULL;
+}
+
+void hv_print_strings_deinit(struct hv_print_strings *s hv_unused)
+{
+}
+
+bool hv_page_header_has_char(const struct hv_kernel *k hv_unused)
+{
+	return false;
+}
+
+/* -- what texts depend on ------------------------------------------------ */
+
+bool hv_print_value_string(const struct hv_kernel *k, struct hv_gva addr, char *ret,
+			   size_t max_bytes)
+{
+	(void)k;
+	for (size_t i = 0; i < nr_print_strings; i++) {
+		if (print_strings[i].at.v != addr.v)
+			continue;
+		strncpy(ret, print_strings[i].string, max_bytes);
+		return true;
+	}
+	return false;
+}
+
+bool hv_print_value_variable(const struct hv_kernel *k hv_unused, const char *name hv_unused,
+			     uint64_t *ret hv_unused)
+{
+	return false;
+}
+
+bool hv_print_value_enumerator(const struct hv_kernel *k hv_unused, const char *name hv_unused,
+			       int64_t *ret hv_unused)
+{
+	return false;
+}
+
+bool hv_print_value_size(const struct hv_kernel *k hv_unused, const char *type hv_unused,
+			 uint32_t *ret_bytes hv_unused)
+{
+	return false;
+}
+
+bool hv_print_value_member(const struct hv_kernel *k hv_unused, const char *type hv_unused,
+			   const char *member hv_unused, uint32_t *ret_off_bits hv_unused,
+			   uint32_t *ret_nr_bits hv_unused)
+{
+	return false;
+}
+
+unsigned hv_print_value_hz(const struct hv_kernel *k hv_unused)
+{
+	return 250;
+}
+
+void hv_print_hashing_read(const struct hv_kernel *k hv_unused, struct hv_print_hashing *ret)
+{
+	*ret = (struct hv_print_hashing){.is_off = true};
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The guest's own events of a fake session (fake_session.h): the types that the test adds, and no
+ * values on which texts depend but the strings of printk_formats. */
+#pragma once
+
+struct hv_event_types;
+
+struct hv_event_types *fake_event_types_new(void);
+void fake_event_types_free(struct hv_event_types *t);

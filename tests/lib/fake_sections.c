@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tests/lib/fake_sections.h"
+
+#include "base/guard.h"
+#include "tests/lib/fake_session.h"
+
+struct hv_section_tracer {
+	int *fail;
+	uint64_t ns;
+	struct hv_section kept; /* ns 0: none */
+};
+
+struct hv_section_tracer *fake_sections_new(int *fail)
+{
+	struct hv_section_tracer *s = hv_alloc(sizeof(*s));
+
+	s->fail = fail;
+	return s;
+}
+
+void fake_sections_free(struct hv_section_tracer *s)
+{
+	free(s);
+}
+
+void hv_fake_section(struct hv_session *s, const struct hv_section *section)
+{
+	s->sections->kept = *section;
+}
+
+bool hv_section_tracer_exists(const struct hv_section_tracer *s)
+{
+	(void)s;
+	return true;
+}
+
+struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s)
+{
+	return fake_change(s->fail);
+}
+
+struct hv_err *hv_section_tracer_stop(struct hv_section_tracer *s)
+{
+	(void)s;
+	return NULL;
+}
+
+void hv_section_tracer_begin_at(struct hv_section_tracer *s, uint64_t ns, uint64_t thresh_ns)
+{
+	(void)thresh_ns;
+	s->ns = ns;
+}
+
+void hv_section_tracer_coverage(const struct hv_section_tracer *s, struct hv_section_coverage *ret)
+{
+	(void)s;
+	*ret = (struct hv_section_coverage){0};
+}
+
+uint64_t hv_section_tracer_longest_ns(struct hv_section_tracer *s)
+{
+	return s->kept.ns ? s->kept.ns : s->ns;
+}
+
+bool hv_section_tracer_kept(struct hv_section_tracer *s, struct hv_section *ret)
+{
+	*ret = s->kept;
+	return s->kept.ns != 0;
+}

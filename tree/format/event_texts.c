@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/format/event_texts.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/guard.h"
+#include "kernel/events/catalogue.h"
+#include "kernel/events/print_values.h"
+#include "kernel/kernel.h"
+#include "tracer/event_types.h"
+#include "tree/format/print_fmt/fields.h"
+#include "tree/format/print_fmt/print_fmt.h"
+#include "tree/format/syscall.h"
+
+#define NR_IDS (UINT16_MAX + 1)
+
+/* A type whose print_fmt was compiled. */
+struct compiled {
+	const struct hv_event_type *type; /* borrowed from the catalogue */
+	struct hv_print_field *fields;	  /* owned; those of the catalogue's COMMON first */
+	size_t nr_fields, nr_common;
+	struct hv_print_fmt *fmt; /* owned; NULL: it is not understood */
+};
+
+struct hv_event_texts {
+	const struct hv_kernel *kernel;
+	struct hv_event_types *types;
+	uint64_t version; /* of the kernel's symbols, when LIST was made */
+	bool is_made;
+	struct compiled *list[NR_IDS]; /* owned; by id */
+	struct hv_print_resolver resolver;
+	struct hv_print_hashing hashing;
+	enum hv_syscall_numbers numbers;
+};
+
+static bool find_symbol(void *of, struct hv_gva addr, struct hv_print_symbol *ret)
+{
+	const struct hv_event_texts *t = of;
+
+	if (!hv_kernel_symbol_at(t->kernel, addr, &ret->name, &ret->module, &ret->offset))
+		return false;
+	ret->size_bytes = hv_kernel_symbol_size(t->kernel, addr);
+	return true;
+}
+
+static bool find_string(void *of, struct hv_gva addr, char *ret, size_t max_bytes)
+{
+	const struct hv_event_texts *t = of;
+
+	return hv_print_value_string(t->kernel, addr, ret, max_bytes);
+}
+
+static bool find_variable(void *of, const char *name, uint64_t *ret)
+{
+	const struct hv_event_texts *t = of;
+
+	return hv_print_value_variable(t->kernel, name, ret);
+}
+
+static bool find_constant(void *of, const char *name, int64_t *ret)
+{
+	const struct hv_event_texts *t = of;
+
+	return hv_print_value_enumerator(t->kernel, name, ret);
+}
+
+static bool find_size(void *of, const char *type, uint32_t *ret)
+{
+	const struct hv_event_texts *t = of;
+
+	return hv_print_value_size(t->kernel, type, ret);
+}
+
+static bool find_member(void *of, const char *type, const char *member, struct hv_print_member *ret)
+{
+	const struct hv_event_texts *t = of;
+
+	return hv_print_value_member(t->kernel, type, member, &ret->offset_bits, &ret->nr_bits);
+}
+
+struct hv_event_texts *hv_event_texts_new(const struct hv_kernel *k, struct hv_event_types *types)
+{
+	struct hv_event_texts *t = hv_alloc(sizeof(*t));
+
+	t->kernel = k;
+	t->types = types;
+	t->resolver = (struct hv_print_resolver){
+		.of = t,
+		.symbol = find_symbol,
+		.string = find_string,
+		.variable = find_variable,
+		.constant = find_constant,
+		.size = find_size,
+		.member = find_member,
+	};
+	return t;
+}
+
+static void forget(struct hv_event_texts *t)
+{
+	for (size_t id = 0; t->is_made && id < NR_IDS; id++) {
+		if (!t->list[id])
+			continue;
+		hv_print_fmt_free(t->list[id]->fmt);
+		free(t->list[id]->fields);
+		free(t->list[id]);
+		t->list[id] = NULL;
+	}
+	t->is_made = false;
+}
+
+void hv_event_texts_free(struct hv_event_texts *t)
+{
+	if (!t)
+		return;
+	forget(t);
+	free(t);
+}
+
+static void take_fields(struct compiled *c, const struct hv_event_fields *fields)
+{
+	for (size_t i = 0; i < fields->nr; i++) {
+		const struct hv_event_field *f = &fields->list[i];
+
+		c->fields[c->nr_fields++] = (struct hv_print_field){
+			.name = f->name,
+			.type = f->type,
+			.offset_bytes = f->off,
+			.size_bytes = f->size_bytes,
+			.is_signed = f->is_signed,
+		};
+	}
+}
+
+static struct compiled *compile(const struct hv_event_texts *t,
+				const struct hv_catalogue *catalogue,
+				const struct hv_event_type *type)
+{
+	struct compiled *c = hv_alloc(sizeof(*c));
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	c->type = type;
+	c->fields = hv_alloc((catalogue->common.nr + type->fields.nr + 1) * sizeof(*c->fields));
+	take_fields(c, &catalogue->common);
+	c->nr_common = c->nr_fields;
+	take_fields(c, &type->fields);
+	err = hv_print_fmt_compile(type->print_fmt, c->fields, c->nr_fields, &t->resolver, &c->fmt);
+	return c;
+}
+
+/* The kernels that print numbers of system calls in the new way also record what a call writes. */
+static enum hv_syscall_numbers numbers_of(const struct hv_catalogue *c)
+{
+	const struct hv_event_type *type = hv_catalogue_find(c, "syscalls", "sys_enter_write");
+
+	return type && strstr(type->print_fmt, "__") ? HV_SYSCALL_NUMBERS_PLAIN
+						     : HV_SYSCALL_NUMBERS_HEX;
+}
+
+static void begin(struct hv_event_texts *t, const struct hv_catalogue *c)
+{
+	if (t->is_made && t->version == t->kernel->symbols_version)
+		return;
+	forget(t);
+	t->version = t->kernel->symbols_version;
+	t->is_made = true;
+	t->resolver.hz = hv_print_value_hz(t->kernel);
+	t->numbers = numbers_of(c);
+	hv_print_hashing_read(t->kernel, &t->hashing);
+}
+
+/* NULL: the guest has no such type, or none any more. */
+static const struct compiled *find(struct hv_event_texts *t, uint16_t id)
+{
+	const struct hv_event_type *type;
+	const struct hv_catalogue *c;
+	struct hv_err *err = hv_event_types_catalogue(t->types, &c);
+
+	if (err) {
+		hv_err_free(err);
+		return NULL;
+	}
+	begin(t, c);
+	if (t->list[id])
+		return t->list[id];
+	type = hv_catalogue_by_id(c, id);
+	if (type)
+		t->list[id] = compile(t, c, type);
+	return t->list[id];
+}
+
+static bool add_syscall(const struct hv_event_texts *t, struct hv_text *out,
+			const struct hv_options *options, const struct compiled *c,
+			struct hv_span entry)
+{
+	const struct hv_syscall_style style = {
+		.numbers = t->numbers,
+		.has_types = hv_options_on(options, HV_OPT_VERBOSE),
+	};
+	const struct hv_syscall_event event = {
+		.name = c->type->name,
+		.print_fmt = c->type->print_fmt,
+		.fields = c->fields,
+		.nr_fields = c->nr_fields,
+	};
+
+	return c->type->syscall && hv_format_syscall(out, &style, &event, entry);
+}
+
+static void add_rest(const struct hv_event_texts *t, struct hv_text *out, const struct compiled *c,
+		     struct hv_span entry)
+{
+	const struct hv_print_env env = {
+		.resolver = &t->resolver,
+		.pointers = t->hashing.is_off ? HV_PRINT_POINTERS_PLAIN : HV_PRINT_POINTERS_HASHED,
+		.pointer_key = t->hashing.has_key ? t->hashing.key : NULL,
+	};
+
+	hv_text_add_guest(out, c->type->name, strlen(c->type->name));
+	hv_text_add(out, ": ");
+	if (!c->fmt || !hv_print_fmt_eval(c->fmt, entry, &env, out))
+		hv_print_fields(c->fields + c->nr_common, c->nr_fields - c->nr_common, entry, out);
+}
+
+/* print_trace_fmt() */
+void hv_event_texts_add(struct hv_event_texts *t, struct hv_text *out,
+			const struct hv_options *options, const struct hv_event *e)
+{
+	const struct compiled *c = t ? find(t, e->id) : NULL;
+
+	if (!c)
+		hv_text_printf(out, "Unknown type %" PRIu16, e->id);
+	else if (!add_syscall(t, out, options, c, e->entry))
+		add_rest(t, out, c, e->entry);
+}
