@@ -35,7 +35,7 @@ static const struct hv_child event_children[] = {
 static const struct hv_node event_node = {.children = event_children};
 
 static const struct hv_child event_system_children[] = {
-	{"enable", &hv_event_enable_node, .is_in = hv_event_system_can_switch},
+	{"enable", &hv_event_system_enable_node, .is_in = hv_event_system_can_switch},
 	{"filter", &hv_event_system_filter_node, .is_in = hv_event_system_can_switch},
 	{0},
 };
@@ -49,7 +49,7 @@ static const struct hv_node event_system_node = {
 };
 
 static const struct hv_child events_children[] = {
-	{"enable", &hv_event_enable_node},
+	{"enable", &hv_events_enable_node},
 	{"header_event", &hv_header_event_node},
 	{"header_page", &hv_header_page_node},
 	{0},

@@ -449,6 +449,8 @@ static void do_guest(struct shell *sh)
 		fprintf(sh->out, "\nnot:");
 	for (size_t i = 0; i < nr; i++)
 		fprintf(sh->out, " %u", pids[i]);
+	if (*hv_fake_events_on(sh->session))
+		fprintf(sh->out, "\nevents:%s", hv_fake_events_on(sh->session));
 	if (hv_fake_forks(sh->session) != HV_FORKS_NOT)
 		fprintf(sh->out, "\nforks: %s",
 			hv_fake_forks(sh->session) == HV_FORKS_OF_ONLY ? "only" : "others");

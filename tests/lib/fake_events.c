@@ -8,10 +8,16 @@
 #include "kernel/events/print_strings.h"
 #include "kernel/events/print_values.h"
 #include "tests/lib/fake_session.h"
+#include "tracer/event_tracer.h"
 #include "tracer/event_types.h"
 
 struct hv_event_types {
 	struct hv_catalogue catalogue;
+};
+
+struct hv_event_tracer {
+	int *fail;
+	struct hv_text on; /* "SYSTEM:EVENT " of each event that is recorded */
 };
 
 static struct hv_print_string print_strings[4];
@@ -92,6 +98,59 @@ void hv_print_strings_deinit(struct hv_print_strings *s hv_unused)
 bool hv_page_header_has_char(const struct hv_kernel *k hv_unused)
 {
 	return false;
+}
+
+/* -- recording ----------------------------------------------------------- */
+
+struct hv_event_tracer *fake_event_tracer_new(int *fail)
+{
+	struct hv_event_tracer *e = hv_alloc(sizeof(*e));
+
+	e->fail = fail;
+	return e;
+}
+
+void fake_event_tracer_free(struct hv_event_tracer *e)
+{
+	hv_text_deinit(&e->on);
+	free(e);
+}
+
+const char *hv_fake_events_on(const struct hv_session *s)
+{
+	return s->events->on.data ? s->events->on.data : "";
+}
+
+static struct hv_err *why_not(const struct hv_event_type *type)
+{
+	if (strstr(type->name, "never"))
+		return hv_err_new(EOPNOTSUPP, "its kernel has no way");
+	if (strstr(type->name, "busy"))
+		return hv_err_new(EBUSY, "the guest has probes there");
+	return NULL;
+}
+
+struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_want *wants,
+				   size_t nr)
+{
+	struct hv_err *err = fake_change(e->fail);
+
+	if (err)
+		return err;
+	hv_text_clear(&e->on);
+	for (size_t i = 0; i < nr; i++) {
+		wants[i].why_not = why_not(wants[i].type);
+		if (!wants[i].why_not)
+			hv_text_printf(&e->on, " %s:%s", wants[i].type->system,
+				       wants[i].type->name);
+	}
+	return NULL;
+}
+
+void hv_event_wants_deinit(struct hv_event_want *wants, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		hv_err_free(wants[i].why_not);
 }
 
 /* -- what texts depend on ------------------------------------------------ */

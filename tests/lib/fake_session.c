@@ -97,6 +97,7 @@ struct hv_session *hv_fake_new(void)
 		.graph = &f->graph,
 		.counts = &f->counts,
 		.types = fake_event_types_new(),
+		.events = fake_event_tracer_new(&f->fail),
 		.sections = fake_sections_new(&f->fail),
 	};
 	hv_fake_cpus(&f->session, 2);
@@ -120,6 +121,7 @@ void hv_fake_free(struct hv_session *s)
 	free(f->actions.list);
 	free(f->kernel.modules.list);
 	fake_event_types_free(s->types);
+	fake_event_tracer_free(s->events);
 	fake_sections_free(s->sections);
 	free(f);
 }

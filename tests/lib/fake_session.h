@@ -58,6 +58,8 @@ void hv_fake_livepatch(struct hv_session *s);
 
 /* Return the settings that the guest was given. */
 unsigned hv_fake_recording(const struct hv_session *s);
+/* " SYSTEM:EVENT" of each of the guest's own events that is recorded. */
+const char *hv_fake_events_on(const struct hv_session *s);
 const struct hv_graph_options *hv_fake_graph(const struct hv_session *s);
 const uint32_t *hv_fake_pids(const struct hv_session *s, size_t *ret_nr);
 const uint32_t *hv_fake_not_pids(const struct hv_session *s, size_t *ret_nr);

@@ -486,7 +486,6 @@ bool hv_merge_peek(struct hv_merge *m, unsigned cpu, uint64_t now_ns, enum hv_me
 	return true;
 }
 
-/* All gaps that are left are before later positions. */
 void hv_merge_lose(struct hv_merge *m, const struct hv_merge_item *item)
 {
 	const struct gap gap = {item->position + 1, add_lost(item->lost_before, 1)};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The files of events/SYSTEM/EVENT/, which describe one type of the guest's events and switch its
- * recording. The guest's own events cannot be recorded: none is on, and writing settings is
- * refused. */
+/* The files of events/SYSTEM/EVENT/ that describe one type of the guest's events, and those of
+ * filters and triggers, which are not there yet: writing them is refused. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -52,30 +51,9 @@ static struct hv_err *fill_id(struct hv_file *f)
 	return err;
 }
 
-static void show_enable(struct hv_file *f)
+static struct hv_err *refuse(const char *what)
 {
-	hv_text_add(&f->text, "0\n");
-}
-
-static struct hv_err *refuse(void)
-{
-	return hv_err_new(EINVAL, "the guest's own events cannot be traced");
-}
-
-/* Accepts 0, because programs switch all events off before they begin. */
-static struct hv_err *write_enable(struct hv_file *f hv_unused, const char *buf, size_t len_bytes,
-				   size_t *ret_len)
-{
-	uint64_t value;
-	struct hv_err *err = hv_number_written(buf, len_bytes, &value);
-
-	if (!err && value > 1)
-		err = hv_err_new(EINVAL, "%" PRIu64 " is neither 0 nor 1", value);
-	if (!err && value)
-		err = refuse();
-	if (!err)
-		*ret_len = len_bytes;
-	return err;
+	return hv_err_new(EINVAL, "%s of the guest's own events are not there yet", what);
 }
 
 static void show_filter(struct hv_file *f)
@@ -99,7 +77,7 @@ static struct hv_err *write_filter(struct hv_file *f hv_unused, const char *buf,
 	HV_AUTO_FREE char *filter = hv_name_written(buf, len_bytes);
 
 	if (strcmp(filter, "0") != 0)
-		return refuse();
+		return refuse("filters");
 	*ret_len = len_bytes;
 	return NULL;
 }
@@ -117,7 +95,7 @@ static struct hv_err *write_trigger(struct hv_file *f hv_unused, const char *buf
 	HV_AUTO_FREE char *command = hv_name_written(buf, len_bytes);
 
 	if (*command && *command != '!')
-		return refuse();
+		return refuse("triggers");
 	*ret_len = len_bytes;
 	return NULL;
 }
@@ -138,13 +116,6 @@ const struct hv_node hv_event_id_node = {
 	.state_bytes = sizeof(struct hv_event_ref),
 	.open = open_event,
 	.fill = fill_id,
-};
-
-const struct hv_node hv_event_enable_node = {
-	.help = "always 0: the guest's own events cannot be traced. The events of a tracer are\n"
-		"recorded while it is the current tracer",
-	.show = show_enable,
-	.write = write_enable,
 };
 
 const struct hv_node hv_event_filter_node = {

@@ -33,11 +33,6 @@ const struct hv_event_type *hv_place_event_type(const struct hv_place *at)
 	return hv_catalogue_by_id(hv_place_catalogue(at), at->entry);
 }
 
-struct hv_event_ref hv_event_ref_of(const struct hv_event_type *type)
-{
-	return (struct hv_event_ref){type->call.v, type->id};
-}
-
 struct hv_err *hv_event_ref_find(const struct hv_event_ref *ref, const struct hv_catalogue *c,
 				 const struct hv_event_type **ret)
 {
@@ -47,6 +42,32 @@ struct hv_err *hv_event_ref_find(const struct hv_event_ref *ref, const struct hv
 		return hv_err_new(ENODEV, "the guest's module that had this event was removed");
 	*ret = type;
 	return NULL;
+}
+
+void hv_event_switch_add(struct hv_event_switch *change, const struct hv_event_type *type)
+{
+	change->types = hv_realloc_array(change->types, change->nr + 1, sizeof(*change->types));
+	change->types[change->nr++] = type;
+}
+
+void hv_event_switch_deinit(struct hv_event_switch *change)
+{
+	free(change->types);
+	hv_err_free(change->left_out);
+}
+
+struct hv_err *hv_event_switch_for(struct hv_file *f, struct hv_event_switch *change,
+				   const char *buf, size_t len_bytes)
+{
+	struct hv_err *told, *err = hv_instance_switch_events(f->at.instance, change);
+
+	if (!change->nr_left_out || !change->left_out)
+		return err;
+	told = hv_err_new(EOPNOTSUPP, "%zu of %zu events cannot be recorded, as %s",
+			  change->nr_left_out, change->nr, change->left_out->message);
+	hv_file_log_error(f, told, buf, len_bytes);
+	hv_err_free(told);
+	return err;
 }
 
 bool hv_event_system_can_switch(const struct hv_place *dir)

@@ -5,6 +5,7 @@
 
 #include "kernel/events/catalogue.h"
 #include "tree/files/file.h"
+#include "tree/instance/events.h"
 
 /* The guest's catalogue, or that of the tracers alone if it cannot be read. Borrowed until the next
  * hv_tree_refresh(). */
@@ -12,16 +13,17 @@ const struct hv_catalogue *hv_place_catalogue(const struct hv_place *at);
 /* The type of a place below events/SYSTEM/EVENT/; NULL: the guest does not have it any more. */
 const struct hv_event_type *hv_place_event_type(const struct hv_place *at);
 
-/* Part of a file's state. */
-struct hv_event_ref {
-	uint64_t call; /* address of its struct trace_event_call */
-	uint32_t id;
-};
-
-struct hv_event_ref hv_event_ref_of(const struct hv_event_type *type);
 /* ENODEV: the guest does not have it any more. */
 struct hv_err *hv_event_ref_find(const struct hv_event_ref *ref, const struct hv_catalogue *c,
 				 const struct hv_event_type **ret) hv_must_use;
+
+/* Adds TYPE to those that CHANGE switches. CHANGE owns the list and the results:
+ * hv_event_switch_deinit(). */
+void hv_event_switch_add(struct hv_event_switch *change, const struct hv_event_type *type);
+void hv_event_switch_deinit(struct hv_event_switch *change);
+/* Carries CHANGE out for F. What was left out is told in error_log; BUF is what was written. */
+struct hv_err *hv_event_switch_for(struct hv_file *f, struct hv_event_switch *change,
+				   const char *buf, size_t len_bytes) hv_must_use;
 
 /* Which of the files of events/SYSTEM/ and events/SYSTEM/EVENT/ a directory has. */
 bool hv_event_system_can_switch(const struct hv_place *dir);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* set_event_pid and set_event_notrace_pid: the tasks whose events are recorded. Each instance keeps
- * its own. They have no effect, since the guest's own events cannot be recorded. */
+/* set_event_pid and set_event_notrace_pid: the tasks whose events are recorded. */
 #include "tree/files/files.h"
+#include "tree/instance/events.h"
 
 static struct hv_pidlist *list_of(struct hv_file *f)
 {
@@ -10,9 +10,13 @@ static struct hv_pidlist *list_of(struct hv_file *f)
 
 static struct hv_err *open_pids(struct hv_file *f)
 {
-	if (hv_file_truncates(f))
-		hv_pidlist_deinit(list_of(f));
-	return NULL;
+	struct hv_pidlist none = {0};
+	struct hv_err *err = NULL;
+
+	if (hv_file_truncates(f) && list_of(f)->nr)
+		err = hv_instance_set_event_pids(f->at.instance, f->at.node->arg, &none);
+	hv_pidlist_deinit(&none);
+	return err;
 }
 
 static void show_pids(struct hv_file *f)
@@ -29,9 +33,9 @@ static struct hv_err *write_pids(struct hv_file *f, const char *buf, size_t len_
 
 	if (err)
 		return err;
-	hv_pidlist_deinit(list_of(f));
-	*list_of(f) = list;
-	return NULL;
+	err = hv_instance_set_event_pids(f->at.instance, f->at.node->arg, &list);
+	hv_pidlist_deinit(&list);
+	return err;
 }
 
 const struct hv_node hv_event_pid_node = {

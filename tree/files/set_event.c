@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* available_events and set_event: the guest's own events by name. They cannot be recorded, so
- * set_event is always empty. */
+/* available_events and set_event: the guest's own events by name. */
 #include <string.h>
 
-#include "kernel/events/catalogue.h"
 #include "tracer/event_types.h"
+#include "tree/files/event_dirs.h"
 #include "tree/files/files.h"
 #include "tree/settings/event_word.h"
 #include "tree/settings/token.h"
@@ -29,35 +28,49 @@ static struct hv_err *fill_available(struct hv_file *f)
 	return NULL;
 }
 
-static void show_set_event(struct hv_file *f hv_unused)
+static struct hv_err *fill_set_event(struct hv_file *f)
 {
+	const struct hv_event_set *on = &f->at.instance->events;
+	const struct hv_catalogue *c;
+	struct hv_err *err;
+
+	if (f->nr_fills || !on->nr)
+		return NULL;
+	err = catalogue_of(f, &c);
+	for (size_t i = 0; !err && i < c->nr; i++)
+		if (hv_event_set_has(on, hv_event_ref_of(&c->types[i])))
+			hv_text_printf(&f->text, "%s:%s\n", c->types[i].system, c->types[i].name);
+	return err;
 }
 
-static bool names_any(const struct hv_catalogue *c, const struct hv_event_word *word)
+/* ftrace_event_set_open() */
+static struct hv_err *open_set_event(struct hv_file *f)
 {
-	for (size_t i = 0; i < c->nr; i++)
-		if (c->types[i].is_available &&
-		    hv_event_word_matches(word, c->types[i].system, c->types[i].name,
-					  c->types[i].module))
-			return true;
-	return false;
+	return hv_file_truncates(f) ? hv_instance_end_events(f->at.instance) : NULL;
 }
 
-/* Switching an event off succeeds, since it is off. */
-static struct hv_err *obey(const struct hv_file *f, const char *text)
+/* Switches the events that TEXT names (ftrace_set_clr_event). */
+static struct hv_err *obey(struct hv_file *f, const char *text)
 {
 	HV_AUTO_FREE char *copy = hv_strdup(text);
 	struct hv_event_word word = hv_event_word_parse(copy);
+	struct hv_event_switch change = {.on = !word.is_not};
 	const struct hv_catalogue *c;
 	struct hv_err *err = catalogue_of(f, &c);
 
 	if (err)
 		return err;
-	if (!names_any(c, &word))
-		return hv_err_new(EINVAL, "'%s': the guest has no such event", text);
-	if (!word.is_not)
-		return hv_err_new(EINVAL, "'%s': the guest's own events cannot be traced", text);
-	return NULL;
+	for (size_t i = 0; i < c->nr; i++)
+		if (c->types[i].is_available &&
+		    hv_event_word_matches(&word, c->types[i].system, c->types[i].name,
+					  c->types[i].module))
+			hv_event_switch_add(&change, &c->types[i]);
+	if (change.nr)
+		err = hv_event_switch_for(f, &change, text, strlen(text));
+	else
+		err = hv_err_new(EINVAL, "'%s': the guest has no such event", text);
+	hv_event_switch_deinit(&change);
+	return err;
 }
 
 /* The end of the write ends a word, even without white space behind it (ftrace_event_write()). */
@@ -76,7 +89,9 @@ const struct hv_node hv_available_events_node = {
 };
 
 const struct hv_node hv_set_event_node = {
-	.help = "always empty: the guest's own events cannot be traced",
-	.show = show_set_event,
+	.help = "the guest's own events that are recorded: SYSTEM:EVENT, a SYSTEM or an EVENT; *\n"
+		"stands for all; !EVENT switches off, truncating the file all",
+	.open = open_set_event,
+	.fill = fill_set_event,
 	.write = write_set_event,
 };

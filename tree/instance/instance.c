@@ -36,6 +36,7 @@ static void deinit(struct hv_instance *in)
 {
 	assert(in->nr_open == 0);
 	hv_selection_deinit(&in->selection);
+	hv_event_set_deinit(&in->events);
 	hv_probes_deinit(&in->probes);
 	hv_buffers_deinit(&in->buffers);
 	hv_open_calls_free(in->open_calls);
@@ -92,14 +93,25 @@ void hv_instances_remove(struct hv_instance *in)
 	free(in);
 }
 
+/* The guest has one list of tasks for functions and events. */
+static bool needs_lists_of_tasks(const struct hv_instance *in)
+{
+	const struct hv_selection *sel = &in->selection;
+	size_t nr = 0;
+
+	for (unsigned i = 0; i < HV_NR_PID_LISTS; i++)
+		nr += sel->pids[i].nr + sel->event_pids[i].nr;
+	return in->events.nr && nr;
+}
+
 struct hv_instance *hv_instances_single(struct hv_instances *all)
 {
 	struct hv_instance *found = NULL;
 
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
-		if (!hv_tracer_has_functions(in->selection.tracer))
+		if (!hv_tracer_has_functions(in->selection.tracer) && !in->events.nr)
 			continue;
-		if (found)
+		if (found || needs_lists_of_tasks(in))
 			return NULL;
 		found = in;
 	}

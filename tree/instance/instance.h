@@ -14,6 +14,7 @@
 #include "tree/instance/open_calls.h"
 #include "tree/instance/pipes.h"
 #include "tree/instance/selection.h"
+#include "tree/settings/event_set.h"
 #include "tree/settings/options.h"
 #include "tree/settings/probes.h"
 
@@ -26,7 +27,8 @@ struct hv_instance {
 	struct hv_options options;
 	struct hv_options options_before; /* of preemptoff (sections.h) */
 	struct hv_selection selection;
-	struct hv_probes probes; /* the commands of its functions */
+	struct hv_event_set events; /* of the guest's own that are on (events.h) */
+	struct hv_probes probes;    /* the commands of its functions */
 	unsigned recording; /* tracing_on as it was set, or read from the guest (recording.h) */
 	unsigned begins;    /* recording begins once the sites are changed (trace.h) */
 	unsigned nr_pauses; /* open files that pause recording (pause-on-trace) */
@@ -76,7 +78,9 @@ static inline bool hv_instance_is_top(const struct hv_instance *in)
 	return in == &in->all->top;
 }
 
-/* Returns the only instance that traces; the top, if none traces; NULL, if several trace. */
+/* Returns the only instance that traces functions or has events on; the top, if there is none;
+ * NULL, if there are several, or if functions and events of the only one are limited to different
+ * tasks: then the host decides what an instance gets. */
 struct hv_instance *hv_instances_single(struct hv_instances *all);
 /* Returns whether sites call a stub for IN: because it traces, or because the profile counts the
  * functions in its filter. */

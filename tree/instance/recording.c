@@ -47,7 +47,8 @@ void hv_recording_publish(struct hv_instances *all)
 	unsigned on = 0;
 
 	for (const struct hv_instance *in = &all->top; in; in = in->next) {
-		bool traces = in == single || in->selection.tracer != HV_TRACER_NOP;
+		bool traces =
+			in == single || in->selection.tracer != HV_TRACER_NOP || in->events.nr;
 
 		on |= !in->nr_pauses && ((traces && in->recording) || commands_need_recording(in));
 	}

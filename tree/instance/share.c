@@ -3,6 +3,7 @@
 
 #include "kernel/kernel.h"
 #include "tracer/events/host_buffer.h"
+#include "tree/instance/events.h"
 #include "tree/instance/obey.h"
 
 /* -- who wants an event ------------------------------------------------------------------------ */
@@ -42,6 +43,16 @@ static bool wants(const struct hv_instance *in, const struct hv_event *event)
 	if (!is_single(in))
 		return wants_of_several(in, event);
 	return !in->all->host_obeys || (in->recording && !in->nr_pauses);
+}
+
+/* Likewise of the guest's own events. */
+static bool wants_guests(const struct hv_instance *in, const struct hv_event *event)
+{
+	if (!hv_event_set_has_id(&in->events, event->id))
+		return false;
+	if (is_single(in))
+		return !in->all->host_obeys || (in->recording && !in->nr_pauses);
+	return records_on(in, event->cpu) && hv_instance_has_event_task(in, event);
 }
 
 /* -- calls of function_graph ------------------------------------------------------------------- */
@@ -148,8 +159,11 @@ static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const str
 {
 	struct hv_instance *in = sink->ctx;
 
-	if (event->kind == HV_EVENT_GUESTS)
-		return; /* none is switched on */
+	if (event->kind == HV_EVENT_GUESTS) {
+		if (wants_guests(in, event))
+			hv_buffer_put(in->buffers.host, cursor, event);
+		return;
+	}
 	if (event->kind == HV_EVENT_COMMAND)
 		hv_obey(in, event);
 	else if (!event->of_command)

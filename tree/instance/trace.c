@@ -8,6 +8,7 @@
 #include "tracer/events/callers.h"
 #include "tracer/events/names.h"
 #include "tree/instance/commands.h"
+#include "tree/instance/events.h"
 #include "tree/instance/recording.h"
 #include "tree/instance/sections.h"
 #include "tree/instance/share.h"
@@ -39,10 +40,10 @@ static struct hv_err *check_sleep_time(const struct hv_instance *in, enum hv_tra
 	return NULL;
 }
 
-static struct hv_err *begin_sharing(struct hv_instance *top)
+struct hv_err *hv_instances_begin_sharing(struct hv_instances *all)
 {
-	top->recording = hv_instance_tracing_on(top);
-	return hv_instance_need_host(top);
+	all->top.recording = hv_instance_tracing_on(&all->top);
+	return hv_instance_need_host(&all->top);
 }
 
 /* Prepares a change after which IN traces TRACER. Learns what the guest has changed by itself, and
@@ -53,7 +54,7 @@ static struct hv_err *prepare(struct hv_instance *in, enum hv_tracer tracer)
 
 	hv_tasks_learn(in);
 	if (!err && !hv_instance_is_top(in) && tracer != HV_TRACER_NOP)
-		err = begin_sharing(&in->all->top);
+		err = hv_instances_begin_sharing(in->all);
 	if (!err)
 		hv_instances_drain(in->all);
 	return err;
@@ -158,8 +159,9 @@ struct hv_err *hv_instance_stop(struct hv_instance *in)
 	struct hv_probes before = in->probes;
 	struct hv_err *err;
 
-	if (in->selection.tracer == HV_TRACER_NOP && !in->probes.nr)
-		return NULL;
+	err = hv_instance_end_events(in);
+	if (err || (in->selection.tracer == HV_TRACER_NOP && !in->probes.nr))
+		return err;
 	err = hv_sections_are_on(in) ? hv_sections_end(in) : NULL;
 	if (!err)
 		err = prepare(in, HV_TRACER_NOP);
@@ -240,11 +242,16 @@ struct hv_err *hv_instance_set_pids(struct hv_instance *in, enum hv_filter_list 
 				    struct hv_pidlist *list)
 {
 	struct hv_pidlist *now = &in->selection.pids[which], before = *now;
-	struct hv_err *err;
+	struct hv_err *err = NULL;
 
 	hv_instances_drain(in->all);
 	*now = *list;
-	err = publish_tasks(in);
+	if (hv_instances_single(in->all) != &in->all->top)
+		err = hv_instances_begin_sharing(in->all);
+	if (!err && in->events.nr)
+		err = hv_instance_retrace(in);
+	if (!err)
+		err = publish_tasks(in);
 	if (err) {
 		*now = before;
 		hv_err_free(hv_tasks_publish(in->all));

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/instance/events.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/events/catalogue.h"
+#include "tracer/event_tracer.h"
+#include "tracer/event_types.h"
+#include "tree/instance/share.h"
+#include "tree/instance/tasks.h"
+#include "tree/instance/trace.h"
+
+struct hv_event_ref hv_event_ref_of(const struct hv_event_type *type)
+{
+	return (struct hv_event_ref){type->call.v, type->id};
+}
+
+/* NULL: it cannot be read now. */
+static const struct hv_catalogue *catalogue_of(const struct hv_instances *all)
+{
+	const struct hv_catalogue *c = NULL;
+
+	hv_err_free(hv_event_types_catalogue(all->session->types, &c));
+	return c;
+}
+
+/* -- telling the session ---------------------------------------------------------------------- */
+
+static bool any_wants(const struct hv_instances *all, const struct hv_event_type *type)
+{
+	const struct hv_event_ref ref = hv_event_ref_of(type);
+
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		if (hv_event_set_has(&in->events, ref))
+			return true;
+	return false;
+}
+
+/* What all instances want together. */
+static size_t collect(const struct hv_instances *all, const struct hv_catalogue *c,
+		      struct hv_event_want *ret)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < c->nr; i++)
+		if (any_wants(all, &c->types[i]))
+			ret[nr++].type = &c->types[i];
+	return nr;
+}
+
+static void note_left_out(struct hv_event_switch *change, const struct hv_event_want *want,
+			  struct hv_err **first)
+{
+	struct hv_err *why = hv_err_in(hv_err_copy(want->why_not), "%s:%s", want->type->system,
+				       want->type->name);
+
+	if (why->code != EOPNOTSUPP)
+		hv_err_keep_first(first, why);
+	else if (!change->nr_left_out++)
+		change->left_out = why;
+	else
+		hv_err_free(why);
+}
+
+/* Takes what could not be switched on away from IN, which has just asked for it. */
+static struct hv_err *take_refusals(struct hv_instance *in, struct hv_event_switch *change,
+				    const struct hv_event_want *wants, size_t nr)
+{
+	struct hv_err *first = NULL;
+	size_t nr_on = change->nr;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (!wants[i].why_not)
+			continue;
+		hv_event_set_remove(&in->events, hv_event_ref_of(wants[i].type));
+		note_left_out(change, &wants[i], &first);
+		nr_on--;
+	}
+	if (!first && change->on && change->nr && !nr_on) {
+		first = change->left_out;
+		change->left_out = NULL;
+	}
+	return first;
+}
+
+/* Tells the session what all instances want. An event that is refused is IN's: those of others are
+ * on already. */
+static struct hv_err *publish(struct hv_instance *in, struct hv_event_switch *change,
+			      struct hv_err **ret_refused)
+{
+	struct hv_session *s = in->all->session;
+	const struct hv_catalogue *c;
+	struct hv_err *err = hv_event_types_catalogue(s->types, &c);
+	HV_AUTO_FREE struct hv_event_want *wants = NULL;
+	size_t nr;
+
+	if (err)
+		return err;
+	wants = hv_alloc((c->nr + 1) * sizeof(*wants));
+	nr = collect(in->all, c, wants);
+	err = hv_event_tracer_set(s->events, wants, nr);
+	if (!err)
+		*ret_refused = take_refusals(in, change, wants, nr);
+	hv_event_wants_deinit(wants, nr);
+	return err;
+}
+
+/* Sharing begins before the change if it is needed after it (trace.h). */
+static struct hv_err *prepare(struct hv_instance *in, struct hv_event_set *events)
+{
+	struct hv_event_set before = in->events;
+	bool shares;
+
+	hv_tasks_learn(in);
+	in->events = *events;
+	shares = hv_instances_single(in->all) != &in->all->top;
+	in->events = before;
+	hv_instances_drain(in->all);
+	return shares ? hv_instances_begin_sharing(in->all) : NULL;
+}
+
+/* Sites and tasks depend on whether one instance traces or several. */
+static struct hv_err *retrace(struct hv_instance *in)
+{
+	return hv_share_is(in->all) ? hv_instance_retrace(in) : NULL;
+}
+
+static void take_back(struct hv_instance *in, struct hv_event_set *before)
+{
+	struct hv_event_switch unused = {0};
+	struct hv_err *refused = NULL;
+
+	hv_event_set_deinit(&in->events);
+	in->events = *before;
+	hv_err_free(publish(in, &unused, &refused));
+	hv_err_free(refused);
+	hv_err_free(unused.left_out);
+	hv_err_free(retrace(in));
+}
+
+/* -- changes ---------------------------------------------------------------------------------- */
+
+static struct hv_event_set changed(const struct hv_event_set *s, const struct hv_event_switch *by)
+{
+	struct hv_event_set events = hv_event_set_dup(s);
+
+	for (size_t i = 0; i < by->nr; i++)
+		if (by->on)
+			hv_event_set_add(&events, hv_event_ref_of(by->types[i]));
+		else
+			hv_event_set_remove(&events, hv_event_ref_of(by->types[i]));
+	return events;
+}
+
+/* IN owns EVENTS afterwards. */
+static struct hv_err *set(struct hv_instance *in, struct hv_event_set *events,
+			  struct hv_event_switch *change)
+{
+	struct hv_event_set before = in->events;
+	struct hv_err *refused = NULL, *err;
+
+	err = hv_event_set_is_same(&before, events) ? NULL : prepare(in, events);
+	if (err || hv_event_set_is_same(&before, events)) {
+		hv_event_set_deinit(events);
+		return err;
+	}
+	in->events = *events;
+	err = publish(in, change, &refused);
+	if (!err)
+		err = retrace(in);
+	if (err) {
+		hv_err_free(refused);
+		take_back(in, &before);
+		return err;
+	}
+	hv_event_set_deinit(&before);
+	return refused;
+}
+
+struct hv_err *hv_instance_switch_events(struct hv_instance *in, struct hv_event_switch *change)
+{
+	struct hv_event_set events = changed(&in->events, change);
+
+	change->nr_left_out = 0;
+	change->left_out = NULL;
+	return set(in, &events, change);
+}
+
+struct hv_err *hv_instance_end_events(struct hv_instance *in)
+{
+	struct hv_event_set none = {0};
+	struct hv_event_switch change = {0};
+
+	return in->events.nr ? set(in, &none, &change) : NULL;
+}
+
+struct hv_err *hv_instance_set_event_pids(struct hv_instance *in, enum hv_filter_list which,
+					  struct hv_pidlist *list)
+{
+	struct hv_pidlist *now = &in->selection.event_pids[which], before = *now;
+	struct hv_err *err = NULL;
+
+	hv_instances_drain(in->all);
+	*now = *list;
+	if (hv_instances_single(in->all) != &in->all->top)
+		err = hv_instances_begin_sharing(in->all);
+	if (!err && in->events.nr)
+		err = retrace(in);
+	if (err) {
+		*now = before;
+		return err;
+	}
+	hv_pidlist_deinit(&before);
+	*list = (struct hv_pidlist){0};
+	return NULL;
+}
+
+void hv_instances_forget_events(struct hv_instances *all)
+{
+	for (struct hv_instance *in = &all->top; in; in = in->next) {
+		const struct hv_catalogue *c = in->events.nr ? catalogue_of(all) : NULL;
+		struct hv_event_set events = {0};
+
+		if (!c)
+			continue;
+		for (size_t i = 0; i < in->events.nr; i++) {
+			const struct hv_event_ref ref = in->events.list[i];
+			const struct hv_event_type *type = hv_catalogue_by_id(c, ref.id);
+
+			if (type && type->call.v == ref.call)
+				hv_event_set_add(&events, ref);
+		}
+		hv_event_set_deinit(&in->events);
+		in->events = events;
+	}
+}
+
+/* -- tasks ------------------------------------------------------------------------------------ */
+
+/* Events of one task that concern another: the field with its pid (trace_event_ignore_this_pid,
+ * event_filter_pid_sched_switch_probe_pre). */
+static const struct {
+	const char *name;
+	const char *field;
+} of_two[] = {
+	{"sched_switch", "next_pid"},
+	{"sched_wakeup", "pid"},
+	{"sched_wakeup_new", "pid"},
+	{"sched_waking", "pid"},
+};
+
+static bool find_other(const struct hv_instance *in, const struct hv_event *e, uint32_t *ret)
+{
+	const struct hv_event_field *field = NULL;
+	const struct hv_catalogue *c = catalogue_of(in->all);
+	const struct hv_event_type *type = c ? hv_catalogue_by_id(c, e->id) : NULL;
+
+	if (!type || strcmp(type->system, "sched") != 0)
+		return false;
+	for (size_t i = 0; i < HV_ARRAY_LEN(of_two); i++)
+		if (strcmp(type->name, of_two[i].name) == 0)
+			field = hv_event_type_field(c, type, of_two[i].field);
+	return field && field->size_bytes == sizeof(*ret) && hv_span_u32(e->entry, field->off, ret);
+}
+
+static bool has_task(const struct hv_instance *in, uint32_t pid)
+{
+	const struct hv_pidlist *lists = in->selection.event_pids;
+
+	return (!lists[HV_LIST_FILTER].nr || hv_pidlist_has(&lists[HV_LIST_FILTER], pid)) &&
+	       !hv_pidlist_has(&lists[HV_LIST_NOTRACE], pid);
+}
+
+bool hv_instance_has_event_task(const struct hv_instance *in, const struct hv_event *event)
+{
+	const struct hv_pidlist *lists = in->selection.event_pids;
+	uint32_t other;
+
+	if ((!lists[HV_LIST_FILTER].nr && !lists[HV_LIST_NOTRACE].nr) || has_task(in, event->pid))
+		return true;
+	return find_other(in, event, &other) && has_task(in, other);
+}

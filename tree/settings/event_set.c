@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/settings/event_set.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/guard.h"
+
+void hv_event_set_deinit(struct hv_event_set *s)
+{
+	free(s->list);
+	*s = (struct hv_event_set){0};
+}
+
+struct hv_event_set hv_event_set_dup(const struct hv_event_set *s)
+{
+	struct hv_event_set copy = {hv_alloc((s->nr + 1) * sizeof(*s->list)), s->nr};
+
+	if (s->nr)
+		memcpy(copy.list, s->list, s->nr * sizeof(*s->list));
+	return copy;
+}
+
+/* Returns where the first type is whose id is not below ID. */
+static size_t place_of(const struct hv_event_set *s, uint32_t id)
+{
+	size_t low = 0, high = s->nr;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (s->list[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+bool hv_event_set_has_id(const struct hv_event_set *s, uint32_t id)
+{
+	size_t at = place_of(s, id);
+
+	return at < s->nr && s->list[at].id == id;
+}
+
+bool hv_event_set_has(const struct hv_event_set *s, struct hv_event_ref ref)
+{
+	size_t at = place_of(s, ref.id);
+
+	return at < s->nr && s->list[at].id == ref.id && s->list[at].call == ref.call;
+}
+
+bool hv_event_set_is_same(const struct hv_event_set *a, const struct hv_event_set *b)
+{
+	for (size_t i = 0; i < a->nr && i < b->nr; i++)
+		if (a->list[i].id != b->list[i].id || a->list[i].call != b->list[i].call)
+			return false;
+	return a->nr == b->nr;
+}
+
+void hv_event_set_add(struct hv_event_set *s, struct hv_event_ref ref)
+{
+	size_t at = place_of(s, ref.id);
+
+	if (!hv_event_set_has_id(s, ref.id)) {
+		s->list = hv_realloc_array(s->list, s->nr + 1, sizeof(*s->list));
+		memmove(s->list + at + 1, s->list + at, (s->nr - at) * sizeof(*s->list));
+		s->nr++;
+	}
+	s->list[at] = ref;
+}
+
+void hv_event_set_remove(struct hv_event_set *s, struct hv_event_ref ref)
+{
+	size_t at = place_of(s, ref.id);
+
+	if (!hv_event_set_has(s, ref))
+		return;
+	s->nr--;
+	memmove(s->list + at, s->list + at + 1, (s->nr - at) * sizeof(*s->list));
+}
