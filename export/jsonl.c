@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "export/entry_value.h"
 #include "export/page_decode.h"
 #include "export/formats.h"
 #include "export/page_merge.h"
@@ -97,6 +98,59 @@ static void add_text(struct hv_text *out, const struct hv_event *e)
 	add_string(out, e->text, len && e->text[len - 1] == '\n' ? len - 1 : len);
 }
 
+/* JSON's numbers have 53 bits. */
+static void add_number(struct hv_text *out, const struct hv_entry_value *v)
+{
+	uint64_t size = v->is_signed && (int64_t)v->number < 0 ? -v->number : v->number;
+
+	if (size >> 53)
+		hv_text_printf(out, "\"0x%" PRIx64 "\"", v->number);
+	else if (v->is_signed)
+		hv_text_printf(out, "%" PRId64, (int64_t)v->number);
+	else
+		hv_text_printf(out, "%" PRIu64, v->number);
+}
+
+static void add_value(struct hv_text *out, const struct hv_entry_value *v)
+{
+	switch (v->kind) {
+	case HV_ENTRY_NUMBER:
+		add_number(out, v);
+		return;
+	case HV_ENTRY_POINTER:
+		hv_text_printf(out, "\"0x%" PRIx64 "\"", v->number);
+		return;
+	case HV_ENTRY_STRING:
+		add_string(out, (const char *)v->bytes.data, v->bytes.len_bytes);
+		return;
+	case HV_ENTRY_BYTES:
+		hv_text_add(out, "\"");
+		for (size_t i = 0; i < v->bytes.len_bytes; i++)
+			hv_text_printf(out, "%02x", v->bytes.data[i]);
+		hv_text_add(out, "\"");
+	}
+}
+
+static void add_fields(struct hv_text *out, const struct hv_event_type *type, struct hv_span entry)
+{
+	const char *between = "";
+
+	hv_text_add(out, ",\"fields\":{");
+	for (size_t i = 0; type && i < type->fields.nr; i++) {
+		const struct hv_event_field *field = &type->fields.list[i];
+		struct hv_entry_value value;
+
+		if (!hv_entry_value(field, entry, &value))
+			continue;
+		hv_text_add(out, between);
+		between = ",";
+		add_name(out, field->name);
+		hv_text_add(out, ":");
+		add_value(out, &value);
+	}
+	hv_text_add(out, "}");
+}
+
 static void add_rest(struct hv_text *out, const struct jsonl *j, const struct hv_event *e)
 {
 	switch (e->kind) {
@@ -120,8 +174,10 @@ static void add_rest(struct hv_text *out, const struct jsonl *j, const struct hv
 	case HV_EVENT_STACK:
 		add_stack(out, j, e);
 		return;
-	case HV_EVENT_COMMAND:
 	case HV_EVENT_GUESTS:
+		add_fields(out, hv_catalogue_by_id(&j->decode.catalogue, e->id), e->entry);
+		return;
+	case HV_EVENT_COMMAND:
 		return;
 	}
 }

@@ -39,11 +39,12 @@ static bool number_after(const char *s, const char *label, uint32_t *ret)
 }
 
 /* LINE is "field:TYPE NAME;  offset:N;  size:N;  signed:N;", where an array's length follows the
- * name. */
+ * name; the type of the result has it. */
 static bool parse_field(struct hv_store *store, const char *line, struct hv_event_field *ret)
 {
 	const char *begin = strstr(line, "field:"), *end = begin ? strchr(begin, ';') : NULL;
 	const char *array, *name;
+	HV_AUTO_FREE char *type = NULL;
 	uint32_t is_signed = 0;
 
 	*ret = (struct hv_event_field){0};
@@ -59,7 +60,9 @@ static bool parse_field(struct hv_store *store, const char *line, struct hv_even
 		name = memrchr(begin, ' ', (size_t)(end - begin)), array = NULL;
 	if (!name)
 		return false;
-	ret->type = hv_store_string(store, begin, (size_t)(name - begin));
+	type = hv_format("%.*s%.*s", (int)(name - begin), begin, array ? (int)(end - array) : 0,
+			 array ? array : "");
+	ret->type = hv_store_string(store, type, strlen(type));
 	ret->name = hv_store_string(store, name + 1, (size_t)((array ? array : end) - name - 1));
 	return true;
 }
@@ -296,8 +299,9 @@ static void find_rest(struct hv_page_decode *d, const struct hv_raw_record *r,
 		e->text_len = strnlen(e->text, rest.len_bytes);
 }
 
-static void fill(struct hv_page_decode *d, const struct hv_raw_record *r, struct hv_span payload,
-		 struct hv_event *e)
+/* What all events have. */
+static void fill_common(const struct hv_page_decode *d, const struct hv_raw_record *r,
+			struct hv_span payload, struct hv_event *e)
 {
 	uint64_t preempt = value_of(r, payload, HV_RAW_PREEMPT_COUNT);
 
@@ -306,6 +310,13 @@ static void fill(struct hv_page_decode *d, const struct hv_raw_record *r, struct
 	e->preempt_depth = preempt & 15;
 	e->migrate_depth = preempt >> 4 & 15;
 	e->lazy_depth = (uint8_t)value_of(r, payload, HV_RAW_LAZY_COUNT);
+	name(d, e);
+}
+
+static void fill(struct hv_page_decode *d, const struct hv_raw_record *r, struct hv_span payload,
+		 struct hv_event *e)
+{
+	fill_common(d, r, payload, e);
 	e->ip = hv_gva(value_of(r, payload, HV_RAW_IP));
 	e->parent_ip = hv_gva(value_of(r, payload, HV_RAW_PARENT_IP));
 	e->depth = (uint16_t)value_of(r, payload, HV_RAW_DEPTH);
@@ -315,7 +326,6 @@ static void fill(struct hv_page_decode *d, const struct hv_raw_record *r, struct
 	e->retval = value_of(r, payload, HV_RAW_RETVAL);
 	if (r->fields[HV_RAW_REST].len_bytes)
 		find_rest(d, r, payload, e);
-	name(d, e);
 }
 
 bool hv_page_decode_event(struct hv_page_decode *d, const struct hv_merged *m, struct hv_event *ret)
@@ -334,7 +344,15 @@ bool hv_page_decode_event(struct hv_page_decode *d, const struct hv_merged *m, s
 		fill(d, r, payload, ret);
 		return true;
 	}
-	return false;
+	if (!hv_catalogue_by_id(&d->catalogue, id))
+		return false;
+	*ret = (struct hv_event){.kind = HV_EVENT_GUESTS,
+				 .cpu = m->cpu,
+				 .time_ns = m->event.time_ns,
+				 .entry = payload,
+				 .id = id};
+	fill_common(d, &d->layout.records[HV_EVENT_FUNCTION], payload, ret);
+	return true;
 }
 
 void hv_page_decode_init(struct hv_page_decode *d, const struct hv_export_head *head)

@@ -39,8 +39,8 @@ bool hv_page_decode_lacks_names(const struct hv_page_decode *d, struct hv_span p
 /* The type of an event. NULL: its format is not known. */
 const struct hv_event_type *hv_page_decode_type(const struct hv_page_decode *d,
 						struct hv_span payload);
-/* Makes an event of a tracer. False: M is an event of another kind, or is too short. RET borrows M
- * and D until the next call. */
+/* Makes an event of a tracer or one of the guest's own. False: its format is not known, or M is too
+ * short. RET borrows M and D until the next call. */
 bool hv_page_decode_event(struct hv_page_decode *d, const struct hv_merged *m,
 			  struct hv_event *ret);
 /* The symbol at or before ADDR. NULL: there is none. */

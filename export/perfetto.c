@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "export/entry_value.h"
 #include "export/formats.h"
 #include "export/page_decode.h"
 #include "export/page_merge.h"
@@ -261,6 +262,38 @@ static struct hv_err *put_text(struct perfetto *p, uint64_t track, const struct 
 	return put_named(p, INSTANT, track, e->time_ns, name.data, name.len_bytes);
 }
 
+/* sched_switch says which task comes. */
+static struct hv_err *switch_to_next(struct perfetto *p, const struct hv_event_type *type,
+				     const struct hv_event *e)
+{
+	const struct hv_catalogue *c = &p->decode.catalogue;
+	const struct hv_event_field *pid = hv_event_type_field(c, type, "next_pid");
+	const struct hv_event_field *comm = hv_event_type_field(c, type, "next_comm");
+	struct hv_event next = {.cpu = e->cpu, .time_ns = e->time_ns};
+	struct hv_entry_value value;
+
+	if (!pid || !comm || !hv_span_u32(e->entry, pid->off, &next.pid) ||
+	    !hv_entry_value(comm, e->entry, &value) || value.kind != HV_ENTRY_STRING)
+		return NULL;
+	if (value.bytes.len_bytes >= sizeof(next.comm))
+		value.bytes.len_bytes = sizeof(next.comm) - 1;
+	memcpy(next.comm, value.bytes.data, value.bytes.len_bytes);
+	return put_switch(p, &next);
+}
+
+static struct hv_err *put_guests(struct perfetto *p, uint64_t track, const struct hv_event *e)
+{
+	const struct hv_event_type *type = hv_catalogue_by_id(&p->decode.catalogue, e->id);
+	struct hv_err *err;
+
+	if (!type)
+		return NULL;
+	err = put_named(p, INSTANT, track, e->time_ns, type->name, strlen(type->name));
+	if (!err && strcmp(type->name, "sched_switch") == 0)
+		err = switch_to_next(p, type, e);
+	return err;
+}
+
 static struct hv_err *put_event(struct perfetto *p, const struct hv_event *e)
 {
 	struct hv_err *err = put_switch(p, e);
@@ -279,10 +312,11 @@ static struct hv_err *put_event(struct perfetto *p, const struct hv_event *e)
 		return put_function(p, SLICE_END, track, e);
 	case HV_EVENT_PRINT:
 		return put_text(p, track, e);
+	case HV_EVENT_GUESTS:
+		return put_guests(p, track, e);
 	case HV_EVENT_RAW_DATA:
 	case HV_EVENT_STACK:
 	case HV_EVENT_COMMAND:
-	case HV_EVENT_GUESTS:
 		break;
 	}
 	return NULL;
