@@ -56,6 +56,14 @@ function __hvtrace_functions
     hvtrace cat $operands[1] available_filter_functions 2>/dev/null | string replace -r ' .*' ''
 end
 
+# A system, or SYSTEM:EVENT.
+function __hvtrace_events
+    set -l operands (__hvtrace_operands)
+    set -l names (hvtrace cat $operands[1] available_events 2>/dev/null)
+    printf '%s\n' $names
+    string replace -r ':.*' '' -- $names | uniq
+end
+
 complete -c hvtrace -f
 complete -c hvtrace -n $no_verb -a "$verbs"
 complete -c hvtrace -s h -l help -d 'Help'
@@ -80,6 +88,7 @@ complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l mount -d 'Mount t
 complete -c hvtrace -n "__fish_seen_subcommand_from record run" -s p -x -a 'function function_graph' -d 'Tracer'
 complete -c hvtrace -n "__fish_seen_subcommand_from record run" -s l -x -a '(__hvtrace_functions)' -d 'Trace only these functions'
 complete -c hvtrace -n "__fish_seen_subcommand_from record run" -s n -x -a '(__hvtrace_functions)' -d 'Do not trace these'
+complete -c hvtrace -n "__fish_seen_subcommand_from record" -s e -x -a '(__hvtrace_events)' -d 'Events of the guest\'s own'
 complete -c hvtrace -n "__fish_seen_subcommand_from record" -s g -x -a '(__hvtrace_functions)' -d 'Only these and what they call'
 complete -c hvtrace -n "__fish_seen_subcommand_from record hist" -s P -x -d 'Only this task of the guest'
 complete -c hvtrace -n "__fish_seen_subcommand_from record hist" -l for -x -d 'For this time'

@@ -11,6 +11,7 @@
 #include "cli/client.h"
 #include "cli/duration.h"
 #include "cli/service/service.h"
+#include "cli/verbs/record_events.h"
 #include "cli/verbs/record_file.h"
 #include "cli/verbs/summary.h"
 #include "cli/verbs/verb.h"
@@ -34,6 +35,7 @@ struct record {
 	struct hv_text filter; /* globs, with a blank before each */
 	struct hv_text notrace;
 	struct hv_text graph;
+	struct hv_text events; /* likewise */
 	struct hv_text pids;
 	uint64_t for_ns; /* 0: until COMMAND ends, or a signal comes */
 	char **command;	 /* NULL: none */
@@ -56,6 +58,7 @@ static void record_deinit(struct record *r)
 	hv_text_deinit(&r->filter);
 	hv_text_deinit(&r->notrace);
 	hv_text_deinit(&r->graph);
+	hv_text_deinit(&r->events);
 	hv_text_deinit(&r->pids);
 	free(r->dir);
 }
@@ -114,6 +117,39 @@ static void follow_top(struct record *r)
 	}
 }
 
+/* Tells on standard error which events cannot be recorded while others are. */
+static void note_refused(struct record *r)
+{
+	HV_AUTO_TEXT struct hv_text lines = {0};
+	char *rest;
+
+	hv_err_free(record_events_refused(&r->client, r->dir, &lines));
+	hv_text_add(&lines, "");
+	rest = lines.data;
+	for (char *line; (line = strsep(&rest, "\n"));)
+		if (*line)
+			note(line);
+}
+
+static struct hv_err *put_events(struct record *r)
+{
+	HV_AUTO_TEXT struct hv_text words = {0};
+	struct hv_err *err;
+
+	if (!r->events.len_bytes)
+		return NULL;
+	r->summary.has_own = 1;
+	err = record_events_find(&r->client, r->events.data, &words);
+	if (err)
+		return in_domain_of(r, err);
+	err = set(r, "set_event_pid", r->pids.data);
+	if (!err)
+		err = set(r, "set_event", words.data);
+	if (!err)
+		note_refused(r);
+	return err;
+}
+
 static struct hv_err *put_settings(struct record *r)
 {
 	HV_AUTO_TEXT struct hv_text dir = {0};
@@ -135,9 +171,9 @@ static struct hv_err *put_settings(struct record *r)
 		err = set(r, "set_graph_function", r->graph.data);
 	if (!err)
 		err = set(r, "set_ftrace_pid", r->pids.data);
-	if (!err)
+	if (!err && r->tracer)
 		err = set(r, "current_tracer", r->tracer);
-	return err;
+	return err ? err : put_events(r);
 }
 
 static struct hv_err *restore_settings(struct record *r)
@@ -435,6 +471,8 @@ static bool take_option(struct cli *cli, struct record *r, int option, int *ret_
 		add_glob(&r->notrace, optarg);
 	else if (option == 'g')
 		add_glob(&r->graph, optarg);
+	else if (option == 'e')
+		add_glob(&r->events, optarg);
 	else if (option == 'P' && !add_pid(r, optarg))
 		*ret_exit = usage_error(cli, "-P: '%s' is not a process id", optarg);
 	else if (option == 'o')
@@ -460,7 +498,7 @@ static bool parse(struct cli *cli, int argc, char **argv, struct record *r, int 
 	};
 	int option;
 
-	while ((option = verb_option(cli, argc, argv, "p:l:n:g:P:o:", longs, ret_exit)) != -1)
+	while ((option = verb_option(cli, argc, argv, "p:e:l:n:g:P:o:", longs, ret_exit)) != -1)
 		if (option == VERB_OPTION_STOP || !take_option(cli, r, option, ret_exit))
 			return false;
 	if (cli->nr_operands > 1) {
@@ -498,12 +536,12 @@ static int run(struct cli *cli, int argc, char **argv)
 
 	if (!parse(cli, argc, argv, &r, &exit_code))
 		return exit_code;
-	if (!r.tracer)
-		return usage_error(cli, "-p TRACER is needed, as in `-p function`");
-	exit_code = usage_tracer(cli, r.tracer);
+	if (!r.tracer && !r.events.len_bytes)
+		return usage_error(cli, "-p TRACER or -e EVENT is needed, as in `-p function`");
+	exit_code = r.tracer ? usage_tracer(cli, r.tracer) : EXIT_OK;
 	if (exit_code != EXIT_OK)
 		return exit_code;
-	if (r.graph.len_bytes && strcmp(r.tracer, "function_graph") != 0)
+	if (r.graph.len_bytes && (!r.tracer || strcmp(r.tracer, "function_graph") != 0))
 		return usage_error(cli, "-g needs -p function_graph");
 	if (r.for_ns && r.command)
 		return usage_error(cli, "give either --for=DURATION or -- COMMAND");
@@ -531,6 +569,9 @@ static const char help[] =
 	"on standard error says how many events there were, how many were lost, and for how\n"
 	"long the guest was held.\n\n"
 	"  -p TRACER              as in available_tracers\n"
+	"  -e EVENT               an event of the guest's own, as in available_events: "
+	"SYSTEM:EVENT,\n"
+	"                         SYSTEM or EVENT, with globs\n"
 	"  -l GLOB                trace only these functions\n"
 	"  -n GLOB                do not trace these\n"
 	"  -g GLOB                function_graph: only these and what they call\n"
@@ -546,8 +587,8 @@ static const char help[] =
 
 const struct verb verb_record = {
 	.name = "record",
-	.args = "-p TRACER [-l GLOB]... [-n GLOB]... [-g GLOB]... [-P PID]... DOMAIN "
-		"[-o FILE] [--for=DURATION | -- COMMAND...]",
+	.args = "{-p TRACER | -e EVENT}... [-l GLOB]... [-n GLOB]... [-g GLOB]... [-P PID]... "
+		"DOMAIN [-o FILE] [--for=DURATION | -- COMMAND...]",
 	.summary = "Trace for a while, to standard output or a file, and put the settings back",
 	.help = help,
 	.run = run,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define TEXT_BYTES_MAX	 (256u << 20)
-#define FTRACE_FORMATS	 "events/ftrace"
+#define FTRACE		 "ftrace"
 #define PAGE_BYTES_MAX	 (1u << 20)
 #define CPUS_MAX	 4096
 #define PROGRAM		 "hvtrace " HVTRACE_VERSION
@@ -68,9 +68,10 @@ static struct hv_err *list(struct client *c, const char *dir, char **ret)
 	return NULL;
 }
 
-static struct hv_err *read_format(struct record_head *h, struct client *c, const char *event)
+static struct hv_err *read_format(struct record_head *h, struct client *c, const char *system,
+				  const char *event)
 {
-	HV_AUTO_FREE char *path = hv_format(FTRACE_FORMATS "/%sformat", event);
+	HV_AUTO_FREE char *path = hv_format("events/%s/%s/format", system, event);
 	HV_AUTO_TEXT struct hv_text format = {0};
 	struct hv_err *err = read_file(c, path, &format);
 	size_t len = format.len_bytes;
@@ -79,7 +80,7 @@ static struct hv_err *read_format(struct record_head *h, struct client *c, const
 		return err;
 	h->events = hv_realloc_array(h->events, h->nr_events + 1, sizeof(*h->events));
 	h->events[h->nr_events++] =
-		(struct hv_export_event){"ftrace", {hv_text_take(&format), len}};
+		(struct hv_export_event){hv_strdup(system), {hv_text_take(&format), len}};
 	return NULL;
 }
 
@@ -87,12 +88,48 @@ static struct hv_err *read_format(struct record_head *h, struct client *c, const
 static struct hv_err *read_formats(struct record_head *h, struct client *c)
 {
 	HV_AUTO_FREE char *names = NULL;
-	struct hv_err *err = list(c, FTRACE_FORMATS, &names);
+	struct hv_err *err = list(c, "events/" FTRACE, &names);
 	char *rest = names;
 
-	for (char *name; !err && (name = strsep(&rest, "\n"));)
-		if (*name && name[strlen(name) - 1] == '/')
-			err = read_format(h, c, name);
+	for (char *name; !err && (name = strsep(&rest, "\n"));) {
+		size_t len = strlen(name);
+
+		if (!len || name[len - 1] != '/')
+			continue;
+		name[len - 1] = '\0';
+		err = read_format(h, c, FTRACE, name);
+	}
+	return err;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The formats of the guest's own events that DIR records, those of one system together. */
+static struct hv_err *read_own_formats(struct record_head *h, struct client *c, const char *dir)
+{
+	HV_AUTO_FREE char *path = hv_format("%s/set_event", dir);
+	HV_AUTO_FREE char **names = NULL;
+	HV_AUTO_TEXT struct hv_text text = {0};
+	struct hv_err *err = read_file(c, path, &text);
+	char *rest = text.data;
+	size_t nr = 0;
+
+	for (char *name; !err && (name = strsep(&rest, "\n"));) {
+		if (!strchr(name, ':'))
+			continue;
+		names = hv_realloc_array(names, nr + 1, sizeof(*names));
+		names[nr++] = name;
+	}
+	if (nr)
+		qsort(names, nr, sizeof(*names), compare);
+	for (size_t i = 0; !err && i < nr; i++) {
+		char *event = names[i], *system = strsep(&event, ":");
+
+		err = read_format(h, c, system, event);
+	}
 	return err;
 }
 
@@ -176,6 +213,8 @@ struct hv_err *record_head_read(struct record_head *h, struct client *c, const c
 	if (!err)
 		err = read_formats(h, c);
 	if (!err)
+		err = read_own_formats(h, c, dir);
+	if (!err)
 		err = count_cpus(h, c, dir);
 	if (!err)
 		err = read_proc(c, "version", &h->version);
@@ -195,7 +234,9 @@ void record_head_deinit(struct record_head *h)
 	hv_text_deinit(&h->trace_clock);
 	hv_text_deinit(&h->version);
 	free(h->clock);
-	for (size_t i = 0; i < h->nr_events; i++)
+	for (size_t i = 0; i < h->nr_events; i++) {
+		free((char *)h->events[i].system);
 		free((char *)h->events[i].format.text);
+	}
 	free(h->events);
 }

@@ -115,7 +115,7 @@ char *summary_line(const struct summary *s, const char *who)
 
 	hv_text_printf(&line, "%" PRIu64 " event%s, %" PRIu64 " lost, held %.3f ms", s->nr_events,
 		       hv_plural(s->nr_events), s->nr_lost, (double)s->held_ns / 1e6);
-	if (!s->nr_events && !s->nr_lost)
+	if (!s->nr_events && !s->nr_lost && !s->has_own)
 		add_reason(s, who, &line);
 	return hv_text_take(&line);
 }

@@ -14,6 +14,7 @@ struct summary {
 	uint64_t nr_patched; /* sites of the session, while it recorded */
 	uint64_t nr_refused;
 	unsigned counted; /* summary_count() has counted */
+	unsigned has_own; /* events of the guest's own were on, which may not happen at all */
 };
 
 struct hv_err *summary_begin(struct summary *s, struct client *c) hv_must_use;

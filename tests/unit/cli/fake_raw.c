@@ -26,6 +26,8 @@ static const struct {
 				"\ttime_stamp : type == 31\n"
 				"\tdata max type_len  == 28\n"},
 	{"printk_formats", ""},
+	{"available_events", "sched:sched_switch\nsched:sched_wakeup\nsched:sched_waking\n"
+			     "irq:irq_handler_entry\nirq_vectors:local_timer_entry\n"},
 	{"saved_cmdlines", "61 cat\n62 a \"b\\\n"},
 	{"trace_clock", "[local] x86-tsc\n"},
 	{"function_profile_enabled", "1\n"},

@@ -26,6 +26,8 @@ enum {
 	FAKE_NOTRACE,
 	FAKE_GRAPH,
 	FAKE_PIDS,
+	FAKE_EVENTS,
+	FAKE_EVENT_PIDS,
 	FAKE_TRACING_ON,
 	FAKE_TRACE_PIPE,
 	FAKE_STATS,
@@ -40,6 +42,8 @@ static const char *const fake_names[] = {
 	[FAKE_NOTRACE] = "set_ftrace_notrace",
 	[FAKE_GRAPH] = "set_graph_function",
 	[FAKE_PIDS] = "set_ftrace_pid",
+	[FAKE_EVENTS] = "set_event",
+	[FAKE_EVENT_PIDS] = "set_event_pid",
 	[FAKE_TRACING_ON] = "tracing_on",
 	[FAKE_TRACE_PIPE] = "trace_pipe",
 	[FAKE_STATS] = "stats",
@@ -217,7 +221,8 @@ struct hv_err *hv_tree_list(struct hv_tree *tree, const char *dir, struct hv_tex
 
 static bool is_list(const struct hv_file *f)
 {
-	return f->name == FAKE_FILTER || f->name == FAKE_NOTRACE || f->name == FAKE_GRAPH;
+	return f->name == FAKE_FILTER || f->name == FAKE_NOTRACE || f->name == FAKE_GRAPH ||
+	       f->name == FAKE_EVENTS;
 }
 
 /* Events of trace_pipe count on the first vCPU. */

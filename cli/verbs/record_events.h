@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The events of the guest's own that record is asked for: names and globs to words of set_event,
+ * and what the service says about those that cannot be recorded. Leaves to others: the grammar of
+ * set_event (tree/settings/event_word.h). */
+#pragma once
+
+#include "base/err.h"
+#include "base/text.h"
+
+struct client;
+
+/* Adds to RET, with a blank before each but the first, the words of set_event that stand for
+ * EVENTS: words with blanks between them, each SYSTEM:EVENT, SYSTEM or EVENT, with shell globs in
+ * either part. EINVAL: the guest has no event that a glob matches. */
+struct hv_err *record_events_find(struct client *c, const char *events,
+				  struct hv_text *ret) hv_must_use;
+
+/* Adds to RET a line for each entry of DIR/error_log: what was left out. */
+struct hv_err *record_events_refused(struct client *c, const char *dir,
+				     struct hv_text *ret) hv_must_use;

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+hvtrace attach fake
+hvtrace record -e 'sched:sched_wak*' -e irq -e 'local_*' -e '*:*' -P 1 fake -- sh -c '
+	for f in current_tracer set_event set_event_pid; do
+		hvtrace cat fake instances/record-$PPID/$f >&2
+	done'
+hvtrace record -e 'sched:no*' fake --for 1
+hvtrace record -g vfs_read -e irq fake --for 1
+hvtrace ls fake instances
+hvtrace detach fake
