@@ -13,5 +13,6 @@ struct service_config {
 	bool force;		  /* attach although the guest checks its text (--force) */
 	const char *vmlinux_path; /* may be NULL */
 	const char *run_dir;
+	const char *conf_path; /* of hvtrace.conf; NULL: only root may use the session */
 	enum audit_sink sink;
 };

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "cli/audit.h"
+#include "cli/service/policy.h"
 #include "cli/wire.h"
 #include "tree/tree.h"
 
@@ -38,6 +39,10 @@ struct peer {
 	int fd;
 	struct ucred cred;
 	struct audit_actor who;
+	bool is_root; /* may do everything; set by access_admits(), as are rights */
+	struct policy_rights rights;
+	size_t files_max; /* that may be open at a time */
+	size_t waits_max;
 	struct hv_text in;
 	struct hv_text out;
 	size_t out_sent_bytes;
@@ -53,7 +58,7 @@ struct peer {
 	bool gone;	   /* closed or broken: to be dropped */
 };
 
-/* Accepts the next connection of LISTEN_FD. NULL: there is none. */
+/* Accepts the next connection of LISTEN_FD, whoever made it. NULL: there is none. */
 struct peer *peer_accept(int listen_fd);
 /* The caller has closed the files before. */
 void peer_free(struct peer *p);

@@ -11,6 +11,7 @@
 #include "cli/explain.h"
 #include "cli/service/ending.h"
 #include "cli/service/files.h"
+#include "cli/service/trail.h"
 #include "kernel/kernel.h"
 #include "tracer/events/clocks.h"
 #include "tracer/section_tracer.h"
@@ -280,13 +281,16 @@ static bool has_hung_up(void *ctx)
 
 static struct hv_err *do_request(struct service *s, struct peer *p, const struct wire_frame *frame)
 {
-	struct hv_err *err;
+	struct hv_err *err = access_check(s, p, frame);
 
+	if (err)
+		return err;
 	if (frame->kind == WIRE_WRITE || frame->kind == WIRE_CLOSE)
 		hv_session_set_stops(s->session, has_hung_up, p);
 	err = requests[frame->kind](s, p, frame);
 	if (s->session)
 		hv_session_set_stops(s->session, NULL, NULL);
+	trail_holds(s, &p->who);
 	return err;
 }
 

@@ -21,6 +21,7 @@
 #include "cli/service/ending.h"
 #include "cli/service/home.h"
 #include "cli/service/serve.h"
+#include "cli/service/trail.h"
 #include "cli/spec.h"
 #include "cli/stop_signals.h"
 #include "kernel/cancel.h"
@@ -126,6 +127,7 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 	struct hv_err *err = NULL;
 
 	s->config = config;
+	s->access.path = config->conf_path;
 	if (!s->guest)
 		err = hv_guest_open(config->spec, config->libvirt_uri, config->via, &s->guest);
 
@@ -182,6 +184,7 @@ static struct hv_err *close_all(struct service *s, struct hv_err *why)
 	hv_kernel_free(s->kernel);
 	hv_guest_free(s->guest);
 	audit_close(&s->audit);
+	access_deinit(&s->access);
 	rundir_remove(&s->dir);
 	return why;
 }
@@ -228,9 +231,21 @@ static void outlive_limits(void)
 static void attached(struct service *s, const struct audit_actor *who, uint64_t started_ns,
 		     struct hv_text *line)
 {
-	describe(s, hv_now_ns() - started_ns, line);
-	audit_line(&s->audit, who, "attach", "kernel=%s hold_max_us=%llu", s->kernel->release,
-		   (unsigned long long)(s->attach_hold_ns / 1000));
+	uint64_t took_ns = hv_now_ns() - started_ns;
+	struct hv_session_stat stat;
+	struct audit_entry e;
+
+	describe(s, took_ns, line);
+	e = audit_begin(&s->audit, who, "attach");
+	audit_text(&e, "kernel", s->kernel->release);
+	audit_text(&e, "transport", hv_guest_info(s->guest)->transport);
+	hv_session_stat(s->session, &stat);
+	audit_number(&e, "bytes", stat.bytes_changed);
+	audit_number(&e, "holds", stat.nr_holds);
+	audit_number(&e, "held_us", stat.hold_total_ns / 1000);
+	audit_number(&e, "took_us", took_ns / 1000);
+	audit_end(&e);
+	trail_holds(s, who);
 }
 
 /* Returns the exit code of the process. */

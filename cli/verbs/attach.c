@@ -72,7 +72,8 @@ static int run(struct cli *cli, int argc, char **argv)
 		{"vmlinux", required_argument, NULL, 'k'}, {"force", no_argument, NULL, 'f'},
 		{"mount", optional_argument, NULL, 'm'},   {0},
 	};
-	struct service_config config = {.run_dir = cli->run_dir, .sink = cli->sink};
+	struct service_config config = {
+		.run_dir = cli->run_dir, .conf_path = cli->conf_path, .sink = cli->sink};
 	HV_AUTO_FREE char *line = NULL;
 	const char *mount_dir = NULL;
 	bool mounts = false;

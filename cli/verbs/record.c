@@ -153,6 +153,7 @@ static struct hv_err *start_session(const struct cli *cli, struct record *r)
 		.spec = r->spec,
 		.libvirt_uri = cli->libvirt_uri,
 		.run_dir = cli->run_dir,
+		.conf_path = cli->conf_path,
 		.sink = cli->sink,
 	};
 	HV_AUTO_FREE char *line = NULL;
@@ -175,6 +176,8 @@ static struct hv_err *find_session(const struct cli *cli, struct record *r)
 	struct hv_err *err =
 		client_find(cli->run_dir, r->spec, cli->libvirt_uri, &found, &r->client, &why);
 
+	if (!err && !found && cli->needs_root && geteuid() != 0)
+		return why; /* only root can begin one */
 	hv_err_free(why);
 	if (err || found)
 		return err;
@@ -510,8 +513,6 @@ static int run(struct cli *cli, int argc, char **argv)
 	exit_code = choose_format(cli, &r);
 	if (exit_code != EXIT_OK)
 		return exit_code;
-	if (!have_root(cli))
-		return EXIT_FAILED;
 	catch_signals();
 	err = r.file.path ? record_file_open(&r.file) : NULL;
 	if (!err)

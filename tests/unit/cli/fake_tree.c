@@ -268,7 +268,7 @@ struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, s
 	f->cpu = strstr(path, PER_CPU "/cpu1") != NULL;
 	if (is_list(f) && !(flags & O_TRUNC))
 		hv_text_add(&f->list, dir->values[i]);
-	if (!is_list(f) && (flags & O_TRUNC))
+	if (!is_list(f) && i != FAKE_TRACER && (flags & O_TRUNC))
 		dir->values[i][0] = '\0';
 	if (i == FAKE_STATS)
 		write_stats(tree, f->cpu, dir->values[i], sizeof(dir->values[i]));
