@@ -218,7 +218,7 @@ static const enum need needs[] = {
 	[WIRE_ABANDON] = NEEDS_NOTHING, [WIRE_PUBLISH] = NEEDS_HANDLE,
 	[WIRE_LOOK] = NEEDS_READ,	[WIRE_MKDIR] = NEEDS_CONTROL,
 	[WIRE_RMDIR] = NEEDS_CONTROL,	[WIRE_OPEN_PROC] = NEEDS_READ,
-	[WIRE_MOUNT] = NEEDS_ROOT,
+	[WIRE_MOUNT] = NEEDS_ROOT,	[WIRE_BUDGET] = NEEDS_ROOT,
 };
 
 /* The path as the tree understands it has no empty names. Another way to write it must not lead
@@ -378,11 +378,11 @@ static struct hv_err *check_path(struct service *s, struct peer *p, const struct
 static const char *request_name(const struct wire_frame *frame)
 {
 	static const char *const names[] = {
-		[WIRE_LIST] = "list",	[WIRE_OPEN] = "open",	    [WIRE_WRITE] = "write",
-		[WIRE_CLOSE] = "close", [WIRE_STAT] = "stat",	    [WIRE_DETACH] = "detach",
-		[WIRE_OWN] = "own",	[WIRE_PUBLISH] = "publish", [WIRE_LOOK] = "look",
-		[WIRE_MKDIR] = "mkdir", [WIRE_RMDIR] = "rmdir",	    [WIRE_OPEN_PROC] = "open",
-		[WIRE_MOUNT] = "mount",
+		[WIRE_LIST] = "list",	[WIRE_OPEN] = "open",		[WIRE_WRITE] = "write",
+		[WIRE_CLOSE] = "close", [WIRE_STAT] = "stat",		[WIRE_DETACH] = "detach",
+		[WIRE_OWN] = "own",	[WIRE_PUBLISH] = "publish",	[WIRE_LOOK] = "look",
+		[WIRE_MKDIR] = "mkdir", [WIRE_RMDIR] = "rmdir",		[WIRE_OPEN_PROC] = "open",
+		[WIRE_MOUNT] = "mount", [WIRE_BUDGET] = "set a budget",
 	};
 
 	return frame->kind < HV_ARRAY_LEN(names) && names[frame->kind] ? names[frame->kind]

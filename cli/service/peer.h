@@ -50,12 +50,13 @@ struct peer {
 	size_t nr_files;	 /* slots */
 	struct peer_wait *waits; /* owned */
 	size_t nr_waits;
-	uint32_t tag;	   /* of the request that is being answered */
-	char *mount_dir;   /* owned; NULL, or the directory where it has mounted the tree */
-	bool owns_session; /* the session ends when this connection does */
-	bool is_extra;	   /* above the limit: it may detach; other requests get an error */
-	bool leaves;	   /* to be closed when its answers are sent */
-	bool gone;	   /* closed or broken: to be dropped */
+	uint32_t tag;		   /* of the request that is being answered */
+	uint64_t max_overhead_ppm; /* that tracing may take while it is connected; 0: no limit */
+	char *mount_dir;	   /* owned; NULL, or the directory where it has mounted the tree */
+	bool owns_session;	   /* the session ends when this connection does */
+	bool is_extra;		   /* above the limit: it may detach; other requests get an error */
+	bool leaves;		   /* to be closed when its answers are sent */
+	bool gone;		   /* closed or broken: to be dropped */
 };
 
 /* Accepts the next connection of LISTEN_FD, whoever made it. NULL: there is none. */

@@ -39,8 +39,10 @@ static void tick(struct service *s, struct watch *w)
 		return;
 	if (s->state == SERVE_RUNS) {
 		hv_tree_drain(s->tree);
-		dumps_write(&s->dumps, s->tree, &s->dir, &s->audit);
+		limits_keep(s, now);
 	}
+	if (s->state == SERVE_RUNS)
+		dumps_write(&s->dumps, s->tree, &s->dir, &s->audit);
 	clients_retry(s, now);
 	ending_try_detach(s, now);
 }

@@ -10,6 +10,7 @@
 #include "cli/service/access.h"
 #include "cli/service/config.h"
 #include "cli/service/dumps.h"
+#include "cli/service/limits.h"
 #include "cli/service/made_dirs.h"
 #include "cli/service/peer.h"
 #include "tracer/session.h"
@@ -46,6 +47,7 @@ struct service {
 	struct rundir dir;
 	struct audit audit;
 	struct access access;
+	struct limits limits;
 	struct dumps dumps;
 	struct made_dirs made;
 	int listen_fd;

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "cli/client.h"
 #include "cli/duration.h"
+#include "cli/percent.h"
 #include "cli/service/service.h"
 #include "cli/verbs/record_file.h"
 #include "cli/verbs/summary.h"
@@ -35,8 +36,9 @@ struct record {
 	struct hv_text notrace;
 	struct hv_text graph;
 	struct hv_text pids;
-	uint64_t for_ns; /* 0: until COMMAND ends, or a signal comes */
-	char **command;	 /* NULL: none */
+	uint64_t max_overhead_ppm; /* 0: no limit */
+	uint64_t for_ns;	   /* 0: until COMMAND ends, or a signal comes */
+	char **command;		   /* NULL: none */
 
 	struct client client;
 	struct summary summary;
@@ -53,6 +55,7 @@ static void record_deinit(struct record *r)
 {
 	client_close(&r->client);
 	record_file_deinit(&r->file);
+	summary_deinit(&r->summary);
 	hv_text_deinit(&r->filter);
 	hv_text_deinit(&r->notrace);
 	hv_text_deinit(&r->graph);
@@ -182,6 +185,20 @@ static struct hv_err *find_session(const struct cli *cli, struct record *r)
 	if (err || found)
 		return err;
 	return start_session(cli, r);
+}
+
+static struct hv_err *set_budget(struct record *r)
+{
+	struct wire_frame answer;
+
+	if (!r->max_overhead_ppm)
+		return NULL;
+	return in_domain_of(r, client_call(&r->client,
+					   &(struct wire_frame){
+						   .kind = WIRE_BUDGET,
+						   .arg = (uint32_t)r->max_overhead_ppm,
+					   },
+					   &answer));
 }
 
 static struct hv_err *end_session(struct record *r)
@@ -375,6 +392,8 @@ static struct hv_err *record(const struct cli *cli, struct record *r)
 	struct hv_err *err = find_session(cli, r);
 
 	if (!err)
+		err = set_budget(r);
+	if (!err)
 		err = summary_begin(&r->summary, &r->client);
 	if (err)
 		return err;
@@ -447,9 +466,9 @@ static bool take_option(struct cli *cli, struct record *r, int option, int *ret_
 	else if (option == 'C')
 		r->file.compression = HV_COMPRESSION_ZSTD;
 	else if (option == 'f' && !duration_parse(optarg, &r->for_ns))
-		*ret_exit = usage_error(
-			cli, "--for: '%s' is not a duration: write 2, 1.5s, 500ms, 1m or 1h",
-			optarg);
+		*ret_exit = usage_error(cli, "--for: '%s' is not " DURATION_WANTED, optarg);
+	else if (option == 'O' && !percent_parse(optarg, &r->max_overhead_ppm))
+		*ret_exit = usage_error(cli, "--max-overhead: '%s' is not " PERCENT_WANTED, optarg);
 	return *ret_exit == EXIT_OK;
 }
 
@@ -459,6 +478,7 @@ static bool parse(struct cli *cli, int argc, char **argv, struct record *r, int 
 		{"for", required_argument, NULL, 'f'},
 		{"format", required_argument, NULL, 'F'},
 		{"compress", no_argument, NULL, 'C'},
+		{"max-overhead", required_argument, NULL, 'O'},
 		{0},
 	};
 	int option;
@@ -537,6 +557,8 @@ static const char help[] =
 	"  -g GLOB                function_graph: only these and what they call\n"
 	"  -P PID                 trace only this task of the guest\n"
 	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h\n"
+	"  --max-overhead=PERCENT tracing takes no more of a vCPU's time: when it does, the\n"
+	"                         functions that cost most are put back; the last line names them\n"
 	"  -o FILE                write the events to FILE (-: standard output), in the format\n"
 	"                         of its suffix: .dat (trace-cmd, KernelShark), .pftrace\n"
 	"                         (Perfetto), .jsonl, .txt; with .zst after the last three,\n"
@@ -547,7 +569,7 @@ static const char help[] =
 const struct verb verb_record = {
 	.name = "record",
 	.args = "-p TRACER [-l GLOB]... [-n GLOB]... [-g GLOB]... [-P PID]... DOMAIN "
-		"[-o FILE] [--for=DURATION | -- COMMAND...]",
+		"[--max-overhead=PERCENT] [-o FILE] [--for=DURATION | -- COMMAND...]",
 	.summary = "Trace for a while, to standard output or a file, and put the settings back",
 	.help = help,
 	.run = run,

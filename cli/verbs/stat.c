@@ -77,6 +77,13 @@ static void print_table(json_object *o)
 		       N(o, "preemptoff.covered"), N(o, "preemptoff.not_covered"),
 		       N(o, "preemptoff.refused"), N(o, "preemptoff.no_begin"),
 		       N(o, "preemptoff.stolen"));
+	if (session_stat_member(o, "budget"))
+		printf("overhead     %.3f %% of a vCPU's time, limited to %.3f %%\n",
+		       (double)N(o, "budget.load_ppm") / 1e4,
+		       (double)N(o, "budget.limit_ppm") / 1e4);
+	if (*session_stat_string(o, "budget.not_traced") &&
+	    session_stat_member(o, "budget.not_traced"))
+		printf("not traced   %s\n", session_stat_string(o, "budget.not_traced"));
 	if (N(o, "dumps.written"))
 		printf("dumps        %llu, in %s\n", N(o, "dumps.written"),
 		       session_stat_string(o, "dumps.path"));
