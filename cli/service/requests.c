@@ -11,6 +11,7 @@
 #include "cli/explain.h"
 #include "cli/service/ending.h"
 #include "cli/service/files.h"
+#include "cli/service/processes.h"
 #include "cli/service/trail.h"
 #include "kernel/kernel.h"
 #include "tracer/events/clocks.h"
@@ -215,6 +216,7 @@ static void do_stat(struct service *s, struct peer *p)
 	add_missing_tasks(s, o);
 	add_mounts(s, o);
 	add_readers(s, o);
+	json_object_object_add(o, "processes", processes_list());
 	text = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
 							 JSON_C_TO_STRING_NOSLASHESCAPE);
 	peer_answer_bytes(p, text, strlen(text));

@@ -12,6 +12,7 @@
 #include "cli/duration.h"
 #include "cli/percent.h"
 #include "cli/service/service.h"
+#include "cli/unprivileged.h"
 #include "cli/verbs/record_file.h"
 #include "cli/verbs/summary.h"
 #include "cli/verbs/verb.h"
@@ -344,18 +345,22 @@ static uint32_t turn_ms(const struct record *r, uint64_t until_ns)
 static struct hv_err *stream(struct record *r)
 {
 	uint64_t until = hv_now_ns() + r->for_ns;
+	struct hv_err *no_room = NULL;
 	struct hv_err *err = NULL;
 	bool more;
 
-	while (!err && !caught_signal && !r->out_error && !command_has_ended(r) &&
-	       !(r->for_ns && hv_now_ns() >= until))
+	while (!err && !no_room && !caught_signal && !r->out_error && !command_has_ended(r) &&
+	       !(r->for_ns && hv_now_ns() >= until)) {
 		err = stream_once(r, turn_ms(r, until), &more);
-	if (err)
-		return err;
-	err = set(r, "tracing_on", "0");
+		if (!err && r->file.path)
+			no_room = record_file_check_room(&r->file);
+	}
+	if (!err)
+		err = set(r, "tracing_on", "0");
 	more = true;
 	while (!err && more && !r->out_error)
 		err = stream_once(r, DRAIN_MS, &more);
+	hv_err_keep_first(&err, no_room);
 	return err;
 }
 
@@ -370,6 +375,9 @@ static struct hv_err *trace(struct record *r)
 		err = set(r, "tracing_on", "1");
 	if (!err)
 		err = start_command(r);
+	/* COMMAND has all rights; the events of the guest are read without. */
+	if (!err)
+		err = unprivileged_become(r->pid ? UNPRIVILEGED_MAY_KILL : UNPRIVILEGED);
 	if (!err)
 		err = stream(r);
 	if (!err)

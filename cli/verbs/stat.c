@@ -41,6 +41,21 @@ static void print_users(json_object *o)
 	}
 }
 
+static void print_processes(json_object *o)
+{
+	json_object *list = session_stat_member(o, "processes");
+
+	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
+		json_object *p = json_object_array_get_idx(list, i);
+		bool filtered = strcmp(session_stat_string(p, "seccomp"), "true") == 0;
+
+		printf("process      pid %llu, %s: user %llu, capabilities: %s%s\n", N(p, "pid"),
+		       session_stat_string(p, "name"), N(p, "uid"),
+		       session_stat_string(p, "capabilities"),
+		       filtered ? ", a seccomp filter" : "");
+	}
+}
+
 static void print_missing_tasks(json_object *o)
 {
 	json_object *lines = session_stat_member(o, "missing_tasks");
@@ -96,6 +111,7 @@ static void print_table(json_object *o)
 	       hv_plural(N(o, "vcpus")));
 	print_missing_tasks(o);
 	print_users(o);
+	print_processes(o);
 }
 
 static struct hv_err *show(struct client *c, bool json)
