@@ -323,14 +323,39 @@ static void on_interrupt(int signo hv_unused)
 	nr_interrupts++;
 }
 
-static void catch_interrupts(struct sigaction *ret_before)
+struct interrupts {
+	struct sigaction action_before;
+	sigset_t mask_before;
+};
+
+/* From now on SIGINT comes only while wait_for_report() waits. Otherwise one that comes right
+ * before it waits would be lost. */
+static void catch_interrupts(struct interrupts *ret)
 {
 	struct sigaction action = {.sa_handler = on_interrupt};
+	sigset_t set;
 
 	nr_interrupts = 0;
-	sigaction(SIGINT, NULL, ret_before);
-	if (ret_before->sa_handler != SIG_IGN)
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, &ret->mask_before);
+	sigaction(SIGINT, NULL, &ret->action_before);
+	if (ret->action_before.sa_handler != SIG_IGN)
 		sigaction(SIGINT, &action, NULL);
+}
+
+static void release_interrupts(const struct interrupts *i)
+{
+	sigaction(SIGINT, &i->action_before, NULL);
+	sigprocmask(SIG_SETMASK, &i->mask_before, NULL);
+}
+
+/* As read(2), but EINTR also for a SIGINT that came before. */
+static ssize_t wait_for_report(int fd, const struct interrupts *interrupts, char *buf, size_t len)
+{
+	struct pollfd report = {fd, POLLIN, 0};
+
+	return ppoll(&report, 1, NULL, &interrupts->mask_before) < 0 ? -1 : read(fd, buf, len);
 }
 
 /* After a read that a signal ended. Returns an error when nobody waits any longer. */
@@ -359,7 +384,8 @@ static struct hv_err *died(const struct service_config *config)
 	return hv_err_add(explain(err, config->spec), "; the system log says more");
 }
 
-static struct hv_err *read_report(int fd, const struct service_config *config, char **ret_line)
+static struct hv_err *read_report(int fd, const struct service_config *config,
+				  const struct interrupts *interrupts, char **ret_line)
 {
 	HV_AUTO_TEXT struct hv_text in = {0};
 	struct wire_frame frame;
@@ -367,7 +393,7 @@ static struct hv_err *read_report(int fd, const struct service_config *config, c
 	size_t used;
 	ssize_t n;
 
-	while ((n = read(fd, buf, sizeof(buf))) != 0) {
+	while ((n = wait_for_report(fd, interrupts, buf, sizeof(buf))) != 0) {
 		if (n < 0 && errno == EINTR) {
 			struct hv_err *err = heed_interrupts(fd, config->spec);
 
@@ -430,7 +456,7 @@ struct hv_err *service_start(const struct service_config *config, char **ret_lin
 	HV_AUTO_FREE char *spec = spec_absolute(config->spec);
 	struct audit_actor who = audit_actor_self();
 	HV_AUTO_FD int from = -1;
-	struct sigaction before;
+	struct interrupts interrupts;
 	struct hv_err *err;
 	int fds[2];
 	pid_t pid;
@@ -441,16 +467,16 @@ struct hv_err *service_start(const struct service_config *config, char **ret_lin
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
 		return hv_err_new(errno, "socketpair: %s", strerror(errno));
 	from = fds[0];
+	catch_interrupts(&interrupts);
 	pid = fork();
 	if (pid == 0)
 		become_service(&in, &who, fds[1]);
+	err = pid < 0 ? hv_err_new(errno, "fork: %s", strerror(errno)) : NULL;
 	close(fds[1]);
-	if (pid < 0)
-		return hv_err_new(errno, "fork: %s", strerror(errno));
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+	while (!err && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	catch_interrupts(&before);
-	err = read_report(from, &in, ret_line);
-	sigaction(SIGINT, &before, NULL);
+	if (!err)
+		err = read_report(from, &in, &interrupts, ret_line);
+	release_interrupts(&interrupts);
 	return err;
 }
