@@ -366,7 +366,7 @@ def full_shared_memory(t):
 @case(configs=STANDARD[:1])
 def the_overhead_is_limited(t):
     """With --max-overhead, the hottest of all functions are put back and named, until the guest's load of the same
-    work is below the limit."""
+    work is below the limit. SIGTERM, by which a service manager stops the service, detaches."""
     limit_ppm = 1000
     t.guest.run("(while :; do cat /proc/uptime; done) >/dev/null 2>&1 & echo $! >/tmp/load")
     try:
@@ -380,6 +380,10 @@ def the_overhead_is_limited(t):
             enabled = traced.text("enabled_functions")
             assert names[0] and not re.search(rf"^{re.escape(names[0])} ", enabled, re.M), names
             assert f"\n# not traced, to limit the overhead: {names[0]}" in traced.text("trace")
+            os.kill(stat["service_pid"], signal.SIGTERM)
+            until(lambda: not t.hv.run_dirs(t.guest.name))
+            t.hv("attach", t.guest.name)
+            assert t.hv.stat(t.guest.name)["sites"]["patched"] == 0
             t.note(f"{stat['budget']['load_ppm'] / 10000} % after {stat['budget']['not_traced']} were put back")
     finally:
         t.guest.run("kill $(cat /tmp/load)")
