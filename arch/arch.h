@@ -18,12 +18,17 @@
 #define HV_VCPU_NR_GENERAL 32
 
 /* One vCPU as far as hvtrace needs it. */
+/* Whether a vCPU executes firmware that interrupted the kernel at a place that nobody knows (x86:
+ * in system management mode). The gdb stub does not tell. */
+enum hv_in_firmware { HV_FIRMWARE_NO, HV_FIRMWARE_MAYBE, HV_FIRMWARE_YES };
+
 struct hv_vcpu_regs {
 	struct hv_gva ip;
 	struct hv_gva sp;
 	uint64_t root;	 /* the register that points at the page tables, as it is */
 	unsigned levels; /* of page tables: 4 or 5; 0 when paging (or 64-bit mode) is off */
 	struct hv_gva trap_table; /* x86: IDT base; 0 when unknown (the gdb stub does not tell) */
+	enum hv_in_firmware firmware;
 	/* All registers that may have an address, in an order of the architecture's own; unused
 	 * ones are 0. */
 	uint64_t general[HV_VCPU_NR_GENERAL];

@@ -2,6 +2,7 @@
 #include "cli/audit.h"
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,8 +10,6 @@
 #include <sys/stat.h>
 #include <syslog.h>
 #include <time.h>
-
-#include "base/text.h"
 
 struct hv_err *audit_open(const char *log_path, enum audit_sink sink, const char *domain,
 			  const char *id, struct audit *ret)
@@ -47,14 +46,42 @@ static long login_uid_of(pid_t pid)
 	return n == 1 && uid != UINT32_MAX ? (long)uid : -1;
 }
 
+/* The name of the process, which it chose itself. */
+static void program_of(pid_t pid, char *ret, size_t len_bytes)
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	f = fopen(path, "re");
+	ret[0] = '\0';
+	if (!f)
+		return;
+	if (!fgets(ret, (int)len_bytes, f))
+		ret[0] = '\0';
+	ret[strcspn(ret, "\n")] = '\0';
+	fclose(f);
+}
+
+struct audit_actor audit_actor_sender(uid_t uid, pid_t pid)
+{
+	struct audit_actor who = {.uid = uid, .pid = pid, .login_uid = login_uid_of(pid)};
+	/* Root's name is known, and its processes need not wait for a directory service. */
+	const struct passwd *user = uid ? getpwuid(uid) : NULL;
+
+	snprintf(who.user, sizeof(who.user), "%s", uid == 0 ? "root" : user ? user->pw_name : "");
+	program_of(pid, who.program, sizeof(who.program));
+	return who;
+}
+
 struct audit_actor audit_actor_self(void)
 {
-	return (struct audit_actor){getuid(), getpid(), login_uid_of(getpid())};
+	return audit_actor_sender(getuid(), getpid());
 }
 
 struct audit_actor audit_actor_peer(const struct ucred *cred)
 {
-	return (struct audit_actor){cred->uid, cred->pid, login_uid_of(cred->pid)};
+	return audit_actor_sender(cred->uid, cred->pid);
 }
 
 static void write_log(struct audit *a, const char *text)
@@ -90,25 +117,56 @@ void audit_log(struct audit *a, const char *fmt, ...)
 	write_log(a, text);
 }
 
-void audit_line(struct audit *a, const struct audit_actor *who, const char *what, const char *fmt,
-		...)
+/* As RFC 5424 writes the value of a parameter. Nothing is left that could end a line. */
+static void add_quoted(struct hv_text *line, const char *value)
 {
-	HV_AUTO_TEXT struct hv_text line = {0};
-	HV_AUTO_FREE char *text = NULL;
-	va_list args;
+	HV_AUTO_TEXT struct hv_text safe = {0};
 
-	va_start(args, fmt);
-	text = hv_vformat(fmt, args);
-	va_end(args);
-	hv_text_printf(&line, "%s domain='%s' id=%s uid=%u", what, a->domain, a->id,
-		       (unsigned)who->uid);
+	hv_text_add_guest(&safe, value, strlen(value));
+	hv_text_add_char(line, '"');
+	for (const char *at = safe.data; at && *at; at++) {
+		if (*at == '"' || *at == '\\' || *at == ']')
+			hv_text_add_char(line, '\\');
+		hv_text_add_char(line, *at);
+	}
+	hv_text_add_char(line, '"');
+}
+
+void audit_text(struct audit_entry *e, const char *key, const char *value)
+{
+	hv_text_printf(&e->line, " %s=", key);
+	add_quoted(&e->line, value);
+}
+
+void audit_number(struct audit_entry *e, const char *key, uint64_t value)
+{
+	hv_text_printf(&e->line, " %s=%llu", key, (unsigned long long)value);
+}
+
+struct audit_entry audit_begin(struct audit *a, const struct audit_actor *who, const char *what)
+{
+	struct audit_entry e = {.audit = a};
+
+	hv_text_add(&e.line, what);
+	audit_text(&e, "domain", a->domain);
+	audit_text(&e, "id", a->id);
+	audit_number(&e, "uid", who->uid);
+	if (who->user[0])
+		audit_text(&e, "user", who->user);
 	if (who->login_uid >= 0)
-		hv_text_printf(&line, " loginuid=%ld", who->login_uid);
-	hv_text_printf(&line, " pid=%d %s", (int)who->pid, text);
-	write_log(a, line.data);
-	if (a->sink != AUDIT_SYSLOG)
-		return;
-	openlog("hvtrace", LOG_PID, LOG_AUTHPRIV);
-	syslog(LOG_AUTHPRIV | LOG_NOTICE, "%s", line.data);
-	closelog();
+		audit_number(&e, "loginuid", (uint64_t)who->login_uid);
+	audit_number(&e, "pid", (uint64_t)who->pid);
+	audit_text(&e, "program", who->program);
+	return e;
+}
+
+void audit_end(struct audit_entry *e)
+{
+	write_log(e->audit, e->line.data);
+	if (e->audit->sink == AUDIT_SYSLOG) {
+		openlog("hvtrace", LOG_PID, LOG_AUTHPRIV);
+		syslog(LOG_AUTHPRIV | LOG_NOTICE, "%s", e->line.data);
+		closelog();
+	}
+	hv_text_deinit(&e->line);
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writes what was done to a guest, and by whom, to the system's log (authpriv) and to the service's
- * own log, one line for each action. Leaves to others: which actions get a line. */
+/* Writes what was done to a guest, and by whom, to the system's log (syslog(3), authpriv) and to
+ * the service's own log, one line for each action: its name, then key="value" and key=NUMBER.
+ * Values are escaped, so that no name can end its value, begin another one, or begin a line. Leaves
+ * to others: which actions get a line. */
 #pragma once
 
+#include <stdint.h>
 #include <sys/socket.h>
 
 #include "base/err.h"
+#include "base/text.h"
 
 enum audit_sink {
 	AUDIT_SYSLOG, /* and the service's log */
@@ -17,6 +21,8 @@ struct audit_actor {
 	uid_t uid;
 	pid_t pid;
 	long login_uid; /* who logged in, before sudo; -1: not known */
+	char user[33];	/* the user's name; empty: there is none */
+	char program[16];
 };
 
 struct audit {
@@ -38,9 +44,20 @@ void audit_close(struct audit *a);
 
 struct audit_actor audit_actor_self(void);
 struct audit_actor audit_actor_peer(const struct ucred *cred);
+/* Who sent a signal. */
+struct audit_actor audit_actor_sender(uid_t uid, pid_t pid);
 
-/* WHAT is "attach", "change", "detach" and so on; FMT gives the rest of the line. */
-void audit_line(struct audit *a, const struct audit_actor *who, const char *what, const char *fmt,
-		...) hv_printf(4, 5);
+struct audit_entry {
+	struct audit *audit; /* borrowed */
+	struct hv_text line; /* owned, until audit_end() */
+};
+
+/* Begins a line. WHAT is "attach", "change", "hold", "refusal", "detach" and so on. */
+struct audit_entry audit_begin(struct audit *a, const struct audit_actor *who, const char *what);
+void audit_text(struct audit_entry *e, const char *key, const char *value);
+void audit_number(struct audit_entry *e, const char *key, uint64_t value);
+/* Writes the line. */
+void audit_end(struct audit_entry *e);
+
 /* Writes to the service's own log only. */
 void audit_log(struct audit *a, const char *fmt, ...) hv_printf(2, 3);

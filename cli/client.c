@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "cli/domain_state.h"
 #include "cli/spec.h"
@@ -78,6 +79,22 @@ static struct hv_err *no_session(const char *spec, const struct rundir_info *lef
 			  spec);
 }
 
+/* Whether RUN_DIR is another user's, who is root, so that only what he allows can be seen. */
+static bool is_strange(const char *run_dir)
+{
+	struct stat st;
+
+	return geteuid() != 0 && stat(run_dir, &st) == 0 && st.st_uid != geteuid();
+}
+
+static struct hv_err *not_allowed(const char *spec)
+{
+	return hv_err_new(EACCES,
+			  "domain '%s': no session that this user may use: needs root (use sudo), "
+			  "or a rule in /etc/hvtrace.conf",
+			  spec);
+}
+
 struct hv_err *client_find(const char *run_dir, const char *spec, const char *libvirt_uri,
 			   bool *ret_found, struct client *ret, struct hv_err **ret_why)
 {
@@ -90,6 +107,12 @@ struct hv_err *client_find(const char *run_dir, const char *spec, const char *li
 	HV_AUTO_FREE char *given = spec_absolute(spec);
 
 	err = rundir_find(run_dir, given, libvirt_uri, &found, &info);
+	if (is_strange(run_dir) && (err || !found)) {
+		hv_err_free(err);
+		*ret_found = false;
+		*ret_why = not_allowed(spec);
+		return NULL;
+	}
 	if (!err && !found) {
 		id = libvirt_id(given, libvirt_uri, &asked);
 		if (id)

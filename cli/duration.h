@@ -10,3 +10,4 @@
 /* False: TEXT is not a duration, or it is zero or more than a year. Without a unit it means
  * seconds. */
 bool duration_parse(const char *text, uint64_t *ret_ns);
+#define DURATION_WANTED "a duration: write 2, 1.5s, 500ms, 1m or 1h"

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <json-c/json.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -32,8 +33,8 @@ static struct hv_err *make_dir(const char *path)
 	return hv_err_new(errno, "%s: cannot be made: %s", path, strerror(errno));
 }
 
-/* An OFD lock can be tested without taking it, unlike flock. So a test never makes an attach
- * fail. */
+/* An OFD lock can be tested without taking it, unlike flock. So a test never makes an attach fail.
+ * EACCES: the lock is root's alone, since whoever opens it could take it. */
 static bool lock_take(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -41,14 +42,15 @@ static bool lock_take(int fd)
 	return fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
 
-static bool lock_is_held(const char *dir)
+static bool lock_is_held(const char *dir, pid_t service_pid)
 {
 	HV_AUTO_FREE char *path = rundir_path(dir, "lock");
 	HV_AUTO_FD int fd = open(path, O_RDWR | O_CLOEXEC);
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
 	if (fd < 0)
-		return false;
+		return errno == EACCES && service_pid > 0 &&
+		       (kill(service_pid, 0) == 0 || errno == EPERM);
 	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
@@ -269,7 +271,7 @@ static bool read_info(const char *dir, struct rundir_info *ret)
 	info.vmm_start = number_member(o, "vmm_start");
 	info.recovers = is_true(o, "recovers");
 	info.has_left = is_true(o, "left");
-	info.live = lock_is_held(dir);
+	info.live = lock_is_held(dir, info.service_pid);
 	info.listens = has_file(dir, "sock");
 	json_object_put(o);
 	if (!info.id || !info.name || !info.spec)

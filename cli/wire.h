@@ -41,6 +41,8 @@ enum wire_kind {
 	WIRE_RMDIR,	/* data: path */
 	WIRE_OPEN_PROC, /* data: a file of the guest's /proc; answer handle */
 	WIRE_MOUNT,	/* data: the directory where this client has mounted the tree */
+	WIRE_BUDGET,	/* arg: the part of a vCPU's time that tracing may take while this client is
+			   connected, in parts per million */
 	WIRE_OK = 0x80,
 	WIRE_ERROR, /* arg: errno, data: message, handle: where its reason begins (base/err.h)
 		     */

@@ -277,7 +277,8 @@ static int by_place(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static struct hv_err *write_all(struct hv_hold *hold, const struct hv_change *changes, size_t nr)
+static struct hv_err *write_all(struct hv_patcher *p, struct hv_hold *hold,
+				const struct hv_change *changes, size_t nr)
 {
 	HV_AUTO_FREE struct hv_hold_write *writes = hv_alloc(nr * sizeof(*writes));
 	size_t nr_writes = 0;
@@ -289,6 +290,7 @@ static struct hv_err *write_all(struct hv_hold *hold, const struct hv_change *ch
 		writes[nr_writes].len_bytes = changes[i].len_bytes;
 		writes[nr_writes].is_text = is_text(changes[i].kind);
 		memcpy(writes[nr_writes++].bytes, changes[i].to, changes[i].len_bytes);
+		p->holds.bytes += changes[i].len_bytes;
 	}
 	if (!nr_writes)
 		return NULL;
@@ -375,7 +377,7 @@ static struct hv_err *change_held(struct hv_patcher *p, struct hv_hold *hold,
 	if (!err)
 		err = hv_hold_check(hold);
 	if (!err)
-		err = write_all(hold, changes, nr);
+		err = write_all(p, hold, changes, nr);
 	if (!err)
 		err = read_back(p, changes, nr);
 	return err;
@@ -403,6 +405,10 @@ static struct hv_err *end_hold(struct hv_patcher *p, struct hv_hold *hold)
 	p->holds.last_ns = held_ns;
 	if (held_ns > p->holds.max_ns)
 		p->holds.max_ns = held_ns;
+	if (held_ns > HV_LONG_HOLD_NS) {
+		p->holds.nr_long++;
+		p->holds.last_long_ns = held_ns;
+	}
 	return err;
 }
 

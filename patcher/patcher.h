@@ -24,7 +24,11 @@ struct hv_hold_stat {
 	uint64_t total_ns;
 	uint64_t last_ns;
 	uint64_t max_ns;
+	uint64_t nr_long; /* longer than HV_LONG_HOLD_NS */
+	uint64_t last_long_ns;
+	uint64_t bytes; /* of changes that were written, also to put something back */
 };
+#define HV_LONG_HOLD_NS 1000000ull
 
 struct hv_patcher;
 

@@ -198,6 +198,14 @@ size_t hv_session_refused(const struct hv_session *s, size_t max, const struct h
 	return nr_found;
 }
 
+uint64_t hv_session_long_holds(const struct hv_session *s, uint64_t *ret_last_ns)
+{
+	const struct hv_hold_stat *holds = hv_patcher_holds(s->tracee->patcher);
+
+	*ret_last_ns = holds->last_long_ns;
+	return holds->nr_long;
+}
+
 void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 {
 	const struct hv_tracee *t = s->tracee;
@@ -211,6 +219,7 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 		.hold_total_ns = holds->total_ns,
 		.hold_last_ns = holds->last_ns,
 		.hold_max_ns = holds->max_ns,
+		.bytes_changed = holds->bytes,
 		.region_bytes = t->region.len_bytes,
 		.ring_bytes = t->plan.nr_cpus * hv_plan_ring_bytes(&t->plan),
 		.nr_cpus = t->plan.nr_cpus,

@@ -111,11 +111,15 @@ struct hv_session_stat {
 	uint64_t hold_total_ns;
 	uint64_t hold_last_ns;
 	uint64_t hold_max_ns;
+	uint64_t bytes_changed; /* of the guest's own memory, since attach, also to put back */
 	uint64_t region_bytes;
 	uint64_t ring_bytes; /* of all vCPUs */
 	unsigned nr_cpus;
 };
 void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret);
+/* Returns the number of holds since attach that were longer than HV_LONG_HOLD_NS, and how long the
+ * last of them was. Cheap. */
+uint64_t hv_session_long_holds(const struct hv_session *s, uint64_t *ret_last_ns);
 /* Finds up to MAX of the sites that are counted as refused. RET has room for so many, which are
  * borrowed and valid until the next refresh. Returns how many it found. */
 size_t hv_session_refused(const struct hv_session *s, size_t max, const struct hv_site **ret);

@@ -45,6 +45,18 @@ bool hv_tree_drains(const struct hv_tree *tree)
 	return hv_share_is(&tree->instances);
 }
 
+struct hv_err *hv_tree_keep_budget(struct hv_tree *tree, uint64_t limit_ppm, uint64_t now_ns,
+				   size_t *ret_nr)
+{
+	return hv_budget_keep(&tree->instances, limit_ppm, now_ns, ret_nr);
+}
+
+uint64_t hv_tree_load(const struct hv_tree *tree, struct hv_text *ret_names)
+{
+	hv_budget_names(&tree->instances, ret_names);
+	return tree->instances.budget.load_ppm;
+}
+
 void hv_tree_end(struct hv_tree *tree)
 {
 	tree->ending = 1;

@@ -53,6 +53,16 @@ struct hv_file *hv_tree_next_dump(struct hv_tree *tree, const char **ret_why);
  * as soon as possible. The caller does this about once a second. */
 struct hv_err *hv_tree_step_aside(struct hv_tree *tree) hv_must_use;
 
+/* Keeps the guest from spending more than LIMIT_PPM parts per million of a vCPU's time in stubs:
+ * functions that cost too much are no longer traced, until the tracer or a filter is set again.
+ * *RET_NR: how many more these are. The caller does this about every HV_BUDGET_NS. */
+#define HV_BUDGET_NS 200000000ull
+struct hv_err *hv_tree_keep_budget(struct hv_tree *tree, uint64_t limit_ppm, uint64_t now_ns,
+				   size_t *ret_nr) hv_must_use;
+/* Returns the load that was measured last, in parts per million. RET_NAMES gets the names of the
+ * functions that are not traced because of it. */
+uint64_t hv_tree_load(const struct hv_tree *tree, struct hv_text *ret_names);
+
 /* Returns whether events are taken out of the guest's rings as they come. The caller then calls
  * hv_tree_drain about every HV_DRAIN_NS. */
 #define HV_DRAIN_NS 10000000ull

@@ -15,6 +15,7 @@
 /* offsets in the g packet: 16 general registers of 8 bytes, rip, then 7 registers of 4 bytes */
 #define G_RSP  (7 * 8)
 #define G_RIP  (16 * 8)
+#define G_CS   (G_RIP + 8 + 4)
 #define G_CR0  (G_RIP + 8 + 7 * 4 + 3 * 8)
 #define G_CR3  (G_CR0 + 16)
 #define G_CR4  (G_CR0 + 24)
@@ -79,7 +80,7 @@ static unsigned levels(uint64_t cr0, uint64_t cr4, uint64_t efer)
 
 bool x86_64_parse_registers(const char *text, struct hv_vcpu_regs *ret)
 {
-	uint64_t cr0, cr3, cr4, efer, idt, rip, rsp;
+	uint64_t cr0, cr3, cr4, efer, idt, rip, rsp, smm;
 
 	/* Outside 64-bit mode the monitor prints EIP and ESP. */
 	if (!field(text, "CR0=", &cr0) || !field(text, "CR3=", &cr3) ||
@@ -97,24 +98,35 @@ bool x86_64_parse_registers(const char *text, struct hv_vcpu_regs *ret)
 		.root = cr3,
 		.levels = levels(cr0, cr4, efer),
 		.trap_table = {idt},
+		.firmware = field(text, "SMM=", &smm) && smm ? HV_FIRMWARE_YES : HV_FIRMWARE_NO,
 	};
 	parse_general(text, ret->general);
 	return true;
 }
 
+/* The kernel executes nothing in the lower half of the addresses, apart from its first and last
+ * instructions, and tasks have other privileges. */
+static enum hv_in_firmware firmware_by(uint64_t rip, uint32_t cs)
+{
+	return rip >> 63 || (cs & 3) ? HV_FIRMWARE_NO : HV_FIRMWARE_MAYBE;
+}
+
 bool x86_64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret)
 {
 	uint64_t cr0, cr3, cr4, efer, rip, rsp;
+	uint32_t cs;
 
 	if (!hv_span_u64(g, G_RSP, &rsp) || !hv_span_u64(g, G_RIP, &rip) ||
-	    !hv_span_u64(g, G_CR0, &cr0) || !hv_span_u64(g, G_CR3, &cr3) ||
-	    !hv_span_u64(g, G_CR4, &cr4) || !hv_span_u64(g, G_EFER, &efer))
+	    !hv_span_u32(g, G_CS, &cs) || !hv_span_u64(g, G_CR0, &cr0) ||
+	    !hv_span_u64(g, G_CR3, &cr3) || !hv_span_u64(g, G_CR4, &cr4) ||
+	    !hv_span_u64(g, G_EFER, &efer))
 		return false;
 	*ret = (struct hv_vcpu_regs){
 		.ip = {rip},
 		.sp = {rsp},
 		.root = cr3,
 		.levels = levels(cr0, cr4, efer),
+		.firmware = firmware_by(rip, cs),
 	};
 	return general(g, ret->general);
 }

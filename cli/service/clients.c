@@ -86,6 +86,10 @@ void clients_accept(struct service *s)
 
 	if (!p)
 		return;
+	if (!access_admits(s, p)) {
+		peer_free(p);
+		return;
+	}
 	if (s->nr_peers == HV_ARRAY_LEN(s->peers))
 		drop_an_extra_peer(s);
 	p->is_extra = nr_regular_peers(s) >= SERVE_PEERS_MAX;

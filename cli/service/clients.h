@@ -6,7 +6,8 @@
 
 #include "cli/service/state.h"
 
-/* Accepts a connection. Above the limit, too: the client may want to detach. */
+/* Accepts a connection, if access.h admits it. Above the limit, too: the client may want to detach.
+ */
 void clients_accept(struct service *s);
 /* EVENTS: what poll(2) returned for PEER. Handles at most one request. */
 void clients_serve(struct service *s, struct peer *p, short events);

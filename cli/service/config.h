@@ -13,5 +13,9 @@ struct service_config {
 	bool force;		  /* attach although the guest checks its text (--force) */
 	const char *vmlinux_path; /* may be NULL */
 	const char *run_dir;
+	const char *conf_path; /* of hvtrace.conf; NULL: only root may use the session */
 	enum audit_sink sink;
+	uint64_t max_overhead_ppm; /* of the guest's time (--max-overhead); 0: no limit */
+	uint64_t for_ns;	   /* the session ends after this time (--for); 0: it does not */
+	uint64_t idle_ns;	   /* it ends when no client was connected for so long (--idle) */
 };

@@ -9,6 +9,7 @@
 #include "cli/mountpoint.h"
 #include "cli/retry.h"
 #include "cli/service/files.h"
+#include "cli/service/trail.h"
 #include "kernel/kernel.h"
 
 #define LAST_WORDS_NS HV_NS_PER_S
@@ -25,7 +26,9 @@ void ending_because(struct service *s, struct hv_err *err)
 void ending_begin_detach(struct service *s, struct peer *peer)
 {
 	uint64_t now = hv_now_ns();
+	struct hv_session_stat stat;
 
+	hv_session_stat(s->session, &stat);
 	dumps_finish(&s->dumps, s->tree, &s->dir, &s->audit);
 	hv_tree_end(s->tree);
 	for (size_t i = 0; i < s->nr_peers; i++) {
@@ -42,6 +45,8 @@ void ending_begin_detach(struct service *s, struct peer *peer)
 	s->detach = (struct serve_detach){
 		.peer = peer,
 		.who = peer ? peer->who : audit_actor_self(),
+		.began_ns = now,
+		.bytes_before = stat.bytes_changed,
 		.must_end = !peer,
 		.next_ns = now,
 		.until_ns = now + RETRY_FOR_NS,
@@ -65,13 +70,20 @@ static void log_lines(struct service *s, const char *text)
 static void detached(struct service *s, const struct hv_session_stat *before)
 {
 	struct hv_session_stat stat;
+	struct audit_entry e;
 
 	hv_session_stat(s->session, &stat);
-	audit_line(&s->audit, &s->detach.who, "detach",
-		   "events=%llu lost=%llu holds=%llu hold_max_us=%llu",
-		   (unsigned long long)before->nr_events, (unsigned long long)before->nr_lost,
-		   (unsigned long long)stat.nr_holds,
-		   (unsigned long long)(stat.hold_max_ns / 1000));
+	trail_holds(s, &s->detach.who);
+	e = audit_begin(&s->audit, &s->detach.who, "detach");
+	audit_number(&e, "events", before->nr_events);
+	audit_number(&e, "lost", before->nr_lost);
+	audit_number(&e, "bytes", stat.bytes_changed - s->detach.bytes_before);
+	audit_number(&e, "holds", stat.nr_holds);
+	audit_number(&e, "held_us", stat.hold_total_ns / 1000);
+	audit_number(&e, "longest_us", stat.hold_max_ns / 1000);
+	audit_number(&e, "took_us", (hv_now_ns() - s->detach.began_ns) / 1000);
+	audit_number(&e, "session_s", (hv_now_ns() - s->attached_ns) / HV_NS_PER_S);
+	audit_end(&e);
 	log_lines(s, s->detach.report.data);
 	s->dir.has_left = false;
 	s->state = SERVE_DONE;
@@ -157,11 +169,13 @@ void ending_try_detach(struct service *s, uint64_t now_ns)
 	s->detach.delay_ns = retry_next_ns(s->detach.delay_ns);
 }
 
-static void audit_end(struct service *s)
+static void note_end(struct service *s)
 {
 	struct audit_actor who = audit_actor_self();
+	struct audit_entry e = audit_begin(&s->audit, &who, "end");
 
-	audit_line(&s->audit, &who, "end", "reason='%s'", s->end->message);
+	audit_text(&e, "reason", s->end->message);
+	audit_end(&e);
 }
 
 /* Gives peers a moment to receive the answers that are still to be sent. */
@@ -213,7 +227,7 @@ void ending_finish(struct service *s)
 	if (s->tree)
 		dumps_finish(&s->dumps, s->tree, &s->dir, &s->audit);
 	if (s->end)
-		audit_end(s);
+		note_end(s);
 	if (s->end && s->end->code == ECONNRESET)
 		unpin_rebooted(s);
 	/* Files are not closed: closing would publish, and a guest that has ended is not written
@@ -238,6 +252,7 @@ void ending_finish(struct service *s)
 	hv_text_deinit(&s->detach.report);
 	made_dirs_forget(&s->made);
 	audit_close(&s->audit);
+	access_deinit(&s->access);
 	free(s->alive_message);
 	hv_err_free(s->end);
 }

@@ -8,57 +8,9 @@
 
 #include "base/clock.h"
 #include "cli/service/proc.h"
+#include "cli/service/trail.h"
 
-#define SETTING_LEN_MAX 64 /* of a setting in the log */
-#define OPEN_FLAGS	(O_ACCMODE | O_TRUNC | O_APPEND | O_NONBLOCK)
-
-/* Returns the beginning of FILE in the directory of PATH, its lines joined by blanks. */
-static char *setting_beside(struct service *s, const char *path, const char *file)
-{
-	const char *slash = strrchr(path, '/');
-	HV_AUTO_FREE char *beside =
-		hv_format("%.*s%s", (int)(slash ? slash + 1 - path : 0), path, file);
-	HV_AUTO_TEXT struct hv_text safe = {0};
-	char text[SETTING_LEN_MAX] = "";
-	struct hv_file *opened;
-	size_t len = 0;
-	struct hv_err *err = hv_tree_open(s->tree, beside, O_RDONLY, &opened);
-
-	if (!err) {
-		err = hv_file_read(opened, text, sizeof(text) - 1, &len);
-		hv_file_abandon(opened);
-	}
-	hv_err_free(err);
-	text[len] = '\0';
-	for (size_t i = 0; i < len; i++)
-		if (text[i] == '\n')
-			text[i] = i + 1 < len ? ' ' : '\0';
-	hv_text_add_guest(&safe, text, sizeof(text));
-	return hv_text_take(&safe);
-}
-
-/* Logs what a request changed in the guest, if it changed anything. */
-static void audit_change(struct service *s, const struct audit_actor *actor, const char *path,
-			 const struct hv_session_stat *before)
-{
-	struct audit_actor who = *actor;
-	HV_AUTO_FREE char *tracer = NULL, *filter = NULL;
-	struct hv_session_stat now;
-
-	hv_session_stat(s->session, &now);
-	if (now.nr_patched == before->nr_patched && now.nr_holds == before->nr_holds)
-		return;
-	tracer = setting_beside(s, path, "current_tracer");
-	filter = setting_beside(s, path, "set_ftrace_filter");
-	audit_line(&s->audit, &who, "change",
-		   "file='%s' tracer='%s' filter='%s' patched=%zu->%zu refused=%zu holds=%llu "
-		   "hold_last_us=%llu "
-		   "hold_max_us=%llu",
-		   path, tracer, filter, before->nr_patched, now.nr_patched, now.nr_refused,
-		   (unsigned long long)(now.nr_holds - before->nr_holds),
-		   (unsigned long long)(now.hold_last_ns / 1000),
-		   (unsigned long long)(now.hold_max_ns / 1000));
-}
+#define OPEN_FLAGS (O_ACCMODE | O_TRUNC | O_APPEND | O_NONBLOCK)
 
 /* Logs pids that no task of the guest has. A program that writes its own pid means a task of the
  * host, and finds nothing in the trace. */
@@ -163,12 +115,12 @@ struct hv_err *files_mkdir(struct service *s, struct peer *p, const struct wire_
 
 struct hv_err *files_remove_dir(struct service *s, const struct audit_actor *who, const char *path)
 {
-	struct hv_session_stat before;
+	struct trail_step step;
 	struct hv_err *err;
 
-	hv_session_stat(s->session, &before);
+	step = trail_begin(s);
 	err = hv_tree_rmdir(s->tree, path);
-	audit_change(s, who, path, &before);
+	trail_change(s, who, path, &step, TRAIL_MAYBE);
 	return err;
 }
 
@@ -191,7 +143,7 @@ static struct hv_err *free_slot(struct peer *p, uint32_t *ret)
 	int slot = peer_free_slot(p);
 
 	if (slot < 0)
-		return hv_err_new(EMFILE, "%d files are open on this connection", PEER_FILES_MAX);
+		return hv_err_new(EMFILE, "%zu files are open on this connection", p->files_max);
 	*ret = (uint32_t)slot;
 	return NULL;
 }
@@ -206,7 +158,7 @@ struct hv_err *files_open(struct service *s, struct peer *p, const struct wire_f
 {
 	struct peer_file f = {.flags = (int)frame->arg & OPEN_FLAGS};
 	HV_AUTO_FREE char *path = NULL;
-	struct hv_session_stat before;
+	struct trail_step step;
 	uint32_t handle = 0;
 	struct hv_err *err = get_path(frame, &path);
 
@@ -214,11 +166,11 @@ struct hv_err *files_open(struct service *s, struct peer *p, const struct wire_f
 		err = free_slot(p, &handle);
 	if (err)
 		return err;
-	hv_session_stat(s->session, &before);
+	step = trail_begin(s);
 	err = hv_tree_open(s->tree, path, f.flags, &f.file);
 	if (err)
 		return files_is_pipe(path) ? name_readers(s, err) : err;
-	audit_change(s, &p->who, path, &before);
+	trail_change(s, &p->who, path, &step, TRAIL_MAYBE);
 	f.path = hv_take(path);
 	answer_handle(p, handle, &f);
 	return NULL;
@@ -448,7 +400,7 @@ static bool is_named(const char *path, const char *name)
 
 struct hv_err *files_write(struct service *s, struct peer *p, const struct wire_frame *frame)
 {
-	struct hv_session_stat before;
+	struct trail_step step;
 	struct peer_file *f = NULL;
 	size_t taken;
 	struct hv_err *err = find_file(p, frame->handle, &f);
@@ -457,12 +409,12 @@ struct hv_err *files_write(struct service *s, struct peer *p, const struct wire_
 		err = hv_err_new(EBADF, "%s: not open for writing", f->path);
 	if (err)
 		return err;
-	hv_session_stat(s->session, &before);
+	step = trail_begin(s);
 	if (frame->arg)
 		err = write_all(f->file, frame->data, &taken);
 	else
 		err = hv_file_write(f->file, frame->data.data, frame->data.len_bytes, &taken);
-	audit_change(s, &p->who, f->path, &before);
+	trail_change(s, &p->who, f->path, &step, TRAIL_WRITTEN);
 	if (err)
 		return is_named(f->path, "current_tracer") ? name_readers(s, err) : err;
 	if (is_named(f->path, "set_ftrace_pid"))
@@ -493,14 +445,15 @@ static void slot_deinit(struct peer_file *f)
 
 static struct hv_err *close_tree_file(struct service *s, struct peer *p, struct peer_file *f)
 {
-	struct hv_session_stat before;
+	struct trail_step step;
 	struct hv_err *err;
 
 	if (!f->file)
 		return NULL;
-	hv_session_stat(s->session, &before);
+	step = trail_begin(s);
 	err = hv_file_close(hv_take(f->file));
-	audit_change(s, &p->who, f->path, &before);
+	trail_change(s, &p->who, f->path, &step,
+		     (f->flags & O_ACCMODE) == O_RDONLY ? TRAIL_MAYBE : TRAIL_PUBLISHED);
 	if (err)
 		audit_log(&s->audit, "%s: close: %s", f->path, err->message);
 	return err;

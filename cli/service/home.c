@@ -84,7 +84,11 @@ struct hv_err *home_open(struct service *s)
 
 struct hv_err *home_listen(struct service *s)
 {
-	return listen_at(&s->dir, &s->listen_fd);
+	struct hv_err *err = listen_at(&s->dir, &s->listen_fd);
+
+	if (!err)
+		access_refresh(s);
+	return err;
 }
 
 void home_keep(struct service *s)
@@ -109,4 +113,5 @@ void home_keep(struct service *s)
 	s->dir = h.dir;
 	s->audit = h.audit;
 	s->listen_fd = h.listen_fd;
+	s->access.was_read = false;
 }

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "cli/audit.h"
+#include "cli/service/policy.h"
 #include "cli/wire.h"
 #include "tree/tree.h"
 
@@ -38,6 +39,10 @@ struct peer {
 	int fd;
 	struct ucred cred;
 	struct audit_actor who;
+	bool is_root; /* may do everything; set by access_admits(), as are rights */
+	struct policy_rights rights;
+	size_t files_max; /* that may be open at a time */
+	size_t waits_max;
 	struct hv_text in;
 	struct hv_text out;
 	size_t out_sent_bytes;
@@ -45,15 +50,16 @@ struct peer {
 	size_t nr_files;	 /* slots */
 	struct peer_wait *waits; /* owned */
 	size_t nr_waits;
-	uint32_t tag;	   /* of the request that is being answered */
-	char *mount_dir;   /* owned; NULL, or the directory where it has mounted the tree */
-	bool owns_session; /* the session ends when this connection does */
-	bool is_extra;	   /* above the limit: it may detach; other requests get an error */
-	bool leaves;	   /* to be closed when its answers are sent */
-	bool gone;	   /* closed or broken: to be dropped */
+	uint32_t tag;		   /* of the request that is being answered */
+	uint64_t max_overhead_ppm; /* that tracing may take while it is connected; 0: no limit */
+	char *mount_dir;	   /* owned; NULL, or the directory where it has mounted the tree */
+	bool owns_session;	   /* the session ends when this connection does */
+	bool is_extra;		   /* above the limit: it may detach; other requests get an error */
+	bool leaves;		   /* to be closed when its answers are sent */
+	bool gone;		   /* closed or broken: to be dropped */
 };
 
-/* Accepts the next connection of LISTEN_FD. NULL: there is none. */
+/* Accepts the next connection of LISTEN_FD, whoever made it. NULL: there is none. */
 struct peer *peer_accept(int listen_fd);
 /* The caller has closed the files before. */
 void peer_free(struct peer *p);

@@ -11,6 +11,8 @@
 #include "cli/explain.h"
 #include "cli/service/ending.h"
 #include "cli/service/files.h"
+#include "cli/service/processes.h"
+#include "cli/service/trail.h"
 #include "kernel/kernel.h"
 #include "tracer/events/clocks.h"
 #include "tracer/section_tracer.h"
@@ -172,6 +174,23 @@ static void add_missing_tasks(struct service *s, json_object *o)
 	json_object_object_add(o, "missing_tasks", lines);
 }
 
+/* Only if there is a limit. */
+static void add_budget(struct service *s, json_object *o)
+{
+	uint64_t limit_ppm = limits_overhead_ppm(s);
+	HV_AUTO_TEXT struct hv_text names = {0};
+	uint64_t load_ppm = hv_tree_load(s->tree, &names);
+	json_object *budget;
+
+	if (!limit_ppm && !names.data)
+		return;
+	budget = json_object_new_object();
+	add_number(budget, "limit_ppm", limit_ppm);
+	add_number(budget, "load_ppm", load_ppm);
+	add_string(budget, "not_traced", names.data ? names.data : "");
+	json_object_object_add(o, "budget", budget);
+}
+
 static void do_stat(struct service *s, struct peer *p)
 {
 	const struct hv_guest_info *info = hv_guest_info(s->guest);
@@ -191,11 +210,13 @@ static void do_stat(struct service *s, struct peer *p)
 	add_string(o, "current_tracer", tracer);
 	json_object_object_add(o, "tracing_on", json_object_new_boolean(strcmp(on, "1") == 0));
 	add_counts(s, o);
+	add_budget(s, o);
 	add_dumps(s, o);
 	add_number(o, "clients", s->nr_peers - 1);
 	add_missing_tasks(s, o);
 	add_mounts(s, o);
 	add_readers(s, o);
+	json_object_object_add(o, "processes", processes_list());
 	text = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
 							 JSON_C_TO_STRING_NOSLASHESCAPE);
 	peer_answer_bytes(p, text, strlen(text));
@@ -227,6 +248,14 @@ static struct hv_err *own(struct service *s hv_unused, struct peer *p,
 	return NULL;
 }
 
+static struct hv_err *set_budget(struct service *s hv_unused, struct peer *p,
+				 const struct wire_frame *frame)
+{
+	p->max_overhead_ppm = frame->arg;
+	peer_answer(p, &(struct wire_frame){.kind = WIRE_OK});
+	return NULL;
+}
+
 static struct hv_err *note_mount(struct service *s, struct peer *p, const struct wire_frame *frame)
 {
 	char *dir = NULL;
@@ -245,6 +274,7 @@ static const request_fn requests[] = {
 	[WIRE_DETACH] = detach,
 	[WIRE_OWN] = own,
 	[WIRE_MOUNT] = note_mount,
+	[WIRE_BUDGET] = set_budget,
 	[WIRE_LIST] = files_list,
 	[WIRE_LOOK] = files_look,
 	[WIRE_MKDIR] = files_mkdir,
@@ -280,13 +310,16 @@ static bool has_hung_up(void *ctx)
 
 static struct hv_err *do_request(struct service *s, struct peer *p, const struct wire_frame *frame)
 {
-	struct hv_err *err;
+	struct hv_err *err = access_check(s, p, frame);
 
+	if (err)
+		return err;
 	if (frame->kind == WIRE_WRITE || frame->kind == WIRE_CLOSE)
 		hv_session_set_stops(s->session, has_hung_up, p);
 	err = requests[frame->kind](s, p, frame);
 	if (s->session)
 		hv_session_set_stops(s->session, NULL, NULL);
+	trail_holds(s, &p->who);
 	return err;
 }
 

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "cli/service/clients.h"
 #include "cli/service/ending.h"
+#include "cli/service/trail.h"
 #include "cli/service/watch.h"
 #include "kernel/cancel.h"
 #include "tree/tree.h"
@@ -38,8 +39,10 @@ static void tick(struct service *s, struct watch *w)
 		return;
 	if (s->state == SERVE_RUNS) {
 		hv_tree_drain(s->tree);
-		dumps_write(&s->dumps, s->tree, &s->dir, &s->audit);
+		limits_keep(s, now);
 	}
+	if (s->state == SERVE_RUNS)
+		dumps_write(&s->dumps, s->tree, &s->dir, &s->audit);
 	clients_retry(s, now);
 	ending_try_detach(s, now);
 }
@@ -61,8 +64,10 @@ static void take_signal(struct service *s)
 	if (read(s->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return;
 	audit_log(&s->audit, "signal %u from pid %u: detaching", info.ssi_signo, info.ssi_pid);
-	if (s->state == SERVE_RUNS)
+	if (s->state == SERVE_RUNS) {
 		ending_begin_detach(s, NULL);
+		s->detach.who = audit_actor_sender(info.ssi_uid, (pid_t)info.ssi_pid);
+	}
 	s->detach.must_end = true;
 }
 
@@ -97,6 +102,8 @@ static void serve_once(struct service *s, struct watch *w)
 	clients_drop_gone(s);
 	if (s->state != SERVE_DONE)
 		tick(s, w);
+	if (s->state != SERVE_DONE)
+		trail_holds(s, NULL);
 }
 
 /* While the session runs, modules are read anew now and then. */

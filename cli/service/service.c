@@ -21,6 +21,7 @@
 #include "cli/service/ending.h"
 #include "cli/service/home.h"
 #include "cli/service/serve.h"
+#include "cli/service/trail.h"
 #include "cli/spec.h"
 #include "cli/stop_signals.h"
 #include "kernel/cancel.h"
@@ -126,6 +127,7 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 	struct hv_err *err = NULL;
 
 	s->config = config;
+	s->access.path = config->conf_path;
 	if (!s->guest)
 		err = hv_guest_open(config->spec, config->libvirt_uri, config->via, &s->guest);
 
@@ -182,6 +184,7 @@ static struct hv_err *close_all(struct service *s, struct hv_err *why)
 	hv_kernel_free(s->kernel);
 	hv_guest_free(s->guest);
 	audit_close(&s->audit);
+	access_deinit(&s->access);
 	rundir_remove(&s->dir);
 	return why;
 }
@@ -228,9 +231,21 @@ static void outlive_limits(void)
 static void attached(struct service *s, const struct audit_actor *who, uint64_t started_ns,
 		     struct hv_text *line)
 {
-	describe(s, hv_now_ns() - started_ns, line);
-	audit_line(&s->audit, who, "attach", "kernel=%s hold_max_us=%llu", s->kernel->release,
-		   (unsigned long long)(s->attach_hold_ns / 1000));
+	uint64_t took_ns = hv_now_ns() - started_ns;
+	struct hv_session_stat stat;
+	struct audit_entry e;
+
+	describe(s, took_ns, line);
+	e = audit_begin(&s->audit, who, "attach");
+	audit_text(&e, "kernel", s->kernel->release);
+	audit_text(&e, "transport", hv_guest_info(s->guest)->transport);
+	hv_session_stat(s->session, &stat);
+	audit_number(&e, "bytes", stat.bytes_changed);
+	audit_number(&e, "holds", stat.nr_holds);
+	audit_number(&e, "held_us", stat.hold_total_ns / 1000);
+	audit_number(&e, "took_us", took_ns / 1000);
+	audit_end(&e);
+	trail_holds(s, who);
 }
 
 /* Returns the exit code of the process. */
@@ -308,14 +323,39 @@ static void on_interrupt(int signo hv_unused)
 	nr_interrupts++;
 }
 
-static void catch_interrupts(struct sigaction *ret_before)
+struct interrupts {
+	struct sigaction action_before;
+	sigset_t mask_before;
+};
+
+/* From now on SIGINT comes only while wait_for_report() waits. Otherwise one that comes right
+ * before it waits would be lost. */
+static void catch_interrupts(struct interrupts *ret)
 {
 	struct sigaction action = {.sa_handler = on_interrupt};
+	sigset_t set;
 
 	nr_interrupts = 0;
-	sigaction(SIGINT, NULL, ret_before);
-	if (ret_before->sa_handler != SIG_IGN)
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, &ret->mask_before);
+	sigaction(SIGINT, NULL, &ret->action_before);
+	if (ret->action_before.sa_handler != SIG_IGN)
 		sigaction(SIGINT, &action, NULL);
+}
+
+static void release_interrupts(const struct interrupts *i)
+{
+	sigaction(SIGINT, &i->action_before, NULL);
+	sigprocmask(SIG_SETMASK, &i->mask_before, NULL);
+}
+
+/* As read(2), but EINTR also for a SIGINT that came before. */
+static ssize_t wait_for_report(int fd, const struct interrupts *interrupts, char *buf, size_t len)
+{
+	struct pollfd report = {fd, POLLIN, 0};
+
+	return ppoll(&report, 1, NULL, &interrupts->mask_before) < 0 ? -1 : read(fd, buf, len);
 }
 
 /* After a read that a signal ended. Returns an error when nobody waits any longer. */
@@ -344,7 +384,8 @@ static struct hv_err *died(const struct service_config *config)
 	return hv_err_add(explain(err, config->spec), "; the system log says more");
 }
 
-static struct hv_err *read_report(int fd, const struct service_config *config, char **ret_line)
+static struct hv_err *read_report(int fd, const struct service_config *config,
+				  const struct interrupts *interrupts, char **ret_line)
 {
 	HV_AUTO_TEXT struct hv_text in = {0};
 	struct wire_frame frame;
@@ -352,7 +393,7 @@ static struct hv_err *read_report(int fd, const struct service_config *config, c
 	size_t used;
 	ssize_t n;
 
-	while ((n = read(fd, buf, sizeof(buf))) != 0) {
+	while ((n = wait_for_report(fd, interrupts, buf, sizeof(buf))) != 0) {
 		if (n < 0 && errno == EINTR) {
 			struct hv_err *err = heed_interrupts(fd, config->spec);
 
@@ -415,7 +456,7 @@ struct hv_err *service_start(const struct service_config *config, char **ret_lin
 	HV_AUTO_FREE char *spec = spec_absolute(config->spec);
 	struct audit_actor who = audit_actor_self();
 	HV_AUTO_FD int from = -1;
-	struct sigaction before;
+	struct interrupts interrupts;
 	struct hv_err *err;
 	int fds[2];
 	pid_t pid;
@@ -426,16 +467,16 @@ struct hv_err *service_start(const struct service_config *config, char **ret_lin
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
 		return hv_err_new(errno, "socketpair: %s", strerror(errno));
 	from = fds[0];
+	catch_interrupts(&interrupts);
 	pid = fork();
 	if (pid == 0)
 		become_service(&in, &who, fds[1]);
+	err = pid < 0 ? hv_err_new(errno, "fork: %s", strerror(errno)) : NULL;
 	close(fds[1]);
-	if (pid < 0)
-		return hv_err_new(errno, "fork: %s", strerror(errno));
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+	while (!err && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	catch_interrupts(&before);
-	err = read_report(from, &in, ret_line);
-	sigaction(SIGINT, &before, NULL);
+	if (!err)
+		err = read_report(from, &in, &interrupts, ret_line);
+	release_interrupts(&interrupts);
 	return err;
 }

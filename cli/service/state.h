@@ -7,8 +7,10 @@
 
 #include "cli/audit.h"
 #include "cli/rundir.h"
+#include "cli/service/access.h"
 #include "cli/service/config.h"
 #include "cli/service/dumps.h"
+#include "cli/service/limits.h"
 #include "cli/service/made_dirs.h"
 #include "cli/service/peer.h"
 #include "tracer/session.h"
@@ -26,7 +28,9 @@ struct serve_detach {
 	struct peer *peer; /* the client that waits for it; NULL: a signal asked, or the owner has
 			      gone */
 	struct audit_actor who;
-	bool must_end; /* the service ends even if it cannot detach */
+	uint64_t began_ns;
+	uint64_t bytes_before; /* changed in the guest until then */
+	bool must_end;	       /* the service ends even if it cannot detach */
 	uint64_t next_ns;
 	uint64_t until_ns;
 	uint64_t delay_ns;
@@ -42,12 +46,15 @@ struct service {
 	struct hv_tree *tree; /* NULL unless SERVE_RUNS */
 	struct rundir dir;
 	struct audit audit;
+	struct access access;
+	struct limits limits;
 	struct dumps dumps;
 	struct made_dirs made;
 	int listen_fd;
 	int signal_fd;
 	uint64_t attached_ns; /* monotonic */
 	uint64_t attach_hold_ns;
+	uint64_t nr_long_holds; /* that were audited */
 
 	enum serve_state state;
 	struct peer *peers[SERVE_PEERS_MAX + SERVE_PEERS_EXTRA];

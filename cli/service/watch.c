@@ -119,6 +119,7 @@ void watch_guest(struct service *s, struct watch *w, uint64_t now_ns)
 		return;
 	w->second_ns = now_ns + SECOND_NS;
 	home_keep(s);
+	access_refresh(s);
 	check_boot(s, w);
 	if (!w->nr_other_boot)
 		follow_guest(s);

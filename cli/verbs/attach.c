@@ -6,7 +6,9 @@
 
 #include "cli/client.h"
 #include "cli/domain_state.h"
+#include "cli/duration.h"
 #include "cli/mount/mounter.h"
+#include "cli/percent.h"
 #include "cli/service/service.h"
 #include "cli/spec.h"
 #include "cli/verbs/verb.h"
@@ -68,11 +70,18 @@ static int fail_attach(struct hv_err *err)
 static int run(struct cli *cli, int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{"via", required_argument, NULL, 'v'},	   {"patch", required_argument, NULL, 'p'},
-		{"vmlinux", required_argument, NULL, 'k'}, {"force", no_argument, NULL, 'f'},
-		{"mount", optional_argument, NULL, 'm'},   {0},
+		{"via", required_argument, NULL, 'v'},
+		{"patch", required_argument, NULL, 'p'},
+		{"vmlinux", required_argument, NULL, 'k'},
+		{"force", no_argument, NULL, 'f'},
+		{"mount", optional_argument, NULL, 'm'},
+		{"max-overhead", required_argument, NULL, 'o'},
+		{"for", required_argument, NULL, 'F'},
+		{"idle", required_argument, NULL, 'i'},
+		{0},
 	};
-	struct service_config config = {.run_dir = cli->run_dir, .sink = cli->sink};
+	struct service_config config = {
+		.run_dir = cli->run_dir, .conf_path = cli->conf_path, .sink = cli->sink};
 	HV_AUTO_FREE char *line = NULL;
 	const char *mount_dir = NULL;
 	bool mounts = false;
@@ -96,6 +105,13 @@ static int run(struct cli *cli, int argc, char **argv)
 		} else if (c == 'v' && !parse_via(optarg, &config.via)) {
 			return usage_error(cli, "--via: '%s' is none of auto, inject, monitor",
 					   optarg);
+		} else if (c == 'o' && !percent_parse(optarg, &config.max_overhead_ppm)) {
+			return usage_error(cli, "--max-overhead: '%s' is not " PERCENT_WANTED,
+					   optarg);
+		} else if (c == 'F' && !duration_parse(optarg, &config.for_ns)) {
+			return usage_error(cli, "--for: '%s' is not " DURATION_WANTED, optarg);
+		} else if (c == 'i' && !duration_parse(optarg, &config.idle_ns)) {
+			return usage_error(cli, "--idle: '%s' is not " DURATION_WANTED, optarg);
 		}
 	}
 	if (!verb_operands(cli, argc, argv, 1, 1, &exit_code))
@@ -120,13 +136,18 @@ static const char help[] =
 	"  --patch=WAY            how to change text: in place, or in shadow copies of its\n"
 	"                         pages (injection, shared RAM of small pages)\n"
 	"  --vmlinux=FILE         its kernel with symbols; the build id must be the same\n"
+	"  --max-overhead=PERCENT tracing takes no more of a vCPU's time: when it does, the\n"
+	"                         functions that cost most are put back; stat names them\n"
+	"  --for=TIME             detach after this time (2, 1.5s, 500ms, 1m, 1h)\n"
+	"  --idle=TIME            detach when no client was connected for this time\n"
 	"  --force                also a guest that checks its kernel's text (LKRG)\n"
 	"  --mount[=DIR]          then do `hvtrace mount DOMAIN [DIR]`\n";
 
 const struct verb verb_attach = {
 	.name = "attach",
 	.args = "[--via=auto|inject|monitor] [--patch=in-place|shadow] [--vmlinux=FILE] "
-		"[--force] [--mount[=DIR]] DOMAIN",
+		"[--max-overhead=PERCENT] [--for=TIME] [--idle=TIME] [--force] [--mount[=DIR]] "
+		"DOMAIN",
 	.summary = "Start a session with a guest",
 	.help = help,
 	.run = run,

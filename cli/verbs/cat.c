@@ -31,8 +31,6 @@ static int run(struct cli *cli, int argc, char **argv)
 
 	if (!verb_no_options(cli, argc, argv, 2, 2, &exit_code))
 		return exit_code;
-	if (!have_root(cli))
-		return EXIT_FAILED;
 	file = argv[optind + 1];
 	err = client_connect(cli->run_dir, argv[optind], cli->libvirt_uri, &c);
 	if (err)

@@ -434,7 +434,9 @@ static int run(struct cli *cli, int argc, char **argv)
 	int exit_code;
 	const char *spec = verb_shown(cli, argc, argv, &json, &exit_code);
 
-	return spec ? check(cli, spec, json) : exit_code;
+	if (!spec)
+		return exit_code;
+	return have_root(cli) ? check(cli, spec, json) : EXIT_FAILED;
 }
 
 static const char help[] = "Shows what was found, and what prevents tracing; exit status 1 if "

@@ -11,6 +11,7 @@
 #include "cli/http.h"
 #include "cli/metrics.h"
 #include "cli/stop_signals.h"
+#include "cli/unprivileged.h"
 #include "cli/verbs/verb.h"
 #include "vmm/unix_socket.h"
 
@@ -110,6 +111,9 @@ static struct hv_err *serve(struct metrics_config *config, const char *where)
 	if (signals < 0)
 		return hv_err_new(errno, "signalfd: %s", strerror(errno));
 	err = is_unix(where) ? listen_unix(where, &fd) : listen_inet(where, &fd);
+	/* Before the threads that answer are made: they read what guests and strangers write. */
+	if (!err)
+		err = unprivileged_become(UNPRIVILEGED);
 	if (!err)
 		err = http_start(fd, page, config, &http);
 	if (err)

@@ -10,7 +10,9 @@
 #include "base/clock.h"
 #include "cli/client.h"
 #include "cli/duration.h"
+#include "cli/percent.h"
 #include "cli/service/service.h"
+#include "cli/unprivileged.h"
 #include "cli/verbs/record_events.h"
 #include "cli/verbs/record_file.h"
 #include "cli/verbs/summary.h"
@@ -37,8 +39,9 @@ struct record {
 	struct hv_text graph;
 	struct hv_text events; /* likewise */
 	struct hv_text pids;
-	uint64_t for_ns; /* 0: until COMMAND ends, or a signal comes */
-	char **command;	 /* NULL: none */
+	uint64_t max_overhead_ppm; /* 0: no limit */
+	uint64_t for_ns;	   /* 0: until COMMAND ends, or a signal comes */
+	char **command;		   /* NULL: none */
 
 	struct client client;
 	struct summary summary;
@@ -55,6 +58,7 @@ static void record_deinit(struct record *r)
 {
 	client_close(&r->client);
 	record_file_deinit(&r->file);
+	summary_deinit(&r->summary);
 	hv_text_deinit(&r->filter);
 	hv_text_deinit(&r->notrace);
 	hv_text_deinit(&r->graph);
@@ -189,6 +193,7 @@ static struct hv_err *start_session(const struct cli *cli, struct record *r)
 		.spec = r->spec,
 		.libvirt_uri = cli->libvirt_uri,
 		.run_dir = cli->run_dir,
+		.conf_path = cli->conf_path,
 		.sink = cli->sink,
 	};
 	HV_AUTO_FREE char *line = NULL;
@@ -211,10 +216,26 @@ static struct hv_err *find_session(const struct cli *cli, struct record *r)
 	struct hv_err *err =
 		client_find(cli->run_dir, r->spec, cli->libvirt_uri, &found, &r->client, &why);
 
+	if (!err && !found && cli->needs_root && geteuid() != 0)
+		return why; /* only root can begin one */
 	hv_err_free(why);
 	if (err || found)
 		return err;
 	return start_session(cli, r);
+}
+
+static struct hv_err *set_budget(struct record *r)
+{
+	struct wire_frame answer;
+
+	if (!r->max_overhead_ppm)
+		return NULL;
+	return in_domain_of(r, client_call(&r->client,
+					   &(struct wire_frame){
+						   .kind = WIRE_BUDGET,
+						   .arg = (uint32_t)r->max_overhead_ppm,
+					   },
+					   &answer));
 }
 
 static struct hv_err *end_session(struct record *r)
@@ -360,18 +381,22 @@ static uint32_t turn_ms(const struct record *r, uint64_t until_ns)
 static struct hv_err *stream(struct record *r)
 {
 	uint64_t until = hv_now_ns() + r->for_ns;
+	struct hv_err *no_room = NULL;
 	struct hv_err *err = NULL;
 	bool more;
 
-	while (!err && !caught_signal && !r->out_error && !command_has_ended(r) &&
-	       !(r->for_ns && hv_now_ns() >= until))
+	while (!err && !no_room && !caught_signal && !r->out_error && !command_has_ended(r) &&
+	       !(r->for_ns && hv_now_ns() >= until)) {
 		err = stream_once(r, turn_ms(r, until), &more);
-	if (err)
-		return err;
-	err = set(r, "tracing_on", "0");
+		if (!err && r->file.path)
+			no_room = record_file_check_room(&r->file);
+	}
+	if (!err)
+		err = set(r, "tracing_on", "0");
 	more = true;
 	while (!err && more && !r->out_error)
 		err = stream_once(r, DRAIN_MS, &more);
+	hv_err_keep_first(&err, no_room);
 	return err;
 }
 
@@ -386,6 +411,9 @@ static struct hv_err *trace(struct record *r)
 		err = set(r, "tracing_on", "1");
 	if (!err)
 		err = start_command(r);
+	/* COMMAND has all rights; the events of the guest are read without. */
+	if (!err)
+		err = unprivileged_become(r->pid ? UNPRIVILEGED_MAY_KILL : UNPRIVILEGED);
 	if (!err)
 		err = stream(r);
 	if (!err)
@@ -407,6 +435,8 @@ static struct hv_err *record(const struct cli *cli, struct record *r)
 {
 	struct hv_err *err = find_session(cli, r);
 
+	if (!err)
+		err = set_budget(r);
 	if (!err)
 		err = summary_begin(&r->summary, &r->client);
 	if (err)
@@ -482,9 +512,9 @@ static bool take_option(struct cli *cli, struct record *r, int option, int *ret_
 	else if (option == 'C')
 		r->file.compression = HV_COMPRESSION_ZSTD;
 	else if (option == 'f' && !duration_parse(optarg, &r->for_ns))
-		*ret_exit = usage_error(
-			cli, "--for: '%s' is not a duration: write 2, 1.5s, 500ms, 1m or 1h",
-			optarg);
+		*ret_exit = usage_error(cli, "--for: '%s' is not " DURATION_WANTED, optarg);
+	else if (option == 'O' && !percent_parse(optarg, &r->max_overhead_ppm))
+		*ret_exit = usage_error(cli, "--max-overhead: '%s' is not " PERCENT_WANTED, optarg);
 	return *ret_exit == EXIT_OK;
 }
 
@@ -494,6 +524,7 @@ static bool parse(struct cli *cli, int argc, char **argv, struct record *r, int 
 		{"for", required_argument, NULL, 'f'},
 		{"format", required_argument, NULL, 'F'},
 		{"compress", no_argument, NULL, 'C'},
+		{"max-overhead", required_argument, NULL, 'O'},
 		{0},
 	};
 	int option;
@@ -548,8 +579,6 @@ static int run(struct cli *cli, int argc, char **argv)
 	exit_code = choose_format(cli, &r);
 	if (exit_code != EXIT_OK)
 		return exit_code;
-	if (!have_root(cli))
-		return EXIT_FAILED;
 	catch_signals();
 	err = r.file.path ? record_file_open(&r.file) : NULL;
 	if (!err)
@@ -577,6 +606,8 @@ static const char help[] =
 	"  -g GLOB                function_graph: only these and what they call\n"
 	"  -P PID                 trace only this task of the guest\n"
 	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h\n"
+	"  --max-overhead=PERCENT tracing takes no more of a vCPU's time: when it does, the\n"
+	"                         functions that cost most are put back; the last line names them\n"
 	"  -o FILE                write the events to FILE (-: standard output), in the format\n"
 	"                         of its suffix: .dat (trace-cmd, KernelShark), .pftrace\n"
 	"                         (Perfetto), .jsonl, .txt; with .zst after the last three,\n"
@@ -588,7 +619,7 @@ static const char help[] =
 const struct verb verb_record = {
 	.name = "record",
 	.args = "{-p TRACER | -e EVENT}... [-l GLOB]... [-n GLOB]... [-g GLOB]... [-P PID]... "
-		"DOMAIN [-o FILE] [--for=DURATION | -- COMMAND...]",
+		"DOMAIN [--max-overhead=PERCENT] [-o FILE] [--for=DURATION | -- COMMAND...]",
 	.summary = "Trace for a while, to standard output or a file, and put the settings back",
 	.help = help,
 	.run = run,

@@ -6,16 +6,20 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "base/clock.h"
 
-#define NAMES	  "saved_cmdlines"
-#define NAMES_NS  HV_NS_PER_S
-#define WANTED_NS (HV_NS_PER_S / 20) /* when a name is not known */
-#define READS_MAX 64		     /* of one vCPU before the next one's turn */
-#define REST_MS	  20		     /* a rest for quiet vCPUs, so that a read finds more */
-#define FEW_READS 8		     /* of one vCPU in a turn, after which there is a rest */
-#define NEW_MODE  0600
+#define NAMES		 "saved_cmdlines"
+#define NAMES_NS	 HV_NS_PER_S
+#define WANTED_NS	 (HV_NS_PER_S / 20) /* when a name is not known */
+#define READS_MAX	 64		    /* of one vCPU before the next one's turn */
+#define REST_MS		 20		    /* a rest for quiet vCPUs, so that a read finds more */
+#define FEW_READS	 8		    /* of one vCPU in a turn, after which there is a rest */
+#define NEW_MODE	 0600
+/* On a file system that has at least SMALL_DISK_BYTES in all, so many are left to others. */
+#define SMALL_DISK_BYTES (64ull << 20)
+#define DISK_LOW_BYTES	 (16ull << 20)
 
 static struct hv_err *of_session(const struct client *c, struct hv_err *err)
 {
@@ -228,6 +232,23 @@ struct hv_err *record_file_take(struct record_file *f, struct client *c, uint32_
 		err = take_turn(f, c, ret_more);
 	} while (!err && !*ret_more && hv_now_ns() < until && poll(NULL, 0, REST_MS) == 0);
 	return err;
+}
+
+struct hv_err *record_file_check_room(const struct record_file *f)
+{
+	struct statvfs fs;
+	struct stat st;
+	uint64_t left_bytes;
+
+	if (fstat(f->fd, &st) != 0 || !S_ISREG(st.st_mode) || fstatvfs(f->fd, &fs) != 0)
+		return NULL;
+	left_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+	if ((uint64_t)fs.f_blocks * fs.f_frsize < SMALL_DISK_BYTES || left_bytes >= DISK_LOW_BYTES)
+		return NULL;
+	return hv_err_new(ENOSPC,
+			  "%s: recording ended, since its file system has only %llu MiB left; what "
+			  "was recorded is in the file",
+			  f->path, (unsigned long long)(left_bytes >> 20));
 }
 
 struct hv_err *record_file_close(struct record_file *f, struct client *c)

@@ -39,6 +39,9 @@ struct hv_err *record_file_begin(struct record_file *f, struct client *c,
  * nothing. *RET_MORE: there was something. */
 struct hv_err *record_file_take(struct record_file *f, struct client *c, uint32_t wait_ms,
 				bool *ret_more) hv_must_use;
+/* ENOSPC: so little room is left on the file system of the file that recording must end, before
+ * others of this host find none. Small file systems may be filled. */
+struct hv_err *record_file_check_room(const struct record_file *f) hv_must_use;
 /* Closes what is read. */
 struct hv_err *record_file_close(struct record_file *f, struct client *c) hv_must_use;
 /* Completes the file. Also called after an error, and when the session has ended. */

@@ -21,7 +21,8 @@ struct recovery {
 	bool found;	       /* changes were found */
 	bool has_other; /* the machine also has an ivshmem device, whose region is looked at by the
 			   monitor */
-	bool is_over;	/* the machine does not exist any more, and the report says so */
+	uint64_t began_ns;
+	bool is_over; /* the machine does not exist any more, and the report says so */
 };
 
 static struct hv_err *recover_once(struct hv_guest *guest, struct hv_text *report, bool *ret_found)
@@ -77,13 +78,16 @@ static struct hv_err *recover_locked(struct hv_guest *guest, struct recovery *r)
 }
 
 static void audit_recover(const struct cli *cli, const struct hv_guest *guest,
-			  const struct hv_err *err)
+			  const struct recovery *r, const struct hv_err *err)
 {
 	const struct hv_guest_info *info = hv_guest_info(guest);
 	struct audit a = {cli->sink, -1, hv_strdup(info->name), hv_strdup(info->id)};
 	struct audit_actor who = audit_actor_self();
+	struct audit_entry e = audit_begin(&a, &who, "recover");
 
-	audit_line(&a, &who, "recover", "%s", err ? err->message : "restored");
+	audit_text(&e, "result", err ? err->message : r->found ? "restored" : "nothing to restore");
+	audit_number(&e, "took_us", (hv_now_ns() - r->began_ns) / 1000);
+	audit_end(&e);
 	audit_close(&a);
 }
 
@@ -144,7 +148,7 @@ static struct hv_err *recover_by(const struct cli *cli, const char *spec, enum h
 	if (err && hv_guest_has_ended(guest))
 		err->facts &= ~(unsigned)HV_ERR_NEEDS_RECOVERY;
 	dir.has_left = err && (dir.has_left || r->found) && !hv_guest_has_ended(guest);
-	audit_recover(cli, guest, err);
+	audit_recover(cli, guest, r, err);
 	r->has_other = hv_guest_info(guest)->has_ivshmem;
 	return err;
 }
@@ -165,7 +169,7 @@ static struct hv_err *recover(const struct cli *cli, const char *spec, struct re
 
 static int run(struct cli *cli, int argc, char **argv)
 {
-	struct recovery r = {0};
+	struct recovery r = {.began_ns = hv_now_ns()};
 	struct hv_err *err;
 	int exit_code;
 

@@ -138,6 +138,7 @@ static struct hv_err *trace_machine(struct run *r)
 		.spec = r->name,
 		.shadow = r->shadow,
 		.run_dir = r->cli->run_dir,
+		.conf_path = r->cli->conf_path,
 		.sink = r->cli->sink,
 	};
 	struct hv_guest *guest = hv_minivm_guest(r->vm);

@@ -41,6 +41,21 @@ static void print_users(json_object *o)
 	}
 }
 
+static void print_processes(json_object *o)
+{
+	json_object *list = session_stat_member(o, "processes");
+
+	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
+		json_object *p = json_object_array_get_idx(list, i);
+		bool filtered = strcmp(session_stat_string(p, "seccomp"), "true") == 0;
+
+		printf("process      pid %llu, %s: user %llu, capabilities: %s%s\n", N(p, "pid"),
+		       session_stat_string(p, "name"), N(p, "uid"),
+		       session_stat_string(p, "capabilities"),
+		       filtered ? ", a seccomp filter" : "");
+	}
+}
+
 static void print_missing_tasks(json_object *o)
 {
 	json_object *lines = session_stat_member(o, "missing_tasks");
@@ -77,6 +92,13 @@ static void print_table(json_object *o)
 		       N(o, "preemptoff.covered"), N(o, "preemptoff.not_covered"),
 		       N(o, "preemptoff.refused"), N(o, "preemptoff.no_begin"),
 		       N(o, "preemptoff.stolen"));
+	if (session_stat_member(o, "budget"))
+		printf("overhead     %.3f %% of a vCPU's time, limited to %.3f %%\n",
+		       (double)N(o, "budget.load_ppm") / 1e4,
+		       (double)N(o, "budget.limit_ppm") / 1e4);
+	if (*session_stat_string(o, "budget.not_traced") &&
+	    session_stat_member(o, "budget.not_traced"))
+		printf("not traced   %s\n", session_stat_string(o, "budget.not_traced"));
 	if (N(o, "dumps.written"))
 		printf("dumps        %llu, in %s\n", N(o, "dumps.written"),
 		       session_stat_string(o, "dumps.path"));
@@ -89,6 +111,7 @@ static void print_table(json_object *o)
 	       hv_plural(N(o, "vcpus")));
 	print_missing_tasks(o);
 	print_users(o);
+	print_processes(o);
 }
 
 static struct hv_err *show(struct client *c, bool json)

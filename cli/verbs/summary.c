@@ -7,6 +7,11 @@
 
 #include "cli/session_stat.h"
 
+void summary_deinit(struct summary *s)
+{
+	free(s->not_traced);
+}
+
 static struct hv_err *held_ns(struct client *c, uint64_t *ret)
 {
 	AUTO_SESSION_STAT json_object *o = NULL;
@@ -88,6 +93,9 @@ struct hv_err *summary_count(struct summary *s, struct client *c, const char *di
 		return err;
 	s->nr_patched = session_stat_number(o, "sites.patched");
 	s->nr_refused = session_stat_number(o, "sites.refused");
+	if (session_stat_member(o, "budget.not_traced") &&
+	    *session_stat_string(o, "budget.not_traced") && !s->not_traced)
+		s->not_traced = hv_strdup(session_stat_string(o, "budget.not_traced"));
 	s->counted = 1;
 	err = client_call(c,
 			  &(struct wire_frame){.kind = WIRE_LIST,
@@ -117,5 +125,7 @@ char *summary_line(const struct summary *s, const char *who)
 		       hv_plural(s->nr_events), s->nr_lost, (double)s->held_ns / 1e6);
 	if (!s->nr_events && !s->nr_lost && !s->has_own)
 		add_reason(s, who, &line);
+	if (s->not_traced)
+		hv_text_printf(&line, "; put back, to limit the overhead: %s", s->not_traced);
 	return hv_text_take(&line);
 }

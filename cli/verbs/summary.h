@@ -13,9 +13,12 @@ struct summary {
 	uint64_t nr_lost;
 	uint64_t nr_patched; /* sites of the session, while it recorded */
 	uint64_t nr_refused;
+	char *not_traced; /* functions, because of --max-overhead; owned, NULL: none */
 	unsigned counted; /* summary_count() has counted */
 	unsigned has_own; /* events of the guest's own were on, which may not happen at all */
 };
+
+void summary_deinit(struct summary *s);
 
 struct hv_err *summary_begin(struct summary *s, struct client *c) hv_must_use;
 /* Counts the events of the instance DIR, all of which were read. */

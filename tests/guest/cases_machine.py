@@ -4,6 +4,7 @@
 import dataclasses
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -360,3 +361,29 @@ def full_shared_memory(t):
         for end in ("console", "ready", "qmp"):
             if os.path.exists(f"{place}.{end}"):
                 os.unlink(f"{place}.{end}")
+
+
+@case(configs=STANDARD[:1])
+def the_overhead_is_limited(t):
+    """With --max-overhead, the hottest of all functions are put back and named, until the guest's load of the same
+    work is below the limit. SIGTERM, by which a service manager stops the service, detaches."""
+    limit_ppm = 1000
+    t.guest.run("(while :; do cat /proc/uptime; done) >/dev/null 2>&1 & echo $! >/tmp/load")
+    try:
+        with t.attach("--max-overhead", f"{limit_ppm / 10000}") as traced:
+            traced.echo("current_tracer", "function")
+            until(lambda: t.hv.stat(t.guest.name)["budget"]["not_traced"])
+            until(lambda: 0 < t.hv.stat(t.guest.name)["budget"]["load_ppm"] <= limit_ppm)
+            stat = t.hv.stat(t.guest.name)
+            names = re.split(", | and ", stat["budget"]["not_traced"])
+            assert stat["sites"]["patched"] < stat["sites"]["traceable"], stat["sites"]
+            enabled = traced.text("enabled_functions")
+            assert names[0] and not re.search(rf"^{re.escape(names[0])} ", enabled, re.M), names
+            assert f"\n# not traced, to limit the overhead: {names[0]}" in traced.text("trace")
+            os.kill(stat["service_pid"], signal.SIGTERM)
+            until(lambda: not t.hv.run_dirs(t.guest.name))
+            t.hv("attach", t.guest.name)
+            assert t.hv.stat(t.guest.name)["sites"]["patched"] == 0
+            t.note(f"{stat['budget']['load_ppm'] / 10000} % after {stat['budget']['not_traced']} were put back")
+    finally:
+        t.guest.run("kill $(cat /tmp/load)")

@@ -16,6 +16,16 @@ void hv_listing_deinit(struct hv_listing *l)
 	free(l->started);
 }
 
+/* Which functions are missing, because they cost the guest too much. */
+static void add_aside(struct hv_text *out, const struct hv_instances *all)
+{
+	HV_AUTO_TEXT struct hv_text names = {0};
+
+	hv_budget_names(all, &names);
+	if (names.data)
+		hv_text_printf(out, "# not traced, to limit the overhead: %s\n", names.data);
+}
+
 static void add_header(struct hv_listing *l, struct hv_text *out, const struct hv_style *style)
 {
 	const struct hv_reader *r = &l->lines.reader;
@@ -34,10 +44,11 @@ static void add_header(struct hv_listing *l, struct hv_text *out, const struct h
 	};
 	if (tracer == HV_TRACER_FUNCTION_GRAPH) {
 		hv_graph_header(out, style, &header);
-		return;
+	} else {
+		l->has_overrun = buffer.overrun > 0;
+		hv_format_header(out, style, &header);
 	}
-	l->has_overrun = buffer.overrun > 0;
-	hv_format_header(out, style, &header);
+	add_aside(out, r->instance->all);
 }
 
 /* Notes that CPU has a line. Returns whether it had one before. */

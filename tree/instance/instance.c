@@ -56,6 +56,7 @@ void hv_instances_deinit(struct hv_instances *all)
 {
 	hv_dump_end(&all->dump);
 	hv_drain_free(all->drain);
+	hv_budget_deinit(&all->budget);
 	while (all->top.next)
 		hv_instances_remove(all->top.next);
 	deinit(&all->top);

@@ -7,6 +7,7 @@
 
 #include "tracer/scope.h"
 #include "tracer/session.h"
+#include "tree/instance/budget.h"
 #include "tree/instance/buffers.h"
 #include "tree/instance/drain.h"
 #include "tree/instance/dump.h"
@@ -59,6 +60,7 @@ struct hv_instances {
 	unsigned commands_spent; /* a count was used up since the commands were published */
 	struct hv_dump dump;
 	struct hv_event_texts *event_texts; /* owned */
+	struct hv_budget budget;
 };
 
 /* At first there is only the top. SESSION is borrowed. */

@@ -56,11 +56,14 @@ static uint8_t join(uint8_t a, uint8_t b)
 	return a > b ? a : b;
 }
 
-/* The stub of instances that do not need it now counts only when no other wants the site. */
+/* The stub of instances that do not need it now counts only when no other wants the site. Nobody
+ * gets what costs too much (budget.h). */
 static uint8_t wanted_stub(const struct hv_instances *all, const struct hv_site *site)
 {
 	uint8_t most = HV_STUB_NONE, later = HV_STUB_NONE;
 
+	if (hv_filter_has(&all->budget.aside, site->ip))
+		return HV_STUB_NONE;
 	for (const struct hv_instance *in = &all->top; in; in = in->next) {
 		uint8_t stub = stub_of(in, site);
 

@@ -128,6 +128,8 @@ struct hv_err *hv_instance_set_tracer(struct hv_instance *in, enum hv_tracer tra
 	bool is_same = tracer == in->selection.tracer;
 	struct hv_err *err = NULL;
 
+	if (!is_same)
+		hv_budget_forget(&in->all->budget);
 	if (!is_same && hv_sections_are_on(in))
 		err = hv_sections_end(in);
 	if (!err)
@@ -162,6 +164,7 @@ struct hv_err *hv_instance_stop(struct hv_instance *in)
 	err = hv_instance_end_events(in);
 	if (err || (in->selection.tracer == HV_TRACER_NOP && !in->probes.nr))
 		return err;
+	hv_budget_forget(&in->all->budget);
 	err = hv_sections_are_on(in) ? hv_sections_end(in) : NULL;
 	if (!err)
 		err = prepare(in, HV_TRACER_NOP);
@@ -216,6 +219,7 @@ struct hv_err *hv_instance_set_list(struct hv_instance *in, enum hv_filter_list 
 
 	if (err)
 		return err;
+	hv_budget_forget(&in->all->budget);
 	*now = *list;
 	if (is_live)
 		err = publish(in, &sites_changed);

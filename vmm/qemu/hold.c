@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +17,8 @@
 
 #define FIRST_HOLD_NS (2 * HV_NS_PER_S)
 #define BATCH_PACKETS 8192
+#define SMM_TRIES     100
+#define SMM_WAIT_MS   1
 #define RUN_MAX_BYTES 1024 /* QEMU 7.2 accepts packets of up to 4096 characters */
 /* Sites that are at most so far apart share a packet. Measured with the 34,948 sites of a
  * Debian 6.1 kernel under QEMU 7.2: a packet costs QEMU 4.5 us (two writes to its socket), a byte
@@ -278,6 +281,74 @@ struct hv_err *hv_machine_prepare_hold(struct hv_machine *m)
 	return err;
 }
 
+static unsigned first_in_firmware(const struct hv_machine *m, const struct hv_vcpu_regs *regs,
+				  enum hv_in_firmware least)
+{
+	unsigned i = 0;
+
+	while (i < m->nr_vcpus && regs[i].firmware < least)
+		i++;
+	return i;
+}
+
+/* Reads the registers of all vCPUs, which stay as they are during the hold. *RET_VCPU: the first
+ * one that executes firmware; none does if it is the number of vCPUs. The human monitor is asked
+ * only if a vCPU is where the kernel does not execute. */
+static struct hv_err *look_at_vcpus(struct hv_machine *m, unsigned *ret_vcpu)
+{
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(m->nr_vcpus * sizeof(*regs));
+	HV_AUTO_FREE struct hv_vcpu_regs *told = hv_alloc(m->nr_vcpus * sizeof(*told));
+	struct hv_err *err = hv_machine_hold_registers(m, regs);
+
+	if (err)
+		return err;
+	*ret_vcpu = m->nr_vcpus;
+	if (first_in_firmware(m, regs, HV_FIRMWARE_MAYBE) < m->nr_vcpus) {
+		err = hv_machine_registers(m, told);
+		if (err)
+			return err;
+		*ret_vcpu = first_in_firmware(m, told, HV_FIRMWARE_YES);
+	}
+	free(m->held_regs);
+	m->held_regs = hv_take(regs);
+	return NULL;
+}
+
+static struct hv_err *begin_and_look(struct hv_machine *m, uint64_t max_ns, unsigned *ret_vcpu)
+{
+	struct hv_err *err = begin(m, max_ns);
+
+	if (err)
+		return err;
+	m->held = true;
+	err = hv_machine_count_threads(m);
+	if (!err)
+		err = look_at_vcpus(m, ret_vcpu);
+	if (err)
+		hv_err_free(hv_machine_hold_end(m));
+	return err;
+}
+
+/* Where a vCPU in system management mode will go on in the kernel is not known, and it may be in a
+ * stub. The firmware leaves that mode after some microseconds. */
+static struct hv_err *begin_outside_firmware(struct hv_machine *m, uint64_t max_ns)
+{
+	unsigned vcpu = 0;
+
+	for (unsigned tries = 0; tries < SMM_TRIES; tries++) {
+		struct hv_err *err = begin_and_look(m, max_ns, &vcpu);
+
+		if (err || vcpu == m->nr_vcpus)
+			return err;
+		err = hv_machine_hold_end(m);
+		if (err)
+			return err;
+		poll(NULL, 0, SMM_WAIT_MS);
+	}
+	return hv_err_new(EBUSY, "vCPU %u is in system management mode each time it is stopped",
+			  vcpu);
+}
+
 /* A guardian that was killed is replaced, since what is patched must still be put back. */
 struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns)
 {
@@ -291,15 +362,7 @@ struct hv_err *hv_machine_hold_begin(struct hv_machine *m, uint64_t max_ns)
 			return err;
 	}
 	err = hv_machine_look_at_ram(m);
-	if (!err)
-		err = begin(m, max_ns);
-	if (err)
-		return err;
-	m->held = true;
-	err = hv_machine_count_threads(m);
-	if (err)
-		hv_err_free(hv_machine_hold_end(m));
-	return err;
+	return err ? err : begin_outside_firmware(m, max_ns);
 }
 
 struct hv_err *hv_machine_hold_end(struct hv_machine *m)
@@ -307,6 +370,7 @@ struct hv_err *hv_machine_hold_end(struct hv_machine *m)
 	struct hv_err *err = hv_guardian_release(m->guardian, &m->held_ns);
 
 	m->held = false;
+	free(hv_take(m->held_regs));
 	if (err && err->code != ETIMEDOUT) {
 		m->may_be_stopped = true;
 		continue_by_monitor(m);

@@ -138,7 +138,7 @@ static struct hv_err *ask_each(struct hv_machine *m, const char *packet, struct 
 	return err;
 }
 
-struct hv_err *hv_machine_hold_registers(struct hv_machine *m, struct hv_vcpu_regs *ret)
+static struct hv_err *read_registers(struct hv_machine *m, struct hv_vcpu_regs *ret)
 {
 	HV_AUTO_PACKETS struct hv_packets answers = {0};
 	HV_AUTO_FREE uint8_t *g = hv_alloc(ANSWER_MAX_BYTES);
@@ -159,6 +159,14 @@ struct hv_err *hv_machine_hold_registers(struct hv_machine *m, struct hv_vcpu_re
 					  i, span.len_bytes);
 		at += strlen(at) + 1;
 	}
+	return NULL;
+}
+
+struct hv_err *hv_machine_hold_registers(struct hv_machine *m, struct hv_vcpu_regs *ret)
+{
+	if (!m->held_regs)
+		return read_registers(m, ret);
+	memcpy(ret, m->held_regs, m->nr_vcpus * sizeof(*ret));
 	return NULL;
 }
 

@@ -27,6 +27,7 @@ void hv_machine_free(struct hv_machine *m)
 	hv_process_close(&m->process);
 	hv_monitor_free(m->monitor);
 	hv_close_at(&m->pidfd);
+	free(m->held_regs);
 	free(m->name);
 	free(m->id);
 	free(m->monitor_kind);

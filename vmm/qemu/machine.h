@@ -32,7 +32,8 @@ struct hv_machine {
 	char *stub_dir;	 /* a directory of ours, to be removed; NULL: the domain's own is used */
 	char *stub_path; /* the stub's socket */
 	bool held;	 /* the guest is held now, by the guardian or by injection */
-	char **threads;	 /* the gdb stub's name of each vCPU at the last hold */
+	struct hv_vcpu_regs *held_regs; /* of the hold by the guardian; owned, NULL: none is read */
+	char **threads;			/* the gdb stub's name of each vCPU at the last hold */
 	unsigned nr_threads;
 	uint64_t held_ns;      /* of the last hold */
 	uint64_t held_from_ns; /* the time of the last hold counts from here */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 hvtrace attach fake
-hvtrace stat fake | sed '/^\(service\|holds\)/d'
+hvtrace stat fake | sed '/^\(service\|holds\|process\)/d'
 hvtrace echo fake control refuse 3
 hvtrace stat fake | grep refused
 hvtrace echo fake control refuse 7

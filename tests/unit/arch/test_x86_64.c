@@ -117,7 +117,29 @@ START_TEST(gdb_registers)
 	ck_assert_uint_eq(regs.general[7], 0x1122);
 	ck_assert_uint_eq(regs.root, 0x4e12000);
 	ck_assert_uint_eq(regs.levels, 5);
+	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_NO);
 	ck_assert(!arch->decode_gdb_registers((struct hv_span){g, sizeof(g) - 1}, &regs));
+}
+END_TEST
+
+START_TEST(system_management_mode)
+{
+	uint8_t g[236] = {0}, task_cs = 0x33;
+	struct hv_vcpu_regs regs;
+	char text[sizeof(linux_vcpu)];
+
+	memcpy(text, linux_vcpu, sizeof(text));
+	ck_assert(arch->parse_registers(text, &regs));
+	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_NO);
+	memcpy(strstr(text, "SMM=0"), "SMM=1", 5);
+	ck_assert(arch->parse_registers(text, &regs));
+	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_YES);
+	/* The gdb stub does not tell, so what may be it is in the lower half, and no task. */
+	ck_assert(arch->decode_gdb_registers((struct hv_span){g, sizeof(g)}, &regs));
+	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_MAYBE);
+	memcpy(g + 140, &task_cs, 1); /* cs */
+	ck_assert(arch->decode_gdb_registers((struct hv_span){g, sizeof(g)}, &regs));
+	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_NO);
 }
 END_TEST
 
@@ -497,6 +519,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, registers_in_real_mode);
 	tcase_add_test(tc, registers_refused);
 	tcase_add_test(tc, gdb_registers);
+	tcase_add_test(tc, system_management_mode);
 	tcase_add_test(tc, where_the_kernels_addresses_begin);
 	tcase_add_test(tc, roots_with_and_without_the_user_half);
 	tcase_add_test(tc, entries);

@@ -393,11 +393,15 @@ struct hv_err *hv_session_has_left(struct hv_guest *guest, struct hv_kernel *ker
 
 void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 {
-	const struct fake_session *f = fake_session_of(s);
+	struct fake_session *f = fake_session_of(s);
 
+	f->nr_bytes += 5 * (f->nr_patched > f->nr_counted ? f->nr_patched - f->nr_counted
+							  : f->nr_counted - f->nr_patched);
+	f->nr_counted = f->nr_patched;
 	*ret = (struct hv_session_stat){
 		.nr_sites = 2,
 		.nr_patched = f->nr_patched,
+		.bytes_changed = f->nr_bytes,
 		.nr_refused = f->nr_refused,
 		.nr_holds = f->nr_holds,
 		.hold_total_ns = f->nr_holds * 500000,
@@ -407,6 +411,12 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 		.ring_bytes = 32 << 20,
 		.nr_cpus = 2,
 	};
+}
+
+uint64_t hv_session_long_holds(const struct hv_session *s hv_unused, uint64_t *ret_last_ns)
+{
+	*ret_last_ns = 1500000;
+	return 1;
 }
 
 size_t hv_session_refused(const struct hv_session *s, size_t max, const struct hv_site **ret)

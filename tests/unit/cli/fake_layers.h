@@ -13,6 +13,8 @@ struct fake_session {
 	bool lost_region;
 	bool hibernates;
 	size_t nr_patched;
+	size_t nr_counted; /* of these, in nr_bytes */
+	uint64_t nr_bytes; /* changed in the guest */
 	size_t nr_refused;
 	uint64_t nr_holds;
 };

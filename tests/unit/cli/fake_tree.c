@@ -8,7 +8,8 @@
  *     flood      a dump waits that has 96 MiB     overrun N  N events were lost
  *     refuse N   N sites were refused
  *     raw N      N events on each vCPU for trace_pipe_raw
- *     calls      these events are calls and returns */
+ *     calls      these events are calls and returns
+ *     load N     N parts per million of the guest's time are stubs; without vfs_read a quarter */
 #include "tree/tree.h"
 
 #include <fcntl.h>
@@ -68,7 +69,9 @@ struct hv_tree {
 	unsigned nr_dumps; /* asked for */
 	unsigned nr_dumped;
 	unsigned nr_lost;
-	unsigned nr_raw; /* events of each vCPU */
+	unsigned load_ppm;
+	bool without_read; /* vfs_read was put back */
+	unsigned nr_raw;   /* events of each vCPU */
 	unsigned has_calls;
 	unsigned nr_raw_taken[FAKE_RAW_CPUS];
 	bool floods; /* one more dump follows those */
@@ -92,6 +95,24 @@ struct hv_err *hv_tree_step_aside(struct hv_tree *tree)
 {
 	(void)tree;
 	return NULL;
+}
+
+struct hv_err *hv_tree_keep_budget(struct hv_tree *tree, uint64_t limit_ppm,
+				   uint64_t now_ns hv_unused, size_t *ret_nr)
+{
+	*ret_nr = tree->load_ppm > limit_ppm && !tree->without_read;
+	if (!*ret_nr)
+		return NULL;
+	tree->without_read = true;
+	tree->load_ppm /= 4;
+	return NULL;
+}
+
+uint64_t hv_tree_load(const struct hv_tree *tree, struct hv_text *ret_names)
+{
+	if (tree->without_read)
+		hv_text_add(ret_names, "vfs_read");
+	return tree->load_ppm;
 }
 
 void hv_tree_refresh(struct hv_tree *tree)
@@ -273,7 +294,7 @@ struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, s
 	f->cpu = strstr(path, PER_CPU "/cpu1") != NULL;
 	if (is_list(f) && !(flags & O_TRUNC))
 		hv_text_add(&f->list, dir->values[i]);
-	if (!is_list(f) && (flags & O_TRUNC))
+	if (!is_list(f) && i != FAKE_TRACER && (flags & O_TRUNC))
 		dir->values[i][0] = '\0';
 	if (i == FAKE_STATS)
 		write_stats(tree, f->cpu, dir->values[i], sizeof(dir->values[i]));
@@ -402,6 +423,8 @@ static void control(struct hv_tree *t, const char *text)
 		t->nr_dumps += n;
 	} else if (sscanf(text, "overrun %u", &n) == 1) {
 		t->nr_lost = n;
+	} else if (sscanf(text, "load %u", &n) == 1) {
+		t->load_ppm = n;
 	} else if (sscanf(text, "refuse %u", &n) == 1) {
 		fake_session_of(t->session)->nr_refused = n;
 	} else if (strncmp(text, "calls", 5) == 0) {

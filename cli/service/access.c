@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/service/access.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/service/files.h"
+#include "cli/service/reach.h"
+#include "cli/service/state.h"
+#include "tree/settings/token.h"
+#include "tree/settings/tracer_names.h"
+
+#define GROUPS_MAX	  65536 /* NGROUPS_MAX of the kernel */
+#define REFUSALS_A_SECOND 10	/* with an audit line of their own */
+
+void access_deinit(struct access *a)
+{
+	policy_free(a->policy);
+	a->policy = NULL;
+}
+
+/* Refusals. */
+
+/* One line for each, but nobody can fill the system's log with them. */
+static void audit_refusal(struct service *s, const struct audit_actor *who, const char *what,
+			  const char *why)
+{
+	struct access *a = &s->access;
+	uint64_t now = hv_now_ns();
+	struct audit_entry e;
+
+	if (now - a->refusals_ns >= HV_NS_PER_S) {
+		a->refusals_ns = now;
+		a->nr_refusals = 0;
+	}
+	if (a->nr_refusals++ >= REFUSALS_A_SECOND) {
+		a->nr_not_audited++;
+		return;
+	}
+	e = audit_begin(&s->audit, who, "refusal");
+	audit_text(&e, "request", what);
+	audit_text(&e, "reason", why);
+	if (a->nr_not_audited)
+		audit_number(&e, "not_told_before", a->nr_not_audited);
+	a->nr_not_audited = 0;
+	audit_end(&e);
+}
+
+/* Who connects. */
+
+/* The groups of the process that connected, at that moment; NULL: they cannot be told. The caller
+ * frees them. */
+static gid_t *peer_groups(const struct peer *p, size_t *ret_nr)
+{
+	gid_t *groups = hv_alloc((GROUPS_MAX + 1) * sizeof(*groups));
+	socklen_t len = GROUPS_MAX * sizeof(*groups);
+
+	if (getsockopt(p->fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len) != 0) {
+		free(groups);
+		return NULL;
+	}
+	*ret_nr = len / sizeof(*groups);
+	groups[(*ret_nr)++] = p->cred.gid;
+	return groups;
+}
+
+static struct policy_rights rights_of(const struct service *s, const struct peer *p)
+{
+	const struct hv_guest_info *info = hv_guest_info(s->guest);
+	size_t nr = 0;
+	HV_AUTO_FREE gid_t *groups = peer_groups(p, &nr);
+	const struct policy_person person = {p->cred.uid, groups, nr};
+
+	return policy_rights(s->access.policy, &person, info->name, info->id);
+}
+
+static bool is_root(const struct peer *p)
+{
+	return p->cred.uid == 0 || p->cred.uid == geteuid();
+}
+
+/* Root always finds a place. */
+static bool has_place(const struct service *s, const struct peer *new)
+{
+	size_t nr = 0, nr_of_user = 0;
+
+	for (size_t i = 0; i < s->nr_peers; i++) {
+		const struct peer *p = s->peers[i];
+
+		nr += !p->is_root;
+		nr_of_user += p->cred.uid == new->cred.uid;
+	}
+	return nr < ACCESS_PEERS && nr_of_user < ACCESS_PEERS_OF_USER;
+}
+
+bool access_admits(struct service *s, struct peer *p)
+{
+	access_refresh(s);
+	p->is_root = is_root(p);
+	if (p->is_root)
+		return true;
+	p->rights = rights_of(s, p);
+	p->files_max = ACCESS_FILES;
+	p->waits_max = ACCESS_FILES;
+	if (!p->rights.reads) {
+		audit_refusal(s, &p->who, "connect", "no rule allows it");
+		return false;
+	}
+	if (!has_place(s, p)) {
+		audit_refusal(s, &p->who, "connect", "too many connections");
+		return false;
+	}
+	return true;
+}
+
+/* The policy's file. */
+
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mode == b->st_mode && a->st_uid == b->st_uid &&
+	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+/* Times of files have the resolution of a tick. */
+static bool is_recent(const struct stat *st)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec - st->st_ctim.tv_sec < 2;
+}
+
+static bool has_changed(const struct access *a)
+{
+	struct stat st;
+
+	if (!a->was_read || a->is_fresh)
+		return true;
+	if (lstat(a->path, &st) != 0)
+		st = (struct stat){0};
+	return !is_same_file(&st, &a->seen);
+}
+
+/* A file that cannot be used is told once, until it changes. */
+static void read_policy(struct service *s)
+{
+	struct access *a = &s->access;
+	struct policy *policy = NULL;
+	struct stat before = a->seen;
+	bool was_read = a->was_read;
+	struct hv_err *err = policy_read(a->path, &policy, &a->seen);
+
+	policy_free(a->policy);
+	a->policy = policy;
+	a->was_read = true;
+	a->is_fresh = is_recent(&a->seen);
+	if (err && !(was_read && is_same_file(&before, &a->seen))) {
+		struct audit_actor self = audit_actor_self();
+
+		audit_refusal(s, &self, "policy", err->message);
+	}
+	hv_err_free(err);
+}
+
+static bool same_rights(const struct policy_rights *a, const struct policy_rights *b)
+{
+	return a->reads == b->reads && a->controls == b->controls && a->tracers == b->tracers;
+}
+
+/* A client whose rights changed connects again with the new ones; what it has open goes. */
+static void drop_changed(struct service *s)
+{
+	for (size_t i = 0; i < s->nr_peers; i++) {
+		struct peer *p = s->peers[i];
+		struct policy_rights now;
+
+		if (p->is_root)
+			continue;
+		now = rights_of(s, p);
+		if (same_rights(&now, &p->rights))
+			continue;
+		audit_refusal(s, &p->who, "stay connected", "the rules have changed");
+		p->gone = true;
+	}
+}
+
+void access_refresh(struct service *s)
+{
+	struct access *a = &s->access;
+
+	if (!a->path || !has_changed(a))
+		return;
+	read_policy(s);
+	drop_changed(s);
+	reach_allow(s);
+}
+
+/* Requests. */
+
+enum need {
+	NEEDS_ROOT,    /* what is not in the table, too */
+	NEEDS_NOTHING, /* it is about what this connection has */
+	NEEDS_READ,
+	NEEDS_FILE,    /* to read or to control the file of its path */
+	NEEDS_CONTROL, /* of the directory of its path */
+	NEEDS_HANDLE,  /* to control the file of its handle, if that is open for writing */
+};
+
+static const enum need needs[] = {
+	[WIRE_LIST] = NEEDS_READ,	[WIRE_OPEN] = NEEDS_FILE,
+	[WIRE_READ] = NEEDS_NOTHING,	[WIRE_WRITE] = NEEDS_HANDLE,
+	[WIRE_CLOSE] = NEEDS_HANDLE,	[WIRE_STAT] = NEEDS_READ,
+	[WIRE_DETACH] = NEEDS_ROOT,	[WIRE_OWN] = NEEDS_ROOT,
+	[WIRE_READY] = NEEDS_NOTHING,	[WIRE_CANCEL] = NEEDS_NOTHING,
+	[WIRE_ABANDON] = NEEDS_NOTHING, [WIRE_PUBLISH] = NEEDS_HANDLE,
+	[WIRE_LOOK] = NEEDS_READ,	[WIRE_MKDIR] = NEEDS_CONTROL,
+	[WIRE_RMDIR] = NEEDS_CONTROL,	[WIRE_OPEN_PROC] = NEEDS_READ,
+	[WIRE_MOUNT] = NEEDS_ROOT,	[WIRE_BUDGET] = NEEDS_ROOT,
+};
+
+/* The path as the tree understands it has no empty names. Another way to write it must not lead
+ * around a check. */
+static bool is_plain(const char *path)
+{
+	size_t len = strlen(path);
+
+	return len && path[0] != '/' && path[len - 1] != '/' && !strstr(path, "//");
+}
+
+static const char *name_in(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Returns the path of current_tracer of the instance that PATH is in. */
+static char *tracer_file(const char *path)
+{
+	const char *in = "instances/";
+	size_t len = 0;
+
+	if (strncmp(path, in, strlen(in)) == 0)
+		len = strlen(in) + strcspn(path + strlen(in), "/");
+	return hv_format("%.*s%scurrent_tracer", (int)len, path, len ? "/" : "");
+}
+
+static struct hv_err *forbidden(const struct service *s, const struct peer *p, const char *what)
+{
+	return hv_err_new(EACCES, "%s%s%s (uid %u) may not %s: %s says who may",
+			  p->who.user[0] ? "user " : "", p->who.user,
+			  p->who.user[0] ? "" : "this user", (unsigned)p->cred.uid, what,
+			  s->access.path);
+}
+
+static struct hv_err *check_tracer(const struct service *s, const struct peer *p,
+				   enum hv_tracer tracer)
+{
+	HV_AUTO_FREE char *what = NULL;
+
+	if (p->rights.tracers & 1u << tracer)
+		return NULL;
+	what = hv_format("control the tracer %s", hv_tracer_name(tracer));
+	return forbidden(s, p, what);
+}
+
+/* What runs in the instance of PATH must be among what PEER may control, since any setting there
+ * may change what it does. An instance that is not there yet has no tracer. */
+static struct hv_err *check_running(struct service *s, const struct peer *p, const char *path)
+{
+	HV_AUTO_FREE char *file = tracer_file(path);
+	enum hv_tracer tracer = HV_TRACER_NOP;
+	char name[128];
+	size_t len = 0;
+	struct hv_file *f;
+	struct hv_err *err = hv_tree_open(s->tree, file, O_RDONLY, &f);
+
+	if (!err) {
+		err = hv_file_read(f, name, sizeof(name) - 1, &len);
+		hv_file_abandon(f);
+	}
+	if (err && err->code == ENOENT) {
+		hv_err_free(err);
+		return NULL;
+	}
+	if (err)
+		return err;
+	name[len] = '\0';
+	name[strcspn(name, "\n")] = '\0';
+	err = hv_tracer_find(name, &tracer);
+	return err ? err : check_tracer(s, p, tracer);
+}
+
+/* Whether PATH switches something on beside the tracer. */
+static struct hv_err *check_kind(const struct service *s, const struct peer *p, const char *path)
+{
+	const char *rest = strncmp(path, "instances/", 10) == 0 ? strchr(path + 10, '/') : NULL;
+
+	rest = rest ? rest + 1 : path;
+	if (strcmp(rest, "function_profile_enabled") == 0)
+		return check_tracer(s, p, HV_TRACER_FUNCTION_GRAPH);
+	if ((strncmp(rest, "events/", 7) == 0 || strncmp(rest, "set_event", 9) == 0) &&
+	    !(p->rights.tracers & POLICY_EVENTS))
+		return forbidden(s, p, "control events");
+	return NULL;
+}
+
+static struct hv_err *check_control(struct service *s, const struct peer *p, const char *path)
+{
+	struct hv_err *err;
+
+	if (!p->rights.controls)
+		return forbidden(s, p, "change settings");
+	err = check_kind(s, p, path);
+	return err ? err : check_running(s, p, path);
+}
+
+/* A reader of trace_pipe takes events away from all others and keeps the tracer from being changed,
+ * so this is control. */
+static struct hv_err *check_file(struct service *s, const struct peer *p, const char *path,
+				 int flags)
+{
+	bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
+	struct hv_tree_stat stat;
+	struct hv_err *err = hv_tree_stat(s->tree, path, &stat);
+
+	if (err)
+		return err;
+	if (!is_plain(path))
+		return hv_err_new(EACCES, "%s: the path has an empty name", path);
+	if (((flags & O_ACCMODE) != O_WRONLY && !(stat.mode & 0444)) ||
+	    (writes && !(stat.mode & 0222)))
+		return hv_err_new(EACCES, "%s: its mode is 0%o", path, stat.mode & 0777);
+	if (files_is_pipe(path) && !p->rights.controls)
+		return forbidden(s, p,
+				 "read trace_pipe, which takes events away from others; "
+				 "read trace, or control");
+	if (writes || files_is_pipe(path))
+		return check_control(s, p, path);
+	return NULL;
+}
+
+/* The tracer that a write chooses is checked beside the one that runs. */
+static struct hv_err *check_handle(struct service *s, struct peer *p,
+				   const struct wire_frame *frame)
+{
+	const struct peer_file *f = peer_file(p, frame->handle);
+	enum hv_tracer tracer = HV_TRACER_NOP;
+	HV_AUTO_FREE char *name = NULL;
+	struct hv_err *err;
+
+	if (!f || !f->file || (f->flags & O_ACCMODE) == O_RDONLY)
+		return NULL;
+	err = check_control(s, p, f->path);
+	if (err || frame->kind != WIRE_WRITE || strcmp(name_in(f->path), "current_tracer") != 0)
+		return err;
+	name = hv_name_written((const char *)frame->data.data, frame->data.len_bytes);
+	err = hv_tracer_find(name, &tracer);
+	return err ? err : check_tracer(s, p, tracer);
+}
+
+static struct hv_err *check_path(struct service *s, struct peer *p, const struct wire_frame *frame)
+{
+	HV_AUTO_FREE char *path = NULL;
+
+	if (!wire_string(frame->data, PATH_MAX, &path))
+		return hv_err_new(EINVAL, "the data is not a path");
+	if (frame->kind == WIRE_OPEN)
+		return check_file(s, p, path, (int)frame->arg);
+	if (!is_plain(path))
+		return hv_err_new(EACCES, "%s: the path has an empty name", path);
+	return check_control(s, p, path);
+}
+
+static const char *request_name(const struct wire_frame *frame)
+{
+	static const char *const names[] = {
+		[WIRE_LIST] = "list",	[WIRE_OPEN] = "open",		[WIRE_WRITE] = "write",
+		[WIRE_CLOSE] = "close", [WIRE_STAT] = "stat",		[WIRE_DETACH] = "detach",
+		[WIRE_OWN] = "own",	[WIRE_PUBLISH] = "publish",	[WIRE_LOOK] = "look",
+		[WIRE_MKDIR] = "mkdir", [WIRE_RMDIR] = "rmdir",		[WIRE_OPEN_PROC] = "open",
+		[WIRE_MOUNT] = "mount", [WIRE_BUDGET] = "set a budget",
+	};
+
+	return frame->kind < HV_ARRAY_LEN(names) && names[frame->kind] ? names[frame->kind]
+								       : "unknown";
+}
+
+static struct hv_err *check(struct service *s, struct peer *p, const struct wire_frame *frame)
+{
+	HV_AUTO_FREE char *what = NULL;
+
+	switch (frame->kind < HV_ARRAY_LEN(needs) ? needs[frame->kind] : NEEDS_ROOT) {
+	case NEEDS_NOTHING:
+		return NULL;
+	case NEEDS_READ:
+		return p->rights.reads ? NULL : forbidden(s, p, "read");
+	case NEEDS_FILE:
+	case NEEDS_CONTROL:
+		return p->rights.reads ? check_path(s, p, frame) : forbidden(s, p, "read");
+	case NEEDS_HANDLE:
+		return check_handle(s, p, frame);
+	case NEEDS_ROOT:
+		break;
+	}
+	what = hv_format("%s, which is root's", request_name(frame));
+	return forbidden(s, p, what);
+}
+
+struct hv_err *access_check(struct service *s, struct peer *p, const struct wire_frame *frame)
+{
+	struct hv_err *err;
+
+	if (p->is_root)
+		return NULL;
+	access_refresh(s);
+	if (p->gone)
+		return hv_err_new(EACCES, "the rules have changed: connect again");
+	err = check(s, p, frame);
+	if (err && err->code == EACCES)
+		audit_refusal(s, &p->who, request_name(frame), err->message);
+	return err;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/service/processes.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+struct rights {
+	char name[17];
+	unsigned uid;
+	uint64_t permitted;
+	uint64_t bounding; /* what a process of root's can have */
+	unsigned seccomp;
+	unsigned no_new_privs;
+};
+
+static bool read_rights(pid_t pid, struct rights *ret)
+{
+	HV_AUTO_FREE char *path = hv_format("/proc/%d/status", (int)pid);
+	FILE *f = fopen(path, "re");
+	char line[256];
+
+	*ret = (struct rights){0};
+	while (f && fgets(line, sizeof(line), f)) {
+		sscanf(line, "Name:\t%16[^\n]", ret->name);
+		sscanf(line, "Uid:\t%*u %u", &ret->uid);
+		sscanf(line, "CapPrm:\t%" SCNx64, &ret->permitted);
+		sscanf(line, "CapBnd:\t%" SCNx64, &ret->bounding);
+		sscanf(line, "Seccomp:\t%u", &ret->seccomp);
+		sscanf(line, "NoNewPrivs:\t%u", &ret->no_new_privs);
+	}
+	if (f)
+		fclose(f);
+	return f && ret->name[0];
+}
+
+static json_object *capabilities(const struct rights *r)
+{
+	HV_AUTO_FREE char *mask = hv_format("0x%" PRIx64, r->permitted);
+
+	if (!r->permitted)
+		return json_object_new_string("none");
+	return json_object_new_string(r->permitted == r->bounding ? "all" : mask);
+}
+
+static void add_process(json_object *list, pid_t pid)
+{
+	HV_AUTO_TEXT struct hv_text name = {0};
+	json_object *o;
+	struct rights r;
+
+	if (!read_rights(pid, &r))
+		return;
+	o = json_object_new_object();
+	hv_text_add_guest(&name, r.name, sizeof(r.name));
+	json_object_object_add(o, "pid", json_object_new_int(pid));
+	json_object_object_add(o, "name", json_object_new_string(name.data));
+	json_object_object_add(o, "uid", json_object_new_int64(r.uid));
+	json_object_object_add(o, "capabilities", capabilities(&r));
+	json_object_object_add(o, "seccomp", json_object_new_boolean(r.seccomp != 0));
+	json_object_object_add(o, "no_new_privs", json_object_new_boolean(r.no_new_privs != 0));
+	json_object_array_add(list, o);
+}
+
+/* Helpers are children of the service. */
+static void add_children(json_object *list)
+{
+	HV_AUTO_FREE char *path = hv_format("/proc/self/task/%d/children", (int)getpid());
+	FILE *f = fopen(path, "re");
+	int pid;
+
+	while (f && fscanf(f, "%d", &pid) == 1)
+		add_process(list, pid);
+	if (f)
+		fclose(f);
+}
+
+json_object *processes_list(void)
+{
+	json_object *list = json_object_new_array();
+
+	add_process(list, getpid());
+	add_children(list);
+	return list;
+}

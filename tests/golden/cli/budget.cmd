@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+hvtrace attach --max-overhead=4.5% fake
+hvtrace stat fake | grep overhead
+hvtrace echo fake current_tracer function
+hvtrace echo fake control load 80000
+until hvtrace stat fake 2>&1 | grep -q '^not traced'; do sleep 0.05; done
+hvtrace stat fake | grep -e overhead -e '^not traced'
+grep -o 'limit_ppm=.* bytes' $RUN/*/log
+hvtrace detach fake
+# Only while this client is connected.
+hvtrace attach fake
+hvtrace echo fake control load 30000
+mkdir $RUN.test
+hvtrace record -p function --max-overhead 2 fake --for 1 >/dev/null 2>$RUN.test/err
+cat $RUN.test/err
+hvtrace stat --json fake | grep limit_ppm
+hvtrace detach fake
+rm -r $RUN.test

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <check.h>
+#include <string.h>
+
+#include "base/guard.h"
+#include "cli/service/policy.h"
+#include "tests/lib/run_suite.h"
+#include "tree/settings/tracer_names.h"
+
+#define ID "1f0a4a3e-0000-4000-8000-000000000001"
+
+static struct policy *parsed(const char *text)
+{
+	struct policy *p = NULL;
+
+	ck_assert_ptr_null(policy_parse(text, strlen(text), "conf", &p));
+	return p;
+}
+
+static struct policy_rights rights(const char *text, uid_t uid, gid_t gid, const char *domain)
+{
+	AUTO_POLICY struct policy *p = parsed(text);
+	const struct policy_person person = {uid, &gid, 1};
+
+	return policy_rights(p, &person, domain, ID);
+}
+
+START_TEST(nothing_allows_nothing)
+{
+	ck_assert(!rights("", 1000, 100, "web1").reads);
+	ck_assert(!rights("\n# allow user 1000 read *\n\n", 1000, 100, "web1").reads);
+	ck_assert(!policy_rights(NULL, &(struct policy_person){1000, NULL, 0}, "web1", ID).reads);
+}
+END_TEST
+
+START_TEST(rules_are_about_users_groups_and_domains)
+{
+	const char *text = "allow user 1000 read web*,db?\nallow group 100 read " ID "\n";
+
+	ck_assert(rights(text, 1000, 7, "web1").reads);
+	ck_assert(rights(text, 1000, 7, "db2").reads);
+	ck_assert(!rights(text, 1000, 7, "db22").reads);
+	ck_assert(!rights(text, 1001, 7, "web1").reads);
+	ck_assert(rights(text, 1001, 100, "whatever").reads);
+	/* A user is no group. */
+	ck_assert(!rights("allow user 100 read *\n", 5, 100, "web1").reads);
+	ck_assert(!rights("allow group 5 read *\n", 5, 100, "web1").reads);
+}
+END_TEST
+
+START_TEST(control_names_its_tracers)
+{
+	const char *text = "allow user 5 control web1 function\nallow group 6 control * events\n"
+			   "allow user 5 read db\n";
+	struct policy_rights r = rights(text, 5, 7, "web1");
+
+	ck_assert(r.reads && r.controls);
+	ck_assert_uint_eq(r.tracers, 1u << HV_TRACER_NOP | 1u << HV_TRACER_FUNCTION);
+	r = rights(text, 5, 6, "web1");
+	ck_assert_uint_eq(r.tracers,
+			  1u << HV_TRACER_NOP | 1u << HV_TRACER_FUNCTION | POLICY_EVENTS);
+	r = rights(text, 5, 7, "db");
+	ck_assert(r.reads && !r.controls && !r.tracers);
+	r = rights("allow user root control * *\n", 0, 0, "db");
+	ck_assert_uint_eq(r.tracers, ~0u);
+}
+END_TEST
+
+static const struct {
+	const char *text;
+	const char *message; /* the beginning */
+} bad_files[] = {
+	{"deny user 5 read *\n", "conf:1: 'deny' begins no rule"},
+	{"allow user 5 read\n", "conf:1: the rule has 4 words and is not complete"},
+	{"\nallow 5 5 read *\n", "conf:2: '5' is neither user nor group"},
+	{"allow user 5 write *\n", "conf:1: 'write' is neither read nor control"},
+	{"allow user 5 read * function\n", "conf:1: a rule of read has 5 words, this one has more"},
+	{"allow user 5 read a, b\n", "conf:1: a rule of read has 5 words, this one has more"},
+	{"allow user 5 read a,\n", "conf:1: 'a,' has an empty domain"},
+	{"allow user 5 control *\n", "conf:1: a rule of control has 6 words, this one has 5"},
+	{"allow user 5 control * function b c d e\n", "conf:1: a rule of control has 6 words"},
+	{"allow user 5 control * function,,nop\n", "conf:1: there is no tracer ''"},
+	{"allow user no_such_user_ read *\n", "conf:1: this host has no user 'no_such_user_'"},
+	{"allow user 4294967295 read *\n", "conf:1: this host has no user '4294967295'"},
+	{"allow user -1 read *\n", "conf:1: this host has no user '-1'"},
+	{"allow user 5 read *", "conf:1: the last line has no end"},
+	{"allow user 5 read *\n\001\n", "conf:2: has a byte 0x01"},
+	{"allow user 5 read *\r\n", "conf:1: has a byte 0x0d"},
+};
+
+START_TEST(a_bad_line_is_named)
+{
+	struct policy *p = NULL;
+	struct hv_err *err =
+		policy_parse(bad_files[_i].text, strlen(bad_files[_i].text), "conf", &p);
+
+	ck_assert_ptr_nonnull(err);
+	ck_assert_ptr_null(p);
+	if (strncmp(err->message, bad_files[_i].message, strlen(bad_files[_i].message)) != 0)
+		ck_abort_msg("%s", err->message);
+	ck_assert_ptr_nonnull(strstr(err->message, "until then only root may use sessions"));
+	hv_err_free(err);
+}
+END_TEST
+
+START_TEST(a_nul_is_no_end)
+{
+	struct policy *p = NULL;
+	struct hv_err *err = policy_parse("allow user 5 read *\0x\n", 22, "conf", &p);
+
+	ck_assert_ptr_nonnull(err);
+	hv_err_free(err);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, nothing_allows_nothing);
+	tcase_add_test(tc, rules_are_about_users_groups_and_domains);
+	tcase_add_test(tc, control_names_its_tracers);
+	tcase_add_loop_test(tc, a_bad_line_is_named, 0, HV_ARRAY_LEN(bad_files));
+	tcase_add_test(tc, a_nul_is_no_end);
+}
+
+int main(void)
+{
+	return run_suite("policy", add_tests);
+}
