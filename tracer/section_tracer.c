@@ -15,6 +15,13 @@
 
 #define TRIES_MAX 1000 /* to read a section while the guest writes it */
 
+/* Of the tracers, for messages. */
+static const char *const names[] = {
+	[HV_SECTION_PREEMPT] = "preemptoff",
+	[HV_SECTION_IRQ] = "irqsoff",
+	[HV_SECTION_EITHER] = "preemptirqsoff",
+};
+
 /* The functions that may have a CPU's idle loop. */
 static const char *const idle_loops[] = {"do_idle", "cpu_startup_entry", "play_idle_precise"};
 #define IDLE_CALLS_MAX	8
@@ -55,9 +62,9 @@ void hv_section_tracer_free(struct hv_section_tracer *s)
 	free(s);
 }
 
-bool hv_section_tracer_exists(const struct hv_section_tracer *s)
+bool hv_section_tracer_exists(const struct hv_section_tracer *s, enum hv_section_kind kind)
 {
-	return hv_preempt_is_counted(s->tracee->kernel);
+	return kind == HV_SECTION_PREEMPT && hv_preempt_is_counted(s->tracee->kernel);
 }
 
 static struct hv_sections *sections_of(const struct hv_section_tracer *s, unsigned cpu)
@@ -224,16 +231,20 @@ static struct hv_err *change(struct hv_section_tracer *s)
 	return err ? err : patch(s, &sites, &idle);
 }
 
-struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s)
+struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s, enum hv_section_kind kind)
 {
 	size_t nr_put_back;
+	struct hv_err *err;
+
+	if (!hv_section_tracer_exists(s, kind))
+		return hv_err_new(EOPNOTSUPP, "%s: not in this kernel", names[kind]);
 	/* What an earlier stop had to leave. */
-	struct hv_err *err = hv_detours_put_back(s->tracee, &nr_put_back);
+	err = hv_detours_put_back(s->tracee, &nr_put_back);
 
 	if (!err)
 		err = change(s);
 	if (err)
-		return hv_err_in(err, "preemptoff");
+		return hv_err_in(err, "%s", names[kind]);
 	for (unsigned cpu = 0; cpu < s->tracee->plan.nr_cpus; cpu++)
 		sections_of(s, cpu)->open.tsc = 0;
 	hv_region_params(&s->tracee->region)->ticks_per_ns =

@@ -12,6 +12,13 @@
 #include "base/err.h"
 #include "tracer/events/event.h"
 
+/* What is off in a section. */
+enum hv_section_kind {
+	HV_SECTION_PREEMPT, /* preemptoff */
+	HV_SECTION_IRQ,	    /* irqsoff */
+	HV_SECTION_EITHER,  /* preemptirqsoff */
+};
+
 struct hv_clock;
 struct hv_decode;
 struct hv_section_tracer;
@@ -22,12 +29,13 @@ struct hv_section_tracer *hv_section_tracer_new(struct hv_tracee *t, const struc
 						const struct hv_decode *decode);
 void hv_section_tracer_free(struct hv_section_tracer *s);
 
-/* False: this kernel does not count preemption, so it cannot be measured. */
-bool hv_section_tracer_exists(const struct hv_section_tracer *s);
+/* False: sections of KIND cannot be measured in this kernel. */
+bool hv_section_tracer_exists(const struct hv_section_tracer *s, enum hv_section_kind kind);
 
 /* Changes the guest and begins to measure. EOPNOTSUPP with the reason: this kernel does not count
  * preemption, or not enough of it is covered. On errors nothing is measured. */
-struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s) hv_must_use;
+struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s,
+				       enum hv_section_kind kind) hv_must_use;
 /* Ends to measure, and puts the guest's instructions back. EBUSY: some could not be put back
  * (detours.h); they do nothing but what the kernel's own would do. */
 struct hv_err *hv_section_tracer_stop(struct hv_section_tracer *s) hv_must_use;

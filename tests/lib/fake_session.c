@@ -610,14 +610,16 @@ void hv_fake_section(struct hv_session *s, const struct hv_section *section)
 	s->sections->kept = *section;
 }
 
-bool hv_section_tracer_exists(const struct hv_section_tracer *s)
+bool hv_section_tracer_exists(const struct hv_section_tracer *s, enum hv_section_kind kind)
 {
 	(void)s;
+	(void)kind;
 	return true;
 }
 
-struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s)
+struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s, enum hv_section_kind kind)
 {
+	(void)kind;
 	return change(s->fail);
 }
 
