@@ -14,6 +14,8 @@
 /* With less than this of the places covered, sections would often be missed. */
 #define COVERED_PERCENT_MIN 95
 
+#define LEFT_MAX 64 /* places that are kept to name them */
+
 #define TRIES_MAX 1000 /* to read a section while the guest writes it */
 
 /* Of the tracers, for messages. */
@@ -40,6 +42,8 @@ struct hv_section_tracer {
 	const struct hv_decode *decode;
 	struct hv_detours *detours; /* owned */
 	struct hv_section_coverage coverage;
+	struct hv_section_left left[LEFT_MAX]; /* the first ones */
+	size_t nr_left;
 	uint32_t flags;	    /* of the last start: HV_SECTIONS_*, but not FIXED */
 	uint64_t base_ns;   /* of hv_section_tracer_begin_at() */
 	uint64_t thresh_ns; /* likewise */
@@ -202,6 +206,13 @@ static struct hv_err *check_enough(size_t nr_covered, size_t nr, const char *wha
 			  nr_covered, nr, what);
 }
 
+static void note_left(struct hv_section_tracer *s, struct hv_gva at, const char *reason)
+{
+	s->coverage.nr_left++;
+	if (s->nr_left < LEFT_MAX)
+		s->left[s->nr_left++] = (struct hv_section_left){at, reason};
+}
+
 static struct hv_err *find_preempt(struct hv_section_tracer *s, struct plan *p)
 {
 	struct hv_err *err = hv_preempt_sites_read(s->tracee->kernel, &p->preempt);
@@ -210,7 +221,10 @@ static struct hv_err *find_preempt(struct hv_section_tracer *s, struct plan *p)
 	if (err)
 		return err;
 	s->coverage.nr_covered += nr_covered;
-	s->coverage.nr_left += p->preempt.nr - nr_covered;
+	for (size_t i = 0; i < p->preempt.nr; i++)
+		if (p->preempt.list[i].cover != HV_PREEMPT_COVERED)
+			note_left(s, p->preempt.list[i].at,
+				  hv_preempt_cover_reason(p->preempt.list[i].cover));
 	return check_enough(nr_covered, p->preempt.nr - p->preempt.nr_of[HV_PREEMPT_OF_NMIS],
 			    "preemption");
 }
@@ -226,7 +240,10 @@ static struct hv_err *find_irqs(struct hv_section_tracer *s, struct plan *p)
 		return err;
 	s->coverage.nr_covered += nr_covered;
 	s->coverage.nr_retargeted += p->irqs.nr_of[HV_IRQ_RETARGETED];
-	s->coverage.nr_left += p->irqs.nr - nr_covered;
+	for (size_t i = 0; i < p->irqs.nr; i++)
+		if (!hv_irq_is_covered(&p->irqs.list[i]))
+			note_left(s, p->irqs.list[i].at,
+				  hv_irq_cover_reason(p->irqs.list[i].cover));
 	if (p->irqs.nr_entries_left)
 		return hv_err_new(EOPNOTSUPP, "%zu of the ways into this kernel cannot be covered",
 				  p->irqs.nr_entries_left);
@@ -320,6 +337,7 @@ static struct hv_err *change(struct hv_section_tracer *s, enum hv_section_kind k
 	struct hv_err *err = find_idle(s->tracee->kernel, &p.idle);
 
 	s->coverage = (struct hv_section_coverage){.nr_covered = 0};
+	s->nr_left = 0;
 	if (!err && kind != HV_SECTION_IRQ)
 		err = find_preempt(s, &p);
 	if (!err && kind != HV_SECTION_PREEMPT)
@@ -474,4 +492,13 @@ void hv_section_tracer_coverage(const struct hv_section_tracer *s, struct hv_sec
 		ret->nr_no_end += __atomic_load_n(&sections->nr_no_end, __ATOMIC_RELAXED);
 		ret->nr_stolen += __atomic_load_n(&sections->nr_stolen, __ATOMIC_RELAXED);
 	}
+}
+
+size_t hv_section_tracer_left(const struct hv_section_tracer *s, size_t max,
+			      struct hv_section_left *ret)
+{
+	size_t nr = s->nr_left < max ? s->nr_left : max;
+
+	memcpy(ret, s->left, nr * sizeof(*ret));
+	return nr;
 }

@@ -72,3 +72,12 @@ struct hv_section_coverage {
 	uint64_t nr_stolen;   /* longer than the longest only by stolen time */
 };
 void hv_section_tracer_coverage(const struct hv_section_tracer *s, struct hv_section_coverage *ret);
+
+/* A place that is not covered. */
+struct hv_section_left {
+	struct hv_gva at;
+	const char *reason; /* static */
+};
+/* The first MAX of them since the last start. Returns how many there are in RET. */
+size_t hv_section_tracer_left(const struct hv_section_tracer *s, size_t max,
+			      struct hv_section_left *ret);

@@ -641,6 +641,15 @@ void hv_section_tracer_coverage(const struct hv_section_tracer *s, struct hv_sec
 	*ret = (struct hv_section_coverage){0};
 }
 
+size_t hv_section_tracer_left(const struct hv_section_tracer *s, size_t max,
+			      struct hv_section_left *ret)
+{
+	(void)s;
+	(void)max;
+	(void)ret;
+	return 0;
+}
+
 uint64_t hv_section_tracer_longest_ns(struct hv_section_tracer *s)
 {
 	return s->kept.ns ? s->kept.ns : s->ns;
