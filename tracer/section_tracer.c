@@ -44,7 +44,9 @@ struct hv_section_tracer {
 	struct hv_section_coverage coverage;
 	struct hv_section_left left[LEFT_MAX]; /* the first ones */
 	size_t nr_left;
-	uint32_t flags;	    /* of the last start: HV_SECTIONS_*, but not FIXED */
+	enum hv_section_kind kind; /* of the last start, as are: */
+	uint64_t modules_signature;
+	uint32_t flags;	    /* HV_SECTIONS_*, but not FIXED */
 	uint64_t base_ns;   /* of hv_section_tracer_begin_at() */
 	uint64_t thresh_ns; /* likewise */
 	uint32_t *seqs;	    /* owned, for each vCPU: sections up to this one do not count */
@@ -331,6 +333,15 @@ static void measure(struct hv_section_tracer *s, uint32_t flags)
 	__atomic_store_n(&hv_region_control(&s->tracee->region)->sections, flags, __ATOMIC_SEQ_CST);
 }
 
+/* Of the modules now; what it was if that cannot be told. */
+static uint64_t modules_signature(const struct hv_section_tracer *s)
+{
+	uint64_t signature = s->modules_signature;
+
+	hv_err_free(hv_modules_signature(&s->tracee->kernel->core, &signature));
+	return signature;
+}
+
 static struct hv_err *change(struct hv_section_tracer *s, enum hv_section_kind kind)
 {
 	hv_cleanup(plan_deinit) struct plan p = {.nr = 0};
@@ -365,9 +376,21 @@ struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s, enum hv_sect
 	}
 	hv_region_params(&s->tracee->region)->ticks_per_ns =
 		hv_clock_ticks(s->clock, UINT64_C(1) << 32);
+	s->kind = kind;
+	s->modules_signature = modules_signature(s);
 	s->flags = HV_SECTIONS_ON | kind_flags[kind];
 	measure(s, s->flags | (s->thresh_ns ? HV_SECTIONS_FIXED : 0));
 	return NULL;
+}
+
+struct hv_err *hv_section_tracer_renew(struct hv_section_tracer *s)
+{
+	struct hv_err *err;
+
+	if (s->modules_signature == modules_signature(s))
+		return NULL;
+	err = hv_section_tracer_stop(s);
+	return err ? err : hv_section_tracer_start(s, s->kind);
 }
 
 struct hv_err *hv_section_tracer_stop(struct hv_section_tracer *s)

@@ -623,6 +623,11 @@ struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s, enum hv_sect
 	return change(s->fail);
 }
 
+struct hv_err *hv_section_tracer_renew(struct hv_section_tracer *s)
+{
+	return change(s->fail);
+}
+
 struct hv_err *hv_section_tracer_stop(struct hv_section_tracer *s)
 {
 	(void)s;

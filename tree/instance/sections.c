@@ -73,6 +73,17 @@ struct hv_err *hv_sections_end(struct hv_instance *in)
 	return NULL;
 }
 
+void hv_sections_renew(struct hv_instances *all)
+{
+	struct hv_err *err = NULL;
+
+	if (hv_sections_are_on(&all->top))
+		err = hv_section_tracer_renew(all->session->sections);
+	if (err)
+		hv_err_free(hv_sections_end(&all->top));
+	hv_err_free(err);
+}
+
 void hv_sections_use_thresh(struct hv_instances *all)
 {
 	struct hv_section_tracer *tracer = all->session->sections;
