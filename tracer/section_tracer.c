@@ -41,6 +41,7 @@ struct hv_section_tracer {
 	const struct hv_clock *clock;
 	const struct hv_decode *decode;
 	struct hv_detours *detours; /* owned */
+	bool counts_preemption;	    /* cannot be told once the places are replaced */
 	struct hv_section_coverage coverage;
 	struct hv_section_left left[LEFT_MAX]; /* the first ones */
 	size_t nr_left;
@@ -62,6 +63,7 @@ struct hv_section_tracer *hv_section_tracer_new(struct hv_tracee *t, const struc
 		.clock = clock,
 		.decode = decode,
 		.detours = hv_detours_new(t),
+		.counts_preemption = hv_preempt_is_counted(t->kernel),
 		.seqs = hv_alloc(t->plan.nr_cpus * sizeof(*s->seqs)),
 	};
 	return s;
@@ -81,7 +83,7 @@ bool hv_section_tracer_exists(const struct hv_section_tracer *s, enum hv_section
 	const struct hv_kernel *k = s->tracee->kernel;
 
 	return (kind == HV_SECTION_PREEMPT || hv_irqs_are_paravirt(k)) &&
-	       (kind == HV_SECTION_IRQ || hv_preempt_is_counted(k));
+	       (kind == HV_SECTION_IRQ || s->counts_preemption);
 }
 
 static struct hv_sections *sections_of(const struct hv_section_tracer *s, unsigned cpu)

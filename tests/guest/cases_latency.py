@@ -46,6 +46,7 @@ def preemptoff_finds_a_planted_section(t):
     with t.attach() as traced:
         assert "preemptoff" in traced.text("available_tracers").split()
         traced.echo("current_tracer", "preemptoff")
+        assert "preemptoff" in traced.text("available_tracers").split(), "also while it is on"
         load(t)
         own = longest(traced)
         planted = plant(t)
