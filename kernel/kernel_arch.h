@@ -55,6 +55,19 @@ struct hv_kernel_arch {
 	/* The number of the thread flag that makes a task pass by the tracepoints of system calls,
 	 * in kernels that have no thread_info.syscall_work (TIF_SYSCALL_TRACEPOINT). */
 	int syscall_tracepoint_bit;
+	/* The code by which the kernel is entered and left. */
+	struct {
+		const char *bounds[2]; /* the symbols at its start and end */
+		/* Where it goes after an interrupt or exception, and where it goes back to user
+		 * mode. */
+		const char *returns[2];
+		const char *own_stacks; /* likewise after an exception with its own stack */
+		const char *syscall;	/* the function that handles a system call */
+		const char *nmi; /* the function that handles an NMI, which is not measured */
+		const char *new_task[2]; /* functions elsewhere that go to user mode likewise */
+	} entry;
+	/* Whether interrupts arrive elsewhere than by the code above. */
+	bool (*enters_elsewhere)(const struct hv_kernel_core *core);
 	/* Whether user mode runs on page tables that lack the kernel (KPTI). */
 	bool (*has_kpti)(const struct hv_kernel_core *core);
 	/* Whether the kernel's code goes to an address in a register by a bare jump: it needs no

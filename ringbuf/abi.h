@@ -74,7 +74,7 @@ struct hv_control {
 	struct hv_left left[HV_NR_SLOTS];
 };
 
-/* Where a section begins or ends: a time in which preemption is off. */
+/* Where a section begins or ends: a time in which preemption is off, or interrupts are. */
 struct hv_section_end {
 	uint64_t tsc;
 	uint32_t place;	 /* low half of the address to which the stub returned, in a detour */
@@ -91,13 +91,15 @@ struct hv_sections {
 	struct hv_section_end open; /* tsc 0: no section is open, or none that is measured */
 	uint64_t longest;	    /* ticks in which the vCPU ran; only longer sections are kept */
 	uint32_t seq;		    /* odd while the following is written */
-	uint32_t unused;
+	uint32_t idle; /* not 0: the CPU is in its idle loop, unless another task than the idle one
+			* runs. The host sets it before it measures */
 	uint64_t nr_no_begin; /* ends that found no section open */
 	uint64_t nr_stolen; /* sections that were longer only by time in which the host did not run
 			     * the vCPU */
 	struct hv_section_end from, to; /* the section that was kept last */
 	char comm[16];			/* of the task that it ended in */
-	uint64_t unused_more[3];
+	uint64_t nr_no_end;		/* sections whose end was not seen: another one began */
+	uint64_t unused[2];
 };
 
 /* Of one vCPU. The ring follows it. */

@@ -23,8 +23,11 @@
 #define HV_MODE_CPUS	   4 /* record nothing on vCPUs whose state is muted */
 
 /* struct hv_control: sections */
-#define HV_SECTIONS_ON	  1 /* sections are measured */
-#define HV_SECTIONS_FIXED 2 /* a section that is kept does not make "longest" longer */
+#define HV_SECTIONS_ON	    1 /* sections are measured */
+#define HV_SECTIONS_FIXED   2 /* a section that is kept does not make "longest" longer */
+/* What is off in a section. With both, one of them is. */
+#define HV_SECTIONS_PREEMPT 4
+#define HV_SECTIONS_IRQS    8
 
 /* struct hv_slot: does. COUNTED actions happen as often as struct hv_left says. */
 #define HV_NR_SLOTS	      128

@@ -60,6 +60,7 @@ struct world_task {
 	uint16_t migration_disabled;
 	char comm[16];
 	uint64_t stack; /* address of its lowest byte */
+	uint32_t pf;	/* PF_* */
 };
 
 struct world_cpu { /* at the gs base */

@@ -134,8 +134,8 @@ struct hv_err *hv_instance_set_tracer(struct hv_instance *in, enum hv_tracer tra
 		err = hv_sections_end(in);
 	if (!err)
 		err = prepare(in, tracer);
-	if (!err && tracer == HV_TRACER_PREEMPTOFF && !is_same)
-		return hv_sections_begin(in);
+	if (!err && hv_tracer_has_sections(tracer) && !is_same)
+		return hv_sections_begin(in, tracer);
 	return err ? err : change(in, tracer, in->probes);
 }
 

@@ -5,6 +5,7 @@
 #include "tracer/call_counts.h"
 #include "tracer/graph_tracer.h"
 #include "tree/instance/events.h"
+#include "tree/instance/sections.h"
 #include "tree/instance/trace.h"
 
 static void module_came(struct hv_selection *sel, unsigned list, const struct hv_sites *sites,
@@ -36,6 +37,7 @@ void hv_instances_refresh(struct hv_instances *all)
 	if (!hv_session_refresh(all->session))
 		return;
 	hv_instances_forget_events(all);
+	hv_sections_renew(all);
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
 		apply_waiting_words(in);
 		if (hv_instance_is_live(in) || in->probes.nr)
