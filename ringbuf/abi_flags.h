@@ -25,6 +25,13 @@
 /* struct hv_control: sections */
 #define HV_SECTIONS_ON	  1 /* sections are measured */
 #define HV_SECTIONS_FIXED 2 /* a section that is kept does not make "longest" longer */
+#define HV_SECTIONS_STACK 4 /* when a section is kept, the stack of its end is recorded */
+#define HV_SECTIONS_LOG	  8 /* the ends of every section are recorded */
+
+/* What the function stub of sections looks at: is this the kernel's code for which preemption or
+ * interrupts are off? */
+#define HV_COUNT_MASK	 0x7fffffff /* of the preempt count */
+#define HV_CPU_FLAG_IRQS 0x200	    /* interrupts are on */
 
 /* struct hv_slot: does. COUNTED actions happen as often as struct hv_left says. */
 #define HV_NR_SLOTS	      128

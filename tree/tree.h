@@ -53,8 +53,8 @@ struct hv_file *hv_tree_next_dump(struct hv_tree *tree, const char **ret_why);
  * as soon as possible. The caller does this about once a second. */
 struct hv_err *hv_tree_step_aside(struct hv_tree *tree) hv_must_use;
 
-/* Returns whether events are taken out of the guest's rings as they come. The caller then calls
- * hv_tree_drain about every HV_DRAIN_NS. */
+/* Returns whether events are taken out of the guest's rings, or copied, as they come. The caller
+ * then calls hv_tree_drain about every HV_DRAIN_NS. */
 #define HV_DRAIN_NS 10000000ull
 bool hv_tree_drains(const struct hv_tree *tree);
 void hv_tree_drain(struct hv_tree *tree);

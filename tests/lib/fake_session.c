@@ -60,7 +60,8 @@ struct hv_call_counts {
 struct hv_section_tracer {
 	int *fail;
 	uint64_t ns;
-	struct hv_section kept; /* ns 0: none */
+	struct hv_section *kept; /* has a reference; NULL: none */
+	struct hv_section_calls calls;
 };
 
 struct hv_event_types {
@@ -123,6 +124,8 @@ void hv_fake_free(struct hv_session *s)
 {
 	struct fake *f = fake_of(s);
 	struct hv_sites *sites = &f->kernel.sites;
+
+	hv_section_unref(f->sections.kept);
 
 	for (size_t i = 0; i < sites->nr; i++) {
 		free((char *)sites->list[i].name);
@@ -470,6 +473,14 @@ enum hv_forks hv_fake_forks(const struct hv_session *s)
 	return s->scope->forks;
 }
 
+bool hv_kernel_in_lock_functions(const struct hv_kernel *k, struct hv_gva at)
+{
+	struct hv_gva_range text;
+
+	return hv_kernel_symbol(k, "__lock_text_start", &text.start) &&
+	       hv_kernel_symbol(k, "__lock_text_end", &text.end) && hv_gva_in(at, text);
+}
+
 const char *hv_kernel_preempt_model(const struct hv_kernel *k hv_unused)
 {
 	return "preempt";
@@ -605,9 +616,29 @@ void hv_session_set_stops(struct hv_session *s hv_unused, bool (*stops)(void *ct
 
 /* -- sections ----------------------------------------------------------- */
 
-void hv_fake_section(struct hv_session *s, const struct hv_section *section)
+void hv_fake_section(struct hv_session *s, struct hv_section *section)
 {
-	s->sections->kept = *section;
+	hv_section_unref(s->sections->kept);
+	s->sections->kept = section;
+}
+
+bool hv_fake_logs(const struct hv_session *s)
+{
+	return s->sections->calls.logs;
+}
+
+void hv_section_tracer_log(struct hv_section_tracer *s, const struct hv_section_calls *calls)
+{
+	s->calls = *calls;
+}
+
+void hv_section_tracer_look(struct hv_section_tracer *s hv_unused)
+{
+}
+
+struct hv_err *hv_section_tracer_cover_more(struct hv_section_tracer *s hv_unused)
+{
+	return NULL;
 }
 
 bool hv_section_tracer_exists(const struct hv_section_tracer *s)
@@ -630,6 +661,8 @@ struct hv_err *hv_section_tracer_stop(struct hv_section_tracer *s)
 void hv_section_tracer_begin_at(struct hv_section_tracer *s, uint64_t ns, uint64_t thresh_ns)
 {
 	(void)thresh_ns;
+	hv_section_unref(s->kept);
+	s->kept = NULL;
 	s->ns = ns;
 }
 
@@ -641,11 +674,10 @@ void hv_section_tracer_coverage(const struct hv_section_tracer *s, struct hv_sec
 
 uint64_t hv_section_tracer_longest_ns(struct hv_section_tracer *s)
 {
-	return s->kept.ns ? s->kept.ns : s->ns;
+	return s->kept ? s->kept->ns : s->ns;
 }
 
-bool hv_section_tracer_kept(struct hv_section_tracer *s, struct hv_section *ret)
+struct hv_section *hv_section_tracer_kept(struct hv_section_tracer *s)
 {
-	*ret = s->kept;
-	return s->kept.ns != 0;
+	return s->kept ? hv_section_ref(s->kept) : NULL;
 }

@@ -48,8 +48,10 @@ void hv_fake_count(struct hv_session *s, unsigned cpu, const struct hv_profile_c
 /* Makes the next change of the guest fail with CODE. */
 void hv_fake_fail(struct hv_session *s, int code);
 
-/* SECTION is the longest one from now on. */
-void hv_fake_section(struct hv_session *s, const struct hv_section *section);
+/* SECTION, of which the caller gives a reference, is the longest one from now on; NULL: none is. */
+void hv_fake_section(struct hv_session *s, struct hv_section *section);
+/* Whether calls in sections are to be recorded. */
+bool hv_fake_logs(const struct hv_session *s);
 
 /* A livepatch waits until the frames that a graph left open are put back. */
 void hv_fake_livepatch(struct hv_session *s);

@@ -22,7 +22,7 @@ static inline unsigned hv_record_kind(const struct hv_record *record)
 {
 	unsigned kind = record->word[3] >> HV_RECORD_KIND_SHIFT & HV_RECORD_KIND_MASK;
 
-	return kind <= HV_RECORD_COMMAND ? kind : HV_RECORD_UNKNOWN;
+	return kind <= HV_RECORD_COMMAND || kind == HV_RECORD_SECTION ? kind : HV_RECORD_UNKNOWN;
 }
 /* Returns whether RECORD becomes an event by itself. Other records only say something about
  * events. */
@@ -31,7 +31,7 @@ static inline bool hv_record_is_event(const struct hv_record *record)
 	unsigned kind = hv_record_kind(record);
 
 	return kind == HV_RECORD_FUNCTION || kind == HV_RECORD_ENTRY || kind == HV_RECORD_EXIT ||
-	       kind == HV_RECORD_MARK || kind == HV_RECORD_STACK;
+	       kind == HV_RECORD_MARK || kind == HV_RECORD_STACK || kind == HV_RECORD_SECTION;
 }
 
 static inline uint64_t hv_record_tsc(const struct hv_record *record)
@@ -75,6 +75,10 @@ struct hv_decode {
 	 * calls are called at yield_callers[N]. */
 	struct hv_gva yields;
 	struct hv_gva yield_callers[HV_NR_YIELDS];
+	/* Finds the instruction of the guest whose detour has PLACE, the low half of an address.
+	 * NULL: there are no detours. */
+	bool (*find_place)(void *ctx, uint32_t place, struct hv_gva *ret);
+	void *places;
 };
 
 /* Decodes the words of a stack in NR records of them, which are complete (parts.h). */

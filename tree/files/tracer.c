@@ -10,7 +10,7 @@
 
 static bool has_sections(const struct hv_instance *in)
 {
-	return hv_instance_is_top(in) && hv_section_tracer_exists(in->all->session->sections);
+	return hv_section_tracer_exists(in->all->session->sections);
 }
 
 static void show_tracers(struct hv_file *f)

@@ -24,7 +24,8 @@ struct hv_instance {
 	struct hv_instance *next; /* sorted by name */
 	char *name;		  /* owned; NULL: the top */
 	struct hv_options options;
-	struct hv_options options_before; /* of preemptoff (sections.h) */
+	struct hv_options options_before; /* of a tracer of sections (sections.h) */
+	uint8_t *in_section; /* owned, a byte per vCPU: of the events that were taken (share.h) */
 	struct hv_selection selection;
 	struct hv_probes probes; /* the commands of its functions */
 	unsigned recording; /* tracing_on as it was set, or read from the guest (recording.h) */
@@ -33,6 +34,7 @@ struct hv_instance {
 	struct hv_buffers buffers;
 	struct hv_sink sink;		  /* takes events for BUFFERS (share.h) */
 	struct hv_open_calls *open_calls; /* owned; NULL: none is known (share.h) */
+	uint64_t max_latency_ns; /* tracing_max_latency while no section is measured (sections.h) */
 	struct hv_error_log errors;
 	struct hv_pipes pipes;
 	unsigned fill_percent; /* buffer_percent */
@@ -75,7 +77,11 @@ static inline bool hv_instance_is_top(const struct hv_instance *in)
 	return in == &in->all->top;
 }
 
-/* Returns the only instance that traces; the top, if none traces; NULL, if several trace. */
+/* Returns whether IN records calls of functions: by its tracer, or in its sections
+ * (function-trace). */
+bool hv_instance_has_functions(const struct hv_instance *in);
+/* Returns the only instance that traces functions; the top, if none traces; NULL, if several trace.
+ */
 struct hv_instance *hv_instances_single(struct hv_instances *all);
 /* Returns whether sites call a stub for IN: because it traces, or because the profile counts the
  * functions in its filter. */

@@ -1,18 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The tracer preemptoff of the top instance: it measures sections, and traces no function.
- * Leaves to others: what the guest does (tracer/section_tracer.h), the text (tree/format/). */
+/* The tracer preemptoff of an instance: it measures sections, and with the option function-trace it
+ * traces the functions in them. One instance at a time has it.
+ * Leaves to others: what the guest does (tracer/section_tracer.h), which sites call (sites.h), the
+ * text (tree/format/). */
 #pragma once
 
 #include "tree/instance/instance.h"
 
-/* Returns whether IN has this tracer. */
+/* Returns whether IN has such a tracer. */
 bool hv_sections_are_on(const struct hv_instance *in);
 
 /* Begins: sets options as the kernel's tracer does, and forgets what was measured before. IN's
- * tracer must be nop. EINVAL: IN is not the top. EOPNOTSUPP: see hv_section_tracer_start(). */
+ * tracer must be nop. EBUSY: another instance has it. EOPNOTSUPP: see hv_section_tracer_start(). */
 struct hv_err *hv_sections_begin(struct hv_instance *in) hv_must_use;
 /* Ends it, and sets the options back. The tracer is nop then. */
 struct hv_err *hv_sections_end(struct hv_instance *in) hv_must_use;
 
+/* To be called when the option function-trace of IN was changed. */
+void hv_sections_use_functions(struct hv_instance *in);
 /* To be called when tracing_thresh was changed. */
 void hv_sections_use_thresh(struct hv_instances *all);
+
+/* Return and set tracing_max_latency of IN, which it keeps when the tracer ends. */
+uint64_t hv_sections_longest_ns(struct hv_instance *in);
+void hv_sections_begin_at(struct hv_instance *in, uint64_t ns);
+
+/* Whether what is recorded of a section is soon overwritten, so that somebody must look often
+ * (hv_section_tracer_look). */
+bool hv_sections_need_looks(const struct hv_instances *all);

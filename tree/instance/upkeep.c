@@ -4,6 +4,8 @@
 #include "kernel/kernel.h"
 #include "tracer/call_counts.h"
 #include "tracer/graph_tracer.h"
+#include "tracer/section_tracer.h"
+#include "tree/instance/sections.h"
 #include "tree/instance/trace.h"
 
 static void module_came(struct hv_selection *sel, unsigned list, const struct hv_sites *sites,
@@ -36,6 +38,8 @@ void hv_instances_refresh(struct hv_instances *all)
 		return;
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
 		apply_waiting_words(in);
+		if (hv_sections_are_on(in))
+			hv_err_free(hv_section_tracer_cover_more(all->session->sections));
 		if (hv_instance_is_live(in) || in->probes.nr)
 			hv_err_free(hv_instance_retrace(in));
 	}

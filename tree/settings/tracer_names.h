@@ -11,13 +11,19 @@ enum hv_tracer {
 	HV_TRACER_NOP,
 	HV_TRACER_FUNCTION,
 	HV_TRACER_FUNCTION_GRAPH,
-	HV_TRACER_PREEMPTOFF, /* only of the top instance */
+	HV_TRACER_PREEMPTOFF,
 };
 
 /* Returns whether TRACER records calls of functions. */
 static inline bool hv_tracer_has_functions(enum hv_tracer tracer)
 {
 	return tracer == HV_TRACER_FUNCTION || tracer == HV_TRACER_FUNCTION_GRAPH;
+}
+
+/* Returns whether TRACER measures sections (tracer/section_tracer.h). */
+static inline bool hv_tracer_has_sections(enum hv_tracer tracer)
+{
+	return tracer == HV_TRACER_PREEMPTOFF;
 }
 
 const char *hv_tracer_name(enum hv_tracer tracer);
