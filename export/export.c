@@ -9,10 +9,8 @@
 #define ZSTD_SUFFIX ".zst"
 
 const struct hv_export_format *const hv_export_formats[] = {
-	&hv_export_dat,
-	&hv_export_perfetto,
-	&hv_export_jsonl,
-	&hv_export_txt,
+	&hv_export_dat, &hv_export_perfetto,  &hv_export_jsonl,
+	&hv_export_txt, &hv_export_histogram, &hv_export_histogram_json,
 };
 const size_t hv_nr_export_formats = HV_ARRAY_LEN(hv_export_formats);
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # fish completion for hvtrace(8)
 
-set -l verbs help list check attach ls cat echo mkdir rmdir reset record mount umount exec sh run stat detach recover
+set -l verbs help list check attach ls cat echo mkdir rmdir reset record report hist exporter mount umount exec sh run stat detach recover
 set -l no_verb "not __fish_seen_subcommand_from $verbs"
-set -l with_domain check attach ls cat echo mkdir rmdir reset record mount umount exec sh stat detach recover
+set -l with_domain check attach ls cat echo mkdir rmdir reset record hist mount umount exec sh stat detach recover
 
 # The words after the verb that are no options. Prints one a line.
 function __hvtrace_operands
@@ -65,7 +65,11 @@ complete -c hvtrace -n "__fish_seen_subcommand_from help" -a "$verbs"
 complete -c hvtrace -n "__fish_seen_subcommand_from $with_domain; and __hvtrace_nr_operands 0" -a '(__hvtrace_domains)'
 complete -c hvtrace -n "__fish_seen_subcommand_from ls cat echo mkdir rmdir; and __hvtrace_nr_operands 1" -a '(__hvtrace_files)'
 complete -c hvtrace -n "__fish_seen_subcommand_from echo; and not __hvtrace_nr_operands 0; and not __hvtrace_nr_operands 1" -a '(__hvtrace_values)'
-complete -c hvtrace -n "__fish_seen_subcommand_from list check stat" -s j -l json -d 'For programs'
+complete -c hvtrace -n "__fish_seen_subcommand_from report; and __hvtrace_nr_operands 0" -F
+complete -c hvtrace -n "__fish_seen_subcommand_from hist; and not __hvtrace_nr_operands 0" -a '(__hvtrace_functions)'
+complete -c hvtrace -n "__fish_seen_subcommand_from exporter" -l listen -x -d 'ADDRESS:PORT or unix:PATH'
+complete -c hvtrace -n "__fish_seen_subcommand_from exporter" -l function -x -d 'Also hits and time of this function'
+complete -c hvtrace -n "__fish_seen_subcommand_from list check stat hist" -s j -l json -d 'For programs'
 complete -c hvtrace -n "__fish_seen_subcommand_from echo" -s a -l append -d 'Do not truncate the file first'
 complete -c hvtrace -n "__fish_seen_subcommand_from umount" -s l -l lazy -d 'Also while it is in use'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l via -x -a 'auto inject monitor' -d 'How to reach the guest'
@@ -77,10 +81,10 @@ complete -c hvtrace -n "__fish_seen_subcommand_from record run" -s p -x -a 'func
 complete -c hvtrace -n "__fish_seen_subcommand_from record run" -s l -x -a '(__hvtrace_functions)' -d 'Trace only these functions'
 complete -c hvtrace -n "__fish_seen_subcommand_from record run" -s n -x -a '(__hvtrace_functions)' -d 'Do not trace these'
 complete -c hvtrace -n "__fish_seen_subcommand_from record" -s g -x -a '(__hvtrace_functions)' -d 'Only these and what they call'
-complete -c hvtrace -n "__fish_seen_subcommand_from record" -s P -x -d 'Only this task of the guest'
-complete -c hvtrace -n "__fish_seen_subcommand_from record" -l for -x -d 'For this time'
+complete -c hvtrace -n "__fish_seen_subcommand_from record hist" -s P -x -d 'Only this task of the guest'
+complete -c hvtrace -n "__fish_seen_subcommand_from record hist" -l for -x -d 'For this time'
 complete -c hvtrace -n "__fish_seen_subcommand_from record" -s o -r -F -d 'Write the events to this file'
-complete -c hvtrace -n "__fish_seen_subcommand_from record" -l format -x -a 'trace.dat perfetto jsonl text' -d 'Format of the file'
+complete -c hvtrace -n "__fish_seen_subcommand_from record hist" -l format -x -a 'trace.dat perfetto jsonl text histogram histogram-json' -d 'Format of the file'
 complete -c hvtrace -n "__fish_seen_subcommand_from record" -l compress -d 'Compress the file by zstd'
 complete -c hvtrace -n "__fish_seen_subcommand_from run" -l kernel -r -F -d 'A bzImage or an ELF vmlinux'
 complete -c hvtrace -n "__fish_seen_subcommand_from run" -l initrd -r -F -d 'Its initial RAM disk'

@@ -540,7 +540,8 @@ static const char help[] =
 	"                         of its suffix: .dat (trace-cmd, KernelShark), .pftrace\n"
 	"                         (Perfetto), .jsonl, .txt; with .zst after the last three,\n"
 	"                         FILE is compressed\n"
-	"  --format=FORMAT        trace.dat, perfetto, jsonl or text, whatever the name of FILE\n"
+	"  --format=FORMAT        trace.dat, perfetto, jsonl, text or histogram (durations of\n"
+	"                         function_graph's calls), whatever the name of FILE\n"
 	"  --compress             compress FILE by zstd\n";
 
 const struct verb verb_record = {

@@ -36,7 +36,8 @@ static void add_names(struct hv_text *out)
 static void add_suffixes(struct hv_text *out)
 {
 	for (size_t i = 0; i < hv_nr_export_formats; i++)
-		hv_text_printf(out, "%s%s", i ? ", " : "", hv_export_formats[i]->suffix);
+		if (hv_export_formats[i]->suffix)
+			hv_text_printf(out, "%s%s", i ? ", " : "", hv_export_formats[i]->suffix);
 }
 
 static void refuse(const struct record_file *f, const char *name, struct hv_text *why)

@@ -145,6 +145,8 @@ def trace_cmd_reads_our_files(t):
             for columns in (slice(0, 2), slice(1, 5)):
                 extra = {event[columns] for event in recorded} - {event[columns] for event in wanted}
                 assert not extra, (name, len(extra), sorted(extra)[:5])
+            lines = t.hv("report", data).splitlines()
+            assert {match[5] for match in map(shown.match, lines) if match} == {"function"} and len(lines) == len(got), lines[:5]
             t.note(f"{name}: {len(got)} events, {os.stat(data).st_size >> 10} KiB")
 
 

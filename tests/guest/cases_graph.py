@@ -2,6 +2,7 @@
 """function_graph, compared with the guest's own, and with various things happening in the guest meanwhile."""
 
 import collections
+import json
 import os
 import re
 import signal
@@ -243,6 +244,29 @@ def record_graph(t):
         assert "|  vfs_" not in text and "|  ksys_write" not in text, text[:1000]
         assert traced.text("current_tracer") == "nop\n"
         assert "all functions" in traced.text("set_graph_function")
+        histogram(t, traced)
+
+
+def counts(t, traced):
+    """Whether the instance of a recording records function_graph."""
+    names = t.hv("ls", traced.domain, "instances").split()
+    return any(traced.text(f"instances/{name}/tracing_on") == "1\n" for name in names)
+
+
+def histogram(t, traced):
+    """hvtrace hist counts every call of a task."""
+    pid = ftrace.start_workload(t.guest, "syscalls", 50)
+    counting = t.hv.start("hist", "--json", "-P", str(pid), traced.domain, ftrace.ROUND)
+    try:
+        until(lambda: counts(t, traced) or counting.poll() is not None)
+        ftrace.go(t.guest, pid)
+        counting.send_signal(signal.SIGINT)
+        out, err = counting.communicate(timeout=HANG_SECONDS)
+    finally:
+        counting.kill()
+    found = json.loads(out)
+    assert found["function"] == ftrace.ROUND and found["calls"] == 50 and found["unit"] == "ns", (out, err)
+    assert sum(bucket["calls"] for bucket in found["buckets"]) == 50 and 0 < found["shortest"] <= found["longest"], out
 
 
 @case(configs=EVERY)

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hvtrace exporter: serves the counts of all sessions to Prometheus. */
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "cli/http.h"
+#include "cli/metrics.h"
+#include "cli/stop_signals.h"
+#include "cli/verbs/verb.h"
+#include "vmm/unix_socket.h"
+
+#define UNIX_PREFIX "unix:"
+#define BACKLOG	    16
+
+static struct hv_err *listen_at(int fd, const struct sockaddr *addr, socklen_t len,
+				const char *where)
+{
+	if (bind(fd, addr, len) != 0 || listen(fd, BACKLOG) != 0)
+		return hv_err_new(errno, "--listen=%s: %s", where, strerror(errno));
+	return NULL;
+}
+
+/* Whether a server answers at ADDR. If none does, the socket was left by one that died. */
+static bool is_served(const struct sockaddr_un *addr)
+{
+	HV_AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	return fd >= 0 && connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) == 0;
+}
+
+static struct hv_err *listen_unix(const char *where, int *ret)
+{
+	const char *path = where + strlen(UNIX_PREFIX);
+	HV_AUTO_FD int fd = -1;
+	struct sockaddr_un addr;
+	struct hv_err *err = hv_unix_socket(path, 0, &addr, &fd);
+
+	if (err)
+		return hv_err_in(err, "--listen=%s", where);
+	if (is_served(&addr))
+		return hv_err_new(EADDRINUSE, "--listen=%s: another server answers there", where);
+	if (unlink(path) != 0 && errno != ENOENT)
+		return hv_err_new(errno, "--listen=%s: %s", where, strerror(errno));
+	err = listen_at(fd, (struct sockaddr *)&addr, sizeof(addr), where);
+	if (!err)
+		*ret = hv_take_fd(&fd);
+	return err;
+}
+
+/* WHERE is ADDRESS:PORT, an IPv6 address in brackets. */
+static struct hv_err *listen_inet(const char *where, int *ret)
+{
+	struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV,
+				 .ai_socktype = SOCK_STREAM};
+	HV_AUTO_FREE char *host = hv_strdup(where);
+	char *port = strrchr(host, ':');
+	HV_AUTO_FD int fd = -1;
+	struct addrinfo *addr;
+	struct hv_err *err;
+	char *name = host;
+	int yes = 1;
+	size_t len;
+
+	if (!port)
+		return hv_err_new(EINVAL, "--listen=%s: neither ADDRESS:PORT nor unix:PATH", where);
+	*port++ = '\0';
+	len = strlen(name);
+	if (len > 1 && name[0] == '[' && name[len - 1] == ']') {
+		name[len - 1] = '\0';
+		name++;
+	}
+	if (!*name || !*port || getaddrinfo(name, port, &hints, &addr) != 0)
+		return hv_err_new(EINVAL,
+				  "--listen=%s: not a numeric address and port (127.0.0.1:9911)",
+				  where);
+	fd = socket(addr->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0)
+		err = hv_err_new(errno, "--listen=%s: %s", where, strerror(errno));
+	else
+		err = listen_at(fd, addr->ai_addr, addr->ai_addrlen, where);
+	freeaddrinfo(addr);
+	if (!err)
+		*ret = hv_take_fd(&fd);
+	return err;
+}
+
+static bool is_unix(const char *where)
+{
+	return strncmp(where, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0;
+}
+
+static struct hv_err *page(void *ctx, struct hv_text *ret)
+{
+	return metrics_add(ctx, ret);
+}
+
+static struct hv_err *serve(struct metrics_config *config, const char *where)
+{
+	HV_AUTO_FD int signals = stop_signals_fd();
+	struct http *http = NULL;
+	struct pollfd stop = {signals, POLLIN, 0};
+	int fd = -1;
+	struct hv_err *err;
+
+	if (signals < 0)
+		return hv_err_new(errno, "signalfd: %s", strerror(errno));
+	err = is_unix(where) ? listen_unix(where, &fd) : listen_inet(where, &fd);
+	if (!err)
+		err = http_start(fd, page, config, &http);
+	if (err)
+		return err;
+	fprintf(stderr, "hvtrace: metrics at %s\n", where);
+	while (poll(&stop, 1, -1) < 0 && errno == EINTR)
+		;
+	http_stop(http);
+	if (is_unix(where))
+		unlink(where + strlen(UNIX_PREFIX));
+	return NULL;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	static const struct option longs[] = {{"listen", required_argument, NULL, 'l'},
+					      {"function", required_argument, NULL, 'f'},
+					      {0}};
+	struct metrics_config config = {.run_dir = cli->run_dir};
+	const char *where = NULL;
+	int exit_code;
+	int option;
+
+	while ((option = verb_option(cli, argc, argv, "", longs, &exit_code)) != -1) {
+		if (option == VERB_OPTION_STOP)
+			return exit_code;
+		if (option == 'l')
+			where = optarg;
+		else if (config.nr_functions == METRICS_FUNCTIONS_MAX)
+			return usage_error(cli, "--function: at most %d functions",
+					   METRICS_FUNCTIONS_MAX);
+		else
+			config.functions[config.nr_functions++] = optarg;
+	}
+	if (!verb_operands(cli, argc, argv, 0, 0, &exit_code))
+		return exit_code;
+	if (!where)
+		return usage_error(cli, "--listen=ADDRESS:PORT or --listen=unix:PATH is needed");
+	if (!have_root(cli))
+		return EXIT_FAILED;
+	return fail_if(serve(&config, where));
+}
+
+static const char help[] =
+	"Answers GET /metrics with the counts of all sessions of this host, in the text format of\n"
+	"Prometheus, until SIGINT or SIGTERM. Series of a session that ends are no longer "
+	"there.\n\n"
+	"  --listen=WHERE         ADDRESS:PORT (127.0.0.1:9911, [::1]:9911), or unix:PATH\n"
+	"  --function=NAME        also hits and time of this function, in guests that are "
+	"profiled\n"
+	"                         (function_profile_enabled); may be given more than once\n";
+
+const struct verb verb_exporter = {
+	.name = "exporter",
+	.args = "--listen=ADDRESS:PORT|unix:PATH [--function=NAME]...",
+	.summary = "Serve the counts of all sessions to Prometheus",
+	.help = help,
+	.run = run,
+};

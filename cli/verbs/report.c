@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hvtrace report: shows a file that record wrote. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "cli/verbs/report_dat.h"
+#include "cli/verbs/verb.h"
+
+#define ZSTD_MAGIC "\x28\xb5\x2f\xfd"
+#define DAT_MAGIC  "\x17\x08\x44tracing"
+
+/* A file that is shown as it is, after decompression. */
+struct plain {
+	const char *path;
+	int fd; /* owned */
+	ZSTD_DStream *stream;
+	uint8_t in[64 << 10];
+	size_t in_bytes;
+	bool is_begun; /* the first byte of the text was looked at */
+	bool cannot_print;
+	size_t frame_rest; /* 0: a frame is complete */
+};
+
+static void plain_deinit(struct plain *p)
+{
+	if (p->fd >= 0)
+		close(p->fd);
+	ZSTD_freeDStream(p->stream);
+}
+
+static struct hv_err *fill(struct plain *p)
+{
+	ssize_t got;
+
+	do
+		got = read(p->fd, p->in, sizeof(p->in));
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return hv_err_new(errno, "%s: %s", p->path, strerror(errno));
+	p->in_bytes = (size_t)got;
+	return NULL;
+}
+
+static bool begins_with(const struct plain *p, const char *magic, size_t len)
+{
+	return p->in_bytes >= len && !memcmp(p->in, magic, len);
+}
+
+/* Text and JSON lines begin with a character that can be seen, or a blank; Perfetto's packets with
+ * their tag. */
+static struct hv_err *put_text(struct plain *p, const void *bytes, size_t len_bytes)
+{
+	const uint8_t *first = bytes;
+
+	if (!len_bytes)
+		return NULL;
+	if (!p->is_begun && (*first < ' ' || *first > '~'))
+		return hv_err_new(EINVAL,
+				  *first == '\n' ? "%s: Perfetto shows this file: ui.perfetto.dev"
+						 : "%s: not a file of hvtrace record",
+				  p->path);
+	p->is_begun = true;
+	p->cannot_print = put_out(bytes, len_bytes);
+	return NULL;
+}
+
+static struct hv_err *put_frames(struct plain *p)
+{
+	ZSTD_inBuffer in = {p->in, p->in_bytes, 0};
+	uint8_t text[64 << 10];
+
+	while (in.pos < in.size && !p->cannot_print) {
+		ZSTD_outBuffer out = {text, sizeof(text), 0};
+		size_t rest = ZSTD_decompressStream(p->stream, &out, &in);
+		struct hv_err *err;
+
+		if (ZSTD_isError(rest))
+			return hv_err_new(EINVAL, "%s: zstd: %s", p->path, ZSTD_getErrorName(rest));
+		p->frame_rest = rest;
+		err = put_text(p, text, out.pos);
+		if (err)
+			return err;
+	}
+	return NULL;
+}
+
+static struct hv_err *put_all(struct plain *p, bool is_zstd)
+{
+	while (p->in_bytes && !p->cannot_print) {
+		struct hv_err *err = is_zstd ? put_frames(p) : put_text(p, p->in, p->in_bytes);
+
+		if (!err)
+			err = fill(p);
+		if (err)
+			return err;
+	}
+	if (p->frame_rest && !p->cannot_print)
+		return hv_err_new(EINVAL, "%s: the end of the file is missing", p->path);
+	return NULL;
+}
+
+static struct hv_err *show(struct plain *p)
+{
+	struct hv_err *err = fill(p);
+
+	if (err)
+		return err;
+	if (begins_with(p, DAT_MAGIC, sizeof(DAT_MAGIC) - 1))
+		return report_dat(p->path);
+	return put_all(p, begins_with(p, ZSTD_MAGIC, sizeof(ZSTD_MAGIC) - 1));
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	struct plain p = {0};
+	struct hv_err *err;
+	int exit_code;
+
+	if (!verb_no_options(cli, argc, argv, 1, 1, &exit_code))
+		return exit_code;
+	p.path = argv[optind];
+	p.fd = open(p.path, O_RDONLY | O_CLOEXEC);
+	if (p.fd < 0)
+		return fail(hv_err_new(errno, "%s: %s", p.path, strerror(errno)));
+	p.stream = ZSTD_createDStream();
+	if (!p.stream)
+		abort();
+	err = show(&p);
+	plain_deinit(&p);
+	if (err)
+		return fail(err);
+	return p.cannot_print ? EXIT_FAILED : EXIT_OK;
+}
+
+static const char help[] =
+	"Shows a file that `hvtrace record -o FILE` wrote: trace.dat as lines of text, text and "
+	"JSON\nlines as they are, each of them also compressed. No guest is needed, nor root.\n";
+
+const struct verb verb_report = {
+	.name = "report",
+	.args = "FILE",
+	.summary = "Show a file that record wrote",
+	.help = help,
+	.run = run,
+};
