@@ -111,6 +111,7 @@ enum hv_site_kind {
 	X(task_flags)	   /* the byte of the thread flags that is recorded */                     \
 	X(task_migrate)	   /* the low byte of the migration-disable count */                       \
 	X(task_stack)	   /* the pointer to its stack */                                          \
+	X(task_pf)	   /* the flags PF_*, a u32 */                                             \
 	X(task_lazy)	   /* HV_ALT_LAZY: the lazy-preemption count, a u32 */                     \
 	X(task_lazy_flags) /* HV_ALT_LAZY: the thread flags that lazy_mask is of, a u32 */         \
 	X(lazy_mask)	   /* HV_ALT_LAZY: the thread flag that requests a lazy reschedule */      \
@@ -299,6 +300,13 @@ struct hv_stub_image {
 	 * that end. */
 	size_t section_stack_bytes;
 	size_t section_function_off; /* of sites: as function_off, but only in a section */
+	/* Likewise when interrupts go off and on, when the kernel was entered, and before and after
+	 * the CPU is idle. */
+	size_t irqs_off_off;
+	size_t irqs_on_off;
+	size_t irq_arrives_off;
+	size_t idle_begins_off;
+	size_t idle_ends_off;
 	/* What the kernel calls instead of a function of its own on its way to hibernate: waits,
 	 * then makes the call anew, and in the end fails in that function's place. 0: none. */
 	size_t hibernation_off;
@@ -409,6 +417,16 @@ struct hv_arch {
 	 * subtracts from the counter at PERCPU, whether or not the guest would execute them. */
 	bool (*classify_count)(struct hv_span code, struct hv_gva at, uint64_t percpu,
 			       struct hv_count_insn *ret);
+	/* Whether BYTE may be the first one of an instruction that does not keep interrupts as they
+	 * are (struct hv_insn). */
+	bool (*may_switch_irqs)(uint8_t byte);
+	/* Whether CODE begins with the bytes of an instruction that switches interrupts off or on,
+	 * *RET. Returns its length with the nops behind it, which the kernel has where it was built
+	 * to call a hypervisor. 0: it does not. */
+	size_t (*classify_irqs)(struct hv_span code, enum hv_irq_effect *ret);
+	/* Finds at the start of CODE, which is at AT, a single instruction that a detour can stand
+	 * for where the kernel is left. */
+	struct hv_way_back (*classify_way_back)(struct hv_span code, struct hv_gva at);
 	/* What is written over the first bytes of the instruction of LEN_BYTES at AT: a jump to
 	 * TARGET. The bytes that stay are part of instructions that are not executed, and the next
 	 * instruction begins where it did. Returns the number of bytes; 0: out of reach. */

@@ -12,6 +12,9 @@
  *
  * A detour that switches preemption on tests before it executes the instruction, so that the
  * instruction is the last one that changes the CPU's flags, which the guest's next one may look at.
+ * One that switches interrupts off looks first whether they were on; one that switches them on
+ * looks whether they are off, tells the stub, and executes the instruction then. So a stub runs
+ * with interrupts off.
  * Leaves to others: which instructions (kernel/preempt_sites.h), where detours are (tracer/). */
 #pragma once
 
@@ -26,6 +29,14 @@
 #define HV_DETOUR_INSN_MAX  12
 #define HV_DETOUR_PATCH_MAX 8
 
+/* What an instruction does to the CPU's interrupts, the maskable ones. */
+enum hv_irq_effect {
+	HV_IRQ_KEEPS,
+	HV_IRQ_OFF,
+	HV_IRQ_ON,
+	HV_IRQ_RESTORES, /* switches them off or on, by a word of the stack */
+};
+
 /* An instruction, as far as it matters for patching. */
 struct hv_insn {
 	struct hv_gva at;
@@ -35,6 +46,8 @@ struct hv_insn {
 	 * nothing behind them depends on a flag from before. */
 	unsigned flags_used;
 	unsigned flags_set;
+	enum hv_irq_effect irqs;
+	bool is_call;
 	bool has_target; /* a direct jump or call, to: */
 	struct hv_gva target;
 };
@@ -58,18 +71,42 @@ enum hv_detour_kind {
 	 * called that the guest calls there. */
 	HV_DETOUR_CALL_BEGINS,
 	HV_DETOUR_CALL_ENDS,
+	HV_DETOUR_IRQS_OFF, /* an instruction that switches interrupts off */
+	HV_DETOUR_IRQS_ON,
+	/* Such a call in the code by which the kernel is entered, with interrupts off. Above the
+	 * return address are the registers of what was interrupted. */
+	HV_DETOUR_ARRIVES,
+	/* An instruction on the way back, of classify_way_back(), where the registers are on top of
+	 * the stack. */
+	HV_DETOUR_RETURNS,
+};
+
+/* An instruction of the code that leaves the kernel. */
+struct hv_way_back {
+	enum {
+		HV_WAY_BACK_NONE, /* another one */
+		HV_WAY_BACK_NOP,
+		HV_WAY_BACK_JUMP,
+		HV_WAY_BACK_BRANCH, /* a conditional jump, or one behind a test of what a call
+				     * returned */
+	} kind;
+	size_t off; /* of the instruction, from where it was looked for */
+	size_t len_bytes;
+	struct hv_gva target;
 };
 
 struct hv_detour {
 	enum hv_detour_kind kind;
-	struct hv_gva at;   /* of the detour itself */
-	struct hv_gva next; /* where it goes on */
-	struct hv_gva stub; /* is called when a section begins or ends */
+	struct hv_gva at;     /* of the detour itself */
+	struct hv_gva next;   /* where it goes on */
+	struct hv_gva stub;   /* is called when a section begins or ends */
+	struct hv_gva target; /* of HV_WAY_BACK_BRANCH: where it may go on */
 	/* Not of calls: */
 	const uint8_t *insn; /* as the guest has it */
-	struct hv_count_insn count;
-	uint64_t percpu;     /* of the counter: an offset from the per-CPU base */
-	uint32_t flag;	     /* a bit of the counter that is not part of the count */
 	bool has_caller;     /* the address that the function returns to is in the word */
 	uint32_t caller_off; /* so many bytes above the stack pointer */
+	/* Of instructions that count: */
+	struct hv_count_insn count;
+	uint64_t percpu; /* of the counter: an offset from the per-CPU base */
+	uint32_t flag;	 /* a bit of the counter that is not part of the count */
 };

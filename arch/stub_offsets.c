@@ -75,6 +75,8 @@ static void sections(void)
 	OFFSET(HV_STATE_SECTION_SEQ, hv_state, sections.seq);
 	OFFSET(HV_STATE_STOLEN, hv_state, sections.nr_stolen);
 	OFFSET(HV_STATE_NO_BEGIN, hv_state, sections.nr_no_begin);
+	OFFSET(HV_STATE_NO_END, hv_state, sections.nr_no_end);
+	OFFSET(HV_STATE_IDLE, hv_state, sections.idle);
 	OFFSET(HV_STATE_FROM, hv_state, sections.from);
 	OFFSET(HV_STATE_TO, hv_state, sections.to);
 	OFFSET(HV_STATE_SECTION_COMM, hv_state, sections.comm);

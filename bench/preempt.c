@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Prints how much of a guest's kernel the tracer preemptoff covers, from a file with the guest's
- * RAM (image.h), and the places that it does not cover.
+/* Prints how much of a guest's kernel the tracers of sections cover, from a file with the guest's
+ * RAM (image.h), and the places that they do not cover.
  *
  *	bench/preempt IMAGE */
 #include <stdio.h>
 
 #include "bench/clock.h"
 #include "bench/image.h"
+#include "kernel/irq_sites.h"
 #include "kernel/kernel.h"
 #include "kernel/preempt_sites.h"
 
@@ -18,15 +19,32 @@ static void must(struct hv_err *err)
 	exit(1);
 }
 
-static void name(const struct hv_kernel *k, const struct hv_preempt_site *site)
+static void name(const struct hv_kernel *k, struct hv_gva at, const char *reason)
 {
 	const char *function = "?", *module = NULL;
 	uint64_t off = 0;
 
-	hv_kernel_symbol_at(k, site->at, &function, &module, &off);
-	printf("  0x%llx %s+0x%llx%s%s: %s\n", (unsigned long long)site->at.v, function,
-	       (unsigned long long)off, module ? " " : "", module ? module : "",
-	       hv_preempt_cover_reason(site->cover));
+	hv_kernel_symbol_at(k, at, &function, &module, &off);
+	printf("  0x%llx %s+0x%llx%s%s: %s\n", (unsigned long long)at.v, function,
+	       (unsigned long long)off, module ? " " : "", module ? module : "", reason);
+}
+
+static void print_irqs(const struct hv_kernel *k)
+{
+	uint64_t start_ns = clock_read(CLOCK_PROCESS_CPUTIME_ID);
+	struct hv_irq_sites sites;
+
+	must(hv_irq_sites_read(k, &sites));
+	printf("%zu places for interrupts, in %.1f ms\n", sites.nr,
+	       (double)(clock_read(CLOCK_PROCESS_CPUTIME_ID) - start_ns) / 1e6);
+	for (unsigned cover = 0; cover < HV_IRQ_NR_COVERS; cover++)
+		if (sites.nr_of[cover])
+			printf("%zu %s\n", sites.nr_of[cover], hv_irq_cover_reason(cover));
+	for (size_t i = 0; i < sites.nr; i++)
+		if (!hv_irq_is_covered(&sites.list[i]))
+			name(k, sites.list[i].at, hv_irq_cover_reason(sites.list[i].cover));
+	printf("%zu ways into the kernel are not covered\n", sites.nr_entries_left);
+	hv_irq_sites_deinit(&sites);
 }
 
 int main(int argc, char **argv)
@@ -54,11 +72,13 @@ int main(int argc, char **argv)
 		nr_ends += sites.list[i].count.subtracts;
 		nr_callers += sites.list[i].has_caller;
 		if (sites.list[i].cover != HV_PREEMPT_COVERED)
-			name(kernel, &sites.list[i]);
+			name(kernel, sites.list[i].at,
+			     hv_preempt_cover_reason(sites.list[i].cover));
 	}
 	printf("%zu switch preemption on; the caller is known of %zu; steal time is %s\n", nr_ends,
 	       nr_callers, kernel->layout.has_steal_time ? "known" : "not known");
 	hv_preempt_sites_deinit(&sites);
+	print_irqs(kernel);
 	hv_kernel_free(kernel);
 	hv_guest_free(guest);
 	return 0;

@@ -52,6 +52,19 @@ struct hv_kernel_arch {
 	/* What such a task's sp points to: a struct with the members bp and ret_addr, the address
 	 * that it goes on at. Its frames begin behind that struct. */
 	const char *switch_frame;
+	/* The code by which the kernel is entered and left. */
+	struct {
+		const char *bounds[2]; /* the symbols at its start and end */
+		/* Where it goes after an interrupt or exception, and where it goes back to user
+		 * mode. */
+		const char *returns[2];
+		const char *own_stacks; /* likewise after an exception with its own stack */
+		const char *syscall;	/* the function that handles a system call */
+		const char *nmi; /* the function that handles an NMI, which is not measured */
+		const char *new_task[2]; /* functions elsewhere that go to user mode likewise */
+	} entry;
+	/* Whether interrupts arrive elsewhere than by the code above. */
+	bool (*enters_elsewhere)(const struct hv_kernel_core *core);
 	/* Whether user mode runs on page tables that lack the kernel (KPTI). */
 	bool (*has_kpti)(const struct hv_kernel_core *core);
 	/* Whether the kernel's code goes to an address in a register by a bare jump: it needs no

@@ -19,6 +19,7 @@ static struct hv_err *read_task(const struct hv_kernel_core *core, struct hv_lay
 		{"tgid", 4, &ret->task_tgid_off},
 		{"comm", COMM_BYTES, &ret->task_comm_off},
 		{"thread_info.flags", 4, &ret->task_flags_off},
+		{"flags", 4, &ret->task_pf_off},
 	};
 
 	ret->has_task_stack =

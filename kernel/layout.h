@@ -16,6 +16,7 @@ struct hv_layout {
 	uint32_t task_stack_off; /* of the pointer to its stack's lowest byte; valid when
 				    has_task_stack */
 	bool has_task_stack;
+	uint32_t task_pf_off;	   /* flags (PF_*) */
 	uint32_t task_migrate_off; /* migration_disabled; valid when has_migrate */
 	bool has_migrate;
 	/* What the header of a latency trace says of a task; valid when has_task_line. */

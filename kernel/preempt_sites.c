@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/text_search.h"
 #include "kernel/kernel.h"
 #include "kernel/orc.h"
 
 #define NMI_MASK  0x00f00000u /* include/linux/preempt.h */
-#define TEXT_MAX  (256u << 20)
 #define SITES_MAX 200000
 
 /* A function of every kernel, which switches preemption off where the kernel counts that. */
@@ -158,20 +158,6 @@ static bool look_at(void *ctx, const struct hv_insn *insn)
 	return true;
 }
 
-/* Notes where the function's return address is when SITE is executed. */
-static void find_caller(const struct search *s, struct hv_preempt_site *site)
-{
-	const struct hv_unwind_rule *entry = &s->arch->entry_rule;
-	struct hv_unwind_rule rule;
-
-	if (!s->orc || !hv_orc_find(s->orc, site->at, &rule))
-		return;
-	site->has_caller = rule.kind == HV_UNWIND_CALL && rule.sp_reg == entry->sp_reg &&
-			   rule.sp_off >= entry->sp_off;
-	if (site->has_caller)
-		site->caller_off = (uint32_t)(rule.sp_off - entry->sp_off);
-}
-
 /* Walks through the function of the first of SITES. TEXT begins at START. Returns how many of the
  * sites are in it. */
 static size_t check_function(const struct search *s, struct hv_span text, struct hv_gva start,
@@ -179,62 +165,34 @@ static size_t check_function(const struct search *s, struct hv_span text, struct
 {
 	struct walk w = {.sites = sites};
 	struct hv_span code;
-	const char *name, *module;
-	uint64_t off, len, from;
+	struct hv_gva code_at;
 
-	if (!hv_kernel_symbol_at(s->kernel, sites[0].at, &name, &module, &off) ||
-	    off > sites[0].at.v - start.v) {
+	if (!hv_text_function(s->kernel, text, start, sites[0].at, &code, &code_at)) {
 		refuse(&sites[0], HV_PREEMPT_IN_NO_FUNCTION);
 		return 1;
 	}
-	from = sites[0].at.v - start.v - off;
-	len = hv_kernel_symbol_size(s->kernel, sites[0].at);
-	if (len > text.len_bytes - from)
-		len = text.len_bytes - from;
-	while (w.nr < nr && (!w.nr || sites[w.nr].at.v - start.v - from < len))
+	while (w.nr < nr && (!w.nr || sites[w.nr].at.v - code_at.v < code.len_bytes))
 		w.nr++;
-	code = (struct hv_span){text.data + from, len};
-	s->arch->walk_code(code, hv_gva_add(start, from), look_at, &w);
+	s->arch->walk_code(code, code_at, look_at, &w);
 	while (w.next < w.nr)
 		refuse(&sites[w.next++], HV_PREEMPT_NOT_UNDERSTOOD);
 	return w.nr;
 }
 
-static struct hv_err *search_text(struct search *s, struct hv_gva_range range)
+static struct hv_err *search_text(void *ctx, struct hv_span text, struct hv_gva start)
 {
-	size_t len = range.end.v - range.start.v, first = s->found->nr;
-	HV_AUTO_FREE uint8_t *bytes = NULL;
-	struct hv_span text;
-	struct hv_err *err;
+	struct search *s = ctx;
+	size_t first = s->found->nr;
+	struct hv_err *err = find_candidates(s, text, start);
 
-	if (len > TEXT_MAX)
-		return hv_err_new(EINVAL, "%zu bytes of text", len);
-	bytes = hv_alloc(len + 1);
-	err = hv_read(&s->kernel->core.as, range.start, bytes, len);
-	if (err)
-		return err;
-	text = (struct hv_span){bytes, len};
-	err = find_candidates(s, text, range.start);
 	for (size_t i = first; !err && i < s->found->nr;)
-		i += check_function(s, text, range.start, &s->found->list[i], s->found->nr - i);
-	for (size_t i = first; !err && i < s->found->nr; i++)
-		find_caller(s, &s->found->list[i]);
-	return err;
-}
+		i += check_function(s, text, start, &s->found->list[i], s->found->nr - i);
+	for (size_t i = first; !err && i < s->found->nr; i++) {
+		struct hv_preempt_site *site = &s->found->list[i];
 
-/* A module that is being loaded or removed has text that cannot be read. */
-static struct hv_err *search_modules(struct search *s)
-{
-	const struct hv_modules *modules = &s->kernel->modules;
-
-	for (size_t i = 0; i < modules->nr; i++) {
-		size_t first = s->found->nr;
-		HV_AUTO_ERR struct hv_err *unread = search_text(s, modules->list[i].text);
-
-		if (unread)
-			s->found->nr = first;
+		site->has_caller = hv_text_caller(s->arch, s->orc, site->at, &site->caller_off);
 	}
-	return NULL;
+	return err;
 }
 
 bool hv_preempt_is_counted(const struct hv_kernel *k)
@@ -276,12 +234,10 @@ struct hv_err *hv_preempt_sites_read(const struct hv_kernel *k, struct hv_preemp
 	if (!hv_kernel_symbol(k, "__entry_text_start", &s.entry.start) ||
 	    !hv_kernel_symbol(k, "__entry_text_end", &s.entry.end))
 		s.entry = (struct hv_gva_range){0};
-	err = search_text(&s, k->text);
-	if (!err && !hv_preempt_is_counted(k))
-		err = hv_err_new(EOPNOTSUPP, "the kernel does not count where preemption is off"
-					     " (CONFIG_PREEMPT_COUNT)");
-	if (!err)
-		err = search_modules(&s);
+	if (!hv_preempt_is_counted(k))
+		return hv_err_new(EOPNOTSUPP, "the kernel does not count where preemption is off"
+					      " (CONFIG_PREEMPT_COUNT)");
+	err = hv_text_search(k, search_text, &s);
 	if (err) {
 		hv_preempt_sites_deinit(&found);
 		return err;

@@ -74,7 +74,7 @@ struct hv_control {
 	struct hv_left left[HV_NR_SLOTS];
 };
 
-/* Where a section begins or ends: a time in which preemption is off. */
+/* Where a section begins or ends: a time in which preemption is off, or interrupts are. */
 struct hv_section_end {
 	uint64_t tsc;
 	uint32_t place;	 /* low half of the address to which the stub returned, in a detour */
@@ -91,7 +91,8 @@ struct hv_sections {
 	struct hv_section_end open; /* tsc 0: no section is open, or none that is measured */
 	uint64_t longest;	    /* ticks in which the vCPU ran; only longer sections are kept */
 	uint32_t seq;		    /* odd while the following is written */
-	uint32_t unused;
+	uint32_t idle; /* not 0: the CPU is in its idle loop, unless another task than the idle one
+			* runs. The host sets it before it measures */
 	uint64_t nr_no_begin; /* ends that found no section open */
 	uint64_t nr_stolen; /* sections that were longer only by time in which the host did not run
 			     * the vCPU */
@@ -107,7 +108,8 @@ struct hv_sections {
 	uint64_t from_head; /* likewise of the section that was kept */
 	uint64_t to_head;   /* when that ended. With HV_SECTIONS_STACK the stack of its end is the
 			     * first one there */
-	uint64_t unused_more[6];
+	uint64_t nr_no_end; /* sections whose end was not seen: another one began */
+	uint64_t unused[5];
 };
 
 /* Of one vCPU. The ring follows it. */

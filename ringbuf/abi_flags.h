@@ -23,15 +23,13 @@
 #define HV_MODE_CPUS	   4 /* record nothing on vCPUs whose state is muted */
 
 /* struct hv_control: sections */
-#define HV_SECTIONS_ON	  1 /* sections are measured */
-#define HV_SECTIONS_FIXED 2 /* a section that is kept does not make "longest" longer */
-#define HV_SECTIONS_STACK 4 /* when a section is kept, the stack of its end is recorded */
-#define HV_SECTIONS_LOG	  8 /* the ends of every section are recorded */
-
-/* What the function stub of sections looks at: is this the kernel's code for which preemption or
- * interrupts are off? */
-#define HV_COUNT_MASK	 0x7fffffff /* of the preempt count */
-#define HV_CPU_FLAG_IRQS 0x200	    /* interrupts are on */
+#define HV_SECTIONS_ON	    1 /* sections are measured */
+#define HV_SECTIONS_FIXED   2 /* a section that is kept does not make "longest" longer */
+/* What is off in a section. With both, one of them is. */
+#define HV_SECTIONS_PREEMPT 4
+#define HV_SECTIONS_IRQS    8
+#define HV_SECTIONS_STACK   16 /* when a section is kept, the stack of its end is recorded */
+#define HV_SECTIONS_LOG	    32 /* the ends of every section are recorded */
 
 /* struct hv_slot: does. COUNTED actions happen as often as struct hv_left says. */
 #define HV_NR_SLOTS	      128

@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/kernel_arch.h"
 #include "kernel/preempt_sites.h"
+#include "kernel/tasks.h"
 #include "tracer/tracee.h"
 
-#define CHUNK 128 /* detours that are written in one hold */
+#define CHUNK	  128 /* detours that are written in one hold */
+#define TRIES_MAX 100 /* holds, to replace instructions that no task is inside of */
 
 const char *const hv_idle_functions[2] = {"tick_nohz_idle_enter", "tick_nohz_idle_exit"};
 
@@ -52,23 +55,65 @@ bool hv_detours_find(const struct hv_detours *d, uint32_t place, struct hv_gva *
 
 static bool is_call(enum hv_detour_kind kind)
 {
-	return kind == HV_DETOUR_CALL_BEGINS || kind == HV_DETOUR_CALL_ENDS;
+	return kind == HV_DETOUR_CALL_BEGINS || kind == HV_DETOUR_CALL_ENDS ||
+	       kind == HV_DETOUR_ARRIVES;
+}
+
+/* Whether what is replaced is an instruction and the nops behind it. A task may have been
+ * interrupted between them, and would go on inside the jump. */
+static bool has_parts(enum hv_detour_kind kind)
+{
+	return kind == HV_DETOUR_IRQS_OFF || kind == HV_DETOUR_IRQS_ON;
 }
 
 /* -- their code -------------------------------------------------------------------------------- */
+
+static size_t stub_off(const struct hv_stub_image *stubs, enum hv_detour_kind kind)
+{
+	switch (kind) {
+	case HV_DETOUR_BEGINS:
+		return stubs->section_begins_off;
+	case HV_DETOUR_ENDS:
+		return stubs->section_ends_off;
+	case HV_DETOUR_CALL_BEGINS:
+		return stubs->idle_ends_off;
+	case HV_DETOUR_CALL_ENDS:
+		return stubs->idle_begins_off;
+	case HV_DETOUR_IRQS_OFF:
+		return stubs->irqs_off_off;
+	case HV_DETOUR_ARRIVES:
+		return stubs->irq_arrives_off;
+	case HV_DETOUR_IRQS_ON:
+	case HV_DETOUR_RETURNS:
+		return stubs->irqs_on_off;
+	}
+	return 0;
+}
+
+/* A call or a jump goes on at its target, everything else behind itself. */
+static struct hv_gva goes_on(const struct hv_tracee *t, const struct hv_detour_want *want)
+{
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	struct hv_gva target;
+
+	if (is_call(want->kind) ||
+	    (want->kind == HV_DETOUR_RETURNS &&
+	     arch->classify_site(want->insn, want->at, &target) == HV_SITE_JUMP))
+		return want->calls;
+	return hv_gva_add(want->at, want->len_bytes);
+}
 
 static bool make(const struct hv_tracee *t, const struct hv_detour_want *want, size_t nr,
 		 uint8_t *code)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
 	struct hv_gva stubs = hv_gva_add(t->range.start, HV_STUBS_CODE_OFF);
-	bool begins = want->kind == HV_DETOUR_BEGINS || want->kind == HV_DETOUR_CALL_BEGINS;
 	const struct hv_detour d = {
 		.kind = want->kind,
 		.at = detour_at(t, nr),
-		.next = is_call(want->kind) ? want->calls : hv_gva_add(want->at, want->len_bytes),
-		.stub = hv_gva_add(stubs, begins ? arch->stubs.section_begins_off
-						 : arch->stubs.section_ends_off),
+		.next = goes_on(t, want),
+		.stub = hv_gva_add(stubs, stub_off(&arch->stubs, want->kind)),
+		.target = want->calls,
 		.insn = want->insn,
 		.count = want->count,
 		.percpu = t->kernel->layout.preempt_count_percpu,
@@ -209,26 +254,163 @@ static bool plan(const struct hv_tracee *t, const struct hv_detour_want *want, s
 	return len && m.len_bytes >= len;
 }
 
-struct hv_err *hv_detours_patch(struct hv_detours *d, const struct hv_detour_want *wants, size_t nr,
+/* Changes of instructions with their nops, which are made in one hold. */
+struct parts {
+	struct hv_tracee *tracee;
+	struct hv_change *changes; /* sorted by physical address */
+	size_t nr;
+	uint64_t *inside; /* sorted: every address of an instruction behind the first one's */
+	size_t nr_inside;
+	bool is_used; /* some task would go on inside one */
+};
+
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* For hv_stacks_scan(): whether WORD does not count. */
+static bool is_outside(void *ctx, struct hv_gva at, uint64_t word)
+{
+	const struct parts *p = ctx;
+
+	(void)at;
+	return !bsearch(&word, p->inside, p->nr_inside, sizeof(word), by_value);
+}
+
+static struct hv_err *replace_parts(struct hv_hold *hold, void *ctx)
+{
+	struct parts *p = ctx;
+	struct hv_tracee *t = p->tracee;
+	const struct hv_scan_for wanted = {.range = t->kernel->core.as.arch->image_window,
+					   .how = HV_SCAN_CALLS,
+					   .is_known = is_outside,
+					   .ctx = p};
+	unsigned nr_vcpus = hv_guest_info(t->guest)->nr_vcpus;
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
+	size_t nr_found = 0;
+	struct hv_err *err = hv_hold_registers(hold, regs);
+
+	if (!err)
+		err = hv_stacks_scan(t->kernel, &wanted, regs, nr_vcpus, &nr_found, NULL);
+	for (unsigned cpu = 0; !err && cpu < nr_vcpus; cpu++)
+		nr_found += !is_outside(p, regs[cpu].ip, regs[cpu].ip.v);
+	p->is_used = nr_found;
+	if (err || nr_found)
+		return err;
+	return hv_patcher_apply_held(t->patcher, hold, p->changes, p->nr);
+}
+
+static struct hv_err *apply_parts(struct hv_tracee *t, struct hv_change *changes, size_t nr)
+{
+	struct parts p = {.tracee = t, .changes = changes, .nr = nr};
+	struct hv_err *err = NULL;
+
+	p.inside = hv_alloc((nr * HV_DETOUR_PATCH_MAX + 1) * sizeof(*p.inside));
+	for (size_t i = 0; i < nr; i++)
+		for (uint32_t off = 1; off < changes[i].len_bytes; off++)
+			p.inside[p.nr_inside++] = changes[i].gva.v + off;
+	qsort(p.inside, p.nr_inside, sizeof(*p.inside), by_value);
+	for (unsigned try = 0; !err && try < TRIES_MAX; try++) {
+		err = hv_patcher_held(t->patcher, replace_parts, &p);
+		if (!p.is_used)
+			break;
+	}
+	free(p.inside);
+	if (!err && p.is_used)
+		err = hv_err_new(EBUSY, "a task was interrupted inside an instruction that is to be"
+					" replaced with its nops");
+	return err;
+}
+
+static int by_gpa(const void *a, const void *b)
+{
+	uint64_t x = ((const struct hv_change *)a)->gpa.v, y = ((const struct hv_change *)b)->gpa.v;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Makes the first NR_WHOLE changes, then those of instructions with nops. */
+static struct hv_err *apply(struct hv_tracee *t, struct hv_change *changes, size_t nr_whole,
+			    size_t nr)
+{
+	struct hv_err *err = hv_patcher_apply(t->patcher, changes, nr_whole);
+
+	qsort(changes + nr_whole, nr - nr_whole, sizeof(*changes), by_gpa);
+	for (size_t done = nr_whole; !err && done < nr;) {
+		size_t n = nr - done < CHUNK ? nr - done : CHUNK;
+
+		err = apply_parts(t, changes + done, n);
+		done += n;
+	}
+	if (err) {
+		size_t nr_put_back;
+
+		hv_err_keep_first(&err, hv_detours_put_back(t, &nr_put_back));
+	}
+	return err;
+}
+
+/* Adds the changes of those of WANTS that have parts, or of the others. */
+static size_t plan_all(const struct hv_detours *d, struct hv_detour_want *wants, size_t nr,
+		       const size_t *numbers, unsigned parts, struct hv_change *ret)
+{
+	size_t nr_changes = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (has_parts(wants[i].kind) != parts)
+			continue;
+		wants[i].is_refused = !plan(d->tracee, &wants[i], numbers[i], &ret[nr_changes]);
+		nr_changes += !wants[i].is_refused;
+	}
+	return nr_changes;
+}
+
+static int by_gva(const void *a, const void *b)
+{
+	uint64_t x = ((const struct hv_change *)a)->gva.v, y = ((const struct hv_change *)b)->gva.v;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Notes in WANTS which of the changes were refused. Returns the number of wants that were. */
+static size_t note_refused(struct hv_detour_want *wants, size_t nr, struct hv_change *changes,
+			   size_t nr_changes)
+{
+	size_t nr_refused = 0;
+
+	qsort(changes, nr_changes, sizeof(*changes), by_gva);
+	for (size_t i = 0; i < nr; i++) {
+		const struct hv_change key = {.gva = wants[i].at}, *change = NULL;
+
+		if (nr_changes)
+			change = bsearch(&key, changes, nr_changes, sizeof(key), by_gva);
+		wants[i].is_refused |= change && change->refused;
+		nr_refused += wants[i].is_refused;
+	}
+	return nr_refused;
+}
+
+struct hv_err *hv_detours_patch(struct hv_detours *d, struct hv_detour_want *wants, size_t nr,
 				size_t *ret_refused)
 {
 	HV_AUTO_FREE struct hv_change *changes = hv_alloc((nr + 1) * sizeof(*changes));
 	HV_AUTO_FREE size_t *numbers = hv_alloc((nr + 1) * sizeof(*numbers));
-	size_t nr_changes = 0;
+	size_t nr_whole, nr_changes;
 	struct hv_err *err;
 
 	choose(d, wants, nr, numbers);
 	err = write_code(d);
 	if (err)
 		return err;
-	for (size_t i = 0; i < nr; i++)
-		nr_changes += plan(d->tracee, &wants[i], numbers[i], &changes[nr_changes]);
-	err = hv_patcher_apply(d->tracee->patcher, changes, nr_changes);
+	nr_whole = plan_all(d, wants, nr, numbers, 0, changes);
+	nr_changes = nr_whole + plan_all(d, wants, nr, numbers, 1, changes + nr_whole);
+	err = apply(d->tracee, changes, nr_whole, nr_changes);
 	if (err)
 		return err;
-	*ret_refused = nr - nr_changes;
-	for (size_t i = 0; i < nr_changes; i++)
-		*ret_refused += changes[i].refused;
+	*ret_refused = note_refused(wants, nr, changes, nr_changes);
 	return NULL;
 }
 
@@ -258,15 +440,39 @@ struct hv_err *hv_detours_put_back(struct hv_tracee *t, size_t *ret_nr)
 
 /* -- recovery ---------------------------------------------------------------------------------- */
 
-/* Whether BYTES, the whole instruction, count preemption, or call one of the functions around the
- * idle loop. */
+/* Whether BYTES are a jump or a call from or into the kernel's entry code, or an unused alternative
+ * in it. */
+static bool is_of_entry(const struct hv_tracee *t, struct hv_gva at, struct hv_span bytes)
+{
+	const struct hv_kernel_core *core = &t->kernel->core;
+	const char *const *bounds = hv_kernel_arch_of(core)->entry.bounds;
+	struct hv_gva_range entry;
+	struct hv_gva target = {0};
+	struct hv_way_back way;
+
+	if (!hv_core_symbol(core, bounds[0], &entry.start) ||
+	    !hv_core_symbol(core, bounds[1], &entry.end))
+		return false;
+	if (core->as.arch->classify_site(bytes.data, at, &target) == HV_SITE_CALL)
+		return hv_gva_in(at, entry) && hv_gva_in(target, t->kernel->text);
+	way = core->as.arch->classify_way_back(bytes, at);
+	if (way.kind == HV_WAY_BACK_NOP)
+		return hv_gva_in(at, entry);
+	return way.kind != HV_WAY_BACK_NONE && way.off == 0 && hv_gva_in(way.target, entry);
+}
+
+/* Whether BYTES, the whole instruction, count preemption, switch interrupts, call one of the
+ * functions around the idle loop, or enter or leave the kernel. */
 static bool is_expected(const struct hv_tracee *t, struct hv_gva at, struct hv_span bytes)
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
+	enum hv_irq_effect effect;
 	struct hv_count_insn count;
 	struct hv_gva target, function;
 
-	if (arch->classify_count(bytes, at, t->kernel->layout.preempt_count_percpu, &count))
+	if (arch->classify_count(bytes, at, t->kernel->layout.preempt_count_percpu, &count) ||
+	    arch->classify_irqs(bytes, &effect) >= arch->site_len_bytes ||
+	    is_of_entry(t, at, bytes))
 		return true;
 	if (arch->classify_site(bytes.data, at, &target) != HV_SITE_CALL)
 		return false;

@@ -23,11 +23,11 @@ struct hv_detour_want {
 	struct hv_gva at;
 	size_t len_bytes; /* of the instruction */
 	uint8_t insn[HV_DETOUR_INSN_MAX];
-	struct hv_gva calls; /* of a call: its target */
-	/* Not of a call: */
-	struct hv_count_insn count;
-	bool has_caller; /* see struct hv_detour */
+	struct hv_gva calls; /* of a call, jump or branch: its target */
+	bool has_caller;     /* see struct hv_detour */
 	uint32_t caller_off;
+	struct hv_count_insn count; /* of an instruction that counts */
+	bool is_refused;	    /* hv_detours_patch() sets it */
 };
 
 /* Borrows T. */
@@ -35,9 +35,10 @@ struct hv_detours *hv_detours_new(struct hv_tracee *t);
 void hv_detours_free(struct hv_detours *d);
 
 /* Makes detours and replaces the instructions. *RET_REFUSED is how many were not replaced: the
- * guest changed them, or there is no room. On errors every byte of the guest's text is as before.
- */
-struct hv_err *hv_detours_patch(struct hv_detours *d, const struct hv_detour_want *wants, size_t nr,
+ * guest changed them, or there is no room. An instruction is replaced together with the nops behind
+ * it in a hold in which no task was interrupted between them; EBUSY: one is, whenever that is
+ * tried. On errors every byte of the guest's text is as before. */
+struct hv_err *hv_detours_patch(struct hv_detours *d, struct hv_detour_want *wants, size_t nr,
 				size_t *ret_refused) hv_must_use;
 /* Finds the place in the guest of the detour that has PLACE, the low half of an address. */
 bool hv_detours_find(const struct hv_detours *d, uint32_t place, struct hv_gva *ret);
@@ -47,8 +48,9 @@ bool hv_detours_find(const struct hv_detours *d, uint32_t place, struct hv_gva *
  * detour still. Then the others are put back, and this can be tried again. */
 struct hv_err *hv_detours_put_back(struct hv_tracee *t, size_t *ret_nr) hv_must_use;
 /* *RET: E, an entry of an untrusted journal, is such a place: it leads to our range now, and the
- * journal would restore an instruction that counts preemption, or a call of the idle loop. Changes
- * E as hv_tracee_is_patched() does. */
+ * journal would restore an instruction that counts preemption or switches interrupts, a call of the
+ * idle loop, or a jump or call from or into the kernel's entry code. Changes E as
+ * hv_tracee_is_patched() does. */
 struct hv_err *hv_detours_are_ours(const struct hv_tracee *t, struct hv_journal_entry *e,
 				   bool *ret) hv_must_use;
 

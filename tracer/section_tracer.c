@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernel/clock.h"
+#include "kernel/irq_sites.h"
 #include "kernel/preempt_sites.h"
 #include "tracer/detours.h"
 #include "tracer/events/decoder.h"
@@ -14,7 +15,22 @@
 /* With less than this of the places covered, sections would often be missed. */
 #define COVERED_PERCENT_MIN 95
 
+#define LEFT_MAX 64 /* places that are kept to name them */
+
 #define TRIES_MAX 1000 /* to read a section while the guest writes it */
+
+/* Of the tracers, for messages. */
+static const char *const names[] = {
+	[HV_SECTION_PREEMPT] = "preemptoff",
+	[HV_SECTION_IRQ] = "irqsoff",
+	[HV_SECTION_EITHER] = "preemptirqsoff",
+};
+
+static const uint32_t kind_flags[] = {
+	[HV_SECTION_PREEMPT] = HV_SECTIONS_PREEMPT,
+	[HV_SECTION_IRQ] = HV_SECTIONS_IRQS,
+	[HV_SECTION_EITHER] = HV_SECTIONS_PREEMPT | HV_SECTIONS_IRQS,
+};
 
 /* The functions that may have a CPU's idle loop. */
 static const char *const idle_loops[] = {"do_idle", "cpu_startup_entry", "play_idle_precise"};
@@ -27,6 +43,9 @@ struct hv_section_tracer {
 	struct hv_decoder *decoder;
 	struct hv_detours *detours; /* owned */
 	struct hv_section_coverage coverage;
+	struct hv_section_left left[LEFT_MAX]; /* the first ones */
+	size_t nr_left;
+	uint32_t flags;	    /* of the last start: HV_SECTIONS_*, but not FIXED */
 	uint64_t base_ns;   /* of hv_section_tracer_begin_at() */
 	uint64_t thresh_ns; /* likewise */
 	uint32_t *seqs;	    /* owned, for each vCPU: sections up to this one do not count, or were
@@ -70,9 +89,12 @@ void hv_section_tracer_free(struct hv_section_tracer *s)
 	free(s);
 }
 
-bool hv_section_tracer_exists(const struct hv_section_tracer *s)
+bool hv_section_tracer_exists(const struct hv_section_tracer *s, enum hv_section_kind kind)
 {
-	return hv_preempt_is_counted(s->tracee->kernel);
+	const struct hv_kernel *k = s->tracee->kernel;
+
+	return (kind == HV_SECTION_PREEMPT || hv_irqs_are_paravirt(k)) &&
+	       (kind == HV_SECTION_IRQ || hv_preempt_is_counted(k));
 }
 
 static struct hv_sections *sections_of(const struct hv_section_tracer *s, unsigned cpu)
@@ -139,7 +161,8 @@ static struct hv_err *look_at_loop(const struct hv_kernel *k, const char *name, 
 }
 
 /* An idle CPU is in the middle of a section: the kernel switches to the idle task with preemption
- * off, and the idle task leaves it off. Without these calls its sleep would be the longest section.
+ * off, and the idle task leaves it off. Some processors wait for an interrupt with interrupts off.
+ * Without these calls a CPU's sleep would be the longest section.
  * A jump to such a function is left alone, as is a call in two pages; then sections in which a CPU
  * was idle would not be told apart, and the kernel is refused. */
 static struct hv_err *find_idle(const struct hv_kernel *k, struct idle *ret)
@@ -173,23 +196,76 @@ static struct hv_err *find_idle(const struct hv_kernel *k, struct idle *ret)
 	return NULL;
 }
 
-static struct hv_err *check_coverage(struct hv_section_tracer *s,
-				     const struct hv_preempt_sites *sites)
-{
-	size_t nr_counted = sites->nr - sites->nr_of[HV_PREEMPT_OF_NMIS];
-	size_t nr_covered = sites->nr_of[HV_PREEMPT_COVERED];
+/* What is replaced for a tracer. */
+struct plan {
+	struct hv_detour_want *wants; /* owned */
+	size_t nr;
+	struct hv_preempt_sites preempt;
+	struct hv_irq_sites irqs;
+	struct idle idle;
+};
 
-	s->coverage = (struct hv_section_coverage){.nr_covered = nr_covered,
-						   .nr_left = sites->nr - nr_covered};
-	if (nr_covered * 100 < nr_counted * COVERED_PERCENT_MIN)
-		return hv_err_new(EOPNOTSUPP,
-				  "only %zu of the %zu places where this kernel switches preemption"
-				  " can be covered",
-				  nr_covered, nr_counted);
-	return NULL;
+static void plan_deinit(struct plan *p)
+{
+	free(p->wants);
+	hv_preempt_sites_deinit(&p->preempt);
+	hv_irq_sites_deinit(&p->irqs);
 }
 
-static struct hv_detour_want want_of(const struct hv_preempt_site *site)
+static struct hv_err *check_enough(size_t nr_covered, size_t nr, const char *what)
+{
+	if (nr_covered * 100 >= nr * COVERED_PERCENT_MIN)
+		return NULL;
+	return hv_err_new(EOPNOTSUPP,
+			  "only %zu of the %zu places where this kernel switches %s can be covered",
+			  nr_covered, nr, what);
+}
+
+static void note_left(struct hv_section_tracer *s, struct hv_gva at, const char *reason)
+{
+	s->coverage.nr_left++;
+	if (s->nr_left < LEFT_MAX)
+		s->left[s->nr_left++] = (struct hv_section_left){at, reason};
+}
+
+static struct hv_err *find_preempt(struct hv_section_tracer *s, struct plan *p)
+{
+	struct hv_err *err = hv_preempt_sites_read(s->tracee->kernel, &p->preempt);
+	size_t nr_covered = p->preempt.nr_of[HV_PREEMPT_COVERED];
+
+	if (err)
+		return err;
+	s->coverage.nr_covered += nr_covered;
+	for (size_t i = 0; i < p->preempt.nr; i++)
+		if (p->preempt.list[i].cover != HV_PREEMPT_COVERED)
+			note_left(s, p->preempt.list[i].at,
+				  hv_preempt_cover_reason(p->preempt.list[i].cover));
+	return check_enough(nr_covered, p->preempt.nr - p->preempt.nr_of[HV_PREEMPT_OF_NMIS],
+			    "preemption");
+}
+
+/* A section that begins when the kernel is entered must be seen: it takes the place of one whose
+ * end was not. */
+static struct hv_err *find_irqs(struct hv_section_tracer *s, struct plan *p)
+{
+	struct hv_err *err = hv_irq_sites_read(s->tracee->kernel, &p->irqs);
+	size_t nr_covered = hv_irq_nr_covered(&p->irqs);
+
+	if (err)
+		return err;
+	s->coverage.nr_covered += nr_covered;
+	s->coverage.nr_retargeted += p->irqs.nr_of[HV_IRQ_RETARGETED];
+	for (size_t i = 0; i < p->irqs.nr; i++)
+		if (!hv_irq_is_covered(&p->irqs.list[i]))
+			note_left(s, p->irqs.list[i].at,
+				  hv_irq_cover_reason(p->irqs.list[i].cover));
+	if (p->irqs.nr_entries_left)
+		return hv_err_new(EOPNOTSUPP, "%zu of the ways into this kernel cannot be covered",
+				  p->irqs.nr_entries_left);
+	return check_enough(nr_covered, p->irqs.nr, "interrupts");
+}
+
+static struct hv_detour_want want_of_preempt(const struct hv_preempt_site *site)
 {
 	struct hv_detour_want want = {
 		.kind = site->count.subtracts ? HV_DETOUR_ENDS : HV_DETOUR_BEGINS,
@@ -204,19 +280,63 @@ static struct hv_detour_want want_of(const struct hv_preempt_site *site)
 	return want;
 }
 
-static struct hv_err *patch(struct hv_section_tracer *s, const struct hv_preempt_sites *sites,
-			    const struct idle *idle)
+static struct hv_detour_want want_of_irqs(const struct hv_irq_site *site)
 {
-	HV_AUTO_FREE struct hv_detour_want *wants =
-		hv_alloc((sites->nr + idle->nr) * sizeof(*wants));
-	size_t nr = 0;
+	struct hv_detour_want want = {
+		.kind = site->kind,
+		.at = site->at,
+		.len_bytes = site->len_bytes,
+		.calls = site->target,
+		.has_caller = site->has_caller,
+		.caller_off = site->caller_off,
+	};
 
-	for (size_t i = 0; i < idle->nr; i++)
-		wants[nr++] = idle->calls[i];
-	for (size_t i = 0; i < sites->nr; i++)
-		if (sites->list[i].cover == HV_PREEMPT_COVERED)
-			wants[nr++] = want_of(&sites->list[i]);
-	return hv_detours_patch(s->detours, wants, nr, &s->coverage.nr_refused);
+	memcpy(want.insn, site->insn, sizeof(want.insn));
+	return want;
+}
+
+static void make_wants(struct plan *p)
+{
+	p->wants = hv_alloc((p->idle.nr + p->preempt.nr + p->irqs.nr + 1) * sizeof(*p->wants));
+	for (size_t i = 0; i < p->idle.nr; i++)
+		p->wants[p->nr++] = p->idle.calls[i];
+	for (size_t i = 0; i < p->preempt.nr; i++)
+		if (p->preempt.list[i].cover == HV_PREEMPT_COVERED)
+			p->wants[p->nr++] = want_of_preempt(&p->preempt.list[i]);
+	for (size_t i = 0; i < p->irqs.nr; i++)
+		if (hv_irq_is_covered(&p->irqs.list[i]))
+			p->wants[p->nr++] = want_of_irqs(&p->irqs.list[i]);
+}
+
+/* The calls around the idle loop, and of the entry code, are those without which a section may seem
+ * to be longer than it is. */
+static struct hv_err *check_refused(const struct plan *p)
+{
+	for (size_t i = 0; i < p->nr; i++) {
+		const struct hv_detour_want *want = &p->wants[i];
+
+		if (want->is_refused &&
+		    (want->kind == HV_DETOUR_ARRIVES || want->kind == HV_DETOUR_CALL_BEGINS ||
+		     want->kind == HV_DETOUR_CALL_ENDS))
+			return hv_err_new(EBUSY, "0x%llx cannot be changed now",
+					  (unsigned long long)want->at.v);
+	}
+	return NULL;
+}
+
+static struct hv_err *patch(struct hv_section_tracer *s, struct plan *p)
+{
+	struct hv_err *err;
+	size_t nr_put_back;
+
+	make_wants(p);
+	err = hv_detours_patch(s->detours, p->wants, p->nr, &s->coverage.nr_refused);
+	if (err)
+		return err;
+	err = check_refused(p);
+	if (err)
+		hv_err_keep_first(&err, hv_detours_put_back(s->tracee, &nr_put_back));
+	return err;
 }
 
 /* -- on and off -------------------------------------------------------------------------------- */
@@ -231,7 +351,7 @@ static void measure(struct hv_section_tracer *s)
 {
 	HV_AUTO_ERR struct hv_err *no_stack = hv_callers_prepare(s->decoder->callers);
 
-	set_flags(s, HV_SECTIONS_ON | (s->thresh_ns ? HV_SECTIONS_FIXED : 0) |
+	set_flags(s, s->flags | (s->thresh_ns ? HV_SECTIONS_FIXED : 0) |
 			     (no_stack ? 0 : HV_SECTIONS_STACK) |
 			     (s->calls.logs ? HV_SECTIONS_LOG : 0));
 }
@@ -242,57 +362,80 @@ static bool is_on(const struct hv_section_tracer *s)
 	       HV_SECTIONS_ON;
 }
 
-static struct hv_err *change(struct hv_section_tracer *s)
+static struct hv_err *change(struct hv_section_tracer *s, enum hv_section_kind kind)
 {
-	hv_cleanup(hv_preempt_sites_deinit) struct hv_preempt_sites sites = {0};
-	struct idle idle = {.nr = 0};
-	struct hv_err *err = hv_preempt_sites_read(s->tracee->kernel, &sites);
+	hv_cleanup(plan_deinit) struct plan p = {.nr = 0};
+	struct hv_err *err = find_idle(s->tracee->kernel, &p.idle);
 
-	if (!err)
-		err = check_coverage(s, &sites);
-	if (!err)
-		err = find_idle(s->tracee->kernel, &idle);
-	return err ? err : patch(s, &sites, &idle);
+	s->coverage = (struct hv_section_coverage){.nr_covered = 0};
+	s->nr_left = 0;
+	if (!err && kind != HV_SECTION_IRQ)
+		err = find_preempt(s, &p);
+	if (!err && kind != HV_SECTION_PREEMPT)
+		err = find_irqs(s, &p);
+	return err ? err : patch(s, &p);
 }
 
-struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s)
+struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s, enum hv_section_kind kind)
 {
 	size_t nr_put_back;
+	struct hv_err *err;
+
+	if (!hv_section_tracer_exists(s, kind))
+		return hv_err_new(EOPNOTSUPP, "%s: not in this kernel", names[kind]);
 	/* What an earlier stop had to leave. */
-	struct hv_err *err = hv_detours_put_back(s->tracee, &nr_put_back);
+	err = hv_detours_put_back(s->tracee, &nr_put_back);
 
 	if (!err && !s->tracee->kernel->layout.has_task_line)
 		err = hv_err_new(EOPNOTSUPP, "btf: not all of priorities and uid of a task");
 	if (!err)
-		err = change(s);
+		err = change(s, kind);
 	if (err)
-		return hv_err_in(err, "preemptoff");
-	for (unsigned cpu = 0; cpu < s->tracee->plan.nr_cpus; cpu++)
+		return hv_err_in(err, "%s", names[kind]);
+	for (unsigned cpu = 0; cpu < s->tracee->plan.nr_cpus; cpu++) {
 		sections_of(s, cpu)->open.tsc = 0;
+		sections_of(s, cpu)->idle = 1;
+	}
 	hv_region_params(&s->tracee->region)->ticks_per_ns =
 		hv_clock_ticks(s->clock, UINT64_C(1) << 32);
+	s->flags = HV_SECTIONS_ON | kind_flags[kind];
 	measure(s);
 	return NULL;
 }
 
-/* What is covered has no instruction that counts any more. A section that is open now and ends at
+/* Leaves out of P what is in the kernel's image, all of which was covered or left before. */
+static void keep_modules(const struct hv_section_tracer *s, struct plan *p)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < p->nr; i++)
+		if (!hv_gva_in(p->wants[i].at, s->tracee->kernel->core.image.all))
+			p->wants[nr++] = p->wants[i];
+	p->nr = nr;
+}
+
+/* What is covered has no instruction to be found any more. A section that is open now and ends at
  * one of the new places seems to have lasted until the next end, as is said of places that are not
  * covered. */
 struct hv_err *hv_section_tracer_cover_more(struct hv_section_tracer *s)
 {
-	hv_cleanup(hv_preempt_sites_deinit) struct hv_preempt_sites sites = {0};
-	const struct idle idle = {.nr = 0};
-	size_t nr_refused = s->coverage.nr_refused;
-	struct hv_err *err = hv_preempt_sites_read(s->tracee->kernel, &sites);
+	hv_cleanup(plan_deinit) struct plan p = {.nr = 0};
+	struct hv_err *err = NULL;
+	size_t nr_refused;
 
+	if (s->flags & HV_SECTIONS_PREEMPT)
+		err = hv_preempt_sites_read(s->tracee->kernel, &p.preempt);
+	if (!err && s->flags & HV_SECTIONS_IRQS)
+		err = hv_irq_sites_read(s->tracee->kernel, &p.irqs);
 	if (err)
 		return err;
-	err = patch(s, &sites, &idle);
-	s->coverage.nr_refused += err ? 0 : nr_refused;
+	make_wants(&p);
+	keep_modules(s, &p);
+	err = hv_detours_patch(s->detours, p.wants, p.nr, &nr_refused);
 	if (err)
 		return err;
-	s->coverage.nr_covered += sites.nr_of[HV_PREEMPT_COVERED];
-	s->coverage.nr_left = sites.nr - sites.nr_of[HV_PREEMPT_COVERED];
+	s->coverage.nr_covered += p.nr;
+	s->coverage.nr_refused += nr_refused;
 	return NULL;
 }
 
@@ -450,6 +593,16 @@ void hv_section_tracer_coverage(const struct hv_section_tracer *s, struct hv_sec
 		const struct hv_sections *sections = sections_of(s, cpu);
 
 		ret->nr_no_begin += __atomic_load_n(&sections->nr_no_begin, __ATOMIC_RELAXED);
+		ret->nr_no_end += __atomic_load_n(&sections->nr_no_end, __ATOMIC_RELAXED);
 		ret->nr_stolen += __atomic_load_n(&sections->nr_stolen, __ATOMIC_RELAXED);
 	}
+}
+
+size_t hv_section_tracer_left(const struct hv_section_tracer *s, size_t max,
+			      struct hv_section_left *ret)
+{
+	size_t nr = s->nr_left < max ? s->nr_left : max;
+
+	memcpy(ret, s->left, nr * sizeof(*ret));
+	return nr;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The tracer preemptoff in the guest: measures the sections in which preemption is off, and keeps
- * the longest one (docs/irqsoff.md). Nothing is measured before every instruction that could be
- * covered is, since a section whose end is not seen would seem to last until the next end.
- * Leaves to others: the text of a section (tree/). One thread. */
+/* The tracers preemptoff, irqsoff and preemptirqsoff in the guest: measure the sections in which
+ * preemption is off, or interrupts, or one of them, and keep the longest one (docs/irqsoff.md).
+ * Nothing is measured before every instruction that could be covered is, since a section whose end
+ * is not seen would seem to last until the next end. Leaves to others: the text of a section
+ * (tree/). One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,6 +12,13 @@
 
 #include "base/err.h"
 #include "tracer/section.h"
+
+/* What is off in a section. */
+enum hv_section_kind {
+	HV_SECTION_PREEMPT, /* preemptoff */
+	HV_SECTION_IRQ,	    /* irqsoff */
+	HV_SECTION_EITHER,  /* preemptirqsoff */
+};
 
 struct hv_clock;
 struct hv_decoder;
@@ -22,12 +30,14 @@ struct hv_section_tracer *hv_section_tracer_new(struct hv_tracee *t, const struc
 						struct hv_decoder *decoder);
 void hv_section_tracer_free(struct hv_section_tracer *s);
 
-/* False: this kernel does not count preemption, so it cannot be measured. */
-bool hv_section_tracer_exists(const struct hv_section_tracer *s);
+/* False: sections of KIND cannot be measured in this kernel. */
+bool hv_section_tracer_exists(const struct hv_section_tracer *s, enum hv_section_kind kind);
 
 /* Changes the guest and begins to measure. EOPNOTSUPP with the reason: this kernel does not count
- * preemption, or not enough of it is covered. On errors nothing is measured. */
-struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s) hv_must_use;
+ * preemption, has no room where it switches interrupts, or not enough of it is covered. EBUSY: a
+ * way into the kernel could not be changed now. On errors nothing is measured. */
+struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s,
+				       enum hv_section_kind kind) hv_must_use;
 /* Covers modules that were loaded since, while sections are measured. */
 struct hv_err *hv_section_tracer_cover_more(struct hv_section_tracer *s) hv_must_use;
 /* Ends to measure, and puts the guest's instructions back. EBUSY: some could not be put back
@@ -61,9 +71,20 @@ struct hv_section *hv_section_tracer_kept(struct hv_section_tracer *s);
 /* Of the last start. */
 struct hv_section_coverage {
 	size_t nr_covered;
-	size_t nr_left;	      /* not covered: preempt_sites.h has the reasons */
+	size_t nr_retargeted; /* of these: calls and jumps; the others are relocated */
+	size_t nr_left;	      /* not covered: preempt_sites.h and irq_sites.h have the reasons */
 	size_t nr_refused;    /* could not be replaced */
 	uint64_t nr_no_begin; /* sections that ended, and whose beginning was not seen */
+	uint64_t nr_no_end;   /* likewise the other way round: another one began */
 	uint64_t nr_stolen;   /* longer than the longest only by stolen time */
 };
 void hv_section_tracer_coverage(const struct hv_section_tracer *s, struct hv_section_coverage *ret);
+
+/* A place that is not covered. */
+struct hv_section_left {
+	struct hv_gva at;
+	const char *reason; /* static */
+};
+/* The first MAX of them since the last start. Returns how many there are in RET. */
+size_t hv_section_tracer_left(const struct hv_section_tracer *s, size_t max,
+			      struct hv_section_left *ret);

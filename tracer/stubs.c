@@ -40,6 +40,7 @@ static void set_kernel_values(const struct hv_kernel *k, struct hv_stub_values *
 	hole[HV_HOLE_task_flags] = l->task_flags_off + hv_resched_shift(l->resched) / 8;
 	hole[HV_HOLE_task_migrate] = l->task_migrate_off;
 	hole[HV_HOLE_task_stack] = l->task_stack_off;
+	hole[HV_HOLE_task_pf] = l->task_pf_off;
 	hole[HV_HOLE_task_lazy] = l->task_lazy_off;
 	hole[HV_HOLE_task_lazy_flags] = l->task_flags_off;
 	hole[HV_HOLE_lazy_mask] = l->lazy_mask;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Instructions that count preemption, and their detours. The kernel writes them in assembly
- * (arch/x86/include/asm/preempt.h, percpu.h): `incl`, `decl`, `addl $`, `subl $` of
- * %gs:__preempt_count, which is addressed relative to %rip, in older kernels also absolutely. */
+/* Instructions that count preemption or switch interrupts, and their detours. The kernel writes
+ * them in assembly (arch/x86/include/asm/preempt.h, percpu.h): `incl`, `decl`, `addl $`, `subl $`
+ * of %gs:__preempt_count, which is addressed relative to %rip, in older kernels also absolutely. */
 #include "arch/x86_64/x86_64.h"
 
 #include <string.h>
@@ -16,7 +16,13 @@
 #define MODRM_REG 0x38
 #define SIB_ABS	  0x25 /* disp32, sign-extended */
 
-#define JMP_LEN 5
+#define JMP_LEN	   5
+#define TEST_LEN   2
+#define BRANCH_LEN 6 /* of a conditional jump with a distance of 32 bits */
+
+#define IF_BYTE	   1 /* of the flags: this byte and bit have IF */
+#define IF_MASK	   0x02
+#define REGS_FLAGS 0x90 /* struct pt_regs: flags */
 
 static int32_t s32_at(const uint8_t *at)
 {
@@ -79,11 +85,17 @@ bool x86_64_classify_count(struct hv_span code, struct hv_gva at, uint64_t percp
  * `test $imm32, %eax` whose last bytes are those that stay. A kprobe of the guest decodes a
  * function from its start, although nothing executes these. */
 static const struct {
+	bool is_known;
 	uint8_t len;
 	uint8_t bytes[3];
 } behind[] = {
-	[2] = {2, {0x66, 0x90}},       [3] = {3, {0x0f, 0x1f, 0x00}}, [4] = {3, {0x0f, 0x1f, 0x40}},
-	[6] = {3, {0x90, 0xa9, 0x00}}, [7] = {3, {0x90, 0x90, 0xa9}},
+	[0] = {true, 0, {0}},
+	[1] = {true, 1, {0x90}},
+	[2] = {true, 2, {0x66, 0x90}},
+	[3] = {true, 3, {0x0f, 0x1f, 0x00}},
+	[4] = {true, 3, {0x0f, 0x1f, 0x40}},
+	[6] = {true, 3, {0x90, 0xa9, 0x00}},
+	[7] = {true, 3, {0x90, 0x90, 0xa9}},
 };
 
 size_t x86_64_encode_detour_jump(size_t len_bytes, struct hv_gva at, struct hv_gva target,
@@ -91,12 +103,77 @@ size_t x86_64_encode_detour_jump(size_t len_bytes, struct hv_gva at, struct hv_g
 {
 	size_t rest = len_bytes - JMP_LEN;
 
-	if (len_bytes < JMP_LEN || rest >= HV_ARRAY_LEN(behind) || !behind[rest].len)
+	if (len_bytes < JMP_LEN || rest >= HV_ARRAY_LEN(behind) || !behind[rest].is_known)
 		return 0;
 	if (!x86_64_encode_jump(at, target, ret))
 		return 0;
 	memcpy(ret + JMP_LEN, behind[rest].bytes, behind[rest].len);
 	return JMP_LEN + behind[rest].len;
+}
+
+#define PUSHF 0x9c
+#define POPF  0x9d
+#define CLI   0xfa
+#define STI   0xfb
+
+bool x86_64_may_switch_irqs(uint8_t byte)
+{
+	return byte == CLI || byte == STI || byte == POPF;
+}
+
+size_t x86_64_classify_irqs(struct hv_span code, enum hv_irq_effect *ret)
+{
+	size_t len = 1, nop;
+
+	if (!hv_span_has(code, 0, 1) || (code.data[0] != CLI && code.data[0] != STI))
+		return 0;
+	while (len < JMP_LEN) {
+		nop = x86_64_nop_length((struct hv_span){code.data + len, code.len_bytes - len});
+		if (!nop)
+			break;
+		len += nop;
+	}
+	*ret = code.data[0] == CLI ? HV_IRQ_OFF : HV_IRQ_ON;
+	return len;
+}
+
+static bool is_branch(const uint8_t *insn)
+{
+	return insn[0] == 0x0f && (insn[1] & 0xf0) == 0x80;
+}
+
+/* testb %al, %al; testl %eax, %eax */
+static bool is_test(const uint8_t *insn)
+{
+	return (insn[0] & 0xfe) == 0x84 && insn[1] == 0xc0;
+}
+
+static struct hv_way_back branch_at(const uint8_t *insn, struct hv_gva at, size_t off)
+{
+	struct hv_way_back way = {.kind = HV_WAY_BACK_BRANCH, .off = off, .len_bytes = BRANCH_LEN};
+	int32_t distance = s32_at(insn + off + 2);
+
+	way.target = hv_gva(at.v + off + BRANCH_LEN + (uint64_t)(int64_t)distance);
+	return way;
+}
+
+struct hv_way_back x86_64_classify_way_back(struct hv_span code, struct hv_gva at)
+{
+	struct hv_way_back way = {.kind = HV_WAY_BACK_NONE, .len_bytes = JMP_LEN};
+	size_t nop;
+
+	if (!hv_span_has(code, 0, TEST_LEN + BRANCH_LEN))
+		return way;
+	nop = x86_64_nop_length(code);
+	if (nop >= JMP_LEN)
+		return (struct hv_way_back){.kind = HV_WAY_BACK_NOP, .len_bytes = nop};
+	if (is_branch(code.data))
+		return branch_at(code.data, at, 0);
+	if (is_test(code.data) && is_branch(code.data + TEST_LEN))
+		return branch_at(code.data, at, TEST_LEN);
+	if (x86_64_classify_site(code.data, at, &way.target) == HV_SITE_JUMP)
+		way.kind = HV_WAY_BACK_JUMP;
+	return way;
 }
 
 /* -- detours ----------------------------------------------------------------------------------- */
@@ -176,12 +253,14 @@ static void put_call(struct writer *w, struct hv_gva target)
 	put(w, code, sizeof(code));
 }
 
+/* leaq 8(%rsp), %rsp: takes a word off the stack, and keeps the flags */
+static const uint8_t drop[] = {0x48, 0x8d, 0x64, 0x24, 0x08};
+
 /* Calls the stub with the caller's address on the stack; 0: it is not known. */
 static void put_stub(struct writer *w, const struct hv_detour *d)
 {
-	static const uint8_t push_zero[] = {0x6a, 0x00};	      /* pushq $0 */
-	static const uint8_t push_word[] = {0xff, 0xb4, 0x24};	      /* pushq disp32(%rsp) */
-	static const uint8_t drop[] = {0x48, 0x8d, 0x64, 0x24, 0x08}; /* leaq 8(%rsp), %rsp */
+	static const uint8_t push_zero[] = {0x6a, 0x00};       /* pushq $0 */
+	static const uint8_t push_word[] = {0xff, 0xb4, 0x24}; /* pushq disp32(%rsp) */
 
 	if (d->has_caller) {
 		put(w, push_word, sizeof(push_word));
@@ -237,6 +316,92 @@ static void write_ends(struct writer *w, const struct hv_detour *d)
 	w->code[back - 1] = (uint8_t)(insn - back);
 }
 
+/* Whether interrupts were on when the flags were pushed, which this takes off the stack. */
+static void put_irqs_test(struct writer *w)
+{
+	static const uint8_t test[] = {0xf6, 0x44, 0x24, IF_BYTE, IF_MASK}; /* testb IF, (%rsp) */
+
+	put(w, test, sizeof(test));
+	put(w, drop, sizeof(drop));
+}
+
+#define JNZ 0x75
+
+static void write_irqs_off(struct writer *w, const struct hv_detour *d)
+{
+	size_t were_on;
+
+	put_u8(w, PUSHF);
+	put_u8(w, CLI);
+	put_irqs_test(w);
+	were_on = put_short_jump(w, JNZ);
+	put_jump(w, d->next);
+	short_jump_leads_here(w, were_on);
+	put_stub(w, d);
+	put_jump(w, d->next);
+}
+
+static void write_irqs_on(struct writer *w, const struct hv_detour *d)
+{
+	size_t are_off, insn, back;
+
+	put_u8(w, PUSHF);
+	put_irqs_test(w);
+	are_off = put_short_jump(w, JZ);
+	insn = w->len;
+	put_u8(w, STI);
+	put_jump(w, d->next);
+	short_jump_leads_here(w, are_off);
+	put_stub(w, d);
+	back = put_short_jump(w, JMP_SHORT);
+	w->code[back - 1] = (uint8_t)(insn - back);
+}
+
+/* testb IF, of the saved flags that are OFF bytes above the registers. */
+static void put_saved_test(struct writer *w, uint32_t off)
+{
+	static const uint8_t test[] = {0xf6, 0x84, 0x24}; /* testb $imm8, disp32(%rsp) */
+
+	put(w, test, sizeof(test));
+	put_u32(w, off + REGS_FLAGS + IF_BYTE);
+	put_u8(w, IF_MASK);
+}
+
+static void write_arrives(struct writer *w, const struct hv_detour *d)
+{
+	size_t were_on;
+
+	put_saved_test(w, 8);
+	were_on = put_short_jump(w, JNZ);
+	put_jump(w, d->next);
+	short_jump_leads_here(w, were_on);
+	put_stub(w, d);
+	put_jump(w, d->next);
+}
+
+/* A branch depends on the flags. */
+static void write_returns(struct writer *w, const struct hv_detour *d)
+{
+	bool branches = is_branch(d->insn);
+	size_t are_off;
+
+	if (branches)
+		put_u8(w, PUSHF);
+	put_saved_test(w, branches ? 8 : 0);
+	are_off = put_short_jump(w, JZ);
+	put_stub(w, d);
+	short_jump_leads_here(w, are_off);
+	if (branches) {
+		int64_t distance;
+
+		put_u8(w, POPF);
+		put(w, d->insn, 2);
+		distance = (int64_t)(d->target.v - (w->at.v + w->len + 4));
+		put_s32(w, (uint64_t)distance);
+	}
+	put_jump(w, d->next);
+}
+
 bool x86_64_make_detour(const struct hv_detour *d, uint8_t *ret)
 {
 	struct writer w = {.at = d->at, .code = ret};
@@ -248,6 +413,18 @@ bool x86_64_make_detour(const struct hv_detour *d, uint8_t *ret)
 		break;
 	case HV_DETOUR_ENDS:
 		write_ends(&w, d);
+		break;
+	case HV_DETOUR_IRQS_OFF:
+		write_irqs_off(&w, d);
+		break;
+	case HV_DETOUR_IRQS_ON:
+		write_irqs_on(&w, d);
+		break;
+	case HV_DETOUR_ARRIVES:
+		write_arrives(&w, d);
+		break;
+	case HV_DETOUR_RETURNS:
+		write_returns(&w, d);
 		break;
 	case HV_DETOUR_CALL_BEGINS:
 	case HV_DETOUR_CALL_ENDS:

@@ -69,6 +69,22 @@ static bool depends_on_some(const cs_insn *insn)
 	return false;
 }
 
+static enum hv_irq_effect irqs_of(const cs_insn *insn)
+{
+	switch (insn->id) {
+	case X86_INS_CLI:
+		return HV_IRQ_OFF;
+	case X86_INS_STI:
+		return HV_IRQ_ON;
+	case X86_INS_POPF:
+	case X86_INS_POPFD:
+	case X86_INS_POPFQ:
+		return HV_IRQ_RESTORES;
+	default:
+		return HV_IRQ_KEEPS;
+	}
+}
+
 static void read_insn(const cs_insn *from, struct hv_insn *ret)
 {
 	const cs_x86 *x86 = &from->detail->x86;
@@ -78,6 +94,8 @@ static void read_insn(const cs_insn *from, struct hv_insn *ret)
 	*ret = (struct hv_insn){
 		.at = hv_gva(from->address),
 		.len_bytes = from->size,
+		.irqs = irqs_of(from),
+		.is_call = is_in_group(from->detail, CS_GRP_CALL),
 	};
 	/* The same bits have another meaning for instructions of the FPU. */
 	if (!is_in_group(from->detail, X86_GRP_FPU)) {

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Measures the sections in which preemption is off (tracer preemptoff). No site calls this code:
- * detours do (arch/detour.h), where the preempt count goes from 0 to more and back, and before and
- * after a CPU's idle loop. Included by stubs.S.
+/* Measures the sections in which preemption is off, or interrupts are (tracers preemptoff, irqsoff
+ * and preemptirqsoff). No site calls this code: detours do (arch/detour.h), where the preempt count
+ * goes from 0 to more and back, where interrupts are switched off and on, where the kernel is
+ * entered and left with interrupts off, and before and after a CPU's idle loop. Included by stubs.S.
  *
- * Preemption is off whenever this code runs, so it stays on its vCPU, and no interrupt can begin or
- * end a section meanwhile: the count is never 0 in it. An NMI could, if it were counted; places that
- * count NMIs have no detour. So nothing here needs a lock. Only the host reads what is kept, by its
- * sequence number. Functions are recorded between the ends of a section by hv_stub_section_function,
- * which sites call, and with HV_SECTIONS_LOG the ends themselves are.
+ * Preemption or interrupts are off whenever this code runs, so it stays on its vCPU, and no
+ * interrupt can begin or end a section meanwhile: the count is never 0 in it. An NMI could, if it
+ * were counted; places that count NMIs have no detour, and interrupts are never on in an NMI. So
+ * nothing here needs a lock. Only the host reads what is kept, by its sequence number.
+ *
+ * Every section begins where interrupts are known to be on, or the count to be 0, and takes the
+ * place of one that is still open, whose end was not seen.
+ *
+ * Functions are recorded between the ends of a section by hv_stub_section_function, which sites
+ * call, and with HV_SECTIONS_LOG the ends themselves are.
  *
  * The guest was interrupted in the middle of a function: every register is kept, and the flags are
- * the guest's to lose (where the count rises) or not read before they are set (where it falls).
+ * the guest's to lose (where the count rises, where interrupts are switched), or the detour's.
  *
  *      on entry                        after the pushes
  *       8(%rsp)  the function's caller  32(%rsp)  FUNCTION_CALLER
@@ -30,14 +36,6 @@
 	pushq	%rdx
 	movl	%gs:hole_cpu_number, %ecx
 	movq	hole_vcpus(,%rcx,8), %rcx
-.endm
-
-/* Goes to OFF if sections are not measured now. */
-.macro check_sections off
-	testl	$HV_SECTIONS_ON, SECTIONS
-	jz	\off
-	testl	$HV_MODE_OFF, MODE
-	jnz	\off
 .endm
 
 /* %rax := for how long the host has not run this vCPU, in ns; 0 in a kernel that does not know. */
@@ -68,6 +66,30 @@
 	pushfq
 	popq	%rax
 	movl	%eax, \end + HV_END_CPU_FLAGS(%rcx)
+.endm
+
+#define X86_IF	     0x200
+#define COUNT_MASK   0x7fffffff /* PREEMPT_NEED_RESCHED is not part of it */
+#define COUNT_OF_IRQ 0x00ffff00 /* softirqs, hard interrupts, NMIs: include/linux/preempt.h */
+#define PF_VCPU	     1		/* include/linux/sched.h */
+
+/* What is measured: sections in which preemption is off, or interrupts are. */
+#define OF_PREEMPT (HV_SECTIONS_ON | HV_SECTIONS_PREEMPT)
+#define OF_IRQS	   (HV_SECTIONS_ON | HV_SECTIONS_IRQS)
+#define OF_EITHER  (OF_PREEMPT | OF_IRQS)
+
+/* Goes to OTHER if something else than sections of KIND is measured, which is in %eax then. */
+.macro check_kind kind, other
+	movl	SECTIONS, %eax
+	andl	$OF_EITHER, %eax
+	cmpl	$\kind, %eax
+	jne	\other
+.endm
+
+/* ZF := interrupts are off. */
+.macro test_irqs
+	testb	$X86_IF >> 8, 1(%rsp)
+	leaq	8(%rsp), %rsp
 .endm
 
 /* Goes to OFF if the ends of sections are not recorded now. */
@@ -114,11 +136,11 @@ hv_stub_section_function:
 	load_vcpu
 	cmpq	$0, HV_STATE_OPEN + HV_END_TSC(%r10)
 	je	.Lsection_function_out
-	testl	$HV_COUNT_MASK, %gs:hole_preempt_count
+	testl	$COUNT_MASK, %gs:hole_preempt_count
 	jnz	.Lfunction
 	pushfq
 	popq	%rax
-	testl	$HV_CPU_FLAG_IRQS, %eax
+	testl	$X86_IF, %eax
 	jz	.Lfunction
 .Lsection_function_out:
 	.globl	hv_stub_return_18
@@ -126,10 +148,17 @@ hv_stub_return_18:
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
+/* The preempt count has risen from 0. */
 	.globl	hv_stub_section_begins
 hv_stub_section_begins:
 	enter_section_stub
-	check_sections .Lsection_not_measured
+	check_kind OF_PREEMPT, .Lpreempt_goes_off
+.Lsection_begins:
+	testl	$HV_MODE_OFF, MODE
+	jnz	.Lsection_not_measured
+	cmpq	$0, HV_STATE_OPEN + HV_END_TSC(%rcx)
+	jne	.Lsection_without_end
+.Lsection_opens:
 	fill_end HV_STATE_OPEN
 	movq	HV_STATE_HEAD(%rcx), %rax
 	movq	%rax, HV_STATE_OPEN_HEAD(%rcx)
@@ -139,6 +168,7 @@ hv_stub_section_begins:
 	read_tsc
 .Lsection_is_open:
 	movq	%rax, HV_STATE_OPEN + HV_END_TSC(%rcx)
+.Lsection_leave_begin:
 	popq	%rdx
 	popq	%rcx
 	popq	%rax
@@ -155,9 +185,97 @@ hv_stub_return_11:
 	xorl	%eax, %eax
 	jmp	.Lsection_is_open
 
+.Lsection_without_end:
+	incq	HV_STATE_NO_END(%rcx)
+	jmp	.Lsection_opens
+
+/* With interrupts off, it is nested in a section. */
+.Lpreempt_goes_off:
+	cmpl	$OF_EITHER, %eax
+	jne	.Lsection_leave_begin
+	pushfq
+	test_irqs
+	jnz	.Lsection_begins
+	jmp	.Lsection_leave_begin
+
+/* An instruction has switched interrupts off, which were on. What the idle loop itself does so is
+ * no section: it may wait for an interrupt in it. */
+	.globl	hv_stub_irqs_off
+hv_stub_irqs_off:
+	enter_section_stub
+	cmpl	$0, HV_STATE_IDLE(%rcx)
+	jne	.Lirqs_off_in_idle
+.Lirqs_go_off:
+	check_kind OF_IRQS, .Lirqs_go_off_in_either
+	jmp	.Lsection_begins
+.Lirqs_go_off_in_either:
+	cmpl	$OF_EITHER, %eax
+	jne	.Lsection_leave_begin
+	testl	$COUNT_MASK, %gs:hole_preempt_count
+	jz	.Lsection_begins
+	jmp	.Lsection_leave_begin
+
+.Lirqs_off_in_idle:
+	testl	$COUNT_OF_IRQ, %gs:hole_preempt_count
+	jnz	.Lirqs_go_off
+	movq	%gs:hole_current, %rdx
+	cmpl	$0, hole_task_pid(%rdx)
+	je	.Lsection_leave_begin
+	movl	$0, HV_STATE_IDLE(%rcx)
+	jmp	.Lirqs_go_off
+
+/* The kernel was entered, which has switched interrupts off that were on. So a section that is
+ * still open has ended before. */
+	.globl	hv_stub_irq_arrives
+hv_stub_irq_arrives:
+	enter_section_stub
+	jmp	.Lirqs_go_off
+
+/* The idle loop begins. */
+	.globl	hv_stub_idle_begins
+hv_stub_idle_begins:
+	enter_section_stub
+	movl	$1, HV_STATE_IDLE(%rcx)
+	testl	$HV_SECTIONS_PREEMPT, SECTIONS
+	jnz	.Lsection_ends
+	jmp	.Lsection_leave_begin
+
+	.globl	hv_stub_idle_ends
+hv_stub_idle_ends:
+	enter_section_stub
+	movl	$0, HV_STATE_IDLE(%rcx)
+	testl	$HV_SECTIONS_PREEMPT, SECTIONS
+	jnz	.Lsection_begins
+	jmp	.Lsection_leave_begin
+
+/* Interrupts are off and about to be switched on, or to be as they were before the kernel was
+ * entered: on. */
+	.globl	hv_stub_irqs_on
+hv_stub_irqs_on:
+	enter_section_stub
+	check_kind OF_IRQS, .Lirqs_go_on_in_either
+	jmp	.Lsection_ends
+.Lirqs_go_on_in_either:
+	cmpl	$OF_EITHER, %eax
+	jne	.Lsection_leave_begin
+	testl	$COUNT_MASK, %gs:hole_preempt_count
+	jz	.Lsection_ends
+	jmp	.Lsection_leave_begin
+
+/* The preempt count is about to be 0. With interrupts off, that is no end. */
+.Lpreempt_goes_on:
+	cmpl	$OF_EITHER, %eax
+	jne	.Lsection_leave_begin
+	pushfq
+	test_irqs
+	jnz	.Lsection_ends
+	jmp	.Lsection_leave_begin
+
 	.globl	hv_stub_section_ends
 hv_stub_section_ends:
 	enter_section_stub
+	check_kind OF_PREEMPT, .Lpreempt_goes_on
+.Lsection_ends:
 	read_tsc
 	movq	HV_STATE_OPEN + HV_END_TSC(%rcx), %rdx
 	movq	$0, HV_STATE_OPEN + HV_END_TSC(%rcx)
@@ -185,15 +303,27 @@ hv_stub_return_12:
 	write_task_record
 	jmp	.Lsection_end_task
 
+/* The idle loop has none. */
 .Lsection_without_begin:
+	cmpl	$0, HV_STATE_IDLE(%rcx)
+	jne	.Lsection_end_logged
+	testl	$HV_MODE_OFF, MODE
+	jnz	.Lsection_end_logged
 	incq	HV_STATE_NO_BEGIN(%rcx)
 	jmp	.Lsection_end_logged
 
 /* Subtracts the time in which the host did not run the vCPU, which is no fault of the guest's. */
 .Lsection_keep: /* %rax now, %rdx ticks */
-	check_sections .Lsection_ended
+	testl	$HV_MODE_OFF, MODE
+	jnz	.Lsection_ended
+	testl	$HV_SECTIONS_ON, SECTIONS
+	jz	.Lsection_ended
+	/* While the guest runs a guest of its own, interrupts are off and nevertheless served. */
 	pushq	%rax
 	pushq	%rdx
+	movq	%gs:hole_current, %rax
+	testl	$PF_VCPU, hole_task_pf(%rax)
+	jnz	.Lsection_of_a_guest
 	load_steal
 	subq	HV_STATE_OPEN + HV_END_STEAL(%rcx), %rax
 	mulq	hole_params + HV_PARAM_TICKS_PER_NS
@@ -257,11 +387,23 @@ hv_stub_return_12:
 	popq	%r10
 	jmp	.Lsection_kept
 
+.Lsection_of_a_guest:
+	popq	%rdx
+	popq	%rax
+	jmp	.Lsection_ended
+
 .Lsection_stolen:
 	incq	HV_STATE_STOLEN(%rcx)
 	popq	%rdx
 	popq	%rax
 	jmp	.Lsection_ended
 
+#undef X86_IF
+#undef COUNT_MASK
+#undef COUNT_OF_IRQ
+#undef PF_VCPU
+#undef OF_PREEMPT
+#undef OF_IRQS
+#undef OF_EITHER
 #undef PLACE
 #undef FUNCTION_CALLER

@@ -113,11 +113,16 @@ size_t x86_64_classify_jump_site(const uint8_t *code, struct hv_gva at, struct h
 
 size_t x86_64_idle_length(struct hv_span code)
 {
+	if (hv_span_has(code, 0, 4) && memcmp(code.data, "\xf3\x0f\x1e\xfa", 4) == 0)
+		return 4;
+	return x86_64_nop_length(code);
+}
+
+size_t x86_64_nop_length(struct hv_span code)
+{
 	size_t len = 0;
 	uint8_t modrm;
 
-	if (hv_span_has(code, 0, 4) && memcmp(code.data, "\xf3\x0f\x1e\xfa", 4) == 0)
-		return 4;
 	if (hv_span_has(code, 0, X86_64_SITE_LEN) && is_nop(code.data))
 		return X86_64_SITE_LEN;
 	while (len < 4 && hv_span_has(code, 0, len + 1) &&

@@ -42,12 +42,17 @@ bool x86_64_place_return(uint8_t *slot, struct hv_gva at, struct hv_gva thunk);
 /* Length of the first instruction of CODE when it does nothing: a nop or endbr64. Else 0. */
 size_t x86_64_idle_length(struct hv_span code);
 
+size_t x86_64_nop_length(struct hv_span code);
+
 /* insn.c */
 size_t x86_64_walk_code(struct hv_span code, struct hv_gva at, hv_insn_fn fn, void *ctx);
 
 /* detour.c */
 bool x86_64_classify_count(struct hv_span code, struct hv_gva at, uint64_t percpu,
 			   struct hv_count_insn *ret);
+bool x86_64_may_switch_irqs(uint8_t byte);
+size_t x86_64_classify_irqs(struct hv_span code, enum hv_irq_effect *ret);
+struct hv_way_back x86_64_classify_way_back(struct hv_span code, struct hv_gva at);
 size_t x86_64_encode_detour_jump(size_t len_bytes, struct hv_gva at, struct hv_gva target,
 				 uint8_t ret[HV_DETOUR_PATCH_MAX]);
 bool x86_64_make_detour(const struct hv_detour *d, uint8_t *ret);

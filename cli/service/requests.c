@@ -5,6 +5,7 @@
 #include <json-c/json.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -16,6 +17,7 @@
 #include "tracer/section_tracer.h"
 
 #define REFUSED_NAMED 5
+#define PLACES_NAMED  64 /* not covered by a tracer of sections */
 
 /* Reads a file of one line, and returns it without the newline. */
 static char *read_small(struct service *s, const char *path)
@@ -72,22 +74,44 @@ static json_object *first_refused(struct service *s)
 	return names;
 }
 
-/* Only if the tracer was set since attach. */
-static void add_preemptoff(struct service *s, json_object *o)
+/* The places that are not covered, as far as they are kept. */
+static json_object *uncovered_places(struct service *s)
 {
-	json_object *preemptoff;
+	struct hv_section_left left[PLACES_NAMED];
+	size_t nr = hv_section_tracer_left(s->session->sections, PLACES_NAMED, left);
+	json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < nr; i++) {
+		json_object *place = json_object_new_object();
+		char address[24];
+
+		snprintf(address, sizeof(address), "0x%llx", (unsigned long long)left[i].at.v);
+		json_object_object_add(place, "address", json_object_new_string(address));
+		json_object_object_add(place, "reason", json_object_new_string(left[i].reason));
+		json_object_array_add(list, place);
+	}
+	return list;
+}
+
+/* Only if a tracer of sections was set since attach. */
+static void add_sections(struct service *s, json_object *o)
+{
+	json_object *sections;
 	struct hv_section_coverage coverage;
 
 	hv_section_tracer_coverage(s->session->sections, &coverage);
 	if (!coverage.nr_covered)
 		return;
-	preemptoff = json_object_new_object();
-	add_number(preemptoff, "covered", coverage.nr_covered - coverage.nr_refused);
-	add_number(preemptoff, "not_covered", coverage.nr_left);
-	add_number(preemptoff, "refused", coverage.nr_refused);
-	add_number(preemptoff, "no_begin", coverage.nr_no_begin);
-	add_number(preemptoff, "stolen", coverage.nr_stolen);
-	json_object_object_add(o, "preemptoff", preemptoff);
+	sections = json_object_new_object();
+	add_number(sections, "covered", coverage.nr_covered - coverage.nr_refused);
+	add_number(sections, "retargeted", coverage.nr_retargeted);
+	add_number(sections, "not_covered", coverage.nr_left);
+	json_object_object_add(sections, "not_covered_first", uncovered_places(s));
+	add_number(sections, "refused", coverage.nr_refused);
+	add_number(sections, "no_begin", coverage.nr_no_begin);
+	add_number(sections, "no_end", coverage.nr_no_end);
+	add_number(sections, "stolen", coverage.nr_stolen);
+	json_object_object_add(o, "sections", sections);
 }
 
 static void add_counts(struct service *s, json_object *o)
@@ -108,7 +132,7 @@ static void add_counts(struct service *s, json_object *o)
 	add_number(o, "graph_no_stack", stat.nr_no_stack);
 	add_number(o, "graph_no_room", stat.nr_no_room);
 	add_number(o, "profile_no_count", stat.nr_no_count);
-	add_preemptoff(s, o);
+	add_sections(s, o);
 	add_number(holds, "count", stat.nr_holds);
 	add_number(holds, "total_ns", stat.hold_total_ns);
 	add_number(holds, "last_ns", stat.hold_last_ns);

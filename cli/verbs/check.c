@@ -13,6 +13,7 @@
 #include "kernel/clock.h"
 #include "kernel/integrity.h"
 #include "kernel/kernel.h"
+#include "kernel/irq_sites.h"
 #include "kernel/preempt_sites.h"
 #include "tracer/session.h"
 #include "tracer/hibernation.h"
@@ -245,48 +246,88 @@ static void check_guest_ftrace(struct findings *f, const struct hv_kernel *k, bo
 		add(f, "guest_ftrace", o, "may begin on traced functions");
 }
 
-static json_object *uncovered(const struct hv_kernel *k, const struct hv_preempt_site *site)
+static json_object *uncovered(const struct hv_kernel *k, struct hv_gva at, const char *reason)
 {
 	json_object *o = json_object_new_object();
 	const char *name, *module;
 	char address[24];
 	uint64_t off;
 
-	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)site->at.v);
+	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)at.v);
 	json_object_object_add(o, "address", json_object_new_string(address));
-	if (hv_kernel_symbol_at(k, site->at, &name, &module, &off))
+	if (hv_kernel_symbol_at(k, at, &name, &module, &off))
 		json_object_object_add(o, "function", json_object_new_string(name));
-	json_object_object_add(o, "reason",
-			       json_object_new_string(hv_preempt_cover_reason(site->cover)));
+	json_object_object_add(o, "reason", json_object_new_string(reason));
 	return o;
 }
 
 /* How much of the kernel the tracer preemptoff measures. */
-static void check_preemptoff(struct findings *f, const struct hv_kernel *k, bool is_patched)
+static struct hv_err *look_at_preempt(struct findings *f, const struct hv_kernel *k)
 {
 	hv_cleanup(hv_preempt_sites_deinit) struct hv_preempt_sites sites = {0};
-	HV_AUTO_ERR struct hv_err *err = NULL;
+	struct hv_err *err = hv_preempt_sites_read(k, &sites);
 	json_object *o, *list;
 
-	if (is_patched) {
-		add_unknown(f, "preemptoff", "unknown while hvtrace's changes are in the guest");
-		return;
-	}
-	err = hv_preempt_sites_read(k, &sites);
-	if (err) {
-		add_unknown(f, "preemptoff", err->message);
-		return;
-	}
+	if (err)
+		return err;
 	o = json_object_new_object();
 	list = json_object_new_array();
 	for (size_t i = 0; i < sites.nr; i++)
 		if (sites.list[i].cover != HV_PREEMPT_COVERED)
-			json_object_array_add(list, uncovered(k, &sites.list[i]));
+			json_object_array_add(
+				list, uncovered(k, sites.list[i].at,
+						hv_preempt_cover_reason(sites.list[i].cover)));
 	json_object_object_add(o, "places", number(sites.nr));
 	json_object_object_add(o, "covered", number(sites.nr_of[HV_PREEMPT_COVERED]));
 	json_object_object_add(o, "not_covered", list);
 	add(f, "preemptoff", o, "covers %zu of %zu places", sites.nr_of[HV_PREEMPT_COVERED],
 	    sites.nr);
+	return NULL;
+}
+
+/* Likewise irqsoff. */
+static struct hv_err *look_at_irqs(struct findings *f, const struct hv_kernel *k)
+{
+	hv_cleanup(hv_irq_sites_deinit) struct hv_irq_sites sites = {0};
+	struct hv_err *err = hv_irq_sites_read(k, &sites);
+	json_object *o, *list;
+
+	if (err)
+		return err;
+	o = json_object_new_object();
+	list = json_object_new_array();
+	for (size_t i = 0; i < sites.nr; i++)
+		if (!hv_irq_is_covered(&sites.list[i]))
+			json_object_array_add(list,
+					      uncovered(k, sites.list[i].at,
+							hv_irq_cover_reason(sites.list[i].cover)));
+	json_object_object_add(o, "places", number(sites.nr));
+	json_object_object_add(o, "relocated", number(sites.nr_of[HV_IRQ_RELOCATED]));
+	json_object_object_add(o, "retargeted", number(sites.nr_of[HV_IRQ_RETARGETED]));
+	json_object_object_add(o, "not_covered", list);
+	json_object_object_add(o, "entries_not_covered", number(sites.nr_entries_left));
+	add(f, "irqsoff", o, "covers %zu of %zu places%s", hv_irq_nr_covered(&sites), sites.nr,
+	    sites.nr_entries_left ? ", too few of the kernel's entries" : "");
+	return NULL;
+}
+
+/* The changes of a session hide what is looked for. */
+static void check_sections(struct findings *f, const struct hv_kernel *k, bool is_patched)
+{
+	static const struct {
+		const char *name;
+		struct hv_err *(*look)(struct findings *f, const struct hv_kernel *k);
+	} tracers[] = {{"preemptoff", look_at_preempt}, {"irqsoff", look_at_irqs}};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(tracers); i++) {
+		HV_AUTO_ERR struct hv_err *err = is_patched ? NULL : tracers[i].look(f, k);
+
+		if (is_patched)
+			add_unknown(f, tracers[i].name,
+				    "unknown while hvtrace's changes are in the guest");
+		else if (err)
+			add_unknown(f, tracers[i].name, err->message);
+	}
 }
 
 /* Adds a row only when the guest must not hibernate while it is attached. */
@@ -368,7 +409,7 @@ static void check_kernel(struct findings *f, struct hv_guest *guest, struct know
 	is_patched = known->state != DOMAIN_FREE && known->state != DOMAIN_GONE;
 	check_guest_ftrace(f, k, is_patched);
 	check_hibernation(f, k, is_patched);
-	check_preemptoff(f, k, is_patched);
+	check_sections(f, k, is_patched);
 	check_clock(f, k);
 }
 

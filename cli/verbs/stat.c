@@ -50,6 +50,20 @@ static void print_missing_tasks(json_object *o)
 		       json_object_get_string(json_object_array_get_idx(lines, i)));
 }
 
+/* Of the tracers preemptoff, irqsoff and preemptirqsoff; --json has the places. */
+static void print_sections(json_object *o)
+{
+	if (!session_stat_member(o, "sections"))
+		return;
+	printf("sections     %llu places covered, %llu of them retargeted, %llu not covered, %llu"
+	       " refused\n",
+	       N(o, "sections.covered"), N(o, "sections.retargeted"), N(o, "sections.not_covered"),
+	       N(o, "sections.refused"));
+	printf("sections     %llu without a beginning, %llu without an end, %llu lengthened by the"
+	       " host\n",
+	       N(o, "sections.no_begin"), N(o, "sections.no_end"), N(o, "sections.stolen"));
+}
+
 static void print_table(json_object *o)
 {
 	printf("domain       %s (%s)\n", session_stat_string(o, "domain"),
@@ -71,12 +85,7 @@ static void print_table(json_object *o)
 	if (N(o, "profile_no_count"))
 		printf("not counted  %llu calls: no place left in a vCPU's profile\n",
 		       N(o, "profile_no_count"));
-	if (session_stat_member(o, "preemptoff"))
-		printf("preemptoff   covers %llu places, not %llu, %llu refused; %llu sections"
-		       " without a beginning, %llu lengthened by the host\n",
-		       N(o, "preemptoff.covered"), N(o, "preemptoff.not_covered"),
-		       N(o, "preemptoff.refused"), N(o, "preemptoff.no_begin"),
-		       N(o, "preemptoff.stolen"));
+	print_sections(o);
 	if (N(o, "dumps.written"))
 		printf("dumps        %llu, in %s\n", N(o, "dumps.written"),
 		       session_stat_string(o, "dumps.path"));

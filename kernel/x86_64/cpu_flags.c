@@ -47,6 +47,17 @@ bool x86_64_has_kpti(const struct hv_kernel_core *core)
 	return read_cpu_flag(core, "pti", &pti) && pti;
 }
 
+/* FRED (6.9, 14619d912b65) enters the kernel by two addresses of its own. */
+bool x86_64_enters_elsewhere(const struct hv_kernel_core *core)
+{
+	struct hv_gva at;
+	bool fred;
+
+	if (!hv_core_symbol(core, "asm_fred_entrypoint_user", &at))
+		return false;
+	return !read_cpu_flag(core, "fred", &fred) || fred;
+}
+
 /* Indirect branch tracking, which a kernel can use that has this function (5.18, 991625f3dd2c). */
 static bool may_track_branches(const struct hv_kernel_core *core)
 {

@@ -8,6 +8,17 @@ const struct hv_kernel_arch hv_kernel_arch_x86_64 = {
 	.find_irq_stack = x86_64_find_irq_stack,
 	.check_exception_stacks = x86_64_check_exception_stacks,
 	.read_stacks = x86_64_read_stacks,
+	.entry =
+		{
+			.bounds = {"__entry_text_start", "__entry_text_end"},
+			.returns = {"error_return", "swapgs_restore_regs_and_return_to_usermode"},
+			.own_stacks = "paranoid_exit",
+			.syscall = "do_syscall_64",
+			.nmi = "exc_nmi",
+			/* Since 6.6 (3aec4ecb3d1f) the assembly has another name. */
+			.new_task = {"ret_from_fork", "ret_from_fork_asm"},
+		},
+	.enters_elsewhere = x86_64_enters_elsewhere,
 	.saved_sp = "thread.sp",
 	.switch_frame = "inactive_task_frame",
 	.has_kpti = x86_64_has_kpti,

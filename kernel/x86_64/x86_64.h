@@ -20,6 +20,7 @@ struct hv_err *x86_64_read_stacks(const struct hv_kernel_core *core, unsigned cp
 
 /* cpu_flags.c */
 bool x86_64_has_kpti(const struct hv_kernel_core *core);
+bool x86_64_enters_elsewhere(const struct hv_kernel_core *core);
 bool x86_64_jumps_bare(const struct hv_kernel_core *core);
 
 /* clock.c */

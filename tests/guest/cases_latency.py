@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""preemptoff: sections in which preemption is off, measured in kernels that were built without the tracer."""
+"""preemptoff, irqsoff and preemptirqsoff: sections in which preemption or interrupts are off, measured in kernels that
+were built without these tracers."""
 
 import re
 
@@ -11,17 +12,17 @@ COUNTED = [Config(kernel, 1, counted=True) for kernel in KERNELS]
 PLANTED = 40000  # times that the planted program reads the clock
 PLACE = "bpf_prog_test_run_flow_dissector"
 HEAD = re.compile(
-    r"# tracer: preemptoff\n#\n# preemptoff latency trace v1.1.5 on (?P<release>\S+)\n# -+\n"
+    r"# tracer: (?P<tracer>\w+)\n#\n# (?P=tracer) latency trace v1.1.5 on (?P<release>\S+)\n# -+\n"
     r"# latency: (?P<us>\d+) us, #(?P<nr>\d+)/(?P=nr), CPU#(?P<cpu>\d+) \| \(M:\S+ VP:0, KP:0, SP:0 HP:0 #P:(?P<cpus>\d+)\)\n"
     r"#    -+\n#    \| task: (?P<comm>.{1,15})-(?P<pid>\d+) \((?P<of>.*)\)\n#    -+\n"
     r"#  => started at: (?P<start>\S+)\n#  => ended at:   (?P<end>\S+)\n#\n#\n"
 )
-LINE = re.compile(r"^ *(?P<comm>\S+)-(?P<pid>\d+) +(?P<cpu>\d+)\S+ +(?P<us>\d+)us.?: (?P<function>\S+) <-(?P<caller>\S+)$", re.M)
+LINE = re.compile(r"^ *(?P<comm>\S+)-(?P<pid>\d+) +(?P<cpu>\d+)\S+ +(?P<us>\d+)us.?: (?P<function>\S+) <-(?P<caller>\S*)$", re.M)
 
 
-def plant(t, nr=PLANTED, of=""):
+def plant(t, nr=PLANTED, where="preempt", of=""):
     """Returns how many microseconds the guest says the planted section took."""
-    return int(t.guest.run(f"planted {nr} {of}").split()[1]) / 1000
+    return int(t.guest.run(f"planted {where} {nr} {of}").split()[1]) / 1000
 
 
 def stack(text):
@@ -101,16 +102,64 @@ def functions_of_a_section(t, traced):
     traced.echo("set_ftrace_filter", "")
 
 
+# Where interrupts are off in planted.c, and the functions in which the section begins and ends, or their callers.
+IRQS_OFF = (
+    ("switch", r"__schedule|schedule", r"finish_task_switch|__schedule"),
+    ("timer", r"hrtimer_start_range_ns|lock_hrtimer_base", r"hrtimer_start_range_ns|do_nanosleep"),
+    ("irq", r"asm_sysvec_apic_timer_interrupt", r"asm_sysvec_apic_timer_interrupt|__do_softirq|handle_softirqs|__irq_exit_rcu"),
+)
+
+
+def check_planted(t, traced, where, starts, ends):
+    """Plants a section and checks that it is the longest one, with its length and both ends."""
+    traced.echo("tracing_max_latency", "0")
+    planted = plant(t, where=where)
+    found, text = longest(traced), traced.text("trace")
+    t.note(f"{where}: planted {planted:.0f} us, found {found} us")
+    assert same_length(found, planted), f"planted {planted} us: {text}"
+    head = HEAD.match(text)
+    assert head and int(head["us"]) == found, text
+    assert where == "switch" or head["comm"] == "planted", text  # that one ends in the next task
+    assert re.match(starts, head["start"]) and re.match(ends, head["end"]), text
+
+
+@case(configs=COUNTED)
+def irqsoff_finds_planted_sections(t):
+    """Sections by cli, spin_lock_irqsave and in an interrupt are the longest, with their lengths and both ends; without
+    them none is long, although the guest was idle, in user mode and in the kernel meanwhile."""
+    with t.attach() as traced:
+        assert {"irqsoff", "preemptirqsoff"} <= set(traced.text("available_tracers").split())
+        traced.echo("current_tracer", "irqsoff")
+        load(t)
+        own = longest(traced)
+        t.note(f"{own} us before")
+        for where, starts, ends in IRQS_OFF:
+            check_planted(t, traced, where, starts, ends)
+        traced.echo("tracing_max_latency", "0")
+        plant(t)  # preemption is off, interrupts are not
+        t.guest.run("timeout 1 sh -c 'while :; do :; done'; timeout 1 cat /dev/zero >/dev/null; sleep 1; true")
+        quiet = longest(traced)
+        t.note(f"{quiet} us without")
+        assert max(own, quiet) < 1000, traced.text("trace")
+        sections = traced.stat()["sections"]
+        assert sections["no_begin"] == 0 and sections["refused"] == 0, sections
+        t.note(f"{sections['covered']} places covered, {sections['not_covered']} not, {sections['no_end']} without an end")
+        traced.echo("current_tracer", "preemptirqsoff")
+        check_planted(t, traced, "preempt", ".*", ".*")
+        check_planted(t, traced, *IRQS_OFF[1])
+        traced.echo("current_tracer", "nop")
+
+
 @case(configs=(STANDARD[0], STANDARD[3]))
-def preemptoff_on_and_off_under_load(t):
+def sections_on_and_off_under_load(t):
     """Switched on and off while the guest works; every byte is back each time, also when the service is killed."""
     t.guest.run("while [ ! -e /tmp/end ]; do cat /proc/self/stat | md5sum >/dev/null; done >/dev/null 2>&1 &")
     try:
         with t.attach() as traced:
-            for _ in range(3):
-                traced.echo("current_tracer", "preemptoff")
+            for tracer in ("preemptoff", "irqsoff", "preemptirqsoff"):
+                traced.echo("current_tracer", tracer)
                 planted = plant(t)
-                assert longest(traced) >= planted - 1
+                assert tracer == "irqsoff" or longest(traced) >= planted - 1
                 traced.echo("current_tracer", "nop")
             traced.echo("current_tracer", "preemptoff")
             plant(t)
@@ -118,7 +167,7 @@ def preemptoff_on_and_off_under_load(t):
         t.hv("attach", t.name)
         traced.echo("current_tracer", "preemptoff")
         traced.echo("current_tracer", "function")
-        traced.echo("current_tracer", "preemptoff")
+        traced.echo("current_tracer", "preemptirqsoff")
         plant(t)
         traced.kill()
         said = t.recover()

@@ -167,7 +167,7 @@ static void begin(bool detours, uint32_t base, struct kvm_regs *regs)
 	for (unsigned nr = 0; detours && nr < NR_SITES; nr++)
 		detour(nr);
 	world_cpu(&world)->preempt_count = base;
-	world_control(&world)->sections = HV_SECTIONS_ON;
+	world_control(&world)->sections = HV_SECTIONS_ON | HV_SECTIONS_PREEMPT;
 	memset(sections(), 0, sizeof(*sections()));
 	for (unsigned i = 0; i < sizeof(*regs) / sizeof(*reg); i++)
 		reg[i] = UINT64_C(0x8111111111111111) * i + 7;
@@ -274,7 +274,7 @@ START_TEST(only_longer_sections_are_kept)
 	ck_assert_uint_eq(sections()->seq, 0);
 	ck_assert_uint_eq(sections()->open.tsc, 0);
 	begin(true, 0, &before);
-	world_control(&world)->sections = HV_SECTIONS_ON | HV_SECTIONS_FIXED;
+	world_control(&world)->sections = HV_SECTIONS_ON | HV_SECTIONS_PREEMPT | HV_SECTIONS_FIXED;
 	sections()->longest = 1;
 	run_to_end();
 	ck_assert_uint_eq(sections()->seq, 2);
@@ -388,7 +388,7 @@ START_TEST(ends_are_recorded)
 	begin(true, 0, &before);
 	hv_ring_init(&ring, world_state(&world, 0), world_ring(&world, 0), world.nr_slots);
 	world_state(&world, 0)->last_pid = 0;
-	world_control(&world)->sections = HV_SECTIONS_ON | HV_SECTIONS_LOG;
+	world_control(&world)->sections = HV_SECTIONS_ON | HV_SECTIONS_PREEMPT | HV_SECTIONS_LOG;
 	run_to_end();
 	check_end(&before, 0);
 	check_kept(false);
@@ -413,7 +413,7 @@ START_TEST(the_stack_of_the_end_is_recorded)
 
 	begin(true, 0, &before);
 	hv_ring_init(&ring, world_state(&world, 0), world_ring(&world, 0), world.nr_slots);
-	world_control(&world)->sections = HV_SECTIONS_ON | HV_SECTIONS_STACK;
+	world_control(&world)->sections = HV_SECTIONS_ON | HV_SECTIONS_PREEMPT | HV_SECTIONS_STACK;
 	run_to_end();
 	check_end(&before, 0);
 	check_kept(false);

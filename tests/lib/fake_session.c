@@ -641,14 +641,16 @@ struct hv_err *hv_section_tracer_cover_more(struct hv_section_tracer *s hv_unuse
 	return NULL;
 }
 
-bool hv_section_tracer_exists(const struct hv_section_tracer *s)
+bool hv_section_tracer_exists(const struct hv_section_tracer *s, enum hv_section_kind kind)
 {
 	(void)s;
+	(void)kind;
 	return true;
 }
 
-struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s)
+struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s, enum hv_section_kind kind)
 {
+	(void)kind;
 	return change(s->fail);
 }
 
@@ -670,6 +672,15 @@ void hv_section_tracer_coverage(const struct hv_section_tracer *s, struct hv_sec
 {
 	(void)s;
 	*ret = (struct hv_section_coverage){0};
+}
+
+size_t hv_section_tracer_left(const struct hv_section_tracer *s, size_t max,
+			      struct hv_section_left *ret)
+{
+	(void)s;
+	(void)max;
+	(void)ret;
+	return 0;
 }
 
 uint64_t hv_section_tracer_longest_ns(struct hv_section_tracer *s)

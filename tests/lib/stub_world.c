@@ -257,6 +257,7 @@ static struct hv_stub_values values_of(const struct world *w)
 				[HV_HOLE_task_migrate] =
 					offsetof(struct world_task, migration_disabled),
 				[HV_HOLE_task_stack] = offsetof(struct world_task, stack),
+				[HV_HOLE_task_pf] = offsetof(struct world_task, pf),
 				[HV_HOLE_task_lazy] = offsetof(struct world_task, lazy_count),
 				[HV_HOLE_task_lazy_flags] = offsetof(struct world_task, flags),
 				[HV_HOLE_lazy_mask] = 0x10000,

@@ -65,6 +65,7 @@ struct world_task {
 	uint32_t rt_priority;
 	uint32_t uid;	/* in its credentials */
 	uint64_t creds; /* address of the task itself */
+	uint32_t pf;	/* PF_* */
 };
 
 struct world_cpu { /* at the gs base */

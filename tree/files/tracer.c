@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* available_tracers and current_tracer. */
-#include "tracer/section_tracer.h"
 #include "tree/files/files.h"
+#include "tree/instance/sections.h"
 #include "tree/instance/share.h"
 #include "tree/instance/trace.h"
 #include "tree/settings/token.h"
 
 #define NAME_MAX 100 /* MAX_TRACER_SIZE */
 
-static bool has_sections(const struct hv_instance *in)
-{
-	return hv_section_tracer_exists(in->all->session->sections);
-}
-
 static void show_tracers(struct hv_file *f)
 {
-	hv_tracers_text(&f->text, " ",
-			has_sections(f->at.instance) ? 0 : 1u << HV_TRACER_PREEMPTOFF);
+	unsigned without = 0;
+
+	for (enum hv_tracer t = HV_TRACER_PREEMPTOFF; t <= HV_TRACER_PREEMPTIRQSOFF; t++)
+		without |= hv_sections_exist(f->at.instance, t) ? 0 : 1u << t;
+	hv_tracers_text(&f->text, " ", without);
 	hv_text_add(&f->text, "\n");
 }
 

@@ -9,6 +9,18 @@
 static const enum hv_option switched_on[] = {HV_OPT_OVERWRITE, HV_OPT_LATENCY_FORMAT,
 					     HV_OPT_PAUSE_ON_TRACE};
 
+/* What the tracers measure. */
+static const enum hv_section_kind kinds[] = {
+	[HV_TRACER_PREEMPTOFF] = HV_SECTION_PREEMPT,
+	[HV_TRACER_IRQSOFF] = HV_SECTION_IRQ,
+	[HV_TRACER_PREEMPTIRQSOFF] = HV_SECTION_EITHER,
+};
+
+bool hv_sections_exist(const struct hv_instance *in, enum hv_tracer tracer)
+{
+	return hv_section_tracer_exists(in->all->session->sections, kinds[tracer]);
+}
+
 bool hv_sections_are_on(const struct hv_instance *in)
 {
 	return hv_tracer_has_sections(in->selection.tracer);
@@ -61,20 +73,20 @@ void hv_sections_use_functions(struct hv_instance *in)
 		hv_section_tracer_log(in->all->session->sections, &calls);
 }
 
-struct hv_err *hv_sections_begin(struct hv_instance *in)
+struct hv_err *hv_sections_begin(struct hv_instance *in, enum hv_tracer tracer)
 {
-	struct hv_section_tracer *tracer = in->all->session->sections;
+	struct hv_section_tracer *sections = in->all->session->sections;
 	struct hv_err *err = check_others(in);
 
 	if (err)
 		return err;
-	hv_section_tracer_begin_at(tracer, 0, in->all->thresh_ns);
-	err = hv_section_tracer_start(tracer);
+	hv_section_tracer_begin_at(sections, 0, in->all->thresh_ns);
+	err = hv_section_tracer_start(sections, kinds[tracer]);
 	if (err)
 		return err;
 	switch_options(in);
 	memset(in->in_section, 0, in->all->nr_cpus);
-	in->selection.tracer = HV_TRACER_PREEMPTOFF;
+	in->selection.tracer = tracer;
 	hv_sections_use_functions(in);
 	return NULL;
 }

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The tracer preemptoff of an instance: it measures sections, and with the option function-trace it
- * traces the functions in them. One instance at a time has it.
+/* The tracers of sections (preemptoff, ...) of an instance: they measure sections, and with the
+ * option function-trace they trace the functions in them. One instance at a time has one.
  * Leaves to others: what the guest does (tracer/section_tracer.h), which sites call (sites.h), the
  * text (tree/format/). */
 #pragma once
 
 #include "tree/instance/instance.h"
 
+/* Returns whether IN can have TRACER, which measures sections. */
+bool hv_sections_exist(const struct hv_instance *in, enum hv_tracer tracer);
 /* Returns whether IN has such a tracer. */
 bool hv_sections_are_on(const struct hv_instance *in);
 
-/* Begins: sets options as the kernel's tracer does, and forgets what was measured before. IN's
- * tracer must be nop. EBUSY: another instance has it. EOPNOTSUPP: see hv_section_tracer_start(). */
-struct hv_err *hv_sections_begin(struct hv_instance *in) hv_must_use;
+/* Begins with TRACER: sets options as the kernel's tracer does, and forgets what was measured
+ * before. IN's tracer must be nop. EBUSY: another instance has such a tracer. EOPNOTSUPP: see
+ * hv_section_tracer_start(). */
+struct hv_err *hv_sections_begin(struct hv_instance *in, enum hv_tracer tracer) hv_must_use;
 /* Ends it, and sets the options back. The tracer is nop then. */
 struct hv_err *hv_sections_end(struct hv_instance *in) hv_must_use;
 

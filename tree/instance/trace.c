@@ -122,9 +122,9 @@ static struct hv_err *change(struct hv_instance *in, enum hv_tracer tracer, stru
 	return err;
 }
 
-static struct hv_err *begin_sections(struct hv_instance *in)
+static struct hv_err *begin_sections(struct hv_instance *in, enum hv_tracer tracer)
 {
-	struct hv_err *err = hv_sections_begin(in);
+	struct hv_err *err = hv_sections_begin(in, tracer);
 
 	if (err || !hv_instance_has_functions(in))
 		return err;
@@ -144,7 +144,7 @@ struct hv_err *hv_instance_set_tracer(struct hv_instance *in, enum hv_tracer tra
 	if (!err)
 		err = prepare(in, tracer);
 	if (!err && hv_tracer_has_sections(tracer) && !is_same)
-		return begin_sections(in);
+		return begin_sections(in, tracer);
 	return err ? err : change(in, tracer, in->probes);
 }
 

@@ -10,7 +10,9 @@ static const struct {
 	enum hv_tracer tracer;
 } tracers[] = {
 	{"function_graph", HV_TRACER_FUNCTION_GRAPH},
+	{"preemptirqsoff", HV_TRACER_PREEMPTIRQSOFF},
 	{"preemptoff", HV_TRACER_PREEMPTOFF},
+	{"irqsoff", HV_TRACER_IRQSOFF},
 	{"function", HV_TRACER_FUNCTION},
 	{"nop", HV_TRACER_NOP},
 };

@@ -11,7 +11,10 @@ enum hv_tracer {
 	HV_TRACER_NOP,
 	HV_TRACER_FUNCTION,
 	HV_TRACER_FUNCTION_GRAPH,
+	/* Of sections (tracer/section_tracer.h): */
 	HV_TRACER_PREEMPTOFF,
+	HV_TRACER_IRQSOFF,
+	HV_TRACER_PREEMPTIRQSOFF,
 };
 
 /* Returns whether TRACER records calls of functions. */
@@ -20,10 +23,10 @@ static inline bool hv_tracer_has_functions(enum hv_tracer tracer)
 	return tracer == HV_TRACER_FUNCTION || tracer == HV_TRACER_FUNCTION_GRAPH;
 }
 
-/* Returns whether TRACER measures sections (tracer/section_tracer.h). */
+/* Returns whether TRACER measures sections. */
 static inline bool hv_tracer_has_sections(enum hv_tracer tracer)
 {
-	return tracer == HV_TRACER_PREEMPTOFF;
+	return tracer >= HV_TRACER_PREEMPTOFF;
 }
 
 const char *hv_tracer_name(enum hv_tracer tracer);

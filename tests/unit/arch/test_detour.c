@@ -20,7 +20,7 @@ static bool note_last(void *ctx, const struct hv_insn *insn)
 
 START_TEST(what_follows_begins_where_it_did)
 {
-	const size_t lengths[] = {7, 8, 9, 11, 12};
+	const size_t lengths[] = {5, 6, 7, 8, 9, 11, 12};
 	size_t len = lengths[_i];
 	uint8_t code[16], patch[HV_DETOUR_PATCH_MAX];
 	struct hv_insn last = {0};
@@ -49,7 +49,7 @@ START_TEST(what_cannot_be_replaced_is_refused)
 {
 	uint8_t patch[HV_DETOUR_PATCH_MAX];
 
-	for (size_t len = 0; len < 7; len++)
+	for (size_t len = 0; len < 5; len++)
 		ck_assert_uint_eq(arch->encode_detour_jump(len, hv_gva(AT), hv_gva(TARGET), patch),
 				  0);
 	ck_assert_uint_eq(arch->encode_detour_jump(10, hv_gva(AT), hv_gva(TARGET), patch), 0);
@@ -90,7 +90,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_loop_test(tc, what_follows_begins_where_it_did, 0, 5);
+	tcase_add_loop_test(tc, what_follows_begins_where_it_did, 0, 7);
 	tcase_add_test(tc, what_cannot_be_replaced_is_refused);
 	tcase_add_test(tc, a_detour_out_of_reach_is_refused);
 }

@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 
 #include "kernel/early.h"
+#include "kernel/irq_sites.h"
 #include "kernel/preempt_sites.h"
 #include "tests/unit/cli/fake_layers.h"
 #include "tracer/events/clocks.h"
@@ -508,6 +509,28 @@ const char *hv_preempt_cover_reason(enum hv_preempt_cover cover)
 	return cover == HV_PREEMPT_IN_TWO_PAGES ? "in two pages" : "";
 }
 
+struct hv_err *hv_irq_sites_read(const struct hv_kernel *k hv_unused, struct hv_irq_sites *ret)
+{
+	static const struct hv_irq_site left = {.at = {0xffffffff81000456}, .cover = HV_IRQ_NO_NOP};
+
+	*ret = (struct hv_irq_sites){.list = hv_alloc(3 * sizeof(*ret->list)), .nr = 3};
+	ret->list[0] = left;
+	ret->list[1].cover = HV_IRQ_RELOCATED;
+	ret->list[2].cover = HV_IRQ_RETARGETED;
+	ret->nr_of[HV_IRQ_RELOCATED] = ret->nr_of[HV_IRQ_RETARGETED] = 1;
+	return NULL;
+}
+
+void hv_irq_sites_deinit(struct hv_irq_sites *s)
+{
+	free(s->list);
+}
+
+const char *hv_irq_cover_reason(enum hv_irq_cover cover)
+{
+	return cover == HV_IRQ_NO_NOP ? "without nops of its own" : "";
+}
+
 bool hv_kernel_symbol_at(const struct hv_kernel *k hv_unused, struct hv_gva addr hv_unused,
 			 const char **ret_name, const char **ret_module, uint64_t *ret_off)
 {
@@ -523,4 +546,10 @@ void hv_section_tracer_coverage(const struct hv_section_tracer *s hv_unused,
 				struct hv_section_coverage *ret)
 {
 	*ret = (struct hv_section_coverage){.nr_covered = 0};
+}
+
+size_t hv_section_tracer_left(const struct hv_section_tracer *s hv_unused, size_t max hv_unused,
+			      struct hv_section_left *ret hv_unused)
+{
+	return 0;
 }

@@ -150,6 +150,9 @@ static inline void fo_add_function(struct fo *o, unsigned n)
 	}
 }
 
+/* More types and symbols, to be called before the kernel is complete. */
+static void (*fo_more)(struct fk *f);
+
 /* Derives the form again, as at the begin of a session. */
 static inline struct hv_err *fo_derive(struct fo *o)
 {
@@ -184,6 +187,8 @@ static inline void fo_init(struct fo *o, enum fo_form form)
 		fo_add_function(o, n);
 	fk_symbol(&o->f, "_sinittext", FK_DATA);
 	fk_symbol(&o->f, "_einittext", FK_DATA + 0x1000);
+	if (fo_more)
+		fo_more(&o->f);
 	fk_done(&o->f);
 	o->f.k.modules.list = hv_alloc(sizeof(*o->f.k.modules.list));
 	o->f.k.modules.nr = 1;

@@ -98,6 +98,7 @@ static void end_btf(void)
 
 static const struct member task[] = {
 	{"thread_info", FIRST_STRUCT, 8},
+	{"flags", INT, 44},
 	{"pid", INT, 1000},
 	{"tgid", INT, 1004},
 	{"comm", COMM, 1400},
@@ -212,12 +213,12 @@ START_TEST(names_what_is_missing)
 		      "CONFIG_KALLSYMS_ALL");
 	set_symbols(hot, HV_ARRAY_LEN(hot));
 	begin_btf();
-	structure("task_struct", 2000, task, 3);
+	structure("task_struct", 2000, task, 4);
 	structure("pcpu_hot", 64, pcpu_hot, HV_ARRAY_LEN(pcpu_hot));
 	end_btf();
 	check_refused("btf: no member comm in struct task_struct");
 	begin_btf();
-	structure("task_struct", 2000, task, 4);
+	structure("task_struct", 2000, task, 5);
 	structure("pcpu_hot", 64, pcpu_hot, 2);
 	end_btf();
 	check_refused("btf: no member cpu_number in struct pcpu_hot");
@@ -237,7 +238,7 @@ START_TEST(migration_count_may_not_be_there)
 {
 	set_symbols(hot, HV_ARRAY_LEN(hot));
 	begin_btf();
-	structure("task_struct", 2000, task, 4);
+	structure("task_struct", 2000, task, 5);
 	structure("pcpu_hot", 64, pcpu_hot, HV_ARRAY_LEN(pcpu_hot));
 	end_btf();
 	ck_assert(!read_layout().has_migrate);
@@ -281,7 +282,7 @@ START_TEST(cpus_without_their_number)
 	set_symbols(mask, HV_ARRAY_LEN(mask));
 	check_refused("btf: no struct cpumask of at most 1024 bytes");
 	begin_btf();
-	structure("task_struct", 2000, task, 4);
+	structure("task_struct", 2000, task, 5);
 	structure("pcpu_hot", 64, pcpu_hot, HV_ARRAY_LEN(pcpu_hot));
 	structure("cpumask", 16, (struct member[]){{"bits", LONG, 0}}, 1);
 	end_btf();

@@ -12,7 +12,11 @@
 #define ADD	  (FK_BASE + 0x40100) /* 11 bytes */
 #define IDLE	  (FK_BASE + 0x40200) /* a call */
 #define ENTER	  (FK_BASE + 0x40300)
-#define NR	  3u
+#define ENTRY	  (FK_BASE + 0x40400) /* the entry code, 0x100 bytes */
+#define BACK	  (ENTRY + 0x10)      /* a jump in it */
+#define ENTRY_END (ENTRY + 0x100)
+#define CLI	  (FK_BASE + 0x40600) /* with its nop */
+#define NR	  5u
 #define REGION	  0x1000000ull
 #define DETOUR(n) (FR_RANGE + 0x10000 + (n)*HV_DETOUR_LEN)
 
@@ -37,6 +41,8 @@ static struct hv_detour_want count_at(uint64_t at, const char *code, size_t len)
 static void symbols(void)
 {
 	fk_symbol(&r.t.f, "tick_nohz_idle_enter", ENTER);
+	fk_symbol(&r.t.f, "__entry_text_start", ENTRY);
+	fk_symbol(&r.t.f, "__entry_text_end", ENTRY_END);
 	hv_symbols_index(&r.t.f.k.core.symbols);
 }
 
@@ -55,6 +61,17 @@ static void set_up(void)
 		.kind = HV_DETOUR_CALL_ENDS, .at = hv_gva(IDLE), .len_bytes = 5, .calls = {ENTER}};
 	ck_assert(hv_arch_x86_64.encode_call(hv_gva(IDLE), hv_gva(ENTER), wants[2].insn));
 	memcpy(fk_host(&r.t.f, IDLE), wants[2].insn, 5);
+	wants[3] = (struct hv_detour_want){.kind = HV_DETOUR_RETURNS,
+					   .at = hv_gva(BACK),
+					   .len_bytes = 5,
+					   .calls = {ENTRY + 0x80}};
+	ck_assert(hv_arch_x86_64.encode_jump(hv_gva(BACK), wants[3].calls, wants[3].insn));
+	memcpy(fk_host(&r.t.f, BACK), wants[3].insn, 5);
+	wants[4] = (struct hv_detour_want){.kind = HV_DETOUR_IRQS_OFF,
+					   .at = hv_gva(CLI),
+					   .len_bytes = 6,
+					   .insn = {0xfa, 0x0f, 0x1f, 0x44, 0x00, 0x00}};
+	memcpy(fk_host(&r.t.f, CLI), wants[4].insn, 6);
 	for (unsigned i = 0; i < NR; i++)
 		memcpy(before[i], fk_host(&r.t.f, wants[i].at.v), sizeof(before[i]));
 	detours = hv_detours_new(&r.tracee);
@@ -112,6 +129,8 @@ START_TEST(instructions_lead_to_their_detours_and_come_back)
 		check_leads(0, HV_SITE_JUMP, DETOUR(0));
 		check_leads(1, HV_SITE_JUMP, DETOUR(1));
 		check_leads(2, HV_SITE_CALL, DETOUR(2));
+		check_leads(3, HV_SITE_JUMP, DETOUR(3));
+		check_leads(4, HV_SITE_JUMP, DETOUR(4));
 		ck_assert_mem_eq(fk_host(&r.t.f, ADD) + 8, before[1] + 8, 8);
 		ck_assert_uint_eq(code[0], 0x65);
 		for (unsigned i = 0; i < NR; i++) {
@@ -176,6 +195,33 @@ START_TEST(an_error_leaves_the_text_as_it_was)
 }
 END_TEST
 
+/* A task that was interrupted between cli and its nop would go on inside the jump; one that was
+ * interrupted before cli would not. */
+START_TEST(nobody_is_between_an_instruction_and_its_nop)
+{
+	struct hv_err *err;
+	size_t refused;
+
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x40, CLI + 1);
+	err = hv_detours_patch(detours, wants, NR, &refused);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, EBUSY);
+	hv_err_free(err);
+	for (unsigned i = 0; i < NR; i++)
+		check_back(i);
+	ck_assert_uint_eq(hv_patcher_nr_patched(r.tracee.patcher, HV_CHANGE_DETOUR), 0);
+	ft_push(&r.t, r.task, FR_SLEEP_FROM + 0x40, CLI);
+	r.regs[1].ip = hv_gva(CLI + 1);
+	err = hv_detours_patch(detours, wants, NR, &refused);
+	ck_assert_ptr_nonnull(err);
+	hv_err_free(err);
+	r.regs[1].ip = hv_gva(CLI);
+	patch(0);
+	put_back(NR);
+	check_back(4);
+}
+END_TEST
+
 static bool is_ours(struct hv_journal_entry *e)
 {
 	bool ours;
@@ -221,6 +267,12 @@ START_TEST(recover_believes_what_is_plainly_ours)
 	e = entry_of(2);
 	e.old_bytes[1] ^= 1; /* another function */
 	ck_assert(!is_ours(&e));
+	e = entry_of(3);
+	e.old_bytes[2] ^= 0x40; /* out of the entry code */
+	ck_assert(!is_ours(&e));
+	e = entry_of(4);
+	e.old_bytes[0] = 0xf4; /* hlt */
+	ck_assert(!is_ours(&e));
 	e = entry_of(0);
 	put_back(NR);
 	ck_assert(!is_ours(&e)); /* nothing leads to us any more */
@@ -234,6 +286,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, what_the_guest_changed_is_refused);
 	tcase_add_test(tc, a_breakpoint_of_the_guest_keeps_its_detour);
 	tcase_add_test(tc, an_error_leaves_the_text_as_it_was);
+	tcase_add_test(tc, nobody_is_between_an_instruction_and_its_nop);
 	tcase_add_test(tc, recover_believes_what_is_plainly_ours);
 }
 

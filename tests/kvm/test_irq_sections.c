@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Detours of instructions that switch interrupts, and of the code by which the kernel is entered
+ * and left, run in a machine without a kernel. A program switches interrupts off and on; it is
+ * interrupted before each instruction that an interrupt can come before, by a handler that is
+ * entered and left as the kernel is. Whatever happens, registers and flags are as without detours,
+ * and what is kept is one of the sections, whole. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/kvm/machine.h"
+#include "tests/lib/run_suite.h"
+#include "tests/lib/stub_world.h"
+
+#define EXIT_SKIPPED 77
+#define NR_SLOTS     64
+#define VECTOR	     0x20
+#define IF	     0x200
+#define ARITHMETIC   0x8d5ull
+#define STACK_PTR    (MACHINE_STACK_END - 0x800)
+#define STEPS_MAX    600
+#define STI	     0xfb
+#define PF_VCPU	     1
+
+/* Offsets in the world */
+#define PROGRAM_OFF (WORLD_TEXT_OFF + 0x200)
+#define HANDLER_OFF (WORLD_TEXT_OFF + 0x280)
+#define C_CODE_OFF  (WORLD_TEXT_OFF + 0x300) /* what the handler calls */
+#define BACK_OFF    (WORLD_TEXT_OFF + 0x340) /* to where it leaves */
+#define DETOURS_OFF (WORLD_TEXT_OFF + 0x400)
+#define CALLER_WORD 0xffffffff81234567ull
+#define COUNT_OFF   offsetof(struct world_cpu, preempt_count)
+#define REGS_LEN    0x80 /* of struct pt_regs, up to ip */
+
+static struct machine *machine; /* of the running test */
+static struct world world;
+static struct hv_stub_values values;
+static uint64_t end_gva; /* behind the program's hlt */
+
+/* What is replaced, in the order of the detours. */
+enum { OFF, OFF_NESTED, ON, INC, DEC, ARRIVES, RETURNS, C_OFF, C_ON, C_OFF_AGAIN, NR_SITES };
+static struct site {
+	bool is_used;
+	uint64_t off; /* in the world */
+	enum hv_detour_kind kind;
+	size_t len;
+	uint8_t insn[HV_DETOUR_INSN_MAX];
+	struct hv_gva next, target;
+	struct hv_count_insn count;
+} sites[NR_SITES];
+
+static uint8_t *put(uint8_t *at, const void *bytes, size_t len)
+{
+	memcpy(at, bytes, len);
+	return at + len;
+}
+#define PUT(at, code) put(at, code, sizeof(code) - 1)
+
+static struct hv_gva gva_of(const uint8_t *at)
+{
+	return world_gva(&world, (uint64_t)(at - world.host));
+}
+
+static uint8_t *put_site(uint8_t *at, unsigned nr, enum hv_detour_kind kind, const void *insn,
+			 size_t len)
+{
+	sites[nr] = (struct site){.is_used = true,
+				  .off = (uint64_t)(at - world.host),
+				  .kind = kind,
+				  .len = len,
+				  .next = gva_of(at + len)};
+	memcpy(sites[nr].insn, insn, len);
+	return put(at, insn, len);
+}
+
+/* cli, sti with the nop that the kernel has behind them. */
+static uint8_t *put_off(uint8_t *at, unsigned nr)
+{
+	return put_site(at, nr, HV_DETOUR_IRQS_OFF, "\xfa\x0f\x1f\x44\x00\x00", 6);
+}
+
+static uint8_t *put_on(uint8_t *at, unsigned nr)
+{
+	return put_site(at, nr, HV_DETOUR_IRQS_ON, "\xfb\x0f\x1f\x44\x00\x00", 6);
+}
+
+static uint8_t *put_count(uint8_t *at, unsigned nr, bool ends)
+{
+	uint8_t insn[7] = {0x65, 0xff, ends ? 0x0d : 0x05};
+	int32_t disp = (int32_t)(COUNT_OFF - gva_of(at + 7).v);
+
+	memcpy(insn + 3, &disp, sizeof(disp));
+	at = put_site(at, nr, ends ? HV_DETOUR_ENDS : HV_DETOUR_BEGINS, insn, sizeof(insn));
+	sites[nr].count = (struct hv_count_insn){7, 1, ends};
+	return at;
+}
+
+static uint8_t *put_call(uint8_t *at, unsigned nr, uint64_t to_off)
+{
+	uint8_t insn[5];
+	bool reaches = hv_arch_x86_64.encode_call(gva_of(at), world_gva(&world, to_off), insn);
+
+	ck_assert(reaches);
+	at = put_site(at, nr, HV_DETOUR_ARRIVES, insn, sizeof(insn));
+	sites[nr].next = world_gva(&world, to_off);
+	return at;
+}
+
+/* The ways back: a nop, a jump, a branch that is taken, one that is not. */
+enum { NOP, JUMP, TAKEN, NOT_TAKEN, NR_WAYS };
+
+static void put_way_back(uint8_t *at, unsigned way)
+{
+	uint8_t insn[6] = {0x0f, way == TAKEN ? 0x84 : 0x85};
+	struct hv_gva back = world_gva(&world, BACK_OFF);
+	int32_t distance;
+	bool reaches = true;
+
+	if (way == NOP) {
+		at = put_site(at, RETURNS, HV_DETOUR_RETURNS, "\x0f\x1f\x44\x00\x00", 5);
+		reaches = hv_arch_x86_64.encode_jump(gva_of(at), back, at);
+	} else if (way == JUMP) {
+		reaches = hv_arch_x86_64.encode_jump(gva_of(at), back, insn);
+		put_site(at, RETURNS, HV_DETOUR_RETURNS, insn, 5);
+		sites[RETURNS].next = back;
+	} else {
+		at = PUT(at, "\x39\xe4"); /* cmpl %esp, %esp: ZF */
+		distance = (int32_t)(back.v - gva_of(at + 6).v);
+		memcpy(insn + 2, &distance, sizeof(distance));
+		at = put_site(at, RETURNS, HV_DETOUR_RETURNS, insn, 6);
+		sites[RETURNS].target = back;
+		if (way == NOT_TAKEN)
+			reaches = hv_arch_x86_64.encode_jump(gva_of(at), back, at);
+		else
+			PUT(at, "\x0f\x0b"); /* ud2 */
+	}
+	ck_assert(reaches);
+}
+
+static void make_handler(unsigned way)
+{
+	uint8_t *at = world.host + HANDLER_OFF;
+
+	at = PUT(at, "\x48\x81\xec\x80\x00\x00\x00"); /* subq $REGS_LEN, %rsp */
+	at = put_call(at, ARRIVES, C_CODE_OFF);
+	put_way_back(at, way);
+	PUT(world.host + BACK_OFF, "\x48\x81\xc4\x80\x00\x00\x00\x48\xcf"); /* addq, iretq */
+	at = put_off(world.host + C_CODE_OFF, C_OFF); /* nested in the interrupt */
+	at = put_on(at, C_ON);
+	at = put_off(at, C_OFF_AGAIN);
+	PUT(at, "\xc3");
+	machine_set_handler(machine, VECTOR, world_gva(&world, HANDLER_OFF));
+}
+
+static void detour(unsigned nr)
+{
+	const struct hv_arch *arch = &hv_arch_x86_64;
+	struct hv_gva code = world_gva(&world, WORLD_CODE_OFF),
+		      at = world_gva(&world, sites[nr].off);
+	const size_t stubs[] = {
+		[HV_DETOUR_BEGINS] = arch->stubs.section_begins_off,
+		[HV_DETOUR_ENDS] = arch->stubs.section_ends_off,
+		[HV_DETOUR_IRQS_OFF] = arch->stubs.irqs_off_off,
+		[HV_DETOUR_IRQS_ON] = arch->stubs.irqs_on_off,
+		[HV_DETOUR_ARRIVES] = arch->stubs.irq_arrives_off,
+		[HV_DETOUR_RETURNS] = arch->stubs.irqs_on_off,
+	};
+	const struct hv_detour d = {
+		.kind = sites[nr].kind,
+		.at = world_gva(&world, DETOURS_OFF + nr * HV_DETOUR_LEN),
+		.next = sites[nr].next,
+		.target = sites[nr].target,
+		.stub = hv_gva_add(code, stubs[sites[nr].kind]),
+		.insn = sites[nr].insn,
+		.count = sites[nr].count,
+		.percpu = COUNT_OFF,
+		.flag = 0x80000000,
+		.has_caller = nr == OFF || nr == ON,
+		.caller_off = 8,
+	};
+	uint8_t patch[HV_DETOUR_PATCH_MAX];
+	size_t len = 5;
+	bool done = arch->make_detour(&d, world.host + DETOURS_OFF + nr * HV_DETOUR_LEN);
+
+	if (sites[nr].kind == HV_DETOUR_ARRIVES)
+		done &= arch->encode_call(at, d.at, patch);
+	else
+		len = arch->encode_detour_jump(sites[nr].len, at, d.at, patch);
+	ck_assert(done && len);
+	memcpy(world.host + sites[nr].off, patch, len);
+}
+
+static void nothing(const struct world *w)
+{
+	(void)w;
+}
+
+static const struct world_case plain = {.name = "", .prepare = nothing};
+
+static void set_up(void)
+{
+	const char *lack;
+
+	machine = machine_new(&lack);
+	ck_assert_msg(machine != NULL, "%s", lack);
+	world = (struct world){.host = machine->memory + MACHINE_FREE_OFF,
+			       .gva = machine_gva(MACHINE_FREE_OFF),
+			       .nr_slots = NR_SLOTS,
+			       .values = &values,
+			       .stack = machine_gva(MACHINE_STACK_OFF),
+			       .stack_bytes = 0x4000};
+	machine_protect(machine, MACHINE_FREE_OFF, WORLD_PIDS_OFF, HV_ACCESS_READ_EXECUTE);
+	machine_protect(machine, MACHINE_FREE_OFF + WORLD_PIDS_OFF, 0x1000, HV_ACCESS_READ);
+	world_set_up(&world, &plain);
+}
+
+static void tear_down(void)
+{
+	machine_free(machine);
+}
+
+static struct hv_sections *sections(void)
+{
+	return &world_state(&world, 0)->sections;
+}
+
+/* cli; nop; cli; nop; sti; nop; hlt */
+static void put_switches(void)
+{
+	uint8_t *at = put_off(world.host + PROGRAM_OFF, OFF);
+
+	at = put_off(PUT(at, "\x90"), OFF_NESTED);
+	at = put_on(PUT(at, "\x90"), ON);
+	end_gva = gva_of(PUT(at, "\x90\xf4")).v;
+}
+
+/* Begins to run what was put, but for the detours of which LEFT has the bit. */
+static void begin(unsigned left, struct kvm_regs *regs)
+{
+	uint64_t *reg = (uint64_t *)regs;
+
+	for (unsigned nr = 0; nr < NR_SITES; nr++)
+		if (sites[nr].is_used && !(left >> nr & 1))
+			detour(nr);
+	memset(sections(), 0, sizeof(*sections()));
+	for (unsigned i = 0; i < sizeof(*regs) / sizeof(*reg); i++)
+		reg[i] = UINT64_C(0x8111111111111111) * i + 7;
+	regs->rip = world_gva(&world, PROGRAM_OFF).v;
+	regs->rsp = machine_gva(STACK_PTR).v;
+	regs->rflags = 2 | IF;
+	*(uint64_t *)(machine->memory + STACK_PTR + 8) = CALLER_WORD;
+	machine_set_regs(machine, regs, world_gva(&world, WORLD_CPU_OFF));
+}
+
+static void prepare(unsigned way, uint32_t measured)
+{
+	memset(sites, 0, sizeof(sites));
+	make_handler(way);
+	put_switches();
+	world_cpu(&world)->preempt_count = 0;
+	world_cpu(&world)->cat.pf = 0;
+	world_control(&world)->sections = HV_SECTIONS_ON | measured;
+}
+
+static void run_to_end(const struct kvm_regs *before)
+{
+	struct kvm_regs after;
+	unsigned port;
+
+	ck_assert_int_eq(machine_run(machine, &port), MACHINE_HALT);
+	machine_get_regs(machine, &after);
+	ck_assert_uint_eq(after.rip, end_gva);
+	ck_assert_uint_eq(after.rflags & ~ARITHMETIC, before->rflags & ~ARITHMETIC);
+	after.rip = before->rip;
+	after.rflags = before->rflags;
+	ck_assert_mem_eq(&after, before, sizeof(after));
+	ck_assert_uint_eq(world_cpu(&world)->preempt_count, 0);
+}
+
+/* The site whose detour has the address PLACE. */
+static unsigned site_of(uint32_t place)
+{
+	return (unsigned)((place - (uint32_t)world_gva(&world, DETOURS_OFF).v) / HV_DETOUR_LEN);
+}
+
+static void check_kept(unsigned from, unsigned to)
+{
+	const struct hv_sections *s = sections();
+
+	ck_assert_uint_eq(s->seq, 2);
+	ck_assert_uint_eq(s->to.tsc - s->from.tsc, s->longest);
+	ck_assert_uint_eq(site_of(s->from.place), from);
+	ck_assert_uint_eq(site_of(s->to.place), to);
+}
+
+static void check_none(void)
+{
+	ck_assert_uint_eq(sections()->seq, 0);
+	ck_assert_uint_eq(sections()->longest, 0);
+}
+
+START_TEST(interrupts_are_switched_as_without_detours)
+{
+	struct kvm_regs before;
+
+	for (unsigned detours = 0; detours < 2; detours++) {
+		prepare(JUMP, HV_SECTIONS_IRQS);
+		begin(detours ? 0 : ~0u, &before);
+		run_to_end(&before);
+	}
+	check_kept(OFF, ON);
+	ck_assert_uint_eq(sections()->from.caller, (uint32_t)CALLER_WORD);
+	ck_assert_uint_eq(sections()->to.caller, (uint32_t)CALLER_WORD);
+	ck_assert_uint_eq(sections()->from.cpu_flags & IF, 0);
+	ck_assert_uint_eq(sections()->open.tsc, 0);
+	ck_assert_uint_eq(sections()->nr_no_begin + sections()->nr_no_end, 0);
+}
+END_TEST
+
+/* A section whose end is not seen makes none longer that begins later. */
+START_TEST(an_end_that_is_missed_is_forgotten)
+{
+	struct kvm_regs before;
+	uint8_t *at;
+
+	prepare(JUMP, HV_SECTIONS_IRQS);
+	at = put_off(world.host + PROGRAM_OFF, OFF);
+	at = PUT(at, "\xfb\x90"); /* sti */
+	at = put_off(at, OFF_NESTED);
+	at = put_on(at, ON);
+	end_gva = gva_of(PUT(at, "\xf4")).v;
+	begin(0, &before);
+	run_to_end(&before);
+	check_kept(OFF_NESTED, ON);
+	ck_assert_uint_eq(sections()->nr_no_end, 1);
+	/* A beginning that is missed: its end is counted. */
+	begin(1u << OFF_NESTED, &before);
+	memcpy(world.host + sites[OFF_NESTED].off, sites[OFF_NESTED].insn, 6);
+	memcpy(world.host + sites[OFF].off, "\x0f\x1f\x44\x00\x00\x90", 6);
+	run_to_end(&before);
+	check_none();
+	ck_assert_uint_eq(sections()->nr_no_begin, 1);
+}
+END_TEST
+
+/* Sections of preemption and of interrupts that overlap are one. */
+START_TEST(either_is_one_section)
+{
+	struct kvm_regs before;
+	uint8_t *at;
+
+	prepare(JUMP, HV_SECTIONS_IRQS | HV_SECTIONS_PREEMPT);
+	at = put_count(world.host + PROGRAM_OFF, INC, false);
+	at = put_off(at, OFF);
+	at = put_count(at, DEC, true);
+	at = put_on(at, ON);
+	end_gva = gva_of(PUT(at, "\xf4")).v;
+	begin(0, &before);
+	run_to_end(&before);
+	check_kept(INC, ON);
+	ck_assert_uint_eq(sections()->nr_no_begin + sections()->nr_no_end, 0);
+
+	prepare(JUMP, HV_SECTIONS_IRQS | HV_SECTIONS_PREEMPT);
+	at = put_off(world.host + PROGRAM_OFF, OFF);
+	at = put_count(at, INC, false);
+	at = put_on(at, ON);
+	at = put_count(at, DEC, true);
+	end_gva = gva_of(PUT(at, "\xf4")).v;
+	begin(0, &before);
+	run_to_end(&before);
+	check_kept(OFF, DEC);
+	ck_assert_uint_eq(sections()->nr_no_begin + sections()->nr_no_end, 0);
+	/* One of them alone: the other one's detours do nothing. */
+	world_control(&world)->sections = HV_SECTIONS_ON | HV_SECTIONS_IRQS;
+	begin(0, &before);
+	run_to_end(&before);
+	check_kept(OFF, ON);
+	world_control(&world)->sections = HV_SECTIONS_ON | HV_SECTIONS_PREEMPT;
+	begin(0, &before);
+	run_to_end(&before);
+	check_kept(INC, DEC);
+}
+END_TEST
+
+/* In the idle loop only interrupts have sections, unless another task runs. */
+START_TEST(the_idle_loop_has_no_sections)
+{
+	struct kvm_regs before;
+	uint32_t pid = world_cpu(&world)->cat.pid;
+
+	prepare(JUMP, HV_SECTIONS_IRQS);
+	begin(0, &before);
+	sections()->idle = 1;
+	world_cpu(&world)->cat.pid = 0;
+	run_to_end(&before);
+	check_none();
+	ck_assert_uint_eq(sections()->nr_no_begin, 0);
+	ck_assert_uint_eq(sections()->idle, 1);
+	begin(0, &before);
+	sections()->idle = 1;
+	world_cpu(&world)->cat.pid = pid;
+	run_to_end(&before);
+	check_kept(OFF, ON);
+	ck_assert_uint_eq(sections()->idle, 0);
+}
+END_TEST
+
+START_TEST(a_task_that_runs_a_guest_has_no_section)
+{
+	struct kvm_regs before;
+
+	prepare(JUMP, HV_SECTIONS_IRQS);
+	world_cpu(&world)->cat.pf = PF_VCPU;
+	begin(0, &before);
+	run_to_end(&before);
+	check_none();
+	ck_assert_uint_eq(sections()->open.tsc, 0);
+}
+END_TEST
+
+/* Whether an interrupt can come before the next instruction: interrupts are on, and the last
+ * instruction was not the one that switched them on. */
+static bool can_interrupt(const struct kvm_regs *last, const struct kvm_regs *now)
+{
+	return now->rflags & IF && last->rflags & IF;
+}
+
+/* Runs NR instructions, and then the handler if it can come. False: the program ended before. */
+static bool interrupted_at(unsigned nr, struct kvm_regs *before, bool *ret_came)
+{
+	struct kvm_regs last, now;
+	unsigned port;
+
+	begin(0, before);
+	last = now = *before;
+	for (unsigned i = 0; i < nr; i++) {
+		last = now;
+		if (machine_step(machine, &port) != MACHINE_STEP)
+			return false;
+		machine_get_regs(machine, &now);
+	}
+	if (now.rip == end_gva)
+		return false;
+	*ret_came = can_interrupt(&last, &now);
+	if (*ret_came)
+		machine_interrupt(machine, VECTOR);
+	return true;
+}
+
+START_TEST(an_interrupt_before_each_instruction)
+{
+	struct kvm_regs before;
+	unsigned nr_came = 0;
+	bool came;
+
+	prepare((unsigned)_i, HV_SECTIONS_IRQS);
+	for (unsigned nr = 0; interrupted_at(nr, &before, &came); nr++) {
+		const struct hv_sections *s = sections();
+		unsigned from, to;
+
+		run_to_end(&before);
+		nr_came += came;
+		from = site_of(s->from.place);
+		to = site_of(s->to.place);
+		ck_assert_uint_eq(s->open.tsc, 0);
+		ck_assert_uint_eq(s->nr_no_begin + s->nr_no_end, 0);
+		ck_assert_uint_ge(s->seq, 2);
+		ck_assert_uint_eq(s->seq % 2, 0);
+		ck_assert_uint_eq(s->to.tsc - s->from.tsc, s->longest);
+		ck_assert((from == OFF && to == ON) || (from == ARRIVES && to == C_ON) ||
+			  (from == C_OFF_AGAIN && to == RETURNS));
+		ck_assert(came || from == OFF);
+		ck_assert_uint_lt(nr, STEPS_MAX);
+	}
+	ck_assert_uint_ge(nr_came, 5); /* the jump, pushf, cli; the nop, hlt */
+}
+END_TEST
+
+/* An interrupt of a context with interrupts off is nested in its section. */
+START_TEST(an_exception_in_a_section_is_nested)
+{
+	struct kvm_regs before;
+	unsigned port;
+
+	prepare(JUMP, HV_SECTIONS_IRQS);
+	PUT(world.host + C_CODE_OFF, "\xc3");
+	sites[C_OFF].is_used = sites[C_ON].is_used = sites[C_OFF_AGAIN].is_used = false;
+	begin(0, &before);
+	while (!sections()->open.tsc)
+		ck_assert_int_eq(machine_step(machine, &port), MACHINE_STEP);
+	machine_interrupt(machine, VECTOR);
+	run_to_end(&before);
+	check_kept(OFF, ON);
+	ck_assert_uint_eq(sections()->nr_no_begin + sections()->nr_no_end, 0);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, interrupts_are_switched_as_without_detours);
+	tcase_add_test(tc, an_end_that_is_missed_is_forgotten);
+	tcase_add_test(tc, either_is_one_section);
+	tcase_add_test(tc, the_idle_loop_has_no_sections);
+	tcase_add_test(tc, a_task_that_runs_a_guest_has_no_section);
+	tcase_add_loop_test(tc, an_interrupt_before_each_instruction, 0, NR_WAYS);
+	tcase_add_test(tc, an_exception_in_a_section_is_nested);
+}
+
+int main(void)
+{
+	const char *lack;
+
+	machine = machine_new(&lack);
+	if (!machine) {
+		printf("skipped: %s\n", lack);
+		return EXIT_SKIPPED;
+	}
+	machine_free(machine);
+	return run_suite("irq_sections", add_tests);
+}
