@@ -45,7 +45,9 @@ struct hv_section_tracer {
 	struct hv_section_coverage coverage;
 	struct hv_section_left left[LEFT_MAX]; /* the first ones */
 	size_t nr_left;
-	uint32_t flags;	    /* of the last start: HV_SECTIONS_*, but not FIXED */
+	enum hv_section_kind kind; /* of the last start, as are: */
+	uint64_t modules_signature;
+	uint32_t flags;	    /* HV_SECTIONS_*, but not FIXED */
 	uint64_t base_ns;   /* of hv_section_tracer_begin_at() */
 	uint64_t thresh_ns; /* likewise */
 	uint32_t *seqs;	    /* owned, for each vCPU: sections up to this one do not count, or were
@@ -362,6 +364,15 @@ static bool is_on(const struct hv_section_tracer *s)
 	       HV_SECTIONS_ON;
 }
 
+/* Of the modules now; what it was if that cannot be told. */
+static uint64_t modules_signature(const struct hv_section_tracer *s)
+{
+	uint64_t signature = s->modules_signature;
+
+	hv_err_free(hv_modules_signature(&s->tracee->kernel->core, &signature));
+	return signature;
+}
+
 static struct hv_err *change(struct hv_section_tracer *s, enum hv_section_kind kind)
 {
 	hv_cleanup(plan_deinit) struct plan p = {.nr = 0};
@@ -398,45 +409,21 @@ struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s, enum hv_sect
 	}
 	hv_region_params(&s->tracee->region)->ticks_per_ns =
 		hv_clock_ticks(s->clock, UINT64_C(1) << 32);
+	s->kind = kind;
+	s->modules_signature = modules_signature(s);
 	s->flags = HV_SECTIONS_ON | kind_flags[kind];
 	measure(s);
 	return NULL;
 }
 
-/* Leaves out of P what is in the kernel's image, all of which was covered or left before. */
-static void keep_modules(const struct hv_section_tracer *s, struct plan *p)
+struct hv_err *hv_section_tracer_renew(struct hv_section_tracer *s)
 {
-	size_t nr = 0;
+	struct hv_err *err;
 
-	for (size_t i = 0; i < p->nr; i++)
-		if (!hv_gva_in(p->wants[i].at, s->tracee->kernel->core.image.all))
-			p->wants[nr++] = p->wants[i];
-	p->nr = nr;
-}
-
-/* What is covered has no instruction to be found any more. A section that is open now and ends at
- * one of the new places seems to have lasted until the next end, as is said of places that are not
- * covered. */
-struct hv_err *hv_section_tracer_cover_more(struct hv_section_tracer *s)
-{
-	hv_cleanup(plan_deinit) struct plan p = {.nr = 0};
-	struct hv_err *err = NULL;
-	size_t nr_refused;
-
-	if (s->flags & HV_SECTIONS_PREEMPT)
-		err = hv_preempt_sites_read(s->tracee->kernel, &p.preempt);
-	if (!err && s->flags & HV_SECTIONS_IRQS)
-		err = hv_irq_sites_read(s->tracee->kernel, &p.irqs);
-	if (err)
-		return err;
-	make_wants(&p);
-	keep_modules(s, &p);
-	err = hv_detours_patch(s->detours, p.wants, p.nr, &nr_refused);
-	if (err)
-		return err;
-	s->coverage.nr_covered += p.nr;
-	s->coverage.nr_refused += nr_refused;
-	return NULL;
+	if (s->modules_signature == modules_signature(s))
+		return NULL;
+	err = hv_section_tracer_stop(s);
+	return err ? err : hv_section_tracer_start(s, s->kind);
 }
 
 struct hv_err *hv_section_tracer_stop(struct hv_section_tracer *s)

@@ -38,8 +38,9 @@ bool hv_section_tracer_exists(const struct hv_section_tracer *s, enum hv_section
  * way into the kernel could not be changed now. On errors nothing is measured. */
 struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s,
 				       enum hv_section_kind kind) hv_must_use;
-/* Covers modules that were loaded since, while sections are measured. */
-struct hv_err *hv_section_tracer_cover_more(struct hv_section_tracer *s) hv_must_use;
+/* To be called when modules may have come or gone: if they have, stops and starts again, so that
+ * the places of new modules are covered, too. On errors nothing is measured any more. */
+struct hv_err *hv_section_tracer_renew(struct hv_section_tracer *s) hv_must_use;
 /* Ends to measure, and puts the guest's instructions back. EBUSY: some could not be put back
  * (detours.h); they do nothing but what the kernel's own would do. */
 struct hv_err *hv_section_tracer_stop(struct hv_section_tracer *s) hv_must_use;

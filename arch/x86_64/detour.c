@@ -16,9 +16,10 @@
 #define MODRM_REG 0x38
 #define SIB_ABS	  0x25 /* disp32, sign-extended */
 
-#define JMP_LEN	   5
-#define TEST_LEN   2
-#define BRANCH_LEN 6 /* of a conditional jump with a distance of 32 bits */
+#define JMP_LEN		5
+#define BRANCH_TO_SHORT 0x10 /* from its second opcode byte to that of a branch of two bytes */
+#define TEST_LEN	2
+#define BRANCH_LEN	6 /* of a conditional jump with a distance of 32 bits */
 
 #define IF_BYTE	   1 /* of the flags: this byte and bit have IF */
 #define IF_MASK	   0x02
@@ -371,7 +372,7 @@ static void write_arrives(struct writer *w, const struct hv_detour *d)
 {
 	size_t were_on;
 
-	put_saved_test(w, 8);
+	put_saved_test(w, sizeof(uint64_t)); /* the return address is before them */
 	were_on = put_short_jump(w, JNZ);
 	put_jump(w, d->next);
 	short_jump_leads_here(w, were_on);
@@ -379,27 +380,30 @@ static void write_arrives(struct writer *w, const struct hv_detour *d)
 	put_jump(w, d->next);
 }
 
-/* A branch depends on the flags. */
-static void write_returns(struct writer *w, const struct hv_detour *d)
+static void put_return(struct writer *w, const struct hv_detour *d, struct hv_gva to)
 {
-	bool branches = is_branch(d->insn);
 	size_t are_off;
 
-	if (branches)
-		put_u8(w, PUSHF);
-	put_saved_test(w, branches ? 8 : 0);
+	put_saved_test(w, 0);
 	are_off = put_short_jump(w, JZ);
 	put_stub(w, d);
 	short_jump_leads_here(w, are_off);
-	if (branches) {
-		int64_t distance;
+	put_jump(w, to);
+}
 
-		put_u8(w, POPF);
-		put(w, d->insn, 2);
-		distance = (int64_t)(d->target.v - (w->at.v + w->len + 4));
-		put_s32(w, (uint64_t)distance);
+/* A branch comes first: it depends on the flags, and nothing behind it does. */
+static void write_returns(struct writer *w, const struct hv_detour *d)
+{
+	size_t branch;
+
+	if (!is_branch(d->insn)) {
+		put_return(w, d, d->next);
+		return;
 	}
-	put_jump(w, d->next);
+	branch = put_short_jump(w, d->insn[1] - BRANCH_TO_SHORT);
+	put_return(w, d, d->next);
+	short_jump_leads_here(w, branch);
+	put_return(w, d, d->target);
 }
 
 bool x86_64_make_detour(const struct hv_detour *d, uint8_t *ret)

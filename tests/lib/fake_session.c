@@ -636,11 +636,6 @@ void hv_section_tracer_look(struct hv_section_tracer *s hv_unused)
 {
 }
 
-struct hv_err *hv_section_tracer_cover_more(struct hv_section_tracer *s hv_unused)
-{
-	return NULL;
-}
-
 bool hv_section_tracer_exists(const struct hv_section_tracer *s, enum hv_section_kind kind)
 {
 	(void)s;
@@ -651,6 +646,11 @@ bool hv_section_tracer_exists(const struct hv_section_tracer *s, enum hv_section
 struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s, enum hv_section_kind kind)
 {
 	(void)kind;
+	return change(s->fail);
+}
+
+struct hv_err *hv_section_tracer_renew(struct hv_section_tracer *s)
+{
 	return change(s->fail);
 }
 

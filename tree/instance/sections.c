@@ -124,6 +124,19 @@ void hv_sections_begin_at(struct hv_instance *in, uint64_t ns)
 		hv_section_tracer_begin_at(in->all->session->sections, ns, in->all->thresh_ns);
 }
 
+void hv_sections_renew(struct hv_instances *all)
+{
+	for (struct hv_instance *in = &all->top; in; in = in->next) {
+		struct hv_err *err = NULL;
+
+		if (hv_sections_are_on(in))
+			err = hv_section_tracer_renew(all->session->sections);
+		if (err)
+			hv_err_free(hv_sections_end(in));
+		hv_err_free(err);
+	}
+}
+
 void hv_sections_use_thresh(struct hv_instances *all)
 {
 	for (struct hv_instance *in = &all->top; in; in = in->next)

@@ -4,7 +4,6 @@
 #include "kernel/kernel.h"
 #include "tracer/call_counts.h"
 #include "tracer/graph_tracer.h"
-#include "tracer/section_tracer.h"
 #include "tree/instance/sections.h"
 #include "tree/instance/trace.h"
 
@@ -36,10 +35,9 @@ void hv_instances_refresh(struct hv_instances *all)
 {
 	if (!hv_session_refresh(all->session))
 		return;
+	hv_sections_renew(all);
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
 		apply_waiting_words(in);
-		if (hv_sections_are_on(in))
-			hv_err_free(hv_section_tracer_cover_more(all->session->sections));
 		if (hv_instance_is_live(in) || in->probes.nr)
 			hv_err_free(hv_instance_retrace(in));
 	}
