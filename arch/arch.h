@@ -108,6 +108,11 @@ enum hv_site_kind {
 	X(task_pid)	   /* a u32 */                                                             \
 	X(task_tgid)	   /* a u32 */                                                             \
 	X(task_comm)	   /* 16 bytes */                                                          \
+	X(task_prio)	   /* a u32: static_prio */                                                \
+	X(task_policy)	   /* a u32 */                                                             \
+	X(task_rt_prio)	   /* a u32: rt_priority */                                                \
+	X(task_cred)	   /* the pointer to its struct cred */                                    \
+	X(cred_uid)	   /* there: a u32 */                                                      \
 	X(task_flags)	   /* the byte of the thread flags that is recorded */                     \
 	X(task_migrate)	   /* the low byte of the migration-disable count */                       \
 	X(task_stack)	   /* the pointer to its stack */                                          \
@@ -296,6 +301,10 @@ struct hv_stub_image {
 	/* What detours call when preemption goes off and on. 0: none. */
 	size_t section_begins_off;
 	size_t section_ends_off;
+	/* From where the recorded stack of a section's end begins to where the stack pointer was at
+	 * that end. */
+	size_t section_stack_bytes;
+	size_t section_function_off; /* of sites: as function_off, but only in a section */
 	/* Likewise when interrupts go off and on, when the kernel was entered, and before and after
 	 * the CPU is idle. */
 	size_t irqs_off_off;

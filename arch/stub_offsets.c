@@ -80,6 +80,13 @@ static void sections(void)
 	OFFSET(HV_STATE_FROM, hv_state, sections.from);
 	OFFSET(HV_STATE_TO, hv_state, sections.to);
 	OFFSET(HV_STATE_SECTION_COMM, hv_state, sections.comm);
+	OFFSET(HV_STATE_SECTION_UID, hv_state, sections.uid);
+	OFFSET(HV_STATE_SECTION_PRIO, hv_state, sections.static_prio);
+	OFFSET(HV_STATE_SECTION_POLICY, hv_state, sections.policy);
+	OFFSET(HV_STATE_SECTION_RT_PRIO, hv_state, sections.rt_priority);
+	OFFSET(HV_STATE_OPEN_HEAD, hv_state, sections.open_head);
+	OFFSET(HV_STATE_FROM_HEAD, hv_state, sections.from_head);
+	OFFSET(HV_STATE_TO_HEAD, hv_state, sections.to_head);
 
 	OFFSET(HV_END_TSC, hv_section_end, tsc);
 	OFFSET(HV_END_PLACE, hv_section_end, place);

@@ -43,8 +43,11 @@ struct hv_err *hv_kernel_refresh(struct hv_kernel *k) hv_must_use;
  * return_thunk was changed. Cheap when there is nothing to do. */
 struct hv_err *hv_kernel_settle(struct hv_kernel *k, bool *ret_changed) hv_must_use;
 
-/* As ftrace's latency format names it: server, desktop, preempt, preempt_rt, lazy, unknown. */
+/* As the latency format of the guest's ftrace names it: server, desktop, preempt, preempt_rt; in
+ * newer kernels PREEMPT(lazy) and the like; unknown. */
 const char *hv_kernel_preempt_model(const struct hv_kernel *k);
+/* Whether AT is in a function that takes or releases a spin lock (in_lock_functions). */
+bool hv_kernel_in_lock_functions(const struct hv_kernel *k, struct hv_gva at);
 
 /* Whether tasks can be preempted in the kernel (CONFIG_PREEMPTION), which then counts where it must
  * not happen. */

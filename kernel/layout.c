@@ -30,6 +30,17 @@ static struct hv_err *read_task(const struct hv_kernel_core *core, struct hv_lay
 	return hv_fields_find(core, "task_struct", fields, HV_ARRAY_LEN(fields));
 }
 
+static bool read_task_line(const struct hv_kernel_core *core, struct hv_layout *ret)
+{
+	const struct hv_btf *btf = core->btf;
+
+	return hv_btf_member(btf, "task_struct", "static_prio", &ret->task_prio_off, NULL) &&
+	       hv_btf_member(btf, "task_struct", "policy", &ret->task_policy_off, NULL) &&
+	       hv_btf_member(btf, "task_struct", "rt_priority", &ret->task_rt_prio_off, NULL) &&
+	       hv_btf_member(btf, "task_struct", "cred", &ret->task_cred_off, NULL) &&
+	       hv_btf_member(btf, "cred", "uid", &ret->cred_uid_off, NULL);
+}
+
 /* There must be both: the count in the task, and a field for it in trace events. */
 static void read_lazy(const struct hv_kernel_core *core, struct hv_layout *ret)
 {
@@ -144,6 +155,7 @@ struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layou
 	layout.steal_time_percpu = percpu.steal_time;
 	layout.has_steal_time = percpu.has_steal_time;
 	hv_err_free(arch->find_irq_stack(core, &layout.irq_stack_percpu));
+	layout.has_task_line = read_task_line(core, &layout);
 	read_lazy(core, &layout);
 	layout.resched = find_resched(core, layout.has_lazy);
 	*ret = layout;

@@ -19,6 +19,13 @@ struct hv_layout {
 	uint32_t task_pf_off;	   /* flags (PF_*) */
 	uint32_t task_migrate_off; /* migration_disabled; valid when has_migrate */
 	bool has_migrate;
+	/* What the header of a latency trace says of a task; valid when has_task_line. */
+	uint32_t task_prio_off; /* static_prio */
+	uint32_t task_policy_off;
+	uint32_t task_rt_prio_off;
+	uint32_t task_cred_off; /* of the pointer to its struct cred */
+	uint32_t cred_uid_off;	/* of the u32 there */
+	bool has_task_line;
 	/* PREEMPT_RT's own lazy preemption, before 6.12; valid when has_lazy. A trace has a column
 	 * for it then. */
 	uint32_t task_lazy_off; /* thread_info.preempt_lazy_count */

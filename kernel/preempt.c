@@ -1,29 +1,53 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kernel's preemption model. */
+/* The kernel's preemption model, and its functions of spin locks. */
 #include <string.h>
 
 #include "kernel/kernel.h"
 
-/* preempt_dynamic_mode of kernel/sched/core.c (826bfeb37bb4, 5.12; lazy: 7c70cb94d29c, 6.13). */
-static const char *dynamic_model(const struct hv_kernel *k, struct hv_gva at)
+/* preempt_dynamic_mode of kernel/sched/core.c (826bfeb37bb4, 5.12; lazy: 7c70cb94d29c, 6.13) is an
+ * index into MODELS, which has four. */
+static const char *dynamic_model(const struct hv_kernel *k, struct hv_gva at,
+				 const char *const *models)
 {
-	static const char *const models[] = {"server", "desktop", "preempt", "lazy"};
 	uint32_t mode;
 	HV_AUTO_ERR struct hv_err *err = hv_read_u32(&k->core.as, at, &mode);
 
-	return !err && mode < HV_ARRAY_LEN(models) ? models[mode] : "unknown";
+	return !err && mode < 4 ? models[mode] : "unknown";
+}
+
+/* As print_trace_header() says it since it uses preempt_model_str() (8bdc5daaa01e, 6.15). */
+static const char *model_str(const struct hv_kernel *k)
+{
+	static const char *const models[] = {"PREEMPT(none)", "PREEMPT(voluntary)", "PREEMPT(full)",
+					     "PREEMPT(lazy)"};
+	static const char *const models_of_rt[] = {"PREEMPT_{RT,(none)}",
+						   "PREEMPT_{RT,(voluntary)}",
+						   "PREEMPT_{RT,(full)}", "PREEMPT_{RT,(lazy)}"};
+	bool is_rt = strstr(k->banner, " PREEMPT_RT ");
+	struct hv_gva at;
+
+	if (hv_kernel_symbol(k, "preempt_dynamic_mode", &at))
+		return dynamic_model(k, at, is_rt ? models_of_rt : models);
+	if (is_rt)
+		return "PREEMPT_RT";
+	if (strstr(k->banner, " PREEMPT_LAZY "))
+		return "PREEMPTLAZY";
+	return strstr(k->banner, " PREEMPT ") ? "PREEMPT" : "unknown";
 }
 
 /* The version string names all but "server" and "desktop" (scripts/mkcompile_h), which do not
  * differ in anything that can be seen. */
 const char *hv_kernel_preempt_model(const struct hv_kernel *k)
 {
+	static const char *const models[] = {"server", "desktop", "preempt", "lazy"};
 	struct hv_gva at;
 
+	if (hv_kernel_symbol(k, "preempt_model_str", &at))
+		return model_str(k);
 	if (strstr(k->banner, " PREEMPT_RT "))
 		return "preempt_rt";
 	if (hv_kernel_symbol(k, "preempt_dynamic_mode", &at))
-		return dynamic_model(k, at);
+		return dynamic_model(k, at, models);
 	if (strstr(k->banner, " PREEMPT_LAZY "))
 		return "lazy";
 	return strstr(k->banner, " PREEMPT ") ? "preempt" : "unknown";
@@ -33,4 +57,12 @@ const char *hv_kernel_preempt_model(const struct hv_kernel *k)
 bool hv_kernel_is_preemptible(const struct hv_kernel *k)
 {
 	return k->banner && strstr(k->banner, " PREEMPT");
+}
+
+bool hv_kernel_in_lock_functions(const struct hv_kernel *k, struct hv_gva at)
+{
+	struct hv_gva_range text;
+
+	return hv_kernel_symbol(k, "__lock_text_start", &text.start) &&
+	       hv_kernel_symbol(k, "__lock_text_end", &text.end) && hv_gva_in(at, text);
 }

@@ -58,11 +58,14 @@ size_t hv_unwind(struct hv_orc *orc, const struct hv_arch *arch, const struct hv
 		 const struct hv_unwind_stubs *stubs, struct hv_gva *ret, size_t max,
 		 bool *ret_early)
 {
-	struct hv_unwind_frame f = {.sp = words->sp, .bp = words->bp};
+	struct hv_unwind_frame f = {.sp = words->sp, .bp = words->bp, .ip = words->ip};
 	void *ctx = (void *)(uintptr_t)words;
-	enum hv_unwound unwound = arch->unwind(&arch->entry_rule, word_at, ctx, &f);
+	enum hv_unwound unwound = HV_UNWOUND_CALLER;
 	size_t nr = 0;
 
+	f.exact = words->ip.v != 0;
+	if (!f.exact)
+		unwound = arch->unwind(&arch->entry_rule, word_at, ctx, &f);
 	for (size_t steps = 0; unwound == HV_UNWOUND_CALLER && steps < HV_CALLERS_MAX; steps++) {
 		struct hv_unwind_rule rule;
 

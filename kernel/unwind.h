@@ -17,6 +17,8 @@ struct hv_stack_words {
 	struct hv_gva text_base;
 	uint32_t sp; /* as a function's first instruction has it: its return address is there */
 	uint32_t bp;
+	struct hv_gva ip; /* not 0: not a function's first instruction, but the one to be executed
+			   * next, of which the words are */
 	size_t nr;
 	struct {
 		uint32_t at;
@@ -31,11 +33,11 @@ struct hv_unwind_stubs {
 	struct hv_unwind_rule rule;
 };
 
-/* Finds the callers, the function's own caller first, and returns their number. Each is the address
- * behind a call, or where an interrupt came. Stubs are passed over; STUBS may be NULL when there
- * are none. *RET_EARLY: there may be callers beyond the last one, which could not be found; else
- * the last one is where the kernel was entered, where a thread or CPU began, or what the kernel's
- * start-up code called before it was freed. */
+/* Finds the callers, the function's own caller first (or words->ip), and returns their number. Each
+ * is the address behind a call, or where an interrupt came. Stubs are passed over; STUBS may be
+ * NULL when there are none. *RET_EARLY: there may be callers beyond the last one, which could not
+ * be found; else the last one is where the kernel was entered, where a thread or CPU began, or what
+ * the kernel's start-up code called before it was freed. */
 size_t hv_unwind(struct hv_orc *orc, const struct hv_arch *arch, const struct hv_stack_words *words,
 		 const struct hv_unwind_stubs *stubs, struct hv_gva *ret, size_t max,
 		 bool *ret_early);

@@ -97,9 +97,19 @@ struct hv_sections {
 	uint64_t nr_stolen; /* sections that were longer only by time in which the host did not run
 			     * the vCPU */
 	struct hv_section_end from, to; /* the section that was kept last */
-	char comm[16];			/* of the task that it ended in */
-	uint64_t nr_no_end;		/* sections whose end was not seen: another one began */
-	uint64_t unused[2];
+	/* Of the task that it ended in: */
+	char comm[16];
+	uint32_t uid;
+	uint32_t static_prio; /* nice + 120 */
+	uint32_t policy;
+	uint32_t rt_priority;
+	/* Heads of the vCPU's ring (struct hv_state): */
+	uint64_t open_head; /* when the open section began */
+	uint64_t from_head; /* likewise of the section that was kept */
+	uint64_t to_head;   /* when that ended. With HV_SECTIONS_STACK the stack of its end is the
+			     * first one there */
+	uint64_t nr_no_end; /* sections whose end was not seen: another one began */
+	uint64_t unused[5];
 };
 
 /* Of one vCPU. The ring follows it. */
@@ -233,8 +243,8 @@ _Static_assert(sizeof(struct hv_params) == 0x38, "params");
 _Static_assert(HV_SLOTS_OFF + HV_NR_SLOTS * sizeof(struct hv_slot) <= HV_STUBS_CODE_OFF, "slots");
 _Static_assert(sizeof(struct hv_control) == 64 + HV_NR_SLOTS * 16, "control block");
 _Static_assert(sizeof(struct hv_section_end) == 40, "end of a section");
-_Static_assert(sizeof(struct hv_sections) == 192, "sections");
-_Static_assert(sizeof(struct hv_state) == 64 + 192, "state");
+_Static_assert(sizeof(struct hv_sections) == 256, "sections");
+_Static_assert(sizeof(struct hv_state) == 64 + 256, "state");
 _Static_assert(sizeof(struct hv_record) == 32, "record");
 _Static_assert(sizeof(struct hv_frame) == 32, "frame");
 _Static_assert(sizeof(struct hv_stack) == 128 + HV_FRAMES_MAX * (32 + 8), "return stack");

@@ -28,6 +28,8 @@
 /* What is off in a section. With both, one of them is. */
 #define HV_SECTIONS_PREEMPT 4
 #define HV_SECTIONS_IRQS    8
+#define HV_SECTIONS_STACK   16 /* when a section is kept, the stack of its end is recorded */
+#define HV_SECTIONS_LOG	    32 /* the ends of every section are recorded */
 
 /* struct hv_slot: does. COUNTED actions happen as often as struct hv_left says. */
 #define HV_NR_SLOTS	      128

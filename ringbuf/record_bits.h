@@ -67,7 +67,9 @@
  *
  *  stack            as function, but
  *            3     48-54  how many records of words precede it, without the first
- *                  56     a command asked for the stack
+ *                  56     no tracer's option asked for the stack, but a command, or:
+ *                  55     it is of the end of a section that was kept. The site end is in a
+ *                         detour. The recorded stack begins below the function's own part
  *
  *  command          as function, but
  *            3     48-54  0
@@ -90,6 +92,10 @@
  *            2            as function
  *            3            as function, but
  *                  48-56  how many records of data precede it
+ *
+ *  section          as function, of a section's end in a detour, but
+ *            1            a caller whose low 31 bits are 0 is not known
+ *            3     48     0: preemption is off from here on; 1: up to here
  *
  *  mark      0      0-61  tsc
  *            1      0-61  number of the text, which the host keeps
@@ -118,6 +124,8 @@
 
 #define HV_RECORD_DATA	9  /* of an event's entry; precede it and are reserved with it */
 #define HV_RECORD_EVENT 10 /* the guest's kernel called the probe of an event */
+
+#define HV_RECORD_SECTION 12 /* preemption was switched off or on */
 
 #define HV_CALL_FLAGS_SHIFT 8
 #define HV_CALL_PID_SHIFT   16
@@ -148,7 +156,9 @@
 
 #define HV_WORDS_SECOND_SHIFT 31
 #define HV_STACK_RECORDS_MAX  127 /* records of words in one stack, without the first */
+#define HV_STACK_SECTION_BIT  55
 #define HV_STACK_COMMAND_BIT  56
+#define HV_SECTION_ENDS_BIT   48
 
 /* A word of a stack, 48 bits: 0-30 the low bits of its value, 31 (HV_WORD_TEXT) whether that is an
  * address of kernel text rather than a pointer into a stack, 32-46 bits 3-17 of the address where

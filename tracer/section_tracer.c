@@ -8,7 +8,8 @@
 #include "kernel/irq_sites.h"
 #include "kernel/preempt_sites.h"
 #include "tracer/detours.h"
-#include "tracer/events/decode.h"
+#include "tracer/events/decoder.h"
+#include "tracer/section_log.h"
 #include "tracer/tracee.h"
 
 /* With less than this of the places covered, sections would often be missed. */
@@ -39,7 +40,7 @@ static const char *const idle_loops[] = {"do_idle", "cpu_startup_entry", "play_i
 struct hv_section_tracer {
 	struct hv_tracee *tracee; /* borrowed, as are these: */
 	const struct hv_clock *clock;
-	const struct hv_decode *decode;
+	struct hv_decoder *decoder;
 	struct hv_detours *detours; /* owned */
 	bool counts_preemption;	    /* cannot be told once the places are replaced */
 	struct hv_section_coverage coverage;
@@ -50,22 +51,35 @@ struct hv_section_tracer {
 	uint32_t flags;	    /* HV_SECTIONS_*, but not FIXED */
 	uint64_t base_ns;   /* of hv_section_tracer_begin_at() */
 	uint64_t thresh_ns; /* likewise */
-	uint32_t *seqs;	    /* owned, for each vCPU: sections up to this one do not count */
+	uint32_t *seqs;	    /* owned, for each vCPU: sections up to this one do not count, or were
+			     * looked at */
+	struct hv_section *kept; /* has a reference; NULL: none */
+	uint64_t kept_tsc;	 /* of its end */
+	struct hv_section_calls calls;
 };
 
+static bool find_place(void *ctx, uint32_t place, struct hv_gva *ret)
+{
+	const struct hv_section_tracer *s = ctx;
+
+	return hv_detours_find(s->detours, place, ret);
+}
+
 struct hv_section_tracer *hv_section_tracer_new(struct hv_tracee *t, const struct hv_clock *clock,
-						const struct hv_decode *decode)
+						struct hv_decoder *decoder)
 {
 	struct hv_section_tracer *s = hv_alloc(sizeof(*s));
 
 	*s = (struct hv_section_tracer){
 		.tracee = t,
 		.clock = clock,
-		.decode = decode,
+		.decoder = decoder,
 		.detours = hv_detours_new(t),
 		.counts_preemption = hv_preempt_is_counted(t->kernel),
 		.seqs = hv_alloc(t->plan.nr_cpus * sizeof(*s->seqs)),
 	};
+	decoder->decode.find_place = find_place;
+	decoder->decode.places = s;
 	return s;
 }
 
@@ -74,6 +88,7 @@ void hv_section_tracer_free(struct hv_section_tracer *s)
 	if (!s)
 		return;
 	hv_detours_free(s->detours);
+	hv_section_unref(s->kept);
 	free(s->seqs);
 	free(s);
 }
@@ -330,9 +345,25 @@ static struct hv_err *patch(struct hv_section_tracer *s, struct plan *p)
 
 /* -- on and off -------------------------------------------------------------------------------- */
 
-static void measure(struct hv_section_tracer *s, uint32_t flags)
+static void set_flags(struct hv_section_tracer *s, uint32_t flags)
 {
 	__atomic_store_n(&hv_region_control(&s->tracee->region)->sections, flags, __ATOMIC_SEQ_CST);
+}
+
+/* The stack is recorded if the kernel's stacks can be unwound. */
+static void measure(struct hv_section_tracer *s)
+{
+	HV_AUTO_ERR struct hv_err *no_stack = hv_callers_prepare(s->decoder->callers);
+
+	set_flags(s, s->flags | (s->thresh_ns ? HV_SECTIONS_FIXED : 0) |
+			     (no_stack ? 0 : HV_SECTIONS_STACK) |
+			     (s->calls.logs ? HV_SECTIONS_LOG : 0));
+}
+
+static bool is_on(const struct hv_section_tracer *s)
+{
+	return __atomic_load_n(&hv_region_control(&s->tracee->region)->sections, __ATOMIC_RELAXED) &
+	       HV_SECTIONS_ON;
 }
 
 /* Of the modules now; what it was if that cannot be told. */
@@ -368,6 +399,8 @@ struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s, enum hv_sect
 	/* What an earlier stop had to leave. */
 	err = hv_detours_put_back(s->tracee, &nr_put_back);
 
+	if (!err && !s->tracee->kernel->layout.has_task_line)
+		err = hv_err_new(EOPNOTSUPP, "btf: not all of priorities and uid of a task");
 	if (!err)
 		err = change(s, kind);
 	if (err)
@@ -381,7 +414,7 @@ struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s, enum hv_sect
 	s->kind = kind;
 	s->modules_signature = modules_signature(s);
 	s->flags = HV_SECTIONS_ON | kind_flags[kind];
-	measure(s, s->flags | (s->thresh_ns ? HV_SECTIONS_FIXED : 0));
+	measure(s);
 	return NULL;
 }
 
@@ -399,7 +432,8 @@ struct hv_err *hv_section_tracer_stop(struct hv_section_tracer *s)
 {
 	size_t nr_put_back;
 
-	measure(s, 0);
+	hv_section_tracer_look(s);
+	set_flags(s, 0);
 	return hv_detours_put_back(s->tracee, &nr_put_back);
 }
 
@@ -407,24 +441,33 @@ struct hv_err *hv_section_tracer_stop(struct hv_section_tracer *s)
 
 void hv_section_tracer_begin_at(struct hv_section_tracer *s, uint64_t ns, uint64_t thresh_ns)
 {
-	struct hv_control *control = hv_region_control(&s->tracee->region);
 	uint64_t thresh_ticks = hv_clock_ticks(s->clock, thresh_ns);
 	uint64_t ticks =
 		thresh_ns ? thresh_ticks - (thresh_ticks != 0) : hv_clock_ticks(s->clock, ns);
 
+	hv_section_unref(s->kept);
+	s->kept = NULL;
 	s->base_ns = ns;
 	s->thresh_ns = thresh_ns;
 	for (unsigned cpu = 0; cpu < s->tracee->plan.nr_cpus; cpu++) {
 		__atomic_store_n(&sections_of(s, cpu)->longest, ticks, __ATOMIC_SEQ_CST);
 		s->seqs[cpu] = (seq_of(s, cpu) + 1) & ~1u;
 	}
-	if (__atomic_load_n(&control->sections, __ATOMIC_RELAXED) & HV_SECTIONS_ON)
-		measure(s, s->flags | (thresh_ns ? HV_SECTIONS_FIXED : 0));
+	if (is_on(s))
+		measure(s);
 }
 
-/* Copies what the guest has kept on CPU since hv_section_tracer_begin_at(). False: nothing, or the
- * guest does not stop writing. */
-static bool copy(const struct hv_section_tracer *s, unsigned cpu, struct hv_sections *ret)
+void hv_section_tracer_log(struct hv_section_tracer *s, const struct hv_section_calls *calls)
+{
+	hv_section_tracer_look(s);
+	s->calls = *calls;
+	if (is_on(s))
+		measure(s);
+}
+
+/* Copies what the guest has kept on CPU since the last look. False: nothing, or the guest does not
+ * stop writing. */
+static bool copy(struct hv_section_tracer *s, unsigned cpu, struct hv_sections *ret)
 {
 	for (unsigned i = 0; i < TRIES_MAX; i++) {
 		uint32_t seq = seq_of(s, cpu);
@@ -435,8 +478,10 @@ static bool copy(const struct hv_section_tracer *s, unsigned cpu, struct hv_sect
 			continue;
 		memcpy(ret, sections_of(s, cpu), sizeof(*ret));
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (seq_of(s, cpu) == seq)
-			return ret->to.tsc >= ret->from.tsc;
+		if (seq_of(s, cpu) != seq)
+			continue;
+		s->seqs[cpu] = seq;
+		return ret->to.tsc >= ret->from.tsc;
 	}
 	return false;
 }
@@ -452,7 +497,7 @@ static void decode_end(const struct hv_section_tracer *s, unsigned cpu,
 		 (uint64_t)(end->cpu_flags & 0xffff) << 32 | end->preempt_count}};
 	uint64_t text_base = s->tracee->kernel->core.as.arch->text_base.v;
 
-	hv_decode_event(s->decode, &record, NULL, ret);
+	hv_decode_event(&s->decoder->decode, &record, NULL, ret);
 	ret->cpu = cpu;
 	ret->time_ns = hv_clock_ns(s->clock, cpu, end->tsc);
 	ret->ip = hv_gva(0);
@@ -462,6 +507,8 @@ static void decode_end(const struct hv_section_tracer *s, unsigned cpu,
 		ret->parent_ip = hv_gva(0); /* of a graph */
 }
 
+#define PRIO_OF_NICE_0 120
+
 /* The guest may claim any stolen time. */
 static void decode(const struct hv_section_tracer *s, unsigned cpu, const struct hv_sections *from,
 		   struct hv_section *ret)
@@ -470,7 +517,15 @@ static void decode(const struct hv_section_tracer *s, unsigned cpu, const struct
 	uint64_t stolen_ns = from->to.steal_ns - from->from.steal_ns;
 	char comm[sizeof(from->comm) + 1] = {0};
 
-	*ret = (struct hv_section){.cpu = cpu, .stolen_ns = stolen_ns < ns ? stolen_ns : ns};
+	*ret = (struct hv_section){
+		.nr_refs = 1,
+		.cpu = cpu,
+		.stolen_ns = stolen_ns < ns ? stolen_ns : ns,
+		.uid = from->uid,
+		.nice = (int32_t)(from->static_prio - PRIO_OF_NICE_0),
+		.policy = from->policy,
+		.rt_priority = from->rt_priority,
+	};
 	ret->ns = ns - ret->stolen_ns;
 	decode_end(s, cpu, &from->from, &ret->from);
 	decode_end(s, cpu, &from->to, &ret->to);
@@ -479,32 +534,45 @@ static void decode(const struct hv_section_tracer *s, unsigned cpu, const struct
 	hv_event_set_comm(&ret->from, from->from.pid == from->to.pid ? comm : NULL);
 }
 
-bool hv_section_tracer_kept(struct hv_section_tracer *s, struct hv_section *ret)
+/* Takes the section in COPIED from the guest's vCPU CPU, unless the one that is kept is worse. */
+static void take(struct hv_section_tracer *s, unsigned cpu, const struct hv_sections *copied)
 {
-	uint64_t last_tsc = 0;
-	bool found = false;
+	const struct hv_section_ring ring = {s->decoder, hv_tracee_state(s->tracee, cpu),
+					     s->tracee->plan.nr_slots, cpu};
+	struct hv_section *now = hv_alloc(sizeof(*now));
 
-	for (unsigned cpu = 0; cpu < s->tracee->plan.nr_cpus; cpu++) {
-		struct hv_sections copied;
-		struct hv_section now;
-
-		if (!copy(s, cpu, &copied))
-			continue;
-		decode(s, cpu, &copied, &now);
-		if (found && (s->thresh_ns ? copied.to.tsc <= last_tsc : now.ns <= ret->ns))
-			continue;
-		*ret = now;
-		last_tsc = copied.to.tsc;
-		found = true;
+	decode(s, cpu, copied, now);
+	if (s->kept && (s->thresh_ns ? copied->to.tsc <= s->kept_tsc : now->ns <= s->kept->ns)) {
+		hv_section_unref(now);
+		return;
 	}
-	return found;
+	if (s->calls.logs)
+		hv_section_log_calls(&ring, copied, s->calls.wants, s->calls.ctx, now);
+	hv_section_log_stack(&ring, copied, now);
+	hv_section_unref(s->kept);
+	s->kept = now;
+	s->kept_tsc = copied->to.tsc;
+}
+
+void hv_section_tracer_look(struct hv_section_tracer *s)
+{
+	struct hv_sections copied;
+
+	for (unsigned cpu = 0; cpu < s->tracee->plan.nr_cpus; cpu++)
+		if (copy(s, cpu, &copied))
+			take(s, cpu, &copied);
+}
+
+struct hv_section *hv_section_tracer_kept(struct hv_section_tracer *s)
+{
+	hv_section_tracer_look(s);
+	return s->kept ? hv_section_ref(s->kept) : NULL;
 }
 
 uint64_t hv_section_tracer_longest_ns(struct hv_section_tracer *s)
 {
-	struct hv_section kept;
-
-	return hv_section_tracer_kept(s, &kept) ? kept.ns : s->base_ns;
+	hv_section_tracer_look(s);
+	return s->kept ? s->kept->ns : s->base_ns;
 }
 
 void hv_section_tracer_coverage(const struct hv_section_tracer *s, struct hv_section_coverage *ret)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "tracer/events/event.h"
+#include "tracer/section.h"
 
 /* What is off in a section. */
 enum hv_section_kind {
@@ -21,13 +21,13 @@ enum hv_section_kind {
 };
 
 struct hv_clock;
-struct hv_decode;
+struct hv_decoder;
 struct hv_section_tracer;
 struct hv_tracee;
 
-/* Borrows T; CLOCK, the guest's; and DECODE. */
+/* Borrows T; CLOCK, the guest's; and DECODER, which finds places of detours from now on. */
 struct hv_section_tracer *hv_section_tracer_new(struct hv_tracee *t, const struct hv_clock *clock,
-						const struct hv_decode *decode);
+						struct hv_decoder *decoder);
 void hv_section_tracer_free(struct hv_section_tracer *s);
 
 /* False: sections of KIND cannot be measured in this kernel. */
@@ -52,17 +52,22 @@ void hv_section_tracer_begin_at(struct hv_section_tracer *s, uint64_t ns, uint64
 /* The time of the section that is kept, or the NS above when there is none. */
 uint64_t hv_section_tracer_longest_ns(struct hv_section_tracer *s);
 
-/* A section that was kept. Its ends are as a function's call: ip is in the function that switched
- * preemption off or on, parent_ip in its caller (0: not known). */
-struct hv_section {
-	unsigned cpu;
-	uint64_t ns;	    /* without: */
-	uint64_t stolen_ns; /* in which the host did not run the vCPU, as it told the guest; 0 if it
-			     * does not tell (struct kvm_steal_time) */
-	struct hv_event from, to;
+/* Whether the calls of functions between a section's ends are to be shown, and which. The guest
+ * records them when sites call HV_STUB_SECTION_FUNCTION. WANTS says which calls count (NULL: all),
+ * since sites may also call other stubs. LOGS: the ends of all sections are recorded, too. */
+struct hv_section_calls {
+	bool logs;
+	bool (*wants)(void *ctx, const struct hv_event *call);
+	void *ctx;
 };
-/* False: there is none. */
-bool hv_section_tracer_kept(struct hv_section_tracer *s, struct hv_section *ret);
+void hv_section_tracer_log(struct hv_section_tracer *s, const struct hv_section_calls *calls);
+
+/* Looks whether a section was kept since the last look, and if so takes its calls and its stack out
+ * of the ring, before others overwrite them. The functions above and below do this, too. */
+void hv_section_tracer_look(struct hv_section_tracer *s);
+/* Returns the section that is kept, of which the caller has a reference then; NULL: there is none.
+ */
+struct hv_section *hv_section_tracer_kept(struct hv_section_tracer *s);
 
 /* Of the last start. */
 struct hv_section_coverage {

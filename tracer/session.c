@@ -49,7 +49,7 @@ static void make_parts(struct hv_session *s, struct hv_clock *clock)
 	s->actions = hv_actions_new(t, s->scope);
 	s->graph = hv_graph_tracer_new(t, clock);
 	s->counts = hv_call_counts_new(t, clock, s->graph);
-	s->sections = hv_section_tracer_new(t, clock, &s->decoder->decode);
+	s->sections = hv_section_tracer_new(t, clock, s->decoder);
 	s->events = hv_event_tracer_new(t);
 	s->yield = hv_yield_new(t, &s->decoder->decode);
 	s->stubs = hv_site_stubs_new(t, s->graph, s->actions, s->yield);

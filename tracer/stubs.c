@@ -31,6 +31,11 @@ static void set_kernel_values(const struct hv_kernel *k, struct hv_stub_values *
 	hole[HV_HOLE_task_pid] = l->task_pid_off;
 	hole[HV_HOLE_task_tgid] = l->task_tgid_off;
 	hole[HV_HOLE_task_comm] = l->task_comm_off;
+	hole[HV_HOLE_task_prio] = l->task_prio_off;
+	hole[HV_HOLE_task_policy] = l->task_policy_off;
+	hole[HV_HOLE_task_rt_prio] = l->task_rt_prio_off;
+	hole[HV_HOLE_task_cred] = l->task_cred_off;
+	hole[HV_HOLE_cred_uid] = l->cred_uid_off;
 	hole[HV_HOLE_task_flags] = l->task_flags_off + hv_resched_shift(l->resched) / 8;
 	hole[HV_HOLE_task_migrate] = l->task_migrate_off;
 	hole[HV_HOLE_task_stack] = l->task_stack_off;
@@ -147,6 +152,9 @@ struct hv_err *hv_stubs_place(struct hv_tracee *t)
 
 static const enum hv_call_trace traces[] = {
 	[HV_STUB_NONE] = HV_TRACE_NOTHING,
+	/* Has an entry of its own for a call that is nothing else; the others record it outside of
+	 * sections, too. */
+	[HV_STUB_SECTION_FUNCTION] = HV_TRACE_FUNCTION,
 	[HV_STUB_FUNCTION] = HV_TRACE_FUNCTION,
 	[HV_STUB_FUNCTION_STACK] = HV_TRACE_FUNCTION, /* has an entry of its own */
 	[HV_STUB_GRAPH] = HV_TRACE_GRAPH,
@@ -162,15 +170,20 @@ struct hv_gva hv_stubs_call(const struct hv_tracee *t, unsigned stub, enum hv_ca
 
 	if (stub == HV_STUB_FUNCTION_STACK)
 		return hv_gva_add(code_of(t), stubs->function_stack_off);
+	if (stub == HV_STUB_SECTION_FUNCTION && role == HV_ROLE_NONE)
+		return hv_gva_add(code_of(t), stubs->section_function_off);
 	return hv_gva_add(code_of(t), hv_call_off(stubs, role, trace, stub & HV_STUB_PROFILED));
 }
 
 unsigned hv_stubs_called_at(const struct hv_tracee *t, struct hv_gva at)
 {
+	if (hv_stubs_call(t, HV_STUB_SECTION_FUNCTION, HV_ROLE_NONE).v == at.v)
+		return HV_STUB_SECTION_FUNCTION;
 	for (unsigned profiled = 0; profiled <= HV_STUB_PROFILED; profiled += HV_STUB_PROFILED)
 		for (unsigned stub = HV_STUB_NONE; stub < HV_ARRAY_LEN(traces); stub++)
 			for (unsigned role = HV_ROLE_NONE; role < HV_NR_ROLES; role++)
-				if (hv_stubs_call(t, stub | profiled, role).v == at.v)
+				if (stub != HV_STUB_SECTION_FUNCTION &&
+				    hv_stubs_call(t, stub | profiled, role).v == at.v)
 					return stub | profiled;
 	return HV_STUB_NONE;
 }

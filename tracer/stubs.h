@@ -13,7 +13,8 @@ struct hv_tracee;
  * Graph options say which calls are recorded. */
 enum hv_stub {
 	HV_STUB_NONE = 0,
-	HV_STUB_FUNCTION = 1,
+	HV_STUB_SECTION_FUNCTION, /* as the next, but only in a section (section_tracer.h) */
+	HV_STUB_FUNCTION,
 	HV_STUB_FUNCTION_STACK, /* the same, and the callers; needs hv_callers_prepare */
 	HV_STUB_GRAPH,		/* call and return */
 	HV_STUB_GRAPH_ROOT, /* the same, and with HV_GRAPH_SUBTREE also what the function calls: a

@@ -128,7 +128,7 @@ static const struct hv_child root_children[] = {
 	{"trace_pipe", &hv_pipe_node},
 	{"trace_stat", &trace_stat_node, .only_top = 1},
 	{"tracing_cpumask", &hv_cpumask_node},
-	{"tracing_max_latency", &hv_max_latency_node, .only_top = 1},
+	{"tracing_max_latency", &hv_max_latency_node},
 	{"tracing_on", &hv_tracing_on_node},
 	{"tracing_thresh", &hv_thresh_node, .only_top = 1},
 	{0},

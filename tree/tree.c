@@ -4,7 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "tracer/section_tracer.h"
 #include "tree/files/dump.h"
+#include "tree/instance/sections.h"
 #include "tree/instance/share.h"
 #include "tree/instance/tasks.h"
 #include "tree/instance/upkeep.h"
@@ -37,12 +39,14 @@ void hv_tree_free(struct hv_tree *tree)
 
 void hv_tree_drain(struct hv_tree *tree)
 {
+	if (hv_sections_need_looks(&tree->instances))
+		hv_section_tracer_look(tree->instances.session->sections);
 	hv_instances_drain(&tree->instances);
 }
 
 bool hv_tree_drains(const struct hv_tree *tree)
 {
-	return hv_share_is(&tree->instances);
+	return hv_share_is(&tree->instances) || hv_sections_need_looks(&tree->instances);
 }
 
 struct hv_err *hv_tree_keep_budget(struct hv_tree *tree, uint64_t limit_ppm, uint64_t now_ns,

@@ -63,8 +63,8 @@ struct hv_err *hv_tree_keep_budget(struct hv_tree *tree, uint64_t limit_ppm, uin
  * functions that are not traced because of it. */
 uint64_t hv_tree_load(const struct hv_tree *tree, struct hv_text *ret_names);
 
-/* Returns whether events are taken out of the guest's rings as they come. The caller then calls
- * hv_tree_drain about every HV_DRAIN_NS. */
+/* Returns whether events are taken out of the guest's rings, or copied, as they come. The caller
+ * then calls hv_tree_drain about every HV_DRAIN_NS. */
 #define HV_DRAIN_NS 10000000ull
 bool hv_tree_drains(const struct hv_tree *tree);
 void hv_tree_drain(struct hv_tree *tree);

@@ -12,6 +12,9 @@
  * Every section begins where interrupts are known to be on, or the count to be 0, and takes the
  * place of one that is still open, whose end was not seen.
  *
+ * Functions are recorded between the ends of a section by hv_stub_section_function, which sites
+ * call, and with HV_SECTIONS_LOG the ends themselves are.
+ *
  * The guest was interrupted in the middle of a function: every register is kept, and the flags are
  * the guest's to lose (where the count rises, where interrupts are switched), or the detour's.
  *
@@ -89,6 +92,62 @@
 	leaq	8(%rsp), %rsp
 .endm
 
+/* Goes to OFF if the ends of sections are not recorded now. */
+.macro check_log off
+	testl	$HV_SECTIONS_LOG, SECTIONS
+	jz	\off
+	testl	$HV_MODE_OFF, MODE
+	jnz	\off
+.endm
+
+/* Writes a record of an end of a section on the vCPU whose state is at %rcx. HIGH: more bits of the
+ * upper half of word 3. Defines the label SAME_TASK. Clobbers %rax, %rdx. */
+.macro write_section_record high, same_task, other_task
+	pushq	%r10
+	pushq	%r11
+	movq	%rcx, %r10
+	movq	%gs:hole_current, %rax
+	movl	hole_task_pid(%rax), %edx
+	cmpl	%edx, HV_STATE_LAST_PID(%r10)
+	jne	\other_task
+\same_task:
+	make_task_word %rdx, %dl, %dh
+	reserve_record %r11
+	store_word 2, %rdx, %r11
+	/* The low bits of a caller that is not known stay 0. */
+	movq	FUNCTION_CALLER + 16(%rsp), %rax
+	orq	$-0x80000000, %rax
+	shlq	$HV_CALLER_SHIFT, %rax
+	xorq	PLACE + 16(%rsp), %rax
+	store_word 1, %rax, %r11
+	movl	$(HIGH_KIND(HV_RECORD_SECTION) | \high), %edx
+	make_context_word
+	store_word 3, %rdx, %r11
+	read_tsc
+	store_word 0, %rax, %r11
+	popq	%r11
+	popq	%r10
+.endm
+
+/* For sites: a function that is called in a section is recorded as any other. A task that is not in
+ * one may have left the vCPU since it read the number. */
+	.globl	hv_stub_section_function
+hv_stub_section_function:
+	load_vcpu
+	cmpq	$0, HV_STATE_OPEN + HV_END_TSC(%r10)
+	je	.Lsection_function_out
+	testl	$COUNT_MASK, %gs:hole_preempt_count
+	jnz	.Lfunction
+	pushfq
+	popq	%rax
+	testl	$X86_IF, %eax
+	jz	.Lfunction
+.Lsection_function_out:
+	.globl	hv_stub_return_18
+hv_stub_return_18:
+	ret
+	.fill	SITE_LEN - 1, 1, 0xcc
+
 /* The preempt count has risen from 0. */
 	.globl	hv_stub_section_begins
 hv_stub_section_begins:
@@ -101,6 +160,11 @@ hv_stub_section_begins:
 	jne	.Lsection_without_end
 .Lsection_opens:
 	fill_end HV_STATE_OPEN
+	movq	HV_STATE_HEAD(%rcx), %rax
+	movq	%rax, HV_STATE_OPEN_HEAD(%rcx)
+	check_log .Lsection_begun
+	write_section_record 0, .Lsection_begin_task, .Lsection_begin_other_task
+.Lsection_begun:
 	read_tsc
 .Lsection_is_open:
 	movq	%rax, HV_STATE_OPEN + HV_END_TSC(%rcx)
@@ -112,6 +176,10 @@ hv_stub_section_begins:
 hv_stub_return_11:
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
+
+.Lsection_begin_other_task:
+	write_task_record
+	jmp	.Lsection_begin_task
 
 .Lsection_not_measured:
 	xorl	%eax, %eax
@@ -220,6 +288,9 @@ hv_stub_section_ends:
 	cmpq	HV_STATE_LONGEST(%rcx), %rdx
 	ja	.Lsection_keep
 .Lsection_ended:
+	check_log .Lsection_end_logged
+	write_section_record 1 << DEPTH_SHIFT, .Lsection_end_task, .Lsection_end_other_task
+.Lsection_end_logged:
 	popq	%rdx
 	popq	%rcx
 	popq	%rax
@@ -228,14 +299,18 @@ hv_stub_return_12:
 	ret
 	.fill	SITE_LEN - 1, 1, 0xcc
 
+.Lsection_end_other_task:
+	write_task_record
+	jmp	.Lsection_end_task
+
 /* The idle loop has none. */
 .Lsection_without_begin:
 	cmpl	$0, HV_STATE_IDLE(%rcx)
-	jne	.Lsection_ended
+	jne	.Lsection_end_logged
 	testl	$HV_MODE_OFF, MODE
-	jnz	.Lsection_ended
+	jnz	.Lsection_end_logged
 	incq	HV_STATE_NO_BEGIN(%rcx)
-	jmp	.Lsection_ended
+	jmp	.Lsection_end_logged
 
 /* Subtracts the time in which the host did not run the vCPU, which is no fault of the guest's. */
 .Lsection_keep: /* %rax now, %rdx ticks */
@@ -277,8 +352,40 @@ hv_stub_return_12:
 	movq	%rax, HV_STATE_SECTION_COMM(%rcx)
 	movq	hole_task_comm + 8(%rdx), %rax
 	movq	%rax, HV_STATE_SECTION_COMM + 8(%rcx)
+	movl	hole_task_prio(%rdx), %eax
+	movl	%eax, HV_STATE_SECTION_PRIO(%rcx)
+	movl	hole_task_policy(%rdx), %eax
+	movl	%eax, HV_STATE_SECTION_POLICY(%rcx)
+	movl	hole_task_rt_prio(%rdx), %eax
+	movl	%eax, HV_STATE_SECTION_RT_PRIO(%rcx)
+	movq	hole_task_cred(%rdx), %rax
+	movl	hole_cred_uid(%rax), %eax
+	movl	%eax, HV_STATE_SECTION_UID(%rcx)
+	movq	HV_STATE_OPEN_HEAD(%rcx), %rax
+	movq	%rax, HV_STATE_FROM_HEAD(%rcx)
+	movq	HV_STATE_HEAD(%rcx), %rax
+	movq	%rax, HV_STATE_TO_HEAD(%rcx)
+	testl	$HV_SECTIONS_STACK, SECTIONS
+	jnz	.Lsection_stack
+.Lsection_kept:
 	incl	HV_STATE_SECTION_SEQ(%rcx)
 	jmp	.Lsection_ended
+
+/* Records the stack, as if a site had called: its words are looked for from the copy of
+ * FUNCTION_CALLER on that is pushed here (struct hv_arch: section_stack_bytes). */
+.Lsection_stack:
+	pushq	%r10
+	pushq	%r11
+	pushq	FUNCTION_CALLER + 16(%rsp)
+	pushq	PLACE + 24(%rsp)
+	pushq	$.Lsection_stack_done
+	pushq	$(HV_SLOT_STACK | FROM_COMMAND | FROM_SECTION)
+	jmp	.Lstack_action
+.Lsection_stack_done:
+	addq	$16, %rsp
+	popq	%r11
+	popq	%r10
+	jmp	.Lsection_kept
 
 .Lsection_of_a_guest:
 	popq	%rdx

@@ -13,7 +13,8 @@
  * records the address that the handler will return to, which it takes from the frames of that slot.
  *
  * There are two entries. The site of a function whose calls are recorded with their stacks calls
- * hv_stub_function_stack. actions.S jumps to .Lstack_action, with GOES_ON and DOES pushed.
+ * hv_stub_function_stack. actions.S and sections.S jump to .Lstack_action, with GOES_ON and DOES
+ * pushed.
  *
  *      after push_all
  *      CALLER(%rsp)    caller's return: the recorded stack begins at this slot
@@ -40,6 +41,7 @@
 #define CALLER	    (DOES + 24)
 
 #define FROM_COMMAND 0x100
+#define FROM_SECTION 0x200 /* together with FROM_COMMAND */
 #define TEXT_SHIFT   31 /* text is in the last 2 GiB */
 
 .macro push_all
@@ -351,6 +353,9 @@ hv_stub_function_stack:
 1:	testl	$FROM_COMMAND, DOES(%rsp)
 	jz	1f
 	btsl	$(HV_STACK_COMMAND_BIT - 32), %edx
+	testl	$FROM_SECTION, DOES(%rsp)
+	jz	1f
+	btsl	$(HV_STACK_SECTION_BIT - 32), %edx
 1:	make_context_word
 	store_word 3, %rdx, %rcx
 

@@ -30,6 +30,7 @@ hv_stubs:
 
 	.globl	hv_stub_function
 hv_stub_function:
+.Lfunction:
 	cmpl	$0, MODE
 	jne	.Lfunction_checks
 .Lfunction_checked:

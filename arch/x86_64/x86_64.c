@@ -13,6 +13,8 @@ _Static_assert(hv_graph_jump_off % 64 >= 32, "the upper half of a cache line");
 _Static_assert(CALL_LEN_BYTES *HV_NR_CALL_ENTRIES == hv_stub_calls_end_off - hv_stub_calls_off,
 	       "entries are equally long");
 
+#define SECTION_STACK_BYTES 64 /* what a detour and .Lsection_stack push */
+
 #define YIELD_LEN_BYTES 10
 _Static_assert(YIELD_LEN_BYTES *HV_NR_YIELDS == hv_stub_yields_end_off - hv_stub_yields_off,
 	       "one for each place");
@@ -21,7 +23,7 @@ static const uint32_t return_offs[] = {
 	hv_stub_return_0_off,  hv_stub_return_1_off,  hv_stub_return_2_off,  hv_stub_return_3_off,
 	hv_stub_return_4_off,  hv_stub_return_5_off,  hv_stub_return_6_off,  hv_stub_return_7_off,
 	hv_stub_return_8_off,  hv_stub_return_9_off,  hv_stub_return_10_off, hv_stub_return_11_off,
-	hv_stub_return_12_off, hv_stub_return_13_off, hv_stub_return_14_off};
+	hv_stub_return_12_off, hv_stub_return_13_off, hv_stub_return_14_off, hv_stub_return_18_off};
 
 const struct hv_arch hv_arch_x86_64 = {
 	.name = "x86_64",
@@ -90,6 +92,8 @@ const struct hv_arch hv_arch_x86_64 = {
 				       .sp_reg = X86_64_UNWIND_SP},
 			.section_begins_off = hv_stub_section_begins_off,
 			.section_ends_off = hv_stub_section_ends_off,
+			.section_stack_bytes = SECTION_STACK_BYTES,
+			.section_function_off = hv_stub_section_function_off,
 			.irqs_off_off = hv_stub_irqs_off_off,
 			.irqs_on_off = hv_stub_irqs_on_off,
 			.irq_arrives_off = hv_stub_irq_arrives_off,

@@ -31,6 +31,33 @@ def cycles(t, rng):
                 traced.text("trace")
 
 
+LOAD = "while [ ! -e /tmp/end ]; do cat /proc/self/stat | md5sum; echo x >/tmp/x; done >/dev/null 2>&1 &"
+SECTION_TRACERS = ("preemptoff", "irqsoff", "preemptirqsoff")
+
+
+@campaign
+def sections(t, rng):
+    """On and off of a tracer of sections under load, with functions, some of them, or none; a section is kept."""
+    t.guest.run(LOAD)
+    try:
+        with t.attach() as traced:
+            tracers = [name for name in traced.text("available_tracers").split() if name in SECTION_TRACERS]
+            if rng.random() < 0.3:
+                traced.echo("set_ftrace_filter", rng.choice(GLOBS))
+            traced.echo("options/function-trace", rng.choice("001"))
+            for _ in range(rng.choice((1, 2))):
+                traced.echo("current_tracer", rng.choice(tracers))
+                time.sleep(rng.uniform(0, 0.2))
+                if rng.random() < 0.3:
+                    traced.echo("options/function-trace", rng.choice("01"))
+                t.guest.run("cat /proc/uptime; sleep 0.02")
+                assert int(traced.text("tracing_max_latency")) > 0 and "=> ended at:" in traced.text("trace")
+                if rng.random() < 0.5:
+                    traced.echo("current_tracer", rng.choice(("nop", "function")))
+    finally:
+        t.guest.run("touch /tmp/end; sleep 0.1; rm /tmp/end")
+
+
 def victims(t):
     """Returns {kind: pid} of the session's processes: the service, and its helper that stops the guest for holds."""
     found = {}

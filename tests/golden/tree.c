@@ -20,7 +20,11 @@
  *   notypes                          the guest has no types any more
  *   string ADDRESS TEXT              a string of printk_formats; at most four
  *   cpus NR                          of another guest, for which the tree begins anew
- *   section WHERE IP PARENT [STOLEN_NS], WHERE IP PARENT    the one that is kept: its two ends
+ *   begins WHERE IP PARENT           a section begins there
+ *   ends WHERE IP PARENT
+ *   section WHERE IP PARENT [STOLEN_NS], WHERE IP PARENT[, WHERE IP PARENT [LOST]]...
+ *                                    the one that is kept: its two ends, and the calls in it
+ *   ends_in UID NICE POLICY RT_PRIO [CALLER...]    that section: its task, the stack at its end
  *   clock raw|host
  *   lazy                             the kernel counts lazy preemption: MIGRATE may be MIGRATE:LAZY
  *
@@ -60,6 +64,7 @@ struct shell {
 	struct hv_session *session;
 	struct hv_tree *tree;
 	struct hv_file *handles[10];
+	struct hv_section *section; /* the last one; borrowed */
 	FILE *out;
 };
 
@@ -204,24 +209,68 @@ static void do_event(struct shell *sh, struct hv_event e, char *args)
 	hv_fake_event(sh->session, &e);
 }
 
-/* Where it begins and where it ends, as two events with a comma between them; without them: none.
- */
+/* Cuts ARGS at the next comma. Returns what follows; NULL: nothing. */
+static char *cut(char *args)
+{
+	char *comma = args ? strchr(args, ',') : NULL;
+
+	if (comma)
+		*comma++ = '\0';
+	return comma;
+}
+
+/* Where it begins and where it ends, then what is called in it, as events with commas between them;
+ * without them: none. */
 static void do_section(struct shell *sh, char *args)
 {
 	const struct hv_event call = {.kind = HV_EVENT_FUNCTION};
-	struct hv_section section = {.cpu = 0};
-	char *comma = strchr(args, ',');
+	struct hv_section *section;
+	char *to = cut(args), *calls = cut(to);
 
-	if (comma) {
-		*comma = '\0';
-		section.from = event_of(sh, call, args);
-		section.to = event_of(sh, call, comma + 1);
-		section.cpu = section.to.cpu;
-		section.stolen_ns = section.from.lost_before;
-		section.from.lost_before = 0;
-		section.ns = section.to.time_ns - section.from.time_ns - section.stolen_ns;
+	if (!to) {
+		hv_fake_section(sh->session, NULL);
+		return;
 	}
-	hv_fake_section(sh->session, &section);
+	section = hv_alloc(sizeof(*section));
+	*section = (struct hv_section){
+		.nr_refs = 1, .from = event_of(sh, call, args), .to = event_of(sh, call, to)};
+	section->cpu = section->to.cpu;
+	section->stolen_ns = section->from.lost_before;
+	section->from.lost_before = 0;
+	section->ns = section->to.time_ns - section->from.time_ns - section->stolen_ns;
+	section->calls = hv_alloc(8 * sizeof(*section->calls));
+	while (calls && section->nr_calls < 8) {
+		char *next = cut(calls);
+
+		section->calls[section->nr_calls++] = event_of(sh, call, calls);
+		calls = next;
+	}
+	section->nr_lost = section->nr_calls ? section->calls[0].lost_before : 0;
+	hv_fake_section(sh->session, section);
+	sh->section = section;
+}
+
+/* Of the section: UID NICE POLICY RT_PRIO, and the addresses of the stack at its end; 0 ends it
+ * early. */
+static void do_ends_in(struct shell *sh, char *args)
+{
+	struct hv_section *section = sh->section;
+
+	section->uid = (uint32_t)next_number(&args);
+	section->nice = atoi(next_word(&args));
+	section->policy = (uint32_t)next_number(&args);
+	section->rt_priority = (uint32_t)next_number(&args);
+	free(section->callers);
+	section->callers = hv_alloc(8 * sizeof(*section->callers));
+	section->nr_callers = 0;
+	for (const char *word = next_word(&args); *word && section->nr_callers < 8;
+	     word = next_word(&args)) {
+		struct hv_gva at = hv_gva(strtoull(word, NULL, 16));
+
+		section->callers[section->nr_callers] = at;
+		section->callers_end_early = !at.v;
+		section->nr_callers += at.v != 0;
+	}
 }
 
 /* raw: the guest has no trace clock that can be computed; host: the host's clock can be chosen */
@@ -248,8 +297,20 @@ static bool do_setup(struct shell *sh, const char *command, char *args)
 		do_site(sh, args);
 	else if (strcmp(command, "section") == 0)
 		do_section(sh, args);
+	else if (strcmp(command, "ends_in") == 0)
+		do_ends_in(sh, args);
 	else if (strcmp(command, "event") == 0)
 		do_event(sh, (struct hv_event){.kind = HV_EVENT_FUNCTION}, args);
+	else if (strcmp(command, "begins") == 0)
+		do_event(sh,
+			 (struct hv_event){.kind = HV_EVENT_FUNCTION,
+					   .of_section = HV_SECTION_BEGINS},
+			 args);
+	else if (strcmp(command, "ends") == 0)
+		do_event(
+			sh,
+			(struct hv_event){.kind = HV_EVENT_FUNCTION, .of_section = HV_SECTION_ENDS},
+			args);
 	else if (strcmp(command, "entry") == 0)
 		do_event(sh, (struct hv_event){.kind = HV_EVENT_GRAPH_ENTRY}, args);
 	else if (strcmp(command, "exit") == 0)
@@ -406,8 +467,8 @@ static void do_handle(struct shell *sh, const char *command, char *args)
 
 static void show_site(struct shell *sh, const char *name, unsigned stub)
 {
-	static const char *const stubs[] = {"",	     "",	 ":stack", ":graph",
-					    ":root", ":notrace", ":both"};
+	static const char *const stubs[] = {"",	      ":section", "",	      ":stack",
+					    ":graph", ":root",	  ":notrace", ":both"};
 
 	fprintf(sh->out, " %s", name);
 	if (stub == HV_STUB_LATER) {
@@ -440,6 +501,8 @@ static void do_guest(struct shell *sh)
 	if (graph->flags || graph->max_depth || graph->thresh_ns)
 		fprintf(sh->out, "\ngraph: flags %u, depth %u, thresh %" PRIu64 " ns", graph->flags,
 			graph->max_depth, graph->thresh_ns);
+	if (hv_fake_logs(sh->session))
+		fprintf(sh->out, "\nsections are logged");
 	pids = hv_fake_pids(sh->session, &nr);
 	fprintf(sh->out, "\npids:");
 	for (size_t i = 0; i < nr; i++)

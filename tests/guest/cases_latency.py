@@ -13,16 +13,21 @@ PLANTED = 40000  # times that the planted program reads the clock
 PLACE = "bpf_prog_test_run_flow_dissector"
 HEAD = re.compile(
     r"# tracer: (?P<tracer>\w+)\n#\n# (?P=tracer) latency trace v1.1.5 on (?P<release>\S+)\n# -+\n"
-    r"# latency: (?P<us>\d+) us, #2/2, CPU#(?P<cpu>\d+) \| \(M:\S+ VP:0, KP:0, SP:0 HP:0 #P:(?P<cpus>\d+)\)\n"
-    r"#    -+\n#    \| task: (?P<comm>.{1,15})-(?P<pid>\d+) \(.*\)\n#    -+\n"
+    r"# latency: (?P<us>\d+) us, #(?P<nr>\d+)/(?P=nr), CPU#(?P<cpu>\d+) \| \(M:\S+ VP:0, KP:0, SP:0 HP:0 #P:(?P<cpus>\d+)\)\n"
+    r"#    -+\n#    \| task: (?P<comm>.{1,15})-(?P<pid>\d+) \((?P<of>.*)\)\n#    -+\n"
     r"#  => started at: (?P<start>\S+)\n#  => ended at:   (?P<end>\S+)\n#\n#\n"
 )
 LINE = re.compile(r"^ *(?P<comm>\S+)-(?P<pid>\d+) +(?P<cpu>\d+)\S+ +(?P<us>\d+)us.?: (?P<function>\S+) <-(?P<caller>\S*)$", re.M)
 
 
-def plant(t, nr=PLANTED, where="preempt"):
+def plant(t, nr=PLANTED, where="preempt", of=""):
     """Returns how many microseconds the guest says the planted section took."""
-    return int(t.guest.run(f"planted {where} {nr}").split()[1]) / 1000
+    return int(t.guest.run(f"planted {where} {nr} {of}").split()[1]) / 1000
+
+
+def stack(text):
+    """Returns the functions on the stack at the section's end, the caller of the one that ends the section first."""
+    return re.findall(r"^ => (\S+)$", text.partition("<stack trace>\n")[2], re.M)
 
 
 def longest(traced):
@@ -41,24 +46,27 @@ def same_length(found, planted):
 
 @case(configs=COUNTED)
 def preemptoff_finds_a_planted_section(t):
-    """A section that the guest times itself is the longest, with its length, its task and both ends; without it the
-    longest is short, although the guest was idle meanwhile. A threshold keeps the last one that is long enough."""
+    """A section that the guest times itself is the longest, with its length, its task, both ends and its stack;
+    without it the longest is short, although the guest was idle meanwhile. A threshold keeps the last one that is long
+    enough. With function-trace it has every call that was made in it, and no other."""
     with t.attach() as traced:
         assert "preemptoff" in traced.text("available_tracers").split()
         traced.echo("current_tracer", "preemptoff")
         assert "preemptoff" in traced.text("available_tracers").split(), "also while it is on"
         load(t)
         own = longest(traced)
-        planted = plant(t)
+        planted = plant(t, of="of")
         found, text = longest(traced), traced.text("trace")
         t.note(f"{own} us before, planted {planted:.0f} us, found {found} us")
         assert own * 2 < planted, f"{own} us before the planted section: {text}"
         assert same_length(found, planted), text
         head, lines = HEAD.match(text), list(LINE.finditer(text))
-        assert head and len(lines) == 2, text
+        assert head and len(lines) == 2 and head["nr"] == "3", text
+        assert head["of"] == "uid:1000 nice:-3 policy:1 rt_prio:7", text
+        assert stack(text)[0] == lines[1]["caller"] and "do_syscall_64" in stack(text), text
         assert int(head["us"]) == found and head["comm"] == "planted" and int(head["cpus"]) == t.guest.config.vcpus
         assert [line["function"] for line in lines] == [PLACE, PLACE], text
-        assert head["start"] == lines[0]["caller"] and head["end"] == lines[1]["caller"], text
+        assert head["start"] == head["end"] == PLACE, text
         assert abs(int(lines[1]["us"]) - found) <= 1, text
 
         traced.echo("tracing_max_latency", "0")
@@ -70,7 +78,29 @@ def preemptoff_finds_a_planted_section(t):
             planted = plant(t, PLANTED * times)
             assert same_length(longest(traced), planted), "with a threshold the last one counts, not the longest"
         traced.echo("tracing_thresh", "0")
+        functions_of_a_section(t, traced)
         traced.echo("current_tracer", "nop")
+        assert traced.text("trace_options").split().count("nolatency-format") == 1
+
+
+def functions_of_a_section(t, traced):
+    """The planted program calls one function as often as it is told to, and reads of it are elsewhere, too."""
+    calls = PLANTED // 4
+    traced.echo("set_ftrace_filter", "bpf_*", "vfs_read")
+    traced.echo("options/function-trace", "1")
+    traced.echo("tracing_max_latency", "0")
+    load(t)
+    plant(t, calls)
+    text = traced.text("trace")
+    head, lines = HEAD.match(text), list(LINE.finditer(text))
+    called = [line["function"] for line in lines[1:-1]]
+    assert called.count("bpf_ktime_get_ns") == calls and "vfs_read" not in called, text[:4000]
+    assert int(head["nr"]) == len(lines) + 1 and {line["comm"] for line in lines} == {"planted"}, text[:4000]
+    assert [lines[0]["function"], lines[-1]["function"]] == [PLACE, PLACE] and "do_syscall_64" in stack(text), text[:4000]
+    times = [int(line["us"]) for line in lines]
+    assert times == sorted(times) and times[-1] == int(head["us"]), text[:4000]
+    traced.echo("options/function-trace", "0")
+    traced.echo("set_ftrace_filter", "")
 
 
 # Where interrupts are off in planted.c, and the functions in which the section begins and ends, or their callers.

@@ -2,7 +2,7 @@
 /* Sections in which preemption or interrupts are off, of a known time, for the tests of the tracers
  * that measure them. Runs in the guest; built by scripts/initramfs.
  *
- *	planted WHERE N	prints "ns TIME", how long the kernel's own clock says that it took
+ *	planted WHERE N [of]	prints "ns TIME", how long the kernel's own clock says that it took
  *
  * A BPF program reads the clock N times, once, where the kernel has switched something off:
  *
@@ -13,11 +13,14 @@
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -56,6 +59,17 @@ static int load(enum bpf_prog_type type, const struct bpf_insn *program, uint32_
 	return fd;
 }
 #define LOAD(type, program) load(type, program, sizeof(program) / sizeof((program)[0]))
+
+static bool is_other; /* another user, with other priorities: of "preempt" */
+
+static void become(void)
+{
+	const struct sched_param param = {.sched_priority = 7};
+
+	must(setpriority(PRIO_PROCESS, 0, -3) == 0, "setpriority");
+	must(sched_setscheduler(0, SCHED_FIFO, &param) == 0, "sched_setscheduler");
+	must(setreuid(1000, (uid_t)-1) == 0, "setreuid"); /* and root still in effect */
+}
 
 #define MOV(reg, value)                                                                            \
 	{                                                                                          \
@@ -96,6 +110,8 @@ static uint64_t plant_preempt(int32_t nr)
 					.repeat = 1}};
 
 	attr.test.prog_fd = (uint32_t)LOAD(BPF_PROG_TYPE_FLOW_DISSECTOR, program);
+	if (is_other)
+		become();
 	must(bpf(BPF_PROG_TEST_RUN, &attr) == 0, "run");
 	return attr.test.duration;
 }
@@ -210,10 +226,11 @@ int main(int argc, char **argv)
 	uint64_t ns;
 	int32_t nr;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: planted preempt|switch|timer|irq NUMBER\n");
+	if (argc < 3) {
+		fprintf(stderr, "usage: planted preempt|switch|timer|irq NUMBER [of]\n");
 		return 2;
 	}
+	is_other = argc > 3;
 	nr = atoi(argv[2]);
 	if (strcmp(argv[1], "switch") == 0)
 		ns = plant_tracepoint("sched_switch", nr);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ringbuf/ring.h"
 #include "tests/kvm/machine.h"
 #include "tests/lib/run_suite.h"
 #include "tests/lib/stub_world.h"
@@ -15,8 +16,7 @@
 #define NR_SLOTS     64
 #define VECTOR	     0x20
 #define FLAGS	     0x202 /* interrupts on */
-#define STACK_PTR    (MACHINE_STACK_END - 0x800)
-#define STEPS_MAX    400
+#define STEPS_MAX    1000
 
 /* Offsets in the world */
 #define PROGRAM_OFF (WORLD_TEXT_OFF + 0x200)
@@ -26,6 +26,8 @@
 #define COUNT_OFF   offsetof(struct world_cpu, preempt_count)
 
 static struct machine *machine; /* of the running test */
+static uint32_t more_flags;	/* HV_SECTIONS_*, of the running test */
+static uint64_t stack_ptr = MACHINE_STACK_END - 0x800;
 static struct world world;
 static struct hv_stub_values values;
 
@@ -170,9 +172,9 @@ static void begin(bool detours, uint32_t base, struct kvm_regs *regs)
 	for (unsigned i = 0; i < sizeof(*regs) / sizeof(*reg); i++)
 		reg[i] = UINT64_C(0x8111111111111111) * i + 7;
 	regs->rip = world_gva(&world, PROGRAM_OFF).v;
-	regs->rsp = machine_gva(STACK_PTR).v;
+	regs->rsp = machine_gva(stack_ptr).v;
 	regs->rflags = FLAGS;
-	*(uint64_t *)(machine->memory + STACK_PTR + 8) = CALLER_WORD;
+	*(uint64_t *)(machine->memory + stack_ptr + 8) = CALLER_WORD;
 	machine_set_regs(machine, regs, world_gva(&world, WORLD_CPU_OFF));
 }
 
@@ -353,6 +355,98 @@ START_TEST(stolen_time_does_not_count)
 }
 END_TEST
 
+/* Takes the next record of the ring. */
+static struct hv_record next_record(struct hv_ring *ring)
+{
+	struct hv_record record;
+	uint64_t lost;
+
+	ck_assert_int_eq(hv_ring_read(ring, 0, &record, &lost), HV_RING_RECORD);
+	return record;
+}
+
+static void check_section_record(const struct hv_record *record, unsigned site, bool ends)
+{
+	const uint64_t *word = record->word;
+	uint32_t place = (uint32_t)word[1] | 0x80000000;
+
+	ck_assert_uint_eq(word[3] >> HV_RECORD_KIND_SHIFT, HV_RECORD_SECTION);
+	ck_assert_uint_eq(word[3] >> HV_SECTION_ENDS_BIT & 1, ends);
+	ck_assert_uint_eq((uint32_t)word[3], 1); /* the count */
+	ck_assert_uint_eq(site_of(place), site);
+	ck_assert_uint_eq(hv_arch_x86_64.decode_call(word[1]).caller, CALLER_WORD & 0x7fffffff);
+	ck_assert_uint_eq((uint32_t)(word[2] >> HV_CALL_PID_SHIFT), world_cpu(&world)->cat.pid);
+}
+
+/* The task is noted, then the ends of the section, and no other when an interrupt is nested. */
+START_TEST(ends_are_recorded)
+{
+	struct kvm_regs before;
+	struct hv_ring ring;
+	struct hv_record record;
+
+	begin(true, 0, &before);
+	hv_ring_init(&ring, world_state(&world, 0), world_ring(&world, 0), world.nr_slots);
+	world_state(&world, 0)->last_pid = 0;
+	world_control(&world)->sections = HV_SECTIONS_ON | HV_SECTIONS_PREEMPT | HV_SECTIONS_LOG;
+	run_to_end();
+	check_end(&before, 0);
+	check_kept(false);
+	record = next_record(&ring);
+	ck_assert_uint_eq(record.word[3] >> HV_RECORD_KIND_SHIFT, HV_RECORD_TASK);
+	record = next_record(&ring);
+	check_section_record(&record, INC, false);
+	record = next_record(&ring);
+	check_section_record(&record, DEC, true);
+	ck_assert_uint_eq(world_head(&world, 0), 3);
+	ck_assert_uint_eq(sections()->from_head, hv_ring_head_at(0, world.nr_slots));
+	ck_assert_uint_eq(sections()->to_head, hv_ring_head_at(2, world.nr_slots));
+}
+END_TEST
+
+/* The stack at the end begins with the word behind which the guest's own are. */
+START_TEST(the_stack_of_the_end_is_recorded)
+{
+	struct kvm_regs before;
+	struct hv_ring ring;
+	struct hv_record record;
+
+	begin(true, 0, &before);
+	hv_ring_init(&ring, world_state(&world, 0), world_ring(&world, 0), world.nr_slots);
+	world_control(&world)->sections = HV_SECTIONS_ON | HV_SECTIONS_PREEMPT | HV_SECTIONS_STACK;
+	run_to_end();
+	check_end(&before, 0);
+	check_kept(false);
+	ck_assert_uint_eq(sections()->to_head, hv_ring_head_at(0, world.nr_slots));
+	record = next_record(&ring);
+	ck_assert_uint_eq(record.word[3] >> HV_RECORD_KIND_SHIFT, HV_RECORD_WORDS);
+	ck_assert_uint_eq((record.word[1] + hv_arch_x86_64.stubs.section_stack_bytes) << 2,
+			  machine_gva(stack_ptr).v << 2);
+	do {
+		record = next_record(&ring);
+	} while (record.word[3] >> HV_RECORD_KIND_SHIFT == HV_RECORD_WORDS);
+	ck_assert_uint_eq(record.word[3] >> HV_RECORD_KIND_SHIFT & HV_RECORD_KIND_MASK,
+			  HV_RECORD_STACK);
+	ck_assert_uint_eq(record.word[3] >> HV_STACK_SECTION_BIT & 3, 3);
+	ck_assert_uint_eq(site_of((uint32_t)record.word[1] | 0x80000000), DEC);
+	ck_assert_uint_eq(world_head(&world, 0), ring.position);
+}
+END_TEST
+
+START_TEST(the_task_is_described)
+{
+	const struct world_task *task = &world_cpu(&world)->cat;
+	struct kvm_regs before;
+
+	begin(true, 0, &before);
+	run_to_end();
+	ck_assert_uint_eq(sections()->uid, task->uid);
+	ck_assert_uint_eq(sections()->static_prio, task->static_prio);
+	ck_assert_uint_eq(sections()->policy, task->policy);
+	ck_assert_uint_eq(sections()->rt_priority, task->rt_priority);
+}
+END_TEST
+
 /* Runs NR instructions, and then the handler. False: the program ended before. */
 static bool interrupted_at(unsigned nr, uint32_t base, struct kvm_regs *before)
 {
@@ -360,6 +454,7 @@ static bool interrupted_at(unsigned nr, uint32_t base, struct kvm_regs *before)
 	unsigned port;
 
 	begin(true, base, before);
+	world_control(&world)->sections |= more_flags;
 	for (unsigned i = 0; i < nr; i++)
 		if (machine_step(machine, &port) != MACHINE_STEP)
 			return false;
@@ -375,6 +470,9 @@ START_TEST(an_interrupt_before_each_instruction)
 	struct kvm_regs before;
 	unsigned nr = 0;
 
+	/* There is little stack, so that a way through the stubs is short. */
+	stack_ptr = MACHINE_STACK_END - 0x40;
+	more_flags = _i ? HV_SECTIONS_LOG | HV_SECTIONS_STACK : 0;
 	for (; interrupted_at(nr, 0, &before); nr++) {
 		run_to_end();
 		check_end(&before, 0);
@@ -410,8 +508,11 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, only_longer_sections_are_kept);
 	tcase_add_test(tc, nothing_is_kept_while_it_is_off);
 	tcase_add_test(tc, an_end_without_a_beginning_is_counted);
-	tcase_add_test(tc, an_interrupt_before_each_instruction);
+	tcase_add_loop_test(tc, an_interrupt_before_each_instruction, 0, 2);
 	tcase_add_test(tc, nested_sections_are_none);
+	tcase_add_test(tc, ends_are_recorded);
+	tcase_add_test(tc, the_stack_of_the_end_is_recorded);
+	tcase_add_test(tc, the_task_is_described);
 	tcase_add_test(tc, stolen_time_does_not_count);
 }
 

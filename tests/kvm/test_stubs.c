@@ -154,7 +154,9 @@ static bool interrupted_at(const struct world_case *c, const struct trap *t, uns
 	trap_springs(t);
 	check_frame(regs.rip, &inner);
 	finish(t, &inner, &outer);
-	inner_recorded = world_records(&room->world, inner.task->pid, cpu);
+	inner_recorded = world_records(&room->world, inner.task->pid, cpu) &&
+			 (c->stub != WORLD_SECTION_FUNCTION ||
+			  world_state(&room->world, cpu)->sections.open.tsc);
 	if (!room_check(room, c->nr_function_records ? &outer : NULL,
 			inner_recorded ? &inner : NULL, &nr_tasks))
 		return printf("... %s, %s, before instruction %u at %#llx\n", c->name, t->name, nr,

@@ -7,7 +7,8 @@
 struct hv_section_tracer {
 	int *fail;
 	uint64_t ns;
-	struct hv_section kept; /* ns 0: none */
+	struct hv_section *kept; /* has a reference; NULL: none */
+	struct hv_section_calls calls;
 };
 
 struct hv_section_tracer *fake_sections_new(int *fail)
@@ -20,12 +21,28 @@ struct hv_section_tracer *fake_sections_new(int *fail)
 
 void fake_sections_free(struct hv_section_tracer *s)
 {
+	hv_section_unref(s->kept);
 	free(s);
 }
 
-void hv_fake_section(struct hv_session *s, const struct hv_section *section)
+void hv_fake_section(struct hv_session *s, struct hv_section *section)
 {
-	s->sections->kept = *section;
+	hv_section_unref(s->sections->kept);
+	s->sections->kept = section;
+}
+
+bool hv_fake_logs(const struct hv_session *s)
+{
+	return s->sections->calls.logs;
+}
+
+void hv_section_tracer_log(struct hv_section_tracer *s, const struct hv_section_calls *calls)
+{
+	s->calls = *calls;
+}
+
+void hv_section_tracer_look(struct hv_section_tracer *s hv_unused)
+{
 }
 
 bool hv_section_tracer_exists(const struct hv_section_tracer *s, enum hv_section_kind kind)
@@ -55,6 +72,8 @@ struct hv_err *hv_section_tracer_stop(struct hv_section_tracer *s)
 void hv_section_tracer_begin_at(struct hv_section_tracer *s, uint64_t ns, uint64_t thresh_ns)
 {
 	(void)thresh_ns;
+	hv_section_unref(s->kept);
+	s->kept = NULL;
 	s->ns = ns;
 }
 
@@ -75,11 +94,10 @@ size_t hv_section_tracer_left(const struct hv_section_tracer *s, size_t max,
 
 uint64_t hv_section_tracer_longest_ns(struct hv_section_tracer *s)
 {
-	return s->kept.ns ? s->kept.ns : s->ns;
+	return s->kept ? s->kept->ns : s->ns;
 }
 
-bool hv_section_tracer_kept(struct hv_section_tracer *s, struct hv_section *ret)
+struct hv_section *hv_section_tracer_kept(struct hv_section_tracer *s)
 {
-	*ret = s->kept;
-	return s->kept.ns != 0;
+	return s->kept ? hv_section_ref(s->kept) : NULL;
 }

@@ -391,6 +391,14 @@ enum hv_forks hv_fake_forks(const struct hv_session *s)
 	return s->scope->forks;
 }
 
+bool hv_kernel_in_lock_functions(const struct hv_kernel *k, struct hv_gva at)
+{
+	struct hv_gva_range text;
+
+	return hv_kernel_symbol(k, "__lock_text_start", &text.start) &&
+	       hv_kernel_symbol(k, "__lock_text_end", &text.end) && hv_gva_in(at, text);
+}
+
 const char *hv_kernel_preempt_model(const struct hv_kernel *k hv_unused)
 {
 	return "preempt";

@@ -50,8 +50,10 @@ void hv_fake_fail(struct hv_session *s, int code);
 /* For parts of a session with a FAIL of their own: the error of the next change, if it fails. */
 struct hv_err *fake_change(int *fail);
 
-/* SECTION is the longest one from now on. */
-void hv_fake_section(struct hv_session *s, const struct hv_section *section);
+/* SECTION, of which the caller gives a reference, is the longest one from now on; NULL: none is. */
+void hv_fake_section(struct hv_session *s, struct hv_section *section);
+/* Whether calls in sections are to be recorded. */
+bool hv_fake_logs(const struct hv_session *s);
 
 /* A livepatch waits until the frames that a graph left open are put back. */
 void hv_fake_livepatch(struct hv_session *s);

@@ -14,7 +14,11 @@ static const struct world_task cat = {.flags = 0x18008,
 				      .pid = 71,
 				      .tgid = 70,
 				      .migration_disabled = 0x0102,
-				      .comm = "cat"};
+				      .comm = "cat",
+				      .static_prio = 115,
+				      .policy = 2,
+				      .rt_priority = 50,
+				      .uid = 1000};
 static const struct world_task dd = {.flags = 0xfff3,
 				     .pid = 40000,
 				     .tgid = 0x2aaaaa,
@@ -111,6 +115,19 @@ static void cpus_not_pid(const struct world *w)
 	world_control(w)->mode |= HV_MODE_CPUS;
 }
 
+/* On both vCPUs: a task that goes on on the other one is in a section there, too. */
+static void in_section(const struct world *w)
+{
+	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++)
+		world_state(w, cpu)->sections.open.tsc = 1;
+}
+
+static void in_section_other_task(const struct world *w)
+{
+	in_section(w);
+	other_task(w);
+}
+
 void world_call_action(const struct world *w, uint32_t does)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
@@ -157,6 +174,10 @@ const struct world_case world_cases[] = {
 	{"vCPU muted", 0, 0, cpu_muted},
 	{"vCPU chosen, pid not in the filter", 0, 0, cpus_not_pid},
 	{"record, kernel with lazy preemption counts", 0, 1, lazy_counts},
+	{"only in sections: in one, record", 0, 1, in_section, WORLD_SECTION_FUNCTION},
+	{"only in sections: in one, record, after another task's", 1, 1, in_section_other_task,
+	 WORLD_SECTION_FUNCTION},
+	{"only in sections: in none", 0, 0, plain, WORLD_SECTION_FUNCTION},
 };
 const unsigned world_nr_cases = sizeof(world_cases) / sizeof(*world_cases);
 
@@ -185,6 +206,8 @@ static size_t stub_off(enum world_stub stub)
 		return stubs->function_off;
 	if (stub == WORLD_FUNCTION_STACK)
 		return stubs->function_stack_off;
+	if (stub == WORLD_SECTION_FUNCTION)
+		return stubs->section_function_off;
 	return hv_call_off(stubs, entries[stub].role, entries[stub].trace, entries[stub].profiled);
 }
 
@@ -207,6 +230,8 @@ static void make_cpu(const struct world *w)
 	cpu->cat = cat;
 	cpu->dd = dd;
 	cpu->cat.stack = cpu->dd.stack = w->task_stack.v;
+	cpu->cat.creds = world_gva(w, WORLD_CPU_OFF + offsetof(struct world_cpu, cat)).v;
+	cpu->dd.creds = world_gva(w, WORLD_CPU_OFF + offsetof(struct world_cpu, dd)).v;
 	world_set_current(w, &cpu->cat);
 }
 
@@ -223,6 +248,11 @@ static struct hv_stub_values values_of(const struct world *w)
 				[HV_HOLE_task_pid] = offsetof(struct world_task, pid),
 				[HV_HOLE_task_tgid] = offsetof(struct world_task, tgid),
 				[HV_HOLE_task_comm] = offsetof(struct world_task, comm),
+				[HV_HOLE_task_prio] = offsetof(struct world_task, static_prio),
+				[HV_HOLE_task_policy] = offsetof(struct world_task, policy),
+				[HV_HOLE_task_rt_prio] = offsetof(struct world_task, rt_priority),
+				[HV_HOLE_task_cred] = offsetof(struct world_task, creds),
+				[HV_HOLE_cred_uid] = offsetof(struct world_task, uid),
 				[HV_HOLE_task_flags] = offsetof(struct world_task, flags),
 				[HV_HOLE_task_migrate] =
 					offsetof(struct world_task, migration_disabled),

@@ -60,6 +60,11 @@ struct world_task {
 	uint16_t migration_disabled;
 	char comm[16];
 	uint64_t stack; /* address of its lowest byte */
+	uint32_t static_prio;
+	uint32_t policy;
+	uint32_t rt_priority;
+	uint32_t uid;	/* in its credentials */
+	uint64_t creds; /* address of the task itself */
 	uint32_t pf;	/* PF_* */
 };
 
@@ -181,6 +186,7 @@ enum world_stub {
 	WORLD_PROFILE,
 	WORLD_PROFILE_FUNCTION,
 	WORLD_PROFILE_GRAPH,
+	WORLD_SECTION_FUNCTION,
 };
 
 /* One path through a stub, or through the two stubs of a graph. */

@@ -80,6 +80,7 @@ void hv_decode_words(const struct hv_decode *d, const struct hv_record *words, u
 
 	ret->sp = (uint32_t)(head->word[1] & BITS_31);
 	ret->bp = (uint32_t)(head->word[2] & BITS_31);
+	ret->ip = hv_gva(0);
 	ret->text_base = d->text_base;
 	ret->nr = 0;
 	for (unsigned i = 1; i < nr; i++)
@@ -94,6 +95,24 @@ void hv_decode_words(const struct hv_decode *d, const struct hv_record *words, u
 			ret->list[ret->nr].value = (uint32_t)(word & BITS_31);
 			ret->list[ret->nr++].is_text = (word & HV_WORD_TEXT) != 0;
 		}
+}
+
+static bool is_of_section(const struct hv_record *record)
+{
+	return hv_record_kind(record) == HV_RECORD_SECTION ||
+	       (hv_record_kind(record) == HV_RECORD_STACK &&
+		record->word[3] >> HV_STACK_SECTION_BIT & 1);
+}
+
+/* Where in the guest the instruction is that leads to a detour; 0: no such detour. */
+static struct hv_gva place_of(const struct hv_decode *d, const struct hv_record *record)
+{
+	uint32_t place = (uint32_t)HV_TEXT_BIT | d->arch->decode_call(record->word[1]).site_end;
+	struct hv_gva found = {0};
+
+	if (!d->find_place || !d->find_place(d->places, place, &found))
+		return hv_gva(0);
+	return found;
 }
 
 static struct hv_gva site_of(const struct hv_decode *d, const struct hv_record *record)
@@ -206,6 +225,19 @@ void hv_decode_entry(const struct hv_decode *d, const struct hv_record *record,
 	put_header(d, event, entry);
 }
 
+/* decode_in_task() and parent_of() have decoded the rest. */
+static void decode_section(const struct hv_decode *d, const struct hv_record *record,
+			   struct hv_event *ret)
+{
+	bool begins = hv_record_kind(record) == HV_RECORD_SECTION &&
+		      !(record->word[3] >> HV_SECTION_ENDS_BIT & 1);
+
+	ret->ip = place_of(d, record);
+	ret->of_section = begins ? HV_SECTION_BEGINS : HV_SECTION_ENDS;
+	if (!d->arch->decode_call(record->word[1]).caller)
+		ret->parent_ip = hv_gva(0);
+}
+
 static void decode_exit(const struct hv_decode *d, const struct hv_record *record,
 			const struct hv_record *more, struct hv_event *ret)
 {
@@ -234,6 +266,8 @@ void hv_decode_event(const struct hv_decode *d, const struct hv_record *record,
 		return;
 	}
 	ret->parent_ip = parent_of(d, record);
+	if (is_of_section(record))
+		decode_section(d, record, ret);
 	switch (hv_record_kind(record)) {
 	case HV_RECORD_ENTRY:
 		ret->kind = HV_EVENT_GRAPH_ENTRY;

@@ -22,7 +22,7 @@ static inline unsigned hv_record_kind(const struct hv_record *record)
 {
 	unsigned kind = record->word[3] >> HV_RECORD_KIND_SHIFT & HV_RECORD_KIND_MASK;
 
-	return kind <= HV_RECORD_EVENT ? kind : HV_RECORD_UNKNOWN;
+	return kind <= HV_RECORD_EVENT || kind == HV_RECORD_SECTION ? kind : HV_RECORD_UNKNOWN;
 }
 /* Returns whether RECORD becomes an event by itself. Other records only say something about
  * events. */
@@ -31,7 +31,8 @@ static inline bool hv_record_is_event(const struct hv_record *record)
 	unsigned kind = hv_record_kind(record);
 
 	return kind == HV_RECORD_FUNCTION || kind == HV_RECORD_ENTRY || kind == HV_RECORD_EXIT ||
-	       kind == HV_RECORD_MARK || kind == HV_RECORD_STACK || kind == HV_RECORD_EVENT;
+	       kind == HV_RECORD_MARK || kind == HV_RECORD_STACK || kind == HV_RECORD_EVENT ||
+	       kind == HV_RECORD_SECTION;
 }
 
 static inline uint64_t hv_record_tsc(const struct hv_record *record)
@@ -81,6 +82,10 @@ struct hv_decode {
 	uint8_t probe_preempt_depth;
 	/* Where entries have the count of PREEMPT_RT's own lazy preemption; 0: they have none. */
 	uint32_t lazy_count_off;
+	/* Finds the instruction of the guest whose detour has PLACE, the low half of an address.
+	 * NULL: there are no detours. */
+	bool (*find_place)(void *ctx, uint32_t place, struct hv_gva *ret);
+	void *places;
 };
 
 /* Returns whether the entry of RECORD, an HV_RECORD_EVENT, is of a length that is possible and

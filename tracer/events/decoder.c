@@ -86,6 +86,47 @@ void hv_decoder_name_task(struct hv_decoder *d, struct hv_event *event)
 	memcpy(t->comm, event->comm, sizeof(t->comm));
 }
 
+/* The words of a section's end begin below those of the function that it is in. At a call of the
+ * guest the return address is still there, which the function's own rules do not count. */
+static void place_words(const struct hv_decoder *d, const struct hv_event *event,
+			struct hv_stack_words *words)
+{
+	uint32_t behind = (uint32_t)(event->ip.v + d->decode.arch->site_len_bytes);
+
+	words->ip = event->ip;
+	words->sp += (uint32_t)d->decode.arch->stubs.section_stack_bytes;
+	for (size_t i = 0; i < words->nr; i++) {
+		if (words->list[i].at != words->sp || !words->list[i].is_text ||
+		    (words->list[i].value | HV_TEXT_BIT) != behind)
+			continue;
+		words->sp += 8;
+		break;
+	}
+}
+
+/* The function that the event is in is not among its callers, as in the kernel. */
+static void section_callers(struct hv_decoder *d, const struct hv_parts *words, struct hv_gva *list,
+			    struct hv_event *event)
+{
+	struct hv_stack_words decoded;
+	bool early = true;
+	size_t nr = 0;
+
+	if (words && event->ip.v) {
+		hv_decode_words(&d->decode, words->list, words->nr, &decoded);
+		place_words(d, event, &decoded);
+		nr = hv_callers_find(d->callers, &decoded, list, HV_CALLERS_MAX, &early);
+	}
+	for (size_t i = 1; i < nr; i++)
+		list[i - 1] = list[i];
+	nr -= nr != 0;
+	if (!nr && event->parent_ip.v)
+		list[nr++] = event->parent_ip;
+	event->callers = list;
+	event->nr_callers = nr;
+	event->callers_end_early = early;
+}
+
 void hv_decoder_callers(struct hv_decoder *d, const struct hv_parts *words, struct hv_gva *list,
 			struct hv_event *event)
 {
@@ -93,6 +134,10 @@ void hv_decoder_callers(struct hv_decoder *d, const struct hv_parts *words, stru
 	bool early = true;
 	size_t nr = 0;
 
+	if (event->of_section) {
+		section_callers(d, words, list, event);
+		return;
+	}
 	list[nr++] = hv_gva_add(event->ip, d->decode.arch->site_len_bytes);
 	if (words) {
 		hv_decode_words(&d->decode, words->list, words->nr, &decoded);

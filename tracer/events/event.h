@@ -30,6 +30,9 @@ enum hv_event_kind {
 #define HV_TRACE_NMI		   0x40
 #define HV_TRACE_BH_OFF		   0x80
 
+#define HV_SECTION_BEGINS 1
+#define HV_SECTION_ENDS	  2
+
 #define HV_COMM_UNKNOWN "<...>"
 
 struct hv_event {
@@ -54,6 +57,9 @@ struct hv_event {
 	uint8_t has_retval;
 	uint64_t retval;    /* exit, with has_retval */
 	uint8_t of_command; /* stack: of a command, not of a tracer's option */
+	/* function: not 0: it was not called, but switched preemption off or on there; ip is where,
+	 * parent_ip the function's caller (0: not known). Stack: of the end of a section */
+	uint8_t of_section; /* HV_SECTION_* */
 	/* stack: the function itself, then its callers. Borrowed, valid until the event after the
 	 * next one is taken. A drain does not look for them: NULL, 0. */
 	const struct hv_gva *callers;

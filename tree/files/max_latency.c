@@ -2,8 +2,8 @@
 /* tracing_max_latency: the longest section that was measured. */
 #include <inttypes.h>
 
-#include "tracer/section_tracer.h"
 #include "tree/files/files.h"
+#include "tree/instance/sections.h"
 #include "tree/settings/token.h"
 
 #define NS_PER_US 1000
@@ -11,22 +11,19 @@
 /* nsecs_to_usecs */
 static void show_latency(struct hv_file *f)
 {
-	struct hv_section_tracer *tracer = f->at.instance->all->session->sections;
-
 	hv_text_printf(&f->text, "%" PRIu64 "\n",
-		       (hv_section_tracer_longest_ns(tracer) + NS_PER_US / 2) / NS_PER_US);
+		       (hv_sections_longest_ns(f->at.instance) + NS_PER_US / 2) / NS_PER_US);
 }
 
 static struct hv_err *write_latency(struct hv_file *f, const char *buf, size_t len_bytes,
 				    size_t *ret_len)
 {
-	struct hv_instances *all = f->at.instance->all;
 	uint64_t value;
 	struct hv_err *err = hv_number_written(buf, len_bytes, &value);
 
 	if (err)
 		return err;
-	hv_section_tracer_begin_at(all->session->sections, value * NS_PER_US, all->thresh_ns);
+	hv_sections_begin_at(f->at.instance, value * NS_PER_US);
 	*ret_len = len_bytes;
 	return NULL;
 }

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "kernel/kernel.h"
-#include "tracer/section_tracer.h"
+#include "tracer/section.h"
 #include "tree/format/flags.h"
 #include "tree/format/format.h"
 
@@ -20,14 +20,16 @@ static uint64_t to_usecs(uint64_t ns)
 	return (ns + NS_PER_US / 2) / NS_PER_US;
 }
 
-/* Where one end of a section is: in the function's caller, as far as it is known. */
+/* Where one end of a section is: of a lock in the function that took or released it, as far as it
+ * is known (get_lock_parent_ip). */
 static void add_end(struct hv_text *out, const struct hv_style *style, const struct hv_event *end)
 {
-	hv_format_address(out, style, end->parent_ip.v ? end->parent_ip : end->ip);
+	bool is_lock = end->parent_ip.v && hv_kernel_in_lock_functions(style->kernel, end->ip);
+
+	hv_format_address(out, style, is_lock ? end->parent_ip : end->ip);
 }
 
-/* Without a section, the latency and the task are zeros. Of the task in which a section ended,
- * only its name and pid are known. */
+/* Without a section, the latency and the task are zeros. */
 void hv_latency_header(struct hv_text *out, const struct hv_style *style,
 		       const struct hv_header *header)
 {
@@ -43,8 +45,9 @@ void hv_latency_header(struct hv_text *out, const struct hv_style *style,
 		       to_usecs(section->ns), header->entries, header->written, section->cpu,
 		       hv_kernel_preempt_model(style->kernel), header->nr_cpus);
 	hv_text_add_guest(out, section->to.comm, sizeof(section->to.comm));
-	hv_text_printf(out, "-%u (uid:0 nice:0 policy:0 rt_prio:0)\n" LATENCY_INDENT,
-		       section->to.pid);
+	hv_text_printf(out, "-%u (uid:%u nice:%d policy:%u rt_prio:%u)\n" LATENCY_INDENT,
+		       section->to.pid, section->uid, section->nice, section->policy,
+		       section->rt_priority);
 	if (header->section) {
 		hv_text_add(out, "#  => started at: ");
 		add_end(out, style, &section->from);

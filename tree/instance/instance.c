@@ -27,6 +27,7 @@ static void init(struct hv_instance *in, struct hv_instances *all)
 		.fill_percent = FILL_PERCENT_DEFAULT,
 	};
 	in->options.absent = absent_options(all->session);
+	in->in_section = hv_alloc(all->nr_cpus);
 	hv_selection_init(&in->selection, all->nr_cpus);
 	hv_buffers_init(&in->buffers, all->session, all->nr_cpus);
 	hv_pipes_init(&in->pipes, all->nr_cpus);
@@ -42,6 +43,7 @@ static void deinit(struct hv_instance *in)
 	hv_open_calls_free(in->open_calls);
 	hv_error_log_clear(&in->errors);
 	hv_pipes_deinit(&in->pipes);
+	free(in->in_section);
 	free(in->name);
 }
 
@@ -105,12 +107,19 @@ static bool needs_lists_of_tasks(const struct hv_instance *in)
 	return in->events.nr && nr;
 }
 
+bool hv_instance_has_functions(const struct hv_instance *in)
+{
+	return hv_tracer_has_functions(in->selection.tracer) ||
+	       (hv_tracer_has_sections(in->selection.tracer) &&
+		hv_options_on(&in->options, HV_OPT_FUNCTION_TRACE));
+}
+
 struct hv_instance *hv_instances_single(struct hv_instances *all)
 {
 	struct hv_instance *found = NULL;
 
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
-		if (!hv_tracer_has_functions(in->selection.tracer) && !in->events.nr)
+		if (!hv_instance_has_functions(in) && !in->events.nr)
 			continue;
 		if (found || needs_lists_of_tasks(in))
 			return NULL;
@@ -121,8 +130,7 @@ struct hv_instance *hv_instances_single(struct hv_instances *all)
 
 bool hv_instance_is_live(const struct hv_instance *in)
 {
-	return hv_tracer_has_functions(in->selection.tracer) ||
-	       (in->all->profiles && hv_instance_is_top(in));
+	return hv_instance_has_functions(in) || (in->all->profiles && hv_instance_is_top(in));
 }
 
 void hv_instances_drain(struct hv_instances *all)

@@ -26,7 +26,8 @@ struct hv_instance {
 	struct hv_instance *next; /* sorted by name */
 	char *name;		  /* owned; NULL: the top */
 	struct hv_options options;
-	struct hv_options options_before; /* of preemptoff (sections.h) */
+	struct hv_options options_before; /* of a tracer of sections (sections.h) */
+	uint8_t *in_section; /* owned, a byte per vCPU: of the events that were taken (share.h) */
 	struct hv_selection selection;
 	struct hv_event_set events; /* of the guest's own that are on (events.h) */
 	struct hv_probes probes;    /* the commands of its functions */
@@ -36,6 +37,7 @@ struct hv_instance {
 	struct hv_buffers buffers;
 	struct hv_sink sink;		  /* takes events for BUFFERS (share.h) */
 	struct hv_open_calls *open_calls; /* owned; NULL: none is known (share.h) */
+	uint64_t max_latency_ns; /* tracing_max_latency while no section is measured (sections.h) */
 	struct hv_error_log errors;
 	struct hv_pipes pipes;
 	unsigned fill_percent; /* buffer_percent */
@@ -80,6 +82,9 @@ static inline bool hv_instance_is_top(const struct hv_instance *in)
 	return in == &in->all->top;
 }
 
+/* Returns whether IN records calls of functions: by its tracer, or in its sections
+ * (function-trace). */
+bool hv_instance_has_functions(const struct hv_instance *in);
 /* Returns the only instance that traces functions or has events on; the top, if there is none;
  * NULL, if there are several, or if functions and events of the only one are limited to different
  * tasks: then the host decides what an instance gets. */

@@ -140,6 +140,21 @@ void hv_share_end_graph(struct hv_instance *in)
 
 /* -- sinks ------------------------------------------------------------------------------------- */
 
+/* Takes an event of a tracer of sections. The guest may have recorded functions outside of sections
+ * for others. */
+static void take_in_section(struct hv_instance *in, const struct hv_cursor *cursor,
+			    const struct hv_event *event)
+{
+	uint8_t *inside = &in->in_section[event->cpu];
+
+	if (event->of_section && event->kind == HV_EVENT_FUNCTION)
+		*inside = event->of_section == HV_SECTION_BEGINS;
+	else if (!event->of_section && (event->kind != HV_EVENT_FUNCTION || !*inside))
+		return;
+	if (event->of_section ? records_on(in, event->cpu) : wants(in, event))
+		hv_buffer_put(in->buffers.host, cursor, event);
+}
+
 /* Takes an event of a tracer. */
 static void take_traced(struct hv_instance *in, const struct hv_cursor *cursor,
 			const struct hv_event *event)
@@ -155,6 +170,12 @@ static void take_traced(struct hv_instance *in, const struct hv_cursor *cursor,
 		hv_buffer_put(in->buffers.host, cursor, &own);
 }
 
+/* A stack of a command, not of a section. */
+static bool is_command(const struct hv_event *event)
+{
+	return event->of_command && !event->of_section;
+}
+
 static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const struct hv_event *event)
 {
 	struct hv_instance *in = sink->ctx;
@@ -166,6 +187,10 @@ static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const str
 	}
 	if (event->kind == HV_EVENT_COMMAND)
 		hv_obey(in, event);
+	else if (hv_tracer_has_sections(in->selection.tracer) && !is_command(event))
+		take_in_section(in, cursor, event);
+	else if (event->of_section)
+		return;
 	else if (!event->of_command)
 		take_traced(in, cursor, event);
 	else if (hv_obey_stack(in, event))

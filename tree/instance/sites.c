@@ -16,9 +16,11 @@ static uint8_t stub_of(const struct hv_instance *in, const struct hv_site *site)
 	bool stacks = hv_options_on(&in->options, HV_OPT_FUNC_STACK_TRACE);
 	enum hv_tracer tracer = in->selection.tracer;
 
-	if (!hv_tracer_has_functions(tracer) || site->invalid ||
+	if (!hv_instance_has_functions(in) || site->invalid ||
 	    !hv_selection_has_function(&in->selection, site->ip))
 		return HV_STUB_NONE;
+	if (hv_tracer_has_sections(tracer))
+		return HV_STUB_SECTION_FUNCTION;
 	if (tracer == HV_TRACER_FUNCTION)
 		return stacks ? HV_STUB_FUNCTION_STACK : HV_STUB_FUNCTION;
 	if (!hv_instances_single(in->all))

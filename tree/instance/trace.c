@@ -123,6 +123,18 @@ static struct hv_err *change(struct hv_instance *in, enum hv_tracer tracer, stru
 	return err;
 }
 
+static struct hv_err *begin_sections(struct hv_instance *in, enum hv_tracer tracer)
+{
+	struct hv_err *err = hv_sections_begin(in, tracer);
+
+	if (err || !hv_instance_has_functions(in))
+		return err;
+	err = change(in, in->selection.tracer, in->probes);
+	if (err)
+		hv_err_free(hv_sections_end(in));
+	return err;
+}
+
 struct hv_err *hv_instance_set_tracer(struct hv_instance *in, enum hv_tracer tracer)
 {
 	bool is_same = tracer == in->selection.tracer;
@@ -135,7 +147,7 @@ struct hv_err *hv_instance_set_tracer(struct hv_instance *in, enum hv_tracer tra
 	if (!err)
 		err = prepare(in, tracer);
 	if (!err && hv_tracer_has_sections(tracer) && !is_same)
-		return hv_sections_begin(in, tracer);
+		return begin_sections(in, tracer);
 	return err ? err : change(in, tracer, in->probes);
 }
 
@@ -312,6 +324,8 @@ static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option opti
  * functions in which tasks leave the CPU and come back call stubs. */
 static bool changes_sites(const struct hv_instance *in, enum hv_option option)
 {
+	if (option == HV_OPT_FUNCTION_TRACE)
+		return hv_sections_are_on(in);
 	if (option == HV_OPT_FUNC_STACK_TRACE)
 		return in->selection.tracer == HV_TRACER_FUNCTION;
 	return option == HV_OPT_SLEEP_TIME && hv_instance_is_live(in);
@@ -336,6 +350,8 @@ struct hv_err *hv_instance_set_option(struct hv_instance *in, enum hv_option opt
 		in->options = before;
 		hv_sites_publish_graph(in);
 	}
+	if (option == HV_OPT_FUNCTION_TRACE)
+		hv_sections_use_functions(in);
 	return err;
 }
 

@@ -11,7 +11,7 @@ enum hv_tracer {
 	HV_TRACER_NOP,
 	HV_TRACER_FUNCTION,
 	HV_TRACER_FUNCTION_GRAPH,
-	/* Of sections (tracer/section_tracer.h); only of the top instance: */
+	/* Of sections (tracer/section_tracer.h): */
 	HV_TRACER_PREEMPTOFF,
 	HV_TRACER_IRQSOFF,
 	HV_TRACER_PREEMPTIRQSOFF,

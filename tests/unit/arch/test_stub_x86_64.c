@@ -249,7 +249,7 @@ START_TEST(what_is_recorded)
 	unsigned cpu;
 	struct hv_record r;
 
-	set_up_as(c->prepare);
+	set_up_stub(c->stub, c->prepare);
 	cpu = world_cpu(world)->cpu_number;
 	run();
 	ck_assert_uint_eq(head(cpu), c->nr_task_records + c->nr_function_records);
@@ -259,6 +259,25 @@ START_TEST(what_is_recorded)
 		ck_assert_uint_eq(kind_of(&r), position < c->nr_task_records ? HV_RECORD_TASK
 									     : HV_RECORD_FUNCTION);
 	}
+}
+END_TEST
+
+static void in_no_section(const struct world *w)
+{
+	world_state(w, 0)->sections.open.tsc = 1;
+	world_cpu(w)->preempt_count = 0x80000000;
+}
+
+/* A task that is not in a section may have left the vCPU whose section was found open. The
+ * interrupts of this process are on. */
+START_TEST(a_section_is_where_preemption_is_off)
+{
+	set_up_stub(WORLD_SECTION_FUNCTION, in_no_section);
+	run();
+	ck_assert_uint_eq(head(0), 0);
+	world_cpu(world)->preempt_count = 0x80000100;
+	run();
+	ck_assert_uint_eq(head(0), 1);
 }
 END_TEST
 
@@ -521,6 +540,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, laps);
 	tcase_add_test(tc, every_cpu_has_its_ring);
 	tcase_add_loop_test(tc, what_is_recorded, 0, (int)world_nr_cases);
+	tcase_add_test(tc, a_section_is_where_preemption_is_off);
 	tcase_add_test(tc, muted_cpus);
 	tcase_add_test(tc, actions_switch);
 	tcase_add_test(tc, actions_are_counted);

@@ -375,6 +375,22 @@ START_TEST(through_a_stub)
 }
 END_TEST
 
+/* From the middle of a function: its own rule says where its return address is. */
+START_TEST(from_an_instruction)
+{
+	start(FO_SIGNAL);
+	fo_rule(&o, 0, (struct fo_rule){FUNCTION(0), SP_REG, 32, UNDEFINED, 0, CALL, 0});
+	fo_rule(&o, 1, (struct fo_rule){FUNCTION(1), SP_REG, 8, UNDEFINED, 0, CALL, 0});
+	words.ip = hv_gva(INSIDE(0));
+	word(SP + 24, INSIDE(1));
+	word(SP + 32, INSIDE(2));
+	expect(3, INSIDE(0), INSIDE(1), INSIDE(2));
+	words.ip = hv_gva(0);
+	expect(0);
+	end();
+}
+END_TEST
+
 /* A stack that leads back to itself: the number of callers is bounded. */
 START_TEST(a_stack_without_an_end)
 {
@@ -523,6 +539,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, unknown_code);
 	tcase_add_test(tc, a_module);
 	tcase_add_test(tc, through_a_stub);
+	tcase_add_test(tc, from_an_instruction);
 	tcase_add_test(tc, a_stack_without_an_end);
 	tcase_add_test(tc, tables_in_no_order);
 	tcase_add_test(tc, kernels_without);

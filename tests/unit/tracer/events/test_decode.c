@@ -380,8 +380,53 @@ START_TEST(kinds_are_known_or_not)
 
 		check_zeros(&record);
 		ck_assert_uint_eq(hv_record_kind(&record),
-				  kind <= HV_RECORD_EVENT ? kind : HV_RECORD_UNKNOWN);
+				  kind <= HV_RECORD_EVENT || kind == HV_RECORD_SECTION
+					  ? kind
+					  : HV_RECORD_UNKNOWN);
 	}
+}
+END_TEST
+
+static bool find_place(void *ctx, uint32_t place, struct hv_gva *ret)
+{
+	*ret = hv_gva(SITE + 100);
+	return ctx == &decode && place == (uint32_t)SITE + SITE_LEN;
+}
+
+/* An end of a section is where its detour is for. A place of which nobody knows is 0, as is a
+ * caller that the stub did not know. */
+START_TEST(ends_of_sections)
+{
+	const uint64_t own = DEPTH(1u << (HV_STACK_SECTION_BIT - HV_RECORD_DEPTH_SHIFT));
+	struct hv_decode d = decode;
+	struct hv_record record = function;
+	struct hv_event event;
+
+	record.word[3] = KIND(HV_RECORD_SECTION) | CONTEXT;
+	hv_decode_event(&d, &record, NULL, &event);
+	ck_assert_uint_eq(event.ip.v, 0);
+	d.find_place = find_place;
+	d.places = (void *)&decode;
+	hv_decode_event(&d, &record, NULL, &event);
+	ck_assert_int_eq(event.kind, HV_EVENT_FUNCTION);
+	ck_assert_uint_eq(event.of_section, HV_SECTION_BEGINS);
+	ck_assert_uint_eq(event.ip.v, SITE + 100);
+	ck_assert_uint_eq(event.parent_ip.v, CALLER);
+	ck_assert_uint_eq(event.pid, PID);
+	record.word[3] |= DEPTH(1);
+	record.word[1] = CALL_WORD(SITE, UINT64_C(0xffffffff80000000));
+	hv_decode_event(&d, &record, NULL, &event);
+	ck_assert_uint_eq(event.of_section, HV_SECTION_ENDS);
+	ck_assert_uint_eq(event.parent_ip.v, 0);
+	record.word[3] = KIND(HV_RECORD_STACK) | own;
+	hv_decode_event(&d, &record, NULL, &event);
+	ck_assert_int_eq(event.kind, HV_EVENT_STACK);
+	ck_assert_uint_eq(event.of_section, HV_SECTION_ENDS);
+	ck_assert_uint_eq(event.ip.v, SITE + 100);
+	record.word[3] = KIND(HV_RECORD_STACK);
+	hv_decode_event(&d, &record, NULL, &event);
+	ck_assert_uint_eq(event.of_section, 0);
+	ck_assert_uint_eq(event.ip.v, SITE);
 }
 END_TEST
 
@@ -507,6 +552,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, each_state_has_its_flag);
 	tcase_add_test(tc, depths_end_at_15);
 	tcase_add_test(tc, kinds_are_known_or_not);
+	tcase_add_test(tc, ends_of_sections);
 	tcase_add_test(tc, words_of_a_stack_have_their_places);
 	tcase_add_test(tc, a_task_record_has_pid_and_comm);
 	tcase_add_test(tc, any_bytes_decode);

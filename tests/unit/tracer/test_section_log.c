@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is read of a section from a ring: its calls and its stack, whatever the guest says. */
+#include "tracer/section_log.h"
+
+#include <check.h>
+#include <string.h>
+
+#include "kernel/kernel.h"
+#include "patcher/patcher.h"
+#include "ringbuf/ring.h"
+#include "tests/lib/run_suite.h"
+#include "tracer/events/decoder.h"
+
+#define NR_SLOTS 64
+#define TEXT	 UINT64_C(0xffffffff81000000)
+#define PLACE	 0x80410000u /* of a detour */
+#define SITE	 (TEXT + 0x777)
+#define SELF	 7 /* the task in the section */
+
+static struct {
+	struct hv_state state;
+	struct hv_record records[NR_SLOTS];
+} vcpu;
+static struct hv_kernel kernel;
+static struct hv_decoder *decoder;
+static struct hv_section section;
+static struct hv_sections kept;
+
+static bool find_place(void *ctx, uint32_t place, struct hv_gva *ret)
+{
+	(void)ctx;
+	*ret = hv_gva(SITE);
+	return place == PLACE;
+}
+
+static void set_up(void)
+{
+	static const struct hv_hold_stat holds;
+	static const struct hv_gva_range stubs;
+	struct hv_clock *clock;
+
+	kernel = (struct hv_kernel){.core.as.arch = &hv_arch_x86_64};
+	ck_assert_ptr_null(hv_clock_new(&kernel, &clock));
+	decoder = hv_decoder_new(&kernel, hv_clocks_new(clock, NULL, &kernel, &holds),
+				 hv_names_new(&kernel), hv_callers_new(&kernel, &stubs));
+	decoder->decode.find_place = find_place;
+	memset(&vcpu, 0, sizeof(vcpu));
+	vcpu.state.head = hv_ring_head_at(0, NR_SLOTS);
+	section = (struct hv_section){.nr_refs = 1, .to = {.pid = SELF, .comm = "cat"}};
+	kept = (struct hv_sections){.from_head = vcpu.state.head};
+}
+
+static void tear_down(void)
+{
+	free(section.calls);
+	free(section.callers);
+	hv_callers_free(decoder->callers);
+	hv_names_free(decoder->names);
+	hv_clocks_free(decoder->clocks);
+	hv_decoder_free(decoder);
+}
+
+/* Adds a record of a call of TEXT + OFF, or of an end of a section in the detour PLACE, by PID. */
+static void add(unsigned kind, uint32_t pid, uint64_t off, unsigned number)
+{
+	static const char comm[16] = "dd";
+	uint64_t position = vcpu.state.head / sizeof(struct hv_record) - NR_SLOTS;
+	uint64_t key = hv_record_key(position, NR_SLOTS);
+	bool is_call = kind == HV_RECORD_FUNCTION;
+	uint64_t site_end = is_call ? TEXT + off + 5 : UINT64_C(0xffffffff00000000) | PLACE;
+	struct hv_record r = {{position, site_end ^ TEXT << HV_CALLER_SHIFT,
+			       (uint64_t)pid << HV_CALL_PID_SHIFT,
+			       (uint64_t)kind << HV_RECORD_KIND_SHIFT |
+				       (uint64_t)number << HV_RECORD_DEPTH_SHIFT}};
+
+	if (kind == HV_RECORD_TASK)
+		r = hv_encode_task(position, pid, pid, comm);
+	for (unsigned i = 0; i < 4; i++)
+		vcpu.records[position % NR_SLOTS].word[i] = r.word[i] ^ key;
+	vcpu.state.head += sizeof(struct hv_record);
+}
+
+static void read_calls(hv_section_wants wants)
+{
+	const struct hv_section_ring ring = {decoder, &vcpu.state, NR_SLOTS, 1};
+
+	kept.to_head = vcpu.state.head;
+	hv_section_log_calls(&ring, &kept, wants, NULL, &section);
+}
+
+static bool not_of_dd(void *ctx, const struct hv_event *call)
+{
+	(void)ctx;
+	return call->pid == SELF;
+}
+
+/* Of all that is in the ring, the calls. The section's own task is called as the section says. */
+START_TEST(calls_of_a_section)
+{
+	add(HV_RECORD_SECTION, SELF, 0, 0);
+	add(HV_RECORD_FUNCTION, SELF, 0x100, 0);
+	add(HV_RECORD_TASK, 9, 0, 0);
+	add(HV_RECORD_FUNCTION, 9, 0x200, 0);
+	add(HV_RECORD_MARK, 0, 0, 0);
+	read_calls(NULL);
+	ck_assert_uint_eq(section.nr_calls, 2);
+	ck_assert_uint_eq(section.nr_lost, 0);
+	ck_assert_uint_eq(section.calls[0].ip.v, TEXT + 0x100);
+	ck_assert_str_eq(section.calls[0].comm, "cat");
+	ck_assert_uint_eq(section.calls[0].cpu, 1);
+	ck_assert_uint_eq(section.calls[1].ip.v, TEXT + 0x200);
+	ck_assert_str_eq(section.calls[1].comm, "dd");
+	free(section.calls);
+	section.nr_calls = 0;
+	read_calls(not_of_dd);
+	ck_assert_uint_eq(section.nr_calls, 1);
+}
+END_TEST
+
+START_TEST(what_is_lost_is_counted)
+{
+	for (unsigned i = 0; i < 2 * NR_SLOTS; i++)
+		add(HV_RECORD_FUNCTION, SELF, 16 * i, 0);
+	vcpu.records[NR_SLOTS - 1].word[2] ^= HV_RECORD_ZEROS; /* torn */
+	read_calls(NULL);
+	ck_assert_uint_eq(section.nr_calls, NR_SLOTS - 1);
+	ck_assert_uint_eq(section.nr_lost, NR_SLOTS + 1);
+	ck_assert_uint_eq(section.calls[0].ip.v, TEXT + 16 * NR_SLOTS);
+}
+END_TEST
+
+/* Heads that the ring cannot have had. */
+START_TEST(a_guest_lies)
+{
+	const struct hv_section_ring ring = {decoder, &vcpu.state, NR_SLOTS, 1};
+	const uint64_t heads[][2] = {{2000, 1000},
+				     {0, UINT64_MAX},
+				     {UINT64_MAX, 0},
+				     {UINT64_MAX / 2, UINT64_MAX / 2 + 3200},
+				     {1u << 20, 1u << 21}};
+
+	add(HV_RECORD_FUNCTION, SELF, 0x100, 0);
+	for (size_t i = 0; i < HV_ARRAY_LEN(heads); i++) {
+		kept.from_head = heads[i][0];
+		kept.to_head = heads[i][1];
+		hv_section_log_calls(&ring, &kept, NULL, NULL, &section);
+		ck_assert_uint_eq(section.nr_calls, 0);
+		free(section.calls);
+		section.calls = NULL;
+		hv_section_log_stack(&ring, &kept, &section);
+		ck_assert_uint_eq(section.nr_callers, 0);
+	}
+}
+END_TEST
+
+/* A stack is that of the section only if it says so, and whole. Without the kernel's tables it has
+ * no callers. */
+START_TEST(the_stack_at_the_end)
+{
+	const struct hv_section_ring ring = {decoder, &vcpu.state, NR_SLOTS, 1};
+	unsigned own = 1u << (HV_STACK_SECTION_BIT - HV_RECORD_DEPTH_SHIFT);
+
+	kept.to_head = vcpu.state.head;
+	add(HV_RECORD_FUNCTION, SELF, 0x100, 0); /* of an interrupt */
+	add(HV_RECORD_STACK, SELF, 0, 0);	 /* of another tracer */
+	ck_assert_ptr_null(section.callers);
+	hv_section_log_stack(&ring, &kept, &section);
+	ck_assert_ptr_null(section.callers);
+	add(HV_RECORD_STACK, SELF, 0, own); /* without its words */
+	hv_section_log_stack(&ring, &kept, &section);
+	ck_assert_ptr_null(section.callers);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, calls_of_a_section);
+	tcase_add_test(tc, what_is_lost_is_counted);
+	tcase_add_test(tc, a_guest_lies);
+	tcase_add_test(tc, the_stack_at_the_end);
+}
+
+int main(void)
+{
+	return run_suite("section_log", add_tests);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/files/section_listing.h"
+
+#include "kernel/kernel.h"
+#include "tracer/section_tracer.h"
+#include "tree/format/format.h"
+#include "tree/format/latency.h"
+#include "tree/format/symbol_texts.h"
+#include "tree/instance/sections.h"
+
+#define TEXT_LEN_BYTES 65536 /* how much text is made at a time */
+
+/* Truncating forgets the section; its length still counts (tracing_open). */
+void hv_section_listing_begin(struct hv_section_listing *l, struct hv_file *f)
+{
+	struct hv_instance *in = f->at.instance;
+
+	if (hv_file_truncates(f))
+		hv_sections_begin_at(in, hv_sections_longest_ns(in));
+	l->section = hv_section_tracer_kept(in->all->session->sections);
+	if (!l->section || f->at.cpu < 0 || l->section->cpu == (unsigned)f->at.cpu)
+		return;
+	hv_section_unref(l->section);
+	l->section = NULL;
+}
+
+void hv_section_listing_deinit(struct hv_section_listing *l)
+{
+	hv_section_unref(l->section);
+	hv_symbol_texts_free(l->symbols);
+}
+
+/* Makes the event of line NR. False: there are not so many. */
+static bool event_at(const struct hv_section *s, size_t nr, struct hv_event *ret)
+{
+	if (nr == 0) {
+		*ret = s->from;
+	} else if (nr <= s->nr_calls) {
+		*ret = s->calls[nr - 1];
+	} else if (nr == s->nr_calls + 1) {
+		*ret = s->to;
+	} else if (nr == s->nr_calls + 2 && s->nr_callers) {
+		*ret = s->to;
+		ret->kind = HV_EVENT_STACK;
+		ret->callers = s->callers;
+		ret->nr_callers = s->nr_callers;
+		ret->callers_end_early = s->callers_end_early;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void add_header(const struct hv_section *s, const struct hv_style *style, struct hv_file *f)
+{
+	const struct hv_instance *in = f->at.instance;
+	const uint64_t nr = 2 + s->nr_calls + (s->nr_callers != 0);
+	const struct hv_header header = {
+		.tracer = hv_tracer_name(in->selection.tracer),
+		.entries = nr,
+		.written = nr + s->nr_lost,
+		.nr_cpus = in->all->nr_cpus,
+		.section = s,
+	};
+
+	hv_format_header(&f->text, style, &header);
+}
+
+/* What was lost was called before the first call that is known. */
+static void add_line(const struct hv_section *s, size_t nr, const struct hv_style *style,
+		     struct hv_text *out)
+{
+	struct hv_event event;
+
+	if (nr == 1 && s->nr_lost)
+		hv_format_lost(out, s->cpu, 0);
+	if (event_at(s, nr, &event))
+		hv_format_event(out, style, &event);
+}
+
+static void add_lines(struct hv_section_listing *l, struct hv_style *style, struct hv_file *f)
+{
+	const struct hv_section *s = l->section;
+	struct hv_latency latency = {.start_ns = s->from.time_ns};
+	struct hv_event next;
+
+	style->latency = hv_options_on(style->options, HV_OPT_LATENCY_FORMAT) ? &latency : NULL;
+	if (!f->nr_fills)
+		add_header(s, style, f);
+	for (; f->text.len_bytes < TEXT_LEN_BYTES && event_at(s, l->next, &next); l->next++) {
+		latency.index = l->next;
+		latency.next_ns = event_at(s, l->next + 1, &next) ? next.time_ns : 0;
+		add_line(s, l->next, style, &f->text);
+	}
+}
+
+void hv_section_listing_fill(struct hv_section_listing *l, struct hv_file *f)
+{
+	const struct hv_instance *in = f->at.instance;
+	struct hv_style style = {.kernel = in->all->session->kernel, .options = &in->options};
+
+	if (!l->section) {
+		if (!f->nr_fills)
+			hv_text_printf(&f->text, "# tracer: %s\n#\n",
+				       hv_tracer_name(in->selection.tracer));
+		return;
+	}
+	if (!l->symbols)
+		l->symbols = hv_symbol_texts_new();
+	hv_symbol_texts_of(l->symbols, style.kernel->symbols_version);
+	style.symbols = l->symbols;
+	add_lines(l, &style, f);
+}
