@@ -63,7 +63,7 @@ const struct hv_node hv_graph_depth_node = {
 
 const struct hv_node hv_thresh_node = {
 	.help = "function_graph: if not 0, record only returns, and only of calls that took more\n"
-		"than this many microseconds; preemptoff: keep the last section that took so long",
+		"than this many microseconds; irqsoff and the like: keep the last such section",
 	.show = show_thresh,
 	.write = write_thresh,
 };

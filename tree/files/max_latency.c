@@ -29,9 +29,9 @@ static struct hv_err *write_latency(struct hv_file *f, const char *buf, size_t l
 }
 
 const struct hv_node hv_max_latency_node = {
-	.help = "preemptoff: how many microseconds the longest section took; only longer ones "
-		"than\n"
-		"the number that is written here are kept from then on",
+	.help = "irqsoff and the like: how many microseconds the longest section took; only "
+		"longer\n"
+		"ones than the number that is written here are kept from then on",
 	.show = show_latency,
 	.write = write_latency,
 };
