@@ -350,11 +350,12 @@ static struct hv_err *plug_in(struct hv_event_tracer *e, struct coming *list, si
 		steps[nr_steps++].tp = c->event->type.tracepoint;
 	}
 	err = make_all(e, steps, nr_steps);
-	for (size_t i = 0; !err && i < nr; i++) {
+	for (size_t i = 0; i < nr; i++) {
 		if (list[i].want->why_not)
 			continue;
 		list[i].want->why_not = hv_take(steps[nr_done++].why_not);
-		list[i].event->is_on = !list[i].want->why_not;
+		/* After an error nobody knows how far it went. */
+		list[i].event->is_on = err || !list[i].want->why_not;
 	}
 	hv_plug_steps_deinit(steps, nr_steps);
 	return err;
@@ -401,7 +402,16 @@ static struct hv_err *switch_on(struct hv_event_tracer *e, struct hv_event_want 
 		return NULL;
 	tend_later(e);
 	err = redirect(e, list, nr_coming);
-	return err ? err : plug_in(e, list, nr_coming);
+	if (!err)
+		err = plug_in(e, list, nr_coming);
+	if (!err)
+		return NULL;
+	/* Some may be plugged in. They are taken out now, or stay known until they can be: until
+	 * then the calls that they need must not be put back. */
+	for (size_t i = 0; i < nr_coming; i++)
+		list[i].event->is_wanted = false;
+	hv_err_free(switch_off(e));
+	return err;
 }
 
 struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_want *wants,

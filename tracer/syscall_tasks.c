@@ -132,8 +132,7 @@ static struct hv_err *change_all(struct flagging *f)
 		struct hold_part p = {f, i, left < TASKS_OF_A_HOLD ? left : TASKS_OF_A_HOLD};
 
 		err = hv_patcher_held(f->tracee->patcher, change_held, &p);
-		if (!err)
-			forget(&p);
+		forget(&p);
 	}
 	return err;
 }

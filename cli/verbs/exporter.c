@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -22,6 +23,21 @@ static struct hv_err *listen_at(int fd, const struct sockaddr *addr, socklen_t l
 				const char *where)
 {
 	if (bind(fd, addr, len) != 0 || listen(fd, BACKLOG) != 0)
+		return hv_err_new(errno, "--listen=%s: %s", where, strerror(errno));
+	return NULL;
+}
+
+/* Removes the socket of a server that died, and nothing else. */
+static struct hv_err *remove_left(const char *path, const char *where)
+{
+	struct stat st = {0};
+
+	if (lstat(path, &st) != 0 && errno == ENOENT)
+		return NULL;
+	if (!S_ISSOCK(st.st_mode))
+		return hv_err_new(EEXIST, "--listen=%s: there is a file that is not a socket",
+				  where);
+	if (unlink(path) != 0)
 		return hv_err_new(errno, "--listen=%s: %s", where, strerror(errno));
 	return NULL;
 }
@@ -45,9 +61,9 @@ static struct hv_err *listen_unix(const char *where, int *ret)
 		return hv_err_in(err, "--listen=%s", where);
 	if (is_served(&addr))
 		return hv_err_new(EADDRINUSE, "--listen=%s: another server answers there", where);
-	if (unlink(path) != 0 && errno != ENOENT)
-		return hv_err_new(errno, "--listen=%s: %s", where, strerror(errno));
-	err = listen_at(fd, (struct sockaddr *)&addr, sizeof(addr), where);
+	err = remove_left(path, where);
+	if (!err)
+		err = listen_at(fd, (struct sockaddr *)&addr, sizeof(addr), where);
 	if (!err)
 		*ret = hv_take_fd(&fd);
 	return err;

@@ -5,6 +5,9 @@ for where in nowhere 127.0.0.1 127.0.0.1:no :80 localhost:80 unix: unix:/absent/
 done
 hvtrace exporter
 hvtrace exporter --listen=127.0.0.1:1 web1
+touch $RUN.file
+hvtrace exporter --listen=unix:$RUN.file
+[ -e $RUN.file ] && echo 'the file is there'
 get() {
 	python3 - "$RUN.sock" "$1" <<'PY'
 import http.client, re, socket, sys

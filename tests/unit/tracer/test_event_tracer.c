@@ -236,6 +236,28 @@ START_TEST(the_guest_comes_first)
 }
 END_TEST
 
+/* A hold that ends too early leaves part of a plug. While it cannot be taken out, the probe's calls
+ * must stay: the guest's own functions would take our file for theirs. */
+START_TEST(a_hold_that_fails_leaves_nothing_behind)
+{
+	struct hv_event_want want = {.type = &tp.type};
+	struct hv_err *err;
+
+	writes_left = HV_ARRAY_LEN(calls) + (size_t)_i;
+	err = hv_event_tracer_set(e, &want, 1);
+	ck_assert(err && err->code == EIO);
+	hv_err_free(err);
+	hv_event_wants_deinit(&want, 1);
+	usleep(250000);
+	hv_event_tracer_tend(e);
+	ck_assert(!funcs() || leads_to_us(calls[2]));
+	writes_left = SIZE_MAX;
+	set_none();
+	ck_assert_ptr_null(restore(NULL));
+	is_as_before();
+}
+END_TEST
+
 static unsigned nr_in_place;
 
 static void go_on(struct fr *fr)
@@ -374,6 +396,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, on_and_off);
 	tcase_add_test(tc, one_that_cannot_be_does_not_hinder_the_others);
 	tcase_add_test(tc, the_guest_comes_first);
+	tcase_add_loop_test(tc, a_hold_that_fails_leaves_nothing_behind, 0, 2 + FTP_NR - 1);
 	tcase_add_test(tc, a_vcpu_in_a_place_is_waited_for);
 	tcase_add_test(tc, a_kernel_whose_probes_are_freed_in_another_way);
 	tcase_add_test(tc, the_calls_stay_while_a_probe_may_need_them);
