@@ -248,10 +248,10 @@ START_TEST(a_hold_that_fails_leaves_nothing_behind)
 	ck_assert(err && err->code == EIO);
 	hv_err_free(err);
 	hv_event_wants_deinit(&want, 1);
+	writes_left = SIZE_MAX;
 	usleep(250000);
 	hv_event_tracer_tend(e);
 	ck_assert(!funcs() || leads_to_us(calls[2]));
-	writes_left = SIZE_MAX;
 	set_none();
 	ck_assert_ptr_null(restore(NULL));
 	is_as_before();
