@@ -50,10 +50,13 @@ enum hv_export_input {
 
 enum hv_compression { HV_COMPRESSION_NONE, HV_COMPRESSION_ZSTD };
 
+struct hv_stream_to; /* stream/sender.h */
+
 struct hv_export_config {
 	const char *path; /* "-": standard output, which is FD; names the file in errors */
 	int fd;		  /* borrowed, open for reading and writing */
 	enum hv_compression compression;
+	const struct hv_stream_to *to; /* of a stream, which has no FD; borrowed */
 	unsigned is_others; /* FD was there before: what it had stays, and it is never cut */
 };
 

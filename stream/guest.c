@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "stream/guest.h"
+
+#include <string.h>
+#include <zstd.h>
+
+#include "base/clock.h"
+#include "export/raw_events.h"
+#include "stream/guest_file.h"
+#include "stream/split.h"
+
+#define TURN_NS (HV_NS_PER_S / 10)
+#define SAVE_NS HV_NS_PER_S
+
+void hv_stream_guest_init(struct hv_stream_guest *g, uint64_t session,
+			  const struct hv_stream_store *store, const struct hv_stream_address *from)
+{
+	*g = (struct hv_stream_guest){
+		.session = session,
+		.store = store,
+		.from = *from,
+		.fd = -1,
+		.bucket_bytes = store->max_rate,
+	};
+}
+
+/* Frees all that is only needed while frames are taken. What was counted stays. */
+static void release(struct hv_stream_guest *g)
+{
+	uint64_t nr_lost = g->window.nr_lost, nr_repeated = g->window.nr_repeated;
+
+	hv_export_free(g->file);
+	g->file = NULL;
+	hv_close_at(&g->fd);
+	g->fd = -1;
+	hv_stream_window_deinit(&g->window);
+	g->window.nr_lost = nr_lost;
+	g->window.nr_repeated = nr_repeated;
+	for (unsigned i = 0; i < HV_STREAM_NR_TABLES; i++)
+		hv_stream_table_deinit(&g->tables[i]);
+	hv_stream_head_deinit(&g->head);
+	hv_text_deinit(&g->early);
+	free(g->lanes);
+	free(g->page);
+	free(g->path);
+	g->lanes = NULL;
+	g->page = NULL;
+	g->path = NULL;
+}
+
+void hv_stream_guest_deinit(struct hv_stream_guest *g)
+{
+	release(g);
+}
+
+static void note(const struct hv_stream_guest *g, const char *line)
+{
+	if (g->store->note)
+		g->store->note(line);
+}
+
+/* Takes ERR. From now on events are only counted. */
+static void stop_writing(struct hv_stream_guest *g, struct hv_err *err)
+{
+	err = hv_err_add(err, "; what came before is in the file, and what comes is not written");
+	note(g, err->message);
+	hv_err_free(err);
+	g->phase = HV_STREAM_IS_FULL;
+	if (g->file)
+		hv_err_free(hv_export_end(g->file));
+}
+
+/* Events. */
+
+static uint64_t count_events(struct hv_span page)
+{
+	struct hv_raw_events r;
+	struct hv_raw_event e;
+	uint64_t nr = 0;
+
+	if (!hv_raw_events_begin(&r, page))
+		return 0;
+	while (hv_raw_events_next(&r, &e))
+		nr++;
+	return r.at == r.end ? nr : 0;
+}
+
+/* Where a vCPU's numbers of events jump, events are missing. */
+static void see_gap(struct hv_stream_guest *g, struct hv_stream_lane *l, uint64_t nr_before)
+{
+	uint64_t gap = nr_before - l->next;
+
+	if (!l->has_begun && g->joined_late)
+		g->counts.before += gap;
+	else
+		g->counts.lost += gap;
+	l->lost += gap;
+	l->next = nr_before;
+}
+
+static void write_page(struct hv_stream_guest *g, struct hv_stream_lane *l,
+		       const struct hv_stream_events *e)
+{
+	size_t page_bytes = g->head.head.page_bytes, len = e->page.len_bytes;
+	struct hv_err *err;
+
+	if (g->phase == HV_STREAM_IS_FULL) {
+		g->counts.unwritten += e->nr;
+		return;
+	}
+	memcpy(g->page, e->page.data, len);
+	memset(g->page + len, 0, page_bytes - len);
+	hv_stream_note_lost(g->page, len, page_bytes, l->lost);
+	err = hv_export_add(g->file, e->cpu, (struct hv_span){g->page, page_bytes});
+	g->written_bytes += len;
+	if (!err && g->store->max_bytes && g->written_bytes > g->store->max_bytes)
+		err = hv_err_new(EFBIG, "%s: a file may have %llu bytes of events", g->path,
+				 (unsigned long long)g->store->max_bytes);
+	l->lost = 0;
+	g->counts.events += e->nr;
+	if (err)
+		stop_writing(g, err);
+}
+
+static bool take_events(struct hv_stream_guest *g, struct hv_span body)
+{
+	struct hv_stream_events e;
+	struct hv_stream_lane *l;
+
+	if (!hv_stream_events_decode(body, &e) || e.cpu >= g->head.head.nr_cpus ||
+	    e.page.len_bytes > g->head.head.page_bytes || !e.nr || count_events(e.page) != e.nr)
+		return false;
+	l = &g->lanes[e.cpu];
+	if (e.nr_before < l->next || e.nr_before > UINT64_MAX - e.nr)
+		return false;
+	see_gap(g, l, e.nr_before);
+	l->has_begun = true;
+	l->next += e.nr;
+	write_page(g, l, &e);
+	return true;
+}
+
+/* The numbers of events that are dropped here will be missing later, and are counted then. */
+static bool keep_early(struct hv_stream_guest *g, struct hv_span body)
+{
+	uint32_t len = (uint32_t)body.len_bytes;
+
+	if (g->early.len_bytes + sizeof(len) + len > HV_STREAM_EARLY_BYTES)
+		return true;
+	hv_text_add_bytes(&g->early, &len, sizeof(len));
+	hv_text_add_bytes(&g->early, body.data, len);
+	return true;
+}
+
+static void take_early(struct hv_stream_guest *g)
+{
+	struct hv_span in = {(uint8_t *)g->early.data, g->early.len_bytes};
+	uint32_t len;
+
+	for (size_t at = 0; hv_span_u32(in, at, &len); at += sizeof(len) + len)
+		g->counts.bad += !take_events(g, (struct hv_span){in.data + at + sizeof(len), len});
+	hv_text_deinit(&g->early);
+}
+
+/* Tables. */
+
+static void name_tasks(struct hv_stream_guest *g)
+{
+	HV_AUTO_TEXT struct hv_text text = {0};
+	struct hv_err *err;
+
+	if (g->phase != HV_STREAM_WRITES || !g->tables[HV_STREAM_NAMES].is_whole ||
+	    !hv_stream_table_text(&g->tables[HV_STREAM_NAMES], &text))
+		return;
+	err = hv_export_name_tasks(g->file, (struct hv_export_text){text.data, text.len_bytes});
+	if (err)
+		stop_writing(g, err);
+}
+
+static bool begin_file(struct hv_stream_guest *g)
+{
+	HV_AUTO_TEXT struct hv_text text = {0};
+	HV_AUTO_FREE char *line = NULL;
+	char from[HV_STREAM_ADDRESS_LEN];
+	struct hv_err *err;
+
+	if (!hv_stream_table_text(&g->tables[HV_STREAM_HEAD], &text) ||
+	    !hv_stream_head_decode(&text, &g->head))
+		return false;
+	hv_stream_table_deinit(&g->tables[HV_STREAM_HEAD]);
+	g->lanes = hv_alloc(g->head.head.nr_cpus * sizeof(*g->lanes));
+	g->page = hv_alloc(g->head.head.page_bytes);
+	g->phase = HV_STREAM_WRITES;
+	err = hv_stream_guest_open(g);
+	if (err) {
+		stop_writing(g, err);
+		return true;
+	}
+	hv_stream_address_text(&g->from, from);
+	line = hv_format("%s: writes %s/%s", from, g->store->dir_path, g->path);
+	note(g, line);
+	name_tasks(g);
+	take_early(g);
+	return true;
+}
+
+static bool take_part(struct hv_stream_guest *g, struct hv_span body)
+{
+	struct hv_stream_part p;
+	enum hv_stream_added added;
+
+	if (!hv_stream_part_decode(body, &p) || p.table >= HV_STREAM_NR_TABLES)
+		return false;
+	if (p.table == HV_STREAM_HEAD && g->phase != HV_STREAM_WAITS)
+		return true;
+	added = hv_stream_table_add(&g->tables[p.table], &p);
+	if (added != HV_STREAM_PART_LAST)
+		return added == HV_STREAM_PART_TAKEN;
+	if (p.table == HV_STREAM_NAMES) {
+		name_tasks(g);
+		return true;
+	}
+	if (begin_file(g))
+		return true;
+	hv_stream_table_deinit(&g->tables[HV_STREAM_HEAD]);
+	return false;
+}
+
+/* What a vCPU sent and did not come up to now does not come any more. */
+static bool take_counts(struct hv_stream_guest *g, struct hv_span body)
+{
+	struct hv_stream_counts c;
+	uint64_t number;
+
+	if (!hv_stream_counts_decode(body, &c))
+		return false;
+	if (g->phase == HV_STREAM_WAITS)
+		return true;
+	if (c.first_cpu > g->head.head.nr_cpus || c.nr > g->head.head.nr_cpus - c.first_cpu)
+		return false;
+	for (uint32_t i = 0; i < c.nr; i++) {
+		struct hv_stream_lane *l = &g->lanes[c.first_cpu + i];
+
+		if (hv_span_u64(c.numbers, i * sizeof(number), &number) && number >= l->next)
+			see_gap(g, l, number);
+		l->has_begun = true;
+	}
+	return true;
+}
+
+/* Frames. */
+
+static bool take_body(struct hv_stream_guest *g, unsigned kind, struct hv_span body)
+{
+	if (kind == HV_STREAM_TABLE)
+		return take_part(g, body);
+	if (kind == HV_STREAM_EVENTS)
+		return g->phase == HV_STREAM_WAITS ? keep_early(g, body) : take_events(g, body);
+	if (kind == HV_STREAM_COUNTS || kind == HV_STREAM_END)
+		return take_counts(g, body);
+	return true; /* of a newer sender */
+}
+
+static bool take_packed(struct hv_stream_guest *g, const struct hv_stream_frame *f)
+{
+	uint8_t *raw = hv_alloc(f->raw_bytes);
+	size_t len = ZSTD_decompress(raw, f->raw_bytes, f->body.data, f->body.len_bytes);
+	bool ok = !ZSTD_isError(len) && len == f->raw_bytes &&
+		  take_body(g, f->kind, (struct hv_span){raw, len});
+
+	free(raw);
+	return ok;
+}
+
+static void take_in_order(struct hv_stream_guest *g, struct hv_span frame)
+{
+	struct hv_stream_frame f;
+
+	if (g->phase == HV_STREAM_ENDED || hv_stream_decode_again(frame, &f) != HV_STREAM_GOOD)
+		return;
+	g->counts.bad +=
+		!(f.flags & HV_STREAM_ZSTD ? take_packed(g, &f) : take_body(g, f.kind, f.body));
+	if (f.kind == HV_STREAM_END)
+		hv_stream_guest_end(g, "end");
+}
+
+static void take_held(struct hv_stream_guest *g, struct hv_stream_held *held)
+{
+	take_in_order(g, (struct hv_span){held->bytes, held->len_bytes});
+	free(held->bytes);
+}
+
+/* A bucket that holds a second's bytes. */
+static bool is_within_rate(struct hv_stream_guest *g, size_t len_bytes, uint64_t now_ns)
+{
+	uint64_t rate = g->store->max_rate, passed_ns = now_ns - g->filled_ns;
+
+	if (!rate)
+		return true;
+	g->filled_ns = now_ns;
+	if (passed_ns >= HV_NS_PER_S)
+		g->bucket_bytes = rate;
+	else
+		g->bucket_bytes += (uint64_t)((double)rate * (double)passed_ns / HV_NS_PER_S);
+	if (g->bucket_bytes > rate)
+		g->bucket_bytes = rate;
+	if (g->bucket_bytes < len_bytes)
+		return false;
+	g->bucket_bytes -= len_bytes;
+	return true;
+}
+
+void hv_stream_guest_take(struct hv_stream_guest *g, struct hv_span frame, uint64_t now_ns)
+{
+	struct hv_stream_frame f;
+	struct hv_stream_held held;
+	enum hv_stream_order order;
+
+	g->came_ns = now_ns;
+	if (g->phase == HV_STREAM_ENDED || hv_stream_decode_again(frame, &f) != HV_STREAM_GOOD)
+		return;
+	if (!is_within_rate(g, frame.len_bytes, now_ns)) {
+		g->counts.limited++;
+		return;
+	}
+	if (!g->window.has_begun)
+		g->joined_late = f.sequence >= HV_STREAM_FIRST;
+	while (g->phase != HV_STREAM_ENDED &&
+	       hv_stream_window_make_room(&g->window, f.sequence, &held))
+		take_held(g, &held);
+	if (g->phase == HV_STREAM_ENDED)
+		return;
+	order = hv_stream_window_add(&g->window, f.sequence, frame, now_ns);
+	if (order == HV_STREAM_IN_ORDER)
+		take_in_order(g, frame);
+	while (hv_stream_window_take(&g->window, now_ns, &held))
+		take_held(g, &held);
+}
+
+void hv_stream_guest_turn(struct hv_stream_guest *g, uint64_t now_ns)
+{
+	struct hv_stream_held held;
+	struct hv_err *err = NULL;
+
+	while (hv_stream_window_take(&g->window, now_ns, &held))
+		take_held(g, &held);
+	if (g->phase != HV_STREAM_WRITES || now_ns - g->turned_ns < TURN_NS)
+		return;
+	if (now_ns / SAVE_NS != g->turned_ns / SAVE_NS) {
+		err = hv_stream_guest_check_room(g);
+		if (!err)
+			err = hv_stream_guest_save_counts(g, NULL);
+	}
+	g->turned_ns = now_ns;
+	if (!err)
+		err = hv_export_turn(g->file);
+	if (err)
+		stop_writing(g, err);
+}
+
+static void note_end(const struct hv_stream_guest *g, const char *why)
+{
+	HV_AUTO_TEXT struct hv_text line = {0};
+	const struct hv_stream_counts_of *c = &g->counts;
+	unsigned long long lost = c->lost, before = c->before, unwritten = c->unwritten;
+
+	hv_text_printf(&line, "%s/%s: %s: %llu event%s, %llu lost on the way", g->store->dir_path,
+		       g->path, why, (unsigned long long)c->events, hv_plural(c->events), lost);
+	if (before)
+		hv_text_printf(&line, ", %llu sent before the collector began", before);
+	if (unwritten)
+		hv_text_printf(&line, ", %llu not written", unwritten);
+	if (c->limited)
+		hv_text_printf(&line, ", %llu frame%s beyond the limit of the rate",
+			       (unsigned long long)c->limited, hv_plural(c->limited));
+	if (c->bad)
+		hv_text_printf(&line, ", %llu frame%s with wrong contents",
+			       (unsigned long long)c->bad, hv_plural(c->bad));
+	note(g, line.data);
+}
+
+static void note_headless(const struct hv_stream_guest *g, const char *why)
+{
+	HV_AUTO_FREE char *line = NULL;
+	char from[HV_STREAM_ADDRESS_LEN];
+
+	hv_stream_address_text(&g->from, from);
+	line = hv_format("%s: %s: a stream whose symbols and formats did not all come was not "
+			 "written",
+			 from, why);
+	note(g, line);
+}
+
+void hv_stream_guest_end(struct hv_stream_guest *g, const char *why)
+{
+	struct hv_stream_held held;
+	struct hv_err *err = NULL;
+
+	if (g->phase == HV_STREAM_ENDED)
+		return;
+	while (g->phase != HV_STREAM_ENDED && hv_stream_window_flush(&g->window, &held))
+		take_held(g, &held);
+	if (g->phase == HV_STREAM_ENDED)
+		return;
+	if (g->phase == HV_STREAM_WRITES)
+		err = hv_export_end(g->file);
+	if (g->path)
+		hv_err_keep_first(&err, hv_stream_guest_save_counts(g, why));
+	if (err)
+		note(g, err->message);
+	hv_err_free(err);
+	if (g->path)
+		note_end(g, why);
+	else
+		note_headless(g, why);
+	g->phase = HV_STREAM_ENDED;
+	release(g);
+}
