@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # fish completion for hvtrace(8)
 
-set -l verbs help list check attach ls cat echo mkdir rmdir reset record report hist exporter mount umount exec sh run stat detach recover
+set -l verbs help list check attach ls cat echo mkdir rmdir reset record report hist stream collect exporter mount umount exec sh run stat detach recover
 set -l no_verb "not __fish_seen_subcommand_from $verbs"
-set -l with_domain check attach ls cat echo mkdir rmdir reset record hist mount umount exec sh stat detach recover
+set -l with_domain check attach ls cat echo mkdir rmdir reset record hist stream mount umount exec sh stat detach recover
 
 # The words after the verb that are no options. Prints one a line.
 function __hvtrace_operands
@@ -75,6 +75,18 @@ complete -c hvtrace -n "__fish_seen_subcommand_from ls cat echo mkdir rmdir; and
 complete -c hvtrace -n "__fish_seen_subcommand_from echo; and not __hvtrace_nr_operands 0; and not __hvtrace_nr_operands 1" -a '(__hvtrace_values)'
 complete -c hvtrace -n "__fish_seen_subcommand_from report; and __hvtrace_nr_operands 0" -F
 complete -c hvtrace -n "__fish_seen_subcommand_from hist; and not __hvtrace_nr_operands 0" -a '(__hvtrace_functions)'
+complete -c hvtrace -n "__fish_seen_subcommand_from stream" -l to -x -d 'HOST[:PORT] of the collector'
+complete -c hvtrace -n "__fish_seen_subcommand_from stream" -l tcp -d 'By TCP instead of UDP'
+complete -c hvtrace -n "__fish_seen_subcommand_from stream" -l mtu -x -d 'Bytes of a packet of UDP'
+complete -c hvtrace -n "__fish_seen_subcommand_from stream collect" -l key -r -F -d 'The key'
+complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l listen -x -d 'ADDRESS[:PORT]'
+complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l allow -x -d 'Take frames only from ADDRESS[/BITS]'
+complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l format -x -a 'trace.dat perfetto jsonl' -d 'Format of files'
+complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l max-guests -x -d 'Streams at a time'
+complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l max-size -x -d 'Size of a file'
+complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l max-rate -x -d 'Bytes a second of a stream'
+complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l idle -x -d 'A stream that is silent for so long has ended'
+complete -c hvtrace -n "__fish_seen_subcommand_from collect; and __hvtrace_nr_operands 0" -a '(__fish_complete_directories)'
 complete -c hvtrace -n "__fish_seen_subcommand_from exporter" -l listen -x -d 'ADDRESS:PORT or unix:PATH'
 complete -c hvtrace -n "__fish_seen_subcommand_from exporter" -l function -x -d 'Also hits and time of this function'
 complete -c hvtrace -n "__fish_seen_subcommand_from list check stat hist" -s j -l json -d 'For programs'
@@ -83,21 +95,21 @@ complete -c hvtrace -n "__fish_seen_subcommand_from umount" -s l -l lazy -d 'Als
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l via -x -a 'auto inject monitor' -d 'How to reach the guest'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach run" -l patch -x -a 'in-place shadow' -d 'How text is changed'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l vmlinux -r -F -d 'The kernel with its symbols'
-complete -c hvtrace -n "__fish_seen_subcommand_from attach record" -l max-overhead -x -d 'Limit of the vCPUs\' time, in percent'
+complete -c hvtrace -n "__fish_seen_subcommand_from attach record stream" -l max-overhead -x -d 'Limit of the vCPUs\' time, in percent'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l for -x -d 'Detach after this time'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l idle -x -d 'Detach without clients for this time'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l force -d 'Also a guest that checks its text'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l mount -d 'Mount the tree, too'
-complete -c hvtrace -n "__fish_seen_subcommand_from record run" -s p -x -a 'function function_graph' -d 'Tracer'
-complete -c hvtrace -n "__fish_seen_subcommand_from record run" -s l -x -a '(__hvtrace_functions)' -d 'Trace only these functions'
-complete -c hvtrace -n "__fish_seen_subcommand_from record run" -s n -x -a '(__hvtrace_functions)' -d 'Do not trace these'
-complete -c hvtrace -n "__fish_seen_subcommand_from record" -s e -x -a '(__hvtrace_events)' -d 'Events of the guest\'s own'
-complete -c hvtrace -n "__fish_seen_subcommand_from record" -s g -x -a '(__hvtrace_functions)' -d 'Only these and what they call'
-complete -c hvtrace -n "__fish_seen_subcommand_from record hist" -s P -x -d 'Only this task of the guest'
-complete -c hvtrace -n "__fish_seen_subcommand_from record hist" -l for -x -d 'For this time'
+complete -c hvtrace -n "__fish_seen_subcommand_from record stream run" -s p -x -a 'function function_graph' -d 'Tracer'
+complete -c hvtrace -n "__fish_seen_subcommand_from record stream run" -s l -x -a '(__hvtrace_functions)' -d 'Trace only these functions'
+complete -c hvtrace -n "__fish_seen_subcommand_from record stream run" -s n -x -a '(__hvtrace_functions)' -d 'Do not trace these'
+complete -c hvtrace -n "__fish_seen_subcommand_from record stream" -s e -x -a '(__hvtrace_events)' -d 'Events of the guest\'s own'
+complete -c hvtrace -n "__fish_seen_subcommand_from record stream" -s g -x -a '(__hvtrace_functions)' -d 'Only these and what they call'
+complete -c hvtrace -n "__fish_seen_subcommand_from record hist stream" -s P -x -d 'Only this task of the guest'
+complete -c hvtrace -n "__fish_seen_subcommand_from record hist stream" -l for -x -d 'For this time'
 complete -c hvtrace -n "__fish_seen_subcommand_from record" -s o -r -F -d 'Write the events to this file'
 complete -c hvtrace -n "__fish_seen_subcommand_from record hist" -l format -x -a 'trace.dat perfetto jsonl text histogram histogram-json' -d 'Format of the file'
-complete -c hvtrace -n "__fish_seen_subcommand_from record" -l compress -d 'Compress the file by zstd'
+complete -c hvtrace -n "__fish_seen_subcommand_from record stream collect" -l compress -d 'Compress by zstd'
 complete -c hvtrace -n "__fish_seen_subcommand_from run" -l kernel -r -F -d 'A bzImage or an ELF vmlinux'
 complete -c hvtrace -n "__fish_seen_subcommand_from run" -l initrd -r -F -d 'Its initial RAM disk'
 complete -c hvtrace -n "__fish_seen_subcommand_from run" -l append -x -d 'Its command line'

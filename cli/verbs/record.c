@@ -13,6 +13,7 @@
 #include "cli/percent.h"
 #include "cli/service/service.h"
 #include "cli/unprivileged.h"
+#include "cli/verbs/record.h"
 #include "cli/verbs/record_events.h"
 #include "cli/verbs/record_file.h"
 #include "cli/verbs/summary.h"
@@ -553,15 +554,15 @@ static int choose_format(const struct cli *cli, struct record *r)
 
 	if (!r->file.path && (r->format || r->file.compression))
 		return usage_error(cli, "%s needs -o FILE", r->format ? "--format" : "--compress");
-	if (!r->file.path || record_file_choose(&r->file, r->format, &why))
+	if (!r->file.path || r->file.to || record_file_choose(&r->file, r->format, &why))
 		return EXIT_OK;
 	return usage_error(cli, "%s", why.data);
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+/* FILE is where events go, as far as it is known before the options are. */
+static int record_into(struct cli *cli, int argc, char **argv, const struct record_file *file)
 {
-	hv_cleanup(record_deinit) struct record r = {.client = CLIENT_NONE,
-						     .file = RECORD_FILE_NONE};
+	hv_cleanup(record_deinit) struct record r = {.client = CLIENT_NONE, .file = *file};
 	struct hv_err *err;
 	int exit_code;
 
@@ -589,6 +590,25 @@ static int run(struct cli *cli, int argc, char **argv)
 	if (!err && r.out_error == EPIPE)
 		die_of(SIGPIPE);
 	return r.out_error ? EXIT_FAILED : exit_code;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	struct record_file file = RECORD_FILE_NONE;
+
+	return record_into(cli, argc, argv, &file);
+}
+
+int record_to(struct cli *cli, int argc, char **argv, const struct hv_stream_to *to,
+	      enum hv_compression compression)
+{
+	struct record_file file = RECORD_FILE_NONE;
+
+	file.to = to;
+	file.path = to->where;
+	file.format = &hv_stream_format;
+	file.compression = compression;
+	return record_into(cli, argc, argv, &file);
 }
 
 static const char help[] =

@@ -86,6 +86,7 @@ static struct hv_export_config config_of(const struct record_file *f)
 		.path = f->path,
 		.fd = f->fd,
 		.compression = f->compression,
+		.to = f->to,
 		.is_others = f->is_stdout,
 	};
 }
@@ -102,6 +103,8 @@ struct hv_err *record_file_open(struct record_file *f)
 {
 	struct hv_export_config config;
 
+	if (f->to)
+		return NULL;
 	if (strcmp(f->path, "-") == 0) {
 		f->path = "standard output";
 		f->is_stdout = true;

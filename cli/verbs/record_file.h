@@ -11,7 +11,8 @@ struct record_file {
 	const char *path; /* borrowed; "-": standard output. NULL: there is no file */
 	const struct hv_export_format *format;
 	enum hv_compression compression;
-	int fd; /* -1: not open */
+	const struct hv_stream_to *to; /* borrowed; NULL: a file. PATH and FORMAT are then set */
+	int fd;			       /* -1: not open */
 	bool is_stdout;
 	bool is_new; /* did not exist before; removed again if nothing is recorded */
 	struct record_head head;

@@ -51,6 +51,8 @@ extern const struct verb verb_reset;
 extern const struct verb verb_record;
 extern const struct verb verb_report;
 extern const struct verb verb_hist;
+extern const struct verb verb_stream;
+extern const struct verb verb_collect;
 extern const struct verb verb_exporter;
 extern const struct verb verb_run;
 extern const struct verb verb_stat;

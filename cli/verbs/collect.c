@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hvtrace collect: takes the frames of many senders, and writes a file for each stream. */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/duration.h"
+#include "cli/hostport.h"
+#include "cli/size.h"
+#include "cli/stop_signals.h"
+#include "cli/unprivileged.h"
+#include "cli/verbs/record.h"
+#include "stream/in.h"
+
+#define TURN_MS	    50
+#define MAX_GUESTS  256
+#define GUESTS_MOST 65536
+#define IDLE_NS	    (60 * HV_NS_PER_S)
+#define INS_MAX	    8
+
+struct collect {
+	const char *where;
+	const char *key_path;
+	const char *dir;
+	struct hv_stream_collector collector;
+	struct hv_stream_in *ins[INS_MAX];
+	unsigned nr_ins;
+	int dir_fd;
+};
+
+static void collect_deinit(struct collect *c)
+{
+	for (unsigned i = 0; i < c->nr_ins; i++)
+		hv_stream_in_free(c->ins[i]);
+	hv_stream_collector_deinit(&c->collector);
+	hv_close_at(&c->dir_fd);
+}
+
+static int choose_format(const struct cli *cli, struct collect *c, const char *name)
+{
+	const struct hv_export_format *format = hv_export_find(name);
+
+	if (!format || format->input != HV_EXPORT_PAGES || !format->suffix)
+		return usage_error(cli, "--format: '%s' is none of trace.dat, perfetto, jsonl",
+				   name);
+	c->collector.store.format = format;
+	return EXIT_OK;
+}
+
+static int add_allowed(const struct cli *cli, struct hv_stream_collector *c, const char *text)
+{
+	if (c->nr_allow == HV_STREAM_ALLOW_MAX)
+		return usage_error(cli, "--allow: at most %d networks", HV_STREAM_ALLOW_MAX);
+	if (!hv_stream_network_parse(text, &c->allow[c->nr_allow]))
+		return usage_error(cli, "--allow: '%s' is not ADDRESS or ADDRESS/BITS", text);
+	c->nr_allow++;
+	return EXIT_OK;
+}
+
+static int take_number(const struct cli *cli, const char *text, unsigned *ret)
+{
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || !value || value > GUESTS_MOST)
+		return usage_error(cli, "--max-guests: '%s' is not a number from 1 to %d", text,
+				   GUESTS_MOST);
+	*ret = (unsigned)value;
+	return EXIT_OK;
+}
+
+static int take_size(const struct cli *cli, const char *option, uint64_t *ret)
+{
+	if (size_parse(optarg, ret) && *ret)
+		return EXIT_OK;
+	return usage_error(cli, "%s: '%s' is not a size: write 512K, 64M or 2G", option, optarg);
+}
+
+static int take_option(const struct cli *cli, struct collect *c, int option)
+{
+	struct hv_stream_collector *collector = &c->collector;
+
+	if (option == 'l')
+		c->where = optarg;
+	else if (option == 'k')
+		c->key_path = optarg;
+	else if (option == 'C')
+		collector->store.compression = HV_COMPRESSION_ZSTD;
+	else if (option == 'F')
+		return choose_format(cli, c, optarg);
+	else if (option == 'a')
+		return add_allowed(cli, collector, optarg);
+	else if (option == 'g')
+		return take_number(cli, optarg, &collector->max_guests);
+	else if (option == 's')
+		return take_size(cli, "--max-size", &collector->store.max_bytes);
+	else if (option == 'r')
+		return take_size(cli, "--max-rate", &collector->store.max_rate);
+	else if (option == 'i' && !duration_parse(optarg, &collector->idle_ns))
+		return usage_error(cli, "--idle: '%s' is not " DURATION_WANTED, optarg);
+	return EXIT_OK;
+}
+
+static bool parse(struct cli *cli, int argc, char **argv, struct collect *c, int *ret_exit)
+{
+	static const struct option longs[] = {
+		{"listen", required_argument, NULL, 'l'},
+		{"key", required_argument, NULL, 'k'},
+		{"allow", required_argument, NULL, 'a'},
+		{"format", required_argument, NULL, 'F'},
+		{"compress", no_argument, NULL, 'C'},
+		{"max-guests", required_argument, NULL, 'g'},
+		{"max-size", required_argument, NULL, 's'},
+		{"max-rate", required_argument, NULL, 'r'},
+		{"idle", required_argument, NULL, 'i'},
+		{0},
+	};
+	int option;
+
+	while ((option = verb_option(cli, argc, argv, "", longs, ret_exit)) != -1) {
+		if (option == VERB_OPTION_STOP)
+			return false;
+		*ret_exit = take_option(cli, c, option);
+		if (*ret_exit != EXIT_OK)
+			return false;
+	}
+	if (!verb_operands(cli, argc, argv, 1, 1, ret_exit))
+		return false;
+	c->dir = argv[optind];
+	return true;
+}
+
+static struct hv_err *open_dir(struct collect *c)
+{
+	c->dir_fd = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (c->dir_fd < 0)
+		return hv_err_new(errno, "%s: %s", c->dir, strerror(errno));
+	if (faccessat(c->dir_fd, ".", W_OK | X_OK, AT_EACCESS) != 0)
+		return hv_err_new(errno, "%s: %s", c->dir, strerror(errno));
+	c->collector.store.dir = c->dir_fd;
+	c->collector.store.dir_path = c->dir;
+	return NULL;
+}
+
+static struct hv_err *open_ins(struct collect *c)
+{
+	struct hv_stream_at at = {.where = c->where};
+	struct hostport place;
+	struct hv_err *err = hostport_parse(c->where, HV_STREAM_PORT, HOSTPORT_NUMERIC, &place);
+
+	if (err)
+		return hv_err_in(err, "--listen");
+	at.addr = place.addr;
+	at.addr_len = place.len;
+	err = hv_stream_in_udp(&at, &c->ins[c->nr_ins]);
+	if (err)
+		return err;
+	c->nr_ins++;
+	err = hv_stream_in_tcp(&at, &c->ins[c->nr_ins]);
+	if (!err)
+		c->nr_ins++;
+	return err;
+}
+
+static void take_until_signal(struct collect *c, int signals)
+{
+	struct pollfd fds[INS_MAX + 1] = {{signals, POLLIN, 0}};
+
+	for (unsigned i = 0; i < c->nr_ins; i++)
+		fds[i + 1] = (struct pollfd){c->ins[i]->fd, POLLIN, 0};
+	while (!(fds[0].revents & POLLIN)) {
+		uint64_t now;
+
+		if (poll(fds, c->nr_ins + 1, TURN_MS) < 0)
+			continue;
+		now = hv_now_ns();
+		for (unsigned i = 0; i < c->nr_ins; i++)
+			hv_stream_in_take(c->ins[i], &c->collector, now);
+		hv_stream_collector_turn(&c->collector, now);
+	}
+}
+
+static struct hv_err *collect(struct collect *c)
+{
+	HV_AUTO_FD int signals = stop_signals_fd();
+	struct hv_err *err;
+
+	if (signals < 0)
+		return hv_err_new(errno, "signalfd: %s", strerror(errno));
+	signal(SIGXFSZ, SIG_IGN); /* a write returns EFBIG */
+	err = hv_stream_key_read(c->key_path, &c->collector.key);
+	if (!err)
+		err = open_dir(c);
+	if (!err)
+		err = open_ins(c);
+	if (!err)
+		err = unprivileged_become(UNPRIVILEGED);
+	if (err)
+		return err;
+	fprintf(stderr, "hvtrace: takes streams at %s, and writes to %s\n", c->where, c->dir);
+	take_until_signal(c, signals);
+	hv_stream_collector_end(&c->collector);
+	return NULL;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	hv_cleanup(collect_deinit) struct collect c = {
+		.where = "[::]:" HV_STREAM_PORT,
+		.key_path = STREAM_KEY_PATH,
+		.dir_fd = -1,
+		.collector = {.max_guests = MAX_GUESTS, .idle_ns = IDLE_NS},
+	};
+	int exit_code;
+
+	c.collector.store.format = hv_export_find("trace.dat");
+	c.collector.store.note = note;
+	if (!parse(cli, argc, argv, &c, &exit_code))
+		return exit_code;
+	return fail_if(collect(&c));
+}
+
+static const char help[] =
+	"Takes what `hvtrace stream` sends by UDP or TCP, until SIGINT or SIGTERM, and writes a "
+	"file\n"
+	"for each stream: DIR/DOMAIN@HOST/TIME-NUMBER.dat, and beside it, in JSON, how many events "
+	"came\n"
+	"and how many were lost. Events that were lost are also noted in the file. Frames whose\n"
+	"sender does not have the key are refused.\n\n"
+	"  --listen=ADDRESS[:PORT] where frames come (default: [::]:9912, all addresses)\n"
+	"  --key=FILE              the key, which senders have, too (default:\n"
+	"                          /etc/hvtrace/stream.key); 16 to 4096 bytes, of any kind\n"
+	"  --allow=ADDRESS[/BITS]  take frames only from here; may be given more than once\n"
+	"  --format=FORMAT         trace.dat (the default), perfetto or jsonl\n"
+	"  --compress              compress files by zstd\n"
+	"  --max-guests=N          streams at a time (default: 256)\n"
+	"  --max-size=SIZE         bytes of events in a file: 512M, 2G\n"
+	"  --max-rate=SIZE         bytes that a stream may send in a second\n"
+	"  --idle=DURATION         a stream that is silent for so long has ended (default: 1m)\n";
+
+const struct verb verb_collect = {
+	.name = "collect",
+	.args = "[--listen=ADDRESS[:PORT]] [--key=FILE] [--allow=ADDRESS[/BITS]]... "
+		"[--format=FORMAT] [--compress] [--max-guests=N] [--max-size=SIZE] "
+		"[--max-rate=SIZE] [--idle=DURATION] DIR",
+	.summary = "Take the events of many senders, and write them into files",
+	.help = help,
+	.run = run,
+};

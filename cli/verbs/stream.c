@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hvtrace stream: sends the events of a guest to a collector. It is record with another end. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/hostport.h"
+#include "cli/verbs/record.h"
+
+#define HOST_NAME_MAX_BYTES 256
+
+struct stream {
+	const char *where; /* as given */
+	const char *key_path;
+	unsigned mtu;
+	bool is_tcp;
+	enum hv_compression compression;
+	char **words; /* owned; the command line of record */
+	int nr_words;
+};
+
+static void add(struct stream *s, const char *word)
+{
+	s->words[s->nr_words++] = (char *)word;
+}
+
+static bool parse_mtu(const char *text, unsigned *ret)
+{
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || value < HV_STREAM_MTU_MIN ||
+	    value > HV_STREAM_MTU_MAX)
+		return false;
+	*ret = (unsigned)value;
+	return true;
+}
+
+/* False: return *RET_EXIT. */
+static bool take_option(struct cli *cli, struct stream *s, int option, int *ret_exit)
+{
+	static const char letters[] = "pelngP";
+	static char shorts[sizeof(letters)][3];
+	const char *letter = strchr(letters, option);
+
+	*ret_exit = EXIT_OK;
+	if (option == 't') {
+		s->where = optarg;
+	} else if (option == 'T') {
+		s->is_tcp = true;
+	} else if (option == 'k') {
+		s->key_path = optarg;
+	} else if (option == 'C') {
+		s->compression = HV_COMPRESSION_ZSTD;
+	} else if (option == 'm' && !parse_mtu(optarg, &s->mtu)) {
+		*ret_exit = usage_error(cli, "--mtu: '%s' is not a number from %u to %u", optarg,
+					HV_STREAM_MTU_MIN, HV_STREAM_MTU_MAX);
+	} else if (option == 'f' || option == 'O') {
+		add(s, option == 'f' ? "--for" : "--max-overhead");
+		add(s, optarg);
+	} else if (letter) {
+		char *word = shorts[letter - letters];
+
+		word[0] = '-';
+		word[1] = *letter;
+		add(s, word);
+		add(s, optarg);
+	}
+	return *ret_exit == EXIT_OK;
+}
+
+static bool parse(struct cli *cli, int argc, char **argv, struct stream *s, int *ret_exit)
+{
+	static const struct option longs[] = {
+		{"to", required_argument, NULL, 't'},
+		{"tcp", no_argument, NULL, 'T'},
+		{"key", required_argument, NULL, 'k'},
+		{"mtu", required_argument, NULL, 'm'},
+		{"compress", no_argument, NULL, 'C'},
+		{"for", required_argument, NULL, 'f'},
+		{"max-overhead", required_argument, NULL, 'O'},
+		{0},
+	};
+	int option, nr_operands;
+
+	add(s, argv[0]);
+	while ((option = verb_option(cli, argc, argv, "p:e:l:n:g:P:", longs, ret_exit)) != -1)
+		if (option == VERB_OPTION_STOP || !take_option(cli, s, option, ret_exit))
+			return false;
+	nr_operands = cli->nr_operands;
+	for (int i = optind; i < argc; i++) {
+		if (i == optind + nr_operands)
+			add(s, "--");
+		add(s, argv[i]);
+	}
+	s->words[s->nr_words] = NULL;
+	if (nr_operands && s->where)
+		return true;
+	*ret_exit = nr_operands ? usage_error(cli, "--to=HOST[:PORT] is needed")
+				: usage_error(cli, "missing operands: wanted: DOMAIN");
+	return false;
+}
+
+static struct hv_err *open_way(const struct stream *s, const char *where,
+			       struct hv_stream_out **ret)
+{
+	struct hv_stream_target target = {.where = where, .mtu = s->mtu};
+	struct hostport at;
+	struct hv_err *err = hostport_parse(s->where, HV_STREAM_PORT, HOSTPORT_NAME, &at);
+
+	if (err)
+		return hv_err_in(err, "--to");
+	target.addr = at.addr;
+	target.addr_len = at.len;
+	return s->is_tcp ? hv_stream_out_tcp(&target, ret) : hv_stream_out_udp(&target, ret);
+}
+
+static int send_events(struct cli *cli, struct stream *s, const char *guest)
+{
+	char host[HOST_NAME_MAX_BYTES] = "";
+	struct hv_stream_to to = {.where = s->where, .guest = guest, .host = host, .note = note};
+	struct hv_err *err = hv_stream_key_read(s->key_path, &to.key);
+	int exit_code;
+
+	gethostname(host, sizeof(host) - 1);
+	if (!err)
+		err = open_way(s, s->where, &to.out);
+	if (err)
+		return fail(err);
+	optind = 0; /* getopt begins anew */
+	cli->nr_operands = 0;
+	exit_code = record_to(cli, s->nr_words, s->words, &to, s->compression);
+	hv_stream_out_free(to.out);
+	return exit_code;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	/* record has an option of two words for each of ours, and "--" */
+	HV_AUTO_FREE char **words = hv_alloc((2 * (size_t)argc + 2) * sizeof(*words));
+	struct stream s = {.key_path = STREAM_KEY_PATH, .mtu = HV_STREAM_MTU, .words = words};
+	int exit_code;
+
+	if (!parse(cli, argc, argv, &s, &exit_code))
+		return exit_code;
+	return send_events(cli, &s, argv[optind]);
+}
+
+static const char help[] =
+	"Traces as `hvtrace record` does, and sends the events to a collector, `hvtrace collect`, "
+	"in\n"
+	"frames of UDP or TCP. If the collector does not answer, tracing goes on; what it does\n"
+	"not get, it counts. It refuses frames of senders that have another key.\n\n"
+	"  --to=HOST[:PORT]       the collector; the port is 9912 if none is given\n"
+	"  --key=FILE             the key, which the collector has, too (default:\n"
+	"                         /etc/hvtrace/stream.key)\n"
+	"  --tcp                  by TCP instead of UDP\n"
+	"  --mtu=BYTES            of packets of UDP, 576 to 9000 (default: 1500)\n"
+	"  --compress             compress frames by zstd\n"
+	"  -p TRACER              as in available_tracers\n"
+	"  -e EVENT               an event of the guest's own, as in available_events\n"
+	"  -l GLOB                trace only these functions\n"
+	"  -n GLOB                do not trace these\n"
+	"  -g GLOB                function_graph: only these and what they call\n"
+	"  -P PID                 trace only this task of the guest\n"
+	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h\n"
+	"  --max-overhead=PERCENT tracing takes no more of a vCPU's time\n";
+
+const struct verb verb_stream = {
+	.name = "stream",
+	.args = "{-p TRACER | -e EVENT}... [-l GLOB]... [-n GLOB]... [-g GLOB]... [-P PID]... "
+		"--to=HOST[:PORT] [--key=FILE] [--tcp] [--mtu=BYTES] [--compress] DOMAIN "
+		"[--max-overhead=PERCENT] [--for=DURATION | -- COMMAND...]",
+	.summary = "Trace, and send the events to a collector",
+	.help = help,
+	.run = run,
+};
