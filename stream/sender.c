@@ -59,9 +59,9 @@ static void sender_free(struct hv_export *x)
 	free(s);
 }
 
-/* Sends the frame whose body is in the room. */
-static void put(struct sender *s, enum hv_stream_kind kind, unsigned flags, size_t len_bytes,
-		size_t raw_bytes)
+/* Sends the frame whose body is at BODY, which body_room() returned. */
+static void put(struct sender *s, uint8_t *body, enum hv_stream_kind kind, unsigned flags,
+		size_t len_bytes, size_t raw_bytes)
 {
 	struct hv_stream_frame f = {
 		.kind = (uint8_t)kind,
@@ -70,9 +70,9 @@ static void put(struct sender *s, enum hv_stream_kind kind, unsigned flags, size
 		.sequence = s->sequence++,
 		.raw_bytes = (uint32_t)raw_bytes,
 	};
-	uint8_t *at = hv_stream_out_room(s->out);
 
-	hv_stream_out_put(s->out, hv_stream_encode(at, &f, len_bytes, &s->to->key));
+	hv_stream_out_put(s->out,
+			  hv_stream_encode(body - HV_STREAM_HEAD_LEN, &f, len_bytes, &s->to->key));
 }
 
 static uint8_t *body_room(struct sender *s)
@@ -88,7 +88,7 @@ static void put_part(struct sender *s, struct hv_stream_parts *parts)
 
 	hv_stream_part_encode(at, &p);
 	memcpy(at + HV_STREAM_PART_LEN, p.bytes.data, p.bytes.len_bytes);
-	put(s, HV_STREAM_TABLE, 0, len, len);
+	put(s, at, HV_STREAM_TABLE, 0, len, len);
 }
 
 /* Sends all parts once, with rests, so that a socket's buffer does not overflow. */
@@ -177,7 +177,7 @@ static bool put_plain(struct sender *s, unsigned cpu, struct hv_stream_split *sp
 
 	if (piece.nr) {
 		put_events_head(s, at, cpu, &piece);
-		put(s, HV_STREAM_EVENTS, 0, len, len);
+		put(s, at, HV_STREAM_EVENTS, 0, len, len);
 	}
 	count(s, cpu, &piece);
 	return piece.nr;
@@ -205,7 +205,7 @@ static bool put_packed(struct sender *s, unsigned cpu, struct hv_stream_split *s
 			s->page_bytes = s->page_bytes / 4 * 3;
 			return s->page_bytes >= PAGE_MIN || put_plain(s, cpu, split);
 		}
-		put(s, HV_STREAM_EVENTS, HV_STREAM_ZSTD, len, raw);
+		put(s, at, HV_STREAM_EVENTS, HV_STREAM_ZSTD, len, raw);
 		if (len < want / 2 && s->page_bytes < HV_STREAM_RAW_MAX / 4)
 			s->page_bytes += s->page_bytes / 8;
 	}
@@ -266,7 +266,7 @@ static void put_counts(struct sender *s, enum hv_stream_kind kind)
 		memcpy(at + HV_STREAM_COUNTS_LEN, s->sent + cpu, c.nr * sizeof(uint64_t));
 		cpu += c.nr;
 		/* only the last frame ends the stream */
-		put(s, cpu < s->nr_cpus ? HV_STREAM_COUNTS : kind, 0, len, len);
+		put(s, at, cpu < s->nr_cpus ? HV_STREAM_COUNTS : kind, 0, len, len);
 	}
 }
 
