@@ -79,6 +79,7 @@ complete -c hvtrace -n "__fish_seen_subcommand_from stream" -l to -x -d 'HOST[:P
 complete -c hvtrace -n "__fish_seen_subcommand_from stream" -l tcp -d 'By TCP instead of UDP'
 complete -c hvtrace -n "__fish_seen_subcommand_from stream" -l mtu -x -d 'Bytes of a packet of UDP'
 complete -c hvtrace -n "__fish_seen_subcommand_from stream collect" -l key -r -F -d 'The key'
+complete -c hvtrace -n "__fish_seen_subcommand_from stream collect" -l dev -x -a '(command ls /sys/class/net)' -d 'By AF_XDP at this device'
 complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l listen -x -d 'ADDRESS[:PORT]'
 complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l allow -x -d 'Take frames only from ADDRESS[/BITS]'
 complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l format -x -a 'trace.dat perfetto jsonl' -d 'Format of files'

@@ -13,18 +13,21 @@
 #include "cli/stop_signals.h"
 #include "cli/unprivileged.h"
 #include "cli/verbs/record.h"
-#include "stream/in.h"
+#include "stream/xdp.h"
 
 #define TURN_MS	    50
 #define MAX_GUESTS  256
 #define GUESTS_MOST 65536
 #define IDLE_NS	    (60 * HV_NS_PER_S)
-#define INS_MAX	    8
+#define DEVS_MAX    16
+#define INS_MAX	    (2 + DEVS_MAX)
 
 struct collect {
 	const char *where;
 	const char *key_path;
 	const char *dir;
+	const char *devs[DEVS_MAX];
+	unsigned nr_devs;
 	struct hv_stream_collector collector;
 	struct hv_stream_in *ins[INS_MAX];
 	unsigned nr_ins;
@@ -91,6 +94,10 @@ static int take_option(const struct cli *cli, struct collect *c, int option)
 		collector->store.compression = HV_COMPRESSION_ZSTD;
 	else if (option == 'F')
 		return choose_format(cli, c, optarg);
+	else if (option == 'd' && c->nr_devs == DEVS_MAX)
+		return usage_error(cli, "--dev: at most %d devices", DEVS_MAX);
+	else if (option == 'd')
+		c->devs[c->nr_devs++] = optarg;
 	else if (option == 'a')
 		return add_allowed(cli, collector, optarg);
 	else if (option == 'g')
@@ -109,6 +116,7 @@ static bool parse(struct cli *cli, int argc, char **argv, struct collect *c, int
 	static const struct option longs[] = {
 		{"listen", required_argument, NULL, 'l'},
 		{"key", required_argument, NULL, 'k'},
+		{"dev", required_argument, NULL, 'd'},
 		{"allow", required_argument, NULL, 'a'},
 		{"format", required_argument, NULL, 'F'},
 		{"compress", no_argument, NULL, 'C'},
@@ -145,6 +153,24 @@ static struct hv_err *open_dir(struct collect *c)
 	return NULL;
 }
 
+/* What does not come by these sockets comes by those of UDP. */
+static void open_devs(struct collect *c, const struct hv_stream_at *at)
+{
+	for (unsigned i = 0; i < c->nr_devs; i++) {
+		HV_AUTO_FREE char *line = NULL;
+		HV_AUTO_ERR struct hv_err *err =
+			hv_stream_in_xdp(c->devs[i], at, &c->ins[c->nr_ins]);
+
+		if (!err) {
+			c->nr_ins++;
+			continue;
+		}
+		line = hv_format("--dev=%s: no AF_XDP, so frames come by a socket: %s", c->devs[i],
+				 err->message);
+		note(line);
+	}
+}
+
 static struct hv_err *open_ins(struct collect *c)
 {
 	struct hv_stream_at at = {.where = c->where};
@@ -160,9 +186,11 @@ static struct hv_err *open_ins(struct collect *c)
 		return err;
 	c->nr_ins++;
 	err = hv_stream_in_tcp(&at, &c->ins[c->nr_ins]);
-	if (!err)
-		c->nr_ins++;
-	return err;
+	if (err)
+		return err;
+	c->nr_ins++;
+	open_devs(c, &at);
+	return NULL;
 }
 
 static void take_until_signal(struct collect *c, int signals)
@@ -233,6 +261,10 @@ static const char help[] =
 	"  --listen=ADDRESS[:PORT] where frames come (default: [::]:9912, all addresses)\n"
 	"  --key=FILE              the key, which senders have, too (default:\n"
 	"                          /etc/hvtrace/stream.key); 16 to 4096 bytes, of any kind\n"
+	"  --dev=DEVICE            take frames of UDP that come by this network device by AF_XDP\n"
+	"                          sockets, past the kernel's network code, if that is possible; "
+	"may\n"
+	"                          be given more than once\n"
 	"  --allow=ADDRESS[/BITS]  take frames only from here; may be given more than once\n"
 	"  --format=FORMAT         trace.dat (the default), perfetto or jsonl\n"
 	"  --compress              compress files by zstd\n"
@@ -243,7 +275,8 @@ static const char help[] =
 
 const struct verb verb_collect = {
 	.name = "collect",
-	.args = "[--listen=ADDRESS[:PORT]] [--key=FILE] [--allow=ADDRESS[/BITS]]... "
+	.args = "[--listen=ADDRESS[:PORT]] [--dev=DEVICE]... [--key=FILE] "
+		"[--allow=ADDRESS[/BITS]]... "
 		"[--format=FORMAT] [--compress] [--max-guests=N] [--max-size=SIZE] "
 		"[--max-rate=SIZE] [--idle=DURATION] DIR",
 	.summary = "Take the events of many senders, and write them into files",

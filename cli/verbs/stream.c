@@ -5,12 +5,14 @@
 
 #include "cli/hostport.h"
 #include "cli/verbs/record.h"
+#include "stream/xdp.h"
 
 #define HOST_NAME_MAX_BYTES 256
 
 struct stream {
 	const char *where; /* as given */
 	const char *key_path;
+	const char *dev; /* NULL: sockets */
 	unsigned mtu;
 	bool is_tcp;
 	enum hv_compression compression;
@@ -49,6 +51,8 @@ static bool take_option(struct cli *cli, struct stream *s, int option, int *ret_
 		s->is_tcp = true;
 	} else if (option == 'k') {
 		s->key_path = optarg;
+	} else if (option == 'd') {
+		s->dev = optarg;
 	} else if (option == 'C') {
 		s->compression = HV_COMPRESSION_ZSTD;
 	} else if (option == 'm' && !parse_mtu(optarg, &s->mtu)) {
@@ -74,6 +78,7 @@ static bool parse(struct cli *cli, int argc, char **argv, struct stream *s, int 
 		{"to", required_argument, NULL, 't'},
 		{"tcp", no_argument, NULL, 'T'},
 		{"key", required_argument, NULL, 'k'},
+		{"dev", required_argument, NULL, 'd'},
 		{"mtu", required_argument, NULL, 'm'},
 		{"compress", no_argument, NULL, 'C'},
 		{"for", required_argument, NULL, 'f'},
@@ -93,10 +98,28 @@ static bool parse(struct cli *cli, int argc, char **argv, struct stream *s, int 
 		add(s, argv[i]);
 	}
 	s->words[s->nr_words] = NULL;
+	if (s->dev && s->is_tcp) {
+		*ret_exit = usage_error(cli, "give either --dev or --tcp");
+		return false;
+	}
 	if (nr_operands && s->where)
 		return true;
 	*ret_exit = nr_operands ? usage_error(cli, "--to=HOST[:PORT] is needed")
 				: usage_error(cli, "missing operands: wanted: DOMAIN");
+	return false;
+}
+
+/* False: the user was told why this is impossible. */
+static bool use_dev(const struct stream *s, const struct hv_stream_target *target,
+		    struct hv_stream_out **ret)
+{
+	HV_AUTO_FREE char *line = NULL;
+	HV_AUTO_ERR struct hv_err *err = hv_stream_out_xdp(s->dev, target, ret);
+
+	if (!err)
+		return true;
+	line = hv_format("--dev=%s: no AF_XDP, so frames go by a socket: %s", s->dev, err->message);
+	note(line);
 	return false;
 }
 
@@ -111,6 +134,8 @@ static struct hv_err *open_way(const struct stream *s, const char *where,
 		return hv_err_in(err, "--to");
 	target.addr = at.addr;
 	target.addr_len = at.len;
+	if (s->dev && use_dev(s, &target, ret))
+		return NULL;
 	return s->is_tcp ? hv_stream_out_tcp(&target, ret) : hv_stream_out_udp(&target, ret);
 }
 
@@ -154,6 +179,8 @@ static const char help[] =
 	"  --key=FILE             the key, which the collector has, too (default:\n"
 	"                         /etc/hvtrace/stream.key)\n"
 	"  --tcp                  by TCP instead of UDP\n"
+	"  --dev=DEVICE           by an AF_XDP socket at this network device, past the kernel's\n"
+	"                         network code; by UDP, if that is impossible\n"
 	"  --mtu=BYTES            of packets of UDP, 576 to 9000 (default: 1500)\n"
 	"  --compress             compress frames by zstd\n"
 	"  -p TRACER              as in available_tracers\n"
@@ -168,7 +195,8 @@ static const char help[] =
 const struct verb verb_stream = {
 	.name = "stream",
 	.args = "{-p TRACER | -e EVENT}... [-l GLOB]... [-n GLOB]... [-g GLOB]... [-P PID]... "
-		"--to=HOST[:PORT] [--key=FILE] [--tcp] [--mtu=BYTES] [--compress] DOMAIN "
+		"--to=HOST[:PORT] [--key=FILE] [--tcp | --dev=DEVICE] [--mtu=BYTES] [--compress] "
+		"DOMAIN "
 		"[--max-overhead=PERCENT] [--for=DURATION | -- COMMAND...]",
 	.summary = "Trace, and send the events to a collector",
 	.help = help,
