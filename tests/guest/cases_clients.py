@@ -2,10 +2,13 @@
 """Unmodified programs that use tracefs, on a guest's tree."""
 
 import collections
+import glob
+import json
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -151,6 +154,41 @@ def trace_cmd_reads_our_files(t):
             lines = t.hv("report", data).splitlines()
             assert {match[5] for match in map(shown.match, lines) if match} == {"function"} and len(lines) == len(got), lines[:5]
             t.note(f"{name}: {len(got)} events, {os.stat(data).st_size >> 10} KiB")
+
+
+@case(configs=GUEST)
+def streams_arrive(t):
+    """stream and collect, on this host, by UDP and TCP: the collector's files have every event, with the guest's tasks and symbols."""
+    need("trace-cmd")
+    with tempfile.TemporaryDirectory() as work, t.attach() as traced, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.bind(("127.0.0.1", 0))
+        where = f"127.0.0.1:{udp.getsockname()[1]}"
+        udp.close()
+        with open(os.open(f"{work}/key", os.O_CREAT | os.O_WRONLY, 0o600), "wb") as file:
+            file.write(os.urandom(32))
+        collector = t.hv.start("collect", f"--key={work}/key", f"--listen={where}", work)
+        # until it listens, frames are lost
+        assert until(lambda: subprocess.run(["ss", "-Huln", "src", where], capture_output=True).stdout)
+        for nr, words in enumerate((("--compress",), ("--tcp",))):
+            process = t.hv.start("stream", "-p", "function", "-l", "vfs_*", f"--key={work}/key", f"--to={where}", *words, traced.domain)
+            assert until(lambda nr=nr: len(glob.glob(f"{work}/*/*.dat")) == nr + 1 or process.poll() is not None)
+            for _ in range(3):
+                t.guest.run(WORK)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=HANG_SECONDS)
+            data = max(glob.glob(f"{work}/*/*.dat"), key=os.path.getmtime)
+            assert until(lambda data=data: '"ended":"end"' in open(data + ".json", encoding="ascii").read())
+            with open(data + ".json", encoding="ascii") as file:
+                counts = json.load(file)
+            done = subprocess.run(["trace-cmd", "report", "-i", data], capture_output=True, timeout=HANG_SECONDS, check=True)
+            got = [line for line in map(LINE.match, done.stdout.decode().splitlines()) if line]
+            assert len(got) > 50 and len(got) == counts["events"] and counts["lost"] == 0, (len(got), counts)
+            assert f"{len(got)} events, 0 lost" in err.decode(), (len(got), err)
+            assert {line["body"].split()[0][:4] for line in got} == {"vfs_"} and {"cat", "ls"} & {line["comm"] for line in got}, got[:5]
+            t.note(f"{words[0]}: {len(got)} events")
+        collector.send_signal(signal.SIGTERM)
+        collector.communicate(timeout=HANG_SECONDS)
+        assert collector.returncode == 0
 
 
 @case(configs=GUEST)
