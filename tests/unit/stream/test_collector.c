@@ -343,6 +343,56 @@ START_TEST(limits)
 }
 END_TEST
 
+/* Sends a frame of events that says NR, of a page that has LEN_BYTES, with one event. */
+static void send_lie(uint32_t nr, size_t len_bytes)
+{
+	struct hv_stream_frame f = {.kind = HV_STREAM_EVENTS, .sequence = kept.nr};
+	struct hv_stream_events e = {.nr = nr};
+	struct hv_event event = {.kind = HV_EVENT_FUNCTION, .time_ns = 1};
+	static uint8_t bytes[HV_STREAM_FRAME_MAX];
+	uint8_t *body = bytes + HV_STREAM_HEAD_LEN;
+	struct hv_raw_page page;
+	struct hv_stream_frame first;
+	struct hv_span s = {kept.frames[0].bytes, kept.frames[0].len_bytes};
+	size_t len = HV_STREAM_EVENTS_LEN + len_bytes;
+
+	memset(bytes, 0, sizeof(bytes));
+	ck_assert_int_eq(hv_stream_decode_again(s, &first), HV_STREAM_GOOD);
+	f.session = first.session;
+	f.raw_bytes = (uint32_t)len;
+	hv_stream_events_encode(body, &e);
+	hv_raw_page_init(&page, &hv_raw_layout_known, body + HV_STREAM_EVENTS_LEN, 64);
+	ck_assert(hv_raw_page_add(&page, &event));
+	hv_raw_page_finish(&page);
+	len = hv_stream_encode(bytes, &f, len, &collector.key);
+	ck_assert(hv_stream_collector_take(&collector, &from, (struct hv_span){bytes, len},
+					   kept.nr * HV_STREAM_WINDOW_NS));
+	hv_stream_collector_turn(&collector, (kept.nr + 1) * HV_STREAM_WINDOW_NS);
+}
+
+/* A page that has another number of events than the frame says, or is longer than the guest's. */
+START_TEST(pages_that_lie)
+{
+	static const struct {
+		uint32_t nr;
+		size_t len_bytes;
+		unsigned want;
+	} pages[] = {{1, 100, 1}, {1, HV_RAW_PAGE_LEN, 1},     {2, 100, 0},
+		     {0, 100, 0}, {1, HV_RAW_PAGE_LEN + 4, 0}, {1, 50000, 0}};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(pages); i++) {
+		begin_collector();
+		make_frames(HV_COMPRESSION_NONE);
+		for (unsigned j = 0; kind_of(j) != HV_STREAM_EVENTS; j++)
+			send_frame(j, j);
+		send_lie(pages[i].nr, pages[i].len_bytes);
+		ck_assert_uint_eq(written, pages[i].want);
+		ck_assert_uint_eq(collector.guests[0]->counts.bad, !pages[i].want);
+		end_collector();
+	}
+}
+END_TEST
+
 /* A sender with the key that lies about everything. */
 START_TEST(bodies_that_lie)
 {
@@ -378,6 +428,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, late_collector);
 	tcase_add_test(tc, strangers_are_refused);
 	tcase_add_test(tc, limits);
+	tcase_add_test(tc, pages_that_lie);
 	tcase_add_test(tc, bodies_that_lie);
 }
 

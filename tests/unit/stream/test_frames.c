@@ -114,6 +114,7 @@ START_TEST(every_event_is_in_one_piece)
 		ck_assert_uint_eq(piece.nr_skipped, 0);
 		ck_assert(hv_raw_events_begin(&r, (struct hv_span){to, piece.len_bytes}));
 		ck_assert_uint_eq(r.lost, lost);
+		ck_assert(r.has_lost == (lost != 0));
 		for (unsigned i = 0; i < piece.nr; i++, nr++, time_ns += 10) {
 			ck_assert(hv_raw_events_next(&r, &e));
 			ck_assert_uint_eq(e.time_ns, time_ns);
@@ -272,9 +273,14 @@ START_TEST(hostile_heads)
 {
 	struct hv_export_head head = sample_head();
 	HV_AUTO_TEXT struct hv_text good = {0};
+	struct hv_text lacks_nul = {0};
 	struct hv_stream_head h;
 
 	hv_stream_head_encode(&head, "web1", "here", &good);
+	good.data[16] = 'x'; /* instead of the NUL after the first record */
+	hv_text_add_bytes(&lacks_nul, good.data, good.len_bytes);
+	ck_assert(!hv_stream_head_decode(&lacks_nul, &h));
+	good.data[16] = '\0';
 	srand(1);
 	for (size_t i = 0; i < good.len_bytes + 20000; i++) {
 		size_t len = i < good.len_bytes ? i : good.len_bytes;
