@@ -21,7 +21,7 @@ struct tcp {
 	int fd; /* -1: there is no connection */
 	bool is_connected;
 	uint64_t tried_ns;
-	uint8_t *pending; /* owned; PENDING_BYTES and a slot */
+	uint8_t *pending; /* owned; PENDING_BYTES, the frame that passed them, and a room */
 	size_t begin, end;
 };
 
@@ -96,12 +96,13 @@ static void send_some(struct tcp *t)
 static void tcp_flush(struct hv_stream_out *out)
 {
 	struct tcp *t = tcp_of(out);
-	struct pollfd p = {t->fd, POLLOUT, 0};
+	struct pollfd p = {.events = POLLOUT};
 
 	connect_again(t);
 	if (!t->is_connected)
 		return;
 	send_some(t);
+	p.fd = t->fd;
 	if (t->end - t->begin > MUCH_BYTES && poll(&p, 1, WAIT_MS) > 0)
 		send_some(t);
 }
@@ -166,7 +167,7 @@ struct hv_err *hv_stream_out_tcp(const struct hv_stream_target *to, struct hv_st
 	t->base = (struct hv_stream_out){
 		.ops = &tcp_ops, .want_bytes = PART_BYTES, .max_bytes = SLOT_BYTES};
 	t->to = *to;
-	t->pending = hv_alloc(PENDING_BYTES + SLOT_BYTES);
+	t->pending = hv_alloc(PENDING_BYTES + 2 * SLOT_BYTES);
 	begin_connection(t);
 	if (t->fd >= 0)
 		see_whether_connected(t, 1000);

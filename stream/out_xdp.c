@@ -12,16 +12,14 @@
 #include "stream/xdp.h"
 #include "stream/xsk.h"
 
-#define FRAME_OFF 64 /* in a chunk; the headers end there */
-#define KICKS_MAX 256
-#define BATCH	  32
-#define ROOM_MS	  100
-#define ARP_TRIES 50
-#define ARP_MS	  20
-#define ARP_NS	  HV_NS_PER_S
-#define DISCARD                                                                                    \
-	9 /* the port to which a datagram goes so that the kernel asks for the neighbour           \
-	   */
+#define FRAME_OFF  64 /* in a chunk; the headers end there */
+#define KICKS_MAX  256
+#define BATCH	   32
+#define ROOM_MS	   100
+#define ARP_TRIES  50
+#define ARP_MS	   20
+#define ARP_NS	   HV_NS_PER_S
+#define DISCARD	   9 /* a port; a datagram makes the kernel ask for the neighbour */
 #define IP_UDP_LEN 28
 
 struct xdp {
