@@ -18,7 +18,8 @@ struct hv_err *audit_open(const char *log_path, enum audit_sink sink, const char
 
 	if (fd < 0)
 		return hv_err_new(errno, "%s: %s", log_path, strerror(errno));
-	*ret = (struct audit){sink, fd, hv_strdup(domain), hv_strdup(id)};
+	*ret = (struct audit){
+		.sink = sink, .log_fd = fd, .domain = hv_strdup(domain), .id = hv_strdup(id)};
 	return NULL;
 }
 
@@ -76,12 +77,11 @@ struct audit_actor audit_actor_sender(uid_t uid, pid_t pid)
 
 struct audit_actor audit_actor_self(void)
 {
-	return audit_actor_sender(getuid(), getpid());
-}
+	static struct audit_actor self;
 
-struct audit_actor audit_actor_peer(const struct ucred *cred)
-{
-	return audit_actor_sender(cred->uid, cred->pid);
+	if (!self.pid)
+		self = audit_actor_sender(getuid(), getpid());
+	return self;
 }
 
 static void write_log(struct audit *a, const char *text)
@@ -160,13 +160,21 @@ struct audit_entry audit_begin(struct audit *a, const struct audit_actor *who, c
 	return e;
 }
 
+void audit_syslog(const struct audit *a, const char *line)
+{
+	if (a->sink != AUDIT_SYSLOG)
+		return;
+	openlog("hvtrace", LOG_PID, LOG_AUTHPRIV);
+	syslog(LOG_AUTHPRIV | LOG_NOTICE, "%s", line);
+	closelog();
+}
+
 void audit_end(struct audit_entry *e)
 {
 	write_log(e->audit, e->line.data);
-	if (e->audit->sink == AUDIT_SYSLOG) {
-		openlog("hvtrace", LOG_PID, LOG_AUTHPRIV);
-		syslog(LOG_AUTHPRIV | LOG_NOTICE, "%s", e->line.data);
-		closelog();
-	}
+	if (e->audit->forward)
+		e->audit->forward(e->audit->ctx, e->line.data);
+	else
+		audit_syslog(e->audit, e->line.data);
 	hv_text_deinit(&e->line);
 }

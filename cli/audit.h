@@ -30,6 +30,9 @@ struct audit {
 	int log_fd;   /* -1: none yet */
 	char *domain; /* owned */
 	char *id;     /* owned */
+	/* Unset: this process writes to syslog(3) itself. */
+	void (*forward)(void *ctx, const char *line);
+	void *ctx;
 };
 #define AUDIT_NONE                                                                                 \
 	{                                                                                          \
@@ -42,9 +45,9 @@ struct hv_err *audit_open(const char *log_path, enum audit_sink sink, const char
 			  const char *id, struct audit *ret) hv_must_use;
 void audit_close(struct audit *a);
 
+/* As this process was when it asked first. */
 struct audit_actor audit_actor_self(void);
-struct audit_actor audit_actor_peer(const struct ucred *cred);
-/* Who sent a signal. */
+/* Who connected, or sent a signal. */
 struct audit_actor audit_actor_sender(uid_t uid, pid_t pid);
 
 struct audit_entry {
@@ -58,6 +61,8 @@ void audit_text(struct audit_entry *e, const char *key, const char *value);
 void audit_number(struct audit_entry *e, const char *key, uint64_t value);
 /* Writes the line. */
 void audit_end(struct audit_entry *e);
+/* Writes a line to the system's log, if that is A's sink. */
+void audit_syslog(const struct audit *a, const char *line);
 
 /* Writes to the service's own log only. */
 void audit_log(struct audit *a, const char *fmt, ...) hv_printf(2, 3);

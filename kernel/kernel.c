@@ -189,15 +189,16 @@ static struct hv_err *roots_are_gone(struct hv_guest *g, struct hv_vcpu_regs *re
 }
 
 static struct hv_err *try_open(struct hv_guest *g, const struct hv_vcpu_regs *regs,
-			       const char *path, enum depth depth, struct hv_kernel **ret)
+			       const struct hv_vmlinux_file *file, enum depth depth,
+			       struct hv_kernel **ret)
 {
 	hv_cleanup(hv_vmlinux_deinit) struct hv_vmlinux v = {0};
 	struct hv_kernel *k = hv_alloc(sizeof(*k));
-	struct hv_err *err = path ? hv_vmlinux_open(path, &v) : NULL;
+	struct hv_err *err = file ? hv_vmlinux_open(file, &v) : NULL;
 
 	k->guest = g;
 	if (!err)
-		err = open_with(k, regs, path ? &v : NULL, path, depth);
+		err = open_with(k, regs, file ? &v : NULL, file ? file->path : NULL, depth);
 	if (err)
 		hv_kernel_free(k);
 	else
@@ -205,8 +206,8 @@ static struct hv_err *try_open(struct hv_guest *g, const struct hv_vcpu_regs *re
 	return err;
 }
 
-static struct hv_err *open_to(struct hv_guest *g, const char *vmlinux_path, enum depth depth,
-			      struct hv_kernel **ret)
+static struct hv_err *open_to(struct hv_guest *g, const struct hv_vmlinux_file *file,
+			      enum depth depth, struct hv_kernel **ret)
 {
 	unsigned nr = hv_guest_info(g)->nr_vcpus;
 	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr * sizeof(*regs));
@@ -216,7 +217,7 @@ static struct hv_err *open_to(struct hv_guest *g, const char *vmlinux_path, enum
 		bool gone = false;
 		HV_AUTO_ERR struct hv_err *unread = NULL;
 
-		err = try_open(g, regs, vmlinux_path, depth, ret);
+		err = try_open(g, regs, file, depth, ret);
 		if (!err)
 			return NULL;
 		unread = roots_are_gone(g, regs, &gone);
@@ -228,9 +229,10 @@ static struct hv_err *open_to(struct hv_guest *g, const char *vmlinux_path, enum
 	return err;
 }
 
-struct hv_err *hv_kernel_open(struct hv_guest *g, const char *vmlinux_path, struct hv_kernel **ret)
+struct hv_err *hv_kernel_open(struct hv_guest *g, const struct hv_vmlinux_file *vmlinux,
+			      struct hv_kernel **ret)
 {
-	return open_to(g, vmlinux_path, DEPTH_MODULES, ret);
+	return open_to(g, vmlinux, DEPTH_MODULES, ret);
 }
 
 struct hv_err *hv_kernel_open_core(struct hv_guest *g, struct hv_kernel **ret)

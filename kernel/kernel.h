@@ -28,8 +28,10 @@ struct hv_kernel {
 	bool has_init_sites; /* its init code can be traced: its owner is told before it is freed */
 };
 
-/* VMLINUX_PATH may be NULL. A file with another build id is refused, with both ids. */
-struct hv_err *hv_kernel_open(struct hv_guest *g, const char *vmlinux_path,
+struct hv_vmlinux_file;
+
+/* VMLINUX may be NULL. A file with another build id is refused, with both ids. */
+struct hv_err *hv_kernel_open(struct hv_guest *g, const struct hv_vmlinux_file *vmlinux,
 			      struct hv_kernel **ret) hv_must_use;
 /* Reads neither modules nor sites: there are none in *RET. For recover, which a guest must not be
  * able to prevent by lists that cannot be read. */

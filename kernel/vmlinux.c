@@ -26,6 +26,7 @@ static const struct machine {
 struct file {
 	const char *path;
 	int fd;
+	bool is_borrowed; /* FD */
 	Elf *elf;
 	const struct machine *machine;
 	Elf_Scn *symtab; /* NULL: none */
@@ -35,14 +36,16 @@ struct file {
 static void file_close(struct file *f)
 {
 	elf_end(f->elf);
-	hv_close_at(&f->fd);
+	if (!f->is_borrowed)
+		hv_close_at(&f->fd);
 }
 
 static struct hv_err *file_open(struct file *f)
 {
 	GElf_Ehdr ehdr;
 
-	f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
+	if (f->fd < 0)
+		f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
 	if (f->fd < 0)
 		return hv_err_new(errno, "%s: %s", f->path, strerror(errno));
 	if (elf_version(EV_CURRENT) == EV_NONE)
@@ -383,9 +386,13 @@ static struct hv_err *read_mcount(struct file *f, struct hv_vmlinux *v)
 	return NULL;
 }
 
-struct hv_err *hv_vmlinux_open(const char *path, struct hv_vmlinux *ret)
+struct hv_err *hv_vmlinux_open(const struct hv_vmlinux_file *file, struct hv_vmlinux *ret)
 {
-	hv_cleanup(file_close) struct file f = {.path = path, .fd = -1};
+	hv_cleanup(file_close) struct file f = {
+		.path = file->path,
+		.fd = file->fd,
+		.is_borrowed = file->fd >= 0,
+	};
 	struct hv_vmlinux v = {0};
 	struct hv_err *err = file_open(&f);
 

@@ -18,5 +18,12 @@ struct hv_vmlinux {
 	size_t btf_len_bytes;
 };
 
-struct hv_err *hv_vmlinux_open(const char *path, struct hv_vmlinux *ret) hv_must_use;
+/* The file that the user named. */
+struct hv_vmlinux_file {
+	const char *path;
+	int fd; /* borrowed; -1: it is opened by its path */
+};
+
+struct hv_err *hv_vmlinux_open(const struct hv_vmlinux_file *file,
+			       struct hv_vmlinux *ret) hv_must_use;
 void hv_vmlinux_deinit(struct hv_vmlinux *v);

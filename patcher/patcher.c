@@ -287,6 +287,7 @@ static struct hv_err *write_all(struct hv_patcher *p, struct hv_hold *hold,
 		if (changes[i].refused)
 			continue;
 		writes[nr_writes].gpa = changes[i].gpa;
+		writes[nr_writes].gva = changes[i].gva;
 		writes[nr_writes].len_bytes = changes[i].len_bytes;
 		writes[nr_writes].is_text = is_text(changes[i].kind);
 		memcpy(writes[nr_writes++].bytes, changes[i].to, changes[i].len_bytes);

@@ -53,6 +53,11 @@ const struct hv_guest_info *hv_guest_info(const struct hv_guest *g)
 	return &g->info;
 }
 
+void *hv_guest_self(const struct hv_guest *g)
+{
+	return g->self;
+}
+
 /* Takes ERR. */
 static struct hv_err *about(const struct hv_guest *g, struct hv_err *err)
 {
@@ -69,6 +74,13 @@ struct hv_err *hv_guest_read(struct hv_guest *g, struct hv_gpa gpa, void *buf, s
 	if (!g->ops->read)
 		return cannot(g, "read memory");
 	return g->ops->read(g->self, gpa, buf, len_bytes);
+}
+
+struct hv_err *hv_guest_ram_files(struct hv_guest *g, struct hv_ram_file *ret, size_t max,
+				  size_t *ret_nr)
+{
+	*ret_nr = 0;
+	return g->ops->ram_files ? g->ops->ram_files(g->self, ret, max, ret_nr) : NULL;
 }
 
 struct hv_err *hv_guest_count_vcpus(struct hv_guest *g)

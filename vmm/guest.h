@@ -47,6 +47,8 @@ struct hv_region {
 	struct hv_gpa gpa;
 	uint8_t *host; /* mapped shared, read-write, for as long as the guest is open */
 	uint64_t len_bytes;
+	int fd; /* of the file that is mapped, borrowed; -1: not known here */
+	uint64_t file_off;
 };
 
 struct hv_guest;
@@ -70,6 +72,19 @@ const struct hv_guest_info *hv_guest_info(const struct hv_guest *g);
  * then. */
 struct hv_err *hv_guest_read(struct hv_guest *g, struct hv_gpa gpa, void *buf,
 			     size_t len_bytes) hv_must_use;
+
+/* RAM that can be read by a file: [START, START + LEN) is at OFF of FD. */
+struct hv_ram_file {
+	struct hv_gpa start;
+	uint64_t len_bytes;
+	uint64_t off;
+	int fd;		/* owned by the guest; it may allow writing */
+	bool is_memory; /* FD is the VMM's memory (proc(5)): it is read by pread(2); else mapped */
+};
+/* The first MAX of them; *RET_NR 0: the RAM can be read by hv_guest_read() alone. RAM that can come
+ * and go is not among them. */
+struct hv_err *hv_guest_ram_files(struct hv_guest *g, struct hv_ram_file *ret, size_t max,
+				  size_t *ret_nr) hv_must_use;
 
 /* Counts the vCPUs, which can be plugged and unplugged, into info.nr_vcpus. hv_hold_begin does the
  * same. */
@@ -157,6 +172,7 @@ struct hv_err *hv_hold_registers(struct hv_hold *h, struct hv_vcpu_regs *ret) hv
 
 struct hv_hold_write {
 	struct hv_gpa gpa;
+	struct hv_gva gva;  /* of text; of a page-table slot, what it maps; else 0 */
 	uint32_t len_bytes; /* at most HV_SITE_LEN_MAX */
 	uint8_t bytes[HV_SITE_LEN_MAX];
 	bool is_text; /* only vCPUs and holds change anything in its page */
@@ -206,6 +222,8 @@ void hv_domain_list_free(struct hv_domain *domains, size_t nr);
 struct hv_guest_ops {
 	void (*free)(void *self);
 	struct hv_err *(*read)(void *self, struct hv_gpa gpa, void *buf, size_t len);
+	struct hv_err *(*ram_files)(void *self, struct hv_ram_file *ret, size_t max,
+				    size_t *ret_nr);		  /* unset: there are none */
 	struct hv_err *(*count_vcpus)(void *self, unsigned *ret); /* unset: it never changes */
 	struct hv_err *(*registers)(void *self, struct hv_vcpu_regs *ret);
 	struct hv_err *(*region)(void *self, struct hv_region *ret);
@@ -234,6 +252,8 @@ struct hv_guest_ops {
 	 * when the hold was asked for, or later. */
 	uint64_t (*held_from_ns)(void *self);
 };
+/* For implementations: what hv_guest_new() was given. */
+void *hv_guest_self(const struct hv_guest *g);
 /* Copies INFO and its strings. ops->free frees SELF. */
 struct hv_guest *hv_guest_new(const struct hv_guest_ops *ops, void *self,
 			      const struct hv_guest_info *info);

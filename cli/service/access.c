@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/service/doors.h"
 #include "cli/service/files.h"
 #include "cli/service/reach.h"
 #include "cli/service/state.h"
@@ -76,9 +77,9 @@ static struct policy_rights rights_of(const struct service *s, const struct peer
 	return policy_rights(s->access.policy, &person, info->name, info->id);
 }
 
-static bool is_root(const struct peer *p)
+static bool is_root(const struct service *s, const struct peer *p)
 {
-	return p->cred.uid == 0 || p->cred.uid == geteuid();
+	return p->cred.uid == 0 || p->cred.uid == s->owner;
 }
 
 /* Root always finds a place. */
@@ -98,7 +99,7 @@ static bool has_place(const struct service *s, const struct peer *new)
 bool access_admits(struct service *s, struct peer *p)
 {
 	access_refresh(s);
-	p->is_root = is_root(p);
+	p->is_root = is_root(s, p);
 	if (p->is_root)
 		return true;
 	p->rights = rights_of(s, p);
@@ -155,6 +156,7 @@ static void read_policy(struct service *s)
 
 	policy_free(a->policy);
 	a->policy = policy;
+	a->number++;
 	a->was_read = true;
 	a->is_fresh = is_recent(&a->seen);
 	if (err && !(was_read && is_same_file(&before, &a->seen))) {
@@ -187,15 +189,25 @@ static void drop_changed(struct service *s)
 	}
 }
 
-void access_refresh(struct service *s)
+void access_look(struct service *s)
 {
 	struct access *a = &s->access;
 
 	if (!a->path || !has_changed(a))
 		return;
 	read_policy(s);
-	drop_changed(s);
 	reach_allow(s);
+}
+
+void access_refresh(struct service *s)
+{
+	uint64_t before = s->access.number;
+
+	if (!s->access.path)
+		return;
+	doors_read_policy(s);
+	if (s->access.number != before)
+		drop_changed(s);
 }
 
 /* Requests. */

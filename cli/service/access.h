@@ -20,6 +20,7 @@ struct wire_frame;
 struct access {
 	const char *path;      /* borrowed; of hvtrace.conf */
 	struct policy *policy; /* owned; NULL: none could be read, so only root may */
+	uint64_t number;       /* of POLICY: how many were read */
 	struct stat seen;      /* the file that was read */
 	bool was_read;
 	bool is_fresh;	      /* it changed so recently that another change might look the same */
@@ -30,8 +31,11 @@ struct access {
 
 void access_deinit(struct access *a);
 
-/* Reads the policy again if its file has changed, makes the socket reachable for those whom it
- * names, and drops clients whose rights changed. Called about once a second, and cheap. */
+/* Reads the policy again if its file has changed, and makes the socket reachable for those whom it
+ * names. It needs root's rights (doors.h). */
+void access_look(struct service *s);
+
+/* The same, and drops clients whose rights changed. Called about once a second, and cheap. */
 void access_refresh(struct service *s);
 
 /* Decides whether PEER, which has just connected, may stay, and sets its rights. A refusal is

@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <string.h>
 
-#include "cli/mountpoint.h"
+#include "cli/service/doors.h"
 #include "cli/service/ending.h"
 #include "cli/service/files.h"
 #include "cli/service/requests.h"
@@ -18,7 +18,7 @@ static void unmount_of(struct service *s, const struct peer *p)
 		if (s->peers[i] != p && s->peers[i]->mount_dir &&
 		    strcmp(s->peers[i]->mount_dir, p->mount_dir) == 0)
 			return;
-	hv_err_free(mountpoint_umount(p->mount_dir, MOUNTPOINT_LAZY));
+	doors_umount(s, p->mount_dir);
 }
 
 static size_t nr_regular_peers(const struct service *s)
@@ -86,6 +86,9 @@ void clients_accept(struct service *s)
 
 	if (!p)
 		return;
+	/* Asked now, not later: if the client is a mount process, a read of /proc could wait for it
+	 * while it waits for us. */
+	p->who = doors_actor(s, p->cred.uid, p->cred.pid);
 	if (!access_admits(s, p)) {
 		peer_free(p);
 		return;

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "cli/service/doors.h"
 
 #define PIECE_LEN_BYTES 65536
 
@@ -72,14 +73,22 @@ static void write_title(struct dumps *d, struct audit *a)
 	write_all(d, a, line.data, line.len_bytes);
 }
 
-static void begin(struct dumps *d, const struct rundir *dir, struct audit *a)
+int dumps_open(const struct rundir *dir)
 {
 	HV_AUTO_FREE char *path = rundir_path(dir->path, RUNDIR_DUMP);
+
+	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+static void begin(struct service *s)
+{
+	struct dumps *d = &s->dumps;
+	struct audit *a = &s->audit;
 	struct stat st;
 
 	d->is_over = false;
 	d->nr_bytes = 0;
-	d->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	d->fd = doors_open_dump(s);
 	if (d->fd < 0) {
 		note_failure(d, a);
 		return;
@@ -99,17 +108,19 @@ static void end(struct dumps *d, struct audit *a)
 	d->why = NULL;
 }
 
-bool dumps_write(struct dumps *d, struct hv_tree *tree, const struct rundir *dir, struct audit *a)
+bool dumps_write(struct service *s)
 {
+	struct dumps *d = &s->dumps;
+	struct audit *a = &s->audit;
 	static char piece[PIECE_LEN_BYTES];
 	HV_AUTO_ERR struct hv_err *err = NULL;
 	size_t len = 0;
 
 	if (!d->file) {
-		d->file = hv_tree_next_dump(tree, &d->why);
+		d->file = hv_tree_next_dump(s->tree, &d->why);
 		if (!d->file)
 			return false;
-		begin(d, dir, a);
+		begin(s);
 	}
 	if (!d->is_over)
 		err = hv_file_read(d->file, piece, sizeof(piece), &len);
@@ -121,9 +132,9 @@ bool dumps_write(struct dumps *d, struct hv_tree *tree, const struct rundir *dir
 }
 
 /* Ends: dumps_write() takes one dump at a time, and no other is asked for meanwhile. */
-void dumps_finish(struct dumps *d, struct hv_tree *tree, const struct rundir *dir, struct audit *a)
+void dumps_finish(struct service *s)
 {
-	hv_tree_drain(tree);
-	while (dumps_write(d, tree, dir, a))
+	hv_tree_drain(s->tree);
+	while (dumps_write(s))
 		;
 }

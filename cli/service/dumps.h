@@ -6,12 +6,13 @@
  * (serve.h). */
 #pragma once
 
-#include "cli/audit.h"
 #include "cli/rundir.h"
 #include "tree/tree.h"
 
 /* The limit of one dump. A file that is longer is emptied when the next dump begins. */
 #define DUMPS_MAX_BYTES (64u << 20)
+
+struct service;
 
 struct dumps {
 	struct hv_file *file; /* the dump that is being written; NULL: none */
@@ -27,9 +28,11 @@ struct dumps {
 	}
 
 /* Writes a piece of the current or next dump. False: there was nothing to write. */
-bool dumps_write(struct dumps *d, struct hv_tree *tree, const struct rundir *dir, struct audit *a);
-/* Writes all that is left, before TREE ends. */
-void dumps_finish(struct dumps *d, struct hv_tree *tree, const struct rundir *dir, struct audit *a);
+bool dumps_write(struct service *s);
+/* Writes all that is left, before the tree ends. */
+void dumps_finish(struct service *s);
+/* Opens the file. -1: errno says why. Needs root's rights (doors.h). */
+int dumps_open(const struct rundir *dir);
 static inline bool dumps_has_work(const struct dumps *d)
 {
 	return d->file != NULL;

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "cli/explain.h"
-#include "cli/mountpoint.h"
 #include "cli/retry.h"
+#include "cli/service/doors.h"
 #include "cli/service/files.h"
 #include "cli/service/trail.h"
 #include "kernel/kernel.h"
@@ -29,7 +29,7 @@ void ending_begin_detach(struct service *s, struct peer *peer)
 	struct hv_session_stat stat;
 
 	hv_session_stat(s->session, &stat);
-	dumps_finish(&s->dumps, s->tree, &s->dir, &s->audit);
+	dumps_finish(s);
 	hv_tree_end(s->tree);
 	for (size_t i = 0; i < s->nr_peers; i++) {
 		uint32_t tag = s->peers[i]->tag;
@@ -225,7 +225,7 @@ void ending_finish(struct service *s)
 	/* The last events before a guest's crash are in the rings, and a dump may be asked for in
 	 * them. */
 	if (s->tree)
-		dumps_finish(&s->dumps, s->tree, &s->dir, &s->audit);
+		dumps_finish(s);
 	if (s->end)
 		note_end(s);
 	if (s->end && s->end->code == ECONNRESET)
@@ -235,14 +235,12 @@ void ending_finish(struct service *s)
 	hv_session_free(s->session);
 	hv_kernel_free(s->kernel);
 	hv_guest_free(s->guest);
-	close(s->listen_fd);
-	if (s->stays_known)
-		rundir_leave(&s->dir, s->end->reason);
-	else
-		rundir_remove(&s->dir);
+	hv_close_at(&s->listen_fd);
 	for (size_t i = 0; i < s->nr_peers; i++)
 		if (s->peers[i]->mount_dir)
-			hv_err_free(mountpoint_umount(s->peers[i]->mount_dir, MOUNTPOINT_LAZY));
+			doors_umount(s, s->peers[i]->mount_dir);
+	doors_leave_home(s, s->stays_known ? s->end->reason : NULL);
+	hv_helper_end(&s->warden);
 	tell_the_end(s);
 	last_words(s);
 	/* Closes the connections: this process may live on (service_here), and clients must not

@@ -37,17 +37,32 @@ static struct hv_err *listen_at(const struct rundir *dir, int *ret)
 	return NULL;
 }
 
-static struct hv_err *write_pid(const struct rundir *dir)
+static struct hv_err *write_pid(const struct rundir *dir, pid_t pid)
 {
 	HV_AUTO_FREE char *path = rundir_path(dir->path, "pid");
 	FILE *f = fopen(path, "we");
 
 	if (!f)
 		return hv_err_new(errno, "%s: %s", path, strerror(errno));
-	fprintf(f, "%d\n", (int)getpid());
+	fprintf(f, "%d\n", (int)pid);
 	if (fclose(f) != 0)
 		return hv_err_new(errno, "%s: %s", path, strerror(errno));
 	return NULL;
+}
+
+/* Its strings are borrowed. */
+static struct rundir_info info_of(const struct service *s)
+{
+	const struct hv_guest_info *guest = hv_guest_info(s->guest);
+
+	return (struct rundir_info){
+		.id = (char *)guest->id,
+		.name = (char *)guest->name,
+		.spec = (char *)s->config->spec,
+		.uri = (char *)s->config->libvirt_uri,
+		.vmm_pid = guest->pid,
+		.service_pid = s->pid,
+	};
 }
 
 /* The caller owns what was made so far, on errors, too. */
@@ -55,14 +70,7 @@ static struct hv_err *make(const struct service *s, struct rundir *dir, struct a
 {
 	const struct service_config *config = s->config;
 	const struct hv_guest_info *guest = hv_guest_info(s->guest);
-	struct rundir_info info = {
-		.id = (char *)guest->id,
-		.name = (char *)guest->name,
-		.spec = (char *)config->spec,
-		.uri = (char *)config->libvirt_uri,
-		.vmm_pid = guest->pid,
-		.service_pid = getpid(),
-	};
+	struct rundir_info info = info_of(s);
 	HV_AUTO_FREE char *log = NULL;
 	struct hv_err *err = domain_state_take(config->run_dir, guest->id, config->spec, dir);
 
@@ -73,7 +81,7 @@ static struct hv_err *make(const struct service *s, struct rundir *dir, struct a
 	if (!err)
 		err = rundir_write_info(dir, &info);
 	if (!err)
-		err = write_pid(dir);
+		err = write_pid(dir, s->pid);
 	return err;
 }
 
@@ -84,27 +92,23 @@ struct hv_err *home_open(struct service *s)
 
 struct hv_err *home_listen(struct service *s)
 {
-	struct hv_err *err = listen_at(&s->dir, &s->listen_fd);
-
-	if (!err)
-		access_refresh(s);
-	return err;
+	return listen_at(&s->dir, &s->listen_fd);
 }
 
-void home_keep(struct service *s)
+bool home_keep(struct service *s)
 {
 	struct home h = {RUNDIR_NONE, AUDIT_NONE, -1};
 	struct hv_err *err;
 
 	if (rundir_is_ours(&s->dir))
-		return;
+		return false;
 	err = make(s, &h.dir, &h.audit);
 	if (!err)
 		err = listen_at(&h.dir, &h.listen_fd);
 	if (err) {
 		hv_err_free(err);
 		home_deinit(&h);
-		return;
+		return false;
 	}
 	audit_log(&h.audit, "the directory of this session had been removed");
 	close(s->listen_fd);
@@ -114,4 +118,24 @@ void home_keep(struct service *s)
 	s->audit = h.audit;
 	s->listen_fd = h.listen_fd;
 	s->access.was_read = false;
+	return true;
+}
+
+void home_recovers(struct service *s, pid_t pid)
+{
+	struct rundir_info info = info_of(s);
+	HV_AUTO_FREE char *sock = rundir_path(s->dir.path, "sock");
+
+	info.service_pid = pid;
+	info.recovers = true;
+	hv_err_free(rundir_write_info(&s->dir, &info));
+	unlink(sock);
+}
+
+void home_leave(struct service *s, const char *reason)
+{
+	if (reason)
+		rundir_leave(&s->dir, reason);
+	else
+		rundir_remove(&s->dir);
 }

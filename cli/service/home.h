@@ -12,4 +12,8 @@ struct hv_err *home_open(struct service *s) hv_must_use;
 struct hv_err *home_listen(struct service *s) hv_must_use;
 /* Called about once a second: makes again what was removed. What fails is tried at the next
  * call. */
-void home_keep(struct service *s);
+bool home_keep(struct service *s);
+/* Says there that this process, PID, recovers, and removes the socket. */
+void home_recovers(struct service *s, pid_t pid);
+/* Removes the directory, or leaves it with REASON (NULL: none) for those who ask later. */
+void home_leave(struct service *s, const char *reason);

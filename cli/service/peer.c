@@ -23,9 +23,6 @@ struct peer *peer_accept(int listen_fd)
 	p->cred = cred;
 	p->files_max = PEER_FILES_MAX;
 	p->waits_max = PEER_WAITS_MAX;
-	/* Read now, not later: if the client is a mount process, a read of /proc could wait for it
-	 * while it waits for us. */
-	p->who = audit_actor_peer(&cred);
 	return p;
 }
 

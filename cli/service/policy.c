@@ -321,3 +321,74 @@ struct policy_rights policy_rights(const struct policy *p, const struct policy_p
 	}
 	return rights;
 }
+
+/* Of a rule; its domains follow. */
+struct packed_rule {
+	uint32_t who;
+	uint32_t id;
+	uint32_t controls;
+	uint32_t tracers;
+	uint32_t nr_domains;
+	uint32_t len_bytes; /* of the domains */
+};
+
+static size_t domains_len(const struct policy_rule *rule)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < rule->nr_domains; i++)
+		len += strlen(rule->domains + len) + 1;
+	return len;
+}
+
+uint8_t *policy_pack(const struct policy *p, size_t *ret_len_bytes)
+{
+	struct hv_text out = {0};
+
+	for (size_t i = 0; p && i < p->nr; i++) {
+		const struct policy_rule *rule = &p->rules[i];
+		struct packed_rule packed = {
+			.who = rule->who,
+			.id = rule->id,
+			.controls = rule->controls,
+			.tracers = rule->tracers,
+			.nr_domains = (uint32_t)rule->nr_domains,
+			.len_bytes = (uint32_t)domains_len(rule),
+		};
+
+		hv_text_add_bytes(&out, (const char *)&packed, sizeof(packed));
+		hv_text_add_bytes(&out, rule->domains, packed.len_bytes);
+	}
+	*ret_len_bytes = out.len_bytes;
+	return (uint8_t *)hv_text_take(&out);
+}
+
+struct policy *policy_unpack(const uint8_t *bytes, size_t len_bytes)
+{
+	AUTO_POLICY struct policy *p = hv_alloc(sizeof(*p));
+
+	for (size_t at = 0; at < len_bytes;) {
+		struct packed_rule packed;
+		struct policy_rule *rule;
+
+		if (len_bytes - at < sizeof(packed))
+			return NULL;
+		memcpy(&packed, bytes + at, sizeof(packed));
+		at += sizeof(packed);
+		if (len_bytes - at < packed.len_bytes)
+			return NULL;
+		p->rules = hv_realloc_array(p->rules, p->nr + 1, sizeof(*p->rules));
+		rule = &p->rules[p->nr++];
+		*rule = (struct policy_rule){
+			.who = (enum policy_who)packed.who,
+			.id = packed.id,
+			.controls = packed.controls != 0,
+			.tracers = packed.tracers,
+			.domains = hv_alloc(packed.len_bytes + 1),
+			.nr_domains = packed.nr_domains,
+		};
+		memcpy(rule->domains, bytes + at, packed.len_bytes);
+		at += packed.len_bytes;
+	}
+	return hv_take(p);
+}

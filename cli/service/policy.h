@@ -51,6 +51,11 @@ struct hv_err *policy_parse(const char *text, size_t len_bytes, const char *path
 struct hv_err *policy_read(const char *path, struct policy **ret,
 			   struct stat *ret_seen) hv_must_use;
 
+/* The rules as bytes for another process of the session; NULL has none. The caller frees them. */
+uint8_t *policy_pack(const struct policy *p, size_t *ret_len_bytes) hv_must_use;
+/* NULL: they are not what policy_pack() made. */
+struct policy *policy_unpack(const uint8_t *bytes, size_t len_bytes) hv_must_use;
+
 struct policy_person {
 	uid_t uid;
 	const gid_t *groups;

@@ -66,24 +66,24 @@ static void add_process(json_object *list, pid_t pid)
 	json_object_array_add(list, o);
 }
 
-/* Helpers are children of the service. */
-static void add_children(json_object *list)
+/* PID and those that it started, who are helpers. */
+static void add_tree(json_object *list, pid_t pid)
 {
-	HV_AUTO_FREE char *path = hv_format("/proc/self/task/%d/children", (int)getpid());
+	HV_AUTO_FREE char *path = hv_format("/proc/%d/task/%d/children", (int)pid, (int)pid);
 	FILE *f = fopen(path, "re");
-	int pid;
+	int child;
 
-	while (f && fscanf(f, "%d", &pid) == 1)
-		add_process(list, pid);
+	add_process(list, pid);
+	while (f && fscanf(f, "%d", &child) == 1)
+		add_tree(list, child);
 	if (f)
 		fclose(f);
 }
 
-json_object *processes_list(void)
+json_object *processes_list(pid_t service)
 {
 	json_object *list = json_object_new_array();
 
-	add_process(list, getpid());
-	add_children(list);
+	add_tree(list, service);
 	return list;
 }

@@ -7,4 +7,4 @@
 
 /* Returns an array of objects: pid, name, uid, capabilities ("all", "none" or a mask), seccomp
  * (there is a filter) and no_new_privs. The caller owns it. */
-json_object *processes_list(void);
+json_object *processes_list(pid_t service);

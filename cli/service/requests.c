@@ -10,9 +10,9 @@
 
 #include "base/clock.h"
 #include "cli/explain.h"
+#include "cli/service/doors.h"
 #include "cli/service/ending.h"
 #include "cli/service/files.h"
-#include "cli/service/processes.h"
 #include "cli/service/trail.h"
 #include "kernel/kernel.h"
 #include "tracer/events/clocks.h"
@@ -226,7 +226,7 @@ static void do_stat(struct service *s, struct peer *p)
 	add_string(o, "domain", info->name);
 	add_string(o, "id", info->id);
 	add_number(o, "vmm_pid", (uint64_t)info->pid);
-	add_number(o, "service_pid", (uint64_t)getpid());
+	add_number(o, "service_pid", (uint64_t)s->pid);
 	add_number(o, "attached_ms", (hv_now_ns() - s->attached_ns) / 1000000);
 	add_string(o, "kernel", s->kernel->release);
 	add_string(o, "transport", info->transport);
@@ -240,7 +240,7 @@ static void do_stat(struct service *s, struct peer *p)
 	add_missing_tasks(s, o);
 	add_mounts(s, o);
 	add_readers(s, o);
-	json_object_object_add(o, "processes", processes_list());
+	json_object_object_add(o, "processes", doors_processes(s));
 	text = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
 							 JSON_C_TO_STRING_NOSLASHESCAPE);
 	peer_answer_bytes(p, text, strlen(text));

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "cli/service/clients.h"
+#include "cli/service/doors.h"
 #include "cli/service/ending.h"
 #include "cli/service/trail.h"
 #include "cli/service/watch.h"
@@ -42,7 +43,7 @@ static void tick(struct service *s, struct watch *w)
 		limits_keep(s, now);
 	}
 	if (s->state == SERVE_RUNS)
-		dumps_write(&s->dumps, s->tree, &s->dir, &s->audit);
+		dumps_write(s);
 	clients_retry(s, now);
 	ending_try_detach(s, now);
 }
@@ -66,12 +67,12 @@ static void take_signal(struct service *s)
 	audit_log(&s->audit, "signal %u from pid %u: detaching", info.ssi_signo, info.ssi_pid);
 	if (s->state == SERVE_RUNS) {
 		ending_begin_detach(s, NULL);
-		s->detach.who = audit_actor_sender(info.ssi_uid, (pid_t)info.ssi_pid);
+		s->detach.who = doors_actor(s, info.ssi_uid, (pid_t)info.ssi_pid);
 	}
 	s->detach.must_end = true;
 }
 
-enum { POLL_GUEST, POLL_SIGNAL, POLL_LISTEN, POLL_STOP, POLL_PEERS };
+enum { POLL_GUEST, POLL_SIGNAL, POLL_LISTEN, POLL_STOP, POLL_WARDEN, POLL_PEERS };
 
 static void serve_once(struct service *s, struct watch *w)
 {
@@ -80,6 +81,7 @@ static void serve_once(struct service *s, struct watch *w)
 		[POLL_SIGNAL] = {s->signal_fd, POLLIN, 0},
 		[POLL_LISTEN] = {s->listen_fd, POLLIN, 0},
 		[POLL_STOP] = {hv_guest_stop_fd(s->guest), POLLIN, 0},
+		[POLL_WARDEN] = {s->warden.control, POLLRDHUP, 0},
 	};
 	size_t nr = s->nr_peers;
 
@@ -89,6 +91,12 @@ static void serve_once(struct service *s, struct watch *w)
 		return;
 	if (fds[POLL_GUEST].revents) {
 		ending_because(s, hv_err_new(ECONNRESET, "has ended"));
+		return;
+	}
+	if (fds[POLL_WARDEN].revents) {
+		ending_because(s, hv_err_mark(hv_err_new(EPIPE, "its process with root's rights "
+								"was killed"),
+					      HV_ERR_NEEDS_RECOVERY));
 		return;
 	}
 	if (fds[POLL_STOP].revents)

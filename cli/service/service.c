@@ -19,14 +19,18 @@
 #include "cli/explain.h"
 #include "cli/retry.h"
 #include "cli/service/ending.h"
-#include "cli/service/home.h"
+#include "cli/service/doors.h"
 #include "cli/service/serve.h"
 #include "cli/service/trail.h"
+#include "cli/service/warden.h"
 #include "cli/spec.h"
 #include "cli/stop_signals.h"
 #include "kernel/cancel.h"
 #include "kernel/integrity.h"
 #include "kernel/kernel.h"
+#include "kernel/vmlinux.h"
+#include "vmm/warden/near.h"
+#include "vmm/warden/sandbox.h"
 
 #define REPORT_FD 3 /* in the service: the first after the three standard files */
 
@@ -108,16 +112,43 @@ static bool is_given_up(void *ctx)
 
 static struct hv_err *open_kernel(struct service *s, int report_fd)
 {
+	const struct hv_vmlinux_file vmlinux = {s->config->vmlinux_path, s->vmlinux_fd};
 	struct opening opening = {s, report_fd};
 	struct hv_err *err;
 
 	hv_cancel_when(is_given_up, &opening);
-	err = hv_kernel_open(s->guest, s->config->vmlinux_path, &s->kernel);
+	err = hv_kernel_open(s->guest, vmlinux.path ? &vmlinux : NULL, &s->kernel);
 	hv_cancel_when(NULL, NULL);
 	if (!err || !is_abandoned(report_fd))
 		return err;
 	hv_err_free(err);
 	return check_wanted(report_fd);
+}
+
+/* What is opened by its name must be opened before. */
+static struct hv_err *open_vmlinux(struct service *s)
+{
+	const char *path = s->config->vmlinux_path;
+
+	if (!path)
+		return NULL;
+	s->vmlinux_fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return s->vmlinux_fd < 0 ? hv_err_new(errno, "%s: %s", path, strerror(errno)) : NULL;
+}
+
+/* From now on the warden has the rights of this process, and reaches the guest. */
+static struct hv_err *divide(struct service *s)
+{
+	struct hv_err *err = open_vmlinux(s);
+
+	audit_actor_self();
+	if (!err)
+		err = warden_start(s->config, &s->warden);
+	if (!err)
+		err = hv_near_guest(s->warden.control, &s->guest);
+	if (!err)
+		err = hv_sandbox_enter(s->warden.control, hv_near_windows(s->guest));
+	return err;
 }
 
 /* On errors the caller closes what is open so far. */
@@ -129,10 +160,9 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 	s->config = config;
 	s->access.path = config->conf_path;
 	if (!s->guest)
-		err = hv_guest_open(config->spec, config->libvirt_uri, config->via, &s->guest);
-
+		err = divide(s);
 	if (!err)
-		err = home_open(s);
+		err = doors_home(s);
 	if (!err)
 		err = hv_guest_refusal(s->guest);
 	if (!err && config->shadow)
@@ -150,7 +180,7 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 	if (!err)
 		err = check_wanted(report_fd);
 	if (!err)
-		err = home_listen(s);
+		err = doors_listen(s);
 	return err;
 }
 
@@ -182,10 +212,12 @@ static struct hv_err *close_all(struct service *s, struct hv_err *why)
 		s->dir.has_left = true;
 	hv_session_free(s->session);
 	hv_kernel_free(s->kernel);
+	if (s->dir.path)
+		doors_leave_home(s, NULL);
 	hv_guest_free(s->guest);
+	hv_helper_end(&s->warden);
 	audit_close(&s->audit);
 	access_deinit(&s->access);
-	rundir_remove(&s->dir);
 	return why;
 }
 
@@ -257,6 +289,10 @@ static int service_run(const struct service_config *config, const struct audit_a
 		.audit = AUDIT_NONE,
 		.dumps = DUMPS_NONE,
 		.listen_fd = -1,
+		.vmlinux_fd = -1,
+		.pid = getpid(),
+		.owner = geteuid(),
+		.warden = HV_HELPER_NONE,
 	};
 	HV_AUTO_TEXT struct hv_text line = {0};
 	uint64_t started = hv_now_ns();
@@ -296,7 +332,11 @@ struct hv_err *service_here(const struct service_config *config, struct hv_guest
 		.audit = AUDIT_NONE,
 		.dumps = DUMPS_NONE,
 		.listen_fd = -1,
+		.vmlinux_fd = -1,
 		.signal_fd = -1,
+		.pid = getpid(),
+		.owner = geteuid(),
+		.warden = HV_HELPER_NONE,
 		.guest = guest,
 	};
 	struct audit_actor who = audit_actor_self();

@@ -14,6 +14,7 @@
 #include "cli/service/made_dirs.h"
 #include "cli/service/peer.h"
 #include "tracer/session.h"
+#include "vmm/helper.h"
 
 #define SERVE_PEERS_MAX	  64
 #define SERVE_PEERS_EXTRA 4 /* clients above the limit, which may only detach */
@@ -40,6 +41,9 @@ struct serve_detach {
 
 struct service {
 	const struct service_config *config; /* borrowed */
+	pid_t pid;			     /* of the process that serves */
+	uid_t owner;			     /* who attached: root but in tests */
+	struct hv_helper warden;	     /* control -1: this process needs none */
 	struct hv_guest *guest;
 	struct hv_kernel *kernel;
 	struct hv_session *session;
@@ -52,6 +56,7 @@ struct service {
 	struct made_dirs made;
 	int listen_fd;
 	int signal_fd;
+	int vmlinux_fd; /* the user's file, open since before the rights were given up; -1: none */
 	uint64_t attached_ns; /* monotonic */
 	uint64_t attach_hold_ns;
 	uint64_t nr_long_holds; /* that were audited */

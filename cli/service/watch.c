@@ -5,8 +5,8 @@
 
 #include "cli/explain.h"
 #include "cli/service/boot.h"
+#include "cli/service/doors.h"
 #include "cli/service/ending.h"
-#include "cli/service/home.h"
 #include "tracer/events/clocks.h"
 #include "tracer/graph_tracer.h"
 
@@ -118,7 +118,7 @@ void watch_guest(struct service *s, struct watch *w, uint64_t now_ns)
 	if (s->state != SERVE_RUNS || (now_ns < w->second_ns && !w->nr_other_boot))
 		return;
 	w->second_ns = now_ns + SECOND_NS;
-	home_keep(s);
+	doors_keep_home(s);
 	access_refresh(s);
 	check_boot(s, w);
 	if (!w->nr_other_boot)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* hvtrace recover: undoes the changes that a dead service left in a guest. */
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,84 +7,36 @@
 #include "cli/audit.h"
 #include "cli/domain_state.h"
 #include "cli/explain.h"
-#include "cli/retry.h"
 #include "cli/rundir.h"
-#include "cli/service/service.h"
+#include "cli/service/recovery.h"
 #include "cli/spec.h"
 #include "cli/verbs/verb.h"
-#include "kernel/kernel.h"
-#include "tracer/session.h"
 
-struct recovery {
-	struct hv_text report; /* what recover did */
-	bool found;	       /* changes were found */
+struct recover {
+	struct recovery done;
 	bool has_other; /* the machine also has an ivshmem device, whose region is looked at by the
 			   monitor */
 	uint64_t began_ns;
 	bool is_over; /* the machine does not exist any more, and the report says so */
 };
 
-static struct hv_err *recover_once(struct hv_guest *guest, struct hv_text *report, bool *ret_found)
+static void say(void *ctx hv_unused, const char *line)
 {
-	HV_AUTO_KERNEL struct hv_kernel *kernel = NULL;
-	bool was_stopped;
-	struct hv_err *err = hv_guest_let_run(guest, &was_stopped);
-
-	if (!err && was_stopped)
-		hv_text_add(report, "the guest was still stopped by a hold: it runs again\n");
-	if (!err)
-		err = hv_guest_refusal(guest);
-	if (!err)
-		err = hv_kernel_open_core(guest, &kernel);
-	if (!err)
-		err = hv_session_recover(guest, kernel, report, ret_found);
-	return err;
-}
-
-static void say_what_is_waited_for(const struct hv_guest *guest, const struct hv_err *err)
-{
-	HV_AUTO_FREE char *line = hv_format("domain '%s': recover waits: %s",
-					    hv_guest_info(guest)->name, err->message);
-
 	note(line);
 }
 
-/* The directory is locked, so nobody can attach meanwhile. Prints why it waits, again if the reason
- * changes. */
-static struct hv_err *recover_locked(struct hv_guest *guest, struct recovery *r)
-{
-	uint64_t until_ns = hv_now_ns() + RETRY_FOR_NS;
-	bool found = false;
-	struct hv_err *err = recover_once(guest, &r->report, &found);
-	int said = 0;
-
-	for (uint64_t delay_ns = RETRY_FIRST_NS;
-	     err && retry_may_succeed(err) && hv_now_ns() < until_ns;
-	     delay_ns = retry_next_ns(delay_ns)) {
-		HV_AUTO_TEXT struct hv_text more = {0};
-
-		if (err->code != said)
-			say_what_is_waited_for(guest, err);
-		said = err->code;
-		hv_err_free(err);
-		poll(NULL, 0, (int)(delay_ns / 1000000));
-		err = recover_once(guest, &more, &found);
-		if ((!err || !retry_may_succeed(err)) && more.data)
-			hv_text_add(&r->report, more.data);
-	}
-	r->found = r->found || found;
-	return err;
-}
-
 static void audit_recover(const struct cli *cli, const struct hv_guest *guest,
-			  const struct recovery *r, const struct hv_err *err)
+			  const struct recover *r, const struct hv_err *err)
 {
 	const struct hv_guest_info *info = hv_guest_info(guest);
 	struct audit a = {cli->sink, -1, hv_strdup(info->name), hv_strdup(info->id)};
 	struct audit_actor who = audit_actor_self();
 	struct audit_entry e = audit_begin(&a, &who, "recover");
 
-	audit_text(&e, "result", err ? err->message : r->found ? "restored" : "nothing to restore");
+	audit_text(&e, "result",
+		   err		   ? err->message
+		   : r->done.found ? "restored"
+				   : "nothing to restore");
 	audit_number(&e, "took_us", (hv_now_ns() - r->began_ns) / 1000);
 	audit_end(&e);
 	audit_close(&a);
@@ -93,7 +44,7 @@ static void audit_recover(const struct cli *cli, const struct hv_guest *guest,
 
 /* Called first: a QMP socket takes one client, and if the domain has a session, connecting would
  * wait in vain. */
-static struct hv_err *look_for_session(const struct cli *cli, const char *spec, struct recovery *r)
+static struct hv_err *look_for_session(const struct cli *cli, const char *spec, struct recover *r)
 {
 	HV_AUTO_FREE char *given = spec_absolute(spec);
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};
@@ -108,7 +59,8 @@ static struct hv_err *look_for_session(const struct cli *cli, const char *spec, 
 	if (!r->is_over)
 		return NULL;
 	rundir_remove_dead(cli->run_dir, &info);
-	hv_text_printf(&r->report, "nothing to recover: the guest ended with its VMM (pid %d)\n",
+	hv_text_printf(&r->done.report,
+		       "nothing to recover: the guest ended with its VMM (pid %d)\n",
 		       (int)info.vmm_pid);
 	return NULL;
 }
@@ -133,7 +85,7 @@ static struct hv_err *take(const struct cli *cli, const char *spec, struct hv_gu
 }
 
 static struct hv_err *recover_by(const struct cli *cli, const char *spec, enum hv_via via,
-				 struct recovery *r)
+				 struct recover *r)
 {
 	HV_AUTO_GUEST struct hv_guest *guest = NULL;
 	AUTO_RUNDIR struct rundir dir = RUNDIR_NONE;
@@ -144,16 +96,17 @@ static struct hv_err *recover_by(const struct cli *cli, const char *spec, enum h
 	err = take(cli, spec, guest, &dir);
 	if (err)
 		return err;
-	err = recover_locked(guest, r);
+	/* The directory is locked, so nobody can attach meanwhile. */
+	err = recovery_run(guest, NULL, &r->done, say, NULL);
 	if (err && hv_guest_has_ended(guest))
 		err->facts &= ~(unsigned)HV_ERR_NEEDS_RECOVERY;
-	dir.has_left = err && (dir.has_left || r->found) && !hv_guest_has_ended(guest);
+	dir.has_left = err && (dir.has_left || r->done.found) && !hv_guest_has_ended(guest);
 	audit_recover(cli, guest, r, err);
 	r->has_other = hv_guest_info(guest)->has_ivshmem;
 	return err;
 }
 
-static struct hv_err *recover(const struct cli *cli, const char *spec, struct recovery *r)
+static struct hv_err *recover(const struct cli *cli, const char *spec, struct recover *r)
 {
 	struct hv_err *err = look_for_session(cli, spec, r);
 
@@ -162,14 +115,14 @@ static struct hv_err *recover(const struct cli *cli, const char *spec, struct re
 	err = recover_by(cli, spec, HV_VIA_LEFT, r);
 	if (!err && r->has_other)
 		err = recover_by(cli, spec, HV_VIA_MONITOR, r);
-	if (!err && !r->found)
-		hv_text_add(&r->report, "nothing to recover\n");
+	if (!err && !r->done.found)
+		hv_text_add(&r->done.report, "nothing to recover\n");
 	return err;
 }
 
 static int run(struct cli *cli, int argc, char **argv)
 {
-	struct recovery r = {.began_ns = hv_now_ns()};
+	struct recover r = {.began_ns = hv_now_ns()};
 	struct hv_err *err;
 	int exit_code;
 
@@ -178,9 +131,9 @@ static int run(struct cli *cli, int argc, char **argv)
 	if (!have_root(cli))
 		return EXIT_FAILED;
 	err = recover(cli, argv[optind], &r);
-	if (r.report.data)
-		printf("%s", r.report.data);
-	hv_text_deinit(&r.report);
+	if (r.done.report.data)
+		printf("%s", r.done.report.data);
+	hv_text_deinit(&r.done.report);
 	return fail_if(explain(err, argv[optind]));
 }
 

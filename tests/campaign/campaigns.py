@@ -5,10 +5,10 @@ the step's number in t.number. A step may depend on rng and t.number only, so th
 
 import os
 import signal
-import subprocess
 import time
 
 from lib.channel import GuestDead
+from lib.tool import children_of
 
 ALL = {}
 GLOBS = ("vfs_*", "do_*", "ksys_*", "*_open", "tcp_*")
@@ -59,7 +59,8 @@ def sections(t, rng):
 
 
 def victims(t):
-    """Returns {kind: pid} of the session's processes: the service, and its helper that stops the guest for holds."""
+    """Returns {kind: pid} of the session's processes: the service, its warden, and the warden's helper that stops the
+    guest for holds."""
     found = {}
     for path in t.hv.run_dirs(t.name):
         try:
@@ -67,9 +68,9 @@ def victims(t):
                 found["service"] = int(file.read())
         except (OSError, ValueError):
             continue  # it begins or ends just now
-        done = subprocess.run(["pgrep", "-P", str(found["service"])], capture_output=True, text=True, check=False)
-        for pid in done.stdout.split():
-            found["holder"] = int(pid)
+        for kind, parent in (("warden", "service"), ("holder", "warden")):
+            for pid in children_of(found.get(parent, 0)):
+                found[kind] = pid
     return found
 
 
@@ -82,10 +83,10 @@ def kill(pid):
 
 @campaign
 def kills(t, rng):
-    """kill -9 of the command, the service, its keeper or guardian, or all, at a random moment of an attach, a
-    switch of tracers or a detach; recover puts every byte back and the guest answers."""
+    """kill -9 of the command, the service, its warden, its keeper or guardian, or several, at a random moment of an
+    attach, a switch of tracers or a detach; the warden or recover puts every byte back and the guest answers."""
     what = rng.choice(("attach", "function", "nop", "detach"))
-    whom = rng.choice((("service",), ("service",), ("holder",), ("service", "holder"), ("holder", "service")))
+    whom = rng.choice((("service",), ("warden",), ("holder",), ("warden", "service"), ("service", "holder"), ("holder", "warden", "service")))
     if what != "attach":
         t.hv("attach", t.name)
     if what in ("nop", "detach"):

@@ -246,7 +246,7 @@ def a_killed_service_leaves_no_mount(t):
         pipe = f"{dir_}/trace_pipe"
         reader = subprocess.Popen(["cat", pipe], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         assert until(lambda: has_open(reader.pid, pipe) or reader.poll() is not None) and reader.poll() is None, "cat has ended"
-        os.kill(traced.stat()["service_pid"], signal.SIGKILL)
+        t.hv.kill_session(t.name)
         reader.wait(HANG_SECONDS)
         assert until(lambda: not os.path.ismount(dir_))
         t.recover()

@@ -14,6 +14,7 @@ from lib.daemons import virsh
 from lib.domain import BOOT_SECONDS, Config
 from lib.memory import Memory
 from lib.suite import IN_TURN, KERNELS, OLDEST, STANDARD, case, left_behind
+from lib.tool import child_of
 from lib.wait import HANG_SECONDS, until
 
 BOTH = (STANDARD[0], STANDARD[2])
@@ -93,7 +94,7 @@ def debugger_on_the_gdb_stub(t):
 
 @case(configs=(*BOTH[:1], OLDEST))
 def killed_service_is_recovered(t):
-    """kill -9 of the service at any moment: the guest runs on, recover puts every byte back."""
+    """kill -9 of the session at any moment: the guest runs on, recover puts every byte back."""
     seed = int(os.environ.get("HVTRACE_TEST_SEED", time.time()))
     rng = random.Random(seed)
     t.note(f"HVTRACE_TEST_SEED={seed}")
@@ -105,16 +106,30 @@ def killed_service_is_recovered(t):
         else:  # in the middle of patching
             switch = t.hv.start("echo", t.name, "current_tracer", "function")
             time.sleep(rng.uniform(0.0, 0.6))
-        for path in t.hv.run_dirs(t.name):
-            with open(f"{path}/pid", encoding="ascii") as file:
-                service = int(file.read())
-            os.kill(service, signal.SIGKILL)
-            assert until(lambda: service not in dict(t.hv.processes(t.name))), "the service lives"  # pylint: disable=cell-var-from-loop
+        t.hv.kill_session(t.name)
         if switch:
             switch.communicate(timeout=HANG_SECONDS)
         assert until(lambda: t.guest.state() == "running"), f"turn {turn}: the guest stays {t.guest.state()}"
         assert t.guest.run("echo alive").strip() == "alive"
         t.recover()
+
+
+@case(configs=BOTH[:1])
+def a_service_that_dies_is_put_back(t):
+    """kill -9 of the service alone, before and in the middle of patching: its warden puts every byte back, and the
+    next attach succeeds. The service itself has no rights."""
+    for delay in (0.0, 0.2, 1.5):
+        t.hv("attach", t.name)
+        service = t.hv.service_of(t.name)
+        with open(f"/proc/{service}/status", encoding="ascii") as file:
+            status = dict(line.split(":\t", 1) for line in file.read().splitlines())
+        assert status["Uid"].split()[0] != "0" and int(status["CapPrm"], 16) == 0 and status["Seccomp"] == "2", status
+        switch = t.hv.start("echo", t.name, "current_tracer", "function")
+        time.sleep(delay)
+        os.kill(service, signal.SIGKILL)
+        switch.communicate(timeout=HANG_SECONDS)
+        assert until(lambda: not t.hv.run_dirs(t.name)), t.hv("list")
+        assert t.guest.run("echo alive").strip() == "alive"
 
 
 @case(configs=BOTH[:1])
@@ -125,9 +140,7 @@ def recovered_whatever_the_modules_say(t):
     was = memory.read_image(head, 8)
     t.hv("attach", t.name)
     t.hv("echo", t.name, "current_tracer", "function")
-    service = service_of(t)
-    os.kill(service, signal.SIGKILL)
-    assert until(lambda: service not in dict(t.hv.processes(t.name))), "the service lives"
+    t.hv.kill_session(t.name)
     memory.write_image(head, (head + 8).to_bytes(8, "little"))
     try:
         _, out, _ = t.hv.run("check", t.name)
@@ -150,9 +163,7 @@ def every_verb_tells_the_same(t):
     t.hv("attach", t.name)
     t.hv("echo", t.name, "current_tracer", "function")
     assert row_of(t).endswith("attached"), row_of(t)
-    service = service_of(t)
-    os.kill(service, signal.SIGKILL)
-    assert until(lambda: service not in dict(t.hv.processes(t.name))), "the service lives"
+    t.hv.kill_session(t.name)
     advice = f"run `hvtrace recover {t.name}`"
     for _ in range(2):
         assert "no: a session died" in row_of(t) and advice in row_of(t), row_of(t)
@@ -170,24 +181,13 @@ def every_verb_tells_the_same(t):
     assert status == 0 and b"traceable    yes" in out, out
 
 
-def guardian_of(service):
-    words = subprocess.run(["pgrep", "-P", str(service)], capture_output=True, text=True, check=True).stdout.split()
-    return int(words[0])
-
-
-def service_of(t):
-    (path,) = t.hv.run_dirs(t.name)
-    with open(f"{path}/pid", encoding="ascii") as file:
-        return int(file.read())
-
-
 @case(configs=BOTH[:1])
 def killed_guardian_is_replaced(t):
     """kill -9 of the guardian alone: the session goes on, and detach puts every byte back."""
     with t.attach() as traced:
         traced.echo("set_ftrace_filter", "vfs_*")
         traced.echo("current_tracer", "function")
-        os.kill(guardian_of(service_of(t)), signal.SIGKILL)
+        os.kill(child_of(child_of(t.hv.service_of(t.name))), signal.SIGKILL)
         t.hv.fails("recover", t.name, says=["already attached"])
         traced.echo("set_ftrace_filter", "do_*")
         assert t.guest.state() == "running", t.guest.state()
@@ -197,14 +197,15 @@ def killed_guardian_is_replaced(t):
 def killed_service_and_guardian_are_recovered(t):
     """kill -9 of service and guardian in the middle of a hold, which nobody ends then: recover ends it."""
     t.hv("attach", t.name)
-    service = service_of(t)
-    guardian = guardian_of(service)
+    service = t.hv.service_of(t.name)
+    warden = child_of(service)
+    guardian = child_of(warden)
     switch = t.hv.start("echo", t.name, "current_tracer", "function")
     deadline = time.monotonic() + 10
     while "paused" not in t.guest.monitor("info status") and time.monotonic() < deadline:
         pass
-    os.kill(guardian, signal.SIGKILL)
-    os.kill(service, signal.SIGKILL)
+    for pid in (guardian, warden, service):
+        os.kill(pid, signal.SIGKILL)
     switch.communicate(timeout=HANG_SECONDS)
     stands = "paused" in t.guest.monitor("info status")
     said = t.recover()

@@ -18,6 +18,7 @@
 #include "kernel/identity.h"
 #include "kernel/kallsyms.h"
 #include "kernel/kernel.h"
+#include "kernel/vmlinux.h"
 #include "kernel/tasks.h"
 
 static double now_ms(void)
@@ -356,7 +357,8 @@ static struct hv_err *probe(struct hv_guest *g, const char *vmlinux, const char 
 {
 	double start = now_ms();
 	HV_AUTO_KERNEL struct hv_kernel *k = NULL;
-	struct hv_err *err = hv_kernel_open(g, vmlinux, &k);
+	struct hv_err *err =
+		hv_kernel_open(g, vmlinux ? &(struct hv_vmlinux_file){vmlinux, -1} : NULL, &k);
 
 	if (err)
 		return err;

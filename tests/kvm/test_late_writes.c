@@ -114,7 +114,7 @@ static struct hv_machine *make_machine(int is_mapped)
 	m->accel = HV_ACCEL_KVM;
 	m->arch = &hv_arch_x86_64;
 	m->nr_vcpus = 1;
-	m->region_fd = -1;
+	m->region.fd = -1;
 	hv_err_free(hv_process_memory_piece(m->memory, memory, MACHINE_LEN, &piece));
 	*range = (struct hv_ram_range){
 		.len_bytes = MACHINE_LEN, .hva = memory, .host = is_mapped ? piece.host : NULL};

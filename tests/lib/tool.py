@@ -12,6 +12,19 @@ from .wait import until
 RUN_DIR = "/run/hvtrace"
 
 
+def children_of(pid):
+    """The processes that PID has started and that live: the warden of a service, the guardian or keeper of a warden."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return [int(word) for word in file.read().split()]
+    except OSError:
+        return []
+
+
+def child_of(pid):
+    return children_of(pid)[0]
+
+
 class ToolFailed(Exception):
     pass
 
@@ -97,6 +110,18 @@ class Tool:
             os.unlink(path)
         return found
 
+    def service_of(self, domain):
+        (path,) = self.run_dirs(domain)
+        with open(f"{path}/pid", encoding="ascii") as file:
+            return int(file.read())
+
+    def kill_session(self, domain):
+        """kill -9 of the warden and the service, so that nobody puts anything back."""
+        service = self.service_of(domain)
+        for pid in (child_of(service), service):
+            os.kill(pid, signal.SIGKILL)
+        assert until(lambda: service not in dict(self.processes(domain))), "the service lives"
+
     def run_dirs(self, name):
         """Returns the services' directories (cli/rundir.h) of domains whose name begins with NAME, without those
         that earlier runs left."""
@@ -154,8 +179,8 @@ class Traced:
                 raise
 
     def kill(self):
-        """Kills the service with kill -9, and waits until it and the helpers of its session have ended."""
-        os.kill(self.stat()["service_pid"], signal.SIGKILL)
+        """Kills the session with kill -9, and waits until it and its helpers have ended."""
+        self.tool.kill_session(self.domain)
         assert until(lambda: not self.tool.processes(self.domain)), f"still there: {self.tool.processes(self.domain)}"
 
     def cat(self, file, timeout=120):

@@ -363,9 +363,18 @@ static void inject_free(void *self)
 	free(j);
 }
 
+/* The files have not what replaces pages of text, so they are given only before anybody asks for
+ * that (hv_guest_want_shadow). */
+static struct hv_err *inject_ram_files(void *self, struct hv_ram_file *ret, size_t max,
+				       size_t *ret_nr)
+{
+	return hv_machine_ram_files(((struct hv_inject *)self)->m, ret, max, ret_nr);
+}
+
 static const struct hv_guest_ops inject_ops = {
 	.free = inject_free,
 	.read = inject_read,
+	.ram_files = inject_ram_files,
 	.count_vcpus = inject_count_vcpus,
 	.registers = inject_registers,
 	.region = inject_region,
@@ -424,8 +433,7 @@ static bool has_ivshmem(struct hv_machine *m)
 	struct hv_region region;
 	HV_AUTO_ERR struct hv_err *err = hv_machine_region(m, &region);
 
-	m->region = (struct hv_region){0};
-	m->region_fd = -1;
+	m->region = (struct hv_region){.fd = -1};
 	return !err;
 }
 

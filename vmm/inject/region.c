@@ -168,9 +168,11 @@ static struct hv_err *map_region(struct hv_inject *j)
 	/* the keeper, which may outlive us for a moment, does not need it */
 	madvise(host, HV_INJECT_REGION_BYTES, MADV_DONTFORK);
 	j->m->region = (struct hv_region){
-		.gpa = j->kvm.region.gpa, .host = host, .len_bytes = HV_INJECT_REGION_BYTES};
-	j->m->region_fd = hv_take_fd(&fd);
-	j->m->region_file_off = 0;
+		.gpa = j->kvm.region.gpa,
+		.host = host,
+		.len_bytes = HV_INJECT_REGION_BYTES,
+		.fd = hv_take_fd(&fd),
+	};
 	return NULL;
 }
 
@@ -190,8 +192,8 @@ void hv_inject_drop_region(struct hv_inject *j)
 		return;
 	hv_shared_remove(j->m->region.host, j->m->region.len_bytes);
 	munmap(j->m->region.host, j->m->region.len_bytes);
-	hv_close_at(&j->m->region_fd);
-	j->m->region = (struct hv_region){0};
+	hv_close_at(&j->m->region.fd);
+	j->m->region = (struct hv_region){.fd = -1};
 }
 
 void hv_inject_want_huge(const struct hv_inject *j)

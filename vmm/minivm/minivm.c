@@ -107,6 +107,7 @@ static struct hv_err *make_region(struct hv_minivm *o)
 		return failed("region");
 	o->region.host = host;
 	o->region.len_bytes = REGION_BYTES;
+	o->region.fd = o->region_fd;
 	return set_slot(o, SLOT_REGION, o->region.gpa, o->region.host, REGION_BYTES);
 }
 

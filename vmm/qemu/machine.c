@@ -2,8 +2,10 @@
 #include "vmm/qemu/machine.h"
 #include "vmm/kvm_tsc.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/pidfd.h>
 
@@ -26,6 +28,7 @@ void hv_machine_free(struct hv_machine *m)
 	hv_process_memory_free(m->memory);
 	hv_process_close(&m->process);
 	hv_monitor_free(m->monitor);
+	hv_close_at(&m->memory_fd);
 	hv_close_at(&m->pidfd);
 	free(m->held_regs);
 	free(m->name);
@@ -67,6 +70,34 @@ struct hv_err *hv_machine_read(struct hv_machine *m, struct hv_gpa gpa, void *bu
 {
 	refresh_ram(m, gpa, len);
 	return hv_ram_read(&m->ram, gpa, buf, len);
+}
+
+/* The VMM lived when its memory was opened, so it was its memory. */
+static void open_memory(struct hv_machine *m)
+{
+	HV_AUTO_FREE char *path = hv_format("/proc/%d/mem", (int)m->process.pid);
+
+	if (m->memory_fd < 0)
+		m->memory_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (poll(&(struct pollfd){m->pidfd, POLLIN, 0}, 1, 0) == 0)
+		return;
+	hv_close_at(&m->memory_fd);
+	m->memory_fd = -1;
+}
+
+struct hv_err *hv_machine_ram_files(struct hv_machine *m, struct hv_ram_file *ret, size_t max,
+				    size_t *ret_nr)
+{
+	if (m->ram.mapped_bytes < m->ram.len_bytes)
+		open_memory(m);
+	*ret_nr = hv_ram_files(&m->ram, m->memory_fd, ret, max);
+	return NULL;
+}
+
+static struct hv_err *machine_ram_files(void *self, struct hv_ram_file *ret, size_t max,
+					size_t *ret_nr)
+{
+	return hv_machine_ram_files(self, ret, max, ret_nr);
 }
 
 static struct hv_err *machine_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
@@ -193,6 +224,7 @@ static uint64_t machine_held_from_ns(void *self)
 static const struct hv_guest_ops machine_ops = {
 	.free = machine_free,
 	.read = machine_read,
+	.ram_files = machine_ram_files,
 	.count_vcpus = machine_count_vcpus,
 	.registers = machine_registers,
 	.region = machine_region,
@@ -226,7 +258,8 @@ static struct hv_machine *machine_new(struct hv_monitor *monitor, const char *ki
 	m->monitor = monitor;
 	m->monitor_kind = hv_strdup(kind);
 	m->pidfd = -1;
-	m->region_fd = -1;
+	m->region.fd = -1;
+	m->memory_fd = -1;
 	return m;
 }
 

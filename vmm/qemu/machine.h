@@ -17,15 +17,14 @@ struct hv_machine {
 	struct hv_monitor *monitor;
 	struct hv_process process;
 	struct hv_process_memory *memory;
+	int memory_fd; /* the same as a file, for reading; -1: it is not open */
 	int pidfd;
 	enum hv_accel accel;
 	const struct hv_arch *arch;
 	unsigned nr_vcpus; /* when they were last counted */
 	struct hv_ram ram;
 	uint64_t ram_loaded_ns;
-	struct hv_region region; /* host NULL: not mapped yet */
-	int region_fd;		 /* borrowed from MEMORY */
-	uint64_t region_file_off;
+	struct hv_region region; /* host NULL: not mapped yet; its file is borrowed from MEMORY */
 
 	/* hold.c */
 	struct hv_guardian *guardian;
@@ -104,5 +103,7 @@ struct hv_err *hv_machine_tsc(const struct hv_machine *m, unsigned vcpu,
  * that the guest has. It cannot change during the hold: memory devices come and go only when a vCPU
  * acts. */
 struct hv_err *hv_machine_look_at_ram(struct hv_machine *m) hv_must_use;
+struct hv_err *hv_machine_ram_files(struct hv_machine *m, struct hv_ram_file *ret, size_t max,
+				    size_t *ret_nr) hv_must_use;
 struct hv_err *hv_machine_read(struct hv_machine *m, struct hv_gpa gpa, void *buf,
 			       size_t len) hv_must_use;

@@ -255,6 +255,34 @@ struct hv_err *hv_ram_read(const struct hv_ram *ram, struct hv_gpa gpa, void *bu
 	return NULL;
 }
 
+/* False: it is not in one piece of a file. */
+static bool file_of(const struct hv_ram *ram, const struct hv_ram_range *r, int memory_fd,
+		    struct hv_ram_file *ret)
+{
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	struct hv_piece piece;
+
+	*ret = (struct hv_ram_file){r->start, r->len_bytes, r->hva, memory_fd, true};
+	if (!r->host)
+		return memory_fd >= 0;
+	err = hv_process_memory_piece(ram->process, r->hva, r->len_bytes, &piece);
+	if (err || piece.fd < 0 || piece.len_bytes != r->len_bytes)
+		return false;
+	ret->fd = piece.fd;
+	ret->off = piece.file_off;
+	ret->is_memory = false;
+	return true;
+}
+
+size_t hv_ram_files(const struct hv_ram *ram, int memory_fd, struct hv_ram_file *ret, size_t max)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; !ram->can_go && i < ram->nr_ranges && nr < max; i++)
+		nr += file_of(ram, &ram->ranges[i], memory_fd, &ret[nr]);
+	return nr;
+}
+
 bool hv_ram_find(const struct hv_ram *ram, struct hv_gpa gpa, uint64_t *ret_hva,
 		 uint64_t *ret_len_bytes)
 {

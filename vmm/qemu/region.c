@@ -100,9 +100,9 @@ static struct hv_err *map_bar(struct hv_machine *m, const struct hv_pci_bar *b)
 		.gpa = b->start,
 		.host = piece.host,
 		.len_bytes = b->len_bytes,
+		.fd = piece.fd,
+		.file_off = piece.file_off,
 	};
-	m->region_fd = piece.fd;
-	m->region_file_off = piece.file_off;
 	return NULL;
 }
 
@@ -140,7 +140,7 @@ struct hv_err *hv_machine_region_has_room(struct hv_machine *m)
 	struct stat file;
 	uint64_t free_bytes;
 
-	if (!m->region.host || fstatvfs(m->region_fd, &fs) < 0 || fstat(m->region_fd, &file) < 0)
+	if (!m->region.host || fstatvfs(m->region.fd, &fs) < 0 || fstat(m->region.fd, &file) < 0)
 		return NULL;
 	if (!fs.f_blocks) /* the file system of memfds has no limit */
 		return NULL;
@@ -159,7 +159,7 @@ struct hv_err *hv_machine_reserve_region(struct hv_machine *m)
 	if (!m->region.host)
 		return NULL;
 	/* Without this, the first access that finds /dev/shm full would kill the VMM by SIGBUS. */
-	if (fallocate(m->region_fd, 0, (off_t)m->region_file_off, (off_t)m->region.len_bytes) < 0 &&
+	if (fallocate(m->region.fd, 0, (off_t)m->region.file_off, (off_t)m->region.len_bytes) < 0 &&
 	    errno != EOPNOTSUPP)
 		return hv_err_new(errno, "ivshmem memory: no room for %" PRIu64 " MiB: %s%s",
 				  m->region.len_bytes >> 20, strerror(errno),
@@ -180,8 +180,8 @@ struct hv_err *hv_machine_remap_region(struct hv_machine *m, uint64_t off, uint6
 	if (off > m->region.len_bytes || len_bytes > m->region.len_bytes - off)
 		return hv_err_new(EINVAL, "ivshmem memory: 0x%" PRIx64 " is not in it", off);
 	memcpy(copy, m->region.host + off, len_bytes);
-	if (fallocate(m->region_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-		      (off_t)(m->region_file_off + off), (off_t)len_bytes) < 0)
+	if (fallocate(m->region.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		      (off_t)(m->region.file_off + off), (off_t)len_bytes) < 0)
 		return hv_err_new(errno, "ivshmem memory: unmapping at 0x%" PRIx64 ": %s", off,
 				  strerror(errno));
 	memcpy(m->region.host + off, copy, len_bytes);

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 hvtrace attach fake
+# It has a warden, which puts everything back.
 kill -9 $(cat $RUN/*/pid)
+until hvtrace stat fake 2>&1 | grep -q attach; do sleep 0.05; done
+hvtrace attach fake
+# If both die, somebody has to ask for it.
+kill -9 $(pgrep -P $(cat $RUN/*/pid)) $(cat $RUN/*/pid)
 until hvtrace stat fake 2>&1 | grep -q recover; do sleep 0.05; done
 hvtrace stat fake
 echo $?

@@ -16,7 +16,7 @@ echo "-- the service is killed"
 sleep 1000 &
 export FAKE_VMM=$!
 hvtrace attach fake
-kill -9 $(cat $RUN/*/pid)
+kill -9 $(pgrep -P $(cat $RUN/*/pid)) $(cat $RUN/*/pid)
 until hvtrace stat fake 2>&1 | grep -q recover; do sleep 0.05; done
 hvtrace list | sed -n "s/^fake  *//p"
 hvtrace stat fake

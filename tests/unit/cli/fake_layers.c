@@ -12,12 +12,16 @@
 #include "kernel/early.h"
 #include "kernel/irq_sites.h"
 #include "kernel/preempt_sites.h"
+#include "kernel/vmlinux.h"
 #include "tests/unit/cli/fake_layers.h"
 #include "tracer/events/clocks.h"
 #include "tracer/graph_tracer.h"
 #include "tracer/hibernation.h"
 #include "tracer/section_tracer.h"
 #include "tracer/yield.h"
+#include "vmm/warden/far.h"
+#include "vmm/warden/near.h"
+#include "vmm/warden/sandbox.h"
 
 struct hv_guest {
 	struct hv_guest_info info;
@@ -166,6 +170,55 @@ void fake_guest_ends(struct hv_guest *g)
 		abort();
 }
 
+/* The process without rights has a fake of its own, of the same name. */
+struct hv_far *hv_far_new(struct hv_guest *g, bool may_adopt hv_unused)
+{
+	return (struct hv_far *)g;
+}
+
+unsigned hv_far_nr_refused(const struct hv_far *f hv_unused)
+{
+	return 0;
+}
+
+void hv_far_renew(struct hv_far *f hv_unused)
+{
+}
+
+void hv_far_free(struct hv_far *f hv_unused)
+{
+}
+
+struct hv_err *hv_far_answer(struct hv_far *f, int socket, const struct hv_message *question)
+{
+	const char *name = ((struct hv_guest *)f)->info.name;
+	const struct hv_message answer = {.bytes = (uint8_t *)name, .len_bytes = strlen(name)};
+
+	return hv_channel_answer(
+		socket,
+		question->kind == HV_ASK_OPEN ? NULL : hv_err_new(ENOSYS, "a fake has no memory"),
+		&answer);
+}
+
+struct hv_err *hv_near_guest(int socket, struct hv_guest **ret)
+{
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+	struct hv_err *err =
+		hv_channel_ask(socket, &(struct hv_message){.kind = HV_ASK_OPEN}, &answer);
+
+	return err ? err : hv_guest_open((char *)answer.bytes, NULL, HV_VIA_AUTO, ret);
+}
+
+const struct hv_windows *hv_near_windows(const struct hv_guest *g hv_unused)
+{
+	return NULL;
+}
+
+struct hv_err *hv_sandbox_enter(int warden hv_unused, const struct hv_windows *windows hv_unused)
+{
+	return NULL;
+}
+
 struct hv_err *hv_domain_list(const char *libvirt_uri, struct hv_domain **ret, size_t *ret_nr)
 {
 	struct hv_domain *d = hv_alloc(6 * sizeof(*d));
@@ -223,8 +276,10 @@ static void add_symbols(struct hv_kernel *k)
 			(struct hv_symbol){hv_gva(0xffffffff81000000 + i * 0x100), names[i], 'T'};
 }
 
-struct hv_err *hv_kernel_open(struct hv_guest *g, const char *vmlinux_path, struct hv_kernel **ret)
+struct hv_err *hv_kernel_open(struct hv_guest *g, const struct hv_vmlinux_file *vmlinux,
+			      struct hv_kernel **ret)
 {
+	const char *vmlinux_path = vmlinux ? vmlinux->path : NULL;
 	struct hv_kernel *k;
 
 	/* Blocks until somebody writes to it. */

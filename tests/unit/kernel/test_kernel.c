@@ -3,6 +3,7 @@
 #include <check.h>
 
 #include "kernel/kernel.h"
+#include "kernel/vmlinux.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/x86_machine.h"
 
@@ -147,7 +148,8 @@ static void check_open_refused(const char *vmlinux, const char *message)
 	HV_AUTO_GUEST struct hv_guest *g =
 		hv_guest_new(&ops, &machine, hv_guest_info(machine.guest));
 	struct hv_kernel *k = NULL;
-	HV_AUTO_ERR struct hv_err *err = hv_kernel_open(g, vmlinux, &k);
+	HV_AUTO_ERR struct hv_err *err =
+		hv_kernel_open(g, vmlinux ? &(struct hv_vmlinux_file){vmlinux, -1} : NULL, &k);
 
 	ck_assert_ptr_nonnull(err);
 	ck_assert_msg(strstr(err->message, message), "%s", err->message);

@@ -171,7 +171,7 @@ static void open_good(struct elf_file f, struct hv_vmlinux *v)
 	struct hv_err *err;
 
 	write_file(f);
-	err = hv_vmlinux_open(path, v);
+	err = hv_vmlinux_open(&(struct hv_vmlinux_file){path, -1}, v);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 }
 
@@ -234,7 +234,7 @@ static void check_refused(struct elf_file f, int code, const char *what)
 
 	if (f.type)
 		write_file(f);
-	err = hv_vmlinux_open(path, &v);
+	err = hv_vmlinux_open(&(struct hv_vmlinux_file){path, -1}, &v);
 	ck_assert_msg(err != NULL, "%s", what);
 	ck_assert_int_eq(err->code, code);
 	ck_assert_msg(strstr(err->message, what) != NULL, "%s", err->message);
@@ -259,7 +259,7 @@ START_TEST(refuses_other_files)
 	check_refused((struct elf_file){0}, ENOEXEC, "not an ELF file");
 	ck_assert_int_eq(truncate(path, 0), 0);
 	check_refused((struct elf_file){0}, ENOEXEC, "not an ELF file");
-	err = hv_vmlinux_open("/nonexistent/vmlinux", &v);
+	err = hv_vmlinux_open(&(struct hv_vmlinux_file){"/nonexistent/vmlinux", -1}, &v);
 	ck_assert_int_eq(err->code, ENOENT);
 	hv_err_free(err);
 }
@@ -281,7 +281,7 @@ START_TEST(survives_truncation)
 		struct hv_err *err;
 
 		ck_assert_int_eq(truncate(path, cut), 0);
-		err = hv_vmlinux_open(path, &v);
+		err = hv_vmlinux_open(&(struct hv_vmlinux_file){path, -1}, &v);
 		if (!err)
 			hv_vmlinux_deinit(&v);
 		hv_err_free(err);

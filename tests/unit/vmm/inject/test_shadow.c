@@ -168,7 +168,7 @@ static void setup(void)
 	memcpy(vmm + (OTHER - START), nop, LEN);
 	keeper = (struct keeper_of_ours){0};
 	machine = (struct hv_machine){
-		.monitor = hv_monitor_new(&ops, NULL), .nr_vcpus = 1, .region_fd = -1};
+		.monitor = hv_monitor_new(&ops, NULL), .nr_vcpus = 1, .region.fd = -1};
 	machine.process.pid = getpid();
 	machine.pidfd = pidfd_open(getpid(), 0);
 	machine.memory = hv_process_memory_new(getpid());

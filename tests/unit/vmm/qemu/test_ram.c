@@ -152,7 +152,7 @@ static void setup(void)
 	nr_views = nr_asked = 0;
 	has_no_such_command = has_pci = false;
 	window = NULL;
-	machine = (struct hv_machine){.monitor = hv_monitor_new(&ops, NULL), .region_fd = -1};
+	machine = (struct hv_machine){.monitor = hv_monitor_new(&ops, NULL), .region.fd = -1};
 	machine.memory = hv_process_memory_new(getpid());
 	ck_assert_ptr_null(hv_ram_load(machine.monitor, machine.memory, &machine.ram));
 	machine.ram_loaded_ns = hv_now_ns();

@@ -50,7 +50,7 @@ static const struct hv_monitor_ops vmm_ops = {.free = vmm_free, .transact = vmm_
 static void expect(struct vmm *v, const char *const *args, const char *says)
 {
 	HV_AUTO_MONITOR struct hv_monitor *monitor = hv_monitor_new(&vmm_ops, v);
-	struct hv_machine m = {.monitor = monitor, .region_fd = -1};
+	struct hv_machine m = {.monitor = monitor, .region.fd = -1};
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
 	m.process.pid = getpid();
@@ -148,7 +148,7 @@ START_TEST(pages_that_others_reach)
 	for (size_t i = 0; i < HV_ARRAY_LEN(machines); i++) {
 		struct vmm v = machines[i].vmm;
 		HV_AUTO_MONITOR struct hv_monitor *monitor = hv_monitor_new(&vmm_ops, &v);
-		struct hv_machine m = {.monitor = monitor, .region_fd = -1};
+		struct hv_machine m = {.monitor = monitor, .region.fd = -1};
 		HV_AUTO_ERR struct hv_err *err = NULL;
 
 		v.qtree = v.qtree ? v.qtree : "{\"return\": \"\"}";

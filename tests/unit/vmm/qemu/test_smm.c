@@ -150,7 +150,7 @@ static void setup(void)
 		.prepared = true,
 		.guardian = (struct hv_guardian *)&vmm,
 		.monitor = hv_monitor_new(&ops, NULL),
-		.region_fd = -1,
+		.region.fd = -1,
 	};
 }
 

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/service/warden.h"
+
+#include <json-c/json.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <syslog.h>
+
+#include "base/clock.h"
+#include "cli/mountpoint.h"
+#include "cli/service/access.h"
+#include "cli/service/doors.h"
+#include "cli/service/dumps.h"
+#include "cli/service/home.h"
+#include "cli/service/processes.h"
+#include "cli/service/recovery.h"
+#include "vmm/warden/channel.h"
+#include "vmm/warden/far.h"
+#include "vmm/warden/wire.h"
+
+#define REFUSALS_AUDITED 10 /* of a session */
+
+struct warden {
+	struct service service; /* what of it the warden has: guest, directory, log, rules */
+	struct hv_far *far;
+	unsigned nr_refused; /* that were looked at */
+	bool is_over;	     /* the service has said how it ended */
+};
+
+/* Each answers one question of doors.h. */
+typedef struct hv_err *(*door_fn)(struct warden *w, const struct hv_message *question,
+				  struct hv_message *answer);
+
+static void answer_text(struct hv_message *answer, const char *text)
+{
+	answer->bytes = (uint8_t *)hv_strdup(text);
+	answer->len_bytes = strlen(text);
+}
+
+static struct hv_err *open_home(struct warden *w, const struct hv_message *question hv_unused,
+				struct hv_message *answer)
+{
+	struct service *s = &w->service;
+	struct hv_err *err = home_open(s);
+
+	if (err)
+		return err;
+	answer->args[0] = s->dir.has_left;
+	answer_text(answer, s->dir.path);
+	hv_message_add_fd(answer, s->audit.log_fd);
+	return NULL;
+}
+
+/* The service alone has it, so that clients do not wait for one that has died. */
+static void give_socket(struct warden *w, struct hv_message *answer)
+{
+	hv_message_add_fd(answer, w->service.listen_fd);
+	hv_close_at(&w->service.listen_fd);
+	w->service.listen_fd = -1;
+}
+
+static struct hv_err *listen_there(struct warden *w, const struct hv_message *question hv_unused,
+				   struct hv_message *answer)
+{
+	struct hv_err *err = home_listen(&w->service);
+
+	if (!err)
+		give_socket(w, answer);
+	return err;
+}
+
+static struct hv_err *keep_home(struct warden *w, const struct hv_message *question hv_unused,
+				struct hv_message *answer)
+{
+	struct service *s = &w->service;
+
+	if (!home_keep(s))
+		return NULL;
+	hv_message_add_fd(answer, s->audit.log_fd);
+	give_socket(w, answer);
+	return NULL;
+}
+
+static struct hv_err *give_policy(struct warden *w, const struct hv_message *question,
+				  struct hv_message *answer)
+{
+	struct access *a = &w->service.access;
+
+	access_look(&w->service);
+	answer->args[0] = a->number;
+	if (a->number != question->args[0])
+		answer->bytes = policy_pack(a->policy, &answer->len_bytes);
+	return NULL;
+}
+
+static struct hv_err *name_actor(struct warden *w hv_unused, const struct hv_message *question,
+				 struct hv_message *answer)
+{
+	struct audit_actor *who = hv_alloc(sizeof(*who));
+
+	*who = audit_actor_sender((uid_t)question->args[0], (pid_t)question->args[1]);
+	answer->bytes = (uint8_t *)who;
+	answer->len_bytes = sizeof(*who);
+	return NULL;
+}
+
+static struct hv_err *write_syslog(struct warden *w, const struct hv_message *question,
+				   struct hv_message *answer hv_unused)
+{
+	audit_syslog(&w->service.audit, (const char *)question->bytes);
+	return NULL;
+}
+
+static struct hv_err *open_dump(struct warden *w, const struct hv_message *question hv_unused,
+				struct hv_message *answer)
+{
+	HV_AUTO_FD int fd = dumps_open(&w->service.dir);
+
+	if (fd < 0)
+		return hv_err_new(errno, "dump: %s", strerror(errno));
+	hv_message_add_fd(answer, fd);
+	return NULL;
+}
+
+static struct hv_err *unmount(struct warden *w hv_unused, const struct hv_message *question,
+			      struct hv_message *answer hv_unused)
+{
+	return mountpoint_umount((const char *)question->bytes, MOUNTPOINT_LAZY);
+}
+
+static struct hv_err *list_processes(struct warden *w, const struct hv_message *question hv_unused,
+				     struct hv_message *answer)
+{
+	json_object *list = processes_list(w->service.pid);
+
+	answer_text(answer, json_object_to_json_string(list));
+	json_object_put(list);
+	return NULL;
+}
+
+static void close_guest(struct warden *w)
+{
+	hv_far_free(w->far);
+	hv_guest_free(w->service.guest);
+	w->far = NULL;
+	w->service.guest = NULL;
+}
+
+static struct hv_err *leave_home(struct warden *w, const struct hv_message *question,
+				 struct hv_message *answer hv_unused)
+{
+	/* Whoever attaches as soon as the directory is free can reach the guest. */
+	close_guest(w);
+	w->service.dir.has_left = question->args[0] != 0;
+	home_leave(&w->service, question->args[1] ? (const char *)question->bytes : NULL);
+	w->is_over = true;
+	return NULL;
+}
+
+static const door_fn doors[DOOR_END - DOOR_FIRST] = {
+	[DOOR_HOME - DOOR_FIRST] = open_home,		[DOOR_LISTEN - DOOR_FIRST] = listen_there,
+	[DOOR_KEEP - DOOR_FIRST] = keep_home,		[DOOR_POLICY - DOOR_FIRST] = give_policy,
+	[DOOR_ACTOR - DOOR_FIRST] = name_actor,		[DOOR_SYSLOG - DOOR_FIRST] = write_syslog,
+	[DOOR_DUMP - DOOR_FIRST] = open_dump,		[DOOR_UMOUNT - DOOR_FIRST] = unmount,
+	[DOOR_PROCESSES - DOOR_FIRST] = list_processes, [DOOR_LEAVE - DOOR_FIRST] = leave_home,
+};
+
+static struct hv_err *open_door(struct warden *w, const struct hv_message *question)
+{
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+	struct hv_err *err = doors[question->kind - DOOR_FIRST](w, question, &answer);
+
+	return hv_channel_answer(HV_HELPER_CONTROL, err, &answer);
+}
+
+/* Opens the guest at the first question, so that the service gets the error. */
+static struct hv_err *open_guest(struct warden *w, const struct hv_message *question)
+{
+	const struct service_config *config = w->service.config;
+	struct hv_err *err;
+
+	if (w->far)
+		return NULL;
+	if (question->kind != HV_ASK_OPEN)
+		return hv_err_new(ENODEV, "the guest is not open");
+	err = hv_guest_open(config->spec, config->libvirt_uri, config->via, &w->service.guest);
+	if (!err)
+		w->far = hv_far_new(w->service.guest, false);
+	return err;
+}
+
+/* A service that asks for what is against the rules has a mistake, or is the guest's. */
+static void audit_refusals(struct warden *w)
+{
+	struct audit_actor who = audit_actor_self();
+	struct audit_entry e;
+
+	if (!w->far || w->nr_refused == hv_far_nr_refused(w->far))
+		return;
+	w->nr_refused = hv_far_nr_refused(w->far);
+	if (w->nr_refused > REFUSALS_AUDITED)
+		return;
+	e = audit_begin(&w->service.audit, &who, "refusal");
+	audit_text(&e, "request", "write");
+	audit_text(&e, "reason", "it is against the warden's rules");
+	audit_end(&e);
+}
+
+static struct hv_err *answer(struct warden *w, const struct hv_message *question)
+{
+	struct hv_err *err = open_guest(w, question);
+
+	if (err)
+		return hv_channel_answer(HV_HELPER_CONTROL, err, &(struct hv_message){0});
+	if (question->kind >= DOOR_FIRST && question->kind < DOOR_END)
+		return open_door(w, question);
+	err = hv_far_answer(w->far, HV_HELPER_CONTROL, question);
+	audit_refusals(w);
+	return err;
+}
+
+/* Ends when the service has ended, or asks for what it cannot mean. */
+static void serve_doors(struct warden *w)
+{
+	struct hv_err *err = NULL;
+
+	while (!err && !w->is_over) {
+		HV_AUTO_MESSAGE struct hv_message question = {0};
+
+		err = hv_channel_receive(HV_HELPER_CONTROL, &question);
+		if (!err)
+			err = answer(w, &question);
+	}
+	if (err && err->code != EPIPE)
+		audit_log(&w->service.audit, "the service is not served any more: %s",
+			  err->message);
+	hv_err_free(err);
+}
+
+static void say(void *ctx, const char *line)
+{
+	struct warden *w = ctx;
+
+	audit_log(&w->service.audit, "%s", line);
+}
+
+static void audit_recovery(struct warden *w, const struct recovery *r, const struct hv_err *err,
+			   uint64_t began_ns)
+{
+	struct audit_actor who = audit_actor_self();
+	struct audit_entry e = audit_begin(&w->service.audit, &who, "recover");
+
+	audit_text(&e, "result", err ? err->message : r->found ? "restored" : "nothing to restore");
+	audit_number(&e, "took_us", (hv_now_ns() - began_ns) / 1000);
+	audit_end(&e);
+}
+
+/* The service has died without a word. */
+static void recover(struct warden *w)
+{
+	struct service *s = &w->service;
+	uint64_t began_ns = hv_now_ns();
+	struct recovery r = {0};
+	struct hv_err *err = NULL;
+
+	audit_log(&s->audit, "the service has died: recovering");
+	home_recovers(s, getpid());
+	if (!hv_guest_has_ended(s->guest))
+		err = recovery_run(s->guest, w->far, &r, say, w);
+	s->dir.has_left = err && !hv_guest_has_ended(s->guest);
+	audit_recovery(w, &r, err, began_ns);
+	hv_text_deinit(&r.report);
+	hv_err_free(err);
+	close_guest(w);
+	home_leave(s, NULL);
+}
+
+static void run(void *ctx)
+{
+	struct warden *w = ctx;
+
+	umask(077);
+	serve_doors(w);
+	if (!w->is_over && w->service.dir.path)
+		recover(w);
+	close_guest(w);
+}
+
+struct hv_err *warden_start(const struct service_config *config, struct hv_helper *ret)
+{
+	static const struct hv_helper_kind kind = {
+		.noun = "warden", .comm = "hvtrace:warden", .socket_type = SOCK_STREAM, .run = run};
+	struct warden w = {.service = {
+				   .config = config,
+				   .pid = getpid(),
+				   .access.path = config->conf_path,
+				   .dir = RUNDIR_NONE,
+				   .audit = AUDIT_NONE,
+				   .dumps = DUMPS_NONE,
+				   .listen_fd = -1,
+				   .signal_fd = -1,
+				   .warden = HV_HELPER_NONE,
+			   }};
+
+	return hv_helper_start(&kind, &w, ret);
+}

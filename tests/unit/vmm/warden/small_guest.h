@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A guest of 1 MiB of RAM and a region of 4 MiB, in this process. A write outside of a hold is an
+ * error. */
+#pragma once
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "vmm/guest.h"
+
+#define SMALL_RAM    (1u << 20)
+#define SMALL_REGION 0x100000000ull
+#define SMALL_TEXT   0xffffffff81000000ull /* where the kernel has the page at 0 */
+#define SMALL_WINDOW 0xffffffff90000000ull /* where it could have the region */
+
+struct small_guest {
+	uint8_t *ram; /* of FD */
+	struct hv_region region;
+	int fd;
+	bool held;
+	unsigned nr_writes;
+};
+
+static struct hv_err *small_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
+{
+	struct small_guest *s = self;
+
+	if (gpa.v > SMALL_RAM || len > SMALL_RAM - gpa.v)
+		return hv_err_mark(hv_err_in(hv_err_new(EFAULT, "no RAM"), "small"),
+				   HV_ERR_NEEDS_MONITOR);
+	memcpy(buf, s->ram + gpa.v, len);
+	return NULL;
+}
+
+static struct hv_err *small_ram_files(void *self, struct hv_ram_file *ret, size_t max,
+				      size_t *ret_nr)
+{
+	struct small_guest *s = self;
+
+	(void)max;
+	*ret = (struct hv_ram_file){hv_gpa(0), SMALL_RAM, 0, s->fd, false};
+	*ret_nr = 1;
+	return NULL;
+}
+
+static struct hv_err *small_region(void *self, struct hv_region *ret)
+{
+	*ret = ((struct small_guest *)self)->region;
+	return NULL;
+}
+
+static struct hv_err *small_hold_begin(void *self, uint64_t max_ns hv_unused)
+{
+	((struct small_guest *)self)->held = true;
+	return NULL;
+}
+
+static struct hv_err *small_hold_end(void *self)
+{
+	((struct small_guest *)self)->held = false;
+	return NULL;
+}
+
+static struct hv_err *small_write(void *self, const struct hv_hold_write *writes, size_t nr)
+{
+	struct small_guest *s = self;
+
+	if (!s->held)
+		abort();
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t off = writes[i].gpa.v - s->region.gpa.v;
+
+		if (writes[i].gpa.v < SMALL_RAM - writes[i].len_bytes)
+			memcpy(s->ram + writes[i].gpa.v, writes[i].bytes, writes[i].len_bytes);
+		else if (off < s->region.len_bytes - writes[i].len_bytes)
+			memcpy(s->region.host + off, writes[i].bytes, writes[i].len_bytes);
+		else
+			return hv_err_new(EFAULT, "no memory");
+		s->nr_writes++;
+	}
+	return NULL;
+}
+
+static struct hv_err *small_registers(void *self hv_unused, struct hv_vcpu_regs *ret)
+{
+	memset(ret, 0, 2 * sizeof(*ret));
+	ret[0].root = 11;
+	ret[1].root = 22;
+	return NULL;
+}
+
+static inline struct hv_guest *small_guest_open(struct small_guest *s)
+{
+	static const struct hv_guest_ops ops = {
+		.read = small_read,
+		.ram_files = small_ram_files,
+		.registers = small_registers,
+		.region = small_region,
+		.hold_begin = small_hold_begin,
+		.hold_registers = small_registers,
+		.hold_write = small_write,
+		.hold_end = small_hold_end,
+	};
+	const struct hv_guest_info info = {
+		.name = "small",
+		.id = "small-1",
+		.transport = "a test",
+		.pid = 7,
+		.nr_vcpus = 2,
+		.ram_bytes = SMALL_RAM,
+		.injected = true,
+		.arch = hv_arch_find("x86_64"),
+	};
+
+	*s = (struct small_guest){.fd = memfd_create("small", 0)};
+	s->region = (struct hv_region){.gpa = hv_gpa(SMALL_REGION),
+				       .len_bytes = 4u << 20,
+				       .fd = s->fd,
+				       .file_off = SMALL_RAM};
+	if (ftruncate(s->fd, SMALL_RAM + (off_t)s->region.len_bytes) != 0)
+		abort();
+	s->ram = mmap(NULL, SMALL_RAM, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+	s->region.host = mmap(NULL, s->region.len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd,
+			      SMALL_RAM);
+	return hv_guest_new(&ops, s, &info);
+}

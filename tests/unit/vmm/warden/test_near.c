@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The near and the far side of a guest, in two processes: what is asked is done, errors come with
+ * all they say, and what no service asks for is refused. */
+#include <check.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "tests/lib/run_suite.h"
+#include "tests/unit/vmm/warden/small_guest.h"
+#include "vmm/warden/far.h"
+#include "vmm/warden/near.h"
+
+static struct small_guest small;
+static int ours;
+static pid_t far_side;
+
+static void serve(int socket)
+{
+	struct hv_far *far = hv_far_new(small_guest_open(&small), false);
+	struct hv_err *err = NULL;
+
+	memcpy(small.ram + 0x1010, "\x0f\x1f\x44\x00\x00", 5);
+	while (!err) {
+		HV_AUTO_MESSAGE struct hv_message m = {0};
+
+		err = hv_channel_receive(socket, &m);
+		if (!err)
+			err = hv_far_answer(far, socket, &m);
+	}
+	hv_far_free(far);
+	/* a hold that was left has ended */
+	_exit(small.held || err->code != EPIPE);
+}
+
+static void begin(void)
+{
+	int ends[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	ours = ends[0];
+	far_side = fork();
+	if (far_side == 0) {
+		close(ours);
+		serve(ends[1]);
+	}
+	close(ends[1]);
+}
+
+static void end(struct hv_guest *g)
+{
+	int status;
+
+	hv_guest_free(g);
+	close(ours);
+	ck_assert_int_eq(waitpid(far_side, &status, 0), far_side);
+	ck_assert_int_eq(status, 0);
+}
+
+static struct hv_guest *open_near(void)
+{
+	struct hv_guest *g = NULL;
+
+	begin();
+	ck_assert_ptr_null(hv_near_guest(ours, &g));
+	return g;
+}
+
+START_TEST(a_guest_is_what_it_is)
+{
+	struct hv_guest *g = open_near();
+	const struct hv_guest_info *info = hv_guest_info(g);
+	struct hv_vcpu_regs regs[2];
+	struct hv_region region;
+
+	ck_assert_str_eq(info->name, "small");
+	ck_assert_str_eq(info->id, "small-1");
+	ck_assert_str_eq(info->transport, "a test");
+	ck_assert_str_eq(info->arch->name, "x86_64");
+	ck_assert(info->pid == 7 && info->nr_vcpus == 2 && info->injected);
+	ck_assert_ptr_null(hv_guest_registers(g, regs));
+	ck_assert(regs[0].root == 11 && regs[1].root == 22);
+	ck_assert_ptr_null(hv_guest_region(g, &region));
+	ck_assert(region.gpa.v == SMALL_REGION && region.len_bytes == 4u << 20);
+	region.host[5] = 1; /* it can be written to */
+	end(g);
+}
+END_TEST
+
+START_TEST(ram_is_read_with_and_without_a_window)
+{
+	struct hv_guest *g = open_near();
+	uint8_t bytes[5];
+
+	ck_assert_uint_eq(hv_near_windows(g)->nr, 1);
+	ck_assert_ptr_null(hv_guest_read(g, hv_gpa(0x1010), bytes, 5));
+	ck_assert_mem_eq(bytes, "\x0f\x1f\x44\x00\x00", 5);
+	hv_windows_close((struct hv_windows *)hv_near_windows(g));
+	memset(bytes, 0, sizeof(bytes));
+	ck_assert_ptr_null(hv_guest_read(g, hv_gpa(0x1010), bytes, 5));
+	ck_assert_mem_eq(bytes, "\x0f\x1f\x44\x00\x00", 5);
+	end(g);
+}
+END_TEST
+
+START_TEST(errors_say_all)
+{
+	struct hv_guest *g = open_near();
+	uint8_t byte;
+	struct hv_err *err = hv_guest_read(g, hv_gpa(SMALL_RAM), &byte, 1);
+
+	ck_assert_int_eq(err->code, EFAULT);
+	ck_assert_str_eq(err->message, "small: no RAM");
+	ck_assert_str_eq(err->reason, "no RAM");
+	ck_assert_uint_eq(err->facts, HV_ERR_NEEDS_MONITOR);
+	hv_err_free(err);
+	end(g);
+}
+END_TEST
+
+START_TEST(writes_need_a_hold_and_obey_the_rules)
+{
+	struct hv_guest *g = open_near();
+	struct hv_hold_write w = {.gpa = hv_gpa(0x2000), .len_bytes = 8, .bytes = {1, 2, 3}};
+	struct hv_message bare = {
+		.kind = HV_ASK_HOLD_WRITE, .bytes = (uint8_t *)&w, .len_bytes = sizeof(w)};
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+	struct hv_region region;
+	struct hv_hold *hold;
+	struct hv_err *err;
+	uint8_t now[8];
+
+	ck_assert_ptr_null(hv_guest_region(g, &region));
+	err = hv_channel_ask(ours, &bare, &answer);
+	ck_assert_int_eq(err->code, EPROTO);
+	hv_err_free(err);
+	ck_assert_ptr_null(hv_hold_begin(g, HV_NS_PER_S, &hold));
+	err = hv_hold_write(hold, &w, 1);
+	ck_assert_int_eq(err->code, EPERM);
+	hv_err_free(err);
+	ck_assert_ptr_null(hv_guest_read(g, w.gpa, now, 8));
+	ck_assert_mem_eq(now, "\0\0\0\0\0\0\0\0", 8);
+	w.gpa = hv_gpa(SMALL_REGION + 64);
+	ck_assert_ptr_null(hv_hold_write(hold, &w, 1));
+	ck_assert_mem_eq(region.host + 64, "\1\2\3\0\0\0\0\0", 8);
+	ck_assert_ptr_null(hv_hold_end(hold, NULL));
+	end(g);
+}
+END_TEST
+
+START_TEST(a_hold_that_is_left_ends)
+{
+	struct hv_guest *g = open_near();
+	struct hv_message question = {.kind = HV_ASK_HOLD_BEGIN, .args = {HV_NS_PER_S}};
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+
+	ck_assert_ptr_null(hv_channel_ask(ours, &question, &answer));
+	end(g); /* which looks at it */
+}
+END_TEST
+
+START_TEST(what_no_service_asks_for_is_refused)
+{
+	static const struct hv_message questions[] = {
+		{.kind = HV_ASK_READ, .args = {0, UINT64_MAX}},
+		{.kind = HV_ASK_TSC, .args = {UINT64_MAX}},
+		{.kind = HV_ASK_HOLD_BEGIN, .args = {UINT64_MAX}},
+		{.kind = HV_ASK_HOLD_END},
+		{.kind = HV_ASK_HOLD_REGISTERS},
+		{.kind = HV_ASK_HOLD_FLUSH, .args = {1, 2}},
+	};
+	struct hv_guest *g = open_near();
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(questions); i++) {
+		HV_AUTO_MESSAGE struct hv_message answer = {0};
+		HV_AUTO_ERR struct hv_err *err = hv_channel_ask(ours, &questions[i], &answer);
+
+		ck_assert_ptr_nonnull(err);
+		ck_assert_int_eq(err->code, EPROTO);
+	}
+	end(g);
+}
+END_TEST
+
+START_TEST(messages_are_bounded)
+{
+	static const uint64_t huge[6] = {HV_ASK_READ, 1ull << 40};
+	HV_AUTO_MESSAGE struct hv_message m = {0};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+	int ends[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	ck_assert_int_eq(send(ends[0], huge, sizeof(huge), 0), sizeof(huge));
+	err = hv_channel_receive(ends[1], &m);
+	ck_assert_int_eq(err->code, EPROTO);
+	ck_assert(!m.bytes && !m.nr_fds);
+	close(ends[0]);
+	close(ends[1]);
+}
+END_TEST
+
+static void add(TCase *tc)
+{
+	tcase_add_test(tc, a_guest_is_what_it_is);
+	tcase_add_test(tc, ram_is_read_with_and_without_a_window);
+	tcase_add_test(tc, errors_say_all);
+	tcase_add_test(tc, writes_need_a_hold_and_obey_the_rules);
+	tcase_add_test(tc, a_hold_that_is_left_ends);
+	tcase_add_test(tc, what_no_service_asks_for_is_refused);
+	tcase_add_test(tc, messages_are_bounded);
+}
+
+int main(void)
+{
+	return run_suite("near", add);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which writes the warden makes for a service that may be the guest's. */
+#include <check.h>
+
+#include "tests/lib/run_suite.h"
+#include "tests/unit/vmm/warden/small_guest.h"
+#include "vmm/warden/rules.h"
+
+#define LEAF(gpa) ((gpa) | 0xe3) /* present, writable, huge; executable if nothing forbids it */
+#define NX	  (1ull << 63)
+#define SITE	  0x1010u
+#define SLOT	  0x8000u
+#define WORD	  0x9000u
+
+static struct small_guest small;
+static struct hv_guest *guest;
+static struct hv_rules *rules;
+
+static const uint8_t nop[5] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+
+static void begin(bool may_adopt)
+{
+	guest = small_guest_open(&small);
+	rules = hv_rules_new(guest, may_adopt);
+	hv_rules_set_region(rules, &small.region);
+	memcpy(small.ram + SITE, nop, sizeof(nop));
+}
+
+static void end(void)
+{
+	hv_rules_free(rules);
+	hv_guest_free(guest);
+}
+
+static struct hv_hold_write text(uint64_t gpa, const uint8_t *code, uint32_t len)
+{
+	struct hv_hold_write w = {.gpa = hv_gpa(gpa),
+				  .gva = hv_gva(SMALL_TEXT + gpa),
+				  .len_bytes = len,
+				  .is_text = true};
+
+	memcpy(w.bytes, code, len);
+	return w;
+}
+
+static struct hv_hold_write call_of(uint64_t gpa, uint64_t target)
+{
+	uint8_t code[5];
+
+	ck_assert(hv_guest_info(guest)->arch->encode_call(hv_gva(SMALL_TEXT + gpa), hv_gva(target),
+							  code));
+	return text(gpa, code, sizeof(code));
+}
+
+static struct hv_hold_write data(uint64_t gpa, uint64_t gva, uint64_t value, uint32_t len)
+{
+	struct hv_hold_write w = {.gpa = hv_gpa(gpa), .gva = hv_gva(gva), .len_bytes = len};
+
+	memcpy(w.bytes, &value, len);
+	return w;
+}
+
+static bool allows(struct hv_hold_write w)
+{
+	HV_AUTO_ERR struct hv_err *err = hv_rules_check(rules, &w, 1);
+
+	if (err)
+		ck_assert_int_eq(err->code, EPERM);
+	else if (w.gpa.v < SMALL_RAM)
+		memcpy(small.ram + w.gpa.v, w.bytes, w.len_bytes);
+	return !err;
+}
+
+static void map_window(void)
+{
+	ck_assert(allows(data(SLOT, SMALL_WINDOW, LEAF(SMALL_REGION) | NX, 8)));
+}
+
+START_TEST(anything_is_allowed_in_the_region)
+{
+	begin(false);
+	ck_assert(allows(data(SMALL_REGION + 8, 0, 0x1234, 8)));
+	ck_assert(allows(data(SMALL_REGION + small.region.len_bytes - 8, 0, 1, 8)));
+	end();
+}
+END_TEST
+
+START_TEST(slots_get_leaves_of_the_region_only)
+{
+	begin(false);
+	ck_assert(!allows(data(SLOT, SMALL_WINDOW, LEAF(0x200000) | NX, 8)));
+	ck_assert(!allows(data(SLOT, SMALL_WINDOW, LEAF(SMALL_REGION), 8))); /* W and X */
+	ck_assert(!allows(data(SLOT, 0xffff888000000000, LEAF(SMALL_REGION) | NX, 8))); /* where */
+	ck_assert(!allows(data(SLOT, SMALL_WINDOW, LEAF(SMALL_REGION + (4u << 20)) | NX, 8)));
+	small.ram[SLOT] = 1; /* a slot that is used */
+	ck_assert(!allows(data(SLOT, SMALL_WINDOW, LEAF(SMALL_REGION) | NX, 8)));
+	small.ram[SLOT] = 0;
+	map_window();
+	ck_assert(allows(data(SLOT, SMALL_WINDOW, 0, 8)));
+	end();
+}
+END_TEST
+
+START_TEST(text_leads_to_us_or_is_put_back)
+{
+	struct hv_hold_write elsewhere;
+
+	begin(false);
+	ck_assert(!allows(call_of(SITE, SMALL_WINDOW + 0x1000))); /* nothing is mapped there yet */
+	map_window();
+	ck_assert(!allows(call_of(SITE, SMALL_WINDOW + (4u << 20))));
+	ck_assert(!allows(call_of(SITE, SMALL_TEXT + 0x5000)));
+	elsewhere = call_of(SITE, SMALL_WINDOW + 0x1000);
+	elsewhere.gva.v += 8; /* it would lead elsewhere than it seems */
+	ck_assert(!allows(elsewhere));
+	ck_assert(!allows(text(SITE, (const uint8_t *)"\x90\x90\x90\x90\x90", 5)));
+	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x1000)));
+	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x2000)));
+	ck_assert(!allows(text(SITE, (const uint8_t *)"\x90\x90\x90\x90\x90", 5)));
+	ck_assert(allows(text(SITE, nop, 5)));
+	end();
+}
+END_TEST
+
+START_TEST(what_the_guest_wrote_since_is_what_is_put_back)
+{
+	static const uint8_t other[5] = {0xe8, 1, 2, 3, 4};
+
+	begin(false);
+	map_window();
+	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x1000)));
+	ck_assert(allows(text(SITE, nop, 5)));
+	memcpy(small.ram + SITE, other, 5);
+	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x1000)));
+	ck_assert(!allows(text(SITE, nop, 5)));
+	ck_assert(allows(text(SITE, other, 5)));
+	end();
+}
+END_TEST
+
+START_TEST(keys_jump_or_do_not)
+{
+	static const uint8_t near_jump[2] = {0xeb, 0x10}, short_nop[2] = {0x66, 0x90};
+	uint8_t jump[5];
+
+	begin(false);
+	ck_assert(hv_guest_info(guest)->arch->encode_jump(hv_gva(SMALL_TEXT + SITE),
+							  hv_gva(SMALL_TEXT + SITE + 0x300), jump));
+	ck_assert(allows(text(SITE, jump, 5)));
+	ck_assert(allows(text(SITE, nop, 5)));
+	ck_assert(hv_guest_info(guest)->arch->encode_jump(
+		hv_gva(SMALL_TEXT + SITE), hv_gva(SMALL_TEXT + SITE + 0x3000000), jump));
+	ck_assert(!allows(text(SITE, jump, 5)));
+	memcpy(small.ram + WORD, short_nop, 2);
+	ck_assert(allows(text(WORD, near_jump, 2)));
+	ck_assert(allows(text(WORD, short_nop, 2)));
+	ck_assert(!allows(text(WORD, (const uint8_t *)"\x0f\x0b", 2)));
+	end();
+}
+END_TEST
+
+START_TEST(pointers_counts_and_flags)
+{
+	begin(false);
+	map_window();
+	ck_assert(!allows(data(WORD, 0, 0xffffffff81234567, 8)));
+	ck_assert(allows(data(WORD, 0, SMALL_WINDOW + 0x40, 8)));
+	ck_assert(
+		allows(data(WORD, 0, 0xffffffff81234567, 8))); /* the guest's own may be another */
+	ck_assert(!allows(data(WORD, 0, 0xffffffff81234568, 8)));
+	ck_assert(allows(data(WORD + 8, 0, 1, 4)));
+	ck_assert(!allows(data(WORD + 8, 0, 3, 4)));
+	ck_assert(allows(data(WORD + 8, 0, 0, 4)));
+	ck_assert(allows(data(WORD + 16, 0, 0x10, 1)));
+	ck_assert(!allows(data(WORD + 16, 0, 0x61, 1)));
+	ck_assert(!allows(data(WORD + 24, 0, 7, 2)));
+	end();
+}
+END_TEST
+
+START_TEST(a_list_is_allowed_as_a_whole)
+{
+	struct hv_hold_write list[2];
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	begin(false);
+	map_window();
+	list[0] = call_of(SITE, SMALL_WINDOW + 0x1000);
+	list[1] = data(WORD, 0, 0xffffffff81234567, 8);
+	err = hv_rules_check(rules, list, 2);
+	ck_assert_ptr_nonnull(err);
+	/* nothing was noted: what is there now is still taken for the guest's own */
+	memset(small.ram + SITE, 0x90, 5);
+	ck_assert(allows(call_of(SITE, SMALL_WINDOW + 0x1000)));
+	ck_assert(!allows(text(SITE, nop, 5)));
+	end();
+}
+END_TEST
+
+START_TEST(an_earlier_session_is_put_back_on_request)
+{
+	begin(true);
+	memcpy(small.ram + SITE, "\xe8\x00\x00\x00\x0f", 5);
+	ck_assert(allows(text(SITE, nop, 5)));
+	ck_assert(allows(data(WORD, 0, 0xffffffff81234567, 8)));
+	end();
+}
+END_TEST
+
+static void add(TCase *tc)
+{
+	tcase_add_test(tc, anything_is_allowed_in_the_region);
+	tcase_add_test(tc, slots_get_leaves_of_the_region_only);
+	tcase_add_test(tc, text_leads_to_us_or_is_put_back);
+	tcase_add_test(tc, what_the_guest_wrote_since_is_what_is_put_back);
+	tcase_add_test(tc, keys_jump_or_do_not);
+	tcase_add_test(tc, pointers_counts_and_flags);
+	tcase_add_test(tc, a_list_is_allowed_as_a_whole);
+	tcase_add_test(tc, an_earlier_session_is_put_back_on_request);
+}
+
+int main(void)
+{
+	return run_suite("rules", add);
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/warden/far.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "vmm/warden/rules.h"
+#include "vmm/warden/wire.h"
+
+#define READ_BYTES_MAX HV_MESSAGE_BYTES_MAX
+#define VCPUS_MAX      4096
+#define HOLD_MAX_NS    (10 * HV_NS_PER_S)
+
+struct hv_far {
+	struct hv_guest *guest; /* borrowed */
+	struct hv_hold *hold;	/* NULL: none */
+	struct hv_rules *rules;
+	unsigned nr_refused;
+};
+
+/* Answers question Q in R. */
+typedef struct hv_err *(*answer_fn)(struct hv_far *f, const struct hv_message *q,
+				    struct hv_message *r);
+
+struct hv_far *hv_far_new(struct hv_guest *g, bool may_adopt)
+{
+	struct hv_far *f = hv_alloc(sizeof(*f));
+
+	f->guest = g;
+	f->rules = hv_rules_new(g, may_adopt);
+	return f;
+}
+
+void hv_far_renew(struct hv_far *f)
+{
+	if (f->hold)
+		hv_err_free(hv_hold_end(f->hold, NULL));
+	f->hold = NULL;
+}
+
+void hv_far_free(struct hv_far *f)
+{
+	if (!f)
+		return;
+	hv_far_renew(f);
+	hv_rules_free(f->rules);
+	free(f);
+}
+
+unsigned hv_far_nr_refused(const struct hv_far *f)
+{
+	return f->nr_refused;
+}
+
+static void *room_for(struct hv_message *r, size_t len_bytes)
+{
+	r->bytes = hv_alloc(len_bytes ? len_bytes : 1);
+	r->len_bytes = len_bytes;
+	return r->bytes;
+}
+
+static struct hv_err *bad(const char *what)
+{
+	return hv_err_new(EPROTO, "the service asks for %s", what);
+}
+
+static struct hv_err *answer_open(struct hv_far *f, const struct hv_message *q hv_unused,
+				  struct hv_message *r)
+{
+	const struct hv_guest_info *info = hv_guest_info(f->guest);
+	struct hv_warden_info numbers = {
+		.pid = info->pid,
+		.accel = info->accel,
+		.nr_vcpus = info->nr_vcpus,
+		.injected = info->injected,
+		.has_ivshmem = info->has_ivshmem,
+		.ram_bytes = info->ram_bytes,
+		.region_to_make_bytes = info->region_to_make_bytes,
+	};
+	struct hv_text text = {0};
+
+	memcpy(numbers.arch, info->arch->name, strnlen(info->arch->name, sizeof(numbers.arch) - 1));
+	hv_text_add_bytes(&text, (const char *)&numbers, sizeof(numbers));
+	hv_text_add_bytes(&text, info->name, strlen(info->name) + 1);
+	hv_text_add_bytes(&text, info->id, strlen(info->id) + 1);
+	hv_text_add_bytes(&text, info->transport, strlen(info->transport) + 1);
+	r->bytes = (uint8_t *)text.data;
+	r->len_bytes = text.len_bytes;
+	hv_message_add_fd(r, hv_guest_exit_fd(f->guest));
+	return NULL;
+}
+
+static struct hv_err *answer_read(struct hv_far *f, const struct hv_message *q,
+				  struct hv_message *r)
+{
+	if (q->args[1] > READ_BYTES_MAX)
+		return bad("too many bytes");
+	return hv_guest_read(f->guest, hv_gpa(q->args[0]), room_for(r, q->args[1]), q->args[1]);
+}
+
+/* The file of FD, for reading only. */
+static int reopen(int fd)
+{
+	HV_AUTO_FREE char *path = hv_format("/proc/self/fd/%d", fd);
+
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Adds the file of F to R. Returns its number there. */
+static uint32_t add_file(struct hv_message *r, const struct hv_ram_file *f)
+{
+	HV_AUTO_FD int fd = f->is_memory ? -1 : reopen(f->fd);
+
+	hv_message_add_fd(r, f->is_memory ? f->fd : fd);
+	return (uint32_t)r->nr_fds - 1;
+}
+
+/* The VMM's memory is given once. */
+static struct hv_err *answer_ram(struct hv_far *f, const struct hv_message *q hv_unused,
+				 struct hv_message *r)
+{
+	struct hv_ram_file files[HV_WARDEN_RAM_MAX];
+	struct hv_warden_ram *list;
+	uint32_t memory = UINT32_MAX;
+	size_t nr = 0;
+	struct hv_err *err = hv_guest_ram_files(f->guest, files, HV_WARDEN_RAM_MAX, &nr);
+
+	if (err)
+		return err;
+	list = room_for(r, nr * sizeof(*list));
+	for (size_t i = 0; i < nr; i++) {
+		uint32_t file = files[i].is_memory ? memory : UINT32_MAX;
+
+		if (file == UINT32_MAX)
+			file = add_file(r, &files[i]);
+		if (files[i].is_memory)
+			memory = file;
+		list[i] = (struct hv_warden_ram){files[i].start.v, files[i].len_bytes, files[i].off,
+						 file, files[i].is_memory};
+	}
+	return NULL;
+}
+
+static struct hv_err *answer_count(struct hv_far *f, const struct hv_message *q hv_unused,
+				   struct hv_message *r)
+{
+	struct hv_err *err = hv_guest_count_vcpus(f->guest);
+
+	r->args[0] = hv_guest_info(f->guest)->nr_vcpus;
+	return err;
+}
+
+static struct hv_vcpu_regs *room_for_registers(struct hv_far *f, struct hv_message *r)
+{
+	return room_for(r, hv_guest_info(f->guest)->nr_vcpus * sizeof(struct hv_vcpu_regs));
+}
+
+static struct hv_err *answer_registers(struct hv_far *f, const struct hv_message *q hv_unused,
+				       struct hv_message *r)
+{
+	return hv_guest_registers(f->guest, room_for_registers(f, r));
+}
+
+static struct hv_err *answer_region(struct hv_far *f, const struct hv_message *q hv_unused,
+				    struct hv_message *r)
+{
+	struct hv_region region;
+	struct hv_err *err = hv_guest_region(f->guest, &region);
+
+	if (err)
+		return err;
+	hv_rules_set_region(f->rules, &region);
+	r->args[0] = region.gpa.v;
+	r->args[1] = region.len_bytes;
+	r->args[2] = region.file_off;
+	hv_message_add_fd(r, region.fd);
+	return NULL;
+}
+
+static struct hv_err *answer_pin(struct hv_far *f, const struct hv_message *q hv_unused,
+				 struct hv_message *r hv_unused)
+{
+	return hv_guest_pin(f->guest);
+}
+
+static struct hv_err *answer_unpin(struct hv_far *f, const struct hv_message *q hv_unused,
+				   struct hv_message *r hv_unused)
+{
+	return hv_guest_unpin(f->guest);
+}
+
+static struct hv_err *answer_refusal(struct hv_far *f, const struct hv_message *q hv_unused,
+				     struct hv_message *r hv_unused)
+{
+	return hv_guest_refusal(f->guest);
+}
+
+static struct hv_err *answer_let_run(struct hv_far *f, const struct hv_message *q hv_unused,
+				     struct hv_message *r)
+{
+	bool was_stopped = false;
+	struct hv_err *err = hv_guest_let_run(f->guest, &was_stopped);
+
+	r->args[0] = was_stopped;
+	return err;
+}
+
+static struct hv_err *answer_tsc(struct hv_far *f, const struct hv_message *q, struct hv_message *r)
+{
+	if (q->args[0] >= VCPUS_MAX)
+		return bad("the clock of a vCPU that is not there");
+	return hv_guest_tsc(f->guest, (unsigned)q->args[0], room_for(r, sizeof(struct hv_tsc)));
+}
+
+static struct hv_err *answer_sleeps(struct hv_far *f, const struct hv_message *q hv_unused,
+				    struct hv_message *r)
+{
+	bool sleeps = false;
+	struct hv_err *err = hv_guest_sleeps(f->guest, &sleeps);
+
+	r->args[0] = sleeps;
+	return err;
+}
+
+static struct hv_err *answer_want_shadow(struct hv_far *f, const struct hv_message *q hv_unused,
+					 struct hv_message *r hv_unused)
+{
+	return hv_guest_want_shadow(f->guest);
+}
+
+static struct hv_err *answer_prepare_hold(struct hv_far *f, const struct hv_message *q hv_unused,
+					  struct hv_message *r hv_unused)
+{
+	return hv_guest_prepare_hold(f->guest);
+}
+
+static struct hv_err *answer_prepare_text(struct hv_far *f, const struct hv_message *q,
+					  struct hv_message *r hv_unused)
+{
+	size_t nr = q->len_bytes / sizeof(struct hv_gpa);
+	HV_AUTO_FREE struct hv_gpa *gpas = hv_alloc(q->len_bytes + 1);
+
+	memcpy(gpas, q->bytes, nr * sizeof(*gpas));
+	for (size_t i = 1; i < nr; i++)
+		if (gpas[i].v < gpas[i - 1].v)
+			return bad("text that is not in order");
+	return hv_guest_prepare_text(f->guest, gpas, nr);
+}
+
+static struct hv_err *answer_hold_begin(struct hv_far *f, const struct hv_message *q,
+					struct hv_message *r)
+{
+	struct hv_err *err;
+
+	if (f->hold || q->args[0] > HOLD_MAX_NS)
+		return bad("a second hold, or too long a one");
+	err = hv_hold_begin(f->guest, q->args[0], &f->hold);
+	if (err)
+		return err;
+	r->args[0] = hv_now_ns() - hv_hold_age_ns(f->hold);
+	r->args[1] = hv_guest_info(f->guest)->nr_vcpus;
+	return NULL;
+}
+
+static struct hv_err *not_held(void)
+{
+	return bad("what needs a hold, without one");
+}
+
+static struct hv_err *answer_hold_registers(struct hv_far *f, const struct hv_message *q hv_unused,
+					    struct hv_message *r)
+{
+	return f->hold ? hv_hold_registers(f->hold, room_for_registers(f, r)) : not_held();
+}
+
+static struct hv_err *check_writes(const struct hv_hold_write *writes, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (!writes[i].len_bytes || writes[i].len_bytes > HV_SITE_LEN_MAX)
+			return bad("a write of too many bytes");
+		if (i && writes[i].gpa.v < writes[i - 1].gpa.v)
+			return bad("writes that are not in order");
+	}
+	return NULL;
+}
+
+static struct hv_err *answer_hold_write(struct hv_far *f, const struct hv_message *q,
+					struct hv_message *r hv_unused)
+{
+	size_t nr = q->len_bytes / sizeof(struct hv_hold_write);
+	HV_AUTO_FREE struct hv_hold_write *writes = hv_alloc(q->len_bytes + 1);
+	struct hv_err *err;
+
+	if (!f->hold)
+		return not_held();
+	memcpy(writes, q->bytes, nr * sizeof(*writes));
+	err = check_writes(writes, nr);
+	if (!err)
+		err = hv_rules_check(f->rules, writes, nr);
+	f->nr_refused += err != NULL;
+	return err ? err : hv_hold_write(f->hold, writes, nr);
+}
+
+static struct hv_err *answer_hold_flush(struct hv_far *f, const struct hv_message *q,
+					struct hv_message *r hv_unused)
+{
+	if (!f->hold)
+		return not_held();
+	return hv_hold_flush_translations(f->hold, q->args[0], q->args[1]);
+}
+
+static struct hv_err *answer_hold_end(struct hv_far *f, const struct hv_message *q hv_unused,
+				      struct hv_message *r)
+{
+	struct hv_hold *hold = f->hold;
+
+	f->hold = NULL;
+	return hold ? hv_hold_end(hold, &r->args[0]) : not_held();
+}
+
+static const answer_fn answers[HV_NR_QUESTIONS] = {
+	[HV_ASK_OPEN] = answer_open,
+	[HV_ASK_READ] = answer_read,
+	[HV_ASK_RAM] = answer_ram,
+	[HV_ASK_COUNT] = answer_count,
+	[HV_ASK_REGISTERS] = answer_registers,
+	[HV_ASK_REGION] = answer_region,
+	[HV_ASK_PIN] = answer_pin,
+	[HV_ASK_UNPIN] = answer_unpin,
+	[HV_ASK_REFUSAL] = answer_refusal,
+	[HV_ASK_LET_RUN] = answer_let_run,
+	[HV_ASK_TSC] = answer_tsc,
+	[HV_ASK_SLEEPS] = answer_sleeps,
+	[HV_ASK_WANT_SHADOW] = answer_want_shadow,
+	[HV_ASK_PREPARE_HOLD] = answer_prepare_hold,
+	[HV_ASK_PREPARE_TEXT] = answer_prepare_text,
+	[HV_ASK_HOLD_BEGIN] = answer_hold_begin,
+	[HV_ASK_HOLD_REGISTERS] = answer_hold_registers,
+	[HV_ASK_HOLD_WRITE] = answer_hold_write,
+	[HV_ASK_HOLD_FLUSH] = answer_hold_flush,
+	[HV_ASK_HOLD_END] = answer_hold_end,
+};
+
+struct hv_err *hv_far_answer(struct hv_far *f, int socket, const struct hv_message *question)
+{
+	HV_AUTO_MESSAGE struct hv_message r = {0};
+	struct hv_err *err;
+
+	if (question->kind >= HV_NR_QUESTIONS || !answers[question->kind])
+		return hv_err_new(ENOSYS, "question %u is not known", question->kind);
+	err = answers[question->kind](f, question, &r);
+	return hv_channel_answer(socket, err, &r);
+}

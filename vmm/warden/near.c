@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/warden/near.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "vmm/shared_memory.h"
+#include "vmm/warden/channel.h"
+#include "vmm/warden/wire.h"
+
+#define READ_PIECE_BYTES (1u << 20)
+
+struct near {
+	int socket;  /* borrowed */
+	int exit_fd; /* -1: the VMM's end cannot be waited for */
+	unsigned nr_vcpus;
+	struct hv_windows windows;
+	struct hv_region region; /* host NULL: not mapped yet */
+	uint64_t held_from_ns;
+	uint64_t held_ns; /* of the last hold */
+};
+
+static void near_free(void *self)
+{
+	struct near *n = self;
+
+	if (n->region.host) {
+		hv_shared_remove(n->region.host, n->region.len_bytes);
+		munmap(n->region.host, n->region.len_bytes);
+	}
+	hv_windows_close(&n->windows);
+	hv_close_at(&n->exit_fd);
+	free(n);
+}
+
+static struct hv_err *ask(struct near *n, const struct hv_message *question, struct hv_message *ret)
+{
+	return hv_channel_ask(n->socket, question, ret);
+}
+
+/* A question without bytes, and an answer of numbers alone, in RET if it is not NULL. */
+static struct hv_err *ask_numbers(struct near *n, uint32_t kind, uint64_t a, uint64_t b,
+				  uint64_t ret[4])
+{
+	struct hv_message question = {.kind = kind, .args = {a, b}};
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+	struct hv_err *err = ask(n, &question, &answer);
+
+	if (!err && ret)
+		memcpy(ret, answer.args, sizeof(answer.args));
+	return err;
+}
+
+/* A question whose answer is LEN_BYTES long. */
+static struct hv_err *ask_bytes(struct near *n, uint32_t kind, uint64_t a, uint64_t b, void *ret,
+				size_t len_bytes)
+{
+	struct hv_message question = {.kind = kind, .args = {a, b}};
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+	struct hv_err *err = ask(n, &question, &answer);
+
+	if (!err && answer.len_bytes != len_bytes)
+		err = hv_err_new(EAGAIN, "%zu bytes were asked for, %zu came", len_bytes,
+				 answer.len_bytes);
+	if (!err)
+		memcpy(ret, answer.bytes, len_bytes);
+	return err;
+}
+
+static struct hv_err *near_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
+{
+	struct near *n = self;
+	uint8_t *to = buf;
+
+	if (hv_windows_read(&n->windows, gpa, buf, len))
+		return NULL;
+	while (len) {
+		size_t piece = len < READ_PIECE_BYTES ? len : READ_PIECE_BYTES;
+		struct hv_err *err = ask_bytes(self, HV_ASK_READ, gpa.v, piece, to, piece);
+
+		if (err)
+			return err;
+		gpa = hv_gpa_add(gpa, piece);
+		to += piece;
+		len -= piece;
+	}
+	return NULL;
+}
+
+static struct hv_err *near_count_vcpus(void *self, unsigned *ret)
+{
+	struct near *n = self;
+	uint64_t numbers[4];
+	struct hv_err *err = ask_numbers(n, HV_ASK_COUNT, 0, 0, numbers);
+
+	if (!err)
+		*ret = n->nr_vcpus = (unsigned)numbers[0];
+	return err;
+}
+
+static struct hv_err *near_registers(void *self, struct hv_vcpu_regs *ret)
+{
+	struct near *n = self;
+
+	return ask_bytes(n, HV_ASK_REGISTERS, 0, 0, ret, n->nr_vcpus * sizeof(*ret));
+}
+
+static struct hv_err *map_region(struct hv_message *answer, struct hv_region *ret)
+{
+	struct hv_region r = {.gpa = hv_gpa(answer->args[0]),
+			      .len_bytes = answer->args[1],
+			      .fd = -1,
+			      .file_off = answer->args[2]};
+	void *host = MAP_FAILED;
+
+	if (answer->nr_fds == 1)
+		host = mmap(NULL, r.len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, answer->fds[0],
+			    (off_t)r.file_off);
+	if (host == MAP_FAILED)
+		return hv_err_new(errno, "mapping the region: %s", strerror(errno));
+	/* a helper, which may outlive us, does not need it */
+	madvise(host, r.len_bytes, MADV_DONTFORK);
+	hv_shared_add(host, r.len_bytes, answer->fds[0]);
+	r.host = host;
+	*ret = r;
+	return NULL;
+}
+
+static struct hv_err *near_region(void *self, struct hv_region *ret)
+{
+	struct near *n = self;
+	struct hv_message question = {.kind = HV_ASK_REGION};
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+	struct hv_err *err = ask(n, &question, &answer);
+
+	if (!err && !n->region.host)
+		err = map_region(&answer, &n->region);
+	if (err)
+		return err;
+	n->region.gpa = hv_gpa(answer.args[0]); /* the guest can move it */
+	*ret = n->region;
+	return NULL;
+}
+
+static struct hv_err *near_pin(void *self)
+{
+	return ask_numbers(self, HV_ASK_PIN, 0, 0, NULL);
+}
+
+static struct hv_err *near_unpin(void *self)
+{
+	return ask_numbers(self, HV_ASK_UNPIN, 0, 0, NULL);
+}
+
+static struct hv_err *near_refusal(void *self)
+{
+	return ask_numbers(self, HV_ASK_REFUSAL, 0, 0, NULL);
+}
+
+static struct hv_err *ask_bool(struct near *n, uint32_t kind, bool *ret)
+{
+	uint64_t numbers[4] = {0};
+	struct hv_err *err = ask_numbers(n, kind, 0, 0, numbers);
+
+	*ret = numbers[0] != 0;
+	return err;
+}
+
+static struct hv_err *near_let_run(void *self, bool *ret_was_stopped)
+{
+	return ask_bool(self, HV_ASK_LET_RUN, ret_was_stopped);
+}
+
+static struct hv_err *near_tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
+{
+	return ask_bytes(self, HV_ASK_TSC, vcpu, 0, ret, sizeof(*ret));
+}
+
+static struct hv_err *near_sleeps(void *self, bool *ret)
+{
+	return ask_bool(self, HV_ASK_SLEEPS, ret);
+}
+
+static int near_exit_fd(void *self)
+{
+	return ((struct near *)self)->exit_fd;
+}
+
+/* The windows have not what replaces pages of text. */
+static struct hv_err *near_want_shadow(void *self)
+{
+	hv_windows_close(&((struct near *)self)->windows);
+	return ask_numbers(self, HV_ASK_WANT_SHADOW, 0, 0, NULL);
+}
+
+static struct hv_err *near_prepare_hold(void *self)
+{
+	return ask_numbers(self, HV_ASK_PREPARE_HOLD, 0, 0, NULL);
+}
+
+/* Sends an array of NR elements of SIZE bytes, in as many messages as it takes. */
+static struct hv_err *send_list(struct near *n, uint32_t kind, const void *list, size_t nr,
+				size_t size)
+{
+	const size_t most = HV_MESSAGE_BYTES_MAX / size;
+	const uint8_t *at = list;
+
+	for (size_t some; nr; nr -= some, at += some * size) {
+		HV_AUTO_MESSAGE struct hv_message answer = {0};
+		struct hv_message question = {.kind = kind};
+		struct hv_err *err;
+
+		some = nr < most ? nr : most;
+		question.bytes = (uint8_t *)at;
+		question.len_bytes = some * size;
+		err = ask(n, &question, &answer);
+		if (err)
+			return err;
+	}
+	return NULL;
+}
+
+static struct hv_err *near_prepare_text(void *self, const struct hv_gpa *gpas, size_t nr)
+{
+	return send_list(self, HV_ASK_PREPARE_TEXT, gpas, nr, sizeof(*gpas));
+}
+
+static struct hv_err *near_hold_begin(void *self, uint64_t max_ns)
+{
+	struct near *n = self;
+	uint64_t numbers[4];
+	struct hv_err *err = ask_numbers(n, HV_ASK_HOLD_BEGIN, max_ns, 0, numbers);
+
+	if (err)
+		return err;
+	n->held_from_ns = numbers[0];
+	n->nr_vcpus = (unsigned)numbers[1];
+	return NULL;
+}
+
+static struct hv_err *near_hold_registers(void *self, struct hv_vcpu_regs *ret)
+{
+	struct near *n = self;
+
+	return ask_bytes(n, HV_ASK_HOLD_REGISTERS, 0, 0, ret, n->nr_vcpus * sizeof(*ret));
+}
+
+static struct hv_err *near_hold_write(void *self, const struct hv_hold_write *writes, size_t nr)
+{
+	return send_list(self, HV_ASK_HOLD_WRITE, writes, nr, sizeof(*writes));
+}
+
+static struct hv_err *near_hold_flush(void *self, uint64_t off, uint64_t len_bytes)
+{
+	return ask_numbers(self, HV_ASK_HOLD_FLUSH, off, len_bytes, NULL);
+}
+
+static struct hv_err *near_hold_end(void *self)
+{
+	struct near *n = self;
+	uint64_t numbers[4] = {0};
+	struct hv_err *err = ask_numbers(n, HV_ASK_HOLD_END, 0, 0, numbers);
+
+	n->held_ns = err ? hv_now_ns() - n->held_from_ns : numbers[0];
+	return err;
+}
+
+static uint64_t near_held_ns(void *self)
+{
+	return ((struct near *)self)->held_ns;
+}
+
+static uint64_t near_held_from_ns(void *self)
+{
+	return ((struct near *)self)->held_from_ns;
+}
+
+static const struct hv_guest_ops near_ops = {
+	.free = near_free,
+	.read = near_read,
+	.count_vcpus = near_count_vcpus,
+	.registers = near_registers,
+	.region = near_region,
+	.pin = near_pin,
+	.unpin = near_unpin,
+	.refusal = near_refusal,
+	.let_run = near_let_run,
+	.tsc = near_tsc,
+	.sleeps = near_sleeps,
+	.exit_fd = near_exit_fd,
+	.want_shadow = near_want_shadow,
+	.prepare_hold = near_prepare_hold,
+	.prepare_text = near_prepare_text,
+	.hold_begin = near_hold_begin,
+	.hold_registers = near_hold_registers,
+	.hold_write = near_hold_write,
+	.hold_flush_translations = near_hold_flush,
+	.hold_end = near_hold_end,
+	.held_ns = near_held_ns,
+	.held_from_ns = near_held_from_ns,
+};
+
+/* The next of the strings in [*AT, END). */
+static const char *next_string(const char **at, const char *end)
+{
+	const char *string = *at < end ? *at : "";
+
+	*at += strlen(string) + 1;
+	return string;
+}
+
+/* Without windows everything is read by the warden. */
+static void open_windows(struct near *n)
+{
+	struct hv_message question = {.kind = HV_ASK_RAM};
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+	HV_AUTO_ERR struct hv_err *err = ask(n, &question, &answer);
+
+	if (!err)
+		hv_windows_open(&n->windows, &answer);
+}
+
+static struct hv_guest *guest_of(int socket, struct hv_message *answer)
+{
+	struct near *n = hv_alloc(sizeof(*n));
+	struct hv_warden_info numbers;
+	const char *at = (char *)answer->bytes + sizeof(numbers);
+	const char *end = (char *)answer->bytes + answer->len_bytes;
+	struct hv_guest_info info;
+
+	memcpy(&numbers, answer->bytes, sizeof(numbers));
+	info = (struct hv_guest_info){
+		.pid = numbers.pid,
+		.accel = (enum hv_accel)numbers.accel,
+		.nr_vcpus = numbers.nr_vcpus,
+		.arch = hv_arch_find(numbers.arch),
+		.ram_bytes = numbers.ram_bytes,
+		.region_to_make_bytes = numbers.region_to_make_bytes,
+		.injected = numbers.injected != 0,
+		.has_ivshmem = numbers.has_ivshmem != 0,
+	};
+	info.name = next_string(&at, end);
+	info.id = next_string(&at, end);
+	info.transport = next_string(&at, end);
+	n->socket = socket;
+	n->nr_vcpus = numbers.nr_vcpus;
+	n->windows = HV_WINDOWS_NONE;
+	open_windows(n);
+	n->exit_fd = answer->nr_fds ? hv_take_fd(&answer->fds[0]) : -1;
+	return hv_guest_new(&near_ops, n, &info);
+}
+
+struct hv_err *hv_near_guest(int socket, struct hv_guest **ret)
+{
+	struct hv_message question = {.kind = HV_ASK_OPEN};
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+	struct hv_err *err = hv_channel_ask(socket, &question, &answer);
+
+	if (err)
+		return err;
+	if (answer.len_bytes <= sizeof(struct hv_warden_info))
+		return hv_err_new(EPROTO, "the process that reaches the guest says too little");
+	*ret = guest_of(socket, &answer);
+	return NULL;
+}
+
+const struct hv_windows *hv_near_windows(const struct hv_guest *g)
+{
+	return &((struct near *)hv_guest_self(g))->windows;
+}

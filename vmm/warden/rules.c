@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/warden/rules.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define PAGE_BYTES	4096
+#define KEY_REACH_BYTES (16ull << 20) /* from a static key to its jump's target */
+
+/* A place that was written. */
+struct place {
+	struct hv_gpa gpa;
+	uint32_t len_bytes;		 /* 0: an unused slot */
+	uint8_t before[HV_SITE_LEN_MAX]; /* what the guest had there */
+	uint8_t after[HV_SITE_LEN_MAX];	 /* what was written last */
+};
+
+struct hv_rules {
+	struct hv_guest *guest; /* borrowed */
+	bool may_adopt;
+	struct hv_region region;
+	struct hv_gva_range window; /* what the leaves map; empty: none is there */
+	struct place *places;	    /* owned, open-addressed by gpa */
+	size_t nr_places;
+	size_t nr_slots; /* a power of two, or 0 */
+	/* The page that was read last. */
+	struct hv_gpa page;
+	bool has_page;
+	uint8_t bytes[PAGE_BYTES];
+};
+
+struct hv_rules *hv_rules_new(struct hv_guest *g, bool may_adopt)
+{
+	struct hv_rules *r = hv_alloc(sizeof(*r));
+
+	r->guest = g;
+	r->may_adopt = may_adopt;
+	return r;
+}
+
+void hv_rules_free(struct hv_rules *r)
+{
+	if (!r)
+		return;
+	free(r->places);
+	free(r);
+}
+
+void hv_rules_set_region(struct hv_rules *r, const struct hv_region *region)
+{
+	r->region = *region;
+}
+
+/* The places. */
+
+static struct place *slot_of(const struct hv_rules *r, struct hv_gpa gpa)
+{
+	size_t at = (size_t)(gpa.v * 0x9e3779b97f4a7c15u >> 20) & (r->nr_slots - 1);
+
+	while (r->places[at].len_bytes && r->places[at].gpa.v != gpa.v)
+		at = (at + 1) & (r->nr_slots - 1);
+	return &r->places[at];
+}
+
+static const struct place *find(const struct hv_rules *r, struct hv_gpa gpa)
+{
+	const struct place *p = r->nr_slots ? slot_of(r, gpa) : NULL;
+
+	return p && p->len_bytes ? p : NULL;
+}
+
+static void grow(struct hv_rules *r)
+{
+	struct hv_rules old = *r;
+
+	r->nr_slots = old.nr_slots ? 2 * old.nr_slots : 1024;
+	r->places = hv_alloc(r->nr_slots * sizeof(*r->places));
+	for (size_t i = 0; i < old.nr_slots; i++)
+		if (old.places[i].len_bytes)
+			*slot_of(r, old.places[i].gpa) = old.places[i];
+	free(old.places);
+}
+
+/* What is there and was not written by us, is the guest's own: it may have changed since. */
+static void note(struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
+{
+	struct place *p;
+
+	if (2 * (r->nr_places + 1) > r->nr_slots)
+		grow(r);
+	p = slot_of(r, w->gpa);
+	r->nr_places += p->len_bytes == 0;
+	if (p->len_bytes != w->len_bytes || memcmp(now, p->after, w->len_bytes) != 0)
+		memcpy(p->before, now, w->len_bytes);
+	p->gpa = w->gpa;
+	p->len_bytes = w->len_bytes;
+	memcpy(p->after, w->bytes, w->len_bytes);
+}
+
+/* What is there now. Many writes are in one page. */
+static struct hv_err *read_now(struct hv_rules *r, const struct hv_hold_write *w, uint8_t *ret)
+{
+	struct hv_gpa page = hv_gpa(w->gpa.v & ~(uint64_t)(PAGE_BYTES - 1));
+	uint64_t off = w->gpa.v - page.v;
+	struct hv_err *err = NULL;
+
+	if (off + w->len_bytes > PAGE_BYTES)
+		return hv_guest_read(r->guest, w->gpa, ret, w->len_bytes);
+	if (!r->has_page || r->page.v != page.v)
+		err = hv_guest_read(r->guest, page, r->bytes, PAGE_BYTES);
+	r->has_page = !err;
+	r->page = page;
+	if (!err)
+		memcpy(ret, r->bytes + off, w->len_bytes);
+	return err;
+}
+
+/* The rules. Each says whether W, where the guest has NOW, is such a write. */
+
+static bool is_in_region(const struct hv_rules *r, struct hv_gpa gpa, uint64_t len_bytes)
+{
+	uint64_t off = gpa.v - r->region.gpa.v;
+
+	return off < r->region.len_bytes && len_bytes <= r->region.len_bytes - off;
+}
+
+static bool puts_back(const struct hv_rules *r, const struct hv_hold_write *w)
+{
+	const struct place *p = find(r, w->gpa);
+
+	return p && p->len_bytes == w->len_bytes && memcmp(p->before, w->bytes, w->len_bytes) == 0;
+}
+
+static const struct hv_arch *arch_of(const struct hv_rules *r)
+{
+	return hv_guest_info(r->guest)->arch;
+}
+
+/* Where the leaf that ENTRY is leads to, if that is the region. */
+static bool is_leaf(const struct hv_rules *r, uint64_t entry)
+{
+	const struct hv_arch *arch = arch_of(r);
+	struct hv_pt_entry e = arch->decode_entry(arch->map_level, entry);
+
+	return e.present && e.leaf && !(e.writable && e.executable) &&
+	       is_in_region(r, e.to, arch->entry_span(arch->map_level));
+}
+
+static uint64_t word(const uint8_t *bytes, uint32_t len_bytes)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, bytes, len_bytes);
+	return value;
+}
+
+/* A leaf in an unused slot, or its removal. */
+static bool is_mapping(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
+{
+	const struct hv_arch *arch = arch_of(r);
+	uint64_t from = word(now, 8), to = word(w->bytes, 8);
+	uint64_t span = arch->entry_span(arch->map_level);
+
+	if (w->len_bytes != 8 || w->is_text)
+		return false;
+	if (to == 0)
+		return is_leaf(r, from);
+	return is_leaf(r, to) && (from == 0 || is_leaf(r, from)) && w->gva.v % span == 0 &&
+	       hv_gva_in(w->gva, arch->free_window);
+}
+
+/* A call of or a jump into what the leaves map. */
+static bool leads_to_us(const struct hv_rules *r, const uint8_t *code,
+			const struct hv_hold_write *w)
+{
+	const struct hv_arch *arch = arch_of(r);
+	struct hv_gva target;
+	enum hv_site_kind kind;
+
+	if (w->len_bytes < arch->site_len_bytes)
+		return false;
+	kind = arch->classify_site(code, w->gva, &target);
+	/* What follows a jump is not executed. */
+	if (kind != HV_SITE_JUMP && (kind != HV_SITE_CALL || w->len_bytes > arch->site_len_bytes))
+		return false;
+	return hv_gva_in(target, r->window);
+}
+
+/* Whether CODE is a jump of a static key, as long as the write. */
+static bool is_key_jump(const struct hv_rules *r, const uint8_t *code,
+			const struct hv_hold_write *w)
+{
+	const struct hv_arch *arch = arch_of(r);
+	uint8_t jump[HV_SITE_LEN_MAX];
+	struct hv_gva target;
+
+	if (w->len_bytes == arch->site_len_bytes)
+		return arch->classify_site(code, w->gva, &target) == HV_SITE_JUMP &&
+		       target.v - w->gva.v + KEY_REACH_BYTES < 2 * KEY_REACH_BYTES;
+	for (int distance = -256; distance <= 256; distance++)
+		if (arch->encode_jump_site(w->gva, hv_gva(w->gva.v + (uint64_t)(int64_t)distance),
+					   w->len_bytes, jump) &&
+		    memcmp(jump, code, w->len_bytes) == 0)
+			return true;
+	return false;
+}
+
+static bool is_key_nop(const struct hv_rules *r, const uint8_t *code, const struct hv_hold_write *w)
+{
+	uint8_t padded[2 * HV_SITE_LEN_MAX] = {0};
+	bool jumps;
+
+	memcpy(padded, code, w->len_bytes);
+	return arch_of(r)->classify_jump_site(padded, w->gva, hv_gva(0), &jumps) == w->len_bytes &&
+	       !jumps;
+}
+
+static bool is_key(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
+{
+	return (is_key_nop(r, now, w) && is_key_jump(r, w->bytes, w)) ||
+	       (is_key_jump(r, now, w) && is_key_nop(r, w->bytes, w));
+}
+
+static bool is_text_of_ours(const struct hv_rules *r, const struct hv_hold_write *w,
+			    const uint8_t *now)
+{
+	if (!w->is_text || (w->gva.v ^ w->gpa.v) % PAGE_BYTES)
+		return false;
+	return leads_to_us(r, w->bytes, w) || is_key(r, w, now);
+}
+
+/* A pointer to us, or another pointer instead of one. */
+static bool is_pointer(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
+{
+	if (w->is_text || w->len_bytes != 8)
+		return false;
+	return hv_gva_in(hv_gva(word(w->bytes, 8)), r->window) ||
+	       hv_gva_in(hv_gva(word(now, 8)), r->window);
+}
+
+static bool is_count_or_flag(const struct hv_hold_write *w, const uint8_t *now)
+{
+	uint64_t from = word(now, w->len_bytes), to = word(w->bytes, w->len_bytes);
+	uint64_t bits = from ^ to;
+
+	if (w->is_text)
+		return false;
+	if (w->len_bytes == 1)
+		return (bits & (bits - 1)) == 0;
+	return w->len_bytes == 4 && (from + 1 == to || to + 1 == from || from == to);
+}
+
+/* What an earlier session wrote, by the journal that it left. */
+static bool is_adopted(const struct hv_rules *r, const struct hv_hold_write *w)
+{
+	return r->may_adopt && (!w->is_text || (w->gva.v ^ w->gpa.v) % PAGE_BYTES == 0);
+}
+
+static bool is_allowed(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
+{
+	return puts_back(r, w) || memcmp(now, w->bytes, w->len_bytes) == 0 ||
+	       is_mapping(r, w, now) || is_text_of_ours(r, w, now) || is_pointer(r, w, now) ||
+	       is_count_or_flag(w, now) || is_adopted(r, w);
+}
+
+static struct hv_err *refused(const struct hv_hold_write *w)
+{
+	return hv_err_new(EPERM,
+			  "a write of %u bytes of %s at guest physical 0x%" PRIx64
+			  " is against the rules",
+			  w->len_bytes, w->is_text ? "text" : "data", w->gpa.v);
+}
+
+/* What the leaves map from now on. */
+static void widen_window(struct hv_rules *r, const struct hv_hold_write *w)
+{
+	const struct hv_arch *arch = arch_of(r);
+	struct hv_gva end = hv_gva_add(w->gva, arch->entry_span(arch->map_level));
+
+	if (r->window.start.v == r->window.end.v)
+		r->window = (struct hv_gva_range){w->gva, end};
+	if (w->gva.v < r->window.start.v)
+		r->window.start = w->gva;
+	if (end.v > r->window.end.v)
+		r->window.end = end;
+}
+
+static struct hv_err *check_one(struct hv_rules *r, const struct hv_hold_write *w, uint8_t *now)
+{
+	struct hv_err *err = read_now(r, w, now);
+
+	if (err)
+		return err;
+	return is_allowed(r, w, now) ? NULL : refused(w);
+}
+
+struct hv_err *hv_rules_check(struct hv_rules *r, const struct hv_hold_write *writes, size_t nr)
+{
+	HV_AUTO_FREE uint8_t(*now)[HV_SITE_LEN_MAX] = hv_alloc((nr + 1) * sizeof(*now));
+	struct hv_err *err = NULL;
+
+	r->has_page = false;
+	for (size_t i = 0; !err && i < nr; i++)
+		if (!is_in_region(r, writes[i].gpa, writes[i].len_bytes))
+			err = check_one(r, &writes[i], now[i]);
+	for (size_t i = 0; !err && i < nr; i++) {
+		if (is_in_region(r, writes[i].gpa, writes[i].len_bytes))
+			continue;
+		if (is_mapping(r, &writes[i], now[i]) && word(writes[i].bytes, 8))
+			widen_window(r, &writes[i]);
+		note(r, &writes[i], now[i]);
+	}
+	return err;
+}

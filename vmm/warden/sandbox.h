@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Gives up every right that parsing what a guest wrote does not need: root's user and groups,
+ * capabilities, the file system, the network, other processes, and all system calls but the few of
+ * a process that computes and answers over sockets that it has. What it has open stays.
+ * The user is "hvtrace" if there is one (the package makes it), else "nobody".
+ * Leaves to others: what must be opened before. */
+#pragma once
+
+#include "vmm/warden/windows.h"
+
+/* Once, by the only thread of the process. Afterwards it can pass files on at the socket WARDEN
+ * only, and of the VMM's memory it can read the RAM that is in WINDOWS only. Does nothing for a
+ * user who is not root, who has no rights to give up. After an error the process has some of them
+ * still, and must end. */
+struct hv_err *hv_sandbox_enter(int warden, const struct hv_windows *windows) hv_must_use;
