@@ -137,6 +137,7 @@ enum hv_site_kind {
 	X(fbuffer_file)	 /* in struct trace_event_buffer: trace_file */                            \
 	X(fbuffer_event) /* event */                                                               \
 	X(fbuffer_entry) /* entry */                                                               \
+	X(task_status)	 /* in struct task_struct: of its thread_info, a u32 */                    \
 	/* numbers */                                                                              \
 	X(event_files_len)  /* bytes */                                                            \
 	X(event_probes_len) /* bytes */                                                            \

@@ -94,6 +94,10 @@ hv_stub_return_13: /* to the probe, or to the kernel's function */
 #define DATA_NUMBER_SHIFT (HV_RECORD_DEPTH_SHIFT - 36)
 #define DATA_FIRST	  (HV_RECORD_DATA << (HV_RECORD_KIND_SHIFT - 36))
 
+/* The kernel's own: the task is in a system call of a 32-bit program (asm/thread_info.h). */
+#define TS_COMPAT_BIT 1
+#define TS_COMPAT     (1 << TS_COMPAT_BIT)
+
 /* %r10 := the place of the next record, KEY := its key. Writes word 0. Clobbers %rax. */
 .macro event_place key
 	movq	%r8, %rax
@@ -179,6 +183,11 @@ hv_stub_event_commit:
 	movzwl	ID(%rsp), %eax
 	shll	$HV_EVENT_LEN_SHIFT, %edx
 	orl	%edx, %eax
+	movq	%gs:hole_current, %rdx
+	movl	hole_task_status(%rdx), %edx
+	andl	$TS_COMPAT, %edx
+	shlq	$(HV_EVENT_COMPAT_BIT - TS_COMPAT_BIT), %rdx
+	orq	%rdx, %rax
 	store_word 1, %rax, %rcx
 	movq	%gs:hole_current, %rax
 	movl	hole_task_pid(%rax), %edx
@@ -242,3 +251,5 @@ hv_stub_return_14:
 #undef DRAFT
 #undef DATA_NUMBER_SHIFT
 #undef DATA_FIRST
+#undef TS_COMPAT_BIT
+#undef TS_COMPAT

@@ -7,6 +7,7 @@
 
 #include "tracer/events/callers.h"
 #include "tree/format/event_texts.h"
+#include "tree/instance/syscalls.h"
 
 #define FILL_PERCENT_DEFAULT 50
 
@@ -63,6 +64,7 @@ void hv_instances_deinit(struct hv_instances *all)
 		hv_instances_remove(all->top.next);
 	deinit(&all->top);
 	hv_event_texts_free(all->event_texts);
+	hv_syscalls_free(all->syscalls);
 }
 
 struct hv_instance *hv_instances_add(struct hv_instances *all, const char *name,

@@ -62,6 +62,7 @@ struct hv_instances {
 	unsigned commands_spent; /* a count was used up since the commands were published */
 	struct hv_dump dump;
 	struct hv_event_texts *event_texts; /* owned */
+	struct hv_syscalls *syscalls;	    /* owned; NULL: no event of a system call was ever on */
 	struct hv_budget budget;
 };
 
