@@ -173,7 +173,7 @@ static void do_callers(struct hv_event *e, char *args)
 /* The entry of raw_syscalls:*, from numbers of 8 bytes each. */
 static void do_words(struct hv_event *e, uint32_t id, char *text)
 {
-	static uint8_t entry[HV_ENTRY_HEADER_LEN + 8 * 8]; /* copied by the caller */
+	static uint8_t entry[HV_ENTRY_HEADER_LEN + 8 * 16]; /* copied by the caller */
 	size_t len = HV_ENTRY_HEADER_LEN;
 
 	memset(entry, 0, sizeof(entry));
@@ -508,8 +508,8 @@ static void do_handle(struct shell *sh, const char *command, char *args)
 
 static void show_site(struct shell *sh, const char *name, unsigned stub)
 {
-	static const char *const stubs[] = {"",	      ":section", "",	      ":stack",
-					    ":graph", ":root",	  ":notrace", ":both"};
+	static const char *const stubs[] = {"",	     ":section", "",	  ":stack",  ":graph",
+					    ":root", ":notrace", ":both", ":actions"};
 
 	fprintf(sh->out, " %s", name);
 	if (stub == HV_STUB_LATER) {

@@ -201,6 +201,70 @@ def system_calls_agree_with_the_guests_own(t):
         t.note(f"{len(texts)} events of {len(events_of(ours))} in both")
 
 
+OPENS = "for i in 1 2 3; do cat /absent 2>/dev/null; ls /proc >/dev/null; done; true"
+FETCHES = r'dfd=%di:s32 file=$arg2 how=%dx low=%si:b4@4/32 c=$comm n=\5:u8 text=\"hello" ip=%ip:symbol from=$stack0:symbol'
+PROBED = re.compile(r"mine: \(do_sys_openat2\+\S+\) dfd=(-?\d+) file=0x([0-9a-f]+) how=\S+ low=(\d+) c=\"(.*)\" n=5 text=\"hello\" .*")
+OPENED = re.compile(r"sys_openat\(dfd: ([0-9a-f]+), filename: ([0-9a-f]+), ")
+
+
+def probed(text):
+    """Returns [(time, (pid, CPU, flags, text))] of the events of the probe."""
+    return [event for event in events_of(text) if event[1][3].startswith("mine: ")]
+
+
+def forms(events):
+    """The flags and texts of the probe's events in the tasks of cat, without what differs from task to task."""
+    found = (key for _, key in events if ' c="cat"' in key[3])
+    return {(key[2], re.sub(r"(file|how)=0x[0-9a-f]+|low=\d+", r"\1", key[3])) for key in found}
+
+
+@case(configs=(*ONE_VCPU, OLDEST))
+def probes_at_the_entries_of_functions(t):
+    """A probe of kprobe_events has the format and the text of the guest's own, and the arguments that the guest's own
+    events of system calls have at the same time. The guest's own probe of a function comes first. record -e carries
+    its events, and detach leaves nothing."""
+    with t.attach() as traced, tempfile.TemporaryDirectory() as work:
+        mine = f"p:mine do_sys_openat2 {FETCHES}"
+        t.guest.run(f"cd {OWN}; echo '{mine}' >kprobe_events; echo >trace; echo 1 >events/kprobes/mine/enable")
+        traced.echo("kprobe_events", mine)
+        t.hv.fails("echo", t.name, "events/kprobes/mine/enable", "1", says=("kprobes:mine", "the guest itself uses its function"))
+        own_format = t.guest.run(f"{OPENS}; cd {OWN}; echo 0 >events/kprobes/mine/enable; cat events/kprobes/mine/format")
+        own_line, own = t.guest.run(f"cat {OWN}/kprobe_events"), probed(t.guest.run(f"cat {OWN}/trace"))
+        without_id = re.compile(r"(?m)^ID: \d+$")
+        assert without_id.sub("", traced.text("events/kprobes/mine/format")) == without_id.sub("", own_format)
+        assert traced.text("kprobe_events") == own_line == traced.text("dynamic_events")
+        t.guest.run(f"cd {OWN}; echo >kprobe_events; echo >trace; echo 1 >events/syscalls/sys_enter_openat/enable")
+        traced.echo("events/kprobes/enable", "1")
+        t.guest.run(OPENS)
+        traced.echo("events/kprobes/enable", "0")
+        calls = events_of(t.guest.run(f"cd {OWN}; echo 0 >events/enable; cat trace; echo >trace"))
+        ours = probed(traced.text("trace"))
+        own_forms, our_forms = map(forms, alike(own, ours))
+        assert own_forms and own_forms == our_forms, (own_forms, our_forms)
+        found = [(key[0], *PROBED.fullmatch(key[3]).groups()[:2]) for _, key in ours]
+        wanted = [(key[0], *OPENED.match(key[3]).groups()) for _, key in calls]
+        wanted = [(pid, str(int(dfd, 16) - (1 << 32)), name) for pid, dfd, name in wanted]
+        first = wanted.index(found[0])
+        assert len(found) > 9 and wanted[first : first + len(found)] == found, (wanted, found)
+        hits = traced.text("kprobe_profile").split()
+        assert hits == ["mine", str(len(found)), "0"], hits
+        data = f"{work}/t.dat"
+        recording = t.hv.start("record", "-e", "kprobes:mine", "-o", data, t.name, "--for", "3s")
+        assert until(lambda: os.path.exists(data) or recording.poll() is not None)
+        t.guest.run(f"for n in 1 2 3 4 5; do {OPENS}; sleep 0.5; done")
+        _, err = recording.communicate(timeout=HANG_SECONDS)
+        assert recording.returncode == 0 and b" 0 lost" in err, err
+        if shutil.which("trace-cmd"):
+            done = subprocess.run(["trace-cmd", "report", "-i", data], capture_output=True, timeout=HANG_SECONDS, check=True)
+            report = done.stdout.decode()
+            assert re.search(r' mine: .* dfd=-100 .* c="cat" n=5 text="hello" ', report), report[:1000]
+        traced.echo("kprobe_events", "p vfs_open $arg1")
+        assert traced.text("kprobe_events") == "p:kprobes/p_vfs_open_0 vfs_open arg1=$arg1\n"
+        traced.echo("events/kprobes/enable", "1")
+        t.guest.run(f"echo 1 >{OWN}/tracing_on; echo 1 >{OWN}/buffer_size_kb")
+        t.note(f"{len(found)} of {len(wanted)} calls")
+
+
 def switches(text):
     """Returns for each CPU the pids of the sched_switch events in the guest's own trace."""
     found = {}

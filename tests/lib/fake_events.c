@@ -13,6 +13,7 @@
 
 struct hv_event_types {
 	struct hv_catalogue catalogue;
+	uint64_t version;
 };
 
 struct hv_event_tracer {
@@ -58,6 +59,7 @@ void hv_fake_event_type(struct hv_session *s, const char *system, const char *na
 	c->types = hv_realloc_array(c->types, c->nr + 1, sizeof(*c->types));
 	c->types[c->nr++] = type;
 	c->has_lens = true;
+	c->header_len_bytes = 8;
 	hv_catalogue_index(c);
 	s->kernel->symbols_version++;
 }
@@ -141,6 +143,23 @@ struct hv_err *hv_event_types_catalogue(struct hv_event_types *t, const struct h
 		return hv_err_new(ENOENT, "events: no symbol ftrace_trace_arrays");
 	*ret = &t->catalogue;
 	return NULL;
+}
+
+void hv_event_types_add(struct hv_event_types *t, const struct hv_event_type *type)
+{
+	t->version++;
+	hv_catalogue_add(&t->catalogue, type);
+}
+
+void hv_event_types_remove(struct hv_event_types *t, uint32_t id)
+{
+	t->version++;
+	hv_catalogue_remove(&t->catalogue, id);
+}
+
+uint64_t hv_event_types_version(const struct hv_event_types *t)
+{
+	return t->version;
 }
 
 void hv_fake_print_string(struct hv_session *s, uint64_t at, const char *string)

@@ -75,7 +75,7 @@ static void collect(const struct hv_instances *all, const struct hv_catalogue *c
 		HV_AUTO_ERR struct hv_err *err = NULL;
 		const struct hv_event_type *type;
 
-		if (!any_wants(all, &c->types[i]))
+		if (hv_kprobes_is(&c->types[i]) || !any_wants(all, &c->types[i]))
 			continue;
 		err = find_recorded(all, c, &c->types[i], &type);
 		if (!err && !find_want(ret, type))
@@ -162,7 +162,7 @@ static struct hv_err *prepare(struct hv_instance *in, struct hv_event_set *event
 	hv_tasks_learn(in);
 	in->events = *events;
 	shares = hv_instances_single(in->all) != &in->all->top ||
-		 hv_syscalls_any(in->all->syscalls, events);
+		 hv_syscalls_any(in->all->syscalls, events) || hv_kprobes_any(in->all, events);
 	in->events = before;
 	hv_instances_drain(in->all);
 	return shares ? hv_instances_begin_sharing(in->all) : NULL;
@@ -201,6 +201,30 @@ static struct hv_event_set changed(const struct hv_event_set *s, const struct hv
 	return events;
 }
 
+/* Takes the probes away from IN whose functions could not be changed. Returns whether there are
+ * any. */
+static bool refuse_kprobes(struct hv_instance *in, const struct hv_event_switch *change,
+			   struct hv_err **first)
+{
+	bool any = false;
+
+	for (size_t i = 0; change->on && i < change->nr; i++) {
+		const struct hv_event_type *type = change->types[i];
+		struct hv_err *why = NULL;
+
+		if (!hv_kprobes_is(type) || !hv_event_set_has(&in->events, hv_event_ref_of(type)))
+			continue;
+		hv_event_set_add(&in->probed, hv_event_ref_of(type));
+		why = hv_kprobes_why_not(in->all, type);
+		if (!why)
+			continue;
+		hv_event_set_remove(&in->events, hv_event_ref_of(type));
+		hv_err_keep_first(first, hv_err_in(why, "%s:%s", type->system, type->name));
+		any = true;
+	}
+	return any;
+}
+
 /* IN owns EVENTS afterwards. */
 static struct hv_err *set(struct hv_instance *in, struct hv_event_set *events,
 			  struct hv_event_switch *change)
@@ -216,6 +240,8 @@ static struct hv_err *set(struct hv_instance *in, struct hv_event_set *events,
 	in->events = *events;
 	err = publish(in, change, &refused);
 	if (!err)
+		err = retrace(in);
+	if (!err && refuse_kprobes(in, change, &refused))
 		err = retrace(in);
 	if (err) {
 		hv_err_free(refused);

@@ -39,6 +39,7 @@ static void deinit(struct hv_instance *in)
 	assert(in->nr_open == 0);
 	hv_selection_deinit(&in->selection);
 	hv_event_set_deinit(&in->events);
+	hv_event_set_deinit(&in->probed);
 	hv_probes_deinit(&in->probes);
 	hv_buffers_deinit(&in->buffers);
 	hv_open_calls_free(in->open_calls);
@@ -65,6 +66,7 @@ void hv_instances_deinit(struct hv_instances *all)
 	deinit(&all->top);
 	hv_event_texts_free(all->event_texts);
 	hv_syscalls_free(all->syscalls);
+	hv_kprobes_deinit(all);
 }
 
 struct hv_instance *hv_instances_add(struct hv_instances *all, const char *name,
