@@ -221,7 +221,7 @@ def forms(events):
 @case(configs=(*ONE_VCPU, OLDEST))
 def probes_at_the_entries_of_functions(t):
     """A probe of kprobe_events has the format and the text of the guest's own, and the arguments that the guest's own
-    events of system calls have at the same time. The guest's own probe of a function comes first. record -e carries
+    events of system calls have at the same time. The guest's own probe of a function comes first. record -k carries
     its events, and detach leaves nothing."""
     with t.attach() as traced, tempfile.TemporaryDirectory() as work:
         mine = f"p:mine do_sys_openat2 {FETCHES}"
@@ -248,8 +248,9 @@ def probes_at_the_entries_of_functions(t):
         assert len(found) > 9 and wanted[first : first + len(found)] == found, (wanted, found)
         hits = traced.text("kprobe_profile").split()
         assert hits == ["mine", str(len(found)), "0"], hits
+        t.hv("echo", "-a", t.name, "kprobe_events", "-:mine")
         data = f"{work}/t.dat"
-        recording = t.hv.start("record", "-e", "kprobes:mine", "-o", data, t.name, "--for", "3s")
+        recording = t.hv.start("record", "-k", mine, "-o", data, t.name, "--for", "3s")
         assert until(lambda: os.path.exists(data) or recording.poll() is not None)
         t.guest.run(f"for n in 1 2 3 4 5; do {OPENS}; sleep 0.5; done")
         _, err = recording.communicate(timeout=HANG_SECONDS)
@@ -258,6 +259,7 @@ def probes_at_the_entries_of_functions(t):
             done = subprocess.run(["trace-cmd", "report", "-i", data], capture_output=True, timeout=HANG_SECONDS, check=True)
             report = done.stdout.decode()
             assert re.search(r' mine: .* dfd=-100 .* c="cat" n=5 text="hello" ', report), report[:1000]
+        assert traced.text("kprobe_events") == ""
         traced.echo("kprobe_events", "p vfs_open $arg1")
         assert traced.text("kprobe_events") == "p:kprobes/p_vfs_open_0 vfs_open arg1=$arg1\n"
         traced.echo("events/kprobes/enable", "1")
