@@ -241,13 +241,14 @@ hv_stub_event_commit:
  * (actions.S). In: %rax the slot, which is kept, as are all registers that are not free at a
  * function's entry. The entry is on the stack:
  *
- *      on entry                after the pushes
- *       8(%rsp)  caller's      %rsp + 8*n  word n of the entry behind what all entries have
- *                return        SAVED_RAX   %rax
- *       0(%rsp)  site + 5      SAVED_RAX + 8, + 16    as on entry
+ *      on entry                       after the pushes
+ *                                     8*HV_REGS_WORDS + 24(%rsp)  caller's return
+ *                                                     + 16(%rsp)  site + 5
+ *       8(%rsp)  caller's return                       + 8(%rsp)  %rax
+ *       0(%rsp)  site + 5                         8 + 8*n(%rsp)  word n of the entry
+ *                                                       0(%rsp)  REGS_WORD: id and length
  */
-#define SAVED_RAX (8 * HV_REGS_WORDS + 8)
-#define REGS_WORD 0 /* id and length; the words follow it */
+#define REGS_WORD 0
 #define REGS_LEN  (HV_ENTRY_HEADER_LEN + 8 * HV_REGS_WORDS)
 
 .Lact_regs:
@@ -296,7 +297,6 @@ hv_stub_event_commit:
 	write_task_record
 	jmp	.Lregs_same_task
 
-#undef SAVED_RAX
 #undef REGS_WORD
 #undef REGS_LEN
 
