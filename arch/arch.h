@@ -137,6 +137,7 @@ enum hv_site_kind {
 	X(fbuffer_file)	 /* in struct trace_event_buffer: trace_file */                            \
 	X(fbuffer_event) /* event */                                                               \
 	X(fbuffer_entry) /* entry */                                                               \
+	X(task_status)	 /* in struct task_struct: of its thread_info, a u32 */                    \
 	/* numbers */                                                                              \
 	X(event_files_len)  /* bytes */                                                            \
 	X(event_probes_len) /* bytes */                                                            \
@@ -335,6 +336,15 @@ static inline size_t hv_call_off(const struct hv_stub_image *image, enum hv_call
 	return image->calls_off + n * image->call_len_bytes;
 }
 
+/* A register of a call that was recorded with its registers (HV_EVENT_ID_REGS). */
+struct hv_arch_register {
+	uint8_t word;	/* of the entry; HV_REGS_WORDS: none, it is always ADDEND */
+	int64_t addend; /* is added to the word */
+};
+
+/* How many of a function's arguments are in registers. */
+#define HV_ARCH_ARGS_MAX 8
+
 struct hv_arch {
 	const char *name; /* as QEMU names the target: "x86_64" */
 
@@ -460,6 +470,12 @@ struct hv_arch {
 	struct hv_unwind_rule frame_pointer_rule;
 	/* Word 1 of a call's record. */
 	struct hv_call_addresses (*decode_call)(uint64_t word);
+	/* By the name that the kernel's probes have for it, without a sign in front. False: the
+	 * kernel has no such register, or a stub cannot record it. */
+	bool (*find_register)(const char *name, struct hv_arch_register *ret);
+	/* Whether the kernel has it. */
+	bool (*has_register)(const char *name);
+	const char *argument_registers[HV_ARCH_ARGS_MAX]; /* NULL ends them */
 	/* The raw words of a function record (ringbuf/abi.h). */
 	struct hv_context (*decode_context)(uint32_t preempt_count, uint16_t cpu_flags,
 					    uint16_t thread_flags, struct hv_resched_masks masks);

@@ -42,6 +42,7 @@
 #define HV_SLOT_STACK_COUNTED 32
 #define HV_SLOT_TELL	      64 /* write a record that tells the host about the call */
 #define HV_SLOT_TELL_COUNTED  128
+#define HV_SLOT_REGS	      256 /* record the registers of the call, for probes */
 /* The function's first argument is a task. Its bit in the pid bitmap becomes: */
 #define HV_SLOT_PID_INHERITS  0x1000 /* the current task's bit: that task forked it */
 #define HV_SLOT_PID_CLEARS    0x2000 /* 0 */

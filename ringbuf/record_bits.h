@@ -87,8 +87,11 @@
  *                  48-56  number of this record, counted from 0
  *
  *  event     0      0-61  tsc
- *            1      0-15  id of its type
+ *            1      0-15  id of its type; HV_EVENT_ID_REGS: the registers of a call
  *                  16-31  length of its entry in bytes
+ *                  32     the task is in a system call of another ABI than the kernel's own
+ *                  33     the kernel records this event with the preempt count inside its probe.
+ *                         Only the host sets it, in its own memory
  *            2            as function
  *            3            as function, but
  *                  48-56  how many records of data precede it
@@ -148,6 +151,16 @@
 #define HV_DATA_SECOND_SHIFT 32 /* the top two bits of bytes 8 to 15 */
 #define HV_DATA_FIRST_SHIFT  34 /* the top two bits of bytes 0 to 7 */
 #define HV_EVENT_LEN_SHIFT   16
+#define HV_EVENT_COMPAT_BIT  32
+#define HV_EVENT_INSIDE_BIT  33
+/* No type of the kernel's has this id. The entry is HV_REGS_WORDS words of 8 bytes behind what all
+ * entries have: the address of the site, the stack pointer with which the function was called, what
+ * is there, and registers (struct hv_arch, find_register). */
+#define HV_EVENT_ID_REGS     0
+#define HV_REGS_WORDS	     15
+#define HV_REGS_SITE	     0
+#define HV_REGS_STACK	     1
+#define HV_REGS_STACK_WORD   2
 
 #define HV_EXIT_SITE_MASK   0x7fffffff
 #define HV_EXIT_PID_SHIFT   32

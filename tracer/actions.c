@@ -20,6 +20,7 @@ _Static_assert(HV_SLOT_STACK == 1u << HV_ACTION_STACK, "the bits are alike");
 _Static_assert(HV_SLOT_STACK_COUNTED == 1u << HV_ACTION_STACK_COUNTED, "the bits are alike");
 _Static_assert(HV_SLOT_TELL == 1u << HV_ACTION_TELL, "the bits are alike");
 _Static_assert(HV_SLOT_TELL_COUNTED == 1u << HV_ACTION_TELL_COUNTED, "the bits are alike");
+_Static_assert(HV_SLOT_REGS == 1u << HV_ACTION_REGS, "the bits are alike");
 
 struct hv_actions {
 	struct hv_tracee *tracee;     /* borrowed */

@@ -27,6 +27,7 @@ enum hv_action {
 	HV_ACTION_TELL, /* the host obeys: the drain gets an HV_EVENT_COMMAND, also while recording
 			   is off */
 	HV_ACTION_TELL_COUNTED,
+	HV_ACTION_REGS, /* an HV_EVENT_GUESTS of the id HV_EVENT_ID_REGS, before all others */
 	HV_NR_ACTIONS
 };
 struct hv_site_actions {

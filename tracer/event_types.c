@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/event_types.h"
 
+#include <string.h>
+
 #include "kernel/events/catalogue.h"
 
 struct hv_event_types {
 	const struct hv_kernel *kernel;
 	struct hv_catalogue catalogue;
-	struct hv_err *err; /* owned; why the catalogue could not be read */
-	bool is_read;	    /* the catalogue, or err, is what the last read gave */
+	struct hv_err *err;	     /* owned; why the catalogue could not be read */
+	bool is_read;		     /* the catalogue, or err, is what the last read gave */
+	struct hv_event_type *added; /* owned */
+	size_t nr_added;
+	uint64_t version;
 };
 
 struct hv_event_types *hv_event_types_new(const struct hv_kernel *kernel)
@@ -24,6 +29,7 @@ void hv_event_types_forget(struct hv_event_types *t)
 	hv_err_free(t->err);
 	t->err = NULL;
 	t->is_read = false;
+	t->version++;
 }
 
 void hv_event_types_free(struct hv_event_types *t)
@@ -31,6 +37,7 @@ void hv_event_types_free(struct hv_event_types *t)
 	if (!t)
 		return;
 	hv_event_types_forget(t);
+	free(t->added);
 	free(t);
 }
 
@@ -39,9 +46,40 @@ struct hv_err *hv_event_types_catalogue(struct hv_event_types *t, const struct h
 	if (!t->is_read) {
 		t->err = hv_catalogue_read(t->kernel, &t->catalogue);
 		t->is_read = true;
+		for (size_t i = 0; !t->err && i < t->nr_added; i++)
+			hv_catalogue_add(&t->catalogue, &t->added[i]);
 	}
 	if (t->err)
 		return hv_err_copy(t->err);
 	*ret = &t->catalogue;
 	return NULL;
+}
+
+void hv_event_types_add(struct hv_event_types *t, const struct hv_event_type *type)
+{
+	t->added = hv_realloc_array(t->added, t->nr_added + 1, sizeof(*t->added));
+	t->added[t->nr_added++] = *type;
+	t->version++;
+	if (t->is_read && !t->err)
+		hv_catalogue_add(&t->catalogue, type);
+}
+
+void hv_event_types_remove(struct hv_event_types *t, uint32_t id)
+{
+	size_t at = 0;
+
+	while (at < t->nr_added && t->added[at].id != id)
+		at++;
+	if (at == t->nr_added)
+		return;
+	t->nr_added--;
+	memmove(t->added + at, t->added + at + 1, (t->nr_added - at) * sizeof(*t->added));
+	t->version++;
+	if (t->is_read && !t->err)
+		hv_catalogue_remove(&t->catalogue, id);
+}
+
+uint64_t hv_event_types_version(const struct hv_event_types *t)
+{
+	return t->version;
 }

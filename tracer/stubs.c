@@ -64,6 +64,7 @@ static void set_event_values(const struct hv_event_places *places, struct hv_stu
 	hole[HV_HOLE_fbuffer_file] = places->buffer_file;
 	hole[HV_HOLE_fbuffer_event] = places->buffer_event;
 	hole[HV_HOLE_fbuffer_entry] = places->buffer_entry;
+	hole[HV_HOLE_task_status] = places->task_status;
 }
 
 static void set_region_values(const struct hv_tracee *t, struct hv_stub_values *values)

@@ -254,7 +254,7 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 	if (!file->at.node->write)
 		return hv_err_in(hv_err_new(EINVAL, "cannot be written"), "%s", file->path);
 	err = file->at.node->write(file, buf, len_bytes, ret_len);
-	if (err)
+	if (err && !(err->facts & HV_ERR_LOGGED))
 		hv_file_log_error(file, err, buf, len_bytes);
 	return hv_err_in(err, "%s", file->path);
 }

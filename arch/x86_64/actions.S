@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Actions: functions that switch recording on or off when they are called (traceon, traceoff), that
- * change the pid filter, or whose calls are recorded with a stack or for the host. Included by
- * stubs.S.
+ * change the pid filter, or whose calls are recorded with a stack, with registers or for the host.
+ * Included by stubs.S.
  *
  * The site of such a function calls one of HV_NR_SLOTS entries. An entry loads its number into
  * %r10d and jumps to the common code. The slot of that number (struct hv_slot, in the page of the
@@ -79,8 +79,9 @@ hv_stub_actions:
 	jnz	.Lact_task
 
 .Lact_go_on:
-	testl	$RECORDED, HV_SLOT_DOES(%rax)
+	testl	$(RECORDED | HV_SLOT_REGS), HV_SLOT_DOES(%rax)
 	jnz	.Lact_recorded
+.Lact_next:
 	movl	HV_SLOT_GOES_ON(%rax), %r10d
 	testl	%r10d, %r10d
 	jz	.Lact_leave
@@ -118,6 +119,11 @@ hv_stub_return_5: /* to the next stub, or into the function */
  * action takes one from its count first and gives it back if there was none, so that two vCPUs
  * never both take the last one. In: %rax the slot. */
 .Lact_recorded:
+	testl	$HV_SLOT_REGS, HV_SLOT_DOES(%rax)
+	jnz	.Lact_regs
+.Lact_regs_done:
+	testl	$RECORDED, HV_SLOT_DOES(%rax)
+	jz	.Lact_next
 	movq	%rax, %r10
 	subq	$hole_params + HV_SLOTS_OFF, %r10
 	imull	$(1 << HV_LEFT_SHIFT) / HV_SLOT_LEN, %r10d, %r10d

@@ -79,12 +79,9 @@ hv_stub_return_13: /* to the probe, or to the kernel's function */
 
 /* Commit. While it works:
  *
- *      8(%rsp)  the draft      %rbx  the state of this vCPU
- *      0(%rsp)  %rbx           %rsi  what is copied next
- *                              %rdi  how many records of data are to be written
- *                              %r8   what the head was before the next record
- *                              %r9   tsc
- *                              %ecx  number and kind of the next record of data
+ *      16(%rsp)  the id, and then the length, too     %rbx  the state of this vCPU
+ *       8(%rsp)  the draft                            %rsi  what is copied next
+ *       0(%rsp)  %rbx                                 %edi  how many records of data that is
  */
 #define ID	 16
 #define DRAFT	 8
@@ -94,6 +91,10 @@ hv_stub_return_13: /* to the probe, or to the kernel's function */
 #define DATA_NUMBER_SHIFT (HV_RECORD_DEPTH_SHIFT - 36)
 #define DATA_FIRST	  (HV_RECORD_DATA << (HV_RECORD_KIND_SHIFT - 36))
 
+/* The kernel's own: the task is in a system call of a 32-bit program (asm/thread_info.h). */
+#define TS_COMPAT_BIT 1
+#define TS_COMPAT     (1 << TS_COMPAT_BIT)
+
 /* %r10 := the place of the next record, KEY := its key. Writes word 0. Clobbers %rax. */
 .macro event_place key
 	movq	%r8, %rax
@@ -102,6 +103,69 @@ hv_stub_return_13: /* to the probe, or to the kernel's function */
 	place_record \key
 	movq	%r9, %rax
 	store_word 0, %rax, \key
+.endm
+
+/* Goes to OUT if the ring has no room for an entry of %edi records of data: of a very small ring
+ * they fill less than half. Clobbers %rax. */
+.macro check_entry out
+	movl	$hole_ring_mask, %eax
+	shrl	$(HV_RECORD_SHIFT + 1), %eax
+	cmpl	%eax, %edi
+	jae	\out
+.endm
+
+/* Writes an event with its entry, of %edi records of data at %rsi, into the ring of the vCPU whose
+ * state is at %rbx. WORD, in memory, has the id and the length. While it works, %r8 is what the head
+ * was before the next record, %r9 the tsc, %ecx the number and kind of the next record of data.
+ * Clobbers %rax, %rcx, %rdx, %rsi, %rdi, %r8 to %r11. */
+.macro write_entry word
+	leal	1(%rdi), %r8d
+	shll	$HV_RECORD_SHIFT, %r8d
+	lock xaddq %r8, HV_STATE_HEAD(%rbx)
+	read_tsc
+	movq	%rax, %r9
+	movl	$DATA_FIRST, %ecx
+	testl	%edi, %edi
+	jz	.Lentry_record\@
+.Lentry_data\@:
+	event_place %r11
+	movl	%ecx, %edx
+	movq	(%rsi), %rax
+	shldq	$HV_LAP_BITS, %rax, %rdx
+	clear_top %rax
+	store_word 1, %rax, %r11
+	movq	8(%rsi), %rax
+	shldq	$HV_LAP_BITS, %rax, %rdx
+	clear_top %rax
+	store_word 2, %rax, %r11
+	movl	16(%rsi), %eax
+	shlq	$HV_RECORD_HIGH, %rdx
+	orq	%rdx, %rax
+	store_word 3, %rax, %r11
+	addq	$HV_DATA_LEN, %rsi
+	addl	$(1 << DATA_NUMBER_SHIFT), %ecx
+	decl	%edi
+	jnz	.Lentry_data\@
+
+.Lentry_record\@:
+	movl	%ecx, %edi
+	event_place %rcx
+	movl	\word, %eax
+	movq	%gs:hole_current, %rdx
+	movl	hole_task_status(%rdx), %edx
+	andl	$TS_COMPAT, %edx
+	shlq	$(HV_EVENT_COMPAT_BIT - TS_COMPAT_BIT), %rdx
+	orq	%rdx, %rax
+	store_word 1, %rax, %rcx
+	movq	%gs:hole_current, %rax
+	movl	hole_task_pid(%rax), %edx
+	make_task_word %rdx, %dl, %dh
+	store_word 2, %rdx, %rcx
+	movl	%edi, %edx
+	shll	$(36 - HV_RECORD_HIGH), %edx
+	xorl	$HIGH_KIND(HV_RECORD_DATA ^ HV_RECORD_EVENT), %edx
+	make_context_word
+	store_word 3, %rdx, %rcx
 .endm
 
 	.globl	hv_stub_event_commit
@@ -135,60 +199,15 @@ hv_stub_event_commit:
 	addq	$(HV_DRAFT_ENTRY + HV_ENTRY_HEADER_LEN), %rsi
 	cmpl	$HV_ENTRY_LEN_MAX, %edi /* the guest may have written it */
 	ja	.Levent_too_long
+	movl	%edi, %eax
+	shll	$HV_EVENT_LEN_SHIFT, %eax
+	movw	ID(%rsp), %ax
+	movl	%eax, ID(%rsp)
 	addl	$(HV_DATA_LEN - 1 - HV_ENTRY_HEADER_LEN), %edi
 	imull	$0xcccd, %edi, %edi /* / HV_DATA_LEN, exact for every length */
 	shrl	$20, %edi
-	movl	$hole_ring_mask, %eax
-	shrl	$(HV_RECORD_SHIFT + 1), %eax /* of a very small ring less than half */
-	cmpl	%eax, %edi
-	jae	.Levent_too_long
-
-	leal	1(%rdi), %r8d
-	shll	$HV_RECORD_SHIFT, %r8d
-	lock xaddq %r8, HV_STATE_HEAD(%rbx)
-	read_tsc
-	movq	%rax, %r9
-	movl	$DATA_FIRST, %ecx
-	testl	%edi, %edi
-	jz	.Levent_record
-.Levent_data:
-	event_place %r11
-	movl	%ecx, %edx
-	movq	(%rsi), %rax
-	shldq	$HV_LAP_BITS, %rax, %rdx
-	clear_top %rax
-	store_word 1, %rax, %r11
-	movq	8(%rsi), %rax
-	shldq	$HV_LAP_BITS, %rax, %rdx
-	clear_top %rax
-	store_word 2, %rax, %r11
-	movl	16(%rsi), %eax
-	shlq	$HV_RECORD_HIGH, %rdx
-	orq	%rdx, %rax
-	store_word 3, %rax, %r11
-	addq	$HV_DATA_LEN, %rsi
-	addl	$(1 << DATA_NUMBER_SHIFT), %ecx
-	decl	%edi
-	jnz	.Levent_data
-
-.Levent_record:
-	movl	%ecx, %edi
-	event_place %rcx
-	movq	DRAFT(%rsp), %rdx
-	movl	HV_DRAFT_LEN_BYTES(%rdx), %edx
-	movzwl	ID(%rsp), %eax
-	shll	$HV_EVENT_LEN_SHIFT, %edx
-	orl	%edx, %eax
-	store_word 1, %rax, %rcx
-	movq	%gs:hole_current, %rax
-	movl	hole_task_pid(%rax), %edx
-	make_task_word %rdx, %dl, %dh
-	store_word 2, %rdx, %rcx
-	movl	%edi, %edx
-	shll	$(36 - HV_RECORD_HIGH), %edx
-	xorl	$HIGH_KIND(HV_RECORD_DATA ^ HV_RECORD_EVENT), %edx
-	make_context_word
-	store_word 3, %rdx, %rcx
+	check_entry .Levent_too_long
+	write_entry ID(%rsp)
 
 .Levent_free:
 	popq	%rbx
@@ -218,6 +237,69 @@ hv_stub_event_commit:
 	write_task_record
 	jmp	.Levent_same_task
 
+/* The registers of a call, for a probe: an event of the id HV_EVENT_ID_REGS. An action of a slot
+ * (actions.S). In: %rax the slot, which is kept, as are all registers that are not free at a
+ * function's entry. The entry is on the stack:
+ *
+ *      on entry                       after the pushes
+ *                                     8*HV_REGS_WORDS + 24(%rsp)  caller's return
+ *                                                     + 16(%rsp)  site + 5
+ *       8(%rsp)  caller's return                       + 8(%rsp)  %rax
+ *       0(%rsp)  site + 5                         8 + 8*n(%rsp)  word n of the entry
+ *                                                       0(%rsp)  REGS_WORD: id and length
+ */
+#define REGS_WORD 0
+#define REGS_LEN  (HV_ENTRY_HEADER_LEN + 8 * HV_REGS_WORDS)
+
+.Lact_regs:
+	pushq	%rax
+	cmpl	$0, MODE
+	jne	.Lregs_checks
+.Lregs_checked:
+	.irp	reg, %r15, %r14, %r13, %r12, %r9, %r8, %rbp, %rdi, %rsi, %rdx, %rcx, %rbx
+	pushq	\reg
+	.endr
+	pushq	(8 * 12 + 16)(%rsp) /* what the caller put there */
+	leaq	(8 * 13 + 16)(%rsp), %rax
+	pushq	%rax /* the stack pointer of the function */
+	movq	(8 * 14 + 8)(%rsp), %rax
+	subq	$SITE_LEN, %rax
+	pushq	%rax
+	pushq	$(HV_EVENT_ID_REGS | REGS_LEN << HV_EVENT_LEN_SHIFT)
+
+	load_vcpu
+	movq	%gs:hole_current, %rax
+	movl	hole_task_pid(%rax), %edx
+	cmpl	%edx, HV_STATE_LAST_PID(%r10)
+	jne	.Lregs_other_task
+.Lregs_same_task:
+	movq	%r10, %rbx
+	leaq	8(%rsp), %rsi
+	movl	$(8 * HV_REGS_WORDS / HV_DATA_LEN), %edi
+	check_entry .Lregs_no_room
+	write_entry REGS_WORD(%rsp)
+.Lregs_written:
+	addq	$(8 + 8 * 3), %rsp
+	.irp	reg, %rbx, %rcx, %rdx, %rsi, %rdi, %rbp, %r8, %r9
+	popq	\reg
+	.endr
+	addq	$(8 * 4), %rsp /* the others were not changed */
+.Lregs_out:
+	popq	%rax
+	jmp	.Lact_regs_done
+
+.Lregs_no_room:
+	lock incq HV_STATE_NO_DRAFT(%rbx)
+	jmp	.Lregs_written
+.Lregs_checks:
+	check_mode .Lregs_checked, .Lregs_out
+.Lregs_other_task:
+	write_task_record
+	jmp	.Lregs_same_task
+
+#undef REGS_WORD
+#undef REGS_LEN
+
 /* The guest's tracepoints free an array of probes: call_rcu(head, function), or call_srcu(srcu, head,
  * function). An array of ours is nobody's to free. */
 	.globl	hv_stub_event_release_second
@@ -242,3 +324,5 @@ hv_stub_return_14:
 #undef DRAFT
 #undef DATA_NUMBER_SHIFT
 #undef DATA_FIRST
+#undef TS_COMPAT_BIT
+#undef TS_COMPAT

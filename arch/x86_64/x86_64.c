@@ -115,5 +115,8 @@ const struct hv_arch hv_arch_x86_64 = {
 			       .sp_reg = X86_64_UNWIND_BP,
 			       .bp_reg = X86_64_UNWIND_PREV_SP},
 	.decode_call = x86_64_decode_call,
+	.find_register = x86_64_find_register,
+	.has_register = x86_64_has_register,
+	.argument_registers = {"di", "si", "dx", "cx", "r8", "r9"},
 	.decode_context = x86_64_decode_context,
 };

@@ -15,6 +15,7 @@
 #include "cli/unprivileged.h"
 #include "cli/verbs/record.h"
 #include "cli/verbs/record_events.h"
+#include "cli/verbs/record_probes.h"
 #include "cli/verbs/record_file.h"
 #include "cli/verbs/summary.h"
 #include "cli/verbs/verb.h"
@@ -39,6 +40,8 @@ struct record {
 	struct hv_text notrace;
 	struct hv_text graph;
 	struct hv_text events; /* likewise */
+	struct hv_text probes; /* definitions, one a line */
+	struct hv_text probed; /* the events of those that were defined */
 	struct hv_text pids;
 	uint64_t max_overhead_ppm; /* 0: no limit */
 	uint64_t for_ns;	   /* 0: until COMMAND ends, or a signal comes */
@@ -64,6 +67,8 @@ static void record_deinit(struct record *r)
 	hv_text_deinit(&r->notrace);
 	hv_text_deinit(&r->graph);
 	hv_text_deinit(&r->events);
+	hv_text_deinit(&r->probes);
+	hv_text_deinit(&r->probed);
 	hv_text_deinit(&r->pids);
 	free(r->dir);
 }
@@ -139,12 +144,17 @@ static void note_refused(struct record *r)
 static struct hv_err *put_events(struct record *r)
 {
 	HV_AUTO_TEXT struct hv_text words = {0};
-	struct hv_err *err;
+	struct hv_err *err = NULL;
 
-	if (!r->events.len_bytes)
+	if (!r->events.len_bytes && !r->probes.len_bytes)
 		return NULL;
 	r->summary.has_own = 1;
-	err = record_events_find(&r->client, r->events.data, &words);
+	if (r->probes.len_bytes)
+		err = record_probes_define(&r->client, r->probes.data, &r->probed);
+	if (!err && r->events.len_bytes)
+		err = record_events_find(&r->client, r->events.data, &words);
+	if (!err && r->probed.len_bytes)
+		hv_text_printf(&words, "%s%s", words.len_bytes ? " " : "", r->probed.data);
 	if (err)
 		return in_domain_of(r, err);
 	err = set(r, "set_event_pid", r->pids.data);
@@ -183,7 +193,11 @@ static struct hv_err *put_settings(struct record *r)
 
 static struct hv_err *restore_settings(struct record *r)
 {
-	return r->dir ? in_domain_of(r, client_rmdir(&r->client, r->dir)) : NULL;
+	struct hv_err *err = r->dir ? client_rmdir(&r->client, r->dir) : NULL;
+
+	if (!err && r->probed.len_bytes)
+		err = record_probes_remove(&r->client, r->probed.data);
+	return in_domain_of(r, err);
 }
 
 /* The session. */
@@ -504,6 +518,8 @@ static bool take_option(struct cli *cli, struct record *r, int option, int *ret_
 		add_glob(&r->graph, optarg);
 	else if (option == 'e')
 		add_glob(&r->events, optarg);
+	else if (option == 'k')
+		hv_text_printf(&r->probes, "%s%s", r->probes.len_bytes ? "\n" : "", optarg);
 	else if (option == 'P' && !add_pid(r, optarg))
 		*ret_exit = usage_error(cli, "-P: '%s' is not a process id", optarg);
 	else if (option == 'o')
@@ -530,7 +546,7 @@ static bool parse(struct cli *cli, int argc, char **argv, struct record *r, int 
 	};
 	int option;
 
-	while ((option = verb_option(cli, argc, argv, "p:e:l:n:g:P:o:", longs, ret_exit)) != -1)
+	while ((option = verb_option(cli, argc, argv, "p:e:k:l:n:g:P:o:", longs, ret_exit)) != -1)
 		if (option == VERB_OPTION_STOP || !take_option(cli, r, option, ret_exit))
 			return false;
 	if (cli->nr_operands > 1) {
@@ -568,8 +584,9 @@ static int record_into(struct cli *cli, int argc, char **argv, const struct reco
 
 	if (!parse(cli, argc, argv, &r, &exit_code))
 		return exit_code;
-	if (!r.tracer && !r.events.len_bytes)
-		return usage_error(cli, "-p TRACER or -e EVENT is needed, as in `-p function`");
+	if (!r.tracer && !r.events.len_bytes && !r.probes.len_bytes)
+		return usage_error(
+			cli, "-p TRACER, -e EVENT or -k PROBE is needed, as in `-p function`");
 	exit_code = r.tracer ? usage_tracer(cli, r.tracer) : EXIT_OK;
 	if (exit_code != EXIT_OK)
 		return exit_code;
@@ -621,6 +638,8 @@ static const char help[] =
 	"  -e EVENT               an event of the guest's own, as in available_events: "
 	"SYSTEM:EVENT,\n"
 	"                         SYSTEM or EVENT, with globs\n"
+	"  -k PROBE               a probe as in kprobe_events, p[:NAME] FUNCTION [ARGUMENTS]: its\n"
+	"                         event is recorded, and it is removed at the end\n"
 	"  -l GLOB                trace only these functions\n"
 	"  -n GLOB                do not trace these\n"
 	"  -g GLOB                function_graph: only these and what they call\n"
@@ -638,7 +657,8 @@ static const char help[] =
 
 const struct verb verb_record = {
 	.name = "record",
-	.args = "{-p TRACER | -e EVENT}... [-l GLOB]... [-n GLOB]... [-g GLOB]... [-P PID]... "
+	.args = "{-p TRACER | -e EVENT | -k PROBE}... [-l GLOB]... [-n GLOB]... [-g GLOB]... [-P "
+		"PID]... "
 		"DOMAIN [--max-overhead=PERCENT] [-o FILE] [--for=DURATION | -- COMMAND...]",
 	.summary = "Trace for a while, to standard output or a file, and put the settings back",
 	.help = help,

@@ -36,7 +36,8 @@ enum hv_event_reg {
 	HV_EVENT_REG_TRACEPOINT,    /* its probe goes into its tracepoint (trace_event_reg) */
 	HV_EVENT_REG_SYSCALL_ENTER, /* all system calls share a probe of raw_syscalls */
 	HV_EVENT_REG_SYSCALL_EXIT,
-	HV_EVENT_REG_OTHER, /* by another function */
+	HV_EVENT_REG_OTHER,  /* by another function */
+	HV_EVENT_REG_KPROBE, /* it is none of the kernel's: a probe of hvtrace's users */
 };
 
 /* A struct tracepoint. */
@@ -104,6 +105,11 @@ struct hv_catalogue {
 struct hv_err *hv_catalogue_read(const struct hv_kernel *k, struct hv_catalogue *ret) hv_must_use;
 void hv_catalogue_deinit(struct hv_catalogue *c);
 
+/* Adds TYPE, whose strings and fields are borrowed until it is removed, as the last one. The id
+ * must be free. Pointers to types are not valid any more. */
+void hv_catalogue_add(struct hv_catalogue *c, const struct hv_event_type *type);
+/* Removes the type ID, if there is one. Likewise. */
+void hv_catalogue_remove(struct hv_catalogue *c, uint32_t id);
 /* Makes systems, by_name, by_id and char_is_signed from types. */
 void hv_catalogue_index(struct hv_catalogue *c);
 /* NULL: there is none. */

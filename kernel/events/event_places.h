@@ -15,6 +15,9 @@ struct hv_event_places {
 	struct hv_gva release; /* by which the array of a tracepoint's probes is freed later */
 	/* Offsets in struct trace_event_buffer, which a probe has on its stack. */
 	uint32_t buffer_file, buffer_event, buffer_entry;
+	/* In struct task_struct: a u32 whose flags, of each architecture's own, say that a task is
+	 * in a system call of another ABI. */
+	uint32_t task_status;
 };
 
 /* RELEASE: of hv_release_calls. ENOENT: events of this kernel cannot be recorded; the message says

@@ -9,7 +9,8 @@
  *   exit WHERE IP DEPTH CALL_NS OVERRUN [RETVAL|- [LOST]]
  *   stack WHERE IP [CALLER...]       a CALLER of 0: those beyond are unknown
  *   command WHERE IP [CALLER...]     a stack that a command asked for
- *   guests WHERE ID [TEXT]           one of the guest's own events; TEXT: its field comm
+ *   guests WHERE ID [TEXT]           one of the guest's own events; TEXT: its field comm, or =NR
+ *                                    ARGUMENT... of raw_syscalls:*, ~NR of a 32-bit program
  *   called WHERE IP                  a call of a function whose commands the host obeys
  *   count CPU SITE HITS TIME_NS SPREAD    calls of the SITEth site, for the profile
  *   overrun NR                       events that were overwritten
@@ -17,6 +18,8 @@
  *   task PID TGID COMM               likewise, with its thread group; before its events
  *   fork PID CHILD
  *   type ID SYSTEM EVENT [off]       a type of the guest's own events; off: cannot be switched on
+ *   syscall ID NR NAME ARGUMENT...   the types of a system call: ID its sys_enter, ID + 1 its
+ *                                    sys_exit; raw_syscalls:* have 20 and 21
  *   notypes                          the guest has no types any more
  *   string ADDRESS TEXT              a string of printk_formats; at most four
  *   cpus NR                          of another guest, for which the tree begins anew
@@ -105,6 +108,19 @@ static void do_type(struct shell *sh, char *args)
 	hv_fake_event_type(sh->session, system, name, id, reg);
 }
 
+/* ID NR NAME, and its arguments. */
+static void do_syscall(struct shell *sh, char *args)
+{
+	uint32_t id = (uint32_t)next_number(&args);
+	int32_t nr = (int32_t)next_number(&args);
+	char *name = next_word(&args), *words[8] = {0};
+	unsigned nr_words = 0;
+
+	for (char *word = next_word(&args); *word && nr_words < 8; word = next_word(&args))
+		words[nr_words++] = word;
+	hv_fake_syscall(sh->session, id, nr, name, words, nr_words);
+}
+
 static void do_string(struct shell *sh, char *args)
 {
 	uint64_t at = strtoull(next_word(&args), NULL, 16);
@@ -154,6 +170,25 @@ static void do_callers(struct hv_event *e, char *args)
 	}
 }
 
+/* The entry of raw_syscalls:*, from numbers of 8 bytes each. */
+static void do_words(struct hv_event *e, uint32_t id, char *text)
+{
+	static uint8_t entry[HV_ENTRY_HEADER_LEN + 8 * 16]; /* copied by the caller */
+	size_t len = HV_ENTRY_HEADER_LEN;
+
+	memset(entry, 0, sizeof(entry));
+	memcpy(entry, &id, 2);
+	memcpy(entry + 4, &e->pid, sizeof(e->pid));
+	for (const char *word = next_word(&text); *word && len < sizeof(entry);
+	     word = next_word(&text), len += 8) {
+		uint64_t number = strtoull(word, NULL, 0);
+
+		memcpy(entry + len, &number, sizeof(number));
+	}
+	e->id = (uint16_t)id;
+	e->entry = (struct hv_span){entry, len};
+}
+
 /* Its entry has the 16 bytes of the field that types have here, or as many as there are of TEXT. */
 static void do_entry(struct hv_event *e, uint32_t id, char *text)
 {
@@ -188,7 +223,11 @@ static struct hv_event event_of(struct shell *sh, struct hv_event e, char *args)
 	if (e.kind == HV_EVENT_GUESTS) {
 		uint32_t id = (uint32_t)next_number(&args);
 
-		do_entry(&e, id, args);
+		e.is_compat = *args == '~';
+		if (*args == '=' || *args == '~')
+			do_words(&e, id, args + 1);
+		else
+			do_entry(&e, id, args);
 		return e;
 	}
 	e.ip = hv_gva(strtoull(next_word(&args), NULL, 16));
@@ -331,6 +370,8 @@ static bool do_setup(struct shell *sh, const char *command, char *args)
 		do_cpus(sh, (unsigned)next_number(&args));
 	else if (strcmp(command, "type") == 0)
 		do_type(sh, args);
+	else if (strcmp(command, "syscall") == 0)
+		do_syscall(sh, args);
 	else if (strcmp(command, "notypes") == 0)
 		hv_fake_forget_event_types(sh->session);
 	else if (strcmp(command, "string") == 0)
@@ -467,8 +508,8 @@ static void do_handle(struct shell *sh, const char *command, char *args)
 
 static void show_site(struct shell *sh, const char *name, unsigned stub)
 {
-	static const char *const stubs[] = {"",	      ":section", "",	      ":stack",
-					    ":graph", ":root",	  ":notrace", ":both"};
+	static const char *const stubs[] = {"",	     ":section", "",	  ":stack",  ":graph",
+					    ":root", ":notrace", ":both", ":actions"};
 
 	fprintf(sh->out, " %s", name);
 	if (stub == HV_STUB_LATER) {

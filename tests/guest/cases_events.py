@@ -10,7 +10,7 @@ import struct
 import subprocess
 import tempfile
 
-from lib.suite import ONE_VCPU, case
+from lib.suite import OLDEST, ONE_VCPU, case
 from lib.wait import HANG_SECONDS, until
 
 OWN = "/sys/kernel/tracing"
@@ -71,10 +71,10 @@ def events_are_as_the_guest_says(t):
         t.guest.run(f"echo >{OWN}/kprobe_events; for m in $(tac /modules/order); do rmmod $m 2>/dev/null; done; true")
 
 
-EVENT = re.compile(r"^\s*(.+)-(\d+)\s+\[(\d+)\] (\S+)\s+(\d+\.\d{6}): (\w+: .*)$")
+EVENT = re.compile(r"^\s*(.+)-(\d+)\s+\[(\d+)\] (\S+)\s+(\d+\.\d{6}): (\w+(?:: |\(| -> ).*)$")
 SYSTEMS = ("sched", "irq", "timer", "kmem", "signal", "workqueue")
 # In a kernel of Debian these are switched on by a function of their own.
-REFUSED = "syscalls:sys_enter_openat"
+REFUSED = "exceptions:page_fault_user"
 WORK = "ls -l /proc >/dev/null; sleep 0.1; for i in 1 2 3; do sleep 1 & kill -9 $!; done; wait; cat /proc/stat >/dev/null"
 
 
@@ -144,6 +144,127 @@ def events_agree_with_the_guests_own(t):
             assert re.search(r" sched_switch: +\S+:\d+ \[\d+\] \S+ ==> ", report) and " softirq_entry: " in report, report[:1000]
         t.guest.run(f"echo 1 >{OWN}/tracing_on; echo >{OWN}/trace; echo 1 >{OWN}/buffer_size_kb")
         t.note(f"{len(events_of(own))} events of {len(events_of(ours))} in both")
+
+
+def alike(own, ours):
+    """Both without the column migrate-disable if the guest's kernel is older than that column."""
+    width = len(own[0][1][2])
+    return own, [(when, (pid, cpu, flags[:width], text)) for when, (pid, cpu, flags, text) in ours]
+
+
+CALLS = "workload calls 2 & sleep 1; killall -USR1 workload; wait"
+
+
+@case(configs=(*ONE_VCPU, OLDEST))
+def system_calls_agree_with_the_guests_own(t):
+    """The guest and hvtrace record the events of all system calls at the same time: the same ones, with the same
+    texts, of calls that fail, are restarted, never return, or are of 32-bit programs. Nobody sees the raw events who
+    has not asked for them. record -e carries them into a file that trace-cmd reads."""
+    with t.attach() as traced, tempfile.TemporaryDirectory() as work:
+        traced.echo("tracing_on", "0")
+        t.hv("mkdir", t.name, "instances/a")
+        traced.echo("instances/a/set_event", "raw_syscalls:sys_enter syscalls:sys_exit_close")
+        traced.echo("events/syscalls/enable", "1")
+        assert traced.text("events/syscalls/enable") == "1\n" and traced.text("events/raw_syscalls/enable") == "0\n"
+        traced.echo("tracing_on", "1")
+        own = t.guest.run(
+            f"cd {OWN}; echo 0 >tracing_on; echo 20000 >buffer_size_kb; echo 1 >events/syscalls/enable; echo >trace;"
+            f" echo 1 >tracing_on; {CALLS}; echo 0 >tracing_on; echo 0 >events/enable; cat trace",
+            timeout=300,
+        )
+        traced.echo("tracing_on", "0")
+        ours = traced.text("trace", timeout=300)
+        agree(*alike(events_of(own), events_of(ours)))
+        texts = [key[3] for _, key in events_of(own)]
+        for what in (r"sys_openat\(.*\)", r"sys_openat -> 0xfffffffffffffffe", r".* -> 0xfffffffffffffdfc", r"sys_restart_syscall\(\)", r"sys_exit_group\(.*\)"):
+            assert any(re.fullmatch(what, text) for text in texts), f"no {what}"
+        its_own = [key[3] for _, key in events_of(traced.text("instances/a/trace"))]
+        assert any(text.startswith("sys_enter: NR 20 ") for text in its_own), "the call of a 32-bit program"
+        assert all(text.startswith(("sys_enter: NR ", "sys_close -> ")) for text in its_own)
+        assert any(text.startswith("sys_close -> ") for text in its_own)
+        t.hv("rmdir", t.name, "instances/a")
+        traced.echo("events/enable", "0")
+        traced.echo("trace", "")
+        traced.echo("tracing_on", "1")
+        data = f"{work}/t.dat"
+        recording = t.hv.start("record", "-e", "syscalls:sys_*_openat", "-o", data, t.name, "--for", "3s")
+        assert until(lambda: os.path.exists(data) or recording.poll() is not None)
+        t.guest.run("for i in 1 2 3 4 5 6; do ls /proc >/dev/null; cat /absent; sleep 0.5; done; true")
+        _, err = recording.communicate(timeout=HANG_SECONDS)
+        assert recording.returncode == 0 and b" 0 lost" in err, err
+        if shutil.which("trace-cmd"):
+            done = subprocess.run(["trace-cmd", "report", "-i", data], capture_output=True, timeout=HANG_SECONDS, check=True)
+            report = done.stdout.decode()
+            assert re.search(r" sys_enter_openat: +dfd: 0x", report) and " sys_exit_openat: " in report, report[:1000]
+            assert "sys_enter:" not in report and "sys_enter_close" not in report, report[:1000]
+        t.guest.run(f"echo 1 >{OWN}/tracing_on; echo >{OWN}/trace; echo 1 >{OWN}/buffer_size_kb")
+        t.note(f"{len(texts)} events of {len(events_of(ours))} in both")
+
+
+OPENS = "for i in 1 2 3; do cat /absent 2>/dev/null; ls /proc >/dev/null; done; true"
+FETCHES = r'dfd=%di:s32 file=$arg2 how=%dx low=%si:b4@4/32 c=$comm n=\5:u8 text=\"hello" ip=%ip:symbol from=$stack0:symbol'
+PROBED = re.compile(r"mine: \(do_sys_openat2\+\S+\) dfd=(-?\d+) file=0x([0-9a-f]+) how=\S+ low=(\d+) c=\"(.*)\" n=5 text=\"hello\" .*")
+OPENED = re.compile(r"sys_openat\(dfd: ([0-9a-f]+), filename: ([0-9a-f]+), ")
+
+
+def probed(text):
+    """Returns [(time, (pid, CPU, flags, text))] of the events of the probe."""
+    return [event for event in events_of(text) if event[1][3].startswith("mine: ")]
+
+
+def forms(events):
+    """The flags and texts of the probe's events in the tasks of cat, without what differs from task to task."""
+    found = (key for _, key in events if ' c="cat"' in key[3])
+    return {(key[2], re.sub(r"(file|how)=0x[0-9a-f]+|low=\d+", r"\1", key[3])) for key in found}
+
+
+@case(configs=(*ONE_VCPU, OLDEST))
+def probes_at_the_entries_of_functions(t):
+    """A probe of kprobe_events has the format and the text of the guest's own, and the arguments that the guest's own
+    events of system calls have at the same time. The guest's own probe of a function comes first. record -k carries
+    its events, and detach leaves nothing."""
+    with t.attach() as traced, tempfile.TemporaryDirectory() as work:
+        mine = f"p:mine do_sys_openat2 {FETCHES}"
+        t.guest.run(f"cd {OWN}; echo '{mine}' >kprobe_events; echo >trace; echo 1 >events/kprobes/mine/enable")
+        traced.echo("kprobe_events", mine)
+        t.hv.fails("echo", t.name, "events/kprobes/mine/enable", "1", says=("kprobes:mine", "the guest itself uses its function"))
+        own_format = t.guest.run(f"{OPENS}; cd {OWN}; echo 0 >events/kprobes/mine/enable; cat events/kprobes/mine/format")
+        own_line, own = t.guest.run(f"cat {OWN}/kprobe_events"), probed(t.guest.run(f"cat {OWN}/trace"))
+        without_id = re.compile(r"(?m)^ID: \d+$")
+        assert without_id.sub("", traced.text("events/kprobes/mine/format")) == without_id.sub("", own_format)
+        assert traced.text("kprobe_events") == own_line == traced.text("dynamic_events")
+        t.guest.run(f"cd {OWN}; echo >kprobe_events; echo >trace; echo 1 >events/syscalls/sys_enter_openat/enable")
+        traced.echo("events/kprobes/enable", "1")
+        t.guest.run(OPENS)
+        traced.echo("events/kprobes/enable", "0")
+        calls = events_of(t.guest.run(f"cd {OWN}; echo 0 >events/enable; cat trace; echo >trace"))
+        ours = probed(traced.text("trace"))
+        own_forms, our_forms = map(forms, alike(own, ours))
+        assert own_forms and own_forms == our_forms, (own_forms, our_forms)
+        found = [(key[0], *PROBED.fullmatch(key[3]).groups()[:2]) for _, key in ours]
+        wanted = [(key[0], *OPENED.match(key[3]).groups()) for _, key in calls]
+        wanted = [(pid, str(int(dfd, 16) - (1 << 32)), name) for pid, dfd, name in wanted]
+        first = wanted.index(found[0])
+        assert len(found) > 9 and wanted[first : first + len(found)] == found, (wanted, found)
+        hits = traced.text("kprobe_profile").split()
+        assert hits == ["mine", str(len(found)), "0"], hits
+        t.hv("echo", "-a", t.name, "kprobe_events", "-:mine")
+        data = f"{work}/t.dat"
+        recording = t.hv.start("record", "-k", mine, "-o", data, t.name, "--for", "3s")
+        assert until(lambda: os.path.exists(data) or recording.poll() is not None)
+        t.guest.run(f"for n in 1 2 3 4 5; do {OPENS}; sleep 0.5; done")
+        _, err = recording.communicate(timeout=HANG_SECONDS)
+        assert recording.returncode == 0 and b" 0 lost" in err, err
+        if shutil.which("trace-cmd"):
+            done = subprocess.run(["trace-cmd", "report", "-i", data], capture_output=True, timeout=HANG_SECONDS, check=True)
+            report = done.stdout.decode()
+            assert re.search(r' mine: .* dfd=-100 .* c="cat" n=5 text="hello" ', report), report[:1000]
+        assert traced.text("kprobe_events") == ""
+        traced.echo("kprobe_events", "p vfs_open $arg1")
+        assert traced.text("kprobe_events") == "p:kprobes/p_vfs_open_0 vfs_open arg1=$arg1\n"
+        traced.echo("events/kprobes/enable", "1")
+        t.guest.run(f"echo 1 >{OWN}/tracing_on; echo 1 >{OWN}/buffer_size_kb")
+        t.note(f"{len(found)} of {len(wanted)} calls")
 
 
 def switches(text):

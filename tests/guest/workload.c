@@ -7,6 +7,8 @@
  *	workload forkstorm N	N times fork, exit, wait
  *	workload spin SECONDS	reads as fast as it can
  *	workload getppid N	N system calls that do nothing
+ *	workload calls N	N rounds of system calls that fail, are of 32-bit programs, are
+ *				restarted, and never return
  *	workload exec N		N times fork, exec, wait
  *	workload pipe N		N times a write to a pipe and a read from it
  *	workload file N		N times open, read, close
@@ -133,6 +135,71 @@ static void spin(long seconds)
 	close(fd);
 }
 
+static void nothing(int signal)
+{
+	(void)signal;
+}
+
+/* Runs FN in a child, sends it the signals FIRST and SECOND (0: none), and waits for its end. */
+static void in_child(void (*fn)(void), int first, int second)
+{
+	static const struct timespec a_little = {.tv_nsec = 50000000};
+	pid_t child = fork();
+
+	must(child >= 0, "fork");
+	if (child == 0) {
+		fn();
+		_exit(0);
+	}
+	nanosleep(&a_little, NULL);
+	kill(child, first);
+	nanosleep(&a_little, NULL);
+	if (second)
+		kill(child, second);
+	must(waitpid(child, NULL, 0) == child, "waitpid");
+}
+
+static void sleep_a_while(void)
+{
+	static const struct timespec a_while = {.tv_nsec = 200000000};
+
+	nanosleep(&a_while, NULL);
+}
+
+/* The read goes on when the handler has returned. */
+static void read_nothing(void)
+{
+	const struct sigaction restart = {.sa_handler = nothing, .sa_flags = SA_RESTART};
+
+	sigaction(SIGUSR2, &restart, NULL);
+	read(pipe_fds[0], buffer, 1);
+}
+
+/* As a 32-bit program makes it: there 20 is getpid(), here it would be writev(). */
+static long getpid_of_32_bits(void)
+{
+	long result = 20;
+
+#ifdef __x86_64__
+	__asm__ volatile("int $0x80" : "+a"(result) : : "memory", "r8", "r9", "r10", "r11");
+#else
+	result = getpid();
+#endif
+	return result;
+}
+
+static void calls(long rounds)
+{
+	wait_for_go();
+	for (long i = 0; i < rounds; i++) {
+		must(open(DIR_NAME "/absent", O_RDONLY) < 0, "open what is not there");
+		must(syscall(100000) < 0 && syscall(-1) < 0, "no system call");
+		must(getpid_of_32_bits() == getpid(), "getpid of a 32-bit program");
+		in_child(sleep_a_while, SIGSTOP, SIGCONT);
+		in_child(read_nothing, SIGUSR2, SIGKILL);
+	}
+}
+
 static double now_ns(void)
 {
 	struct timespec t;
@@ -227,7 +294,7 @@ int main(int argc, char **argv)
 		void (*run)(long n);
 	} modes[] = {{"syscalls", syscalls}, {"threads", threads},	   {"forkstorm", forkstorm},
 		     {"spin", spin},	     {"getppid", measure_getppid}, {"exec", measure_exec},
-		     {"pipe", measure_pipe}, {"file", measure_file}};
+		     {"calls", calls},	     {"pipe", measure_pipe},	   {"file", measure_file}};
 	sigset_t go;
 
 	sigemptyset(&go);
@@ -249,7 +316,7 @@ int main(int argc, char **argv)
 		printf("done\n");
 		return 0;
 	}
-	fprintf(stderr,
-		"usage: workload syscalls|threads|forkstorm|spin|getppid|exec|pipe|file NUMBER\n");
+	fprintf(stderr, "usage: workload "
+			"syscalls|threads|forkstorm|spin|getppid|calls|exec|pipe|file NUMBER\n");
 	return 2;
 }

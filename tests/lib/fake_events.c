@@ -13,6 +13,7 @@
 
 struct hv_event_types {
 	struct hv_catalogue catalogue;
+	uint64_t version;
 };
 
 struct hv_event_tracer {
@@ -58,6 +59,74 @@ void hv_fake_event_type(struct hv_session *s, const char *system, const char *na
 	c->types = hv_realloc_array(c->types, c->nr + 1, sizeof(*c->types));
 	c->types[c->nr++] = type;
 	c->has_lens = true;
+	c->header_len_bytes = 8;
+	hv_catalogue_index(c);
+	s->kernel->symbols_version++;
+}
+
+static char *keep(struct hv_catalogue *c, const char *prefix, const char *name)
+{
+	HV_AUTO_FREE char *both = hv_format("%s%s", prefix, name);
+
+	return (char *)hv_store_string(&c->store, both, strlen(both));
+}
+
+/* A type that has FIELDS behind what all entries have. */
+static struct hv_event_type *add_type(struct hv_catalogue *c, const char *system, const char *name,
+				      uint32_t id, const struct hv_event_field *fields, size_t nr)
+{
+	struct hv_event_type type = {
+		.system = keep(c, "", system),
+		.name = keep(c, "", name),
+		.print_fmt = "\"NR %ld\", REC->id",
+		.id = id,
+		.is_available = true,
+		.has_fields = true,
+		.reg_kind = HV_EVENT_REG_TRACEPOINT,
+		.call = hv_gva(0xffffffff82000000 + id),
+		.reg = hv_gva(0xffffffff81111110),
+		.fields = {hv_store_alloc(&c->store, nr * sizeof(*fields)), nr},
+	};
+
+	memcpy(type.fields.list, fields, nr * sizeof(*fields));
+	c->types = hv_realloc_array(c->types, c->nr + 1, sizeof(*c->types));
+	c->types[c->nr++] = type;
+	return &c->types[c->nr - 1];
+}
+
+static void add_carriers(struct hv_catalogue *c)
+{
+	static const struct hv_event_field enter[] = {
+		{"id", "long", 8, 8, 0, 0, true},
+		{"args", "unsigned long[6]", 16, 48, 6, 0, false}};
+	static const struct hv_event_field leave[] = {{"id", "long", 8, 8, 0, 0, true},
+						      {"ret", "long", 16, 8, 0, 0, true}};
+
+	add_type(c, "raw_syscalls", "sys_enter", 20, enter, HV_ARRAY_LEN(enter));
+	add_type(c, "raw_syscalls", "sys_exit", 21, leave, HV_ARRAY_LEN(leave));
+}
+
+void hv_fake_syscall(struct hv_session *s, uint32_t id, int32_t nr, const char *name,
+		     char *const *args, unsigned nr_args)
+{
+	struct hv_catalogue *c = &s->types->catalogue;
+	struct hv_event_field fields[1 + 8] = {{"__syscall_nr", "int", 8, 4, 0, 0, true}};
+	struct hv_syscall *call = hv_store_alloc(&c->store, sizeof(*call));
+	struct hv_event_type *type;
+
+	if (!hv_catalogue_find(c, "raw_syscalls", "sys_enter"))
+		add_carriers(c);
+	*call = (struct hv_syscall){.name = keep(c, "sys_", name), .nr = nr, .nr_args = nr_args};
+	for (unsigned i = 0; i < nr_args; i++)
+		fields[1 + i] = (struct hv_event_field){
+			keep(c, "", args[i]), "unsigned long", 16 + 8 * i, 8, 0, 0, false};
+	type = add_type(c, "syscalls", keep(c, "sys_enter_", name), id, fields, 1 + nr_args);
+	type->reg_kind = HV_EVENT_REG_SYSCALL_ENTER;
+	type->syscall = call;
+	fields[1] = (struct hv_event_field){"ret", "long", 16, 8, 0, 0, true};
+	type = add_type(c, "syscalls", keep(c, "sys_exit_", name), id + 1, fields, 2);
+	type->reg_kind = HV_EVENT_REG_SYSCALL_EXIT;
+	type->syscall = call;
 	hv_catalogue_index(c);
 	s->kernel->symbols_version++;
 }
@@ -74,6 +143,23 @@ struct hv_err *hv_event_types_catalogue(struct hv_event_types *t, const struct h
 		return hv_err_new(ENOENT, "events: no symbol ftrace_trace_arrays");
 	*ret = &t->catalogue;
 	return NULL;
+}
+
+void hv_event_types_add(struct hv_event_types *t, const struct hv_event_type *type)
+{
+	t->version++;
+	hv_catalogue_add(&t->catalogue, type);
+}
+
+void hv_event_types_remove(struct hv_event_types *t, uint32_t id)
+{
+	t->version++;
+	hv_catalogue_remove(&t->catalogue, id);
+}
+
+uint64_t hv_event_types_version(const struct hv_event_types *t)
+{
+	return t->version;
 }
 
 void hv_fake_print_string(struct hv_session *s, uint64_t at, const char *string)

@@ -42,6 +42,7 @@ struct hv_graph_tracer {
 
 struct hv_site_stubs {
 	int *fail;
+	const struct hv_actions *actions;
 	const struct hv_kernel *kernel;
 	uint8_t *now; /* owned */
 };
@@ -71,6 +72,33 @@ struct fake {
 	unsigned nr_pids;
 };
 
+/* Of the kernel's registers a call has these. */
+static bool find_register(const char *name, struct hv_arch_register *ret)
+{
+	static const char *const names[] = {"ip", "sp", "", "di", "si"};
+
+	for (uint8_t i = 0; i < HV_ARRAY_LEN(names); i++) {
+		if (strcmp(names[i], name) != 0)
+			continue;
+		*ret = (struct hv_arch_register){i, i == 0};
+		return true;
+	}
+	return false;
+}
+
+static bool has_register(const char *name)
+{
+	struct hv_arch_register found;
+
+	return strcmp(name, "ax") == 0 || find_register(name, &found);
+}
+
+static const struct hv_arch fake_arch = {
+	.find_register = find_register,
+	.has_register = has_register,
+	.argument_registers = {"di", "si"},
+};
+
 static struct fake *fake_of(struct hv_session *s)
 {
 	return (struct fake *)s;
@@ -86,6 +114,8 @@ struct hv_session *hv_fake_new(void)
 	f->clocks.buffer = &f->buffer;
 	f->scope.fail = f->stubs.fail = &f->fail;
 	f->stubs.kernel = &f->kernel;
+	f->stubs.actions = &f->actions;
+	f->kernel.core.as.arch = &fake_arch;
 	f->session = (struct hv_session){
 		.kernel = &f->kernel,
 		.buffer = &f->buffer,
@@ -283,6 +313,16 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 	};
 }
 
+/* A function whose name begins with "busy" cannot be changed. */
+static bool records_registers(const struct hv_site_stubs *s, const struct hv_site *site)
+{
+	for (size_t i = 0; i < s->actions->nr; i++)
+		if (s->actions->list[i].ip == site->ip.v &&
+		    s->actions->list[i].bits >> HV_ACTION_REGS & 1)
+			return strncmp(site->name, "busy", 4) != 0;
+	return false;
+}
+
 struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted)
 {
 	struct hv_err *err = fake_change(s->fail);
@@ -292,6 +332,10 @@ struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted)
 			s->now[i] = wanted[i];
 		else if (!(s->now[i] &= (uint8_t)~HV_STUB_PROFILED))
 			s->now[i] = HV_STUB_LATER;
+	for (size_t i = 0; !err && i < s->kernel->sites.nr; i++)
+		if (!(s->now[i] & ~HV_STUB_LATER) &&
+		    records_registers(s, &s->kernel->sites.list[i]))
+			s->now[i] = HV_STUB_ACTIONS;
 	return err;
 }
 

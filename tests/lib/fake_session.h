@@ -27,6 +27,10 @@ void hv_fake_event(struct hv_session *s, const struct hv_event *e);
  * type the catalogue cannot be read. */
 void hv_fake_event_type(struct hv_session *s, const char *system, const char *name, uint32_t id,
 			uint64_t reg);
+/* The types of a system call: ID of its sys_enter, ID + 1 of its sys_exit. The first call brings
+ * raw_syscalls:*, of ID 20 and 21. The strings are copied. */
+void hv_fake_syscall(struct hv_session *s, uint32_t id, int32_t nr, const char *name,
+		     char *const *args, unsigned nr_args);
 /* All types are removed. */
 void hv_fake_forget_event_types(struct hv_session *s);
 /* A string of printk_formats, copied; at most four. */

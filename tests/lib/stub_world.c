@@ -281,6 +281,7 @@ static struct hv_stub_values values_of(const struct world *w)
 				[HV_HOLE_fbuffer_file] = offsetof(struct world_buffer, file),
 				[HV_HOLE_fbuffer_event] = offsetof(struct world_buffer, event),
 				[HV_HOLE_fbuffer_entry] = offsetof(struct world_buffer, entry),
+				[HV_HOLE_task_status] = offsetof(struct world_task, status),
 				[HV_HOLE_ring_mask] = hv_ring_mask(w->nr_slots),
 				[HV_HOLE_key_shift] = hv_key_shift(w->nr_slots),
 				[HV_HOLE_home_shift] = 32 - WORLD_HOMES_SHIFT,

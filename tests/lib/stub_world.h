@@ -63,9 +63,10 @@ struct world_task {
 	uint32_t static_prio;
 	uint32_t policy;
 	uint32_t rt_priority;
-	uint32_t uid;	/* in its credentials */
-	uint64_t creds; /* address of the task itself */
-	uint32_t pf;	/* PF_* */
+	uint32_t uid;	 /* in its credentials */
+	uint64_t creds;	 /* address of the task itself */
+	uint32_t pf;	 /* PF_* */
+	uint32_t status; /* TS_* */
 };
 
 struct world_cpu { /* at the gs base */

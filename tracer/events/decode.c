@@ -6,6 +6,7 @@
 #define DEPTH_SHOWN_MAX 15
 #define BITS_31		UINT64_C(0x7fffffff)
 #define BITS_48		UINT64_C(0xffffffffffff)
+#define WORD_MASK	((UINT64_C(1) << HV_WORD_BITS) - 1)
 
 uint32_t hv_record_pid(const struct hv_record *record)
 {
@@ -141,7 +142,8 @@ static void decode_common(const struct hv_decode *d, const struct hv_record *rec
 	ret->flags = trace_flags(context);
 	if (hv_record_kind(record) != HV_RECORD_EVENT)
 		ret->ip = site_of(d, record);
-	else if (context.preempt_depth >= d->probe_preempt_depth)
+	else if (!(word[1] >> HV_EVENT_INSIDE_BIT & 1) &&
+		 context.preempt_depth >= d->probe_preempt_depth)
 		context.preempt_depth -= d->probe_preempt_depth;
 	ret->preempt_depth = shown_depth(context.preempt_depth);
 }
@@ -225,6 +227,45 @@ void hv_decode_entry(const struct hv_decode *d, const struct hv_record *record,
 	put_header(d, event, entry);
 }
 
+static void get_data(const uint8_t *at, struct hv_record *r)
+{
+	uint64_t first, second;
+	uint32_t third;
+
+	memcpy(&first, at, sizeof(first));
+	memcpy(&second, at + 8, sizeof(second));
+	memcpy(&third, at + 16, sizeof(third));
+	r->word[1] = first & WORD_MASK;
+	r->word[2] = second & WORD_MASK;
+	r->word[3] = third | second >> HV_WORD_BITS << HV_DATA_SECOND_SHIFT |
+		     first >> HV_WORD_BITS << HV_DATA_FIRST_SHIFT |
+		     (uint64_t)HV_RECORD_DATA << HV_RECORD_KIND_SHIFT;
+}
+
+unsigned hv_encode_entry(const struct hv_record *record, uint16_t id, struct hv_span entry,
+			 struct hv_record *ret)
+{
+	size_t len_bytes = entry.len_bytes - HV_ENTRY_HEADER_LEN;
+	unsigned nr = 0;
+
+	for (size_t at = 0; at < len_bytes; at += HV_DATA_LEN, nr++) {
+		size_t part = len_bytes - at < HV_DATA_LEN ? len_bytes - at : HV_DATA_LEN;
+		uint8_t data[HV_DATA_LEN] = {0};
+
+		memcpy(data, entry.data + HV_ENTRY_HEADER_LEN + at, part);
+		ret[nr].word[0] = record->word[0];
+		get_data(data, &ret[nr]);
+		ret[nr].word[3] |= (uint64_t)nr << HV_RECORD_DEPTH_SHIFT;
+	}
+	ret[nr] = *record;
+	ret[nr].word[1] = id | (uint64_t)entry.len_bytes << HV_EVENT_LEN_SHIFT |
+			  UINT64_C(1) << HV_EVENT_INSIDE_BIT |
+			  (record->word[1] & UINT64_C(1) << HV_EVENT_COMPAT_BIT);
+	ret[nr].word[3] &= ~((uint64_t)HV_RECORD_DEPTH_MAX << HV_RECORD_DEPTH_SHIFT);
+	ret[nr].word[3] |= (uint64_t)nr << HV_RECORD_DEPTH_SHIFT;
+	return nr + 1;
+}
+
 /* decode_in_task() and parent_of() have decoded the rest. */
 static void decode_section(const struct hv_decode *d, const struct hv_record *record,
 			   struct hv_event *ret)
@@ -262,7 +303,8 @@ void hv_decode_event(const struct hv_decode *d, const struct hv_record *record,
 	decode_in_task(d, record, ret);
 	if (hv_record_kind(record) == HV_RECORD_EVENT) {
 		ret->kind = HV_EVENT_GUESTS;
-		ret->id = (uint16_t)record->word[1];
+		ret->id = hv_record_event_id(record);
+		ret->is_compat = record->word[1] >> HV_EVENT_COMPAT_BIT & 1;
 		return;
 	}
 	ret->parent_ip = parent_of(d, record);

@@ -72,5 +72,6 @@ struct hv_event {
 	/* guest's: the bytes that its format describes. Borrowed as CALLERS. Hostile, also the
 	 * length, which is from HV_ENTRY_HEADER_LEN to HV_ENTRY_LEN_MAX. */
 	struct hv_span entry;
-	uint16_t id; /* guest's: of the type, common_type of the entry */
+	uint16_t id;	   /* guest's: of the type, common_type of the entry */
+	uint8_t is_compat; /* guest's: the task is in a system call of another ABI */
 };

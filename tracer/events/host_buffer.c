@@ -108,7 +108,6 @@ static bool is_named(const struct hv_buffer_cpu *c, const struct hv_event *e)
 	return c->named_pid == e->pid && memcmp(c->named_comm, e->comm, HV_COMM_LEN) == 0;
 }
 
-/* The depth of EVENT may be another one than in its RECORD (tree/instance/share.h). */
 static void set_depth(struct hv_record *record, const struct hv_event *event)
 {
 	unsigned kind = hv_record_kind(record);
@@ -117,6 +116,22 @@ static void set_depth(struct hv_record *record, const struct hv_event *event)
 		return;
 	record->word[3] &= ~((uint64_t)HV_RECORD_DEPTH_MAX << HV_RECORD_DEPTH_SHIFT);
 	record->word[3] |= (uint64_t)(event->depth & HV_RECORD_DEPTH_MAX) << HV_RECORD_DEPTH_SHIFT;
+}
+
+/* Copies the records of E, which the cursor has returned, to RET. Their depth and, of an event of
+ * the guest's own, their type and entry may be others (tree/instance/share.h). Returns how many
+ * there are. */
+static unsigned copy_records(const struct hv_cursor *cursor, const struct hv_event *e,
+			     struct hv_record *ret)
+{
+	unsigned nr;
+	const struct hv_record *records = hv_cursor_records(cursor, &nr), *last = &records[nr - 1];
+
+	if (e->kind == HV_EVENT_GUESTS && hv_record_event_id(last) != e->id)
+		return hv_encode_entry(last, e->id, e->entry, ret);
+	memcpy(ret, records, nr * sizeof(*ret));
+	set_depth(&ret[nr - 1], e);
+	return nr;
 }
 
 /* Puts the name first if it differs from that of the event before, then what was lost, then the
@@ -133,9 +148,7 @@ void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor, const st
 		out[nr++] = hv_encode_lost(hv_record_tsc(&records[0]), e->lost_before);
 	if (!is_named(c, e))
 		out[nr++] = hv_encode_task(hv_record_tsc(&records[0]), e->pid, e->tgid, e->comm);
-	for (unsigned i = 0; i < nr_records; i++)
-		out[nr++] = records[i];
-	set_depth(&out[nr - 1], e);
+	nr += copy_records(cursor, e, out + nr);
 	if (b->when_full == HV_FULL_DROPS && !has_room(b, e->cpu, nr)) {
 		c->nr_dropped++;
 		return;

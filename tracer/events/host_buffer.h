@@ -18,8 +18,9 @@ struct hv_err *hv_buffer_new(const struct hv_buffer *beside, const uint64_t *siz
 			     struct hv_buffer **ret) hv_must_use;
 
 /* Puts EVENT, which CURSOR returned last, into the buffer. The caller may have changed the depth of
- * an entry or exit; nothing else of EVENT. If the buffer is full, the event
- * overwrites the oldest one or is dropped (hv_buffer_when_full). */
+ * an entry or exit, and the type with the entry of an event of the guest's own; nothing else of
+ * EVENT. If the buffer is full, the event overwrites the oldest one or is dropped
+ * (hv_buffer_when_full). */
 void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor,
 		   const struct hv_event *event);
 /* Moves the contents of FROM, of one vCPU or of all (-1), after those of TO. Adds the counts of

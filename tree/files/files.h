@@ -63,6 +63,11 @@ extern const struct hv_node hv_thresh_node;
 /* instances.c */
 extern const struct hv_entries hv_instance_entries;
 
+/* kprobes.c */
+extern const struct hv_node hv_kprobe_events_node;
+extern const struct hv_node hv_dynamic_events_node;
+extern const struct hv_node hv_kprobe_profile_node;
+
 /* marker.c */
 extern const struct hv_node hv_marker_node;
 extern const struct hv_node hv_raw_marker_node;

@@ -26,7 +26,8 @@ struct compiled {
 struct hv_event_texts {
 	const struct hv_kernel *kernel;
 	struct hv_event_types *types;
-	uint64_t version; /* of the kernel's symbols, when LIST was made */
+	/* Of the kernel's symbols and of the types, when LIST was made. */
+	uint64_t version, types_version;
 	bool is_made;
 	struct compiled *list[NR_IDS]; /* owned; by id */
 	struct hv_print_resolver resolver;
@@ -160,10 +161,12 @@ static enum hv_syscall_numbers numbers_of(const struct hv_catalogue *c)
 
 static void begin(struct hv_event_texts *t, const struct hv_catalogue *c)
 {
-	if (t->is_made && t->version == t->kernel->symbols_version)
+	if (t->is_made && t->version == t->kernel->symbols_version &&
+	    t->types_version == hv_event_types_version(t->types))
 		return;
 	forget(t);
 	t->version = t->kernel->symbols_version;
+	t->types_version = hv_event_types_version(t->types);
 	t->is_made = true;
 	t->resolver.hz = hv_print_value_hz(t->kernel);
 	t->numbers = numbers_of(c);
@@ -208,7 +211,52 @@ static bool add_syscall(const struct hv_event_texts *t, struct hv_text *out,
 	return c->type->syscall && hv_format_syscall(out, &style, &event, entry);
 }
 
-static void add_rest(const struct hv_event_texts *t, struct hv_text *out, const struct compiled *c,
+/* seq_print_ip_sym() */
+static void add_place(const struct hv_event_texts *t, struct hv_text *out,
+		      const struct hv_options *options, struct hv_gva addr)
+{
+	const char *name, *module;
+	uint64_t off;
+
+	if (!hv_kernel_symbol_at(t->kernel, addr, &name, &module, &off) || !name[0]) {
+		hv_text_printf(out, "0x%08" PRIx64, addr.v);
+	} else {
+		hv_text_add_guest(out, name, SIZE_MAX);
+		hv_text_printf(out, "+0x%" PRIx64 "/0x%" PRIx64, off,
+			       hv_kernel_symbol_size(t->kernel, addr));
+		if (module) {
+			hv_text_add(out, " [");
+			hv_text_add_guest(out, module, SIZE_MAX);
+			hv_text_add(out, "]");
+		}
+	}
+	if (hv_options_on(options, HV_OPT_SYM_ADDR))
+		hv_text_printf(out, " <%016" PRIx64 ">", addr.v);
+}
+
+/* print_kprobe_event(): as by its print_fmt, "(ADDRESS) ARGUMENTS", but for the address. */
+static bool add_kprobe(const struct hv_event_texts *t, struct hv_text *out,
+		       const struct hv_options *options, const struct compiled *c,
+		       const struct hv_print_env *env, struct hv_span entry)
+{
+	HV_AUTO_TEXT struct hv_text text = {0};
+	uint64_t addr;
+	const char *rest;
+
+	if (!hv_print_fmt_eval(c->fmt, entry, env, &text) ||
+	    !hv_span_u64(entry, c->type->fields.list[0].off, &addr))
+		return false;
+	rest = strchr(text.data, ')');
+	if (!rest)
+		return false;
+	hv_text_add(out, "(");
+	add_place(t, out, options, hv_gva(addr));
+	hv_text_add_bytes(out, rest, text.len_bytes - (size_t)(rest - text.data));
+	return true;
+}
+
+static void add_rest(const struct hv_event_texts *t, struct hv_text *out,
+		     const struct hv_options *options, const struct compiled *c,
 		     struct hv_span entry)
 {
 	const struct hv_print_env env = {
@@ -219,6 +267,9 @@ static void add_rest(const struct hv_event_texts *t, struct hv_text *out, const 
 
 	hv_text_add_guest(out, c->type->name, strlen(c->type->name));
 	hv_text_add(out, ": ");
+	if (c->fmt && c->type->reg_kind == HV_EVENT_REG_KPROBE &&
+	    add_kprobe(t, out, options, c, &env, entry))
+		return;
 	if (!c->fmt || !hv_print_fmt_eval(c->fmt, entry, &env, out))
 		hv_print_fields(c->fields + c->nr_common, c->nr_fields - c->nr_common, entry, out);
 }
@@ -232,5 +283,5 @@ void hv_event_texts_add(struct hv_event_texts *t, struct hv_text *out,
 	if (!c)
 		hv_text_printf(out, "Unknown type %" PRIu16, e->id);
 	else if (!add_syscall(t, out, options, c, e->entry))
-		add_rest(t, out, c, e->entry);
+		add_rest(t, out, options, c, e->entry);
 }

@@ -72,6 +72,18 @@ static void add_set(const struct hv_probe_set *set, unsigned host_obeys,
 	}
 }
 
+/* Adds what records the calls that the probes of IN are for. */
+static void add_kprobes(const struct hv_instance *in, struct hv_site_actions *list, size_t *nr)
+{
+	for (size_t i = 0; i < in->events.nr; i++) {
+		struct hv_gva site;
+
+		if (hv_kprobes_site(in->all, in->events.list[i].id, &site))
+			list[(*nr)++] = (struct hv_site_actions){.ip = site.v,
+								 .bits = 1u << HV_ACTION_REGS};
+	}
+}
+
 static struct hv_err *tell(struct hv_instances *all)
 {
 	HV_AUTO_FREE struct hv_site_actions *list = NULL;
@@ -80,11 +92,15 @@ static struct hv_err *tell(struct hv_instances *all)
 	for (struct hv_instance *in = &all->top; in; in = in->next)
 		for (size_t i = 0; i < in->probes.nr; i++)
 			nr += in->probes.sets[i].nr;
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		nr += in->events.nr;
 	list = hv_alloc(nr * sizeof(*list));
 	nr = 0;
 	for (struct hv_instance *in = &all->top; in; in = in->next)
 		for (size_t i = 0; i < in->probes.nr; i++)
 			add_set(&in->probes.sets[i], all->host_obeys, list, &nr);
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		add_kprobes(in, list, &nr);
 	return hv_actions_set(all->session->actions, list, join(list, nr));
 }
 

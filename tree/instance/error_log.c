@@ -43,8 +43,9 @@ static char *line_of(const char *command, size_t len_bytes, unsigned *ret_at)
 	return hv_text_take(&line);
 }
 
-void hv_error_log_add(struct hv_error_log *log, uint64_t time_ns, const char *where,
-		      const char *why, const char *command, size_t len_bytes)
+/* Adds an error without its command. */
+static struct hv_logged_error *add(struct hv_error_log *log, uint64_t time_ns, const char *where,
+				   const char *why)
 {
 	HV_AUTO_TEXT struct hv_text safe_why = {0}; /* WHY may quote what was written */
 	struct hv_logged_error *e;
@@ -58,7 +59,25 @@ void hv_error_log_add(struct hv_error_log *log, uint64_t time_ns, const char *wh
 	e->time_ns = time_ns;
 	e->where = hv_strdup(where);
 	e->why = hv_text_take(&safe_why);
+	return e;
+}
+
+void hv_error_log_add(struct hv_error_log *log, uint64_t time_ns, const char *where,
+		      const char *why, const char *command, size_t len_bytes)
+{
+	struct hv_logged_error *e = add(log, time_ns, where, why);
+
 	e->command = line_of(command, len_bytes, &e->at);
+}
+
+void hv_error_log_add_at(struct hv_error_log *log, uint64_t time_ns, const char *where,
+			 const char *why, const char *command, unsigned at)
+{
+	struct hv_logged_error *e = add(log, time_ns, where, why);
+	unsigned first;
+
+	e->command = line_of(command, strlen(command), &first);
+	e->at = at < COMMAND_LEN_MAX ? at : COMMAND_LEN_MAX;
 }
 
 void hv_error_log_text(const struct hv_error_log *log, struct hv_text *ret)

@@ -8,6 +8,7 @@
 #include "tracer/event_tracer.h"
 #include "tracer/event_types.h"
 #include "tree/instance/share.h"
+#include "tree/instance/syscalls.h"
 #include "tree/instance/tasks.h"
 #include "tree/instance/trace.h"
 
@@ -37,24 +38,56 @@ static bool any_wants(const struct hv_instances *all, const struct hv_event_type
 	return false;
 }
 
-/* What all instances want together. */
-static size_t collect(const struct hv_instances *all, const struct hv_catalogue *c,
-		      struct hv_event_want *ret)
-{
-	size_t nr = 0;
+/* What the guest records for the instances. */
+struct wanted {
+	struct hv_event_want *list; /* owned */
+	size_t nr;
+};
 
-	for (size_t i = 0; i < c->nr; i++)
-		if (any_wants(all, &c->types[i]))
-			ret[nr++].type = &c->types[i];
-	return nr;
+static void wanted_deinit(struct wanted *w)
+{
+	hv_event_wants_deinit(w->list, w->nr);
+	free(w->list);
 }
 
-static void note_left_out(struct hv_event_switch *change, const struct hv_event_want *want,
-			  struct hv_err **first)
+static struct hv_event_want *find_want(const struct wanted *w, const struct hv_event_type *type)
 {
-	struct hv_err *why = hv_err_in(hv_err_copy(want->why_not), "%s:%s", want->type->system,
-				       want->type->name);
+	for (size_t i = 0; i < w->nr; i++)
+		if (w->list[i].type == type)
+			return &w->list[i];
+	return NULL;
+}
 
+/* *RET: the type that is on in the guest for the sake of TYPE. */
+static struct hv_err *find_recorded(const struct hv_instances *all, const struct hv_catalogue *c,
+				    const struct hv_event_type *type,
+				    const struct hv_event_type **ret)
+{
+	*ret = type;
+	return hv_syscalls_is(type) ? hv_syscalls_carrier(all->syscalls, c, type, ret) : NULL;
+}
+
+/* RET has room for all types of C. */
+static void collect(const struct hv_instances *all, const struct hv_catalogue *c,
+		    struct wanted *ret)
+{
+	for (size_t i = 0; i < c->nr; i++) {
+		HV_AUTO_ERR struct hv_err *err = NULL;
+		const struct hv_event_type *type;
+
+		if (hv_kprobes_is(&c->types[i]) || !any_wants(all, &c->types[i]))
+			continue;
+		err = find_recorded(all, c, &c->types[i], &type);
+		if (!err && !find_want(ret, type))
+			ret->list[ret->nr++].type = type;
+	}
+}
+
+/* Notes that TYPE could not be switched on. */
+static void note_refused(struct hv_event_switch *change, const struct hv_event_type *type,
+			 struct hv_err *why, struct hv_err **first)
+{
+	why = hv_err_in(why, "%s:%s", type->system, type->name);
 	if (why->code != EOPNOTSUPP)
 		hv_err_keep_first(first, why);
 	else if (!change->nr_left_out++)
@@ -63,18 +96,35 @@ static void note_left_out(struct hv_event_switch *change, const struct hv_event_
 		hv_err_free(why);
 }
 
-/* Takes what could not be switched on away from IN, which has just asked for it. */
-static struct hv_err *take_refusals(struct hv_instance *in, struct hv_event_switch *change,
-				    const struct hv_event_want *wants, size_t nr)
+/* Why TYPE is not recorded. NULL: it is. */
+static struct hv_err *why_not(const struct hv_instances *all, const struct hv_catalogue *c,
+			      const struct wanted *w, const struct hv_event_type *type)
+{
+	const struct hv_event_type *recorded;
+	struct hv_err *err = find_recorded(all, c, type, &recorded);
+	const struct hv_event_want *want = err ? NULL : find_want(w, recorded);
+
+	return want && want->why_not ? hv_err_copy(want->why_not) : err;
+}
+
+/* Takes what could not be switched on away from IN, which has just asked for it: what others have
+ * is on already. */
+static struct hv_err *take_refusals(struct hv_instance *in, const struct hv_catalogue *c,
+				    struct hv_event_switch *change, const struct wanted *w)
 {
 	struct hv_err *first = NULL;
 	size_t nr_on = change->nr;
 
-	for (size_t i = 0; i < nr; i++) {
-		if (!wants[i].why_not)
+	for (size_t i = 0; i < c->nr; i++) {
+		const struct hv_event_ref ref = hv_event_ref_of(&c->types[i]);
+		struct hv_err *why = NULL;
+
+		if (hv_event_set_has(&in->events, ref))
+			why = why_not(in->all, c, w, &c->types[i]);
+		if (!why)
 			continue;
-		hv_event_set_remove(&in->events, hv_event_ref_of(wants[i].type));
-		note_left_out(change, &wants[i], &first);
+		hv_event_set_remove(&in->events, ref);
+		note_refused(change, &c->types[i], why, &first);
 		nr_on--;
 	}
 	if (!first && change->on && change->nr && !nr_on) {
@@ -84,25 +134,22 @@ static struct hv_err *take_refusals(struct hv_instance *in, struct hv_event_swit
 	return first;
 }
 
-/* Tells the session what all instances want. An event that is refused is IN's: those of others are
- * on already. */
+/* Tells the session what all instances want. */
 static struct hv_err *publish(struct hv_instance *in, struct hv_event_switch *change,
 			      struct hv_err **ret_refused)
 {
 	struct hv_session *s = in->all->session;
 	const struct hv_catalogue *c;
 	struct hv_err *err = hv_event_types_catalogue(s->types, &c);
-	HV_AUTO_FREE struct hv_event_want *wants = NULL;
-	size_t nr;
+	hv_cleanup(wanted_deinit) struct wanted wanted = {0};
 
 	if (err)
 		return err;
-	wants = hv_alloc((c->nr + 1) * sizeof(*wants));
-	nr = collect(in->all, c, wants);
-	err = hv_event_tracer_set(s->events, wants, nr);
+	wanted.list = hv_alloc((c->nr + 1) * sizeof(*wanted.list));
+	collect(in->all, c, &wanted);
+	err = hv_event_tracer_set(s->events, wanted.list, wanted.nr);
 	if (!err)
-		*ret_refused = take_refusals(in, change, wants, nr);
-	hv_event_wants_deinit(wants, nr);
+		*ret_refused = take_refusals(in, c, change, &wanted);
 	return err;
 }
 
@@ -114,7 +161,8 @@ static struct hv_err *prepare(struct hv_instance *in, struct hv_event_set *event
 
 	hv_tasks_learn(in);
 	in->events = *events;
-	shares = hv_instances_single(in->all) != &in->all->top;
+	shares = hv_instances_single(in->all) != &in->all->top ||
+		 hv_syscalls_any(in->all->syscalls, events) || hv_kprobes_any(in->all, events);
 	in->events = before;
 	hv_instances_drain(in->all);
 	return shares ? hv_instances_begin_sharing(in->all) : NULL;
@@ -153,6 +201,30 @@ static struct hv_event_set changed(const struct hv_event_set *s, const struct hv
 	return events;
 }
 
+/* Takes the probes away from IN whose functions could not be changed. Returns whether there are
+ * any. */
+static bool refuse_kprobes(struct hv_instance *in, const struct hv_event_switch *change,
+			   struct hv_err **first)
+{
+	bool any = false;
+
+	for (size_t i = 0; change->on && i < change->nr; i++) {
+		const struct hv_event_type *type = change->types[i];
+		struct hv_err *why = NULL;
+
+		if (!hv_kprobes_is(type) || !hv_event_set_has(&in->events, hv_event_ref_of(type)))
+			continue;
+		hv_event_set_add(&in->probed, hv_event_ref_of(type));
+		why = hv_kprobes_why_not(in->all, type);
+		if (!why)
+			continue;
+		hv_event_set_remove(&in->events, hv_event_ref_of(type));
+		hv_err_keep_first(first, hv_err_in(why, "%s:%s", type->system, type->name));
+		any = true;
+	}
+	return any;
+}
+
 /* IN owns EVENTS afterwards. */
 static struct hv_err *set(struct hv_instance *in, struct hv_event_set *events,
 			  struct hv_event_switch *change)
@@ -169,6 +241,8 @@ static struct hv_err *set(struct hv_instance *in, struct hv_event_set *events,
 	err = publish(in, change, &refused);
 	if (!err)
 		err = retrace(in);
+	if (!err && refuse_kprobes(in, change, &refused))
+		err = retrace(in);
 	if (err) {
 		hv_err_free(refused);
 		take_back(in, &before);
@@ -178,12 +252,32 @@ static struct hv_err *set(struct hv_instance *in, struct hv_event_set *events,
 	return refused;
 }
 
+/* The first event of a system call: learns how such events are made. */
+static struct hv_err *need_syscalls(struct hv_instances *all, const struct hv_event_switch *change)
+{
+	const struct hv_catalogue *c;
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; !err && !all->syscalls && i < change->nr; i++) {
+		if (!change->on || !hv_syscalls_is(change->types[i]))
+			continue;
+		err = hv_event_types_catalogue(all->session->types, &c);
+		if (!err)
+			all->syscalls = hv_syscalls_new(c);
+	}
+	return err;
+}
+
 struct hv_err *hv_instance_switch_events(struct hv_instance *in, struct hv_event_switch *change)
 {
-	struct hv_event_set events = changed(&in->events, change);
+	struct hv_event_set events;
+	struct hv_err *err = need_syscalls(in->all, change);
 
 	change->nr_left_out = 0;
 	change->left_out = NULL;
+	if (err)
+		return err;
+	events = changed(&in->events, change);
 	return set(in, &events, change);
 }
 

@@ -7,6 +7,7 @@
 
 #include "tracer/events/callers.h"
 #include "tree/format/event_texts.h"
+#include "tree/instance/syscalls.h"
 
 #define FILL_PERCENT_DEFAULT 50
 
@@ -38,6 +39,7 @@ static void deinit(struct hv_instance *in)
 	assert(in->nr_open == 0);
 	hv_selection_deinit(&in->selection);
 	hv_event_set_deinit(&in->events);
+	hv_event_set_deinit(&in->probed);
 	hv_probes_deinit(&in->probes);
 	hv_buffers_deinit(&in->buffers);
 	hv_open_calls_free(in->open_calls);
@@ -63,6 +65,8 @@ void hv_instances_deinit(struct hv_instances *all)
 		hv_instances_remove(all->top.next);
 	deinit(&all->top);
 	hv_event_texts_free(all->event_texts);
+	hv_syscalls_free(all->syscalls);
+	hv_kprobes_deinit(all);
 }
 
 struct hv_instance *hv_instances_add(struct hv_instances *all, const char *name,

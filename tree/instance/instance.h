@@ -12,6 +12,7 @@
 #include "tree/instance/drain.h"
 #include "tree/instance/dump.h"
 #include "tree/instance/error_log.h"
+#include "tree/instance/kprobes.h"
 #include "tree/instance/open_calls.h"
 #include "tree/instance/pipes.h"
 #include "tree/instance/selection.h"
@@ -30,6 +31,7 @@ struct hv_instance {
 	uint8_t *in_section; /* owned, a byte per vCPU: of the events that were taken (share.h) */
 	struct hv_selection selection;
 	struct hv_event_set events; /* of the guest's own that are on (events.h) */
+	struct hv_event_set probed; /* probes that were on since the buffer was made (kprobes.h) */
 	struct hv_probes probes;    /* the commands of its functions */
 	unsigned recording; /* tracing_on as it was set, or read from the guest (recording.h) */
 	unsigned begins;    /* recording begins once the sites are changed (trace.h) */
@@ -62,6 +64,8 @@ struct hv_instances {
 	unsigned commands_spent; /* a count was used up since the commands were published */
 	struct hv_dump dump;
 	struct hv_event_texts *event_texts; /* owned */
+	struct hv_syscalls *syscalls;	    /* owned; NULL: no event of a system call was ever on */
+	struct hv_kprobes kprobes;
 	struct hv_budget budget;
 };
 

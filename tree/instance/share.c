@@ -5,6 +5,7 @@
 #include "tracer/events/host_buffer.h"
 #include "tree/instance/events.h"
 #include "tree/instance/obey.h"
+#include "tree/instance/syscalls.h"
 
 /* -- who wants an event ------------------------------------------------------------------------ */
 
@@ -176,16 +177,44 @@ static bool is_command(const struct hv_event *event)
 	return event->of_command && !event->of_section;
 }
 
+/* Takes the call of a function that has probes: as the event of each of them. */
+static void take_probed(struct hv_instance *in, const struct hv_cursor *cursor,
+			const struct hv_event *call)
+{
+	uint8_t entry[HV_ENTRY_LEN_MAX];
+	struct hv_event event;
+
+	if (hv_instance_is_top(in))
+		hv_kprobes_count(in->all, call);
+	for (size_t i = 0; i < in->all->kprobes.nr; i++)
+		if (hv_kprobes_event(in->all, i, call, &event, entry) && wants_guests(in, &event))
+			hv_buffer_put(in->buffers.host, cursor, &event);
+}
+
+/* Takes one of the guest's own events: as it is, and as the event of a system call. */
+static void take_guests(struct hv_instance *in, const struct hv_cursor *cursor,
+			const struct hv_event *event)
+{
+	uint8_t entry[HV_SYSCALL_ENTRY_MAX];
+	struct hv_event call;
+
+	if (event->id == HV_EVENT_ID_REGS) {
+		take_probed(in, cursor, event);
+		return;
+	}
+	if (wants_guests(in, event))
+		hv_buffer_put(in->buffers.host, cursor, event);
+	if (hv_syscalls_event(in->all->syscalls, event, &call, entry) && wants_guests(in, &call))
+		hv_buffer_put(in->buffers.host, cursor, &call);
+}
+
 static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const struct hv_event *event)
 {
 	struct hv_instance *in = sink->ctx;
 
-	if (event->kind == HV_EVENT_GUESTS) {
-		if (wants_guests(in, event))
-			hv_buffer_put(in->buffers.host, cursor, event);
-		return;
-	}
-	if (event->kind == HV_EVENT_COMMAND)
+	if (event->kind == HV_EVENT_GUESTS)
+		take_guests(in, cursor, event);
+	else if (event->kind == HV_EVENT_COMMAND)
 		hv_obey(in, event);
 	else if (hv_tracer_has_sections(in->selection.tracer) && !is_command(event))
 		take_in_section(in, cursor, event);
@@ -228,13 +257,22 @@ static bool has_first_sizes(const struct hv_instance *top)
 	return true;
 }
 
+/* Whether an instance has events on that the host makes. */
+static bool any_has_made(const struct hv_instances *all)
+{
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		if (hv_syscalls_any(all->syscalls, &in->events) || hv_kprobes_any(all, &in->events))
+			return true;
+	return false;
+}
+
 static bool is_needed(struct hv_instances *all)
 {
 	const struct hv_instance *top = &all->top;
 
-	return hv_instances_single(all) != top || !hv_options_on(&top->options, HV_OPT_OVERWRITE) ||
-	       all->host_obeys || hv_probes_have(&top->probes, HV_PROBE_SNAPSHOT) ||
-	       !has_first_sizes(top);
+	return any_has_made(all) || hv_instances_single(all) != top ||
+	       !hv_options_on(&top->options, HV_OPT_OVERWRITE) || all->host_obeys ||
+	       hv_probes_have(&top->probes, HV_PROBE_SNAPSHOT) || !has_first_sizes(top);
 }
 
 static void end_if_not_needed(struct hv_instances *all)

@@ -7,7 +7,8 @@
  *
  *       guest's rings = the top's buffer
  *
- *   other instances trace, too, or the top's buffer has to be in host memory:
+ *   other instances trace, too, or the top's buffer has to be in host memory, or events are on
+ *   that the host makes (syscalls.h, kprobes.h):
  *
  *                                .- wants? - top.buffers.host
  *       guest's rings -- drain -<

@@ -311,6 +311,27 @@ START_TEST(an_event_after_another_tasks)
 }
 END_TEST
 
+/* Of a task's status only TS_COMPAT counts, which is 2. */
+START_TEST(an_event_in_a_system_call_of_a_32_bit_program)
+{
+	static const uint32_t others[] = {0, 1, ~2u};
+	const uint64_t is_compat = UINT64_C(1) << HV_EVENT_COMPAT_BIT;
+
+	for (unsigned i = 0; i < HV_ARRAY_LEN(others); i++) {
+		struct hv_record r;
+
+		world_cpu(world)->cat.status = others[i];
+		ck_assert(probe(0, 8, 0));
+		r = record_at(0, 2 * i);
+		ck_assert_uint_eq(r.word[1] & is_compat, 0);
+		world_cpu(world)->cat.status |= 2;
+		ck_assert(probe(0, 8, 0));
+		r = record_at(0, 2 * i + 1);
+		ck_assert_uint_eq(r.word[1], 0xfff0u | 8 << HV_EVENT_LEN_SHIFT | is_compat);
+	}
+}
+END_TEST
+
 START_TEST(only_what_is_wanted)
 {
 	world_control(world)->mode = HV_MODE_OFF;
@@ -493,6 +514,7 @@ static void add_tests(TCase *tc)
 	tcase_add_loop_test(tc, an_event_of_any_length, 0, 26);
 	tcase_add_test(tc, an_event_that_is_too_long_is_counted);
 	tcase_add_test(tc, an_event_after_another_tasks);
+	tcase_add_test(tc, an_event_in_a_system_call_of_a_32_bit_program);
 	tcase_add_test(tc, only_what_is_wanted);
 	tcase_add_test(tc, as_many_as_there_are_drafts);
 	tcase_add_test(tc, a_task_that_goes_to_another_vcpu);

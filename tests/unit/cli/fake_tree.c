@@ -29,6 +29,7 @@ enum {
 	FAKE_PIDS,
 	FAKE_EVENTS,
 	FAKE_EVENT_PIDS,
+	FAKE_PROBES, /* one probe, in the group kprobes */
 	FAKE_TRACING_ON,
 	FAKE_TRACE_PIPE,
 	FAKE_STATS,
@@ -37,19 +38,13 @@ enum {
 };
 
 static const char *const fake_names[] = {
-	[FAKE_CONTROL] = "control",
-	[FAKE_TRACER] = "current_tracer",
-	[FAKE_FILTER] = "set_ftrace_filter",
-	[FAKE_NOTRACE] = "set_ftrace_notrace",
-	[FAKE_GRAPH] = "set_graph_function",
-	[FAKE_PIDS] = "set_ftrace_pid",
-	[FAKE_EVENTS] = "set_event",
-	[FAKE_EVENT_PIDS] = "set_event_pid",
-	[FAKE_TRACING_ON] = "tracing_on",
-	[FAKE_TRACE_PIPE] = "trace_pipe",
-	[FAKE_STATS] = "stats",
-	[FAKE_RAW] = "trace_pipe_raw",
-	[FAKE_TEXT] = "",
+	[FAKE_CONTROL] = "control",	     [FAKE_TRACER] = "current_tracer",
+	[FAKE_FILTER] = "set_ftrace_filter", [FAKE_NOTRACE] = "set_ftrace_notrace",
+	[FAKE_GRAPH] = "set_graph_function", [FAKE_PIDS] = "set_ftrace_pid",
+	[FAKE_EVENTS] = "set_event",	     [FAKE_EVENT_PIDS] = "set_event_pid",
+	[FAKE_PROBES] = "kprobe_events",     [FAKE_TRACING_ON] = "tracing_on",
+	[FAKE_TRACE_PIPE] = "trace_pipe",    [FAKE_STATS] = "stats",
+	[FAKE_RAW] = "trace_pipe_raw",	     [FAKE_TEXT] = "",
 };
 
 #define DIRS_MAX 4
@@ -475,6 +470,11 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 	else if (file->name == FAKE_TRACER && strcmp(text, "stuck\n") == 0)
 		return hv_err_mark(hv_err_new(EIO, "could not be undone (no hold)"),
 				   HV_ERR_NEEDS_RECOVERY);
+	else if (file->name == FAKE_PROBES && text[0] != '-' && strncmp(text, "p:", 2) != 0)
+		return hv_err_new(EINVAL, "Invalid probed address or symbol");
+	else if (file->name == FAKE_PROBES)
+		snprintf(file->dir->values[FAKE_PROBES], sizeof(file->dir->values[0]), "%s%.200s",
+			 text[0] == '-' ? "" : "p:kprobes/", text[0] == '-' ? "" : text + 2);
 	else
 		strcpy(file->dir->values[file->name], text);
 	if (file->name == FAKE_TRACER)

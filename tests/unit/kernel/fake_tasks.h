@@ -48,12 +48,13 @@ static inline void ft_types(void)
 {
 	uint32_t list = FK_STRUCT("list_head", 16, {"next", 0, 8}, {"prev", 8, 8});
 	uint32_t thread = FK_STRUCT("thread_struct", 8, {"sp", 0, 8});
+	uint32_t info = FK_STRUCT("thread_info", 8, {"status", 4, 4});
 	uint32_t entity = FK_STRUCT("sched_entity", 16, {"group_node", 0, 0, list});
 	uint32_t data = FK_STRUCT("cyc2ns_data", 16, {"cyc2ns_mul", 0, 4}, {"cyc2ns_shift", 4, 4},
 				  {"cyc2ns_offset", 8, 8});
 
-	FK_STRUCT("task_struct", 176, {"stack", FT_STACK_PTR, 8}, {"tasks", FT_TASKS, 0, list},
-		  {"pid", FT_PID, 4}, {"tgid", FT_TGID, 4},
+	FK_STRUCT("task_struct", 176, {"thread_info", 0, 0, info}, {"stack", FT_STACK_PTR, 8},
+		  {"tasks", FT_TASKS, 0, list}, {"pid", FT_PID, 4}, {"tgid", FT_TGID, 4},
 		  {"thread_node", FT_THREAD_NODE, 0, list}, {"comm", FT_COMM, 16},
 		  {"signal", FT_SIGNAL, 8}, {"thread", FT_SP, 0, thread},
 		  {"se", FT_GROUP_NODE, 0, entity});

@@ -220,6 +220,62 @@ START_TEST(an_entry_is_put_together)
 }
 END_TEST
 
+/* Entries of all lengths come back from the records that are made of them. */
+START_TEST(an_entry_is_taken_apart)
+{
+	const struct hv_record raw = {
+		{9, 20 | 64u << HV_EVENT_LEN_SHIFT, 7, KIND(HV_RECORD_EVENT) | DEPTH(3) | CONTEXT}};
+	static struct hv_record list[HV_DATA_RECORDS_MAX + 1];
+	uint8_t wanted[HV_ENTRY_LEN_MAX], entry[HV_ENTRY_LEN_MAX + HV_DATA_LEN];
+
+	for (unsigned i = 0; i < sizeof(wanted); i++)
+		wanted[i] = (uint8_t)(i * 37 | (i % 8 == 7 ? 0xc0 : 0));
+	for (unsigned len = HV_ENTRY_HEADER_LEN; len <= sizeof(wanted);
+	     len += len == 120 ? sizeof(wanted) - 120 : 1) {
+		unsigned nr = hv_encode_entry(&raw, 314, (struct hv_span){wanted, len}, list);
+		struct hv_event event = {.id = 314};
+
+		ck_assert(hv_record_has_entry(&list[nr - 1]));
+		ck_assert_uint_eq(hv_record_number(&list[nr - 1]), nr - 1);
+		ck_assert_uint_eq(hv_record_event_id(&list[nr - 1]), 314);
+		ck_assert_uint_eq(list[nr - 1].word[2], 7);
+		for (unsigned i = 0; i < nr; i++) {
+			check_zeros(&list[i]);
+			ck_assert_uint_eq(hv_record_tsc(&list[i]), 9);
+			ck_assert_uint_eq(hv_record_number(&list[i]), i);
+		}
+		hv_decode_entry(&decode, &list[nr - 1], list, &event, entry);
+		ck_assert_uint_eq(event.entry.len_bytes, len);
+		ck_assert_mem_eq(entry + 8, wanted + 8, len - 8);
+	}
+}
+END_TEST
+
+/* The kernel's own events of system calls have the preempt count inside the probe. */
+START_TEST(an_event_that_the_host_makes_has_its_context)
+{
+	const uint8_t entry[8] = {0};
+	struct hv_record raw = function, made;
+	struct hv_decode d = decode;
+	struct hv_event event;
+
+	raw.word[1] = 20 | 64u << HV_EVENT_LEN_SHIFT | UINT64_C(1) << HV_EVENT_COMPAT_BIT;
+	raw.word[3] = KIND(HV_RECORD_EVENT) | CONTEXT;
+	d.probe_preempt_depth = 1;
+	context.preempt_depth = 3;
+	hv_decode_event(&d, &raw, NULL, &event);
+	ck_assert_uint_eq(event.preempt_depth, 2);
+	ck_assert(event.is_compat);
+	hv_encode_entry(&raw, 314, (struct hv_span){entry, 8}, &made);
+	hv_decode_event(&d, &made, NULL, &event);
+	ck_assert_uint_eq(event.preempt_depth, 3);
+	ck_assert(event.is_compat);
+	ck_assert_uint_eq(event.id, 314);
+	ck_assert_uint_eq(event.pid, PID);
+	context.preempt_depth = 0;
+}
+END_TEST
+
 START_TEST(an_entry_fills_its_data)
 {
 	for (unsigned len = 0; len <= UINT16_MAX; len++) {
@@ -545,6 +601,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, an_entry_has_its_depth);
 	tcase_add_test(tc, an_event_of_the_guests_has_its_context);
 	tcase_add_test(tc, an_entry_is_put_together);
+	tcase_add_test(tc, an_entry_is_taken_apart);
+	tcase_add_test(tc, an_event_that_the_host_makes_has_its_context);
 	tcase_add_test(tc, an_entry_fills_its_data);
 	tcase_add_test(tc, a_call_has_its_site_and_its_caller);
 	tcase_add_test(tc, the_caller_of_a_read_for_ftrace_is_shown_as_ftrace);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Registers of a call that was recorded with them (event.S, .Lact_regs), by the names that the
+ * kernel's probes have for them (regs_query_register_offset() in arch/x86/kernel/ptrace.c). Before
+ * a stub can record them, the function's own call of it has changed %rax, %r10, %r11 and the flags,
+ * which have no meaning there. */
+#include <string.h>
+
+#include "arch/x86_64/x86_64.h"
+#include "ringbuf/record_bits.h"
+
+/* What a probe of the kernel's finds at a function's entry: the address behind a breakpoint of one
+ * byte, and __KERNEL_CS, __KERNEL_DS. */
+#define BREAKPOINT_LEN 1
+#define KERNEL_CS      0x10
+#define KERNEL_DS      0x18
+
+static const struct {
+	const char *name;
+	struct hv_arch_register is;
+} registers[] = {
+	{"ip", {HV_REGS_SITE, BREAKPOINT_LEN}},
+	{"sp", {HV_REGS_STACK, 0}},
+	{"bx", {3, 0}},
+	{"cx", {4, 0}},
+	{"dx", {5, 0}},
+	{"si", {6, 0}},
+	{"di", {7, 0}},
+	{"bp", {8, 0}},
+	{"r8", {9, 0}},
+	{"r9", {10, 0}},
+	{"r12", {11, 0}},
+	{"r13", {12, 0}},
+	{"r14", {13, 0}},
+	{"r15", {14, 0}},
+	{"cs", {HV_REGS_WORDS, KERNEL_CS}},
+	{"ss", {HV_REGS_WORDS, KERNEL_DS}},
+};
+
+static const char *const not_recorded[] = {"ax", "r10", "r11", "flags", "orig_ax"};
+
+bool x86_64_find_register(const char *name, struct hv_arch_register *ret)
+{
+	for (size_t i = 0; i < HV_ARRAY_LEN(registers); i++) {
+		if (strcmp(registers[i].name, name) != 0)
+			continue;
+		*ret = registers[i].is;
+		return true;
+	}
+	return false;
+}
+
+bool x86_64_has_register(const char *name)
+{
+	struct hv_arch_register found;
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(not_recorded); i++)
+		if (strcmp(not_recorded[i], name) == 0)
+			return true;
+	return x86_64_find_register(name, &found);
+}

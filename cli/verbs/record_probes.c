@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/verbs/record_probes.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/client.h"
+
+#define FILE_NAME "kprobe_events"
+
+/* Adds the event of LINE, "p:GROUP/NAME FUNCTION...". */
+static struct hv_err *add_event(const char *line, struct hv_text *ret)
+{
+	const char *group = strchr(line, ':'), *slash = group ? strchr(group, '/') : NULL;
+
+	if (!slash)
+		return hv_err_new(EPROTO, FILE_NAME ": '%s' is no probe", line);
+	hv_text_printf(ret, "%s%.*s:%.*s", ret->len_bytes ? " " : "", (int)(slash - group - 1),
+		       group + 1, (int)strcspn(slash + 1, " \n"), slash + 1);
+	return NULL;
+}
+
+/* The file shows a new probe behind those that were there. */
+static struct hv_err *define(struct client *c, const char *line, struct hv_text *ret)
+{
+	HV_AUTO_FREE char *command = hv_format("%s\n", line);
+	HV_AUTO_TEXT struct hv_text before = {0}, after = {0};
+	struct hv_err *err = client_get(c, FILE_NAME, &before);
+
+	if (!err)
+		err = client_put(c, FILE_NAME, O_WRONLY | O_APPEND, command);
+	if (!err)
+		err = client_get(c, FILE_NAME, &after);
+	if (err)
+		return err;
+	if (after.len_bytes <= before.len_bytes)
+		return hv_err_new(EINVAL, "-k: '%s' defines no probe", line);
+	return add_event(after.data + before.len_bytes, ret);
+}
+
+struct hv_err *record_probes_define(struct client *c, const char *lines, struct hv_text *ret)
+{
+	HV_AUTO_FREE char *copy = hv_strdup(lines);
+	struct hv_err *err = NULL;
+	char *rest = copy;
+
+	for (char *line; !err && (line = strsep(&rest, "\n"));)
+		err = hv_err_in(define(c, line, ret), "-k '%s'", line);
+	return err;
+}
+
+struct hv_err *record_probes_remove(struct client *c, const char *events)
+{
+	HV_AUTO_FREE char *copy = hv_strdup(events);
+	struct hv_err *err = NULL;
+	char *rest = copy;
+
+	for (char *event; (event = strsep(&rest, " "));) {
+		HV_AUTO_FREE char *command = hv_format("-:%s\n", event);
+
+		*strchr(command + 2, ':') = '/';
+		hv_err_keep_first(&err, client_put(c, FILE_NAME, O_WRONLY | O_APPEND, command));
+	}
+	return err;
+}

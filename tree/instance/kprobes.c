@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/instance/kprobes.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/events/catalogue.h"
+#include "kernel/kernel.h"
+#include "tracer/event_types.h"
+#include "tracer/site_stubs.h"
+#include "tree/instance/events.h"
+#include "tree/instance/share.h"
+#include "tree/settings/kprobe.h"
+
+#define FIRST_ID UINT16_MAX /* ids are given from here downwards, those of the guest upwards */
+#define WORD	 8u
+
+struct hv_kprobe_event {
+	struct hv_kprobe is;
+	struct hv_gva site;
+	struct hv_event_type type; /* of the catalogue; its strings and fields are owned here */
+	struct hv_text print_fmt;
+	uint32_t args_off; /* in an entry; the address of the probe is before them */
+	uint64_t nr_hits;
+};
+
+static void free_event(struct hv_kprobe_event *e)
+{
+	hv_kprobe_deinit(&e->is);
+	hv_text_deinit(&e->print_fmt);
+	free(e->type.fields.list);
+	free(e);
+}
+
+static void free_event_at(struct hv_kprobe_event **e)
+{
+	if (*e)
+		free_event(*e);
+}
+
+/* Removes the one at INDEX. */
+static void forget(struct hv_instances *all, size_t index)
+{
+	struct hv_kprobes *k = &all->kprobes;
+	struct hv_kprobe_event *e = k->list[index];
+
+	hv_event_types_remove(all->session->types, e->type.id);
+	k->nr--;
+	memmove(k->list + index, k->list + index + 1, (k->nr - index) * sizeof(*k->list));
+	free_event(e);
+}
+
+/* Removes the one at INDEX, with all events of the instances that have recorded it: without its
+ * type they cannot be shown, and another probe may get its id (tracing_reset_all_online_cpus()). */
+static void remove_at(struct hv_instances *all, size_t index)
+{
+	const struct hv_event_ref ref = hv_event_ref_of(&all->kprobes.list[index]->type);
+
+	for (struct hv_instance *in = &all->top; in; in = in->next) {
+		if (!hv_event_set_has(&in->probed, ref))
+			continue;
+		hv_instance_clear(in, HV_ALL_CPUS);
+		if (in->buffers.snapshot)
+			hv_buffer_clear(in->buffers.snapshot, HV_ALL_CPUS);
+		hv_event_set_deinit(&in->probed);
+	}
+	forget(all, index);
+}
+
+void hv_kprobes_deinit(struct hv_instances *all)
+{
+	while (all->kprobes.nr)
+		forget(all, all->kprobes.nr - 1);
+	free(all->kprobes.list);
+	all->kprobes.list = NULL;
+}
+
+/* -- definitions ------------------------------------------------------------------------------- */
+
+/* SYMBOL may be MODULE:FUNCTION. */
+static bool is_symbol(const struct hv_site *site, const char *symbol)
+{
+	const char *colon = strchr(symbol, ':');
+	size_t len = colon ? (size_t)(colon - symbol) : 0;
+
+	if (!colon)
+		return strcmp(site->name, symbol) == 0;
+	return site->module && strncmp(site->module, symbol, len) == 0 && !site->module[len] &&
+	       strcmp(site->name, colon + 1) == 0;
+}
+
+static struct hv_err *find_site(const struct hv_kernel *k, const char *symbol, struct hv_gva *ret)
+{
+	const struct hv_site *found = NULL;
+	struct hv_gva at;
+
+	for (size_t i = 0; i < k->sites.nr; i++) {
+		if (k->sites.list[i].invalid || !is_symbol(&k->sites.list[i], symbol))
+			continue;
+		if (found)
+			return hv_err_new(EADDRNOTAVAIL, "The symbol is not unique");
+		found = &k->sites.list[i];
+	}
+	if (!found && hv_kernel_symbol(k, symbol, &at))
+		return hv_err_new(EOPNOTSUPP,
+				  "only functions that ftrace can trace have probes, and this one"
+				  " cannot be traced");
+	if (!found)
+		return hv_err_new(ENOENT, "Invalid probed address or symbol");
+	*ret = found->ip;
+	return NULL;
+}
+
+/* The fields as the kernel defines them (kprobe_event_define_fields()). */
+static void make_fields(struct hv_kprobe_event *e, const struct hv_catalogue *c)
+{
+	uint32_t ip_off = (c->header_len_bytes + WORD - 1) / WORD * WORD;
+	struct hv_event_field *field;
+
+	e->args_off = ip_off + WORD;
+	e->type.fields.list = hv_alloc((e->is.nr_args + 1) * sizeof(*field));
+	field = e->type.fields.list;
+	*field++ = (struct hv_event_field){
+		.name = "__probe_ip", .type = "unsigned long", .off = ip_off, .size_bytes = WORD};
+	for (size_t i = 0; i < e->is.nr_args; i++, field++) {
+		const struct hv_kprobe_arg *arg = &e->is.args[i];
+		const struct hv_kprobe_field is = hv_kprobe_field_of(arg);
+
+		*field = (struct hv_event_field){.name = arg->name,
+						 .type = is.type,
+						 .off = e->args_off + arg->off,
+						 .size_bytes = is.size_bytes,
+						 .is_signed = is.is_signed};
+	}
+	e->type.fields.nr = e->is.nr_args + 1;
+}
+
+/* The highest id that neither the guest nor another probe has. */
+static uint32_t free_id(const struct hv_catalogue *c)
+{
+	uint32_t id = FIRST_ID;
+
+	while (id && hv_catalogue_by_id(c, id))
+		id--;
+	return id;
+}
+
+static void make_type(struct hv_instances *all, struct hv_kprobe_event *e,
+		      const struct hv_catalogue *c)
+{
+	hv_kprobe_print_fmt(&e->is, &e->print_fmt);
+	e->type = (struct hv_event_type){
+		.system = e->is.group,
+		.name = e->is.name,
+		.print_fmt = e->print_fmt.data,
+		.id = free_id(c),
+		.is_available = true,
+		.has_fields = true,
+		.reg_kind = HV_EVENT_REG_KPROBE,
+		/* No address of the guest's: it tells apart types that have an id in turn. */
+		.call = hv_gva(++all->kprobes.nr_made),
+	};
+	make_fields(e, c);
+}
+
+static struct hv_err *check_name(const struct hv_instances *all, const struct hv_catalogue *c,
+				 const struct hv_kprobe *k)
+{
+	HV_AUTO_TEXT struct hv_text line = {0};
+	const struct hv_event_type *type = hv_catalogue_find(c, k->group, k->name);
+
+	hv_kprobe_text(k, &line);
+	for (size_t i = 0; i < all->kprobes.nr; i++) {
+		const struct hv_kprobe_event *e = all->kprobes.list[i];
+		HV_AUTO_TEXT struct hv_text other = {0};
+
+		hv_kprobe_text(&e->is, &other);
+		if (strcmp(line.data, other.data) == 0)
+			return hv_err_new(EEXIST, "There is already the exact same probe event");
+	}
+	if (type && hv_kprobes_is(type))
+		return hv_err_new(EOPNOTSUPP, "several probes of one event are not there yet");
+	return type ? hv_err_new(EEXIST, "there is an event %s:%s", k->group, k->name) : NULL;
+}
+
+/* The kernel registers a probe after it has parsed all of it, and then points at the symbol. */
+static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *e,
+			      const struct hv_catalogue **ret)
+{
+	struct hv_err *err = hv_event_types_catalogue(all->session->types, ret);
+
+	if (!err)
+		err = check_name(all, *ret, &e->is);
+	if (!err)
+		err = find_site(all->session->kernel, e->is.symbol, &e->site);
+	if (!err && all->kprobes.nr == HV_KPROBES_MAX)
+		err = hv_err_new(ENOSPC, "there are %d probes already", HV_KPROBES_MAX);
+	return err;
+}
+
+struct hv_err *hv_kprobes_define(struct hv_instances *all, char *const *words, size_t nr,
+				 unsigned *ret_at)
+{
+	hv_cleanup(free_event_at) struct hv_kprobe_event *e = hv_alloc(sizeof(*e));
+	const struct hv_arch *arch = all->session->kernel->core.as.arch;
+	struct hv_kprobes *k = &all->kprobes;
+	const struct hv_catalogue *c;
+	struct hv_err *err = hv_kprobe_parse(arch, words, nr, &e->is, ret_at);
+
+	if (err)
+		return err;
+	err = prepare(all, e, &c);
+	if (err) {
+		*ret_at = (unsigned)strlen(words[0]) + 1;
+		return err;
+	}
+	make_type(all, e, c);
+	k->list = hv_realloc_array(k->list, k->nr + 1, sizeof(struct hv_kprobe_event *));
+	k->list[k->nr++] = e;
+	hv_event_types_add(all->session->types, &e->type);
+	e = NULL;
+	return NULL;
+}
+
+static bool is_on(const struct hv_instances *all, const struct hv_kprobe_event *e)
+{
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		if (hv_event_set_has(&in->events, hv_event_ref_of(&e->type)))
+			return true;
+	return false;
+}
+
+/* NAME is [GRP/]NAME, or [GRP.]NAME; without a group it is of any. */
+static bool is_named(const struct hv_kprobe *k, const char *name)
+{
+	size_t len = strcspn(name, "/.");
+
+	if (!name[len])
+		return strcmp(k->name, name) == 0;
+	return strncmp(k->group, name, len) == 0 && !k->group[len] &&
+	       (!name[len + 1] || strcmp(k->name, name + len + 1) == 0);
+}
+
+/* NAME NULL: all. */
+static struct hv_err *remove_named(struct hv_instances *all, const char *name)
+{
+	struct hv_kprobes *k = &all->kprobes;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < k->nr; i++) {
+		if (name && !is_named(&k->list[i]->is, name))
+			continue;
+		if (is_on(all, k->list[i]))
+			return hv_err_new(EBUSY, "the event %s:%s is on", k->list[i]->is.group,
+					  k->list[i]->is.name);
+		nr++;
+	}
+	if (name && !nr)
+		return hv_err_new(ENOENT, "there is no probe '%s'", name);
+	for (size_t i = k->nr; i-- > 0;)
+		if (!name || is_named(&k->list[i]->is, name))
+			remove_at(all, i);
+	return NULL;
+}
+
+struct hv_err *hv_kprobes_remove(struct hv_instances *all, const char *word)
+{
+	if (word[0] != '-' || word[1] != ':' || !word[2])
+		return hv_err_new(EINVAL, "'%s' removes no probe: -:[GRP/]NAME", word);
+	return remove_named(all, word + 2);
+}
+
+struct hv_err *hv_kprobes_clear(struct hv_instances *all)
+{
+	return remove_named(all, NULL);
+}
+
+void hv_kprobes_text(const struct hv_instances *all, struct hv_text *ret)
+{
+	for (size_t i = 0; i < all->kprobes.nr; i++)
+		hv_kprobe_text(&all->kprobes.list[i]->is, ret);
+}
+
+void hv_kprobes_profile(const struct hv_instances *all, struct hv_text *ret)
+{
+	for (size_t i = 0; i < all->kprobes.nr; i++)
+		hv_text_printf(ret, "  %-44s %15" PRIu64 " %15u\n", all->kprobes.list[i]->is.name,
+			       all->kprobes.list[i]->nr_hits, 0u);
+}
+
+/* -- recording --------------------------------------------------------------------------------- */
+
+bool hv_kprobes_is(const struct hv_event_type *type)
+{
+	return type->reg_kind == HV_EVENT_REG_KPROBE;
+}
+
+bool hv_kprobes_any(const struct hv_instances *all, const struct hv_event_set *set)
+{
+	for (size_t i = 0; i < all->kprobes.nr; i++)
+		if (hv_event_set_has_id(set, all->kprobes.list[i]->type.id))
+			return true;
+	return false;
+}
+
+bool hv_kprobes_site(const struct hv_instances *all, uint32_t id, struct hv_gva *ret)
+{
+	for (size_t i = 0; i < all->kprobes.nr; i++) {
+		if (all->kprobes.list[i]->type.id != id)
+			continue;
+		*ret = all->kprobes.list[i]->site;
+		return true;
+	}
+	return false;
+}
+
+struct hv_err *hv_kprobes_why_not(const struct hv_instances *all, const struct hv_event_type *type)
+{
+	const struct hv_sites *sites = &all->session->kernel->sites;
+	const uint8_t *now = hv_site_stubs_now(all->session->stubs);
+	struct hv_gva site = {0};
+
+	if (!hv_kprobes_site(all, type->id, &site))
+		return hv_err_new(ENODEV, "there is no such probe any more");
+	for (size_t i = 0; i < sites->nr; i++)
+		if (sites->list[i].ip.v == site.v)
+			return now[i] && now[i] != HV_STUB_LATER
+				       ? NULL
+				       : hv_err_new(EBUSY, "the guest itself uses its function");
+	return hv_err_new(ENODEV, "the guest's module that had its function was removed");
+}
+
+/* The words that were recorded of CALL. */
+static bool words_of(const struct hv_event *call, uint64_t *ret)
+{
+	return call->id == HV_EVENT_ID_REGS &&
+	       hv_span_copy(call->entry, HV_ENTRY_HEADER_LEN, ret, HV_REGS_WORDS * WORD);
+}
+
+bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct hv_event *call,
+		      struct hv_event *ret, uint8_t *entry)
+{
+	const struct hv_kprobe_event *e = all->kprobes.list[index];
+	uint64_t words[HV_REGS_WORDS], site;
+	uint16_t id = (uint16_t)e->type.id;
+	uint32_t len;
+
+	if (!words_of(call, words) || words[HV_REGS_SITE] != e->site.v)
+		return false;
+	memset(entry, 0, e->args_off);
+	len = hv_kprobe_fill(&e->is, words, call->comm, e->args_off, entry, HV_ENTRY_LEN_MAX);
+	if (!len)
+		return false;
+	site = words[HV_REGS_SITE];
+	memcpy(entry, call->entry.data, HV_ENTRY_HEADER_LEN);
+	memcpy(entry, &id, sizeof(id));
+	memcpy(entry + e->args_off - WORD, &site, sizeof(site));
+	*ret = *call;
+	ret->id = id;
+	ret->entry = (struct hv_span){entry, len};
+	return true;
+}
+
+void hv_kprobes_count(struct hv_instances *all, const struct hv_event *call)
+{
+	uint64_t words[HV_REGS_WORDS];
+
+	if (!words_of(call, words))
+		return;
+	for (size_t i = 0; i < all->kprobes.nr; i++) {
+		struct hv_kprobe_event *e = all->kprobes.list[i];
+
+		e->nr_hits += e->site.v == words[HV_REGS_SITE] && is_on(all, e);
+	}
+}

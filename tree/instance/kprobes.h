@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The probes that kprobe_events has defined, at the entries of functions. All instances share them,
+ * as the types of the guest's own events, among which each has a type (tracer/event_types.h). While
+ * an instance has one on, the guest records the registers of each call of its function (tracer/
+ * actions.h), and the host makes of these the event, in the form in which the kernel's own probe
+ * would have recorded it. So it takes the guest's rings then (share.h).
+ * Leaves to others: the words of a definition (tree/settings/kprobe.h), which instances have an
+ * event on (events.h). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "ringbuf/abi.h"
+#include "tracer/events/event.h"
+#include "tree/settings/event_set.h"
+
+struct hv_event_type;
+struct hv_instances;
+struct hv_kprobe_event;
+
+/* At most so many at a time. */
+#define HV_KPROBES_MAX 256
+
+struct hv_kprobes {
+	struct hv_kprobe_event **list; /* owned, as what it points to; the oldest first */
+	size_t nr;
+	uint64_t nr_made; /* ever */
+};
+
+/* Forgets all, whether or not they are on. */
+void hv_kprobes_deinit(struct hv_instances *all);
+
+/* Defines a probe by the NR words of a command. *RET_AT as hv_kprobe_parse() sets it. EEXIST: there
+ * is an event of that name, or the same probe; ENOENT: no function of that name; EOPNOTSUPP: what
+ * the kernel can and this cannot; EINVAL and others as the kernel's. */
+struct hv_err *hv_kprobes_define(struct hv_instances *all, char *const *words, size_t nr,
+				 unsigned *ret_at) hv_must_use;
+/* Removes those that WORD names: -:[GRP/]NAME. Instances that have recorded one lose all their
+ * events, as in the kernel. ENOENT: none; EBUSY: one of them is on. */
+struct hv_err *hv_kprobes_remove(struct hv_instances *all, const char *word) hv_must_use;
+/* Removes all. EBUSY: one is on; then all stay. */
+struct hv_err *hv_kprobes_clear(struct hv_instances *all) hv_must_use;
+
+/* Adds the lines of kprobe_events, and of kprobe_profile. */
+void hv_kprobes_text(const struct hv_instances *all, struct hv_text *ret);
+void hv_kprobes_profile(const struct hv_instances *all, struct hv_text *ret);
+
+/* Whether TYPE is that of a probe. */
+bool hv_kprobes_is(const struct hv_event_type *type);
+/* Whether SET has a probe. */
+bool hv_kprobes_any(const struct hv_instances *all, const struct hv_event_set *set);
+/* The function of the probe with the type ID. False: there is none. */
+bool hv_kprobes_site(const struct hv_instances *all, uint32_t id, struct hv_gva *ret);
+/* Why TYPE, that of a probe which was switched on, is not recorded. NULL: it is. */
+struct hv_err *hv_kprobes_why_not(const struct hv_instances *all,
+				  const struct hv_event_type *type) hv_must_use;
+
+/* Of CALL, an event with the id HV_EVENT_ID_REGS, makes the event *RET of the INDEXth probe; its
+ * entry is in ENTRY, of HV_ENTRY_LEN_MAX bytes. False: the probe is at another function. */
+bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct hv_event *call,
+		      struct hv_event *ret, uint8_t *entry);
+/* Counts CALL as a hit of each probe of its function that any instance has on. */
+void hv_kprobes_count(struct hv_instances *all, const struct hv_event *call);
