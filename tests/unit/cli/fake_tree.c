@@ -32,6 +32,9 @@ enum {
 	FAKE_TRACING_ON,
 	FAKE_TRACE_PIPE,
 	FAKE_STATS,
+	FAKE_TRACE,
+	FAKE_MAX_LATENCY,
+	FAKE_FUNCTION_TRACE,
 	FAKE_RAW,
 	FAKE_TEXT, /* of fake_raw.h */
 };
@@ -48,12 +51,16 @@ static const char *const fake_names[] = {
 	[FAKE_TRACING_ON] = "tracing_on",
 	[FAKE_TRACE_PIPE] = "trace_pipe",
 	[FAKE_STATS] = "stats",
+	[FAKE_TRACE] = "trace",
+	[FAKE_MAX_LATENCY] = "tracing_max_latency",
+	[FAKE_FUNCTION_TRACE] = "function-trace",
 	[FAKE_RAW] = "trace_pipe_raw",
 	[FAKE_TEXT] = "",
 };
 
 #define DIRS_MAX 4
 #define PER_CPU	 "/per_cpu" /* has the files of the directory, in cpu0 */
+#define OPTIONS	 "/options"
 
 struct fake_dir {
 	char name[64]; /* "" for the first, which is the top; else "instances/NAME" */
@@ -126,6 +133,8 @@ static void reset_dir(struct fake_dir *dir, const char *name)
 	snprintf(dir->name, sizeof(dir->name), "%s", name);
 	strcpy(dir->values[FAKE_TRACER], "nop\n");
 	strcpy(dir->values[FAKE_TRACING_ON], "1\n");
+	strcpy(dir->values[FAKE_TRACE], "the longest section\n");
+	strcpy(dir->values[FAKE_MAX_LATENCY], "250\n");
 }
 
 static struct fake_dir *find_dir(struct hv_tree *tree, const char *name)
@@ -147,6 +156,8 @@ static bool find_file(struct hv_tree *tree, const char *path, struct fake_dir **
 	snprintf(dir, sizeof(dir), "%.*s", (int)(slash ? slash - path : 0), path);
 	if (strstr(dir, PER_CPU))
 		*strstr(dir, PER_CPU) = '\0';
+	if (strstr(dir, OPTIONS))
+		*strstr(dir, OPTIONS) = '\0';
 	while (i < FAKE_TEXT && strcmp(name, fake_names[i]) != 0)
 		i++;
 	*ret_dir = find_dir(tree, dir);
