@@ -27,6 +27,7 @@
 #include "kernel/cancel.h"
 #include "kernel/integrity.h"
 #include "kernel/kernel.h"
+#include "tracer/section_tracer.h"
 
 #define REPORT_FD 3 /* in the service: the first after the three standard files */
 
@@ -145,6 +146,8 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 		err = check_wanted(report_fd);
 	if (!err)
 		err = attach_session(s);
+	if (!err && config->force)
+		hv_section_tracer_force(s->session->sections);
 	if (!err)
 		err = hv_tree_new(s->session, &s->tree);
 	if (!err)

@@ -21,12 +21,17 @@ HEAD = re.compile(
 LINE = re.compile(r"^ *(?P<comm>\S+)-(?P<pid>\d+) +(?P<cpu>\d+)\S+ +(?P<us>\d+)us.?: (?P<function>\S+) <-(?P<caller>\S*)$", re.M)
 
 
+def load_module(t, name):
+    """Loads a module of the tests (tests/guest/*_module.c)."""
+    if f"{name}.ko" not in t.guest.run("ls /lib").split():
+        raise Skip(f"{name}.ko was not built: no headers for this kernel in {t.guest.kernel_dir}/usr/src")
+    t.guest.run(f"insmod /lib/{name}.ko")
+
+
 def load_planted(t):
     """Loads the module that plants sections. It stays, since a kernel takes time to forget one."""
-    if "planted" not in t.guest.run("cat /proc/modules"):
-        if not t.guest.run("ls /lib").split():
-            raise Skip(f"planted.ko was not built: {t.guest.kernel_dir}/usr/src has no headers that fit")
-        t.guest.run("insmod /lib/planted.ko")
+    if not re.search("^planted ", t.guest.run("cat /proc/modules"), re.M):
+        load_module(t, "planted")
 
 
 def plant(t, where, nr=PLANTED, of="", cpu=0):
@@ -161,7 +166,7 @@ def irqsoff_finds_planted_sections(t):
             check_planted(t, traced, where, starts, ends)
         traced.echo("tracing_max_latency", "0")
         plant(t, "preempt")  # preemption is off, interrupts are not
-        t.guest.run("timeout 1 sh -c 'while :; do :; done'; timeout 1 cat /dev/zero >/dev/null; sleep 1; true")
+        t.guest.run("(while :; do :; done) & sleep 0.2; kill $!; cat /dev/zero >/dev/null & sleep 0.2; kill $!; sleep 1")
         quiet = longest(traced)
         t.note(f"{quiet} us without")
         assert max(own, quiet) < 1000, traced.text("trace")
@@ -173,6 +178,24 @@ def irqsoff_finds_planted_sections(t):
         check_planted(t, traced, *IRQS_OFF[1])
         check_planted(t, traced, "timer", r".*", r".*")
         traced.echo("current_tracer", "nop")
+
+
+@case(configs=COUNTED[:1])
+def too_little_covered_is_refused(t):
+    """With a module of which nothing can be covered irqsoff is refused, and check says so, but not with --force."""
+    load_module(t, "uncovered")
+    try:
+        assert "too few to trust" in t.hv("check", t.name)
+        with t.attach():
+            t.hv.fails("echo", t.name, "current_tracer", "irqsoff", says=["too few to trust", "attach --force"])
+            assert "nop" in t.hv("cat", t.name, "current_tracer")
+        with t.attach("--force") as traced:
+            traced.echo("current_tracer", "irqsoff")
+            load(t)
+            assert longest(traced) > 0 and traced.stat()["sections"]["not_covered"] > 400
+            traced.echo("current_tracer", "nop")
+    finally:
+        t.guest.run("rmmod uncovered")
 
 
 @case(configs=IN_TURN)

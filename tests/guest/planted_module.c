@@ -117,6 +117,12 @@ static void run_interrupt(struct irq_work *unused)
 {
 	measure(nr_reads);
 }
+#ifndef IRQ_WORK_INIT_HARD /* before 5.11 */
+#define IRQ_WORK_INIT_HARD(function)                                                               \
+	{                                                                                          \
+		.flags = ATOMIC_INIT(IRQ_WORK_HARD_IRQ), .func = function                          \
+	}
+#endif
 static struct irq_work interrupt = IRQ_WORK_INIT_HARD(run_interrupt);
 
 static noinline void plant_interrupt(void)
