@@ -20,6 +20,8 @@ HEAD = re.compile(
 )
 LINE = re.compile(r"^ *(?P<comm>\S+)-(?P<pid>\d+) +(?P<cpu>\d+)\S+ +(?P<us>\d+)us.?: (?P<function>\S+) <-(?P<caller>\S*)$", re.M)
 
+GRAPH_LINE = re.compile(r"^ *\d+ us \| +0\) +planted-\d+ +\|  \S+ \| +(?:[\d.]+ us +)?\|  (.*)$", re.M)
+
 
 def load_module(t, name):
     """Loads a module of the tests (tests/guest/*_module.c)."""
@@ -98,7 +100,7 @@ def preemptoff_finds_planted_sections(t):
     """Sections that the guest times itself, by preempt_disable (nested, too), a lock, a softirq, are the longest, with
     their lengths and both ends, one with its task and its stack; without them the longest is short, although the guest
     was idle meanwhile. A threshold keeps the last one that is long enough. With function-trace it has every call that
-    was made in it, and no other."""
+    was made in it, and no other, with display-graph as a graph."""
     load_planted(t)
     with t.attach() as traced:
         assert "preemptoff" in traced.text("available_tracers").split()
@@ -126,6 +128,7 @@ def preemptoff_finds_planted_sections(t):
             assert same_length(longest(traced), planted), "with a threshold the last one counts, not the longest"
         traced.echo("tracing_thresh", "0")
         functions_of_a_section(t, traced)
+        graph_of_a_section(t, traced)
         traced.echo("current_tracer", "nop")
         assert traced.text("trace_options").split().count("nolatency-format") == 1
 
@@ -147,6 +150,30 @@ def functions_of_a_section(t, traced):
     times = [int(line["us"]) for line in lines]
     assert times == sorted(times) and times[-1] == int(head["us"]), text[:4000]
     traced.echo("options/function-trace", "0")
+    traced.echo("set_ftrace_filter", "")
+
+
+def graph_of_a_section(t, traced):
+    """The same as a graph: one function calls another one as often as it is told to."""
+    calls = PLANTED // 4
+    traced.echo("set_ftrace_filter", CALLED, "enqueue_hrtimer", "vfs_read")
+    traced.echo("options/display-graph", "1")
+    traced.echo("options/function-trace", "1")
+    leaf = "enqueue_hrtimer();"  # it may be called for other timers, too
+    inside = ["enqueue_hrtimer() {", *[f"  {CALLED}();"] * calls, "}"]
+    for depth, want in ((0, inside), (1, [])):
+        traced.echo("max_graph_depth", str(depth))
+        traced.echo("tracing_max_latency", "0")
+        load(t)
+        plant(t, "timer", calls)
+        text = traced.text("trace")
+        shown = GRAPH_LINE.findall(text)[1:-1]
+        assert "REL TIME" in text and [line for line in shown if line != leaf] == want, text[:2000] + text[-2000:]
+        assert not depth or leaf in shown, text
+        assert "do_syscall_64" in stack(text), text[-1000:]
+    traced.echo("max_graph_depth", "0")
+    for option in ("options/function-trace", "options/display-graph"):
+        traced.echo(option, "0")
     traced.echo("set_ftrace_filter", "")
 
 
