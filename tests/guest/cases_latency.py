@@ -3,9 +3,11 @@
 were built without these tracers."""
 
 import re
+import tempfile
 
 from lib.domain import Config
 from lib.suite import IN_TURN, KERNELS, STANDARD, Skip, case
+from lib.wait import HANG_SECONDS, until
 
 # An instruction takes a nanosecond there, so a busy host does not make a section longer.
 COUNTED = [Config(kernel, 1, counted=True) for kernel in KERNELS]
@@ -205,6 +207,28 @@ def irqsoff_finds_planted_sections(t):
         check_planted(t, traced, *IRQS_OFF[1])
         check_planted(t, traced, "timer", r".*", r".*")
         traced.echo("current_tracer", "nop")
+
+
+@case(configs=COUNTED[:1])
+def record_prints_the_longest_section(t):
+    """record prints what trace_pipe has, with the functions of -l in each section, and at the end the longest one."""
+    load_planted(t)
+    calls = PLANTED // 10
+    with t.attach(), tempfile.TemporaryDirectory() as folder:
+        wait = f"while [ ! -e {folder}/end ]; do sleep 0.1; done"
+        record = t.hv.start("record", "-p", "preemptoff", "-l", CALLED, t.name, "--", "sh", "-c", wait)
+        switch = f"instances/record-{record.pid}/tracing_on"
+        assert until(lambda: t.hv.run("cat", t.name, switch)[:2] == (0, b"1\n"))
+        planted = plant(t, "preempt", calls)
+        with open(f"{folder}/end", "w", encoding="ascii"):
+            pass
+        said, summary = (stream.decode() for stream in record.communicate(timeout=HANG_SECONDS))
+    assert record.returncode == 0, summary
+    events, text = said.split("# tracer: preemptoff\n", 1)
+    head = HEAD.match("# tracer: preemptoff\n" + text)
+    assert head and head["start"] == head["end"] == "plant_preempt" and head["comm"] == "planted", text[:3000]
+    assert same_length(int(head["us"]), planted) and f"the longest section {head['us']} us" in summary, summary
+    assert text.count(CALLED) == events.count(CALLED) == calls, f"{events.count(CALLED)}, {text.count(CALLED)}"
 
 
 @case(configs=COUNTED[:1])
