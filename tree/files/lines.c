@@ -6,18 +6,18 @@
 #include "tree/format/section_graph.h"
 #include "tree/format/symbol_texts.h"
 
-void hv_lines_deinit(struct hv_lines *l)
-{
-	hv_reader_deinit(&l->reader);
-	hv_graph_free(l->graph);
-	hv_symbol_texts_free(l->symbols);
-}
-
 /* Whether calls in sections, and their ends, are shown as a graph. */
 static bool shows_sections(const struct hv_instance *in)
 {
 	return hv_tracer_has_sections(in->selection.tracer) &&
 	       hv_options_on(&in->options, HV_OPT_DISPLAY_GRAPH);
+}
+
+void hv_lines_deinit(struct hv_lines *l)
+{
+	hv_reader_deinit(&l->reader);
+	hv_graph_free(l->graph);
+	hv_symbol_texts_free(l->symbols);
 }
 
 struct hv_style hv_lines_style(struct hv_lines *l)
@@ -44,12 +44,13 @@ struct hv_style hv_lines_style(struct hv_lines *l)
 	};
 }
 
-/* function_graph does not show the time until the next event, and add_call() looks ahead itself. */
+/* A graph does not show the time until the next event, and add_call() looks ahead itself. */
 bool hv_lines_take(struct hv_lines *l, struct hv_event *ret)
 {
 	struct hv_reader *r = &l->reader;
 	enum hv_tracer tracer = r->instance->selection.tracer;
-	bool looks_ahead = l->is_latency && tracer != HV_TRACER_FUNCTION_GRAPH;
+	bool is_graph = tracer == HV_TRACER_FUNCTION_GRAPH || shows_sections(r->instance);
+	bool looks_ahead = l->is_latency && !is_graph;
 
 	if (!r->has_kept && hv_cursor_next(r->cursor, ret) != HV_NEXT_EVENT)
 		return false;

@@ -76,20 +76,21 @@ static void add_header(const struct hv_section *s, const struct hv_style *style,
 		hv_format_header(&f->text, style, &header);
 }
 
-/* Adds the line of EVENT, which is line NR. Returns whether the line after it was added, too. */
+/* Adds the line of EVENT, which is line NR. The stack has its own lines, and so have calls that
+ * were recorded before the option was on. Returns whether the line after it was added, too. */
 static bool add_to_graph(struct hv_section_listing *l, size_t nr, const struct hv_event *event,
 			 const struct hv_style *style, struct hv_text *out)
 {
 	const struct hv_section *s = l->section;
-	bool is_call = nr > 0 && nr <= s->nr_calls;
+	bool is_end = nr == 0 || nr == s->nr_calls + 1;
 	bool is_last = nr >= s->nr_calls;
 
-	if (is_call)
+	if (event->kind == HV_EVENT_GRAPH_ENTRY || event->kind == HV_EVENT_GRAPH_EXIT)
 		return hv_graph_event(l->graph, out, style, event, is_last ? NULL : &s->calls[nr]);
-	if (event->kind == HV_EVENT_STACK)
-		hv_format_event(out, style, event);
-	else
+	if (is_end)
 		hv_section_graph_end(l->graph, out, style, event);
+	else
+		hv_format_event(out, style, event);
 	return false;
 }
 
