@@ -306,6 +306,7 @@ struct hv_stub_image {
 	 * that end. */
 	size_t section_stack_bytes;
 	size_t section_function_off; /* of sites: as function_off, but only in a section */
+	size_t section_graph_off;    /* likewise as graph_off */
 	/* Likewise when interrupts go off and on, when the kernel was entered, and before and after
 	 * the CPU is idle. */
 	size_t irqs_off_off;

@@ -38,6 +38,11 @@ struct hv_err *advise_in_session(struct hv_err *err, const char *spec)
 	if (err && err->facts & HV_ERR_NEEDS_RECOVERY)
 		err = hv_err_add(err, ": `hvtrace detach %s%s` tries again", spec_dashes(spec),
 				 spec);
+	if (err && err->facts & HV_ERR_NEEDS_FORCE)
+		err = hv_err_add(err,
+				 "; a session of `hvtrace attach --force %s%s` does it in spite of"
+				 " it",
+				 spec_dashes(spec), spec);
 	return err;
 }
 

@@ -99,7 +99,7 @@ complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l vmlinux -r -F -d 
 complete -c hvtrace -n "__fish_seen_subcommand_from attach record stream" -l max-overhead -x -d 'Limit of the vCPUs\' time, in percent'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l for -x -d 'Detach after this time'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l idle -x -d 'Detach without clients for this time'
-complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l force -d 'Also a guest that checks its text'
+complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l force -d 'Also a guest that checks its text, or of which too little is covered'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l mount -d 'Mount the tree, too'
 complete -c hvtrace -n "__fish_seen_subcommand_from record stream run" -s p -x -a 'function function_graph' -d 'Tracer'
 complete -c hvtrace -n "__fish_seen_subcommand_from record stream run" -s l -x -a '(__hvtrace_functions)' -d 'Trace only these functions'

@@ -32,13 +32,19 @@ static bool read_at(struct hv_ring *ring, uint64_t position, struct hv_record *r
 	return hv_ring_read(ring, 0, ret, &lost) == HV_RING_RECORD;
 }
 
+static uint64_t ns_of(const struct hv_section_ring *r, uint64_t tsc)
+{
+	return hv_clocks_event_ns(r->decoder->clocks, HV_TRACE_CLOCK_GUEST, r->cpu, tsc);
+}
+
 static void decode(const struct hv_section_ring *r, const struct hv_record *record,
 		   struct hv_event *ret)
 {
 	hv_decoder_event(r->decoder, record, NULL, ret);
 	ret->cpu = r->cpu;
-	ret->time_ns = hv_clocks_event_ns(r->decoder->clocks, HV_TRACE_CLOCK_GUEST, r->cpu,
-					  hv_record_tsc(record));
+	ret->time_ns = ns_of(r, hv_record_tsc(record));
+	if (ret->kind == HV_EVENT_GRAPH_EXIT)
+		ret->call_ns = ns_of(r, hv_record_call_tsc(record));
 	hv_decoder_name_task(r->decoder, ret);
 }
 
@@ -53,7 +59,8 @@ static void name(const struct hv_section *section, struct hv_event *event)
 /* The ends themselves are known already. */
 static bool is_call(const struct hv_event *event)
 {
-	return event->kind == HV_EVENT_FUNCTION && !event->of_section;
+	return event->kind == HV_EVENT_GRAPH_ENTRY || event->kind == HV_EVENT_GRAPH_EXIT ||
+	       (event->kind == HV_EVENT_FUNCTION && !event->of_section);
 }
 
 void hv_section_log_calls(const struct hv_section_ring *r, const struct hv_sections *kept,

@@ -12,7 +12,6 @@
 #include "tracer/section_log.h"
 #include "tracer/tracee.h"
 
-/* With less than this of the places covered, sections would often be missed. */
 #define COVERED_PERCENT_MIN 95
 
 #define LEFT_MAX 64 /* places that are kept to name them */
@@ -42,7 +41,8 @@ struct hv_section_tracer {
 	const struct hv_clock *clock;
 	struct hv_decoder *decoder;
 	struct hv_detours *detours; /* owned */
-	bool counts_preemption;	    /* cannot be told once the places are replaced */
+	bool is_forced;
+	bool counts_preemption; /* cannot be told once the places are replaced */
 	struct hv_section_coverage coverage;
 	struct hv_section_left left[LEFT_MAX]; /* the first ones */
 	size_t nr_left;
@@ -216,13 +216,26 @@ static void plan_deinit(struct plan *p)
 	hv_irq_sites_deinit(&p->irqs);
 }
 
-static struct hv_err *check_enough(size_t nr_covered, size_t nr, const char *what)
+bool hv_sections_cover_enough(size_t nr_covered, size_t nr)
 {
-	if (nr_covered * 100 >= nr * COVERED_PERCENT_MIN)
+	return nr_covered * 100 >= nr * COVERED_PERCENT_MIN;
+}
+
+void hv_section_tracer_force(struct hv_section_tracer *s)
+{
+	s->is_forced = true;
+}
+
+static struct hv_err *check_enough(const struct hv_section_tracer *s, size_t nr_covered, size_t nr,
+				   const char *what)
+{
+	if (s->is_forced || hv_sections_cover_enough(nr_covered, nr))
 		return NULL;
-	return hv_err_new(EOPNOTSUPP,
-			  "only %zu of the %zu places where this kernel switches %s can be covered",
-			  nr_covered, nr, what);
+	return hv_err_mark(hv_err_new(EOPNOTSUPP,
+				      "only %zu of the %zu places where this kernel switches %s"
+				      " can be covered, too few to trust",
+				      nr_covered, nr, what),
+			   HV_ERR_NEEDS_FORCE);
 }
 
 static void note_left(struct hv_section_tracer *s, struct hv_gva at, const char *reason)
@@ -244,7 +257,7 @@ static struct hv_err *find_preempt(struct hv_section_tracer *s, struct plan *p)
 		if (p->preempt.list[i].cover != HV_PREEMPT_COVERED)
 			note_left(s, p->preempt.list[i].at,
 				  hv_preempt_cover_reason(p->preempt.list[i].cover));
-	return check_enough(nr_covered, p->preempt.nr - p->preempt.nr_of[HV_PREEMPT_OF_NMIS],
+	return check_enough(s, nr_covered, p->preempt.nr - p->preempt.nr_of[HV_PREEMPT_OF_NMIS],
 			    "preemption");
 }
 
@@ -263,10 +276,12 @@ static struct hv_err *find_irqs(struct hv_section_tracer *s, struct plan *p)
 		if (!hv_irq_is_covered(&p->irqs.list[i]))
 			note_left(s, p->irqs.list[i].at,
 				  hv_irq_cover_reason(p->irqs.list[i].cover));
-	if (p->irqs.nr_entries_left)
-		return hv_err_new(EOPNOTSUPP, "%zu of the ways into this kernel cannot be covered",
-				  p->irqs.nr_entries_left);
-	return check_enough(nr_covered, p->irqs.nr, "interrupts");
+	if (p->irqs.nr_entries_left && !s->is_forced)
+		return hv_err_mark(hv_err_new(EOPNOTSUPP,
+					      "%zu of the ways into this kernel cannot be covered",
+					      p->irqs.nr_entries_left),
+				   HV_ERR_NEEDS_FORCE);
+	return check_enough(s, nr_covered, p->irqs.nr, "interrupts");
 }
 
 static struct hv_detour_want want_of_preempt(const struct hv_preempt_site *site)

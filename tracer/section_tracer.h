@@ -33,6 +33,13 @@ void hv_section_tracer_free(struct hv_section_tracer *s);
 /* False: sections of KIND cannot be measured in this kernel. */
 bool hv_section_tracer_exists(const struct hv_section_tracer *s, enum hv_section_kind kind);
 
+/* Whether the sections that are measured can be trusted, where NR_COVERED of NR places are covered.
+ * With less, sections would often be missed. */
+bool hv_sections_cover_enough(size_t nr_covered, size_t nr);
+/* From now on sections are measured also if not enough is covered, or not all ways into the
+ * kernel. */
+void hv_section_tracer_force(struct hv_section_tracer *s);
+
 /* Changes the guest and begins to measure. EOPNOTSUPP with the reason: this kernel does not count
  * preemption, has no room where it switches interrupts, or not enough of it is covered. EBUSY: a
  * way into the kernel could not be changed now. On errors nothing is measured. */

@@ -287,8 +287,8 @@ struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted)
 	for (size_t i = 0; i < nr; i++) {
 		uint8_t stub = wanted[i] & ~(unsigned)HV_STUB_LATER;
 
-		graph |= (stub & ~HV_STUB_PROFILED) >= HV_STUB_GRAPH;
-		frames |= stub >= HV_STUB_GRAPH;
+		graph |= (stub & ~HV_STUB_PROFILED) >= HV_STUB_FIRST_GRAPH;
+		frames |= stub >= HV_STUB_FIRST_GRAPH;
 		stacks |= stub == (HV_STUB_FUNCTION_STACK | HV_STUB_PROFILED);
 	}
 	if (stacks)

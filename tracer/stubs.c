@@ -158,6 +158,7 @@ static const enum hv_call_trace traces[] = {
 	[HV_STUB_SECTION_FUNCTION] = HV_TRACE_FUNCTION,
 	[HV_STUB_FUNCTION] = HV_TRACE_FUNCTION,
 	[HV_STUB_FUNCTION_STACK] = HV_TRACE_FUNCTION, /* has an entry of its own */
+	[HV_STUB_SECTION_GRAPH] = HV_TRACE_GRAPH,     /* likewise */
 	[HV_STUB_GRAPH] = HV_TRACE_GRAPH,
 	[HV_STUB_GRAPH_ROOT] = HV_TRACE_GRAPH_ROOT,
 	[HV_STUB_GRAPH_NOTRACE] = HV_TRACE_GRAPH_NOTRACE,
@@ -173,6 +174,8 @@ struct hv_gva hv_stubs_call(const struct hv_tracee *t, unsigned stub, enum hv_ca
 		return hv_gva_add(code_of(t), stubs->function_stack_off);
 	if (stub == HV_STUB_SECTION_FUNCTION && role == HV_ROLE_NONE)
 		return hv_gva_add(code_of(t), stubs->section_function_off);
+	if (stub == HV_STUB_SECTION_GRAPH && role == HV_ROLE_NONE)
+		return hv_gva_add(code_of(t), stubs->section_graph_off);
 	return hv_gva_add(code_of(t), hv_call_off(stubs, role, trace, stub & HV_STUB_PROFILED));
 }
 
@@ -180,10 +183,13 @@ unsigned hv_stubs_called_at(const struct hv_tracee *t, struct hv_gva at)
 {
 	if (hv_stubs_call(t, HV_STUB_SECTION_FUNCTION, HV_ROLE_NONE).v == at.v)
 		return HV_STUB_SECTION_FUNCTION;
+	if (hv_stubs_call(t, HV_STUB_SECTION_GRAPH, HV_ROLE_NONE).v == at.v)
+		return HV_STUB_SECTION_GRAPH;
 	for (unsigned profiled = 0; profiled <= HV_STUB_PROFILED; profiled += HV_STUB_PROFILED)
 		for (unsigned stub = HV_STUB_NONE; stub < HV_ARRAY_LEN(traces); stub++)
 			for (unsigned role = HV_ROLE_NONE; role < HV_NR_ROLES; role++)
 				if (stub != HV_STUB_SECTION_FUNCTION &&
+				    stub != HV_STUB_SECTION_GRAPH &&
 				    hv_stubs_call(t, stub | profiled, role).v == at.v)
 					return stub | profiled;
 	return HV_STUB_NONE;

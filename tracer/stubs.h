@@ -16,6 +16,7 @@ enum hv_stub {
 	HV_STUB_SECTION_FUNCTION, /* as the next, but only in a section (section_tracer.h) */
 	HV_STUB_FUNCTION,
 	HV_STUB_FUNCTION_STACK, /* the same, and the callers; needs hv_callers_prepare */
+	HV_STUB_SECTION_GRAPH,	/* as the next, but only in a section */
 	HV_STUB_GRAPH,		/* call and return */
 	HV_STUB_GRAPH_ROOT, /* the same, and with HV_GRAPH_SUBTREE also what the function calls: a
 			       function of set_graph_function */
@@ -30,6 +31,9 @@ enum hv_stub {
 	/* Together with any of the others: calls are counted and timed, too (call_counts.h). */
 	HV_STUB_PROFILED = 0x80,
 };
+
+/* The first of those that replace return addresses. */
+#define HV_STUB_FIRST_GRAPH HV_STUB_SECTION_GRAPH
 
 /* Initializes everything in the region of T that the stubs read and write. The range of T is known.
  * Nothing is mapped yet. */

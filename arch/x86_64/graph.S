@@ -90,6 +90,7 @@
 
 	.globl	hv_stub_graph
 hv_stub_graph:
+.Lgraph_call:
 	cmpq	$0, MODE /* both MODE and GRAPH_MODE */
 	jne	.Lgraph_general
 	pushq	%rdx

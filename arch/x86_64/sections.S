@@ -12,8 +12,8 @@
  * Every section begins where interrupts are known to be on, or the count to be 0, and takes the
  * place of one that is still open, whose end was not seen.
  *
- * Functions are recorded between the ends of a section by hv_stub_section_function, which sites
- * call, and with HV_SECTIONS_LOG the ends themselves are.
+ * Functions are recorded between the ends of a section by hv_stub_section_function or
+ * hv_stub_section_graph, which sites call, and with HV_SECTIONS_LOG the ends themselves are.
  *
  * The guest was interrupted in the middle of a function: every register is kept, and the flags are
  * the guest's to lose (where the count rises, where interrupts are switched), or the detour's.
@@ -129,19 +129,31 @@
 	popq	%r10
 .endm
 
-/* For sites: a function that is called in a section is recorded as any other. A task that is not in
- * one may have left the vCPU since it read the number. */
-	.globl	hv_stub_section_function
-hv_stub_section_function:
+/* Goes to STUB if the task is in a section. One that is not may have left the vCPU since it read the
+ * number. Clobbers %rax, %r10. */
+.macro check_section stub
 	load_vcpu
 	cmpq	$0, HV_STATE_OPEN + HV_END_TSC(%r10)
 	je	.Lsection_function_out
 	testl	$COUNT_MASK, %gs:hole_preempt_count
-	jnz	.Lfunction
+	jnz	\stub
 	pushfq
 	popq	%rax
 	testl	$X86_IF, %eax
-	jz	.Lfunction
+	jz	\stub
+.endm
+
+/* For sites: a call in a section is part of a graph as any other. Its return is recorded after the
+ * end of the section, too. */
+	.globl	hv_stub_section_graph
+hv_stub_section_graph:
+	check_section .Lgraph_call
+	jmp	.Lsection_function_out
+
+/* For sites: a function that is called in a section is recorded as any other. */
+	.globl	hv_stub_section_function
+hv_stub_section_function:
+	check_section .Lfunction
 .Lsection_function_out:
 	.globl	hv_stub_return_18
 hv_stub_return_18:

@@ -94,6 +94,7 @@ const struct hv_arch hv_arch_x86_64 = {
 			.section_ends_off = hv_stub_section_ends_off,
 			.section_stack_bytes = SECTION_STACK_BYTES,
 			.section_function_off = hv_stub_section_function_off,
+			.section_graph_off = hv_stub_section_graph_off,
 			.irqs_off_off = hv_stub_irqs_off_off,
 			.irqs_on_off = hv_stub_irqs_on_off,
 			.irq_arrives_off = hv_stub_irq_arrives_off,

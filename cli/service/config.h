@@ -9,8 +9,8 @@ struct service_config {
 	const char *spec;
 	const char *libvirt_uri; /* may be NULL */
 	enum hv_via via;
-	bool shadow;		  /* change text in copies of its pages (--patch=shadow) */
-	bool force;		  /* attach although the guest checks its text (--force) */
+	bool shadow; /* change text in copies of its pages (--patch=shadow) */
+	bool force;  /* although the guest checks its text, or too little is covered (--force) */
 	const char *vmlinux_path; /* may be NULL */
 	const char *run_dir;
 	const char *conf_path; /* of hvtrace.conf; NULL: only root may use the session */

@@ -29,6 +29,7 @@
 #include "kernel/integrity.h"
 #include "kernel/kernel.h"
 #include "kernel/vmlinux.h"
+#include "tracer/section_tracer.h"
 #include "vmm/warden/near.h"
 #include "vmm/warden/sandbox.h"
 
@@ -175,6 +176,8 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 		err = check_wanted(report_fd);
 	if (!err)
 		err = attach_session(s);
+	if (!err && config->force)
+		hv_section_tracer_force(s->session->sections);
 	if (!err)
 		err = hv_tree_new(s->session, &s->tree);
 	if (!err)

@@ -140,7 +140,8 @@ static const char help[] =
 	"                         functions that cost most are put back; stat names them\n"
 	"  --for=TIME             detach after this time (2, 1.5s, 500ms, 1m, 1h)\n"
 	"  --idle=TIME            detach when no client was connected for this time\n"
-	"  --force                also a guest that checks its kernel's text (LKRG)\n"
+	"  --force                also a guest that checks its kernel's text (LKRG); irqsoff and\n"
+	"                         preemptoff also with too few places covered\n"
 	"  --mount[=DIR]          then do `hvtrace mount DOMAIN [DIR]`\n";
 
 const struct verb verb_attach = {

@@ -15,6 +15,7 @@
 #include "kernel/kernel.h"
 #include "kernel/irq_sites.h"
 #include "kernel/preempt_sites.h"
+#include "tracer/section_tracer.h"
 #include "tracer/session.h"
 #include "tracer/hibernation.h"
 #include "tracer/yield.h"
@@ -261,6 +262,13 @@ static json_object *uncovered(const struct hv_kernel *k, struct hv_gva at, const
 	return o;
 }
 
+/* The tracers refuse such a kernel then. */
+static const char *too_few(size_t nr_covered, size_t nr)
+{
+	return hv_sections_cover_enough(nr_covered, nr) ? ""
+							: ", too few to trust: only with --force";
+}
+
 /* How much of the kernel the tracer preemptoff measures. */
 static struct hv_err *look_at_preempt(struct findings *f, const struct hv_kernel *k)
 {
@@ -280,8 +288,9 @@ static struct hv_err *look_at_preempt(struct findings *f, const struct hv_kernel
 	json_object_object_add(o, "places", number(sites.nr));
 	json_object_object_add(o, "covered", number(sites.nr_of[HV_PREEMPT_COVERED]));
 	json_object_object_add(o, "not_covered", list);
-	add(f, "preemptoff", o, "covers %zu of %zu places", sites.nr_of[HV_PREEMPT_COVERED],
-	    sites.nr);
+	add(f, "preemptoff", o, "covers %zu of %zu places%s", sites.nr_of[HV_PREEMPT_COVERED],
+	    sites.nr,
+	    too_few(sites.nr_of[HV_PREEMPT_COVERED], sites.nr - sites.nr_of[HV_PREEMPT_OF_NMIS]));
 	return NULL;
 }
 
@@ -307,7 +316,8 @@ static struct hv_err *look_at_irqs(struct findings *f, const struct hv_kernel *k
 	json_object_object_add(o, "not_covered", list);
 	json_object_object_add(o, "entries_not_covered", number(sites.nr_entries_left));
 	add(f, "irqsoff", o, "covers %zu of %zu places%s", hv_irq_nr_covered(&sites), sites.nr,
-	    sites.nr_entries_left ? ", too few of the kernel's entries" : "");
+	    sites.nr_entries_left ? ", too few of the kernel's entries: only with --force"
+				  : too_few(hv_irq_nr_covered(&sites), sites.nr));
 	return NULL;
 }
 

@@ -17,6 +17,7 @@
 #include "cli/verbs/record_events.h"
 #include "cli/verbs/record_probes.h"
 #include "cli/verbs/record_file.h"
+#include "cli/verbs/record_section.h"
 #include "cli/verbs/summary.h"
 #include "cli/verbs/verb.h"
 
@@ -186,6 +187,8 @@ static struct hv_err *put_settings(struct record *r)
 		err = set(r, "set_graph_function", r->graph.data);
 	if (!err)
 		err = set(r, "set_ftrace_pid", r->pids.data);
+	if (!err && record_section_has(r->tracer) && (r->filter.len_bytes || r->notrace.len_bytes))
+		err = set(r, "options/function-trace", "1");
 	if (!err && r->tracer)
 		err = set(r, "current_tracer", r->tracer);
 	return err ? err : put_events(r);
@@ -415,6 +418,21 @@ static struct hv_err *stream(struct record *r)
 	return err;
 }
 
+/* Prints the longest section to standard output, or to standard error if that is the file. */
+static struct hv_err *print_section(struct record *r)
+{
+	int fd = r->file.is_stdout ? STDERR_FILENO : STDOUT_FILENO;
+	struct hv_err *err;
+
+	if (!record_section_has(r->tracer) || r->out_error)
+		return NULL;
+	err = record_section_longest_us(&r->client, r->dir, &r->summary.longest_us);
+	if (!err)
+		err = record_section_print(&r->client, r->dir, fd, &r->out_error);
+	r->summary.has_section = 1;
+	return in_domain_of(r, err);
+}
+
 static struct hv_err *trace(struct record *r)
 {
 	struct hv_err *err = put_settings(r);
@@ -431,6 +449,8 @@ static struct hv_err *trace(struct record *r)
 		err = unprivileged_become(r->pid ? UNPRIVILEGED_MAY_KILL : UNPRIVILEGED);
 	if (!err)
 		err = stream(r);
+	if (!err)
+		err = print_section(r);
 	if (!err)
 		err = in_domain_of(r, summary_count(&r->summary, &r->client, r->dir));
 	stop_command(r);
@@ -634,13 +654,14 @@ static const char help[] =
 	"output goes to standard error. Settings of other users stay as they are. The last line\n"
 	"on standard error says how many events there were, how many were lost, and for how\n"
 	"long the guest was held.\n\n"
-	"  -p TRACER              as in available_tracers\n"
+	"  -p TRACER              as in available_tracers; irqsoff, preemptoff and\n"
+	"                         preemptirqsoff print the longest section at the end\n"
 	"  -e EVENT               an event of the guest's own, as in available_events: "
 	"SYSTEM:EVENT,\n"
 	"                         SYSTEM or EVENT, with globs\n"
 	"  -k PROBE               a probe as in kprobe_events, p[:NAME] FUNCTION [ARGUMENTS]: its\n"
 	"                         event is recorded, and it is removed at the end\n"
-	"  -l GLOB                trace only these functions\n"
+	"  -l GLOB                trace only these functions (in sections, with the three)\n"
 	"  -n GLOB                do not trace these\n"
 	"  -g GLOB                function_graph: only these and what they call\n"
 	"  -P PID                 trace only this task of the guest\n"

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "cli/verbs/console.h"
+#include "cli/verbs/record_section.h"
 #include "cli/verbs/run_trace.h"
 #include "cli/rundir.h"
 #include "cli/service/service.h"
@@ -356,6 +357,11 @@ static bool parse(struct cli *cli, int argc, char **argv, struct run *r, int *re
 								 : "-l and -n");
 	else if (r->tracing.tracer)
 		*ret_exit = usage_tracer(cli, r->tracing.tracer);
+	if (*ret_exit == EXIT_OK && record_section_has(r->tracing.tracer))
+		*ret_exit = usage_error(cli,
+					"-p: %s keeps one section: give it to `hvtrace record`"
+					" when the machine runs",
+					r->tracing.tracer);
 	return *ret_exit == EXIT_OK;
 }
 

@@ -13,9 +13,11 @@ struct summary {
 	uint64_t nr_lost;
 	uint64_t nr_patched; /* sites of the session, while it recorded */
 	uint64_t nr_refused;
-	char *not_traced; /* functions, because of --max-overhead; owned, NULL: none */
-	unsigned counted; /* summary_count() has counted */
-	unsigned has_own; /* events of the guest's own were on, which may not happen at all */
+	char *not_traced;     /* functions, because of --max-overhead; owned, NULL: none */
+	unsigned counted;     /* summary_count() has counted */
+	unsigned has_section; /* the longest section was kept, which took: */
+	uint64_t longest_us;  /* 0: there was none */
+	unsigned has_own;     /* events of the guest's own were on, which may not happen at all */
 };
 
 void summary_deinit(struct summary *s);

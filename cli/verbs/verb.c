@@ -31,11 +31,6 @@ int usage_tracer(const struct cli *cli, const char *name)
 	enum hv_tracer tracer;
 	struct hv_err *err = hv_tracer_find(name, &tracer);
 
-	if (!err && hv_tracer_has_sections(tracer))
-		return usage_error(cli,
-				   "-p: %s records no events: write it to current_tracer, and "
-				   "read trace",
-				   name);
 	if (!err)
 		return EXIT_OK;
 	usage_error(cli, "-p: %s", err->message);

@@ -37,7 +37,8 @@ SECTION_TRACERS = ("preemptoff", "irqsoff", "preemptirqsoff")
 
 @campaign
 def sections(t, rng):
-    """On and off of a tracer of sections under load, with functions, some of them, or none; a section is kept."""
+    """On and off of a tracer of sections under load, with functions, some of them, or none, as lines or as a graph;
+    a section is kept."""
     t.guest.run(LOAD)
     try:
         with t.attach() as traced:
@@ -45,11 +46,12 @@ def sections(t, rng):
             if rng.random() < 0.3:
                 traced.echo("set_ftrace_filter", rng.choice(GLOBS))
             traced.echo("options/function-trace", rng.choice("001"))
+            traced.echo("options/display-graph", rng.choice("01"))
             for _ in range(rng.choice((1, 2))):
                 traced.echo("current_tracer", rng.choice(tracers))
                 time.sleep(rng.uniform(0, 0.2))
                 if rng.random() < 0.3:
-                    traced.echo("options/function-trace", rng.choice("01"))
+                    traced.echo(f"options/{rng.choice(('function-trace', 'display-graph'))}", rng.choice("01"))
                 t.guest.run("cat /proc/uptime; sleep 0.02")
                 assert int(traced.text("tracing_max_latency")) > 0 and "=> ended at:" in traced.text("trace")
                 if rng.random() < 0.5:

@@ -26,7 +26,8 @@
  *   begins WHERE IP PARENT           a section begins there
  *   ends WHERE IP PARENT
  *   section WHERE IP PARENT [STOLEN_NS], WHERE IP PARENT[, WHERE IP PARENT [LOST]]...
- *                                    the one that is kept: its two ends, and the calls in it
+ *                                    the one that is kept: its two ends, and the calls in it, each
+ *                                    of which may also be an `entry ...` or an `exit ...`
  *   ends_in UID NICE POLICY RT_PRIO [CALLER...]    that section: its task, the stack at its end
  *   clock raw|host
  *   lazy                             the kernel counts lazy preemption: MIGRATE may be MIGRATE:LAZY
@@ -258,6 +259,21 @@ static char *cut(char *args)
 	return comma;
 }
 
+/* As the words event, entry and exit, the first of which is left out. */
+static struct hv_event call_of(struct shell *sh, char *args)
+{
+	static const struct {
+		const char *word;
+		enum hv_event_kind kind;
+	} kinds[] = {{" entry ", HV_EVENT_GRAPH_ENTRY}, {" exit ", HV_EVENT_GRAPH_EXIT}};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(kinds); i++)
+		if (strncmp(args, kinds[i].word, strlen(kinds[i].word)) == 0)
+			return event_of(sh, (struct hv_event){.kind = kinds[i].kind},
+					args + strlen(kinds[i].word));
+	return event_of(sh, (struct hv_event){.kind = HV_EVENT_FUNCTION}, args);
+}
+
 /* Where it begins and where it ends, then what is called in it, as events with commas between them;
  * without them: none. */
 static void do_section(struct shell *sh, char *args)
@@ -281,7 +297,7 @@ static void do_section(struct shell *sh, char *args)
 	while (calls && section->nr_calls < 8) {
 		char *next = cut(calls);
 
-		section->calls[section->nr_calls++] = event_of(sh, call, calls);
+		section->calls[section->nr_calls++] = call_of(sh, calls);
 		calls = next;
 	}
 	section->nr_lost = section->nr_calls ? section->calls[0].lost_before : 0;
@@ -508,8 +524,18 @@ static void do_handle(struct shell *sh, const char *command, char *args)
 
 static void show_site(struct shell *sh, const char *name, unsigned stub)
 {
-	static const char *const stubs[] = {"",	     ":section", "",	  ":stack",  ":graph",
-					    ":root", ":notrace", ":both", ":actions"};
+	static const char *const stubs[] = {
+		[HV_STUB_NONE] = "",
+		[HV_STUB_SECTION_FUNCTION] = ":section",
+		[HV_STUB_FUNCTION] = "",
+		[HV_STUB_FUNCTION_STACK] = ":stack",
+		[HV_STUB_SECTION_GRAPH] = ":section-graph",
+		[HV_STUB_GRAPH] = ":graph",
+		[HV_STUB_GRAPH_ROOT] = ":root",
+		[HV_STUB_GRAPH_NOTRACE] = ":notrace",
+		[HV_STUB_FUNCTION_AND_GRAPH] = ":both",
+		[HV_STUB_ACTIONS] = ":actions",
+	};
 
 	fprintf(sh->out, " %s", name);
 	if (stub == HV_STUB_LATER) {

@@ -3,14 +3,17 @@
 were built without these tracers."""
 
 import re
+import tempfile
 
 from lib.domain import Config
-from lib.suite import KERNELS, STANDARD, case
+from lib.suite import IN_TURN, KERNELS, STANDARD, Skip, case
+from lib.wait import HANG_SECONDS, until
 
 # An instruction takes a nanosecond there, so a busy host does not make a section longer.
 COUNTED = [Config(kernel, 1, counted=True) for kernel in KERNELS]
-PLANTED = 40000  # times that the planted program reads the clock
-PLACE = "bpf_prog_test_run_flow_dissector"
+PLANTED = 25000  # times that the planted section reads the clock
+TRIES = 10  # to plant a section in a guest that a busy host does not let run for a while
+CALLED = "ns_to_kernel_old_timeval"  # and calls this function
 HEAD = re.compile(
     r"# tracer: (?P<tracer>\w+)\n#\n# (?P=tracer) latency trace v1.1.5 on (?P<release>\S+)\n# -+\n"
     r"# latency: (?P<us>\d+) us, #(?P<nr>\d+)/(?P=nr), CPU#(?P<cpu>\d+) \| \(M:\S+ VP:0, KP:0, SP:0 HP:0 #P:(?P<cpus>\d+)\)\n"
@@ -19,10 +22,25 @@ HEAD = re.compile(
 )
 LINE = re.compile(r"^ *(?P<comm>\S+)-(?P<pid>\d+) +(?P<cpu>\d+)\S+ +(?P<us>\d+)us.?: (?P<function>\S+) <-(?P<caller>\S*)$", re.M)
 
+GRAPH_LINE = re.compile(r"^ *\d+ us \| +0\) +planted-\d+ +\|  \S+ \| +(?:[\d.]+ us +)?\|  (.*)$", re.M)
 
-def plant(t, nr=PLANTED, where="preempt", of=""):
+
+def load_module(t, name):
+    """Loads a module of the tests (tests/guest/*_module.c)."""
+    if f"{name}.ko" not in t.guest.run("ls /lib").split():
+        raise Skip(f"{name}.ko was not built: no headers for this kernel in {t.guest.kernel_dir}/usr/src")
+    t.guest.run(f"insmod /lib/{name}.ko")
+
+
+def load_planted(t):
+    """Loads the module that plants sections. It stays, since a kernel takes time to forget one."""
+    if not re.search("^planted ", t.guest.run("cat /proc/modules"), re.M):
+        load_module(t, "planted")
+
+
+def plant(t, where, nr=PLANTED, of="", cpu=0):
     """Returns how many microseconds the guest says the planted section took."""
-    return int(t.guest.run(f"planted {where} {nr} {of}").split()[1]) / 1000
+    return int(t.guest.run(f"taskset {1 << cpu:x} planted {where} {nr} {of}").split()[1]) / 1000
 
 
 def stack(text):
@@ -44,90 +62,129 @@ def same_length(found, planted):
     return planted - 1 <= found <= planted + max(planted / 10, 5)
 
 
+# Where a section is planted (planted_module.c), and the functions in which it begins and ends, or their callers.
+PREEMPT_OFF = (
+    ("preempt", r"plant_preempt$", r"plant_preempt$"),
+    ("preempt_nested", r"plant_preempt_nested$", r"plant_preempt_nested$"),
+    ("softirq", r"plant_softirq$", r"__local_bh_enable_ip$"),
+    ("timer", r"hrtimer_start_range_ns|lock_hrtimer_base", r"hrtimer_start_range_ns|do_nanosleep"),
+)
+IRQ_ENDS = r"(%s|__do_softirq|handle_softirqs|__irq_exit_rcu)$"
+IRQS_OFF = (
+    ("cli", r"plant_cli$", r"plant_cli$"),
+    ("irqsave_nested", r"plant_irqsave_nested$", r"plant_irqsave_nested$"),
+    ("spin_lock_irq", r"plant_spin_lock_irq$", r"plant_spin_lock_irq$"),
+    ("softirq_cli", r"plant_cli$", r"plant_cli$"),
+    ("interrupt", r"asm_sysvec_irq_work$", IRQ_ENDS % "asm_sysvec_irq_work"),
+    ("tick", r"asm_sysvec_apic_timer_interrupt$", IRQ_ENDS % "asm_sysvec_apic_timer_interrupt"),
+    ("switch", r"__schedule|schedule", r"finish_task_switch|__schedule"),
+    ("timer", r"hrtimer_start_range_ns|lock_hrtimer_base", r"hrtimer_start_range_ns|do_nanosleep"),
+)
+OTHERS = ("switch", "softirq_cli")  # these may end in another task
+
+
+def check_planted(t, traced, where, starts, ends, of="", cpu=0):
+    """Plants a section and checks that it is the longest one, with its length, its vCPU and both ends. Returns its text."""
+    traced.echo("tracing_max_latency", "0")
+    planted = plant(t, where, of=of, cpu=cpu)
+    found, text = longest(traced), traced.text("trace")
+    t.note(f"{where}: planted {planted:.0f} us, found {found} us")
+    assert same_length(found, planted), f"{where}: planted {planted} us: {text}"
+    head = HEAD.match(text)
+    assert head and int(head["us"]) == found and int(head["cpu"]) == cpu, text
+    assert where in OTHERS or head["comm"] == "planted", text
+    assert re.match(starts, head["start"]) and re.match(ends, head["end"]), f"{where}: {text}"
+    return text
+
+
 @case(configs=COUNTED)
-def preemptoff_finds_a_planted_section(t):
-    """A section that the guest times itself is the longest, with its length, its task, both ends and its stack;
-    without it the longest is short, although the guest was idle meanwhile. A threshold keeps the last one that is long
-    enough. With function-trace it has every call that was made in it, and no other."""
+def preemptoff_finds_planted_sections(t):
+    """Sections that the guest times itself, by preempt_disable (nested, too), a lock, a softirq, are the longest, with
+    their lengths and both ends, one with its task and its stack; without them the longest is short, although the guest
+    was idle meanwhile. A threshold keeps the last one that is long enough. With function-trace it has every call that
+    was made in it, and no other, with display-graph as a graph."""
+    load_planted(t)
     with t.attach() as traced:
         assert "preemptoff" in traced.text("available_tracers").split()
         traced.echo("current_tracer", "preemptoff")
         assert "preemptoff" in traced.text("available_tracers").split(), "also while it is on"
         load(t)
         own = longest(traced)
-        planted = plant(t, of="of")
-        found, text = longest(traced), traced.text("trace")
-        t.note(f"{own} us before, planted {planted:.0f} us, found {found} us")
-        assert own * 2 < planted, f"{own} us before the planted section: {text}"
-        assert same_length(found, planted), text
+        t.note(f"{own} us before")
+        assert own < 1000, f"{own} us before the planted sections: {traced.text('trace')}"
+        for where, starts, ends in PREEMPT_OFF:
+            text = check_planted(t, traced, where, starts, ends, of="of")
         head, lines = HEAD.match(text), list(LINE.finditer(text))
-        assert head and len(lines) == 2 and head["nr"] == "3", text
+        assert len(lines) == 2 and head["nr"] == "3" and int(head["cpus"]) == t.guest.config.vcpus, text
         assert head["of"] == "uid:1000 nice:-3 policy:1 rt_prio:7", text
         assert stack(text)[0] == lines[1]["caller"] and "do_syscall_64" in stack(text), text
-        assert int(head["us"]) == found and head["comm"] == "planted" and int(head["cpus"]) == t.guest.config.vcpus
-        assert [line["function"] for line in lines] == [PLACE, PLACE], text
-        assert head["start"] == head["end"] == PLACE, text
-        assert abs(int(lines[1]["us"]) - found) <= 1, text
+        assert abs(int(lines[1]["us"]) - longest(traced)) <= 1, text
 
         traced.echo("tracing_max_latency", "0")
         load(t)
-        assert longest(traced) * 2 < planted, traced.text("trace")
+        assert longest(traced) < 1000, traced.text("trace")
 
-        traced.echo("tracing_thresh", f"{int(planted / 2)}")
+        traced.echo("tracing_thresh", "1000")
         for times in (2, 1):
-            planted = plant(t, PLANTED * times)
+            planted = plant(t, "preempt", PLANTED * times)
             assert same_length(longest(traced), planted), "with a threshold the last one counts, not the longest"
         traced.echo("tracing_thresh", "0")
         functions_of_a_section(t, traced)
+        graph_of_a_section(t, traced)
         traced.echo("current_tracer", "nop")
         assert traced.text("trace_options").split().count("nolatency-format") == 1
 
 
 def functions_of_a_section(t, traced):
-    """The planted program calls one function as often as it is told to, and reads of it are elsewhere, too."""
+    """The planted section calls one function as often as it is told to, and reads of the program are elsewhere."""
     calls = PLANTED // 4
-    traced.echo("set_ftrace_filter", "bpf_*", "vfs_read")
+    traced.echo("set_ftrace_filter", CALLED, "vfs_read")
     traced.echo("options/function-trace", "1")
     traced.echo("tracing_max_latency", "0")
     load(t)
-    plant(t, calls)
+    plant(t, "timer", calls)
     text = traced.text("trace")
     head, lines = HEAD.match(text), list(LINE.finditer(text))
     called = [line["function"] for line in lines[1:-1]]
-    assert called.count("bpf_ktime_get_ns") == calls and "vfs_read" not in called, text[:4000]
+    assert called == [CALLED] * calls, text[:4000]
     assert int(head["nr"]) == len(lines) + 1 and {line["comm"] for line in lines} == {"planted"}, text[:4000]
-    assert [lines[0]["function"], lines[-1]["function"]] == [PLACE, PLACE] and "do_syscall_64" in stack(text), text[:4000]
+    assert "do_syscall_64" in stack(text), text[:4000]
     times = [int(line["us"]) for line in lines]
     assert times == sorted(times) and times[-1] == int(head["us"]), text[:4000]
     traced.echo("options/function-trace", "0")
     traced.echo("set_ftrace_filter", "")
 
 
-# Where interrupts are off in planted.c, and the functions in which the section begins and ends, or their callers.
-IRQS_OFF = (
-    ("switch", r"__schedule|schedule", r"finish_task_switch|__schedule"),
-    ("timer", r"hrtimer_start_range_ns|lock_hrtimer_base", r"hrtimer_start_range_ns|do_nanosleep"),
-    ("irq", r"asm_sysvec_apic_timer_interrupt", r"asm_sysvec_apic_timer_interrupt|__do_softirq|handle_softirqs|__irq_exit_rcu"),
-)
-
-
-def check_planted(t, traced, where, starts, ends):
-    """Plants a section and checks that it is the longest one, with its length and both ends."""
-    traced.echo("tracing_max_latency", "0")
-    planted = plant(t, where=where)
-    found, text = longest(traced), traced.text("trace")
-    t.note(f"{where}: planted {planted:.0f} us, found {found} us")
-    assert same_length(found, planted), f"planted {planted} us: {text}"
-    head = HEAD.match(text)
-    assert head and int(head["us"]) == found, text
-    assert where == "switch" or head["comm"] == "planted", text  # that one ends in the next task
-    assert re.match(starts, head["start"]) and re.match(ends, head["end"]), text
+def graph_of_a_section(t, traced):
+    """The same as a graph: one function calls another one as often as it is told to."""
+    calls = PLANTED // 4
+    traced.echo("set_ftrace_filter", CALLED, "enqueue_hrtimer", "vfs_read")
+    traced.echo("options/display-graph", "1")
+    traced.echo("options/function-trace", "1")
+    leaf = "enqueue_hrtimer();"  # it may be called for other timers, too
+    inside = ["enqueue_hrtimer() {", *[f"  {CALLED}();"] * calls, "}"]
+    for depth, want in ((0, inside), (1, [])):
+        traced.echo("max_graph_depth", str(depth))
+        traced.echo("tracing_max_latency", "0")
+        load(t)
+        plant(t, "timer", calls)
+        text = traced.text("trace")
+        shown = GRAPH_LINE.findall(text)[1:-1]
+        assert "REL TIME" in text and [line for line in shown if line != leaf] == want, text[:2000] + text[-2000:]
+        assert not depth or leaf in shown, text
+        assert "do_syscall_64" in stack(text), text[-1000:]
+    traced.echo("max_graph_depth", "0")
+    for option in ("options/function-trace", "options/display-graph"):
+        traced.echo(option, "0")
+    traced.echo("set_ftrace_filter", "")
 
 
 @case(configs=COUNTED)
 def irqsoff_finds_planted_sections(t):
-    """Sections by cli, spin_lock_irqsave and in an interrupt are the longest, with their lengths and both ends; without
-    them none is long, although the guest was idle, in user mode and in the kernel meanwhile."""
+    """Sections by cli (also in a softirq), local_irq_save in another one, spin_lock_irq, spin_lock_irqsave, in the
+    scheduler and in interrupts are the longest, with their lengths and both ends; without them none is long, although
+    the guest was idle, in user mode and in the kernel meanwhile."""
+    load_planted(t)
     with t.attach() as traced:
         assert {"irqsoff", "preemptirqsoff"} <= set(traced.text("available_tracers").split())
         traced.echo("current_tracer", "irqsoff")
@@ -137,8 +194,8 @@ def irqsoff_finds_planted_sections(t):
         for where, starts, ends in IRQS_OFF:
             check_planted(t, traced, where, starts, ends)
         traced.echo("tracing_max_latency", "0")
-        plant(t)  # preemption is off, interrupts are not
-        t.guest.run("timeout 1 sh -c 'while :; do :; done'; timeout 1 cat /dev/zero >/dev/null; sleep 1; true")
+        plant(t, "preempt")  # preemption is off, interrupts are not
+        t.guest.run("(while :; do :; done) & sleep 0.2; kill $!; cat /dev/zero >/dev/null & sleep 0.2; kill $!; sleep 1")
         quiet = longest(traced)
         t.note(f"{quiet} us without")
         assert max(own, quiet) < 1000, traced.text("trace")
@@ -146,21 +203,82 @@ def irqsoff_finds_planted_sections(t):
         assert sections["no_begin"] == 0 and sections["refused"] == 0, sections
         t.note(f"{sections['covered']} places covered, {sections['not_covered']} not, {sections['no_end']} without an end")
         traced.echo("current_tracer", "preemptirqsoff")
-        check_planted(t, traced, "preempt", ".*", ".*")
+        check_planted(t, traced, *PREEMPT_OFF[1])
         check_planted(t, traced, *IRQS_OFF[1])
+        check_planted(t, traced, "timer", r".*", r".*")
+        traced.echo("current_tracer", "nop")
+
+
+@case(configs=COUNTED[:1])
+def record_prints_the_longest_section(t):
+    """record prints what trace_pipe has, with the functions of -l in each section, and at the end the longest one."""
+    load_planted(t)
+    calls = PLANTED // 10
+    with t.attach(), tempfile.TemporaryDirectory() as folder:
+        wait = f"while [ ! -e {folder}/end ]; do sleep 0.1; done"
+        record = t.hv.start("record", "-p", "preemptoff", "-l", CALLED, t.name, "--", "sh", "-c", wait)
+        switch = f"instances/record-{record.pid}/tracing_on"
+        assert until(lambda: t.hv.run("cat", t.name, switch)[:2] == (0, b"1\n"))
+        planted = plant(t, "preempt", calls)
+        with open(f"{folder}/end", "w", encoding="ascii"):
+            pass
+        said, summary = (stream.decode() for stream in record.communicate(timeout=HANG_SECONDS))
+    assert record.returncode == 0, summary
+    events, text = said.split("# tracer: preemptoff\n", 1)
+    head = HEAD.match("# tracer: preemptoff\n" + text)
+    assert head and head["start"] == head["end"] == "plant_preempt" and head["comm"] == "planted", text[:3000]
+    assert same_length(int(head["us"]), planted) and f"the longest section {head['us']} us" in summary, summary
+    assert text.count(CALLED) == events.count(CALLED) == calls, f"{events.count(CALLED)}, {text.count(CALLED)}"
+
+
+@case(configs=COUNTED[:1])
+def too_little_covered_is_refused(t):
+    """With a module of which nothing can be covered irqsoff is refused, and check says so, but not with --force."""
+    load_module(t, "uncovered")
+    try:
+        assert "too few to trust" in t.hv("check", t.name)
+        with t.attach():
+            t.hv.fails("echo", t.name, "current_tracer", "irqsoff", says=["too few to trust", "attach --force"])
+            assert "nop" in t.hv("cat", t.name, "current_tracer")
+        with t.attach("--force") as traced:
+            traced.echo("current_tracer", "irqsoff")
+            load(t)
+            assert longest(traced) > 0 and traced.stat()["sections"]["not_covered"] > 400
+            traced.echo("current_tracer", "nop")
+    finally:
+        t.guest.run("rmmod uncovered")
+
+
+@case(configs=IN_TURN)
+def a_section_is_that_of_its_vcpu(t):
+    """A section that is planted on one vCPU is the longest on that one, and not in the file of the other."""
+    load_planted(t)
+    with t.attach() as traced:
+        traced.echo("current_tracer", "preemptoff")
+        for cpu in (1, 0):
+            for _ in range(TRIES):
+                traced.echo("tracing_max_latency", "0")
+                planted = plant(t, "preempt", PLANTED * 10, cpu=cpu)
+                found, head = longest(traced), HEAD.match(traced.text("trace"))
+                t.note(f"vCPU {cpu}: planted {planted:.0f} us, found {found} us on {head['cpu']}")
+                if head["start"] == "plant_preempt":  # a busy host may have made another one longer
+                    break
+            assert same_length(found, planted) and int(head["cpu"]) == cpu and head["comm"] == "planted"
+            assert "plant_preempt" in traced.text(f"per_cpu/cpu{cpu}/trace")
+            assert "plant_preempt" not in traced.text(f"per_cpu/cpu{1 - cpu}/trace")
         traced.echo("current_tracer", "nop")
 
 
 @case(configs=(STANDARD[0], STANDARD[3]))
 def sections_on_and_off_under_load(t):
     """Switched on and off while the guest works; every byte is back each time, also when the service is killed."""
+    load_planted(t)
     t.guest.run("while [ ! -e /tmp/end ]; do cat /proc/self/stat | md5sum >/dev/null; done >/dev/null 2>&1 &")
     try:
         with t.attach() as traced:
             for tracer in ("preemptoff", "irqsoff", "preemptirqsoff"):
                 traced.echo("current_tracer", tracer)
-                # A busy vCPU takes seconds for it: the kernel waits before it frees the program.
-                planted = plant(t) if tracer == "preemptirqsoff" else 0
+                planted = plant(t, "preempt" if tracer == "preemptoff" else "cli")
                 assert longest(traced) >= planted - 1
                 traced.echo("current_tracer", "nop")
             traced.echo("current_tracer", "preemptoff")

@@ -208,6 +208,8 @@ static size_t stub_off(enum world_stub stub)
 		return stubs->function_stack_off;
 	if (stub == WORLD_SECTION_FUNCTION)
 		return stubs->section_function_off;
+	if (stub == WORLD_SECTION_GRAPH)
+		return stubs->section_graph_off;
 	return hv_call_off(stubs, entries[stub].role, entries[stub].trace, entries[stub].profiled);
 }
 

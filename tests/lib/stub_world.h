@@ -188,6 +188,7 @@ enum world_stub {
 	WORLD_PROFILE_FUNCTION,
 	WORLD_PROFILE_GRAPH,
 	WORLD_SECTION_FUNCTION,
+	WORLD_SECTION_GRAPH,
 };
 
 /* One path through a stub, or through the two stubs of a graph. */

@@ -104,6 +104,20 @@ static void too_deep(const struct world *w)
 	world_params(w)->max_depth = FRAMES_BELOW;
 }
 
+/* On both vCPUs: a task that goes on on the other one is in a section there, too. */
+static void in_section(const struct world *w)
+{
+	plain(w);
+	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++)
+		world_state(w, cpu)->sections.open.tsc = 1;
+}
+
+static void in_section_too_deep(const struct world *w)
+{
+	in_section(w);
+	world_params(w)->max_depth = FRAMES_BELOW;
+}
+
 static void subtree(const struct world *w)
 {
 	plain(w);
@@ -343,6 +357,11 @@ const struct world_case world_graph_cases[] = {
 	{"profile and graph, too deep", 0, 0, profile_too_deep, WORLD_PROFILE_GRAPH, 0, 0, 0, 0, 1,
 	 1},
 	{"profile and graph, left out", 0, 0, profile_muted, WORLD_PROFILE_GRAPH, 0, 0, 0, 0, 1, 1},
+	{"only in sections: in one, call and return", 0, 0, in_section, WORLD_SECTION_GRAPH, 1, 1,
+	 0},
+	{"only in sections: in one, deeper than max_graph_depth", 0, 0, in_section_too_deep,
+	 WORLD_SECTION_GRAPH, 0, 0, 0},
+	{"only in sections: in none, no call", 0, 0, plain, WORLD_SECTION_GRAPH, 0, 0, 0},
 	{"function and graph", 0, 1, plain, WORLD_FUNCTION_AND_GRAPH, 1, 1, 0},
 	{"function and graph, on an exception's stack", 0, 1, exception_stack,
 	 WORLD_FUNCTION_AND_GRAPH, 0, 0, 0},

@@ -3,7 +3,15 @@
 
 #include "kernel/kernel.h"
 #include "tree/format/format.h"
+#include "tree/format/section_graph.h"
 #include "tree/format/symbol_texts.h"
+
+/* Whether calls in sections, and their ends, are shown as a graph. */
+static bool shows_sections(const struct hv_instance *in)
+{
+	return hv_tracer_has_sections(in->selection.tracer) &&
+	       hv_options_on(&in->options, HV_OPT_DISPLAY_GRAPH);
+}
 
 void hv_lines_deinit(struct hv_lines *l)
 {
@@ -20,22 +28,29 @@ struct hv_style hv_lines_style(struct hv_lines *l)
 	if (!l->symbols)
 		l->symbols = hv_symbol_texts_new();
 	hv_symbol_texts_of(l->symbols, in->all->session->kernel->symbols_version);
+	if (shows_sections(in)) {
+		l->options = hv_section_graph_options(&in->options);
+		/* The end of an interrupt may be behind the end of the section. */
+		hv_options_set(&l->options, HV_OPT_FUNCGRAPH_IRQS, 1);
+	}
 	return (struct hv_style){
 		.kernel = in->all->session->kernel,
 		.clock = hv_buffers_clock_kind(&in->buffers),
-		.options = &in->options,
+		.options = shows_sections(in) ? &l->options : &in->options,
+		.graph_start_ns = shows_sections(in) ? in->buffers.start_ns : 0,
 		.latency = l->is_latency ? &l->latency : NULL,
 		.symbols = l->symbols,
 		.events = in->all->event_texts,
 	};
 }
 
-/* function_graph does not show the time until the next event, and add_call() looks ahead itself. */
+/* A graph does not show the time until the next event, and add_call() looks ahead itself. */
 bool hv_lines_take(struct hv_lines *l, struct hv_event *ret)
 {
 	struct hv_reader *r = &l->reader;
 	enum hv_tracer tracer = r->instance->selection.tracer;
-	bool looks_ahead = l->is_latency && tracer != HV_TRACER_FUNCTION_GRAPH;
+	bool is_graph = tracer == HV_TRACER_FUNCTION_GRAPH || shows_sections(r->instance);
+	bool looks_ahead = l->is_latency && !is_graph;
 
 	if (!r->has_kept && hv_cursor_next(r->cursor, ret) != HV_NEXT_EVENT)
 		return false;
@@ -72,14 +87,15 @@ void hv_lines_add(struct hv_lines *l, struct hv_text *out, const struct hv_style
 		  const struct hv_event *e)
 {
 	const struct hv_instance *in = l->reader.instance;
-	bool is_graph = in->selection.tracer == HV_TRACER_FUNCTION_GRAPH;
+	bool is_graph = in->selection.tracer == HV_TRACER_FUNCTION_GRAPH || shows_sections(in);
+	bool is_end = e->kind == HV_EVENT_FUNCTION && e->of_section && shows_sections(in);
 	bool is_call = e->kind == HV_EVENT_GRAPH_ENTRY || e->kind == HV_EVENT_GRAPH_EXIT;
 	bool is_comment = e->kind == HV_EVENT_PRINT || e->kind == HV_EVENT_RAW_DATA ||
 			  e->kind == HV_EVENT_GUESTS;
 	struct hv_session_stat stat;
 
 	l->latency.index = l->nr++;
-	if (!is_call && !(is_comment && is_graph)) {
+	if (!is_call && !is_end && !(is_comment && is_graph)) {
 		hv_format_event(out, style, e);
 		return;
 	}
@@ -87,7 +103,9 @@ void hv_lines_add(struct hv_lines *l, struct hv_text *out, const struct hv_style
 		hv_session_stat(in->all->session, &stat);
 		l->graph = hv_graph_new(style->kernel, stat.nr_cpus);
 	}
-	if (is_call)
+	if (is_end)
+		hv_section_graph_end(l->graph, out, style, e);
+	else if (is_call)
 		add_call(l, out, style, e);
 	else
 		add_comment(l, out, style, e);

@@ -14,8 +14,9 @@ struct hv_lines {
 	struct hv_graph *graph;		 /* owned; NULL until a call or return is read */
 	struct hv_symbol_texts *symbols; /* owned; NULL until the first line */
 	struct hv_latency latency;
-	unsigned is_latency; /* events are shown in latency format */
-	uint64_t nr;	     /* events that were shown */
+	struct hv_options options; /* of the columns of a section's graph */
+	unsigned is_latency;	   /* events are shown in latency format */
+	uint64_t nr;		   /* events that were shown */
 };
 
 void hv_lines_deinit(struct hv_lines *l);

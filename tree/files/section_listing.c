@@ -5,6 +5,7 @@
 #include "tracer/section_tracer.h"
 #include "tree/format/format.h"
 #include "tree/format/latency.h"
+#include "tree/format/section_graph.h"
 #include "tree/format/symbol_texts.h"
 #include "tree/instance/sections.h"
 
@@ -27,6 +28,7 @@ void hv_section_listing_begin(struct hv_section_listing *l, struct hv_file *f)
 void hv_section_listing_deinit(struct hv_section_listing *l)
 {
 	hv_section_unref(l->section);
+	hv_graph_free(l->graph);
 	hv_symbol_texts_free(l->symbols);
 }
 
@@ -51,6 +53,11 @@ static bool event_at(const struct hv_section *s, size_t nr, struct hv_event *ret
 	return true;
 }
 
+static bool shows_graph(const struct hv_instance *in)
+{
+	return hv_options_on(&in->options, HV_OPT_DISPLAY_GRAPH);
+}
+
 static void add_header(const struct hv_section *s, const struct hv_style *style, struct hv_file *f)
 {
 	const struct hv_instance *in = f->at.instance;
@@ -63,19 +70,45 @@ static void add_header(const struct hv_section *s, const struct hv_style *style,
 		.section = s,
 	};
 
-	hv_format_header(&f->text, style, &header);
+	if (shows_graph(in))
+		hv_graph_header(&f->text, style, &header);
+	else
+		hv_format_header(&f->text, style, &header);
 }
 
-/* What was lost was called before the first call that is known. */
-static void add_line(const struct hv_section *s, size_t nr, const struct hv_style *style,
+/* Adds the line of EVENT, which is line NR. The stack has its own lines, and so have calls that
+ * were recorded before the option was on. Returns whether the line after it was added, too. */
+static bool add_to_graph(struct hv_section_listing *l, size_t nr, const struct hv_event *event,
+			 const struct hv_style *style, struct hv_text *out)
+{
+	const struct hv_section *s = l->section;
+	bool is_end = nr == 0 || nr == s->nr_calls + 1;
+	bool is_last = nr >= s->nr_calls;
+
+	if (event->kind == HV_EVENT_GRAPH_ENTRY || event->kind == HV_EVENT_GRAPH_EXIT)
+		return hv_graph_event(l->graph, out, style, event, is_last ? NULL : &s->calls[nr]);
+	if (is_end)
+		hv_section_graph_end(l->graph, out, style, event);
+	else
+		hv_format_event(out, style, event);
+	return false;
+}
+
+/* Adds line NR. What was lost was called before the first call that is known. Returns as
+ * add_to_graph(). */
+static bool add_line(struct hv_section_listing *l, size_t nr, const struct hv_style *style,
 		     struct hv_text *out)
 {
 	struct hv_event event;
 
-	if (nr == 1 && s->nr_lost)
-		hv_format_lost(out, s->cpu, 0);
-	if (event_at(s, nr, &event))
-		hv_format_event(out, style, &event);
+	if (nr == 1 && l->section->nr_lost)
+		hv_format_lost(out, l->section->cpu, 0);
+	if (!event_at(l->section, nr, &event))
+		return false;
+	if (l->graph)
+		return add_to_graph(l, nr, &event, style, out);
+	hv_format_event(out, style, &event);
+	return false;
 }
 
 static void add_lines(struct hv_section_listing *l, struct hv_style *style, struct hv_file *f)
@@ -90,13 +123,14 @@ static void add_lines(struct hv_section_listing *l, struct hv_style *style, stru
 	for (; f->text.len_bytes < TEXT_LEN_BYTES && event_at(s, l->next, &next); l->next++) {
 		latency.index = l->next;
 		latency.next_ns = event_at(s, l->next + 1, &next) ? next.time_ns : 0;
-		add_line(s, l->next, style, &f->text);
+		l->next += add_line(l, l->next, style, &f->text);
 	}
 }
 
 void hv_section_listing_fill(struct hv_section_listing *l, struct hv_file *f)
 {
 	const struct hv_instance *in = f->at.instance;
+	const struct hv_options graph_options = hv_section_graph_options(&in->options);
 	struct hv_style style = {.kernel = in->all->session->kernel, .options = &in->options};
 
 	if (!l->section) {
@@ -109,5 +143,11 @@ void hv_section_listing_fill(struct hv_section_listing *l, struct hv_file *f)
 		l->symbols = hv_symbol_texts_new();
 	hv_symbol_texts_of(l->symbols, style.kernel->symbols_version);
 	style.symbols = l->symbols;
+	if (shows_graph(in)) {
+		style.options = &graph_options;
+		style.graph_start_ns = l->section->from.time_ns;
+		if (!l->graph)
+			l->graph = hv_graph_new(style.kernel, in->all->nr_cpus);
+	}
 	add_lines(l, &style, f);
 }

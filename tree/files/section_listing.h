@@ -10,6 +10,7 @@ struct hv_section;
 /* Part of a file's state. A zero-initialised listing shows nothing. */
 struct hv_section_listing {
 	struct hv_section *section;	 /* has a reference; NULL: none */
+	struct hv_graph *graph;		 /* owned; NULL until a line is shown as a graph's */
 	size_t next;			 /* the line to be shown next */
 	struct hv_symbol_texts *symbols; /* owned; NULL until the first line */
 };

@@ -91,13 +91,17 @@ static struct hv_gva *open_call(struct lane *l, unsigned depth)
 
 /* -- columns ------------------------------------------------------------------------------- */
 
+/* No option, but graph_start_ns of the style. */
+#define TIME_SINCE HV_NR_OPTIONS
+
 /* The two lines of titles above the columns. */
 static const struct {
-	enum hv_option option;
+	unsigned option;
 	const char *title;
 	const char *mark;
 } columns[] = {
 	{HV_OPT_FUNCGRAPH_ABSTIME, "     TIME       ", "      |         "},
+	{TIME_SINCE, "   REL TIME     ", "      |         "},
 	{HV_OPT_FUNCGRAPH_CPU, " CPU", " |  "},
 	{HV_OPT_FUNCGRAPH_PROC, "  TASK/PID       ", "   |    |        "},
 	{HV_OPT_LATENCY_FORMAT, "||||   ", "||||   "},
@@ -116,6 +120,8 @@ static void add_flags_legend(struct hv_text *out, const struct hv_style *style)
 
 	if (is_on(style, HV_OPT_FUNCGRAPH_ABSTIME))
 		width += 16;
+	if (style->graph_start_ns)
+		width += 16;
 	if (is_on(style, HV_OPT_FUNCGRAPH_CPU))
 		width += 4;
 	if (is_on(style, HV_OPT_FUNCGRAPH_PROC))
@@ -124,10 +130,15 @@ static void add_flags_legend(struct hv_text *out, const struct hv_style *style)
 		hv_text_printf(out, "#%*s%s\n", width, "", lines[i]);
 }
 
+static bool has_column(const struct hv_style *style, unsigned option)
+{
+	return option == TIME_SINCE ? style->graph_start_ns != 0 : is_on(style, option);
+}
+
 void hv_graph_header(struct hv_text *out, const struct hv_style *style,
 		     const struct hv_header *header)
 {
-	hv_text_add(out, "# tracer: function_graph\n#\n");
+	hv_text_printf(out, "# tracer: %s\n#\n", header->tracer);
 	if (!is_on(style, HV_OPT_CONTEXT_INFO))
 		return;
 	if (is_on(style, HV_OPT_LATENCY_FORMAT)) {
@@ -138,11 +149,11 @@ void hv_graph_header(struct hv_text *out, const struct hv_style *style,
 	}
 	hv_text_add(out, "#");
 	for (size_t i = 0; i < HV_ARRAY_LEN(columns); i++)
-		if (is_on(style, columns[i].option))
+		if (has_column(style, columns[i].option))
 			hv_text_add(out, columns[i].title);
 	hv_text_add(out, "               FUNCTION CALLS\n#");
 	for (size_t i = 0; i < HV_ARRAY_LEN(columns); i++)
-		if (is_on(style, columns[i].option))
+		if (has_column(style, columns[i].option))
 			hv_text_add(out, columns[i].mark);
 	hv_text_add(out, "               |   |   |   |\n");
 }
@@ -178,13 +189,16 @@ static void add_proc(struct hv_text *out, const char *comm, uint32_t pid)
 static void add_context(const struct hv_graph *g, struct hv_text *out, const struct hv_style *style,
 			const struct hv_event *e)
 {
-	uint64_t usecs = e->time_ns / 1000;
+	uint64_t usecs = e->time_ns / 1000, start_ns = style->graph_start_ns;
+	uint64_t since_ns = e->time_ns > start_ns ? e->time_ns - start_ns : 0;
 
 	if (!is_on(style, HV_OPT_CONTEXT_INFO))
 		return;
 	if (is_on(style, HV_OPT_FUNCGRAPH_ABSTIME))
 		hv_text_printf(out, "%5" PRIu64 ".%06" PRIu64 " |  ", usecs / 1000000,
 			       usecs % 1000000);
+	if (style->graph_start_ns)
+		hv_text_printf(out, "%9" PRIu64 " us |  ", since_ns / 1000);
 	if (is_on(style, HV_OPT_FUNCGRAPH_CPU))
 		add_cpu(g, out, e->cpu);
 	if (is_on(style, HV_OPT_FUNCGRAPH_PROC)) {

@@ -15,7 +15,7 @@ struct hv_graph;
 struct hv_graph *hv_graph_new(const struct hv_kernel *kernel, unsigned nr_cpus) hv_must_use;
 void hv_graph_free(struct hv_graph *g);
 
-/* Adds "# tracer: function_graph" and the titles of the columns that the options select. HEADER is
+/* Adds "# tracer: NAME" and the titles of the columns that the options select. HEADER is
  * shown only in latency format. */
 void hv_graph_header(struct hv_text *out, const struct hv_style *style,
 		     const struct hv_header *header);

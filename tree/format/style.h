@@ -19,6 +19,7 @@ struct hv_style {
 	enum hv_clock_kind clock;
 	const struct hv_options *options;
 	const struct hv_latency *latency; /* NULL: not in latency format */
+	uint64_t graph_start_ns;	  /* calls have the time since then; 0: they have not */
 	struct hv_symbol_texts *symbols;  /* kept texts; NULL: none are kept */
 	struct hv_event_texts *events;	  /* NULL: no types of the guest's own events are known */
 };

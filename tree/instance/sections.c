@@ -52,11 +52,21 @@ static struct hv_err *check_others(const struct hv_instance *in)
 	return NULL;
 }
 
+/* Other instances may record calls in the other way, and without the limit. */
+bool hv_sections_show(const struct hv_instance *in, const struct hv_event *call)
+{
+	uint32_t max_depth = in->all->max_graph_depth;
+
+	if (!hv_options_on(&in->options, HV_OPT_DISPLAY_GRAPH))
+		return call->kind == HV_EVENT_FUNCTION;
+	return call->kind != HV_EVENT_FUNCTION && (!max_depth || call->depth < max_depth);
+}
+
 static bool wants(void *ctx, const struct hv_event *call)
 {
 	const struct hv_instance *in = ctx;
 
-	return !in->selection.muted[call->cpu] &&
+	return hv_sections_show(in, call) && !in->selection.muted[call->cpu] &&
 	       hv_selection_has_function(&in->selection, call->ip) &&
 	       hv_selection_has_task(&in->selection, call->pid);
 }

@@ -19,6 +19,9 @@ struct hv_err *hv_sections_begin(struct hv_instance *in, enum hv_tracer tracer) 
 /* Ends it, and sets the options back. The tracer is nop then. */
 struct hv_err *hv_sections_end(struct hv_instance *in) hv_must_use;
 
+/* Returns whether IN shows a record of this kind and depth among the calls of a section: calls of
+ * functions, or with display-graph calls and returns. */
+bool hv_sections_show(const struct hv_instance *in, const struct hv_event *call);
 /* To be called when the option function-trace of IN was changed. */
 void hv_sections_use_functions(struct hv_instance *in);
 /* To be called when modules may have come or gone. When the tracer cannot go on, it is nop. */

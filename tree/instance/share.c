@@ -5,6 +5,7 @@
 #include "tracer/events/host_buffer.h"
 #include "tree/instance/events.h"
 #include "tree/instance/obey.h"
+#include "tree/instance/sections.h"
 #include "tree/instance/syscalls.h"
 
 /* -- who wants an event ------------------------------------------------------------------------ */
@@ -150,7 +151,7 @@ static void take_in_section(struct hv_instance *in, const struct hv_cursor *curs
 
 	if (event->of_section && event->kind == HV_EVENT_FUNCTION)
 		*inside = event->of_section == HV_SECTION_BEGINS;
-	else if (!event->of_section && (event->kind != HV_EVENT_FUNCTION || !*inside))
+	else if (!event->of_section && (!*inside || !hv_sections_show(in, event)))
 		return;
 	if (event->of_section ? records_on(in, event->cpu) : wants(in, event))
 		hv_buffer_put(in->buffers.host, cursor, event);
@@ -272,7 +273,8 @@ static bool is_needed(struct hv_instances *all)
 
 	return any_has_made(all) || hv_instances_single(all) != top ||
 	       !hv_options_on(&top->options, HV_OPT_OVERWRITE) || all->host_obeys ||
-	       hv_probes_have(&top->probes, HV_PROBE_SNAPSHOT) || !has_first_sizes(top);
+	       hv_probes_have(&top->probes, HV_PROBE_SNAPSHOT) ||
+	       hv_options_on(&top->options, HV_OPT_DISPLAY_GRAPH) || !has_first_sizes(top);
 }
 
 static void end_if_not_needed(struct hv_instances *all)

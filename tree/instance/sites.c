@@ -20,7 +20,8 @@ static uint8_t stub_of(const struct hv_instance *in, const struct hv_site *site)
 	    !hv_selection_has_function(&in->selection, site->ip))
 		return HV_STUB_NONE;
 	if (hv_tracer_has_sections(tracer))
-		return HV_STUB_SECTION_FUNCTION;
+		return hv_options_on(&in->options, HV_OPT_DISPLAY_GRAPH) ? HV_STUB_SECTION_GRAPH
+									 : HV_STUB_SECTION_FUNCTION;
 	if (tracer == HV_TRACER_FUNCTION)
 		return stacks ? HV_STUB_FUNCTION_STACK : HV_STUB_FUNCTION;
 	if (!hv_instances_single(in->all))
@@ -51,7 +52,7 @@ static bool needs_sites(const struct hv_instance *in)
 /* Returns the stub that records what A and B record. check_stacks() has seen that there is one. */
 static uint8_t join(uint8_t a, uint8_t b)
 {
-	bool graph_a = a >= HV_STUB_GRAPH, graph_b = b >= HV_STUB_GRAPH;
+	bool graph_a = a >= HV_STUB_FIRST_GRAPH, graph_b = b >= HV_STUB_FIRST_GRAPH;
 
 	if (a && b && graph_a != graph_b)
 		return HV_STUB_FUNCTION_AND_GRAPH;
@@ -79,22 +80,31 @@ static uint8_t wanted_stub(const struct hv_instances *all, const struct hv_site 
 	return join(most, later) | profile_of(all, site);
 }
 
-/* Refuses the stack of a function that BESIDE has in its function_graph. */
+/* Whether calls of IN are a graph. */
+static bool has_graph(const struct hv_instance *in)
+{
+	return in->selection.tracer == HV_TRACER_FUNCTION_GRAPH ||
+	       (hv_tracer_has_sections(in->selection.tracer) &&
+		hv_options_on(&in->options, HV_OPT_DISPLAY_GRAPH));
+}
+
+/* Refuses the stack of a function that BESIDE has in its graph. */
 static struct hv_err *check_stacks_beside(const struct hv_instance *in,
 					  const struct hv_instance *beside)
 {
 	const struct hv_sites *sites = &in->all->session->kernel->sites;
 
-	if (beside->selection.tracer != HV_TRACER_FUNCTION_GRAPH)
+	if (!has_graph(beside))
 		return NULL;
 	for (size_t i = 0; i < sites->nr; i++)
 		if (stub_of(in, &sites->list[i]) == HV_STUB_FUNCTION_STACK &&
 		    stub_of(beside, &sites->list[i]))
 			return hv_err_new(
 				EBUSY,
-				"func_stack_trace of %s%s: function_graph of %s%s has"
+				"func_stack_trace of %s%s: %s of %s%s has"
 				" the same function %s",
 				in->name ? "instances/" : "", in->name ? in->name : "the top",
+				hv_tracer_name(beside->selection.tracer),
 				beside->name ? "instances/" : "",
 				beside->name ? beside->name : "the top", sites->list[i].name);
 	return NULL;
@@ -135,19 +145,27 @@ struct hv_err *hv_sites_publish(struct hv_instance *in)
 	return err;
 }
 
-/* Returns the first instance that traces function_graph, or IN if none does. */
+/* Returns the first instance that traces function_graph, or else the one that has a graph of its
+ * sections, or IN if none does. */
 static const struct hv_instance *graph_instance(const struct hv_instance *in)
 {
-	for (const struct hv_instance *i = &in->all->top; i; i = i->next)
+	const struct hv_instance *found = in;
+
+	for (const struct hv_instance *i = &in->all->top; i; i = i->next) {
 		if (i->selection.tracer == HV_TRACER_FUNCTION_GRAPH)
 			return i;
-	return in;
+		if (has_graph(i))
+			found = i;
+	}
+	return found;
 }
 
 /* The limits of IN, which traces alone or does not trace. */
 static void add_limits(const struct hv_instance *in, struct hv_graph_options *graph)
 {
 	graph->max_depth = in->all->max_graph_depth;
+	if (hv_tracer_has_sections(in->selection.tracer))
+		return; /* tracing_thresh is for the sections themselves */
 	graph->thresh_ns = in->all->thresh_ns;
 	if (in->selection.lists[HV_LIST_GRAPH].nr)
 		graph->flags |= HV_GRAPH_SUBTREE;

@@ -307,6 +307,8 @@ static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option opti
 	switch (option) {
 	case HV_OPT_OVERWRITE: /* the guest's rings always overwrite */
 		return on ? NULL : hv_instance_need_host(in);
+	case HV_OPT_DISPLAY_GRAPH: /* the guest also records returns behind the end of a section */
+		return on ? hv_instance_need_host(in) : NULL;
 	case HV_OPT_FUNCTION_FORK:
 		return follow_forks(in, on);
 	case HV_OPT_RECORD_CMD:
@@ -324,7 +326,7 @@ static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option opti
  * functions in which tasks leave the CPU and come back call stubs. */
 static bool changes_sites(const struct hv_instance *in, enum hv_option option)
 {
-	if (option == HV_OPT_FUNCTION_TRACE)
+	if (option == HV_OPT_FUNCTION_TRACE || option == HV_OPT_DISPLAY_GRAPH)
 		return hv_sections_are_on(in);
 	if (option == HV_OPT_FUNC_STACK_TRACE)
 		return in->selection.tracer == HV_TRACER_FUNCTION;

@@ -33,22 +33,36 @@ enum {
 	FAKE_TRACING_ON,
 	FAKE_TRACE_PIPE,
 	FAKE_STATS,
+	FAKE_TRACE,
+	FAKE_MAX_LATENCY,
+	FAKE_FUNCTION_TRACE,
 	FAKE_RAW,
 	FAKE_TEXT, /* of fake_raw.h */
 };
 
 static const char *const fake_names[] = {
-	[FAKE_CONTROL] = "control",	     [FAKE_TRACER] = "current_tracer",
-	[FAKE_FILTER] = "set_ftrace_filter", [FAKE_NOTRACE] = "set_ftrace_notrace",
-	[FAKE_GRAPH] = "set_graph_function", [FAKE_PIDS] = "set_ftrace_pid",
-	[FAKE_EVENTS] = "set_event",	     [FAKE_EVENT_PIDS] = "set_event_pid",
-	[FAKE_PROBES] = "kprobe_events",     [FAKE_TRACING_ON] = "tracing_on",
-	[FAKE_TRACE_PIPE] = "trace_pipe",    [FAKE_STATS] = "stats",
-	[FAKE_RAW] = "trace_pipe_raw",	     [FAKE_TEXT] = "",
+	[FAKE_CONTROL] = "control",
+	[FAKE_TRACER] = "current_tracer",
+	[FAKE_FILTER] = "set_ftrace_filter",
+	[FAKE_NOTRACE] = "set_ftrace_notrace",
+	[FAKE_GRAPH] = "set_graph_function",
+	[FAKE_PIDS] = "set_ftrace_pid",
+	[FAKE_EVENTS] = "set_event",
+	[FAKE_EVENT_PIDS] = "set_event_pid",
+	[FAKE_PROBES] = "kprobe_events",
+	[FAKE_TRACING_ON] = "tracing_on",
+	[FAKE_TRACE_PIPE] = "trace_pipe",
+	[FAKE_STATS] = "stats",
+	[FAKE_TRACE] = "trace",
+	[FAKE_MAX_LATENCY] = "tracing_max_latency",
+	[FAKE_FUNCTION_TRACE] = "function-trace",
+	[FAKE_RAW] = "trace_pipe_raw",
+	[FAKE_TEXT] = "",
 };
 
 #define DIRS_MAX 4
 #define PER_CPU	 "/per_cpu" /* has the files of the directory, in cpu0 */
+#define OPTIONS	 "/options"
 
 struct fake_dir {
 	char name[64]; /* "" for the first, which is the top; else "instances/NAME" */
@@ -121,6 +135,8 @@ static void reset_dir(struct fake_dir *dir, const char *name)
 	snprintf(dir->name, sizeof(dir->name), "%s", name);
 	strcpy(dir->values[FAKE_TRACER], "nop\n");
 	strcpy(dir->values[FAKE_TRACING_ON], "1\n");
+	strcpy(dir->values[FAKE_TRACE], "the longest section\n");
+	strcpy(dir->values[FAKE_MAX_LATENCY], "250\n");
 }
 
 static struct fake_dir *find_dir(struct hv_tree *tree, const char *name)
@@ -142,6 +158,8 @@ static bool find_file(struct hv_tree *tree, const char *path, struct fake_dir **
 	snprintf(dir, sizeof(dir), "%.*s", (int)(slash ? slash - path : 0), path);
 	if (strstr(dir, PER_CPU))
 		*strstr(dir, PER_CPU) = '\0';
+	if (strstr(dir, OPTIONS))
+		*strstr(dir, OPTIONS) = '\0';
 	while (i < FAKE_TEXT && strcmp(name, fake_names[i]) != 0)
 		i++;
 	*ret_dir = find_dir(tree, dir);

@@ -117,6 +117,23 @@ START_TEST(calls_of_a_section)
 }
 END_TEST
 
+/* Calls and returns of a graph, in the order of the ring. */
+START_TEST(a_graph_in_a_section)
+{
+	add(HV_RECORD_ENTRY, SELF, 0, 0);
+	add(HV_RECORD_ENTRY, SELF, 0, 1);
+	add(HV_RECORD_EXIT, SELF, 0, 1);
+	read_calls(NULL);
+	ck_assert_uint_eq(section.nr_calls, 3);
+	ck_assert_uint_eq(section.calls[0].kind, HV_EVENT_GRAPH_ENTRY);
+	ck_assert_uint_eq(section.calls[1].depth, 1);
+	ck_assert_uint_eq(section.calls[2].kind, HV_EVENT_GRAPH_EXIT);
+	ck_assert_uint_eq(section.calls[2].depth, 1);
+	ck_assert_str_eq(section.calls[1].comm, "cat");
+	ck_assert_uint_le(section.calls[2].call_ns, section.calls[2].time_ns);
+}
+END_TEST
+
 START_TEST(what_is_lost_is_counted)
 {
 	for (unsigned i = 0; i < 2 * NR_SLOTS; i++)
@@ -176,6 +193,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, calls_of_a_section);
+	tcase_add_test(tc, a_graph_in_a_section);
 	tcase_add_test(tc, what_is_lost_is_counted);
 	tcase_add_test(tc, a_guest_lies);
 	tcase_add_test(tc, the_stack_at_the_end);

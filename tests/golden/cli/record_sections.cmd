@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The longest section comes after the events; -l records functions, too. With a file it is what is
+# printed, to standard error if the file is standard output.
+hvtrace attach fake
+hvtrace echo fake control emit 2
+hvtrace record -p irqsoff fake --for 100ms
+hvtrace record -p preemptoff -l 'vfs_*' fake -- sh -c '
+	for f in current_tracer options/function-trace set_ftrace_filter; do
+		hvtrace cat fake instances/record-$PPID/$f >&2
+	done'
+echo "-o FILE"
+hvtrace record -p preemptirqsoff -o "$RUN.txt" fake --for 100ms
+echo "-o -"
+hvtrace record -p preemptirqsoff --format text -o - fake --for 100ms
+hvtrace run --kernel vmlinuz -p irqsoff
+hvtrace detach fake

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A module that switches preemption or interrupts off for a known time, once, for the tests of the
+ * tracers that measure such sections. scripts/guest-module builds it against Debian's headers, and
+ * the program `planted` asks for a section:
+ *
+ *	echo "PLACE N" >/sys/module/planted/parameters/section
+ *
+ * reads the clock N times at a place of this module, or when the same task comes to a place of the
+ * kernel. After that /sys/module/planted/parameters/ns is not 0, but how long it took. */
+#include <linux/interrupt.h>
+#include <linux/irq_work.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+#include <linux/time.h>
+#include <linux/timekeeping.h>
+#include <linux/tracepoint.h>
+
+static unsigned long ns;
+module_param(ns, ulong, 0444);
+
+static DEFINE_SPINLOCK(lock);
+static unsigned int nr_reads;
+
+/* Calls a function that others do not call, each time. */
+static noinline void read_clock(unsigned int nr)
+{
+	while (nr--)
+		ns_to_kernel_old_timeval((s64)ktime_get_mono_fast_ns());
+}
+
+static noinline void measure(unsigned int nr)
+{
+	u64 from = ktime_get_mono_fast_ns();
+
+	read_clock(nr);
+	WRITE_ONCE(ns, ktime_get_mono_fast_ns() - from);
+}
+
+/* -- places of this module: the tests know the names of the functions -------------------------- */
+
+static noinline void plant_cli(void)
+{
+	local_irq_disable();
+	measure(nr_reads);
+	local_irq_enable();
+}
+
+static noinline void plant_irqsave_nested(void)
+{
+	unsigned long outer, inner;
+	u64 from;
+
+	local_irq_save(outer);
+	from = ktime_get_mono_fast_ns();
+	local_irq_save(inner);
+	read_clock(nr_reads / 2);
+	local_irq_restore(inner);
+	read_clock(nr_reads / 2);
+	WRITE_ONCE(ns, ktime_get_mono_fast_ns() - from);
+	local_irq_restore(outer);
+}
+
+static noinline void plant_spin_lock_irq(void)
+{
+	spin_lock_irq(&lock);
+	measure(nr_reads);
+	spin_unlock_irq(&lock);
+}
+
+static noinline void plant_preempt(void)
+{
+	preempt_disable();
+	measure(nr_reads);
+	preempt_enable();
+}
+
+static noinline void plant_preempt_nested(void)
+{
+	u64 from;
+
+	preempt_disable();
+	from = ktime_get_mono_fast_ns();
+	preempt_disable();
+	read_clock(nr_reads / 2);
+	preempt_enable();
+	read_clock(nr_reads / 2);
+	WRITE_ONCE(ns, ktime_get_mono_fast_ns() - from);
+	preempt_enable();
+}
+
+static void run_softirq(struct tasklet_struct *unused)
+{
+	measure(nr_reads);
+}
+static DECLARE_TASKLET(softirq, run_softirq);
+
+static noinline void plant_softirq(void)
+{
+	local_bh_disable();
+	tasklet_schedule(&softirq);
+	local_bh_enable();
+}
+
+static void run_softirq_cli(struct tasklet_struct *unused)
+{
+	plant_cli();
+}
+static DECLARE_TASKLET(softirq_cli, run_softirq_cli);
+
+static noinline void plant_softirq_cli(void)
+{
+	tasklet_schedule(&softirq_cli);
+}
+
+static void run_interrupt(struct irq_work *unused)
+{
+	measure(nr_reads);
+}
+#ifndef IRQ_WORK_INIT_HARD /* before 5.11 */
+#define IRQ_WORK_INIT_HARD(function)                                                               \
+	{                                                                                          \
+		.flags = ATOMIC_INIT(IRQ_WORK_HARD_IRQ), .func = function                          \
+	}
+#endif
+static struct irq_work interrupt = IRQ_WORK_INIT_HARD(run_interrupt);
+
+static noinline void plant_interrupt(void)
+{
+	irq_work_queue(&interrupt);
+}
+
+/* -- places of the kernel: what calls a tracepoint --------------------------------------------- */
+
+static struct task_struct *waiting; /* for its next call of: */
+static const void *waited_for;
+
+static void come_by(const void *place)
+{
+	if (READ_ONCE(waiting) != current || waited_for != place)
+		return;
+	WRITE_ONCE(waiting, NULL);
+	measure(nr_reads);
+}
+
+/* The scheduler changes to another task. */
+static void plant_switch(void *unused)
+{
+	come_by(plant_switch);
+}
+
+/* A task starts a timer; what interrupts it may start one, too. */
+static void plant_timer(void *unused)
+{
+	if (!in_interrupt())
+		come_by(plant_timer);
+}
+
+/* The timer's interrupt finds that one has expired. */
+static void plant_tick(void *unused)
+{
+	come_by(plant_tick);
+}
+
+/* -- what is asked for ------------------------------------------------------------------------- */
+
+static struct {
+	const char *name;
+	void (*plant)(void);
+	const char *tracepoint_name;
+	void (*probe)(void *unused);
+	struct tracepoint *tracepoint; /* NULL: this kernel has none of that name */
+} places[] = {
+	{"cli", plant_cli},
+	{"irqsave_nested", plant_irqsave_nested},
+	{"spin_lock_irq", plant_spin_lock_irq},
+	{"preempt", plant_preempt},
+	{"preempt_nested", plant_preempt_nested},
+	{"softirq", plant_softirq},
+	{"softirq_cli", plant_softirq_cli},
+	{"interrupt", plant_interrupt},
+	{"switch", NULL, "sched_switch", plant_switch},
+	{"timer", NULL, "hrtimer_start", plant_timer},
+	{"tick", NULL, "hrtimer_expire_entry", plant_tick},
+};
+
+static int plant(const char *value, const struct kernel_param *param)
+{
+	char name[32];
+	unsigned int i;
+
+	if (sscanf(value, "%31s %u", name, &nr_reads) != 2)
+		return -EINVAL;
+	for (i = 0; i < ARRAY_SIZE(places); i++)
+		if (strcmp(places[i].name, name) == 0)
+			break;
+	if (i == ARRAY_SIZE(places))
+		return -EINVAL;
+	WRITE_ONCE(ns, 0);
+	if (places[i].plant) {
+		places[i].plant();
+	} else {
+		waited_for = places[i].probe;
+		WRITE_ONCE(waiting, current);
+	}
+	return 0;
+}
+
+static const struct kernel_param_ops section_ops = {.set = plant};
+module_param_cb(section, &section_ops, NULL, 0200);
+
+static void find(struct tracepoint *tracepoint, void *unused)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(places); i++)
+		if (places[i].probe && strcmp(places[i].tracepoint_name, tracepoint->name) == 0)
+			places[i].tracepoint = tracepoint;
+}
+
+static void unplant(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(places); i++)
+		if (places[i].tracepoint)
+			tracepoint_probe_unregister(places[i].tracepoint, places[i].probe, NULL);
+	tracepoint_synchronize_unregister();
+	tasklet_kill(&softirq);
+	tasklet_kill(&softirq_cli);
+	irq_work_sync(&interrupt);
+}
+
+static int __init planted_init(void)
+{
+	unsigned int i;
+
+	for_each_kernel_tracepoint(find, NULL);
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		if (places[i].probe && !places[i].tracepoint)
+			pr_err("planted: no tracepoint %s\n", places[i].tracepoint_name);
+		if (places[i].tracepoint)
+			tracepoint_probe_register(places[i].tracepoint, places[i].probe, NULL);
+	}
+	return 0;
+}
+module_init(planted_init);
+module_exit(unplant);
+
+MODULE_DESCRIPTION("Sections with preemption or interrupts off, for tests");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A module with so many instructions that switch interrupts off and that cannot be covered, since
+ * nothing is behind them that belongs to them, that too little of the kernel is covered as long as
+ * it is loaded. Nobody calls them. */
+#include <linux/module.h>
+
+static noinline __used void never_called(void)
+{
+	asm volatile(".rept 200\n\tcli\n\tsti\n\t.endr");
+}
+
+static int __init uncovered_init(void)
+{
+	return 0;
+}
+
+static void __exit uncovered_exit(void)
+{
+}
+
+module_init(uncovered_init);
+module_exit(uncovered_exit);
+
+MODULE_DESCRIPTION("Instructions that cannot be covered, for tests");
+MODULE_LICENSE("GPL");
