@@ -61,6 +61,12 @@ void hv_error_log_add(struct hv_error_log *log, uint64_t time_ns, const char *wh
 	e->command = line_of(command, len_bytes, &e->at);
 }
 
+void hv_error_log_mark(struct hv_error_log *log, size_t at)
+{
+	if (log->nr)
+		log->list[log->nr - 1].at = (unsigned)at;
+}
+
 void hv_error_log_text(const struct hv_error_log *log, struct hv_text *ret)
 {
 	for (size_t i = 0; i < log->nr; i++) {

@@ -219,7 +219,8 @@ struct hv_err *hv_instance_set_event_pids(struct hv_instance *in, enum hv_filter
 void hv_instances_forget_events(struct hv_instances *all)
 {
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
-		const struct hv_catalogue *c = in->events.nr ? catalogue_of(all) : NULL;
+		const struct hv_catalogue *c =
+			in->events.nr || in->filters.nr ? catalogue_of(all) : NULL;
 		struct hv_event_set events = {0};
 
 		if (!c)
@@ -233,6 +234,7 @@ void hv_instances_forget_events(struct hv_instances *all)
 		}
 		hv_event_set_deinit(&in->events);
 		in->events = events;
+		hv_event_filters_forget(&in->filters, c);
 	}
 }
 

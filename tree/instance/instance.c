@@ -38,6 +38,7 @@ static void deinit(struct hv_instance *in)
 	assert(in->nr_open == 0);
 	hv_selection_deinit(&in->selection);
 	hv_event_set_deinit(&in->events);
+	hv_event_filters_deinit(&in->filters);
 	hv_probes_deinit(&in->probes);
 	hv_buffers_deinit(&in->buffers);
 	hv_open_calls_free(in->open_calls);

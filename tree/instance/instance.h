@@ -12,6 +12,7 @@
 #include "tree/instance/drain.h"
 #include "tree/instance/dump.h"
 #include "tree/instance/error_log.h"
+#include "tree/instance/event_filters.h"
 #include "tree/instance/open_calls.h"
 #include "tree/instance/pipes.h"
 #include "tree/instance/selection.h"
@@ -29,8 +30,9 @@ struct hv_instance {
 	struct hv_options options_before; /* of a tracer of sections (sections.h) */
 	uint8_t *in_section; /* owned, a byte per vCPU: of the events that were taken (share.h) */
 	struct hv_selection selection;
-	struct hv_event_set events; /* of the guest's own that are on (events.h) */
-	struct hv_probes probes;    /* the commands of its functions */
+	struct hv_event_set events;	 /* of the guest's own that are on (events.h) */
+	struct hv_event_filters filters; /* of the guest's own events (event_filters.h) */
+	struct hv_probes probes;	 /* the commands of its functions */
 	unsigned recording; /* tracing_on as it was set, or read from the guest (recording.h) */
 	unsigned begins;    /* recording begins once the sites are changed (trace.h) */
 	unsigned nr_pauses; /* open files that pause recording (pause-on-trace) */

@@ -50,9 +50,10 @@ static bool wants_guests(const struct hv_instance *in, const struct hv_event *ev
 {
 	if (!hv_event_set_has_id(&in->events, event->id))
 		return false;
-	if (is_single(in))
-		return !in->all->host_obeys || (in->recording && !in->nr_pauses);
-	return records_on(in, event->cpu) && hv_instance_has_event_task(in, event);
+	if (is_single(in) ? in->all->host_obeys && (!in->recording || in->nr_pauses)
+			  : !records_on(in, event->cpu) || !hv_instance_has_event_task(in, event))
+		return false;
+	return hv_instance_filters_pass(in, event);
 }
 
 /* -- calls of function_graph ------------------------------------------------------------------- */
@@ -234,7 +235,7 @@ static bool is_needed(struct hv_instances *all)
 
 	return hv_instances_single(all) != top || !hv_options_on(&top->options, HV_OPT_OVERWRITE) ||
 	       all->host_obeys || hv_probes_have(&top->probes, HV_PROBE_SNAPSHOT) ||
-	       !has_first_sizes(top);
+	       top->filters.nr_right || !has_first_sizes(top);
 }
 
 static void end_if_not_needed(struct hv_instances *all)
