@@ -162,7 +162,7 @@ WITHOUT = ("kmem/mm_page_alloc", "workqueue/workqueue_execute_start")
 @case(configs=ONE_VCPU)
 def filtered_events_agree_with_the_guests_own(t):
     """The guest and hvtrace record events with the same filters at the same time: the same events pass. An instance
-    has filters of its own, and set_event_notrace_pid leaves out a task."""
+    has filters of its own, and set_event_notrace_pid leaves out a task. So does record -f, which reads raw pages."""
     events = [file.removesuffix("/filter") for file, _ in FILTERS[1:]] + list(WITHOUT)
     with t.attach() as traced:
         traced.echo("tracing_on", "0")
@@ -192,5 +192,8 @@ def filtered_events_agree_with_the_guests_own(t):
         its_own = events_of(traced.text("instances/a/trace"))
         assert its_own and all("next_pid=0 " in text and pid != "1" for _, (pid, _, _, text) in its_own), its_own[:5]
         t.hv("rmdir", t.name, "instances/a")
+        data = t.hv("record", "-e", "sched:sched_switch", "-f", "next_pid == 0", t.name, "--for", "1s", "-o", "-", "--format=jsonl")
+        assert '"next_pid":0' in data and '"prev_pid":0' not in data, data[:1000]
+        t.hv.fails("record", "-e", "sched", "-f", "no_such == 1", t.name, "--for", "1s", says=("sched:", "Field not found"))
         t.guest.run(f"echo 1 >{OWN}/tracing_on; echo >{OWN}/trace; echo 1 >{OWN}/buffer_size_kb")
         t.note(f"{sum(counts.values())} events: {dict(counts)}")
