@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Any filter, parsed and looked at with any entry. The input is a number of words, as many bytes
- * that stand for words or for themselves, and the entry, which begins with places of texts. */
+/* Any filter, parsed and looked at with any entry, and as a trigger. The input is a number of
+ * words, as many bytes that stand for words or for themselves, and the entry, which begins with
+ * places of texts. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/lib/fake_session.h"
 #include "tree/settings/event_filter.h"
+#include "tree/settings/trigger.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,12 +27,57 @@ static struct hv_event_field fields[] = {
 	{"far", "u64", 4000, 8, 0, 0, false},
 };
 static const char *const words[] = {
-	"common_pid", "a",     "b",   "c",     "t",   "r",	  "m",		"n",
-	"p",	      "o",     "far", "COMM",  "CPU", " == ",	  "!=",		"<=",
-	"<",	      ">=",    ">",   "&",     "~",   "&&",	  "||",		"!",
-	"(",	      ")",     "'",   "\"",    "'x'", "\"*x*\"",  "'a?[b-c]*'", ".function",
-	".ustring",   "CPUS{", "}",   "0-3,5", "all", ":1/2",	  "0x",		"-1",
-	"1",	      "255",   "one", "a==1",  " ",   "t == 'x'",
+	"common_pid",
+	"a",
+	"b",
+	"c",
+	"t",
+	"r",
+	"m",
+	"n",
+	"p",
+	"o",
+	"far",
+	"COMM",
+	"CPU",
+	" == ",
+	"!=",
+	"<=",
+	"<",
+	">=",
+	">",
+	"&",
+	"~",
+	"&&",
+	"||",
+	"!",
+	"(",
+	")",
+	"'",
+	"\"",
+	"'x'",
+	"\"*x*\"",
+	"'a?[b-c]*'",
+	".function",
+	".ustring",
+	"CPUS{",
+	"}",
+	"0-3,5",
+	"all",
+	":1/2",
+	"0x",
+	"-1",
+	"traceon",
+	"!",
+	"enable_event",
+	":",
+	" if ",
+	"1",
+	"255",
+	"one",
+	"a==1",
+	" ",
+	"t == 'x'",
 };
 
 struct input {
@@ -77,6 +124,19 @@ static void look_at(const struct hv_session *s, const struct hv_event_filter *f,
 	free(entry);
 }
 
+static void parse_as_trigger(const char *text)
+{
+	HV_AUTO_TEXT struct hv_text shown = {0};
+	struct hv_trigger t;
+	struct hv_err *err = hv_trigger_parse(text, &t);
+
+	if (!err) {
+		hv_trigger_text(&t, &shown);
+		hv_trigger_deinit(&t);
+	}
+	hv_err_free(err);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct hv_session *session;
@@ -98,5 +158,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (f)
 		look_at(session, f, &in);
 	hv_event_filter_free(f);
+	parse_as_trigger(filter);
 	return 0;
 }

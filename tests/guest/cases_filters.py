@@ -197,3 +197,110 @@ def filtered_events_agree_with_the_guests_own(t):
         t.hv.fails("record", "-e", "sched", "-f", "no_such == 1", t.name, "--for", "1s", says=("sched:", "Field not found"))
         t.guest.run(f"echo 1 >{OWN}/tracing_on; echo >{OWN}/trace; echo 1 >{OWN}/buffer_size_kb")
         t.note(f"{sum(counts.values())} events: {dict(counts)}")
+
+
+TRIGGERS = """
+traceon if prev_pid == 123456
+traceoff
+!traceoff
+traceoff:3
+!traceon:7 if x
+snapshot:0x10 if prev_pid == 123456
+enable_event:irq:irq_handler_entry:2 if next_comm ~ "no such*"
+disable_event:irq:irq_handler_entry
+disable_event:sched:sched_waking
+enable_event:sched:sched_switch if prev_pid == 123456
+!enable_event:sched:sched_waking
+!disable_event:irq:irq_handler_entry:9
+!enable_event:sched:sched_switch
+!snapshot
+  traceon:   if   prev_pid==123456
+!traceon
+traceoff:
+!traceoff
+traceoff 5
+!traceoff
+traceoff:-1
+traceoff:x
+traceoff:5x
+traceoff:5:6
+!traceoff
+traceoff:99999999999999999999
+traceoff if
+traceoff if prev_pid
+traceoff when prev_pid == 1
+traceoff:5 when prev_pid == 1
+traceoff if no_such == 1
+traceoff if (prev_pid == 1
+traceoff if prev_pid == 1 2
+enable_event
+enable_event:
+enable_event:irq
+enable_event:irq:
+enable_event:irq:no_such
+enable_event:no_such:x
+enable_event:ftrace:print
+enable_event:irq:irq_handler_entry:
+enable_event:irq:irq_handler_entry:x
+enable_event:irq:irq_handler_entry if
+no_such
+!no_such
+!
+: x
+"""
+TRY_TRIGGERS = """
+cd {own}
+echo 0 >tracing_on
+while IFS= read -r trigger; do
+	echo "== $trigger"
+	echo "$trigger" 2>&1 >>{dir}/trigger || echo refused
+	sed '/^#/d' {dir}/trigger
+	sed '' {dir}/enable events/irq/irq_handler_entry/enable events/sched/sched_waking/enable
+done <<'END'
+{triggers}
+END
+echo 1 >tracing_on
+"""
+ON_EXIT = ('enable_event:kmem:mm_page_alloc:1 if comm == "sleep"', 'traceoff:1 if comm == "cat"')
+WORK_OF_TRIGGERS = "ls /proc >/dev/null; sleep 0.1; ls /proc >/dev/null; cat /proc/uptime >/dev/null; ls /proc >/dev/null; sleep 0.1"
+
+
+@case(configs=ONE_VCPU)
+def triggers_act_as_the_guests_own(t):
+    """Right and wrong triggers: errno and the text of the files are those of the guest's own tracefs. While both record,
+    an event is switched on at the same place, and recording ends with the same event."""
+    switch = "events/sched/sched_switch"
+    with t.attach() as traced:
+        command = TRY_TRIGGERS.format(own=OWN, dir=switch, triggers=TRIGGERS.strip("\n"))
+        ours = t.hv("exec", t.name, "busybox", "sh", "-c", command, timeout=300)
+        own = t.guest.run(command)
+        parts = [text.split("\n== ") for text in (own, ours)]
+        differences = [f"own:\n{a}\nhvtrace:\n{b}" for a, b in zip(*parts, strict=True) if a != b]
+        assert not differences, f"{len(differences)} of {len(parts[0])} triggers differ:\n" + "\n".join(differences)
+        traced.echo("events/enable", "0")
+        traced.echo("tracing_on", "0")
+        traced.echo("trace", "")
+        events = ("sched/sched_switch", "sched/sched_process_exit")
+        for event in events:
+            traced.echo(f"events/{event}/enable", "1")
+        for trigger in ON_EXIT:
+            traced.echo("events/sched/sched_process_exit/trigger", trigger)
+        traced.echo("tracing_on", "1")
+        own = t.guest.run(
+            f"cd {OWN}; echo 0 >tracing_on; echo 20000 >buffer_size_kb; "
+            + "".join(f"echo 1 >events/{event}/enable; " for event in events)
+            + "".join(f"echo '{trigger}' >events/sched/sched_process_exit/trigger; " for trigger in ON_EXIT)
+            + f"echo >trace; echo 1 >tracing_on; {WORK_OF_TRIGGERS}; read on <tracing_on; echo on $on; head -n 100000 trace; "
+            + "".join(f"echo '!{trigger}' >events/sched/sched_process_exit/trigger; " for trigger in ON_EXIT)
+            + "echo 0 >events/enable; echo 1 >tracing_on; echo >trace; echo 1 >buffer_size_kb",
+            timeout=300,
+        )
+        assert own.startswith("on 0\n") and traced.text("tracing_on") == "0\n"
+        own, ours = events_of(own), events_of(traced.text("trace", timeout=300))
+        agree(own, ours)
+        assert own[-1][1] == ours[-1][1] and own[-1][1][3].startswith("sched_process_exit: comm=cat"), (own[-1], ours[-1])
+        names = [event[1][3].split(":")[0] for event in ours]
+        assert "sched_process_exit" in names[: names.index("mm_page_alloc")], names
+        said = traced.text("events/sched/sched_process_exit/trigger")
+        assert said.count(":count=0 if ") == 2, said
+        t.note(f"{len(parts[0])} triggers; {len(own)} events of {len(ours)} in both")

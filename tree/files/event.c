@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The files of events/SYSTEM/EVENT/ that describe one type of the guest's events, and those of
- * triggers, which are not there yet: writing them is refused. */
+/* The files of events/SYSTEM/EVENT/ that describe one type of the guest's events, and hist, which
+ * has nothing, as there are no such triggers. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "tree/files/event_dirs.h"
 #include "tree/files/files.h"
 #include "tree/format/event_format.h"
-#include "tree/settings/token.h"
 
 static struct hv_err *fill_format(struct hv_file *f)
 {
@@ -39,24 +38,6 @@ static struct hv_err *fill_id(struct hv_file *f)
 	return err;
 }
 
-/* The kernel's trigger_start() lists the commands here. There are none. */
-static void show_trigger(struct hv_file *f)
-{
-	hv_text_add(&f->text, "# Available triggers:\n#\n");
-}
-
-/* "!COMMAND" removes a trigger, and succeeds when there is none. */
-static struct hv_err *write_trigger(struct hv_file *f hv_unused, const char *buf, size_t len_bytes,
-				    size_t *ret_len)
-{
-	HV_AUTO_FREE char *command = hv_name_written(buf, len_bytes);
-
-	if (*command && *command != '!')
-		return hv_err_new(EINVAL, "triggers of the guest's own events are not there yet");
-	*ret_len = len_bytes;
-	return NULL;
-}
-
 static void show_hist(struct hv_file *f hv_unused)
 {
 }
@@ -75,13 +56,7 @@ const struct hv_node hv_event_id_node = {
 	.fill = fill_id,
 };
 
-const struct hv_node hv_event_trigger_node = {
-	.help = "always empty: there are no triggers",
-	.show = show_trigger,
-	.write = write_trigger,
-};
-
 const struct hv_node hv_event_hist_node = {
-	.help = "always empty: there are no triggers",
+	.help = "always empty: there are no hist triggers",
 	.show = show_hist,
 };

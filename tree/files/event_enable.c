@@ -26,16 +26,19 @@ static struct hv_err *value_written(const char *buf, size_t len_bytes, unsigned 
 static struct hv_err *fill_event(struct hv_file *f)
 {
 	const struct hv_event_ref *ref = f->state;
+	struct hv_instance *in = f->at.instance;
 	const struct hv_event_type *type;
 	struct hv_err *err;
 
 	if (f->nr_fills)
 		return NULL;
 	err = hv_event_ref_find(ref, hv_place_catalogue(&f->at), &type);
-	if (!err)
-		hv_text_add(&f->text,
-			    hv_event_set_has(&f->at.instance->events, *ref) ? "1\n" : "0\n");
-	return err;
+	if (err)
+		return err;
+	hv_instances_drain(in->all);
+	hv_text_printf(&f->text, "%d%s\n", hv_event_set_has(&in->events, *ref),
+		       hv_triggers_need(&in->triggers, *ref) ? "*" : "");
+	return NULL;
 }
 
 static struct hv_err *write_event(struct hv_file *f, const char *buf, size_t len_bytes,
@@ -72,7 +75,7 @@ static struct hv_err *fill_types(struct hv_file *f, const char *system)
 		const struct hv_event_ref ref = hv_event_ref_of(&c->types[i]);
 
 		if (hv_event_is_of(&c->types[i], system))
-			state |= hv_event_set_has(&f->at.instance->events, ref) ? 2 : 1;
+			state |= hv_instance_needs_event(f->at.instance, ref) ? 2 : 1;
 	}
 	hv_text_add(&f->text, states[state]);
 	return NULL;

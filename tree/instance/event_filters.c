@@ -175,6 +175,13 @@ bool hv_instance_record_passes(const struct hv_instance *in, const struct hv_eve
 	return hv_event_filter_passes(filter, &record);
 }
 
+bool hv_instance_has_event_filter(const struct hv_instance *in, uint32_t id)
+{
+	const struct hv_event_filter_of *of = find(&in->filters, id);
+
+	return of && of->filter;
+}
+
 bool hv_instance_filters_pass(const struct hv_instance *in, const struct hv_event *event)
 {
 	const struct hv_event_filter_of *of =

@@ -45,5 +45,7 @@ void hv_event_filters_forget(struct hv_event_filters *s, const struct hv_catalog
 /* Returns whether FILTER lets EVENT, an HV_EVENT_GUESTS of IN's, pass. */
 bool hv_instance_record_passes(const struct hv_instance *in, const struct hv_event_filter *filter,
 			       const struct hv_event *event);
+/* Returns whether IN has a filter for events of the type ID. */
+bool hv_instance_has_event_filter(const struct hv_instance *in, uint32_t id);
 /* Returns whether the filters of IN let EVENT, an HV_EVENT_GUESTS, pass. */
 bool hv_instance_filters_pass(const struct hv_instance *in, const struct hv_event *event);

@@ -18,6 +18,7 @@
 #include "tree/instance/selection.h"
 #include "tree/settings/event_set.h"
 #include "tree/settings/options.h"
+#include "tree/instance/triggers.h"
 #include "tree/settings/probes.h"
 
 struct hv_instances;
@@ -32,6 +33,7 @@ struct hv_instance {
 	struct hv_selection selection;
 	struct hv_event_set events;	 /* of the guest's own that are on (events.h) */
 	struct hv_event_filters filters; /* of the guest's own events (event_filters.h) */
+	struct hv_triggers triggers;	 /* likewise (triggers.h) */
 	struct hv_probes probes;	 /* the commands of its functions */
 	unsigned recording; /* tracing_on as it was set, or read from the guest (recording.h) */
 	unsigned begins;    /* recording begins once the sites are changed (trace.h) */
@@ -87,6 +89,11 @@ static inline bool hv_instance_is_top(const struct hv_instance *in)
 /* Returns whether IN records calls of functions: by its tracer, or in its sections
  * (function-trace). */
 bool hv_instance_has_functions(const struct hv_instance *in);
+/* Returns whether IN records events of the guest's own, or has triggers for them. */
+static inline bool hv_instance_has_events(const struct hv_instance *in)
+{
+	return in->events.nr || in->triggers.nr;
+}
 /* Returns the only instance that traces functions or has events on; the top, if there is none;
  * NULL, if there are several, or if functions and events of the only one are limited to different
  * tasks: then the host decides what an instance gets. */

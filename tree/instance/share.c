@@ -177,13 +177,32 @@ static bool is_command(const struct hv_event *event)
 	return event->of_command && !event->of_section;
 }
 
+/* An event of the guest's own that is taken, or not. */
+struct taken {
+	struct hv_instance *in;
+	const struct hv_cursor *cursor;
+	const struct hv_event *event;
+};
+
+static void take_guests(void *ctx, enum hv_trigger_time time)
+{
+	const struct taken *t = ctx;
+
+	if (time == HV_TRIGGER_IN_TIME && wants_guests(t->in, t->event))
+		hv_buffer_put(t->in->buffers.host, t->cursor, t->event);
+}
+
 static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const struct hv_event *event)
 {
 	struct hv_instance *in = sink->ctx;
+	struct taken taken = {in, cursor, event};
 
+	if (event->kind == HV_EVENT_GUESTS && in->triggers.nr) {
+		hv_instance_pull_triggers(in, event, take_guests, &taken);
+		return;
+	}
 	if (event->kind == HV_EVENT_GUESTS) {
-		if (wants_guests(in, event))
-			hv_buffer_put(in->buffers.host, cursor, event);
+		take_guests(&taken, HV_TRIGGER_IN_TIME);
 		return;
 	}
 	if (event->kind == HV_EVENT_COMMAND)
