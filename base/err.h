@@ -19,7 +19,6 @@ enum hv_err_fact {
 	HV_ERR_NEEDS_VMLINUX = 1 << 2,	/* the kernel's vmlinux would tell what is missing */
 	HV_ERR_NEEDS_MONITOR = 1 << 3,	/* injection is impossible; the monitor is another way */
 	HV_ERR_NEEDS_FORCE = 1 << 4,	/* possible, but the guest or the result may suffer */
-	HV_ERR_LOGGED = 1 << 5,		/* the tree's error_log has it */
 };
 
 struct hv_err {

@@ -253,8 +253,9 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 		return hv_err_in(hv_err_new(EBADF, "not open for writing"), "%s", file->path);
 	if (!file->at.node->write)
 		return hv_err_in(hv_err_new(EINVAL, "cannot be written"), "%s", file->path);
+	file->has_logged = 0;
 	err = file->at.node->write(file, buf, len_bytes, ret_len);
-	if (err && !(err->facts & HV_ERR_LOGGED))
+	if (err && !file->has_logged)
 		hv_file_log_error(file, err, buf, len_bytes);
 	return hv_err_in(err, "%s", file->path);
 }

@@ -43,6 +43,8 @@ struct record {
 	struct hv_text events; /* likewise */
 	struct hv_text probes; /* definitions, one a line */
 	struct hv_text probed; /* the events of those that were defined */
+	const char *event;     /* the last one that was given */
+	struct record_filters event_filters;
 	struct hv_text pids;
 	uint64_t max_overhead_ppm; /* 0: no limit */
 	uint64_t for_ns;	   /* 0: until COMMAND ends, or a signal comes */
@@ -70,6 +72,7 @@ static void record_deinit(struct record *r)
 	hv_text_deinit(&r->events);
 	hv_text_deinit(&r->probes);
 	hv_text_deinit(&r->probed);
+	record_filters_deinit(&r->event_filters);
 	hv_text_deinit(&r->pids);
 	free(r->dir);
 }
@@ -128,15 +131,13 @@ static void follow_top(struct record *r)
 	}
 }
 
-/* Tells on standard error which events cannot be recorded while others are. */
-static void note_refused(struct record *r)
+/* Tells the lines of NOTES on standard error. */
+static void note_lines(struct hv_text *notes)
 {
-	HV_AUTO_TEXT struct hv_text lines = {0};
 	char *rest;
 
-	hv_err_free(record_events_refused(&r->client, r->dir, &lines));
-	hv_text_add(&lines, "");
-	rest = lines.data;
+	hv_text_add(notes, "");
+	rest = notes->data;
 	for (char *line; (line = strsep(&rest, "\n"));)
 		if (*line)
 			note(line);
@@ -144,7 +145,7 @@ static void note_refused(struct record *r)
 
 static struct hv_err *put_events(struct record *r)
 {
-	HV_AUTO_TEXT struct hv_text words = {0};
+	HV_AUTO_TEXT struct hv_text words = {0}, notes = {0};
 	struct hv_err *err = NULL;
 
 	if (!r->events.len_bytes && !r->probes.len_bytes)
@@ -156,13 +157,17 @@ static struct hv_err *put_events(struct record *r)
 		err = record_events_find(&r->client, r->events.data, &words);
 	if (!err && r->probed.len_bytes)
 		hv_text_printf(&words, "%s%s", words.len_bytes ? " " : "", r->probed.data);
+	if (!err)
+		err = record_filters_put(&r->event_filters, &r->client, r->dir, &notes);
 	if (err)
 		return in_domain_of(r, err);
 	err = set(r, "set_event_pid", r->pids.data);
 	if (!err)
 		err = set(r, "set_event", words.data);
-	if (!err)
-		note_refused(r);
+	if (!err) {
+		hv_err_free(record_events_refused(&r->client, r->dir, &notes));
+		note_lines(&notes);
+	}
 	return err;
 }
 
@@ -524,6 +529,12 @@ static void add_glob(struct hv_text *t, const char *glob)
 	hv_text_printf(t, "%s%s", t->len_bytes ? " " : "", glob);
 }
 
+static void add_event(struct record *r, const char *event)
+{
+	add_glob(&r->events, event);
+	r->event = event;
+}
+
 /* False: return *RET_EXIT. */
 static bool take_option(struct cli *cli, struct record *r, int option, int *ret_exit)
 {
@@ -537,9 +548,13 @@ static bool take_option(struct cli *cli, struct record *r, int option, int *ret_
 	else if (option == 'g')
 		add_glob(&r->graph, optarg);
 	else if (option == 'e')
-		add_glob(&r->events, optarg);
+		add_event(r, optarg);
 	else if (option == 'k')
 		hv_text_printf(&r->probes, "%s%s", r->probes.len_bytes ? "\n" : "", optarg);
+	else if (option == 'f' && !r->event)
+		*ret_exit = usage_error(cli, "-f: give it after the -e EVENT that it is for");
+	else if (option == 'f')
+		record_filters_add(&r->event_filters, r->event, optarg);
 	else if (option == 'P' && !add_pid(r, optarg))
 		*ret_exit = usage_error(cli, "-P: '%s' is not a process id", optarg);
 	else if (option == 'o')
@@ -548,7 +563,7 @@ static bool take_option(struct cli *cli, struct record *r, int option, int *ret_
 		r->format = optarg;
 	else if (option == 'C')
 		r->file.compression = HV_COMPRESSION_ZSTD;
-	else if (option == 'f' && !duration_parse(optarg, &r->for_ns))
+	else if (option == 'T' && !duration_parse(optarg, &r->for_ns))
 		*ret_exit = usage_error(cli, "--for: '%s' is not " DURATION_WANTED, optarg);
 	else if (option == 'O' && !percent_parse(optarg, &r->max_overhead_ppm))
 		*ret_exit = usage_error(cli, "--max-overhead: '%s' is not " PERCENT_WANTED, optarg);
@@ -558,7 +573,8 @@ static bool take_option(struct cli *cli, struct record *r, int option, int *ret_
 static bool parse(struct cli *cli, int argc, char **argv, struct record *r, int *ret_exit)
 {
 	static const struct option longs[] = {
-		{"for", required_argument, NULL, 'f'},
+		{"for", required_argument, NULL, 'T'},
+		{"filter", required_argument, NULL, 'f'},
 		{"format", required_argument, NULL, 'F'},
 		{"compress", no_argument, NULL, 'C'},
 		{"max-overhead", required_argument, NULL, 'O'},
@@ -566,7 +582,7 @@ static bool parse(struct cli *cli, int argc, char **argv, struct record *r, int 
 	};
 	int option;
 
-	while ((option = verb_option(cli, argc, argv, "p:e:k:l:n:g:P:o:", longs, ret_exit)) != -1)
+	while ((option = verb_option(cli, argc, argv, "p:e:f:k:l:n:g:P:o:", longs, ret_exit)) != -1)
 		if (option == VERB_OPTION_STOP || !take_option(cli, r, option, ret_exit))
 			return false;
 	if (cli->nr_operands > 1) {
@@ -659,6 +675,8 @@ static const char help[] =
 	"  -e EVENT               an event of the guest's own, as in available_events: "
 	"SYSTEM:EVENT,\n"
 	"                         SYSTEM or EVENT, with globs\n"
+	"  -f FILTER              only those of the EVENT before it that FILTER lets pass, as in\n"
+	"                         'prev_pid == 1 || comm ~ \"init*\"'\n"
 	"  -k PROBE               a probe as in kprobe_events, p[:NAME] FUNCTION [ARGUMENTS]: its\n"
 	"                         event is recorded, and it is removed at the end\n"
 	"  -l GLOB                trace only these functions (in sections, with the three)\n"
@@ -678,7 +696,8 @@ static const char help[] =
 
 const struct verb verb_record = {
 	.name = "record",
-	.args = "{-p TRACER | -e EVENT | -k PROBE}... [-l GLOB]... [-n GLOB]... [-g GLOB]... [-P "
+	.args = "{-p TRACER | -e EVENT [-f FILTER] | -k PROBE}... [-l GLOB]... [-n GLOB]... [-g "
+		"GLOB]... [-P "
 		"PID]... "
 		"DOMAIN [--max-overhead=PERCENT] [-o FILE] [--for=DURATION | -- COMMAND...]",
 	.summary = "Trace for a while, to standard output or a file, and put the settings back",

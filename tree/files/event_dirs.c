@@ -44,6 +44,40 @@ struct hv_err *hv_event_ref_find(const struct hv_event_ref *ref, const struct hv
 	return NULL;
 }
 
+struct hv_err *hv_event_ref_open(struct hv_file *f)
+{
+	const struct hv_event_type *type = hv_place_event_type(&f->at);
+	struct hv_event_ref *ref = f->state;
+
+	if (!type)
+		return hv_err_new(ENODEV, "the guest has no such event any more");
+	*ref = hv_event_ref_of(type);
+	return NULL;
+}
+
+struct hv_err *hv_event_system_open(struct hv_file *f)
+{
+	const struct hv_event_system *system = system_of(&f->at);
+	struct hv_event_system_state *state = f->state;
+
+	if (!system)
+		return hv_err_new(ENODEV, "the guest has no such events any more");
+	state->name = hv_strdup(system->name);
+	return NULL;
+}
+
+void hv_event_system_release(struct hv_file *f)
+{
+	struct hv_event_system_state *state = f->state;
+
+	free(state->name);
+}
+
+bool hv_event_is_of(const struct hv_event_type *type, const char *system)
+{
+	return type->is_available && (!system || strcmp(type->system, system) == 0);
+}
+
 void hv_event_switch_add(struct hv_event_switch *change, const struct hv_event_type *type)
 {
 	change->types = hv_realloc_array(change->types, change->nr + 1, sizeof(*change->types));

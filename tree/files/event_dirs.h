@@ -17,6 +17,19 @@ const struct hv_event_type *hv_place_event_type(const struct hv_place *at);
 struct hv_err *hv_event_ref_find(const struct hv_event_ref *ref, const struct hv_catalogue *c,
 				 const struct hv_event_type **ret) hv_must_use;
 
+/* The operation open() of a file of one event, whose state is a struct hv_event_ref. */
+struct hv_err *hv_event_ref_open(struct hv_file *f) hv_must_use;
+
+/* The state of a file of a system: its name, since its place changes when modules come and go. */
+struct hv_event_system_state {
+	char *name; /* owned */
+};
+/* The operations open() and release() of such a file. */
+struct hv_err *hv_event_system_open(struct hv_file *f) hv_must_use;
+void hv_event_system_release(struct hv_file *f);
+/* Whether TYPE is of SYSTEM, or of any if that is NULL, and can be switched. */
+bool hv_event_is_of(const struct hv_event_type *type, const char *system);
+
 /* Adds TYPE to those that CHANGE switches. CHANGE owns the list and the results:
  * hv_event_switch_deinit(). */
 void hv_event_switch_add(struct hv_event_switch *change, const struct hv_event_type *type);

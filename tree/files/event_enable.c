@@ -9,11 +9,6 @@
 #include "tree/files/files.h"
 #include "tree/settings/token.h"
 
-/* Of a system: its name, since its place changes when modules come and go. */
-struct system_state {
-	char *name; /* owned */
-};
-
 static struct hv_err *value_written(const char *buf, size_t len_bytes, unsigned *ret)
 {
 	uint64_t value;
@@ -28,30 +23,22 @@ static struct hv_err *value_written(const char *buf, size_t len_bytes, unsigned 
 
 /* -- of one event ------------------------------------------------------------------------------ */
 
-static struct hv_err *open_event(struct hv_file *f)
-{
-	const struct hv_event_type *type = hv_place_event_type(&f->at);
-	struct hv_event_ref *ref = f->state;
-
-	if (!type)
-		return hv_err_new(ENODEV, "the guest has no such event any more");
-	*ref = hv_event_ref_of(type);
-	return NULL;
-}
-
 static struct hv_err *fill_event(struct hv_file *f)
 {
 	const struct hv_event_ref *ref = f->state;
+	struct hv_instance *in = f->at.instance;
 	const struct hv_event_type *type;
 	struct hv_err *err;
 
 	if (f->nr_fills)
 		return NULL;
 	err = hv_event_ref_find(ref, hv_place_catalogue(&f->at), &type);
-	if (!err)
-		hv_text_add(&f->text,
-			    hv_event_set_has(&f->at.instance->events, *ref) ? "1\n" : "0\n");
-	return err;
+	if (err)
+		return err;
+	hv_instances_drain(in->all);
+	hv_text_printf(&f->text, "%d%s\n", hv_event_set_has(&in->events, *ref),
+		       hv_triggers_need(&in->triggers, *ref) ? "*" : "");
+	return NULL;
 }
 
 static struct hv_err *write_event(struct hv_file *f, const char *buf, size_t len_bytes,
@@ -75,11 +62,6 @@ static struct hv_err *write_event(struct hv_file *f, const char *buf, size_t len
 
 /* -- of a system, or of all -------------------------------------------------------------------- */
 
-static bool is_of(const struct hv_event_type *type, const char *system)
-{
-	return type->is_available && (!system || strcmp(type->system, system) == 0);
-}
-
 /* SYSTEM NULL: all. */
 static struct hv_err *fill_types(struct hv_file *f, const char *system)
 {
@@ -92,8 +74,8 @@ static struct hv_err *fill_types(struct hv_file *f, const char *system)
 	for (size_t i = 0; i < c->nr; i++) {
 		const struct hv_event_ref ref = hv_event_ref_of(&c->types[i]);
 
-		if (is_of(&c->types[i], system))
-			state |= hv_event_set_has(&f->at.instance->events, ref) ? 2 : 1;
+		if (hv_event_is_of(&c->types[i], system))
+			state |= hv_instance_needs_event(f->at.instance, ref) ? 2 : 1;
 	}
 	hv_text_add(&f->text, states[state]);
 	return NULL;
@@ -111,7 +93,7 @@ static struct hv_err *write_types(struct hv_file *f, const char *system, const c
 	if (change.on)
 		err = hv_event_types_catalogue(hv_file_session(f)->types, &c);
 	for (size_t i = 0; !err && i < c->nr; i++)
-		if (is_of(&c->types[i], system))
+		if (hv_event_is_of(&c->types[i], system))
 			hv_event_switch_add(&change, &c->types[i]);
 	if (!err)
 		err = hv_event_switch_for(f, &change, buf, len_bytes);
@@ -121,20 +103,9 @@ static struct hv_err *write_types(struct hv_file *f, const char *system, const c
 	return err;
 }
 
-static struct hv_err *open_system(struct hv_file *f)
-{
-	const struct hv_catalogue *c = hv_place_catalogue(&f->at);
-	struct system_state *state = f->state;
-
-	if (f->at.entry >= c->nr_systems)
-		return hv_err_new(ENODEV, "the guest has no such events any more");
-	state->name = hv_strdup(c->systems[f->at.entry].name);
-	return NULL;
-}
-
 static struct hv_err *fill_system(struct hv_file *f)
 {
-	const struct system_state *state = f->state;
+	const struct hv_event_system_state *state = f->state;
 
 	return fill_types(f, state->name);
 }
@@ -142,16 +113,9 @@ static struct hv_err *fill_system(struct hv_file *f)
 static struct hv_err *write_system(struct hv_file *f, const char *buf, size_t len_bytes,
 				   size_t *ret_len)
 {
-	const struct system_state *state = f->state;
+	const struct hv_event_system_state *state = f->state;
 
 	return write_types(f, state->name, buf, len_bytes, ret_len);
-}
-
-static void release_system(struct hv_file *f)
-{
-	struct system_state *state = f->state;
-
-	free(state->name);
 }
 
 static struct hv_err *fill_all(struct hv_file *f)
@@ -168,18 +132,18 @@ static struct hv_err *write_all(struct hv_file *f, const char *buf, size_t len_b
 const struct hv_node hv_event_enable_node = {
 	.help = "1 if the event is recorded, else 0; write 0 or 1",
 	.state_bytes = sizeof(struct hv_event_ref),
-	.open = open_event,
+	.open = hv_event_ref_open,
 	.fill = fill_event,
 	.write = write_event,
 };
 
 const struct hv_node hv_event_system_enable_node = {
 	.help = "1 or 0: all or none of these events are recorded, X: some; write 0 or 1",
-	.state_bytes = sizeof(struct system_state),
-	.open = open_system,
+	.state_bytes = sizeof(struct hv_event_system_state),
+	.open = hv_event_system_open,
 	.fill = fill_system,
 	.write = write_system,
-	.release = release_system,
+	.release = hv_event_system_release,
 };
 
 const struct hv_node hv_events_enable_node = {

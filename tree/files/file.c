@@ -36,12 +36,26 @@ struct hv_err *hv_file_take_anything(struct hv_file *f hv_unused, const char *bu
 	return NULL;
 }
 
+static uint64_t now_ns(const struct hv_file *f)
+{
+	uint64_t ns = 0;
+
+	hv_clocks_now_ns(hv_file_session(f)->clocks, f->at.instance->buffers.clock, &ns);
+	return ns;
+}
+
 void hv_file_log_error(struct hv_file *f, const struct hv_err *err, const char *buf,
 		       size_t len_bytes)
 {
-	struct hv_instance *in = f->at.instance;
-	uint64_t now_ns = 0;
+	hv_error_log_add(&f->at.instance->errors, now_ns(f), f->path, err->message, buf, len_bytes);
+}
 
-	hv_clocks_now_ns(hv_file_session(f)->clocks, in->buffers.clock, &now_ns);
-	hv_error_log_add(&in->errors, now_ns, f->path, err->message, buf, len_bytes);
+void hv_file_log_fault(struct hv_file *f, const char *where, const char *why, const char *command,
+		       size_t at)
+{
+	struct hv_error_log *log = &f->at.instance->errors;
+
+	hv_error_log_add(log, now_ns(f), where, why, command, strlen(command));
+	hv_error_log_mark(log, at);
+	f->has_logged = 1;
 }

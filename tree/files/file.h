@@ -24,6 +24,7 @@ struct hv_file {
 	size_t text_pos;     /* how much of TEXT was read */
 	unsigned nr_fills;   /* how often the node has made TEXT */
 	size_t asked_bytes;  /* how much the read asked for, for which TEXT was made */
+	unsigned has_logged; /* the write that is refused has told error_log why itself */
 };
 
 /* Makes an open file; the caller calls the node's open(). PATH is copied. */
@@ -58,3 +59,7 @@ struct hv_err *hv_file_take_anything(struct hv_file *f, const char *buf, size_t 
 /* Adds to error_log that BUF, which was written to F, was refused with ERR. */
 void hv_file_log_error(struct hv_file *f, const struct hv_err *err, const char *buf,
 		       size_t len_bytes);
+/* Adds it in the kernel's words: the character AT of COMMAND is wrong, which WHERE could not read
+ * because of WHY (tracing_log_err). The write that is under way is not logged otherwise. */
+void hv_file_log_fault(struct hv_file *f, const char *where, const char *why, const char *command,
+		       size_t at);

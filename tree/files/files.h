@@ -22,9 +22,6 @@ extern const struct hv_node hv_errors_node;
 /* event.c */
 extern const struct hv_node hv_event_format_node;
 extern const struct hv_node hv_event_id_node;
-extern const struct hv_node hv_event_filter_node;
-extern const struct hv_node hv_event_system_filter_node;
-extern const struct hv_node hv_event_trigger_node;
 extern const struct hv_node hv_event_hist_node;
 
 /* event_dirs.c */
@@ -35,6 +32,13 @@ extern const struct hv_entries hv_event_entries;
 extern const struct hv_node hv_event_enable_node;
 extern const struct hv_node hv_event_system_enable_node;
 extern const struct hv_node hv_events_enable_node;
+
+/* event_filter.c */
+extern const struct hv_node hv_event_filter_node;
+extern const struct hv_node hv_event_system_filter_node;
+
+/* event_trigger.c */
+extern const struct hv_node hv_event_trigger_node;
 
 /* event_headers.c */
 extern const struct hv_node hv_header_page_node;

@@ -41,16 +41,14 @@ static struct hv_err *tell(struct hv_file *f, const struct words *w, struct hv_e
 			   unsigned at)
 {
 	HV_AUTO_TEXT struct hv_text command = {0};
-	uint64_t now_ns = 0;
 
 	if (!err || at == HV_KPROBE_NOWHERE)
 		return err;
 	hv_text_add(&command, "");
 	for (size_t i = 0; i < w->nr; i++)
 		hv_text_printf(&command, "%s%s", i ? " " : "", w->list[i]);
-	hv_clocks_now_ns(hv_file_session(f)->clocks, f->at.instance->buffers.clock, &now_ns);
-	hv_error_log_add_at(&f->at.instance->errors, now_ns, WHERE, err->message, command.data, at);
-	return hv_err_mark(err, HV_ERR_LOGGED);
+	hv_file_log_fault(f, WHERE, err->message, command.data, at);
+	return err;
 }
 
 static struct hv_err *obey(struct hv_file *f, const char *line, size_t len)

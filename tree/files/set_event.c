@@ -30,15 +30,18 @@ static struct hv_err *fill_available(struct hv_file *f)
 
 static struct hv_err *fill_set_event(struct hv_file *f)
 {
-	const struct hv_event_set *on = &f->at.instance->events;
+	struct hv_instance *in = f->at.instance;
 	const struct hv_catalogue *c;
 	struct hv_err *err;
 
-	if (f->nr_fills || !on->nr)
+	if (f->nr_fills)
+		return NULL;
+	hv_instances_drain(in->all);
+	if (!hv_instance_has_events(in))
 		return NULL;
 	err = catalogue_of(f, &c);
 	for (size_t i = 0; !err && i < c->nr; i++)
-		if (hv_event_set_has(on, hv_event_ref_of(&c->types[i])))
+		if (hv_instance_needs_event(in, hv_event_ref_of(&c->types[i])))
 			hv_text_printf(&f->text, "%s:%s\n", c->types[i].system, c->types[i].name);
 	return err;
 }

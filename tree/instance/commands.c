@@ -124,6 +124,9 @@ static bool must_host_obey(struct hv_instances *all)
 	for (const struct hv_instance *in = all->top.next; in; in = in->next)
 		if (in->probes.nr)
 			return true;
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		if (in->triggers.nr)
+			return true;
 	if (tops->nr && hv_instances_single(all) != &all->top)
 		return true;
 	/* Dumps end recording, and must not contain events after the call. */

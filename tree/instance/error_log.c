@@ -70,14 +70,10 @@ void hv_error_log_add(struct hv_error_log *log, uint64_t time_ns, const char *wh
 	e->command = line_of(command, len_bytes, &e->at);
 }
 
-void hv_error_log_add_at(struct hv_error_log *log, uint64_t time_ns, const char *where,
-			 const char *why, const char *command, unsigned at)
+void hv_error_log_mark(struct hv_error_log *log, size_t at)
 {
-	struct hv_logged_error *e = add(log, time_ns, where, why);
-	unsigned first;
-
-	e->command = line_of(command, strlen(command), &first);
-	e->at = at < COMMAND_LEN_MAX ? at : COMMAND_LEN_MAX;
+	if (log->nr)
+		log->list[log->nr - 1].at = (unsigned)at;
 }
 
 void hv_error_log_text(const struct hv_error_log *log, struct hv_text *ret)

@@ -30,7 +30,6 @@ void hv_error_log_clear(struct hv_error_log *log);
 /* COMMAND is what was written. The error marks its first word. */
 void hv_error_log_add(struct hv_error_log *log, uint64_t time_ns, const char *where,
 		      const char *why, const char *command, size_t len_bytes);
-/* The error is at the column AT of COMMAND, which is one line. */
-void hv_error_log_add_at(struct hv_error_log *log, uint64_t time_ns, const char *where,
-			 const char *why, const char *command, unsigned at);
+/* Marks the character AT of what was logged last. */
+void hv_error_log_mark(struct hv_error_log *log, size_t at);
 void hv_error_log_text(const struct hv_error_log *log, struct hv_text *ret);

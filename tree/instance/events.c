@@ -28,12 +28,17 @@ static const struct hv_catalogue *catalogue_of(const struct hv_instances *all)
 
 /* -- telling the session ---------------------------------------------------------------------- */
 
+bool hv_instance_needs_event(const struct hv_instance *in, struct hv_event_ref ref)
+{
+	return hv_event_set_has(&in->events, ref) || hv_triggers_need(&in->triggers, ref);
+}
+
 static bool any_wants(const struct hv_instances *all, const struct hv_event_type *type)
 {
 	const struct hv_event_ref ref = hv_event_ref_of(type);
 
 	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		if (hv_event_set_has(&in->events, ref))
+		if (hv_instance_needs_event(in, ref))
 			return true;
 	return false;
 }
@@ -268,17 +273,34 @@ static struct hv_err *need_syscalls(struct hv_instances *all, const struct hv_ev
 	return err;
 }
 
+/* Before the change, triggers may switch events. */
 struct hv_err *hv_instance_switch_events(struct hv_instance *in, struct hv_event_switch *change)
 {
 	struct hv_event_set events;
 	struct hv_err *err = need_syscalls(in->all, change);
 
+	hv_instances_drain(in->all);
 	change->nr_left_out = 0;
 	change->left_out = NULL;
 	if (err)
 		return err;
 	events = changed(&in->events, change);
 	return set(in, &events, change);
+}
+
+/* An event that is refused stays in what all instances want, and is refused again with the next
+ * change; the caller takes its trigger back. */
+struct hv_err *hv_instance_publish_events(struct hv_instance *in)
+{
+	struct hv_event_switch change = {.on = 1};
+	struct hv_err *refused = NULL, *err = publish(in, &change, &refused);
+
+	if (!err && !refused) {
+		refused = change.left_out;
+		change.left_out = NULL;
+	}
+	hv_err_free(change.left_out);
+	return err ? err : refused;
 }
 
 struct hv_err *hv_instance_end_events(struct hv_instance *in)
@@ -299,7 +321,7 @@ struct hv_err *hv_instance_set_event_pids(struct hv_instance *in, enum hv_filter
 	*now = *list;
 	if (hv_instances_single(in->all) != &in->all->top)
 		err = hv_instances_begin_sharing(in->all);
-	if (!err && in->events.nr)
+	if (!err && hv_instance_has_events(in))
 		err = retrace(in);
 	if (err) {
 		*now = before;
@@ -313,7 +335,8 @@ struct hv_err *hv_instance_set_event_pids(struct hv_instance *in, enum hv_filter
 void hv_instances_forget_events(struct hv_instances *all)
 {
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
-		const struct hv_catalogue *c = in->events.nr ? catalogue_of(all) : NULL;
+		const struct hv_catalogue *c =
+			in->filters.nr || hv_instance_has_events(in) ? catalogue_of(all) : NULL;
 		struct hv_event_set events = {0};
 
 		if (!c)
@@ -327,6 +350,8 @@ void hv_instances_forget_events(struct hv_instances *all)
 		}
 		hv_event_set_deinit(&in->events);
 		in->events = events;
+		hv_event_filters_forget(&in->filters, c);
+		hv_triggers_forget(&in->triggers, c);
 	}
 }
 

@@ -31,6 +31,12 @@ struct hv_event_switch {
  * types that never can are left out, unless there are no others. */
 struct hv_err *hv_instance_switch_events(struct hv_instance *in,
 					 struct hv_event_switch *change) hv_must_use;
+/* Returns whether the guest records REF for IN: it is on, or a trigger needs it. Files show both
+ * (EVENT_FILE_FL_ENABLED). */
+bool hv_instance_needs_event(const struct hv_instance *in, struct hv_event_ref ref);
+/* Tells the session what all instances want after a change of IN's triggers. The error may be that
+ * an event cannot be recorded. */
+struct hv_err *hv_instance_publish_events(struct hv_instance *in) hv_must_use;
 /* Switches all events of IN off. */
 struct hv_err *hv_instance_end_events(struct hv_instance *in) hv_must_use;
 

@@ -40,6 +40,8 @@ static void deinit(struct hv_instance *in)
 	hv_selection_deinit(&in->selection);
 	hv_event_set_deinit(&in->events);
 	hv_event_set_deinit(&in->probed);
+	hv_event_filters_deinit(&in->filters);
+	hv_triggers_deinit(&in->triggers);
 	hv_probes_deinit(&in->probes);
 	hv_buffers_deinit(&in->buffers);
 	hv_open_calls_free(in->open_calls);
@@ -108,7 +110,7 @@ static bool needs_lists_of_tasks(const struct hv_instance *in)
 
 	for (unsigned i = 0; i < HV_NR_PID_LISTS; i++)
 		nr += sel->pids[i].nr + sel->event_pids[i].nr;
-	return in->events.nr && nr;
+	return hv_instance_has_events(in) && nr;
 }
 
 bool hv_instance_has_functions(const struct hv_instance *in)
@@ -123,7 +125,7 @@ struct hv_instance *hv_instances_single(struct hv_instances *all)
 	struct hv_instance *found = NULL;
 
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
-		if (!hv_instance_has_functions(in) && !in->events.nr)
+		if (!hv_instance_has_functions(in) && !hv_instance_has_events(in))
 			continue;
 		if (found || needs_lists_of_tasks(in))
 			return NULL;

@@ -25,11 +25,11 @@ static bool has_left(const struct hv_probe_set *set)
 	return false;
 }
 
-/* Returns whether the guest must record for the sake of commands that the host obeys: one may
- * switch recording on, or record stacks. */
+/* Returns whether the guest must record for the sake of commands and triggers that the host obeys:
+ * one may switch recording on, or record stacks, and triggers act and count in any case. */
 static bool commands_need_recording(const struct hv_instance *in)
 {
-	bool on = false;
+	bool on = in->triggers.nr != 0;
 
 	for (size_t i = 0; in->all->host_obeys && i < in->probes.nr; i++) {
 		const struct hv_probe_set *set = &in->probes.sets[i];

@@ -52,9 +52,10 @@ static bool wants_guests(const struct hv_instance *in, const struct hv_event *ev
 {
 	if (!hv_event_set_has_id(&in->events, event->id))
 		return false;
-	if (is_single(in))
-		return !in->all->host_obeys || (in->recording && !in->nr_pauses);
-	return records_on(in, event->cpu) && hv_instance_has_event_task(in, event);
+	if (is_single(in) ? in->all->host_obeys && (!in->recording || in->nr_pauses)
+			  : !records_on(in, event->cpu) || !hv_instance_has_event_task(in, event))
+		return false;
+	return hv_instance_filters_pass(in, event);
 }
 
 /* -- calls of function_graph ------------------------------------------------------------------- */
@@ -178,6 +179,32 @@ static bool is_command(const struct hv_event *event)
 	return event->of_command && !event->of_section;
 }
 
+/* An event of the guest's own, or one that is made of such, which is taken, or not. */
+struct taken {
+	struct hv_instance *in;
+	const struct hv_cursor *cursor;
+	const struct hv_event *event;
+};
+
+static void take_if_wanted(void *ctx, enum hv_trigger_time time)
+{
+	const struct taken *t = ctx;
+
+	if (time == HV_TRIGGER_IN_TIME && wants_guests(t->in, t->event))
+		hv_buffer_put(t->in->buffers.host, t->cursor, t->event);
+}
+
+static void take_one(struct hv_instance *in, const struct hv_cursor *cursor,
+		     const struct hv_event *event)
+{
+	struct taken taken = {in, cursor, event};
+
+	if (in->triggers.nr)
+		hv_instance_pull_triggers(in, event, take_if_wanted, &taken);
+	else
+		take_if_wanted(&taken, HV_TRIGGER_IN_TIME);
+}
+
 /* Takes the call of a function that has probes: as the event of each of them. */
 static void take_probed(struct hv_instance *in, const struct hv_cursor *cursor,
 			const struct hv_event *call)
@@ -188,8 +215,8 @@ static void take_probed(struct hv_instance *in, const struct hv_cursor *cursor,
 	if (hv_instance_is_top(in))
 		hv_kprobes_count(in->all, call);
 	for (size_t i = 0; i < in->all->kprobes.nr; i++)
-		if (hv_kprobes_event(in->all, i, call, &event, entry) && wants_guests(in, &event))
-			hv_buffer_put(in->buffers.host, cursor, &event);
+		if (hv_kprobes_event(in->all, i, call, &event, entry))
+			take_one(in, cursor, &event);
 }
 
 /* Takes one of the guest's own events: as it is, and as the event of a system call. */
@@ -203,10 +230,9 @@ static void take_guests(struct hv_instance *in, const struct hv_cursor *cursor,
 		take_probed(in, cursor, event);
 		return;
 	}
-	if (wants_guests(in, event))
-		hv_buffer_put(in->buffers.host, cursor, event);
-	if (hv_syscalls_event(in->all->syscalls, event, &call, entry) && wants_guests(in, &call))
-		hv_buffer_put(in->buffers.host, cursor, &call);
+	take_one(in, cursor, event);
+	if (hv_syscalls_event(in->all->syscalls, event, &call, entry))
+		take_one(in, cursor, &call);
 }
 
 static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const struct hv_event *event)
@@ -274,7 +300,8 @@ static bool is_needed(struct hv_instances *all)
 	return any_has_made(all) || hv_instances_single(all) != top ||
 	       !hv_options_on(&top->options, HV_OPT_OVERWRITE) || all->host_obeys ||
 	       hv_probes_have(&top->probes, HV_PROBE_SNAPSHOT) ||
-	       hv_options_on(&top->options, HV_OPT_DISPLAY_GRAPH) || !has_first_sizes(top);
+	       hv_options_on(&top->options, HV_OPT_DISPLAY_GRAPH) || top->filters.nr_right ||
+	       !has_first_sizes(top);
 }
 
 static void end_if_not_needed(struct hv_instances *all)

@@ -46,7 +46,8 @@ static uint8_t profile_of(const struct hv_instances *all, const struct hv_site *
 static bool needs_sites(const struct hv_instance *in)
 {
 	return in->begins || hv_instance_tracing_on(in) ||
-	       hv_probes_have(&in->probes, HV_PROBE_TRACEON);
+	       hv_probes_have(&in->probes, HV_PROBE_TRACEON) ||
+	       hv_triggers_have(&in->triggers, HV_TRIGGER_TRACEON);
 }
 
 /* Returns the stub that records what A and B record. check_stacks() has seen that there is one. */

@@ -173,7 +173,9 @@ struct hv_err *hv_instance_stop(struct hv_instance *in)
 	struct hv_probes before = in->probes;
 	struct hv_err *err;
 
-	err = hv_instance_end_events(in);
+	err = hv_instance_end_triggers(in);
+	if (!err)
+		err = hv_instance_end_events(in);
 	if (err || (in->selection.tracer == HV_TRACER_NOP && !in->probes.nr))
 		return err;
 	hv_budget_forget(&in->all->budget);
@@ -264,7 +266,7 @@ struct hv_err *hv_instance_set_pids(struct hv_instance *in, enum hv_filter_list 
 	*now = *list;
 	if (hv_instances_single(in->all) != &in->all->top)
 		err = hv_instances_begin_sharing(in->all);
-	if (!err && in->events.nr)
+	if (!err && hv_instance_has_events(in))
 		err = hv_instance_retrace(in);
 	if (!err)
 		err = publish_tasks(in);

@@ -6,5 +6,11 @@ hvtrace record -e 'sched:sched_wak*' -e irq -e 'local_*' -e '*:*' -P 1 fake -- s
 	done'
 hvtrace record -e 'sched:no*' fake --for 1
 hvtrace record -g vfs_read -e irq fake --for 1
+# filters
+hvtrace record -e 'sched:sched_wak*' -f 'waking > 0' -e irq -e sched_waking -f 'sched' -f 'x == "y"' fake -- sh -c \
+	'hvtrace cat fake instances/record-$PPID/filter >&2'
+hvtrace record -e sched -f no_such fake --for 1
+hvtrace record -e nothing -f no_such fake --for 1
+hvtrace record -f x -e sched fake --for 1
 hvtrace ls fake instances
 hvtrace detach fake

@@ -37,7 +37,8 @@ enum {
 	FAKE_MAX_LATENCY,
 	FAKE_FUNCTION_TRACE,
 	FAKE_RAW,
-	FAKE_TEXT, /* of fake_raw.h */
+	FAKE_EVENT_FILTER, /* one file for all filters of the directory, which is not listed */
+	FAKE_TEXT,	   /* of fake_raw.h */
 };
 
 static const char *const fake_names[] = {
@@ -49,6 +50,7 @@ static const char *const fake_names[] = {
 	[FAKE_PIDS] = "set_ftrace_pid",
 	[FAKE_EVENTS] = "set_event",
 	[FAKE_EVENT_PIDS] = "set_event_pid",
+	[FAKE_EVENT_FILTER] = "filter",
 	[FAKE_PROBES] = "kprobe_events",
 	[FAKE_TRACING_ON] = "tracing_on",
 	[FAKE_TRACE_PIPE] = "trace_pipe",
@@ -63,6 +65,7 @@ static const char *const fake_names[] = {
 #define DIRS_MAX 4
 #define PER_CPU	 "/per_cpu" /* has the files of the directory, in cpu0 */
 #define OPTIONS	 "/options"
+#define EVENTS	 "/events/"
 
 struct fake_dir {
 	char name[64]; /* "" for the first, which is the top; else "instances/NAME" */
@@ -96,6 +99,7 @@ struct hv_file {
 	struct hv_text list; /* of a filter file that is written */
 	struct hv_text text; /* FAKE_TEXT */
 	unsigned cpu;	     /* FAKE_RAW */
+	char event[64];	     /* FAKE_EVENT_FILTER: SYSTEM/EVENT */
 	unsigned dump;	     /* number of the dump; 0: not a dump, FLOOD: the long one */
 	int flags;
 };
@@ -160,6 +164,8 @@ static bool find_file(struct hv_tree *tree, const char *path, struct fake_dir **
 		*strstr(dir, PER_CPU) = '\0';
 	if (strstr(dir, OPTIONS))
 		*strstr(dir, OPTIONS) = '\0';
+	if (strstr(dir, EVENTS))
+		*strstr(dir, EVENTS) = '\0';
 	while (i < FAKE_TEXT && strcmp(name, fake_names[i]) != 0)
 		i++;
 	*ret_dir = find_dir(tree, dir);
@@ -305,9 +311,13 @@ struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, s
 	f->name = i;
 	f->flags = flags;
 	f->cpu = strstr(path, PER_CPU "/cpu1") != NULL;
+	if (i == FAKE_EVENT_FILTER && strstr(path, EVENTS))
+		snprintf(f->event, sizeof(f->event), "%.*s",
+			 (int)(strrchr(path, '/') - strstr(path, EVENTS) - strlen(EVENTS)),
+			 strstr(path, EVENTS) + strlen(EVENTS));
 	if (is_list(f) && !(flags & O_TRUNC))
 		hv_text_add(&f->list, dir->values[i]);
-	if (!is_list(f) && i != FAKE_TRACER && (flags & O_TRUNC))
+	if (!is_list(f) && i != FAKE_TRACER && i != FAKE_EVENT_FILTER && (flags & O_TRUNC))
 		dir->values[i][0] = '\0';
 	if (i == FAKE_STATS)
 		write_stats(tree, f->cpu, dir->values[i], sizeof(dir->values[i]));
@@ -471,10 +481,26 @@ static struct hv_err *write_filter(struct hv_file *f, const char *buf, size_t le
 	return NULL;
 }
 
+/* The first word of a filter is a part of the names of events that have such a field. */
+static struct hv_err *write_event_filter(struct hv_file *f, const char *text)
+{
+	char field[64] = "", *value = f->dir->values[FAKE_EVENT_FILTER];
+	size_t len = strlen(value);
+
+	sscanf(text, "%*[(]%63[a-z_]", field);
+	if (!*field)
+		sscanf(text, "%63[a-z_]", field);
+	if (!strstr(f->event, field))
+		return hv_err_new(EINVAL, "Field not found at character %zu", strlen(field) + 1);
+	snprintf(value + len, sizeof(f->dir->values[0]) - len, "%s: %s", f->event, text);
+	return NULL;
+}
+
 struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_bytes,
 			     size_t *ret_len)
 {
 	char text[256] = "";
+	struct hv_err *err = NULL;
 
 	if (len_bytes >= sizeof(text))
 		return hv_err_new(EINVAL, "%zu bytes are too many", len_bytes);
@@ -483,6 +509,8 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 		return write_filter(file, text, len_bytes, ret_len);
 	if (file->name == FAKE_CONTROL)
 		control(file->tree, text);
+	else if (file->name == FAKE_EVENT_FILTER)
+		err = write_event_filter(file, text);
 	else if (file->name == FAKE_TRACER && file->dir->pipe_is_open)
 		return hv_err_new(EBUSY, "trace_pipe is open");
 	else if (file->name == FAKE_TRACER && strcmp(text, "stuck\n") == 0)
@@ -497,8 +525,9 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 		strcpy(file->dir->values[file->name], text);
 	if (file->name == FAKE_TRACER)
 		count_patched(file->tree);
-	*ret_len = len_bytes;
-	return NULL;
+	if (!err)
+		*ret_len = len_bytes;
+	return err;
 }
 
 struct hv_err *hv_file_ready(struct hv_file *file)

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* trigger in events/SYSTEM/EVENT/: what happens at each of these events (event_trigger_regex_write,
+ * trigger_show). */
+#include <string.h>
+
+#include "tree/files/event_dirs.h"
+#include "tree/files/files.h"
+#include "tree/instance/triggers.h"
+#include "tree/settings/token.h"
+
+#define TRIGGER_MAX 4095 /* PAGE_SIZE - 1 */
+
+static struct hv_err *fill_trigger(struct hv_file *f)
+{
+	const struct hv_event_type *type;
+	struct hv_err *err;
+
+	if (f->nr_fills)
+		return NULL;
+	err = hv_event_ref_find(f->state, hv_place_catalogue(&f->at), &type);
+	if (!err)
+		hv_instance_triggers_text(f->at.instance, type, &f->text);
+	return err;
+}
+
+static struct hv_err *obey(struct hv_file *f, const struct hv_event_type *type, const char *text)
+{
+	struct hv_filter_fault fault;
+	struct hv_err *err = hv_instance_write_trigger(f->at.instance, type, text, &fault);
+	const char *filter = strstr(text, " if ");
+
+	if (err && fault.code && filter)
+		hv_file_log_fault(f, "event filter parse error", fault.why ? fault.why : "Error",
+				  filter + strlen(" if "), fault.at);
+	return err;
+}
+
+static struct hv_err *write_trigger(struct hv_file *f, const char *buf, size_t len_bytes,
+				    size_t *ret_len)
+{
+	HV_AUTO_FREE char *text = hv_name_written(buf, len_bytes);
+	const struct hv_event_type *type;
+	struct hv_err *err;
+
+	if (len_bytes > TRIGGER_MAX)
+		return hv_err_new(EINVAL, "%zu bytes are too long a trigger", len_bytes);
+	err = hv_event_ref_find(f->state, hv_place_catalogue(&f->at), &type);
+	if (!err && !type->is_available)
+		err = hv_err_new(EOPNOTSUPP, "markers can have no triggers yet");
+	if (!err && len_bytes)
+		err = obey(f, type, text);
+	if (!err)
+		*ret_len = len_bytes;
+	return err;
+}
+
+const struct hv_node hv_event_trigger_node = {
+	.help = "what each of these events does: traceon, traceoff, snapshot,\n"
+		"enable_event:SYSTEM:EVENT, disable_event:SYSTEM:EVENT; then :COUNT, 'if FILTER';\n"
+		"a '!' before it removes it",
+	.state_bytes = sizeof(struct hv_event_ref),
+	.open = hv_event_ref_open,
+	.fill = fill_trigger,
+	.write = write_trigger,
+};

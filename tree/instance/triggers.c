@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/instance/triggers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/events/catalogue.h"
+#include "tracer/event_types.h"
+#include "tree/instance/event_filters.h"
+#include "tree/instance/events.h"
+#include "tree/instance/recording.h"
+#include "tree/instance/share.h"
+#include "tree/instance/syscalls.h"
+#include "tree/instance/trace.h"
+
+static void forget(struct hv_trigger_of *of)
+{
+	hv_trigger_deinit(&of->trigger);
+	hv_event_filter_free(of->filter);
+}
+
+void hv_triggers_deinit(struct hv_triggers *s)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		forget(&s->list[i]);
+	free(s->list);
+	*s = (struct hv_triggers){0};
+}
+
+static bool is_same(struct hv_event_ref a, struct hv_event_ref b)
+{
+	return a.call == b.call && a.id == b.id;
+}
+
+bool hv_triggers_need(const struct hv_triggers *s, struct hv_event_ref ref)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		if (is_same(s->list[i].ref, ref) || is_same(s->list[i].target, ref))
+			return true;
+	return false;
+}
+
+bool hv_triggers_have(const struct hv_triggers *s, enum hv_trigger_command command)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		if (s->list[i].trigger.command == command)
+			return true;
+	return false;
+}
+
+/* -- changes ---------------------------------------------------------------------------------- */
+
+/* Puts OF, whose contents S then owns, at AT. */
+static void insert(struct hv_triggers *s, size_t at, struct hv_trigger_of of)
+{
+	s->list = hv_realloc_array(s->list, s->nr + 1, sizeof(*s->list));
+	memmove(s->list + at + 1, s->list + at, (s->nr - at) * sizeof(*s->list));
+	s->list[at] = of;
+	s->nr++;
+}
+
+/* The caller owns the contents of what was at AT. */
+static struct hv_trigger_of take_out(struct hv_triggers *s, size_t at)
+{
+	struct hv_trigger_of of = s->list[at];
+
+	s->nr--;
+	memmove(s->list + at, s->list + at + 1, (s->nr - at) * sizeof(*s->list));
+	return of;
+}
+
+/* Returns where the trigger is that is like OF; s->nr: there is none. */
+static size_t find_like(const struct hv_triggers *s, const struct hv_trigger_of *of)
+{
+	size_t at = 0;
+
+	while (at < s->nr && !(is_same(s->list[at].ref, of->ref) &&
+			       hv_trigger_is_like(&s->list[at].trigger, &of->trigger)))
+		at++;
+	return at;
+}
+
+/* Finds the event that the trigger switches (find_event_file). */
+static struct hv_err *find_target(const struct hv_catalogue *c, struct hv_trigger_of *of)
+{
+	const struct hv_trigger *t = &of->trigger;
+	const struct hv_event_type *type;
+
+	if (!hv_trigger_switches_event(t))
+		return NULL;
+	type = hv_catalogue_find(c, t->system, t->event);
+	if (!type || !type->is_available)
+		return hv_err_new(EINVAL, "the guest has no event %s:%s", t->system, t->event);
+	of->target = hv_event_ref_of(type);
+	return NULL;
+}
+
+static struct hv_err *parse_filter(const struct hv_instance *in, const struct hv_event_type *type,
+				   const struct hv_catalogue *c, struct hv_trigger_of *of,
+				   struct hv_filter_fault *ret_fault)
+{
+	const struct hv_filter_scope scope = {in->all->session->kernel, c, type, in->all->nr_cpus};
+
+	if (!of->trigger.filter)
+		return NULL;
+	of->filter = hv_event_filter_parse(&scope, of->trigger.filter, ret_fault);
+	if (of->filter)
+		return NULL;
+	return hv_err_new(ret_fault->code, "%s at character %zu of '%s'",
+			  ret_fault->why ? ret_fault->why : "a comparison is missing",
+			  ret_fault->at, of->trigger.filter);
+}
+
+/* Makes what OF needs before it can act: the host decides what the instance gets (share.h). */
+static struct hv_err *prepare(struct hv_instance *in, const struct hv_trigger_of *of)
+{
+	struct hv_err *err = hv_instances_begin_sharing(in->all);
+
+	if (!err && of->trigger.command == HV_TRIGGER_SNAPSHOT)
+		err = hv_buffers_need_snapshot(&in->buffers);
+	return err;
+}
+
+/* Tells the session. Afterwards it also knows who obeys commands (commands.h). */
+static struct hv_err *publish(struct hv_instance *in)
+{
+	struct hv_err *err = hv_instance_publish_events(in);
+
+	return err ? err : hv_instance_retrace(in);
+}
+
+/* IN owns the contents of OF if this succeeds. */
+static struct hv_err *add(struct hv_instance *in, struct hv_trigger_of *of)
+{
+	struct hv_triggers *s = &in->triggers;
+	struct hv_err *err;
+
+	if (find_like(s, of) < s->nr)
+		return hv_err_new(EEXIST, "the event has such a trigger");
+	err = prepare(in, of);
+	if (err)
+		return err;
+	insert(s, 0, *of);
+	err = publish(in);
+	if (err) {
+		take_out(s, 0);
+		hv_err_free(publish(in));
+	}
+	return err;
+}
+
+static struct hv_err *remove_at(struct hv_instance *in, size_t at)
+{
+	struct hv_trigger_of of = take_out(&in->triggers, at);
+	struct hv_err *err = publish(in);
+
+	if (err)
+		insert(&in->triggers, at, of);
+	else
+		forget(&of);
+	return err;
+}
+
+/* Events that the host makes of others: what it needs for the system calls' (syscalls.h). */
+static struct hv_err *need(struct hv_instance *in, const struct hv_catalogue *c,
+			   const struct hv_trigger_of *of, const struct hv_event_type *type)
+{
+	const struct hv_event_type *target =
+		of->target.id ? hv_catalogue_by_id(c, of->target.id) : NULL;
+
+	if (hv_kprobes_is(type) || (target && hv_kprobes_is(target)))
+		return hv_err_new(EOPNOTSUPP, "a probe of the session has no triggers");
+	if (!in->all->syscalls && (hv_syscalls_is(type) || (target && hv_syscalls_is(target))))
+		in->all->syscalls = hv_syscalls_new(c);
+	return NULL;
+}
+
+/* As in the kernel, to remove what is not there succeeds. */
+static struct hv_err *obey(struct hv_instance *in, const struct hv_event_type *type,
+			   struct hv_trigger_of *of, struct hv_filter_fault *ret_fault)
+{
+	const struct hv_catalogue *c;
+	struct hv_err *err = hv_event_types_catalogue(in->all->session->types, &c);
+	size_t at;
+
+	if (!err)
+		err = find_target(c, of);
+	if (!err)
+		err = need(in, c, of, type);
+	if (!err && !of->trigger.removes)
+		err = parse_filter(in, type, c, of, ret_fault);
+	if (err)
+		return err;
+	hv_instances_drain(in->all);
+	if (!of->trigger.removes)
+		return add(in, of);
+	at = find_like(&in->triggers, of);
+	err = at < in->triggers.nr ? remove_at(in, at) : NULL;
+	if (!err)
+		forget(of);
+	return err;
+}
+
+struct hv_err *hv_instance_write_trigger(struct hv_instance *in, const struct hv_event_type *type,
+					 const char *text, struct hv_filter_fault *ret_fault)
+{
+	struct hv_trigger_of of = {.ref = hv_event_ref_of(type)};
+	struct hv_err *err = hv_trigger_parse(text, &of.trigger);
+
+	*ret_fault = (struct hv_filter_fault){0};
+	if (err)
+		return err;
+	err = obey(in, type, &of, ret_fault);
+	if (err)
+		forget(&of);
+	return err;
+}
+
+void hv_instance_triggers_text(struct hv_instance *in, const struct hv_event_type *type,
+			       struct hv_text *ret)
+{
+	const struct hv_triggers *s = &in->triggers;
+	size_t nr = 0;
+
+	hv_instances_drain(in->all);
+	for (size_t i = 0; i < s->nr; i++) {
+		if (!is_same(s->list[i].ref, hv_event_ref_of(type)))
+			continue;
+		hv_trigger_text(&s->list[i].trigger, ret);
+		nr++;
+	}
+	if (nr)
+		return;
+	hv_text_add(ret, "# Available triggers:\n#");
+	hv_trigger_names(ret);
+	hv_text_add(ret, "\n");
+}
+
+struct hv_err *hv_instance_end_triggers(struct hv_instance *in)
+{
+	struct hv_err *err = NULL;
+
+	hv_instances_drain(in->all);
+	while (!err && in->triggers.nr)
+		err = remove_at(in, in->triggers.nr - 1);
+	return err;
+}
+
+static bool is_gone(struct hv_event_ref ref, const struct hv_catalogue *c)
+{
+	const struct hv_event_type *type = hv_catalogue_by_id(c, ref.id);
+
+	return !type || type->call.v != ref.call;
+}
+
+void hv_triggers_forget(struct hv_triggers *s, const struct hv_catalogue *c)
+{
+	for (size_t i = s->nr; i-- > 0;) {
+		struct hv_trigger_of of = s->list[i];
+
+		if (!is_gone(of.ref, c) && !(of.target.call && is_gone(of.target, c)))
+			continue;
+		take_out(s, i);
+		forget(&of);
+	}
+}
+
+/* -- acting ----------------------------------------------------------------------------------- */
+
+static bool is_on(const struct hv_instance *in, struct hv_event_ref ref)
+{
+	return hv_event_set_has(&in->events, ref);
+}
+
+/* Returns whether OF would change anything. If it would not, it does not count. */
+static bool would_change(const struct hv_instance *in, const struct hv_trigger_of *of)
+{
+	switch (of->trigger.command) {
+	case HV_TRIGGER_TRACEON:
+		return !in->recording;
+	case HV_TRIGGER_TRACEOFF:
+		return in->recording;
+	case HV_TRIGGER_ENABLE_EVENT:
+		return !is_on(in, of->target);
+	case HV_TRIGGER_DISABLE_EVENT:
+		return is_on(in, of->target);
+	default:
+		return true;
+	}
+}
+
+static void act(struct hv_instance *in, struct hv_trigger_of *of)
+{
+	if (!of->trigger.count || !would_change(in, of))
+		return;
+	if (of->trigger.count != -1)
+		of->trigger.count--;
+	switch (of->trigger.command) {
+	case HV_TRIGGER_TRACEON:
+	case HV_TRIGGER_TRACEOFF:
+		hv_instance_switch_recording(in, of->trigger.command == HV_TRIGGER_TRACEON);
+		return;
+	case HV_TRIGGER_SNAPSHOT:
+		hv_buffers_swap_snapshot(&in->buffers);
+		return;
+	case HV_TRIGGER_ENABLE_EVENT:
+		hv_event_set_add(&in->events, of->target);
+		return;
+	case HV_TRIGGER_DISABLE_EVENT:
+		hv_event_set_remove(&in->events, of->target);
+		return;
+	}
+}
+
+/* If the kernel has to look at a record before it knows whether a trigger acts, or if one of them
+ * acts after the event, it reserves the record first (update_cond_flag): then a snapshot has it,
+ * and traceon comes too late for it, unless the record is made elsewhere because a filter of the
+ * event is looked at, too (trace_event_buffer_lock_reserve). */
+static bool reserves_first(const struct hv_triggers *s, uint32_t id)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		if (s->list[i].ref.id == id &&
+		    (s->list[i].filter || s->list[i].trigger.command == HV_TRIGGER_TRACEOFF))
+			return true;
+	return false;
+}
+
+/* Pulls those that act after the event, or the others. */
+static void pull(struct hv_instance *in, const struct hv_event *event, bool snapshots_are_after,
+		 bool after)
+{
+	for (size_t i = 0; i < in->triggers.nr; i++) {
+		struct hv_trigger_of *of = &in->triggers.list[i];
+		enum hv_trigger_command command = of->trigger.command;
+		bool is_after = command == HV_TRIGGER_TRACEOFF ||
+				(command == HV_TRIGGER_SNAPSHOT && snapshots_are_after);
+
+		if (of->ref.id == event->id && is_after == after &&
+		    (!of->filter || hv_instance_record_passes(in, of->filter, event)))
+			act(in, of);
+	}
+}
+
+void hv_instance_pull_triggers(struct hv_instance *in, const struct hv_event *event,
+			       void (*take)(void *ctx, enum hv_trigger_time time), void *ctx)
+{
+	bool first = reserves_first(&in->triggers, event->id);
+	bool late = first && !in->recording && !hv_instance_has_event_filter(in, event->id);
+
+	pull(in, event, first, false);
+	take(ctx, late ? HV_TRIGGER_LATE : HV_TRIGGER_IN_TIME);
+	pull(in, event, first, true);
+}

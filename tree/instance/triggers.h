@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The triggers that an instance has for the guest's own events. While there are any, the guest
+ * records their events, and those that they may switch on, whatever enable and tracing_on say, and
+ * the host obeys when it comes to the record: what was recorded before the event was recorded
+ * before the trigger, what was recorded after it after the trigger.
+ * Leaves to others: how triggers are written (tree/settings/trigger.h), the file
+ * (tree/files/event_trigger.c). */
+#pragma once
+
+#include "base/err.h"
+#include "tracer/events/event.h"
+#include "tree/settings/event_filter.h"
+#include "tree/settings/event_set.h"
+#include "tree/settings/trigger.h"
+
+struct hv_catalogue;
+struct hv_instance;
+
+/* Zero-initialised is empty. */
+struct hv_triggers {
+	struct hv_trigger_of {
+		struct hv_event_ref ref;
+		struct hv_event_ref target; /* of the event that it switches */
+		struct hv_trigger trigger;
+		struct hv_event_filter *filter; /* owned; NULL: none */
+	} * list;				/* owned, the newest first */
+	size_t nr;
+};
+
+void hv_triggers_deinit(struct hv_triggers *s);
+
+/* Obeys TEXT, which was written to the file of events of TYPE: adds a trigger, or removes one.
+ * EINVAL, EEXIST; RET_FAULT->code is not 0 if its filter is wrong. Other errors are of the event,
+ * which cannot be recorded, or of memory. On error nothing has changed. */
+struct hv_err *hv_instance_write_trigger(struct hv_instance *in, const struct hv_event_type *type,
+					 const char *text,
+					 struct hv_filter_fault *ret_fault) hv_must_use;
+/* Adds the text of the file. */
+void hv_instance_triggers_text(struct hv_instance *in, const struct hv_event_type *type,
+			       struct hv_text *ret);
+/* Removes all. */
+struct hv_err *hv_instance_end_triggers(struct hv_instance *in) hv_must_use;
+/* Forgets the triggers of types that C, as it is now, does not have. */
+void hv_triggers_forget(struct hv_triggers *s, const struct hv_catalogue *c);
+
+/* Returns whether the guest must record REF for the sake of triggers (EVENT_FILE_FL_SOFT_MODE). */
+bool hv_triggers_need(const struct hv_triggers *s, struct hv_event_ref ref);
+bool hv_triggers_have(const struct hv_triggers *s, enum hv_trigger_command command);
+
+/* Obeys the triggers of EVENT, an HV_EVENT_GUESTS, in two parts: TAKE, which may put EVENT into the
+ * buffer, is called between those that act before the event and those that act after it. LATE:
+ * EVENT came when recording was off, and does not count as recorded even if a trigger has switched
+ * it on now. */
+enum hv_trigger_time { HV_TRIGGER_IN_TIME, HV_TRIGGER_LATE };
+void hv_instance_pull_triggers(struct hv_instance *in, const struct hv_event *event,
+			       void (*take)(void *ctx, enum hv_trigger_time time), void *ctx);

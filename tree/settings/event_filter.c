@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A filter is compiled into steps that change one truth value: a predicate sets it, NOT reverses
+ * it, and a jump passes over what cannot change it any more:
+ *
+ *     a && b || !(c || d)
+ *
+ *     0  PREDICATE a
+ *     1  UNLESS      -> 3
+ *     2  PREDICATE b
+ *     3  IF          -> 8
+ *     4  PREDICATE c
+ *     5  IF          -> 7
+ *     6  PREDICATE d
+ *     7  NOT
+ *
+ * Jumps only lead forward. */
+#include "tree/settings/event_filter.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/guard.h"
+
+enum what { PREDICATE, NOT, IF, UNLESS };
+
+struct step {
+	enum what what;
+	size_t arg; /* the predicate, or where a jump leads */
+};
+
+struct hv_event_filter {
+	struct step *steps; /* owned */
+	size_t nr_steps;
+	struct hv_predicate *predicates; /* owned */
+	size_t nr_predicates;
+};
+
+#define NONE SIZE_MAX
+
+/* What is open within one pair of parentheses: the jumps that lead behind the next operand of &&
+ * and of ||. */
+struct level {
+	size_t and_jump, or_jump; /* NONE: there is none */
+	bool negated;		  /* a '!' is in front of the parentheses */
+};
+
+struct parse {
+	const struct hv_filter_scope *scope;
+	const char *text;
+	size_t at;
+	struct level *levels; /* owned */
+	size_t nr_levels;
+	bool negated; /* a '!' waits for its operand */
+	struct hv_event_filter *filter;
+	struct hv_filter_fault *fault;
+};
+
+static bool fail(struct parse *s, int code, const char *why, size_t at)
+{
+	*s->fault = (struct hv_filter_fault){code, why, at};
+	return false;
+}
+
+/* -- the first look ---------------------------------------------------------------------------- */
+
+/* Before it parses, the kernel looks whether quotes and parentheses match (calc_stack). */
+struct balance {
+	size_t nr_open;
+	char quote;	    /* the quote that is open */
+	size_t last_quote;  /* where the last one was opened */
+	bool has_predicate; /* there is anything but operators and parentheses */
+};
+
+/* The characters of && and || are looked at one by one, which makes no difference. */
+static bool balance_at(struct parse *s, struct balance *b, size_t i)
+{
+	char c = s->text[i];
+
+	if (isspace((unsigned char)c))
+		return true;
+	if (b->quote) {
+		if (c == b->quote)
+			b->quote = '\0';
+		return true;
+	}
+	if (c == '\'' || c == '"') {
+		b->quote = c;
+		b->last_quote = i;
+	}
+	if (c == '(')
+		b->nr_open++;
+	else if (c == ')' && !b->nr_open--)
+		return fail(s, EPERM, "Too few '('", i);
+	else if (c != ')' && !((c == '&' || c == '|') && s->text[i + 1] == c))
+		b->has_predicate = true;
+	return true;
+}
+
+/* Looks back for the parenthesis that is not closed. */
+static size_t find_open(const char *text)
+{
+	size_t nr_closed = 0;
+	char quote = '\0';
+
+	for (size_t i = strlen(text); i-- > 1;) {
+		char c = text[i];
+
+		if (quote) {
+			if (c == quote)
+				quote = '\0';
+			continue;
+		}
+		if (c == '\'' || c == '"')
+			quote = c;
+		else if (c == ')')
+			nr_closed++;
+		else if (c == '(' && !nr_closed--)
+			return i;
+	}
+	return 0;
+}
+
+static bool look_first(struct parse *s)
+{
+	struct balance b = {0};
+
+	for (size_t i = 0; s->text[i]; i++)
+		if (!balance_at(s, &b, i))
+			return false;
+	if (b.quote)
+		return fail(s, ESRCH, "Missing matching quote", b.last_quote);
+	if (b.nr_open)
+		return fail(s, ENOENT, "Too many '('", find_open(s->text));
+	return b.has_predicate || fail(s, EINVAL, NULL, 0);
+}
+
+/* -- steps ------------------------------------------------------------------------------------- */
+
+static size_t add_step(struct parse *s, enum what what, size_t arg)
+{
+	struct hv_event_filter *f = s->filter;
+
+	f->steps = hv_realloc_array(f->steps, f->nr_steps + 1, sizeof(*f->steps));
+	f->steps[f->nr_steps] = (struct step){what, arg};
+	return f->nr_steps++;
+}
+
+/* The jump at *STEP, if there is one, leads to the next step. */
+static void end_jump(struct parse *s, size_t *step)
+{
+	if (*step != NONE)
+		s->filter->steps[*step].arg = s->filter->nr_steps;
+	*step = NONE;
+}
+
+static void open_level(struct parse *s)
+{
+	s->levels = hv_realloc_array(s->levels, s->nr_levels + 1, sizeof(*s->levels));
+	s->levels[s->nr_levels++] = (struct level){NONE, NONE, s->negated};
+	s->negated = false;
+}
+
+static struct level *innermost(struct parse *s)
+{
+	return &s->levels[s->nr_levels - 1];
+}
+
+/* -- parsing ----------------------------------------------------------------------------------- */
+
+static void skip_space(struct parse *s)
+{
+	while (isspace((unsigned char)s->text[s->at]))
+		s->at++;
+}
+
+/* Takes what is in front of a predicate. */
+static void take_prefixes(struct parse *s)
+{
+	for (;; s->at++) {
+		const char *c = &s->text[s->at];
+
+		if (*c == '(')
+			open_level(s);
+		else if (*c == '!' && c[1] != '=' && c[1] != '~')
+			s->negated = !s->negated;
+		else if (!isspace((unsigned char)*c))
+			return;
+	}
+}
+
+static bool take_predicate(struct parse *s)
+{
+	struct hv_event_filter *f = s->filter;
+	struct hv_predicate p;
+	size_t len;
+
+	if (!hv_predicate_parse(s->scope, s->text, s->at, &p, &len, s->fault))
+		return false;
+	s->at += len;
+	f->predicates = hv_realloc_array(f->predicates, f->nr_predicates + 1, sizeof(p));
+	f->predicates[f->nr_predicates] = p;
+	add_step(s, PREDICATE, f->nr_predicates++);
+	if (s->negated)
+		add_step(s, NOT, 0);
+	s->negated = false;
+	return true;
+}
+
+/* Takes an operator. && binds more tightly than ||. */
+static void take_operator(struct parse *s, char c)
+{
+	struct level *l = innermost(s);
+
+	s->at += 2;
+	end_jump(s, &l->and_jump);
+	if (c == '&') {
+		l->and_jump = add_step(s, UNLESS, 0);
+		return;
+	}
+	end_jump(s, &l->or_jump);
+	l->or_jump = add_step(s, IF, 0);
+}
+
+static void close_level(struct parse *s)
+{
+	struct level *l = innermost(s);
+
+	end_jump(s, &l->and_jump);
+	end_jump(s, &l->or_jump);
+	if (l->negated)
+		add_step(s, NOT, 0);
+	s->nr_levels--;
+}
+
+/* Takes what follows an operand, up to the operator before the next one, or the end. */
+static bool take_suffixes(struct parse *s)
+{
+	for (;;) {
+		char c;
+
+		skip_space(s);
+		c = s->text[s->at];
+		if (!c)
+			return true;
+		if ((c == '&' || c == '|') && s->text[s->at + 1] == c) {
+			take_operator(s, c);
+			return true;
+		}
+		if (c != ')')
+			return fail(s, EPERM, "Too many terms in predicate expression", s->at);
+		s->at++;
+		if (s->nr_levels == 1)
+			return fail(s, EPERM, "Too few '('", s->at);
+		close_level(s);
+	}
+}
+
+/* Kernels before 2026 ignore an operator at the end, or read outside of their program. */
+static bool end(struct parse *s)
+{
+	const struct level *l = innermost(s);
+	size_t last = s->filter->nr_steps - 1;
+
+	if (s->nr_levels != 1)
+		return fail(s, EPERM, "Too many '('", s->at);
+	if (!s->filter->nr_predicates)
+		return fail(s, EINVAL, "No filter found", s->at);
+	if (l->and_jump == last || l->or_jump == last)
+		return fail(s, EINVAL, "Meaningless filter expression", s->at);
+	close_level(s);
+	return true;
+}
+
+static bool parse(struct parse *s)
+{
+	if (!look_first(s))
+		return false;
+	open_level(s);
+	for (take_prefixes(s); s->text[s->at]; take_prefixes(s))
+		if (!take_predicate(s) || !take_suffixes(s))
+			return false;
+	return end(s);
+}
+
+struct hv_event_filter *hv_event_filter_parse(const struct hv_filter_scope *scope,
+					      const char *filter, struct hv_filter_fault *ret_fault)
+{
+	struct parse s = {
+		.scope = scope,
+		.text = filter,
+		.filter = hv_alloc(sizeof(*s.filter)),
+		.fault = ret_fault,
+	};
+	bool is_right = parse(&s);
+
+	free(s.levels);
+	if (is_right)
+		return s.filter;
+	hv_event_filter_free(s.filter);
+	return NULL;
+}
+
+void hv_event_filter_free(struct hv_event_filter *f)
+{
+	if (!f)
+		return;
+	for (size_t i = 0; i < f->nr_predicates; i++)
+		hv_predicate_deinit(&f->predicates[i]);
+	free(f->predicates);
+	free(f->steps);
+	free(f);
+}
+
+bool hv_event_filter_passes(const struct hv_event_filter *f, const struct hv_filter_record *record)
+{
+	bool is_true = true;
+
+	for (size_t i = 0; i < f->nr_steps; i++) {
+		const struct step *step = &f->steps[i];
+
+		if (step->what == PREDICATE)
+			is_true = hv_predicate_holds(&f->predicates[step->arg], record);
+		else if (step->what == NOT)
+			is_true = !is_true;
+		else if (is_true == (step->what == IF))
+			i = step->arg - 1;
+	}
+	return is_true;
+}
