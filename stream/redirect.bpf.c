@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The XDP program of a collector: hands datagrams of UDP to our port to the AF_XDP socket of the
  * queue on which they came, and everything else to the kernel as before: other traffic, fragments,
  * packets with options or a VLAN, queues without a socket. */

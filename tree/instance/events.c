@@ -124,7 +124,7 @@ static struct hv_err *take_refusals(struct hv_instance *in, const struct hv_cata
 		const struct hv_event_ref ref = hv_event_ref_of(&c->types[i]);
 		struct hv_err *why = NULL;
 
-		if (hv_event_set_has(&in->events, ref))
+		if (hv_instance_needs_event(in, ref))
 			why = why_not(in->all, c, w, &c->types[i]);
 		if (!why)
 			continue;
