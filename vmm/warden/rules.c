@@ -11,6 +11,7 @@
 struct place {
 	struct hv_gpa gpa;
 	uint32_t len_bytes;		 /* 0: an unused slot */
+	bool had_pointer;		 /* to us, at some time */
 	uint8_t before[HV_SITE_LEN_MAX]; /* what the guest had there */
 	uint8_t after[HV_SITE_LEN_MAX];	 /* what was written last */
 };
@@ -49,6 +50,14 @@ void hv_rules_free(struct hv_rules *r)
 void hv_rules_set_region(struct hv_rules *r, const struct hv_region *region)
 {
 	r->region = *region;
+}
+
+static uint64_t word(const uint8_t *bytes, uint32_t len_bytes)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, bytes, len_bytes);
+	return value;
 }
 
 /* The places. */
@@ -94,6 +103,8 @@ static void note(struct hv_rules *r, const struct hv_hold_write *w, const uint8_
 		memcpy(p->before, now, w->len_bytes);
 	p->gpa = w->gpa;
 	p->len_bytes = w->len_bytes;
+	p->had_pointer |=
+		!w->is_text && w->len_bytes == 8 && hv_gva_in(hv_gva(word(w->bytes, 8)), r->window);
 	memcpy(p->after, w->bytes, w->len_bytes);
 }
 
@@ -144,14 +155,6 @@ static bool is_leaf(const struct hv_rules *r, uint64_t entry)
 
 	return e.present && e.leaf && !(e.writable && e.executable) &&
 	       is_in_region(r, e.to, arch->entry_span(arch->map_level));
-}
-
-static uint64_t word(const uint8_t *bytes, uint32_t len_bytes)
-{
-	uint64_t value = 0;
-
-	memcpy(&value, bytes, len_bytes);
-	return value;
 }
 
 /* A leaf in an unused slot, or its removal. */
@@ -229,13 +232,26 @@ static bool is_text_of_ours(const struct hv_rules *r, const struct hv_hold_write
 	return leads_to_us(r, w->bytes, w) || is_key(r, w, now);
 }
 
-/* A pointer to us, or another pointer instead of one. */
+static bool points_to_us(const struct hv_rules *r, uint64_t gpa)
+{
+	uint8_t bytes[8];
+	struct hv_err *err = hv_guest_read(r->guest, hv_gpa(gpa), bytes, 8);
+
+	hv_err_free(err);
+	return !err && hv_gva_in(hv_gva(word(bytes, 8)), r->window);
+}
+
+/* A pointer to us, or what comes instead of one: where one is or was, or beside one, as the
+ * function of a probe is beside its data. */
 static bool is_pointer(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
 {
+	const struct place *p = find(r, w->gpa);
+
 	if (w->is_text || w->len_bytes != 8)
 		return false;
 	return hv_gva_in(hv_gva(word(w->bytes, 8)), r->window) ||
-	       hv_gva_in(hv_gva(word(now, 8)), r->window);
+	       hv_gva_in(hv_gva(word(now, 8)), r->window) || (p && p->had_pointer) ||
+	       points_to_us(r, w->gpa.v + 8) || points_to_us(r, w->gpa.v - 8);
 }
 
 static bool is_count_or_flag(const struct hv_hold_write *w, const uint8_t *now)

@@ -8,9 +8,10 @@
  *                            unused (arch->free_window), and its removal
  *   in text                  a call of or a jump into what these leaves map; a static key's nop and
  *                            jump
- *   in data                  a pointer into what the leaves map, or another pointer in its place
- *                            (a return address, the kernel's own probes); a count that goes up or
- *                            down by one; one bit of a byte (a task's flag)
+ *   in data                  a pointer into what the leaves map; what comes where such a pointer is
+ *                            or was (a return address, the kernel's own probes), or beside one (a
+ *                            probe's function); a count that goes up or down by one; one bit of a
+ *                            byte (a task's flag)
  *
  * and nothing else. So no write makes the guest execute what is not its own code or hvtrace's. The
  * rules keep no guest from harming itself: it can write all of this without us.

@@ -167,7 +167,12 @@ START_TEST(pointers_counts_and_flags)
 	ck_assert(allows(data(WORD, 0, SMALL_WINDOW + 0x40, 8)));
 	ck_assert(
 		allows(data(WORD, 0, 0xffffffff81234567, 8))); /* the guest's own may be another */
-	ck_assert(!allows(data(WORD, 0, 0xffffffff81234568, 8)));
+	ck_assert(allows(data(WORD, 0, 0, 8)));		       /* where a pointer was */
+	memset(small.ram + WORD + 0x100, 0x11, 40);
+	ck_assert(!allows(data(WORD + 0x100, 0, 0xffffffff81234567, 8)));
+	ck_assert(allows(data(WORD + 0x108, 0, SMALL_WINDOW + 0x80, 8)));
+	ck_assert(allows(data(WORD + 0x100, 0, 0xffffffff81234567, 8))); /* beside one */
+	ck_assert(!allows(data(WORD + 0x118, 0, 0xffffffff81234567, 8)));
 	ck_assert(allows(data(WORD + 8, 0, 1, 4)));
 	ck_assert(!allows(data(WORD + 8, 0, 3, 4)));
 	ck_assert(allows(data(WORD + 8, 0, 0, 4)));
