@@ -11,6 +11,8 @@
 #include <syslog.h>
 #include <time.h>
 
+#define AUDIT_LINE_MAX 8192 /* bytes of a line from another process */
+
 struct hv_err *audit_open(const char *log_path, enum audit_sink sink, const char *domain,
 			  const char *id, struct audit *ret)
 {
@@ -84,19 +86,27 @@ struct audit_actor audit_actor_self(void)
 	return self;
 }
 
+void audit_trim(struct audit *a)
+{
+	static const char note[] = "(older lines were removed)\n";
+	struct stat st;
+
+	if (a->log_fd < 0 || fstat(a->log_fd, &st) != 0 || st.st_size <= AUDIT_LOG_MAX_BYTES ||
+	    ftruncate(a->log_fd, 0) != 0)
+		return;
+	if (write(a->log_fd, note, sizeof(note) - 1) < 0)
+		return;
+}
+
 static void write_log(struct audit *a, const char *text)
 {
 	HV_AUTO_TEXT struct hv_text line = {0};
 	struct timespec now;
 	struct tm tm;
-	struct stat st;
 	char stamp[32];
 
 	if (a->log_fd < 0)
 		return;
-	if (fstat(a->log_fd, &st) == 0 && st.st_size > AUDIT_LOG_MAX_BYTES &&
-	    ftruncate(a->log_fd, 0) == 0)
-		hv_text_add(&line, "(older lines were removed)\n");
 	clock_gettime(CLOCK_REALTIME, &now);
 	gmtime_r(&now.tv_sec, &tm);
 	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &tm);
@@ -167,6 +177,21 @@ void audit_syslog(const struct audit *a, const char *line)
 	openlog("hvtrace", LOG_PID, LOG_AUTHPRIV);
 	syslog(LOG_AUTHPRIV | LOG_NOTICE, "%s", line);
 	closelog();
+}
+
+void audit_forwarded(const struct audit *a, const char *line)
+{
+	HV_AUTO_TEXT struct hv_text head = {0}, safe = {0};
+	const char *rest = strchr(line, ' ');
+
+	hv_text_add(&head, " domain=");
+	add_quoted(&head, a->domain ? a->domain : "");
+	hv_text_add(&head, " id=");
+	add_quoted(&head, a->id ? a->id : "");
+	if (!rest || strncmp(rest, head.data, head.len_bytes) != 0)
+		return;
+	hv_text_add_guest(&safe, line, AUDIT_LINE_MAX);
+	audit_syslog(a, safe.data);
 }
 
 void audit_end(struct audit_entry *e)

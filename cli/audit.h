@@ -61,8 +61,13 @@ void audit_text(struct audit_entry *e, const char *key, const char *value);
 void audit_number(struct audit_entry *e, const char *key, uint64_t value);
 /* Writes the line. */
 void audit_end(struct audit_entry *e);
-/* Writes a line to the system's log, if that is A's sink. */
+/* Writes a line of ours to the system's log, if that is A's sink. */
 void audit_syslog(const struct audit *a, const char *line);
+/* The same for a line of another process of the session, which is left out if it is not about the
+ * session, and loses what could end a line. */
+void audit_forwarded(const struct audit *a, const char *line);
+/* Empties a log that has become too long. */
+void audit_trim(struct audit *a);
 
 /* Writes to the service's own log only. */
 void audit_log(struct audit *a, const char *fmt, ...) hv_printf(2, 3);

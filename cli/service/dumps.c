@@ -77,14 +77,19 @@ int dumps_open(const struct rundir *dir)
 {
 	HV_AUTO_FREE char *path = rundir_path(dir->path, RUNDIR_DUMP);
 
-	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) != 0 || st.st_size <= DUMPS_MAX_BYTES || ftruncate(fd, 0) == 0)
+		return fd;
+	close(fd);
+	return -1;
 }
 
 static void begin(struct service *s)
 {
 	struct dumps *d = &s->dumps;
 	struct audit *a = &s->audit;
-	struct stat st;
 
 	d->is_over = false;
 	d->nr_bytes = 0;
@@ -93,8 +98,6 @@ static void begin(struct service *s)
 		note_failure(d, a);
 		return;
 	}
-	if (fstat(d->fd, &st) == 0 && st.st_size > DUMPS_MAX_BYTES && ftruncate(d->fd, 0) != 0)
-		note_failure(d, a);
 	write_title(d, a);
 }
 

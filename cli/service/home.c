@@ -100,6 +100,7 @@ bool home_keep(struct service *s)
 	struct home h = {RUNDIR_NONE, AUDIT_NONE, -1};
 	struct hv_err *err;
 
+	audit_trim(&s->audit);
 	if (rundir_is_ours(&s->dir))
 		return false;
 	err = make(s, &h.dir, &h.audit);

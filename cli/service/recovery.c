@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -18,8 +19,7 @@
 #include "vmm/warden/near.h"
 #include "vmm/warden/sandbox.h"
 
-#define FAR_FD	 500 /* not among the three standard files, nor CHILD_FD */
-#define CHILD_FD 3   /* the child's socket: the first after the three standard files */
+#define CHILD_NS (300 * HV_NS_PER_S)
 
 /* What the child says beside its questions about the guest. */
 enum {
@@ -101,15 +101,15 @@ static struct hv_err *recover_without_rights(int socket, struct recovery *r)
 static int keep_only(int socket)
 {
 	int null = open("/dev/null", O_RDWR);
+	struct hv_err *err = hv_sandbox_keep(&socket);
 
-	socket = fcntl(socket, F_DUPFD_CLOEXEC, FAR_FD);
-	if (null < 0 || socket < 0)
+	if (err || null < 0)
 		_exit(1);
-	for (int fd = 0; fd < CHILD_FD; fd++)
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
 		dup2(null, fd);
-	dup2(socket, CHILD_FD);
-	close_range(CHILD_FD + 1, ~0u, 0);
-	return CHILD_FD;
+	close_range(STDERR_FILENO + 1, (unsigned)socket - 1, 0);
+	close_range((unsigned)socket + 1, ~0u, 0);
+	return socket;
 }
 
 static _Noreturn void run_child(int socket)
@@ -139,13 +139,25 @@ static _Noreturn void run_child(int socket)
 
 /* This process: with rights. */
 
+/* The child may say what the guest wants. */
+static void add_lines(struct hv_text *to, const char *lines)
+{
+	while (*lines) {
+		size_t len = strcspn(lines, "\n");
+
+		hv_text_add_guest(to, lines, len);
+		hv_text_add(to, "\n");
+		lines += len + (lines[len] == '\n');
+	}
+}
+
 static struct hv_err *take_end(const struct hv_message *m, struct recovery *r)
 {
 	const char *report = (const char *)m->bytes;
 	size_t len = strlen(report);
 	struct hv_err *err;
 
-	hv_text_add(&r->report, report);
+	add_lines(&r->report, report);
 	r->found |= m->args[0] != 0;
 	if (!m->args[1])
 		return NULL;
@@ -159,9 +171,10 @@ static struct hv_err *take_end(const struct hv_message *m, struct recovery *r)
 static struct hv_err *serve_child(struct hv_far *far, int socket, struct recovery *r,
 				  void (*say)(void *ctx, const char *line), void *ctx)
 {
+	uint64_t deadline_ns = hv_now_ns() + CHILD_NS;
 	struct hv_err *err = NULL;
 
-	while (!err) {
+	while (!err && poll(&(struct pollfd){socket, POLLIN, 0}, 1, hv_left_ms(deadline_ns)) > 0) {
 		HV_AUTO_MESSAGE struct hv_message m = {0};
 
 		err = hv_channel_receive(socket, &m);
@@ -171,8 +184,12 @@ static struct hv_err *serve_child(struct hv_far *far, int socket, struct recover
 			err = hv_far_answer(far, socket, &m);
 			continue;
 		}
-		if (!err && say)
-			say(ctx, (const char *)m.bytes);
+		if (!err && say) {
+			HV_AUTO_TEXT struct hv_text line = {0};
+
+			hv_text_add_guest(&line, (const char *)m.bytes, m.len_bytes);
+			say(ctx, line.data ? line.data : "");
+		}
 		if (!err)
 			err = hv_channel_answer(socket, NULL, &(struct hv_message){0});
 	}
@@ -203,8 +220,7 @@ struct hv_err *recovery_run(struct hv_guest *guest, struct hv_far *known, struct
 	err = serve_child(far, ours, r, say, ctx);
 	if (!known)
 		hv_far_free(far);
-	hv_close_at(&ours);
-	ours = -1;
+	kill(pid, SIGKILL); /* it has nothing to do any more */
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	return err;

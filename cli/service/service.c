@@ -146,6 +146,8 @@ static struct hv_err *divide(struct service *s)
 	if (!err)
 		err = warden_start(s->config, &s->warden);
 	if (!err)
+		err = hv_sandbox_keep(&s->warden.control);
+	if (!err)
 		err = hv_near_guest(s->warden.control, &s->guest);
 	if (!err)
 		err = hv_sandbox_enter(s->warden.control, hv_near_windows(s->guest));

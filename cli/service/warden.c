@@ -2,7 +2,10 @@
 #include "cli/service/warden.h"
 
 #include <json-c/json.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <syslog.h>
 
@@ -18,13 +21,18 @@
 #include "vmm/warden/far.h"
 #include "vmm/warden/wire.h"
 
-#define REFUSALS_AUDITED 10 /* of a session */
+#define REFUSALS_AUDITED 10  /* of a session */
+#define LINES_A_SECOND	 200 /* for the system's log */
+#define KILLED_MS	 5000
 
 struct warden {
 	struct service service; /* what of it the warden has: guest, directory, log, rules */
 	struct hv_far *far;
 	unsigned nr_refused; /* that were looked at */
-	bool is_over;	     /* the service has said how it ended */
+	uint64_t lines_ns; /* when the second began in which lines for the system's log are counted
+			    */
+	unsigned nr_lines;
+	bool is_over; /* the service has said how it ended */
 };
 
 /* Each answers one question of doors.h. */
@@ -78,7 +86,10 @@ static struct hv_err *keep_home(struct warden *w, const struct hv_message *quest
 		return NULL;
 	hv_message_add_fd(answer, s->audit.log_fd);
 	give_socket(w, answer);
-	return NULL;
+	if (answer->nr_fds == 2)
+		return NULL;
+	rundir_forget(&s->dir); /* tried again */
+	return hv_err_new(EMFILE, "the directory was made again, but cannot be given");
 }
 
 static struct hv_err *give_policy(struct warden *w, const struct hv_message *question,
@@ -107,7 +118,14 @@ static struct hv_err *name_actor(struct warden *w hv_unused, const struct hv_mes
 static struct hv_err *write_syslog(struct warden *w, const struct hv_message *question,
 				   struct hv_message *answer hv_unused)
 {
-	audit_syslog(&w->service.audit, (const char *)question->bytes);
+	uint64_t now = hv_now_ns();
+
+	if (now - w->lines_ns >= HV_NS_PER_S) {
+		w->lines_ns = now;
+		w->nr_lines = 0;
+	}
+	if (w->nr_lines++ < LINES_A_SECOND)
+		audit_forwarded(&w->service.audit, (const char *)question->bytes);
 	return NULL;
 }
 
@@ -149,10 +167,13 @@ static void close_guest(struct warden *w)
 static struct hv_err *leave_home(struct warden *w, const struct hv_message *question,
 				 struct hv_message *answer hv_unused)
 {
+	HV_AUTO_TEXT struct hv_text reason = {0};
+
 	/* Whoever attaches as soon as the directory is free can reach the guest. */
 	close_guest(w);
 	w->service.dir.has_left = question->args[0] != 0;
-	home_leave(&w->service, question->args[1] ? (const char *)question->bytes : NULL);
+	hv_text_add_guest(&reason, (const char *)question->bytes, question->len_bytes);
+	home_leave(&w->service, question->args[1] && reason.data ? reason.data : NULL);
 	w->is_over = true;
 	return NULL;
 }
@@ -255,6 +276,13 @@ static void audit_recovery(struct warden *w, const struct recovery *r, const str
 	audit_end(&e);
 }
 
+/* It may only have closed its socket. What it does to the region must have an end. */
+static void end_service(void)
+{
+	pidfd_send_signal(HV_HELPER_SERVICE, SIGKILL, NULL, 0);
+	poll(&(struct pollfd){HV_HELPER_SERVICE, POLLIN, 0}, 1, KILLED_MS);
+}
+
 /* The service has died without a word. */
 static void recover(struct warden *w)
 {
@@ -263,6 +291,7 @@ static void recover(struct warden *w)
 	struct recovery r = {0};
 	struct hv_err *err = NULL;
 
+	end_service();
 	audit_log(&s->audit, "the service has died: recovering");
 	home_recovers(s, getpid());
 	if (!hv_guest_has_ended(s->guest))

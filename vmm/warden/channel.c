@@ -26,9 +26,12 @@ void hv_message_deinit(struct hv_message *m)
 
 void hv_message_add_fd(struct hv_message *m, int fd)
 {
-	int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	int copy;
 
-	if (copy >= 0 && m->nr_fds < HV_MESSAGE_FDS_MAX)
+	if (fd < 0 || m->nr_fds == HV_MESSAGE_FDS_MAX)
+		return;
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (copy >= 0)
 		m->fds[m->nr_fds++] = copy;
 }
 
@@ -158,8 +161,11 @@ struct hv_err *hv_channel_receive(int socket, struct hv_message *ret)
 		ret->bytes = hv_alloc(ret->len_bytes + 1);
 		err = receive_bytes(socket, ret->bytes, ret->len_bytes, ret);
 	}
-	if (err)
+	if (err) {
 		hv_message_deinit(ret);
+		/* what follows cannot be understood */
+		shutdown(socket, SHUT_RDWR);
+	}
 	return err;
 }
 
@@ -193,6 +199,8 @@ struct hv_err *hv_channel_answer(int socket, struct hv_err *err, const struct hv
 	struct hv_err *lost;
 
 	m.kind = ANSWER_OK;
+	if (!err && m.len_bytes > HV_MESSAGE_BYTES_MAX)
+		err = hv_err_new(EMSGSIZE, "an answer of %zu bytes", m.len_bytes);
 	if (err)
 		m = (struct hv_message){
 			.kind = ANSWER_ERROR,

@@ -9,15 +9,21 @@
 #include "vmm/warden/rules.h"
 #include "vmm/warden/wire.h"
 
-#define READ_BYTES_MAX HV_MESSAGE_BYTES_MAX
-#define VCPUS_MAX      4096
-#define HOLD_MAX_NS    (10 * HV_NS_PER_S)
+#define READ_BYTES_MAX	HV_MESSAGE_BYTES_MAX
+#define VCPUS_MAX	4096
+#define REGISTERS_BYTES (VCPUS_MAX * sizeof(struct hv_vcpu_regs))
+#define FLUSH_BYTES_MAX (8u << 20)
+#define PAGE_BYTES	4096
+#define HOLD_MAX_NS	(10 * HV_NS_PER_S)
 
 struct hv_far {
 	struct hv_guest *guest; /* borrowed */
 	struct hv_hold *hold;	/* NULL: none */
 	struct hv_rules *rules;
 	unsigned nr_refused;
+	bool has_given_ram; /* to this near side, which could use the files of a second time freely
+			     */
+	struct hv_region region;
 };
 
 /* Answers question Q in R. */
@@ -38,6 +44,7 @@ void hv_far_renew(struct hv_far *f)
 	if (f->hold)
 		hv_err_free(hv_hold_end(f->hold, NULL));
 	f->hold = NULL;
+	f->has_given_ram = false;
 }
 
 void hv_far_free(struct hv_far *f)
@@ -108,13 +115,14 @@ static int reopen(int fd)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Adds the file of F to R. Returns its number there. */
+/* Adds the file of F to R. Returns its number there; UINT32_MAX: it could not be added. */
 static uint32_t add_file(struct hv_message *r, const struct hv_ram_file *f)
 {
 	HV_AUTO_FD int fd = f->is_memory ? -1 : reopen(f->fd);
+	size_t nr = r->nr_fds;
 
 	hv_message_add_fd(r, f->is_memory ? f->fd : fd);
-	return (uint32_t)r->nr_fds - 1;
+	return r->nr_fds > nr ? (uint32_t)nr : UINT32_MAX;
 }
 
 /* The VMM's memory is given once. */
@@ -125,10 +133,13 @@ static struct hv_err *answer_ram(struct hv_far *f, const struct hv_message *q hv
 	struct hv_warden_ram *list;
 	uint32_t memory = UINT32_MAX;
 	size_t nr = 0;
-	struct hv_err *err = hv_guest_ram_files(f->guest, files, HV_WARDEN_RAM_MAX, &nr);
+	struct hv_err *err = f->has_given_ram
+				     ? bad("the RAM's files again")
+				     : hv_guest_ram_files(f->guest, files, HV_WARDEN_RAM_MAX, &nr);
 
 	if (err)
 		return err;
+	f->has_given_ram = true;
 	list = room_for(r, nr * sizeof(*list));
 	for (size_t i = 0; i < nr; i++) {
 		uint32_t file = files[i].is_memory ? memory : UINT32_MAX;
@@ -152,15 +163,19 @@ static struct hv_err *answer_count(struct hv_far *f, const struct hv_message *q 
 	return err;
 }
 
-static struct hv_vcpu_regs *room_for_registers(struct hv_far *f, struct hv_message *r)
+/* There is room for more than the vCPUs that were counted, since some may be plugged meanwhile. */
+static struct hv_err *give_registers(struct hv_far *f, struct hv_err *err, struct hv_message *r)
 {
-	return room_for(r, hv_guest_info(f->guest)->nr_vcpus * sizeof(struct hv_vcpu_regs));
+	unsigned nr = hv_guest_info(f->guest)->nr_vcpus;
+
+	r->len_bytes = nr * sizeof(struct hv_vcpu_regs);
+	return err || nr <= VCPUS_MAX ? err : bad("the registers of too many vCPUs");
 }
 
 static struct hv_err *answer_registers(struct hv_far *f, const struct hv_message *q hv_unused,
 				       struct hv_message *r)
 {
-	return hv_guest_registers(f->guest, room_for_registers(f, r));
+	return give_registers(f, hv_guest_registers(f->guest, room_for(r, REGISTERS_BYTES)), r);
 }
 
 static struct hv_err *answer_region(struct hv_far *f, const struct hv_message *q hv_unused,
@@ -171,6 +186,7 @@ static struct hv_err *answer_region(struct hv_far *f, const struct hv_message *q
 
 	if (err)
 		return err;
+	f->region = region;
 	hv_rules_set_region(f->rules, &region);
 	r->args[0] = region.gpa.v;
 	r->args[1] = region.len_bytes;
@@ -272,12 +288,19 @@ static struct hv_err *not_held(void)
 static struct hv_err *answer_hold_registers(struct hv_far *f, const struct hv_message *q hv_unused,
 					    struct hv_message *r)
 {
-	return f->hold ? hv_hold_registers(f->hold, room_for_registers(f, r)) : not_held();
+	if (!f->hold)
+		return not_held();
+	return give_registers(f, hv_hold_registers(f->hold, room_for(r, REGISTERS_BYTES)), r);
 }
 
 static struct hv_err *check_writes(const struct hv_hold_write *writes, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
+		uint8_t is_text;
+
+		memcpy(&is_text, &writes[i].is_text, 1);
+		if (is_text > 1)
+			return bad("a write of no known kind");
 		if (!writes[i].len_bytes || writes[i].len_bytes > HV_SITE_LEN_MAX)
 			return bad("a write of too many bytes");
 		if (i && writes[i].gpa.v < writes[i - 1].gpa.v)
@@ -306,8 +329,13 @@ static struct hv_err *answer_hold_write(struct hv_far *f, const struct hv_messag
 static struct hv_err *answer_hold_flush(struct hv_far *f, const struct hv_message *q,
 					struct hv_message *r hv_unused)
 {
+	uint64_t off = q->args[0], len_bytes = q->args[1];
+
 	if (!f->hold)
 		return not_held();
+	if (off > f->region.len_bytes || len_bytes > f->region.len_bytes - off ||
+	    len_bytes > FLUSH_BYTES_MAX || (off | len_bytes) % PAGE_BYTES)
+		return bad("a flush of what is not the region");
 	return hv_hold_flush_translations(f->hold, q->args[0], q->args[1]);
 }
 
@@ -343,6 +371,24 @@ static const answer_fn answers[HV_NR_QUESTIONS] = {
 	[HV_ASK_HOLD_END] = answer_hold_end,
 };
 
+/* What changes how the guest is reached is not for the time of a hold. */
+static bool is_for_held(uint32_t question)
+{
+	switch (question) {
+	case HV_ASK_REGION:
+	case HV_ASK_PIN:
+	case HV_ASK_UNPIN:
+	case HV_ASK_REFUSAL:
+	case HV_ASK_LET_RUN:
+	case HV_ASK_WANT_SHADOW:
+	case HV_ASK_PREPARE_HOLD:
+	case HV_ASK_PREPARE_TEXT:
+		return false;
+	default:
+		return true;
+	}
+}
+
 struct hv_err *hv_far_answer(struct hv_far *f, int socket, const struct hv_message *question)
 {
 	HV_AUTO_MESSAGE struct hv_message r = {0};
@@ -350,6 +396,7 @@ struct hv_err *hv_far_answer(struct hv_far *f, int socket, const struct hv_messa
 
 	if (question->kind >= HV_NR_QUESTIONS || !answers[question->kind])
 		return hv_err_new(ENOSYS, "question %u is not known", question->kind);
-	err = answers[question->kind](f, question, &r);
+	err = f->hold && !is_for_held(question->kind) ? bad("what is not for a hold, in one")
+						      : answers[question->kind](f, question, &r);
 	return hv_channel_answer(socket, err, &r);
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define PLACES_MAX	(1u << 19) /* several times what the journal has room for */
 #define PAGE_BYTES	4096
 #define KEY_REACH_BYTES (16ull << 20) /* from a static key to its jump's target */
 
@@ -310,6 +311,14 @@ static struct hv_err *check_one(struct hv_rules *r, const struct hv_hold_write *
 	return is_allowed(r, w, now) ? NULL : refused(w);
 }
 
+/* Counts and flags need no memory: their way back is allowed as the way there. */
+static bool is_to_note(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
+{
+	if (find(r, w->gpa))
+		return true;
+	return memcmp(now, w->bytes, w->len_bytes) != 0 && !is_count_or_flag(w, now);
+}
+
 struct hv_err *hv_rules_check(struct hv_rules *r, const struct hv_hold_write *writes, size_t nr)
 {
 	HV_AUTO_FREE uint8_t(*now)[HV_SITE_LEN_MAX] = hv_alloc((nr + 1) * sizeof(*now));
@@ -319,12 +328,15 @@ struct hv_err *hv_rules_check(struct hv_rules *r, const struct hv_hold_write *wr
 	for (size_t i = 0; !err && i < nr; i++)
 		if (!is_in_region(r, writes[i].gpa, writes[i].len_bytes))
 			err = check_one(r, &writes[i], now[i]);
+	if (!err && r->nr_places + nr > PLACES_MAX)
+		err = hv_err_new(EPERM, "too many places are written");
 	for (size_t i = 0; !err && i < nr; i++) {
 		if (is_in_region(r, writes[i].gpa, writes[i].len_bytes))
 			continue;
 		if (is_mapping(r, &writes[i], now[i]) && word(writes[i].bytes, 8))
 			widen_window(r, &writes[i]);
-		note(r, &writes[i], now[i]);
+		if (is_to_note(r, &writes[i], now[i]))
+			note(r, &writes[i], now[i]);
 	}
 	return err;
 }

@@ -4,9 +4,12 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pwd.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -38,8 +41,10 @@ static struct hv_err *leave_file_system(void)
 	    mount(NULL, EMPTY_ROOT, NULL, MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
 		  NULL) != 0)
 		return failed("an empty file system");
-	if (chroot(EMPTY_ROOT) != 0 || chdir("/") != 0)
-		return failed("chroot");
+	/* The old root goes from this namespace: its mounts must not stay mounted for our sake. */
+	if (chdir(EMPTY_ROOT) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 ||
+	    umount2(".", MNT_DETACH) != 0 || chdir("/") != 0)
+		return failed("pivot_root");
 	return NULL;
 }
 
@@ -61,8 +66,8 @@ static struct hv_err *leave_user(uid_t uid, gid_t gid)
 /* clang-format off */
 static const int harmless[] = {
 	/* files that it has */
-	SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(pwrite64), SCMP_SYS(lseek), SCMP_SYS(fstat),
-	SCMP_SYS(newfstatat), SCMP_SYS(fstatfs), SCMP_SYS(ftruncate), SCMP_SYS(close),
+	SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(pread64), SCMP_SYS(pwrite64), SCMP_SYS(lseek),
+	SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(fstatfs), SCMP_SYS(close),
 	SCMP_SYS(close_range), SCMP_SYS(poll), SCMP_SYS(ppoll),
 	/* sockets that it has */
 	SCMP_SYS(accept4), SCMP_SYS(recvfrom), SCMP_SYS(sendto), SCMP_SYS(shutdown),
@@ -96,6 +101,8 @@ static int allow_some(scmp_filter_ctx f, int warden)
 	bad |= allow(f, SCMP_SYS(mprotect), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 	bad |= allow(f, SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETFL));
 	bad |= allow(f, SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_SETFL));
+	bad |= allow(f, SCMP_SYS(read), SCMP_A0(SCMP_CMP_LT, HV_WINDOW_FD_MIN));
+	bad |= allow(f, SCMP_SYS(readv), SCMP_A0(SCMP_CMP_LT, HV_WINDOW_FD_MIN));
 	bad |= allow(f, SCMP_SYS(sendmsg), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)warden));
 	bad |= allow(f, SCMP_SYS(recvmsg), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)warden));
 	bad |= allow(f, SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
@@ -104,50 +111,90 @@ static int allow_some(scmp_filter_ctx f, int warden)
 	return bad;
 }
 
-/* Allows reads of file MEMORY that begin in [OFF, END): by one rule for each aligned block, since a
- * rule compares each argument once. */
-static int allow_range(scmp_filter_ctx f, int memory, uint64_t off, uint64_t end)
+/* Of the VMM's memory only the windows can be read. libseccomp is not used for this: for a range
+ * that crosses 4 GiB, version 2.5.4 did not end. The kernel takes the low 32 bits of a file's
+ * number, and 64 bits of the offset and the length. */
+
+#define LOW(arg)  (uint32_t)(offsetof(struct seccomp_data, args) + 8 * (arg))
+#define HIGH(arg) (LOW(arg) + 4)
+#define RULE_LEN  11 /* instructions for a window */
+
+enum { ARG_FILE = 0, ARG_LENGTH = 2, ARG_OFFSET = 3 };
+
+static struct sock_filter load(uint32_t at)
 {
-	int bad = 0;
+	return (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at);
+}
 
-	while (!bad && off < end) {
-		uint64_t len = off & -off;
-		struct scmp_arg_cmp rule[3];
+static struct sock_filter jump(uint16_t condition, uint32_t value, uint8_t if_so, uint8_t if_not)
+{
+	return (struct sock_filter)BPF_JUMP(BPF_JMP | condition | BPF_K, value, if_so, if_not);
+}
 
-		while (len > end - off)
-			len >>= 1;
-		rule[0] = SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)memory);
-		rule[1] = SCMP_A2(SCMP_CMP_LE, HV_WINDOW_READ_BYTES);
-		rule[2] = SCMP_A3(SCMP_CMP_MASKED_EQ, ~(len - 1), off);
-		bad = seccomp_rule_add_array(f, SCMP_ACT_ALLOW, SCMP_SYS(pread64), 3, rule);
-		off += len;
+static struct sock_filter give(uint32_t result)
+{
+	return (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, result);
+}
+
+/* Allows the call if its offset is in [OFF, END), else goes on behind these instructions. */
+static void add_window(struct sock_filter *f, uint64_t off, uint64_t end)
+{
+	const struct sock_filter rule[RULE_LEN] = {
+		load(HIGH(ARG_OFFSET)),
+		jump(BPF_JGT, (uint32_t)(off >> 32), 3, 0),
+		jump(BPF_JEQ, (uint32_t)(off >> 32), 0, 8),
+		load(LOW(ARG_OFFSET)),
+		jump(BPF_JGE, (uint32_t)off, 0, 6),
+		load(HIGH(ARG_OFFSET)),
+		jump(BPF_JGT, (uint32_t)(end >> 32), 4, 0),
+		jump(BPF_JEQ, (uint32_t)(end >> 32), 0, 2),
+		load(LOW(ARG_OFFSET)),
+		jump(BPF_JGE, (uint32_t)end, 1, 0),
+		give(SECCOMP_RET_ALLOW),
+	};
+
+	memcpy(f, rule, sizeof(rule));
+}
+
+static struct hv_err *leave_other_memory(const struct hv_windows *w)
+{
+	const struct sock_filter head[] = {
+		load(offsetof(struct seccomp_data, nr)),
+		jump(BPF_JEQ, SYS_pread64, 1, 0),
+		give(SECCOMP_RET_ALLOW),
+		load(LOW(ARG_FILE)),
+		jump(BPF_JGE, HV_WINDOW_FD_MIN, 1, 0),
+		give(SECCOMP_RET_ALLOW),
+		load(HIGH(ARG_LENGTH)),
+		jump(BPF_JEQ, 0, 0, 2),
+		load(LOW(ARG_LENGTH)),
+		jump(BPF_JGT, HV_WINDOW_READ_BYTES, 0, 1),
+		give(SECCOMP_RET_ERRNO | EPERM),
+	};
+	struct sock_filter f[HV_ARRAY_LEN(head) + HV_WARDEN_RAM_MAX * RULE_LEN + 1];
+	struct sock_fprog program = {HV_ARRAY_LEN(head), f};
+
+	memcpy(f, head, sizeof(head));
+	for (size_t i = 0; i < w->nr; i++) {
+		const struct hv_window *window = &w->list[i];
+
+		if (window->host || window->len_bytes <= HV_WINDOW_READ_BYTES)
+			continue;
+		add_window(f + program.len, window->off,
+			   window->off + window->len_bytes - HV_WINDOW_READ_BYTES);
+		program.len += RULE_LEN;
 	}
-	return bad;
+	f[program.len++] = give(SECCOMP_RET_ERRNO | EPERM);
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+		return failed("a filter of reads");
+	return NULL;
 }
 
-/* Reading from all files but the VMM's memory, and from the RAM in that. */
-static int allow_reading(scmp_filter_ctx f, const struct hv_windows *w)
-{
-	static const int calls[] = {SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(pread64)};
-	int bad = 0;
-
-	for (size_t i = 0; i < HV_ARRAY_LEN(calls); i++)
-		bad |= allow(f, calls[i], SCMP_A0(SCMP_CMP_LT, HV_WINDOW_FD_MIN));
-	for (size_t i = 0; !bad && i < w->nr; i++)
-		if (!w->list[i].host && w->list[i].len_bytes > HV_WINDOW_READ_BYTES)
-			bad = allow_range(f, w->memory_fd, w->list[i].off,
-					  w->list[i].off + w->list[i].len_bytes -
-						  HV_WINDOW_READ_BYTES);
-	return bad;
-}
-
-static struct hv_err *leave_system_calls(int warden, const struct hv_windows *windows)
+static struct hv_err *leave_system_calls(int warden)
 {
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int bad = f ? allow_some(f, warden) : -ENOMEM;
 
-	if (!bad)
-		bad = allow_reading(f, windows);
 	for (size_t i = 0; !bad && i < HV_ARRAY_LEN(harmless); i++)
 		bad = seccomp_rule_add(f, SCMP_ACT_ALLOW, harmless[i], 0);
 	if (!bad)
@@ -155,6 +202,17 @@ static struct hv_err *leave_system_calls(int warden, const struct hv_windows *wi
 	seccomp_release(f);
 	errno = -bad;
 	return bad ? failed("a filter of system calls") : NULL;
+}
+
+struct hv_err *hv_sandbox_keep(int *warden)
+{
+	int fd = fcntl(*warden, F_DUPFD_CLOEXEC, HV_WINDOW_FD_MIN);
+
+	if (fd < 0)
+		return failed("the warden's socket");
+	close(*warden);
+	*warden = fd;
+	return NULL;
 }
 
 struct hv_err *hv_sandbox_enter(int warden, const struct hv_windows *windows)
@@ -173,5 +231,7 @@ struct hv_err *hv_sandbox_enter(int warden, const struct hv_windows *windows)
 	err = leave_file_system();
 	if (!err)
 		err = leave_user(user ? user->pw_uid : NOBODY, user ? user->pw_gid : NOBODY);
-	return err ? err : leave_system_calls(warden, windows);
+	if (!err)
+		err = leave_other_memory(windows);
+	return err ? err : leave_system_calls(warden);
 }

@@ -8,6 +8,9 @@
 
 #include "vmm/warden/windows.h"
 
+/* Gives the socket to the warden a number that no other file gets after hv_sandbox_enter(). */
+struct hv_err *hv_sandbox_keep(int *warden) hv_must_use;
+
 /* Once, by the only thread of the process. Afterwards it can pass files on at the socket WARDEN
  * only, and of the VMM's memory it can read the RAM that is in WINDOWS only. Does nothing for a
  * user who is not root, who has no rights to give up. After an error the process has some of them

@@ -214,6 +214,11 @@ const struct hv_windows *hv_near_windows(const struct hv_guest *g hv_unused)
 	return NULL;
 }
 
+struct hv_err *hv_sandbox_keep(int *warden hv_unused)
+{
+	return NULL;
+}
+
 struct hv_err *hv_sandbox_enter(int warden hv_unused, const struct hv_windows *windows hv_unused)
 {
 	return NULL;

@@ -181,6 +181,45 @@ START_TEST(what_no_service_asks_for_is_refused)
 }
 END_TEST
 
+/* Asks KIND with the numbers A and B, which the far side must refuse. */
+static void check_refused(uint32_t kind, uint64_t a, uint64_t b)
+{
+	const struct hv_message question = {.kind = kind, .args = {a, b}};
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+	HV_AUTO_ERR struct hv_err *err = hv_channel_ask(ours, &question, &answer);
+
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, EPROTO);
+}
+
+START_TEST(the_files_of_the_ram_are_given_once)
+{
+	struct hv_guest *g = open_near(); /* which has asked */
+
+	check_refused(HV_ASK_RAM, 0, 0);
+	end(g);
+}
+END_TEST
+
+START_TEST(a_hold_is_for_what_needs_one)
+{
+	struct hv_guest *g = open_near();
+	struct hv_region region;
+	struct hv_hold *hold;
+
+	ck_assert_ptr_null(hv_guest_region(g, &region));
+	ck_assert_ptr_null(hv_hold_begin(g, HV_NS_PER_S, &hold));
+	check_refused(HV_ASK_HOLD_FLUSH, region.len_bytes, 4096);
+	check_refused(HV_ASK_HOLD_FLUSH, UINT64_MAX - 4095, 8192);
+	check_refused(HV_ASK_HOLD_FLUSH, 0, 4095);
+	check_refused(HV_ASK_REGION, 0, 0);
+	check_refused(HV_ASK_LET_RUN, 0, 0);
+	check_refused(HV_ASK_PREPARE_HOLD, 0, 0);
+	ck_assert_ptr_null(hv_hold_end(hold, NULL));
+	end(g);
+}
+END_TEST
+
 START_TEST(messages_are_bounded)
 {
 	static const uint64_t huge[6] = {HV_ASK_READ, 1ull << 40};
@@ -206,6 +245,8 @@ static void add(TCase *tc)
 	tcase_add_test(tc, writes_need_a_hold_and_obey_the_rules);
 	tcase_add_test(tc, a_hold_that_is_left_ends);
 	tcase_add_test(tc, what_no_service_asks_for_is_refused);
+	tcase_add_test(tc, the_files_of_the_ram_are_given_once);
+	tcase_add_test(tc, a_hold_is_for_what_needs_one);
 	tcase_add_test(tc, messages_are_bounded);
 }
 

@@ -15,13 +15,14 @@
 #include "tests/lib/run_suite.h"
 #include "vmm/warden/sandbox.h"
 
-#define LEN (1u << 20)
+#define LEN (6ull << 30) /* crosses a 4 GiB boundary of the addresses */
 
 /* Calls FN in a child that has entered the sandbox. It may use the whole memory of this process
  * that starts at RAM, by file. */
 static bool holds_in_sandbox(bool (*fn)(int memory, uint64_t ram))
 {
-	uint8_t *ram = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *ram = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	int file = open("/proc/self/mem", O_RDONLY);
 	struct hv_windows w = {.list = {{hv_gpa(0), LEN, (uint64_t)(uintptr_t)ram, NULL}},
 			       .nr = 1,
@@ -29,7 +30,8 @@ static bool holds_in_sandbox(bool (*fn)(int memory, uint64_t ram))
 	int ends[2], status;
 	pid_t pid;
 
-	memset(ram, 7, LEN);
+	ck_assert_ptr_ne(ram, MAP_FAILED);
+	memset(ram, 7, 4096);
 	w.memory_fd = fcntl(file, F_DUPFD, HV_WINDOW_FD_MIN);
 	close(file);
 	ck_assert_int_ge(w.memory_fd, HV_WINDOW_FD_MIN);
@@ -105,6 +107,7 @@ static bool reads_ram_and_no_other_memory(int memory, uint64_t ram)
 
 	return pread(memory, bytes, 16, (off_t)ram) == 16 && bytes[3] == 7 &&
 	       pread(memory, bytes, 16, (off_t)(ram + LEN - HV_WINDOW_READ_BYTES - 1)) == 16 &&
+	       pread(memory, bytes, 16, (off_t)(ram + (5ull << 30))) == 16 &&
 	       refuses(pread(memory, bytes, 16, (off_t)(uintptr_t)secret)) &&
 	       refuses(pread(memory, bytes, 16, (off_t)(ram - 1))) &&
 	       refuses(pread(memory, bytes, 16, (off_t)(ram + LEN - HV_WINDOW_READ_BYTES))) &&
