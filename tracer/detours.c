@@ -501,6 +501,7 @@ struct hv_err *hv_detours_are_ours(const struct hv_tracee *t, struct hv_journal_
 	err = hv_guest_read(t->guest, m.gpa, now, sizeof(now));
 	if (err)
 		return err;
+	hv_tracee_look_under_breakpoint(t, e, now);
 	memcpy(was, now, sizeof(was));
 	memcpy(was, e->old_bytes, e->len_bytes);
 	kind = arch->classify_site(now, at, &target);

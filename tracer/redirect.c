@@ -72,6 +72,7 @@ struct hv_err *hv_redirect_is_ours(const struct hv_tracee *t, struct hv_gva_rang
 	err = read_now(t, e, now, &is_mapped);
 	if (err || !is_mapped)
 		return err;
+	hv_tracee_look_under_breakpoint(t, e, now);
 	*ret = arch->classify_site(now, at, &target) == kind && hv_gva_in(target, t->range);
 	memcpy(e->new_bytes, now, e->len_bytes);
 	return NULL;

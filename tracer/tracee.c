@@ -51,6 +51,16 @@ bool hv_tracee_is_call(const struct hv_tracee *t, struct hv_gva at, const uint8_
 	       hv_gva_in(target, t->range);
 }
 
+void hv_tracee_look_under_breakpoint(const struct hv_tracee *t, const struct hv_journal_entry *e,
+				     uint8_t *now)
+{
+	struct hv_gva target;
+
+	if (t->kernel->core.as.arch->classify_site(now, hv_gva(e->gva), &target) ==
+	    HV_SITE_BREAKPOINT)
+		now[0] = e->new_bytes[0];
+}
+
 struct hv_err *hv_tracee_is_patched(const struct hv_tracee *t, struct hv_journal_entry *e,
 				    bool *ret)
 {

@@ -45,6 +45,11 @@ static inline struct hv_state *hv_tracee_state(const struct hv_tracee *t, unsign
 /* Returns whether BYTES, as many as a site has, would be a call into the range at the address
  * AT. */
 bool hv_tracee_is_call(const struct hv_tracee *t, struct hv_gva at, const uint8_t *bytes);
+/* NOW is what the guest has where E is, an entry of an untrusted journal. If the guest has a
+ * breakpoint there, as a kprobe of its own, NOW gets the first byte that E says was there. What
+ * comes out still has to be looked at. */
+void hv_tracee_look_under_breakpoint(const struct hv_tracee *t, const struct hv_journal_entry *e,
+				     uint8_t *now);
 /* *RET: a site of ours is where E says, an entry of an untrusted journal: its bytes call into the
  * range. It may call another stub than E says, since the dead service may have been replacing one
  * stub by another. The site's bytes become E's new ones. */

@@ -252,6 +252,10 @@ START_TEST(recover_believes_what_is_plainly_ours)
 		ck_assert_uint_eq(e.kind, HV_CHANGE_DETOUR);
 		ck_assert(is_ours(&e));
 	}
+	*(uint8_t *)fk_host(&r.t.f, wants[0].at.v) = 0xcc; /* a kprobe of the guest's */
+	e = entry_of(0);
+	ck_assert(is_ours(&e));
+	*(uint8_t *)fk_host(&r.t.f, wants[0].at.v) = e.new_bytes[0];
 	e = entry_of(0);
 	e.old_bytes[2] ^= 0x30; /* push */
 	ck_assert(!is_ours(&e));

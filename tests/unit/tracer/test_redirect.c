@@ -134,6 +134,28 @@ START_TEST(a_call_that_cannot_be_changed_is_left)
 }
 END_TEST
 
+/* Else recover would unmap what it leads to. */
+START_TEST(a_call_under_a_breakpoint_is_ours_still)
+{
+	struct hv_journal_entry e;
+	struct hv_change change;
+	uint8_t *code = fk_host(&r.t.f, calls.list[0].at.v);
+	bool ours;
+
+	ck_assert(plan(&calls.list[0], STUB, &change));
+	ck_assert_ptr_null(hv_patcher_apply(r.tracee.patcher, &change, 1));
+	e = entry_of(&change);
+	memcpy(e.new_bytes, code, FR_SITE_BYTES);
+	code[0] = 0xcc;
+	ck_assert_ptr_null(hv_redirect_is_ours(&r.tracee, hv_gva_alone(hv_gva(CALLEE)), &e, &ours));
+	ck_assert(ours);
+	ck_assert_uint_eq(e.new_bytes[0], 0xe8); /* so it is not put back under the breakpoint */
+	e.new_bytes[0] = 0xe9;
+	ck_assert_ptr_null(hv_redirect_is_ours(&r.tracee, hv_gva_alone(hv_gva(CALLEE)), &e, &ours));
+	ck_assert(!ours);
+}
+END_TEST
+
 START_TEST(only_a_call_that_leads_to_us_is_ours)
 {
 	struct hv_journal_entry good, e;
@@ -169,6 +191,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, calls_and_jumps_of_one_function_are_found);
 	tcase_add_loop_test(tc, a_call_leads_to_the_stub_until_it_is_put_back, 0, 2);
 	tcase_add_test(tc, a_call_that_cannot_be_changed_is_left);
+	tcase_add_test(tc, a_call_under_a_breakpoint_is_ours_still);
 	tcase_add_test(tc, only_a_call_that_leads_to_us_is_ours);
 }
 
