@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* hvtrace record: traces for some time, with settings of its own. */
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "cli/client.h"
@@ -14,6 +12,7 @@
 #include "cli/service/service.h"
 #include "cli/unprivileged.h"
 #include "cli/verbs/record.h"
+#include "cli/verbs/record_command.h"
 #include "cli/verbs/record_events.h"
 #include "cli/verbs/record_probes.h"
 #include "cli/verbs/record_file.h"
@@ -22,7 +21,6 @@
 #include "cli/verbs/verb.h"
 
 #define TURN_MS	 100 /* how often it looks for signals, the time, and the command's end */
-#define STOP_MS	 2000
 #define DRAIN_MS 300 /* longer than a reader waits for records that are being written */
 
 /* The only variable that a signal handler writes. */
@@ -48,7 +46,7 @@ struct record {
 	struct hv_text pids;
 	uint64_t max_overhead_ppm; /* 0: no limit */
 	uint64_t for_ns;	   /* 0: until COMMAND ends, or a signal comes */
-	char **command;		   /* NULL: none */
+	struct record_command command;
 
 	struct client client;
 	struct summary summary;
@@ -57,8 +55,6 @@ struct record {
 	uint32_t pipe;		 /* then: the handle of trace_pipe */
 	int out_error;		 /* 0: events are written to stdout */
 	char *dir;		 /* owned; of its instance; NULL: nothing was set yet */
-	pid_t pid;		 /* of COMMAND; 0: not running */
-	int status;		 /* of COMMAND, after its end */
 };
 
 static void record_deinit(struct record *r)
@@ -271,81 +267,6 @@ static struct hv_err *end_session(struct record *r)
 	return client_call(&r->client, &(struct wire_frame){.kind = WIRE_DETACH}, &answer);
 }
 
-/* The command. */
-
-static struct hv_err *start_command(struct record *r)
-{
-	int err_pipe[2];
-	ssize_t n;
-	int code;
-
-	if (!r->command)
-		return NULL;
-	if (pipe2(err_pipe, O_CLOEXEC) != 0)
-		return hv_err_new(errno, "pipe: %s", strerror(errno));
-	r->pid = fork();
-	if (r->pid == 0) {
-		signal(SIGINT, SIG_DFL);
-		signal(SIGTERM, SIG_DFL);
-		signal(SIGHUP, SIG_DFL);
-		signal(SIGPIPE, SIG_DFL);
-		/* The trace goes to standard output. */
-		dup2(STDERR_FILENO, STDOUT_FILENO);
-		execvp(r->command[0], r->command);
-		code = errno;
-		n = write(err_pipe[1], &code, sizeof(code));
-		_exit(127 + (n < 0));
-	}
-	close(err_pipe[1]);
-	do
-		n = read(err_pipe[0], &code, sizeof(code));
-	while (n < 0 && errno == EINTR);
-	close(err_pipe[0]);
-	if (n != sizeof(code))
-		return NULL;
-	waitpid(r->pid, NULL, 0);
-	r->pid = 0;
-	return hv_err_new(code, "command '%s': %s", r->command[0], strerror(code));
-}
-
-static bool command_has_ended(struct record *r)
-{
-	if (!r->pid || waitpid(r->pid, &r->status, WNOHANG) != r->pid)
-		return false;
-	r->pid = 0;
-	return true;
-}
-
-/* Asks COMMAND to end, and kills it if it still runs after STOP_MS. */
-static void stop_command(struct record *r)
-{
-	uint64_t until = hv_now_ns() + STOP_MS * 1000000ull;
-
-	if (!r->pid)
-		return;
-	kill(r->pid, SIGTERM);
-	while (!command_has_ended(r) && hv_now_ns() < until)
-		poll(NULL, 0, 20);
-	if (r->pid) {
-		kill(r->pid, SIGKILL);
-		while (waitpid(r->pid, &r->status, 0) < 0 && errno == EINTR)
-			;
-	}
-	r->pid = 0;
-	r->status = 0;
-}
-
-static struct hv_err *command_result(const struct record *r)
-{
-	if (!r->command || !r->status)
-		return NULL;
-	if (WIFSIGNALED(r->status))
-		return hv_err_new(ECHILD, "command '%s': died of signal %d", r->command[0],
-				  WTERMSIG(r->status));
-	return hv_err_new(ECHILD, "command '%s': exit status %d", r->command[0],
-			  WEXITSTATUS(r->status));
-}
-
 /* Streaming. */
 
 /* The tracer cannot be changed while a file that takes events is open, so these are opened after
@@ -408,8 +329,8 @@ static struct hv_err *stream(struct record *r)
 	struct hv_err *err = NULL;
 	bool more;
 
-	while (!err && !no_room && !caught_signal && !r->out_error && !command_has_ended(r) &&
-	       !(r->for_ns && hv_now_ns() >= until)) {
+	while (!err && !no_room && !caught_signal && !r->out_error &&
+	       !record_command_has_ended(&r->command) && !(r->for_ns && hv_now_ns() >= until)) {
 		err = stream_once(r, turn_ms(r, until), &more);
 		if (!err && r->file.path)
 			no_room = record_file_check_room(&r->file);
@@ -448,17 +369,17 @@ static struct hv_err *trace(struct record *r)
 	if (!err)
 		err = set(r, "tracing_on", "1");
 	if (!err)
-		err = start_command(r);
+		err = record_command_start(&r->command);
 	/* COMMAND has all rights; the events of the guest are read without. */
 	if (!err)
-		err = unprivileged_become(r->pid ? UNPRIVILEGED_MAY_KILL : UNPRIVILEGED);
+		err = unprivileged_become(r->command.pid ? UNPRIVILEGED_MAY_KILL : UNPRIVILEGED);
 	if (!err)
 		err = stream(r);
 	if (!err)
 		err = print_section(r);
 	if (!err)
 		err = in_domain_of(r, summary_count(&r->summary, &r->client, r->dir));
-	stop_command(r);
+	record_command_stop(&r->command);
 	hv_err_keep_first(&err, close_events(r));
 	return err;
 }
@@ -489,7 +410,7 @@ static struct hv_err *record(const struct cli *cli, struct record *r)
 	if (!err && r->summary.counted && !r->out_error)
 		note_summary(r);
 	hv_err_keep_first(&err, end_session(r));
-	hv_err_keep_first(&err, command_result(r));
+	hv_err_keep_first(&err, record_command_result(&r->command));
 	return err;
 }
 
@@ -595,7 +516,7 @@ static bool parse(struct cli *cli, int argc, char **argv, struct record *r, int 
 		return false;
 	}
 	r->spec = argv[optind];
-	r->command = optind + 1 < argc ? argv + optind + 1 : NULL;
+	r->command.words = optind + 1 < argc ? argv + optind + 1 : NULL;
 	return true;
 }
 
@@ -628,7 +549,7 @@ static int record_into(struct cli *cli, int argc, char **argv, const struct reco
 		return exit_code;
 	if (r.graph.len_bytes && (!r.tracer || strcmp(r.tracer, "function_graph") != 0))
 		return usage_error(cli, "-g needs -p function_graph");
-	if (r.for_ns && r.command)
+	if (r.for_ns && r.command.words)
 		return usage_error(cli, "give either --for=DURATION or -- COMMAND");
 	exit_code = choose_format(cli, &r);
 	if (exit_code != EXIT_OK)
