@@ -1,29 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/service/recovery.h"
 
-#include <fcntl.h>
-#include <linux/close_range.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "cli/retry.h"
+#include "cli/service/divided.h"
 #include "kernel/kernel.h"
 #include "tracer/session.h"
-#include "vmm/warden/channel.h"
-#include "vmm/warden/far.h"
-#include "vmm/warden/near.h"
-#include "vmm/warden/sandbox.h"
-
-#define CHILD_NS (300 * HV_NS_PER_S)
 
 /* What the child says beside its questions about the guest. */
 enum {
-	RECOVERY_WAITS = 512, /* a line */
+	RECOVERY_WAITS = DIVIDED_FIRST, /* a line */
 	RECOVERY_ENDS, /* whether changes were found, error's code, facts, where its reason is;
 			  the report and the error's message, each with its NUL */
 };
@@ -87,41 +76,13 @@ static struct hv_err *recover(int socket, struct hv_guest *guest, struct recover
 	return err;
 }
 
-static struct hv_err *recover_without_rights(int socket, struct recovery *r)
-{
-	HV_AUTO_GUEST struct hv_guest *guest = NULL;
-	struct hv_err *err = hv_near_guest(socket, &guest);
-
-	if (!err)
-		err = hv_sandbox_enter(socket, hv_near_windows(guest));
-	return err ? err : recover(socket, guest, r);
-}
-
-/* The child must not have what its parent reaches the guest and libvirt by. Returns the socket. */
-static int keep_only(int socket)
-{
-	int null = open("/dev/null", O_RDWR);
-	struct hv_err *err = hv_sandbox_keep(&socket);
-
-	if (err || null < 0)
-		_exit(1);
-	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		dup2(null, fd);
-	close_range(STDERR_FILENO + 1, (unsigned)socket - 1, 0);
-	close_range((unsigned)socket + 1, ~0u, 0);
-	return socket;
-}
-
-static _Noreturn void run_child(int socket)
+static void work(struct hv_guest *guest, int socket, void *ctx hv_unused)
 {
 	struct recovery r = {0};
 	struct hv_message end = {.kind = RECOVERY_ENDS};
 	HV_AUTO_TEXT struct hv_text text = {0};
-	struct hv_err *err;
+	struct hv_err *err = recover(socket, guest, &r);
 
-	socket = keep_only(socket);
-	prctl(PR_SET_NAME, "hvtrace:recover");
-	err = recover_without_rights(socket, &r);
 	end.args[0] = r.found;
 	hv_text_add_bytes(&text, r.report.data ? r.report.data : "", r.report.len_bytes);
 	hv_text_add_bytes(&text, "", 1);
@@ -134,22 +95,16 @@ static _Noreturn void run_child(int socket)
 	end.bytes = (uint8_t *)text.data;
 	end.len_bytes = text.len_bytes;
 	hv_err_free(hv_channel_send(socket, &end));
-	_exit(0);
 }
 
 /* This process: with rights. */
 
-/* The child may say what the guest wants. */
-static void add_lines(struct hv_text *to, const char *lines)
-{
-	while (*lines) {
-		size_t len = strcspn(lines, "\n");
-
-		hv_text_add_guest(to, lines, len);
-		hv_text_add(to, "\n");
-		lines += len + (lines[len] == '\n');
-	}
-}
+struct listener {
+	struct recovery *r;
+	struct hv_err *err; /* of the child */
+	void (*say)(void *ctx, const char *line);
+	void *ctx;
+};
 
 static struct hv_err *take_end(const struct hv_message *m, struct recovery *r)
 {
@@ -157,7 +112,7 @@ static struct hv_err *take_end(const struct hv_message *m, struct recovery *r)
 	size_t len = strlen(report);
 	struct hv_err *err;
 
-	add_lines(&r->report, report);
+	divided_add_lines(&r->report, report);
 	r->found |= m->args[0] != 0;
 	if (!m->args[1])
 		return NULL;
@@ -168,60 +123,27 @@ static struct hv_err *take_end(const struct hv_message *m, struct recovery *r)
 	return err;
 }
 
-static struct hv_err *serve_child(struct hv_far *far, int socket, struct recovery *r,
-				  void (*say)(void *ctx, const char *line), void *ctx)
+static bool heard(const struct hv_message *m, void *ctx)
 {
-	uint64_t deadline_ns = hv_now_ns() + CHILD_NS;
-	struct hv_err *err = NULL;
+	struct listener *l = ctx;
+	HV_AUTO_TEXT struct hv_text line = {0};
 
-	while (!err && poll(&(struct pollfd){socket, POLLIN, 0}, 1, hv_left_ms(deadline_ns)) > 0) {
-		HV_AUTO_MESSAGE struct hv_message m = {0};
-
-		err = hv_channel_receive(socket, &m);
-		if (!err && m.kind == RECOVERY_ENDS)
-			return take_end(&m, r);
-		if (!err && m.kind != RECOVERY_WAITS) {
-			err = hv_far_answer(far, socket, &m);
-			continue;
-		}
-		if (!err && say) {
-			HV_AUTO_TEXT struct hv_text line = {0};
-
-			hv_text_add_guest(&line, (const char *)m.bytes, m.len_bytes);
-			say(ctx, line.data ? line.data : "");
-		}
-		if (!err)
-			err = hv_channel_answer(socket, NULL, &(struct hv_message){0});
+	if (m->kind == RECOVERY_ENDS) {
+		l->err = take_end(m, l->r);
+		return true;
 	}
-	hv_err_free(err);
-	return hv_err_new(ECHILD, "the process that recovers has died");
+	divided_add_lines(&line, (const char *)m->bytes);
+	if (l->say && line.data)
+		l->say(l->ctx, line.data);
+	return false;
 }
 
 struct hv_err *recovery_run(struct hv_guest *guest, struct hv_far *known, struct recovery *r,
 			    void (*say)(void *ctx, const char *line), void *ctx)
 {
-	HV_AUTO_FD int ours = -1;
-	struct hv_far *far;
-	struct hv_err *err;
-	int ends[2];
-	pid_t pid;
+	struct listener l = {.r = r, .say = say, .ctx = ctx};
+	const struct divided d = {"hvtrace:recover", true, work, heard, &l};
+	struct hv_err *err = divided_run(guest, known, &d);
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-		return hv_err_new(errno, "socketpair: %s", strerror(errno));
-	ours = ends[0];
-	pid = fork();
-	if (pid == 0)
-		run_child(ends[1]);
-	close(ends[1]);
-	if (pid < 0)
-		return hv_err_new(errno, "fork: %s", strerror(errno));
-	far = known ? known : hv_far_new(guest, true);
-	hv_far_renew(far); /* what is held, ends */
-	err = serve_child(far, ours, r, say, ctx);
-	if (!known)
-		hv_far_free(far);
-	kill(pid, SIGKILL); /* it has nothing to do any more */
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	return err;
+	return err ? err : l.err;
 }

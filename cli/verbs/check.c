@@ -7,6 +7,7 @@
 
 #include "cli/domain_state.h"
 #include "cli/explain.h"
+#include "cli/service/divided.h"
 #include "cli/service/service.h"
 #include "cli/spec.h"
 #include "cli/verbs/verb.h"
@@ -423,18 +424,54 @@ static void check_kernel(struct findings *f, struct hv_guest *guest, struct know
 	check_clock(f, k);
 }
 
-static void print(struct findings *f, bool json)
+/* Ends RET with a newline. */
+static void render(struct findings *f, bool json, struct hv_text *ret)
 {
 	json_object_object_add(f->json, "blockers", f->blockers);
 	json_object_object_add(f->json, "traceable", json_object_new_boolean(!f->nr_blockers));
-	if (json) {
-		printf("%s\n", json_object_to_json_string_ext(
+	if (json)
+		hv_text_printf(ret, "%s\n",
+			       json_object_to_json_string_ext(
 				       f->json, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
 							JSON_C_TO_STRING_NOSLASHESCAPE));
-		return;
-	}
-	printf("%s%-12s %s\n", f->table.data ? f->table.data : "", "traceable",
-	       f->nr_blockers ? "no" : "yes");
+	else
+		hv_text_printf(ret, "%s%-12s %s\n", f->table.data ? f->table.data : "", "traceable",
+			       f->nr_blockers ? "no" : "yes");
+}
+
+/* The look into the guest, in a process without rights (divided.h). */
+struct look {
+	const char *spec;
+	bool json;
+	struct known *known;
+	struct hv_text text; /* of the findings */
+	bool is_blocked;
+};
+
+static void look(struct hv_guest *guest, int socket, void *ctx)
+{
+	const struct look *l = ctx;
+	hv_cleanup(findings_deinit) struct findings f = {0};
+	HV_AUTO_TEXT struct hv_text text = {0};
+	struct hv_message m = {.kind = DIVIDED_FIRST};
+
+	findings_init(&f, l->spec);
+	check_machine(&f, guest, l->known);
+	check_kernel(&f, guest, l->known);
+	render(&f, l->json, &text);
+	m.args[0] = f.nr_blockers != 0;
+	m.bytes = (uint8_t *)text.data;
+	m.len_bytes = text.len_bytes;
+	hv_err_free(hv_channel_send(socket, &m));
+}
+
+static bool hear_findings(const struct hv_message *m, void *ctx)
+{
+	struct look *l = ctx;
+
+	divided_add_lines(&l->text, (const char *)m->bytes);
+	l->is_blocked = m->args[0] != 0;
+	return true;
 }
 
 /* A QMP socket serves one client, so it is busy if the domain has a session. Takes ERR. */
@@ -457,26 +494,36 @@ static struct hv_err *explain_busy(const struct cli *cli, const char *spec, stru
 		spec_dashes(spec), spec);
 }
 
+static int say_blocked(const char *spec, struct hv_err *err)
+{
+	hv_cleanup(findings_deinit) struct findings f = {0};
+	HV_AUTO_TEXT struct hv_text text = {0};
+
+	findings_init(&f, spec);
+	block(&f, in_domain(err, spec));
+	render(&f, true, &text);
+	printf("%s", text.data);
+	return EXIT_FAILED;
+}
+
 static int check(const struct cli *cli, const char *spec, bool json)
 {
 	HV_AUTO_GUEST struct hv_guest *guest = NULL;
-	hv_cleanup(findings_deinit) struct findings f = {0};
 	hv_cleanup(known_deinit) struct known known = {0};
+	struct look l = {.spec = spec, .json = json, .known = &known};
+	const struct divided d = {"hvtrace:check", false, look, hear_findings, &l};
 	struct hv_err *err = hv_guest_open(spec, cli->libvirt_uri, HV_VIA_AUTO, &guest);
 
 	err = explain_busy(cli, spec, err);
-	if (err && !json)
-		return fail(explain(err, spec));
-	findings_init(&f, spec);
-	if (err) {
-		block(&f, in_domain(err, spec));
-	} else {
+	if (!err) {
 		known_init(&known, cli, hv_guest_info(guest)->id);
-		check_machine(&f, guest, &known);
-		check_kernel(&f, guest, &known);
+		err = divided_run(guest, NULL, &d);
 	}
-	print(&f, json);
-	return f.nr_blockers ? EXIT_FAILED : EXIT_OK;
+	if (err)
+		return json ? say_blocked(spec, err) : fail(explain(err, spec));
+	printf("%s", l.text.data);
+	hv_text_deinit(&l.text);
+	return l.is_blocked ? EXIT_FAILED : EXIT_OK;
 }
 
 static int run(struct cli *cli, int argc, char **argv)

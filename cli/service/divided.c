@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/service/divided.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "vmm/warden/far.h"
+#include "vmm/warden/near.h"
+#include "vmm/warden/sandbox.h"
+
+#define FAILED	 (DIVIDED_FIRST - 1) /* code; the message */
+#define CHILD_NS (300 * HV_NS_PER_S)
+
+/* The child. */
+
+/* It must not have what its parent reaches the guest and libvirt by. Returns the socket. */
+static int keep_only(int socket)
+{
+	int null = open("/dev/null", O_RDWR);
+	struct hv_err *err = hv_sandbox_keep(&socket);
+
+	if (err || null < 0)
+		_exit(1);
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+	close_range(STDERR_FILENO + 1, (unsigned)socket - 1, 0);
+	close_range((unsigned)socket + 1, ~0u, 0);
+	return socket;
+}
+
+static void say_failed(int socket, struct hv_err *err)
+{
+	struct hv_message m = {.kind = FAILED,
+			       .args = {(uint64_t)err->code},
+			       .bytes = (uint8_t *)err->message,
+			       .len_bytes = strlen(err->message)};
+
+	hv_err_free(hv_channel_send(socket, &m));
+	hv_err_free(err);
+}
+
+static _Noreturn void run_child(int socket, const struct divided *d)
+{
+	struct hv_guest *guest = NULL;
+	struct hv_err *err;
+
+	socket = keep_only(socket);
+	prctl(PR_SET_NAME, d->comm);
+	err = hv_near_guest(socket, &guest);
+	if (!err)
+		err = hv_sandbox_enter(socket, hv_near_windows(guest));
+	if (err)
+		say_failed(socket, err);
+	else
+		d->work(guest, socket, d->ctx);
+	_exit(0);
+}
+
+/* This process. */
+
+/* Answers what the child asks or says. *RET_OVER: it said its last. */
+static struct hv_err *answer(struct hv_far *far, int socket, const struct divided *d,
+			     const struct hv_message *m, bool *ret_over)
+{
+	if (m->kind < FAILED)
+		return hv_far_answer(far, socket, m);
+	*ret_over = d->heard(m, d->ctx);
+	return *ret_over ? NULL : hv_channel_answer(socket, NULL, &(struct hv_message){0});
+}
+
+static struct hv_err *serve_child(struct hv_far *far, int socket, const struct divided *d)
+{
+	uint64_t deadline_ns = hv_now_ns() + CHILD_NS;
+	struct hv_err *err = NULL;
+	bool is_over = false;
+
+	while (!err && poll(&(struct pollfd){socket, POLLIN, 0}, 1, hv_left_ms(deadline_ns)) > 0) {
+		HV_AUTO_MESSAGE struct hv_message m = {0};
+
+		err = hv_channel_receive(socket, &m);
+		if (!err && m.kind == FAILED)
+			return hv_err_new((int)m.args[0], "%s", (const char *)m.bytes);
+		if (!err)
+			err = answer(far, socket, d, &m, &is_over);
+		if (is_over)
+			return NULL;
+	}
+	hv_err_free(err);
+	return hv_err_new(ECHILD, "the process that looks into the guest has died");
+}
+
+struct hv_err *divided_run(struct hv_guest *guest, struct hv_far *far, const struct divided *d)
+{
+	struct hv_far *used = far ? far : hv_far_new(guest, d->may_adopt);
+	HV_AUTO_FD int ours = -1;
+	struct hv_err *err;
+	int ends[2];
+	pid_t pid;
+
+	hv_far_renew(used); /* what is held, ends */
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+		return hv_err_new(errno, "socketpair: %s", strerror(errno));
+	ours = ends[0];
+	pid = fork();
+	if (pid == 0)
+		run_child(ends[1], d);
+	close(ends[1]);
+	err = pid < 0 ? hv_err_new(errno, "fork: %s", strerror(errno)) : serve_child(used, ours, d);
+	if (!far)
+		hv_far_free(used);
+	if (pid < 0)
+		return err;
+	kill(pid, SIGKILL); /* it has nothing to do any more */
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return err;
+}
+
+/* As they are in UTF-8: a domain's name may have any letters. */
+static bool is_control(const char *at)
+{
+	unsigned char c = (unsigned char)at[0], next = (unsigned char)at[1];
+
+	return (c < 0x20 && c != '\n') || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0);
+}
+
+void divided_add_lines(struct hv_text *to, const char *lines)
+{
+	for (; *lines; lines++)
+		hv_text_add_char(to, is_control(lines) ? '?' : *lines);
+}
