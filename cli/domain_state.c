@@ -8,7 +8,7 @@ enum domain_state domain_state(const struct rundir_info *info)
 {
 	if (!info)
 		return DOMAIN_FREE;
-	if (info->live && info->recovers)
+	if (info->live && (info->recovers || rundir_service_has_ended(info)))
 		return DOMAIN_RECOVERING;
 	if (info->live)
 		return info->listens ? DOMAIN_ATTACHED : DOMAIN_ATTACHING;

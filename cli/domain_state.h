@@ -9,6 +9,8 @@
  *                                           |
  *                                           +-- the VMM ends --> GONE
  *
+ * If only the service dies, its warden recovers at once.
+ *
  * If the guest reboots after the session died, the domain is still LEFT, although nothing is left
  * in the guest, until attach or recover looks into the guest.
  * Leaves to others: what is in the guest (tracer/region_use.h). */

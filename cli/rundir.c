@@ -185,6 +185,22 @@ static uint64_t start_of(pid_t pid)
 	return start;
 }
 
+bool rundir_service_has_ended(const struct rundir_info *info)
+{
+	HV_AUTO_FREE char *path = hv_format("/proc/%d/stat", (int)info->service_pid);
+	FILE *f = info->service_pid ? fopen(path, "re") : NULL;
+	char text[256], *at;
+	size_t len;
+
+	if (!f)
+		return info->service_pid != 0;
+	len = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[len] = '\0';
+	at = strrchr(text, ')');
+	return at && at[1] && at[2] == 'Z'; /* a zombie */
+}
+
 bool rundir_vmm_has_ended(const struct rundir_info *info)
 {
 	uint64_t start = info->vmm_pid ? start_of(info->vmm_pid) : 0;

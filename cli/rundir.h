@@ -91,6 +91,9 @@ void rundir_list_free(struct rundir_info *list, size_t nr);
 
 /* Returns whether the process that was the VMM has ended. */
 bool rundir_vmm_has_ended(const struct rundir_info *info);
+/* Returns whether the process that served has ended. If the directory is locked nevertheless, its
+ * warden is about to recover (service/warden.h). */
+bool rundir_service_has_ended(const struct rundir_info *info);
 /* Returns whether INFO is of a machine of `hvtrace run` that was killed. Its service died with it,
  * and there is nothing to recover. */
 bool rundir_is_dead_machine(const struct rundir_info *info);

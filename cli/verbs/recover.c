@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* hvtrace recover: undoes the changes that a dead service left in a guest. */
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,9 @@
 #include "cli/service/recovery.h"
 #include "cli/spec.h"
 #include "cli/verbs/verb.h"
+
+#define WAIT_NS (60 * HV_NS_PER_S)
+#define WAIT_MS 50
 
 struct recover {
 	struct recovery done;
@@ -42,6 +46,32 @@ static void audit_recover(const struct cli *cli, const struct hv_guest *guest,
 	audit_close(&a);
 }
 
+/* Finds the directory of the domain. If another process recovers it, the warden of a service that
+ * died above all, waits until that has ended. */
+static struct hv_err *wait_for_other(const struct cli *cli, const char *spec, const char *given,
+				     bool *ret_found, struct rundir_info *ret)
+{
+	uint64_t until_ns = hv_now_ns() + WAIT_NS;
+	bool is_said = false;
+
+	for (;;) {
+		struct hv_err *err =
+			rundir_find(cli->run_dir, given, cli->libvirt_uri, ret_found, ret);
+
+		if (err || !*ret_found || domain_state(ret) != DOMAIN_RECOVERING ||
+		    hv_now_ns() >= until_ns)
+			return err;
+		if (!is_said)
+			fprintf(stderr,
+				"hvtrace: domain '%s': another process recovers it: waiting\n",
+				spec);
+		is_said = true;
+		rundir_info_deinit(ret);
+		*ret = (struct rundir_info){0};
+		poll(NULL, 0, WAIT_MS);
+	}
+}
+
 /* Called first: a QMP socket takes one client, and if the domain has a session, connecting would
  * wait in vain. */
 static struct hv_err *look_for_session(const struct cli *cli, const char *spec, struct recover *r)
@@ -49,7 +79,7 @@ static struct hv_err *look_for_session(const struct cli *cli, const char *spec, 
 	HV_AUTO_FREE char *given = spec_absolute(spec);
 	AUTO_RUNDIR_INFO struct rundir_info info = {0};
 	bool found = false;
-	struct hv_err *err = rundir_find(cli->run_dir, given, cli->libvirt_uri, &found, &info);
+	struct hv_err *err = wait_for_other(cli, spec, given, &found, &info);
 
 	if (!err && found)
 		err = domain_state_is_taken(&info, spec);

@@ -2,7 +2,7 @@
 hvtrace attach fake
 # It has a warden, which puts everything back.
 kill -9 $(cat $RUN/*/pid)
-until hvtrace stat fake 2>&1 | grep -q attach; do sleep 0.05; done
+hvtrace recover fake 2>/dev/null # it waits for the warden
 hvtrace attach fake
 # If both die, somebody has to ask for it.
 kill -9 $(pgrep -P $(cat $RUN/*/pid)) $(cat $RUN/*/pid)
