@@ -41,10 +41,18 @@ static struct hv_err *leave_file_system(void)
 	    mount(NULL, EMPTY_ROOT, NULL, MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
 		  NULL) != 0)
 		return failed("an empty file system");
-	/* The old root goes from this namespace: its mounts must not stay mounted for our sake. */
-	if (chdir(EMPTY_ROOT) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 ||
-	    umount2(".", MNT_DETACH) != 0 || chdir("/") != 0)
+	if (chdir(EMPTY_ROOT) != 0)
+		return failed("an empty file system");
+	/* The old root goes from this namespace: its mounts must not stay mounted for our sake. A
+	 * host that runs from its initramfs cannot leave that root (EINVAL). */
+	if (syscall(SYS_pivot_root, ".", ".") == 0) {
+		if (umount2(".", MNT_DETACH) != 0)
+			return failed("the old root");
+	} else if (errno != EINVAL || chroot(".") != 0) {
 		return failed("pivot_root");
+	}
+	if (chdir("/") != 0)
+		return failed("an empty file system");
 	return NULL;
 }
 
