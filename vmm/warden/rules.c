@@ -91,24 +91,6 @@ static void grow(struct hv_rules *r)
 	free(old.places);
 }
 
-/* What is there and was not written by us, is the guest's own: it may have changed since. */
-static void note(struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
-{
-	struct place *p;
-
-	if (2 * (r->nr_places + 1) > r->nr_slots)
-		grow(r);
-	p = slot_of(r, w->gpa);
-	r->nr_places += p->len_bytes == 0;
-	if (p->len_bytes != w->len_bytes || memcmp(now, p->after, w->len_bytes) != 0)
-		memcpy(p->before, now, w->len_bytes);
-	p->gpa = w->gpa;
-	p->len_bytes = w->len_bytes;
-	p->had_pointer |=
-		!w->is_text && w->len_bytes == 8 && hv_gva_in(hv_gva(word(w->bytes, 8)), r->window);
-	memcpy(p->after, w->bytes, w->len_bytes);
-}
-
 /* What is there now. Many writes are in one page. */
 static struct hv_err *read_now(struct hv_rules *r, const struct hv_hold_write *w, uint8_t *ret)
 {
@@ -309,6 +291,35 @@ static struct hv_err *check_one(struct hv_rules *r, const struct hv_hold_write *
 	if (err)
 		return err;
 	return is_allowed(r, w, now) ? NULL : refused(w);
+}
+
+/* Whether the guest has something of ours where W goes. */
+static bool is_ours(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
+{
+	if (w->is_text)
+		return leads_to_us(r, now, w);
+	return w->len_bytes == 8 &&
+	       (hv_gva_in(hv_gva(word(now, 8)), r->window) || is_leaf(r, word(now, 8)));
+}
+
+/* What is there and is not ours, is the guest's own: it may have changed since. A write that was
+ * asked for may not have been made, so what was written last does not tell it alone. */
+static void note(struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
+{
+	struct place *p;
+
+	if (2 * (r->nr_places + 1) > r->nr_slots)
+		grow(r);
+	p = slot_of(r, w->gpa);
+	r->nr_places += p->len_bytes == 0;
+	if (p->len_bytes != w->len_bytes ||
+	    (memcmp(now, p->after, w->len_bytes) != 0 && !is_ours(r, w, now)))
+		memcpy(p->before, now, w->len_bytes);
+	p->gpa = w->gpa;
+	p->len_bytes = w->len_bytes;
+	p->had_pointer |=
+		!w->is_text && w->len_bytes == 8 && hv_gva_in(hv_gva(word(w->bytes, 8)), r->window);
+	memcpy(p->after, w->bytes, w->len_bytes);
 }
 
 /* Counts and flags need no memory: their way back is allowed as the way there. */

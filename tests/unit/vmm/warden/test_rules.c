@@ -138,6 +138,30 @@ START_TEST(what_the_guest_wrote_since_is_what_is_put_back)
 }
 END_TEST
 
+/* As when the guardian is killed in the middle of a list. */
+START_TEST(a_write_that_was_not_made_is_tried_again)
+{
+	struct hv_hold_write call, back, unmap;
+	uint64_t leaf = LEAF(SMALL_REGION) | NX;
+
+	begin(false);
+	map_window();
+	call = call_of(SITE, SMALL_WINDOW + 0x1000);
+	back = text(SITE, nop, 5);
+	ck_assert(allows(call));
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert(allows(back));
+		memcpy(small.ram + SITE, call.bytes, 5); /* it was not made */
+	}
+	ck_assert(allows(back));
+	unmap = data(SLOT, SMALL_WINDOW, 0, 8);
+	ck_assert(allows(unmap));
+	memcpy(small.ram + SLOT, &leaf, 8);
+	ck_assert(allows(unmap));
+	end();
+}
+END_TEST
+
 START_TEST(keys_jump_or_do_not)
 {
 	static const uint8_t near_jump[2] = {0xeb, 0x10}, short_nop[2] = {0x66, 0x90};
@@ -218,6 +242,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, slots_get_leaves_of_the_region_only);
 	tcase_add_test(tc, text_leads_to_us_or_is_put_back);
 	tcase_add_test(tc, what_the_guest_wrote_since_is_what_is_put_back);
+	tcase_add_test(tc, a_write_that_was_not_made_is_tried_again);
 	tcase_add_test(tc, keys_jump_or_do_not);
 	tcase_add_test(tc, pointers_counts_and_flags);
 	tcase_add_test(tc, a_list_is_allowed_as_a_whole);
