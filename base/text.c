@@ -130,6 +130,27 @@ void hv_text_add_guest(struct hv_text *t, const char *name, size_t max_bytes)
 	end_at(t, at + len);
 }
 
+/* How many bytes the control character at AT has: those from 0x80 to 0x9f are two in UTF-8. 0: it
+ * is none. */
+static unsigned control_bytes(const char *at)
+{
+	unsigned char c = (unsigned char)at[0], next = (unsigned char)at[1];
+
+	if (c == 0xc2 && next >= 0x80 && next < 0xa0)
+		return 2;
+	return (c < 0x20 && c != '\n') || c == 0x7f;
+}
+
+void hv_text_add_lines(struct hv_text *t, const char *lines)
+{
+	while (*lines) {
+		unsigned control = control_bytes(lines);
+
+		hv_text_add_char(t, control ? '?' : *lines);
+		lines += control ? control : 1;
+	}
+}
+
 char *hv_text_take(struct hv_text *t)
 {
 	char *taken;

@@ -122,17 +122,3 @@ struct hv_err *divided_run(struct hv_guest *guest, struct hv_far *far, const str
 		;
 	return err;
 }
-
-/* As they are in UTF-8: a domain's name may have any letters. */
-static bool is_control(const char *at)
-{
-	unsigned char c = (unsigned char)at[0], next = (unsigned char)at[1];
-
-	return (c < 0x20 && c != '\n') || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0);
-}
-
-void divided_add_lines(struct hv_text *to, const char *lines)
-{
-	for (; *lines; lines++)
-		hv_text_add_char(to, is_control(lines) ? '?' : *lines);
-}

@@ -27,6 +27,3 @@ struct divided {
 /* FAR: of the guest; NULL: one is made. ECHILD: the child died, or took too long. */
 struct hv_err *divided_run(struct hv_guest *guest, struct hv_far *far,
 			   const struct divided *d) hv_must_use;
-
-/* Adds lines that the child said, without control characters. */
-void divided_add_lines(struct hv_text *to, const char *lines);

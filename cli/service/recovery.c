@@ -112,7 +112,7 @@ static struct hv_err *take_end(const struct hv_message *m, struct recovery *r)
 	size_t len = strlen(report);
 	struct hv_err *err;
 
-	divided_add_lines(&r->report, report);
+	hv_text_add_lines(&r->report, report);
 	r->found |= m->args[0] != 0;
 	if (!m->args[1])
 		return NULL;
@@ -132,7 +132,7 @@ static bool heard(const struct hv_message *m, void *ctx)
 		l->err = take_end(m, l->r);
 		return true;
 	}
-	divided_add_lines(&line, (const char *)m->bytes);
+	hv_text_add_lines(&line, (const char *)m->bytes);
 	if (l->say && line.data)
 		l->say(l->ctx, line.data);
 	return false;

@@ -172,8 +172,11 @@ static struct hv_err *leave_home(struct warden *w, const struct hv_message *ques
 	/* Whoever attaches as soon as the directory is free can reach the guest. */
 	close_guest(w);
 	w->service.dir.has_left = question->args[0] != 0;
-	hv_text_add_guest(&reason, (const char *)question->bytes, question->len_bytes);
-	home_leave(&w->service, question->args[1] && reason.data ? reason.data : NULL);
+	if (question->args[1])
+		hv_text_add_lines(&reason, (const char *)question->bytes);
+	if (reason.data)
+		reason.data[strcspn(reason.data, "\n")] = '\0';
+	home_leave(&w->service, reason.data);
 	w->is_over = true;
 	return NULL;
 }
@@ -283,7 +286,7 @@ static void end_service(void)
 	poll(&(struct pollfd){HV_HELPER_SERVICE, POLLIN, 0}, 1, KILLED_MS);
 }
 
-/* The service has died without a word. */
+/* The service has died without a word. The guest may be in a hold of the service's. */
 static void recover(struct warden *w)
 {
 	struct service *s = &w->service;
@@ -291,6 +294,8 @@ static void recover(struct warden *w)
 	struct recovery r = {0};
 	struct hv_err *err = NULL;
 
+	if (w->far)
+		hv_far_renew(w->far);
 	end_service();
 	audit_log(&s->audit, "the service has died: recovering");
 	home_recovers(s, getpid());

@@ -469,7 +469,7 @@ static bool hear_findings(const struct hv_message *m, void *ctx)
 {
 	struct look *l = ctx;
 
-	divided_add_lines(&l->text, (const char *)m->bytes);
+	hv_text_add_lines(&l->text, (const char *)m->bytes);
 	l->is_blocked = m->args[0] != 0;
 	return true;
 }

@@ -62,6 +62,15 @@ START_TEST(what_a_guest_gives_is_safe_and_bounded)
 }
 END_TEST
 
+START_TEST(lines_keep_their_letters)
+{
+	HV_AUTO_TEXT struct hv_text t = {0};
+
+	hv_text_add_lines(&t, "caf\xc3\xa9 \xc5\x9b\n\033[2J\xc2\x9bm\x7f\t\xe2\x80\x94");
+	ck_assert_str_eq(t.data, "caf\xc3\xa9 \xc5\x9b\n?[2J?m??\xe2\x80\x94");
+}
+END_TEST
+
 /* At each place of a name that is longer than what is looked at in one piece. */
 START_TEST(every_byte_of_a_guest_is_looked_at)
 {
@@ -113,6 +122,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, grows);
 	tcase_add_test(tc, bytes_may_be_zero);
 	tcase_add_test(tc, what_a_guest_gives_is_safe_and_bounded);
+	tcase_add_test(tc, lines_keep_their_letters);
 }
 
 int main(void)
