@@ -164,12 +164,12 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 	s->access.path = config->conf_path;
 	if (!s->guest)
 		err = divide(s);
+	else if (config->shadow)
+		err = hv_err_in(hv_guest_want_shadow(s->guest), "--patch=shadow");
 	if (!err)
 		err = doors_home(s);
 	if (!err)
 		err = hv_guest_refusal(s->guest);
-	if (!err && config->shadow)
-		err = hv_err_in(hv_guest_want_shadow(s->guest), "--patch=shadow");
 	if (!err)
 		err = open_kernel(s, report_fd);
 	if (!err && !config->force)

@@ -197,20 +197,28 @@ static struct hv_err *open_door(struct warden *w, const struct hv_message *quest
 	return hv_channel_answer(HV_HELPER_CONTROL, err, &answer);
 }
 
-/* Opens the guest at the first question, so that the service gets the error. */
+/* Opens the guest at the first question, so that the service gets the error. How text is patched
+ * must be known before the service is told where it can read RAM. */
 static struct hv_err *open_guest(struct warden *w, const struct hv_message *question)
 {
 	const struct service_config *config = w->service.config;
+	struct hv_guest *guest = NULL;
 	struct hv_err *err;
 
 	if (w->far)
 		return NULL;
 	if (question->kind != HV_ASK_OPEN)
 		return hv_err_new(ENODEV, "the guest is not open");
-	err = hv_guest_open(config->spec, config->libvirt_uri, config->via, &w->service.guest);
-	if (!err)
-		w->far = hv_far_new(w->service.guest, false);
-	return err;
+	err = hv_guest_open(config->spec, config->libvirt_uri, config->via, &guest);
+	if (!err && config->shadow)
+		err = hv_err_in(hv_guest_want_shadow(guest), "--patch=shadow");
+	if (err) {
+		hv_guest_free(guest);
+		return err;
+	}
+	w->service.guest = guest;
+	w->far = hv_far_new(guest, false);
+	return NULL;
 }
 
 /* A service that asks for what is against the rules has a mistake, or is the guest's. */

@@ -317,19 +317,23 @@ def mappings(t, word):
 @case(configs=(SHARED,))
 def shadow_pages(t):
     """Text is changed in copies of its pages: events arrive, the guest's own changes of its text are kept, and the RAM
-    is one mapping again afterwards; the same after kill -9 and recover."""
+    is one mapping again afterwards; the same after kill -9 and recover, and after kill -9 of the service alone."""
     whole = mappings(t, "memfd:")
-    for killed in (False, True):
+    for killed in ("nothing", "session", "service"):
         with t.attach("--patch=shadow") as traced:
             traced.echo("set_ftrace_filter", "vfs_*", "do_sys_open*")
             traced.echo("current_tracer", "function")
             assert mappings(t, "hvtrace-shadow") > 0, "no page is a copy"
             t.guest.run(f"cat /proc/uptime; echo 1 >{SCHEDSTATS}")
             assert "vfs_read <-" in traced.text("trace")
-            if killed:
+            if killed == "session":
                 traced.kill()
                 said = t.recover()
                 assert "sites restored" in said, said
+            elif killed == "service":
+                os.kill(t.hv.service_of(t.name), signal.SIGKILL)
+                assert until(lambda: not t.hv.run_dirs(t.name)), t.hv("list")
+            if killed != "nothing":
                 assert mappings(t, "hvtrace-shadow") == 0, "copies are left after recover"
                 t.hv("attach", t.name)
             else:

@@ -363,12 +363,14 @@ static void inject_free(void *self)
 	free(j);
 }
 
-/* The files have not what replaces pages of text, so they are given only before anybody asks for
- * that (hv_guest_want_shadow). */
+/* The RAM's files have not what replaces pages of text; the VMM's memory has. */
 static struct hv_err *inject_ram_files(void *self, struct hv_ram_file *ret, size_t max,
 				       size_t *ret_nr)
 {
-	return hv_machine_ram_files(((struct hv_inject *)self)->m, ret, max, ret_nr);
+	const struct hv_inject *j = self;
+	bool has_shadow = j->shadow.wanted || j->shadow.fd >= 0;
+
+	return hv_machine_ram_files(j->m, has_shadow, ret, max, ret_nr);
 }
 
 static const struct hv_guest_ops inject_ops = {

@@ -240,12 +240,6 @@ static struct hv_err *answer_sleeps(struct hv_far *f, const struct hv_message *q
 	return err;
 }
 
-static struct hv_err *answer_want_shadow(struct hv_far *f, const struct hv_message *q hv_unused,
-					 struct hv_message *r hv_unused)
-{
-	return hv_guest_want_shadow(f->guest);
-}
-
 static struct hv_err *answer_prepare_hold(struct hv_far *f, const struct hv_message *q hv_unused,
 					  struct hv_message *r hv_unused)
 {
@@ -361,7 +355,6 @@ static const answer_fn answers[HV_NR_QUESTIONS] = {
 	[HV_ASK_LET_RUN] = answer_let_run,
 	[HV_ASK_TSC] = answer_tsc,
 	[HV_ASK_SLEEPS] = answer_sleeps,
-	[HV_ASK_WANT_SHADOW] = answer_want_shadow,
 	[HV_ASK_PREPARE_HOLD] = answer_prepare_hold,
 	[HV_ASK_PREPARE_TEXT] = answer_prepare_text,
 	[HV_ASK_HOLD_BEGIN] = answer_hold_begin,
@@ -380,7 +373,6 @@ static bool is_for_held(uint32_t question)
 	case HV_ASK_UNPIN:
 	case HV_ASK_REFUSAL:
 	case HV_ASK_LET_RUN:
-	case HV_ASK_WANT_SHADOW:
 	case HV_ASK_PREPARE_HOLD:
 	case HV_ASK_PREPARE_TEXT:
 		return false;

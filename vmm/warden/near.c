@@ -187,13 +187,6 @@ static int near_exit_fd(void *self)
 	return ((struct near *)self)->exit_fd;
 }
 
-/* The windows have not what replaces pages of text. */
-static struct hv_err *near_want_shadow(void *self)
-{
-	hv_windows_close(&((struct near *)self)->windows);
-	return ask_numbers(self, HV_ASK_WANT_SHADOW, 0, 0, NULL);
-}
-
 static struct hv_err *near_prepare_hold(void *self)
 {
 	return ask_numbers(self, HV_ASK_PREPARE_HOLD, 0, 0, NULL);
@@ -289,7 +282,6 @@ static const struct hv_guest_ops near_ops = {
 	.tsc = near_tsc,
 	.sleeps = near_sleeps,
 	.exit_fd = near_exit_fd,
-	.want_shadow = near_want_shadow,
 	.prepare_hold = near_prepare_hold,
 	.prepare_text = near_prepare_text,
 	.hold_begin = near_hold_begin,

@@ -20,7 +20,6 @@ enum hv_warden_question {
 	HV_ASK_LET_RUN, /* -> whether it was stopped */
 	HV_ASK_TSC,	/* vCPU -> struct hv_tsc */
 	HV_ASK_SLEEPS,	/* -> bool */
-	HV_ASK_WANT_SHADOW,
 	HV_ASK_PREPARE_HOLD,
 	HV_ASK_PREPARE_TEXT,   /* array of addresses */
 	HV_ASK_HOLD_BEGIN,     /* max_ns -> when it began, number of vCPUs */

@@ -383,6 +383,28 @@ START_TEST(what_is_kept_stays_mapped)
 }
 END_TEST
 
+/* A VMM whose pages were replaced maps its RAM in many pieces. */
+START_TEST(pieces_are_one_in_the_memory_of_the_vmm)
+{
+	struct hv_ram_range ranges[] = {{hv_gpa(0), 0x3000, 0x7000, NULL},
+					{hv_gpa(0x3000), 0x1000, 0xa000, NULL},
+					{hv_gpa(0x4000), 0x1000, 0xc000, NULL},
+					{hv_gpa(0x6000), 0x1000, 0xd000, NULL}};
+	struct hv_ram ram = {.ranges = ranges, .nr_ranges = 4};
+	struct hv_ram_file files[3];
+
+	ck_assert_uint_eq(hv_ram_files(&ram, 9, true, files, 3), 3);
+	ck_assert_uint_eq(files[0].len_bytes, 0x4000);
+	ck_assert_uint_eq(files[0].off, 0x7000);
+	ck_assert_uint_eq(files[1].start.v, 0x4000);
+	ck_assert_uint_eq(files[2].start.v, 0x6000);
+	ck_assert(files[2].is_memory && files[2].fd == 9);
+	ck_assert_uint_eq(hv_ram_files(&ram, 9, true, files, 1), 1);
+	ck_assert_uint_eq(files[0].len_bytes, 0x4000);
+	ck_assert_uint_eq(hv_ram_files(&ram, -1, true, files, 3), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -396,6 +418,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_part_that_is_left_is_enough);
 	tcase_add_test(tc, what_hides_ram_is_left_out);
 	tcase_add_test(tc, no_place_for_a_region);
+	tcase_add_test(tc, pieces_are_one_in_the_memory_of_the_vmm);
 	tcase_add_test(tc, what_is_kept_stays_mapped);
 }
 
