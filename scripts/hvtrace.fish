@@ -106,6 +106,7 @@ complete -c hvtrace -n "__fish_seen_subcommand_from record stream run" -s l -x -
 complete -c hvtrace -n "__fish_seen_subcommand_from record stream run" -s n -x -a '(__hvtrace_functions)' -d 'Do not trace these'
 complete -c hvtrace -n "__fish_seen_subcommand_from record stream" -s e -x -a '(__hvtrace_events)' -d 'Events of the guest\'s own'
 complete -c hvtrace -n "__fish_seen_subcommand_from record" -s f -l filter -x -d 'Only those of these events that pass'
+complete -c hvtrace -n "__fish_seen_subcommand_from record" -l marks -d 'Marks of the guest\'s programs'
 complete -c hvtrace -n "__fish_seen_subcommand_from record" -s k -x -d 'A probe of a function'
 complete -c hvtrace -n "__fish_seen_subcommand_from record stream" -s g -x -a '(__hvtrace_functions)' -d 'Only these and what they call'
 complete -c hvtrace -n "__fish_seen_subcommand_from record hist stream" -s P -x -d 'Only this task of the guest'

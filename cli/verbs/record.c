@@ -456,6 +456,11 @@ static void add_event(struct record *r, const char *event)
 	r->event = event;
 }
 
+static void add_probe(struct record *r, const char *line)
+{
+	hv_text_printf(&r->probes, "%s%s", r->probes.len_bytes ? "\n" : "", line);
+}
+
 /* False: return *RET_EXIT. */
 static bool take_option(struct cli *cli, struct record *r, int option, int *ret_exit)
 {
@@ -471,7 +476,9 @@ static bool take_option(struct cli *cli, struct record *r, int option, int *ret_
 	else if (option == 'e')
 		add_event(r, optarg);
 	else if (option == 'k')
-		hv_text_printf(&r->probes, "%s%s", r->probes.len_bytes ? "\n" : "", optarg);
+		add_probe(r, optarg);
+	else if (option == 'M')
+		add_probe(r, RECORD_PROBES_MARK);
 	else if (option == 'f' && !r->event)
 		*ret_exit = usage_error(cli, "-f: give it after the -e EVENT that it is for");
 	else if (option == 'f')
@@ -498,6 +505,7 @@ static bool parse(struct cli *cli, int argc, char **argv, struct record *r, int 
 		{"filter", required_argument, NULL, 'f'},
 		{"format", required_argument, NULL, 'F'},
 		{"compress", no_argument, NULL, 'C'},
+		{"marks", no_argument, NULL, 'M'},
 		{"max-overhead", required_argument, NULL, 'O'},
 		{0},
 	};
@@ -543,7 +551,8 @@ static int record_into(struct cli *cli, int argc, char **argv, const struct reco
 		return exit_code;
 	if (!r.tracer && !r.events.len_bytes && !r.probes.len_bytes)
 		return usage_error(
-			cli, "-p TRACER, -e EVENT or -k PROBE is needed, as in `-p function`");
+			cli,
+			"-p TRACER, -e EVENT, -k PROBE or --marks is needed, as in `-p function`");
 	exit_code = r.tracer ? usage_tracer(cli, r.tracer) : EXIT_OK;
 	if (exit_code != EXIT_OK)
 		return exit_code;
@@ -600,6 +609,8 @@ static const char help[] =
 	"                         'prev_pid == 1 || comm ~ \"init*\"'\n"
 	"  -k PROBE               a probe as in kprobe_events, p[:NAME] FUNCTION [ARGUMENTS]: its\n"
 	"                         event is recorded, and it is removed at the end\n"
+	"  --marks                marks of the guest's programs (hvtrace-agent(1)), as the event\n"
+	"                         hvtrace:mark\n"
 	"  -l GLOB                trace only these functions (in sections, with the three)\n"
 	"  -n GLOB                do not trace these\n"
 	"  -g GLOB                function_graph: only these and what they call\n"
@@ -617,8 +628,8 @@ static const char help[] =
 
 const struct verb verb_record = {
 	.name = "record",
-	.args = "{-p TRACER | -e EVENT [-f FILTER] | -k PROBE}... [-l GLOB]... [-n GLOB]... [-g "
-		"GLOB]... [-P "
+	.args = "{-p TRACER | -e EVENT [-f FILTER] | -k PROBE | --marks}... [-l GLOB]... [-n "
+		"GLOB]... [-g GLOB]... [-P "
 		"PID]... "
 		"DOMAIN [--max-overhead=PERCENT] [-o FILE] [--for=DURATION | -- COMMAND...]",
 	.summary = "Trace for a while, to standard output or a file, and put the settings back",

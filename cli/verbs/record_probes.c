@@ -7,7 +7,8 @@
 
 #include "cli/client.h"
 
-#define FILE_NAME "kprobe_events"
+#define FILE_NAME  "kprobe_events"
+#define MARK_EVENT "hvtrace:mark"
 
 /* Adds the event of LINE, "p:GROUP/NAME FUNCTION...". */
 static struct hv_err *add_event(const char *line, struct hv_text *ret)
@@ -22,6 +23,22 @@ static struct hv_err *add_event(const char *line, struct hv_text *ret)
 }
 
 /* The file shows a new probe behind those that were there. */
+static bool is_mark(const char *event)
+{
+	return strcmp(event, MARK_EVENT) == 0;
+}
+
+static struct hv_err *define_mark(struct client *c, struct hv_text *ret)
+{
+	struct hv_err *err = client_put(c, FILE_NAME, O_WRONLY | O_APPEND, RECORD_PROBES_MARK "\n");
+
+	if (err && err->code != EEXIST)
+		return err;
+	hv_err_free(err);
+	hv_text_printf(ret, "%s" MARK_EVENT, ret->len_bytes ? " " : "");
+	return NULL;
+}
+
 static struct hv_err *define(struct client *c, const char *line, struct hv_text *ret)
 {
 	HV_AUTO_FREE char *command = hv_format("%s\n", line);
@@ -46,7 +63,9 @@ struct hv_err *record_probes_define(struct client *c, const char *lines, struct 
 	char *rest = copy;
 
 	for (char *line; !err && (line = strsep(&rest, "\n"));)
-		err = hv_err_in(define(c, line, ret), "-k '%s'", line);
+		err = strcmp(line, RECORD_PROBES_MARK) == 0
+			      ? hv_err_in(define_mark(c, ret), "--marks")
+			      : hv_err_in(define(c, line, ret), "-k '%s'", line);
 	return err;
 }
 
@@ -58,9 +77,16 @@ struct hv_err *record_probes_remove(struct client *c, const char *events)
 
 	for (char *event; (event = strsep(&rest, " "));) {
 		HV_AUTO_FREE char *command = hv_format("-:%s\n", event);
+		struct hv_err *removed;
 
 		*strchr(command + 2, ':') = '/';
-		hv_err_keep_first(&err, client_put(c, FILE_NAME, O_WRONLY | O_APPEND, command));
+		removed = client_put(c, FILE_NAME, O_WRONLY | O_APPEND, command);
+		if (removed && is_mark(event) &&
+		    (removed->code == EBUSY || removed->code == ENOENT)) {
+			hv_err_free(removed);
+			continue;
+		}
+		hv_err_keep_first(&err, removed);
 	}
 	return err;
 }

@@ -9,6 +9,10 @@
 
 struct client;
 
+/* The probe of marks (tracer/events/guest_marks.h). All who record marks share it: the first
+ * defines it, and the last removes it. */
+#define RECORD_PROBES_MARK "p:hvtrace/mark security_task_prctl text=$mark"
+
 /* Defines the probes of LINES, one a line. Adds to RET, with a blank before each but the first, the
  * event of each probe that was defined, also if a later one was refused: GROUP:NAME. */
 struct hv_err *record_probes_define(struct client *c, const char *lines,

@@ -10,7 +10,7 @@ import struct
 import subprocess
 import tempfile
 
-from lib.suite import OLDEST, ONE_VCPU, case
+from lib.suite import OLDEST, ONE_VCPU, STANDARD, case
 from lib.wait import HANG_SECONDS, until
 
 OWN = "/sys/kernel/tracing"
@@ -383,3 +383,39 @@ def events_are_recorded_beside_the_guest(t):
     assert "sys_exit: NR" in t.guest.run(f"head -n 50 {OWN}/trace")
     assert switches(t.guest.run(SWITCHES))
     t.note(f"{nr.group(0)} by recover; recorded {sum(map(int, counts.values()))} events")
+
+
+def recorders_of_marks(t, traced):
+    """How many instances record marks."""
+    return sum(
+        traced.text(f"instances/{name}/set_event") == "hvtrace:mark\n" and traced.text(f"instances/{name}/tracing_on") == "1\n"
+        for name in t.hv("ls", t.name, "instances").split()
+    )
+
+
+@case(configs=(*STANDARD[:3:2], OLDEST))
+def marks_of_programs(t):
+    """hvtrace-agent's marks are events of their tasks, each once and whole: short, long, of lines; for two who record
+    them at a time. Another unknown option of prctl(2) is none."""
+    long = "".join(f"{n:04}." for n in range(100))
+    say = f"hvtrace-agent mark checkout begin; hvtrace-agent mark {long}; printf 'one\\ntwo\\n' | hvtrace-agent mark -"
+    wanted = ["checkout begin", long, "one", "two"]
+    t.guest.run(say)
+    with t.attach() as traced:
+        traced.echo("kprobe_events", "p:mine/mark security_task_prctl text=$mark who=$comm")
+        traced.echo("events/mine/enable", "1")
+        t.guest.run(f"{say}; busybox setpriv --help >/dev/null 2>&1; true")
+        lines = [line for line in traced.text("trace").splitlines() if " mark: " in line]
+        assert [re.search(r'text="(.*)" who="hvtrace-agent"', line).group(1) for line in lines] == wanted, lines
+        assert all(line.lstrip().startswith("hvtrace-agent-") for line in lines), lines
+        traced.echo("events/mine/enable", "0")
+        t.hv("echo", "-a", t.name, "kprobe_events", "-:mine/mark")
+        t.hv.fails("echo", t.name, "kprobe_events", "p vfs_read $mark", says=("Invalid argument",))
+        both = [t.hv.start("record", "--marks", t.name, "--for", "8s") for _ in range(2)]
+        assert until(lambda: recorders_of_marks(t, traced) == 2)
+        t.guest.run(say)
+        for recording in both:
+            out, err = recording.communicate(timeout=HANG_SECONDS)
+            assert recording.returncode == 0, err
+            assert re.findall(r' mark: .* text="(.*)"', out.decode()) == wanted, (out, err)
+        assert traced.text("kprobe_events") == ""

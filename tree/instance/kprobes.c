@@ -8,6 +8,7 @@
 #include "kernel/events/catalogue.h"
 #include "kernel/kernel.h"
 #include "tracer/event_types.h"
+#include "tracer/events/guest_marks.h"
 #include "tracer/site_stubs.h"
 #include "tree/instance/events.h"
 #include "tree/instance/share.h"
@@ -73,7 +74,9 @@ void hv_kprobes_deinit(struct hv_instances *all)
 	while (all->kprobes.nr)
 		forget(all, all->kprobes.nr - 1);
 	free(all->kprobes.list);
+	hv_guest_marks_free(all->kprobes.marks);
 	all->kprobes.list = NULL;
+	all->kprobes.marks = NULL;
 }
 
 /* -- definitions ------------------------------------------------------------------------------- */
@@ -218,6 +221,8 @@ struct hv_err *hv_kprobes_define(struct hv_instances *all, char *const *words, s
 	make_type(all, e, c);
 	k->list = hv_realloc_array(k->list, k->nr + 1, sizeof(struct hv_kprobe_event *));
 	k->list[k->nr++] = e;
+	if (hv_kprobe_has_mark(&e->is) && !k->marks)
+		k->marks = hv_guest_marks_new();
 	hv_event_types_add(all->session->types, &e->type);
 	e = NULL;
 	return NULL;
@@ -338,18 +343,39 @@ static bool words_of(const struct hv_event *call, uint64_t *ret)
 	       hv_span_copy(call->entry, HV_ENTRY_HEADER_LEN, ret, HV_REGS_WORDS * WORD);
 }
 
+/* The mark that the call E, with WORDS, ends; NULL: none. */
+static const char *mark_of(const struct hv_instances *all, const struct hv_event *e,
+			   const uint64_t *words)
+{
+	const struct hv_arch *arch = all->session->kernel->core.as.arch;
+	struct hv_mark_call call = {.time_ns = e->time_ns, .cpu = e->cpu, .pid = e->pid};
+	struct hv_arch_register from;
+
+	for (size_t i = 0; i < HV_MARK_ARGS; i++) {
+		const char *name = arch->argument_registers[i];
+
+		if (!name || !arch->find_register(name, &from))
+			return NULL;
+		call.args[i] = words[from.word];
+	}
+	return hv_guest_marks_read(all->kprobes.marks, &call);
+}
+
 bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct hv_event *call,
 		      struct hv_event *ret, uint8_t *entry)
 {
 	const struct hv_kprobe_event *e = all->kprobes.list[index];
 	uint64_t words[HV_REGS_WORDS], site;
+	struct hv_kprobe_call of = {words, call->comm, NULL};
 	uint16_t id = (uint16_t)e->type.id;
 	uint32_t len;
 
 	if (!words_of(call, words) || words[HV_REGS_SITE] != e->site.v)
 		return false;
 	memset(entry, 0, e->args_off);
-	len = hv_kprobe_fill(&e->is, words, call->comm, e->args_off, entry, HV_ENTRY_LEN_MAX);
+	if (hv_kprobe_has_mark(&e->is))
+		of.mark = mark_of(all, call, words);
+	len = hv_kprobe_fill(&e->is, &of, e->args_off, entry, HV_ENTRY_LEN_MAX);
 	if (!len)
 		return false;
 	site = words[HV_REGS_SITE];

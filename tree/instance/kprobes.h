@@ -21,6 +21,7 @@
 struct hv_event_type;
 struct hv_instances;
 struct hv_kprobe_event;
+struct hv_guest_marks;
 
 /* At most so many at a time. */
 #define HV_KPROBES_MAX 256
@@ -28,7 +29,8 @@ struct hv_kprobe_event;
 struct hv_kprobes {
 	struct hv_kprobe_event **list; /* owned, as what it points to; the oldest first */
 	size_t nr;
-	uint64_t nr_made; /* ever */
+	uint64_t nr_made;	      /* ever */
+	struct hv_guest_marks *marks; /* owned; NULL: nobody has asked for one */
 };
 
 /* Forgets all, whether or not they are on. */

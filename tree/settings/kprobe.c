@@ -8,6 +8,7 @@
 
 #include "base/guard.h"
 #include "ringbuf/record_bits.h"
+#include "tracer/events/guest_marks.h"
 
 #define GROUP	      "kprobes"
 #define ARG_MAX	      63 /* MAX_ARGSTR_LEN */
@@ -202,6 +203,12 @@ static struct hv_err *parse_variable(const struct parsing *p, struct hv_kprobe_a
 		return wrong(p, off, "$retval is not available on probe");
 	if (strcmp(text, "comm") == 0) {
 		arg->source = HV_KPROBE_COMM;
+		return NULL;
+	}
+	if (strcmp(text, "mark") == 0) {
+		if (strcmp(p->k->symbol, HV_MARK_FUNCTION) != 0)
+			return wrong(p, off, "$mark is only available at " HV_MARK_FUNCTION);
+		arg->source = HV_KPROBE_MARK;
 		return NULL;
 	}
 	if (strncmp(text, "stack", 5) == 0)
@@ -530,7 +537,28 @@ static uint64_t value_of(const struct hv_kprobe_arg *arg, const uint64_t *words)
 	return value;
 }
 
-uint32_t hv_kprobe_fill(const struct hv_kprobe *k, const uint64_t *words, const char *comm,
+bool hv_kprobe_has_mark(const struct hv_kprobe *k)
+{
+	for (size_t i = 0; i < k->nr_args; i++)
+		if (k->args[i].source == HV_KPROBE_MARK)
+			return true;
+	return false;
+}
+
+/* NULL: the call has none. */
+static const char *string_of(const struct hv_kprobe_arg *arg, const struct hv_kprobe_call *call)
+{
+	switch (arg->source) {
+	case HV_KPROBE_COMM:
+		return call->comm;
+	case HV_KPROBE_MARK:
+		return call->mark;
+	default:
+		return arg->string;
+	}
+}
+
+uint32_t hv_kprobe_fill(const struct hv_kprobe *k, const struct hv_kprobe_call *call,
 			uint32_t args_off, uint8_t *entry, uint32_t max_bytes)
 {
 	uint32_t end = args_off + k->len_bytes;
@@ -539,15 +567,15 @@ uint32_t hv_kprobe_fill(const struct hv_kprobe *k, const uint64_t *words, const 
 		return 0;
 	for (size_t i = 0; i < k->nr_args; i++) {
 		const struct hv_kprobe_arg *arg = &k->args[i];
-		const char *string = arg->source == HV_KPROBE_COMM ? comm : arg->string;
+		const char *string = string_of(arg, call);
 		uint64_t value = 0;
 
 		if (arg->source == HV_KPROBE_NUMBER) {
-			value = value_of(arg, words);
+			value = value_of(arg, call->words);
 		} else {
-			uint32_t len = (uint32_t)strlen(string) + 1;
+			uint32_t len = string ? (uint32_t)strlen(string) + 1 : 0;
 
-			if (len > max_bytes - end)
+			if (!len || len > max_bytes - end)
 				return 0;
 			memcpy(entry + end, string, len);
 			value = len << LOC_LEN_SHIFT | end;

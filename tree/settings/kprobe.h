@@ -3,7 +3,7 @@
  *
  *	p[:[GRP/][NAME]] SYMBOL[+0] [[ARG=]FETCH[:TYPE]]...
  *
- *	FETCH	%REGISTER, $argN, $stack, $stack0, $comm, \NUMBER, \"string"
+ *	FETCH	%REGISTER, $argN, $stack, $stack0, $comm, $mark, \NUMBER, \"string"
  *	TYPE	u8 to u64, s8 to s64, x8 to x64, char, symbol, string, bWIDTH@OFFSET/SIZE
  *
  * Each FETCH is made from the registers that a stub records with a call (HV_EVENT_ID_REGS), by the
@@ -28,6 +28,7 @@ enum hv_kprobe_source {
 	HV_KPROBE_NUMBER, /* of a register, or a constant */
 	HV_KPROBE_COMM,	  /* the task's name */
 	HV_KPROBE_STRING, /* a constant */
+	HV_KPROBE_MARK,	  /* the text of a mark; calls that end none are no events of the probe */
 };
 
 struct hv_kprobe_type; /* of an argument */
@@ -70,8 +71,17 @@ struct hv_kprobe_field {
 };
 struct hv_kprobe_field hv_kprobe_field_of(const struct hv_kprobe_arg *arg);
 
-/* Fills the arguments of an entry, from offset ARGS_OFF of ENTRY on, of MAX_BYTES. WORDS are those
- * that were recorded (HV_REGS_WORDS), COMM is the task's name, with a NUL. Returns the length of
- * the entry; 0: it does not fit. */
-uint32_t hv_kprobe_fill(const struct hv_kprobe *k, const uint64_t *words, const char *comm,
+/* A call from which an entry is made. */
+struct hv_kprobe_call {
+	const uint64_t *words; /* that were recorded (HV_REGS_WORDS) */
+	const char *comm;      /* the task's name */
+	const char *mark;      /* that the call ends (tracer/events/guest_marks.h); NULL: none */
+};
+
+/* Fills the arguments of an entry, from offset ARGS_OFF of ENTRY on, of MAX_BYTES. Returns the
+ * length of the entry; 0: it does not fit, or the call is no event of the probe. */
+uint32_t hv_kprobe_fill(const struct hv_kprobe *k, const struct hv_kprobe_call *call,
 			uint32_t args_off, uint8_t *entry, uint32_t max_bytes);
+
+/* Whether a fetch of K is a mark. */
+bool hv_kprobe_has_mark(const struct hv_kprobe *k);
