@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/service/service.h"
+#include "cli/verbs/verb.h"
 
 static struct hv_err *attach(const struct cli *cli, const char *spec, struct own_session *s)
 {

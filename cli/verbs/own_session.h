@@ -7,7 +7,8 @@
 #include <stdbool.h>
 
 #include "cli/client.h"
-#include "cli/verbs/verb.h"
+
+struct cli; /* verb.h */
 
 struct own_session {
 	struct client client;

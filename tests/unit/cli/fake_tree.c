@@ -9,7 +9,9 @@
  *     refuse N   N sites were refused
  *     raw N      N events on each vCPU for trace_pipe_raw
  *     calls      these events are calls and returns
- *     load N     N parts per million of the guest's time are stubs; without vfs_read a quarter */
+ *     load N     N parts per million of the guest's time are stubs; without vfs_read a quarter
+ *     events N   N events are counted whenever somebody looks
+ *     grow       the top's profile counts, too; that of an instance does as soon as it is on */
 #include "tree/tree.h"
 
 #include <fcntl.h>
@@ -18,6 +20,7 @@
 #include <string.h>
 
 #include "tests/unit/cli/fake_layers.h"
+#include "tests/unit/cli/fake_profile.h"
 #include "tests/unit/cli/fake_raw.h"
 
 enum {
@@ -31,6 +34,7 @@ enum {
 	FAKE_EVENT_PIDS,
 	FAKE_PROBES, /* one probe, in the group kprobes */
 	FAKE_TRACING_ON,
+	FAKE_PROFILE,
 	FAKE_TRACE_PIPE,
 	FAKE_STATS,
 	FAKE_TRACE,
@@ -53,6 +57,7 @@ static const char *const fake_names[] = {
 	[FAKE_EVENT_FILTER] = "filter",
 	[FAKE_PROBES] = "kprobe_events",
 	[FAKE_TRACING_ON] = "tracing_on",
+	[FAKE_PROFILE] = "function_profile_enabled",
 	[FAKE_TRACE_PIPE] = "trace_pipe",
 	[FAKE_STATS] = "stats",
 	[FAKE_TRACE] = "trace",
@@ -71,6 +76,8 @@ struct fake_dir {
 	char name[64]; /* "" for the first, which is the top; else "instances/NAME" */
 	char values[HV_ARRAY_LEN(fake_names)][256];
 	bool pipe_is_open;
+	bool grows;	   /* its profile */
+	unsigned nr_looks; /* at that */
 };
 
 struct hv_tree {
@@ -82,8 +89,9 @@ struct hv_tree {
 	unsigned nr_dumped;
 	unsigned nr_lost;
 	unsigned load_ppm;
-	bool without_read; /* vfs_read was put back */
-	unsigned nr_raw;   /* events of each vCPU */
+	unsigned nr_load_looks; /* the text of the file "control" */
+	bool without_read;	/* vfs_read was put back */
+	unsigned nr_raw;	/* events of each vCPU */
 	unsigned has_calls;
 	unsigned nr_raw_taken[FAKE_RAW_CPUS];
 	bool floods; /* one more dump follows those */
@@ -113,6 +121,8 @@ struct hv_err *hv_tree_step_aside(struct hv_tree *tree)
 struct hv_err *hv_tree_keep_budget(struct hv_tree *tree, uint64_t limit_ppm,
 				   uint64_t now_ns hv_unused, size_t *ret_nr)
 {
+	snprintf(tree->dirs[0].values[FAKE_CONTROL], sizeof(tree->dirs[0].values[0]), "%u looks\n",
+		 ++tree->nr_load_looks);
 	*ret_nr = tree->load_ppm > limit_ppm && !tree->without_read;
 	if (!*ret_nr)
 		return NULL;
@@ -141,6 +151,7 @@ static void reset_dir(struct fake_dir *dir, const char *name)
 	strcpy(dir->values[FAKE_TRACING_ON], "1\n");
 	strcpy(dir->values[FAKE_TRACE], "the longest section\n");
 	strcpy(dir->values[FAKE_MAX_LATENCY], "250\n");
+	strcpy(dir->values[FAKE_PROFILE], "0\n");
 }
 
 static struct fake_dir *find_dir(struct hv_tree *tree, const char *name)
@@ -276,6 +287,27 @@ static void write_stats(const struct hv_tree *tree, unsigned cpu, char *ret, siz
 		 cpu ? 0 : tree->nr_lost, nr_read);
 }
 
+#define TRACE_STAT "trace_stat/function"
+
+/* False: PATH is no file of a profile. */
+static bool profile_text(struct hv_tree *tree, const char *path, struct hv_text *ret)
+{
+	const char *at = strstr(path, TRACE_STAT);
+	char name[PATH_MAX];
+	struct fake_dir *dir;
+	unsigned cpu;
+
+	if (!at || sscanf(at + strlen(TRACE_STAT), "%u", &cpu) != 1)
+		return false;
+	snprintf(name, sizeof(name), "%.*s", at > path ? (int)(at - path) - 1 : 0, path);
+	dir = find_dir(tree, name);
+	if (!dir)
+		return false;
+	dir->nr_looks += cpu == 0 && dir->grows;
+	fake_profile_text(cpu, dir->nr_looks, dir->values[FAKE_FILTER], ret);
+	return true;
+}
+
 static bool open_text(struct hv_tree *tree, const char *path, struct hv_file **ret)
 {
 	struct hv_file *f = hv_alloc(sizeof(*f));
@@ -283,7 +315,7 @@ static bool open_text(struct hv_tree *tree, const char *path, struct hv_file **r
 	f->tree = tree;
 	f->dir = tree->dirs;
 	f->name = FAKE_TEXT;
-	if (fake_raw_text(path, &f->text)) {
+	if (fake_raw_text(path, &f->text) || profile_text(tree, path, &f->text)) {
 		*ret = f;
 		return true;
 	}
@@ -448,8 +480,12 @@ static void control(struct hv_tree *t, const char *text)
 		t->nr_lost = n;
 	} else if (sscanf(text, "load %u", &n) == 1) {
 		t->load_ppm = n;
+	} else if (sscanf(text, "events %u", &n) == 1) {
+		fake_session_of(t->session)->nr_events_more = n;
 	} else if (sscanf(text, "refuse %u", &n) == 1) {
 		fake_session_of(t->session)->nr_refused = n;
+	} else if (strncmp(text, "grow", 4) == 0) {
+		t->dirs[0].grows = true;
 	} else if (strncmp(text, "calls", 5) == 0) {
 		t->has_calls = 1;
 	} else if (sscanf(text, "raw %u", &n) == 1) {
@@ -525,6 +561,8 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 		strcpy(file->dir->values[file->name], text);
 	if (file->name == FAKE_TRACER)
 		count_patched(file->tree);
+	if (file->name == FAKE_PROFILE && file->dir != file->tree->dirs)
+		file->dir->grows = text[0] == '1';
 	if (!err)
 		*ret_len = len_bytes;
 	return err;
