@@ -41,6 +41,7 @@ static bool start_guard(struct top_screen *s)
 	add_bytes(&bytes, "rmkx");
 	add_bytes(&bytes, "cnorm");
 	add_bytes(&bytes, "rmcup");
+	del_curterm(cur_term); /* newterm() makes its own */
 	err = terminal_guard_start(bytes.data, &s->guard);
 	hv_err_free(err);
 	return !err;
