@@ -148,7 +148,7 @@ static void take_key(struct top *t, int key)
 		}
 	if (key == 'r')
 		t->view.reversed = !t->view.reversed;
-	t->quits = key == 'q';
+	t->quits = key == 'q' || key == TOP_KEY_GONE;
 	sort(t);
 }
 
@@ -167,7 +167,8 @@ static void wait_until(struct top *t, uint64_t until_ns)
 		if (key == TOP_KEY_NONE)
 			continue;
 		take_key(t, key);
-		show(t);
+		if (!t->quits)
+			show(t);
 	}
 }
 

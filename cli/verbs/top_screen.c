@@ -2,6 +2,7 @@
 #include "cli/verbs/top_screen.h"
 
 #include <curses.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,9 +117,13 @@ void top_screen_show(struct top_screen *s, const char *title, const struct hv_te
 
 int top_screen_key(struct top_screen *s hv_unused, int wait_ms)
 {
+	struct pollfd keys = {STDIN_FILENO, POLLIN, 0};
 	int key;
 
-	timeout(wait_ms);
+	/* getch() does not tell a terminal that has gone from one on which nobody types. */
+	if (poll(&keys, 1, wait_ms) > 0 && (keys.revents & (POLLHUP | POLLERR | POLLNVAL)))
+		return TOP_KEY_GONE;
+	timeout(0);
 	key = getch();
 	if (key == KEY_RESIZE)
 		return TOP_KEY_SHOW;

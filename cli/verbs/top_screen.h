@@ -23,5 +23,6 @@ void top_screen_show(struct top_screen *s, const char *title, const struct hv_te
 
 #define TOP_KEY_NONE 0	/* no key within the time, or a signal came */
 #define TOP_KEY_SHOW -1 /* the terminal has another size, or must be shown again */
+#define TOP_KEY_GONE -2 /* there is no terminal any more */
 /* Waits for a key, at most WAIT_MS. Returns its character. */
 int top_screen_key(struct top_screen *s, int wait_ms);
