@@ -44,6 +44,12 @@ done
 top fake nosuch
 top -n 1 fake -l nosuch_function,nosuch
 hvtrace ls fake instances
+echo '# no profile'
+hvtrace echo fake function_profile_enabled 0
+hvtrace echo fake control stacks
+top -n 1 fake
+top -n 1 fake -l vfs_read
+hvtrace ls fake instances
 hvtrace detach fake
 hvtrace detach other
 # What cannot be shown any more ends it.

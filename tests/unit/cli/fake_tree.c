@@ -11,6 +11,7 @@
  *     calls      these events are calls and returns
  *     load N     N parts per million of the guest's time are stubs; without vfs_read a quarter
  *     events N   N events are counted whenever somebody looks
+ *     stacks     nothing can be profiled
  *     grow       the top's profile counts, too; that of an instance does as soon as it is on */
 #include "tree/tree.h"
 
@@ -95,6 +96,7 @@ struct hv_tree {
 	unsigned has_calls;
 	unsigned nr_raw_taken[FAKE_RAW_CPUS];
 	bool floods; /* one more dump follows those */
+	bool has_stacks;
 };
 
 #define FLOOD UINT_MAX
@@ -290,18 +292,25 @@ static void write_stats(const struct hv_tree *tree, unsigned cpu, char *ret, siz
 #define TRACE_STAT "trace_stat/function"
 
 /* False: PATH is no file of a profile. */
-static bool profile_text(struct hv_tree *tree, const char *path, struct hv_text *ret)
+static bool find_profile(struct hv_tree *tree, const char *path, struct fake_dir **ret_dir,
+			 unsigned *ret_cpu)
 {
 	const char *at = strstr(path, TRACE_STAT);
 	char name[PATH_MAX];
+
+	if (!at || sscanf(at + strlen(TRACE_STAT), "%u", ret_cpu) != 1)
+		return false;
+	snprintf(name, sizeof(name), "%.*s", at > path ? (int)(at - path) - 1 : 0, path);
+	*ret_dir = find_dir(tree, name);
+	return *ret_dir != NULL;
+}
+
+static bool profile_text(struct hv_tree *tree, const char *path, struct hv_text *ret)
+{
 	struct fake_dir *dir;
 	unsigned cpu;
 
-	if (!at || sscanf(at + strlen(TRACE_STAT), "%u", &cpu) != 1)
-		return false;
-	snprintf(name, sizeof(name), "%.*s", at > path ? (int)(at - path) - 1 : 0, path);
-	dir = find_dir(tree, name);
-	if (!dir)
+	if (!find_profile(tree, path, &dir, &cpu))
 		return false;
 	dir->nr_looks += cpu == 0 && dir->grows;
 	fake_profile_text(cpu, dir->nr_looks, dir->values[FAKE_FILTER], ret);
@@ -360,13 +369,14 @@ struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, s
 struct hv_err *hv_tree_stat(struct hv_tree *tree, const char *path, struct hv_tree_stat *ret)
 {
 	struct fake_dir *dir;
+	unsigned cpu;
 	size_t i;
 
 	*ret = (struct hv_tree_stat){HV_TREE_DIR, 0700};
 	if (strcmp(path, "instances") == 0 || find_dir(tree, path))
 		return NULL;
 	*ret = (struct hv_tree_stat){HV_TREE_FILE, 0640};
-	if (find_file(tree, path, &dir, &i))
+	if (find_file(tree, path, &dir, &i) || find_profile(tree, path, &dir, &cpu))
 		return NULL;
 	return hv_err_in(hv_err_new(ENOENT, "no such file"), "%s", path);
 }
@@ -486,6 +496,8 @@ static void control(struct hv_tree *t, const char *text)
 		fake_session_of(t->session)->nr_refused = n;
 	} else if (strncmp(text, "grow", 4) == 0) {
 		t->dirs[0].grows = true;
+	} else if (strncmp(text, "stacks", 6) == 0) {
+		t->has_stacks = true;
 	} else if (strncmp(text, "calls", 5) == 0) {
 		t->has_calls = 1;
 	} else if (sscanf(text, "raw %u", &n) == 1) {
@@ -552,6 +564,8 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 	else if (file->name == FAKE_TRACER && strcmp(text, "stuck\n") == 0)
 		return hv_err_mark(hv_err_new(EIO, "could not be undone (no hold)"),
 				   HV_ERR_NEEDS_RECOVERY);
+	else if (file->name == FAKE_PROFILE && file->tree->has_stacks)
+		return hv_err_new(EBUSY, "the profile and func_stack_trace: one at a time");
 	else if (file->name == FAKE_PROBES && text[0] != '-' && strncmp(text, "p:", 2) != 0)
 		return hv_err_new(EINVAL, "Invalid probed address or symbol");
 	else if (file->name == FAKE_PROBES)
