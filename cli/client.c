@@ -147,6 +147,24 @@ static struct hv_err *ended(const struct client *c)
 	return hv_err_new(ECONNRESET, "domain '%s': the session has ended", c->spec);
 }
 
+struct hv_err *client_limit(struct client *c, unsigned limit_s)
+{
+	struct timeval limit = {.tv_sec = limit_s};
+
+	if (setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) != 0 ||
+	    setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0)
+		return hv_err_new(errno, "domain '%s': setsockopt: %s", c->spec, strerror(errno));
+	return NULL;
+}
+
+/* After a call of the socket that failed. */
+static struct hv_err *failed(const struct client *c, int code)
+{
+	if (code == EAGAIN)
+		return hv_err_new(ETIMEDOUT, "domain '%s': the session does not answer", c->spec);
+	return ended(c);
+}
+
 static struct hv_err *send_all(struct client *c, const struct hv_text *out)
 {
 	size_t sent = 0;
@@ -157,7 +175,7 @@ static struct hv_err *send_all(struct client *c, const struct hv_text *out)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return ended(c);
+			return failed(c, errno);
 		sent += (size_t)n;
 	}
 	return NULL;
@@ -182,7 +200,7 @@ static struct hv_err *receive(struct client *c, struct wire_frame *ret, size_t *
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return ended(c);
+			return failed(c, n ? errno : 0);
 		hv_text_add_bytes(&c->in, buf, (size_t)n);
 	}
 }

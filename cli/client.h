@@ -28,6 +28,9 @@ struct hv_err *client_find(const char *run_dir, const char *spec, const char *li
 struct hv_err *client_connect(const char *run_dir, const char *spec, const char *libvirt_uri,
 			      struct client *ret) hv_must_use;
 void client_close(struct client *c);
+/* From now on a call fails with ETIMEDOUT if the service takes or sends nothing for LIMIT_S
+ * seconds. No other call is possible after that. 0: it may take any time, as at first. */
+struct hv_err *client_limit(struct client *c, unsigned limit_s) hv_must_use;
 #define AUTO_CLIENT hv_cleanup(client_close)
 
 /* Sends REQUEST and waits for its answer. If the answer is an error, returns it with the errno that

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/metrics.h"
 
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "cli/domain_state.h"
+#include "cli/profile.h"
 #include "cli/session_stat.h"
 
 #define ANSWER_S	 2
-#define PROFILE_BYTES	 (8 << 20) /* of one vCPU: more than a line for each function of a kernel */
 #define LABEL_LEN_MAX	 256
-#define VCPUS_MAX	 4096
 #define NR_FUNCTION_KEYS 2
 
 /* A function of a profile, of all vCPUs together. */
@@ -157,35 +151,19 @@ static void add_functions(struct hv_text *t, const struct metrics_config *config
 		}
 }
 
-/* The whole of FILE, at most PROFILE_BYTES. */
-static struct hv_err *read_file(struct client *c, const char *file, struct hv_text *ret)
+struct counting {
+	const struct metrics_config *config;
+	struct domain *domain;
+};
+
+static void count(void *ctx, const char *name, uint64_t hits, double time_us)
 {
-	uint32_t handle;
-	struct hv_err *err = client_open(c, file, O_RDONLY, &handle);
-	struct hv_span data = {.len_bytes = 1};
+	const struct counting *c = ctx;
 
-	while (!err && data.len_bytes && ret->len_bytes < PROFILE_BYTES) {
-		err = client_read(c, handle, ANSWER_S * 1000, &data);
-		if (!err)
-			hv_text_add_bytes(ret, data.data, data.len_bytes);
-	}
-	hv_text_add(ret, "");
-	return err ? err : client_close_file(c, handle);
-}
-
-/* A line of trace_stat/functionN: name, hits, time and its unit, ... */
-static void count_line(const struct metrics_config *config, const char *line, struct domain *d)
-{
-	char name[LABEL_LEN_MAX + 1];
-	uint64_t hits;
-	double time_us;
-
-	if (sscanf(line, "%256s %" SCNu64 " %lf us", name, &hits, &time_us) != 3)
-		return;
-	for (size_t i = 0; i < config->nr_functions; i++)
-		if (strcmp(name, config->functions[i]) == 0) {
-			d->functions[i].hits += hits;
-			d->functions[i].time_us += time_us;
+	for (size_t i = 0; i < c->config->nr_functions; i++)
+		if (strncmp(name, c->config->functions[i], PROFILE_NAME_MAX) == 0) {
+			c->domain->functions[i].hits += hits;
+			c->domain->functions[i].time_us += time_us;
 		}
 }
 
@@ -193,7 +171,7 @@ static struct hv_err *read_profile(const struct metrics_config *config, struct c
 				   struct domain *d)
 {
 	HV_AUTO_TEXT struct hv_text enabled = {0};
-	uint64_t nr_vcpus = session_stat_number(d->stat, "vcpus");
+	struct counting counting = {config, d};
 	struct hv_err *err = client_get(c, "function_profile_enabled", &enabled);
 
 	if (err)
@@ -201,32 +179,20 @@ static struct hv_err *read_profile(const struct metrics_config *config, struct c
 	hv_text_add(&enabled, "");
 	if (enabled.data[0] != '1')
 		return NULL;
-	for (unsigned cpu = 0; cpu < nr_vcpus && cpu < VCPUS_MAX; cpu++) {
-		HV_AUTO_TEXT struct hv_text text = {0};
-		HV_AUTO_FREE char *file = hv_format("trace_stat/function%u", cpu);
-		char *rest = NULL;
-
-		err = read_file(c, file, &text);
-		if (err)
-			return err;
-		for (char *line = strtok_r(text.data, "\n", &rest); line;
-		     line = strtok_r(NULL, "\n", &rest))
-			count_line(config, line, d);
-	}
-	d->is_profiled = true;
-	return NULL;
+	err = profile_read(c, "", session_stat_number(d->stat, "vcpus"), ANSWER_S * 1000, count,
+			   &counting);
+	d->is_profiled = !err;
+	return err;
 }
 
 /* Leaves D without a stat if the session does not answer. */
 static void ask(const struct metrics_config *config, struct domain *d)
 {
 	AUTO_CLIENT struct client c = CLIENT_NONE;
-	struct timeval limit = {.tv_sec = ANSWER_S};
 	struct hv_err *err = client_connect(config->run_dir, d->info->id, d->info->uri, &c);
 
-	if (!err && (setsockopt(c.fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) != 0 ||
-		     setsockopt(c.fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0))
-		err = hv_err_new(errno, "setsockopt");
+	if (!err)
+		err = client_limit(&c, ANSWER_S);
 	if (!err)
 		err = session_stat_get(&c, &d->stat);
 	if (!err && config->nr_functions)

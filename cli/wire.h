@@ -21,6 +21,7 @@
 #define WIRE_HEAD_LEN	  24
 #define WIRE_DATA_MAX	  (256u << 10)
 #define WIRE_WAIT_FOREVER UINT32_MAX
+#define WIRE_NO_LIMIT	  UINT32_MAX
 
 enum wire_kind {
 	WIRE_LIST = 1, /* data: a directory; answer data: names */
@@ -42,7 +43,7 @@ enum wire_kind {
 	WIRE_OPEN_PROC, /* data: a file of the guest's /proc; answer handle */
 	WIRE_MOUNT,	/* data: the directory where this client has mounted the tree */
 	WIRE_BUDGET,	/* arg: the part of a vCPU's time that tracing may take while this client is
-			   connected, in parts per million */
+			   connected, in parts per million; WIRE_NO_LIMIT: it is only measured */
 	WIRE_OK = 0x80,
 	WIRE_ERROR, /* arg: errno, data: message, handle: where its reason begins (base/err.h)
 		     */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # fish completion for hvtrace(8)
 
-set -l verbs help list check attach ls cat echo mkdir rmdir reset record report hist stream collect exporter mount umount exec sh run stat detach recover
+set -l verbs help list check attach ls cat echo mkdir rmdir reset record report hist top stream collect exporter mount umount exec sh run stat detach recover
 set -l no_verb "not __fish_seen_subcommand_from $verbs"
 set -l with_domain check attach ls cat echo mkdir rmdir reset record hist stream mount umount exec sh stat detach recover
 
@@ -11,7 +11,7 @@ function __hvtrace_operands
     set -l before
     for word in $words[3..-1]
         # The value of an option is no operand.
-        if not string match -q -- '-*' $word; and not contains -- "$before" -c -p -l -n -g -P -o
+        if not string match -q -- '-*' $word; and not contains -- "$before" -c -p -l -n -g -P -o -d
             echo $word
         end
         set before $word
@@ -90,7 +90,14 @@ complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l idle -x -d 'A st
 complete -c hvtrace -n "__fish_seen_subcommand_from collect; and __hvtrace_nr_operands 0" -a '(__fish_complete_directories)'
 complete -c hvtrace -n "__fish_seen_subcommand_from exporter" -l listen -x -d 'ADDRESS:PORT or unix:PATH'
 complete -c hvtrace -n "__fish_seen_subcommand_from exporter" -l function -x -d 'Also hits and time of this function'
-complete -c hvtrace -n "__fish_seen_subcommand_from list check stat hist" -s j -l json -d 'For programs'
+complete -c hvtrace -n "__fish_seen_subcommand_from top" -a '(__hvtrace_domains)'
+complete -c hvtrace -n "__fish_seen_subcommand_from top" -s l -l functions -x -a '(__hvtrace_functions)' -d 'Count these functions'
+complete -c hvtrace -n "__fish_seen_subcommand_from top" -s d -l delay -x -d 'The interval'
+complete -c hvtrace -n "__fish_seen_subcommand_from top" -s n -l iterations -x -d 'End after so many tables'
+complete -c hvtrace -n "__fish_seen_subcommand_from top" -l sort -x -a 'time hits average name domain' -d 'The order of functions'
+complete -c hvtrace -n "__fish_seen_subcommand_from top" -l reverse -d 'The other way'
+complete -c hvtrace -n "__fish_seen_subcommand_from top" -l rows -x -d 'At most so many functions'
+complete -c hvtrace -n "__fish_seen_subcommand_from list check stat hist top" -s j -l json -d 'For programs'
 complete -c hvtrace -n "__fish_seen_subcommand_from echo" -s a -l append -d 'Do not truncate the file first'
 complete -c hvtrace -n "__fish_seen_subcommand_from umount" -s l -l lazy -d 'Also while it is in use'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l via -x -a 'auto inject monitor' -d 'How to reach the guest'

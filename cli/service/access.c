@@ -402,11 +402,19 @@ static const char *request_name(const struct wire_frame *frame)
 								       : "unknown";
 }
 
+/* A budget without a limit only has the overhead measured. */
+static enum need need_of(const struct wire_frame *frame)
+{
+	if (frame->kind == WIRE_BUDGET && frame->arg == WIRE_NO_LIMIT)
+		return NEEDS_READ;
+	return frame->kind < HV_ARRAY_LEN(needs) ? needs[frame->kind] : NEEDS_ROOT;
+}
+
 static struct hv_err *check(struct service *s, struct peer *p, const struct wire_frame *frame)
 {
 	HV_AUTO_FREE char *what = NULL;
 
-	switch (frame->kind < HV_ARRAY_LEN(needs) ? needs[frame->kind] : NEEDS_ROOT) {
+	switch (need_of(frame)) {
 	case NEEDS_NOTHING:
 		return NULL;
 	case NEEDS_READ:

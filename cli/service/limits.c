@@ -15,6 +15,8 @@ uint64_t limits_overhead_ppm(const struct service *s)
 	for (size_t i = 0; i < s->nr_peers; i++) {
 		uint64_t its = s->peers[i]->max_overhead_ppm;
 
+		if (its == WIRE_NO_LIMIT)
+			its = LIMITS_NONE;
 		if (its && (!least || its < least))
 			least = its;
 	}

@@ -19,5 +19,6 @@ struct limits {
  * detach. Called every 100 ms or so. */
 void limits_keep(struct service *s, uint64_t now_ns);
 /* The limit now, in parts per million: the lowest of those of the session and of the clients that
- * are connected. 0: there is none. */
+ * are connected. LIMITS_NONE: the overhead is only measured. 0: it is not. */
+#define LIMITS_NONE UINT64_MAX
 uint64_t limits_overhead_ppm(const struct service *s);

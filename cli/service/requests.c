@@ -198,7 +198,7 @@ static void add_missing_tasks(struct service *s, json_object *o)
 	json_object_object_add(o, "missing_tasks", lines);
 }
 
-/* Only if there is a limit. */
+/* Only if there is a limit, or somebody wants to know. */
 static void add_budget(struct service *s, json_object *o)
 {
 	uint64_t limit_ppm = limits_overhead_ppm(s);
@@ -209,7 +209,7 @@ static void add_budget(struct service *s, json_object *o)
 	if (!limit_ppm && !names.data)
 		return;
 	budget = json_object_new_object();
-	add_number(budget, "limit_ppm", limit_ppm);
+	add_number(budget, "limit_ppm", limit_ppm == LIMITS_NONE ? 0 : limit_ppm);
 	add_number(budget, "load_ppm", load_ppm);
 	add_string(budget, "not_traced", names.data ? names.data : "");
 	json_object_object_add(o, "budget", budget);

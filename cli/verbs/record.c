@@ -9,8 +9,8 @@
 #include "cli/client.h"
 #include "cli/duration.h"
 #include "cli/percent.h"
-#include "cli/service/service.h"
 #include "cli/unprivileged.h"
+#include "cli/verbs/own_session.h"
 #include "cli/verbs/record.h"
 #include "cli/verbs/record_command.h"
 #include "cli/verbs/record_events.h"
@@ -48,9 +48,8 @@ struct record {
 	uint64_t for_ns;	   /* 0: until COMMAND ends, or a signal comes */
 	struct record_command command;
 
-	struct client client;
+	struct own_session session;
 	struct summary summary;
-	bool attached_here;
 	struct record_file file; /* without a path: events go to stdout as text */
 	uint32_t pipe;		 /* then: the handle of trace_pipe */
 	int out_error;		 /* 0: events are written to stdout */
@@ -59,7 +58,7 @@ struct record {
 
 static void record_deinit(struct record *r)
 {
-	client_close(&r->client);
+	own_session_close(&r->session);
 	record_file_deinit(&r->file);
 	summary_deinit(&r->summary);
 	hv_text_deinit(&r->filter);
@@ -94,14 +93,14 @@ static struct hv_err *set(struct record *r, const char *file, const char *text)
 {
 	HV_AUTO_FREE char *path = path_of(r, file);
 
-	return in_domain_of(r, client_echo(&r->client, path, text));
+	return in_domain_of(r, client_echo(&r->session.client, path, text));
 }
 
 /* The first line of FILE of the top. */
 static struct hv_err *get_line(struct record *r, const char *file, char **ret)
 {
 	HV_AUTO_TEXT struct hv_text text = {0};
-	struct hv_err *err = client_get(&r->client, file, &text);
+	struct hv_err *err = client_get(&r->session.client, file, &text);
 
 	if (err)
 		return err;
@@ -148,20 +147,20 @@ static struct hv_err *put_events(struct record *r)
 		return NULL;
 	r->summary.has_own = 1;
 	if (r->probes.len_bytes)
-		err = record_probes_define(&r->client, r->probes.data, &r->probed);
+		err = record_probes_define(&r->session.client, r->probes.data, &r->probed);
 	if (!err && r->events.len_bytes)
-		err = record_events_find(&r->client, r->events.data, &words);
+		err = record_events_find(&r->session.client, r->events.data, &words);
 	if (!err && r->probed.len_bytes)
 		hv_text_printf(&words, "%s%s", words.len_bytes ? " " : "", r->probed.data);
 	if (!err)
-		err = record_filters_put(&r->event_filters, &r->client, r->dir, &notes);
+		err = record_filters_put(&r->event_filters, &r->session.client, r->dir, &notes);
 	if (err)
 		return in_domain_of(r, err);
 	err = set(r, "set_event_pid", r->pids.data);
 	if (!err)
 		err = set(r, "set_event", words.data);
 	if (!err) {
-		hv_err_free(record_events_refused(&r->client, r->dir, &notes));
+		hv_err_free(record_events_refused(&r->session.client, r->dir, &notes));
 		note_lines(&notes);
 	}
 	return err;
@@ -173,7 +172,7 @@ static struct hv_err *put_settings(struct record *r)
 	struct hv_err *err;
 
 	hv_text_printf(&dir, "instances/record-%d", (int)getpid());
-	err = in_domain_of(r, client_mkdir(&r->client, dir.data, CLIENT_DIR_OURS));
+	err = in_domain_of(r, client_mkdir(&r->session.client, dir.data, CLIENT_DIR_OURS));
 	if (err)
 		return err;
 	r->dir = hv_text_take(&dir);
@@ -197,50 +196,11 @@ static struct hv_err *put_settings(struct record *r)
 
 static struct hv_err *restore_settings(struct record *r)
 {
-	struct hv_err *err = r->dir ? client_rmdir(&r->client, r->dir) : NULL;
+	struct hv_err *err = r->dir ? client_rmdir(&r->session.client, r->dir) : NULL;
 
 	if (!err && r->probed.len_bytes)
-		err = record_probes_remove(&r->client, r->probed.data);
+		err = record_probes_remove(&r->session.client, r->probed.data);
 	return in_domain_of(r, err);
-}
-
-/* The session. */
-
-static struct hv_err *start_session(const struct cli *cli, struct record *r)
-{
-	struct service_config config = {
-		.spec = r->spec,
-		.libvirt_uri = cli->libvirt_uri,
-		.run_dir = cli->run_dir,
-		.conf_path = cli->conf_path,
-		.sink = cli->sink,
-	};
-	HV_AUTO_FREE char *line = NULL;
-	struct wire_frame answer;
-	struct hv_err *err = service_start(&config, &line);
-
-	if (!err)
-		err = client_connect(cli->run_dir, r->spec, cli->libvirt_uri, &r->client);
-	if (err)
-		return err;
-	r->attached_here = true;
-	note(line);
-	return client_call(&r->client, &(struct wire_frame){.kind = WIRE_OWN}, &answer);
-}
-
-static struct hv_err *find_session(const struct cli *cli, struct record *r)
-{
-	struct hv_err *why = NULL;
-	bool found;
-	struct hv_err *err =
-		client_find(cli->run_dir, r->spec, cli->libvirt_uri, &found, &r->client, &why);
-
-	if (!err && !found && cli->needs_root && geteuid() != 0)
-		return why; /* only root can begin one */
-	hv_err_free(why);
-	if (err || found)
-		return err;
-	return start_session(cli, r);
 }
 
 static struct hv_err *set_budget(struct record *r)
@@ -249,22 +209,12 @@ static struct hv_err *set_budget(struct record *r)
 
 	if (!r->max_overhead_ppm)
 		return NULL;
-	return in_domain_of(r, client_call(&r->client,
+	return in_domain_of(r, client_call(&r->session.client,
 					   &(struct wire_frame){
 						   .kind = WIRE_BUDGET,
 						   .arg = (uint32_t)r->max_overhead_ppm,
 					   },
 					   &answer));
-}
-
-static struct hv_err *end_session(struct record *r)
-{
-	struct wire_frame answer;
-
-	if (!r->attached_here)
-		return NULL;
-	r->client.on_note = note;
-	return client_call(&r->client, &(struct wire_frame){.kind = WIRE_DETACH}, &answer);
 }
 
 /* Streaming. */
@@ -277,22 +227,22 @@ static struct hv_err *open_events(struct record *r)
 	struct hv_err *err;
 
 	if (r->file.path)
-		return record_file_begin(&r->file, &r->client, r->dir);
-	err = client_open(&r->client, pipe, O_RDONLY, &r->pipe);
+		return record_file_begin(&r->file, &r->session.client, r->dir);
+	err = client_open(&r->session.client, pipe, O_RDONLY, &r->pipe);
 	return err ? hv_err_in(err, "domain '%s': trace_pipe", r->spec) : NULL;
 }
 
 static struct hv_err *close_events(struct record *r)
 {
 	if (r->file.path)
-		return record_file_close(&r->file, &r->client);
-	return client_close_file(&r->client, r->pipe);
+		return record_file_close(&r->file, &r->session.client);
+	return client_close_file(&r->session.client, r->pipe);
 }
 
 static struct hv_err *print_some(struct record *r, uint32_t wait_ms, bool *ret_more)
 {
 	struct hv_span data;
-	struct hv_err *err = client_read(&r->client, r->pipe, wait_ms, &data);
+	struct hv_err *err = client_read(&r->session.client, r->pipe, wait_ms, &data);
 
 	*ret_more = false;
 	if (err && err->code == EAGAIN) {
@@ -310,7 +260,7 @@ static struct hv_err *print_some(struct record *r, uint32_t wait_ms, bool *ret_m
 static struct hv_err *stream_once(struct record *r, uint32_t wait_ms, bool *ret_more)
 {
 	if (r->file.path)
-		return record_file_take(&r->file, &r->client, wait_ms, ret_more);
+		return record_file_take(&r->file, &r->session.client, wait_ms, ret_more);
 	return print_some(r, wait_ms, ret_more);
 }
 
@@ -352,9 +302,9 @@ static struct hv_err *print_section(struct record *r)
 
 	if (!record_section_has(r->tracer) || r->out_error)
 		return NULL;
-	err = record_section_longest_us(&r->client, r->dir, &r->summary.longest_us);
+	err = record_section_longest_us(&r->session.client, r->dir, &r->summary.longest_us);
 	if (!err)
-		err = record_section_print(&r->client, r->dir, fd, &r->out_error);
+		err = record_section_print(&r->session.client, r->dir, fd, &r->out_error);
 	r->summary.has_section = 1;
 	return in_domain_of(r, err);
 }
@@ -378,7 +328,7 @@ static struct hv_err *trace(struct record *r)
 	if (!err)
 		err = print_section(r);
 	if (!err)
-		err = in_domain_of(r, summary_count(&r->summary, &r->client, r->dir));
+		err = in_domain_of(r, summary_count(&r->summary, &r->session.client, r->dir));
 	record_command_stop(&r->command);
 	hv_err_keep_first(&err, close_events(r));
 	return err;
@@ -394,22 +344,22 @@ static void note_summary(const struct record *r)
 
 static struct hv_err *record(const struct cli *cli, struct record *r)
 {
-	struct hv_err *err = find_session(cli, r);
+	struct hv_err *err = own_session_open(cli, r->spec, &r->session);
 
 	if (!err)
 		err = set_budget(r);
 	if (!err)
-		err = summary_begin(&r->summary, &r->client);
+		err = summary_begin(&r->summary, &r->session.client);
 	if (err)
 		return err;
 	err = trace(r);
 	hv_err_keep_first(&err, record_file_end(&r->file));
 	hv_err_keep_first(&err, restore_settings(r));
 	if (!err)
-		err = summary_end(&r->summary, &r->client);
+		err = summary_end(&r->summary, &r->session.client);
 	if (!err && r->summary.counted && !r->out_error)
 		note_summary(r);
-	hv_err_keep_first(&err, end_session(r));
+	hv_err_keep_first(&err, own_session_end(&r->session));
 	hv_err_keep_first(&err, record_command_result(&r->command));
 	return err;
 }
@@ -543,7 +493,7 @@ static int choose_format(const struct cli *cli, struct record *r)
 /* FILE is where events go, as far as it is known before the options are. */
 static int record_into(struct cli *cli, int argc, char **argv, const struct record_file *file)
 {
-	hv_cleanup(record_deinit) struct record r = {.client = CLIENT_NONE, .file = *file};
+	hv_cleanup(record_deinit) struct record r = {.session = OWN_SESSION_NONE, .file = *file};
 	struct hv_err *err;
 	int exit_code;
 

@@ -101,7 +101,7 @@ static void print_table(json_object *o)
 		printf("not counted  %llu calls: no place left in a vCPU's profile\n",
 		       N(o, "profile_no_count"));
 	print_sections(o);
-	if (session_stat_member(o, "budget"))
+	if (N(o, "budget.limit_ppm"))
 		printf("overhead     %.3f %% of a vCPU's time, limited to %.3f %%\n",
 		       (double)N(o, "budget.load_ppm") / 1e4,
 		       (double)N(o, "budget.limit_ppm") / 1e4);

@@ -2,11 +2,14 @@
 """The function profile: its numbers of calls, compared with traces, and its times."""
 
 import collections
+import json
 import re
+import signal
 
 from lib import ftrace, graph
 from lib.domain import Config
 from lib.suite import IN_TURN, case
+from lib.wait import HANG_SECONDS
 
 FILTERS = ("*mkdir*", "*rmdir*", "*faccessat*", "vfs_*", "pipe_*", ftrace.ROUND)
 COLUMNS = ("funcgraph-proc", "funcgraph-tail")
@@ -133,3 +136,42 @@ def profile_of_all(t):
     seconds = sum(us for _, us in found.values()) / 1e6
     assert 0 < seconds < 2 * stat["attached_ms"] / 1000, f"{seconds} s in {stat['attached_ms']} ms"
     t.note(f"{sum(hits for hits, _ in found.values())} calls of {len(found)} functions, {seconds:.2f} s of their own")
+
+
+def tables_of(process):
+    """Yields what top prints with --json after each interval."""
+    for line in process.stdout:
+        yield json.loads(line)["domains"]
+
+
+@case(configs=(Config("bookworm", vcpus=2), Config("trixie", vcpus=2)))
+def top_finds_the_workload(t):
+    """top attaches, and shows the functions that the workload calls above all others. In a session of somebody else it
+    changes nothing."""
+    t.guest.run("while :; do dd if=/dev/zero of=/dev/null bs=1 count=500 2>/dev/null; done & echo $! >/tmp/load")
+    try:
+        top = t.hv.start("top", "--json", "-d", "2s", "--sort=hits", t.name)
+        try:
+            (mine,) = next(domains for domains in tables_of(top) if domains[0]["functions"])
+        finally:
+            top.terminate()
+        assert top.wait(HANG_SECONDS) == -signal.SIGTERM, top.stderr.read().decode()
+        names = [function["name"] for function in mine["functions"]]
+        assert set(names[:2]) == {"vfs_read", "vfs_write"}, mine
+        assert mine["ended"] is None and mine["lost"] == 0 and mine["cost_percent"] > 0, mine
+        assert mine["vcpu_percent"] > 0 and mine["steal_percent"] >= 0, mine
+        assert t.hv.run_dirs(t.name) == [], "the session has not ended"
+        with t.attach() as traced:
+            traced.echo("set_ftrace_filter", "vfs_write")
+            (other,) = json.loads(t.hv("top", "--json", "-d", "2s", "-n", "1", t.name))["domains"]
+            assert [function["name"] for function in other["functions"]] == ["vfs_write"], other
+            (asked,) = json.loads(t.hv("top", "--json", "-d", "2s", "-n", "1", "-l", "*sys_read", t.name))["domains"]
+            assert "ksys_read" in {function["name"] for function in asked["functions"]}, asked
+            assert traced.text("set_ftrace_filter") == "vfs_write\n" and traced.text("function_profile_enabled") == "0\n"
+            assert t.hv("ls", t.name, "instances") == ""
+            assert traced.stat()["sites"]["patched"] == 0, traced.stat()
+            table = t.hv("top", "-d", "2s", "-n", "1", t.name).splitlines()
+            assert table[0].split()[0] == "DOMAIN" and table[3].split()[1] == "vfs_write", table
+    finally:
+        t.guest.run("kill $(cat /tmp/load)")
+    t.note(f"{names[0]}: {mine['functions'][0]['hits']} calls in {mine['interval_s']} s, cost {mine['cost_percent']} %")

@@ -18,24 +18,27 @@
 
 static void show_enabled(struct hv_file *f)
 {
-	hv_text_printf(&f->text, "%u\n", f->at.instance->all->profiles);
+	hv_text_printf(&f->text, "%u\n", f->at.instance->profiles);
 }
 
-/* The counts stay until the profile is switched on again. */
+/* The counts stay until the top's profile is switched on again. There is one count of a function
+ * for all instances, so that of another instance only goes on with it. */
 static struct hv_err *write_enabled(struct hv_file *f, const char *buf, size_t len_bytes,
 				    size_t *ret_len)
 {
-	struct hv_instances *all = f->at.instance->all;
+	struct hv_instance *in = f->at.instance;
 	uint64_t value;
 	struct hv_err *err = hv_number_written(buf, len_bytes, &value);
 	unsigned on = value != 0;
 
 	if (err)
 		return err;
-	if (on && !all->profiles)
-		hv_call_counts_clear(all->session->counts);
-	if (on != all->profiles)
-		err = hv_instances_set_profile(all, on);
+	if (on && !in->profiles && hv_instance_is_top(in)) {
+		hv_call_counts_clear(in->all->session->counts);
+		in->all->profile_shared = hv_instances_profile(in->all);
+	}
+	if (on != in->profiles)
+		err = hv_instance_set_profile(in, on);
 	if (!err)
 		*ret_len = len_bytes;
 	return err;
@@ -80,8 +83,17 @@ static void add_row(struct hv_file *f, const struct hv_profile_count *c)
 	hv_text_add(&f->text, "\n");
 }
 
+/* The top shows every count, as the kernel does, unless others are among them. */
+static bool shows(const struct hv_instance *in, struct hv_gva ip)
+{
+	if (hv_instance_is_top(in) && !in->all->profile_shared)
+		return true;
+	return hv_selection_has_function(&in->selection, ip);
+}
+
 static void show_profile(struct hv_file *f)
 {
+	const struct hv_site *sites = hv_file_session(f)->kernel->sites.list;
 	HV_AUTO_FREE struct hv_profile_count *counts = NULL;
 	size_t nr = hv_call_counts_read(hv_file_session(f)->counts, (unsigned)f->at.cpu, &counts);
 
@@ -91,7 +103,8 @@ static void show_profile(struct hv_file *f)
 			      "            ---\n");
 	qsort(counts, nr, sizeof(*counts), compare_times);
 	for (size_t i = 0; i < nr; i++)
-		add_row(f, &counts[i]);
+		if (shows(f->at.instance, sites[counts[i].site].ip))
+			add_row(f, &counts[i]);
 }
 
 const struct hv_node hv_profile_enabled_node = {

@@ -136,7 +136,15 @@ struct hv_instance *hv_instances_single(struct hv_instances *all)
 
 bool hv_instance_is_live(const struct hv_instance *in)
 {
-	return hv_instance_has_functions(in) || (in->all->profiles && hv_instance_is_top(in));
+	return hv_instance_has_functions(in) || in->profiles;
+}
+
+bool hv_instances_profile(const struct hv_instances *all)
+{
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		if (in->profiles)
+			return true;
+	return false;
 }
 
 void hv_instances_drain(struct hv_instances *all)

@@ -40,6 +40,7 @@ struct hv_instance {
 	unsigned recording; /* tracing_on as it was set, or read from the guest (recording.h) */
 	unsigned begins;    /* recording begins once the sites are changed (trace.h) */
 	unsigned nr_pauses; /* open files that pause recording (pause-on-trace) */
+	unsigned profiles;  /* function_profile_enabled */
 	struct hv_buffers buffers;
 	struct hv_sink sink;		  /* takes events for BUFFERS (share.h) */
 	struct hv_open_calls *open_calls; /* owned; NULL: none is known (share.h) */
@@ -58,7 +59,7 @@ struct hv_instances {
 	/* Settings for which only the top directory has files. */
 	uint32_t max_graph_depth; /* 0: no limit */
 	uint64_t thresh_ns;	  /* tracing_thresh */
-	unsigned profiles;	  /* function_profile_enabled */
+	unsigned profile_shared;  /* counts may be of functions that the top does not count */
 	unsigned shows_tgids;	  /* the option record-tgid was on at least once */
 
 	unsigned sites_wait;	 /* sites are changed when recording begins (sites.h) */
@@ -102,7 +103,9 @@ static inline bool hv_instance_has_events(const struct hv_instance *in)
  * NULL, if there are several, or if functions and events of the only one are limited to different
  * tasks: then the host decides what an instance gets. */
 struct hv_instance *hv_instances_single(struct hv_instances *all);
-/* Returns whether sites call a stub for IN: because it traces, or because the profile counts the
+/* Returns whether a profile is on in any instance. */
+bool hv_instances_profile(const struct hv_instances *all);
+/* Returns whether sites call a stub for IN: because it traces, or because its profile counts the
  * functions in its filter. */
 bool hv_instance_is_live(const struct hv_instance *in);
 

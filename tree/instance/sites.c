@@ -33,13 +33,14 @@ static uint8_t stub_of(const struct hv_instance *in, const struct hv_site *site)
 	return HV_STUB_GRAPH;
 }
 
-/* The profile counts the functions in the top's filter, whatever is traced (fprofiler_ops). */
+/* A profile counts the functions in the filter of its instance, whatever is traced (fprofiler_ops).
+ */
 static uint8_t profile_of(const struct hv_instances *all, const struct hv_site *site)
 {
-	bool counts = all->profiles && !site->invalid &&
-		      hv_selection_has_function(&all->top.selection, site->ip);
-
-	return counts ? HV_STUB_PROFILED : 0;
+	for (const struct hv_instance *in = &all->top; in && !site->invalid; in = in->next)
+		if (in->profiles && hv_selection_has_function(&in->selection, site->ip))
+			return HV_STUB_PROFILED;
+	return 0;
 }
 
 /* Returns whether sites are changed for IN now. A command may begin recording at any time. */
@@ -191,6 +192,7 @@ void hv_sites_publish_graph(struct hv_instance *in)
 			graph.flags |= HV_GRAPH_RETVAL;
 	if (!hv_options_on(tops, HV_OPT_GRAPH_TIME))
 		graph.flags |= HV_GRAPH_OWN_TIME;
-	graph.no_sleep = !hv_options_on(all->profiles ? tops : options, HV_OPT_SLEEP_TIME);
+	graph.no_sleep =
+		!hv_options_on(hv_instances_profile(all) ? tops : options, HV_OPT_SLEEP_TIME);
 	hv_graph_tracer_set_options(all->session->graph, &graph);
 }

@@ -176,6 +176,8 @@ struct hv_err *hv_instance_stop(struct hv_instance *in)
 	err = hv_instance_end_triggers(in);
 	if (!err)
 		err = hv_instance_end_events(in);
+	if (!err && in->profiles)
+		err = hv_instance_set_profile(in, 0);
 	if (err || (in->selection.tracer == HV_TRACER_NOP && !in->probes.nr))
 		return err;
 	hv_budget_forget(&in->all->budget);
@@ -359,16 +361,24 @@ struct hv_err *hv_instance_set_option(struct hv_instance *in, enum hv_option opt
 	return err;
 }
 
-struct hv_err *hv_instances_set_profile(struct hv_instances *all, unsigned on)
+static void switch_counts(const struct hv_instances *all)
+{
+	hv_call_counts_switch(all->session->counts, hv_instances_profile(all));
+}
+
+struct hv_err *hv_instance_set_profile(struct hv_instance *in, unsigned on)
 {
 	struct hv_err *err;
 
-	all->profiles = on;
-	hv_call_counts_switch(all->session->counts, on);
-	err = hv_instance_retrace(&all->top);
+	in->profiles = on;
+	switch_counts(in->all);
+	err = hv_instance_retrace(in);
 	if (err) {
-		all->profiles = !on;
-		hv_call_counts_switch(all->session->counts, !on);
+		in->profiles = !on;
+		switch_counts(in->all);
+		return err;
 	}
-	return err;
+	if (on && !hv_instance_is_top(in))
+		in->all->profile_shared = 1;
+	return NULL;
 }

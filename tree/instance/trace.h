@@ -26,8 +26,9 @@ struct hv_err *hv_instance_set_command(struct hv_instance *in, const char *func,
  * function-fork: several instances trace. EBUSY also as hv_instance_set_tracer() describes. */
 struct hv_err *hv_instance_set_option(struct hv_instance *in, enum hv_option option,
 				      unsigned on) hv_must_use;
-/* Switches the profile on or off (function_profile_enabled). */
-struct hv_err *hv_instances_set_profile(struct hv_instances *all, unsigned on) hv_must_use;
+/* Switches the profile of IN on or off (function_profile_enabled). The options for its times are
+ * the top's. */
+struct hv_err *hv_instance_set_profile(struct hv_instance *in, unsigned on) hv_must_use;
 
 /* Changes the sites that wait until IN records (sites.h). Callers do this before tracing_on of IN
  * is set. */
@@ -37,7 +38,8 @@ struct hv_err *hv_instance_before_recording(struct hv_instance *in) hv_must_use;
  * Callers do this before a change after which another instance than the top traces. ENOMEM. */
 struct hv_err *hv_instances_begin_sharing(struct hv_instances *all) hv_must_use;
 
-/* Sets the tracer to nop, switches all events off, and removes all commands of functions. */
+/* Sets the tracer to nop, switches the profile and all events off, and removes all commands of
+ * functions. */
 struct hv_err *hv_instance_stop(struct hv_instance *in) hv_must_use;
 /* Tells the session again what the instances want. For changes of something else on which sites
  * depend: the guest's modules, or counts of commands. */

@@ -59,8 +59,9 @@ struct hv_err *hv_instances_step_aside(struct hv_instances *all)
 
 	if (!why)
 		return NULL;
-	if (all->profiles) {
-		all->profiles = 0;
+	if (hv_instances_profile(all)) {
+		for (struct hv_instance *in = &all->top; in; in = in->next)
+			in->profiles = 0;
 		hv_call_counts_switch(all->session->counts, 0);
 		hv_err_free(hv_instance_retrace(&all->top));
 	}

@@ -25,6 +25,7 @@ exporter=$!
 until get 'GET /metrics' >$RUN.page 2>/dev/null; do sleep 0.05; done
 cat $RUN.page
 hvtrace attach fake
+hvtrace echo fake function_profile_enabled 1
 get 'GET /metrics'
 service=$(cat $RUN/*/pid)
 kill -STOP $service

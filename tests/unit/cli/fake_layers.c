@@ -2,6 +2,7 @@
 /* The functions of vmm/, kernel/ and tracer/ that cli/ calls, without a guest: a domain, "fake",
  * and a session with it. Its tree is in fake_tree.c. Domains that cannot be attached: "locked" (no
  * injection), "bare" (no symbols), "guarded" (it checks its text), "left" (by a service that died).
+ * "other" is a second domain.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -50,7 +51,7 @@ struct hv_err *hv_guest_open(const char *spec, const char *libvirt_uri, enum hv_
 		return hv_err_mark(hv_err_new(EPERM, "injection is not possible: a seccomp filter"),
 				   HV_ERR_NEEDS_MONITOR);
 	if (strcmp(spec, "fake") != 0 && strcmp(spec, "left") != 0 && strcmp(spec, "bare") != 0 &&
-	    strcmp(spec, "guarded") != 0)
+	    strcmp(spec, "guarded") != 0 && strcmp(spec, "other") != 0)
 		return hv_err_mark(hv_err_new(ENOENT, "domain '%s': no such domain", spec),
 				   HV_ERR_NAMES_DOMAIN);
 	g = hv_alloc(sizeof(*g));
@@ -58,8 +59,10 @@ struct hv_err *hv_guest_open(const char *spec, const char *libvirt_uri, enum hv_
 		.name = strcmp(spec, "left") == 0      ? "left"
 			: strcmp(spec, "bare") == 0    ? "bare"
 			: strcmp(spec, "guarded") == 0 ? "guarded"
+			: strcmp(spec, "other") == 0   ? "other"
 						       : "fake",
-		.id = "1f0a4a3e-0000-4000-8000-000000000001",
+		.id = strcmp(spec, "other") == 0 ? "1f0a4a3e-0000-4000-8000-000000000002"
+						 : "1f0a4a3e-0000-4000-8000-000000000001",
 		.pid = fake_vmm(),
 		.nr_vcpus = 2,
 		.ram_bytes = 512 << 20,
@@ -459,7 +462,9 @@ void hv_session_stat(struct hv_session *s, struct hv_session_stat *ret)
 	f->nr_bytes += 5 * (f->nr_patched > f->nr_counted ? f->nr_patched - f->nr_counted
 							  : f->nr_counted - f->nr_patched);
 	f->nr_counted = f->nr_patched;
+	f->nr_events += f->nr_events_more;
 	*ret = (struct hv_session_stat){
+		.nr_events = f->nr_events,
 		.nr_sites = 2,
 		.nr_patched = f->nr_patched,
 		.bytes_changed = f->nr_bytes,

@@ -17,6 +17,7 @@ struct fake_session {
 	uint64_t nr_bytes; /* changed in the guest */
 	size_t nr_refused;
 	uint64_t nr_holds;
+	uint64_t nr_events, nr_events_more; /* since it was asked for them last */
 };
 
 static inline struct fake_session *fake_session_of(struct hv_session *s)

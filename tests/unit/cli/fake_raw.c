@@ -30,19 +30,6 @@ static const struct {
 			     "irq:irq_handler_entry\nirq_vectors:local_timer_entry\n"},
 	{"saved_cmdlines", "61 cat\n62 a \"b\\\n"},
 	{"trace_clock", "[local] x86-tsc\n"},
-	{"function_profile_enabled", "1\n"},
-	{"trace_stat/function0",
-	 "  Function                               Hit    Time            Avg             s^2\n"
-	 "  --------                               ---    ----            ---             ---\n"
-	 "  vfs_write                                5    300.000 us      60.000 us       1.000 "
-	 "us\n"
-	 "  vfs_read                               100    1500000 us      15000.00 us     0.000 "
-	 "us\n"},
-	{"trace_stat/function1",
-	 "  Function                               Hit    Time            Avg             s^2\n"
-	 "  --------                               ---    ----            ---             ---\n"
-	 "  vfs_read                                11    0.500 us        0.045 us        0.000 "
-	 "us\n"},
 };
 
 static void add_names(struct hv_text *ret)

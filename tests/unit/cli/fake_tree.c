@@ -9,7 +9,10 @@
  *     refuse N   N sites were refused
  *     raw N      N events on each vCPU for trace_pipe_raw
  *     calls      these events are calls and returns
- *     load N     N parts per million of the guest's time are stubs; without vfs_read a quarter */
+ *     load N     N parts per million of the guest's time are stubs; without vfs_read a quarter
+ *     events N   N events are counted whenever somebody looks
+ *     stacks     nothing can be profiled
+ *     grow       the top's profile counts, too; that of an instance does as soon as it is on */
 #include "tree/tree.h"
 
 #include <fcntl.h>
@@ -18,6 +21,7 @@
 #include <string.h>
 
 #include "tests/unit/cli/fake_layers.h"
+#include "tests/unit/cli/fake_profile.h"
 #include "tests/unit/cli/fake_raw.h"
 
 enum {
@@ -31,6 +35,7 @@ enum {
 	FAKE_EVENT_PIDS,
 	FAKE_PROBES, /* one probe, in the group kprobes */
 	FAKE_TRACING_ON,
+	FAKE_PROFILE,
 	FAKE_TRACE_PIPE,
 	FAKE_STATS,
 	FAKE_TRACE,
@@ -53,6 +58,7 @@ static const char *const fake_names[] = {
 	[FAKE_EVENT_FILTER] = "filter",
 	[FAKE_PROBES] = "kprobe_events",
 	[FAKE_TRACING_ON] = "tracing_on",
+	[FAKE_PROFILE] = "function_profile_enabled",
 	[FAKE_TRACE_PIPE] = "trace_pipe",
 	[FAKE_STATS] = "stats",
 	[FAKE_TRACE] = "trace",
@@ -71,6 +77,8 @@ struct fake_dir {
 	char name[64]; /* "" for the first, which is the top; else "instances/NAME" */
 	char values[HV_ARRAY_LEN(fake_names)][256];
 	bool pipe_is_open;
+	bool grows;	   /* its profile */
+	unsigned nr_looks; /* at that */
 };
 
 struct hv_tree {
@@ -82,11 +90,13 @@ struct hv_tree {
 	unsigned nr_dumped;
 	unsigned nr_lost;
 	unsigned load_ppm;
-	bool without_read; /* vfs_read was put back */
-	unsigned nr_raw;   /* events of each vCPU */
+	unsigned nr_load_looks; /* the text of the file "control" */
+	bool without_read;	/* vfs_read was put back */
+	unsigned nr_raw;	/* events of each vCPU */
 	unsigned has_calls;
 	unsigned nr_raw_taken[FAKE_RAW_CPUS];
 	bool floods; /* one more dump follows those */
+	bool has_stacks;
 };
 
 #define FLOOD UINT_MAX
@@ -113,6 +123,8 @@ struct hv_err *hv_tree_step_aside(struct hv_tree *tree)
 struct hv_err *hv_tree_keep_budget(struct hv_tree *tree, uint64_t limit_ppm,
 				   uint64_t now_ns hv_unused, size_t *ret_nr)
 {
+	snprintf(tree->dirs[0].values[FAKE_CONTROL], sizeof(tree->dirs[0].values[0]), "%u looks\n",
+		 ++tree->nr_load_looks);
 	*ret_nr = tree->load_ppm > limit_ppm && !tree->without_read;
 	if (!*ret_nr)
 		return NULL;
@@ -141,6 +153,7 @@ static void reset_dir(struct fake_dir *dir, const char *name)
 	strcpy(dir->values[FAKE_TRACING_ON], "1\n");
 	strcpy(dir->values[FAKE_TRACE], "the longest section\n");
 	strcpy(dir->values[FAKE_MAX_LATENCY], "250\n");
+	strcpy(dir->values[FAKE_PROFILE], "0\n");
 }
 
 static struct fake_dir *find_dir(struct hv_tree *tree, const char *name)
@@ -276,6 +289,34 @@ static void write_stats(const struct hv_tree *tree, unsigned cpu, char *ret, siz
 		 cpu ? 0 : tree->nr_lost, nr_read);
 }
 
+#define TRACE_STAT "trace_stat/function"
+
+/* False: PATH is no file of a profile. */
+static bool find_profile(struct hv_tree *tree, const char *path, struct fake_dir **ret_dir,
+			 unsigned *ret_cpu)
+{
+	const char *at = strstr(path, TRACE_STAT);
+	char name[PATH_MAX];
+
+	if (!at || sscanf(at + strlen(TRACE_STAT), "%u", ret_cpu) != 1)
+		return false;
+	snprintf(name, sizeof(name), "%.*s", at > path ? (int)(at - path) - 1 : 0, path);
+	*ret_dir = find_dir(tree, name);
+	return *ret_dir != NULL;
+}
+
+static bool profile_text(struct hv_tree *tree, const char *path, struct hv_text *ret)
+{
+	struct fake_dir *dir;
+	unsigned cpu;
+
+	if (!find_profile(tree, path, &dir, &cpu))
+		return false;
+	dir->nr_looks += cpu == 0 && dir->grows;
+	fake_profile_text(cpu, dir->nr_looks, dir->values[FAKE_FILTER], ret);
+	return true;
+}
+
 static bool open_text(struct hv_tree *tree, const char *path, struct hv_file **ret)
 {
 	struct hv_file *f = hv_alloc(sizeof(*f));
@@ -283,7 +324,7 @@ static bool open_text(struct hv_tree *tree, const char *path, struct hv_file **r
 	f->tree = tree;
 	f->dir = tree->dirs;
 	f->name = FAKE_TEXT;
-	if (fake_raw_text(path, &f->text)) {
+	if (fake_raw_text(path, &f->text) || profile_text(tree, path, &f->text)) {
 		*ret = f;
 		return true;
 	}
@@ -328,13 +369,14 @@ struct hv_err *hv_tree_open(struct hv_tree *tree, const char *path, int flags, s
 struct hv_err *hv_tree_stat(struct hv_tree *tree, const char *path, struct hv_tree_stat *ret)
 {
 	struct fake_dir *dir;
+	unsigned cpu;
 	size_t i;
 
 	*ret = (struct hv_tree_stat){HV_TREE_DIR, 0700};
 	if (strcmp(path, "instances") == 0 || find_dir(tree, path))
 		return NULL;
 	*ret = (struct hv_tree_stat){HV_TREE_FILE, 0640};
-	if (find_file(tree, path, &dir, &i))
+	if (find_file(tree, path, &dir, &i) || find_profile(tree, path, &dir, &cpu))
 		return NULL;
 	return hv_err_in(hv_err_new(ENOENT, "no such file"), "%s", path);
 }
@@ -448,8 +490,14 @@ static void control(struct hv_tree *t, const char *text)
 		t->nr_lost = n;
 	} else if (sscanf(text, "load %u", &n) == 1) {
 		t->load_ppm = n;
+	} else if (sscanf(text, "events %u", &n) == 1) {
+		fake_session_of(t->session)->nr_events_more = n;
 	} else if (sscanf(text, "refuse %u", &n) == 1) {
 		fake_session_of(t->session)->nr_refused = n;
+	} else if (strncmp(text, "grow", 4) == 0) {
+		t->dirs[0].grows = true;
+	} else if (strncmp(text, "stacks", 6) == 0) {
+		t->has_stacks = true;
 	} else if (strncmp(text, "calls", 5) == 0) {
 		t->has_calls = 1;
 	} else if (sscanf(text, "raw %u", &n) == 1) {
@@ -516,6 +564,8 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 	else if (file->name == FAKE_TRACER && strcmp(text, "stuck\n") == 0)
 		return hv_err_mark(hv_err_new(EIO, "could not be undone (no hold)"),
 				   HV_ERR_NEEDS_RECOVERY);
+	else if (file->name == FAKE_PROFILE && file->tree->has_stacks)
+		return hv_err_new(EBUSY, "the profile and func_stack_trace: one at a time");
 	else if (file->name == FAKE_PROBES && text[0] != '-' && strncmp(text, "p:", 2) != 0)
 		return hv_err_new(EINVAL, "Invalid probed address or symbol");
 	else if (file->name == FAKE_PROBES)
@@ -525,6 +575,8 @@ struct hv_err *hv_file_write(struct hv_file *file, const void *buf, size_t len_b
 		strcpy(file->dir->values[file->name], text);
 	if (file->name == FAKE_TRACER)
 		count_patched(file->tree);
+	if (file->name == FAKE_PROFILE && file->dir != file->tree->dirs)
+		file->dir->grows = text[0] == '1';
 	if (!err)
 		*ret_len = len_bytes;
 	return err;

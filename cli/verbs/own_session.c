@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/verbs/own_session.h"
+
+#include <unistd.h>
+
+#include "cli/service/service.h"
+#include "cli/verbs/verb.h"
+
+static struct hv_err *attach(const struct cli *cli, const char *spec, struct own_session *s)
+{
+	struct service_config config = {
+		.spec = spec,
+		.libvirt_uri = cli->libvirt_uri,
+		.run_dir = cli->run_dir,
+		.conf_path = cli->conf_path,
+		.sink = cli->sink,
+	};
+	HV_AUTO_FREE char *line = NULL;
+	struct wire_frame answer;
+	struct hv_err *err = service_start(&config, &line);
+
+	if (!err)
+		err = client_connect(cli->run_dir, spec, cli->libvirt_uri, &s->client);
+	if (err)
+		return err;
+	s->attached_here = true;
+	note(line);
+	return client_call(&s->client, &(struct wire_frame){.kind = WIRE_OWN}, &answer);
+}
+
+struct hv_err *own_session_open(const struct cli *cli, const char *spec, struct own_session *ret)
+{
+	struct hv_err *why = NULL;
+	bool found;
+	struct hv_err *err =
+		client_find(cli->run_dir, spec, cli->libvirt_uri, &found, &ret->client, &why);
+
+	if (!err && !found && cli->needs_root && geteuid() != 0)
+		return why; /* only root can begin one */
+	hv_err_free(why);
+	if (err || found)
+		return err;
+	return attach(cli, spec, ret);
+}
+
+struct hv_err *own_session_end(struct own_session *s)
+{
+	struct wire_frame answer;
+
+	if (!s->attached_here)
+		return NULL;
+	s->client.on_note = note;
+	return client_call(&s->client, &(struct wire_frame){.kind = WIRE_DETACH}, &answer);
+}
+
+void own_session_close(struct own_session *s)
+{
+	client_close(&s->client);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The session that a verb needs for a while: the one that the domain has, or one that the verb
+ * begins and ends again, whatever ends the verb.
+ * Leaves to others: the session itself (service/service.h), what is done in it. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "cli/client.h"
+
+struct cli; /* verb.h */
+
+struct own_session {
+	struct client client;
+	bool attached_here;
+};
+#define OWN_SESSION_NONE                                                                           \
+	{                                                                                          \
+		.client = CLIENT_NONE                                                              \
+	}
+
+/* Attaches if the domain SPEC has no session, and tells that on standard error. From then on that
+ * session ends with the connection. */
+struct hv_err *own_session_open(const struct cli *cli, const char *spec,
+				struct own_session *ret) hv_must_use;
+/* Detaches if own_session_open() has attached, and tells that on standard error. */
+struct hv_err *own_session_end(struct own_session *s) hv_must_use;
+/* Closes the connection. */
+void own_session_close(struct own_session *s);

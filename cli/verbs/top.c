@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hvtrace top: what several domains do, again and again. */
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "cli/duration.h"
+#include "cli/unprivileged.h"
+#include "cli/verbs/top_screen.h"
+#include "cli/verbs/top_text.h"
+#include "cli/verbs/verb.h"
+
+#define DOMAINS_MAX  64
+#define ROWS_DEFAULT 20
+#define ROWS_MAX     100000
+#define INTERVAL_NS  HV_NS_PER_S
+#define INTERVAL_MIN (HV_NS_PER_S / 10)
+#define TURN_MS	     100 /* how often it looks for signals */
+
+/* The only variable that a signal handler writes. */
+static volatile sig_atomic_t caught_signal;
+
+static void on_signal(int signo)
+{
+	caught_signal = signo;
+}
+
+struct top {
+	struct top_view view;
+	struct hv_text functions; /* globs, with blanks between */
+	uint64_t interval_ns;
+	uint64_t iterations; /* 0: until it is ended */
+	unsigned json, has_rows;
+	struct top_screen *screen; /* NULL: lines */
+	bool quits;
+	int out_error; /* 0: standard output can be written */
+};
+
+static void top_deinit(struct top *t)
+{
+	top_screen_close(t->screen);
+	for (size_t i = 0; i < t->view.nr_domains; i++)
+		top_domain_deinit(&t->view.domains[i]);
+	free(t->view.domains);
+	top_table_deinit(&t->view.table);
+	hv_text_deinit(&t->functions);
+}
+
+/* Shows. */
+
+static void sort(struct top *t)
+{
+	top_table_sort(&t->view.table, t->view.key, t->view.reversed);
+}
+
+static void show_screen(struct top *t)
+{
+	HV_AUTO_TEXT struct hv_text lines = {0};
+	HV_AUTO_FREE char *title = hv_format(
+		"hvtrace top, every %.1f s, by %s%s; h hits, t time, a average, n name, d domain,"
+		" r reverse, q quit",
+		(double)t->interval_ns / HV_NS_PER_S, top_key_name(t->view.key),
+		t->view.reversed ? " reversed" : "");
+
+	if (!t->has_rows)
+		t->view.rows_max = top_screen_lines(t->screen);
+	top_text_lines(&t->view, &lines);
+	top_screen_show(t->screen, title, &lines);
+}
+
+static uint64_t wall_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / HV_NS_PER_MS;
+}
+
+static void show_lines(struct top *t)
+{
+	HV_AUTO_TEXT struct hv_text out = {0};
+
+	if (t->json) {
+		top_text_json(&t->view, wall_ms(), &out);
+	} else {
+		top_text_lines(&t->view, &out);
+		hv_text_add(&out, "\n");
+	}
+	t->out_error = put_out(out.data, out.len_bytes);
+}
+
+static void show(struct top *t)
+{
+	if (t->screen)
+		show_screen(t);
+	else
+		show_lines(t);
+}
+
+/* Looks. */
+
+static void look(struct top *t)
+{
+	top_table_clear(&t->view.table);
+	for (size_t i = 0; i < t->view.nr_domains; i++) {
+		struct top_domain *d = &t->view.domains[i];
+
+		top_domain_look(d);
+		if (!d->ended && d->before.at_ns)
+			top_table_add(&t->view.table, i, &d->before.counts, &d->now.counts);
+	}
+	sort(t);
+}
+
+static bool all_ended(const struct top *t)
+{
+	for (size_t i = 0; i < t->view.nr_domains; i++)
+		if (!t->view.domains[i].ended)
+			return false;
+	return true;
+}
+
+static bool must_end(const struct top *t)
+{
+	return caught_signal || t->quits || t->out_error;
+}
+
+static void take_key(struct top *t, int key)
+{
+	static const struct {
+		int key;
+		enum top_key by;
+	} keys[] = {{'h', TOP_BY_HITS},
+		    {'t', TOP_BY_TIME},
+		    {'a', TOP_BY_AVERAGE},
+		    {'n', TOP_BY_NAME},
+		    {'d', TOP_BY_DOMAIN}};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(keys); i++)
+		if (key == keys[i].key) {
+			t->view.key = keys[i].by;
+			t->view.reversed = 0;
+		}
+	if (key == 'r')
+		t->view.reversed = !t->view.reversed;
+	t->quits = key == 'q' || key == TOP_KEY_GONE;
+	sort(t);
+}
+
+/* Waits until UNTIL_NS, and obeys keys meanwhile. */
+static void wait_until(struct top *t, uint64_t until_ns)
+{
+	while (!must_end(t) && hv_now_ns() < until_ns) {
+		int left_ms = hv_left_ms(until_ns);
+		int wait_ms = left_ms < TURN_MS ? left_ms : TURN_MS;
+		int key = TOP_KEY_NONE;
+
+		if (t->screen)
+			key = top_screen_key(t->screen, wait_ms);
+		else
+			poll(NULL, 0, wait_ms);
+		if (key == TOP_KEY_NONE)
+			continue;
+		take_key(t, key);
+		if (!t->quits)
+			show(t);
+	}
+}
+
+/* Shows after each interval what became of the counts in it. */
+static void watch(struct top *t)
+{
+	uint64_t next_ns = hv_now_ns();
+
+	look(t);
+	for (uint64_t nr = 0;
+	     !must_end(t) && !all_ended(t) && (!t->iterations || nr < t->iterations); nr++) {
+		uint64_t now_ns = hv_now_ns();
+
+		next_ns += t->interval_ns;
+		if (next_ns < now_ns)
+			next_ns = now_ns + t->interval_ns;
+		wait_until(t, next_ns);
+		if (must_end(t))
+			return;
+		look(t);
+		show(t);
+	}
+}
+
+static struct hv_err *open_all(const struct cli *cli, struct top *t, char **specs)
+{
+	const char *functions = t->functions.len_bytes ? t->functions.data : NULL;
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; !err && !caught_signal && i < t->view.nr_domains; i++)
+		err = top_domain_open(&t->view.domains[i], cli, specs[i], functions);
+	return err;
+}
+
+static struct hv_err *close_all(struct top *t)
+{
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; i < t->view.nr_domains; i++)
+		hv_err_keep_first(&err, top_domain_close(&t->view.domains[i]));
+	return err;
+}
+
+/* Of those that have ended, which the screen does not show any more. */
+static struct hv_err *why_all_ended(const struct top *t)
+{
+	const struct top_domain *first = &t->view.domains[0];
+
+	if (!all_ended(t))
+		return NULL;
+	if (t->view.nr_domains == 1)
+		return hv_err_new(ECONNRESET, "domain '%s': %s", first->spec, first->ended);
+	return hv_err_new(ECONNRESET, "all %zu domains have ended", t->view.nr_domains);
+}
+
+static struct hv_err *top(const struct cli *cli, struct top *t, char **specs)
+{
+	struct hv_err *err = open_all(cli, t, specs);
+
+	/* What the guests write is read without rights. */
+	if (!err)
+		err = unprivileged_become(UNPRIVILEGED);
+	if (!err && !caught_signal) {
+		if (!t->json)
+			top_screen_open(&t->screen);
+		watch(t);
+		top_screen_close(hv_take(t->screen));
+		err = why_all_ended(t);
+	}
+	hv_err_keep_first(&err, close_all(t));
+	return err;
+}
+
+static void catch_signals(void)
+{
+	struct sigaction action = {.sa_handler = on_signal};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	sigaction(SIGQUIT, &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* Everything is put back; now the signal ends the process as its sender wanted. */
+static void die_of(int signo)
+{
+	signal(signo, SIG_DFL);
+	raise(signo);
+}
+
+/* Options. */
+
+/* A list of globs with commas or blanks between. */
+static void add_functions(struct hv_text *t, const char *globs)
+{
+	HV_AUTO_FREE char *list = hv_strdup(globs);
+	char *rest = NULL;
+
+	for (char *glob = strtok_r(list, ", \t\n", &rest); glob;
+	     glob = strtok_r(NULL, ", \t\n", &rest))
+		hv_text_printf(t, "%s%s", t->len_bytes ? " " : "", glob);
+}
+
+static bool parse_count(const char *text, uint64_t max, uint64_t *ret)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtoull(text, &end, 10);
+	return *text >= '0' && *text <= '9' && !*end && !errno && *ret >= 1 && *ret <= max;
+}
+
+/* False: return *RET_EXIT. */
+static bool take_option(struct cli *cli, struct top *t, int option, int *ret_exit)
+{
+	uint64_t rows = 0;
+
+	*ret_exit = EXIT_OK;
+	if (option == 'j')
+		t->json = 1;
+	else if (option == 'l')
+		add_functions(&t->functions, optarg);
+	else if (option == 'r')
+		t->view.reversed = 1;
+	else if (option == 'd' &&
+		 (!duration_parse(optarg, &t->interval_ns) || t->interval_ns < INTERVAL_MIN))
+		*ret_exit = usage_error(cli, "-d: '%s' is not " DURATION_WANTED ", at least 100ms",
+					optarg);
+	else if (option == 'n' && !parse_count(optarg, UINT64_MAX, &t->iterations))
+		*ret_exit =
+			usage_error(cli, "-n: '%s' is not a number of tables, at least 1", optarg);
+	else if (option == 's' && !top_key_parse(optarg, &t->view.key))
+		*ret_exit = usage_error(
+			cli, "--sort: '%s' is none of time, hits, average, name, domain", optarg);
+	else if (option == 'R' && !parse_count(optarg, ROWS_MAX, &rows))
+		*ret_exit = usage_error(cli, "--rows: '%s' is not a number from 1 to %d", optarg,
+					ROWS_MAX);
+	if (rows) {
+		t->has_rows = 1;
+		t->view.rows_max = (unsigned)rows;
+	}
+	return *ret_exit == EXIT_OK;
+}
+
+static bool parse(struct cli *cli, int argc, char **argv, struct top *t, int *ret_exit)
+{
+	static const struct option longs[] = {
+		{"json", no_argument, NULL, 'j'},
+		{"functions", required_argument, NULL, 'l'},
+		{"sort", required_argument, NULL, 's'},
+		{"reverse", no_argument, NULL, 'r'},
+		{"delay", required_argument, NULL, 'd'},
+		{"iterations", required_argument, NULL, 'n'},
+		{"rows", required_argument, NULL, 'R'},
+		{0},
+	};
+	int option;
+
+	while ((option = verb_option(cli, argc, argv, "jl:d:n:", longs, ret_exit)) != -1)
+		if (option == VERB_OPTION_STOP || !take_option(cli, t, option, ret_exit))
+			return false;
+	return verb_operands(cli, argc, argv, 1, DOMAINS_MAX, ret_exit);
+}
+
+static void make_domains(struct top *t, size_t nr)
+{
+	t->view.domains = hv_alloc(nr * sizeof(*t->view.domains));
+	for (size_t i = 0; i < nr; i++)
+		t->view.domains[i] = (struct top_domain)TOP_DOMAIN_NONE;
+	t->view.nr_domains = nr;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	hv_cleanup(top_deinit) struct top t = {
+		.interval_ns = INTERVAL_NS,
+		.view = {.rows_max = ROWS_DEFAULT},
+	};
+	int exit_code;
+
+	if (!parse(cli, argc, argv, &t, &exit_code))
+		return exit_code;
+	make_domains(&t, (size_t)(argc - optind));
+	catch_signals();
+	exit_code = fail_if(top(cli, &t, argv + optind));
+	if (exit_code == EXIT_OK && caught_signal)
+		die_of(caught_signal);
+	if (exit_code == EXIT_OK && t.out_error == EPIPE)
+		die_of(SIGPIPE);
+	return t.out_error ? EXIT_FAILED : exit_code;
+}
+
+static const char help[] =
+	"Shows after each interval what the domains did in it: events recorded and lost, what\n"
+	"tracing cost the guest (estimated, in percent of a vCPU's time), for how long the host "
+	"ran\n"
+	"their vCPUs and let them wait, for how long they were held, and which functions were\n"
+	"called how often and for how long, what they call included. On a terminal it takes keys:\n"
+	"h, t, a, n, d sort by hits, time, average, name, domain; r reverses that, and q quits.\n"
+	"Functions are counted by a profile in an instance of its own, so settings of other users\n"
+	"stay as they are; a domain without a session is attached for as long.\n\n"
+	"  -l, --functions=GLOB   count these functions; more with commas between, or more than\n"
+	"                         once. Default: what the session profiles, or has in\n"
+	"                         set_ftrace_filter, or else some that tell much and cost little\n"
+	"  -d, --delay=TIME       the interval: 2, 1.5s, 500ms, 1m (default: 1s)\n"
+	"  -n, --iterations=N     end after N tables\n"
+	"  --sort=KEY             time (default), hits, average, name or domain\n"
+	"  --reverse              the other way\n"
+	"  --rows=N               at most N functions (default: 20, on a terminal what has room)\n"
+	"  -j, --json             for programs: a line of JSON after each interval\n";
+
+const struct verb verb_top = {
+	.name = "top",
+	.args = "[-l GLOB[,GLOB]...]... [-d TIME] [-n N] [--sort=KEY] [--reverse] [--rows=N] "
+		"[--json] "
+		"DOMAIN...",
+	.summary = "Watch what domains do: events, costs, functions by time or hits",
+	.help = help,
+	.run = run,
+};

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+plain() {
+	sed -E 's/"(at_ms|interval_s)":[0-9.]+/"\1":N/g'
+}
+hvtrace top -d 100ms --json -n 2 fake | plain
+# A VMM with the threads of one.
+sh -c 'echo CPU 0/KVM >/proc/$$/comm; while :; do read -r line </proc/uptime; done' &
+vmm=$!
+until [ "$(cat /proc/$vmm/comm)" = 'CPU 0/KVM' ]; do sleep 0.05; done
+FAKE_VMM=$vmm hvtrace attach fake
+hvtrace top -d 100ms --json -n 1 fake | plain | sed -E 's/"(vcpu|steal)_percent":[0-9.]+/"\1_percent":N/g'
+hvtrace detach fake
+kill $vmm
