@@ -9,7 +9,6 @@
 #include "cli/client.h"
 #include "cli/duration.h"
 #include "cli/percent.h"
-#include "cli/service/service.h"
 #include "cli/unprivileged.h"
 #include "cli/verbs/record.h"
 #include "cli/verbs/record_command.h"
@@ -17,6 +16,7 @@
 #include "cli/verbs/record_probes.h"
 #include "cli/verbs/record_file.h"
 #include "cli/verbs/record_section.h"
+#include "cli/verbs/record_session.h"
 #include "cli/verbs/summary.h"
 #include "cli/verbs/verb.h"
 
@@ -204,69 +204,6 @@ static struct hv_err *restore_settings(struct record *r)
 	return in_domain_of(r, err);
 }
 
-/* The session. */
-
-static struct hv_err *start_session(const struct cli *cli, struct record *r)
-{
-	struct service_config config = {
-		.spec = r->spec,
-		.libvirt_uri = cli->libvirt_uri,
-		.run_dir = cli->run_dir,
-		.conf_path = cli->conf_path,
-		.sink = cli->sink,
-	};
-	HV_AUTO_FREE char *line = NULL;
-	struct wire_frame answer;
-	struct hv_err *err = service_start(&config, &line);
-
-	if (!err)
-		err = client_connect(cli->run_dir, r->spec, cli->libvirt_uri, &r->client);
-	if (err)
-		return err;
-	r->attached_here = true;
-	note(line);
-	return client_call(&r->client, &(struct wire_frame){.kind = WIRE_OWN}, &answer);
-}
-
-static struct hv_err *find_session(const struct cli *cli, struct record *r)
-{
-	struct hv_err *why = NULL;
-	bool found;
-	struct hv_err *err =
-		client_find(cli->run_dir, r->spec, cli->libvirt_uri, &found, &r->client, &why);
-
-	if (!err && !found && cli->needs_root && geteuid() != 0)
-		return why; /* only root can begin one */
-	hv_err_free(why);
-	if (err || found)
-		return err;
-	return start_session(cli, r);
-}
-
-static struct hv_err *set_budget(struct record *r)
-{
-	struct wire_frame answer;
-
-	if (!r->max_overhead_ppm)
-		return NULL;
-	return in_domain_of(r, client_call(&r->client,
-					   &(struct wire_frame){
-						   .kind = WIRE_BUDGET,
-						   .arg = (uint32_t)r->max_overhead_ppm,
-					   },
-					   &answer));
-}
-
-static struct hv_err *end_session(struct record *r)
-{
-	struct wire_frame answer;
-
-	if (!r->attached_here)
-		return NULL;
-	r->client.on_note = note;
-	return client_call(&r->client, &(struct wire_frame){.kind = WIRE_DETACH}, &answer);
-}
-
 /* Streaming. */
 
 /* The tracer cannot be changed while a file that takes events is open, so these are opened after
@@ -394,10 +331,9 @@ static void note_summary(const struct record *r)
 
 static struct hv_err *record(const struct cli *cli, struct record *r)
 {
-	struct hv_err *err = find_session(cli, r);
+	struct hv_err *err = record_session_begin(cli, r->spec, r->max_overhead_ppm, &r->client,
+						  &r->attached_here);
 
-	if (!err)
-		err = set_budget(r);
 	if (!err)
 		err = summary_begin(&r->summary, &r->client);
 	if (err)
@@ -409,7 +345,8 @@ static struct hv_err *record(const struct cli *cli, struct record *r)
 		err = summary_end(&r->summary, &r->client);
 	if (!err && r->summary.counted && !r->out_error)
 		note_summary(r);
-	hv_err_keep_first(&err, end_session(r));
+	if (r->attached_here)
+		hv_err_keep_first(&err, record_session_end(&r->client));
 	hv_err_keep_first(&err, record_command_result(&r->command));
 	return err;
 }

@@ -51,6 +51,7 @@ extern const struct verb verb_reset;
 extern const struct verb verb_record;
 extern const struct verb verb_report;
 extern const struct verb verb_hist;
+extern const struct verb verb_latency;
 extern const struct verb verb_stream;
 extern const struct verb verb_collect;
 extern const struct verb verb_exporter;
