@@ -7,6 +7,7 @@
 #include "base/clock.h"
 
 #define SECTION_TURNS 25
+#define FRESH_NS      (60 * HV_NS_PER_S)
 #define DRIFT_NS      (30 * HV_NS_PER_MS) /* what reading late can look like */
 /* How exactly an outage is placed: by samples, and by how late events are read at least. */
 #define HOST_SLACK_NS (10 * HV_NS_PER_MS)
@@ -65,6 +66,25 @@ static void note_least(int64_t *least_ns, int64_t apart_ns)
 		*least_ns = apart_ns;
 }
 
+static int64_t least_of(const int64_t *list, unsigned nr)
+{
+	int64_t least = list[0];
+
+	for (unsigned i = 1; i < nr; i++)
+		note_least(&least, list[i]);
+	return least;
+}
+
+/* The host's clock is adjusted all the time, so that what is long ago says nothing of now. */
+static int64_t offset_of(const struct hv_latency *l)
+{
+	if (l->clock_is_hosts)
+		return 0;
+	if (l->second_ns - l->clock_begin_ns < FRESH_NS || l->nr_seconds < HV_LATENCY_SECONDS)
+		return l->least_ns;
+	return least_of(l->last_ones_ns, HV_LATENCY_SECONDS);
+}
+
 /* An event of EVENT_NS was read now. */
 static void note_clock(struct hv_latency *l, uint64_t event_ns)
 {
@@ -88,16 +108,7 @@ static void note_clock(struct hv_latency *l, uint64_t event_ns)
 	note_least(&l->last_ones_ns[second % HV_LATENCY_SECONDS], apart);
 	if (second < HV_LATENCY_SECONDS)
 		note_least(&l->first_ones_ns[second], apart);
-	l->host.offset_ns = l->clock_is_hosts ? 0 : l->least_ns;
-}
-
-static int64_t least_of(const int64_t *list, unsigned nr)
-{
-	int64_t least = list[0];
-
-	for (unsigned i = 1; i < nr; i++)
-		note_least(&least, list[i]);
-	return least;
+	l->host.offset_ns = offset_of(l);
 }
 
 /* Whether the guest's clock goes as the host's. In some seconds all events may have been read
@@ -120,11 +131,16 @@ static bool clocks_agree(const struct hv_latency *l)
 	return (uint64_t)moved <= DRIFT_NS + (l->second_ns - l->clock_begin_ns) / DRIFT_PART;
 }
 
+bool hv_latency_knows_clock(const struct hv_latency *l)
+{
+	return l->clock_is_hosts || l->nr_seconds >= HV_LATENCY_SECONDS;
+}
+
 enum hv_host_view hv_latency_view(const struct hv_latency *l)
 {
 	if (!clocks_agree(l))
 		return HV_HOST_APART;
-	return l->sees_host ? HV_HOST_SEEN : HV_HOST_UNSEEN;
+	return l->sees_host && hv_latency_knows_clock(l) ? HV_HOST_SEEN : HV_HOST_UNSEEN;
 }
 
 /* -- sections --------------------------------------------------------------------------------- */

@@ -67,7 +67,9 @@ void hv_latency_add_section(struct hv_latency *l, const struct hv_stall *section
 void hv_latency_add_host(struct hv_latency *l, unsigned cpu, const struct hv_outage *span);
 /* No more events come. What is a stall and goes on still is one until NOW_NS of the host. */
 void hv_latency_end(struct hv_latency *l, uint64_t now_ns);
-/* What is known of the host. */
+/* Whether it is known how the guest's clock goes: events came in several seconds. */
+bool hv_latency_knows_clock(const struct hv_latency *l);
+/* What is known of the host: nothing while the guest's clock is not known. */
 enum hv_host_view hv_latency_view(const struct hv_latency *l);
 void hv_latency_verdict(struct hv_latency *l, struct hv_verdict *ret);
 /* The name of the symbol at ADDR, if there is one exactly there; else NULL. */

@@ -247,7 +247,7 @@ static bool is_found(struct latency *r)
 {
 	struct hv_verdict *verdict;
 
-	if (!r->watches)
+	if (!r->watches || (r->host.nr && !hv_latency_knows_clock(r->analysis)))
 		return false;
 	if (!r->found_ns) {
 		verdict = hv_alloc(sizeof(*verdict));
@@ -336,6 +336,9 @@ static void print(struct latency *r)
 	if (hv_latency_view(r->analysis) == HV_HOST_APART)
 		add_gap(r, "when the host did not run a vCPU",
 			"the guest's clock does not go with the host's");
+	else if (r->host.nr && !hv_latency_knows_clock(r->analysis))
+		add_gap(r, "when the host did not run a vCPU",
+			"there were too few events to know the guest's clock");
 	if (r->is_json)
 		latency_json(&out, &report);
 	else
