@@ -214,8 +214,6 @@ static void see(struct hv_latency *l, const struct hv_merged *m)
 	if (!hv_page_decode_event(&l->decode, m, &e))
 		return;
 	l->nr_events++;
-	if (!l->first_ns)
-		l->first_ns = e.time_ns;
 	l->newest_ns = e.time_ns;
 	if (e.kind == HV_EVENT_STACK && e.cpu < l->finders.tasks.nr_cpus)
 		l->stacks[e.cpu] = (struct hv_latency_stack){e.time_ns, e.pid};
@@ -274,9 +272,7 @@ void hv_latency_verdict(struct hv_latency *l, struct hv_verdict *ret)
 					   .host = &l->host,
 					   .view = hv_latency_view(l),
 					   .slack_ns = l->clock_is_hosts ? HOST_SLACK_NS : SLACK_NS,
-					   .threshold_ns = l->threshold_ns,
-					   .from_ns = l->first_ns,
-					   .to_ns = l->newest_ns},
+					   .threshold_ns = l->threshold_ns},
 		ret);
 }
 

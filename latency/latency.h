@@ -44,7 +44,7 @@ struct hv_latency {
 	bool sees_host;	     /* something is known of the host */
 	bool clock_is_hosts; /* the trace's clock is the host's */
 	uint64_t nr_events, nr_lost;
-	uint64_t first_ns, newest_ns; /* times of events; 0: none yet */
+	uint64_t newest_ns; /* of the events; 0: none yet */
 	/* How far the clocks are apart: the least of all, and of each of the first and the last
 	 * seconds in which events came. */
 	int64_t least_ns;

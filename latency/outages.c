@@ -139,7 +139,7 @@ static void end_run(const struct wanted *w, struct hv_outage *whole, const struc
 		gather(w, whole, run);
 }
 
-static void stalls_of(const struct wanted *w, uint64_t from_ns, uint64_t to_ns)
+static void stalls_of(const struct wanted *w)
 {
 	const struct hv_outage_cpu *c = &w->host->cpus[w->cpu];
 	struct hv_outage run = {0}, whole = {0};
@@ -147,8 +147,6 @@ static void stalls_of(const struct wanted *w, uint64_t from_ns, uint64_t to_ns)
 	for (unsigned i = 0; i < c->nr; i++) {
 		const struct hv_outage *s = span_at(c, i);
 
-		if (s->to_ns < from_ns || s->from_ns > to_ns)
-			continue;
 		if (run.taken_ns && goes_on(&run, s)) {
 			run.to_ns = s->to_ns;
 			run.taken_ns += s->taken_ns;
@@ -162,11 +160,10 @@ static void stalls_of(const struct wanted *w, uint64_t from_ns, uint64_t to_ns)
 	gather(w, &whole, NULL);
 }
 
-void hv_outages_stalls(const struct hv_outages *h, uint64_t threshold_ns, uint64_t from_ns,
-		       uint64_t to_ns, struct hv_stalls *ret)
+void hv_outages_stalls(const struct hv_outages *h, uint64_t threshold_ns, struct hv_stalls *ret)
 {
 	struct wanted w = {.host = h, .threshold_ns = threshold_ns, .ret = ret};
 
 	for (; w.cpu < h->nr_cpus; w.cpu++)
-		stalls_of(&w, from_ns + (uint64_t)h->offset_ns, to_ns + (uint64_t)h->offset_ns);
+		stalls_of(&w);
 }

@@ -52,8 +52,6 @@ uint64_t hv_outages_ns(const struct hv_outages *h, unsigned cpu, uint64_t from_n
  * took of something that does not need the vCPU until its end, as a request to a device. */
 uint64_t hv_outages_before(const struct hv_outages *h, unsigned cpu, uint64_t from_ns,
 			   uint64_t to_ns);
-/* Adds to RET the stalls that end between the two times: spans that follow each other without a
- * gap are one. Also those that are long only together: when pieces that are shorter took at least
- * a fifth of a second. */
-void hv_outages_stalls(const struct hv_outages *h, uint64_t threshold_ns, uint64_t from_ns,
-		       uint64_t to_ns, struct hv_stalls *ret);
+/* Adds to RET the stalls: spans that follow each other without a gap are one. Also those that are
+ * long only together: when pieces that are shorter took at least a fifth of a second. */
+void hv_outages_stalls(const struct hv_outages *h, uint64_t threshold_ns, struct hv_stalls *ret);

@@ -344,7 +344,7 @@ void hv_verdict_find(const struct hv_verdict_input *in, struct hv_verdict *ret)
 
 	*ret = (struct hv_verdict){0};
 	if (in->view == HV_HOST_SEEN)
-		hv_outages_stalls(in->host, in->threshold_ns, in->from_ns, in->to_ns, &host);
+		hv_outages_stalls(in->host, in->threshold_ns, &host);
 	/* Each stall may add one of the host's. */
 	l.list = hv_realloc_array(NULL, host.nr + 2 * in->stalls->nr + 1, sizeof(*l.list));
 	for (size_t i = 0; i < host.nr; i++)

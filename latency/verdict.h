@@ -54,7 +54,6 @@ struct hv_verdict_input {
 	enum hv_host_view view;
 	uint64_t slack_ns; /* times of the host can be wrong by so much */
 	uint64_t threshold_ns;
-	uint64_t from_ns, to_ns; /* what was measured, on the clock of the trace */
 };
 
 void hv_verdict_find(const struct hv_verdict_input *in, struct hv_verdict *ret);

@@ -37,6 +37,8 @@ def measure(t, traced, plant, *words):
     found = json.loads(out)
     for cause in found["verdict"][:3]:
         t.note(f"{cause['text']}: {cause['longest_ns'] / 1e6:.1f} ms, {cause['fault']}")
+    for gap in found["gaps"]:
+        t.note(gap)
     return found["verdict"]
 
 

@@ -55,9 +55,7 @@ static void find(void)
 						   .host = &host,
 						   .view = view,
 						   .threshold_ns = 10 * MS,
-						   .slack_ns = 20 * MS,
-						   .from_ns = 0,
-						   .to_ns = 10000 * MS},
+						   .slack_ns = 20 * MS},
 			&verdict);
 }
 
