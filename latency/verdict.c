@@ -315,10 +315,16 @@ static void add_victim(struct hv_verdict *v, const struct hv_verdict_input *in,
 		c->victim = l->stall;
 }
 
+/* A sleep without a reason comes last: it may be by design, as waiting for a grace period of RCU.
+ */
 static int worse_first(const void *a, const void *b)
 {
 	const struct hv_cause *x = a, *y = b;
+	bool x_sleeps = x->longest.kind == HV_STALL_SLEEP;
+	bool y_sleeps = y->longest.kind == HV_STALL_SLEEP;
 
+	if (x_sleeps != y_sleeps)
+		return x_sleeps ? 1 : -1;
 	if (x->longest.length_ns != y->longest.length_ns)
 		return x->longest.length_ns > y->longest.length_ns ? -1 : 1;
 	if (x->total_ns != y->total_ns)

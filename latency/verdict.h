@@ -2,9 +2,9 @@
 /* The verdict: which stalls have caused which others, whose fault they are, and which were the
  * worst. Of each stall, what the host took of it is subtracted first; what is then shorter than the
  * threshold is the host's. Then a stall for which a deeper one is the reason counts as one of its
- * victims. What remains is put together by what causes it, and ranked by the longest.
- * Where the clocks' error could make a stall the host's, nobody is blamed.
- * Leaves to others: words (cli/verbs/latency_text.h). Pure. */
+ * victims. What remains is put together by what causes it, and ranked by the longest; sleeps
+ * without a reason come last. Where the clocks' error could make a stall the host's, nobody is
+ * blamed. Leaves to others: words (cli/verbs/latency_text.h). Pure. */
 #pragma once
 
 #include "latency/outages.h"

@@ -220,6 +220,17 @@ START_TEST(what_is_the_same_is_told_once)
 }
 END_TEST
 
+START_TEST(a_sleep_without_a_reason_comes_last)
+{
+	plant(HV_STALL_SLEEP, 0, 100, 200, 7);
+	plant(HV_STALL_IRQ, 0, 300, 311, 8);
+	find();
+	ck_assert_uint_eq(verdict.nr, 2);
+	is(0, HV_STALL_IRQ, HV_FAULT_TENANTS_KERNEL, 11, 0);
+	is(1, HV_STALL_SLEEP, HV_FAULT_UNKNOWN, 100, 0);
+}
+END_TEST
+
 START_TEST(many_causes)
 {
 	for (uint32_t i = 1; i <= HV_STALLS_MAX; i++)
@@ -271,6 +282,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, an_answer_that_the_host_kept);
 	tcase_add_test(tc, a_lock_that_is_held);
 	tcase_add_test(tc, what_is_the_same_is_told_once);
+	tcase_add_test(tc, a_sleep_without_a_reason_comes_last);
 	tcase_add_test(tc, many_causes);
 	tcase_add_test(tc, text_of_a_section);
 }
