@@ -7,6 +7,7 @@
 #include "base/guard.h"
 
 #define NO_REASON SIZE_MAX
+#define HOST_MUCH 4 /* one part of so many of an interval is much of it */
 #define DEPTH_MAX 8 /* of reasons of reasons */
 
 /* A stall that is looked at. */
@@ -184,11 +185,13 @@ static uint64_t taken_of(const struct hv_verdict_input *in, const struct hv_stal
 	return hv_outages_ns(in->host, s->cpu, from_ns, s->to_ns + slack_ns);
 }
 
+/* Also if the host took much of it: a guest whose vCPUs get little time is late with everything. */
 static bool may_be_hosts(const struct hv_verdict_input *in, const struct hv_stall *s)
 {
 	uint64_t host_ns = taken_of(in, s, in->slack_ns);
 
-	return host_ns && s->length_ns < in->threshold_ns + host_ns;
+	return host_ns && (s->length_ns < in->threshold_ns + host_ns ||
+			   HOST_MUCH * taken_of(in, s, 0) >= s->to_ns - s->from_ns);
 }
 
 static void look_at(struct looks *l, size_t nr_host, const struct hv_verdict_input *in,

@@ -117,12 +117,14 @@ END_TEST
 START_TEST(a_stall_that_is_long_without_the_host)
 {
 	outage(0, 100, 140, 40, HV_OUTAGE_STOPPED);
-	plant(HV_STALL_RUNQUEUE, 0, 90, 142, 8)->by.pid = 7;
+	plant(HV_STALL_RUNQUEUE, 0, 90, 290, 8)->by.pid = 7;
+	plant(HV_STALL_RUNQUEUE, 0, 90, 240, 8)->by.pid = 9;
 	find();
-	ck_assert_uint_eq(verdict.nr, 2);
-	is(0, HV_STALL_HOST, HV_FAULT_HOST, 40, 0);
-	is(1, HV_STALL_RUNQUEUE, HV_FAULT_TENANTS_PROGRAM, 12, 0);
-	ck_assert_uint_eq(verdict.list[1].host_ns, 40 * MS);
+	ck_assert_uint_eq(verdict.nr, 3);
+	is(0, HV_STALL_RUNQUEUE, HV_FAULT_TENANTS_PROGRAM, 160, 0);
+	ck_assert_uint_eq(verdict.list[0].host_ns, 40 * MS);
+	is(1, HV_STALL_RUNQUEUE, HV_FAULT_UNKNOWN, 110, 0);
+	is(2, HV_STALL_HOST, HV_FAULT_HOST, 40, 0);
 }
 END_TEST
 
