@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # fish completion for hvtrace(8)
 
-set -l verbs help list check attach ls cat echo mkdir rmdir reset record report hist top stream collect exporter mount umount exec sh run stat detach recover
+set -l verbs help list check attach ls cat echo mkdir rmdir reset record report hist top latency stream collect exporter mount umount exec sh run stat detach recover
 set -l no_verb "not __fish_seen_subcommand_from $verbs"
-set -l with_domain check attach ls cat echo mkdir rmdir reset record hist stream mount umount exec sh stat detach recover
+set -l with_domain check attach ls cat echo mkdir rmdir reset record hist latency stream mount umount exec sh stat detach recover
 
 # The words after the verb that are no options. Prints one a line.
 function __hvtrace_operands
@@ -97,13 +97,13 @@ complete -c hvtrace -n "__fish_seen_subcommand_from top" -s n -l iterations -x -
 complete -c hvtrace -n "__fish_seen_subcommand_from top" -l sort -x -a 'time hits average name domain' -d 'The order of functions'
 complete -c hvtrace -n "__fish_seen_subcommand_from top" -l reverse -d 'The other way'
 complete -c hvtrace -n "__fish_seen_subcommand_from top" -l rows -x -d 'At most so many functions'
-complete -c hvtrace -n "__fish_seen_subcommand_from list check stat hist top" -s j -l json -d 'For programs'
+complete -c hvtrace -n "__fish_seen_subcommand_from list check stat hist top latency" -s j -l json -d 'For programs'
 complete -c hvtrace -n "__fish_seen_subcommand_from echo" -s a -l append -d 'Do not truncate the file first'
 complete -c hvtrace -n "__fish_seen_subcommand_from umount" -s l -l lazy -d 'Also while it is in use'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l via -x -a 'auto inject monitor' -d 'How to reach the guest'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach run" -l patch -x -a 'in-place shadow' -d 'How text is changed'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l vmlinux -r -F -d 'The kernel with its symbols'
-complete -c hvtrace -n "__fish_seen_subcommand_from attach record stream" -l max-overhead -x -d 'Limit of the vCPUs\' time, in percent'
+complete -c hvtrace -n "__fish_seen_subcommand_from attach record stream latency" -l max-overhead -x -d 'Limit of the vCPUs\' time, in percent'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l for -x -d 'Detach after this time'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l idle -x -d 'Detach without clients for this time'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l force -d 'Also a guest that checks its text, or of which too little is covered'
@@ -117,10 +117,12 @@ complete -c hvtrace -n "__fish_seen_subcommand_from record" -l marks -d 'Marks o
 complete -c hvtrace -n "__fish_seen_subcommand_from record" -s k -x -d 'A probe of a function'
 complete -c hvtrace -n "__fish_seen_subcommand_from record stream" -s g -x -a '(__hvtrace_functions)' -d 'Only these and what they call'
 complete -c hvtrace -n "__fish_seen_subcommand_from record hist stream" -s P -x -d 'Only this task of the guest'
-complete -c hvtrace -n "__fish_seen_subcommand_from record hist stream" -l for -x -d 'For this time'
+complete -c hvtrace -n "__fish_seen_subcommand_from record hist stream latency" -l for -x -d 'For this time'
 complete -c hvtrace -n "__fish_seen_subcommand_from record" -s o -r -F -d 'Write the events to this file'
 complete -c hvtrace -n "__fish_seen_subcommand_from record hist" -l format -x -a 'trace.dat perfetto jsonl text histogram histogram-json' -d 'Format of the file'
 complete -c hvtrace -n "__fish_seen_subcommand_from record stream collect" -l compress -d 'Compress by zstd'
+complete -c hvtrace -n "__fish_seen_subcommand_from latency" -l threshold -x -d 'What is shorter is not told'
+complete -c hvtrace -n "__fish_seen_subcommand_from latency" -s w -l watch -d 'Wait for the first stall'
 complete -c hvtrace -n "__fish_seen_subcommand_from run" -l kernel -r -F -d 'A bzImage or an ELF vmlinux'
 complete -c hvtrace -n "__fish_seen_subcommand_from run" -l initrd -r -F -d 'Its initial RAM disk'
 complete -c hvtrace -n "__fish_seen_subcommand_from run" -l append -x -d 'Its command line'

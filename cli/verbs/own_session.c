@@ -43,6 +43,22 @@ struct hv_err *own_session_open(const struct cli *cli, const char *spec, struct 
 	return attach(cli, spec, ret);
 }
 
+struct hv_err *own_session_set_budget(struct own_session *s, uint64_t max_overhead_ppm)
+{
+	struct wire_frame answer;
+	struct hv_err *err;
+
+	if (!max_overhead_ppm)
+		return NULL;
+	err = client_call(&s->client,
+			  &(struct wire_frame){
+				  .kind = WIRE_BUDGET,
+				  .arg = (uint32_t)max_overhead_ppm,
+			  },
+			  &answer);
+	return err && err->code != ECONNRESET ? hv_err_in(err, "domain '%s'", s->client.spec) : err;
+}
+
 struct hv_err *own_session_end(struct own_session *s)
 {
 	struct wire_frame answer;

@@ -23,6 +23,8 @@ struct own_session {
  * session ends with the connection. */
 struct hv_err *own_session_open(const struct cli *cli, const char *spec,
 				struct own_session *ret) hv_must_use;
+/* Limits the part of a vCPU's time that tracing may take while S is connected. 0: does nothing. */
+struct hv_err *own_session_set_budget(struct own_session *s, uint64_t max_overhead_ppm) hv_must_use;
 /* Detaches if own_session_open() has attached, and tells that on standard error. */
 struct hv_err *own_session_end(struct own_session *s) hv_must_use;
 /* Closes the connection. */

@@ -203,20 +203,6 @@ static struct hv_err *restore_settings(struct record *r)
 	return in_domain_of(r, err);
 }
 
-static struct hv_err *set_budget(struct record *r)
-{
-	struct wire_frame answer;
-
-	if (!r->max_overhead_ppm)
-		return NULL;
-	return in_domain_of(r, client_call(&r->session.client,
-					   &(struct wire_frame){
-						   .kind = WIRE_BUDGET,
-						   .arg = (uint32_t)r->max_overhead_ppm,
-					   },
-					   &answer));
-}
-
 /* Streaming. */
 
 /* The tracer cannot be changed while a file that takes events is open, so these are opened after
@@ -347,7 +333,7 @@ static struct hv_err *record(const struct cli *cli, struct record *r)
 	struct hv_err *err = own_session_open(cli, r->spec, &r->session);
 
 	if (!err)
-		err = set_budget(r);
+		err = own_session_set_budget(&r->session, r->max_overhead_ppm);
 	if (!err)
 		err = summary_begin(&r->summary, &r->session.client);
 	if (err)

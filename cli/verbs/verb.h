@@ -52,6 +52,7 @@ extern const struct verb verb_record;
 extern const struct verb verb_report;
 extern const struct verb verb_hist;
 extern const struct verb verb_top;
+extern const struct verb verb_latency;
 extern const struct verb verb_stream;
 extern const struct verb verb_collect;
 extern const struct verb verb_exporter;

@@ -25,11 +25,11 @@ LINE = re.compile(r"^ *(?P<comm>\S+)-(?P<pid>\d+) +(?P<cpu>\d+)\S+ +(?P<us>\d+)u
 GRAPH_LINE = re.compile(r"^ *\d+ us \| +0\) +planted-\d+ +\|  \S+ \| +(?:[\d.]+ us +)?\|  (.*)$", re.M)
 
 
-def load_module(t, name):
+def load_module(t, name, parameters=""):
     """Loads a module of the tests (tests/guest/*_module.c)."""
     if f"{name}.ko" not in t.guest.run("ls /lib").split():
         raise Skip(f"{name}.ko was not built: no headers for this kernel in {t.guest.kernel_dir}/usr/src")
-    t.guest.run(f"insmod /lib/{name}.ko")
+    t.guest.run(f"insmod /lib/{name}.ko {parameters}")
 
 
 def load_planted(t):

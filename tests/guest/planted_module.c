@@ -19,6 +19,10 @@
 static unsigned long ns;
 module_param(ns, ulong, 0444);
 
+/* Without, the places of the kernel cannot be asked for, and others find its tracepoints unused. */
+static bool tracepoints = true;
+module_param(tracepoints, bool, 0444);
+
 static DEFINE_SPINLOCK(lock);
 static unsigned int nr_reads;
 
@@ -235,8 +239,9 @@ static int __init planted_init(void)
 {
 	unsigned int i;
 
-	for_each_kernel_tracepoint(find, NULL);
-	for (i = 0; i < ARRAY_SIZE(places); i++) {
+	if (tracepoints)
+		for_each_kernel_tracepoint(find, NULL);
+	for (i = 0; tracepoints && i < ARRAY_SIZE(places); i++) {
 		if (places[i].probe && !places[i].tracepoint)
 			pr_err("planted: no tracepoint %s\n", places[i].tracepoint_name);
 		if (places[i].tracepoint)

@@ -9,6 +9,7 @@
  *	workload getppid N	N system calls that do nothing
  *	workload calls N	N rounds of system calls that fail, are of 32-bit programs, are
  *				restarted, and never return
+ *	workload starve MS	a real-time task keeps another one from its CPU (taskset); at once
  *	workload exec N		N times fork, exec, wait
  *	workload pipe N		N times a write to a pipe and a read from it
  *	workload file N		N times open, read, close
@@ -19,10 +20,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -287,6 +290,37 @@ static void measure_file(long times)
 	measure(do_file, times, 10);
 }
 
+static void spin_ns(double ns)
+{
+	double end = now_ns() + ns;
+
+	while (now_ns() < end)
+		;
+}
+
+/* Two programs, started on one CPU: "starved" runs all the time, and "greedy" with a real-time
+ * priority takes the CPU for so many milliseconds. */
+static void starve(long ms)
+{
+	const struct sched_param param = {.sched_priority = 50};
+	pid_t starved = fork();
+
+	must(starved >= 0, "fork");
+	if (starved == 0) {
+		prctl(PR_SET_NAME, "starved");
+		spin_ns(60e9);
+		_exit(0);
+	}
+	prctl(PR_SET_NAME, "greedy");
+	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+	must(sched_setscheduler(0, SCHED_FIFO, &param) == 0, "sched_setscheduler");
+	spin_ns((double)ms * 1e6);
+	sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
+	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+	kill(starved, SIGKILL);
+	must(waitpid(starved, NULL, 0) == starved, "waitpid");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -294,7 +328,8 @@ int main(int argc, char **argv)
 		void (*run)(long n);
 	} modes[] = {{"syscalls", syscalls}, {"threads", threads},	   {"forkstorm", forkstorm},
 		     {"spin", spin},	     {"getppid", measure_getppid}, {"exec", measure_exec},
-		     {"calls", calls},	     {"pipe", measure_pipe},	   {"file", measure_file}};
+		     {"calls", calls},	     {"pipe", measure_pipe},	   {"file", measure_file},
+		     {"starve", starve}};
 	sigset_t go;
 
 	sigemptyset(&go);
@@ -316,7 +351,8 @@ int main(int argc, char **argv)
 		printf("done\n");
 		return 0;
 	}
-	fprintf(stderr, "usage: workload "
-			"syscalls|threads|forkstorm|spin|getppid|calls|exec|pipe|file NUMBER\n");
+	fprintf(stderr,
+		"usage: workload "
+		"syscalls|threads|forkstorm|spin|getppid|calls|exec|pipe|file|starve NUMBER\n");
 	return 2;
 }

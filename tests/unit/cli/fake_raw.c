@@ -28,6 +28,40 @@ static const struct {
 	{"printk_formats", ""},
 	{"available_events", "sched:sched_switch\nsched:sched_wakeup\nsched:sched_waking\n"
 			     "irq:irq_handler_entry\nirq_vectors:local_timer_entry\n"},
+	{"events/sched/sched_switch/format",
+	 "name: sched_switch\nID: 300\nformat:\n"
+	 "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	 "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	 "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	 "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+	 "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+	 "\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+	 "\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n"
+	 "\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n"
+	 "\tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n"
+	 "\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n"
+	 "\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n"
+	 "\nprint fmt: \"\"\n"},
+	{"events/sched/sched_waking/format",
+	 "name: sched_waking\nID: 301\nformat:\n"
+	 "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	 "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	 "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	 "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+	 "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+	 "\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+	 "\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n"
+	 "\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n"
+	 "\nprint fmt: \"\"\n"},
+	{"events/irq/irq_handler_entry/format",
+	 "name: irq_handler_entry\nID: 302\nformat:\n"
+	 "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	 "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	 "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	 "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+	 "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n"
+	 "\tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;\n"
+	 "\nprint fmt: \"\"\n"},
 	{"saved_cmdlines", "61 cat\n62 a \"b\\\n"},
 	{"trace_clock", "[local] x86-tsc\n"},
 };

@@ -9,6 +9,7 @@
  *     refuse N   N sites were refused
  *     raw N      N events on each vCPU for trace_pipe_raw
  *     calls      these events are calls and returns
+ *     section N  every directory keeps a section of N us
  *     load N     N parts per million of the guest's time are stubs; without vfs_read a quarter
  *     events N   N events are counted whenever somebody looks
  *     stacks     nothing can be profiled
@@ -475,6 +476,20 @@ struct hv_err *hv_file_read(struct hv_file *file, void *buf, size_t len_bytes, s
 	return NULL;
 }
 
+static void keep_section(struct hv_tree *t, unsigned us)
+{
+	for (unsigned i = 0; i < DIRS_MAX; i++) {
+		snprintf(t->dirs[i].values[FAKE_MAX_LATENCY], sizeof(t->dirs[i].values[0]), "%u\n",
+			 us);
+		snprintf(t->dirs[i].values[FAKE_TRACE], sizeof(t->dirs[i].values[0]),
+			 "# latency: %u us, #3/3, CPU#1 | (M:fake)\n#    | task: a\x1b[31mb-61 "
+			 "(uid:0)\n"
+			 "#  => started at: vfs_read\n#  => ended at:   vfs_write\n"
+			 "a-61 0d..1. : <stack trace>\n => ksys_read\n => do_syscall_64\n",
+			 us);
+	}
+}
+
 static void control(struct hv_tree *t, const char *text)
 {
 	unsigned n = 0;
@@ -488,6 +503,8 @@ static void control(struct hv_tree *t, const char *text)
 		t->nr_dumps += n;
 	} else if (sscanf(text, "overrun %u", &n) == 1) {
 		t->nr_lost = n;
+	} else if (sscanf(text, "section %u", &n) == 1) {
+		keep_section(t, n);
 	} else if (sscanf(text, "load %u", &n) == 1) {
 		t->load_ppm = n;
 	} else if (sscanf(text, "events %u", &n) == 1) {

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hvtrace latency: measures for some time what keeps a guest's tasks waiting, and says what the
+ * worst of it was, and whose fault. */
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/client.h"
+#include "cli/duration.h"
+#include "cli/percent.h"
+#include "cli/session_stat.h"
+#include "cli/stop_signals.h"
+#include "cli/unprivileged.h"
+#include "cli/verbs/latency_host.h"
+#include "cli/verbs/latency_report.h"
+#include "cli/verbs/latency_sections.h"
+#include "cli/verbs/record_events.h"
+#include "cli/verbs/record_file.h"
+#include "cli/verbs/own_session.h"
+#include "cli/verbs/verb.h"
+
+#define TURN_MS		 20
+#define DRAIN_MS	 300		     /* longer than a reader waits for records */
+#define SETTLE_NS	 HV_NS_PER_S	     /* what a stall has caused ends later than it */
+#define FOR_NS		 (10 * HV_NS_PER_S)  /* by default */
+#define THRESHOLD_NS	 (10 * HV_NS_PER_MS) /* likewise */
+#define THRESHOLD_MIN_NS (HV_NS_PER_MS / 10)
+#define OVERHEAD_PPM	 20000 /* likewise */
+#define HOST_CLOCK	 "host-mono"
+#define COSTLY		 "raw_syscalls" /* what is given up first */
+
+struct latency {
+	const char *spec;
+	uint64_t for_ns, threshold_ns, max_overhead_ppm;
+	bool is_json, watches;
+
+	struct own_session session;
+	char *dir; /* owned; of its instance */
+	struct record_file file;
+	struct hv_latency *analysis; /* owned by FILE */
+	struct latency_sections sections;
+	struct latency_host host;
+	int signals;	     /* fd */
+	struct hv_text gaps; /* what is not measured, a line each */
+	uint64_t vmm_pid, load_ppm;
+	uint64_t begin_ns, end_ns, looked_ns, found_ns;
+	bool clock_is_hosts, has_costly;
+};
+
+static void latency_deinit(struct latency *r)
+{
+	own_session_close(&r->session);
+	record_file_deinit(&r->file);
+	latency_host_deinit(&r->host);
+	hv_text_deinit(&r->gaps);
+	hv_close_at(&r->signals);
+	free(r->dir);
+}
+
+static struct hv_err *in_domain_of(const struct latency *r, struct hv_err *err)
+{
+	return err && err->code != ECONNRESET ? hv_err_in(err, "domain '%s'", r->spec) : err;
+}
+
+static struct hv_err *set(struct latency *r, const char *file, const char *text)
+{
+	HV_AUTO_FREE char *path = hv_format("%s/%s", r->dir, file);
+
+	return client_echo(&r->session.client, path, text);
+}
+
+static void add_gap(struct latency *r, const char *what, const char *why)
+{
+	if (why)
+		hv_text_printf(&r->gaps, "not measured: %s: %s\n", what, why);
+}
+
+/* -- settings --------------------------------------------------------------------------------- */
+
+/* The wanted events that the guest has, as words of set_event. */
+static struct hv_err *find_events(struct latency *r, struct hv_text *words)
+{
+	HV_AUTO_TEXT struct hv_text available = {0}, absent = {0};
+	struct hv_err *err = client_get(&r->session.client, "available_events", &available);
+
+	hv_text_add(&available, "\n");
+	for (size_t i = 0; !err && i < hv_nr_wanted_events; i++) {
+		const struct hv_wanted_event *w = &hv_wanted_events[i];
+		HV_AUTO_FREE char *name = hv_format("%s:%s", w->system, w->name);
+		HV_AUTO_FREE char *line = hv_format("%s\n", name);
+
+		if (strstr(available.data, line))
+			hv_text_printf(words, "%s%s", words->len_bytes ? " " : "", name);
+		else
+			hv_text_printf(&absent, "%s%s", absent.len_bytes ? ", " : "", name);
+	}
+	if (absent.len_bytes)
+		add_gap(r, absent.data, "the guest has no such event");
+	return err;
+}
+
+/* Events that can never be recorded are left out by the service. */
+static void tell_refused(struct latency *r)
+{
+	HV_AUTO_TEXT struct hv_text refused = {0};
+	char *rest;
+
+	hv_err_free(record_events_refused(&r->session.client, r->dir, &refused));
+	hv_text_add(&refused, "");
+	rest = refused.data;
+	for (char *line; (line = strsep(&rest, "\n"));)
+		if (*line)
+			add_gap(r, "events", line);
+}
+
+/* All events of WORDS at once, or, if one of them cannot be had, each for itself. */
+static struct hv_err *put_each(struct latency *r, const char *words)
+{
+	HV_AUTO_FREE char *path = hv_format("%s/set_event", r->dir);
+	HV_AUTO_FREE char *copy = hv_strdup(words);
+	char *rest = copy;
+	struct hv_err *err;
+
+	hv_err_free(set(r, "error_log", NULL));
+	err = set(r, "set_event", words);
+	if (!err)
+		tell_refused(r);
+	if (!err || err->code == ECONNRESET)
+		return err;
+	hv_err_free(err);
+	for (char *word; (word = strsep(&rest, " "));) {
+		HV_AUTO_FREE char *line = hv_format("%s\n", word);
+
+		err = client_put(&r->session.client, path, O_WRONLY | O_APPEND, line);
+		if (err && err->code == ECONNRESET)
+			return err;
+		if (err)
+			add_gap(r, word, err->reason);
+		hv_err_free(err);
+	}
+	return NULL;
+}
+
+static struct hv_err *put_events(struct latency *r)
+{
+	HV_AUTO_TEXT struct hv_text words = {0};
+	struct hv_err *err = find_events(r, &words);
+
+	if (!err)
+		err = put_each(r, words.data);
+	if (!err)
+		r->has_costly = strstr(words.data, COSTLY);
+	return err;
+}
+
+static struct hv_err *choose_clock(struct latency *r)
+{
+	HV_AUTO_TEXT struct hv_text clocks = {0};
+	struct hv_err *err = client_get(&r->session.client, "trace_clock", &clocks);
+
+	if (err)
+		return err;
+	hv_text_add(&clocks, "");
+	r->clock_is_hosts = strstr(clocks.data, HOST_CLOCK);
+	return set(r, "trace_clock", r->clock_is_hosts ? HOST_CLOCK : "local");
+}
+
+static void follow_size(struct latency *r)
+{
+	HV_AUTO_TEXT struct hv_text size = {0};
+
+	hv_err_free(client_get(&r->session.client, "buffer_size_kb", &size));
+	hv_text_add(&size, "");
+	size.data[strcspn(size.data, " \n")] = '\0';
+	if (size.data[0])
+		hv_err_free(set(r, "buffer_size_kb", size.data));
+}
+
+static struct hv_err *put_settings(struct latency *r)
+{
+	HV_AUTO_FREE char *dir = hv_format("instances/latency-%d", (int)getpid());
+	HV_AUTO_FREE char *no_sections = NULL;
+	struct hv_err *err = client_mkdir(&r->session.client, dir, CLIENT_DIR_OURS);
+
+	if (err)
+		return err;
+	r->dir = hv_take(dir);
+	err = set(r, "tracing_on", "0");
+	if (err)
+		return err;
+	follow_size(r);
+	err = choose_clock(r);
+	if (err)
+		return err;
+	err = latency_sections_begin(&r->sections, &r->session.client, r->dir, r->threshold_ns,
+				     &no_sections);
+	add_gap(r, "interrupts or preemption off", no_sections);
+	return err ? err : put_events(r);
+}
+
+/* -- measuring -------------------------------------------------------------------------------- */
+
+/* Gives up what costs most if tracing takes more of the guest's time than it may. */
+static struct hv_err *look_at_load(struct latency *r)
+{
+	AUTO_SESSION_STAT json_object *stat = NULL;
+	uint64_t now = hv_now_ns(), load_ppm;
+	struct hv_err *err;
+
+	if (now - r->looked_ns < HV_NS_PER_S)
+		return NULL;
+	r->looked_ns = now;
+	err = session_stat_get(&r->session.client, &stat);
+	if (err)
+		return err;
+	load_ppm = session_stat_number(stat, "budget.load_ppm");
+	if (load_ppm > r->load_ppm)
+		r->load_ppm = load_ppm;
+	if (load_ppm <= r->max_overhead_ppm || !r->has_costly)
+		return NULL;
+	r->has_costly = false;
+	add_gap(r, "system calls from then on", "tracing took more time than --max-overhead");
+	return set(r, "events/" COSTLY "/enable", "0");
+}
+
+static struct hv_err *turn(struct latency *r, uint32_t wait_ms, bool *ret_more)
+{
+	struct hv_err *err = record_file_take(&r->file, &r->session.client, wait_ms, ret_more);
+
+	latency_host_take(&r->host, r->analysis);
+	if (!err)
+		err = latency_sections_take(&r->sections, &r->session.client, r->dir, r->analysis);
+	return err ? err : look_at_load(r);
+}
+
+static bool has_ended(const struct latency *r)
+{
+	struct pollfd signals = {.fd = r->signals, .events = POLLIN};
+
+	return poll(&signals, 1, 0) > 0 || (r->for_ns && hv_now_ns() >= r->begin_ns + r->for_ns);
+}
+
+/* For --watch: whether there is a stall, which has had the time to show what it causes. */
+static bool is_found(struct latency *r)
+{
+	struct hv_verdict *verdict;
+
+	if (!r->watches || (r->host.nr && !hv_latency_knows_clock(r->analysis)))
+		return false;
+	if (!r->found_ns) {
+		verdict = hv_alloc(sizeof(*verdict));
+		hv_latency_verdict(r->analysis, verdict);
+		if (verdict->nr)
+			r->found_ns = hv_now_ns();
+		free(verdict);
+	}
+	return r->found_ns && hv_now_ns() - r->found_ns >= SETTLE_NS;
+}
+
+static struct hv_err *measure(struct latency *r)
+{
+	bool more = true;
+	struct hv_err *err = set(r, "tracing_on", "1");
+
+	r->begin_ns = hv_now_ns();
+	if (!err)
+		latency_host_begin(&r->host);
+	note(r->watches ? "waiting for a stall" : "measuring");
+	while (!err && !has_ended(r) && !is_found(r))
+		err = turn(r, TURN_MS, &more);
+	r->end_ns = hv_now_ns();
+	if (!err)
+		err = set(r, "tracing_on", "0");
+	for (more = true; !err && more;)
+		err = turn(r, DRAIN_MS, &more);
+	if (!err)
+		err = record_file_end(&r->file);
+	if (!err)
+		hv_latency_end(r->analysis, r->end_ns);
+	return err;
+}
+
+static struct hv_err *begin_host(struct latency *r)
+{
+	AUTO_SESSION_STAT json_object *stat = NULL;
+	HV_AUTO_FREE char *why = NULL;
+	struct hv_err *err = session_stat_get(&r->session.client, &stat);
+
+	if (err)
+		return err;
+	r->vmm_pid = session_stat_number(stat, "vmm_pid");
+	latency_host_open(&r->host, r->vmm_pid, &why);
+	add_gap(r, "when the host did not run a vCPU", why);
+	return NULL;
+}
+
+static struct hv_err *trace(struct latency *r)
+{
+	struct hv_err *err = in_domain_of(r, put_settings(r));
+
+	if (!err)
+		err = begin_host(r);
+	if (!err)
+		err = record_file_begin(&r->file, &r->session.client, r->dir);
+	if (err)
+		return err;
+	r->analysis = hv_latency_of(r->file.export);
+	hv_latency_begin(r->analysis, r->threshold_ns, r->clock_is_hosts, r->host.nr > 0);
+	err = unprivileged_become(UNPRIVILEGED);
+	if (!err)
+		err = in_domain_of(r, measure(r));
+	hv_err_keep_first(&err, record_file_close(&r->file, &r->session.client));
+	return err;
+}
+
+static void print(struct latency *r)
+{
+	struct hv_verdict *verdict = hv_alloc(sizeof(*verdict));
+	HV_AUTO_TEXT struct hv_text out = {0};
+	struct latency_report report = {
+		.domain = r->spec,
+		.latency = r->analysis,
+		.verdict = verdict,
+		.measured_ns = r->end_ns - r->begin_ns,
+		.threshold_ns = r->threshold_ns,
+		.nr_cpus = r->file.head.head.nr_cpus,
+		.vmm_pid = r->vmm_pid,
+		.load_ppm = r->load_ppm,
+		.tells_before = r->watches,
+		.gaps = &r->gaps,
+	};
+
+	hv_latency_verdict(r->analysis, verdict);
+	if (hv_latency_view(r->analysis) == HV_HOST_APART)
+		add_gap(r, "when the host did not run a vCPU",
+			"the guest's clock does not go with the host's");
+	else if (r->host.nr && !hv_latency_knows_clock(r->analysis))
+		add_gap(r, "when the host did not run a vCPU",
+			"there were too few events to know the guest's clock");
+	if (r->is_json)
+		latency_json(&out, &report);
+	else
+		latency_text(&out, &report);
+	put_out(out.data, out.len_bytes);
+	free(verdict);
+}
+
+static struct hv_err *latency(const struct cli *cli, struct latency *r)
+{
+	struct hv_err *err = own_session_open(cli, r->spec, &r->session);
+
+	if (!err)
+		err = own_session_set_budget(&r->session, r->max_overhead_ppm);
+	if (err)
+		return err;
+	r->signals = stop_signals_fd();
+	err = trace(r);
+	if (!err)
+		print(r);
+	if (r->dir)
+		hv_err_keep_first(&err, in_domain_of(r, client_rmdir(&r->session.client, r->dir)));
+	hv_err_keep_first(&err, own_session_end(&r->session));
+	return err;
+}
+
+/* -- options ---------------------------------------------------------------------------------- */
+
+/* False: return *RET_EXIT. */
+static bool take_option(struct cli *cli, struct latency *r, int option, int *ret_exit)
+{
+	*ret_exit = EXIT_OK;
+	if (option == 'j')
+		r->is_json = true;
+	else if (option == 'w')
+		r->watches = true;
+	else if (option == 'T' && !duration_parse(optarg, &r->for_ns))
+		*ret_exit = usage_error(cli, "--for: '%s' is not " DURATION_WANTED, optarg);
+	else if (option == 't' && !duration_parse(optarg, &r->threshold_ns))
+		*ret_exit = usage_error(cli, "--threshold: '%s' is not " DURATION_WANTED, optarg);
+	else if (option == 't' && r->threshold_ns < THRESHOLD_MIN_NS)
+		*ret_exit = usage_error(cli,
+					"--threshold: '%s' is shorter than what can be told apart: "
+					"give 100us or more",
+					optarg);
+	else if (option == 'O' && !percent_parse(optarg, &r->max_overhead_ppm))
+		*ret_exit = usage_error(cli, "--max-overhead: '%s' is not " PERCENT_WANTED, optarg);
+	return *ret_exit == EXIT_OK;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"for", required_argument, NULL, 'T'},
+		{"threshold", required_argument, NULL, 't'},
+		{"max-overhead", required_argument, NULL, 'O'},
+		{"watch", no_argument, NULL, 'w'},
+		{"json", no_argument, NULL, 'j'},
+		{0},
+	};
+	hv_cleanup(latency_deinit) struct latency r = {
+		.session = OWN_SESSION_NONE,
+		.file = RECORD_FILE_NONE,
+		.threshold_ns = THRESHOLD_NS,
+		.max_overhead_ppm = OVERHEAD_PPM,
+		.signals = -1,
+	};
+	int option, exit_code;
+
+	while ((option = verb_option(cli, argc, argv, "jw", longs, &exit_code)) != -1)
+		if (option == VERB_OPTION_STOP || !take_option(cli, &r, option, &exit_code))
+			return exit_code;
+	if (!verb_operands(cli, argc, argv, 1, 1, &exit_code))
+		return exit_code;
+	r.spec = argv[optind];
+	if (!r.for_ns && !r.watches)
+		r.for_ns = FOR_NS;
+	r.file.path = "latency";
+	r.file.format = &hv_latency_format;
+	return fail_if(latency(cli, &r));
+}
+
+static const char help[] =
+	"Measures for DURATION, or until Ctrl-C, and prints what kept tasks of the guest waiting,\n"
+	"the worst first: the cause, how long and how often, the task, whose fault it is, and the\n"
+	"command that shows more. It sees interrupts and preemption off, waits for a vCPU, time "
+	"in\n"
+	"which the host did not run a vCPU, block requests, system calls, softirqs and "
+	"interrupts,\n"
+	"locks, and reclaim. A domain without a session is attached for as long; settings of "
+	"other\n"
+	"users stay as they are.\n\n"
+	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h; 10s if not given\n"
+	"  --threshold=DURATION   what is shorter is not told; 10ms if not given\n"
+	"  -w, --watch            wait for the first stall, and end when it is told\n"
+	"  --max-overhead=PERCENT as for record; 2 if not given. System calls are given up first\n"
+	"  -j, --json             for programs\n";
+
+const struct verb verb_latency = {
+	.name = "latency",
+	.args = "[--for=DURATION] [--threshold=DURATION] [--watch] [--max-overhead=PERCENT] "
+		"[--json] DOMAIN",
+	.summary = "Say what keeps a guest's tasks waiting, and whose fault it is",
+	.help = help,
+	.run = run,
+};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the host's scheduler says of the threads that run a guest's vCPUs: samples of their
+ * /proc/PID/task/TID/schedstat and their states. That needs no tracing of the host, and works under
+ * TCG, too. It does not tell which other thread had the CPU.
+ * Leaves to others: what follows from it (latency/outages.h). */
+#pragma once
+
+#include <pthread.h>
+
+#include "latency/latency.h"
+
+struct latency_thread {
+	unsigned cpu;	 /* the vCPU; LATENCY_ALL_CPUS: this thread runs all of them in turn */
+	int schedstat;	 /* fd */
+	int stat;	 /* fd */
+	bool has_sample; /* of what follows */
+	uint64_t time_ns, on_cpu_ns, waited_ns, nr_slices;
+	char state;
+};
+#define LATENCY_ALL_CPUS UINT32_MAX
+
+/* An outage of a thread, that was not taken yet. */
+struct latency_outage {
+	unsigned cpu; /* as in struct latency_thread */
+	struct hv_outage outage;
+};
+
+#define LATENCY_OUTAGES_MAX 65536
+
+/* Zero-initialised is empty. A thread of its own takes the samples, so that they are regular
+ * whatever the session's service waits for. */
+struct latency_host {
+	struct latency_thread *threads; /* owned */
+	unsigned nr;
+	bool has_sampler;
+	pthread_t sampler;
+	pthread_mutex_t lock; /* of the following */
+	bool ends;
+	struct latency_outage *outages; /* owned */
+	size_t nr_outages;
+};
+
+/* Finds the threads of the VMM. *RET_WHY, which the caller frees, says why there are none, NULL
+ * otherwise. */
+void latency_host_open(struct latency_host *h, uint64_t vmm_pid, char **ret_why);
+void latency_host_deinit(struct latency_host *h);
+/* Begins to take samples. H stays where it is from now on. */
+void latency_host_begin(struct latency_host *h);
+/* Gives L the outages since the last call. */
+void latency_host_take(struct latency_host *h, struct hv_latency *l);

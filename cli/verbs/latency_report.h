@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The verdict of `hvtrace latency` in words, for people and as JSON. Leaves to others: the verdict
+ * itself (latency/verdict.h). */
+#pragma once
+
+#include "base/text.h"
+#include "latency/latency.h"
+
+struct latency_report {
+	const char *domain;
+	const struct hv_latency *latency;
+	const struct hv_verdict *verdict;
+	uint64_t measured_ns;
+	uint64_t threshold_ns;
+	unsigned nr_cpus;
+	uint64_t vmm_pid;
+	uint64_t load_ppm;	    /* the part of a vCPU's time that tracing took */
+	bool tells_before;	    /* what ran before the worst stall */
+	const struct hv_text *gaps; /* what could not be measured, a line each */
+};
+
+/* What both say. Texts that are returned are constant; names of the guest are sanitised. */
+const char *latency_word_kind(const struct hv_stall *s); /* one word, for programs */
+const char *latency_word_fault(enum hv_fault fault);	 /* likewise */
+const char *latency_phrase_fault(enum hv_fault fault);	 /* for people */
+void latency_add_cause(struct hv_text *out, const struct hv_latency *l, const struct hv_cause *c);
+void latency_add_task(struct hv_text *out, const struct hv_stall_task *task);
+void latency_add_time(struct hv_text *out, uint64_t ns);
+/* Up to LATENCY_BEFORE slices of tasks that ran on the vCPU of C before it, the last one first. */
+#define LATENCY_BEFORE 8
+unsigned latency_before(const struct hv_latency *l, const struct hv_cause *c,
+			const struct hv_slice **ret);
+/* The command that shows more; adds nothing if there is none. */
+void latency_add_command(struct hv_text *out, const struct latency_report *r,
+			 const struct hv_cause *c);
+
+void latency_text(struct hv_text *out, const struct latency_report *r);
+/* One line. */
+void latency_json(struct hv_text *out, const struct latency_report *r);

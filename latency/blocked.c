@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a task does not do by design: sleep so that no signal wakes it, and keep a vCPU busy in one
+ * system call. A system call's time is divided: only what it was on the vCPU counts here. What it
+ * waited for the vCPU is in the run queue's latency, and a sleep that a signal ends is what the
+ * program asked for. */
+#include "latency/finders.h"
+
+static void add_sleep(struct hv_finders *f, const struct hv_sched_task *task, uint64_t now_ns)
+{
+	if (task->state != HV_TASK_SLEEPING || task->left_in != HV_LEFT_UNINTERRUPTIBLE)
+		return;
+	hv_finders_add(f, &(struct hv_stall){
+				  .kind = HV_STALL_SLEEP,
+				  .cpu = task->cpu,
+				  .from_ns = task->since_ns,
+				  .to_ns = now_ns,
+				  .task = hv_stall_task(task->pid, task->comm),
+			  });
+}
+
+static void add_syscall(struct hv_finders *f, const struct hv_sched_task *task, uint64_t now_ns)
+{
+	uint64_t on_cpu = hv_sched_on_cpu(task, now_ns);
+
+	if (!task->syscall_ns || on_cpu <= task->syscall_on_cpu_ns)
+		return;
+	hv_finders_add(f, &(struct hv_stall){
+				  .kind = HV_STALL_SYSCALL,
+				  .cpu = task->cpu,
+				  .from_ns = task->syscall_ns,
+				  .to_ns = now_ns,
+				  .length_ns = on_cpu - task->syscall_on_cpu_ns,
+				  .number = task->syscall,
+				  .task = hv_stall_task(task->pid, task->comm),
+			  });
+}
+
+static void enter(struct hv_finders *f, const struct hv_moment *m)
+{
+	struct hv_sched_task *task = hv_sched_get(&f->tasks, m->pid, m->comm, m->time_ns);
+
+	if (task->state == HV_TASK_UNKNOWN) {
+		task->state = HV_TASK_RUNNING;
+		task->since_ns = m->time_ns;
+		task->cpu = m->cpu;
+	}
+	task->syscall_ns = m->time_ns;
+	task->syscall = m->number;
+	task->syscall_on_cpu_ns = hv_sched_on_cpu(task, m->time_ns);
+}
+
+static void leave(struct hv_finders *f, const struct hv_moment *m)
+{
+	struct hv_sched_task *task = hv_sched_find(&f->tasks, m->pid);
+
+	if (!task)
+		return;
+	add_syscall(f, task, m->time_ns);
+	task->syscall_ns = 0;
+}
+
+void hv_blocked_see(struct hv_finders *f, const struct hv_moment *m)
+{
+	const struct hv_sched_task *task;
+
+	if (m->kind == HV_MOMENT_SYSCALL && m->pid)
+		enter(f, m);
+	else if (m->kind == HV_MOMENT_SYSCALL_END && m->pid)
+		leave(f, m);
+	else if (m->kind == HV_MOMENT_WAKING) {
+		task = hv_sched_find(&f->tasks, m->other);
+		if (task)
+			add_sleep(f, task, m->time_ns);
+	}
+}
+
+void hv_blocked_end(struct hv_finders *f, uint64_t now_ns)
+{
+	for (size_t i = 0; i < HV_TASKS_MAX; i++) {
+		const struct hv_sched_task *task = &f->tasks.list[i];
+
+		if (!task->is_used)
+			continue;
+		add_sleep(f, task, now_ns);
+		if (task->state == HV_TASK_RUNNING)
+			add_syscall(f, task, now_ns);
+	}
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "latency/decode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/entry_value.h"
+
+enum { NUMBER, OTHER, OTHER_COMM, OTHER_PRIO, STATE, DEVICE, TEXT };
+
+#define OTHER_CPU OTHER_PRIO /* of a waking, which needs no priority */
+#define IDS	  65536
+
+#define REQUEST                                                                                    \
+	{                                                                                          \
+		[NUMBER] = "sector", [DEVICE] = "dev", [TEXT] = "rwbs"                             \
+	}
+
+const struct hv_wanted_event hv_wanted_events[] = {
+	{"sched",
+	 "sched_switch",
+	 HV_MOMENT_SWITCH,
+	 {[OTHER] = "next_pid",
+	  [OTHER_COMM] = "next_comm",
+	  [OTHER_PRIO] = "next_prio",
+	  [STATE] = "prev_state",
+	  [TEXT] = "prev_comm"}},
+	{"sched",
+	 "sched_waking",
+	 HV_MOMENT_WAKING,
+	 {[OTHER] = "pid", [OTHER_COMM] = "comm", [OTHER_CPU] = "target_cpu"}},
+	{"sched",
+	 "sched_wakeup_new",
+	 HV_MOMENT_WAKING,
+	 {[OTHER] = "pid", [OTHER_COMM] = "comm", [OTHER_CPU] = "target_cpu"}},
+	{"irq", "irq_handler_entry", HV_MOMENT_IRQ, {[NUMBER] = "irq", [TEXT] = "name"}},
+	{"irq", "irq_handler_exit", HV_MOMENT_IRQ_END, {[NUMBER] = "irq"}},
+	{"irq", "softirq_entry", HV_MOMENT_SOFTIRQ, {[NUMBER] = "vec"}},
+	{"irq", "softirq_exit", HV_MOMENT_SOFTIRQ_END, {[NUMBER] = "vec"}},
+	{"raw_syscalls", "sys_enter", HV_MOMENT_SYSCALL, {[NUMBER] = "id"}},
+	{"raw_syscalls", "sys_exit", HV_MOMENT_SYSCALL_END, {[NUMBER] = "id"}},
+	{"block", "block_rq_insert", HV_MOMENT_IO_QUEUED, REQUEST},
+	{"block", "block_rq_issue", HV_MOMENT_IO_ISSUED, REQUEST},
+	{"block", "block_rq_complete", HV_MOMENT_IO_DONE, REQUEST},
+	{"lock", "contention_begin", HV_MOMENT_LOCK, {[NUMBER] = "lock_addr", [STATE] = "flags"}},
+	{"lock", "contention_end", HV_MOMENT_LOCK_END, {[NUMBER] = "lock_addr"}},
+	{"vmscan", "mm_vmscan_direct_reclaim_begin", HV_MOMENT_RECLAIM, {0}},
+	{"vmscan", "mm_vmscan_direct_reclaim_end", HV_MOMENT_RECLAIM_END, {0}},
+	{"compaction", "mm_compaction_begin", HV_MOMENT_COMPACT, {0}},
+	{"compaction", "mm_compaction_end", HV_MOMENT_COMPACT_END, {0}},
+};
+const size_t hv_nr_wanted_events = HV_ARRAY_LEN(hv_wanted_events);
+
+/* False: the type lacks a field. */
+static bool find_fields(struct hv_moments *m, size_t i, const struct hv_event_type *type)
+{
+	for (unsigned n = 0; n < HV_WANTED_FIELDS; n++) {
+		const char *name = hv_wanted_events[i].fields[n];
+
+		if (!name)
+			continue;
+		m->fields[i][n] = hv_event_type_field(&m->decode->catalogue, type, name);
+		if (!m->fields[i][n])
+			return false;
+	}
+	return true;
+}
+
+void hv_moments_init(struct hv_moments *m, const struct hv_page_decode *d)
+{
+	*m = (struct hv_moments){.decode = d};
+	m->by_id = hv_alloc(IDS);
+	m->fields = hv_alloc(hv_nr_wanted_events * sizeof(*m->fields));
+	for (size_t i = 0; i < hv_nr_wanted_events; i++) {
+		const struct hv_event_type *type = hv_catalogue_find(
+			&d->catalogue, hv_wanted_events[i].system, hv_wanted_events[i].name);
+
+		if (type && type->id < IDS && find_fields(m, i, type))
+			m->by_id[type->id] = (uint8_t)(i + 1);
+	}
+}
+
+void hv_moments_deinit(struct hv_moments *m)
+{
+	free(m->by_id);
+	free(m->fields);
+}
+
+static void take_text(char *to, const struct hv_entry_value *v)
+{
+	size_t len =
+		v->bytes.len_bytes < HV_STALL_COMM_LEN ? v->bytes.len_bytes : HV_STALL_COMM_LEN - 1;
+
+	if (v->kind != HV_ENTRY_STRING || !len)
+		return;
+	memset(to, 0, HV_STALL_COMM_LEN);
+	memcpy(to, v->bytes.data, len);
+}
+
+static void take(struct hv_moment *ret, unsigned field, const struct hv_entry_value *v)
+{
+	if (field == NUMBER)
+		ret->number = v->number;
+	else if (field == OTHER)
+		ret->other = (uint32_t)v->number;
+	else if (field == OTHER_COMM)
+		take_text(ret->other_comm, v);
+	else if (field == OTHER_PRIO && ret->kind == HV_MOMENT_SWITCH)
+		ret->other_prio = (int)v->number;
+	else if (field == OTHER_CPU)
+		ret->other_cpu = (unsigned)v->number;
+	else if (field == STATE)
+		ret->state = v->number;
+	else if (field == DEVICE)
+		ret->device = (uint32_t)v->number;
+	else if (ret->kind == HV_MOMENT_SWITCH)
+		take_text(ret->comm, v);
+	else
+		take_text(ret->text, v);
+}
+
+bool hv_moments_decode(const struct hv_moments *m, const struct hv_event *e, struct hv_moment *ret)
+{
+	unsigned found = m->by_id[e->id];
+
+	if (e->kind != HV_EVENT_GUESTS || !found)
+		return false;
+	*ret = (struct hv_moment){
+		.kind = hv_wanted_events[found - 1].kind,
+		.cpu = e->cpu,
+		.time_ns = e->time_ns,
+		.pid = e->pid,
+	};
+	if (strcmp(e->comm, HV_COMM_UNKNOWN) != 0)
+		memcpy(ret->comm, e->comm, sizeof(ret->comm) - 1);
+	for (unsigned n = 0; n < HV_WANTED_FIELDS; n++) {
+		const struct hv_event_field *field = m->fields[found - 1][n];
+		struct hv_entry_value value;
+
+		if (!field)
+			continue;
+		if (!hv_entry_value(field, e->entry, &value))
+			return false;
+		take(ret, n, &value);
+	}
+	return true;
+}

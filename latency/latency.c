@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "latency/latency.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+#define SECTION_TURNS 25
+#define FRESH_NS      (60 * HV_NS_PER_S)
+#define DRIFT_NS      (30 * HV_NS_PER_MS) /* what reading late can look like */
+/* How exactly an outage is placed: by samples, and by how late events are read at least. */
+#define HOST_SLACK_NS (10 * HV_NS_PER_MS)
+#define SLACK_NS      (50 * HV_NS_PER_MS)
+#define DRIFT_PART    50 /* and one part of so many of the time that has passed */
+
+struct hv_latency *hv_latency_of(struct hv_export *x)
+{
+	return (struct hv_latency *)x;
+}
+
+static void latency_free(struct hv_export *x)
+{
+	struct hv_latency *l = hv_latency_of(x);
+
+	hv_finders_deinit(&l->finders);
+	hv_moments_deinit(&l->moments);
+	hv_page_merge_deinit(&l->merge);
+	hv_page_decode_deinit(&l->decode);
+	hv_stalls_deinit(&l->stalls);
+	hv_outages_deinit(&l->host);
+	free(l->stacks);
+	free(l->sections);
+	free(l);
+}
+
+static struct hv_err *latency_open(const struct hv_export_config *config hv_unused,
+				   const struct hv_export_head *head, struct hv_export **ret)
+{
+	struct hv_latency *l = hv_alloc(sizeof(*l));
+
+	hv_page_decode_init(&l->decode, head);
+	hv_page_merge_init(&l->merge, head->nr_cpus, head->page_bytes);
+	hv_moments_init(&l->moments, &l->decode);
+	hv_finders_init(&l->finders, head->nr_cpus, 0, &l->stalls);
+	hv_outages_init(&l->host, head->nr_cpus);
+	l->stacks = hv_alloc((head->nr_cpus + 1) * sizeof(*l->stacks));
+	l->sections = hv_alloc(HV_LATENCY_SECTIONS_MAX * sizeof(*l->sections));
+	*ret = &l->base;
+	return NULL;
+}
+
+void hv_latency_begin(struct hv_latency *l, uint64_t threshold_ns, bool clock_is_hosts,
+		      bool sees_host)
+{
+	l->sees_host = sees_host;
+	l->threshold_ns = l->finders.threshold_ns = threshold_ns;
+	l->clock_is_hosts = clock_is_hosts;
+}
+
+/* -- clocks ----------------------------------------------------------------------------------- */
+
+static void note_least(int64_t *least_ns, int64_t apart_ns)
+{
+	if (apart_ns < *least_ns)
+		*least_ns = apart_ns;
+}
+
+static int64_t least_of(const int64_t *list, unsigned nr)
+{
+	int64_t least = list[0];
+
+	for (unsigned i = 1; i < nr; i++)
+		note_least(&least, list[i]);
+	return least;
+}
+
+/* The host's clock is adjusted all the time, so that what is long ago says nothing of now. */
+static int64_t offset_of(const struct hv_latency *l)
+{
+	if (l->clock_is_hosts)
+		return 0;
+	if (l->second_ns - l->clock_begin_ns < FRESH_NS || l->nr_seconds < HV_LATENCY_SECONDS)
+		return l->least_ns;
+	return least_of(l->last_ones_ns, HV_LATENCY_SECONDS);
+}
+
+/* An event of EVENT_NS was read now. */
+static void note_clock(struct hv_latency *l, uint64_t event_ns)
+{
+	uint64_t now = hv_now_ns();
+	int64_t apart = (int64_t)(now - event_ns);
+	unsigned second;
+
+	if (!l->nr_seconds) {
+		l->least_ns = apart;
+		l->clock_begin_ns = now;
+	}
+	if (!l->nr_seconds || now - l->second_ns >= HV_NS_PER_S) {
+		l->second_ns = now;
+		l->last_ones_ns[l->nr_seconds % HV_LATENCY_SECONDS] = apart;
+		if (l->nr_seconds < HV_LATENCY_SECONDS)
+			l->first_ones_ns[l->nr_seconds] = apart;
+		l->nr_seconds++;
+	}
+	second = l->nr_seconds - 1;
+	note_least(&l->least_ns, apart);
+	note_least(&l->last_ones_ns[second % HV_LATENCY_SECONDS], apart);
+	if (second < HV_LATENCY_SECONDS)
+		note_least(&l->first_ones_ns[second], apart);
+	l->host.offset_ns = offset_of(l);
+}
+
+/* Whether the guest's clock goes as the host's. In some seconds all events may have been read
+ * late, so half of the time that has passed, or some seconds, are compared with as many. */
+static bool clocks_agree(const struct hv_latency *l)
+{
+	unsigned nr =
+		l->nr_seconds / 2 < HV_LATENCY_SECONDS ? l->nr_seconds / 2 : HV_LATENCY_SECONDS;
+	unsigned begin = l->nr_seconds < HV_LATENCY_SECONDS ? nr : 0;
+	int64_t moved;
+
+	if (l->clock_is_hosts || !nr)
+		return true;
+	moved = least_of(l->first_ones_ns, nr);
+	moved -= least_of(l->last_ones_ns + begin, l->nr_seconds < HV_LATENCY_SECONDS
+							   ? l->nr_seconds - begin
+							   : HV_LATENCY_SECONDS);
+	if (moved < 0)
+		moved = -moved;
+	return (uint64_t)moved <= DRIFT_NS + (l->second_ns - l->clock_begin_ns) / DRIFT_PART;
+}
+
+bool hv_latency_knows_clock(const struct hv_latency *l)
+{
+	return l->clock_is_hosts || l->nr_seconds >= HV_LATENCY_SECONDS;
+}
+
+enum hv_host_view hv_latency_view(const struct hv_latency *l)
+{
+	if (!clocks_agree(l))
+		return HV_HOST_APART;
+	return l->sees_host && hv_latency_knows_clock(l) ? HV_HOST_SEEN : HV_HOST_UNSEEN;
+}
+
+/* -- sections --------------------------------------------------------------------------------- */
+
+/* Of a section whose stack does not come, the time is now. */
+static void place_sections(struct hv_latency *l, bool is_last)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < l->nr_sections; i++) {
+		struct hv_stall *s = &l->sections[i].stall;
+		struct hv_latency_stack *stack =
+			s->cpu < l->finders.tasks.nr_cpus ? &l->stacks[s->cpu] : NULL;
+		bool has_end = stack && stack->time_ns && stack->pid == s->task.pid;
+
+		if (!has_end && !is_last && l->sections[i].nr_turns++ < SECTION_TURNS) {
+			l->sections[kept++] = l->sections[i];
+			continue;
+		}
+		s->to_ns = has_end ? stack->time_ns : l->newest_ns;
+		s->from_ns = s->to_ns > s->length_ns ? s->to_ns - s->length_ns : 0;
+		if (has_end)
+			stack->time_ns = 0;
+		hv_finders_add(&l->finders, s);
+	}
+	l->nr_sections = kept;
+}
+
+void hv_latency_add_section(struct hv_latency *l, const struct hv_stall *section)
+{
+	if (l->nr_sections == HV_LATENCY_SECTIONS_MAX)
+		place_sections(l, true);
+	l->sections[l->nr_sections++] = (struct hv_latency_section){.stall = *section};
+}
+
+/* -- events ----------------------------------------------------------------------------------- */
+
+static struct hv_err *latency_add(struct hv_export *x, unsigned cpu, struct hv_span page)
+{
+	struct hv_latency *l = hv_latency_of(x);
+	struct hv_raw_events r;
+	struct hv_raw_event e;
+	uint64_t last_ns = 0;
+
+	if (hv_raw_events_begin(&r, page))
+		while (hv_raw_events_next(&r, &e))
+			last_ns = e.time_ns;
+	if (last_ns)
+		note_clock(l, last_ns);
+	hv_page_merge_add(&l->merge, cpu, page);
+	if (!x->wants_names)
+		x->wants_names = hv_page_decode_lacks_names(&l->decode, page);
+	return NULL;
+}
+
+static struct hv_err *latency_name_tasks(struct hv_export *x, struct hv_export_text names)
+{
+	hv_page_decode_name_tasks(&hv_latency_of(x)->decode, names);
+	return NULL;
+}
+
+static void see(struct hv_latency *l, const struct hv_merged *m)
+{
+	struct hv_moment moment;
+	struct hv_event e;
+
+	if (m->has_lost) {
+		hv_finders_lose(&l->finders, m->cpu);
+		l->nr_lost += m->lost;
+	}
+	if (!hv_page_decode_event(&l->decode, m, &e))
+		return;
+	l->nr_events++;
+	l->newest_ns = e.time_ns;
+	if (e.kind == HV_EVENT_STACK && e.cpu < l->finders.tasks.nr_cpus)
+		l->stacks[e.cpu] = (struct hv_latency_stack){e.time_ns, e.pid};
+	else if (hv_moments_decode(&l->moments, &e, &moment))
+		hv_finders_see(&l->finders, &moment);
+}
+
+static void take_events(struct hv_latency *l)
+{
+	struct hv_merged m;
+
+	while (hv_page_merge_next(&l->merge, &m))
+		see(l, &m);
+}
+
+static struct hv_err *latency_turn(struct hv_export *x)
+{
+	struct hv_latency *l = hv_latency_of(x);
+
+	take_events(l);
+	place_sections(l, false);
+	hv_page_merge_turn(&l->merge);
+	return NULL;
+}
+
+static struct hv_err *latency_export_end(struct hv_export *x)
+{
+	struct hv_latency *l = hv_latency_of(x);
+
+	hv_page_merge_end(&l->merge);
+	take_events(l);
+	place_sections(l, true);
+	return NULL;
+}
+
+void hv_latency_add_host(struct hv_latency *l, unsigned cpu, const struct hv_outage *span)
+{
+	hv_outages_add(&l->host, cpu, span);
+}
+
+void hv_latency_end(struct hv_latency *l, uint64_t now_ns)
+{
+	uint64_t now = l->nr_seconds ? now_ns - (uint64_t)l->host.offset_ns : 0;
+
+	/* A clock of its own goes as far as the newest event tells. */
+	if (!clocks_agree(l) || now < l->newest_ns)
+		now = l->newest_ns;
+	hv_finders_end(&l->finders, now);
+	l->newest_ns = now;
+}
+
+void hv_latency_verdict(struct hv_latency *l, struct hv_verdict *ret)
+{
+	hv_verdict_find(
+		&(struct hv_verdict_input){.stalls = &l->stalls,
+					   .host = &l->host,
+					   .view = hv_latency_view(l),
+					   .slack_ns = l->clock_is_hosts ? HOST_SLACK_NS : SLACK_NS,
+					   .threshold_ns = l->threshold_ns},
+		ret);
+}
+
+const char *hv_latency_symbol(const struct hv_latency *l, uint64_t addr)
+{
+	const struct hv_symbol *s = hv_page_decode_symbol(&l->decode, hv_gva(addr));
+
+	return s && s->addr.v == addr ? s->name : NULL;
+}
+
+const struct hv_export_format hv_latency_format = {
+	.name = "latency",
+	.input = HV_EXPORT_PAGES,
+	.open = latency_open,
+	.add = latency_add,
+	.name_tasks = latency_name_tasks,
+	.turn = latency_turn,
+	.end = latency_export_end,
+	.free = latency_free,
+};

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Pages of trace_pipe_raw to stalls: a format of export/ that writes no file, but has the analysers
+ * look at the events. Besides the pages it is told the sections with interrupts or preemption off,
+ * and what the host took.
+ *
+ * The guest's clock is found on the host's by the pages: no event can be read before it happened.
+ * So the least time between an event and its being read is how far the clocks are apart at most,
+ * and no more than some milliseconds are missing.
+ * Leaves to others: the pages, the settings (cli/verbs), words. One thread. */
+#pragma once
+
+#include "export/page_decode.h"
+#include "latency/decode.h"
+#include "latency/finders.h"
+#include "latency/outages.h"
+#include "latency/verdict.h"
+
+#define HV_LATENCY_SECONDS	4
+#define HV_LATENCY_SECTIONS_MAX 64 /* that wait for the time of their end */
+
+/* The newest stack on a vCPU: the end of a section. */
+struct hv_latency_stack {
+	uint64_t time_ns;
+	uint32_t pid;
+};
+
+/* A section whose end was not placed yet. */
+struct hv_latency_section {
+	struct hv_stall stall;
+	unsigned nr_turns; /* that it has waited */
+};
+
+struct hv_latency {
+	struct hv_export base;
+	struct hv_page_decode decode;
+	struct hv_page_merge merge;
+	struct hv_moments moments;
+	struct hv_finders finders;
+	struct hv_stalls stalls;
+	struct hv_outages host;
+	struct hv_latency_stack *stacks;     /* owned, one a vCPU */
+	struct hv_latency_section *sections; /* owned */
+	unsigned nr_sections;
+	bool sees_host;	     /* something is known of the host */
+	bool clock_is_hosts; /* the trace's clock is the host's */
+	uint64_t nr_events, nr_lost;
+	uint64_t newest_ns; /* of the events; 0: none yet */
+	/* How far the clocks are apart: the least of all, and of each of the first and the last
+	 * seconds in which events came. */
+	int64_t least_ns;
+	int64_t first_ones_ns[HV_LATENCY_SECONDS], last_ones_ns[HV_LATENCY_SECONDS];
+	uint64_t second_ns, clock_begin_ns; /* host: when the last, and the first second began */
+	unsigned nr_seconds;
+	uint64_t threshold_ns;
+};
+
+extern const struct hv_export_format hv_latency_format;
+
+/* X is of this format, and open. */
+struct hv_latency *hv_latency_of(struct hv_export *x);
+/* To be called before the first page. */
+void hv_latency_begin(struct hv_latency *l, uint64_t threshold_ns, bool clock_is_hosts,
+		      bool sees_host);
+/* SECTION has all but its interval, which is known when the stack of its end was read. */
+void hv_latency_add_section(struct hv_latency *l, const struct hv_stall *section);
+/* What the host took of CPU. */
+void hv_latency_add_host(struct hv_latency *l, unsigned cpu, const struct hv_outage *span);
+/* No more events come. What is a stall and goes on still is one until NOW_NS of the host. */
+void hv_latency_end(struct hv_latency *l, uint64_t now_ns);
+/* Whether it is known how the guest's clock goes: events came in several seconds. */
+bool hv_latency_knows_clock(const struct hv_latency *l);
+/* What is known of the host: nothing while the guest's clock is not known. */
+enum hv_host_view hv_latency_view(const struct hv_latency *l);
+void hv_latency_verdict(struct hv_latency *l, struct hv_verdict *ret);
+/* The name of the symbol at ADDR, if there is one exactly there; else NULL. */
+const char *hv_latency_symbol(const struct hv_latency *l, uint64_t addr);

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "latency/outages.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/guard.h"
+
+#define GAP_NS	 (2 * HV_NS_PER_MS) /* what lies between two samples of one thing */
+#define SHARE_OF 5		    /* one part of so many of a window is a stall */
+
+void hv_outages_init(struct hv_outages *h, unsigned nr_cpus)
+{
+	*h = (struct hv_outages){.nr_cpus = nr_cpus < HV_OUTAGE_CPUS_MAX ? nr_cpus
+									 : HV_OUTAGE_CPUS_MAX};
+	h->cpus = hv_realloc_array(NULL, h->nr_cpus + 1, sizeof(*h->cpus));
+	for (unsigned i = 0; i < h->nr_cpus; i++)
+		h->cpus[i] = (struct hv_outage_cpu){0};
+}
+
+void hv_outages_deinit(struct hv_outages *h)
+{
+	for (unsigned i = 0; i < h->nr_cpus; i++)
+		free(h->cpus[i].spans);
+	free(h->cpus);
+}
+
+static struct hv_outage *span_at(const struct hv_outage_cpu *c, unsigned i)
+{
+	return &c->spans[(c->first + i) % HV_OUTAGE_SPANS_MAX];
+}
+
+void hv_outages_add(struct hv_outages *h, unsigned cpu, const struct hv_outage *span)
+{
+	struct hv_outage_cpu *c;
+
+	if (cpu >= h->nr_cpus || span->to_ns <= span->from_ns || !span->taken_ns)
+		return;
+	c = &h->cpus[cpu];
+	if (!c->spans)
+		c->spans = hv_realloc_array(NULL, HV_OUTAGE_SPANS_MAX, sizeof(*c->spans));
+	if (c->nr == HV_OUTAGE_SPANS_MAX) {
+		c->first = (c->first + 1) % HV_OUTAGE_SPANS_MAX;
+		c->nr--;
+	}
+	*span_at(c, c->nr++) = *span;
+}
+
+uint64_t hv_outages_ns(const struct hv_outages *h, unsigned cpu, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t taken = 0;
+
+	if (cpu >= h->nr_cpus || to_ns <= from_ns)
+		return 0;
+	from_ns += (uint64_t)h->offset_ns;
+	to_ns += (uint64_t)h->offset_ns;
+	for (unsigned i = h->cpus[cpu].nr; i-- > 0;) {
+		const struct hv_outage *s = span_at(&h->cpus[cpu], i);
+		struct hv_stall whole = {.from_ns = s->from_ns, .to_ns = s->to_ns};
+		uint64_t overlap = hv_stall_overlap(&whole, from_ns, to_ns);
+
+		taken += overlap < s->taken_ns ? overlap : s->taken_ns;
+	}
+	return taken < to_ns - from_ns ? taken : to_ns - from_ns;
+}
+
+uint64_t hv_outages_before(const struct hv_outages *h, unsigned cpu, uint64_t from_ns,
+			   uint64_t to_ns)
+{
+	uint64_t longest = 0;
+
+	if (cpu >= h->nr_cpus || to_ns <= from_ns)
+		return 0;
+	from_ns += (uint64_t)h->offset_ns;
+	to_ns += (uint64_t)h->offset_ns;
+	for (unsigned i = h->cpus[cpu].nr; i-- > 0;) {
+		const struct hv_outage *s = span_at(&h->cpus[cpu], i);
+
+		if (s->from_ns <= to_ns && s->to_ns + GAP_NS >= to_ns && s->longest_ns > longest)
+			longest = s->longest_ns;
+	}
+	return longest < to_ns - from_ns ? longest : to_ns - from_ns;
+}
+
+struct wanted {
+	const struct hv_outages *host;
+	unsigned cpu;
+	uint64_t threshold_ns;
+	struct hv_stalls *ret;
+};
+
+static void add_stall(const struct wanted *w, const struct hv_outage *span)
+{
+	hv_stalls_add(w->ret, &(struct hv_stall){
+				      .kind = HV_STALL_HOST,
+				      .cpu = w->cpu,
+				      .from_ns = span->from_ns - (uint64_t)w->host->offset_ns,
+				      .to_ns = span->to_ns - (uint64_t)w->host->offset_ns,
+				      .length_ns = span->taken_ns,
+				      .number = span->why,
+				      .longest_ns = span->longest_ns,
+			      });
+}
+
+/* What was taken in pieces: WHOLE gathers the spans of a second. S NULL: there are no more. */
+static void gather(const struct wanted *w, struct hv_outage *whole, const struct hv_outage *s)
+{
+	if (whole->taken_ns && (!s || s->to_ns > whole->from_ns + HV_NS_PER_S)) {
+		if (whole->taken_ns >= w->threshold_ns && whole->taken_ns >= HV_NS_PER_S / SHARE_OF)
+			add_stall(w, whole);
+		whole->taken_ns = 0;
+	}
+	if (!s)
+		return;
+	if (!whole->taken_ns)
+		*whole = (struct hv_outage){.from_ns = s->from_ns, .why = s->why};
+	whole->to_ns = s->to_ns;
+	whole->taken_ns += s->taken_ns;
+	if (s->longest_ns > whole->longest_ns)
+		whole->longest_ns = s->longest_ns;
+}
+
+/* Whether nothing else was in the interval. */
+static bool is_full(const struct hv_outage *s)
+{
+	return s->longest_ns == s->taken_ns && s->taken_ns + GAP_NS >= s->to_ns - s->from_ns;
+}
+
+static bool goes_on(const struct hv_outage *a, const struct hv_outage *b)
+{
+	return a->why == b->why && b->from_ns <= a->to_ns + GAP_NS && is_full(a) && is_full(b);
+}
+
+static void end_run(const struct wanted *w, struct hv_outage *whole, const struct hv_outage *run)
+{
+	if (run->longest_ns >= w->threshold_ns)
+		add_stall(w, run);
+	else if (run->taken_ns)
+		gather(w, whole, run);
+}
+
+static void stalls_of(const struct wanted *w)
+{
+	const struct hv_outage_cpu *c = &w->host->cpus[w->cpu];
+	struct hv_outage run = {0}, whole = {0};
+
+	for (unsigned i = 0; i < c->nr; i++) {
+		const struct hv_outage *s = span_at(c, i);
+
+		if (run.taken_ns && goes_on(&run, s)) {
+			run.to_ns = s->to_ns;
+			run.taken_ns += s->taken_ns;
+			run.longest_ns = run.taken_ns;
+			continue;
+		}
+		end_run(w, &whole, &run);
+		run = *s;
+	}
+	end_run(w, &whole, &run);
+	gather(w, &whole, NULL);
+}
+
+void hv_outages_stalls(const struct hv_outages *h, uint64_t threshold_ns, struct hv_stalls *ret)
+{
+	struct wanted w = {.host = h, .threshold_ns = threshold_ns, .ret = ret};
+
+	for (; w.cpu < h->nr_cpus; w.cpu++)
+		stalls_of(&w);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "latency/sched.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/guard.h"
+
+#define PROBES	8  /* places that are looked at for a task */
+#define RUNNERS 32 /* different tasks that are told apart in a wait */
+
+void hv_sched_init(struct hv_sched *t, unsigned nr_cpus)
+{
+	*t = (struct hv_sched){.nr_cpus = nr_cpus};
+	t->list = hv_alloc(HV_TASKS_MAX * sizeof(*t->list));
+	t->cpus = hv_alloc((nr_cpus + 1) * sizeof(*t->cpus));
+}
+
+void hv_sched_deinit(struct hv_sched *t)
+{
+	for (unsigned i = 0; i < t->nr_cpus; i++)
+		free(t->cpus[i].slices);
+	free(t->cpus);
+	free(t->list);
+}
+
+static size_t place_of(uint32_t pid, unsigned i)
+{
+	return ((pid * UINT32_C(2654435761)) + i) & (HV_TASKS_MAX - 1);
+}
+
+struct hv_sched_task *hv_sched_find(const struct hv_sched *t, uint32_t pid)
+{
+	for (unsigned i = 0; i < PROBES; i++) {
+		struct hv_sched_task *task = &t->list[place_of(pid, i)];
+
+		if (task->is_used && task->pid == pid)
+			return task;
+	}
+	return NULL;
+}
+
+struct hv_sched_task *hv_sched_get(struct hv_sched *t, uint32_t pid, const char *comm,
+				   uint64_t now_ns)
+{
+	struct hv_sched_task *task = hv_sched_find(t, pid);
+
+	for (unsigned i = 0; !task && i < PROBES; i++)
+		if (!t->list[place_of(pid, i)].is_used)
+			task = &t->list[place_of(pid, i)];
+	if (!task) {
+		task = &t->list[place_of(pid, 0)];
+		for (unsigned i = 1; i < PROBES; i++)
+			if (t->list[place_of(pid, i)].seen_ns < task->seen_ns)
+				task = &t->list[place_of(pid, i)];
+		task->is_used = false;
+	}
+	if (!task->is_used)
+		*task = (struct hv_sched_task){.is_used = true, .pid = pid};
+	task->seen_ns = now_ns;
+	if (comm[0])
+		memcpy(task->comm, hv_stall_task(pid, comm).comm, sizeof(task->comm));
+	return task;
+}
+
+uint64_t hv_sched_on_cpu(const struct hv_sched_task *task, uint64_t now_ns)
+{
+	if (task->state != HV_TASK_RUNNING || now_ns < task->since_ns)
+		return task->on_cpu_ns;
+	return task->on_cpu_ns + now_ns - task->since_ns;
+}
+
+static void set_state(struct hv_sched_task *task, enum hv_task_state state, uint64_t now_ns)
+{
+	task->on_cpu_ns = hv_sched_on_cpu(task, now_ns);
+	task->state = state;
+	task->since_ns = now_ns;
+}
+
+static void end_slice(struct hv_sched_cpu *c, uint64_t now_ns)
+{
+	if (!c->has_current || now_ns <= c->since_ns)
+		return;
+	if (!c->slices)
+		c->slices = hv_realloc_array(NULL, HV_SLICES_MAX, sizeof(*c->slices));
+	if (c->nr == HV_SLICES_MAX) {
+		c->first = (c->first + 1) % HV_SLICES_MAX;
+		c->nr--;
+	}
+	c->slices[(c->first + c->nr++) % HV_SLICES_MAX] =
+		(struct hv_slice){c->current, c->prio, c->since_ns, now_ns};
+}
+
+/* Whether a task that leaves in STATE can go on at once. */
+static bool is_runnable(uint64_t state)
+{
+	return state == HV_LEFT_RUNNABLE || state >= HV_LEFT_PREEMPTED;
+}
+
+static void follow_switch(struct hv_sched *t, const struct hv_moment *m)
+{
+	struct hv_sched_cpu *c = &t->cpus[m->cpu];
+
+	if (c->has_current && c->current.pid == m->pid)
+		end_slice(c, m->time_ns);
+	if (m->pid) {
+		struct hv_sched_task *task = hv_sched_get(t, m->pid, m->comm, m->time_ns);
+
+		set_state(task, is_runnable(m->state) ? HV_TASK_RUNNABLE : HV_TASK_SLEEPING,
+			  m->time_ns);
+		task->left_in = m->state;
+		task->cpu = m->cpu;
+	}
+	if (m->other) {
+		struct hv_sched_task *task = hv_sched_get(t, m->other, m->other_comm, m->time_ns);
+
+		set_state(task, HV_TASK_RUNNING, m->time_ns);
+		task->cpu = m->cpu;
+	}
+	c->current = hv_stall_task(m->other, m->other_comm);
+	c->has_current = true;
+	c->prio = m->other_prio;
+	c->since_ns = m->time_ns;
+}
+
+static void follow_waking(struct hv_sched *t, const struct hv_moment *m)
+{
+	unsigned cpu = m->other_cpu < t->nr_cpus ? m->other_cpu : m->cpu;
+	const struct hv_sched_cpu *there = &t->cpus[cpu];
+	struct hv_sched_task *task;
+
+	if (!m->other)
+		return;
+	task = hv_sched_get(t, m->other, m->other_comm, m->time_ns);
+	if (task->state == HV_TASK_RUNNING || task->state == HV_TASK_RUNNABLE)
+		return; /* it is woken while it is on its way to sleep, or twice */
+	/* So may be one that was not seen yet, and that runs there. */
+	if (task->state == HV_TASK_UNKNOWN &&
+	    (!there->has_current || there->current.pid == m->other))
+		return;
+	set_state(task, HV_TASK_RUNNABLE, m->time_ns);
+	task->cpu = cpu;
+}
+
+void hv_sched_follow(struct hv_sched *t, const struct hv_moment *m)
+{
+	if (m->cpu >= t->nr_cpus)
+		return;
+	if (m->kind == HV_MOMENT_SWITCH)
+		follow_switch(t, m);
+	else if (m->kind == HV_MOMENT_WAKING)
+		follow_waking(t, m);
+}
+
+void hv_sched_lose(struct hv_sched *t, unsigned cpu)
+{
+	if (cpu < t->nr_cpus)
+		t->cpus[cpu].has_current = false;
+	for (size_t i = 0; i < HV_TASKS_MAX; i++) {
+		struct hv_sched_task *task = &t->list[i];
+
+		task->state = HV_TASK_UNKNOWN;
+		task->syscall_ns = task->lock_ns = task->reclaim_ns = task->compact_ns = 0;
+	}
+}
+
+struct runner {
+	struct hv_slice slice;
+	uint64_t ns;
+};
+
+static void add_runner(struct runner *runners, unsigned *nr, const struct hv_slice *s,
+		       uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t from = s->from_ns > from_ns ? s->from_ns : from_ns;
+	uint64_t to = s->to_ns < to_ns ? s->to_ns : to_ns;
+	unsigned i;
+
+	if (to <= from)
+		return;
+	for (i = 0; i < *nr && runners[i].slice.task.pid != s->task.pid; i++)
+		;
+	if (i == RUNNERS)
+		return;
+	if (i == *nr)
+		runners[(*nr)++] = (struct runner){.slice = *s};
+	runners[i].ns += to - from;
+}
+
+bool hv_sched_ran_most(const struct hv_sched *t, unsigned cpu, uint32_t pid, uint64_t from_ns,
+		       uint64_t to_ns, struct hv_slice *ret, uint64_t *ret_ns)
+{
+	struct runner runners[RUNNERS];
+	const struct hv_sched_cpu *c;
+	unsigned nr = 0, most = 0;
+
+	if (cpu >= t->nr_cpus)
+		return false;
+	c = &t->cpus[cpu];
+	if (c->has_current && c->current.pid != pid) {
+		struct hv_slice now = {c->current, c->prio, c->since_ns, to_ns};
+
+		add_runner(runners, &nr, &now, from_ns, to_ns);
+	}
+	for (unsigned i = c->nr; i-- > 0;) {
+		const struct hv_slice *s = &c->slices[(c->first + i) % HV_SLICES_MAX];
+
+		if (s->to_ns <= from_ns)
+			break;
+		if (s->task.pid != pid)
+			add_runner(runners, &nr, s, from_ns, to_ns);
+	}
+	for (unsigned i = 1; i < nr; i++)
+		if (runners[i].ns > runners[most].ns)
+			most = i;
+	if (!nr)
+		return false;
+	*ret = runners[most].slice;
+	*ret_ns = runners[most].ns;
+	return true;
+}

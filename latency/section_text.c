@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "latency/section_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/guard.h"
+
+#define NS_PER_US 1000
+
+static void copy_line(char *to, size_t size, const char *from)
+{
+	size_t len = strcspn(from, "\n");
+
+	snprintf(to, size, "%.*s", (int)(len < size ? len : size - 1), from);
+}
+
+/* Copies the rest of the line after LABEL. */
+static void line_after(const char *text, const char *label, char *to, size_t size)
+{
+	const char *at = strstr(text, label);
+
+	if (at)
+		copy_line(to, size, at + strlen(label));
+}
+
+/* "NAME-PID (uid:...": a name may have any characters. */
+static void read_task(const char *text, struct hv_stall_task *ret)
+{
+	char line[128] = "";
+	char *end, *dash;
+
+	line_after(text, "| task: ", line, sizeof(line));
+	end = strstr(line, " (uid:");
+	if (!end)
+		return;
+	*end = '\0';
+	dash = strrchr(line, '-');
+	if (!dash)
+		return;
+	*dash = '\0';
+	*ret = hv_stall_task((uint32_t)strtoul(dash + 1, NULL, 10), line);
+}
+
+static void read_callers(const char *text, struct hv_stall *ret)
+{
+	const char *at = strstr(text, "<stack trace>\n");
+	unsigned nr = 0;
+
+	while (at && nr < HV_STALL_CALLERS && (at = strchr(at, '\n')) &&
+	       strncmp(at + 1, " => ", 4) == 0) {
+		at += 5;
+		copy_line(ret->callers[nr++], HV_STALL_NAME_LEN, at);
+	}
+}
+
+bool hv_section_text_read(const char *text, struct hv_stall *ret)
+{
+	const char *at = strstr(text, "# latency: ");
+	uint64_t us;
+
+	*ret = (struct hv_stall){.kind = HV_STALL_SECTION};
+	if (!at || sscanf(at, "# latency: %" SCNu64 " us,", &us) != 1 ||
+	    us > UINT64_MAX / NS_PER_US)
+		return false;
+	ret->length_ns = us * NS_PER_US;
+	at = strstr(at, "CPU#");
+	if (!at || sscanf(at, "CPU#%u", &ret->cpu) != 1)
+		return false;
+	read_task(text, &ret->task);
+	line_after(text, "=> started at: ", ret->name, sizeof(ret->name));
+	line_after(text, "=> ended at:   ", ret->end, sizeof(ret->end));
+	read_callers(text, ret);
+	return true;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The longest section with interrupts or preemption off, from the text that `trace` has of it
+ * (docs/irqsoff.md). Names in it are the guest's. Pure. */
+#pragma once
+
+#include "latency/stall.h"
+
+/* Fills in the task, the vCPU, the length, where it begins and ends, and the callers; the interval
+ * is not in the text. False: TEXT has no section. */
+bool hv_section_text_read(const char *text, struct hv_stall *ret);

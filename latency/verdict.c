@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "latency/verdict.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/guard.h"
+
+#define NO_REASON SIZE_MAX
+#define HOST_MUCH 4 /* one part of so many of an interval is much of it */
+#define DEPTH_MAX 8 /* of reasons of reasons */
+
+/* A stall that is looked at. */
+struct look {
+	struct hv_stall stall; /* its length is without what the host took */
+	uint64_t host_ns;
+	bool is_doubtful;
+	size_t reason; /* another look, or NO_REASON */
+};
+
+struct looks {
+	struct look *list; /* owned */
+	size_t nr;
+};
+
+static void looks_deinit(struct looks *l)
+{
+	free(l->list);
+}
+
+static void add_look(struct looks *l, const struct hv_stall *stall, uint64_t host_ns)
+{
+	l->list[l->nr++] = (struct look){.stall = *stall, .host_ns = host_ns, .reason = NO_REASON};
+}
+
+/* -- reasons ---------------------------------------------------------------------------------- */
+
+static bool is_io(const struct hv_stall *s)
+{
+	return s->kind == HV_STALL_IO_DEVICE || s->kind == HV_STALL_IO_QUEUE;
+}
+
+static bool same_task(const struct hv_stall *a, const struct hv_stall *b)
+{
+	return a->task.pid && a->task.pid == b->task.pid;
+}
+
+static bool explains_lock(const struct hv_stall *by, const struct hv_stall *lock)
+{
+	if (by->kind == HV_STALL_SECTION)
+		return (lock->flags & HV_LOCK_SPINS) && by->cpu != lock->cpu;
+	return is_io(by) && !(lock->flags & HV_LOCK_SPINS);
+}
+
+static bool explains_wait(const struct hv_stall *by, const struct hv_stall *wait)
+{
+	switch (by->kind) {
+	case HV_STALL_SECTION:
+	case HV_STALL_IRQ:
+	case HV_STALL_SOFTIRQ:
+		return by->cpu == wait->cpu;
+	case HV_STALL_RECLAIM:
+	case HV_STALL_SYSCALL:
+		return by->cpu == wait->cpu && by->task.pid == wait->by.pid;
+	default:
+		return false;
+	}
+}
+
+static bool explains_syscall(const struct hv_stall *by, const struct hv_stall *call)
+{
+	switch (by->kind) {
+	case HV_STALL_SECTION:
+	case HV_STALL_IRQ:
+	case HV_STALL_SOFTIRQ:
+		return by->cpu == call->cpu;
+	case HV_STALL_LOCK:
+	case HV_STALL_RECLAIM:
+		return same_task(by, call);
+	default:
+		return false;
+	}
+}
+
+/* Whether a stall like BY can be the reason of one like S, if their intervals say so. */
+static bool explains(const struct hv_stall *by, const struct hv_stall *s)
+{
+	switch (s->kind) {
+	case HV_STALL_LOCK:
+		return explains_lock(by, s);
+	case HV_STALL_SECTION:
+		return by->kind == HV_STALL_LOCK && by->cpu == s->cpu && same_task(by, s);
+	case HV_STALL_IRQ:
+		return by->kind == HV_STALL_SECTION && by->cpu == s->cpu;
+	case HV_STALL_SOFTIRQ:
+		return (by->kind == HV_STALL_SECTION || by->kind == HV_STALL_IRQ) &&
+		       by->cpu == s->cpu;
+	case HV_STALL_IO_DEVICE:
+	case HV_STALL_IO_QUEUE:
+		return (by->kind == HV_STALL_SECTION || by->kind == HV_STALL_SOFTIRQ) &&
+		       by->cpu == s->cpu;
+	case HV_STALL_RUNQUEUE:
+		return explains_wait(by, s);
+	case HV_STALL_SYSCALL:
+		return explains_syscall(by, s);
+	case HV_STALL_SLEEP:
+		return is_io(by) || ((by->kind == HV_STALL_LOCK || by->kind == HV_STALL_RECLAIM) &&
+				     same_task(by, s));
+	default:
+		return false;
+	}
+}
+
+/* The deepest reason that fills at least half of the stall; of several, the one that fills most. */
+static size_t find_reason(const struct looks *l, size_t of)
+{
+	const struct hv_stall *s = &l->list[of].stall;
+	uint64_t most = 0;
+	size_t found = NO_REASON;
+
+	for (size_t i = 0; i < l->nr; i++) {
+		const struct hv_stall *by = &l->list[i].stall;
+		uint64_t overlap = hv_stall_overlap(by, s->from_ns, s->to_ns);
+
+		if (i == of || overlap < s->length_ns / 2 || !overlap || !explains(by, s))
+			continue;
+		if (found == NO_REASON || by->kind < l->list[found].stall.kind ||
+		    (by->kind == l->list[found].stall.kind && overlap > most)) {
+			found = i;
+			most = overlap;
+		}
+	}
+	return found;
+}
+
+static size_t root_of(const struct looks *l, size_t i)
+{
+	for (unsigned depth = 0; depth < DEPTH_MAX && l->list[i].reason != NO_REASON; depth++)
+		i = l->list[i].reason;
+	return i;
+}
+
+/* -- the host --------------------------------------------------------------------------------- */
+
+/* The host's stall that took most of S; if each alone was shorter than the threshold, a new one. */
+static size_t host_reason(struct looks *l, size_t nr_host, const struct hv_stall *s,
+			  uint64_t host_ns)
+{
+	uint64_t most = 0;
+	size_t found = NO_REASON;
+
+	for (size_t i = 0; i < nr_host; i++) {
+		const struct hv_stall *by = &l->list[i].stall;
+		uint64_t overlap =
+			by->cpu == s->cpu ? hv_stall_overlap(by, s->from_ns, s->to_ns) : 0;
+
+		if (overlap > most) {
+			most = overlap;
+			found = i;
+		}
+	}
+	if (found != NO_REASON)
+		return found;
+	add_look(l,
+		 &(struct hv_stall){.kind = HV_STALL_HOST,
+				    .cpu = s->cpu,
+				    .from_ns = s->from_ns,
+				    .to_ns = s->to_ns,
+				    .length_ns = host_ns,
+				    .number = HV_OUTAGE_WAITED},
+		 0);
+	return l->nr - 1;
+}
+
+/* What the host took of S; its times may be wrong by SLACK_NS. */
+static uint64_t taken_of(const struct hv_verdict_input *in, const struct hv_stall *s,
+			 uint64_t slack_ns)
+{
+	uint64_t from_ns = s->from_ns > slack_ns ? s->from_ns - slack_ns : 0;
+
+	if (in->view != HV_HOST_SEEN)
+		return 0;
+	if (is_io(s) || s->kind == HV_STALL_SLEEP)
+		return hv_outages_before(in->host, s->cpu, s->from_ns, s->to_ns);
+	return hv_outages_ns(in->host, s->cpu, from_ns, s->to_ns + slack_ns);
+}
+
+/* Also if the host took much of it: a guest whose vCPUs get little time is late with everything. */
+static bool may_be_hosts(const struct hv_verdict_input *in, const struct hv_stall *s)
+{
+	uint64_t host_ns = taken_of(in, s, in->slack_ns);
+
+	return host_ns && (s->length_ns < in->threshold_ns + host_ns ||
+			   HOST_MUCH * taken_of(in, s, 0) >= s->to_ns - s->from_ns);
+}
+
+static void look_at(struct looks *l, size_t nr_host, const struct hv_verdict_input *in,
+		    const struct hv_stall *stall)
+{
+	struct hv_stall s = *stall;
+	uint64_t host_ns = taken_of(in, stall, 0);
+	size_t reason = NO_REASON;
+
+	if (!host_ns || s.length_ns >= in->threshold_ns + host_ns)
+		s.length_ns -= host_ns;
+	else if (host_ns >= in->threshold_ns)
+		reason = host_reason(l, nr_host, &s, host_ns);
+	else
+		return; /* neither part is a stall */
+	add_look(l, &s, host_ns);
+	l->list[l->nr - 1].reason = reason;
+	l->list[l->nr - 1].is_doubtful = may_be_hosts(in, stall);
+}
+
+/* -- causes ----------------------------------------------------------------------------------- */
+
+static enum hv_fault fault_of(const struct hv_verdict_input *in, const struct look *l)
+{
+	bool is_sure = in->view != HV_HOST_UNSEEN && !l->is_doubtful;
+	const struct hv_stall *s = &l->stall;
+
+	switch (s->kind) {
+	case HV_STALL_HOST:
+		return s->number == HV_OUTAGE_STOPPED ? HV_FAULT_HOST : HV_FAULT_HOSTS_SCHEDULER;
+	case HV_STALL_IO_DEVICE:
+		return HV_FAULT_HOSTS_IO;
+	case HV_STALL_RUNQUEUE:
+		return is_sure && s->by.pid ? HV_FAULT_TENANTS_PROGRAM : HV_FAULT_UNKNOWN;
+	case HV_STALL_RECLAIM:
+		return is_sure ? HV_FAULT_TENANTS_PROGRAM : HV_FAULT_UNKNOWN;
+	case HV_STALL_SLEEP:
+		return HV_FAULT_UNKNOWN;
+	default:
+		return is_sure ? HV_FAULT_TENANTS_KERNEL : HV_FAULT_UNKNOWN;
+	}
+}
+
+/* Whether the two are to be told as one. */
+static bool is_same(const struct hv_stall *a, const struct hv_stall *b)
+{
+	if (a->kind != b->kind)
+		return false;
+	switch (a->kind) {
+	case HV_STALL_SECTION:
+		return strcmp(a->name, b->name) == 0 && strcmp(a->end, b->end) == 0;
+	case HV_STALL_IO_DEVICE:
+	case HV_STALL_IO_QUEUE:
+		return a->device == b->device;
+	case HV_STALL_RUNQUEUE:
+		return a->by.pid == b->by.pid;
+	case HV_STALL_SYSCALL:
+		return a->number == b->number && same_task(a, b);
+	case HV_STALL_SLEEP:
+		return same_task(a, b);
+	default:
+		return a->number == b->number;
+	}
+}
+
+static void take_longest(struct hv_cause *c, const struct hv_verdict_input *in,
+			 const struct look *l)
+{
+	c->longest = l->stall;
+	c->host_ns = l->host_ns;
+	c->is_doubtful = l->is_doubtful;
+	c->fault = fault_of(in, l);
+}
+
+static struct hv_cause *cause_of(struct hv_verdict *v, const struct hv_verdict_input *in,
+				 const struct look *l)
+{
+	struct hv_cause *c = v->list;
+
+	for (; c < v->list + v->nr; c++)
+		if (is_same(&c->longest, &l->stall))
+			return c;
+	if (v->nr == HV_CAUSES_MAX) {
+		v->nr_left_out++;
+		return NULL;
+	}
+	v->nr++;
+	*c = (struct hv_cause){0};
+	take_longest(c, in, l);
+	return c;
+}
+
+static void add_root(struct hv_verdict *v, const struct hv_verdict_input *in, const struct look *l)
+{
+	struct hv_cause *c = cause_of(v, in, l);
+
+	if (!c)
+		return;
+	c->nr++;
+	c->total_ns += l->stall.length_ns;
+	if (l->stall.length_ns > c->longest.length_ns)
+		take_longest(c, in, l);
+}
+
+static bool is_handler(const struct hv_stall *s)
+{
+	return s->kind == HV_STALL_SOFTIRQ || s->kind == HV_STALL_IRQ;
+}
+
+static void add_victim(struct hv_verdict *v, const struct hv_verdict_input *in,
+		       const struct look *root, const struct look *l)
+{
+	struct hv_cause *c = cause_of(v, in, root);
+
+	if (!c)
+		return;
+	if (root->stall.kind == HV_STALL_SECTION && is_handler(&l->stall)) {
+		if (l->stall.length_ns > c->inside.length_ns)
+			c->inside = l->stall;
+		return;
+	}
+	c->nr_victims++;
+	if (l->stall.length_ns > c->victim.length_ns)
+		c->victim = l->stall;
+}
+
+/* A sleep without a reason comes last: it may be by design, as waiting for a grace period of RCU.
+ */
+static int worse_first(const void *a, const void *b)
+{
+	const struct hv_cause *x = a, *y = b;
+	bool x_sleeps = x->longest.kind == HV_STALL_SLEEP;
+	bool y_sleeps = y->longest.kind == HV_STALL_SLEEP;
+
+	if (x_sleeps != y_sleeps)
+		return x_sleeps ? 1 : -1;
+	if (x->longest.length_ns != y->longest.length_ns)
+		return x->longest.length_ns > y->longest.length_ns ? -1 : 1;
+	if (x->total_ns != y->total_ns)
+		return x->total_ns > y->total_ns ? -1 : 1;
+	return (int)x->longest.kind - (int)y->longest.kind;
+}
+
+/* A full queue before a slow device is the device's. */
+static void blame_devices(struct hv_verdict *v)
+{
+	for (size_t i = 0; i < v->nr; i++)
+		for (size_t j = 0; j < v->nr; j++)
+			if (v->list[i].longest.kind == HV_STALL_IO_QUEUE &&
+			    v->list[j].longest.kind == HV_STALL_IO_DEVICE &&
+			    v->list[i].longest.device == v->list[j].longest.device)
+				v->list[i].fault = HV_FAULT_HOSTS_IO;
+}
+
+void hv_verdict_find(const struct hv_verdict_input *in, struct hv_verdict *ret)
+{
+	hv_cleanup(hv_stalls_deinit) struct hv_stalls host = {0};
+	hv_cleanup(looks_deinit) struct looks l = {0};
+
+	*ret = (struct hv_verdict){0};
+	if (in->view == HV_HOST_SEEN)
+		hv_outages_stalls(in->host, in->threshold_ns, &host);
+	/* Each stall may add one of the host's. */
+	l.list = hv_realloc_array(NULL, host.nr + 2 * in->stalls->nr + 1, sizeof(*l.list));
+	for (size_t i = 0; i < host.nr; i++)
+		add_look(&l, &host.list[i], 0);
+	for (size_t i = 0; i < in->stalls->nr; i++)
+		look_at(&l, host.nr, in, &in->stalls->list[i]);
+	for (size_t i = 0; i < l.nr; i++)
+		if (l.list[i].stall.kind != HV_STALL_HOST && l.list[i].reason == NO_REASON)
+			l.list[i].reason = find_reason(&l, i);
+	for (size_t i = 0; i < l.nr; i++)
+		if (l.list[i].reason == NO_REASON)
+			add_root(ret, in, &l.list[i]);
+	for (size_t i = 0; i < l.nr; i++)
+		if (l.list[i].reason != NO_REASON)
+			add_victim(ret, in, &l.list[root_of(&l, i)], &l.list[i]);
+	blame_devices(ret);
+	qsort(ret->list, ret->nr, sizeof(*ret->list), worse_first);
+}

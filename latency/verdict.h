@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The verdict: which stalls have caused which others, whose fault they are, and which were the
+ * worst. Of each stall, what the host took of it is subtracted first; what is then shorter than the
+ * threshold is the host's. Then a stall for which a deeper one is the reason counts as one of its
+ * victims. What remains is put together by what causes it, and ranked by the longest; sleeps
+ * without a reason come last. Where the clocks' error could make a stall the host's, nobody is
+ * blamed. Leaves to others: words (cli/verbs/latency_text.h). Pure. */
+#pragma once
+
+#include "latency/outages.h"
+#include "latency/stall.h"
+
+enum hv_fault {
+	HV_FAULT_UNKNOWN,
+	HV_FAULT_TENANTS_KERNEL,
+	HV_FAULT_TENANTS_PROGRAM,
+	HV_FAULT_HOSTS_SCHEDULER,
+	HV_FAULT_HOSTS_IO,
+	HV_FAULT_HOST, /* somebody on the host, on purpose */
+	HV_NR_FAULTS,
+};
+
+/* What is known of the host's side. */
+enum hv_host_view {
+	HV_HOST_UNSEEN, /* nothing */
+	HV_HOST_SEEN,
+	HV_HOST_APART, /* the guest's clock does not go on while the host does not run it */
+};
+
+struct hv_cause {
+	enum hv_fault fault;
+	struct hv_stall longest; /* its length is without what the host took */
+	uint64_t host_ns;	 /* what the host took of it besides */
+	bool is_doubtful;	 /* it may be the host's */
+	uint64_t nr;
+	uint64_t total_ns;
+	uint64_t nr_victims;	/* stalls that it has caused */
+	struct hv_stall victim; /* the longest of these */
+	/* A softirq or interrupt that the section was in; its length is 0 if there was none. */
+	struct hv_stall inside;
+};
+
+#define HV_CAUSES_MAX 64
+
+struct hv_verdict {
+	struct hv_cause list[HV_CAUSES_MAX]; /* the worst first */
+	size_t nr;
+	uint64_t nr_left_out; /* causes that had no room */
+};
+
+struct hv_verdict_input {
+	const struct hv_stalls *stalls;
+	const struct hv_outages *host;
+	enum hv_host_view view;
+	uint64_t slack_ns; /* times of the host can be wrong by so much */
+	uint64_t threshold_ns;
+};
+
+void hv_verdict_find(const struct hv_verdict_input *in, struct hv_verdict *ret);

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A quiet guest; then a section with interrupts off, for people and for programs; and the settings of
+# the instance. What fake_layers.c is has no threads of vCPUs, so nobody is blamed.
+plain() {
+	sed -E 's/measured [0-9.]+ s/measured T s/; s/"(measured|at)_ns":[0-9]+/"\1_ns":T/'
+}
+told() {
+	hvtrace latency fake --watch "$@" >$RUN.told 2>$RUN.said &
+	has_line $RUN.said "hvtrace: waiting for a stall"
+	hvtrace echo fake control section 20016
+	wait $!
+	plain <$RUN.told
+}
+hvtrace attach fake
+hvtrace latency --for=100ms fake | plain
+hvtrace latency fake --for=100ms --json --threshold 1s | plain
+told
+told --json
+hvtrace latency fake --for=10s >/dev/null 2>$RUN.said &
+has_line $RUN.said "hvtrace: measuring"
+dir=instances/latency-$!
+for f in current_tracer set_event tracing_max_latency tracing_on; do hvtrace cat fake $dir/$f; done
+kill $!
+wait $!
+hvtrace ls fake instances
+for words in --threshold=1us --threshold=x --for=0 --max-overhead=200 more; do
+	hvtrace latency $words fake
+done
+hvtrace detach fake

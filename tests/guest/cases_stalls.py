@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""hvtrace latency: planted stalls of each kind. The first cause must be the planted one, and the right one blamed."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+from cases_latency import load_module
+from lib.domain import Config
+from lib.suite import KERNELS, case
+from lib.wait import HANG_SECONDS
+
+# An instruction takes a nanosecond there, so what the host does makes nothing longer: lengths are exact.
+# Guests of their own: the module of cases_latency.py uses tracepoints that are wanted here.
+COUNTED = [Config(kernel, 1, counted=True, cmdline="audit=0") for kernel in KERNELS]
+GUEST = (Config(KERNELS[0], 2),)
+DISK = (Config(KERNELS[0], 2, disk_mib=64),)
+READS = 278000  # of the clock, which take 20 ms
+BUSY = "(timeout 600 taskset 1 sh -c 'while :; do :; done') >/dev/null 2>&1 &"
+
+
+def measure(t, traced, plant, *words):
+    """Runs hvtrace latency --watch, and PLANT when it measures. Returns its verdict."""
+    process = t.hv.start("latency", "--json", *words, traced.domain)
+    try:
+        line = process.stderr.readline().decode()
+        assert "measuring" in line or "waiting" in line, line
+        plant()
+        out, err = process.communicate(timeout=HANG_SECONDS)
+    finally:
+        process.kill()
+    assert process.returncode == 0, err.decode()
+    found = json.loads(out)
+    for cause in found["verdict"][:3]:
+        t.note(f"{cause['text']}: {cause['longest_ns'] / 1e6:.1f} ms, {cause['fault']}")
+    for gap in found["gaps"]:
+        t.note(gap)
+    return found["verdict"]
+
+
+def first(verdict, cause, fault, ms):
+    """The first cause is CAUSE, took MS or up to a tenth more or less, and FAULT is blamed."""
+    assert verdict, "no cause was found"
+    one = verdict[0]
+    assert (one["cause"], one["fault"]) == (cause, fault), verdict
+    assert ms is None or abs(one["longest_ns"] / 1e6 - ms) <= ms / 10, verdict
+    return one
+
+
+@case(configs=COUNTED)
+def latency_names_interrupts_off(t):
+    """Interrupts off for 20 ms: the tenant's kernel, with the function and the length."""
+    if not re.search("^planted ", t.guest.run("cat /proc/modules"), re.M):
+        load_module(t, "planted", "tracepoints=0")
+    with t.attach() as traced:
+        planted = []
+        verdict = measure(t, traced, lambda: planted.append(t.guest.run(f"planted cli {READS}")), "--watch")
+        ms = int(planted[0].split()[1]) / 1e6
+        one = first(verdict, "irqs-off", "tenant-kernel", ms)
+        assert one["function"] == one["from"] == "plant_cli" and one["task"]["comm"] == "planted", one
+
+
+@case(configs=COUNTED)
+def latency_names_who_starves_others(t):
+    """A real-time task keeps another one from its vCPU for 300 ms: the tenant's program."""
+    with t.attach() as traced:
+        verdict = measure(t, traced, lambda: t.guest.run("workload starve 300"), "--watch")
+        one = first(verdict, "run-queue", "tenant-program", 300)
+        assert one["by"]["comm"] == "greedy", one
+
+
+@case(configs=COUNTED)
+def latency_of_a_quiet_guest(t):
+    """A quiet guest names nothing."""
+    with t.attach() as traced:
+        for _ in range(3):
+            verdict = measure(t, traced, lambda: t.guest.run("cat /proc/uptime"), "--for=5s")
+            assert not verdict, verdict
+
+
+@contextlib.contextmanager
+def busy_guest(t):
+    """The first vCPU has something to do all the time."""
+    t.guest.run(BUSY)
+    try:
+        yield
+    finally:
+        t.guest.run("pkill -f 'while :' || true")
+
+
+def blames_host_only(verdict):
+    """What is the tenant's may be there, on a busy host, but not blamed on the tenant's kernel or program."""
+    wrong = [cause for cause in verdict if cause["fault"].startswith("tenant")]
+    assert not wrong, wrong
+
+
+@case(configs=GUEST)
+def latency_names_a_stopped_vmm(t):
+    """Somebody stops the VMM for 1.5 s: the host, and not the tenant."""
+
+    def stop():
+        os.kill(t.guest.pid, signal.SIGSTOP)
+        time.sleep(1.5)
+        os.kill(t.guest.pid, signal.SIGCONT)
+
+    with t.attach() as traced, busy_guest(t):
+        verdict = measure(t, traced, stop, "--for=6s", "--threshold=500ms")
+        stopped = [cause for cause in verdict if cause["fault"] == "host"]
+        assert verdict and verdict[0]["fault"].startswith("host") and stopped, verdict
+        assert stopped[0]["longest_ns"] >= 1.3e9, stopped
+        blames_host_only(verdict)
+
+
+def vcpu_thread(pid, vcpu):
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/comm", encoding="ascii", errors="replace") as file:
+            if file.read().startswith(f"CPU {vcpu}/"):
+                return int(tid)
+    raise AssertionError(f"no thread of vCPU {vcpu}")
+
+
+@case(configs=GUEST)
+def latency_names_a_crowded_cpu(t):
+    """A busy program of higher priority shares the CPU of a vCPU: the host's scheduler, and not the tenant."""
+    tid = vcpu_thread(t.guest.pid, 0)
+    cpus = os.sched_getaffinity(tid)
+
+    def crowd():
+        with subprocess.Popen(["taskset", "-c", str(max(cpus)), "nice", "-n", "-19", "sh", "-c", "while :; do :; done"]) as hog:
+            time.sleep(4)
+            hog.kill()
+
+    with t.attach() as traced, busy_guest(t):
+        os.sched_setaffinity(tid, {max(cpus)})
+        try:
+            verdict = measure(t, traced, crowd, "--for=8s", "--threshold=20ms")
+        finally:
+            os.sched_setaffinity(tid, cpus)
+        first(verdict, "vcpu-not-run", "host-scheduler", None)
+        blames_host_only(verdict)
+
+
+@case(configs=DISK)
+def latency_names_a_slow_disk(t):
+    """A disk that does four requests a second: the host's I/O."""
+
+    def throttle(requests):
+        t.guest.monitor(f"block_set_io_throttle disk 0 0 0 {requests} 0 0")
+
+    def read():
+        t.guest.run("dd if=/dev/nvme0n1 of=/dev/null bs=4096 count=12 iflag=direct")
+
+    with t.attach() as traced:
+        throttle(4)
+        try:
+            verdict = measure(t, traced, read, "--for=8s", "--threshold=100ms")
+        finally:
+            throttle(0)
+        slow = [cause for cause in verdict if cause["cause"] == "block-device"]
+        assert slow and slow[0]["fault"] == "host-io" and abs(slow[0]["longest_ns"] / 1e6 - 250) < 125, verdict
+        assert verdict[0]["fault"].startswith("host"), verdict
+        blames_host_only(verdict)

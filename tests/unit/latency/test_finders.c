@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What each analyser finds in a list of events, and what it does not. */
+#include <check.h>
+
+#include "tests/lib/run_suite.h"
+#include "tests/unit/latency/planted.h"
+
+static struct hv_stalls stalls;
+static struct hv_finders finders;
+
+static void begin(void)
+{
+	stalls = (struct hv_stalls){0};
+	hv_finders_init(&finders, 2, 10 * MS, &stalls);
+}
+
+static void end(void)
+{
+	hv_finders_deinit(&finders);
+	hv_stalls_deinit(&stalls);
+}
+
+static void see(const struct hv_moment *list, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		hv_finders_see(&finders, &list[i]);
+}
+#define SEE(...)                                                                                   \
+	do {                                                                                       \
+		const struct hv_moment list[] = {__VA_ARGS__};                                     \
+		see(list, HV_ARRAY_LEN(list));                                                     \
+	} while (0)
+
+/* There is one stall, of KIND, from FROM to TO, of PID. */
+static const struct hv_stall *only(enum hv_stall_kind kind, uint64_t from, uint64_t to,
+				   uint32_t pid)
+{
+	ck_assert_uint_eq(stalls.nr, 1);
+	ck_assert_int_eq(stalls.list[0].kind, kind);
+	ck_assert_uint_eq(stalls.list[0].from_ns, from * MS);
+	ck_assert_uint_eq(stalls.list[0].to_ns, to * MS);
+	ck_assert_uint_eq(stalls.list[0].task.pid, pid);
+	return &stalls.list[0];
+}
+
+START_TEST(a_task_waits_while_another_runs)
+{
+	const struct hv_stall *s;
+
+	SEE(sw(0, 1, 0, 0, 99), wake(0, 5, 99, 7), sw(0, 30, 99, 1, 7));
+	s = only(HV_STALL_RUNQUEUE, 5, 30, 7);
+	ck_assert_uint_eq(s->by.pid, 99);
+	ck_assert_int_eq(s->by_prio, 49);
+	ck_assert_uint_eq(s->by_ns, 25 * MS);
+}
+END_TEST
+
+START_TEST(who_ran_most_is_named)
+{
+	SEE(sw(0, 1, 0, 0, 5), wake(0, 2, 5, 7), sw(0, 4, 5, 1, 6), sw(0, 20, 6, 1, 5),
+	    sw(0, 22, 5, 1, 7));
+	ck_assert_uint_eq(only(HV_STALL_RUNQUEUE, 2, 22, 7)->by.pid, 6);
+	ck_assert_uint_eq(stalls.list[0].by_ns, 16 * MS);
+}
+END_TEST
+
+START_TEST(a_preempted_task_waits)
+{
+	SEE(sw(0, 1, 0, 0, 7), sw(0, 5, 7, HV_LEFT_PREEMPTED, 8), sw(0, 25, 8, 1, 7));
+	ck_assert_uint_eq(only(HV_STALL_RUNQUEUE, 5, 25, 7)->by.pid, 8);
+}
+END_TEST
+
+START_TEST(a_wait_that_goes_on_counts)
+{
+	SEE(sw(0, 1, 0, 0, 7), sw(0, 5, 7, HV_LEFT_RUNNABLE, 8));
+	ck_assert_uint_eq(stalls.nr, 0);
+	hv_finders_end(&finders, 50 * MS);
+	only(HV_STALL_RUNQUEUE, 5, 50, 7);
+}
+END_TEST
+
+START_TEST(what_sleeps_by_design_is_none)
+{
+	SEE(sw(0, 1, 0, 0, 7), numbered(HV_MOMENT_SYSCALL, 0, 2, 7, 35), sw(0, 3, 7, 1, 0),
+	    wake(0, 900, 0, 7), sw(0, 901, 0, 0, 7),
+	    numbered(HV_MOMENT_SYSCALL_END, 0, 902, 7, 35));
+	hv_finders_end(&finders, 903 * MS);
+	ck_assert_uint_eq(stalls.nr, 0);
+}
+END_TEST
+
+START_TEST(an_unknown_task_that_runs_does_not_wait)
+{
+	SEE(sw(1, 1, 0, 0, 8), wake(0, 2, 0, 7), sw(0, 500, 7, 1, 0));
+	ck_assert_uint_eq(stalls.nr, 0);
+}
+END_TEST
+
+START_TEST(a_sleep_that_no_signal_ends)
+{
+	SEE(sw(0, 1, 0, 0, 7), sw(0, 3, 7, HV_LEFT_UNINTERRUPTIBLE, 0), wake(1, 90, 3, 7),
+	    sw(0, 91, 0, 0, 7));
+	only(HV_STALL_SLEEP, 3, 90, 7);
+}
+END_TEST
+
+/* 4 ms and 17 ms on the vCPU, asleep for 900 between them. */
+START_TEST(a_system_call_counts_on_the_cpu_only)
+{
+	SEE(sw(0, 1, 0, 0, 7), numbered(HV_MOMENT_SYSCALL, 0, 2, 7, 1), sw(0, 6, 7, 1, 0),
+	    wake(0, 906, 0, 7), sw(0, 906, 0, 0, 7), numbered(HV_MOMENT_SYSCALL_END, 0, 923, 7, 1));
+	ck_assert_uint_eq(only(HV_STALL_SYSCALL, 2, 923, 7)->length_ns, 21 * MS);
+	ck_assert_uint_eq(stalls.list[0].number, 1);
+}
+END_TEST
+
+START_TEST(handlers)
+{
+	SEE(numbered(HV_MOMENT_SOFTIRQ, 0, 1, 7, 3), numbered(HV_MOMENT_IRQ, 0, 2, 7, 11),
+	    numbered(HV_MOMENT_IRQ_END, 0, 4, 7, 11), numbered(HV_MOMENT_SOFTIRQ_END, 0, 21, 7, 3));
+	ck_assert_uint_eq(only(HV_STALL_SOFTIRQ, 1, 21, 7)->number, 3);
+	hv_stalls_clear(&stalls);
+	SEE(numbered(HV_MOMENT_IRQ, 1, 30, 7, 11), numbered(HV_MOMENT_IRQ_END, 1, 55, 7, 11));
+	ck_assert_uint_eq(only(HV_STALL_IRQ, 30, 55, 7)->number, 11);
+}
+END_TEST
+
+START_TEST(requests)
+{
+	SEE(numbered(HV_MOMENT_IO_QUEUED, 0, 1, 7, 800),
+	    numbered(HV_MOMENT_IO_ISSUED, 0, 15, 3, 800),
+	    numbered(HV_MOMENT_IO_ISSUED, 0, 16, 8, 900),
+	    numbered(HV_MOMENT_IO_DONE, 0, 18, 0, 800));
+	only(HV_STALL_IO_QUEUE, 1, 15, 7);
+	hv_stalls_clear(&stalls);
+	SEE(numbered(HV_MOMENT_IO_DONE, 1, 266, 0, 900));
+	ck_assert_uint_eq(only(HV_STALL_IO_DEVICE, 16, 266, 8)->device, 0x800010);
+}
+END_TEST
+
+START_TEST(waits_in_the_kernel)
+{
+	SEE(numbered(HV_MOMENT_LOCK, 0, 1, 7, 0xabc), numbered(HV_MOMENT_LOCK, 0, 6, 7, 0xabc),
+	    numbered(HV_MOMENT_LOCK_END, 0, 21, 7, 0xabc));
+	ck_assert_uint_eq(only(HV_STALL_LOCK, 1, 21, 7)->number, 0xabc);
+	hv_stalls_clear(&stalls);
+	SEE(at(HV_MOMENT_RECLAIM, 0, 30, 7), at(HV_MOMENT_RECLAIM_END, 1, 60, 7));
+	ck_assert_uint_eq(only(HV_STALL_RECLAIM, 30, 60, 7)->number, 0);
+	hv_stalls_clear(&stalls);
+	SEE(at(HV_MOMENT_COMPACT, 0, 70, 7), at(HV_MOMENT_COMPACT_END, 1, 90, 7));
+	ck_assert_uint_eq(only(HV_STALL_RECLAIM, 70, 90, 7)->number, 1);
+}
+END_TEST
+
+START_TEST(nothing_follows_from_what_was_lost)
+{
+	SEE(sw(0, 1, 0, 0, 99), wake(0, 5, 99, 7), numbered(HV_MOMENT_SOFTIRQ, 0, 6, 99, 3));
+	hv_finders_lose(&finders, 0);
+	SEE(numbered(HV_MOMENT_SOFTIRQ_END, 0, 40, 99, 3), sw(0, 41, 99, 1, 7));
+	ck_assert_uint_eq(stalls.nr, 0);
+}
+END_TEST
+
+START_TEST(without_switches_nothing_is_said_of_tasks)
+{
+	SEE(wake(0, 5, 99, 7), numbered(HV_MOMENT_SYSCALL, 0, 6, 9, 1));
+	hv_finders_end(&finders, 500 * MS);
+	ck_assert_uint_eq(stalls.nr, 0);
+}
+END_TEST
+
+/* A guest may say that it has any number of tasks, requests and vCPUs. */
+START_TEST(tables_are_bounded)
+{
+	for (uint32_t pid = 1; pid < 300000; pid++) {
+		struct hv_moment m = sw(0, pid, pid, 0, pid + 1);
+		struct hv_moment io = numbered(HV_MOMENT_IO_ISSUED, 0, pid, pid, pid);
+
+		hv_finders_see(&finders, &m);
+		hv_finders_see(&finders, &io);
+	}
+	SEE(sw(77, 300001, 1, 0, 2));
+	hv_finders_end(&finders, 400000 * MS);
+	ck_assert_uint_le(stalls.nr, HV_STALLS_MAX);
+	ck_assert_uint_gt(stalls.nr_dropped, 0);
+	ck_assert_uint_gt(stalls.nr, HV_STALLS_MAX / 2 - 1);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, begin, end);
+	tcase_add_test(tc, a_task_waits_while_another_runs);
+	tcase_add_test(tc, who_ran_most_is_named);
+	tcase_add_test(tc, a_preempted_task_waits);
+	tcase_add_test(tc, a_wait_that_goes_on_counts);
+	tcase_add_test(tc, what_sleeps_by_design_is_none);
+	tcase_add_test(tc, an_unknown_task_that_runs_does_not_wait);
+	tcase_add_test(tc, a_sleep_that_no_signal_ends);
+	tcase_add_test(tc, a_system_call_counts_on_the_cpu_only);
+	tcase_add_test(tc, handlers);
+	tcase_add_test(tc, requests);
+	tcase_add_test(tc, waits_in_the_kernel);
+	tcase_add_test(tc, nothing_follows_from_what_was_lost);
+	tcase_add_test(tc, without_switches_nothing_is_said_of_tasks);
+	tcase_add_test(tc, tables_are_bounded);
+}
+
+int main(void)
+{
+	return run_suite("finders", add_tests);
+}

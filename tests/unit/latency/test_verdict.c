@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which stall is the reason of which, whose fault it is, and what the host took. */
+#include <check.h>
+
+#include "tests/lib/run_suite.h"
+#include "tests/unit/latency/planted.h"
+#include "latency/section_text.h"
+#include "latency/verdict.h"
+
+static struct hv_stalls stalls;
+static struct hv_outages host;
+static struct hv_verdict verdict;
+static enum hv_host_view view;
+
+static void begin(void)
+{
+	stalls = (struct hv_stalls){0};
+	view = HV_HOST_SEEN;
+	hv_outages_init(&host, 2);
+}
+
+static void end(void)
+{
+	hv_outages_deinit(&host);
+	hv_stalls_deinit(&stalls);
+}
+
+static struct hv_stall *plant(enum hv_stall_kind kind, unsigned cpu, uint64_t from, uint64_t to,
+			      uint32_t pid)
+{
+	struct hv_stall s = {
+		.kind = kind,
+		.cpu = cpu,
+		.from_ns = from * MS,
+		.to_ns = to * MS,
+		.length_ns = (to - from) * MS,
+		.task.pid = pid,
+		.by_prio = -1,
+	};
+
+	hv_stalls_add(&stalls, &s);
+	return &stalls.list[stalls.nr - 1];
+}
+
+/* TAKEN of the time was the host's, in one piece. */
+static void outage(unsigned cpu, uint64_t from, uint64_t to, uint64_t taken, enum hv_outage_why why)
+{
+	hv_outages_add(&host, cpu,
+		       &(struct hv_outage){from * MS, to * MS, taken * MS, taken * MS, why});
+}
+
+static void find(void)
+{
+	hv_verdict_find(&(struct hv_verdict_input){.stalls = &stalls,
+						   .host = &host,
+						   .view = view,
+						   .threshold_ns = 10 * MS,
+						   .slack_ns = 20 * MS},
+			&verdict);
+}
+
+/* The cause number I is of KIND, of LENGTH, and has so many victims. */
+static void is(size_t i, enum hv_stall_kind kind, enum hv_fault fault, uint64_t length,
+	       uint64_t nr_victims)
+{
+	ck_assert_uint_lt(i, verdict.nr);
+	ck_assert_int_eq(verdict.list[i].longest.kind, kind);
+	ck_assert_int_eq(verdict.list[i].fault, fault);
+	ck_assert_uint_eq(verdict.list[i].longest.length_ns, length * MS);
+	ck_assert_uint_eq(verdict.list[i].nr_victims, nr_victims);
+}
+
+START_TEST(nothing)
+{
+	outage(0, 100, 110, 3, HV_OUTAGE_WAITED);
+	find();
+	ck_assert_uint_eq(verdict.nr, 0);
+}
+END_TEST
+
+START_TEST(a_section_makes_others_wait)
+{
+	plant(HV_STALL_SECTION, 0, 100, 120, 7);
+	plant(HV_STALL_RUNQUEUE, 0, 101, 121, 8)->by.pid = 7;
+	plant(HV_STALL_SYSCALL, 0, 99, 121, 7);
+	plant(HV_STALL_SOFTIRQ, 0, 100, 120, 7)->number = 3;
+	find();
+	ck_assert_uint_eq(verdict.nr, 1);
+	is(0, HV_STALL_SECTION, HV_FAULT_TENANTS_KERNEL, 20, 2);
+	ck_assert_uint_eq(verdict.list[0].inside.number, 3);
+}
+END_TEST
+
+START_TEST(a_section_of_another_cpu_is_no_reason)
+{
+	plant(HV_STALL_SECTION, 1, 100, 120, 7);
+	plant(HV_STALL_RUNQUEUE, 0, 101, 131, 8)->by.pid = 9;
+	find();
+	ck_assert_uint_eq(verdict.nr, 2);
+	is(0, HV_STALL_RUNQUEUE, HV_FAULT_TENANTS_PROGRAM, 30, 0);
+	is(1, HV_STALL_SECTION, HV_FAULT_TENANTS_KERNEL, 20, 0);
+}
+END_TEST
+
+START_TEST(what_the_host_took_is_the_hosts)
+{
+	outage(0, 100, 140, 40, HV_OUTAGE_STOPPED);
+	plant(HV_STALL_SECTION, 0, 95, 141, 7);
+	plant(HV_STALL_RUNQUEUE, 0, 90, 142, 8)->by.pid = 7;
+	plant(HV_STALL_SYSCALL, 0, 80, 150, 7)->length_ns = 45 * MS;
+	find();
+	ck_assert_uint_eq(verdict.nr, 1);
+	is(0, HV_STALL_HOST, HV_FAULT_HOST, 40, 3);
+}
+END_TEST
+
+START_TEST(a_stall_that_is_long_without_the_host)
+{
+	outage(0, 100, 140, 40, HV_OUTAGE_STOPPED);
+	plant(HV_STALL_RUNQUEUE, 0, 90, 290, 8)->by.pid = 7;
+	plant(HV_STALL_RUNQUEUE, 0, 90, 240, 8)->by.pid = 9;
+	find();
+	ck_assert_uint_eq(verdict.nr, 3);
+	is(0, HV_STALL_RUNQUEUE, HV_FAULT_TENANTS_PROGRAM, 160, 0);
+	ck_assert_uint_eq(verdict.list[0].host_ns, 40 * MS);
+	is(1, HV_STALL_RUNQUEUE, HV_FAULT_UNKNOWN, 110, 0);
+	is(2, HV_STALL_HOST, HV_FAULT_HOST, 40, 0);
+}
+END_TEST
+
+START_TEST(many_small_pieces_of_the_host)
+{
+	for (uint64_t ms = 0; ms < 1000; ms += 10)
+		outage(1, ms, ms + 10, 4, HV_OUTAGE_WAITED);
+	plant(HV_STALL_SECTION, 1, 500, 512, 7);
+	find();
+	ck_assert_uint_eq(verdict.nr, 1);
+	ck_assert_int_eq(verdict.list[0].longest.kind, HV_STALL_HOST);
+	ck_assert_int_eq(verdict.list[0].fault, HV_FAULT_HOSTS_SCHEDULER);
+	ck_assert_uint_eq(verdict.list[0].longest.length_ns, 400 * MS);
+	ck_assert_uint_eq(verdict.list[0].longest.longest_ns, 4 * MS);
+}
+END_TEST
+
+START_TEST(nobody_is_blamed_in_doubt)
+{
+	outage(0, 125, 140, 15, HV_OUTAGE_WAITED);
+	plant(HV_STALL_SECTION, 0, 100, 120, 7);
+	find();
+	ck_assert_uint_eq(verdict.nr, 2);
+	is(0, HV_STALL_SECTION, HV_FAULT_UNKNOWN, 20, 0);
+	ck_assert(verdict.list[0].is_doubtful);
+	is(1, HV_STALL_HOST, HV_FAULT_HOSTS_SCHEDULER, 15, 0);
+}
+END_TEST
+
+START_TEST(nor_where_the_host_is_not_seen)
+{
+	view = HV_HOST_UNSEEN;
+	outage(0, 100, 140, 40, HV_OUTAGE_WAITED);
+	plant(HV_STALL_SECTION, 0, 100, 120, 7);
+	find();
+	ck_assert_uint_eq(verdict.nr, 1);
+	is(0, HV_STALL_SECTION, HV_FAULT_UNKNOWN, 20, 0);
+	view = HV_HOST_APART;
+	find();
+	ck_assert_uint_eq(verdict.nr, 1);
+	is(0, HV_STALL_SECTION, HV_FAULT_TENANTS_KERNEL, 20, 0);
+}
+END_TEST
+
+/* The vCPU had nothing to do while the device worked, so that it waited for the host is no reason.
+ */
+START_TEST(a_slow_device)
+{
+	outage(0, 150, 300, 100, HV_OUTAGE_WAITED);
+	plant(HV_STALL_IO_DEVICE, 0, 100, 350, 7);
+	plant(HV_STALL_IO_QUEUE, 0, 90, 100, 7);
+	plant(HV_STALL_SLEEP, 1, 90, 351, 7);
+	find();
+	ck_assert_uint_eq(verdict.nr, 3);
+	is(0, HV_STALL_IO_DEVICE, HV_FAULT_HOSTS_IO, 250, 1);
+	is(1, HV_STALL_HOST, HV_FAULT_HOSTS_SCHEDULER, 100, 0);
+	is(2, HV_STALL_IO_QUEUE, HV_FAULT_HOSTS_IO, 10, 0);
+}
+END_TEST
+
+START_TEST(an_answer_that_the_host_kept)
+{
+	outage(0, 100, 400, 300, HV_OUTAGE_STOPPED);
+	plant(HV_STALL_IO_DEVICE, 0, 99, 401, 7);
+	find();
+	ck_assert_uint_eq(verdict.nr, 1);
+	is(0, HV_STALL_HOST, HV_FAULT_HOST, 300, 1);
+}
+END_TEST
+
+/* A task spins for a lock that another vCPU holds with interrupts off. */
+START_TEST(a_lock_that_is_held)
+{
+	plant(HV_STALL_LOCK, 1, 101, 130, 8)->flags = HV_LOCK_SPINS;
+	plant(HV_STALL_SECTION, 1, 101, 130, 8);
+	strcpy(plant(HV_STALL_SECTION, 0, 100, 131, 7)->name, "holder");
+	find();
+	ck_assert_uint_eq(verdict.nr, 1);
+	is(0, HV_STALL_SECTION, HV_FAULT_TENANTS_KERNEL, 31, 2);
+	ck_assert_str_eq(verdict.list[0].longest.name, "holder");
+}
+END_TEST
+
+START_TEST(what_is_the_same_is_told_once)
+{
+	for (uint64_t i = 0; i < 5; i++)
+		plant(HV_STALL_RUNQUEUE, 0, 100 * i, 100 * i + 20 + i, 8)->by.pid = 9;
+	plant(HV_STALL_RUNQUEUE, 0, 700, 730, 8)->by.pid = 10;
+	find();
+	ck_assert_uint_eq(verdict.nr, 2);
+	is(0, HV_STALL_RUNQUEUE, HV_FAULT_TENANTS_PROGRAM, 30, 0);
+	is(1, HV_STALL_RUNQUEUE, HV_FAULT_TENANTS_PROGRAM, 24, 0);
+	ck_assert_uint_eq(verdict.list[1].nr, 5);
+	ck_assert_uint_eq(verdict.list[1].total_ns, 110 * MS);
+}
+END_TEST
+
+START_TEST(a_sleep_without_a_reason_comes_last)
+{
+	plant(HV_STALL_SLEEP, 0, 100, 200, 7);
+	plant(HV_STALL_IRQ, 0, 300, 311, 8);
+	find();
+	ck_assert_uint_eq(verdict.nr, 2);
+	is(0, HV_STALL_IRQ, HV_FAULT_TENANTS_KERNEL, 11, 0);
+	is(1, HV_STALL_SLEEP, HV_FAULT_UNKNOWN, 100, 0);
+}
+END_TEST
+
+START_TEST(many_causes)
+{
+	for (uint32_t i = 1; i <= HV_STALLS_MAX; i++)
+		plant(HV_STALL_RUNQUEUE, 0, 100 * i, 100 * i + 20, 8)->by.pid = i;
+	find();
+	ck_assert_uint_eq(verdict.nr, HV_CAUSES_MAX);
+	ck_assert_uint_eq(verdict.nr_left_out, HV_STALLS_MAX - HV_CAUSES_MAX);
+}
+END_TEST
+
+START_TEST(text_of_a_section)
+{
+	static const char text[] =
+		"# tracer: irqsoff\n#\n# irqsoff latency trace v1.1.5 on 6.1.0\n# ---\n"
+		"# latency: 20016 us, #3/3, CPU#1 | (M:desktop VP:0, KP:0, SP:0 HP:0 #P:2)\n"
+		"#    -----------------\n#    | task: a - b-142 (uid:0 nice:0 policy:0 rt_prio:0)\n"
+		"#  => started at: plant_cli\n#  => ended at:   plant_cli_end\n#\n"
+		" a-142 0d..1. 20016us : <stack trace>\n => plant\n => param_attr_store\n";
+	struct hv_stall s;
+
+	ck_assert(hv_section_text_read(text, &s));
+	ck_assert_uint_eq(s.length_ns, 20016000);
+	ck_assert_uint_eq(s.cpu, 1);
+	ck_assert_uint_eq(s.task.pid, 142);
+	ck_assert_str_eq(s.task.comm, "a - b");
+	ck_assert_str_eq(s.name, "plant_cli");
+	ck_assert_str_eq(s.end, "plant_cli_end");
+	ck_assert_str_eq(s.callers[0], "plant");
+	ck_assert_str_eq(s.callers[1], "param_attr_store");
+	ck_assert_str_eq(s.callers[2], "");
+	ck_assert(!hv_section_text_read("# tracer: irqsoff\n", &s));
+	ck_assert(!hv_section_text_read("# latency: x us, CPU#1", &s));
+	ck_assert(!hv_section_text_read("# latency: 99999999999999999999 us, CPU#1", &s));
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, begin, end);
+	tcase_add_test(tc, nothing);
+	tcase_add_test(tc, a_section_makes_others_wait);
+	tcase_add_test(tc, a_section_of_another_cpu_is_no_reason);
+	tcase_add_test(tc, what_the_host_took_is_the_hosts);
+	tcase_add_test(tc, a_stall_that_is_long_without_the_host);
+	tcase_add_test(tc, many_small_pieces_of_the_host);
+	tcase_add_test(tc, nobody_is_blamed_in_doubt);
+	tcase_add_test(tc, nor_where_the_host_is_not_seen);
+	tcase_add_test(tc, a_slow_device);
+	tcase_add_test(tc, an_answer_that_the_host_kept);
+	tcase_add_test(tc, a_lock_that_is_held);
+	tcase_add_test(tc, what_is_the_same_is_told_once);
+	tcase_add_test(tc, a_sleep_without_a_reason_comes_last);
+	tcase_add_test(tc, many_causes);
+	tcase_add_test(tc, text_of_a_section);
+}
+
+int main(void)
+{
+	return run_suite("verdict", add_tests);
+}
