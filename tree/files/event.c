@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The files of events/SYSTEM/EVENT/ that describe one type of the guest's events, and hist, which
- * has nothing, as there are no such triggers. */
+/* The files of events/SYSTEM/EVENT/ that describe one type of the guest's events, and hist: what
+ * its hist triggers have counted. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -38,8 +38,19 @@ static struct hv_err *fill_id(struct hv_file *f)
 	return err;
 }
 
-static void show_hist(struct hv_file *f hv_unused)
+static struct hv_err *fill_hist(struct hv_file *f)
 {
+	const struct hv_event_ref *ref = f->state;
+	const struct hv_catalogue *c = hv_place_catalogue(&f->at);
+	const struct hv_event_type *type;
+	struct hv_err *err;
+
+	if (f->nr_fills)
+		return NULL;
+	err = hv_event_ref_find(ref, c, &type);
+	if (!err)
+		hv_instance_hists_text(f->at.instance, *ref, c, &f->text);
+	return err;
 }
 
 const struct hv_node hv_event_format_node = {
@@ -57,6 +68,8 @@ const struct hv_node hv_event_id_node = {
 };
 
 const struct hv_node hv_event_hist_node = {
-	.help = "always empty: there are no hist triggers",
-	.show = show_hist,
+	.help = "what the hist triggers of the event have counted",
+	.state_bytes = sizeof(struct hv_event_ref),
+	.open = hv_event_ref_open,
+	.fill = fill_hist,
 };

@@ -23,15 +23,53 @@ static struct hv_err *fill_trigger(struct hv_file *f)
 	return err;
 }
 
+static struct hv_err *open_trigger(struct hv_file *f)
+{
+	const struct hv_event_type *type = hv_place_event_type(&f->at);
+	struct hv_err *err = hv_event_ref_open(f);
+
+	if (err || !hv_file_truncates(f))
+		return err;
+	return hv_instance_truncate_triggers(f->at.instance, type);
+}
+
+static void log_filter(struct hv_file *f, const char *text, const struct hv_filter_fault *fault)
+{
+	const char *filter = strstr(text, " if ");
+
+	if (fault->code && filter)
+		hv_file_log_fault(f, "event filter parse error", fault->why ? fault->why : "Error",
+				  filter + strlen(" if "), fault->at);
+}
+
+static struct hv_err *obey_hist(struct hv_file *f, const struct hv_event_type *type,
+				const char *text)
+{
+	struct hv_hist_faults faults;
+	struct hv_err *err = hv_instance_write_hist(f->at.instance, type, text, &faults);
+	HV_AUTO_FREE char *where = hv_format("hist:%s:%s", type->system, type->name);
+	HV_AUTO_FREE char *command = NULL;
+
+	if (!err)
+		return NULL;
+	log_filter(f, text, &faults.filter);
+	if (!faults.hist.code || !faults.hist.why)
+		return err;
+	command = hv_format("hist:%s", hv_hist_spec_rest(text));
+	hv_file_log_fault(f, where, faults.hist.why, command, faults.hist.at);
+	return err;
+}
+
 static struct hv_err *obey(struct hv_file *f, const struct hv_event_type *type, const char *text)
 {
 	struct hv_filter_fault fault;
-	struct hv_err *err = hv_instance_write_trigger(f->at.instance, type, text, &fault);
-	const char *filter = strstr(text, " if ");
+	struct hv_err *err;
 
-	if (err && fault.code && filter)
-		hv_file_log_fault(f, "event filter parse error", fault.why ? fault.why : "Error",
-				  filter + strlen(" if "), fault.at);
+	if (hv_hist_spec_is(text))
+		return obey_hist(f, type, text);
+	err = hv_instance_write_trigger(f->at.instance, type, text, &fault);
+	if (err)
+		log_filter(f, text, &fault);
 	return err;
 }
 
@@ -56,10 +94,19 @@ static struct hv_err *write_trigger(struct hv_file *f, const char *buf, size_t l
 
 const struct hv_node hv_event_trigger_node = {
 	.help = "what each of these events does: traceon, traceoff, snapshot,\n"
-		"enable_event:SYSTEM:EVENT, disable_event:SYSTEM:EVENT; then :COUNT, 'if FILTER';\n"
+		"enable_event:SYSTEM:EVENT, disable_event:SYSTEM:EVENT, enable_hist:SYSTEM:EVENT,\n"
+		"disable_hist:SYSTEM:EVENT; then :COUNT, 'if FILTER';\n"
+		"hist:keys=FIELD[,FIELD...][:values=FIELD[,FIELD]][:sort=FIELD[.descending][,FIELD]"
+		"]\n"
+		"[:size=N][:name=NAME][:clock=CLOCK][:nohitcount][:pause|:cont|:clear] [if "
+		"FILTER];\n"
+		"FIELD is a field, hitcount, common_timestamp, common_cpu, or an expression of "
+		"these\n"
+		"and numbers (+ - * /), with a modifier: .hex .sym .sym-offset .syscall .execname\n"
+		".log2 .buckets=N .usecs .percent .graph;\n"
 		"a '!' before it removes it",
 	.state_bytes = sizeof(struct hv_event_ref),
-	.open = hv_event_ref_open,
+	.open = open_trigger,
 	.fill = fill_trigger,
 	.write = write_trigger,
 };

@@ -125,7 +125,7 @@ static bool must_host_obey(struct hv_instances *all)
 		if (in->probes.nr)
 			return true;
 	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		if (in->triggers.nr)
+		if (hv_instance_has_triggers(in))
 			return true;
 	if (tops->nr && hv_instances_single(all) != &all->top)
 		return true;

@@ -30,7 +30,7 @@ static const struct hv_catalogue *catalogue_of(const struct hv_instances *all)
 
 bool hv_instance_needs_event(const struct hv_instance *in, struct hv_event_ref ref)
 {
-	return hv_event_set_has(&in->events, ref) || hv_triggers_need(&in->triggers, ref);
+	return hv_event_set_has(&in->events, ref) || hv_instance_triggers_need(in, ref);
 }
 
 static bool any_wants(const struct hv_instances *all, const struct hv_event_type *type)
@@ -352,6 +352,7 @@ void hv_instances_forget_events(struct hv_instances *all)
 		in->events = events;
 		hv_event_filters_forget(&in->filters, c);
 		hv_triggers_forget(&in->triggers, c);
+		hv_hists_forget(&in->hists, c);
 	}
 }
 

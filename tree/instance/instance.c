@@ -42,6 +42,7 @@ static void deinit(struct hv_instance *in)
 	hv_event_set_deinit(&in->probed);
 	hv_event_filters_deinit(&in->filters);
 	hv_triggers_deinit(&in->triggers);
+	hv_hists_deinit(&in->hists);
 	hv_probes_deinit(&in->probes);
 	hv_buffers_deinit(&in->buffers);
 	hv_open_calls_free(in->open_calls);

@@ -13,6 +13,7 @@
 #include "tree/instance/dump.h"
 #include "tree/instance/error_log.h"
 #include "tree/instance/event_filters.h"
+#include "tree/instance/hists.h"
 #include "tree/instance/kprobes.h"
 #include "tree/instance/open_calls.h"
 #include "tree/instance/pipes.h"
@@ -36,6 +37,7 @@ struct hv_instance {
 	struct hv_event_set probed; /* probes that were on since the buffer was made (kprobes.h) */
 	struct hv_event_filters filters; /* of the guest's own events (event_filters.h) */
 	struct hv_triggers triggers;	 /* likewise (triggers.h) */
+	struct hv_hists hists;		 /* likewise: hist triggers (hists.h) */
 	struct hv_probes probes;	 /* the commands of its functions */
 	unsigned recording; /* tracing_on as it was set, or read from the guest (recording.h) */
 	unsigned begins;    /* recording begins once the sites are changed (trace.h) */
@@ -94,10 +96,15 @@ static inline bool hv_instance_is_top(const struct hv_instance *in)
 /* Returns whether IN records calls of functions: by its tracer, or in its sections
  * (function-trace). */
 bool hv_instance_has_functions(const struct hv_instance *in);
+/* Returns whether IN has triggers for events of the guest's own, hist triggers or others. */
+static inline bool hv_instance_has_triggers(const struct hv_instance *in)
+{
+	return in->triggers.nr || in->hists.nr;
+}
 /* Returns whether IN records events of the guest's own, or has triggers for them. */
 static inline bool hv_instance_has_events(const struct hv_instance *in)
 {
-	return in->events.nr || in->triggers.nr;
+	return in->events.nr || hv_instance_has_triggers(in);
 }
 /* Returns the only instance that traces functions or has events on; the top, if there is none;
  * NULL, if there are several, or if functions and events of the only one are limited to different

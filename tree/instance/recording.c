@@ -29,7 +29,7 @@ static bool has_left(const struct hv_probe_set *set)
  * one may switch recording on, or record stacks, and triggers act and count in any case. */
 static bool commands_need_recording(const struct hv_instance *in)
 {
-	bool on = in->triggers.nr != 0;
+	bool on = hv_instance_has_triggers(in);
 
 	for (size_t i = 0; in->all->host_obeys && i < in->probes.nr; i++) {
 		const struct hv_probe_set *set = &in->probes.sets[i];

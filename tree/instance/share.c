@@ -199,7 +199,7 @@ static void take_one(struct hv_instance *in, const struct hv_cursor *cursor,
 {
 	struct taken taken = {in, cursor, event};
 
-	if (in->triggers.nr)
+	if (hv_instance_has_triggers(in))
 		hv_instance_pull_triggers(in, event, take_if_wanted, &taken);
 	else
 		take_if_wanted(&taken, HV_TRIGGER_IN_TIME);

@@ -8,6 +8,7 @@
 #include "tracer/event_types.h"
 #include "tree/instance/event_filters.h"
 #include "tree/instance/events.h"
+#include "tree/instance/hists.h"
 #include "tree/instance/recording.h"
 #include "tree/instance/share.h"
 #include "tree/instance/syscalls.h"
@@ -32,8 +33,12 @@ static bool is_same(struct hv_event_ref a, struct hv_event_ref b)
 	return a.call == b.call && a.id == b.id;
 }
 
-bool hv_triggers_need(const struct hv_triggers *s, struct hv_event_ref ref)
+bool hv_instance_triggers_need(const struct hv_instance *in, struct hv_event_ref ref)
 {
+	const struct hv_triggers *s = &in->triggers;
+
+	if (hv_hists_need(&in->hists, ref))
+		return true;
 	for (size_t i = 0; i < s->nr; i++)
 		if (is_same(s->list[i].ref, ref) || is_same(s->list[i].target, ref))
 			return true;
@@ -86,7 +91,7 @@ static struct hv_err *find_target(const struct hv_catalogue *c, struct hv_trigge
 	const struct hv_trigger *t = &of->trigger;
 	const struct hv_event_type *type;
 
-	if (!hv_trigger_switches_event(t))
+	if (!hv_trigger_has_target(t))
 		return NULL;
 	type = hv_catalogue_find(c, t->system, t->event);
 	if (!type || !type->is_available)
@@ -111,18 +116,24 @@ static struct hv_err *parse_filter(const struct hv_instance *in, const struct hv
 			  ret_fault->at, of->trigger.filter);
 }
 
-/* Makes what OF needs before it can act: the host decides what the instance gets (share.h). */
+/* The host decides what the instance gets (share.h). */
+struct hv_err *hv_instance_prepare_triggers(struct hv_instance *in)
+{
+	return hv_instances_begin_sharing(in->all);
+}
+
+/* Makes what OF needs before it can act. */
 static struct hv_err *prepare(struct hv_instance *in, const struct hv_trigger_of *of)
 {
-	struct hv_err *err = hv_instances_begin_sharing(in->all);
+	struct hv_err *err = hv_instance_prepare_triggers(in);
 
 	if (!err && of->trigger.command == HV_TRIGGER_SNAPSHOT)
 		err = hv_buffers_need_snapshot(&in->buffers);
 	return err;
 }
 
-/* Tells the session. Afterwards it also knows who obeys commands (commands.h). */
-static struct hv_err *publish(struct hv_instance *in)
+/* Afterwards the session also knows who obeys commands (commands.h). */
+struct hv_err *hv_instance_publish_triggers(struct hv_instance *in)
 {
 	struct hv_err *err = hv_instance_publish_events(in);
 
@@ -141,10 +152,10 @@ static struct hv_err *add(struct hv_instance *in, struct hv_trigger_of *of)
 	if (err)
 		return err;
 	insert(s, 0, *of);
-	err = publish(in);
+	err = hv_instance_publish_triggers(in);
 	if (err) {
 		take_out(s, 0);
-		hv_err_free(publish(in));
+		hv_err_free(hv_instance_publish_triggers(in));
 	}
 	return err;
 }
@@ -152,7 +163,7 @@ static struct hv_err *add(struct hv_instance *in, struct hv_trigger_of *of)
 static struct hv_err *remove_at(struct hv_instance *in, size_t at)
 {
 	struct hv_trigger_of of = take_out(&in->triggers, at);
-	struct hv_err *err = publish(in);
+	struct hv_err *err = hv_instance_publish_triggers(in);
 
 	if (err)
 		insert(&in->triggers, at, of);
@@ -162,17 +173,24 @@ static struct hv_err *remove_at(struct hv_instance *in, size_t at)
 }
 
 /* Events that the host makes of others: what it needs for the system calls' (syscalls.h). */
+struct hv_err *hv_instance_need_trigger_type(struct hv_instance *in, const struct hv_catalogue *c,
+					     const struct hv_event_type *type)
+{
+	if (hv_kprobes_is(type))
+		return hv_err_new(EOPNOTSUPP, "a probe of the session has no triggers");
+	if (!in->all->syscalls && hv_syscalls_is(type))
+		in->all->syscalls = hv_syscalls_new(c);
+	return NULL;
+}
+
 static struct hv_err *need(struct hv_instance *in, const struct hv_catalogue *c,
 			   const struct hv_trigger_of *of, const struct hv_event_type *type)
 {
 	const struct hv_event_type *target =
 		of->target.id ? hv_catalogue_by_id(c, of->target.id) : NULL;
+	struct hv_err *err = hv_instance_need_trigger_type(in, c, type);
 
-	if (hv_kprobes_is(type) || (target && hv_kprobes_is(target)))
-		return hv_err_new(EOPNOTSUPP, "a probe of the session has no triggers");
-	if (!in->all->syscalls && (hv_syscalls_is(type) || (target && hv_syscalls_is(target))))
-		in->all->syscalls = hv_syscalls_new(c);
-	return NULL;
+	return err || !target ? err : hv_instance_need_trigger_type(in, c, target);
 }
 
 /* As in the kernel, to remove what is not there succeeds. */
@@ -229,11 +247,26 @@ void hv_instance_triggers_text(struct hv_instance *in, const struct hv_event_typ
 		hv_trigger_text(&s->list[i].trigger, ret);
 		nr++;
 	}
+	nr += hv_hists_text(&in->hists, hv_event_ref_of(type), ret);
 	if (nr)
 		return;
 	hv_text_add(ret, "# Available triggers:\n#");
 	hv_trigger_names(ret);
-	hv_text_add(ret, "\n");
+	hv_text_add(ret, " hist\n");
+}
+
+struct hv_err *hv_instance_truncate_triggers(struct hv_instance *in,
+					     const struct hv_event_type *type)
+{
+	struct hv_event_ref ref = hv_event_ref_of(type);
+	struct hv_err *err = NULL;
+
+	hv_instances_drain(in->all);
+	for (size_t i = in->triggers.nr; !err && i-- > 0;)
+		if (is_same(in->triggers.list[i].ref, ref) &&
+		    hv_trigger_switches_hists(&in->triggers.list[i].trigger))
+			err = remove_at(in, i);
+	return err ? err : hv_instance_end_hists(in, &ref);
 }
 
 struct hv_err *hv_instance_end_triggers(struct hv_instance *in)
@@ -243,7 +276,7 @@ struct hv_err *hv_instance_end_triggers(struct hv_instance *in)
 	hv_instances_drain(in->all);
 	while (!err && in->triggers.nr)
 		err = remove_at(in, in->triggers.nr - 1);
-	return err;
+	return err ? err : hv_instance_end_hists(in, NULL);
 }
 
 static bool is_gone(struct hv_event_ref ref, const struct hv_catalogue *c)
@@ -309,15 +342,24 @@ static void act(struct hv_instance *in, struct hv_trigger_of *of)
 	case HV_TRIGGER_DISABLE_EVENT:
 		hv_event_set_remove(&in->events, of->target);
 		return;
+	case HV_TRIGGER_ENABLE_HIST:
+	case HV_TRIGGER_DISABLE_HIST:
+		hv_hists_pause(&in->hists, of->target,
+			       of->trigger.command == HV_TRIGGER_DISABLE_HIST);
+		return;
 	}
 }
 
 /* If the kernel has to look at a record before it knows whether a trigger acts, or if one of them
- * acts after the event, it reserves the record first (update_cond_flag): then a snapshot has it,
- * and traceon comes too late for it, unless the record is made elsewhere because a filter of the
- * event is looked at, too (trace_event_buffer_lock_reserve). */
-static bool reserves_first(const struct hv_triggers *s, uint32_t id)
+ * acts after the event, or is a hist trigger, it reserves the record first (update_cond_flag): then
+ * a snapshot has it, and traceon comes too late for it, unless the record is made elsewhere because
+ * a filter of the event is looked at, too (trace_event_buffer_lock_reserve). */
+static bool reserves_first(const struct hv_instance *in, uint32_t id)
 {
+	const struct hv_triggers *s = &in->triggers;
+
+	if (hv_hists_have(&in->hists, id))
+		return true;
 	for (size_t i = 0; i < s->nr; i++)
 		if (s->list[i].ref.id == id &&
 		    (s->list[i].filter || s->list[i].trigger.command == HV_TRIGGER_TRACEOFF))
@@ -344,10 +386,11 @@ static void pull(struct hv_instance *in, const struct hv_event *event, bool snap
 void hv_instance_pull_triggers(struct hv_instance *in, const struct hv_event *event,
 			       void (*take)(void *ctx, enum hv_trigger_time time), void *ctx)
 {
-	bool first = reserves_first(&in->triggers, event->id);
+	bool first = reserves_first(in, event->id);
 	bool late = first && !in->recording && !hv_instance_has_event_filter(in, event->id);
 
 	pull(in, event, first, false);
+	hv_instance_count_in_hists(in, event);
 	take(ctx, late ? HV_TRIGGER_LATE : HV_TRIGGER_IN_TIME);
 	pull(in, event, first, true);
 }

@@ -3,8 +3,8 @@
  * records their events, and those that they may switch on, whatever enable and tracing_on say, and
  * the host obeys when it comes to the record: what was recorded before the event was recorded
  * before the trigger, what was recorded after it after the trigger.
- * Leaves to others: how triggers are written (tree/settings/trigger.h), the file
- * (tree/files/event_trigger.c). */
+ * Leaves to others: how triggers are written (tree/settings/trigger.h), hist triggers (hists.h),
+ * the file (tree/files/event_trigger.c). */
 #pragma once
 
 #include "base/err.h"
@@ -20,7 +20,7 @@ struct hv_instance;
 struct hv_triggers {
 	struct hv_trigger_of {
 		struct hv_event_ref ref;
-		struct hv_event_ref target; /* of the event that it switches */
+		struct hv_event_ref target; /* of the event that it names */
 		struct hv_trigger trigger;
 		struct hv_event_filter *filter; /* owned; NULL: none */
 	} * list;				/* owned, the newest first */
@@ -35,6 +35,15 @@ void hv_triggers_deinit(struct hv_triggers *s);
 struct hv_err *hv_instance_write_trigger(struct hv_instance *in, const struct hv_event_type *type,
 					 const char *text,
 					 struct hv_filter_fault *ret_fault) hv_must_use;
+/* What hist triggers need, too. The first makes what an event of TYPE, one of C, needs; the second
+ * what a trigger needs before it can act; the third tells the session of a change. */
+struct hv_err *hv_instance_need_trigger_type(struct hv_instance *in, const struct hv_catalogue *c,
+					     const struct hv_event_type *type) hv_must_use;
+struct hv_err *hv_instance_prepare_triggers(struct hv_instance *in) hv_must_use;
+struct hv_err *hv_instance_publish_triggers(struct hv_instance *in) hv_must_use;
+/* Removes what the kernel removes when the file is truncated: triggers of histograms. */
+struct hv_err *hv_instance_truncate_triggers(struct hv_instance *in,
+					     const struct hv_event_type *type) hv_must_use;
 /* Adds the text of the file. */
 void hv_instance_triggers_text(struct hv_instance *in, const struct hv_event_type *type,
 			       struct hv_text *ret);
@@ -44,7 +53,7 @@ struct hv_err *hv_instance_end_triggers(struct hv_instance *in) hv_must_use;
 void hv_triggers_forget(struct hv_triggers *s, const struct hv_catalogue *c);
 
 /* Returns whether the guest must record REF for the sake of triggers (EVENT_FILE_FL_SOFT_MODE). */
-bool hv_triggers_need(const struct hv_triggers *s, struct hv_event_ref ref);
+bool hv_instance_triggers_need(const struct hv_instance *in, struct hv_event_ref ref);
 bool hv_triggers_have(const struct hv_triggers *s, enum hv_trigger_command command);
 
 /* Obeys the triggers of EVENT, an HV_EVENT_GUESTS, in two parts: TAKE, which may put EVENT into the

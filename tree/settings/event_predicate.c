@@ -7,6 +7,7 @@
 #include "base/guard.h"
 #include "kernel/kernel.h"
 #include "tree/settings/cpulist.h"
+#include "tree/settings/field_form.h"
 #include "tree/settings/token.h"
 
 #define TEXT_LEN_MAX   255 /* MAX_FILTER_STR_VAL */
@@ -69,20 +70,15 @@ static char *copy(const char *from, size_t len_bytes)
 
 /* -- the field --------------------------------------------------------------------------------- */
 
-/* filter_assign_type() */
 static enum form form_of(const char *type)
 {
-	bool has_char = strstr(type, "char") != NULL;
+	static const enum form forms[] = {
+		[HV_FIELD_NUMBER] = NUMBER,   [HV_FIELD_ARRAY] = ARRAY,
+		[HV_FIELD_DYNAMIC] = DYNAMIC, [HV_FIELD_RELATIVE] = RELATIVE,
+		[HV_FIELD_POINTER] = POINTER, [HV_FIELD_CPUMASK] = CPUMASK,
+	};
 
-	if (strstr(type, "__data_loc") && has_char)
-		return DYNAMIC;
-	if (strstr(type, "__data_loc") && strstr(type, "cpumask_t"))
-		return CPUMASK;
-	if (strstr(type, "__rel_loc") && has_char)
-		return RELATIVE;
-	if (has_char && strchr(type, '['))
-		return ARRAY;
-	return has_char && strstr(type, " *") ? POINTER : NUMBER;
+	return forms[hv_field_form_of(type)];
 }
 
 static bool is_text(enum form form)

@@ -17,6 +17,8 @@ static const char *const names[HV_NR_TRIGGER_COMMANDS] = {
 	[HV_TRIGGER_SNAPSHOT] = "snapshot",
 	[HV_TRIGGER_ENABLE_EVENT] = "enable_event",
 	[HV_TRIGGER_DISABLE_EVENT] = "disable_event",
+	[HV_TRIGGER_ENABLE_HIST] = "enable_hist",
+	[HV_TRIGGER_DISABLE_HIST] = "disable_hist",
 };
 
 void hv_trigger_deinit(struct hv_trigger *t)
@@ -80,7 +82,7 @@ static struct hv_err *take_event(char **param, struct hv_trigger *t)
 /* REST is what follows the command and one delimiter (event_trigger_separate_filter). */
 static struct hv_err *parse_rest(char *rest, struct hv_trigger *t)
 {
-	bool has_param = rest && (hv_trigger_switches_event(t) || isdigit((unsigned char)*rest));
+	bool has_param = rest && (hv_trigger_has_target(t) || isdigit((unsigned char)*rest));
 	char *param = has_param ? strsep(&rest, BLANKS) : NULL;
 	struct hv_err *err = NULL;
 
@@ -88,7 +90,7 @@ static struct hv_err *parse_rest(char *rest, struct hv_trigger *t)
 		rest += strspn(rest, SPACES);
 		rest = *rest ? rest : NULL;
 	}
-	if (hv_trigger_switches_event(t))
+	if (hv_trigger_has_target(t))
 		err = take_event(&param, t);
 	if (!err && !t->removes)
 		err = parse_count(param, &t->count);
@@ -147,9 +149,10 @@ static bool is_snapshot(const struct hv_trigger *t)
 
 bool hv_trigger_is_like(const struct hv_trigger *a, const struct hv_trigger *b)
 {
-	if (hv_trigger_switches_event(a) != hv_trigger_switches_event(b))
+	if (hv_trigger_has_target(a) != hv_trigger_has_target(b) ||
+	    hv_trigger_switches_hists(a) != hv_trigger_switches_hists(b))
 		return false;
-	if (hv_trigger_switches_event(a))
+	if (hv_trigger_has_target(a))
 		return strcmp(a->system, b->system) == 0 && strcmp(a->event, b->event) == 0;
 	return is_snapshot(a) == is_snapshot(b);
 }

@@ -16,14 +16,16 @@ enum hv_trigger_command {
 	HV_TRIGGER_SNAPSHOT,
 	HV_TRIGGER_ENABLE_EVENT,
 	HV_TRIGGER_DISABLE_EVENT,
+	HV_TRIGGER_ENABLE_HIST,
+	HV_TRIGGER_DISABLE_HIST,
 };
-#define HV_NR_TRIGGER_COMMANDS 5
+#define HV_NR_TRIGGER_COMMANDS 7
 
 struct hv_trigger {
 	enum hv_trigger_command command;
 	bool removes;  /* it was written with a '!' */
 	int64_t count; /* how often it may still act; -1: as often as it likes */
-	char *system;  /* owned; of the event that it switches, or NULL */
+	char *system;  /* owned; of the event that it switches, or whose histograms; or NULL */
 	char *event;   /* owned */
 	char *filter;  /* owned; NULL: none */
 };
@@ -36,9 +38,15 @@ void hv_trigger_text(const struct hv_trigger *t, struct hv_text *ret);
 /* Adds the names of all commands, with a blank before each. */
 void hv_trigger_names(struct hv_text *ret);
 
-/* Of triggers that are alike in this an event has only one (trigger_type). */
-static inline bool hv_trigger_switches_event(const struct hv_trigger *t)
+/* Whether T names another event. */
+static inline bool hv_trigger_has_target(const struct hv_trigger *t)
 {
 	return t->command >= HV_TRIGGER_ENABLE_EVENT;
 }
+/* Whether T pauses histograms, or lets them go on. */
+static inline bool hv_trigger_switches_hists(const struct hv_trigger *t)
+{
+	return t->command >= HV_TRIGGER_ENABLE_HIST;
+}
+/* Of triggers that are alike in this an event has only one (trigger_type). */
 bool hv_trigger_is_like(const struct hv_trigger *a, const struct hv_trigger *b);

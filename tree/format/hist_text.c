@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/format/hist_text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "kernel/kernel.h"
+#include "tracer/events/comms.h"
+
+#define TEXT_WIDTH	 50
+#define SYMBOL_WIDTH	 45
+#define OFFSET_WIDTH	 55
+#define BAR_LEN		 20
+#define PERCENT_PER_UNIT 10000 /* hundredths of a percent */
+
+/* -- the trigger ------------------------------------------------------------------------------- */
+
+static void add_name(const struct hv_hist_field *f, struct hv_text *out)
+{
+	hv_text_add_guest(out, f->name, strlen(f->name));
+}
+
+/* hist_field_print() */
+static void add_field(const struct hv_hist_field *f, struct hv_text *out)
+{
+	if (f->kind == HV_HIST_CONSTANT)
+		hv_text_printf(out, "%" PRIu64, f->constant);
+	else if (f->kind == HV_HIST_CPU)
+		hv_text_add(out, "common_cpu");
+	else
+		add_name(f, out);
+	if (f->modifier)
+		hv_text_printf(out, ".%s", hv_hist_modifier_name(f->modifier));
+	if (f->modifier == HV_HIST_BUCKETS)
+		hv_text_printf(out, "=%" PRId64, (int64_t)f->buckets);
+}
+
+static void add_fields(struct hv_hist_field *const *fields, unsigned nr, struct hv_text *out)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		hv_text_add(out, i ? "," : "");
+		add_field(fields[i], out);
+	}
+}
+
+static void add_sorts(const struct hv_hist_spec *s, struct hv_text *out)
+{
+	for (unsigned i = 0; i < s->nr_sorts; i++) {
+		hv_text_add(out, i ? "," : ":sort=");
+		add_field(hv_hist_spec_field(s, s->sorts[i].by), out);
+		hv_text_add(out, s->sorts[i].descending ? ".descending" : "");
+	}
+}
+
+void hv_hist_text_spec(const struct hv_hist_spec *s, enum hv_hist_state state, struct hv_text *ret)
+{
+	hv_text_add(ret, "hist:");
+	if (s->name)
+		hv_text_printf(ret, "%s:", s->name);
+	hv_text_add(ret, "keys=");
+	add_fields(s->keys, s->nr_keys, ret);
+	hv_text_add(ret, ":vals=");
+	add_fields(s->values + s->no_hitcount, s->nr_values - s->no_hitcount, ret);
+	add_sorts(s, ret);
+	hv_text_printf(ret, ":size=%" PRIu32, s->size);
+	if (s->has_time)
+		hv_text_printf(ret, ":clock=%s", s->clock);
+	hv_text_add(ret, s->no_hitcount ? ":nohitcount" : "");
+	if (s->filter)
+		hv_text_printf(ret, " if %s", s->filter);
+	hv_text_add(ret, state == HV_HIST_IS_PAUSED ? " [paused]\n" : " [active]\n");
+}
+
+/* -- keys -------------------------------------------------------------------------------------- */
+
+/* Pads what OUT has from START on. */
+static void pad(struct hv_text *out, size_t start, size_t width)
+{
+	size_t len = out->len_bytes - start;
+
+	if (len < width)
+		hv_text_add_fill(out, ' ', width - len);
+}
+
+/* As %ps and %pS show an address. */
+static void add_symbol(const struct hv_kernel *k, uint64_t addr, enum hv_hist_modifier modifier,
+		       struct hv_text *out)
+{
+	bool has_offset = modifier == HV_HIST_SYM_OFFSET;
+	size_t start;
+	const char *name, *module;
+	uint64_t off;
+
+	hv_text_printf(out, ": [%" PRIx64 "] ", addr);
+	start = out->len_bytes;
+	if (!hv_kernel_symbol_at(k, hv_gva(addr), &name, &module, &off)) {
+		hv_text_printf(out, "0x%" PRIx64, addr);
+		pad(out, start, has_offset ? OFFSET_WIDTH : SYMBOL_WIDTH);
+		return;
+	}
+	hv_text_add_guest(out, name, SIZE_MAX);
+	if (has_offset)
+		hv_text_printf(out, "+0x%" PRIx64 "/0x%" PRIx64, off,
+			       hv_kernel_symbol_size(k, hv_gva(addr)));
+	if (module) {
+		hv_text_add(out, " [");
+		hv_text_add_guest(out, module, SIZE_MAX);
+		hv_text_add(out, "]");
+	}
+	pad(out, start, has_offset ? OFFSET_WIDTH : SYMBOL_WIDTH);
+}
+
+static const char *syscall_name(const struct hv_catalogue *c, uint64_t nr)
+{
+	for (size_t i = 0; i < c->nr; i++)
+		if (c->types[i].syscall && c->types[i].syscall->nr >= 0 &&
+		    (uint64_t)c->types[i].syscall->nr == nr)
+			return c->types[i].syscall->name;
+	return "unknown_syscall";
+}
+
+/* Adds TEXT, of at most MAX_BYTES, in WIDTH columns. */
+static void add_text(const char *text, size_t max_bytes, size_t width, struct hv_text *out)
+{
+	size_t start;
+
+	hv_text_add(out, ": ");
+	start = out->len_bytes;
+	hv_text_add_guest(out, text, max_bytes);
+	pad(out, start, width);
+}
+
+static void add_unmodified(const struct hv_hist_spec *s, unsigned i, const uint8_t *key,
+			   uint64_t value, struct hv_text *out)
+{
+	if (s->keys[i]->kind == HV_HIST_TEXT)
+		add_text((const char *)key, s->key_bytes - s->key_off[i], TEXT_WIDTH, out);
+	else
+		hv_text_printf(out, ": %10" PRIu64, value);
+}
+
+/* Adds the key I, which is at KEY. */
+static void add_key(const struct hv_hist_spec *s, unsigned i, const struct hv_hist_names *names,
+		    const struct hv_hist_entry *e, struct hv_text *out)
+{
+	const struct hv_hist_field *f = s->keys[i];
+	const uint8_t *key = e->key + s->key_off[i];
+	uint64_t value;
+
+	memcpy(&value, key, sizeof(value));
+	add_name(f, out);
+	switch (f->modifier) {
+	case HV_HIST_HEX:
+		hv_text_printf(out, ": %" PRIx64, value);
+		return;
+	case HV_HIST_SYM:
+	case HV_HIST_SYM_OFFSET:
+		add_symbol(names->kernel, value, f->modifier, out);
+		return;
+	case HV_HIST_EXECNAME:
+		add_text(e->comm, HV_COMM_LEN, 16, out);
+		hv_text_printf(out, "[%10" PRIu64 "]", value);
+		return;
+	case HV_HIST_SYSCALL:
+		add_text(syscall_name(names->catalogue, value), SIZE_MAX, 30, out);
+		hv_text_printf(out, "[%3" PRIu64 "]", value);
+		return;
+	case HV_HIST_LOG2:
+		hv_text_printf(out, ": ~ 2^%-2" PRIu64, value);
+		return;
+	case HV_HIST_BUCKETS:
+		hv_text_printf(out, ": ~ %" PRIu64 "-%" PRIu64, value, value + f->buckets - 1);
+		return;
+	default:
+		add_unmodified(s, i, key, value, out);
+	}
+}
+
+/* -- values ------------------------------------------------------------------------------------ */
+
+/* Which part of TOTAL VALUE is, in hundredths of a percent. False: it is too much. */
+static bool part_of(uint64_t value, uint64_t total, unsigned *ret)
+{
+	if (value >= UINT64_MAX / PERCENT_PER_UNIT) {
+		total /= PERCENT_PER_UNIT;
+		*ret = total ? (unsigned)(value / total) : 0;
+		return total != 0;
+	}
+	*ret = total ? (unsigned)(value * PERCENT_PER_UNIT / total) : 0;
+	return total || !value;
+}
+
+static void add_bar(uint64_t value, uint64_t max, struct hv_text *out)
+{
+	unsigned part, len;
+
+	if (!part_of(value, max, &part)) {
+		hv_text_printf(out, ": %*s", BAR_LEN, "[ERROR]");
+		return;
+	}
+	len = part * BAR_LEN / PERCENT_PER_UNIT;
+	len = len < BAR_LEN ? len : BAR_LEN;
+	hv_text_add(out, ": ");
+	hv_text_add_fill(out, '#', len);
+	hv_text_add_fill(out, ' ', BAR_LEN - len);
+}
+
+static void add_percent(uint64_t value, uint64_t total, struct hv_text *out)
+{
+	unsigned part;
+
+	if (part_of(value, total, &part))
+		hv_text_printf(out, " (%%): %3u.%02u", part / 100, part % 100);
+	else
+		hv_text_add(out, " (%):[ERROR]");
+}
+
+static void add_value(const struct hv_hist_field *f, uint64_t value, uint64_t max, uint64_t total,
+		      struct hv_text *out)
+{
+	hv_text_add(out, " ");
+	add_name(f, out);
+	if (f->modifier == HV_HIST_PERCENT)
+		add_percent(value, total, out);
+	else if (f->modifier == HV_HIST_GRAPH)
+		add_bar(value, max, out);
+	else if (f->modifier == HV_HIST_HEX)
+		hv_text_printf(out, ": %10" PRIx64, value);
+	else
+		hv_text_printf(out, ": %10" PRIu64, value);
+}
+
+void hv_hist_text_entry(const struct hv_hist_spec *s, const struct hv_hist_names *names,
+			const struct hv_hist_entry *e, struct hv_text *ret)
+{
+	hv_text_add(ret, "{ ");
+	for (unsigned i = 0; i < s->nr_keys; i++) {
+		hv_text_add(ret, i ? ", " : "");
+		add_key(s, i, names, e, ret);
+	}
+	hv_text_add(ret, " }");
+	for (unsigned i = s->no_hitcount; i < s->nr_values; i++) {
+		/* As in the kernel, expressions are summed up, but not shown. */
+		if (s->values[i]->kind == HV_HIST_EXPRESSION)
+			continue;
+		hv_text_add(ret, i ? " " : "");
+		add_value(s->values[i], e->sums[i], names->max[i], names->total[i], ret);
+	}
+	hv_text_add(ret, "\n");
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The hist triggers that an instance has for the guest's own events. The host counts each event
+ * when it comes to the record, as it obeys other triggers (triggers.h). Triggers with one name, of
+ * any instance, share their histogram. Leaves to others: how they are written
+ * (tree/settings/hist_spec.h), what a histogram has (hist_table.h), the files
+ * (tree/files/event_trigger.c, event_hist.c). */
+#pragma once
+
+#include "base/err.h"
+#include "tracer/events/event.h"
+#include "tree/instance/hist_table.h"
+#include "tree/settings/event_filter.h"
+#include "tree/settings/event_set.h"
+#include "tree/settings/hist_spec.h"
+
+struct hv_instance;
+
+/* Zero-initialised is empty. */
+struct hv_hists {
+	struct hv_hist_of {
+		struct hv_event_ref ref;
+		struct hv_hist_spec spec;	/* owned */
+		struct hv_event_filter *filter; /* owned; NULL: none */
+		struct hv_hist_table *table;	/* a reference */
+		bool is_paused;
+	} * list; /* owned, the oldest first */
+	size_t nr;
+};
+
+/* What was wrong with what was written; at most one of them has a code. */
+struct hv_hist_faults {
+	struct hv_hist_fault hist;
+	struct hv_filter_fault filter;
+};
+
+/* All histograms of all instances have at most so many bytes. */
+#define HV_HISTS_BYTES_MAX (UINT64_C(256) << 20)
+
+void hv_hists_deinit(struct hv_hists *s);
+
+/* Obeys TEXT, a hist trigger (hv_hist_spec_is) that was written to the file of events of TYPE:
+ * adds, changes or removes one. On error nothing has changed; RET_FAULTS says more if the error is
+ * of what was written. EINVAL, EEXIST, ENOENT, EDOM, ENOMEM, EOPNOTSUPP. */
+struct hv_err *hv_instance_write_hist(struct hv_instance *in, const struct hv_event_type *type,
+				      const char *text,
+				      struct hv_hist_faults *ret_faults) hv_must_use;
+/* Removes those of REF; NULL: all. */
+struct hv_err *hv_instance_end_hists(struct hv_instance *in,
+				     const struct hv_event_ref *ref) hv_must_use;
+/* Forgets those of types that C, as it is now, does not have. */
+void hv_hists_forget(struct hv_hists *s, const struct hv_catalogue *c);
+
+/* Whether there are any of REF, and of the type ID. */
+bool hv_hists_need(const struct hv_hists *s, struct hv_event_ref ref);
+bool hv_hists_have(const struct hv_hists *s, uint32_t id);
+/* Pauses those of REF, or lets them go on. */
+void hv_hists_pause(struct hv_hists *s, struct hv_event_ref ref, unsigned paused);
+/* Counts EVENT, an HV_EVENT_GUESTS. */
+void hv_instance_count_in_hists(struct hv_instance *in, const struct hv_event *event);
+
+/* Adds the lines of those of REF. Returns how many there are. */
+size_t hv_hists_text(const struct hv_hists *s, struct hv_event_ref ref, struct hv_text *ret);
+/* Adds the histograms of REF, as the file hist has them. C is the guest's catalogue. */
+void hv_instance_hists_text(struct hv_instance *in, struct hv_event_ref ref,
+			    const struct hv_catalogue *c, struct hv_text *ret);

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/settings/hist_field.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "tree/settings/token.h"
+
+#define TEXT_BYTES     256 /* MAX_FILTER_STR_VAL */
+#define NR_OPS_MAX     3
+#define BAD_MODIFIER   "Invalid field modifier"
+#define TOO_MANY_OPS   "Too many subexpressions (3 max)"
+#define TEXT_OPERAND   "String type can not be an operand in expression"
+#define NO_VARIABLES   "Variables are not supported"
+#define NO_STACKTRACES "Stack traces cannot be taken from outside"
+
+static const char *const modifier_names[HV_NR_HIST_MODIFIERS] = {
+	[HV_HIST_HEX] = "hex",
+	[HV_HIST_SYM] = "sym",
+	[HV_HIST_SYM_OFFSET] = "sym-offset",
+	[HV_HIST_EXECNAME] = "execname",
+	[HV_HIST_SYSCALL] = "syscall",
+	[HV_HIST_LOG2] = "log2",
+	[HV_HIST_BUCKETS] = "buckets",
+	[HV_HIST_USECS] = "usecs",
+	[HV_HIST_PERCENT] = "percent",
+	[HV_HIST_GRAPH] = "graph",
+};
+
+const char *hv_hist_modifier_name(enum hv_hist_modifier modifier)
+{
+	return modifier_names[modifier];
+}
+
+void hv_hist_field_free(struct hv_hist_field *f)
+{
+	if (!f)
+		return;
+	hv_hist_field_free(f->operands[0]);
+	hv_hist_field_free(f->operands[1]);
+	free(f->name);
+	free(f->type);
+	free(f);
+}
+
+static void free_at(struct hv_hist_field **f)
+{
+	hv_hist_field_free(*f);
+}
+#define AUTO_FIELD hv_cleanup(free_at)
+
+static struct hv_hist_field *take(struct hv_hist_field **f)
+{
+	struct hv_hist_field *taken = *f;
+
+	*f = NULL;
+	return taken;
+}
+
+void *hv_hist_fail(struct hv_hist_parse *p, int code, const char *why, const char *marked)
+{
+	const char *found = strstr(p->command, marked);
+
+	p->fault = (struct hv_hist_fault){code, why, found ? (size_t)(found - p->command) : 0};
+	return NULL;
+}
+
+/* -- fields ------------------------------------------------------------------------------------ */
+
+static bool has_prefix(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* TEXT is behind "bucket". Returns where it is wrong; NULL: it is right. */
+static const char *parse_buckets(const char *text, struct hv_hist_field *f)
+{
+	struct hv_err *err;
+
+	text += *text == 's';
+	if (*text != '=')
+		return text;
+	text++;
+	err = hv_number_parse(text, 0, &f->buckets);
+	f->modifier = HV_HIST_BUCKETS;
+	if (!err && f->buckets)
+		return NULL;
+	hv_err_free(err);
+	return text;
+}
+
+/* In commands the '-' of sym-offset was replaced, as it is an operator elsewhere. */
+static enum hv_hist_modifier simple_modifier(const char *text)
+{
+	static const enum hv_hist_modifier simple[] = {HV_HIST_HEX, HV_HIST_SYM, HV_HIST_SYSCALL,
+						       HV_HIST_LOG2, HV_HIST_USECS};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(simple); i++)
+		if (strcmp(text, modifier_names[simple[i]]) == 0)
+			return simple[i];
+	return strcmp(text, "symXoffset") == 0 ? HV_HIST_SYM_OFFSET : HV_HIST_PLAIN;
+}
+
+static bool parse_modifier(struct hv_hist_parse *p, const char *name, const char *text,
+			   enum hv_hist_role role, struct hv_hist_field *f)
+{
+	const char *wrong = NULL;
+
+	f->modifier = simple_modifier(text);
+	if (f->modifier)
+		return true;
+	if (strcmp(text, "stacktrace") == 0)
+		return hv_hist_fail(p, EOPNOTSUPP, NO_STACKTRACES, text);
+	if (strcmp(text, "execname") == 0 && strcmp(name, "common_pid") == 0)
+		f->modifier = HV_HIST_EXECNAME;
+	else if (has_prefix(text, "bucket"))
+		wrong = parse_buckets(text + strlen("bucket"), f);
+	else if (has_prefix(text, "percent") && role != HV_HIST_KEY)
+		f->modifier = HV_HIST_PERCENT;
+	else if (has_prefix(text, "graph") && role != HV_HIST_KEY)
+		f->modifier = HV_HIST_GRAPH;
+	else
+		wrong = text;
+	return !wrong || hv_hist_fail(p, EINVAL, BAD_MODIFIER, wrong);
+}
+
+static bool is_number_size(uint32_t size_bytes)
+{
+	return size_bytes == 1 || size_bytes == 2 || size_bytes == 4 || size_bytes == 8;
+}
+
+/* create_hist_field(): it has no words for what it cannot take. */
+static bool take_field(struct hv_hist_parse *p, const struct hv_event_field *field,
+		       struct hv_hist_field *f)
+{
+	enum hv_field_form form = hv_field_form_of(field->type);
+
+	f->type = hv_strdup(field->type);
+	f->off = field->off;
+	f->size_bytes = field->size_bytes;
+	f->is_signed = field->is_signed;
+	if (form == HV_FIELD_ARRAY || form == HV_FIELD_DYNAMIC || form == HV_FIELD_RELATIVE) {
+		f->kind = HV_HIST_TEXT;
+		f->form = form;
+		f->size_bytes = form == HV_FIELD_ARRAY ? field->size_bytes : TEXT_BYTES;
+		/* The kernel would use the address of the text. */
+		if (f->modifier == HV_HIST_LOG2 || f->modifier == HV_HIST_BUCKETS)
+			return hv_hist_fail(p, EINVAL, BAD_MODIFIER, field->name);
+		return true;
+	}
+	return is_number_size(f->size_bytes) || hv_hist_fail(p, ENOMEM, NULL, "");
+}
+
+static bool find_field(struct hv_hist_parse *p, const char *name, enum hv_hist_role role,
+		       struct hv_hist_field *f)
+{
+	const struct hv_event_field *field;
+
+	f->name = hv_strdup(name);
+	f->size_bytes = sizeof(uint64_t);
+	if (strcmp(name, "common_timestamp") == 0) {
+		f->kind = HV_HIST_TIME;
+		f->is_usecs = f->modifier == HV_HIST_USECS;
+		p->has_time = true;
+		p->has_usecs |= f->is_usecs;
+		return true;
+	}
+	if (strcmp(name, "common_stacktrace") == 0)
+		return hv_hist_fail(p, EOPNOTSUPP, NO_STACKTRACES, name);
+	if (strcmp(name, "common_cpu") == 0 || strcmp(name, "hitcount") == 0) {
+		f->kind = *name == 'c' ? HV_HIST_CPU : HV_HIST_HITS;
+		if (f->kind == HV_HIST_CPU || role != HV_HIST_KEY)
+			return true;
+	}
+	f->is_usecs = f->modifier == HV_HIST_USECS;
+	field = hv_event_type_field(p->catalogue, p->type, name);
+	if (field && field->size_bytes) {
+		f->kind = HV_HIST_NUMBER;
+		return take_field(p, field, f);
+	}
+	if (strcmp(name, "STACKTRACE") == 0 || strcmp(name, "stacktrace") == 0)
+		return hv_hist_fail(p, EOPNOTSUPP, NO_STACKTRACES, name);
+	f->kind = HV_HIST_CPU;
+	return strcmp(name, "cpu") == 0 || strcmp(name, "CPU") == 0 ||
+	       hv_hist_fail(p, EINVAL, "Couldn't find field", name);
+}
+
+static struct hv_hist_field *parse_number(struct hv_hist_parse *p, const char *text)
+{
+	struct hv_hist_field *f;
+	uint64_t value;
+	struct hv_err *err = hv_number_parse(text, 0, &value);
+
+	if (err) {
+		hv_err_free(err);
+		return hv_hist_fail(p, EINVAL, "Expecting numeric literal", text);
+	}
+	f = hv_alloc(sizeof(*f));
+	f->kind = HV_HIST_CONSTANT;
+	f->constant = value;
+	f->size_bytes = sizeof(value);
+	f->name = hv_strdup("");
+	return f;
+}
+
+/* SYSTEM.EVENT. may be before what would be the name of a variable (parse_atom). */
+static char *skip_event(char *text)
+{
+	char *first = strchr(text, '.');
+	char *second = first ? strchr(first + 1, '.') : NULL;
+
+	return second ? second + 1 : text;
+}
+
+static struct hv_hist_field *parse_atom(struct hv_hist_parse *p, char *text, enum hv_hist_role role)
+{
+	HV_AUTO_FREE char *copy = hv_strdup(skip_event(text));
+	AUTO_FIELD struct hv_hist_field *f = NULL;
+	char *modifier = copy;
+	const char *name;
+
+	if (isdigit((unsigned char)text[0]))
+		return parse_number(p, text);
+	if (copy[0] == '$' && copy[1])
+		return hv_hist_fail(p, EOPNOTSUPP, NO_VARIABLES, copy);
+	f = hv_alloc(sizeof(*f));
+	name = strsep(&modifier, ".");
+	if (modifier && !parse_modifier(p, name, modifier, role, f))
+		return NULL;
+	return find_field(p, name, role, f) ? take(&f) : NULL;
+}
+
+/* -- expressions ------------------------------------------------------------------------------- */
+
+/* Finds the operator that is applied last, *RET_AT (contains_operator). */
+static enum hv_hist_op find_operator(char *text, char **ret_at)
+{
+	char *minus = strrchr(text, '-'), *plus = strrchr(text, '+');
+	char *divide = strrchr(text, '/'), *multiply = strrchr(text, '*');
+
+	if (minus == text) {
+		*ret_at = minus;
+		return HV_HIST_NEGATE;
+	}
+	if (plus || minus) {
+		bool adds = plus && (!minus || plus > minus);
+
+		*ret_at = adds ? plus : minus;
+		return adds ? HV_HIST_ADD : HV_HIST_SUBTRACT;
+	}
+	if (multiply && (!divide || multiply > divide)) {
+		*ret_at = multiply;
+		return HV_HIST_MULTIPLY;
+	}
+	*ret_at = divide;
+	return divide ? HV_HIST_DIVIDE : HV_HIST_NO_OP;
+}
+
+/* expr_field_str() */
+static void add_operand_name(struct hv_text *out, const struct hv_hist_field *f)
+{
+	if (f->kind == HV_HIST_CONSTANT)
+		hv_text_printf(out, "%llu", (unsigned long long)f->constant);
+	hv_text_add(out, f->name);
+	if (f->modifier)
+		hv_text_printf(out, ".%s", modifier_names[f->modifier]);
+}
+
+static char *expression_name(const struct hv_hist_field *f)
+{
+	static const char signs[] = {
+		[HV_HIST_ADD] = '+',
+		[HV_HIST_SUBTRACT] = '-',
+		[HV_HIST_MULTIPLY] = '*',
+		[HV_HIST_DIVIDE] = '/',
+	};
+	struct hv_text name = {0};
+
+	if (f->op == HV_HIST_NEGATE)
+		hv_text_add(&name, "-(");
+	add_operand_name(&name, f->operands[0]);
+	if (f->op == HV_HIST_NEGATE) {
+		hv_text_add(&name, ")");
+	} else {
+		hv_text_add_char(&name, signs[f->op]);
+		add_operand_name(&name, f->operands[1]);
+	}
+	return hv_text_take(&name);
+}
+
+/* Makes the expression. Takes A and B, which may be NULL. */
+static struct hv_hist_field *combine(enum hv_hist_op op, struct hv_hist_field *a,
+				     struct hv_hist_field *b)
+{
+	struct hv_hist_field *f = hv_alloc(sizeof(*f));
+	struct hv_hist_record none = {0};
+
+	f->kind = HV_HIST_EXPRESSION;
+	f->op = op;
+	f->operands[0] = a;
+	f->operands[1] = b;
+	f->size_bytes = a->size_bytes;
+	f->is_signed = a->is_signed;
+	f->is_usecs = a->is_usecs;
+	f->name = expression_name(f);
+	if (!b || a->kind != HV_HIST_CONSTANT || b->kind != HV_HIST_CONSTANT)
+		return f;
+	f->constant = hv_hist_field_value(f, &none);
+	f->kind = HV_HIST_CONSTANT;
+	f->name[0] = '\0';
+	return f;
+}
+
+static struct hv_hist_field *parse_expression(struct hv_hist_parse *p, char *text,
+					      enum hv_hist_role role, unsigned *nr_ops);
+
+/* An operand is no key, whatever the expression is. */
+static struct hv_hist_field *parse_operand(struct hv_hist_parse *p, char *text, unsigned *nr_ops)
+{
+	AUTO_FIELD struct hv_hist_field *f = parse_expression(p, text, HV_HIST_VALUE, nr_ops);
+
+	if (f && f->kind == HV_HIST_TEXT)
+		return hv_hist_fail(p, EINVAL, TEXT_OPERAND, text);
+	return take(&f);
+}
+
+/* -(OPERAND), and nothing behind it. */
+static struct hv_hist_field *parse_negation(struct hv_hist_parse *p, char *text, unsigned *nr_ops)
+{
+	struct hv_hist_field *operand;
+	char *end;
+
+	if (++*nr_ops > NR_OPS_MAX)
+		return hv_hist_fail(p, EINVAL, TOO_MANY_OPS, text);
+	text++;
+	if (!strchr(text, '('))
+		return hv_hist_fail(p, EINVAL, NULL, "");
+	text++;
+	end = strrchr(text, ')');
+	if (!end)
+		return hv_hist_fail(p, EINVAL, NULL, "");
+	if (end[1])
+		return hv_hist_fail(p, EINVAL, "Unary minus not supported in sub-expressions",
+				    text);
+	*end = '\0';
+	operand = parse_operand(p, text, nr_ops);
+	return operand ? combine(HV_HIST_NEGATE, operand, NULL) : NULL;
+}
+
+/* LEFT and RIGHT are what is on both sides of the operator. */
+static struct hv_hist_field *parse_binary(struct hv_hist_parse *p, enum hv_hist_op op, char *left,
+					  char *right, unsigned *nr_ops)
+{
+	AUTO_FIELD struct hv_hist_field *a = NULL, *b = NULL;
+
+	++*nr_ops;
+	if (!*left || !*right)
+		return hv_hist_fail(p, EINVAL, NULL, "");
+	a = parse_operand(p, left, nr_ops);
+	b = a ? parse_operand(p, right, nr_ops) : NULL;
+	if (!b)
+		return NULL;
+	if (a->is_usecs != b->is_usecs)
+		return hv_hist_fail(p, EINVAL, "Timestamp units in expression don't match", "");
+	if (op == HV_HIST_DIVIDE && b->kind == HV_HIST_CONSTANT && !b->constant)
+		return hv_hist_fail(p, EDOM, "Division by zero", right);
+	return combine(op, take(&a), take(&b));
+}
+
+/* Each level of the recursion has an operator, of which there are at most NR_OPS_MAX. */
+static struct hv_hist_field *parse_expression(struct hv_hist_parse *p, char *text,
+					      enum hv_hist_role role, unsigned *nr_ops)
+{
+	enum hv_hist_op op;
+	char *at;
+
+	if (*nr_ops > NR_OPS_MAX)
+		return hv_hist_fail(p, EINVAL, TOO_MANY_OPS, text);
+	op = find_operator(text, &at);
+	if (op == HV_HIST_NO_OP)
+		return parse_atom(p, text, role);
+	if (op == HV_HIST_NEGATE)
+		return parse_negation(p, text, nr_ops);
+	*at = '\0';
+	return parse_binary(p, op, text, at + 1, nr_ops);
+}
+
+/* Modifiers that change what is counted are for keys (__create_val_field). */
+static bool is_for_values(const struct hv_hist_field *f)
+{
+	return f->modifier != HV_HIST_BUCKETS && f->modifier != HV_HIST_LOG2 &&
+	       f->modifier != HV_HIST_SYM && f->modifier != HV_HIST_SYM_OFFSET &&
+	       f->modifier != HV_HIST_SYSCALL;
+}
+
+struct hv_hist_field *hv_hist_field_parse(struct hv_hist_parse *p, char *text,
+					  enum hv_hist_role role)
+{
+	unsigned nr_ops = 0;
+	AUTO_FIELD struct hv_hist_field *f = parse_expression(p, text, role, &nr_ops);
+
+	if (!f || role == HV_HIST_KEY)
+		return take(&f);
+	if (!is_for_values(f))
+		return hv_hist_fail(p, EINVAL, BAD_MODIFIER, text);
+	if (f->kind == HV_HIST_TEXT)
+		return hv_hist_fail(p, EOPNOTSUPP, "A string cannot be a value", text);
+	return take(&f);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A hist trigger as it is written into a trigger file, and read by the kernel
+ * (event_hist_trigger_parse):
+ *
+ *	hist:keys=FIELD[,FIELD[,FIELD]][:values=FIELD[,FIELD]][:sort=FIELD[.descending][,FIELD]]
+ *	    [:size=N][:name=NAME][:clock=NAME][:nohitcount][:pause|:cont|:clear] [if FILTER]
+ *
+ * Leaves to others: fields (hist_field.h), the filter (event_filter.h), what is counted
+ * (tree/instance/hist_table.h), texts (tree/format/hist_text.h). Pure. */
+#pragma once
+
+#include "tree/settings/hist_field.h"
+
+#define HV_HIST_KEYS_MAX      3
+#define HV_HIST_VALUES_MAX    3 /* with hitcount, which is always the first */
+#define HV_HIST_SORTS_MAX     2
+#define HV_HIST_KEY_BYTES_MAX 384 /* HIST_KEY_SIZE_MAX */
+#define HV_HIST_SIZE_MAX      (1u << 17)
+
+struct hv_hist_sort {
+	unsigned by; /* index of a value; from nr_values on, of a key */
+	bool descending;
+};
+
+struct hv_hist_spec {
+	bool removes; /* it was written with a '!' */
+	bool pauses, continues,
+		clears; /* an existing one, in this order; or the new one is paused */
+	struct hv_hist_field *values[HV_HIST_VALUES_MAX]; /* owned */
+	unsigned nr_values;				  /* not 0 */
+	struct hv_hist_field *keys[HV_HIST_KEYS_MAX];	  /* owned */
+	unsigned nr_keys;				  /* not 0 */
+	/* Where each key is in the key of an entry, and the length of that, which is a multiple of
+	 * 8. A number has 8 bytes; a text is padded with NULs and ends in one. */
+	uint32_t key_off[HV_HIST_KEYS_MAX], key_bytes;
+	struct hv_hist_sort sorts[HV_HIST_SORTS_MAX];
+	unsigned nr_sorts; /* not 0 */
+	uint32_t size;	   /* entries, a power of two, at most HV_HIST_SIZE_MAX */
+	char *name;	   /* owned; "name=NAME"; NULL: none */
+	char *clock;	   /* owned */
+	bool has_time;	   /* it uses common_timestamp */
+	bool has_usecs;	   /* which is in microseconds */
+	bool no_hitcount;  /* hitcount is not shown */
+	char *filter;	   /* owned; NULL: none */
+};
+
+/* Whether TEXT, what was written to a trigger file, is a hist trigger. */
+bool hv_hist_spec_is(const char *text);
+/* The rest of such a TEXT, behind the command; NULL: there is none. */
+const char *hv_hist_spec_rest(const char *text);
+/* Parses TEXT, for which hv_hist_spec_is() is true. False: it is wrong, and *RET_FAULT says how.
+ * The character that is wrong is counted in "hist:" and the rest. */
+bool hv_hist_spec_parse(const struct hv_catalogue *c, const struct hv_event_type *type,
+			const char *text, struct hv_hist_spec *ret,
+			struct hv_hist_fault *ret_fault);
+void hv_hist_spec_deinit(struct hv_hist_spec *s);
+
+/* The value or key that a sort is by. */
+static inline const struct hv_hist_field *hv_hist_spec_field(const struct hv_hist_spec *s,
+							     unsigned by)
+{
+	return by < s->nr_values ? s->values[by] : s->keys[by - s->nr_values];
+}
+
+/* Whether A and B are the same trigger for the kernel, which looks at neither size nor clock. */
+bool hv_hist_spec_is_like(const struct hv_hist_spec *a, const struct hv_hist_spec *b);
+bool hv_hist_spec_has_filter(const struct hv_hist_spec *s, const char *filter);
+
+/* Makes the key of RECORD, of s->key_bytes. */
+void hv_hist_spec_key(const struct hv_hist_spec *s, const struct hv_hist_record *record,
+		      uint8_t *ret_key);
