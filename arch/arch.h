@@ -431,6 +431,8 @@ struct hv_arch {
 	const char *(*link)(const struct hv_stub_image *image, const struct hv_stub_values *values,
 			    struct hv_gva at, uint8_t *code);
 
+	/* The members from here to make_detour may be NULL: then the flags are not known, and there
+	 * is no preemptoff and irqsoff. */
 	/* TIF_NEED_RESCHED_LAZY likewise where PREEMPT_RT's own patch has it (before 6.12), from
 	 * the code of its resched_curr_lazy; thread flags are at FLAGS_OFF in a task. 0: not
 	 * understood. */

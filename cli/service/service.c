@@ -30,6 +30,7 @@
 #include "kernel/kernel.h"
 #include "kernel/vmlinux.h"
 #include "tracer/section_tracer.h"
+#include "tracer/stubs.h"
 #include "vmm/warden/near.h"
 #include "vmm/warden/sandbox.h"
 
@@ -168,6 +169,8 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 		err = doors_home(s);
 	if (!err)
 		err = hv_guest_refusal(s->guest);
+	if (!err)
+		err = hv_stubs_refusal(hv_guest_info(s->guest)->arch);
 	if (!err && config->shadow)
 		err = hv_err_in(hv_guest_want_shadow(s->guest), "--patch=shadow");
 	if (!err)
