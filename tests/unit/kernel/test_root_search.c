@@ -94,6 +94,22 @@ START_TEST(tables_that_lead_elsewhere_are_not_taken)
 }
 END_TEST
 
+/* With KPTI user mode has a root of its own, before the kernel's: it leads to the text by which the
+ * kernel is entered, and nowhere else. */
+START_TEST(the_tables_of_user_mode_are_not_taken)
+{
+	struct hv_gpa user = {AM_RAM_START + TABLES_OFF - 0x10000};
+
+	setup(_i);
+	am_map(&machine, 1, hv_gva(machine.format->kernel_start(machine.format->format_levels).v),
+	       hv_gpa(AM_RAM_START), 1, HV_ACCESS_READ_WRITE);
+	*am_entry(&machine, user, machine.format->format_levels, machine.vcpu.ip) =
+		*am_entry(&machine, machine.root, machine.format->format_levels, machine.vcpu.ip);
+	expect_found();
+	teardown();
+}
+END_TEST
+
 START_TEST(registers_are_read_until_a_vcpu_is_in_the_kernel)
 {
 	struct hv_vcpu_regs user = {.ip = {0x401000}};
@@ -175,6 +191,7 @@ static void add_tests(TCase *tc)
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, each_format_is_found, 0, NR_FORMATS);
 	tcase_add_test(tc, tables_that_lead_elsewhere_are_not_taken);
+	tcase_add_loop_test(tc, the_tables_of_user_mode_are_not_taken, 0, NR_FORMATS);
 	tcase_add_test(tc, registers_are_read_until_a_vcpu_is_in_the_kernel);
 	tcase_add_test(tc, all_of_them_in_user_mode);
 	tcase_add_test(tc, no_tables);
