@@ -75,3 +75,19 @@ def arm64_without_symbols(t):
         guest.run("true")
     finally:
         t.lab.drop(guest)
+
+
+@case(configs=None)
+def arm64_pages_of_16_kib(t):
+    """Another format of page tables, KPTI, and vCPUs that are busy in user mode: the kernel is found each time."""
+    guest = boot(t, Config("trixie:linux-image-arm64-16k", arch="arm64", cmdline="kpti=1", modules=()))
+    try:
+        total = int(guest.run("wc -l </sys/kernel/tracing/available_filter_functions"))
+        for _ in range(guest.config.vcpus):
+            guest.run("while :; do :; done >/dev/null 2>&1 &")
+        for _ in range(8):
+            found = json.loads(t.hv.run("check", "--json", guest.name)[1])
+            assert found["kpti"] and found["sites"]["total"] == total, found
+        t.note(f"{found['release']}: {total} sites, {found['page_levels']} levels of page tables")
+    finally:
+        t.lab.drop(guest)
