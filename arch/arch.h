@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "arch/detour.h"
 #include "base/addr.h"
@@ -26,7 +27,11 @@ struct hv_vcpu_regs {
 	struct hv_gva ip;
 	struct hv_gva sp;
 	uint64_t root;	 /* the register that points at the page tables, as it is */
-	unsigned levels; /* of page tables: 4 or 5; 0 when paging (or 64-bit mode) is off */
+	unsigned levels; /* of page tables: 4 or 5; 0 when paging (or 64-bit mode) is off, and where
+			    nothing tells them (formats) */
+	/* Where ip is in physical memory, of an architecture with formats: told by the guest's own
+	 * tables. 0: not known, or IP is not of the kernel. */
+	struct hv_gpa ip_gpa;
 	struct hv_gva trap_table; /* x86: IDT base; 0 when unknown (the gdb stub does not tell) */
 	enum hv_in_firmware firmware;
 	/* All registers that may have an address, in an order of the architecture's own; unused
@@ -351,6 +356,13 @@ struct hv_arch {
 
 	/* One vCPU's part of the monitor's `info registers`. False: not understood. */
 	bool (*parse_registers)(const char *text, struct hv_vcpu_regs *ret);
+	/* NULL: registers tell the page tables. Else they do not, nor how large pages and addresses
+	 * are (arm64, where the monitor does not show TTBR1 and TCR): these are the tables of this
+	 * architecture for each format that Linux has, NULL at the end. kernel/root_search.h finds
+	 * the guest's. Until then this table is used, which has the most usual format. Where two
+	 * may find the same root, the right one comes first. */
+	const struct hv_arch *const *formats;
+	unsigned format_levels; /* of page tables, where registers do not tell them */
 	/* The gdb stub's `g` packet, decoded from hex. */
 	bool (*decode_gdb_registers)(struct hv_span g, struct hv_vcpu_regs *ret);
 	/* What KVM_GET_REGS and KVM_GET_SREGS give (struct kvm_regs, struct kvm_sregs of this
@@ -370,7 +382,8 @@ struct hv_arch {
 	/* In records, an address of kernel text is an offset from here. The image and all modules
 	 * are in the upper half of the 4 GiB that begin here, so HV_TEXT_BIT is set in every
 	 * offset, and 31 bits of it are enough. Where the low 32 bits of text_base are 0, as on
-	 * x86-64, the offset is the low half of the address, and stubs need not subtract. */
+	 * x86-64, the offset is the low half of the address, and stubs need not subtract. 0: it is
+	 * not the same in every kernel. */
 	struct hv_gva text_base;
 	/* The lowest address that only the kernel has, with page tables of LEVELS. */
 	struct hv_gva (*kernel_start)(unsigned levels);
@@ -418,6 +431,8 @@ struct hv_arch {
 	const char *(*link)(const struct hv_stub_image *image, const struct hv_stub_values *values,
 			    struct hv_gva at, uint8_t *code);
 
+	/* The members from here to make_detour may be NULL: then the flags are not known, and there
+	 * is no preemptoff and irqsoff. */
 	/* TIF_NEED_RESCHED_LAZY likewise where PREEMPT_RT's own patch has it (before 6.12), from
 	 * the code of its resched_curr_lazy; thread flags are at FLAGS_OFF in a task. 0: not
 	 * understood. */
@@ -451,7 +466,7 @@ struct hv_arch {
 	/* Writes HV_DETOUR_LEN bytes. False: something is out of reach. */
 	bool (*make_detour)(const struct hv_detour *d, uint8_t *ret);
 
-	struct hv_stub_image stubs;
+	struct hv_stub_image stubs; /* no code: functions of such guests cannot be traced yet */
 	/* Where exceptions have their own stacks: calls there are left out of a graph. */
 	struct hv_gva_range exception_stacks;
 	/* Goes one frame up by RULE. *FRAME is untouched unless the caller was found. */
@@ -491,6 +506,13 @@ static inline bool hv_site_crosses_pages(const struct hv_arch *arch, uint64_t at
 	return at % page_bytes + arch->site_len_bytes > page_bytes;
 }
 
+/* Whether A and B are tables of the same architecture. */
+static inline bool hv_arch_is(const struct hv_arch *a, const struct hv_arch *b)
+{
+	return strcmp(a->name, b->name) == 0;
+}
+
+extern const struct hv_arch hv_arch_arm64;
 extern const struct hv_arch hv_arch_x86_64;
 
 /* NULL when there is none of that name. */

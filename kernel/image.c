@@ -13,6 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "kernel/root_search.h"
+
 /* The largest part that is freed in the middle of an image is the init code and data. */
 #define HOLE_MAX_BYTES	(64ull << 20)
 #define IMAGE_MAX_BYTES (512ull << 20)
@@ -21,6 +23,11 @@
 #define TABLE_ENTRIES_MAX 8192
 
 #define TRAP_TABLE_BYTES 4096
+
+/* Bounds of what a guest's tables can claim. A window of 1 GiB (x86) needs some 500 tables; one
+ * with all that is mapped by vmalloc() and the array of all pages (arm64) a few thousand. */
+#define TABLES_MAX  262144u
+#define EXTENTS_MAX 4194304u
 
 struct extent { /* adjacent mappings with the same distance and access */
 	uint64_t start;
@@ -33,6 +40,7 @@ struct window {
 	struct extent *list; /* owned; ascending, disjoint */
 	size_t nr;
 	size_t cap;
+	size_t nr_tables; /* that were read */
 	uint64_t mapped_bytes;
 };
 
@@ -72,6 +80,9 @@ static struct hv_err *scan_table(const struct hv_address_space *as, struct hv_gp
 	struct hv_err *err;
 
 	assert(nr <= TABLE_ENTRIES_MAX);
+	if (w->nr_tables++ == TABLES_MAX || w->nr > EXTENTS_MAX)
+		return hv_err_new(E2BIG, "page tables: %zu tables map %zu pieces, and more",
+				  w->nr_tables - 1, w->nr);
 	entries = hv_realloc_array(NULL, nr, sizeof(*entries));
 	err = hv_guest_read(as->guest, as->arch->entry_at(table, level, hv_gva(first)), entries,
 			    nr * sizeof(*entries));
@@ -260,6 +271,19 @@ static struct hv_err *image_from_window(const struct hv_address_space *as,
 	return NULL;
 }
 
+/* Finds the image in the address space AS. */
+static struct hv_err *find_in(const struct hv_address_space *as, struct hv_image *ret)
+{
+	const struct hv_vcpu_regs no_trap_table = {0};
+	struct window w = {0};
+	struct hv_err *err = scan_window(as, &w);
+
+	if (!err)
+		err = image_from_window(as, &no_trap_table, &w, ret);
+	window_deinit(&w);
+	return err;
+}
+
 static struct hv_err *find_with(struct hv_guest *g, const struct hv_vcpu_regs *regs,
 				struct hv_address_space *ret_as, struct hv_image *ret)
 {
@@ -285,6 +309,10 @@ struct hv_err *hv_image_find(struct hv_guest *g, const struct hv_vcpu_regs *regs
 {
 	struct hv_err *told = NULL;
 
+	if (hv_guest_info(g)->arch->formats) {
+		told = hv_root_search(g, regs, nr, ret_as);
+		return told ? told : find_in(ret_as, ret);
+	}
 	for (unsigned i = 0; i < nr; i++) {
 		struct hv_err *err = find_with(g, &regs[i], ret_as, ret);
 

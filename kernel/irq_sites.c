@@ -360,6 +360,8 @@ struct hv_err *hv_irq_sites_read(const struct hv_kernel *k, struct hv_irq_sites 
 
 	if (k->is_starting)
 		return hv_err_new(EOPNOTSUPP, "the kernel is still starting");
+	if (!s.arch->classify_irqs)
+		return hv_err_new(EOPNOTSUPP, "not on %s yet", s.arch->name);
 	if (!hv_irqs_are_paravirt(k))
 		return hv_err_new(EOPNOTSUPP, "the kernel has no room where it switches interrupts"
 					      " (CONFIG_PARAVIRT_XXL)");

@@ -12,6 +12,9 @@
 
 /* Per-CPU offsets, or kernel addresses. */
 struct hv_percpu_places {
+	/* The current task is in a register; cpu_number and preempt_count are offsets in its struct
+	 * task_struct then, and current is not used. */
+	bool in_task;
 	uint64_t cpu_number;	/* of the u32 CPU number */
 	uint64_t current;	/* of the current task's pointer */
 	uint64_t preempt_count; /* of the u32 preempt count */
@@ -50,7 +53,8 @@ struct hv_kernel_arch {
 	/* The member of struct task_struct with the sp of a task that sleeps. */
 	const char *saved_sp;
 	/* What such a task's sp points to: a struct with the members bp and ret_addr, the address
-	 * that it goes on at. Its frames begin behind that struct. */
+	 * that it goes on at. Its frames begin behind that struct. NULL: it points to its frames,
+	 * and what else there is is in its struct task_struct. */
 	const char *switch_frame;
 	/* The number of the thread flag that makes a task pass by the tracepoints of system calls,
 	 * in kernels that have no thread_info.syscall_work (TIF_SYSCALL_TRACEPOINT). */
@@ -79,6 +83,7 @@ struct hv_kernel_arch {
 				     struct hv_clock_source **ret);
 };
 
+extern const struct hv_kernel_arch hv_kernel_arch_arm64;
 extern const struct hv_kernel_arch hv_kernel_arch_x86_64;
 
 /* Of CORE's architecture; there is one for each in arch/. */

@@ -51,7 +51,8 @@ static void read_lazy(const struct hv_kernel_core *core, struct hv_layout *ret)
 		hv_btf_member(core->btf, "trace_entry", "preempt_lazy_count", &shown_off, NULL) &&
 		hv_btf_member(core->btf, "task_struct", "thread_info.preempt_lazy_count",
 			      &ret->task_lazy_off, NULL);
-	if (ret->has_lazy && hv_core_symbol(core, "resched_curr_lazy", &at))
+	if (ret->has_lazy && core->as.arch->find_lazy_resched &&
+	    hv_core_symbol(core, "resched_curr_lazy", &at))
 		ret->lazy_mask = core->as.arch->find_lazy_resched(hv_image_at(&core->image, at),
 								  ret->task_flags_off);
 }
@@ -64,6 +65,8 @@ static struct hv_resched_masks find_resched(const struct hv_kernel_core *core, b
 	struct hv_gva at;
 	int64_t flag;
 
+	if (!core->as.arch->find_need_resched)
+		return masks;
 	for (size_t i = 0; i < HV_ARRAY_LEN(setters) && !masks.need; i++)
 		if (hv_core_symbol(core, setters[i], &at))
 			masks.need =
@@ -133,7 +136,7 @@ static uint32_t find_stack_bytes(const struct hv_kernel_core *core)
 struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layout *ret)
 {
 	const struct hv_kernel_arch *arch = hv_kernel_arch_of(core);
-	struct hv_percpu_places percpu;
+	struct hv_percpu_places percpu = {0};
 	struct hv_layout layout = {0};
 	struct hv_err *err;
 
@@ -149,6 +152,7 @@ struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layou
 	if (err)
 		return err;
 	layout.stack_bytes = find_stack_bytes(core);
+	layout.in_task = percpu.in_task;
 	layout.cpu_number_percpu = percpu.cpu_number;
 	layout.current_percpu = percpu.current;
 	layout.preempt_count_percpu = percpu.preempt_count;

@@ -6,6 +6,9 @@
 #include "kernel/core.h"
 
 struct hv_layout {
+	/* The current task is in a register: cpu_number_percpu and preempt_count_percpu are offsets
+	 * in its struct task_struct, and current_percpu is not used. */
+	bool in_task;
 	uint64_t cpu_number_percpu; /* per-CPU offset (or kernel address) of the u32 CPU number */
 	uint64_t current_percpu;    /* of the current task's pointer */
 	uint64_t preempt_count_percpu; /* of the u32 preempt count */

@@ -230,6 +230,8 @@ struct hv_err *hv_preempt_sites_read(const struct hv_kernel *k, struct hv_preemp
 
 	if (k->is_starting)
 		return hv_err_new(EOPNOTSUPP, "the kernel is still starting");
+	if (!s.arch->classify_count)
+		return hv_err_new(EOPNOTSUPP, "not on %s yet", s.arch->name);
 	no_orc = hv_orc_new(k, &s.orc);
 	if (!hv_kernel_symbol(k, "__entry_text_start", &s.entry.start) ||
 	    !hv_kernel_symbol(k, "__entry_text_end", &s.entry.end))

@@ -125,20 +125,17 @@ static struct hv_err *add_task_stacks(struct scan *s)
 
 	s->currents = hv_alloc(layout->nr_cpus * sizeof(*s->currents));
 	for (unsigned cpu = 0; !err && cpu < layout->nr_cpus; cpu++) {
-		struct hv_gva at;
-		uint64_t task = 0;
+		struct hv_gva task = {0};
 
 		if (!hv_cpu_in(&s->k->core, "__cpu_possible_mask", cpu))
 			continue;
-		err = hv_kernel_percpu(s->k, layout->current_percpu, cpu, &at);
-		if (!err)
-			err = hv_read_u64(&s->k->core.as, at, &task);
-		if (err || !task || is_current(s, hv_gva(task)))
+		err = hv_task_current(s->k, cpu, &task);
+		if (err || !task.v || is_current(s, task))
 			continue;
 		/* The pointer of a CPU that was never up is what the image was built with. */
-		if (task == init_task.v && !hv_cpu_in(&s->k->core, "__cpu_online_mask", cpu))
+		if (task.v == init_task.v && !hv_cpu_in(&s->k->core, "__cpu_online_mask", cpu))
 			continue;
-		err = hv_task_read_one(s->k, &l, hv_gva(task), &s->currents[cpu]);
+		err = hv_task_read_one(s->k, &l, task, &s->currents[cpu]);
 		add_stack(s, (struct stack){.range = s->currents[cpu].stack,
 					    .kind = STACK_CURRENT,
 					    .task = &s->currents[cpu]});

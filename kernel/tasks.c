@@ -229,3 +229,27 @@ void hv_tasks_deinit(struct hv_tasks *t)
 	free(t->list);
 	*t = (struct hv_tasks){0};
 }
+
+struct hv_err *hv_task_current(const struct hv_kernel *k, unsigned cpu, struct hv_gva *ret)
+{
+	uint64_t percpu = k->layout.current_percpu, task = 0;
+	uint32_t off;
+	const struct hv_field curr = {"curr", 8, &off};
+	struct hv_gva queues, at;
+	struct hv_err *err = NULL;
+
+	if (k->layout.in_task) {
+		err = hv_core_need(&k->core, "runqueues", &queues);
+		if (!err)
+			err = hv_fields_find(&k->core, "rq", &curr, 1);
+		if (err)
+			return err;
+		percpu = queues.v + off;
+	}
+	err = hv_kernel_percpu(k, percpu, cpu, &at);
+	if (!err)
+		err = hv_read_u64(&k->core.as, at, &task);
+	if (!err)
+		*ret = hv_gva(task);
+	return err;
+}

@@ -27,6 +27,11 @@ struct hv_tasks {
 struct hv_err *hv_tasks_read(struct hv_kernel *k, struct hv_tasks *ret) hv_must_use;
 void hv_tasks_deinit(struct hv_tasks *t);
 
+/* The task that CPU, which is possible, executes; 0: none yet. Where the CPU has it in a register
+ * (hv_layout.in_task), it is the one that the scheduler has chosen. */
+struct hv_err *hv_task_current(const struct hv_kernel *k, unsigned cpu,
+			       struct hv_gva *ret) hv_must_use;
+
 enum hv_scan {
 	HV_SCAN_CALLS, /* code that calls: its addresses are on stacks as return addresses */
 	/* Code that calls nothing but in the part CALLING: only an interrupt leaves an address of

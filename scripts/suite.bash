@@ -16,18 +16,24 @@ suite_lock() {
 	flock 9
 }
 
-# suite_open SUITE: sets the options of apt for SUITE; the functions below use them.
+# suite_open SUITE [ARCHITECTURE]: sets the options of apt for SUITE; the functions below use them.
+# Packages of another architecture than the machine's come through a configuration in the cache, too.
 suite_open() {
-	local private=$cache/apt/$1 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+	local architecture=${2:-amd64} keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+	local private=$cache/apt/$1
 	apt=(-q -o APT::Sandbox::User=root -o "Dir::Cache::pkgcache=" -o "Dir::Cache::srcpkgcache=")
-	[ "$1" != "$own_suite" ] || return 0
+	if [ "$architecture" != amd64 ]; then
+		private+=-$architecture
+	elif [ "$1" = "$own_suite" ]; then
+		return 0
+	fi
 	mkdir -p "$private/lists/partial" "$private/archives/partial"
 	: >"$private/status"
-	echo "deb [arch=amd64 signed-by=$keyring] ${HVTRACE_MIRROR:-http://deb.debian.org/debian} $1 main" >"$private/sources.list"
+	echo "deb [arch=$architecture signed-by=$keyring] ${HVTRACE_MIRROR:-http://deb.debian.org/debian} $1 main" >"$private/sources.list"
 	apt+=(-o "Dir::State::lists=$private/lists" -o "Dir::Cache::archives=$private/archives"
 		-o "Dir::Etc::sourcelist=$private/sources.list" -o Dir::Etc::sourceparts=-
-		-o "Dir::State::status=$private/status" -o APT::Architecture=amd64
-		-o APT::Architectures::=amd64)
+		-o "Dir::State::status=$private/status" -o "APT::Architecture=$architecture"
+		-o "APT::Architectures::=$architecture")
 }
 
 # suite_update: fetches the package lists of the suite.

@@ -90,6 +90,13 @@ static void set_region_values(const struct hv_tracee *t, struct hv_stub_values *
 	hole[HV_HOLE_count_shift] = 32 - plan->counts_shift;
 }
 
+struct hv_err *hv_stubs_refusal(const struct hv_arch *arch)
+{
+	if (arch->stubs.code)
+		return NULL;
+	return hv_err_new(ENOTSUP, "function tracing of %s guests is not there yet", arch->name);
+}
+
 /* Plain stores: the guest does not see the region yet. */
 void hv_stubs_prepare(const struct hv_tracee *t)
 {

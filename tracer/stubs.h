@@ -35,6 +35,9 @@ enum hv_stub {
 /* The first of those that replace return addresses. */
 #define HV_STUB_FIRST_GRAPH HV_STUB_SECTION_GRAPH
 
+/* Why guests of ARCH cannot be traced: there are no stubs for it. NULL: there are. */
+struct hv_err *hv_stubs_refusal(const struct hv_arch *arch) hv_must_use;
+
 /* Initializes everything in the region of T that the stubs read and write. The range of T is known.
  * Nothing is mapped yet. */
 void hv_stubs_prepare(const struct hv_tracee *t);

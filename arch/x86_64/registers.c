@@ -3,8 +3,7 @@
  * them (QEMU's gdb-xml/i386-64bit.xml), and as KVM gives them. */
 #include "arch/x86_64/x86_64.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "arch/register_text.h"
 
 #define CR0_PG	 (1ULL << 31)
 #define CR4_LA57 (1ULL << 12)
@@ -31,26 +30,6 @@
 #define KVM_CR4	 (KVM_CR0 + 24)
 #define KVM_EFER (KVM_CR0 + 40)
 
-/* The number after NAME, which starts a word: "CR3=0000000000a4c002". */
-static bool field(const char *text, const char *name, uint64_t *ret)
-{
-	size_t len = strlen(name);
-
-	for (const char *at = strstr(text, name); at; at = strstr(at + 1, name)) {
-		char *end;
-		uint64_t value;
-
-		if (at != text && at[-1] != ' ' && at[-1] != '\n' && at[-1] != '\r')
-			continue;
-		value = strtoull(at + len, &end, 16);
-		if (end == at + len)
-			continue;
-		*ret = value;
-		return true;
-	}
-	return false;
-}
-
 /* As the gdb stub and KVM have them: 16 words at the start. */
 static bool general(struct hv_span regs, uint64_t *ret)
 {
@@ -68,7 +47,7 @@ static void parse_general(const char *text, uint64_t *ret)
 		"R8 =", "R9 =", "R10=", "R11=", "R12=", "R13=", "R14=", "R15="};
 
 	for (unsigned i = 0; i < NR_GENERAL; i++)
-		(void)field(text, names[i], &ret[i]);
+		(void)hv_register_in(text, names[i], &ret[i]);
 }
 
 static unsigned levels(uint64_t cr0, uint64_t cr4, uint64_t efer)
@@ -83,14 +62,14 @@ bool x86_64_parse_registers(const char *text, struct hv_vcpu_regs *ret)
 	uint64_t cr0, cr3, cr4, efer, idt, rip, rsp, smm;
 
 	/* Outside 64-bit mode the monitor prints EIP and ESP. */
-	if (!field(text, "CR0=", &cr0) || !field(text, "CR3=", &cr3) ||
-	    !field(text, "CR4=", &cr4) || !field(text, "IDT=", &idt))
+	if (!hv_register_in(text, "CR0=", &cr0) || !hv_register_in(text, "CR3=", &cr3) ||
+	    !hv_register_in(text, "CR4=", &cr4) || !hv_register_in(text, "IDT=", &idt))
 		return false;
-	if (!field(text, "EFER=", &efer))
+	if (!hv_register_in(text, "EFER=", &efer))
 		efer = 0;
-	if (!field(text, "RIP=", &rip) && !field(text, "EIP=", &rip))
+	if (!hv_register_in(text, "RIP=", &rip) && !hv_register_in(text, "EIP=", &rip))
 		return false;
-	if (!field(text, "RSP=", &rsp) && !field(text, "ESP=", &rsp))
+	if (!hv_register_in(text, "RSP=", &rsp) && !hv_register_in(text, "ESP=", &rsp))
 		return false;
 	*ret = (struct hv_vcpu_regs){
 		.ip = {rip},
@@ -98,7 +77,8 @@ bool x86_64_parse_registers(const char *text, struct hv_vcpu_regs *ret)
 		.root = cr3,
 		.levels = levels(cr0, cr4, efer),
 		.trap_table = {idt},
-		.firmware = field(text, "SMM=", &smm) && smm ? HV_FIRMWARE_YES : HV_FIRMWARE_NO,
+		.firmware = hv_register_in(text, "SMM=", &smm) && smm ? HV_FIRMWARE_YES
+								      : HV_FIRMWARE_NO,
 	};
 	parse_general(text, ret->general);
 	return true;

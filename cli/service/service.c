@@ -30,6 +30,7 @@
 #include "kernel/kernel.h"
 #include "kernel/vmlinux.h"
 #include "tracer/section_tracer.h"
+#include "tracer/stubs.h"
 #include "vmm/warden/near.h"
 #include "vmm/warden/sandbox.h"
 
@@ -170,6 +171,8 @@ static struct hv_err *open_all(const struct service_config *config, int report_f
 		err = doors_home(s);
 	if (!err)
 		err = hv_guest_refusal(s->guest);
+	if (!err)
+		err = hv_stubs_refusal(hv_guest_info(s->guest)->arch);
 	if (!err)
 		err = open_kernel(s, report_fd);
 	if (!err && !config->force)

@@ -19,6 +19,7 @@
 #include "tracer/section_tracer.h"
 #include "tracer/session.h"
 #include "tracer/hibernation.h"
+#include "tracer/stubs.h"
 #include "tracer/yield.h"
 
 #define VMCOREINFO_MAX_BYTES 4096
@@ -415,6 +416,9 @@ static void check_kernel(struct findings *f, struct hv_guest *guest, struct know
 	else
 		add_unknown(f, "btf_types", "none");
 	err = hv_integrity_refusal(&k->modules);
+	if (err)
+		block(f, err);
+	err = hv_stubs_refusal(k->core.as.arch);
 	if (err)
 		block(f, err);
 	is_patched = known->state != DOMAIN_FREE && known->state != DOMAIN_GONE;

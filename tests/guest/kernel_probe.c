@@ -44,9 +44,9 @@ static void print_range(const char *what, struct hv_gva_range r)
 
 static void print_layout(const struct hv_layout *l)
 {
-	printf("per-CPU        cpu_number 0x%llx, current 0x%llx, preempt_count 0x%llx\n",
-	       (unsigned long long)l->cpu_number_percpu, (unsigned long long)l->current_percpu,
-	       (unsigned long long)l->preempt_count_percpu);
+	printf("%s        cpu_number 0x%llx, current 0x%llx, preempt_count 0x%llx\n",
+	       l->in_task ? "in task" : "per-CPU", (unsigned long long)l->cpu_number_percpu,
+	       (unsigned long long)l->current_percpu, (unsigned long long)l->preempt_count_percpu);
 	printf("task_struct    pid %u, comm %u, thread_info.flags %u, migration_disabled ",
 	       l->task_pid_off, l->task_comm_off, l->task_flags_off);
 	printf(l->has_migrate ? "%u\n" : "none\n", l->task_migrate_off);
@@ -71,27 +71,27 @@ static void print_kernel(const struct hv_kernel *k)
 	printf("modules        %zu\nsites          %zu\n", k->modules.nr, k->sites.nr);
 }
 
-/* Each CPU's own number, read through its per-CPU area. */
+/* Each CPU's own number, as it would read it, and its current task. */
 static struct hv_err *print_cpus(const struct hv_kernel *k)
 {
-	for (unsigned cpu = 0; cpu < k->layout.nr_cpus; cpu++) {
+	const struct hv_layout *l = &k->layout;
+
+	for (unsigned cpu = 0; cpu < l->nr_cpus; cpu++) {
 		struct hv_gva at, task;
 		uint32_t number = 0, pid = 0;
 		char comm[17] = {0};
-		struct hv_err *err = hv_kernel_percpu(k, k->layout.cpu_number_percpu, cpu, &at);
+		struct hv_err *err = hv_task_current(k, cpu, &task);
 
+		if (!err && l->in_task)
+			at = hv_gva_add(task, l->cpu_number_percpu);
+		else if (!err)
+			err = hv_kernel_percpu(k, l->cpu_number_percpu, cpu, &at);
 		if (!err)
 			err = hv_read_u32(&k->core.as, at, &number);
 		if (!err)
-			err = hv_kernel_percpu(k, k->layout.current_percpu, cpu, &at);
+			err = hv_read_u32(&k->core.as, hv_gva_add(task, l->task_pid_off), &pid);
 		if (!err)
-			err = hv_read_u64(&k->core.as, at, &task.v);
-		if (!err)
-			err = hv_read_u32(&k->core.as, hv_gva_add(task, k->layout.task_pid_off),
-					  &pid);
-		if (!err)
-			err = hv_read(&k->core.as, hv_gva_add(task, k->layout.task_comm_off), comm,
-				      16);
+			err = hv_read(&k->core.as, hv_gva_add(task, l->task_comm_off), comm, 16);
 		if (err)
 			return err;
 		printf("cpu %u          says it is %u, runs %s-%u\n", cpu, number, comm, pid);

@@ -27,6 +27,7 @@ BOOT_SECONDS = 240
 # libvirt starts this script instead of QEMU when TCG is to execute vCPUs in turn, or when the guest's clock
 # is to count instructions. libvirt has no setting for either. /run may be mounted noexec.
 EMULATOR = "/usr/bin/qemu-system-x86_64"
+ARM64_EMULATOR = "/usr/bin/qemu-system-aarch64"
 IN_TURN = "/var/lib/hvtrace-test/qemu-in-turn"
 COUNTED = "/var/lib/hvtrace-test/qemu-counted"
 SCRIPT = """#!/bin/bash
@@ -47,6 +48,40 @@ PATIENCE = "watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 no_timer_check
 
 
 @dataclasses.dataclass(frozen=True)
+class Machine:
+    """What differs between architectures in libvirt's description of a domain."""
+
+    type: str  # attributes of <type>
+    features: str
+    cpu: str  # under TCG
+    console: str
+    channel: str  # the target of the serial port of the channel
+    emulator: str
+
+
+MACHINES = {
+    # QEMU 7.2's TCG leaves garbage in EFLAGS after a cmpxchg16b without lock, and an interrupt
+    # right after it saves them: kernels whose SLUB uses the instruction (6.12) oops.
+    "amd64": Machine(
+        "arch='x86_64' machine='pc'",
+        "<features><acpi/></features>",
+        "<cpu mode='maximum'><feature policy='disable' name='cx16'/></cpu>",
+        "ttyS0",
+        "<target port='1'/>",
+        EMULATOR,
+    ),
+    "arm64": Machine(
+        "arch='aarch64' machine='virt'",
+        "<features><gic version='3'/></features>",
+        "<cpu mode='custom'><model>max</model></cpu>",
+        "ttyAMA0",
+        "<target type='pci-serial' port='1'/>",
+        ARM64_EMULATOR,
+    ),
+}
+
+
+@dataclasses.dataclass(frozen=True)
 class Config:
     """The configuration of a guest. One booted guest serves all cases with its configuration."""
 
@@ -60,6 +95,7 @@ class Config:
     in_turn: bool = False  # TCG executes one vCPU at a time
     counted: bool = False  # one vCPU at a time, and an instruction takes a nanosecond of the guest's time
     modules: tuple = ("dummy",)  # in the initramfs, with what they depend on
+    arch: str = "amd64"  # as Debian calls it; "arm64": on the machine virt, always under TCG
     disk_mib: int = 0  # an empty disk, /dev/nvme0n1: the driver is in the kernel
 
     def title(self):
@@ -78,6 +114,8 @@ class Config:
             words.append(f"{len(self.modules)} modules")
         if self.disk_mib:
             words.append(f"disk {self.disk_mib} MiB")
+        if self.arch != "amd64":
+            words.append(self.arch)
         return ", ".join(words)
 
 
@@ -145,8 +183,8 @@ class Domain:
         self.lab = lab
         self.name = name
         self.config = config
-        self.kernel_dir = script("kernel", *config.suite.split(":"))
-        self.initrd = script("initramfs", self.kernel_dir, *config.modules)
+        self.kernel_dir = script("kernel", f"--arch={config.arch}", *config.suite.split(":"))
+        self.initrd = script("initramfs", f"--arch={config.arch}", self.kernel_dir, *config.modules)
         boot = os.path.join(self.kernel_dir, "boot")
         self.kernel = os.path.join(boot, next(f for f in os.listdir(boot) if f.startswith("vmlinuz")))
         self.dir = os.path.join(RUN, name)
@@ -159,7 +197,7 @@ class Domain:
         if c.boot == "kernel":
             boot = (
                 f"<kernel>{escape(self.dir)}/kernel</kernel><initrd>{escape(self.dir)}/initrd</initrd>"
-                f"<cmdline>console=ttyS0 quiet {PATIENCE} {escape(c.cmdline)}</cmdline>"
+                f"<cmdline>console={MACHINES[c.arch].console} quiet {PATIENCE} {escape(c.cmdline)}</cmdline>"
             )
         backing = ""
         if c.shared_ram:
@@ -170,12 +208,10 @@ class Domain:
                 f"<shmem name='{self.name}'><model type='ivshmem-plain'/>"
                 f"<size unit='M'>{c.shmem_mib}</size></shmem>"
             )
-        # QEMU 7.2's TCG leaves garbage in EFLAGS after a cmpxchg16b without lock, and an interrupt
-        # right after it saves them: kernels whose SLUB uses the instruction (6.12) oops.
         cpu = (
             "<cpu mode='host-passthrough'/>"
             if domain_type == "kvm"
-            else "<cpu mode='maximum'><feature policy='disable' name='cx16'/></cpu>"
+            else MACHINES[c.arch].cpu
         )
         emulator = self.emulator() if domain_type == "qemu" else EMULATOR
         disk = ""
@@ -186,8 +222,8 @@ class Domain:
   <name>{self.name}</name>
   <memory unit='MiB'>{c.ram_mib}</memory>{backing}
   <vcpu>{c.vcpus}</vcpu>
-  <os><type arch='x86_64' machine='pc'>hvm</type>{boot}</os>
-  <features><acpi/></features>
+  <os><type {MACHINES[c.arch].type}>hvm</type>{boot}</os>
+  {MACHINES[c.arch].features}
   {cpu}
   <on_reboot>restart</on_reboot>
   <on_crash>preserve</on_crash>
@@ -195,7 +231,7 @@ class Domain:
     <emulator>{emulator}</emulator>
     <controller type='usb' model='none'/>
     <serial type='file'><source path='{self.dir}/console.log'/><target port='0'/></serial>
-    <serial type='unix'><source mode='bind' path='{self.dir}/channel'/><target port='1'/></serial>
+    <serial type='unix'><source mode='bind' path='{self.dir}/channel'/>{MACHINES[c.arch].channel}</serial>
     {shmem}
     <memballoon model='none'/>
   </devices>
@@ -206,7 +242,9 @@ class Domain:
     def emulator(self):
         if self.config.counted:
             return COUNTED
-        return IN_TURN if self.config.in_turn else EMULATOR
+        if self.config.in_turn:
+            return IN_TURN
+        return MACHINES[self.config.arch].emulator
 
     def define(self):
         os.makedirs(self.dir, mode=0o755, exist_ok=True)
@@ -356,6 +394,8 @@ class Lab:
         remove_files(name)
 
     def kvm(self, domain):
+        if domain.config.arch != "amd64":
+            return False
         if self.kvm_works is None:
             wish = os.environ.get("HVTRACE_TEST_ACCEL", "auto")
             self.kvm_works = wish == "kvm" or (wish == "auto" and kvm_runs_linux(domain.kernel, domain.initrd))

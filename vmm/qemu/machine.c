@@ -105,6 +105,26 @@ static struct hv_err *machine_read(void *self, struct hv_gpa gpa, void *buf, siz
 	return hv_machine_read(self, gpa, buf, len);
 }
 
+/* Asks where the ip of a vCPU in the kernel is, until one is known. A vCPU that has gone to user
+ * mode meanwhile may have nothing mapped there. */
+static struct hv_err *find_ip(struct hv_machine *m, struct hv_vcpu_regs *regs)
+{
+	bool found = false;
+	struct hv_err *err = NULL;
+
+	for (unsigned i = 0; !err && !found && i < m->nr_vcpus; i++) {
+		HV_AUTO_FREE char *line = NULL;
+		HV_AUTO_FREE char *text = NULL;
+
+		if (regs[i].ip.v < m->arch->kernel_start(m->arch->format_levels).v)
+			continue;
+		line = hv_format("gva2gpa 0x%" PRIx64, regs[i].ip.v);
+		err = hv_monitor_hmp_on(m->monitor, i, line, &text);
+		found = !err && hv_gva2gpa_parse(text, &regs[i].ip_gpa);
+	}
+	return err;
+}
+
 struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *ret)
 {
 	HV_AUTO_FREE char *text = NULL;
@@ -122,7 +142,7 @@ struct hv_err *hv_machine_registers(struct hv_machine *m, struct hv_vcpu_regs *r
 					 "understood",
 					 i);
 	}
-	return err;
+	return err || !m->arch->formats ? err : find_ip(m, ret);
 }
 
 struct hv_err *hv_machine_count_vcpus(struct hv_machine *m, unsigned *ret)

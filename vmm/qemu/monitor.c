@@ -99,10 +99,10 @@ struct hv_err *hv_monitor_execute(struct hv_monitor *m, const char *command,
 	return NULL;
 }
 
-struct hv_err *hv_monitor_hmp(struct hv_monitor *m, const char *line, char **ret)
+static struct hv_err *human_command(struct hv_monitor *m, const char *line,
+				    struct json_object *args, char **ret)
 {
 	HV_AUTO_JSON struct json_object *answer = NULL;
-	struct json_object *args = json_object_new_object();
 	struct hv_err *err;
 
 	json_object_object_add(args, "command-line", json_object_new_string(line));
@@ -113,4 +113,17 @@ struct hv_err *hv_monitor_hmp(struct hv_monitor *m, const char *line, char **ret
 		return hv_err_new(EPROTO, "monitor: '%s': answer is not text", line);
 	*ret = hv_strdup(json_object_get_string(answer));
 	return NULL;
+}
+
+struct hv_err *hv_monitor_hmp(struct hv_monitor *m, const char *line, char **ret)
+{
+	return human_command(m, line, json_object_new_object(), ret);
+}
+
+struct hv_err *hv_monitor_hmp_on(struct hv_monitor *m, unsigned vcpu, const char *line, char **ret)
+{
+	struct json_object *args = json_object_new_object();
+
+	json_object_object_add(args, "cpu-index", json_object_new_int64(vcpu));
+	return human_command(m, line, args, ret);
 }

@@ -40,6 +40,9 @@ struct hv_err *hv_monitor_execute(struct hv_monitor *m, const char *command,
 /* Executes a line of the human monitor. *RET is what it prints; the caller frees it. Errors of the
  * line are printed text, too. */
 struct hv_err *hv_monitor_hmp(struct hv_monitor *m, const char *line, char **ret) hv_must_use;
+/* Likewise, a line about VCPU: its index in query-cpus-fast. */
+struct hv_err *hv_monitor_hmp_on(struct hv_monitor *m, unsigned vcpu, const char *line,
+				 char **ret) hv_must_use;
 
 /* Connects to QMP on a unix socket. *RET_PEER is the process at the other end, or 0 when it is not
  * known. */

@@ -38,6 +38,17 @@ bool hv_gpa2hva_parse(const char *text, uint64_t *ret_hva, char **ret_name)
 	return true;
 }
 
+/* "gpa: 0x41200000"; else "Unmapped" */
+bool hv_gva2gpa_parse(const char *text, struct hv_gpa *ret)
+{
+	uint64_t gpa;
+
+	if (sscanf(text, "gpa: 0x%" SCNx64, &gpa) != 1)
+		return false;
+	*ret = hv_gpa(gpa);
+	return true;
+}
+
 /* The next vCPU's heading from LINE on; the end of the text when there is none. */
 static const char *next_vcpu(const char *line)
 {

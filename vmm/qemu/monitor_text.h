@@ -15,6 +15,9 @@
  * frees it. False: the VMM has no memory for that address. */
 bool hv_gpa2hva_parse(const char *text, uint64_t *ret_hva, char **ret_name);
 
+/* TEXT is the output of `gva2gpa ADDR`. False: the vCPU has nothing mapped there. */
+bool hv_gva2gpa_parse(const char *text, struct hv_gpa *ret);
+
 /* TEXT is the output of `info registers -a`. Returns the number of vCPUs in it. */
 unsigned hv_vcpu_text_count(const char *text);
 /* Copies the part of the NR-th vCPU, without its heading, to *RET, which the caller frees. The

@@ -19,6 +19,7 @@
 #include "tracer/graph_tracer.h"
 #include "tracer/hibernation.h"
 #include "tracer/section_tracer.h"
+#include "tracer/stubs.h"
 #include "tracer/yield.h"
 #include "vmm/warden/far.h"
 #include "vmm/warden/near.h"
@@ -553,6 +554,12 @@ struct hv_err *hv_hibernation_look(const struct hv_kernel *k hv_unused,
 }
 
 /* tracer/yield.h */
+
+struct hv_err *hv_stubs_refusal(const struct hv_arch *arch)
+{
+	(void)arch;
+	return NULL;
+}
 
 struct hv_err *hv_yield_look(const struct hv_kernel *k hv_unused, struct hv_text *ret_reasons)
 {

@@ -23,6 +23,18 @@ START_TEST(host_addresses)
 }
 END_TEST
 
+START_TEST(gva2gpa)
+{
+	struct hv_gpa gpa = {0};
+
+	ck_assert(hv_gva2gpa_parse("gpa: 0x40fdabc8\r\n", &gpa));
+	ck_assert_uint_eq(gpa.v, 0x40fdabc8);
+	ck_assert(!hv_gva2gpa_parse("Unmapped\r\n", &gpa));
+	ck_assert(!hv_gva2gpa_parse("", &gpa));
+	ck_assert_uint_eq(gpa.v, 0x40fdabc8);
+}
+END_TEST
+
 START_TEST(vcpus)
 {
 	HV_AUTO_FREE char *text = captured("registers-2cpu.txt");
@@ -119,6 +131,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, host_addresses);
+	tcase_add_test(tc, gva2gpa);
 	tcase_add_test(tc, vcpus);
 	tcase_add_test(tc, vcpus_with_a_gap);
 	tcase_add_test(tc, maps);

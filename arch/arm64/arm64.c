@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The arm64 tables: one for each format of page tables. They have no stubs yet, and nothing that
+ * only stubs and detours need. */
+#include "arch/arm64/arm64.h"
+
+/* The kernel image and modules are in the upper half of what VA_BITS_MIN bits address; the lower
+ * half maps all memory. A kernel for 52 bits has VA_BITS_MIN 48
+ * (Documentation/arch/arm64/memory.rst). The last page has error pointers only. */
+#define VA_BITS_MIN(va_bits)  ((va_bits) < 48 ? (va_bits) : 48)
+#define WINDOW_START(va_bits) (0 - (1ULL << (VA_BITS_MIN(va_bits) - 1)))
+#define WINDOW_END	      (0 - 4096ULL)
+
+/* The bits above those of a page, by those that a table has */
+#define LEVELS(page_shift, va_bits) (((va_bits)-4) / ((page_shift)-3))
+
+/* NAME: the members of the table that depend on the format. */
+#define FORMAT(NAME, PAGE_SHIFT, VA_BITS, WIDE)                                                    \
+	static const struct arm64_format NAME##_format = {PAGE_SHIFT, VA_BITS, WIDE};              \
+	static struct hv_gva NAME##_kernel_start(unsigned levels)                                  \
+	{                                                                                          \
+		(void)levels;                                                                      \
+		return hv_gva(0 - (1ULL << (VA_BITS)));                                            \
+	}                                                                                          \
+	static uint64_t NAME##_entry_span(unsigned level)                                          \
+	{                                                                                          \
+		return arm64_entry_span(&NAME##_format, level);                                    \
+	}                                                                                          \
+	static struct hv_gpa NAME##_entry_at(struct hv_gpa table, unsigned level,                  \
+					     struct hv_gva gva)                                    \
+	{                                                                                          \
+		return arm64_entry_at(&NAME##_format, table, level, gva);                          \
+	}                                                                                          \
+	static struct hv_pt_entry NAME##_decode_entry(unsigned level, uint64_t entry)              \
+	{                                                                                          \
+		return arm64_decode_entry(&NAME##_format, level, entry);                           \
+	}                                                                                          \
+	static uint64_t NAME##_make_leaf(unsigned level, uint64_t neighbour, struct hv_gpa to,     \
+					 enum hv_access access)                                    \
+	{                                                                                          \
+		return arm64_make_leaf(&NAME##_format, level, neighbour, to, access);              \
+	}                                                                                          \
+	static const struct hv_arch NAME = {                                                       \
+		TABLE,                                                                             \
+		.format_levels = LEVELS(PAGE_SHIFT, VA_BITS),                                      \
+		.image_window = {{WINDOW_START(VA_BITS)}, {WINDOW_END}},                           \
+		.kernel_start = NAME##_kernel_start,                                               \
+		.entry_span = NAME##_entry_span,                                                   \
+		.entry_at = NAME##_entry_at,                                                       \
+		.decode_entry = NAME##_decode_entry,                                               \
+		.make_leaf = NAME##_make_leaf,                                                     \
+	}
+
+/* What is the same in all of them. */
+#define TABLE                                                                                      \
+	.name = "aarch64", .parse_registers = arm64_parse_registers,                               \
+	.decode_gdb_registers = arm64_decode_gdb_registers, .roots = arm64_roots, .map_level = 2,  \
+	.trap_target = arm64_trap_target, .site_len_bytes = ARM64_INSN_LEN,                        \
+	.classify_site = arm64_classify_site, .encode_call = arm64_encode_call,                    \
+	.encode_jump = arm64_encode_jump, .classify_jump_site = arm64_classify_jump_site,          \
+	.encode_jump_site = arm64_encode_jump_site, .classify_return = arm64_classify_return,      \
+	.argument_registers = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"},                    \
+	.decode_context = arm64_decode_context
+
+/* VA_BITS in arch/arm64/Kconfig. With 64 KiB pages the upper bits of physical addresses are 0 where
+ * they are not used. */
+FORMAT(pages_4k_39, 12, 39, false);
+FORMAT(pages_4k_48, 12, 48, false);
+FORMAT(pages_4k_52, 12, 52, true);
+FORMAT(pages_16k_36, 14, 36, false);
+FORMAT(pages_16k_47, 14, 47, false);
+FORMAT(pages_16k_48, 14, 48, false);
+FORMAT(pages_16k_52, 14, 52, true);
+FORMAT(pages_64k_42, 16, 42, true);
+FORMAT(pages_64k_48, 16, 48, true);
+FORMAT(pages_64k_52, 16, 52, true);
+
+/* Where a table of a lower level would pass for a root of fewer levels, the longer address comes
+ * first. */
+static const struct hv_arch *const formats[] = {
+	&pages_4k_52,  &pages_4k_48,  &pages_4k_39,  &pages_16k_52, &pages_16k_48, &pages_16k_47,
+	&pages_16k_36, &pages_64k_52, &pages_64k_48, &pages_64k_42, NULL};
+
+const struct hv_arch hv_arch_arm64 = {
+	TABLE,
+	.format_levels = LEVELS(12, 48),
+	.image_window = {{WINDOW_START(48)}, {WINDOW_END}},
+	.kernel_start = pages_4k_52_kernel_start,
+	.entry_span = pages_4k_48_entry_span,
+	.entry_at = pages_4k_48_entry_at,
+	.decode_entry = pages_4k_48_decode_entry,
+	.make_leaf = pages_4k_48_make_leaf,
+	.formats = formats,
+};

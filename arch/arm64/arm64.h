@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The parts of the arm64 tables, each in the file of its name. */
+#pragma once
+
+#include "arch/arch.h"
+
+#define ARM64_INSN_LEN 4
+
+/* registers.c */
+bool arm64_parse_registers(const char *text, struct hv_vcpu_regs *ret);
+bool arm64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret);
+unsigned arm64_roots(const struct hv_vcpu_regs *regs, struct hv_gpa ret[2]);
+bool arm64_trap_target(struct hv_span table, struct hv_gva *ret);
+
+/* page_table.c: a format is how large pages are (a granule), how many bits of an address are
+ * translated, and where an entry has the upper bits of a physical address. */
+struct arm64_format {
+	unsigned page_shift;
+	unsigned va_bits;
+	bool wide; /* physical addresses of 52 bits: FEAT_LPA with 64 KiB pages, else FEAT_LPA2 */
+};
+uint64_t arm64_entry_span(const struct arm64_format *f, unsigned level);
+struct hv_gpa arm64_entry_at(const struct arm64_format *f, struct hv_gpa table, unsigned level,
+			     struct hv_gva gva);
+struct hv_pt_entry arm64_decode_entry(const struct arm64_format *f, unsigned level, uint64_t entry);
+uint64_t arm64_make_leaf(const struct arm64_format *f, unsigned level, uint64_t neighbour,
+			 struct hv_gpa to, enum hv_access access);
+
+/* site.c */
+enum hv_site_kind arm64_classify_site(const uint8_t *site, struct hv_gva at,
+				      struct hv_gva *ret_target);
+bool arm64_encode_call(struct hv_gva at, struct hv_gva target, uint8_t *ret_site);
+bool arm64_encode_jump(struct hv_gva at, struct hv_gva target, uint8_t *ret_site);
+size_t arm64_classify_jump_site(const uint8_t *code, struct hv_gva at, struct hv_gva target,
+				bool *ret_jumps);
+bool arm64_encode_jump_site(struct hv_gva at, struct hv_gva target, size_t len_bytes, uint8_t *ret);
+bool arm64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk);
+
+/* context.c */
+struct hv_context arm64_decode_context(uint32_t preempt_count, uint16_t cpu_flags,
+				       uint16_t thread_flags, struct hv_resched_masks masks);

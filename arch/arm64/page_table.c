@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Page-table entries of stage 1. Source: Arm Architecture Reference Manual (DDI 0487), D8.3; what
+ * Linux does with the bits: arch/arm64/include/asm/pgtable-hwdef.h, pgtable-prot.h. Its levels are
+ * counted the other way round: level 1 here is the manual's level 3. */
+#include "arch/arm64/arm64.h"
+
+#define VALID	  (1ULL << 0)
+#define TABLE	  (1ULL << 1) /* at the last level: a page */
+#define RDONLY	  (1ULL << 7) /* AP[2] */
+#define AF	  (1ULL << 10)
+#define DBM	  (1ULL << 51) /* PTE_WRITE: the CPU may clear RDONLY */
+#define CONT	  (1ULL << 52)
+#define PXN	  (1ULL << 53)
+#define UXN	  (1ULL << 54)
+#define SOFT	  (0xfULL << 55)
+#define PXN_TABLE (1ULL << 59)
+#define RO_TABLE  (1ULL << 62)
+
+static uint64_t bits(unsigned from, unsigned end)
+{
+	return (1ULL << end) - (1ULL << from);
+}
+
+uint64_t arm64_entry_span(const struct arm64_format *f, unsigned level)
+{
+	return 1ULL << (f->page_shift + (f->page_shift - 3) * (level - 1));
+}
+
+/* The table of the top level is shorter where the address has no more bits. */
+struct hv_gpa arm64_entry_at(const struct arm64_format *f, struct hv_gpa table, unsigned level,
+			     struct hv_gva gva)
+{
+	uint64_t translated = gva.v & bits(0, f->va_bits);
+	uint64_t per_table = 1ULL << (f->page_shift - 3);
+
+	return hv_gpa_add(table, translated / arm64_entry_span(f, level) % per_table * 8);
+}
+
+/* FEAT_LPA has bits 51:48 of the address at 15:12, FEAT_LPA2 has bits 51:50 at 9:8. */
+static uint64_t address_in(const struct arm64_format *f, uint64_t entry)
+{
+	if (!f->wide)
+		return entry & bits(f->page_shift, 48);
+	if (f->page_shift == 16)
+		return (entry & bits(16, 48)) | (entry & bits(12, 16)) << 36;
+	return (entry & bits(f->page_shift, 50)) | (entry & bits(8, 10)) << 42;
+}
+
+static uint64_t with_address(const struct arm64_format *f, uint64_t entry, uint64_t to)
+{
+	if (!f->wide)
+		return (entry & ~bits(f->page_shift, 48)) | (to & bits(f->page_shift, 48));
+	if (f->page_shift == 16)
+		return (entry & ~bits(12, 48)) | (to & bits(16, 48)) | (to >> 36 & bits(12, 16));
+	return (entry & ~(bits(f->page_shift, 50) | bits(8, 10))) | (to & bits(f->page_shift, 50)) |
+	       (to >> 42 & bits(8, 10));
+}
+
+struct hv_pt_entry arm64_decode_entry(const struct arm64_format *f, unsigned level, uint64_t entry)
+{
+	bool leaf = level == 1 ? entry & TABLE : !(entry & TABLE);
+	uint64_t to = address_in(f, entry);
+
+	if (!leaf)
+		return (struct hv_pt_entry){
+			.present = entry & VALID,
+			.writable = !(entry & RO_TABLE),
+			.executable = !(entry & PXN_TABLE),
+			.to = {to},
+		};
+	return (struct hv_pt_entry){
+		.present = entry & VALID,
+		.leaf = true,
+		.writable = !(entry & RDONLY) || (entry & DBM),
+		.executable = !(entry & PXN),
+		.to = {to & ~(arm64_entry_span(f, level) - 1)},
+	};
+}
+
+uint64_t arm64_make_leaf(const struct arm64_format *f, unsigned level, uint64_t neighbour,
+			 struct hv_gpa to, enum hv_access access)
+{
+	uint64_t entry = with_address(f, neighbour, to.v & ~(arm64_entry_span(f, level) - 1));
+
+	entry &= ~(CONT | SOFT | DBM | PXN);
+	entry |= VALID | AF | UXN | RDONLY;
+	if (access == HV_ACCESS_READ_WRITE)
+		entry = (entry & ~RDONLY) | DBM;
+	if (access != HV_ACCESS_READ_EXECUTE)
+		entry |= PXN;
+	return entry;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vCPU registers: as the monitor's `info registers` prints them, and as the gdb stub's `g` packet
+ * packs them (QEMU's gdb-xml/aarch64-core.xml). Neither has the root of the page tables or the
+ * exception vectors. */
+#include "arch/arm64/arm64.h"
+
+#include <stdio.h>
+
+#include "arch/register_text.h"
+
+#define NR_X 31u
+
+/* offsets in the g packet: x0 to x30, sp, pc of 8 bytes each, cpsr of 4 */
+#define G_SP   (NR_X * 8)
+#define G_PC   (G_SP + 8)
+#define G_CPSR (G_PC + 8)
+
+#define PSTATE_NRW 0x10u /* AArch32 */
+#define PSTATE_EL  0x0cu
+#define EL3	   0x0cu
+
+/* Secure firmware runs in EL3. Linux runs in EL1, or in EL2 when it is a host. */
+static enum hv_in_firmware firmware_by(uint64_t pstate)
+{
+	return !(pstate & PSTATE_NRW) && (pstate & PSTATE_EL) == EL3 ? HV_FIRMWARE_YES
+								     : HV_FIRMWARE_NO;
+}
+
+bool arm64_parse_registers(const char *text, struct hv_vcpu_regs *ret)
+{
+	struct hv_vcpu_regs regs = {0};
+	uint64_t pstate;
+
+	if (!hv_register_in(text, "PC=", &regs.ip.v) || !hv_register_in(text, "SP=", &regs.sp.v) ||
+	    !hv_register_in(text, "PSTATE=", &pstate))
+		return false;
+	for (unsigned i = 0; i < NR_X; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "X%02u=", i);
+		if (!hv_register_in(text, name, &regs.general[i]))
+			return false;
+	}
+	regs.general[NR_X] = regs.sp.v;
+	regs.firmware = firmware_by(pstate);
+	*ret = regs;
+	return true;
+}
+
+bool arm64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret)
+{
+	struct hv_vcpu_regs regs = {0};
+	uint32_t cpsr;
+
+	if (!hv_span_u64(g, G_SP, &regs.sp.v) || !hv_span_u64(g, G_PC, &regs.ip.v) ||
+	    !hv_span_u32(g, G_CPSR, &cpsr))
+		return false;
+	for (unsigned i = 0; i < NR_X; i++)
+		if (!hv_span_u64(g, i * sizeof(regs.general[0]), &regs.general[i]))
+			return false;
+	regs.general[NR_X] = regs.sp.v;
+	regs.firmware = firmware_by(cpsr);
+	*ret = regs;
+	return true;
+}
+
+unsigned arm64_roots(const struct hv_vcpu_regs *regs, struct hv_gpa ret[2])
+{
+	(void)regs;
+	(void)ret;
+	return 0;
+}
+
+/* The vectors are code, not addresses. */
+bool arm64_trap_target(struct hv_span table, struct hv_gva *ret)
+{
+	(void)table;
+	(void)ret;
+	return false;
+}

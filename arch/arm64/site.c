@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Function-entry sites, static keys and returns. With -fpatchable-function-entry=2 a function
+ * begins with two nops, behind a `bti c` if it has one. At boot the kernel makes the first one into
+ * `mov x9, x30`; the second one is the site, and becomes a `bl` when the function is traced
+ * (arch/arm64/kernel/ftrace.c). Source of encodings: Arm Architecture Reference Manual (DDI 0487),
+ * C6.2. */
+#include "arch/arm64/arm64.h"
+
+#include <string.h>
+
+#define NOP	   0xd503201fu
+#define RET	   0xd65f03c0u
+#define B	   0x14000000u
+#define BL	   0x94000000u
+#define BRANCH	   0xfc000000u /* of B and BL */
+#define BRK	   0xd4200000u
+#define BRK_MASK   0xffe0001fu
+#define BTI	   0xd503241fu /* bti, and with bits 7:6 its c, j and jc */
+#define BTI_MASK   0xffffff3fu
+#define REACH	   (INT64_C(128) << 20)
+#define IMM26_MASK 0x3ffffffu
+
+static uint32_t insn_at(const uint8_t *code)
+{
+	uint32_t insn;
+
+	memcpy(&insn, code, sizeof(insn));
+	return insn;
+}
+
+static struct hv_gva branch_target(uint32_t insn, struct hv_gva at)
+{
+	int64_t words = (int32_t)(insn << 6) >> 6;
+
+	return hv_gva_add(at, (uint64_t)(words * ARM64_INSN_LEN));
+}
+
+static bool encode_branch(uint32_t opcode, struct hv_gva at, struct hv_gva target, uint8_t *ret)
+{
+	int64_t distance = (int64_t)(target.v - at.v);
+	uint32_t insn = opcode | ((uint32_t)((uint64_t)distance / ARM64_INSN_LEN) & IMM26_MASK);
+
+	if (distance % ARM64_INSN_LEN || distance < -REACH || distance >= REACH)
+		return false;
+	memcpy(ret, &insn, sizeof(insn));
+	return true;
+}
+
+enum hv_site_kind arm64_classify_site(const uint8_t *site, struct hv_gva at,
+				      struct hv_gva *ret_target)
+{
+	uint32_t insn = insn_at(site);
+
+	if (insn == NOP)
+		return HV_SITE_NOP;
+	if ((insn & BRK_MASK) == BRK)
+		return HV_SITE_BREAKPOINT;
+	if ((insn & BRANCH) != B && (insn & BRANCH) != BL)
+		return HV_SITE_OTHER;
+	*ret_target = branch_target(insn, at);
+	return (insn & BRANCH) == BL ? HV_SITE_CALL : HV_SITE_JUMP;
+}
+
+bool arm64_encode_call(struct hv_gva at, struct hv_gva target, uint8_t *ret_site)
+{
+	return encode_branch(BL, at, target, ret_site);
+}
+
+bool arm64_encode_jump(struct hv_gva at, struct hv_gva target, uint8_t *ret_site)
+{
+	return encode_branch(B, at, target, ret_site);
+}
+
+size_t arm64_classify_jump_site(const uint8_t *code, struct hv_gva at, struct hv_gva target,
+				bool *ret_jumps)
+{
+	struct hv_gva to = {0};
+	enum hv_site_kind kind = arm64_classify_site(code, at, &to);
+
+	if (kind != HV_SITE_NOP && (kind != HV_SITE_JUMP || to.v != target.v))
+		return 0;
+	*ret_jumps = kind == HV_SITE_JUMP;
+	return ARM64_INSN_LEN;
+}
+
+bool arm64_encode_jump_site(struct hv_gva at, struct hv_gva target, size_t len_bytes, uint8_t *ret)
+{
+	return len_bytes == ARM64_INSN_LEN && encode_branch(B, at, target, ret);
+}
+
+bool arm64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk)
+{
+	uint32_t insn;
+
+	(void)at;
+	if (!hv_span_u32(code, 0, &insn))
+		return false;
+	if ((insn & BTI_MASK) == BTI && !hv_span_u32(code, ARM64_INSN_LEN, &insn))
+		return false;
+	if (insn != RET)
+		return false;
+	*ret_thunk = hv_gva(0);
+	return true;
+}

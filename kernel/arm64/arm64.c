@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table of arm64 kernels. */
+#include "kernel/arm64/arm64.h"
+
+/* Whether user mode runs on tables with a trampoline only: then kernel mappings are not global
+ * (arch/arm64/include/asm/pgtable-prot.h, since e046eb0c9bf2, v4.16). */
+static bool has_kpti(const struct hv_kernel_core *core)
+{
+	struct hv_gva at;
+	uint8_t on = 0;
+
+	return hv_core_symbol(core, "arm64_use_ng_mappings", &at) &&
+	       hv_span_u8(hv_image_at(&core->image, at), 0, &on) && on;
+}
+
+static bool jumps_bare(const struct hv_kernel_core *core)
+{
+	(void)core;
+	return false;
+}
+
+static bool enters_elsewhere(const struct hv_kernel_core *core)
+{
+	(void)core;
+	return true;
+}
+
+const struct hv_kernel_arch hv_kernel_arch_arm64 = {
+	.arch = &hv_arch_arm64,
+	.find_percpu = arm64_find_percpu,
+	.find_irq_stack = arm64_find_irq_stack,
+	.check_exception_stacks = arm64_check_exception_stacks,
+	.read_stacks = arm64_read_stacks,
+	.enters_elsewhere = enters_elsewhere,
+	.saved_sp = "thread.cpu_context.sp",
+	/* TIF_SYSCALL_TRACEPOINT, arch/arm64/include/asm/thread_info.h */
+	.syscall_tracepoint_bit = 10,
+	.has_kpti = has_kpti,
+	.jumps_bare = jumps_bare,
+	.find_clock = arm64_find_clock,
+};

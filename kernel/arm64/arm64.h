@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The parts of the table of arm64 kernels, each in the file of its name. */
+#pragma once
+
+#include "kernel/kernel_arch.h"
+
+/* percpu.c */
+struct hv_err *arm64_find_percpu(const struct hv_kernel_core *core,
+				 struct hv_percpu_places *ret) hv_must_use;
+
+/* stacks.c */
+struct hv_err *arm64_find_irq_stack(const struct hv_kernel_core *core, uint64_t *ret) hv_must_use;
+struct hv_err *arm64_check_exception_stacks(const struct hv_kernel_core *core) hv_must_use;
+struct hv_err *arm64_read_stacks(const struct hv_kernel_core *core, unsigned cpu,
+				 struct hv_cpu_stack *ret, size_t *ret_nr) hv_must_use;
+
+/* clock.c */
+struct hv_err *arm64_find_clock(const struct hv_kernel_core *core,
+				struct hv_clock_source **ret) hv_must_use;

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sched_clock() of an arm64 kernel: the virtual counter (cntvct_el0), scaled by the struct
+ * clock_data `cd`, which has two copies of the scale: while one is written, the other is read
+ * (kernel/time/sched_clock.c, drivers/clocksource/arm_arch_timer.c). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/arm64/arm64.h"
+#include "kernel/fields.h"
+
+#define COPY_MAX  256u /* bytes of struct clock_data up to the end of its copies */
+#define READS_MAX 16
+
+/* Offsets of members: of struct clock_data, and of struct clock_read_data. */
+struct sched_clock {
+	struct hv_clock_source source; /* first */
+	struct hv_gva at;	       /* of struct clock_data */
+	uint32_t seq, copies;
+	uint32_t epoch_ns, epoch_cyc, function, mult, shift;
+	uint32_t copy_bytes; /* of struct clock_read_data */
+};
+
+static struct hv_span chosen(const struct sched_clock *c, struct hv_span all, uint32_t seq)
+{
+	return (struct hv_span){all.data + c->copies + (seq & 1) * c->copy_bytes, c->copy_bytes};
+}
+
+static struct hv_err *read_copy(const struct sched_clock *c, const struct hv_kernel_core *core,
+				uint8_t *bytes, struct hv_span *ret)
+{
+	struct hv_span all = {bytes, c->copies + 2 * c->copy_bytes};
+	struct hv_err *err = NULL;
+	uint32_t seq = 0, now = 0;
+
+	for (unsigned i = 0; !err && i < READS_MAX; i++) {
+		err = hv_read(&core->as, c->at, bytes, all.len_bytes);
+		seq = hv_copy_u32(all, c->seq);
+		if (!err)
+			err = hv_read_u32(&core->as, hv_gva_add(c->at, c->seq), &now);
+		if (seq == now)
+			break;
+	}
+	*ret = chosen(c, all, seq);
+	return err;
+}
+
+static struct hv_err *read_scale(const struct hv_clock_source *source,
+				 const struct hv_kernel_core *core, unsigned cpu,
+				 struct hv_clock_scale *ret)
+{
+	const struct sched_clock *c = (const struct sched_clock *)source;
+	uint8_t bytes[COPY_MAX];
+	struct hv_span copy;
+	struct hv_err *err = read_copy(c, core, bytes, &copy);
+
+	(void)cpu;
+	if (err)
+		return err;
+	*ret = (struct hv_clock_scale){
+		.valid = true,
+		.base_tsc = hv_copy_u64(copy, c->epoch_cyc),
+		.base_ns = hv_copy_u64(copy, c->epoch_ns),
+		.mul = hv_copy_u32(copy, c->mult),
+		.shift = hv_copy_u32(copy, c->shift),
+	};
+	return NULL;
+}
+
+/* A kernel in EL2, and one whose firmware did not set the virtual counter, uses the physical one.
+ */
+static bool reads_virtual_counter(const struct sched_clock *c, const struct hv_kernel_core *core)
+{
+	uint8_t bytes[COPY_MAX];
+	const struct hv_symbol *symbol = NULL;
+	struct hv_span copy;
+	struct hv_err *err = read_copy(c, core, bytes, &copy);
+
+	if (!err)
+		symbol = hv_symbols_at(&core->symbols, hv_gva(hv_copy_u64(copy, c->function)));
+	hv_err_free(err);
+	return symbol && strstr(symbol->name, "cntvct");
+}
+
+static bool find_members(const struct hv_kernel_core *core, struct sched_clock *c)
+{
+	const struct hv_field data[] = {{"seq", 4, &c->seq}, {"read_data", 1, &c->copies}};
+	const struct hv_field copy[] = {{"epoch_ns", 8, &c->epoch_ns},
+					{"epoch_cyc", 8, &c->epoch_cyc},
+					{"read_sched_clock", 8, &c->function},
+					{"mult", 4, &c->mult},
+					{"shift", 4, &c->shift}};
+	HV_AUTO_ERR struct hv_err *err =
+		hv_fields_find(core, "clock_data", data, HV_ARRAY_LEN(data));
+
+	if (!err)
+		err = hv_fields_find(core, "clock_read_data", copy, HV_ARRAY_LEN(copy));
+	return !err && hv_btf_size(core->btf, "clock_read_data", &c->copy_bytes) &&
+	       c->copy_bytes <= COPY_MAX / 4 && c->copies <= COPY_MAX / 2;
+}
+
+struct hv_err *arm64_find_clock(const struct hv_kernel_core *core, struct hv_clock_source **ret)
+{
+	struct sched_clock c = {.source = {HV_CLOCK_TSC, read_scale}};
+	struct sched_clock *found;
+
+	*ret = NULL;
+	if (!hv_core_symbol(core, "cd", &c.at) || !find_members(core, &c) ||
+	    !reads_virtual_counter(&c, core))
+		return NULL;
+	found = hv_alloc(sizeof(*found));
+	*found = c;
+	*ret = &found->source;
+	return NULL;
+}

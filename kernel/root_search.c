@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* swapper_pg_dir is behind the text in every arm64 image (arch/arm64/kernel/vmlinux.lds.S), which
+ * is one piece of physical memory. The start of the image would tell the size of its pages, but
+ * that memory is given away after boot (e2a073dde921, v5.11). */
+#include "kernel/root_search.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "kernel/cancel.h"
+
+/* Of an image with everything in it that slows it down. */
+#define IMAGE_MAX_BYTES (256ull << 20)
+#define CHUNK_BYTES	(1u << 20)
+/* From the tables that user mode runs on with KPTI (tramp_pg_dir) to swapper_pg_dir there are a few
+ * pages. Both lead to the code by which the kernel is entered. */
+#define BEHIND_CHUNKS	2
+
+/* A guest whose vCPUs all compute in user mode has a tick at least each 10 ms. */
+#define LOOKS_MAX    200
+#define LOOK_NS	     5000000
+#define NR_ADDRESSES 8
+
+/* An address and where it is. */
+struct anchor {
+	struct hv_gva gva;
+	struct hv_gpa gpa;
+};
+
+static bool leads_there(const struct hv_address_space *as, struct anchor anchor)
+{
+	struct hv_mapping m;
+	HV_AUTO_ERR struct hv_err *err = hv_walk(as, anchor.gva, &m);
+
+	return !err && m.present && m.executable && m.gpa.v == anchor.gpa.v;
+}
+
+/* The best root so far. The kernel's own has most entries; that of KPTI has one. */
+struct best {
+	struct hv_address_space as;
+	unsigned nr_entries; /* 0: there is none yet */
+};
+
+/* How many entries of the root table, which is in CHUNK at AT, are present. */
+static unsigned count_entries(const struct hv_arch *arch, struct hv_span chunk, struct hv_gpa at,
+			      struct hv_gpa table)
+{
+	unsigned levels = arch->format_levels, nr = 0;
+	uint64_t first = arch->entry_at(table, levels, arch->kernel_start(levels)).v - at.v;
+	uint64_t last = arch->entry_at(table, levels, hv_gva(UINT64_MAX)).v - at.v;
+	uint64_t entry;
+
+	for (uint64_t off = first; off <= last && hv_span_u64(chunk, off, &entry); off += 8)
+		nr += arch->decode_entry(levels, entry).present;
+	return nr;
+}
+
+/* Tries each page of CHUNK, which is at AT, as a root in the format of ARCH. */
+static void search_chunk(struct hv_guest *g, const struct hv_arch *arch, struct hv_span chunk,
+			 struct hv_gpa at, struct anchor anchor, struct best *best)
+{
+	unsigned levels = arch->format_levels;
+	uint64_t page_bytes = arch->entry_span(1);
+
+	for (uint64_t off = -at.v & (page_bytes - 1); off < chunk.len_bytes; off += page_bytes) {
+		struct hv_gpa table = hv_gpa_add(at, off);
+		struct hv_address_space as = {g, arch, table, levels};
+		uint64_t entry_off = arch->entry_at(table, levels, anchor.gva).v - at.v;
+		struct hv_pt_entry e;
+		uint64_t entry;
+		unsigned nr;
+
+		if (!hv_span_u64(chunk, entry_off, &entry))
+			continue;
+		e = arch->decode_entry(levels, entry);
+		if (!e.present || e.leaf || !leads_there(&as, anchor))
+			continue;
+		nr = count_entries(arch, chunk, at, table);
+		if (nr > best->nr_entries)
+			*best = (struct best){as, nr};
+	}
+}
+
+/* Tries the pages from START on, in one format. */
+static struct hv_err *search_in(struct hv_guest *g, const struct hv_arch *format,
+				struct hv_gpa start, struct anchor anchor, struct best *best)
+{
+	HV_AUTO_FREE uint8_t *bytes = hv_alloc(CHUNK_BYTES);
+	unsigned left = IMAGE_MAX_BYTES / CHUNK_BYTES;
+
+	for (struct hv_gpa at = start; left; left--, at = hv_gpa_add(at, CHUNK_BYTES)) {
+		struct hv_err *err = hv_cancel_check();
+
+		if (err)
+			return err;
+		err = hv_guest_read(g, at, bytes, CHUNK_BYTES);
+		if (err) { /* the end of RAM */
+			hv_err_free(err);
+			return NULL;
+		}
+		search_chunk(g, format, (struct hv_span){bytes, CHUNK_BYTES}, at, anchor, best);
+		if (best->nr_entries && left > BEHIND_CHUNKS)
+			left = BEHIND_CHUNKS;
+	}
+	return NULL;
+}
+
+static struct hv_err *search_from(struct hv_guest *g, struct anchor anchor,
+				  struct hv_address_space *ret, bool *ret_found)
+{
+	const struct hv_arch *const *formats = hv_guest_info(g)->arch->formats;
+	struct hv_gpa start = {anchor.gpa.v & ~(uint64_t)(CHUNK_BYTES - 1)};
+	struct best best = {0};
+	struct hv_err *err = NULL;
+
+	for (const struct hv_arch *const *f = formats; !err && !best.nr_entries && *f; f++)
+		err = search_in(g, *f, start, anchor, &best);
+	if (err || !best.nr_entries)
+		return err;
+	*ret = best.as;
+	*ret_found = true;
+	return NULL;
+}
+
+/* Searches from the addresses that REGS tell, unless it was done before. */
+static struct hv_err *search_by(struct hv_guest *g, const struct hv_vcpu_regs *regs, unsigned nr,
+				uint64_t *tried, unsigned *nr_tried, struct hv_address_space *ret,
+				bool *ret_found)
+{
+	struct hv_err *err = NULL;
+
+	for (unsigned i = 0; !err && !*ret_found && i < nr && *nr_tried < NR_ADDRESSES; i++) {
+		struct anchor anchor = {regs[i].ip, regs[i].ip_gpa};
+		bool was_tried = false;
+
+		for (unsigned j = 0; j < *nr_tried; j++)
+			was_tried |= tried[j] == anchor.gva.v;
+		if (!anchor.gpa.v || was_tried)
+			continue;
+		tried[(*nr_tried)++] = anchor.gva.v;
+		err = search_from(g, anchor, ret, ret_found);
+	}
+	return err;
+}
+
+struct hv_err *hv_root_search(struct hv_guest *g, const struct hv_vcpu_regs *regs, unsigned nr,
+			      struct hv_address_space *ret)
+{
+	HV_AUTO_FREE struct hv_vcpu_regs *now = hv_alloc(nr * sizeof(*now));
+	uint64_t tried[NR_ADDRESSES];
+	unsigned nr_tried = 0;
+	bool found = false;
+	struct hv_err *err = NULL;
+
+	memcpy(now, regs, nr * sizeof(*now));
+	for (unsigned i = 0; !err && i < LOOKS_MAX; i++) {
+		err = search_by(g, now, nr, tried, &nr_tried, ret, &found);
+		if (found || nr_tried == NR_ADDRESSES)
+			break;
+		if (!err)
+			nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+		if (!err)
+			err = hv_guest_registers(g, now);
+	}
+	if (err || found)
+		return err;
+	if (!nr_tried)
+		return hv_err_new(ENOENT,
+				  "no vCPU was seen in a kernel: firmware or a boot loader, or "
+				  "all of them compute in user mode");
+	return hv_err_new(ENOENT,
+			  "no page tables behind 0x%llx: firmware or a boot loader, or a kernel "
+			  "that is starting",
+			  (unsigned long long)tried[0]);
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The arm64 tables: registers, page-table entries of each format, sites, returns, context. Lines of
+ * registers and entries are those of Debian's kernels under QEMU 7.2. */
+#include <check.h>
+#include <string.h>
+
+#include "arch/arm64/arm64.h"
+#include "tests/lib/run_suite.h"
+
+static const char vcpu[] =
+	" PC=ffffa5b1383dabc8 X00=00000000000187cc X01=fff000001fdc3550\n"
+	"X02=fff05a4ee6da4000 X03=fff05a4ee6da4000 X04=fff05a4ee6da4000\n"
+	"X05=4000000000000000 X06=7fffffffffffffff X07=7fffffffffffffff\n"
+	"X08=ffffa5b1390da6e8 X09=ffffa5b1377a4ebc X10=40deb07ce590d508\n"
+	"X11=00000000000000c0 X12=0000000000000000 X13=00000000000000be\n"
+	"X14=00000000000004e2 X15=0000000000000800 X16=0000000000000000\n"
+	"X17=fff00000026e9700 X18=0000000000000000 X19=0000000000000000\n"
+	"X20=0000000000000000 X21=ffffa5b1390ceaf8 X22=ffffa5b1390d94c0\n"
+	"X23=ffffa5b1390cec30 X24=0000000000000000 X25=ffffa5b1390d94c0\n"
+	"X26=0000000000000000 X27=0000000000000000 X28=0000000000000000\n"
+	"X29=ffffa5b1390c3d80 X30=ffffa5b1383dabe0  SP=ffffa5b1390c3d81\n"
+	"PSTATE=414000c5 -Z-- EL1h  SVCR=00000000 --  BTYPE=0     FPCR=00000000 FPSR=00000000\n"
+	"P00=0000000000000000 P01=0000000000000000 P02=0000000000000000\n";
+
+START_TEST(registers_of_a_linux_vcpu)
+{
+	struct hv_vcpu_regs regs;
+
+	ck_assert(hv_arch_arm64.parse_registers(vcpu, &regs));
+	ck_assert_uint_eq(regs.ip.v, 0xffffa5b1383dabc8);
+	ck_assert_uint_eq(regs.sp.v, 0xffffa5b1390c3d81);
+	ck_assert_uint_eq(regs.general[0], 0x187cc);
+	ck_assert_uint_eq(regs.general[30], 0xffffa5b1383dabe0);
+	ck_assert_uint_eq(regs.general[31], 0xffffa5b1390c3d81);
+	ck_assert_uint_eq(regs.levels, 0);
+	ck_assert_uint_eq(regs.root, 0);
+	ck_assert_uint_eq(regs.ip_gpa.v, 0);
+	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_NO);
+}
+END_TEST
+
+START_TEST(registers_of_firmware)
+{
+	char text[sizeof(vcpu)];
+	struct hv_vcpu_regs regs;
+
+	memcpy(text, vcpu, sizeof(vcpu));
+	memcpy(strstr(text, "PSTATE=") + 7, "414003cd", 8);
+	ck_assert(hv_arch_arm64.parse_registers(text, &regs));
+	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_YES);
+	memcpy(strstr(text, "PSTATE=") + 7, "414003c9", 8); /* EL2 */
+	ck_assert(hv_arch_arm64.parse_registers(text, &regs));
+	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_NO);
+}
+END_TEST
+
+START_TEST(registers_refused)
+{
+	char text[sizeof(vcpu)];
+	struct hv_vcpu_regs regs;
+
+	ck_assert(!hv_arch_arm64.parse_registers("", &regs));
+	ck_assert(!hv_arch_arm64.parse_registers("RIP=1 RSP=2 CR0=80050033", &regs));
+	memcpy(text, vcpu, sizeof(vcpu));
+	memcpy(strstr(text, "X17="), "Y17=", 4);
+	ck_assert(!hv_arch_arm64.parse_registers(text, &regs));
+}
+END_TEST
+
+START_TEST(gdb_registers)
+{
+	uint8_t g[33 * 8 + 4] = {0};
+	struct hv_vcpu_regs regs;
+
+	g[0] = 0xa;
+	g[30 * 8] = 0x1e;
+	g[31 * 8] = 0x5;
+	g[32 * 8] = 0x10;
+	g[33 * 8] = 0xcd;
+	ck_assert(hv_arch_arm64.decode_gdb_registers((struct hv_span){g, sizeof(g)}, &regs));
+	ck_assert_uint_eq(regs.general[0], 0xa);
+	ck_assert_uint_eq(regs.general[30], 0x1e);
+	ck_assert_uint_eq(regs.sp.v, 0x5);
+	ck_assert_uint_eq(regs.ip.v, 0x10);
+	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_YES);
+	ck_assert(!hv_arch_arm64.decode_gdb_registers((struct hv_span){g, sizeof(g) - 1}, &regs));
+}
+END_TEST
+
+/* Pages, bits and levels as arch/arm64/Kconfig has them (PGTABLE_LEVELS), and entries of the root:
+ * 2^(bits - what the levels below translate). */
+static const struct {
+	uint64_t page_bytes;
+	unsigned va_bits, levels, root_entries;
+} kinds[] = {
+	{4096, 52, 5, 16},  {4096, 48, 4, 512},	  {4096, 39, 3, 512},	{16384, 52, 4, 32},
+	{16384, 48, 4, 2},  {16384, 47, 3, 2048}, {16384, 36, 2, 2048}, {65536, 52, 3, 1024},
+	{65536, 48, 3, 64}, {65536, 42, 2, 8192},
+};
+
+START_TEST(formats)
+{
+	const struct hv_arch *f = hv_arch_arm64.formats[_i];
+	struct hv_gva last = {0 - (uint64_t)1}, first = {0 - (1ull << kinds[_i].va_bits)};
+	unsigned levels = kinds[_i].levels;
+
+	ck_assert(hv_arch_is(f, &hv_arch_arm64));
+	ck_assert_uint_eq(f->format_levels, levels);
+	ck_assert_uint_eq(f->entry_span(1), kinds[_i].page_bytes);
+	ck_assert_uint_eq(f->kernel_start(levels).v, first.v);
+	ck_assert_uint_eq(f->entry_at(hv_gpa(0x10000), levels, first).v, 0x10000);
+	ck_assert_uint_eq(f->entry_at(hv_gpa(0x10000), levels, last).v,
+			  0x10000 + (kinds[_i].root_entries - 1) * 8);
+	ck_assert_uint_eq(f->entry_at(hv_gpa(0x10000), 1, last).v,
+			  0x10000 + kinds[_i].page_bytes - 8);
+	ck_assert_uint_eq(f->image_window.start.v,
+			  0 - (1ull << ((kinds[_i].va_bits < 48 ? kinds[_i].va_bits : 48) - 1)));
+}
+END_TEST
+
+START_TEST(there_are_no_more_formats)
+{
+	ck_assert_ptr_null(hv_arch_arm64.formats[HV_ARRAY_LEN(kinds)]);
+	ck_assert_uint_eq(hv_arch_arm64.entry_span(1), 4096);
+	ck_assert_uint_eq(hv_arch_arm64.format_levels, 4);
+}
+END_TEST
+
+static const struct hv_arch *format_of(uint64_t page_bytes, unsigned va_bits)
+{
+	for (size_t i = 0; i < HV_ARRAY_LEN(kinds); i++)
+		if (kinds[i].page_bytes == page_bytes && kinds[i].va_bits == va_bits)
+			return hv_arch_arm64.formats[i];
+	ck_abort();
+}
+
+START_TEST(entries_of_4k_pages)
+{
+	const struct hv_arch *f = format_of(4096, 48);
+	struct hv_pt_entry e = f->decode_entry(2, 0x0050000041200f81); /* text: block, read-only */
+
+	ck_assert(e.present && e.leaf && e.executable && !e.writable);
+	ck_assert_uint_eq(e.to.v, 0x41200000);
+	e = f->decode_entry(1, 0x0068000041cc0f13); /* data */
+	ck_assert(e.present && e.leaf && !e.executable && e.writable);
+	ck_assert_uint_eq(e.to.v, 0x41cc0000);
+	e = f->decode_entry(1, 0x0068000041cc0f93); /* clean: the CPU makes it writable */
+	ck_assert(e.writable);
+	e = f->decode_entry(1, 0x0060000041cc0f93);
+	ck_assert(!e.writable);
+	e = f->decode_entry(3, 0x1000000041a93003); /* a table; its user bit says nothing here */
+	ck_assert(e.present && !e.leaf && e.executable && e.writable);
+	ck_assert_uint_eq(e.to.v, 0x41a93000);
+	ck_assert(!f->decode_entry(3, 0x0800000041a93003).executable);
+	ck_assert(!f->decode_entry(3, 0x4000000041a93003).writable);
+	ck_assert(!f->decode_entry(1, 0).present);
+	ck_assert(!f->decode_entry(1, 0x0050000041200f81).leaf); /* no blocks at the last level */
+}
+END_TEST
+
+START_TEST(wide_addresses)
+{
+	uint64_t entry = 0x0050000041200c83 | 3ull << 8 | 3ull << 48;
+	const struct hv_arch *f = format_of(4096, 52);
+
+	ck_assert_uint_eq(f->decode_entry(1, entry).to.v, 0xf000041200000);
+	ck_assert_uint_eq(format_of(4096, 48)->decode_entry(1, entry).to.v, 0x41200000);
+	entry = 0x0050000041200f83 | 0xaull << 12;
+	ck_assert_uint_eq(format_of(65536, 52)->decode_entry(1, entry).to.v, 0xa000041200000);
+	ck_assert_uint_eq(format_of(16384, 47)->decode_entry(1, 0x50000041207f83).to.v, 0x41204000);
+}
+END_TEST
+
+/* _i: of formats */
+START_TEST(leaves_are_read_back)
+{
+	const struct hv_arch *f = hv_arch_arm64.formats[_i];
+	uint64_t neighbour = 0x0150000041200f81, to = 7 * f->entry_span(2);
+	struct hv_pt_entry x, w, r;
+
+	if (kinds[_i].va_bits == 52)
+		to |= 5ull << 49; /* addresses are 52 bits wide */
+	x = f->decode_entry(2, f->make_leaf(2, neighbour, hv_gpa(to), HV_ACCESS_READ_EXECUTE));
+	w = f->decode_entry(2, f->make_leaf(2, neighbour, hv_gpa(to), HV_ACCESS_READ_WRITE));
+	r = f->decode_entry(2, f->make_leaf(2, neighbour, hv_gpa(to), HV_ACCESS_READ));
+	ck_assert(x.present && x.leaf && x.executable && !x.writable);
+	ck_assert(w.present && w.leaf && !w.executable && w.writable);
+	ck_assert(r.present && r.leaf && !r.executable && !r.writable);
+	ck_assert_uint_eq(x.to.v, to);
+	ck_assert_uint_eq(w.to.v, to);
+	ck_assert_uint_eq(f->make_leaf(2, neighbour, hv_gpa(to), HV_ACCESS_READ) >> 55 & 0xf, 0);
+}
+END_TEST
+
+static enum hv_site_kind classify(uint32_t insn, uint64_t at, struct hv_gva *ret)
+{
+	*ret = hv_gva(0);
+	return hv_arch_arm64.classify_site((const uint8_t *)&insn, hv_gva(at), ret);
+}
+
+/* Instructions as GNU as 2.40 makes them of the words behind. */
+START_TEST(sites)
+{
+	struct hv_gva to;
+
+	ck_assert_int_eq(classify(0xd503201f, 0x1000, &to), HV_SITE_NOP);
+	ck_assert_int_eq(classify(0x94000002, 0x1000, &to), HV_SITE_CALL); /* bl .+8 */
+	ck_assert_uint_eq(to.v, 0x1008);
+	ck_assert_int_eq(classify(0x97ffffff, 0x1000, &to), HV_SITE_CALL); /* bl .-4 */
+	ck_assert_uint_eq(to.v, 0xffc);
+	ck_assert_int_eq(classify(0x16000000, 0x10000000, &to), HV_SITE_JUMP); /* b .-128M */
+	ck_assert_uint_eq(to.v, 0x8000000);
+	ck_assert_int_eq(classify(0xd4200080, 0x1000, &to), HV_SITE_BREAKPOINT); /* brk #4 */
+	ck_assert_int_eq(classify(0xaa1e03e9, 0x1000, &to), HV_SITE_OTHER);	 /* mov x9, x30 */
+	ck_assert_int_eq(classify(0xd503245f, 0x1000, &to), HV_SITE_OTHER);	 /* bti c */
+}
+END_TEST
+
+START_TEST(calls_are_read_back)
+{
+	static const int64_t far[] = {4, -4, 0x7fffffc, -0x8000000, 0x123454};
+	uint8_t site[HV_SITE_LEN_MAX];
+	struct hv_gva at = {0xffffa5b137600000}, to;
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(far); i++) {
+		struct hv_gva target = {at.v + (uint64_t)far[i]};
+
+		ck_assert(hv_arch_arm64.encode_call(at, target, site));
+		ck_assert_int_eq(hv_arch_arm64.classify_site(site, at, &to), HV_SITE_CALL);
+		ck_assert_uint_eq(to.v, target.v);
+		ck_assert(hv_arch_arm64.encode_jump(at, target, site));
+		ck_assert_int_eq(hv_arch_arm64.classify_site(site, at, &to), HV_SITE_JUMP);
+		ck_assert_uint_eq(to.v, target.v);
+	}
+	ck_assert(!hv_arch_arm64.encode_call(at, hv_gva(at.v + 0x8000000), site));
+	ck_assert(!hv_arch_arm64.encode_call(at, hv_gva(at.v - 0x8000004), site));
+	ck_assert(!hv_arch_arm64.encode_call(at, hv_gva(at.v + 2), site));
+	ck_assert(!hv_arch_arm64.encode_call(at, hv_gva(0x1000), site));
+}
+END_TEST
+
+START_TEST(jump_sites)
+{
+	uint8_t code[HV_SITE_LEN_MAX] = {0x1f, 0x20, 0x03, 0xd5};
+	struct hv_gva at = {0x1000}, to = {0x2000};
+	bool jumps = true;
+
+	ck_assert_uint_eq(hv_arch_arm64.classify_jump_site(code, at, to, &jumps), 4);
+	ck_assert(!jumps);
+	ck_assert(hv_arch_arm64.encode_jump_site(at, to, 4, code));
+	ck_assert(!hv_arch_arm64.encode_jump_site(at, to, 5, code));
+	ck_assert_uint_eq(hv_arch_arm64.classify_jump_site(code, at, to, &jumps), 4);
+	ck_assert(jumps);
+	ck_assert_uint_eq(hv_arch_arm64.classify_jump_site(code, at, at, &jumps), 0);
+}
+END_TEST
+
+static bool returns(uint32_t first, uint32_t second)
+{
+	uint32_t code[] = {first, second};
+	struct hv_gva thunk = {1};
+	bool is = hv_arch_arm64.classify_return((struct hv_span){(uint8_t *)code, sizeof(code)},
+						hv_gva(0x1000), &thunk);
+
+	ck_assert(!is || !thunk.v);
+	return is;
+}
+
+START_TEST(classify_return)
+{
+	struct hv_gva thunk;
+
+	ck_assert(returns(0xd65f03c0, 0));
+	ck_assert(returns(0xd503245f, 0xd65f03c0)); /* bti c; ret */
+	ck_assert(returns(0xd50324df, 0xd65f03c0)); /* bti jc; ret */
+	ck_assert(!returns(0xd503245f, 0xd503201f));
+	ck_assert(!returns(0xd503201f, 0xd65f03c0));
+	ck_assert(!returns(0xd65f0bff, 0)); /* retaa */
+	ck_assert(!hv_arch_arm64.classify_return((struct hv_span){(const uint8_t *)"", 0},
+						 hv_gva(0), &thunk));
+}
+END_TEST
+
+START_TEST(context)
+{
+	static const struct {
+		uint32_t count;
+		uint16_t daif;
+		uint16_t flags;
+		struct hv_context expect;
+	} rows[] = {
+		{0x80000000, 0, 0, {0}},
+		{0x80000000, 0x80, 0, {.irqs_off = true}},
+		{0x80000000, 0x340, 0, {0}}, /* D, A, F */
+		{0x00000000, 0, 0, {.preempt_resched = true}},
+		{0x80000000, 0, 2, {.need_resched = true}},
+		{0x80000000, 0, 4, {.need_resched_lazy = true}},
+		{0x80000003, 0, 0, {.preempt_depth = 3}},
+		{0x80000100, 0, 0, {.softirq = true}},
+		{0x80000200, 0, 0, {.bh_off = true}},
+		{0x80010000, 0, 0, {.hardirq = true}},
+		{0x80100000, 0, 0, {.nmi = true}},
+	};
+	const struct hv_resched_masks masks = {2, 4};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(rows); i++) {
+		struct hv_context got = hv_arch_arm64.decode_context(rows[i].count, rows[i].daif,
+								     rows[i].flags, masks);
+
+		ck_assert_msg(!memcmp(&got, &rows[i].expect, sizeof(got)), "row %zu", i);
+	}
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, registers_of_a_linux_vcpu);
+	tcase_add_test(tc, registers_of_firmware);
+	tcase_add_test(tc, registers_refused);
+	tcase_add_test(tc, gdb_registers);
+	tcase_add_loop_test(tc, formats, 0, HV_ARRAY_LEN(kinds));
+	tcase_add_test(tc, there_are_no_more_formats);
+	tcase_add_test(tc, entries_of_4k_pages);
+	tcase_add_test(tc, wide_addresses);
+	tcase_add_loop_test(tc, leaves_are_read_back, 0, HV_ARRAY_LEN(kinds));
+	tcase_add_test(tc, sites);
+	tcase_add_test(tc, calls_are_read_back);
+	tcase_add_test(tc, jump_sites);
+	tcase_add_test(tc, classify_return);
+	tcase_add_test(tc, context);
+}
+
+int main(void)
+{
+	return run_suite("arm64", add_tests);
+}

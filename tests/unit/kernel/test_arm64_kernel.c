@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What only arm64 kernels have, in a kernel made of data. Its page tables are x86-64's: what is
+ * read here does not depend on them. */
+#include <check.h>
+
+#include "kernel/arm64/arm64.h"
+#include "kernel/clock.h"
+#include "kernel/layout.h"
+#include "kernel/tasks.h"
+#include "tests/lib/run_suite.h"
+#include "tests/unit/kernel/fake_kernel.h"
+
+#define FUNCTION (FK_BASE + 0x300)
+#define OTHER	 (FK_BASE + 0x400)
+/* struct clock_data: seq, then two copies from 8 on, of 40 bytes each */
+#define COPY(n)	 (clock_at + 8 + 40 * (n))
+
+static struct fk f;
+static uint64_t clock_at, kpti_at;
+
+static void setup(void)
+{
+	uint32_t copy, copies;
+
+	fk_init(&f);
+	copy = FK_STRUCT("clock_read_data", 40, {"epoch_ns", 0, 8}, {"epoch_cyc", 8, 8},
+			 {"sched_clock_mask", 16, 8}, {"read_sched_clock", 24, 8}, {"mult", 32, 4},
+			 {"shift", 36, 4});
+	copies = array(copy, 2);
+	FK_STRUCT("clock_data", 96, {"seq", 0, 4}, {"read_data", 8, 80, copies});
+	kpti_at = fk_alloc(&f, 8);
+	clock_at = fk_alloc(&f, 96);
+	fk_symbol(&f, "irq_stack_ptr", FK_PERCPU(1));
+	fk_symbol(&f, "overflow_stack", FK_PERCPU(2));
+	fk_symbol(&f, "arch_counter_get_cntvct", FUNCTION);
+	fk_symbol(&f, "arch_counter_get_cntpct", OTHER);
+	fk_symbol(&f, "arm64_use_ng_mappings", kpti_at);
+	fk_symbol(&f, "cd", clock_at);
+	fk_done(&f);
+}
+
+static void teardown(void)
+{
+	fk_deinit(&f);
+}
+
+static void set_copy(unsigned n, uint64_t ns, uint64_t cyc, uint32_t mult, uint32_t shift)
+{
+	fk_u64(&f, COPY(n), ns);
+	fk_u64(&f, COPY(n) + 8, cyc);
+	fk_u64(&f, COPY(n) + 24, FUNCTION);
+	fk_u32(&f, COPY(n) + 32, mult);
+	fk_u32(&f, COPY(n) + 36, shift);
+}
+
+static struct hv_clock_source *find_clock(void)
+{
+	struct hv_clock_source *source = NULL;
+
+	ck_assert_ptr_null(arm64_find_clock(&f.k.core, &source));
+	return source;
+}
+
+START_TEST(the_clock_is_the_copy_in_use)
+{
+	HV_AUTO_FREE struct hv_clock_source *source = NULL;
+	struct hv_clock_scale scale = {0};
+
+	set_copy(0, 1000, 50, 16, 1);
+	set_copy(1, 2000, 150, 32, 2);
+	fk_u32(&f, clock_at, 4);
+	source = find_clock();
+	ck_assert_ptr_nonnull(source);
+	ck_assert_ptr_null(source->read(source, &f.k.core, 0, &scale));
+	ck_assert(scale.valid);
+	ck_assert_uint_eq(scale.base_ns, 1000);
+	ck_assert_uint_eq(scale.base_tsc, 50);
+	ck_assert_uint_eq(scale.mul, 16);
+	ck_assert_uint_eq(scale.shift, 1);
+	fk_u32(&f, clock_at, 5);
+	ck_assert_ptr_null(source->read(source, &f.k.core, 1, &scale));
+	ck_assert_uint_eq(scale.base_ns, 2000);
+	ck_assert_uint_eq(scale.shift, 2);
+}
+END_TEST
+
+START_TEST(another_counter_is_not_guessed)
+{
+	set_copy(0, 1000, 50, 16, 1);
+	fk_u64(&f, COPY(0) + 24, OTHER);
+	ck_assert_ptr_null(find_clock());
+	hv_btf_free(f.k.core.btf);
+	f.k.core.btf = NULL;
+	ck_assert_ptr_null(find_clock());
+}
+END_TEST
+
+START_TEST(stacks_of_a_cpu)
+{
+	struct hv_cpu_stack stacks[HV_CPU_STACKS_MAX];
+	size_t nr = 0;
+
+	fk_u64(&f, f.areas[1] + FK_PERCPU(1), 0xffff800080008000);
+	ck_assert_ptr_null(arm64_read_stacks(&f.k.core, 1, stacks, &nr));
+	ck_assert_uint_eq(nr, 2);
+	ck_assert_uint_eq(stacks[0].range.start.v, 0xffff800080008000);
+	ck_assert_uint_eq(stacks[0].range.end.v, 0xffff80008000c000);
+	ck_assert_int_eq(stacks[0].kind, HV_CPU_STACK_INTERRUPT);
+	ck_assert_uint_eq(stacks[1].range.start.v, f.areas[1] + FK_PERCPU(2));
+	ck_assert_int_eq(stacks[1].kind, HV_CPU_STACK_EXCEPTION);
+	ck_assert_ptr_null(arm64_read_stacks(&f.k.core, 0, stacks, &nr)); /* never started */
+	ck_assert_uint_eq(nr, 1);
+}
+END_TEST
+
+START_TEST(kpti_is_when_mappings_are_not_global)
+{
+	ck_assert(!hv_kernel_arch_arm64.has_kpti(&f.k.core));
+	*fk_host(&f, kpti_at) = 1;
+	ck_assert(hv_kernel_arch_arm64.has_kpti(&f.k.core));
+}
+END_TEST
+
+/* The unnamed union of preempt_count and preempt, as in struct thread_info. */
+static void add_task_types(void)
+{
+	uint32_t preempt, thread_info, inner;
+
+	preempt = FK_STRUCT("", 8, {"count", 0, 4}, {"need_resched", 4, 4});
+	inner = type(UNION, "", 1, 0, 8);
+	member("preempt", preempt, 0);
+	thread_info =
+		FK_STRUCT("thread_info", 32, {"flags", 0, 8}, {"", 8, 8, inner}, {"cpu", 20, 4});
+	FK_STRUCT("task_struct", 64, {"thread_info", 0, 32, thread_info});
+}
+
+START_TEST(numbers_are_in_the_task)
+{
+	struct hv_percpu_places places = {0};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	fk_deinit(&f);
+	fk_init(&f);
+	add_task_types();
+	fk_done(&f);
+	err = arm64_find_percpu(&f.k.core, &places);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	ck_assert(places.in_task);
+	ck_assert_uint_eq(places.cpu_number, 20);
+	ck_assert_uint_eq(places.preempt_count, 8);
+	ck_assert(!places.has_steal_time);
+}
+END_TEST
+
+START_TEST(the_current_task_is_the_run_queues)
+{
+	struct hv_gva task = {0};
+
+	fk_deinit(&f);
+	fk_init(&f);
+	FK_STRUCT("rq", 64, {"nr_running", 0, 4}, {"curr", 16, 8});
+	fk_symbol(&f, "runqueues", FK_PERCPU(3));
+	fk_done(&f);
+	f.k.layout.in_task = true;
+	fk_u64(&f, f.areas[1] + FK_PERCPU(3) + 16, FK_DATA + 0x40);
+	ck_assert_ptr_null(hv_task_current(&f.k, 1, &task));
+	ck_assert_uint_eq(task.v, FK_DATA + 0x40);
+	ck_assert_ptr_null(hv_task_current(&f.k, 0, &task));
+	ck_assert_uint_eq(task.v, 0);
+}
+END_TEST
+
+START_TEST(the_table_serves_every_format)
+{
+	f.k.core.as.arch = hv_arch_arm64.formats[3];
+	ck_assert_ptr_eq(hv_kernel_arch_of(&f.k.core), &hv_kernel_arch_arm64);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, the_clock_is_the_copy_in_use);
+	tcase_add_test(tc, another_counter_is_not_guessed);
+	tcase_add_test(tc, stacks_of_a_cpu);
+	tcase_add_test(tc, kpti_is_when_mappings_are_not_global);
+	tcase_add_test(tc, numbers_are_in_the_task);
+	tcase_add_test(tc, the_current_task_is_the_run_queues);
+	tcase_add_test(tc, the_table_serves_every_format);
+}
+
+int main(void)
+{
+	return run_suite("arm64_kernel", add_tests);
+}
