@@ -317,6 +317,36 @@ def probes_read_memory(t):
         t.note(f"{ {name: len(calls) for name, calls in own_calls.items()} }")
 
 
+# Functions that are called often, in interrupts, and by reading itself; most of what they read is not there.
+ANYWHERE = {
+    "try_to_wake_up": "state=+0(%di):x32 lost=+0(+0(%di)):string from=+0($stack0):u8[8]",
+    "handle_mm_fault": "space=+0(+16(%di)):x64[4] at=+0(%si):u8 there=+0(%si):string",
+    "search_exception_tables": "at=+0(%di):u8[16] low=@0x10:string high=@0xffffffff00000000:u64",
+    "hrtimer_interrupt": "device=+0(%di):x64 name=+0(+0(%di)):string $stack9",
+    "__x64_sys_exit_group": "ax=+80(%di):s32 all=+0(%di):x64[21] last=+0(+u152(%di)):string",
+}
+
+ANYWHERE_BY_NAME = {f"a{i}": function for i, function in enumerate(ANYWHERE)}
+
+
+@case()
+def probes_read_anywhere(t):
+    """Probes of functions of interrupts, wakeups and page faults read what is there and what is not, one in the other,
+    beside a graph of all functions; each detach finds nobody in them."""
+    for tracer in ("nop", "function_graph", "function"):
+        with t.attach() as traced:
+            for name, function in ANYWHERE_BY_NAME.items():
+                traced.echo("kprobe_events", f"p:{name} {function} {ANYWHERE[function]}", append=True)
+            traced.echo("current_tracer", tracer)
+            traced.echo("events/kprobes/enable", "1")
+            t.guest.run("for i in 1 2 3 4 5 6 7 8 9; do (ls -R /proc/self | wc -l; cat /absent) >/dev/null 2>&1 & done; wait", timeout=300)
+            profile = traced.text("kprobe_profile").split()
+            hits = dict(zip(profile[::3], map(int, profile[1::3])))
+            # What handles page faults may be called by reading only, and that is not recorded.
+            assert all(nr or ANYWHERE_BY_NAME[name] == "search_exception_tables" for name, nr in hits.items()), hits
+        t.note(f"{tracer}: {hits}")
+
+
 def switches(text):
     """Returns for each CPU the pids of the sched_switch events in the guest's own trace."""
     found = {}
