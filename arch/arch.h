@@ -135,6 +135,13 @@ enum hv_site_kind {
 	X(event_files)	/* struct hv_event_file of each recorded event */                          \
 	X(event_probes) /* the arrays of probes that are ours in the guest's tracepoints */        \
 	X(drafts)	/* struct hv_draft, HV_NR_DRAFTS for each CPU number */                    \
+	X(programs)	/* struct hv_fetch_step, HV_FETCH_STEPS_MAX for each slot */               \
+	/* of a kernel whose memory can be read for probes, and the addresses of its */            \
+	X(kernel_start)	 /* the first address of the kernel's half */                              \
+	X(copy_kernel)	 /* copy_from_kernel_nofault() */                                          \
+	X(copy_user)	 /* copy_from_user_nofault() */                                            \
+	X(string_kernel) /* strncpy_from_kernel_nofault() */                                       \
+	X(string_user)	 /* strncpy_from_user_nofault() */                                         \
 	/* of a kernel whose events can be recorded: */                                            \
 	X(event_reserve) /* the address of its trace_event_buffer_reserve() */                     \
 	X(event_commit)	 /* the address of its trace_event_buffer_commit() */                      \

@@ -32,6 +32,13 @@ static void slots(void)
 	OFFSET(HV_SLOT_DOES, hv_slot, does);
 	OFFSET(HV_SLOT_GOES_ON, hv_slot, goes_on);
 	SIZE(HV_SLOT_LEN, hv_slot);
+	SHIFT(HV_SLOT_SHIFT, hv_slot);
+	OFFSET(HV_STEP_DOES, hv_fetch_step, does);
+	OFFSET(HV_STEP_LEN_BYTES, hv_fetch_step, len_bytes);
+	OFFSET(HV_STEP_TAG, hv_fetch_step, tag);
+	OFFSET(HV_STEP_VALUE, hv_fetch_step, value);
+	SIZE(HV_STEP_LEN, hv_fetch_step);
+	SHIFT(HV_STEP_SHIFT, hv_fetch_step);
 
 	OFFSET(HV_LEFT_ON, hv_left, on);
 	OFFSET(HV_LEFT_OFF, hv_left, off);

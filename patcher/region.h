@@ -8,6 +8,7 @@
  *   0x401000          code             |
  *   0x410000          detours           > read-only, executable
  *   0x500000  addresses of the states  |
+ *   0x540000  programs of slots        |
  *   0x580000  files of events         /
  *   0x600000  pid bitmap               \
  *   0x700000  control block             \
@@ -35,6 +36,7 @@
 #define HV_REGION_DETOURS_OFF  0x410000ULL
 #define HV_REGION_STUBS_END    0x500000ULL
 #define HV_REGION_VCPUS_OFF    0x500000ULL
+#define HV_REGION_PROGRAMS_OFF 0x540000ULL
 #define HV_REGION_FILES_OFF    0x580000ULL
 #define HV_REGION_FILES_END    0x600000ULL
 #define HV_REGION_WRITABLE_OFF 0x600000ULL /* for the guest, from here on */
@@ -46,11 +48,16 @@
 #define HV_REGION_NR_DETOURS ((HV_REGION_STUBS_END - HV_REGION_DETOURS_OFF) / HV_DETOUR_LEN)
 
 #define HV_REGION_NR_PIDS  (4U << 20) /* PID_MAX_LIMIT on 64 bit */
-#define HV_REGION_CPUS_MAX ((HV_REGION_FILES_OFF - HV_REGION_VCPUS_OFF) / sizeof(uint64_t))
+#define HV_REGION_CPUS_MAX ((HV_REGION_PROGRAMS_OFF - HV_REGION_VCPUS_OFF) / sizeof(uint64_t))
 
 /* Events that can be recorded at one time. */
 #define HV_REGION_NR_EVENTS                                                                        \
 	((HV_REGION_FILES_END - HV_REGION_FILES_OFF) / sizeof(struct hv_event_file))
+
+_Static_assert(HV_REGION_PROGRAMS_OFF +
+			       HV_NR_SLOTS * HV_FETCH_STEPS_MAX * sizeof(struct hv_fetch_step) <=
+		       HV_REGION_FILES_OFF,
+	       "programs");
 
 enum hv_change_kind {
 	HV_CHANGE_TEXT = 1,  /* a site: nop <-> call of ours */
@@ -140,6 +147,13 @@ static inline uint64_t *hv_region_vcpus(const struct hv_region *r)
 static inline struct hv_slot *hv_region_slot(const struct hv_region *r, unsigned index)
 {
 	return (struct hv_slot *)(r->host + HV_REGION_STUBS_OFF + HV_SLOTS_OFF) + index;
+}
+
+/* HV_FETCH_STEPS_MAX steps. */
+static inline struct hv_fetch_step *hv_region_program(const struct hv_region *r, unsigned slot)
+{
+	return (struct hv_fetch_step *)(r->host + HV_REGION_PROGRAMS_OFF) +
+	       slot * HV_FETCH_STEPS_MAX;
 }
 
 /* Written by host and guest. */

@@ -53,6 +53,17 @@ struct hv_slot {
 	uint32_t goes_on; /* offset from the params of the stub that comes next; 0: none */
 };
 
+/* A step of a slot's program, by which the stub reads memory for a probe. Its results follow the
+ * registers in the entry of the call. If a step cannot read, the rest of the steps that have its
+ * tag are left out. */
+struct hv_fetch_step {
+	uint8_t does; /* HV_FETCH_* */
+	uint8_t unused;
+	uint16_t len_bytes; /* of a result; of a string: at most */
+	uint32_t tag;	    /* of the result that it is for */
+	uint64_t value;
+};
+
 /* How often a slot's counted actions may still happen. */
 struct hv_left {
 	int32_t on;
@@ -196,7 +207,7 @@ struct hv_event_file {
 struct hv_draft {
 	/* What is before an entry in the guest's own ring buffer: its probes may look for the entry
 	 * behind a struct ring_buffer_event, which is 0 and then the length here. */
-	uint32_t event;
+	uint32_t event;	    /* of a call with results: what marks the context that it is of */
 	uint32_t len_bytes; /* of the entry, at most HV_ENTRY_LEN_MAX */
 	uint8_t entry[4088];
 };
@@ -241,6 +252,9 @@ static inline uint32_t hv_count_home(uint32_t function_low, unsigned homes_shift
 /* The offsets in the comments and in docs/region.md, and no padding. */
 _Static_assert(sizeof(struct hv_params) == 0x38, "params");
 _Static_assert(HV_SLOTS_OFF + HV_NR_SLOTS * sizeof(struct hv_slot) <= HV_STUBS_CODE_OFF, "slots");
+_Static_assert(sizeof(struct hv_fetch_step) == 16 &&
+		       1 << HV_FETCH_STEPS_SHIFT == HV_FETCH_STEPS_MAX,
+	       "step");
 _Static_assert(sizeof(struct hv_control) == 64 + HV_NR_SLOTS * 16, "control block");
 _Static_assert(sizeof(struct hv_section_end) == 40, "end of a section");
 _Static_assert(sizeof(struct hv_sections) == 256, "sections");

@@ -43,6 +43,7 @@
 #define HV_SLOT_TELL	      64 /* write a record that tells the host about the call */
 #define HV_SLOT_TELL_COUNTED  128
 #define HV_SLOT_REGS	      256 /* record the registers of the call, for probes */
+#define HV_SLOT_FETCH	      512 /* likewise; and what the slot's program reads */
 /* The function's first argument is a task. Its bit in the pid bitmap becomes: */
 #define HV_SLOT_PID_INHERITS  0x1000 /* the current task's bit: that task forked it */
 #define HV_SLOT_PID_CLEARS    0x2000 /* 0 */
@@ -84,6 +85,23 @@
 #define HV_NR_DRAFTS	   4 /* of a vCPU: a task, and what interrupts it */
 #define HV_NR_DRAFTS_SHIFT 2
 #define HV_ENTRY_LEN_MAX   4088 /* of an event */
+
+/* struct hv_fetch_step: what it does. A step that reads is HV_FETCH_READS and any of the others.
+ * The address is that of the present value, plus the step's. */
+#define HV_FETCH_STEPS_MAX   128 /* of a slot */
+#define HV_FETCH_STEPS_SHIFT 7
+#define HV_FETCH_END	     0	/* the program ends */
+#define HV_FETCH_WORD	     1	/* the present value := a word of the entry */
+#define HV_FETCH_NUMBER	     2	/* the present value := the step's */
+#define HV_FETCH_READS	     8	/* the present value := the eight bytes at the address */
+#define HV_FETCH_USER	     16 /* the address is of user space, also if it does not look so */
+#define HV_FETCH_KEEPS	     32 /* a result := bytes from the address on */
+#define HV_FETCH_STRING	     64 /* a result := the string at the address, with its NUL */
+/* A result: its tag, its length (HV_FETCH_FAULT: it could not be read), its bytes, and bytes of no
+ * meaning up to the next multiple of the align. */
+#define HV_FETCH_HEAD	     8
+#define HV_FETCH_ALIGN	     8
+#define HV_FETCH_FAULT	     0xffffffff
 
 /* struct hv_count */
 #define HV_COUNT_PROBES 32 /* consecutive places that a function's counts can be in */

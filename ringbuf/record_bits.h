@@ -155,7 +155,8 @@
 #define HV_EVENT_INSIDE_BIT  33
 /* No type of the kernel's has this id. The entry is HV_REGS_WORDS words of 8 bytes behind what all
  * entries have: the address of the site, the stack pointer with which the function was called, what
- * is there, and registers (struct hv_arch, find_register). */
+ * is there, and registers (struct hv_arch, find_register). Results of the slot's program may follow
+ * (HV_FETCH_HEAD). */
 #define HV_EVENT_ID_REGS     0
 #define HV_REGS_WORDS	     15
 #define HV_REGS_SITE	     0

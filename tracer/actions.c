@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/readers.h"
 #include "tracer/scope.h"
 #include "tracer/stubs.h"
 #include "tracer/tracee.h"
@@ -11,6 +12,9 @@
 #define COUNTED                                                                                    \
 	(1u << HV_ACTION_ON_COUNTED | 1u << HV_ACTION_OFF_COUNTED |                                \
 	 1u << HV_ACTION_STACK_COUNTED | 1u << HV_ACTION_TELL_COUNTED)
+
+/* What is of one function only. */
+#define OWN_SLOT (COUNTED | 1u << HV_ACTION_FETCH)
 
 _Static_assert(HV_SLOT_ON == 1u << HV_ACTION_ON, "the bits are alike");
 _Static_assert(HV_SLOT_OFF == 1u << HV_ACTION_OFF, "the bits are alike");
@@ -20,12 +24,13 @@ _Static_assert(HV_SLOT_STACK == 1u << HV_ACTION_STACK, "the bits are alike");
 _Static_assert(HV_SLOT_STACK_COUNTED == 1u << HV_ACTION_STACK_COUNTED, "the bits are alike");
 _Static_assert(HV_SLOT_TELL == 1u << HV_ACTION_TELL, "the bits are alike");
 _Static_assert(HV_SLOT_TELL_COUNTED == 1u << HV_ACTION_TELL_COUNTED, "the bits are alike");
+_Static_assert(HV_SLOT_FETCH == 1u << HV_ACTION_FETCH, "the bits are alike");
 _Static_assert(HV_SLOT_REGS == 1u << HV_ACTION_REGS, "the bits are alike");
 
 struct hv_actions {
 	struct hv_tracee *tracee;     /* borrowed */
 	const struct hv_scope *scope; /* borrowed */
-	struct hv_site_actions *list; /* owned, ascending by ip */
+	struct hv_site_actions *list; /* owned, as their programs; ascending by ip */
 	size_t nr;
 	struct slot {
 		uint64_t ip; /* 0: for all functions with these actions */
@@ -45,12 +50,33 @@ struct hv_actions *hv_actions_new(struct hv_tracee *t, const struct hv_scope *sc
 	return a;
 }
 
+static void free_list(struct hv_actions *a)
+{
+	for (size_t i = 0; i < a->nr; i++)
+		free((struct hv_fetch_step *)a->list[i].program);
+	free(a->list);
+}
+
 void hv_actions_free(struct hv_actions *a)
 {
 	if (!a)
 		return;
-	free(a->list);
+	free_list(a);
 	free(a);
+}
+
+struct hv_err *hv_actions_check_fetch(const struct hv_actions *a)
+{
+	for (enum hv_reader reader = 0; reader < HV_NR_READERS; reader++)
+		if (!hv_reader(a->tracee->kernel, reader).v)
+			return hv_err_new(EOPNOTSUPP,
+					  "memory cannot be read for probes: this kernel has no"
+					  " function %s",
+					  hv_reader_name(reader));
+	if (!a->tracee->plan.drafts_off)
+		return hv_err_new(ENOSPC, "memory cannot be read for probes: the region has no room"
+					  " for drafts of events");
+	return NULL;
 }
 
 static int compare_ips(const void *pa, const void *pb)
@@ -78,10 +104,16 @@ struct hv_err *hv_actions_set(struct hv_actions *a, const struct hv_site_actions
 	if (nr_counted > HV_ACTIONS_COUNTED_MAX)
 		return hv_err_new(ENOSPC, "%zu functions with a counted command; %d can have one",
 				  nr_counted, HV_ACTIONS_COUNTED_MAX);
-	free(a->list);
+	free_list(a);
 	a->list = hv_alloc(nr * sizeof(*list));
-	if (nr)
-		memcpy(a->list, list, nr * sizeof(*list));
+	for (size_t i = 0; i < nr; i++) {
+		struct hv_fetch_step *program = hv_alloc((list[i].nr_steps + 1) * sizeof(*program));
+
+		if (list[i].nr_steps)
+			memcpy(program, list[i].program, list[i].nr_steps * sizeof(*program));
+		a->list[i] = list[i];
+		a->list[i].program = program;
+	}
 	a->nr = nr;
 	return NULL;
 }
@@ -148,7 +180,17 @@ static void start_count(struct hv_actions *a, unsigned slot, const struct hv_sit
 	__atomic_store_n(left_of(a, slot, action), left, __ATOMIC_RELAXED);
 }
 
-/* No site calls the slot yet. */
+/* What follows the last step is 0, and so it ends the program. */
+static void place_program(struct hv_fetch_step *at, const struct hv_site_actions *site)
+{
+	memset(at, 0, HV_FETCH_STEPS_MAX * sizeof(*at));
+	if (site->nr_steps)
+		memcpy(at, site->program, site->nr_steps * sizeof(*at));
+}
+
+/* No site calls the slot yet. A task that was switched out in the slot of another function may
+ * still go through it: it finds any program safe, and its results do not have the tags of the new
+ * one. */
 static void fill_slot(struct hv_actions *a, unsigned slot, const struct hv_site_actions *site,
 		      uint32_t goes_on)
 {
@@ -157,17 +199,38 @@ static void fill_slot(struct hv_actions *a, unsigned slot, const struct hv_site_
 	for (unsigned action = 0; action < HV_NR_ACTIONS; action++)
 		if (site->bits & COUNTED & 1u << action)
 			start_count(a, slot, site, action);
-	a->slots[slot].ip = site->bits & COUNTED ? site->ip : 0;
+	if (site->bits >> HV_ACTION_FETCH & 1)
+		place_program(hv_region_program(&a->tracee->region, slot), site);
+	a->slots[slot].ip = site->bits & OWN_SLOT ? site->ip : 0;
 	a->slots[slot].bits = site->bits;
 	a->slots[slot].goes_on = goes_on;
 	__atomic_store_n(&shared->goes_on, goes_on, __ATOMIC_RELAXED);
 	__atomic_store_n(&shared->does, site->bits, __ATOMIC_RELEASE);
 }
 
-static bool serves(const struct slot *slot, const struct hv_site_actions *site, uint32_t goes_on)
+/* Whether the program of SLOT is that of SITE, as the guest sees it. */
+static bool has_program(const struct hv_actions *a, unsigned slot,
+			const struct hv_site_actions *site)
 {
-	return (slot->in_use || slot->wanted) && slot->bits == site->bits &&
-	       slot->goes_on == goes_on && (!(site->bits & COUNTED) || slot->ip == site->ip);
+	static const struct hv_fetch_step end;
+	const struct hv_fetch_step *now = hv_region_program(&a->tracee->region, slot);
+
+	if (site->nr_steps && memcmp(now, site->program, site->nr_steps * sizeof(*now)) != 0)
+		return false;
+	return site->nr_steps == HV_FETCH_STEPS_MAX ||
+	       memcmp(&now[site->nr_steps], &end, sizeof(end)) == 0;
+}
+
+static bool serves(const struct hv_actions *a, unsigned slot, const struct hv_site_actions *site,
+		   uint32_t goes_on)
+{
+	const struct slot *s = &a->slots[slot];
+
+	if (!(s->in_use || s->wanted) || s->bits != site->bits || s->goes_on != goes_on)
+		return false;
+	if (site->bits & OWN_SLOT && s->ip != site->ip)
+		return false;
+	return !(site->bits >> HV_ACTION_FETCH & 1) || has_program(a, slot, site);
 }
 
 struct hv_err *hv_actions_entry(struct hv_actions *a, uint64_t ip, struct hv_gva goes_on,
@@ -183,7 +246,7 @@ struct hv_err *hv_actions_entry(struct hv_actions *a, uint64_t ip, struct hv_gva
 	*ret_has = all.bits != 0;
 	if (!*ret_has)
 		return NULL;
-	while (slot < HV_NR_SLOTS && !serves(&a->slots[slot], site, off))
+	while (slot < HV_NR_SLOTS && !serves(a, slot, site, off))
 		slot++;
 	if (slot == HV_NR_SLOTS) {
 		for (slot = 0; slot < HV_NR_SLOTS; slot++)

@@ -10,6 +10,7 @@
 
 #include "base/addr.h"
 #include "base/err.h"
+#include "ringbuf/abi.h"
 
 struct hv_actions;
 struct hv_scope;
@@ -27,13 +28,17 @@ enum hv_action {
 	HV_ACTION_TELL, /* the host obeys: the drain gets an HV_EVENT_COMMAND, also while recording
 			   is off */
 	HV_ACTION_TELL_COUNTED,
-	HV_ACTION_REGS, /* an HV_EVENT_GUESTS of the id HV_EVENT_ID_REGS, before all others */
+	HV_ACTION_REGS,	 /* an HV_EVENT_GUESTS of the id HV_EVENT_ID_REGS, before all others */
+	HV_ACTION_FETCH, /* with HV_ACTION_REGS: it has the results of the program, too */
 	HV_NR_ACTIONS
 };
 struct hv_site_actions {
 	uint64_t ip;
 	unsigned bits; /* bit N: enum hv_action N */
 	int64_t left[HV_NR_ACTIONS];
+	/* HV_ACTION_FETCH: owned by whoever made it; at most HV_FETCH_STEPS_MAX. */
+	const struct hv_fetch_step *program;
+	size_t nr_steps;
 };
 /* The number of functions that can have a counted action at a time. */
 #define HV_ACTIONS_COUNTED_MAX 60
@@ -42,9 +47,12 @@ struct hv_site_actions {
 struct hv_actions *hv_actions_new(struct hv_tracee *t, const struct hv_scope *scope);
 void hv_actions_free(struct hv_actions *a);
 
+/* Why HV_ACTION_FETCH is not possible, whatever the function. EOPNOTSUPP, ENOSPC. */
+struct hv_err *hv_actions_check_fetch(const struct hv_actions *a) hv_must_use;
+
 /* Sets the actions of all functions; the next hv_site_stubs_set makes the guest do them. LIST is
- * copied; it is ascending by ip without duplicates. A count that exists already goes on. ENOSPC:
- * too many functions have counts. */
+ * copied, with its programs; it is ascending by ip without duplicates. A count that exists already
+ * goes on. ENOSPC: too many functions have counts. */
 struct hv_err *hv_actions_set(struct hv_actions *a, const struct hv_site_actions *list,
 			      size_t nr) hv_must_use;
 /* Returns how often a counted action can still be done; NOT_SET if the function has none. */

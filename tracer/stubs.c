@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernel/readers.h"
 #include "ringbuf/ring.h"
 #include "tracer/tracee.h"
 
@@ -47,6 +48,11 @@ static void set_kernel_values(const struct hv_kernel *k, struct hv_stub_values *
 	hole[HV_HOLE_stack_mask] = -(uint64_t)l->stack_bytes;
 	hole[HV_HOLE_skip_start] = skip.start.v;
 	hole[HV_HOLE_skip_len] = skip.end.v - skip.start.v;
+	hole[HV_HOLE_kernel_start] = k->core.as.arch->kernel_start(k->core.as.levels).v;
+	hole[HV_HOLE_copy_kernel] = hv_reader(k, HV_READER_COPY_KERNEL).v;
+	hole[HV_HOLE_copy_user] = hv_reader(k, HV_READER_COPY_USER).v;
+	hole[HV_HOLE_string_kernel] = hv_reader(k, HV_READER_STRING_KERNEL).v;
+	hole[HV_HOLE_string_user] = hv_reader(k, HV_READER_STRING_USER).v;
 	values->alternatives |= l->has_steal_time ? 0 : 1u << HV_ALT_NO_STEAL;
 	values->alternatives |= l->has_migrate ? 0 : 1u << HV_ALT_NO_MIGRATE;
 	values->alternatives |= l->has_lazy ? 1u << HV_ALT_LAZY : 0;
@@ -78,6 +84,7 @@ static void set_region_values(const struct hv_tracee *t, struct hv_stub_values *
 	hole[HV_HOLE_pids] = gva_of(t, HV_REGION_PIDS_OFF);
 	hole[HV_HOLE_nr_pids] = HV_REGION_NR_PIDS;
 	hole[HV_HOLE_stacks] = gva_of(t, HV_REGION_STACKS_OFF);
+	hole[HV_HOLE_programs] = gva_of(t, HV_REGION_PROGRAMS_OFF);
 	hole[HV_HOLE_event_files] = gva_of(t, HV_REGION_FILES_OFF);
 	hole[HV_HOLE_event_files_len] = HV_REGION_NR_EVENTS * sizeof(struct hv_event_file);
 	hole[HV_HOLE_event_probes] = gva_of(t, HV_REGION_PROBES_OFF);

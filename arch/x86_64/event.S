@@ -246,10 +246,14 @@ hv_stub_event_commit:
  *                                                     + 16(%rsp)  site + 5
  *       8(%rsp)  caller's return                       + 8(%rsp)  %rax
  *       0(%rsp)  site + 5                         8 + 8*n(%rsp)  word n of the entry
+ *                                                       4(%rsp)  REGS_DRAFT: not 0: the entry is
+ *                                                                in a draft (fetch.S)
  *                                                       0(%rsp)  REGS_WORD: id and length
  */
-#define REGS_WORD 0
-#define REGS_LEN  (HV_ENTRY_HEADER_LEN + 8 * HV_REGS_WORDS)
+#define REGS_WORD  0
+#define REGS_DRAFT 4
+#define REGS_FIRST 8
+#define REGS_LEN   (HV_ENTRY_HEADER_LEN + 8 * HV_REGS_WORDS)
 
 .Lact_regs:
 	pushq	%rax
@@ -266,7 +270,12 @@ hv_stub_event_commit:
 	subq	$SITE_LEN, %rax
 	pushq	%rax
 	pushq	$(HV_EVENT_ID_REGS | REGS_LEN << HV_EVENT_LEN_SHIFT)
-
+	movq	(8 * HV_REGS_WORDS + 8)(%rsp), %rax
+	testl	$HV_SLOT_FETCH, HV_SLOT_DOES(%rax)
+	jnz	.Lfetch
+	leaq	REGS_FIRST(%rsp), %rsi
+	movl	$(8 * HV_REGS_WORDS / HV_DATA_LEN), %edi
+.Lregs_entry: /* %edi records of data at %rsi */
 	load_vcpu
 	movq	%gs:hole_current, %rax
 	movl	hole_task_pid(%rax), %edx
@@ -274,11 +283,12 @@ hv_stub_event_commit:
 	jne	.Lregs_other_task
 .Lregs_same_task:
 	movq	%r10, %rbx
-	leaq	8(%rsp), %rsi
-	movl	$(8 * HV_REGS_WORDS / HV_DATA_LEN), %edi
 	check_entry .Lregs_no_room
 	write_entry REGS_WORD(%rsp)
 .Lregs_written:
+	cmpl	$0, REGS_DRAFT(%rsp)
+	jne	.Lfetch_done
+.Lregs_restore:
 	addq	$(8 + 8 * 3), %rsp
 	.irp	reg, %rbx, %rcx, %rdx, %rsi, %rdi, %rbp, %r8, %r9
 	popq	\reg
@@ -297,7 +307,11 @@ hv_stub_event_commit:
 	write_task_record
 	jmp	.Lregs_same_task
 
+#include "arch/x86_64/fetch.S"
+
 #undef REGS_WORD
+#undef REGS_DRAFT
+#undef REGS_FIRST
 #undef REGS_LEN
 
 /* The guest's tracepoints free an array of probes: call_rcu(head, function), or call_srcu(srcu, head,

@@ -23,7 +23,8 @@ static const uint32_t return_offs[] = {
 	hv_stub_return_0_off,  hv_stub_return_1_off,  hv_stub_return_2_off,  hv_stub_return_3_off,
 	hv_stub_return_4_off,  hv_stub_return_5_off,  hv_stub_return_6_off,  hv_stub_return_7_off,
 	hv_stub_return_8_off,  hv_stub_return_9_off,  hv_stub_return_10_off, hv_stub_return_11_off,
-	hv_stub_return_12_off, hv_stub_return_13_off, hv_stub_return_14_off, hv_stub_return_18_off};
+	hv_stub_return_12_off, hv_stub_return_13_off, hv_stub_return_14_off, hv_stub_return_18_off,
+	hv_stub_return_19_off};
 
 const struct hv_arch hv_arch_x86_64 = {
 	.name = "x86_64",

@@ -171,10 +171,10 @@ static void do_callers(struct hv_event *e, char *args)
 	}
 }
 
-/* The entry of raw_syscalls:*, from numbers of 8 bytes each. */
+/* The entry of raw_syscalls:*, or of a call with registers, from numbers of 8 bytes each. */
 static void do_words(struct hv_event *e, uint32_t id, char *text)
 {
-	static uint8_t entry[HV_ENTRY_HEADER_LEN + 8 * 16]; /* copied by the caller */
+	static uint8_t entry[HV_ENTRY_HEADER_LEN + 8 * 64]; /* copied by the caller */
 	size_t len = HV_ENTRY_HEADER_LEN;
 
 	memset(entry, 0, sizeof(entry));
@@ -550,6 +550,17 @@ static void show_site(struct shell *sh, const char *name, unsigned stub)
 	fprintf(sh->out, "%s:profile", stub == HV_STUB_FUNCTION ? ":function" : stubs[stub]);
 }
 
+static void show_actions(struct shell *sh, const struct hv_site_actions *actions)
+{
+	fprintf(sh->out, "at %llx: %x, %lld %lld\n", (unsigned long long)actions->ip, actions->bits,
+		(long long)actions->left[HV_ACTION_ON_COUNTED],
+		(long long)actions->left[HV_ACTION_OFF_COUNTED]);
+	for (size_t i = 0; i < actions->nr_steps; i++)
+		fprintf(sh->out, "  %x: %u, %u, 0x%llx\n", actions->program[i].tag,
+			actions->program[i].does, actions->program[i].len_bytes,
+			(unsigned long long)actions->program[i].value);
+}
+
 static void do_guest(struct shell *sh)
 {
 	const struct hv_sites *sites = &sh->session->kernel->sites;
@@ -590,9 +601,7 @@ static void do_guest(struct shell *sh)
 	fprintf(sh->out, "\nrecording: %u\n", hv_fake_recording(sh->session));
 	actions = hv_fake_actions(sh->session, &nr);
 	for (size_t i = 0; i < nr; i++)
-		fprintf(sh->out, "at %llx: %x, %lld %lld\n", (unsigned long long)actions[i].ip,
-			actions[i].bits, (long long)actions[i].left[HV_ACTION_ON_COUNTED],
-			(long long)actions[i].left[HV_ACTION_OFF_COUNTED]);
+		show_actions(sh, &actions[i]);
 }
 
 static void do_missing(struct shell *sh)

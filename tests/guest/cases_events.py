@@ -230,8 +230,7 @@ def probes_at_the_entries_of_functions(t):
         t.hv.fails("echo", t.name, "events/kprobes/mine/enable", "1", says=("kprobes:mine", "the guest itself uses its function"))
         own_format = t.guest.run(f"{OPENS}; cd {OWN}; echo 0 >events/kprobes/mine/enable; cat events/kprobes/mine/format")
         own_line, own = t.guest.run(f"cat {OWN}/kprobe_events"), probed(t.guest.run(f"cat {OWN}/trace"))
-        without_id = re.compile(r"(?m)^ID: \d+$")
-        assert without_id.sub("", traced.text("events/kprobes/mine/format")) == without_id.sub("", own_format)
+        assert WITHOUT_ID.sub("", traced.text("events/kprobes/mine/format")) == WITHOUT_ID.sub("", own_format)
         assert traced.text("kprobe_events") == own_line == traced.text("dynamic_events")
         t.guest.run(f"cd {OWN}; echo >kprobe_events; echo >trace; echo 1 >events/syscalls/sys_enter_openat/enable")
         traced.echo("events/kprobes/enable", "1")
@@ -265,6 +264,87 @@ def probes_at_the_entries_of_functions(t):
         traced.echo("events/kprobes/enable", "1")
         t.guest.run(f"echo 1 >{OWN}/tracing_on; echo 1 >{OWN}/buffer_size_kb")
         t.note(f"{len(found)} of {len(wanted)} calls")
+
+
+# What is read of memory, of do_sys_openat2(dfd, filename, how) and of vfs_open(path, file): strings of both spaces, what
+# cannot be read, arrays, bits, symbols, the stack, pointers to pointers.
+MEMORY = {
+    "do_sys_openat2": r"name=+0(%si):ustring again=+u0(%si):string how=+0(%dx):x64 first=+0(%si):s8"
+    r" bytes=+0(%si):u8[4] bits=+0(%si):b4@4/16 words=+0(%dx):x32[3] second=$stack1 sixth=$stack6:x32 sp=+8(%sp):symbol",
+    "vfs_open": r"name=+0(+40(+8(%di))):string parent=+0(+40(+24(+8(%di)))):string names=+40(+8(%di)):string[1] low=@0x10:string high=@0xffffffff00000000:string"
+    r" version=@linux_banner:string at=@linux_banner+6:u8[7] cpus=@nr_cpu_ids:u32 c=$comm",
+}
+WITHOUT_ID = re.compile(r"(?m)^ID: \d+$")
+PLACE = re.compile(r"^(\w+): \([^)]*\)")
+
+
+def payloads(text):
+    """Returns {event: [(pid, arguments)]} of the probes."""
+    found = collections.defaultdict(list)
+    for _, (pid, _, _, what) in events_of(text):
+        match = PLACE.match(what)
+        found[match[1]].append((pid, what[match.end() :]))
+    return found
+
+
+@case(configs=(*ONE_VCPU, OLDEST))
+def probes_read_memory(t):
+    """Probes that read memory have what the guest's own have of the same calls: those are set behind the functions'
+    entries, where the registers are still the same."""
+    with t.attach() as traced:
+        names = {f"m{i}": (function, fetches) for i, (function, fetches) in enumerate(MEMORY.items())}
+        own = f"cd {OWN}; echo 0 >tracing_on; echo 4000 >buffer_size_kb; "
+        for name, (function, fetches) in names.items():
+            traced.echo("kprobe_events", f"p:{name} {function} {fetches}", append=True)
+            own += f"for off in 5 9; do echo 'p:{name} {function}+'$off' {fetches}' >>kprobe_events && break; done; "
+        traced.echo("events/kprobes/enable", "1")
+        text = t.guest.run(
+            own + f"echo 1 >events/kprobes/enable; echo >trace; echo 1 >tracing_on; {OPENS}; echo 0 >tracing_on;"
+            " echo 0 >events/kprobes/enable; cat trace",
+            timeout=300,
+        )
+        traced.echo("events/kprobes/enable", "0")
+        for name in names:
+            format_file = f"events/kprobes/{name}/format"
+            own_format = t.guest.run(f"cat {OWN}/{format_file}")
+            assert WITHOUT_ID.sub("", traced.text(format_file)) == WITHOUT_ID.sub("", own_format), own_format
+        own_calls, our_calls = payloads(text), payloads(traced.text("trace", timeout=300))
+        for name in names:
+            mine, theirs = own_calls[name], our_calls[name]
+            first = theirs.index(mine[0])
+            assert len(mine) > 9 and theirs[first : first + len(mine)] == mine, (name, mine[:3], theirs[first : first + 3])
+        t.guest.run(f"cd {OWN}; echo >kprobe_events; echo 1 >tracing_on; echo >trace; echo 1 >buffer_size_kb")
+        t.note(f"{ {name: len(calls) for name, calls in own_calls.items()} }")
+
+
+# Functions that are called often, in interrupts, and by reading itself; most of what they read is not there.
+ANYWHERE = {
+    "try_to_wake_up": "state=+0(%di):x32 lost=+0(+0(%di)):string from=+0($stack0):u8[8]",
+    "handle_mm_fault": "space=+0(+16(%di)):x64[4] at=+0(%si):u8 there=+0(%si):string",
+    "search_exception_tables": "at=+0(%di):u8[16] low=@0x10:string high=@0xffffffff00000000:u64",
+    "hrtimer_interrupt": "device=+0(%di):x64 name=+0(+0(%di)):string $stack9",
+    "__x64_sys_exit_group": "ax=+80(%di):s32 all=+0(%di):x64[21] last=+0(+u152(%di)):string",
+}
+
+ANYWHERE_BY_NAME = {f"a{i}": function for i, function in enumerate(ANYWHERE)}
+
+
+@case()
+def probes_read_anywhere(t):
+    """Probes of functions of interrupts, wakeups and page faults read what is there and what is not, one in the other,
+    beside a graph of all functions; each detach finds nobody in them."""
+    for tracer in ("nop", "function_graph", "function"):
+        with t.attach() as traced:
+            for name, function in ANYWHERE_BY_NAME.items():
+                traced.echo("kprobe_events", f"p:{name} {function} {ANYWHERE[function]}", append=True)
+            traced.echo("current_tracer", tracer)
+            traced.echo("events/kprobes/enable", "1")
+            t.guest.run("for i in 1 2 3 4 5 6 7 8 9; do (ls -R /proc/self | wc -l; cat /absent) >/dev/null 2>&1 & done; wait", timeout=300)
+            profile = traced.text("kprobe_profile").split()
+            hits = dict(zip(profile[::3], map(int, profile[1::3])))
+            # What handles page faults may be called by reading only, and that is not recorded.
+            assert all(nr or ANYWHERE_BY_NAME[name] == "search_exception_tables" for name, nr in hits.items()), hits
+        t.note(f"{tracer}: {hits}")
 
 
 def switches(text):

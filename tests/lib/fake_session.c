@@ -134,6 +134,13 @@ struct hv_session *hv_fake_new(void)
 	return &f->session;
 }
 
+static void free_programs(struct hv_actions *a)
+{
+	for (size_t i = 0; i < a->nr; i++)
+		free((struct hv_fetch_step *)a->list[i].program);
+	a->nr = 0;
+}
+
 void hv_fake_free(struct hv_session *s)
 {
 	struct fake *f = fake_of(s);
@@ -148,6 +155,7 @@ void hv_fake_free(struct hv_session *s)
 	free(f->counts.list);
 	fake_buffer_deinit(&f->buffer);
 	hv_names_free(s->names);
+	free_programs(&f->actions);
 	free(f->actions.list);
 	free(f->kernel.modules.list);
 	fake_event_types_free(s->types);
@@ -363,10 +371,23 @@ struct hv_err *hv_scope_filter_pids(struct hv_scope *scope, const uint32_t *only
 
 struct hv_err *hv_actions_set(struct hv_actions *a, const struct hv_site_actions *list, size_t nr)
 {
+	free_programs(a);
 	a->list = hv_realloc_array(a->list, nr + 1, sizeof(*list));
-	if (nr)
-		memcpy(a->list, list, nr * sizeof(*list));
-	a->nr = nr;
+	for (; a->nr < nr; a->nr++) {
+		const struct hv_site_actions *from = &list[a->nr];
+		size_t len_bytes = from->nr_steps * sizeof(*from->program);
+		struct hv_fetch_step *program = hv_alloc(len_bytes + 1);
+
+		if (len_bytes)
+			memcpy(program, from->program, len_bytes);
+		a->list[a->nr] = *from;
+		a->list[a->nr].program = program;
+	}
+	return NULL;
+}
+
+struct hv_err *hv_actions_check_fetch(const struct hv_actions *a hv_unused)
+{
 	return NULL;
 }
 

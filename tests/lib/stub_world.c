@@ -131,7 +131,8 @@ static void in_section_other_task(const struct world *w)
 void world_call_action(const struct world *w, uint32_t does)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
-	uint64_t entry = stubs->actions_off + (HV_NR_SLOTS - 1) * stubs->action_len_bytes;
+	unsigned slot = does & HV_SLOT_FETCH ? WORLD_FETCH_SLOT : HV_NR_SLOTS - 1;
+	uint64_t entry = stubs->actions_off + slot * stubs->action_len_bytes;
 	struct hv_slot *slots = (struct hv_slot *)(w->host + WORLD_STUBS_OFF + HV_SLOTS_OFF);
 	bool reaches = hv_arch_x86_64.encode_call(world_gva(w, WORLD_TRACED_OFF),
 						  world_gva(w, WORLD_CODE_OFF + entry),
@@ -139,7 +140,7 @@ void world_call_action(const struct world *w, uint32_t does)
 
 	assert(reaches);
 	(void)reaches;
-	slots[HV_NR_SLOTS - 1] = (struct hv_slot){
+	slots[slot] = (struct hv_slot){
 		.does = does,
 		.goes_on = (uint32_t)(HV_STUBS_CODE_OFF + stubs->function_off),
 	};
@@ -277,6 +278,14 @@ static struct hv_stub_values values_of(const struct world *w)
 				[HV_HOLE_drafts] = world_gva(w, WORLD_DRAFTS_OFF).v,
 				[HV_HOLE_drafts_len] =
 					WORLD_NR_CPUS * HV_NR_DRAFTS * sizeof(struct hv_draft),
+				[HV_HOLE_programs] = world_gva(w, WORLD_PROGRAM_OFF).v -
+						     WORLD_FETCH_SLOT * HV_FETCH_STEPS_MAX *
+							     sizeof(struct hv_fetch_step),
+				[HV_HOLE_kernel_start] = 0xffff800000000000,
+				[HV_HOLE_copy_kernel] = world_gva(w, WORLD_READERS_OFF).v,
+				[HV_HOLE_copy_user] = world_gva(w, WORLD_READERS_OFF + 0x10).v,
+				[HV_HOLE_string_kernel] = world_gva(w, WORLD_READERS_OFF + 0x20).v,
+				[HV_HOLE_string_user] = world_gva(w, WORLD_READERS_OFF + 0x30).v,
 				[HV_HOLE_event_reserve] = world_gva(w, WORLD_KERNEL_OFF).v,
 				[HV_HOLE_event_commit] = world_gva(w, WORLD_KERNEL_OFF + 0x10).v,
 				[HV_HOLE_event_release] = world_gva(w, WORLD_KERNEL_OFF + 0x20).v,

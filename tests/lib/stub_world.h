@@ -18,15 +18,18 @@
 #define WORLD_VCPUS_OFF	  (WORLD_STUBS_OFF + 0xc00)		/* behind the slots */
 #define WORLD_FILES_OFF	  (WORLD_STUBS_OFF + 0xd00)		/* of events */
 #define WORLD_CODE_OFF	  (WORLD_STUBS_OFF + HV_STUBS_CODE_OFF) /* executable */
-#define WORLD_TEXT_OFF	  0x5000				/* executable */
-#define WORLD_PIDS_OFF	  0x6000				/* read-only */
-#define WORLD_CPU_OFF	  0x7000				/* read-write from here on */
+#define WORLD_TEXT_OFF	  0x6000				/* executable */
+#define WORLD_PIDS_OFF	  0x7000				/* read-only */
+#define WORLD_PROGRAM_OFF (WORLD_PIDS_OFF + 0x800)		/* of WORLD_FETCH_SLOT */
+#define WORLD_CPU_OFF	  0x8000				/* read-write from here on */
 #define WORLD_CONTROL_OFF (WORLD_CPU_OFF + 0x400)
-#define WORLD_STACKS_OFF  0x9000  /* return stacks */
-#define WORLD_COUNTS_OFF  0x13000 /* of a profile */
-#define WORLD_PROBES_OFF  0x13e00 /* of events */
-#define WORLD_DRAFTS_OFF  0x14000 /* of events */
-#define WORLD_VCPU_OFF	  0x1c000 /* a state and its ring, then the next vCPU's */
+#define WORLD_STACKS_OFF  0xa000  /* return stacks */
+#define WORLD_COUNTS_OFF  0x14000 /* of a profile */
+#define WORLD_PROBES_OFF  0x14e00 /* of events */
+#define WORLD_DRAFTS_OFF  0x15000 /* of events */
+#define WORLD_VCPU_OFF	  0x1d000 /* a state and its ring, then the next vCPU's */
+
+#define WORLD_FETCH_SLOT 1 /* the slot that has a program */
 
 #define WORLD_NR_STACKS	   7
 #define WORLD_HOMES_SHIFT  2 /* log2 of the first places, HV_STACK_PROBES - 1 less than that */
@@ -40,8 +43,9 @@
 #define WORLD_TRACED_OFF       (WORLD_TEXT_OFF + 0x00)
 #define WORLD_TRACED_OTHER_OFF (WORLD_TEXT_OFF + 0x40)
 #define WORLD_THUNK_OFF	       (WORLD_TEXT_OFF + 0x80) /* the return thunk of a kernel that has one */
-#define WORLD_KERNEL_OFF       (WORLD_TEXT_OFF + 0xc0)	/* what stubs of events go on to */
-#define WORLD_TEXT_END	       (WORLD_TEXT_OFF + 0x100) /* free for others */
+#define WORLD_KERNEL_OFF       (WORLD_TEXT_OFF + 0xc0) /* what stubs of events go on to */
+#define WORLD_READERS_OFF      (WORLD_TEXT_OFF + 0x100) /* by which stubs read memory: 16 bytes each */
+#define WORLD_TEXT_END	       (WORLD_TEXT_OFF + 0x140) /* free for others */
 
 /* The guest's struct trace_event_buffer. */
 struct world_buffer {
@@ -234,8 +238,8 @@ void world_make_tail_call(const struct world *w);
 void world_set_up(const struct world *w, const struct world_case *c);
 /* The same, but leaves the rings as they are. */
 void world_prepare(const struct world *w, const struct world_case *c);
-/* Makes the site call the last entry of the actions, which does DOES and goes on to the function's
- * stub. */
+/* Makes the site call an entry of the actions, which does DOES and goes on to the function's stub:
+ * the last one, but with HV_SLOT_FETCH the one that has a program. */
 void world_call_action(const struct world *w, uint32_t does);
 
 /* What follows from the params for the plain ways of a graph and a profile: to be called when they

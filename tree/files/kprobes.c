@@ -111,7 +111,9 @@ const struct hv_node hv_kprobe_events_node = {
 	.help = "probes at the entries of functions: p[:[GRP/]NAME] FUNCTION "
 		"[ARG=FETCH[:TYPE]]...\n"
 		"adds one, -:[GRP/]NAME removes it, truncating the file all; FETCH is %REGISTER,\n"
-		"$argN, $stack, $stack0, $comm, \\NUMBER or \\\"string\"",
+		"$argN, $stack, $stackN, $comm, \\NUMBER, \\\"string\", @ADDRESS, "
+		"@SYMBOL[+-OFFSET]\n"
+		"or memory at one of these: +-[u]OFFSET(FETCH)",
 	.open = open_events,
 	.show = show_events,
 	.write = write_events,

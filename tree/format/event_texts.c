@@ -11,6 +11,7 @@
 #include "tracer/event_types.h"
 #include "tree/format/print_fmt/fields.h"
 #include "tree/format/print_fmt/print_fmt.h"
+#include "tree/format/probe_text.h"
 #include "tree/format/syscall.h"
 
 #define NR_IDS (UINT16_MAX + 1)
@@ -234,24 +235,19 @@ static void add_place(const struct hv_event_texts *t, struct hv_text *out,
 		hv_text_printf(out, " <%016" PRIx64 ">", addr.v);
 }
 
-/* print_kprobe_event(): as by its print_fmt, "(ADDRESS) ARGUMENTS", but for the address. */
-static bool add_kprobe(const struct hv_event_texts *t, struct hv_text *out,
-		       const struct hv_options *options, const struct compiled *c,
-		       const struct hv_print_env *env, struct hv_span entry)
+/* print_kprobe_event() */
+static bool add_probe(const struct hv_event_texts *t, struct hv_text *out,
+		      const struct hv_options *options, const struct hv_event_type *type,
+		      struct hv_span entry)
 {
-	HV_AUTO_TEXT struct hv_text text = {0};
 	uint64_t addr;
-	const char *rest;
 
-	if (!hv_print_fmt_eval(c->fmt, entry, env, &text) ||
-	    !hv_span_u64(entry, c->type->fields.list[0].off, &addr))
-		return false;
-	rest = strchr(text.data, ')');
-	if (!rest)
+	if (!hv_span_u64(entry, type->fields.list[0].off, &addr))
 		return false;
 	hv_text_add(out, "(");
 	add_place(t, out, options, hv_gva(addr));
-	hv_text_add_bytes(out, rest, text.len_bytes - (size_t)(rest - text.data));
+	hv_text_add(out, ")");
+	hv_probe_text_add(out, type, entry, &t->resolver);
 	return true;
 }
 
@@ -267,8 +263,7 @@ static void add_rest(const struct hv_event_texts *t, struct hv_text *out,
 
 	hv_text_add_guest(out, c->type->name, strlen(c->type->name));
 	hv_text_add(out, ": ");
-	if (c->fmt && c->type->reg_kind == HV_EVENT_REG_KPROBE &&
-	    add_kprobe(t, out, options, c, &env, entry))
+	if (c->type->reg_kind == HV_EVENT_REG_KPROBE && add_probe(t, out, options, c->type, entry))
 		return;
 	if (!c->fmt || !hv_print_fmt_eval(c->fmt, entry, &env, out))
 		hv_print_fields(c->fields + c->nr_common, c->nr_fields - c->nr_common, entry, out);

@@ -84,9 +84,44 @@ static void add_kprobes(const struct hv_instance *in, struct hv_site_actions *li
 	}
 }
 
+/* The programs of the functions in a list of actions. */
+struct programs {
+	struct hv_fetch_step (*list)[HV_FETCH_STEPS_MAX];
+	size_t nr;
+};
+
+static void programs_deinit(struct programs *p)
+{
+	free(p->list);
+}
+
+/* Gives the functions of LIST whose probes read memory their programs. */
+static struct hv_err *add_programs(const struct hv_instances *all, struct programs *programs,
+				   struct hv_site_actions *list, size_t nr)
+{
+	struct hv_err *err = NULL;
+
+	programs->list = hv_alloc((all->kprobes.nr + 1) * sizeof(*programs->list));
+	for (size_t i = 0; !err && i < nr; i++) {
+		struct hv_fetch_step *steps = programs->list[programs->nr];
+
+		if (!(list[i].bits >> HV_ACTION_REGS & 1))
+			continue;
+		err = hv_kprobes_program(all, hv_gva(list[i].ip), steps, &list[i].nr_steps);
+		if (err || !list[i].nr_steps)
+			continue;
+		list[i].program = steps;
+		list[i].bits |= 1u << HV_ACTION_FETCH;
+		programs->nr++;
+	}
+	return err;
+}
+
 static struct hv_err *tell(struct hv_instances *all)
 {
+	hv_cleanup(programs_deinit) struct programs programs = {0};
 	HV_AUTO_FREE struct hv_site_actions *list = NULL;
+	struct hv_err *err;
 	size_t nr = 0;
 
 	for (struct hv_instance *in = &all->top; in; in = in->next)
@@ -101,7 +136,9 @@ static struct hv_err *tell(struct hv_instances *all)
 			add_set(&in->probes.sets[i], all->host_obeys, list, &nr);
 	for (const struct hv_instance *in = &all->top; in; in = in->next)
 		add_kprobes(in, list, &nr);
-	return hv_actions_set(all->session->actions, list, join(list, nr));
+	nr = join(list, nr);
+	err = add_programs(all, &programs, list, nr);
+	return err ? err : hv_actions_set(all->session->actions, list, nr);
 }
 
 /* -- who obeys ------------------------------------------------------------------------------- */

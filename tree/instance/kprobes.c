@@ -7,6 +7,7 @@
 
 #include "kernel/events/catalogue.h"
 #include "kernel/kernel.h"
+#include "tracer/actions.h"
 #include "tracer/event_types.h"
 #include "tracer/events/guest_marks.h"
 #include "tracer/site_stubs.h"
@@ -164,6 +165,7 @@ static void make_type(struct hv_instances *all, struct hv_kprobe_event *e,
 		/* No address of the guest's: it tells apart types that have an id in turn. */
 		.call = hv_gva(++all->kprobes.nr_made),
 	};
+	e->is.serial = (uint16_t)all->kprobes.nr_made;
 	make_fields(e, c);
 }
 
@@ -187,6 +189,21 @@ static struct hv_err *check_name(const struct hv_instances *all, const struct hv
 	return type ? hv_err_new(EEXIST, "there is an event %s:%s", k->group, k->name) : NULL;
 }
 
+/* Addresses of symbols, and what reads the guest's memory. */
+static struct hv_err *find_memory(const struct hv_session *s, struct hv_kprobe *k)
+{
+	for (size_t i = 0; i < k->nr_args; i++) {
+		struct hv_kprobe_arg *arg = &k->args[i];
+		struct hv_gva at;
+
+		if (arg->symbol && !hv_kernel_symbol(s->kernel, arg->symbol, &at))
+			return hv_err_new(ENOENT, "Invalid probed address or symbol");
+		if (arg->symbol)
+			arg->number.addend = (int64_t)(at.v + (uint64_t)arg->number.addend);
+	}
+	return k->nr_results ? hv_actions_check_fetch(s->actions) : NULL;
+}
+
 /* The kernel registers a probe after it has parsed all of it, and then points at the symbol. */
 static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *e,
 			      const struct hv_catalogue **ret)
@@ -197,6 +214,8 @@ static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *
 		err = check_name(all, *ret, &e->is);
 	if (!err)
 		err = find_site(all->session->kernel, e->is.symbol, &e->site);
+	if (!err)
+		err = find_memory(all->session, &e->is);
 	if (!err && all->kprobes.nr == HV_KPROBES_MAX)
 		err = hv_err_new(ENOSPC, "there are %d probes already", HV_KPROBES_MAX);
 	return err;
@@ -320,6 +339,24 @@ bool hv_kprobes_site(const struct hv_instances *all, uint32_t id, struct hv_gva 
 	return false;
 }
 
+struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva site,
+				  struct hv_fetch_step *ret, size_t *ret_nr)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < all->kprobes.nr; i++) {
+		const struct hv_kprobe_event *e = all->kprobes.list[i];
+
+		if (e->site.v == site.v && is_on(all, e) && !hv_kprobe_program(&e->is, ret, &nr))
+			return hv_err_new(ENOSPC,
+					  "the probes of %s read too much memory: they need more"
+					  " than %d steps",
+					  e->is.symbol, HV_FETCH_STEPS_MAX);
+	}
+	*ret_nr = nr;
+	return NULL;
+}
+
 struct hv_err *hv_kprobes_why_not(const struct hv_instances *all, const struct hv_event_type *type)
 {
 	const struct hv_sites *sites = &all->session->kernel->sites;
@@ -336,11 +373,19 @@ struct hv_err *hv_kprobes_why_not(const struct hv_instances *all, const struct h
 	return hv_err_new(ENODEV, "the guest's module that had its function was removed");
 }
 
-/* The words that were recorded of CALL. */
-static bool words_of(const struct hv_event *call, uint64_t *ret)
+/* What was recorded of CALL, as its entry says. */
+static bool read_call(const struct hv_event *call, struct hv_kprobe_call *ret)
 {
-	return call->id == HV_EVENT_ID_REGS &&
-	       hv_span_copy(call->entry, HV_ENTRY_HEADER_LEN, ret, HV_REGS_WORDS * WORD);
+	const size_t words_end = HV_ENTRY_HEADER_LEN + sizeof(ret->words);
+
+	if (call->id != HV_EVENT_ID_REGS ||
+	    !hv_span_copy(call->entry, HV_ENTRY_HEADER_LEN, ret->words, sizeof(ret->words)))
+		return false;
+	ret->results =
+		(struct hv_span){call->entry.data + words_end, call->entry.len_bytes - words_end};
+	ret->comm = call->comm;
+	ret->mark = NULL;
+	return true;
 }
 
 /* The mark that the call E, with WORDS, ends; NULL: none. */
@@ -365,20 +410,19 @@ bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct
 		      struct hv_event *ret, uint8_t *entry)
 {
 	const struct hv_kprobe_event *e = all->kprobes.list[index];
-	uint64_t words[HV_REGS_WORDS], site;
-	struct hv_kprobe_call of = {words, call->comm, NULL};
 	uint16_t id = (uint16_t)e->type.id;
+	struct hv_kprobe_call recorded;
+	uint64_t site = e->site.v;
 	uint32_t len;
 
-	if (!words_of(call, words) || words[HV_REGS_SITE] != e->site.v)
+	if (!read_call(call, &recorded) || recorded.words[HV_REGS_SITE] != site)
 		return false;
 	memset(entry, 0, e->args_off);
 	if (hv_kprobe_has_mark(&e->is))
-		of.mark = mark_of(all, call, words);
-	len = hv_kprobe_fill(&e->is, &of, e->args_off, entry, HV_ENTRY_LEN_MAX);
+		recorded.mark = mark_of(all, call, recorded.words);
+	len = hv_kprobe_fill(&e->is, &recorded, e->args_off, entry, HV_ENTRY_LEN_MAX);
 	if (!len)
 		return false;
-	site = words[HV_REGS_SITE];
 	memcpy(entry, call->entry.data, HV_ENTRY_HEADER_LEN);
 	memcpy(entry, &id, sizeof(id));
 	memcpy(entry + e->args_off - WORD, &site, sizeof(site));
@@ -390,13 +434,13 @@ bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct
 
 void hv_kprobes_count(struct hv_instances *all, const struct hv_event *call)
 {
-	uint64_t words[HV_REGS_WORDS];
+	struct hv_kprobe_call recorded;
 
-	if (!words_of(call, words))
+	if (!read_call(call, &recorded))
 		return;
 	for (size_t i = 0; i < all->kprobes.nr; i++) {
 		struct hv_kprobe_event *e = all->kprobes.list[i];
 
-		e->nr_hits += e->site.v == words[HV_REGS_SITE] && is_on(all, e);
+		e->nr_hits += e->site.v == recorded.words[HV_REGS_SITE] && is_on(all, e);
 	}
 }

@@ -57,6 +57,10 @@ bool hv_kprobes_is(const struct hv_event_type *type);
 bool hv_kprobes_any(const struct hv_instances *all, const struct hv_event_set *set);
 /* The function of the probe with the type ID. False: there is none. */
 bool hv_kprobes_site(const struct hv_instances *all, uint32_t id, struct hv_gva *ret);
+/* Makes the program that reads what the probes at SITE which are on need, of HV_FETCH_STEPS_MAX
+ * steps in RET; *RET_NR 0: they read nothing. ENOSPC: it would be too long. */
+struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva site,
+				  struct hv_fetch_step *ret, size_t *ret_nr) hv_must_use;
 /* Why TYPE, that of a probe which was switched on, is not recorded. NULL: it is. */
 struct hv_err *hv_kprobes_why_not(const struct hv_instances *all,
 				  const struct hv_event_type *type) hv_must_use;

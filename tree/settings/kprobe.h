@@ -3,12 +3,15 @@
  *
  *	p[:[GRP/][NAME]] SYMBOL[+0] [[ARG=]FETCH[:TYPE]]...
  *
- *	FETCH	%REGISTER, $argN, $stack, $stack0, $comm, $mark, \NUMBER, \"string"
- *	TYPE	u8 to u64, s8 to s64, x8 to x64, char, symbol, string, bWIDTH@OFFSET/SIZE
+ *	FETCH	%REGISTER, $argN, $stack, $stackN, $comm, $mark, \NUMBER, \"string",
+ *		@ADDRESS, @SYMBOL[+-OFFSET], +-[u]OFFSET(FETCH)
+ *	TYPE	u8 to u64, s8 to s64, x8 to x64, char, symbol, string, ustring,
+ *		bWIDTH@OFFSET/SIZE, TYPE[N]
  *
  * Each FETCH is made from the registers that a stub records with a call (HV_EVENT_ID_REGS), by the
- * host. What needs memory of the guest is refused by name, and so are probes elsewhere than at a
- * function's entry, and of returns. Words and errors are those of the kernel (kernel/trace/
+ * host, and from what the stub has read of the guest's memory at that time: the results of a
+ *program that is made here (struct hv_fetch_step). Probes elsewhere than at a function's entry, and
+ *of returns, are refused by name. Words and errors are those of the kernel (kernel/trace/
  * trace_probe.c, trace_kprobe.c); what the kernel would accept is EOPNOTSUPP.
  * Leaves to others: which functions there are, the event (tree/instance/kprobes.h). Pure. */
 #pragma once
@@ -19,13 +22,16 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "ringbuf/abi.h"
 
 #define HV_KPROBE_ARGS_MAX 128	/* MAX_TRACE_ARGS */
 #define HV_KPROBE_NAME_MAX 64	/* MAX_EVENT_NAME_LEN */
 #define HV_KPROBE_SIZE_MAX 2048 /* bytes of all arguments of a record */
 
+#define HV_KPROBE_DEREFS_MAX 14 /* of an argument */
+
 enum hv_kprobe_source {
-	HV_KPROBE_NUMBER, /* of a register, or a constant */
+	HV_KPROBE_NUMBER, /* of a register, or a constant; or memory */
 	HV_KPROBE_COMM,	  /* the task's name */
 	HV_KPROBE_STRING, /* a constant */
 	HV_KPROBE_MARK,	  /* the text of a mark; calls that end none are no events of the probe */
@@ -33,22 +39,37 @@ enum hv_kprobe_source {
 
 struct hv_kprobe_type; /* of an argument */
 
+/* Memory that is read at a value and an offset. */
+struct hv_kprobe_deref {
+	int64_t off;
+	bool is_user; /* whatever the address looks like */
+};
+
 struct hv_kprobe_arg {
 	char *name, *fetch; /* owned; FETCH with its type, as it was written */
+	char *field;	    /* owned; its type in a format file */
 	enum hv_kprobe_source source;
 	struct hv_arch_register number;
-	char *string; /* owned */
+	char *symbol; /* owned; NULL, or what NUMBER is the address of, but for its addend */
+	struct hv_kprobe_deref derefs[HV_KPROBE_DEREFS_MAX]; /* the innermost first */
+	unsigned nr_derefs;
+	bool is_memory; /* the last one was written as memory; a word of the stack is none */
+	char *string;	/* owned */
 	const struct hv_kprobe_type *type;
+	unsigned count; /* of an array; 0: it is none */
 	bool is_bitfield;
-	uint8_t left, right; /* shifts, of a bitfield */
-	uint32_t off;	     /* of its field behind the address of the probe */
+	uint8_t left, right;   /* shifts, of a bitfield */
+	uint32_t off;	       /* of its field behind the address of the probe */
+	uint16_t first_result; /* of what is read for it */
 };
 
 struct hv_kprobe {
 	char *group, *name, *symbol; /* owned */
 	struct hv_kprobe_arg *args;  /* owned */
 	size_t nr_args;
-	uint32_t len_bytes; /* of the fields of all arguments */
+	uint32_t len_bytes;  /* of the fields of all arguments */
+	uint16_t nr_results; /* of its program */
+	uint16_t serial;     /* whoever uses it sets it: the upper half of its results' tags */
 };
 
 /* Parses the NR words of a command. On error *RET_AT is the column, in the words with one blank
@@ -71,17 +92,23 @@ struct hv_kprobe_field {
 };
 struct hv_kprobe_field hv_kprobe_field_of(const struct hv_kprobe_arg *arg);
 
-/* A call from which an entry is made. */
-struct hv_kprobe_call {
-	const uint64_t *words; /* that were recorded (HV_REGS_WORDS) */
-	const char *comm;      /* the task's name */
-	const char *mark;      /* that the call ends (tracer/events/guest_marks.h); NULL: none */
-};
+/* How many results ARG needs. */
+uint16_t hv_kprobe_nr_results(const struct hv_kprobe_arg *arg);
+/* Adds the steps that read what K needs of memory to those of RET, of which there are *NR. The
+ * symbols are resolved. False: they would be more than HV_FETCH_STEPS_MAX. */
+bool hv_kprobe_program(const struct hv_kprobe *k, struct hv_fetch_step *ret, size_t *nr);
 
+/* What was recorded of a call. */
+struct hv_kprobe_call {
+	uint64_t words[HV_REGS_WORDS];
+	struct hv_span results; /* HV_FETCH_HEAD; hostile */
+	const char *comm;	/* the task's name, with a NUL */
+	const char *mark;	/* that the call ends (tracer/events/guest_marks.h); NULL: none */
+};
+/* Whether a FETCH of K is a mark. */
+bool hv_kprobe_has_mark(const struct hv_kprobe *k);
 /* Fills the arguments of an entry, from offset ARGS_OFF of ENTRY on, of MAX_BYTES. Returns the
- * length of the entry; 0: it does not fit, or the call is no event of the probe. */
+ * length of the entry; 0: it does not fit, or the call is no event of the probe. Strings are cut
+ * off where it ends. */
 uint32_t hv_kprobe_fill(const struct hv_kprobe *k, const struct hv_kprobe_call *call,
 			uint32_t args_off, uint8_t *entry, uint32_t max_bytes);
-
-/* Whether a fetch of K is a mark. */
-bool hv_kprobe_has_mark(const struct hv_kprobe *k);

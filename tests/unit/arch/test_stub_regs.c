@@ -6,64 +6,12 @@
 
 #include "bench/native.h"
 #include "ringbuf/ring.h"
+#include "tests/lib/regs_call.h"
 #include "tests/lib/run_suite.h"
 
 #define NR_SLOTS 64
-#define NR_REGS	 12 /* %rbx, %rcx, %rdx, %rsi, %rdi, %rbp, %r8, %r9, %r12 to %r15 */
-#define NR_DATA	 6  /* records of data: HV_REGS_WORDS words */
-
-/* Calls FUNCTION with the registers IN; OUT is what they are afterwards, and then the address of
- * the stack word with the return address, and that address itself. */
-void regs_call(uint64_t function, const uint64_t *in, uint64_t *out);
-__asm__(".text\n"
-	"regs_call:\n"
-	"	push %rbx\n"
-	"	push %rbp\n"
-	"	push %r12\n"
-	"	push %r13\n"
-	"	push %r14\n"
-	"	push %r15\n"
-	"	push %rdx\n"
-	"	mov %rdi, %rax\n"
-	"	mov %rsi, %r10\n"
-	"	lea -8(%rsp), %r11\n"
-	"	mov %r11, 96(%rdx)\n"
-	"	lea 1f(%rip), %r11\n"
-	"	mov %r11, 104(%rdx)\n"
-	"	mov (%r10), %rbx\n"
-	"	mov 8(%r10), %rcx\n"
-	"	mov 16(%r10), %rdx\n"
-	"	mov 24(%r10), %rsi\n"
-	"	mov 32(%r10), %rdi\n"
-	"	mov 40(%r10), %rbp\n"
-	"	mov 48(%r10), %r8\n"
-	"	mov 56(%r10), %r9\n"
-	"	mov 64(%r10), %r12\n"
-	"	mov 72(%r10), %r13\n"
-	"	mov 80(%r10), %r14\n"
-	"	mov 88(%r10), %r15\n"
-	"	call *%rax\n"
-	"1:	mov (%rsp), %r10\n"
-	"	mov %rbx, (%r10)\n"
-	"	mov %rcx, 8(%r10)\n"
-	"	mov %rdx, 16(%r10)\n"
-	"	mov %rsi, 24(%r10)\n"
-	"	mov %rdi, 32(%r10)\n"
-	"	mov %rbp, 40(%r10)\n"
-	"	mov %r8, 48(%r10)\n"
-	"	mov %r9, 56(%r10)\n"
-	"	mov %r12, 64(%r10)\n"
-	"	mov %r13, 72(%r10)\n"
-	"	mov %r14, 80(%r10)\n"
-	"	mov %r15, 88(%r10)\n"
-	"	pop %rdx\n"
-	"	pop %r15\n"
-	"	pop %r14\n"
-	"	pop %r13\n"
-	"	pop %r12\n"
-	"	pop %rbp\n"
-	"	pop %rbx\n"
-	"	ret\n");
+#define NR_REGS	 REGS_CALL_NR
+#define NR_DATA	 6 /* records of data: HV_REGS_WORDS words */
 
 static const char *const names[NR_REGS] = {"bx", "cx", "dx",  "si",  "di",  "bp",
 					   "r8", "r9", "r12", "r13", "r14", "r15"};

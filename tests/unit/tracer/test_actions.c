@@ -155,6 +155,50 @@ START_TEST(too_many_that_count_are_refused)
 }
 END_TEST
 
+static unsigned number_of(const struct hv_slot *slot)
+{
+	return (unsigned)(slot - hv_region_slot(&r.tracee.region, 0));
+}
+
+/* A program is of one function. Another program gets another slot, and the first one stays as it is
+ * until no site calls it. */
+START_TEST(a_program_has_a_slot_of_its_own)
+{
+	const struct hv_fetch_step steps[] = {{HV_FETCH_WORD, 0, 0, 1, 4},
+					      {HV_FETCH_READS, 0, 0, 1, 8}};
+	struct hv_site_actions list[] = {
+		{.ip = FR_SITE(1), .program = steps, .nr_steps = 2},
+		{.ip = FR_SITE(2), .program = steps, .nr_steps = 2},
+	};
+	const struct hv_fetch_step *program;
+	const struct hv_slot *first;
+
+	list[0].bits = list[1].bits = 1u << HV_ACTION_REGS | 1u << HV_ACTION_FETCH;
+	memset(hv_region_program(&r.tracee.region, 0), 0x5a, 2 * HV_FETCH_STEPS_MAX * 16);
+	set(list, 2);
+	traced_check_want(&t, HV_STUB_NONE);
+	first = slot_of(1);
+	ck_assert_uint_eq(first->does, HV_SLOT_REGS | HV_SLOT_FETCH);
+	ck_assert_ptr_ne(first, slot_of(2));
+	program = hv_region_program(&r.tracee.region, number_of(first));
+	ck_assert(memcmp(program, steps, sizeof(steps)) == 0);
+	ck_assert_uint_eq(program[2].does, HV_FETCH_END);
+	ck_assert_uint_eq(program[HV_FETCH_STEPS_MAX - 1].does, HV_FETCH_END);
+	set(list, 2);
+	traced_check_want(&t, HV_STUB_NONE);
+	ck_assert_ptr_eq(first, slot_of(1)); /* nothing has changed */
+	list[0].nr_steps = 1;
+	set(list, 2);
+	traced_check_want(&t, HV_STUB_NONE);
+	ck_assert_ptr_ne(first, slot_of(1));
+	ck_assert(memcmp(program, steps, sizeof(steps)) == 0);
+	program = hv_region_program(&r.tracee.region, number_of(slot_of(1)));
+	ck_assert_uint_eq(program[1].does, HV_FETCH_END);
+	set(NULL, 0);
+	traced_check_want(&t, HV_STUB_NONE);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -163,6 +207,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_count_goes_on_where_it_is);
 	tcase_add_test(tc, a_change_that_fails_leaves_the_counts);
 	tcase_add_test(tc, too_many_that_count_are_refused);
+	tcase_add_test(tc, a_program_has_a_slot_of_its_own);
 }
 
 int main(void)

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree/format/probe_text.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/guard.h"
+#include "kernel/events/catalogue.h"
+#include "tree/format/print_fmt/print_fmt.h"
+
+#define LOC_LEN_SHIFT 16 /* __data_loc */
+#define LOC_OFF_MASK  0xffff
+#define LOC_BYTES     4
+
+enum form { UNSIGNED, SIGNED, HEX, LETTER, SYMBOL, STRING };
+
+/* What types have in a print_fmt; none is the beginning of one that follows it. */
+static const struct {
+	const char *format;
+	enum form form;
+} formats[] = {
+	{"\\\"%s\\\"", STRING}, {"0x%Lx", HEX},	  {"0x%x", HEX},
+	{"'%c'", LETTER},	{"%pS", SYMBOL},  {"%Lu", UNSIGNED},
+	{"%Ld", SIGNED},	{"%u", UNSIGNED}, {"%d", SIGNED},
+};
+
+/* Control characters become '?', but for those of lines. */
+static void add_letters(struct hv_text *out, const uint8_t *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		char c = (char)bytes[i];
+
+		if (iscntrl(bytes[i]) && c != '\n' && c != '\t')
+			c = '?';
+		hv_text_add_bytes(out, &c, 1);
+	}
+}
+
+static void add_symbol(struct hv_text *out, uint64_t addr, const struct hv_print_resolver *r)
+{
+	struct hv_print_symbol s;
+
+	if (!r->symbol || !r->symbol(r->of, hv_gva(addr), &s)) {
+		hv_text_printf(out, "0x%" PRIx64, addr);
+		return;
+	}
+	hv_text_add_guest(out, s.name, SIZE_MAX);
+	hv_text_printf(out, "+0x%" PRIx64 "/0x%" PRIx64, s.offset, s.size_bytes);
+	if (s.module) {
+		hv_text_add(out, " [");
+		hv_text_add_guest(out, s.module, SIZE_MAX);
+		hv_text_add(out, "]");
+	}
+}
+
+static void add_string(struct hv_text *out, struct hv_span entry, uint32_t loc)
+{
+	uint32_t len = loc >> LOC_LEN_SHIFT, off = loc & LOC_OFF_MASK;
+
+	if (!len || !hv_span_has(entry, off, len)) {
+		hv_text_add(out, "(fault)");
+		return;
+	}
+	hv_text_add(out, "\"");
+	add_letters(out, entry.data + off, strnlen((const char *)entry.data + off, len));
+	hv_text_add(out, "\"");
+}
+
+/* VALUE has LEN bytes. */
+static void add_number(struct hv_text *out, enum form form, uint64_t value, uint32_t len,
+		       const struct hv_print_resolver *r)
+{
+	unsigned unused_bits = 64 - 8 * len;
+	const uint8_t letter = (uint8_t)value;
+
+	switch (form) {
+	case UNSIGNED:
+		hv_text_printf(out, "%" PRIu64, value);
+		break;
+	case SIGNED:
+		hv_text_printf(out, "%" PRId64, (int64_t)(value << unused_bits) >> unused_bits);
+		break;
+	case HEX:
+		hv_text_printf(out, "0x%" PRIx64, value);
+		break;
+	case LETTER:
+		hv_text_add(out, "'");
+		add_letters(out, &letter, 1);
+		hv_text_add(out, "'");
+		break;
+	default:
+		add_symbol(out, value, r);
+	}
+}
+
+static void add_element(struct hv_text *out, enum form form, struct hv_span entry, uint32_t off,
+			uint32_t len, const struct hv_print_resolver *r)
+{
+	uint64_t value = 0;
+
+	hv_span_copy(entry, off, &value, len);
+	if (form == STRING)
+		add_string(out, entry, (uint32_t)value);
+	else
+		add_number(out, form, value, len, r);
+}
+
+/* How many elements an array has that FIELD is; 0: it is none. */
+static unsigned count_of(const struct hv_event_field *field)
+{
+	const char *type = field->type, *bracket;
+	unsigned count = 0;
+
+	if (strncmp(type, "__data_loc char[]", 17) == 0)
+		type += 17;
+	bracket = strchr(type, '[');
+	for (const char *c = bracket ? bracket + 1 : ""; isdigit((unsigned char)*c); c++)
+		count = count * 10 + (unsigned)(*c - '0');
+	return count;
+}
+
+/* Finds the form of FIELD, and moves *AT behind it in the print_fmt. */
+static bool find_form(const char **at, const struct hv_event_field *field, enum form *ret)
+{
+	const char *c = strstr(*at, field->name);
+
+	if (!c)
+		return false;
+	c += strlen(field->name);
+	c += strspn(c, "={");
+	for (size_t i = 0; i < HV_ARRAY_LEN(formats); i++) {
+		if (strncmp(c, formats[i].format, strlen(formats[i].format)) != 0)
+			continue;
+		*at = c;
+		*ret = formats[i].form;
+		return true;
+	}
+	return false;
+}
+
+void hv_probe_text_add(struct hv_text *out, const struct hv_event_type *type, struct hv_span entry,
+		       const struct hv_print_resolver *resolver)
+{
+	const char *at = strchr(type->print_fmt, ')');
+
+	for (size_t i = 1; at && i < type->fields.nr; i++) {
+		const struct hv_event_field *field = &type->fields.list[i];
+		unsigned count = count_of(field), nr = count ? count : 1;
+		enum form form;
+
+		if (!find_form(&at, field, &form) || field->size_bytes / nr > sizeof(uint64_t))
+			return;
+		hv_text_add(out, " ");
+		hv_text_add_guest(out, field->name, SIZE_MAX);
+		hv_text_add(out, count ? "={" : "=");
+		for (unsigned n = 0; n < nr; n++) {
+			hv_text_add(out, n ? "," : "");
+			add_element(out, form, entry, field->off + n * (field->size_bytes / nr),
+				    field->size_bytes / nr, resolver);
+		}
+		hv_text_add(out, count ? "}" : "");
+	}
+}

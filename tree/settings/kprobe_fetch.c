@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Arguments of probes: FETCH[:TYPE], as parse_probe_arg() of the kernel takes them. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/guard.h"
+#include "tracer/events/guest_marks.h"
+#include "tree/settings/kprobe_parse.h"
+
+#define STACK_NR_MAX 2048 /* PARAM_MAX_STACK */
+#define ARRAY_MAX    64	  /* MAX_ARRAY_LEN */
+#define WORD	     8
+
+static const struct hv_kprobe_type types[] = {
+	{"string", 4, true, "\\\"%s\\\"", "__data_loc char[]"},
+	{"ustring", 4, true, "\\\"%s\\\"", "__data_loc char[]"},
+	{"u8", 1, false, "%u", "u8"},
+	{"u16", 2, false, "%u", "u16"},
+	{"u32", 4, false, "%u", "u32"},
+	{"u64", 8, false, "%Lu", "u64"},
+	{"s8", 1, true, "%d", "s8"},
+	{"s16", 2, true, "%d", "s16"},
+	{"s32", 4, true, "%d", "s32"},
+	{"s64", 8, true, "%Ld", "s64"},
+	{"x8", 1, false, "0x%x", "u8"},
+	{"x16", 2, false, "0x%x", "u16"},
+	{"x32", 4, false, "0x%x", "u32"},
+	{"x64", 8, false, "0x%Lx", "u64"},
+	{"char", 1, false, "'%c'", "u8"},
+	{"symbol", 8, false, "%pS", "u64"},
+};
+static const struct hv_kprobe_type *const string_type = &types[0];
+static const struct hv_kprobe_type *const ustring_type = &types[1];
+
+bool hv_kprobe_is_string(const struct hv_kprobe_arg *arg)
+{
+	return arg->type == string_type || arg->type == ustring_type;
+}
+
+static const struct hv_kprobe_type *find_type(const char *name, size_t len)
+{
+	for (size_t i = 0; i < HV_ARRAY_LEN(types); i++)
+		if (strlen(types[i].name) == len && memcmp(types[i].name, name, len) == 0)
+			return &types[i];
+	return NULL;
+}
+
+/* bWIDTH@OFFSET/SIZE, of which TEXT is what follows the b. False: it is no bitfield. */
+static bool parse_bitfield(struct hv_kprobe_arg *arg, const char *text)
+{
+	const char *at = strchr(text, '@'), *slash = at ? strchr(at, '/') : NULL;
+	uint64_t width, off, bits;
+
+	if (!slash || !hv_kprobe_number(text, (size_t)(at - text), &width) ||
+	    !hv_kprobe_number(at + 1, (size_t)(slash - at - 1), &off) ||
+	    !hv_kprobe_number(slash + 1, strlen(slash + 1), &bits))
+		return false;
+	if (!width || width > bits || off > bits - width)
+		return false;
+	arg->is_bitfield = true;
+	arg->left = (uint8_t)(bits - width - off);
+	arg->right = (uint8_t)(bits - width);
+	return true;
+}
+
+/* The type of a bitfield is that of all its bits; NULL: its size is none of a type. */
+static const struct hv_kprobe_type *bitfield_type(const char *text)
+{
+	const char *slash = strchr(text, '/');
+	HV_AUTO_FREE char *name = slash ? hv_format("u%s", slash + 1) : NULL;
+
+	return name ? find_type(name, strlen(name)) : NULL;
+}
+
+/* What follows the [ of an array's type, at OFF of the word. */
+static struct hv_err *parse_array(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				  const char *text, size_t off)
+{
+	const char *end = strchr(text, ']');
+	uint64_t count;
+
+	if (!end)
+		return hv_kprobe_wrong(p, off + strlen(text), "Array is not closed");
+	if (end[1])
+		return hv_kprobe_wrong(p, off + (size_t)(end + 1 - text), "Array has wrong suffix");
+	if (!hv_kprobe_number(text, (size_t)(end - text), &count) || !count || count > UINT32_MAX)
+		return hv_kprobe_wrong(p, off, "Invalid array size");
+	if (count > ARRAY_MAX)
+		return hv_kprobe_wrong(p, off, "Array number is too big");
+	arg->count = (unsigned)count;
+	return NULL;
+}
+
+/* OFF: of the type in the word. */
+static struct hv_err *parse_type(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				 const char *text, size_t off)
+{
+	size_t len = strcspn(text, "[");
+	HV_AUTO_FREE char *name = hv_format("%.*s", (int)len, text);
+	struct hv_err *err = text[len] ? parse_array(p, arg, text + len + 1, off + len + 1) : NULL;
+
+	if (err)
+		return err;
+	if (strcmp(name, "symstr") == 0)
+		return hv_kprobe_not_there(p, off, "symstr is not there yet: take symbol");
+	arg->type = *name == 'b' ? bitfield_type(name) : find_type(name, len);
+	if (!arg->type)
+		return hv_kprobe_wrong(p, off, "Unknown type is specified");
+	if (*name == 'b' && !parse_bitfield(arg, name + 1))
+		return hv_kprobe_wrong(p, off, "Invalid bitfield");
+	return NULL;
+}
+
+/* Word NR of the stack. The first one is recorded with the registers. */
+static void fetch_stack(struct hv_kprobe_arg *arg, uint64_t nr)
+{
+	if (!nr) {
+		arg->number = (struct hv_arch_register){HV_REGS_STACK_WORD, 0};
+		return;
+	}
+	arg->number = (struct hv_arch_register){HV_REGS_STACK, 0};
+	arg->derefs[arg->nr_derefs++] = (struct hv_kprobe_deref){.off = (int64_t)nr * WORD};
+}
+
+static struct hv_err *parse_argument_number(const struct hv_kprobe_parsing *p,
+					    struct hv_kprobe_arg *arg, const char *text, size_t off)
+{
+	uint64_t nr, in_registers = 0;
+
+	if (!hv_kprobe_number(text, strlen(text), &nr))
+		return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
+	if (!nr || nr > STACK_NR_MAX)
+		return hv_kprobe_wrong(p, off, "Invalid argument number");
+	while (in_registers < HV_ARCH_ARGS_MAX && p->arch->argument_registers[in_registers])
+		in_registers++;
+	if (nr > in_registers) {
+		fetch_stack(arg, nr - in_registers);
+		return NULL;
+	}
+	if (!p->arch->find_register(p->arch->argument_registers[nr - 1], &arg->number))
+		return hv_kprobe_wrong(p, off, "Invalid argument number");
+	return NULL;
+}
+
+static struct hv_err *parse_stack(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				  const char *text, size_t off)
+{
+	uint64_t nr;
+
+	arg->number = (struct hv_arch_register){HV_REGS_STACK, 0};
+	if (!*text)
+		return NULL;
+	if (!hv_kprobe_number(text, strlen(text), &nr))
+		return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
+	if (nr > STACK_NR_MAX)
+		return hv_kprobe_wrong(p, off, "Invalid stack number");
+	fetch_stack(arg, nr);
+	return NULL;
+}
+
+/* TEXT is behind the $. */
+static struct hv_err *parse_variable(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				     const char *text, size_t off)
+{
+	if (strcmp(text, "retval") == 0)
+		return hv_kprobe_wrong(p, off, "$retval is not available on probe");
+	if (strcmp(text, "mark") == 0) {
+		if (strcmp(p->k->symbol, HV_MARK_FUNCTION) != 0)
+			return hv_kprobe_wrong(p, off,
+					       "$mark is only available at " HV_MARK_FUNCTION);
+		arg->source = HV_KPROBE_MARK;
+		return NULL;
+	}
+	if (strcmp(text, "comm") == 0) {
+		arg->source = HV_KPROBE_COMM;
+		return NULL;
+	}
+	if (strncmp(text, "stack", 5) == 0)
+		return parse_stack(p, arg, text + 5, off);
+	if (strcmp(text, "arg*") == 0)
+		return hv_kprobe_not_there(p, off, "arguments by their names are not there yet");
+	if (strncmp(text, "arg", 3) == 0)
+		return parse_argument_number(p, arg, text + 3, off);
+	return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
+}
+
+static struct hv_err *parse_register(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				     const char *name, size_t off)
+{
+	if (p->arch->find_register(name, &arg->number))
+		return NULL;
+	if (p->arch->has_register(name))
+		return hv_kprobe_not_there(
+			p, off,
+			"this register is not recorded: it has no meaning at a function's"
+			" entry");
+	return hv_kprobe_wrong(p, off, "Invalid register name");
+}
+
+/* TEXT is behind the backslash. */
+static struct hv_err *parse_immediate(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				      const char *text, size_t off)
+{
+	bool is_negative = *text == '-';
+	size_t len = strlen(text);
+	uint64_t number;
+
+	if (*text == '"') {
+		if (len < 2 || text[len - 1] != '"')
+			return hv_kprobe_wrong(p, off + len + 1, "String is not closed with '\"'");
+		arg->source = HV_KPROBE_STRING;
+		arg->string = hv_format("%.*s", (int)(len - 2), text + 1);
+		return NULL;
+	}
+	if (is_negative || *text == '+')
+		text++;
+	if (!hv_kprobe_number(text, strlen(text), &number))
+		return hv_kprobe_wrong(p, off + 1, "Invalid immediate value");
+	arg->number.word = HV_REGS_WORDS;
+	arg->number.addend = (int64_t)(is_negative ? -number : number);
+	return NULL;
+}
+
+/* kstrtol(), and a plus is none. */
+static bool signed_number(const char *text, size_t len, int64_t *ret)
+{
+	bool is_negative = len && *text == '-';
+	uint64_t number;
+
+	if (!hv_kprobe_number(text + is_negative, len - is_negative, &number) || number > INT64_MAX)
+		return false;
+	*ret = is_negative ? -(int64_t)number : (int64_t)number;
+	return true;
+}
+
+static struct hv_err *add_deref(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				struct hv_kprobe_deref deref, size_t off)
+{
+	/* The kernel keeps a symbol in a place of its own. */
+	if (arg->nr_derefs + (arg->symbol != NULL) >= HV_KPROBE_DEREFS_MAX)
+		return hv_kprobe_wrong(p, off, "Dereference is too much nested");
+	arg->derefs[arg->nr_derefs++] = deref;
+	arg->is_memory = true;
+	return NULL;
+}
+
+/* TEXT is behind the @. */
+static struct hv_err *parse_address(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				    const char *text, size_t off)
+{
+	const char *sign = strpbrk(text, "+-");
+	uint64_t at = 0;
+
+	arg->number.word = HV_REGS_WORDS;
+	if (*text == '+')
+		return hv_kprobe_wrong(p, off, "File offset is not available with kprobe");
+	if (isdigit((unsigned char)*text)) {
+		if (!hv_kprobe_number(text, strlen(text), &at))
+			return hv_kprobe_wrong(p, off, "Invalid memory address");
+		arg->number.addend = (int64_t)at;
+	} else {
+		if (sign && !signed_number(sign + (*sign == '+'), strlen(sign + (*sign == '+')),
+					   &arg->number.addend))
+			return hv_kprobe_wrong(p, off, "Invalid memory address");
+		arg->symbol =
+			hv_format("%.*s", (int)(sign ? (size_t)(sign - text) : strlen(text)), text);
+	}
+	return add_deref(p, arg, (struct hv_kprobe_deref){0}, off);
+}
+
+static struct hv_err *parse_fetch(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				  const char *text, size_t off, unsigned depth);
+
+/* +OFFSET(FETCH), -OFFSET(FETCH), and with a u behind the sign. The kernel does not count the u
+ * when it says where the FETCH is. */
+static struct hv_err *parse_deref(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				  const char *text, size_t off, unsigned depth)
+{
+	struct hv_kprobe_deref deref = {.is_user = text[1] == 'u'};
+	const char *digits = text + 1 + deref.is_user, *open = strchr(digits, '('), *close;
+	HV_AUTO_FREE char *inner = NULL;
+	struct hv_err *err;
+
+	if (!open)
+		return hv_kprobe_wrong(p, off, "Dereference needs a brace");
+	if (!signed_number(digits, (size_t)(open - digits), &deref.off) || *digits == '-')
+		return hv_kprobe_wrong(p, off, "Invalid dereference offset");
+	deref.off = *text == '-' ? -deref.off : deref.off;
+	off += (size_t)(open - digits) + 2;
+	close = strrchr(open, ')');
+	if (!close)
+		return hv_kprobe_wrong(p, off + strlen(open + 1),
+				       "Dereference brace is not closed");
+	if (depth == HV_KPROBE_DEREFS_MAX)
+		return hv_kprobe_wrong(p, off, "Dereference is too much nested");
+	inner = hv_format("%.*s", (int)(close - open - 1), open + 1);
+	err = parse_fetch(p, arg, inner, off, depth + 1);
+	if (!err && arg->source != HV_KPROBE_NUMBER)
+		err = hv_kprobe_wrong(p, off, "$comm can not be dereferenced");
+	return err ? err : add_deref(p, arg, deref, off);
+}
+
+/* TEXT is a FETCH without its type, at OFF of the word. */
+static struct hv_err *parse_fetch(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				  const char *text, size_t off, unsigned depth)
+{
+	switch (*text) {
+	case '$':
+		return parse_variable(p, arg, text + 1, off);
+	case '%':
+		return parse_register(p, arg, text + 1, off);
+	case '\\':
+		return parse_immediate(p, arg, text + 1, off);
+	case '@':
+		return parse_address(p, arg, text + 1, off);
+	case '+':
+	case '-':
+		return parse_deref(p, arg, text, off, depth);
+	default:
+		if (hv_kprobe_is_good(text, strcspn(text, "->.")))
+			return hv_kprobe_not_there(p, off,
+						   "arguments by their names are not there yet");
+		return hv_kprobe_wrong(p, off, "Invalid fetch argument");
+	}
+}
+
+/* Whether ARG may be a string: memory, or what is known to be one or the address of one. */
+static bool may_be_string(const struct hv_kprobe_arg *arg)
+{
+	return arg->is_memory || arg->source != HV_KPROBE_NUMBER ||
+	       (arg->number.word == HV_REGS_WORDS && arg->fetch[0] == '\\');
+}
+
+/* What the type needs of the FETCH, and the other way round. OFF: of the type. */
+static struct hv_err *check_type(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				 size_t off)
+{
+	bool is_text = arg->source != HV_KPROBE_NUMBER;
+
+	if (is_text && ((arg->type && arg->type != string_type) || arg->count))
+		return hv_kprobe_wrong(p, off,
+				       "$comm and immediate-string only accepts string type");
+	if (!arg->type)
+		arg->type = is_text ? string_type : find_type("x64", 3);
+	if (hv_kprobe_is_string(arg) ? !may_be_string(arg) : arg->count && !arg->is_memory)
+		return hv_kprobe_wrong(p, off, "String accepts only memory argument");
+	if (is_text || !hv_kprobe_is_string(arg))
+		return NULL;
+	/* A constant is the address itself, and so is an element of an array. */
+	if (!arg->is_memory || arg->count)
+		return add_deref(p, arg, (struct hv_kprobe_deref){0}, off);
+	return NULL;
+}
+
+struct hv_err *hv_kprobe_parse_fetch(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				     const char *body, size_t off)
+{
+	const char *colon =
+		*body == '\\' && body[1] == '"' ? strrchr(body, ':') : strchr(body, ':');
+	size_t len = strlen(body), type_off;
+	HV_AUTO_FREE char *fetch = NULL;
+	struct hv_err *err;
+
+	if (len > HV_KPROBE_ARG_LEN_MAX)
+		return hv_kprobe_wrong(p, off, "Argument expression is too long");
+	if (!len)
+		return hv_kprobe_wrong(p, off, "No argument expression");
+	/* A colon in a string is no type's. */
+	if (colon && body[1] == '"' && strchr(colon, '"'))
+		colon = NULL;
+	fetch = hv_format("%.*s", (int)(colon ? (size_t)(colon - body) : len), body);
+	type_off = off + (colon ? (size_t)(colon + 1 - body) : 0);
+	err = colon ? parse_type(p, arg, colon + 1, type_off) : NULL;
+	if (!err)
+		err = parse_fetch(p, arg, fetch, off, 0);
+	if (!err)
+		err = check_type(p, arg, type_off);
+	if (err)
+		return err;
+	arg->field = arg->count ? hv_format("%s[%u]", arg->type->field, arg->count)
+				: hv_strdup(arg->type->field);
+	return NULL;
+}

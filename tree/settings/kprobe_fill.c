@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a stub reads for a probe, and the entry that is made of it. */
+#include <string.h>
+
+#include "tree/settings/kprobe_parse.h"
+
+#define LOC_LEN_SHIFT 16   /* __data_loc */
+#define STRING_MAX    4096 /* MAX_STRING_SIZE */
+#define WORD	      8
+
+/* -- the program ------------------------------------------------------------------------------- */
+
+struct program {
+	struct hv_fetch_step *steps;
+	size_t nr;
+	bool is_full;
+	uint32_t tag;
+};
+
+static void add_step(struct program *p, unsigned does, uint64_t value, size_t len_bytes)
+{
+	p->is_full = p->is_full || p->nr == HV_FETCH_STEPS_MAX;
+	if (p->is_full)
+		return;
+	p->steps[p->nr++] = (struct hv_fetch_step){
+		.does = (uint8_t)does,
+		.len_bytes = (uint16_t)len_bytes,
+		.tag = p->tag,
+		.value = value,
+	};
+}
+
+uint16_t hv_kprobe_nr_results(const struct hv_kprobe_arg *arg)
+{
+	if (!arg->nr_derefs)
+		return 0;
+	return hv_kprobe_is_string(arg) && arg->count ? (uint16_t)arg->count : 1;
+}
+
+/* Reads element INDEX of strings; 0: all that is no array of strings. */
+static void read_result(struct program *p, const struct hv_kprobe_arg *arg, unsigned index)
+{
+	bool is_string = hv_kprobe_is_string(arg), is_const = arg->number.word == HV_REGS_WORDS;
+	uint64_t addend = (uint64_t)arg->number.addend;
+	unsigned last = arg->nr_derefs - 1;
+
+	add_step(p, is_const ? HV_FETCH_NUMBER : HV_FETCH_WORD,
+		 is_const ? addend : arg->number.word, 0);
+	for (unsigned i = 0; i <= last; i++) {
+		const struct hv_kprobe_deref *d = &arg->derefs[i];
+		unsigned does = HV_FETCH_READS | (d->is_user ? HV_FETCH_USER : 0);
+		uint64_t off = (uint64_t)d->off + (i || is_const ? 0 : addend);
+		size_t len = 0;
+
+		if (i == last && is_string) {
+			does |= HV_FETCH_STRING;
+			does |= strcmp(arg->type->name, "ustring") == 0 ? HV_FETCH_USER : 0;
+			len = STRING_MAX;
+		} else if (i == last) {
+			does |= HV_FETCH_KEEPS;
+			len = arg->type->size_bytes * (arg->count ? arg->count : 1);
+		} else if (i + 1 == last) {
+			off += (uint64_t)index * WORD;
+		}
+		add_step(p, does, off, len);
+	}
+}
+
+bool hv_kprobe_program(const struct hv_kprobe *k, struct hv_fetch_step *ret, size_t *nr)
+{
+	struct program p = {.steps = ret, .nr = *nr, .tag = (uint32_t)k->serial << 16};
+
+	for (size_t i = 0; i < k->nr_args; i++) {
+		const struct hv_kprobe_arg *arg = &k->args[i];
+
+		for (unsigned n = 0; n < hv_kprobe_nr_results(arg); n++, p.tag++)
+			read_result(&p, arg, n);
+	}
+	if (!p.is_full)
+		*nr = p.nr;
+	return !p.is_full;
+}
+
+/* -- the entry --------------------------------------------------------------------------------- */
+
+/* An entry that is being filled. */
+struct filling {
+	const struct hv_kprobe *k;
+	const struct hv_kprobe_call *call;
+	uint8_t *entry;
+	uint32_t end, max_bytes; /* END: where the next string comes */
+};
+
+/* Finds the bytes of a result of the probe. False: there is none, or it could not be read. */
+static bool find_result(const struct filling *f, unsigned number, struct hv_span *ret)
+{
+	struct hv_span all = f->call->results;
+	uint32_t tag = ((uint32_t)f->k->serial << 16) + number;
+	uint64_t at = 0;
+	uint32_t head[2];
+
+	while (hv_span_copy(all, at, head, sizeof(head))) {
+		uint64_t len = head[1] == HV_FETCH_FAULT ? 0 : head[1];
+
+		at += HV_FETCH_HEAD;
+		if (len > all.len_bytes - at)
+			return false;
+		if (head[0] == tag) {
+			*ret = (struct hv_span){all.data + at, len};
+			return head[1] != HV_FETCH_FAULT;
+		}
+		at += (len + HV_FETCH_ALIGN - 1) / HV_FETCH_ALIGN * HV_FETCH_ALIGN;
+	}
+	return false;
+}
+
+/* Adds the LEN bytes of a string with its NUL, as far as there is room. Returns its location. */
+static uint32_t add_string(struct filling *f, const uint8_t *bytes, size_t len)
+{
+	uint32_t at = f->end;
+
+	if (len > f->max_bytes - f->end)
+		len = f->max_bytes - f->end;
+	if (len) {
+		memcpy(f->entry + at, bytes, len);
+		f->entry[at + len - 1] = '\0';
+	}
+	f->end += (uint32_t)len;
+	return (uint32_t)len << LOC_LEN_SHIFT | at;
+}
+
+/* What is known without reading memory. */
+static const char *known_string(const struct hv_kprobe_call *call, const struct hv_kprobe_arg *arg)
+{
+	if (arg->source == HV_KPROBE_COMM)
+		return call->comm;
+	return arg->source == HV_KPROBE_MARK ? call->mark : arg->string;
+}
+
+static void fill_strings(struct filling *f, const struct hv_kprobe_arg *arg, uint8_t *to)
+{
+	const char *known = known_string(f->call, arg);
+
+	for (unsigned i = 0; i < (arg->count ? arg->count : 1); i++) {
+		struct hv_span bytes = {(const uint8_t *)known, known ? strlen(known) + 1 : 0};
+		uint32_t loc;
+
+		if (arg->source == HV_KPROBE_NUMBER &&
+		    !find_result(f, arg->first_result + i, &bytes))
+			bytes.len_bytes = 0;
+		loc = add_string(f, bytes.data, bytes.len_bytes);
+		memcpy(to + i * sizeof(loc), &loc, sizeof(loc));
+	}
+}
+
+static uint64_t bits_of(const struct hv_kprobe_arg *arg, uint64_t value)
+{
+	uint32_t bits = arg->type->size_bytes * 8;
+	uint64_t mask = bits < 64 ? (UINT64_C(1) << bits) - 1 : UINT64_MAX;
+
+	return arg->is_bitfield ? ((value << arg->left) & mask) >> arg->right : value;
+}
+
+/* What cannot be read is 0. */
+static void fill_numbers(const struct filling *f, const struct hv_kprobe_arg *arg, uint8_t *to)
+{
+	uint32_t size = arg->type->size_bytes;
+	struct hv_span bytes = {0};
+	uint64_t value = arg->number.word < HV_REGS_WORDS ? f->call->words[arg->number.word] : 0;
+
+	value += (uint64_t)arg->number.addend;
+	if (arg->nr_derefs && !find_result(f, arg->first_result, &bytes))
+		bytes.len_bytes = 0;
+	for (unsigned i = 0; i < (arg->count ? arg->count : 1); i++) {
+		if (arg->nr_derefs) {
+			value = 0;
+			hv_span_copy(bytes, (uint64_t)i * size, &value, size);
+		}
+		value = bits_of(arg, value);
+		memcpy(to + i * size, &value, size);
+	}
+}
+
+bool hv_kprobe_has_mark(const struct hv_kprobe *k)
+{
+	for (size_t i = 0; i < k->nr_args; i++)
+		if (k->args[i].source == HV_KPROBE_MARK)
+			return true;
+	return false;
+}
+
+uint32_t hv_kprobe_fill(const struct hv_kprobe *k, const struct hv_kprobe_call *call,
+			uint32_t args_off, uint8_t *entry, uint32_t max_bytes)
+{
+	struct filling f = {.k = k,
+			    .call = call,
+			    .entry = entry,
+			    .end = args_off + k->len_bytes,
+			    .max_bytes = max_bytes};
+
+	if (f.end > max_bytes || (hv_kprobe_has_mark(k) && !call->mark))
+		return 0;
+	for (size_t i = 0; i < k->nr_args; i++) {
+		const struct hv_kprobe_arg *arg = &k->args[i];
+		uint8_t *to = entry + args_off + arg->off;
+
+		if (hv_kprobe_is_string(arg))
+			fill_strings(&f, arg, to);
+		else
+			fill_numbers(&f, arg, to);
+	}
+	return f.end;
+}
