@@ -8,6 +8,7 @@
 #include "tracer/event_types.h"
 #include "tree/instance/event_filters.h"
 #include "tree/instance/events.h"
+#include "tree/instance/host_events.h"
 #include "tree/instance/recording.h"
 #include "tree/instance/share.h"
 #include "tree/instance/syscalls.h"
@@ -168,6 +169,8 @@ static struct hv_err *need(struct hv_instance *in, const struct hv_catalogue *c,
 	const struct hv_event_type *target =
 		of->target.id ? hv_catalogue_by_id(c, of->target.id) : NULL;
 
+	if (hv_host_events_is(type) || (target && hv_host_events_is(target)))
+		return hv_err_new(EOPNOTSUPP, "an event of the host has no triggers");
 	if (hv_kprobes_is(type) || (target && hv_kprobes_is(target)))
 		return hv_err_new(EOPNOTSUPP, "a probe of the session has no triggers");
 	if (!in->all->syscalls && (hv_syscalls_is(type) || (target && hv_syscalls_is(target))))
