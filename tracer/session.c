@@ -14,6 +14,7 @@
 #include "tracer/events/host_clock.h"
 #include "tracer/graph_tracer.h"
 #include "tracer/hibernation.h"
+#include "tracer/host_tracer.h"
 #include "tracer/init_code.h"
 #include "tracer/scope.h"
 #include "tracer/section_tracer.h"
@@ -52,6 +53,7 @@ static void make_parts(struct hv_session *s, struct hv_clock *clock)
 	s->sections = hv_section_tracer_new(t, clock, s->decoder);
 	s->events = hv_event_tracer_new(t);
 	s->yield = hv_yield_new(t, &s->decoder->decode);
+	s->host = hv_host_tracer_new(t->guest, s->clocks, s->types, t->plan.nr_cpus);
 	s->stubs = hv_site_stubs_new(t, s->graph, s->actions, s->yield);
 }
 
@@ -81,6 +83,7 @@ void hv_session_free(struct hv_session *s)
 	if (!s)
 		return;
 	hv_site_stubs_free(s->stubs);
+	hv_host_tracer_free(s->host);
 	hv_yield_free(s->yield);
 	hv_event_tracer_free(s->events);
 	hv_section_tracer_free(s->sections);

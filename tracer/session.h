@@ -34,6 +34,7 @@ struct hv_session {
 	struct hv_section_tracer *sections; /* preemptoff: section_tracer.h */
 	struct hv_event_tracer *events;	    /* trace events of the guest: event_tracer.h */
 	struct hv_yield *yield;		    /* to the guest's own ftrace: yield.h */
+	struct hv_host_tracer *host;	    /* events of the host: host_tracer.h */
 
 	uint64_t modules_signature; /* of the modules that kernel->sites were read with */
 	bool found_stale; /* attach discarded the journal of an earlier boot of the guest */

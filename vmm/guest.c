@@ -140,6 +140,33 @@ struct hv_err *hv_guest_tsc(struct hv_guest *g, unsigned vcpu, struct hv_tsc *re
 			   : cannot(g, "read the offset of the guest's clock");
 }
 
+struct hv_err *hv_guest_vcpu_threads(struct hv_guest *g, pid_t *ret, size_t max, size_t *ret_nr)
+{
+	return g->ops->vcpu_threads ? g->ops->vcpu_threads(g->self, ret, max, ret_nr)
+				    : cannot(g, "name the threads of vCPUs");
+}
+
+struct hv_err *hv_guest_host_formats(struct hv_guest *g, struct hv_text *ret)
+{
+	return g->ops->host_formats ? g->ops->host_formats(g->self, ret)
+				    : cannot(g, "record events of the host");
+}
+
+struct hv_err *hv_guest_host_trace(struct hv_guest *g, uint32_t mask, pid_t *ret_tids, size_t max,
+				   size_t *ret_nr)
+{
+	return g->ops->host_trace ? g->ops->host_trace(g->self, mask, ret_tids, max, ret_nr)
+				  : cannot(g, "record events of the host");
+}
+
+struct hv_err *hv_guest_host_pipes(struct hv_guest *g, unsigned first, int *ret_fds, size_t max,
+				   size_t *ret_nr, unsigned *ret_next)
+{
+	return g->ops->host_pipes
+		       ? g->ops->host_pipes(g->self, first, ret_fds, max, ret_nr, ret_next)
+		       : cannot(g, "record events of the host");
+}
+
 struct hv_err *hv_guest_sleeps(struct hv_guest *g, bool *ret)
 {
 	*ret = false;

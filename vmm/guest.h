@@ -18,6 +18,7 @@
 #include "arch/arch.h"
 #include "base/addr.h"
 #include "base/err.h"
+#include "base/text.h"
 
 enum hv_accel { HV_ACCEL_TCG, HV_ACCEL_KVM };
 
@@ -132,6 +133,22 @@ struct hv_tsc {
 /* ENOTSUP, ENOENT: it cannot be known (not under KVM, no debugfs on this host). */
 struct hv_err *hv_guest_tsc(struct hv_guest *g, unsigned vcpu, struct hv_tsc *ret) hv_must_use;
 
+/* The threads of the vCPUs, in the order of their numbers; at most MAX. Not while the guest is
+ * held. */
+struct hv_err *hv_guest_vcpu_threads(struct hv_guest *g, pid_t *ret, size_t max,
+				     size_t *ret_nr) hv_must_use;
+
+/* The events of the host (vmm/hosttrace/), which a process with rights records for this one.
+ * Formats: as of hv_host_trace_formats(). ENOENT, ENOTSUP: they cannot be recorded here. */
+struct hv_err *hv_guest_host_formats(struct hv_guest *g, struct hv_text *ret) hv_must_use;
+/* Records the events of MASK from now on; 0: none, and their pipes must be closed before. Finds the
+ * threads of vCPUs whose events they are. */
+struct hv_err *hv_guest_host_trace(struct hv_guest *g, uint32_t mask, pid_t *ret_tids, size_t max,
+				   size_t *ret_nr) hv_must_use;
+/* As hv_host_trace_open(), for the events that are recorded now. The caller closes them. */
+struct hv_err *hv_guest_host_pipes(struct hv_guest *g, unsigned first, int *ret_fds, size_t max,
+				   size_t *ret_nr, unsigned *ret_next) hv_must_use;
+
 /* Whether the guest sleeps (S3) and will have lost the region when it wakes up: everything that is
  * patched must be put back before. Such a guest can be held, and sleeps on after the hold. */
 struct hv_err *hv_guest_sleeps(struct hv_guest *g, bool *ret) hv_must_use;
@@ -232,6 +249,12 @@ struct hv_guest_ops {
 	struct hv_err *(*refusal)(void *self);
 	struct hv_err *(*let_run)(void *self, bool *ret_was_stopped);
 	struct hv_err *(*tsc)(void *self, unsigned vcpu, struct hv_tsc *ret);
+	struct hv_err *(*vcpu_threads)(void *self, pid_t *ret, size_t max, size_t *ret_nr);
+	struct hv_err *(*host_formats)(void *self, struct hv_text *ret);
+	struct hv_err *(*host_trace)(void *self, uint32_t mask, pid_t *ret_tids, size_t max,
+				     size_t *ret_nr);
+	struct hv_err *(*host_pipes)(void *self, unsigned first, int *ret_fds, size_t max,
+				     size_t *ret_nr, unsigned *ret_next);
 	struct hv_err *(*sleeps)(void *self, bool *ret); /* unset: the region outlives a sleep */
 	int (*exit_fd)(void *self);
 	struct hv_err *(*stop_at)(void *self, struct hv_gva at);

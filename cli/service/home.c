@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/domain_state.h"
+#include "vmm/hosttrace/instance.h"
 #include "vmm/unix_socket.h"
 
 /* What is made again together. */
@@ -87,7 +88,11 @@ static struct hv_err *make(const struct service *s, struct rundir *dir, struct a
 
 struct hv_err *home_open(struct service *s)
 {
-	return make(s, &s->dir, &s->audit);
+	struct hv_err *err = make(s, &s->dir, &s->audit);
+
+	if (!err)
+		hv_host_trace_clean(hv_guest_info(s->guest)->id);
+	return err;
 }
 
 struct hv_err *home_listen(struct service *s)
@@ -135,6 +140,11 @@ void home_recovers(struct service *s, pid_t pid)
 
 void home_leave(struct service *s, const char *reason)
 {
+	/* The guest may have been closed before, and then the directory has its id. */
+	const char *name = s->dir.path ? strrchr(s->dir.path, '/') : NULL;
+
+	if (name && rundir_is_ours(&s->dir))
+		hv_host_trace_clean(name + 1);
 	if (reason)
 		rundir_leave(&s->dir, reason);
 	else

@@ -12,6 +12,7 @@
 #include "cli/service/recovery.h"
 #include "cli/spec.h"
 #include "cli/verbs/verb.h"
+#include "vmm/hosttrace/instance.h"
 
 #define WAIT_NS (60 * HV_NS_PER_S)
 #define WAIT_MS 50
@@ -88,6 +89,7 @@ static struct hv_err *look_for_session(const struct cli *cli, const char *spec, 
 	r->is_over = domain_state(&info) == DOMAIN_GONE;
 	if (!r->is_over)
 		return NULL;
+	hv_host_trace_clean(info.id);
 	rundir_remove_dead(cli->run_dir, &info);
 	hv_text_printf(&r->done.report,
 		       "nothing to recover: the guest ended with its VMM (pid %d)\n",
@@ -111,7 +113,10 @@ static struct hv_err *take(const struct cli *cli, const char *spec, struct hv_gu
 	};
 	struct hv_err *err = domain_state_take(cli->run_dir, guest_info->id, spec, ret);
 
-	return err ? err : rundir_write_info(ret, &info);
+	if (err)
+		return err;
+	hv_host_trace_clean(guest_info->id);
+	return rundir_write_info(ret, &info);
 }
 
 static struct hv_err *recover_by(const struct cli *cli, const char *spec, enum hv_via via,

@@ -38,6 +38,7 @@ enum hv_event_reg {
 	HV_EVENT_REG_SYSCALL_EXIT,
 	HV_EVENT_REG_OTHER,  /* by another function */
 	HV_EVENT_REG_KPROBE, /* it is none of the kernel's: a probe of hvtrace's users */
+	HV_EVENT_REG_HOST,   /* likewise: an event of the host */
 };
 
 /* A struct tracepoint. */

@@ -10,7 +10,7 @@ import struct
 import subprocess
 import tempfile
 
-from lib.suite import OLDEST, ONE_VCPU, STANDARD, case
+from lib.suite import OLDEST, ONE_VCPU, STANDARD, Skip, case
 from lib.wait import HANG_SECONDS, until
 
 OWN = "/sys/kernel/tracing"
@@ -499,3 +499,16 @@ def marks_of_programs(t):
             assert recording.returncode == 0, err
             assert re.findall(r' mark: .* text="(.*)"', out.decode()) == wanted, (out, err)
         assert traced.text("kprobe_events") == ""
+
+
+@case(configs=ONE_VCPU)
+def host_events_need_a_known_clock(t):
+    """Under TCG nothing relates the guest's clock to the host's: there are no events of the host, and set_event says
+    why."""
+    if t.lab.kvm(t.guest):
+        raise Skip("the guest's clock is known")
+    with t.attach() as traced:
+        assert "host:" not in traced.text("available_events")
+        t.hv.fails("echo", t.name, "set_event", "host:kvm_exit", says=("host:kvm_exit", "the guest's clock"))
+        assert "how the guest's clock follows the host's" in traced.text("error_log"), traced.text("error_log")
+        assert not traced.text("set_event")

@@ -46,6 +46,9 @@ uint64_t hv_clocks_tsc_at(const struct hv_clocks *c, unsigned cpu, uint64_t time
 bool hv_clocks_now_ns(struct hv_clocks *c, enum hv_trace_clock clock, uint64_t *ret);
 /* Finds the value of CPU's time stamp counter now. False: it is not known. */
 bool hv_clocks_now_tsc(const struct hv_clocks *c, unsigned cpu, uint64_t *ret);
+/* Returns the value of CPU's time stamp counter when the host's was HOST_TICKS. Needs
+ * hv_clocks_has_host. */
+uint64_t hv_clocks_tsc_of_host(const struct hv_clocks *c, unsigned cpu, uint64_t host_ticks);
 /* Samples the guest's clock, to make hv_clocks_now_ns more exact. Cheap; called every 100 ms or
  * so. */
 void hv_clocks_sample(struct hv_clocks *c);

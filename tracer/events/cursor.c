@@ -7,6 +7,7 @@
 #include "base/guard.h"
 #include "tracer/events/buffer_state.h"
 #include "tracer/events/decoder.h"
+#include "tracer/events/host_event.h"
 
 struct hv_cursor {
 	struct hv_buffer *buffer; /* the cursor has a reference to it */
@@ -166,6 +167,8 @@ static void decode(struct hv_cursor *c, const struct hv_merge_item *item,
 	if (ret->kind == HV_EVENT_GRAPH_EXIT)
 		ret->call_ns = call_ns(c, item->cpu, &item->record, item->time_ns);
 	ret->lost_before = item->lost_before;
+	if (ret->kind == HV_EVENT_GUESTS && hv_host_event_is(ret->id))
+		hv_host_event_decode(&item->record, ret);
 }
 
 /* PARTS may be NULL. */
@@ -186,22 +189,32 @@ static bool is_guests(const struct hv_merge_item *item)
 /* Finds what the event of the item has in a place of the cursor. */
 static void fill_place(struct hv_cursor *c, const struct hv_parts *parts, struct hv_event *e)
 {
-	const struct hv_decoder *d = c->buffer->decoder;
+	struct hv_decode decode = c->buffer->decoder->decode;
 	struct place *place = &c->places[c->place ^= 1];
 
+	if (hv_host_event_is(e->id)) /* the host's entries are not as the guest's kernel has them */
+		decode.lazy_count_off = 0;
 	if (is_guests(&c->item))
-		hv_decode_entry(&d->decode, &c->item.record, parts ? parts->list : NULL, e,
+		hv_decode_entry(&decode, &c->item.record, parts ? parts->list : NULL, e,
 				place->entry);
 	else if (e->kind == HV_EVENT_STACK && c->mode != HV_CURSOR_DRAIN &&
 		 c->mode != HV_CURSOR_TAKE)
 		hv_decoder_callers(c->buffer->decoder, parts, place->callers, e);
 }
 
-/* Whether the item, an event of the guest's own, has all that belongs to it. */
+static bool is_hosts(const struct hv_merge_item *item)
+{
+	return is_guests(item) && hv_host_event_is(hv_record_event_id(&item->record));
+}
+
+/* Whether the item, an event of the guest's own, has all that belongs to it. In its rings a guest
+ * writes no events of the host. */
 static bool has_all(const struct hv_cursor *c, const struct hv_parts *parts)
 {
 	const struct hv_record *record = &c->item.record;
 
+	if (is_hosts(&c->item) && !c->buffer->memory)
+		return false;
 	return hv_record_has_entry(record) && (parts || !hv_record_number(record));
 }
 
@@ -220,7 +233,7 @@ static bool finish(struct hv_cursor *c, struct hv_event *ret)
 	decode(c, item, parts, ret);
 	note_records(c, parts);
 	fill_place(c, parts, ret);
-	if (hv_record_kind(&item->record) != HV_RECORD_MARK)
+	if (hv_record_kind(&item->record) != HV_RECORD_MARK && !is_hosts(item))
 		hv_decoder_name_task(c->buffer->decoder, ret);
 	parts_at(c, item->cpu)->nr = 0;
 	returned->nr_lost += item->lost_before;

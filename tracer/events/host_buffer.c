@@ -10,6 +10,7 @@
 #include "tracer/events/buffer_state.h"
 #include "tracer/events/cursor.h"
 #include "tracer/events/decode.h"
+#include "tracer/events/host_event.h"
 
 #define RING_BYTES_MIN 8192
 #define MEMORY_SHARE   2 /* at most a half of the host's free memory */
@@ -103,7 +104,8 @@ static bool has_room(const struct hv_buffer *b, unsigned cpu, uint64_t nr)
 /* Idle tasks always have the same name, and an unknown name is not recorded. */
 static bool is_named(const struct hv_buffer_cpu *c, const struct hv_event *e)
 {
-	if (e->pid == 0 || strcmp(e->comm, HV_COMM_UNKNOWN) == 0)
+	if (e->pid == 0 || strcmp(e->comm, HV_COMM_UNKNOWN) == 0 ||
+	    (e->kind == HV_EVENT_GUESTS && hv_host_event_is(e->id)))
 		return true;
 	return c->named_pid == e->pid && memcmp(c->named_comm, e->comm, HV_COMM_LEN) == 0;
 }
@@ -132,6 +134,21 @@ static unsigned copy_records(const struct hv_cursor *cursor, const struct hv_eve
 	memcpy(ret, records, nr * sizeof(*ret));
 	set_depth(&ret[nr - 1], e);
 	return nr;
+}
+
+void hv_buffer_put_host(struct hv_buffer *b, const struct hv_record *records, unsigned nr,
+			const struct hv_event *e)
+{
+	struct hv_record lost = hv_encode_lost(hv_record_tsc(&records[0]), e->lost_before);
+
+	if (b->when_full == HV_FULL_DROPS && !has_room(b, e->cpu, nr + 1)) {
+		b->cpus[e->cpu].nr_dropped++;
+		return;
+	}
+	if (e->lost_before)
+		put(b, e->cpu, &lost);
+	for (unsigned i = 0; i < nr; i++)
+		put(b, e->cpu, &records[i]);
 }
 
 /* Puts the name first if it differs from that of the event before, then what was lost, then the

@@ -11,6 +11,7 @@
 struct hv_buffer;
 struct hv_cursor;
 struct hv_event;
+struct hv_record;
 
 /* Makes a buffer for SIZES_BYTES of records (one size for each vCPU, none above 1 << 63), with the
  * vCPUs and the decoder of BESIDE. ENOMEM. */
@@ -23,6 +24,9 @@ struct hv_err *hv_buffer_new(const struct hv_buffer *beside, const uint64_t *siz
  * (hv_buffer_when_full). */
 void hv_buffer_put(struct hv_buffer *b, const struct hv_cursor *cursor,
 		   const struct hv_event *event);
+/* Likewise of an event of the host, whose NR records are RECORDS (host_event.h). */
+void hv_buffer_put_host(struct hv_buffer *b, const struct hv_record *records, unsigned nr,
+			const struct hv_event *event);
 /* Moves the contents of FROM, of one vCPU or of all (-1), after those of TO. Adds the counts of
  * lost and read events, too. */
 void hv_buffer_move(struct hv_buffer *from, int only_cpu, struct hv_buffer *to);

@@ -141,11 +141,24 @@ uint64_t hv_host_clock_ns(const struct hv_host_clock *c, unsigned cpu, uint64_t 
 	return ns;
 }
 
+static uint64_t to_guest(const struct hv_tsc *t, uint64_t ticks)
+{
+	return (uint64_t)((unsigned __int128)ticks * t->ratio >> t->frac_bits) + t->offset;
+}
+
+uint64_t hv_host_clock_guest_ticks_at(const struct hv_host_clock *c, unsigned cpu, uint64_t ticks)
+{
+	unsigned epoch = 0;
+
+	while (epoch + 1 < c->nr_epochs && ticks < c->epochs[epoch].from_ticks)
+		epoch++;
+	return to_guest(tsc_of(c, epoch, cpu), ticks);
+}
+
 uint64_t hv_host_clock_guest_ticks(const struct hv_host_clock *c, unsigned cpu)
 {
-	const struct hv_tsc *t = tsc_of(c, 0, cpu);
 	uint64_t ticks = 0;
 
 	hv_host_ticks(&ticks);
-	return (uint64_t)((unsigned __int128)ticks * t->ratio >> t->frac_bits) + t->offset;
+	return to_guest(tsc_of(c, 0, cpu), ticks);
 }

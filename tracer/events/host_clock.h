@@ -22,5 +22,8 @@ void hv_host_clock_refresh(struct hv_host_clock *c);
 
 /* Returns the time in ns of the time stamp TICKS of CPU. */
 uint64_t hv_host_clock_ns(const struct hv_host_clock *c, unsigned cpu, uint64_t ticks);
+/* Returns what CPU would have read from its counter when the host's was HOST_TICKS. */
+uint64_t hv_host_clock_guest_ticks_at(const struct hv_host_clock *c, unsigned cpu,
+				      uint64_t host_ticks);
 /* Returns what CPU would read from its counter now. */
 uint64_t hv_host_clock_guest_ticks(const struct hv_host_clock *c, unsigned cpu);

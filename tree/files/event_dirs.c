@@ -6,6 +6,7 @@
 #include "tracer/event_types.h"
 #include "tree/files/files.h"
 #include "tree/format/tracer_types.h"
+#include "tree/instance/host_events.h"
 
 const struct hv_catalogue *hv_place_catalogue(const struct hv_place *at)
 {
@@ -75,7 +76,9 @@ void hv_event_system_release(struct hv_file *f)
 
 bool hv_event_is_of(const struct hv_event_type *type, const char *system)
 {
-	return type->is_available && (!system || strcmp(type->system, system) == 0);
+	if (!system)
+		return type->is_available && !hv_host_events_is(type);
+	return type->is_available && strcmp(type->system, system) == 0;
 }
 
 void hv_event_switch_add(struct hv_event_switch *change, const struct hv_event_type *type)

@@ -27,7 +27,7 @@ struct hv_event_system_state {
 /* The operations open() and release() of such a file. */
 struct hv_err *hv_event_system_open(struct hv_file *f) hv_must_use;
 void hv_event_system_release(struct hv_file *f);
-/* Whether TYPE is of SYSTEM, or of any if that is NULL, and can be switched. */
+/* Whether TYPE is of SYSTEM, or of any of the guest's if that is NULL, and can be switched. */
 bool hv_event_is_of(const struct hv_event_type *type, const char *system);
 
 /* Adds TYPE to those that CHANGE switches. CHANGE owns the list and the results:

@@ -3,8 +3,11 @@
 #include <string.h>
 
 #include "tracer/event_types.h"
+#include "tracer/host_tracer.h"
+#include "tracer/session.h"
 #include "tree/files/event_dirs.h"
 #include "tree/files/files.h"
+#include "tree/instance/host_events.h"
 #include "tree/settings/event_word.h"
 #include "tree/settings/token.h"
 
@@ -52,6 +55,28 @@ static struct hv_err *open_set_event(struct hv_file *f)
 	return hv_file_truncates(f) ? hv_instance_end_events(f->at.instance) : NULL;
 }
 
+/* What is said without "host:" is the guest's. To switch off, all are meant. */
+static bool is_meant(const struct hv_event_word *w, const struct hv_event_type *type)
+{
+	const char *system = w->system ? w->system : w->either;
+
+	if (!type->is_available ||
+	    !hv_event_word_matches(w, type->system, type->name, type->module))
+		return false;
+	return !hv_host_events_is(type) || w->is_not ||
+	       (system && strcmp(system, HV_HOST_SYSTEM) == 0);
+}
+
+static struct hv_err *no_such(const struct hv_file *f, const char *text)
+{
+	const struct hv_err *why = hv_host_tracer_why_not(hv_file_session(f)->host);
+
+	if (!why || strncmp(text, HV_HOST_SYSTEM, strlen(HV_HOST_SYSTEM)) != 0)
+		return hv_err_new(EINVAL, "'%s': the guest has no such event", text);
+	return hv_err_new(why->code, "'%s': events of the host cannot be recorded: %s", text,
+			  why->message);
+}
+
 /* Switches the events that TEXT names (ftrace_set_clr_event). */
 static struct hv_err *obey(struct hv_file *f, const char *text)
 {
@@ -64,14 +89,12 @@ static struct hv_err *obey(struct hv_file *f, const char *text)
 	if (err)
 		return err;
 	for (size_t i = 0; i < c->nr; i++)
-		if (c->types[i].is_available &&
-		    hv_event_word_matches(&word, c->types[i].system, c->types[i].name,
-					  c->types[i].module))
+		if (is_meant(&word, &c->types[i]))
 			hv_event_switch_add(&change, &c->types[i]);
 	if (change.nr)
 		err = hv_event_switch_for(f, &change, text, strlen(text));
 	else
-		err = hv_err_new(EINVAL, "'%s': the guest has no such event", text);
+		err = no_such(f, text);
 	hv_event_switch_deinit(&change);
 	return err;
 }

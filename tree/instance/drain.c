@@ -5,11 +5,13 @@
 
 #include "base/guard.h"
 #include "tracer/events/cursor.h"
+#include "tracer/host_tracer.h"
 #include "tracer/session.h"
 
 struct hv_drain {
 	struct hv_buffer *source;
 	struct hv_cursor *cursor;
+	struct hv_host_tracer *host; /* borrowed */
 	struct hv_sink *sinks;
 };
 
@@ -18,6 +20,7 @@ struct hv_drain *hv_drain_new(struct hv_session *s)
 	struct hv_drain *d = hv_alloc(sizeof(*d));
 
 	d->source = s->buffer;
+	d->host = s->host;
 	d->cursor = hv_cursor_new(d->source, -1, HV_CURSOR_DRAIN);
 	return d;
 }
@@ -46,13 +49,30 @@ void hv_drain_remove(struct hv_drain *d, struct hv_sink *sink)
 		*at = sink->next;
 }
 
+/* Passes the events of the host that were before UNTIL_NS. */
+static void pass_hosts(struct hv_drain *d, uint64_t until_ns)
+{
+	struct hv_host_item item;
+
+	while (hv_host_tracer_next(d->host, until_ns, &item))
+		for (struct hv_sink *s = d->sinks; s; s = s->next)
+			s->take_host(s, &item);
+}
+
 void hv_drain_run(struct hv_drain *d)
 {
+	const bool has_hosts = hv_host_tracer_has_any(d->host);
+	uint64_t settled_ns = has_hosts ? hv_host_tracer_settled_ns(d->host) : 0;
 	struct hv_event event;
 	unsigned nr = 0;
 
-	while (nr++ < HV_DRAIN_MAX && hv_cursor_next(d->cursor, &event) == HV_NEXT_EVENT)
+	while (nr++ < HV_DRAIN_MAX && hv_cursor_next(d->cursor, &event) == HV_NEXT_EVENT) {
+		if (has_hosts)
+			pass_hosts(d, event.time_ns);
 		for (struct hv_sink *s = d->sinks; s; s = s->next)
 			s->take(s, d->cursor, &event);
+	}
+	if (has_hosts && nr <= HV_DRAIN_MAX)
+		pass_hosts(d, settled_ns);
 	hv_cursor_consume(d->cursor);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Takes events out of the guest's rings and passes each of them to all sinks. Without a drain
- * nobody takes them: the rings keep the newest events, and the host does no work.
- * Leaves to others: which sink wants an event (the sink itself), when it runs. One thread. */
+/* Takes events out of the guest's rings and passes each of them to all sinks, with the events of
+ * the host between them by their times. Without a drain nobody takes them: the rings keep the
+ * newest events, and the host does no work. Leaves to others: which sink wants an event (the sink
+ * itself), when it runs. One thread. */
 #pragma once
 
 #include "tracer/events/cursor.h"
 
 struct hv_drain;
+struct hv_host_item;
 struct hv_session;
 
 struct hv_sink {
@@ -15,6 +17,8 @@ struct hv_sink {
 	/* CURSOR is the one that returned EVENT; hv_buffer_put() needs it. */
 	void (*take)(struct hv_sink *sink, const struct hv_cursor *cursor,
 		     const struct hv_event *event);
+	/* The same for an event of the host. */
+	void (*take_host)(struct hv_sink *sink, const struct hv_host_item *item);
 };
 
 /* The drain begins with the oldest event of the session's buffer that was not consumed or cleared,
@@ -28,6 +32,7 @@ void hv_drain_remove(struct hv_drain *d, struct hv_sink *sink);
 
 /* Passes the events that are in the rings now to the sinks, but at most HV_DRAIN_MAX of them, since
  * a guest may write them faster. The caller does this often, and before each change of a setting by
- * which a sink decides. */
+ * which a sink decides. The host's newest events wait until the guest's of that time are complete
+ * (HV_MERGE_WAIT_NS), or until one comes that is later. */
 #define HV_DRAIN_MAX 1000000
 void hv_drain_run(struct hv_drain *d);

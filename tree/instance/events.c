@@ -7,6 +7,8 @@
 #include "kernel/events/catalogue.h"
 #include "tracer/event_tracer.h"
 #include "tracer/event_types.h"
+#include "tracer/host_tracer.h"
+#include "tree/instance/host_events.h"
 #include "tree/instance/share.h"
 #include "tree/instance/syscalls.h"
 #include "tree/instance/tasks.h"
@@ -80,7 +82,8 @@ static void collect(const struct hv_instances *all, const struct hv_catalogue *c
 		HV_AUTO_ERR struct hv_err *err = NULL;
 		const struct hv_event_type *type;
 
-		if (hv_kprobes_is(&c->types[i]) || !any_wants(all, &c->types[i]))
+		if (hv_kprobes_is(&c->types[i]) || hv_host_events_is(&c->types[i]) ||
+		    !any_wants(all, &c->types[i]))
 			continue;
 		err = find_recorded(all, c, &c->types[i], &type);
 		if (!err && !find_want(ret, type))
@@ -167,7 +170,8 @@ static struct hv_err *prepare(struct hv_instance *in, struct hv_event_set *event
 	hv_tasks_learn(in);
 	in->events = *events;
 	shares = hv_instances_single(in->all) != &in->all->top ||
-		 hv_syscalls_any(in->all->syscalls, events) || hv_kprobes_any(in->all, events);
+		 hv_syscalls_any(in->all->syscalls, events) || hv_kprobes_any(in->all, events) ||
+		 hv_host_events_any(events);
 	in->events = before;
 	hv_instances_drain(in->all);
 	return shares ? hv_instances_begin_sharing(in->all) : NULL;
@@ -230,6 +234,18 @@ static bool refuse_kprobes(struct hv_instance *in, const struct hv_event_switch 
 	return any;
 }
 
+/* Takes the events of the host away from IN if they cannot be recorded now. Those that others have
+ * on are tried again with the next change. */
+static void refuse_hosts(struct hv_instance *in, struct hv_err **first)
+{
+	struct hv_err *why = hv_host_events_publish(in->all);
+
+	if (!why)
+		return;
+	hv_host_events_take_away(in);
+	hv_err_keep_first(first, hv_err_in(why, HV_HOST_SYSTEM));
+}
+
 /* IN owns EVENTS afterwards. */
 static struct hv_err *set(struct hv_instance *in, struct hv_event_set *events,
 			  struct hv_event_switch *change)
@@ -248,6 +264,8 @@ static struct hv_err *set(struct hv_instance *in, struct hv_event_set *events,
 		err = retrace(in);
 	if (!err && refuse_kprobes(in, change, &refused))
 		err = retrace(in);
+	if (!err)
+		refuse_hosts(in, &refused);
 	if (err) {
 		hv_err_free(refused);
 		take_back(in, &before);

@@ -3,7 +3,9 @@
 
 #include "kernel/kernel.h"
 #include "tracer/events/host_buffer.h"
+#include "tracer/host_tracer.h"
 #include "tree/instance/events.h"
+#include "tree/instance/host_events.h"
 #include "tree/instance/obey.h"
 #include "tree/instance/sections.h"
 #include "tree/instance/syscalls.h"
@@ -253,9 +255,17 @@ static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const str
 		hv_buffer_put(in->buffers.host, cursor, event);
 }
 
+static void take_host(struct hv_sink *sink, const struct hv_host_item *item)
+{
+	struct hv_instance *in = sink->ctx;
+
+	if (hv_host_events_wants(in, &item->event))
+		hv_buffer_put_host(in->buffers.host, item->records, item->nr_records, &item->event);
+}
+
 void hv_share_add(struct hv_instance *in)
 {
-	in->sink = (struct hv_sink){.ctx = in, .take = take};
+	in->sink = (struct hv_sink){.ctx = in, .take = take, .take_host = take_host};
 	if (in->all->drain)
 		hv_drain_add(in->all->drain, &in->sink);
 }
@@ -288,7 +298,8 @@ static bool has_first_sizes(const struct hv_instance *top)
 static bool any_has_made(const struct hv_instances *all)
 {
 	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		if (hv_syscalls_any(all->syscalls, &in->events) || hv_kprobes_any(all, &in->events))
+		if (hv_syscalls_any(all->syscalls, &in->events) ||
+		    hv_kprobes_any(all, &in->events) || hv_host_events_any(&in->events))
 			return true;
 	return false;
 }

@@ -8,7 +8,7 @@
  *       guest's rings = the top's buffer
  *
  *   other instances trace, too, or the top's buffer has to be in host memory, or events are on
- *   that the host makes (syscalls.h, kprobes.h):
+ *   that the host makes or has itself (syscalls.h, kprobes.h, host_events.h):
  *
  *                                .- wants? - top.buffers.host
  *       guest's rings -- drain -<

@@ -9,6 +9,7 @@
 #include "tree/instance/event_filters.h"
 #include "tree/instance/events.h"
 #include "tree/instance/hists.h"
+#include "tree/instance/host_events.h"
 #include "tree/instance/recording.h"
 #include "tree/instance/share.h"
 #include "tree/instance/syscalls.h"
@@ -176,6 +177,8 @@ static struct hv_err *remove_at(struct hv_instance *in, size_t at)
 struct hv_err *hv_instance_need_trigger_type(struct hv_instance *in, const struct hv_catalogue *c,
 					     const struct hv_event_type *type)
 {
+	if (hv_host_events_is(type))
+		return hv_err_new(EOPNOTSUPP, "an event of the host has no triggers");
 	if (hv_kprobes_is(type))
 		return hv_err_new(EOPNOTSUPP, "a probe of the session has no triggers");
 	if (!in->all->syscalls && hv_syscalls_is(type))

@@ -17,31 +17,6 @@
 
 /* ---- holds ---- */
 
-/* Asks the monitor each time, since the threads of vCPUs come and go. The caller frees *RET. */
-static struct hv_err *vcpu_threads(const struct hv_inject *j, pid_t **ret, unsigned *ret_nr)
-{
-	HV_AUTO_JSON struct json_object *cpus = NULL;
-	struct hv_err *err = hv_monitor_execute(j->m->monitor, "query-cpus-fast", NULL, &cpus);
-	unsigned nr = err ? 0 : (unsigned)hv_json_len(cpus);
-	HV_AUTO_FREE pid_t *tids = hv_alloc((nr + 1) * sizeof(*tids));
-
-	for (unsigned i = 0; !err && i < nr; i++) {
-		struct json_object *cpu = json_object_array_get_idx(cpus, i);
-		pid_t pid = 0;
-
-		tids[i] = (pid_t)hv_json_int(cpu, "thread-id", 0);
-		err = hv_process_of_thread(tids[i], &pid);
-		if (!err && pid != j->m->process.pid)
-			err = hv_err_new(ESRCH, "vCPU %u is no thread of process %d", i,
-					 (int)j->m->process.pid);
-	}
-	if (err)
-		return err;
-	*ret = hv_take(tids);
-	*ret_nr = nr;
-	return NULL;
-}
-
 /* Each vCPU has a thread of its own, which ends when the vCPU is unplugged. */
 static bool are_known(const struct hv_inject *j, const pid_t *tids, unsigned nr)
 {
@@ -113,7 +88,7 @@ static struct hv_err *stop(struct hv_inject *j, uint64_t max_ns)
 {
 	HV_AUTO_FREE pid_t *tids = NULL;
 	unsigned nr = 0;
-	struct hv_err *err = vcpu_threads(j, &tids, &nr);
+	struct hv_err *err = hv_machine_vcpu_threads(j->m, &tids, &nr);
 	bool all_in_run = false;
 
 	if (!err && !are_known(j, tids, nr))
@@ -348,6 +323,11 @@ static struct hv_err *inject_tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
 	return hv_machine_tsc(((struct hv_inject *)self)->m, vcpu, ret);
 }
 
+static struct hv_err *inject_vcpu_threads(void *self, pid_t *ret, size_t max, size_t *ret_nr)
+{
+	return hv_machine_first_threads(((struct hv_inject *)self)->m, ret, max, ret_nr);
+}
+
 static void inject_free(void *self)
 {
 	struct hv_inject *j = self;
@@ -384,6 +364,7 @@ static const struct hv_guest_ops inject_ops = {
 	.pin = inject_pin,
 	.unpin = inject_unpin,
 	.tsc = inject_tsc,
+	.vcpu_threads = inject_vcpu_threads,
 	.exit_fd = inject_exit_fd,
 	.prepare_hold = inject_prepare_hold,
 	.want_shadow = inject_want_shadow,

@@ -161,6 +161,52 @@ struct hv_err *hv_machine_count_vcpus(struct hv_machine *m, unsigned *ret)
 	return NULL;
 }
 
+/* Asks the monitor each time, since the threads of vCPUs come and go. */
+struct hv_err *hv_machine_vcpu_threads(const struct hv_machine *m, pid_t **ret, unsigned *ret_nr)
+{
+	HV_AUTO_JSON struct json_object *cpus = NULL;
+	struct hv_err *err = hv_monitor_execute(m->monitor, "query-cpus-fast", NULL, &cpus);
+	unsigned nr = err ? 0 : (unsigned)hv_json_len(cpus);
+	HV_AUTO_FREE pid_t *tids = hv_alloc((nr + 1) * sizeof(*tids));
+
+	for (unsigned i = 0; !err && i < nr; i++) {
+		struct json_object *cpu = json_object_array_get_idx(cpus, i);
+		pid_t pid = 0;
+
+		tids[i] = (pid_t)hv_json_int(cpu, "thread-id", 0);
+		err = hv_process_of_thread(tids[i], &pid);
+		if (!err && pid != m->process.pid)
+			err = hv_err_new(ESRCH, "vCPU %u is no thread of process %d", i,
+					 (int)m->process.pid);
+	}
+	if (err)
+		return err;
+	*ret = hv_take(tids);
+	*ret_nr = nr;
+	return NULL;
+}
+
+struct hv_err *hv_machine_first_threads(const struct hv_machine *m, pid_t *ret, size_t max,
+					size_t *ret_nr)
+{
+	HV_AUTO_FREE pid_t *tids = NULL;
+	unsigned nr = 0;
+	struct hv_err *err = hv_machine_vcpu_threads(m, &tids, &nr);
+
+	if (!err && nr > max)
+		err = hv_err_new(E2BIG, "the guest has %u vCPUs, and %zu is the most", nr, max);
+	if (err)
+		return err;
+	memcpy(ret, tids, nr * sizeof(*ret));
+	*ret_nr = nr;
+	return NULL;
+}
+
+static struct hv_err *machine_vcpu_threads(void *self, pid_t *ret, size_t max, size_t *ret_nr)
+{
+	return hv_machine_first_threads(self, ret, max, ret_nr);
+}
+
 static struct hv_err *machine_count_vcpus(void *self, unsigned *ret)
 {
 	return hv_machine_count_vcpus(self, ret);
@@ -251,6 +297,7 @@ static const struct hv_guest_ops machine_ops = {
 	.refusal = machine_refusal,
 	.let_run = machine_let_run,
 	.tsc = machine_tsc,
+	.vcpu_threads = machine_vcpu_threads,
 	.sleeps = machine_sleeps,
 	.exit_fd = machine_exit_fd,
 	.prepare_hold = machine_prepare_hold,

@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "vmm/hosttrace/instance.h"
+#include "vmm/hosttrace/names.h"
 #include "vmm/warden/rules.h"
 #include "vmm/warden/wire.h"
 
@@ -342,6 +344,58 @@ static struct hv_err *answer_hold_end(struct hv_far *f, const struct hv_message 
 	return hold ? hv_hold_end(hold, &r->args[0]) : not_held();
 }
 
+static struct hv_err *answer_host_formats(struct hv_far *f hv_unused,
+					  const struct hv_message *q hv_unused,
+					  struct hv_message *r)
+{
+	HV_AUTO_TEXT struct hv_text texts = {0};
+	const char *tracefs;
+	struct hv_err *err = hv_host_tracefs(&tracefs);
+
+	if (!err)
+		err = hv_host_trace_formats(tracefs, &texts);
+	if (!err)
+		memcpy(room_for(r, texts.len_bytes), texts.data, texts.len_bytes);
+	return err;
+}
+
+/* The names of events are ours, and the threads are those that the monitor says. */
+static struct hv_err *answer_host_trace(struct hv_far *f, const struct hv_message *q,
+					struct hv_message *r)
+{
+	const char *id = hv_guest_info(f->guest)->id, *tracefs;
+	pid_t *tids = room_for(r, VCPUS_MAX * sizeof(*tids));
+	size_t nr = 0;
+	struct hv_err *err = hv_host_tracefs(&tracefs);
+
+	if (!err && q->args[0] >> HV_NR_HOST_EVENTS)
+		err = bad("events that are not known");
+	if (!err && !q->args[0])
+		err = hv_host_trace_remove(tracefs, id);
+	else if (!err)
+		err = hv_guest_vcpu_threads(f->guest, tids, VCPUS_MAX, &nr);
+	if (!err && q->args[0])
+		err = hv_host_trace_switch(tracefs, id, (uint32_t)q->args[0], tids, nr);
+	r->len_bytes = nr * sizeof(*tids);
+	return err;
+}
+
+static struct hv_err *answer_host_pipes(struct hv_far *f, const struct hv_message *q,
+					struct hv_message *r)
+{
+	const char *tracefs;
+	unsigned next = 0;
+	struct hv_err *err = hv_host_tracefs(&tracefs);
+
+	if (!err && q->args[0] > UINT16_MAX)
+		err = bad("CPUs that are not there");
+	if (!err)
+		err = hv_host_trace_open(tracefs, hv_guest_info(f->guest)->id, (unsigned)q->args[0],
+					 r->fds, HV_MESSAGE_FDS_MAX, &r->nr_fds, &next);
+	r->args[0] = next;
+	return err;
+}
+
 static const answer_fn answers[HV_NR_QUESTIONS] = {
 	[HV_ASK_OPEN] = answer_open,
 	[HV_ASK_READ] = answer_read,
@@ -362,6 +416,9 @@ static const answer_fn answers[HV_NR_QUESTIONS] = {
 	[HV_ASK_HOLD_WRITE] = answer_hold_write,
 	[HV_ASK_HOLD_FLUSH] = answer_hold_flush,
 	[HV_ASK_HOLD_END] = answer_hold_end,
+	[HV_ASK_HOST_FORMATS] = answer_host_formats,
+	[HV_ASK_HOST_TRACE] = answer_host_trace,
+	[HV_ASK_HOST_PIPES] = answer_host_pipes,
 };
 
 /* What changes how the guest is reached is not for the time of a hold. */
@@ -375,6 +432,7 @@ static bool is_for_held(uint32_t question)
 	case HV_ASK_LET_RUN:
 	case HV_ASK_PREPARE_HOLD:
 	case HV_ASK_PREPARE_TEXT:
+	case HV_ASK_HOST_TRACE:
 		return false;
 	default:
 		return true;

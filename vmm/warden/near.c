@@ -177,6 +177,48 @@ static struct hv_err *near_tsc(void *self, unsigned vcpu, struct hv_tsc *ret)
 	return ask_bytes(self, HV_ASK_TSC, vcpu, 0, ret, sizeof(*ret));
 }
 
+static struct hv_err *near_host_formats(void *self, struct hv_text *ret)
+{
+	struct hv_message question = {.kind = HV_ASK_HOST_FORMATS};
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+	struct hv_err *err = ask(self, &question, &answer);
+
+	if (!err)
+		hv_text_add_bytes(ret, (const char *)answer.bytes, answer.len_bytes);
+	return err;
+}
+
+static struct hv_err *near_host_trace(void *self, uint32_t mask, pid_t *ret_tids, size_t max,
+				      size_t *ret_nr)
+{
+	struct hv_message question = {.kind = HV_ASK_HOST_TRACE, .args = {mask}};
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+	struct hv_err *err = ask(self, &question, &answer);
+	size_t nr = answer.len_bytes / sizeof(*ret_tids);
+
+	if (err)
+		return err;
+	*ret_nr = nr < max ? nr : max;
+	if (*ret_nr)
+		memcpy(ret_tids, answer.bytes, *ret_nr * sizeof(*ret_tids));
+	return NULL;
+}
+
+static struct hv_err *near_host_pipes(void *self, unsigned first, int *ret_fds, size_t max,
+				      size_t *ret_nr, unsigned *ret_next)
+{
+	struct hv_message question = {.kind = HV_ASK_HOST_PIPES, .args = {first}};
+	HV_AUTO_MESSAGE struct hv_message answer = {0};
+	struct hv_err *err = ask(self, &question, &answer);
+
+	if (err)
+		return err;
+	*ret_next = (unsigned)answer.args[0];
+	for (*ret_nr = 0; *ret_nr < answer.nr_fds && *ret_nr < max; ++*ret_nr)
+		ret_fds[*ret_nr] = hv_take_fd(&answer.fds[*ret_nr]);
+	return NULL;
+}
+
 static struct hv_err *near_sleeps(void *self, bool *ret)
 {
 	return ask_bool(self, HV_ASK_SLEEPS, ret);
@@ -280,6 +322,9 @@ static const struct hv_guest_ops near_ops = {
 	.refusal = near_refusal,
 	.let_run = near_let_run,
 	.tsc = near_tsc,
+	.host_formats = near_host_formats,
+	.host_trace = near_host_trace,
+	.host_pipes = near_host_pipes,
 	.sleeps = near_sleeps,
 	.exit_fd = near_exit_fd,
 	.prepare_hold = near_prepare_hold,

@@ -21,6 +21,7 @@
 #include "tracer/section_tracer.h"
 #include "tracer/stubs.h"
 #include "tracer/yield.h"
+#include "vmm/hosttrace/instance.h"
 #include "vmm/warden/far.h"
 #include "vmm/warden/near.h"
 #include "vmm/warden/sandbox.h"
@@ -31,6 +32,11 @@ struct hv_guest {
 };
 
 /* vmm */
+
+void hv_host_trace_clean(const char *id)
+{
+	(void)id;
+}
 
 /* The VMM is the process in FAKE_VMM, which a test can kill, or one that never ends. */
 static pid_t fake_vmm(void)

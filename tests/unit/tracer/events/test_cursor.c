@@ -10,6 +10,7 @@
 #include "tracer/events/buffer.h"
 #include "tracer/events/cursor.h"
 #include "tracer/events/decoder.h"
+#include "tracer/events/host_event.h"
 #include "tracer/events/host_buffer.h"
 
 #define NR_SLOTS 1024
@@ -272,6 +273,21 @@ START_TEST(an_event_of_the_guests_has_its_entry)
 }
 END_TEST
 
+/* In its own rings a guest has no events of the host, whatever it writes there. */
+START_TEST(an_event_of_the_hosts_by_the_guest_is_lost)
+{
+	struct hv_event event;
+
+	put_guests(START, 100, 64);
+	block.records[(published() - 1) % NR_SLOTS].word[1] ^= ID ^ HV_HOST_ID_FIRST;
+	put_guests(published(), 200, 64);
+	expect(HV_EVENT_GUESTS, &event);
+	check_entry(&event, 200, 64);
+	ck_assert_uint_eq(event.lost_before, 1);
+	ck_assert(!next(&event));
+}
+END_TEST
+
 /* A line in latency format is written after the event that follows was taken. */
 START_TEST(an_event_keeps_its_entry_while_the_next_one_is_taken)
 {
@@ -394,6 +410,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_loss_separates_the_words_of_a_stack);
 	tcase_add_test(tc, an_address_is_one_of_kernel_text);
 	tcase_add_test(tc, an_event_of_the_guests_has_its_entry);
+	tcase_add_test(tc, an_event_of_the_hosts_by_the_guest_is_lost);
 	tcase_add_test(tc, an_event_keeps_its_entry_while_the_next_one_is_taken);
 	tcase_add_test(tc, an_event_without_all_its_data_is_lost);
 	tcase_add_test(tc, an_event_whose_length_is_not_that_of_its_data_is_lost);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Events of the host come to their places between the guest's. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/lib/fake_host.h"
+#include "tests/lib/fake_session.h"
+#include "tests/lib/run_suite.h"
+#include "tree/instance/drain.h"
+
+static struct hv_session *session;
+static struct hv_drain *drain;
+static char passed[256]; /* "g1000 h2000 ": the guest's and the host's, with their times */
+
+static void note(char whose, const struct hv_event *event)
+{
+	size_t len = strlen(passed);
+
+	snprintf(passed + len, sizeof(passed) - len, "%c%llu ", whose,
+		 (unsigned long long)event->time_ns);
+}
+
+static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const struct hv_event *event)
+{
+	(void)sink;
+	(void)cursor;
+	note('g', event);
+}
+
+static void take_host(struct hv_sink *sink, const struct hv_host_item *item)
+{
+	(void)sink;
+	note('h', &item->event);
+}
+
+static struct hv_sink sink = {.take = take, .take_host = take_host};
+
+static void setup(void)
+{
+	session = hv_fake_new();
+	drain = hv_drain_new(session);
+	hv_drain_add(drain, &sink);
+}
+
+static void teardown(void)
+{
+	hv_drain_free(drain);
+	hv_fake_free(session);
+}
+
+static void guest_event(uint64_t time_ns)
+{
+	hv_fake_event(session, &(struct hv_event){.kind = HV_EVENT_FUNCTION, .time_ns = time_ns});
+}
+
+START_TEST(between_the_guests)
+{
+	hv_fake_host_event(500, HV_HOST_ID_FIRST);
+	hv_fake_host_event(2000, HV_HOST_ID_FIRST);
+	hv_fake_host_event(2500, HV_HOST_ID_FIRST);
+	guest_event(1000);
+	guest_event(2100);
+	guest_event(3000);
+	hv_drain_run(drain);
+	ck_assert_str_eq(passed, "h500 g1000 h2000 g2100 h2500 g3000 ");
+}
+END_TEST
+
+/* A vCPU may still be writing a record of that time. */
+START_TEST(the_newest_wait)
+{
+	hv_fake_host_event(2000, HV_HOST_ID_FIRST);
+	hv_fake_host_event(5000, HV_HOST_ID_FIRST);
+	hv_fake_host_settled(4000);
+	guest_event(1000);
+	hv_drain_run(drain);
+	ck_assert_str_eq(passed, "g1000 h2000 ");
+	guest_event(4500);
+	guest_event(6000);
+	hv_drain_run(drain);
+	ck_assert_str_eq(passed, "g1000 h2000 g4500 h5000 g6000 ");
+}
+END_TEST
+
+START_TEST(alone_when_they_are_settled)
+{
+	hv_fake_host_event(2000, HV_HOST_ID_FIRST);
+	hv_fake_host_settled(2001);
+	hv_drain_run(drain);
+	ck_assert_str_eq(passed, "h2000 ");
+}
+END_TEST
+
+static void add(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, between_the_guests);
+	tcase_add_test(tc, the_newest_wait);
+	tcase_add_test(tc, alone_when_they_are_settled);
+}
+
+int main(void)
+{
+	return run_suite("drain", add);
+}
