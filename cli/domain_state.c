@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/domain_state.h"
 
+#include <poll.h>
+
 #include "cli/explain.h"
 #include "cli/spec.h"
+
+#define TAKE_TRIES   50
+#define TAKE_WAIT_MS 20
 
 enum domain_state domain_state(const struct rundir_info *info)
 {
@@ -68,20 +73,25 @@ struct hv_err *domain_state_is_taken(const struct rundir_info *info, const char 
 struct hv_err *domain_state_take(const char *run_dir, const char *id, const char *spec,
 				 struct rundir *ret)
 {
-	AUTO_RUNDIR_INFO struct rundir_info info = {0};
-	struct hv_err *err = rundir_take(run_dir, id, ret);
-	struct hv_err *taken = NULL;
-	bool found = false;
+	for (unsigned tries = 1;; tries++) {
+		AUTO_RUNDIR_INFO struct rundir_info info = {0};
+		struct hv_err *err = rundir_take(run_dir, id, ret);
+		struct hv_err *taken = NULL;
+		bool found = false;
 
-	if (!err || err->code != EBUSY)
-		return err;
-	hv_err_free(rundir_find(run_dir, id, NULL, &found, &info));
-	if (found)
-		taken = domain_state_is_taken(&info, spec);
-	if (!taken)
-		return err;
-	hv_err_free(err);
-	return taken;
+		if (!err || err->code != EBUSY)
+			return err;
+		hv_err_free(rundir_find(run_dir, id, NULL, &found, &info));
+		if (found)
+			taken = domain_state_is_taken(&info, spec);
+		if (!taken && tries == TAKE_TRIES)
+			return err;
+		hv_err_free(err);
+		if (taken)
+			return taken;
+		/* The other one is just beginning, or just ending. */
+		poll(NULL, 0, TAKE_WAIT_MS);
+	}
 }
 
 static struct hv_err *has_left(int code, const char *before, const char *spec)

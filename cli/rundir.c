@@ -4,14 +4,17 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <json-c/json.h>
+#include <linux/limits.h>
+#include <linux/xattr.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include "base/text.h"
 
-static const char *const rundir_files[] = {"sock", "pid", "info", "log", "lock"};
+static const char *const rundir_files[] = {"sock", "pid", "log", "info.new", "info", "lock"};
 
 char *rundir_path(const char *dir, const char *file)
 {
@@ -104,6 +107,27 @@ bool rundir_is_ours(const struct rundir *d)
 	return lock && is_same_file(d->lock_fd, lock);
 }
 
+/* Who else may read FROM may read TO (service/reach.h). */
+static void copy_access(const char *from, const char *to)
+{
+	char acl[XATTR_SIZE_MAX];
+	ssize_t len = getxattr(from, XATTR_NAME_POSIX_ACL_ACCESS, acl, sizeof(acl));
+
+	if (len > 0)
+		setxattr(to, XATTR_NAME_POSIX_ACL_ACCESS, acl, (size_t)len, 0);
+}
+
+/* Whoever reads the file meanwhile gets the old one. */
+static bool put_info(const char *dir, json_object *o)
+{
+	HV_AUTO_FREE char *path = rundir_path(dir, "info"), *new = rundir_path(dir, "info.new");
+
+	if (json_object_to_file(new, o) != 0)
+		return false;
+	copy_access(path, new);
+	return rename(new, path) == 0;
+}
+
 /* REASON NULL: none is said. */
 static void leave(struct rundir *d, const char *reason)
 {
@@ -115,7 +139,7 @@ static void leave(struct rundir *d, const char *reason)
 			json_object_object_add(o, "ended", json_object_new_string(reason));
 		json_object_object_add(o, "left", json_object_new_boolean(d->has_left));
 		json_object_object_del(o, "recovers");
-		json_object_to_file(path, o);
+		put_info(d->path, o);
 		json_object_put(o);
 	}
 	unlink_in(d->path, "sock");
@@ -212,9 +236,8 @@ bool rundir_vmm_has_ended(const struct rundir_info *info)
 
 struct hv_err *rundir_write_info(const struct rundir *d, const struct rundir_info *info)
 {
-	HV_AUTO_FREE char *path = rundir_path(d->path, "info");
 	json_object *o = json_object_new_object();
-	int failed;
+	bool is_written;
 
 	json_object_object_add(o, "id", json_object_new_string(info->id));
 	json_object_object_add(o, "name", json_object_new_string(info->name));
@@ -226,9 +249,9 @@ struct hv_err *rundir_write_info(const struct rundir *d, const struct rundir_inf
 	json_object_object_add(o, "service_pid", json_object_new_int(info->service_pid));
 	if (info->recovers)
 		json_object_object_add(o, "recovers", json_object_new_boolean(true));
-	failed = json_object_to_file(path, o);
+	is_written = put_info(d->path, o);
 	json_object_put(o);
-	return failed ? hv_err_new(EIO, "%s: cannot be written", path) : NULL;
+	return is_written ? NULL : hv_err_new(EIO, "%s/info: cannot be written", d->path);
 }
 
 static char *dup_member(json_object *o, const char *key)
