@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "kernel/cancel.h"
 #include "kernel/root_search.h"
 
 /* The largest part that is freed in the middle of an image is the init code and data. */
@@ -24,9 +25,10 @@
 
 #define TRAP_TABLE_BYTES 4096
 
-/* Bounds of what a guest's tables can claim. A window of 1 GiB (x86) needs some 500 tables; one
- * with all that is mapped by vmalloc() and the array of all pages (arm64) a few thousand. */
-#define TABLES_MAX  262144u
+/* Bounds of what a guest's tables can claim. A window of 1 GiB (x86) needs some 500 tables of 512
+ * entries; one with all that is mapped by vmalloc() and the array of all pages (arm64) a few
+ * thousand. */
+#define ENTRIES_MAX (65536u * 512)
 #define EXTENTS_MAX 4194304u
 
 struct extent { /* adjacent mappings with the same distance and access */
@@ -40,7 +42,7 @@ struct window {
 	struct extent *list; /* owned; ascending, disjoint */
 	size_t nr;
 	size_t cap;
-	size_t nr_tables; /* that were read */
+	uint64_t nr_entries; /* of tables, that were read */
 	uint64_t mapped_bytes;
 };
 
@@ -80,9 +82,13 @@ static struct hv_err *scan_table(const struct hv_address_space *as, struct hv_gp
 	struct hv_err *err;
 
 	assert(nr <= TABLE_ENTRIES_MAX);
-	if (w->nr_tables++ == TABLES_MAX || w->nr > EXTENTS_MAX)
-		return hv_err_new(E2BIG, "page tables: %zu tables map %zu pieces, and more",
-				  w->nr_tables - 1, w->nr);
+	w->nr_entries += nr;
+	if (w->nr_entries > ENTRIES_MAX || w->nr > EXTENTS_MAX)
+		return hv_err_new(E2BIG, "page tables: %llu entries map %zu pieces, and more",
+				  (unsigned long long)(w->nr_entries - nr), w->nr);
+	err = level > 1 ? hv_cancel_check() : NULL;
+	if (err)
+		return err;
 	entries = hv_realloc_array(NULL, nr, sizeof(*entries));
 	err = hv_guest_read(as->guest, as->arch->entry_at(table, level, hv_gva(first)), entries,
 			    nr * sizeof(*entries));

@@ -347,6 +347,8 @@ struct hv_err *hv_orc_form_find(const struct hv_kernel_core *core, struct hv_orc
 	struct search s = {.core = core, .form = &form};
 	struct hv_err *err;
 
+	if (!core->as.arch->follow_code)
+		return hv_err_new(EOPNOTSUPP, "ORC: not on %s", core->as.arch->name);
 	if (!find_members(core, &form))
 		return hv_err_new(EOPNOTSUPP, "btf: no struct orc_entry of a known form: it is not"
 					      " known how to read this kernel's stacks");

@@ -94,10 +94,12 @@ static struct hv_err *search_in(struct hv_guest *g, const struct hv_arch *format
 		if (err)
 			return err;
 		err = hv_guest_read(g, at, bytes, CHUNK_BYTES);
-		if (err) { /* the end of RAM */
+		if (err && err->code == EFAULT) { /* the end of RAM */
 			hv_err_free(err);
 			return NULL;
 		}
+		if (err)
+			return err;
 		search_chunk(g, format, (struct hv_span){bytes, CHUNK_BYTES}, at, anchor, best);
 		if (best->nr_entries && left > BEHIND_CHUNKS)
 			left = BEHIND_CHUNKS;
@@ -157,6 +159,8 @@ struct hv_err *hv_root_search(struct hv_guest *g, const struct hv_vcpu_regs *reg
 		err = search_by(g, now, nr, tried, &nr_tried, ret, &found);
 		if (found || nr_tried == NR_ADDRESSES)
 			break;
+		if (!err)
+			err = hv_cancel_check();
 		if (!err)
 			nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
 		if (!err)

@@ -31,13 +31,15 @@ static bool header_is_sane(const struct hv_tracee *t, const struct hv_region_hea
 {
 	const struct hv_arch *arch = t->kernel->core.as.arch;
 	uint64_t span = arch->entry_span(arch->map_level);
+	/* empty where nothing can be traced */
+	struct hv_gva_range window = arch->free_window;
 
 	return h->gpa == t->region.gpa.v && h->nr_entries <= HV_JOURNAL_CAP &&
 	       h->map_gva % span == 0 && h->map_len_bytes && h->map_len_bytes % span == 0 &&
 	       h->map_len_bytes <= t->region.len_bytes - HV_REGION_STUBS_OFF &&
 	       h->handler_gva - h->map_gva < h->map_len_bytes &&
-	       h->map_gva >= arch->free_window.start.v &&
-	       h->map_gva <= arch->free_window.end.v - h->map_len_bytes;
+	       h->map_len_bytes <= window.end.v - window.start.v && h->map_gva >= window.start.v &&
+	       h->map_gva <= window.end.v - h->map_len_bytes;
 }
 
 static bool same_boot(const struct hv_kernel *k, const struct hv_region_header *h)

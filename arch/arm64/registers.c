@@ -9,6 +9,8 @@
 #include "arch/register_text.h"
 
 #define NR_X 31u
+#define NR_R 15u /* general registers of AArch32; the next one is pc */
+#define R_SP 13
 
 /* offsets in the g packet: x0 to x30, sp, pc of 8 bytes each, cpsr of 4 */
 #define G_SP   (NR_X * 8)
@@ -26,21 +28,45 @@ static enum hv_in_firmware firmware_by(uint64_t pstate)
 								     : HV_FIRMWARE_NO;
 }
 
+/* Registers 0 to NR - 1, which are NAME and two digits. */
+static bool parse_general(const char *text, char name, unsigned nr, uint64_t *ret)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		char word[8];
+
+		snprintf(word, sizeof(word), "%c%02u=", name, i);
+		if (!hv_register_in(text, word, &ret[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Of a vCPU that executes a task of 32 bits (CONFIG_COMPAT). */
+static bool parse_aarch32(const char *text, struct hv_vcpu_regs *ret)
+{
+	struct hv_vcpu_regs regs = {0};
+
+	if (!hv_register_in(text, "R15=", &regs.ip.v) ||
+	    !parse_general(text, 'R', NR_R, regs.general))
+		return false;
+	regs.sp.v = regs.general[R_SP];
+	regs.firmware = HV_FIRMWARE_NO;
+	*ret = regs;
+	return true;
+}
+
 bool arm64_parse_registers(const char *text, struct hv_vcpu_regs *ret)
 {
 	struct hv_vcpu_regs regs = {0};
 	uint64_t pstate;
 
-	if (!hv_register_in(text, "PC=", &regs.ip.v) || !hv_register_in(text, "SP=", &regs.sp.v) ||
-	    !hv_register_in(text, "PSTATE=", &pstate))
-		return false;
-	for (unsigned i = 0; i < NR_X; i++) {
-		char name[8];
+	if (parse_aarch32(text, ret))
+		return true;
 
-		snprintf(name, sizeof(name), "X%02u=", i);
-		if (!hv_register_in(text, name, &regs.general[i]))
-			return false;
-	}
+	if (!hv_register_in(text, "PC=", &regs.ip.v) || !hv_register_in(text, "SP=", &regs.sp.v) ||
+	    !hv_register_in(text, "PSTATE=", &pstate) ||
+	    !parse_general(text, 'X', NR_X, regs.general))
+		return false;
 	regs.general[NR_X] = regs.sp.v;
 	regs.firmware = firmware_by(pstate);
 	*ret = regs;

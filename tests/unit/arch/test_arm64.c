@@ -54,6 +54,27 @@ START_TEST(registers_of_firmware)
 }
 END_TEST
 
+/* A kernel that runs a task of 32 bits has a vCPU in another state, which has other registers. */
+START_TEST(registers_of_a_32_bit_task)
+{
+	static const char text[] = "R00=00000001 R01=bebe0000 R02=00000040 R03=00000003\n"
+				   "R04=00000004 R05=00000005 R06=00000006 R07=00000007\n"
+				   "R08=00000008 R09=00000009 R10=0000000a R11=0000000b\n"
+				   "R12=0000000c R13=bebefc30 R14=0001043c R15=f7e01234\n"
+				   "PSR=60000010 -ZC- A NS usr32\n";
+	struct hv_vcpu_regs regs;
+
+	ck_assert(hv_arch_arm64.parse_registers(text, &regs));
+	ck_assert_uint_eq(regs.ip.v, 0xf7e01234);
+	ck_assert_uint_eq(regs.sp.v, 0xbebefc30);
+	ck_assert_uint_eq(regs.general[1], 0xbebe0000);
+	ck_assert_uint_eq(regs.general[14], 0x1043c);
+	ck_assert_uint_eq(regs.general[15], 0);
+	ck_assert_int_eq(regs.firmware, HV_FIRMWARE_NO);
+	ck_assert(!hv_arch_arm64.parse_registers(strstr(text, "R04="), &regs));
+}
+END_TEST
+
 START_TEST(registers_refused)
 {
 	char text[sizeof(vcpu)];
@@ -316,6 +337,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, registers_of_a_linux_vcpu);
 	tcase_add_test(tc, registers_of_firmware);
+	tcase_add_test(tc, registers_of_a_32_bit_task);
 	tcase_add_test(tc, registers_refused);
 	tcase_add_test(tc, gdb_registers);
 	tcase_add_loop_test(tc, formats, 0, HV_ARRAY_LEN(kinds));

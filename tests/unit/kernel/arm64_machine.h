@@ -19,6 +19,8 @@ struct am {
 	struct hv_vcpu_regs vcpu; /* what the registers say after USER_LOOKS more looks */
 	unsigned user_looks;
 	unsigned nr_looks;
+	uint64_t nr_bytes; /* that were read */
+	int read_error;	   /* of each read; 0: none */
 };
 
 static inline struct hv_err *am_read(void *self, struct hv_gpa gpa, void *buf, size_t len)
@@ -26,6 +28,9 @@ static inline struct hv_err *am_read(void *self, struct hv_gpa gpa, void *buf, s
 	struct am *m = self;
 	uint64_t off = gpa.v - AM_RAM_START;
 
+	if (m->read_error)
+		return hv_err_new(m->read_error, "the guest cannot be reached");
+	m->nr_bytes += len;
 	if (off > AM_RAM_BYTES || len > AM_RAM_BYTES - off)
 		return hv_err_new(EFAULT, "no RAM at guest physical 0x%llx (%zu bytes)",
 				  (unsigned long long)gpa.v, len);

@@ -445,6 +445,19 @@ START_TEST(kernels_without)
 }
 END_TEST
 
+/* A guest may have the symbols and types of another architecture's tables. */
+START_TEST(an_architecture_without)
+{
+	struct hv_arch without = hv_arch_x86_64;
+
+	without.follow_code = NULL;
+	fo_init(&o, FO_END);
+	o.f.k.core.as.arch = &without;
+	refused("ORC: not on x86_64");
+	fo_deinit(&o);
+}
+END_TEST
+
 START_TEST(tables_that_do_not_fit)
 {
 	fo_init(&o, FO_SHORT);
@@ -543,6 +556,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_stack_without_an_end);
 	tcase_add_test(tc, tables_in_no_order);
 	tcase_add_test(tc, kernels_without);
+	tcase_add_test(tc, an_architecture_without);
 	tcase_add_test(tc, tables_that_do_not_fit);
 }
 

@@ -2,6 +2,7 @@
 /* Finding the page tables, their format, and the image, where registers do not tell the tables. */
 #include <check.h>
 
+#include "kernel/cancel.h"
 #include "kernel/image.h"
 #include "kernel/root_search.h"
 #include "tests/lib/run_suite.h"
@@ -186,6 +187,117 @@ START_TEST(endless_tables_end)
 }
 END_TEST
 
+static bool after_some(void *ctx)
+{
+	unsigned *left = ctx;
+
+	return *left == 0 || (*left)-- == 0;
+}
+
+static struct hv_image image;
+
+static struct hv_err *find_image(void)
+{
+	image = (struct hv_image){0};
+	return hv_image_find(machine.guest, &machine.vcpu, 1, &as, &image);
+}
+
+/* Nobody waits for vCPUs any more. */
+START_TEST(looking_at_registers_can_be_given_up)
+{
+	unsigned left = 3;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	setup(0);
+	machine.user_looks = ~0u;
+	machine.vcpu = (struct hv_vcpu_regs){.ip = {0x401000}};
+	hv_cancel_when(after_some, &left);
+	err = search();
+	hv_cancel_when(NULL, NULL);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, ECANCELED);
+	ck_assert_uint_eq(machine.nr_looks, 3);
+	teardown();
+}
+END_TEST
+
+/* Has the empty entries of the TABLE of LEVEL lead to the table TO. */
+static void fill(struct hv_gpa table, unsigned level, struct hv_gpa to)
+{
+	uint64_t from = machine.format->image_window.start.v,
+		 span = machine.format->entry_span(level);
+	uint64_t nr = machine.format->entry_span(1) / 8, left = -from / span;
+
+	for (uint64_t i = 0; i < (left < nr ? left : nr); i++) {
+		uint64_t *entry = am_entry(&machine, table, level, hv_gva(from + i * span));
+
+		if (!*entry)
+			*entry = to.v | 3;
+	}
+}
+
+/* All tables of a level are one, and those of the last level are empty. */
+static void share_tables(int format)
+{
+	struct hv_gpa table, below;
+
+	setup(format);
+	table = machine.root;
+	for (unsigned level = machine.format->format_levels; level > 1; level--, table = below) {
+		below = level > 2 ? machine.format
+					    ->decode_entry(level, *am_entry(&machine, table, level,
+									    hv_gva(text)))
+					    .to
+				  : am_table(&machine);
+		fill(table, level, below);
+	}
+	machine.nr_bytes = 0;
+}
+
+START_TEST(what_is_read_of_tables_is_bounded)
+{
+	static const int formats[] = {1, 8}; /* tables of 4 KiB and of 64 KiB */
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	share_tables(formats[_i]);
+	err = find_image();
+	ck_assert_msg(!err || err->code == E2BIG, "%s", err->message);
+	hv_image_deinit(&image);
+	ck_assert_uint_le(machine.nr_bytes, 1ull << 30);
+	teardown();
+}
+END_TEST
+
+START_TEST(reading_tables_can_be_given_up)
+{
+	unsigned left = ~0u;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	share_tables(1);
+	hv_cancel_when(after_some, &left);
+	expect_found();
+	left = ~0u - left; /* as often as the search of the root has asked */
+	err = find_image();
+	hv_cancel_when(NULL, NULL);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, ECANCELED);
+	teardown();
+}
+END_TEST
+
+START_TEST(a_read_that_fails_is_not_the_end_of_ram)
+{
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	setup(0);
+	machine.read_error = EIO;
+	err = search();
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, EIO);
+	teardown();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_set_timeout(tc, 60);
@@ -197,6 +309,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, no_tables);
 	tcase_add_loop_test(tc, the_image_is_found_by_them, 0, NR_FORMATS);
 	tcase_add_test(tc, endless_tables_end);
+	tcase_add_test(tc, looking_at_registers_can_be_given_up);
+	tcase_add_loop_test(tc, what_is_read_of_tables_is_bounded, 0, 2);
+	tcase_add_test(tc, reading_tables_can_be_given_up);
+	tcase_add_test(tc, a_read_that_fails_is_not_the_end_of_ram);
 }
 
 int main(void)

@@ -78,10 +78,26 @@ START_TEST(another_release_is_named)
 }
 END_TEST
 
+/* There was never a session, but the guest may have a header, and tables that lead to the region.
+ */
+START_TEST(an_architecture_that_cannot_be_traced)
+{
+	struct hv_arch without = *r.t.f.k.core.as.arch;
+
+	map_region();
+	ck_assert_int_eq(use(), HV_REGION_LIVE);
+	without.free_window = (struct hv_gva_range){{0}, {0}};
+	r.t.f.k.core.as.arch = &without;
+	ck_assert_int_eq(use(), HV_REGION_STALE);
+	r.t.f.k.core.as.arch = &hv_arch_x86_64;
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, page_tables_say_whether_it_is_live);
+	tcase_add_test(tc, an_architecture_that_cannot_be_traced);
 	tcase_add_test(tc, another_release_is_named);
 }
 
