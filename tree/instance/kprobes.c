@@ -10,6 +10,7 @@
 #include "tracer/event_types.h"
 #include "tracer/events/guest_marks.h"
 #include "tracer/site_stubs.h"
+#include "tree/instance/event_filters.h"
 #include "tree/instance/events.h"
 #include "tree/instance/share.h"
 #include "tree/settings/kprobe.h"
@@ -52,19 +53,32 @@ static void forget(struct hv_instances *all, size_t index)
 	free_event(e);
 }
 
-/* Removes the one at INDEX, with all events of the instances that have recorded it: without its
- * type they cannot be shown, and another probe may get its id (tracing_reset_all_online_cpus()). */
+/* Removes all events of IN, which then has only those to come of probes that are on. */
+static void clear(struct hv_instance *in)
+{
+	struct hv_event_set probed = {0};
+
+	hv_instance_clear(in, HV_ALL_CPUS);
+	if (in->buffers.snapshot)
+		hv_buffer_clear(in->buffers.snapshot, HV_ALL_CPUS);
+	for (size_t i = 0; i < in->probed.nr; i++)
+		if (hv_event_set_has(&in->events, in->probed.list[i]))
+			hv_event_set_add(&probed, in->probed.list[i]);
+	hv_event_set_deinit(&in->probed);
+	in->probed = probed;
+}
+
+/* Removes the one at INDEX, with its filters, and all events of the instances that have recorded
+ * it: without its type they cannot be shown, and another probe may get its id
+ * (tracing_reset_all_online_cpus()). */
 static void remove_at(struct hv_instances *all, size_t index)
 {
-	const struct hv_event_ref ref = hv_event_ref_of(&all->kprobes.list[index]->type);
+	const struct hv_event_type *type = &all->kprobes.list[index]->type;
 
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
-		if (!hv_event_set_has(&in->probed, ref))
-			continue;
-		hv_instance_clear(in, HV_ALL_CPUS);
-		if (in->buffers.snapshot)
-			hv_buffer_clear(in->buffers.snapshot, HV_ALL_CPUS);
-		hv_event_set_deinit(&in->probed);
+		hv_instance_remove_event_filter(in, type);
+		if (hv_event_set_has(&in->probed, hv_event_ref_of(type)))
+			clear(in);
 	}
 	forget(all, index);
 }
@@ -139,7 +153,7 @@ static void make_fields(struct hv_kprobe_event *e, const struct hv_catalogue *c)
 	e->type.fields.nr = e->is.nr_args + 1;
 }
 
-/* The highest id that neither the guest nor another probe has. */
+/* The highest id that neither the guest nor another probe has; 0: there is none. */
 static uint32_t free_id(const struct hv_catalogue *c)
 {
 	uint32_t id = FIRST_ID;
@@ -199,6 +213,8 @@ static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *
 		err = find_site(all->session->kernel, e->is.symbol, &e->site);
 	if (!err && all->kprobes.nr == HV_KPROBES_MAX)
 		err = hv_err_new(ENOSPC, "there are %d probes already", HV_KPROBES_MAX);
+	if (!err && !free_id(*ret))
+		err = hv_err_new(ENOSPC, "the guest's events have all ids");
 	return err;
 }
 
