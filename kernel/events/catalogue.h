@@ -105,8 +105,9 @@ struct hv_catalogue {
 struct hv_err *hv_catalogue_read(const struct hv_kernel *k, struct hv_catalogue *ret) hv_must_use;
 void hv_catalogue_deinit(struct hv_catalogue *c);
 
-/* Adds TYPE, whose strings and fields are borrowed until it is removed, as the last one. The id
- * must be free. Pointers to types are not valid any more. */
+/* Adds TYPE, whose strings and fields are borrowed until it is removed, as the last one. It takes
+ * the place of the guest's types of its id, which a guest can make at any time. Pointers to types
+ * are not valid any more. */
 void hv_catalogue_add(struct hv_catalogue *c, const struct hv_event_type *type);
 /* Removes the type ID, if there is one. Likewise. */
 void hv_catalogue_remove(struct hv_catalogue *c, uint32_t id);
