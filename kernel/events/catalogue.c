@@ -115,9 +115,13 @@ static bool take_out(struct hv_catalogue *c, uint32_t id)
 {
 	size_t nr = 0, before = c->nr;
 
-	for (size_t i = 0; i < before; i++)
-		if (c->types[i].id != id)
-			c->types[nr++] = c->types[i];
+	for (size_t i = 0; i < before; i++) {
+		if (c->types[i].id == id)
+			continue;
+		if (nr < i)
+			c->types[nr] = c->types[i];
+		nr++;
+	}
 	c->nr = nr;
 	return nr < before;
 }
@@ -127,7 +131,6 @@ void hv_catalogue_add(struct hv_catalogue *c, const struct hv_event_type *type)
 	take_out(c, type->id);
 	c->types = hv_realloc_array(c->types, c->nr + 1, sizeof(*c->types));
 	c->types[c->nr++] = *type;
-	hv_catalogue_index(c);
 }
 
 void hv_catalogue_remove(struct hv_catalogue *c, uint32_t id)

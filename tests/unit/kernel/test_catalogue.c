@@ -350,6 +350,7 @@ START_TEST(an_added_type_keeps_its_id)
 	read_it();
 	ck_assert_uint_eq(c.nr, 3);
 	hv_catalogue_add(&c, &probe);
+	hv_catalogue_index(&c);
 	ck_assert_uint_eq(c.nr, 2);
 	ck_assert_str_eq(hv_catalogue_by_id(&c, id)->name, "p");
 	find("sched", "b");
