@@ -20,7 +20,7 @@
 
 struct hv_kprobe_event {
 	struct hv_kprobe is;
-	struct hv_gva site;
+	struct hv_gva site;	   /* 0: the module that had it is gone */
 	struct hv_event_type type; /* of the catalogue; its strings and fields are owned here */
 	struct hv_text print_fmt;
 	uint32_t args_off; /* in an entry; the address of the probe is before them */
@@ -127,6 +127,36 @@ static struct hv_err *find_site(const struct hv_kernel *k, const char *symbol, s
 		return hv_err_new(ENOENT, "Invalid probed address or symbol");
 	*ret = found->ip;
 	return NULL;
+}
+
+static bool is_there(const struct hv_sites *sites, const struct hv_kprobe_event *e)
+{
+	for (size_t i = 0; i < sites->nr; i++)
+		if (sites->list[i].ip.v == e->site.v && !sites->list[i].invalid &&
+		    is_symbol(&sites->list[i], e->is.symbol))
+			return true;
+	return false;
+}
+
+/* A probe of MODULE:FUNCTION goes on when the module comes again (trace_kprobe_module_callback());
+ * the kernel never finds another one again. */
+unsigned hv_kprobes_renew(struct hv_instances *all)
+{
+	const struct hv_kernel *kernel = all->session->kernel;
+	unsigned changed = 0;
+
+	for (size_t i = 0; i < all->kprobes.nr; i++) {
+		struct hv_kprobe_event *e = all->kprobes.list[i];
+		struct hv_gva site = {0};
+
+		if (e->site.v && is_there(&kernel->sites, e))
+			continue;
+		if (strchr(e->is.symbol, ':'))
+			hv_err_free(find_site(kernel, e->is.symbol, &site));
+		changed |= site.v != e->site.v;
+		e->site = site;
+	}
+	return changed;
 }
 
 /* The fields as the kernel defines them (kprobe_event_define_fields()). */
@@ -331,7 +361,7 @@ bool hv_kprobes_site(const struct hv_instances *all, uint32_t id, struct hv_gva 
 		if (all->kprobes.list[i]->type.id != id)
 			continue;
 		*ret = all->kprobes.list[i]->site;
-		return true;
+		return ret->v != 0;
 	}
 	return false;
 }
@@ -341,10 +371,9 @@ struct hv_err *hv_kprobes_why_not(const struct hv_instances *all, const struct h
 	const struct hv_sites *sites = &all->session->kernel->sites;
 	const uint8_t *now = hv_site_stubs_now(all->session->stubs);
 	struct hv_gva site = {0};
+	bool has_site = hv_kprobes_site(all, type->id, &site);
 
-	if (!hv_kprobes_site(all, type->id, &site))
-		return hv_err_new(ENODEV, "there is no such probe any more");
-	for (size_t i = 0; i < sites->nr; i++)
+	for (size_t i = 0; has_site && i < sites->nr; i++)
 		if (sites->list[i].ip.v == site.v)
 			return now[i] && now[i] != HV_STUB_LATER
 				       ? NULL
@@ -357,6 +386,12 @@ static bool words_of(const struct hv_event *call, uint64_t *ret)
 {
 	return call->id == HV_EVENT_ID_REGS &&
 	       hv_span_copy(call->entry, HV_ENTRY_HEADER_LEN, ret, HV_REGS_WORDS * WORD);
+}
+
+/* The guest can write any number in place of the site. */
+static bool is_of(const struct hv_kprobe_event *e, const uint64_t *words)
+{
+	return e->site.v && e->site.v == words[HV_REGS_SITE];
 }
 
 /* The mark that the call E, with WORDS, ends; NULL: none. */
@@ -386,7 +421,7 @@ bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct
 	uint16_t id = (uint16_t)e->type.id;
 	uint32_t len;
 
-	if (!words_of(call, words) || words[HV_REGS_SITE] != e->site.v)
+	if (!words_of(call, words) || !is_of(e, words))
 		return false;
 	memset(entry, 0, e->args_off);
 	if (hv_kprobe_has_mark(&e->is))
@@ -413,6 +448,6 @@ void hv_kprobes_count(struct hv_instances *all, const struct hv_event *call)
 	for (size_t i = 0; i < all->kprobes.nr; i++) {
 		struct hv_kprobe_event *e = all->kprobes.list[i];
 
-		e->nr_hits += e->site.v == words[HV_REGS_SITE] && is_on(all, e);
+		e->nr_hits += is_of(e, words) && is_on(all, e);
 	}
 }
