@@ -39,10 +39,28 @@ bool hv_kallsyms_lookup(const struct hv_kernel_core *core, const struct hv_modul
 	return true;
 }
 
+/* The first symbol from FIRST to before LAST that is above FIRST; LAST: none is. A guest can have
+ * any number of symbols at one address. */
+static const struct hv_symbol *first_above(const struct hv_symbol *first,
+					   const struct hv_symbol *last)
+{
+	const uint64_t addr = first->addr.v;
+
+	while (first < last) {
+		const struct hv_symbol *middle = first + (last - first) / 2;
+
+		if (middle->addr.v > addr)
+			last = middle;
+		else
+			first = middle + 1;
+	}
+	return last;
+}
+
 uint64_t hv_kallsyms_lookup_size(const struct hv_kernel_core *core,
 				 const struct hv_modules *modules, struct hv_gva addr)
 {
-	const struct hv_symbol *symbol = NULL, *last;
+	const struct hv_symbol *symbol = NULL, *next;
 	const struct hv_symbols *symbols;
 	const struct hv_module *module;
 	uint64_t end;
@@ -52,9 +70,8 @@ uint64_t hv_kallsyms_lookup_size(const struct hv_kernel_core *core,
 		symbol = hv_symbols_at(symbols, addr);
 	if (!symbol)
 		return 0;
-	last = symbols->by_addr + symbols->nr;
-	for (const struct hv_symbol *next = symbol + 1; next < last; next++)
-		if (next->addr.v > symbol->addr.v)
-			return next->addr.v - symbol->addr.v;
+	next = first_above(symbol, symbols->by_addr + symbols->nr);
+	if (next < symbols->by_addr + symbols->nr)
+		end = next->addr.v;
 	return end - symbol->addr.v;
 }

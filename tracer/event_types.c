@@ -41,13 +41,22 @@ void hv_event_types_free(struct hv_event_types *t)
 	free(t);
 }
 
+/* Sorts once: the guest can have very many types. */
+static void add_all(struct hv_event_types *t, const struct hv_event_type *types, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		hv_catalogue_add(&t->catalogue, &types[i]);
+	if (nr)
+		hv_catalogue_index(&t->catalogue);
+}
+
 struct hv_err *hv_event_types_catalogue(struct hv_event_types *t, const struct hv_catalogue **ret)
 {
 	if (!t->is_read) {
 		t->err = hv_catalogue_read(t->kernel, &t->catalogue);
 		t->is_read = true;
-		for (size_t i = 0; !t->err && i < t->nr_added; i++)
-			hv_catalogue_add(&t->catalogue, &t->added[i]);
+		if (!t->err)
+			add_all(t, t->added, t->nr_added);
 	}
 	if (t->err)
 		return hv_err_copy(t->err);
@@ -61,7 +70,7 @@ void hv_event_types_add(struct hv_event_types *t, const struct hv_event_type *ty
 	t->added[t->nr_added++] = *type;
 	t->version++;
 	if (t->is_read && !t->err)
-		hv_catalogue_add(&t->catalogue, type);
+		add_all(t, type, 1);
 }
 
 void hv_event_types_remove(struct hv_event_types *t, uint32_t id)

@@ -110,23 +110,33 @@ void hv_catalogue_index(struct hv_catalogue *c)
 	index_systems(c, drop_namesakes(c));
 }
 
+/* Takes the types ID out of the list. Returns whether there was one. */
+static bool take_out(struct hv_catalogue *c, uint32_t id)
+{
+	size_t nr = 0, before = c->nr;
+
+	for (size_t i = 0; i < before; i++) {
+		if (c->types[i].id == id)
+			continue;
+		if (nr < i)
+			c->types[nr] = c->types[i];
+		nr++;
+	}
+	c->nr = nr;
+	return nr < before;
+}
+
 void hv_catalogue_add(struct hv_catalogue *c, const struct hv_event_type *type)
 {
+	take_out(c, type->id);
 	c->types = hv_realloc_array(c->types, c->nr + 1, sizeof(*c->types));
 	c->types[c->nr++] = *type;
-	hv_catalogue_index(c);
 }
 
 void hv_catalogue_remove(struct hv_catalogue *c, uint32_t id)
 {
-	const struct hv_event_type *type = hv_catalogue_by_id(c, id);
-	size_t at = type ? (size_t)(type - c->types) : 0;
-
-	if (!type)
-		return;
-	c->nr--;
-	memmove(c->types + at, c->types + at + 1, (c->nr - at) * sizeof(*c->types));
-	hv_catalogue_index(c);
+	if (take_out(c, id))
+		hv_catalogue_index(c);
 }
 
 const struct hv_event_system *hv_catalogue_system(const struct hv_catalogue *c, const char *name)

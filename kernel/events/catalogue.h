@@ -106,10 +106,11 @@ struct hv_catalogue {
 struct hv_err *hv_catalogue_read(const struct hv_kernel *k, struct hv_catalogue *ret) hv_must_use;
 void hv_catalogue_deinit(struct hv_catalogue *c);
 
-/* Adds TYPE, whose strings and fields are borrowed until it is removed, as the last one. The id
- * must be free. Pointers to types are not valid any more. */
+/* Adds TYPE, whose strings and fields are borrowed until it is removed, as the last one. It takes
+ * the place of the guest's types of its id, which a guest can make at any time. Pointers to types
+ * are not valid any more, and hv_catalogue_index() must follow. */
 void hv_catalogue_add(struct hv_catalogue *c, const struct hv_event_type *type);
-/* Removes the type ID, if there is one. Likewise. */
+/* Removes the type ID, if there is one. Pointers to types are not valid any more. */
 void hv_catalogue_remove(struct hv_catalogue *c, uint32_t id);
 /* Makes systems, by_name, by_id and char_is_signed from types. */
 void hv_catalogue_index(struct hv_catalogue *c);

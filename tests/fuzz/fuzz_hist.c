@@ -23,6 +23,7 @@ static struct hv_event_field fields[] = {
 	{"n", "char[16]", 24, 16, 0, 0, true},
 	{"o", "u64[3]", 16, 24, 0, 0, false},
 	{"far", "u64", 4000, 8, 0, 0, false},
+	{"w", "char[8]", 24, UINT32_MAX, 0, 0, true},
 };
 static const char *const words[] = {
 	"hist:keys=",
@@ -48,6 +49,7 @@ static const char *const words[] = {
 	"n",
 	"o",
 	"far",
+	"w",
 	"hitcount",
 	"cpu",
 	".usecs",

@@ -3,7 +3,7 @@
  *
  *   # comment                        blank lines and comments are dropped
  *
- *   site IP NAME [MODULE|invalid]    a traceable function (and symbol)
+ *   site IP NAME [MODULE|invalid]    a traceable function (and symbol), in place of one at IP
  *   event WHERE IP PARENT [LOST]     a call; WHERE: CPU NS PID COMM FLAGS PREEMPT MIGRATE
  *   entry WHERE IP DEPTH [LOST]
  *   exit WHERE IP DEPTH CALL_NS OVERRUN [RETVAL|- [LOST]]

@@ -149,6 +149,7 @@ void hv_event_types_add(struct hv_event_types *t, const struct hv_event_type *ty
 {
 	t->version++;
 	hv_catalogue_add(&t->catalogue, type);
+	hv_catalogue_index(&t->catalogue);
 }
 
 void hv_event_types_remove(struct hv_event_types *t, uint32_t id)

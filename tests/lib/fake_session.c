@@ -174,12 +174,31 @@ static void add_module(struct hv_modules *modules, const char *name)
 	strncpy(modules->list[modules->nr++].name, name, sizeof(modules->list->name) - 1);
 }
 
+/* A site at the address of another takes its place. */
+static bool replace_site(struct hv_sites *sites, uint64_t ip, const char *name, const char *module)
+{
+	for (size_t i = 0; i < sites->nr; i++) {
+		if (sites->list[i].ip.v != ip)
+			continue;
+		free((char *)sites->list[i].name);
+		free((char *)sites->list[i].module);
+		sites->list[i].name = hv_strdup(name);
+		sites->list[i].module = module ? hv_strdup(module) : NULL;
+		return true;
+	}
+	return false;
+}
+
 void hv_fake_site(struct hv_session *s, uint64_t ip, const char *name, const char *module,
 		  unsigned invalid)
 {
 	struct fake *f = fake_of(s);
 	struct hv_sites *sites = &f->kernel.sites;
 
+	if (replace_site(sites, ip, name, module)) {
+		f->modules_changed = 1;
+		return;
+	}
 	sites->list = hv_realloc_array(sites->list, sites->nr + 1, sizeof(*sites->list));
 	f->stubs.now = hv_realloc_array(f->stubs.now, sites->nr + 1, 1);
 	f->stubs.now[sites->nr] = 0;

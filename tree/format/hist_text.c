@@ -110,13 +110,25 @@ static void add_symbol(const struct hv_kernel *k, uint64_t addr, enum hv_hist_mo
 	pad(out, start, has_offset ? OFFSET_WIDTH : SYMBOL_WIDTH);
 }
 
-static const char *syscall_name(const struct hv_catalogue *c, uint64_t nr)
+void hv_hist_names_find_syscalls(struct hv_hist_names *n)
 {
-	for (size_t i = 0; i < c->nr; i++)
-		if (c->types[i].syscall && c->types[i].syscall->nr >= 0 &&
-		    (uint64_t)c->types[i].syscall->nr == nr)
-			return c->types[i].syscall->name;
-	return "unknown_syscall";
+	const struct hv_catalogue *c = n->catalogue;
+
+	memset(n->syscalls, 0, sizeof(n->syscalls));
+	for (size_t i = 0; i < c->nr; i++) {
+		const struct hv_syscall *call = c->types[i].syscall;
+
+		if (call && call->nr >= 0 && call->nr < HV_HIST_SYSCALLS_MAX &&
+		    !n->syscalls[call->nr])
+			n->syscalls[call->nr] = call->name;
+	}
+}
+
+static const char *syscall_name(const struct hv_hist_names *n, uint64_t nr)
+{
+	const char *name = nr < HV_HIST_SYSCALLS_MAX ? n->syscalls[nr] : NULL;
+
+	return name ? name : "unknown_syscall";
 }
 
 /* Adds TEXT, of at most MAX_BYTES, in WIDTH columns. */
@@ -162,7 +174,7 @@ static void add_key(const struct hv_hist_spec *s, unsigned i, const struct hv_hi
 		hv_text_printf(out, "[%10" PRIu64 "]", value);
 		return;
 	case HV_HIST_SYSCALL:
-		add_text(syscall_name(names->catalogue, value), SIZE_MAX, 30, out);
+		add_text(syscall_name(names, value), SIZE_MAX, 30, out);
 		hv_text_printf(out, "[%3" PRIu64 "]", value);
 		return;
 	case HV_HIST_LOG2:

@@ -21,13 +21,21 @@ struct hv_hist_entry {
 	const uint64_t *sums; /* of each value */
 };
 
+/* Numbers of system calls with a name are below. */
+#define HV_HIST_SYSCALLS_MAX 1024
+
 /* What the texts of entries depend on. */
 struct hv_hist_names {
 	const struct hv_kernel *kernel;	      /* borrowed; for symbols */
 	const struct hv_catalogue *catalogue; /* borrowed; for names of system calls */
 	/* Of all entries, for each value: the largest, and the sum. */
 	uint64_t max[HV_HIST_VALUES_MAX], total[HV_HIST_VALUES_MAX];
+	const char *syscalls[HV_HIST_SYSCALLS_MAX]; /* borrowed from CATALOGUE; by number */
 };
+
+/* Finds the system calls of N->catalogue. Entries, and the guest's types, may be very many, so they
+ * are not looked for at each entry. */
+void hv_hist_names_find_syscalls(struct hv_hist_names *n);
 
 /* Adds the line of E, which may be several. */
 void hv_hist_text_entry(const struct hv_hist_spec *s, const struct hv_hist_names *names,

@@ -192,6 +192,7 @@ void hv_hist_table_text(const struct hv_hist_table *t, const struct hv_hist_spec
 
 	entries_of(t, entries);
 	sum_up(entries, t->nr, s->nr_values, names);
+	hv_hist_names_find_syscalls(names);
 	hv_hist_sort(s, entries, t->nr);
 	for (uint32_t i = 0; i < t->nr; i++)
 		hv_hist_text_entry(s, names, &entries[i], ret);

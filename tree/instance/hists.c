@@ -119,12 +119,14 @@ static uint64_t bytes_of_all(const struct hv_instances *all)
 	return bytes;
 }
 
-/* Gives OF its histogram, which may be that of another trigger. */
+/* Gives OF its histogram, which may be that of another trigger, and then has the size of that. */
 static struct hv_err *take_table(const struct hv_instance *in, struct hv_hist_of *of)
 {
 	const struct hv_hist_of *named = find_named(in->all, of->spec.name);
 	uint64_t left = HV_HISTS_BYTES_MAX - bytes_of_all(in->all);
 
+	if (named)
+		of->spec.size = named->spec.size;
 	if (hv_hist_table_bytes(&of->spec) > left)
 		return hv_err_new(ENOMEM,
 				  "a histogram of %" PRIu32 " entries may need %" PRIu64

@@ -3,7 +3,7 @@
  * when it comes to the record, as it obeys other triggers (triggers.h). Triggers with one name, of
  * any instance, share their histogram. Leaves to others: how they are written
  * (tree/settings/hist_spec.h), what a histogram has (hist_table.h), the files
- * (tree/files/event_trigger.c, event_hist.c). */
+ * (tree/files/event_trigger.c, event.c). */
 #pragma once
 
 #include "base/err.h"

@@ -11,6 +11,7 @@
 #include "tracer/event_types.h"
 #include "tracer/events/guest_marks.h"
 #include "tracer/site_stubs.h"
+#include "tree/instance/event_filters.h"
 #include "tree/instance/events.h"
 #include "tree/instance/share.h"
 #include "tree/settings/kprobe.h"
@@ -20,7 +21,7 @@
 
 struct hv_kprobe_event {
 	struct hv_kprobe is;
-	struct hv_gva site;
+	struct hv_gva site;	   /* 0: the module that had it is gone */
 	struct hv_event_type type; /* of the catalogue; its strings and fields are owned here */
 	struct hv_text print_fmt;
 	uint32_t args_off; /* in an entry; the address of the probe is before them */
@@ -53,19 +54,32 @@ static void forget(struct hv_instances *all, size_t index)
 	free_event(e);
 }
 
-/* Removes the one at INDEX, with all events of the instances that have recorded it: without its
- * type they cannot be shown, and another probe may get its id (tracing_reset_all_online_cpus()). */
+/* Removes all events of IN, which then has only those to come of probes that are on. */
+static void clear(struct hv_instance *in)
+{
+	struct hv_event_set probed = {0};
+
+	hv_instance_clear(in, HV_ALL_CPUS);
+	if (in->buffers.snapshot)
+		hv_buffer_clear(in->buffers.snapshot, HV_ALL_CPUS);
+	for (size_t i = 0; i < in->probed.nr; i++)
+		if (hv_event_set_has(&in->events, in->probed.list[i]))
+			hv_event_set_add(&probed, in->probed.list[i]);
+	hv_event_set_deinit(&in->probed);
+	in->probed = probed;
+}
+
+/* Removes the one at INDEX, with its filters, and all events of the instances that have recorded
+ * it: without its type they cannot be shown, and another probe may get its id
+ * (tracing_reset_all_online_cpus()). */
 static void remove_at(struct hv_instances *all, size_t index)
 {
-	const struct hv_event_ref ref = hv_event_ref_of(&all->kprobes.list[index]->type);
+	const struct hv_event_type *type = &all->kprobes.list[index]->type;
 
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
-		if (!hv_event_set_has(&in->probed, ref))
-			continue;
-		hv_instance_clear(in, HV_ALL_CPUS);
-		if (in->buffers.snapshot)
-			hv_buffer_clear(in->buffers.snapshot, HV_ALL_CPUS);
-		hv_event_set_deinit(&in->probed);
+		hv_instance_remove_event_filter(in, type);
+		if (hv_event_set_has(&in->probed, hv_event_ref_of(type)))
+			clear(in);
 	}
 	forget(all, index);
 }
@@ -116,6 +130,36 @@ static struct hv_err *find_site(const struct hv_kernel *k, const char *symbol, s
 	return NULL;
 }
 
+static bool is_there(const struct hv_sites *sites, const struct hv_kprobe_event *e)
+{
+	for (size_t i = 0; i < sites->nr; i++)
+		if (sites->list[i].ip.v == e->site.v && !sites->list[i].invalid &&
+		    is_symbol(&sites->list[i], e->is.symbol))
+			return true;
+	return false;
+}
+
+/* A probe of MODULE:FUNCTION goes on when the module comes again (trace_kprobe_module_callback());
+ * the kernel never finds another one again. */
+unsigned hv_kprobes_renew(struct hv_instances *all)
+{
+	const struct hv_kernel *kernel = all->session->kernel;
+	unsigned changed = 0;
+
+	for (size_t i = 0; i < all->kprobes.nr; i++) {
+		struct hv_kprobe_event *e = all->kprobes.list[i];
+		struct hv_gva site = {0};
+
+		if (e->site.v && is_there(&kernel->sites, e))
+			continue;
+		if (strchr(e->is.symbol, ':'))
+			hv_err_free(find_site(kernel, e->is.symbol, &site));
+		changed |= site.v != e->site.v;
+		e->site = site;
+	}
+	return changed;
+}
+
 /* The fields as the kernel defines them (kprobe_event_define_fields()). */
 static void make_fields(struct hv_kprobe_event *e, const struct hv_catalogue *c)
 {
@@ -140,7 +184,7 @@ static void make_fields(struct hv_kprobe_event *e, const struct hv_catalogue *c)
 	e->type.fields.nr = e->is.nr_args + 1;
 }
 
-/* The highest id that neither the guest nor another probe has. */
+/* The highest id that neither the guest nor another probe has; 0: there is none. */
 static uint32_t free_id(const struct hv_catalogue *c)
 {
 	uint32_t id = FIRST_ID;
@@ -218,6 +262,8 @@ static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *
 		err = find_memory(all->session, &e->is);
 	if (!err && all->kprobes.nr == HV_KPROBES_MAX)
 		err = hv_err_new(ENOSPC, "there are %d probes already", HV_KPROBES_MAX);
+	if (!err && !free_id(*ret))
+		err = hv_err_new(ENOSPC, "the guest's events have all ids");
 	return err;
 }
 
@@ -334,7 +380,7 @@ bool hv_kprobes_site(const struct hv_instances *all, uint32_t id, struct hv_gva 
 		if (all->kprobes.list[i]->type.id != id)
 			continue;
 		*ret = all->kprobes.list[i]->site;
-		return true;
+		return ret->v != 0;
 	}
 	return false;
 }
@@ -362,10 +408,9 @@ struct hv_err *hv_kprobes_why_not(const struct hv_instances *all, const struct h
 	const struct hv_sites *sites = &all->session->kernel->sites;
 	const uint8_t *now = hv_site_stubs_now(all->session->stubs);
 	struct hv_gva site = {0};
+	bool has_site = hv_kprobes_site(all, type->id, &site);
 
-	if (!hv_kprobes_site(all, type->id, &site))
-		return hv_err_new(ENODEV, "there is no such probe any more");
-	for (size_t i = 0; i < sites->nr; i++)
+	for (size_t i = 0; has_site && i < sites->nr; i++)
 		if (sites->list[i].ip.v == site.v)
 			return now[i] && now[i] != HV_STUB_LATER
 				       ? NULL
@@ -386,6 +431,12 @@ static bool read_call(const struct hv_event *call, struct hv_kprobe_call *ret)
 	ret->comm = call->comm;
 	ret->mark = NULL;
 	return true;
+}
+
+/* The guest can write any number in place of the site. */
+static bool is_of(const struct hv_kprobe_event *e, const uint64_t *words)
+{
+	return e->site.v && e->site.v == words[HV_REGS_SITE];
 }
 
 /* The mark that the call E, with WORDS, ends; NULL: none. */
@@ -415,7 +466,7 @@ bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct
 	uint64_t site = e->site.v;
 	uint32_t len;
 
-	if (!read_call(call, &recorded) || recorded.words[HV_REGS_SITE] != site)
+	if (!read_call(call, &recorded) || !is_of(e, recorded.words))
 		return false;
 	memset(entry, 0, e->args_off);
 	if (hv_kprobe_has_mark(&e->is))
@@ -441,6 +492,6 @@ void hv_kprobes_count(struct hv_instances *all, const struct hv_event *call)
 	for (size_t i = 0; i < all->kprobes.nr; i++) {
 		struct hv_kprobe_event *e = all->kprobes.list[i];
 
-		e->nr_hits += e->site.v == recorded.words[HV_REGS_SITE] && is_on(all, e);
+		e->nr_hits += is_of(e, recorded.words) && is_on(all, e);
 	}
 }

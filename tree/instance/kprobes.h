@@ -47,6 +47,11 @@ struct hv_err *hv_kprobes_remove(struct hv_instances *all, const char *word) hv_
 /* Removes all. EBUSY: one is on; then all stay. */
 struct hv_err *hv_kprobes_clear(struct hv_instances *all) hv_must_use;
 
+/* After modules came or went: a probe whose function is gone records nothing, also when another
+ * function comes to its address. Returns whether any has changed; the instances that have it on
+ * must be traced again. */
+unsigned hv_kprobes_renew(struct hv_instances *all);
+
 /* Adds the lines of kprobe_events, and of kprobe_profile. */
 void hv_kprobes_text(const struct hv_instances *all, struct hv_text *ret);
 void hv_kprobes_profile(const struct hv_instances *all, struct hv_text *ret);
@@ -55,7 +60,7 @@ void hv_kprobes_profile(const struct hv_instances *all, struct hv_text *ret);
 bool hv_kprobes_is(const struct hv_event_type *type);
 /* Whether SET has a probe. */
 bool hv_kprobes_any(const struct hv_instances *all, const struct hv_event_set *set);
-/* The function of the probe with the type ID. False: there is none. */
+/* The function of the probe with the type ID. False: there is none, or none any more. */
 bool hv_kprobes_site(const struct hv_instances *all, uint32_t id, struct hv_gva *ret);
 /* Makes the program that reads what the probes at SITE which are on need, of HV_FETCH_STEPS_MAX
  * steps in RET; *RET_NR 0: they read nothing. ENOSPC: it would be too long. */

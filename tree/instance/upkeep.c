@@ -34,13 +34,16 @@ static void apply_waiting_words(struct hv_instance *in)
 
 void hv_instances_refresh(struct hv_instances *all)
 {
+	unsigned probes_changed;
+
 	if (!hv_session_refresh(all->session))
 		return;
+	probes_changed = hv_kprobes_renew(all);
 	hv_instances_forget_events(all);
 	hv_sections_renew(all);
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
 		apply_waiting_words(in);
-		if (hv_instance_is_live(in) || in->probes.nr)
+		if (hv_instance_is_live(in) || in->probes.nr || (probes_changed && in->events.nr))
 			hv_err_free(hv_instance_retrace(in));
 	}
 }

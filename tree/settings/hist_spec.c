@@ -235,6 +235,13 @@ static uint32_t key_bytes_of(const struct hv_hist_field *f)
 	return f->kind == HV_HIST_TEXT ? (f->size_bytes + WORD - 1) / WORD * WORD : WORD;
 }
 
+/* The size of a text is the guest's; a key is not larger than HV_HIST_KEY_BYTES_MAX. */
+static bool has_room(const struct hv_hist_spec *s, const struct hv_hist_field *f)
+{
+	return f->size_bytes <= HV_HIST_KEY_BYTES_MAX &&
+	       key_bytes_of(f) <= HV_HIST_KEY_BYTES_MAX - s->key_bytes;
+}
+
 static bool take_keys(struct hv_hist_parse *p, struct hv_hist_spec *s, char *keys)
 {
 	char *key;
@@ -246,7 +253,7 @@ static bool take_keys(struct hv_hist_parse *p, struct hv_hist_spec *s, char *key
 			return false;
 		s->keys[s->nr_keys] = f;
 		s->key_off[s->nr_keys++] = s->key_bytes;
-		if (key_bytes_of(f) > HV_HIST_KEY_BYTES_MAX - s->key_bytes)
+		if (!has_room(s, f))
 			return fail(p, EINVAL);
 		s->key_bytes += key_bytes_of(f);
 	}

@@ -337,6 +337,30 @@ START_TEST(refuses_fields_that_are_many_in_all)
 }
 END_TEST
 
+/* The guest can have events with any id when it is read again, also with that of a probe. */
+START_TEST(an_added_type_keeps_its_id)
+{
+	const uint32_t id = UINT16_MAX;
+	uint64_t class = fe_class(&e, "sched", FE_REG);
+	struct hv_event_type probe = {.system = "kprobes", .name = "p", .id = id};
+
+	fe_event(&e, class, "a", id);
+	fe_event(&e, class, "b", 1);
+	fe_event(&e, class, "c", id);
+	read_it();
+	ck_assert_uint_eq(c.nr, 3);
+	hv_catalogue_add(&c, &probe);
+	hv_catalogue_index(&c);
+	ck_assert_uint_eq(c.nr, 2);
+	ck_assert_str_eq(hv_catalogue_by_id(&c, id)->name, "p");
+	find("sched", "b");
+	hv_catalogue_remove(&c, id);
+	ck_assert_uint_eq(c.nr, 1);
+	ck_assert_ptr_null(hv_catalogue_find(&c, "kprobes", "p"));
+	ck_assert_ptr_null(hv_catalogue_by_id(&c, id));
+}
+END_TEST
+
 static void add(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -354,6 +378,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, refuses_a_call_with_too_many_arguments);
 	tcase_add_test(tc, refuses_a_kernel_without_events);
 	tcase_add_test(tc, refuses_fields_that_are_many_in_all);
+	tcase_add_test(tc, an_added_type_keeps_its_id);
 }
 
 int main(void)

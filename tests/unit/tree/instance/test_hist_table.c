@@ -32,8 +32,14 @@ static struct hv_event_field fields[] = {
 };
 static const struct hv_event_type type = {.fields = {fields, HV_ARRAY_LEN(fields)}};
 static const struct hv_syscall read_call = {.name = "sys_read", .nr = 0};
-static struct hv_event_type types[] = {{.syscall = &read_call}};
-static struct hv_catalogue catalogue = {.types = types, .nr = 1};
+static const struct hv_syscall other_call = {.name = "sys_other", .nr = 0};
+static const struct hv_syscall no_call = {.name = "sys_none", .nr = -1};
+static const struct hv_syscall far_call = {.name = "sys_far", .nr = HV_HIST_SYSCALLS_MAX};
+static struct hv_event_type types[] = {
+	{.syscall = &read_call}, {.syscall = &other_call}, {.syscall = NULL},
+	{.syscall = &no_call},	 {.syscall = &far_call},
+};
+static struct hv_catalogue catalogue = {.types = types, .nr = HV_ARRAY_LEN(types)};
 static struct hv_session *session;
 static struct hv_hist_spec spec;
 static struct hv_hist_table *table;
@@ -193,6 +199,20 @@ START_TEST(a_full_table_drops)
 }
 END_TEST
 
+/* Numbers in the guest's tables can be any. */
+START_TEST(numbers_of_system_calls_are_bounded)
+{
+	begin("hist:keys=at.syscall:sort=at");
+	hit(0, 0, 0, "");
+	hit(0, 0, HV_HIST_SYSCALLS_MAX, "");
+	hit(0, 0, UINT64_MAX, "");
+	shows("{ at: sys_read                      [  0] } hitcount:          1\n"
+	      "{ at: unknown_syscall               [1024] } hitcount:          1\n"
+	      "{ at: unknown_syscall               [18446744073709551615] } hitcount:          "
+	      "1\n" TOTALS("3", "3", "0"));
+}
+END_TEST
+
 /* A table of all sizes finds again what it has. */
 START_TEST(many_entries)
 {
@@ -219,6 +239,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, expressions_as_values_are_not_shown);
 	tcase_add_test(tc, order);
 	tcase_add_test(tc, a_full_table_drops);
+	tcase_add_test(tc, numbers_of_system_calls_are_bounded);
 	tcase_add_test(tc, many_entries);
 }
 

@@ -50,6 +50,7 @@ static struct hv_event_field fields[] = {
 	{"pointed", "const char *", offsetof(struct entry, f), 8, 0, 0, false},
 	{"outside", "int", sizeof(struct entry) - 2, 4, 0, 0, true},
 	{"text_outside", "char[8]", sizeof(struct entry) - 2, 8, 0, 0, true},
+	{"endless", "char[8]", 0, UINT32_MAX, 0, 0, true},
 };
 static const struct hv_catalogue catalogue = {.common = {common, HV_ARRAY_LEN(common)}};
 static const struct hv_event_type type = {
@@ -107,6 +108,8 @@ START_TEST(what_is_wrong)
 	is_wrong("hist:keys=a:vals=b,c,d", EINVAL, NULL);
 	is_wrong("hist:keys=text,relative", EINVAL, NULL);
 	is_wrong("hist:keys=odd", ENOMEM, NULL);
+	is_wrong("hist:keys=endless", EINVAL, NULL);
+	is_wrong("hist:keys=a,endless", EINVAL, NULL);
 	is_wrong("hist:keys=a:size=64", EINVAL, NULL);
 	is_wrong("hist:keys=a:size=131073", EINVAL, NULL);
 	is_wrong("hist:keys=a:size=99999999999999999999", ERANGE, NULL);
