@@ -75,10 +75,37 @@ START_TEST(names_are_bounded)
 }
 END_TEST
 
+/* The first event of a vCPU is years ahead of the others, which go on to come. */
+START_TEST(what_is_years_ahead_keeps_nothing_waiting)
+{
+	struct {
+		uint64_t time_ns, commit;
+		uint32_t extend, years, head, payload, padding[8];
+	} page = {.commit = 16, .extend = 30, .years = 1u << 30, .head = 1};
+	struct hv_page_merge m;
+	struct hv_merged next;
+	size_t nr = 0;
+
+	hv_page_merge_init(&m, 1, sizeof(page));
+	m.max_bytes = 8 * sizeof(page);
+	for (page.time_ns = 1; page.time_ns < 100; page.time_ns++) {
+		hv_page_merge_add(&m, 0, (struct hv_span){(const uint8_t *)&page, sizeof(page)});
+		page.years = 0;
+		while (hv_page_merge_next(&m, &next))
+			nr++;
+		hv_page_merge_turn(&m);
+	}
+	ck_assert_uint_ge(nr, 80);
+	ck_assert_uint_le(m.lanes[0].pages.len_bytes, 40 * sizeof(page));
+	hv_page_merge_deinit(&m);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, no_task_has_the_largest_pid);
 	tcase_add_test(tc, names_are_bounded);
+	tcase_add_test(tc, what_is_years_ahead_keeps_nothing_waiting);
 	tcase_add_test(tc, a_clock_that_jumps_is_not_the_hosts);
 }
 
