@@ -7,6 +7,7 @@
 #include "base/clock.h"
 
 #define SECTION_TURNS 25
+#define UNPLACED_NS   (2 * HV_NS_PER_S) /* longer than so many turns */
 #define FRESH_NS      (60 * HV_NS_PER_S)
 #define DRIFT_NS      (30 * HV_NS_PER_MS) /* what reading late can look like */
 /* How exactly an outage is placed: by samples, and by how late events are read at least. */
@@ -162,6 +163,7 @@ static void place_sections(struct hv_latency *l, bool is_last)
 			continue;
 		}
 		s->to_ns = has_end ? stack->time_ns : l->newest_ns;
+		s->slack_ns = has_end ? 0 : UNPLACED_NS;
 		s->from_ns = s->to_ns > s->length_ns ? s->to_ns - s->length_ns : 0;
 		if (has_end)
 			stack->time_ns = 0;

@@ -203,7 +203,7 @@ static uint64_t taken_of(const struct hv_verdict_input *in, const struct hv_stal
 /* Also if the host took much of it: a guest whose vCPUs get little time is late with everything. */
 static bool may_be_hosts(const struct hv_verdict_input *in, const struct hv_stall *s)
 {
-	uint64_t host_ns = taken_of(in, s, in->slack_ns);
+	uint64_t host_ns = taken_of(in, s, in->slack_ns + s->slack_ns);
 
 	return host_ns && (s->length_ns < in->threshold_ns + host_ns ||
 			   HOST_MUCH * taken_of(in, s, 0) >= s->to_ns - s->from_ns);

@@ -91,6 +91,16 @@ START_TEST(a_section_makes_others_wait)
 }
 END_TEST
 
+/* Its stack was lost, so nobody knows whether it was while the host did not run the vCPU. */
+START_TEST(a_section_that_was_somewhen_is_nobodys)
+{
+	outage(0, 100, 140, 40, HV_OUTAGE_WAITED);
+	plant(HV_STALL_SECTION, 0, 900, 941, 7)->slack_ns = 2000 * MS;
+	find();
+	is(0, HV_STALL_SECTION, HV_FAULT_UNKNOWN, 41, 0);
+}
+END_TEST
+
 START_TEST(a_section_of_another_cpu_is_no_reason)
 {
 	plant(HV_STALL_SECTION, 1, 100, 120, 7);
@@ -296,6 +306,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_test(tc, nothing);
 	tcase_add_test(tc, a_section_makes_others_wait);
+	tcase_add_test(tc, a_section_that_was_somewhen_is_nobodys);
 	tcase_add_test(tc, a_device_in_the_guest_is_not_the_hosts);
 	tcase_add_test(tc, a_device_in_the_guest_waits_for_one_of_the_host);
 	tcase_add_test(tc, a_section_of_another_cpu_is_no_reason);
