@@ -3,15 +3,26 @@
 
 #include <assert.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <string.h>
+
+/* Of one byte, or of two: those from 0x80 to 0x9f in UTF-8. */
+static bool is_control(const unsigned char *c)
+{
+	return c[0] < 0x20 || c[0] == 0x7f || (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0);
+}
 
 static char *format(const char *fmt, va_list args)
 {
 	char *text = hv_vformat(fmt, args);
 
-	for (unsigned char *c = (unsigned char *)text; *c; c++)
-		if (*c < 0x20 || *c == 0x7f)
-			*c = '?';
+	for (unsigned char *c = (unsigned char *)text; *c; c++) {
+		if (!is_control(c))
+			continue;
+		if (*c == 0xc2)
+			*c++ = '?';
+		*c = '?';
+	}
 	return text;
 }
 

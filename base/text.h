@@ -29,6 +29,8 @@ void hv_text_add_number(struct hv_text *t, uint64_t value, unsigned width);
 /* Adds a name that the guest gave: at most MAX_BYTES of it, up to its NUL. Bytes that a terminal
  * would act on become '?'. */
 void hv_text_add_guest(struct hv_text *t, const char *name, size_t max_bytes);
+/* Likewise, for those who read UTF-8 only (JSON): what is not UTF-8 becomes '?', too. */
+void hv_text_add_utf8(struct hv_text *t, const char *name, size_t max_bytes);
 /* Adds lines in UTF-8 that a process without rights wrote. Control characters become '?'. */
 void hv_text_add_lines(struct hv_text *t, const char *lines);
 

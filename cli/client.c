@@ -207,10 +207,14 @@ static struct hv_err *receive(struct client *c, struct wire_frame *ret, size_t *
 
 static void show_note(const struct client *c, const struct wire_frame *frame)
 {
+	HV_AUTO_TEXT struct hv_text shown = {0};
 	HV_AUTO_FREE char *line = NULL;
 
-	if (c->on_note && wire_string(frame->data, WIRE_DATA_MAX, &line))
-		c->on_note(line);
+	if (!c->on_note || !wire_string(frame->data, WIRE_DATA_MAX, &line))
+		return;
+	hv_text_add(&shown, "");
+	hv_text_add_lines(&shown, line); /* of the service, which reads what guests write */
+	c->on_note(shown.data);
 }
 
 static void consume(struct client *c, size_t used)
@@ -221,9 +225,9 @@ static void consume(struct client *c, size_t used)
 
 static struct hv_err *error_of(const struct wire_frame *answer)
 {
-	struct hv_err *err =
-		hv_err_new(answer->arg ? (int)answer->arg : EIO, "%.*s",
-			   (int)answer->data.len_bytes, (const char *)answer->data.data);
+	int code = answer->arg && answer->arg <= INT_MAX ? (int)answer->arg : EIO;
+	struct hv_err *err = hv_err_new(code, "%.*s", (int)answer->data.len_bytes,
+					(const char *)answer->data.data);
 
 	if (answer->handle <= strlen(err->message))
 		err->reason = err->message + answer->handle;

@@ -14,6 +14,7 @@
 typedef void profile_fn(void *ctx, const char *name, uint64_t hits, double time_us);
 
 /* Calls FN for each function that was called, on each vCPU. DIR is an instance, or "": the top.
- * Reads at most 8 MiB for a vCPU, and waits at most WAIT_MS for each part. */
+ * Reads at most 8 MiB for a vCPU, and waits at most WAIT_MS for each part. ETIMEDOUT: all of it
+ * takes longer than a minute. */
 struct hv_err *profile_read(struct client *c, const char *dir, uint64_t nr_vcpus, uint32_t wait_ms,
 			    profile_fn *fn, void *ctx) hv_must_use;

@@ -8,7 +8,9 @@
 #define FREE_PLACE	UINT32_MAX
 #define FIELDS_MAX	256 /* of an event */
 #define SYMBOLS_MAX	(1u << 24)
-#define SYMBOL_LINE_MIN 20 /* "ffffffff81000000 T x\n" is longer */
+#define TASKS_FIRST	1024
+#define TASKS_MAX	(1u << 18) /* whose names are known at one time */
+#define SYMBOL_LINE_MIN 20	   /* "ffffffff81000000 T x\n" is longer */
 #define COMMON		"common_"
 
 /* Lines. */
@@ -183,6 +185,14 @@ static void make_places(struct hv_page_decode *d, size_t nr)
 	free(old);
 }
 
+/* Names come again and again, so those that are needed will be there soon. */
+static void forget_tasks(struct hv_page_decode *d)
+{
+	free(hv_take(d->tasks));
+	d->nr_tasks = d->nr_places = 0;
+	make_places(d, TASKS_FIRST);
+}
+
 static void name_task(struct hv_page_decode *d, uint32_t pid, struct hv_export_text comm)
 {
 	struct hv_page_decode_task *t;
@@ -192,6 +202,10 @@ static void name_task(struct hv_page_decode *d, uint32_t pid, struct hv_export_t
 	if (2 * (d->nr_tasks + 1) > d->nr_places)
 		make_places(d, 2 * d->nr_places);
 	t = find_place(d, pid);
+	if (t->pid == FREE_PLACE && d->nr_tasks == TASKS_MAX) {
+		forget_tasks(d);
+		t = find_place(d, pid);
+	}
 	if (t->pid == FREE_PLACE)
 		d->nr_tasks++;
 	*t = (struct hv_page_decode_task){.pid = pid};
@@ -271,7 +285,7 @@ static void name(const struct hv_page_decode *d, struct hv_event *e)
 
 	if (!e->pid)
 		strcpy(e->comm, "<idle>");
-	else if (t->pid == e->pid)
+	else if (t->pid != FREE_PLACE && t->pid == e->pid)
 		memcpy(e->comm, t->comm, sizeof(e->comm));
 	else
 		strcpy(e->comm, HV_COMM_UNKNOWN);
@@ -361,7 +375,7 @@ void hv_page_decode_init(struct hv_page_decode *d, const struct hv_export_head *
 	read_formats(&d->catalogue, head);
 	hv_raw_layout_init(&d->layout, &d->catalogue);
 	read_symbols(&d->symbols, head->kallsyms);
-	make_places(d, 1024);
+	make_places(d, TASKS_FIRST);
 }
 
 void hv_page_decode_deinit(struct hv_page_decode *d)

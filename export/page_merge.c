@@ -9,6 +9,7 @@ void hv_page_merge_init(struct hv_page_merge *m, unsigned nr_cpus, size_t page_b
 		.lanes = hv_alloc(nr_cpus * sizeof(*m->lanes)),
 		.nr_lanes = nr_cpus,
 		.page_bytes = page_bytes,
+		.max_bytes = HV_PAGE_MERGE_BYTES,
 	};
 }
 
@@ -96,6 +97,15 @@ void hv_page_merge_end(struct hv_page_merge *m)
 	m->limit_ns = UINT64_MAX;
 }
 
+static bool is_full(const struct hv_page_merge *m)
+{
+	size_t bytes = 0;
+
+	for (unsigned i = 0; i < m->nr_lanes; i++)
+		bytes += m->lanes[i].pages.len_bytes - m->lanes[i].at;
+	return bytes > m->max_bytes;
+}
+
 bool hv_page_merge_next(struct hv_page_merge *m, struct hv_merged *ret)
 {
 	struct hv_merge_lane *oldest = NULL;
@@ -107,7 +117,7 @@ bool hv_page_merge_next(struct hv_page_merge *m, struct hv_merged *ret)
 		if (l->has_next && (!oldest || l->next.time_ns < oldest->next.time_ns))
 			oldest = l;
 	}
-	if (!oldest || oldest->next.time_ns > m->limit_ns)
+	if (!oldest || (oldest->next.time_ns > m->limit_ns && !is_full(m)))
 		return false;
 	*ret = (struct hv_merged){
 		.cpu = (unsigned)(oldest - m->lanes),

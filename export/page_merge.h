@@ -3,12 +3,15 @@
  *
  * Pages come in turns: in a turn, all that each vCPU has for now is added. What is older than the
  * newest page of the turn before is complete then, and can be taken. So the order is right without
- * waiting for vCPUs that are quiet.
- * Leaves to others: what the events mean (page_decode.h). Pure. */
+ * waiting for vCPUs that are quiet. Times are the guest's, which may say that an event is years
+ * ahead; so that what follows it does not wait for ever, events are taken early when too many bytes
+ * wait. Leaves to others: what the events mean (page_decode.h). Pure. */
 #pragma once
 
 #include "base/text.h"
 #include "export/raw_events.h"
+
+#define HV_PAGE_MERGE_BYTES (512u << 20) /* more than busy guests have in two turns */
 
 struct hv_merge_lane {
 	struct hv_text pages; /* those that were not taken yet; all have the same length */
@@ -25,6 +28,7 @@ struct hv_page_merge {
 	size_t page_bytes;
 	uint64_t newest_ns; /* the newest page's first event */
 	uint64_t limit_ns;  /* events up to this time can be taken */
+	size_t max_bytes;   /* that wait */
 };
 
 struct hv_merged {

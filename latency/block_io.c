@@ -5,7 +5,15 @@
 
 #include <string.h>
 
-#define PROBES 8
+#define PROBES	  8
+#define NO_SECTOR UINT64_MAX
+
+/* A request without a sector, as a flush or a command, is issued at 0, but completed at -1
+ * (blk_rq_trace_sector(), blk_rq_pos()). */
+static uint64_t sector_of(const struct hv_moment *m)
+{
+	return m->number == NO_SECTOR ? 0 : m->number;
+}
 
 static size_t place_of(uint32_t device, uint64_t sector, unsigned i)
 {
@@ -17,9 +25,9 @@ static size_t place_of(uint32_t device, uint64_t sector, unsigned i)
 static struct hv_request *find(struct hv_finders *f, const struct hv_moment *m)
 {
 	for (unsigned i = 0; i < PROBES; i++) {
-		struct hv_request *r = &f->requests[place_of(m->device, m->number, i)];
+		struct hv_request *r = &f->requests[place_of(m->device, sector_of(m), i)];
 
-		if (r->is_used && r->device == m->device && r->sector == m->number)
+		if (r->is_used && r->device == m->device && r->sector == sector_of(m))
 			return r;
 	}
 	return NULL;
@@ -31,14 +39,14 @@ static struct hv_request *make(struct hv_finders *f, const struct hv_moment *m)
 	struct hv_request *r = find(f, m);
 
 	for (unsigned i = 0; !r && i < PROBES; i++)
-		if (!f->requests[place_of(m->device, m->number, i)].is_used)
-			r = &f->requests[place_of(m->device, m->number, i)];
+		if (!f->requests[place_of(m->device, sector_of(m), i)].is_used)
+			r = &f->requests[place_of(m->device, sector_of(m), i)];
 	if (!r)
-		r = &f->requests[place_of(m->device, m->number, 0)];
+		r = &f->requests[place_of(m->device, sector_of(m), 0)];
 	*r = (struct hv_request){
 		.is_used = true,
 		.device = m->device,
-		.sector = m->number,
+		.sector = sector_of(m),
 		.task = hv_stall_task(m->pid, m->comm),
 	};
 	memcpy(r->what, m->text, sizeof(r->what));

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 
 #define SECTION_TURNS 25
+#define UNPLACED_NS   (2 * HV_NS_PER_S) /* longer than so many turns */
 #define FRESH_NS      (60 * HV_NS_PER_S)
 #define DRIFT_NS      (30 * HV_NS_PER_MS) /* what reading late can look like */
 /* How exactly an outage is placed: by samples, and by how late events are read at least. */
@@ -118,17 +119,18 @@ static bool clocks_agree(const struct hv_latency *l)
 	unsigned nr =
 		l->nr_seconds / 2 < HV_LATENCY_SECONDS ? l->nr_seconds / 2 : HV_LATENCY_SECONDS;
 	unsigned begin = l->nr_seconds < HV_LATENCY_SECONDS ? nr : 0;
-	int64_t moved;
+	int64_t first, last;
+	uint64_t moved;
 
 	if (l->clock_is_hosts || !nr)
 		return true;
-	moved = least_of(l->first_ones_ns, nr);
-	moved -= least_of(l->last_ones_ns + begin, l->nr_seconds < HV_LATENCY_SECONDS
-							   ? l->nr_seconds - begin
-							   : HV_LATENCY_SECONDS);
-	if (moved < 0)
-		moved = -moved;
-	return (uint64_t)moved <= DRIFT_NS + (l->second_ns - l->clock_begin_ns) / DRIFT_PART;
+	first = least_of(l->first_ones_ns, nr);
+	last = least_of(l->last_ones_ns + begin, l->nr_seconds < HV_LATENCY_SECONDS
+							 ? l->nr_seconds - begin
+							 : HV_LATENCY_SECONDS);
+	/* Any two numbers, since the guest says what its clock is. */
+	moved = first > last ? (uint64_t)first - (uint64_t)last : (uint64_t)last - (uint64_t)first;
+	return moved <= DRIFT_NS + (l->second_ns - l->clock_begin_ns) / DRIFT_PART;
 }
 
 bool hv_latency_knows_clock(const struct hv_latency *l)
@@ -161,6 +163,7 @@ static void place_sections(struct hv_latency *l, bool is_last)
 			continue;
 		}
 		s->to_ns = has_end ? stack->time_ns : l->newest_ns;
+		s->slack_ns = has_end ? 0 : UNPLACED_NS;
 		s->from_ns = s->to_ns > s->length_ns ? s->to_ns - s->length_ns : 0;
 		if (has_end)
 			stack->time_ns = 0;

@@ -39,7 +39,8 @@ struct hv_stall {
 	enum hv_stall_kind kind;
 	unsigned cpu;
 	uint64_t from_ns, to_ns;
-	uint64_t length_ns;	   /* of the interval, what counts */
+	uint64_t slack_ns;  /* its times can be wrong by so much: it was not seen when it was */
+	uint64_t length_ns; /* of the interval, what counts */
 	struct hv_stall_task task; /* who was kept waiting, or whose it was */
 	struct hv_stall_task by;   /* run queue: who ran most of the time; pid 0: nobody */
 	int by_prio;		   /* run queue: as in struct hv_moment */

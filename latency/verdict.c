@@ -10,6 +10,10 @@
 #define HOST_MUCH 4 /* one part of so many of an interval is much of it */
 #define DEPTH_MAX 8 /* of reasons of reasons */
 
+#define DEV_MINOR_BITS 20 /* of the kernel's dev_t */
+#define MAJOR_LOOP     7
+#define MAJOR_NBD      43
+
 /* A stall that is looked at. */
 struct look {
 	struct hv_stall stall; /* its length is without what the host took */
@@ -38,6 +42,15 @@ static void add_look(struct looks *l, const struct hv_stall *stall, uint64_t hos
 static bool is_io(const struct hv_stall *s)
 {
 	return s->kind == HV_STALL_IO_DEVICE || s->kind == HV_STALL_IO_QUEUE;
+}
+
+/* Whether the guest's own kernel is the device, or reaches it by network: loop and nbd, which have
+ * had these numbers for ever (Documentation/admin-guide/devices.txt). */
+static bool is_guests_own(const struct hv_stall *s)
+{
+	unsigned major = s->device >> DEV_MINOR_BITS;
+
+	return is_io(s) && (major == MAJOR_LOOP || major == MAJOR_NBD);
 }
 
 static bool same_task(const struct hv_stall *a, const struct hv_stall *b)
@@ -97,6 +110,8 @@ static bool explains(const struct hv_stall *by, const struct hv_stall *s)
 		       by->cpu == s->cpu;
 	case HV_STALL_IO_DEVICE:
 	case HV_STALL_IO_QUEUE:
+		if (is_io(by))
+			return is_guests_own(s) && !is_guests_own(by);
 		return (by->kind == HV_STALL_SECTION || by->kind == HV_STALL_SOFTIRQ) &&
 		       by->cpu == s->cpu;
 	case HV_STALL_RUNQUEUE:
@@ -188,7 +203,7 @@ static uint64_t taken_of(const struct hv_verdict_input *in, const struct hv_stal
 /* Also if the host took much of it: a guest whose vCPUs get little time is late with everything. */
 static bool may_be_hosts(const struct hv_verdict_input *in, const struct hv_stall *s)
 {
-	uint64_t host_ns = taken_of(in, s, in->slack_ns);
+	uint64_t host_ns = taken_of(in, s, in->slack_ns + s->slack_ns);
 
 	return host_ns && (s->length_ns < in->threshold_ns + host_ns ||
 			   HOST_MUCH * taken_of(in, s, 0) >= s->to_ns - s->from_ns);
@@ -223,7 +238,7 @@ static enum hv_fault fault_of(const struct hv_verdict_input *in, const struct lo
 	case HV_STALL_HOST:
 		return s->number == HV_OUTAGE_STOPPED ? HV_FAULT_HOST : HV_FAULT_HOSTS_SCHEDULER;
 	case HV_STALL_IO_DEVICE:
-		return HV_FAULT_HOSTS_IO;
+		return is_guests_own(s) ? HV_FAULT_UNKNOWN : HV_FAULT_HOSTS_IO;
 	case HV_STALL_RUNQUEUE:
 		return is_sure && s->by.pid ? HV_FAULT_TENANTS_PROGRAM : HV_FAULT_UNKNOWN;
 	case HV_STALL_RECLAIM:
@@ -343,7 +358,7 @@ static void blame_devices(struct hv_verdict *v)
 			if (v->list[i].longest.kind == HV_STALL_IO_QUEUE &&
 			    v->list[j].longest.kind == HV_STALL_IO_DEVICE &&
 			    v->list[i].longest.device == v->list[j].longest.device)
-				v->list[i].fault = HV_FAULT_HOSTS_IO;
+				v->list[i].fault = v->list[j].fault;
 }
 
 void hv_verdict_find(const struct hv_verdict_input *in, struct hv_verdict *ret)

@@ -22,6 +22,8 @@
 
 #define TURN_MS		 20
 #define DRAIN_MS	 300		     /* longer than a reader waits for records */
+#define DRAIN_MAX_NS	 (30 * HV_NS_PER_S)  /* whatever the session says to have still */
+#define ANSWER_S	 60		     /* in which the session answers, while signals wait */
 #define SETTLE_NS	 HV_NS_PER_S	     /* what a stall has caused ends later than it */
 #define FOR_NS		 (10 * HV_NS_PER_S)  /* by default */
 #define THRESHOLD_NS	 (10 * HV_NS_PER_MS) /* likewise */
@@ -46,6 +48,7 @@ struct latency {
 	uint64_t vmm_pid, load_ppm;
 	uint64_t begin_ns, end_ns, looked_ns, found_ns;
 	bool clock_is_hosts, has_costly;
+	int out_error; /* 0: standard output was written */
 };
 
 static void latency_deinit(struct latency *r)
@@ -58,9 +61,15 @@ static void latency_deinit(struct latency *r)
 	free(r->dir);
 }
 
+/* The session has ended, or does not answer. */
+static bool is_gone(const struct hv_err *err)
+{
+	return err && (err->code == ECONNRESET || err->code == ETIMEDOUT);
+}
+
 static struct hv_err *in_domain_of(const struct latency *r, struct hv_err *err)
 {
-	return err && err->code != ECONNRESET ? hv_err_in(err, "domain '%s'", r->spec) : err;
+	return err && !is_gone(err) ? hv_err_in(err, "domain '%s'", r->spec) : err;
 }
 
 static struct hv_err *set(struct latency *r, const char *file, const char *text)
@@ -72,8 +81,11 @@ static struct hv_err *set(struct latency *r, const char *file, const char *text)
 
 static void add_gap(struct latency *r, const char *what, const char *why)
 {
-	if (why)
-		hv_text_printf(&r->gaps, "not measured: %s: %s\n", what, why);
+	if (!why)
+		return;
+	hv_text_printf(&r->gaps, "not measured: %s: ", what);
+	hv_text_add_lines(&r->gaps, why); /* of the service, which reads what guests write */
+	hv_text_add(&r->gaps, "\n");
 }
 
 /* -- settings --------------------------------------------------------------------------------- */
@@ -85,6 +97,7 @@ static struct hv_err *find_events(struct latency *r, struct hv_text *words)
 	struct hv_err *err = client_get(&r->session.client, "available_events", &available);
 
 	hv_text_add(&available, "\n");
+	hv_text_add(words, ""); /* the guest may have none */
 	for (size_t i = 0; !err && i < hv_nr_wanted_events; i++) {
 		const struct hv_wanted_event *w = &hv_wanted_events[i];
 		HV_AUTO_FREE char *name = hv_format("%s:%s", w->system, w->name);
@@ -126,14 +139,14 @@ static struct hv_err *put_each(struct latency *r, const char *words)
 	err = set(r, "set_event", words);
 	if (!err)
 		tell_refused(r);
-	if (!err || err->code == ECONNRESET)
+	if (!err || is_gone(err))
 		return err;
 	hv_err_free(err);
 	for (char *word; (word = strsep(&rest, " "));) {
 		HV_AUTO_FREE char *line = hv_format("%s\n", word);
 
 		err = client_put(&r->session.client, path, O_WRONLY | O_APPEND, line);
-		if (err && err->code == ECONNRESET)
+		if (is_gone(err))
 			return err;
 		if (err)
 			add_gap(r, word, err->reason);
@@ -147,7 +160,7 @@ static struct hv_err *put_events(struct latency *r)
 	HV_AUTO_TEXT struct hv_text words = {0};
 	struct hv_err *err = find_events(r, &words);
 
-	if (!err)
+	if (!err && words.len_bytes)
 		err = put_each(r, words.data);
 	if (!err)
 		r->has_costly = strstr(words.data, COSTLY);
@@ -272,7 +285,7 @@ static struct hv_err *measure(struct latency *r)
 	r->end_ns = hv_now_ns();
 	if (!err)
 		err = set(r, "tracing_on", "0");
-	for (more = true; !err && more;)
+	for (more = true; !err && more && hv_now_ns() < r->end_ns + DRAIN_MAX_NS;)
 		err = turn(r, DRAIN_MS, &more);
 	if (!err)
 		err = record_file_end(&r->file);
@@ -281,35 +294,46 @@ static struct hv_err *measure(struct latency *r)
 	return err;
 }
 
-static struct hv_err *begin_host(struct latency *r)
+/* *RET_WHY, which the caller frees, says why the host cannot be seen. */
+static struct hv_err *begin_host(struct latency *r, char **ret_why)
 {
 	AUTO_SESSION_STAT json_object *stat = NULL;
-	HV_AUTO_FREE char *why = NULL;
 	struct hv_err *err = session_stat_get(&r->session.client, &stat);
 
 	if (err)
 		return err;
 	r->vmm_pid = session_stat_number(stat, "vmm_pid");
-	latency_host_open(&r->host, r->vmm_pid, &why);
-	add_gap(r, "when the host did not run a vCPU", why);
+	latency_host_open(&r->host, r->vmm_pid, ret_why);
 	return NULL;
+}
+
+static struct hv_err *begin(struct latency *r)
+{
+	HV_AUTO_FREE char *no_host = NULL;
+	struct hv_err *err = begin_host(r, &no_host);
+
+	/* The VMM's threads are open; what the guest writes is read without rights. */
+	if (!err)
+		err = unprivileged_become(UNPRIVILEGED);
+	if (!err)
+		err = put_settings(r);
+	add_gap(r, "when the host did not run a vCPU", no_host);
+	return in_domain_of(r, err);
 }
 
 static struct hv_err *trace(struct latency *r)
 {
-	struct hv_err *err = in_domain_of(r, put_settings(r));
+	struct hv_err *err = begin(r);
 
-	if (!err)
-		err = begin_host(r);
 	if (!err)
 		err = record_file_begin(&r->file, &r->session.client, r->dir);
 	if (err)
 		return err;
 	r->analysis = hv_latency_of(r->file.export);
 	hv_latency_begin(r->analysis, r->threshold_ns, r->clock_is_hosts, r->host.nr > 0);
-	err = unprivileged_become(UNPRIVILEGED);
-	if (!err)
-		err = in_domain_of(r, measure(r));
+	err = in_domain_of(r, measure(r));
+	if (is_gone(err))
+		return err;
 	hv_err_keep_first(&err, record_file_close(&r->file, &r->session.client));
 	return err;
 }
@@ -342,7 +366,7 @@ static void print(struct latency *r)
 		latency_json(&out, &report);
 	else
 		latency_text(&out, &report);
-	put_out(out.data, out.len_bytes);
+	r->out_error = put_out(out.data, out.len_bytes);
 	free(verdict);
 }
 
@@ -355,9 +379,13 @@ static struct hv_err *latency(const struct cli *cli, struct latency *r)
 	if (err)
 		return err;
 	r->signals = stop_signals_fd();
-	err = trace(r);
+	err = client_limit(&r->session.client, ANSWER_S);
+	if (!err)
+		err = trace(r);
 	if (!err)
 		print(r);
+	if (is_gone(err))
+		return err; /* the service removes the instance with the connection */
 	if (r->dir)
 		hv_err_keep_first(&err, in_domain_of(r, client_rmdir(&r->session.client, r->dir)));
 	hv_err_keep_first(&err, own_session_end(&r->session));
@@ -417,7 +445,8 @@ static int run(struct cli *cli, int argc, char **argv)
 		r.for_ns = FOR_NS;
 	r.file.path = "latency";
 	r.file.format = &hv_latency_format;
-	return fail_if(latency(cli, &r));
+	exit_code = fail_if(latency(cli, &r));
+	return r.out_error ? EXIT_FAILED : exit_code;
 }
 
 static const char help[] =

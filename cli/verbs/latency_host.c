@@ -43,32 +43,72 @@ static int open_file(uint64_t pid, const char *tid, const char *name)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-static void open_thread(struct latency_host *h, uint64_t pid, const char *tid)
+static bool look(const struct latency_thread *t, struct latency_thread *ret)
+{
+	char text[TEXT_LEN];
+	const char *end;
+
+	*ret = *t;
+	if (t->schedstat < 0 || t->stat < 0 || !read_at(t->stat, text, sizeof(text)))
+		return false;
+	end = strrchr(text, ')');
+	if (!end || end[1] != ' ')
+		return false;
+	ret->state = end[2];
+	ret->time_ns = hv_now_ns();
+	ret->has_sample = true;
+	return read_at(t->schedstat, text, sizeof(text)) &&
+	       sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &ret->on_cpu_ns, &ret->waited_ns,
+		      &ret->nr_slices) == 3;
+}
+
+/* False: it is a vCPU's, and cannot be looked at. A kernel that keeps no account of waiting has no
+ * schedstat, or one in which nobody ever ran. */
+static bool open_thread(struct latency_host *h, uint64_t pid, const char *tid)
 {
 	HV_AUTO_FD int comm = open_file(pid, tid, "comm");
-	struct latency_thread t = {.schedstat = -1, .stat = -1};
+	struct latency_thread t = {.schedstat = -1, .stat = -1}, now;
 	char text[TEXT_LEN];
 
 	if (comm < 0 || !read_at(comm, text, sizeof(text)) || !is_vcpu(text, &t.cpu))
-		return;
+		return true;
 	t.schedstat = open_file(pid, tid, "schedstat");
 	t.stat = open_file(pid, tid, "stat");
 	h->threads = hv_realloc_array(h->threads, h->nr + 1, sizeof(*h->threads));
 	h->threads[h->nr++] = t;
+	return look(&t, &now) && now.nr_slices;
+}
+
+static void close_threads(struct latency_host *h)
+{
+	for (unsigned i = 0; i < h->nr; i++) {
+		hv_close_at(&h->threads[i].schedstat);
+		hv_close_at(&h->threads[i].stat);
+	}
+	h->nr = 0;
 }
 
 void latency_host_open(struct latency_host *h, uint64_t vmm_pid, char **ret_why)
 {
 	HV_AUTO_FREE char *path = hv_format("/proc/%" PRIu64 "/task", vmm_pid);
 	DIR *dir = vmm_pid ? opendir(path) : NULL;
+	bool can_look = true;
 
 	*ret_why = NULL;
-	for (struct dirent *e; dir && h->nr < THREADS_MAX && (e = readdir(dir));)
+	for (struct dirent *e; dir && can_look && h->nr < THREADS_MAX && (e = readdir(dir));)
 		if (e->d_name[0] != '.')
-			open_thread(h, vmm_pid, e->d_name);
+			can_look = open_thread(h, vmm_pid, e->d_name);
+	/* Who sees only some of the vCPUs would blame the guest for what the host took of others.
+	 */
+	if (!can_look)
+		close_threads(h);
 	if (!dir)
 		*ret_why = hv_format("the VMM's threads cannot be seen (%s)",
 				     vmm_pid ? strerror(errno) : "its pid is not known");
+	else if (!can_look)
+		*ret_why = hv_format("schedstat and stat of a vCPU's thread (of pid %" PRIu64
+				     ") cannot be read, or tell nothing",
+				     vmm_pid);
 	else if (!h->nr)
 		*ret_why = hv_format("no thread of the VMM (pid %" PRIu64
 				     ") is named as one that runs a vCPU (QEMU: `-name "
@@ -92,31 +132,9 @@ static void end_sampler(struct latency_host *h)
 void latency_host_deinit(struct latency_host *h)
 {
 	end_sampler(h);
-	for (unsigned i = 0; i < h->nr; i++) {
-		hv_close_at(&h->threads[i].schedstat);
-		hv_close_at(&h->threads[i].stat);
-	}
+	close_threads(h);
 	free(h->threads);
 	free(h->outages);
-}
-
-static bool look(const struct latency_thread *t, struct latency_thread *ret)
-{
-	char text[TEXT_LEN];
-	const char *end;
-
-	*ret = *t;
-	if (t->schedstat < 0 || t->stat < 0 || !read_at(t->stat, text, sizeof(text)))
-		return false;
-	end = strrchr(text, ')');
-	if (!end || end[1] != ' ')
-		return false;
-	ret->state = end[2];
-	ret->time_ns = hv_now_ns();
-	ret->has_sample = true;
-	return read_at(t->schedstat, text, sizeof(text)) &&
-	       sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &ret->on_cpu_ns, &ret->waited_ns,
-		      &ret->nr_slices) == 3;
 }
 
 static bool is_stopped(char state)

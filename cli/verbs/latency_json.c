@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <json-c/json.h>
+#include <string.h>
 
 #include "cli/verbs/latency_report.h"
 
@@ -10,19 +11,19 @@ static void add_number(json_object *o, const char *key, uint64_t value)
 	json_object_object_add(o, key, json_object_new_uint64(value));
 }
 
-static void add_string(json_object *o, const char *key, const char *value)
+/* Names of the guest are in all texts. */
+static json_object *string(const char *text, size_t size)
 {
-	json_object_object_add(o, key, json_object_new_string(value));
+	HV_AUTO_TEXT struct hv_text shown = {0};
+
+	hv_text_add_utf8(&shown, text, size);
+	hv_text_add(&shown, "");
+	return json_object_new_string(shown.data);
 }
 
-/* A name of the guest. */
-static json_object *name_of(const char *name, size_t size)
+static void add_string(json_object *o, const char *key, const char *value)
 {
-	HV_AUTO_TEXT struct hv_text text = {0};
-
-	hv_text_add_guest(&text, name, size);
-	hv_text_add(&text, "");
-	return json_object_new_string(text.data);
+	json_object_object_add(o, key, string(value, strlen(value)));
 }
 
 static void add_task(json_object *o, const char *key, const struct hv_stall_task *task)
@@ -30,7 +31,7 @@ static void add_task(json_object *o, const char *key, const struct hv_stall_task
 	json_object *t = json_object_new_object();
 
 	add_number(t, "pid", task->pid);
-	json_object_object_add(t, "comm", name_of(task->comm, sizeof(task->comm)));
+	json_object_object_add(t, "comm", string(task->comm, sizeof(task->comm)));
 	json_object_object_add(o, key, t);
 }
 
@@ -40,11 +41,11 @@ static void add_stack(json_object *o, const struct hv_stall *s)
 
 	if (s->kind != HV_STALL_SECTION)
 		return;
-	json_object_object_add(o, "from", name_of(s->name, sizeof(s->name)));
-	json_object_object_add(o, "function", name_of(s->end, sizeof(s->end)));
+	json_object_object_add(o, "from", string(s->name, sizeof(s->name)));
+	json_object_object_add(o, "function", string(s->end, sizeof(s->end)));
 	list = json_object_new_array();
 	for (unsigned i = 0; i < HV_STALL_CALLERS && s->callers[i][0]; i++)
-		json_object_array_add(list, name_of(s->callers[i], sizeof(s->callers[i])));
+		json_object_array_add(list, string(s->callers[i], sizeof(s->callers[i])));
 	json_object_object_add(o, "callers", list);
 }
 
@@ -110,7 +111,7 @@ static json_object *gaps_of(const struct hv_text *gaps)
 
 	for (char *line; (line = strsep(&rest, "\n"));)
 		if (*line)
-			json_object_array_add(list, json_object_new_string(line));
+			json_object_array_add(list, string(line, strlen(line)));
 	return list;
 }
 

@@ -38,7 +38,8 @@ struct top {
 	unsigned json, has_rows;
 	struct top_screen *screen; /* NULL: lines */
 	bool quits;
-	int out_error; /* 0: standard output can be written */
+	bool has_shown; /* before, there is no interval that could be shown */
+	int out_error;	/* 0: standard output can be written */
 };
 
 static void top_deinit(struct top *t)
@@ -96,6 +97,7 @@ static void show_lines(struct top *t)
 
 static void show(struct top *t)
 {
+	t->has_shown = true;
 	if (t->screen)
 		show_screen(t);
 	else
@@ -167,7 +169,7 @@ static void wait_until(struct top *t, uint64_t until_ns)
 		if (key == TOP_KEY_NONE)
 			continue;
 		take_key(t, key);
-		if (!t->quits)
+		if (!t->quits && t->has_shown)
 			show(t);
 	}
 }
@@ -195,11 +197,20 @@ static void watch(struct top *t)
 
 static struct hv_err *open_all(const struct cli *cli, struct top *t, char **specs)
 {
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; !err && !caught_signal && i < t->view.nr_domains; i++)
+		err = top_domain_open(&t->view.domains[i], cli, specs[i]);
+	return err;
+}
+
+static struct hv_err *begin_all(struct top *t)
+{
 	const char *functions = t->functions.len_bytes ? t->functions.data : NULL;
 	struct hv_err *err = NULL;
 
 	for (size_t i = 0; !err && !caught_signal && i < t->view.nr_domains; i++)
-		err = top_domain_open(&t->view.domains[i], cli, specs[i], functions);
+		err = top_domain_begin(&t->view.domains[i], functions);
 	return err;
 }
 
@@ -231,6 +242,8 @@ static struct hv_err *top(const struct cli *cli, struct top *t, char **specs)
 	/* What the guests write is read without rights. */
 	if (!err)
 		err = unprivileged_become(UNPRIVILEGED);
+	if (!err)
+		err = begin_all(t);
 	if (!err && !caught_signal) {
 		if (!t->json)
 			top_screen_open(&t->screen);

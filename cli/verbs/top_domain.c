@@ -219,16 +219,16 @@ static struct hv_err *measure_load(struct top_domain *d)
 			   &answer);
 }
 
-struct hv_err *top_domain_open(struct top_domain *d, const struct cli *cli, const char *spec,
-			       const char *functions)
+struct hv_err *top_domain_open(struct top_domain *d, const struct cli *cli, const char *spec)
 {
-	struct hv_err *err;
-
 	d->spec = spec;
-	err = own_session_open(cli, spec, &d->session);
-	if (err)
-		return err;
-	err = ask_whom(d);
+	return own_session_open(cli, spec, &d->session);
+}
+
+struct hv_err *top_domain_begin(struct top_domain *d, const char *functions)
+{
+	struct hv_err *err = ask_whom(d);
+
 	if (!err)
 		err = measure_load(d);
 	if (!err)

@@ -25,11 +25,13 @@ struct top_domain {
 	}
 void top_domain_deinit(struct top_domain *d);
 
-/* Finds or begins the session of the domain SPEC, and has the functions profiled that FUNCTIONS
- * names (globs with blanks between, for an instance). NULL: those that are profiled already, or of
- * the session's set_ftrace_filter, or else some that tell much and cost little. */
-struct hv_err *top_domain_open(struct top_domain *d, const struct cli *cli, const char *spec,
-			       const char *functions) hv_must_use;
+/* Finds or begins the session of the domain SPEC. */
+struct hv_err *top_domain_open(struct top_domain *d, const struct cli *cli,
+			       const char *spec) hv_must_use;
+/* Has the functions profiled that FUNCTIONS names (globs with blanks between, for an instance).
+ * NULL: those that are profiled already, or of the session's set_ftrace_filter, or else some that
+ * tell much and cost little. Needs no rights. */
+struct hv_err *top_domain_begin(struct top_domain *d, const char *functions) hv_must_use;
 /* Looks again. If the domain cannot be looked at, it has ended. */
 void top_domain_look(struct top_domain *d);
 /* Puts everything back. */

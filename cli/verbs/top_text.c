@@ -5,6 +5,7 @@
 #include <json-c/json.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define DOMAIN_WIDTH 16
 #define NUMBER_WIDTH 8
@@ -85,7 +86,11 @@ static json_object *number(double value)
 
 static json_object *string(const char *text)
 {
-	return json_object_new_string(text);
+	HV_AUTO_TEXT struct hv_text shown = {0};
+
+	hv_text_add_utf8(&shown, text, strlen(text));
+	hv_text_add(&shown, "");
+	return json_object_new_string(shown.data);
 }
 
 static json_object *functions_of(const struct top_view *v, size_t domain)

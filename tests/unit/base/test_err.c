@@ -14,6 +14,10 @@ START_TEST(messages_are_safe_to_print)
 	err = hv_err_in(err, "task %s", "x\ty");
 	err = hv_err_add(err, " (%s)", "\a");
 	ck_assert_str_eq(err->message, "task x?y: no 'a?[2J?b?' (?)");
+	/* A terminal in UTF-8 acts on these, too. Letters stay. */
+	err = hv_err_in(err, "\xc2\x9b"
+			     "2J\xc3\xa4\xc2");
+	ck_assert_str_eq(err->message, "??2J\xc3\xa4\xc2: task x?y: no 'a?[2J?b?' (?)");
 }
 END_TEST
 

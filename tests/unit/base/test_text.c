@@ -114,6 +114,24 @@ START_TEST(numbers_are_those_of_printf)
 }
 END_TEST
 
+START_TEST(what_is_not_utf8_becomes_a_question_mark)
+{
+	HV_AUTO_TEXT struct hv_text t = {0};
+
+	hv_text_add_utf8(&t, "a\033\x7f\xc3\xa4\xc4\x80\xe2\x82\xac\xf0\x9f\x99\x82z", 64);
+	ck_assert_str_eq(t.data, "a??\xc3\xa4\xc4\x80\xe2\x82\xac\xf0\x9f\x99\x82z");
+	hv_text_clear(&t);
+	/* A control character in two bytes, bytes that stand alone, a surrogate, more bytes than
+	 * needed, above the last character, and one that is cut off. */
+	hv_text_add_utf8(&t, "\xc2\x9b\xff\x80\xed\xa0\x80\xc0\xaf\xe0\x80\xaf\xf4\x90\x80\x80",
+			 64);
+	ck_assert_str_eq(t.data, "????????????????");
+	hv_text_clear(&t);
+	hv_text_add_utf8(&t, "ab\xe2\x82\xac", 4);
+	ck_assert_str_eq(t.data, "ab??");
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, empty_is_valid);
@@ -122,6 +140,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, grows);
 	tcase_add_test(tc, bytes_may_be_zero);
 	tcase_add_test(tc, what_a_guest_gives_is_safe_and_bounded);
+	tcase_add_test(tc, what_is_not_utf8_becomes_a_question_mark);
 	tcase_add_test(tc, lines_keep_their_letters);
 }
 

@@ -139,6 +139,16 @@ START_TEST(requests)
 }
 END_TEST
 
+/* The kernel issues a flush at sector 0, and completes it at sector -1. */
+START_TEST(a_flush_is_completed)
+{
+	SEE(sw(0, 1, 0, 0, 7), numbered(HV_MOMENT_IO_ISSUED, 0, 2, 7, 0),
+	    numbered(HV_MOMENT_IO_DONE, 0, 5, 7, UINT64_MAX));
+	hv_finders_end(&finders, 500 * MS);
+	ck_assert_uint_eq(stalls.nr, 0);
+}
+END_TEST
+
 START_TEST(waits_in_the_kernel)
 {
 	SEE(numbered(HV_MOMENT_LOCK, 0, 1, 7, 0xabc), numbered(HV_MOMENT_LOCK, 0, 6, 7, 0xabc),
@@ -201,6 +211,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_system_call_counts_on_the_cpu_only);
 	tcase_add_test(tc, handlers);
 	tcase_add_test(tc, requests);
+	tcase_add_test(tc, a_flush_is_completed);
 	tcase_add_test(tc, waits_in_the_kernel);
 	tcase_add_test(tc, nothing_follows_from_what_was_lost);
 	tcase_add_test(tc, without_switches_nothing_is_said_of_tasks);

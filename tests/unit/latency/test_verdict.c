@@ -91,6 +91,16 @@ START_TEST(a_section_makes_others_wait)
 }
 END_TEST
 
+/* Its stack was lost, so nobody knows whether it was while the host did not run the vCPU. */
+START_TEST(a_section_that_was_somewhen_is_nobodys)
+{
+	outage(0, 100, 140, 40, HV_OUTAGE_WAITED);
+	plant(HV_STALL_SECTION, 0, 900, 941, 7)->slack_ns = 2000 * MS;
+	find();
+	is(0, HV_STALL_SECTION, HV_FAULT_UNKNOWN, 41, 0);
+}
+END_TEST
+
 START_TEST(a_section_of_another_cpu_is_no_reason)
 {
 	plant(HV_STALL_SECTION, 1, 100, 120, 7);
@@ -185,6 +195,28 @@ START_TEST(a_slow_device)
 }
 END_TEST
 
+/* A loop device is the guest's own kernel, and so is its way to a network block device. */
+START_TEST(a_device_in_the_guest_is_not_the_hosts)
+{
+	plant(HV_STALL_IO_DEVICE, 0, 100, 350, 7)->device = 7 << 20;
+	plant(HV_STALL_IO_QUEUE, 0, 60, 90, 7)->device = 7 << 20;
+	find();
+	ck_assert_uint_eq(verdict.nr, 2);
+	is(0, HV_STALL_IO_DEVICE, HV_FAULT_UNKNOWN, 250, 0);
+	is(1, HV_STALL_IO_QUEUE, HV_FAULT_UNKNOWN, 30, 0);
+}
+END_TEST
+
+START_TEST(a_device_in_the_guest_waits_for_one_of_the_host)
+{
+	plant(HV_STALL_IO_DEVICE, 0, 100, 350, 7)->device = 7 << 20;
+	plant(HV_STALL_IO_DEVICE, 0, 110, 345, 8)->device = 8 << 20;
+	find();
+	ck_assert_uint_eq(verdict.nr, 1);
+	is(0, HV_STALL_IO_DEVICE, HV_FAULT_HOSTS_IO, 235, 1);
+}
+END_TEST
+
 START_TEST(an_answer_that_the_host_kept)
 {
 	outage(0, 100, 400, 300, HV_OUTAGE_STOPPED);
@@ -274,6 +306,9 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_test(tc, nothing);
 	tcase_add_test(tc, a_section_makes_others_wait);
+	tcase_add_test(tc, a_section_that_was_somewhen_is_nobodys);
+	tcase_add_test(tc, a_device_in_the_guest_is_not_the_hosts);
+	tcase_add_test(tc, a_device_in_the_guest_waits_for_one_of_the_host);
 	tcase_add_test(tc, a_section_of_another_cpu_is_no_reason);
 	tcase_add_test(tc, what_the_host_took_is_the_hosts);
 	tcase_add_test(tc, a_stall_that_is_long_without_the_host);

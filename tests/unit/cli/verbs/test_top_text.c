@@ -142,6 +142,18 @@ START_TEST(json)
 }
 END_TEST
 
+/* Names are the guest's, and JSON is UTF-8. */
+START_TEST(json_is_utf8)
+{
+	view.nr_domains = 1;
+	domains[0].name = (char *)"w\xff";
+	domains[0].no_functions = (char *)"\x1b[2J\xc4?\xc3\xa4";
+	top_text_json(&view, 1, &text);
+	ck_assert_ptr_nonnull(strstr(text.data, "\"domain\":\"w?\""));
+	ck_assert_ptr_nonnull(strstr(text.data, "\"no_functions\":\"?[2J??\xc3\xa4\""));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -150,6 +162,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, one_has_ended);
 	tcase_add_test(tc, counts_that_began_anew);
 	tcase_add_test(tc, json);
+	tcase_add_test(tc, json_is_utf8);
 }
 
 int main(void)
