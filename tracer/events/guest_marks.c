@@ -25,6 +25,8 @@ struct hv_guest_marks {
 	struct begun begun[HV_MARKS_BEGUN_MAX];
 	uint64_t nr_begun; /* ever */
 	struct hv_mark_call last;
+	uint64_t lost_ns; /* of the last event before which some were lost */
+	unsigned lost_cpu;
 	bool last_ends;
 	char text[HV_MARK_BYTES_MAX + 1]; /* of the last call, if it ends a mark */
 };
@@ -127,4 +129,14 @@ const char *hv_guest_marks_read(struct hv_guest_marks *m, const struct hv_mark_c
 		m->last = *call;
 	}
 	return m->last_ends ? m->text : NULL;
+}
+
+void hv_guest_marks_note_lost(struct hv_guest_marks *m, uint64_t time_ns, unsigned cpu)
+{
+	if (m->lost_ns == time_ns && m->lost_cpu == cpu)
+		return;
+	m->lost_ns = time_ns;
+	m->lost_cpu = cpu;
+	for (size_t i = 0; i < HV_MARKS_BEGUN_MAX; i++)
+		m->begun[i].nr_parts = 0;
 }

@@ -31,3 +31,6 @@ void hv_guest_marks_free(struct hv_guest_marks *m);
 /* The text, with a NUL, of the mark that CALL ends; NULL: it ends none. It is valid until the next
  * call. The same call may come several times in turn, with the same answer. */
 const char *hv_guest_marks_read(struct hv_guest_marks *m, const struct hv_mark_call *call);
+/* Forgets the texts that have begun: events were lost before the one at TIME_NS on CPU, and parts
+ * may be among them. It may come several times in turn, and before that event is read. */
+void hv_guest_marks_note_lost(struct hv_guest_marks *m, uint64_t time_ns, unsigned cpu);

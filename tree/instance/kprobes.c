@@ -483,6 +483,12 @@ bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct
 	return true;
 }
 
+void hv_kprobes_note_lost(struct hv_instances *all, const struct hv_event *event)
+{
+	if (all->kprobes.marks)
+		hv_guest_marks_note_lost(all->kprobes.marks, event->time_ns, event->cpu);
+}
+
 void hv_kprobes_count(struct hv_instances *all, const struct hv_event *call)
 {
 	struct hv_kprobe_call recorded;

@@ -74,5 +74,7 @@ struct hv_err *hv_kprobes_why_not(const struct hv_instances *all,
  * entry is in ENTRY, of HV_ENTRY_LEN_MAX bytes. False: the probe is at another function. */
 bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct hv_event *call,
 		      struct hv_event *ret, uint8_t *entry);
+/* To be called for each event before which others were lost. */
+void hv_kprobes_note_lost(struct hv_instances *all, const struct hv_event *event);
 /* Counts CALL as a hit of each probe of its function that any instance has on. */
 void hv_kprobes_count(struct hv_instances *all, const struct hv_event *call);

@@ -241,6 +241,8 @@ static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const str
 {
 	struct hv_instance *in = sink->ctx;
 
+	if (event->lost_before)
+		hv_kprobes_note_lost(in->all, event);
 	if (event->kind == HV_EVENT_GUESTS)
 		take_guests(in, cursor, event);
 	else if (event->kind == HV_EVENT_COMMAND)

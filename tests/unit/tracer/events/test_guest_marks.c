@@ -103,6 +103,21 @@ START_TEST(what_is_no_mark)
 }
 END_TEST
 
+/* Whose parts these were is not known. */
+START_TEST(lost_events)
+{
+	const uint32_t first = part(0, 1) | HVTRACE_MARK_FIRST,
+		       last = part(1, 1) | HVTRACE_MARK_LAST;
+
+	ck_assert_ptr_null(call(7, first, "h"));
+	hv_guest_marks_note_lost(marks, now_ns + 1, 1);
+	ck_assert_ptr_null(call(7, last, "i"));
+	ck_assert_ptr_null(call(7, first, "h"));
+	hv_guest_marks_note_lost(marks, now_ns - 1, 1);
+	ck_assert_str_eq(call(7, last, "i"), "hi");
+}
+END_TEST
+
 START_TEST(the_longest)
 {
 	const char *text = "0123456789abcdef0123456789abcdef", *all;
@@ -137,6 +152,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, parts_of_two_threads);
 	tcase_add_test(tc, of_a_32_bit_program);
 	tcase_add_test(tc, what_is_no_mark);
+	tcase_add_test(tc, lost_events);
 	tcase_add_test(tc, the_longest);
 	tcase_add_test(tc, too_many_threads);
 }
