@@ -6,7 +6,8 @@
 
 #include "cli/client.h"
 
-#define ERROR ": error: " /* in error_log, before the reason */
+#define OF_HOST "host:"
+#define ERROR	": error: " /* in error_log, before the reason */
 
 /* "*" alone is a word of set_event, too. */
 static bool has_glob(const char *part)
@@ -22,12 +23,16 @@ static bool is_glob(const char *word)
 	return event ? has_glob(system) || has_glob(event) : strpbrk(word, "*?[\\") != NULL;
 }
 
-/* NAME is SYSTEM:EVENT; a glob without a colon is of either. */
+/* NAME is SYSTEM:EVENT; a glob without a colon is of either. Only who names the host means its
+ * events (docs/host.md). */
 static bool matches(const char *glob, const char *name)
 {
 	const char *event = strchr(name, ':');
 	HV_AUTO_FREE char *system = event ? hv_format("%.*s", (int)(event - name), name) : NULL;
 
+	if (strncmp(name, OF_HOST, strlen(OF_HOST)) == 0 &&
+	    strncmp(glob, OF_HOST, strlen(OF_HOST)) != 0)
+		return false;
 	if (strchr(glob, ':'))
 		return fnmatch(glob, name, 0) == 0;
 	return event && (fnmatch(glob, system, 0) == 0 || fnmatch(glob, event + 1, 0) == 0);

@@ -27,6 +27,7 @@ static const struct {
 				"\tdata max type_len  == 28\n"},
 	{"printk_formats", ""},
 	{"available_events", "sched:sched_switch\nsched:sched_wakeup\nsched:sched_waking\n"
+			     "host:sched_waking\n"
 			     "irq:irq_handler_entry\nirq_vectors:local_timer_entry\n"},
 	{"events/sched/sched_switch/format",
 	 "name: sched_switch\nID: 300\nformat:\n"
