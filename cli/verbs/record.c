@@ -486,9 +486,9 @@ static int record_into(struct cli *cli, int argc, char **argv, const struct reco
 	if (!parse(cli, argc, argv, &r, &exit_code))
 		return exit_code;
 	if (!r.tracer && !r.events.len_bytes && !r.probes.len_bytes)
-		return usage_error(
-			cli,
-			"-p TRACER, -e EVENT, -k PROBE or --marks is needed, as in `-p function`");
+		return usage_error(cli, "%s is needed, as in `-p function`",
+				   r.file.to ? "-p TRACER or -e EVENT"
+					     : "-p TRACER, -e EVENT, -k PROBE or --marks");
 	exit_code = r.tracer ? usage_tracer(cli, r.tracer) : EXIT_OK;
 	if (exit_code != EXIT_OK)
 		return exit_code;
