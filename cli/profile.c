@@ -11,7 +11,7 @@
 #define BYTES_MAX (8 << 20) /* of a vCPU: more than a line for each function of a kernel */
 #define VCPUS_MAX 4096
 #define ALL_NS	  (60 * HV_NS_PER_S) /* for all vCPUs, however many the session says to have */
-#define TIME_MAX  (UINT64_MAX / 1e3) /* in us */
+#define TIME_MAX  1e16		     /* in us: 300 years */
 
 /* The whole of FILE, at most BYTES_MAX. */
 static struct hv_err *read_file(struct client *c, const char *file, uint32_t wait_ms,

@@ -55,8 +55,8 @@ START_TEST(no_formats)
 		"ID: 3\n\tfield:int a;\toffset:8;\nprint fmt: \"\"\n",
 		"ID: 3\n\tfield:int a[;\toffset:8;\tsize:4;\tsigned:1;\nprint fmt: \"\"\n",
 		/* entries that begin otherwise than the guest's */
-		"ID: 3\n\tfield:int common_pid;\toffset:8;\tsize:4;\tsigned:1;\n"
-		"\tfield:int a;\toffset:12;\tsize:4;\tsigned:1;\nprint fmt: \"\"\n",
+		("ID: 3\n\tfield:int common_pid;\toffset:8;\tsize:4;\tsigned:1;\n"
+		 "\tfield:int a;\toffset:12;\tsize:4;\tsigned:1;\nprint fmt: \"\"\n"),
 		"ID: 3\n\tfield:int a;\toffset:4;\tsize:4;\tsigned:1;\nprint fmt: \"\"\n",
 	};
 	struct hv_host_format f;
