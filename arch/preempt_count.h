@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The kernel's preempt count, as records have it: the layout is that of all architectures
+ * (include/linux/preempt.h), but for the top bit, which is set while no reschedule is wanted. Pure.
+ * Leaves to others: whether interrupts are off, which only the CPU's flags say. */
+#pragma once
+
+#include "arch/arch.h"
+
+#define HV_PREEMPT_MASK		   0x000000ff
+#define HV_SOFTIRQ_SERVING	   0x00000100
+#define HV_SOFTIRQ_DISABLED_MASK   0x0000fe00 /* softirq_count() >> (SOFTIRQ_SHIFT + 1) */
+#define HV_HARDIRQ_MASK		   0x000f0000
+#define HV_NMI_MASK		   0x00f00000
+#define HV_PREEMPT_NO_NEED_RESCHED 0x80000000
+
+/* What COUNT and the thread's flags say, as tracing_gen_ctx_irq_test() (kernel/trace/trace.c).
+ * Inline, since each event needs it. */
+static inline struct hv_context hv_context_of_count(uint32_t count, uint16_t thread_flags,
+						    struct hv_resched_masks masks)
+{
+	return (struct hv_context){
+		.need_resched = thread_flags & masks.need,
+		.need_resched_lazy = thread_flags & masks.lazy,
+		.preempt_resched = !(count & HV_PREEMPT_NO_NEED_RESCHED),
+		.nmi = count & HV_NMI_MASK,
+		.hardirq = count & HV_HARDIRQ_MASK,
+		.softirq = count & HV_SOFTIRQ_SERVING,
+		.bh_off = count & HV_SOFTIRQ_DISABLED_MASK,
+		.preempt_depth = count & HV_PREEMPT_MASK,
+	};
+}
