@@ -18,11 +18,11 @@
 
 #define HV_VCPU_NR_GENERAL 32
 
-/* One vCPU as far as hvtrace needs it. */
 /* Whether a vCPU executes firmware that interrupted the kernel at a place that nobody knows (x86:
  * in system management mode). The gdb stub does not tell. */
 enum hv_in_firmware { HV_FIRMWARE_NO, HV_FIRMWARE_MAYBE, HV_FIRMWARE_YES };
 
+/* One vCPU as far as hvtrace needs it. */
 struct hv_vcpu_regs {
 	struct hv_gva ip;
 	struct hv_gva sp;

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "base/capabilities.h"
 #include "base/guard.h"
 
 #define FAR_FD 1000 /* above every file that the child closes */
@@ -18,6 +19,7 @@
 /* In the child. */
 static _Noreturn void become(const struct hv_helper_kind *kind, int control, int service, void *ctx)
 {
+	HV_AUTO_ERR struct hv_err *err = hv_capabilities_keep(kind->needs);
 	int null = open("/dev/null", O_RDWR);
 	sigset_t none;
 
@@ -30,7 +32,7 @@ static _Noreturn void become(const struct hv_helper_kind *kind, int control, int
 	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (chdir("/") < 0)
+	if (err || chdir("/") < 0)
 		_exit(1);
 	control = fcntl(control, F_DUPFD_CLOEXEC, FAR_FD);
 	service = fcntl(service, F_DUPFD_CLOEXEC, FAR_FD);

@@ -27,6 +27,7 @@ struct hv_helper_kind {
 	const char *comm;	/* of the process */
 	int socket_type;	/* SOCK_STREAM, SOCK_SEQPACKET */
 	void (*run)(void *ctx); /* the child's main function, which uses the child's half below */
+	uint64_t needs;		/* the capabilities that the child keeps (base/capabilities.h) */
 };
 
 /* The service's half. */

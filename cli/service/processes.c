@@ -2,6 +2,7 @@
 #include "cli/service/processes.h"
 
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,13 +39,43 @@ static bool read_rights(pid_t pid, struct rights *ret)
 	return f && ret->name[0];
 }
 
+/* Those that processes of a session keep; of others the number is enough. */
+static void add_capability(struct hv_text *out, unsigned cap)
+{
+	static const char *const names[] = {
+		[CAP_CHOWN] = "chown",
+		[CAP_DAC_OVERRIDE] = "dac_override",
+		[CAP_DAC_READ_SEARCH] = "dac_read_search",
+		[CAP_FOWNER] = "fowner",
+		[CAP_KILL] = "kill",
+		[CAP_SETGID] = "setgid",
+		[CAP_SETUID] = "setuid",
+		[CAP_SYS_CHROOT] = "sys_chroot",
+		[CAP_SYS_PTRACE] = "sys_ptrace",
+		[CAP_SYS_ADMIN] = "sys_admin",
+	};
+
+	if (cap < HV_ARRAY_LEN(names) && names[cap])
+		hv_text_add(out, names[cap]);
+	else
+		hv_text_printf(out, "%u", cap);
+}
+
 static json_object *capabilities(const struct rights *r)
 {
-	HV_AUTO_FREE char *mask = hv_format("0x%" PRIx64, r->permitted);
+	HV_AUTO_TEXT struct hv_text names = {0};
 
 	if (!r->permitted)
 		return json_object_new_string("none");
-	return json_object_new_string(r->permitted == r->bounding ? "all" : mask);
+	if (r->permitted == r->bounding)
+		return json_object_new_string("all");
+	for (unsigned cap = 0; cap < 64; cap++) {
+		if (!(r->permitted >> cap & 1))
+			continue;
+		hv_text_add(&names, names.len_bytes ? " " : "");
+		add_capability(&names, cap);
+	}
+	return json_object_new_string(names.data);
 }
 
 static void add_process(json_object *list, pid_t pid)

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <syslog.h>
 
+#include "base/capabilities.h"
 #include "base/clock.h"
 #include "cli/mountpoint.h"
 #include "cli/service/access.h"
@@ -24,6 +25,12 @@
 #define REFUSALS_AUDITED 10  /* of a session */
 #define LINES_A_SECOND	 200 /* for the system's log */
 #define KILLED_MS	 5000
+
+/* The capabilities of the warden, and of the processes that it starts. */
+#define VMM_S	(HV_CAP(SYS_PTRACE) | HV_CAP(KILL))
+#define FILES	(HV_CAP(DAC_OVERRIDE) | HV_CAP(DAC_READ_SEARCH) | HV_CAP(CHOWN) | HV_CAP(FOWNER))
+#define SANDBOX (HV_CAP(SYS_ADMIN) | HV_CAP(SYS_CHROOT) | HV_CAP(SETUID) | HV_CAP(SETGID))
+#define NEEDS	(VMM_S | FILES | SANDBOX) /* SYS_ADMIN for stale mounts, too */
 
 struct warden {
 	struct service service; /* what of it the warden has: guest, directory, log, rules */
@@ -331,7 +338,12 @@ static void run(void *ctx)
 struct hv_err *warden_start(const struct service_config *config, struct hv_helper *ret)
 {
 	static const struct hv_helper_kind kind = {
-		.noun = "warden", .comm = "hvtrace:warden", .socket_type = SOCK_STREAM, .run = run};
+		.noun = "warden",
+		.comm = "hvtrace:warden",
+		.socket_type = SOCK_STREAM,
+		.needs = NEEDS,
+		.run = run,
+	};
 	struct warden w = {.service = {
 				   .config = config,
 				   .pid = getpid(),

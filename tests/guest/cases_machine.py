@@ -114,16 +114,23 @@ def killed_service_is_recovered(t):
         t.recover()
 
 
+WARDEN_CAPABILITIES = ("chown dac_override dac_read_search fowner kill setgid setuid sys_chroot sys_ptrace "
+                       "sys_admin").split()
+
+
 @case(configs=BOTH[:1])
 def a_service_that_dies_is_put_back(t):
     """kill -9 of the service alone, before and in the middle of patching: its warden puts every byte back, and the
-    next attach succeeds. The service itself has no rights."""
+    next attach succeeds. The service itself has no rights, the guardian none, the warden no needless ones."""
     for delay in (0.0, 0.2, 1.5):
         t.hv("attach", t.name)
         service = t.hv.service_of(t.name)
         with open(f"/proc/{service}/status", encoding="ascii") as file:
             status = dict(line.split(":\t", 1) for line in file.read().splitlines())
         assert status["Uid"].split()[0] != "0" and int(status["CapPrm"], 16) == 0 and status["Seccomp"] == "2", status
+        rights = {process["name"]: process["capabilities"] for process in t.hv.stat(t.name)["processes"]}
+        assert rights["hvtrace-guard"] == "none", rights
+        assert rights["hvtrace:warden"].split() == WARDEN_CAPABILITIES, rights
         switch = t.hv.start("echo", t.name, "current_tracer", "function")
         time.sleep(delay)
         os.kill(service, signal.SIGKILL)

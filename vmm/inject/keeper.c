@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/capabilities.h"
 #include "vmm/helper.h"
 #include "vmm/inject/keeper_run.h"
 
@@ -27,7 +28,13 @@ static void run(void *ctx)
 	keeper_run(task->vmm, task->code);
 }
 
-static const struct hv_helper_kind kind = {"keeper", "hvtrace-keep", SOCK_SEQPACKET, run};
+static const struct hv_helper_kind kind = {
+	.noun = "keeper",
+	.comm = "hvtrace-keep",
+	.socket_type = SOCK_SEQPACKET,
+	.needs = HV_CAP(SYS_PTRACE),
+	.run = run,
+};
 
 struct hv_err *hv_keeper_start(pid_t pid, const struct hv_call_code *code, struct hv_keeper **ret)
 {

@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include "base/capabilities.h"
 #include "vmm/helper.h"
 #include "vmm/qemu/guardian_wire.h"
 
@@ -25,7 +26,13 @@ static void run(void *ctx hv_unused)
 	guardian_run();
 }
 
-static const struct hv_helper_kind kind = {"guardian", "hvtrace-guard", SOCK_STREAM, run};
+static const struct hv_helper_kind kind = {
+	.noun = "guardian",
+	.comm = "hvtrace-guard",
+	.socket_type = SOCK_STREAM,
+	.needs = HV_CAP(DAC_OVERRIDE), /* for the socket, which is the VMM's user's; until then */
+	.run = run,
+};
 
 static struct hv_err *receive_reply(struct hv_guardian *g, struct guardian_reply *ret,
 				    char **ret_bytes)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/capabilities.h"
 #include "base/clock.h"
 #include "vmm/helper.h"
 #include "vmm/qemu/gdb_stub.h"
@@ -114,11 +115,13 @@ static void watch_stub(struct guard *g)
 static struct hv_err *do_open(struct guard *g, const char *path)
 {
 	struct hv_gdb_limit limit = {hv_now_ns() + STOP_NS, -1};
-	int fd = -1;
+	HV_AUTO_FD int fd = -1;
 	struct hv_err *err = hv_unix_connect(path, limit.deadline_ns, &fd);
 
 	if (!err)
-		err = hv_gdb_stub_open(fd, limit, &g->stub);
+		err = hv_capabilities_keep(0);
+	if (!err)
+		err = hv_gdb_stub_open(hv_take_fd(&fd), limit, &g->stub);
 	if (err)
 		return err;
 	g->machine = MACHINE_HELD;

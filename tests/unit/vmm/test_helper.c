@@ -2,15 +2,24 @@
 /* A helper: requests and answers, its wake-ups, and that it gets no more requests after it did not
  * answer. */
 #include <check.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "base/capabilities.h"
 #include "tests/lib/run_suite.h"
 #include "vmm/helper.h"
+
+struct capabilities {
+	uint64_t permitted;
+	uint64_t effective;
+	uint64_t bounding;
+};
 
 #define LATE_NS (200 * HV_NS_PER_MS)
 
@@ -164,8 +173,58 @@ START_TEST(wakes_when_the_service_has_died)
 }
 END_TEST
 
+/* Tells its capabilities as the kernel has them. */
+static void tell_capabilities(void *ctx hv_unused)
+{
+	struct capabilities has = {0};
+	FILE *f = fopen("/proc/self/status", "re");
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		sscanf(line, "CapPrm: %" SCNx64, &has.permitted);
+		sscanf(line, "CapEff: %" SCNx64, &has.effective);
+		sscanf(line, "CapBnd: %" SCNx64, &has.bounding);
+	}
+	if (send(HV_HELPER_CONTROL, &has, sizeof(has), MSG_NOSIGNAL) < 0)
+		_exit(1);
+}
+
+static struct capabilities capabilities_of(uint64_t needs)
+{
+	const struct hv_helper_kind kind = {.noun = "humble",
+					    .comm = "test-humble",
+					    .socket_type = SOCK_STREAM,
+					    .run = tell_capabilities,
+					    .needs = needs};
+	struct capabilities has = {1, 1, 1};
+	struct hv_helper h = HV_HELPER_NONE;
+
+	ck_assert_ptr_null(hv_helper_start(&kind, NULL, &h));
+	ck_assert_ptr_null(
+		hv_helper_receive(&h, &has, sizeof(has), hv_now_ns() + HV_HELPER_ANSWER_NS));
+	hv_helper_end(&h);
+	return has;
+}
+
+/* CHECKPOINT_RESTORE is in the second word of capabilities. */
+START_TEST(has_the_rights_that_it_needs)
+{
+	uint64_t needs = HV_CAP(SYS_PTRACE) | HV_CAP(CHECKPOINT_RESTORE);
+	struct capabilities has = capabilities_of(needs);
+
+	if (geteuid() != 0)
+		needs = 0;
+	ck_assert_uint_eq(has.permitted, needs);
+	ck_assert_uint_eq(has.effective, needs);
+	ck_assert(geteuid() != 0 || has.bounding == 0);
+	has = capabilities_of(0);
+	ck_assert_uint_eq(has.permitted | has.effective, 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+	tcase_add_test(tc, has_the_rights_that_it_needs);
 	tcase_add_test(tc, questions_and_answers);
 	tcase_add_test(tc, a_late_answer_is_for_nobody);
 	tcase_add_test(tc, killed);
