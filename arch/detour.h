@@ -57,10 +57,11 @@ struct hv_insn {
 /* Returns false to end the walk. */
 typedef bool (*hv_insn_fn)(void *ctx, const struct hv_insn *insn);
 
-/* An instruction that adds a constant to a per-CPU counter of 32 bits, or subtracts it. */
+/* An instruction that adds a constant or a register to a per-CPU counter of 32 bits, or subtracts
+ * it. */
 struct hv_count_insn {
 	size_t len_bytes;
-	uint32_t amount; /* not 0 */
+	uint32_t amount; /* not 0, but that of a register is not known and 0 */
 	bool subtracts;
 };
 

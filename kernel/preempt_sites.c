@@ -15,9 +15,12 @@
 #define NMI_MASK  0x00f00000u /* include/linux/preempt.h */
 #define SITES_MAX 200000
 
-/* A function of every kernel, which switches preemption off where the kernel counts that. */
-#define COUNTING_FUNCTION	"_raw_spin_lock"
-#define COUNTING_FUNCTION_BYTES 256
+/* A function of every kernel, which switches preemption off where the kernel counts that, by an
+ * instruction of its own or by a call of the first counter. */
+#define COUNTING_FUNCTION "_raw_spin_lock"
+#define FUNCTION_BYTES	  256
+
+static const char *const counters[] = {"preempt_count_add", "preempt_count_sub"};
 
 static const char *const reasons[] = {
 	[HV_PREEMPT_COVERED] = "covered",
@@ -95,6 +98,8 @@ static struct hv_err *find_candidates(struct search *s, struct hv_span text, str
 		struct hv_preempt_site *site;
 
 		if (!s->arch->classify_count(code, hv_gva_add(start, off), percpu, &count))
+			continue;
+		if (!count.amount && !hv_preempt_is_in_counter(s->kernel, hv_gva_add(start, off)))
 			continue;
 		if (s->found->nr == SITES_MAX)
 			return hv_err_new(EINVAL, "more than %u places count preemption",
@@ -195,16 +200,16 @@ static struct hv_err *search_text(void *ctx, struct hv_span text, struct hv_gva 
 	return err;
 }
 
-bool hv_preempt_is_counted(const struct hv_kernel *k)
+static bool counts(const struct hv_kernel *k, const char *function)
 {
 	const struct hv_arch *arch = k->core.as.arch;
 	HV_AUTO_ERR struct hv_err *unread = NULL;
-	uint8_t bytes[COUNTING_FUNCTION_BYTES];
+	uint8_t bytes[FUNCTION_BYTES];
 	struct hv_count_insn count;
 	struct hv_gva start;
 	uint64_t len;
 
-	if (!hv_kernel_symbol(k, COUNTING_FUNCTION, &start) || !hv_gva_in(start, k->text))
+	if (!hv_kernel_symbol(k, function, &start) || !hv_gva_in(start, k->text))
 		return false;
 	len = hv_kernel_symbol_size(k, start);
 	if (len > sizeof(bytes))
@@ -217,6 +222,22 @@ bool hv_preempt_is_counted(const struct hv_kernel *k)
 					 k->layout.preempt_count_percpu, &count))
 			return true;
 	}
+	return false;
+}
+
+bool hv_preempt_is_counted(const struct hv_kernel *k)
+{
+	return counts(k, COUNTING_FUNCTION) || counts(k, counters[0]);
+}
+
+bool hv_preempt_is_in_counter(const struct hv_kernel *k, struct hv_gva at)
+{
+	struct hv_gva start;
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(counters); i++)
+		if (hv_kernel_symbol(k, counters[i], &start) &&
+		    at.v - start.v < hv_kernel_symbol_size(k, start))
+			return true;
 	return false;
 }
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where the kernel and its modules switch preemption off and on: the instructions that add a
  * constant to the preempt count or subtract it, each of them a single one (inc, dec, add, sub of
- * __preempt_count). They are found in the running text, function by function. An instruction that
+ * __preempt_count). A kernel with the tracers preemptoff built in, or with DEBUG_PREEMPT, has two
+ * functions for that instead, preempt_count_add() and preempt_count_sub(), which add and subtract a
+ * register. They are found in the running text, function by function. An instruction that
  * cannot be replaced by a jump, or should not be, is listed with the reason.
  *
- * Not listed: instructions that add a register, which the kernel has where it keeps the count above
- * 0 (__local_bh_enable_ip), and those that write the whole count (preempt_count_set).
- * Leaves to others: replacing them (tracer/). */
+ * Not listed: other instructions that add a register, which the kernel has where it keeps the count
+ * above 0 (__local_bh_enable_ip), and those that write the whole count (preempt_count_set). Leaves
+ * to others: replacing them (tracer/). */
 #pragma once
 
 #include "arch/detour.h"
@@ -45,9 +47,13 @@ struct hv_preempt_sites {
 /* The bit of the count that is not part of it (PREEMPT_NEED_RESCHED). */
 #define HV_PREEMPT_FLAG 0x80000000u
 
-/* Whether the kernel counts where preemption is off (CONFIG_PREEMPT_COUNT): the function that
- * always counts, if the kernel does, has such an instruction. */
+/* Whether the kernel counts where preemption is off (CONFIG_PREEMPT_COUNT): a function that always
+ * counts, if the kernel does, has such an instruction. */
 bool hv_preempt_is_counted(const struct hv_kernel *k);
+
+/* Whether AT is in one of the two functions that count for all others: who switches preemption off
+ * or on is their caller. */
+bool hv_preempt_is_in_counter(const struct hv_kernel *k, struct hv_gva at);
 
 /* EOPNOTSUPP: the kernel does not count (CONFIG_PREEMPT_COUNT), or is still starting. */
 struct hv_err *hv_preempt_sites_read(const struct hv_kernel *k,

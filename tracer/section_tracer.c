@@ -520,6 +520,10 @@ static void decode_end(const struct hv_section_tracer *s, unsigned cpu,
 	ret->parent_ip = hv_gva(end->caller ? text_base + end->caller : 0);
 	if (hv_gva_in(ret->parent_ip, s->tracee->range))
 		ret->parent_ip = hv_gva(0); /* of a graph */
+	if (ret->parent_ip.v && hv_preempt_is_in_counter(s->tracee->kernel, ret->ip)) {
+		ret->ip = ret->parent_ip;
+		ret->parent_ip = hv_gva(0);
+	}
 }
 
 #define PRIO_OF_NICE_0 120

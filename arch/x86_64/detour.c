@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Instructions that count preemption or switch interrupts, and their detours. The kernel writes
- * them in assembly (arch/x86/include/asm/preempt.h, percpu.h): `incl`, `decl`, `addl $`, `subl $`
+ * them in assembly (arch/x86/include/asm/preempt.h, percpu.h): `incl`, `decl`, `addl`, `subl`
  * of %gs:__preempt_count, which is addressed relative to %rip, in older kernels also absolutely. */
 #include "arch/x86_64/x86_64.h"
 
@@ -10,6 +10,8 @@
 #define OP_IMM32   0x81 /* /0 add, /5 sub */
 #define OP_IMM8	   0x83 /* likewise, the immediate is extended with its sign */
 #define OP_INC_DEC 0xff /* /0 inc, /1 dec */
+#define OP_ADD_REG 0x01 /* the register is where others have the operation */
+#define OP_SUB_REG 0x29
 
 #define MODRM_RIP 0x05 /* without the field for the operation: disp32(%rip) */
 #define MODRM_SIB 0x04
@@ -52,6 +54,11 @@ static size_t addresses(struct hv_span code, struct hv_gva at, uint64_t percpu, 
 	return 0;
 }
 
+static bool is_of_register(uint8_t opcode)
+{
+	return opcode == OP_ADD_REG || opcode == OP_SUB_REG;
+}
+
 bool x86_64_classify_count(struct hv_span code, struct hv_gva at, uint64_t percpu,
 			   struct hv_count_insn *ret)
 {
@@ -61,6 +68,13 @@ bool x86_64_classify_count(struct hv_span code, struct hv_gva at, uint64_t percp
 
 	if (!hv_span_has(code, 0, 7) || code.data[0] != GS)
 		return false;
+	if (is_of_register(code.data[1])) {
+		*ret = (struct hv_count_insn){
+			.len_bytes = addresses(code, at, percpu, 0),
+			.subtracts = code.data[1] == OP_SUB_REG,
+		};
+		return ret->len_bytes != 0;
+	}
 	if (!has_immediate(code.data[1], &imm_len) && code.data[1] != OP_INC_DEC)
 		return false;
 	operation = (code.data[2] & MODRM_REG) >> 3;
@@ -228,11 +242,33 @@ static void put_insn(struct writer *w, const struct hv_detour *d)
 		put(w, d->insn + d->count.len_bytes - imm_len, imm_len);
 }
 
-/* testl $MASK, %gs:counter: zero when the count is the amount of this instruction alone. */
+#define EAX 0
+#define ECX 1
+
+/* Compares the count with the register. The code needs a second one, which it saves. */
+static void put_register_test(struct writer *w, const struct hv_detour *d)
+{
+	uint8_t amount = (d->insn[2] & MODRM_REG) >> 3;
+	uint8_t count = amount == EAX ? ECX : EAX;
+
+	put_u8(w, 0x50 | count); /* pushq %count */
+	put(w, (const uint8_t[]){GS, 0x8b, (uint8_t)(count << 3 | MODRM_SIB), SIB_ABS}, 4);
+	put_s32(w, d->percpu);				      /* movl %gs:counter, %count */
+	put(w, (const uint8_t[]){OP_IMM32, 0xe0 | count}, 2); /* andl $mask, %count */
+	put_u32(w, ~d->flag);
+	put(w, (const uint8_t[]){0x39, (uint8_t)(0xc0 | amount << 3 | count)}, 2); /* cmpl */
+	put_u8(w, 0x58 | count);						   /* popq */
+}
+
+/* Sets ZF if the count is the amount of this instruction alone: testl $mask, %gs:counter */
 static void put_test(struct writer *w, const struct hv_detour *d)
 {
 	static const uint8_t test[] = {GS, 0xf7, 0x04, SIB_ABS};
 
+	if (is_of_register(d->insn[1])) {
+		put_register_test(w, d);
+		return;
+	}
 	put(w, test, sizeof(test));
 	put_s32(w, d->percpu);
 	put_u32(w, ~(d->flag | d->count.amount));

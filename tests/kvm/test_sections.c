@@ -27,6 +27,7 @@
 
 static struct machine *machine; /* of the running test */
 static uint32_t more_flags;	/* HV_SECTIONS_*, of the running test */
+static bool by_register;	/* the instructions add and subtract registers, likewise */
 static uint64_t stack_ptr = MACHINE_STACK_END - 0x800;
 static struct world world;
 static struct hv_stub_values values;
@@ -69,6 +70,32 @@ static uint8_t *put_site(uint8_t *at, unsigned nr, uint8_t opcode, uint8_t modrm
 	return at;
 }
 
+/* With registers that have the amounts: set_amounts(). */
+static void make_register_program(void)
+{
+	uint8_t *at = world.host + PROGRAM_OFF;
+
+	at = put_site(at, INC, 0x01, 0x3d, "", 0); /* addl %edi */
+	at = PUT(at, "\x90");
+	at = put_site(at, INC_NESTED, 0x01, 0x05, "", 0); /* addl %eax */
+	at = put_site(at, DEC_NESTED, 0x29, 0x3d, "", 0);
+	at = PUT(at, "\x90");
+	at = put_site(at, DEC, 0x29, 0x05, "", 0);
+	PUT(at, "\x0f\x94\xc3\xf4"); /* sete %bl; hlt */
+	at = world.host + HANDLER_OFF;
+	at = put_site(at, IRQ_ADD, 0x01, 0x0d, "", 0); /* addl %ecx */
+	at = PUT(at, "\x90");
+	at = put_site(at, IRQ_SUB, 0x29, 0x0d, "", 0);
+	PUT(at, "\x48\xcf"); /* iretq */
+}
+
+static void set_amounts(struct kvm_regs *regs)
+{
+	regs->rax = UINT64_C(0x7777777700000001);
+	regs->rdi = UINT64_C(0x9999999900000001);
+	regs->rcx = 0x10000;
+}
+
 static void make_program(void)
 {
 	uint8_t *at = world.host + PROGRAM_OFF;
@@ -85,7 +112,6 @@ static void make_program(void)
 	at = PUT(at, "\x90");
 	at = put_site(at, IRQ_SUB, 0x81, 0x05, "\x00\x00\xff\xff", 4);
 	PUT(at, "\x48\xcf"); /* iretq */
-	machine_set_handler(machine, VECTOR, world_gva(&world, HANDLER_OFF));
 }
 
 static void detour(unsigned nr)
@@ -163,7 +189,11 @@ static void begin(bool detours, uint32_t base, struct kvm_regs *regs)
 {
 	uint64_t *reg = (uint64_t *)regs;
 
-	make_program();
+	if (by_register)
+		make_register_program();
+	else
+		make_program();
+	machine_set_handler(machine, VECTOR, world_gva(&world, HANDLER_OFF));
 	for (unsigned nr = 0; detours && nr < NR_SITES; nr++)
 		detour(nr);
 	world_cpu(&world)->preempt_count = base;
@@ -171,6 +201,8 @@ static void begin(bool detours, uint32_t base, struct kvm_regs *regs)
 	memset(sections(), 0, sizeof(*sections()));
 	for (unsigned i = 0; i < sizeof(*regs) / sizeof(*reg); i++)
 		reg[i] = UINT64_C(0x8111111111111111) * i + 7;
+	if (by_register)
+		set_amounts(regs);
 	regs->rip = world_gva(&world, PROGRAM_OFF).v;
 	regs->rsp = machine_gva(stack_ptr).v;
 	regs->rflags = FLAGS;
@@ -241,6 +273,7 @@ START_TEST(the_program_is_as_without_detours)
 	const uint32_t bases[] = {0, 1, 0x100, 0x80000000, 0x80000001};
 	struct kvm_regs before;
 
+	by_register = _i;
 	for (unsigned i = 0; i < sizeof(bases) / sizeof(*bases); i++)
 		for (unsigned detours = 0; detours < 2; detours++) {
 			begin(detours, bases[i], &before);
@@ -258,6 +291,7 @@ START_TEST(a_section_is_kept)
 {
 	struct kvm_regs before;
 
+	by_register = _i;
 	begin(true, 0, &before);
 	run_to_end();
 	check_kept(false);
@@ -472,7 +506,8 @@ START_TEST(an_interrupt_before_each_instruction)
 
 	/* There is little stack, so that a way through the stubs is short. */
 	stack_ptr = MACHINE_STACK_END - 0x40;
-	more_flags = _i ? HV_SECTIONS_LOG | HV_SECTIONS_STACK : 0;
+	more_flags = _i & 1 ? HV_SECTIONS_LOG | HV_SECTIONS_STACK : 0;
+	by_register = _i & 2;
 	for (; interrupted_at(nr, 0, &before); nr++) {
 		run_to_end();
 		check_end(&before, 0);
@@ -502,13 +537,13 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, the_program_is_as_without_detours);
-	tcase_add_test(tc, a_section_is_kept);
+	tcase_set_timeout(tc, 200);
+	tcase_add_loop_test(tc, the_program_is_as_without_detours, 0, 2);
+	tcase_add_loop_test(tc, a_section_is_kept, 0, 2);
 	tcase_add_test(tc, only_longer_sections_are_kept);
 	tcase_add_test(tc, nothing_is_kept_while_it_is_off);
 	tcase_add_test(tc, an_end_without_a_beginning_is_counted);
-	tcase_add_loop_test(tc, an_interrupt_before_each_instruction, 0, 2);
+	tcase_add_loop_test(tc, an_interrupt_before_each_instruction, 0, 4);
 	tcase_add_test(tc, nested_sections_are_none);
 	tcase_add_test(tc, ends_are_recorded);
 	tcase_add_test(tc, the_stack_of_the_end_is_recorded);

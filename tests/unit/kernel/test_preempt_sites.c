@@ -15,6 +15,8 @@
 #define NEXT	    (FK_BASE + 0x3000)
 #define ENTRY	    (FK_BASE + 0x4000)
 #define ENTRY_END   (FK_BASE + 0x5000)
+#define COUNT_ADD   (FK_BASE + 0x6000)
+#define COUNT_SUB   (FK_BASE + 0x6100)
 #define MODULE_TEXT FK_MODULES
 
 static struct fk f;
@@ -61,6 +63,8 @@ static void set_up(void)
 	fk_symbol(&f, "next", NEXT);
 	fk_symbol(&f, "__entry_text_start", ENTRY);
 	fk_symbol(&f, "__entry_text_end", ENTRY_END);
+	fk_symbol(&f, "preempt_count_add", COUNT_ADD);
+	fk_symbol(&f, "preempt_count_sub", COUNT_SUB);
 	fk_symbol(&f, "_etext", FK_DATA);
 	fk_done(&f);
 	put_inc(LOCK);
@@ -125,6 +129,26 @@ START_TEST(every_form_is_found)
 	check_count(minus, 11, 0x100, true);
 	check_count(absolute, 8, 1, false);
 	ck_assert_uint_eq(end, absolute + 8);
+}
+END_TEST
+
+/* Others add a register where the count stays above 0. */
+START_TEST(registers_count_in_two_functions_alone)
+{
+	uint64_t add = PUT(COUNT_ADD, "\x90"), sub = PUT(COUNT_SUB, "\x53\x89\xfb");
+
+	memset(fk_host(&f, LOCK), 0xc3, 16);
+	put_count(add, "\x65\x01\x3d", 3, "", 0);
+	put_count(sub, "\x65\x29\x1d", 3, "", 0);
+	put_count(FUNCTION, "\x65\x29\x1d", 3, "", 0);
+	read_sites();
+	ck_assert_uint_eq(sites.nr, 2);
+	check_count(add, 7, 0, false);
+	check_count(sub, 7, 0, true);
+	ck_assert(hv_preempt_is_in_counter(&f.k, hv_gva(add)));
+	ck_assert(hv_preempt_is_in_counter(&f.k, hv_gva(sub)));
+	ck_assert(!hv_preempt_is_in_counter(&f.k, hv_gva(FUNCTION)));
+	ck_assert(!hv_preempt_is_in_counter(&f.k, hv_gva(COUNT_ADD - 1)));
 }
 END_TEST
 
@@ -243,6 +267,7 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, every_form_is_found);
+	tcase_add_test(tc, registers_count_in_two_functions_alone);
 	tcase_add_test(tc, other_counters_and_operations_are_not);
 	tcase_add_test(tc, bytes_inside_another_instruction_are_not_covered);
 	tcase_add_test(tc, a_jump_into_it_is_seen);
