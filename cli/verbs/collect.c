@@ -46,7 +46,7 @@ static int choose_format(const struct cli *cli, struct collect *c, const char *n
 {
 	const struct hv_export_format *format = hv_export_find(name);
 
-	if (!format || format->input != HV_EXPORT_PAGES || !format->suffix)
+	if (!format || format->input != HV_EXPORT_PAGES || !format->suffix || format->is_dir)
 		return usage_error(cli, "--format: '%s' is none of trace.dat, perfetto, jsonl",
 				   name);
 	c->collector.store.format = format;

@@ -556,10 +556,11 @@ static const char help[] =
 	"                         functions that cost most are put back; the last line names them\n"
 	"  -o FILE                write the events to FILE (-: standard output), in the format\n"
 	"                         of its suffix: .dat (trace-cmd, KernelShark), .pftrace\n"
-	"                         (Perfetto), .jsonl, .txt; with .zst after the last three,\n"
-	"                         FILE is compressed\n"
-	"  --format=FORMAT        trace.dat, perfetto, jsonl, text or histogram (durations of\n"
-	"                         function_graph's calls), whatever the name of FILE\n"
+	"                         (Perfetto), .ctf (a directory: babeltrace2, Trace Compass),\n"
+	"                         .jsonl, .txt; with .zst after .pftrace, .jsonl and .txt, FILE\n"
+	"                         is compressed\n"
+	"  --format=FORMAT        trace.dat, perfetto, ctf, jsonl, text or histogram (durations\n"
+	"                         of function_graph's calls), whatever the name of FILE\n"
 	"  --compress             compress FILE by zstd\n";
 
 const struct verb verb_record = {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -102,10 +103,25 @@ static struct hv_err *put_all(struct plain *p, bool is_zstd)
 	return NULL;
 }
 
+/* A trace in CTF is a directory, and has a file of this name. */
+static struct hv_err *refuse_dir(const struct plain *p)
+{
+	bool is_ctf = faccessat(p->fd, "metadata", R_OK, 0) == 0;
+
+	return hv_err_new(EISDIR,
+			  is_ctf ? "%s: babeltrace2 and Trace Compass show this directory in CTF"
+				 : "%s: a directory, but no trace in CTF",
+			  p->path);
+}
+
 static struct hv_err *show(struct plain *p)
 {
-	struct hv_err *err = fill(p);
+	struct hv_err *err;
+	struct stat st;
 
+	if (fstat(p->fd, &st) == 0 && S_ISDIR(st.st_mode))
+		return refuse_dir(p);
+	err = fill(p);
 	if (err)
 		return err;
 	if (begins_with(p, DAT_MAGIC, sizeof(DAT_MAGIC) - 1))
@@ -137,7 +153,8 @@ static int run(struct cli *cli, int argc, char **argv)
 
 static const char help[] =
 	"Shows a file that `hvtrace record -o FILE` wrote: trace.dat as lines of text, text and "
-	"JSON\nlines as they are, each of them also compressed. No guest is needed, nor root.\n";
+	"JSON\nlines as they are, each of them also compressed. Of Perfetto's files and of CTF it "
+	"says\nwhat shows them. No guest is needed, nor root.\n";
 
 const struct verb verb_report = {
 	.name = "report",
