@@ -397,6 +397,25 @@ static void add_probe(struct record *r, const char *line)
 	hv_text_printf(&r->probes, "%s%s", r->probes.len_bytes ? "\n" : "", line);
 }
 
+const char *record_word(int option)
+{
+	static const struct {
+		int option;
+		const char *word;
+	} words[] = {{'p', "-p"},      {'e', "-e"},
+		     {'f', "-f"},      {'k', "-k"},
+		     {'M', "--marks"}, {'l', "-l"},
+		     {'n', "-n"},      {'g', "-g"},
+		     {'P', "-P"},
+
+		     {'T', "--for"},   {'O', "--max-overhead"}};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(words); i++)
+		if (words[i].option == option)
+			return words[i].word;
+	return NULL;
+}
+
 /* False: return *RET_EXIT. */
 static bool take_option(struct cli *cli, struct record *r, int option, int *ret_exit)
 {
@@ -437,17 +456,14 @@ static bool take_option(struct cli *cli, struct record *r, int option, int *ret_
 static bool parse(struct cli *cli, int argc, char **argv, struct record *r, int *ret_exit)
 {
 	static const struct option longs[] = {
-		{"for", required_argument, NULL, 'T'},
-		{"filter", required_argument, NULL, 'f'},
+		RECORD_LONGS,
 		{"format", required_argument, NULL, 'F'},
 		{"compress", no_argument, NULL, 'C'},
-		{"marks", no_argument, NULL, 'M'},
-		{"max-overhead", required_argument, NULL, 'O'},
 		{0},
 	};
 	int option;
 
-	while ((option = verb_option(cli, argc, argv, "p:e:f:k:l:n:g:P:o:", longs, ret_exit)) != -1)
+	while ((option = verb_option(cli, argc, argv, RECORD_LETTERS "o:", longs, ret_exit)) != -1)
 		if (option == VERB_OPTION_STOP || !take_option(cli, r, option, ret_exit))
 			return false;
 	if (cli->nr_operands > 1) {
@@ -486,9 +502,8 @@ static int record_into(struct cli *cli, int argc, char **argv, const struct reco
 	if (!parse(cli, argc, argv, &r, &exit_code))
 		return exit_code;
 	if (!r.tracer && !r.events.len_bytes && !r.probes.len_bytes)
-		return usage_error(cli, "%s is needed, as in `-p function`",
-				   r.file.to ? "-p TRACER or -e EVENT"
-					     : "-p TRACER, -e EVENT, -k PROBE or --marks");
+		return usage_error(cli, "-p TRACER, -e EVENT, -k PROBE or --marks is needed, as in "
+					"`-p function`");
 	exit_code = r.tracer ? usage_tracer(cli, r.tracer) : EXIT_OK;
 	if (exit_code != EXIT_OK)
 		return exit_code;
@@ -537,16 +552,8 @@ static const char help[] =
 	"on standard error says how many events there were, how many were lost, and for how\n"
 	"long the guest was held.\n\n"
 	"  -p TRACER              as in available_tracers; irqsoff, preemptoff and\n"
-	"                         preemptirqsoff print the longest section at the end\n"
-	"  -e EVENT               an event of the guest's own, as in available_events: "
-	"SYSTEM:EVENT,\n"
-	"                         SYSTEM or EVENT, with globs\n"
-	"  -f FILTER              only those of the EVENT before it that FILTER lets pass, as in\n"
-	"                         'prev_pid == 1 || comm ~ \"init*\"'\n"
-	"  -k PROBE               a probe as in kprobe_events, p[:NAME] FUNCTION [ARGUMENTS]: its\n"
-	"                         event is recorded, and it is removed at the end\n"
-	"  --marks                marks of the guest's programs (hvtrace-agent(1)), as the event\n"
-	"                         hvtrace:mark\n"
+	"                         preemptirqsoff print the longest section at the "
+	"end\n" RECORD_EVENT_HELP
 	"  -l GLOB                trace only these functions (in sections, with the three)\n"
 	"  -n GLOB                do not trace these\n"
 	"  -g GLOB                function_graph: only these and what they call\n"
@@ -565,10 +572,8 @@ static const char help[] =
 
 const struct verb verb_record = {
 	.name = "record",
-	.args = "{-p TRACER | -e EVENT [-f FILTER] | -k PROBE | --marks}... [-l GLOB]... [-n "
-		"GLOB]... [-g GLOB]... [-P "
-		"PID]... "
-		"DOMAIN [--max-overhead=PERCENT] [-o FILE] [--for=DURATION | -- COMMAND...]",
+	.args = RECORD_ARGS
+	"DOMAIN [--max-overhead=PERCENT] [-o FILE] [--for=DURATION | -- COMMAND...]",
 	.summary = "Trace for a while, to standard output or a file, and put the settings back",
 	.help = help,
 	.run = run,
