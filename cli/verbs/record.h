@@ -23,7 +23,7 @@
 	"  -e EVENT               an event of the guest's own, as in available_events: "           \
 	"SYSTEM:EVENT,\n"                                                                          \
 	"                         SYSTEM or EVENT, with globs\n"                                   \
-	"  -f FILTER              only those of the EVENT before it that FILTER lets pass, as "    \
+	"  -f, --filter=FILTER    only those of the EVENT before it that FILTER lets pass, as "    \
 	"in\n"                                                                                     \
 	"                         'prev_pid == 1 || comm ~ \"init*\"'\n"                           \
 	"  -k PROBE               a probe as in kprobe_events, p[:NAME] FUNCTION [ARGUMENTS]: "    \
