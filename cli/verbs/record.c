@@ -9,6 +9,7 @@
 #include "cli/client.h"
 #include "cli/duration.h"
 #include "cli/percent.h"
+#include "cli/progress.h"
 #include "cli/unprivileged.h"
 #include "cli/verbs/own_session.h"
 #include "cli/verbs/record.h"
@@ -258,19 +259,33 @@ static uint32_t turn_ms(const struct record *r, uint64_t until_ns)
 	return r->for_ns && left_ms < TURN_MS ? (uint32_t)left_ms : TURN_MS;
 }
 
+/* Events on the terminal are progress themselves, but for histograms, which come at the end. A
+ * command may use the terminal. */
+static bool is_quiet(const struct record *r)
+{
+	const struct record_file *f = &r->file;
+
+	return f->path && !r->command.pid &&
+	       !(f->is_stdout && f->format->suffix && isatty(STDOUT_FILENO));
+}
+
 static struct hv_err *stream(struct record *r)
 {
 	uint64_t until = hv_now_ns() + r->for_ns;
+	struct progress progress = {0};
 	struct hv_err *no_room = NULL;
 	struct hv_err *err = NULL;
 	bool more;
 
+	if (is_quiet(r))
+		progress_begin(&progress, r->for_ns, "recording", r->spec);
 	while (!err && !no_room && !caught_signal && !r->out_error &&
 	       !record_command_has_ended(&r->command) && !(r->for_ns && hv_now_ns() >= until)) {
 		err = stream_once(r, turn_ms(r, until), &more);
 		if (!err && r->file.path)
 			no_room = record_file_check_room(&r->file);
 	}
+	progress_end(&progress);
 	if (!err)
 		err = set(r, "tracing_on", "0");
 	more = true;

@@ -57,3 +57,19 @@ def read(path, patience):
         lost[int(cpu)] = lost.get(int(cpu), 0) + int(number)
     assert done.returncode == 0 and not LOST.sub("", errors).replace("(stream class ID: 0, stream ID: 0).", "").strip(), errors
     return [_event(line) for line in done.stdout.decode().splitlines()], lost
+
+
+def visible(text):
+    """A string of JSON lines, as a terminal may show it: its characters are bytes."""
+    raw = text.encode("latin-1")
+    return "".join(c if c.isprintable() else "?" for c in raw.decode("utf-8", "replace").replace("\ufffd", "?"))
+
+
+def agree(got, wanted):
+    """Whether a field is what JSON lines say."""
+    if isinstance(wanted, (int, list)):
+        return got == wanted
+    if isinstance(got, list):  # bytes in hex
+        width = len(wanted) // 2 // len(got) if got else 1
+        return b"".join(number.to_bytes(width, "little") for number in got) == bytes.fromhex(wanted)
+    return got == (int(wanted, 16) if isinstance(got, int) else visible(wanted))
