@@ -12,6 +12,7 @@
 #include "cli/size.h"
 #include "cli/stop_signals.h"
 #include "cli/unprivileged.h"
+#include "cli/verbs/collect_filter.h"
 #include "cli/verbs/record.h"
 #include "stream/xdp.h"
 
@@ -226,6 +227,8 @@ static struct hv_err *collect(struct collect *c)
 		err = open_ins(c);
 	if (!err)
 		err = unprivileged_become(UNPRIVILEGED);
+	if (!err)
+		err = collect_filter(c->dir_fd);
 	if (err)
 		return err;
 	fprintf(stderr, "hvtrace: takes streams at %s, and writes to %s\n", c->where, c->dir);
