@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "cli/verbs/report_ctf.h"
 #include "cli/verbs/report_dat.h"
 #include "cli/verbs/verb.h"
 
@@ -104,14 +105,11 @@ static struct hv_err *put_all(struct plain *p, bool is_zstd)
 }
 
 /* A trace in CTF is a directory, and has a file of this name. */
-static struct hv_err *refuse_dir(const struct plain *p)
+static struct hv_err *show_dir(const struct plain *p)
 {
-	bool is_ctf = faccessat(p->fd, "metadata", R_OK, 0) == 0;
-
-	return hv_err_new(EISDIR,
-			  is_ctf ? "%s: babeltrace2 and Trace Compass show this directory in CTF"
-				 : "%s: a directory, but no trace in CTF",
-			  p->path);
+	if (faccessat(p->fd, "metadata", R_OK, 0) == 0)
+		return report_ctf(p->path);
+	return hv_err_new(EISDIR, "%s: a directory, but no trace in CTF", p->path);
 }
 
 static struct hv_err *show(struct plain *p)
@@ -120,7 +118,7 @@ static struct hv_err *show(struct plain *p)
 	struct stat st;
 
 	if (fstat(p->fd, &st) == 0 && S_ISDIR(st.st_mode))
-		return refuse_dir(p);
+		return show_dir(p);
 	err = fill(p);
 	if (err)
 		return err;
@@ -152,9 +150,10 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const char help[] =
-	"Shows a file that `hvtrace record -o FILE` wrote: trace.dat as lines of text, text and "
-	"JSON\nlines as they are, each of them also compressed. Of Perfetto's files and of CTF it "
-	"says\nwhat shows them. No guest is needed, nor root.\n";
+	"Shows a file that `hvtrace record -o FILE` wrote: trace.dat and CTF as lines of text, "
+	"text and\nJSON lines as they are, each of them also compressed. Of Perfetto's files it "
+	"says "
+	"what shows\nthem. No guest is needed, nor root.\n";
 
 const struct verb verb_report = {
 	.name = "report",

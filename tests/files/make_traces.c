@@ -201,6 +201,7 @@ int main(int argc, char **argv)
 		.events = events,
 	};
 	HV_AUTO_FREE char *jsonl = NULL, *ctf = NULL;
+	int bad;
 
 	if (argc != 2 || c->nr > EVENTS_MAX)
 		return 2;
@@ -216,6 +217,9 @@ int main(int argc, char **argv)
 	jsonl = hv_format("%s/t.jsonl", argv[1]);
 	ctf = hv_format("%s/t.ctf", argv[1]);
 	mkdir(ctf, 0700);
-	return write_format(&head, "jsonl", jsonl, open(jsonl, O_RDWR | O_CREAT | O_TRUNC, 0600)) |
-	       write_format(&head, "ctf", ctf, open(ctf, O_RDONLY | O_DIRECTORY));
+	bad = write_format(&head, "jsonl", jsonl, open(jsonl, O_RDWR | O_CREAT | O_TRUNC, 0600)) |
+	      write_format(&head, "ctf", ctf, open(ctf, O_RDONLY | O_DIRECTORY));
+	for (size_t i = 0; i < c->nr; i++)
+		hv_text_deinit(&formats[i]);
+	return bad;
 }
