@@ -6,7 +6,7 @@ import os
 import shutil
 
 from lib import ctf
-from lib.suite import STANDARD, Skip, case
+from lib.suite import STANDARD, Config, Skip, case
 from lib.wait import HANG_SECONDS, until
 
 OF_ALL = ("event", "time", "cpu", "pid", "comm", "fields")
@@ -58,3 +58,22 @@ def ctf_and_json_lines_agree(t):
     kinds = {event["event"] for event in events}
     assert {"function", "sched_switch", "sched_process_fork", "mark"} <= kinds, kinds
     t.note(f"{len(events)} events of {len(kinds)} kinds")
+
+
+@case(configs=(Config("trixie", vcpus=2, agent_port=True),))
+def containers_by_the_agent(t):
+    """hvtrace-agent tells by a port of virtio-serial of which cgroup each process is, and stat shows it."""
+    port = f"--agent={t.guest.dir}/agent"
+    t.guest.run(
+        "mkdir -p /tmp/cg; mount -t cgroup2 none /tmp/cg; mkdir -p '/tmp/cg/web shop/front'; "
+        "busybox sleep 100000 & echo $! >'/tmp/cg/web shop/front/cgroup.procs'; "
+        "hvtrace-agent serve /dev/vport0p1 >/tmp/serve 2>&1 &"
+    )
+    pid = int(t.guest.run("cat '/tmp/cg/web shop/front/cgroup.procs'"))
+    with t.attach():
+        found = {one["cgroup"]: one["pids"] for one in json.loads(t.hv("stat", "--json", port, t.name))["agent_says"]}
+        assert found["/web shop/front"] == [pid] and 1 in found["/"], found
+        assert f"agent says   /web shop/front: pid {pid}\n" in t.hv("stat", port, t.name)
+        assert "agent says" not in t.hv("stat", t.name)
+    t.guest.run("busybox killall hvtrace-agent; kill $(cat '/tmp/cg/web shop/front/cgroup.procs'); sleep 1; umount /tmp/cg")
+    t.note(f"{len(found)} cgroups")
