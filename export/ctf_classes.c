@@ -145,30 +145,51 @@ static void add_tracers(const struct hv_ctf_classes *c, const struct hv_event *e
 
 /* Events of the guest's own. */
 
-/* Of how many bytes an element of an array in C is. 1: that is not known, and bytes are shown. */
-static unsigned element_bytes(const struct hv_event_field *field)
+/* The last word of TYPE, without the brackets of an array. */
+static struct hv_span last_word(const char *type)
+{
+	size_t end = strcspn(type, "["), begin;
+
+	while (end && type[end - 1] == ' ')
+		end--;
+	for (begin = end; begin && type[begin - 1] != ' ';)
+		begin--;
+	return (struct hv_span){(const uint8_t *)type + begin, end - begin};
+}
+
+/* Of how many bytes an integer of TYPE is. 1: that is not known, and bytes are shown. */
+static unsigned bytes_of_type(const char *type)
 {
 	static const struct {
 		const char *name;
 		unsigned bytes;
-	} known[] = {{"u64", 8}, {"s64", 8}, {"long", 8}, {"u32", 4},	{"s32", 4},
-		     {"int", 4}, {"u16", 2}, {"s16", 2},  {"short", 2}, {"size_t", 8}};
-	const char *array = strchr(field->type, '[');
-	unsigned nr = 0;
+	} known[] = {
+		{"u64", 8},	 {"s64", 8},	 {"__u64", 8},	  {"__s64", 8},	  {"uint64_t", 8},
+		{"int64_t", 8},	 {"long", 8},	 {"size_t", 8},	  {"u32", 4},	  {"s32", 4},
+		{"__u32", 4},	 {"__s32", 4},	 {"uint32_t", 4}, {"int32_t", 4}, {"int", 4},
+		{"unsigned", 4}, {"u16", 2},	 {"s16", 2},	  {"__u16", 2},	  {"__s16", 2},
+		{"uint16_t", 2}, {"int16_t", 2}, {"short", 2},
+	};
+	struct hv_span word = last_word(type);
 
-	if (array && sscanf(array, "[%u]", &nr) == 1 && nr && field->size_bytes % nr == 0)
-		switch (field->size_bytes / nr) {
-		case 2:
-		case 4:
-		case 8:
-			return field->size_bytes / nr;
-		default:
-			return 1;
-		}
 	for (size_t i = 0; i < HV_ARRAY_LEN(known); i++)
-		if (strstr(field->type, known[i].name))
+		if (strlen(known[i].name) == word.len_bytes &&
+		    memcmp(known[i].name, word.data, word.len_bytes) == 0)
 			return known[i].bytes;
 	return 1;
+}
+
+/* Of how many bytes an element of an array is. A format says how many elements there are, but not
+ * if their number is another in each event. */
+static unsigned element_bytes(const struct hv_event_field *field)
+{
+	const char *array = strchr(field->type, '[');
+	unsigned nr = 0, bytes;
+
+	if (!array || sscanf(array, "[%u]", &nr) != 1 || !nr || field->size_bytes % nr)
+		return bytes_of_type(field->type);
+	bytes = field->size_bytes / nr;
+	return bytes == 2 || bytes == 4 || bytes == 8 ? bytes : 1;
 }
 
 static bool has_field(const struct hv_ctf_class *class, const char *name)

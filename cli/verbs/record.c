@@ -412,25 +412,6 @@ static void add_probe(struct record *r, const char *line)
 	hv_text_printf(&r->probes, "%s%s", r->probes.len_bytes ? "\n" : "", line);
 }
 
-const char *record_word(int option)
-{
-	static const struct {
-		int option;
-		const char *word;
-	} words[] = {{'p', "-p"},      {'e', "-e"},
-		     {'f', "-f"},      {'k', "-k"},
-		     {'M', "--marks"}, {'l', "-l"},
-		     {'n', "-n"},      {'g', "-g"},
-		     {'P', "-P"},
-
-		     {'T', "--for"},   {'O', "--max-overhead"}};
-
-	for (size_t i = 0; i < HV_ARRAY_LEN(words); i++)
-		if (words[i].option == option)
-			return words[i].word;
-	return NULL;
-}
-
 /* False: return *RET_EXIT. */
 static bool take_option(struct cli *cli, struct record *r, int option, int *ret_exit)
 {

@@ -41,6 +41,7 @@ static const char own_format[] =
 	"\tfield:unsigned short mac_length;\toffset:62;\tsize:2;\tsigned:0;\n"
 	"\tfield:__data_loc char[] text;\toffset:64;\tsize:4;\tsigned:0;\n"
 	"\tfield:__data_loc u32[] list;\toffset:68;\tsize:4;\tsigned:0;\n"
+	"\tfield:__data_loc uint8_t[] raw;\toffset:96;\tsize:4;\tsigned:0;\n"
 	"\tfield:u32 _hidden;\toffset:72;\tsize:4;\tsigned:0;\n"
 	"\tfield:u32 twice;\toffset:76;\tsize:4;\tsigned:0;\n"
 	"\nprint fmt: \"\"\n";
@@ -64,6 +65,8 @@ struct own_entry {
 	uint32_t hidden, twice_again;
 	char text_bytes[8];
 	uint32_t list_words[2];
+	uint32_t raw;
+	uint8_t raw_bytes[4];
 } __attribute__((packed));
 
 static const struct own_entry own = {
@@ -86,6 +89,8 @@ static const struct own_entry own = {
 	.twice_again = 3,
 	.text_bytes = "s\xc3\xb6\xff\n.",
 	.list_words = {4, 5},
+	.raw = 3u << 16 | 100,
+	.raw_bytes = {7, 8, 9},
 };
 
 static struct hv_event with_entry(uint64_t time_ns, const void *entry, size_t len_bytes,
