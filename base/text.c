@@ -168,12 +168,25 @@ static size_t utf8_safe(const unsigned char *at, size_t left)
 	return len;
 }
 
+/* How many of the LEFT bytes at AT are ASCII characters that can be seen, or blanks. */
+static size_t ascii_len(const char *at, size_t left)
+{
+	size_t len = 0;
+
+	while (len < left && at[len] >= ' ' && at[len] <= '~')
+		len++;
+	return len;
+}
+
 void hv_text_add_utf8(struct hv_text *t, const char *name, size_t max_bytes)
 {
 	size_t len = strnlen(name, max_bytes);
 
 	for (size_t i = 0; i < len;) {
-		size_t safe_len = utf8_safe((const unsigned char *)name + i, len - i);
+		size_t safe_len = ascii_len(name + i, len - i);
+
+		if (!safe_len)
+			safe_len = utf8_safe((const unsigned char *)name + i, len - i);
 
 		if (safe_len)
 			hv_text_add_bytes(t, name + i, safe_len);

@@ -39,6 +39,13 @@ static bool is_number(const struct hv_event_field *field)
 	       (size == 1 || size == 2 || size == 4 || size == 8);
 }
 
+enum hv_entry_kind hv_entry_kind(const struct hv_event_field *field)
+{
+	if (is_number(field))
+		return strchr(field->type, '*') ? HV_ENTRY_POINTER : HV_ENTRY_NUMBER;
+	return strstr(field->type, "char") ? HV_ENTRY_STRING : HV_ENTRY_BYTES;
+}
+
 static bool find_number(const struct hv_event_field *field, struct hv_span entry,
 			struct hv_entry_value *ret)
 {
@@ -47,7 +54,6 @@ static bool find_number(const struct hv_event_field *field, struct hv_span entry
 
 	if (!hv_span_copy(entry, field->off, &bits, field->size_bytes))
 		return false;
-	ret->kind = strchr(field->type, '*') ? HV_ENTRY_POINTER : HV_ENTRY_NUMBER;
 	ret->is_signed = field->is_signed;
 	ret->number =
 		field->is_signed ? (uint64_t)((int64_t)(bits << unused_bits) >> unused_bits) : bits;
@@ -71,7 +77,7 @@ static bool find_array(const struct hv_event_field *field, struct hv_span entry,
 bool hv_entry_value(const struct hv_event_field *field, struct hv_span entry,
 		    struct hv_entry_value *ret)
 {
-	struct hv_entry_value value = {0};
+	struct hv_entry_value value = {.kind = hv_entry_kind(field)};
 
 	if (is_number(field)) {
 		if (!find_number(field, entry, &value))
@@ -79,12 +85,9 @@ bool hv_entry_value(const struct hv_event_field *field, struct hv_span entry,
 	} else if (is_dynamic(field) ? !find_dynamic(field, entry, &value.bytes)
 				     : !find_array(field, entry, &value.bytes)) {
 		return false;
-	} else if (strstr(field->type, "char")) {
-		value.kind = HV_ENTRY_STRING;
+	} else if (value.kind == HV_ENTRY_STRING) {
 		value.bytes.len_bytes =
 			strnlen((const char *)value.bytes.data, value.bytes.len_bytes);
-	} else {
-		value.kind = HV_ENTRY_BYTES;
 	}
 	*ret = value;
 	return true;

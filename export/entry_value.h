@@ -21,6 +21,8 @@ struct hv_entry_value {
 	struct hv_span bytes;
 };
 
+/* What the values of FIELD are. */
+enum hv_entry_kind hv_entry_kind(const struct hv_event_field *field);
 /* RET borrows ENTRY. False: FIELD is not wholly in it. */
 bool hv_entry_value(const struct hv_event_field *field, struct hv_span entry,
 		    struct hv_entry_value *ret);

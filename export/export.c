@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "export/export.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -9,8 +11,13 @@
 #define ZSTD_SUFFIX ".zst"
 
 const struct hv_export_format *const hv_export_formats[] = {
-	&hv_export_dat, &hv_export_perfetto,  &hv_export_jsonl,
-	&hv_export_txt, &hv_export_histogram, &hv_export_histogram_json,
+	&hv_export_dat,
+	&hv_export_perfetto,
+	&hv_export_ctf,
+	&hv_export_jsonl,
+	&hv_export_txt,
+	&hv_export_histogram,
+	&hv_export_histogram_json,
 };
 const size_t hv_nr_export_formats = HV_ARRAY_LEN(hv_export_formats);
 
@@ -45,11 +52,39 @@ const struct hv_export_format *hv_export_of_path(const char *path, enum hv_compr
 	return NULL;
 }
 
+static bool is_empty(int dir)
+{
+	HV_AUTO_FD int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	size_t nr = 0;
+
+	if (!d)
+		return false;
+	fd = -1;
+	for (struct dirent *e = readdir(d); e && nr < 3; e = readdir(d))
+		nr++;
+	closedir(d);
+	return nr < 3; /* "." and ".." */
+}
+
+static struct hv_err *check_dir(const struct hv_export_format *format,
+				const struct hv_export_config *config)
+{
+	if (is_empty(config->fd))
+		return NULL;
+	return hv_err_new(EEXIST,
+			  "%s: a %s trace is a directory of its own, and this one has files: give "
+			  "a new name",
+			  config->path, format->name);
+}
+
 struct hv_err *hv_export_check(const struct hv_export_format *format,
 			       const struct hv_export_config *config)
 {
 	struct stat st;
 
+	if (format->is_dir)
+		return check_dir(format, config);
 	if (!format->needs_seek || (fstat(config->fd, &st) == 0 && S_ISREG(st.st_mode)))
 		return NULL;
 	return hv_err_new(EINVAL,

@@ -27,11 +27,12 @@ struct hv_export_event {
 
 /* What is known before the first event. All is borrowed until the file is closed. */
 struct hv_export_head {
-	unsigned nr_cpus;    /* vCPUs have the numbers 0 to NR_CPUS - 1 */
-	size_t page_bytes;   /* of a page of trace_pipe_raw, a power of two */
-	const char *clock;   /* as trace_clock names it: local, x86-tsc, ... */
-	const char *kernel;  /* /proc/version of the guest, without a newline */
-	const char *program; /* the name and version of the program that writes */
+	unsigned nr_cpus;	 /* vCPUs have the numbers 0 to NR_CPUS - 1 */
+	size_t page_bytes;	 /* of a page of trace_pipe_raw, a power of two */
+	const char *clock;	 /* as trace_clock names it: local, x86-tsc, ... */
+	uint64_t clock_epoch_ns; /* when the clock was 0, since 1970; 0: not known */
+	const char *kernel;	 /* /proc/version of the guest, without a newline */
+	const char *program;	 /* the name and version of the program that writes */
 	struct hv_export_text trace_clock;
 	struct hv_export_text header_page;
 	struct hv_export_text header_event;
@@ -54,7 +55,7 @@ struct hv_stream_to; /* stream/sender.h */
 
 struct hv_export_config {
 	const char *path; /* "-": standard output, which is FD; names the file in errors */
-	int fd;		  /* borrowed, open for reading and writing */
+	int fd;		  /* borrowed, open for reading and writing; or a directory */
 	enum hv_compression compression;
 	const struct hv_stream_to *to; /* of a stream, which has no FD; borrowed */
 	unsigned is_others; /* FD was there before: what it had stays, and it is never cut */
@@ -65,6 +66,7 @@ struct hv_export_format {
 	const char *suffix; /* of files, with the dot; NULL: none */
 	enum hv_export_input input;
 	unsigned needs_seek; /* FD must be a file in which one can seek */
+	unsigned is_dir;     /* FD must be a directory without files; it cannot be compressed */
 	struct hv_err *(*open)(const struct hv_export_config *config,
 			       const struct hv_export_head *head, struct hv_export **ret);
 	/* CPU is 0 for text. */

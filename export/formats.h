@@ -5,6 +5,7 @@
 #include "export/export.h"
 
 extern const struct hv_export_format hv_export_dat;   /* dat.c: trace.dat of trace-cmd, version 7 */
+extern const struct hv_export_format hv_export_ctf;   /* ctf.c: a directory in CTF 1.8 */
 extern const struct hv_export_format hv_export_jsonl; /* jsonl.c: JSON, a line for each event */
 extern const struct hv_export_format hv_export_txt;   /* txt.c: the text of trace_pipe */
 /* histogram.c: durations of calls, as bars, or as JSON */

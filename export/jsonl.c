@@ -23,21 +23,33 @@ static struct jsonl *jsonl_of(struct hv_export *x)
 	return (struct jsonl *)x;
 }
 
+/* How many of the LEFT bytes at AT are characters that stand for themselves. */
+static size_t plain_len(const char *at, size_t left)
+{
+	size_t len = 0;
+
+	while (len < left && at[len] >= ' ' && at[len] <= '~' && at[len] != '"' && at[len] != '\\')
+		len++;
+	return len;
+}
+
 /* Bytes that are not ASCII become the characters of the same number. */
 static void add_string(struct hv_text *out, const char *s, size_t len_bytes)
 {
-	hv_text_add(out, "\"");
-	for (size_t i = 0; i < len_bytes; i++) {
+	hv_text_add_char(out, '"');
+	for (size_t i = 0; i < len_bytes;) {
+		size_t plain = plain_len(s + i, len_bytes - i);
 		unsigned char c = (unsigned char)s[i];
 
-		if (c == '"' || c == '\\')
+		if (plain)
+			hv_text_add_bytes(out, s + i, plain);
+		else if (c == '"' || c == '\\')
 			hv_text_printf(out, "\\%c", c);
-		else if (c < 0x20 || c >= 0x7f)
-			hv_text_printf(out, "\\u%04x", c);
 		else
-			hv_text_add_bytes(out, &s[i], 1);
+			hv_text_printf(out, "\\u%04x", c);
+		i += plain ? plain : 1;
 	}
-	hv_text_add(out, "\"");
+	hv_text_add_char(out, '"');
 }
 
 static void add_name(struct hv_text *out, const char *s)
@@ -200,8 +212,10 @@ static void add_event(struct jsonl *j, const struct hv_merged *m)
 		add_lost(out, m);
 	if (!type || !hv_page_decode_event(&j->decode, m, &e))
 		return;
-	hv_text_printf(out, "{\"event\":\"%s\",\"time\":%" PRIu64 ",\"cpu\":%u,\"pid\":%" PRIu32,
-		       type->name, e.time_ns, e.cpu, e.pid);
+	hv_text_add(out, "{\"event\":");
+	add_name(out, type->name);
+	hv_text_printf(out, ",\"time\":%" PRIu64 ",\"cpu\":%u,\"pid\":%" PRIu32, e.time_ns, e.cpu,
+		       e.pid);
 	hv_text_add(out, ",\"comm\":");
 	add_name(out, e.comm);
 	add_rest(out, j, &e);

@@ -5,17 +5,21 @@
 #include <string.h>
 
 #include "guest-agent/hvtrace-mark.h"
+#include "guest-agent/serve.h"
 
 #define MARK_MAX (HVTRACE_MARK_PARTS * HVTRACE_MARK_WORDS * sizeof(unsigned long))
 
 static const char usage[] =
 	"usage: hvtrace-agent mark TEXT...\n"
 	"       hvtrace-agent mark -\n"
+	"       hvtrace-agent serve [--once] PORT\n"
 	"       hvtrace-agent --help | --version\n"
 	"\n"
 	"mark writes TEXT into the trace that hvtrace takes of this machine from outside, at the\n"
 	"time of the call; with '-' each line of the standard input, when it has been read.\n"
-	"While nobody traces, a mark costs one system call and does nothing.\n";
+	"While nobody traces, a mark costs one system call and does nothing.\n"
+	"serve tells the host by PORT, as /dev/virtio-ports/hvtrace.agent, of which cgroup each\n"
+	"process is: once, or every two seconds.\n";
 
 /* Marks the NR words with a blank between them. What is longer than a mark is cut off. */
 static void mark_words(char *const *words, int nr)
@@ -59,6 +63,10 @@ int main(int argc, char **argv)
 		mark_words(argv + 2, argc - 2);
 		return 0;
 	}
+	if (strcmp(verb, "serve") == 0 && argc == 3 && argv[2][0] != '-')
+		return serve(argv[2], 0);
+	if (strcmp(verb, "serve") == 0 && argc == 4 && strcmp(argv[2], "--once") == 0)
+		return serve(argv[3], 1);
 	fputs(usage, stderr);
 	return 2;
 }

@@ -9,6 +9,7 @@
 #include "cli/duration.h"
 #include "cli/mount/mounter.h"
 #include "cli/percent.h"
+#include "cli/progress.h"
 #include "cli/service/service.h"
 #include "cli/spec.h"
 #include "cli/verbs/verb.h"
@@ -83,6 +84,7 @@ static int run(struct cli *cli, int argc, char **argv)
 	struct service_config config = {
 		.run_dir = cli->run_dir, .conf_path = cli->conf_path, .sink = cli->sink};
 	HV_AUTO_FREE char *line = NULL;
+	struct progress progress = {0};
 	const char *mount_dir = NULL;
 	bool mounts = false;
 	struct hv_err *err;
@@ -121,8 +123,10 @@ static int run(struct cli *cli, int argc, char **argv)
 	config.spec = argv[optind];
 	config.libvirt_uri = cli->libvirt_uri;
 	err = refuse_second(cli, config.spec);
+	progress_begin(&progress, 0, "attaching", config.spec);
 	if (!err)
 		err = service_start(&config, &line);
+	progress_end(&progress);
 	if (err)
 		return fail_attach(err);
 	printf("%s\n", line);

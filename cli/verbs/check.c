@@ -7,6 +7,7 @@
 
 #include "cli/domain_state.h"
 #include "cli/explain.h"
+#include "cli/progress.h"
 #include "cli/service/divided.h"
 #include "cli/service/service.h"
 #include "cli/spec.h"
@@ -23,6 +24,7 @@
 #include "tracer/yield.h"
 
 #define VMCOREINFO_MAX_BYTES 4096
+#define VALUE_COLUMN	     13
 
 /* What is known of the domain before the look into it. */
 struct known {
@@ -510,22 +512,40 @@ static int say_blocked(const char *spec, struct hv_err *err)
 	return EXIT_FAILED;
 }
 
+static void put_findings(const struct look *l)
+{
+	static const struct terminal_mark marks[] = {
+		{"PREVENTS", TERMINAL_RED, 0, 0},
+		{"traceable    no", TERMINAL_RED, VALUE_COLUMN, 0},
+		{"traceable    yes", TERMINAL_GREEN, VALUE_COLUMN, 0},
+	};
+
+	if (l->json)
+		put_out(l->text.data, l->text.len_bytes);
+	else
+		put_lines(l->text.data, VALUE_COLUMN, marks, HV_ARRAY_LEN(marks));
+}
+
 static int check(const struct cli *cli, const char *spec, bool json)
 {
 	HV_AUTO_GUEST struct hv_guest *guest = NULL;
 	hv_cleanup(known_deinit) struct known known = {0};
 	struct look l = {.spec = spec, .json = json, .known = &known};
 	const struct divided d = {"hvtrace:check", false, look, hear_findings, &l};
-	struct hv_err *err = hv_guest_open(spec, cli->libvirt_uri, HV_VIA_AUTO, &guest);
+	struct progress progress = {0};
+	struct hv_err *err;
 
+	progress_begin(&progress, 0, "looking at", spec);
+	err = hv_guest_open(spec, cli->libvirt_uri, HV_VIA_AUTO, &guest);
 	err = explain_busy(cli, spec, err);
 	if (!err) {
 		known_init(&known, cli, hv_guest_info(guest)->id);
 		err = divided_run(guest, NULL, &d);
 	}
+	progress_end(&progress);
 	if (err)
 		return json ? say_blocked(spec, err) : fail(explain(err, spec));
-	printf("%s", l.text.data);
+	put_findings(&l);
 	hv_text_deinit(&l.text);
 	return l.is_blocked ? EXIT_FAILED : EXIT_OK;
 }

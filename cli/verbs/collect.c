@@ -12,6 +12,7 @@
 #include "cli/size.h"
 #include "cli/stop_signals.h"
 #include "cli/unprivileged.h"
+#include "cli/verbs/collect_filter.h"
 #include "cli/verbs/record.h"
 #include "stream/xdp.h"
 
@@ -46,7 +47,7 @@ static int choose_format(const struct cli *cli, struct collect *c, const char *n
 {
 	const struct hv_export_format *format = hv_export_find(name);
 
-	if (!format || format->input != HV_EXPORT_PAGES || !format->suffix)
+	if (!format || format->input != HV_EXPORT_PAGES || !format->suffix || format->is_dir)
 		return usage_error(cli, "--format: '%s' is none of trace.dat, perfetto, jsonl",
 				   name);
 	c->collector.store.format = format;
@@ -226,6 +227,8 @@ static struct hv_err *collect(struct collect *c)
 		err = open_ins(c);
 	if (!err)
 		err = unprivileged_become(UNPRIVILEGED);
+	if (!err)
+		err = collect_filter(c->dir_fd);
 	if (err)
 		return err;
 	fprintf(stderr, "hvtrace: takes streams at %s, and writes to %s\n", c->where, c->dir);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* hvtrace detach: ends a session. */
 #include "cli/client.h"
+#include "cli/progress.h"
 #include "cli/verbs/verb.h"
 
 static int run(struct cli *cli, int argc, char **argv)
 {
 	AUTO_CLIENT struct client c = CLIENT_NONE;
+	struct progress progress = {0};
 	struct wire_frame answer;
 	struct hv_err *err;
 	int exit_code;
@@ -18,7 +20,9 @@ static int run(struct cli *cli, int argc, char **argv)
 	if (err)
 		return fail(err);
 	c.on_note = note;
+	progress_begin(&progress, 0, "detaching", argv[optind]);
 	err = client_call(&c, &(struct wire_frame){.kind = WIRE_DETACH}, &answer);
+	progress_end(&progress);
 	if (err)
 		return fail(err);
 	return put_out(answer.data.data, answer.data.len_bytes) ? EXIT_FAILED : EXIT_OK;

@@ -9,6 +9,7 @@
 #include "cli/client.h"
 #include "cli/duration.h"
 #include "cli/percent.h"
+#include "cli/progress.h"
 #include "cli/session_stat.h"
 #include "cli/stop_signals.h"
 #include "cli/unprivileged.h"
@@ -273,6 +274,7 @@ static bool is_found(struct latency *r)
 
 static struct hv_err *measure(struct latency *r)
 {
+	struct progress progress = {0};
 	bool more = true;
 	struct hv_err *err = set(r, "tracing_on", "1");
 
@@ -280,8 +282,10 @@ static struct hv_err *measure(struct latency *r)
 	if (!err)
 		latency_host_begin(&r->host);
 	note(r->watches ? "waiting for a stall" : "measuring");
+	progress_begin(&progress, r->for_ns, r->watches ? "watching" : "measuring", r->spec);
 	while (!err && !has_ended(r) && !is_found(r))
 		err = turn(r, TURN_MS, &more);
+	progress_end(&progress);
 	r->end_ns = hv_now_ns();
 	if (!err)
 		err = set(r, "tracing_on", "0");
@@ -340,6 +344,11 @@ static struct hv_err *trace(struct latency *r)
 
 static void print(struct latency *r)
 {
+	static const struct terminal_mark marks[] = {
+		{"nothing above", TERMINAL_GREEN, 0, 0},
+		{"   fault: ", TERMINAL_YELLOW, 10, 0},
+		{"   more: ", TERMINAL_PLAIN, 0, 1},
+	};
 	struct hv_verdict *verdict = hv_alloc(sizeof(*verdict));
 	HV_AUTO_TEXT struct hv_text out = {0};
 	struct latency_report report = {
@@ -366,7 +375,8 @@ static void print(struct latency *r)
 		latency_json(&out, &report);
 	else
 		latency_text(&out, &report);
-	r->out_error = put_out(out.data, out.len_bytes);
+	r->out_error = r->is_json ? put_out(out.data, out.len_bytes)
+				  : put_lines(out.data, 3, marks, HV_ARRAY_LEN(marks));
 	free(verdict);
 }
 

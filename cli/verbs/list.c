@@ -11,6 +11,7 @@
 #include "vmm/guest.h"
 
 #define NAME_WIDTH_MIN	  24
+#define STATE_COLUMNS	  19 /* behind the name: the id, the state */
 #define NAME_WIDTH_MAX	  64
 #define ADVICE_ADD_DEVICE " (hvtrace check says what to add)"
 
@@ -151,14 +152,28 @@ static int add_name(struct hv_text *t, const char *name)
 	return columns;
 }
 
+static enum terminal_color color_of(const char *traceable)
+{
+	if (strcmp(traceable, "no") == 0)
+		return TERMINAL_RED;
+	return strcmp(traceable, "yes") == 0 || strcmp(traceable, "attached") == 0 ? TERMINAL_GREEN
+										   : TERMINAL_PLAIN;
+}
+
 static void print_row(int width, const char *name, const char *id, const struct row *row)
 {
-	HV_AUTO_TEXT struct hv_text safe = {0};
+	HV_AUTO_TEXT struct hv_text safe = {0}, line = {0};
+	HV_AUTO_FREE char *begin = NULL;
+	struct terminal_mark mark;
 	int columns = add_name(&safe, name);
 
-	printf("%s%*s %5s  %-10s %s%s%s\n", safe.data, columns < width ? width - columns : 0, "",
-	       id, row->state, row->traceable, row->reason ? ": " : "",
-	       row->reason ? row->reason : "");
+	hv_text_printf(&line, "%s%*s %5s  %-10s ", safe.data, columns < width ? width - columns : 0,
+		       "", id, row->state);
+	begin = hv_format("%s", line.data);
+	mark = (struct terminal_mark){begin, color_of(row->traceable), (unsigned)line.len_bytes, 0};
+	hv_text_printf(&line, "%s%s%s\n", row->traceable, row->reason ? ": " : "",
+		       row->reason ? row->reason : "");
+	put_lines(line.data, (unsigned)width + STATE_COLUMNS, &mark, 1);
 }
 
 static int wider(int width, const char *name)

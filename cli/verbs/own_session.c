@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "cli/progress.h"
 #include "cli/service/service.h"
 #include "cli/verbs/verb.h"
 
@@ -17,8 +18,12 @@ static struct hv_err *attach(const struct cli *cli, const char *spec, struct own
 	};
 	HV_AUTO_FREE char *line = NULL;
 	struct wire_frame answer;
-	struct hv_err *err = service_start(&config, &line);
+	struct progress progress = {0};
+	struct hv_err *err;
 
+	progress_begin(&progress, 0, "attaching", spec);
+	err = service_start(&config, &line);
+	progress_end(&progress);
 	if (!err)
 		err = client_connect(cli->run_dir, spec, cli->libvirt_uri, &s->client);
 	if (err)
@@ -61,12 +66,17 @@ struct hv_err *own_session_set_budget(struct own_session *s, uint64_t max_overhe
 
 struct hv_err *own_session_end(struct own_session *s)
 {
+	struct progress progress = {0};
 	struct wire_frame answer;
+	struct hv_err *err;
 
 	if (!s->attached_here)
 		return NULL;
 	s->client.on_note = note;
-	return client_call(&s->client, &(struct wire_frame){.kind = WIRE_DETACH}, &answer);
+	progress_begin(&progress, 0, "detaching", s->client.spec);
+	err = client_call(&s->client, &(struct wire_frame){.kind = WIRE_DETACH}, &answer);
+	progress_end(&progress);
+	return err;
 }
 
 void own_session_close(struct own_session *s)

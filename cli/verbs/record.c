@@ -9,6 +9,7 @@
 #include "cli/client.h"
 #include "cli/duration.h"
 #include "cli/percent.h"
+#include "cli/progress.h"
 #include "cli/unprivileged.h"
 #include "cli/verbs/own_session.h"
 #include "cli/verbs/record.h"
@@ -258,19 +259,33 @@ static uint32_t turn_ms(const struct record *r, uint64_t until_ns)
 	return r->for_ns && left_ms < TURN_MS ? (uint32_t)left_ms : TURN_MS;
 }
 
+/* Events on the terminal are progress themselves, but for histograms, which come at the end. A
+ * command may use the terminal. */
+static bool is_quiet(const struct record *r)
+{
+	const struct record_file *f = &r->file;
+
+	return f->path && !r->command.pid &&
+	       !(f->is_stdout && f->format->suffix && isatty(STDOUT_FILENO));
+}
+
 static struct hv_err *stream(struct record *r)
 {
 	uint64_t until = hv_now_ns() + r->for_ns;
+	struct progress progress = {0};
 	struct hv_err *no_room = NULL;
 	struct hv_err *err = NULL;
 	bool more;
 
+	if (is_quiet(r))
+		progress_begin(&progress, r->for_ns, "recording", r->spec);
 	while (!err && !no_room && !caught_signal && !r->out_error &&
 	       !record_command_has_ended(&r->command) && !(r->for_ns && hv_now_ns() >= until)) {
 		err = stream_once(r, turn_ms(r, until), &more);
 		if (!err && r->file.path)
 			no_room = record_file_check_room(&r->file);
 	}
+	progress_end(&progress);
 	if (!err)
 		err = set(r, "tracing_on", "0");
 	more = true;
@@ -437,17 +452,14 @@ static bool take_option(struct cli *cli, struct record *r, int option, int *ret_
 static bool parse(struct cli *cli, int argc, char **argv, struct record *r, int *ret_exit)
 {
 	static const struct option longs[] = {
-		{"for", required_argument, NULL, 'T'},
-		{"filter", required_argument, NULL, 'f'},
+		RECORD_LONGS,
 		{"format", required_argument, NULL, 'F'},
 		{"compress", no_argument, NULL, 'C'},
-		{"marks", no_argument, NULL, 'M'},
-		{"max-overhead", required_argument, NULL, 'O'},
 		{0},
 	};
 	int option;
 
-	while ((option = verb_option(cli, argc, argv, "p:e:f:k:l:n:g:P:o:", longs, ret_exit)) != -1)
+	while ((option = verb_option(cli, argc, argv, RECORD_LETTERS "o:", longs, ret_exit)) != -1)
 		if (option == VERB_OPTION_STOP || !take_option(cli, r, option, ret_exit))
 			return false;
 	if (cli->nr_operands > 1) {
@@ -486,9 +498,8 @@ static int record_into(struct cli *cli, int argc, char **argv, const struct reco
 	if (!parse(cli, argc, argv, &r, &exit_code))
 		return exit_code;
 	if (!r.tracer && !r.events.len_bytes && !r.probes.len_bytes)
-		return usage_error(cli, "%s is needed, as in `-p function`",
-				   r.file.to ? "-p TRACER or -e EVENT"
-					     : "-p TRACER, -e EVENT, -k PROBE or --marks");
+		return usage_error(cli, "-p TRACER, -e EVENT, -k PROBE or --marks is needed, as in "
+					"`-p function`");
 	exit_code = r.tracer ? usage_tracer(cli, r.tracer) : EXIT_OK;
 	if (exit_code != EXIT_OK)
 		return exit_code;
@@ -537,16 +548,8 @@ static const char help[] =
 	"on standard error says how many events there were, how many were lost, and for how\n"
 	"long the guest was held.\n\n"
 	"  -p TRACER              as in available_tracers; irqsoff, preemptoff and\n"
-	"                         preemptirqsoff print the longest section at the end\n"
-	"  -e EVENT               an event of the guest's own, as in available_events: "
-	"SYSTEM:EVENT,\n"
-	"                         SYSTEM or EVENT, with globs\n"
-	"  -f FILTER              only those of the EVENT before it that FILTER lets pass, as in\n"
-	"                         'prev_pid == 1 || comm ~ \"init*\"'\n"
-	"  -k PROBE               a probe as in kprobe_events, p[:NAME] FUNCTION [ARGUMENTS]: its\n"
-	"                         event is recorded, and it is removed at the end\n"
-	"  --marks                marks of the guest's programs (hvtrace-agent(1)), as the event\n"
-	"                         hvtrace:mark\n"
+	"                         preemptirqsoff print the longest section at the "
+	"end\n" RECORD_EVENT_HELP
 	"  -l GLOB                trace only these functions (in sections, with the three)\n"
 	"  -n GLOB                do not trace these\n"
 	"  -g GLOB                function_graph: only these and what they call\n"
@@ -556,18 +559,17 @@ static const char help[] =
 	"                         functions that cost most are put back; the last line names them\n"
 	"  -o FILE                write the events to FILE (-: standard output), in the format\n"
 	"                         of its suffix: .dat (trace-cmd, KernelShark), .pftrace\n"
-	"                         (Perfetto), .jsonl, .txt; with .zst after the last three,\n"
-	"                         FILE is compressed\n"
-	"  --format=FORMAT        trace.dat, perfetto, jsonl, text or histogram (durations of\n"
-	"                         function_graph's calls), whatever the name of FILE\n"
+	"                         (Perfetto), .ctf (a directory: babeltrace2, Trace Compass),\n"
+	"                         .jsonl, .txt; with .zst after .pftrace, .jsonl and .txt, FILE\n"
+	"                         is compressed\n"
+	"  --format=FORMAT        trace.dat, perfetto, ctf, jsonl, text or histogram (durations\n"
+	"                         of function_graph's calls), whatever the name of FILE\n"
 	"  --compress             compress FILE by zstd\n";
 
 const struct verb verb_record = {
 	.name = "record",
-	.args = "{-p TRACER | -e EVENT [-f FILTER] | -k PROBE | --marks}... [-l GLOB]... [-n "
-		"GLOB]... [-g GLOB]... [-P "
-		"PID]... "
-		"DOMAIN [--max-overhead=PERCENT] [-o FILE] [--for=DURATION | -- COMMAND...]",
+	.args = RECORD_ARGS
+	"DOMAIN [--max-overhead=PERCENT] [-o FILE] [--for=DURATION | -- COMMAND...]",
 	.summary = "Trace for a while, to standard output or a file, and put the settings back",
 	.help = help,
 	.run = run,

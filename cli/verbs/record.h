@@ -7,6 +7,35 @@
 
 #define STREAM_KEY_PATH "/etc/hvtrace/stream.key"
 
+/* The options that say what is recorded, and for how long: letters as for getopt, long options, and
+ * their help. */
+#define RECORD_LETTERS "p:e:f:k:l:n:g:P:"
+#define RECORD_LONGS                                                                               \
+	{"filter", required_argument, NULL, 'f'}, {"marks", no_argument, NULL, 'M'},               \
+		{"for", required_argument, NULL, 'T'},                                             \
+	{                                                                                          \
+		"max-overhead", required_argument, NULL, 'O'                                       \
+	}
+#define RECORD_ARGS                                                                                \
+	"{-p TRACER | -e EVENT [-f FILTER] | -k PROBE | --marks}... [-l GLOB]... [-n GLOB]... "    \
+	"[-g GLOB]... [-P PID]... "
+#define RECORD_EVENT_HELP                                                                          \
+	"  -e EVENT               an event of the guest's own, as in available_events: "           \
+	"SYSTEM:EVENT,\n"                                                                          \
+	"                         SYSTEM or EVENT, with globs\n"                                   \
+	"  -f, --filter=FILTER    only those of the EVENT before it that FILTER lets pass, as "    \
+	"in\n"                                                                                     \
+	"                         'prev_pid == 1 || comm ~ \"init*\"'\n"                           \
+	"  -k PROBE               a probe as in kprobe_events, p[:NAME] FUNCTION [ARGUMENTS]: "    \
+	"its\n"                                                                                    \
+	"                         event is recorded, and it is removed at the end\n"               \
+	"  --marks                marks of the guest's programs (hvtrace-agent(1)), as the "       \
+	"event\n"                                                                                  \
+	"                         hvtrace:mark\n"
+
+/* The word of a command line that stands for OPTION, one of these. NULL: it is none. */
+const char *record_word(int option);
+
 /* Runs the verb record with ARGV, but sends the events to TO instead of writing them. Messages are
  * those of CLI's verb. */
 int record_to(struct cli *cli, int argc, char **argv, const struct hv_stream_to *to,

@@ -17,6 +17,7 @@
 #define REST_MS		 20		    /* a rest for quiet vCPUs, so that a read finds more */
 #define FEW_READS	 8		    /* of one vCPU in a turn, after which there is a rest */
 #define NEW_MODE	 0600
+#define NEW_DIR_MODE	 0700
 /* On a file system that has at least SMALL_DISK_BYTES in all, so many are left to others. */
 #define SMALL_DISK_BYTES (64ull << 20)
 #define DISK_LOW_BYTES	 (16ull << 20)
@@ -67,6 +68,11 @@ bool record_file_choose(struct record_file *f, const char *name, struct hv_text 
 	f->format = name ? hv_export_find(name) : of_path;
 	if (!f->format)
 		refuse(f, name, why);
+	else if (f->format->is_dir && (compression || f->compression))
+		hv_text_printf(why,
+			       "-o: '%s': %s is a directory, which cannot be compressed: leave out "
+			       "--compress and .zst",
+			       f->path, f->format->name);
 	else if (f->format->needs_seek && compression != HV_COMPRESSION_NONE)
 		hv_text_printf(why,
 			       "-o: '%s': %s is compressed within: use --compress, and a name "
@@ -75,6 +81,8 @@ bool record_file_choose(struct record_file *f, const char *name, struct hv_text 
 	else if (f->format->needs_seek && strcmp(f->path, "-") == 0)
 		hv_text_printf(why, "-o -: %s is written at several places, so it needs a file",
 			       f->format->name);
+	else if (f->format->is_dir && strcmp(f->path, "-") == 0)
+		hv_text_printf(why, "-o -: %s is a directory, so it needs a name", f->format->name);
 	if (compression != HV_COMPRESSION_NONE)
 		f->compression = compression;
 	return !why->len_bytes;
@@ -91,6 +99,19 @@ static struct hv_export_config config_of(const struct record_file *f)
 	};
 }
 
+static struct hv_err *open_dir(struct record_file *f)
+{
+	f->is_new = mkdir(f->path, NEW_DIR_MODE) == 0;
+	if (f->is_new || errno == EEXIST)
+		f->fd = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return f->fd < 0 && errno == ENOTDIR
+		       ? hv_err_new(ENOTDIR,
+				    "%s: a %s trace is a directory, and this is none: give a new "
+				    "name",
+				    f->path, f->format->name)
+		       : NULL;
+}
+
 static void open_path(struct record_file *f)
 {
 	f->fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, NEW_MODE);
@@ -102,6 +123,7 @@ static void open_path(struct record_file *f)
 struct hv_err *record_file_open(struct record_file *f)
 {
 	struct hv_export_config config;
+	struct hv_err *err = NULL;
 
 	if (f->to)
 		return NULL;
@@ -109,11 +131,13 @@ struct hv_err *record_file_open(struct record_file *f)
 		f->path = "standard output";
 		f->is_stdout = true;
 		f->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+	} else if (f->format->is_dir) {
+		err = open_dir(f);
 	} else {
 		open_path(f);
 	}
-	if (f->fd < 0)
-		return system_error(f, errno);
+	if (err || f->fd < 0)
+		return err ? err : system_error(f, errno);
 	config = config_of(f);
 	return hv_export_check(f->format, &config);
 }
@@ -243,7 +267,8 @@ struct hv_err *record_file_check_room(const struct record_file *f)
 	struct stat st;
 	uint64_t left_bytes;
 
-	if (fstat(f->fd, &st) != 0 || !S_ISREG(st.st_mode) || fstatvfs(f->fd, &fs) != 0)
+	if (fstat(f->fd, &st) != 0 || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) ||
+	    fstatvfs(f->fd, &fs) != 0)
 		return NULL;
 	left_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
 	if ((uint64_t)fs.f_blocks * fs.f_frsize < SMALL_DISK_BYTES || left_bytes >= DISK_LOW_BYTES)
@@ -272,7 +297,7 @@ struct hv_err *record_file_end(struct record_file *f)
 void record_file_deinit(struct record_file *f)
 {
 	if (f->is_new && !f->export)
-		unlink(f->path);
+		unlinkat(AT_FDCWD, f->path, f->format->is_dir ? AT_REMOVEDIR : 0);
 	hv_export_free(f->export);
 	record_head_deinit(&f->head);
 	hv_close_at(&f->fd);

@@ -30,7 +30,8 @@ struct record_file {
 /* Chooses the format by NAME, or, if that is NULL, by the suffix of PATH. Returns whether there is
  * such a format; if not, WHY says so. */
 bool record_file_choose(struct record_file *f, const char *name, struct hv_text *why) hv_must_use;
-/* Opens PATH, and makes it if it does not exist. Its contents stay until record_file_begin(). */
+/* Opens PATH, and makes it if it does not exist. The contents of a file stay until
+ * record_file_begin(); a directory must have none. */
 struct hv_err *record_file_open(struct record_file *f) hv_must_use;
 /* Writes what comes before the first event, and opens what is read of the instance DIR, where
  * recording is off. */

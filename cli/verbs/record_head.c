@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 #define TEXT_BYTES_MAX	 (256u << 20)
 #define FTRACE		 "ftrace"
 #define PAGE_BYTES_MAX	 (1u << 20)
@@ -180,11 +182,22 @@ static struct hv_export_text borrow(const struct hv_text *t)
 	return (struct hv_export_text){t->data, t->len_bytes};
 }
 
+/* Only the clock of this host is known to begin at some time of the day. */
+static uint64_t epoch_ns(const char *clocks)
+{
+	struct timespec now;
+
+	if (!strstr(clocks, "[" HOST_CLOCK "]") || clock_gettime(CLOCK_REALTIME, &now) != 0)
+		return 0;
+	return (uint64_t)now.tv_sec * HV_NS_PER_S + (uint64_t)now.tv_nsec - hv_now_ns();
+}
+
 static void fill_head(struct record_head *h)
 {
 	h->version.data[strcspn(h->version.data, "\n")] = '\0';
 	h->clock = chosen(h->trace_clock.data);
 	h->head.clock = h->clock;
+	h->head.clock_epoch_ns = epoch_ns(h->trace_clock.data);
 	h->head.kernel = h->version.data;
 	h->head.program = PROGRAM;
 	h->head.trace_clock = borrow(&h->trace_clock);

@@ -8,6 +8,7 @@
 #include "cli/audit.h"
 #include "cli/domain_state.h"
 #include "cli/explain.h"
+#include "cli/progress.h"
 #include "cli/rundir.h"
 #include "cli/service/recovery.h"
 #include "cli/spec.h"
@@ -158,6 +159,7 @@ static struct hv_err *recover(const struct cli *cli, const char *spec, struct re
 static int run(struct cli *cli, int argc, char **argv)
 {
 	struct recover r = {.began_ns = hv_now_ns()};
+	struct progress progress = {0};
 	struct hv_err *err;
 	int exit_code;
 
@@ -165,7 +167,9 @@ static int run(struct cli *cli, int argc, char **argv)
 		return exit_code;
 	if (!have_root(cli))
 		return EXIT_FAILED;
+	progress_begin(&progress, 0, "recovering", argv[optind]);
 	err = recover(cli, argv[optind], &r);
+	progress_end(&progress);
 	if (r.done.report.data)
 		printf("%s", r.done.report.data);
 	hv_text_deinit(&r.done.report);

@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
+#include "cli/verbs/report_ctf.h"
 #include "cli/verbs/report_dat.h"
 #include "cli/verbs/verb.h"
 
@@ -102,10 +104,22 @@ static struct hv_err *put_all(struct plain *p, bool is_zstd)
 	return NULL;
 }
 
+/* A trace in CTF is a directory, and has a file of this name. */
+static struct hv_err *show_dir(const struct plain *p)
+{
+	if (faccessat(p->fd, "metadata", R_OK, 0) == 0)
+		return report_ctf(p->path);
+	return hv_err_new(EISDIR, "%s: a directory, but no trace in CTF", p->path);
+}
+
 static struct hv_err *show(struct plain *p)
 {
-	struct hv_err *err = fill(p);
+	struct hv_err *err;
+	struct stat st;
 
+	if (fstat(p->fd, &st) == 0 && S_ISDIR(st.st_mode))
+		return show_dir(p);
+	err = fill(p);
 	if (err)
 		return err;
 	if (begins_with(p, DAT_MAGIC, sizeof(DAT_MAGIC) - 1))
@@ -136,8 +150,10 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const char help[] =
-	"Shows a file that `hvtrace record -o FILE` wrote: trace.dat as lines of text, text and "
-	"JSON\nlines as they are, each of them also compressed. No guest is needed, nor root.\n";
+	"Shows a file that `hvtrace record -o FILE` wrote: trace.dat and CTF as lines of text, "
+	"text and\nJSON lines as they are, each of them also compressed. Of Perfetto's files it "
+	"says "
+	"what shows\nthem. No guest is needed, nor root.\n";
 
 const struct verb verb_report = {
 	.name = "report",

@@ -3,8 +3,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/agent.h"
 #include "cli/session_stat.h"
+#include "cli/unprivileged.h"
 #include "cli/verbs/verb.h"
+
+#define PIDS_SHOWN 8
+
+struct stat_options {
+	bool json;
+	const char *agent; /* NULL: none */
+};
 
 #define N(o, path) ((unsigned long long)session_stat_number(o, path))
 
@@ -123,41 +132,128 @@ static void print_table(json_object *o)
 	print_processes(o);
 }
 
-static struct hv_err *show(struct client *c, bool json)
+/* The number of tasks from AT on that are in one cgroup. */
+static size_t group_of(const struct agent_round *r, size_t at)
+{
+	size_t nr = 1;
+
+	while (at + nr < r->nr && strcmp(r->tasks[at + nr].cgroup, r->tasks[at].cgroup) == 0)
+		nr++;
+	return nr;
+}
+
+static void print_agents(const struct agent_round *r)
+{
+	for (size_t at = 0, nr; at < r->nr; at += nr) {
+		nr = group_of(r, at);
+		printf("agent says   %s: pid", r->tasks[at].cgroup);
+		for (size_t i = 0; i < nr && i < PIDS_SHOWN; i++)
+			printf("%s %u", i ? "," : "", r->tasks[at + i].pid);
+		if (nr > PIDS_SHOWN)
+			printf(" and %zu more", nr - PIDS_SHOWN);
+		printf("\n");
+	}
+}
+
+static void add_agents(json_object *o, const struct agent_round *r)
+{
+	json_object *groups = json_object_new_array();
+
+	for (size_t at = 0, nr; at < r->nr; at += nr) {
+		json_object *group = json_object_new_object(), *pids = json_object_new_array();
+
+		nr = group_of(r, at);
+		for (size_t i = 0; i < nr; i++)
+			json_object_array_add(pids, json_object_new_int64(r->tasks[at + i].pid));
+		json_object_object_add(group, "cgroup",
+				       json_object_new_string(r->tasks[at].cgroup));
+		json_object_object_add(group, "pids", pids);
+		json_object_array_add(groups, group);
+	}
+	json_object_object_add(o, "agent_says", groups);
+}
+
+static struct hv_err *show(struct client *c, const struct agent_round *agents, bool json)
 {
 	AUTO_SESSION_STAT json_object *o = NULL;
-	HV_AUTO_FREE char *text = NULL;
-	struct hv_err *err = json ? session_stat_text(c, &text) : session_stat_get(c, &o);
+	struct hv_err *err = session_stat_get(c, &o);
 
 	if (err)
 		return err;
-	if (json)
-		printf("%s\n", text);
-	else
-		print_table(o);
+	if (json) {
+		if (agents)
+			add_agents(o, agents);
+		printf("%s\n", json_object_to_json_string_ext(
+				       o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
+						  JSON_C_TO_STRING_NOSLASHESCAPE));
+		return NULL;
+	}
+	print_table(o);
+	if (agents)
+		print_agents(agents);
 	return NULL;
+}
+
+/* What a guest says is read without rights. */
+static struct hv_err *hear_agent(const char *path, struct agent_round *ret)
+{
+	HV_AUTO_FD int fd = -1;
+	struct hv_err *err = agent_connect(path, &fd);
+
+	if (!err)
+		err = unprivileged_become(UNPRIVILEGED);
+	if (!err)
+		err = agent_read(fd, path, ret);
+	return err ? hv_err_in(err, "--agent") : NULL;
+}
+
+/* NULL: return *RET_EXIT. */
+static const char *parse(struct cli *cli, int argc, char **argv, struct stat_options *ret,
+			 int *ret_exit)
+{
+	static const struct option longs[] = {
+		{"json", no_argument, NULL, 'j'}, {"agent", required_argument, NULL, 'a'}, {0}};
+	int option;
+
+	while ((option = verb_option(cli, argc, argv, "j", longs, ret_exit)) != -1) {
+		if (option == VERB_OPTION_STOP)
+			return NULL;
+		if (option == 'a')
+			ret->agent = optarg;
+		else
+			ret->json = true;
+	}
+	return verb_operands(cli, argc, argv, 1, 1, ret_exit) ? argv[optind] : NULL;
 }
 
 static int run(struct cli *cli, int argc, char **argv)
 {
+	hv_cleanup(agent_round_deinit) struct agent_round agents = {0};
 	AUTO_CLIENT struct client c = CLIENT_NONE;
+	struct stat_options options = {0};
 	struct hv_err *err;
-	bool json;
 	int exit_code;
-	const char *spec = verb_shown(cli, argc, argv, &json, &exit_code);
+	const char *spec = parse(cli, argc, argv, &options, &exit_code);
 
 	if (!spec)
 		return exit_code;
 	err = client_connect(cli->run_dir, spec, cli->libvirt_uri, &c);
+	if (!err && options.agent)
+		err = hear_agent(options.agent, &agents);
 	if (!err)
-		err = show(&c, json);
+		err = show(&c, options.agent ? &agents : NULL, options.json);
 	return fail_if(err);
 }
 
+static const char help[] = VERB_SHOWN_HELP
+	"  --agent=SOCKET         also what `hvtrace-agent serve` in the guest says by the port\n"
+	"                         whose end on this host is SOCKET: the cgroups of its processes.\n"
+	"                         Nobody checks that\n";
+
 const struct verb verb_stat = {
 	.name = "stat",
-	.args = "[--json] DOMAIN",
+	.args = "[--json] [--agent=SOCKET] DOMAIN",
 	.summary = "Show the counts of a session: sites, events, lost, holds, memory",
-	.help = VERB_SHOWN_HELP,
+	.help = help,
 	.run = run,
 };

@@ -9,6 +9,9 @@
 
 #define HOST_NAME_MAX_BYTES 256
 
+/* Beside those of record, which are letters. */
+enum { OPT_TO = 0x100, OPT_TCP, OPT_KEY, OPT_DEV, OPT_MTU, OPT_COMPRESS };
+
 struct stream {
 	const char *where; /* as given */
 	const char *key_path;
@@ -40,34 +43,26 @@ static bool parse_mtu(const char *text, unsigned *ret)
 /* False: return *RET_EXIT. */
 static bool take_option(struct cli *cli, struct stream *s, int option, int *ret_exit)
 {
-	static const char letters[] = "pelngP";
-	static char shorts[sizeof(letters)][3];
-	const char *letter = strchr(letters, option);
+	const char *word = record_word(option);
 
 	*ret_exit = EXIT_OK;
-	if (option == 't') {
+	if (word) {
+		add(s, word);
+		if (optarg)
+			add(s, optarg);
+	} else if (option == OPT_TO) {
 		s->where = optarg;
-	} else if (option == 'T') {
+	} else if (option == OPT_TCP) {
 		s->is_tcp = true;
-	} else if (option == 'k') {
+	} else if (option == OPT_KEY) {
 		s->key_path = optarg;
-	} else if (option == 'd') {
+	} else if (option == OPT_DEV) {
 		s->dev = optarg;
-	} else if (option == 'C') {
+	} else if (option == OPT_COMPRESS) {
 		s->compression = HV_COMPRESSION_ZSTD;
-	} else if (option == 'm' && !parse_mtu(optarg, &s->mtu)) {
+	} else if (option == OPT_MTU && !parse_mtu(optarg, &s->mtu)) {
 		*ret_exit = usage_error(cli, "--mtu: '%s' is not a number from %u to %u", optarg,
 					HV_STREAM_MTU_MIN, HV_STREAM_MTU_MAX);
-	} else if (option == 'f' || option == 'O') {
-		add(s, option == 'f' ? "--for" : "--max-overhead");
-		add(s, optarg);
-	} else if (letter) {
-		char *word = shorts[letter - letters];
-
-		word[0] = '-';
-		word[1] = *letter;
-		add(s, word);
-		add(s, optarg);
 	}
 	return *ret_exit == EXIT_OK;
 }
@@ -75,20 +70,19 @@ static bool take_option(struct cli *cli, struct stream *s, int option, int *ret_
 static bool parse(struct cli *cli, int argc, char **argv, struct stream *s, int *ret_exit)
 {
 	static const struct option longs[] = {
-		{"to", required_argument, NULL, 't'},
-		{"tcp", no_argument, NULL, 'T'},
-		{"key", required_argument, NULL, 'k'},
-		{"dev", required_argument, NULL, 'd'},
-		{"mtu", required_argument, NULL, 'm'},
-		{"compress", no_argument, NULL, 'C'},
-		{"for", required_argument, NULL, 'f'},
-		{"max-overhead", required_argument, NULL, 'O'},
+		RECORD_LONGS,
+		{"to", required_argument, NULL, OPT_TO},
+		{"tcp", no_argument, NULL, OPT_TCP},
+		{"key", required_argument, NULL, OPT_KEY},
+		{"dev", required_argument, NULL, OPT_DEV},
+		{"mtu", required_argument, NULL, OPT_MTU},
+		{"compress", no_argument, NULL, OPT_COMPRESS},
 		{0},
 	};
 	int option, nr_operands;
 
 	add(s, argv[0]);
-	while ((option = verb_option(cli, argc, argv, "p:e:l:n:g:P:", longs, ret_exit)) != -1)
+	while ((option = verb_option(cli, argc, argv, RECORD_LETTERS, longs, ret_exit)) != -1)
 		if (option == VERB_OPTION_STOP || !take_option(cli, s, option, ret_exit))
 			return false;
 	nr_operands = cli->nr_operands;
@@ -183,8 +177,7 @@ static const char help[] =
 	"                         network code; by UDP, if that is impossible\n"
 	"  --mtu=BYTES            of packets of UDP, 576 to 9000 (default: 1500)\n"
 	"  --compress             compress frames by zstd\n"
-	"  -p TRACER              as in available_tracers\n"
-	"  -e EVENT               an event of the guest's own, as in available_events\n"
+	"  -p TRACER              as in available_tracers\n" RECORD_EVENT_HELP
 	"  -l GLOB                trace only these functions\n"
 	"  -n GLOB                do not trace these\n"
 	"  -g GLOB                function_graph: only these and what they call\n"
@@ -194,10 +187,10 @@ static const char help[] =
 
 const struct verb verb_stream = {
 	.name = "stream",
-	.args = "{-p TRACER | -e EVENT}... [-l GLOB]... [-n GLOB]... [-g GLOB]... [-P PID]... "
-		"--to=HOST[:PORT] [--key=FILE] [--tcp | --dev=DEVICE] [--mtu=BYTES] [--compress] "
-		"DOMAIN "
-		"[--max-overhead=PERCENT] [--for=DURATION | -- COMMAND...]",
+	.args = RECORD_ARGS
+	"--to=HOST[:PORT] [--key=FILE] [--tcp | --dev=DEVICE] [--mtu=BYTES] [--compress] "
+	"DOMAIN "
+	"[--max-overhead=PERCENT] [--for=DURATION | -- COMMAND...]",
 	.summary = "Trace, and send the events to a collector",
 	.help = help,
 	.run = run,

@@ -38,10 +38,24 @@ int usage_tracer(const struct cli *cli, const char *name)
 	return EXIT_USAGE;
 }
 
+int put_lines(const char *lines, unsigned indent, const struct terminal_mark *marks,
+	      size_t nr_marks)
+{
+	const struct terminal t = terminal_of(STDOUT_FILENO);
+	HV_AUTO_TEXT struct hv_text out = {0};
+
+	terminal_add(&out, &t, lines, indent, marks, nr_marks);
+	fflush(stdout);
+	return put_out(out.data, out.len_bytes);
+}
+
 int fail(struct hv_err *err)
 {
+	bool has_color = terminal_of(STDERR_FILENO).has_color;
+
 	fflush(stdout);
-	fprintf(stderr, "hvtrace: %s\n", err->message);
+	fprintf(stderr, "%shvtrace:%s %s\n", has_color ? "\033[31m" : "", has_color ? "\033[m" : "",
+		err->message);
 	hv_err_free(err);
 	return EXIT_FAILED;
 }

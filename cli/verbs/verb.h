@@ -10,6 +10,7 @@
 #include "base/guard.h"
 #include "base/text.h"
 #include "cli/audit.h"
+#include "cli/terminal.h"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
@@ -106,3 +107,6 @@ bool have_root(const struct cli *cli);
 /* Writes everything to stdout. Returns 0 or the errno of the error, which it has printed unless it
  * is EPIPE. */
 int put_out(const void *bytes, size_t len_bytes);
+/* Likewise, as terminal_add() shows LINES. */
+int put_lines(const char *lines, unsigned indent, const struct terminal_mark *marks,
+	      size_t nr_marks);

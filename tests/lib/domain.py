@@ -96,6 +96,7 @@ class Config:
     counted: bool = False  # one vCPU at a time, and an instruction takes a nanosecond of the guest's time
     modules: tuple = ("dummy",)  # in the initramfs, with what they depend on
     arch: str = "amd64"  # as Debian calls it; "arm64": on the machine virt, always under TCG
+    agent_port: bool = False  # /dev/vport0p1, whose end on the host is the socket DIR/agent
     disk_mib: int = 0  # an empty disk, /dev/nvme0n1: the driver is in the kernel
 
     def title(self):
@@ -112,6 +113,8 @@ class Config:
             words.append(self.boot)
         if len(self.modules) > 1:
             words.append(f"{len(self.modules)} modules")
+        if self.agent_port:
+            words.append("a port of the agent")
         if self.disk_mib:
             words.append(f"disk {self.disk_mib} MiB")
         if self.arch != "amd64":
@@ -218,6 +221,9 @@ class Domain:
         if c.disk_mib:
             words = ("-drive", f"if=none,id=disk,format=raw,file={self.dir}/disk", "-device", "nvme,drive=disk,serial=1,addr=0x10")
             disk = "<qemu:commandline>" + "".join(f"<qemu:arg value='{w}'/>" for w in words) + "</qemu:commandline>"
+        port = ""
+        if c.agent_port:
+            port = f"<channel type='unix'><source mode='bind' path='{self.dir}/agent'/><target type='virtio' name='hvtrace.agent'/></channel>"
         return f"""<domain type='{domain_type}' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
   <name>{self.name}</name>
   <memory unit='MiB'>{c.ram_mib}</memory>{backing}
@@ -233,6 +239,7 @@ class Domain:
     <serial type='file'><source path='{self.dir}/console.log'/><target port='0'/></serial>
     <serial type='unix'><source mode='bind' path='{self.dir}/channel'/>{MACHINES[c.arch].channel}</serial>
     {shmem}
+    {port}
     <memballoon model='none'/>
   </devices>
   {disk}

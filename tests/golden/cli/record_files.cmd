@@ -4,6 +4,9 @@ hvtrace record -p function -o $RUN.d/x.foo fake --for 1
 hvtrace record -p function -o $RUN.d/x --format=foo fake --for 1
 hvtrace record -p function -o - --format=trace.dat fake --for 1
 hvtrace record -p function -o $RUN.d/x.dat.zst fake --for 1
+hvtrace record -p function -o - --format=ctf fake --for 1
+hvtrace record -p function -o $RUN.d/x.ctf.zst fake --for 1
+hvtrace record -p function -o $RUN.d/x.ctf --compress fake --for 1
 hvtrace record -p function --compress fake --for 1
 hvtrace record -p function --format=trace.dat fake --for 1
 hvtrace record -p function -o /nosuch/x.dat fake --for 1

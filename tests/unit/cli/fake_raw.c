@@ -9,6 +9,12 @@
 
 #define FORMATS "events/ftrace"
 
+#define PROBE_FORMAT(name, id)                                                                     \
+	"name: " name "\nID: " id "\nformat:\n"                                                    \
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                     \
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"                                 \
+	"\nprint fmt: \"\"\n"
+
 static const struct {
 	const char *path, *text;
 } files[] = {
@@ -63,6 +69,8 @@ static const struct {
 	 "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n"
 	 "\tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;\n"
 	 "\nprint fmt: \"\"\n"},
+	{"events/kprobes/mine/format", PROBE_FORMAT("mine", "303")},
+	{"events/hvtrace/mark/format", PROBE_FORMAT("mark", "304")},
 	{"saved_cmdlines", "61 cat\n62 a \"b\\\n"},
 	{"trace_clock", "[local] x86-tsc\n"},
 };

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What babeltrace2 makes of a CTF trace: its text, read again."""
+
+import re
+import subprocess
+
+LINE = re.compile(r"\[(\d+)\] \(\+[\d?]+\) (.*?): (\{ cpu_id = .*)$")
+LOST = re.compile(r"WARNING: Tracer discarded (\d+) events? .* within stream \"[^\"]*/vcpu(\d+)\"")
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],=]|[^\s{}\[\],="]+')
+
+
+def _value(tokens):
+    """A structure is a dict, an array a list."""
+    token = tokens.pop(0)
+    if token == "{":
+        found = {}
+        while tokens[0] != "}":
+            name = tokens.pop(0)
+            assert tokens.pop(0) == "=", (name, tokens[:5])
+            found[name] = _value(tokens)
+            if tokens[0] == ",":
+                tokens.pop(0)
+        tokens.pop(0)
+        return found
+    if token == "[":
+        found = []
+        while tokens[0] != "]":
+            assert tokens[:1] == ["["] and tokens[2:4] == ["]", "="], tokens[:5]
+            del tokens[:4]
+            found.append(_value(tokens))
+            if tokens[0] == ",":
+                tokens.pop(0)
+        tokens.pop(0)
+        return found
+    if token.startswith('"'):
+        return re.sub(r"\\(.)", r"\1", token[1:-1])
+    return int(token, 0)
+
+
+def _event(line):
+    match = LINE.match(line)
+    assert match, line
+    tokens = TOKEN.findall(match[3])
+    packet = _value(tokens)
+    assert tokens.pop(0) == ","
+    context = _value(tokens)
+    fields = _value(tokens[1:]) if tokens else {}
+    return {"event": match[2], "time": int(match[1]), "cpu": packet["cpu_id"], "fields": fields, **context}
+
+
+def read(path, patience):
+    """The events of a trace, and how many were lost of each vCPU."""
+    done = subprocess.run(["babeltrace2", "--clock-cycles", path], capture_output=True, timeout=patience)
+    errors = done.stderr.decode()
+    lost = {}
+    for number, cpu in LOST.findall(errors):
+        lost[int(cpu)] = lost.get(int(cpu), 0) + int(number)
+    assert done.returncode == 0 and not LOST.sub("", errors).replace("(stream class ID: 0, stream ID: 0).", "").strip(), errors
+    return [_event(line) for line in done.stdout.decode().splitlines()], lost
+
+
+def visible(text):
+    """A string of JSON lines, as a terminal may show it: its characters are bytes."""
+    raw = text.encode("latin-1")
+    return "".join(c if c.isprintable() else "?" for c in raw.decode("utf-8", "replace").replace("\ufffd", "?"))
+
+
+def agree(got, wanted):
+    """Whether a field is what JSON lines say."""
+    if isinstance(wanted, (int, list)):
+        return got == wanted
+    if isinstance(got, list):  # bytes in hex
+        width = len(wanted) // 2 // len(got) if got else 1
+        return b"".join(number.to_bytes(width, "little") for number in got) == bytes.fromhex(wanted)
+    return got == (int(wanted, 16) if isinstance(got, int) else visible(wanted))
