@@ -116,8 +116,10 @@ static void return_stacks(void)
 	OFFSET(HV_STACK_OVERRUN, hv_stack, overrun);
 	OFFSET(HV_STACK_LEFT, hv_stack, left_tsc);
 	OFFSET(HV_STACK_OWN, hv_stack, own_ticks);
+	OFFSET(HV_STACK_LEFT_STEAL, hv_stack, left_steal);
 	OFFSET(HV_STACK_FRAMES, hv_stack, frames);
 	OFFSET(HV_STACK_SUMS, hv_stack, sums);
+	OFFSET(HV_STACK_STEALS, hv_stack, steals);
 	SIZE(HV_STACK_LEN, hv_stack);
 	/* The stubs test and clear the two as one word. */
 	_Static_assert(offsetof(struct hv_stack, stopped) == offsetof(struct hv_stack, muted) + 4,

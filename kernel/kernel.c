@@ -307,3 +307,24 @@ struct hv_err *hv_kernel_need_exception_stacks(const struct hv_kernel *k)
 {
 	return hv_kernel_arch_of(&k->core)->check_exception_stacks(&k->core);
 }
+
+/* KVM raises the version twice whenever a vCPU goes on after it was off the host's CPU. So it is 0
+ * only where nobody writes the record. */
+struct hv_err *hv_kernel_need_steal_time(const struct hv_kernel *k)
+{
+	struct hv_gva at;
+	uint32_t version = 0;
+	struct hv_err *err;
+
+	if (!k->layout.has_steal_time)
+		return hv_err_new(EOPNOTSUPP, "the kernel knows no steal time (struct"
+					      " kvm_steal_time): the host cannot tell it for how"
+					      " long a vCPU did not run");
+	err = hv_kernel_percpu(k, k->layout.steal_version_percpu, 0, &at);
+	if (!err)
+		err = hv_read_u32(&k->core.as, at, &version);
+	if (!err && !version)
+		err = hv_err_new(EOPNOTSUPP, "the host does not tell the guest its steal time: KVM"
+					     " does, unless the VMM switches it off, TCG does not");
+	return err;
+}

@@ -74,6 +74,9 @@ struct hv_err *hv_kernel_percpu(const struct hv_kernel *k, uint64_t percpu, unsi
  * EOPNOTSUPP with the reason when they cannot. */
 struct hv_err *hv_kernel_need_irq_stack(const struct hv_kernel *k) hv_must_use;
 struct hv_err *hv_kernel_need_exception_stacks(const struct hv_kernel *k) hv_must_use;
+/* Checks that the host tells the kernel for how long it did not run a CPU. EOPNOTSUPP with the
+ * reason when it does not. */
+struct hv_err *hv_kernel_need_steal_time(const struct hv_kernel *k) hv_must_use;
 
 static inline void hv_kernel_free_at(struct hv_kernel **k)
 {

@@ -19,6 +19,7 @@ struct hv_percpu_places {
 	uint64_t current;	/* of the current task's pointer */
 	uint64_t preempt_count; /* of the u32 preempt count */
 	uint64_t steal_time;	/* of the u64 of ns in which the host did not run the CPU (KVM) */
+	uint64_t steal_version; /* of the u32 that KVM raises when it writes there */
 	bool has_steal_time;	/* the kernel can be told */
 };
 

@@ -157,6 +157,7 @@ struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layou
 	layout.current_percpu = percpu.current;
 	layout.preempt_count_percpu = percpu.preempt_count;
 	layout.steal_time_percpu = percpu.steal_time;
+	layout.steal_version_percpu = percpu.steal_version;
 	layout.has_steal_time = percpu.has_steal_time;
 	hv_err_free(arch->find_irq_stack(core, &layout.irq_stack_percpu));
 	layout.has_task_line = read_task_line(core, &layout);

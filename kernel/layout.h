@@ -35,10 +35,11 @@ struct hv_layout {
 	uint32_t lazy_mask;	/* of thread flags; 0: not known */
 	bool has_lazy;
 	struct hv_resched_masks resched;
-	unsigned nr_cpus;	    /* nr_cpu_ids */
-	uint32_t stack_bytes;	    /* of a task's stack: a power of two, and aligned to it */
-	uint64_t steal_time_percpu; /* of the u64 of ns in which the host did not run the CPU, as
-				       KVM writes it; valid when has_steal_time */
+	unsigned nr_cpus;	       /* nr_cpu_ids */
+	uint32_t stack_bytes;	       /* of a task's stack: a power of two, and aligned to it */
+	uint64_t steal_time_percpu;    /* of the u64 of ns in which the host did not run the CPU, as
+					  KVM writes it; valid when has_steal_time */
+	uint64_t steal_version_percpu; /* likewise of the u32 that KVM raises when it writes */
 	bool has_steal_time;
 	uint64_t irq_stack_percpu; /* of the pointer to the interrupt stack's end or last word; 0:
 				      there is none, and hv_kernel_need_irq_stack() tells why */

@@ -31,16 +31,19 @@ static void end(struct hv_finders *f, struct hv_sched_task *task, enum wait wait
 	*begin = 0;
 }
 
-/* A lock that is tried again and again has several begins, of which the first counts. */
+/* A lock that is tried again and again has several begins, of which the first counts. But a task
+ * that spins for a mutex first, and then sleeps, says so by another begin (__mutex_lock). */
 static void begin(struct hv_finders *f, const struct hv_moment *m, enum wait wait)
 {
 	struct hv_sched_task *task = hv_sched_get(&f->tasks, m->pid, m->comm, m->time_ns);
 
 	if (wait == WAIT_LOCK) {
-		if (task->lock_ns && task->lock == m->number)
-			return;
+		bool goes_on = task->lock_ns && task->lock == m->number;
+
 		task->lock = m->number;
 		task->lock_flags = m->state;
+		if (goes_on)
+			return;
 	}
 	*begin_of(task, wait) = m->time_ns;
 }

@@ -156,28 +156,35 @@ struct hv_frame {
 };
 
 /* A return stack: the open calls on one kernel stack. While it has no frames, any kernel stack may
- * take it. Its size is not a power of two, so that the first cache lines of all return stacks are
- * not in the same few sets of the cache. */
+ * take it. Its size is an odd number of halves of a cache line, so that the first lines of all
+ * return stacks are not in the same few sets of the cache. */
 struct hv_stack {
-	uint64_t word;	 /* address of the kernel stack, aligned to its size; its low bits are
-			  * the number of frames times their length (HV_STACK_NR_MASK) and
-			  * HV_STACK_SLOW. For an interrupt stack the address is that of the aligned
-			  * block that has its last word, and HV_STACK_IRQ is set */
+	uint64_t word;	     /* address of the kernel stack, aligned to its size; its low bits are
+			      * the number of frames times their length (HV_STACK_NR_MASK) and
+			      * HV_STACK_SLOW. For an interrupt stack the address is that of the aligned
+			      * block that has its last word, and HV_STACK_IRQ is set */
+	uint64_t left_tsc;   /* when the task left the CPU; 0: it did not, or it is back */
+	uint64_t own_ticks;  /* sum of the own time of all profiled calls that returned */
+	uint64_t left_steal; /* 1 more than the steal time of the vCPU which the task left, as in
+			      * STEALS; 0: it did not, or it is back */
+	uint64_t unused;     /* a stub that meets no frames reads here for the slot of the last */
 	uint32_t depth;	 /* of the first frame, in the form of the upper half of word 3 of a record
 			  * of kind HV_RECORD_ENTRY. Attach sets it to HV_STACK_DEPTH_0. On an
 			  * interrupt stack it continues the depth of what was interrupted */
 	uint32_t inside; /* how many frames are of root functions */
 	uint32_t muted;	 /* how many frames are of functions that are left out with all they call */
-	uint32_t stopped;   /* not 0: a function returned that was not the last frame's. No frames
-			     * are added until there are none left */
-	uint32_t above;	    /* not 0: this is an interrupt stack, and what was interrupted is in a
-			     * root function */
-	uint32_t overrun;   /* calls that found no room since a kernel stack took this one */
-	uint64_t left_tsc;  /* when the task left the CPU; 0: it did not, or it is back */
-	uint64_t own_ticks; /* sum of the own time of all profiled calls that returned */
-	uint64_t unused[10];
+	uint32_t stopped; /* not 0: a function returned that was not the last frame's. No frames
+			   * are added until there are none left */
+	uint32_t above;	  /* not 0: this is an interrupt stack, and what was interrupted is in a
+			   * root function */
+	uint32_t overrun; /* calls that found no room since a kernel stack took this one */
 	struct hv_frame frames[HV_FRAMES_MAX];
-	uint64_t sums[HV_FRAMES_MAX]; /* for each frame: own_ticks when the call began */
+	/* For each frame: */
+	uint64_t sums[HV_FRAMES_MAX];	/* own_ticks when the call began */
+	uint32_t steals[HV_FRAMES_MAX]; /* with HV_FRAME_HOST: what the steal time of this vCPU
+					 * would have been when the call began, if the host had run
+					 * each vCPU while the task was not on it; in units of
+					 * 1 << HV_STEAL_SHIFT ns, low half */
 };
 
 /* Depth 0 in the form that a return stack has it in. */
@@ -216,15 +223,19 @@ struct hv_draft {
  * a return without what the function returned. */
 static inline int hv_graph_is_plain(const struct hv_params *p)
 {
-	return (p->graph_flags & ~HV_GRAPH_OWN_TIME & ~HV_GRAPH_PROFILE) == HV_GRAPH_RETURNS &&
-	       p->max_depth == UINT32_MAX && !p->threshold_ticks;
+	uint32_t of_others = HV_GRAPH_OWN_TIME | HV_GRAPH_PROFILE | HV_GRAPH_NO_SLEEP;
+
+	return (p->graph_flags & ~of_others) == HV_GRAPH_RETURNS && p->max_depth == UINT32_MAX &&
+	       !p->threshold_ticks;
 }
 
 /* Whether the stubs of a profile may take the plain way: the profile is on, and a call's time
- * includes the calls that it makes. */
+ * includes the calls that it makes and the time of the host. */
 static inline int hv_profile_is_plain(const struct hv_params *p)
 {
-	return (p->graph_flags & (HV_GRAPH_PROFILE | HV_GRAPH_OWN_TIME)) == HV_GRAPH_PROFILE;
+	uint32_t flags = HV_GRAPH_PROFILE | HV_GRAPH_OWN_TIME | HV_GRAPH_HOST;
+
+	return (p->graph_flags & flags) == HV_GRAPH_PROFILE;
 }
 
 /* A number below 1 << HOMES_SHIFT, by a multiplicative hash of KEY. HOMES_SHIFT: 1 to 31. The stubs
@@ -261,7 +272,7 @@ _Static_assert(sizeof(struct hv_sections) == 256, "sections");
 _Static_assert(sizeof(struct hv_state) == 64 + 256, "state");
 _Static_assert(sizeof(struct hv_record) == 32, "record");
 _Static_assert(sizeof(struct hv_frame) == 32, "frame");
-_Static_assert(sizeof(struct hv_stack) == 128 + HV_FRAMES_MAX * (32 + 8), "return stack");
+_Static_assert(sizeof(struct hv_stack) == 64 + HV_FRAMES_MAX * (32 + 8 + 4), "return stack");
 _Static_assert(sizeof(struct hv_count) == 40, "count");
 _Static_assert(sizeof(struct hv_event_file) == 128, "file of an event");
 _Static_assert(sizeof(struct hv_draft) == 4096, "draft");

@@ -62,6 +62,10 @@
 #define HV_GRAPH_NO_IRQS    16 /* leave out calls in hard interrupts unless below a root function */
 #define HV_GRAPH_PROFILE    32 /* count calls */
 #define HV_GRAPH_OWN_TIME   64 /* profile: a call's time does not include the calls that it makes */
+#define HV_GRAPH_NO_SLEEP   128 /* times do not include the time for which a task was off the CPU */
+#define HV_GRAPH_HOST                                                                              \
+	256 /* record also for how long the host did not run the vCPU in a call.                   \
+	     * This time does not count for the threshold and in a profile */
 
 /* struct hv_params: profile_mode */
 #define HV_PROFILE_PLAIN 1 /* count calls, and a call's time includes the calls that it makes */
@@ -71,6 +75,7 @@
 #define HV_STACK_NR_MASK 0xfff	/* of the word: the number of frames, times their length */
 #define HV_STACK_SLOW	 0x1000 /* of the word: calls and returns take the general way */
 #define HV_STACK_IRQ	 0x2000 /* of the word: it is an interrupt stack's */
+#define HV_STEAL_SHIFT	 10	/* of ns, in which a return stack keeps steal times */
 #define HV_STACK_PROBES	 4 /* consecutive places that a kernel stack's return stack can be in */
 #define HV_STACK_HASH	 0x9e3779b1 /* see hv_stack_home() and hv_count_home() */
 
@@ -80,6 +85,7 @@
 #define HV_FRAME_PROFILED 4  /* the call counts in a profile */
 #define HV_FRAME_QUIET	  8  /* the call counts in a profile only; it is not recorded */
 #define HV_FRAME_OWN_TIME 16 /* the profile counts its time without that of the calls in it */
+#define HV_FRAME_HOST	  32 /* the return stack's steals_ns has the steal time of its call */
 
 /* struct hv_draft */
 #define HV_NR_DRAFTS	   4 /* of a vCPU: a task, and what interrupts it */

@@ -50,6 +50,7 @@
  *            2      0-31  overrun
  *                  32     word 1 has a value
  *                  33-34  top two bits of that value
+ *            3      0-47  for how many ns of the call the host did not run the vCPU
  *
  *  words            the first of several:
  *            0      0-61  tsc of the stack that follows
@@ -167,6 +168,7 @@
 #define HV_EXIT_PID_SHIFT   32
 #define HV_MORE_VALUE_SHIFT 32
 #define HV_MORE_TOP_SHIFT   33
+#define HV_MORE_HOST_BITS   48
 
 #define HV_WORDS_SECOND_SHIFT 31
 #define HV_STACK_RECORDS_MAX  127 /* records of words in one stack, without the first */

@@ -130,6 +130,7 @@ static void set_flags(struct hv_graph_tracer *g)
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(&params->threshold_ticks, hv_clock_ticks(g->clock, g->options.thresh_ns),
 			 __ATOMIC_RELAXED);
+	params->ticks_per_ns = hv_clock_ticks(g->clock, UINT64_C(1) << 32);
 	__atomic_store_n(&params->graph_flags, flags, __ATOMIC_RELEASE);
 	choose_ways(g);
 }
@@ -168,21 +169,24 @@ void hv_graph_tracer_count(struct hv_graph_tracer *g, unsigned on)
 	set_flags(g);
 }
 
-/* Times at which tasks left the CPU while this was not asked for must not be used. */
+/* What was noted when a task left the CPU, before it was asked for anew, must not be used. */
 static void forget_leaving(struct hv_graph_tracer *g)
 {
-	for (unsigned i = 0; i < g->tracee->plan.nr_stacks; i++)
-		__atomic_store_n(&hv_region_stack(&g->tracee->region, i)->left_tsc, 0,
-				 __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < g->tracee->plan.nr_stacks; i++) {
+		struct hv_stack *stack = hv_region_stack(&g->tracee->region, i);
+
+		__atomic_store_n(&stack->left_tsc, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&stack->left_steal, 0, __ATOMIC_RELAXED);
+	}
 }
 
 void hv_graph_tracer_set_options(struct hv_graph_tracer *g, const struct hv_graph_options *options)
 {
-	if (options->no_sleep && !g->options.no_sleep)
+	if (options->flags & ~g->options.flags & (HV_GRAPH_NO_SLEEP | HV_GRAPH_HOST))
 		forget_leaving(g);
 	g->options = *options;
-	g->options.flags &=
-		HV_GRAPH_SUBTREE | HV_GRAPH_RETVAL | HV_GRAPH_NO_IRQS | HV_GRAPH_OWN_TIME;
+	g->options.flags &= HV_GRAPH_SUBTREE | HV_GRAPH_RETVAL | HV_GRAPH_NO_IRQS |
+			    HV_GRAPH_OWN_TIME | HV_GRAPH_HOST | HV_GRAPH_NO_SLEEP;
 	set_flags(g);
 }
 
@@ -197,7 +201,7 @@ struct hv_err *hv_graph_tracer_find_roles(const struct hv_graph_tracer *g,
 
 	roles.sites[HV_ROLE_NEW_TASK] =
 		hv_sites_find(sites, "schedule_tail", HV_SITE_NAME_OR_CLONE);
-	if (g->options.no_sleep) {
+	if (g->options.flags & (HV_GRAPH_NO_SLEEP | HV_GRAPH_HOST)) {
 		roles.sites[HV_ROLE_LEAVES] =
 			hv_sites_find(sites, "rcu_note_context_switch", HV_SITE_NAME_OR_CLONE);
 		roles.sites[HV_ROLE_ARRIVES] =
@@ -206,8 +210,8 @@ struct hv_err *hv_graph_tracer_find_roles(const struct hv_graph_tracer *g,
 		    roles.sites[HV_ROLE_ARRIVES] == SIZE_MAX)
 			return hv_err_new(
 				EOPNOTSUPP,
-				"sleep-time 0: no site rcu_note_context_switch or"
-				" finish_task_switch: the time off the CPU cannot be told");
+				"sleep-time 0 and funcgraph-host: no site rcu_note_context_switch"
+				" or finish_task_switch: the time off the CPU cannot be told");
 	}
 	*ret = roles;
 	return NULL;

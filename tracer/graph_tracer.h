@@ -22,10 +22,10 @@ void hv_graph_tracer_free(struct hv_graph_tracer *g);
 /* Which calls of a graph are recorded. The options can be set at any time, and are kept while no
  * graph is traced. HV_GRAPH_SUBTREE without any HV_STUB_GRAPH_ROOT site records nothing. */
 struct hv_graph_options {
-	unsigned flags;	   /* HV_GRAPH_SUBTREE, HV_GRAPH_RETVAL, HV_GRAPH_NO_IRQS, HV_GRAPH_OWN_TIME
-			      (ringbuf/abi.h) */
-	unsigned no_sleep; /* not 0: times do not include the time for which a task was off the CPU.
-			      Takes effect with the next hv_site_stubs_set */
+	unsigned flags; /* HV_GRAPH_SUBTREE, HV_GRAPH_RETVAL, HV_GRAPH_NO_IRQS, HV_GRAPH_OWN_TIME,
+			   HV_GRAPH_HOST, HV_GRAPH_NO_SLEEP (ringbuf/abi.h). The last two take
+			   effect with the next hv_site_stubs_set. HV_GRAPH_HOST is for kernels
+			   with hv_kernel_need_steal_time() only */
 	unsigned max_depth; /* frames recorded of a stack; 0: no limit */
 	uint64_t thresh_ns; /* not 0: only returns of calls that took at least this long are
 			       recorded */

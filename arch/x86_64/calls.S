@@ -85,6 +85,9 @@ hv_stub_calls_end:
 	jz	.Lrole_done
 	cmpl	$NR_MAX, %edi
 	ja	.Lrole_done
+	testl	$HV_GRAPH_HOST, hole_params + HV_PARAM_GRAPH_FLAGS
+	jnz	.Lrole_host
+.Lrole_sleep:
 	read_tsc
 	testl	$LEAVES, KIND(%rsp)
 	jz	.Larrives
@@ -101,6 +104,39 @@ hv_stub_calls_end:
 	subl	$NR_ONE, %edi
 	ja	1b
 	jmp	.Lrole_done
+
+/* With options/funcgraph-host, what the host takes of a vCPU does not count in the open calls of a
+ * task that is off it, and the task may come back on another vCPU, whose steal time is another. If
+ * it is not known which vCPU the task has left, the begin of its open calls is forgotten. */
+.Lrole_host:
+	load_steal
+	shrq	$HV_STEAL_SHIFT, %rax
+	incq	%rax
+	testl	$LEAVES, KIND(%rsp)
+	jz	1f
+	movq	%rax, HV_STACK_LEFT_STEAL(%rsi)
+	jmp	.Lrole_hosted
+1:	movq	HV_STACK_LEFT_STEAL(%rsi), %rcx
+	movq	$0, HV_STACK_LEFT_STEAL(%rsi)
+	movl	%edi, %edx
+	testq	%rcx, %rcx
+	jz	.Lrole_forget
+	subq	%rcx, %rax
+	jz	.Lrole_hosted
+1:	movl	%edx, %ecx
+	shrl	$3, %ecx /* from a frame's offset to that of its steal time */
+	addl	%eax, HV_STACK_STEALS - 4(%rsi,%rcx)
+	subl	$NR_ONE, %edx
+	ja	1b
+.Lrole_hosted:
+	testl	$HV_GRAPH_NO_SLEEP, hole_params + HV_PARAM_GRAPH_FLAGS
+	jnz	.Lrole_sleep
+	jmp	.Lrole_done
+.Lrole_forget:
+	andb	$~HV_FRAME_HOST, HV_STACK_FRAMES - HV_FRAME_LEN + HV_FRAME_FLAGS(%rsi,%rdx)
+	subl	$NR_ONE, %edx
+	ja	.Lrole_forget
+	jmp	.Lrole_hosted
 
 /* The first function that every new task calls, while interrupts are off. The frames of its stack
  * belong to a task that died in those calls, except the last ones, as long as their slots ascend
@@ -147,6 +183,7 @@ hv_stub_calls_end:
 	movq	$0, HV_STACK_MUTED(%rsi) /* and HV_STACK_STOPPED */
 	movl	$0, HV_STACK_ABOVE(%rsi)
 	movq	$0, HV_STACK_LEFT(%rsi)
+	movq	$0, HV_STACK_LEFT_STEAL(%rsi)
 	movq	$0, HV_STACK_OWN(%rsi)
 	.irp	nr, 0, 1, 2, 3, 4, 5, 6, 7 /* KEPT_MAX of them */
 	movq	$0, HV_STACK_SUMS + 8*\nr(%rsi)
@@ -160,6 +197,7 @@ hv_stub_calls_end:
 	movq	\off(%rdi), %rax
 	movq	%rax, \off(%r9)
 	.endr
+	andb	$~HV_FRAME_HOST, HV_FRAME_FLAGS(%r9)
 	movzwl	HV_FRAME_FLAGS(%r9), %eax
 	movl	%eax, %ecx
 	andl	$HV_FRAME_ROOT, %eax

@@ -203,8 +203,9 @@ hv_stub_return_1:
 
 	testl	$(HV_FRAME_MUTES | HV_FRAME_QUIET), KIND(%rsp)
 	jnz	.Lgraph_time
-	testl	$HV_GRAPH_NO_ENTRIES, hole_params + HV_PARAM_GRAPH_FLAGS
+	testl	$(HV_GRAPH_NO_ENTRIES | HV_GRAPH_HOST), hole_params + HV_PARAM_GRAPH_FLAGS
 	jnz	.Lgraph_time
+.Lgraph_record:
 	load_vcpu
 	movq	%gs:hole_current, %rax
 	movl	hole_task_pid(%rax), %ecx
@@ -238,9 +239,28 @@ hv_stub_return_2:
 	check_mode .Lgraph_checked, .Lgraph_left_out
 
 .Lgraph_time:
+	testl	$HV_GRAPH_HOST, hole_params + HV_PARAM_GRAPH_FLAGS
+	jnz	.Lgraph_host
+.Lgraph_time_only:
 	read_tsc
 	movq	%rax, HV_FRAME_TSC(%rsi)
 	jmp	.Lgraph_out
+
+/* Notes the steal time of the call, whose frame is at %rsi, %edx behind the first one. The clock is
+ * read after it, here and at the return: so what the host takes between the two is not missing. */
+.Lgraph_host:
+	movl	%edx, %ecx
+	shrl	$3, %ecx /* from a frame's offset to that of its steal time */
+	subq	%rdx, %rcx
+	load_steal
+	shrq	$HV_STEAL_SHIFT, %rax
+	movl	%eax, HV_STACK_STEALS - HV_STACK_FRAMES(%rsi,%rcx)
+	orb	$HV_FRAME_HOST, HV_FRAME_FLAGS(%rsi)
+	testl	$(HV_FRAME_MUTES | HV_FRAME_QUIET), KIND(%rsp)
+	jnz	.Lgraph_time_only
+	testl	$HV_GRAPH_NO_ENTRIES, hole_params + HV_PARAM_GRAPH_FLAGS
+	jnz	.Lgraph_time_only
+	jmp	.Lgraph_record
 
 .Lgraph_other_task:
 	write_task_record

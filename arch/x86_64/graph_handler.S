@@ -31,6 +31,31 @@
 	store_word 1, %rax, %r8
 .endm
 
+/* %rax := for how many ns of the call with the frame %r9 in the return stack %rsi the host did not
+ * run the vCPU. 0 if its begin is not known. Clobbers %rdx. */
+.macro load_host_time
+	xorl	%eax, %eax
+	testw	$HV_FRAME_HOST, HV_FRAME_FLAGS(%r9)
+	jz	1f
+	leaq	-HV_STACK_FRAMES(%r9), %rdx
+	subq	%rsi, %rdx
+	shrq	$3, %rdx /* from a frame's offset to that of its steal time */
+	load_steal
+	shrq	$HV_STEAL_SHIFT, %rax
+	subl	HV_STACK_STEALS(%rsi,%rdx), %eax
+	jns	2f
+	xorl	%eax, %eax
+2:	shlq	$HV_STEAL_SHIFT, %rax
+1:
+.endm
+
+/* %rax := the same in ticks of the tsc. */
+.macro load_host_ticks
+	load_host_time
+	mulq	hole_params + HV_PARAM_TICKS_PER_NS
+	shrdq	$32, %rdx, %rax
+.endm
+
 /* -- the plain way ----------------------------------------------------------------------------- */
 
 	.globl	hv_graph_handler
@@ -145,10 +170,11 @@ hv_graph_jump:
 	cmpl	%ecx, HV_STATE_LAST_PID(%r10)
 	jne	.Lreturn_other_task
 .Lreturn_same_task:
-	testl	$HV_GRAPH_RETVAL, hole_params + HV_PARAM_GRAPH_FLAGS
-	jnz	.Lreturn_more
+	testl	$(HV_GRAPH_RETVAL | HV_GRAPH_HOST), hole_params + HV_PARAM_GRAPH_FLAGS
+	jnz	.Lreturn_value
 	cmpl	$0, HV_STACK_OVERRUN(%rsi)
-	jne	.Lreturn_more
+	jne	.Lreturn_overrun
+.Lreturn_alone:
 	make_exit_words
 	movl	$HV_RECORD_LEN, %eax
 	lock xaddq %rax, HV_STATE_HEAD(%r10)
@@ -197,24 +223,50 @@ hv_graph_jump:
 	jb	.Lreturn_lower
 	cmpq	hole_params + HV_PARAM_THRESHOLD, %rax
 	jb	.Lreturn_lower
+	testl	$HV_GRAPH_HOST, hole_params + HV_PARAM_GRAPH_FLAGS
+	jz	.Lreturn_record
+	movq	%rax, %rcx
+	load_host_ticks
+	subq	%rax, %rcx
+	jb	.Lreturn_lower
+	cmpq	hole_params + HV_PARAM_THRESHOLD, %rcx
+	jb	.Lreturn_lower
 	jmp	.Lreturn_record
 
 .Lreturn_other_task:
 	write_task_record
 	jmp	.Lreturn_same_task
 
-/* Writes two records: the value with the overrun, then the exit. After the pushes of %r8 and %r10:
- * 24(%rsp) %rax, 16(%rsp) %rdx, as the function returned them. */
+/* The exit has a value, or maybe a time of the host. That is %rdi from here on. */
+.Lreturn_value:
+	xorl	%edi, %edi
+	testl	$HV_GRAPH_HOST, hole_params + HV_PARAM_GRAPH_FLAGS
+	jz	.Lreturn_more
+	load_host_time
+	movq	%rax, %rdi
+	testq	%rax, %rax
+	jnz	.Lreturn_more
+	testl	$HV_GRAPH_RETVAL, hole_params + HV_PARAM_GRAPH_FLAGS
+	jnz	.Lreturn_more
+	cmpl	$0, HV_STACK_OVERRUN(%rsi)
+	je	.Lreturn_alone
+.Lreturn_overrun:
+	xorl	%edi, %edi
+
+/* Writes two records: the value with the overrun and %rdi, the time of the host, then the exit.
+ * After the pushes of %r8, %rdi and %r10: 32(%rsp) %rax, 24(%rsp) %rdx, as the function returned
+ * them. */
 .Lreturn_more:
 	make_exit_words
 	movl	$(2 * HV_RECORD_LEN), %eax
 	lock xaddq %rax, HV_STATE_HEAD(%r10)
 	pushq	%r8
+	pushq	%rdi
 	pushq	%r10
 	movq	%rax, %rdi
 	place_record %r8
 	movl	HV_STACK_OVERRUN(%rsi), %eax
-	movq	24(%rsp), %r11
+	movq	32(%rsp), %r11
 	testl	$HV_GRAPH_RETVAL, hole_params + HV_PARAM_GRAPH_FLAGS
 	jz	1f
 	btsq	$HV_MORE_VALUE_SHIFT, %rax
@@ -227,6 +279,7 @@ hv_graph_jump:
 	store_word 1, %r11, %r8
 	store_word 2, %rax, %r8
 	movabsq	$(HV_RECORD_MORE << HV_RECORD_KIND_SHIFT), %rax
+	orq	8(%rsp), %rax
 	store_word 3, %rax, %r8
 	pushq	%rdx
 	read_tsc
@@ -234,6 +287,7 @@ hv_graph_jump:
 	movq	%rax, %r11
 	store_word 0, %rax, %r8
 	popq	%r10
+	popq	%rax
 	leaq	HV_RECORD_LEN(%rdi), %rax
 	place_record %r8
 	store_exit_words

@@ -177,6 +177,9 @@ hv_stub_return_4:
 	xorl	%edx, %edx
 	subq	HV_FRAME_TSC(%r9), %rax
 	cmovbq	%rdx, %rax
+	testl	$HV_GRAPH_HOST, hole_params + HV_PARAM_GRAPH_FLAGS
+	jnz	.Lprofile_host
+.Lprofile_ran:
 	movq	%rax, %rdx
 	testw	$HV_FRAME_OWN_TIME, HV_FRAME_FLAGS(%r9)
 	jnz	.Lprofile_own
@@ -191,6 +194,16 @@ hv_stub_return_4:
 .Lprofile_returned:
 	movzwl	HV_FRAME_FLAGS(%r9), %eax
 	jmp	.Lreturn_profiled
+
+/* With options/funcgraph-host, the time for which the host did not run the vCPU does not count. */
+.Lprofile_host:
+	movq	%rax, %rcx
+	load_host_ticks
+	xorl	%edx, %edx
+	subq	%rax, %rcx
+	cmovbq	%rdx, %rcx
+	movq	%rcx, %rax
+	jmp	.Lprofile_ran
 
 .Lprofile_own:
 	leaq	-HV_STACK_FRAMES(%r9), %rcx

@@ -38,16 +38,6 @@
 	movq	hole_vcpus(,%rcx,8), %rcx
 .endm
 
-/* %rax := for how long the host has not run this vCPU, in ns; 0 in a kernel that does not know. */
-.macro load_steal
-	xorl	%eax, %eax
-775:	movq	%gs:hole_steal_time, %rax
-776:
-	.pushsection .hv_alternatives
-	.long	HV_ALT_NO_STEAL, 775b - hv_stubs, 776b - 775b, 0
-	.popsection
-.endm
-
 /* Fills END, one of the ends in the state at %rcx, without its time. Clobbers %rax, %rdx. */
 .macro fill_end end
 	movl	PLACE(%rsp), %eax

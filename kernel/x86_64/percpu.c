@@ -28,12 +28,16 @@ static struct hv_err *read_pcpu_hot(const struct hv_kernel_core *core, struct hv
 static void find_steal_time(const struct hv_kernel_core *core, struct hv_percpu_places *ret)
 {
 	struct hv_gva at;
-	uint32_t off, len;
+	uint32_t off, len, version_off, version_len;
 
-	ret->has_steal_time = hv_core_symbol(core, "steal_time", &at) &&
-			      hv_btf_member(core->btf, "kvm_steal_time", "steal", &off, &len) &&
-			      len == sizeof(uint64_t);
+	ret->has_steal_time =
+		hv_core_symbol(core, "steal_time", &at) &&
+		hv_btf_member(core->btf, "kvm_steal_time", "steal", &off, &len) &&
+		len == sizeof(uint64_t) &&
+		hv_btf_member(core->btf, "kvm_steal_time", "version", &version_off, &version_len) &&
+		version_len == sizeof(uint32_t);
 	ret->steal_time = ret->has_steal_time ? at.v + off : 0;
+	ret->steal_version = ret->has_steal_time ? at.v + version_off : 0;
 }
 
 struct hv_err *x86_64_find_percpu(const struct hv_kernel_core *core, struct hv_percpu_places *ret)

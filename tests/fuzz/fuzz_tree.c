@@ -238,6 +238,7 @@ static void do_write(struct input *in, struct hv_file *f)
 					    "funcgraph-retval",
 					    "funcgraph-overrun",
 					    "nofuncgraph-irqs",
+					    "funcgraph-host",
 					    "nocontext-info",
 					    "nop",
 					    "1\n",

@@ -30,6 +30,7 @@
  *                                    of which may also be an `entry ...` or an `exit ...`
  *   ends_in UID NICE POLICY RT_PRIO [CALLER...]    that section: its task, the stack at its end
  *   clock raw|host
+ *   steal                            the host tells the guest its steal time
  *   lazy                             the kernel counts lazy preemption: MIGRATE may be MIGRATE:LAZY
  *
  *   ls [DIR], stat PATH, mkdir DIR, rmdir DIR
@@ -154,6 +155,8 @@ static void do_graph(struct hv_event *e, char *args)
 		e->retval = strtoull(retval, NULL, 0);
 	}
 	e->lost_before = next_number(&args);
+	if (e->kind == HV_EVENT_GRAPH_EXIT)
+		e->host_ns = next_number(&args);
 }
 
 static void do_callers(struct hv_event *e, char *args)
@@ -392,6 +395,8 @@ static bool do_setup(struct shell *sh, const char *command, char *args)
 		hv_fake_forget_event_types(sh->session);
 	else if (strcmp(command, "string") == 0)
 		do_string(sh, args);
+	else if (strcmp(command, "steal") == 0)
+		hv_fake_steal_time(sh->session);
 	else if (strcmp(command, "lazy") == 0)
 		hv_fake_lazy(sh->session);
 	else if (strcmp(command, "clock") == 0)
@@ -574,7 +579,7 @@ static void do_guest(struct shell *sh)
 	for (size_t i = 0; i < sites->nr; i++)
 		if (patched[i])
 			show_site(sh, sites->list[i].name, patched[i]);
-	if (graph->no_sleep)
+	if (graph->flags & HV_GRAPH_NO_SLEEP)
 		fprintf(sh->out, "\nwithout sleep");
 	if (graph->flags || graph->max_depth || graph->thresh_ns)
 		fprintf(sh->out, "\ngraph: flags %u, depth %u, thresh %" PRIu64 " ns", graph->flags,

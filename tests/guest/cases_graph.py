@@ -175,8 +175,11 @@ def graph_functions_and_depth(t):
 
 @case(configs=EVERY)
 def graph_threshold(t):
-    """tracing_thresh: only returns, and only of calls that took at least that long, as the sleep."""
+    """tracing_thresh: only returns, and only of calls that took at least that long, as the sleep. Thresholds without
+    the host's time are refused where the guest does not know it."""
     with t.attach() as traced:
+        if not t.lab.kvm(t.guest):
+            t.hv.fails("echo", t.name, "options/funcgraph-host", "1", says=("funcgraph-host", "does not tell the guest its steal time"))
         traced.echo("tracing_thresh", "150000")
         traced.echo("set_ftrace_filter", "*nanosleep*", "vfs_read")
         traced.echo("options/funcgraph-proc", "1")

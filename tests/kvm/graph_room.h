@@ -15,6 +15,7 @@ struct graph_recorded {
 struct graph_found {
 	struct graph_recorded outer, inner;
 	unsigned tasks;
+	uint64_t host_ns; /* sum over all returns */
 };
 
 /* Checks after HLT that registers, return stacks and every byte of memory are as they must be.

@@ -402,7 +402,117 @@ START_TEST(a_task_leaves_and_comes_back)
 }
 END_TEST
 
+#define UNIT_NS (UINT64_C(1) << HV_STEAL_SHIFT)
+
+/* Returns what is recorded if the host takes so much, in units. */
+static uint64_t host_time(uint64_t taken_ns)
+{
+	struct graph_found found;
+
+	room_set_up(room, find_case("host: call and return"));
+	world_cpu(&room->world)->steal_ns = (UINT64_C(1) << 32) * UNIT_NS - 1;
+	run_to_the_body();
+	world_cpu(&room->world)->steal_ns += taken_ns;
+	room_ends();
+	found = graph_check();
+	ck_assert_uint_eq(found.outer.exits, 1);
+	ck_assert_uint_eq(found.outer.mores, found.host_ns != 0);
+	ck_assert_uint_eq(found.host_ns % UNIT_NS, 0);
+	return found.host_ns / UNIT_NS;
+}
+
+/* What the steal time grows by between call and return. One that becomes less is no time. */
+START_TEST(time_that_the_host_took)
+{
+	ck_assert_uint_eq(host_time(0), 0);
+	ck_assert_uint_eq(host_time(1), 1); /* the low half becomes 0 */
+	ck_assert_uint_eq(host_time(UNIT_NS), 1);
+	ck_assert_uint_eq(host_time(1521 * UNIT_NS), 1521);
+	ck_assert_uint_eq(host_time(INT32_MAX * UNIT_NS), INT32_MAX);
+	ck_assert_uint_eq(host_time(-1000 * UNIT_NS), 0);
+}
+END_TEST
+
+/* A frame that was added before anybody asked has no begin. */
+START_TEST(a_call_from_before)
+{
+	struct graph_found found;
+
+	room_set_up(room, find_case("call and return"));
+	run_to_the_body();
+	world_params(&room->world)->graph_flags |= HV_GRAPH_HOST;
+	world_choose_ways(&room->world);
+	memcpy(room->expected + MACHINE_FREE_OFF, room->world.host, WORLD_CODE_OFF);
+	memcpy(room->expected + MACHINE_FREE_OFF + WORLD_CONTROL_OFF, world_control(&room->world),
+	       sizeof(struct hv_control));
+	world_cpu(&room->world)->steal_ns += 1000;
+	room_ends();
+	found = graph_check();
+	ck_assert_uint_eq(found.outer.exits, 1);
+	ck_assert_uint_eq(found.outer.mores, 0);
+}
+END_TEST
+
+/* The profile counts what remains of a call. */
+START_TEST(a_profile_without_the_host)
+{
+	room_set_up(room, find_case("host: profile"));
+	world_params(&room->world)->ticks_per_ns = UINT64_C(1) << 62;
+	room_begin(room, 0);
+	room_ends();
+	ck_assert_uint_eq(graph_counted(WORLD_TRACED_OFF).ticks, 0);
+
+	room_set_up(room, find_case("host: profile"));
+	room_begin(room, 0);
+	room_ends();
+	ck_assert_uint_gt(graph_counted(WORLD_TRACED_OFF).ticks, 0);
+}
+END_TEST
+
+/* A task comes back, to a vCPU with another steal time: the begin of its calls moves with it. */
+START_TEST(steal_time_follows_a_task)
+{
+	struct hv_stack *stack = world_home(&room->world, room->world.stack.v);
+
+	room_set_up(room, find_case("host: a task leaves the CPU"));
+	room_begin(room, 0);
+	room_ends();
+	ck_assert_uint_eq(stack->left_steal, 1001);
+	ck_assert_uint_eq(stack->left_tsc, 0);
+
+	room_set_up(room, find_case("host: a task leaves the CPU, sleep-time 0"));
+	room_begin(room, 0);
+	room_ends();
+	ck_assert_uint_eq(stack->left_steal, 1001);
+	ck_assert_uint_ne(stack->left_tsc, 0);
+
+	room_set_up(room, find_case("host: a task comes back"));
+	stack->left_steal = 5001;
+	stack->frames[0].flags = stack->frames[1].flags = HV_FRAME_HOST;
+	stack->steals[0] = 4600;
+	stack->steals[1] = 4900;
+	room_begin(room, 0);
+	room_ends();
+	ck_assert_uint_eq(stack->left_steal, 0);
+	ck_assert_uint_eq(stack->steals[0], 600);
+	ck_assert_uint_eq(stack->steals[1], 900);
+	ck_assert_uint_eq(stack->frames[0].flags, HV_FRAME_HOST);
+
+	room_set_up(room, find_case("host: a task comes back from an unknown vCPU"));
+	stack->frames[0].flags = stack->frames[1].flags = HV_FRAME_HOST | HV_FRAME_ROOT;
+	room_begin(room, 0);
+	room_ends();
+	ck_assert_uint_eq(stack->frames[0].flags, HV_FRAME_ROOT);
+	ck_assert_uint_eq(stack->frames[1].flags, HV_FRAME_ROOT);
+}
+END_TEST
+
 static const char *const counting_cases[] = {
+	"host: call and return, the vCPU did not run",
+	"host: a task leaves the CPU",
+	"host: a task comes back",
+	"host: a task comes back from an unknown vCPU",
+	"host: profile",
 	"call and return",
 	"call and return, with the value",
 	"a new task's first call",
@@ -440,6 +550,8 @@ START_TEST(a_number_of_frames_that_the_guest_wrote)
 		room_ends();
 		ck_assert(room_registers_are_right(room));
 		expect_as_it_is(WORLD_STACKS_OFF, WORLD_LEN(ROOM_NR_SLOTS));
+		expect_as_it_is(WORLD_CPU_OFF + offsetof(struct world_cpu, steal_ns),
+				WORLD_CPU_OFF + offsetof(struct world_cpu, cpu_number));
 		ck_assert(room_memory_is_right(room));
 	}
 }
@@ -479,6 +591,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, times_of_nested_calls);
 	tcase_add_test(tc, time_of_an_interrupt);
 	tcase_add_test(tc, a_task_leaves_and_comes_back);
+	tcase_add_test(tc, time_that_the_host_took);
+	tcase_add_test(tc, a_call_from_before);
+	tcase_add_test(tc, a_profile_without_the_host);
+	tcase_add_test(tc, steal_time_follows_a_task);
 	tcase_add_loop_test(tc, a_number_of_frames_that_the_guest_wrote, 0,
 			    HV_ARRAY_LEN(counting_cases));
 	tcase_add_test(tc, the_end_of_the_tracer);

@@ -239,6 +239,16 @@ void hv_fake_cpus(struct hv_session *s, unsigned nr)
 	s->buffer->nr_cpus = s->scope->nr_cpus = nr;
 }
 
+void hv_fake_steal_time(struct hv_session *s)
+{
+	s->kernel->layout.has_steal_time = true;
+}
+
+struct hv_err *hv_kernel_need_steal_time(const struct hv_kernel *k)
+{
+	return k->layout.has_steal_time ? NULL : hv_err_new(EOPNOTSUPP, "no steal time");
+}
+
 void hv_fake_lazy(struct hv_session *s)
 {
 	s->kernel->layout.has_lazy = true;

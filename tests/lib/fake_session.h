@@ -42,6 +42,8 @@ void hv_fake_comm(struct hv_session *s, uint32_t pid, uint32_t tgid, const char 
 /* The task PID creates CHILD. */
 void hv_fake_fork(struct hv_session *s, uint32_t pid, uint32_t child);
 void hv_fake_cpus(struct hv_session *s, unsigned nr);
+/* Makes the host tell the kernel its steal time. */
+void hv_fake_steal_time(struct hv_session *s);
 /* Makes the kernel one with PREEMPT_RT's own lazy preemption. */
 void hv_fake_lazy(struct hv_session *s);
 /* Makes the host's clock available. */

@@ -381,6 +381,19 @@ bool world_records(const struct world *w, uint32_t pid, uint32_t cpu)
 	return !(mode & HV_MODE_PID_FILTER) || chosen;
 }
 
+void world_make_stolen(const struct world *w)
+{
+	uint32_t at = offsetof(struct world_cpu, steal_ns);
+	uint32_t steal_ns = (uint32_t)world_cpu(w)->steal_ns + WORLD_STOLEN_NS;
+	uint8_t *code = w->host + WORLD_TRACED_OFF + hv_arch_x86_64.site_len_bytes;
+	static const uint8_t movq_to_gs[] = {0x65, 0x48, 0xc7, 0x04, 0x25};
+
+	memmove(code + 13, code, 4); /* its body */
+	memcpy(code, movq_to_gs, sizeof(movq_to_gs));
+	memcpy(code + 5, &at, sizeof(at));
+	memcpy(code + 9, &steal_ns, sizeof(steal_ns));
+}
+
 void world_make_tail_call(const struct world *w)
 {
 	uint64_t at = WORLD_TRACED_OFF + hv_arch_x86_64.site_len_bytes;

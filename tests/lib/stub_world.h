@@ -230,6 +230,9 @@ static inline unsigned world_case_bytes(const struct world_case *c)
 	       sizeof(struct hv_record);
 }
 
+/* Makes the traced function do what the host does when it has not run the vCPU for so long. */
+#define WORLD_STOLEN_NS 4000000
+void world_make_stolen(const struct world *w);
 /* Makes the traced function jump to the other one instead of returning. */
 void world_make_tail_call(const struct world *w);
 

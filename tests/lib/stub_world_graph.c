@@ -322,6 +322,71 @@ static void profile_no_count(const struct world *w)
 	take_counts(w, WORLD_NR_COUNTS);
 }
 
+static void host_took_nothing(const struct world *w)
+{
+	plain(w);
+	world_params(w)->graph_flags |= HV_GRAPH_HOST;
+	world_params(w)->ticks_per_ns = UINT64_C(2) << 32;
+}
+
+static void host_took(const struct world *w)
+{
+	host_took_nothing(w);
+	world_make_stolen(w);
+}
+
+static void host_took_value(const struct world *w)
+{
+	host_took(w);
+	world_params(w)->graph_flags |= HV_GRAPH_RETVAL;
+}
+
+static void host_took_overrun(const struct world *w)
+{
+	overrun(w);
+	world_params(w)->graph_flags |= HV_GRAPH_HOST;
+}
+
+static void host_too_short(const struct world *w)
+{
+	host_took(w);
+	world_params(w)->graph_flags |= HV_GRAPH_NO_ENTRIES;
+	world_params(w)->threshold_ticks = 1;
+	world_params(w)->ticks_per_ns = UINT64_C(1) << 62;
+}
+
+static void host_long_enough(const struct world *w)
+{
+	host_too_short(w);
+	world_params(w)->ticks_per_ns = 1;
+}
+
+static void host_leaves(const struct world *w)
+{
+	host_took_nothing(w);
+	world_cpu(w)->steal_ns = 1000 << HV_STEAL_SHIFT;
+}
+
+static void host_arrives(const struct world *w)
+{
+	host_leaves(w);
+	world_home(w, w->stack.v)->left_steal = 1;
+}
+
+static void host_leaves_sleep(const struct world *w)
+{
+	host_leaves(w);
+	world_params(w)->graph_flags |= HV_GRAPH_NO_SLEEP;
+}
+
+static void profile_host(const struct world *w)
+{
+	profile(w);
+	world_params(w)->graph_flags |= HV_GRAPH_HOST;
+	world_params(w)->ticks_per_ns = 1;
+	world_make_stolen(w);
+}
+
 const struct world_case world_graph_cases[] = {
 	{"call and return", 0, 0, plain, WORLD_GRAPH, 1, 1, 0},
 	{"call and return, after another task's", 1, 0, other_task, WORLD_GRAPH, 1, 1, 0},
@@ -382,5 +447,17 @@ const struct world_case world_graph_cases[] = {
 	{"graph, tracing off", 0, 0, off, WORLD_GRAPH, 0, 0, 0},
 	{"graph, vCPU muted", 0, 0, cpu_muted, WORLD_GRAPH, 0, 0, 0},
 	{"call and return, vCPU not muted", 0, 0, cpu_chosen, WORLD_GRAPH, 1, 1, 0},
+	{"host: call and return", 0, 0, host_took_nothing, WORLD_GRAPH, 1, 1, 0},
+	{"host: call and return, the vCPU did not run", 0, 0, host_took, WORLD_GRAPH, 1, 1, 1},
+	{"host: likewise, with the value", 0, 0, host_took_value, WORLD_GRAPH, 1, 1, 1},
+	{"host: call and return, calls were missed", 0, 0, host_took_overrun, WORLD_GRAPH, 1, 1, 1},
+	{"host: threshold, long enough", 0, 0, host_long_enough, WORLD_GRAPH, 0, 1, 1},
+	{"host: threshold, too short", 0, 0, host_too_short, WORLD_GRAPH, 0, 0, 0},
+	{"host: a task leaves the CPU", 0, 0, host_leaves, WORLD_LEAVES, 1, 1, 0},
+	{"host: a task leaves the CPU, sleep-time 0", 0, 0, host_leaves_sleep, WORLD_LEAVES, 1, 1,
+	 0},
+	{"host: a task comes back", 0, 0, host_arrives, WORLD_ARRIVES, 1, 1, 0},
+	{"host: a task comes back from an unknown vCPU", 0, 0, host_leaves, WORLD_ARRIVES, 1, 1, 0},
+	{"host: profile", 0, 0, profile_host, WORLD_PROFILE, 0, 0, 0, 0, 1, 0},
 };
 const unsigned world_nr_graph_cases = sizeof(world_graph_cases) / sizeof(*world_graph_cases);

@@ -2,11 +2,14 @@
 """Events of the host among the guest's (docs/host.md): their order, and that nothing records when the session has
 ended, however it ended."""
 
+import contextlib
 import os
 import re
+import subprocess
 import time
 
 from lib import ftrace
+from lib.process import vcpu_thread
 from lib.suite import STANDARD, case
 
 BOTH = (STANDARD[0], STANDARD[2])
@@ -105,3 +108,99 @@ def host_tracing_ends_with_the_session(t):
         t.recover()
         assert not instances(), f"after recover: {instances()}"
         t.hv("attach", t.name)
+
+
+# A line of function_graph with its time: "  970.332150 |   0) * 12345.6 us |  } /* host: 5000.1 us */"
+TIMED = re.compile(r"^ *(\d+\.\d{6}) \| +0\) *(?:\S? *([\d.]+) us +)?\|  (.*)$")
+COPIES = 60  # of a MiB
+COPY = f"taskset 1 dd if=/dev/zero of=/dev/null bs=1M count={COPIES}"
+THRESH_US = 3000
+
+
+@contextlib.contextmanager
+def crowded(tid):
+    """The thread shares a CPU with a busy program."""
+    cpus = os.sched_getaffinity(tid)
+    cpu = max(cpus)
+    os.sched_setaffinity(tid, {cpu})
+    with subprocess.Popen(["taskset", "-c", str(cpu), "sh", "-c", "while :; do :; done"]) as hog:
+        try:
+            yield
+        finally:
+            hog.kill()
+            os.sched_setaffinity(tid, cpus)
+
+
+def host_us(line):
+    match = re.search(r"/\* host: ([\d.]+) us \*/", line)
+    return float(match[1]) if match else 0.0
+
+
+def returns(text):
+    """[(us, us of the host)] of the first vCPU's returns."""
+    found = [match for match in map(TIMED.match, text.splitlines()) if match]
+    return [(float(match[2]), host_us(match[3])) for match in found if match[2]]
+
+
+def taken_of_calls(text, tid):
+    """[(us of the host as the line says, us for which the thread was off its CPU meanwhile)] of the first vCPU's
+    calls, of which none is inside another one. Calls in which the thread slept are left out, since of that the host counts
+    only what followed the wake-up; and those in which the guest ran another task, since its time is not the call's."""
+    calls, inside, since, taken, unclear = [], 0, None, 0.0, False
+    for match in filter(None, map(TIMED.match, text.splitlines())):
+        now, what = float(match[1]) * 1e6, match[3]
+        if "sched_switch:" in what and f" prev_pid={tid} " in what:
+            since, unclear = now, unclear or " prev_state=R" not in what
+        elif "sched_switch:" in what and f" next_pid={tid} " in what and since:
+            taken, since = taken + now - since, None
+        elif "sched_switch:" in what:
+            unclear = unclear or "/KVM" not in what
+        elif what.endswith("{"):
+            inside, taken, unclear = inside + 1, 0.0, False
+        elif what.startswith("}") and inside:
+            if inside == 1 and not unclear:
+                calls.append((host_us(what), taken))
+            inside = 0
+        elif "();" in what and not inside:
+            calls.append((host_us(what), 0.0))
+    return calls
+
+
+@case(configs=BOTH)
+def host_time_of_calls(t):
+    """funcgraph-host: what the host's scheduler took of each call, as its own events say; thresholds are without
+    it."""
+    tid = vcpu_thread(t.guest.pid, 0)
+    with t.attach() as traced, crowded(tid):
+        traced.echo("set_ftrace_filter", "vfs_read")
+        traced.echo("options/funcgraph-host", "1")
+        traced.echo("options/funcgraph-abstime", "1")
+        traced.echo("set_event", "host:sched_switch", "sched:sched_switch")
+        traced.echo("current_tracer", "function_graph")
+        t.guest.run(COPY, timeout=240)
+        time.sleep(0.5)  # the newest events of the host wait for the guest's
+        text = traced.text("trace", timeout=300)
+        assert "LOST" not in text, "events were lost"
+        wrong = [call for call in returns(text) if call[1] > call[0]]
+        assert not wrong, f"more than the call: {wrong}"
+        calls = taken_of_calls(text, tid)
+        wrong = [call for call in calls if abs(call[0] - call[1]) > 500 + call[1] / 10]
+        assert len(calls) >= COPIES / 2 and not wrong, f"of {len(calls)} calls: {wrong}"
+        said, taken = sum(call[0] for call in calls), sum(call[1] for call in calls)
+        assert taken > 10000 and abs(said - taken) <= taken / 10, f"{said} us of {taken}"
+        t.note(f"{len(calls)} calls, {sum(call[0] > 0 for call in calls)} with {said:.0f} us of the host; its events say {taken:.0f}")
+
+        traced.echo("set_event", "")
+        traced.echo("tracing_thresh", str(THRESH_US))
+        traced.echo("trace", "")
+        t.guest.run(COPY, timeout=240)
+        long = returns(traced.text("trace", timeout=300))
+        wrong = [call for call in long if call[0] - call[1] < THRESH_US - 1]
+        assert not wrong, f"below the threshold: {wrong}"
+
+        traced.echo("options/funcgraph-host", "0")
+        traced.echo("trace", "")
+        t.guest.run(COPY, timeout=240)
+        text = traced.text("trace", timeout=300)
+        assert "host:" not in text and returns(text), text[-2000:]
+        t.note(f"{len(long)} calls of {THRESH_US} us without the host's time, {len(returns(text))} with it")

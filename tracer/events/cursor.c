@@ -164,8 +164,11 @@ static void decode(struct hv_cursor *c, const struct hv_merge_item *item,
 	hv_decoder_event(c->buffer->decoder, &item->record, parts, ret);
 	ret->cpu = item->cpu;
 	ret->time_ns = item->time_ns;
-	if (ret->kind == HV_EVENT_GRAPH_EXIT)
+	if (ret->kind == HV_EVENT_GRAPH_EXIT) {
 		ret->call_ns = call_ns(c, item->cpu, &item->record, item->time_ns);
+		if (ret->host_ns > ret->time_ns - ret->call_ns)
+			ret->host_ns = ret->time_ns - ret->call_ns;
+	}
 	ret->lost_before = item->lost_before;
 	if (ret->kind == HV_EVENT_GUESTS && hv_host_event_is(ret->id))
 		hv_host_event_decode(&item->record, ret);

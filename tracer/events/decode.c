@@ -288,6 +288,7 @@ static void decode_exit(const struct hv_decode *d, const struct hv_record *recor
 	if (!more)
 		return;
 	ret->overrun = (uint32_t)more->word[2];
+	ret->host_ns = more->word[3] & ((UINT64_C(1) << HV_MORE_HOST_BITS) - 1);
 	ret->has_retval = more->word[2] >> HV_MORE_VALUE_SHIFT & 1;
 	if (ret->has_retval)
 		ret->retval = more->word[1] | more->word[2] >> HV_MORE_TOP_SHIFT << HV_WORD_BITS;

@@ -54,6 +54,8 @@ struct hv_event {
 			     continues the depth of what it interrupted */
 	uint32_t overrun; /* exit: calls on this stack whose returns found no room */
 	uint64_t call_ns; /* exit: time of the call, on the clock of time_ns */
+	uint64_t host_ns; /* exit: for how long of the call the host did not run the vCPU; at most
+			   * its time. 0 also if nobody asked for it */
 	uint8_t has_retval;
 	uint64_t retval;    /* exit, with has_retval */
 	uint8_t of_command; /* stack: of a command, not of a tracer's option */

@@ -22,6 +22,7 @@
 #define NO_TASK		 UINT32_MAX
 #define NOT_IN_IRQ	 UINT_MAX
 #define SWITCH_LINE	 " ------------------------------------------\n"
+#define HOST_SHOWN_NS	 100
 #define DURATION_NOTHING "              |  "
 
 /* What the text has shown of one CPU so far. */
@@ -345,6 +346,15 @@ static bool shows_retval(const struct hv_style *style, const struct hv_event *ex
 	return exit->has_retval && is_on(style, HV_OPT_FUNCGRAPH_RETVAL);
 }
 
+/* Adds for how long of the call the host did not run the vCPU, if that is not nothing. */
+static void add_host_time(struct hv_text *out, const struct hv_style *style,
+			  const struct hv_event *exit)
+{
+	if (exit->host_ns >= HOST_SHOWN_NS && is_on(style, HV_OPT_FUNCGRAPH_HOST))
+		hv_text_printf(out, " /* host: %" PRIu64 ".%" PRIu64 " us */", exit->host_ns / 1000,
+			       exit->host_ns % 1000 / 100);
+}
+
 static bool is_return_of(const struct hv_event *entry, const struct hv_event *next)
 {
 	return next && next->kind == HV_EVENT_GRAPH_EXIT && next->pid == entry->pid &&
@@ -368,6 +378,7 @@ static void add_leaf(const struct hv_graph *g, struct hv_text *out, const struct
 		add_retval(out, style, exit->retval);
 		hv_text_add(out, " */");
 	}
+	add_host_time(out, style, exit);
 	hv_text_add(out, "\n");
 	add_arrow(g, out, style, entry, "<==========");
 }
@@ -420,6 +431,7 @@ static void add_exit(struct hv_graph *g, struct hv_text *out, const struct hv_st
 			add_retval(out, style, e->retval);
 		hv_text_add(out, " */");
 	}
+	add_host_time(out, style, e);
 	hv_text_add(out, "\n");
 	if (is_on(style, HV_OPT_FUNCGRAPH_OVERRUN))
 		hv_text_printf(out, " (Overruns: %" PRIu32 ")\n", e->overrun);

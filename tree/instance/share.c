@@ -106,7 +106,8 @@ static bool takes_entry(struct hv_instance *in, const struct hv_event *entry, ui
  * have begun the call before its calls came through here. */
 static bool takes_exit(struct hv_instance *in, const struct hv_event *exit, uint16_t *depth)
 {
-	uint64_t ns = exit->time_ns - exit->call_ns;
+	bool without_host = hv_options_on(&in->options, HV_OPT_FUNCGRAPH_HOST);
+	uint64_t ns = exit->time_ns - exit->call_ns - (without_host ? exit->host_ns : 0);
 	struct hv_open_call call;
 	bool found = hv_open_calls_end(in->open_calls, exit, &call);
 

@@ -186,13 +186,19 @@ void hv_sites_publish_graph(struct hv_instance *in)
 
 	if (hv_instances_single(all))
 		add_limits(traces, &graph);
-	for (const struct hv_instance *i = &all->top; i; i = i->next)
-		if (i->selection.tracer == HV_TRACER_FUNCTION_GRAPH &&
-		    hv_options_on(&i->options, HV_OPT_FUNCGRAPH_RETVAL))
+	for (const struct hv_instance *i = &all->top; i; i = i->next) {
+		if (i->selection.tracer != HV_TRACER_FUNCTION_GRAPH)
+			continue;
+		if (hv_options_on(&i->options, HV_OPT_FUNCGRAPH_RETVAL))
 			graph.flags |= HV_GRAPH_RETVAL;
+		if (hv_options_on(&i->options, HV_OPT_FUNCGRAPH_HOST))
+			graph.flags |= HV_GRAPH_HOST;
+	}
+	if (hv_instances_profile(all) && hv_options_on(tops, HV_OPT_FUNCGRAPH_HOST))
+		graph.flags |= HV_GRAPH_HOST;
 	if (!hv_options_on(tops, HV_OPT_GRAPH_TIME))
 		graph.flags |= HV_GRAPH_OWN_TIME;
-	graph.no_sleep =
-		!hv_options_on(hv_instances_profile(all) ? tops : options, HV_OPT_SLEEP_TIME);
+	if (!hv_options_on(hv_instances_profile(all) ? tops : options, HV_OPT_SLEEP_TIME))
+		graph.flags |= HV_GRAPH_NO_SLEEP;
 	hv_graph_tracer_set_options(all->session->graph, &graph);
 }

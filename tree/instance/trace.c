@@ -318,6 +318,8 @@ static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option opti
 	case HV_OPT_RECORD_CMD:
 		hv_names_follow(in->all->session->names, on);
 		return NULL;
+	case HV_OPT_FUNCGRAPH_HOST:
+		return on ? hv_kernel_need_steal_time(in->all->session->kernel) : NULL;
 	case HV_OPT_RECORD_TGID:
 		in->all->shows_tgids |= on;
 		return NULL;
@@ -326,15 +328,16 @@ static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option opti
 	}
 }
 
-/* Returns whether a change of OPTION makes sites call other stubs. With sleep-time off, the
- * functions in which tasks leave the CPU and come back call stubs. */
+/* Returns whether a change of OPTION makes sites call other stubs. With sleep-time off or
+ * funcgraph-host on, the functions in which tasks leave the CPU and come back call stubs. */
 static bool changes_sites(const struct hv_instance *in, enum hv_option option)
 {
 	if (option == HV_OPT_FUNCTION_TRACE || option == HV_OPT_DISPLAY_GRAPH)
 		return hv_sections_are_on(in);
 	if (option == HV_OPT_FUNC_STACK_TRACE)
 		return in->selection.tracer == HV_TRACER_FUNCTION;
-	return option == HV_OPT_SLEEP_TIME && hv_instance_is_live(in);
+	return (option == HV_OPT_SLEEP_TIME || option == HV_OPT_FUNCGRAPH_HOST) &&
+	       hv_instance_is_live(in);
 }
 
 struct hv_err *hv_instance_set_option(struct hv_instance *in, enum hv_option option, unsigned on)

@@ -44,6 +44,7 @@ const struct hv_option_info hv_option_infos[HV_NR_OPTIONS] = {
 					 .tracer = "function_graph"},
 	[HV_OPT_SLEEP_TIME] = {.name = "sleep-time", .tracer = "function_graph", .on = 1},
 	[HV_OPT_GRAPH_TIME] = {.name = "graph-time", .tracer = "function_graph", .on = 1},
+	[HV_OPT_FUNCGRAPH_HOST] = {.name = "funcgraph-host", .tracer = "function_graph"},
 };
 
 _Static_assert(HV_NR_OPTIONS <= 64, "a bit for each option");

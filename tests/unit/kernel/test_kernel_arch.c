@@ -159,6 +159,26 @@ START_TEST(an_interrupt_stack_is_needed)
 }
 END_TEST
 
+/* KVM raises the version of a record in which it writes. */
+START_TEST(a_steal_time_is_written_by_somebody)
+{
+	struct hv_layout *layout = &t.f.k.layout;
+
+	check_refused(hv_kernel_need_steal_time(&t.f.k),
+		      "the kernel knows no steal time (struct kvm_steal_time): the host cannot tell"
+		      " it for how long a vCPU did not run");
+	layout->has_steal_time = true;
+	layout->nr_cpus = FK_NR_CPUS;
+	layout->steal_version_percpu = FK_PERCPU(FT_PVCLOCK);
+	ft_percpu(&t, FT_PVCLOCK, 0, 0);
+	check_refused(hv_kernel_need_steal_time(&t.f.k),
+		      "the host does not tell the guest its steal time: KVM does, unless the VMM"
+		      " switches it off, TCG does not");
+	ft_percpu(&t, FT_PVCLOCK, 0, 2);
+	ck_assert_ptr_null(hv_kernel_need_steal_time(&t.f.k));
+}
+END_TEST
+
 /* Until 5.11 the pointer is to the end, not to the last word. */
 START_TEST(an_interrupt_stack_that_is_told_by_its_end)
 {
@@ -206,6 +226,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup_tasks, teardown_tasks);
 	tcase_add_test(tc, exception_stacks_are_in_the_entry_area);
 	tcase_add_test(tc, an_interrupt_stack_is_needed);
+	tcase_add_test(tc, a_steal_time_is_written_by_somebody);
 	tcase_add_test(tc, an_interrupt_stack_that_is_told_by_its_end);
 	tcase_add_test(tc, stacks_of_a_cpu);
 }

@@ -151,9 +151,18 @@ END_TEST
 
 START_TEST(waits_in_the_kernel)
 {
+	struct hv_moment spins;
+
 	SEE(numbered(HV_MOMENT_LOCK, 0, 1, 7, 0xabc), numbered(HV_MOMENT_LOCK, 0, 6, 7, 0xabc),
 	    numbered(HV_MOMENT_LOCK_END, 0, 21, 7, 0xabc));
 	ck_assert_uint_eq(only(HV_STALL_LOCK, 1, 21, 7)->number, 0xabc);
+	hv_stalls_clear(&stalls);
+	/* A mutex: it spins first, then it sleeps. */
+	spins = numbered(HV_MOMENT_LOCK, 0, 22, 7, 0xabc);
+	spins.state = HV_LOCK_SPINS;
+	SEE(spins, numbered(HV_MOMENT_LOCK, 0, 24, 7, 0xabc),
+	    numbered(HV_MOMENT_LOCK_END, 0, 42, 7, 0xabc));
+	ck_assert_uint_eq(only(HV_STALL_LOCK, 22, 42, 7)->flags & HV_LOCK_SPINS, 0);
 	hv_stalls_clear(&stalls);
 	SEE(at(HV_MOMENT_RECLAIM, 0, 30, 7), at(HV_MOMENT_RECLAIM_END, 1, 60, 7));
 	ck_assert_uint_eq(only(HV_STALL_RECLAIM, 30, 60, 7)->number, 0);

@@ -374,6 +374,10 @@ START_TEST(an_exit_has_its_time_and_value)
 	ck_assert_uint_eq(event.has_retval, 1);
 	ck_assert_uint_eq(event.retval, value);
 	ck_assert_uint_eq(event.overrun, 77);
+	ck_assert_uint_eq(event.host_ns, 0);
+	more.word[3] |= (UINT64_C(1) << HV_MORE_HOST_BITS) - 2;
+	hv_decode_event(&decode, &exit, &more, &event);
+	ck_assert_uint_eq(event.host_ns, (UINT64_C(1) << HV_MORE_HOST_BITS) - 2);
 	more.word[2] &= ~(UINT64_C(1) << HV_MORE_VALUE_SHIFT);
 	hv_decode_event(&decode, &exit, &more, &event);
 	ck_assert_uint_eq(event.has_retval, 0);
