@@ -89,6 +89,8 @@ static void tear_down(void)
 	free(catalogue.by_name);
 	free(catalogue.by_id);
 	free(catalogue.systems);
+	catalogue.by_name = catalogue.by_id = NULL;
+	catalogue.systems = NULL;
 }
 
 /* Parses and links TEXT, for the second type. */
