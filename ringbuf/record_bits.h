@@ -148,21 +148,24 @@
 #define HV_DATA_LEN 20
 #define HV_DATA_RECORDS_MAX                                                                        \
 	204 /* of one event: (HV_ENTRY_LEN_MAX - HV_ENTRY_HEADER_LEN) / HV_DATA_LEN */
-#define HV_ENTRY_HEADER_LEN  8
-#define HV_DATA_SECOND_SHIFT 32 /* the top two bits of bytes 8 to 15 */
-#define HV_DATA_FIRST_SHIFT  34 /* the top two bits of bytes 0 to 7 */
-#define HV_EVENT_LEN_SHIFT   16
-#define HV_EVENT_COMPAT_BIT  32
-#define HV_EVENT_INSIDE_BIT  33
+#define HV_ENTRY_HEADER_LEN   8
+#define HV_DATA_SECOND_SHIFT  32 /* the top two bits of bytes 8 to 15 */
+#define HV_DATA_FIRST_SHIFT   34 /* the top two bits of bytes 0 to 7 */
+#define HV_EVENT_LEN_SHIFT    16
+#define HV_EVENT_COMPAT_BIT   32
+#define HV_EVENT_INSIDE_BIT   33
+/* Only the host sets it: by how much the preempt count is higher than the record says. */
+#define HV_EVENT_DEEPER_SHIFT 34
+#define HV_EVENT_DEEPER_MAX   15
 /* No type of the kernel's has this id. The entry is HV_REGS_WORDS words of 8 bytes behind what all
  * entries have: the address of the site, the stack pointer with which the function was called, what
  * is there, and registers (struct hv_arch, find_register). Results of the slot's program may follow
  * (HV_FETCH_HEAD). */
-#define HV_EVENT_ID_REGS     0
-#define HV_REGS_WORDS	     15
-#define HV_REGS_SITE	     0
-#define HV_REGS_STACK	     1
-#define HV_REGS_STACK_WORD   2
+#define HV_EVENT_ID_REGS      0
+#define HV_REGS_WORDS	      15
+#define HV_REGS_SITE	      0
+#define HV_REGS_STACK	      1
+#define HV_REGS_STACK_WORD    2
 
 #define HV_EXIT_SITE_MASK   0x7fffffff
 #define HV_EXIT_PID_SHIFT   32

@@ -121,6 +121,7 @@ static const struct hv_child root_children[] = {
 	{"set_ftrace_pid", &hv_ftrace_pid_node},
 	{"set_graph_function", &hv_graph_function_node},
 	{"set_graph_notrace", &hv_graph_notrace_node},
+	{"synthetic_events", &hv_synthetic_events_node, .only_top = 1},
 	{"timestamp_mode", &hv_timestamps_node},
 	{"snapshot", &hv_snapshot_node},
 	{"trace", &hv_trace_node},

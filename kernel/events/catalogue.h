@@ -39,6 +39,7 @@ enum hv_event_reg {
 	HV_EVENT_REG_OTHER,  /* by another function */
 	HV_EVENT_REG_KPROBE, /* it is none of the kernel's: a probe of hvtrace's users */
 	HV_EVENT_REG_HOST,   /* likewise: an event of the host */
+	HV_EVENT_REG_SYNTH,  /* likewise: a synthetic event */
 };
 
 /* A struct tracepoint. */

@@ -145,6 +145,8 @@ static void decode_common(const struct hv_decode *d, const struct hv_record *rec
 	else if (!(word[1] >> HV_EVENT_INSIDE_BIT & 1) &&
 		 context.preempt_depth >= d->probe_preempt_depth)
 		context.preempt_depth -= d->probe_preempt_depth;
+	if (hv_record_kind(record) == HV_RECORD_EVENT && d->probe_preempt_depth)
+		context.preempt_depth += word[1] >> HV_EVENT_DEEPER_SHIFT & HV_EVENT_DEEPER_MAX;
 	ret->preempt_depth = shown_depth(context.preempt_depth);
 }
 
@@ -242,9 +244,10 @@ static void get_data(const uint8_t *at, struct hv_record *r)
 		     (uint64_t)HV_RECORD_DATA << HV_RECORD_KIND_SHIFT;
 }
 
-unsigned hv_encode_entry(const struct hv_record *record, uint16_t id, struct hv_span entry,
+unsigned hv_encode_entry(const struct hv_record *record, const struct hv_event *event,
 			 struct hv_record *ret)
 {
+	const struct hv_span entry = event->entry;
 	size_t len_bytes = entry.len_bytes - HV_ENTRY_HEADER_LEN;
 	unsigned nr = 0;
 
@@ -258,8 +261,9 @@ unsigned hv_encode_entry(const struct hv_record *record, uint16_t id, struct hv_
 		ret[nr].word[3] |= (uint64_t)nr << HV_RECORD_DEPTH_SHIFT;
 	}
 	ret[nr] = *record;
-	ret[nr].word[1] = id | (uint64_t)entry.len_bytes << HV_EVENT_LEN_SHIFT |
+	ret[nr].word[1] = event->id | (uint64_t)entry.len_bytes << HV_EVENT_LEN_SHIFT |
 			  UINT64_C(1) << HV_EVENT_INSIDE_BIT |
+			  (uint64_t)(event->deeper & HV_EVENT_DEEPER_MAX) << HV_EVENT_DEEPER_SHIFT |
 			  (record->word[1] & UINT64_C(1) << HV_EVENT_COMPAT_BIT);
 	ret[nr].word[3] &= ~((uint64_t)HV_RECORD_DEPTH_MAX << HV_RECORD_DEPTH_SHIFT);
 	ret[nr].word[3] |= (uint64_t)nr << HV_RECORD_DEPTH_SHIFT;

@@ -98,11 +98,11 @@ bool hv_record_has_entry(const struct hv_record *record);
 void hv_decode_entry(const struct hv_decode *d, const struct hv_record *record,
 		     const struct hv_record *data, struct hv_event *event, uint8_t *entry);
 
-/* Makes the records of an event of the type ID with ENTRY, of HV_ENTRY_HEADER_LEN to
- * HV_ENTRY_LEN_MAX bytes, that happened when and where RECORD, an HV_RECORD_EVENT, says: into RET,
- * which has room for HV_DATA_RECORDS_MAX + 1. Its preempt count is that inside the probe, as in the
- * kernel's events of system calls. Returns how many they are; the event's own is the last. */
-unsigned hv_encode_entry(const struct hv_record *record, uint16_t id, struct hv_span entry,
+/* Makes the records of EVENT, with its id and entry, that happened when and where RECORD, an
+ * HV_RECORD_EVENT, says: into RET, which has room for HV_DATA_RECORDS_MAX + 1. Its preempt count is
+ * that inside the probe, as in the kernel's events of system calls, or deeper. Returns how many
+ * they are; the event's own is the last. */
+unsigned hv_encode_entry(const struct hv_record *record, const struct hv_event *event,
 			 struct hv_record *ret);
 
 /* The type of an event of the guest's own in RECORD, an HV_RECORD_EVENT. */

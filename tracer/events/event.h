@@ -76,4 +76,8 @@ struct hv_event {
 	struct hv_span entry;
 	uint16_t id;	   /* guest's: of the type, common_type of the entry */
 	uint8_t is_compat; /* guest's: the task is in a system call of another ABI */
+	/* guest's, of an event that the host has made: by how much the preempt count of a kernel
+	 * that has one is higher than that inside the probe whose event it was made of; at most
+	 * HV_EVENT_DEEPER_MAX. Not set by decoding. */
+	uint8_t deeper;
 };

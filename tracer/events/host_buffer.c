@@ -130,7 +130,7 @@ static unsigned copy_records(const struct hv_cursor *cursor, const struct hv_eve
 	const struct hv_record *records = hv_cursor_records(cursor, &nr), *last = &records[nr - 1];
 
 	if (e->kind == HV_EVENT_GUESTS && hv_record_event_id(last) != e->id)
-		return hv_encode_entry(last, e->id, e->entry, ret);
+		return hv_encode_entry(last, e, ret);
 	memcpy(ret, records, nr * sizeof(*ret));
 	set_depth(&ret[nr - 1], e);
 	return nr;

@@ -15,6 +15,7 @@ unsigned hv_host_event_encode(uint64_t tsc, uint16_t id, struct hv_span entry,
 		.word = {tsc & ~HV_RECORD_ZEROS, 0, 0,
 			 (uint64_t)HV_RECORD_EVENT << HV_RECORD_KIND_SHIFT},
 	};
+	const struct hv_event event = {.id = id, .entry = entry};
 	uint8_t flags = 0, count = 0;
 	uint32_t pid = 0;
 
@@ -23,7 +24,7 @@ unsigned hv_host_event_encode(uint64_t tsc, uint16_t id, struct hv_span entry,
 	hv_span_u32(entry, 4, &pid);
 	record.word[2] =
 		count | (uint64_t)flags << HV_CALL_FLAGS_SHIFT | (uint64_t)pid << HV_CALL_PID_SHIFT;
-	return hv_encode_entry(&record, id, entry, ret);
+	return hv_encode_entry(&record, &event, ret);
 }
 
 void hv_host_event_decode(const struct hv_record *record, struct hv_event *event)

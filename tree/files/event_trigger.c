@@ -45,18 +45,15 @@ static void log_filter(struct hv_file *f, const char *text, const struct hv_filt
 static struct hv_err *obey_hist(struct hv_file *f, const struct hv_event_type *type,
 				const char *text)
 {
-	struct hv_hist_faults faults;
-	struct hv_err *err = hv_instance_write_hist(f->at.instance, type, text, &faults);
 	HV_AUTO_FREE char *where = hv_format("hist:%s:%s", type->system, type->name);
-	HV_AUTO_FREE char *command = NULL;
+	HV_AUTO_FREE char *command = hv_format("hist:%s", hv_hist_spec_rest(text));
+	struct hv_hist_refusal why;
+	struct hv_err *err = hv_instance_write_hist(f->at.instance, type, text, &why);
 
-	if (!err)
-		return NULL;
-	log_filter(f, text, &faults.filter);
-	if (!faults.hist.code || !faults.hist.why)
-		return err;
-	command = hv_format("hist:%s", hv_hist_spec_rest(text));
-	hv_file_log_fault(f, where, faults.hist.why, command, faults.hist.at);
+	if (err)
+		log_filter(f, text, &why.filter);
+	for (unsigned i = 0; i < why.hist.nr; i++)
+		hv_file_log_fault(f, where, why.hist.list[i].why, command, why.hist.list[i].at);
 	return err;
 }
 
@@ -96,14 +93,20 @@ const struct hv_node hv_event_trigger_node = {
 	.help = "what each of these events does: traceon, traceoff, snapshot,\n"
 		"enable_event:SYSTEM:EVENT, disable_event:SYSTEM:EVENT, enable_hist:SYSTEM:EVENT,\n"
 		"disable_hist:SYSTEM:EVENT; then :COUNT, 'if FILTER';\n"
-		"hist:keys=FIELD[,FIELD...][:values=FIELD[,FIELD]][:sort=FIELD[.descending][,FIELD]"
-		"]\n"
-		"[:size=N][:name=NAME][:clock=CLOCK][:nohitcount][:pause|:cont|:clear] [if "
-		"FILTER];\n"
+		"hist:keys=FIELD[,FIELD...][:values=FIELD[,FIELD]][:<var1>=<field|var_ref|"
+		"numeric_literal>,...]\n"
+		"[:sort=FIELD[.descending][,FIELD]][:size=N][:name=NAME][:clock=CLOCK]"
+		"[:nohitcount]\n"
+		"[:pause|:cont|:clear][:<handler>.<action>...] [if FILTER];\n"
 		"FIELD is a field, hitcount, common_timestamp, common_cpu, or an expression of "
-		"these\n"
-		"and numbers (+ - * /), with a modifier: .hex .sym .sym-offset .syscall .execname\n"
+		"these,\n"
+		"numbers and $VAR (+ - * /), with a modifier: .hex .sym .sym-offset .syscall "
+		".execname\n"
 		".log2 .buckets=N .usecs .percent .graph;\n"
+		"handlers: onmatch(SYSTEM.EVENT), onmax(var), onchange(var); actions:\n"
+		"trace(<synthetic_event>,PARAM,...), <synthetic_event>(PARAM,...), "
+		"save(FIELD,...),\n"
+		"snapshot(); PARAM is $VAR, SYSTEM.EVENT.$VAR, FIELD or SYSTEM.EVENT.FIELD;\n"
 		"a '!' before it removes it",
 	.state_bytes = sizeof(struct hv_event_ref),
 	.open = open_trigger,

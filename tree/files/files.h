@@ -70,6 +70,7 @@ extern const struct hv_entries hv_instance_entries;
 /* kprobes.c */
 extern const struct hv_node hv_kprobe_events_node;
 extern const struct hv_node hv_dynamic_events_node;
+extern const struct hv_node hv_synthetic_events_node;
 extern const struct hv_node hv_kprobe_profile_node;
 
 /* marker.c */

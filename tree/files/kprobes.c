@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* kprobe_events, dynamic_events and kprobe_profile: probes at the entries of functions. A write has
- * lines, each a command; those before one that is refused have been obeyed
- * (trace_parse_run_command()). */
+/* kprobe_events and kprobe_profile: probes at the entries of functions. */
 #include <ctype.h>
 #include <string.h>
 
+#include "tree/files/dynamic_events.h"
 #include "tree/files/files.h"
 #include "tree/settings/kprobe.h"
 
@@ -51,7 +50,7 @@ static struct hv_err *tell(struct hv_file *f, const struct words *w, struct hv_e
 	return err;
 }
 
-static struct hv_err *obey(struct hv_file *f, const char *line, size_t len)
+struct hv_err *hv_kprobe_command_obey(struct hv_file *f, const char *line, size_t len)
 {
 	hv_cleanup(words_deinit) struct words w = split(line, len);
 	struct hv_instances *all = f->at.instance->all;
@@ -80,20 +79,7 @@ static struct hv_err *open_events(struct hv_file *f)
 static struct hv_err *write_events(struct hv_file *f, const char *buf, size_t len_bytes,
 				   size_t *ret_len)
 {
-	struct hv_err *err = NULL;
-	size_t at = 0;
-
-	while (!err && at < len_bytes) {
-		const char *end = memchr(buf + at, '\n', len_bytes - at);
-		size_t len = end ? (size_t)(end - buf) - at : len_bytes - at;
-		const char *comment = memchr(buf + at, '#', len);
-
-		err = obey(f, buf + at, comment ? (size_t)(comment - buf) - at : len);
-		at += len + 1;
-	}
-	if (!err)
-		*ret_len = len_bytes;
-	return err;
+	return hv_commands_write(f, buf, len_bytes, hv_kprobe_command_obey, ret_len);
 }
 
 static void show_events(struct hv_file *f)
@@ -114,13 +100,6 @@ const struct hv_node hv_kprobe_events_node = {
 		"$argN, $stack, $stackN, $comm, \\NUMBER, \\\"string\", @ADDRESS, "
 		"@SYMBOL[+-OFFSET]\n"
 		"or memory at one of these: +-[u]OFFSET(FETCH)",
-	.open = open_events,
-	.show = show_events,
-	.write = write_events,
-};
-
-const struct hv_node hv_dynamic_events_node = {
-	.help = "the same as kprobe_events",
 	.open = open_events,
 	.show = show_events,
 	.write = write_events,

@@ -12,6 +12,7 @@
 #include "tree/format/print_fmt/fields.h"
 #include "tree/format/print_fmt/print_fmt.h"
 #include "tree/format/probe_text.h"
+#include "tree/format/synth_text.h"
 #include "tree/format/syscall.h"
 
 #define NR_IDS (UINT16_MAX + 1)
@@ -265,6 +266,12 @@ static void add_rest(const struct hv_event_texts *t, struct hv_text *out,
 	hv_text_add(out, ": ");
 	if (c->type->reg_kind == HV_EVENT_REG_KPROBE && add_probe(t, out, options, c->type, entry))
 		return;
+	if (c->type->reg_kind == HV_EVENT_REG_SYNTH) {
+		hv_synth_text_add(out, c->type, entry,
+				  hv_options_on(options, HV_OPT_VERBOSE) ? HV_SYNTH_WITH_FORMATS
+									 : HV_SYNTH_PLAIN);
+		return;
+	}
 	if (!c->fmt || !hv_print_fmt_eval(c->fmt, entry, &env, out))
 		hv_print_fields(c->fields + c->nr_common, c->nr_fields - c->nr_common, entry, out);
 }

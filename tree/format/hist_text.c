@@ -6,14 +6,21 @@
 
 #include "kernel/kernel.h"
 #include "tracer/events/comms.h"
+#include "tree/settings/hist_action.h"
 
 #define TEXT_WIDTH	 50
+#define SAVED_WIDTH	 32
 #define SYMBOL_WIDTH	 45
 #define OFFSET_WIDTH	 55
 #define BAR_LEN		 20
 #define PERCENT_PER_UNIT 10000 /* hundredths of a percent */
 
 /* -- the trigger ------------------------------------------------------------------------------- */
+
+static const char *handler_name(const struct hv_hist_action *a)
+{
+	return a->handler == HV_HIST_ON_MAX ? "onmax" : "onchange";
+}
 
 static void add_name(const struct hv_hist_field *f, struct hv_text *out)
 {
@@ -27,8 +34,10 @@ static void add_field(const struct hv_hist_field *f, struct hv_text *out)
 		hv_text_printf(out, "%" PRIu64, f->constant);
 	else if (f->kind == HV_HIST_CPU)
 		hv_text_add(out, "common_cpu");
-	else
+	else {
+		hv_text_add(out, f->kind == HV_HIST_REFERENCE ? "$" : "");
 		add_name(f, out);
+	}
 	if (f->modifier)
 		hv_text_printf(out, ".%s", hv_hist_modifier_name(f->modifier));
 	if (f->modifier == HV_HIST_BUCKETS)
@@ -43,6 +52,16 @@ static void add_fields(struct hv_hist_field *const *fields, unsigned nr, struct 
 	}
 }
 
+static void add_variables(const struct hv_hist_spec *s, struct hv_text *out)
+{
+	for (unsigned i = 0; i < s->nr_variables; i++) {
+		if (s->variables[i].role != HV_HIST_DEFINED)
+			continue;
+		hv_text_printf(out, "%c%s=", i ? ',' : ':', s->variables[i].name);
+		add_field(s->variables[i].field, out);
+	}
+}
+
 static void add_sorts(const struct hv_hist_spec *s, struct hv_text *out)
 {
 	for (unsigned i = 0; i < s->nr_sorts; i++) {
@@ -50,6 +69,19 @@ static void add_sorts(const struct hv_hist_spec *s, struct hv_text *out)
 		add_field(hv_hist_spec_field(s, s->sorts[i].by), out);
 		hv_text_add(out, s->sorts[i].descending ? ".descending" : "");
 	}
+}
+
+/* print_actions_spec() */
+static void add_action(const struct hv_hist_action *a, struct hv_text *out)
+{
+	if (a->handler == HV_HIST_ON_MATCH)
+		hv_text_printf(out, ":onmatch(%s.%s).", a->system, a->event);
+	else
+		hv_text_printf(out, ":%s(%s).", handler_name(a), a->variable);
+	hv_text_printf(out, "%s(%s", a->name, a->synth_name ? a->synth_name : "");
+	for (unsigned i = 0; i < a->nr_params; i++)
+		hv_text_printf(out, "%s%s", i || a->synth_name ? "," : "", a->params[i]);
+	hv_text_add(out, ")");
 }
 
 void hv_hist_text_spec(const struct hv_hist_spec *s, enum hv_hist_state state, struct hv_text *ret)
@@ -61,11 +93,14 @@ void hv_hist_text_spec(const struct hv_hist_spec *s, enum hv_hist_state state, s
 	add_fields(s->keys, s->nr_keys, ret);
 	hv_text_add(ret, ":vals=");
 	add_fields(s->values + s->no_hitcount, s->nr_values - s->no_hitcount, ret);
+	add_variables(s, ret);
 	add_sorts(s, ret);
 	hv_text_printf(ret, ":size=%" PRIu32, s->size);
 	if (s->has_time)
 		hv_text_printf(ret, ":clock=%s", s->clock);
 	hv_text_add(ret, s->no_hitcount ? ":nohitcount" : "");
+	for (unsigned i = 0; i < s->nr_actions; i++)
+		add_action(s->actions[i], ret);
 	if (s->filter)
 		hv_text_printf(ret, " if %s", s->filter);
 	hv_text_add(ret, state == HV_HIST_IS_PAUSED ? " [paused]\n" : " [active]\n");
@@ -242,15 +277,62 @@ static void add_value(const struct hv_hist_field *f, uint64_t value, uint64_t ma
 		hv_text_printf(out, ": %10" PRIu64, value);
 }
 
+/* What save() has saved. */
+static void add_saved(const struct hv_hist_spec *s, const struct hv_hist_entry *e,
+		      struct hv_text *out)
+{
+	size_t nr_texts = 0;
+
+	for (unsigned i = 0; i < s->nr_variables; i++) {
+		const struct hv_hist_variable *v = &s->variables[i];
+		bool is_text = v->field && v->field->is_text;
+		size_t start;
+
+		nr_texts += is_text;
+		if (v->role != HV_HIST_SAVED)
+			continue;
+		hv_text_printf(out, "  %s: ", v->name);
+		start = out->len_bytes;
+		if (is_text)
+			hv_text_add_guest(out, e->texts + (nr_texts - 1) * HV_HIST_TEXT_BYTES,
+					  HV_HIST_TEXT_BYTES);
+		else
+			hv_text_printf(out, "%10" PRIu64, e->variables[i]);
+		pad(out, start, is_text ? SAVED_WIDTH : 0);
+	}
+}
+
+/* print_actions() */
+static void add_tracked(const struct hv_hist_spec *s, const struct hv_hist_entry *e,
+			struct hv_text *out)
+{
+	for (unsigned i = 0; i < s->nr_actions; i++) {
+		const struct hv_hist_action *a = s->actions[i];
+
+		if (a->handler == HV_HIST_ON_MATCH || a->deed == HV_HIST_SNAPSHOTS)
+			continue;
+		hv_text_printf(out, "\n\t%s: %10" PRIu64,
+			       a->handler == HV_HIST_ON_MAX ? "max" : "changed",
+			       e->variables[a->tracked]);
+		add_saved(s, e, out);
+	}
+}
+
+static void add_keys(const struct hv_hist_spec *s, const struct hv_hist_names *names,
+		     const struct hv_hist_entry *e, struct hv_text *out)
+{
+	hv_text_add(out, "{ ");
+	for (unsigned i = 0; i < s->nr_keys; i++) {
+		hv_text_add(out, i ? ", " : "");
+		add_key(s, i, names, e, out);
+	}
+	hv_text_add(out, " }");
+}
+
 void hv_hist_text_entry(const struct hv_hist_spec *s, const struct hv_hist_names *names,
 			const struct hv_hist_entry *e, struct hv_text *ret)
 {
-	hv_text_add(ret, "{ ");
-	for (unsigned i = 0; i < s->nr_keys; i++) {
-		hv_text_add(ret, i ? ", " : "");
-		add_key(s, i, names, e, ret);
-	}
-	hv_text_add(ret, " }");
+	add_keys(s, names, e, ret);
 	for (unsigned i = s->no_hitcount; i < s->nr_values; i++) {
 		/* As in the kernel, expressions are summed up, but not shown. */
 		if (s->values[i]->kind == HV_HIST_EXPRESSION)
@@ -258,5 +340,19 @@ void hv_hist_text_entry(const struct hv_hist_spec *s, const struct hv_hist_names
 		hv_text_add(ret, i ? " " : "");
 		add_value(s->values[i], e->sums[i], names->max[i], names->total[i], ret);
 	}
+	add_tracked(s, e, ret);
+	hv_text_add(ret, "\n");
+}
+
+/* track_data_snapshot_print() */
+void hv_hist_text_shot(const struct hv_hist_spec *s, const struct hv_hist_names *names,
+		       const struct hv_hist_shot *shot, struct hv_text *ret)
+{
+	hv_text_printf(ret,
+		       "\nSnapshot taken (see tracing/snapshot).  Details:\n"
+		       "\ttriggering value { %s(%s) }: %10" PRIu64
+		       "\ttriggered by event with key: ",
+		       handler_name(shot->action), shot->action->variable, shot->value);
+	add_keys(s, names, &shot->entry, ret);
 	hv_text_add(ret, "\n");
 }

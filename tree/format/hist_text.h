@@ -16,9 +16,18 @@ void hv_hist_text_spec(const struct hv_hist_spec *s, enum hv_hist_state state, s
 
 /* One entry. All is borrowed; KEY and COMM are hostile. */
 struct hv_hist_entry {
-	const uint8_t *key;   /* s->key_bytes */
-	const char *comm;     /* of the task that hit it first; HV_COMM_LEN bytes */
-	const uint64_t *sums; /* of each value */
+	const uint8_t *key;	   /* s->key_bytes */
+	const char *comm;	   /* of the task that hit it first; HV_COMM_LEN bytes */
+	const uint64_t *sums;	   /* of each value */
+	const uint64_t *variables; /* the number of each; NULL: there are none */
+	const char *texts;	   /* of those that are texts, HV_HIST_TEXT_BYTES each */
+};
+
+/* What has made onmax().snapshot() or onchange().snapshot() take the snapshot. */
+struct hv_hist_shot {
+	const struct hv_hist_action *action;
+	uint64_t value;
+	struct hv_hist_entry entry; /* its key and its task */
 };
 
 /* Numbers of system calls with a name are below. */
@@ -40,3 +49,5 @@ void hv_hist_names_find_syscalls(struct hv_hist_names *n);
 /* Adds the line of E, which may be several. */
 void hv_hist_text_entry(const struct hv_hist_spec *s, const struct hv_hist_names *names,
 			const struct hv_hist_entry *e, struct hv_text *ret);
+void hv_hist_text_shot(const struct hv_hist_spec *s, const struct hv_hist_names *names,
+		       const struct hv_hist_shot *shot, struct hv_text *ret);

@@ -74,6 +74,12 @@ static struct hv_err *find_recorded(const struct hv_instances *all, const struct
 	return hv_syscalls_is(type) ? hv_syscalls_carrier(all->syscalls, c, type, ret) : NULL;
 }
 
+/* Events that nothing in the guest is switched on for as an event. */
+static bool is_made(const struct hv_event_type *type)
+{
+	return hv_kprobes_is(type) || hv_host_events_is(type) || hv_synths_is(type);
+}
+
 /* RET has room for all types of C. */
 static void collect(const struct hv_instances *all, const struct hv_catalogue *c,
 		    struct wanted *ret)
@@ -82,8 +88,7 @@ static void collect(const struct hv_instances *all, const struct hv_catalogue *c
 		HV_AUTO_ERR struct hv_err *err = NULL;
 		const struct hv_event_type *type;
 
-		if (hv_kprobes_is(&c->types[i]) || hv_host_events_is(&c->types[i]) ||
-		    !any_wants(all, &c->types[i]))
+		if (is_made(&c->types[i]) || !any_wants(all, &c->types[i]))
 			continue;
 		err = find_recorded(all, c, &c->types[i], &type);
 		if (!err && !find_want(ret, type))
@@ -171,7 +176,7 @@ static struct hv_err *prepare(struct hv_instance *in, struct hv_event_set *event
 	in->events = *events;
 	shares = hv_instances_single(in->all) != &in->all->top ||
 		 hv_syscalls_any(in->all->syscalls, events) || hv_kprobes_any(in->all, events) ||
-		 hv_host_events_any(events);
+		 hv_synths_any(in->all, events) || hv_host_events_any(events);
 	in->events = before;
 	hv_instances_drain(in->all);
 	return shares ? hv_instances_begin_sharing(in->all) : NULL;
@@ -221,9 +226,12 @@ static bool refuse_kprobes(struct hv_instance *in, const struct hv_event_switch 
 		const struct hv_event_type *type = change->types[i];
 		struct hv_err *why = NULL;
 
-		if (!hv_kprobes_is(type) || !hv_event_set_has(&in->events, hv_event_ref_of(type)))
+		if (!hv_event_set_has(&in->events, hv_event_ref_of(type)))
 			continue;
-		hv_event_set_add(&in->probed, hv_event_ref_of(type));
+		if (hv_kprobes_is(type) || hv_synths_is(type))
+			hv_event_set_add(&in->probed, hv_event_ref_of(type));
+		if (!hv_kprobes_is(type))
+			continue;
 		why = hv_kprobes_why_not(in->all, type);
 		if (!why)
 			continue;

@@ -9,14 +9,22 @@
 #include "tracer/event_types.h"
 #include "tree/instance/event_filters.h"
 #include "tree/instance/events.h"
+#include "tree/instance/hist_links.h"
 #include "tree/instance/instance.h"
 #include "tree/instance/share.h"
+
+#define NAMED_MISMATCH                                                                             \
+	"Named hist trigger doesn't match existing named trigger (includes variables)"
 
 static void forget(struct hv_hist_of *of)
 {
 	hv_hist_spec_deinit(&of->spec);
 	hv_event_filter_free(of->filter);
 	hv_hist_table_unref(of->table);
+	for (unsigned i = 0; i < HV_HIST_VARIABLES_MAX; i++)
+		hv_hist_table_unref(of->refs[i]);
+	free(of->taken);
+	free(of->added);
 }
 
 void hv_hists_deinit(struct hv_hists *s)
@@ -99,13 +107,17 @@ static size_t find_again(const struct hv_instance *in, struct hv_event_ref ref,
 /* -- changes ----------------------------------------------------------------------------------- */
 
 /* A fault of the trigger as a whole, or of the WORD that the kernel marks. */
-static struct hv_err *refuse(struct hv_hist_faults *faults, int code, const char *why,
+static struct hv_err *refuse(struct hv_hist_refusal *refusal, int code, const char *why,
 			     const char *text, const char *word)
 {
 	HV_AUTO_FREE char *command = hv_format("hist:%s", hv_hist_spec_rest(text));
 	const char *at = strstr(command, word);
 
-	faults->hist = (struct hv_hist_fault){code, why, at ? (size_t)(at - command) : 0};
+	refusal->hist = (struct hv_hist_faults){
+		.code = code,
+		.list = {{why, at ? (size_t)(at - command) : 0}},
+		.nr = 1,
+	};
 	return hv_err_new(code, "%s", why);
 }
 
@@ -152,6 +164,8 @@ static struct hv_err *parse_filter(const struct hv_instance *in, const struct hv
 			  ret_fault->at, of->spec.filter);
 }
 
+static struct hv_err *remove_at(struct hv_instance *in, size_t at);
+
 /* Puts OF, whose contents S then owns, at AT. */
 static void insert(struct hv_hists *s, size_t at, const struct hv_hist_of *of)
 {
@@ -171,15 +185,32 @@ static struct hv_hist_of take_out(struct hv_hists *s, size_t at)
 	return of;
 }
 
+/* Removes what was added for the actions of a trigger, unless others use it, too. */
+static struct hv_err *remove_added(struct hv_instance *in, const struct hv_hist_of *of)
+{
+	struct hv_err *err = NULL;
+
+	for (size_t i = 0; !err && i < of->nr_added; i++) {
+		size_t at = hv_hist_links_find(&in->hists, of->added[i]);
+
+		if (at < in->hists.nr && !hv_hist_links_has(&in->hists, &in->hists.list[at]))
+			err = remove_at(in, at);
+	}
+	return err;
+}
+
+/* What is removed with it was added for no actions, and has none. */
 static struct hv_err *remove_at(struct hv_instance *in, size_t at)
 {
 	struct hv_hist_of of = take_out(&in->hists, at);
 	struct hv_err *err = hv_instance_publish_triggers(in);
 
-	if (err)
+	if (err) {
 		insert(&in->hists, at, &of);
-	else
-		forget(&of);
+		return err;
+	}
+	err = remove_added(in, &of);
+	forget(&of);
 	return err;
 }
 
@@ -205,24 +236,21 @@ static struct hv_err *add(struct hv_instance *in, struct hv_hist_of *of)
 
 /* Why OF cannot be added (hist_register_trigger). */
 static struct hv_err *check_new(const struct hv_instance *in, const struct hv_hist_of *of,
-				const char *text, struct hv_hist_faults *faults)
+				const char *text, struct hv_hist_refusal *refusal)
 {
 	const struct hv_hist_spec *spec = &of->spec;
 	const struct hv_hist_of *named = find_named(in->all, spec->name);
 
 	if (named && !hv_hist_spec_is_like(&named->spec, spec))
-		return refuse(faults, EINVAL,
-			      "Named hist trigger doesn't match existing named trigger (includes "
-			      "variables)",
-			      text, spec->name);
+		return refuse(refusal, EINVAL, NAMED_MISMATCH, text, spec->name);
 	if ((!spec->name || named) && find_again(in, of->ref, spec) < in->hists.nr)
-		return refuse(faults, EEXIST, "Hist trigger already exists", text, "");
+		return refuse(refusal, EEXIST, "Hist trigger already exists", text, "");
 	if (spec->continues || spec->clears)
-		return refuse(faults, ENOENT, "Can't clear or continue a nonexistent hist trigger",
+		return refuse(refusal, ENOENT, "Can't clear or continue a nonexistent hist trigger",
 			      text, "");
 	if (spec->has_time && strcmp(spec->clock, "global") != 0 &&
 	    strcmp(spec->clock, "local") != 0)
-		return refuse(faults, EINVAL, "Couldn't set trace_clock", text, spec->clock);
+		return refuse(refusal, EINVAL, "Couldn't set trace_clock", text, spec->clock);
 	return NULL;
 }
 
@@ -245,9 +273,23 @@ static bool update(struct hv_instance *in, const struct hv_hist_of *of)
 	return true;
 }
 
+/* The layout of the table of a named trigger is that of the first one. */
+static struct hv_err *link_new(struct hv_instance *in, const struct hv_catalogue *c,
+			       struct hv_hist_of *of, const char *text,
+			       struct hv_hist_refusal *refusal)
+{
+	const struct hv_hist_of *named;
+	struct hv_err *err = hv_hist_links_make(in, c, of, text, &refusal->hist);
+
+	named = find_named(in->all, of->spec.name);
+	if (err || !named || hv_hist_links_are_like(of, named))
+		return err;
+	return refuse(refusal, EINVAL, NAMED_MISMATCH, text, of->spec.name);
+}
+
 /* Empties OF if IN has taken its contents. To remove what is not there succeeds. */
-static struct hv_err *obey(struct hv_instance *in, struct hv_hist_of *of, const char *text,
-			   struct hv_hist_faults *faults)
+static struct hv_err *obey(struct hv_instance *in, const struct hv_catalogue *c,
+			   struct hv_hist_of *of, const char *text, struct hv_hist_refusal *refusal)
 {
 	struct hv_err *err;
 	size_t at;
@@ -255,63 +297,80 @@ static struct hv_err *obey(struct hv_instance *in, struct hv_hist_of *of, const 
 	hv_instances_drain(in->all);
 	if (of->spec.removes) {
 		at = find_again(in, of->ref, &of->spec);
+		if (at < in->hists.nr && hv_hist_links_has(&in->hists, &in->hists.list[at]))
+			return hv_err_new(EBUSY, "other triggers refer to its variables");
 		return at < in->hists.nr ? remove_at(in, at) : NULL;
 	}
 	if (update(in, of))
 		return NULL;
-	err = check_new(in, of, text, faults);
+	err = check_new(in, of, text, refusal);
 	if (err)
 		return err;
 	of->is_paused = of->spec.pauses;
-	err = add(in, of);
+	err = link_new(in, c, of, text, refusal);
 	if (!err)
+		err = add(in, of);
+	if (err)
+		hv_err_free(remove_added(in, of));
+	else
 		*of = (struct hv_hist_of){0};
 	return err;
 }
 
-static struct hv_err *parse(const struct hv_catalogue *c, const struct hv_event_type *type,
-			    const char *text, struct hv_hist_spec *ret,
-			    struct hv_hist_fault *ret_fault)
+static struct hv_err *parse(struct hv_instance *in, const struct hv_catalogue *c,
+			    const struct hv_event_type *type, const char *text,
+			    struct hv_hist_of *of, struct hv_hist_faults *ret_faults)
 {
-	if (hv_hist_spec_parse(c, type, text, ret, ret_fault))
+	struct hv_hist_links links = {in, c, of};
+	const struct hv_hist_scope scope = hv_hist_links_scope(&links, type);
+
+	if (hv_hist_spec_parse(&scope, text, &of->spec, ret_faults))
 		return NULL;
-	if (ret_fault->why)
-		return hv_err_new(ret_fault->code, "%s at character %zu of 'hist:%s'",
-				  ret_fault->why, ret_fault->at, hv_hist_spec_rest(text));
-	if (ret_fault->code == ENOMEM)
-		return hv_err_new(ENOMEM, "a key or value is neither a number nor a string");
-	return hv_err_new(ret_fault->code, "it is no hist:keys=FIELD,...:values=FIELD,...:"
-					   "sort=FIELD,...:size=N if FILTER");
+	return hv_hist_links_error(ret_faults, text);
 }
 
 struct hv_err *hv_instance_write_hist(struct hv_instance *in, const struct hv_event_type *type,
-				      const char *text, struct hv_hist_faults *ret_faults)
+				      const char *text, struct hv_hist_refusal *ret_why)
 {
-	struct hv_hist_of of = {.ref = hv_event_ref_of(type)};
+	struct hv_hist_of of = {.serial = ++in->all->nr_hists, .ref = hv_event_ref_of(type)};
 	const struct hv_catalogue *c;
 	struct hv_err *err = hv_event_types_catalogue(in->all->session->types, &c);
 
-	*ret_faults = (struct hv_hist_faults){0};
+	*ret_why = (struct hv_hist_refusal){0};
 	if (!err)
 		err = hv_instance_need_trigger_type(in, c, type);
 	if (!err)
-		err = parse(c, type, text, &of.spec, &ret_faults->hist);
+		err = parse(in, c, type, text, &of, &ret_why->hist);
 	if (!err)
-		err = parse_filter(in, c, type, &of, &ret_faults->filter);
+		err = parse_filter(in, c, type, &of, &ret_why->filter);
 	if (!err)
-		err = obey(in, &of, text, ret_faults);
+		err = obey(in, c, &of, text, ret_why);
 	forget(&of);
 	return err;
 }
 
+/* The newest one of REF, or of all; nr: there is none. */
+static size_t find_newest(const struct hv_hists *s, const struct hv_event_ref *ref)
+{
+	for (size_t i = s->nr; i-- > 0;)
+		if (!ref || is_same(s->list[i].ref, *ref))
+			return i;
+	return s->nr;
+}
+
+/* hist_unreg_all() */
 struct hv_err *hv_instance_end_hists(struct hv_instance *in, const struct hv_event_ref *ref)
 {
+	struct hv_hists *s = &in->hists;
 	struct hv_err *err = NULL;
+	size_t at;
 
 	hv_instances_drain(in->all);
-	for (size_t i = in->hists.nr; !err && i-- > 0;)
-		if (!ref || is_same(in->hists.list[i].ref, *ref))
-			err = remove_at(in, i);
+	for (size_t i = 0; ref && i < s->nr; i++)
+		if (is_same(s->list[i].ref, *ref) && hv_hist_links_has(s, &s->list[i]))
+			return NULL;
+	while (!err && (at = find_newest(s, ref)) < s->nr)
+		err = remove_at(in, at);
 	return err;
 }
 
@@ -339,10 +398,9 @@ static uint64_t time_of(const struct hv_instance *in, const struct hv_hist_spec 
 	return (event->time_ns + 500) / 1000;
 }
 
-void hv_instance_count_in_hists(struct hv_instance *in, const struct hv_event *event)
+void hv_instance_count_in_hists(struct hv_instance *in, const struct hv_event *event,
+				const struct hv_hist_output *out)
 {
-	struct hv_hist_record record = {.entry = event->entry, .cpu = event->cpu};
-
 	if (!hv_instance_has_event_task(in, event))
 		return;
 	for (size_t i = 0; i < in->hists.nr; i++) {
@@ -351,14 +409,28 @@ void hv_instance_count_in_hists(struct hv_instance *in, const struct hv_event *e
 		if (of->ref.id != event->id || of->is_paused ||
 		    (of->filter && !hv_instance_record_passes(in, of->filter, event)))
 			continue;
-		record.time = time_of(in, &of->spec, event);
-		hv_hist_table_add(of->table, &of->spec, &record, event->comm);
+		hv_hist_hit(in, of, event, time_of(in, &of->spec, event), out);
 	}
 }
 
 static void spec_text(const struct hv_hist_of *of, struct hv_text *ret)
 {
 	hv_hist_text_spec(&of->spec, of->is_paused ? HV_HIST_IS_PAUSED : HV_HIST_IS_ACTIVE, ret);
+}
+
+/* What it has taken a snapshot of; NULL: of nothing. */
+static const struct hv_hist_shot *shot_of(const struct hv_hist_of *of, struct hv_hist_shot *ret)
+{
+	const struct hv_hist_taken *taken = of->taken;
+
+	if (!taken || !taken->action)
+		return NULL;
+	*ret = (struct hv_hist_shot){
+		.action = taken->action,
+		.value = taken->value,
+		.entry = {.key = taken->key, .comm = taken->comm},
+	};
+	return ret;
 }
 
 size_t hv_hists_text(const struct hv_hists *s, struct hv_event_ref ref, struct hv_text *ret)
@@ -382,6 +454,7 @@ void hv_instance_hists_text(struct hv_instance *in, struct hv_event_ref ref,
 
 	hv_instances_drain(in->all);
 	for (size_t i = 0; i < in->hists.nr; i++) {
+		struct hv_hist_shot shot;
 		const struct hv_hist_of *of = &in->hists.list[i];
 
 		if (!is_same(of->ref, ref))
@@ -390,6 +463,6 @@ void hv_instance_hists_text(struct hv_instance *in, struct hv_event_ref ref,
 		hv_text_add(ret, "# event histogram\n#\n# trigger info: ");
 		spec_text(of, ret);
 		hv_text_add(ret, "#\n\n");
-		hv_hist_table_text(of->table, &of->spec, &names, ret);
+		hv_hist_table_text(of->table, &of->spec, shot_of(of, &shot), &names, ret);
 	}
 }

@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "tracer/events/event.h"
+#include "tree/instance/hist_acts.h"
 #include "tree/instance/hist_table.h"
 #include "tree/settings/event_filter.h"
 #include "tree/settings/event_set.h"
@@ -18,18 +19,25 @@ struct hv_instance;
 /* Zero-initialised is empty. */
 struct hv_hists {
 	struct hv_hist_of {
+		uint64_t serial; /* of all that ever were; not 0 */
 		struct hv_event_ref ref;
 		struct hv_hist_spec spec;	/* owned */
 		struct hv_event_filter *filter; /* owned; NULL: none */
 		struct hv_hist_table *table;	/* a reference */
+		/* References; of each of SPEC's that is another's. */
+		struct hv_hist_table *refs[HV_HIST_VARIABLES_MAX];
+		struct hv_hist_taken *taken; /* owned; NULL: no action takes a snapshot */
+		/* Those that were added for its actions: their serials; owned. */
+		uint64_t *added;
+		size_t nr_added;
 		bool is_paused;
 	} * list; /* owned, the oldest first */
 	size_t nr;
 };
 
 /* What was wrong with what was written; at most one of them has a code. */
-struct hv_hist_faults {
-	struct hv_hist_fault hist;
+struct hv_hist_refusal {
+	struct hv_hist_faults hist; /* may have some although the trigger was taken */
 	struct hv_filter_fault filter;
 };
 
@@ -39,12 +47,13 @@ struct hv_hist_faults {
 void hv_hists_deinit(struct hv_hists *s);
 
 /* Obeys TEXT, a hist trigger (hv_hist_spec_is) that was written to the file of events of TYPE:
- * adds, changes or removes one. On error nothing has changed; RET_FAULTS says more if the error is
- * of what was written. EINVAL, EEXIST, ENOENT, EDOM, ENOMEM, EOPNOTSUPP. */
+ * adds, changes or removes one. On error nothing has changed; RET_WHY says more if the error is of
+ * what was written. EINVAL, EEXIST, ENOENT, EDOM, ENOMEM, EOPNOTSUPP; EBUSY: another trigger refers
+ * to its variables, or another one takes snapshots. */
 struct hv_err *hv_instance_write_hist(struct hv_instance *in, const struct hv_event_type *type,
 				      const char *text,
-				      struct hv_hist_faults *ret_faults) hv_must_use;
-/* Removes those of REF; NULL: all. */
+				      struct hv_hist_refusal *ret_why) hv_must_use;
+/* Removes those of REF, unless others refer to variables of one of them; NULL: all. */
 struct hv_err *hv_instance_end_hists(struct hv_instance *in,
 				     const struct hv_event_ref *ref) hv_must_use;
 /* Forgets those of types that C, as it is now, does not have. */
@@ -55,8 +64,9 @@ bool hv_hists_need(const struct hv_hists *s, struct hv_event_ref ref);
 bool hv_hists_have(const struct hv_hists *s, uint32_t id);
 /* Pauses those of REF, or lets them go on. */
 void hv_hists_pause(struct hv_hists *s, struct hv_event_ref ref, unsigned paused);
-/* Counts EVENT, an HV_EVENT_GUESTS. */
-void hv_instance_count_in_hists(struct hv_instance *in, const struct hv_event *event);
+/* Counts EVENT, an HV_EVENT_GUESTS, and does the actions. */
+void hv_instance_count_in_hists(struct hv_instance *in, const struct hv_event *event,
+				const struct hv_hist_output *out);
 
 /* Adds the lines of those of REF. Returns how many there are. */
 size_t hv_hists_text(const struct hv_hists *s, struct hv_event_ref ref, struct hv_text *ret);

@@ -18,6 +18,7 @@
 #include "tree/instance/open_calls.h"
 #include "tree/instance/pipes.h"
 #include "tree/instance/selection.h"
+#include "tree/instance/synths.h"
 #include "tree/settings/event_set.h"
 #include "tree/settings/options.h"
 #include "tree/instance/triggers.h"
@@ -34,7 +35,8 @@ struct hv_instance {
 	uint8_t *in_section; /* owned, a byte per vCPU: of the events that were taken (share.h) */
 	struct hv_selection selection;
 	struct hv_event_set events; /* of the guest's own that are on (events.h) */
-	struct hv_event_set probed; /* probes that were on since the buffer was made (kprobes.h) */
+	struct hv_event_set probed; /* those that users define, which were on since the buffer was
+				       made (made_events.h) */
 	struct hv_event_filters filters; /* of the guest's own events (event_filters.h) */
 	struct hv_triggers triggers;	 /* likewise (triggers.h) */
 	struct hv_hists hists;		 /* likewise: hist triggers (hists.h) */
@@ -73,6 +75,8 @@ struct hv_instances {
 	struct hv_event_texts *event_texts; /* owned */
 	struct hv_syscalls *syscalls;	    /* owned; NULL: no event of a system call was ever on */
 	struct hv_kprobes kprobes;
+	struct hv_synths synths;
+	uint64_t nr_hists; /* hist triggers, ever */
 	struct hv_budget budget;
 };
 

@@ -11,13 +11,12 @@
 #include "tracer/event_types.h"
 #include "tracer/events/guest_marks.h"
 #include "tracer/site_stubs.h"
-#include "tree/instance/event_filters.h"
 #include "tree/instance/events.h"
+#include "tree/instance/made_events.h"
 #include "tree/instance/share.h"
 #include "tree/settings/kprobe.h"
 
-#define FIRST_ID UINT16_MAX /* ids are given from here downwards, those of the guest upwards */
-#define WORD	 8u
+#define WORD 8u
 
 struct hv_kprobe_event {
 	struct hv_kprobe is;
@@ -54,33 +53,9 @@ static void forget(struct hv_instances *all, size_t index)
 	free_event(e);
 }
 
-/* Removes all events of IN, which then has only those to come of probes that are on. */
-static void clear(struct hv_instance *in)
-{
-	struct hv_event_set probed = {0};
-
-	hv_instance_clear(in, HV_ALL_CPUS);
-	if (in->buffers.snapshot)
-		hv_buffer_clear(in->buffers.snapshot, HV_ALL_CPUS);
-	for (size_t i = 0; i < in->probed.nr; i++)
-		if (hv_event_set_has(&in->events, in->probed.list[i]))
-			hv_event_set_add(&probed, in->probed.list[i]);
-	hv_event_set_deinit(&in->probed);
-	in->probed = probed;
-}
-
-/* Removes the one at INDEX, with its filters, and all events of the instances that have recorded
- * it: without its type they cannot be shown, and another probe may get its id
- * (tracing_reset_all_online_cpus()). */
 static void remove_at(struct hv_instances *all, size_t index)
 {
-	const struct hv_event_type *type = &all->kprobes.list[index]->type;
-
-	for (struct hv_instance *in = &all->top; in; in = in->next) {
-		hv_instance_remove_event_filter(in, type);
-		if (hv_event_set_has(&in->probed, hv_event_ref_of(type)))
-			clear(in);
-	}
+	hv_made_events_remove(all, &all->kprobes.list[index]->type);
 	forget(all, index);
 }
 
@@ -184,16 +159,6 @@ static void make_fields(struct hv_kprobe_event *e, const struct hv_catalogue *c)
 	e->type.fields.nr = e->is.nr_args + 1;
 }
 
-/* The highest id that neither the guest nor another probe has; 0: there is none. */
-static uint32_t free_id(const struct hv_catalogue *c)
-{
-	uint32_t id = FIRST_ID;
-
-	while (id && hv_catalogue_by_id(c, id))
-		id--;
-	return id;
-}
-
 static void make_type(struct hv_instances *all, struct hv_kprobe_event *e,
 		      const struct hv_catalogue *c)
 {
@@ -202,7 +167,7 @@ static void make_type(struct hv_instances *all, struct hv_kprobe_event *e,
 		.system = e->is.group,
 		.name = e->is.name,
 		.print_fmt = e->print_fmt.data,
-		.id = free_id(c),
+		.id = hv_made_events_free_id(c),
 		.is_available = true,
 		.has_fields = true,
 		.reg_kind = HV_EVENT_REG_KPROBE,
@@ -262,7 +227,7 @@ static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *
 		err = find_memory(all->session, &e->is);
 	if (!err && all->kprobes.nr == HV_KPROBES_MAX)
 		err = hv_err_new(ENOSPC, "there are %d probes already", HV_KPROBES_MAX);
-	if (!err && !free_id(*ret))
+	if (!err && !hv_made_events_free_id(*ret))
 		err = hv_err_new(ENOSPC, "the guest's events have all ids");
 	return err;
 }

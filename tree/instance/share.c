@@ -10,6 +10,8 @@
 #include "tree/instance/sections.h"
 #include "tree/instance/syscalls.h"
 
+#define SYNTH_DEPTH_MAX 4
+
 /* -- who wants an event ------------------------------------------------------------------------ */
 
 static bool records_on(const struct hv_instance *in, unsigned cpu)
@@ -187,7 +189,10 @@ struct taken {
 	struct hv_instance *in;
 	const struct hv_cursor *cursor;
 	const struct hv_event *event;
+	unsigned depth; /* of synthetic events that make others */
 };
+
+static void take_one(const struct taken *taken);
 
 static void take_if_wanted(void *ctx, enum hv_trigger_time time)
 {
@@ -197,15 +202,30 @@ static void take_if_wanted(void *ctx, enum hv_trigger_time time)
 		hv_buffer_put(t->in->buffers.host, t->cursor, t->event);
 }
 
-static void take_one(struct hv_instance *in, const struct hv_cursor *cursor,
-		     const struct hv_event *event)
+/* An action of a hist trigger has made EVENT, for all instances (trace_synth). */
+static void take_made(void *ctx, const struct hv_event *event)
 {
-	struct taken taken = {in, cursor, event};
+	const struct taken *from = ctx;
+	struct hv_instances *all = from->in->all;
 
-	if (hv_instance_has_triggers(in))
-		hv_instance_pull_triggers(in, event, take_if_wanted, &taken);
+	if (from->depth == SYNTH_DEPTH_MAX)
+		return;
+	for (struct hv_instance *in = &all->top; in; in = in->next) {
+		const struct taken made = {in, from->cursor, event, from->depth + 1};
+
+		take_one(&made);
+	}
+}
+
+static void take_one(const struct taken *taken)
+{
+	struct taken own = *taken;
+	const struct hv_trigger_taker taker = {&own, take_if_wanted, take_made};
+
+	if (hv_instance_has_triggers(own.in))
+		hv_instance_pull_triggers(own.in, own.event, &taker);
 	else
-		take_if_wanted(&taken, HV_TRIGGER_IN_TIME);
+		take_if_wanted(&own, HV_TRIGGER_IN_TIME);
 }
 
 /* Takes the call of a function that has probes: as the event of each of them. */
@@ -219,7 +239,7 @@ static void take_probed(struct hv_instance *in, const struct hv_cursor *cursor,
 		hv_kprobes_count(in->all, call);
 	for (size_t i = 0; i < in->all->kprobes.nr; i++)
 		if (hv_kprobes_event(in->all, i, call, &event, entry))
-			take_one(in, cursor, &event);
+			take_one(&(struct taken){in, cursor, &event, 0});
 }
 
 /* Takes one of the guest's own events: as it is, and as the event of a system call. */
@@ -233,9 +253,9 @@ static void take_guests(struct hv_instance *in, const struct hv_cursor *cursor,
 		take_probed(in, cursor, event);
 		return;
 	}
-	take_one(in, cursor, event);
+	take_one(&(struct taken){in, cursor, event, 0});
 	if (hv_syscalls_event(in->all->syscalls, event, &call, entry))
-		take_one(in, cursor, &call);
+		take_one(&(struct taken){in, cursor, &call, 0});
 }
 
 static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const struct hv_event *event)
@@ -302,7 +322,8 @@ static bool any_has_made(const struct hv_instances *all)
 {
 	for (const struct hv_instance *in = &all->top; in; in = in->next)
 		if (hv_syscalls_any(all->syscalls, &in->events) ||
-		    hv_kprobes_any(all, &in->events) || hv_host_events_any(&in->events))
+		    hv_kprobes_any(all, &in->events) || hv_synths_any(all, &in->events) ||
+		    hv_host_events_any(&in->events))
 			return true;
 	return false;
 }

@@ -387,13 +387,14 @@ static void pull(struct hv_instance *in, const struct hv_event *event, bool snap
 }
 
 void hv_instance_pull_triggers(struct hv_instance *in, const struct hv_event *event,
-			       void (*take)(void *ctx, enum hv_trigger_time time), void *ctx)
+			       const struct hv_trigger_taker *taker)
 {
+	const struct hv_hist_output made = {taker->ctx, taker->take_made};
 	bool first = reserves_first(in, event->id);
 	bool late = first && !in->recording && !hv_instance_has_event_filter(in, event->id);
 
 	pull(in, event, first, false);
-	hv_instance_count_in_hists(in, event);
-	take(ctx, late ? HV_TRIGGER_LATE : HV_TRIGGER_IN_TIME);
+	taker->take(taker->ctx, late ? HV_TRIGGER_LATE : HV_TRIGGER_IN_TIME);
+	hv_instance_count_in_hists(in, event, &made);
 	pull(in, event, first, true);
 }

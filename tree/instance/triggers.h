@@ -56,10 +56,20 @@ void hv_triggers_forget(struct hv_triggers *s, const struct hv_catalogue *c);
 bool hv_instance_triggers_need(const struct hv_instance *in, struct hv_event_ref ref);
 bool hv_triggers_have(const struct hv_triggers *s, enum hv_trigger_command command);
 
-/* Obeys the triggers of EVENT, an HV_EVENT_GUESTS, in two parts: TAKE, which may put EVENT into the
- * buffer, is called between those that act before the event and those that act after it. LATE:
- * EVENT came when recording was off, and does not count as recorded even if a trigger has switched
- * it on now. */
+/* LATE: the event came when recording was off, and does not count as recorded even if a trigger has
+ * switched it on now. */
 enum hv_trigger_time { HV_TRIGGER_IN_TIME, HV_TRIGGER_LATE };
+
+/* Who takes events while triggers are obeyed. */
+struct hv_trigger_taker {
+	void *ctx;
+	/* The event itself, perhaps into the buffer: between those that act before the event and
+	 * those that act after it. */
+	void (*take)(void *ctx, enum hv_trigger_time time);
+	/* A synthetic event. Borrowed for the time of the call. */
+	void (*take_made)(void *ctx, const struct hv_event *event);
+};
+
+/* Obeys the triggers of EVENT, an HV_EVENT_GUESTS. */
 void hv_instance_pull_triggers(struct hv_instance *in, const struct hv_event *event,
-			       void (*take)(void *ctx, enum hv_trigger_time time), void *ctx);
+			       const struct hv_trigger_taker *taker);

@@ -6,14 +6,16 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "tree/settings/hist_reference.h"
 #include "tree/settings/token.h"
 
 #define TEXT_BYTES     256 /* MAX_FILTER_STR_VAL */
 #define NR_OPS_MAX     3
 #define BAD_MODIFIER   "Invalid field modifier"
 #define TOO_MANY_OPS   "Too many subexpressions (3 max)"
+#define CPU_TYPE       "unsigned int"
+#define CPU_BYTES      4
 #define TEXT_OPERAND   "String type can not be an operand in expression"
-#define NO_VARIABLES   "Variables are not supported"
 #define NO_STACKTRACES "Stack traces cannot be taken from outside"
 
 static const char *const modifier_names[HV_NR_HIST_MODIFIERS] = {
@@ -62,8 +64,14 @@ static struct hv_hist_field *take(struct hv_hist_field **f)
 void *hv_hist_fail(struct hv_hist_parse *p, int code, const char *why, const char *marked)
 {
 	const char *found = strstr(p->command, marked);
+	struct hv_hist_faults *f = &p->faults;
 
-	p->fault = (struct hv_hist_fault){code, why, found ? (size_t)(found - p->command) : 0};
+	f->code = code;
+	if (!why)
+		return NULL;
+	if (f->nr == HV_HIST_FAULTS_MAX)
+		memmove(f->list, f->list + 1, --f->nr * sizeof(f->list[0]));
+	f->list[f->nr++] = (struct hv_hist_fault){why, found ? (size_t)(found - p->command) : 0};
 	return NULL;
 }
 
@@ -117,13 +125,20 @@ static bool parse_modifier(struct hv_hist_parse *p, const char *name, const char
 		f->modifier = HV_HIST_EXECNAME;
 	else if (has_prefix(text, "bucket"))
 		wrong = parse_buckets(text + strlen("bucket"), f);
-	else if (has_prefix(text, "percent") && role != HV_HIST_KEY)
+	else if (has_prefix(text, "percent") && role == HV_HIST_VALUE)
 		f->modifier = HV_HIST_PERCENT;
-	else if (has_prefix(text, "graph") && role != HV_HIST_KEY)
+	else if (has_prefix(text, "graph") && role == HV_HIST_VALUE)
 		f->modifier = HV_HIST_GRAPH;
 	else
 		wrong = text;
 	return !wrong || hv_hist_fail(p, EINVAL, BAD_MODIFIER, wrong);
+}
+
+static void set_type(struct hv_hist_field *f, const char *type, uint32_t size_bytes)
+{
+	free(f->type);
+	f->type = hv_strdup(type);
+	f->size_bytes = size_bytes;
 }
 
 static bool is_number_size(uint32_t size_bytes)
@@ -137,12 +152,13 @@ static bool take_field(struct hv_hist_parse *p, const struct hv_event_field *fie
 {
 	enum hv_field_form form = hv_field_form_of(field->type);
 
-	f->type = hv_strdup(field->type);
+	set_type(f, field->type, field->size_bytes);
 	f->off = field->off;
-	f->size_bytes = field->size_bytes;
 	f->is_signed = field->is_signed;
 	if (form == HV_FIELD_ARRAY || form == HV_FIELD_DYNAMIC || form == HV_FIELD_RELATIVE) {
 		f->kind = HV_HIST_TEXT;
+		f->is_text = true;
+		f->is_signed = false;
 		f->form = form;
 		f->size_bytes = form == HV_FIELD_ARRAY ? field->size_bytes : TEXT_BYTES;
 		/* The kernel would use the address of the text. */
@@ -159,7 +175,7 @@ static bool find_field(struct hv_hist_parse *p, const char *name, enum hv_hist_r
 	const struct hv_event_field *field;
 
 	f->name = hv_strdup(name);
-	f->size_bytes = sizeof(uint64_t);
+	set_type(f, "u64", sizeof(uint64_t));
 	if (strcmp(name, "common_timestamp") == 0) {
 		f->kind = HV_HIST_TIME;
 		f->is_usecs = f->modifier == HV_HIST_USECS;
@@ -171,11 +187,13 @@ static bool find_field(struct hv_hist_parse *p, const char *name, enum hv_hist_r
 		return hv_hist_fail(p, EOPNOTSUPP, NO_STACKTRACES, name);
 	if (strcmp(name, "common_cpu") == 0 || strcmp(name, "hitcount") == 0) {
 		f->kind = *name == 'c' ? HV_HIST_CPU : HV_HIST_HITS;
+		if (f->kind == HV_HIST_CPU)
+			set_type(f, CPU_TYPE, CPU_BYTES);
 		if (f->kind == HV_HIST_CPU || role != HV_HIST_KEY)
 			return true;
 	}
 	f->is_usecs = f->modifier == HV_HIST_USECS;
-	field = hv_event_type_field(p->catalogue, p->type, name);
+	field = hv_event_type_field(p->scope->catalogue, p->scope->type, name);
 	if (field && field->size_bytes) {
 		f->kind = HV_HIST_NUMBER;
 		return take_field(p, field, f);
@@ -183,6 +201,7 @@ static bool find_field(struct hv_hist_parse *p, const char *name, enum hv_hist_r
 	if (strcmp(name, "STACKTRACE") == 0 || strcmp(name, "stacktrace") == 0)
 		return hv_hist_fail(p, EOPNOTSUPP, NO_STACKTRACES, name);
 	f->kind = HV_HIST_CPU;
+	set_type(f, CPU_TYPE, CPU_BYTES);
 	return strcmp(name, "cpu") == 0 || strcmp(name, "CPU") == 0 ||
 	       hv_hist_fail(p, EINVAL, "Couldn't find field", name);
 }
@@ -199,32 +218,78 @@ static struct hv_hist_field *parse_number(struct hv_hist_parse *p, const char *t
 	}
 	f = hv_alloc(sizeof(*f));
 	f->kind = HV_HIST_CONSTANT;
+	f->is_constant = true;
 	f->constant = value;
-	f->size_bytes = sizeof(value);
+	set_type(f, "u64", sizeof(value));
 	f->name = hv_strdup("");
 	return f;
 }
 
-/* SYSTEM.EVENT. may be before what would be the name of a variable (parse_atom). */
-static char *skip_event(char *text)
+/* Cuts SYSTEM.EVENT. off TEXT. Returns the rest. */
+static char *cut_place(char *text, struct hv_hist_place *ret)
 {
 	char *first = strchr(text, '.');
-	char *second = first ? strchr(first + 1, '.') : NULL;
 
-	return second ? second + 1 : text;
+	*ret = (struct hv_hist_place){0};
+	if (!first || !strchr(first + 1, '.'))
+		return text;
+	ret->system = strsep(&text, ".");
+	ret->event = strsep(&text, ".");
+	return text;
 }
 
-static struct hv_hist_field *parse_atom(struct hv_hist_parse *p, char *text, enum hv_hist_role role)
+static bool is_reference(const char *text)
 {
-	HV_AUTO_FREE char *copy = hv_strdup(skip_event(text));
+	return text[0] == '$' && text[1];
+}
+
+/* What a variable of the trigger itself is defined as, if that is a field: it stands for the
+ * variable (local_field_var_ref). NULL: it is none. */
+static const char *defined_as(const struct hv_hist_parse *p, struct hv_hist_place place,
+			      const char *text)
+{
+	const struct hv_event_type *type = p->scope->type;
+
+	if (!is_reference(text) || (place.system && (strcmp(place.system, type->system) != 0 ||
+						     strcmp(place.event, type->name) != 0)))
+		return NULL;
+	for (unsigned i = 0; i < p->nr_definitions; i++)
+		if (strcmp(p->definitions[i].name, text + 1) == 0 &&
+		    !hv_hist_has_operator(p->definitions[i].text) &&
+		    !is_reference(p->definitions[i].text))
+			return p->definitions[i].text;
+	return NULL;
+}
+
+/* The kernel goes on to look for a field of that name. */
+static struct hv_hist_field *parse_reference(struct hv_hist_parse *p, struct hv_hist_place place,
+					     const char *name)
+{
+	struct hv_hist_target target;
+	struct hv_hist_field *f = NULL;
+
+	if (hv_hist_find_variable(p, place, name, &target))
+		f = hv_hist_reference_new(p, &target, place);
+	return f ? f : hv_hist_fail(p, EINVAL, "Couldn't find variable", name);
+}
+
+struct hv_hist_field *hv_hist_field_parse_atom(struct hv_hist_parse *p, char *text,
+					       enum hv_hist_role role)
+{
+	HV_AUTO_FREE char *copy = hv_strdup(text), *definition = NULL;
 	AUTO_FIELD struct hv_hist_field *f = NULL;
-	char *modifier = copy;
-	const char *name;
+	struct hv_hist_place place;
+	char *modifier = cut_place(copy, &place);
+	const char *name = defined_as(p, place, modifier);
 
 	if (isdigit((unsigned char)text[0]))
 		return parse_number(p, text);
-	if (copy[0] == '$' && copy[1])
-		return hv_hist_fail(p, EOPNOTSUPP, NO_VARIABLES, copy);
+	if (name)
+		modifier = definition = hv_strdup(name);
+	else if (is_reference(modifier))
+		f = parse_reference(p, place, modifier + 1);
+	if (f)
+		return take(&f);
 	f = hv_alloc(sizeof(*f));
 	name = strsep(&modifier, ".");
 	if (modifier && !parse_modifier(p, name, modifier, role, f))
@@ -258,9 +323,15 @@ static enum hv_hist_op find_operator(char *text, char **ret_at)
 	return divide ? HV_HIST_DIVIDE : HV_HIST_NO_OP;
 }
 
+bool hv_hist_has_operator(const char *text)
+{
+	return strpbrk(text, "+-*/") != NULL;
+}
+
 /* expr_field_str() */
 static void add_operand_name(struct hv_text *out, const struct hv_hist_field *f)
 {
+	hv_text_add(out, f->kind == HV_HIST_REFERENCE ? "$" : "");
 	if (f->kind == HV_HIST_CONSTANT)
 		hv_text_printf(out, "%llu", (unsigned long long)f->constant);
 	hv_text_add(out, f->name);
@@ -301,14 +372,15 @@ static struct hv_hist_field *combine(enum hv_hist_op op, struct hv_hist_field *a
 	f->op = op;
 	f->operands[0] = a;
 	f->operands[1] = b;
-	f->size_bytes = a->size_bytes;
+	set_type(f, a->type, a->size_bytes);
 	f->is_signed = a->is_signed;
 	f->is_usecs = a->is_usecs;
 	f->name = expression_name(f);
-	if (!b || a->kind != HV_HIST_CONSTANT || b->kind != HV_HIST_CONSTANT)
+	if (!b || !a->is_constant || !b->is_constant)
 		return f;
 	f->constant = hv_hist_field_value(f, &none);
 	f->kind = HV_HIST_CONSTANT;
+	f->is_constant = true;
 	f->name[0] = '\0';
 	return f;
 }
@@ -321,7 +393,7 @@ static struct hv_hist_field *parse_operand(struct hv_hist_parse *p, char *text, 
 {
 	AUTO_FIELD struct hv_hist_field *f = parse_expression(p, text, HV_HIST_VALUE, nr_ops);
 
-	if (f && f->kind == HV_HIST_TEXT)
+	if (f && f->is_text)
 		return hv_hist_fail(p, EINVAL, TEXT_OPERAND, text);
 	return take(&f);
 }
@@ -349,6 +421,13 @@ static struct hv_hist_field *parse_negation(struct hv_hist_parse *p, char *text,
 	return operand ? combine(HV_HIST_NEGATE, operand, NULL) : NULL;
 }
 
+/* A value that was combined with another one is used up. */
+static void read_once(struct hv_hist_parse *p, const struct hv_hist_field *f)
+{
+	if (f->kind == HV_HIST_REFERENCE)
+		p->spec->refs[f->ref].reads_once = true;
+}
+
 /* LEFT and RIGHT are what is on both sides of the operator. */
 static struct hv_hist_field *parse_binary(struct hv_hist_parse *p, enum hv_hist_op op, char *left,
 					  char *right, unsigned *nr_ops)
@@ -364,8 +443,10 @@ static struct hv_hist_field *parse_binary(struct hv_hist_parse *p, enum hv_hist_
 		return NULL;
 	if (a->is_usecs != b->is_usecs)
 		return hv_hist_fail(p, EINVAL, "Timestamp units in expression don't match", "");
-	if (op == HV_HIST_DIVIDE && b->kind == HV_HIST_CONSTANT && !b->constant)
+	if (op == HV_HIST_DIVIDE && b->is_constant && !b->constant)
 		return hv_hist_fail(p, EDOM, "Division by zero", right);
+	read_once(p, a);
+	read_once(p, b);
 	return combine(op, take(&a), take(&b));
 }
 
@@ -380,7 +461,7 @@ static struct hv_hist_field *parse_expression(struct hv_hist_parse *p, char *tex
 		return hv_hist_fail(p, EINVAL, TOO_MANY_OPS, text);
 	op = find_operator(text, &at);
 	if (op == HV_HIST_NO_OP)
-		return parse_atom(p, text, role);
+		return hv_hist_field_parse_atom(p, text, role);
 	if (op == HV_HIST_NEGATE)
 		return parse_negation(p, text, nr_ops);
 	*at = '\0';
@@ -388,11 +469,13 @@ static struct hv_hist_field *parse_expression(struct hv_hist_parse *p, char *tex
 }
 
 /* Modifiers that change what is counted are for keys (__create_val_field). */
-static bool is_for_values(const struct hv_hist_field *f)
+static bool is_for(enum hv_hist_role role, const struct hv_hist_field *f)
 {
-	return f->modifier != HV_HIST_BUCKETS && f->modifier != HV_HIST_LOG2 &&
-	       f->modifier != HV_HIST_SYM && f->modifier != HV_HIST_SYM_OFFSET &&
-	       f->modifier != HV_HIST_SYSCALL;
+	bool changes = f->modifier == HV_HIST_BUCKETS || f->modifier == HV_HIST_LOG2;
+	bool shows = f->modifier == HV_HIST_SYM || f->modifier == HV_HIST_SYM_OFFSET ||
+		     f->modifier == HV_HIST_SYSCALL;
+
+	return role == HV_HIST_KEY || (!changes && !(shows && role == HV_HIST_VALUE));
 }
 
 struct hv_hist_field *hv_hist_field_parse(struct hv_hist_parse *p, char *text,
@@ -401,11 +484,9 @@ struct hv_hist_field *hv_hist_field_parse(struct hv_hist_parse *p, char *text,
 	unsigned nr_ops = 0;
 	AUTO_FIELD struct hv_hist_field *f = parse_expression(p, text, role, &nr_ops);
 
-	if (!f || role == HV_HIST_KEY)
-		return take(&f);
-	if (!is_for_values(f))
+	if (f && !is_for(role, f))
 		return hv_hist_fail(p, EINVAL, BAD_MODIFIER, text);
-	if (f->kind == HV_HIST_TEXT)
+	if (f && f->is_text && role == HV_HIST_VALUE)
 		return hv_hist_fail(p, EOPNOTSUPP, "A string cannot be a value", text);
 	return take(&f);
 }

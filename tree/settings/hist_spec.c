@@ -5,19 +5,26 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "tree/settings/hist_action.h"
+#include "tree/settings/hist_reference.h"
 #include "tree/settings/token.h"
 
-#define SPACES	 " \t\n\v\f\r"
-#define BLANKS	 " \t"
-#define COMMAND	 "hist"
-#define SIZE_MIN (1u << 7)
-#define SIZE	 (1u << 11) /* TRACING_MAP_BITS_DEFAULT */
-#define WORD	 8u
+#define SPACES		   " \t\n\v\f\r"
+#define BLANKS		   " \t"
+#define COMMAND		   "hist"
+#define SIZE_MIN	   (1u << 7)
+#define SIZE		   (1u << 11) /* TRACING_MAP_BITS_DEFAULT */
+#define WORD		   8u
+#define TOO_MANY_VARIABLES "Too many variables defined"
 
 /* The parts of a trigger between colons that are read after all of them are known. They are owned,
  * and changed while they are read. */
 struct parts {
 	char *keys, *values, *sort;
+	char *assignments[HV_HIST_VARIABLES_MAX];
+	unsigned nr_assignments;
+	char *actions[HV_HIST_ACTIONS_MAX];
+	unsigned nr_actions;
 };
 
 static void parts_deinit(struct parts *parts)
@@ -25,6 +32,10 @@ static void parts_deinit(struct parts *parts)
 	free(parts->keys);
 	free(parts->values);
 	free(parts->sort);
+	for (unsigned i = 0; i < parts->nr_assignments; i++)
+		free(parts->assignments[i]);
+	for (unsigned i = 0; i < parts->nr_actions; i++)
+		free(parts->actions[i]);
 }
 
 void hv_hist_spec_deinit(struct hv_hist_spec *s)
@@ -33,6 +44,12 @@ void hv_hist_spec_deinit(struct hv_hist_spec *s)
 		hv_hist_field_free(s->values[i]);
 	for (unsigned i = 0; i < s->nr_keys; i++)
 		hv_hist_field_free(s->keys[i]);
+	for (unsigned i = 0; i < s->nr_variables; i++) {
+		hv_hist_field_free(s->variables[i].field);
+		free(s->variables[i].name);
+	}
+	for (unsigned i = 0; i < s->nr_actions; i++)
+		hv_hist_action_free(s->actions[i]);
 	free(s->name);
 	free(s->clock);
 	free(s->filter);
@@ -141,6 +158,14 @@ static bool take_size(struct hv_hist_parse *p, struct hv_hist_spec *s, const cha
 	return true;
 }
 
+static bool add_assignment(struct hv_hist_parse *p, struct parts *parts, const char *part)
+{
+	if (parts->nr_assignments == HV_HIST_VARIABLES_MAX)
+		return hv_hist_fail(p, EINVAL, TOO_MANY_VARIABLES, part);
+	parts->assignments[parts->nr_assignments++] = hv_strdup(part);
+	return true;
+}
+
 /* PART is NAME=TEXT (parse_assignment). */
 static bool take_assignment(struct hv_hist_parse *p, struct hv_hist_spec *s, struct parts *parts,
 			    char *part)
@@ -165,11 +190,12 @@ static bool take_assignment(struct hv_hist_parse *p, struct hv_hist_spec *s, str
 	else if (strcmp(name, "size") == 0)
 		return take_size(p, s, text);
 	else
-		return hv_hist_fail(p, EOPNOTSUPP, "Variables are not supported", part);
+		return add_assignment(p, parts, part);
 	return true;
 }
 
-static bool take_word(struct hv_hist_parse *p, struct hv_hist_spec *s, const char *word)
+static bool take_word(struct hv_hist_parse *p, struct hv_hist_spec *s, struct parts *parts,
+		      const char *word)
 {
 	static const char *const actions[] = {"onmatch(", "onmax(", "onchange("};
 	const struct {
@@ -185,9 +211,14 @@ static bool take_word(struct hv_hist_parse *p, struct hv_hist_spec *s, const cha
 		*flags[i].flag = true;
 		return true;
 	}
-	for (size_t i = 0; i < HV_ARRAY_LEN(actions); i++)
-		if (strncmp(word, actions[i], strlen(actions[i])) == 0)
-			return hv_hist_fail(p, EOPNOTSUPP, "Actions are not supported", word);
+	for (size_t i = 0; i < HV_ARRAY_LEN(actions); i++) {
+		if (strncmp(word, actions[i], strlen(actions[i])) != 0)
+			continue;
+		if (parts->nr_actions == HV_HIST_ACTIONS_MAX)
+			return fail(p, EINVAL);
+		parts->actions[parts->nr_actions++] = hv_strdup(word);
+		return true;
+	}
 	return fail(p, EINVAL);
 }
 
@@ -199,9 +230,78 @@ static bool take_parts(struct hv_hist_parse *p, struct hv_hist_spec *s, struct p
 
 	while ((part = strsep(&rest, ":")))
 		if (!(strchr(part, '=') ? take_assignment(p, s, parts, part)
-					: take_word(p, s, part)))
+					: take_word(p, s, parts, part)))
 			return false;
 	return parts->keys || fail(p, EINVAL);
+}
+
+/* -- variables and actions --------------------------------------------------------------------- */
+
+static bool take_actions(struct hv_hist_parse *p, struct parts *parts)
+{
+	for (unsigned i = 0; i < parts->nr_actions; i++)
+		if (!hv_hist_action_parse(p, parts->actions[i]))
+			return false;
+	return true;
+}
+
+/* Splits the assignments, which are NAME=TEXT[,NAME=TEXT]... (parse_var_defs). */
+static bool take_definitions(struct hv_hist_parse *p, struct parts *parts)
+{
+	for (unsigned i = 0; i < parts->nr_assignments; i++) {
+		char *rest = parts->assignments[i], *text;
+
+		for (unsigned j = 0; j < HV_HIST_VARIABLES_MAX; j++) {
+			const char *name;
+
+			text = strsep(&rest, ",");
+			if (!text)
+				break;
+			name = strsep(&text, "=");
+			if (!text)
+				return hv_hist_fail(p, EINVAL, "Malformed assignment", name);
+			if (p->nr_definitions == HV_HIST_VARIABLES_MAX)
+				return hv_hist_fail(p, EINVAL, TOO_MANY_VARIABLES, name);
+			p->definitions[p->nr_definitions++] =
+				(struct hv_hist_definition){name, text};
+		}
+	}
+	return true;
+}
+
+/* The name of a task is the text in a variable of it, and not its number (update_var_execname). */
+static void name_task(struct hv_hist_field *f)
+{
+	if (f->modifier != HV_HIST_EXECNAME)
+		return;
+	f->kind = HV_HIST_COMM;
+	f->is_text = true;
+	f->is_signed = false;
+	f->size_bytes = HV_HIST_TEXT_BYTES;
+	replace(&f->type, "char[]");
+}
+
+/* create_var_fields() */
+static bool take_variables(struct hv_hist_parse *p, struct hv_hist_spec *s)
+{
+	for (unsigned i = 0; i < p->nr_definitions; i++) {
+		const struct hv_hist_definition *d = &p->definitions[i];
+		HV_AUTO_FREE char *text = hv_strdup(d->text);
+		struct hv_hist_field *f;
+
+		if (!s->removes && hv_hist_has_variable(p, d->name))
+			return hv_hist_fail(p, EINVAL, "Variable already defined", d->name);
+		f = hv_hist_field_parse(p, text, HV_HIST_VARIABLE);
+		if (!f)
+			return false;
+		name_task(f);
+		s->variables[s->nr_variables++] = (struct hv_hist_variable){
+			.name = hv_strdup(d->name),
+			.role = HV_HIST_DEFINED,
+			.field = f,
+		};
+	}
+	return true;
 }
 
 /* -- keys, values, sorts ----------------------------------------------------------------------- */
@@ -230,6 +330,15 @@ static bool take_values(struct hv_hist_parse *p, struct hv_hist_spec *s, char *v
 	return !values || strcmp(values, hitcount) == 0 || fail(p, EINVAL);
 }
 
+/* Whether F uses a variable (field_has_hist_vars). Expressions are not deeper than parsed. */
+static bool has_variables(const struct hv_hist_field *f)
+{
+	if (!f)
+		return false;
+	return f->kind == HV_HIST_REFERENCE || has_variables(f->operands[0]) ||
+	       has_variables(f->operands[1]);
+}
+
 static uint32_t key_bytes_of(const struct hv_hist_field *f)
 {
 	return f->kind == HV_HIST_TEXT ? (f->size_bytes + WORD - 1) / WORD * WORD : WORD;
@@ -253,6 +362,9 @@ static bool take_keys(struct hv_hist_parse *p, struct hv_hist_spec *s, char *key
 			return false;
 		s->keys[s->nr_keys] = f;
 		s->key_off[s->nr_keys++] = s->key_bytes;
+		if (has_variables(f))
+			return hv_hist_fail(p, EINVAL,
+					    "Using variable references in keys not supported", key);
 		if (!has_room(s, f))
 			return fail(p, EINVAL);
 		s->key_bytes += key_bytes_of(f);
@@ -313,8 +425,10 @@ static bool parse(struct hv_hist_parse *p, char *rest, struct hv_hist_spec *s, s
 		rest = strip(rest);
 	}
 	protect_offsets(rest);
-	if (!take_parts(p, s, parts, rest) || !take_values(p, s, parts->values) ||
-	    !take_keys(p, s, parts->keys) || !take_sorts(p, s, parts->sort))
+	if (!take_parts(p, s, parts, rest) || !take_actions(p, parts) ||
+	    !take_definitions(p, parts) || !take_values(p, s, parts->values) ||
+	    !take_variables(p, s) || !take_keys(p, s, parts->keys) ||
+	    !take_sorts(p, s, parts->sort))
 		return false;
 	s->has_time = p->has_time;
 	s->has_usecs = p->has_usecs;
@@ -323,62 +437,49 @@ static bool parse(struct hv_hist_parse *p, char *rest, struct hv_hist_spec *s, s
 	return true;
 }
 
-bool hv_hist_spec_parse(const struct hv_catalogue *c, const struct hv_event_type *type,
-			const char *text, struct hv_hist_spec *ret, struct hv_hist_fault *ret_fault)
+/* What the kernel counts places in. The caller frees it. */
+static char *command_of(const char *text)
 {
 	const char *rest = hv_hist_spec_rest(text);
-	HV_AUTO_FREE char *command = hv_format(COMMAND ":%s", rest ? rest : "");
+
+	return hv_format(COMMAND ":%s", rest ? rest : "");
+}
+
+bool hv_hist_spec_parse(const struct hv_hist_scope *scope, const char *text,
+			struct hv_hist_spec *ret, struct hv_hist_faults *ret_faults)
+{
+	const char *rest = hv_hist_spec_rest(text);
+	HV_AUTO_FREE char *command = command_of(text);
 	HV_AUTO_FREE char *copy = hv_strdup(rest ? rest : "");
-	struct hv_hist_parse p = {.catalogue = c, .type = type, .command = command};
 	hv_cleanup(parts_deinit) struct parts parts = {0};
 	struct hv_hist_spec s = {
 		.removes = text[strspn(text, SPACES)] == '!',
 		.size = SIZE,
 	};
+	struct hv_hist_parse p = {.scope = scope, .command = command, .spec = &s};
+	bool is_right = rest ? parse(&p, copy, &s, &parts) : fail(&p, EINVAL);
 
-	if (!(rest ? parse(&p, copy, &s, &parts) : fail(&p, EINVAL))) {
+	*ret_faults = p.faults;
+	if (is_right) {
+		ret_faults->code = 0;
+		*ret = s;
+	} else {
 		hv_hist_spec_deinit(&s);
-		*ret_fault = p.fault;
-		return false;
 	}
-	*ret = s;
-	return true;
+	return is_right;
 }
 
-/* -- comparing --------------------------------------------------------------------------------- */
-
-static bool is_same_text(const char *a, const char *b)
+bool hv_hist_spec_link(const struct hv_hist_scope *scope, const char *text, struct hv_hist_spec *s,
+		       struct hv_hist_faults *ret_faults)
 {
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
+	HV_AUTO_FREE char *command = command_of(text);
+	struct hv_hist_parse p = {.scope = scope, .command = command, .spec = s};
+	bool is_right = hv_hist_actions_link(&p);
 
-/* As in hist_trigger_match(), buckets and numbers do not count. */
-static bool is_same_field(const struct hv_hist_field *a, const struct hv_hist_field *b)
-{
-	bool is_field = a->type && b->type;
-
-	return a->kind == b->kind && a->modifier == b->modifier && is_same_text(a->type, b->type) &&
-	       a->size_bytes == b->size_bytes && a->is_signed == b->is_signed &&
-	       (!is_field || strcmp(a->name, b->name) == 0);
-}
-
-bool hv_hist_spec_is_like(const struct hv_hist_spec *a, const struct hv_hist_spec *b)
-{
-	if (a->nr_values != b->nr_values || a->nr_keys != b->nr_keys || a->nr_sorts != b->nr_sorts)
-		return false;
-	for (unsigned i = 0; i < a->nr_values + a->nr_keys; i++)
-		if (!is_same_field(hv_hist_spec_field(a, i), hv_hist_spec_field(b, i)))
-			return false;
-	for (unsigned i = 0; i < a->nr_sorts; i++)
-		if (a->sorts[i].by != b->sorts[i].by ||
-		    a->sorts[i].descending != b->sorts[i].descending)
-			return false;
-	return true;
-}
-
-bool hv_hist_spec_has_filter(const struct hv_hist_spec *s, const char *filter)
-{
-	return is_same_text(s->filter, filter);
+	*ret_faults = p.faults;
+	if (is_right)
+		ret_faults->code = 0;
+	return is_right;
 }
 
 /* -- keys of entries --------------------------------------------------------------------------- */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/settings/hist_field.h"
 
+#include <string.h>
+
 #define DIVIDE_SHIFT 20 /* HIST_DIV_SHIFT */
+#define COMM_BYTES   16
 
 /* Widens as the kernel does: a signed number keeps its value. */
 static uint64_t number(const struct hv_hist_field *f, struct hv_span entry)
@@ -40,7 +43,7 @@ static uint64_t expression(const struct hv_hist_field *f, const struct hv_hist_r
 	case HV_HIST_MULTIPLY:
 		return a * b;
 	case HV_HIST_DIVIDE:
-		return divide(a, b, f->operands[1]->kind == HV_HIST_CONSTANT);
+		return divide(a, b, f->operands[1]->is_constant);
 	case HV_HIST_NEGATE:
 		return -a;
 	default:
@@ -69,6 +72,8 @@ static uint64_t unmodified(const struct hv_hist_field *f, const struct hv_hist_r
 		return f->constant;
 	case HV_HIST_EXPRESSION:
 		return expression(f, record);
+	case HV_HIST_REFERENCE:
+		return record->refs ? record->refs[f->ref].number : f->constant;
 	default:
 		return 0;
 	}
@@ -85,6 +90,12 @@ uint64_t hv_hist_field_value(const struct hv_hist_field *f, const struct hv_hist
 	return value;
 }
 
+/* A text of our own, which has at most MAX bytes. */
+static struct hv_span own_text(const char *text, size_t max_bytes)
+{
+	return (struct hv_span){(const uint8_t *)text, text ? strnlen(text, max_bytes) : 0};
+}
+
 struct hv_span hv_hist_field_text(const struct hv_hist_field *f,
 				  const struct hv_hist_record *record)
 {
@@ -92,6 +103,11 @@ struct hv_span hv_hist_field_text(const struct hv_hist_field *f,
 	size_t off = f->off, len = f->size_bytes;
 	uint32_t place;
 
+	if (f->kind == HV_HIST_COMM)
+		return own_text(record->first_comm, COMM_BYTES);
+	if (f->kind == HV_HIST_REFERENCE)
+		return own_text(record->refs ? record->refs[f->ref].text : NULL,
+				HV_HIST_TEXT_BYTES);
 	if (f->form != HV_FIELD_ARRAY) {
 		if (!hv_span_u32(entry, f->off, &place))
 			return (struct hv_span){0};

@@ -232,7 +232,8 @@ START_TEST(an_entry_is_taken_apart)
 		wanted[i] = (uint8_t)(i * 37 | (i % 8 == 7 ? 0xc0 : 0));
 	for (unsigned len = HV_ENTRY_HEADER_LEN; len <= sizeof(wanted);
 	     len += len == 120 ? sizeof(wanted) - 120 : 1) {
-		unsigned nr = hv_encode_entry(&raw, 314, (struct hv_span){wanted, len}, list);
+		const struct hv_event own = {.id = 314, .entry = {wanted, len}};
+		unsigned nr = hv_encode_entry(&raw, &own, list);
 		struct hv_event event = {.id = 314};
 
 		ck_assert(hv_record_has_entry(&list[nr - 1]));
@@ -257,7 +258,7 @@ START_TEST(an_event_that_the_host_makes_has_its_context)
 	const uint8_t entry[8] = {0};
 	struct hv_record raw = function, made;
 	struct hv_decode d = decode;
-	struct hv_event event;
+	struct hv_event event, own = {.id = 314, .entry = {entry, 8}};
 
 	raw.word[1] = 20 | 64u << HV_EVENT_LEN_SHIFT | UINT64_C(1) << HV_EVENT_COMPAT_BIT;
 	raw.word[3] = KIND(HV_RECORD_EVENT) | CONTEXT;
@@ -266,12 +267,19 @@ START_TEST(an_event_that_the_host_makes_has_its_context)
 	hv_decode_event(&d, &raw, NULL, &event);
 	ck_assert_uint_eq(event.preempt_depth, 2);
 	ck_assert(event.is_compat);
-	hv_encode_entry(&raw, 314, (struct hv_span){entry, 8}, &made);
+	hv_encode_entry(&raw, &own, &made);
 	hv_decode_event(&d, &made, NULL, &event);
 	ck_assert_uint_eq(event.preempt_depth, 3);
 	ck_assert(event.is_compat);
 	ck_assert_uint_eq(event.id, 314);
 	ck_assert_uint_eq(event.pid, PID);
+	own.deeper = 2;
+	hv_encode_entry(&raw, &own, &made);
+	hv_decode_event(&d, &made, NULL, &event);
+	ck_assert_uint_eq(event.preempt_depth, 5);
+	d.probe_preempt_depth = 0;
+	hv_decode_event(&d, &made, NULL, &event);
+	ck_assert_uint_eq(event.preempt_depth, 3);
 	context.preempt_depth = 0;
 }
 END_TEST

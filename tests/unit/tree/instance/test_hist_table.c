@@ -46,21 +46,25 @@ static struct hv_hist_table *table;
 
 static void begin(const char *text)
 {
-	struct hv_hist_fault fault = {0};
+	const struct hv_hist_scope scope = {.catalogue = &catalogue, .type = &type};
+	struct hv_hist_faults faults;
 
-	ck_assert_msg(hv_hist_spec_parse(&catalogue, &type, text, &spec, &fault), "%s", text);
+	ck_assert_msg(hv_hist_spec_parse(&scope, text, &spec, &faults), "%s", text);
+	ck_assert_msg(hv_hist_spec_link(&scope, text, &spec, &faults), "%s", text);
 	table = hv_hist_table_new(&spec);
 }
 
-static void hit(int32_t pid, uint32_t len, uint64_t at, const char *name)
+static uint32_t hit(int32_t pid, uint32_t len, uint64_t at, const char *name)
 {
+	uint8_t key[HV_HIST_KEY_BYTES_MAX];
 	const struct hv_hist_record record = {{(const uint8_t *)&entry, sizeof(entry)}, 0, 0};
 	char comm[16] = "";
 
 	entry = (struct entry){.pid = pid, .len = len, .at = at};
 	snprintf(entry.name, sizeof(entry.name), "%s", name);
 	snprintf(comm, sizeof(comm), "%s", name);
-	hv_hist_table_add(table, &spec, &record, comm);
+	hv_hist_spec_key(&spec, &record, key);
+	return hv_hist_table_add(table, &spec, key, &record, comm);
 }
 
 static void end(void)
@@ -75,7 +79,7 @@ static void shows(const char *want)
 	struct hv_hist_names names = {.kernel = session->kernel, .catalogue = &catalogue};
 	HV_AUTO_TEXT struct hv_text text = {0};
 
-	hv_hist_table_text(table, &spec, &names, &text);
+	hv_hist_table_text(table, &spec, NULL, &names, &text);
 	ck_assert_str_eq(text.data, want);
 	end();
 }
@@ -191,7 +195,7 @@ START_TEST(a_full_table_drops)
 	for (unsigned i = 0; i < 200; i++)
 		hit(0, 0, i * UINT64_C(4096), "");
 	hit(0, 0, 127 * UINT64_C(4096), "");
-	hv_hist_table_text(table, &spec, &names, &text);
+	hv_hist_table_text(table, &spec, NULL, &names, &text);
 	ck_assert_pstr_eq(strstr(text.data, "\nTotals"), TOTALS("129", "128", "72"));
 	hv_hist_table_clear(table);
 	hit(0, 0, 5, "");
@@ -223,15 +227,61 @@ START_TEST(many_entries)
 	for (unsigned round = 0; round < 2; round++)
 		for (unsigned i = 0; i < 100000; i++)
 			hit((int32_t)i % 7, 0, i, "");
-	hv_hist_table_text(table, &spec, &names, &text);
+	hv_hist_table_text(table, &spec, NULL, &names, &text);
 	ck_assert_pstr_eq(strstr(text.data, "\nTotals"), TOTALS("200000", "100000", "0"));
 	ck_assert_ptr_null(strstr(text.data, "hitcount:          1"));
 	end();
 }
 END_TEST
 
+static uint64_t number_in(uint32_t at, unsigned variable)
+{
+	char text[HV_HIST_TEXT_BYTES];
+	struct hv_hist_value value = {0};
+
+	ck_assert(hv_hist_table_read(table, at, variable, HV_HIST_READ_AGAIN, text, &value));
+	ck_assert_ptr_null(value.text);
+	return value.number;
+}
+
+START_TEST(variables)
+{
+	char text[HV_HIST_TEXT_BYTES];
+	struct hv_hist_value value;
+	uint8_t key[HV_HIST_KEY_BYTES_MAX] = {0};
+	uint32_t first, second;
+
+	begin("hist:keys=pid:l=len,n=name,w=common_pid.execname:onmax($l).save(at,name)");
+	first = hit(1, 10, 16, "first");
+	second = hit(2, 50, 32, "second");
+	ck_assert_uint_eq(hit(1, 30, 48, "third"), first);
+	ck_assert_uint_eq(number_in(first, 0), 30);
+	ck_assert_uint_eq(number_in(second, 0), 50);
+	ck_assert(hv_hist_table_read(table, first, 1, HV_HIST_READ_ONCE, text, &value));
+	ck_assert_str_eq(value.text, "third");
+	ck_assert(!hv_hist_table_read(table, first, 1, HV_HIST_READ_AGAIN, text, &value));
+	ck_assert(hv_hist_table_read(table, second, 1, HV_HIST_READ_AGAIN, text, &value));
+	ck_assert(hv_hist_table_read(table, first, 2, HV_HIST_READ_AGAIN, text, &value));
+	ck_assert_str_eq(value.text, "first");
+	/* What was saved is set by actions only. */
+	ck_assert(!hv_hist_table_read(table, first, 4, HV_HIST_READ_AGAIN, text, &value));
+	key[0] = 2;
+	ck_assert_uint_eq(hv_hist_table_find(table, key, 8), second);
+	ck_assert_uint_eq(hv_hist_table_find(table, key, 16), second);
+	ck_assert_uint_eq(hv_hist_table_find(table, key, 4), HV_HIST_NOWHERE);
+	key[0] = 3;
+	ck_assert_uint_eq(hv_hist_table_find(table, key, 8), HV_HIST_NOWHERE);
+	hv_hist_table_set_number(table, first, 3, 30);
+	shows("{ pid:          2 } hitcount:          1\n\tmax:          0  at:          0  "
+	      "name:                                 \n"
+	      "{ pid:          1 } hitcount:          2\n\tmax:         30  at:          0  "
+	      "name:                                 \n" TOTALS("3", "2", "0"));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+	tcase_add_test(tc, variables);
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, sums);
 	tcase_add_test(tc, keys);

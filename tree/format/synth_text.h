@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The text of a synthetic event, which the kernel prints without its print_fmt
+ * (print_synth_event). What the flags of a gfp_t are called is left out.
+ * Leaves to others: the name of the event. Pure. */
+#pragma once
+
+#include "base/bytes.h"
+#include "base/text.h"
+#include "kernel/events/catalogue.h"
+
+enum hv_synth_style { HV_SYNTH_PLAIN, HV_SYNTH_WITH_FORMATS /* the option verbose */ };
+
+/* Adds the fields of ENTRY, an event of TYPE. */
+void hv_synth_text_add(struct hv_text *out, const struct hv_event_type *type, struct hv_span entry,
+		       enum hv_synth_style style);
