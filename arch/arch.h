@@ -194,6 +194,7 @@ enum hv_hole_form {
 	HV_HOLE_A64_MOV_0_PART, /* likewise bits 0 to 15 of a value that may have more */
 	HV_HOLE_A64_MOV_1,	/* movk: bits 16 to 31, the last ones of the value */
 	HV_HOLE_A64_MOV_1_PART, /* likewise of a value that may have more */
+	HV_HOLE_A64_MOVN,	/* movn: a value of 64 bits of which all but the low 16 are 1 */
 	HV_HOLE_A64_PAGE,	/* adrp: the address of a page, less than 4 GiB away */
 	HV_HOLE_A64_LOAD_8,	/* ldr, str: an offset of 12 bits, in units of what is loaded */
 	HV_HOLE_A64_LOAD_16,

@@ -8,6 +8,10 @@
 _Static_assert(hv_stubs_off == 0, "offsets are from the first byte");
 _Static_assert(sizeof(stub_code) <= HV_STUBS_LEN_MAX, "what the region has room for");
 
+#define CALL_LEN_BYTES 12
+_Static_assert(CALL_LEN_BYTES *HV_NR_CALL_ENTRIES == hv_stub_calls_end_off - hv_stub_calls_off,
+	       "entries are equally long");
+
 /* The kernel image and modules are in the upper half of what VA_BITS_MIN bits address; the lower
  * half maps all memory. A kernel for 52 bits has VA_BITS_MIN 48
  * (Documentation/arch/arm64/memory.rst). The last page has error pointers only. */
@@ -74,6 +78,11 @@ _Static_assert(sizeof(stub_code) <= HV_STUBS_LEN_MAX, "what the region has room 
 		.alternatives = stub_alternatives,                                                 \
 		.nr_alternatives = HV_ARRAY_LEN(stub_alternatives),                                \
 		.function_off = hv_stub_function_off,                                              \
+		.graph_off = hv_stub_graph_off,                                                    \
+		.profile_off = hv_stub_profile_off,                                                \
+		.calls_off = hv_stub_calls_off,                                                    \
+		.call_len_bytes = CALL_LEN_BYTES,                                                  \
+		.handler_off = hv_graph_handler_off,                                               \
 	}
 
 /* VA_BITS in arch/arm64/Kconfig. With 64 KiB pages the upper bits of physical addresses are 0 where

@@ -15,6 +15,9 @@
  * shadow call stack. The stub of the function tracer calls nothing, takes no lock, and needs no
  * stack. Its only loop is that of an exclusive store, which fails while others add to the same head.
  *
+ * The other files: graph.S records a call, graph_handler.S its return. profile.S counts calls and
+ * their time. calls.S has the entries of graph and profile.
+ *
  * An entry begins with `bti c`: a module that is out of reach of `bl` comes by `br x16`.
  */
 #include "arch/arm64/stub_macros.inc"
@@ -29,8 +32,7 @@ hv_stubs:
 	.globl	hv_stub_function
 hv_stub_function:
 	bti	c
-	adrp	x10, hole_control
-	ldr	w10, [x10, #HV_CONTROL_MODE]
+	load_mode w10
 	cbnz	w10, .Lfunction_checks
 .Lfunction_checked:
 	load_vcpu
@@ -39,15 +41,7 @@ hv_stub_function:
 	cmp	w12, w13
 	b.ne	.Lfunction_other_task
 .Lfunction_same_task:
-	make_task_word
-	reserve_record 14, 15, 16, 17
-	store_word 2, x12, x14, x15
-	make_call_word w9, w30
-	store_word 1, x12, x14, x15
-	make_context_word
-	store_word 3, x12, x14, x15
-	read_clock x12
-	store_word 0, x12, x14, x15
+	write_function_record
 .Lfunction_out:
 	leave
 
@@ -59,5 +53,11 @@ hv_stub_function:
 .Lfunction_other_task:
 	write_task_record
 	b	.Lfunction_same_task
+
+#include "arch/arm64/return_stacks.inc"
+#include "arch/arm64/graph.S"
+#include "arch/arm64/graph_handler.S"
+#include "arch/arm64/calls.S"
+#include "arch/arm64/profile.S"
 
 	.section .note.GNU-stack, "", @progbits

@@ -83,11 +83,27 @@ void arm64_world_set(struct arm64_world *w, const struct arm64_regs *regs)
 	set(w, UC_ARM64_REG_PSTATE, regs->pstate);
 }
 
+/* Is called before each instruction. */
+static void count(uc_engine *cpu, uint64_t pc, uint32_t len_bytes, void *ctx)
+{
+	struct arm64_world *w = ctx;
+
+	(void)len_bytes;
+	if (w->nr_left-- == 0) {
+		uc_emu_stop(cpu);
+		return;
+	}
+	w->nr_done++;
+	if (pc - arm64_world_gva(ARM64_WORLD_CODE_OFF) < hv_arch_arm64.stubs.len_bytes)
+		w->nr_in_stubs++;
+}
+
 /* What the guest may do with each part is as in a region. */
 struct arm64_world *arm64_world_new(void)
 {
 	struct arm64_world *w = calloc(1, sizeof(*w));
 	uc_engine *cpu;
+	uc_hook hook;
 	uc_err err = uc_open(UC_ARCH_ARM64, UC_MODE_ARM, &cpu);
 
 	assert(w && err == UC_ERR_OK);
@@ -106,6 +122,8 @@ struct arm64_world *arm64_world_new(void)
 	err = uc_mem_map_ptr(cpu, arm64_world_gva(ARM64_WORLD_CONTROL_OFF),
 			     BLOCK_LEN - ARM64_WORLD_CONTROL_OFF, UC_PROT_READ | UC_PROT_WRITE,
 			     w->host + ARM64_WORLD_CONTROL_OFF);
+	assert(err == UC_ERR_OK);
+	err = uc_hook_add(cpu, &hook, UC_HOOK_CODE, (void *)count, w, 1, 0);
 	assert(err == UC_ERR_OK);
 	(void)err;
 	return w;
@@ -138,19 +156,33 @@ static struct hv_stub_values values_of_world(void)
 			[HV_HOLE_task_migrate] = offsetof(struct arm64_task, migration_disabled),
 			[HV_HOLE_task_lazy] = offsetof(struct arm64_task, lazy_count),
 			[HV_HOLE_task_lazy_flags] = offsetof(struct arm64_task, flags),
+			[HV_HOLE_task_stack] = offsetof(struct arm64_task, stack),
 			[HV_HOLE_lazy_mask] = 0x10000,
 			[HV_HOLE_params] = arm64_world_gva(ARM64_WORLD_PARAMS_OFF),
 			[HV_HOLE_control] = arm64_world_gva(ARM64_WORLD_CONTROL_OFF),
 			[HV_HOLE_vcpus] = arm64_world_gva(ARM64_WORLD_VCPUS_OFF),
 			[HV_HOLE_pids] = arm64_world_gva(ARM64_WORLD_PIDS_OFF),
 			[HV_HOLE_nr_pids] = ARM64_WORLD_NR_PIDS,
+			[HV_HOLE_stacks] = arm64_world_gva(ARM64_WORLD_STACKS_OFF),
+			[HV_HOLE_stack_mask] = -(uint64_t)ARM64_WORLD_STACK_BYTES,
+			[HV_HOLE_home_shift] = 32 - ARM64_WORLD_HOMES_SHIFT,
+			[HV_HOLE_count_shift] = 32 - ARM64_WORLD_COUNTS_SHIFT,
 			[HV_HOLE_text_base] = ARM64_WORLD_TEXT_BASE,
 			[HV_HOLE_ring_mask] = hv_ring_mask(ARM64_WORLD_NR_SLOTS),
 			[HV_HOLE_key_shift] = hv_key_shift(ARM64_WORLD_NR_SLOTS),
 		}};
 }
 
-static void make_function(const struct arm64_world *w, uint64_t off, uint64_t stub_off)
+static size_t stub_off(const struct arm64_case *c)
+{
+	const struct hv_stub_image *stubs = &hv_arch_arm64.stubs;
+
+	if (c->trace == HV_TRACE_NOTHING && !c->profiled && c->role == HV_ROLE_NONE)
+		return stubs->function_off;
+	return hv_call_off(stubs, c->role, c->trace, c->profiled);
+}
+
+static void make_function(const struct arm64_world *w, uint64_t off, uint64_t to)
 {
 	/* mov x9, x30; bl; mov x0, x1; ret */
 	static const uint32_t insns[] = {0xaa1e03e9, 0, 0xaa0103e0, 0xd65f03c0};
@@ -158,9 +190,9 @@ static void make_function(const struct arm64_world *w, uint64_t off, uint64_t st
 	bool reaches;
 
 	memcpy(w->host + off, insns, sizeof(insns));
-	reaches = hv_arch_arm64.encode_call(
-		hv_gva(arm64_world_gva(site)),
-		hv_gva(arm64_world_gva(ARM64_WORLD_CODE_OFF + stub_off)), w->host + site);
+	reaches = hv_arch_arm64.encode_call(hv_gva(arm64_world_gva(site)),
+					    hv_gva(arm64_world_gva(ARM64_WORLD_CODE_OFF + to)),
+					    w->host + site);
 	assert(reaches);
 	(void)reaches;
 }
@@ -173,7 +205,11 @@ static void make_states(const struct arm64_world *w)
 		table[cpu] = arm64_world_gva(arm64_world_state_off(cpu));
 		*arm64_world_state(w, cpu) =
 			(struct hv_state){.head = hv_ring_head_at(0, ARM64_WORLD_NR_SLOTS)};
+		arm64_world_state(w, cpu)->counts_gva = arm64_world_gva(
+			(uint64_t)((uint8_t *)arm64_world_counts(w, cpu) - w->host));
 	}
+	for (unsigned i = 0; i < ARM64_WORLD_NR_STACKS; i++)
+		arm64_world_stack(w, i)->depth = HV_STACK_DEPTH_0;
 	arm64_world_state(w, 0)->last_pid = cat.pid;
 }
 
@@ -196,21 +232,58 @@ static void link_stubs(const struct arm64_world *w)
 void arm64_world_set_up(struct arm64_world *w, const struct arm64_case *c)
 {
 	struct arm64_tasks *tasks = arm64_world_tasks(w);
+	struct hv_params *params = arm64_world_params(w);
+	struct arm64_case other = *c;
 
 	memset(w->host, 0, BLOCK_LEN);
 	w->values = values_of_world();
-	make_function(w, ARM64_WORLD_TRACED_OFF, hv_arch_arm64.stubs.function_off);
-	make_function(w, ARM64_WORLD_TRACED_OTHER_OFF, hv_arch_arm64.stubs.function_off);
+	make_function(w, ARM64_WORLD_TRACED_OFF, stub_off(c));
+	/* No interrupt is in the middle of the scheduler. */
+	other.role = HV_ROLE_NONE;
+	make_function(w, ARM64_WORLD_TRACED_OTHER_OFF, stub_off(&other));
 	tasks->cat = cat;
 	tasks->dd = dd;
 	tasks->cat.stack = arm64_world_stack_end(0) - ARM64_WORLD_STACK_BYTES;
 	tasks->dd.stack = arm64_world_stack_end(1) - ARM64_WORLD_STACK_BYTES;
 	make_states(w);
 	arm64_world_set_current(w, &tasks->cat);
-	*arm64_world_params(w) = (struct hv_params){.max_depth = UINT32_MAX};
+	*params = (struct hv_params){.graph_flags = HV_GRAPH_RETURNS, .max_depth = UINT32_MAX};
 	c->prepare(w);
+	arm64_world_control(w)->graph_mode = !hv_graph_is_plain(params);
+	params->profile_mode = hv_profile_is_plain(params) ? HV_PROFILE_PLAIN : 0;
 	link_stubs(w);
 	uc_ctl_remove_cache(w->cpu, ARM64_WORLD_GVA, arm64_world_gva(ARM64_WORLD_VCPUS_OFF));
+}
+
+uint64_t arm64_world_key(unsigned nr)
+{
+	return arm64_world_stack_end(nr) - ARM64_WORLD_STACK_BYTES;
+}
+
+struct hv_stack *arm64_world_home(const struct arm64_world *w, unsigned nr)
+{
+	return arm64_world_stack(w, hv_stack_home(arm64_world_key(nr), ARM64_WORLD_HOMES_SHIFT));
+}
+
+struct hv_stack *arm64_world_open(const struct arm64_world *w, unsigned nr, unsigned nr_frames)
+{
+	struct hv_stack *stack = arm64_world_home(w, nr);
+
+	stack->word = arm64_world_key(nr) | nr_frames * sizeof(struct hv_frame);
+	for (unsigned i = 0; i < nr_frames; i++)
+		stack->frames[i].slot_gva = arm64_world_stack_end(nr) - 16 * i;
+	return stack;
+}
+
+void arm64_world_make_tail_call(const struct arm64_world *w)
+{
+	uint64_t at = ARM64_WORLD_TRACED_OFF + 3 * sizeof(uint32_t);
+	bool reaches = hv_arch_arm64.encode_jump(
+		hv_gva(arm64_world_gva(at)), hv_gva(arm64_world_gva(ARM64_WORLD_TRACED_OTHER_OFF)),
+		w->host + at);
+
+	assert(reaches);
+	(void)reaches;
 }
 
 void arm64_world_enter(struct arm64_world *w, uint64_t function_off, uint64_t caller_off,
@@ -225,33 +298,51 @@ void arm64_world_enter(struct arm64_world *w, uint64_t function_off, uint64_t ca
 	arm64_world_set(w, &regs);
 }
 
-bool arm64_world_step(struct arm64_world *w)
+/* Executes up to the address UNTIL, and no more than NR instructions. */
+static bool execute(struct arm64_world *w, uint64_t until, uint64_t nr)
 {
 	uint64_t pc;
 	uc_err err;
 
+	w->nr_left = nr;
 	get(w, UC_ARM64_REG_PC, &pc);
-	err = uc_emu_start(w->cpu, pc, 0, 0, 1);
-	if (err != UC_ERR_OK)
-		printf("at %#llx: %s\n", (unsigned long long)(pc - ARM64_WORLD_GVA),
-		       uc_strerror(err));
-	return err == UC_ERR_OK;
+	err = uc_emu_start(w->cpu, pc, until, 0, 0);
+	if (err == UC_ERR_OK)
+		return true;
+	get(w, UC_ARM64_REG_PC, &pc);
+	printf("at %#llx: %s\n", (unsigned long long)(pc - ARM64_WORLD_GVA), uc_strerror(err));
+	return false;
 }
 
-int arm64_world_run(struct arm64_world *w, uint64_t caller_off)
+bool arm64_world_step(struct arm64_world *w, uint64_t nr)
 {
-	uint64_t code = arm64_world_gva(ARM64_WORLD_CODE_OFF), pc;
-	int nr = 0;
+	return nr == 0 || execute(w, 0, nr);
+}
 
-	for (unsigned i = 0; i < STEPS_MAX; i++) {
-		get(w, UC_ARM64_REG_PC, &pc);
-		if (pc == arm64_world_gva(caller_off))
-			return nr;
-		nr += pc >= code && pc < code + hv_arch_arm64.stubs.len_bytes;
-		if (!arm64_world_step(w))
-			return -1;
-	}
-	return -1;
+bool arm64_world_run(struct arm64_world *w, uint64_t off)
+{
+	uint64_t until = arm64_world_gva(off), pc;
+
+	if (!execute(w, until, STEPS_MAX))
+		return false;
+	get(w, UC_ARM64_REG_PC, &pc);
+	return pc == until;
+}
+
+void arm64_world_save(struct arm64_world *w, struct arm64_moment *ret)
+{
+	arm64_world_get(w, &ret->regs);
+	get(w, UC_ARM64_REG_SP_EL0, &ret->current);
+	memcpy(ret->memory, w->host, sizeof(ret->memory));
+}
+
+/* The code is the same, so that the CPU need not translate it again. */
+void arm64_world_come_back(struct arm64_world *w, const struct arm64_moment *moment)
+{
+	arm64_world_set(w, &moment->regs);
+	set(w, UC_ARM64_REG_SP_EL0, moment->current);
+	memcpy(w->host + ARM64_WORLD_VCPUS_OFF, moment->memory + ARM64_WORLD_VCPUS_OFF,
+	       sizeof(moment->memory) - ARM64_WORLD_VCPUS_OFF);
 }
 
 /* -- cases -------------------------------------------------------------------------------------

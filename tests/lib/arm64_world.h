@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The world of an arm64 stub: all memory that it touches, in one block, and an emulated CPU at EL1
- * that executes it one instruction at a time (libunicorn). Works on every host. The cases are every
+ * (libunicorn) that can stop at any instruction. Works on every host. The cases are every
  * path through the stubs. x86-64 has tests/lib/stub_world.h. Leaves to others: running a case, the
  * results. */
 #pragma once
@@ -24,8 +24,16 @@
 #define ARM64_WORLD_PIDS_OFF	0xa000
 #define ARM64_WORLD_CONTROL_OFF 0xb000
 #define ARM64_WORLD_TASKS_OFF	0xc000
-#define ARM64_WORLD_STATES_OFF	0xd000
+#define ARM64_WORLD_STACKS_OFF	0xd000	/* return stacks */
+#define ARM64_WORLD_COUNTS_OFF	0x16000 /* of a profile */
+#define ARM64_WORLD_STATES_OFF	0x18000
 #define ARM64_WORLD_LEN		0x20000
+
+#define ARM64_WORLD_NR_STACKS	 7
+#define ARM64_WORLD_HOMES_SHIFT	 2 /* log2 of the first places, HV_STACK_PROBES - 1 less than that \
+				    */
+#define ARM64_WORLD_NR_COUNTS	 39
+#define ARM64_WORLD_COUNTS_SHIFT 3 /* likewise, HV_COUNT_PROBES - 1 less */
 
 /* Functions of the text. Each is `mov x9, x30; bl stub; mov x0, x1; ret`. */
 #define ARM64_WORLD_TRACED_OFF	     (ARM64_WORLD_TEXT_OFF + 0x00)
@@ -37,7 +45,7 @@
 
 /* Kernel stacks are blocks of this length. They are in memory of their own, behind the block. */
 #define ARM64_WORLD_STACK_BYTES 0x4000
-#define ARM64_WORLD_NR_KSTACKS	2
+#define ARM64_WORLD_NR_KSTACKS	3 /* of cat, of dd, of interrupts */
 
 /* The block is where a kernel image may be, with text on both sides of a multiple of 2 GiB. */
 #define ARM64_WORLD_GVA	      UINT64_C(0xffffb5217fff8000)
@@ -70,6 +78,10 @@ struct arm64_regs {
 struct arm64_world {
 	uint8_t *host; /* the block and the stacks, owned */
 	void *cpu;     /* uc_engine, owned */
+	/* Counted while the CPU executes: */
+	uint64_t nr_left;     /* instructions before it stops */
+	uint64_t nr_done;     /* instructions, ever */
+	uint64_t nr_in_stubs; /* likewise */
 	struct hv_stub_values values;
 };
 
@@ -78,10 +90,24 @@ struct arm64_case {
 	unsigned nr_task_records; /* that one call writes */
 	unsigned nr_function_records;
 	void (*prepare)(struct arm64_world *w);
+	/* The entry that the sites call (hv_call_off): */
+	enum hv_call_role role;
+	enum hv_call_trace
+		trace; /* HV_TRACE_NOTHING and not profiled: that of the function tracer */
+	bool profiled;
+	/* A graph's: */
+	unsigned nr_entries;
+	unsigned nr_exits;
+	unsigned nr_mores;
+	unsigned nr_hits; /* calls that the profile counts */
 };
 
+/* Every path through the function stub. */
 extern const struct arm64_case arm64_cases[];
 extern const unsigned arm64_nr_cases;
+/* Every path through the stubs of a graph and a profile. */
+extern const struct arm64_case arm64_graph_cases[];
+extern const unsigned arm64_nr_graph_cases;
 
 static inline uint64_t arm64_world_gva(uint64_t off)
 {
@@ -119,6 +145,22 @@ static inline struct hv_record *arm64_world_ring(const struct arm64_world *w, un
 	return (struct hv_record *)(arm64_world_state(w, cpu) + 1);
 }
 
+static inline struct hv_stack *arm64_world_stack(const struct arm64_world *w, unsigned index)
+{
+	return (struct hv_stack *)(w->host + ARM64_WORLD_STACKS_OFF) + index;
+}
+
+static inline struct hv_count *arm64_world_counts(const struct arm64_world *w, unsigned cpu)
+{
+	return (struct hv_count *)(w->host + ARM64_WORLD_COUNTS_OFF) + cpu * ARM64_WORLD_NR_COUNTS;
+}
+
+/* The address that follows the site of the function at OFF, as records and counts have it. */
+static inline uint32_t arm64_world_site_end(uint64_t off)
+{
+	return (uint32_t)(arm64_world_gva(off) + ARM64_WORLD_SITE + 4 - ARM64_WORLD_TEXT_BASE);
+}
+
 /* Returns where the kernel stack NR ends. */
 static inline uint64_t arm64_world_stack_end(unsigned nr)
 {
@@ -132,6 +174,14 @@ void arm64_world_free(struct arm64_world *w);
  * filter; and makes the changes of the case. */
 void arm64_world_set_up(struct arm64_world *w, const struct arm64_case *c);
 
+/* The return stack that the kernel stack NR gets in an empty world, and its key. */
+uint64_t arm64_world_key(unsigned nr);
+struct hv_stack *arm64_world_home(const struct arm64_world *w, unsigned nr);
+/* Likewise, with NR_FRAMES open calls. */
+struct hv_stack *arm64_world_open(const struct arm64_world *w, unsigned nr, unsigned nr_frames);
+/* Makes the traced function jump to the other one instead of returning. */
+void arm64_world_make_tail_call(const struct arm64_world *w);
+
 /* Makes TASK the current one. */
 void arm64_world_set_current(struct arm64_world *w, const struct arm64_task *task);
 
@@ -142,8 +192,18 @@ void arm64_world_set(struct arm64_world *w, const struct arm64_regs *regs);
  * with the stack pointer SP. Every other register has a value of its own. */
 void arm64_world_enter(struct arm64_world *w, uint64_t function_off, uint64_t caller_off,
 		       uint64_t sp);
-/* Executes one instruction. False: the CPU cannot. */
-bool arm64_world_step(struct arm64_world *w);
-/* Executes until the caller at CALLER_OFF is reached. Returns the number of instructions in the
- * stubs; -1: the CPU cannot, or it takes too long. */
-int arm64_world_run(struct arm64_world *w, uint64_t caller_off);
+/* Executes NR instructions in one piece: exclusive loads and stores do not lose each other. False:
+ * the CPU cannot. */
+bool arm64_world_step(struct arm64_world *w, uint64_t nr);
+/* Executes until the address OFF of the block is reached. False: the CPU cannot, or it takes too
+ * long. */
+bool arm64_world_run(struct arm64_world *w, uint64_t off);
+
+/* A moment, to which a test can return. */
+struct arm64_moment {
+	struct arm64_regs regs;
+	uint64_t current;
+	uint8_t memory[ARM64_WORLD_LEN];
+};
+void arm64_world_save(struct arm64_world *w, struct arm64_moment *ret);
+void arm64_world_come_back(struct arm64_world *w, const struct arm64_moment *moment);

@@ -73,24 +73,27 @@ static struct events read_events(unsigned cpu)
 	return e;
 }
 
-/* Calls the traced function, checks that all registers are kept but those that are free, and that
- * it returned. Returns the number of instructions in the stub. */
-static int call(void)
+/* The function has returned, and all registers are what they were but those that are free. */
+static void check_kept(const struct arm64_regs *before)
 {
-	struct arm64_regs before, after;
-	int nr;
+	struct arm64_regs after;
+
+	arm64_world_get(world, &after);
+	ck_assert_uint_eq(after.x[0], before->x[1]); /* what the function returns */
+	for (unsigned i = 1; i < HV_ARRAY_LEN(after.x); i++)
+		if (i < FIRST_FREE || i > LAST_FREE)
+			ck_assert_uint_eq(after.x[i], before->x[i]);
+	ck_assert_uint_eq(after.sp, before->sp);
+}
+
+static void call(void)
+{
+	struct arm64_regs before;
 
 	arm64_world_enter(world, ARM64_WORLD_TRACED_OFF, ARM64_WORLD_CALLER_OFF, sp_of(0));
 	arm64_world_get(world, &before);
-	nr = arm64_world_run(world, ARM64_WORLD_CALLER_OFF);
-	ck_assert_int_ge(nr, 0);
-	arm64_world_get(world, &after);
-	ck_assert_uint_eq(after.x[0], before.x[1]); /* what the function returns */
-	for (unsigned i = 1; i < HV_ARRAY_LEN(after.x); i++)
-		if (i < FIRST_FREE || i > LAST_FREE)
-			ck_assert_uint_eq(after.x[i], before.x[i]);
-	ck_assert_uint_eq(after.sp, before.sp);
-	return nr;
+	ck_assert(arm64_world_run(world, ARM64_WORLD_CALLER_OFF));
+	check_kept(&before);
 }
 
 START_TEST(a_record_of_a_call)
@@ -255,7 +258,7 @@ END_TEST
 static void call_other(uint64_t sp)
 {
 	arm64_world_enter(world, ARM64_WORLD_TRACED_OTHER_OFF, ARM64_WORLD_CALLER_OTHER_OFF, sp);
-	ck_assert_int_ge(arm64_world_run(world, ARM64_WORLD_CALLER_OTHER_OFF), 0);
+	ck_assert(arm64_world_run(world, ARM64_WORLD_CALLER_OTHER_OFF));
 }
 
 static void interrupt(void)
@@ -291,35 +294,7 @@ static void migrate(void)
 	arm64_world_tasks(world)->cat.cpu_number ^= 1;
 }
 
-static const struct {
-	void (*happens)(void);
-	bool records_always; /* the other function is recorded whatever the case */
-} disturbances[] = {{interrupt, false}, {switch_tasks, false}, {migrate, false}};
-
-/* Runs the case up to its instruction NR, lets DISTURB happen, and runs to the end. Returns false
- * when the case has fewer instructions. */
-static bool disturb_at(const struct arm64_case *c, unsigned nr, void (*disturb)(void))
-{
-	struct arm64_regs before, after;
-
-	arm64_world_set_up(world, c);
-	arm64_world_enter(world, ARM64_WORLD_TRACED_OFF, ARM64_WORLD_CALLER_OFF, sp_of(0));
-	arm64_world_get(world, &before);
-	for (unsigned i = 0; i < nr; i++) {
-		ck_assert(arm64_world_step(world));
-		arm64_world_get(world, &after);
-		if (after.pc == arm64_world_gva(ARM64_WORLD_CALLER_OFF))
-			return false;
-	}
-	disturb();
-	ck_assert_int_ge(arm64_world_run(world, ARM64_WORLD_CALLER_OFF), 0);
-	arm64_world_get(world, &after);
-	for (unsigned i = 1; i < HV_ARRAY_LEN(after.x); i++)
-		if (i < FIRST_FREE || i > LAST_FREE)
-			ck_assert_uint_eq(after.x[i], before.x[i]);
-	ck_assert_uint_eq(after.sp, before.sp);
-	return true;
-}
+static void (*const disturbances[])(void) = {interrupt, switch_tasks, migrate};
 
 /* Counts the events of both rings whose function is at OFF. */
 static unsigned count_calls(uint64_t off, uint64_t caller_off)
@@ -338,31 +313,43 @@ static unsigned count_calls(uint64_t off, uint64_t caller_off)
 	return nr;
 }
 
+static void check_disturbed(const struct arm64_case *c, void (*disturb)(void))
+{
+	unsigned calls = count_calls(ARM64_WORLD_TRACED_OFF, ARM64_WORLD_CALLER_OFF);
+	unsigned others = count_calls(ARM64_WORLD_TRACED_OTHER_OFF, ARM64_WORLD_CALLER_OTHER_OFF);
+	bool always = arm64_world_control(world)->mode == 0;
+
+	if (disturb != migrate || always)
+		ck_assert_uint_eq(calls, c->nr_function_records);
+	if (disturb == interrupt || always)
+		ck_assert_uint_eq(others, c->nr_function_records);
+}
+
 /* The call is recorded once, whole, and so is that of what came in between. */
 START_TEST(disturbed_before_each_instruction)
 {
 	const struct arm64_case *c = &arm64_cases[_i];
-	bool filtered = arm64_cases[_i].nr_function_records == 0;
+	static struct arm64_moment start;
+	struct arm64_regs before;
+	uint64_t nr;
 
-	for (unsigned d = 0; d < HV_ARRAY_LEN(disturbances); d++) {
-		void (*disturb)(void) = disturbances[d].happens;
-		unsigned nr = 0;
-
-		for (; disturb_at(c, nr, disturb); nr++) {
-			unsigned calls, others;
-
-			calls = count_calls(ARM64_WORLD_TRACED_OFF, ARM64_WORLD_CALLER_OFF);
-			others = count_calls(ARM64_WORLD_TRACED_OTHER_OFF,
-					     ARM64_WORLD_CALLER_OTHER_OFF);
-			if (disturb != migrate || arm64_world_control(world)->mode == 0)
-				ck_assert_uint_eq(calls, c->nr_function_records);
-			if (disturb == interrupt)
-				ck_assert_uint_eq(others, filtered ? 0 : 1);
-			if (arm64_world_control(world)->mode == 0)
-				ck_assert_uint_eq(others, 1);
+	arm64_world_set_up(world, c);
+	arm64_world_enter(world, ARM64_WORLD_TRACED_OFF, ARM64_WORLD_CALLER_OFF, sp_of(0));
+	arm64_world_get(world, &before);
+	arm64_world_save(world, &start);
+	nr = world->nr_done;
+	ck_assert(arm64_world_run(world, ARM64_WORLD_CALLER_OFF));
+	nr = world->nr_done - nr;
+	ck_assert_uint_gt(nr, 5);
+	for (unsigned d = 0; d < HV_ARRAY_LEN(disturbances); d++)
+		for (uint64_t n = 0; n < nr; n++) {
+			arm64_world_come_back(world, &start);
+			ck_assert(arm64_world_step(world, n));
+			disturbances[d]();
+			ck_assert(arm64_world_run(world, ARM64_WORLD_CALLER_OFF));
+			check_kept(&before);
+			check_disturbed(c, disturbances[d]);
 		}
-		ck_assert_uint_gt(nr, 5);
-	}
 }
 END_TEST
 
