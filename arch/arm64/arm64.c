@@ -12,6 +12,10 @@ _Static_assert(sizeof(stub_code) <= HV_STUBS_LEN_MAX, "what the region has room 
 _Static_assert(CALL_LEN_BYTES *HV_NR_CALL_ENTRIES == hv_stub_calls_end_off - hv_stub_calls_off,
 	       "entries are equally long");
 
+#define ACTION_LEN_BYTES 12
+_Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stub_actions_off,
+	       "entries are equally long");
+
 /* The kernel image and modules are in the upper half of what VA_BITS_MIN bits address; the lower
  * half maps all memory. A kernel for 52 bits has VA_BITS_MIN 48
  * (Documentation/arch/arm64/memory.rst). The last page has error pointers only. */
@@ -82,6 +86,8 @@ _Static_assert(CALL_LEN_BYTES *HV_NR_CALL_ENTRIES == hv_stub_calls_end_off - hv_
 		.profile_off = hv_stub_profile_off,                                                \
 		.calls_off = hv_stub_calls_off,                                                    \
 		.call_len_bytes = CALL_LEN_BYTES,                                                  \
+		.actions_off = hv_stub_actions_off,                                                \
+		.action_len_bytes = ACTION_LEN_BYTES,                                              \
 		.handler_off = hv_graph_handler_off,                                               \
 	}
 

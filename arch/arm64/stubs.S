@@ -16,7 +16,8 @@
  * stack. Its only loop is that of an exclusive store, which fails while others add to the same head.
  *
  * The other files: graph.S records a call, graph_handler.S its return. profile.S counts calls and
- * their time. calls.S has the entries of graph and profile.
+ * their time. calls.S has the entries of graph and profile. actions.S switches recording and tells
+ * the host about calls.
  *
  * An entry begins with `bti c`: a module that is out of reach of `bl` comes by `br x16`.
  */
@@ -59,5 +60,6 @@ hv_stub_function:
 #include "arch/arm64/graph_handler.S"
 #include "arch/arm64/calls.S"
 #include "arch/arm64/profile.S"
+#include "arch/arm64/actions.S"
 
 	.section .note.GNU-stack, "", @progbits

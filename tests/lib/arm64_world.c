@@ -116,12 +116,12 @@ struct arm64_world *arm64_world_new(void)
 			     UC_PROT_READ | UC_PROT_EXEC, w->host);
 	assert(err == UC_ERR_OK);
 	err = uc_mem_map_ptr(cpu, arm64_world_gva(ARM64_WORLD_VCPUS_OFF),
-			     ARM64_WORLD_CONTROL_OFF - ARM64_WORLD_VCPUS_OFF, UC_PROT_READ,
+			     ARM64_WORLD_PIDS_OFF - ARM64_WORLD_VCPUS_OFF, UC_PROT_READ,
 			     w->host + ARM64_WORLD_VCPUS_OFF);
 	assert(err == UC_ERR_OK);
-	err = uc_mem_map_ptr(cpu, arm64_world_gva(ARM64_WORLD_CONTROL_OFF),
-			     BLOCK_LEN - ARM64_WORLD_CONTROL_OFF, UC_PROT_READ | UC_PROT_WRITE,
-			     w->host + ARM64_WORLD_CONTROL_OFF);
+	err = uc_mem_map_ptr(cpu, arm64_world_gva(ARM64_WORLD_PIDS_OFF),
+			     BLOCK_LEN - ARM64_WORLD_PIDS_OFF, UC_PROT_READ | UC_PROT_WRITE,
+			     w->host + ARM64_WORLD_PIDS_OFF);
 	assert(err == UC_ERR_OK);
 	err = uc_hook_add(cpu, &hook, UC_HOOK_CODE, (void *)count, w, 1, 0);
 	assert(err == UC_ERR_OK);
@@ -197,6 +197,12 @@ static void make_function(const struct arm64_world *w, uint64_t off, uint64_t to
 	(void)reaches;
 }
 
+/* The CPU translates the code anew. */
+static void forget_code(struct arm64_world *w)
+{
+	uc_ctl_remove_cache(w->cpu, ARM64_WORLD_GVA, arm64_world_gva(ARM64_WORLD_VCPUS_OFF));
+}
+
 static void make_states(const struct arm64_world *w)
 {
 	uint64_t *table = (uint64_t *)(w->host + ARM64_WORLD_VCPUS_OFF);
@@ -228,7 +234,6 @@ static void link_stubs(const struct arm64_world *w)
 	assert(!bad);
 }
 
-/* What was executed before may have been other code. */
 void arm64_world_set_up(struct arm64_world *w, const struct arm64_case *c)
 {
 	struct arm64_tasks *tasks = arm64_world_tasks(w);
@@ -252,7 +257,7 @@ void arm64_world_set_up(struct arm64_world *w, const struct arm64_case *c)
 	arm64_world_control(w)->graph_mode = !hv_graph_is_plain(params);
 	params->profile_mode = hv_profile_is_plain(params) ? HV_PROFILE_PLAIN : 0;
 	link_stubs(w);
-	uc_ctl_remove_cache(w->cpu, ARM64_WORLD_GVA, arm64_world_gva(ARM64_WORLD_VCPUS_OFF));
+	forget_code(w);
 }
 
 uint64_t arm64_world_key(unsigned nr)
@@ -273,6 +278,19 @@ struct hv_stack *arm64_world_open(const struct arm64_world *w, unsigned nr, unsi
 	for (unsigned i = 0; i < nr_frames; i++)
 		stack->frames[i].slot_gva = arm64_world_stack_end(nr) - 16 * i;
 	return stack;
+}
+
+void arm64_world_call_action(struct arm64_world *w, unsigned nr, uint32_t does, bool records)
+{
+	const struct hv_stub_image *stubs = &hv_arch_arm64.stubs;
+	struct hv_slot *slots = (struct hv_slot *)(w->host + ARM64_WORLD_PARAMS_OFF + HV_SLOTS_OFF);
+
+	slots[nr] = (struct hv_slot){
+		.does = does,
+		.goes_on = records ? (uint32_t)(HV_STUBS_CODE_OFF + stubs->function_off) : 0,
+	};
+	make_function(w, ARM64_WORLD_TRACED_OFF, stubs->actions_off + nr * stubs->action_len_bytes);
+	forget_code(w);
 }
 
 void arm64_world_make_tail_call(const struct arm64_world *w)
@@ -356,6 +374,13 @@ static void plain(struct arm64_world *w)
 static void other_task(struct arm64_world *w)
 {
 	arm64_world_state(w, 0)->last_pid = 0;
+}
+
+/* The site calls an entry that has nothing to change and goes on to the stub. */
+static void action(struct arm64_world *w)
+{
+	arm64_world_call_action(w, HV_NR_SLOTS - 1,
+				HV_SLOT_ON | HV_SLOT_ON_COUNTED | HV_SLOT_OFF_COUNTED, true);
 }
 
 static void second_cpu(struct arm64_world *w)
@@ -444,6 +469,7 @@ const struct arm64_case arm64_cases[] = {
 	{"pid beyond the filter", 0, 0, pid_beyond},
 	{"tracing off", 0, 0, off},
 	{"tracing off, pid filter", 0, 0, off_with_filter},
+	{"record, of a function with a command", 0, 1, action},
 	{"record, vCPU not muted", 0, 1, cpus_chosen},
 	{"record, vCPU chosen and pid filter", 0, 1, cpus_and_pid},
 	{"vCPU muted", 0, 0, cpu_muted},

@@ -15,8 +15,7 @@
 #define ARM64_WORLD_NR_SLOTS 64
 #define ARM64_WORLD_NR_PIDS  1024
 
-/* Offsets in the block. Each part begins on a page. The guest may not write what is before
- * CONTROL. */
+/* Offsets in the block. Each part begins on a page. The guest may not write what is before PIDS. */
 #define ARM64_WORLD_PARAMS_OFF	0x0000
 #define ARM64_WORLD_CODE_OFF	(ARM64_WORLD_PARAMS_OFF + HV_STUBS_CODE_OFF)
 #define ARM64_WORLD_TEXT_OFF	0x8000
@@ -29,9 +28,10 @@
 #define ARM64_WORLD_STATES_OFF	0x18000
 #define ARM64_WORLD_LEN		0x20000
 
-#define ARM64_WORLD_NR_STACKS	 7
-#define ARM64_WORLD_HOMES_SHIFT	 2 /* log2 of the first places, HV_STACK_PROBES - 1 less than that \
-				    */
+#define ARM64_WORLD_NR_STACKS 7
+#define ARM64_WORLD_HOMES_SHIFT                                                                    \
+	2 /* log2 of the first places, HV_STACK_PROBES - 1 less than that                          \
+	   */
 #define ARM64_WORLD_NR_COUNTS	 39
 #define ARM64_WORLD_COUNTS_SHIFT 3 /* likewise, HV_COUNT_PROBES - 1 less */
 
@@ -179,6 +179,9 @@ uint64_t arm64_world_key(unsigned nr);
 struct hv_stack *arm64_world_home(const struct arm64_world *w, unsigned nr);
 /* Likewise, with NR_FRAMES open calls. */
 struct hv_stack *arm64_world_open(const struct arm64_world *w, unsigned nr, unsigned nr_frames);
+/* Makes the traced function call entry NR of the actions, whose slot DOES and goes on to the
+ * function tracer's stub if RECORDS. */
+void arm64_world_call_action(struct arm64_world *w, unsigned nr, uint32_t does, bool records);
 /* Makes the traced function jump to the other one instead of returning. */
 void arm64_world_make_tail_call(const struct arm64_world *w);
 

@@ -183,8 +183,8 @@ END_TEST
 START_TEST(places_in_the_stubs)
 {
 	uint8_t *marks = calloc(1, stubs->len_bytes);
-	size_t entries[3 + HV_NR_CALL_ENTRIES] = {stubs->function_off, stubs->graph_off,
-						  stubs->profile_off};
+	size_t entries[3 + HV_NR_CALL_ENTRIES + HV_NR_SLOTS] = {
+		stubs->function_off, stubs->graph_off, stubs->profile_off};
 	const uint32_t bti_c = 0xd503245f;
 
 	ck_assert_ptr_nonnull(marks);
@@ -208,6 +208,9 @@ START_TEST(places_in_the_stubs)
 	}
 	for (size_t i = 0; i < HV_NR_CALL_ENTRIES; i++)
 		entries[3 + i] = stubs->calls_off + i * stubs->call_len_bytes;
+	for (size_t i = 0; i < HV_NR_SLOTS; i++)
+		entries[3 + HV_NR_CALL_ENTRIES + i] =
+			stubs->actions_off + i * stubs->action_len_bytes;
 	for (size_t i = 0; i < HV_ARRAY_LEN(entries); i++)
 		ck_assert_mem_eq(stubs->code + entries[i], &bti_c, 4);
 	free(marks);
