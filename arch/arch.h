@@ -103,7 +103,8 @@ enum hv_site_kind {
  * The stubs do not check the number of the CPU: the table "vcpus" has an entry for every number
  * that the kernel may use. */
 #define HV_HOLES(X)                                                                                \
-	/* displacements from the per-CPU base */                                                  \
+	/* displacements from the per-CPU base, or of a kernel that keeps these in the task        \
+	 * (hv_layout.in_task) the first and third: offsets there */                               \
 	X(cpu_number)	 /* a u32 */                                                               \
 	X(current)	 /* the pointer to the current task */                                     \
 	X(preempt_count) /* a u32 */                                                               \
@@ -150,6 +151,7 @@ enum hv_site_kind {
 	X(fbuffer_event) /* event */                                                               \
 	X(fbuffer_entry) /* entry */                                                               \
 	X(task_status)	 /* in struct task_struct: of its thread_info, a u32 */                    \
+	X(text_base)	 /* hv_arch.text_base, for stubs that have to subtract it */               \
 	/* numbers */                                                                              \
 	X(event_files_len)  /* bytes */                                                            \
 	X(event_probes_len) /* bytes */                                                            \
@@ -171,6 +173,9 @@ enum hv_hole {
 	HV_NR_HOLES
 };
 
+/* Indexed by enum hv_hole. */
+extern const char *const hv_hole_names[HV_NR_HOLES];
+
 struct hv_stub_values {
 	uint64_t hole[HV_NR_HOLES];
 	unsigned alternatives;	    /* 1u << HV_ALT_* of each that is chosen */
@@ -184,6 +189,17 @@ enum hv_hole_form {
 	HV_HOLE_U32, /* four bytes that the CPU extends with zeros */
 	HV_HOLE_U8,
 	HV_HOLE_U64,
+	/* Fields of arm64's instructions: */
+	HV_HOLE_A64_MOV_0,	/* mov: 16 bits */
+	HV_HOLE_A64_MOV_0_PART, /* likewise bits 0 to 15 of a value that may have more */
+	HV_HOLE_A64_MOV_1,	/* movk: bits 16 to 31, the last ones of the value */
+	HV_HOLE_A64_MOV_1_PART, /* likewise of a value that may have more */
+	HV_HOLE_A64_MOVN,	/* movn: a value of 64 bits of which all but the low 16 are 1 */
+	HV_HOLE_A64_PAGE,	/* adrp: the address of a page, less than 4 GiB away */
+	HV_HOLE_A64_LOAD_8,	/* ldr, str: an offset of 12 bits, in units of what is loaded */
+	HV_HOLE_A64_LOAD_16,
+	HV_HOLE_A64_LOAD_32,
+	HV_HOLE_A64_LOAD_64,
 };
 
 /* A place in the code for a value. */

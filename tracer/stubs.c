@@ -48,6 +48,7 @@ static void set_kernel_values(const struct hv_kernel *k, struct hv_stub_values *
 	hole[HV_HOLE_stack_mask] = -(uint64_t)l->stack_bytes;
 	hole[HV_HOLE_skip_start] = skip.start.v;
 	hole[HV_HOLE_skip_len] = skip.end.v - skip.start.v;
+	hole[HV_HOLE_text_base] = k->core.as.arch->text_base.v;
 	hole[HV_HOLE_kernel_start] = k->core.as.arch->kernel_start(k->core.as.levels).v;
 	hole[HV_HOLE_copy_kernel] = hv_reader(k, HV_READER_COPY_KERNEL).v;
 	hole[HV_HOLE_copy_user] = hv_reader(k, HV_READER_COPY_USER).v;
@@ -99,7 +100,7 @@ static void set_region_values(const struct hv_tracee *t, struct hv_stub_values *
 
 struct hv_err *hv_stubs_refusal(const struct hv_arch *arch)
 {
-	if (arch->stubs.code)
+	if (arch->stubs.code && arch->free_window.end.v)
 		return NULL;
 	return hv_err_new(ENOTSUP, "function tracing of %s guests is not there yet", arch->name);
 }

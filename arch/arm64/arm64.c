@@ -1,7 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The arm64 tables: one for each format of page tables. They have no stubs yet, and nothing that
- * only stubs and detours need. */
+/* The arm64 tables: one for each format of page tables. They have nothing that only detours need.
+ */
 #include "arch/arm64/arm64.h"
+
+#include "arm64_stubs.h"
+
+_Static_assert(hv_stubs_off == 0, "offsets are from the first byte");
+_Static_assert(sizeof(stub_code) <= HV_STUBS_LEN_MAX, "what the region has room for");
+
+#define CALL_LEN_BYTES 12
+_Static_assert(CALL_LEN_BYTES *HV_NR_CALL_ENTRIES == hv_stub_calls_end_off - hv_stub_calls_off,
+	       "entries are equally long");
+
+#define ACTION_LEN_BYTES 12
+_Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stub_actions_off,
+	       "entries are equally long");
 
 /* The kernel image and modules are in the upper half of what VA_BITS_MIN bits address; the lower
  * half maps all memory. A kernel for 52 bits has VA_BITS_MIN 48
@@ -59,7 +72,24 @@
 	.encode_jump = arm64_encode_jump, .classify_jump_site = arm64_classify_jump_site,          \
 	.encode_jump_site = arm64_encode_jump_site, .classify_return = arm64_classify_return,      \
 	.argument_registers = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"},                    \
-	.decode_context = arm64_decode_context
+	.decode_call = arm64_decode_call, .decode_context = arm64_decode_context,                  \
+	.link = arm64_link,                                                                        \
+	.stubs = {                                                                                 \
+		.code = stub_code,                                                                 \
+		.len_bytes = sizeof(stub_code),                                                    \
+		.holes = stub_holes,                                                               \
+		.nr_holes = HV_ARRAY_LEN(stub_holes),                                              \
+		.alternatives = stub_alternatives,                                                 \
+		.nr_alternatives = HV_ARRAY_LEN(stub_alternatives),                                \
+		.function_off = hv_stub_function_off,                                              \
+		.graph_off = hv_stub_graph_off,                                                    \
+		.profile_off = hv_stub_profile_off,                                                \
+		.calls_off = hv_stub_calls_off,                                                    \
+		.call_len_bytes = CALL_LEN_BYTES,                                                  \
+		.actions_off = hv_stub_actions_off,                                                \
+		.action_len_bytes = ACTION_LEN_BYTES,                                              \
+		.handler_off = hv_graph_handler_off,                                               \
+	}
 
 /* VA_BITS in arch/arm64/Kconfig. With 64 KiB pages the upper bits of physical addresses are 0 where
  * they are not used. */

@@ -36,6 +36,11 @@ size_t arm64_classify_jump_site(const uint8_t *code, struct hv_gva at, struct hv
 bool arm64_encode_jump_site(struct hv_gva at, struct hv_gva target, size_t len_bytes, uint8_t *ret);
 bool arm64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk);
 
+/* link.c */
+const char *arm64_link(const struct hv_stub_image *image, const struct hv_stub_values *values,
+		       struct hv_gva at, uint8_t *code);
+
 /* context.c */
+struct hv_call_addresses arm64_decode_call(uint64_t word);
 struct hv_context arm64_decode_context(uint32_t preempt_count, uint16_t cpu_flags,
 				       uint16_t thread_flags, struct hv_resched_masks masks);

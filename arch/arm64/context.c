@@ -17,3 +17,14 @@ struct hv_context arm64_decode_context(uint32_t preempt_count, uint16_t cpu_flag
 	context.irqs_off = cpu_flags & PSTATE_I;
 	return context;
 }
+
+/* As make_call_word of stub_macros.inc makes it. */
+struct hv_call_addresses arm64_decode_call(uint64_t word)
+{
+	uint32_t mask = (1u << HV_CALLER_SHIFT) - 1;
+
+	return (struct hv_call_addresses){
+		.site_end = (uint32_t)word & mask,
+		.caller = (uint32_t)(word >> HV_CALLER_SHIFT) & mask,
+	};
+}

@@ -7,13 +7,6 @@
 
 #define JMP_LEN 5
 
-static const char *const names[] = {
-#define NAME(name) [HV_HOLE_##name] = #name,
-	HV_HOLES(NAME)
-#undef NAME
-		[HV_HOLE_code] = "code",
-};
-
 static bool fits(enum hv_hole_form form, uint64_t value)
 {
 	switch (form) {
@@ -25,8 +18,9 @@ static bool fits(enum hv_hole_form form, uint64_t value)
 		return (uint8_t)value == value;
 	case HV_HOLE_U64:
 		return true;
+	default:
+		return false;
 	}
-	return false;
 }
 
 static size_t width(enum hv_hole_form form)
@@ -89,7 +83,7 @@ const char *x86_64_link(const struct hv_stub_image *image, const struct hv_stub_
 
 		value += (uint64_t)(int64_t)h->addend;
 		if (!fits(h->form, value))
-			return names[h->hole];
+			return hv_hole_names[h->hole];
 		put(code + h->off, value, width(h->form));
 	}
 	for (size_t i = 0; i < image->nr_alternatives; i++)

@@ -213,12 +213,6 @@ END_TEST
 /* -- the stubs' image ----------------------------------------------------------------------------
  */
 
-static const char *const hole_names[] = {
-#define NAME(name) [HV_HOLE_##name] = #name,
-	HV_HOLES(NAME)
-#undef NAME
-};
-
 static uint8_t *copy_of_stubs(void)
 {
 	uint8_t *code = malloc(stubs->len_bytes);
@@ -241,8 +235,9 @@ START_TEST(every_value_of_the_stubs)
 			used = true;
 			fits = fits && stubs->holes[i].form == HV_HOLE_U64;
 		}
-	ck_assert_msg(used, "%s is not used", hole_names[_i]);
-	ck_assert_pstr_eq(link_at(stubs, &values, AT, code), fits ? NULL : hole_names[_i]);
+	/* The low half of text_base is 0 here: the stubs need not subtract it. */
+	ck_assert_msg(used || _i == HV_HOLE_text_base, "%s is not used", hv_hole_names[_i]);
+	ck_assert_pstr_eq(link_at(stubs, &values, AT, code), fits ? NULL : hv_hole_names[_i]);
 	free(code);
 }
 END_TEST

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The function profile: calls and their time are counted per vCPU and function in tables in the
+ * region (struct hv_count, docs/profile.md), so that nothing is lost however many calls there are.
+ * A task may be interrupted here and continue on another vCPU, so all additions are exclusive.
+ * Included by stubs.S; graph.S has a picture of the stack.
+ *
+ * Like the graph, the profile has a plain way. It is for a call that is only counted and for the
+ * return from it, if the profile has no options (hv_profile_is_plain() in ringbuf/abi.h), if the
+ * return stack is as graph.S demands for its own plain way, and if the function's counts are in
+ * their first place.
+ */
+
+/* x12 := the first place of the counts of FUNCTION, a 32-bit register: the offset of the address
+ * that follows the function's site. Clobbers x10, x11, x13. */
+.macro find_count_home function
+	load_vcpu
+	ldr	x12, [x11, #HV_STATE_COUNTS]
+	mov	w13, #(HV_STACK_HASH & 0xffff)
+	movk	w13, #(HV_STACK_HASH >> 16), lsl #16
+	mul	w10, \function, w13
+	mov	w13, #:abs_g0:hole_count_shift
+	lsr	w10, w10, w13
+	mov	w13, #HV_COUNT_LEN
+	umaddl	x12, w10, w13, x12
+.endm
+
+/* The same. Goes to OTHER if the counts are not in their first place. */
+.macro find_first_count function, other
+	find_count_home \function
+	ldr	w13, [x12, #HV_COUNT_FUNCTION]
+	cmp	w13, \function
+	b.ne	\other
+.endm
+
+/* x12 := this vCPU's counts of the function w7, in whichever of their HV_COUNT_PROBES places they
+ * are. If the function has no counts yet, it takes the first free place. Goes to NONE if none of the
+ * places is free. Clobbers x10, x11, x13, x14. */
+.macro find_count none
+	find_count_home w7
+	mov	w14, #HV_COUNT_PROBES
+1:	ldxr	w13, [x12] /* HV_COUNT_FUNCTION */
+	cmp	w13, w7
+	b.eq	3f
+	cbnz	w13, 2f
+	stxr	w10, w7, [x12]
+	cbnz	w10, 1b
+	b	3f
+2:	add	x12, x12, #HV_COUNT_LEN
+	subs	w14, w14, #1
+	b.ne	1b
+	b	\none
+3:
+.endm
+
+/* Adds the ticks TICKS to the counts at x12. Clobbers x10, x13 to x15. */
+.macro add_ticks ticks
+	add_to	x12, HV_COUNT_TICKS, \ticks
+	mul	x10, \ticks, \ticks
+	add_to	x12, HV_COUNT_SQUARES, x10
+	umulh	x10, \ticks, \ticks
+	cinc	x10, x10, cs
+	add_to	x12, HV_COUNT_SQUARES_H, x10
+.endm
+
+/* -- a call, the plain way --------------------------------------------------------------------- */
+
+	.balign	64
+	.globl	hv_stub_profile
+hv_stub_profile:
+	bti	c
+	load_param w10, HV_PARAM_PROFILE_MODE
+	cmp	w10, #HV_PROFILE_PLAIN
+	b.ne	.Lprofile_general
+	find_plain_stack .Lprofile_rare
+	load_low w15, hole_text_base
+	sub	w15, w30, w15
+	find_first_count w15, .Lprofile_general
+	add_to_word x16, #NR_ONE
+.Lprofile_raised: /* w15 the function */
+	add	x16, x16, x17
+	str	w15, [x16, #NEW_FRAME + HV_FRAME_FUNCTION]
+	add_to	x12, HV_COUNT_HITS, #1
+	mov	x12, sp
+	stp	x12, x9, [x16, #NEW_FRAME + HV_FRAME_SLOT] /* and HV_FRAME_CALLER */
+	mov	w12, #(HV_FRAME_PROFILED | HV_FRAME_QUIET)
+	str	w12, [x16, #NEW_FRAME + HV_FRAME_FLAGS]
+	read_clock x12
+	str	x12, [x16, #NEW_FRAME + HV_FRAME_TSC]
+	mov	x10, x30
+	adr	x30, .Lgraph_handler
+	ret	x10
+
+.Lprofile_rare:
+	cbnz	x13, .Lprofile_general
+	mov	x17, x12 /* the key */
+	load_low w15, hole_text_base
+	sub	w15, w30, w15
+	find_first_count w15, .Lprofile_general
+	mov	x11, x12
+	mov	x12, x17
+	add_first_frame .Lprofile_general
+	mov	x12, x11
+	b	.Lprofile_raised
+
+.Lprofile_general:
+	mov	w10, #(UNTRACED | HV_FRAME_PROFILED)
+	b	.Lcall
+
+/* -- a call, the general way ------------------------------------------------------------------- */
+
+.Lprofile:
+	load_param w11, HV_PARAM_GRAPH_FLAGS
+	tst	w11, #HV_GRAPH_PROFILE
+	b.eq	.Lprofile_off
+	load_low w7, hole_text_base
+	sub	w7, w30, w7
+	find_count .Lprofile_no_count
+	add_to	x12, HV_COUNT_HITS, #1
+	b	.Lcall_counted
+.Lprofile_off:
+	and	KIND, KIND, #~HV_FRAME_PROFILED
+	b	.Lcall_counted
+.Lprofile_no_count:
+	load_vcpu
+	add_to	x11, HV_STATE_NO_COUNT, #1
+	b	.Lcall_counted
+
+/* A call that the graph leaves out. If it is profiled it gets a frame all the same, whose return
+ * only counts. */
+.Lgraph_left_out:
+	tst	KIND, #HV_FRAME_PROFILED
+	b.eq	.Lgraph_out
+	tst	KIND, #HV_FRAME_QUIET
+	b.ne	.Lgraph_out
+	and	KIND, KIND, #~CALLED_KINDS
+	orr	KIND, KIND, #HV_FRAME_QUIET
+	find_stack
+	probe	.Lquiet_found
+	b	.Lgraph_take
+.Lquiet_found:
+	ands	FRAME, x11, #HV_STACK_NR_MASK
+	b.eq	.Lgraph_first
+	ldr	w10, [STACK, #HV_STACK_STOPPED]
+	cbnz	w10, .Lgraph_out
+	cmp	FRAME, #NR_MAX
+	b.hs	.Lgraph_full
+	find_depth
+	add_to_word STACK, #NR_ONE
+	b	.Lgraph_raised
+
+/* -- a return ---------------------------------------------------------------------------------- */
+
+/* The plain way. x8 the return stack, x16 its place plus the offset of the frame in its frames, w12
+ * the frame's flags, x9 the caller. */
+.Lreturn_profile:
+	cmp	w12, #(HV_FRAME_PROFILED | HV_FRAME_QUIET)
+	b.ne	.Lreturn_general
+	ldr	w15, [x16, #HV_STACK_FRAMES + HV_FRAME_FUNCTION]
+	find_first_count w15, .Lreturn_general
+	read_clock x17
+	ldr	x13, [x16, #HV_STACK_FRAMES + HV_FRAME_TSC]
+	subs	x17, x17, x13
+	b.lo	.Lreturn_general
+	add_ticks x17
+	remove_frame x8, #NR_ONE
+	b	.Lreturn
+
+/* The general way. In: FRAME the frame, STACK its return stack, w7 the frame's flags. Keeps KEY,
+ * REMOVED.
+ *
+ * With options/graph-time 0 the time of a call does not include the calls that it makes: its own
+ * time. HV_STACK_OWN is the sum of the own times of all calls that returned. The frame's sum is
+ * what it was when the call began; it has since grown by exactly the time of the calls in
+ * between. */
+.Lprofile_return:
+	load_param w11, HV_PARAM_GRAPH_FLAGS
+	tst	w11, #HV_GRAPH_PROFILE
+	b.eq	.Lreturn_profiled
+	read_clock x17
+	ldr	x13, [FRAME, #HV_FRAME_TSC]
+	subs	x17, x17, x13
+	csel	x17, xzr, x17, lo
+	tst	w7, #HV_FRAME_OWN_TIME
+	b.ne	.Lprofile_own
+.Lprofile_ticks: /* x17 the ticks */
+	ldr	w7, [FRAME, #HV_FRAME_FUNCTION]
+	find_count .Lprofile_returned
+	add_ticks x17
+.Lprofile_returned:
+	ldrh	w7, [FRAME, #HV_FRAME_FLAGS]
+	b	.Lreturn_profiled
+
+.Lprofile_own:
+	sub	x12, FRAME, STACK
+	subs	x12, x12, #HV_STACK_FRAMES
+	b.eq	.Lprofile_lowest
+1:	add	x13, STACK, x12, lsr #2 /* from a frame's offset to a sum's */
+	mov	w14, #HV_STACK_SUMS
+	ldr	x13, [x13, x14]
+	ldr	x14, [STACK, #HV_STACK_OWN]
+	sub	x13, x14, x13
+	subs	x17, x17, x13
+	csel	x17, xzr, x17, lo
+	add	x14, x14, x17
+	str	x14, [STACK, #HV_STACK_OWN]
+	b	.Lprofile_ticks
+
+/* The lowest frame of a return stack. On an interrupt stack its time is also subtracted from the
+ * call that was interrupted, whose frames are in another return stack. */
+.Lprofile_lowest:
+	ldr	x13, [STACK]
+	tst	x13, #HV_STACK_IRQ
+	b.eq	1b
+	mov	x14, KEY
+	mov	x15, STACK
+	mrs	x10, sp_el0
+	ldr	KEY, [x10, :lo12:hole_task_stack]
+	find_home 3, w2, 10
+	probe	.Lprofile_interrupted
+	b	2f
+.Lprofile_interrupted:
+	ldr	x13, [STACK, #HV_STACK_OWN]
+	add	x13, x13, x17
+	str	x13, [STACK, #HV_STACK_OWN]
+2:	mov	KEY, x14
+	mov	STACK, x15
+	b	1b

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The stubs of a graph and of a profile of arm64, the very bytes that a guest gets, on an emulated
+ * CPU: every path through them, alone and disturbed before each instruction by an interrupt or
+ * another task whose function is traced, too, or by a move to the other vCPU. Each call and each
+ * return must be recorded once, every return must go to its caller, and every return stack must
+ * have the frames that it had. */
+#include <check.h>
+#include <string.h>
+
+#include "ringbuf/ring.h"
+#include "tests/lib/arm64_world.h"
+#include "tests/lib/run_suite.h"
+#include "tracer/events/decode.h"
+
+#define INTERRUPT_FRAME 0x150 /* as much as the kernel pushes */
+#define HARDIRQ		0x10000
+#define STEPS_MAX	1500 /* no path is longer; it includes two full searches for counts */
+#define FRAME		sizeof(struct hv_frame)
+
+static struct arm64_world *world;
+
+static const struct hv_decode decode = {
+	.arch = &hv_arch_arm64,
+	.text_base = {ARM64_WORLD_TEXT_BASE},
+};
+
+/* What the rings say about one of the two functions. */
+struct recorded {
+	unsigned functions, entries, exits, mores;
+	unsigned entry_depth, exit_depth;
+	uint64_t called, retval;
+	uint32_t overrun;
+};
+
+struct found {
+	struct recorded outer, inner;
+	unsigned tasks;
+};
+
+static void set_up(void)
+{
+	world = arm64_world_new();
+}
+
+static void tear_down(void)
+{
+	arm64_world_free(world);
+}
+
+static uint64_t sp_of(unsigned stack)
+{
+	return arm64_world_stack_end(stack) - 0x100;
+}
+
+static void note_event(const struct hv_record *record, const struct hv_record *more,
+		       struct found *found)
+{
+	struct hv_event e;
+	struct recorded *r;
+
+	hv_decode_event(&decode, record, more, &e);
+	if (e.ip.v == arm64_world_gva(ARM64_WORLD_TRACED_OFF) + ARM64_WORLD_SITE)
+		r = &found->outer;
+	else if (e.ip.v == arm64_world_gva(ARM64_WORLD_TRACED_OTHER_OFF) + ARM64_WORLD_SITE)
+		r = &found->inner;
+	else
+		ck_abort_msg("a record of %#llx", (unsigned long long)e.ip.v);
+	ck_assert(e.flags & HV_TRACE_IRQS_OFF);
+	if (e.kind == HV_EVENT_FUNCTION) {
+		r->functions++;
+		return;
+	}
+	if (e.kind == HV_EVENT_GRAPH_ENTRY) {
+		r->entries++;
+		r->entry_depth = e.depth;
+		r->called = hv_record_tsc(record);
+		return;
+	}
+	ck_assert_int_eq(e.kind, HV_EVENT_GRAPH_EXIT);
+	r->exits++;
+	r->exit_depth = e.depth;
+	r->mores += more != NULL;
+	r->retval = e.retval;
+	r->overrun = e.overrun;
+	if (r->entries == 1 && r->exits == 1)
+		ck_assert_uint_eq(hv_record_call_tsc(record), r->called);
+}
+
+static void read_ring(unsigned cpu, struct found *found)
+{
+	struct hv_record record, before = {0};
+	struct hv_ring ring;
+	uint64_t lost = 0;
+
+	hv_ring_init(&ring, arm64_world_state(world, cpu), arm64_world_ring(world, cpu),
+		     ARM64_WORLD_NR_SLOTS);
+	while (hv_ring_read(&ring, 0, &record, &lost) == HV_RING_RECORD) {
+		unsigned kind = hv_record_kind(&record);
+		bool has_more = hv_record_kind(&before) == HV_RECORD_MORE;
+
+		if (has_more)
+			ck_assert_uint_eq(before.word[0], record.word[0]);
+		if (kind == HV_RECORD_TASK)
+			found->tasks++;
+		else if (kind != HV_RECORD_MORE)
+			note_event(&record, has_more ? &before : NULL, found);
+		before = record;
+	}
+	ck_assert_uint_eq(lost, 0);
+	ck_assert_uint_eq(ring.position, hv_ring_head(&ring));
+}
+
+static struct found read_rings(void)
+{
+	struct found found = {0};
+
+	for (unsigned cpu = 0; cpu < ARM64_WORLD_NR_CPUS; cpu++)
+		read_ring(cpu, &found);
+	return found;
+}
+
+static unsigned hits_of(uint64_t off)
+{
+	unsigned hits = 0;
+
+	for (unsigned cpu = 0; cpu < ARM64_WORLD_NR_CPUS; cpu++)
+		for (unsigned i = 0; i < ARM64_WORLD_NR_COUNTS; i++) {
+			const struct hv_count *c = &arm64_world_counts(world, cpu)[i];
+
+			if (c->function_low != arm64_world_site_end(off))
+				continue;
+			ck_assert_uint_le(c->hits, 1);
+			ck_assert_uint_eq(c->squares, c->ticks * c->ticks);
+			hits += (unsigned)c->hits;
+		}
+	return hits;
+}
+
+/* -- one call ----------------------------------------------------------------------------------
+ */
+
+static struct arm64_regs before;
+static uint8_t memory_before[ARM64_WORLD_LEN];
+
+static void begin(const struct arm64_case *c)
+{
+	arm64_world_set_up(world, c);
+	memcpy(memory_before, world->host, sizeof(memory_before));
+	arm64_world_enter(world, ARM64_WORLD_TRACED_OFF, ARM64_WORLD_CALLER_OFF, sp_of(0));
+	arm64_world_get(world, &before);
+}
+
+/* The handler may change what any function may change, but for what a function returns. */
+static void check_registers(void)
+{
+	struct arm64_regs after;
+
+	arm64_world_get(world, &after);
+	ck_assert_uint_eq(after.x[0], before.x[1]); /* what the function returns */
+	for (unsigned i = 1; i < HV_ARRAY_LEN(after.x); i++)
+		if (i < 8 || i > 17)
+			ck_assert_uint_eq(after.x[i], before.x[i]);
+	ck_assert_uint_eq(after.sp, before.sp);
+}
+
+/* Every return stack has the frames that it had, and no count is left. */
+static void check_stacks(const struct arm64_case *c)
+{
+	const struct hv_stack *stacks =
+		(const struct hv_stack *)(memory_before + ARM64_WORLD_STACKS_OFF);
+
+	for (unsigned i = 0; i < ARM64_WORLD_NR_STACKS; i++) {
+		const struct hv_stack *is = arm64_world_stack(world, i);
+		struct hv_stack was = stacks[i];
+
+		if (c->role == HV_ROLE_NEW_TASK) {
+			was.word &= ~(uint64_t)(HV_STACK_NR_MASK | HV_STACK_SLOW);
+			was.stopped = 0;
+		}
+		ck_assert_uint_eq(is->word & HV_STACK_NR_MASK, was.word & HV_STACK_NR_MASK);
+		ck_assert_uint_eq(is->inside, was.inside);
+		ck_assert_uint_eq(is->muted, was.muted);
+		ck_assert_uint_eq(is->stopped, was.stopped);
+		if (was.word & HV_STACK_NR_MASK)
+			ck_assert_uint_eq(is->word, was.word | (is->overrun ? HV_STACK_SLOW : 0));
+	}
+}
+
+static void check_outer(const struct arm64_case *c, struct found found)
+{
+	if (c->nr_entries == 2) { /* by a jump: the other function is part of it */
+		found.outer.entries += found.inner.entries;
+		found.outer.exits += found.inner.exits;
+		ck_assert_uint_eq(found.inner.entry_depth, found.outer.entry_depth + 1);
+	}
+	ck_assert_uint_eq(found.outer.entries, c->nr_entries);
+	ck_assert_uint_eq(found.outer.exits, c->nr_exits);
+	ck_assert_uint_eq(found.outer.mores, c->nr_mores);
+	ck_assert_uint_eq(found.outer.functions, c->nr_function_records);
+	ck_assert_uint_eq(hits_of(ARM64_WORLD_TRACED_OFF), c->nr_hits);
+	if (c->nr_entries)
+		ck_assert_uint_eq(found.outer.entry_depth, found.outer.exit_depth);
+	if (arm64_world_params(world)->graph_flags & HV_GRAPH_RETVAL && c->nr_exits)
+		ck_assert_uint_eq(found.outer.retval, before.x[1]);
+	else if (c->nr_mores)
+		ck_assert_uint_eq(found.outer.overrun, 7);
+}
+
+START_TEST(a_call)
+{
+	const struct arm64_case *c = &arm64_graph_cases[_i];
+	struct found found;
+
+	begin(c);
+	ck_assert(arm64_world_run(world, ARM64_WORLD_CALLER_OFF));
+	check_registers();
+	found = read_rings();
+	check_outer(c, found);
+	ck_assert_uint_eq(found.tasks, c->nr_task_records);
+	check_stacks(c);
+	ck_assert_mem_eq(world->host, memory_before, ARM64_WORLD_STACKS_OFF);
+}
+END_TEST
+
+/* At the function's own first instruction all registers are the caller's, but x9 to x17 and, in a
+ * graph, x30. */
+START_TEST(arguments_arrive)
+{
+	struct arm64_regs now;
+
+	begin(&arm64_graph_cases[_i]);
+	ck_assert(arm64_world_run(world, ARM64_WORLD_TRACED_OFF + 8));
+	arm64_world_get(world, &now);
+	for (unsigned i = 0; i < 30; i++)
+		if (i < 9 || i > 17)
+			ck_assert_uint_eq(now.x[i], before.x[i]);
+	ck_assert_uint_eq(now.sp, before.sp);
+}
+END_TEST
+
+/* -- before each instruction -------------------------------------------------------------------
+ */
+
+static void call_other(uint64_t sp)
+{
+	arm64_world_enter(world, ARM64_WORLD_TRACED_OTHER_OFF, ARM64_WORLD_CALLER_OTHER_OFF, sp);
+	ck_assert(arm64_world_run(world, ARM64_WORLD_CALLER_OTHER_OFF));
+}
+
+/* An interrupt whose handler stays on the stack. */
+static void interrupt(void)
+{
+	struct arm64_task *task = &arm64_world_tasks(world)->cat;
+	struct arm64_regs regs;
+
+	arm64_world_get(world, &regs);
+	task->preempt_count += HARDIRQ;
+	call_other(regs.sp - INTERRUPT_FRAME);
+	task->preempt_count -= HARDIRQ;
+	arm64_world_set(world, &regs);
+}
+
+/* And one whose handler has a stack of its own, and uses all of it. */
+static void interrupt_elsewhere(void)
+{
+	struct arm64_task *task = &arm64_world_tasks(world)->cat;
+	struct arm64_regs regs;
+
+	arm64_world_get(world, &regs);
+	task->preempt_count += HARDIRQ;
+	call_other(arm64_world_stack_end(2));
+	task->preempt_count -= HARDIRQ;
+	arm64_world_set(world, &regs);
+}
+
+/* Another task runs, and the first one goes on on the other vCPU. */
+static void migrate(void)
+{
+	struct arm64_tasks *tasks = arm64_world_tasks(world);
+	struct arm64_regs regs;
+
+	arm64_world_get(world, &regs);
+	arm64_world_set_current(world, &tasks->dd);
+	tasks->dd.cpu_number = tasks->cat.cpu_number;
+	call_other(sp_of(1));
+	arm64_world_set_current(world, &tasks->cat);
+	tasks->cat.cpu_number ^= 1;
+	arm64_world_set(world, &regs);
+}
+
+static const struct {
+	void (*happens)(void);
+	bool same_stack;
+} disturbances[] = {{interrupt, true}, {interrupt_elsewhere, false}, {migrate, false}};
+#define NR_DISTURBANCES HV_ARRAY_LEN(disturbances)
+
+/* Whether what this vCPU is told to leave out may differ on the other one. */
+static bool depends_on_cpu(void)
+{
+	return arm64_world_control(world)->mode & HV_MODE_CPUS;
+}
+
+/* Calls for which there was no place, because another task took it meanwhile, are counted. */
+static void check_disturbed(const struct arm64_case *c, bool same_stack)
+{
+	struct found found = read_rings();
+	uint64_t nr_no_stack = 0, nr_no_count = 0;
+
+	for (unsigned cpu = 0; cpu < ARM64_WORLD_NR_CPUS; cpu++) {
+		nr_no_stack += arm64_world_state(world, cpu)->nr_no_stack;
+		nr_no_count += arm64_world_state(world, cpu)->nr_no_count;
+	}
+	check_registers();
+	check_stacks(c);
+	if (c->nr_entries == 2) { /* one of the two is the call's own */
+		found.inner.entries--;
+		found.inner.exits--;
+		ck_assert_uint_eq(found.outer.entries, 1);
+		ck_assert_uint_eq(found.outer.exits, 1);
+	} else if (!depends_on_cpu() && !(nr_no_stack && c->nr_entries)) {
+		check_outer(c, found);
+	}
+	if (c->nr_entries)
+		ck_assert_uint_eq(found.inner.entries, found.inner.exits);
+	if (c->nr_entries && c->trace == HV_TRACE_GRAPH && same_stack && !c->profiled &&
+	    c->role == HV_ROLE_NONE)
+		ck_assert_uint_eq(found.inner.entries, 1);
+	if (c->nr_entries && same_stack)
+		ck_assert_uint_eq(nr_no_stack, 0);
+	if (c->nr_hits && c->trace == HV_TRACE_NOTHING)
+		ck_assert_uint_eq(hits_of(ARM64_WORLD_TRACED_OTHER_OFF) + nr_no_count, 1);
+}
+
+START_TEST(disturbed_before_each_instruction)
+{
+	const struct arm64_case *c = &arm64_graph_cases[_i / NR_DISTURBANCES];
+	unsigned d = (unsigned)_i % NR_DISTURBANCES;
+	static struct arm64_moment start;
+	uint64_t nr;
+
+	begin(c);
+	arm64_world_save(world, &start);
+	nr = world->nr_done;
+	ck_assert(arm64_world_run(world, ARM64_WORLD_CALLER_OFF));
+	nr = world->nr_done - nr;
+	ck_assert_uint_gt(nr, 5);
+	ck_assert_uint_lt(nr, STEPS_MAX);
+	for (uint64_t n = 0; n < nr; n++) {
+		arm64_world_come_back(world, &start);
+		ck_assert(arm64_world_step(world, n));
+		disturbances[d].happens();
+		ck_assert(arm64_world_run(world, ARM64_WORLD_CALLER_OFF));
+		check_disturbed(c, disturbances[d].same_stack);
+	}
+}
+END_TEST
+
+/* -- stacks ------------------------------------------------------------------------------------
+ */
+
+static void run_to_the_body(void)
+{
+	ck_assert(arm64_world_run(world, ARM64_WORLD_TRACED_OFF + 8));
+}
+
+/* Some frames were left without a return. The frame that returns is found below them, and the stack
+ * is not traced any more. */
+START_TEST(frames_that_were_left)
+{
+	struct hv_stack *stack = arm64_world_home(world, 0);
+
+	begin(&arm64_graph_cases[0]);
+	run_to_the_body();
+	ck_assert_uint_eq(stack->word & HV_STACK_NR_MASK, 3 * FRAME);
+	stack->frames[3] = stack->frames[2];
+	stack->frames[3].slot_gva -= 64;
+	stack->frames[3].caller_gva = 0x1234;
+	stack->frames[4] = stack->frames[3];
+	stack->frames[4].slot_gva -= 16;
+	stack->word += 2 * FRAME;
+	ck_assert(arm64_world_run(world, ARM64_WORLD_CALLER_OFF));
+	check_registers();
+	ck_assert_uint_eq(stack->word, arm64_world_key(0) | HV_STACK_SLOW | 2 * FRAME);
+	ck_assert_uint_eq(stack->stopped, 1);
+}
+END_TEST
+
+/* What an interrupt calls on its own stack is as deep as what it interrupted, and one more. */
+START_TEST(an_interrupt_continues_the_depth)
+{
+	struct found found;
+
+	begin(&arm64_graph_cases[0]);
+	run_to_the_body();
+	interrupt_elsewhere();
+	ck_assert(arm64_world_run(world, ARM64_WORLD_CALLER_OFF));
+	found = read_rings();
+	ck_assert_uint_eq(found.outer.entry_depth, 2);
+	ck_assert_uint_eq(found.inner.entry_depth, 3);
+	ck_assert_uint_eq(found.inner.exit_depth, 3);
+	check_stacks(&arm64_graph_cases[0]);
+}
+END_TEST
+
+/* The square of a call that took very long has more than 64 bits. */
+START_TEST(a_long_call)
+{
+	const struct arm64_case *c = NULL;
+	unsigned __int128 square;
+	const struct hv_count *count = NULL;
+
+	for (unsigned i = 0; i < arm64_nr_graph_cases; i++)
+		if (strcmp(arm64_graph_cases[i].name, "profile") == 0)
+			c = &arm64_graph_cases[i];
+	ck_assert_ptr_nonnull(c);
+	begin(c);
+	run_to_the_body();
+	arm64_world_home(world, 0)->frames[2].tsc = 0;
+	for (unsigned i = 0; i < ARM64_WORLD_NR_COUNTS; i++)
+		if (arm64_world_counts(world, 0)[i].hits)
+			count = &arm64_world_counts(world, 0)[i];
+	ck_assert_ptr_nonnull(count);
+	arm64_world_counts(world, 0)[count - arm64_world_counts(world, 0)].squares = UINT64_MAX;
+	ck_assert(arm64_world_run(world, ARM64_WORLD_CALLER_OFF));
+	square = (unsigned __int128)count->ticks * count->ticks + UINT64_MAX;
+	ck_assert_uint_eq(count->squares, (uint64_t)square);
+	ck_assert_uint_eq(count->squares_high, (uint64_t)(square >> 64));
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	int nr = (int)arm64_nr_graph_cases;
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_set_timeout(tc, 60);
+	tcase_add_loop_test(tc, a_call, 0, nr);
+	tcase_add_loop_test(tc, arguments_arrive, 0, nr);
+	tcase_add_test(tc, frames_that_were_left);
+	tcase_add_test(tc, an_interrupt_continues_the_depth);
+	tcase_add_test(tc, a_long_call);
+	tcase_add_loop_test(tc, disturbed_before_each_instruction, 0, nr * (int)NR_DISTURBANCES);
+}
+
+int main(void)
+{
+	return run_suite("stub_arm64_graph", add_tests);
+}
