@@ -376,6 +376,8 @@ struct hv_arch_register {
 
 struct hv_arch {
 	const char *name; /* as QEMU names the target: "x86_64" */
+	/* What trace_clock calls the CPU's counter: as the kernel does, if it has that clock. */
+	const char *counter_name;
 
 	/* One vCPU's part of the monitor's `info registers`. False: not understood. */
 	bool (*parse_registers)(const char *text, struct hv_vcpu_regs *ret);
@@ -395,11 +397,16 @@ struct hv_arch {
 	/* The root's number in the stub's register file; 8 bytes, little endian. Writing it back
 	 * to itself makes TCG forget every translation. */
 	unsigned gdb_root_register;
+	/* Of an architecture with formats: the name that the root has in the stub's description of
+	 * system registers, where numbers differ from CPU to CPU. It can only be read. The root of
+	 * what decode_gdb_registers gives is that register's value then. NULL: there is a number,
+	 * see above. */
+	const char *gdb_root_name;
 
 	/* Where a kernel image can be, and every address a call from it can reach */
 	struct hv_gva_range image_window;
 	/* The part of the window whose unused page-table slots hvtrace may fill in. Below any
-	 * kernel's module area: nothing but the image is ever there. */
+	 * kernel's module area: nothing but the image is ever there. Empty where text_base is 0. */
 	struct hv_gva_range free_window;
 
 	/* In records, an address of kernel text is an offset from here. The image and all modules
@@ -441,6 +448,10 @@ struct hv_arch {
 	/* The jump to TARGET of LEN_BYTES. False: out of reach. */
 	bool (*encode_jump_site)(struct hv_gva at, struct hv_gva target, size_t len_bytes,
 				 uint8_t *ret);
+	/* The address of code that WORD, which a stack or a register has, is without the signature
+	 * by which the kernel protects return addresses. Of any other word the result means
+	 * nothing. NULL: none are signed. */
+	uint64_t (*strip_signature)(uint64_t word);
 	/* How the kernel itself returns, read from the code at an empty function of its own
 	 * (ftrace_stub): bare return (*ret_thunk is 0), or a jump to a thunk. False: not
 	 * understood. */
@@ -527,6 +538,15 @@ static inline bool hv_site_crosses_pages(const struct hv_arch *arch, uint64_t at
 	uint64_t page_bytes = arch->entry_span(1);
 
 	return at % page_bytes + arch->site_len_bytes > page_bytes;
+}
+
+/* The levels of the page tables that a vCPU uses, which ARCH, the table of the kernel's format, has
+ * where registers do not tell them. 0: paging is off. */
+static inline unsigned hv_arch_levels(const struct hv_arch *arch, const struct hv_vcpu_regs *regs)
+{
+	if (!arch->format_levels)
+		return regs->levels;
+	return regs->root ? arch->format_levels : 0;
 }
 
 /* Whether A and B are tables of the same architecture. */

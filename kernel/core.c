@@ -212,6 +212,7 @@ void hv_core_deinit(struct hv_kernel_core *core)
 {
 	free(core->orc);
 	hv_err_free(core->no_orc);
+	hv_err_free(core->no_reach);
 	hv_btf_free(core->btf);
 	hv_symbols_deinit(&core->symbols);
 	hv_image_deinit(&core->image);

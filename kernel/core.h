@@ -7,6 +7,7 @@
 #include "kernel/address_space.h"
 #include "kernel/btf.h"
 #include "kernel/image.h"
+#include "kernel/reach.h"
 #include "kernel/symbols.h"
 
 struct hv_identity;
@@ -21,6 +22,10 @@ struct hv_kernel_core {
 	struct hv_orc_form
 		*orc; /* owned; kernel.c finds it; NULL: no_orc tells why it is not known */
 	struct hv_err *no_orc; /* owned */
+	/* Empty where it is the same in every kernel, and where no_reach tells why it is not known:
+	 * hv_reach_of(). */
+	struct hv_reach reach;
+	struct hv_err *no_reach; /* owned; NULL: it is known */
 };
 
 /* Finds the core kernel. REGS: the registers of all vCPUs. V may be NULL; it supplies the symbols

@@ -136,6 +136,16 @@ static struct hv_err *find_orc(struct hv_kernel_core *core)
 	return hv_cancel_check();
 }
 
+/* Without it functions cannot be traced. */
+static struct hv_err *find_reach(struct hv_kernel_core *core)
+{
+	const struct hv_kernel_arch *arch = hv_kernel_arch_of(core);
+
+	if (arch->find_reach)
+		core->no_reach = arch->find_reach(core, &core->reach);
+	return hv_cancel_check();
+}
+
 /* What is read of a kernel. */
 enum depth {
 	DEPTH_CORE,
@@ -155,6 +165,8 @@ static struct hv_err *open_with(struct hv_kernel *k, const struct hv_vcpu_regs *
 	memcpy(k->build_id, id.build_id, sizeof(k->build_id));
 	k->build_id_len_bytes = id.build_id_len_bytes;
 	err = find_orc(&k->core);
+	if (!err)
+		err = find_reach(&k->core);
 	if (!err)
 		err = find_text(&k->core, &k->text);
 	if (!err)

@@ -57,6 +57,16 @@ struct hv_kernel_arch {
 	 * that it goes on at. Its frames begin behind that struct. NULL: it points to its frames,
 	 * and what else there is is in its struct task_struct. */
 	const char *switch_frame;
+	/* Of an architecture on which all functions keep frame records (a pointer to the next one,
+	 * then a return address): the member of struct task_struct with a sleeping task's first
+	 * one. The last one is in the registers at the end of the stack, and zeros. NULL: there are
+	 * none, or not in all functions. */
+	const char *saved_fp;
+	/* The symbols around code in which the address that an exception interrupted, or that it
+	 * returns to, is only in a register that no vCPU shows. NULL: there is none. */
+	const char *hides_return[2];
+	/* Whether the way back from an interrupt stack can be only in a register. */
+	bool links_by_register;
 	/* The number of the thread flag that makes a task pass by the tracepoints of system calls,
 	 * in kernels that have no thread_info.syscall_work (TIF_SYSCALL_TRACEPOINT). */
 	int syscall_tracepoint_bit;
@@ -82,6 +92,9 @@ struct hv_kernel_arch {
 	 * be computed from the CPU's counter. */
 	struct hv_err *(*find_clock)(const struct hv_kernel_core *core,
 				     struct hv_clock_source **ret);
+	/* What the kernel's text can call. ENOTSUP with the reason when that cannot be told. NULL:
+	 * it is the same in every kernel. */
+	struct hv_err *(*find_reach)(const struct hv_kernel_core *core, struct hv_reach *ret);
 };
 
 extern const struct hv_kernel_arch hv_kernel_arch_arm64;

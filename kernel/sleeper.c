@@ -84,6 +84,71 @@ static enum hv_sleeper follow(const struct hv_kernel *k, struct hv_orc *orc,
 	return HV_SLEEPER_UNKNOWN;
 }
 
+/* Where the last frame record is, at the end of a task's stack. */
+static bool find_last_record(const struct hv_kernel *k, const struct hv_task *task, uint64_t *ret)
+{
+	uint32_t len, off;
+
+	if (!hv_btf_size(k->core.btf, "pt_regs", &len) ||
+	    !hv_btf_member(k->core.btf, "pt_regs", "stackframe", &off, NULL))
+		return false;
+	*ret = task->stack.end.v - len + off;
+	return true;
+}
+
+/* Whether the return address at AT, which is in the range, is a call of that code, and not only in
+ * the place of another one, which *RET becomes. */
+static bool is_call_inside(const struct hv_scan_for *wanted, struct hv_gva at, struct hv_gva *ret)
+{
+	return hv_gva_in(*ret, wanted->calling) || !wanted->find_caller ||
+	       !wanted->find_caller(wanted->ctx, at, ret) || hv_gva_in(*ret, wanted->range);
+}
+
+/* An exception makes a frame record, too, with the address that it interrupted. */
+static enum hv_sleeper follow_records(const struct hv_kernel *k, const struct hv_scan_for *wanted,
+				      const struct words *w, uint64_t fp, uint64_t last)
+{
+	const struct hv_arch *arch = k->core.as.arch;
+
+	for (unsigned i = 0; i < FRAMES_MAX; i++) {
+		uint64_t next, word;
+		struct hv_gva to;
+
+		if (fp % 8 || !hv_span_u64(w->copy, fp - w->at.v, &next) ||
+		    !hv_span_u64(w->copy, fp - w->at.v + 8, &word))
+			return HV_SLEEPER_UNKNOWN;
+		if (!next && !word)
+			return fp == last ? HV_SLEEPER_ELSEWHERE : HV_SLEEPER_UNKNOWN;
+		to = hv_gva(arch->strip_signature ? arch->strip_signature(word) : word);
+		if (hv_gva_in(to, wanted->range) && is_call_inside(wanted, hv_gva(fp + 8), &to))
+			return HV_SLEEPER_INSIDE;
+		if (next <= fp)
+			return HV_SLEEPER_UNKNOWN;
+		fp = next;
+	}
+	return HV_SLEEPER_UNKNOWN;
+}
+
+static enum hv_sleeper look_at_records(const struct hv_kernel *k, const struct hv_scan_for *wanted,
+				       const struct words *w, const struct hv_task *task)
+{
+	uint64_t fp, last;
+	uint32_t off;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (!hv_btf_member(k->core.btf, "task_struct", hv_kernel_arch_of(&k->core)->saved_fp, &off,
+			   NULL) ||
+	    !find_last_record(k, task, &last))
+		return HV_SLEEPER_UNKNOWN;
+	err = hv_read_u64(&k->core.as, hv_gva_add(task->task, off), &fp);
+	return err ? HV_SLEEPER_UNKNOWN : follow_records(k, wanted, w, fp, last);
+}
+
+bool hv_sleeper_can_look(const struct hv_kernel *k, const struct hv_orc *orc)
+{
+	return orc || hv_kernel_arch_of(&k->core)->saved_fp;
+}
+
 enum hv_sleeper hv_sleeper_look(const struct hv_kernel *k, struct hv_orc *orc,
 				const struct hv_scan_for *wanted, const struct hv_task *task)
 {
@@ -91,13 +156,15 @@ enum hv_sleeper hv_sleeper_look(const struct hv_kernel *k, struct hv_orc *orc,
 	HV_AUTO_FREE uint8_t *copy = NULL;
 	HV_AUTO_ERR struct hv_err *err = NULL;
 	struct hv_unwind_frame f = {0};
-	struct words w = {.at = task->sp, .text = k->core.as.arch->text_base.v + HV_TEXT_BIT};
+	struct words w = {.at = task->sp, .text = hv_reach_of(&k->core).text_base.v + HV_TEXT_BIT};
 
 	if (!hv_gva_in(task->sp, task->stack) || len > k->layout.stack_bytes)
 		return HV_SLEEPER_UNKNOWN;
 	copy = hv_alloc(len);
 	err = hv_read(&k->core.as, task->sp, copy, len);
 	w.copy = (struct hv_span){copy, len};
+	if (!err && hv_kernel_arch_of(&k->core)->saved_fp)
+		return look_at_records(k, wanted, &w, task);
 	if (err || !first_frame(k, &w, task->sp, &f))
 		return HV_SLEEPER_UNKNOWN;
 	return follow(k, orc, wanted, &w, f);

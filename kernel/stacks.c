@@ -318,7 +318,7 @@ static bool can_come_from(const struct stack *from, const struct stack *to)
  * are read from its sp up, so what switched it out comes first. */
 static bool may_be_inside(struct scan *s, struct stack *from)
 {
-	if (!s->orc)
+	if (!hv_sleeper_can_look(s->k, s->orc))
 		return from->was_preempted || s->preempting.start.v == s->preempting.end.v;
 	if (!from->was_followed)
 		from->leads_to = hv_sleeper_look(s->k, s->orc, s->wanted, from->task);
@@ -342,14 +342,11 @@ static bool is_wanted(const struct scan *s, struct hv_gva at, uint64_t word)
 	       !(wanted->is_known && wanted->is_known(wanted->ctx, at, word));
 }
 
-static void look_at(struct scan *s, struct stack *from, struct hv_gva at, uint64_t word)
+/* WORD, live on FROM, may point to where another stack was left. */
+static void follow(struct scan *s, struct stack *from, uint64_t word)
 {
 	struct stack *to;
 
-	if (hv_gva_in(hv_gva(word), s->preempting))
-		from->was_preempted = true;
-	if (is_wanted(s, at, word) && counts(s, from, word))
-		found(s, stack_name(from));
 	if (from->kind == STACK_SLEEPING || from->kind == STACK_CURRENT)
 		return;
 	to = stack_at(s, word);
@@ -359,6 +356,18 @@ static void look_at(struct scan *s, struct stack *from, struct hv_gva at, uint64
 	to->in_use = true;
 	if (word < to->live_from)
 		to->live_from = word & ~7ull;
+}
+
+static void look_at(struct scan *s, struct stack *from, struct hv_gva at, uint64_t word)
+{
+	const struct hv_arch *arch = s->k->core.as.arch;
+	uint64_t code = arch->strip_signature ? arch->strip_signature(word) : word;
+
+	if (hv_gva_in(hv_gva(code), s->preempting))
+		from->was_preempted = true;
+	if (is_wanted(s, at, code) && counts(s, from, code))
+		found(s, stack_name(from));
+	follow(s, from, word);
 }
 
 /* Reads the live words that were not read yet. */
@@ -431,25 +440,53 @@ static bool is_in_our_kernel(const struct scan *s, const struct hv_vcpu_regs *re
 	return same;
 }
 
+/* Whether the vCPU is where what is interrupted is in a register that it does not show. That counts
+ * as found: it may be what is looked for. A kernel without these symbols may be there anywhere. */
+static bool hides_return(const struct scan *s, struct hv_gva ip)
+{
+	const char *const *bounds = hv_kernel_arch_of(&s->k->core)->hides_return;
+	struct hv_gva_range code;
+
+	if (!bounds[0])
+		return false;
+	return !hv_kernel_symbol(s->k, bounds[0], &code.start) ||
+	       !hv_kernel_symbol(s->k, bounds[1], &code.end) || hv_gva_in(ip, code);
+}
+
+/* STACK is the one that the vCPU is on. */
+static void begin_at(struct scan *s, struct stack *stack, const struct hv_vcpu_regs *regs)
+{
+	live_from(stack, regs->sp.v);
+	stack->in_use = true;
+	s->switching |= stack->kind == STACK_SLEEPING;
+	if (!hv_kernel_arch_of(&s->k->core)->links_by_register)
+		return;
+	for (unsigned i = 0; i < HV_VCPU_NR_GENERAL; i++)
+		follow(s, stack, regs->general[i]);
+}
+
 /* Finds the stack that the vCPU is on. User code, and the kernel's first and last instructions
  * around it, run on the user's sp: then nothing is on a kernel stack. */
 static void place_vcpu(struct scan *s, const struct hv_vcpu_regs *regs, unsigned vcpu)
 {
+	unsigned levels = hv_arch_levels(s->k->core.as.arch, regs);
 	struct hv_text text = {0};
 	struct stack *stack;
 
-	if (!regs->levels)
+	if (!levels)
 		return; /* never started */
 	if (is_in_our_kernel(s, regs)) {
-		uint64_t start = s->k->core.as.arch->kernel_start(regs->levels).v;
+		uint64_t start = s->k->core.as.arch->kernel_start(levels).v;
 
 		if (regs->ip.v < start || regs->sp.v < start)
 			return;
 		stack = stack_at(s, regs->sp.v);
+		if (stack && hides_return(s, regs->ip)) {
+			hv_text_printf(&text, "vCPU %u, which enters or leaves the kernel,", vcpu);
+			found(s, hv_text_take(&text));
+		}
 		if (stack) {
-			live_from(stack, regs->sp.v);
-			stack->in_use = true;
-			s->switching |= stack->kind == STACK_SLEEPING;
+			begin_at(s, stack, regs);
 			return;
 		}
 	}

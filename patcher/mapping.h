@@ -13,6 +13,10 @@ struct hv_mapping_plan {
 	size_t nr;
 };
 
+/* Why the region cannot be mapped into such a kernel: nothing tells what its text reaches, or its
+ * page tables have no leaves of the region's unit. NULL: it can be tried. */
+struct hv_err *hv_mapping_refusal(const struct hv_kernel_core *core) hv_must_use;
+
 /* Plans to map LEN_BYTES of REGION from HV_REGION_STUBS_OFF on, at a place that is chosen at
  * random. Fails with ENOSPC when there are not enough unused slots in a row. */
 struct hv_err *hv_mapping_plan(struct hv_kernel *k, const struct hv_region *region,

@@ -179,10 +179,11 @@ static bool root_leads_to_us(const struct hv_patcher *p, struct hv_gpa root, uns
 static bool leads_to_us(const struct hv_patcher *p, const struct hv_vcpu_regs *vcpu)
 {
 	struct hv_gpa roots[2];
-	unsigned nr = vcpu->levels ? p->as->arch->roots(vcpu, roots) : 0;
+	unsigned levels = hv_arch_levels(p->as->arch, vcpu);
+	unsigned nr = levels ? p->as->arch->roots(vcpu, roots) : 0;
 
 	for (unsigned i = 0; i < nr; i++)
-		if (root_leads_to_us(p, roots[i], vcpu->levels))
+		if (root_leads_to_us(p, roots[i], levels))
 			return true;
 	return false;
 }
@@ -193,7 +194,7 @@ static bool may_run_guests(const struct hv_patcher *p, const struct hv_vcpu_regs
 			   unsigned nr_vcpus)
 {
 	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
-		if (!regs[cpu].levels)
+		if (!hv_arch_levels(p->as->arch, &regs[cpu]))
 			return false;
 	return root_leads_to_us(p, p->as->root, p->as->levels);
 }

@@ -72,8 +72,9 @@ static uint64_t spread(const struct hv_count *c, long double ns_per_tick)
 static const struct hv_count *find(const struct hv_tracee *t, const struct hv_count *table,
 				   struct hv_gva site)
 {
-	const struct hv_arch *arch = t->kernel->core.as.arch;
-	uint32_t function_low = (uint32_t)(site.v + arch->site_len_bytes - arch->text_base.v);
+	const struct hv_kernel_core *core = &t->kernel->core;
+	uint32_t function_low =
+		(uint32_t)(site.v + core->as.arch->site_len_bytes - hv_reach_of(core).text_base.v);
 	unsigned home = hv_count_home(function_low, t->plan.counts_shift);
 
 	for (unsigned i = home; i < home + HV_COUNT_PROBES; i++)

@@ -32,7 +32,7 @@ static bool header_is_sane(const struct hv_tracee *t, const struct hv_region_hea
 	const struct hv_arch *arch = t->kernel->core.as.arch;
 	uint64_t span = arch->entry_span(arch->map_level);
 	/* empty where nothing can be traced */
-	struct hv_gva_range window = arch->free_window;
+	struct hv_gva_range window = hv_reach_of(&t->kernel->core).free_window;
 
 	return h->gpa == t->region.gpa.v && h->nr_entries <= HV_JOURNAL_CAP &&
 	       h->map_gva % span == 0 && h->map_len_bytes && h->map_len_bytes % span == 0 &&
@@ -77,7 +77,8 @@ struct hv_gva_range hv_region_range(const struct hv_region_header *h)
 struct hv_err *hv_region_check_not_mapped(const struct hv_tracee *t)
 {
 	bool present;
-	struct hv_err *err = any_slot_present(t, t->kernel->core.as.arch->free_window, &present);
+	struct hv_err *err =
+		any_slot_present(t, hv_reach_of(&t->kernel->core).free_window, &present);
 
 	if (!err && present)
 		err = hv_err_new(EUCLEAN,
@@ -102,7 +103,8 @@ static struct hv_err *other_release(const struct hv_tracee *t, uint32_t version,
 {
 	char release[HV_REGION_RELEASE_LEN];
 	bool present;
-	struct hv_err *err = any_slot_present(t, t->kernel->core.as.arch->free_window, &present);
+	struct hv_err *err =
+		any_slot_present(t, hv_reach_of(&t->kernel->core).free_window, &present);
 
 	*ret_use = HV_REGION_STALE;
 	if (err || !present)

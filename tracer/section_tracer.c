@@ -510,7 +510,7 @@ static void decode_end(const struct hv_section_tracer *s, unsigned cpu,
 		 (uint64_t)end->pid << HV_CALL_PID_SHIFT | (uint64_t)(end->thread_flags & 0xff)
 								   << 8,
 		 (uint64_t)(end->cpu_flags & 0xffff) << 32 | end->preempt_count}};
-	uint64_t text_base = s->tracee->kernel->core.as.arch->text_base.v;
+	uint64_t text_base = hv_reach_of(&s->tracee->kernel->core).text_base.v;
 
 	hv_decode_event(&s->decoder->decode, &record, NULL, ret);
 	ret->cpu = cpu;

@@ -52,6 +52,10 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 	{                                                                                          \
 		return arm64_make_leaf(&NAME##_format, level, neighbour, to, access);              \
 	}                                                                                          \
+	static uint64_t NAME##_strip_signature(uint64_t word)                                      \
+	{                                                                                          \
+		return arm64_strip_signature(&NAME##_format, word);                                \
+	}                                                                                          \
 	static const struct hv_arch NAME = {                                                       \
 		TABLE,                                                                             \
 		.format_levels = LEVELS(PAGE_SHIFT, VA_BITS),                                      \
@@ -61,15 +65,17 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 		.entry_at = NAME##_entry_at,                                                       \
 		.decode_entry = NAME##_decode_entry,                                               \
 		.make_leaf = NAME##_make_leaf,                                                     \
+		.strip_signature = NAME##_strip_signature,                                         \
 	}
 
 /* What is the same in all of them. */
 #define TABLE                                                                                      \
-	.name = "aarch64", .parse_registers = arm64_parse_registers,                               \
+	.name = "aarch64", .counter_name = "cntvct", .parse_registers = arm64_parse_registers,     \
 	.decode_gdb_registers = arm64_decode_gdb_registers, .roots = arm64_roots, .map_level = 2,  \
-	.trap_target = arm64_trap_target, .site_len_bytes = ARM64_INSN_LEN,                        \
-	.classify_site = arm64_classify_site, .encode_call = arm64_encode_call,                    \
-	.encode_jump = arm64_encode_jump, .classify_jump_site = arm64_classify_jump_site,          \
+	.gdb_root_name = "TTBR1_EL1", .trap_target = arm64_trap_target,                            \
+	.site_len_bytes = ARM64_INSN_LEN, .classify_site = arm64_classify_site,                    \
+	.encode_call = arm64_encode_call, .encode_jump = arm64_encode_jump,                        \
+	.classify_jump_site = arm64_classify_jump_site,                                            \
 	.encode_jump_site = arm64_encode_jump_site, .classify_return = arm64_classify_return,      \
 	.argument_registers = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"},                    \
 	.decode_call = arm64_decode_call, .decode_context = arm64_decode_context,                  \
@@ -119,5 +125,6 @@ const struct hv_arch hv_arch_arm64 = {
 	.entry_at = pages_4k_48_entry_at,
 	.decode_entry = pages_4k_48_decode_entry,
 	.make_leaf = pages_4k_48_make_leaf,
+	.strip_signature = pages_4k_48_strip_signature,
 	.formats = formats,
 };

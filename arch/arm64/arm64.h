@@ -25,6 +25,7 @@ struct hv_gpa arm64_entry_at(const struct arm64_format *f, struct hv_gpa table, 
 struct hv_pt_entry arm64_decode_entry(const struct arm64_format *f, unsigned level, uint64_t entry);
 uint64_t arm64_make_leaf(const struct arm64_format *f, unsigned level, uint64_t neighbour,
 			 struct hv_gpa to, enum hv_access access);
+uint64_t arm64_strip_signature(const struct arm64_format *f, uint64_t word);
 
 /* site.c */
 enum hv_site_kind arm64_classify_site(const uint8_t *site, struct hv_gva at,

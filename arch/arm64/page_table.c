@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Page-table entries of stage 1. Source: Arm Architecture Reference Manual (DDI 0487), D8.3; what
- * Linux does with the bits: arch/arm64/include/asm/pgtable-hwdef.h, pgtable-prot.h. Its levels are
- * counted the other way round: level 1 here is the manual's level 3. */
+/* Page-table entries of stage 1, and addresses. Source: Arm Architecture Reference Manual (DDI
+ * 0487), D8.3; what Linux does with the bits: arch/arm64/include/asm/pgtable-hwdef.h,
+ * pgtable-prot.h. Its levels are counted the other way round: level 1 here is the manual's level 3.
+ */
 #include "arch/arm64/arm64.h"
 
 #define VALID	  (1ULL << 0)
@@ -15,6 +16,8 @@
 #define SOFT	  (0xfULL << 55)
 #define PXN_TABLE (1ULL << 59)
 #define RO_TABLE  (1ULL << 62)
+
+#define KERNEL_HALF (1ULL << 55)
 
 static uint64_t bits(unsigned from, unsigned end)
 {
@@ -56,6 +59,13 @@ static uint64_t with_address(const struct arm64_format *f, uint64_t entry, uint6
 	       (to >> 42 & bits(8, 10));
 }
 
+/* Pointer authentication signs in the bits that are not translated, but for bit 55, which says
+ * whose half of the addresses it is. They are ones in the kernel's half. */
+uint64_t arm64_strip_signature(const struct arm64_format *f, uint64_t word)
+{
+	return word & KERNEL_HALF ? word | ~0ULL << f->va_bits : word;
+}
+
 struct hv_pt_entry arm64_decode_entry(const struct arm64_format *f, unsigned level, uint64_t entry)
 {
 	bool leaf = level == 1 ? entry & TABLE : !(entry & TABLE);
@@ -82,8 +92,10 @@ uint64_t arm64_make_leaf(const struct arm64_format *f, unsigned level, uint64_t 
 {
 	uint64_t entry = with_address(f, neighbour, to.v & ~(arm64_entry_span(f, level) - 1));
 
-	entry &= ~(CONT | SOFT | DBM | PXN);
+	entry &= ~(CONT | SOFT | DBM | PXN | TABLE);
 	entry |= VALID | AF | UXN | RDONLY;
+	if (level == 1)
+		entry |= TABLE;
 	if (access == HV_ACCESS_READ_WRITE)
 		entry = (entry & ~RDONLY) | DBM;
 	if (access != HV_ACCESS_READ_EXECUTE)

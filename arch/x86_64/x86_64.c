@@ -28,6 +28,7 @@ static const uint32_t return_offs[] = {
 
 const struct hv_arch hv_arch_x86_64 = {
 	.name = "x86_64",
+	.counter_name = "x86-tsc",
 	.parse_registers = x86_64_parse_registers,
 	.decode_gdb_registers = x86_64_decode_gdb_registers,
 	.decode_kvm_registers = x86_64_decode_kvm_registers,

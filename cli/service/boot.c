@@ -36,6 +36,26 @@ static bool leads_to(const struct hv_kernel *k, const struct hv_vcpu_regs *regs,
 	return false;
 }
 
+/* Where the root is not told, the place of a vCPU's next instruction may be. */
+static enum boot_state look_at_places(const struct hv_kernel *k, const struct hv_vcpu_regs *regs,
+				      unsigned nr)
+{
+	enum boot_state state = BOOT_UNKNOWN;
+
+	for (unsigned i = 0; i < nr; i++) {
+		struct hv_mapping m;
+		HV_AUTO_ERR struct hv_err *err = NULL;
+
+		if (!regs[i].ip_gpa.v)
+			continue;
+		err = hv_walk(&k->core.as, regs[i].ip, &m);
+		if (!err && m.present && m.gpa.v == regs[i].ip_gpa.v)
+			return BOOT_SAME;
+		state = BOOT_OTHER;
+	}
+	return state;
+}
+
 enum boot_state boot_look(struct hv_kernel *k)
 {
 	struct hv_err *err = hv_guest_count_vcpus(k->guest);
@@ -51,6 +71,8 @@ enum boot_state boot_look(struct hv_kernel *k)
 	}
 	if (!text_at(k, k->core.as.root, k->core.as.levels, &text_gpa))
 		return BOOT_OTHER;
+	if (k->core.as.arch->format_levels)
+		return look_at_places(k, regs, nr);
 	for (unsigned i = 0; i < nr; i++)
 		if (leads_to(k, &regs[i], text_gpa))
 			return BOOT_SAME;

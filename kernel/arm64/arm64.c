@@ -33,9 +33,14 @@ const struct hv_kernel_arch hv_kernel_arch_arm64 = {
 	.read_stacks = arm64_read_stacks,
 	.enters_elsewhere = enters_elsewhere,
 	.saved_sp = "thread.cpu_context.sp",
+	.saved_fp = "thread.cpu_context.fp",
+	/* kernel_entry and kernel_exit, arch/arm64/kernel/entry.S */
+	.hides_return = {"__entry_text_start", "__entry_text_end"},
+	.links_by_register = true, /* call_on_irq_stack() there */
 	/* TIF_SYSCALL_TRACEPOINT, arch/arm64/include/asm/thread_info.h */
 	.syscall_tracepoint_bit = 10,
 	.has_kpti = has_kpti,
 	.jumps_bare = jumps_bare,
 	.find_clock = arm64_find_clock,
+	.find_reach = arm64_find_reach,
 };

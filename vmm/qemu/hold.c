@@ -202,6 +202,8 @@ static struct hv_err *ask_once(struct hv_machine *m)
 		return err;
 	hv_packets_add(&packets, "qXfer:features:read:target.xml:0,ffb");
 	err = hv_guardian_exchange(m->guardian, &packets, &answers);
+	if (!err)
+		err = hv_machine_find_root(m);
 	end = hv_machine_hold_end(m);
 	if (err) {
 		hv_err_free(end);

@@ -9,6 +9,12 @@
 #define ANSWER_MAX_BYTES 65536
 #define VCPUS_MAX	 4096
 
+#define DESCRIPTION	      "system-registers.xml"
+#define DESCRIPTION_MAX_BYTES (1u << 20)
+
+/* A watchpoint across pages, of whatever size they have, at an address that is mapped nowhere. */
+#define WATCHPOINT "2,0,20000"
+
 /* ---- which ---- */
 
 void hv_machine_forget_threads(struct hv_machine *m)
@@ -138,6 +144,93 @@ static struct hv_err *ask_each(struct hv_machine *m, const char *packet, struct 
 	return err;
 }
 
+/* The part of a description from OFF on. *RET_MORE: it is not the last one. */
+static struct hv_err *read_description(struct hv_machine *m, struct hv_text *ret, bool *ret_more)
+{
+	HV_AUTO_PACKETS struct hv_packets packets = {0};
+	HV_AUTO_PACKETS struct hv_packets answers = {0};
+	const char *answer;
+	char packet[96];
+	struct hv_err *err;
+
+	snprintf(packet, sizeof(packet), "qXfer:features:read:" DESCRIPTION ":%zx,7f0",
+		 ret->len_bytes);
+	hv_packets_add(&packets, packet);
+	err = hv_guardian_exchange(m->guardian, &packets, &answers);
+	answer = answers.bytes.data;
+	if (err)
+		return err;
+	*ret_more = answer[0] == 'm' && answer[1];
+	if ((answer[0] != 'm' && answer[0] != 'l') || ret->len_bytes > DESCRIPTION_MAX_BYTES)
+		return hv_err_new(ENOTSUP, "gdb stub: it has no " DESCRIPTION);
+	hv_text_add(ret, answer + 1);
+	return NULL;
+}
+
+/* The number of the register NAME. 0: it is not in the description. */
+static unsigned number_in(const char *description, const char *name)
+{
+	char attribute[64];
+	const char *at, *end;
+	unsigned number = 0;
+
+	snprintf(attribute, sizeof(attribute), "name=\"%.40s\"", name);
+	at = strstr(description, attribute);
+	end = at ? strchr(at, '>') : NULL;
+	at = at ? strstr(at, "regnum=\"") : NULL;
+	if (!at || !end || at > end || sscanf(at, "regnum=\"%u", &number) != 1)
+		return 0;
+	return number;
+}
+
+struct hv_err *hv_machine_find_root(struct hv_machine *m)
+{
+	HV_AUTO_TEXT struct hv_text description = {0};
+	bool more = true;
+
+	m->root_register = m->arch->gdb_root_register;
+	if (!m->arch->gdb_root_name)
+		return NULL;
+	while (more) {
+		struct hv_err *err = read_description(m, &description, &more);
+
+		if (err)
+			return err;
+	}
+	m->root_register = number_in(description.data, m->arch->gdb_root_name);
+	if (!m->root_register)
+		return hv_err_new(ENOTSUP, "gdb stub: " DESCRIPTION " has no %s",
+				  m->arch->gdb_root_name);
+	return NULL;
+}
+
+/* Reads the roots that the other registers do not tell. */
+static struct hv_err *read_roots(struct hv_machine *m, struct hv_vcpu_regs *ret)
+{
+	HV_AUTO_PACKETS struct hv_packets answers = {0};
+	const char *at;
+	char packet[32];
+	struct hv_err *err;
+
+	if (!m->arch->gdb_root_name)
+		return NULL;
+	snprintf(packet, sizeof(packet), "p%x", m->root_register);
+	err = ask_each(m, packet, &answers);
+	at = answers.bytes.data;
+	for (unsigned i = 0; !err && i < m->nr_vcpus; i++) {
+		uint8_t bytes[sizeof(ret[i].root)];
+
+		at += strlen(at) + 1;
+		if (strlen(at) != 2 * sizeof(bytes) ||
+		    from_hex(at, bytes, sizeof(bytes)) != sizeof(bytes))
+			return hv_err_new(
+				EPROTO, "gdb stub: the root register of vCPU %u is '%.40s'", i, at);
+		memcpy(&ret[i].root, bytes, sizeof(bytes));
+		at += strlen(at) + 1;
+	}
+	return err;
+}
+
 static struct hv_err *read_registers(struct hv_machine *m, struct hv_vcpu_regs *ret)
 {
 	HV_AUTO_PACKETS struct hv_packets answers = {0};
@@ -159,7 +252,7 @@ static struct hv_err *read_registers(struct hv_machine *m, struct hv_vcpu_regs *
 					  i, span.len_bytes);
 		at += strlen(at) + 1;
 	}
-	return NULL;
+	return read_roots(m, ret);
 }
 
 struct hv_err *hv_machine_hold_registers(struct hv_machine *m, struct hv_vcpu_regs *ret)
@@ -199,6 +292,21 @@ static struct hv_err *rewrite_roots(struct hv_machine *m, const struct hv_packet
 	return err ? err : hv_packets_all_ok(&packets, &answers);
 }
 
+/* QEMU also drops every translation of all vCPUs when a watchpoint is set that is in more than one
+ * page (cpu_watchpoint_insert -> tlb_flush). No vCPU runs before it is removed. */
+static struct hv_err *set_watchpoint(struct hv_machine *m)
+{
+	HV_AUTO_PACKETS struct hv_packets packets = {0};
+	HV_AUTO_PACKETS struct hv_packets answers = {0};
+	struct hv_err *err;
+
+	select_first(m, &packets);
+	hv_packets_add(&packets, "Z" WATCHPOINT);
+	hv_packets_add(&packets, "z" WATCHPOINT);
+	err = hv_guardian_exchange(m->guardian, &packets, &answers);
+	return err ? err : hv_packets_all_ok(&packets, &answers);
+}
+
 struct hv_err *hv_machine_hold_flush(struct hv_machine *m, uint64_t off, uint64_t len_bytes)
 {
 	HV_AUTO_PACKETS struct hv_packets roots = {0};
@@ -207,6 +315,8 @@ struct hv_err *hv_machine_hold_flush(struct hv_machine *m, uint64_t off, uint64_
 
 	if (m->accel == HV_ACCEL_KVM)
 		return hv_machine_remap_region(m, off, len_bytes);
+	if (m->arch->gdb_root_name)
+		return set_watchpoint(m);
 	snprintf(packet, sizeof(packet), "p%x", m->arch->gdb_root_register);
 	err = ask_each(m, packet, &roots);
 	return err ? err : rewrite_roots(m, &roots);

@@ -32,6 +32,7 @@ struct hv_machine {
 	char *stub_path; /* the stub's socket */
 	bool held;	 /* the guest is held now, by the guardian or by injection */
 	struct hv_vcpu_regs *held_regs; /* of the hold by the guardian; owned, NULL: none is read */
+	unsigned root_register;		/* see gdb_root_name of struct hv_arch; of its own number */
 	char **threads;			/* the gdb stub's name of each vCPU at the last hold */
 	unsigned nr_threads;
 	uint64_t held_ns;      /* of the last hold */
@@ -79,6 +80,8 @@ struct hv_err *hv_machine_let_run(struct hv_machine *m, bool *ret_was_stopped) h
 /* hold_vcpus.c; all are called under a hold. */
 struct hv_err *hv_machine_count_threads(struct hv_machine *m) hv_must_use;
 void hv_machine_forget_threads(struct hv_machine *m);
+/* Finds root_register. ENOTSUP: the stub does not describe it. */
+struct hv_err *hv_machine_find_root(struct hv_machine *m) hv_must_use;
 struct hv_err *hv_machine_hold_registers(struct hv_machine *m,
 					 struct hv_vcpu_regs *ret) hv_must_use;
 struct hv_err *hv_machine_hold_flush(struct hv_machine *m, uint64_t off,

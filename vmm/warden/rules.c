@@ -140,6 +140,12 @@ static bool is_leaf(const struct hv_rules *r, uint64_t entry)
 	       is_in_region(r, e.to, arch->entry_span(arch->map_level));
 }
 
+/* Where leaves may be. Where that depends on the image's place, only the service knows it. */
+static struct hv_gva_range window_of(const struct hv_arch *arch)
+{
+	return arch->text_base.v ? arch->free_window : arch->image_window;
+}
+
 /* A leaf in an unused slot, or its removal. */
 static bool is_mapping(const struct hv_rules *r, const struct hv_hold_write *w, const uint8_t *now)
 {
@@ -152,7 +158,7 @@ static bool is_mapping(const struct hv_rules *r, const struct hv_hold_write *w, 
 	if (to == 0)
 		return is_leaf(r, from);
 	return is_leaf(r, to) && (from == 0 || is_leaf(r, from)) && w->gva.v % span == 0 &&
-	       hv_gva_in(w->gva, arch->free_window);
+	       hv_gva_in(w->gva, window_of(arch));
 }
 
 /* A call of or a jump into what the leaves map. */

@@ -213,6 +213,45 @@ START_TEST(leaves_are_read_back)
 }
 END_TEST
 
+/* A page's entry has a bit that a larger leaf must not have. _i: of formats */
+START_TEST(leaves_of_either_kind)
+{
+	const struct hv_arch *f = hv_arch_arm64.formats[_i];
+	uint64_t page = 0x0050000041200f83, block = 0x0050000041200f81;
+
+	ck_assert(f->decode_entry(2, f->make_leaf(2, page, hv_gpa(0), HV_ACCESS_READ)).leaf);
+	ck_assert(f->decode_entry(1, f->make_leaf(1, block, hv_gpa(0), HV_ACCESS_READ)).leaf);
+}
+END_TEST
+
+/* _i: of formats */
+START_TEST(signatures_are_stripped)
+{
+	const struct hv_arch *f = hv_arch_arm64.formats[_i];
+	uint64_t address = 0xffffffffc3c10000, field = ~0ull << kinds[_i].va_bits & ~(1ull << 55);
+
+	ck_assert_uint_eq(f->strip_signature(address), address);
+	ck_assert_uint_eq(f->strip_signature(address & ~field), address);
+	ck_assert_uint_eq(f->strip_signature(address ^ (field & 0x1234567812345678)), address);
+	ck_assert_uint_eq(f->strip_signature(0x7fff12345678), 0x7fff12345678); /* user mode's */
+}
+END_TEST
+
+START_TEST(roots)
+{
+	const struct hv_vcpu_regs regs = {.root = 0x12340000410a3001}, none = {0};
+	struct hv_gpa to[2];
+
+	ck_assert_uint_eq(hv_arch_arm64.roots(&none, to), 0);
+	ck_assert_uint_eq(hv_arch_arm64.roots(&regs, to), 2);
+	ck_assert_uint_eq(to[0].v, 0x410a3000);
+	ck_assert_uint_eq(to[1].v, 0x410a5000); /* behind those of the trampoline */
+	ck_assert_uint_eq(hv_arch_levels(hv_arch_arm64.formats[0], &regs), 5);
+	ck_assert_uint_eq(hv_arch_levels(hv_arch_arm64.formats[0], &none), 0);
+	ck_assert_uint_eq(hv_arch_levels(&hv_arch_x86_64, &regs), 0);
+}
+END_TEST
+
 static enum hv_site_kind classify(uint32_t insn, uint64_t at, struct hv_gva *ret)
 {
 	*ret = hv_gva(0);
@@ -345,6 +384,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, entries_of_4k_pages);
 	tcase_add_test(tc, wide_addresses);
 	tcase_add_loop_test(tc, leaves_are_read_back, 0, HV_ARRAY_LEN(kinds));
+	tcase_add_loop_test(tc, leaves_of_either_kind, 0, HV_ARRAY_LEN(kinds));
+	tcase_add_loop_test(tc, signatures_are_stripped, 0, HV_ARRAY_LEN(kinds));
+	tcase_add_test(tc, roots);
 	tcase_add_test(tc, sites);
 	tcase_add_test(tc, calls_are_read_back);
 	tcase_add_test(tc, jump_sites);

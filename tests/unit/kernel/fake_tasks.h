@@ -19,13 +19,18 @@
 #define FT_SIGNAL      128u
 #define FT_SP	       144u
 #define FT_GROUP_NODE  152u
+/* As arm64 has them: thread.cpu_context */
+#define FT_FP	       176u
+#define FT_CONTEXT_SP  184u
+#define FT_TASK_BYTES  192u
+#define FT_LAST_RECORD (FT_STACK - 64 + 32) /* of a stack: stackframe of its struct pt_regs */
 
 #define FT_RQ_CLOCK 16u /* of struct rq */
 
 #define FT_AREA_ESTACKS 0x2000u /* of struct cpu_entry_area */
 #define FT_AREA_ENTRY	0x1000u
 
-enum { FT_CURRENT = 1, FT_IDLE, FT_IRQ_PTR, FT_CEA, FT_CYC2NS, FT_PVCLOCK, FT_RQ };
+enum { FT_CURRENT = 1, FT_IDLE, FT_IRQ_PTR, FT_CEA, FT_CYC2NS, FT_PVCLOCK, FT_RQ, FT_IRQ_START };
 
 #define FT_PREEMPTING (FK_BASE + 0x500)
 #define FT_TRAMPOLINE (FK_BASE + 0x600) /* the guest's own, 0x80 bytes */
@@ -47,16 +52,19 @@ static inline void ft_percpu(struct ft *t, unsigned var, unsigned cpu, uint64_t 
 static inline void ft_types(void)
 {
 	uint32_t list = FK_STRUCT("list_head", 16, {"next", 0, 8}, {"prev", 8, 8});
-	uint32_t thread = FK_STRUCT("thread_struct", 8, {"sp", 0, 8});
+	uint32_t context = FK_STRUCT("cpu_context", 16, {"fp", 0, 8}, {"sp", 8, 8});
+	uint32_t thread = FK_STRUCT("thread_struct", FT_TASK_BYTES - FT_SP, {"sp", 0, 8},
+				    {"cpu_context", FT_FP - FT_SP, 0, context});
 	uint32_t info = FK_STRUCT("thread_info", 8, {"status", 4, 4});
 	uint32_t entity = FK_STRUCT("sched_entity", 16, {"group_node", 0, 0, list});
 	uint32_t data = FK_STRUCT("cyc2ns_data", 16, {"cyc2ns_mul", 0, 4}, {"cyc2ns_shift", 4, 4},
 				  {"cyc2ns_offset", 8, 8});
 
-	FK_STRUCT("task_struct", 176, {"thread_info", 0, 0, info}, {"stack", FT_STACK_PTR, 8},
-		  {"tasks", FT_TASKS, 0, list}, {"pid", FT_PID, 4}, {"tgid", FT_TGID, 4},
-		  {"thread_node", FT_THREAD_NODE, 0, list}, {"comm", FT_COMM, 16},
-		  {"signal", FT_SIGNAL, 8}, {"thread", FT_SP, 0, thread},
+	FK_STRUCT("pt_regs", 64, {"stackframe", 32, 16});
+	FK_STRUCT("task_struct", FT_TASK_BYTES, {"thread_info", 0, 0, info},
+		  {"stack", FT_STACK_PTR, 8}, {"tasks", FT_TASKS, 0, list}, {"pid", FT_PID, 4},
+		  {"tgid", FT_TGID, 4}, {"thread_node", FT_THREAD_NODE, 0, list},
+		  {"comm", FT_COMM, 16}, {"signal", FT_SIGNAL, 8}, {"thread", FT_SP, 0, thread},
 		  {"se", FT_GROUP_NODE, 0, entity});
 	FK_STRUCT("rq", 24, {"cfs_tasks", 0, 0, list}, {"clock", FT_RQ_CLOCK, 8});
 	FK_STRUCT("signal_struct", 32, {"thread_head", 16, 0, list});
@@ -88,13 +96,14 @@ static inline void ft_push(struct ft *t, uint64_t task, uint64_t at, uint64_t wo
 static inline uint64_t ft_task_on(struct ft *t, uint32_t pid, uint32_t tgid, const char *comm,
 				  uint64_t stack, uint64_t sp_off)
 {
-	uint64_t task = fk_alloc(&t->f, 176), signal = fk_alloc(&t->f, 32);
+	uint64_t task = fk_alloc(&t->f, FT_TASK_BYTES), signal = fk_alloc(&t->f, 32);
 
 	fk_u64(&t->f, task + FT_STACK_PTR, stack);
 	fk_u32(&t->f, task + FT_PID, pid);
 	fk_u32(&t->f, task + FT_TGID, tgid);
 	fk_str(&t->f, task + FT_COMM, comm);
 	fk_u64(&t->f, task + FT_SP, stack + sp_off);
+	fk_u64(&t->f, task + FT_CONTEXT_SP, stack + sp_off);
 	fk_u64(&t->f, task + FT_SIGNAL, signal);
 	fk_u64(&t->f, signal + 16, task + FT_THREAD_NODE);
 	fk_u64(&t->f, task + FT_THREAD_NODE, signal + 16);
@@ -153,6 +162,7 @@ static inline void ft_symbols(struct ft *t, uint64_t init_stack)
 
 	fk_symbol(f, "idle_threads", FK_PERCPU(FT_IDLE));
 	fk_symbol(f, "hardirq_stack_ptr", FK_PERCPU(FT_IRQ_PTR));
+	fk_symbol(f, "irq_stack_ptr", FK_PERCPU(FT_IRQ_START));
 	fk_symbol(f, "cea_exception_stacks", FK_PERCPU(FT_CEA));
 	fk_symbol(f, "cyc2ns", FK_PERCPU(FT_CYC2NS));
 	fk_symbol(f, "hv_clock_per_cpu", FK_PERCPU(FT_PVCLOCK));
@@ -197,6 +207,7 @@ static inline void ft_init_with(struct ft *t, void (*declare)(struct fk *f))
 		t->estacks[cpu] = fk_alloc(&t->f, 0x8000) + FT_AREA_ESTACKS;
 		ft_percpu(t, FT_RQ, cpu, t->f.areas[cpu] + FK_PERCPU(FT_RQ));
 		ft_percpu(t, FT_IRQ_PTR, cpu, t->irq_stacks[cpu] + FT_IRQ - 8);
+		ft_percpu(t, FT_IRQ_START, cpu, t->irq_stacks[cpu]);
 		ft_percpu(t, FT_CEA, cpu, t->estacks[cpu]);
 		ft_percpu(t, FT_IDLE, cpu, cpu ? idle : t->init_task);
 		ft_percpu(t, FT_CURRENT, cpu, cpu ? idle : t->init_task);

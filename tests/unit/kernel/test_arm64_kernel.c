@@ -170,6 +170,96 @@ START_TEST(the_current_task_is_the_run_queues)
 }
 END_TEST
 
+/* In which level the kernel was started, and where its modules go, as three variables tell. */
+static uint64_t mode_at, area_at, direct_at;
+static struct hv_arch moved; /* its window begins far below the image */
+
+static void begin_reach(const char *area)
+{
+	fk_deinit(&f);
+	fk_init(&f);
+	mode_at = fk_alloc(&f, 8);
+	area_at = fk_alloc(&f, 8);
+	direct_at = fk_alloc(&f, 8);
+	fk_symbol(&f, "__boot_cpu_mode", mode_at);
+	fk_symbol(&f, area, area_at);
+	fk_symbol(&f, "module_direct_base", direct_at);
+	fk_done(&f);
+	fk_u32(&f, mode_at, ARM64_BOOTED_IN_EL1);
+	fk_u64(&f, area_at, FK_BASE - (512 << 20));
+	moved = hv_arch_x86_64;
+	moved.image_window.start = hv_gva(FK_BASE - (8ull << 30));
+	f.k.core.as.arch = &moved;
+}
+
+static void refuses(const char *why)
+{
+	struct hv_reach reach = {0};
+	HV_AUTO_ERR struct hv_err *err = arm64_find_reach(&f.k.core, &reach);
+
+	ck_assert(err && err->code == ENOTSUP && strstr(err->message, why));
+	ck_assert_uint_eq(reach.text_base.v, 0);
+}
+
+START_TEST(reach_is_around_the_image)
+{
+	const uint64_t bl = 128 << 20;
+	struct hv_reach reach = {0};
+
+	begin_reach("module_plt_base");
+	ck_assert_ptr_null(arm64_find_reach(&f.k.core, &reach));
+	ck_assert_uint_eq(reach.text_base.v + HV_TEXT_BIT, FK_BASE - (512 << 20));
+	ck_assert_uint_eq(reach.code.start.v + bl, FK_END);
+	ck_assert_uint_lt(reach.code.end.v, FK_BASE + bl);
+	ck_assert_uint_eq(reach.free_window.start.v, reach.code.start.v);
+	ck_assert_uint_ge(reach.free_window.end.v, reach.code.end.v + bl);
+	ck_assert_uint_eq(reach.module_areas[0].start.v, FK_BASE - (512 << 20));
+	ck_assert_uint_eq(reach.module_areas[0].end.v, FK_BASE + (1536ull << 20));
+	ck_assert_uint_eq(reach.module_areas[1].start.v, reach.module_areas[1].end.v);
+	fk_u64(&f, direct_at, FK_BASE - (1 << 20));
+	ck_assert_ptr_null(arm64_find_reach(&f.k.core, &reach));
+	ck_assert_uint_eq(reach.module_areas[1].end.v, FK_BASE + (127 << 20));
+}
+END_TEST
+
+/* Before 6.5. */
+START_TEST(modules_by_the_older_name)
+{
+	struct hv_reach reach = {0};
+
+	begin_reach("module_alloc_base");
+	ck_assert_ptr_null(arm64_find_reach(&f.k.core, &reach));
+	ck_assert_uint_eq(reach.module_areas[0].start.v, FK_BASE - (512 << 20));
+}
+END_TEST
+
+/* vmalloc() begins there. */
+START_TEST(nothing_above_an_image_that_was_not_moved)
+{
+	struct hv_reach reach = {0};
+
+	begin_reach("module_plt_base");
+	moved.image_window.start = hv_gva(FK_BASE - (2ull << 30));
+	ck_assert_ptr_null(arm64_find_reach(&f.k.core, &reach));
+	ck_assert_uint_eq(reach.free_window.end.v, FK_BASE);
+}
+END_TEST
+
+START_TEST(reach_is_not_guessed)
+{
+	begin_reach("module_plt_base");
+	fk_u64(&f, area_at, FK_BASE + 8); /* behind the image's start */
+	refuses("where its modules go");
+	fk_u64(&f, area_at, FK_END - (2ull << 30) - 8); /* too far before its end */
+	refuses("where its modules go");
+	fk_u64(&f, area_at, 0);
+	refuses("where its modules go");
+	begin_reach("module_plt_base");
+	fk_u32(&f, mode_at, 0xe12);
+	refuses("EL2");
+}
+END_TEST
+
 START_TEST(the_table_serves_every_format)
 {
 	f.k.core.as.arch = hv_arch_arm64.formats[3];
@@ -186,6 +276,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, kpti_is_when_mappings_are_not_global);
 	tcase_add_test(tc, numbers_are_in_the_task);
 	tcase_add_test(tc, the_current_task_is_the_run_queues);
+	tcase_add_test(tc, reach_is_around_the_image);
+	tcase_add_test(tc, modules_by_the_older_name);
+	tcase_add_test(tc, nothing_above_an_image_that_was_not_moved);
+	tcase_add_test(tc, reach_is_not_guessed);
 	tcase_add_test(tc, the_table_serves_every_format);
 }
 

@@ -69,11 +69,82 @@ START_TEST(no_room)
 }
 END_TEST
 
+#define MIB (UINT64_C(1) << 20)
+
+/* A kernel whose image can be anywhere. Code can begin in CODE_MIB above the image, and modules are
+ * mapped from AREA_MIB above it on. */
+static struct hv_arch moved;
+
+static void move(uint64_t code_mib, uint64_t area_mib)
+{
+	moved = hv_arch_x86_64;
+	moved.text_base = hv_gva(0);
+	moved.free_window = (struct hv_gva_range){0};
+	f.k.core.as.arch = &moved;
+	f.k.core.reach = (struct hv_reach){
+		.text_base = hv_gva(0xfffffffe80000000),
+		.free_window = {hv_gva(FK_BASE - 3 * MIB), hv_gva(FK_END + 400 * MIB)},
+		.code = {hv_gva(FK_END), hv_gva(FK_END + code_mib * MIB)},
+		.module_areas = {{hv_gva(FK_END + area_mib * MIB),
+				  hv_gva(FK_END + (area_mib + 500) * MIB)}},
+	};
+}
+
+START_TEST(code_is_in_reach)
+{
+	move(20, 450);
+	for (unsigned i = 0; i < TIMES; i++) {
+		uint64_t start = plan_start();
+
+		ck_assert_uint_ge(start, FK_END);
+		ck_assert_uint_lt(start, FK_END + 20 * MIB);
+	}
+}
+END_TEST
+
+/* The first 64 MiB of an area that are free stay the kernel's. */
+START_TEST(room_for_modules_is_left)
+{
+	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+	struct hv_err *err;
+
+	move(100, 16);
+	for (unsigned i = 0; i < TIMES; i++)
+		ck_assert_uint_ge(plan_start(), FK_END + 80 * MIB);
+	move(70, 16);
+	err = hv_mapping_plan(&f.k, &region, LEN, &plan);
+	ck_assert(err && err->code == ENOSPC);
+	hv_err_free(err);
+}
+END_TEST
+
+START_TEST(what_is_refused)
+{
+	hv_cleanup(hv_mapping_plan_deinit) struct hv_mapping_plan plan = {0};
+	HV_AUTO_ERR struct hv_err *sixteen = NULL;
+	HV_AUTO_ERR struct hv_err *unknown = NULL;
+
+	f.k.core.as.arch = hv_arch_arm64.formats[3];
+	sixteen = hv_mapping_refusal(&f.k.core);
+	ck_assert(sixteen && strstr(sixteen->message, "aarch64 guests with pages of 16 KiB"));
+	f.k.core.as.arch = hv_arch_arm64.formats[0];
+	ck_assert_ptr_null(hv_mapping_refusal(&f.k.core));
+	f.k.core.no_reach = hv_err_new(ENOTSUP, "nobody knows");
+	unknown = hv_mapping_plan(&f.k, &region, LEN, &plan);
+	ck_assert(unknown && !strcmp(unknown->message, "nobody knows"));
+	hv_err_free(f.k.core.no_reach);
+	f.k.core.no_reach = NULL;
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, nobody_knows_where);
 	tcase_add_test(tc, no_room);
+	tcase_add_test(tc, code_is_in_reach);
+	tcase_add_test(tc, room_for_modules_is_left);
+	tcase_add_test(tc, what_is_refused);
 }
 
 int main(void)

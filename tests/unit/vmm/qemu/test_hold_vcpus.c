@@ -18,7 +18,10 @@ static struct {
 	unsigned selected;
 	unsigned nr_exchanges;
 	unsigned nr_roots_written;
-	const char *list; /* the answer instead of a thread's name; NULL: none */
+	char watched[32]; /* the last watchpoint that was set */
+	unsigned nr_watched, nr_unwatched;
+	const char *description; /* of the system registers; NULL: there is none */
+	const char *list;	 /* the answer instead of a thread's name; NULL: none */
 } stub;
 
 static struct hv_machine machine;
@@ -45,14 +48,47 @@ static bool select_cpu(const char *packet)
 	return stub.selected == id;
 }
 
+/* In parts of 100 bytes. */
+static void describe(const char *packet, char *to, size_t room)
+{
+	unsigned off = 0;
+	size_t left;
+
+	ck_assert_int_eq(sscanf(packet, "qXfer:features:read:system-registers.xml:%x,", &off), 1);
+	if (!stub.description) {
+		snprintf(to, room, "E00");
+		return;
+	}
+	ck_assert_uint_le(off, strlen(stub.description));
+	left = strlen(stub.description) - off;
+	snprintf(to, room, "%c%.100s", left > 100 ? 'm' : 'l', stub.description + off);
+}
+
 static void answer(const char *packet, char *to, size_t room)
 {
+	if (packet[0] == 'q' && strstr(packet, "qXfer")) {
+		describe(packet, to, room);
+		return;
+	}
+	if (packet[0] == 'Z') {
+		stub.nr_watched++;
+		snprintf(stub.watched, sizeof(stub.watched), "%s", packet + 1);
+	}
+	if (packet[0] == 'z' && !strcmp(stub.watched, packet + 1))
+		stub.nr_unwatched++;
+	if (packet[0] == 'g' && !strcmp(machine.arch->name, "aarch64")) {
+		memset(to, '0', 2 * 268);
+		to[2 * 268] = '\0';
+		return;
+	}
 	if (!strcmp(packet, "qfThreadInfo"))
 		stub.listed = 0;
 	if (strstr(packet, "ThreadInfo"))
 		answer_threads(to, room);
 	else if (packet[0] == 'H')
 		snprintf(to, room, select_cpu(packet) ? "OK" : "E22");
+	else if (packet[0] == 'p' && machine.arch->gdb_root_name)
+		snprintf(to, room, "%s", strcmp(packet, "p9f") ? "E22" : "00a0004100000000");
 	else if (packet[0] == 'p')
 		snprintf(to, room, "%016x", stub.selected * ROOT);
 	else
@@ -68,7 +104,7 @@ struct hv_err *hv_guardian_exchange(struct hv_guardian *g hv_unused,
 
 	stub.nr_exchanges++;
 	for (size_t i = 0; i < packets->nr; i++) {
-		char said[64];
+		char said[1024];
 
 		answer(packet, said, sizeof(said));
 		hv_packets_add(answers, said);
@@ -168,6 +204,63 @@ START_TEST(bad_lists)
 }
 END_TEST
 
+#define TAG(name, number)                                                                          \
+	"<reg name=\"" name "\" bitsize=\"64\" regnum=\"" number "\" group=\"cp_regs\"/>"
+
+static void of_arm64(void)
+{
+	machine.arch = hv_arch_find("aarch64");
+	stub.description = "<feature name=\"org.qemu.gdb.arm.sys.regs\">" TAG("TTBR1_EL12", "157")
+		TAG("TCR_EL1", "158") TAG("TTBR1_EL1", "159") TAG("VBAR", "160") "</feature>";
+}
+
+START_TEST(the_root_has_a_name)
+{
+	struct hv_vcpu_regs regs[2];
+	struct hv_err *err;
+
+	of_arm64();
+	count(2);
+	err = hv_machine_find_root(&machine);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	ck_assert_uint_eq(machine.root_register, 159);
+	err = hv_machine_hold_registers(&machine, regs);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	ck_assert_uint_eq(regs[0].root, 0x4100a000);
+	ck_assert_uint_eq(regs[1].root, 0x4100a000);
+}
+END_TEST
+
+START_TEST(no_description)
+{
+	HV_AUTO_ERR struct hv_err *none = NULL;
+	HV_AUTO_ERR struct hv_err *other = NULL;
+
+	of_arm64();
+	stub.description = NULL;
+	none = hv_machine_find_root(&machine);
+	ck_assert(none && none->code == ENOTSUP);
+	stub.description = "<feature>" TAG("TTBR1_EL12", "157") "</feature>";
+	other = hv_machine_find_root(&machine);
+	ck_assert(other && strstr(other->message, "has no TTBR1_EL1"));
+}
+END_TEST
+
+/* QEMU forgets translations when a watchpoint is set that is in several pages. */
+START_TEST(a_flush_by_a_watchpoint)
+{
+	unsigned at, len;
+
+	of_arm64();
+	count(2);
+	flush(0);
+	ck_assert_uint_eq(stub.nr_watched, 1);
+	ck_assert_uint_eq(stub.nr_unwatched, 1);
+	ck_assert_int_eq(sscanf(stub.watched, "2,%x,%x", &at, &len), 2);
+	ck_assert_uint_gt(len, 1 << 16);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -176,6 +269,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, unplugged);
 	tcase_add_test(tc, first_is_selected_last);
 	tcase_add_test(tc, bad_lists);
+	tcase_add_test(tc, the_root_has_a_name);
+	tcase_add_test(tc, no_description);
+	tcase_add_test(tc, a_flush_by_a_watchpoint);
 }
 
 int main(void)

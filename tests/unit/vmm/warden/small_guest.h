@@ -90,7 +90,8 @@ static struct hv_err *small_registers(void *self hv_unused, struct hv_vcpu_regs 
 	return NULL;
 }
 
-static inline struct hv_guest *small_guest_open(struct small_guest *s)
+static inline struct hv_guest *small_guest_open_as(struct small_guest *s,
+						   const struct hv_arch *arch)
 {
 	static const struct hv_guest_ops ops = {
 		.read = small_read,
@@ -110,7 +111,7 @@ static inline struct hv_guest *small_guest_open(struct small_guest *s)
 		.nr_vcpus = 2,
 		.ram_bytes = SMALL_RAM,
 		.injected = true,
-		.arch = hv_arch_find("x86_64"),
+		.arch = arch,
 	};
 
 	*s = (struct small_guest){.fd = memfd_create("small", 0)};
@@ -124,4 +125,9 @@ static inline struct hv_guest *small_guest_open(struct small_guest *s)
 	s->region.host = mmap(NULL, s->region.len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd,
 			      SMALL_RAM);
 	return hv_guest_new(&ops, s, &info);
+}
+
+static inline struct hv_guest *small_guest_open(struct small_guest *s)
+{
+	return small_guest_open_as(s, &hv_arch_x86_64);
 }

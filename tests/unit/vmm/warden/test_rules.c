@@ -101,6 +101,25 @@ START_TEST(slots_get_leaves_of_the_region_only)
 }
 END_TEST
 
+/* Where the place of the image is not always the same: by arm64's tables. */
+START_TEST(slots_of_an_image_that_can_be_anywhere)
+{
+	const uint64_t leaf = SMALL_REGION | 0x0060000000000701; /* XN for both, writable */
+	const uint64_t at = 0xffffa435c8000000;
+
+	guest = small_guest_open_as(&small, &hv_arch_arm64);
+	rules = hv_rules_new(guest, false);
+	hv_rules_set_region(rules, &small.region);
+	ck_assert(!allows(data(SLOT, 0xffff080000000000, leaf, 8))); /* where all memory is */
+	ck_assert(!allows(data(SLOT, at, leaf & ~(3ull << 53), 8))); /* W and X */
+	ck_assert(!allows(data(SLOT, at + 0x1000, leaf, 8)));
+	ck_assert(!allows(data(SLOT, at, leaf + (4u << 20), 8)));
+	ck_assert(allows(data(SLOT, at, leaf, 8)));
+	ck_assert(allows(data(SLOT, at, 0, 8)));
+	end();
+}
+END_TEST
+
 START_TEST(text_leads_to_us_or_is_put_back)
 {
 	struct hv_hold_write elsewhere;
@@ -240,6 +259,7 @@ static void add(TCase *tc)
 {
 	tcase_add_test(tc, anything_is_allowed_in_the_region);
 	tcase_add_test(tc, slots_get_leaves_of_the_region_only);
+	tcase_add_test(tc, slots_of_an_image_that_can_be_anywhere);
 	tcase_add_test(tc, text_leads_to_us_or_is_put_back);
 	tcase_add_test(tc, what_the_guest_wrote_since_is_what_is_put_back);
 	tcase_add_test(tc, a_write_that_was_not_made_is_tried_again);

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a `bl` of the image reaches. The kernel puts its image anywhere in the part of the addresses
+ * that vmalloc() has, and all modules into the same 2 GiB as the image: into 128 MiB of them first
+ * if they are to be in reach of each other's `bl` (arch/arm64/kernel/module.c; before 6.5
+ * (3e35d303ab7d) arch/arm64/kernel/kaslr.c). It never gives other memory an address there, since
+ * vmalloc() begins at the lowest, more than 30 TiB below an image that was moved. */
+#include "kernel/arm64/arm64.h"
+
+#define MIB (1ull << 20)
+#define GIB (1ull << 30)
+
+#define REACH	     (128 * MIB) /* of bl */
+#define CODE_LEN     (1 * MIB)	 /* stubs and detours */
+#define DIRECT_BYTES (128 * MIB)
+#define AREA_BYTES   (2 * GIB)
+#define WINDOW_BYTES (1 * GIB) /* above the image; rings need not be in reach */
+
+/* An image that was not moved is at the start of vmalloc()'s addresses, which is up to 2 GiB above
+ * that of the window. */
+#define NOT_MOVED (4 * GIB)
+
+static struct hv_err *read_base(const struct hv_kernel_core *core, const char *name, uint64_t *ret)
+{
+	struct hv_gva at;
+
+	*ret = 0;
+	return hv_core_symbol(core, name, &at) ? hv_read_u64(&core->as, at, ret) : NULL;
+}
+
+/* The start of the 2 GiB. */
+static struct hv_err *find_area(const struct hv_kernel_core *core, uint64_t *ret)
+{
+	struct hv_gva_range image = core->image.all;
+	struct hv_err *err = read_base(core, "module_plt_base", ret);
+
+	if (!err && !*ret)
+		err = read_base(core, "module_alloc_base", ret);
+	if (err)
+		return err;
+	if (!*ret || *ret > image.start.v || image.end.v - *ret > AREA_BYTES)
+		return hv_err_new(ENOTSUP, "the kernel does not tell where its modules go");
+	return NULL;
+}
+
+/* KVM's guests of a kernel in EL2 run in EL1, and the gdb stub does not tell whose registers it
+ * gives. */
+static struct hv_err *check_level(const struct hv_kernel_core *core)
+{
+	struct hv_gva at;
+	uint32_t mode = 0;
+	struct hv_err *err = hv_core_need(core, "__boot_cpu_mode", &at);
+
+	if (!err)
+		err = hv_read_u32(&core->as, at, &mode);
+	if (!err && mode != ARM64_BOOTED_IN_EL1)
+		err = hv_err_new(ENOTSUP,
+				 "the kernel was started in EL2: whether a vCPU runs it or a "
+				 "guest of its own is not known");
+	return err;
+}
+
+struct hv_err *arm64_find_reach(const struct hv_kernel_core *core, struct hv_reach *ret)
+{
+	struct hv_gva_range image = core->image.all;
+	uint64_t area, direct, end = image.start.v + WINDOW_BYTES;
+	struct hv_err *err = check_level(core);
+
+	if (!err)
+		err = find_area(core, &area);
+	if (!err)
+		err = read_base(core, "module_direct_base", &direct);
+	if (err)
+		return err;
+	if (image.end.v - image.start.v > REACH - CODE_LEN)
+		return hv_err_new(ENOTSUP, "the kernel's image is too large to be called across");
+	if (image.start.v - core->as.arch->image_window.start.v < NOT_MOVED)
+		end = image.start.v;
+	*ret = (struct hv_reach){
+		.text_base = {area - HV_TEXT_BIT},
+		.free_window = {{image.end.v - REACH}, {end}},
+		.code = {{image.end.v - REACH}, {image.start.v + REACH - CODE_LEN}},
+		.module_areas = {{{area}, {area + AREA_BYTES}}},
+	};
+	if (direct)
+		ret->module_areas[1] = (struct hv_gva_range){{direct}, {direct + DIRECT_BYTES}};
+	return NULL;
+}
