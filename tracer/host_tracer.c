@@ -20,7 +20,7 @@
 
 #define PAGE_BYTES  65536 /* the longest that hosts' kernels have */
 #define PIPES_MAX   512
-#define VCPUS_MAX   4096
+#define THREADS_MAX 8192
 #define WAITING_MAX 262144 /* more than the buffers of a few busy CPUs have */
 
 _Static_assert(HV_NR_HOST_EVENTS <= HV_HOST_ID_END - HV_HOST_ID_FIRST, "each event has an id");
@@ -48,9 +48,8 @@ struct hv_host_tracer {
 	uint32_t mask;
 	int pipes[PIPES_MAX];
 	size_t nr_pipes;
-	pid_t *tids; /* owned, one for each vCPU */
-	size_t nr_tids;
-	struct waiting *list; /* owned; from FIRST on sorted by time */
+	struct hv_host_threads threads; /* the list is owned */
+	struct waiting *list;		/* owned; from FIRST on sorted by time */
 	size_t first, nr, nr_room;
 	uint64_t nr_read;
 	uint64_t read_ns; /* on the guest's clock: what happened before is in LIST */
@@ -149,11 +148,11 @@ static struct hv_err *open_pipes(struct hv_host_tracer *t)
 /* Also when the process that records has gone with everything. */
 static void end(struct hv_host_tracer *t)
 {
-	size_t none;
+	struct hv_host_threads none = {0};
 
 	t->mask = 0;
 	close_pipes(t);
-	hv_err_free(hv_guest_host_trace(t->guest, 0, NULL, 0, &none));
+	hv_err_free(hv_guest_host_trace(t->guest, 0, &none));
 }
 
 struct hv_err *hv_host_tracer_set(struct hv_host_tracer *t, uint32_t mask)
@@ -166,9 +165,10 @@ struct hv_err *hv_host_tracer_set(struct hv_host_tracer *t, uint32_t mask)
 		end(t);
 		return NULL;
 	}
-	if (!t->tids)
-		t->tids = hv_alloc(VCPUS_MAX * sizeof(*t->tids));
-	err = hv_guest_host_trace(t->guest, mask, t->tids, VCPUS_MAX, &t->nr_tids);
+	if (!t->threads.tids)
+		t->threads.tids = hv_alloc(THREADS_MAX * sizeof(*t->threads.tids));
+	t->threads.max = THREADS_MAX;
+	err = hv_guest_host_trace(t->guest, mask, &t->threads);
 	if (!err)
 		err = open_pipes(t);
 	if (err)
@@ -187,7 +187,7 @@ void hv_host_tracer_free(struct hv_host_tracer *t)
 	for (size_t i = 0; i < HV_NR_HOST_EVENTS; i++)
 		hv_host_format_deinit(&t->kinds[i].format);
 	hv_err_free(t->why_not);
-	free(t->tids);
+	free(t->threads.tids);
 	free(t->list);
 	free(t->page);
 	free(t);
@@ -200,12 +200,13 @@ bool hv_host_tracer_has_any(const struct hv_host_tracer *t)
 
 /* -- reading ----------------------------------------------------------------------------------- */
 
-/* Returns the vCPU of thread TID; nr_cpus: it is none. */
+/* Returns the vCPU on which events of thread TID stand: its own, or the first one for the other
+ * threads of the VMM; nr_cpus: it is none of these. */
 static unsigned cpu_of(const struct hv_host_tracer *t, uint32_t tid)
 {
-	for (unsigned i = 0; i < t->nr_tids && i < t->nr_cpus; i++)
-		if ((uint32_t)t->tids[i] == tid)
-			return i;
+	for (unsigned i = 0; i < t->threads.nr; i++)
+		if ((uint32_t)t->threads.tids[i] == tid)
+			return i < t->threads.nr_vcpus ? i : 0;
 	return t->nr_cpus;
 }
 
@@ -233,14 +234,20 @@ static void keep(struct hv_host_tracer *t, unsigned cpu, size_t kind, struct hv_
 	memcpy(w->entry, entry.data, entry.len_bytes);
 }
 
-/* Keeps ENTRY for the vCPU whose thread number is at OFF in it. */
-static void keep_of(struct hv_host_tracer *t, uint32_t off, size_t kind, struct hv_span entry,
-		    uint64_t ticks)
+/* Keeps ENTRY for the vCPU of the thread whose number is at OFF in it, unless that is BUT. Returns
+ * the vCPU. */
+static unsigned keep_of(struct hv_host_tracer *t, uint32_t off, unsigned but, size_t kind,
+			struct hv_span entry, uint64_t ticks)
 {
+	unsigned cpu;
 	uint32_t tid;
 
-	if (hv_span_u32(entry, off, &tid) && cpu_of(t, tid) < t->nr_cpus)
-		keep(t, cpu_of(t, tid), kind, entry, ticks);
+	if (!hv_span_u32(entry, off, &tid))
+		return t->nr_cpus;
+	cpu = cpu_of(t, tid);
+	if (cpu < t->nr_cpus && cpu != but)
+		keep(t, cpu, kind, entry, ticks);
+	return cpu;
 }
 
 /* Keeps ENTRY for each vCPU that it concerns: a switch from one to another is an event of both. */
@@ -248,6 +255,7 @@ static void take_entry(struct hv_host_tracer *t, struct hv_span entry, uint64_t 
 {
 	const struct kind *k = t->kinds;
 	uint16_t id = 0;
+	unsigned cpu;
 	size_t i = 0;
 
 	hv_span_u16(entry, 0, &id);
@@ -260,11 +268,11 @@ static void take_entry(struct hv_host_tracer *t, struct hv_span entry, uint64_t 
 		return;
 	}
 	if (k[i].prev_pid && k[i].next_pid) {
-		keep_of(t, k[i].prev_pid, i, entry, ticks);
-		keep_of(t, k[i].next_pid, i, entry, ticks);
+		cpu = keep_of(t, k[i].prev_pid, t->nr_cpus, i, entry, ticks);
+		keep_of(t, k[i].next_pid, cpu, i, entry, ticks);
 		return;
 	}
-	keep_of(t, k[i].pid ? k[i].pid : 4, i, entry, ticks);
+	keep_of(t, k[i].pid ? k[i].pid : 4, t->nr_cpus, i, entry, ticks);
 }
 
 static void take_page(struct hv_host_tracer *t, struct hv_span bytes)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Events of the host's kernel that concern the guest's vCPUs (docs/host.md): their types are in the
- * catalogue as events/host/, and while some are on, they are read from the host's tracing and wait
- * here, in the order of the guest's clock, for the drain to take them to their place between the
- * guest's own. While none is on, nothing of the host records and nothing is read.
+/* Events of the host's kernel that concern the threads of the guest's VMM (docs/host.md): their
+ * types are in the catalogue as events/host/, and while some are on, they are read from the host's
+ * tracing and wait here, in the order of the guest's clock, for the drain to take them to their
+ * place between the guest's own. While none is on, nothing of the host records and nothing is read.
  * Leaves to others: what records them (vmm/hosttrace/), which instance wants them
  * (tree/instance/host_events.h), the place (tree/instance/drain.h). One thread. */
 #pragma once
@@ -30,7 +30,7 @@ void hv_host_tracer_free(struct hv_host_tracer *t);
 const struct hv_err *hv_host_tracer_why_not(const struct hv_host_tracer *t);
 
 /* From now on the host records the events of MASK, a bit for each id from HV_HOST_ID_FIRST on, of
- * the threads that are the guest's vCPUs now. 0: none. On errors none is recorded. */
+ * the threads that are the VMM's now. 0: none. On errors none is recorded. */
 struct hv_err *hv_host_tracer_set(struct hv_host_tracer *t, uint32_t mask) hv_must_use;
 static inline uint32_t hv_host_event_bit(uint32_t id)
 {

@@ -152,10 +152,9 @@ struct hv_err *hv_guest_host_formats(struct hv_guest *g, struct hv_text *ret)
 				    : cannot(g, "record events of the host");
 }
 
-struct hv_err *hv_guest_host_trace(struct hv_guest *g, uint32_t mask, pid_t *ret_tids, size_t max,
-				   size_t *ret_nr)
+struct hv_err *hv_guest_host_trace(struct hv_guest *g, uint32_t mask, struct hv_host_threads *ret)
 {
-	return g->ops->host_trace ? g->ops->host_trace(g->self, mask, ret_tids, max, ret_nr)
+	return g->ops->host_trace ? g->ops->host_trace(g->self, mask, ret)
 				  : cannot(g, "record events of the host");
 }
 

@@ -141,10 +141,16 @@ struct hv_err *hv_guest_vcpu_threads(struct hv_guest *g, pid_t *ret, size_t max,
 /* The events of the host (vmm/hosttrace/), which a process with rights records for this one.
  * Formats: as of hv_host_trace_formats(). ENOENT, ENOTSUP: they cannot be recorded here. */
 struct hv_err *hv_guest_host_formats(struct hv_guest *g, struct hv_text *ret) hv_must_use;
-/* Records the events of MASK from now on; 0: none, and their pipes must be closed before. Finds the
- * threads of vCPUs whose events they are. */
-struct hv_err *hv_guest_host_trace(struct hv_guest *g, uint32_t mask, pid_t *ret_tids, size_t max,
-				   size_t *ret_nr) hv_must_use;
+/* The threads whose events are recorded: those of the vCPUs in the order of their numbers, then the
+ * others that work for the VMM (vmm/hosttrace/threads.h). */
+struct hv_host_threads {
+	pid_t *tids; /* room for MAX, of the caller */
+	size_t max, nr, nr_vcpus;
+};
+/* Records the events of MASK from now on; 0: none, and their pipes must be closed before. RET has
+ * its room. */
+struct hv_err *hv_guest_host_trace(struct hv_guest *g, uint32_t mask,
+				   struct hv_host_threads *ret) hv_must_use;
 /* As hv_host_trace_open(), for the events that are recorded now. The caller closes them. */
 struct hv_err *hv_guest_host_pipes(struct hv_guest *g, unsigned first, int *ret_fds, size_t max,
 				   size_t *ret_nr, unsigned *ret_next) hv_must_use;
@@ -251,8 +257,7 @@ struct hv_guest_ops {
 	struct hv_err *(*tsc)(void *self, unsigned vcpu, struct hv_tsc *ret);
 	struct hv_err *(*vcpu_threads)(void *self, pid_t *ret, size_t max, size_t *ret_nr);
 	struct hv_err *(*host_formats)(void *self, struct hv_text *ret);
-	struct hv_err *(*host_trace)(void *self, uint32_t mask, pid_t *ret_tids, size_t max,
-				     size_t *ret_nr);
+	struct hv_err *(*host_trace)(void *self, uint32_t mask, struct hv_host_threads *ret);
 	struct hv_err *(*host_pipes)(void *self, unsigned first, int *ret_fds, size_t max,
 				     size_t *ret_nr, unsigned *ret_next);
 	struct hv_err *(*sleeps)(void *self, bool *ret); /* unset: the region outlives a sleep */

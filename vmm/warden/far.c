@@ -7,12 +7,14 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "vmm/hosttrace/instance.h"
+#include "vmm/hosttrace/threads.h"
 #include "vmm/hosttrace/names.h"
 #include "vmm/warden/rules.h"
 #include "vmm/warden/wire.h"
 
 #define READ_BYTES_MAX	HV_MESSAGE_BYTES_MAX
 #define VCPUS_MAX	4096
+#define THREADS_MAX	(2 * VCPUS_MAX) /* of vCPUs, and the others of the VMM */
 #define REGISTERS_BYTES (VCPUS_MAX * sizeof(struct hv_vcpu_regs))
 #define FLUSH_BYTES_MAX (8u << 20)
 #define PAGE_BYTES	4096
@@ -359,12 +361,13 @@ static struct hv_err *answer_host_formats(struct hv_far *f hv_unused,
 	return err;
 }
 
-/* The names of events are ours, and the threads are those that the monitor says. */
+/* The names of events are ours, and the threads are those of vCPUs, as the monitor says, and the
+ * others of the VMM. */
 static struct hv_err *answer_host_trace(struct hv_far *f, const struct hv_message *q,
 					struct hv_message *r)
 {
 	const char *id = hv_guest_info(f->guest)->id, *tracefs;
-	pid_t *tids = room_for(r, VCPUS_MAX * sizeof(*tids));
+	pid_t *tids = room_for(r, THREADS_MAX * sizeof(*tids));
 	size_t nr = 0;
 	struct hv_err *err = hv_host_tracefs(&tracefs);
 
@@ -374,6 +377,9 @@ static struct hv_err *answer_host_trace(struct hv_far *f, const struct hv_messag
 		err = hv_host_trace_remove(tracefs, id);
 	else if (!err)
 		err = hv_guest_vcpu_threads(f->guest, tids, VCPUS_MAX, &nr);
+	r->args[0] = nr;
+	if (!err && q->args[0])
+		hv_host_trace_add_threads(hv_guest_info(f->guest)->pid, tids, THREADS_MAX, &nr);
 	if (!err && q->args[0])
 		err = hv_host_trace_switch(tracefs, id, (uint32_t)q->args[0], tids, nr);
 	r->len_bytes = nr * sizeof(*tids);

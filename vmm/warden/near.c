@@ -188,19 +188,19 @@ static struct hv_err *near_host_formats(void *self, struct hv_text *ret)
 	return err;
 }
 
-static struct hv_err *near_host_trace(void *self, uint32_t mask, pid_t *ret_tids, size_t max,
-				      size_t *ret_nr)
+static struct hv_err *near_host_trace(void *self, uint32_t mask, struct hv_host_threads *ret)
 {
 	struct hv_message question = {.kind = HV_ASK_HOST_TRACE, .args = {mask}};
 	HV_AUTO_MESSAGE struct hv_message answer = {0};
 	struct hv_err *err = ask(self, &question, &answer);
-	size_t nr = answer.len_bytes / sizeof(*ret_tids);
+	size_t nr = answer.len_bytes / sizeof(*ret->tids);
 
 	if (err)
 		return err;
-	*ret_nr = nr < max ? nr : max;
-	if (*ret_nr)
-		memcpy(ret_tids, answer.bytes, *ret_nr * sizeof(*ret_tids));
+	ret->nr = nr < ret->max ? nr : ret->max;
+	ret->nr_vcpus = answer.args[0] < ret->nr ? (size_t)answer.args[0] : ret->nr;
+	if (ret->nr)
+		memcpy(ret->tids, answer.bytes, ret->nr * sizeof(*ret->tids));
 	return NULL;
 }
 

@@ -28,8 +28,8 @@ enum hv_warden_question {
 	HV_ASK_HOLD_FLUSH,     /* offset, length */
 	HV_ASK_HOLD_END,       /* -> how long it was held */
 	HV_ASK_HOST_FORMATS,   /* -> texts, each with a NUL */
-	HV_ASK_HOST_TRACE,     /* mask of hv_host_event_names -> array of pid_t */
-	HV_ASK_HOST_PIPES,     /* first CPU -> the next one, or 0; files */
+	HV_ASK_HOST_TRACE, /* mask of hv_host_event_names -> how many are vCPUs; array of pid_t */
+	HV_ASK_HOST_PIPES, /* first CPU -> the next one, or 0; files */
 	HV_NR_QUESTIONS,
 };
 
