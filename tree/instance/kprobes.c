@@ -260,28 +260,6 @@ static struct hv_err *wrong(struct command *c, size_t word, int code, const char
 	return hv_err_new(code, "%s", why);
 }
 
-/* trace_probe_compare_arg_type(): the number, from 1, of the first argument that differs; 0: none.
- */
-static size_t different_arg(const struct hv_kprobe *a, const struct hv_kprobe *b)
-{
-	if (a->nr_args != b->nr_args)
-		return (a->nr_args < b->nr_args ? a->nr_args : b->nr_args) + 1;
-	for (size_t i = 0; i < a->nr_args; i++)
-		if (a->args[i].type != b->args[i].type || a->args[i].count != b->args[i].count ||
-		    strcmp(a->args[i].name, b->args[i].name) != 0)
-			return i + 1;
-	return 0;
-}
-
-/* trace_kprobe_has_same_kprobe() */
-static bool is_same(const struct hv_kprobe *a, const struct hv_kprobe *b)
-{
-	for (size_t i = 0; i < a->nr_args; i++)
-		if (strcmp(a->args[i].fetch, b->args[i].fetch) != 0)
-			return false;
-	return strcmp(a->symbol, b->symbol) == 0;
-}
-
 /* Whether K can be one more probe of the event of F (append_trace_kprobe()). */
 static struct hv_err *check_family(const struct hv_instances *all, const struct hv_kprobe_family *f,
 				   const struct hv_kprobe *k, struct command *c)
@@ -296,11 +274,11 @@ static struct hv_err *check_family(const struct hv_instances *all, const struct 
 			return wrong(c, 0, EEXIST, NAME_IS_USED);
 		if (other->is.is_return != k->is_return)
 			return wrong(c, 0, EEXIST, "Probe type is different from existing probe");
-		arg = different_arg(k, &other->is);
+		arg = hv_kprobe_different_arg(k, &other->is);
 		if (arg)
 			return wrong(c, arg + 1, EEXIST,
 				     "Argument type or name is different from existing probe");
-		if (is_same(k, &other->is))
+		if (hv_kprobe_is_same(k, &other->is))
 			return wrong(c, 0, EEXIST, "There is already the exact same probe event");
 	}
 	return NULL;
@@ -474,34 +452,6 @@ static bool is_shown(const struct hv_kprobe *k, bool is_dynamic)
 	return is_dynamic || !k->is_fprobe;
 }
 
-/* NAME is [GRP/]NAME, or [GRP.]NAME; without a group it is of any. */
-static bool is_named(const struct hv_kprobe *k, const char *name)
-{
-	size_t len = strcspn(name, "/.");
-
-	if (!name[len])
-		return strcmp(k->name, name) == 0;
-	return strncmp(k->group, name, len) == 0 && !k->group[len] &&
-	       (!name[len + 1] || strcmp(k->name, name + len + 1) == 0);
-}
-
-/* Whether K has the place and the first arguments that the NR words say (trace_kprobe_match()). */
-static bool has_head(const struct hv_kprobe *k, char *const *words, size_t nr)
-{
-	if (nr && strcmp(words[0], k->symbol) != 0)
-		return false;
-	if (nr > k->nr_args + 1)
-		return false;
-	for (size_t i = 1; i < nr; i++) {
-		HV_AUTO_FREE char *arg =
-			hv_format("%s=%s", k->args[i - 1].name, k->args[i - 1].fetch);
-
-		if (strcmp(arg, words[i]) != 0)
-			return false;
-	}
-	return true;
-}
-
 static struct hv_err *is_busy(const struct hv_instances *all, const struct hv_kprobe_event *e)
 {
 	return hv_kprobe_event_is_on(all, e)
@@ -539,8 +489,8 @@ struct hv_err *hv_kprobes_remove(struct hv_instances *all, char *const *words, s
 	for (size_t i = 0; !err && i < all->kprobes.nr;) {
 		const struct hv_kprobe *k = &all->kprobes.list[i]->is;
 
-		if (!is_shown(k, is_dynamic) || !is_named(k, name) ||
-		    !has_head(k, words + 1, nr - 1)) {
+		if (!is_shown(k, is_dynamic) || !hv_kprobe_is_named(k, name) ||
+		    !hv_kprobe_has_head(k, words + 1, nr - 1)) {
 			i++;
 			continue;
 		}

@@ -88,6 +88,15 @@ struct hv_err *hv_kprobe_parse(const struct hv_arch *arch, char *const *words, s
 			       struct hv_kprobe *ret, unsigned *ret_at) hv_must_use;
 void hv_kprobe_deinit(struct hv_kprobe *k);
 
+/* The number, from 1, of the first argument that differs in name or type; 0: none. */
+size_t hv_kprobe_different_arg(const struct hv_kprobe *a, const struct hv_kprobe *b);
+/* Whether A and B, of which no argument differs so, are at one place and fetch the same. */
+bool hv_kprobe_is_same(const struct hv_kprobe *a, const struct hv_kprobe *b);
+/* Whether NAME, [GRP/]NAME or [GRP.]NAME, is that of K. Without a group it is of any. */
+bool hv_kprobe_is_named(const struct hv_kprobe *k, const char *name);
+/* Whether K has the place and the first arguments that the NR words say, as they are shown. */
+bool hv_kprobe_has_head(const struct hv_kprobe *k, char *const *words, size_t nr);
+
 /* Adds the line of kprobe_events, with a newline. */
 void hv_kprobe_text(const struct hv_kprobe *k, struct hv_text *ret);
 /* Adds the print_fmt of its event. */
