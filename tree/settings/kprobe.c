@@ -173,8 +173,7 @@ static struct hv_err *parse_symbol(struct hv_kprobe_parsing *p)
 		return hv_kprobe_wrong(p, 0, "Retprobe address must be an function entry");
 	if (sign && off)
 		return hv_kprobe_not_there(
-			p, (size_t)(sign - word),
-			"probes inside of a function are not there yet, only at its entry");
+			p, 0, "probes inside of a function are not there yet, only at its entry");
 	p->k->symbol = hv_format("%.*s", (int)(sign ? (size_t)(sign - word) : len), word);
 	return NULL;
 }
