@@ -316,6 +316,9 @@ struct hv_stub_image {
 	/* Entry N, of HV_NR_SLOTS: ACTIONS_OFF + N * ACTION_LEN_BYTES. */
 	size_t actions_off;
 	size_t action_len_bytes;
+	/* Where the slot of a function with a return probe goes on to, likewise. */
+	size_t probed_off;
+	size_t probed_len_bytes;
 	size_t handler_off; /* where the functions of a graph return to */
 	/* Entry N, of HV_NR_YIELDS: what the guest's ftrace reads sites by, from the Nth of its
 	 * places. What it calls in the kernel returns into that entry. 0: none. */
@@ -363,6 +366,26 @@ static inline size_t hv_call_off(const struct hv_stub_image *image, enum hv_call
 	if (role == HV_ROLE_NONE && trace == HV_TRACE_NOTHING && profiled)
 		return image->profile_off;
 	return image->calls_off + n * image->call_len_bytes;
+}
+
+/* The kind (HV_KIND_*, HV_FRAME_*) of the same calls. */
+static inline uint32_t hv_call_kind(enum hv_call_role role, enum hv_call_trace trace,
+				    unsigned profiled)
+{
+	static const uint32_t roles[HV_NR_ROLES] = {
+		[HV_ROLE_NEW_TASK] = HV_KIND_NEW_TASK,
+		[HV_ROLE_LEAVES] = HV_KIND_LEAVES,
+		[HV_ROLE_ARRIVES] = HV_KIND_ARRIVES,
+	};
+	static const uint32_t traces[HV_NR_TRACES] = {
+		[HV_TRACE_NOTHING] = HV_KIND_UNTRACED,
+		[HV_TRACE_FUNCTION] = HV_KIND_UNTRACED | HV_KIND_FUNCTION,
+		[HV_TRACE_GRAPH_ROOT] = HV_FRAME_ROOT,
+		[HV_TRACE_GRAPH_NOTRACE] = HV_FRAME_MUTES,
+		[HV_TRACE_FUNCTION_AND_GRAPH] = HV_KIND_FUNCTION,
+	};
+
+	return roles[role] | traces[trace] | (profiled ? HV_FRAME_PROFILED : 0);
 }
 
 /* A register of a call that was recorded with its registers (HV_EVENT_ID_REGS). */
@@ -523,6 +546,8 @@ struct hv_arch {
 	/* By the name that the kernel's probes have for it, without a sign in front. False: the
 	 * kernel has no such register, or a stub cannot record it. */
 	bool (*find_register)(const char *name, struct hv_arch_register *ret);
+	/* Likewise when a function has returned (HV_EVENT_ID_RETURN). */
+	bool (*find_return_register)(const char *name, struct hv_arch_register *ret);
 	/* Whether the kernel has it. */
 	bool (*has_register)(const char *name);
 	const char *argument_registers[HV_ARCH_ARGS_MAX]; /* NULL ends them */

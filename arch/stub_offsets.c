@@ -56,6 +56,7 @@ static void slots(void)
 	OFFSET(HV_CONTROL_SECTIONS, hv_control, sections);
 	OFFSET(HV_CONTROL_HIBERNATES, hv_control, hibernates);
 	OFFSET(HV_CONTROL_LEFT, hv_control, left);
+	OFFSET(HV_CONTROL_MISSED, hv_control, missed);
 }
 
 static void rings(void)

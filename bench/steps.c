@@ -119,7 +119,8 @@ int main(void)
 	printf("| function stub | instructions | bytes written to the ring |\n|---|---:|---:|\n");
 	if (!print_cases(w, world_cases, world_nr_cases) ||
 	    !print_cases(w, world_stack_cases, world_nr_stack_cases) ||
-	    !print_cases(w, world_graph_cases, world_nr_graph_cases)) {
+	    !print_cases(w, world_graph_cases, world_nr_graph_cases) ||
+	    !print_cases(w, world_probe_cases, world_nr_probe_cases)) {
 		printf("skipped: a child cannot be stepped (ptrace)\n");
 		native_free(w);
 		return EXIT_SKIPPED;

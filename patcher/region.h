@@ -149,6 +149,12 @@ static inline struct hv_slot *hv_region_slot(const struct hv_region *r, unsigned
 	return (struct hv_slot *)(r->host + HV_REGION_STUBS_OFF + HV_SLOTS_OFF) + index;
 }
 
+/* The kind of the calls of a slot with HV_SLOT_RETURN. */
+static inline uint32_t *hv_region_kind(const struct hv_region *r, unsigned index)
+{
+	return (uint32_t *)(r->host + HV_REGION_STUBS_OFF + HV_KINDS_OFF) + index;
+}
+
 /* HV_FETCH_STEPS_MAX steps. */
 static inline struct hv_fetch_step *hv_region_program(const struct hv_region *r, unsigned slot)
 {

@@ -10,6 +10,7 @@
  *   (the guest may only read it)
  *                                    struct hv_state         +--------+--------+--------+---
  *   0x000   struct hv_params            head: (18 + 8) * 32  | p = 16 | p = 17 | p = 10 |  ...
+ *   0x400   kinds of slots
  *   0x800   struct hv_slot, 128 of                           +--------+--------+--------+---
  *           them                     struct hv_record at position p is in slot p % nr_slots
  *   0x1000  code of the stubs        (nr_slots is 8 here)
@@ -83,6 +84,7 @@ struct hv_control {
 	uint32_t sections;   /* HV_SECTIONS_* */
 	uint32_t unused[11];
 	struct hv_left left[HV_NR_SLOTS];
+	uint32_t missed[HV_NR_SLOTS]; /* calls whose returns a slot's probe did not get */
 };
 
 /* Where a section begins or ends: a time in which preemption is off, or interrupts are. */
@@ -262,11 +264,14 @@ static inline uint32_t hv_count_home(uint32_t function_low, unsigned homes_shift
 
 /* The offsets in the comments and in docs/region.md, and no padding. */
 _Static_assert(sizeof(struct hv_params) == 0x38, "params");
+_Static_assert(sizeof(struct hv_params) <= HV_KINDS_OFF &&
+		       HV_KINDS_OFF + HV_NR_SLOTS * sizeof(uint32_t) <= HV_SLOTS_OFF,
+	       "kinds");
 _Static_assert(HV_SLOTS_OFF + HV_NR_SLOTS * sizeof(struct hv_slot) <= HV_STUBS_CODE_OFF, "slots");
 _Static_assert(sizeof(struct hv_fetch_step) == 16 &&
 		       1 << HV_FETCH_STEPS_SHIFT == HV_FETCH_STEPS_MAX,
 	       "step");
-_Static_assert(sizeof(struct hv_control) == 64 + HV_NR_SLOTS * 16, "control block");
+_Static_assert(sizeof(struct hv_control) == 64 + HV_NR_SLOTS * (16 + 4), "control block");
 _Static_assert(sizeof(struct hv_section_end) == 40, "end of a section");
 _Static_assert(sizeof(struct hv_sections) == 256, "sections");
 _Static_assert(sizeof(struct hv_state) == 64 + 256, "state");

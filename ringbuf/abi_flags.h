@@ -5,6 +5,7 @@
 #pragma once
 
 /* The page of the params. Offsets are from the first byte of the params. */
+#define HV_KINDS_OFF	  0x400	 /* for each slot with HV_SLOT_RETURN: HV_KIND_*, 32 bits */
 #define HV_SLOTS_OFF	  0x800	 /* HV_NR_SLOTS times struct hv_slot */
 #define HV_STUBS_CODE_OFF 0x1000 /* the first byte of the stubs' code */
 #define HV_STUBS_LEN_MAX  0xf000 /* of the code */
@@ -42,8 +43,11 @@
 #define HV_SLOT_STACK_COUNTED 32
 #define HV_SLOT_TELL	      64 /* write a record that tells the host about the call */
 #define HV_SLOT_TELL_COUNTED  128
-#define HV_SLOT_REGS	      256 /* record the registers of the call, for probes */
-#define HV_SLOT_FETCH	      512 /* likewise; and what the slot's program reads */
+#define HV_SLOT_REGS	      256  /* record the registers of the call, for probes */
+#define HV_SLOT_FETCH	      512  /* likewise; and what the slot's program reads */
+#define HV_SLOT_RETURN	      1024 /* record the registers of the return, for return probes */
+#define HV_SLOT_RETURN_FETCH  2048 /* likewise; and what the program reads from its step */
+#define HV_SLOT_STEP_SHIFT    24   /* number of the step with which the return's part begins */
 /* The function's first argument is a task. Its bit in the pid bitmap becomes: */
 #define HV_SLOT_PID_INHERITS  0x1000 /* the current task's bit: that task forked it */
 #define HV_SLOT_PID_CLEARS    0x2000 /* 0 */
@@ -80,12 +84,22 @@
 #define HV_STACK_HASH	 0x9e3779b1 /* see hv_stack_home() and hv_count_home() */
 
 /* struct hv_frame: flags */
-#define HV_FRAME_ROOT	  1  /* counts in the return stack's "inside" */
-#define HV_FRAME_MUTES	  2  /* counts in the return stack's "muted"; the call is not recorded */
-#define HV_FRAME_PROFILED 4  /* the call counts in a profile */
-#define HV_FRAME_QUIET	  8  /* the call counts in a profile only; it is not recorded */
-#define HV_FRAME_OWN_TIME 16 /* the profile counts its time without that of the calls in it */
-#define HV_FRAME_HOST	  32 /* the return stack's steals_ns has the steal time of its call */
+#define HV_FRAME_ROOT	     1	/* counts in the return stack's "inside" */
+#define HV_FRAME_MUTES	     2	/* counts in the return stack's "muted"; the call is not recorded */
+#define HV_FRAME_PROFILED    4	/* the call counts in a profile */
+#define HV_FRAME_QUIET	     8	/* the call counts in a profile only; it is not recorded */
+#define HV_FRAME_OWN_TIME    16 /* the profile counts its time without that of the calls in it */
+#define HV_FRAME_PROBED	     32 /* the return is recorded with its registers, as a slot says */
+#define HV_FRAME_HOST	     64 /* the return stack's steals has the steal time of its call */
+#define HV_FRAME_PROBE_SHIFT 8	/* number of the slot, with HV_FRAME_PROBED */
+
+/* What a call does, beside the low byte of HV_FRAME_* with which its frame begins. */
+#define HV_KIND_NEW_TASK   0x100  /* a new task begins: drop the frames that its stack had before */
+#define HV_KIND_LEAVES	   0x200  /* the task is about to leave the CPU */
+#define HV_KIND_ARRIVES	   0x400  /* the task is back on a CPU */
+#define HV_KIND_FUNCTION   0x800  /* write a record of the function tracer */
+#define HV_KIND_UNTRACED   0x1000 /* the call is not part of a graph */
+#define HV_KIND_SLOT_SHIFT 16	  /* with HV_FRAME_PROBED: number of the slot */
 
 /* struct hv_draft */
 #define HV_NR_DRAFTS	   4 /* of a vCPU: a task, and what interrupts it */

@@ -166,6 +166,11 @@
 #define HV_REGS_SITE	      0
 #define HV_REGS_STACK	      1
 #define HV_REGS_STACK_WORD    2
+/* Likewise of a return. The words are those of a call, but the stack is as the caller finds it, and
+ * there are besides: */
+#define HV_EVENT_ID_RETURN    0xffff
+#define HV_REGS_RETVAL	      6 /* what was returned */
+#define HV_REGS_CALLER	      7 /* where the function has returned to */
 
 #define HV_EXIT_SITE_MASK   0x7fffffff
 #define HV_EXIT_PID_SHIFT   32

@@ -14,7 +14,9 @@
 	 1u << HV_ACTION_STACK_COUNTED | 1u << HV_ACTION_TELL_COUNTED)
 
 /* What is of one function only. */
-#define OWN_SLOT (COUNTED | 1u << HV_ACTION_FETCH)
+#define OWN_SLOT (COUNTED | 1u << HV_ACTION_FETCH | 1u << HV_ACTION_RETURN)
+
+#define PROGRAMS (1u << HV_ACTION_FETCH | 1u << HV_ACTION_RETURN_FETCH)
 
 _Static_assert(HV_SLOT_ON == 1u << HV_ACTION_ON, "the bits are alike");
 _Static_assert(HV_SLOT_OFF == 1u << HV_ACTION_OFF, "the bits are alike");
@@ -26,6 +28,14 @@ _Static_assert(HV_SLOT_TELL == 1u << HV_ACTION_TELL, "the bits are alike");
 _Static_assert(HV_SLOT_TELL_COUNTED == 1u << HV_ACTION_TELL_COUNTED, "the bits are alike");
 _Static_assert(HV_SLOT_FETCH == 1u << HV_ACTION_FETCH, "the bits are alike");
 _Static_assert(HV_SLOT_REGS == 1u << HV_ACTION_REGS, "the bits are alike");
+_Static_assert(HV_SLOT_RETURN == 1u << HV_ACTION_RETURN, "the bits are alike");
+_Static_assert(HV_SLOT_RETURN_FETCH == 1u << HV_ACTION_RETURN_FETCH, "the bits are alike");
+
+/* Calls that got no frame for HV_ACTION_RETURN. */
+struct missed {
+	uint64_t ip;
+	uint64_t nr;
+};
 
 struct hv_actions {
 	struct hv_tracee *tracee;     /* borrowed */
@@ -35,10 +45,14 @@ struct hv_actions {
 	struct slot {
 		uint64_t ip; /* 0: for all functions with these actions */
 		unsigned bits;
-		uint32_t goes_on;    /* as in the slot itself */
+		uint32_t does;	     /* as in the slot itself */
+		uint32_t goes_on;    /* the offset of the stub that comes next; 0: none */
 		unsigned in_use : 1; /* sites call its entry */
 		unsigned wanted : 1; /* sites are being changed to call its entry */
 	} slots[HV_NR_SLOTS];
+	unsigned next_slot;    /* where to look for a free slot first */
+	struct missed *missed; /* owned; in slots that are not in use any more */
+	size_t nr_missed;
 };
 
 struct hv_actions *hv_actions_new(struct hv_tracee *t, const struct hv_scope *scope)
@@ -62,6 +76,7 @@ void hv_actions_free(struct hv_actions *a)
 	if (!a)
 		return;
 	free_list(a);
+	free(a->missed);
 	free(a);
 }
 
@@ -188,24 +203,45 @@ static void place_program(struct hv_fetch_step *at, const struct hv_site_actions
 		memcpy(at, site->program, site->nr_steps * sizeof(*at));
 }
 
+static uint32_t *missed_in(const struct hv_actions *a, unsigned slot)
+{
+	return &hv_region_control(&a->tracee->region)->missed[slot];
+}
+
+static uint32_t does_of(const struct hv_site_actions *site)
+{
+	return site->bits | (uint32_t)site->return_step << HV_SLOT_STEP_SHIFT;
+}
+
+static uint32_t offset_of(const struct hv_actions *a, struct hv_gva stub)
+{
+	return stub.v ? (uint32_t)(stub.v - a->tracee->range.start.v) : 0;
+}
+
 /* No site calls the slot yet. A task that was switched out in the slot of another function may
- * still go through it: it finds any program safe, and its results do not have the tags of the new
- * one. */
+ * still go through it, and a call of another function may still return by it: it finds any program
+ * safe, and its results do not have the tags of the new one. */
 static void fill_slot(struct hv_actions *a, unsigned slot, const struct hv_site_actions *site,
-		      uint32_t goes_on)
+		      uint32_t goes_on, uint32_t kind)
 {
 	struct hv_slot *shared = hv_region_slot(&a->tracee->region, slot);
 
 	for (unsigned action = 0; action < HV_NR_ACTIONS; action++)
 		if (site->bits & COUNTED & 1u << action)
 			start_count(a, slot, site, action);
-	if (site->bits >> HV_ACTION_FETCH & 1)
+	if (site->bits & PROGRAMS)
 		place_program(hv_region_program(&a->tracee->region, slot), site);
 	a->slots[slot].ip = site->bits & OWN_SLOT ? site->ip : 0;
 	a->slots[slot].bits = site->bits;
+	a->slots[slot].does = does_of(site);
 	a->slots[slot].goes_on = goes_on;
+	if (site->bits >> HV_ACTION_RETURN & 1) {
+		goes_on = offset_of(a, hv_stubs_probed(a->tracee, slot));
+		__atomic_store_n(missed_in(a, slot), 0, __ATOMIC_RELAXED);
+		__atomic_store_n(hv_region_kind(&a->tracee->region, slot), kind, __ATOMIC_RELAXED);
+	}
 	__atomic_store_n(&shared->goes_on, goes_on, __ATOMIC_RELAXED);
-	__atomic_store_n(&shared->does, site->bits, __ATOMIC_RELEASE);
+	__atomic_store_n(&shared->does, does_of(site), __ATOMIC_RELEASE);
 }
 
 /* Whether the program of SLOT is that of SITE, as the guest sees it. */
@@ -226,20 +262,35 @@ static bool serves(const struct hv_actions *a, unsigned slot, const struct hv_si
 {
 	const struct slot *s = &a->slots[slot];
 
-	if (!(s->in_use || s->wanted) || s->bits != site->bits || s->goes_on != goes_on)
+	if (!(s->in_use || s->wanted) || s->does != does_of(site) || s->goes_on != goes_on)
 		return false;
 	if (site->bits & OWN_SLOT && s->ip != site->ip)
 		return false;
-	return !(site->bits >> HV_ACTION_FETCH & 1) || has_program(a, slot, site);
+	return !(site->bits & PROGRAMS) || has_program(a, slot, site);
+}
+
+/* Finds the slot that has been free for the longest time: calls that are open may still return by
+ * the others. HV_NR_SLOTS: none is free. */
+static unsigned free_slot(struct hv_actions *a)
+{
+	for (unsigned i = 0; i < HV_NR_SLOTS; i++) {
+		unsigned slot = (a->next_slot + i) % HV_NR_SLOTS;
+
+		if (a->slots[slot].in_use || a->slots[slot].wanted)
+			continue;
+		a->next_slot = (slot + 1) % HV_NR_SLOTS;
+		return slot;
+	}
+	return HV_NR_SLOTS;
 }
 
 struct hv_err *hv_actions_entry(struct hv_actions *a, uint64_t ip, struct hv_gva goes_on,
-				bool *ret_has, struct hv_gva *ret)
+				uint32_t kind, bool *ret_has, struct hv_gva *ret)
 {
 	const struct hv_site_actions *found = find(a, ip);
 	struct hv_site_actions all = found ? *found : (struct hv_site_actions){.ip = ip};
 	const struct hv_site_actions *site = &all;
-	uint32_t off = goes_on.v ? (uint32_t)(goes_on.v - a->tracee->range.start.v) : 0;
+	uint32_t off = offset_of(a, goes_on);
 	unsigned slot = 0;
 
 	all.bits |= hv_scope_task_bits(a->scope, ip);
@@ -249,22 +300,68 @@ struct hv_err *hv_actions_entry(struct hv_actions *a, uint64_t ip, struct hv_gva
 	while (slot < HV_NR_SLOTS && !serves(a, slot, site, off))
 		slot++;
 	if (slot == HV_NR_SLOTS) {
-		for (slot = 0; slot < HV_NR_SLOTS; slot++)
-			if (!a->slots[slot].in_use && !a->slots[slot].wanted)
-				break;
+		slot = free_slot(a);
 		if (slot == HV_NR_SLOTS)
 			return hv_err_new(ENOSPC, "no more functions can have commands");
-		fill_slot(a, slot, site, off);
+		fill_slot(a, slot, site, off, kind);
 	}
 	a->slots[slot].wanted = 1;
 	*ret = hv_stubs_action(a->tracee, slot);
 	return NULL;
 }
 
+/* Keeps what the slot has counted, which is not in use any more. */
+static void keep_missed(struct hv_actions *a, unsigned slot)
+{
+	uint32_t nr = __atomic_load_n(missed_in(a, slot), __ATOMIC_RELAXED);
+	size_t i = 0;
+
+	if (!(a->slots[slot].bits >> HV_ACTION_RETURN & 1) || !nr)
+		return;
+	while (i < a->nr_missed && a->missed[i].ip != a->slots[slot].ip)
+		i++;
+	if (i == a->nr_missed) {
+		a->missed = hv_realloc_array(a->missed, ++a->nr_missed, sizeof(*a->missed));
+		a->missed[i] = (struct missed){.ip = a->slots[slot].ip};
+	}
+	a->missed[i].nr += nr;
+}
+
 void hv_actions_done(struct hv_actions *a)
 {
-	for (unsigned i = 0; i < HV_NR_SLOTS; i++)
+	for (unsigned i = 0; i < HV_NR_SLOTS; i++) {
+		if (a->slots[i].in_use && !a->slots[i].wanted)
+			keep_missed(a, i);
 		a->slots[i].in_use = a->slots[i].wanted;
+	}
+}
+
+uint64_t hv_actions_missed(const struct hv_actions *a, uint64_t ip)
+{
+	uint64_t nr = 0;
+
+	for (size_t i = 0; i < a->nr_missed; i++)
+		nr += a->missed[i].ip == ip ? a->missed[i].nr : 0;
+	for (unsigned i = 0; i < HV_NR_SLOTS; i++)
+		if (a->slots[i].in_use && a->slots[i].ip == ip &&
+		    a->slots[i].bits >> HV_ACTION_RETURN & 1)
+			nr += __atomic_load_n(missed_in(a, i), __ATOMIC_RELAXED);
+	return nr;
+}
+
+bool hv_actions_return(const struct hv_actions *a, uint64_t ip)
+{
+	const struct hv_site_actions *found = find(a, ip);
+
+	return found && found->bits >> HV_ACTION_RETURN & 1;
+}
+
+bool hv_actions_any_return(const struct hv_actions *a)
+{
+	for (size_t i = 0; i < a->nr; i++)
+		if (a->list[i].bits >> HV_ACTION_RETURN & 1)
+			return true;
+	return false;
 }
 
 bool hv_actions_has(const struct hv_actions *a, uint64_t ip)

@@ -28,17 +28,23 @@ enum hv_action {
 	HV_ACTION_TELL, /* the host obeys: the drain gets an HV_EVENT_COMMAND, also while recording
 			   is off */
 	HV_ACTION_TELL_COUNTED,
-	HV_ACTION_REGS,	 /* an HV_EVENT_GUESTS of the id HV_EVENT_ID_REGS, before all others */
-	HV_ACTION_FETCH, /* with HV_ACTION_REGS: it has the results of the program, too */
+	HV_ACTION_REGS,	  /* an HV_EVENT_GUESTS of the id HV_EVENT_ID_REGS, before all others */
+	HV_ACTION_FETCH,  /* with HV_ACTION_REGS: it has the results of the program, too */
+	HV_ACTION_RETURN, /* when the call returns, likewise of the id HV_EVENT_ID_RETURN. Needs
+			     frames (graph_tracer.h) */
+	HV_ACTION_RETURN_FETCH, /* with HV_ACTION_RETURN: with results of the program's second part
+				 */
 	HV_NR_ACTIONS
 };
 struct hv_site_actions {
 	uint64_t ip;
 	unsigned bits; /* bit N: enum hv_action N */
 	int64_t left[HV_NR_ACTIONS];
-	/* HV_ACTION_FETCH: owned by whoever made it; at most HV_FETCH_STEPS_MAX. */
+	/* HV_ACTION_FETCH, HV_ACTION_RETURN_FETCH: owned by whoever made it; at most
+	 * HV_FETCH_STEPS_MAX. */
 	const struct hv_fetch_step *program;
 	size_t nr_steps;
+	size_t return_step; /* with which the part for the return begins */
 };
 /* The number of functions that can have a counted action at a time. */
 #define HV_ACTIONS_COUNTED_MAX 60
@@ -47,7 +53,8 @@ struct hv_site_actions {
 struct hv_actions *hv_actions_new(struct hv_tracee *t, const struct hv_scope *scope);
 void hv_actions_free(struct hv_actions *a);
 
-/* Why HV_ACTION_FETCH is not possible, whatever the function. EOPNOTSUPP, ENOSPC. */
+/* Why HV_ACTION_FETCH and HV_ACTION_RETURN_FETCH are not possible, whatever the function.
+ * EOPNOTSUPP, ENOSPC. */
 struct hv_err *hv_actions_check_fetch(const struct hv_actions *a) hv_must_use;
 
 /* Sets the actions of all functions; the next hv_site_stubs_set makes the guest do them. LIST is
@@ -60,15 +67,21 @@ int64_t hv_actions_left(const struct hv_actions *a, uint64_t ip, enum hv_action 
 			int64_t not_set);
 /* Returns whether the function at IP has actions that were asked for. */
 bool hv_actions_has(const struct hv_actions *a, uint64_t ip);
+/* Returns whether it has HV_ACTION_RETURN, and whether any function has. */
+bool hv_actions_return(const struct hv_actions *a, uint64_t ip);
+bool hv_actions_any_return(const struct hv_actions *a);
+/* Returns how many calls of the function at IP had no room for HV_ACTION_RETURN, ever. */
+uint64_t hv_actions_missed(const struct hv_actions *a, uint64_t ip);
 
 /* Begins a change of all sites. hv_actions_entry follows for each site, and hv_actions_done when
  * all sites call what hv_actions_entry returned. Without hv_actions_done, all sites call what they
  * called before. */
 void hv_actions_begin(struct hv_actions *a);
 /* *RET_HAS false: the function at IP has no actions. Otherwise *RET is the entry that its site must
- * call; the entry goes on to GOES_ON (0: to nothing). ENOSPC: no slot is free. */
+ * call; the entry goes on to GOES_ON (0: to nothing), whose calls are of KIND (hv_stubs_kind()).
+ * ENOSPC: no slot is free. */
 struct hv_err *hv_actions_entry(struct hv_actions *a, uint64_t ip, struct hv_gva goes_on,
-				bool *ret_has, struct hv_gva *ret) hv_must_use;
+				uint32_t kind, bool *ret_has, struct hv_gva *ret) hv_must_use;
 void hv_actions_done(struct hv_actions *a);
 
 /* Finds where an entry at AT goes on to (0: nothing). False: there is no entry at AT. */

@@ -230,6 +230,23 @@ static unsigned kept_stub(const struct hv_site_stubs *s, size_t i)
 	return now == HV_STUB_LATER || now == HV_STUB_ACTIONS ? HV_STUB_NONE : now;
 }
 
+/* Some stubs take the caller of a function from where a return probe has replaced it. */
+static struct hv_err *check_return(const struct hv_site_stubs *s, size_t i, unsigned stub)
+{
+	const struct hv_site *site = &s->tracee->kernel->sites.list[i];
+
+	stub &= ~(unsigned)HV_STUB_PROFILED;
+	if (stub != HV_STUB_FUNCTION_STACK && stub != HV_STUB_SECTION_FUNCTION &&
+	    stub != HV_STUB_SECTION_GRAPH)
+		return NULL;
+	if (site->invalid || !hv_actions_return(s->actions, site->ip.v))
+		return NULL;
+	return hv_err_new(EBUSY, "%s of %s: a return probe needs this function for itself",
+			  stub == HV_STUB_FUNCTION_STACK ? "func_stack_trace"
+							 : "a tracer of latencies",
+			  site->name);
+}
+
 /* Finds the addresses that the sites must call. */
 static struct hv_err *choose_stubs(struct hv_site_stubs *s, const uint8_t *wanted, bool frames,
 				   struct site_plan *plans)
@@ -245,6 +262,9 @@ static struct hv_err *choose_stubs(struct hv_site_stubs *s, const uint8_t *wante
 		unsigned stub = later ? kept_stub(s, i) : wanted[i];
 		struct hv_gva entry;
 
+		err = check_return(s, i, stub);
+		if (err)
+			return err;
 		/* The stub that records stacks has no entries for roles. */
 		if (stub == HV_STUB_FUNCTION_STACK && role)
 			return hv_err_new(EBUSY,
@@ -256,7 +276,7 @@ static struct hv_err *choose_stubs(struct hv_site_stubs *s, const uint8_t *wante
 		plans[i].waits = later && !stub;
 		if (!sites->list[i].invalid)
 			err = hv_actions_entry(s->actions, sites->list[i].ip.v, plans[i].stub,
-					       &acts, &entry);
+					       hv_stubs_kind(stub, role), &acts, &entry);
 		if (!err && acts)
 			plans[i].stub = entry;
 	}
@@ -282,7 +302,7 @@ struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted)
 	size_t nr = s->tracee->kernel->sites.nr;
 	HV_AUTO_FREE struct site_plan *plans = hv_alloc(nr * sizeof(*plans));
 	struct hv_err *err = NULL;
-	bool graph = false, frames = false, stacks = false;
+	bool graph = false, frames = hv_actions_any_return(s->actions), stacks = false;
 
 	for (size_t i = 0; i < nr; i++) {
 		uint8_t stub = wanted[i] & ~(unsigned)HV_STUB_LATER;

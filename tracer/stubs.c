@@ -217,6 +217,19 @@ struct hv_gva hv_stubs_action(const struct hv_tracee *t, unsigned slot)
 	return hv_gva_add(code_of(t), stubs->actions_off + slot * stubs->action_len_bytes);
 }
 
+struct hv_gva hv_stubs_probed(const struct hv_tracee *t, unsigned slot)
+{
+	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
+
+	return hv_gva_add(code_of(t), stubs->probed_off + slot * stubs->probed_len_bytes);
+}
+
+uint32_t hv_stubs_kind(unsigned stub, enum hv_call_role role)
+{
+	return hv_call_kind(role, traces[stub & ~(unsigned)HV_STUB_PROFILED],
+			    stub & HV_STUB_PROFILED);
+}
+
 struct hv_gva hv_stubs_yield(const struct hv_tracee *t, size_t nr)
 {
 	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;

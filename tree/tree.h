@@ -47,10 +47,10 @@ void hv_tree_missing_tasks(struct hv_tree *tree, struct hv_text *ret);
  * file is closed. */
 struct hv_file *hv_tree_next_dump(struct hv_tree *tree, const char **ret_why);
 
-/* Makes way for a livepatch, which the guest cannot finish while function_graph or the profile is
- * on: ends both, so that the tracer is nop, and keeps what was recorded. EBUSY: a livepatch waits.
- * It may wait for the return addresses of calls that have not returned yet, too; these are put back
- * as soon as possible. The caller does this about once a second. */
+/* Makes way for a livepatch, which the guest cannot finish while function_graph, the profile or
+ * a return probe is on: ends all of them, so that the tracer is nop, and keeps what was recorded.
+ * EBUSY: a livepatch waits. It may wait for the return addresses of calls that have not returned
+ * yet, too; these are put back as soon as possible. The caller does this about once a second. */
 struct hv_err *hv_tree_step_aside(struct hv_tree *tree) hv_must_use;
 
 /* Keeps the guest from spending more than LIMIT_PPM parts per million of a vCPU's time in stubs:

@@ -36,6 +36,24 @@ static const struct {
 	{"ss", {HV_REGS_WORDS, KERNEL_DS}},
 };
 
+/* What a return has: what is returned, and what a function must leave as it was. */
+static const struct {
+	const char *name;
+	struct hv_arch_register is;
+} return_registers[] = {
+	{"ax", {HV_REGS_RETVAL, 0}},
+	{"sp", {HV_REGS_STACK, 0}},
+	{"bx", {3, 0}},
+	{"dx", {5, 0}},
+	{"bp", {8, 0}},
+	{"r12", {11, 0}},
+	{"r13", {12, 0}},
+	{"r14", {13, 0}},
+	{"r15", {14, 0}},
+	{"cs", {HV_REGS_WORDS, KERNEL_CS}},
+	{"ss", {HV_REGS_WORDS, KERNEL_DS}},
+};
+
 static const char *const not_recorded[] = {"ax", "r10", "r11", "flags", "orig_ax"};
 
 bool x86_64_find_register(const char *name, struct hv_arch_register *ret)
@@ -44,6 +62,17 @@ bool x86_64_find_register(const char *name, struct hv_arch_register *ret)
 		if (strcmp(registers[i].name, name) != 0)
 			continue;
 		*ret = registers[i].is;
+		return true;
+	}
+	return false;
+}
+
+bool x86_64_find_return_register(const char *name, struct hv_arch_register *ret)
+{
+	for (size_t i = 0; i < HV_ARRAY_LEN(return_registers); i++) {
+		if (strcmp(return_registers[i].name, name) != 0)
+			continue;
+		*ret = return_registers[i].is;
 		return true;
 	}
 	return false;

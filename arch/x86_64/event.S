@@ -238,7 +238,7 @@ hv_stub_event_commit:
 	jmp	.Levent_same_task
 
 /* The registers of a call, for a probe: an event of the id HV_EVENT_ID_REGS. An action of a slot
- * (actions.S). In: %rax the slot, which is kept, as are all registers that are not free at a
+ * (actions.S; of a return: return_probe.S). In: %rax the slot, which is kept, as are all registers that are not free at a
  * function's entry. The entry is on the stack:
  *
  *      on entry                       after the pushes
@@ -255,24 +255,41 @@ hv_stub_event_commit:
 #define REGS_FIRST 8
 #define REGS_LEN   (HV_ENTRY_HEADER_LEN + 8 * HV_REGS_WORDS)
 
+/* Makes that stack with an entry of the id ID, from the address of the slot on. The stack pointer in
+ * it is ABOVE bytes above the caller's return address. %rax := the slot. */
+.macro push_words above, id
+	.irp reg, %r15, %r14, %r13, %r12, %r9, %r8, %rbp, %rdi, %rsi, %rdx, %rcx, %rbx
+	pushq	\reg
+	.endr
+	pushq	(8 * 12 + 16 + \above)(%rsp) /* what is there */
+	leaq	(8 * 13 + 16 + \above)(%rsp), %rax
+	pushq	%rax
+	movq	(8 * 14 + 8)(%rsp), %rax
+	subq	$SITE_LEN, %rax
+	pushq	%rax
+	pushq	$(\id | REGS_LEN << HV_EVENT_LEN_SHIFT)
+	movq	(8 * HV_REGS_WORDS + 8)(%rsp), %rax
+.endm
+
+/* Restores the registers. The address of the slot stays. */
+.macro pop_words
+	addq	$(8 + 8 * 3), %rsp
+	.irp	reg, %rbx, %rcx, %rdx, %rsi, %rdi, %rbp, %r8, %r9
+	popq	\reg
+	.endr
+	addq	$(8 * 4), %rsp /* the others were not changed */
+.endm
+
 .Lact_regs:
 	pushq	%rax
 	cmpl	$0, MODE
 	jne	.Lregs_checks
 .Lregs_checked:
-	.irp	reg, %r15, %r14, %r13, %r12, %r9, %r8, %rbp, %rdi, %rsi, %rdx, %rcx, %rbx
-	pushq	\reg
-	.endr
-	pushq	(8 * 12 + 16)(%rsp) /* what the caller put there */
-	leaq	(8 * 13 + 16)(%rsp), %rax
-	pushq	%rax /* the stack pointer of the function */
-	movq	(8 * 14 + 8)(%rsp), %rax
-	subq	$SITE_LEN, %rax
-	pushq	%rax
-	pushq	$(HV_EVENT_ID_REGS | REGS_LEN << HV_EVENT_LEN_SHIFT)
-	movq	(8 * HV_REGS_WORDS + 8)(%rsp), %rax
+	push_words 0, HV_EVENT_ID_REGS
+	xorl	%r11d, %r11d
 	testl	$HV_SLOT_FETCH, HV_SLOT_DOES(%rax)
 	jnz	.Lfetch
+.Lregs_plain:
 	leaq	REGS_FIRST(%rsp), %rsi
 	movl	$(8 * HV_REGS_WORDS / HV_DATA_LEN), %edi
 .Lregs_entry: /* %edi records of data at %rsi */
@@ -289,11 +306,9 @@ hv_stub_event_commit:
 	cmpl	$0, REGS_DRAFT(%rsp)
 	jne	.Lfetch_done
 .Lregs_restore:
-	addq	$(8 + 8 * 3), %rsp
-	.irp	reg, %rbx, %rcx, %rdx, %rsi, %rdi, %rbp, %r8, %r9
-	popq	\reg
-	.endr
-	addq	$(8 * 4), %rsp /* the others were not changed */
+	cmpw	$HV_EVENT_ID_RETURN, REGS_WORD(%rsp)
+	je	.Lreturn_probe_done
+	pop_words
 .Lregs_out:
 	popq	%rax
 	jmp	.Lact_regs_done
@@ -308,6 +323,7 @@ hv_stub_event_commit:
 	jmp	.Lregs_same_task
 
 #include "arch/x86_64/fetch.S"
+#include "arch/x86_64/return_probe.S"
 
 #undef REGS_WORD
 #undef REGS_DRAFT

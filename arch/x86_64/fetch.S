@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a probe reads of memory when its function is called. Included by event.S, whose .Lact_regs
- * comes here when the registers of a call are on the stack and the slot has a program (struct
- * hv_fetch_step). The entry is made in a draft: the registers, then the results of the program.
+/* What a probe reads of memory when its function is called, or returns. Included by event.S, whose
+ * .Lact_regs comes here when the registers of a call are on the stack and the slot, %rax, has a program
+ * (struct hv_fetch_step), with 0 in %r11; return_probe.S with how far into the program to begin. The entry is made in a draft: the registers, then the results of the program.
  *
  * Memory is read by the functions that the guest's kernel has for it, which return an error when
  * there is none. They may be interrupted, and in a kernel that preempts itself the task may be
@@ -52,7 +52,7 @@
 .Lfetch_draft:
 	movl	%edx, HV_DRAFT_EVENT(%rcx)
 	movq	%rcx, %rbx
-	leaq	hole_programs(%rax), %r12
+	leaq	hole_programs(%rax,%r11), %r12
 	leaq	REGS_FIRST(%rsp), %rsi
 	leaq	(HV_DRAFT_ENTRY + HV_ENTRY_HEADER_LEN)(%rbx), %rdi
 	movl	$HV_REGS_WORDS, %ecx
@@ -166,12 +166,7 @@ hv_stub_return_19:
 .Lfetch_entry:
 	subq	%rbx, %r14
 	subl	$HV_DRAFT_ENTRY, %r14d
-	movl	%r14d, %eax
-	shll	$HV_EVENT_LEN_SHIFT, %eax
-	movl	%eax, REGS_WORD(%rsp)
-	.if	HV_EVENT_ID_REGS
-	.error	"the id is 0"
-	.endif
+	movw	%r14w, REGS_WORD + HV_EVENT_LEN_SHIFT / 8(%rsp)
 	movl	$1, REGS_DRAFT(%rsp)
 	leal	(HV_DATA_LEN - 1 - HV_ENTRY_HEADER_LEN)(%r14), %edi
 	imull	$0xcccd, %edi, %edi /* / HV_DATA_LEN, as when an event is committed */

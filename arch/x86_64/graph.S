@@ -25,13 +25,14 @@
 #define SITE_END       40
 #define SLOT	       48
 
-/* The kind of a call has some of HV_FRAME_* and of these, as the entry in calls.S says. */
+/* The kind of a call has some of HV_FRAME_* and of these, as the entry in calls.S says, or that of a
+ * function with a return probe (return_probe.S). */
 #define CALLED_KINDS (HV_FRAME_ROOT | HV_FRAME_MUTES)
-#define NEW_TASK     0x100  /* a new task begins: drop the frames that its stack had before */
-#define LEAVES	     0x200  /* the task is about to leave the CPU */
-#define ARRIVES	     0x400  /* the task is back on a CPU */
-#define FUNCTION     0x800  /* write a record of the function tracer */
-#define UNTRACED     0x1000 /* the call is not part of a graph */
+#define NEW_TASK     HV_KIND_NEW_TASK
+#define LEAVES	     HV_KIND_LEAVES
+#define ARRIVES	     HV_KIND_ARRIVES
+#define FUNCTION     HV_KIND_FUNCTION
+#define UNTRACED     HV_KIND_UNTRACED
 #define ROLES	     (NEW_TASK | LEAVES | ARRIVES)
 
 #define HARDIRQ_MASK 0x000f0000 /* of the preempt count */
@@ -161,7 +162,7 @@ hv_stub_return_1:
 	cmpl	$0, MODE
 	jne	.Lgraph_checks
 .Lgraph_checked:
-	find_stack .Lgraph_out
+	find_stack .Lgraph_missed
 	probe	.Lgraph_found
 	jmp	.Lgraph_take
 
@@ -187,7 +188,7 @@ hv_stub_return_1:
 
 /* A frame was added. %rsi the return stack, %edx the offset of the frame, %edi its depth. */
 .Lgraph_raised:
-	testl	$(CALLED_KINDS | HV_FRAME_PROFILED), KIND(%rsp)
+	testl	$(CALLED_KINDS | HV_FRAME_PROFILED | HV_FRAME_PROBED), KIND(%rsp)
 	jnz	.Lgraph_count
 .Lgraph_counted:
 	leaq	HV_STACK_FRAMES(%rsi,%rdx), %rsi
@@ -267,7 +268,13 @@ hv_stub_return_2:
 	jmp	.Lgraph_same_task
 
 .Lgraph_count:
-	testl	$HV_FRAME_PROFILED, KIND(%rsp)
+	testl	$HV_FRAME_PROBED, KIND(%rsp)
+	jz	1f
+	movl	KIND(%rsp), %eax
+	shrl	$(HV_KIND_SLOT_SHIFT - HV_FRAME_PROBE_SHIFT), %eax
+	andl	$((HV_NR_SLOTS - 1) << HV_FRAME_PROBE_SHIFT), %eax
+	orl	%eax, %edi
+1:	testl	$HV_FRAME_PROFILED, KIND(%rsp)
 	jz	1f
 	movq	HV_STACK_OWN(%rsi), %rax
 	movl	%edx, %ecx
@@ -311,6 +318,13 @@ hv_stub_return_2:
 	orq	$HV_STACK_SLOW, HV_STACK_WORD(%rsi)
 	load_vcpu
 	incq	HV_STATE_NO_ROOM(%r10)
+
+/* The call gets no frame. The return probe of its function misses it. */
+.Lgraph_missed:
+	testl	$HV_FRAME_PROBED, KIND(%rsp)
+	jz	.Lgraph_out
+	movzbl	KIND + HV_KIND_SLOT_SHIFT / 8(%rsp), %eax
+	lock incl hole_control + HV_CONTROL_MISSED(,%rax,4)
 	jmp	.Lgraph_out
 
 /* No place has the return stack with the key %rcx. %rsi is behind the last place. */
@@ -340,7 +354,7 @@ hv_stub_return_2:
 .Lgraph_no_stack:
 	load_vcpu
 	incq	HV_STATE_NO_STACK(%r10)
-	jmp	.Lgraph_out
+	jmp	.Lgraph_missed
 .Lgraph_taken:
 	movl	$0, HV_STACK_OVERRUN(%rsi)
 

@@ -104,6 +104,7 @@ hv_graph_handler:
 .Lreturn:
 	popq	%rdx
 	popq	%rax
+.Lreturn_leave:
 771:	call	1f
 772:	int3
 1:	movq	%rcx, (%rsp)
@@ -153,7 +154,7 @@ hv_graph_jump:
  * frame. */
 .Lreturn_found:
 	movzwl	HV_FRAME_FLAGS(%r9), %eax
-	testl	$(CALLED_KINDS | HV_FRAME_PROFILED), %eax
+	testl	$(CALLED_KINDS | HV_FRAME_PROFILED | HV_FRAME_PROBED), %eax
 	jnz	.Lreturn_count
 .Lreturn_counted:
 	testl	$HV_GRAPH_RETURNS, hole_params + HV_PARAM_GRAPH_FLAGS
@@ -186,6 +187,8 @@ hv_graph_jump:
 	store_word 0, %rax, %r8
 	popq	%r8
 .Lreturn_lower:
+	testb	$HV_FRAME_PROBED, HV_FRAME_FLAGS(%r9)
+	jnz	.Lreturn_probed
 	movq	HV_FRAME_CALLER(%r9), %rcx
 	subq	%r8, HV_STACK_WORD(%rsi)
 	jmp	.Lreturn

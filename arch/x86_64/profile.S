@@ -118,16 +118,16 @@ hv_stub_return_4:
 	lock incq HV_STATE_NO_COUNT(%r10)
 	jmp	.Lcall_counted
 
-/* A call that the graph leaves out. If it is profiled it gets a frame all the same, whose return
- * only counts. */
+/* A call that the graph leaves out. If it is profiled, or has a return probe, it gets a frame all
+ * the same, whose return only counts, or is only the probe's. */
 .Lgraph_left_out:
-	testl	$HV_FRAME_PROFILED, KIND(%rsp)
+	testl	$(HV_FRAME_PROFILED | HV_FRAME_PROBED), KIND(%rsp)
 	jz	.Lgraph_out
 	testl	$HV_FRAME_QUIET, KIND(%rsp)
-	jnz	.Lgraph_out
+	jnz	.Lgraph_missed
 	andl	$~CALLED_KINDS, KIND(%rsp)
 	orl	$HV_FRAME_QUIET, KIND(%rsp)
-	find_stack .Lgraph_out
+	find_stack .Lgraph_missed
 	probe	.Lquiet_found
 	jmp	.Lgraph_take
 .Lquiet_found:
@@ -135,7 +135,7 @@ hv_stub_return_4:
 	andl	$HV_STACK_NR_MASK, %edx
 	jz	.Lgraph_first
 	cmpl	$0, HV_STACK_STOPPED(%rsi)
-	jne	.Lgraph_out
+	jne	.Lgraph_missed
 	cmpl	$NR_MAX, %edx
 	jae	.Lgraph_full
 	find_depth

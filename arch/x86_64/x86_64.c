@@ -26,6 +26,10 @@ static const uint32_t return_offs[] = {
 	hv_stub_return_12_off, hv_stub_return_13_off, hv_stub_return_14_off, hv_stub_return_18_off,
 	hv_stub_return_19_off};
 
+#define PROBED_LEN_BYTES 10
+_Static_assert(PROBED_LEN_BYTES *HV_NR_SLOTS == hv_stub_probed_end_off - hv_stub_probed_off,
+	       "one for each slot");
+
 const struct hv_arch hv_arch_x86_64 = {
 	.name = "x86_64",
 	.counter_name = "x86-tsc",
@@ -81,6 +85,8 @@ const struct hv_arch hv_arch_x86_64 = {
 			.call_len_bytes = CALL_LEN_BYTES,
 			.actions_off = hv_stub_actions_off,
 			.action_len_bytes = 11,
+			.probed_off = hv_stub_probed_off,
+			.probed_len_bytes = PROBED_LEN_BYTES,
 			.handler_off = hv_graph_handler_off,
 			.yields_off = hv_stub_yields_off,
 			.yield_len_bytes = YIELD_LEN_BYTES,
@@ -119,6 +125,7 @@ const struct hv_arch hv_arch_x86_64 = {
 			       .bp_reg = X86_64_UNWIND_PREV_SP},
 	.decode_call = x86_64_decode_call,
 	.find_register = x86_64_find_register,
+	.find_return_register = x86_64_find_return_register,
 	.has_register = x86_64_has_register,
 	.argument_registers = {"di", "si", "dx", "cx", "r8", "r9"},
 	.decode_context = x86_64_decode_context,

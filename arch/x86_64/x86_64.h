@@ -64,6 +64,7 @@ const char *x86_64_link(const struct hv_stub_image *image, const struct hv_stub_
 /* context.c */
 struct hv_call_addresses x86_64_decode_call(uint64_t word);
 bool x86_64_find_register(const char *name, struct hv_arch_register *ret);
+bool x86_64_find_return_register(const char *name, struct hv_arch_register *ret);
 bool x86_64_has_register(const char *name);
 struct hv_context x86_64_decode_context(uint32_t preempt_count, uint16_t cpu_flags,
 					uint16_t thread_flags, struct hv_resched_masks masks);

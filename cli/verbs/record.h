@@ -26,9 +26,10 @@
 	"  -f, --filter=FILTER    only those of the EVENT before it that FILTER lets pass, as "    \
 	"in\n"                                                                                     \
 	"                         'prev_pid == 1 || comm ~ \"init*\"'\n"                           \
-	"  -k PROBE               a probe as in kprobe_events, p[:NAME] FUNCTION [ARGUMENTS]: "    \
-	"its\n"                                                                                    \
-	"                         event is recorded, and it is removed at the end\n"               \
+	"  -k PROBE               a probe as in kprobe_events, p[:NAME] FUNCTION [ARGUMENTS], "    \
+	"or\n"                                                                                     \
+	"                         r[:NAME]... of its returns: its event is recorded, and it is\n"  \
+	"                         removed at the end\n"                                            \
 	"  --marks                marks of the guest's programs (hvtrace-agent(1)), as the "       \
 	"event\n"                                                                                  \
 	"                         hvtrace:mark\n"

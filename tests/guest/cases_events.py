@@ -317,6 +317,147 @@ def probes_read_memory(t):
         t.note(f"{ {name: len(calls) for name, calls in own_calls.items()} }")
 
 
+FINDS = f"{OPENS}; cat /proc/version >/dev/null"
+# Returns of what FINDS calls: numbers, pointers that are errors, memory behind what is returned, strings.
+RETURNS = {
+    "do_sys_openat2": "r:NAME do_sys_openat2 ret=$retval:s32 low=$retval:b4@4/32 c=$comm ax=%ax:x16",
+    "getname": "r16:NAME getname name=+0(+0($retval)):string first=+0(+0($retval)):u8[4] as=$retval:b1@63/64",
+    "vfs_open": "p:NAME vfs_open%return $retval:s64 at=$stack:b3@0/64",
+}
+RETURNED = re.compile(r"^(\w+): \((\S+) <- (\w+)\)(.*)")
+
+
+def returned(text):
+    """Returns {event: [(caller, function, arguments)]} of each cat of FINDS. It has the shell's name for a while after it
+    has become another program."""
+    found = collections.defaultdict(lambda: collections.defaultdict(list))
+    for line in text.splitlines():
+        match = re.match(r"\s*\S+-(\d+) +\[\d+\] \S+ +\d+\.\d+: (.*)", line)
+        what = match and RETURNED.match(match[2])
+        if what:
+            arguments = re.sub(r' c="\w+"', "", what[4])
+            found[match[1]][what[1]].append((what[2], what[3], arguments))
+    return [dict(of_task) for of_task in found.values() if re.search("/absent|/proc/version", str(of_task))]
+
+
+def in_graph(text):
+    """Returns all such calls in a graph, which shows events as comments."""
+    for caller, function, arguments in re.findall(r"/\* \w+: \((\S+) <- (\w+)\)(.*) \*/", text):
+        yield caller, function, re.sub(r' c="\w+"', "", arguments)
+
+
+@case(configs=(*ONE_VCPU, OLDEST))
+def probes_of_returns(t):
+    """Return probes have the formats and texts of the guest's own, and what each call of the same programs returns, to
+    the same callers, also beside tracers of the same functions; what they return to is shown by those. Detach finds
+    calls that are open."""
+    with t.attach() as traced:
+        own, names = f"cd {OWN}; ", {f"r_{function}": command for function, command in RETURNS.items()}
+        for name, command in names.items():
+            traced.echo("kprobe_events", command.replace("NAME", name), append=True)
+            own += f"echo '{command.replace('NAME', name)}' >>kprobe_events; "
+        text = t.guest.run(
+            f"{own} echo 4000 >buffer_size_kb; echo 1 >events/kprobes/enable; echo >trace; {FINDS}; echo 0 >events/kprobes/enable; cat trace",
+            timeout=300,
+        )
+        ours, theirs = traced.text("kprobe_events"), t.guest.run(f"cat {OWN}/kprobe_events")
+        assert ours == theirs, (ours, theirs)
+        for name in names:
+            format_file = f"events/kprobes/{name}/format"
+            own_format = t.guest.run(f"cat {OWN}/{format_file}")
+            assert WITHOUT_ID.sub("", traced.text(format_file)) == WITHOUT_ID.sub("", own_format), own_format
+        t.guest.run(f"cd {OWN}; echo >kprobe_events; echo >trace; echo 1 >buffer_size_kb")
+        own_returns = returned(text)
+        assert len(own_returns) == 4 and all(set(found) == set(names) for found in own_returns), (own_returns, text[-3000:])
+        traced.echo("set_ftrace_filter", *RETURNS)
+        for tracer in ("nop", "function_graph", "function"):
+            traced.echo("current_tracer", tracer)
+            traced.echo("events/kprobes/enable", "1")
+            traced.echo("trace", "")
+            t.guest.run(FINDS)
+            traced.echo("events/kprobes/enable", "0")
+            text = traced.text("trace", timeout=300)
+            if tracer == "function_graph":
+                ours = collections.Counter(in_graph(text))
+                lost = collections.Counter(call for found in own_returns for name in found for call in found[name]) - ours
+                assert not lost and re.search(r"do_sys_openat2\(\) \{", text), (lost, ours)
+                continue
+            ours = returned(text)
+            assert [found for found in ours if found in own_returns] == own_returns, (tracer, own_returns, ours)
+            if tracer == "function":
+                callers = set(re.findall(r" do_sys_openat2 <-(\w+)", text))
+                assert callers == {"__x64_sys_openat"}, callers
+        profile = traced.text("kprobe_profile").split()
+        assert set(profile[2::3]) == {"0"} and all(int(nr) > 5 for nr in profile[1::3]), profile
+        traced.echo("current_tracer", "nop")
+        traced.echo("kprobe_events", "r:open pipe_read $retval")
+        traced.echo("events/kprobes/open/enable", "1")
+        t.guest.run(
+            "mkfifo /tmp/p; cat /tmp/p >/tmp/got 2>&1 & echo $! >/tmp/reader; (sleep 9; echo hello) >/tmp/p 2>/dev/null & sleep 2;"
+            " grep State /proc/$(cat /tmp/reader)/status"
+        )
+        traced.echo("events/kprobes/open/enable", "0")
+        traced.echo("kprobe_events", "")
+    assert t.guest.run("while [ -d /proc/$(cat /tmp/reader) ]; do sleep 1; done; cat /tmp/got; rm /tmp/p /tmp/got", timeout=300) == "hello\n"
+    t.note(f"{ {name: sum(len(found[name]) for found in own_returns) for name in names} }")
+
+
+# Probes of one event at several functions, and where the kernel has them, those of fprobe.
+SEVERAL = (
+    "p:several do_sys_openat2 name=+0(%si):string\n"
+    "p:several getname name=+0(%di):string\n"
+    "r:back getname $retval:b1@63/64\n"
+    "p:back vfs_open%return $retval:b1@63/64\n"
+)
+FPROBES = (
+    "f do_sys_openat2 name=+0($arg2):string\n"
+    "f vfs_open%return ret=$retval:s32\n"
+    "f:mine/value getname name=+0(+0($retval)):string\n"
+)
+PROBE_EVENT = re.compile(r"\d+\.\d+: (\w+: \(.*)")
+
+
+@case(configs=ONE_VCPU)
+def probes_of_several_functions(t):
+    """Several probes of one event, and probes by fprobe where the guest's kernel has them, are shown, removed and recorded
+    as the guest's own; where it has none they are refused."""
+    has_fprobes = "trace_fprobe_create" in t.guest.run("grep -c trace_fprobe_create /proc/kallsyms && echo trace_fprobe_create || true")
+    lines = SEVERAL + (FPROBES if has_fprobes else "")
+    on = "for e in events/kprobes events/fprobes events/mine; do [ ! -d $e ] || echo 1 >$e/enable; done"
+    with t.attach() as traced:
+        own = t.guest.run(
+            f"cd {OWN}; printf '{lines.replace('%', '%%')}' >dynamic_events; cat dynamic_events; echo ----; cat kprobe_events; echo ----;"
+            f" echo 4000 >buffer_size_kb; {on}; echo >trace; {FINDS}; echo 0 >events/enable; cat trace; echo ----;"
+            " echo '-:several getname' >>kprobe_events; echo '-:back' >>dynamic_events; cat dynamic_events; echo >dynamic_events;"
+            " echo 1 >buffer_size_kb",
+            timeout=300,
+        ).split("----\n")
+        if not has_fprobes:
+            t.hv.fails("echo", t.name, "dynamic_events", "f vfs_open", says=("Invalid argument",))
+        for line in lines.splitlines():
+            traced.echo("dynamic_events", line, append=True)
+        assert traced.text("dynamic_events") == own[0] and traced.text("kprobe_events") == own[1], own[:2]
+        for group in ["kprobes"] + (["fprobes", "mine"] if has_fprobes else []):
+            traced.echo(f"events/{group}/enable", "1")
+        t.guest.run(FINDS)
+        traced.echo("events/enable", "0")
+        mine, theirs = (collections.Counter(PROBE_EVENT.findall(text)) for text in (own[2], traced.text("trace", timeout=300)))
+        wanted = {what: nr for what, nr in mine.items() if re.search('"/(absent|proc)', what)}
+        assert len(wanted) > 5 and not [what for what in wanted if theirs[what] < wanted[what]], (wanted, theirs)
+        traced.echo("kprobe_events", "-:several getname", append=True)
+        traced.echo("dynamic_events", "-:back", append=True)
+        assert traced.text("dynamic_events") == own[3], own[3]
+        traced.echo("dynamic_events", "")
+        assert traced.text("dynamic_events") == ""
+        recording = t.hv.start("record", "-k", "r:mine do_sys_openat2 $retval:s32", t.name, "--for", "6s")
+        assert until(lambda: "mine" in traced.text("set_event") or "mine" in traced.text("kprobe_events") or recording.poll() is not None)
+        t.guest.run("for n in 1 2 3 4 5 6 7 8; do cat /absent 2>/dev/null; sleep 0.5; done; true")
+        out, err = recording.communicate(timeout=HANG_SECONDS)
+        found = re.findall(r" mine: \(__x64_sys_openat\+\S+ <- do_sys_openat2\) arg1=-2\n", out.decode())
+        assert recording.returncode == 0 and found and traced.text("kprobe_events") == "", (out[-500:], err)
+        t.note(f"{len(wanted)} different events; fprobes: {has_fprobes}")
+
+
 # Functions that are called often, in interrupts, and by reading itself; most of what they read is not there.
 ANYWHERE = {
     "try_to_wake_up": "state=+0(%di):x32 lost=+0(+0(%di)):string from=+0($stack0):u8[8]",

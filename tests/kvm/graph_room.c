@@ -16,6 +16,40 @@ static struct graph_recorded *recorded_of(struct graph_found *found, uint32_t si
 	return &found->inner;
 }
 
+/* The records of data of an entry, one by one: the words of a call or a return. */
+static uint64_t words[HV_DATA_RECORDS_MAX * HV_DATA_LEN / 8];
+
+static void note_data(const struct hv_record *record)
+{
+	unsigned nr = record->word[3] >> HV_RECORD_DEPTH_SHIFT & HV_RECORD_DEPTH_MAX;
+	uint64_t first = record->word[1] | record->word[3] >> HV_DATA_FIRST_SHIFT << HV_WORD_BITS;
+	uint64_t second = record->word[2] | record->word[3] >> HV_DATA_SECOND_SHIFT << HV_WORD_BITS;
+	uint8_t *at = (uint8_t *)words + nr * HV_DATA_LEN;
+
+	ck_assert_uint_lt(nr, HV_DATA_RECORDS_MAX);
+	memcpy(at, &first, 8);
+	memcpy(at + 8, &second, 8);
+	memcpy(at + 16, &record->word[3], 4);
+}
+
+static void note_probed(const struct hv_record *record, struct graph_found *found)
+{
+	struct graph_recorded *r =
+		recorded_of(found, (uint32_t)(words[HV_REGS_SITE] + hv_arch_x86_64.site_len_bytes));
+	bool is_return = (uint16_t)record->word[1] == HV_EVENT_ID_RETURN;
+
+	r->returns += is_return;
+	r->calls += !is_return;
+	if (r != &found->outer || !is_return)
+		return;
+	ck_assert_uint_eq(words[HV_REGS_CALLER], room_outer(room).caller.v);
+	ck_assert_uint_eq(words[HV_REGS_RETVAL], room->before.rcx);
+	ck_assert_uint_eq(words[HV_REGS_STACK], room->before.rsp);
+	ck_assert_uint_eq(words[3], room->before.rbx);
+	ck_assert_uint_eq(words[5], room->before.rdx);
+	ck_assert_uint_eq(words[14], room->before.r15);
+}
+
 static void note_record(const struct hv_record *record, bool more_before, struct graph_found *found)
 {
 	unsigned kind = record->word[3] >> HV_RECORD_KIND_SHIFT;
@@ -32,6 +66,14 @@ static void note_record(const struct hv_record *record, bool more_before, struct
 	}
 	if (kind == HV_RECORD_MORE)
 		return;
+	if (kind == HV_RECORD_DATA) {
+		note_data(record);
+		return;
+	}
+	if (kind == HV_RECORD_EVENT) {
+		note_probed(record, found);
+		return;
+	}
 	r = recorded_of(found, (uint32_t)record->word[is_exit ? 2 : 1] | 1u << 31);
 	ck_assert(pid == cpu->cat.pid || pid == cpu->dd.pid);
 	ck_assert(record->word[0] >= room->before_tsc);
@@ -140,10 +182,15 @@ struct graph_found graph_check(void)
 {
 	struct graph_found found = {0};
 	struct world_cpu *expected_cpu;
+	const struct hv_control *control = world_control(&room->world);
 
 	memcpy(room->expected + MACHINE_FREE_OFF + WORLD_COUNTS_OFF, world_counts(&room->world, 0),
 	       WORLD_NR_CPUS * WORLD_NR_COUNTS * sizeof(struct hv_count));
 
+	memcpy(room->expected + MACHINE_FREE_OFF + WORLD_DRAFTS_OFF,
+	       room->world.host + WORLD_DRAFTS_OFF, WORLD_VCPU_OFF - WORLD_DRAFTS_OFF);
+	memcpy(room->expected + MACHINE_FREE_OFF + WORLD_CONTROL_OFF, control, sizeof(*control));
+	found.missed = control->missed[WORLD_FETCH_SLOT];
 	ck_assert(room_registers_are_right(room));
 	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++)
 		read_ring(cpu, &found);

@@ -7,14 +7,14 @@
 
 /* The records of one function. */
 struct graph_recorded {
-	unsigned functions, entries, exits, mores;
+	unsigned functions, entries, exits, mores, calls, returns;
 	unsigned entry_depth, exit_depth;
 	uint64_t called, returned; /* tsc */
 };
 
 struct graph_found {
 	struct graph_recorded outer, inner;
-	unsigned tasks;
+	unsigned tasks, missed;
 	uint64_t host_ns; /* sum over all returns */
 };
 

@@ -7,7 +7,8 @@
 #include "tests/kvm/stub_room.h"
 
 #define ROOM_FLAGS_ON  (ROOM_FLAG_IF | 0x41) /* with some status flags */
-#define ROOM_FLAGS_ALL 0x3ed5		     /* IOPL, DF, IF and all status flags */
+#define ROOM_FLAG_DF   UINT64_C(0x400)
+#define ROOM_FLAGS_ALL 0x3ed5 /* IOPL, DF, IF and all status flags */
 
 extern struct room *room; /* of the running case */
 

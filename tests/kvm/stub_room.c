@@ -92,6 +92,8 @@ void room_set_up(struct room *r, const struct world_case *c)
 	r->stub_stack_bytes = r->graph ? ROOM_GRAPH_STACK_BYTES : ROOM_STACK_BYTES;
 	if (c->stub == WORLD_FUNCTION_STACK || c->nr_stacks)
 		r->stub_stack_bytes = ROOM_STACK_STACK_BYTES;
+	if (c->stub >= WORLD_REGS)
+		r->stub_stack_bytes = ROOM_PROBED_STACK_BYTES;
 	r->stack_used_max = 8 + r->stub_stack_bytes;
 }
 

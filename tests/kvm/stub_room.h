@@ -16,13 +16,14 @@
 
 #define ROOM_END_GVA (MACHINE_GVA + MACHINE_TEXT_OFF + 6) /* after the caller's HLT */
 
-#define ROOM_STATUS_FLAGS      0x8d5 /* OF SF ZF AF PF CF: free at a function's entry */
-#define ROOM_FLAG_TF	       0x100
-#define ROOM_FLAG_IF	       0x200
-#define ROOM_STACK_BYTES       48 /* what a stub may use, its return address included */
-#define ROOM_GRAPH_STACK_BYTES 96
-#define ROOM_STACK_STACK_BYTES (24 * 8 + 72)	     /* of one that records a stack */
-#define ROOM_HANDLER_BYTES     (40 + 8 * 8 + 8 + 16) /* its frame, pushes, call, alignment */
+#define ROOM_STATUS_FLAGS	0x8d5 /* OF SF ZF AF PF CF: free at a function's entry */
+#define ROOM_FLAG_TF		0x100
+#define ROOM_FLAG_IF		0x200
+#define ROOM_STACK_BYTES	48 /* what a stub may use, its return address included */
+#define ROOM_GRAPH_STACK_BYTES	96
+#define ROOM_PROBED_STACK_BYTES (40 * 8)	      /* of one that records registers */
+#define ROOM_STACK_STACK_BYTES	(24 * 8 + 72)	      /* of one that records a stack */
+#define ROOM_HANDLER_BYTES	(40 + 8 * 8 + 8 + 16) /* its frame, pushes, call, alignment */
 
 /* The kernel stack of the caller, as return stacks identify it; and the place of the caller. */
 #define ROOM_STACK_OFF (MACHINE_STACK_OFF / ROOM_STACK_LEN * ROOM_STACK_LEN)

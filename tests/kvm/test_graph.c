@@ -22,6 +22,17 @@ static void expect_forgotten(const struct world_case *c)
 	was->word &= ~(uint64_t)(HV_STACK_NR_MASK | HV_STACK_SLOW);
 }
 
+static unsigned nr_cases(void)
+{
+	return world_nr_graph_cases + world_nr_probe_cases;
+}
+
+static const struct world_case *case_at(unsigned i)
+{
+	return i < world_nr_graph_cases ? &world_graph_cases[i]
+					: &world_probe_cases[i - world_nr_graph_cases];
+}
+
 static void check_outer(const struct world_case *c, const struct graph_found *found)
 {
 	unsigned nr_entries = found->outer.entries, nr_exits = found->outer.exits;
@@ -33,6 +44,8 @@ static void check_outer(const struct world_case *c, const struct graph_found *fo
 	}
 	ck_assert_uint_eq(nr_entries, c->nr_entries);
 	ck_assert_uint_eq(nr_exits, c->nr_exits);
+	ck_assert_uint_eq(found->outer.calls, c->nr_calls);
+	ck_assert_uint_eq(found->outer.returns, c->nr_returns != 0);
 	ck_assert_uint_eq(found->outer.mores, c->nr_mores);
 	ck_assert_uint_eq(found->outer.functions, c->nr_function_records);
 	ck_assert_uint_eq(graph_counted(WORLD_TRACED_OFF).hits, c->nr_hits);
@@ -40,20 +53,29 @@ static void check_outer(const struct world_case *c, const struct graph_found *fo
 		ck_assert_uint_eq(found->outer.entry_depth, found->outer.exit_depth);
 }
 
+/* Whether the stub copies by instructions that go by the direction flag, which is clear whenever C
+ * functions are called. */
+static bool copies(const struct world_case *c)
+{
+	return c->stub == WORLD_REGS_FETCH || c->stub == WORLD_PROBED_FETCH;
+}
+
 START_TEST(a_call)
 {
 	static const uint64_t flags[] = {0, ROOM_FLAG_IF, ROOM_FLAGS_ALL};
-	const struct world_case *c = &world_graph_cases[_i];
+	const struct world_case *c = case_at((unsigned)_i);
 	struct graph_found found;
 
 	for (unsigned i = 0; i < 3; i++) {
 		room_set_up(room, c);
-		room_begin(room, flags[i]);
+		room_begin(room, flags[i] & ~(copies(c) ? ROOM_FLAG_DF : 0));
 		expect_forgotten(c);
 		room_ends();
 		found = graph_check();
 		check_outer(c, &found);
 		ck_assert_uint_eq(found.tasks, c->nr_task_records);
+		ck_assert_uint_eq(found.missed, c->nr_missed);
+		ck_assert_uint_eq(found.inner.returns, c->nr_returns > 1);
 	}
 }
 END_TEST
@@ -66,7 +88,7 @@ START_TEST(arguments_arrive)
 	struct kvm_regs regs;
 	unsigned port, steps = 0;
 
-	room_set_up(room, &world_graph_cases[_i]);
+	room_set_up(room, case_at((unsigned)_i));
 	room_begin(room, ROOM_FLAGS_ON);
 	do {
 		ck_assert_int_eq(machine_step(room->machine, &port), MACHINE_STEP);
@@ -150,12 +172,14 @@ static void interrupt_now(const struct world_case *c, const struct trap *t)
 		ck_assert_uint_eq(found.inner.entries, found.inner.exits);
 	if (c->nr_entries && c->stub == WORLD_GRAPH && !t->other_task)
 		ck_assert_uint_eq(found.inner.entries, 1);
+	ck_assert_uint_eq(found.inner.calls, c->nr_calls);
+	ck_assert_uint_eq(found.inner.returns, c->nr_returns);
 	ck_assert_uint_eq(graph_counted(WORLD_TRACED_OTHER_OFF).hits, c->nr_hits);
 }
 
 START_TEST(interrupted_at_every_instruction)
 {
-	const struct world_case *c = &world_graph_cases[_i / NR_TRAPS];
+	const struct world_case *c = case_at((unsigned)(_i / NR_TRAPS));
 	const struct trap *t = &traps[_i % NR_TRAPS];
 	static struct moment moment;
 	struct kvm_regs regs;
@@ -164,12 +188,13 @@ START_TEST(interrupted_at_every_instruction)
 	/* A call that is not recorded gives the same result with all other traps. */
 	if (_i % NR_TRAPS && !c->nr_exits && c->stub == WORLD_GRAPH)
 		return;
-	if (c->calm || (t->other_cpu && !c->nr_exits && !c->nr_hits))
+	if (c->calm ||
+	    (t->other_cpu && !c->nr_exits && !c->nr_hits && !c->nr_calls && !c->nr_returns))
 		return;
 	room_set_up(room, c);
 	room_begin(room, t->flags);
 	expect_forgotten(c);
-	room->stack_used_max = 8 + 2 * ROOM_GRAPH_STACK_BYTES + ROOM_HANDLER_BYTES;
+	room->stack_used_max = 8 + 2 * room->stub_stack_bytes + ROOM_HANDLER_BYTES;
 	do {
 		ck_assert_uint_lt(++nr, STEPS_MAX);
 		save(&moment);
@@ -185,7 +210,7 @@ END_TEST
 
 START_TEST(no_way_is_long)
 {
-	room_way_is_shorter(&world_graph_cases[_i], STEPS_MAX);
+	room_way_is_shorter(case_at((unsigned)_i), STEPS_MAX);
 }
 END_TEST
 
@@ -578,7 +603,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	int nr = (int)world_nr_graph_cases;
+	int nr = (int)nr_cases();
 
 	room_suite_init(tc);
 	tcase_add_loop_test(tc, a_call, 0, nr);

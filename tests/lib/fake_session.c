@@ -86,15 +86,22 @@ static bool find_register(const char *name, struct hv_arch_register *ret)
 	return false;
 }
 
+static bool find_return_register(const char *name, struct hv_arch_register *ret)
+{
+	*ret = (struct hv_arch_register){HV_REGS_RETVAL, 0};
+	return strcmp(name, "ax") == 0;
+}
+
 static bool has_register(const char *name)
 {
 	struct hv_arch_register found;
 
-	return strcmp(name, "ax") == 0 || find_register(name, &found);
+	return find_return_register(name, &found) || find_register(name, &found);
 }
 
 static const struct hv_arch fake_arch = {
 	.find_register = find_register,
+	.find_return_register = find_return_register,
 	.has_register = has_register,
 	.argument_registers = {"di", "si"},
 };
@@ -355,7 +362,7 @@ static bool records_registers(const struct hv_site_stubs *s, const struct hv_sit
 {
 	for (size_t i = 0; i < s->actions->nr; i++)
 		if (s->actions->list[i].ip == site->ip.v &&
-		    s->actions->list[i].bits >> HV_ACTION_REGS & 1)
+		    s->actions->list[i].bits & (1u << HV_ACTION_REGS | 1u << HV_ACTION_RETURN))
 			return strncmp(site->name, "busy", 4) != 0;
 	return false;
 }
@@ -423,6 +430,11 @@ struct hv_err *hv_actions_check_fetch(const struct hv_actions *a hv_unused)
 struct hv_err *hv_callers_prepare(struct hv_callers *c hv_unused)
 {
 	return NULL;
+}
+
+uint64_t hv_actions_missed(const struct hv_actions *a hv_unused, uint64_t ip hv_unused)
+{
+	return 3;
 }
 
 int64_t hv_actions_left(const struct hv_actions *a, uint64_t ip, enum hv_action action,

@@ -182,6 +182,32 @@ const struct world_case world_cases[] = {
 };
 const unsigned world_nr_cases = sizeof(world_cases) / sizeof(*world_cases);
 
+/* What the slot of functions with probes does, and what is traced besides. */
+static const struct probed {
+	uint32_t does;
+	enum hv_call_trace trace;
+} probed[] = {
+	[WORLD_REGS] = {HV_SLOT_REGS, HV_TRACE_NOTHING},
+	[WORLD_REGS_FETCH] = {HV_SLOT_REGS | HV_SLOT_FETCH, HV_TRACE_NOTHING},
+	[WORLD_PROBED] = {HV_SLOT_RETURN, HV_TRACE_NOTHING},
+	[WORLD_PROBED_FETCH] = {HV_SLOT_RETURN | HV_SLOT_RETURN_FETCH | 2 << HV_SLOT_STEP_SHIFT,
+				HV_TRACE_NOTHING},
+	[WORLD_PROBED_FUNCTION] = {HV_SLOT_RETURN, HV_TRACE_FUNCTION},
+	[WORLD_PROBED_GRAPH] = {HV_SLOT_RETURN, HV_TRACE_GRAPH},
+};
+
+void world_probe(const struct world *w, enum world_stub stub)
+{
+	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
+	uint64_t entry = stubs->probed_off + WORLD_FETCH_SLOT * stubs->probed_len_bytes;
+	uint32_t *kinds = (uint32_t *)(w->host + WORLD_STUBS_OFF + HV_KINDS_OFF);
+
+	*world_slot(w, WORLD_FETCH_SLOT) = (struct hv_slot){.does = probed[stub].does};
+	if (probed[stub].does & HV_SLOT_RETURN)
+		world_slot(w, WORLD_FETCH_SLOT)->goes_on = (uint32_t)(HV_STUBS_CODE_OFF + entry);
+	kinds[WORLD_FETCH_SLOT] = hv_call_kind(HV_ROLE_NONE, probed[stub].trace, 0);
+}
+
 static size_t stub_off(enum world_stub stub)
 {
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
@@ -203,6 +229,8 @@ static size_t stub_off(enum world_stub stub)
 		[WORLD_PROFILE_GRAPH] = {HV_ROLE_NONE, HV_TRACE_GRAPH, 1},
 	};
 
+	if (stub >= WORLD_REGS)
+		return stubs->actions_off + WORLD_FETCH_SLOT * stubs->action_len_bytes;
 	if (stub == WORLD_FUNCTION)
 		return stubs->function_off;
 	if (stub == WORLD_FUNCTION_STACK)
@@ -338,6 +366,7 @@ static void make_vcpus(const struct world *w)
 
 void world_prepare(const struct world *w, const struct world_case *c)
 {
+	static const uint8_t nothing[] = {0x31, 0xc0, 0xc3}; /* xorl %eax, %eax; ret */
 	const struct hv_stub_image *stubs = &hv_arch_x86_64.stubs;
 
 	assert(WORLD_CODE_OFF + stubs->len_bytes <= WORLD_TEXT_OFF);
@@ -349,6 +378,10 @@ void world_prepare(const struct world *w, const struct world_case *c)
 	make_site(w, WORLD_TRACED_OTHER_OFF,
 		  c->stub >= WORLD_NEW_TASK && c->stub <= WORLD_ARRIVES ? WORLD_GRAPH : c->stub);
 	w->host[WORLD_THUNK_OFF] = 0xc3;
+	for (unsigned i = 0; i < 4; i++)
+		memcpy(w->host + WORLD_READERS_OFF + 16 * i, nothing, sizeof(nothing));
+	if (c->stub >= WORLD_REGS)
+		world_probe(w, c->stub);
 	make_cpu(w);
 	make_vcpus(w);
 	for (unsigned i = 0; i < WORLD_NR_STACKS; i++)

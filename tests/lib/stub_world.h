@@ -193,6 +193,13 @@ enum world_stub {
 	WORLD_PROFILE_GRAPH,
 	WORLD_SECTION_FUNCTION,
 	WORLD_SECTION_GRAPH,
+	/* Functions with probes, of the slot WORLD_FETCH_SLOT: */
+	WORLD_REGS, /* of calls */
+	WORLD_REGS_FETCH,
+	WORLD_PROBED, /* of returns */
+	WORLD_PROBED_FETCH,
+	WORLD_PROBED_FUNCTION, /* and the function tracer's */
+	WORLD_PROBED_GRAPH,    /* and the graph's */
 };
 
 /* One path through a stub, or through the two stubs of a graph. */
@@ -210,6 +217,12 @@ struct world_case {
 	unsigned nr_hits;    /* calls that the profile counts */
 	unsigned calm : 1;   /* an interrupt cannot break anything in it */
 	unsigned hooked : 1; /* the word above is our handler's address */
+	/* Of functions with probes: events of calls and of returns, records of data in each, and
+	 * calls that got no frame. */
+	unsigned nr_calls;
+	unsigned nr_returns;
+	unsigned nr_data;
+	unsigned nr_missed;
 };
 
 /* Every path through the function stub. */
@@ -221,18 +234,26 @@ extern const unsigned world_nr_stack_cases;
 /* Every path through the stubs of a graph. */
 extern const struct world_case world_graph_cases[];
 extern const unsigned world_nr_graph_cases;
+/* What is recorded for probes. */
+extern const struct world_case world_probe_cases[];
+extern const unsigned world_nr_probe_cases;
 
 /* Returns how many bytes a call writes to the ring. */
 static inline unsigned world_case_bytes(const struct world_case *c)
 {
 	return (c->nr_task_records + c->nr_function_records + c->nr_entries + c->nr_exits +
-		c->nr_mores) *
+		c->nr_mores + (c->nr_calls + c->nr_returns) * (c->nr_data + 1)) *
 	       sizeof(struct hv_record);
 }
 
 /* Makes the traced function do what the host does when it has not run the vCPU for so long. */
 #define WORLD_STOLEN_NS 4000000
 void world_make_stolen(const struct world *w);
+static inline struct hv_slot *world_slot(const struct world *w, unsigned index)
+{
+	return (struct hv_slot *)(w->host + WORLD_STUBS_OFF + HV_SLOTS_OFF) + index;
+}
+
 /* Makes the traced function jump to the other one instead of returning. */
 void world_make_tail_call(const struct world *w);
 
@@ -244,6 +265,9 @@ void world_prepare(const struct world *w, const struct world_case *c);
 /* Makes the site call an entry of the actions, which does DOES and goes on to the function's stub:
  * the last one, but with HV_SLOT_FETCH the one that has a program. */
 void world_call_action(const struct world *w, uint32_t does);
+
+/* Makes the slot of functions with probes do what STUB, one of these, needs. */
+void world_probe(const struct world *w, enum world_stub stub);
 
 /* What follows from the params for the plain ways of a graph and a profile: to be called when they
  * change. */

@@ -133,7 +133,7 @@ static struct hv_err *open_dynamic(struct hv_file *f)
 		return NULL;
 	hv_instances_drain(all);
 	err = hv_synths_clear(all);
-	return err ? err : hv_kprobes_clear(all);
+	return err ? err : hv_kprobes_clear(all, true);
 }
 
 static struct hv_err *write_dynamic(struct hv_file *f, const char *buf, size_t len_bytes,
@@ -144,7 +144,7 @@ static struct hv_err *write_dynamic(struct hv_file *f, const char *buf, size_t l
 
 static void show_dynamic(struct hv_file *f)
 {
-	hv_kprobes_text(f->at.instance->all, &f->text);
+	hv_kprobes_text(f->at.instance->all, true, &f->text);
 	hv_synths_text(f->at.instance->all, HV_SYNTHS_DYNAMIC_EVENTS, &f->text);
 }
 
@@ -162,9 +162,11 @@ const struct hv_node hv_synthetic_events_node = {
 };
 
 const struct hv_node hv_dynamic_events_node = {
-	.help = "the same as kprobe_events; and s:[synthetic/]NAME TYPE FIELD[; TYPE FIELD]... "
-		"as in\n"
-		"synthetic_events",
+	.help = "the same as kprobe_events, and where the guest's kernel has them, probes by "
+		"fprobe:\n"
+		"  f[:[<group>/][<event>]] <func-name>[%return] [<args>]\n"
+		"and synthetic events:\n"
+		"  s:[synthetic/]<event> <type> <field>[; <type> <field>]...",
 	.open = open_dynamic,
 	.show = show_dynamic,
 	.write = write_dynamic,

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* kprobe_events and kprobe_profile: probes at the entries of functions. */
+/* kprobe_events and kprobe_profile: probes of functions and their returns. */
 #include <ctype.h>
 #include <string.h>
 
 #include "tree/files/dynamic_events.h"
 #include "tree/files/files.h"
 #include "tree/settings/kprobe.h"
-
-/* As error_log of the kernel names who has refused a probe. */
-#define WHERE "trace_kprobe"
 
 /* The words of a line; those that are separated by white space (argv_split()). */
 struct words {
@@ -46,8 +43,14 @@ static struct hv_err *tell(struct hv_file *f, const struct words *w, struct hv_e
 	hv_text_add(&command, "");
 	for (size_t i = 0; i < w->nr; i++)
 		hv_text_printf(&command, "%s%s", i ? " " : "", w->list[i]);
-	hv_file_log_fault(f, WHERE, err->message, command.data, at);
+	hv_file_log_fault(f, hv_kprobe_where(w->list[0]), err->message, command.data, at);
 	return err;
+}
+
+/* Of dynamic_events, which has those of kprobe_events and others. */
+static bool is_dynamic(const struct hv_file *f)
+{
+	return f->at.node == &hv_dynamic_events_node;
 }
 
 struct hv_err *hv_kprobe_command_obey(struct hv_file *f, const char *line, size_t len)
@@ -61,8 +64,8 @@ struct hv_err *hv_kprobe_command_obey(struct hv_file *f, const char *line, size_
 		return NULL;
 	hv_instances_drain(all);
 	if (w.list[0][0] == '-')
-		return hv_kprobes_remove(all, w.list[0]);
-	err = hv_kprobes_define(all, w.list, w.nr, &at);
+		return hv_kprobes_remove(all, w.list, w.nr, is_dynamic(f));
+	err = hv_kprobes_define(all, w.list, w.nr, is_dynamic(f), &at);
 	return tell(f, &w, err, at);
 }
 
@@ -73,7 +76,7 @@ static struct hv_err *open_events(struct hv_file *f)
 	if (!hv_file_truncates(f))
 		return NULL;
 	hv_instances_drain(all);
-	return hv_kprobes_clear(all);
+	return hv_kprobes_clear(all, is_dynamic(f));
 }
 
 static struct hv_err *write_events(struct hv_file *f, const char *buf, size_t len_bytes,
@@ -84,7 +87,7 @@ static struct hv_err *write_events(struct hv_file *f, const char *buf, size_t le
 
 static void show_events(struct hv_file *f)
 {
-	hv_kprobes_text(f->at.instance->all, &f->text);
+	hv_kprobes_text(f->at.instance->all, is_dynamic(f), &f->text);
 }
 
 static void show_profile(struct hv_file *f)
@@ -94,12 +97,18 @@ static void show_profile(struct hv_file *f)
 }
 
 const struct hv_node hv_kprobe_events_node = {
-	.help = "probes at the entries of functions: p[:[GRP/]NAME] FUNCTION "
-		"[ARG=FETCH[:TYPE]]...\n"
-		"adds one, -:[GRP/]NAME removes it, truncating the file all; FETCH is %REGISTER,\n"
-		"$argN, $stack, $stackN, $comm, \\NUMBER, \\\"string\", @ADDRESS, "
-		"@SYMBOL[+-OFFSET]\n"
-		"or memory at one of these: +-[u]OFFSET(FETCH)",
+	.help = "Create/append/remove/show probes of functions, one in each line:\n"
+		"  p[:[<group>/][<event>]] <place> [<args>]\n"
+		"  r[maxactive][:[<group>/][<event>]] <place> [<args>]\n"
+		"  -:[<group>/][<event>] [<place> [<args>]]\n"
+		"place: [<module>:]<symbol>[+<offset>], where the offset is 0\n"
+		"place (kretprobe): [<module>:]<symbol>[+<offset>]%return\n"
+		"args: <name>=fetcharg[:type]\n"
+		"fetcharg: %<register>, @<address>, @<symbol>[+|-<offset>], $stack<index>,\n"
+		"  $stack, $retval, $comm, $arg<N>, +|-[u]<offset>(<fetcharg>), \\imm-value,\n"
+		"  \\\"imm-string\"\n"
+		"type: s8/16/32/64, u8/16/32/64, x8/16/32/64, char, string, ustring, symbol,\n"
+		"  b<bit-width>@<bit-offset>/<container-size>, <type>\\[<array-size>\\]",
 	.open = open_events,
 	.show = show_events,
 	.write = write_events,

@@ -213,9 +213,9 @@ static bool add_syscall(const struct hv_event_texts *t, struct hv_text *out,
 	return c->type->syscall && hv_format_syscall(out, &style, &event, entry);
 }
 
-/* seq_print_ip_sym() */
+/* seq_print_ip_sym(), with sym-offset or without */
 static void add_place(const struct hv_event_texts *t, struct hv_text *out,
-		      const struct hv_options *options, struct hv_gva addr)
+		      const struct hv_options *options, bool has_off, struct hv_gva addr)
 {
 	const char *name, *module;
 	uint64_t off;
@@ -224,8 +224,9 @@ static void add_place(const struct hv_event_texts *t, struct hv_text *out,
 		hv_text_printf(out, "0x%08" PRIx64, addr.v);
 	} else {
 		hv_text_add_guest(out, name, SIZE_MAX);
-		hv_text_printf(out, "+0x%" PRIx64 "/0x%" PRIx64, off,
-			       hv_kernel_symbol_size(t->kernel, addr));
+		if (has_off)
+			hv_text_printf(out, "+0x%" PRIx64 "/0x%" PRIx64, off,
+				       hv_kernel_symbol_size(t->kernel, addr));
 		if (module) {
 			hv_text_add(out, " [");
 			hv_text_add_guest(out, module, SIZE_MAX);
@@ -236,17 +237,23 @@ static void add_place(const struct hv_event_texts *t, struct hv_text *out,
 		hv_text_printf(out, " <%016" PRIx64 ">", addr.v);
 }
 
-/* print_kprobe_event() */
+/* print_kprobe_event(), print_kretprobe_event() */
 static bool add_probe(const struct hv_event_texts *t, struct hv_text *out,
 		      const struct hv_options *options, const struct hv_event_type *type,
 		      struct hv_span entry)
 {
-	uint64_t addr;
+	bool is_return = hv_probe_text_places(type) == 2;
+	uint64_t addr, caller = 0;
 
-	if (!hv_span_u64(entry, type->fields.list[0].off, &addr))
+	if (!hv_span_u64(entry, type->fields.list[0].off, &addr) ||
+	    (is_return && !hv_span_u64(entry, type->fields.list[1].off, &caller)))
 		return false;
 	hv_text_add(out, "(");
-	add_place(t, out, options, hv_gva(addr));
+	if (is_return) {
+		add_place(t, out, options, true, hv_gva(caller));
+		hv_text_add(out, " <- ");
+	}
+	add_place(t, out, options, !is_return, hv_gva(addr));
 	hv_text_add(out, ")");
 	hv_probe_text_add(out, type, entry, &t->resolver);
 	return true;

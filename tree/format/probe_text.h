@@ -13,6 +13,8 @@
 struct hv_event_type;
 struct hv_print_resolver;
 
+/* How many fields of TYPE are places: 2 for a return's, 1 for others'. */
+size_t hv_probe_text_places(const struct hv_event_type *type);
 /* Adds " NAME=VALUE" for each argument of an event of TYPE. ENTRY is hostile. */
 void hv_probe_text_add(struct hv_text *out, const struct hv_event_type *type, struct hv_span entry,
 		       const struct hv_print_resolver *resolver);

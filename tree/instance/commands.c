@@ -76,11 +76,13 @@ static void add_set(const struct hv_probe_set *set, unsigned host_obeys,
 static void add_kprobes(const struct hv_instance *in, struct hv_site_actions *list, size_t *nr)
 {
 	for (size_t i = 0; i < in->events.nr; i++) {
-		struct hv_gva site;
+		struct hv_kprobe_site site;
 
-		if (hv_kprobes_site(in->all, in->events.list[i].id, &site))
-			list[(*nr)++] = (struct hv_site_actions){.ip = site.v,
-								 .bits = 1u << HV_ACTION_REGS};
+		for (size_t n = 0; hv_kprobes_site(in->all, in->events.list[i].id, &n, &site);)
+			list[(*nr)++] = (struct hv_site_actions){
+				.ip = site.at.v,
+				.bits = 1u << (site.is_return ? HV_ACTION_RETURN : HV_ACTION_REGS),
+			};
 	}
 }
 
@@ -95,6 +97,29 @@ static void programs_deinit(struct programs *p)
 	free(p->list);
 }
 
+/* Makes in STEPS, which are 0, what reads memory for the probes of a function. The part for its
+ * return is behind a step that ends the part for its call. */
+static struct hv_err *make_program(const struct hv_instances *all, struct hv_fetch_step *steps,
+				   struct hv_site_actions *site)
+{
+	struct hv_err *err =
+		hv_kprobes_program(all, hv_gva(site->ip), false, steps, &site->nr_steps);
+	size_t nr;
+
+	if (err)
+		return err;
+	site->bits |= site->nr_steps ? 1u << HV_ACTION_FETCH : 0;
+	nr = site->return_step = site->nr_steps ? site->nr_steps + 1 : 0;
+	err = hv_kprobes_program(all, hv_gva(site->ip), true, steps, &nr);
+	if (nr == site->return_step) {
+		site->return_step = 0;
+		return err;
+	}
+	site->bits |= 1u << HV_ACTION_RETURN_FETCH;
+	site->nr_steps = nr;
+	return err;
+}
+
 /* Gives the functions of LIST whose probes read memory their programs. */
 static struct hv_err *add_programs(const struct hv_instances *all, struct programs *programs,
 				   struct hv_site_actions *list, size_t nr)
@@ -105,14 +130,11 @@ static struct hv_err *add_programs(const struct hv_instances *all, struct progra
 	for (size_t i = 0; !err && i < nr; i++) {
 		struct hv_fetch_step *steps = programs->list[programs->nr];
 
-		if (!(list[i].bits >> HV_ACTION_REGS & 1))
+		if (!(list[i].bits & (1u << HV_ACTION_REGS | 1u << HV_ACTION_RETURN)))
 			continue;
-		err = hv_kprobes_program(all, hv_gva(list[i].ip), steps, &list[i].nr_steps);
-		if (err || !list[i].nr_steps)
-			continue;
-		list[i].program = steps;
-		list[i].bits |= 1u << HV_ACTION_FETCH;
-		programs->nr++;
+		err = make_program(all, steps, &list[i]);
+		list[i].program = list[i].nr_steps ? steps : NULL;
+		programs->nr += list[i].nr_steps != 0;
 	}
 	return err;
 }
@@ -128,7 +150,7 @@ static struct hv_err *tell(struct hv_instances *all)
 		for (size_t i = 0; i < in->probes.nr; i++)
 			nr += in->probes.sets[i].nr;
 	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		nr += in->events.nr;
+		nr += in->events.nr + all->kprobes.nr;
 	list = hv_alloc(nr * sizeof(*list));
 	nr = 0;
 	for (struct hv_instance *in = &all->top; in; in = in->next)

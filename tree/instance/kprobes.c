@@ -1,37 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which probes there are. */
 #include "tree/instance/kprobes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/events/catalogue.h"
 #include "kernel/kernel.h"
 #include "tracer/actions.h"
 #include "tracer/event_types.h"
 #include "tracer/events/guest_marks.h"
-#include "tracer/site_stubs.h"
 #include "tree/instance/events.h"
+#include "tree/instance/kprobe_event.h"
 #include "tree/instance/made_events.h"
 #include "tree/instance/share.h"
-#include "tree/settings/kprobe.h"
+#include "tree/instance/trace.h"
 
 #define WORD 8u
 
-struct hv_kprobe_event {
-	struct hv_kprobe is;
-	struct hv_gva site;	   /* 0: the module that had it is gone */
-	struct hv_event_type type; /* of the catalogue; its strings and fields are owned here */
-	struct hv_text print_fmt;
-	uint32_t args_off; /* in an entry; the address of the probe is before them */
-	uint64_t nr_hits;
-};
+#define NAME_IS_USED "Given group/event name is already used by another event"
+
+static void free_family(struct hv_kprobe_family *f)
+{
+	for (size_t i = 0; i < f->type.fields.nr; i++) {
+		free((char *)f->type.fields.list[i].name);
+		free((char *)f->type.fields.list[i].type);
+	}
+	free(f->type.fields.list);
+	hv_text_deinit(&f->print_fmt);
+	free(f->group);
+	free(f->name);
+	free(f);
+}
 
 static void free_event(struct hv_kprobe_event *e)
 {
+	if (e->family && !--e->family->nr_probes)
+		free_family(e->family);
 	hv_kprobe_deinit(&e->is);
-	hv_text_deinit(&e->print_fmt);
-	free(e->type.fields.list);
 	free(e);
 }
 
@@ -47,15 +53,20 @@ static void forget(struct hv_instances *all, size_t index)
 	struct hv_kprobes *k = &all->kprobes;
 	struct hv_kprobe_event *e = k->list[index];
 
-	hv_event_types_remove(all->session->types, e->type.id);
+	if (e->family->nr_probes == 1)
+		hv_event_types_remove(all->session->types, e->family->type.id);
 	k->nr--;
 	memmove(k->list + index, k->list + index + 1, (k->nr - index) * sizeof(*k->list));
 	free_event(e);
 }
 
+/* Removes the one at INDEX, and its event if it was the last one of that. */
 static void remove_at(struct hv_instances *all, size_t index)
 {
-	hv_made_events_remove(all, &all->kprobes.list[index]->type);
+	const struct hv_kprobe_family *f = all->kprobes.list[index]->family;
+
+	if (f->nr_probes == 1)
+		hv_made_events_remove(all, &f->type);
 	forget(all, index);
 }
 
@@ -136,66 +147,128 @@ unsigned hv_kprobes_renew(struct hv_instances *all)
 }
 
 /* The fields as the kernel defines them (kprobe_event_define_fields()). */
-static void make_fields(struct hv_kprobe_event *e, const struct hv_catalogue *c)
+static void make_fields(struct hv_kprobe_family *f, const struct hv_kprobe *k,
+			const struct hv_catalogue *c)
 {
-	uint32_t ip_off = (c->header_len_bytes + WORD - 1) / WORD * WORD;
+	static const char *const places[][2] = {{"__probe_ip"}, {"__probe_func", "__probe_ret_ip"}};
+	size_t nr_places = k->is_return ? 2 : 1;
 	struct hv_event_field *field;
 
-	e->args_off = ip_off + WORD;
-	e->type.fields.list = hv_alloc((e->is.nr_args + 1) * sizeof(*field));
-	field = e->type.fields.list;
-	*field++ = (struct hv_event_field){
-		.name = "__probe_ip", .type = "unsigned long", .off = ip_off, .size_bytes = WORD};
-	for (size_t i = 0; i < e->is.nr_args; i++, field++) {
-		const struct hv_kprobe_arg *arg = &e->is.args[i];
+	f->args_off = (c->header_len_bytes + WORD - 1) / WORD * WORD;
+	f->type.fields.list = hv_alloc((k->nr_args + nr_places) * sizeof(*field));
+	field = f->type.fields.list;
+	for (size_t i = 0; i < nr_places; i++, f->args_off += WORD)
+		*field++ = (struct hv_event_field){.name = hv_strdup(places[k->is_return][i]),
+						   .type = hv_strdup("unsigned long"),
+						   .off = f->args_off,
+						   .size_bytes = WORD};
+	for (size_t i = 0; i < k->nr_args; i++, field++) {
+		const struct hv_kprobe_arg *arg = &k->args[i];
 		const struct hv_kprobe_field is = hv_kprobe_field_of(arg);
 
-		*field = (struct hv_event_field){.name = arg->name,
-						 .type = is.type,
-						 .off = e->args_off + arg->off,
+		*field = (struct hv_event_field){.name = hv_strdup(arg->name),
+						 .type = hv_strdup(is.type),
+						 .off = f->args_off + arg->off,
 						 .size_bytes = is.size_bytes,
 						 .is_signed = is.is_signed};
 	}
-	e->type.fields.nr = e->is.nr_args + 1;
+	f->type.fields.nr = k->nr_args + nr_places;
 }
 
-static void make_type(struct hv_instances *all, struct hv_kprobe_event *e,
-		      const struct hv_catalogue *c)
+static struct hv_kprobe_family *make_family(struct hv_instances *all, const struct hv_kprobe *k,
+					    const struct hv_catalogue *c)
 {
-	hv_kprobe_print_fmt(&e->is, &e->print_fmt);
-	e->type = (struct hv_event_type){
-		.system = e->is.group,
-		.name = e->is.name,
-		.print_fmt = e->print_fmt.data,
+	struct hv_kprobe_family *f = hv_alloc(sizeof(*f));
+
+	hv_kprobe_print_fmt(k, &f->print_fmt);
+	f->group = hv_strdup(k->group);
+	f->name = hv_strdup(k->name);
+	f->type = (struct hv_event_type){
+		.system = f->group,
+		.name = f->name,
+		.print_fmt = f->print_fmt.data,
 		.id = hv_made_events_free_id(c),
 		.is_available = true,
 		.has_fields = true,
 		.reg_kind = HV_EVENT_REG_KPROBE,
 		/* No address of the guest's: it tells apart types that have an id in turn. */
-		.call = hv_gva(++all->kprobes.nr_made),
+		.call = hv_gva(all->kprobes.nr_made),
 	};
-	e->is.serial = (uint16_t)all->kprobes.nr_made;
-	make_fields(e, c);
+	make_fields(f, k, c);
+	return f;
+}
+
+/* -- where an error is ----------------------------------------------------------------------- */
+
+/* The column of word NR of a command, or behind its last one. */
+static unsigned column_of(char *const *words, size_t nr_words, size_t nr)
+{
+	unsigned at = 0;
+
+	for (size_t i = 0; i < nr && i < nr_words; i++)
+		at += (unsigned)strlen(words[i]) + 1;
+	return at;
+}
+
+/* A command, and the word of it to which an error points. */
+struct command {
+	char *const *words;
+	size_t nr;
+	size_t at;
+};
+
+static struct hv_err *wrong(struct command *c, size_t word, int code, const char *why)
+{
+	c->at = word;
+	return hv_err_new(code, "%s", why);
+}
+
+/* Whether K can be one more probe of the event of F (append_trace_kprobe()). */
+static struct hv_err *check_family(const struct hv_instances *all, const struct hv_kprobe_family *f,
+				   const struct hv_kprobe *k, struct command *c)
+{
+	for (size_t i = 0; i < all->kprobes.nr; i++) {
+		const struct hv_kprobe_event *other = all->kprobes.list[i];
+		size_t arg;
+
+		if (other->family != f)
+			continue;
+		if (other->is.is_fprobe != k->is_fprobe)
+			return wrong(c, 0, EEXIST, NAME_IS_USED);
+		if (other->is.is_return != k->is_return)
+			return wrong(c, 0, EEXIST, "Probe type is different from existing probe");
+		arg = hv_kprobe_different_arg(k, &other->is);
+		if (arg)
+			return wrong(c, arg + 1, EEXIST,
+				     "Argument type or name is different from existing probe");
+		if (hv_kprobe_is_same(k, &other->is))
+			return wrong(c, 0, EEXIST, "There is already the exact same probe event");
+	}
+	return NULL;
+}
+
+static struct hv_kprobe_family *find_family(const struct hv_instances *all,
+					    const struct hv_kprobe *k)
+{
+	for (size_t i = 0; i < all->kprobes.nr; i++) {
+		struct hv_kprobe_family *f = all->kprobes.list[i]->family;
+
+		if (strcmp(f->group, k->group) == 0 && strcmp(f->name, k->name) == 0)
+			return f;
+	}
+	return NULL;
 }
 
 static struct hv_err *check_name(const struct hv_instances *all, const struct hv_catalogue *c,
-				 const struct hv_kprobe *k)
+				 const struct hv_kprobe *k, struct command *command)
 {
-	HV_AUTO_TEXT struct hv_text line = {0};
-	const struct hv_event_type *type = hv_catalogue_find(c, k->group, k->name);
+	const struct hv_kprobe_family *f = find_family(all, k);
 
-	hv_kprobe_text(k, &line);
-	for (size_t i = 0; i < all->kprobes.nr; i++) {
-		const struct hv_kprobe_event *e = all->kprobes.list[i];
-		HV_AUTO_TEXT struct hv_text other = {0};
-
-		hv_kprobe_text(&e->is, &other);
-		if (strcmp(line.data, other.data) == 0)
-			return hv_err_new(EEXIST, "There is already the exact same probe event");
-	}
-	if (type && hv_kprobes_is(type))
-		return hv_err_new(EOPNOTSUPP, "several probes of one event are not there yet");
-	return type ? hv_err_new(EEXIST, "there is an event %s:%s", k->group, k->name) : NULL;
+	if (f)
+		return check_family(all, f, k, command);
+	if (hv_catalogue_find(c, k->group, k->name))
+		return wrong(command, 0, EEXIST, NAME_IS_USED);
+	return NULL;
 }
 
 /* Addresses of symbols, and what reads the guest's memory. */
@@ -213,14 +286,16 @@ static struct hv_err *find_memory(const struct hv_session *s, struct hv_kprobe *
 	return k->nr_results ? hv_actions_check_fetch(s->actions) : NULL;
 }
 
-/* The kernel registers a probe after it has parsed all of it, and then points at the symbol. */
+/* The kernel registers a probe after it has parsed all of it, and then points at the symbol, unless
+ * there is an event of that name. */
 static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *e,
-			      const struct hv_catalogue **ret)
+			      struct command *command, const struct hv_catalogue **ret)
 {
 	struct hv_err *err = hv_event_types_catalogue(all->session->types, ret);
 
+	command->at = 1;
 	if (!err)
-		err = check_name(all, *ret, &e->is);
+		err = check_name(all, *ret, &e->is, command);
 	if (!err)
 		err = find_site(all->session->kernel, e->is.symbol, &e->site);
 	if (!err)
@@ -232,237 +307,204 @@ static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *
 	return err;
 }
 
-struct hv_err *hv_kprobes_define(struct hv_instances *all, char *const *words, size_t nr,
-				 unsigned *ret_at)
+/* Traces again whoever has the event of F on. */
+static struct hv_err *retrace(struct hv_instances *all, const struct hv_kprobe_family *f)
 {
-	hv_cleanup(free_event_at) struct hv_kprobe_event *e = hv_alloc(sizeof(*e));
-	const struct hv_arch *arch = all->session->kernel->core.as.arch;
-	struct hv_kprobes *k = &all->kprobes;
-	const struct hv_catalogue *c;
-	struct hv_err *err = hv_kprobe_parse(arch, words, nr, &e->is, ret_at);
+	struct hv_err *err = NULL;
 
-	if (err)
-		return err;
-	err = prepare(all, e, &c);
-	if (err) {
-		*ret_at = (unsigned)strlen(words[0]) + 1;
-		return err;
-	}
-	make_type(all, e, c);
+	for (struct hv_instance *in = &all->top; !err && in; in = in->next)
+		if (hv_event_set_has(&in->events, hv_event_ref_of(&f->type)))
+			err = hv_instance_retrace(in);
+	return err;
+}
+
+/* Adds E. If its event is there already, and on, the probe is on at once. */
+static struct hv_err *add(struct hv_instances *all, struct hv_kprobe_event *e,
+			  const struct hv_catalogue *c)
+{
+	struct hv_kprobes *k = &all->kprobes;
+	bool is_first;
+	struct hv_err *err;
+
+	e->is.serial = (uint16_t)++k->nr_made;
+	e->family = find_family(all, &e->is);
+	is_first = !e->family;
+	if (is_first)
+		e->family = make_family(all, &e->is, c);
+	e->family->nr_probes++;
+	e->missed_before = hv_actions_missed(all->session->actions, e->site.v);
 	k->list = hv_realloc_array(k->list, k->nr + 1, sizeof(struct hv_kprobe_event *));
 	k->list[k->nr++] = e;
 	if (hv_kprobe_has_mark(&e->is) && !k->marks)
 		k->marks = hv_guest_marks_new();
-	hv_event_types_add(all->session->types, &e->type);
-	e = NULL;
-	return NULL;
+	if (is_first) {
+		hv_event_types_add(all->session->types, &e->family->type);
+		return NULL;
+	}
+	err = retrace(all, e->family);
+	if (err) {
+		struct hv_kprobe_family *f = e->family;
+
+		forget(all, k->nr - 1);
+		hv_err_free(retrace(all, f));
+	}
+	return err;
 }
 
-static bool is_on(const struct hv_instances *all, const struct hv_kprobe_event *e)
+/* What the kernel makes of a number that was not said when it registers a return probe
+ * (register_kretprobe()). It was so few in kernels that are not preempted, up to 6.0. */
+static unsigned default_maxactive(const struct hv_instances *all)
+{
+	unsigned nr = all->nr_cpus * 2;
+	struct hv_gva at;
+
+	if (!hv_kernel_symbol(all->session->kernel, "arch_rethook_trampoline", &at) &&
+	    !hv_kernel_symbol(all->session->kernel, "preempt_schedule", &at))
+		return all->nr_cpus;
+	return nr > 10 ? nr : 10;
+}
+
+/* kprobe_events has no fprobes, and a kernel may have none either. */
+static struct hv_err *check_letter(const struct hv_instances *all, const char *word,
+				   bool is_dynamic)
+{
+	struct hv_gva at;
+
+	if (*word != 'f' ||
+	    (is_dynamic && hv_kernel_symbol(all->session->kernel, "trace_fprobe_create", &at)))
+		return NULL;
+	return hv_err_new(EINVAL, "'%s' defines no probe: %s", word,
+			  is_dynamic ? "this kernel has no events of fprobes"
+				     : "fprobes are in dynamic_events");
+}
+
+struct hv_err *hv_kprobes_define(struct hv_instances *all, char *const *words, size_t nr,
+				 bool is_dynamic, unsigned *ret_at)
+{
+	hv_cleanup(free_event_at) struct hv_kprobe_event *e = hv_alloc(sizeof(*e));
+	const struct hv_arch *arch = all->session->kernel->core.as.arch;
+	struct command command = {words, nr, 1};
+	const struct hv_catalogue *c;
+	struct hv_err *err = check_letter(all, words[0], is_dynamic);
+
+	if (!err)
+		err = hv_kprobe_parse(arch, words, nr, &e->is, ret_at);
+	if (err)
+		return err;
+	if (e->is.is_return && !e->is.is_fprobe && !e->is.maxactive)
+		e->is.maxactive = default_maxactive(all);
+	err = prepare(all, e, &command, &c);
+	if (!err)
+		err = add(all, hv_take(e), c);
+	if (err)
+		*ret_at = column_of(words, nr, command.at);
+	return err;
+}
+
+bool hv_kprobe_event_is_on(const struct hv_instances *all, const struct hv_kprobe_event *e)
 {
 	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		if (hv_event_set_has(&in->events, hv_event_ref_of(&e->type)))
+		if (hv_event_set_has(&in->events, hv_event_ref_of(&e->family->type)))
 			return true;
 	return false;
 }
 
-/* NAME is [GRP/]NAME, or [GRP.]NAME; without a group it is of any. */
-static bool is_named(const struct hv_kprobe *k, const char *name)
+/* Whether a file shows K: dynamic_events all, kprobe_events its own. */
+static bool is_shown(const struct hv_kprobe *k, bool is_dynamic)
 {
-	size_t len = strcspn(name, "/.");
-
-	if (!name[len])
-		return strcmp(k->name, name) == 0;
-	return strncmp(k->group, name, len) == 0 && !k->group[len] &&
-	       (!name[len + 1] || strcmp(k->name, name + len + 1) == 0);
+	return is_dynamic || !k->is_fprobe;
 }
 
-/* NAME NULL: all. */
-static struct hv_err *remove_named(struct hv_instances *all, const char *name)
+static struct hv_err *is_busy(const struct hv_instances *all, const struct hv_kprobe_event *e)
 {
-	struct hv_kprobes *k = &all->kprobes;
-	size_t nr = 0;
+	return hv_kprobe_event_is_on(all, e)
+		       ? hv_err_new(EBUSY, "the event %s:%s is on", e->is.group, e->is.name)
+		       : NULL;
+}
 
-	for (size_t i = 0; i < k->nr; i++) {
-		if (name && !is_named(&k->list[i]->is, name))
-			continue;
-		if (is_on(all, k->list[i]))
-			return hv_err_new(EBUSY, "the event %s:%s is on", k->list[i]->is.group,
-					  k->list[i]->is.name);
-		nr++;
+/* An event that is on keeps its last probe. */
+static struct hv_err *remove_one(struct hv_instances *all, size_t index)
+{
+	struct hv_kprobe_event *e = all->kprobes.list[index];
+	struct hv_kprobe_family *f = e->family;
+
+	if (f->nr_probes == 1) {
+		struct hv_err *err = is_busy(all, e);
+
+		if (!err)
+			remove_at(all, index);
+		return err;
 	}
-	if (name && !nr)
-		return hv_err_new(ENOENT, "there is no probe '%s'", name);
-	for (size_t i = k->nr; i-- > 0;)
-		if (!name || is_named(&k->list[i]->is, name))
+	remove_at(all, index);
+	return retrace(all, f);
+}
+
+struct hv_err *hv_kprobes_remove(struct hv_instances *all, char *const *words, size_t nr,
+				 bool is_dynamic)
+{
+	const char *name = words[0] + 2;
+	struct hv_err *err = NULL;
+	size_t nr_found = 0;
+
+	if (words[0][1] != ':' || !*name)
+		return hv_err_new(EINVAL, "'%s' removes no probe: -:[GRP/]NAME [FUNCTION]",
+				  words[0]);
+	for (size_t i = 0; !err && i < all->kprobes.nr;) {
+		const struct hv_kprobe *k = &all->kprobes.list[i]->is;
+
+		if (!is_shown(k, is_dynamic) || !hv_kprobe_is_named(k, name) ||
+		    !hv_kprobe_has_head(k, words + 1, nr - 1)) {
+			i++;
+			continue;
+		}
+		nr_found++;
+		err = remove_one(all, i);
+	}
+	if (!nr_found)
+		return hv_err_new(ENOENT, "there is no probe '%s'%s%s", name, nr > 1 ? " of " : "",
+				  nr > 1 ? words[1] : "");
+	return err;
+}
+
+struct hv_err *hv_kprobes_clear(struct hv_instances *all, bool is_dynamic)
+{
+	for (size_t i = 0; i < all->kprobes.nr; i++) {
+		const struct hv_kprobe_event *e = all->kprobes.list[i];
+		struct hv_err *err = is_shown(&e->is, is_dynamic) ? is_busy(all, e) : NULL;
+
+		if (err)
+			return err;
+	}
+	for (size_t i = all->kprobes.nr; i-- > 0;)
+		if (is_shown(&all->kprobes.list[i]->is, is_dynamic))
 			remove_at(all, i);
 	return NULL;
 }
 
-struct hv_err *hv_kprobes_remove(struct hv_instances *all, const char *word)
-{
-	if (word[0] != '-' || word[1] != ':' || !word[2])
-		return hv_err_new(EINVAL, "'%s' removes no probe: -:[GRP/]NAME", word);
-	return remove_named(all, word + 2);
-}
-
-struct hv_err *hv_kprobes_clear(struct hv_instances *all)
-{
-	return remove_named(all, NULL);
-}
-
-void hv_kprobes_text(const struct hv_instances *all, struct hv_text *ret)
+void hv_kprobes_text(const struct hv_instances *all, bool is_dynamic, struct hv_text *ret)
 {
 	for (size_t i = 0; i < all->kprobes.nr; i++)
-		hv_kprobe_text(&all->kprobes.list[i]->is, ret);
+		if (is_shown(&all->kprobes.list[i]->is, is_dynamic))
+			hv_kprobe_text(&all->kprobes.list[i]->is, ret);
+}
+
+static uint64_t missed(const struct hv_instances *all, const struct hv_kprobe_event *e)
+{
+	uint64_t nr;
+
+	if (!e->is.is_return || !e->site.v)
+		return 0;
+	nr = hv_actions_missed(all->session->actions, e->site.v);
+	return nr > e->missed_before ? nr - e->missed_before : 0;
 }
 
 void hv_kprobes_profile(const struct hv_instances *all, struct hv_text *ret)
 {
-	for (size_t i = 0; i < all->kprobes.nr; i++)
-		hv_text_printf(ret, "  %-44s %15" PRIu64 " %15u\n", all->kprobes.list[i]->is.name,
-			       all->kprobes.list[i]->nr_hits, 0u);
-}
-
-/* -- recording --------------------------------------------------------------------------------- */
-
-bool hv_kprobes_is(const struct hv_event_type *type)
-{
-	return type->reg_kind == HV_EVENT_REG_KPROBE;
-}
-
-bool hv_kprobes_any(const struct hv_instances *all, const struct hv_event_set *set)
-{
-	for (size_t i = 0; i < all->kprobes.nr; i++)
-		if (hv_event_set_has_id(set, all->kprobes.list[i]->type.id))
-			return true;
-	return false;
-}
-
-bool hv_kprobes_site(const struct hv_instances *all, uint32_t id, struct hv_gva *ret)
-{
-	for (size_t i = 0; i < all->kprobes.nr; i++) {
-		if (all->kprobes.list[i]->type.id != id)
-			continue;
-		*ret = all->kprobes.list[i]->site;
-		return ret->v != 0;
-	}
-	return false;
-}
-
-struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva site,
-				  struct hv_fetch_step *ret, size_t *ret_nr)
-{
-	size_t nr = 0;
-
 	for (size_t i = 0; i < all->kprobes.nr; i++) {
 		const struct hv_kprobe_event *e = all->kprobes.list[i];
 
-		if (e->site.v == site.v && is_on(all, e) && !hv_kprobe_program(&e->is, ret, &nr))
-			return hv_err_new(ENOSPC,
-					  "the probes of %s read too much memory: they need more"
-					  " than %d steps",
-					  e->is.symbol, HV_FETCH_STEPS_MAX);
-	}
-	*ret_nr = nr;
-	return NULL;
-}
-
-struct hv_err *hv_kprobes_why_not(const struct hv_instances *all, const struct hv_event_type *type)
-{
-	const struct hv_sites *sites = &all->session->kernel->sites;
-	const uint8_t *now = hv_site_stubs_now(all->session->stubs);
-	struct hv_gva site = {0};
-	bool has_site = hv_kprobes_site(all, type->id, &site);
-
-	for (size_t i = 0; has_site && i < sites->nr; i++)
-		if (sites->list[i].ip.v == site.v)
-			return now[i] && now[i] != HV_STUB_LATER
-				       ? NULL
-				       : hv_err_new(EBUSY, "the guest itself uses its function");
-	return hv_err_new(ENODEV, "the guest's module that had its function was removed");
-}
-
-/* What was recorded of CALL, as its entry says. */
-static bool read_call(const struct hv_event *call, struct hv_kprobe_call *ret)
-{
-	const size_t words_end = HV_ENTRY_HEADER_LEN + sizeof(ret->words);
-
-	if (call->id != HV_EVENT_ID_REGS ||
-	    !hv_span_copy(call->entry, HV_ENTRY_HEADER_LEN, ret->words, sizeof(ret->words)))
-		return false;
-	ret->results =
-		(struct hv_span){call->entry.data + words_end, call->entry.len_bytes - words_end};
-	ret->comm = call->comm;
-	ret->mark = NULL;
-	return true;
-}
-
-/* The guest can write any number in place of the site. */
-static bool is_of(const struct hv_kprobe_event *e, const uint64_t *words)
-{
-	return e->site.v && e->site.v == words[HV_REGS_SITE];
-}
-
-/* The mark that the call E, with WORDS, ends; NULL: none. */
-static const char *mark_of(const struct hv_instances *all, const struct hv_event *e,
-			   const uint64_t *words)
-{
-	const struct hv_arch *arch = all->session->kernel->core.as.arch;
-	struct hv_mark_call call = {.time_ns = e->time_ns, .cpu = e->cpu, .pid = e->pid};
-	struct hv_arch_register from;
-
-	for (size_t i = 0; i < HV_MARK_ARGS; i++) {
-		const char *name = arch->argument_registers[i];
-
-		if (!name || !arch->find_register(name, &from))
-			return NULL;
-		call.args[i] = words[from.word];
-	}
-	return hv_guest_marks_read(all->kprobes.marks, &call);
-}
-
-bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct hv_event *call,
-		      struct hv_event *ret, uint8_t *entry)
-{
-	const struct hv_kprobe_event *e = all->kprobes.list[index];
-	uint16_t id = (uint16_t)e->type.id;
-	struct hv_kprobe_call recorded;
-	uint64_t site = e->site.v;
-	uint32_t len;
-
-	if (!read_call(call, &recorded) || !is_of(e, recorded.words))
-		return false;
-	memset(entry, 0, e->args_off);
-	if (hv_kprobe_has_mark(&e->is))
-		recorded.mark = mark_of(all, call, recorded.words);
-	len = hv_kprobe_fill(&e->is, &recorded, e->args_off, entry, HV_ENTRY_LEN_MAX);
-	if (!len)
-		return false;
-	memcpy(entry, call->entry.data, HV_ENTRY_HEADER_LEN);
-	memcpy(entry, &id, sizeof(id));
-	memcpy(entry + e->args_off - WORD, &site, sizeof(site));
-	*ret = *call;
-	ret->id = id;
-	ret->entry = (struct hv_span){entry, len};
-	return true;
-}
-
-void hv_kprobes_note_lost(struct hv_instances *all, const struct hv_event *event)
-{
-	if (all->kprobes.marks)
-		hv_guest_marks_note_lost(all->kprobes.marks, event->time_ns, event->cpu);
-}
-
-void hv_kprobes_count(struct hv_instances *all, const struct hv_event *call)
-{
-	struct hv_kprobe_call recorded;
-
-	if (!read_call(call, &recorded))
-		return;
-	for (size_t i = 0; i < all->kprobes.nr; i++) {
-		struct hv_kprobe_event *e = all->kprobes.list[i];
-
-		e->nr_hits += is_of(e, recorded.words) && is_on(all, e);
+		if (!e->is.is_fprobe)
+			hv_text_printf(ret, "  %-44s %15" PRIu64 " %15" PRIu64 "\n", e->is.name,
+				       e->nr_hits, missed(all, e));
 	}
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The probes that kprobe_events has defined, at the entries of functions. All instances share them,
- * as the types of the guest's own events, among which each has a type (tracer/event_types.h). While
- * an instance has one on, the guest records the registers of each call of its function (tracer/
- * actions.h), and the host makes of these the event, in the form in which the kernel's own probe
- * would have recorded it. So it takes the guest's rings then (share.h).
- * Leaves to others: the words of a definition (tree/settings/kprobe.h), which instances have an
- * event on (events.h). */
+/* The probes that kprobe_events has defined, at the entries of functions and of their returns. All
+ * instances share them, as the types of the guest's own events, among which each has a type
+ * (tracer/event_types.h). While an instance has one on, the guest records the registers of each
+ * call of its function, or of each return (tracer/actions.h), and the host makes of these the
+ * event, in the form in which the kernel's own probe would have recorded it. So it takes the
+ * guest's rings then (share.h). Leaves to others: the words of a definition
+ * (tree/settings/kprobe.h), which instances have an event on (events.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -19,6 +19,7 @@
 #include "tree/settings/event_set.h"
 
 struct hv_event_type;
+struct hv_instance;
 struct hv_instances;
 struct hv_kprobe_event;
 struct hv_guest_marks;
@@ -36,45 +37,64 @@ struct hv_kprobes {
 /* Forgets all, whether or not they are on. */
 void hv_kprobes_deinit(struct hv_instances *all);
 
-/* Defines a probe by the NR words of a command. *RET_AT as hv_kprobe_parse() sets it. EEXIST: there
- * is an event of that name, or the same probe; ENOENT: no function of that name; EOPNOTSUPP: what
- * the kernel can and this cannot; EINVAL and others as the kernel's. */
+/* IS_DYNAMIC: of all probes, as in dynamic_events; else of those of kprobe_events. */
+
+/* Defines a probe by the NR words of a command. *RET_AT as hv_kprobe_parse() sets it. A probe with
+ * the name and the arguments of others is one more place of their event, and on if that is. EEXIST:
+ * there is another event of that name, or the same probe; ENOENT: no function of that name;
+ * EOPNOTSUPP: what the kernel can and this cannot; EINVAL and others as the kernel's. */
 struct hv_err *hv_kprobes_define(struct hv_instances *all, char *const *words, size_t nr,
-				 unsigned *ret_at) hv_must_use;
-/* Removes those that WORD names: -:[GRP/]NAME. Instances that have recorded one lose all their
- * events, as in the kernel. ENOENT: none; EBUSY: one of them is on. */
-struct hv_err *hv_kprobes_remove(struct hv_instances *all, const char *word) hv_must_use;
+				 bool is_dynamic, unsigned *ret_at) hv_must_use;
+/* Removes those that the NR words name: -:[GRP/]NAME [FUNCTION [ARG]...]. With the last probe of an
+ * event, instances that have recorded it lose all their events, as in the kernel. ENOENT: none;
+ * EBUSY: an event is on and would have no probe any more; those before it are removed. */
+struct hv_err *hv_kprobes_remove(struct hv_instances *all, char *const *words, size_t nr,
+				 bool is_dynamic) hv_must_use;
 /* Removes all. EBUSY: one is on; then all stay. */
-struct hv_err *hv_kprobes_clear(struct hv_instances *all) hv_must_use;
+struct hv_err *hv_kprobes_clear(struct hv_instances *all, bool is_dynamic) hv_must_use;
 
 /* After modules came or went: a probe whose function is gone records nothing, also when another
  * function comes to its address. Returns whether any has changed; the instances that have it on
  * must be traced again. */
 unsigned hv_kprobes_renew(struct hv_instances *all);
 
+/* Switches the events of return probes off in IN. Returns whether any was on; then IN must be
+ * traced again. */
+unsigned hv_kprobes_end_returns(struct hv_instance *in);
+
 /* Adds the lines of kprobe_events, and of kprobe_profile. */
-void hv_kprobes_text(const struct hv_instances *all, struct hv_text *ret);
+void hv_kprobes_text(const struct hv_instances *all, bool is_dynamic, struct hv_text *ret);
 void hv_kprobes_profile(const struct hv_instances *all, struct hv_text *ret);
 
 /* Whether TYPE is that of a probe. */
 bool hv_kprobes_is(const struct hv_event_type *type);
 /* Whether SET has a probe. */
 bool hv_kprobes_any(const struct hv_instances *all, const struct hv_event_set *set);
-/* The function of the probe with the type ID. False: there is none, or none any more. */
-bool hv_kprobes_site(const struct hv_instances *all, uint32_t id, struct hv_gva *ret);
-/* Makes the program that reads what the probes at SITE which are on need, of HV_FETCH_STEPS_MAX
- * steps in RET; *RET_NR 0: they read nothing. ENOSPC: it would be too long. */
+/* Where a probe is. */
+struct hv_kprobe_site {
+	struct hv_gva at;
+	bool is_return;
+};
+/* The function of the next probe of the event ID, from *INDEX on, which is moved behind it. False:
+ * there is none, or none any more. */
+bool hv_kprobes_site(const struct hv_instances *all, uint32_t id, size_t *index,
+		     struct hv_kprobe_site *ret);
+/* Adds to the program RET, of HV_FETCH_STEPS_MAX steps of which *NR are there, what reads for the
+ * probes at SITE that are on: for those of returns, or the others. ENOSPC: it would be too long. */
 struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva site,
-				  struct hv_fetch_step *ret, size_t *ret_nr) hv_must_use;
+				  bool is_return, struct hv_fetch_step *ret,
+				  size_t *nr) hv_must_use;
 /* Why TYPE, that of a probe which was switched on, is not recorded. NULL: it is. */
 struct hv_err *hv_kprobes_why_not(const struct hv_instances *all,
 				  const struct hv_event_type *type) hv_must_use;
 
-/* Of CALL, an event with the id HV_EVENT_ID_REGS, makes the event *RET of the INDEXth probe; its
- * entry is in ENTRY, of HV_ENTRY_LEN_MAX bytes. False: the probe is at another function. */
+/* Whether EVENT is a call, or a return, that was recorded for probes. */
+bool hv_kprobes_is_call(const struct hv_event *event);
+/* Of CALL, such an event, makes the event *RET of the INDEXth probe; its entry is in ENTRY, of
+ * HV_ENTRY_LEN_MAX bytes. False: the probe is another function's. */
 bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct hv_event *call,
 		      struct hv_event *ret, uint8_t *entry);
 /* To be called for each event before which others were lost. */
 void hv_kprobes_note_lost(struct hv_instances *all, const struct hv_event *event);
-/* Counts CALL as a hit of each probe of its function that any instance has on. */
+/* Counts CALL, such an event, as a hit of each of its probes that any instance has on. */
 void hv_kprobes_count(struct hv_instances *all, const struct hv_event *call);

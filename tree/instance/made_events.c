@@ -2,13 +2,14 @@
 #include "tree/instance/made_events.h"
 
 #include "kernel/events/catalogue.h"
+#include "ringbuf/record_bits.h"
 #include "tree/instance/event_filters.h"
 #include "tree/instance/events.h"
 #include "tree/instance/share.h"
 
 uint32_t hv_made_events_free_id(const struct hv_catalogue *c)
 {
-	uint32_t id = UINT16_MAX;
+	uint32_t id = HV_EVENT_ID_RETURN - 1;
 
 	while (id && hv_catalogue_by_id(c, id))
 		id--;

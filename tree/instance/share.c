@@ -249,7 +249,7 @@ static void take_guests(struct hv_instance *in, const struct hv_cursor *cursor,
 	uint8_t entry[HV_SYSCALL_ENTRY_MAX];
 	struct hv_event call;
 
-	if (event->id == HV_EVENT_ID_REGS) {
+	if (hv_kprobes_is_call(event)) {
 		take_probed(in, cursor, event);
 		return;
 	}

@@ -62,6 +62,9 @@ struct hv_err *hv_instances_step_aside(struct hv_instances *all)
 
 	if (!why)
 		return NULL;
+	for (struct hv_instance *in = &all->top; in; in = in->next)
+		if (hv_kprobes_end_returns(in))
+			hv_err_free(hv_instance_retrace(in));
 	if (hv_instances_profile(all)) {
 		for (struct hv_instance *in = &all->top; in; in = in->next)
 			in->profiles = 0;

@@ -11,6 +11,7 @@
 void hv_instances_refresh(struct hv_instances *all);
 /* Removes the stubs of commands whose counts are used up. */
 void hv_instances_retire(struct hv_instances *all);
-/* Ends function_graph and the profile when a livepatch waits for them. EBUSY: a livepatch waits; it
- * may wait until the return addresses of calls that have not returned are put back. */
+/* Ends function_graph, the profile and return probes when a livepatch waits for them. EBUSY: a
+ * livepatch waits; it may wait until the return addresses of calls that have not returned are put
+ * back. */
 struct hv_err *hv_instances_step_aside(struct hv_instances *all) hv_must_use;

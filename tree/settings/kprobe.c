@@ -10,7 +10,10 @@
 #include "tree/settings/kprobe_parse.h"
 
 #define GROUP	     "kprobes"
+#define FPROBE_GROUP "fprobes"
 #define ARG_NAME_MAX 32
+
+#define MAXACTIVE_MAX 4096 /* KRETPROBE_MAXACTIVE_MAX */
 
 static const char *const reserved[] = {
 	"common_type", "common_flags", "common_preempt_count", "common_pid",
@@ -127,31 +130,70 @@ static struct hv_err *parse_args(struct hv_kprobe_parsing *p)
 
 /* -- the probe itself -------------------------------------------------------------------------- */
 
-/* SYMBOL[+0] */
+/* SYMBOL. What has $retval is a probe of returns, also without a %return
+ * (parse_symbol_and_return()). */
+static void take_symbol(const struct hv_kprobe_parsing *p, size_t len)
+{
+	p->k->symbol = hv_format("%.*s", (int)len, p->words[1]);
+	for (size_t i = 2; i < p->nr; i++) {
+		const char *at = strstr(p->words[i], "$retval");
+
+		if (at && !isalnum((unsigned char)at[7]) && at[7] != '_')
+			p->k->is_return = true;
+	}
+}
+
+/* SYMBOL[+0][%return] */
 static struct hv_err *parse_symbol(struct hv_kprobe_parsing *p)
 {
-	const char *word = p->words[1], *sign = strpbrk(word, "+-"), *percent = strchr(word, '%');
-	uint64_t off;
+	const char *word = p->words[1], *percent = strchr(word, '%'), *sign;
+	uint64_t off = 0;
+	size_t len;
 
 	p->word = 1;
-	if (hv_kprobe_number(word, strlen(word), &off))
+	if (!p->k->is_fprobe && hv_kprobe_number(word, strlen(word), &off))
 		return hv_kprobe_not_there(
 			p, 0,
 			"probes at an address are not there yet, only at the entry"
 			" of a function by its name");
-	if (percent && strcmp(percent, "%return") == 0)
-		return hv_kprobe_not_there(p, (size_t)(percent - word),
-					   "return probes are not there yet");
-	if (percent)
+	if (percent && strcmp(percent, "%return") != 0)
 		return hv_kprobe_wrong(p, (size_t)(percent - word),
 				       "Invalid probed address suffix");
-	if (sign && (*sign == '-' || !hv_kprobe_number(sign + 1, strlen(sign + 1), &off)))
+	p->k->is_return = p->k->is_return || percent;
+	len = percent ? (size_t)(percent - word) : strlen(word);
+	if (p->k->is_fprobe) {
+		take_symbol(p, len);
+		return NULL;
+	}
+	sign = memchr(word, '+', len) ? memchr(word, '+', len) : memchr(word, '-', len);
+	if (sign &&
+	    (*sign == '-' || !hv_kprobe_number(sign + 1, (size_t)(word + len - sign) - 1, &off)))
 		return hv_kprobe_wrong(p, 0, "Invalid probed address or symbol");
+	if (sign && off && p->k->is_return)
+		return hv_kprobe_wrong(p, 0, "Retprobe address must be an function entry");
 	if (sign && off)
 		return hv_kprobe_not_there(
-			p, (size_t)(sign - word),
-			"probes inside of a function are not there yet, only at its entry");
-	p->k->symbol = hv_format("%.*s", (int)(sign ? (size_t)(sign - word) : strlen(word)), word);
+			p, 0, "probes inside of a function are not there yet, only at its entry");
+	p->k->symbol = hv_format("%.*s", (int)(sign ? (size_t)(sign - word) : len), word);
+	return NULL;
+}
+
+/* What follows the letter, up to COLON, which may be NULL. */
+static struct hv_err *parse_maxactive(struct hv_kprobe_parsing *p, const char *text,
+				      const char *colon)
+{
+	size_t len = colon ? (size_t)(colon - text) : strlen(text);
+	uint64_t nr;
+
+	if (!isdigit((unsigned char)*text))
+		return NULL;
+	if (!p->k->is_return && !p->k->is_fprobe)
+		return hv_kprobe_wrong(p, 1, "Maxactive is not for kprobe");
+	if (!hv_kprobe_number(text, len, &nr) || !nr || nr > UINT32_MAX)
+		return hv_kprobe_wrong(p, 1, "Invalid maxactive number");
+	if (nr > MAXACTIVE_MAX)
+		return hv_kprobe_wrong(p, 1, "Maxactive is too big");
+	p->k->maxactive = (unsigned)nr;
 	return NULL;
 }
 
@@ -190,9 +232,12 @@ static struct hv_err *parse_name(const struct hv_kprobe_parsing *p, const char *
 }
 
 /* The kernel's own name of a probe without one; sanitize_event_name(). */
-static char *made_name(const char *symbol)
+static char *made_name(const struct hv_kprobe *k)
 {
-	char *name = hv_format("p_%.*s_0", HV_KPROBE_NAME_MAX - 5, symbol);
+	char *name = k->is_fprobe ? hv_format("%.*s__%s", HV_KPROBE_NAME_MAX - 8, k->symbol,
+					      k->is_return ? "exit" : "entry")
+				  : hv_format("%c_%.*s_0", k->is_return ? 'r' : 'p',
+					      HV_KPROBE_NAME_MAX - 5, k->symbol);
 
 	for (char *c = name + 1; *c; c++)
 		if (*c == ':' || *c == '.')
@@ -205,20 +250,24 @@ static struct hv_err *parse(struct hv_kprobe_parsing *p)
 	const char *word = p->nr ? p->words[0] : "", *colon = strchr(word, ':');
 	struct hv_err *err;
 
-	if (p->nr < 2 || (*word != 'p' && *word != 'r'))
-		return hv_err_new(EINVAL, "'%s' defines no probe: p[:[GRP/]NAME] SYMBOL [ARGS]",
+	if (p->nr < 2 || (*word != 'p' && *word != 'r' && *word != 'f'))
+		return hv_err_new(EINVAL,
+				  "'%s' defines no probe: p[:[GRP/]NAME] SYMBOL [ARGS], or with r"
+				  " of its returns",
 				  word);
-	if (*word == 'r')
-		return hv_kprobe_not_there(p, 0, "return probes are not there yet");
-	if (isdigit((unsigned char)word[1]))
-		return hv_kprobe_wrong(p, 1, "Maxactive is not for kprobe");
-	err = parse_symbol(p);
+	p->k->is_return = *word == 'r';
+	p->k->is_fprobe = *word == 'f';
+	err = parse_maxactive(p, word + 1, colon);
+	if (!err)
+		err = parse_symbol(p);
 	p->word = err ? p->word : 0;
-	p->k->group = hv_strdup(GROUP);
+	if (!err && p->k->maxactive && !p->k->is_return)
+		err = hv_kprobe_wrong(p, 1, "Maxactive is only for function exit");
+	p->k->group = hv_strdup(p->k->is_fprobe ? FPROBE_GROUP : GROUP);
 	if (!err && colon)
 		err = parse_name(p, colon + 1, (size_t)(colon + 1 - word));
 	if (!err && !p->k->name)
-		p->k->name = made_name(p->k->symbol);
+		p->k->name = made_name(p->k);
 	return err ? err : parse_args(p);
 }
 
@@ -237,6 +286,11 @@ struct hv_err *hv_kprobe_parse(const struct hv_arch *arch, char *const *words, s
 	else
 		*ret = k;
 	return err;
+}
+
+const char *hv_kprobe_where(const char *word)
+{
+	return *word == 'f' ? "trace_fprobe" : "trace_kprobe";
 }
 
 void hv_kprobe_deinit(struct hv_kprobe *k)
@@ -259,7 +313,11 @@ void hv_kprobe_deinit(struct hv_kprobe *k)
 
 void hv_kprobe_text(const struct hv_kprobe *k, struct hv_text *ret)
 {
-	hv_text_printf(ret, "p:%s/%s %s", k->group, k->name, k->symbol);
+	hv_text_add(ret, k->is_fprobe ? "f" : k->is_return ? "r" : "p");
+	if (k->maxactive)
+		hv_text_printf(ret, "%u", k->maxactive);
+	hv_text_printf(ret, ":%s/%s %s%s", k->group, k->name, k->symbol,
+		       k->is_fprobe && k->is_return ? "%return" : "");
 	for (size_t i = 0; i < k->nr_args; i++)
 		hv_text_printf(ret, " %s=%s", k->args[i].name, k->args[i].fetch);
 	hv_text_add(ret, "\n");
@@ -287,10 +345,11 @@ static void add_values(const struct hv_kprobe_arg *arg, struct hv_text *ret)
 
 void hv_kprobe_print_fmt(const struct hv_kprobe *k, struct hv_text *ret)
 {
-	hv_text_add(ret, "\"(%lx)");
+	hv_text_add(ret, k->is_return ? "\"(%lx <- %lx)" : "\"(%lx)");
 	for (size_t i = 0; i < k->nr_args; i++)
 		add_formats(&k->args[i], ret);
-	hv_text_add(ret, "\", REC->__probe_ip");
+	hv_text_add(ret, k->is_return ? "\", REC->__probe_func, REC->__probe_ret_ip"
+				      : "\", REC->__probe_ip");
 	for (size_t i = 0; i < k->nr_args; i++)
 		add_values(&k->args[i], ret);
 }

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A probe at the entry of a function, as kprobe_events defines it:
+/* A probe at the entry of a function, or of its returns, as kprobe_events defines it:
  *
  *	p[:[GRP/][NAME]] SYMBOL[+0] [[ARG=]FETCH[:TYPE]]...
+ *	p[:[GRP/][NAME]] SYMBOL%return [[ARG=]FETCH[:TYPE]]...
+ *	r[MAXACTIVE][:[GRP/][NAME]] SYMBOL [[ARG=]FETCH[:TYPE]]...
+ *	f[MAXACTIVE][:[GRP/][NAME]] SYMBOL[%return] [[ARG=]FETCH[:TYPE]]...
  *
- *	FETCH	%REGISTER, $argN, $stack, $stackN, $comm, $mark, \NUMBER, \"string",
+ *	FETCH	%REGISTER, $argN, $retval, $stack, $stackN, $comm, $mark, \NUMBER, \"string",
  *		@ADDRESS, @SYMBOL[+-OFFSET], +-[u]OFFSET(FETCH)
  *	TYPE	u8 to u64, s8 to s64, x8 to x64, char, symbol, string, ustring,
  *		bWIDTH@OFFSET/SIZE, TYPE[N]
  *
- * Each FETCH is made from the registers that a stub records with a call (HV_EVENT_ID_REGS), by the
- * host, and from what the stub has read of the guest's memory at that time: the results of a
- *program that is made here (struct hv_fetch_step). Probes elsewhere than at a function's entry, and
- *of returns, are refused by name. Words and errors are those of the kernel (kernel/trace/
- * trace_probe.c, trace_kprobe.c); what the kernel would accept is EOPNOTSUPP.
- * Leaves to others: which functions there are, the event (tree/instance/kprobes.h). Pure. */
+ * Each FETCH is made from the registers that a stub records with a call (HV_EVENT_ID_REGS), or
+ * with a return (HV_EVENT_ID_RETURN), by the host, and from what the stub has read of the guest's
+ *memory at that time: the results of a program that is made here (struct hv_fetch_step). Probes
+ *elsewhere than at a function's entry are refused by name. How many calls may be open at a time,
+ *MAXACTIVE, is not limited. Words and errors are those of the kernel (kernel/trace/ trace_probe.c,
+ *trace_kprobe.c); what the kernel would accept is EOPNOTSUPP. Leaves to others: which functions
+ *there are, the event (tree/instance/kprobes.h). Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -65,7 +69,10 @@ struct hv_kprobe_arg {
 
 struct hv_kprobe {
 	char *group, *name, *symbol; /* owned */
-	struct hv_kprobe_arg *args;  /* owned */
+	bool is_return;
+	bool is_fprobe;		    /* written with f: only dynamic_events has it */
+	unsigned maxactive;	    /* 0: it was not said */
+	struct hv_kprobe_arg *args; /* owned */
 	size_t nr_args;
 	uint32_t len_bytes;  /* of the fields of all arguments */
 	uint16_t nr_results; /* of its program */
@@ -75,9 +82,20 @@ struct hv_kprobe {
 /* Parses the NR words of a command. On error *RET_AT is the column, in the words with one blank
  * between them, to which the kernel points (HV_KPROBE_NOWHERE: it says nothing). */
 #define HV_KPROBE_NOWHERE (~0u)
+/* Who refuses WORD, the first one of a command, as error_log of the kernel names it. */
+const char *hv_kprobe_where(const char *word);
 struct hv_err *hv_kprobe_parse(const struct hv_arch *arch, char *const *words, size_t nr,
 			       struct hv_kprobe *ret, unsigned *ret_at) hv_must_use;
 void hv_kprobe_deinit(struct hv_kprobe *k);
+
+/* The number, from 1, of the first argument that differs in name or type; 0: none. */
+size_t hv_kprobe_different_arg(const struct hv_kprobe *a, const struct hv_kprobe *b);
+/* Whether A and B, of which no argument differs so, are at one place and fetch the same. */
+bool hv_kprobe_is_same(const struct hv_kprobe *a, const struct hv_kprobe *b);
+/* Whether NAME, [GRP/]NAME or [GRP.]NAME, is that of K. Without a group it is of any. */
+bool hv_kprobe_is_named(const struct hv_kprobe *k, const char *name);
+/* Whether K has the place and the first arguments that the NR words say, as they are shown. */
+bool hv_kprobe_has_head(const struct hv_kprobe *k, char *const *words, size_t nr);
 
 /* Adds the line of kprobe_events, with a newline. */
 void hv_kprobe_text(const struct hv_kprobe *k, struct hv_text *ret);

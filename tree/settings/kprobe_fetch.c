@@ -128,6 +128,10 @@ static struct hv_err *parse_argument_number(const struct hv_kprobe_parsing *p,
 {
 	uint64_t nr, in_registers = 0;
 
+	if (p->k->is_return)
+		return hv_kprobe_not_there(p, off,
+					   "what a function was called with is not known when it"
+					   " returns");
 	if (!hv_kprobe_number(text, strlen(text), &nr))
 		return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
 	if (!nr || nr > STACK_NR_MAX)
@@ -163,10 +167,14 @@ static struct hv_err *parse_stack(const struct hv_kprobe_parsing *p, struct hv_k
 static struct hv_err *parse_variable(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const char *text, size_t off)
 {
-	if (strcmp(text, "retval") == 0)
-		return hv_kprobe_wrong(p, off, "$retval is not available on probe");
+	if (strcmp(text, "retval") == 0) {
+		if (!p->k->is_return)
+			return hv_kprobe_wrong(p, off, "$retval is not available on probe");
+		arg->number = (struct hv_arch_register){HV_REGS_RETVAL, 0};
+		return NULL;
+	}
 	if (strcmp(text, "mark") == 0) {
-		if (strcmp(p->k->symbol, HV_MARK_FUNCTION) != 0)
+		if (p->k->is_return || strcmp(p->k->symbol, HV_MARK_FUNCTION) != 0)
 			return hv_kprobe_wrong(p, off,
 					       "$mark is only available at " HV_MARK_FUNCTION);
 		arg->source = HV_KPROBE_MARK;
@@ -188,13 +196,16 @@ static struct hv_err *parse_variable(const struct hv_kprobe_parsing *p, struct h
 static struct hv_err *parse_register(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const char *name, size_t off)
 {
-	if (p->arch->find_register(name, &arg->number))
+	if (p->k->is_return ? p->arch->find_return_register(name, &arg->number)
+			    : p->arch->find_register(name, &arg->number))
 		return NULL;
 	if (p->arch->has_register(name))
 		return hv_kprobe_not_there(
 			p, off,
-			"this register is not recorded: it has no meaning at a function's"
-			" entry");
+			p->k->is_return ? "this register is not recorded: it has no meaning when a"
+					  " function returns"
+					: "this register is not recorded: it has no meaning at a"
+					  " function's entry");
 	return hv_kprobe_wrong(p, off, "Invalid register name");
 }
 

@@ -19,7 +19,7 @@ struct program {
 
 static void add_step(struct program *p, unsigned does, uint64_t value, size_t len_bytes)
 {
-	p->is_full = p->is_full || p->nr == HV_FETCH_STEPS_MAX;
+	p->is_full = p->is_full || p->nr >= HV_FETCH_STEPS_MAX;
 	if (p->is_full)
 		return;
 	p->steps[p->nr++] = (struct hv_fetch_step){

@@ -73,7 +73,7 @@ static inline struct hv_err *traced_want(struct traced *t, enum hv_stub stub)
 	HV_AUTO_FREE uint8_t *wanted = hv_alloc(t->r->t.f.k.sites.nr);
 
 	memset(wanted, (int)stub, t->r->t.f.k.sites.nr);
-	if ((stub & ~(unsigned)HV_STUB_LATER) >= HV_STUB_GRAPH)
+	if ((stub & ~(unsigned)HV_STUB_LATER) >= HV_STUB_GRAPH || hv_actions_any_return(t->actions))
 		ck_assert_ptr_null(fr_start_graph(t->r, t->graph));
 	return hv_site_stubs_set(t->stubs, wanted);
 }

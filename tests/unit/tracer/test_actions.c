@@ -199,6 +199,91 @@ START_TEST(a_program_has_a_slot_of_its_own)
 }
 END_TEST
 
+static void want_return(unsigned site)
+{
+	const struct hv_site_actions list = {.ip = FR_SITE(site), .bits = 1u << HV_ACTION_RETURN};
+
+	set(&list, 1);
+}
+
+static uint64_t handler_goes_on(unsigned slot)
+{
+	return hv_stubs_probed(&r.tracee, slot).v - FR_RANGE;
+}
+
+/* A call gets one frame, whoever wants it: the slot says what is traced besides. */
+START_TEST(a_return_is_of_the_kind_of_its_call)
+{
+	struct hv_gva goes_on;
+	unsigned slot;
+
+	want_return(1);
+	ck_assert(hv_actions_any_return(t.actions) && hv_actions_return(t.actions, FR_SITE(1)));
+	ck_assert(!hv_actions_return(t.actions, FR_SITE(2)));
+	traced_check_want(&t, HV_STUB_NONE);
+	slot = number_of(slot_of(1));
+	ck_assert_uint_eq(slot_of(1)->does, HV_SLOT_RETURN);
+	ck_assert_uint_eq(slot_of(1)->goes_on, handler_goes_on(slot));
+	ck_assert_uint_eq(*hv_region_kind(&r.tracee.region, slot), HV_KIND_UNTRACED);
+	ck_assert_uint_eq(hv_site_stubs_now(t.stubs)[1], HV_STUB_ACTIONS);
+	traced_check_want(&t, HV_STUB_FUNCTION_AND_GRAPH | HV_STUB_PROFILED);
+	ck_assert_uint_ne(number_of(slot_of(1)), slot);
+	slot = number_of(slot_of(1));
+	ck_assert_uint_eq(slot_of(1)->goes_on, handler_goes_on(slot));
+	ck_assert_uint_eq(*hv_region_kind(&r.tracee.region, slot),
+			  HV_KIND_FUNCTION | HV_FRAME_PROFILED);
+	ck_assert(hv_actions_goes_on(t.actions, target_of(1), &goes_on));
+	ck_assert_uint_eq(goes_on.v,
+			  hv_stubs_call(&r.tracee, HV_STUB_FUNCTION_AND_GRAPH | HV_STUB_PROFILED,
+					HV_ROLE_NONE)
+				  .v);
+	set(NULL, 0);
+	traced_check_want(&t, HV_STUB_NONE);
+	ck_assert(!hv_actions_any_return(t.actions));
+}
+END_TEST
+
+START_TEST(what_takes_the_caller_is_refused_beside_a_return)
+{
+	static const uint8_t stubs[] = {HV_STUB_FUNCTION_STACK, HV_STUB_SECTION_FUNCTION,
+					HV_STUB_SECTION_GRAPH};
+
+	want_return(1);
+	for (unsigned i = 0; i < HV_ARRAY_LEN(stubs); i++) {
+		struct hv_err *err = traced_want(&t, stubs[i]);
+
+		ck_assert(err && err->code == EBUSY);
+		hv_err_free(err);
+	}
+	set(NULL, 0);
+	traced_check_want(&t, HV_STUB_NONE);
+}
+END_TEST
+
+/* Calls without a frame are counted in the slot that they came by, and none is forgotten. A slot
+ * that was left is the last one to be taken again: calls that are open still return by it. */
+START_TEST(missed_returns_are_counted)
+{
+	struct hv_control *control = hv_region_control(&r.tracee.region);
+	unsigned before = HV_NR_SLOTS;
+
+	want_return(1);
+	for (unsigned i = 0; i < HV_NR_SLOTS + 10; i++) {
+		traced_check_want(&t, i % 2 ? HV_STUB_NONE : HV_STUB_FUNCTION);
+		ck_assert_uint_ne(number_of(slot_of(1)), before);
+		ck_assert(i >= HV_NR_SLOTS || number_of(slot_of(1)) == i);
+		before = number_of(slot_of(1));
+		ck_assert_uint_eq(control->missed[before], 0);
+		control->missed[before] = 2;
+		ck_assert_uint_eq(hv_actions_missed(t.actions, FR_SITE(1)), 2 * (i + 1));
+	}
+	ck_assert_uint_eq(hv_actions_missed(t.actions, FR_SITE(2)), 0);
+	set(NULL, 0);
+	traced_check_want(&t, HV_STUB_NONE);
+	ck_assert_uint_eq(hv_actions_missed(t.actions, FR_SITE(1)), 2 * (HV_NR_SLOTS + 10));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -208,6 +293,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_change_that_fails_leaves_the_counts);
 	tcase_add_test(tc, too_many_that_count_are_refused);
 	tcase_add_test(tc, a_program_has_a_slot_of_its_own);
+	tcase_add_test(tc, a_return_is_of_the_kind_of_its_call);
+	tcase_add_test(tc, what_takes_the_caller_is_refused_beside_a_return);
+	tcase_add_test(tc, missed_returns_are_counted);
 }
 
 int main(void)

@@ -309,6 +309,29 @@ START_TEST(a_livepatch_ends_a_graph)
 }
 END_TEST
 
+START_TEST(a_livepatch_ends_return_probes)
+{
+	HV_AUTO_TEXT struct hv_text events = {0};
+	struct hv_err *err;
+
+	hv_fake_event_type(session, "sched", "sched_switch", 314, 0);
+	put("kprobe_events", "r:mine function_0\np:other function_0\n");
+	put("events/kprobes/enable", "1");
+	ck_assert_ptr_null(hv_tree_step_aside(tree));
+	slurp("set_event", 64, &events);
+	ck_assert_str_eq(events.data, "kprobes:mine\nkprobes:other\n");
+	hv_fake_livepatch(session);
+	err = hv_tree_step_aside(tree);
+	ck_assert(err && err->code == EBUSY);
+	hv_err_free(err);
+	hv_text_deinit(&events);
+	events = (struct hv_text){0};
+	slurp("set_event", 64, &events);
+	ck_assert_str_eq(events.data, "kprobes:other\n");
+	ck_assert_uint_eq(hv_site_stubs_now(session->stubs)[0], HV_STUB_ACTIONS);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_set_timeout(tc, 60);
@@ -323,6 +346,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, ready_keeps_what_it_found);
 	tcase_add_test(tc, a_filter_that_is_being_replaced_is_never_empty);
 	tcase_add_test(tc, a_livepatch_ends_a_graph);
+	tcase_add_test(tc, a_livepatch_ends_return_probes);
 }
 
 int main(void)

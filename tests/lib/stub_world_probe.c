@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The cases of what stubs record for probes: calls with their registers, returns, and what programs
+ * read of memory. */
+#include <string.h>
+
+#include "tests/lib/stub_world.h"
+
+#define FRAMES_BELOW 2 /* of the stack that the call is made on */
+
+/* One page of it is user space and one the kernel's, and what is between the halves cannot be
+ * read. */
+#define USER_ADDRESS   0x10000
+#define KERNEL_ADDRESS 0xffff800000000000
+#define NO_ADDRESS     0x8000000000000000
+
+static struct hv_stack *open_stack(const struct world *w, unsigned nr_frames)
+{
+	struct hv_stack *stack = world_home(w, w->stack.v);
+
+	stack->word = w->stack.v | nr_frames * sizeof(struct hv_frame);
+	for (unsigned i = 0; i < nr_frames; i++)
+		stack->frames[i].slot_gva = w->stack.v + w->stack_bytes - 8 * (i + 1);
+	return stack;
+}
+
+static void plain(const struct world *w)
+{
+	open_stack(w, FRAMES_BELOW);
+}
+
+static void first(const struct world *w)
+{
+	open_stack(w, 0);
+}
+
+static void unknown(const struct world *w)
+{
+	(void)w;
+}
+
+static void other_task(const struct world *w)
+{
+	plain(w);
+	world_state(w, 0)->last_pid = 0;
+}
+
+static void no_graph(const struct world *w)
+{
+	plain(w);
+	world_params(w)->graph_flags = 0;
+}
+
+static void too_deep(const struct world *w)
+{
+	plain(w);
+	world_params(w)->max_depth = FRAMES_BELOW;
+}
+
+static void off(const struct world *w)
+{
+	plain(w);
+	world_control(w)->mode = HV_MODE_OFF;
+}
+
+static void pid_miss(const struct world *w)
+{
+	plain(w);
+	world_cases[7].prepare(w);
+}
+
+static void tail_call(const struct world *w)
+{
+	no_graph(w);
+	world_make_tail_call(w);
+}
+
+static void full(const struct world *w)
+{
+	open_stack(w, HV_FRAMES_MAX);
+}
+
+static void stopped(const struct world *w)
+{
+	plain(w);
+	world_home(w, w->stack.v)->stopped = 1;
+	world_home(w, w->stack.v)->word |= HV_STACK_SLOW;
+}
+
+static void no_stack(const struct world *w)
+{
+	for (unsigned i = 0; i < WORLD_NR_STACKS; i++)
+		world_stack(w, i)->word =
+			(w->stack.v ^ 0x1000000ull << i) | sizeof(struct hv_frame);
+}
+
+static void exception_stack(const struct world *w)
+{
+	w->values->hole[HV_HOLE_skip_start] = w->stack.v;
+	w->values->hole[HV_HOLE_skip_len] = w->stack_bytes;
+}
+
+/* Sets the program of the slot: what is read at ADDRESS. */
+static void reads(const struct world *w, uint64_t address, unsigned does)
+{
+	struct hv_fetch_step steps[] = {
+		{.does = HV_FETCH_NUMBER, .tag = 1, .value = address},
+		{.does = HV_FETCH_READS, .tag = 1},
+		{.does = HV_FETCH_NUMBER, .tag = 1, .value = address},
+		{.does = (uint8_t)(HV_FETCH_READS | does), .len_bytes = 8, .tag = 1},
+	};
+
+	no_graph(w);
+	memcpy(w->host + WORLD_PROGRAM_OFF, steps, sizeof(steps));
+}
+
+static void number(const struct world *w)
+{
+	reads(w, KERNEL_ADDRESS, HV_FETCH_KEEPS);
+}
+
+static void string(const struct world *w)
+{
+	reads(w, USER_ADDRESS, HV_FETCH_STRING);
+}
+
+static void fault(const struct world *w)
+{
+	reads(w, NO_ADDRESS, HV_FETCH_KEEPS);
+}
+
+static void no_draft(const struct world *w)
+{
+	number(w);
+	for (unsigned cpu = 0; cpu < WORLD_NR_CPUS; cpu++)
+		world_state(w, cpu)->drafts = (1 << HV_NR_DRAFTS) - 1;
+}
+
+/* A call's registers are 6 records of data and one of the event. */
+#define REGS_DATA	  6
+#define CALLS(each)	  .nr_calls = 1, .nr_data = (each)
+#define RETURNS(nr, each) .nr_returns = (nr), .nr_data = (each)
+
+const struct world_case world_probe_cases[] = {
+	{"probe", .prepare = plain, .stub = WORLD_REGS, CALLS(REGS_DATA)},
+	{"probe, after another task's", 1, .prepare = other_task, .stub = WORLD_REGS,
+	 CALLS(REGS_DATA)},
+	{"probe, tracing off", .prepare = off, .stub = WORLD_REGS},
+	{"probe, a number in memory", .prepare = number, .stub = WORLD_REGS_FETCH,
+	 CALLS(REGS_DATA + 1)},
+	{"probe, a string", .prepare = string, .stub = WORLD_REGS_FETCH, CALLS(REGS_DATA + 1)},
+	{"probe, no memory there", .prepare = fault, .stub = WORLD_REGS_FETCH,
+	 CALLS(REGS_DATA + 1)},
+	{"probe, no draft free", .prepare = no_draft, .stub = WORLD_REGS_FETCH, .calm = 1},
+	{"return probe", .prepare = no_graph, .stub = WORLD_PROBED, RETURNS(1, REGS_DATA)},
+	{"return probe, after another task's", 1, .prepare = other_task, .stub = WORLD_PROBED,
+	 RETURNS(1, REGS_DATA)},
+	{"return probe, first frame of a stack", .prepare = first, .stub = WORLD_PROBED,
+	 RETURNS(1, REGS_DATA)},
+	{"return probe, of a stack seen first", .prepare = unknown, .stub = WORLD_PROBED,
+	 RETURNS(1, REGS_DATA)},
+	{"return probe, a number in memory", .prepare = number, .stub = WORLD_PROBED_FETCH,
+	 RETURNS(1, REGS_DATA + 1)},
+	{"return probe, a string", .prepare = string, .stub = WORLD_PROBED_FETCH,
+	 RETURNS(1, REGS_DATA + 1)},
+	{"return probe, two calls, one by a jump from the other", .prepare = tail_call,
+	 .stub = WORLD_PROBED, RETURNS(2, REGS_DATA)},
+	{"return probe, tracing off", .prepare = off, .stub = WORLD_PROBED},
+	{"return probe, pid not in the filter", .prepare = pid_miss, .stub = WORLD_PROBED},
+	{"return probe, return stack full", .prepare = full, .stub = WORLD_PROBED, .nr_missed = 1},
+	{"return probe, return stack stopped", .prepare = stopped, .stub = WORLD_PROBED,
+	 .nr_missed = 1},
+	{"return probe, no return stack free", .prepare = no_stack, .stub = WORLD_PROBED,
+	 .nr_missed = 1},
+	{"return probe, on an exception's stack", .prepare = exception_stack, .stub = WORLD_PROBED,
+	 .nr_missed = 1},
+	{"return probe and function", 0, 1, .prepare = no_graph, .stub = WORLD_PROBED_FUNCTION,
+	 RETURNS(1, REGS_DATA)},
+	{"return probe and graph", .prepare = plain, .stub = WORLD_PROBED_GRAPH, .nr_entries = 1,
+	 .nr_exits = 1, RETURNS(1, REGS_DATA)},
+	{"return probe and graph, too deep", .prepare = too_deep, .stub = WORLD_PROBED_GRAPH,
+	 RETURNS(1, REGS_DATA)},
+};
+const unsigned world_nr_probe_cases = sizeof(world_probe_cases) / sizeof(*world_probe_cases);

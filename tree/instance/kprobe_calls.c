@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the guest records for probes, and the events that are made of it. */
+#include <string.h>
+
+#include "kernel/kernel.h"
+#include "tracer/events/guest_marks.h"
+#include "tracer/site_stubs.h"
+#include "tree/instance/events.h"
+#include "tree/instance/kprobe_event.h"
+
+#define WORD 8u
+
+bool hv_kprobes_is(const struct hv_event_type *type)
+{
+	return type->reg_kind == HV_EVENT_REG_KPROBE;
+}
+
+bool hv_kprobes_any(const struct hv_instances *all, const struct hv_event_set *set)
+{
+	for (size_t i = 0; i < all->kprobes.nr; i++)
+		if (hv_event_set_has_id(set, all->kprobes.list[i]->family->type.id))
+			return true;
+	return false;
+}
+
+unsigned hv_kprobes_end_returns(struct hv_instance *in)
+{
+	const struct hv_kprobes *k = &in->all->kprobes;
+	unsigned any = 0;
+
+	for (size_t i = 0; i < k->nr; i++) {
+		struct hv_event_ref ref = hv_event_ref_of(&k->list[i]->family->type);
+
+		if (!k->list[i]->is.is_return || !hv_event_set_has(&in->events, ref))
+			continue;
+		hv_event_set_remove(&in->events, ref);
+		any = 1;
+	}
+	return any;
+}
+
+bool hv_kprobes_site(const struct hv_instances *all, uint32_t id, size_t *index,
+		     struct hv_kprobe_site *ret)
+{
+	for (; *index < all->kprobes.nr; (*index)++) {
+		const struct hv_kprobe_event *e = all->kprobes.list[*index];
+
+		if (e->family->type.id != id || !e->site.v)
+			continue;
+		*ret = (struct hv_kprobe_site){e->site, e->is.is_return};
+		(*index)++;
+		return true;
+	}
+	return false;
+}
+
+/* The part for the return is last, and is ended by a step. */
+struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva site,
+				  bool is_return, struct hv_fetch_step *ret, size_t *nr)
+{
+	size_t before = *nr;
+
+	for (size_t i = 0; i < all->kprobes.nr; i++) {
+		const struct hv_kprobe_event *e = all->kprobes.list[i];
+
+		if (e->site.v != site.v || e->is.is_return != is_return ||
+		    !hv_kprobe_event_is_on(all, e))
+			continue;
+		if (!hv_kprobe_program(&e->is, ret, nr) ||
+		    (is_return && *nr > before && *nr == HV_FETCH_STEPS_MAX))
+			return hv_err_new(ENOSPC,
+					  "the probes of %s read too much memory: they need more"
+					  " than %d steps",
+					  e->is.symbol, HV_FETCH_STEPS_MAX);
+	}
+	return NULL;
+}
+
+/* Whether a stub is called at SITE. */
+static bool is_traced(const struct hv_session *s, struct hv_gva site)
+{
+	const struct hv_sites *sites = &s->kernel->sites;
+	const uint8_t *now = hv_site_stubs_now(s->stubs);
+
+	for (size_t i = 0; i < sites->nr; i++)
+		if (sites->list[i].ip.v == site.v)
+			return now[i] && now[i] != HV_STUB_LATER;
+	return false;
+}
+
+struct hv_err *hv_kprobes_why_not(const struct hv_instances *all, const struct hv_event_type *type)
+{
+	struct hv_kprobe_site site;
+	size_t index = 0;
+	bool any = false;
+
+	for (; hv_kprobes_site(all, type->id, &index, &site); any = true)
+		if (!is_traced(all->session, site.at))
+			return hv_err_new(EBUSY, "the guest itself uses its function");
+	return any ? NULL
+		   : hv_err_new(ENODEV, "the guest's module that had its function was removed");
+}
+
+bool hv_kprobes_is_call(const struct hv_event *event)
+{
+	return event->id == HV_EVENT_ID_REGS || event->id == HV_EVENT_ID_RETURN;
+}
+
+/* What was recorded of CALL, as its entry says. */
+static bool read_call(const struct hv_event *call, struct hv_kprobe_call *ret)
+{
+	const size_t words_end = HV_ENTRY_HEADER_LEN + sizeof(ret->words);
+
+	if (!hv_kprobes_is_call(call) ||
+	    !hv_span_copy(call->entry, HV_ENTRY_HEADER_LEN, ret->words, sizeof(ret->words)))
+		return false;
+	ret->results =
+		(struct hv_span){call->entry.data + words_end, call->entry.len_bytes - words_end};
+	ret->comm = call->comm;
+	ret->mark = NULL;
+	return true;
+}
+
+/* The guest can write any number in place of the site. */
+static bool is_of(const struct hv_kprobe_event *e, const struct hv_event *call,
+		  const uint64_t *words)
+{
+	return e->site.v && e->site.v == words[HV_REGS_SITE] &&
+	       e->is.is_return == (call->id == HV_EVENT_ID_RETURN);
+}
+
+/* The mark that the call E, with WORDS, ends; NULL: none. */
+static const char *mark_of(const struct hv_instances *all, const struct hv_event *e,
+			   const uint64_t *words)
+{
+	const struct hv_arch *arch = all->session->kernel->core.as.arch;
+	struct hv_mark_call call = {.time_ns = e->time_ns, .cpu = e->cpu, .pid = e->pid};
+	struct hv_arch_register from;
+
+	for (size_t i = 0; i < HV_MARK_ARGS; i++) {
+		const char *name = arch->argument_registers[i];
+
+		if (!name || !arch->find_register(name, &from))
+			return NULL;
+		call.args[i] = words[from.word];
+	}
+	return hv_guest_marks_read(all->kprobes.marks, &call);
+}
+
+bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct hv_event *call,
+		      struct hv_event *ret, uint8_t *entry)
+{
+	const struct hv_kprobe_event *e = all->kprobes.list[index];
+	uint16_t id = (uint16_t)e->family->type.id;
+	struct hv_kprobe_call recorded;
+	uint64_t site = e->site.v;
+	uint32_t len;
+
+	if (!read_call(call, &recorded) || !is_of(e, call, recorded.words))
+		return false;
+	memset(entry, 0, e->family->args_off);
+	if (hv_kprobe_has_mark(&e->is))
+		recorded.mark = mark_of(all, call, recorded.words);
+	len = hv_kprobe_fill(&e->is, &recorded, e->family->args_off, entry, HV_ENTRY_LEN_MAX);
+	if (!len)
+		return false;
+	memcpy(entry, call->entry.data, HV_ENTRY_HEADER_LEN);
+	memcpy(entry, &id, sizeof(id));
+	if (e->is.is_return)
+		memcpy(entry + e->family->args_off - WORD, &recorded.words[HV_REGS_CALLER], WORD);
+	memcpy(entry + e->family->type.fields.list[0].off, &site, sizeof(site));
+	*ret = *call;
+	ret->id = id;
+	ret->entry = (struct hv_span){entry, len};
+	return true;
+}
+
+void hv_kprobes_note_lost(struct hv_instances *all, const struct hv_event *event)
+{
+	if (all->kprobes.marks)
+		hv_guest_marks_note_lost(all->kprobes.marks, event->time_ns, event->cpu);
+}
+
+void hv_kprobes_count(struct hv_instances *all, const struct hv_event *call)
+{
+	struct hv_kprobe_call recorded;
+
+	if (!read_call(call, &recorded))
+		return;
+	for (size_t i = 0; i < all->kprobes.nr; i++) {
+		struct hv_kprobe_event *e = all->kprobes.list[i];
+
+		e->nr_hits += is_of(e, call, recorded.words) && hv_kprobe_event_is_on(all, e);
+	}
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A probe and the event that is made of its calls: what the parts of kprobes.h share (kprobes.c,
+ * kprobe_calls.c). */
+#pragma once
+
+#include "kernel/events/catalogue.h"
+#include "tree/instance/kprobes.h"
+#include "tree/settings/kprobe.h"
+
+/* The event of one probe, or of several at different places with the same arguments. */
+struct hv_kprobe_family {
+	size_t nr_probes;
+	char *group, *name; /* owned */
+	struct hv_event_type
+		type; /* of the catalogue; its fields are owned here, with all strings */
+	struct hv_text print_fmt;
+	uint32_t args_off; /* in an entry; the places of the probe are before them */
+};
+
+struct hv_kprobe_event {
+	struct hv_kprobe is;
+	struct hv_gva site;		 /* 0: the module that had it is gone */
+	struct hv_kprobe_family *family; /* shared */
+	uint64_t nr_hits;
+	uint64_t missed_before; /* of its function, when it was defined */
+};
+
+/* Whether any instance has the event of E on. */
+bool hv_kprobe_event_is_on(const struct hv_instances *all, const struct hv_kprobe_event *e);
