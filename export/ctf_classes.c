@@ -67,8 +67,8 @@ static const char *const tracer_fields[NR_KINDS] = {
 	[HV_EVENT_GRAPH_EXIT] = EXIT_FIELDS,
 	[HV_EVENT_PRINT] = "x64 _ip; string _text; ",
 	[HV_EVENT_RAW_DATA] = "u32 _bytes_length; x8 _bytes[_bytes_length]; ",
-	[HV_EVENT_STACK] = "u32 _ips_length; x64 _ips[_ips_length]; "
-			   "u32 _callers_length; string _callers[_callers_length]; ",
+	[HV_EVENT_STACK] = ("u32 _ips_length; x64 _ips[_ips_length]; "
+			    "u32 _callers_length; string _callers[_callers_length]; "),
 };
 
 static bool has_retval(const struct hv_ctf_classes *c)
