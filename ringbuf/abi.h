@@ -149,10 +149,12 @@ struct hv_record {
 
 /* A call that is open: the stub has replaced the return address. */
 struct hv_frame {
-	uint64_t slot_gva;     /* where the return address is */
-	uint64_t caller_gva;   /* what the return address was */
-	uint64_t tsc;	       /* of the call */
-	uint32_t function_low; /* low half of the address that follows the site */
+	uint64_t slot_gva;   /* where the return address is; if a call leaves it in a register, the
+			      * stack pointer */
+	uint64_t caller_gva; /* what the return address was */
+	uint64_t tsc;	     /* of the call */
+	uint32_t function_low; /* low half of the address that follows the site, as an offset from
+				* text_base (struct hv_arch) */
 	uint16_t flags;	       /* HV_FRAME_* */
 	uint16_t depth; /* with the kind HV_RECORD_ENTRY, as the top bits of a record's word 3 */
 };
@@ -196,7 +198,7 @@ struct hv_stack {
 /* What a profile has counted of one function on one vCPU. The function is in the first place, of
  * HV_COUNT_PROBES from its home on, that is its own or free. */
 struct hv_count {
-	uint32_t function_low; /* low half of the address behind the site; 0: this place is free */
+	uint32_t function_low; /* as in a frame; 0: this place is free */
 	uint32_t unused;
 	uint64_t hits;	       /* calls */
 	uint64_t ticks;	       /* sum over the calls that returned */

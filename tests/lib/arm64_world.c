@@ -89,7 +89,7 @@ static void count(uc_engine *cpu, uint64_t pc, uint32_t len_bytes, void *ctx)
 	struct arm64_world *w = ctx;
 
 	(void)len_bytes;
-	if (w->nr_left-- == 0) {
+	if (pc == w->until || w->nr_left-- == 0) {
 		uc_emu_stop(cpu);
 		return;
 	}
@@ -316,15 +316,17 @@ void arm64_world_enter(struct arm64_world *w, uint64_t function_off, uint64_t ca
 	arm64_world_set(w, &regs);
 }
 
-/* Executes up to the address UNTIL, and no more than NR instructions. */
+/* Executes up to the address UNTIL, and no more than NR instructions. (The end that unicorn takes
+ * is part of the code that it has translated, and so that of an earlier call.) */
 static bool execute(struct arm64_world *w, uint64_t until, uint64_t nr)
 {
 	uint64_t pc;
 	uc_err err;
 
+	w->until = until;
 	w->nr_left = nr;
 	get(w, UC_ARM64_REG_PC, &pc);
-	err = uc_emu_start(w->cpu, pc, until, 0, 0);
+	err = uc_emu_start(w->cpu, pc, 0, 0, 0);
 	if (err == UC_ERR_OK)
 		return true;
 	get(w, UC_ARM64_REG_PC, &pc);

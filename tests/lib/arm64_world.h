@@ -79,7 +79,8 @@ struct arm64_world {
 	uint8_t *host; /* the block and the stacks, owned */
 	void *cpu;     /* uc_engine, owned */
 	/* Counted while the CPU executes: */
-	uint64_t nr_left;     /* instructions before it stops */
+	uint64_t until;	      /* the address where it stops */
+	uint64_t nr_left;     /* instructions before it stops all the same */
 	uint64_t nr_done;     /* instructions, ever */
 	uint64_t nr_in_stubs; /* likewise */
 	struct hv_stub_values values;

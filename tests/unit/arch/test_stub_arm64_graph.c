@@ -355,6 +355,57 @@ START_TEST(disturbed_before_each_instruction)
 }
 END_TEST
 
+/* An interrupt that is itself interrupted: two calls at once. */
+static void interrupt_twice(void)
+{
+	struct arm64_regs regs, handler;
+
+	arm64_world_get(world, &regs);
+	arm64_world_enter(world, ARM64_WORLD_TRACED_OTHER_OFF, ARM64_WORLD_CALLER_OTHER_OFF,
+			  regs.sp - INTERRUPT_FRAME);
+	ck_assert(arm64_world_run(world, ARM64_WORLD_TRACED_OTHER_OFF + 8));
+	arm64_world_get(world, &handler);
+	call_other(handler.sp - INTERRUPT_FRAME);
+	arm64_world_set(world, &handler);
+	ck_assert(arm64_world_run(world, ARM64_WORLD_CALLER_OTHER_OFF));
+	arm64_world_set(world, &regs);
+}
+
+/* There is room for one more frame, or two. What an interrupt finds no room for makes the stack
+ * slow, at whatever instruction it comes, and that is not lost. */
+START_TEST(overruns_of_interrupts_are_kept)
+{
+	unsigned nr_open = HV_FRAMES_MAX - 1 - (unsigned)_i, nr_missed = 0;
+	static struct arm64_moment start;
+	struct hv_stack *stack = arm64_world_home(world, 0);
+	uint64_t nr;
+
+	begin(&arm64_graph_cases[0]);
+	arm64_world_open(world, 0, nr_open);
+	memcpy(memory_before, world->host, sizeof(memory_before));
+	arm64_world_save(world, &start);
+	nr = world->nr_done;
+	ck_assert(arm64_world_run(world, ARM64_WORLD_CALLER_OFF));
+	nr = world->nr_done - nr;
+	for (uint64_t n = 0; n < nr; n++) {
+		struct found found;
+
+		arm64_world_come_back(world, &start);
+		ck_assert(arm64_world_step(world, n));
+		interrupt_twice();
+		ck_assert(arm64_world_run(world, ARM64_WORLD_CALLER_OFF));
+		check_registers();
+		check_stacks(&arm64_graph_cases[0]);
+		found = read_rings();
+		ck_assert_uint_eq(found.outer.entries, found.outer.exits);
+		ck_assert_uint_eq(found.inner.entries, found.inner.exits);
+		ck_assert_uint_eq(found.outer.entries + found.inner.entries + stack->overrun, 3);
+		nr_missed += stack->overrun;
+	}
+	ck_assert_uint_gt(nr_missed, 0);
+}
+END_TEST
+
 /* -- stacks ------------------------------------------------------------------------------------
  */
 
@@ -436,6 +487,7 @@ static void add_tests(TCase *tc)
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, a_call, 0, nr);
 	tcase_add_loop_test(tc, arguments_arrive, 0, nr);
+	tcase_add_loop_test(tc, overruns_of_interrupts_are_kept, 0, 2);
 	tcase_add_test(tc, frames_that_were_left);
 	tcase_add_test(tc, an_interrupt_continues_the_depth);
 	tcase_add_test(tc, a_long_call);
