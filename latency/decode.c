@@ -6,7 +6,7 @@
 
 #include "export/entry_value.h"
 
-enum { NUMBER, OTHER, OTHER_COMM, OTHER_PRIO, STATE, DEVICE, TEXT };
+enum { NUMBER, OTHER, OTHER_COMM, OTHER_PRIO, STATE, DEVICE, TEXT, ADDRESS };
 
 #define OTHER_CPU OTHER_PRIO /* of a waking, which needs no priority */
 #define IDS	  65536
@@ -48,6 +48,22 @@ const struct hv_wanted_event hv_wanted_events[] = {
 	{"vmscan", "mm_vmscan_direct_reclaim_end", HV_MOMENT_RECLAIM_END, {0}},
 	{"compaction", "mm_compaction_begin", HV_MOMENT_COMPACT, {0}},
 	{"compaction", "mm_compaction_end", HV_MOMENT_COMPACT_END, {0}},
+	{HV_WANTED_HOST,
+	 "kvm_exit",
+	 HV_MOMENT_HOST_EXIT,
+	 {[NUMBER] = "exit_reason", [STATE] = "isa", [ADDRESS] = "guest_rip"}},
+	{HV_WANTED_HOST, "kvm_entry", HV_MOMENT_HOST_ENTRY, {0}},
+	{HV_WANTED_HOST,
+	 "sched_switch",
+	 HV_MOMENT_HOST_SWITCH,
+	 {[OTHER] = "next_pid",
+	  [OTHER_COMM] = "next_comm",
+	  [STATE] = "prev_state",
+	  [TEXT] = "prev_comm"}},
+	{HV_WANTED_HOST,
+	 "sched_waking",
+	 HV_MOMENT_HOST_WAKING,
+	 {[OTHER] = "pid", [OTHER_COMM] = "comm"}},
 };
 const size_t hv_nr_wanted_events = HV_ARRAY_LEN(hv_wanted_events);
 
@@ -113,7 +129,9 @@ static void take(struct hv_moment *ret, unsigned field, const struct hv_entry_va
 		ret->state = v->number;
 	else if (field == DEVICE)
 		ret->device = (uint32_t)v->number;
-	else if (ret->kind == HV_MOMENT_SWITCH)
+	else if (field == ADDRESS)
+		ret->address = v->number;
+	else if (ret->kind == HV_MOMENT_SWITCH || ret->kind == HV_MOMENT_HOST_SWITCH)
 		take_text(ret->comm, v);
 	else
 		take_text(ret->text, v);

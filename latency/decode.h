@@ -7,13 +7,19 @@
 #include "export/page_decode.h"
 #include "latency/event.h"
 
-#define HV_WANTED_FIELDS 7
+#define HV_WANTED_FIELDS 8
+#define HV_WANTED_HOST	 "host" /* the system of events of the host */
 
 struct hv_wanted_event {
 	const char *system, *name;
 	enum hv_moment_kind kind;
 	const char *fields[HV_WANTED_FIELDS]; /* by enum in decode.c; NULL: none */
 };
+
+static inline bool hv_wanted_event_is_hosts(const struct hv_wanted_event *w)
+{
+	return hv_moment_is_hosts(w->kind);
+}
 
 extern const struct hv_wanted_event hv_wanted_events[];
 extern const size_t hv_nr_wanted_events;

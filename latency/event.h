@@ -4,6 +4,7 @@
  * Leaves to others: making it from a page (decode.h), what it means (sched.h and the analysers). */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/addr.h"
@@ -28,16 +29,28 @@ enum hv_moment_kind {
 	HV_MOMENT_RECLAIM_END,
 	HV_MOMENT_COMPACT, /* PID begins to move pages to get a large one */
 	HV_MOMENT_COMPACT_END,
+	/* Of the host (docs/host.md): what its thread PID does, of which CPU is the vCPU. */
+	HV_MOMENT_HOST_EXIT,   /* the vCPU leaves the guest, at ADDRESS, for the reason NUMBER */
+	HV_MOMENT_HOST_ENTRY,  /* and goes on in it */
+	HV_MOMENT_HOST_SWITCH, /* the host's CPU goes from PID to OTHER */
+	HV_MOMENT_HOST_WAKING, /* the host's thread OTHER is woken, by PID */
 	HV_NR_MOMENTS,
 };
 
 /* States in which a task leaves the vCPU, as sched_switch has them. */
 #define HV_LEFT_RUNNABLE	0x0
 #define HV_LEFT_UNINTERRUPTIBLE 0x2
+#define HV_LEFT_STOPPED		0x4
+#define HV_LEFT_TRACED		0x8
 #define HV_LEFT_PREEMPTED	0x100 /* this bit, or a larger one in older kernels */
 
 /* Of a lock: it is waited for without sleeping. */
 #define HV_LOCK_SPINS 0x1
+
+static inline bool hv_moment_is_hosts(enum hv_moment_kind kind)
+{
+	return kind >= HV_MOMENT_HOST_EXIT && kind < HV_NR_MOMENTS;
+}
 
 struct hv_moment {
 	enum hv_moment_kind kind;
@@ -49,8 +62,9 @@ struct hv_moment {
 	char other_comm[HV_STALL_COMM_LEN];
 	int other_prio;	    /* switch: below 100 is a real-time priority, the smaller the higher */
 	unsigned other_cpu; /* waking: where it shall run */
-	uint64_t state;	    /* switch: in which PID leaves. Lock: flags */
+	uint64_t state;	    /* switch: in which PID leaves. Lock: flags. Exit: whose reasons */
 	uint64_t number;
+	uint64_t address; /* of the guest */
 	uint32_t device;
 	char text[HV_STALL_COMM_LEN]; /* interrupt: its name; request: what it does, "WS" */
 };

@@ -6,14 +6,15 @@
 
 #include "base/clock.h"
 
-#define SECTION_TURNS 25
-#define UNPLACED_NS   (2 * HV_NS_PER_S) /* longer than so many turns */
-#define FRESH_NS      (60 * HV_NS_PER_S)
-#define DRIFT_NS      (30 * HV_NS_PER_MS) /* what reading late can look like */
+#define SECTION_TURNS  25
+#define UNPLACED_NS    (2 * HV_NS_PER_S) /* longer than so many turns */
+#define FRESH_NS       (60 * HV_NS_PER_S)
+#define DRIFT_NS       (30 * HV_NS_PER_MS) /* what reading late can look like */
 /* How exactly an outage is placed: by samples, and by how late events are read at least. */
-#define HOST_SLACK_NS (10 * HV_NS_PER_MS)
-#define SLACK_NS      (50 * HV_NS_PER_MS)
-#define DRIFT_PART    50 /* and one part of so many of the time that has passed */
+#define HOST_SLACK_NS  (10 * HV_NS_PER_MS)
+#define EXACT_SLACK_NS HV_NS_PER_MS /* its own events place it: what vCPUs' clocks differ by */
+#define SLACK_NS       (50 * HV_NS_PER_MS)
+#define DRIFT_PART     50 /* and one part of so many of the time that has passed */
 
 struct hv_latency *hv_latency_of(struct hv_export *x)
 {
@@ -29,6 +30,8 @@ static void latency_free(struct hv_export *x)
 	hv_page_merge_deinit(&l->merge);
 	hv_page_decode_deinit(&l->decode);
 	hv_stalls_deinit(&l->stalls);
+	hv_vcpu_threads_deinit(&l->threads);
+	hv_exit_names_free(l->exit_names);
 	hv_outages_deinit(&l->host);
 	free(l->stacks);
 	free(l->sections);
@@ -45,6 +48,8 @@ static struct hv_err *latency_open(const struct hv_export_config *config hv_unus
 	hv_moments_init(&l->moments, &l->decode);
 	hv_finders_init(&l->finders, head->nr_cpus, 0, &l->stalls);
 	hv_outages_init(&l->host, head->nr_cpus);
+	hv_vcpu_threads_init(&l->threads, head->nr_cpus, &l->host, &l->stalls);
+	l->exit_names = hv_exit_names_new(&l->decode.catalogue);
 	l->stacks = hv_alloc((head->nr_cpus + 1) * sizeof(*l->stacks));
 	l->sections = hv_alloc(HV_LATENCY_SECTIONS_MAX * sizeof(*l->sections));
 	*ret = &l->base;
@@ -55,8 +60,13 @@ void hv_latency_begin(struct hv_latency *l, uint64_t threshold_ns, bool clock_is
 		      bool sees_host)
 {
 	l->sees_host = sees_host;
-	l->threshold_ns = l->finders.threshold_ns = threshold_ns;
+	l->threshold_ns = l->finders.threshold_ns = l->threads.exits.threshold_ns = threshold_ns;
 	l->clock_is_hosts = clock_is_hosts;
+}
+
+void hv_latency_begin_host_events(struct hv_latency *l)
+{
+	l->has_host_events = l->sees_host = true;
 }
 
 /* -- clocks ----------------------------------------------------------------------------------- */
@@ -142,6 +152,8 @@ enum hv_host_view hv_latency_view(const struct hv_latency *l)
 {
 	if (!clocks_agree(l))
 		return HV_HOST_APART;
+	if (l->has_host_events && !l->threads.sees_any)
+		return HV_HOST_UNSEEN;
 	return l->sees_host && hv_latency_knows_clock(l) ? HV_HOST_SEEN : HV_HOST_UNSEEN;
 }
 
@@ -205,12 +217,30 @@ static struct hv_err *latency_name_tasks(struct hv_export *x, struct hv_export_t
 	return NULL;
 }
 
+static void see_moment(struct hv_latency *l, const struct hv_event *e, const struct hv_moment *m)
+{
+	uint64_t key = hv_exit_key(m->state, m->number);
+	HV_AUTO_TEXT struct hv_text name = {0};
+
+	if (!hv_moment_is_hosts(m->kind)) {
+		hv_vcpu_threads_see_guest(&l->threads, m);
+		hv_finders_see(&l->finders, m);
+		return;
+	}
+	if (m->kind == HV_MOMENT_HOST_EXIT && !hv_exits_knows(&l->threads.exits, key)) {
+		hv_exit_names_add(l->exit_names, e, m->number, &name);
+		hv_exits_name(&l->threads.exits, key, name.data);
+	}
+	hv_vcpu_threads_see(&l->threads, m);
+}
+
 static void see(struct hv_latency *l, const struct hv_merged *m)
 {
 	struct hv_moment moment;
 	struct hv_event e;
 
 	if (m->has_lost) {
+		hv_vcpu_threads_lose(&l->threads, m->cpu, m->event.time_ns);
 		hv_finders_lose(&l->finders, m->cpu);
 		l->nr_lost += m->lost;
 	}
@@ -221,7 +251,7 @@ static void see(struct hv_latency *l, const struct hv_merged *m)
 	if (e.kind == HV_EVENT_STACK && e.cpu < l->finders.tasks.nr_cpus)
 		l->stacks[e.cpu] = (struct hv_latency_stack){e.time_ns, e.pid};
 	else if (hv_moments_decode(&l->moments, &e, &moment))
-		hv_finders_see(&l->finders, &moment);
+		see_moment(l, &e, &moment);
 }
 
 static void take_events(struct hv_latency *l)
@@ -254,7 +284,8 @@ static struct hv_err *latency_export_end(struct hv_export *x)
 
 void hv_latency_add_host(struct hv_latency *l, unsigned cpu, const struct hv_outage *span)
 {
-	hv_outages_add(&l->host, cpu, span);
+	if (!l->has_host_events)
+		hv_outages_add(&l->host, cpu, span);
 }
 
 void hv_latency_end(struct hv_latency *l, uint64_t now_ns)
@@ -265,18 +296,27 @@ void hv_latency_end(struct hv_latency *l, uint64_t now_ns)
 	if (!clocks_agree(l) || now < l->newest_ns)
 		now = l->newest_ns;
 	hv_finders_end(&l->finders, now);
+	hv_vcpu_threads_end(&l->threads, now);
 	l->newest_ns = now;
+}
+
+static uint64_t slack_of(const struct hv_latency *l)
+{
+	if (l->has_host_events)
+		return EXACT_SLACK_NS;
+	return l->clock_is_hosts ? HOST_SLACK_NS : SLACK_NS;
 }
 
 void hv_latency_verdict(struct hv_latency *l, struct hv_verdict *ret)
 {
-	hv_verdict_find(
-		&(struct hv_verdict_input){.stalls = &l->stalls,
-					   .host = &l->host,
-					   .view = hv_latency_view(l),
-					   .slack_ns = l->clock_is_hosts ? HOST_SLACK_NS : SLACK_NS,
-					   .threshold_ns = l->threshold_ns},
-		ret);
+	hv_verdict_find(&(struct hv_verdict_input){.stalls = &l->stalls,
+						   .host = &l->host,
+						   .view = hv_latency_view(l),
+						   .exits = &l->threads.exits,
+						   .takers = &l->threads.takers,
+						   .slack_ns = slack_of(l),
+						   .threshold_ns = l->threshold_ns},
+			ret);
 }
 
 const char *hv_latency_symbol(const struct hv_latency *l, uint64_t addr)

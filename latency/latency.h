@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Pages of trace_pipe_raw to stalls: a format of export/ that writes no file, but has the analysers
  * look at the events. Besides the pages it is told the sections with interrupts or preemption off,
- * and what the host took.
+ * and what the host took, unless the host's own events among the guest's tell it.
  *
  * The guest's clock is found on the host's by the pages: no event can be read before it happened.
  * So the least time between an event and its being read is how far the clocks are apart at most,
@@ -11,8 +11,10 @@
 
 #include "export/page_decode.h"
 #include "latency/decode.h"
+#include "latency/exit_names.h"
 #include "latency/finders.h"
 #include "latency/outages.h"
+#include "latency/vcpu_threads.h"
 #include "latency/verdict.h"
 
 #define HV_LATENCY_SECONDS	4
@@ -38,10 +40,13 @@ struct hv_latency {
 	struct hv_finders finders;
 	struct hv_stalls stalls;
 	struct hv_outages host;
+	struct hv_vcpu_threads threads;	     /* by the host's events */
+	struct hv_exit_names *exit_names;    /* owned */
 	struct hv_latency_stack *stacks;     /* owned, one a vCPU */
 	struct hv_latency_section *sections; /* owned */
 	unsigned nr_sections;
-	bool sees_host;	     /* something is known of the host */
+	bool sees_host; /* something is known of the host */
+	bool has_host_events;
 	bool clock_is_hosts; /* the trace's clock is the host's */
 	uint64_t nr_events, nr_lost;
 	uint64_t newest_ns; /* of the events; 0: none yet */
@@ -61,9 +66,12 @@ struct hv_latency *hv_latency_of(struct hv_export *x);
 /* To be called before the first page. */
 void hv_latency_begin(struct hv_latency *l, uint64_t threshold_ns, bool clock_is_hosts,
 		      bool sees_host);
+/* The host's events are among those that come, and say what the host takes. To be called before the
+ * first page. */
+void hv_latency_begin_host_events(struct hv_latency *l);
 /* SECTION has all but its interval, which is known when the stack of its end was read. */
 void hv_latency_add_section(struct hv_latency *l, const struct hv_stall *section);
-/* What the host took of CPU. */
+/* What the host took of CPU, by samples. Ignored if the host's events say it. */
 void hv_latency_add_host(struct hv_latency *l, unsigned cpu, const struct hv_outage *span);
 /* No more events come. What is a stall and goes on still is one until NOW_NS of the host. */
 void hv_latency_end(struct hv_latency *l, uint64_t now_ns);

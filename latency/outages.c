@@ -8,6 +8,7 @@
 
 #define GAP_NS	 (2 * HV_NS_PER_MS) /* what lies between two samples of one thing */
 #define SHARE_OF 5		    /* one part of so many of a window is a stall */
+#define TAKERS	 32		    /* different ones that are told apart in an interval */
 
 void hv_outages_init(struct hv_outages *h, unsigned nr_cpus)
 {
@@ -82,6 +83,58 @@ uint64_t hv_outages_before(const struct hv_outages *h, unsigned cpu, uint64_t fr
 	return longest < to_ns - from_ns ? longest : to_ns - from_ns;
 }
 
+/* -- who took it ------------------------------------------------------------------------------- */
+
+struct takers {
+	struct hv_stall_task tasks[TAKERS];
+	uint64_t ns[TAKERS];
+	unsigned nr;
+};
+
+static void credit(struct takers *t, const struct hv_stall_task *task, uint64_t ns)
+{
+	unsigned i = 0;
+
+	if (!task->comm[0])
+		return;
+	while (i < t->nr && t->tasks[i].pid != task->pid)
+		i++;
+	if (i == TAKERS)
+		return;
+	if (i == t->nr) {
+		t->tasks[t->nr++] = *task;
+		t->ns[i] = 0;
+	}
+	t->ns[i] += ns;
+}
+
+/* The one that had the CPU last gets half: who took it at first may have given it on at once. */
+struct hv_stall_task hv_outages_taker(const struct hv_outages *h, unsigned cpu, uint64_t from_ns,
+				      uint64_t to_ns)
+{
+	struct takers t = {0};
+	unsigned most = 0;
+
+	if (cpu >= h->nr_cpus)
+		return (struct hv_stall_task){0};
+	from_ns += (uint64_t)h->offset_ns;
+	to_ns += (uint64_t)h->offset_ns;
+	for (unsigned i = h->cpus[cpu].nr; i-- > 0;) {
+		const struct hv_outage *s = span_at(&h->cpus[cpu], i);
+
+		if (s->from_ns >= to_ns || s->to_ns <= from_ns)
+			continue;
+		credit(&t, &s->by_last, s->taken_ns - s->taken_ns / 2);
+		credit(&t, &s->by, s->taken_ns / 2);
+	}
+	for (unsigned i = 1; i < t.nr; i++)
+		if (t.ns[i] > t.ns[most])
+			most = i;
+	return t.nr ? t.tasks[most] : (struct hv_stall_task){0};
+}
+
+/* -- stalls ------------------------------------------------------------------------------------ */
+
 struct wanted {
 	const struct hv_outages *host;
 	unsigned cpu;
@@ -91,14 +144,18 @@ struct wanted {
 
 static void add_stall(const struct wanted *w, const struct hv_outage *span)
 {
+	uint64_t from_ns = span->from_ns - (uint64_t)w->host->offset_ns;
+	uint64_t to_ns = span->to_ns - (uint64_t)w->host->offset_ns;
+
 	hv_stalls_add(w->ret, &(struct hv_stall){
 				      .kind = HV_STALL_HOST,
 				      .cpu = w->cpu,
-				      .from_ns = span->from_ns - (uint64_t)w->host->offset_ns,
-				      .to_ns = span->to_ns - (uint64_t)w->host->offset_ns,
+				      .from_ns = from_ns,
+				      .to_ns = to_ns,
 				      .length_ns = span->taken_ns,
 				      .number = span->why,
 				      .longest_ns = span->longest_ns,
+				      .by = hv_outages_taker(w->host, w->cpu, from_ns, to_ns),
 			      });
 }
 

@@ -25,6 +25,8 @@ struct hv_outage {
 	uint64_t taken_ns;	 /* not more than the interval's length */
 	uint64_t longest_ns;	 /* the longest piece of it */
 	enum hv_outage_why why;
+	/* Who had its CPU first and last in the longest piece; without a name: it is not known. */
+	struct hv_stall_task by, by_last;
 };
 
 struct hv_outage_cpu {
@@ -52,6 +54,9 @@ uint64_t hv_outages_ns(const struct hv_outages *h, unsigned cpu, uint64_t from_n
  * took of something that does not need the vCPU until its end, as a request to a device. */
 uint64_t hv_outages_before(const struct hv_outages *h, unsigned cpu, uint64_t from_ns,
 			   uint64_t to_ns);
+/* Who took most of the vCPU's time between the two times. Without a name: it is not known. */
+struct hv_stall_task hv_outages_taker(const struct hv_outages *h, unsigned cpu, uint64_t from_ns,
+				      uint64_t to_ns);
 /* Adds to RET the stalls: spans that follow each other without a gap are one. Also those that are
  * long only together: when pieces that are shorter took at least a fifth of a second. */
 void hv_outages_stalls(const struct hv_outages *h, uint64_t threshold_ns, struct hv_stalls *ret);

@@ -13,6 +13,7 @@
 /* In the order in which they explain each other: an earlier one can be the cause of a later one. */
 enum hv_stall_kind {
 	HV_STALL_HOST,	  /* the host did not run the vCPU */
+	HV_STALL_EXITS,	  /* the vCPU was in exits of one reason most of the time */
 	HV_STALL_LOCK,	  /* a task waited for a lock */
 	HV_STALL_SECTION, /* interrupts or preemption were off */
 	HV_STALL_IRQ,
@@ -42,16 +43,19 @@ struct hv_stall {
 	uint64_t slack_ns;  /* its times can be wrong by so much: it was not seen when it was */
 	uint64_t length_ns; /* of the interval, what counts */
 	struct hv_stall_task task; /* who was kept waiting, or whose it was */
-	struct hv_stall_task by;   /* run queue: who ran most of the time; pid 0: nobody */
-	int by_prio;		   /* run queue: as in struct hv_moment */
-	uint64_t by_ns;		   /* run queue: for how long */
+	/* Run queue: who ran most of the time; pid 0: nobody. Host: the host's thread that had the
+	 * CPU; without a name: it is not known. */
+	struct hv_stall_task by;
+	int by_prio;	/* run queue: as in struct hv_moment */
+	uint64_t by_ns; /* run queue: for how long */
 	/* Interrupt, softirq, system call: its number. Lock: its address. Request: the sector.
-	 * Reclaim: 1 for compaction. Host: enum hv_outage_why. */
+	 * Reclaim: 1 for compaction. Host: enum hv_outage_why. Exits: the key of their reason. */
 	uint64_t number;
 	uint32_t device;	      /* of a request: major << 20 | minor */
-	uint64_t flags;		      /* of a lock: HV_LOCK_* */
-	uint64_t longest_ns;	      /* host: the longest piece */
-	char name[HV_STALL_NAME_LEN]; /* of an interrupt; where a section begins */
+	uint64_t flags;		      /* of a lock: HV_LOCK_*; of exits: HV_EXITS_* */
+	uint64_t longest_ns;	      /* host: the longest piece; exits: the longest one */
+	uint64_t nr;		      /* of exits */
+	char name[HV_STALL_NAME_LEN]; /* of an interrupt, of a reason; where a section begins */
 	char end[HV_STALL_NAME_LEN];  /* where a section ends */
 	char callers[HV_STALL_CALLERS][HV_STALL_NAME_LEN]; /* of the end; empty: no more */
 };

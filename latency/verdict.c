@@ -72,6 +72,7 @@ static bool explains_wait(const struct hv_stall *by, const struct hv_stall *wait
 	case HV_STALL_IRQ:
 	case HV_STALL_SOFTIRQ:
 		return by->cpu == wait->cpu;
+	case HV_STALL_EXITS:
 	case HV_STALL_RECLAIM:
 	case HV_STALL_SYSCALL:
 		return by->cpu == wait->cpu && by->task.pid == wait->by.pid;
@@ -87,6 +88,8 @@ static bool explains_syscall(const struct hv_stall *by, const struct hv_stall *c
 	case HV_STALL_IRQ:
 	case HV_STALL_SOFTIRQ:
 		return by->cpu == call->cpu;
+	case HV_STALL_EXITS:
+		return by->cpu == call->cpu && same_task(by, call);
 	case HV_STALL_LOCK:
 	case HV_STALL_RECLAIM:
 		return same_task(by, call);
@@ -158,8 +161,8 @@ static size_t root_of(const struct looks *l, size_t i)
 /* -- the host --------------------------------------------------------------------------------- */
 
 /* The host's stall that took most of S; if each alone was shorter than the threshold, a new one. */
-static size_t host_reason(struct looks *l, size_t nr_host, const struct hv_stall *s,
-			  uint64_t host_ns)
+static size_t host_reason(struct looks *l, size_t nr_host, const struct hv_verdict_input *in,
+			  const struct hv_stall *s, uint64_t host_ns)
 {
 	uint64_t most = 0;
 	size_t found = NO_REASON;
@@ -182,7 +185,8 @@ static size_t host_reason(struct looks *l, size_t nr_host, const struct hv_stall
 				    .from_ns = s->from_ns,
 				    .to_ns = s->to_ns,
 				    .length_ns = host_ns,
-				    .number = HV_OUTAGE_WAITED},
+				    .number = HV_OUTAGE_WAITED,
+				    .by = hv_outages_taker(in->host, s->cpu, s->from_ns, s->to_ns)},
 		 0);
 	return l->nr - 1;
 }
@@ -193,7 +197,8 @@ static uint64_t taken_of(const struct hv_verdict_input *in, const struct hv_stal
 {
 	uint64_t from_ns = s->from_ns > slack_ns ? s->from_ns - slack_ns : 0;
 
-	if (in->view != HV_HOST_SEEN)
+	/* The time of exits is without it. */
+	if (in->view != HV_HOST_SEEN || s->kind == HV_STALL_EXITS)
 		return 0;
 	if (is_io(s) || s->kind == HV_STALL_SLEEP)
 		return hv_outages_before(in->host, s->cpu, s->from_ns, s->to_ns);
@@ -219,7 +224,7 @@ static void look_at(struct looks *l, size_t nr_host, const struct hv_verdict_inp
 	if (!host_ns || s.length_ns >= in->threshold_ns + host_ns)
 		s.length_ns -= host_ns;
 	else if (host_ns >= in->threshold_ns)
-		reason = host_reason(l, nr_host, &s, host_ns);
+		reason = host_reason(l, nr_host, in, &s, host_ns);
 	else
 		return; /* neither part is a stall */
 	add_look(l, &s, host_ns);
@@ -229,6 +234,23 @@ static void look_at(struct looks *l, size_t nr_host, const struct hv_verdict_inp
 
 /* -- causes ----------------------------------------------------------------------------------- */
 
+static enum hv_fault fault_of_host(const struct hv_verdict_input *in, const struct hv_stall *s)
+{
+	const struct hv_taker *taker = in->takers ? hv_takers_find(in->takers, &s->by) : NULL;
+
+	if (s->number == HV_OUTAGE_STOPPED)
+		return HV_FAULT_HOST;
+	return taker && taker->kind == HV_TAKER_VM ? HV_FAULT_OTHER_TENANT
+						   : HV_FAULT_HOSTS_SCHEDULER;
+}
+
+static enum hv_fault fault_of_exits(const struct hv_stall *s)
+{
+	if (!(s->flags & HV_EXITS_PROVOKED))
+		return HV_FAULT_UNKNOWN;
+	return s->flags & HV_EXITS_IN_KERNEL ? HV_FAULT_TENANTS_KERNEL : HV_FAULT_TENANTS_PROGRAM;
+}
+
 static enum hv_fault fault_of(const struct hv_verdict_input *in, const struct look *l)
 {
 	bool is_sure = in->view != HV_HOST_UNSEEN && !l->is_doubtful;
@@ -236,7 +258,9 @@ static enum hv_fault fault_of(const struct hv_verdict_input *in, const struct lo
 
 	switch (s->kind) {
 	case HV_STALL_HOST:
-		return s->number == HV_OUTAGE_STOPPED ? HV_FAULT_HOST : HV_FAULT_HOSTS_SCHEDULER;
+		return fault_of_host(in, s);
+	case HV_STALL_EXITS:
+		return fault_of_exits(s);
 	case HV_STALL_IO_DEVICE:
 		return is_guests_own(s) ? HV_FAULT_UNKNOWN : HV_FAULT_HOSTS_IO;
 	case HV_STALL_RUNQUEUE:
@@ -256,6 +280,8 @@ static bool is_same(const struct hv_stall *a, const struct hv_stall *b)
 	if (a->kind != b->kind)
 		return false;
 	switch (a->kind) {
+	case HV_STALL_HOST:
+		return a->number == b->number && a->by.pid == b->by.pid;
 	case HV_STALL_SECTION:
 		return strcmp(a->name, b->name) == 0 && strcmp(a->end, b->end) == 0;
 	case HV_STALL_IO_DEVICE:
@@ -365,16 +391,21 @@ void hv_verdict_find(const struct hv_verdict_input *in, struct hv_verdict *ret)
 {
 	hv_cleanup(hv_stalls_deinit) struct hv_stalls host = {0};
 	hv_cleanup(looks_deinit) struct looks l = {0};
+	unsigned nr_storms = in->exits ? in->exits->nr_cpus : 0;
 
 	*ret = (struct hv_verdict){0};
 	if (in->view == HV_HOST_SEEN)
 		hv_outages_stalls(in->host, in->threshold_ns, &host);
 	/* Each stall may add one of the host's. */
-	l.list = hv_realloc_array(NULL, host.nr + 2 * in->stalls->nr + 1, sizeof(*l.list));
+	l.list = hv_realloc_array(NULL, host.nr + 2 * in->stalls->nr + nr_storms + 1,
+				  sizeof(*l.list));
 	for (size_t i = 0; i < host.nr; i++)
 		add_look(&l, &host.list[i], 0);
 	for (size_t i = 0; i < in->stalls->nr; i++)
 		look_at(&l, host.nr, in, &in->stalls->list[i]);
+	for (unsigned i = 0; i < nr_storms; i++)
+		if (hv_exits_storm(in->exits, i))
+			add_look(&l, hv_exits_storm(in->exits, i), 0);
 	for (size_t i = 0; i < l.nr; i++)
 		if (l.list[i].stall.kind != HV_STALL_HOST && l.list[i].reason == NO_REASON)
 			l.list[i].reason = find_reason(&l, i);

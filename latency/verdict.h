@@ -7,8 +7,10 @@
  * blamed. Leaves to others: words (cli/verbs/latency_text.h). Pure. */
 #pragma once
 
+#include "latency/exits.h"
 #include "latency/outages.h"
 #include "latency/stall.h"
+#include "latency/takers.h"
 
 enum hv_fault {
 	HV_FAULT_UNKNOWN,
@@ -16,7 +18,8 @@ enum hv_fault {
 	HV_FAULT_TENANTS_PROGRAM,
 	HV_FAULT_HOSTS_SCHEDULER,
 	HV_FAULT_HOSTS_IO,
-	HV_FAULT_HOST, /* somebody on the host, on purpose */
+	HV_FAULT_OTHER_TENANT, /* another guest on this host */
+	HV_FAULT_HOST,	       /* somebody on the host, on purpose */
 	HV_NR_FAULTS,
 };
 
@@ -51,6 +54,8 @@ struct hv_verdict {
 struct hv_verdict_input {
 	const struct hv_stalls *stalls;
 	const struct hv_outages *host;
+	const struct hv_takers *takers; /* NULL: nobody knows who had the host's CPUs */
+	const struct hv_exits *exits;	/* NULL: nobody sees them; else, their storms that go on */
 	enum hv_host_view view;
 	uint64_t slack_ns; /* times of the host can be wrong by so much */
 	uint64_t threshold_ns;

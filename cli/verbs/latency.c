@@ -13,8 +13,10 @@
 #include "cli/stop_signals.h"
 #include "cli/unprivileged.h"
 #include "cli/verbs/latency_host.h"
+#include "cli/verbs/latency_host_events.h"
 #include "cli/verbs/latency_report.h"
 #include "cli/verbs/latency_sections.h"
+#include "cli/verbs/latency_takers.h"
 #include "cli/verbs/record_events.h"
 #include "cli/verbs/record_file.h"
 #include "cli/verbs/own_session.h"
@@ -23,7 +25,7 @@
 #define TURN_MS		 20
 #define DRAIN_MS	 300		     /* longer than a reader waits for records */
 #define DRAIN_MAX_NS	 (30 * HV_NS_PER_S)  /* whatever the session says to have still */
-#define ANSWER_S	 60		     /* in which the session answers, while signals wait */
+#define ANSWER_S	 180		     /* in which the session answers, while signals wait */
 #define SETTLE_NS	 HV_NS_PER_S	     /* what a stall has caused ends later than it */
 #define FOR_NS		 (10 * HV_NS_PER_S)  /* by default */
 #define THRESHOLD_NS	 (10 * HV_NS_PER_MS) /* likewise */
@@ -43,6 +45,7 @@ struct latency {
 	struct hv_latency *analysis; /* owned by FILE */
 	struct latency_sections sections;
 	struct latency_host host;
+	struct latency_host_events host_events;
 	int signals;	     /* fd */
 	struct hv_text gaps; /* what is not measured, a line each */
 	uint64_t vmm_pid, load_ppm;
@@ -103,6 +106,8 @@ static struct hv_err *find_events(struct latency *r, struct hv_text *words)
 		HV_AUTO_FREE char *name = hv_format("%s:%s", w->system, w->name);
 		HV_AUTO_FREE char *line = hv_format("%s\n", name);
 
+		if (hv_wanted_event_is_hosts(w))
+			continue;
 		if (strstr(available.data, line))
 			hv_text_printf(words, "%s%s", words->len_bytes ? " " : "", name);
 		else
@@ -193,7 +198,7 @@ static void follow_size(struct latency *r)
 static struct hv_err *put_settings(struct latency *r)
 {
 	HV_AUTO_FREE char *dir = hv_format("instances/latency-%d", (int)getpid());
-	HV_AUTO_FREE char *no_sections = NULL;
+	HV_AUTO_FREE char *no_sections = NULL, *no_host_events = NULL;
 	struct hv_err *err = client_mkdir(&r->session.client, dir, CLIENT_DIR_OURS);
 
 	if (err)
@@ -209,10 +214,21 @@ static struct hv_err *put_settings(struct latency *r)
 	err = latency_sections_begin(&r->sections, &r->session.client, r->dir, r->threshold_ns,
 				     &no_sections);
 	add_gap(r, "interrupts or preemption off", no_sections);
-	return err ? err : put_events(r);
+	if (!err)
+		err = put_events(r);
+	if (!err)
+		err = latency_host_events_begin(&r->host_events, &r->session.client, r->dir,
+						&no_host_events);
+	add_gap(r, "exits, and who had the CPU of a vCPU", no_host_events);
+	return err;
 }
 
 /* -- measuring -------------------------------------------------------------------------------- */
+
+static bool sees_host(const struct latency *r)
+{
+	return r->host.nr || r->host_events.is_on;
+}
 
 /* Gives up what costs most if tracing takes more of the guest's time than it may. */
 static struct hv_err *look_at_load(struct latency *r)
@@ -237,6 +253,20 @@ static struct hv_err *look_at_load(struct latency *r)
 	return set(r, "events/" COSTLY "/enable", "0");
 }
 
+static struct hv_err *look_at_host(struct latency *r)
+{
+	bool gave_up = false;
+	struct hv_err *err;
+
+	latency_takers_look(&r->analysis->threads.takers, r->vmm_pid);
+	err = latency_host_events_look(&r->host_events, &r->session.client, r->dir, r->analysis,
+				       r->max_overhead_ppm, &gave_up);
+	if (gave_up)
+		add_gap(r, "exits from then on",
+			"recording them took more time than --max-overhead");
+	return err;
+}
+
 static struct hv_err *turn(struct latency *r, uint32_t wait_ms, bool *ret_more)
 {
 	struct hv_err *err = record_file_take(&r->file, &r->session.client, wait_ms, ret_more);
@@ -244,6 +274,8 @@ static struct hv_err *turn(struct latency *r, uint32_t wait_ms, bool *ret_more)
 	latency_host_take(&r->host, r->analysis);
 	if (!err)
 		err = latency_sections_take(&r->sections, &r->session.client, r->dir, r->analysis);
+	if (!err)
+		err = look_at_host(r);
 	return err ? err : look_at_load(r);
 }
 
@@ -259,7 +291,7 @@ static bool is_found(struct latency *r)
 {
 	struct hv_verdict *verdict;
 
-	if (!r->watches || (r->host.nr && !hv_latency_knows_clock(r->analysis)))
+	if (!r->watches || (sees_host(r) && !hv_latency_knows_clock(r->analysis)))
 		return false;
 	if (!r->found_ns) {
 		verdict = hv_alloc(sizeof(*verdict));
@@ -317,7 +349,8 @@ static struct hv_err *begin(struct latency *r)
 		err = unprivileged_become(UNPRIVILEGED);
 	if (!err)
 		err = put_settings(r);
-	add_gap(r, "when the host did not run a vCPU", no_host);
+	if (!r->host_events.is_on)
+		add_gap(r, "when the host did not run a vCPU", no_host);
 	return in_domain_of(r, err);
 }
 
@@ -331,6 +364,8 @@ static struct hv_err *trace(struct latency *r)
 		return err;
 	r->analysis = hv_latency_of(r->file.export);
 	hv_latency_begin(r->analysis, r->threshold_ns, r->clock_is_hosts, r->host.nr > 0);
+	if (r->host_events.is_on)
+		hv_latency_begin_host_events(r->analysis);
 	err = in_domain_of(r, measure(r));
 	if (is_gone(err))
 		return err;
@@ -359,7 +394,7 @@ static void print(struct latency *r)
 	if (hv_latency_view(r->analysis) == HV_HOST_APART)
 		add_gap(r, "when the host did not run a vCPU",
 			"the guest's clock does not go with the host's");
-	else if (r->host.nr && !hv_latency_knows_clock(r->analysis))
+	else if (sees_host(r) && !hv_latency_knows_clock(r->analysis))
 		add_gap(r, "when the host did not run a vCPU",
 			"there were too few events to know the guest's clock");
 	if (r->is_json)
@@ -452,13 +487,10 @@ static int run(struct cli *cli, int argc, char **argv)
 static const char help[] =
 	"Measures for DURATION, or until Ctrl-C, and prints what kept tasks of the guest waiting,\n"
 	"the worst first: the cause, how long and how often, the task, whose fault it is, and the\n"
-	"command that shows more. It sees interrupts and preemption off, waits for a vCPU, time "
-	"in\n"
-	"which the host did not run a vCPU, block requests, system calls, softirqs and "
-	"interrupts,\n"
-	"locks, and reclaim. A domain without a session is attached for as long; settings of "
-	"other\n"
-	"users stay as they are.\n\n"
+	"command that shows more. It sees interrupts and preemption off, waits for a vCPU, time\n"
+	"in which the host did not run a vCPU and who had its CPU, exits, block requests, system\n"
+	"calls, softirqs and interrupts, locks, and reclaim. A domain without a session is\n"
+	"attached for as long; settings of other users stay as they are.\n\n"
 	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h; 10s if not given\n"
 	"  --threshold=DURATION   what is shorter is not told; 10ms if not given\n"
 	"  -w, --watch            wait for the first stall, and end when it is told\n"

@@ -71,6 +71,14 @@ static void add_before(json_object *o, const struct latency_report *r, const str
 	json_object_object_add(o, "before", list);
 }
 
+static void add_storm(json_object *o, const struct hv_stall *s)
+{
+	json_object_object_add(o, "reason", string(s->name, sizeof(s->name)));
+	add_number(o, "exits", s->nr);
+	add_number(o, "longest_exit_ns", s->longest_ns);
+	add_number(o, "passed_ns", s->to_ns - s->from_ns);
+}
+
 static json_object *cause_of(const struct latency_report *r, const struct hv_cause *c)
 {
 	HV_AUTO_TEXT struct hv_text words = {0}, command = {0};
@@ -91,6 +99,10 @@ static json_object *cause_of(const struct latency_report *r, const struct hv_cau
 		add_task(o, "task", &s->task);
 	if (s->kind == HV_STALL_RUNQUEUE && s->by.pid)
 		add_task(o, "by", &s->by);
+	if (s->kind == HV_STALL_HOST && s->by.comm[0])
+		json_object_object_add(o, "by", latency_json_taker(r->latency, s));
+	if (s->kind == HV_STALL_EXITS)
+		add_storm(o, s);
 	add_stack(o, s);
 	add_number(o, "victims", c->nr_victims);
 	if (c->victim.task.pid)
@@ -130,6 +142,8 @@ void latency_json(struct hv_text *out, const struct latency_report *r)
 	for (size_t i = 0; i < r->verdict->nr; i++)
 		json_object_array_add(list, cause_of(r, &r->verdict->list[i]));
 	json_object_object_add(o, "verdict", list);
+	if (r->latency->has_host_events)
+		json_object_object_add(o, "host", latency_json_host(r->latency));
 	json_object_object_add(o, "gaps", gaps_of(r->gaps));
 	hv_text_add(out, json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN));
 	hv_text_add(out, "\n");

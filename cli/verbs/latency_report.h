@@ -3,6 +3,8 @@
  * itself (latency/verdict.h). */
 #pragma once
 
+#include <json-c/json.h>
+
 #include "base/text.h"
 #include "latency/latency.h"
 
@@ -33,6 +35,15 @@ unsigned latency_before(const struct hv_latency *l, const struct hv_cause *c,
 /* The command that shows more; adds nothing if there is none. */
 void latency_add_command(struct hv_text *out, const struct latency_report *r,
 			 const struct hv_cause *c);
+
+/* Who had the CPU while the host did not run the vCPU: adds nothing, or returns NULL, if it is not
+ * known. S is of kind HV_STALL_HOST. */
+void latency_add_taker(struct hv_text *out, const struct hv_latency *l, const struct hv_stall *s);
+json_object *latency_json_taker(const struct hv_latency *l, const struct hv_stall *s);
+/* Exits by reason, and how late vCPUs ran when they were woken. Adds nothing if there are no events
+ * of the host. */
+void latency_add_exits(struct hv_text *out, const struct hv_latency *l);
+json_object *latency_json_host(const struct hv_latency *l);
 
 void latency_text(struct hv_text *out, const struct latency_report *r);
 /* One line. */

@@ -44,6 +44,10 @@ static void add_counts(struct hv_text *out, const struct hv_cause *c)
 		latency_add_time(out, c->total_ns);
 		hv_text_add(out, " in all");
 	}
+	if (c->longest.kind == HV_STALL_EXITS) {
+		hv_text_printf(out, "; %" PRIu64 " exits, the longest ", c->longest.nr);
+		latency_add_time(out, c->longest.longest_ns);
+	}
 	if (c->longest.kind == HV_STALL_HOST && c->longest.longest_ns &&
 	    c->longest.longest_ns < c->longest.length_ns) {
 		hv_text_add(out, "; in pieces of up to about ");
@@ -67,14 +71,13 @@ static void add_counts(struct hv_text *out, const struct hv_cause *c)
 
 static void add_more(struct hv_text *out, const struct latency_report *r, const struct hv_cause *c)
 {
-	size_t before = out->len_bytes;
+	size_t before;
 
 	hv_text_add(out, "\n   more: ");
+	before = out->len_bytes;
 	latency_add_command(out, r, c);
-	if (c->longest.kind == HV_STALL_HOST)
+	if (out->len_bytes == before)
 		hv_text_printf(out, "threads of pid %" PRIu64 " on this host", r->vmm_pid);
-	else if (out->len_bytes == before)
-		return;
 }
 
 static void add_before(struct hv_text *out, const struct latency_report *r,
@@ -130,6 +133,7 @@ void latency_text(struct hv_text *out, const struct latency_report *r)
 	if (r->latency->nr_lost)
 		hv_text_printf(out, ", %" PRIu64 " lost", r->latency->nr_lost);
 	hv_text_add(out, "\n");
+	latency_add_exits(out, r->latency);
 	if (r->gaps->len_bytes)
 		hv_text_add(out, r->gaps->data);
 }

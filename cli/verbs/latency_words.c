@@ -18,7 +18,7 @@ const char *latency_word_kind(const struct hv_stall *s)
 		[HV_STALL_SOFTIRQ] = "softirq",	       [HV_STALL_RECLAIM] = "reclaim",
 		[HV_STALL_IO_DEVICE] = "block-device", [HV_STALL_IO_QUEUE] = "block-queue",
 		[HV_STALL_RUNQUEUE] = "run-queue",     [HV_STALL_SYSCALL] = "system-call",
-		[HV_STALL_SLEEP] = "uninterruptible",
+		[HV_STALL_SLEEP] = "uninterruptible",  [HV_STALL_EXITS] = "exits",
 	};
 
 	return words[s->kind];
@@ -32,6 +32,7 @@ const char *latency_word_fault(enum hv_fault fault)
 		[HV_FAULT_TENANTS_PROGRAM] = "tenant-program",
 		[HV_FAULT_HOSTS_SCHEDULER] = "host-scheduler",
 		[HV_FAULT_HOSTS_IO] = "host-io",
+		[HV_FAULT_OTHER_TENANT] = "other-tenant",
 		[HV_FAULT_HOST] = "host",
 	};
 
@@ -46,6 +47,7 @@ const char *latency_phrase_fault(enum hv_fault fault)
 		[HV_FAULT_TENANTS_PROGRAM] = "the tenant's program",
 		[HV_FAULT_HOSTS_SCHEDULER] = "the host's scheduler",
 		[HV_FAULT_HOSTS_IO] = "the host's I/O",
+		[HV_FAULT_OTHER_TENANT] = "another tenant",
 		[HV_FAULT_HOST] = "the host, where somebody stopped the guest",
 	};
 
@@ -120,6 +122,17 @@ static void add_runqueue(struct hv_text *out, const struct hv_stall *s)
 		hv_text_printf(out, " with real-time priority %d", RT_PRIO_END - 1 - s->by_prio);
 }
 
+static void add_storm(struct hv_text *out, const struct hv_stall *s)
+{
+	uint64_t passed = s->to_ns - s->from_ns;
+
+	hv_text_add(out, "exit storm: ");
+	hv_text_add_guest(out, s->name, sizeof(s->name));
+	if (passed)
+		hv_text_printf(out, " took %.0f %% of the vCPU's time",
+			       100 * (double)s->length_ns / (double)passed);
+}
+
 void latency_add_cause(struct hv_text *out, const struct hv_latency *l, const struct hv_cause *c)
 {
 	const struct hv_stall *s = &c->longest;
@@ -128,6 +141,10 @@ void latency_add_cause(struct hv_text *out, const struct hv_latency *l, const st
 	case HV_STALL_HOST:
 		hv_text_add(out, s->number == HV_OUTAGE_STOPPED ? "the vCPU was stopped on the host"
 								: "the host did not run the vCPU");
+		latency_add_taker(out, l, s);
+		return;
+	case HV_STALL_EXITS:
+		add_storm(out, s);
 		return;
 	case HV_STALL_LOCK:
 		hv_text_add(out, "waiting for ");
@@ -190,6 +207,7 @@ void latency_add_command(struct hv_text *out, const struct latency_report *r,
 			 const struct hv_cause *c)
 {
 	static const char *const options[HV_NR_STALLS] = {
+		[HV_STALL_EXITS] = "-e 'host:kvm_*'",
 		[HV_STALL_LOCK] = "-e lock",
 		[HV_STALL_SECTION] = "-p preemptirqsoff",
 		[HV_STALL_IRQ] = "-e irq",
@@ -203,9 +221,13 @@ void latency_add_command(struct hv_text *out, const struct latency_report *r,
 	};
 	const struct hv_stall *s = &c->longest;
 
-	if (!options[s->kind])
+	const char *option = options[s->kind];
+
+	if (s->kind == HV_STALL_HOST && s->by.comm[0])
+		option = "-e host:sched_switch";
+	if (!option)
 		return;
-	hv_text_printf(out, "hvtrace record %s %s", r->domain, options[s->kind]);
+	hv_text_printf(out, "hvtrace record %s %s", r->domain, option);
 	if ((s->kind == HV_STALL_SYSCALL || s->kind == HV_STALL_SLEEP) && s->task.pid)
 		hv_text_printf(out, " -P %" PRIu32, s->task.pid);
 	hv_text_add(out, " --for=10s");

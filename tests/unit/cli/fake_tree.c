@@ -540,7 +540,9 @@ static struct hv_err *write_filter(struct hv_file *f, const char *buf, size_t le
 	if (strncmp(buf, "nosuch", word) == 0 && word)
 		return hv_err_in(hv_err_new(EINVAL, "no function matches '%.*s'", (int)word, buf),
 				 "set_ftrace_filter");
-	if (word)
+	if (f->name == FAKE_EVENTS && strncmp(buf, "host:kvm_", 9) == 0)
+		return hv_err_new(EOPNOTSUPP, "events of the host cannot be recorded: no KVM");
+	if (word && !(f->name == FAKE_EVENTS && buf[0] == '!'))
 		hv_text_printf(&f->list, "%.*s\n", (int)word, buf);
 	*ret_len = word < len ? word + 1 : word;
 	return NULL;
@@ -617,7 +619,9 @@ void hv_file_abandon(struct hv_file *file)
 
 struct hv_err *hv_file_close(struct hv_file *file)
 {
-	if (is_list(file) && (file->flags & O_ACCMODE) != O_RDONLY)
+	bool has_none = file->flags & O_APPEND && !file->list.len_bytes;
+
+	if (is_list(file) && (file->flags & O_ACCMODE) != O_RDONLY && !has_none)
 		snprintf(file->dir->values[file->name], sizeof(file->dir->values[0]), "%s",
 			 file->list.data ? file->list.data : "");
 	hv_file_abandon(file);
