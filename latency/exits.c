@@ -9,7 +9,7 @@
 #include "base/guard.h"
 
 #define WINDOW_NS (HV_NS_PER_S / 2)
-#define PART_OF	  4  /* one part of so many of the time makes a storm */
+#define PART_OF	  5  /* one part of so many of the time makes a storm */
 #define MANY	  50 /* fewer in a window are no storm, but slow */
 #define OTHERS	  (HV_EXIT_REASONS_MAX - 1)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Exits of the guest's vCPUs by reason: how many, how long, the longest; and storms, which are
- * times in which exits took a quarter of a vCPU's time or more. Halts are no work, and neither
+ * times in which exits took a fifth of a vCPU's time or more. Halts are no work, and neither
  * storm nor fault, also while the host polls for their end. What is taken from an exit by another
  * thread of the host is not the exit's (vcpu_threads.h).
  * Leaves to others: the names of reasons (exit_names.h), whose fault a storm is (verdict.h). Pure.

@@ -10,6 +10,7 @@
  *	workload calls N	N rounds of system calls that fail, are of 32-bit programs, are
  *				restarted, and never return
  *	workload starve MS	a real-time task keeps another one from its CPU (taskset); at once
+ *	workload exits MS	CPUID, which KVM emulates (x86-64); at once
  *	workload exec N		N times fork, exec, wait
  *	workload pipe N		N times a write to a pipe and a read from it
  *	workload file N		N times open, read, close
@@ -321,6 +322,21 @@ static void starve(long ms)
 	must(waitpid(starved, NULL, 0) == starved, "waitpid");
 }
 
+/* For so many milliseconds, an instruction that KVM must emulate, where this CPU has one. */
+static void provoke_exits(long ms)
+{
+	double end = now_ns() + (double)ms * 1e6;
+
+	while (now_ns() < end)
+		for (int i = 0; i < 100; i++) {
+#ifdef __x86_64__
+			unsigned a = 0, b, c = 0, d;
+
+			__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+#endif
+		}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -329,7 +345,7 @@ int main(int argc, char **argv)
 	} modes[] = {{"syscalls", syscalls}, {"threads", threads},	   {"forkstorm", forkstorm},
 		     {"spin", spin},	     {"getppid", measure_getppid}, {"exec", measure_exec},
 		     {"calls", calls},	     {"pipe", measure_pipe},	   {"file", measure_file},
-		     {"starve", starve}};
+		     {"starve", starve},     {"exits", provoke_exits}};
 	sigset_t go;
 
 	sigemptyset(&go);

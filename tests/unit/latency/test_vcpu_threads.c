@@ -287,7 +287,7 @@ END_TEST
 
 START_TEST(few_exits_are_no_storm)
 {
-	storm(0, 1, 2001, 20, CPUID, PROGRAM);
+	storm(0, 1, 2001, 15, CPUID, PROGRAM);
 	find_at(2001);
 	ck_assert_uint_eq(verdict.nr, 0);
 	ck_assert_uint_eq(threads.exits.reasons[0].nr, 20000);

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""hvtrace latency with the host's own events: exit storms, and who had the CPU of a vCPU. The first cause must be the
+planted one, or the first one that is the host's. The nested host is itself a guest whose CPUs are taken away now and
+then, which nobody in it can see, so only stalls count that are longer than that."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+
+from cases_stalls import busy_guest, first, measure, vcpu_thread
+from lib.suite import STANDARD, case
+
+GUEST = STANDARD[:1]
+LONG = "--threshold=400ms"
+
+
+@contextlib.contextmanager
+def hog(cpu, *words):
+    """A busy program of higher priority on CPU, which begins with WORDS in its command line. Yields its pid."""
+
+    def prepare():
+        os.sched_setaffinity(0, {cpu})
+        os.nice(-10)
+
+    busy = [words[0], "-c", "while True: pass", *words[1:]]
+    with subprocess.Popen(busy, executable=sys.executable, preexec_fn=prepare) as process:
+        try:
+            yield process.pid
+        finally:
+            process.kill()
+
+
+def crowded(t, words):
+    """Measures while a hog shares the CPU of the first vCPU. Returns the first cause that is the host's scheduling, and
+    the hog's pid. What waits in a guest that gets so little time is real, too, so it is not looked at."""
+    tid = vcpu_thread(t.guest.pid, 0)
+    cpus = os.sched_getaffinity(tid)
+    cpu = max(cpus)
+    pids = []
+
+    def crowd():
+        with hog(cpu, *words) as pid:
+            pids.append(pid)
+            time.sleep(4)
+
+    with t.attach() as traced, busy_guest(t):
+        os.sched_setaffinity(tid, {cpu})
+        try:
+            verdict = measure(t, traced, crowd, "--for=8s", LONG)
+        finally:
+            os.sched_setaffinity(tid, cpus)
+    taken = [cause for cause in verdict if cause["cause"] == "vcpu-not-run"]
+    assert taken, verdict
+    return taken[0], pids[0]
+
+
+@case(configs=GUEST)
+def latency_of_a_quiet_guest_on_kvm(t):
+    """A quiet guest has no exit storm, and nobody is said to take its CPUs but this host."""
+    with t.attach() as traced:
+        for _ in range(2):
+            verdict = measure(t, traced, lambda: t.guest.run("cat /proc/uptime"), "--for=5s", LONG)
+            wrong = [cause for cause in verdict if cause["cause"] == "exits" or cause["fault"] == "other-tenant"]
+            assert not wrong, wrong
+
+
+@case(configs=GUEST)
+def latency_names_an_exit_storm(t):
+    """A program executes CPUID without end: the tenant's program, with the reason, the vCPU and the task."""
+    with t.attach() as traced:
+        verdict = measure(t, traced, lambda: t.guest.run("taskset 2 workload exits 5000"), "--for=8s", LONG)
+        one = first(verdict, "exits", "tenant-program", None)
+        assert one["reason"].lower() == "cpuid" and one["cpu"] == 1, one
+        assert one["task"]["comm"] == "workload" and one["exits"] > 1000, one
+
+
+@case(configs=GUEST)
+def latency_names_who_had_the_cpu(t):
+    """A busy program of higher priority shares the CPU of a vCPU: the host's scheduler, and that program."""
+    one, pid = crowded(t, ("hog",))
+    assert one["fault"] == "host-scheduler", one
+    assert (one["by"]["pid"], one["by"]["of"]) == (pid, "host"), one
+
+
+@case(configs=GUEST)
+def latency_names_another_tenant(t):
+    """The same, of a process that is the VMM of another guest: another tenant, and its domain."""
+    one, pid = crowded(t, ("qemu-system-x86_64", "-name", "guest=neighbour,debug-threads=on"))
+    assert one["fault"] == "other-tenant", one
+    assert (one["by"]["pid"], one["by"]["domain"]) == (pid, "neighbour"), one
