@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The campaigns. A campaign is a function f(t, rng) with a docstring and the decorator. It makes ONE step,
 which leaves the guest as it was. t is the argument of cases in lib/suite.py (t.guest, t.hv, t.attach()) with
-the step's number in t.number. A step may depend on rng and t.number only, so that it can be repeated."""
+the step's number in t.number. A step may depend on rng and t.number only, so that it can be repeated. What it
+returns, if anything, is counted: what it found."""
 
 import os
 import signal
 import time
 
+import cases_stalls
 from lib.channel import GuestDead
 from lib.tool import children_of
 
 ALL = {}
+MACHINES = {}  # what a campaign's guest has that is not usual
 GLOBS = ("vfs_*", "do_*", "ksys_*", "*_open", "tcp_*")
 
 
@@ -123,3 +126,31 @@ def settle(t):
             t.disturb()
         time.sleep(0.3)
     raise AssertionError(f"neither detached nor recovered: {err.strip()}")
+
+
+MACHINES["latency"] = {"vcpus": 1, "counted": True, "cmdline": "audit=0"}
+STARVED = cases_stalls.Stall("workload starve 300 >/dev/null; echo ns 300000000", "run-queue", "tenant-program")
+PLANTED = {**cases_stalls.STALLS, "starved": STARVED}
+
+
+@campaign
+def latency(t, rng):
+    """A planted stall, or none: what hvtrace latency names first, whom it blames, and whether the length is right."""
+    kind = [*PLANTED, "quiet", "quiet"][t.number % (len(PLANTED) + 2)]
+    cases_stalls.load_planted(t)
+    with t.attach() as traced:
+        if kind == "quiet":
+            verdict = cases_stalls.measure(t, traced, lambda: t.guest.run("cat /proc/uptime"), "--for=3s")
+        else:
+            time.sleep(rng.uniform(0, 0.3))
+            verdict, ms = cases_stalls.measure_stall(t, traced, PLANTED[kind])
+    if kind == "quiet":
+        return f"quiet: {verdict[0]['cause'] if verdict else 'nothing named'}"
+    if not verdict:
+        return f"{kind}: nothing named"
+    one, stall = verdict[0], PLANTED[kind]
+    if one["cause"] != stall.cause or one["fault"] not in (stall.fault, "unknown"):
+        return f"{kind}: {one['cause']}, {one['fault']}"
+    off = abs(one["longest_ns"] / 1e6 - ms) > ms / 10
+    doubtful = one["fault"] == "unknown"  # the host was so busy that nobody is blamed
+    return f"{kind}: right{', whose fault in doubt' if doubtful else ''}{', but not its length' if off else ''}"

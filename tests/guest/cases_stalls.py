@@ -2,6 +2,7 @@
 """hvtrace latency: planted stalls of each kind. The first cause must be the planted one, and the right one blamed."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import time
 
 from cases_latency import load_module
 from lib.domain import Config
+from lib.process import vcpu_thread
 from lib.suite import KERNELS, case
 from lib.wait import HANG_SECONDS
 
@@ -24,7 +26,7 @@ BUSY = "(timeout 600 taskset 1 sh -c 'while :; do :; done') >/dev/null 2>&1 &"
 
 
 def measure(t, traced, plant, *words):
-    """Runs hvtrace latency --watch, and PLANT when it measures. Returns its verdict."""
+    """Runs hvtrace latency, and PLANT when it measures. Returns its verdict."""
     process = t.hv.start("latency", "--json", *words, traced.domain)
     try:
         line = process.stderr.readline().decode()
@@ -51,17 +53,67 @@ def first(verdict, cause, fault, ms):
     return one
 
 
+@dataclasses.dataclass(frozen=True)
+class Stall:
+    """A stall that the module of the tests makes, and what must be said of it."""
+
+    command: str  # in the guest; it says how long it took, as the guest's own clock says
+    cause: str
+    fault: str
+    function: str = ""  # where a section begins and ends
+
+
+STALLS = {
+    "interrupts off": Stall(f"planted cli {READS}", "irqs-off", "tenant-kernel", "plant_cli"),
+    "spin lock": Stall(f"planted spin_lock {READS}", "irqs-off", "tenant-kernel", "plant_spin_lock"),
+    "mutex": Stall("(planted mutex 300 >/dev/null &); sleep 0.05; planted wait 0", "lock", "tenant-kernel"),
+    "slow function": Stall(f"planted slow {10 * READS}", "system-call", "tenant-kernel"),
+}
+
+
+def load_planted(t):
+    if not re.search("^planted ", t.guest.run("cat /proc/modules"), re.M):
+        load_module(t, "planted", "tracepoints=0")
+
+
+def measure_stall(t, traced, stall):
+    """Returns the verdict, and how many milliseconds the planted stall took."""
+    said = []
+    verdict = measure(t, traced, lambda: said.append(t.guest.run(stall.command)), "--watch")
+    return verdict, int(said[0].split()[1]) / 1e6
+
+
+def names(t, stall):
+    load_planted(t)
+    with t.attach() as traced:
+        verdict, ms = measure_stall(t, traced, stall)
+        one = first(verdict, stall.cause, stall.fault, ms)
+        assert one["task"]["comm"] == "planted", one
+        assert not stall.function or one["function"] == one["from"] == stall.function, one
+
+
 @case(configs=COUNTED)
 def latency_names_interrupts_off(t):
     """Interrupts off for 20 ms: the tenant's kernel, with the function and the length."""
-    if not re.search("^planted ", t.guest.run("cat /proc/modules"), re.M):
-        load_module(t, "planted", "tracepoints=0")
-    with t.attach() as traced:
-        planted = []
-        verdict = measure(t, traced, lambda: planted.append(t.guest.run(f"planted cli {READS}")), "--watch")
-        ms = int(planted[0].split()[1]) / 1e6
-        one = first(verdict, "irqs-off", "tenant-kernel", ms)
-        assert one["function"] == one["from"] == "plant_cli" and one["task"]["comm"] == "planted", one
+    names(t, STALLS["interrupts off"])
+
+
+@case(configs=COUNTED)
+def latency_names_a_spin_lock(t):
+    """A spin lock is held for 20 ms: likewise."""
+    names(t, STALLS["spin lock"])
+
+
+@case(configs=COUNTED)
+def latency_names_a_mutex(t):
+    """A task sleeps and has a lock that another one waits for: the tenant's kernel."""
+    names(t, STALLS["mutex"])
+
+
+@case(configs=COUNTED)
+def latency_names_a_slow_function(t):
+    """A function below a write to a file takes 200 ms, with nothing switched off: the tenant's kernel."""
+    names(t, STALLS["slow function"])
 
 
 @case(configs=COUNTED)
@@ -113,14 +165,6 @@ def latency_names_a_stopped_vmm(t):
         assert verdict and verdict[0]["fault"].startswith("host") and stopped, verdict
         assert stopped[0]["longest_ns"] >= 1.3e9, stopped
         blames_host_only(verdict)
-
-
-def vcpu_thread(pid, vcpu):
-    for tid in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{tid}/comm", encoding="ascii", errors="replace") as file:
-            if file.read().startswith(f"CPU {vcpu}/"):
-                return int(tid)
-    raise AssertionError(f"no thread of vCPU {vcpu}")
 
 
 @case(configs=GUEST)

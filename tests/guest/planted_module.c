@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A module that switches preemption or interrupts off for a known time, once, for the tests of the
- * tracers that measure such sections. scripts/guest-module builds it against Debian's headers, and
- * the program `planted` asks for a section:
+ * tracers that measure such sections, or keeps tasks waiting by other means.
+ * scripts/guest-module builds it against Debian's headers, and the program `planted` asks for a
+ * section:
  *
  *	echo "PLACE N" >/sys/module/planted/parameters/section
  *
@@ -72,6 +73,13 @@ static noinline void plant_spin_lock_irq(void)
 	spin_unlock_irq(&lock);
 }
 
+static noinline void plant_spin_lock(void)
+{
+	spin_lock(&lock);
+	measure(nr_reads);
+	spin_unlock(&lock);
+}
+
 static noinline void plant_preempt(void)
 {
 	preempt_disable();
@@ -134,6 +142,26 @@ static noinline void plant_interrupt(void)
 	irq_work_queue(&interrupt);
 }
 
+/* -- with nothing switched off, for tests of other stalls -------------------------------------- */
+
+static void plant_nothing(void)
+{
+}
+
+/* As a slow function of a file system: the task is in a write to a file. */
+static noinline void plant_slow(void)
+{
+	measure(nr_reads);
+}
+
+/* The task sleeps for N milliseconds. It has the mutex that the kernel takes for whoever writes to
+ * a parameter of this module: another task that does so must wait. */
+static noinline void plant_mutex(void)
+{
+	schedule_timeout_interruptible(msecs_to_jiffies(nr_reads));
+	WRITE_ONCE(ns, 1);
+}
+
 /* -- places of the kernel: what calls a tracepoint --------------------------------------------- */
 
 static struct task_struct *waiting; /* for its next call of: */
@@ -183,6 +211,10 @@ static struct {
 	{"softirq", plant_softirq},
 	{"softirq_cli", plant_softirq_cli},
 	{"interrupt", plant_interrupt},
+	{"spin_lock", plant_spin_lock},
+	{"slow", plant_slow},
+	{"mutex", plant_mutex},
+	{"wait", plant_nothing},
 	{"switch", NULL, "sched_switch", plant_switch},
 	{"timer", NULL, "hrtimer_start", plant_timer},
 	{"tick", NULL, "hrtimer_expire_entry", plant_tick},
