@@ -315,7 +315,8 @@ static struct hv_err *check_kind(const struct service *s, const struct peer *p, 
 	if (strcmp(rest, "function_profile_enabled") == 0)
 		return check_tracer(s, p, HV_TRACER_FUNCTION_GRAPH);
 	if ((strncmp(rest, "events/", 7) == 0 || strncmp(rest, "set_event", 9) == 0 ||
-	     strcmp(rest, "kprobe_events") == 0 || strcmp(rest, "dynamic_events") == 0) &&
+	     strcmp(rest, "kprobe_events") == 0 || strcmp(rest, "dynamic_events") == 0 ||
+	     strcmp(rest, "synthetic_events") == 0) &&
 	    !(p->rights.tracers & POLICY_EVENTS))
 		return forbidden(s, p, "control events");
 	return NULL;

@@ -35,8 +35,9 @@ struct hv_instance {
 	uint8_t *in_section; /* owned, a byte per vCPU: of the events that were taken (share.h) */
 	struct hv_selection selection;
 	struct hv_event_set events; /* of the guest's own that are on (events.h) */
-	struct hv_event_set probed; /* those that users define, which were on since the buffer was
-				       made (made_events.h) */
+	/* Those that users define, or triggers switched on, which were on since the buffer was made
+	 * (made_events.h). */
+	struct hv_event_set probed;
 	struct hv_event_filters filters; /* of the guest's own events (event_filters.h) */
 	struct hv_triggers triggers;	 /* likewise (triggers.h) */
 	struct hv_hists hists;		 /* likewise: hist triggers (hists.h) */

@@ -341,6 +341,7 @@ static void act(struct hv_instance *in, struct hv_trigger_of *of)
 		return;
 	case HV_TRIGGER_ENABLE_EVENT:
 		hv_event_set_add(&in->events, of->target);
+		hv_event_set_add(&in->probed, of->target);
 		return;
 	case HV_TRIGGER_DISABLE_EVENT:
 		hv_event_set_remove(&in->events, of->target);

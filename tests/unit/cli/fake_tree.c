@@ -35,6 +35,7 @@ enum {
 	FAKE_EVENTS,
 	FAKE_EVENT_PIDS,
 	FAKE_PROBES, /* one probe, in the group kprobes */
+	FAKE_SYNTHS,
 	FAKE_TRACING_ON,
 	FAKE_PROFILE,
 	FAKE_TRACE_PIPE,
@@ -58,6 +59,7 @@ static const char *const fake_names[] = {
 	[FAKE_EVENT_PIDS] = "set_event_pid",
 	[FAKE_EVENT_FILTER] = "filter",
 	[FAKE_PROBES] = "kprobe_events",
+	[FAKE_SYNTHS] = "synthetic_events",
 	[FAKE_TRACING_ON] = "tracing_on",
 	[FAKE_PROFILE] = "function_profile_enabled",
 	[FAKE_TRACE_PIPE] = "trace_pipe",
