@@ -2,12 +2,28 @@
 /* max_graph_depth and tracing_thresh: which calls of function_graph are recorded. */
 #include <inttypes.h>
 
+#include "kernel/kernel.h"
 #include "tree/files/files.h"
 #include "tree/instance/sections.h"
 #include "tree/instance/sites.h"
 #include "tree/settings/token.h"
 
 #define NS_PER_US 1000
+
+static const struct hv_stub_image *stubs_of(const struct hv_place *at)
+{
+	return &at->instance->all->session->kernel->core.as.arch->stubs;
+}
+
+bool hv_place_has_graph(const struct hv_place *at)
+{
+	return stubs_of(at)->graph_off != 0;
+}
+
+bool hv_place_has_profile(const struct hv_place *at)
+{
+	return stubs_of(at)->profile_off != 0;
+}
 
 /* An unsigned int that is shown as an int (graph_depth_read, graph_depth_write). */
 static void show_depth(struct hv_file *f)
