@@ -151,7 +151,7 @@ enum hv_site_kind {
 	X(fbuffer_event) /* event */                                                               \
 	X(fbuffer_entry) /* entry */                                                               \
 	X(task_status)	 /* in struct task_struct: of its thread_info, a u32 */                    \
-	X(text_base)	 /* hv_arch.text_base, for stubs that have to subtract it */               \
+	X(text_base)	 /* hv_reach.text_base, for stubs that have to subtract it */              \
 	/* numbers */                                                                              \
 	X(event_files_len)  /* bytes */                                                            \
 	X(event_probes_len) /* bytes */                                                            \
@@ -438,6 +438,9 @@ struct hv_arch {
 	 * x86-64, the offset is the low half of the address, and stubs need not subtract. 0: it is
 	 * not the same in every kernel. */
 	struct hv_gva text_base;
+	/* Of the stubs, guests may have that of the function tracer alone: nothing can put back yet
+	 * what the others change. */
+	bool only_functions;
 	/* The lowest address that only the kernel has, with page tables of LEVELS. */
 	struct hv_gva (*kernel_start)(unsigned levels);
 	/* Tables that may map the kernel, best first (x86: the root as it is, and with

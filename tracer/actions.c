@@ -292,11 +292,15 @@ struct hv_err *hv_actions_entry(struct hv_actions *a, uint64_t ip, struct hv_gva
 	const struct hv_site_actions *site = &all;
 	uint32_t off = offset_of(a, goes_on);
 	unsigned slot = 0;
+	struct hv_err *err;
 
 	all.bits |= hv_scope_task_bits(a->scope, ip);
 	*ret_has = all.bits != 0;
 	if (!*ret_has)
 		return NULL;
+	err = hv_stubs_check_actions(a->tracee->kernel->core.as.arch);
+	if (err)
+		return err;
 	while (slot < HV_NR_SLOTS && !serves(a, slot, site, off))
 		slot++;
 	if (slot == HV_NR_SLOTS) {
@@ -371,7 +375,8 @@ bool hv_actions_has(const struct hv_actions *a, uint64_t ip)
 
 bool hv_actions_goes_on(const struct hv_actions *a, struct hv_gva at, struct hv_gva *ret)
 {
-	for (unsigned i = 0; i < HV_NR_SLOTS; i++) {
+	for (unsigned i = 0;
+	     i < HV_NR_SLOTS && a->tracee->kernel->core.as.arch->stubs.action_len_bytes; i++) {
 		if (hv_stubs_action(a->tracee, i).v != at.v)
 			continue;
 		*ret = a->slots[i].goes_on ? hv_gva_add(a->tracee->range.start, a->slots[i].goes_on)

@@ -40,16 +40,23 @@ void hv_event_calls_free(struct hv_event_calls *c)
 	free(c);
 }
 
+struct hv_err *hv_event_calls_refusal(const struct hv_arch *arch)
+{
+	if (arch->stubs.event_commit_off)
+		return NULL;
+	return hv_err_new(EOPNOTSUPP, "recording of events of %s guests is not there yet",
+			  arch->name);
+}
+
 static struct hv_err *read_all(struct hv_event_calls *c)
 {
 	const struct hv_tracee *t = c->tracee;
-	struct hv_err *err;
+	struct hv_err *err = hv_event_calls_refusal(t->kernel->core.as.arch);
 
-	if (!t->kernel->core.as.arch->stubs.event_commit_off)
-		return hv_err_new(EOPNOTSUPP, "there are no stubs of events for this architecture");
-	if (!t->plan.drafts_off)
-		return hv_err_new(ENOSPC, "the region has no room for drafts of events");
-	err = hv_release_calls_read(t->kernel, &c->releases);
+	if (!err && !t->plan.drafts_off)
+		err = hv_err_new(ENOSPC, "the region has no room for drafts of events");
+	if (!err)
+		err = hv_release_calls_read(t->kernel, &c->releases);
 	if (!err)
 		err = hv_event_places_find(t->kernel, c->releases.function, &c->places);
 	if (!err)

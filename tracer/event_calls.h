@@ -11,10 +11,14 @@
 
 #include "base/err.h"
 
+struct hv_arch;
 struct hv_event_calls;
 struct hv_event_type;
 struct hv_journal_entry;
 struct hv_tracee;
+
+/* EOPNOTSUPP: guests of ARCH have no stubs of events. */
+struct hv_err *hv_event_calls_refusal(const struct hv_arch *arch) hv_must_use;
 
 /* Reads nothing. Borrows T. */
 struct hv_event_calls *hv_event_calls_new(struct hv_tracee *t);

@@ -125,8 +125,10 @@ static struct hv_err *need_layout(struct hv_event_tracer *e)
 
 struct hv_err *hv_event_tracer_check(struct hv_event_tracer *e, const struct hv_event_type *type)
 {
-	struct hv_err *err = need_layout(e);
+	struct hv_err *err = hv_event_calls_refusal(e->tracee->kernel->core.as.arch);
 
+	if (!err)
+		err = need_layout(e);
 	if (!err)
 		err = hv_plug_check(&e->layout, type);
 	return err ? err : hv_event_calls_check(e->calls, type);

@@ -309,9 +309,11 @@ struct hv_err *hv_site_stubs_set(struct hv_site_stubs *s, const uint8_t *wanted)
 
 		graph |= (stub & ~HV_STUB_PROFILED) >= HV_STUB_FIRST_GRAPH;
 		frames |= stub >= HV_STUB_FIRST_GRAPH;
+		if (!err)
+			err = hv_stubs_check(s->tracee->kernel->core.as.arch, stub);
 		stacks |= stub == (HV_STUB_FUNCTION_STACK | HV_STUB_PROFILED);
 	}
-	if (stacks)
+	if (!err && stacks)
 		err = hv_err_new(EBUSY, "the profile and func_stack_trace: one at a time");
 	look_at_busy_sites(s, wanted);
 	if (!err)

@@ -48,7 +48,7 @@ static void set_kernel_values(const struct hv_kernel *k, struct hv_stub_values *
 	hole[HV_HOLE_stack_mask] = -(uint64_t)l->stack_bytes;
 	hole[HV_HOLE_skip_start] = skip.start.v;
 	hole[HV_HOLE_skip_len] = skip.end.v - skip.start.v;
-	hole[HV_HOLE_text_base] = k->core.as.arch->text_base.v;
+	hole[HV_HOLE_text_base] = hv_reach_of(&k->core).text_base.v;
 	hole[HV_HOLE_kernel_start] = k->core.as.arch->kernel_start(k->core.as.levels).v;
 	hole[HV_HOLE_copy_kernel] = hv_reader(k, HV_READER_COPY_KERNEL).v;
 	hole[HV_HOLE_copy_user] = hv_reader(k, HV_READER_COPY_USER).v;
@@ -100,7 +100,7 @@ static void set_region_values(const struct hv_tracee *t, struct hv_stub_values *
 
 struct hv_err *hv_stubs_refusal(const struct hv_arch *arch)
 {
-	if (arch->stubs.code && arch->free_window.end.v)
+	if (arch->stubs.code)
 		return NULL;
 	return hv_err_new(ENOTSUP, "function tracing of %s guests is not there yet", arch->name);
 }
@@ -180,31 +180,73 @@ static const enum hv_call_trace traces[] = {
 	[HV_STUB_FUNCTION_AND_GRAPH] = HV_TRACE_FUNCTION_AND_GRAPH,
 };
 
-struct hv_gva hv_stubs_call(const struct hv_tracee *t, unsigned stub, enum hv_call_role role)
+static size_t call_off(const struct hv_stub_image *stubs, unsigned stub, enum hv_call_role role)
 {
-	const struct hv_stub_image *stubs = &t->kernel->core.as.arch->stubs;
 	enum hv_call_trace trace = traces[stub & ~(unsigned)HV_STUB_PROFILED];
 
 	if (stub == HV_STUB_FUNCTION_STACK)
-		return hv_gva_add(code_of(t), stubs->function_stack_off);
+		return stubs->function_stack_off;
 	if (stub == HV_STUB_SECTION_FUNCTION && role == HV_ROLE_NONE)
-		return hv_gva_add(code_of(t), stubs->section_function_off);
+		return stubs->section_function_off;
 	if (stub == HV_STUB_SECTION_GRAPH && role == HV_ROLE_NONE)
-		return hv_gva_add(code_of(t), stubs->section_graph_off);
-	return hv_gva_add(code_of(t), hv_call_off(stubs, role, trace, stub & HV_STUB_PROFILED));
+		return stubs->section_graph_off;
+	return hv_call_off(stubs, role, trace, stub & HV_STUB_PROFILED);
+}
+
+bool hv_stubs_have(const struct hv_arch *arch, unsigned stub)
+{
+	const struct hv_stub_image *stubs = &arch->stubs;
+
+	if (arch->only_functions)
+		return stub == HV_STUB_FUNCTION;
+	return stub == HV_STUB_FUNCTION || call_off(stubs, stub, HV_ROLE_NONE) != 0;
+}
+
+struct hv_err *hv_stubs_check(const struct hv_arch *arch, unsigned stub)
+{
+	const char *what = "function_graph";
+
+	if (!(stub & ~(unsigned)HV_STUB_LATER) ||
+	    hv_stubs_have(arch, stub & ~(unsigned)HV_STUB_LATER))
+		return NULL;
+	if (stub & HV_STUB_PROFILED)
+		what = "function_profile_enabled";
+	else if (stub == HV_STUB_FUNCTION_STACK)
+		what = "func_stack_trace";
+	return hv_err_new(EOPNOTSUPP, "%s of %s guests is not there yet", what, arch->name);
+}
+
+struct hv_err *hv_stubs_check_actions(const struct hv_arch *arch)
+{
+	if (arch->stubs.action_len_bytes && !arch->only_functions)
+		return NULL;
+	return hv_err_new(EOPNOTSUPP,
+			  "commands, probes and pids that follow forks need more than the "
+			  "function tracer, which is all that there is for %s guests yet",
+			  arch->name);
+}
+
+struct hv_gva hv_stubs_call(const struct hv_tracee *t, unsigned stub, enum hv_call_role role)
+{
+	return hv_gva_add(code_of(t), call_off(&t->kernel->core.as.arch->stubs, stub, role));
 }
 
 unsigned hv_stubs_called_at(const struct hv_tracee *t, struct hv_gva at)
 {
-	if (hv_stubs_call(t, HV_STUB_SECTION_FUNCTION, HV_ROLE_NONE).v == at.v)
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+
+	if (hv_stubs_have(arch, HV_STUB_SECTION_FUNCTION) &&
+	    hv_stubs_call(t, HV_STUB_SECTION_FUNCTION, HV_ROLE_NONE).v == at.v)
 		return HV_STUB_SECTION_FUNCTION;
-	if (hv_stubs_call(t, HV_STUB_SECTION_GRAPH, HV_ROLE_NONE).v == at.v)
+	if (hv_stubs_have(arch, HV_STUB_SECTION_GRAPH) &&
+	    hv_stubs_call(t, HV_STUB_SECTION_GRAPH, HV_ROLE_NONE).v == at.v)
 		return HV_STUB_SECTION_GRAPH;
 	for (unsigned profiled = 0; profiled <= HV_STUB_PROFILED; profiled += HV_STUB_PROFILED)
 		for (unsigned stub = HV_STUB_NONE; stub < HV_ARRAY_LEN(traces); stub++)
 			for (unsigned role = HV_ROLE_NONE; role < HV_NR_ROLES; role++)
 				if (stub != HV_STUB_SECTION_FUNCTION &&
 				    stub != HV_STUB_SECTION_GRAPH &&
+				    hv_stubs_have(arch, stub | profiled) &&
 				    hv_stubs_call(t, stub | profiled, role).v == at.v)
 					return stub | profiled;
 	return HV_STUB_NONE;

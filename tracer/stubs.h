@@ -38,6 +38,15 @@ enum hv_stub {
 /* Why guests of ARCH cannot be traced: there are no stubs for it. NULL: there are. */
 struct hv_err *hv_stubs_refusal(const struct hv_arch *arch) hv_must_use;
 
+/* Whether guests of ARCH, which have stubs, have STUB (enum hv_stub, with or without
+ * HV_STUB_PROFILED). */
+bool hv_stubs_have(const struct hv_arch *arch, unsigned stub);
+/* EOPNOTSUPP with the name of what needs STUB, which may be none or wanted later: guests of ARCH
+ * have none. */
+struct hv_err *hv_stubs_check(const struct hv_arch *arch, unsigned stub) hv_must_use;
+/* EOPNOTSUPP: guests of ARCH have no stubs of actions. */
+struct hv_err *hv_stubs_check_actions(const struct hv_arch *arch) hv_must_use;
+
 /* Initializes everything in the region of T that the stubs read and write. The range of T is known.
  * Nothing is mapped yet. */
 void hv_stubs_prepare(const struct hv_tracee *t);

@@ -79,7 +79,7 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 	.encode_jump_site = arm64_encode_jump_site, .classify_return = arm64_classify_return,      \
 	.argument_registers = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"},                    \
 	.decode_call = arm64_decode_call, .decode_context = arm64_decode_context,                  \
-	.link = arm64_link,                                                                        \
+	.link = arm64_link, .only_functions = true,                                                \
 	.stubs = {                                                                                 \
 		.code = stub_code,                                                                 \
 		.len_bytes = sizeof(stub_code),                                                    \

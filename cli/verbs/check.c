@@ -17,6 +17,7 @@
 #include "kernel/kernel.h"
 #include "kernel/irq_sites.h"
 #include "kernel/preempt_sites.h"
+#include "patcher/mapping.h"
 #include "tracer/section_tracer.h"
 #include "tracer/session.h"
 #include "tracer/hibernation.h"
@@ -421,6 +422,8 @@ static void check_kernel(struct findings *f, struct hv_guest *guest, struct know
 	if (err)
 		block(f, err);
 	err = hv_stubs_refusal(k->core.as.arch);
+	if (!err)
+		err = hv_mapping_refusal(&k->core);
 	if (err)
 		block(f, err);
 	is_patched = known->state != DOMAIN_FREE && known->state != DOMAIN_GONE;

@@ -100,6 +100,8 @@ static bool has_register(const char *name)
 }
 
 static const struct hv_arch fake_arch = {
+	.counter_name = "x86-tsc",
+	.stubs = {.graph_off = 64, .profile_off = 128},
 	.find_register = find_register,
 	.find_return_register = find_return_register,
 	.has_register = has_register,

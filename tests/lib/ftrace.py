@@ -54,13 +54,13 @@ def calls(events, pid):
     return [(e.function, e.caller) for e in events if e.pid == pid and in_task(e)]
 
 
-def rounds(events, pid):
+def rounds(events, pid, first=ROUND):
     """Returns calls() of `workload syscalls N` from its first lseek to before its last. These are exactly N - 1
-    rounds, without start and exit, whose work on memory varies. ROUND must be among the filters."""
+    rounds, without start and exit, whose work on memory varies. FIRST must be among the filters."""
     all_calls = calls(events, pid)
-    at = [i for i, (function, _) in enumerate(all_calls) if function == ROUND]
+    at = [i for i, (function, _) in enumerate(all_calls) if function == first]
     if len(at) < 2:
-        raise AssertionError(f"{len(at)} {ROUND} among {len(all_calls)} calls")
+        raise AssertionError(f"{len(at)} {first} among {len(all_calls)} calls")
     return all_calls[at[0] : at[-1]]
 
 

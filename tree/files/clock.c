@@ -2,6 +2,7 @@
 /* trace_clock and timestamp_mode: the clock of the events' times, and how pages store them. */
 #include <string.h>
 
+#include "kernel/kernel.h"
 #include "tree/files/files.h"
 #include "tree/instance/share.h"
 #include "tree/settings/token.h"
@@ -10,7 +11,7 @@
 
 static const char *const names[] = {
 	[HV_TRACE_CLOCK_GUEST] = "local",
-	[HV_TRACE_CLOCK_TSC] = "x86-tsc",
+	[HV_TRACE_CLOCK_TSC] = NULL, /* the architecture has a name for it */
 	[HV_TRACE_CLOCK_HOST] = "host-mono",
 };
 
@@ -21,6 +22,11 @@ static bool has_clock(struct hv_session *s, enum hv_trace_clock clock)
 	if (clock == HV_TRACE_CLOCK_GUEST)
 		return hv_clocks_guest_kind(s->clocks) != HV_CLOCK_RAW;
 	return clock != HV_TRACE_CLOCK_HOST || hv_clocks_has_host(s->clocks);
+}
+
+static const char *name_of(struct hv_session *s, enum hv_trace_clock clock)
+{
+	return names[clock] ? names[clock] : s->kernel->core.as.arch->counter_name;
 }
 
 /* If hvtrace cannot compute the guest's own clock, times are the values of its counter. */
@@ -40,7 +46,7 @@ static void show_clock(struct hv_file *f)
 
 		if (!has_clock(hv_file_session(f), i))
 			continue;
-		hv_text_printf(&f->text, form, blank, names[i]);
+		hv_text_printf(&f->text, form, blank, name_of(hv_file_session(f), i));
 		blank = " ";
 	}
 	hv_text_add(&f->text, "\n");
@@ -57,7 +63,8 @@ static struct hv_err *write_clock(struct hv_file *f, const char *buf, size_t len
 				  CLOCK_NAME_MAX - 1, len_bytes);
 	name = hv_name_written(buf, len_bytes);
 	for (size_t i = 0; i < HV_ARRAY_LEN(names); i++) {
-		if (strcmp(name, names[i]) != 0 || !has_clock(hv_file_session(f), i))
+		if (strcmp(name, name_of(hv_file_session(f), i)) != 0 ||
+		    !has_clock(hv_file_session(f), i))
 			continue;
 		hv_instance_use_clock(f->at.instance, i);
 		*ret_len = len_bytes;

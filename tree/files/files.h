@@ -6,6 +6,10 @@
 
 #include "tree/files/file.h"
 
+/* Whether the guest's architecture has stubs for a graph, or for a profile. */
+bool hv_place_has_graph(const struct hv_place *at);
+bool hv_place_has_profile(const struct hv_place *at);
+
 /* clock.c */
 extern const struct hv_node hv_clock_node;
 extern const struct hv_node hv_timestamps_node;

@@ -2,12 +2,29 @@
 /* max_graph_depth and tracing_thresh: which calls of function_graph are recorded. */
 #include <inttypes.h>
 
+#include "kernel/kernel.h"
+#include "tracer/stubs.h"
 #include "tree/files/files.h"
 #include "tree/instance/sections.h"
 #include "tree/instance/sites.h"
 #include "tree/settings/token.h"
 
 #define NS_PER_US 1000
+
+static bool has_stub(const struct hv_place *at, unsigned stub)
+{
+	return hv_stubs_have(at->instance->all->session->kernel->core.as.arch, stub);
+}
+
+bool hv_place_has_graph(const struct hv_place *at)
+{
+	return has_stub(at, HV_STUB_GRAPH);
+}
+
+bool hv_place_has_profile(const struct hv_place *at)
+{
+	return has_stub(at, HV_STUB_PROFILED);
+}
 
 /* An unsigned int that is shown as an int (graph_depth_read, graph_depth_write). */
 static void show_depth(struct hv_file *f)

@@ -10,7 +10,7 @@
 
 static void show_tracers(struct hv_file *f)
 {
-	unsigned without = 0;
+	unsigned without = hv_place_has_graph(&f->at) ? 0 : 1u << HV_TRACER_FUNCTION_GRAPH;
 
 	for (enum hv_tracer t = HV_TRACER_PREEMPTOFF; t <= HV_TRACER_PREEMPTIRQSOFF; t++)
 		without |= hv_sections_exist(f->at.instance, t) ? 0 : 1u << t;

@@ -14,6 +14,7 @@
 #include "kernel/irq_sites.h"
 #include "kernel/preempt_sites.h"
 #include "kernel/vmlinux.h"
+#include "patcher/mapping.h"
 #include "tests/unit/cli/fake_layers.h"
 #include "tracer/events/clocks.h"
 #include "tracer/graph_tracer.h"
@@ -564,6 +565,12 @@ struct hv_err *hv_hibernation_look(const struct hv_kernel *k hv_unused,
 struct hv_err *hv_stubs_refusal(const struct hv_arch *arch)
 {
 	(void)arch;
+	return NULL;
+}
+
+struct hv_err *hv_mapping_refusal(const struct hv_kernel_core *core)
+{
+	(void)core;
 	return NULL;
 }
 

@@ -60,6 +60,37 @@ START_TEST(one_stub_is_changed_for_another)
 }
 END_TEST
 
+/* An architecture that has only the stub of the function tracer. */
+START_TEST(what_has_no_stub_is_refused)
+{
+	static struct hv_arch less;
+	static const struct {
+		unsigned stub;
+		const char *what;
+	} lacks[] = {{HV_STUB_GRAPH, "function_graph of x86_64 guests"},
+		     {HV_STUB_GRAPH_ROOT, "function_graph of x86_64 guests"},
+		     {HV_STUB_FUNCTION_STACK, "func_stack_trace of x86_64 guests"},
+		     {HV_STUB_PROFILED, "function_profile_enabled of x86_64 guests"},
+		     {HV_STUB_FUNCTION | HV_STUB_PROFILED, "function_profile_enabled"}};
+
+	less = hv_arch_x86_64;
+	less.stubs.graph_off = less.stubs.profile_off = less.stubs.function_stack_off = 0;
+	less.stubs.calls_off = less.stubs.call_len_bytes = less.stubs.action_len_bytes = 0;
+	less.stubs.section_function_off = less.stubs.section_graph_off = 0;
+	r.t.f.k.core.as.arch = &less;
+	for (size_t i = 0; i < HV_ARRAY_LEN(lacks); i++) {
+		HV_AUTO_ERR struct hv_err *err = traced_want(&t, lacks[i].stub);
+
+		ck_assert(err && err->code == EOPNOTSUPP && strstr(err->message, lacks[i].what));
+		check_stands(HV_STUB_NONE);
+	}
+	traced_check_want(&t, HV_STUB_FUNCTION);
+	check_stands(HV_STUB_FUNCTION);
+	traced_check_want(&t, HV_STUB_NONE);
+	r.t.f.k.core.as.arch = &hv_arch_x86_64;
+}
+END_TEST
+
 START_TEST(a_change_that_fails_leaves_the_first_stub)
 {
 	for (unsigned at = 1; at < 2 * NR_SITES; at += NR_SITES / 2 - 1) {
@@ -248,6 +279,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_site_that_is_wanted_later_waits);
 	tcase_add_test(tc, a_change_that_is_interrupted_is_undone);
 	tcase_add_test(tc, one_stub_is_changed_for_another);
+	tcase_add_test(tc, what_has_no_stub_is_refused);
 	tcase_add_test(tc, a_change_that_fails_leaves_the_first_stub);
 	tcase_add_test(tc, a_change_that_fails_twice_can_be_taken_back);
 	tcase_add_test(tc, a_change_that_cannot_begin_leaves_all_as_it_is);
