@@ -62,6 +62,8 @@ static bool parse_field(struct hv_store *store, const char *line, struct hv_even
 		name = memrchr(begin, ' ', (size_t)(end - begin)), array = NULL;
 	if (!name)
 		return false;
+	if (array && array < name) /* brackets of no array */
+		array = NULL;
 	type = hv_format("%.*s%.*s", (int)(name - begin), begin, array ? (int)(end - array) : 0,
 			 array ? array : "");
 	ret->type = hv_store_string(store, type, strlen(type));
