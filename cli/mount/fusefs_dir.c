@@ -10,6 +10,7 @@
 
 /* For how long the kernel may believe that a name exists. It asks again when a name does not
  * exist. */
+#define SYNTHETIC      "events/synthetic" /* users define and remove events there */
 #define TTL_FIXED_S    3600.0
 #define TTL_EVENTS_S   60.0 /* events come and go with the guest's modules */
 #define TTL_INSTANCE_S 0.0  /* clients of the socket, too, make and remove instances */
@@ -112,6 +113,8 @@ static double ttl_s(const char *path)
 			return TTL_INSTANCE_S;
 		path++;
 	}
+	if (strncmp(path, SYNTHETIC, strlen(SYNTHETIC)) == 0)
+		return TTL_INSTANCE_S;
 	return strncmp(path, EVENTS, strlen(EVENTS)) == 0 ? TTL_EVENTS_S : TTL_FIXED_S;
 }
 
