@@ -101,12 +101,16 @@ static bool has_register(const char *name)
 
 static const struct hv_arch fake_arch = {
 	.counter_name = "x86-tsc",
-	.stubs = {.graph_off = 64, .profile_off = 128},
 	.find_register = find_register,
 	.find_return_register = find_return_register,
 	.has_register = has_register,
 	.argument_registers = {"di", "si"},
 };
+
+bool hv_stubs_have(const struct hv_arch *arch, unsigned stub hv_unused)
+{
+	return !arch->only_functions;
+}
 
 static struct fake *fake_of(struct hv_session *s)
 {
