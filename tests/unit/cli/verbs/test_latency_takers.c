@@ -25,7 +25,8 @@ static const struct hv_taker *look(pid_t tid, const char *comm, uint64_t vmm_pid
 	return &takers.list[0];
 }
 
-/* A shell that is called NAME, with an argument as QEMU has it. It has executed when ready. */
+/* A shell that is called NAME, with an argument as QEMU has it. It has executed when ready, and
+ * waits, whatever its standard input is. */
 static pid_t start(const char *name)
 {
 	int ready[2];
@@ -36,8 +37,8 @@ static pid_t start(const char *name)
 	pid = fork();
 	if (pid == 0) {
 		dup2(ready[1], 1);
-		execl("/bin/sh", name, "-c", "echo; while :; do read -r line || exit; done",
-		      "-name", "guest=a,,b,debug-threads=on", NULL);
+		execl("/bin/sh", name, "-c", "echo; kill -STOP $$", "-name",
+		      "guest=a,,b,debug-threads=on", NULL);
 		_exit(1);
 	}
 	ck_assert_int_eq(read(ready[0], &byte, 1), 1);
