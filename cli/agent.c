@@ -134,14 +134,16 @@ static int compare(const void *a, const void *b)
 
 struct hv_err *agent_connect(const char *path, int *ret_fd)
 {
-	HV_AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	HV_AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 
 	if (strlen(path) >= sizeof(at.sun_path))
 		return hv_err_new(ENAMETOOLONG, "%s: %s", path, strerror(ENAMETOOLONG));
 	strcpy(at.sun_path, path);
+	/* Who listens may never accept: then a connect that waits would have no end. */
 	if (fd < 0 || connect(fd, (struct sockaddr *)&at, sizeof(at)) != 0)
-		return hv_err_new(errno, "%s: %s", path, strerror(errno));
+		return hv_err_new(errno, "%s: %s", path,
+				  errno == EAGAIN ? "others wait for it already" : strerror(errno));
 	*ret_fd = hv_take_fd(&fd);
 	return NULL;
 }

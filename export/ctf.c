@@ -79,6 +79,7 @@ struct ctf {
 	struct hv_ctf_classes classes;
 	struct lane *lanes; /* owned, one a vCPU */
 	unsigned nr_lanes;
+	bool has_metadata; /* the file is ours */
 };
 
 static struct ctf *ctf_of(struct hv_export *x)
@@ -241,7 +242,7 @@ static struct hv_err *create(const struct hv_export_config *config, const char *
 	return NULL;
 }
 
-static struct hv_err *write_metadata(const struct ctf *c, const struct hv_export_config *config,
+static struct hv_err *write_metadata(struct ctf *c, const struct hv_export_config *config,
 				     const struct hv_export_head *head)
 {
 	struct hv_export_config file;
@@ -250,6 +251,7 @@ static struct hv_err *write_metadata(const struct ctf *c, const struct hv_export
 
 	if (err)
 		return err;
+	c->has_metadata = true;
 	hv_sink_init(&sink, &file);
 	make_metadata(c, head, &sink.pending);
 	err = hv_sink_mark(&sink);
@@ -292,7 +294,8 @@ static void ctf_free(struct hv_export *x)
 	free(c);
 }
 
-/* Removes what was made of a trace that cannot begin. */
+/* Removes what was made of a trace that cannot begin. Others may have begun one there, too: what is
+ * not ours stays. */
 static void remove_files(const struct ctf *c, const struct hv_export_config *config)
 {
 	for (unsigned i = 0; i < c->nr_lanes; i++) {
@@ -300,7 +303,8 @@ static void remove_files(const struct ctf *c, const struct hv_export_config *con
 
 		unlinkat(config->fd, name, 0);
 	}
-	unlinkat(config->fd, METADATA, 0);
+	if (c->has_metadata)
+		unlinkat(config->fd, METADATA, 0);
 }
 
 static struct hv_err *ctf_open(const struct hv_export_config *config,

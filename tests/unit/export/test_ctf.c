@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The directory of a CTF trace, when another one has begun a trace there meanwhile. */
+#include <check.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "export/formats.h"
+#include "tests/lib/run_suite.h"
+
+static const struct hv_export_head head = {
+	.nr_cpus = 2, .page_bytes = 4096, .program = "p", .kernel = "k", .clock = "global"};
+
+static void put(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+}
+
+/* What is there stays, and what was made before that was found goes. */
+static void check_that_it_stays(const char *name)
+{
+	static const char *const all[] = {"metadata", "vcpu0", "vcpu1"};
+	char path[] = "/tmp/hvtrace-ctf-XXXXXX";
+	struct hv_export_config config = {.path = path};
+	struct hv_export *x;
+	struct hv_err *err;
+
+	ck_assert_ptr_nonnull(mkdtemp(path));
+	config.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	put(config.fd, name);
+	err = hv_export_open(&hv_export_ctf, &config, &head, &x);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, EEXIST);
+	hv_err_free(err);
+	for (size_t i = 0; i < HV_ARRAY_LEN(all); i++)
+		ck_assert_int_eq(unlinkat(config.fd, all[i], 0), strcmp(all[i], name) ? -1 : 0);
+	close(config.fd);
+	ck_assert_int_eq(rmdir(path), 0);
+}
+
+START_TEST(what_is_not_ours_stays)
+{
+	check_that_it_stays("metadata");
+	check_that_it_stays("vcpu0");
+	check_that_it_stays("vcpu1");
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, what_is_not_ours_stays);
+}
+
+int main(void)
+{
+	return run_suite("ctf", add_tests);
+}
