@@ -362,6 +362,8 @@ static struct hv_err *trace(struct latency *r)
 		return err;
 	r->analysis = hv_latency_of(r->file.export);
 	hv_latency_begin(r->analysis, r->threshold_ns, r->clock_is_hosts, r->host.nr > 0);
+	if (r->host.counts_instructions)
+		hv_latency_begin_counted(r->analysis);
 	if (r->host_events.is_on)
 		hv_latency_begin_host_events(r->analysis);
 	err = in_domain_of(r, measure(r));
