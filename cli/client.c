@@ -142,6 +142,11 @@ struct hv_err *client_connect(const char *run_dir, const char *spec, const char 
 	return err ? err : why;
 }
 
+bool client_is_gone(const struct hv_err *err)
+{
+	return err && (err->code == ECONNRESET || err->code == ESHUTDOWN);
+}
+
 static struct hv_err *ended(const struct client *c)
 {
 	return hv_err_new(ECONNRESET, "domain '%s': the session has ended", c->spec);
@@ -161,7 +166,7 @@ struct hv_err *client_limit(struct client *c, unsigned limit_s)
 static struct hv_err *failed(const struct client *c, int code)
 {
 	if (code == EAGAIN)
-		return hv_err_new(ETIMEDOUT, "domain '%s': the session does not answer", c->spec);
+		return hv_err_new(ESHUTDOWN, "domain '%s': the session does not answer", c->spec);
 	return ended(c);
 }
 
@@ -378,7 +383,7 @@ struct hv_err *client_echo(struct client *c, const char *path, const char *text)
 	if (text)
 		hv_text_printf(&line, "%s\n", text);
 	err = client_put(c, path, O_WRONLY | O_TRUNC, text ? line.data : "");
-	if (!err || err->code == ECONNRESET)
+	if (!err || client_is_gone(err))
 		return err;
 	return client_error(slash ? slash + 1 : path, err);
 }

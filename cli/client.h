@@ -28,9 +28,12 @@ struct hv_err *client_find(const char *run_dir, const char *spec, const char *li
 struct hv_err *client_connect(const char *run_dir, const char *spec, const char *libvirt_uri,
 			      struct client *ret) hv_must_use;
 void client_close(struct client *c);
-/* From now on a call fails with ETIMEDOUT if the service takes or sends nothing for LIMIT_S
+/* From now on a call fails with ESHUTDOWN if the service takes or sends nothing for LIMIT_S
  * seconds. No other call is possible after that. 0: it may take any time, as at first. */
 struct hv_err *client_limit(struct client *c, unsigned limit_s) hv_must_use;
+/* Whether ERR, which may be NULL, says that the session has ended or does not answer, so that no
+ * other call is possible. After an ETIMEDOUT of the service (a hold that ended) it goes on. */
+bool client_is_gone(const struct hv_err *err);
 #define AUTO_CLIENT hv_cleanup(client_close)
 
 /* Sends REQUEST and waits for its answer. If the answer is an error, returns it with the errno that

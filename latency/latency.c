@@ -69,6 +69,11 @@ void hv_latency_begin_host_events(struct hv_latency *l)
 	l->has_host_events = l->sees_host = true;
 }
 
+void hv_latency_begin_counted(struct hv_latency *l)
+{
+	l->clock_counts = true;
+}
+
 /* -- clocks ----------------------------------------------------------------------------------- */
 
 static void note_least(int64_t *least_ns, int64_t apart_ns)
@@ -132,6 +137,8 @@ static bool clocks_agree(const struct hv_latency *l)
 	int64_t first, last;
 	uint64_t moved;
 
+	if (l->clock_counts)
+		return false;
 	if (l->clock_is_hosts || !nr)
 		return true;
 	first = least_of(l->first_ones_ns, nr);
@@ -145,7 +152,7 @@ static bool clocks_agree(const struct hv_latency *l)
 
 bool hv_latency_knows_clock(const struct hv_latency *l)
 {
-	return l->clock_is_hosts || l->nr_seconds >= HV_LATENCY_SECONDS;
+	return l->clock_is_hosts || l->clock_counts || l->nr_seconds >= HV_LATENCY_SECONDS;
 }
 
 enum hv_host_view hv_latency_view(const struct hv_latency *l)

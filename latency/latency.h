@@ -48,6 +48,7 @@ struct hv_latency {
 	bool sees_host; /* something is known of the host */
 	bool has_host_events;
 	bool clock_is_hosts; /* the trace's clock is the host's */
+	bool clock_counts;   /* it goes by the guest's instructions */
 	uint64_t nr_events, nr_lost;
 	uint64_t newest_ns; /* of the events; 0: none yet */
 	/* How far the clocks are apart: the least of all, and of each of the first and the last
@@ -69,6 +70,9 @@ void hv_latency_begin(struct hv_latency *l, uint64_t threshold_ns, bool clock_is
 /* The host's events are among those that come, and say what the host takes. To be called before the
  * first page. */
 void hv_latency_begin_host_events(struct hv_latency *l);
+/* The guest's clock goes by its instructions, whatever the first events look like. To be called
+ * before the first page. */
+void hv_latency_begin_counted(struct hv_latency *l);
 /* SECTION has all but its interval, which is known when the stack of its end was read. */
 void hv_latency_add_section(struct hv_latency *l, const struct hv_stall *section);
 /* What the host took of CPU, by samples. Ignored if the host's events say it. */

@@ -65,15 +65,9 @@ static void latency_deinit(struct latency *r)
 	free(r->dir);
 }
 
-/* The session has ended, or does not answer. */
-static bool is_gone(const struct hv_err *err)
-{
-	return err && (err->code == ECONNRESET || err->code == ETIMEDOUT);
-}
-
 static struct hv_err *in_domain_of(const struct latency *r, struct hv_err *err)
 {
-	return err && !is_gone(err) ? hv_err_in(err, "domain '%s'", r->spec) : err;
+	return err && !client_is_gone(err) ? hv_err_in(err, "domain '%s'", r->spec) : err;
 }
 
 static struct hv_err *set(struct latency *r, const char *file, const char *text)
@@ -145,14 +139,14 @@ static struct hv_err *put_each(struct latency *r, const char *words)
 	err = set(r, "set_event", words);
 	if (!err)
 		tell_refused(r);
-	if (!err || is_gone(err))
+	if (!err || client_is_gone(err))
 		return err;
 	hv_err_free(err);
 	for (char *word; (word = strsep(&rest, " "));) {
 		HV_AUTO_FREE char *line = hv_format("%s\n", word);
 
 		err = client_put(&r->session.client, path, O_WRONLY | O_APPEND, line);
-		if (is_gone(err))
+		if (client_is_gone(err))
 			return err;
 		if (err)
 			add_gap(r, word, err->reason);
@@ -368,10 +362,12 @@ static struct hv_err *trace(struct latency *r)
 		return err;
 	r->analysis = hv_latency_of(r->file.export);
 	hv_latency_begin(r->analysis, r->threshold_ns, r->clock_is_hosts, r->host.nr > 0);
+	if (r->host.counts_instructions)
+		hv_latency_begin_counted(r->analysis);
 	if (r->host_events.is_on)
 		hv_latency_begin_host_events(r->analysis);
 	err = in_domain_of(r, measure(r));
-	if (is_gone(err))
+	if (client_is_gone(err))
 		return err;
 	hv_err_keep_first(&err, record_file_close(&r->file, &r->session.client));
 	return err;
@@ -429,7 +425,7 @@ static struct hv_err *latency(const struct cli *cli, struct latency *r)
 		err = trace(r);
 	if (!err)
 		print(r);
-	if (is_gone(err))
+	if (client_is_gone(err))
 		return err; /* the service removes the instance with the connection */
 	if (r->dir)
 		hv_err_keep_first(&err, in_domain_of(r, client_rmdir(&r->session.client, r->dir)));

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "vmm/qemu/process.h"
 
 #define THREADS_MAX HV_OUTAGE_CPUS_MAX
 #define TEXT_LEN    512
@@ -88,6 +89,17 @@ static void close_threads(struct latency_host *h)
 	h->nr = 0;
 }
 
+static bool counts_instructions(uint64_t vmm_pid)
+{
+	struct hv_process p = {0};
+	struct hv_err *err = hv_process_open((pid_t)vmm_pid, &p);
+	bool counts = !err && hv_process_arg(&p, "-icount", 0, NULL);
+
+	hv_err_free(err);
+	hv_process_close(&p);
+	return counts;
+}
+
 void latency_host_open(struct latency_host *h, uint64_t vmm_pid, char **ret_why)
 {
 	HV_AUTO_FREE char *path = hv_format("/proc/%" PRIu64 "/task", vmm_pid);
@@ -95,6 +107,7 @@ void latency_host_open(struct latency_host *h, uint64_t vmm_pid, char **ret_why)
 	bool can_look = true;
 
 	*ret_why = NULL;
+	h->counts_instructions = counts_instructions(vmm_pid);
 	for (struct dirent *e; dir && can_look && h->nr < THREADS_MAX && (e = readdir(dir));)
 		if (e->d_name[0] != '.')
 			can_look = open_thread(h, vmm_pid, e->d_name);

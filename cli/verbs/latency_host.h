@@ -32,6 +32,7 @@ struct latency_outage {
 struct latency_host {
 	struct latency_thread *threads; /* owned */
 	unsigned nr;
+	bool counts_instructions; /* the clock of the guest goes by them (-icount) */
 	bool has_sampler;
 	pthread_t sampler;
 	pthread_mutex_t lock; /* of the following */

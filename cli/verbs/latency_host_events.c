@@ -34,7 +34,7 @@ struct hv_err *latency_host_events_begin(struct latency_host_events *h, struct c
 	hv_text_add(&words, "\n");
 	err = put(c, dir, words.data);
 	h->is_on = h->has_exits = !err;
-	if (!err || err->code == ECONNRESET || err->code == ETIMEDOUT)
+	if (!err || client_is_gone(err))
 		return err;
 	*ret_why = hv_strdup(err->reason);
 	hv_err_free(err);

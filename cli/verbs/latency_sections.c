@@ -27,7 +27,7 @@ struct hv_err *latency_sections_begin(struct latency_sections *s, struct client 
 	for (size_t i = 0; i < HV_ARRAY_LEN(tracers) && !s->tracer; i++) {
 		struct hv_err *err = client_echo(c, path, tracers[i]);
 
-		if (err && (err->code == ECONNRESET || err->code == ETIMEDOUT))
+		if (client_is_gone(err))
 			return err;
 		if (!err)
 			s->tracer = tracers[i];

@@ -47,14 +47,18 @@ static void look(struct hv_taker *t, uint64_t vmm_pid)
 	pid_t pid = 0;
 	int owner;
 
-	if (sscanf(t->task.comm, VHOST "%d", &owner) == 1)
+	err = hv_process_of_thread((pid_t)t->task.pid, &pid);
+	if (!err && (uint64_t)pid != vmm_pid)
+		err = hv_process_open(pid, &p);
+	/* Any program can call itself so; the kernel's threads have no arguments. */
+	if (!err && p.pid && !p.nr_args && sscanf(t->task.comm, VHOST "%d", &owner) == 1) {
 		pid = owner;
-	else
-		err = hv_process_of_thread((pid_t)t->task.pid, &pid);
+		hv_process_close(&p);
+		if ((uint64_t)pid != vmm_pid)
+			err = hv_process_open(pid, &p);
+	}
 	if (!err && (uint64_t)pid == vmm_pid)
 		t->kind = HV_TAKER_OWN;
-	else if (!err)
-		err = hv_process_open(pid, &p);
 	if (!err && t->kind != HV_TAKER_OWN)
 		t->kind = p.nr_args && is_vmm(p.args[0]) ? HV_TAKER_VM : HV_TAKER_HOST;
 	if (t->kind == HV_TAKER_VM)

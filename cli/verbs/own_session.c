@@ -61,7 +61,7 @@ struct hv_err *own_session_set_budget(struct own_session *s, uint64_t max_overhe
 				  .arg = (uint32_t)max_overhead_ppm,
 			  },
 			  &answer);
-	return err && err->code != ECONNRESET ? hv_err_in(err, "domain '%s'", s->client.spec) : err;
+	return err && !client_is_gone(err) ? hv_err_in(err, "domain '%s'", s->client.spec) : err;
 }
 
 struct hv_err *own_session_end(struct own_session *s)

@@ -24,7 +24,7 @@
 
 static struct hv_err *of_session(const struct client *c, struct hv_err *err)
 {
-	return err && err->code != ECONNRESET ? hv_err_in(err, "domain '%s'", c->spec) : err;
+	return err && !client_is_gone(err) ? hv_err_in(err, "domain '%s'", c->spec) : err;
 }
 
 static struct hv_err *system_error(const struct record_file *f, int code)

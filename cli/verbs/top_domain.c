@@ -51,9 +51,7 @@ static struct client *client_of(struct top_domain *d)
 
 static struct hv_err *in_domain_of(const struct top_domain *d, struct hv_err *err)
 {
-	bool says_so = err && (err->code == ECONNRESET || err->code == ETIMEDOUT);
-
-	return err && !says_so ? hv_err_in(err, "domain '%s'", d->spec) : err;
+	return err && !client_is_gone(err) ? hv_err_in(err, "domain '%s'", d->spec) : err;
 }
 
 /* The profile. */
@@ -186,7 +184,7 @@ static struct hv_err *try_profile(struct top_domain *d, const char *functions)
 {
 	struct hv_err *err = begin_profile(d, functions);
 
-	if (!err || functions || err->code == ECONNRESET || err->code == ETIMEDOUT)
+	if (!err || functions || client_is_gone(err))
 		return err;
 	d->no_functions = hv_strdup(err->message);
 	hv_err_free(err);

@@ -13,6 +13,7 @@ from lib.channel import GuestDead
 from lib.tool import children_of
 
 ALL = {}
+WRONG = "wrong: "  # begins what a campaign found and should not have; too many of these fail
 MACHINES = {}  # what a campaign's guest has that is not usual
 GLOBS = ("vfs_*", "do_*", "ksys_*", "*_open", "tcp_*")
 
@@ -145,12 +146,13 @@ def latency(t, rng):
             time.sleep(rng.uniform(0, 0.3))
             verdict, ms = cases_stalls.measure_stall(t, traced, PLANTED[kind])
     if kind == "quiet":
-        return f"quiet: {verdict[0]['cause'] if verdict else 'nothing named'}"
+        return f"{WRONG}quiet: {verdict[0]['cause']}" if verdict else "quiet: nothing named"
     if not verdict:
-        return f"{kind}: nothing named"
+        return f"{WRONG}{kind}: nothing named"
     one, stall = verdict[0], PLANTED[kind]
+    assert one["fault"].startswith("tenant") or one["fault"] == "unknown", f"{kind}: {one['fault']} is blamed"
     if one["cause"] != stall.cause or one["fault"] not in (stall.fault, "unknown"):
-        return f"{kind}: {one['cause']}, {one['fault']}"
+        return f"{WRONG}{kind}: {one['cause']}, {one['fault']}"
     off = abs(one["longest_ns"] / 1e6 - ms) > ms / 10
     doubtful = one["fault"] == "unknown"  # the host was so busy that nobody is blamed
-    return f"{kind}: right{', whose fault in doubt' if doubtful else ''}{', but not its length' if off else ''}"
+    return f"{WRONG if off else ''}{kind}: right{', whose fault in doubt' if doubtful else ''}{', but not its length' if off else ''}"

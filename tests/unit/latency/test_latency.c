@@ -28,6 +28,19 @@ START_TEST(a_clock_that_jumps_is_not_the_hosts)
 }
 END_TEST
 
+/* So long as such a guest idles, its clock goes as the host's. */
+START_TEST(a_clock_that_counts_instructions_is_never_the_hosts)
+{
+	struct hv_latency l = {.sees_host = true};
+
+	hv_latency_begin_counted(&l);
+	ck_assert_int_eq(hv_latency_view(&l), HV_HOST_APART);
+	l.nr_seconds = 2 * HV_LATENCY_SECONDS;
+	ck_assert_int_eq(hv_latency_view(&l), HV_HOST_APART);
+	ck_assert(hv_latency_knows_clock(&l));
+}
+END_TEST
+
 static const char function_format[] =
 	"name: function\nID: 1\nformat:\n"
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
@@ -107,6 +120,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, names_are_bounded);
 	tcase_add_test(tc, what_is_years_ahead_keeps_nothing_waiting);
 	tcase_add_test(tc, a_clock_that_jumps_is_not_the_hosts);
+	tcase_add_test(tc, a_clock_that_counts_instructions_is_never_the_hosts);
 }
 
 int main(void)

@@ -2,9 +2,11 @@
 /* Which threads are seen as those of vCPUs: those of this program, by their names. */
 #include <check.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -62,12 +64,33 @@ START_TEST(what_cannot_be_read_is_not_seen)
 }
 END_TEST
 
+START_TEST(a_vmm_may_count_instructions)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		execlp("sh", "sh", "-c", "kill -STOP $$", "-icount", "shift=0", NULL);
+		_exit(1);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, WUNTRACED), pid);
+	latency_host_open(&host, (uint64_t)pid, &why);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	ck_assert(host.counts_instructions);
+	free(why);
+	latency_host_open(&host, (uint64_t)getpid(), &why);
+	ck_assert(!host.counts_instructions);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_test(tc, threads_have_names);
 	tcase_add_test(tc, a_thread_is_seen);
 	tcase_add_test(tc, what_cannot_be_read_is_not_seen);
+	tcase_add_test(tc, a_vmm_may_count_instructions);
 }
 
 int main(void)

@@ -59,20 +59,37 @@ START_TEST(its_own)
 }
 END_TEST
 
+/* A process without arguments, as the kernel's threads are: one that has ended. */
+static pid_t start_bare(void)
+{
+	siginfo_t info;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	return pid;
+}
+
 START_TEST(another_guest)
 {
+	pid_t bare = start_bare();
 	pid_t pid = start("/usr/bin/qemu-system-x86_64");
 	HV_AUTO_FREE char *vhost = hv_format("vhost-%d", (int)pid);
 	const struct hv_taker *t = look(pid, "CPU 0/KVM", (uint64_t)getpid());
 
 	ck_assert_int_eq(t->kind, HV_TAKER_VM);
 	ck_assert_str_eq(t->domain, "a,b");
-	/* The thread of the kernel is told by its name, whatever its own process. */
-	t = look(getppid(), vhost, (uint64_t)getpid());
+	/* A thread of the kernel, which has no arguments, is told by its name. */
+	t = look(bare, vhost, (uint64_t)getpid());
 	ck_assert_int_eq(t->kind, HV_TAKER_VM);
 	ck_assert_str_eq(t->domain, "a,b");
-	ck_assert_int_eq(look(getppid(), vhost, (uint64_t)pid)->kind, HV_TAKER_OWN);
+	ck_assert_int_eq(look(bare, vhost, (uint64_t)pid)->kind, HV_TAKER_OWN);
+	/* A program cannot have another guest blamed by its name. */
+	ck_assert_int_eq(look(getppid(), vhost, (uint64_t)getpid())->kind, HV_TAKER_HOST);
+	ck_assert_int_eq(look(getppid(), vhost, (uint64_t)pid)->kind, HV_TAKER_HOST);
 	end(pid);
+	end(bare);
 }
 END_TEST
 
