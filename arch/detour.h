@@ -62,7 +62,7 @@ typedef bool (*hv_insn_fn)(void *ctx, const struct hv_insn *insn);
 struct hv_count_insn {
 	size_t len_bytes;
 	uint32_t amount; /* not 0, but that of a register is not known and 0 */
-	bool subtracts;
+	bool subtracts;	 /* as far as the instruction tells: a register may be below 0 */
 };
 
 enum hv_detour_kind {

@@ -20,7 +20,9 @@
 #define COUNTING_FUNCTION "_raw_spin_lock"
 #define FUNCTION_BYTES	  256
 
-static const char *const counters[] = {"preempt_count_add", "preempt_count_sub"};
+static const char *const counters[] = {"preempt_count_add", "__local_bh_disable_ip",
+				       "preempt_count_sub"};
+#define SUBTRACTS 2 /* the last one, also when its instruction adds what is below 0 */
 
 static const char *const reasons[] = {
 	[HV_PREEMPT_COVERED] = "covered",
@@ -87,6 +89,23 @@ static enum hv_preempt_cover cover_of(const struct search *s, const struct hv_pr
 	return HV_PREEMPT_COVERED;
 }
 
+/* Whether AT is in counter NR. */
+static bool is_in(const struct hv_kernel *k, struct hv_gva at, unsigned nr)
+{
+	struct hv_gva start;
+
+	return hv_kernel_symbol(k, counters[nr], &start) &&
+	       at.v - start.v < hv_kernel_symbol_size(k, start);
+}
+
+/* The function tells what an instruction that adds or subtracts a register is for. False: AT is in
+ * neither of the two. */
+static bool take_counter(const struct hv_kernel *k, struct hv_gva at, struct hv_count_insn *count)
+{
+	count->subtracts |= is_in(k, at, SUBTRACTS);
+	return hv_preempt_is_in_counter(k, at);
+}
+
 /* Adds everything in TEXT that looks like such an instruction. */
 static struct hv_err *find_candidates(struct search *s, struct hv_span text, struct hv_gva start)
 {
@@ -99,7 +118,7 @@ static struct hv_err *find_candidates(struct search *s, struct hv_span text, str
 
 		if (!s->arch->classify_count(code, hv_gva_add(start, off), percpu, &count))
 			continue;
-		if (!count.amount && !hv_preempt_is_in_counter(s->kernel, hv_gva_add(start, off)))
+		if (!count.amount && !take_counter(s->kernel, hv_gva_add(start, off), &count))
 			continue;
 		if (s->found->nr == SITES_MAX)
 			return hv_err_new(EINVAL, "more than %u places count preemption",
@@ -232,11 +251,8 @@ bool hv_preempt_is_counted(const struct hv_kernel *k)
 
 bool hv_preempt_is_in_counter(const struct hv_kernel *k, struct hv_gva at)
 {
-	struct hv_gva start;
-
-	for (size_t i = 0; i < HV_ARRAY_LEN(counters); i++)
-		if (hv_kernel_symbol(k, counters[i], &start) &&
-		    at.v - start.v < hv_kernel_symbol_size(k, start))
+	for (unsigned nr = 0; nr < HV_ARRAY_LEN(counters); nr++)
+		if (is_in(k, at, nr))
 			return true;
 	return false;
 }

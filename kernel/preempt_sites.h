@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where the kernel and its modules switch preemption off and on: the instructions that add a
  * constant to the preempt count or subtract it, each of them a single one (inc, dec, add, sub of
- * __preempt_count). A kernel with the tracers preemptoff built in, or with DEBUG_PREEMPT, has two
- * functions for that instead, preempt_count_add() and preempt_count_sub(), which add and subtract a
- * register. They are found in the running text, function by function. An instruction that
- * cannot be replaced by a jump, or should not be, is listed with the reason.
+ * __preempt_count). A kernel with the tracer preemptoff built in, or with DEBUG_PREEMPT, has
+ * functions for that instead, as preempt_count_add() and preempt_count_sub(), which add and
+ * subtract a register. They are found in the running text, function by function. An instruction
+ * that cannot be replaced by a jump, or should not be, is listed with the reason.
  *
  * Not listed: other instructions that add a register, which the kernel has where it keeps the count
  * above 0 (__local_bh_enable_ip), and those that write the whole count (preempt_count_set). Leaves
@@ -51,7 +51,7 @@ struct hv_preempt_sites {
  * counts, if the kernel does, has such an instruction. */
 bool hv_preempt_is_counted(const struct hv_kernel *k);
 
-/* Whether AT is in one of the two functions that count for all others: who switches preemption off
+/* Whether AT is in one of these functions that count for all others: who switches preemption off
  * or on is their caller. */
 bool hv_preempt_is_in_counter(const struct hv_kernel *k, struct hv_gva at);
 

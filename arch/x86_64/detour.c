@@ -245,19 +245,22 @@ static void put_insn(struct writer *w, const struct hv_detour *d)
 #define EAX 0
 #define ECX 1
 
-/* Compares the count with the register. The code needs a second one, which it saves. */
+/* Compares the count with the register, or with what it is below 0 where adding it is the end. The
+ * code needs a second register, which it saves. */
 static void put_register_test(struct writer *w, const struct hv_detour *d)
 {
 	uint8_t amount = (d->insn[2] & MODRM_REG) >> 3;
 	uint8_t count = amount == EAX ? ECX : EAX;
+	bool is_negative = d->kind == HV_DETOUR_ENDS && d->insn[1] == OP_ADD_REG;
 
 	put_u8(w, 0x50 | count); /* pushq %count */
 	put(w, (const uint8_t[]){GS, 0x8b, (uint8_t)(count << 3 | MODRM_SIB), SIB_ABS}, 4);
 	put_s32(w, d->percpu);				      /* movl %gs:counter, %count */
 	put(w, (const uint8_t[]){OP_IMM32, 0xe0 | count}, 2); /* andl $mask, %count */
 	put_u32(w, ~d->flag);
-	put(w, (const uint8_t[]){0x39, (uint8_t)(0xc0 | amount << 3 | count)}, 2); /* cmpl */
-	put_u8(w, 0x58 | count);						   /* popq */
+	put_u8(w, is_negative ? OP_ADD_REG : 0x39 /* cmpl */);
+	put_u8(w, (uint8_t)(0xc0 | amount << 3 | count));
+	put_u8(w, 0x58 | count); /* popq */
 }
 
 /* Sets ZF if the count is the amount of this instruction alone: testl $mask, %gs:counter */

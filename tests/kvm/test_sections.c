@@ -28,6 +28,7 @@
 static struct machine *machine; /* of the running test */
 static uint32_t more_flags;	/* HV_SECTIONS_*, of the running test */
 static bool by_register;	/* the instructions add and subtract registers, likewise */
+static bool by_negative;	/* likewise, and the end adds what is below 0 */
 static uint64_t stack_ptr = MACHINE_STACK_END - 0x800;
 static struct world world;
 static struct hv_stub_values values;
@@ -80,7 +81,11 @@ static void make_register_program(void)
 	at = put_site(at, INC_NESTED, 0x01, 0x05, "", 0); /* addl %eax */
 	at = put_site(at, DEC_NESTED, 0x29, 0x3d, "", 0);
 	at = PUT(at, "\x90");
-	at = put_site(at, DEC, 0x29, 0x05, "", 0);
+	if (by_negative) /* addl %edx */
+		at = put_site(at, DEC, 0x01, 0x15, "", 0);
+	else
+		at = put_site(at, DEC, 0x29, 0x05, "", 0);
+	sites[DEC].count.subtracts = true;
 	PUT(at, "\x0f\x94\xc3\xf4"); /* sete %bl; hlt */
 	at = world.host + HANDLER_OFF;
 	at = put_site(at, IRQ_ADD, 0x01, 0x0d, "", 0); /* addl %ecx */
@@ -94,6 +99,7 @@ static void set_amounts(struct kvm_regs *regs)
 	regs->rax = UINT64_C(0x7777777700000001);
 	regs->rdi = UINT64_C(0x9999999900000001);
 	regs->rcx = 0x10000;
+	regs->rdx = UINT64_C(0x55555555ffffffff); /* -1 */
 }
 
 static void make_program(void)
@@ -274,6 +280,7 @@ START_TEST(the_program_is_as_without_detours)
 	struct kvm_regs before;
 
 	by_register = _i;
+	by_negative = _i == 2;
 	for (unsigned i = 0; i < sizeof(bases) / sizeof(*bases); i++)
 		for (unsigned detours = 0; detours < 2; detours++) {
 			begin(detours, bases[i], &before);
@@ -292,6 +299,7 @@ START_TEST(a_section_is_kept)
 	struct kvm_regs before;
 
 	by_register = _i;
+	by_negative = _i == 2;
 	begin(true, 0, &before);
 	run_to_end();
 	check_kept(false);
@@ -508,6 +516,7 @@ START_TEST(an_interrupt_before_each_instruction)
 	stack_ptr = MACHINE_STACK_END - 0x40;
 	more_flags = _i & 1 ? HV_SECTIONS_LOG | HV_SECTIONS_STACK : 0;
 	by_register = _i & 2;
+	by_negative = _i == 3;
 	for (; interrupted_at(nr, 0, &before); nr++) {
 		run_to_end();
 		check_end(&before, 0);
@@ -538,8 +547,8 @@ static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_set_timeout(tc, 200);
-	tcase_add_loop_test(tc, the_program_is_as_without_detours, 0, 2);
-	tcase_add_loop_test(tc, a_section_is_kept, 0, 2);
+	tcase_add_loop_test(tc, the_program_is_as_without_detours, 0, 3);
+	tcase_add_loop_test(tc, a_section_is_kept, 0, 3);
 	tcase_add_test(tc, only_longer_sections_are_kept);
 	tcase_add_test(tc, nothing_is_kept_while_it_is_off);
 	tcase_add_test(tc, an_end_without_a_beginning_is_counted);

@@ -139,12 +139,14 @@ START_TEST(registers_count_in_two_functions_alone)
 
 	memset(fk_host(&f, LOCK), 0xc3, 16);
 	put_count(add, "\x65\x01\x3d", 3, "", 0);
-	put_count(sub, "\x65\x29\x1d", 3, "", 0);
+	put_count(PUT(put_count(sub, "\x65\x29\x1d", 3, "", 0), "\xf7\xdb"), "\x65\x01\x1d", 3, "",
+		  0);
 	put_count(FUNCTION, "\x65\x29\x1d", 3, "", 0);
 	read_sites();
-	ck_assert_uint_eq(sites.nr, 2);
+	ck_assert_uint_eq(sites.nr, 3);
 	check_count(add, 7, 0, false);
 	check_count(sub, 7, 0, true);
+	check_count(sub + 9, 7, 0, true); /* behind negl %ebx */
 	ck_assert(hv_preempt_is_in_counter(&f.k, hv_gva(add)));
 	ck_assert(hv_preempt_is_in_counter(&f.k, hv_gva(sub)));
 	ck_assert(!hv_preempt_is_in_counter(&f.k, hv_gva(FUNCTION)));
