@@ -203,9 +203,11 @@ static bool has_field(const struct hv_ctf_class *class, const char *name)
 
 /* Readers take away the underscore, which makes every name one that is no keyword. They do not
  * survive two fields of one name. */
-static char *identifier(const struct hv_ctf_class *class, const char *name, const char *suffix)
+static char *identifier(const struct hv_ctf_class *class, const char *name, const char *suffix,
+			unsigned *nr_tried)
 {
 	HV_AUTO_TEXT struct hv_text id = {0};
+	size_t len;
 
 	hv_text_add_char(&id, '_');
 	for (size_t i = 0; name[i] && i < NAME_MAX_LEN; i++) {
@@ -215,33 +217,39 @@ static char *identifier(const struct hv_ctf_class *class, const char *name, cons
 		hv_text_add_char(&id, is_letter || (c >= '0' && c <= '9') ? c : '_');
 	}
 	hv_text_add(&id, suffix);
-	while (has_field(class, id.data))
-		hv_text_add_char(&id, '_');
+	len = id.len_bytes;
+	while (has_field(class, id.data)) {
+		id.len_bytes = len;
+		hv_text_printf(&id, "_%u", ++*nr_tried);
+	}
 	return hv_text_take(&id);
 }
 
 /* The last field of CLASS is an array. */
-static void make_array(struct hv_ctf_class *class, const struct hv_event_field *of)
+static void make_array(struct hv_ctf_class *class, const struct hv_event_field *of,
+		       unsigned *nr_tried)
 {
 	struct hv_ctf_field *field = &class->fields[class->nr_fields - 1];
 
-	field->length = identifier(class, of->name, "_length");
+	field->length = identifier(class, of->name, "_length", nr_tried);
 	field->element_bytes = element_bytes(of);
 }
 
 static void make_class(struct hv_ctf_class *class, const struct hv_event_type *type)
 {
+	unsigned nr_tried = 0;
+
 	class->type = type;
 	class->fields = hv_realloc_array(NULL, type->fields.nr + 1, sizeof(*class->fields));
 	for (size_t i = 0; i < type->fields.nr; i++) {
 		const struct hv_event_field *of = &type->fields.list[i];
 		struct hv_ctf_field field = {.of = of, .kind = hv_entry_kind(of)};
 
-		field.name = identifier(class, of->name, "");
+		field.name = identifier(class, of->name, "", &nr_tried);
 		field.element_bytes = of->size_bytes;
 		class->fields[class->nr_fields++] = field;
 		if (field.kind == HV_ENTRY_BYTES)
-			make_array(class, of);
+			make_array(class, of, &nr_tried);
 	}
 }
 

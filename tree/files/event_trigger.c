@@ -46,7 +46,7 @@ static struct hv_err *obey_hist(struct hv_file *f, const struct hv_event_type *t
 				const char *text)
 {
 	HV_AUTO_FREE char *where = hv_format("hist:%s:%s", type->system, type->name);
-	HV_AUTO_FREE char *command = hv_format("hist:%s", hv_hist_spec_rest(text));
+	HV_AUTO_FREE char *command = hv_hist_spec_command(text);
 	struct hv_hist_refusal why;
 	struct hv_err *err = hv_instance_write_hist(f->at.instance, type, text, &why);
 

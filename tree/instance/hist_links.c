@@ -62,11 +62,11 @@ struct hv_hist_scope hv_hist_links_scope(struct hv_hist_links *links,
 struct hv_err *hv_hist_links_error(const struct hv_hist_faults *faults, const char *text)
 {
 	const struct hv_hist_fault *last = &faults->list[faults->nr ? faults->nr - 1 : 0];
-	const char *rest = hv_hist_spec_rest(text);
+	HV_AUTO_FREE char *command = hv_hist_spec_command(text);
 
 	if (faults->nr)
-		return hv_err_new(faults->code, "%s at character %zu of 'hist:%s'", last->why,
-				  last->at, rest);
+		return hv_err_new(faults->code, "%s at character %zu of '%s'", last->why, last->at,
+				  command);
 	if (faults->code == ENOMEM)
 		return hv_err_new(ENOMEM, "a key or value is neither a number nor a string");
 	return hv_err_new(faults->code,

@@ -110,7 +110,7 @@ static size_t find_again(const struct hv_instance *in, struct hv_event_ref ref,
 static struct hv_err *refuse(struct hv_hist_refusal *refusal, int code, const char *why,
 			     const char *text, const char *word)
 {
-	HV_AUTO_FREE char *command = hv_format("hist:%s", hv_hist_spec_rest(text));
+	HV_AUTO_FREE char *command = hv_hist_spec_command(text);
 	const char *at = strstr(command, word);
 
 	refusal->hist = (struct hv_hist_faults){

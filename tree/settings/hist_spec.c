@@ -77,7 +77,8 @@ bool hv_hist_spec_is(const char *text)
 	return rest && (!*rest || strchr(":" BLANKS, *rest));
 }
 
-const char *hv_hist_spec_rest(const char *text)
+/* What is behind the command; NULL: nothing. */
+static const char *rest_of(const char *text)
 {
 	const char *rest = skip_command(text);
 
@@ -437,10 +438,9 @@ static bool parse(struct hv_hist_parse *p, char *rest, struct hv_hist_spec *s, s
 	return true;
 }
 
-/* What the kernel counts places in. The caller frees it. */
-static char *command_of(const char *text)
+char *hv_hist_spec_command(const char *text)
 {
-	const char *rest = hv_hist_spec_rest(text);
+	const char *rest = rest_of(text);
 
 	return hv_format(COMMAND ":%s", rest ? rest : "");
 }
@@ -448,8 +448,8 @@ static char *command_of(const char *text)
 bool hv_hist_spec_parse(const struct hv_hist_scope *scope, const char *text,
 			struct hv_hist_spec *ret, struct hv_hist_faults *ret_faults)
 {
-	const char *rest = hv_hist_spec_rest(text);
-	HV_AUTO_FREE char *command = command_of(text);
+	const char *rest = rest_of(text);
+	HV_AUTO_FREE char *command = hv_hist_spec_command(text);
 	HV_AUTO_FREE char *copy = hv_strdup(rest ? rest : "");
 	hv_cleanup(parts_deinit) struct parts parts = {0};
 	struct hv_hist_spec s = {
@@ -472,7 +472,7 @@ bool hv_hist_spec_parse(const struct hv_hist_scope *scope, const char *text,
 bool hv_hist_spec_link(const struct hv_hist_scope *scope, const char *text, struct hv_hist_spec *s,
 		       struct hv_hist_faults *ret_faults)
 {
-	HV_AUTO_FREE char *command = command_of(text);
+	HV_AUTO_FREE char *command = hv_hist_spec_command(text);
 	struct hv_hist_parse p = {.scope = scope, .command = command, .spec = s};
 	bool is_right = hv_hist_actions_link(&p);
 

@@ -75,8 +75,9 @@ struct hv_hist_spec {
 
 /* Whether TEXT, what was written to a trigger file, is a hist trigger. */
 bool hv_hist_spec_is(const char *text);
-/* The rest of such a TEXT, behind the command; NULL: there is none. */
-const char *hv_hist_spec_rest(const char *text);
+/* "hist:" and what is behind the command of such a TEXT: what the kernel counts places in. The
+ * caller frees it. */
+char *hv_hist_spec_command(const char *text);
 /* Parses TEXT, for which hv_hist_spec_is() is true, but for what its actions name. False: it is
  * wrong, and *RET_FAULTS says how. The character that is wrong is counted in "hist:" and the rest.
  */

@@ -280,9 +280,26 @@ START_TEST(likeness)
 }
 END_TEST
 
+START_TEST(the_command_of_faults)
+{
+	static const char *const commands[][2] = {
+		{"hist", "hist:"},
+		{"hist:", "hist:"},
+		{" !hist: keys=a", "hist:keys=a"},
+	};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(commands); i++) {
+		HV_AUTO_FREE char *command = hv_hist_spec_command(commands[i][0]);
+
+		ck_assert_str_eq(command, commands[i][1]);
+	}
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, NULL);
+	tcase_add_test(tc, the_command_of_faults);
 	tcase_add_test(tc, what_is_wrong);
 	tcase_add_test(tc, what_is_missing);
 	tcase_add_test(tc, parts);
