@@ -247,7 +247,10 @@ static void see(struct hv_latency *l, const struct hv_merged *m)
 	struct hv_event e;
 
 	if (m->has_lost) {
-		hv_vcpu_threads_lose(&l->threads, m->cpu, m->event.time_ns);
+		/* Pages do not tell whose events were lost, and those of a CPU of the host are of
+		 * any vCPU. */
+		for (unsigned cpu = 0; cpu < l->threads.nr; cpu++)
+			hv_vcpu_threads_lose(&l->threads, cpu, m->event.time_ns);
 		hv_finders_lose(&l->finders, m->cpu);
 		l->nr_lost += m->lost;
 	}
@@ -316,14 +319,16 @@ static uint64_t slack_of(const struct hv_latency *l)
 
 void hv_latency_verdict(struct hv_latency *l, struct hv_verdict *ret)
 {
-	hv_verdict_find(&(struct hv_verdict_input){.stalls = &l->stalls,
-						   .host = &l->host,
-						   .view = hv_latency_view(l),
-						   .exits = &l->threads.exits,
-						   .takers = &l->threads.takers,
-						   .slack_ns = slack_of(l),
-						   .threshold_ns = l->threshold_ns},
-			ret);
+	hv_verdict_find(
+		&(struct hv_verdict_input){.stalls = &l->stalls,
+					   .host = &l->host,
+					   .view = hv_latency_view(l),
+					   .exits = &l->threads.exits,
+					   .threads = l->has_host_events ? &l->threads : NULL,
+					   .takers = &l->threads.takers,
+					   .slack_ns = slack_of(l),
+					   .threshold_ns = l->threshold_ns},
+		ret);
 }
 
 const char *hv_latency_symbol(const struct hv_latency *l, uint64_t addr)

@@ -185,7 +185,14 @@ void hv_vcpu_threads_see(struct hv_vcpu_threads *t, const struct hv_moment *m)
 		see_switch(t, v, m);
 	else if (m->kind == HV_MOMENT_HOST_WAKING && v->tid)
 		see_waking(t, v, m);
+	if (!v->known_ns && v->state != HV_VCPU_UNKNOWN)
+		v->known_ns = m->time_ns;
 	hv_exits_pass(&t->exits, m->cpu, m->time_ns);
+}
+
+bool hv_vcpu_threads_know(const struct hv_vcpu_threads *t, unsigned cpu, uint64_t from_ns)
+{
+	return cpu < t->nr && t->list[cpu].known_ns && t->list[cpu].known_ns <= from_ns;
 }
 
 void hv_vcpu_threads_see_guest(struct hv_vcpu_threads *t, const struct hv_moment *m)
@@ -203,7 +210,7 @@ void hv_vcpu_threads_lose(struct hv_vcpu_threads *t, unsigned cpu, uint64_t now_
 	if (cpu >= t->nr)
 		return;
 	set_state(&t->list[cpu], HV_VCPU_UNKNOWN, now_ns);
-	t->list[cpu].exit_ns = 0;
+	t->list[cpu].exit_ns = t->list[cpu].known_ns = 0;
 	hv_exits_lose(&t->exits, cpu, now_ns);
 }
 

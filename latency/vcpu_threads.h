@@ -23,6 +23,7 @@ struct hv_vcpu_thread {
 	uint32_t tid; /* 0: not known yet */
 	enum hv_vcpu_state state;
 	uint64_t since_ns;	 /* when STATE began */
+	uint64_t known_ns;	 /* since when it is known without a gap; 0: it is not */
 	bool was_woken;		 /* it waits since it was woken */
 	struct hv_stall_task by; /* waits: who took the CPU from it */
 	uint64_t exit_ns;	 /* when it left the guest; 0: it is in it, or it is not known */
@@ -56,5 +57,7 @@ void hv_vcpu_threads_see(struct hv_vcpu_threads *t, const struct hv_moment *m);
 void hv_vcpu_threads_see_guest(struct hv_vcpu_threads *t, const struct hv_moment *m);
 /* Events of CPU were lost before NOW_NS. */
 void hv_vcpu_threads_lose(struct hv_vcpu_threads *t, unsigned cpu, uint64_t now_ns);
+/* Whether all is known of what the host did to the vCPU CPU from FROM_NS on. */
+bool hv_vcpu_threads_know(const struct hv_vcpu_threads *t, unsigned cpu, uint64_t from_ns);
 /* Adds what goes on still. */
 void hv_vcpu_threads_end(struct hv_vcpu_threads *t, uint64_t now_ns);

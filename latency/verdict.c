@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "latency/vcpu_threads.h"
 
 #define NO_REASON SIZE_MAX
 #define HOST_MUCH 4 /* one part of so many of an interval is much of it */
@@ -253,8 +254,10 @@ static enum hv_fault fault_of_exits(const struct hv_stall *s)
 
 static enum hv_fault fault_of(const struct hv_verdict_input *in, const struct look *l)
 {
-	bool is_sure = in->view != HV_HOST_UNSEEN && !l->is_doubtful;
 	const struct hv_stall *s = &l->stall;
+	bool is_seen = in->view == HV_HOST_APART || !in->threads ||
+		       hv_vcpu_threads_know(in->threads, s->cpu, s->from_ns);
+	bool is_sure = in->view != HV_HOST_UNSEEN && is_seen && !l->is_doubtful;
 
 	switch (s->kind) {
 	case HV_STALL_HOST:

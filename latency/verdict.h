@@ -51,11 +51,14 @@ struct hv_verdict {
 	uint64_t nr_left_out; /* causes that had no room */
 };
 
+struct hv_vcpu_threads;
+
 struct hv_verdict_input {
 	const struct hv_stalls *stalls;
 	const struct hv_outages *host;
 	const struct hv_takers *takers; /* NULL: nobody knows who had the host's CPUs */
 	const struct hv_exits *exits;	/* NULL: nobody sees them; else, their storms that go on */
+	const struct hv_vcpu_threads *threads; /* NULL: what is known of the host are samples */
 	enum hv_host_view view;
 	uint64_t slack_ns; /* times of the host can be wrong by so much */
 	uint64_t threshold_ns;

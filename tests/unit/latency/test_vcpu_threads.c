@@ -95,6 +95,7 @@ static void find(void)
 						   .host = &host,
 						   .takers = &threads.takers,
 						   .exits = &threads.exits,
+						   .threads = &threads,
 						   .view = HV_HOST_SEEN,
 						   .threshold_ns = 10 * MS,
 						   .slack_ns = MS},
@@ -349,6 +350,41 @@ START_TEST(lost_events)
 }
 END_TEST
 
+/* Nobody is blamed for a time of which it is not known what the host did. */
+START_TEST(a_vcpu_that_was_not_seen)
+{
+	struct hv_stall wait = {.kind = HV_STALL_RUNQUEUE,
+				.cpu = 1,
+				.from_ns = 500 * MS,
+				.to_ns = 600 * MS,
+				.length_ns = 100 * MS,
+				.by.pid = 33,
+				.task.pid = 44};
+	const struct {
+		uint64_t seen_ms, lost_ms;
+		enum hv_fault fault;
+	} cases[] = {
+		{0, 0, HV_FAULT_UNKNOWN},
+		{600, 0, HV_FAULT_UNKNOWN},
+		{400, 0, HV_FAULT_TENANTS_PROGRAM},
+		{400, 450, HV_FAULT_UNKNOWN},
+	};
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(cases); i++) {
+		end();
+		begin();
+		enters(0, 1000);
+		if (cases[i].seen_ms)
+			enters(1, cases[i].seen_ms * 1000);
+		if (cases[i].lost_ms)
+			hv_vcpu_threads_lose(&threads, 1, cases[i].lost_ms * MS);
+		hv_stalls_add(&stalls, &wait);
+		find_at(700);
+		the_only_one(HV_STALL_RUNQUEUE, cases[i].fault);
+	}
+}
+END_TEST
+
 START_TEST(many_reasons)
 {
 	for (uint64_t i = 2000; i < 2100; i++) {
@@ -412,6 +448,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, what_others_took_is_no_storm);
 	tcase_add_test(tc, what_follows_from_a_storm);
 	tcase_add_test(tc, lost_events);
+	tcase_add_test(tc, a_vcpu_that_was_not_seen);
 	tcase_add_test(tc, many_reasons);
 	tcase_add_test(tc, many_takers);
 	tcase_add_test(tc, strange_events);
