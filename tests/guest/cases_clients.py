@@ -285,9 +285,10 @@ def expected_self_tests(directory, listed):
 
 
 def description(path):
-    """Returns the name that ftracetest shows for a test."""
+    """Returns the name that ftracetest shows for a test: by printf(1)."""
     with open(path, encoding="utf-8") as file:
-        return next(line.split(":", 1)[1].strip() for line in file if line.startswith("# description:"))
+        said = next(line.split(":", 1)[1].strip() for line in file if line.startswith("# description:"))
+    return said.replace("%%", "%")
 
 
 @case(configs=GUEST)
