@@ -138,7 +138,7 @@ PLANTED = {**cases_stalls.STALLS, "starved": STARVED}
 def latency(t, rng):
     """A planted stall, or none: what hvtrace latency names first, whom it blames, and whether the length is right."""
     kind = [*PLANTED, "quiet", "quiet"][t.number % (len(PLANTED) + 2)]
-    cases_stalls.load_planted(t)
+    cases_stalls.load_plants(t)
     with t.attach() as traced:
         if kind == "quiet":
             verdict = cases_stalls.measure(t, traced, lambda: t.guest.run("cat /proc/uptime"), "--for=3s")

@@ -5,12 +5,11 @@ import contextlib
 import dataclasses
 import json
 import os
-import re
 import signal
 import subprocess
 import time
 
-from cases_latency import load_module
+from cases_latency import load_planted
 from lib.domain import Config
 from lib.process import vcpu_thread
 from lib.suite import KERNELS, case
@@ -71,9 +70,8 @@ STALLS = {
 }
 
 
-def load_planted(t):
-    if not re.search("^planted ", t.guest.run("cat /proc/modules"), re.M):
-        load_module(t, "planted", "tracepoints=0")
+def load_plants(t):
+    load_planted(t, "tracepoints=0")  # latency has those of the scheduler
 
 
 def measure_stall(t, traced, stall):
@@ -84,7 +82,7 @@ def measure_stall(t, traced, stall):
 
 
 def names(t, stall):
-    load_planted(t)
+    load_plants(t)
     with t.attach() as traced:
         verdict, ms = measure_stall(t, traced, stall)
         one = first(verdict, stall.cause, stall.fault, ms)
