@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Variables and actions of hist triggers, and synthetic events, compared with those of the guest's own tracefs."""
 
+import contextlib
 import difflib
 import re
 
@@ -180,6 +181,21 @@ def latencies(trace):
     return found
 
 
+CLEAN = f"cd {OWN}; echo 0 >events/synthetic/wakeup_latency/enable; " + "".join(
+    f"echo '!{text}' >>{file}; " for file, text in reversed(RECIPE[:4])
+)
+
+
+@contextlib.contextmanager
+def recipe_of_the_guest(t):
+    """The guest's own recipe. Other cases leave it a small buffer, and need one that is empty."""
+    t.guest.run(f"cd {OWN}; echo 2000 >buffer_size_kb; echo >trace; " + "".join(f"echo '{text}' >>{file}; " for file, text in RECIPE))
+    try:
+        yield
+    finally:
+        t.guest.run(CLEAN + "echo 1 >tracing_on; echo >trace; echo 1 >buffer_size_kb")
+
+
 @case()
 def wakeup_latency_agrees_with_the_guests_own(t):
     """The recipe of the kernel's documentation: sched_waking, sched_switch, a synthetic event, and a histogram of it. The
@@ -190,29 +206,25 @@ def wakeup_latency_agrees_with_the_guests_own(t):
             t.hv("echo", "-a", t.name, file, text)
         for event in (WAKING, SWITCH):
             traced.echo(f"{event}/enable", "1")
-        t.guest.run(f"cd {OWN}; " + "".join(f"echo '{text}' >>{file}; " for file, text in RECIPE))
-        t.guest.run("workload threads 200 >/tmp/pid 2>&1 & until [ -s /tmp/pid ]; do sleep 0.1; done; sleep 0.5")
-        t.guest.run("pid=$(grep -o '[0-9]*' /tmp/pid); kill -USR1 $pid; while kill -0 $pid 2>/dev/null; do sleep 0.2; done")
-        t.guest.run(f"echo 0 >{OWN}/tracing_on")
-        traced.echo("tracing_on", "0")
-        trace = traced.text("trace")
-        own, ours = MADE.findall(t.guest.run(f"cat {OWN}/trace")), MADE.findall(trace)
-        assert len(ours) > 100, f"{len(ours)} events"
-        # The guest shows the last name that it knows of a task, not the one that the task had.
-        parts = [[(pid, cpu, flags, blanked(text)) for _, pid, cpu, flags, _, text, _ in made] for made in (own, ours)]
-        different = [(a, b) for a, b in zip(*parts, strict=False) if a != b]
-        assert not different and len(own) == len(ours), f"{len(own)} events of the guest's own, {len(ours)} of hvtrace, first difference {different[:1]}"
-        made = [(int(re.search(r" pid=(\d+)", text).group(1)), int(lat)) for *_, text, lat in ours]
-        raw = [found for found in latencies(trace) if found[0] in {pid for pid, _ in made}]
-        assert len(raw) == len(made) and all(a[0] == b[0] and abs(a[1] - b[1]) <= 1 for a, b in zip(raw, made, strict=True)), f"{raw[:20]}\n{made[:20]}"
-        for event in ("events/synthetic/wakeup_latency", SWITCH, WAKING):
-            hists = t.guest.run(f"cat {OWN}/{event}/hist"), traced.text(f"{event}/hist")
-            assert blanked(hists[0]) == blanked(hists[1]), f"{event}: own:\n{hists[0]}\nhvtrace:\n{hists[1]}"
-        assert "max: " in traced.text(f"{SWITCH}/hist")
-        t.note(f"{len(ours)} events, the largest latency {max(lat for _, lat in made)} us")
-        clean = f"cd {OWN}; echo 0 >events/synthetic/wakeup_latency/enable; " + "".join(
-            f"echo '!{text}' >>{file}; " for file, text in reversed(RECIPE[:4])
-        )
-        t.guest.run(clean + "echo 1 >tracing_on")
-        t.hv("exec", t.name, "sh", "-c", clean)
+        with recipe_of_the_guest(t):
+            t.guest.run("workload threads 200 >/tmp/pid 2>&1 & until [ -s /tmp/pid ]; do sleep 0.1; done; sleep 0.5")
+            t.guest.run("pid=$(grep -o '[0-9]*' /tmp/pid); kill -USR1 $pid; while kill -0 $pid 2>/dev/null; do sleep 0.2; done")
+            t.guest.run(f"echo 0 >{OWN}/tracing_on")
+            traced.echo("tracing_on", "0")
+            trace = traced.text("trace")
+            own, ours = MADE.findall(t.guest.run(f"cat {OWN}/trace")), MADE.findall(trace)
+            assert len(ours) > 100, f"{len(ours)} events"
+            # The guest shows the last name that it knows of a task, not the one that the task had.
+            parts = [[(pid, cpu, flags, blanked(text)) for _, pid, cpu, flags, _, text, _ in made] for made in (own, ours)]
+            different = [(a, b) for a, b in zip(*parts, strict=False) if a != b]
+            assert not different and len(own) == len(ours), f"{len(own)} events of the guest's own, {len(ours)} of hvtrace, first difference {different[:1]}"
+            made = [(int(re.search(r" pid=(\d+)", text).group(1)), int(lat)) for *_, text, lat in ours]
+            raw = [found for found in latencies(trace) if found[0] in {pid for pid, _ in made}]
+            assert len(raw) == len(made) and all(a[0] == b[0] and abs(a[1] - b[1]) <= 1 for a, b in zip(raw, made, strict=True)), f"{raw[:20]}\n{made[:20]}"
+            for event in ("events/synthetic/wakeup_latency", SWITCH, WAKING):
+                hists = t.guest.run(f"cat {OWN}/{event}/hist"), traced.text(f"{event}/hist")
+                assert blanked(hists[0]) == blanked(hists[1]), f"{event}: own:\n{hists[0]}\nhvtrace:\n{hists[1]}"
+            assert "max: " in traced.text(f"{SWITCH}/hist")
+            t.note(f"{len(ours)} events, the largest latency {max(lat for _, lat in made)} us")
+        t.hv("exec", t.name, "sh", "-c", CLEAN)
         assert traced.text("synthetic_events") == "" and traced.text(f"{SWITCH}/hist") == ""
