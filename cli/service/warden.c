@@ -27,10 +27,10 @@
 #define KILLED_MS	 5000
 
 /* The capabilities of the warden, and of the processes that it starts. */
-#define VMM_S	(HV_CAP(SYS_PTRACE) | HV_CAP(KILL))
-#define FILES	(HV_CAP(DAC_OVERRIDE) | HV_CAP(DAC_READ_SEARCH) | HV_CAP(CHOWN) | HV_CAP(FOWNER))
-#define SANDBOX (HV_CAP(SYS_ADMIN) | HV_CAP(SYS_CHROOT) | HV_CAP(SETUID) | HV_CAP(SETGID))
-#define NEEDS	(VMM_S | FILES | SANDBOX) /* SYS_ADMIN for stale mounts, too */
+#define FOR_VMM	    (HV_CAP(SYS_PTRACE) | HV_CAP(KILL))
+#define FOR_FILES   (HV_CAP(DAC_OVERRIDE) | HV_CAP(DAC_READ_SEARCH) | HV_CAP(CHOWN) | HV_CAP(FOWNER))
+#define FOR_SANDBOX (HV_CAP(SYS_ADMIN) | HV_CAP(SYS_CHROOT) | HV_CAP(SETUID) | HV_CAP(SETGID))
+#define NEEDS	    (FOR_VMM | FOR_FILES | FOR_SANDBOX) /* SYS_ADMIN for stale mounts, too */
 
 struct warden {
 	struct service service; /* what of it the warden has: guest, directory, log, rules */

@@ -12,8 +12,9 @@
 #define DESCRIPTION	      "system-registers.xml"
 #define DESCRIPTION_MAX_BYTES (1u << 20)
 
-/* A watchpoint across pages, of whatever size they have, at an address that is mapped nowhere. */
-#define WATCHPOINT "2,0,20000"
+/* A watchpoint across pages, of whatever size they have. No page tables can map its address, whose
+ * bits 52 and 55 differ, so it stops no vCPU even if nobody takes it away. */
+#define WATCHPOINT "2,10000000000000,20000"
 
 /* ---- which ---- */
 
