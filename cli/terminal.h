@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What verbs show on a terminal: colours, unless NO_COLOR is set (no-color.org), and lines that are
  * folded at words, so that columns stay columns. To files and pipes lines go as they are. Leaves to
- * others: whole screens (verbs/top_screen.h), what takes long (progress.h). */
+ * others: whole screens (verbs/top/screen.h), what takes long (progress.h). */
 #pragma once
 
 #include "base/text.h"

@@ -3,7 +3,7 @@
  * is a `struct hv_export_format`; hv_export_formats lists them. A file is written as its data
  * comes: after hv_export_turn() it can be read up to there, whatever ends the program, and a full
  * disk leaves everything that was written before.
- * Leaves to others: reading the tree (cli/verbs/record_file.h), when to stop.
+ * Leaves to others: reading the tree (cli/verbs/record/file.h), when to stop.
  *
  * One thread. The process ignores SIGXFSZ and SIGPIPE. */
 #pragma once

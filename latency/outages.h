@@ -2,7 +2,7 @@
 /* The host's side: when it did not run a vCPU that wanted to run. Whoever knows that (samples of
  * the threads' schedstat, the host's own events) adds spans; the analysers and the verdict ask how
  * much of an interval was taken.
- * Leaves to others: reading the host (cli/verbs/latency_host.h). Pure. */
+ * Leaves to others: reading the host (cli/verbs/latency/host.h). Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 /* Who had the host's CPUs while vCPUs of the guest waited for them: threads of the host, by what
  * its scheduler's events say, for how long each, and what each of them is. The table is bounded: of
  * too many threads, the one that took least is forgotten.
- * Leaves to others: finding out what a thread is (cli/verbs/latency_takers.h). Pure. */
+ * Leaves to others: finding out what a thread is (cli/verbs/latency/takers.h). Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -12,7 +12,7 @@
 #include "cli/size.h"
 #include "cli/stop_signals.h"
 #include "cli/unprivileged.h"
-#include "cli/verbs/collect_filter.h"
+#include "cli/verbs/collect/filter.h"
 #include "cli/verbs/record.h"
 #include "stream/xdp.h"
 

@@ -7,8 +7,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "cli/verbs/report_ctf.h"
-#include "cli/verbs/report_dat.h"
+#include "cli/verbs/report/ctf.h"
+#include "cli/verbs/report/dat.h"
 #include "cli/verbs/verb.h"
 
 #define ZSTD_MAGIC "\x28\xb5\x2f\xfd"

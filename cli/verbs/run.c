@@ -3,7 +3,7 @@
  * a session with it as with any other guest.
  *
  * Threads: this one waits for the kernel and then becomes the service; others are the console
- * (console.h), the tracing client (run_trace.h), and the machine's own (vmm/minivm/minivm.h). */
+ * (console.h), the tracing client (run/trace.h), and the machine's own (vmm/minivm/minivm.h). */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "cli/verbs/console.h"
-#include "cli/verbs/record_section.h"
-#include "cli/verbs/run_trace.h"
+#include "cli/verbs/record/section.h"
+#include "cli/verbs/run/trace.h"
 #include "cli/rundir.h"
 #include "cli/service/service.h"
 #include "cli/size.h"

@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "cli/duration.h"
 #include "cli/unprivileged.h"
-#include "cli/verbs/top_screen.h"
-#include "cli/verbs/top_text.h"
+#include "cli/verbs/top/screen.h"
+#include "cli/verbs/top/text.h"
 #include "cli/verbs/verb.h"
 
 #define DOMAINS_MAX  64

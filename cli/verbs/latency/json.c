@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <json-c/json.h>
+#include <string.h>
+
+#include "cli/verbs/latency/report.h"
+
+#define VERSION 1
+
+static void add_number(json_object *o, const char *key, uint64_t value)
+{
+	json_object_object_add(o, key, json_object_new_uint64(value));
+}
+
+/* Names of the guest are in all texts. */
+static json_object *string(const char *text, size_t size)
+{
+	HV_AUTO_TEXT struct hv_text shown = {0};
+
+	hv_text_add_utf8(&shown, text, size);
+	hv_text_add(&shown, "");
+	return json_object_new_string(shown.data);
+}
+
+static void add_string(json_object *o, const char *key, const char *value)
+{
+	json_object_object_add(o, key, string(value, strlen(value)));
+}
+
+static void add_task(json_object *o, const char *key, const struct hv_stall_task *task)
+{
+	json_object *t = json_object_new_object();
+
+	add_number(t, "pid", task->pid);
+	json_object_object_add(t, "comm", string(task->comm, sizeof(task->comm)));
+	json_object_object_add(o, key, t);
+}
+
+static void add_stack(json_object *o, const struct hv_stall *s)
+{
+	json_object *list;
+
+	if (s->kind != HV_STALL_SECTION)
+		return;
+	json_object_object_add(o, "from", string(s->name, sizeof(s->name)));
+	json_object_object_add(o, "function", string(s->end, sizeof(s->end)));
+	list = json_object_new_array();
+	for (unsigned i = 0; i < HV_STALL_CALLERS && s->callers[i][0]; i++)
+		json_object_array_add(list, string(s->callers[i], sizeof(s->callers[i])));
+	json_object_object_add(o, "callers", list);
+}
+
+static void add_text(json_object *o, const char *key, struct hv_text *text)
+{
+	hv_text_add(text, "");
+	add_string(o, key, text->data);
+}
+
+static void add_before(json_object *o, const struct latency_report *r, const struct hv_cause *c)
+{
+	const struct hv_slice *before[LATENCY_BEFORE];
+	unsigned nr = latency_before(r->latency, c, before);
+	json_object *list = json_object_new_array();
+
+	for (unsigned i = 0; i < nr; i++) {
+		json_object *slice = json_object_new_object();
+
+		add_task(slice, "task", &before[i]->task);
+		add_number(slice, "ns", before[i]->to_ns - before[i]->from_ns);
+		json_object_array_add(list, slice);
+	}
+	json_object_object_add(o, "before", list);
+}
+
+static void add_storm(json_object *o, const struct hv_stall *s)
+{
+	json_object_object_add(o, "reason", string(s->name, sizeof(s->name)));
+	add_number(o, "exits", s->nr);
+	add_number(o, "longest_exit_ns", s->longest_ns);
+	add_number(o, "passed_ns", s->to_ns - s->from_ns);
+}
+
+static json_object *cause_of(const struct latency_report *r, const struct hv_cause *c)
+{
+	HV_AUTO_TEXT struct hv_text words = {0}, command = {0};
+	json_object *o = json_object_new_object();
+	const struct hv_stall *s = &c->longest;
+
+	add_string(o, "cause", latency_word_kind(s));
+	add_string(o, "fault", latency_word_fault(c->fault));
+	latency_add_cause(&words, r->latency, c);
+	add_text(o, "text", &words);
+	add_number(o, "longest_ns", s->length_ns);
+	add_number(o, "total_ns", c->total_ns);
+	add_number(o, "times", c->nr);
+	add_number(o, "at_ns", s->from_ns);
+	add_number(o, "cpu", s->cpu);
+	add_number(o, "not_run_ns", c->host_ns);
+	if (s->kind != HV_STALL_HOST)
+		add_task(o, "task", &s->task);
+	if (s->kind == HV_STALL_RUNQUEUE && s->by.pid)
+		add_task(o, "by", &s->by);
+	if (s->kind == HV_STALL_HOST && s->by.comm[0])
+		json_object_object_add(o, "by", latency_json_taker(r->latency, s));
+	if (s->kind == HV_STALL_EXITS)
+		add_storm(o, s);
+	add_stack(o, s);
+	add_number(o, "victims", c->nr_victims);
+	if (c->victim.task.pid)
+		add_task(o, "victim", &c->victim.task);
+	if (r->tells_before)
+		add_before(o, r, c);
+	latency_add_command(&command, r, c);
+	if (command.len_bytes)
+		add_text(o, "command", &command);
+	return o;
+}
+
+static json_object *gaps_of(const struct hv_text *gaps)
+{
+	json_object *list = json_object_new_array();
+	HV_AUTO_FREE char *copy = hv_strdup(gaps->len_bytes ? gaps->data : "");
+	char *rest = copy;
+
+	for (char *line; (line = strsep(&rest, "\n"));)
+		if (*line)
+			json_object_array_add(list, string(line, strlen(line)));
+	return list;
+}
+
+void latency_json(struct hv_text *out, const struct latency_report *r)
+{
+	json_object *o = json_object_new_object(), *list = json_object_new_array();
+
+	add_number(o, "version", VERSION);
+	add_string(o, "domain", r->domain);
+	add_number(o, "measured_ns", r->measured_ns);
+	add_number(o, "threshold_ns", r->threshold_ns);
+	add_number(o, "cpus", r->nr_cpus);
+	add_number(o, "events", r->latency->nr_events);
+	add_number(o, "lost", r->latency->nr_lost);
+	add_number(o, "load_ppm", r->load_ppm);
+	for (size_t i = 0; i < r->verdict->nr; i++)
+		json_object_array_add(list, cause_of(r, &r->verdict->list[i]));
+	json_object_object_add(o, "verdict", list);
+	if (r->latency->has_host_events)
+		json_object_object_add(o, "host", latency_json_host(r->latency));
+	json_object_object_add(o, "gaps", gaps_of(r->gaps));
+	hv_text_add(out, json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN));
+	hv_text_add(out, "\n");
+	json_object_put(o);
+}

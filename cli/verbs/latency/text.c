@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "cli/verbs/latency/report.h"
+
+static void add_where(struct hv_text *out, const struct hv_stall *s)
+{
+	if (s->kind == HV_STALL_SECTION) {
+		hv_text_add(out, "\n   from ");
+		hv_text_add_guest(out, s->name, sizeof(s->name));
+		hv_text_add(out, " to ");
+		hv_text_add_guest(out, s->end, sizeof(s->end));
+	}
+	for (unsigned i = 0; i < HV_STALL_CALLERS && s->callers[i][0]; i++) {
+		hv_text_add(out, " <- ");
+		hv_text_add_guest(out, s->callers[i], sizeof(s->callers[i]));
+	}
+}
+
+/* Who was kept, and where. */
+static void add_who(struct hv_text *out, const struct hv_stall *s)
+{
+	if (s->kind == HV_STALL_IO_DEVICE || s->kind == HV_STALL_IO_QUEUE) {
+		hv_text_add(out, ", request by ");
+		latency_add_task(out, &s->task);
+		return;
+	}
+	hv_text_printf(out, ", vCPU %u", s->cpu);
+	if (s->kind == HV_STALL_HOST)
+		return;
+	hv_text_add(out, ", ");
+	latency_add_task(out, &s->task);
+}
+
+static void add_counts(struct hv_text *out, const struct hv_cause *c)
+{
+	hv_text_add(out, "\n   ");
+	if (c->nr == 1)
+		hv_text_add(out, "once");
+	else
+		hv_text_printf(out, "%" PRIu64 " times, ", c->nr);
+	if (c->nr > 1) {
+		latency_add_time(out, c->total_ns);
+		hv_text_add(out, " in all");
+	}
+	if (c->longest.kind == HV_STALL_EXITS) {
+		hv_text_printf(out, "; %" PRIu64 " exits, the longest ", c->longest.nr);
+		latency_add_time(out, c->longest.longest_ns);
+	}
+	if (c->longest.kind == HV_STALL_HOST && c->longest.longest_ns &&
+	    c->longest.longest_ns < c->longest.length_ns) {
+		hv_text_add(out, "; in pieces of up to about ");
+		latency_add_time(out, c->longest.longest_ns);
+	}
+	if (c->host_ns) {
+		hv_text_add(out, "; besides, the host did not run the vCPU for ");
+		latency_add_time(out, c->host_ns);
+	}
+	if (!c->nr_victims)
+		return;
+	hv_text_printf(out, "; %" PRIu64 " other stall%s followed from it, the longest ",
+		       c->nr_victims, hv_plural(c->nr_victims));
+	latency_add_time(out, c->victim.length_ns);
+	if (c->victim.task.pid) {
+		hv_text_add(out, " of ");
+		latency_add_task(out, &c->victim.task);
+	}
+	hv_text_printf(out, " (%s)", latency_word_kind(&c->victim));
+}
+
+static void add_more(struct hv_text *out, const struct latency_report *r, const struct hv_cause *c)
+{
+	size_t before;
+
+	hv_text_add(out, "\n   more: ");
+	before = out->len_bytes;
+	latency_add_command(out, r, c);
+	if (out->len_bytes == before)
+		hv_text_printf(out, "threads of pid %" PRIu64 " on this host", r->vmm_pid);
+}
+
+static void add_before(struct hv_text *out, const struct latency_report *r,
+		       const struct hv_cause *c)
+{
+	const struct hv_slice *before[LATENCY_BEFORE];
+	unsigned nr = latency_before(r->latency, c, before);
+
+	hv_text_add(out, nr ? "\n   before, the last first:" : "");
+	for (unsigned i = 0; i < nr; i++) {
+		hv_text_add(out, i ? ", " : " ");
+		latency_add_task(out, &before[i]->task);
+		hv_text_add(out, " ");
+		latency_add_time(out, before[i]->to_ns - before[i]->from_ns);
+	}
+}
+
+static void add_one(struct hv_text *out, const struct latency_report *r, size_t i)
+{
+	const struct hv_cause *c = &r->verdict->list[i];
+
+	hv_text_printf(out, "%zu. ", i + 1);
+	latency_add_cause(out, r->latency, c);
+	hv_text_add(out, ": ");
+	latency_add_time(out, c->longest.length_ns);
+	add_who(out, &c->longest);
+	hv_text_printf(out, "\n   fault: %s", latency_phrase_fault(c->fault));
+	if (c->is_doubtful)
+		hv_text_add(out, ", since the host did not run the vCPU at about that time");
+	add_where(out, &c->longest);
+	add_counts(out, c);
+	if (r->tells_before && !i)
+		add_before(out, r, c);
+	add_more(out, r, c);
+	hv_text_add(out, "\n");
+}
+
+void latency_text(struct hv_text *out, const struct latency_report *r)
+{
+	for (size_t i = 0; i < r->verdict->nr; i++)
+		add_one(out, r, i);
+	if (!r->verdict->nr) {
+		hv_text_add(out, "nothing above ");
+		latency_add_time(out, r->threshold_ns);
+		hv_text_add(out, "\n");
+	}
+	if (r->verdict->nr_left_out)
+		hv_text_printf(out, "%" PRIu64 " more stalls are not shown\n",
+			       r->verdict->nr_left_out);
+	hv_text_printf(out, "measured %.1f s on %u vCPU%s: %" PRIu64 " events",
+		       (double)r->measured_ns / HV_NS_PER_S, r->nr_cpus, hv_plural(r->nr_cpus),
+		       r->latency->nr_events);
+	if (r->latency->nr_lost)
+		hv_text_printf(out, ", %" PRIu64 " lost", r->latency->nr_lost);
+	hv_text_add(out, "\n");
+	latency_add_exits(out, r->latency);
+	if (r->gaps->len_bytes)
+		hv_text_add(out, r->gaps->data);
+}

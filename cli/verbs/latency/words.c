@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "cli/verbs/latency/report.h"
+
+#define DEV_MINOR_BITS 20 /* of the kernel's dev_t */
+#define RT_PRIO_END    100
+
+static const char *const softirqs[] = {"HI",	   "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
+				       "IRQ_POLL", "TASKLET", "SCHED",	"HRTIMER", "RCU"};
+
+const char *latency_word_kind(const struct hv_stall *s)
+{
+	static const char *const words[HV_NR_STALLS] = {
+		[HV_STALL_HOST] = "vcpu-not-run",      [HV_STALL_LOCK] = "lock",
+		[HV_STALL_SECTION] = "irqs-off",       [HV_STALL_IRQ] = "interrupt",
+		[HV_STALL_SOFTIRQ] = "softirq",	       [HV_STALL_RECLAIM] = "reclaim",
+		[HV_STALL_IO_DEVICE] = "block-device", [HV_STALL_IO_QUEUE] = "block-queue",
+		[HV_STALL_RUNQUEUE] = "run-queue",     [HV_STALL_SYSCALL] = "system-call",
+		[HV_STALL_SLEEP] = "uninterruptible",  [HV_STALL_EXITS] = "exits",
+	};
+
+	return words[s->kind];
+}
+
+const char *latency_word_fault(enum hv_fault fault)
+{
+	static const char *const words[HV_NR_FAULTS] = {
+		[HV_FAULT_UNKNOWN] = "unknown",
+		[HV_FAULT_TENANTS_KERNEL] = "tenant-kernel",
+		[HV_FAULT_TENANTS_PROGRAM] = "tenant-program",
+		[HV_FAULT_HOSTS_SCHEDULER] = "host-scheduler",
+		[HV_FAULT_HOSTS_IO] = "host-io",
+		[HV_FAULT_OTHER_TENANT] = "other-tenant",
+		[HV_FAULT_HOST] = "host",
+	};
+
+	return words[fault];
+}
+
+const char *latency_phrase_fault(enum hv_fault fault)
+{
+	static const char *const phrases[HV_NR_FAULTS] = {
+		[HV_FAULT_UNKNOWN] = "not known",
+		[HV_FAULT_TENANTS_KERNEL] = "the tenant's kernel",
+		[HV_FAULT_TENANTS_PROGRAM] = "the tenant's program",
+		[HV_FAULT_HOSTS_SCHEDULER] = "the host's scheduler",
+		[HV_FAULT_HOSTS_IO] = "the host's I/O",
+		[HV_FAULT_OTHER_TENANT] = "another tenant",
+		[HV_FAULT_HOST] = "the host, where somebody stopped the guest",
+	};
+
+	return phrases[fault];
+}
+
+void latency_add_time(struct hv_text *out, uint64_t ns)
+{
+	if (ns >= 10 * HV_NS_PER_S)
+		hv_text_printf(out, "%.1f s", (double)ns / HV_NS_PER_S);
+	else if (ns >= HV_NS_PER_MS)
+		hv_text_printf(out, "%.*f ms", ns < 100 * HV_NS_PER_MS ? 1 : 0,
+			       (double)ns / HV_NS_PER_MS);
+	else
+		hv_text_printf(out, "%.0f us", (double)ns / 1000);
+}
+
+void latency_add_task(struct hv_text *out, const struct hv_stall_task *task)
+{
+	if (task->comm[0])
+		hv_text_add_guest(out, task->comm, sizeof(task->comm));
+	else
+		hv_text_add(out, task->pid ? "<...>" : "<idle>");
+	hv_text_printf(out, "-%" PRIu32, task->pid);
+}
+
+static void add_softirq(struct hv_text *out, uint64_t number)
+{
+	if (number < HV_ARRAY_LEN(softirqs))
+		hv_text_printf(out, "softirq %s", softirqs[number]);
+	else
+		hv_text_printf(out, "softirq %" PRIu64, number);
+}
+
+static void add_handler(struct hv_text *out, const struct hv_stall *s)
+{
+	if (s->kind == HV_STALL_SOFTIRQ) {
+		add_softirq(out, s->number);
+		return;
+	}
+	hv_text_printf(out, "interrupt %" PRIu64 " ", s->number);
+	hv_text_add_guest(out, s->name, sizeof(s->name));
+}
+
+static void add_device(struct hv_text *out, const struct hv_stall *s)
+{
+	hv_text_printf(out, "block device %u:%u", s->device >> DEV_MINOR_BITS,
+		       s->device & ((1u << DEV_MINOR_BITS) - 1));
+}
+
+static void add_lock(struct hv_text *out, const struct hv_latency *l, const struct hv_stall *s)
+{
+	const char *name = hv_latency_symbol(l, s->number);
+
+	hv_text_add(out, s->flags & HV_LOCK_SPINS ? "spin lock " : "lock ");
+	if (name)
+		hv_text_add_guest(out, name, HV_STALL_NAME_LEN);
+	else
+		hv_text_printf(out, "at 0x%" PRIx64, s->number);
+}
+
+static void add_runqueue(struct hv_text *out, const struct hv_stall *s)
+{
+	hv_text_add(out, "waiting for a vCPU that ");
+	if (!s->by.pid) {
+		hv_text_add(out, "nobody is known to have used");
+		return;
+	}
+	latency_add_task(out, &s->by);
+	hv_text_add(out, " used");
+	if (s->by_prio >= 0 && s->by_prio < RT_PRIO_END)
+		hv_text_printf(out, " with real-time priority %d", RT_PRIO_END - 1 - s->by_prio);
+}
+
+static void add_storm(struct hv_text *out, const struct hv_stall *s)
+{
+	uint64_t passed = s->to_ns - s->from_ns;
+
+	hv_text_add(out, "exit storm: ");
+	hv_text_add_guest(out, s->name, sizeof(s->name));
+	if (passed)
+		hv_text_printf(out, " took %.0f %% of the vCPU's time",
+			       100 * (double)s->length_ns / (double)passed);
+}
+
+void latency_add_cause(struct hv_text *out, const struct hv_latency *l, const struct hv_cause *c)
+{
+	const struct hv_stall *s = &c->longest;
+
+	switch (s->kind) {
+	case HV_STALL_HOST:
+		hv_text_add(out, s->number == HV_OUTAGE_STOPPED ? "the vCPU was stopped on the host"
+								: "the host did not run the vCPU");
+		latency_add_taker(out, l, s);
+		return;
+	case HV_STALL_EXITS:
+		add_storm(out, s);
+		return;
+	case HV_STALL_LOCK:
+		hv_text_add(out, "waiting for ");
+		add_lock(out, l, s);
+		return;
+	case HV_STALL_SECTION:
+		hv_text_add(out, "interrupts or preemption off");
+		if (c->inside.length_ns) {
+			hv_text_add(out, " in ");
+			add_handler(out, &c->inside);
+		}
+		return;
+	case HV_STALL_IRQ:
+	case HV_STALL_SOFTIRQ:
+		add_handler(out, s);
+		return;
+	case HV_STALL_RECLAIM:
+		hv_text_add(out, s->number ? "moving memory to get a large page"
+					   : "looking for free memory");
+		return;
+	case HV_STALL_IO_DEVICE:
+	case HV_STALL_IO_QUEUE:
+		add_device(out, s);
+		hv_text_add(out, s->kind == HV_STALL_IO_QUEUE ? ": in the guest's queue"
+							      : ": the device did not answer");
+		return;
+	case HV_STALL_RUNQUEUE:
+		add_runqueue(out, s);
+		return;
+	case HV_STALL_SYSCALL:
+		hv_text_printf(out, "system call %" PRIu64 " kept the vCPU", s->number);
+		return;
+	case HV_STALL_SLEEP:
+		hv_text_add(out, "a sleep that no signal ends");
+		return;
+	case HV_NR_STALLS:
+		return;
+	}
+}
+
+unsigned latency_before(const struct hv_latency *l, const struct hv_cause *c,
+			const struct hv_slice **ret)
+{
+	const struct hv_sched_cpu *cpu;
+	unsigned nr = 0;
+
+	if (c->longest.cpu >= l->finders.tasks.nr_cpus)
+		return 0;
+	cpu = &l->finders.tasks.cpus[c->longest.cpu];
+	for (unsigned i = cpu->nr; i-- > 0 && nr < LATENCY_BEFORE;) {
+		const struct hv_slice *s = &cpu->slices[(cpu->first + i) % HV_SLICES_MAX];
+
+		if (s->from_ns <= c->longest.from_ns)
+			ret[nr++] = s;
+	}
+	return nr;
+}
+
+void latency_add_command(struct hv_text *out, const struct latency_report *r,
+			 const struct hv_cause *c)
+{
+	static const char *const options[HV_NR_STALLS] = {
+		[HV_STALL_EXITS] = "-e 'host:kvm_*'",
+		[HV_STALL_LOCK] = "-e lock",
+		[HV_STALL_SECTION] = "-p preemptirqsoff",
+		[HV_STALL_IRQ] = "-e irq",
+		[HV_STALL_SOFTIRQ] = "-e irq",
+		[HV_STALL_RECLAIM] = "-e vmscan -e compaction",
+		[HV_STALL_IO_DEVICE] = "-e block",
+		[HV_STALL_IO_QUEUE] = "-e block",
+		[HV_STALL_RUNQUEUE] = "-e sched:sched_switch -e 'sched:sched_wak*'",
+		[HV_STALL_SYSCALL] = "-p function_graph",
+		[HV_STALL_SLEEP] = "-p function_graph",
+	};
+	const struct hv_stall *s = &c->longest;
+
+	const char *option = options[s->kind];
+
+	if (s->kind == HV_STALL_HOST && s->by.comm[0])
+		option = "-e host:sched_switch";
+	if (!option)
+		return;
+	hv_text_printf(out, "hvtrace record %s %s", r->domain, option);
+	if ((s->kind == HV_STALL_SYSCALL || s->kind == HV_STALL_SLEEP) && s->task.pid)
+		hv_text_printf(out, " -P %" PRIu32, s->task.pid);
+	hv_text_add(out, " --for=10s");
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/verbs/record/events.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "cli/client.h"
+
+#define OF_HOST "host:"
+#define ERROR	": error: " /* in error_log, before the reason */
+
+/* "*" alone is a word of set_event, too. */
+static bool has_glob(const char *part)
+{
+	return strcmp(part, "*") != 0 && strpbrk(part, "*?[\\");
+}
+
+static bool is_glob(const char *word)
+{
+	HV_AUTO_FREE char *copy = hv_strdup(word);
+	char *event = copy, *system = strsep(&event, ":");
+
+	return event ? has_glob(system) || has_glob(event) : strpbrk(word, "*?[\\") != NULL;
+}
+
+/* NAME is SYSTEM:EVENT; a glob without a colon is of either. Only who names the host means its
+ * events (docs/host.md). */
+static bool matches(const char *glob, const char *name)
+{
+	const char *event = strchr(name, ':');
+	HV_AUTO_FREE char *system = event ? hv_format("%.*s", (int)(event - name), name) : NULL;
+
+	if (strncmp(name, OF_HOST, strlen(OF_HOST)) == 0 &&
+	    strncmp(glob, OF_HOST, strlen(OF_HOST)) != 0)
+		return false;
+	if (strchr(glob, ':'))
+		return fnmatch(glob, name, 0) == 0;
+	return event && (fnmatch(glob, system, 0) == 0 || fnmatch(glob, event + 1, 0) == 0);
+}
+
+static void add_word(struct hv_text *ret, const char *word)
+{
+	hv_text_printf(ret, "%s%s", ret->len_bytes ? " " : "", word);
+}
+
+static struct hv_err *add_matching(const char *glob, const char *available, struct hv_text *ret)
+{
+	HV_AUTO_FREE char *copy = hv_strdup(available);
+	char *rest = copy;
+	size_t nr = 0;
+
+	for (char *name; (name = strsep(&rest, "\n"));) {
+		if (!*name || !matches(glob, name))
+			continue;
+		add_word(ret, name);
+		nr++;
+	}
+	return nr ? NULL : hv_err_new(EINVAL, "'%s': the guest has no such event", glob);
+}
+
+struct hv_err *record_events_find(struct client *c, const char *events, struct hv_text *ret)
+{
+	HV_AUTO_FREE char *copy = hv_strdup(events);
+	HV_AUTO_TEXT struct hv_text available = {0};
+	struct hv_err *err = NULL;
+	char *rest = copy;
+
+	for (char *word; !err && (word = strsep(&rest, " "));) {
+		if (!is_glob(word)) {
+			add_word(ret, word);
+			continue;
+		}
+		if (!available.len_bytes)
+			err = client_get(c, "available_events", &available);
+		hv_text_add(&available, "");
+		if (!err)
+			err = add_matching(word, available.data, ret);
+	}
+	return err;
+}
+
+/* -- filters ---------------------------------------------------------------------------------- */
+
+void record_filters_add(struct record_filters *s, const char *event, const char *filter)
+{
+	struct record_filter *last = s->nr ? &s->list[s->nr - 1] : NULL;
+
+	if (last && last->event == event) {
+		char *both = hv_format("(%s) && (%s)", last->filter, filter);
+
+		free(last->filter);
+		last->filter = both;
+		return;
+	}
+	s->list = hv_realloc_array(s->list, s->nr + 1, sizeof(*s->list));
+	s->list[s->nr++] = (struct record_filter){event, hv_strdup(filter)};
+}
+
+void record_filters_deinit(struct record_filters *s)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		free(s->list[i].filter);
+	free(s->list);
+}
+
+/* NAME is SYSTEM:EVENT. */
+static struct hv_err *put_filter(struct client *c, const char *dir, char *name, const char *filter)
+{
+	char *event = name, *system = strsep(&event, ":");
+	HV_AUTO_FREE char *path = hv_format("%s/events/%s/%s/filter", dir, system, event);
+
+	return hv_err_in(client_echo(c, path, filter), "%s:%s", system, event);
+}
+
+/* Writes the filter of all events of AVAILABLE that have its name. */
+static struct hv_err *put_one(const struct record_filter *f, struct client *c, const char *dir,
+			      const char *available, struct hv_text *ret_notes)
+{
+	HV_AUTO_FREE char *copy = hv_strdup(available);
+	HV_AUTO_ERR struct hv_err *first = NULL;
+	size_t nr = 0, nr_refused = 0;
+	char *rest = copy;
+
+	for (char *name; (name = strsep(&rest, "\n"));) {
+		struct hv_err *err;
+
+		if (!strchr(name, ':') || !matches(f->event, name))
+			continue;
+		nr++;
+		err = put_filter(c, dir, name, f->filter);
+		nr_refused += err != NULL;
+		hv_err_keep_first(&first, err);
+	}
+	if (!nr)
+		return hv_err_new(EINVAL, "'%s': the guest has no such event", f->event);
+	if (nr == nr_refused)
+		return hv_take(first);
+	if (nr_refused)
+		hv_text_printf(ret_notes,
+			       "-f '%s': %zu of %zu events of '%s' do not have these fields, and "
+			       "are recorded without a filter\n",
+			       f->filter, nr_refused, nr, f->event);
+	return NULL;
+}
+
+struct hv_err *record_filters_put(const struct record_filters *s, struct client *c, const char *dir,
+				  struct hv_text *ret_notes)
+{
+	HV_AUTO_FREE char *log = hv_format("%s/error_log", dir);
+	HV_AUTO_TEXT struct hv_text available = {0};
+	struct hv_err *err = s->nr ? client_get(c, "available_events", &available) : NULL;
+
+	hv_text_add(&available, "");
+	for (size_t i = 0; !err && i < s->nr; i++)
+		err = put_one(&s->list[i], c, dir, available.data, ret_notes);
+	if (!err && s->nr)
+		hv_err_free(client_echo(c, log, NULL));
+	return err;
+}
+
+/* -- what is left out ------------------------------------------------------------------------- */
+
+struct hv_err *record_events_refused(struct client *c, const char *dir, struct hv_text *ret)
+{
+	HV_AUTO_FREE char *path = hv_format("%s/error_log", dir);
+	HV_AUTO_TEXT struct hv_text log = {0};
+	struct hv_err *err = client_get(c, path, &log);
+	char *rest;
+
+	if (err)
+		return err;
+	hv_text_add(&log, "");
+	rest = log.data;
+	for (char *line; (line = strsep(&rest, "\n"));) {
+		const char *why = strstr(line, ERROR);
+
+		if (line[0] == '[' && why)
+			hv_text_printf(ret, "%s\n", why + strlen(ERROR));
+	}
+	return NULL;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/verbs/record/head.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+#define TEXT_BYTES_MAX	 (256u << 20)
+#define FTRACE		 "ftrace"
+#define PAGE_BYTES_MAX	 (1u << 20)
+#define CPUS_MAX	 4096
+#define PROGRAM		 "hvtrace " HVTRACE_VERSION
+#define HOST_CLOCK	 "host-mono"
+#define HOST_CLOCK_KNOWN "mono" /* the clock of Linux that it is */
+
+/* Reads HANDLE to its end, and closes it. */
+static struct hv_err *read_all(struct client *c, uint32_t handle, struct hv_text *ret)
+{
+	struct hv_span data = {NULL, 1};
+	struct hv_err *err = NULL;
+
+	while (!err && data.len_bytes && ret->len_bytes < TEXT_BYTES_MAX) {
+		err = client_read(c, handle, 0, &data);
+		if (!err && data.len_bytes)
+			hv_text_add_bytes(ret, data.data, data.len_bytes);
+	}
+	hv_text_add(ret, "");
+	hv_err_keep_first(&err, client_close_file(c, handle));
+	return err;
+}
+
+static struct hv_err *read_file(struct client *c, const char *path, struct hv_text *ret)
+{
+	uint32_t handle;
+	struct hv_err *err = client_open(c, path, O_RDONLY, &handle);
+
+	if (!err)
+		err = read_all(c, handle, ret);
+	return err ? client_error(path, err) : NULL;
+}
+
+/* A file of the guest's /proc. */
+static struct hv_err *read_proc(struct client *c, const char *name, struct hv_text *ret)
+{
+	struct wire_frame answer;
+	struct hv_err *err =
+		client_call(c,
+			    &(struct wire_frame){.kind = WIRE_OPEN_PROC,
+						 .data = {(const uint8_t *)name, strlen(name)}},
+			    &answer);
+
+	return err ? err : read_all(c, answer.handle, ret);
+}
+
+static struct hv_err *list(struct client *c, const char *dir, char **ret)
+{
+	struct wire_frame answer;
+	struct hv_err *err =
+		client_call(c,
+			    &(struct wire_frame){.kind = WIRE_LIST,
+						 .data = {(const uint8_t *)dir, strlen(dir)}},
+			    &answer);
+
+	if (err)
+		return err;
+	if (!wire_string(answer.data, WIRE_DATA_MAX, ret))
+		return hv_err_new(EPROTO, "%s: the service's answer cannot be understood", dir);
+	return NULL;
+}
+
+static struct hv_err *read_format(struct record_head *h, struct client *c, const char *system,
+				  const char *event)
+{
+	HV_AUTO_FREE char *path = hv_format("events/%s/%s/format", system, event);
+	HV_AUTO_TEXT struct hv_text format = {0};
+	struct hv_err *err = read_file(c, path, &format);
+	size_t len = format.len_bytes;
+
+	if (err)
+		return err;
+	h->events = hv_realloc_array(h->events, h->nr_events + 1, sizeof(*h->events));
+	h->events[h->nr_events++] =
+		(struct hv_export_event){hv_strdup(system), {hv_text_take(&format), len}};
+	return NULL;
+}
+
+/* The formats of tracers' events. Directories end with '/'. */
+static struct hv_err *read_formats(struct record_head *h, struct client *c)
+{
+	HV_AUTO_FREE char *names = NULL;
+	struct hv_err *err = list(c, "events/" FTRACE, &names);
+	char *rest = names;
+
+	for (char *name; !err && (name = strsep(&rest, "\n"));) {
+		size_t len = strlen(name);
+
+		if (!len || name[len - 1] != '/')
+			continue;
+		name[len - 1] = '\0';
+		err = read_format(h, c, FTRACE, name);
+	}
+	return err;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The formats of the guest's own events that DIR records, those of one system together. */
+static struct hv_err *read_own_formats(struct record_head *h, struct client *c, const char *dir)
+{
+	HV_AUTO_FREE char *path = hv_format("%s/set_event", dir);
+	HV_AUTO_FREE char **names = NULL;
+	HV_AUTO_TEXT struct hv_text text = {0};
+	struct hv_err *err = read_file(c, path, &text);
+	char *rest = text.data;
+	size_t nr = 0;
+
+	for (char *name; !err && (name = strsep(&rest, "\n"));) {
+		if (!strchr(name, ':'))
+			continue;
+		names = hv_realloc_array(names, nr + 1, sizeof(*names));
+		names[nr++] = name;
+	}
+	if (nr)
+		qsort(names, nr, sizeof(*names), compare);
+	for (size_t i = 0; !err && i < nr; i++) {
+		char *event = names[i], *system = strsep(&event, ":");
+
+		err = read_format(h, c, system, event);
+	}
+	return err;
+}
+
+/* The clock in brackets. */
+static char *chosen(const char *clocks)
+{
+	const char *begin = strchr(clocks, '['), *end = begin ? strchr(begin, ']') : NULL;
+	HV_AUTO_FREE char *name =
+		end ? hv_format("%.*s", (int)(end - begin - 1), begin + 1) : hv_strdup("local");
+
+	return strcmp(name, HOST_CLOCK) == 0 ? hv_strdup(HOST_CLOCK_KNOWN) : hv_take(name);
+}
+
+/* The last field of a page is its data, which reaches to its end. */
+static struct hv_err *find_page_bytes(struct record_head *h)
+{
+	const char *data = strstr(h->header_page.data, " data;");
+	unsigned off = 0, size = 0, bytes;
+
+	if (data)
+		sscanf(data, " data;\toffset:%u;\tsize:%u;", &off, &size);
+	bytes = off + size;
+	if (!bytes || bytes > PAGE_BYTES_MAX || off > 64 || (bytes & (bytes - 1)))
+		return hv_err_new(EPROTO, "events/header_page: pages of %u bytes cannot be used",
+				  bytes);
+	h->head.page_bytes = bytes;
+	return NULL;
+}
+
+static struct hv_err *count_cpus(struct record_head *h, struct client *c, const char *dir)
+{
+	HV_AUTO_FREE char *path = hv_format("%s/per_cpu", dir);
+	HV_AUTO_FREE char *names = NULL;
+	struct hv_err *err = list(c, path, &names);
+	char *rest = names;
+	unsigned cpu;
+
+	for (char *name; !err && (name = strsep(&rest, "\n"));)
+		if (sscanf(name, "cpu%u/", &cpu) == 1 && cpu < CPUS_MAX && cpu >= h->head.nr_cpus)
+			h->head.nr_cpus = cpu + 1;
+	if (!err && !h->head.nr_cpus)
+		err = hv_err_new(EPROTO, "%s: there is no vCPU", path);
+	return err;
+}
+
+static struct hv_export_text borrow(const struct hv_text *t)
+{
+	return (struct hv_export_text){t->data, t->len_bytes};
+}
+
+/* Only the clock of this host is known to begin at some time of the day. */
+static uint64_t epoch_ns(const char *clocks)
+{
+	struct timespec now;
+
+	if (!strstr(clocks, "[" HOST_CLOCK "]") || clock_gettime(CLOCK_REALTIME, &now) != 0)
+		return 0;
+	return (uint64_t)now.tv_sec * HV_NS_PER_S + (uint64_t)now.tv_nsec - hv_now_ns();
+}
+
+static void fill_head(struct record_head *h)
+{
+	h->version.data[strcspn(h->version.data, "\n")] = '\0';
+	h->clock = chosen(h->trace_clock.data);
+	h->head.clock = h->clock;
+	h->head.clock_epoch_ns = epoch_ns(h->trace_clock.data);
+	h->head.kernel = h->version.data;
+	h->head.program = PROGRAM;
+	h->head.trace_clock = borrow(&h->trace_clock);
+	h->head.header_page = borrow(&h->header_page);
+	h->head.header_event = borrow(&h->header_event);
+	h->head.kallsyms = borrow(&h->kallsyms);
+	h->head.printk_formats = borrow(&h->printk_formats);
+	h->head.events = h->events;
+	h->head.nr_events = h->nr_events;
+}
+
+struct hv_err *record_head_read(struct record_head *h, struct client *c, const char *dir)
+{
+	HV_AUTO_FREE char *clock = hv_format("%s/trace_clock", dir);
+	HV_AUTO_FREE char *page = hv_format("%s/events/header_page", dir);
+	struct hv_err *err = read_file(c, page, &h->header_page);
+
+	if (!err)
+		err = find_page_bytes(h);
+	if (!err)
+		err = read_file(c, "events/header_event", &h->header_event);
+	if (!err)
+		err = read_file(c, "printk_formats", &h->printk_formats);
+	if (!err)
+		err = read_file(c, clock, &h->trace_clock);
+	if (!err)
+		err = read_formats(h, c);
+	if (!err)
+		err = read_own_formats(h, c, dir);
+	if (!err)
+		err = count_cpus(h, c, dir);
+	if (!err)
+		err = read_proc(c, "version", &h->version);
+	if (!err)
+		err = read_proc(c, "kallsyms", &h->kallsyms);
+	if (!err)
+		fill_head(h);
+	return err;
+}
+
+void record_head_deinit(struct record_head *h)
+{
+	hv_text_deinit(&h->kallsyms);
+	hv_text_deinit(&h->printk_formats);
+	hv_text_deinit(&h->header_page);
+	hv_text_deinit(&h->header_event);
+	hv_text_deinit(&h->trace_clock);
+	hv_text_deinit(&h->version);
+	free(h->clock);
+	for (size_t i = 0; i < h->nr_events; i++) {
+		free((char *)h->events[i].system);
+		free((char *)h->events[i].format.text);
+	}
+	free(h->events);
+}

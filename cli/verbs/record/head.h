@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads from a session what a file of a trace says before its first event: formats of events, the
+ * guest's symbols, the clock, sizes.
+ * Leaves to others: the file (export/export.h), the events (file.h). */
+#pragma once
+
+#include "cli/client.h"
+#include "export/export.h"
+
+struct record_head {
+	struct hv_export_head head; /* borrows the members below */
+	struct hv_text kallsyms;
+	struct hv_text printk_formats;
+	struct hv_text header_page;
+	struct hv_text header_event;
+	struct hv_text trace_clock;
+	struct hv_text version;
+	char *clock;
+	struct hv_export_event *events; /* each owns its texts */
+	size_t nr_events;
+};
+
+/* DIR is the directory of the instance. */
+struct hv_err *record_head_read(struct record_head *h, struct client *c,
+				const char *dir) hv_must_use;
+void record_head_deinit(struct record_head *h);

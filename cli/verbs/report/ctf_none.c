@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hvtrace built without libbabeltrace2. */
+#include "cli/verbs/report/ctf.h"
+
+struct hv_err *report_ctf(const char *path)
+{
+	return hv_err_new(ENOTSUP,
+			  "%s: this hvtrace was built without libbabeltrace2, which reads CTF; use "
+			  "babeltrace2",
+			  path);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hvtrace built without libtracecmd. */
+#include "cli/verbs/report/dat.h"
+
+struct hv_err *report_dat(const char *path)
+{
+	return hv_err_new(ENOTSUP,
+			  "%s: this hvtrace was built without libtracecmd, which reads trace.dat; "
+			  "use trace-cmd report",
+			  path);
+}

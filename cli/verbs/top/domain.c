@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/verbs/top/domain.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/session_stat.h"
+
+#define NAME_MAX_BYTES 64
+#define ANSWER_S       10 /* for a look */
+
+/* Functions of which every kernel has some: files, network, memory, tasks, and those that wait.
+ * None is called so often that counting it costs much. */
+static const char *const usual[] = {
+	"do_sys_openat2",    "vfs_read",
+	"vfs_write",	     "vfs_fsync_range",
+	"submit_bio",	     "tcp_sendmsg",
+	"tcp_recvmsg",	     "udp_sendmsg",
+	"udp_recvmsg",	     "unix_stream_sendmsg",
+	"kernel_clone",	     "bprm_execve",
+	"do_exit",	     "handle_mm_fault",
+	"try_to_free_pages", "do_futex",
+	"hrtimer_nanosleep", "do_epoll_wait",
+	"do_sys_poll",	     "schedule",
+	"io_schedule",	     "__do_softirq",
+	"handle_softirqs",
+};
+
+static void look_deinit(struct top_look *l)
+{
+	top_counts_deinit(&l->counts);
+}
+
+void top_domain_deinit(struct top_domain *d)
+{
+	own_session_close(&d->session);
+	free(d->name);
+	free(d->dir);
+	free(d->no_functions);
+	free(d->ended);
+	look_deinit(&d->before);
+	look_deinit(&d->now);
+}
+
+static struct client *client_of(struct top_domain *d)
+{
+	return &d->session.client;
+}
+
+static struct hv_err *in_domain_of(const struct top_domain *d, struct hv_err *err)
+{
+	return err && !client_is_gone(err) ? hv_err_in(err, "domain '%s'", d->spec) : err;
+}
+
+/* The profile. */
+
+static char *path_of(const struct top_domain *d, const char *file)
+{
+	return hv_format("%s/%s", d->dir, file);
+}
+
+/* Returns the functions in the session's set_ftrace_filter, with a newline after each. Empty: it
+ * has none. */
+static struct hv_err *session_filter(struct top_domain *d, struct hv_text *ret)
+{
+	HV_AUTO_TEXT struct hv_text text = {0};
+	struct hv_err *err = client_get(client_of(d), "set_ftrace_filter", &text);
+	char *rest = NULL;
+
+	hv_text_add(&text, "");
+	hv_text_add(ret, "");
+	for (char *line = strtok_r(text.data, "\n", &rest); line;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		line[strcspn(line, " ")] = '\0'; /* the module */
+		/* "#### all functions enabled ####", and FUNC:COMMAND */
+		if (*line && *line != '#' && !strchr(line, ':'))
+			hv_text_printf(ret, "%s\n", line);
+	}
+	return err;
+}
+
+/* Those of the usual functions that this kernel has. */
+static struct hv_err *put_usual(struct top_domain *d)
+{
+	HV_AUTO_FREE char *path = path_of(d, "set_ftrace_filter");
+	struct hv_err *why = NULL;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < HV_ARRAY_LEN(usual); i++) {
+		HV_AUTO_FREE char *line = hv_format("%s\n", usual[i]);
+		struct hv_err *err = client_put(client_of(d), path, O_WRONLY | O_APPEND, line);
+
+		if (err && err->code != EINVAL) {
+			hv_err_free(why);
+			return err;
+		}
+		nr += !err;
+		hv_err_keep_first(&why, err);
+	}
+	if (nr) {
+		hv_err_free(why);
+		return NULL;
+	}
+	return why;
+}
+
+static struct hv_err *put_filter(struct top_domain *d, const char *functions)
+{
+	HV_AUTO_FREE char *path = path_of(d, "set_ftrace_filter");
+	HV_AUTO_TEXT struct hv_text list = {0};
+	struct hv_err *err;
+
+	if (functions)
+		return client_echo(client_of(d), path, functions);
+	err = session_filter(d, &list);
+	if (err)
+		return err;
+	if (list.len_bytes)
+		return client_put(client_of(d), path, O_WRONLY | O_TRUNC, list.data);
+	return put_usual(d);
+}
+
+/* Whether the session has a profile of its own. */
+static struct hv_err *is_profiled(struct top_domain *d, bool *ret)
+{
+	HV_AUTO_TEXT struct hv_text enabled = {0};
+	struct hv_err *err = client_get(client_of(d), "function_profile_enabled", &enabled);
+
+	if (!err)
+		*ret = enabled.len_bytes && enabled.data[0] == '1';
+	return err;
+}
+
+/* The instance goes with the connection, so the guest is put back whatever ends this process. */
+static struct hv_err *make_instance(struct top_domain *d)
+{
+	static unsigned nr; /* a domain may have been named twice */
+	HV_AUTO_FREE char *dir = hv_format("instances/top-%d-%u", (int)getpid(), ++nr);
+	struct hv_err *err = client_mkdir(client_of(d), dir, CLIENT_DIR_OURS);
+
+	if (!err) {
+		d->dir = hv_take(dir);
+		d->dir_is_ours = true;
+	}
+	return err;
+}
+
+static struct hv_err *begin_profile(struct top_domain *d, const char *functions)
+{
+	HV_AUTO_FREE char *path = NULL;
+	bool profiled = false;
+	struct hv_err *err = functions ? NULL : is_profiled(d, &profiled);
+
+	if (!err && profiled) {
+		d->dir = hv_strdup("");
+		return NULL;
+	}
+	if (!err)
+		err = make_instance(d);
+	if (!err)
+		err = put_filter(d, functions);
+	if (err)
+		return err;
+	path = path_of(d, "function_profile_enabled");
+	return client_echo(client_of(d), path, "1");
+}
+
+static struct hv_err *end_profile(struct top_domain *d)
+{
+	struct hv_err *err = NULL;
+
+	if (d->dir_is_ours)
+		err = client_rmdir(client_of(d), d->dir);
+	d->dir_is_ours = false;
+	free(hv_take(d->dir));
+	return err;
+}
+
+/* A session whose settings forbid a profile is shown without functions, unless the user has asked
+ * for some. */
+static struct hv_err *try_profile(struct top_domain *d, const char *functions)
+{
+	struct hv_err *err = begin_profile(d, functions);
+
+	if (!err || functions || client_is_gone(err))
+		return err;
+	d->no_functions = hv_strdup(err->message);
+	hv_err_free(err);
+	return end_profile(d);
+}
+
+/* The session. */
+
+static struct hv_err *ask_whom(struct top_domain *d)
+{
+	AUTO_SESSION_STAT json_object *o = NULL;
+	HV_AUTO_TEXT struct hv_text name = {0};
+	struct hv_err *err = session_stat_get(client_of(d), &o);
+
+	if (err)
+		return err;
+	hv_text_add_guest(&name, session_stat_string(o, "domain"), NAME_MAX_BYTES);
+	d->name = hv_text_take(&name);
+	d->nr_vcpus = session_stat_number(o, "vcpus");
+	d->vmm = (pid_t)session_stat_number(o, "vmm_pid");
+	return NULL;
+}
+
+static struct hv_err *measure_load(struct top_domain *d)
+{
+	struct wire_frame answer;
+
+	return client_call(client_of(d),
+			   &(struct wire_frame){.kind = WIRE_BUDGET, .arg = WIRE_NO_LIMIT},
+			   &answer);
+}
+
+struct hv_err *top_domain_open(struct top_domain *d, const struct cli *cli, const char *spec)
+{
+	d->spec = spec;
+	return own_session_open(cli, spec, &d->session);
+}
+
+struct hv_err *top_domain_begin(struct top_domain *d, const char *functions)
+{
+	struct hv_err *err = ask_whom(d);
+
+	if (!err)
+		err = measure_load(d);
+	if (!err)
+		err = try_profile(d, functions);
+	if (!err)
+		err = client_limit(client_of(d), ANSWER_S);
+	return in_domain_of(d, err);
+}
+
+struct hv_err *top_domain_close(struct top_domain *d)
+{
+	struct hv_err *err;
+
+	if (d->ended || client_of(d)->fd < 0)
+		return NULL;
+	err = client_limit(client_of(d), 0);
+	if (!err)
+		err = end_profile(d);
+	hv_err_keep_first(&err, own_session_end(&d->session));
+	return in_domain_of(d, err);
+}
+
+/* Looks. */
+
+static void count(void *ctx, const char *name, uint64_t hits, double time_us)
+{
+	top_counts_add(ctx, name, hits, time_us);
+}
+
+static struct hv_err *look(struct top_domain *d)
+{
+	AUTO_SESSION_STAT json_object *o = NULL;
+	struct top_look *l = &d->now;
+	struct hv_err *err = session_stat_get(client_of(d), &o);
+
+	if (err)
+		return err;
+	l->at_ns = hv_now_ns();
+	l->nr_events = session_stat_number(o, "events");
+	l->nr_lost = session_stat_number(o, "lost");
+	l->nr_not_counted = session_stat_number(o, "profile_no_count");
+	l->held_ns = session_stat_number(o, "holds.total_ns");
+	l->has_load = session_stat_member(o, "budget.load_ppm") != NULL;
+	l->load_ppm = session_stat_number(o, "budget.load_ppm");
+	l->has_time = vcpu_time_read(d->vmm, &l->time);
+	if (d->dir)
+		err = profile_read(client_of(d), d->dir, d->nr_vcpus, 0, count, &l->counts);
+	top_counts_join(&l->counts);
+	return err;
+}
+
+static void end(struct top_domain *d, struct hv_err *err)
+{
+	HV_AUTO_FREE char *domain = hv_format("domain '%s': ", d->spec);
+	HV_AUTO_TEXT struct hv_text why = {0};
+	const char *reason = err->message;
+
+	if (strncmp(reason, domain, strlen(domain)) == 0)
+		reason += strlen(domain);
+	hv_text_add_guest(&why, reason, strlen(reason));
+	hv_err_free(err);
+	d->ended = hv_text_take(&why);
+	own_session_close(&d->session);
+	d->session = (struct own_session)OWN_SESSION_NONE;
+}
+
+void top_domain_look(struct top_domain *d)
+{
+	struct top_counts room = d->before.counts;
+	struct hv_err *err;
+
+	if (d->ended)
+		return;
+	d->before = d->now;
+	top_counts_clear(&room);
+	d->now = (struct top_look){.counts = room};
+	err = look(d);
+	if (err)
+		end(d, err);
+}

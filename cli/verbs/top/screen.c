@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/verbs/top/screen.h"
+
+#include <curses.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <term.h>
+#include <unistd.h>
+
+#include "cli/verbs/terminal_guard.h"
+
+#define LINE_MAX_BYTES 1024
+#define REDRAW	       ('l' & 0x1f) /* Ctrl-L */
+
+struct top_screen {
+	SCREEN *screen;
+	struct terminal_guard *guard;
+};
+
+/* Adds what the terminal needs for CAPABILITY, if it has it. */
+static void add_bytes(struct hv_text *t, const char *capability)
+{
+	const char *bytes = tigetstr(capability);
+
+	if (bytes && bytes != (const char *)-1)
+		hv_text_add(t, bytes);
+}
+
+/* What leaves the screen that ncurses has entered, and shows the cursor. */
+static bool start_guard(struct top_screen *s)
+{
+	HV_AUTO_TEXT struct hv_text bytes = {0};
+	struct hv_err *err;
+	int code;
+
+	if (setupterm(NULL, STDOUT_FILENO, &code) != OK)
+		return false;
+	hv_text_add(&bytes, "");
+	add_bytes(&bytes, "sgr0");
+	add_bytes(&bytes, "rmkx");
+	add_bytes(&bytes, "cnorm");
+	add_bytes(&bytes, "rmcup");
+	del_curterm(cur_term); /* newterm() makes its own */
+	err = terminal_guard_start(bytes.data, &s->guard);
+	hv_err_free(err);
+	return !err;
+}
+
+static void prepare(void)
+{
+	cbreak();
+	noecho();
+	nonl();
+	keypad(stdscr, TRUE);
+	curs_set(0);
+}
+
+bool top_screen_open(struct top_screen **ret)
+{
+	struct top_screen *s;
+
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return false;
+	s = hv_alloc(sizeof(*s));
+	s->screen = start_guard(s) ? newterm(NULL, stdout, stdin) : NULL;
+	if (!s->screen) {
+		terminal_guard_stop(s->guard);
+		free(s);
+		return false;
+	}
+	prepare();
+	*ret = s;
+	return true;
+}
+
+void top_screen_close(struct top_screen *s)
+{
+	if (!s)
+		return;
+	endwin();
+	delscreen(s->screen);
+	terminal_guard_stop(s->guard);
+	free(s);
+}
+
+unsigned top_screen_lines(const struct top_screen *s hv_unused)
+{
+	return LINES > 1 ? (unsigned)LINES - 1 : 0;
+}
+
+/* Heads of columns begin with DOMAIN. */
+static void show_line(int y, const char *line, size_t len, bool is_head)
+{
+	if (is_head)
+		attron(A_REVERSE);
+	mvaddnstr(y, 0, line, (int)(len < (size_t)COLS ? len : (size_t)COLS));
+	if (is_head)
+		attroff(A_REVERSE);
+}
+
+void top_screen_show(struct top_screen *s, const char *title, const struct hv_text *text)
+{
+	const char *at = text->data ? text->data : "";
+
+	erase();
+	show_line(0, title, strlen(title), false);
+	for (unsigned y = 1; y <= top_screen_lines(s) && *at; y++) {
+		size_t len = strcspn(at, "\n");
+
+		show_line((int)y, at, len, strncmp(at, "DOMAIN", strlen("DOMAIN")) == 0);
+		at += len + (at[len] == '\n');
+	}
+	refresh();
+}
+
+int top_screen_key(struct top_screen *s hv_unused, int wait_ms)
+{
+	struct pollfd keys = {STDIN_FILENO, POLLIN, 0};
+	int key;
+
+	/* getch() does not tell a terminal that has gone from one on which nobody types. */
+	if (poll(&keys, 1, wait_ms) > 0 && (keys.revents & (POLLHUP | POLLERR | POLLNVAL)))
+		return TOP_KEY_GONE;
+	timeout(0);
+	key = getch();
+	if (key == KEY_RESIZE)
+		return TOP_KEY_SHOW;
+	if (key == REDRAW) {
+		clearok(stdscr, TRUE);
+		return TOP_KEY_SHOW;
+	}
+	return key > 0 && key < 0x80 ? key : TOP_KEY_NONE;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/verbs/top/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/guard.h"
+
+#define ROOM_FIRST 256
+
+static const char *const key_names[] = {
+	[TOP_BY_TIME] = "time", [TOP_BY_HITS] = "hits",	    [TOP_BY_AVERAGE] = "average",
+	[TOP_BY_NAME] = "name", [TOP_BY_DOMAIN] = "domain",
+};
+
+void top_counts_deinit(struct top_counts *c)
+{
+	free(c->list);
+}
+
+void top_counts_clear(struct top_counts *c)
+{
+	c->nr = 0;
+	c->is_full = false;
+}
+
+static int compare_names(const void *pa, const void *pb)
+{
+	const struct top_count *a = pa, *b = pb;
+
+	return strcmp(a->name, b->name);
+}
+
+void top_counts_join(struct top_counts *c)
+{
+	size_t nr = 0;
+
+	if (c->nr)
+		qsort(c->list, c->nr, sizeof(*c->list), compare_names);
+	for (size_t i = 0; i < c->nr; i++) {
+		if (nr && strcmp(c->list[nr - 1].name, c->list[i].name) == 0) {
+			c->list[nr - 1].hits += c->list[i].hits;
+			c->list[nr - 1].time_us += c->list[i].time_us;
+		} else {
+			c->list[nr++] = c->list[i];
+		}
+	}
+	c->nr = nr;
+}
+
+/* Makes room for one more. The counts of several vCPUs are mostly of the same functions, so joining
+ * them makes room; it is worth its time if there is much. */
+static void make_room(struct top_counts *c)
+{
+	if (c->nr < c->room)
+		return;
+	top_counts_join(c);
+	if (c->room && c->nr < c->room / 2)
+		return;
+	c->is_full = c->room >= 2 * TOP_COUNTS_MAX;
+	if (c->is_full)
+		return;
+	c->room = c->room ? 2 * c->room : ROOM_FIRST;
+	c->list = hv_realloc_array(c->list, c->room, sizeof(*c->list));
+}
+
+void top_counts_add(struct top_counts *c, const char *name, uint64_t hits, double time_us)
+{
+	struct top_count *count;
+
+	if (!c->is_full)
+		make_room(c);
+	if (c->is_full)
+		return;
+	count = &c->list[c->nr++];
+	*count = (struct top_count){.hits = hits, .time_us = time_us};
+	memcpy(count->name, name, strnlen(name, PROFILE_NAME_MAX));
+}
+
+bool top_key_parse(const char *name, enum top_key *ret)
+{
+	for (size_t i = 0; i < HV_ARRAY_LEN(key_names); i++)
+		if (strcmp(name, key_names[i]) == 0) {
+			*ret = (enum top_key)i;
+			return true;
+		}
+	return false;
+}
+
+const char *top_key_name(enum top_key key)
+{
+	return key_names[key];
+}
+
+double top_row_average_us(const struct top_row *row)
+{
+	return row->hits ? row->time_us / (double)row->hits : 0;
+}
+
+void top_table_deinit(struct top_table *t)
+{
+	free(t->rows);
+}
+
+void top_table_clear(struct top_table *t)
+{
+	t->nr = 0;
+}
+
+static void add_row(struct top_table *t, size_t domain, const struct top_count *before,
+		    const struct top_count *now)
+{
+	bool goes_on = before && now->hits >= before->hits && now->time_us >= before->time_us;
+	struct top_row row = {
+		.domain = domain,
+		.name = now->name,
+		.hits = now->hits - (goes_on ? before->hits : 0),
+		.time_us = now->time_us - (goes_on ? before->time_us : 0),
+	};
+
+	if (row.hits || row.time_us > 0)
+		t->rows[t->nr++] = row;
+}
+
+void top_table_add(struct top_table *t, size_t domain, const struct top_counts *before,
+		   const struct top_counts *now)
+{
+	size_t b = 0;
+
+	t->rows = hv_realloc_array(t->rows, t->nr + now->nr + 1, sizeof(*t->rows));
+	for (size_t i = 0; i < now->nr; i++) {
+		const char *name = now->list[i].name;
+
+		while (b < before->nr && strcmp(before->list[b].name, name) < 0)
+			b++;
+		add_row(t, domain,
+			b < before->nr && strcmp(before->list[b].name, name) == 0 ? &before->list[b]
+										  : NULL,
+			&now->list[i]);
+	}
+}
+
+static double value_of(const struct top_row *row, enum top_key key)
+{
+	switch (key) {
+	case TOP_BY_TIME:
+		return row->time_us;
+	case TOP_BY_HITS:
+		return (double)row->hits;
+	case TOP_BY_AVERAGE:
+		return top_row_average_us(row);
+	default:
+		return 0;
+	}
+}
+
+struct order {
+	enum top_key key;
+	unsigned reversed;
+};
+
+static int compare_rows(const void *pa, const void *pb, void *ctx)
+{
+	const struct top_row *a = pa, *b = pb;
+	const struct order *order = ctx;
+	double va = value_of(a, order->key), vb = value_of(b, order->key);
+	int domains = (a->domain > b->domain) - (a->domain < b->domain);
+	int names = strcmp(a->name, b->name);
+	int by_key = (va < vb) - (va > vb);
+
+	if (order->key == TOP_BY_NAME)
+		by_key = names;
+	if (order->key == TOP_BY_DOMAIN)
+		by_key = domains;
+	if (by_key)
+		return order->reversed ? -by_key : by_key;
+	return domains ? domains : names;
+}
+
+void top_table_sort(struct top_table *t, enum top_key key, unsigned reversed)
+{
+	struct order order = {key, reversed};
+
+	if (t->nr)
+		qsort_r(t->rows, t->nr, sizeof(*t->rows), compare_rows, &order);
+}

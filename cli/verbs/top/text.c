@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/verbs/top/text.h"
+
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DOMAIN_WIDTH 16
+#define NUMBER_WIDTH 8
+
+/* A percentage, or "-" where it is not known. */
+static void add_percent(struct hv_text *t, double value)
+{
+	if (value < 0)
+		hv_text_printf(t, " %*s", NUMBER_WIDTH, "-");
+	else
+		hv_text_printf(t, " %*.2f", NUMBER_WIDTH, value);
+}
+
+static void add_domain(struct hv_text *t, const struct top_domain *d)
+{
+	struct top_rates r;
+
+	hv_text_printf(t, "%-*.*s", DOMAIN_WIDTH, DOMAIN_WIDTH, d->name);
+	if (d->ended) {
+		hv_text_printf(t, " ended: %s\n", d->ended);
+		return;
+	}
+	top_look_rates(&d->before, &d->now, &r);
+	hv_text_printf(t, " %*.1f %*" PRIu64, NUMBER_WIDTH + 2, r.events_per_s, NUMBER_WIDTH,
+		       r.nr_lost);
+	add_percent(t, r.cost);
+	add_percent(t, r.run);
+	add_percent(t, r.steal);
+	hv_text_printf(t, " %*.3f\n", NUMBER_WIDTH, r.held_ms);
+	if (r.nr_not_counted)
+		hv_text_printf(t, "%-*s not counted: %" PRIu64 " call%s\n", DOMAIN_WIDTH, "",
+			       r.nr_not_counted, hv_plural(r.nr_not_counted));
+	if (d->no_functions)
+		hv_text_printf(t, "%-*s no functions: %s\n", DOMAIN_WIDTH, "", d->no_functions);
+}
+
+static void add_row(struct hv_text *t, const struct top_view *v, const struct top_row *row)
+{
+	const char *domain = v->domains[row->domain].name;
+
+	hv_text_printf(t, "%-*.*s %-*s %10" PRIu64 " %13.3f %13.3f\n", DOMAIN_WIDTH, DOMAIN_WIDTH,
+		       domain, PROFILE_NAME_MAX, row->name, row->hits, row->time_us / 1e3,
+		       top_row_average_us(row));
+}
+
+void top_text_lines(const struct top_view *v, struct hv_text *ret)
+{
+	hv_text_printf(ret, "%-*s %*s %*s %*s %*s %*s %*s\n", DOMAIN_WIDTH, "DOMAIN",
+		       NUMBER_WIDTH + 2, "EVENTS/s", NUMBER_WIDTH, "LOST", NUMBER_WIDTH, "COST %",
+		       NUMBER_WIDTH, "vCPU %", NUMBER_WIDTH, "STEAL %", NUMBER_WIDTH, "HELD ms");
+	for (size_t i = 0; i < v->nr_domains; i++)
+		add_domain(ret, &v->domains[i]);
+	if (!v->table.nr)
+		return;
+	hv_text_printf(ret, "%-*s %-*s %10s %13s %13s\n", DOMAIN_WIDTH, "DOMAIN", PROFILE_NAME_MAX,
+		       "FUNCTION", "HITS", "TIME ms", "AVERAGE us");
+	for (size_t i = 0; i < v->table.nr && i < v->rows_max; i++)
+		add_row(ret, v, &v->table.rows[i]);
+}
+
+/* JSON. */
+
+static void put(json_object *o, const char *key, json_object *value)
+{
+	json_object_object_add(o, key, value);
+}
+
+/* With three places. NULL where it is not known. */
+static json_object *number(double value)
+{
+	char text[64];
+
+	if (value < 0 || !isfinite(value))
+		return NULL;
+	snprintf(text, sizeof(text), "%.3f", value);
+	return json_object_new_double_s(value, text);
+}
+
+static json_object *string(const char *text)
+{
+	HV_AUTO_TEXT struct hv_text shown = {0};
+
+	hv_text_add_utf8(&shown, text, strlen(text));
+	hv_text_add(&shown, "");
+	return json_object_new_string(shown.data);
+}
+
+static json_object *functions_of(const struct top_view *v, size_t domain)
+{
+	json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < v->table.nr && i < v->rows_max; i++) {
+		const struct top_row *row = &v->table.rows[i];
+		json_object *o;
+
+		if (row->domain != domain)
+			continue;
+		o = json_object_new_object();
+		put(o, "name", string(row->name));
+		put(o, "hits", json_object_new_uint64(row->hits));
+		put(o, "time_us", number(row->time_us));
+		put(o, "average_us", number(top_row_average_us(row)));
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
+static json_object *domain_object(const struct top_view *v, size_t index)
+{
+	const struct top_domain *d = &v->domains[index];
+	json_object *o = json_object_new_object();
+	struct top_rates r;
+
+	put(o, "domain", string(d->name));
+	put(o, "ended", d->ended ? string(d->ended) : NULL);
+	if (d->ended)
+		return o;
+	top_look_rates(&d->before, &d->now, &r);
+	put(o, "interval_s", number(r.seconds));
+	put(o, "events_per_s", number(r.events_per_s));
+	put(o, "lost", json_object_new_uint64(r.nr_lost));
+	put(o, "cost_percent", number(r.cost));
+	put(o, "vcpu_percent", number(r.run));
+	put(o, "steal_percent", number(r.steal));
+	put(o, "held_ms", number(r.held_ms));
+	put(o, "not_counted", json_object_new_uint64(r.nr_not_counted));
+	put(o, "no_functions", d->no_functions ? string(d->no_functions) : NULL);
+	put(o, "functions", functions_of(v, index));
+	return o;
+}
+
+void top_text_json(const struct top_view *v, uint64_t at_ms, struct hv_text *ret)
+{
+	json_object *o = json_object_new_object(), *domains = json_object_new_array();
+
+	put(o, "at_ms", json_object_new_uint64(at_ms));
+	for (size_t i = 0; i < v->nr_domains; i++)
+		json_object_array_add(domains, domain_object(v, i));
+	put(o, "domains", domains);
+	hv_text_printf(ret, "%s\n",
+		       json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN |
+								 JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(o);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The words for what the host's events say, for people and for programs. */
+#include <check.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/verbs/latency/report.h"
+#include "tests/lib/run_suite.h"
+
+#define MS HV_NS_PER_MS
+
+static struct hv_latency latency;
+static struct hv_verdict verdict;
+static struct hv_text gaps, out;
+static struct latency_report report;
+
+static void begin(void)
+{
+	latency = (struct hv_latency){.has_host_events = true};
+	hv_exits_init(&latency.threads.exits, 2, NULL);
+	verdict = (struct hv_verdict){.nr = 1};
+	gaps = out = (struct hv_text){0};
+	report = (struct latency_report){
+		.domain = "web1",
+		.latency = &latency,
+		.verdict = &verdict,
+		.measured_ns = 1000 * MS,
+		.threshold_ns = 10 * MS,
+		.nr_cpus = 2,
+		.vmm_pid = 77,
+		.gaps = &gaps,
+	};
+}
+
+static void end(void)
+{
+	hv_exits_deinit(&latency.threads.exits);
+	hv_text_deinit(&out);
+}
+
+/* The host did not run vCPU 1 since a thread of KIND, in DOMAIN, had its CPU. */
+static void plant_outage(enum hv_taker_kind kind, uint32_t pid, const char *domain)
+{
+	struct hv_stall_task by = hv_stall_task(pid, "CPU\x1b 0/KVM");
+	struct hv_taker *t = latency.threads.takers.list;
+
+	hv_takers_add(&latency.threads.takers, &by, 40 * MS);
+	t->kind = kind;
+	strcpy(t->domain, domain);
+	verdict.list[0] = (struct hv_cause){
+		.fault = kind == HV_TAKER_VM ? HV_FAULT_OTHER_TENANT : HV_FAULT_HOSTS_SCHEDULER,
+		.longest = {.kind = HV_STALL_HOST,
+			    .cpu = 1,
+			    .to_ns = 40 * MS,
+			    .length_ns = 40 * MS,
+			    .longest_ns = 40 * MS,
+			    .by = by},
+		.nr = 1,
+		.total_ns = 40 * MS,
+	};
+}
+
+static void has(const char *words)
+{
+	ck_assert_msg(strstr(out.data, words), "'%s' is not in:\n%s", words, out.data);
+}
+
+START_TEST(another_tenant)
+{
+	plant_outage(HV_TAKER_VM, 55, "web\x1b 2");
+	latency_text(&out, &report);
+	has("1. the host did not run the vCPU: CPU? 0/KVM-55 of domain 'web? 2' had the CPU: 40.0 "
+	    "ms, "
+	    "vCPU 1\n   fault: another tenant\n   once\n"
+	    "   more: hvtrace record web1 -e host:sched_switch --for=10s\n");
+	hv_text_deinit(&out);
+	out = (struct hv_text){0};
+	latency_json(&out, &report);
+	has("\"fault\":\"other-tenant\"");
+	has("\"by\":{\"pid\":55,\"comm\":\"CPU? 0\\/KVM\",\"of\":\"guest\",\"domain\":\"web? 2\"}");
+	has("\"takers\":[{\"pid\":55,");
+	has("\"taken_ns\":40000000}]");
+}
+END_TEST
+
+START_TEST(its_own_vmm)
+{
+	plant_outage(HV_TAKER_OWN, 55, "");
+	latency_text(&out, &report);
+	has("CPU? 0/KVM-55 of its own VMM had the CPU: 40.0 ms");
+	has("fault: the host's scheduler");
+}
+END_TEST
+
+START_TEST(nobody)
+{
+	plant_outage(HV_TAKER_NOBODY, 0, "");
+	latency_text(&out, &report);
+	has("the host did not run the vCPU, though its CPU was idle");
+}
+END_TEST
+
+START_TEST(not_known)
+{
+	verdict.list[0] = (struct hv_cause){
+		.fault = HV_FAULT_HOSTS_SCHEDULER,
+		.longest = {.kind = HV_STALL_HOST, .length_ns = 40 * MS, .longest_ns = 40 * MS},
+		.nr = 1};
+	latency_text(&out, &report);
+	has("1. the host did not run the vCPU: 40.0 ms, vCPU 0\n");
+	has("more: threads of pid 77 on this host");
+}
+END_TEST
+
+START_TEST(a_storm)
+{
+	const struct hv_exit exit = {.key = 1, .entry_ns = MS, .length_ns = 2 * MS};
+	const struct hv_exit halt = {.key = 2, .entry_ns = MS, .length_ns = 500 * MS};
+
+	verdict.list[0] = (struct hv_cause){
+		.fault = HV_FAULT_TENANTS_PROGRAM,
+		.longest = {.kind = HV_STALL_EXITS,
+			    .name = "cpuid",
+			    .to_ns = 1000 * MS,
+			    .length_ns = 830 * MS,
+			    .longest_ns = 2 * MS,
+			    .nr = 415,
+			    .task = hv_stall_task(9, "stormy")},
+		.nr = 1,
+	};
+	hv_exits_name(&latency.threads.exits, 1, "cpuid");
+	hv_exits_name(&latency.threads.exits, 2, "hlt");
+	hv_exits_add(&latency.threads.exits, 0, &exit);
+	hv_exits_add(&latency.threads.exits, 0, &halt);
+	latency.threads.wakeups = (struct hv_wakeups){4, 8 * MS, 5 * MS};
+	latency_text(&out, &report);
+	has("1. exit storm: cpuid took 83 % of the vCPU's time: 830 ms, vCPU 0, stormy-9\n"
+	    "   fault: the tenant's program\n   once; 415 exits, the longest 2.0 ms\n"
+	    "   more: hvtrace record web1 -e 'host:kvm_*' --for=10s\n");
+	has("\nexits: cpuid 1 in 2.0 ms (longest 2.0 ms); "
+	    "vCPUs woken 4 times, then ran after 2.0 ms (longest 5.0 ms)\n");
+	hv_text_deinit(&out);
+	out = (struct hv_text){0};
+	latency_json(&out, &report);
+	has("\"cause\":\"exits\"");
+	has("\"reason\":\"cpuid\",\"exits\":415,\"longest_exit_ns\":2000000,\"passed_ns\":"
+	    "1000000000");
+	has("\"exits\":[{\"reason\":\"hlt\",\"times\":1,\"total_ns\":500000000,\"longest_ns\":"
+	    "500000000}");
+	has("\"wakeups\":{\"times\":4,\"total_ns\":8000000,\"longest_ns\":5000000}");
+}
+END_TEST
+
+START_TEST(no_events_of_the_host)
+{
+	latency.has_host_events = false;
+	verdict.nr = 0;
+	latency_text(&out, &report);
+	ck_assert_ptr_null(strstr(out.data, "exits:"));
+	latency_json(&out, &report);
+	ck_assert_ptr_null(strstr(out.data, "\"host\""));
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, begin, end);
+	tcase_add_test(tc, another_tenant);
+	tcase_add_test(tc, its_own_vmm);
+	tcase_add_test(tc, nobody);
+	tcase_add_test(tc, not_known);
+	tcase_add_test(tc, a_storm);
+	tcase_add_test(tc, no_events_of_the_host);
+}
+
+int main(void)
+{
+	return run_suite("latency_report", add_tests);
+}

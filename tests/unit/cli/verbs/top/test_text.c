@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What top says of two domains: rates, what is not known, what has ended. */
+#include <check.h>
+#include <string.h>
+
+#include "cli/verbs/top/text.h"
+#include "tests/lib/run_suite.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static struct top_domain domains[2];
+static struct top_view view;
+static struct hv_text text;
+
+static void set_up(void)
+{
+	domains[0] = (struct top_domain){.name = (char *)"web1"};
+	domains[0].before = (struct top_look){
+		.at_ns = SECOND,
+		.nr_events = 100,
+		.nr_lost = 1,
+		.held_ns = 1000000,
+		.has_time = 1,
+		.time = {SECOND, 2 * SECOND},
+	};
+	domains[0].now = (struct top_look){
+		.at_ns = 3 * SECOND,
+		.nr_events = 1101,
+		.nr_lost = 4,
+		.nr_not_counted = 1,
+		.held_ns = 1500000,
+		.load_ppm = 20000,
+		.has_load = 1,
+		.has_time = 1,
+		.time = {4 * SECOND, 2 * SECOND + SECOND / 5},
+	};
+	domains[1] = (struct top_domain){
+		.name = (char *)"a-domain-with-a-long-name",
+		.before = {.at_ns = SECOND},
+		.now = {.at_ns = 2 * SECOND},
+	};
+	view = (struct top_view){.domains = domains, .nr_domains = 2, .rows_max = 2};
+	text = (struct hv_text){0};
+}
+
+static void tear_down(void)
+{
+	hv_text_deinit(&text);
+	top_table_deinit(&view.table);
+	top_counts_deinit(&domains[0].now.counts);
+}
+
+static void count_functions(void)
+{
+	struct top_counts *counts = &domains[0].now.counts;
+
+	top_counts_add(counts, "vfs_read", 1000000, 3000.5);
+	top_counts_add(counts, "vfs_write", 4, 1);
+	top_counts_add(counts, "vfs_open", 2, 0.5);
+	top_counts_join(counts);
+	top_table_add(&view.table, 0, &domains[0].before.counts, counts);
+	top_table_sort(&view.table, TOP_BY_TIME, 0);
+}
+
+START_TEST(two_domains)
+{
+	domains[1].no_functions = (char *)"the profile and func_stack_trace: one at a time";
+	top_text_lines(&view, &text);
+	ck_assert_str_eq(
+		text.data,
+		"DOMAIN             EVENTS/s     LOST   COST %   vCPU %  STEAL %  HELD ms\n"
+		"web1                  500.5        3     2.00   150.00    10.00    0.500\n"
+		"                 not counted: 1 call\n"
+		"a-domain-with-a-        0.0        0        -        -        -    0.000\n"
+		"                 no functions: the profile and func_stack_trace: one at a time\n");
+}
+END_TEST
+
+/* A profiled call costs some 26 ns: a million in two seconds are 1.3 %. */
+START_TEST(functions)
+{
+	view.nr_domains = 1;
+	domains[0].now.nr_not_counted = 0;
+	count_functions();
+	top_text_lines(&view, &text);
+	ck_assert_str_eq(
+		text.data,
+		"DOMAIN             EVENTS/s     LOST   COST %   vCPU %  STEAL %  HELD ms\n"
+		"web1                  500.5        3     3.30   150.00    10.00    0.500\n"
+		"DOMAIN           FUNCTION                             HITS       TIME ms    "
+		"AVERAGE us\n"
+		"web1             vfs_read                          1000000         3.001         "
+		"0.003\n"
+		"web1             vfs_write                               4         0.001         "
+		"0.250\n");
+}
+END_TEST
+
+START_TEST(one_has_ended)
+{
+	view.domains++;
+	view.nr_domains = 1;
+	domains[1].ended = (char *)"the session has ended";
+	top_text_lines(&view, &text);
+	ck_assert_str_eq(
+		text.data,
+		"DOMAIN             EVENTS/s     LOST   COST %   vCPU %  STEAL %  HELD ms\n"
+		"a-domain-with-a- ended: the session has ended\n");
+}
+END_TEST
+
+/* The service that counts may be another one. */
+START_TEST(counts_that_began_anew)
+{
+	struct top_rates rates;
+
+	domains[0].now.nr_events = 50;
+	domains[0].now.has_time = 0;
+	top_look_rates(&domains[0].before, &domains[0].now, &rates);
+	ck_assert_double_eq_tol(rates.events_per_s, 25, 1e-9);
+	ck_assert_double_lt(rates.run, 0);
+}
+END_TEST
+
+START_TEST(json)
+{
+	view.rows_max = 1;
+	domains[1].ended = (char *)"the session has ended";
+	count_functions();
+	top_text_json(&view, 1234, &text);
+	ck_assert_str_eq(
+		text.data,
+		"{\"at_ms\":1234,\"domains\":[{\"domain\":\"web1\",\"ended\":null,\"interval_s\":2."
+		"000,"
+		"\"events_per_s\":500.500,\"lost\":3,\"cost_percent\":3.300,\"vcpu_percent\":150."
+		"000,"
+		"\"steal_percent\":10.000,\"held_ms\":0.500,\"not_counted\":1,\"no_functions\":"
+		"null,"
+		"\"functions\":[{\"name\":\"vfs_read\",\"hits\":1000000,\"time_us\":3000.500,"
+		"\"average_us\":0.003}]},{\"domain\":\"a-domain-with-a-long-name\","
+		"\"ended\":\"the session has ended\"}]}\n");
+}
+END_TEST
+
+/* Names are the guest's, and JSON is UTF-8. */
+START_TEST(json_is_utf8)
+{
+	view.nr_domains = 1;
+	domains[0].name = (char *)"w\xff";
+	domains[0].no_functions = (char *)"\x1b[2J\xc4?\xc3\xa4";
+	top_text_json(&view, 1, &text);
+	ck_assert_ptr_nonnull(strstr(text.data, "\"domain\":\"w?\""));
+	ck_assert_ptr_nonnull(strstr(text.data, "\"no_functions\":\"?[2J??\xc3\xa4\""));
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, two_domains);
+	tcase_add_test(tc, functions);
+	tcase_add_test(tc, one_has_ended);
+	tcase_add_test(tc, counts_that_began_anew);
+	tcase_add_test(tc, json);
+	tcase_add_test(tc, json_is_utf8);
+}
+
+int main(void)
+{
+	return run_suite("top_text", add_tests);
+}
