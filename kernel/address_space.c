@@ -53,6 +53,31 @@ struct hv_err *hv_walk(const struct hv_address_space *as, struct hv_gva gva, str
 	return NULL;
 }
 
+bool hv_leads_to(const struct hv_address_space *as, struct hv_gva gva, struct hv_gpa gpa)
+{
+	struct hv_mapping m = {0};
+	HV_AUTO_ERR struct hv_err *err = hv_walk(as, gva, &m);
+
+	return !err && m.present && m.gpa.v == gpa.v;
+}
+
+bool hv_vcpu_leads_to(const struct hv_address_space *as, const struct hv_vcpu_regs *vcpu,
+		      struct hv_gva gva, struct hv_gpa gpa)
+{
+	struct hv_address_space of_vcpu = *as;
+	struct hv_gpa roots[2];
+	unsigned nr;
+
+	of_vcpu.levels = hv_arch_levels(as->arch, vcpu);
+	nr = of_vcpu.levels ? as->arch->roots(vcpu, roots) : 0;
+	for (unsigned i = 0; i < nr; i++) {
+		of_vcpu.root = roots[i];
+		if (hv_leads_to(&of_vcpu, gva, gpa))
+			return true;
+	}
+	return false;
+}
+
 static struct hv_err *read_piece(const struct hv_address_space *as, struct hv_gva gva, void *buf,
 				 size_t max_bytes, size_t *ret_len)
 {

@@ -30,6 +30,12 @@ struct hv_mapping {
 struct hv_err *hv_walk(const struct hv_address_space *as, struct hv_gva gva,
 		       struct hv_mapping *ret) hv_must_use;
 
+/* Whether the tables lead from GVA to GPA. Tables that cannot be read do not. */
+bool hv_leads_to(const struct hv_address_space *as, struct hv_gva gva, struct hv_gpa gpa);
+/* The same of the tables that VCPU uses, of its kernel or of the program that it runs. */
+bool hv_vcpu_leads_to(const struct hv_address_space *as, const struct hv_vcpu_regs *vcpu,
+		      struct hv_gva gva, struct hv_gpa gpa);
+
 /* Fails with EFAULT and the address when a byte is not mapped or not in RAM. */
 struct hv_err *hv_read(const struct hv_address_space *as, struct hv_gva gva, void *buf,
 		       size_t len_bytes) hv_must_use;

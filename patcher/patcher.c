@@ -163,31 +163,6 @@ static int by_gpa(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Whether the tables at ROOT lead from bound_gva to bound_gpa. Those that cannot be read do not. */
-static bool root_leads_to_us(const struct hv_patcher *p, struct hv_gpa root, unsigned levels)
-{
-	struct hv_address_space as = *p->as;
-	struct hv_mapping m = {0};
-	HV_AUTO_ERR struct hv_err *err = NULL;
-
-	as.root = root;
-	as.levels = levels;
-	err = hv_walk(&as, p->bound_gva, &m);
-	return !err && m.present && m.gpa.v == p->bound_gpa.v;
-}
-
-static bool leads_to_us(const struct hv_patcher *p, const struct hv_vcpu_regs *vcpu)
-{
-	struct hv_gpa roots[2];
-	unsigned levels = hv_arch_levels(p->as->arch, vcpu);
-	unsigned nr = levels ? p->as->arch->roots(vcpu, roots) : 0;
-
-	for (unsigned i = 0; i < nr; i++)
-		if (root_leads_to_us(p, roots[i], levels))
-			return true;
-	return false;
-}
-
 /* Whether the guest may be running guests of its own, whose registers the vCPUs have meanwhile:
  * every vCPU has paging on, and the kernel's own tables are as they were. */
 static bool may_run_guests(const struct hv_patcher *p, const struct hv_vcpu_regs *regs,
@@ -196,14 +171,15 @@ static bool may_run_guests(const struct hv_patcher *p, const struct hv_vcpu_regs
 	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
 		if (!hv_arch_levels(p->as->arch, &regs[cpu]))
 			return false;
-	return root_leads_to_us(p, p->as->root, p->as->levels);
+	return hv_leads_to(p->as, p->bound_gva, p->bound_gpa);
 }
 
 static struct hv_err *check_boot(const struct hv_patcher *p, const struct hv_vcpu_regs *regs,
 				 unsigned nr_vcpus)
 {
 	for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
-		if (!p->bound_gva.v || leads_to_us(p, &regs[cpu]))
+		if (!p->bound_gva.v ||
+		    hv_vcpu_leads_to(p->as, &regs[cpu], p->bound_gva, p->bound_gpa))
 			return NULL;
 	if (may_run_guests(p, regs, nr_vcpus))
 		return hv_err_new(EBUSY,

@@ -358,6 +358,19 @@ struct hv_err *hv_walk(const struct hv_address_space *as, struct hv_gva gva, str
 	return hv_err_new(EFAULT, "0x%llx", (unsigned long long)gva.v);
 }
 
+bool hv_leads_to(const struct hv_address_space *as hv_unused, struct hv_gva gva hv_unused,
+		 struct hv_gpa gpa hv_unused)
+{
+	return false;
+}
+
+bool hv_vcpu_leads_to(const struct hv_address_space *as hv_unused,
+		      const struct hv_vcpu_regs *vcpu hv_unused, struct hv_gva gva hv_unused,
+		      struct hv_gpa gpa hv_unused)
+{
+	return false;
+}
+
 struct hv_err *hv_read(const struct hv_address_space *as, struct hv_gva gva, void *buf,
 		       size_t len_bytes)
 {
