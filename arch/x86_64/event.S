@@ -238,8 +238,8 @@ hv_stub_event_commit:
 	jmp	.Levent_same_task
 
 /* The registers of a call, for a probe: an event of the id HV_EVENT_ID_REGS. An action of a slot
- * (actions.S; of a return: return_probe.S). In: %rax the slot, which is kept, as are all registers that are not free at a
- * function's entry. The entry is on the stack:
+ * (actions.S; of a return: return_probe.S). In: %rax the slot, which is kept, as are all registers
+ * that are not free at a function's entry. The entry is on the stack:
  *
  *      on entry                       after the pushes
  *                                     8*HV_REGS_WORDS + 24(%rsp)  caller's return

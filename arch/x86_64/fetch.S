@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a probe reads of memory when its function is called, or returns. Included by event.S, whose
- * .Lact_regs comes here when the registers of a call are on the stack and the slot, %rax, has a program
- * (struct hv_fetch_step), with 0 in %r11; return_probe.S with how far into the program to begin. The entry is made in a draft: the registers, then the results of the program.
+ * .Lact_regs comes here when the registers of a call are on the stack and the slot, %rax, has a
+ * program (struct hv_fetch_step), with 0 in %r11; return_probe.S with how far into the program to
+ * begin. The entry is made in a draft: the registers, then the results of the program.
  *
  * Memory is read by the functions that the guest's kernel has for it, which return an error when
  * there is none. They may be interrupted, and in a kernel that preempts itself the task may be
  * switched out there, with a return address of ours on its stack, and go on on another vCPU. A page
  * fault may come in them, too, and the kernel's functions for it may themselves have probes. So a
- * draft is marked with the task and the kind of context, and a call of the same finds the mark and is
- * not recorded, but counted. The program may be replaced while it runs, so nothing of it is believed.
+ * draft is marked with the task and the kind of context, and a call of the same finds the mark and
+ * is not recorded, but counted. The program may be replaced while it runs, so nothing of it is
+ * believed.
  *
  *      while it works
  *      as in .Lact_regs                              %rbx  the draft
