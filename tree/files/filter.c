@@ -11,6 +11,7 @@
 #include "kernel/kernel.h"
 #include "tree/files/files.h"
 #include "tree/instance/commands.h"
+#include "tree/instance/event_commands.h"
 #include "tree/instance/trace.h"
 #include "tree/settings/token.h"
 
@@ -55,11 +56,17 @@ static int64_t left(void *ctx, enum hv_probe_command command, const struct hv_pr
 	return hv_commands_left(ctx, command, probe);
 }
 
+static char *event(void *ctx, struct hv_event_ref ref)
+{
+	return hv_event_command_target(ctx, ref);
+}
+
 static void show_filter(struct hv_file *f)
 {
 	bool is_notrace = list_of(f) == HV_LIST_NOTRACE || list_of(f) == HV_LIST_GRAPH_NOTRACE;
 	const struct hv_sites *sites = sites_of(f);
 	struct hv_instance *in = f->at.instance;
+	const struct hv_probes_shown shown = {left, event, in};
 	const struct edit *edit = f->state;
 
 	if (hv_filter_is_all(&edit->list))
@@ -75,7 +82,7 @@ static void show_filter(struct hv_file *f)
 	if (list_of(f) != HV_LIST_FILTER)
 		return;
 	hv_instances_drain(in->all);
-	hv_probes_text(&in->probes, sites, left, in, &f->text);
+	hv_probes_text(&in->probes, sites, &shown, &f->text);
 }
 
 static struct hv_err *no_match(const struct hv_file *f, const char *func, const char *module)
@@ -123,7 +130,7 @@ static struct hv_err *apply_module(struct hv_file *f, const char *func, const ch
 }
 
 static struct hv_err *apply_command(struct hv_file *f, const char *func, const char *name,
-				    const char *param)
+				    char *param)
 {
 	enum hv_probe_command command;
 
@@ -225,6 +232,7 @@ const struct hv_node hv_ftrace_filter_node = {
 		"[!]GLOB:traceon[:COUNT] and [!]GLOB:traceoff[:COUNT] switch recording,\n"
 		"[!]GLOB:stacktrace[:COUNT] records the callers,\n"
 		"[!]GLOB:snapshot[:COUNT] takes a snapshot.\n"
+		"[!]GLOB:enable_event:SYSTEM:EVENT[:COUNT] and disable_event switch an event.\n"
 		"[!]GLOB:dump and [!]GLOB:cpudump act once: they end recording and write the\n"
 		"buffer, or that of the calling vCPU, to a file of the session",
 	.arg = HV_LIST_FILTER,

@@ -13,6 +13,8 @@ static const enum hv_action actions[HV_NR_PROBE_COMMANDS][2] = {
 	[HV_PROBE_SNAPSHOT] = {HV_ACTION_TELL, HV_ACTION_TELL_COUNTED},
 	[HV_PROBE_DUMP] = {HV_ACTION_TELL, HV_ACTION_TELL_COUNTED},
 	[HV_PROBE_CPUDUMP] = {HV_ACTION_TELL, HV_ACTION_TELL_COUNTED},
+	[HV_PROBE_ENABLE_EVENT] = {HV_ACTION_TELL, HV_ACTION_TELL_COUNTED},
+	[HV_PROBE_DISABLE_EVENT] = {HV_ACTION_TELL, HV_ACTION_TELL_COUNTED},
 };
 
 static bool guest_counts(enum hv_probe_command command)
@@ -190,7 +192,7 @@ static bool must_host_obey(struct hv_instances *all)
 		return true;
 	/* Dumps end recording, and must not contain events after the call. */
 	return hv_probes_have(tops, HV_PROBE_DUMP) || hv_probes_have(tops, HV_PROBE_CPUDUMP) ||
-	       !guest_can_count(tops);
+	       hv_probes_have_events(tops) || !guest_can_count(tops);
 }
 
 /* Takes over tracing_on and the counts from the guest, which has obeyed the commands until now. */

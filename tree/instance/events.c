@@ -8,6 +8,7 @@
 #include "tracer/event_tracer.h"
 #include "tracer/event_types.h"
 #include "tracer/host_tracer.h"
+#include "tree/instance/event_commands.h"
 #include "tree/instance/host_events.h"
 #include "tree/instance/share.h"
 #include "tree/instance/syscalls.h"
@@ -378,6 +379,7 @@ void hv_instances_forget_events(struct hv_instances *all)
 		in->events = events;
 		hv_event_filters_forget(&in->filters, c);
 		hv_triggers_forget(&in->triggers, c);
+		hv_event_commands_forget(in, c);
 		hv_hists_forget(&in->hists, c);
 	}
 }

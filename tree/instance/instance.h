@@ -106,10 +106,11 @@ static inline bool hv_instance_has_triggers(const struct hv_instance *in)
 {
 	return in->triggers.nr || in->hists.nr;
 }
-/* Returns whether IN records events of the guest's own, or has triggers for them. */
+/* Returns whether IN records events of the guest's own, or has triggers for them, or commands that
+ * switch them. */
 static inline bool hv_instance_has_events(const struct hv_instance *in)
 {
-	return in->events.nr || hv_instance_has_triggers(in);
+	return in->events.nr || hv_instance_has_triggers(in) || hv_probes_have_events(&in->probes);
 }
 /* Returns the only instance that traces functions or has events on; the top, if there is none;
  * NULL, if there are several, or if functions and events of the only one are limited to different

@@ -2,7 +2,22 @@
 #include "tree/instance/obey.h"
 
 #include "kernel/kernel.h"
+#include "tree/instance/event_commands.h"
 #include "tree/instance/recording.h"
+
+/* Returns the probe of SET for the function at IP; NULL: there is none, or its count is used up. */
+static struct hv_probe *find_left(const struct hv_probe_set *set, uint64_t ip)
+{
+	struct hv_probe *probe = hv_probes_find(set, ip);
+
+	return probe && (!set->counted || probe->count > 0) ? probe : NULL;
+}
+
+static void reduce(struct hv_instance *in, const struct hv_probe_set *set, struct hv_probe *probe)
+{
+	if (set->counted && !--probe->count)
+		in->all->commands_spent = 1;
+}
 
 /* Returns whether the function at IP has COMMAND and its count, if it has one, is not used up. Then
  * reduces the count by one. */
@@ -12,15 +27,27 @@ static bool is_due(struct hv_instance *in, enum hv_probe_command command, uint64
 
 	for (size_t i = 0; i < in->probes.nr; i++) {
 		const struct hv_probe_set *set = &in->probes.sets[i];
-		struct hv_probe *probe = set->command == command ? hv_probes_find(set, ip) : NULL;
+		struct hv_probe *probe = set->command == command ? find_left(set, ip) : NULL;
 
-		if (!probe || (set->counted && probe->count <= 0))
+		if (!probe)
 			continue;
 		due = true;
-		if (set->counted && !--probe->count)
-			in->all->commands_spent = 1;
+		reduce(in, set, probe);
 	}
 	return due;
+}
+
+/* Obeys the commands for the function at IP that switch events. */
+static void switch_events(struct hv_instance *in, uint64_t ip)
+{
+	for (size_t i = 0; i < in->probes.nr; i++) {
+		const struct hv_probe_set *set = &in->probes.sets[i];
+		struct hv_probe *probe =
+			hv_probe_command_has_event(set->command) ? find_left(set, ip) : NULL;
+
+		if (probe && hv_event_command_obey(in, set->command, probe))
+			reduce(in, set, probe);
+	}
 }
 
 /* A command that would change nothing is not obeyed, and not counted. */
@@ -31,7 +58,9 @@ static bool would_change(const struct hv_instance *in, enum hv_probe_command com
 		return in->all->host_obeys && !in->recording;
 	case HV_PROBE_TRACEOFF:
 		return in->all->host_obeys && in->recording;
-	case HV_PROBE_STACKTRACE: /* hv_obey_stack() does this */
+	case HV_PROBE_STACKTRACE:   /* hv_obey_stack() does this */
+	case HV_PROBE_ENABLE_EVENT: /* switch_events() does this */
+	case HV_PROBE_DISABLE_EVENT:
 		return false;
 	default:
 		return true;
@@ -76,6 +105,7 @@ void hv_obey(struct hv_instance *in, const struct hv_event *event)
 	for (unsigned command = 0; command < HV_NR_PROBE_COMMANDS; command++)
 		if (would_change(in, command) && is_due(in, command, event->ip.v))
 			obey(in, command, event);
+	switch_events(in, event->ip.v);
 }
 
 /* When the guest obeys the commands it has already decided that this stack is wanted. */

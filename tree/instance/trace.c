@@ -8,6 +8,7 @@
 #include "tracer/events/callers.h"
 #include "tracer/events/names.h"
 #include "tree/instance/commands.h"
+#include "tree/instance/event_commands.h"
 #include "tree/instance/events.h"
 #include "tree/instance/recording.h"
 #include "tree/instance/sections.h"
@@ -123,6 +124,24 @@ static struct hv_err *change(struct hv_instance *in, enum hv_tracer tracer, stru
 	return err;
 }
 
+/* Sets the commands of IN, and what the guest records for those that switch events. Ownership as
+ * with change(). */
+static struct hv_err *change_commands(struct hv_instance *in, enum hv_tracer tracer,
+				      struct hv_probes probes)
+{
+	const struct hv_probes before = in->probes;
+	struct hv_err *err = change(in, tracer, probes);
+
+	if (err || !(hv_probes_have_events(&before) || hv_probes_have_events(&probes)))
+		return err;
+	err = hv_instance_publish_events(in);
+	if (!err)
+		return NULL;
+	hv_err_free(change(in, tracer, before));
+	hv_err_free(hv_instance_publish_events(in));
+	return err;
+}
+
 static struct hv_err *begin_sections(struct hv_instance *in, enum hv_tracer tracer)
 {
 	struct hv_err *err = hv_sections_begin(in, tracer);
@@ -185,7 +204,7 @@ struct hv_err *hv_instance_stop(struct hv_instance *in)
 	if (!err)
 		err = prepare(in, HV_TRACER_NOP);
 	if (!err)
-		err = change(in, HV_TRACER_NOP, (struct hv_probes){0});
+		err = change_commands(in, HV_TRACER_NOP, (struct hv_probes){0});
 	if (!err)
 		hv_probes_deinit(&before);
 	return err;
@@ -205,12 +224,16 @@ static struct hv_err *prepare_command(struct hv_instance *in, enum hv_probe_comm
 }
 
 struct hv_err *hv_instance_set_command(struct hv_instance *in, const char *func,
-				       enum hv_probe_command command, const char *param)
+				       enum hv_probe_command command, char *param)
 {
 	const struct hv_sites *sites = &in->all->session->kernel->sites;
 	struct hv_err *err = func[0] == '!' ? NULL : prepare_command(in, command);
+	struct hv_event_ref event = {0};
 	struct hv_probes probes, before;
+	const char *count = param;
 
+	if (!err && hv_probe_command_has_event(command))
+		err = hv_event_command_prepare(in, param, &event, &count);
 	if (!err)
 		err = prepare(in, in->selection.tracer);
 	if (err)
@@ -218,9 +241,9 @@ struct hv_err *hv_instance_set_command(struct hv_instance *in, const char *func,
 	/* After the drain in prepare(), which reduces counts. */
 	before = in->probes;
 	probes = hv_probes_dup(&before);
-	err = hv_probes_apply(&probes, sites, func, command, param);
+	err = hv_probes_apply(&probes, sites, func, command, event, count);
 	if (!err)
-		err = change(in, in->selection.tracer, probes);
+		err = change_commands(in, in->selection.tracer, probes);
 	hv_probes_deinit(err ? &probes : &before);
 	return err;
 }

@@ -6,6 +6,7 @@
 
 #include "kernel/events/catalogue.h"
 #include "tracer/event_types.h"
+#include "tree/instance/event_commands.h"
 #include "tree/instance/event_filters.h"
 #include "tree/instance/events.h"
 #include "tree/instance/hists.h"
@@ -29,19 +30,15 @@ void hv_triggers_deinit(struct hv_triggers *s)
 	*s = (struct hv_triggers){0};
 }
 
-static bool is_same(struct hv_event_ref a, struct hv_event_ref b)
-{
-	return a.call == b.call && a.id == b.id;
-}
-
 bool hv_instance_triggers_need(const struct hv_instance *in, struct hv_event_ref ref)
 {
 	const struct hv_triggers *s = &in->triggers;
 
-	if (hv_hists_need(&in->hists, ref))
+	if (hv_hists_need(&in->hists, ref) || hv_event_commands_need(in, ref))
 		return true;
 	for (size_t i = 0; i < s->nr; i++)
-		if (is_same(s->list[i].ref, ref) || is_same(s->list[i].target, ref))
+		if (hv_event_ref_is_same(s->list[i].ref, ref) ||
+		    hv_event_ref_is_same(s->list[i].target, ref))
 			return true;
 	return false;
 }
@@ -80,7 +77,7 @@ static size_t find_like(const struct hv_triggers *s, const struct hv_trigger_of 
 {
 	size_t at = 0;
 
-	while (at < s->nr && !(is_same(s->list[at].ref, of->ref) &&
+	while (at < s->nr && !(hv_event_ref_is_same(s->list[at].ref, of->ref) &&
 			       hv_trigger_is_like(&s->list[at].trigger, &of->trigger)))
 		at++;
 	return at;
@@ -245,7 +242,7 @@ void hv_instance_triggers_text(struct hv_instance *in, const struct hv_event_typ
 
 	hv_instances_drain(in->all);
 	for (size_t i = 0; i < s->nr; i++) {
-		if (!is_same(s->list[i].ref, hv_event_ref_of(type)))
+		if (!hv_event_ref_is_same(s->list[i].ref, hv_event_ref_of(type)))
 			continue;
 		hv_trigger_text(&s->list[i].trigger, ret);
 		nr++;
@@ -266,7 +263,7 @@ struct hv_err *hv_instance_truncate_triggers(struct hv_instance *in,
 
 	hv_instances_drain(in->all);
 	for (size_t i = in->triggers.nr; !err && i-- > 0;)
-		if (is_same(in->triggers.list[i].ref, ref) &&
+		if (hv_event_ref_is_same(in->triggers.list[i].ref, ref) &&
 		    hv_trigger_switches_hists(&in->triggers.list[i].trigger))
 			err = remove_at(in, i);
 	return err ? err : hv_instance_end_hists(in, &ref);
@@ -325,6 +322,16 @@ static bool would_change(const struct hv_instance *in, const struct hv_trigger_o
 	}
 }
 
+void hv_instance_switch_event(struct hv_instance *in, struct hv_event_ref ref, bool on)
+{
+	if (!on) {
+		hv_event_set_remove(&in->events, ref);
+		return;
+	}
+	hv_event_set_add(&in->events, ref);
+	hv_event_set_add(&in->probed, ref);
+}
+
 static void act(struct hv_instance *in, struct hv_trigger_of *of)
 {
 	if (!of->trigger.count || !would_change(in, of))
@@ -340,11 +347,9 @@ static void act(struct hv_instance *in, struct hv_trigger_of *of)
 		hv_buffers_swap_snapshot(&in->buffers);
 		return;
 	case HV_TRIGGER_ENABLE_EVENT:
-		hv_event_set_add(&in->events, of->target);
-		hv_event_set_add(&in->probed, of->target);
-		return;
 	case HV_TRIGGER_DISABLE_EVENT:
-		hv_event_set_remove(&in->events, of->target);
+		hv_instance_switch_event(in, of->target,
+					 of->trigger.command == HV_TRIGGER_ENABLE_EVENT);
 		return;
 	case HV_TRIGGER_ENABLE_HIST:
 	case HV_TRIGGER_DISABLE_HIST:

@@ -52,8 +52,11 @@ struct hv_err *hv_instance_end_triggers(struct hv_instance *in) hv_must_use;
 /* Forgets the triggers of types that C, as it is now, does not have. */
 void hv_triggers_forget(struct hv_triggers *s, const struct hv_catalogue *c);
 
-/* Returns whether the guest must record REF for the sake of triggers (EVENT_FILE_FL_SOFT_MODE). */
+/* Returns whether the guest must record REF for the sake of triggers, or of commands of functions
+ * (EVENT_FILE_FL_SOFT_MODE). */
 bool hv_instance_triggers_need(const struct hv_instance *in, struct hv_event_ref ref);
+/* Switches such an event: its records go into the buffer from now on, or do not. */
+void hv_instance_switch_event(struct hv_instance *in, struct hv_event_ref ref, bool on);
 bool hv_triggers_have(const struct hv_triggers *s, enum hv_trigger_command command);
 
 /* LATE: the event came when recording was off, and does not count as recorded even if a trigger has

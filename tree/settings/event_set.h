@@ -14,6 +14,11 @@ struct hv_event_ref {
 	uint32_t id;
 };
 
+static inline bool hv_event_ref_is_same(struct hv_event_ref a, struct hv_event_ref b)
+{
+	return a.call == b.call && a.id == b.id;
+}
+
 /* Zero-initialised is empty. */
 struct hv_event_set {
 	struct hv_event_ref *list; /* owned, sorted by id; of each id at most one */

@@ -15,6 +15,8 @@ static const char *const names[HV_NR_PROBE_COMMANDS] = {
 	[HV_PROBE_SNAPSHOT] = "snapshot",
 	[HV_PROBE_DUMP] = "dump",
 	[HV_PROBE_CPUDUMP] = "cpudump",
+	[HV_PROBE_ENABLE_EVENT] = "enable_event",
+	[HV_PROBE_DISABLE_EVENT] = "disable_event",
 };
 
 /* Returns whether COMMAND acts once, whatever its count (ftrace_trace_dump_callback,
@@ -39,6 +41,12 @@ bool hv_probes_have(const struct hv_probes *p, enum hv_probe_command command)
 	return false;
 }
 
+bool hv_probes_have_events(const struct hv_probes *p)
+{
+	return hv_probes_have(p, HV_PROBE_ENABLE_EVENT) ||
+	       hv_probes_have(p, HV_PROBE_DISABLE_EVENT);
+}
+
 struct hv_probes hv_probes_dup(const struct hv_probes *p)
 {
 	struct hv_probes copy = *p;
@@ -50,6 +58,11 @@ struct hv_probes hv_probes_dup(const struct hv_probes *p)
 		memcpy(set->list, p->sets[i].list, set->nr * sizeof(*set->list));
 	}
 	return copy;
+}
+
+bool hv_probe_command_has_event(enum hv_probe_command command)
+{
+	return command == HV_PROBE_ENABLE_EVENT || command == HV_PROBE_DISABLE_EVENT;
 }
 
 const char *hv_probe_command_name(enum hv_probe_command command)
@@ -91,7 +104,7 @@ struct hv_probe *hv_probes_find(const struct hv_probe_set *set, uint64_t ip)
 	return set->nr ? bsearch(&key, set->list, set->nr, sizeof(key), compare_probes) : NULL;
 }
 
-static void drop_set(struct hv_probes *p, struct hv_probe_set *set)
+void hv_probes_drop(struct hv_probes *p, struct hv_probe_set *set)
 {
 	size_t at = (size_t)(set - p->sets);
 
@@ -109,16 +122,19 @@ static struct hv_probe_set *new_set(struct hv_probes *p, enum hv_probe_command c
 	return &p->sets[0];
 }
 
-/* Parses the number at the beginning of PARAM, up to a colon. An empty number means -1. */
-static struct hv_err *parse_count(const char *param, int64_t *ret)
+/* Parses the number at the beginning of COUNT, up to a colon. An empty number means -1, but not
+ * after an event. */
+static struct hv_err *parse_count(enum hv_probe_command command, const char *count, int64_t *ret)
 {
-	size_t len = strcspn(param, ":");
-	HV_AUTO_FREE char *number = hv_strdup(param);
+	size_t len = strcspn(count, ":");
+	HV_AUTO_FREE char *number = hv_strdup(count);
 	struct hv_err *err;
 	uint64_t value;
 
 	number[len] = '\0';
 	*ret = -1;
+	if (!len && hv_probe_command_has_event(command))
+		return hv_err_new(EINVAL, "a count is missing after the event");
 	if (!len)
 		return NULL;
 	err = hv_number_parse(number, 0, &value);
@@ -128,26 +144,27 @@ static struct hv_err *parse_count(const char *param, int64_t *ret)
 }
 
 static struct hv_err *add(struct hv_probes *p, const struct hv_sites *sites, const char *func,
-			  enum hv_probe_command command, const char *param)
+			  enum hv_probe_command command, struct hv_event_ref event,
+			  const char *count)
 {
-	struct hv_probe_set *set = find_set(p, command, param != NULL);
+	struct hv_probe_set *set = find_set(p, command, count != NULL);
 	struct hv_filter matched;
-	int64_t count = -1;
-	struct hv_err *err = param ? parse_count(param, &count) : NULL;
+	int64_t left = -1;
+	struct hv_err *err = count ? parse_count(command, count, &left) : NULL;
 	size_t before;
 
 	if (err)
 		return err;
 	matched = hv_filter_match(sites, func, NULL);
 	if (!set)
-		set = new_set(p, command, param != NULL);
+		set = new_set(p, command, count != NULL);
 	before = set->nr;
 	set->list = hv_realloc_array(set->list, set->nr + matched.nr + 1, sizeof(*set->list));
 	for (size_t i = 0; i < matched.nr; i++) {
 		struct hv_probe_set old = {.list = set->list, .nr = before};
 
 		if (!hv_probes_find(&old, matched.ips[i]))
-			set->list[set->nr++] = (struct hv_probe){matched.ips[i], count};
+			set->list[set->nr++] = (struct hv_probe){matched.ips[i], left, event};
 	}
 	qsort(set->list, set->nr, sizeof(*set->list), compare_probes);
 	if (set->nr == before)
@@ -156,7 +173,7 @@ static struct hv_err *add(struct hv_probes *p, const struct hv_sites *sites, con
 					    : "no traceable function matches '%s'",
 				 func);
 	if (!set->nr)
-		drop_set(p, set);
+		hv_probes_drop(p, set);
 	hv_filter_deinit(&matched);
 	return err;
 }
@@ -186,7 +203,7 @@ static struct hv_err *take_away(struct hv_probes *p, const struct hv_sites *site
 	hv_filter_deinit(&gone);
 	set->nr = kept;
 	if (!kept)
-		drop_set(p, set);
+		hv_probes_drop(p, set);
 	if (kept == before)
 		return hv_err_new(EINVAL, "no function that matches '%s' has %s", func,
 				  names[command]);
@@ -194,31 +211,37 @@ static struct hv_err *take_away(struct hv_probes *p, const struct hv_sites *site
 }
 
 struct hv_err *hv_probes_apply(struct hv_probes *p, const struct hv_sites *sites, const char *func,
-			       enum hv_probe_command command, const char *param)
+			       enum hv_probe_command command, struct hv_event_ref event,
+			       const char *count)
 {
 	if (acts_once(command))
-		param = "1";
+		count = "1";
 	if (func[0] == '!')
-		return take_away(p, sites, func + 1, command, param != NULL);
-	return add(p, sites, func, command, param);
+		return take_away(p, sites, func + 1, command, count != NULL);
+	return add(p, sites, func, command, event, count);
 }
 
 static void add_line(struct hv_text *out, const struct hv_site *site,
-		     const struct hv_probe_set *set, int64_t count)
+		     const struct hv_probe_set *set, const struct hv_probe *probe,
+		     const struct hv_probes_shown *shown)
 {
 	hv_site_text(site, out);
 	hv_text_printf(out, ":%s:", names[set->command]);
+	if (hv_probe_command_has_event(set->command)) {
+		HV_AUTO_FREE char *event = shown->event(shown->ctx, probe->event);
+
+		hv_text_printf(out, "%s:", event ? event : "(gone)");
+	}
 	/* The kernel shows cpudump without its count (cpudump_probe_ops has no init). */
 	if (set->counted && set->command != HV_PROBE_CPUDUMP)
-		hv_text_printf(out, "count=%" PRId64 "\n", count);
+		hv_text_printf(out, "count=%" PRId64 "\n",
+			       shown->left(shown->ctx, set->command, probe));
 	else
 		hv_text_add(out, "unlimited\n");
 }
 
 void hv_probes_text(const struct hv_probes *p, const struct hv_sites *sites,
-		    int64_t (*left)(void *ctx, enum hv_probe_command command,
-				    const struct hv_probe *probe),
-		    void *ctx, struct hv_text *ret)
+		    const struct hv_probes_shown *shown, struct hv_text *ret)
 {
 	for (size_t i = 0; i < p->nr; i++) {
 		const struct hv_probe_set *set = &p->sets[i];
@@ -227,7 +250,7 @@ void hv_probes_text(const struct hv_probes *p, const struct hv_sites *sites,
 			const struct hv_probe *probe = hv_probes_find(set, sites->list[j].ip.v);
 
 			if (probe)
-				add_line(ret, &sites->list[j], set, left(ctx, set->command, probe));
+				add_line(ret, &sites->list[j], set, probe, shown);
 		}
 	}
 }

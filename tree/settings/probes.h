@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "kernel/sites.h"
+#include "tree/settings/event_set.h"
 
 enum hv_probe_command {
 	HV_PROBE_TRACEON,
@@ -16,12 +17,15 @@ enum hv_probe_command {
 	HV_PROBE_SNAPSHOT,
 	HV_PROBE_DUMP,	  /* its count is always 1 */
 	HV_PROBE_CPUDUMP, /* likewise, but shown without a count, as the kernel does */
+	HV_PROBE_ENABLE_EVENT,
+	HV_PROBE_DISABLE_EVENT,
 	HV_NR_PROBE_COMMANDS
 };
 
 struct hv_probe {
 	uint64_t ip;
 	int64_t count; /* if its set is counted: how often it may still act; 0 or less: never */
+	struct hv_event_ref event; /* hv_probe_command_has_event(): what it switches */
 };
 
 struct hv_probe_set {
@@ -41,23 +45,38 @@ struct hv_probes {
 struct hv_probe *hv_probes_find(const struct hv_probe_set *set, uint64_t ip);
 
 bool hv_probes_have(const struct hv_probes *p, enum hv_probe_command command);
+/* Returns whether any command of P switches an event. */
+bool hv_probes_have_events(const struct hv_probes *p);
 void hv_probes_deinit(struct hv_probes *p);
 struct hv_probes hv_probes_dup(const struct hv_probes *p);
 
+/* Removes SET of P, with its probes. */
+void hv_probes_drop(struct hv_probes *p, struct hv_probe_set *set);
+
+/* Returns whether COMMAND switches an event, which follows it: FUNC:COMMAND:SYSTEM:EVENT[:COUNT].
+ */
+bool hv_probe_command_has_event(enum hv_probe_command command);
 const char *hv_probe_command_name(enum hv_probe_command command);
 bool hv_probe_command_find(const char *name, enum hv_probe_command *ret);
 
 /* Gives COMMAND to the functions that FUNC selects, or takes it from them when FUNC begins with
- * '!'. FUNC is a [!]GLOB or an INDEX. PARAM is the text after the colon that follows the command;
- * NULL if there is no colon. EINVAL: FUNC selects no function, or all that it selects already have
- * the command, or PARAM is not a number. ENODEV: the command is to be taken away, but no function
- * has it. */
+ * '!'. FUNC is a [!]GLOB or an INDEX. COUNT is the text after the colon that follows the command
+ * and its event; NULL if there is no colon. EINVAL: FUNC selects no function, or all that it
+ * selects already have the command, whatever its event, or COUNT is not a number. ENODEV: the
+ * command is to be taken away, but no function has it. */
 struct hv_err *hv_probes_apply(struct hv_probes *p, const struct hv_sites *sites, const char *func,
-			       enum hv_probe_command command, const char *param) hv_must_use;
+			       enum hv_probe_command command, struct hv_event_ref event,
+			       const char *count) hv_must_use;
 
-/* Adds the commands, one a line, as set_ftrace_filter shows them. LEFT, which is called with CTX,
- * returns how often a counted probe may still act. */
+/* What hv_probes_text() asks for. */
+struct hv_probes_shown {
+	/* How often a counted probe may still act. */
+	int64_t (*left)(void *ctx, enum hv_probe_command command, const struct hv_probe *probe);
+	/* The name of an event; NULL: there is none any more. hv_probes_text() frees it. */
+	char *(*event)(void *ctx, struct hv_event_ref event);
+	void *ctx;
+};
+
+/* Adds the commands, one a line, as set_ftrace_filter shows them. */
 void hv_probes_text(const struct hv_probes *p, const struct hv_sites *sites,
-		    int64_t (*left)(void *ctx, enum hv_probe_command command,
-				    const struct hv_probe *probe),
-		    void *ctx, struct hv_text *ret);
+		    const struct hv_probes_shown *shown, struct hv_text *ret);
