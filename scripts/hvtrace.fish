@@ -99,6 +99,7 @@ complete -c hvtrace -n "__fish_seen_subcommand_from top" -l reverse -d 'The othe
 complete -c hvtrace -n "__fish_seen_subcommand_from top" -l rows -x -d 'At most so many functions'
 complete -c hvtrace -n "__fish_seen_subcommand_from list check stat hist top latency" -s j -l json -d 'For programs'
 complete -c hvtrace -n "__fish_seen_subcommand_from stat" -l agent -r -F -d 'What the agent in the guest says'
+complete -c hvtrace -n "__fish_seen_subcommand_from stat" -l maps -x -d 'Executable mappings of a process, as the agent says'
 complete -c hvtrace -n "__fish_seen_subcommand_from echo" -s a -l append -d 'Do not truncate the file first'
 complete -c hvtrace -n "__fish_seen_subcommand_from umount" -s l -l lazy -d 'Also while it is in use'
 complete -c hvtrace -n "__fish_seen_subcommand_from attach" -l via -x -a 'auto inject monitor' -d 'How to reach the guest'
