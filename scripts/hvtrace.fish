@@ -82,7 +82,7 @@ complete -c hvtrace -n "__fish_seen_subcommand_from stream collect" -l key -r -F
 complete -c hvtrace -n "__fish_seen_subcommand_from stream collect" -l dev -x -a '(command ls /sys/class/net)' -d 'By AF_XDP at this device'
 complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l listen -x -d 'ADDRESS[:PORT]'
 complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l allow -x -d 'Take frames only from ADDRESS[/BITS]'
-complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l format -x -a 'trace.dat perfetto jsonl' -d 'Format of files'
+complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l format -x -a 'trace.dat perfetto ctf jsonl' -d 'Format of files'
 complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l max-guests -x -d 'Streams at a time'
 complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l max-size -x -d 'Size of a file'
 complete -c hvtrace -n "__fish_seen_subcommand_from collect" -l max-rate -x -d 'Bytes a second of a stream'
