@@ -230,11 +230,18 @@ static struct hv_err *end_packets(struct ctf *c)
 
 /* Files. */
 
+/* What openat(2) takes for the file NAME. The caller frees it. */
+static char *place_of(const struct hv_export_config *config, const char *name)
+{
+	return config->inside ? hv_format("%s/%s", config->inside, name) : hv_format("%s", name);
+}
+
 static struct hv_err *create(const struct hv_export_config *config, const char *name,
 			     struct hv_export_config *ret)
 {
 	HV_AUTO_FREE char *path = hv_format("%s/%s", config->path, name);
-	int fd = openat(config->fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
+	HV_AUTO_FREE char *place = place_of(config, name);
+	int fd = openat(config->fd, place, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
 
 	if (fd < 0)
 		return hv_err_new(errno, "%s: %s", path, strerror(errno));
@@ -298,13 +305,16 @@ static void ctf_free(struct hv_export *x)
  * not ours stays. */
 static void remove_files(const struct ctf *c, const struct hv_export_config *config)
 {
+	HV_AUTO_FREE char *metadata = place_of(config, METADATA);
+
 	for (unsigned i = 0; i < c->nr_lanes; i++) {
 		HV_AUTO_FREE char *name = hv_format("vcpu%u", i);
+		HV_AUTO_FREE char *place = place_of(config, name);
 
-		unlinkat(config->fd, name, 0);
+		unlinkat(config->fd, place, 0);
 	}
 	if (c->has_metadata)
-		unlinkat(config->fd, METADATA, 0);
+		unlinkat(config->fd, metadata, 0);
 }
 
 static struct hv_err *ctf_open(const struct hv_export_config *config,

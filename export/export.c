@@ -52,9 +52,10 @@ const struct hv_export_format *hv_export_of_path(const char *path, enum hv_compr
 	return NULL;
 }
 
-static bool is_empty(int dir)
+static bool is_empty(const struct hv_export_config *config)
 {
-	HV_AUTO_FD int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	HV_AUTO_FD int fd = openat(config->fd, config->inside ? config->inside : ".",
+				   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	size_t nr = 0;
 
@@ -70,7 +71,7 @@ static bool is_empty(int dir)
 static struct hv_err *check_dir(const struct hv_export_format *format,
 				const struct hv_export_config *config)
 {
-	if (is_empty(config->fd))
+	if (is_empty(config))
 		return NULL;
 	return hv_err_new(EEXIST,
 			  "%s: a %s trace is a directory of its own, and this one has files: give "

@@ -56,6 +56,9 @@ struct hv_stream_to; /* stream/sender.h */
 struct hv_export_config {
 	const char *path; /* "-": standard output, which is FD; names the file in errors */
 	int fd;		  /* borrowed, open for reading and writing; or a directory */
+	/* Of a format that is a directory: FD is one above it, and this is its name there. NULL: FD
+	 * is it. Borrowed. */
+	const char *inside;
 	enum hv_compression compression;
 	const struct hv_stream_to *to; /* of a stream, which has no FD; borrowed */
 	unsigned is_others; /* FD was there before: what it had stays, and it is never cut */

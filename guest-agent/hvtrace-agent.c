@@ -18,8 +18,10 @@ static const char usage[] =
 	"mark writes TEXT into the trace that hvtrace takes of this machine from outside, at the\n"
 	"time of the call; with '-' each line of the standard input, when it has been read.\n"
 	"While nobody traces, a mark costs one system call and does nothing.\n"
-	"serve tells the host by PORT, as /dev/virtio-ports/hvtrace.agent, of which cgroup each\n"
-	"process is: once, or every two seconds.\n";
+	"serve tells the host of which cgroup each process is, what it has mapped, and the time:\n"
+	"by PORT, as /dev/virtio-ports/hvtrace.agent, once or every two seconds; or, with\n"
+	"vsock:PORT, whenever the host connects to that port of vsock. vsock:CID:PORT takes\n"
+	"connections from CID in place of the host.\n";
 
 /* Marks the NR words with a blank between them. What is longer than a mark is cut off. */
 static void mark_words(char *const *words, int nr)

@@ -22,6 +22,7 @@ struct hv_stream_store {
 	const struct hv_export_format *format;
 	enum hv_compression compression;
 	uint64_t max_bytes; /* of the events in a file; 0: no limit */
+	unsigned max_files; /* that a stream may have open, if FORMAT is a directory */
 	uint64_t max_rate;  /* bytes of frames in a second, of each guest; 0: no limit */
 	void (*note)(const char *line);
 };
@@ -60,8 +61,8 @@ struct hv_stream_guest {
 	struct hv_stream_lane *lanes; /* owned; one a vCPU */
 	struct hv_export *file;	      /* owned; NULL: not open */
 	char *path;		      /* owned */
-	int fd;
-	uint8_t *page; /* owned; zeros behind what is in it */
+	int fd;			      /* of the file, or of the directory that FORMAT is */
+	uint8_t *page;		      /* owned; zeros behind what is in it */
 	uint64_t written_bytes;
 	struct hv_stream_counts_of counts;
 	uint64_t came_ns, turned_ns;

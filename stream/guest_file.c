@@ -81,6 +81,18 @@ static struct hv_err *make_dir(const struct hv_stream_guest *g, const char *stem
 	return NULL;
 }
 
+/* Makes what NAME is of: a file, or a directory. Returns its fd, or -1 with errno. */
+static int make_new(const struct hv_stream_guest *g, const char *name)
+{
+	int dir = g->store->dir;
+
+	if (!g->store->format->is_dir)
+		return openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
+	if (mkdirat(dir, name, DIR_MODE) != 0)
+		return -1;
+	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
 static struct hv_err *open_new(struct hv_stream_guest *g)
 {
 	HV_AUTO_FREE char *stem = stem_of(g);
@@ -89,8 +101,7 @@ static struct hv_err *open_new(struct hv_stream_guest *g)
 	for (unsigned nr = 0; !err && g->fd < 0; nr++) {
 		HV_AUTO_FREE char *name = numbered(g, stem, nr);
 
-		g->fd = openat(g->store->dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
-			       FILE_MODE);
+		g->fd = make_new(g, name);
 		if (g->fd < 0 && (errno != EEXIST || nr == NR_NAMES))
 			err = system_error(g, name);
 		if (g->fd >= 0)
@@ -99,19 +110,43 @@ static struct hv_err *open_new(struct hv_stream_guest *g)
 	return err;
 }
 
+/* A sender says how many vCPUs there are, and may not take the files of all others. */
+static struct hv_err *check_files(const struct hv_stream_guest *g)
+{
+	unsigned nr = g->head.head.nr_cpus;
+	char from[HV_STREAM_ADDRESS_LEN];
+
+	if (!g->store->format->is_dir || nr <= g->store->max_files)
+		return NULL;
+	hv_stream_address_text(&g->from, from);
+	return hv_err_new(EMFILE,
+			  "%s: %s has a file for each of %u vCPUs, and a stream may have %u "
+			  "open at a time",
+			  from, g->store->format->name, nr, g->store->max_files);
+}
+
+/* A filter of system calls lets the collector make files below STORE->DIR only, and list none. */
+static struct hv_err *open_file(struct hv_stream_guest *g)
+{
+	bool is_dir = g->store->format->is_dir;
+	struct hv_export_config config = {
+		.path = g->path,
+		.fd = is_dir ? g->store->dir : g->fd,
+		.inside = is_dir ? g->path : NULL,
+		.compression = g->store->compression,
+	};
+	struct hv_err *err = is_dir ? NULL : hv_export_check(g->store->format, &config);
+
+	return err ? err : hv_export_open(g->store->format, &config, &g->head.head, &g->file);
+}
+
 struct hv_err *hv_stream_guest_open(struct hv_stream_guest *g)
 {
-	struct hv_export_config config = {.compression = g->store->compression};
-	struct hv_err *err = open_new(g);
+	struct hv_err *err = check_files(g);
 
-	if (err)
-		return err;
-	config.path = g->path;
-	config.fd = g->fd;
-	err = hv_export_check(g->store->format, &config);
 	if (!err)
-		err = hv_export_open(g->store->format, &config, &g->head.head, &g->file);
-	return err;
+		err = open_new(g);
+	return err ? err : open_file(g);
 }
 
 static void add_string(struct hv_text *out, const char *key, const char *value)

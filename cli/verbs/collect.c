@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "cli/duration.h"
@@ -16,12 +17,15 @@
 #include "cli/verbs/record.h"
 #include "stream/xdp.h"
 
-#define TURN_MS	    50
-#define MAX_GUESTS  256
-#define GUESTS_MOST 65536
-#define IDLE_NS	    (60 * HV_NS_PER_S)
-#define DEVS_MAX    16
-#define INS_MAX	    (2 + DEVS_MAX)
+#define TURN_MS	     50
+#define MAX_GUESTS   256
+#define GUESTS_MOST  65536
+#define IDLE_NS	     (60 * HV_NS_PER_S)
+#define DEVS_MAX     16
+#define OWN_FILES    512 /* sockets, connections, and files that are open for a moment */
+#define FILES_OF_DEV 256
+#define FILES_EACH   4096 /* a stream has no more vCPUs */
+#define INS_MAX	     (2 + DEVS_MAX)
 
 struct collect {
 	const char *where;
@@ -47,8 +51,8 @@ static int choose_format(const struct cli *cli, struct collect *c, const char *n
 {
 	const struct hv_export_format *format = hv_export_find(name);
 
-	if (!format || format->input != HV_EXPORT_PAGES || !format->suffix || format->is_dir)
-		return usage_error(cli, "--format: '%s' is none of trace.dat, perfetto, jsonl",
+	if (!format || format->input != HV_EXPORT_PAGES || !format->suffix)
+		return usage_error(cli, "--format: '%s' is none of trace.dat, perfetto, ctf, jsonl",
 				   name);
 	c->collector.store.format = format;
 	return EXIT_OK;
@@ -136,6 +140,12 @@ static bool parse(struct cli *cli, int argc, char **argv, struct collect *c, int
 		if (*ret_exit != EXIT_OK)
 			return false;
 	}
+	if (c->collector.store.format->is_dir && c->collector.store.compression) {
+		*ret_exit = usage_error(cli,
+					"--compress: %s is a directory, which cannot be compressed",
+					c->collector.store.format->name);
+		return false;
+	}
 	if (!verb_operands(cli, argc, argv, 1, 1, ret_exit))
 		return false;
 	c->dir = argv[optind];
@@ -194,6 +204,22 @@ static struct hv_err *open_ins(struct collect *c)
 	return NULL;
 }
 
+/* Allows as many open files as may be, and gives each stream its part of them. */
+static struct hv_err *share_files(struct hv_stream_collector *c, unsigned nr_devs)
+{
+	rlim_t own = OWN_FILES + nr_devs * FILES_OF_DEV, nr;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return hv_err_new(errno, "RLIMIT_NOFILE: %s", strerror(errno));
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return hv_err_new(errno, "RLIMIT_NOFILE: %s", strerror(errno));
+	nr = limit.rlim_cur > own ? (limit.rlim_cur - own) / c->max_guests : 0;
+	c->store.max_files = nr > FILES_EACH + 1 ? FILES_EACH : nr > 1 ? (unsigned)nr - 1 : 0;
+	return NULL;
+}
+
 static void take_until_signal(struct collect *c, int signals)
 {
 	struct pollfd fds[INS_MAX + 1] = {{signals, POLLIN, 0}};
@@ -225,6 +251,8 @@ static struct hv_err *collect(struct collect *c)
 		err = open_dir(c);
 	if (!err)
 		err = open_ins(c);
+	if (!err)
+		err = share_files(&c->collector, c->nr_devs);
 	if (!err)
 		err = unprivileged_become(UNPRIVILEGED);
 	if (!err)
@@ -269,7 +297,7 @@ static const char help[] =
 	"may\n"
 	"                          be given more than once\n"
 	"  --allow=ADDRESS[/BITS]  take frames only from here; may be given more than once\n"
-	"  --format=FORMAT         trace.dat (the default), perfetto or jsonl\n"
+	"  --format=FORMAT         trace.dat (the default), perfetto, ctf or jsonl\n"
 	"  --compress              compress files by zstd\n"
 	"  --max-guests=N          streams at a time (default: 256)\n"
 	"  --max-size=SIZE         bytes of events in a file: 512M, 2G\n"

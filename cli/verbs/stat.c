@@ -6,13 +6,13 @@
 #include "cli/agent.h"
 #include "cli/session_stat.h"
 #include "cli/unprivileged.h"
+#include "cli/verbs/stat_agent.h"
 #include "cli/verbs/verb.h"
-
-#define PIDS_SHOWN 8
 
 struct stat_options {
 	bool json;
 	const char *agent; /* NULL: none */
+	uint32_t maps_of;  /* a process of whose mappings the agent is asked; 0: none */
 };
 
 #define N(o, path) ((unsigned long long)session_stat_number(o, path))
@@ -132,57 +132,17 @@ static void print_table(json_object *o)
 	print_processes(o);
 }
 
-/* The number of tasks from AT on that are in one cgroup. */
-static size_t group_of(const struct agent_round *r, size_t at)
-{
-	size_t nr = 1;
-
-	while (at + nr < r->nr && strcmp(r->tasks[at + nr].cgroup, r->tasks[at].cgroup) == 0)
-		nr++;
-	return nr;
-}
-
-static void print_agents(const struct agent_round *r)
-{
-	for (size_t at = 0, nr; at < r->nr; at += nr) {
-		nr = group_of(r, at);
-		printf("agent says   %s: pid", r->tasks[at].cgroup);
-		for (size_t i = 0; i < nr && i < PIDS_SHOWN; i++)
-			printf("%s %u", i ? "," : "", r->tasks[at + i].pid);
-		if (nr > PIDS_SHOWN)
-			printf(" and %zu more", nr - PIDS_SHOWN);
-		printf("\n");
-	}
-}
-
-static void add_agents(json_object *o, const struct agent_round *r)
-{
-	json_object *groups = json_object_new_array();
-
-	for (size_t at = 0, nr; at < r->nr; at += nr) {
-		json_object *group = json_object_new_object(), *pids = json_object_new_array();
-
-		nr = group_of(r, at);
-		for (size_t i = 0; i < nr; i++)
-			json_object_array_add(pids, json_object_new_int64(r->tasks[at + i].pid));
-		json_object_object_add(group, "cgroup",
-				       json_object_new_string(r->tasks[at].cgroup));
-		json_object_object_add(group, "pids", pids);
-		json_object_array_add(groups, group);
-	}
-	json_object_object_add(o, "agent_says", groups);
-}
-
-static struct hv_err *show(struct client *c, const struct agent_round *agents, bool json)
+static struct hv_err *show(struct client *c, const struct agent_round *agents,
+			   const struct stat_options *options)
 {
 	AUTO_SESSION_STAT json_object *o = NULL;
 	struct hv_err *err = session_stat_get(c, &o);
 
 	if (err)
 		return err;
-	if (json) {
+	if (options->json) {
 		if (agents)
-			add_agents(o, agents);
+			stat_agent_add(o, agents, options->maps_of);
 		printf("%s\n", json_object_to_json_string_ext(
 				       o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
 						  JSON_C_TO_STRING_NOSLASHESCAPE));
@@ -190,38 +150,66 @@ static struct hv_err *show(struct client *c, const struct agent_round *agents, b
 	}
 	print_table(o);
 	if (agents)
-		print_agents(agents);
+		stat_agent_print(agents, options->maps_of);
 	return NULL;
 }
 
 /* What a guest says is read without rights. */
-static struct hv_err *hear_agent(const char *path, struct agent_round *ret)
+static struct hv_err *hear_agent(const char *where, struct agent_round *ret)
 {
 	HV_AUTO_FD int fd = -1;
-	struct hv_err *err = agent_connect(path, &fd);
+	struct hv_err *err = agent_connect(where, &fd);
 
 	if (!err)
 		err = unprivileged_become(UNPRIVILEGED);
 	if (!err)
-		err = agent_read(fd, path, ret);
+		err = agent_read(fd, where, ret);
 	return err ? hv_err_in(err, "--agent") : NULL;
+}
+
+static int take_pid(const struct cli *cli, const char *text, uint32_t *ret)
+{
+	char *end;
+	unsigned long pid = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || !pid || pid > INT32_MAX)
+		return usage_error(cli, "--maps: '%s' is not a pid", text);
+	*ret = (uint32_t)pid;
+	return EXIT_OK;
+}
+
+static int take_option(const struct cli *cli, int option, struct stat_options *ret)
+{
+	if (option == 'm')
+		return take_pid(cli, optarg, &ret->maps_of);
+	if (option == 'a')
+		ret->agent = optarg;
+	else
+		ret->json = true;
+	return EXIT_OK;
 }
 
 /* NULL: return *RET_EXIT. */
 static const char *parse(struct cli *cli, int argc, char **argv, struct stat_options *ret,
 			 int *ret_exit)
 {
-	static const struct option longs[] = {
-		{"json", no_argument, NULL, 'j'}, {"agent", required_argument, NULL, 'a'}, {0}};
+	static const struct option longs[] = {{"json", no_argument, NULL, 'j'},
+					      {"agent", required_argument, NULL, 'a'},
+					      {"maps", required_argument, NULL, 'm'},
+					      {0}};
 	int option;
 
 	while ((option = verb_option(cli, argc, argv, "j", longs, ret_exit)) != -1) {
 		if (option == VERB_OPTION_STOP)
 			return NULL;
-		if (option == 'a')
-			ret->agent = optarg;
-		else
-			ret->json = true;
+		*ret_exit = take_option(cli, option, ret);
+		if (*ret_exit != EXIT_OK)
+			return NULL;
+	}
+	if (ret->maps_of && !ret->agent) {
+		*ret_exit =
+			usage_error(cli, "--maps: only the agent knows them: give --agent, too");
+		return NULL;
 	}
 	return verb_operands(cli, argc, argv, 1, 1, ret_exit) ? argv[optind] : NULL;
 }
@@ -241,18 +229,22 @@ static int run(struct cli *cli, int argc, char **argv)
 	if (!err && options.agent)
 		err = hear_agent(options.agent, &agents);
 	if (!err)
-		err = show(&c, options.agent ? &agents : NULL, options.json);
+		err = show(&c, options.agent ? &agents : NULL, &options);
 	return fail_if(err);
 }
 
 static const char help[] = VERB_SHOWN_HELP
-	"  --agent=SOCKET         also what `hvtrace-agent serve` in the guest says by the port\n"
-	"                         whose end on this host is SOCKET: the cgroups of its processes.\n"
-	"                         Nobody checks that\n";
+	"  --agent=WHERE          also what `hvtrace-agent serve` in the guest says: the cgroups "
+	"of\n"
+	"                         its processes, and its clocks. Nobody checks that. WHERE is\n"
+	"                         the Unix socket that is this host's end of the agent's port, or\n"
+	"                         vsock:CID:PORT\n"
+	"  --maps=PID             also what the process has mapped to execute, as the agent says:\n"
+	"                         the files, where in them, and their build ids\n";
 
 const struct verb verb_stat = {
 	.name = "stat",
-	.args = "[--json] [--agent=SOCKET] DOMAIN",
+	.args = "[--json] [--agent=WHERE [--maps=PID]] DOMAIN",
 	.summary = "Show the counts of a session: sites, events, lost, holds, memory",
 	.help = help,
 	.run = run,

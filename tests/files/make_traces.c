@@ -39,6 +39,7 @@ static const char own_format[] =
 	"\tfield:unsigned long args[2];\toffset:40;\tsize:16;\tsigned:0;\n"
 	"\tfield:u8 mac[6];\toffset:56;\tsize:6;\tsigned:0;\n"
 	"\tfield:unsigned short mac_length;\toffset:62;\tsize:2;\tsigned:0;\n"
+	"\tfield:u8 list_length;\toffset:9;\tsize:1;\tsigned:0;\n"
 	"\tfield:__data_loc char[] text;\toffset:64;\tsize:4;\tsigned:0;\n"
 	"\tfield:__data_loc u32[] list;\toffset:68;\tsize:4;\tsigned:0;\n"
 	"\tfield:__data_loc uint8_t[] raw;\toffset:96;\tsize:4;\tsigned:0;\n"

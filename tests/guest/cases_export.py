@@ -3,7 +3,9 @@
 
 import json
 import os
+import re
 import shutil
+import subprocess
 
 from lib import ctf
 from lib.suite import STANDARD, Config, Skip, case
@@ -60,9 +62,30 @@ def ctf_and_json_lines_agree(t):
     t.note(f"{len(events)} events of {len(kinds)} kinds")
 
 
-@case(configs=(Config("trixie", vcpus=2, agent_port=True),))
-def containers_by_the_agent(t):
-    """hvtrace-agent tells by a port of virtio-serial of which cgroup each process is, and stat shows it."""
+def executable_maps(t, pid):
+    """Of a process in the guest, as its kernel says: start, end, offset, path."""
+    found = [line.split(maxsplit=5) for line in t.guest.run(f"cat /proc/{pid}/maps").splitlines()]
+    found = [line for line in found if "x" in line[1] and len(line) == 6 and (line[4] != "0" or line[5] == "[vdso]")]
+    return [tuple(int(number, 16) for number in (*line[0].split("-"), line[2])) + (line[5],) for line in found]
+
+
+def agent_by_vsock(t):
+    """In the guest, whose own loopback stands for the host: what stat hears, and that nobody else is told anything."""
+    t.guest.run("for name in $(cat /modules/order); do insmod /modules/$name.ko; done 2>/dev/null; lsmod | grep -q ^vsock_loopback")
+    t.guest.run("hvtrace-agent serve vsock:1:4242 >/tmp/vsock 2>&1 & hvtrace-agent serve vsock:4243 >/tmp/vsock 2>&1 &")
+    assert until(lambda: "tasks" in t.guest.run("hear vsock:1:4242 || true"))
+    begin = int(t.guest.run("date +%s"))
+    for _ in range(3):
+        tasks, files, maps, at = map(int, re.findall(r"\d+", t.guest.run("hear vsock:1:4242")))
+        assert tasks > 10 and files >= 2 and maps >= 2 and begin * 10**9 <= at, (tasks, files, maps, at)
+    assert "not of hvtrace-agent" in t.guest.run("hear vsock:1:4243 || true")
+    assert "vsock:1:4244: Connection reset" in t.guest.run("hear vsock:1:4244 || true")
+
+
+@case(configs=(Config("trixie", vcpus=2, agent_port=True, modules=("dummy", "vsock_loopback")),))
+def what_the_agent_tells(t):
+    """hvtrace-agent tells by a port of virtio-serial of which cgroup each process is, what it has mapped, with build ids,
+    and the time, and stat shows it. By vsock it tells the same."""
     port = f"--agent={t.guest.dir}/agent"
     t.guest.run(
         "mkdir -p /tmp/cg; mount -t cgroup2 none /tmp/cg; mkdir -p '/tmp/cg/web shop/front'; "
@@ -71,9 +94,23 @@ def containers_by_the_agent(t):
     )
     pid = int(t.guest.run("cat '/tmp/cg/web shop/front/cgroup.procs'"))
     with t.attach():
-        found = {one["cgroup"]: one["pids"] for one in json.loads(t.hv("stat", "--json", port, t.name))["agent_says"]}
+        begin = float(t.guest.run("cut -d' ' -f1 /proc/uptime")), int(t.guest.run("date +%s"))
+        t.hv("stat", port, t.name)  # the round that was begun before
+        said = json.loads(t.hv("stat", "--json", port, f"--maps={pid}", t.name))
+        end = float(t.guest.run("cut -d' ' -f1 /proc/uptime")), int(t.guest.run("date +%s"))
+        found = {one["cgroup"]: one["pids"] for one in said["agent_says"]}
         assert found["/web shop/front"] == [pid] and 1 in found["/"], found
-        assert f"agent says   /web shop/front: pid {pid}\n" in t.hv("stat", port, t.name)
-        assert "agent says" not in t.hv("stat", t.name)
+        text = t.hv("stat", port, t.name)
+        assert f"agent says   /web shop/front: pid {pid}\n" in text and "\nagent clock  " in text, text
+        assert "agent" not in t.hv("stat", t.name)
+    maps = [tuple(int(one[key], 16) for key in ("start", "end", "offset")) + (one["file"],) for one in said["agent_maps"]]
+    assert maps == executable_maps(t, pid), said["agent_maps"]
+    done = subprocess.run(["readelf", "-n", shutil.which("busybox")], capture_output=True, text=True, timeout=HANG_SECONDS, check=True)
+    ids = {one["file"]: one.get("build_id") for one in said["agent_maps"]}
+    assert ids == {"/bin/busybox": re.search("Build ID: ([0-9a-f]+)", done.stdout)[1], "[vdso]": None}, ids
+    clock = said["agent_clock"]
+    assert begin[0] - 0.01 <= clock["monotonic_ns"] / 1e9 <= end[0] + 0.01, (begin, clock, end)
+    assert begin[1] <= clock["realtime_ns"] / 1e9 < end[1] + 1 and clock["counter"] == "tsc", (begin, clock, end)
+    agent_by_vsock(t)
     t.guest.run("busybox killall hvtrace-agent; kill $(cat '/tmp/cg/web shop/front/cgroup.procs'); sleep 1; umount /tmp/cg")
-    t.note(f"{len(found)} cgroups")
+    t.note(f"{len(found)} cgroups, {len(maps)} mappings")

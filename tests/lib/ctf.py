@@ -55,7 +55,7 @@ def read(path, patience):
     lost = {}
     for number, cpu in LOST.findall(errors):
         lost[int(cpu)] = lost.get(int(cpu), 0) + int(number)
-    assert done.returncode == 0 and not LOST.sub("", errors).replace("(stream class ID: 0, stream ID: 0).", "").strip(), errors
+    assert done.returncode == 0 and not re.sub(r"\(stream class ID: 0, stream ID: \d+\)\.", "", LOST.sub("", errors)).strip(), errors
     return [_event(line) for line in done.stdout.decode().splitlines()], lost
 
 
@@ -73,3 +73,19 @@ def agree(got, wanted):
         width = len(wanted) // 2 // len(got) if got else 1
         return b"".join(number.to_bytes(width, "little") for number in got) == bytes.fromhex(wanted)
     return got == (int(wanted, 16) if isinstance(got, int) else visible(wanted))
+
+
+def rounded(nanoseconds):
+    """As `trace` shows times."""
+    micros = (nanoseconds + 500) // 1000
+    return f"{micros // 10**6}.{micros % 10**6:06}"
+
+
+def calls(events):
+    """The calls of functions that lib/recording.py expects, as it expects them."""
+    found = []
+    for event in events:
+        seconds = rounded(event["time"])
+        assert event["fields"]["parent"] == "ksys_read" and event["flags"] == 1, event
+        found.append((event["comm"], str(event["pid"]), f"{event['cpu']:03}", seconds, event["event"], event["fields"]["function"]))
+    return found

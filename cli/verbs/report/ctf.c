@@ -12,60 +12,83 @@
 #define MUCH_BYTES  (32 << 10)
 #define DEPTH_MAX   8
 #define STRING_MAX  4096
-#define LENGTH_OF   "_length" /* the field NAME_length is that of the array NAME */
-#define MEMBERS_MAX 512
+#define EVENT_BYTES (1u << 20) /* of an event's fields; all of one that hvtrace writes are less */
 #define NO_LOGGING  BT_LOGGING_LEVEL_NONE
 
 struct report {
 	struct hv_text text; /* not yet printed */
+	size_t end_bytes;    /* of TEXT, where the event that is added has to end */
+	bool is_cut;	     /* it is said there */
 	bool cannot_print;   /* put_out() has said why */
 };
 
-static void add_field(struct hv_text *out, const bt_field *field, unsigned depth);
+static void add_field(struct report *r, const bt_field *field, unsigned depth);
 
-static void add_array(struct hv_text *out, const bt_field *field, unsigned depth)
+/* Whoever wrote the trace chose how many elements and members there are. Says once that some are
+ * left out: what contains them ends, too. */
+static bool has_room(struct report *r)
+{
+	if (r->text.len_bytes < r->end_bytes)
+		return true;
+	if (!r->is_cut)
+		hv_text_add(&r->text, "...");
+	r->is_cut = true;
+	return false;
+}
+
+static void add_array(struct report *r, const bt_field *field, unsigned depth)
 {
 	uint64_t nr = bt_field_array_get_length(field);
 
-	hv_text_add_char(out, '{');
-	for (uint64_t i = 0; i < nr; i++) {
-		hv_text_add(out, i ? "," : "");
-		add_field(out, bt_field_array_borrow_element_field_by_index_const(field, i),
+	hv_text_add_char(&r->text, '{');
+	for (uint64_t i = 0; i < nr && has_room(r); i++) {
+		hv_text_add(&r->text, i ? "," : "");
+		add_field(r, bt_field_array_borrow_element_field_by_index_const(field, i),
 			  depth + 1);
 	}
-	hv_text_add_char(out, '}');
+	hv_text_add_char(&r->text, '}');
 }
 
-/* The name of a member, or NULL if it is the length of the array behind it. */
-static const char *shown_name(const bt_field_class *class, uint64_t i)
+static const bt_field_class_structure_member *member_at(const bt_field_class *class, uint64_t i)
 {
-	const char *name = bt_field_class_structure_member_get_name(
-		bt_field_class_structure_borrow_member_by_index_const(class, i));
-	size_t len = strlen(name), suffix = strlen(LENGTH_OF);
-	const char *next;
-
-	if (len <= suffix || strcmp(name + len - suffix, LENGTH_OF) != 0 ||
-	    i + 1 >= bt_field_class_structure_get_member_count(class))
-		return name;
-	next = bt_field_class_structure_member_get_name(
-		bt_field_class_structure_borrow_member_by_index_const(class, i + 1));
-	return strlen(next) == len - suffix && strncmp(name, next, len - suffix) == 0 ? NULL : name;
+	return bt_field_class_structure_borrow_member_by_index_const(class, i);
 }
 
-static void add_members(struct hv_text *out, const bt_field *field, unsigned depth)
+/* Whether member I is the length of the array behind it. */
+static bool is_length(const bt_field_class *class, uint64_t i)
+{
+	const bt_field_class *next;
+	const bt_field_path *path;
+	const bt_field_path_item *last;
+
+	if (i + 1 >= bt_field_class_structure_get_member_count(class))
+		return false;
+	next = bt_field_class_structure_member_borrow_field_class_const(member_at(class, i + 1));
+	if (bt_field_class_get_type(next) != BT_FIELD_CLASS_TYPE_DYNAMIC_ARRAY_WITH_LENGTH_FIELD)
+		return false;
+	path = bt_field_class_array_dynamic_with_length_field_borrow_length_field_path_const(next);
+	if (!path || !bt_field_path_get_item_count(path))
+		return false;
+	last = bt_field_path_borrow_item_by_index_const(path,
+							bt_field_path_get_item_count(path) - 1);
+	return bt_field_path_item_get_type(last) == BT_FIELD_PATH_ITEM_TYPE_INDEX &&
+	       bt_field_path_item_index_get_index(last) == i;
+}
+
+static void add_members(struct report *r, const bt_field *field, unsigned depth)
 {
 	const bt_field_class *class = bt_field_borrow_class_const(field);
 	uint64_t nr = bt_field_class_structure_get_member_count(class);
 
-	for (uint64_t i = 0; i < nr && i < MEMBERS_MAX; i++) {
-		const char *name = shown_name(class, i);
-
-		if (!name)
+	for (uint64_t i = 0; i < nr && has_room(r); i++) {
+		if (is_length(class, i))
 			continue;
-		hv_text_add_char(out, ' ');
-		hv_text_add_utf8(out, name, STRING_MAX);
-		hv_text_add_char(out, '=');
-		add_field(out, bt_field_structure_borrow_member_field_by_index_const(field, i),
+		hv_text_add_char(&r->text, ' ');
+		hv_text_add_utf8(&r->text,
+				 bt_field_class_structure_member_get_name(member_at(class, i)),
+				 STRING_MAX);
+		hv_text_add_char(&r->text, '=');
+		add_field(r, bt_field_structure_borrow_member_field_by_index_const(field, i),
 			  depth + 1);
 	}
 }
@@ -81,24 +104,24 @@ static void add_unsigned(struct hv_text *out, const bt_field *field)
 }
 
 /* Of the kinds of fields that hvtrace writes. */
-static void add_field(struct hv_text *out, const bt_field *field, unsigned depth)
+static void add_field(struct report *r, const bt_field *field, unsigned depth)
 {
 	bt_field_class_type type = bt_field_get_class_type(field);
 
 	if (depth > DEPTH_MAX)
-		hv_text_add(out, "...");
+		hv_text_add(&r->text, "...");
 	else if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
-		add_unsigned(out, field);
+		add_unsigned(&r->text, field);
 	else if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER))
-		hv_text_printf(out, "%" PRId64, bt_field_integer_signed_get_value(field));
+		hv_text_printf(&r->text, "%" PRId64, bt_field_integer_signed_get_value(field));
 	else if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_STRING))
-		hv_text_add_utf8(out, bt_field_string_get_value(field), STRING_MAX);
+		hv_text_add_utf8(&r->text, bt_field_string_get_value(field), STRING_MAX);
 	else if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_ARRAY))
-		add_array(out, field, depth);
+		add_array(r, field, depth);
 	else if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_STRUCTURE))
-		add_members(out, field, depth);
+		add_members(r, field, depth);
 	else
-		hv_text_add(out, "?");
+		hv_text_add(&r->text, "?");
 }
 
 /* NULL: STRUCTURE has no member NAME of that type. */
@@ -149,8 +172,10 @@ static void add_event(struct report *r, const bt_message *message)
 		       time_ns / HV_NS_PER_S, time_ns % HV_NS_PER_S);
 	hv_text_add_utf8(&r->text, name ? name : "?", STRING_MAX);
 	hv_text_add_char(&r->text, ':');
+	r->end_bytes = r->text.len_bytes + EVENT_BYTES;
+	r->is_cut = false;
 	if (payload)
-		add_members(&r->text, payload, 0);
+		add_members(r, payload, 0);
 	hv_text_add_char(&r->text, '\n');
 }
 

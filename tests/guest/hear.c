@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hear WHERE: what `hvtrace stat --agent=WHERE` hears, in a guest, which has no host of vsock but
+ * itself. Prints how much of each kind it was, and the clock. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/agent.h"
+
+int main(int argc, char **argv)
+{
+	const char *where = argc > 1 ? argv[1] : "";
+	struct agent_round r = {0};
+	HV_AUTO_FD int fd = -1;
+	struct hv_err *err = agent_connect(where, &fd);
+
+	if (!err)
+		err = agent_read(fd, where, &r);
+	if (err) {
+		printf("%s\n", err->message);
+		hv_err_free(err);
+		return 1;
+	}
+	printf("%zu tasks, %zu files, %zu maps, at %" PRIu64 "\n", r.nr, r.nr_files, r.nr_maps,
+	       r.clock.realtime_ns);
+	agent_round_deinit(&r);
+	return 0;
+}
