@@ -584,6 +584,7 @@ static inline bool hv_arch_is(const struct hv_arch *a, const struct hv_arch *b)
 }
 
 extern const struct hv_arch hv_arch_arm64;
+extern const struct hv_arch hv_arch_riscv64;
 extern const struct hv_arch hv_arch_x86_64;
 
 /* NULL when there is none of that name. */
