@@ -200,6 +200,11 @@ enum hv_hole_form {
 	HV_HOLE_A64_LOAD_16,
 	HV_HOLE_A64_LOAD_32,
 	HV_HOLE_A64_LOAD_64,
+	/* Fields of riscv64's instructions. A value is in two of them: */
+	HV_HOLE_RV_HIGH,      /* lui: bits 12 to 31, rounded, of a value like HV_HOLE_S32 */
+	HV_HOLE_RV_LOW,	      /* its other bits: the immediate of addi and loads */
+	HV_HOLE_RV_HIGH_PART, /* likewise of a value that may have more bits */
+	HV_HOLE_RV_LOW_PART,
 };
 
 /* A place in the code for a value. */

@@ -31,3 +31,16 @@ size_t riscv64_classify_jump_site(const uint8_t *code, struct hv_gva at, struct 
 bool riscv64_encode_jump_site(struct hv_gva at, struct hv_gva target, size_t len_bytes,
 			      uint8_t *ret);
 bool riscv64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk);
+
+/* link.c */
+const char *riscv64_link(const struct hv_stub_image *image, const struct hv_stub_values *values,
+			 struct hv_gva at, uint8_t *code);
+
+/* context.c */
+struct hv_call_addresses riscv64_decode_call(uint64_t word);
+struct hv_context riscv64_decode_context(uint32_t preempt_count, uint16_t cpu_flags,
+					 uint16_t thread_flags, struct hv_resched_masks masks);
+
+/* riscv64.c: the stub of the function tracer. It is not in the table, so guests do not get it:
+ * nothing cares yet for who stands between the two instructions of a site that changes. */
+extern const struct hv_stub_image riscv64_stubs;
