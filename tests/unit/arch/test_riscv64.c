@@ -164,6 +164,10 @@ START_TEST(entries)
 	e = arch->decode_entry(3, 0x27ffec01); /* a table */
 	ck_assert(e.present && !e.leaf && e.executable && e.writable);
 	ck_assert_uint_eq(e.to.v, 0x9fffb000);
+	ck_assert(!arch->decode_entry(2, 0x27ffec01).leaf);
+	e = arch->decode_entry(3, 0x300000e7); /* 1 GiB */
+	ck_assert(e.present && e.leaf);
+	ck_assert_uint_eq(e.to.v, 0xc0000000);
 	ck_assert(!arch->decode_entry(1, 0x208004e6).present);
 	ck_assert(!arch->decode_entry(1, 0).present);
 	ck_assert(!arch->decode_entry(2, 0x200800fb).executable); /* user mode's */
