@@ -200,6 +200,11 @@ enum hv_hole_form {
 	HV_HOLE_A64_LOAD_16,
 	HV_HOLE_A64_LOAD_32,
 	HV_HOLE_A64_LOAD_64,
+	/* Fields of riscv64's instructions. A value is in two of them: */
+	HV_HOLE_RV_HIGH,      /* lui: bits 12 to 31, rounded, of a value like HV_HOLE_S32 */
+	HV_HOLE_RV_LOW,	      /* its other bits: the immediate of addi and loads */
+	HV_HOLE_RV_HIGH_PART, /* likewise of a value that may have more bits */
+	HV_HOLE_RV_LOW_PART,
 };
 
 /* A place in the code for a value. */
@@ -584,6 +589,7 @@ static inline bool hv_arch_is(const struct hv_arch *a, const struct hv_arch *b)
 }
 
 extern const struct hv_arch hv_arch_arm64;
+extern const struct hv_arch hv_arch_riscv64;
 extern const struct hv_arch hv_arch_x86_64;
 
 /* NULL when there is none of that name. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Counts the instructions of each path through a stub of arm64, on an emulated CPU. The numbers are
  * exact, and the same on every machine. Prints lines `| name | instructions |`, which
- * bench/check-steps-arm64 puts beside those of x86-64. */
+ * bench/check-steps-emulated puts beside those of x86-64. */
 #include <stdio.h>
 
 #include "tests/lib/arm64_world.h"

@@ -98,6 +98,7 @@ struct hv_kernel_arch {
 };
 
 extern const struct hv_kernel_arch hv_kernel_arch_arm64;
+extern const struct hv_kernel_arch hv_kernel_arch_riscv64;
 extern const struct hv_kernel_arch hv_kernel_arch_x86_64;
 
 /* Of CORE's architecture; there is one for each in arch/. */

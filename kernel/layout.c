@@ -111,8 +111,8 @@ static struct hv_err *read_nr_cpus(const struct hv_kernel_core *core, unsigned *
 	return NULL;
 }
 
-/* THREAD_SIZE is a constant of the kernel's build. The boot CPU's idle stack has that size. */
-static uint32_t find_stack_bytes(const struct hv_kernel_core *core)
+/* The boot CPU's idle stack has that size. */
+uint32_t hv_layout_stack_bytes(const struct hv_kernel_core *core)
 {
 	static const char *const bounds[][2] = {
 		{"__start_init_stack", "__end_init_stack"}, /* 6.10, 8f69cba096b5 */
@@ -151,7 +151,7 @@ struct hv_err *hv_layout_read(const struct hv_kernel_core *core, struct hv_layou
 		err = read_nr_cpus(core, &layout.nr_cpus);
 	if (err)
 		return err;
-	layout.stack_bytes = find_stack_bytes(core);
+	layout.stack_bytes = hv_layout_stack_bytes(core);
 	layout.in_task = percpu.in_task;
 	layout.cpu_number_percpu = percpu.cpu_number;
 	layout.current_percpu = percpu.current;

@@ -2,6 +2,8 @@
 /* The table of arm64 kernels. */
 #include "kernel/arm64/arm64.h"
 
+#include "kernel/clock_data.h"
+
 /* Whether user mode runs on tables with a trampoline only: then kernel mappings are not global
  * (arch/arm64/include/asm/pgtable-prot.h, since e046eb0c9bf2, v4.16). */
 static bool has_kpti(const struct hv_kernel_core *core)
@@ -25,6 +27,13 @@ static bool enters_elsewhere(const struct hv_kernel_core *core)
 	return true;
 }
 
+/* Of the counters, stubs read the virtual one (cntvct_el0). A kernel in EL2, and one whose firmware
+ * did not set it, uses the physical one (drivers/clocksource/arm_arch_timer.c). */
+static struct hv_err *find_clock(const struct hv_kernel_core *core, struct hv_clock_source **ret)
+{
+	return hv_clock_data_find(core, "cntvct", ret);
+}
+
 const struct hv_kernel_arch hv_kernel_arch_arm64 = {
 	.arch = &hv_arch_arm64,
 	.find_percpu = arm64_find_percpu,
@@ -41,6 +50,6 @@ const struct hv_kernel_arch hv_kernel_arch_arm64 = {
 	.syscall_tracepoint_bit = 10,
 	.has_kpti = has_kpti,
 	.jumps_bare = jumps_bare,
-	.find_clock = arm64_find_clock,
+	.find_clock = find_clock,
 	.find_reach = arm64_find_reach,
 };

@@ -18,7 +18,3 @@ struct hv_err *arm64_read_stacks(const struct hv_kernel_core *core, unsigned cpu
 #define ARM64_BOOTED_IN_EL1 0xe11u /* BOOT_CPU_MODE_EL1, arch/arm64/include/asm/virt.h */
 struct hv_err *arm64_find_reach(const struct hv_kernel_core *core,
 				struct hv_reach *ret) hv_must_use;
-
-/* clock.c */
-struct hv_err *arm64_find_clock(const struct hv_kernel_core *core,
-				struct hv_clock_source **ret) hv_must_use;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The stacks of a CPU: one for interrupts, and one for exceptions on a stack that is full
- * (arch/arm64/kernel/irq.c, traps.c). Their length is of struct thread's stack
+/* The stacks of a CPU (arch/arm64/kernel/irq.c, traps.c). Their length is of struct thread's stack
  * (include/asm/memory.h). */
 #include "kernel/arm64/arm64.h"
+#include "kernel/irq_stacks.h"
 
 #define IRQ_STACK_BYTES (16u << 10)
-#define OVERFLOW_BYTES	4096u
 
-/* irq_stack_ptr points to the start of a stack, not to its end. */
 struct hv_err *arm64_find_irq_stack(const struct hv_kernel_core *core, uint64_t *ret)
 {
 	(void)core;
@@ -24,29 +22,5 @@ struct hv_err *arm64_check_exception_stacks(const struct hv_kernel_core *core)
 struct hv_err *arm64_read_stacks(const struct hv_kernel_core *core, unsigned cpu,
 				 struct hv_cpu_stack *ret, size_t *ret_nr)
 {
-	struct hv_gva pointer, overflow, at;
-	size_t nr = 0;
-	uint64_t start = 0;
-	struct hv_err *err = hv_core_need(core, "irq_stack_ptr", &pointer);
-
-	if (!err)
-		err = hv_core_percpu(core, pointer.v, cpu, &at);
-	if (!err)
-		err = hv_read_u64(&core->as, at, &start);
-	if (!err && start)
-		ret[nr++] = (struct hv_cpu_stack){
-			.range = {hv_gva(start), hv_gva(start + IRQ_STACK_BYTES)},
-			.kind = HV_CPU_STACK_INTERRUPT,
-			.name = "irq stack",
-		};
-	if (!err && hv_core_symbol(core, "overflow_stack", &overflow)) {
-		err = hv_core_percpu(core, overflow.v, cpu, &at);
-		ret[nr++] = (struct hv_cpu_stack){
-			.range = {at, hv_gva(at.v + OVERFLOW_BYTES)},
-			.kind = HV_CPU_STACK_EXCEPTION,
-			.name = "overflow stack",
-		};
-	}
-	*ret_nr = nr;
-	return err;
+	return hv_irq_stacks_read(core, cpu, IRQ_STACK_BYTES, ret, ret_nr);
 }

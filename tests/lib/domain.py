@@ -28,6 +28,7 @@ BOOT_SECONDS = 240
 # is to count instructions. libvirt has no setting for either. /run may be mounted noexec.
 EMULATOR = "/usr/bin/qemu-system-x86_64"
 ARM64_EMULATOR = "/usr/bin/qemu-system-aarch64"
+RISCV64_EMULATOR = "/usr/bin/qemu-system-riscv64"
 IN_TURN = "/var/lib/hvtrace-test/qemu-in-turn"
 COUNTED = "/var/lib/hvtrace-test/qemu-counted"
 SCRIPT = """#!/bin/bash
@@ -78,6 +79,14 @@ MACHINES = {
         "<target type='pci-serial' port='1'/>",
         ARM64_EMULATOR,
     ),
+    "riscv64": Machine(
+        "arch='riscv64' machine='virt'",
+        "",
+        "",
+        "ttyS0",
+        "<target type='pci-serial' port='1'/>",
+        RISCV64_EMULATOR,
+    ),
 }
 
 
@@ -95,7 +104,7 @@ class Config:
     in_turn: bool = False  # TCG executes one vCPU at a time
     counted: bool = False  # one vCPU at a time, and an instruction takes a nanosecond of the guest's time
     modules: tuple = ("dummy",)  # in the initramfs, with what they depend on
-    arch: str = "amd64"  # as Debian calls it; "arm64": on the machine virt, always under TCG
+    arch: str = "amd64"  # as Debian calls it; others: on the machine virt, always under TCG
     agent_port: bool = False  # /dev/vport0p1, whose end on the host is the socket DIR/agent
     disk_mib: int = 0  # an empty disk, /dev/nvme0n1: the driver is in the kernel
 

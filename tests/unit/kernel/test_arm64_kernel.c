@@ -57,7 +57,7 @@ static struct hv_clock_source *find_clock(void)
 {
 	struct hv_clock_source *source = NULL;
 
-	ck_assert_ptr_null(arm64_find_clock(&f.k.core, &source));
+	ck_assert_ptr_null(hv_kernel_arch_arm64.find_clock(&f.k.core, &source));
 	return source;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sched_clock() of an arm64 kernel: the virtual counter (cntvct_el0), scaled by the struct
- * clock_data `cd`, which has two copies of the scale: while one is written, the other is read
- * (kernel/time/sched_clock.c, drivers/clocksource/arm_arch_timer.c). */
+/* There are two copies of the scale: while one is written, the other is read
+ * (kernel/time/sched_clock.c). */
+#include "kernel/clock_data.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/arm64/arm64.h"
 #include "kernel/fields.h"
 
 #define COPY_MAX  256u /* bytes of struct clock_data up to the end of its copies */
@@ -66,9 +66,9 @@ static struct hv_err *read_scale(const struct hv_clock_source *source,
 	return NULL;
 }
 
-/* A kernel in EL2, and one whose firmware did not set the virtual counter, uses the physical one.
- */
-static bool reads_virtual_counter(const struct sched_clock *c, const struct hv_kernel_core *core)
+/* The function that reads the counter is one of the driver that has the best clock. */
+static bool reads_counter(const struct sched_clock *c, const struct hv_kernel_core *core,
+			  const char *reader)
 {
 	uint8_t bytes[COPY_MAX];
 	const struct hv_symbol *symbol = NULL;
@@ -78,7 +78,7 @@ static bool reads_virtual_counter(const struct sched_clock *c, const struct hv_k
 	if (!err)
 		symbol = hv_symbols_at(&core->symbols, hv_gva(hv_copy_u64(copy, c->function)));
 	hv_err_free(err);
-	return symbol && strstr(symbol->name, "cntvct");
+	return symbol && strstr(symbol->name, reader);
 }
 
 static bool find_members(const struct hv_kernel_core *core, struct sched_clock *c)
@@ -98,14 +98,15 @@ static bool find_members(const struct hv_kernel_core *core, struct sched_clock *
 	       c->copy_bytes <= COPY_MAX / 4 && c->copies <= COPY_MAX / 2;
 }
 
-struct hv_err *arm64_find_clock(const struct hv_kernel_core *core, struct hv_clock_source **ret)
+struct hv_err *hv_clock_data_find(const struct hv_kernel_core *core, const char *reader,
+				  struct hv_clock_source **ret)
 {
 	struct sched_clock c = {.source = {HV_CLOCK_TSC, read_scale}};
 	struct sched_clock *found;
 
 	*ret = NULL;
 	if (!hv_core_symbol(core, "cd", &c.at) || !find_members(core, &c) ||
-	    !reads_virtual_counter(&c, core))
+	    !reads_counter(&c, core, reader))
 		return NULL;
 	found = hv_alloc(sizeof(*found));
 	*found = c;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Interrupt, preemption and scheduling state from the words of a record. The kernel keeps no
+ * need-resched in its count (include/asm-generic/preempt.h), so the top bit that says that there is
+ * none is added here. */
+#include "arch/riscv64/riscv64.h"
+
+#include "arch/preempt_count.h"
+
+#define SSTATUS_SIE 0x2 /* interrupts are on */
+
+struct hv_context riscv64_decode_context(uint32_t preempt_count, uint16_t cpu_flags,
+					 uint16_t thread_flags, struct hv_resched_masks masks)
+{
+	uint32_t count = preempt_count | HV_PREEMPT_NO_NEED_RESCHED;
+	struct hv_context context = hv_context_of_count(count, thread_flags, masks);
+
+	context.irqs_off = !(cpu_flags & SSTATUS_SIE);
+	return context;
+}
+
+/* As make_call_word of stub_macros.inc makes it. */
+struct hv_call_addresses riscv64_decode_call(uint64_t word)
+{
+	uint32_t mask = (1u << HV_CALLER_SHIFT) - 1;
+
+	return (struct hv_call_addresses){
+		.site_end = (uint32_t)word & mask,
+		.caller = (uint32_t)(word >> HV_CALLER_SHIFT) & mask,
+	};
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The code that the guest runs, for riscv64: the stub of the function tracer. docs/stubs.md says how
+ * the files are written and how they become code.
+ *
+ * A site is the pair `auipc t0, HIGH; jalr t0, LOW(t0)` at a function's entry.
+ *
+ *	on entry			on leaving, at the address that t0 had
+ *	ra	the caller's address	ra	the same
+ *	t0	site + 8		t0	the same
+ *	sp	as the caller left it	sp	the same
+ *
+ * t1 to t6 are free, as in the kernel's ftrace_caller (arch/riscv/kernel/mcount-dyn.S): a0 to a7
+ * have the function's arguments, gp may have the shadow call stack, tp has the current task. The
+ * stub calls nothing, takes no lock, has no loop and needs no stack.
+ */
+	.option	norvc
+#include "arch/riscv64/stub_macros.inc"
+
+	.text
+	.balign	64
+	.globl	hv_stubs
+hv_stubs:
+	unimp /* no entry has the offset 0 */
+
+	.balign	64
+	.globl	hv_stub_function
+hv_stub_function:
+	lui	t1, %hi(hole_control + HV_CONTROL_MODE)
+	lw	t1, %lo(hole_control + HV_CONTROL_MODE)(t1)
+	bnez	t1, .Lfunction_checks
+.Lfunction_checked:
+	load_vcpu t1, t2
+	load_task lw, t2, hole_task_pid
+	lw	t3, HV_STATE_LAST_PID(t1)
+	bne	t2, t3, .Lfunction_other_task
+.Lfunction_same_task:
+	write_function_record
+.Lfunction_out:
+	jr	t0
+
+/* The mode is not 0. */
+.Lfunction_checks:
+	check_mode .Lfunction_checked, .Lfunction_out
+
+/* The last record on this vCPU was another task's, so a task record of this one comes first. */
+.Lfunction_other_task:
+	write_task_record
+	j	.Lfunction_same_task
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table of riscv64 kernels. */
+#include "kernel/clock_data.h"
+#include "kernel/fields.h"
+#include "kernel/irq_stacks.h"
+#include "kernel/layout.h"
+
+/* The current task is in the register tp, and its struct thread_info, at its start, has the CPU's
+ * number and the preempt count (arch/riscv/include/asm/thread_info.h). */
+static struct hv_err *find_percpu(const struct hv_kernel_core *core, struct hv_percpu_places *ret)
+{
+	uint32_t cpu, preempt;
+	const struct hv_field fields[] = {
+		{"thread_info.cpu", 4, &cpu},
+		{"thread_info.preempt_count", 4, &preempt},
+	};
+	struct hv_err *err = hv_fields_find(core, "task_struct", fields, HV_ARRAY_LEN(fields));
+
+	if (err)
+		return err;
+	*ret = (struct hv_percpu_places){
+		.in_task = true,
+		.cpu_number = cpu,
+		.preempt_count = preempt,
+	};
+	return NULL;
+}
+
+static struct hv_err *find_irq_stack(const struct hv_kernel_core *core, uint64_t *ret)
+{
+	(void)core;
+	(void)ret;
+	return hv_err_new(EOPNOTSUPP, "stacks of interrupts cannot be recognised on riscv64 yet");
+}
+
+static struct hv_err *check_exception_stacks(const struct hv_kernel_core *core)
+{
+	(void)core;
+	return hv_err_new(EOPNOTSUPP, "stacks of exceptions cannot be recognised on riscv64 yet");
+}
+
+/* arch/riscv/kernel/irq.c, traps.c. All stacks but that for full ones have THREAD_SIZE. */
+static struct hv_err *read_stacks(const struct hv_kernel_core *core, unsigned cpu,
+				  struct hv_cpu_stack *ret, size_t *ret_nr)
+{
+	return hv_irq_stacks_read(core, cpu, hv_layout_stack_bytes(core), ret, ret_nr);
+}
+
+/* User mode has the kernel's tables, too. */
+static bool has_kpti(const struct hv_kernel_core *core)
+{
+	(void)core;
+	return false;
+}
+
+static bool jumps_bare(const struct hv_kernel_core *core)
+{
+	(void)core;
+	return false;
+}
+
+static bool enters_elsewhere(const struct hv_kernel_core *core)
+{
+	(void)core;
+	return true;
+}
+
+/* drivers/clocksource/timer-riscv.c: the CSR time. */
+static struct hv_err *find_clock(const struct hv_kernel_core *core, struct hv_clock_source **ret)
+{
+	return hv_clock_data_find(core, "riscv_sched_clock", ret);
+}
+
+const struct hv_kernel_arch hv_kernel_arch_riscv64 = {
+	.arch = &hv_arch_riscv64,
+	.find_percpu = find_percpu,
+	.find_irq_stack = find_irq_stack,
+	.check_exception_stacks = check_exception_stacks,
+	.read_stacks = read_stacks,
+	.enters_elsewhere = enters_elsewhere,
+	.saved_sp = "thread.sp",
+	/* TIF_SYSCALL_TRACEPOINT, arch/riscv/include/asm/thread_info.h, before 6.5 */
+	.syscall_tracepoint_bit = 6,
+	.has_kpti = has_kpti,
+	.jumps_bare = jumps_bare,
+	.find_clock = find_clock,
+};
