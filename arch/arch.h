@@ -509,8 +509,8 @@ struct hv_arch {
 	bool (*classify_count)(struct hv_span code, struct hv_gva at, uint64_t percpu,
 			       struct hv_count_insn *ret);
 	uint8_t count_begins; /* the first byte of every such instruction */
-	/* Whether CODE, which begins with an instruction, may have one that does not keep interrupts
-	 * as they are (struct hv_insn). Takes much less time than walk_code(). */
+	/* Whether CODE, which begins with an instruction, may have one that does not keep
+	 * interrupts as they are (struct hv_insn). Takes much less time than walk_code(). */
 	bool (*may_switch_irqs)(struct hv_span code);
 	/* Whether CODE begins with the bytes of an instruction that switches interrupts off or on,
 	 * *RET. Returns its length with the nops behind it, which the kernel has where it was built
