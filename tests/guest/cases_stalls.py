@@ -76,10 +76,10 @@ def load_plants(t):
     load_planted(t, "tracepoints=0")  # latency has those of the scheduler
 
 
-def measure_stall(t, traced, stall, *words):
+def measure_stall(t, traced, stall):
     """Returns the verdict, and how many milliseconds the planted stall took."""
     said = []
-    verdict = measure(t, traced, lambda: said.append(t.guest.run(stall.command)), "--watch", *words)
+    verdict = measure(t, traced, lambda: said.append(t.guest.run(stall.command)), "--watch")
     return verdict, int(said[0].split()[1]) / 1e6
 
 
