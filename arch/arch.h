@@ -513,9 +513,10 @@ struct hv_arch {
 	 * subtracts from the counter at PERCPU, whether or not the guest would execute them. */
 	bool (*classify_count)(struct hv_span code, struct hv_gva at, uint64_t percpu,
 			       struct hv_count_insn *ret);
-	/* Whether BYTE may be the first one of an instruction that does not keep interrupts as they
-	 * are (struct hv_insn). */
-	bool (*may_switch_irqs)(uint8_t byte);
+	uint8_t count_begins; /* the first byte of every such instruction */
+	/* Whether CODE, which begins with an instruction, may have one that does not keep
+	 * interrupts as they are (struct hv_insn). Takes much less time than walk_code(). */
+	bool (*may_switch_irqs)(struct hv_span code);
 	/* Whether CODE begins with the bytes of an instruction that switches interrupts off or on,
 	 * *RET. Returns its length with the nops behind it, which the kernel has where it was built
 	 * to call a hypervisor. 0: it does not. */

@@ -58,13 +58,15 @@ static void watch(const char *text, uint64_t limit_ns, const sigset_t *end)
 }
 
 /* It has no use for the files of its parent, with which it ends. The terminal's signals are for its
- * parent. */
-static void become(const char *text, uint64_t limit_ns, const sigset_t *end)
+ * PARENT, which may have ended before it could be told so. */
+static void become(const char *text, uint64_t limit_ns, const sigset_t *end, pid_t parent)
 {
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGTTOU, SIG_IGN);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(0);
 	close(STDIN_FILENO);
 	close(STDOUT_FILENO);
 	close_range(STDERR_FILENO + 1, ~0u, 0);
@@ -77,6 +79,7 @@ void progress_begin(struct progress *p, uint64_t limit_ns, const char *what, con
 {
 	HV_AUTO_TEXT struct hv_text text = {0};
 	sigset_t end, before;
+	pid_t self = getpid();
 
 	progress_end(p);
 	if (!terminal_of(STDERR_FILENO).has_cursor)
@@ -89,7 +92,7 @@ void progress_begin(struct progress *p, uint64_t limit_ns, const char *what, con
 	sigprocmask(SIG_BLOCK, &end, &before);
 	p->pid = fork();
 	if (p->pid == 0)
-		become(text.data, limit_ns, &end);
+		become(text.data, limit_ns, &end, self);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (p->pid < 0)
 		p->pid = 0;

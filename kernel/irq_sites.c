@@ -243,15 +243,6 @@ static void add_unknown(struct search *s, struct hv_gva at, struct hv_gva end)
 	}
 }
 
-/* Whether CODE may have what is looked for. */
-static bool may_switch(const struct search *s, struct hv_span code)
-{
-	for (size_t i = 0; i < code.len_bytes; i++)
-		if (s->arch->may_switch_irqs(code.data[i]))
-			return true;
-	return false;
-}
-
 static bool is_new_task(const struct search *s, struct hv_gva at)
 {
 	const struct hv_kernel_arch *arch = hv_kernel_arch_of(&s->kernel->core);
@@ -270,7 +261,7 @@ static void check_function(struct search *s, struct hv_span code, struct hv_gva 
 
 	s->is_entry = hv_gva_in(at, s->entry);
 	s->is_new_task = is_new_task(s, at);
-	if (!s->is_entry && !s->is_new_task && !may_switch(s, code))
+	if (!s->is_entry && !s->is_new_task && !s->arch->may_switch_irqs(code))
 		return;
 	s->first = s->found->nr;
 	s->last = SIZE_MAX;

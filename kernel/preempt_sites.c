@@ -106,12 +106,23 @@ static bool take_counter(const struct hv_kernel *k, struct hv_gva at, struct hv_
 	return hv_preempt_is_in_counter(k, at);
 }
 
+/* Moves *OFF on to where such an instruction may begin. False: nowhere. */
+static bool find_begin(const struct hv_arch *arch, struct hv_span text, size_t *off)
+{
+	const uint8_t *from = text.data + *off;
+	const uint8_t *found = memchr(from, arch->count_begins, text.len_bytes - *off);
+
+	if (found)
+		*off = (size_t)(found - text.data);
+	return found;
+}
+
 /* Adds everything in TEXT that looks like such an instruction. */
 static struct hv_err *find_candidates(struct search *s, struct hv_span text, struct hv_gva start)
 {
 	uint64_t percpu = s->kernel->layout.preempt_count_percpu;
 
-	for (size_t off = 0; off < text.len_bytes; off++) {
+	for (size_t off = 0; find_begin(s->arch, text, &off); off++) {
 		struct hv_span code = {text.data + off, text.len_bytes - off};
 		struct hv_count_insn count;
 		struct hv_preempt_site *site;

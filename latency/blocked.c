@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a task does not do by design: sleep so that no signal wakes it, and keep a vCPU busy in one
  * system call. A system call's time is divided: only what it was on the vCPU counts here. What it
- * waited for the vCPU is in the run queue's latency, and a sleep that a signal ends is what the
- * program asked for. */
+ * waited for the vCPU is in the run queue's latency, what it looked for memory is a stall of its
+ * own (waits.c), and a sleep that a signal ends is what the program asked for. */
 #include "latency/finders.h"
 
 static void add_sleep(struct hv_finders *f, const struct hv_sched_task *task, uint64_t now_ns)
@@ -21,15 +21,17 @@ static void add_sleep(struct hv_finders *f, const struct hv_sched_task *task, ui
 static void add_syscall(struct hv_finders *f, const struct hv_sched_task *task, uint64_t now_ns)
 {
 	uint64_t on_cpu = hv_sched_on_cpu(task, now_ns);
+	uint64_t before =
+		task->syscall_on_cpu_ns + task->searching_on_cpu_ns - task->syscall_searching_ns;
 
-	if (!task->syscall_ns || on_cpu <= task->syscall_on_cpu_ns)
+	if (!task->syscall_ns || on_cpu <= before)
 		return;
 	hv_finders_add(f, &(struct hv_stall){
 				  .kind = HV_STALL_SYSCALL,
 				  .cpu = task->cpu,
 				  .from_ns = task->syscall_ns,
 				  .to_ns = now_ns,
-				  .length_ns = on_cpu - task->syscall_on_cpu_ns,
+				  .length_ns = on_cpu - before,
 				  .number = task->syscall,
 				  .task = hv_stall_task(task->pid, task->comm),
 			  });
@@ -47,6 +49,7 @@ static void enter(struct hv_finders *f, const struct hv_moment *m)
 	task->syscall_ns = m->time_ns;
 	task->syscall = m->number;
 	task->syscall_on_cpu_ns = hv_sched_on_cpu(task, m->time_ns);
+	task->syscall_searching_ns = task->searching_on_cpu_ns;
 }
 
 static void leave(struct hv_finders *f, const struct hv_moment *m)

@@ -46,6 +46,8 @@ const struct hv_wanted_event hv_wanted_events[] = {
 	{"lock", "contention_end", HV_MOMENT_LOCK_END, {[NUMBER] = "lock_addr"}},
 	{"vmscan", "mm_vmscan_direct_reclaim_begin", HV_MOMENT_RECLAIM, {0}},
 	{"vmscan", "mm_vmscan_direct_reclaim_end", HV_MOMENT_RECLAIM_END, {0}},
+	{"vmscan", "mm_vmscan_memcg_reclaim_begin", HV_MOMENT_RECLAIM, {0}},
+	{"vmscan", "mm_vmscan_memcg_reclaim_end", HV_MOMENT_RECLAIM_END, {0}},
 	{"compaction", "mm_compaction_begin", HV_MOMENT_COMPACT, {0}},
 	{"compaction", "mm_compaction_end", HV_MOMENT_COMPACT_END, {0}},
 	{HV_WANTED_HOST,

@@ -42,6 +42,7 @@ enum hv_moment_kind {
 #define HV_LEFT_UNINTERRUPTIBLE 0x2
 #define HV_LEFT_STOPPED		0x4
 #define HV_LEFT_TRACED		0x8
+#define HV_LEFT_ENDED		0x30  /* either bit: for ever */
 #define HV_LEFT_PREEMPTED	0x100 /* this bit, or a larger one in older kernels */
 
 /* Of a lock: it is waited for without sleeping. */

@@ -55,6 +55,9 @@ void hv_blocked_end(struct hv_finders *f, uint64_t now_ns);
 void hv_interrupts_see(struct hv_finders *f, const struct hv_moment *m);
 void hv_waits_see(struct hv_finders *f, const struct hv_moment *m);
 void hv_waits_end(struct hv_finders *f, uint64_t now_ns);
+/* Whether a task looks for memory again and again for so long already that it is to be told
+ * although it goes on. */
+bool hv_waits_have_long_series(const struct hv_finders *f, uint64_t now_ns);
 void hv_block_io_see(struct hv_finders *f, const struct hv_moment *m);
 void hv_block_io_end(struct hv_finders *f, uint64_t now_ns);
 /* Adds STALL, whose interval is set, if it is long enough. LENGTH_NS 0: the whole interval. */

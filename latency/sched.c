@@ -161,6 +161,7 @@ void hv_sched_lose(struct hv_sched *t, unsigned cpu)
 
 		task->state = HV_TASK_UNKNOWN;
 		task->syscall_ns = task->lock_ns = task->reclaim_ns = task->compact_ns = 0;
+		task->reclaims.nr = task->compacts.nr = 0;
 	}
 }
 

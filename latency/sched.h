@@ -13,6 +13,13 @@
 
 enum hv_task_state { HV_TASK_UNKNOWN, HV_TASK_RUNNING, HV_TASK_RUNNABLE, HV_TASK_SLEEPING };
 
+/* Of waits that come one after the other, so that they are told together. */
+struct hv_series {
+	uint64_t nr; /* 0: none */
+	uint64_t from_ns, to_ns;
+	uint64_t taken_ns, longest_ns;
+};
+
 struct hv_sched_task {
 	bool is_used;
 	uint32_t pid;
@@ -27,6 +34,10 @@ struct hv_sched_task {
 	uint64_t syscall_ns, syscall, syscall_on_cpu_ns;
 	uint64_t lock_ns, lock, lock_flags;
 	uint64_t reclaim_ns, compact_ns;
+	struct hv_series reclaims, compacts;
+	/* On a vCPU while it looked for memory: until now in all, and as the last search began. */
+	uint64_t searching_on_cpu_ns, search_on_cpu_ns;
+	uint64_t syscall_searching_ns; /* SEARCHING_ON_CPU_NS when the system call began */
 };
 
 /* A time for which one task ran on a vCPU. */

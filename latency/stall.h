@@ -53,8 +53,8 @@ struct hv_stall {
 	uint64_t number;
 	uint32_t device;	      /* of a request: major << 20 | minor */
 	uint64_t flags;		      /* of a lock: HV_LOCK_*; of exits: HV_EXITS_* */
-	uint64_t longest_ns;	      /* host: the longest piece; exits: the longest one */
-	uint64_t nr;		      /* of exits */
+	uint64_t longest_ns;	      /* host: the longest piece; exits, reclaim: the longest one */
+	uint64_t nr;		      /* of exits, or of reclaims */
 	char name[HV_STALL_NAME_LEN]; /* of an interrupt, of a reason; where a section begins */
 	char end[HV_STALL_NAME_LEN];  /* where a section ends */
 	char callers[HV_STALL_CALLERS][HV_STALL_NAME_LEN]; /* of the end; empty: no more */

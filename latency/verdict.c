@@ -92,7 +92,6 @@ static bool explains_syscall(const struct hv_stall *by, const struct hv_stall *c
 	case HV_STALL_EXITS:
 		return by->cpu == call->cpu && same_task(by, call);
 	case HV_STALL_LOCK:
-	case HV_STALL_RECLAIM:
 		return same_task(by, call);
 	default:
 		return false;
@@ -130,6 +129,14 @@ static bool explains(const struct hv_stall *by, const struct hv_stall *s)
 	}
 }
 
+/* For how long of the interval of S BY went on: of a series only what it took. */
+static uint64_t overlap_of(const struct hv_stall *by, const struct hv_stall *s)
+{
+	uint64_t overlap = hv_stall_overlap(by, s->from_ns, s->to_ns);
+
+	return by->kind == HV_STALL_RECLAIM && by->length_ns < overlap ? by->length_ns : overlap;
+}
+
 /* The deepest reason that fills at least half of the stall; of several, the one that fills most. */
 static size_t find_reason(const struct looks *l, size_t of)
 {
@@ -139,7 +146,7 @@ static size_t find_reason(const struct looks *l, size_t of)
 
 	for (size_t i = 0; i < l->nr; i++) {
 		const struct hv_stall *by = &l->list[i].stall;
-		uint64_t overlap = hv_stall_overlap(by, s->from_ns, s->to_ns);
+		uint64_t overlap = overlap_of(by, s);
 
 		if (i == of || overlap < s->length_ns / 2 || !overlap || !explains(by, s))
 			continue;

@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a task waits for inside the kernel, between two events of its own: a lock that others have,
- * memory that it has to look for itself, a large page that must be made by moving others. */
+ * memory that it has to look for itself, a large page that must be made by moving others.
+ *
+ * A task that needs more memory than there is looks for it again and again, for some pages each
+ * time, and nothing but their number makes that long. So such waits are told as one *series*, as
+ * long as they take a fifth of the task's time. */
 #include "latency/finders.h"
+
+#include "base/clock.h"
+
+#define SERIES_PART 5		      /* one part of so many of the time */
+#define LONG_NS	    (5 * HV_NS_PER_S) /* who waits for a stall does not wait for its end */
 
 enum wait { WAIT_LOCK, WAIT_RECLAIM, WAIT_COMPACT, NR_WAITS };
 
@@ -12,22 +21,69 @@ static uint64_t *begin_of(struct hv_sched_task *task, enum wait wait)
 	return wait == WAIT_RECLAIM ? &task->reclaim_ns : &task->compact_ns;
 }
 
-static void end(struct hv_finders *f, struct hv_sched_task *task, enum wait wait, unsigned cpu,
-		uint64_t now_ns)
+static struct hv_series *series_of(struct hv_sched_task *task, enum wait wait)
+{
+	return wait == WAIT_RECLAIM ? &task->reclaims : &task->compacts;
+}
+
+static void add_lock(struct hv_finders *f, const struct hv_sched_task *task, unsigned cpu,
+		     uint64_t now_ns)
+{
+	hv_finders_add(f, &(struct hv_stall){
+				  .kind = HV_STALL_LOCK,
+				  .cpu = cpu,
+				  .from_ns = task->lock_ns,
+				  .to_ns = now_ns,
+				  .number = task->lock,
+				  .flags = task->lock_flags,
+				  .task = hv_stall_task(task->pid, task->comm),
+			  });
+}
+
+/* Adds the series of TASK, which ends with that. */
+static void add_series(struct hv_finders *f, struct hv_sched_task *task, enum wait wait)
+{
+	struct hv_series *s = series_of(task, wait);
+
+	if (s->nr)
+		hv_finders_add(f, &(struct hv_stall){
+					  .kind = HV_STALL_RECLAIM,
+					  .cpu = task->cpu,
+					  .from_ns = s->from_ns,
+					  .to_ns = s->to_ns,
+					  .length_ns = s->taken_ns,
+					  .longest_ns = s->longest_ns,
+					  .nr = s->nr,
+					  .number = wait == WAIT_COMPACT,
+					  .task = hv_stall_task(task->pid, task->comm),
+				  });
+	*s = (struct hv_series){0};
+}
+
+static bool goes_on(const struct hv_series *s, uint64_t now_ns)
+{
+	return s->nr && now_ns - s->from_ns <= SERIES_PART * s->taken_ns;
+}
+
+static void end_wait(struct hv_finders *f, struct hv_sched_task *task, enum wait wait, unsigned cpu,
+		     uint64_t now_ns)
 {
 	uint64_t *begin = begin_of(task, wait);
+	struct hv_series *s = series_of(task, wait);
+	uint64_t ns = now_ns - *begin, on_cpu = hv_sched_on_cpu(task, now_ns);
 
-	if (*begin)
-		hv_finders_add(
-			f, &(struct hv_stall){
-				   .kind = wait == WAIT_LOCK ? HV_STALL_LOCK : HV_STALL_RECLAIM,
-				   .cpu = cpu,
-				   .from_ns = *begin,
-				   .to_ns = now_ns,
-				   .number = wait == WAIT_LOCK ? task->lock : wait == WAIT_COMPACT,
-				   .flags = wait == WAIT_LOCK ? task->lock_flags : 0,
-				   .task = hv_stall_task(task->pid, task->comm),
-			   });
+	if (*begin && wait == WAIT_LOCK) {
+		add_lock(f, task, cpu, now_ns);
+	} else if (*begin && now_ns >= *begin) {
+		if (!s->nr++)
+			s->from_ns = *begin;
+		s->to_ns = now_ns;
+		s->taken_ns += ns;
+		if (on_cpu > task->search_on_cpu_ns)
+			task->searching_on_cpu_ns += on_cpu - task->search_on_cpu_ns;
+		if (ns > s->longest_ns)
+			s->longest_ns = ns;
+	}
 	*begin = 0;
 }
 
@@ -38,14 +94,45 @@ static void begin(struct hv_finders *f, const struct hv_moment *m, enum wait wai
 	struct hv_sched_task *task = hv_sched_get(&f->tasks, m->pid, m->comm, m->time_ns);
 
 	if (wait == WAIT_LOCK) {
-		bool goes_on = task->lock_ns && task->lock == m->number;
+		bool is_same = task->lock_ns && task->lock == m->number;
 
 		task->lock = m->number;
 		task->lock_flags = m->state;
-		if (goes_on)
+		if (is_same)
 			return;
+	} else if (!goes_on(series_of(task, wait), m->time_ns)) {
+		add_series(f, task, wait);
 	}
 	*begin_of(task, wait) = m->time_ns;
+	task->search_on_cpu_ns = hv_sched_on_cpu(task, m->time_ns);
+}
+
+/* A task leaves its vCPU: a series that does not go on, or whose task ends, is over. */
+static void leave(struct hv_finders *f, const struct hv_moment *m)
+{
+	struct hv_sched_task *task = hv_sched_find(&f->tasks, m->pid);
+
+	for (enum wait wait = WAIT_RECLAIM; task && wait < NR_WAITS; wait++)
+		if (!*begin_of(task, wait) &&
+		    ((m->state & HV_LEFT_ENDED) || !goes_on(series_of(task, wait), m->time_ns)))
+			add_series(f, task, wait);
+}
+
+static bool is_long(const struct hv_finders *f, const struct hv_series *s, uint64_t now_ns)
+{
+	return s->nr && s->taken_ns >= f->threshold_ns && now_ns - s->from_ns >= LONG_NS;
+}
+
+bool hv_waits_have_long_series(const struct hv_finders *f, uint64_t now_ns)
+{
+	for (size_t i = 0; i < HV_TASKS_MAX; i++) {
+		const struct hv_sched_task *task = &f->tasks.list[i];
+
+		if (task->is_used &&
+		    (is_long(f, &task->reclaims, now_ns) || is_long(f, &task->compacts, now_ns)))
+			return true;
+	}
+	return false;
 }
 
 void hv_waits_see(struct hv_finders *f, const struct hv_moment *m)
@@ -59,6 +146,8 @@ void hv_waits_see(struct hv_finders *f, const struct hv_moment *m)
 	};
 	struct hv_sched_task *task;
 
+	if (m->kind == HV_MOMENT_SWITCH)
+		leave(f, m);
 	for (enum wait wait = 0; m->pid && wait < NR_WAITS; wait++) {
 		if (m->kind == moments[wait].begin)
 			begin(f, m, wait);
@@ -66,14 +155,19 @@ void hv_waits_see(struct hv_finders *f, const struct hv_moment *m)
 			continue;
 		task = hv_sched_find(&f->tasks, m->pid);
 		if (task)
-			end(f, task, wait, m->cpu, m->time_ns);
+			end_wait(f, task, wait, m->cpu, m->time_ns);
 	}
 }
 
 void hv_waits_end(struct hv_finders *f, uint64_t now_ns)
 {
-	for (size_t i = 0; i < HV_TASKS_MAX; i++)
-		for (enum wait wait = 0; wait < NR_WAITS; wait++)
-			if (f->tasks.list[i].is_used)
-				end(f, &f->tasks.list[i], wait, f->tasks.list[i].cpu, now_ns);
+	for (size_t i = 0; i < HV_TASKS_MAX; i++) {
+		struct hv_sched_task *task = &f->tasks.list[i];
+
+		for (enum wait wait = 0; task->is_used && wait < NR_WAITS; wait++) {
+			end_wait(f, task, wait, task->cpu, now_ns);
+			if (wait != WAIT_LOCK)
+				add_series(f, task, wait);
+		}
+	}
 }

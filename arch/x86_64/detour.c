@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define GS	   0x65
+#define GS	   X86_64_COUNT_BEGINS
 #define OP_IMM32   0x81 /* /0 add, /5 sub */
 #define OP_IMM8	   0x83 /* likewise, the immediate is extended with its sign */
 #define OP_INC_DEC 0xff /* /0 inc, /1 dec */
@@ -131,9 +131,33 @@ size_t x86_64_encode_detour_jump(size_t len_bytes, struct hv_gva at, struct hv_g
 #define CLI   0xfa
 #define STI   0xfb
 
-bool x86_64_may_switch_irqs(uint8_t byte)
+static bool switches(uint8_t opcode)
 {
-	return byte == CLI || byte == STI || byte == POPF;
+	return opcode == CLI || opcode == STI || opcode == POPF;
+}
+
+static bool has_byte(struct hv_span code)
+{
+	for (size_t i = 0; i < code.len_bytes; i++)
+		if (switches(code.data[i]))
+			return true;
+	return false;
+}
+
+bool x86_64_may_switch_irqs(struct hv_span code)
+{
+	uint8_t opcode;
+
+	if (!has_byte(code))
+		return false;
+	for (size_t at = 0, len; at < code.len_bytes; at += len) {
+		struct hv_span rest = {code.data + at, code.len_bytes - at};
+
+		len = x86_64_insn_length(rest, &opcode);
+		if (!len || switches(opcode))
+			return true;
+	}
+	return false;
 }
 
 size_t x86_64_classify_irqs(struct hv_span code, enum hv_irq_effect *ret)

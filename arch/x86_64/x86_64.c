@@ -62,6 +62,7 @@ const struct hv_arch hv_arch_x86_64 = {
 	.link = x86_64_link,
 	.walk_code = x86_64_walk_code,
 	.classify_count = x86_64_classify_count,
+	.count_begins = X86_64_COUNT_BEGINS,
 	.may_switch_irqs = x86_64_may_switch_irqs,
 	.classify_irqs = x86_64_classify_irqs,
 	.classify_way_back = x86_64_classify_way_back,

@@ -47,10 +47,16 @@ size_t x86_64_nop_length(struct hv_span code);
 /* insn.c */
 size_t x86_64_walk_code(struct hv_span code, struct hv_gva at, hv_insn_fn fn, void *ctx);
 
+/* length.c */
+/* Length of the first instruction of CODE; 0: it is not known. *RET_OPCODE: its first byte behind
+ * the prefixes. */
+size_t x86_64_insn_length(struct hv_span code, uint8_t *ret_opcode);
+
 /* detour.c */
+#define X86_64_COUNT_BEGINS 0x65 /* the prefix of %gs */
 bool x86_64_classify_count(struct hv_span code, struct hv_gva at, uint64_t percpu,
 			   struct hv_count_insn *ret);
-bool x86_64_may_switch_irqs(uint8_t byte);
+bool x86_64_may_switch_irqs(struct hv_span code);
 size_t x86_64_classify_irqs(struct hv_span code, enum hv_irq_effect *ret);
 struct hv_way_back x86_64_classify_way_back(struct hv_span code, struct hv_gva at);
 size_t x86_64_encode_detour_jump(size_t len_bytes, struct hv_gva at, struct hv_gva target,

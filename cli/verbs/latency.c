@@ -291,7 +291,8 @@ static bool is_found(struct latency *r)
 	if (!r->found_ns) {
 		verdict = hv_alloc(sizeof(*verdict));
 		hv_latency_verdict(r->analysis, verdict);
-		if (verdict->nr)
+		if (verdict->nr ||
+		    hv_waits_have_long_series(&r->analysis->finders, r->analysis->newest_ns))
 			r->found_ns = hv_now_ns();
 		free(verdict);
 	}

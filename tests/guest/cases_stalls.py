@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -20,8 +21,9 @@ from lib.wait import HANG_SECONDS
 COUNTED = [Config(kernel, 1, counted=True, cmdline="audit=0") for kernel in KERNELS]
 GUEST = (Config(KERNELS[0], 2),)
 DISK = (Config(KERNELS[0], 2, disk_mib=64),)
+PRESSED = (Config(KERNELS[0], 1, counted=True, disk_mib=128, cmdline="audit=0 psi=1"),)
 READS = 278000  # of the clock, which take 20 ms
-BUSY = "(timeout 600 taskset 1 sh -c 'while :; do :; done') >/dev/null 2>&1 &"
+BUSY = "timeout 600 taskset 1 sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!"
 
 
 def measure(t, traced, plant, *words):
@@ -132,14 +134,45 @@ def latency_of_a_quiet_guest(t):
             assert not verdict, verdict
 
 
+CGROUP = "/tmp/cgroup/pressed"
+
+
+@contextlib.contextmanager
+def pressed(t, mib):
+    """A program that touches MIB of memory, which is more than its group may have; the rest is swapped. Yields its
+    pid; SIGUSR1 lets it begin."""
+    t.guest.run("mkswap /dev/nvme0n1 >/dev/null && swapon /dev/nvme0n1 && mkdir /tmp/cgroup && mount -t cgroup2 none /tmp/cgroup")
+    t.guest.run(f"echo +memory >/tmp/cgroup/cgroup.subtree_control; mkdir {CGROUP}; echo 16M >{CGROUP}/memory.max")
+    t.guest.run(f"(echo 0 >{CGROUP}/cgroup.procs; exec workload pressure {mib}) >/tmp/pressed 2>&1 &")
+    try:
+        yield t.guest.run("while ! grep -q pid /tmp/pressed; do sleep 0.1; done; cat /tmp/pressed").split()[1]
+    finally:
+        t.guest.run(f"kill $(cat {CGROUP}/cgroup.procs) 2>/dev/null; sleep 0.2; swapoff /dev/nvme0n1")
+        t.guest.run(f"rmdir {CGROUP}; umount /tmp/cgroup; rmdir /tmp/cgroup; rm /tmp/pressed")
+
+
+@case(configs=PRESSED)
+def latency_names_memory_pressure(t):
+    """A program touches more memory than its group may have: reclaim, the tenant's program, as long as the guest's own
+    counter says, and not the disk that is swapped to."""
+    with pressed(t, 60) as pid, t.attach() as traced:
+        verdict = measure(t, traced, lambda: t.guest.run(f"kill -USR1 {pid}; while ! grep -q done /tmp/pressed; do sleep 0.1; done"), "--watch")
+        stalled = t.guest.run(f"cat {CGROUP}/memory.pressure")
+        ms = int(re.search(r"some .* total=(\d+)", stalled)[1]) / 1000
+        t.note(f"{ms:.1f} ms in {CGROUP}/memory.pressure")
+        one = first(verdict, "reclaim", "tenant-program", ms)
+        assert one["task"] == {"pid": int(pid), "comm": "workload"} and one["searches"] > 10, one
+        assert not [cause for cause in verdict if cause["cause"].startswith("block")], verdict
+
+
 @contextlib.contextmanager
 def busy_guest(t):
     """The first vCPU has something to do all the time."""
-    t.guest.run(BUSY)
+    pid = t.guest.run(BUSY).strip()
     try:
         yield
     finally:
-        t.guest.run("pkill -f 'while :' || true")
+        t.guest.run(f"kill {pid}")
 
 
 def blames_host_only(verdict):

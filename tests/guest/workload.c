@@ -11,6 +11,7 @@
  *				restarted, and never return
  *	workload starve MS	a real-time task keeps another one from its CPU (taskset); at once
  *	workload exits MS	CPUID, which KVM emulates (x86-64); at once
+ *	workload pressure MIB	touches so much memory, each page once
  *	workload exec N		N times fork, exec, wait
  *	workload pipe N		N times a write to a pipe and a read from it
  *	workload file N		N times open, read, close
@@ -26,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -337,6 +339,19 @@ static void provoke_exits(long ms)
 		}
 }
 
+/* More than there is room for. */
+static void touch(long mib)
+{
+	size_t len = (size_t)mib << 20;
+	char *memory = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	must(memory != MAP_FAILED, "mmap");
+	wait_for_go();
+	for (size_t at = 0; at < len; at += 4096)
+		memory[at] = 1;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -345,7 +360,7 @@ int main(int argc, char **argv)
 	} modes[] = {{"syscalls", syscalls}, {"threads", threads},	   {"forkstorm", forkstorm},
 		     {"spin", spin},	     {"getppid", measure_getppid}, {"exec", measure_exec},
 		     {"calls", calls},	     {"pipe", measure_pipe},	   {"file", measure_file},
-		     {"starve", starve},     {"exits", provoke_exits}};
+		     {"starve", starve},     {"exits", provoke_exits},	   {"pressure", touch}};
 	sigset_t go;
 
 	sigemptyset(&go);

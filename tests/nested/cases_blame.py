@@ -9,11 +9,12 @@ import subprocess
 import sys
 import time
 
-from cases_stalls import busy_guest, first, measure, vcpu_thread
+from cases_stalls import busy_guest, first, load_plants, measure, vcpu_thread
 from lib.suite import STANDARD, case
 
 GUEST = STANDARD[:1]
 LONG = "--threshold=400ms"
+READS = 2000000  # of the clock, which take about a second
 
 
 @contextlib.contextmanager
@@ -64,6 +65,23 @@ def latency_of_a_quiet_guest_on_kvm(t):
             verdict = measure(t, traced, lambda: t.guest.run("cat /proc/uptime"), "--for=5s", LONG)
             wrong = [cause for cause in verdict if cause["cause"] == "exits" or cause["fault"] == "other-tenant"]
             assert not wrong, wrong
+
+
+@case(configs=GUEST)
+def latency_names_interrupts_off_on_kvm(t):
+    """Interrupts off for about a second: the section is told, with its function, task and length, and nobody but the
+    tenant's kernel is blamed for it. What else waits in a guest on such a slow host is real, so it need not be first."""
+    load_plants(t)
+    with t.attach() as traced:
+        said = []
+        verdict = measure(t, traced, lambda: said.append(t.guest.run(f"planted cli {READS}")), "--for=8s", LONG)
+        t.note(f"the guest says {int(said[0].split()[1]) / 1e6:.1f} ms")
+        told = [cause for cause in verdict if cause["cause"] == "irqs-off" and cause["function"] == "plant_cli"]
+        assert told and told[0]["fault"] in ("tenant-kernel", "unknown"), verdict
+        one = told[0]
+        ms = (one["longest_ns"] + one["not_run_ns"]) / 1e6
+        assert abs(ms - int(said[0].split()[1]) / 1e6) <= ms / 10, verdict
+        assert one["from"] == "plant_cli" and one["task"]["comm"] == "planted", one
 
 
 @case(configs=GUEST)

@@ -10,6 +10,7 @@
 
 #include "base/guard.h"
 #include "base/text.h"
+#include "vmm/kernel_thread.h"
 
 #define COMM_LEN 16 /* with the newline that /proc adds, and no NUL */
 
@@ -22,8 +23,8 @@ static void add(pid_t tid, pid_t *list, size_t max, size_t *nr)
 		list[(*nr)++] = tid;
 }
 
-/* Whether the process TID is named NAME. */
-static bool is_named(const char *tid, const char *name)
+/* Whether TID is a thread of the kernel, and named NAME. */
+static bool is_kernels(const char *tid, const char *name)
 {
 	HV_AUTO_FREE char *path = hv_format("/proc/%s/comm", tid);
 	HV_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -32,17 +33,17 @@ static bool is_named(const char *tid, const char *name)
 	if (fd < 0 || read(fd, comm, COMM_LEN) <= 0)
 		return false;
 	comm[strcspn(comm, "\n")] = '\0';
-	return strcmp(comm, name) == 0;
+	return strcmp(comm, name) == 0 && hv_is_kernel_thread((pid_t)atoi(tid));
 }
 
-/* Adds the numbers in DIR; NAME not NULL: of those with this name. */
+/* Adds the numbers in DIR; NAME not NULL: of threads of the kernel with this name. */
 static void add_of(const char *dir, const char *name, pid_t *list, size_t max, size_t *nr)
 {
 	DIR *d = opendir(dir);
 
 	for (struct dirent *e; d && (e = readdir(d));)
 		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' &&
-		    (!name || is_named(e->d_name, name)))
+		    (!name || is_kernels(e->d_name, name)))
 			add((pid_t)atoi(e->d_name), list, max, nr);
 	if (d)
 		closedir(d);

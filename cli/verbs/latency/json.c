@@ -79,6 +79,13 @@ static void add_storm(json_object *o, const struct hv_stall *s)
 	add_number(o, "passed_ns", s->to_ns - s->from_ns);
 }
 
+static void add_searches(json_object *o, const struct hv_stall *s)
+{
+	add_number(o, "searches", s->nr);
+	add_number(o, "longest_search_ns", s->longest_ns);
+	add_number(o, "passed_ns", s->to_ns - s->from_ns);
+}
+
 static json_object *cause_of(const struct latency_report *r, const struct hv_cause *c)
 {
 	HV_AUTO_TEXT struct hv_text words = {0}, command = {0};
@@ -103,6 +110,8 @@ static json_object *cause_of(const struct latency_report *r, const struct hv_cau
 		json_object_object_add(o, "by", latency_json_taker(r->latency, s));
 	if (s->kind == HV_STALL_EXITS)
 		add_storm(o, s);
+	if (s->kind == HV_STALL_RECLAIM)
+		add_searches(o, s);
 	add_stack(o, s);
 	add_number(o, "victims", c->nr_victims);
 	if (c->victim.task.pid)

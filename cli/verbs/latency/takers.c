@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "vmm/kernel_thread.h"
 #include "vmm/qemu/process.h"
 
 #define VHOST "vhost-" /* threads of the kernel that work for a VMM, which they name */
@@ -50,8 +51,9 @@ static void look(struct hv_taker *t, uint64_t vmm_pid)
 	err = hv_process_of_thread((pid_t)t->task.pid, &pid);
 	if (!err && (uint64_t)pid != vmm_pid)
 		err = hv_process_open(pid, &p);
-	/* Any program can call itself so; the kernel's threads have no arguments. */
-	if (!err && p.pid && !p.nr_args && sscanf(t->task.comm, VHOST "%d", &owner) == 1) {
+	/* Any program can call itself so. */
+	if (!err && p.pid && sscanf(t->task.comm, VHOST "%d", &owner) == 1 &&
+	    hv_is_kernel_thread((pid_t)t->task.pid)) {
 		pid = owner;
 		hv_process_close(&p);
 		if ((uint64_t)pid != vmm_pid)

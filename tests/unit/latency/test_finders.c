@@ -165,10 +165,81 @@ START_TEST(waits_in_the_kernel)
 	ck_assert_uint_eq(only(HV_STALL_LOCK, 22, 42, 7)->flags & HV_LOCK_SPINS, 0);
 	hv_stalls_clear(&stalls);
 	SEE(at(HV_MOMENT_RECLAIM, 0, 30, 7), at(HV_MOMENT_RECLAIM_END, 1, 60, 7));
+	hv_finders_end(&finders, 65 * MS);
 	ck_assert_uint_eq(only(HV_STALL_RECLAIM, 30, 60, 7)->number, 0);
 	hv_stalls_clear(&stalls);
 	SEE(at(HV_MOMENT_COMPACT, 0, 70, 7), at(HV_MOMENT_COMPACT_END, 1, 90, 7));
+	ck_assert_uint_eq(stalls.nr, 0); /* there may be more */
+	hv_finders_end(&finders, 95 * MS);
 	ck_assert_uint_eq(only(HV_STALL_RECLAIM, 70, 90, 7)->number, 1);
+}
+END_TEST
+
+/* Task 7 looks for memory from each of the times on, for 2 ms. */
+static void search(const uint64_t *at_ms, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		SEE(at(HV_MOMENT_RECLAIM, 0, at_ms[i], 7),
+		    at(HV_MOMENT_RECLAIM_END, 0, at_ms[i] + 2, 7));
+}
+
+START_TEST(many_searches_for_memory_are_one)
+{
+	const uint64_t often[] = {1, 5, 9, 19, 29, 39, 49}, seldom[] = {100, 120, 140, 160, 180};
+	const struct hv_stall *s;
+
+	search(often, HV_ARRAY_LEN(often));
+	ck_assert_uint_eq(stalls.nr, 0);
+	search(seldom, HV_ARRAY_LEN(seldom));
+	hv_finders_end(&finders, 500 * MS);
+	s = only(HV_STALL_RECLAIM, 1, 51, 7);
+	ck_assert_uint_eq(s->length_ns, 14 * MS);
+	ck_assert_uint_eq(s->longest_ns, 2 * MS);
+	ck_assert_uint_eq(s->nr, 7);
+}
+END_TEST
+
+START_TEST(searches_that_do_not_end)
+{
+	for (uint64_t ms = 1; ms < 6000; ms += 5) {
+		search(&ms, 1);
+		ck_assert_int_eq(hv_waits_have_long_series(&finders, (ms + 2) * MS),
+				 ms + 2 >= 5001);
+	}
+	ck_assert_uint_eq(stalls.nr, 0);
+	SEE(at(HV_MOMENT_RECLAIM, 0, 20000, 7));
+	ck_assert(!hv_waits_have_long_series(&finders, 20000 * MS));
+	ck_assert_uint_eq(only(HV_STALL_RECLAIM, 1, 5998, 7)->length_ns, 2400 * MS);
+}
+END_TEST
+
+/* A task that ends, or goes on to something else, will not look for memory again soon. */
+START_TEST(searches_end_with_their_task)
+{
+	const uint64_t times[] = {1, 4, 7, 10, 13, 16};
+
+	SEE(sw(0, 0, 0, 0, 7));
+	search(times, HV_ARRAY_LEN(times));
+	SEE(sw(0, 19, 7, 1, 9));
+	ck_assert_uint_eq(stalls.nr, 0);
+	SEE(sw(0, 20, 9, 1, 7), sw(0, 90, 7, 1, 9));
+	only(HV_STALL_RECLAIM, 1, 18, 7);
+	hv_stalls_clear(&stalls);
+	SEE(sw(0, 100, 9, 1, 7));
+	for (uint64_t ms = 100; ms < 120; ms += 3)
+		search(&ms, 1);
+	SEE(sw(0, 121, 7, 0x10, 9));
+	only(HV_STALL_RECLAIM, 100, 120, 7);
+}
+END_TEST
+
+/* What a system call looks for memory is no fault of the call. */
+START_TEST(a_system_call_without_its_searches)
+{
+	SEE(sw(0, 1, 0, 0, 7), numbered(HV_MOMENT_SYSCALL, 0, 5, 7, 9));
+	SEE(at(HV_MOMENT_RECLAIM, 0, 10, 7), at(HV_MOMENT_RECLAIM_END, 0, 30, 7),
+	    numbered(HV_MOMENT_SYSCALL_END, 0, 37, 7, 9));
+	ck_assert_uint_eq(only(HV_STALL_SYSCALL, 5, 37, 7)->length_ns, 12 * MS);
 }
 END_TEST
 
@@ -222,6 +293,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, requests);
 	tcase_add_test(tc, a_flush_is_completed);
 	tcase_add_test(tc, waits_in_the_kernel);
+	tcase_add_test(tc, many_searches_for_memory_are_one);
+	tcase_add_test(tc, searches_that_do_not_end);
+	tcase_add_test(tc, searches_end_with_their_task);
+	tcase_add_test(tc, a_system_call_without_its_searches);
 	tcase_add_test(tc, nothing_follows_from_what_was_lost);
 	tcase_add_test(tc, without_switches_nothing_is_said_of_tasks);
 	tcase_add_test(tc, tables_are_bounded);

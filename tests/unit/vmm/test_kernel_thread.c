@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which threads are the kernel's own: by their flags, whatever they are called. */
+#include <check.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "tests/lib/run_suite.h"
+#include "vmm/kernel_thread.h"
+
+START_TEST(by_its_flags)
+{
+	ck_assert(hv_stat_is_kernel_threads("77 (vhost-70) S 2 0 0 0 -1 2097216 0 0 0 0 0 0\n"));
+	ck_assert(!hv_stat_is_kernel_threads("77 (vhost-70) S 2 0 0 0 -1 4194560 0 0 0 0 0 0\n"));
+	ck_assert(!hv_stat_is_kernel_threads("77 (vhost-70) S 2 0 0 0 -1"));
+	ck_assert(!hv_stat_is_kernel_threads("77 (vhost-70)"));
+	ck_assert(!hv_stat_is_kernel_threads(""));
+}
+END_TEST
+
+START_TEST(names_with_blanks_and_parentheses)
+{
+	ck_assert(!hv_stat_is_kernel_threads("77 (a) S 2 0 0 0 -1 ) S 1 7 7 0 -1 4194560 0 0\n"));
+	ck_assert(!hv_stat_is_kernel_threads("77 () S 2 2097152) S 1 7 7 0 -1 4194560 0 0\n"));
+	ck_assert(hv_stat_is_kernel_threads("77 (a (b) c) I 2 0 0 0 -1 69238880 0 0\n"));
+}
+END_TEST
+
+START_TEST(a_program_with_such_a_name)
+{
+	ck_assert_int_eq(prctl(PR_SET_NAME, "vhost-1"), 0);
+	ck_assert(!hv_is_kernel_thread(getpid()));
+	ck_assert(!hv_is_kernel_thread(7777777));
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+	tcase_add_test(tc, by_its_flags);
+	tcase_add_test(tc, names_with_blanks_and_parentheses);
+	tcase_add_test(tc, a_program_with_such_a_name);
+}
+
+int main(void)
+{
+	return run_suite("kernel_thread", add_tests);
+}
