@@ -40,7 +40,7 @@ static bool any_wants(const struct hv_instances *all, const struct hv_event_type
 	const struct hv_event_ref ref = hv_event_ref_of(type);
 
 	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		if (hv_instance_needs_event(in, ref))
+		if (hv_instance_needs_event(in, ref) || hv_wakeups_need(in, type))
 			return true;
 	return false;
 }
@@ -132,7 +132,7 @@ static struct hv_err *take_refusals(struct hv_instance *in, const struct hv_cata
 		const struct hv_event_ref ref = hv_event_ref_of(&c->types[i]);
 		struct hv_err *why = NULL;
 
-		if (hv_instance_needs_event(in, ref))
+		if (hv_instance_needs_event(in, ref) || hv_wakeups_need(in, &c->types[i]))
 			why = why_not(in->all, c, w, &c->types[i]);
 		if (!why)
 			continue;

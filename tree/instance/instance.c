@@ -46,6 +46,7 @@ static void deinit(struct hv_instance *in)
 	hv_probes_deinit(&in->probes);
 	hv_buffers_deinit(&in->buffers);
 	hv_open_calls_free(in->open_calls);
+	hv_wakeups_deinit(in);
 	hv_error_log_clear(&in->errors);
 	hv_pipes_deinit(&in->pipes);
 	free(in->in_section);
@@ -118,7 +119,7 @@ static bool needs_lists_of_tasks(const struct hv_instance *in)
 bool hv_instance_has_functions(const struct hv_instance *in)
 {
 	return hv_tracer_has_functions(in->selection.tracer) ||
-	       (hv_tracer_has_sections(in->selection.tracer) &&
+	       (hv_tracer_keeps_worst(in->selection.tracer) &&
 		hv_options_on(&in->options, HV_OPT_FUNCTION_TRACE));
 }
 

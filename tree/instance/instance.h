@@ -22,6 +22,7 @@
 #include "tree/settings/event_set.h"
 #include "tree/settings/options.h"
 #include "tree/instance/triggers.h"
+#include "tree/instance/wakeups.h"
 #include "tree/settings/probes.h"
 
 struct hv_instances;
@@ -31,7 +32,7 @@ struct hv_instance {
 	struct hv_instance *next; /* sorted by name */
 	char *name;		  /* owned; NULL: the top */
 	struct hv_options options;
-	struct hv_options options_before; /* of a tracer of sections (sections.h) */
+	struct hv_options options_before; /* of a tracer of sections or of wakeups */
 	uint8_t *in_section; /* owned, a byte per vCPU: of the events that were taken (share.h) */
 	struct hv_selection selection;
 	struct hv_event_set events; /* of the guest's own that are on (events.h) */
@@ -49,6 +50,7 @@ struct hv_instance {
 	struct hv_buffers buffers;
 	struct hv_sink sink;		  /* takes events for BUFFERS (share.h) */
 	struct hv_open_calls *open_calls; /* owned; NULL: none is known (share.h) */
+	struct hv_wakeups *wakeups;	  /* owned; NULL: it has no such tracer (wakeups.h) */
 	uint64_t max_latency_ns; /* tracing_max_latency while no section is measured (sections.h) */
 	struct hv_error_log errors;
 	struct hv_pipes pipes;
@@ -99,12 +101,13 @@ static inline bool hv_instance_is_top(const struct hv_instance *in)
 }
 
 /* Returns whether IN records calls of functions: by its tracer, or in its sections
- * (function-trace). */
+ * or until a woken task runs (function-trace). */
 bool hv_instance_has_functions(const struct hv_instance *in);
-/* Returns whether IN has triggers for events of the guest's own, hist triggers or others. */
+/* Returns whether IN has triggers for events of the guest's own, hist triggers or others, or a
+ * tracer that the host drives by them as it does triggers (wakeups.h). */
 static inline bool hv_instance_has_triggers(const struct hv_instance *in)
 {
-	return in->triggers.nr || in->hists.nr;
+	return in->triggers.nr || in->hists.nr || in->wakeups;
 }
 /* Returns whether IN records events of the guest's own, or has triggers for them. */
 static inline bool hv_instance_has_events(const struct hv_instance *in)
