@@ -180,7 +180,7 @@
 
 #define HV_WORDS_SECOND_SHIFT 31
 #define HV_STACK_RECORDS_MAX  127 /* records of words in one stack, without the first */
-#define HV_STACK_SECTION_BIT  55
+#define HV_STACK_SECTION_BIT  55 /* with the next: of a section's end; alone: of an event */
 #define HV_STACK_COMMAND_BIT  56
 #define HV_SECTION_ENDS_BIT   48
 
