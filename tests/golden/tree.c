@@ -12,6 +12,7 @@
  *   guests WHERE ID [TEXT]           one of the guest's own events; TEXT: its field comm, or =NR
  *                                    ARGUMENT... of raw_syscalls:*, ~NR of a 32-bit program,
  *                                    =WORD... of the scheduler's
+ *   behind WHERE IP [CALLER...]      the stack of the last event there that has none yet
  *   called WHERE IP                  a call of a function whose commands the host obeys
  *   count CPU SITE HITS TIME_NS SPREAD    calls of the SITEth site, for the profile
  *   overrun NR                       events that were overwritten
@@ -167,7 +168,7 @@ static void do_callers(struct hv_event *e, char *args)
 
 	callers[0] = hv_gva_add(e->ip, 5);
 	e->callers = callers;
-	e->nr_callers = 1;
+	e->nr_callers = !e->of_event;
 	for (const char *word = next_word(&args); *word && e->nr_callers < 8;
 	     word = next_word(&args)) {
 		callers[e->nr_callers] = hv_gva(strtoull(word, NULL, 16));
@@ -379,6 +380,8 @@ static bool do_setup(struct shell *sh, const char *command, char *args)
 		do_event(sh, (struct hv_event){.kind = HV_EVENT_STACK}, args);
 	else if (strcmp(command, "command") == 0)
 		do_event(sh, (struct hv_event){.kind = HV_EVENT_STACK, .of_command = 1}, args);
+	else if (strcmp(command, "behind") == 0)
+		do_event(sh, (struct hv_event){.kind = HV_EVENT_STACK, .of_event = 1}, args);
 	else if (strcmp(command, "guests") == 0)
 		do_event(sh, (struct hv_event){.kind = HV_EVENT_GUESTS}, args);
 	else if (strcmp(command, "called") == 0)

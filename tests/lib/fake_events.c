@@ -269,8 +269,8 @@ struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_wa
 	for (size_t i = 0; i < nr; i++) {
 		wants[i].why_not = why_not(wants[i].type);
 		if (!wants[i].why_not)
-			hv_text_printf(&e->on, " %s:%s", wants[i].type->system,
-				       wants[i].type->name);
+			hv_text_printf(&e->on, " %s:%s%s", wants[i].type->system,
+				       wants[i].type->name, wants[i].has_stacks ? "+stack" : "");
 	}
 	return NULL;
 }

@@ -12,6 +12,7 @@
 #include "tree/instance/drain.h"
 #include "tree/instance/dump.h"
 #include "tree/instance/error_log.h"
+#include "tree/instance/event_stacks.h"
 #include "tree/instance/event_filters.h"
 #include "tree/instance/hists.h"
 #include "tree/instance/kprobes.h"
@@ -50,6 +51,8 @@ struct hv_instance {
 	struct hv_buffers buffers;
 	struct hv_sink sink;		  /* takes events for BUFFERS (share.h) */
 	struct hv_open_calls *open_calls; /* owned; NULL: none is known (share.h) */
+	struct hv_stacks_due *stacks_due; /* owned, one per vCPU (event_stacks.h) */
+	unsigned nr_stacks;		  /* of the event that is being taken: those it wants */
 	struct hv_wakeups *wakeups;	  /* owned; NULL: it has no such tracer (wakeups.h) */
 	uint64_t max_latency_ns; /* tracing_max_latency while no section is measured (sections.h) */
 	struct hv_error_log errors;
@@ -79,7 +82,8 @@ struct hv_instances {
 	struct hv_syscalls *syscalls;	    /* owned; NULL: no event of a system call was ever on */
 	struct hv_kprobes kprobes;
 	struct hv_synths synths;
-	uint64_t nr_hists; /* hist triggers, ever */
+	struct hv_event_set stacked; /* recorded with their stacks (event_stacks.h) */
+	uint64_t nr_hists;	     /* hist triggers, ever */
 	struct hv_budget budget;
 };
 

@@ -211,8 +211,11 @@ static void take_if_wanted(void *ctx, enum hv_trigger_time time)
 {
 	const struct taken *t = ctx;
 
-	if (time == HV_TRIGGER_IN_TIME && wants_guests(t->in, t->event))
-		hv_buffer_put(t->in->buffers.host, t->cursor, t->event);
+	if (time != HV_TRIGGER_IN_TIME || !wants_guests(t->in, t->event))
+		return;
+	hv_buffer_put(t->in->buffers.host, t->cursor, t->event);
+	if (hv_options_on(&t->in->options, HV_OPT_STACKTRACE))
+		hv_event_stacks_want(t->in);
 }
 
 /* An action of a hist trigger has made EVENT, for all instances (trace_synth). */
@@ -283,10 +286,21 @@ static void take_guests(struct hv_instance *in, const struct hv_cursor *cursor,
 		take_probed(in, cursor, event);
 		return;
 	}
+	hv_event_stacks_begin(in);
 	take_one(&(struct taken){in, cursor, event, 0});
 	follow_wakeups(in, cursor, event);
 	if (hv_syscalls_event(in->all->syscalls, event, &call, entry))
 		take_one(&(struct taken){in, cursor, &call, 0});
+	hv_event_stacks_end(in, event);
+}
+
+static void take_event_stack(struct hv_instance *in, const struct hv_cursor *cursor,
+			     const struct hv_event *stack)
+{
+	unsigned nr = hv_event_stacks_take(in, stack);
+
+	while (nr--)
+		hv_buffer_put(in->buffers.host, cursor, stack);
 }
 
 static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const struct hv_event *event)
@@ -301,6 +315,8 @@ static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const str
 		take_guests(in, cursor, event);
 	else if (event->kind == HV_EVENT_COMMAND)
 		hv_obey(in, event);
+	else if (event->of_event)
+		take_event_stack(in, cursor, event);
 	else if (hv_tracer_has_sections(in->selection.tracer) && !is_command(event))
 		take_in_section(in, cursor, event);
 	else if (event->of_section)

@@ -323,6 +323,8 @@ static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option opti
 		return on ? NULL : hv_instance_need_host(in);
 	case HV_OPT_DISPLAY_GRAPH: /* the guest also records returns behind the end of a section */
 		return on ? hv_instance_need_host(in) : NULL;
+	case HV_OPT_STACKTRACE:
+		return on ? hv_callers_prepare(in->all->session->callers) : NULL;
 	case HV_OPT_FUNCTION_FORK:
 		return follow_forks(in, on);
 	case HV_OPT_RECORD_CMD:
@@ -367,6 +369,8 @@ struct hv_err *hv_instance_set_option(struct hv_instance *in, enum hv_option opt
 	hv_sites_publish_graph(in);
 	if (changes_sites(in, option))
 		err = hv_instance_retrace(in);
+	if (option == HV_OPT_STACKTRACE && hv_instance_has_events(in))
+		err = hv_instance_publish_events(in);
 	if (err) {
 		in->options = before;
 		hv_sites_publish_graph(in);

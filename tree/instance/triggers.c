@@ -6,6 +6,7 @@
 
 #include "kernel/events/catalogue.h"
 #include "tracer/event_types.h"
+#include "tracer/events/callers.h"
 #include "tree/instance/event_filters.h"
 #include "tree/instance/events.h"
 #include "tree/instance/hists.h"
@@ -128,6 +129,8 @@ static struct hv_err *prepare(struct hv_instance *in, const struct hv_trigger_of
 {
 	struct hv_err *err = hv_instance_prepare_triggers(in);
 
+	if (!err && of->trigger.command == HV_TRIGGER_STACKTRACE)
+		err = hv_callers_prepare(in->all->session->callers);
 	if (!err && of->trigger.command == HV_TRIGGER_SNAPSHOT)
 		err = hv_buffers_need_snapshot(&in->buffers);
 	return err;
@@ -339,6 +342,10 @@ static void act(struct hv_instance *in, struct hv_trigger_of *of)
 	case HV_TRIGGER_SNAPSHOT:
 		hv_buffers_swap_snapshot(&in->buffers);
 		return;
+	case HV_TRIGGER_STACKTRACE:
+		if (in->recording)
+			hv_event_stacks_want(in);
+		return;
 	case HV_TRIGGER_ENABLE_EVENT:
 		hv_event_set_add(&in->events, of->target);
 		hv_event_set_add(&in->probed, of->target);
@@ -354,6 +361,12 @@ static void act(struct hv_instance *in, struct hv_trigger_of *of)
 	}
 }
 
+/* Those that act after the event (EVENT_CMD_FL_POST_TRIGGER). */
+static bool is_post(enum hv_trigger_command command)
+{
+	return command == HV_TRIGGER_TRACEOFF || command == HV_TRIGGER_STACKTRACE;
+}
+
 /* If the kernel has to look at a record before it knows whether a trigger acts, or if one of them
  * acts after the event, or is a hist trigger, it reserves the record first (update_cond_flag): then
  * a snapshot has it, and traceon comes too late for it, unless the record is made elsewhere because
@@ -366,7 +379,7 @@ static bool reserves_first(const struct hv_instance *in, uint32_t id)
 		return true;
 	for (size_t i = 0; i < s->nr; i++)
 		if (s->list[i].ref.id == id &&
-		    (s->list[i].filter || s->list[i].trigger.command == HV_TRIGGER_TRACEOFF))
+		    (s->list[i].filter || is_post(s->list[i].trigger.command)))
 			return true;
 	return false;
 }
@@ -378,8 +391,8 @@ static void pull(struct hv_instance *in, const struct hv_event *event, bool snap
 	for (size_t i = 0; i < in->triggers.nr; i++) {
 		struct hv_trigger_of *of = &in->triggers.list[i];
 		enum hv_trigger_command command = of->trigger.command;
-		bool is_after = command == HV_TRIGGER_TRACEOFF ||
-				(command == HV_TRIGGER_SNAPSHOT && snapshots_are_after);
+		bool is_after =
+			is_post(command) || (command == HV_TRIGGER_SNAPSHOT && snapshots_are_after);
 
 		if (of->ref.id == event->id && is_after == after &&
 		    (!of->filter || hv_instance_record_passes(in, of->filter, event)))

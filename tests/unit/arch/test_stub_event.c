@@ -318,7 +318,8 @@ START_TEST(an_event_with_its_stack)
 	ck_assert_uint_eq(stack.word[3] >> HV_STACK_SECTION_BIT & 3, 1);
 	ck_assert_uint_eq(stack.word[3] >> HV_RECORD_DEPTH_SHIFT & 0x7f, head - at - 2);
 	ck_assert_uint_eq(stack.word[0], words.word[0]);
-	ck_assert_uint_eq(stack.word[2] >> HV_CALL_PID_SHIFT & UINT32_MAX, world_cpu(world)->cat.pid);
+	ck_assert_uint_eq(stack.word[2] >> HV_CALL_PID_SHIFT & UINT32_MAX,
+			  world_cpu(world)->cat.pid);
 	ck_assert_uint_eq(world_state(world, 0)->drafts, 0);
 	/* Others have none, nor has one that was not recorded. */
 	ck_assert(probe(0, 64, 3));
