@@ -14,7 +14,7 @@ COUNTED = [Config(kernel, 1, counted=True, cmdline="audit=0") for kernel in KERN
 SEVERAL = (Config(KERNELS[1], 2, cmdline="audit=0"),)
 SECTION = 2000000  # ns for which preemption is off, about: whoever is woken then waits
 EVENTS = ("sched_wakeup", "sched_wakeup_new", "sched_switch")
-TRACERS = (("wakeup", "urgent", "nice:-10 policy:0 rt_prio:0"), ("wakeup_rt", "realtime", "policy:1 rt_prio:30"), ("wakeup_dl", "deadline", "policy:6"))
+TRACERS = (("wakeup", "urgent", "nice:-10 policy:0"), ("wakeup_rt", "realtime", "rt_prio:30"), ("wakeup_dl", "deadline", "policy:6"))
 
 LINE = re.compile(r"^.*-(\d+) +\[(\d+)\] \S+ +([\d.]+): (\w+): (.*)$", re.M)
 HEAD = re.compile(

@@ -19,13 +19,14 @@
 #include "tree/instance/share.h"
 #include "tree/instance/triggers.h"
 
-#define PRIO_OF_RT   100 /* tasks below it are realtime */
-#define PRIO_OF_IDLE 120
-#define PREEMPTED    0x100 /* TASK_REPORT_MAX, in prev_state */
-#define ENTRY_MAX    64u
-#define COMM_LEN     16
+#define PRIO_OF_RT	100 /* tasks below it are realtime */
+#define PRIO_OF_IDLE	120
+#define POLICY_DEADLINE 6     /* SCHED_DEADLINE */
+#define PREEMPTED	0x100 /* TASK_REPORT_MAX, in prev_state */
+#define ENTRY_MAX	64u
+#define COMM_LEN	16
 /* How often the guest's lists are searched for a task, if every wait is the worst. */
-#define SEARCH_NS    100000000
+#define SEARCH_NS	100000000
 
 /* Options that are on while a wakeup is traced (__wakeup_tracer_init). */
 static const enum hv_option switched_on[] = {HV_OPT_OVERWRITE, HV_OPT_LATENCY_FORMAT};
@@ -498,6 +499,7 @@ static void keep(struct hv_instance *in, uint64_t ns)
 	w->worst->to.pid = w->task.pid;
 	memcpy(w->worst->to.comm, w->task.comm, sizeof(w->worst->to.comm) - 1);
 	/* As far as its priority tells, if it has ended when the guest's memory is read. */
+	w->worst->policy = prio < 0 ? POLICY_DEADLINE : 0;
 	w->worst->nice = prio >= PRIO_OF_RT ? prio - PRIO_OF_IDLE : 0;
 	w->worst->rt_priority =
 		prio >= 0 && prio < PRIO_OF_RT ? PRIO_OF_RT - 1 - (uint32_t)prio : 0;
