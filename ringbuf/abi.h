@@ -210,8 +210,9 @@ struct hv_count {
  * of its probe. The guest may only read it. It reads no other member than the flags, whose place
  * the kernel's types tell. */
 struct hv_event_file {
-	uint32_t id; /* of the event's type */
-	uint8_t members[124];
+	uint32_t id;   /* of the event's type */
+	uint32_t does; /* HV_EVENT_FILE_STACK, which the host may change at any time */
+	uint8_t members[120];
 };
 
 /* Where a probe fills the entry of an event, before a stub puts it into the ring. */

@@ -75,7 +75,9 @@
 #define HV_PROFILE_PLAIN 1 /* count calls, and a call's time includes the calls that it makes */
 
 /* struct hv_stack */
-#define HV_FRAMES_MAX	 120
+#define HV_FRAMES_MAX	    120
+#define HV_EVENT_FILE_STACK 1 /* the stack is recorded behind each event */
+
 #define HV_STACK_NR_MASK 0xfff	/* of the word: the number of frames, times their length */
 #define HV_STACK_SLOW	 0x1000 /* of the word: calls and returns take the general way */
 #define HV_STACK_IRQ	 0x2000 /* of the word: it is an interrupt stack's */

@@ -69,8 +69,10 @@
  *  stack            as function, but
  *            3     48-54  how many records of words precede it, without the first
  *                  56     no tracer's option asked for the stack, but a command, or:
- *                  55     it is of the end of a section that was kept. The site end is in a
- *                         detour. The recorded stack begins below the function's own part
+ *                  55     with 56: it is of the end of a section that was kept. The site end is in
+ *                         a detour. The recorded stack begins below the function's own part.
+ *                         Alone: it is of an event. The site end is in a stub, the caller in the
+ *                         event's probe
  *
  *  command          as function, but
  *            3     48-54  0
@@ -180,7 +182,7 @@
 
 #define HV_WORDS_SECOND_SHIFT 31
 #define HV_STACK_RECORDS_MAX  127 /* records of words in one stack, without the first */
-#define HV_STACK_SECTION_BIT  55
+#define HV_STACK_SECTION_BIT  55  /* with the next: of a section's end; alone: of an event */
 #define HV_STACK_COMMAND_BIT  56
 #define HV_SECTION_ENDS_BIT   48
 

@@ -394,6 +394,18 @@ static void mark_wanted(struct hv_event_tracer *e, struct hv_event_want *wants, 
 	}
 }
 
+static void set_stacks(struct hv_event_tracer *e, const struct hv_event_want *wants, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		const struct event *event = find(e, wants[i].type);
+
+		if (event && event->is_on)
+			hv_plug_set_stacks(e->tracee, (unsigned)(event - e->events),
+					   wants[i].has_stacks ? HV_PLUG_STACKS
+							       : HV_PLUG_NO_STACKS);
+	}
+}
+
 static struct hv_err *switch_on(struct hv_event_tracer *e, struct hv_event_want *wants, size_t nr)
 {
 	HV_AUTO_FREE struct coming *list = hv_alloc((nr + 1) * sizeof(*list));
@@ -427,6 +439,7 @@ struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_wa
 		err = switch_on(e, wants, nr);
 	if (err)
 		return err;
+	set_stacks(e, wants, nr);
 	err = see_to_tasks(e);
 	if (!err || err->code != EBUSY)
 		return err;

@@ -32,6 +32,9 @@ void hv_event_tracer_free(struct hv_event_tracer *e);
 /* An event that shall be recorded. */
 struct hv_event_want {
 	const struct hv_event_type *type; /* of the catalogue; borrowed during the call */
+	/* Its stack is recorded behind each event, as an HV_EVENT_STACK with of_event, unless the
+	 * vCPU was muted in between. */
+	bool has_stacks;
 	/* Set by hv_event_tracer_set(), owned by the caller. NULL: it is recorded. */
 	struct hv_err *why_not;
 };

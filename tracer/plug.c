@@ -100,6 +100,15 @@ void hv_plug_prepare(const struct hv_tracee *t, const struct hv_tracepoint_layou
 	put_bytes(t->region.host + array_off(plug), array, sizeof(array));
 }
 
+void hv_plug_set_stacks(const struct hv_tracee *t, unsigned index, enum hv_plug_stacks stacks)
+{
+	const struct hv_plug plug = {.index = index};
+	struct hv_event_file *file = (void *)(t->region.host + file_off(&plug));
+
+	__atomic_store_n(&file->does, stacks == HV_PLUG_STACKS ? HV_EVENT_FILE_STACK : 0,
+			 __ATOMIC_RELAXED);
+}
+
 /* Adds the change of LEN_BYTES at AT to RET, which has room for it. */
 static struct hv_err *add(const struct hv_tracee *t, struct hv_gva at, enum hv_change_kind kind,
 			  uint32_t len_bytes, const void *from, const void *to,

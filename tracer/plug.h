@@ -38,6 +38,10 @@ struct hv_err *hv_plug_check(const struct hv_tracepoint_layout *layout,
 void hv_plug_prepare(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,
 		     const struct hv_plug *plug);
 
+/* Whether the stub records the stack behind each event of a plug that is prepared. */
+enum hv_plug_stacks { HV_PLUG_NO_STACKS, HV_PLUG_STACKS };
+void hv_plug_set_stacks(const struct hv_tracee *t, unsigned index, enum hv_plug_stacks stacks);
+
 /* The changes that plug it in. EBUSY: the guest itself has probes there; EINVAL: array, count and
  * places contradict each other. */
 struct hv_err *hv_plug_plan(const struct hv_tracee *t, const struct hv_tracepoint_layout *layout,

@@ -79,12 +79,14 @@ hv_stub_return_13: /* to the probe, or to the kernel's function */
 
 /* Commit. While it works:
  *
+ *      20(%rsp)  what the file says is to be done
  *      16(%rsp)  the id, and then the length, too     %rbx  the state of this vCPU
  *       8(%rsp)  the draft                            %rsi  what is copied next
  *       0(%rsp)  %rbx                                 %edi  how many records of data that is
  */
 #define ID	 16
 #define DRAFT	 8
+#define EVENT_FILE_STACK_BIT 0 /* of HV_EVENT_FILE_STACK */
 
 /* The kind and number of a record of data, in the form in which two pairs of bits are shifted in
  * from below before the number is where it belongs. */
@@ -212,7 +214,7 @@ hv_stub_event_commit:
 .Levent_free:
 	popq	%rbx
 	popq	%rcx
-	popq	%rdx /* the id */
+	popq	%rsi /* the id, and what the file says is to be done */
 	subq	$hole_drafts, %rcx
 	shrq	$HV_DRAFT_SHIFT, %rcx
 	movl	%ecx, %eax
@@ -220,6 +222,8 @@ hv_stub_event_commit:
 	andl	$(HV_NR_DRAFTS - 1), %ecx
 	movq	hole_vcpus(,%rax,8), %rdx
 	lock btrl %ecx, HV_STATE_DRAFTS(%rdx)
+	btq	$(HV_RECORD_HIGH + EVENT_FILE_STACK_BIT), %rsi
+	jc	.Levent_stack
 .Levent_committed:
 	xorl	%eax, %eax
 	xorl	%ecx, %ecx
@@ -230,7 +234,15 @@ hv_stub_event_commit:
 
 .Levent_too_long:
 	lock incq HV_STATE_NO_DRAFT(%rbx)
+	movl	$0, (ID + 4)(%rsp)
 	jmp	.Levent_free
+
+/* The stack from the return into the probe on (stack.S). */
+.Levent_stack:
+	pushq	$.Levent_committed
+	pushq	$0
+	pushq	$(HV_SLOT_STACK | FROM_EVENT)
+	jmp	.Lstack_action
 
 /* The last record on this vCPU was another task's, so a task record of this one comes first. */
 .Levent_other_task:
@@ -352,6 +364,7 @@ hv_stub_return_14:
 
 #undef ID
 #undef DRAFT
+#undef EVENT_FILE_STACK_BIT
 #undef DATA_NUMBER_SHIFT
 #undef DATA_FIRST
 #undef TS_COMPAT_BIT

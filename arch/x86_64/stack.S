@@ -13,14 +13,14 @@
  * records the address that the handler will return to, which it takes from the frames of that slot.
  *
  * There are two entries. The site of a function whose calls are recorded with their stacks calls
- * hv_stub_function_stack. actions.S and sections.S jump to .Lstack_action, with GOES_ON and DOES
- * pushed.
+ * hv_stub_function_stack. actions.S, sections.S and event.S jump to .Lstack_action, with GOES_ON and
+ * DOES pushed.
  *
  *      after push_all
  *      CALLER(%rsp)    caller's return: the recorded stack begins at this slot
  *      SITE_END(%rsp)  site + 5
  *      GOES_ON(%rsp)   the address of the stub that comes next; 0: none, back into the function
- *      DOES(%rsp)      what is still to do: HV_SLOT_STACK, HV_SLOT_TELL and FROM_COMMAND
+ *      DOES(%rsp)      what is still to do: HV_SLOT_STACK, HV_SLOT_TELL, FROM_COMMAND, ...
  *                      the saved %rcx, %rdx, %rbx, %rsi, %rdi, %r8, %r9
  *      0(%rsp)         LOCALS_LEN bytes of locals
  */
@@ -40,8 +40,12 @@
 #define SITE_END    (DOES + 16)
 #define CALLER	    (DOES + 24)
 
-#define FROM_COMMAND 0x100
-#define FROM_SECTION 0x200 /* together with FROM_COMMAND */
+/* Besides HV_SLOT_*, in the order of HV_STACK_SECTION_BIT and HV_STACK_COMMAND_BIT. A section has
+ * both, an event the first. */
+#define FROM_SHIFT   16
+#define FROM_EVENT   0x10000
+#define FROM_SECTION 0x10000 /* together with FROM_COMMAND */
+#define FROM_COMMAND 0x20000
 #define TEXT_SHIFT   31 /* text is in the last 2 GiB */
 
 .macro push_all
@@ -350,13 +354,11 @@ hv_stub_function_stack:
 	testl	$HV_SLOT_STACK, DOES(%rsp)
 	jnz	1f
 	xorl	$HIGH_KIND(HV_RECORD_STACK ^ HV_RECORD_COMMAND), %edx
-1:	testl	$FROM_COMMAND, DOES(%rsp)
-	jz	1f
-	btsl	$(HV_STACK_COMMAND_BIT - 32), %edx
-	testl	$FROM_SECTION, DOES(%rsp)
-	jz	1f
-	btsl	$(HV_STACK_SECTION_BIT - 32), %edx
-1:	make_context_word
+1:	movl	DOES(%rsp), %eax
+	andl	$(FROM_COMMAND | FROM_SECTION), %eax
+	shll	$(HV_STACK_SECTION_BIT - 32 - FROM_SHIFT), %eax
+	orl	%eax, %edx
+	make_context_word
 	store_word 3, %rdx, %rcx
 
 	btrl	$HV_SLOT_STACK_BIT, DOES(%rsp)

@@ -295,7 +295,8 @@ static struct hv_err *stream(struct record *r)
 	return err;
 }
 
-/* Prints the longest section to standard output, or to standard error if that is the file. */
+/* Prints the longest section or wait to standard output, or to standard error if that is the file.
+ */
 static struct hv_err *print_section(struct record *r)
 {
 	int fd = r->file.is_stdout ? STDERR_FILENO : STDOUT_FILENO;
@@ -307,6 +308,7 @@ static struct hv_err *print_section(struct record *r)
 	if (!err)
 		err = record_section_print(&r->session.client, r->dir, fd, &r->out_error);
 	r->summary.has_section = 1;
+	r->summary.longest = record_section_noun(r->tracer);
 	return in_domain_of(r, err);
 }
 
@@ -547,10 +549,10 @@ static const char help[] =
 	"output goes to standard error. Settings of other users stay as they are. The last line\n"
 	"on standard error says how many events there were, how many were lost, and for how\n"
 	"long the guest was held.\n\n"
-	"  -p TRACER              as in available_tracers; irqsoff, preemptoff and\n"
-	"                         preemptirqsoff print the longest section at the "
-	"end\n" RECORD_EVENT_HELP
-	"  -l GLOB                trace only these functions (in sections, with the three)\n"
+	"  -p TRACER              as in available_tracers; irqsoff, preemptoff, preemptirqsoff,\n"
+	"                         wakeup, wakeup_rt and wakeup_dl print the longest section or\n"
+	"                         wait at the end\n" RECORD_EVENT_HELP
+	"  -l GLOB                trace only these functions (with the six: in sections, waits)\n"
 	"  -n GLOB                do not trace these\n"
 	"  -g GLOB                function_graph: only these and what they call\n"
 	"  -P PID                 trace only this task of the guest\n"

@@ -124,9 +124,9 @@ char *summary_line(const struct summary *s, const char *who)
 	hv_text_printf(&line, "%" PRIu64 " event%s, %" PRIu64 " lost, held %.3f ms", s->nr_events,
 		       hv_plural(s->nr_events), s->nr_lost, (double)s->held_ns / 1e6);
 	if (s->has_section && s->longest_us)
-		hv_text_printf(&line, ", the longest section %" PRIu64 " us", s->longest_us);
+		hv_text_printf(&line, ", the longest %s %" PRIu64 " us", s->longest, s->longest_us);
 	else if (s->has_section)
-		hv_text_add(&line, ", no section");
+		hv_text_printf(&line, ", no %s", s->longest);
 	if (!s->nr_events && !s->nr_lost && !s->has_own && !s->has_section)
 		add_reason(s, who, &line);
 	if (s->not_traced)

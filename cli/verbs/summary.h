@@ -15,8 +15,9 @@ struct summary {
 	uint64_t nr_refused;
 	char *not_traced;     /* functions, because of --max-overhead; owned, NULL: none */
 	unsigned counted;     /* summary_count() has counted */
-	unsigned has_section; /* the longest section was kept, which took: */
+	unsigned has_section; /* the longest section or wait was kept, which took: */
 	uint64_t longest_us;  /* 0: there was none */
+	const char *longest;  /* static: "section" or "wait" */
 	unsigned has_own;     /* events of the guest's own were on, which may not happen at all */
 };
 

@@ -10,7 +10,9 @@
  *   stack WHERE IP [CALLER...]       a CALLER of 0: those beyond are unknown
  *   command WHERE IP [CALLER...]     a stack that a command asked for
  *   guests WHERE ID [TEXT]           one of the guest's own events; TEXT: its field comm, or =NR
- *                                    ARGUMENT... of raw_syscalls:*, ~NR of a 32-bit program
+ *                                    ARGUMENT... of raw_syscalls:*, ~NR of a 32-bit program,
+ *                                    =WORD... of the scheduler's
+ *   behind WHERE IP [CALLER...]      the stack of the last event there that has none yet
  *   called WHERE IP                  a call of a function whose commands the host obeys
  *   count CPU SITE HITS TIME_NS SPREAD    calls of the SITEth site, for the profile
  *   overrun NR                       events that were overwritten
@@ -20,6 +22,7 @@
  *   type ID SYSTEM EVENT [off]       a type of the guest's own events; off: cannot be switched on
  *   syscall ID NR NAME ARGUMENT...   the types of a system call: ID its sys_enter, ID + 1 its
  *                                    sys_exit; raw_syscalls:* have 20 and 21
+ *   scheduler                        the types that tracers of wakeups need (fake_session.h)
  *   notypes                          the guest has no types any more
  *   string ADDRESS TEXT              a string of printk_formats; at most four
  *   cpus NR                          of another guest, for which the tree begins anew
@@ -165,7 +168,7 @@ static void do_callers(struct hv_event *e, char *args)
 
 	callers[0] = hv_gva_add(e->ip, 5);
 	e->callers = callers;
-	e->nr_callers = 1;
+	e->nr_callers = !e->of_event;
 	for (const char *word = next_word(&args); *word && e->nr_callers < 8;
 	     word = next_word(&args)) {
 		callers[e->nr_callers] = hv_gva(strtoull(word, NULL, 16));
@@ -377,6 +380,8 @@ static bool do_setup(struct shell *sh, const char *command, char *args)
 		do_event(sh, (struct hv_event){.kind = HV_EVENT_STACK}, args);
 	else if (strcmp(command, "command") == 0)
 		do_event(sh, (struct hv_event){.kind = HV_EVENT_STACK, .of_command = 1}, args);
+	else if (strcmp(command, "behind") == 0)
+		do_event(sh, (struct hv_event){.kind = HV_EVENT_STACK, .of_event = 1}, args);
 	else if (strcmp(command, "guests") == 0)
 		do_event(sh, (struct hv_event){.kind = HV_EVENT_GUESTS}, args);
 	else if (strcmp(command, "called") == 0)
@@ -391,6 +396,8 @@ static bool do_setup(struct shell *sh, const char *command, char *args)
 		do_type(sh, args);
 	else if (strcmp(command, "syscall") == 0)
 		do_syscall(sh, args);
+	else if (strcmp(command, "scheduler") == 0)
+		hv_fake_scheduler(sh->session);
 	else if (strcmp(command, "notypes") == 0)
 		hv_fake_forget_event_types(sh->session);
 	else if (strcmp(command, "string") == 0)

@@ -110,3 +110,76 @@ def commands_record_stacks_and_snapshots(t):
         of = [[e.function for e in ftrace.parse(traced.text(file))[0]] for file in ("snapshot", "trace")]
         want = [2 * ["vfs_mkdir"], 2 * ["vfs_rmdir"] + 2 * ["vfs_mkdir"] + 2 * ["vfs_rmdir"]]
         assert of == want, f"snapshot and trace: {of}"
+
+
+OWN = "/sys/kernel/tracing"
+EVENTS = ("sched/sched_switch", "sched/sched_wakeup", "irq/irq_handler_entry", "timer/hrtimer_start")
+EVENT_LINE = re.compile(r"^\s*.+-(\d+)\s+\[(\d+)\] \S+\s+\d+\.\d+: (.*)$")
+OF_PROBE = re.compile(r"(do_)?trace_event_raw_event_\w+(\.\w+)*|__traceiter_\w+|trace_buffer_unlock_commit_regs|trace_event_buffer_commit|event_triggers_post_call|stacktrace_trigger")
+
+
+def events_with_stacks(text):
+    """Returns [(pid, text of the event, its stack or None)], without the frames of tracing itself, and of code that was
+    freed after boot."""
+    found, last, lines = [], {}, []
+    for line in text.splitlines():
+        match = EVENT_LINE.match(line)
+        if match and match[3] == "<stack trace>":
+            whose = last[match[2]].pop() if last.get(match[2]) else None
+            lines = []
+            if whose is not None:
+                found[whose][2] = lines
+        elif match:
+            found.append([match[1], match[3], None])
+            last.setdefault(match[2], []).append(len(found) - 1)
+        elif line.startswith(" => ") and not OF_PROBE.fullmatch(line[4:]):
+            if "rest_init" not in lines:
+                lines.append(line[4:])
+    return found
+
+
+@case(configs=IN_TURN)
+def stacks_of_events_agree(t):
+    """The option stacktrace: behind each event is its stack, the one that the guest's own tracing of the same event at the
+    same time shows. The trigger stacktrace records some only, and none when it is gone."""
+    with t.attach() as traced:
+        traced.echo("tracing_on", "0")
+        traced.echo("options/stacktrace", "1")
+        for event in EVENTS:
+            traced.echo(f"events/{event}/enable", "1")
+        traced.echo("tracing_on", "1")
+        own = t.guest.run(
+            f"cd {OWN}; echo 0 >tracing_on; echo 20000 >buffer_size_kb; echo 1 >options/stacktrace; "
+            + "".join(f"echo 1 >events/{event}/enable; " for event in EVENTS)
+            + "echo >trace; echo 1 >tracing_on; sleep 0.2; ls -l /proc >/dev/null; cat /proc/stat | md5sum >/dev/null; sleep 0.2;"
+            " echo 0 >tracing_on; echo 0 >events/enable; echo 0 >options/stacktrace; cat trace; echo >trace; echo 1 >tracing_on; echo 1 >buffer_size_kb",
+            timeout=300,
+        )
+        traced.echo("tracing_on", "0")
+        ours = events_with_stacks(traced.text("trace", timeout=300))
+        without = [event for event in ours if event[2] is None]
+        assert len(ours) > 100 and len(without) <= 2, f"{len(without)} of {len(ours)} have no stack: {without[:3]}"
+        by_text = {}
+        for pid, text, lines in ours:
+            by_text.setdefault((pid, text), []).append(lines)
+        same, differ = 0, []
+        for pid, text, lines in events_with_stacks(own):
+            if lines in by_text.get((pid, text), []):
+                same += 1
+            else:
+                differ.append((pid, text, lines, by_text.get((pid, text), [])[:1]))
+        t.note(f"{same} stacks of {same + len(differ)} agree")
+        assert same > 100 and len(differ) <= same / 50, f"{len(differ)} differ: {differ[:2]}"
+        traced.echo("events/enable", "0")
+        traced.echo("options/stacktrace", "0")
+        traced.echo("trace", "")
+        traced.echo("tracing_on", "1")
+        trigger = "events/sched/sched_process_fork/trigger"
+        traced.echo(trigger, "stacktrace:3")
+        traced.echo("events/sched/sched_process_exit/enable", "1")
+        t.guest.run("for i in 1 2 3 4 5; do cat /proc/uptime; done")
+        text = traced.text("trace")
+        assert text.count("<stack trace>") == 3 and text.count("kernel_clone") == 3, text[:3000]
+        assert "stacktrace:count=0" in traced.text(trigger)
+        traced.echo(trigger, "!stacktrace")
+        assert "# traceon" in traced.text(trigger)

@@ -10,6 +10,9 @@
  *	workload calls N	N rounds of system calls that fail, are of 32-bit programs, are
  *				restarted, and never return
  *	workload starve MS	a real-time task keeps another one from its CPU (taskset); at once
+ *	workload urgent MS	sleeps often for a moment, with nice -10; at once
+ *	workload realtime MS	likewise with SCHED_FIFO
+ *	workload deadline MS	likewise with SCHED_DEADLINE
  *	workload exits MS	CPUID, which KVM emulates (x86-64); at once
  *	workload pressure MIB	touches so much memory, each page once
  *	workload exec N		N times fork, exec, wait
@@ -24,11 +27,13 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -324,6 +329,49 @@ static void starve(long ms)
 	must(waitpid(starved, NULL, 0) == starved, "waitpid");
 }
 
+static void sleep_often(long ms)
+{
+	double end = now_ns() + (double)ms * 1e6;
+
+	while (now_ns() < end)
+		nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+}
+
+static void be_urgent(long ms)
+{
+	must(setpriority(PRIO_PROCESS, 0, -10) == 0, "setpriority");
+	sleep_often(ms);
+}
+
+static void be_realtime(long ms)
+{
+	const struct sched_param param = {.sched_priority = 30};
+
+	must(sched_setscheduler(0, SCHED_FIFO, &param) == 0, "sched_setscheduler");
+	sleep_often(ms);
+}
+
+/* As the kernel's struct sched_attr, which not every libc has. */
+static void have_deadline(long ms)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attr = {
+		.size = sizeof(attr),
+		.policy = 6, /* SCHED_DEADLINE */
+		.runtime = 2000000,
+		.deadline = 10000000,
+		.period = 10000000,
+	};
+
+	must(syscall(SYS_sched_setattr, 0, &attr, 0) == 0, "sched_setattr");
+	sleep_often(ms);
+}
+
 /* For so many milliseconds, an instruction that KVM must emulate, where this CPU has one. */
 static void provoke_exits(long ms)
 {
@@ -357,10 +405,21 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(long n);
-	} modes[] = {{"syscalls", syscalls}, {"threads", threads},	   {"forkstorm", forkstorm},
-		     {"spin", spin},	     {"getppid", measure_getppid}, {"exec", measure_exec},
-		     {"calls", calls},	     {"pipe", measure_pipe},	   {"file", measure_file},
-		     {"starve", starve},     {"exits", provoke_exits},	   {"pressure", touch}};
+	} modes[] = {{"syscalls", syscalls},
+		     {"threads", threads},
+		     {"forkstorm", forkstorm},
+		     {"spin", spin},
+		     {"getppid", measure_getppid},
+		     {"exec", measure_exec},
+		     {"calls", calls},
+		     {"pipe", measure_pipe},
+		     {"file", measure_file},
+		     {"starve", starve},
+		     {"exits", provoke_exits},
+		     {"pressure", touch},
+		     {"urgent", be_urgent},
+		     {"realtime", be_realtime},
+		     {"deadline", have_deadline}};
 	sigset_t go;
 
 	sigemptyset(&go);
@@ -384,6 +443,7 @@ int main(int argc, char **argv)
 	}
 	fprintf(stderr,
 		"usage: workload "
-		"syscalls|threads|forkstorm|spin|getppid|calls|exec|pipe|file|starve NUMBER\n");
+		"syscalls|threads|forkstorm|spin|getppid|calls|exec|pipe|file|starve|urgent|"
+		"realtime|deadline NUMBER\n");
 	return 2;
 }

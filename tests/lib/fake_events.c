@@ -131,6 +131,41 @@ void hv_fake_syscall(struct hv_session *s, uint32_t id, int32_t nr, const char *
 	s->kernel->symbols_version++;
 }
 
+void hv_fake_scheduler(struct hv_session *s)
+{
+	static const struct hv_event_field woken[] = {{"pid", "pid_t", 8, 4, 0, 0, true},
+						      {"prio", "int", 16, 4, 0, 0, true},
+						      {"target_cpu", "int", 24, 4, 0, 0, true},
+						      {"comm", "char[16]", 32, 16, 16, 0, true}};
+	static const struct hv_event_field switched[] = {
+		{"prev_pid", "pid_t", 8, 4, 0, 0, true},
+		{"prev_prio", "int", 16, 4, 0, 0, true},
+		{"prev_state", "long", 24, 8, 0, 0, true},
+		{"next_pid", "pid_t", 32, 4, 0, 0, true},
+		{"next_prio", "int", 40, 4, 0, 0, true},
+		{"next_comm", "char[16]", 48, 16, 16, 0, true}};
+	static const struct hv_event_field migrated[] = {{"pid", "pid_t", 8, 4, 0, 0, true},
+							 {"dest_cpu", "int", 16, 4, 0, 0, true}};
+	static const struct hv_event_field made[] = {
+		{"prev_pid", "unsigned int", 8, 4, 0, 0, false},
+		{"next_pid", "unsigned int", 12, 4, 0, 0, false},
+		{"next_cpu", "unsigned int", 16, 4, 0, 0, false},
+		{"prev_prio", "unsigned char", 20, 1, 0, 0, false},
+		{"prev_state", "unsigned char", 21, 1, 0, 0, false},
+		{"next_prio", "unsigned char", 22, 1, 0, 0, false},
+		{"next_state", "unsigned char", 23, 1, 0, 0, false}};
+	struct hv_catalogue *c = &s->types->catalogue;
+
+	add_type(c, "sched", "sched_wakeup", 310, woken, HV_ARRAY_LEN(woken));
+	add_type(c, "sched", "sched_wakeup_new", 311, woken, HV_ARRAY_LEN(woken));
+	add_type(c, "sched", "sched_switch", 312, switched, HV_ARRAY_LEN(switched));
+	add_type(c, "sched", "sched_migrate_task", 313, migrated, HV_ARRAY_LEN(migrated));
+	add_type(c, "ftrace", "context_switch", 2, made, HV_ARRAY_LEN(made))->is_available = false;
+	add_type(c, "ftrace", "wakeup", 3, made, HV_ARRAY_LEN(made))->is_available = false;
+	hv_catalogue_index(c);
+	s->kernel->symbols_version++;
+}
+
 void hv_fake_forget_event_types(struct hv_session *s)
 {
 	hv_catalogue_deinit(&s->types->catalogue);
@@ -217,6 +252,12 @@ static struct hv_err *why_not(const struct hv_event_type *type)
 	return NULL;
 }
 
+struct hv_err *hv_event_tracer_check(struct hv_event_tracer *e hv_unused,
+				     const struct hv_event_type *type)
+{
+	return why_not(type);
+}
+
 struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_want *wants,
 				   size_t nr)
 {
@@ -228,8 +269,8 @@ struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_wa
 	for (size_t i = 0; i < nr; i++) {
 		wants[i].why_not = why_not(wants[i].type);
 		if (!wants[i].why_not)
-			hv_text_printf(&e->on, " %s:%s", wants[i].type->system,
-				       wants[i].type->name);
+			hv_text_printf(&e->on, " %s:%s%s", wants[i].type->system,
+				       wants[i].type->name, wants[i].has_stacks ? "+stack" : "");
 	}
 	return NULL;
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernel/task_line.h"
 #include "kernel/tasks.h"
 #include "tests/lib/fake_buffer.h"
 #include "tests/lib/fake_events.h"
@@ -524,6 +525,25 @@ struct hv_err *hv_tasks_read(struct hv_kernel *k, struct hv_tasks *ret)
 	*ret = (struct hv_tasks){hv_alloc(HV_ARRAY_LEN(f->pids) * sizeof(*ret->list)), f->nr_pids};
 	for (unsigned i = 0; i < f->nr_pids; i++)
 		ret->list[i].pid = f->pids[i];
+	return NULL;
+}
+
+/* Each vCPU executes the task 1 + CPU with nice 0. */
+struct hv_err *hv_task_line_of_cpu(const struct hv_kernel *k hv_unused, unsigned cpu,
+				   struct hv_task_line *ret)
+{
+	*ret = (struct hv_task_line){.pid = 1 + cpu, .prio = 120};
+	return NULL;
+}
+
+/* Tasks of 1000 and above have ended. */
+struct hv_err *hv_task_line_of(struct hv_kernel *k hv_unused, uint32_t pid,
+			       struct hv_task_line *ret)
+{
+	if (pid >= 1000)
+		return hv_err_new(ENOENT, "there is no task %u", pid);
+	*ret = (struct hv_task_line){
+		.pid = pid, .uid = pid, .nice = -5, .policy = 2, .rt_priority = 30};
 	return NULL;
 }
 

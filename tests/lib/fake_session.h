@@ -58,6 +58,11 @@ struct hv_err *fake_change(int *fail);
 
 /* SECTION, of which the caller gives a reference, is the longest one from now on; NULL: none is. */
 void hv_fake_section(struct hv_session *s, struct hv_section *section);
+/* The types that the tracers of wakeups need, whose fields are words of 8 bytes:
+ * sched_wakeup (310) and sched_wakeup_new (311): pid prio target_cpu comm (two words)
+ * sched_switch (312): prev_pid prev_prio prev_state next_pid next_prio next_comm (two words)
+ * sched_migrate_task (313): pid dest_cpu */
+void hv_fake_scheduler(struct hv_session *s);
 /* Whether calls in sections are to be recorded. */
 bool hv_fake_logs(const struct hv_session *s);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tracer/events/callers.h"
 
+#include <string.h>
+
 #include "base/guard.h"
 #include "kernel/kernel.h"
 #include "kernel/unwind.h"
@@ -71,4 +73,30 @@ size_t hv_callers_find(struct hv_callers *c, const struct hv_stack_words *words,
 	if (known < nr)
 		*ret_early = true;
 	return known;
+}
+
+/* trace_event_raw_event_NAME, with what compilers and macros split off it, and __traceiter_NAME. */
+static bool is_of_probe(const struct hv_callers *c, struct hv_gva at)
+{
+	static const char *const prefixes[] = {"trace_event_raw_event_",
+					       "do_trace_event_raw_event_", "__traceiter_"};
+	const char *name, *module;
+	uint64_t off;
+
+	if (!hv_kernel_symbol_at(c->kernel, at, &name, &module, &off))
+		return false;
+	for (size_t i = 0; i < HV_ARRAY_LEN(prefixes); i++)
+		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
+size_t hv_callers_leave_probe(const struct hv_callers *c, struct hv_gva *list, size_t nr)
+{
+	size_t first = 0;
+
+	while (first < nr && is_of_probe(c, list[first]))
+		first++;
+	memmove(list, list + first, (nr - first) * sizeof(*list));
+	return nr - first;
 }

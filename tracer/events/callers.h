@@ -21,6 +21,10 @@ struct hv_err *hv_callers_prepare(struct hv_callers *c) hv_must_use;
 /* Called after the kernel's modules were read again. */
 void hv_callers_forget_modules(struct hv_callers *c);
 
+/* Removes the probe of an event, and what calls it for a tracepoint, from the begin of the NR
+ * callers in LIST, as the kernel does. Returns how many are left. */
+size_t hv_callers_leave_probe(const struct hv_callers *c, struct hv_gva *list, size_t nr);
+
 /* Finds the callers in WORDS, the caller of the function first. Returns their number, at most MAX;
  * 0 before hv_callers_prepare. *RET_EARLY: there may be more, which could not be found. */
 size_t hv_callers_find(struct hv_callers *c, const struct hv_stack_words *words, struct hv_gva *ret,

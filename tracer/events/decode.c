@@ -102,7 +102,15 @@ static bool is_of_section(const struct hv_record *record)
 {
 	return hv_record_kind(record) == HV_RECORD_SECTION ||
 	       (hv_record_kind(record) == HV_RECORD_STACK &&
-		record->word[3] >> HV_STACK_SECTION_BIT & 1);
+		record->word[3] >> HV_STACK_SECTION_BIT & 1 &&
+		record->word[3] >> HV_STACK_COMMAND_BIT & 1);
+}
+
+static bool is_of_event(const struct hv_record *record)
+{
+	return hv_record_kind(record) == HV_RECORD_STACK &&
+	       record->word[3] >> HV_STACK_SECTION_BIT & 1 &&
+	       !(record->word[3] >> HV_STACK_COMMAND_BIT & 1);
 }
 
 /* Where in the guest the instruction is that leads to a detour; 0: no such detour. */
@@ -325,6 +333,9 @@ void hv_decode_event(const struct hv_decode *d, const struct hv_record *record,
 		ret->kind = hv_record_kind(record) == HV_RECORD_STACK ? HV_EVENT_STACK
 								      : HV_EVENT_COMMAND;
 		ret->of_command = record->word[3] >> HV_STACK_COMMAND_BIT & 1;
+		ret->of_event = is_of_event(record);
+		if (ret->of_event)
+			ret->ip = hv_gva(0);
 		return;
 	default:
 		return;

@@ -138,12 +138,15 @@ void hv_decoder_callers(struct hv_decoder *d, const struct hv_parts *words, stru
 		section_callers(d, words, list, event);
 		return;
 	}
-	list[nr++] = hv_gva_add(event->ip, d->decode.arch->site_len_bytes);
+	if (!event->of_event)
+		list[nr++] = hv_gva_add(event->ip, d->decode.arch->site_len_bytes);
 	if (words) {
 		hv_decode_words(&d->decode, words->list, words->nr, &decoded);
 		nr += hv_callers_find(d->callers, &decoded, list + nr, HV_CALLERS_MAX - nr, &early);
 	}
-	if (nr == 1 && event->parent_ip.v)
+	if (event->of_event)
+		nr = hv_callers_leave_probe(d->callers, list, nr);
+	else if (nr == 1 && event->parent_ip.v)
 		list[nr++] = event->parent_ip;
 	event->callers = list;
 	event->nr_callers = nr;

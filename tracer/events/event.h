@@ -62,6 +62,9 @@ struct hv_event {
 	/* function: not 0: it was not called, but switched preemption off or on there; ip is where,
 	 * parent_ip the function's caller (0: not known). Stack: of the end of a section */
 	uint8_t of_section; /* HV_SECTION_* */
+	/* stack: of an event of the guest's own on this vCPU: the last one of this task whose stack
+	 * has not come yet. ip is 0, the callers begin with that of the probe */
+	uint8_t of_event;
 	/* stack: the function itself, then its callers. Borrowed, valid until the event after the
 	 * next one is taken. A drain does not look for them: NULL, 0. */
 	const struct hv_gva *callers;

@@ -40,6 +40,7 @@ struct hv_style hv_lines_style(struct hv_lines *l)
 		.graph_start_ns = shows_sections(in) ? in->buffers.start_ns : 0,
 		.latency = l->is_latency ? &l->latency : NULL,
 		.symbols = l->symbols,
+		.names = in->all->session->names,
 		.events = in->all->event_texts,
 	};
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree/files/listing.h"
 
+#include "tracer/section.h"
 #include "tree/format/format.h"
 
 #define TEXT_LEN_BYTES 65536 /* how much text is made at a time */
@@ -10,8 +11,18 @@ void hv_listing_begin(struct hv_listing *l, const struct hv_place *at, struct hv
 	hv_reader_begin(&l->lines.reader, at, buffer, HV_CURSOR_DUMP);
 }
 
+void hv_listing_begin_worst(struct hv_listing *l, const struct hv_place *at)
+{
+	struct hv_instance *in = at->instance;
+
+	l->worst = hv_wakeups_worst(in);
+	l->start_ns = hv_wakeups_start_ns(in);
+	hv_listing_begin(l, at, in->buffers.snapshot);
+}
+
 void hv_listing_deinit(struct hv_listing *l)
 {
+	hv_section_unref(l->worst);
 	hv_lines_deinit(&l->lines);
 	free(l->started);
 }
@@ -24,6 +35,21 @@ static void add_aside(struct hv_text *out, const struct hv_instances *all)
 	hv_budget_names(all, &names);
 	if (names.data)
 		hv_text_printf(out, "# not traced, to limit the overhead: %s\n", names.data);
+}
+
+/* What was before the worst wait does not count (get_total_entries_cpu). */
+static void count_worst(const struct hv_listing *l, struct hv_header *ret)
+{
+	const struct hv_reader *r = &l->lines.reader;
+	struct hv_cursor *c = hv_cursor_new(r->buffer, r->cpu, HV_CURSOR_DUMP);
+	struct hv_event event;
+
+	ret->section = l->worst;
+	ret->entries = 0;
+	while (hv_cursor_next(c, &event) == HV_NEXT_EVENT)
+		ret->entries += event.time_ns >= l->start_ns;
+	ret->written = ret->entries;
+	hv_cursor_free(c);
 }
 
 static void add_header(struct hv_listing *l, struct hv_text *out, const struct hv_style *style)
@@ -42,6 +68,8 @@ static void add_header(struct hv_listing *l, struct hv_text *out, const struct h
 		.written = buffer.entries + buffer.overrun,
 		.nr_cpus = stat.nr_cpus,
 	};
+	if (l->worst)
+		count_worst(l, &header);
 	if (tracer == HV_TRACER_FUNCTION_GRAPH) {
 		hv_graph_header(out, style, &header);
 	} else {
@@ -86,9 +114,13 @@ void hv_listing_fill(struct hv_listing *l, struct hv_file *f)
 	struct hv_style style = hv_lines_style(&l->lines);
 	struct hv_event e;
 
+	if (l->worst)
+		l->lines.latency.start_ns = l->start_ns;
 	if (!f->nr_fills)
 		add_header(l, &f->text, &style);
 	while (f->text.len_bytes < TEXT_LEN_BYTES && hv_lines_take(&l->lines, &e)) {
+		if (e.time_ns < l->start_ns)
+			continue;
 		add_gap(l, &f->text, &style, &e);
 		hv_lines_add(&l->lines, &f->text, &style, &e);
 	}

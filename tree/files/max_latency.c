@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* tracing_max_latency: the longest section that was measured. */
+/* tracing_max_latency: the longest section, or the longest wait of a woken task, that was
+ * measured. */
 #include <inttypes.h>
 
 #include "tree/files/files.h"
@@ -11,6 +12,8 @@
 /* nsecs_to_usecs */
 static void show_latency(struct hv_file *f)
 {
+	if (hv_wakeups_are_on(f->at.instance))
+		hv_instances_drain(f->at.instance->all);
 	hv_text_printf(&f->text, "%" PRIu64 "\n",
 		       (hv_sections_longest_ns(f->at.instance) + NS_PER_US / 2) / NS_PER_US);
 }
@@ -23,15 +26,17 @@ static struct hv_err *write_latency(struct hv_file *f, const char *buf, size_t l
 
 	if (err)
 		return err;
+	if (hv_wakeups_are_on(f->at.instance))
+		hv_instances_drain(f->at.instance->all);
 	hv_sections_begin_at(f->at.instance, value * NS_PER_US);
 	*ret_len = len_bytes;
 	return NULL;
 }
 
 const struct hv_node hv_max_latency_node = {
-	.help = "irqsoff and the like: how many microseconds the longest section took; only "
-		"longer\n"
-		"ones than the number that is written here are kept from then on",
+	.help = "irqsoff, wakeup and the like: how many microseconds the longest section or wait "
+		"took;\n"
+		"only longer ones than the number that is written here are kept from then on",
 	.show = show_latency,
 	.write = write_latency,
 };

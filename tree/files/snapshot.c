@@ -11,9 +11,10 @@ static struct hv_err *open_snapshot(struct hv_file *f)
 {
 	struct hv_instance *in = f->at.instance;
 
-	if (hv_sections_are_on(in))
-		return hv_err_new(EBUSY, "%s keeps its longest section in the snapshot",
-				  hv_tracer_name(in->selection.tracer));
+	if (hv_tracer_keeps_worst(in->selection.tracer))
+		return hv_err_new(EBUSY, "%s keeps its longest %s in the snapshot",
+				  hv_tracer_name(in->selection.tracer),
+				  hv_sections_are_on(in) ? "section" : "wait");
 	/* A command of a function may have asked for a snapshot. */
 	hv_instances_drain(in->all);
 	if (hv_file_reads(f) && in->buffers.snapshot)
@@ -67,6 +68,8 @@ static struct hv_err *write_snapshot(struct hv_file *f, const char *buf, size_t 
 
 	if (err)
 		return err;
+	if (in->buffers.snapshot_use == HV_SNAPSHOT_KEPT)
+		return hv_err_new(EBUSY, "the tracer keeps its worst latency in the snapshot");
 	if (value == 0 && f->at.cpu >= 0)
 		return hv_err_new(EINVAL, "only the whole snapshot can be freed");
 	if (value == 0)

@@ -15,6 +15,16 @@ struct trace {
 	unsigned pauses; /* recording is paused while the file is open */
 };
 
+static void empty(struct hv_file *f)
+{
+	struct hv_instance *in = f->at.instance;
+
+	if (hv_wakeups_are_on(in))
+		hv_wakeups_forget_worst(in);
+	else
+		hv_instance_clear(in, f->at.cpu);
+}
+
 static struct hv_err *open_trace(struct hv_file *f)
 {
 	struct hv_instance *in = f->at.instance;
@@ -26,7 +36,7 @@ static struct hv_err *open_trace(struct hv_file *f)
 		return NULL;
 	}
 	if (hv_file_truncates(f))
-		hv_instance_clear(in, f->at.cpu);
+		empty(f);
 	if (!hv_file_reads(f))
 		return NULL;
 	if (hv_options_on(&in->options, HV_OPT_PAUSE_ON_TRACE)) {
@@ -34,7 +44,10 @@ static struct hv_err *open_trace(struct hv_file *f)
 		hv_instance_pause(in);
 	}
 	t->listing.lines.is_latency = hv_options_on(&in->options, HV_OPT_LATENCY_FORMAT);
-	hv_listing_begin(&t->listing, &f->at, hv_instance_buffer(in));
+	if (hv_wakeups_are_on(in))
+		hv_listing_begin_worst(&t->listing, &f->at);
+	else
+		hv_listing_begin(&t->listing, &f->at, hv_instance_buffer(in));
 	return NULL;
 }
 

@@ -14,6 +14,9 @@ static void show_tracers(struct hv_file *f)
 
 	for (enum hv_tracer t = HV_TRACER_PREEMPTOFF; t <= HV_TRACER_PREEMPTIRQSOFF; t++)
 		without |= hv_sections_exist(f->at.instance, t) ? 0 : 1u << t;
+	if (!hv_wakeups_exist(f->at.instance))
+		without |= 1u << HV_TRACER_WAKEUP | 1u << HV_TRACER_WAKEUP_RT |
+			   1u << HV_TRACER_WAKEUP_DL;
 	hv_tracers_text(&f->text, " ", without);
 	hv_text_add(&f->text, "\n");
 }

@@ -26,6 +26,8 @@ static struct hv_err *set_recording(struct hv_instance *in, unsigned on)
 	if (on && in->selection.tracer == HV_TRACER_FUNCTION)
 		hv_instance_clear(in, HV_ALL_CPUS);
 	hv_instance_set_recording(in, on);
+	if (on)
+		hv_wakeups_restart(in);
 	return NULL;
 }
 

@@ -283,6 +283,13 @@ static void add_rest(const struct hv_event_texts *t, struct hv_text *out,
 		hv_print_fields(c->fields + c->nr_common, c->nr_fields - c->nr_common, entry, out);
 }
 
+const struct hv_event_type *hv_event_texts_type(struct hv_event_texts *t, uint16_t id)
+{
+	const struct compiled *c = t ? find(t, id) : NULL;
+
+	return c ? c->type : NULL;
+}
+
 /* print_trace_fmt() */
 void hv_event_texts_add(struct hv_event_texts *t, struct hv_text *out,
 			const struct hv_options *options, const struct hv_event *e)

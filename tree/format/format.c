@@ -7,6 +7,7 @@
 
 #include "base/digits.h"
 #include "kernel/kernel.h"
+#include "tree/format/context_switch.h"
 #include "tree/format/event_texts.h"
 #include "tree/format/flags.h"
 #include "tree/format/latency.h"
@@ -313,10 +314,36 @@ static void add_stack(struct hv_text *out, const struct hv_style *style, enum sh
 		hv_text_add(out, " => [callers beyond are unknown]\n");
 }
 
+/* trace_ctx_print, trace_ctx_raw and the like */
+static void add_switch(struct hv_text *out, const struct hv_style *style, enum shape shape,
+		       const struct hv_context_switch *s)
+{
+	switch (shape) {
+	case SHAPE_BIN:
+		hv_context_switch_bin(out, s);
+		return;
+	case SHAPE_HEX:
+		hv_context_switch_hex(out, s);
+		break;
+	case SHAPE_RAW:
+		hv_context_switch_raw(out, s);
+		break;
+	case SHAPE_TEXT:
+		hv_context_switch_text(out, style, s);
+	}
+	hv_text_add(out, "\n");
+}
+
 /* trace_nop_print in all shapes but the first */
 static void add_guests(struct hv_text *out, const struct hv_style *style, enum shape shape,
 		       const struct hv_event *e)
 {
+	struct hv_context_switch found;
+
+	if (hv_context_switch_read(style, e, &found)) {
+		add_switch(out, style, shape, &found);
+		return;
+	}
 	if (shape == SHAPE_TEXT)
 		hv_event_texts_add(style->events, out, style->options, e);
 	else

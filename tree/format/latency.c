@@ -29,7 +29,7 @@ static void add_end(struct hv_text *out, const struct hv_style *style, const str
 	hv_format_address(out, style, is_lock ? end->parent_ip : end->ip);
 }
 
-/* Without a section, the latency and the task are zeros. */
+/* Without a section, the latency and the task are zeros. A wait has no ends. */
 void hv_latency_header(struct hv_text *out, const struct hv_style *style,
 		       const struct hv_header *header)
 {
@@ -48,7 +48,7 @@ void hv_latency_header(struct hv_text *out, const struct hv_style *style,
 	hv_text_printf(out, "-%u (uid:%u nice:%d policy:%u rt_prio:%u)\n" LATENCY_INDENT,
 		       section->to.pid, section->uid, section->nice, section->policy,
 		       section->rt_priority);
-	if (header->section) {
+	if (section->from.ip.v) {
 		hv_text_add(out, "#  => started at: ");
 		add_end(out, style, &section->from);
 		hv_text_add(out, "\n#  => ended at:   ");

@@ -10,6 +10,7 @@
 struct hv_event_texts;
 struct hv_kernel;
 struct hv_latency;
+struct hv_names;
 struct hv_section;
 struct hv_symbol_texts;
 
@@ -21,6 +22,7 @@ struct hv_style {
 	const struct hv_latency *latency; /* NULL: not in latency format */
 	uint64_t graph_start_ns;	  /* calls have the time since then; 0: they have not */
 	struct hv_symbol_texts *symbols;  /* kept texts; NULL: none are kept */
+	struct hv_names *names;		  /* of tasks; NULL: only those of events are known */
 	struct hv_event_texts *events;	  /* NULL: no types of the guest's own events are known */
 };
 
@@ -29,5 +31,6 @@ struct hv_header {
 	uint64_t entries; /* events in the buffer */
 	uint64_t written; /* those and the events that were overwritten */
 	unsigned nr_cpus;
-	const struct hv_section *section; /* of a latency tracer; NULL: of no other tracer */
+	const struct hv_section *section; /* of a latency tracer; NULL: of no other tracer. A wait
+					   * has no ends: their ip is 0 */
 };

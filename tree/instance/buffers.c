@@ -125,8 +125,11 @@ struct hv_err *hv_buffers_need_snapshot(struct hv_buffers *b)
 
 struct hv_err *hv_buffers_take_snapshot(struct hv_buffers *b, int cpu)
 {
-	struct hv_err *err = hv_buffers_need_snapshot(b);
+	struct hv_err *err;
 
+	if (b->snapshot_use == HV_SNAPSHOT_KEPT)
+		return hv_err_new(EBUSY, "the tracer keeps its worst latency in the snapshot");
+	err = hv_buffers_need_snapshot(b);
 	if (err)
 		return err;
 	hv_buffer_clear(b->snapshot, cpu);
@@ -134,7 +137,18 @@ struct hv_err *hv_buffers_take_snapshot(struct hv_buffers *b, int cpu)
 	return NULL;
 }
 
+void hv_buffers_keep_snapshot(struct hv_buffers *b, enum hv_snapshot_use use)
+{
+	b->snapshot_use = use;
+}
+
 void hv_buffers_swap_snapshot(struct hv_buffers *b)
+{
+	if (b->snapshot_use == HV_SNAPSHOT_FREE)
+		hv_buffers_swap_kept(b);
+}
+
+void hv_buffers_swap_kept(struct hv_buffers *b)
 {
 	struct hv_buffer *taken = b->host;
 

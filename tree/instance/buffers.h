@@ -19,11 +19,15 @@ struct hv_session;
 #define HV_PAGE_HEAD_BYTES 16
 #define HV_PAGES_MIN	   2
 
+/* Whether a tracer keeps the worst latency in the snapshot. Then nobody else takes one. */
+enum hv_snapshot_use { HV_SNAPSHOT_FREE, HV_SNAPSHOT_KEPT };
+
 struct hv_buffers {
 	struct hv_session *session; /* borrowed */
 	unsigned nr_cpus;
 	struct hv_buffer *host;	    /* owned; NULL: the live buffer is the guest's rings */
 	struct hv_buffer *snapshot; /* owned, as large as the live buffer; NULL: there is none */
+	enum hv_snapshot_use snapshot_use;
 	enum hv_when_full when_full;
 	enum hv_trace_clock clock;
 	uint32_t
@@ -72,9 +76,13 @@ struct hv_err *hv_buffers_resize(struct hv_buffers *b, const uint64_t *sizes_byt
 /* Makes an empty snapshot if there is none. ENOMEM. */
 struct hv_err *hv_buffers_need_snapshot(struct hv_buffers *b) hv_must_use;
 /* Moves the contents of the live buffer, of one vCPU or of all (HV_ALL_CPUS), into the snapshot and
- * replaces its contents. ENOMEM. */
+ * replaces its contents. ENOMEM; EBUSY: a tracer keeps the snapshot. */
 struct hv_err *hv_buffers_take_snapshot(struct hv_buffers *b, int cpu) hv_must_use;
 /* Empties the snapshot and exchanges it with the live buffer. Does nothing when there is no
- * snapshot or the live buffer is the guest's rings. */
+ * snapshot, the live buffer is the guest's rings, or a tracer keeps the snapshot. */
 void hv_buffers_swap_snapshot(struct hv_buffers *b);
+/* Says whether a tracer keeps the snapshot from now on. */
+void hv_buffers_keep_snapshot(struct hv_buffers *b, enum hv_snapshot_use use);
+/* Exchanges them for that tracer. */
+void hv_buffers_swap_kept(struct hv_buffers *b);
 void hv_buffers_free_snapshot(struct hv_buffers *b);

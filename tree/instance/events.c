@@ -41,7 +41,7 @@ static bool any_wants(const struct hv_instances *all, const struct hv_event_type
 	const struct hv_event_ref ref = hv_event_ref_of(type);
 
 	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		if (hv_instance_needs_event(in, ref))
+		if (hv_instance_needs_event(in, ref) || hv_wakeups_need(in, type))
 			return true;
 	return false;
 }
@@ -81,6 +81,26 @@ static bool is_made(const struct hv_event_type *type)
 	return hv_kprobes_is(type) || hv_host_events_is(type) || hv_synths_is(type);
 }
 
+static bool any_wants_stacks(const struct hv_instances *all, const struct hv_event_type *type)
+{
+	const struct hv_event_ref ref = hv_event_ref_of(type);
+
+	for (const struct hv_instance *in = &all->top; in; in = in->next)
+		if (hv_instance_wants_stacks(in, ref))
+			return true;
+	return false;
+}
+
+/* Notes which types are recorded with their stacks. */
+static void note_stacks(struct hv_instances *all, const struct wanted *w)
+{
+	hv_event_set_deinit(&all->stacked);
+	all->stacked = (struct hv_event_set){0};
+	for (size_t i = 0; i < w->nr; i++)
+		if (w->list[i].has_stacks)
+			hv_event_set_add(&all->stacked, hv_event_ref_of(w->list[i].type));
+}
+
 /* RET has room for all types of C. */
 static void collect(const struct hv_instances *all, const struct hv_catalogue *c,
 		    struct wanted *ret)
@@ -88,12 +108,19 @@ static void collect(const struct hv_instances *all, const struct hv_catalogue *c
 	for (size_t i = 0; i < c->nr; i++) {
 		HV_AUTO_ERR struct hv_err *err = NULL;
 		const struct hv_event_type *type;
+		struct hv_event_want *want;
 
 		if (is_made(&c->types[i]) || !any_wants(all, &c->types[i]))
 			continue;
 		err = find_recorded(all, c, &c->types[i], &type);
-		if (!err && !find_want(ret, type))
-			ret->list[ret->nr++].type = type;
+		if (err)
+			continue;
+		want = find_want(ret, type);
+		if (!want) {
+			want = &ret->list[ret->nr++];
+			want->type = type;
+		}
+		want->has_stacks |= any_wants_stacks(all, &c->types[i]);
 	}
 }
 
@@ -133,7 +160,7 @@ static struct hv_err *take_refusals(struct hv_instance *in, const struct hv_cata
 		const struct hv_event_ref ref = hv_event_ref_of(&c->types[i]);
 		struct hv_err *why = NULL;
 
-		if (hv_instance_needs_event(in, ref))
+		if (hv_instance_needs_event(in, ref) || hv_wakeups_need(in, &c->types[i]))
 			why = why_not(in->all, c, w, &c->types[i]);
 		if (!why)
 			continue;
@@ -162,9 +189,11 @@ static struct hv_err *publish(struct hv_instance *in, struct hv_event_switch *ch
 	wanted.list = hv_alloc((c->nr + 1) * sizeof(*wanted.list));
 	collect(in->all, c, &wanted);
 	err = hv_event_tracer_set(s->events, wanted.list, wanted.nr);
-	if (!err)
-		*ret_refused = take_refusals(in, c, change, &wanted);
-	return err;
+	if (err)
+		return err;
+	note_stacks(in->all, &wanted);
+	*ret_refused = take_refusals(in, c, change, &wanted);
+	return NULL;
 }
 
 /* Sharing begins before the change if it is needed after it (trace.h). */

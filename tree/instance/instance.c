@@ -16,7 +16,7 @@ static uint64_t absent_options(struct hv_session *s)
 {
 	HV_AUTO_ERR struct hv_err *err = hv_callers_prepare(s->callers);
 
-	return err ? UINT64_C(1) << HV_OPT_FUNC_STACK_TRACE : 0;
+	return err ? UINT64_C(1) << HV_OPT_FUNC_STACK_TRACE | UINT64_C(1) << HV_OPT_STACKTRACE : 0;
 }
 
 static void init(struct hv_instance *in, struct hv_instances *all)
@@ -29,6 +29,7 @@ static void init(struct hv_instance *in, struct hv_instances *all)
 	};
 	in->options.absent = absent_options(all->session);
 	in->in_section = hv_alloc(all->nr_cpus);
+	in->stacks_due = hv_alloc(all->nr_cpus * sizeof(*in->stacks_due));
 	hv_selection_init(&in->selection, all->nr_cpus);
 	hv_buffers_init(&in->buffers, all->session, all->nr_cpus);
 	hv_pipes_init(&in->pipes, all->nr_cpus);
@@ -46,9 +47,11 @@ static void deinit(struct hv_instance *in)
 	hv_probes_deinit(&in->probes);
 	hv_buffers_deinit(&in->buffers);
 	hv_open_calls_free(in->open_calls);
+	hv_wakeups_deinit(in);
 	hv_error_log_clear(&in->errors);
 	hv_pipes_deinit(&in->pipes);
 	free(in->in_section);
+	free(in->stacks_due);
 	free(in->name);
 }
 
@@ -62,6 +65,7 @@ void hv_instances_init(struct hv_instances *all, struct hv_session *session, uns
 void hv_instances_deinit(struct hv_instances *all)
 {
 	hv_dump_end(&all->dump);
+	hv_event_set_deinit(&all->stacked);
 	hv_drain_free(all->drain);
 	hv_budget_deinit(&all->budget);
 	while (all->top.next)
@@ -118,7 +122,7 @@ static bool needs_lists_of_tasks(const struct hv_instance *in)
 bool hv_instance_has_functions(const struct hv_instance *in)
 {
 	return hv_tracer_has_functions(in->selection.tracer) ||
-	       (hv_tracer_has_sections(in->selection.tracer) &&
+	       (hv_tracer_keeps_worst(in->selection.tracer) &&
 		hv_options_on(&in->options, HV_OPT_FUNCTION_TRACE));
 }
 

@@ -12,6 +12,7 @@
 #include "tree/instance/drain.h"
 #include "tree/instance/dump.h"
 #include "tree/instance/error_log.h"
+#include "tree/instance/event_stacks.h"
 #include "tree/instance/event_filters.h"
 #include "tree/instance/hists.h"
 #include "tree/instance/kprobes.h"
@@ -22,6 +23,7 @@
 #include "tree/settings/event_set.h"
 #include "tree/settings/options.h"
 #include "tree/instance/triggers.h"
+#include "tree/instance/wakeups.h"
 #include "tree/settings/probes.h"
 
 struct hv_instances;
@@ -31,7 +33,7 @@ struct hv_instance {
 	struct hv_instance *next; /* sorted by name */
 	char *name;		  /* owned; NULL: the top */
 	struct hv_options options;
-	struct hv_options options_before; /* of a tracer of sections (sections.h) */
+	struct hv_options options_before; /* of a tracer of sections or of wakeups */
 	uint8_t *in_section; /* owned, a byte per vCPU: of the events that were taken (share.h) */
 	struct hv_selection selection;
 	struct hv_event_set events; /* of the guest's own that are on (events.h) */
@@ -49,6 +51,9 @@ struct hv_instance {
 	struct hv_buffers buffers;
 	struct hv_sink sink;		  /* takes events for BUFFERS (share.h) */
 	struct hv_open_calls *open_calls; /* owned; NULL: none is known (share.h) */
+	struct hv_stacks_due *stacks_due; /* owned, one per vCPU (event_stacks.h) */
+	unsigned nr_stacks;		  /* of the event that is being taken: those it wants */
+	struct hv_wakeups *wakeups;	  /* owned; NULL: it has no such tracer (wakeups.h) */
 	uint64_t max_latency_ns; /* tracing_max_latency while no section is measured (sections.h) */
 	struct hv_error_log errors;
 	struct hv_pipes pipes;
@@ -77,7 +82,8 @@ struct hv_instances {
 	struct hv_syscalls *syscalls;	    /* owned; NULL: no event of a system call was ever on */
 	struct hv_kprobes kprobes;
 	struct hv_synths synths;
-	uint64_t nr_hists; /* hist triggers, ever */
+	struct hv_event_set stacked; /* recorded with their stacks (event_stacks.h) */
+	uint64_t nr_hists;	     /* hist triggers, ever */
 	struct hv_budget budget;
 };
 
@@ -99,12 +105,13 @@ static inline bool hv_instance_is_top(const struct hv_instance *in)
 }
 
 /* Returns whether IN records calls of functions: by its tracer, or in its sections
- * (function-trace). */
+ * or until a woken task runs (function-trace). */
 bool hv_instance_has_functions(const struct hv_instance *in);
-/* Returns whether IN has triggers for events of the guest's own, hist triggers or others. */
+/* Returns whether IN has triggers for events of the guest's own, hist triggers or others, or a
+ * tracer that the host drives by them as it does triggers (wakeups.h). */
 static inline bool hv_instance_has_triggers(const struct hv_instance *in)
 {
-	return in->triggers.nr || in->hists.nr;
+	return in->triggers.nr || in->hists.nr || in->wakeups;
 }
 /* Returns whether IN records events of the guest's own, or has triggers for them, or commands that
  * switch them. */

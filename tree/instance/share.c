@@ -163,6 +163,15 @@ static void take_in_section(struct hv_instance *in, const struct hv_cursor *curs
 		hv_buffer_put(in->buffers.host, cursor, event);
 }
 
+/* Takes an event of a tracer of wakeups: calls where the task that is followed will run. */
+static void take_in_wait(struct hv_instance *in, const struct hv_cursor *cursor,
+			 const struct hv_event *event)
+{
+	if (event->kind == HV_EVENT_FUNCTION && hv_instance_has_functions(in) &&
+	    hv_wakeups_follow_on(in, event->cpu) && would_record(in, event))
+		hv_buffer_put(in->buffers.host, cursor, event);
+}
+
 /* Takes an event of a tracer. */
 static void take_traced(struct hv_instance *in, const struct hv_cursor *cursor,
 			const struct hv_event *event)
@@ -171,6 +180,10 @@ static void take_traced(struct hv_instance *in, const struct hv_cursor *cursor,
 	bool is_graph = in->selection.tracer == HV_TRACER_FUNCTION_GRAPH;
 	struct hv_event own = *event;
 
+	if (hv_tracer_has_wakeups(in->selection.tracer)) {
+		take_in_wait(in, cursor, event);
+		return;
+	}
 	if (!hv_tracer_has_functions(in->selection.tracer) ||
 	    (!is_single(in) && is_call != is_graph))
 		return;
@@ -198,8 +211,11 @@ static void take_if_wanted(void *ctx, enum hv_trigger_time time)
 {
 	const struct taken *t = ctx;
 
-	if (time == HV_TRIGGER_IN_TIME && wants_guests(t->in, t->event))
-		hv_buffer_put(t->in->buffers.host, t->cursor, t->event);
+	if (time != HV_TRIGGER_IN_TIME || !wants_guests(t->in, t->event))
+		return;
+	hv_buffer_put(t->in->buffers.host, t->cursor, t->event);
+	if (hv_options_on(&t->in->options, HV_OPT_STACKTRACE))
+		hv_event_stacks_want(t->in);
 }
 
 /* An action of a hist trigger has made EVENT, for all instances (trace_synth). */
@@ -242,6 +258,23 @@ static void take_probed(struct hv_instance *in, const struct hv_cursor *cursor,
 			take_one(&(struct taken){in, cursor, &event, 0});
 }
 
+static void put_waking(void *ctx, const struct hv_event *event)
+{
+	const struct taken *t = ctx;
+
+	hv_buffer_put(t->in->buffers.host, t->cursor, event);
+}
+
+/* Lets a tracer of wakeups see EVENT, behind what is recorded of it. */
+static void follow_wakeups(struct hv_instance *in, const struct hv_cursor *cursor,
+			   const struct hv_event *event)
+{
+	struct taken taken = {in, cursor, event, 0};
+	const struct hv_wakeups_sink sink = {records_on(in, event->cpu), put_waking, &taken};
+
+	hv_wakeups_follow(in, event, &sink);
+}
+
 /* Takes one of the guest's own events: as it is, and as the event of a system call. */
 static void take_guests(struct hv_instance *in, const struct hv_cursor *cursor,
 			const struct hv_event *event)
@@ -253,21 +286,37 @@ static void take_guests(struct hv_instance *in, const struct hv_cursor *cursor,
 		take_probed(in, cursor, event);
 		return;
 	}
+	hv_event_stacks_begin(in);
 	take_one(&(struct taken){in, cursor, event, 0});
+	follow_wakeups(in, cursor, event);
 	if (hv_syscalls_event(in->all->syscalls, event, &call, entry))
 		take_one(&(struct taken){in, cursor, &call, 0});
+	hv_event_stacks_end(in, event);
+}
+
+static void take_event_stack(struct hv_instance *in, const struct hv_cursor *cursor,
+			     const struct hv_event *stack)
+{
+	unsigned nr = hv_event_stacks_take(in, stack);
+
+	while (nr--)
+		hv_buffer_put(in->buffers.host, cursor, stack);
 }
 
 static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const struct hv_event *event)
 {
 	struct hv_instance *in = sink->ctx;
 
-	if (event->lost_before)
+	if (event->lost_before) {
 		hv_kprobes_note_lost(in->all, event);
+		hv_wakeups_lose(in, event->cpu);
+	}
 	if (event->kind == HV_EVENT_GUESTS)
 		take_guests(in, cursor, event);
 	else if (event->kind == HV_EVENT_COMMAND)
 		hv_obey(in, event);
+	else if (event->of_event)
+		take_event_stack(in, cursor, event);
 	else if (hv_tracer_has_sections(in->selection.tracer) && !is_command(event))
 		take_in_section(in, cursor, event);
 	else if (event->of_section)

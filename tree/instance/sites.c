@@ -22,6 +22,8 @@ static uint8_t stub_of(const struct hv_instance *in, const struct hv_site *site)
 	if (hv_tracer_has_sections(tracer))
 		return hv_options_on(&in->options, HV_OPT_DISPLAY_GRAPH) ? HV_STUB_SECTION_GRAPH
 									 : HV_STUB_SECTION_FUNCTION;
+	if (hv_tracer_has_wakeups(tracer))
+		return HV_STUB_FUNCTION;
 	if (tracer == HV_TRACER_FUNCTION)
 		return stacks ? HV_STUB_FUNCTION_STACK : HV_STUB_FUNCTION;
 	if (!hv_instances_single(in->all))

@@ -154,6 +154,14 @@ static struct hv_err *begin_sections(struct hv_instance *in, enum hv_tracer trac
 	return err;
 }
 
+/* Ends a tracer that keeps the worst latency, if IN has one. */
+static struct hv_err *end_worst(struct hv_instance *in)
+{
+	if (hv_sections_are_on(in))
+		return hv_sections_end(in);
+	return hv_wakeups_are_on(in) ? hv_wakeups_end(in) : NULL;
+}
+
 struct hv_err *hv_instance_set_tracer(struct hv_instance *in, enum hv_tracer tracer)
 {
 	bool is_same = tracer == in->selection.tracer;
@@ -161,12 +169,14 @@ struct hv_err *hv_instance_set_tracer(struct hv_instance *in, enum hv_tracer tra
 
 	if (!is_same)
 		hv_budget_forget(&in->all->budget);
-	if (!is_same && hv_sections_are_on(in))
-		err = hv_sections_end(in);
+	if (!is_same)
+		err = end_worst(in);
 	if (!err)
 		err = prepare(in, tracer);
 	if (!err && hv_tracer_has_sections(tracer) && !is_same)
 		return begin_sections(in, tracer);
+	if (!err && hv_tracer_has_wakeups(tracer) && !is_same)
+		return hv_wakeups_begin(in, tracer);
 	return err ? err : change(in, tracer, in->probes);
 }
 
@@ -200,7 +210,7 @@ struct hv_err *hv_instance_stop(struct hv_instance *in)
 	if (err || (in->selection.tracer == HV_TRACER_NOP && !in->probes.nr))
 		return err;
 	hv_budget_forget(&in->all->budget);
-	err = hv_sections_are_on(in) ? hv_sections_end(in) : NULL;
+	err = end_worst(in);
 	if (!err)
 		err = prepare(in, HV_TRACER_NOP);
 	if (!err)
@@ -336,6 +346,8 @@ static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option opti
 		return on ? NULL : hv_instance_need_host(in);
 	case HV_OPT_DISPLAY_GRAPH: /* the guest also records returns behind the end of a section */
 		return on ? hv_instance_need_host(in) : NULL;
+	case HV_OPT_STACKTRACE:
+		return on ? hv_callers_prepare(in->all->session->callers) : NULL;
 	case HV_OPT_FUNCTION_FORK:
 		return follow_forks(in, on);
 	case HV_OPT_RECORD_CMD:
@@ -355,6 +367,8 @@ static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option opti
  * funcgraph-host on, the functions in which tasks leave the CPU and come back call stubs. */
 static bool changes_sites(const struct hv_instance *in, enum hv_option option)
 {
+	if (option == HV_OPT_FUNCTION_TRACE && hv_wakeups_are_on(in))
+		return true;
 	if (option == HV_OPT_FUNCTION_TRACE || option == HV_OPT_DISPLAY_GRAPH)
 		return hv_sections_are_on(in);
 	if (option == HV_OPT_FUNC_STACK_TRACE)
@@ -378,6 +392,8 @@ struct hv_err *hv_instance_set_option(struct hv_instance *in, enum hv_option opt
 	hv_sites_publish_graph(in);
 	if (changes_sites(in, option))
 		err = hv_instance_retrace(in);
+	if (option == HV_OPT_STACKTRACE && hv_instance_has_events(in))
+		err = hv_instance_publish_events(in);
 	if (err) {
 		in->options = before;
 		hv_sites_publish_graph(in);

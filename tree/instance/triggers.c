@@ -6,6 +6,7 @@
 
 #include "kernel/events/catalogue.h"
 #include "tracer/event_types.h"
+#include "tracer/events/callers.h"
 #include "tree/instance/event_commands.h"
 #include "tree/instance/event_filters.h"
 #include "tree/instance/events.h"
@@ -125,6 +126,8 @@ static struct hv_err *prepare(struct hv_instance *in, const struct hv_trigger_of
 {
 	struct hv_err *err = hv_instance_prepare_triggers(in);
 
+	if (!err && of->trigger.command == HV_TRIGGER_STACKTRACE)
+		err = hv_callers_prepare(in->all->session->callers);
 	if (!err && of->trigger.command == HV_TRIGGER_SNAPSHOT)
 		err = hv_buffers_need_snapshot(&in->buffers);
 	return err;
@@ -346,6 +349,10 @@ static void act(struct hv_instance *in, struct hv_trigger_of *of)
 	case HV_TRIGGER_SNAPSHOT:
 		hv_buffers_swap_snapshot(&in->buffers);
 		return;
+	case HV_TRIGGER_STACKTRACE:
+		if (in->recording)
+			hv_event_stacks_want(in);
+		return;
 	case HV_TRIGGER_ENABLE_EVENT:
 	case HV_TRIGGER_DISABLE_EVENT:
 		hv_instance_switch_event(in, of->target,
@@ -357,6 +364,12 @@ static void act(struct hv_instance *in, struct hv_trigger_of *of)
 			       of->trigger.command == HV_TRIGGER_DISABLE_HIST);
 		return;
 	}
+}
+
+/* Those that act after the event (EVENT_CMD_FL_POST_TRIGGER). */
+static bool is_post(enum hv_trigger_command command)
+{
+	return command == HV_TRIGGER_TRACEOFF || command == HV_TRIGGER_STACKTRACE;
 }
 
 /* If the kernel has to look at a record before it knows whether a trigger acts, or if one of them
@@ -371,7 +384,7 @@ static bool reserves_first(const struct hv_instance *in, uint32_t id)
 		return true;
 	for (size_t i = 0; i < s->nr; i++)
 		if (s->list[i].ref.id == id &&
-		    (s->list[i].filter || s->list[i].trigger.command == HV_TRIGGER_TRACEOFF))
+		    (s->list[i].filter || is_post(s->list[i].trigger.command)))
 			return true;
 	return false;
 }
@@ -383,8 +396,8 @@ static void pull(struct hv_instance *in, const struct hv_event *event, bool snap
 	for (size_t i = 0; i < in->triggers.nr; i++) {
 		struct hv_trigger_of *of = &in->triggers.list[i];
 		enum hv_trigger_command command = of->trigger.command;
-		bool is_after = command == HV_TRIGGER_TRACEOFF ||
-				(command == HV_TRIGGER_SNAPSHOT && snapshots_are_after);
+		bool is_after =
+			is_post(command) || (command == HV_TRIGGER_SNAPSHOT && snapshots_are_after);
 
 		if (of->ref.id == event->id && is_after == after &&
 		    (!of->filter || hv_instance_record_passes(in, of->filter, event)))

@@ -26,6 +26,7 @@ const struct hv_option_info hv_option_infos[HV_NR_OPTIONS] = {
 	[HV_OPT_FUNCTION_TRACE] = {.name = "function-trace"},
 	[HV_OPT_FUNCTION_FORK] = {.name = "function-fork", .is_zeroed = 1},
 	[HV_OPT_DISPLAY_GRAPH] = {.name = "display-graph"},
+	[HV_OPT_STACKTRACE] = {.name = "stacktrace"},
 	[HV_OPT_FUNC_STACK_TRACE] = {.name = "func_stack_trace", .tracer = "function"},
 	[HV_OPT_FUNCGRAPH_OVERRUN] = {.name = "funcgraph-overrun", .tracer = "function_graph"},
 	[HV_OPT_FUNCGRAPH_CPU] = {.name = "funcgraph-cpu", .tracer = "function_graph", .on = 1},

@@ -10,6 +10,9 @@ static const struct {
 	enum hv_tracer tracer;
 } tracers[] = {
 	{"function_graph", HV_TRACER_FUNCTION_GRAPH},
+	{"wakeup_dl", HV_TRACER_WAKEUP_DL},
+	{"wakeup_rt", HV_TRACER_WAKEUP_RT},
+	{"wakeup", HV_TRACER_WAKEUP},
 	{"preemptirqsoff", HV_TRACER_PREEMPTIRQSOFF},
 	{"preemptoff", HV_TRACER_PREEMPTOFF},
 	{"irqsoff", HV_TRACER_IRQSOFF},

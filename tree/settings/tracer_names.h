@@ -15,6 +15,10 @@ enum hv_tracer {
 	HV_TRACER_PREEMPTOFF,
 	HV_TRACER_IRQSOFF,
 	HV_TRACER_PREEMPTIRQSOFF,
+	/* Of wakeups (tree/instance/wakeups.h): */
+	HV_TRACER_WAKEUP,
+	HV_TRACER_WAKEUP_RT,
+	HV_TRACER_WAKEUP_DL,
 };
 
 /* Returns whether TRACER records calls of functions. */
@@ -26,7 +30,19 @@ static inline bool hv_tracer_has_functions(enum hv_tracer tracer)
 /* Returns whether TRACER measures sections. */
 static inline bool hv_tracer_has_sections(enum hv_tracer tracer)
 {
-	return tracer >= HV_TRACER_PREEMPTOFF;
+	return tracer >= HV_TRACER_PREEMPTOFF && tracer <= HV_TRACER_PREEMPTIRQSOFF;
+}
+
+/* Returns whether TRACER measures how long woken tasks wait for a CPU. */
+static inline bool hv_tracer_has_wakeups(enum hv_tracer tracer)
+{
+	return tracer >= HV_TRACER_WAKEUP;
+}
+
+/* Returns whether `trace` of TRACER is the worst latency, and tracing_max_latency its time. */
+static inline bool hv_tracer_keeps_worst(enum hv_tracer tracer)
+{
+	return hv_tracer_has_sections(tracer) || hv_tracer_has_wakeups(tracer);
 }
 
 const char *hv_tracer_name(enum hv_tracer tracer);

@@ -12,13 +12,10 @@
 #define SPACES " \t\n\v\f\r"
 
 static const char *const names[HV_NR_TRIGGER_COMMANDS] = {
-	[HV_TRIGGER_TRACEON] = "traceon",
-	[HV_TRIGGER_TRACEOFF] = "traceoff",
-	[HV_TRIGGER_SNAPSHOT] = "snapshot",
-	[HV_TRIGGER_ENABLE_EVENT] = "enable_event",
-	[HV_TRIGGER_DISABLE_EVENT] = "disable_event",
-	[HV_TRIGGER_ENABLE_HIST] = "enable_hist",
-	[HV_TRIGGER_DISABLE_HIST] = "disable_hist",
+	[HV_TRIGGER_TRACEON] = "traceon",	    [HV_TRIGGER_TRACEOFF] = "traceoff",
+	[HV_TRIGGER_SNAPSHOT] = "snapshot",	    [HV_TRIGGER_STACKTRACE] = "stacktrace",
+	[HV_TRIGGER_ENABLE_EVENT] = "enable_event", [HV_TRIGGER_DISABLE_EVENT] = "disable_event",
+	[HV_TRIGGER_ENABLE_HIST] = "enable_hist",   [HV_TRIGGER_DISABLE_HIST] = "disable_hist",
 };
 
 void hv_trigger_deinit(struct hv_trigger *t)
@@ -142,9 +139,10 @@ void hv_trigger_names(struct hv_text *ret)
 		hv_text_printf(ret, " %s", names[i]);
 }
 
-static bool is_snapshot(const struct hv_trigger *t)
+/* traceon and traceoff are alike, others only as the same command. */
+static enum hv_trigger_command kind_of(const struct hv_trigger *t)
 {
-	return t->command == HV_TRIGGER_SNAPSHOT;
+	return t->command == HV_TRIGGER_TRACEOFF ? HV_TRIGGER_TRACEON : t->command;
 }
 
 bool hv_trigger_is_like(const struct hv_trigger *a, const struct hv_trigger *b)
@@ -154,5 +152,5 @@ bool hv_trigger_is_like(const struct hv_trigger *a, const struct hv_trigger *b)
 		return false;
 	if (hv_trigger_has_target(a))
 		return strcmp(a->system, b->system) == 0 && strcmp(a->event, b->event) == 0;
-	return is_snapshot(a) == is_snapshot(b);
+	return kind_of(a) == kind_of(b);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `hvtrace record` with a tracer that keeps the longest section (docs/irqsoff.md): at the end it
- * prints that section, beside the events. Leaves to others: the events (record.c, file.h).
+/* `hvtrace record` with a tracer that keeps the longest section (docs/irqsoff.md) or the longest
+ * wait of a woken task (docs/wakeup.md): at the end it prints that section, beside the events.
+ * Leaves to others: the events (record.c, file.h).
  */
 #pragma once
 
@@ -13,6 +14,8 @@ struct client;
 
 /* Whether the tracer of this name, which exists, is one. NULL: it is not. */
 bool record_section_has(const char *tracer);
+/* What such a tracer keeps the longest of: "section" or "wait". */
+const char *record_section_noun(const char *tracer);
 /* Prints the `trace` of the instance DIR, whose tracer it is, to FD, which is that of
  * standard output or of standard error. *RET_OUT_ERROR is what put_out (verb.h) returns. */
 struct hv_err *record_section_print(struct client *c, const char *dir, int fd,

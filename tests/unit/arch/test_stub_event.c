@@ -211,14 +211,23 @@ static bool probe(unsigned file, unsigned len, unsigned seed)
 	return true;
 }
 
-static struct hv_record record_at(unsigned cpu, uint64_t position)
+/* The word of a call has bits of the caller's address that kernel text always has, and this program
+ * has not. */
+static struct hv_record call_at(unsigned cpu, uint64_t position)
 {
 	struct hv_record r = world_ring(world, cpu)[position % NR_SLOTS];
 
-	for (unsigned i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < 4; i++)
 		r.word[i] ^= hv_record_key(position, NR_SLOTS);
+	return r;
+}
+
+static struct hv_record record_at(unsigned cpu, uint64_t position)
+{
+	struct hv_record r = call_at(cpu, position);
+
+	for (unsigned i = 0; i < 4; i++)
 		ck_assert_uint_eq(r.word[i] & HV_RECORD_ZEROS, 0);
-	}
 	return r;
 }
 
@@ -296,6 +305,37 @@ START_TEST(an_event_that_is_too_long_is_counted)
 	ck_assert(probe(0, 8 + 30 * HV_DATA_LEN, 0));
 	ck_assert_uint_eq(world_head(world, 0), 31);
 	ck_assert_uint_eq(world_state(world, 0)->drafts, 0);
+}
+END_TEST
+
+/* The stack of the call of commit follows the event. */
+START_TEST(an_event_with_its_stack)
+{
+	struct hv_record words, stack;
+	uint64_t at, head;
+
+	set_up_as(_i ? thunk : nothing_more);
+	file_at(1)->does = HV_EVENT_FILE_STACK;
+	ck_assert(probe(1, 64, 3));
+	at = check_event(0, 0, 1, 64, 3);
+	head = world_head(world, 0);
+	ck_assert_uint_gt(head, at + 1);
+	words = record_at(0, at);
+	ck_assert_uint_eq(kind_of(&words), HV_RECORD_WORDS);
+	stack = call_at(0, head - 1);
+	ck_assert_uint_eq(kind_of(&stack), HV_RECORD_STACK);
+	ck_assert_uint_eq(stack.word[3] >> HV_STACK_SECTION_BIT & 3, 1);
+	ck_assert_uint_eq(stack.word[3] >> HV_RECORD_DEPTH_SHIFT & 0x7f, head - at - 2);
+	ck_assert_uint_eq(stack.word[0], words.word[0]);
+	ck_assert_uint_eq(stack.word[2] >> HV_CALL_PID_SHIFT & UINT32_MAX,
+			  world_cpu(world)->cat.pid);
+	ck_assert_uint_eq(world_state(world, 0)->drafts, 0);
+	/* Others have none, nor has one that was not recorded. */
+	ck_assert(probe(0, 64, 3));
+	ck_assert_uint_eq(check_event(0, head, 0, 64, 3), world_head(world, 0));
+	head = world_head(world, 0);
+	ck_assert(probe(1, HV_ENTRY_LEN_MAX, 0));
+	ck_assert_uint_eq(world_head(world, 0), head);
 }
 END_TEST
 
@@ -513,6 +553,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_loop_test(tc, an_event_of_any_length, 0, 26);
 	tcase_add_test(tc, an_event_that_is_too_long_is_counted);
+	tcase_add_loop_test(tc, an_event_with_its_stack, 0, 2);
 	tcase_add_test(tc, an_event_after_another_tasks);
 	tcase_add_test(tc, an_event_in_a_system_call_of_a_32_bit_program);
 	tcase_add_test(tc, only_what_is_wanted);

@@ -175,7 +175,7 @@ END_TEST
 START_TEST(the_stack_at_the_end)
 {
 	const struct hv_section_ring ring = {decoder, &vcpu.state, NR_SLOTS, 1};
-	unsigned own = 1u << (HV_STACK_SECTION_BIT - HV_RECORD_DEPTH_SHIFT);
+	unsigned own = 3u << (HV_STACK_SECTION_BIT - HV_RECORD_DEPTH_SHIFT);
 
 	kept.to_head = vcpu.state.head;
 	add(HV_RECORD_FUNCTION, SELF, 0x100, 0); /* of an interrupt */

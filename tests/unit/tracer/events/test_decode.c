@@ -465,7 +465,7 @@ static bool find_place(void *ctx, uint32_t place, struct hv_gva *ret)
  * caller that the stub did not know. */
 START_TEST(ends_of_sections)
 {
-	const uint64_t own = DEPTH(1u << (HV_STACK_SECTION_BIT - HV_RECORD_DEPTH_SHIFT));
+	const uint64_t own = DEPTH(3u << (HV_STACK_SECTION_BIT - HV_RECORD_DEPTH_SHIFT));
 	struct hv_decode d = decode;
 	struct hv_record record = function;
 	struct hv_event event;

@@ -48,6 +48,7 @@ static void alike(const char *a, const char *b, bool want)
 
 START_TEST(what_is_shown)
 {
+	shows("stacktrace:3", "stacktrace:count=3\n");
 	shows("traceon", "traceon:unlimited\n");
 	shows(" traceoff:0x10 if  x == 1", "traceoff:count=16 if  x == 1\n");
 	shows("snapshot 3", "snapshot:count=3\n");
@@ -63,7 +64,7 @@ START_TEST(what_is_wrong)
 {
 	is_wrong("", "there is no trigger '' here");
 	is_wrong("!", "there is no trigger '' here");
-	is_wrong("stacktrace", "there is no trigger 'stacktrace' here");
+	is_wrong("nosuch", "there is no trigger 'nosuch' here");
 	is_wrong("traceon:1x", "'1x' is not a number");
 	is_wrong("traceon:x", "'x': only 'if FILTER' may follow a trigger");
 	is_wrong("traceon if", "'if': only 'if FILTER' may follow a trigger");
@@ -82,6 +83,8 @@ START_TEST(removals)
 	hv_trigger_deinit(&t);
 	alike("!traceoff", "traceon:5 if x", true);
 	alike("!traceoff", "snapshot", false);
+	alike("traceoff", "stacktrace", false);
+	alike("snapshot", "stacktrace:2", false);
 	alike("snapshot:1", "snapshot:2", true);
 	alike("enable_event:a:b", "disable_event:a:b:4", true);
 	alike("enable_event:a:b", "enable_event:a:c", false);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Stacks of the guest's own events: the option stacktrace, and the trigger of that name. While any
+ * instance wants the stacks of an event, the guest records one behind each, on the same vCPU. An
+ * interrupt in between may record events with stacks of its own, which are complete before the
+ * stack of the interrupted one comes. So a stack is that of the last event of its task that has
+ * none yet:
+ *
+ *	event A   event B   stack of B   stack of A
+ *	          `---- interrupt ----'
+ *
+ * Leaves to others: recording them (tracer/event_tracer.h), who the callers are
+ * (tracer/events/callers.h). */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tracer/events/event.h"
+#include "tree/settings/event_set.h"
+
+struct hv_instance;
+struct hv_instances;
+
+/* So many interrupts one in the other, and NMIs, do not happen. */
+#define HV_STACKS_DUE_MAX 8
+
+/* The events of one vCPU whose stacks have not come yet, the oldest first. */
+struct hv_stacks_due {
+	struct {
+		uint32_t pid;
+		unsigned nr; /* how often the instance wants the stack */
+	} list[HV_STACKS_DUE_MAX];
+	unsigned nr;
+};
+
+/* Returns whether IN wants stacks of the event REF. */
+bool hv_instance_wants_stacks(const struct hv_instance *in, struct hv_event_ref ref);
+
+/* To be called before and after IN takes EVENT, one of the guest's own that the guest has recorded.
+ * In between hv_event_stacks_want() is called once for each stack that IN wants with it. */
+void hv_event_stacks_begin(struct hv_instance *in);
+void hv_event_stacks_want(struct hv_instance *in);
+void hv_event_stacks_end(struct hv_instance *in, const struct hv_event *event);
+/* STACK has come. Returns how often IN wants it. */
+unsigned hv_event_stacks_take(struct hv_instance *in, const struct hv_event *stack);
