@@ -439,21 +439,17 @@ static struct hv_err *remove_one(struct hv_instances *all, size_t index)
 	return retrace(all, f);
 }
 
-struct hv_err *hv_kprobes_remove(struct hv_instances *all, char *const *words, size_t nr,
-				 bool is_dynamic)
+struct hv_err *hv_kprobes_remove(struct hv_instances *all, const char *name, char *const *head,
+				 size_t nr_head, bool is_dynamic)
 {
-	const char *name = words[0] + 2;
 	struct hv_err *err = NULL;
 	size_t nr_found = 0;
 
-	if (words[0][1] != ':' || !*name)
-		return hv_err_new(EINVAL, "'%s' removes no probe: -:[GRP/]NAME [FUNCTION]",
-				  words[0]);
 	for (size_t i = 0; !err && i < all->kprobes.nr;) {
 		const struct hv_kprobe *k = &all->kprobes.list[i]->is;
 
 		if (!is_shown(k, is_dynamic) || !hv_kprobe_is_named(k, name) ||
-		    !hv_kprobe_has_head(k, words + 1, nr - 1)) {
+		    !hv_kprobe_has_head(k, head, nr_head)) {
 			i++;
 			continue;
 		}
@@ -461,8 +457,8 @@ struct hv_err *hv_kprobes_remove(struct hv_instances *all, char *const *words, s
 		err = remove_one(all, i);
 	}
 	if (!nr_found)
-		return hv_err_new(ENOENT, "there is no probe '%s'%s%s", name, nr > 1 ? " of " : "",
-				  nr > 1 ? words[1] : "");
+		return hv_err_new(ENOENT, "there is no event '%s'%s%s", name, nr_head ? " of " : "",
+				  nr_head ? head[0] : "");
 	return err;
 }
 

@@ -45,11 +45,12 @@ void hv_kprobes_deinit(struct hv_instances *all);
  * EOPNOTSUPP: what the kernel can and this cannot; EINVAL and others as the kernel's. */
 struct hv_err *hv_kprobes_define(struct hv_instances *all, char *const *words, size_t nr,
 				 bool is_dynamic, unsigned *ret_at) hv_must_use;
-/* Removes those that the NR words name: -:[GRP/]NAME [FUNCTION [ARG]...]. With the last probe of an
- * event, instances that have recorded it lose all their events, as in the kernel. ENOENT: none;
- * EBUSY: an event is on and would have no probe any more; those before it are removed. */
-struct hv_err *hv_kprobes_remove(struct hv_instances *all, char *const *words, size_t nr,
-				 bool is_dynamic) hv_must_use;
+/* Removes those of the name NAME, [GRP/]NAME, that have the function and the first arguments that
+ * the NR_HEAD words say. With the last probe of an event, instances that have recorded it lose all
+ * their events, as in the kernel. ENOENT: none; EBUSY: an event is on and would have no probe any
+ * more; those before it are removed. */
+struct hv_err *hv_kprobes_remove(struct hv_instances *all, const char *name, char *const *head,
+				 size_t nr_head, bool is_dynamic) hv_must_use;
 /* Removes all. EBUSY: one is on; then all stay. */
 struct hv_err *hv_kprobes_clear(struct hv_instances *all, bool is_dynamic) hv_must_use;
 

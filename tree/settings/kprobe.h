@@ -92,7 +92,7 @@ void hv_kprobe_deinit(struct hv_kprobe *k);
 size_t hv_kprobe_different_arg(const struct hv_kprobe *a, const struct hv_kprobe *b);
 /* Whether A and B, of which no argument differs so, are at one place and fetch the same. */
 bool hv_kprobe_is_same(const struct hv_kprobe *a, const struct hv_kprobe *b);
-/* Whether NAME, [GRP/]NAME or [GRP.]NAME, is that of K. Without a group it is of any. */
+/* Whether NAME, [GRP/]NAME, is that of K. Without a group it is of any. */
 bool hv_kprobe_is_named(const struct hv_kprobe *k, const char *name);
 /* Whether K has the place and the first arguments that the NR words say, as they are shown. */
 bool hv_kprobe_has_head(const struct hv_kprobe *k, char *const *words, size_t nr);
