@@ -378,17 +378,29 @@ static struct hv_err *check_letter(const struct hv_instances *all, const char *w
 				     : "fprobes are in dynamic_events");
 }
 
+static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all)
+{
+	const struct hv_kernel *k = all->session->kernel;
+	struct hv_gva at;
+
+	return (struct hv_kprobe_kernel){
+		.arch = k->core.as.arch,
+		.btf = k->core.btf,
+		.has_btf_args = k->core.btf && hv_kernel_symbol(k, "btf_find_func_proto", &at),
+	};
+}
+
 struct hv_err *hv_kprobes_define(struct hv_instances *all, char *const *words, size_t nr,
 				 bool is_dynamic, unsigned *ret_at)
 {
 	hv_cleanup(free_event_at) struct hv_kprobe_event *e = hv_alloc(sizeof(*e));
-	const struct hv_arch *arch = all->session->kernel->core.as.arch;
+	const struct hv_kprobe_kernel kernel = kernel_of(all);
 	struct command command = {words, nr, 1};
 	const struct hv_catalogue *c;
 	struct hv_err *err = check_letter(all, words[0], is_dynamic);
 
 	if (!err)
-		err = hv_kprobe_parse(arch, words, nr, &e->is, ret_at);
+		err = hv_kprobe_parse(&kernel, words, nr, &e->is, ret_at);
 	if (err)
 		return err;
 	if (e->is.is_return && !e->is.is_fprobe && !e->is.maxactive)

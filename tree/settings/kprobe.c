@@ -23,8 +23,8 @@ static const char *const reserved[] = {
 struct hv_err *hv_kprobe_refuse(const struct hv_kprobe_parsing *p, size_t off, int code,
 				const char *why)
 {
-	*p->at = (unsigned)off;
-	for (size_t i = 0; i < p->word; i++)
+	*p->at = p->word < p->nr ? (unsigned)off : 0;
+	for (size_t i = 0; i < p->word && i < p->nr; i++)
 		*p->at += (unsigned)strlen(p->words[i]) + 1;
 	return hv_err_new(code, "%s", why);
 }
@@ -75,10 +75,21 @@ static bool is_used(const struct hv_kprobe *k, const struct hv_kprobe_arg *arg)
 	return false;
 }
 
-/* traceprobe_parse_probe_arg() */
-static struct hv_err *parse_arg(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg)
+/* The name of the NRth argument, WORD, which says none: that of a parameter (by BTF), or its number
+ * (generate_probe_arg_name()). */
+static char *name_of(const char *word, size_t nr)
 {
-	const char *word = p->words[p->word], *equals = strchr(word, '=');
+	size_t len = strcspn(word, ":");
+
+	return hv_kprobe_is_good(word, len) ? hv_format("%.*s", (int)len, word)
+					    : hv_format("arg%zu", nr);
+}
+
+/* traceprobe_parse_probe_arg() */
+static struct hv_err *parse_arg(const struct hv_kprobe_parsing *p, const char *word,
+				struct hv_kprobe_arg *arg)
+{
+	const char *equals = strchr(word, '=');
 	size_t len = equals ? (size_t)(equals - word) : 0;
 
 	if (equals && len > ARG_NAME_MAX)
@@ -86,7 +97,7 @@ static struct hv_err *parse_arg(const struct hv_kprobe_parsing *p, struct hv_kpr
 	if (equals && !len)
 		return hv_kprobe_wrong(p, 0, "Argument name is not specified");
 	arg->name = equals ? hv_format("%.*s", (int)len, word)
-			   : hv_format("arg%zu", (size_t)(arg - p->k->args) + 1);
+			   : name_of(word, (size_t)(arg - p->k->args) + 1);
 	arg->fetch = hv_strdup(equals ? equals + 1 : word);
 	if (!hv_kprobe_is_good(arg->name, strlen(arg->name)))
 		return hv_kprobe_wrong(p, 0,
@@ -102,15 +113,16 @@ static struct hv_err *parse_args(struct hv_kprobe_parsing *p)
 	struct hv_err *err = NULL;
 	size_t len_bytes = 0;
 
-	if (p->nr - 2 > HV_KPROBE_ARGS_MAX) {
+	if (p->nr_args > HV_KPROBE_ARGS_MAX) {
 		p->word = 2 + HV_KPROBE_ARGS_MAX;
 		return hv_kprobe_refuse(p, 0, E2BIG, "Too many arguments are specified");
 	}
-	k->args = hv_alloc((p->nr - 2 + 1) * sizeof(*k->args));
-	for (p->word = 2; !err && p->word < p->nr; p->word++) {
+	k->args = hv_alloc((p->nr_args + 1) * sizeof(*k->args));
+	for (p->word = 2; !err && k->nr_args < p->nr_args; p->word++) {
+		const char *word = p->args[k->nr_args];
 		struct hv_kprobe_arg *arg = &k->args[k->nr_args++];
 
-		err = parse_arg(p, arg);
+		err = parse_arg(p, word, arg);
 		if (err)
 			return err;
 		arg->off = (uint32_t)len_bytes;
@@ -268,19 +280,32 @@ static struct hv_err *parse(struct hv_kprobe_parsing *p)
 		err = parse_name(p, colon + 1, (size_t)(colon + 1 - word));
 	if (!err && !p->k->name)
 		p->k->name = made_name(p->k);
+	if (err)
+		return err;
+	hv_kprobe_find_func(p);
+	err = hv_kprobe_expand(p);
 	return err ? err : parse_args(p);
 }
 
-struct hv_err *hv_kprobe_parse(const struct hv_arch *arch, char *const *words, size_t nr,
+struct hv_err *hv_kprobe_parse(const struct hv_kprobe_kernel *kernel, char *const *words, size_t nr,
 			       struct hv_kprobe *ret, unsigned *ret_at)
 {
 	struct hv_kprobe k = {0};
-	struct hv_kprobe_parsing p = {
-		.arch = arch, .words = words, .nr = nr, .k = &k, .at = ret_at};
+	struct hv_kprobe_named named = {0};
+	struct hv_kprobe_parsing p = {.kernel = kernel,
+				      .arch = kernel->arch,
+				      .words = words,
+				      .nr = nr,
+				      .k = &k,
+				      .at = ret_at,
+				      .named = &named};
 	struct hv_err *err;
 
 	*ret_at = HV_KPROBE_NOWHERE;
 	err = parse(&p);
+	for (size_t i = 0; i < p.nr_args; i++)
+		free(p.args[i]);
+	free(p.args);
 	if (err)
 		hv_kprobe_deinit(&k);
 	else

@@ -7,9 +7,13 @@
  *	f[MAXACTIVE][:[GRP/][NAME]] SYMBOL[%return] [[ARG=]FETCH[:TYPE]]...
  *
  *	FETCH	%REGISTER, $argN, $retval, $stack, $stackN, $comm, $mark, \NUMBER, \"string",
- *		@ADDRESS, @SYMBOL[+-OFFSET], +-[u]OFFSET(FETCH)
+ *		@ADDRESS, @SYMBOL[+-OFFSET], +-[u]OFFSET(FETCH),
+ *		PARAMETER[->MEMBER[.MEMBER]...]..., $retval[->MEMBER...]
  *	TYPE	u8 to u64, s8 to s64, x8 to x64, char, symbol, string, ustring,
  *		bWIDTH@OFFSET/SIZE, TYPE[N]
+ *
+ * A FETCH may be $arg*, which is all parameters. Names and types of parameters, members and results
+ *are those of the kernel's BTF.
  *
  * Each FETCH is made from the registers that a stub records with a call (HV_EVENT_ID_REGS), or
  * with a return (HV_EVENT_ID_RETURN), by the host, and from what the stub has read of the guest's
@@ -84,7 +88,15 @@ struct hv_kprobe {
 #define HV_KPROBE_NOWHERE (~0u)
 /* Who refuses WORD, the first one of a command, as error_log of the kernel names it. */
 const char *hv_kprobe_where(const char *word);
-struct hv_err *hv_kprobe_parse(const struct hv_arch *arch, char *const *words, size_t nr,
+/* What is known of the kernel. */
+struct hv_kprobe_kernel {
+	const struct hv_arch *arch;
+	const struct hv_btf *btf; /* NULL: it has none */
+	/* Its own probes have names and types by BTF (CONFIG_PROBE_EVENTS_BTF_ARGS): so $argN
+	 * without a name has that of the parameter, and $retval the type of the function. */
+	bool has_btf_args;
+};
+struct hv_err *hv_kprobe_parse(const struct hv_kprobe_kernel *kernel, char *const *words, size_t nr,
 			       struct hv_kprobe *ret, unsigned *ret_at) hv_must_use;
 void hv_kprobe_deinit(struct hv_kprobe *k);
 
