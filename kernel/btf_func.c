@@ -120,6 +120,9 @@ bool hv_btf_value(const struct hv_btf *btf, uint32_t id, struct hv_btf_value *re
 		ret->is_signed = extra & INT_IS_SIGNED;
 		ret->bits = INT_BITS(extra);
 		ret->bit_off = INT_OFF(extra);
+		ret->is_letter =
+			ret->bits == 8 &&
+			(!ret->is_signed || strcmp(hv_btf_string(btf, t.name_off), "char") == 0);
 	}
 	return true;
 }

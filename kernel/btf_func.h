@@ -39,6 +39,7 @@ struct hv_btf_value {
 	uint32_t to; /* the type that a pointer points to, or of an array's elements */
 	/* Of an integer. BIT_OFF: where its bits begin, of old compilers' bit-fields; else 0. */
 	bool is_signed;
+	bool is_letter; /* a byte without a sign; or char, which has one up to 6.1 */
 	uint8_t bits, bit_off;
 };
 

@@ -318,7 +318,7 @@ static bool is_letter(const struct hv_btf *btf, uint32_t id)
 {
 	struct hv_btf_value v;
 
-	return hv_btf_value(btf, id, &v) && v.form == HV_BTF_INT && !v.is_signed && v.bits == 8;
+	return hv_btf_value(btf, id, &v) && v.is_letter;
 }
 
 struct hv_err *hv_kprobe_named_string(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,

@@ -162,11 +162,13 @@ START_TEST(finds_functions)
 	struct hv_btf_value value, to;
 	struct hv_btf_field field;
 	struct hv_btf_func func;
-	uint32_t id, s8, slot, ptr, proto, letters;
+	uint32_t id, s8, letter, slot, ptr, proto, letters;
 	struct hv_btf *btf;
 
 	begin();
 	s8 = type(INT, "signed char", 0, 0, 1);
+	u32(1u << 24 | 8);
+	letter = type(INT, "char", 0, 0, 1);
 	u32(1u << 24 | 8);
 	slot = type(STRUCT, "slot", 2, 1, 12);
 	member("value", s8, 64);
@@ -203,6 +205,7 @@ START_TEST(finds_functions)
 	check_value(btf, proto, HV_BTF_OTHER, 0);
 	ck_assert(hv_btf_value(btf, s8, &value));
 	ck_assert(value.form == HV_BTF_INT && value.is_signed && value.bits == 8);
+	ck_assert(!value.is_letter && hv_btf_value(btf, letter, &value) && value.is_letter);
 	ck_assert(!hv_btf_field(btf, &value, "flag", 4, &field));
 	ck_assert(!hv_btf_value(btf, nr_types + 1, &value));
 	ck_assert(hv_btf_value(btf, slot + 1, &to) && to.form == HV_BTF_COMPOUND && to.id == slot);
