@@ -158,3 +158,58 @@ def foreign(t, traced):
     known = [what for what in found if KNOWN.search(what)]
     assert len(names_of(found)) == 6 and names_of(known) >= {"opened", "asked", "begins", "named"}, found
     traced.echo("dynamic_events", "")
+
+
+TRACEPOINTS = r"""
+t sched_process_exec $arg*
+t:x sched_process_exec who=p->comm:string old_pid name=bprm->filename:string past=bprm->point_of_no_return
+t:x sched_process_exec $arg2 who=$arg1 $arg3:x32
+t:x sched_process_exec $arg4
+t:x sched_process_exec p->none
+t:x sched_process_exec __data
+t:x sched_process_exec $retval
+t:x sched_process_exec%return
+t:x sched-process_exec
+t2:x sched_process_exec
+t:x sys_enter id regs->di
+"""
+EXECS = r"""
+t:execs sched_process_exec who=p->comm:string past=bprm->point_of_no_return name=bprm->filename:string pid=p->pid old=old_pid
+t:ended sys_exit ret name=+0(regs->si):ustring
+t:calls sys_enter id:u16 name=+0(regs->di):ustring
+"""
+PIDS = re.compile(r" pid=\d+ old=\d+")
+
+
+@case(configs=ONE_VCPU)
+def probes_of_tracepoints(t):
+    """Probes of tracepoints, where the guest's kernel has them: definitions, right and wrong, and what is recorded are as the
+    guest's own. They go on while the guest records events of the same tracepoint, and after that. One tracepoint has one
+    probe of ours: a second is refused."""
+    has_them = "trace_fprobe_create" in t.guest.run("grep -w trace_fprobe_create /proc/kallsyms || true")
+    with t.attach() as traced:
+        if not has_them:
+            t.hv.fails("echo", t.name, "dynamic_events", "t sched_switch", says=("Invalid argument",))
+            return
+        pairs = try_both(t, TRACEPOINTS)
+        differences = [f"own:\n{a}\nhvtrace:\n{b}" for a, b in pairs if a != b]
+        assert not differences, f"{len(differences)} of {len(pairs)} definitions differ:\n" + "\n".join(differences)
+        own, ours = record_both(t, traced, EXECS.strip("\n"))
+        own, ours = (
+            collections.Counter(PIDS.sub("", what) for what in events.elements() if KNOWN.search(what))
+            for events in (own, ours)
+        )
+        lost = {what: (nr, ours[what]) for what, nr in own.items() if ours[what] < nr}
+        assert not lost and names_of(own) == {"execs", "ended", "calls"}, (lost, own, ours)
+        traced.echo("dynamic_events", "t:execs sched_process_exec name=bprm->filename:string")
+        traced.echo("dynamic_events", "t:again sched_process_exec name=bprm->filename:string", append=True)
+        traced.echo("events/tracepoints/enable", "1")
+        t.hv.fails("echo", t.name, "events/sched/sched_process_exec/enable", "1", says=("another event",))
+        event = f"{OWN}/events/sched/sched_process_exec/enable"
+        t.guest.run(f"{WORK}; echo 1 >{event}; {WORK}; echo 0 >{event}; {WORK}; echo >{OWN}/trace", timeout=300)
+        traced.echo("events/tracepoints/enable", "0")
+        found = collections.Counter(EVENT.findall(traced.text("trace", timeout=300)))
+        execs = {names_of([what]).pop(): nr for what, nr in found.items() if '"/proc/self/exe"' in what}
+        assert execs.keys() == {"execs", "again"} and all(nr >= 3 * 9 for nr in execs.values()), found
+        traced.echo("dynamic_events", "")
+        t.note(f"{len(pairs)} definitions; {sum(own.values())} events")

@@ -93,6 +93,11 @@ static void make_functions(const struct ids *is)
 		1);
 	parameter("and_another_name_that_is_as_long_as_it_takes_to_be_too_much", 1);
 	function("longest", proto);
+	proto = type(FUNC_PROTO, "", 3, 0, 0);
+	parameter("__data", is->any);
+	parameter("preempt", is->s32);
+	parameter("file", is->file);
+	function("__probestub_sched_switch", proto);
 	proto = type(FUNC_PROTO, "", 2, 0, 0);
 	parameter("", is->s32);
 	parameter("+8(%di)", is->s32);

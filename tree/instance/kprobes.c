@@ -120,7 +120,7 @@ static bool is_there(const struct hv_sites *sites, const struct hv_kprobe_event 
 {
 	for (size_t i = 0; i < sites->nr; i++)
 		if (sites->list[i].ip.v == e->site.v && !sites->list[i].invalid &&
-		    is_symbol(&sites->list[i], e->is.symbol))
+		    is_symbol(&sites->list[i], e->is.function))
 			return true;
 	return false;
 }
@@ -138,8 +138,8 @@ unsigned hv_kprobes_renew(struct hv_instances *all)
 
 		if (e->site.v && is_there(&kernel->sites, e))
 			continue;
-		if (strchr(e->is.symbol, ':'))
-			hv_err_free(find_site(kernel, e->is.symbol, &site));
+		if (strchr(e->is.function, ':'))
+			hv_err_free(find_site(kernel, e->is.function, &site));
 		changed |= site.v != e->site.v;
 		e->site = site;
 	}
@@ -235,12 +235,17 @@ static struct hv_err *check_family(const struct hv_instances *all, const struct 
 			continue;
 		if (other->is.is_fprobe != k->is_fprobe)
 			return wrong(c, 0, EEXIST, NAME_IS_USED);
-		if (other->is.is_return != k->is_return)
+		if (other->is.is_return != k->is_return ||
+		    other->is.is_tracepoint != k->is_tracepoint)
 			return wrong(c, 0, EEXIST, "Probe type is different from existing probe");
 		arg = hv_kprobe_different_arg(k, &other->is);
 		if (arg)
 			return wrong(c, arg + 1, EEXIST,
 				     "Argument type or name is different from existing probe");
+		if (k->is_tracepoint && hv_kprobe_event_is_on(all, other))
+			return wrong(
+				c, 0, EBUSY,
+				"the event is on: another tracepoint is added while it is off");
 		if (hv_kprobe_is_same(k, &other->is))
 			return wrong(c, 0, EEXIST, "There is already the exact same probe event");
 	}
@@ -271,6 +276,32 @@ static struct hv_err *check_name(const struct hv_instances *all, const struct hv
 	return NULL;
 }
 
+/* The event of the guest that is recorded at the tracepoint of E tells how that is switched on. */
+static struct hv_err *find_tracepoint(const struct hv_catalogue *c, struct hv_kprobe_event *e)
+{
+	const struct hv_event_type *found = NULL;
+
+	for (size_t i = 0; i < c->nr && e->is.is_tracepoint; i++)
+		if (c->types[i].tracepoint.at.v && strcmp(c->types[i].name, e->is.symbol) == 0 &&
+		    (!found || !c->types[i].module))
+			found = &c->types[i];
+	if (!e->is.is_tracepoint)
+		return NULL;
+	if (!found)
+		return hv_err_new(ENOENT, "Tracepoint is not found");
+	if (found->module)
+		return hv_err_new(EOPNOTSUPP, "its tracepoint is of the module %s", found->module);
+	e->tracepoint = (struct hv_event_type){
+		.system = "tracepoints",
+		.name = e->is.symbol,
+		.is_available = true,
+		.reg_kind = HV_EVENT_REG_PROBESTUB,
+		.call = found->tracepoint.at,
+		.tracepoint = found->tracepoint,
+	};
+	return NULL;
+}
+
 /* Addresses of symbols, and what reads the guest's memory. */
 static struct hv_err *find_memory(const struct hv_session *s, struct hv_kprobe *k)
 {
@@ -297,7 +328,10 @@ static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *
 	if (!err)
 		err = check_name(all, *ret, &e->is, command);
 	if (!err)
-		err = find_site(all->session->kernel, e->is.symbol, &e->site);
+		err = find_tracepoint(*ret, e);
+	if (!err)
+		err = find_site(all->session->kernel, e->is.function, &e->site);
+	e->tracepoint.probe = e->site;
 	if (!err)
 		err = find_memory(all->session, &e->is);
 	if (!err && all->kprobes.nr == HV_KPROBES_MAX)
@@ -310,11 +344,18 @@ static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *
 /* Traces again whoever has the event of F on. */
 static struct hv_err *retrace(struct hv_instances *all, const struct hv_kprobe_family *f)
 {
+	size_t index = 0;
+	bool has_tracepoints = hv_kprobes_tracepoint(all, f->type.id, &index);
 	struct hv_err *err = NULL;
 
-	for (struct hv_instance *in = &all->top; !err && in; in = in->next)
-		if (hv_event_set_has(&in->events, hv_event_ref_of(&f->type)))
+	for (struct hv_instance *in = &all->top; !err && in; in = in->next) {
+		if (!hv_event_set_has(&in->events, hv_event_ref_of(&f->type)))
+			continue;
+		if (has_tracepoints)
+			err = hv_instance_publish_events(in);
+		if (!err)
 			err = hv_instance_retrace(in);
+	}
 	return err;
 }
 
@@ -370,7 +411,7 @@ static struct hv_err *check_letter(const struct hv_instances *all, const char *w
 {
 	struct hv_gva at;
 
-	if (*word != 'f' ||
+	if ((*word != 'f' && *word != 't') ||
 	    (is_dynamic && hv_kernel_symbol(all->session->kernel, "trace_fprobe_create", &at)))
 		return NULL;
 	return hv_err_new(EINVAL, "'%s' defines no probe: %s", word,

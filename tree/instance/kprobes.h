@@ -80,6 +80,11 @@ struct hv_kprobe_site {
  * there is none, or none any more. */
 bool hv_kprobes_site(const struct hv_instances *all, uint32_t id, size_t *index,
 		     struct hv_kprobe_site *ret);
+/* Likewise: the next tracepoint that has to call a function for the event ID; NULL: there is none.
+ * Borrowed until its probe is removed. */
+const struct hv_event_type *hv_kprobes_tracepoint(const struct hv_instances *all, uint32_t id,
+						  size_t *index);
+bool hv_kprobes_have_tracepoints(const struct hv_instances *all);
 /* Adds to the program RET, of HV_FETCH_STEPS_MAX steps of which *NR are there, what reads for the
  * probes at SITE that are on: for those of returns, or the others. ENOSPC: it would be too long. */
 struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva site,

@@ -5,6 +5,7 @@
  *	p[:[GRP/][NAME]] SYMBOL%return [[ARG=]FETCH[:TYPE]]...
  *	r[MAXACTIVE][:[GRP/][NAME]] SYMBOL [[ARG=]FETCH[:TYPE]]...
  *	f[MAXACTIVE][:[GRP/][NAME]] SYMBOL[%return] [[ARG=]FETCH[:TYPE]]...
+ *	t[:[GRP/][NAME]] TRACEPOINT [[ARG=]FETCH[:TYPE]]...
  *
  *	FETCH	%REGISTER, $argN, $retval, $stack, $stackN, $comm, $mark, \NUMBER, \"string",
  *		@ADDRESS, @SYMBOL[+-OFFSET], +-[u]OFFSET(FETCH),
@@ -73,8 +74,12 @@ struct hv_kprobe_arg {
 
 struct hv_kprobe {
 	char *group, *name, *symbol; /* owned */
+	/* Owned: what is probed: SYMBOL, or the kernel's function that does nothing, for SYMBOL, a
+	 * tracepoint, to call; its arguments are behind a pointer. */
+	char *function;
 	bool is_return;
-	bool is_fprobe;		    /* written with f: only dynamic_events has it */
+	bool is_fprobe; /* written with f or t: only dynamic_events has it */
+	bool is_tracepoint;
 	unsigned maxactive;	    /* 0: it was not said */
 	struct hv_kprobe_arg *args; /* owned */
 	size_t nr_args;

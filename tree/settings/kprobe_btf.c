@@ -19,7 +19,11 @@
 
 void hv_kprobe_find_func(struct hv_kprobe_parsing *p)
 {
-	p->has_func = p->kernel->btf && hv_btf_func_find(p->kernel->btf, p->k->symbol, &p->func);
+	p->has_func = p->kernel->btf && hv_btf_func_find(p->kernel->btf, p->k->function, &p->func);
+	if (!p->k->is_tracepoint || !p->has_func || !p->func.nr_params)
+		return;
+	p->hidden = 1;
+	p->func.nr_params--;
 }
 
 /* -- $arg* and $argN --------------------------------------------------------------------------- */
@@ -69,7 +73,7 @@ static struct hv_err *add_param(struct hv_kprobe_parsing *p, uint32_t index, con
 
 	if (index >= p->func.nr_params)
 		return hv_kprobe_refuse(p, 0, ENOENT, NO_PARAM);
-	name = hv_btf_param(p->kernel->btf, &p->func, index, &id);
+	name = hv_btf_param(p->kernel->btf, &p->func, p->hidden + index, &id);
 	len = strnlen(name, NAMES_LEN_MAX);
 	if (len + strlen(rest) >= *left)
 		return hv_kprobe_refuse(p, 0, E2BIG,
@@ -210,7 +214,7 @@ static struct hv_err *take_param(const struct hv_kprobe_parsing *p, struct hv_kp
 	if (!p->has_func || !p->func.nr_params)
 		return hv_kprobe_refuse(p, off, ENOENT, NO_ENTRY);
 	for (uint32_t i = 0; i < p->func.nr_params; i++) {
-		const char *is = hv_btf_param(p->kernel->btf, &p->func, i, ret_id);
+		const char *is = hv_btf_param(p->kernel->btf, &p->func, p->hidden + i, ret_id);
 
 		if (strncmp(is, name, len) == 0 && !is[len])
 			return hv_kprobe_take_argument(p, arg, i + 1, off);

@@ -144,6 +144,7 @@ struct hv_err *hv_kprobe_take_argument(const struct hv_kprobe_parsing *p, struct
 					   " returns");
 	if (!nr || nr > STACK_NR_MAX)
 		return hv_kprobe_wrong(p, off, "Invalid argument number");
+	nr += p->k->is_tracepoint; /* the first one is the pointer */
 	while (in_registers < HV_ARCH_ARGS_MAX && p->arch->argument_registers[in_registers])
 		in_registers++;
 	if (nr > in_registers) {

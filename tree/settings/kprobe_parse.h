@@ -25,7 +25,8 @@ struct hv_kprobe_parsing {
 	unsigned *at;
 	char **args; /* owned, as its strings: the words behind the place, as they are obeyed */
 	size_t nr_args;
-	struct hv_btf_func func; /* of the place */
+	struct hv_btf_func func; /* of the place; without the first HIDDEN parameters */
+	uint32_t hidden;
 	bool has_func;
 	struct hv_kprobe_named *named;
 };
