@@ -184,8 +184,8 @@ PIDS = re.compile(r" pid=\d+ old=\d+")
 @case(configs=ONE_VCPU)
 def probes_of_tracepoints(t):
     """Probes of tracepoints, where the guest's kernel has them: definitions, right and wrong, and what is recorded are as the
-    guest's own. They go on while the guest records events of the same tracepoint, and after that. One tracepoint has one
-    probe of ours: a second is refused."""
+    guest's own. They go on while the guest records events of the same tracepoint, and after that. The event of the
+    tracepoint itself is refused meanwhile. After kill -9, recover takes the probe out and leaves the guest's own."""
     has_them = "trace_fprobe_create" in t.guest.run("grep -w trace_fprobe_create /proc/kallsyms || true")
     with t.attach() as traced:
         if not has_them:
@@ -213,3 +213,12 @@ def probes_of_tracepoints(t):
         assert execs.keys() == {"execs", "again"} and all(nr >= 3 * 9 for nr in execs.values()), found
         traced.echo("dynamic_events", "")
         t.note(f"{len(pairs)} definitions; {sum(own.values())} events")
+    traced = t.attach().__enter__()
+    traced.echo("dynamic_events", "t:execs sched_process_exec name=bprm->filename:string")
+    traced.echo("events/tracepoints/execs/enable", "1")
+    t.guest.run(f"echo 1 >{event}; {WORK}")  # the guest's own array has our probe, too
+    traced.kill()
+    t.guest.run(WORK)
+    said = t.recover()
+    assert "1 event of the guest switched off" in said, said
+    t.guest.run(f"{WORK}; grep -q sched_process_exec: {OWN}/trace; echo 0 >{event}; {WORK}; echo >{OWN}/trace")

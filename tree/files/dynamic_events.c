@@ -139,6 +139,7 @@ const struct hv_node hv_dynamic_events_node = {
 	.help = "the same as kprobe_events, and where the guest's kernel has them, probes by "
 		"fprobe:\n"
 		"  f[:[<group>/][<event>]] <func-name>[%return] [<args>]\n"
+		"  t[:[<group>/][<event>]] <tracepoint> [<args>]\n"
 		"and synthetic events:\n"
 		"  s:[synthetic/]<event> <type> <field>[; <type> <field>]...",
 	.open = open_dynamic,

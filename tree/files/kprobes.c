@@ -138,7 +138,9 @@ const struct hv_node hv_kprobe_events_node = {
 		"place (kretprobe): [<module>:]<symbol>[+<offset>]%return\n"
 		"args: <name>=fetcharg[:type]\n"
 		"fetcharg: %<register>, @<address>, @<symbol>[+|-<offset>], $stack<index>,\n"
-		"  $stack, $retval, $comm, $arg<N>, +|-[u]<offset>(<fetcharg>), \\imm-value,\n"
+		"  $stack, $retval, $comm, $arg<N>, $arg*,\n"
+		"  <argname>[->field[->field|.field...]], +|-[u]<offset>(<fetcharg>), "
+		"\\imm-value,\n"
 		"  \\\"imm-string\"\n"
 		"type: s8/16/32/64, u8/16/32/64, x8/16/32/64, char, string, ustring, symbol,\n"
 		"  b<bit-width>@<bit-offset>/<container-size>, <type>\\[<array-size>\\]",
