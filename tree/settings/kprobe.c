@@ -277,14 +277,15 @@ static struct hv_err *parse_name(const struct hv_kprobe_parsing *p, const char *
 /* The kernel's own name of a probe without one; sanitize_event_name(). */
 static char *made_name(const struct hv_kprobe *k)
 {
-	char *name = k->is_tracepoint
-			     ? hv_format("%s%.*s", isdigit((unsigned char)*k->symbol) ? "_" : "",
-					 HV_KPROBE_NAME_MAX - 2, k->symbol)
-		     : k->is_fprobe ? hv_format("%.*s__%s", HV_KPROBE_NAME_MAX - 8, k->symbol,
-						k->is_return ? "exit" : "entry")
-				    : hv_format("%c_%.*s_0", k->is_return ? 'r' : 'p',
-						HV_KPROBE_NAME_MAX - 5, k->symbol);
+	char *name;
 
+	if (k->is_tracepoint)
+		return hv_format("%s%.*s", isdigit((unsigned char)*k->symbol) ? "_" : "",
+				 HV_KPROBE_NAME_MAX - 2, k->symbol);
+	name = k->is_fprobe ? hv_format("%.*s__%s", HV_KPROBE_NAME_MAX - 8, k->symbol,
+					k->is_return ? "exit" : "entry")
+			    : hv_format("%c_%.*s_0", k->is_return ? 'r' : 'p',
+					HV_KPROBE_NAME_MAX - 5, k->symbol);
 	for (char *c = name + 1; *c; c++)
 		if (*c == ':' || *c == '.')
 			*c = '_';

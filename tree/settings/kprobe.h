@@ -9,20 +9,20 @@
  *
  *	FETCH	%REGISTER, $argN, $retval, $stack, $stackN, $comm, $mark, \NUMBER, \"string",
  *		@ADDRESS, @SYMBOL[+-OFFSET], +-[u]OFFSET(FETCH),
- *		PARAMETER[->MEMBER[.MEMBER]...]..., $retval[->MEMBER...]
+ *		PARAMETER[->MEMBER[.MEMBER]...], $retval[->MEMBER...]
  *	TYPE	u8 to u64, s8 to s64, x8 to x64, char, symbol, string, ustring,
  *		bWIDTH@OFFSET/SIZE, TYPE[N]
  *
- * A FETCH may be $arg*, which is all parameters. Names and types of parameters, members and results
- *are those of the kernel's BTF.
+ * A FETCH may be $arg*, which is all parameters. Names and types of parameters, members and
+ * results are those of the kernel's BTF.
  *
  * Each FETCH is made from the registers that a stub records with a call (HV_EVENT_ID_REGS), or
  * with a return (HV_EVENT_ID_RETURN), by the host, and from what the stub has read of the guest's
- *memory at that time: the results of a program that is made here (struct hv_fetch_step). Probes
- *elsewhere than at a function's entry are refused by name. How many calls may be open at a time,
- *MAXACTIVE, is not limited. Words and errors are those of the kernel (kernel/trace/ trace_probe.c,
- *trace_kprobe.c); what the kernel would accept is EOPNOTSUPP. Leaves to others: which functions
- *there are, the event (tree/instance/kprobes.h). Pure. */
+ * memory at that time: the results of a program that is made here (struct hv_fetch_step). Probes
+ * elsewhere than at a function's entry are refused by name. How many calls may be open at a time,
+ * MAXACTIVE, is not limited. Words and errors are those of the kernel (kernel/trace/trace_probe.c,
+ * trace_kprobe.c, trace_fprobe.c); what the kernel would accept is EOPNOTSUPP. Leaves to others:
+ * which functions there are, the event (tree/instance/kprobes.h). Pure. */
 #pragma once
 
 #include <stdbool.h>
