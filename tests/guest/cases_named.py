@@ -92,7 +92,7 @@ p:opened vfs_open mode=file->f_mode name=path->dentry->d_name.name:string short=
 p:asked do_sys_openat2 dfd name=filename:ustring how->flags how->mode
 p:begins setup_arg_pages past=bprm->point_of_no_return fd=bprm->have_execfd name=bprm->filename:string executable_stack
 p:born wake_up_new_task p->comm:string p->prio p->policy p->sched_reset_on_fork mm=p->mm->owner->comm:string
-r:named getname $retval->name:string refs=$retval->refcnt.counter
+r:named getname $retval->name:string
 r:done vfs_open $retval
 """
 FPROBES = r"""
