@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "kernel/btf_types.h"
 #include "kernel/cancel.h"
 
 enum { BTF_MAGIC = 0xeb9f, HEADER_BYTES = 24, TYPE_BYTES = 12, MEMBER_BYTES = 12 };
@@ -21,30 +22,6 @@ enum { BTF_MAGIC = 0xeb9f, HEADER_BYTES = 24, TYPE_BYTES = 12, MEMBER_BYTES = 12
 /* The most members that one look-up visits. Without a limit, anonymous structures that share parts
  * could make a look-up take for ever. task_struct with all its parts has some hundreds. */
 #define MEMBERS_MAX 65536
-
-enum btf_kind {
-	KIND_VOID = 0,
-	KIND_INT,
-	KIND_PTR,
-	KIND_ARRAY,
-	KIND_STRUCT,
-	KIND_UNION,
-	KIND_ENUM,
-	KIND_FWD,
-	KIND_TYPEDEF,
-	KIND_VOLATILE,
-	KIND_CONST,
-	KIND_RESTRICT,
-	KIND_FUNC,
-	KIND_FUNC_PROTO,
-	KIND_VAR,
-	KIND_DATASEC,
-	KIND_FLOAT,
-	KIND_DECL_TAG,
-	KIND_TYPE_TAG,
-	KIND_ENUM64,
-	NR_KINDS,
-};
 
 /* Bytes that follow struct btf_type: a fixed number, and a number for each of its vlen elements. */
 static const struct {
@@ -63,46 +40,12 @@ static const struct {
 	[KIND_ENUM64] = {0, 12},
 };
 
-struct type {
-	enum btf_kind kind;
-	uint32_t vlen;
-	bool kind_flag;
-	uint32_t name_off;
-	uint32_t size_or_type;
-	size_t extra_off; /* of what follows struct btf_type, in types */
-};
-
-/* A named type or enumerator. The entries of a bucket are chained in the order of type ids. */
-struct entry {
-	uint32_t type_id;
-	uint32_t index; /* of the enumerator */
-	uint32_t next;	/* entry number + 1; 0 ends the chain */
-};
-
-struct names {
-	struct entry *entries;
-	uint32_t nr;
-	uint32_t cap;
-	uint32_t *buckets; /* entry number + 1 */
-	uint32_t mask;
-};
-
-struct hv_btf {
-	uint8_t *bytes;
-	struct hv_span types;
-	struct hv_span strings; /* not empty, NUL-terminated */
-	uint32_t *offs;		/* of type id - 1, in types */
-	uint32_t nr;
-	struct names type_names;
-	struct names enumerators;
-};
-
-static const char *string_at(const struct hv_btf *btf, uint32_t off)
+const char *hv_btf_string(const struct hv_btf *btf, uint32_t off)
 {
 	return off < btf->strings.len_bytes ? (const char *)btf->strings.data + off : "";
 }
 
-static bool type_parse(struct hv_span types, size_t off, struct type *ret)
+static bool type_parse(struct hv_span types, size_t off, struct hv_btf_type *ret)
 {
 	uint32_t info;
 
@@ -116,12 +59,12 @@ static bool type_parse(struct hv_span types, size_t off, struct type *ret)
 	return true;
 }
 
-static size_t type_extra_bytes(const struct type *t)
+static size_t type_extra_bytes(const struct hv_btf_type *t)
 {
 	return extra_bytes[t->kind].fixed + (size_t)extra_bytes[t->kind].each * t->vlen;
 }
 
-static bool type_get(const struct hv_btf *btf, uint32_t id, struct type *ret)
+bool hv_btf_type_get(const struct hv_btf *btf, uint32_t id, struct hv_btf_type *ret)
 {
 	return id && id <= btf->nr && type_parse(btf->types, btf->offs[id - 1], ret);
 }
@@ -135,32 +78,32 @@ static uint32_t name_hash(const char *name)
 	return hash;
 }
 
-static void names_add(struct names *n, uint32_t type_id, uint32_t index)
+static void names_add(struct hv_btf_names *n, uint32_t type_id, uint32_t index)
 {
 	if (n->nr == n->cap) {
 		n->cap = n->cap ? n->cap * 2 : 1024;
 		n->entries = hv_realloc_array(n->entries, n->cap, sizeof(*n->entries));
 	}
-	n->entries[n->nr++] = (struct entry){type_id, index, 0};
+	n->entries[n->nr++] = (struct hv_btf_entry){type_id, index, 0};
 }
 
 /* The name of the enumerator or type that E is for. */
-static const char *entry_name(const struct hv_btf *btf, const struct entry *e)
+static const char *entry_name(const struct hv_btf *btf, const struct hv_btf_entry *e)
 {
-	struct type t;
+	struct hv_btf_type t;
 	uint32_t name_off = 0;
 
-	if (!type_get(btf, e->type_id, &t))
+	if (!hv_btf_type_get(btf, e->type_id, &t))
 		return "";
 	if (t.kind != KIND_ENUM && t.kind != KIND_ENUM64)
-		return string_at(btf, t.name_off);
+		return hv_btf_string(btf, t.name_off);
 	hv_span_u32(btf->types, t.extra_off + (size_t)extra_bytes[t.kind].each * e->index,
 		    &name_off);
-	return string_at(btf, name_off);
+	return hv_btf_string(btf, name_off);
 }
 
 /* Chains are made from the last entry to the first, so that each is in the order of ids. */
-static void names_chain(const struct hv_btf *btf, struct names *n)
+static void names_chain(const struct hv_btf *btf, struct hv_btf_names *n)
 {
 	uint32_t nr_buckets = 16;
 
@@ -178,8 +121,8 @@ static void names_chain(const struct hv_btf *btf, struct names *n)
 }
 
 /* The first entry with NAME in a chain, from LINK (an entry number + 1) on. */
-static const struct entry *names_next(const struct hv_btf *btf, const struct names *n,
-				      uint32_t link, const char *name)
+static const struct hv_btf_entry *names_next(const struct hv_btf *btf, const struct hv_btf_names *n,
+					     uint32_t link, const char *name)
 {
 	for (size_t i = 0; link && i < CHAIN_MAX; link = n->entries[link - 1].next, i++)
 		if (strcmp(entry_name(btf, &n->entries[link - 1]), name) == 0)
@@ -187,15 +130,15 @@ static const struct entry *names_next(const struct hv_btf *btf, const struct nam
 	return NULL;
 }
 
-static const struct entry *names_first(const struct hv_btf *btf, const struct names *n,
-				       const char *name)
+static const struct hv_btf_entry *names_first(const struct hv_btf *btf,
+					      const struct hv_btf_names *n, const char *name)
 {
 	if (!*name)
 		return NULL;
 	return names_next(btf, n, n->buckets[name_hash(name) & n->mask], name);
 }
 
-static void index_type(struct hv_btf *btf, uint32_t id, const struct type *t)
+static void index_type(struct hv_btf *btf, uint32_t id, const struct hv_btf_type *t)
 {
 	switch (t->kind) {
 	case KIND_STRUCT:
@@ -203,7 +146,7 @@ static void index_type(struct hv_btf *btf, uint32_t id, const struct type *t)
 	case KIND_TYPEDEF:
 	case KIND_INT:
 	case KIND_FLOAT:
-		if (*string_at(btf, t->name_off))
+		if (*hv_btf_string(btf, t->name_off))
 			names_add(&btf->type_names, id, 0);
 		break;
 	case KIND_ENUM:
@@ -221,7 +164,7 @@ static void index_type(struct hv_btf *btf, uint32_t id, const struct type *t)
 static struct hv_err *index_types(struct hv_btf *btf)
 {
 	HV_AUTO_FREE uint32_t *offs = hv_alloc(btf->types.len_bytes / TYPE_BYTES * sizeof(*offs));
-	struct type t;
+	struct hv_btf_type t;
 
 	for (size_t off = 0; off < btf->types.len_bytes;) {
 		if (!type_parse(btf->types, off, &t))
@@ -315,11 +258,10 @@ void hv_btf_free(struct hv_btf *btf)
 	free(btf);
 }
 
-/* Follows typedefs and qualifiers to the type behind them. */
-static bool resolve(const struct hv_btf *btf, uint32_t id, struct type *ret)
+bool hv_btf_resolve(const struct hv_btf *btf, uint32_t id, struct hv_btf_type *ret)
 {
 	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
-		if (!type_get(btf, id, ret))
+		if (!hv_btf_type_get(btf, id, ret))
 			return false;
 		switch (ret->kind) {
 		case KIND_TYPEDEF:
@@ -340,10 +282,10 @@ static bool resolve_size(const struct hv_btf *btf, uint32_t id, uint32_t *ret)
 {
 	uint64_t nr = 1;
 	uint32_t nr_elems;
-	struct type t;
+	struct hv_btf_type t;
 
 	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
-		if (!resolve(btf, id, &t))
+		if (!hv_btf_resolve(btf, id, &t))
 			return false;
 		switch (t.kind) {
 		case KIND_ARRAY:
@@ -377,10 +319,10 @@ static bool resolve_size(const struct hv_btf *btf, uint32_t id, uint32_t *ret)
 }
 
 /* The structure or union in which a path continues: for an array, the type of its elements. */
-static bool resolve_compound(const struct hv_btf *btf, uint32_t id, struct type *ret)
+static bool resolve_compound(const struct hv_btf *btf, uint32_t id, struct hv_btf_type *ret)
 {
 	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
-		if (!resolve(btf, id, ret))
+		if (!hv_btf_resolve(btf, id, ret))
 			return false;
 		if (ret->kind != KIND_ARRAY)
 			return ret->kind == KIND_STRUCT || ret->kind == KIND_UNION;
@@ -390,12 +332,6 @@ static bool resolve_compound(const struct hv_btf *btf, uint32_t id, struct type 
 	return false;
 }
 
-struct member {
-	uint32_t type_id;
-	uint32_t bit_off;
-	uint32_t bit_len; /* 0: no bit-field */
-};
-
 struct search {
 	const struct hv_btf *btf;
 	const char *name;
@@ -403,8 +339,8 @@ struct search {
 	unsigned budget; /* members that may still be looked at */
 };
 
-static const char *member_get(const struct hv_btf *btf, const struct type *t, uint32_t index,
-			      struct member *ret)
+static const char *member_get(const struct hv_btf *btf, const struct hv_btf_type *t, uint32_t index,
+			      struct hv_btf_part *ret)
 {
 	size_t off = t->extra_off + (size_t)MEMBER_BYTES * index;
 	uint32_t name_off = 0, bits = 0;
@@ -414,14 +350,15 @@ static const char *member_get(const struct hv_btf *btf, const struct type *t, ui
 	hv_span_u32(btf->types, off + 8, &bits);
 	ret->bit_off = t->kind_flag ? bits & 0xffffff : bits;
 	ret->bit_len = t->kind_flag ? bits >> 24 : 0;
-	return string_at(btf, name_off);
+	return hv_btf_string(btf, name_off);
 }
 
 /* RET->bit_off is from the start of T. */
-static bool find_member(struct search *s, const struct type *t, unsigned depth, struct member *ret)
+static bool find_member(struct search *s, const struct hv_btf_type *t, unsigned depth,
+			struct hv_btf_part *ret)
 {
-	struct type inner;
-	struct member m = {0};
+	struct hv_btf_type inner;
+	struct hv_btf_part m = {0};
 
 	for (uint32_t i = 0; i < t->vlen; i++) {
 		const char *name = member_get(s->btf, t, i, &m);
@@ -442,16 +379,24 @@ static bool find_member(struct search *s, const struct type *t, unsigned depth, 
 	return false;
 }
 
+bool hv_btf_find_part(const struct hv_btf *btf, const struct hv_btf_type *t, const char *name,
+		      size_t len, struct hv_btf_part *ret)
+{
+	struct search s = {btf, name, len, MEMBERS_MAX};
+
+	return find_member(&s, t, 0, ret);
+}
+
 static bool find_path(const struct hv_btf *btf, uint32_t id, const char *path, uint32_t *ret_off,
 		      uint32_t *ret_size)
 {
 	struct search s = {.btf = btf, .budget = MEMBERS_MAX};
-	struct member m = {.type_id = id};
+	struct hv_btf_part m = {.type_id = id};
 	uint64_t off = 0;
 	uint32_t size;
 
 	for (const char *at = path; at; at = at[s.name_len] ? at + s.name_len + 1 : NULL) {
-		struct type t;
+		struct hv_btf_type t;
 
 		s.name = at;
 		s.name_len = strcspn(at, ".");
@@ -475,7 +420,7 @@ static bool find_path(const struct hv_btf *btf, uint32_t id, const char *path, u
 bool hv_btf_member(const struct hv_btf *btf, const char *type, const char *path, uint32_t *ret_off,
 		   uint32_t *ret_size)
 {
-	const struct entry *e = names_first(btf, &btf->type_names, type);
+	const struct hv_btf_entry *e = names_first(btf, &btf->type_names, type);
 
 	/* Several drivers may have structures of the same name: the first that has the member
 	 * counts. */
@@ -488,13 +433,13 @@ bool hv_btf_member(const struct hv_btf *btf, const char *type, const char *path,
 bool hv_btf_bits(const struct hv_btf *btf, const char *type, const char *member, uint32_t *ret_off,
 		 uint32_t *ret_nr)
 {
-	const struct entry *e = names_first(btf, &btf->type_names, type);
+	const struct hv_btf_entry *e = names_first(btf, &btf->type_names, type);
 
 	for (; e; e = names_next(btf, &btf->type_names, e->next, type)) {
 		struct search s = {btf, member, strlen(member), MEMBERS_MAX};
 		uint32_t size = 0;
-		struct member m;
-		struct type t;
+		struct hv_btf_part m;
+		struct hv_btf_type t;
 
 		if (!resolve_compound(btf, e->type_id, &t) || !find_member(&s, &t, 0, &m) ||
 		    (!m.bit_len && !resolve_size(btf, m.type_id, &size)) || size > UINT32_MAX / 8)
@@ -508,7 +453,7 @@ bool hv_btf_bits(const struct hv_btf *btf, const char *type, const char *member,
 
 bool hv_btf_size(const struct hv_btf *btf, const char *type, uint32_t *ret_size)
 {
-	const struct entry *e = names_first(btf, &btf->type_names, type);
+	const struct hv_btf_entry *e = names_first(btf, &btf->type_names, type);
 
 	for (; e; e = names_next(btf, &btf->type_names, e->next, type))
 		if (resolve_size(btf, e->type_id, ret_size))
@@ -518,12 +463,12 @@ bool hv_btf_size(const struct hv_btf *btf, const char *type, uint32_t *ret_size)
 
 bool hv_btf_enumerator(const struct hv_btf *btf, const char *name, int64_t *ret)
 {
-	const struct entry *e = names_first(btf, &btf->enumerators, name);
+	const struct hv_btf_entry *e = names_first(btf, &btf->enumerators, name);
 	uint32_t low = 0, high = 0;
-	struct type t;
+	struct hv_btf_type t;
 	size_t off;
 
-	if (!e || !type_get(btf, e->type_id, &t))
+	if (!e || !hv_btf_type_get(btf, e->type_id, &t))
 		return false;
 	off = t.extra_off + (size_t)extra_bytes[t.kind].each * e->index;
 	hv_span_u32(btf->types, off + 4, &low);

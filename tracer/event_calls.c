@@ -74,14 +74,24 @@ static struct hv_err *read_once(struct hv_event_calls *c)
 	return c->err ? hv_err_copy(c->err) : NULL;
 }
 
+/* The calls in the probe of TYPE by which it records: one that does nothing has none. */
+static struct hv_err *calls_of(const struct hv_event_calls *c, const struct hv_event_type *type,
+			       const struct hv_probe_call **ret, size_t *ret_nr)
+{
+	*ret = c->probes.list;
+	*ret_nr = 0;
+	if (type->reg_kind == HV_EVENT_REG_PROBESTUB)
+		return NULL;
+	return hv_probe_calls_of(c->tracee->kernel, &c->probes, type->probe, ret, ret_nr);
+}
+
 struct hv_err *hv_event_calls_check(struct hv_event_calls *c, const struct hv_event_type *type)
 {
 	const struct hv_probe_call *list;
 	size_t nr;
 	struct hv_err *err = read_once(c);
 
-	return err ? err
-		   : hv_probe_calls_of(c->tracee->kernel, &c->probes, type->probe, &list, &nr);
+	return err ? err : calls_of(c, type, &list, &nr);
 }
 
 static struct hv_gva stub_at(const struct hv_event_calls *c, size_t off)
@@ -175,7 +185,7 @@ static struct hv_err *plan_probe(struct redirection *r, const struct hv_event_ty
 	struct hv_err *err = NULL;
 	size_t nr = 0;
 
-	*why_not = hv_probe_calls_of(c->tracee->kernel, &c->probes, type->probe, &list, &nr);
+	*why_not = calls_of(c, type, &list, &nr);
 	for (size_t i = 0; !*why_not && !err && i < nr; i++)
 		err = plan_call(r, (size_t)(list - c->probes.list) + i, why_not);
 	return err;
@@ -196,8 +206,7 @@ static void check_probe(const struct hv_event_calls *c, const struct hv_event_ty
 	size_t nr = 0;
 
 	if (!*why_not)
-		*why_not =
-			hv_probe_calls_of(c->tracee->kernel, &c->probes, type->probe, &list, &nr);
+		*why_not = calls_of(c, type, &list, &nr);
 	for (size_t i = 0; !*why_not && i < nr; i++)
 		if (!c->is_redirected[list - c->probes.list + (ptrdiff_t)i])
 			*why_not = hv_err_new(EBUSY, "a call of its probe, at 0x%llx, is in use",

@@ -71,7 +71,9 @@ struct hv_err *hv_plug_check(const struct hv_tracepoint_layout *layout,
 	if (is_of_syscalls(layout, &type->tracepoint) && type->tracepoint.faultable)
 		return hv_err_new(EOPNOTSUPP, "this kernel frees the probes of system calls in a "
 					      "way that is not known");
-	if (type->reg_kind != HV_EVENT_REG_TRACEPOINT || !is_plain(layout, &type->tracepoint))
+	if ((type->reg_kind != HV_EVENT_REG_TRACEPOINT &&
+	     type->reg_kind != HV_EVENT_REG_PROBESTUB) ||
+	    !is_plain(layout, &type->tracepoint))
 		return hv_err_new(EOPNOTSUPP, "the kernel switches it on by a function of its own");
 	if (!has_room(layout))
 		return hv_err_new(EOPNOTSUPP, "the form of this kernel's probes is not known");
@@ -166,8 +168,13 @@ static void make_room(const struct hv_tracepoint_state *state, struct hv_plug_ch
 	ret->nr = 0;
 }
 
-static struct hv_err *check_off(const struct hv_plug *plug, const struct hv_tracepoint_state *state)
+static struct hv_err *check_off(const struct hv_tracee *t, const struct hv_plug *plug,
+				const struct hv_tracepoint_state *state)
 {
+	if (hv_gva_in(hv_gva(state->funcs), t->range))
+		return hv_err_new(EBUSY,
+				  "its tracepoint has a probe of hvtrace already, by another "
+				  "event");
 	if (state->funcs)
 		return hv_err_new(EBUSY, "the guest itself uses its tracepoint");
 	if (state->enabled)
@@ -217,7 +224,7 @@ struct hv_err *hv_plug_plan(const struct hv_tracee *t, const struct hv_tracepoin
 	struct hv_err *err = hv_plug_check(layout, plug->type);
 
 	if (!err)
-		err = check_off(plug, state);
+		err = check_off(t, plug, state);
 	if (err)
 		return err;
 	make_room(state, &changes);

@@ -40,6 +40,8 @@ enum hv_event_reg {
 	HV_EVENT_REG_KPROBE, /* it is none of the kernel's: a probe of hvtrace's users */
 	HV_EVENT_REG_HOST,   /* likewise: an event of the host */
 	HV_EVENT_REG_SYNTH,  /* likewise: a synthetic event */
+	/* Likewise: its probe does nothing, and is a function that can be traced. */
+	HV_EVENT_REG_PROBESTUB,
 };
 
 /* A struct tracepoint. */

@@ -1,14 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads any bytes as BTF, and asks what the rest of hvtrace asks. */
+#include <string.h>
+
 #include "kernel/btf.h"
+#include "kernel/btf_func.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Follows what a value of type ID has or points to, as an argument of a probe does. */
+static void follow(const struct hv_btf *btf, uint32_t id)
+{
+	static const char *const names[] = {"a", "slots", "value", "flag"};
+	struct hv_btf_value value;
+	struct hv_btf_field field;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!hv_btf_value(btf, id, &value))
+			return;
+		if (value.form == HV_BTF_POINTER && !hv_btf_value(btf, value.to, &value))
+			return;
+		id = value.to;
+		if (hv_btf_field(btf, &value, names[i], strlen(names[i]), &field))
+			id = field.id;
+	}
+}
+
+static void call(const struct hv_btf *btf, const struct hv_btf_func *func, size_t size)
+{
+	uint32_t id, nr = func->nr_params < 8 ? func->nr_params : 8;
+
+	follow(btf, func->return_id);
+	for (uint32_t i = 0; i <= nr; i++) {
+		if (strlen(hv_btf_param(btf, func, i, &id)) >= size)
+			__builtin_trap();
+		follow(btf, id);
+	}
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct hv_btf *btf;
 	struct hv_err *err = hv_btf_new((struct hv_span){data, size}, &btf);
 	uint32_t off, len;
+	struct hv_btf_func func;
 	int64_t value;
 
 	if (err) {
@@ -19,6 +53,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	hv_btf_member(btf, "task", "b", &off, &len);
 	hv_btf_size(btf, "u32", &len);
 	hv_btf_enumerator(btf, "TWO", &value);
+	if (hv_btf_func_find(btf, "function", &func))
+		call(btf, &func, size);
+	if (hv_btf_func_of_typedef(btf, "u32", &func))
+		call(btf, &func, size);
+	for (uint32_t id = 0; id < 64; id++)
+		follow(btf, id);
 	hv_btf_free(btf);
 	return 0;
 }

@@ -35,6 +35,7 @@
  *   clock raw|host
  *   steal                            the host tells the guest its steal time
  *   lazy                             the kernel counts lazy preemption: MIGRATE may be MIGRATE:LAZY
+ *   btf                              the kernel has BTF, of fake_btf.c
  *
  *   ls [DIR], stat PATH, mkdir DIR, rmdir DIR
  *   cat FILE
@@ -404,6 +405,8 @@ static bool do_setup(struct shell *sh, const char *command, char *args)
 		do_string(sh, args);
 	else if (strcmp(command, "steal") == 0)
 		hv_fake_steal_time(sh->session);
+	else if (strcmp(command, "btf") == 0)
+		hv_fake_types(sh->session);
 	else if (strcmp(command, "lazy") == 0)
 		hv_fake_lazy(sh->session);
 	else if (strcmp(command, "clock") == 0)

@@ -259,8 +259,8 @@ def probes_at_the_entries_of_functions(t):
             report = done.stdout.decode()
             assert re.search(r' mine: .* dfd=-100 .* c="cat" n=5 text="hello" ', report), report[:1000]
         assert traced.text("kprobe_events") == ""
-        traced.echo("kprobe_events", "p vfs_open $arg1")
-        assert traced.text("kprobe_events") == "p:kprobes/p_vfs_open_0 vfs_open arg1=$arg1\n"
+        traced.echo("kprobe_events", "p vfs_open first=$arg1")
+        assert traced.text("kprobe_events") == "p:kprobes/p_vfs_open_0 vfs_open first=$arg1\n"
         traced.echo("events/kprobes/enable", "1")
         t.guest.run(f"echo 1 >{OWN}/tracing_on; echo 1 >{OWN}/buffer_size_kb")
         t.note(f"{len(found)} of {len(wanted)} calls")

@@ -51,6 +51,7 @@ void hv_fake_event_type(struct hv_session *s, const char *system, const char *na
 		.reg_kind = reg ? HV_EVENT_REG_TRACEPOINT : HV_EVENT_REG_NONE,
 		.call = hv_gva(0xffffffff82000000 + id),
 		.reg = hv_gva(reg),
+		.tracepoint.at = hv_gva(0xffffffff83000000 + id),
 	};
 	struct hv_event_field *field = hv_store_alloc(&c->store, sizeof(*field));
 

@@ -148,6 +148,14 @@ struct hv_session *hv_fake_new(void)
 	return &f->session;
 }
 
+void hv_fake_types(struct hv_session *s)
+{
+	struct hv_kernel_core *core = &fake_of(s)->kernel.core;
+
+	hv_btf_free(core->btf);
+	core->btf = hv_fake_btf();
+}
+
 static void free_programs(struct hv_actions *a)
 {
 	for (size_t i = 0; i < a->nr; i++)
@@ -172,6 +180,7 @@ void hv_fake_free(struct hv_session *s)
 	free_programs(&f->actions);
 	free(f->actions.list);
 	free(f->kernel.modules.list);
+	hv_btf_free(f->kernel.core.btf);
 	fake_event_types_free(s->types);
 	fake_event_tracer_free(s->events);
 	fake_sections_free(s->sections);

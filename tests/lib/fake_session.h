@@ -46,6 +46,10 @@ void hv_fake_cpus(struct hv_session *s, unsigned nr);
 void hv_fake_steal_time(struct hv_session *s);
 /* Makes the kernel one with PREEMPT_RT's own lazy preemption. */
 void hv_fake_lazy(struct hv_session *s);
+/* Gives the kernel the BTF of fake_btf.c. */
+void hv_fake_types(struct hv_session *s);
+/* That BTF; the caller owns it. */
+struct hv_btf *hv_fake_btf(void);
 /* Makes the host's clock available. */
 void hv_fake_host_clock(struct hv_session *s);
 void hv_fake_clock(struct hv_session *s, enum hv_clock_kind clock);

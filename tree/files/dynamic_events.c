@@ -88,37 +88,11 @@ static void show_synthetic(struct hv_file *f)
 
 /* -- dynamic_events ---------------------------------------------------------------------------- */
 
-/* The name of the synthetic event that COMMAND removes, -:[synthetic/]NAME or !s:[synthetic/]NAME
- * and the rest; NULL: it removes none of these. The caller frees it. */
-static char *removed_synth(const struct hv_file *f, const char *command)
-{
-	static const char system[] = HV_SYNTH_SYSTEM;
-	const char *name = strchr(command, ':');
-	HV_AUTO_FREE char *found = NULL;
-	char *taken;
-
-	if (!name || (command[0] != '-' && command[0] != '!'))
-		return NULL;
-	name++;
-	if (strncmp(name, system, strlen(system)) == 0 && name[strlen(system)] &&
-	    strchr("/.", name[strlen(system)]))
-		name += strlen(system) + 1;
-	found = hv_format("%.*s", (int)strcspn(name, SPACES), name);
-	if (!hv_synths_find(f->at.instance->all, found))
-		return NULL;
-	taken = found;
-	found = NULL;
-	return taken;
-}
-
 static struct hv_err *obey_dynamic(struct hv_file *f, const char *line, size_t len)
 {
 	HV_AUTO_FREE char *command = command_in(line, len);
-	HV_AUTO_FREE char *removed = removed_synth(f, command);
 
 	hv_instances_drain(f->at.instance->all);
-	if (removed)
-		return hv_synths_remove(f->at.instance->all, removed);
 	if (hv_synth_is_dynamic(command))
 		return define(f, command);
 	return hv_kprobe_command_obey(f, line, len);
@@ -165,6 +139,7 @@ const struct hv_node hv_dynamic_events_node = {
 	.help = "the same as kprobe_events, and where the guest's kernel has them, probes by "
 		"fprobe:\n"
 		"  f[:[<group>/][<event>]] <func-name>[%return] [<args>]\n"
+		"  t[:[<group>/][<event>]] <tracepoint> [<args>]\n"
 		"and synthetic events:\n"
 		"  s:[synthetic/]<event> <type> <field>[; <type> <field>]...",
 	.open = open_dynamic,

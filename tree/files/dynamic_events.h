@@ -13,5 +13,6 @@ typedef struct hv_err *(*hv_command_obey)(struct hv_file *f, const char *line, s
 struct hv_err *hv_commands_write(struct hv_file *f, const char *buf, size_t len_bytes,
 				 hv_command_obey obey, size_t *ret_len) hv_must_use;
 
-/* A command of kprobe_events. */
+/* A command of kprobe_events; of dynamic_events, if F is that, all but those that define synthetic
+ * events. */
 struct hv_err *hv_kprobe_command_obey(struct hv_file *f, const char *line, size_t len) hv_must_use;

@@ -53,6 +53,39 @@ static bool is_dynamic(const struct hv_file *f)
 	return f->at.node == &hv_dynamic_events_node;
 }
 
+/* The name of the synthetic event that NAME, [GRP/]NAME, is that of; NULL: there is none. The
+ * caller frees it. */
+static char *find_synth(const struct hv_instances *all, const char *name)
+{
+	const char *slash = strchr(name, '/');
+
+	if (slash && strncmp(name, HV_SYNTH_SYSTEM "/", strlen(HV_SYNTH_SYSTEM) + 1) != 0)
+		return NULL;
+	name = slash ? slash + 1 : name;
+	return hv_synths_find(all, name) ? hv_strdup(name) : NULL;
+}
+
+/* -:[GRP/]NAME, and in dynamic_events also !LETTER:[GRP/]NAME: removes all events of that name
+ * (dyn_event_release()). */
+static struct hv_err *remove_named(struct hv_file *f, const struct words *w)
+{
+	struct hv_instances *all = f->at.instance->all;
+	const char *word = w->list[0], *colon = strchr(word, ':');
+	HV_AUTO_FREE char *synth = NULL;
+	struct hv_err *err;
+
+	if (!colon || !colon[1] || (word[0] == '-' && colon != word + 1))
+		return hv_err_new(EINVAL, "'%s' removes no event: -:[GRP/]NAME [PLACE]", word);
+	err = hv_kprobes_remove(all, colon + 1, w->list + 1, w->nr - 1, is_dynamic(f));
+	if (!is_dynamic(f) || (err && err->code != ENOENT))
+		return err;
+	synth = find_synth(all, colon + 1);
+	if (!synth)
+		return err;
+	hv_err_free(err);
+	return hv_synths_remove(all, synth);
+}
+
 struct hv_err *hv_kprobe_command_obey(struct hv_file *f, const char *line, size_t len)
 {
 	hv_cleanup(words_deinit) struct words w = split(line, len);
@@ -63,8 +96,8 @@ struct hv_err *hv_kprobe_command_obey(struct hv_file *f, const char *line, size_
 	if (!w.nr)
 		return NULL;
 	hv_instances_drain(all);
-	if (w.list[0][0] == '-')
-		return hv_kprobes_remove(all, w.list, w.nr, is_dynamic(f));
+	if (w.list[0][0] == '-' || (is_dynamic(f) && w.list[0][0] == '!'))
+		return remove_named(f, &w);
 	err = hv_kprobes_define(all, w.list, w.nr, is_dynamic(f), &at);
 	return tell(f, &w, err, at);
 }
@@ -105,7 +138,9 @@ const struct hv_node hv_kprobe_events_node = {
 		"place (kretprobe): [<module>:]<symbol>[+<offset>]%return\n"
 		"args: <name>=fetcharg[:type]\n"
 		"fetcharg: %<register>, @<address>, @<symbol>[+|-<offset>], $stack<index>,\n"
-		"  $stack, $retval, $comm, $arg<N>, +|-[u]<offset>(<fetcharg>), \\imm-value,\n"
+		"  $stack, $retval, $comm, $arg<N>, $arg*,\n"
+		"  <argname>[->field[->field|.field...]], +|-[u]<offset>(<fetcharg>), "
+		"\\imm-value,\n"
 		"  \\\"imm-string\"\n"
 		"type: s8/16/32/64, u8/16/32/64, x8/16/32/64, char, string, ustring, symbol,\n"
 		"  b<bit-width>@<bit-offset>/<container-size>, <type>\\[<array-size>\\]",

@@ -58,10 +58,17 @@ static void wanted_deinit(struct wanted *w)
 	free(w->list);
 }
 
+/* Probes of one tracepoint have a type each. */
+static bool is_same(const struct hv_event_type *a, const struct hv_event_type *b)
+{
+	return a == b || (a->reg_kind == HV_EVENT_REG_PROBESTUB && b->reg_kind == a->reg_kind &&
+			  a->call.v == b->call.v);
+}
+
 static struct hv_event_want *find_want(const struct wanted *w, const struct hv_event_type *type)
 {
 	for (size_t i = 0; i < w->nr; i++)
-		if (w->list[i].type == type)
+		if (is_same(w->list[i].type, type))
 			return &w->list[i];
 	return NULL;
 }
@@ -101,7 +108,19 @@ static void note_stacks(struct hv_instances *all, const struct wanted *w)
 			hv_event_set_add(&all->stacked, hv_event_ref_of(w->list[i].type));
 }
 
-/* RET has room for all types of C. */
+/* Adds the tracepoints that have to call functions for TYPE, that of a probe. */
+static void collect_tracepoints(const struct hv_instances *all, const struct hv_event_type *type,
+				struct wanted *ret)
+{
+	const struct hv_event_type *tracepoint;
+	size_t index = 0;
+
+	while ((tracepoint = hv_kprobes_tracepoint(all, type->id, &index)))
+		if (!find_want(ret, tracepoint))
+			ret->list[ret->nr++].type = tracepoint;
+}
+
+/* RET has room for all types of C, and all probes. */
 static void collect(const struct hv_instances *all, const struct hv_catalogue *c,
 		    struct wanted *ret)
 {
@@ -110,6 +129,8 @@ static void collect(const struct hv_instances *all, const struct hv_catalogue *c
 		const struct hv_event_type *type;
 		struct hv_event_want *want;
 
+		if (hv_kprobes_is(&c->types[i]) && any_wants(all, &c->types[i]))
+			collect_tracepoints(all, &c->types[i], ret);
 		if (is_made(&c->types[i]) || !any_wants(all, &c->types[i]))
 			continue;
 		err = find_recorded(all, c, &c->types[i], &type);
@@ -137,14 +158,35 @@ static void note_refused(struct hv_event_switch *change, const struct hv_event_t
 		hv_err_free(why);
 }
 
+/* Why a tracepoint does not call a function for TYPE, that of a probe. NULL: all do. */
+static struct hv_err *why_not_called(const struct hv_instances *all, const struct wanted *w,
+				     const struct hv_event_type *type)
+{
+	const struct hv_event_type *tracepoint;
+	size_t index = 0;
+
+	while ((tracepoint = hv_kprobes_tracepoint(all, type->id, &index))) {
+		const struct hv_event_want *want = find_want(w, tracepoint);
+
+		if (want && want->why_not)
+			return hv_err_copy(want->why_not);
+	}
+	return NULL;
+}
+
 /* Why TYPE is not recorded. NULL: it is. */
 static struct hv_err *why_not(const struct hv_instances *all, const struct hv_catalogue *c,
 			      const struct wanted *w, const struct hv_event_type *type)
 {
 	const struct hv_event_type *recorded;
-	struct hv_err *err = find_recorded(all, c, type, &recorded);
-	const struct hv_event_want *want = err ? NULL : find_want(w, recorded);
+	const struct hv_event_want *want = NULL;
+	struct hv_err *err;
 
+	if (hv_kprobes_is(type))
+		return why_not_called(all, w, type);
+	err = find_recorded(all, c, type, &recorded);
+	if (!err)
+		want = find_want(w, recorded);
 	return want && want->why_not ? hv_err_copy(want->why_not) : err;
 }
 
@@ -186,7 +228,7 @@ static struct hv_err *publish(struct hv_instance *in, struct hv_event_switch *ch
 
 	if (err)
 		return err;
-	wanted.list = hv_alloc((c->nr + 1) * sizeof(*wanted.list));
+	wanted.list = hv_alloc((c->nr + in->all->kprobes.nr + 1) * sizeof(*wanted.list));
 	collect(in->all, c, &wanted);
 	err = hv_event_tracer_set(s->events, wanted.list, wanted.nr);
 	if (err)
@@ -284,6 +326,20 @@ static void refuse_hosts(struct hv_instance *in, struct hv_err **first)
 	hv_err_keep_first(first, hv_err_in(why, HV_HOST_SYSTEM));
 }
 
+/* After probes were refused: no tracepoint goes on calling functions for them. */
+static struct hv_err *release_tracepoints(struct hv_instance *in)
+{
+	struct hv_event_switch unused = {0};
+	struct hv_err *refused = NULL, *err;
+
+	if (!hv_kprobes_have_tracepoints(in->all))
+		return NULL;
+	err = publish(in, &unused, &refused);
+	hv_err_free(refused);
+	hv_err_free(unused.left_out);
+	return err;
+}
+
 /* IN owns EVENTS afterwards. */
 static struct hv_err *set(struct hv_instance *in, struct hv_event_set *events,
 			  struct hv_event_switch *change)
@@ -302,6 +358,8 @@ static struct hv_err *set(struct hv_instance *in, struct hv_event_set *events,
 		err = retrace(in);
 	if (!err && refuse_kprobes(in, change, &refused))
 		err = retrace(in);
+	if (!err && refused)
+		err = release_tracepoints(in);
 	if (!err)
 		refuse_hosts(in, &refused);
 	if (err) {

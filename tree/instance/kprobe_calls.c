@@ -54,6 +54,28 @@ bool hv_kprobes_site(const struct hv_instances *all, uint32_t id, size_t *index,
 	return false;
 }
 
+const struct hv_event_type *hv_kprobes_tracepoint(const struct hv_instances *all, uint32_t id,
+						  size_t *index)
+{
+	for (; *index < all->kprobes.nr; (*index)++) {
+		const struct hv_kprobe_event *e = all->kprobes.list[*index];
+
+		if (e->family->type.id != id || !e->is.is_tracepoint)
+			continue;
+		(*index)++;
+		return &e->tracepoint;
+	}
+	return NULL;
+}
+
+bool hv_kprobes_have_tracepoints(const struct hv_instances *all)
+{
+	for (size_t i = 0; i < all->kprobes.nr; i++)
+		if (all->kprobes.list[i]->is.is_tracepoint)
+			return true;
+	return false;
+}
+
 /* The part for the return is last, and is ended by a step. */
 struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva site,
 				  bool is_return, struct hv_fetch_step *ret, size_t *nr)
@@ -121,11 +143,22 @@ static bool read_call(const struct hv_event *call, struct hv_kprobe_call *ret)
 	return true;
 }
 
+/* Whether a tracepoint has made the call for us: with the pointer that we gave it. The guest's own
+ * probe of a tracepoint has none. */
+static bool is_by_us(const struct hv_instances *all, const uint64_t *words)
+{
+	const struct hv_arch *arch = all->session->kernel->core.as.arch;
+	struct hv_arch_register first;
+
+	return arch->find_register(arch->argument_registers[0], &first) && words[first.word];
+}
+
 /* The guest can write any number in place of the site. */
-static bool is_of(const struct hv_kprobe_event *e, const struct hv_event *call,
-		  const uint64_t *words)
+static bool is_of(const struct hv_instances *all, const struct hv_kprobe_event *e,
+		  const struct hv_event *call, const uint64_t *words)
 {
 	return e->site.v && e->site.v == words[HV_REGS_SITE] &&
+	       (!e->is.is_tracepoint || is_by_us(all, words)) &&
 	       e->is.is_return == (call->id == HV_EVENT_ID_RETURN);
 }
 
@@ -156,7 +189,7 @@ bool hv_kprobes_event(const struct hv_instances *all, size_t index, const struct
 	uint64_t site = e->site.v;
 	uint32_t len;
 
-	if (!read_call(call, &recorded) || !is_of(e, call, recorded.words))
+	if (!read_call(call, &recorded) || !is_of(all, e, call, recorded.words))
 		return false;
 	memset(entry, 0, e->family->args_off);
 	if (hv_kprobe_has_mark(&e->is))
@@ -190,6 +223,6 @@ void hv_kprobes_count(struct hv_instances *all, const struct hv_event *call)
 	for (size_t i = 0; i < all->kprobes.nr; i++) {
 		struct hv_kprobe_event *e = all->kprobes.list[i];
 
-		e->nr_hits += is_of(e, call, recorded.words) && hv_kprobe_event_is_on(all, e);
+		e->nr_hits += is_of(all, e, call, recorded.words) && hv_kprobe_event_is_on(all, e);
 	}
 }

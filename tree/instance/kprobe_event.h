@@ -19,7 +19,9 @@ struct hv_kprobe_family {
 
 struct hv_kprobe_event {
 	struct hv_kprobe is;
-	struct hv_gva site;		 /* 0: the module that had it is gone */
+	struct hv_gva site; /* 0: the module that had it is gone */
+	/* How its tracepoint calls its function; it borrows the strings of IS. */
+	struct hv_event_type tracepoint;
 	struct hv_kprobe_family *family; /* shared */
 	uint64_t nr_hits;
 	uint64_t missed_before; /* of its function, when it was defined */

@@ -120,7 +120,7 @@ static bool is_there(const struct hv_sites *sites, const struct hv_kprobe_event 
 {
 	for (size_t i = 0; i < sites->nr; i++)
 		if (sites->list[i].ip.v == e->site.v && !sites->list[i].invalid &&
-		    is_symbol(&sites->list[i], e->is.symbol))
+		    is_symbol(&sites->list[i], e->is.function))
 			return true;
 	return false;
 }
@@ -138,8 +138,8 @@ unsigned hv_kprobes_renew(struct hv_instances *all)
 
 		if (e->site.v && is_there(&kernel->sites, e))
 			continue;
-		if (strchr(e->is.symbol, ':'))
-			hv_err_free(find_site(kernel, e->is.symbol, &site));
+		if (strchr(e->is.function, ':'))
+			hv_err_free(find_site(kernel, e->is.function, &site));
 		changed |= site.v != e->site.v;
 		e->site = site;
 	}
@@ -235,12 +235,17 @@ static struct hv_err *check_family(const struct hv_instances *all, const struct 
 			continue;
 		if (other->is.is_fprobe != k->is_fprobe)
 			return wrong(c, 0, EEXIST, NAME_IS_USED);
-		if (other->is.is_return != k->is_return)
+		if (other->is.is_return != k->is_return ||
+		    other->is.is_tracepoint != k->is_tracepoint)
 			return wrong(c, 0, EEXIST, "Probe type is different from existing probe");
 		arg = hv_kprobe_different_arg(k, &other->is);
 		if (arg)
 			return wrong(c, arg + 1, EEXIST,
 				     "Argument type or name is different from existing probe");
+		if (k->is_tracepoint && hv_kprobe_event_is_on(all, other))
+			return wrong(
+				c, 0, EBUSY,
+				"the event is on: another tracepoint is added while it is off");
 		if (hv_kprobe_is_same(k, &other->is))
 			return wrong(c, 0, EEXIST, "There is already the exact same probe event");
 	}
@@ -271,6 +276,32 @@ static struct hv_err *check_name(const struct hv_instances *all, const struct hv
 	return NULL;
 }
 
+/* The event of the guest that is recorded at the tracepoint of E tells how that is switched on. */
+static struct hv_err *find_tracepoint(const struct hv_catalogue *c, struct hv_kprobe_event *e)
+{
+	const struct hv_event_type *found = NULL;
+
+	for (size_t i = 0; i < c->nr && e->is.is_tracepoint; i++)
+		if (c->types[i].tracepoint.at.v && strcmp(c->types[i].name, e->is.symbol) == 0 &&
+		    (!found || !c->types[i].module))
+			found = &c->types[i];
+	if (!e->is.is_tracepoint)
+		return NULL;
+	if (!found)
+		return hv_err_new(ENOENT, "Tracepoint is not found");
+	if (found->module)
+		return hv_err_new(EOPNOTSUPP, "its tracepoint is of the module %s", found->module);
+	e->tracepoint = (struct hv_event_type){
+		.system = "tracepoints",
+		.name = e->is.symbol,
+		.is_available = true,
+		.reg_kind = HV_EVENT_REG_PROBESTUB,
+		.call = found->tracepoint.at,
+		.tracepoint = found->tracepoint,
+	};
+	return NULL;
+}
+
 /* Addresses of symbols, and what reads the guest's memory. */
 static struct hv_err *find_memory(const struct hv_session *s, struct hv_kprobe *k)
 {
@@ -297,7 +328,10 @@ static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *
 	if (!err)
 		err = check_name(all, *ret, &e->is, command);
 	if (!err)
-		err = find_site(all->session->kernel, e->is.symbol, &e->site);
+		err = find_tracepoint(*ret, e);
+	if (!err)
+		err = find_site(all->session->kernel, e->is.function, &e->site);
+	e->tracepoint.probe = e->site;
 	if (!err)
 		err = find_memory(all->session, &e->is);
 	if (!err && all->kprobes.nr == HV_KPROBES_MAX)
@@ -310,11 +344,18 @@ static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *
 /* Traces again whoever has the event of F on. */
 static struct hv_err *retrace(struct hv_instances *all, const struct hv_kprobe_family *f)
 {
+	size_t index = 0;
+	bool has_tracepoints = hv_kprobes_tracepoint(all, f->type.id, &index);
 	struct hv_err *err = NULL;
 
-	for (struct hv_instance *in = &all->top; !err && in; in = in->next)
-		if (hv_event_set_has(&in->events, hv_event_ref_of(&f->type)))
+	for (struct hv_instance *in = &all->top; !err && in; in = in->next) {
+		if (!hv_event_set_has(&in->events, hv_event_ref_of(&f->type)))
+			continue;
+		if (has_tracepoints)
+			err = hv_instance_publish_events(in);
+		if (!err)
 			err = hv_instance_retrace(in);
+	}
 	return err;
 }
 
@@ -370,7 +411,7 @@ static struct hv_err *check_letter(const struct hv_instances *all, const char *w
 {
 	struct hv_gva at;
 
-	if (*word != 'f' ||
+	if ((*word != 'f' && *word != 't') ||
 	    (is_dynamic && hv_kernel_symbol(all->session->kernel, "trace_fprobe_create", &at)))
 		return NULL;
 	return hv_err_new(EINVAL, "'%s' defines no probe: %s", word,
@@ -378,17 +419,29 @@ static struct hv_err *check_letter(const struct hv_instances *all, const char *w
 				     : "fprobes are in dynamic_events");
 }
 
+static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all)
+{
+	const struct hv_kernel *k = all->session->kernel;
+	struct hv_gva at;
+
+	return (struct hv_kprobe_kernel){
+		.arch = k->core.as.arch,
+		.btf = k->core.btf,
+		.has_btf_args = k->core.btf && hv_kernel_symbol(k, "btf_find_func_proto", &at),
+	};
+}
+
 struct hv_err *hv_kprobes_define(struct hv_instances *all, char *const *words, size_t nr,
 				 bool is_dynamic, unsigned *ret_at)
 {
 	hv_cleanup(free_event_at) struct hv_kprobe_event *e = hv_alloc(sizeof(*e));
-	const struct hv_arch *arch = all->session->kernel->core.as.arch;
+	const struct hv_kprobe_kernel kernel = kernel_of(all);
 	struct command command = {words, nr, 1};
 	const struct hv_catalogue *c;
 	struct hv_err *err = check_letter(all, words[0], is_dynamic);
 
 	if (!err)
-		err = hv_kprobe_parse(arch, words, nr, &e->is, ret_at);
+		err = hv_kprobe_parse(&kernel, words, nr, &e->is, ret_at);
 	if (err)
 		return err;
 	if (e->is.is_return && !e->is.is_fprobe && !e->is.maxactive)
@@ -439,21 +492,17 @@ static struct hv_err *remove_one(struct hv_instances *all, size_t index)
 	return retrace(all, f);
 }
 
-struct hv_err *hv_kprobes_remove(struct hv_instances *all, char *const *words, size_t nr,
-				 bool is_dynamic)
+struct hv_err *hv_kprobes_remove(struct hv_instances *all, const char *name, char *const *head,
+				 size_t nr_head, bool is_dynamic)
 {
-	const char *name = words[0] + 2;
 	struct hv_err *err = NULL;
 	size_t nr_found = 0;
 
-	if (words[0][1] != ':' || !*name)
-		return hv_err_new(EINVAL, "'%s' removes no probe: -:[GRP/]NAME [FUNCTION]",
-				  words[0]);
 	for (size_t i = 0; !err && i < all->kprobes.nr;) {
 		const struct hv_kprobe *k = &all->kprobes.list[i]->is;
 
 		if (!is_shown(k, is_dynamic) || !hv_kprobe_is_named(k, name) ||
-		    !hv_kprobe_has_head(k, words + 1, nr - 1)) {
+		    !hv_kprobe_has_head(k, head, nr_head)) {
 			i++;
 			continue;
 		}
@@ -461,8 +510,8 @@ struct hv_err *hv_kprobes_remove(struct hv_instances *all, char *const *words, s
 		err = remove_one(all, i);
 	}
 	if (!nr_found)
-		return hv_err_new(ENOENT, "there is no probe '%s'%s%s", name, nr > 1 ? " of " : "",
-				  nr > 1 ? words[1] : "");
+		return hv_err_new(ENOENT, "there is no event '%s'%s%s", name, nr_head ? " of " : "",
+				  nr_head ? head[0] : "");
 	return err;
 }
 

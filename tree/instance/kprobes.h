@@ -45,11 +45,12 @@ void hv_kprobes_deinit(struct hv_instances *all);
  * EOPNOTSUPP: what the kernel can and this cannot; EINVAL and others as the kernel's. */
 struct hv_err *hv_kprobes_define(struct hv_instances *all, char *const *words, size_t nr,
 				 bool is_dynamic, unsigned *ret_at) hv_must_use;
-/* Removes those that the NR words name: -:[GRP/]NAME [FUNCTION [ARG]...]. With the last probe of an
- * event, instances that have recorded it lose all their events, as in the kernel. ENOENT: none;
- * EBUSY: an event is on and would have no probe any more; those before it are removed. */
-struct hv_err *hv_kprobes_remove(struct hv_instances *all, char *const *words, size_t nr,
-				 bool is_dynamic) hv_must_use;
+/* Removes those of the name NAME, [GRP/]NAME, that have the function and the first arguments that
+ * the NR_HEAD words say. With the last probe of an event, instances that have recorded it lose all
+ * their events, as in the kernel. ENOENT: none; EBUSY: an event is on and would have no probe any
+ * more; those before it are removed. */
+struct hv_err *hv_kprobes_remove(struct hv_instances *all, const char *name, char *const *head,
+				 size_t nr_head, bool is_dynamic) hv_must_use;
 /* Removes all. EBUSY: one is on; then all stay. */
 struct hv_err *hv_kprobes_clear(struct hv_instances *all, bool is_dynamic) hv_must_use;
 
@@ -79,6 +80,11 @@ struct hv_kprobe_site {
  * there is none, or none any more. */
 bool hv_kprobes_site(const struct hv_instances *all, uint32_t id, size_t *index,
 		     struct hv_kprobe_site *ret);
+/* Likewise: the next tracepoint that has to call a function for the event ID; NULL: there is none.
+ * Borrowed until its probe is removed. */
+const struct hv_event_type *hv_kprobes_tracepoint(const struct hv_instances *all, uint32_t id,
+						  size_t *index);
+bool hv_kprobes_have_tracepoints(const struct hv_instances *all);
 /* Adds to the program RET, of HV_FETCH_STEPS_MAX steps of which *NR are there, what reads for the
  * probes at SITE that are on: for those of returns, or the others. ENOSPC: it would be too long. */
 struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva site,

@@ -9,9 +9,11 @@
 #include "base/guard.h"
 #include "tree/settings/kprobe_parse.h"
 
-#define GROUP	     "kprobes"
-#define FPROBE_GROUP "fprobes"
-#define ARG_NAME_MAX 32
+#define GROUP		 "kprobes"
+#define FPROBE_GROUP	 "fprobes"
+#define TRACEPOINT_GROUP "tracepoints"
+#define PROBESTUB	 "__probestub_" /* DEFINE_TRACE_FN */
+#define ARG_NAME_MAX	 32
 
 #define MAXACTIVE_MAX 4096 /* KRETPROBE_MAXACTIVE_MAX */
 
@@ -23,8 +25,8 @@ static const char *const reserved[] = {
 struct hv_err *hv_kprobe_refuse(const struct hv_kprobe_parsing *p, size_t off, int code,
 				const char *why)
 {
-	*p->at = (unsigned)off;
-	for (size_t i = 0; i < p->word; i++)
+	*p->at = p->word < p->nr ? (unsigned)off : 0;
+	for (size_t i = 0; i < p->word && i < p->nr; i++)
 		*p->at += (unsigned)strlen(p->words[i]) + 1;
 	return hv_err_new(code, "%s", why);
 }
@@ -75,10 +77,21 @@ static bool is_used(const struct hv_kprobe *k, const struct hv_kprobe_arg *arg)
 	return false;
 }
 
-/* traceprobe_parse_probe_arg() */
-static struct hv_err *parse_arg(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg)
+/* The name of the NRth argument, WORD, which says none: that of a parameter (by BTF), or its number
+ * (generate_probe_arg_name()). */
+static char *name_of(const char *word, size_t nr)
 {
-	const char *word = p->words[p->word], *equals = strchr(word, '=');
+	size_t len = strcspn(word, ":");
+
+	return hv_kprobe_is_good(word, len) ? hv_format("%.*s", (int)len, word)
+					    : hv_format("arg%zu", nr);
+}
+
+/* traceprobe_parse_probe_arg() */
+static struct hv_err *parse_arg(const struct hv_kprobe_parsing *p, const char *word,
+				struct hv_kprobe_arg *arg)
+{
+	const char *equals = strchr(word, '=');
 	size_t len = equals ? (size_t)(equals - word) : 0;
 
 	if (equals && len > ARG_NAME_MAX)
@@ -86,7 +99,7 @@ static struct hv_err *parse_arg(const struct hv_kprobe_parsing *p, struct hv_kpr
 	if (equals && !len)
 		return hv_kprobe_wrong(p, 0, "Argument name is not specified");
 	arg->name = equals ? hv_format("%.*s", (int)len, word)
-			   : hv_format("arg%zu", (size_t)(arg - p->k->args) + 1);
+			   : name_of(word, (size_t)(arg - p->k->args) + 1);
 	arg->fetch = hv_strdup(equals ? equals + 1 : word);
 	if (!hv_kprobe_is_good(arg->name, strlen(arg->name)))
 		return hv_kprobe_wrong(p, 0,
@@ -102,15 +115,16 @@ static struct hv_err *parse_args(struct hv_kprobe_parsing *p)
 	struct hv_err *err = NULL;
 	size_t len_bytes = 0;
 
-	if (p->nr - 2 > HV_KPROBE_ARGS_MAX) {
+	if (p->nr_args > HV_KPROBE_ARGS_MAX) {
 		p->word = 2 + HV_KPROBE_ARGS_MAX;
 		return hv_kprobe_refuse(p, 0, E2BIG, "Too many arguments are specified");
 	}
-	k->args = hv_alloc((p->nr - 2 + 1) * sizeof(*k->args));
-	for (p->word = 2; !err && p->word < p->nr; p->word++) {
+	k->args = hv_alloc((p->nr_args + 1) * sizeof(*k->args));
+	for (p->word = 2; !err && k->nr_args < p->nr_args; p->word++) {
+		const char *word = p->args[k->nr_args];
 		struct hv_kprobe_arg *arg = &k->args[k->nr_args++];
 
-		err = parse_arg(p, arg);
+		err = parse_arg(p, word, arg);
 		if (err)
 			return err;
 		arg->off = (uint32_t)len_bytes;
@@ -130,21 +144,50 @@ static struct hv_err *parse_args(struct hv_kprobe_parsing *p)
 
 /* -- the probe itself -------------------------------------------------------------------------- */
 
+static const char *find_retval(const char *word)
+{
+	const char *at = strstr(word, "$retval");
+
+	return at && !isalnum((unsigned char)at[7]) && at[7] != '_' ? at : NULL;
+}
+
 /* SYMBOL. What has $retval is a probe of returns, also without a %return
  * (parse_symbol_and_return()). */
 static void take_symbol(const struct hv_kprobe_parsing *p, size_t len)
 {
 	p->k->symbol = hv_format("%.*s", (int)len, p->words[1]);
-	for (size_t i = 2; i < p->nr; i++) {
-		const char *at = strstr(p->words[i], "$retval");
+	for (size_t i = 2; i < p->nr; i++)
+		p->k->is_return = p->k->is_return || find_retval(p->words[i]);
+}
 
-		if (at && !isalnum((unsigned char)at[7]) && at[7] != '_')
-			p->k->is_return = true;
+/* TRACEPOINT */
+static struct hv_err *parse_tracepoint(struct hv_kprobe_parsing *p)
+{
+	const char *word = p->words[1], *percent = strchr(word, '%'), *wrong = word;
+
+	p->word = 1;
+	if (percent)
+		return hv_kprobe_wrong(p, (size_t)(percent - word),
+				       "Invalid probed address suffix");
+	while (isalnum((unsigned char)*wrong) || *wrong == '_')
+		wrong++;
+	if (*wrong)
+		return hv_kprobe_wrong(p, (size_t)(wrong - word),
+				       "Invalid character in tracepoint name");
+	for (p->word = 2; p->word < p->nr; p->word++) {
+		const char *at = find_retval(p->words[p->word]);
+
+		if (at)
+			return hv_kprobe_wrong(p, (size_t)(at - p->words[p->word]),
+					       "$retval is not available on probe");
 	}
+	p->k->symbol = hv_strdup(word);
+	p->k->function = hv_format(PROBESTUB "%s", word);
+	return NULL;
 }
 
 /* SYMBOL[+0][%return] */
-static struct hv_err *parse_symbol(struct hv_kprobe_parsing *p)
+static struct hv_err *parse_function(struct hv_kprobe_parsing *p)
 {
 	const char *word = p->words[1], *percent = strchr(word, '%'), *sign;
 	uint64_t off = 0;
@@ -234,11 +277,15 @@ static struct hv_err *parse_name(const struct hv_kprobe_parsing *p, const char *
 /* The kernel's own name of a probe without one; sanitize_event_name(). */
 static char *made_name(const struct hv_kprobe *k)
 {
-	char *name = k->is_fprobe ? hv_format("%.*s__%s", HV_KPROBE_NAME_MAX - 8, k->symbol,
-					      k->is_return ? "exit" : "entry")
-				  : hv_format("%c_%.*s_0", k->is_return ? 'r' : 'p',
-					      HV_KPROBE_NAME_MAX - 5, k->symbol);
+	char *name;
 
+	if (k->is_tracepoint)
+		return hv_format("%s%.*s", isdigit((unsigned char)*k->symbol) ? "_" : "",
+				 HV_KPROBE_NAME_MAX - 2, k->symbol);
+	name = k->is_fprobe ? hv_format("%.*s__%s", HV_KPROBE_NAME_MAX - 8, k->symbol,
+					k->is_return ? "exit" : "entry")
+			    : hv_format("%c_%.*s_0", k->is_return ? 'r' : 'p',
+					HV_KPROBE_NAME_MAX - 5, k->symbol);
 	for (char *c = name + 1; *c; c++)
 		if (*c == ':' || *c == '.')
 			*c = '_';
@@ -250,37 +297,55 @@ static struct hv_err *parse(struct hv_kprobe_parsing *p)
 	const char *word = p->nr ? p->words[0] : "", *colon = strchr(word, ':');
 	struct hv_err *err;
 
-	if (p->nr < 2 || (*word != 'p' && *word != 'r' && *word != 'f'))
+	if (p->nr < 2 || !*word || !strchr("prft", *word))
 		return hv_err_new(EINVAL,
 				  "'%s' defines no probe: p[:[GRP/]NAME] SYMBOL [ARGS], or with r"
 				  " of its returns",
 				  word);
 	p->k->is_return = *word == 'r';
-	p->k->is_fprobe = *word == 'f';
+	p->k->is_tracepoint = *word == 't';
+	p->k->is_fprobe = *word == 'f' || *word == 't';
 	err = parse_maxactive(p, word + 1, colon);
 	if (!err)
-		err = parse_symbol(p);
+		err = p->k->is_tracepoint ? parse_tracepoint(p) : parse_function(p);
+	if (!err && !p->k->function)
+		p->k->function = hv_strdup(p->k->symbol);
 	p->word = err ? p->word : 0;
 	if (!err && p->k->maxactive && !p->k->is_return)
 		err = hv_kprobe_wrong(p, 1, "Maxactive is only for function exit");
-	p->k->group = hv_strdup(p->k->is_fprobe ? FPROBE_GROUP : GROUP);
+	p->k->group = hv_strdup(p->k->is_tracepoint ? TRACEPOINT_GROUP
+				: p->k->is_fprobe   ? FPROBE_GROUP
+						    : GROUP);
 	if (!err && colon)
 		err = parse_name(p, colon + 1, (size_t)(colon + 1 - word));
 	if (!err && !p->k->name)
 		p->k->name = made_name(p->k);
+	if (err)
+		return err;
+	hv_kprobe_find_func(p);
+	err = hv_kprobe_expand(p);
 	return err ? err : parse_args(p);
 }
 
-struct hv_err *hv_kprobe_parse(const struct hv_arch *arch, char *const *words, size_t nr,
+struct hv_err *hv_kprobe_parse(const struct hv_kprobe_kernel *kernel, char *const *words, size_t nr,
 			       struct hv_kprobe *ret, unsigned *ret_at)
 {
 	struct hv_kprobe k = {0};
-	struct hv_kprobe_parsing p = {
-		.arch = arch, .words = words, .nr = nr, .k = &k, .at = ret_at};
+	struct hv_kprobe_named named = {0};
+	struct hv_kprobe_parsing p = {.kernel = kernel,
+				      .arch = kernel->arch,
+				      .words = words,
+				      .nr = nr,
+				      .k = &k,
+				      .at = ret_at,
+				      .named = &named};
 	struct hv_err *err;
 
 	*ret_at = HV_KPROBE_NOWHERE;
 	err = parse(&p);
+	for (size_t i = 0; i < p.nr_args; i++)
+		free(p.args[i]);
+	free(p.args);
 	if (err)
 		hv_kprobe_deinit(&k);
 	else
@@ -290,7 +355,7 @@ struct hv_err *hv_kprobe_parse(const struct hv_arch *arch, char *const *words, s
 
 const char *hv_kprobe_where(const char *word)
 {
-	return *word == 'f' ? "trace_fprobe" : "trace_kprobe";
+	return *word == 'f' || *word == 't' ? "trace_fprobe" : "trace_kprobe";
 }
 
 void hv_kprobe_deinit(struct hv_kprobe *k)
@@ -306,6 +371,7 @@ void hv_kprobe_deinit(struct hv_kprobe *k)
 	free(k->group);
 	free(k->name);
 	free(k->symbol);
+	free(k->function);
 	*k = (struct hv_kprobe){0};
 }
 
@@ -313,7 +379,7 @@ void hv_kprobe_deinit(struct hv_kprobe *k)
 
 void hv_kprobe_text(const struct hv_kprobe *k, struct hv_text *ret)
 {
-	hv_text_add(ret, k->is_fprobe ? "f" : k->is_return ? "r" : "p");
+	hv_text_add(ret, k->is_tracepoint ? "t" : k->is_fprobe ? "f" : k->is_return ? "r" : "p");
 	if (k->maxactive)
 		hv_text_printf(ret, "%u", k->maxactive);
 	hv_text_printf(ret, ":%s/%s %s%s", k->group, k->name, k->symbol,

@@ -5,19 +5,24 @@
  *	p[:[GRP/][NAME]] SYMBOL%return [[ARG=]FETCH[:TYPE]]...
  *	r[MAXACTIVE][:[GRP/][NAME]] SYMBOL [[ARG=]FETCH[:TYPE]]...
  *	f[MAXACTIVE][:[GRP/][NAME]] SYMBOL[%return] [[ARG=]FETCH[:TYPE]]...
+ *	t[:[GRP/][NAME]] TRACEPOINT [[ARG=]FETCH[:TYPE]]...
  *
  *	FETCH	%REGISTER, $argN, $retval, $stack, $stackN, $comm, $mark, \NUMBER, \"string",
- *		@ADDRESS, @SYMBOL[+-OFFSET], +-[u]OFFSET(FETCH)
+ *		@ADDRESS, @SYMBOL[+-OFFSET], +-[u]OFFSET(FETCH),
+ *		PARAMETER[->MEMBER[.MEMBER]...], $retval[->MEMBER...]
  *	TYPE	u8 to u64, s8 to s64, x8 to x64, char, symbol, string, ustring,
  *		bWIDTH@OFFSET/SIZE, TYPE[N]
  *
+ * A FETCH may be $arg*, which is all parameters. Names and types of parameters, members and
+ * results are those of the kernel's BTF.
+ *
  * Each FETCH is made from the registers that a stub records with a call (HV_EVENT_ID_REGS), or
  * with a return (HV_EVENT_ID_RETURN), by the host, and from what the stub has read of the guest's
- *memory at that time: the results of a program that is made here (struct hv_fetch_step). Probes
- *elsewhere than at a function's entry are refused by name. How many calls may be open at a time,
- *MAXACTIVE, is not limited. Words and errors are those of the kernel (kernel/trace/ trace_probe.c,
- *trace_kprobe.c); what the kernel would accept is EOPNOTSUPP. Leaves to others: which functions
- *there are, the event (tree/instance/kprobes.h). Pure. */
+ * memory at that time: the results of a program that is made here (struct hv_fetch_step). Probes
+ * elsewhere than at a function's entry are refused by name. How many calls may be open at a time,
+ * MAXACTIVE, is not limited. Words and errors are those of the kernel (kernel/trace/trace_probe.c,
+ * trace_kprobe.c, trace_fprobe.c); what the kernel would accept is EOPNOTSUPP. Leaves to others:
+ * which functions there are, the event (tree/instance/kprobes.h). Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -69,8 +74,12 @@ struct hv_kprobe_arg {
 
 struct hv_kprobe {
 	char *group, *name, *symbol; /* owned */
+	/* Owned: what is probed: SYMBOL, or the kernel's function that does nothing, for SYMBOL, a
+	 * tracepoint, to call; its arguments are behind a pointer. */
+	char *function;
 	bool is_return;
-	bool is_fprobe;		    /* written with f: only dynamic_events has it */
+	bool is_fprobe; /* written with f or t: only dynamic_events has it */
+	bool is_tracepoint;
 	unsigned maxactive;	    /* 0: it was not said */
 	struct hv_kprobe_arg *args; /* owned */
 	size_t nr_args;
@@ -84,7 +93,15 @@ struct hv_kprobe {
 #define HV_KPROBE_NOWHERE (~0u)
 /* Who refuses WORD, the first one of a command, as error_log of the kernel names it. */
 const char *hv_kprobe_where(const char *word);
-struct hv_err *hv_kprobe_parse(const struct hv_arch *arch, char *const *words, size_t nr,
+/* What is known of the kernel. */
+struct hv_kprobe_kernel {
+	const struct hv_arch *arch;
+	const struct hv_btf *btf; /* NULL: it has none */
+	/* Its own probes have names and types by BTF (CONFIG_PROBE_EVENTS_BTF_ARGS): so $argN
+	 * without a name has that of the parameter, and $retval the type of the function. */
+	bool has_btf_args;
+};
+struct hv_err *hv_kprobe_parse(const struct hv_kprobe_kernel *kernel, char *const *words, size_t nr,
 			       struct hv_kprobe *ret, unsigned *ret_at) hv_must_use;
 void hv_kprobe_deinit(struct hv_kprobe *k);
 
@@ -92,7 +109,7 @@ void hv_kprobe_deinit(struct hv_kprobe *k);
 size_t hv_kprobe_different_arg(const struct hv_kprobe *a, const struct hv_kprobe *b);
 /* Whether A and B, of which no argument differs so, are at one place and fetch the same. */
 bool hv_kprobe_is_same(const struct hv_kprobe *a, const struct hv_kprobe *b);
-/* Whether NAME, [GRP/]NAME or [GRP.]NAME, is that of K. Without a group it is of any. */
+/* Whether NAME, [GRP/]NAME, is that of K. Without a group it is of any. */
 bool hv_kprobe_is_named(const struct hv_kprobe *k, const char *name);
 /* Whether K has the place and the first arguments that the NR words say, as they are shown. */
 bool hv_kprobe_has_head(const struct hv_kprobe *k, char *const *words, size_t nr);

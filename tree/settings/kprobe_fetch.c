@@ -126,16 +126,25 @@ static void fetch_stack(struct hv_kprobe_arg *arg, uint64_t nr)
 static struct hv_err *parse_argument_number(const struct hv_kprobe_parsing *p,
 					    struct hv_kprobe_arg *arg, const char *text, size_t off)
 {
-	uint64_t nr, in_registers = 0;
+	uint64_t nr;
+
+	if (!hv_kprobe_number(text, strlen(text), &nr))
+		return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
+	return hv_kprobe_take_argument(p, arg, nr, off);
+}
+
+struct hv_err *hv_kprobe_take_argument(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				       uint64_t nr, size_t off)
+{
+	uint64_t in_registers = 0;
 
 	if (p->k->is_return)
 		return hv_kprobe_not_there(p, off,
 					   "what a function was called with is not known when it"
 					   " returns");
-	if (!hv_kprobe_number(text, strlen(text), &nr))
-		return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
 	if (!nr || nr > STACK_NR_MAX)
 		return hv_kprobe_wrong(p, off, "Invalid argument number");
+	nr += p->k->is_tracepoint; /* the first one is the pointer */
 	while (in_registers < HV_ARCH_ARGS_MAX && p->arch->argument_registers[in_registers])
 		in_registers++;
 	if (nr > in_registers) {
@@ -163,16 +172,28 @@ static struct hv_err *parse_stack(const struct hv_kprobe_parsing *p, struct hv_k
 	return NULL;
 }
 
+/* TEXT is behind the $, and begins with "retval". */
+static struct hv_err *parse_retval(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				   const char *text, size_t off)
+{
+	const char *rest = text + strlen("retval");
+
+	if (*rest && !p->kernel->has_btf_args && *rest != '-' && *rest != '.')
+		return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
+	if (!p->k->is_return)
+		return hv_kprobe_wrong(p, off, "$retval is not available on probe");
+	if (*rest || p->kernel->has_btf_args)
+		return hv_kprobe_parse_named(p, arg, text - 1, off);
+	arg->number = (struct hv_arch_register){HV_REGS_RETVAL, 0};
+	return NULL;
+}
+
 /* TEXT is behind the $. */
 static struct hv_err *parse_variable(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const char *text, size_t off)
 {
-	if (strcmp(text, "retval") == 0) {
-		if (!p->k->is_return)
-			return hv_kprobe_wrong(p, off, "$retval is not available on probe");
-		arg->number = (struct hv_arch_register){HV_REGS_RETVAL, 0};
-		return NULL;
-	}
+	if (strncmp(text, "retval", strlen("retval")) == 0)
+		return parse_retval(p, arg, text, off);
 	if (strcmp(text, "mark") == 0) {
 		if (p->k->is_return || strcmp(p->k->symbol, HV_MARK_FUNCTION) != 0)
 			return hv_kprobe_wrong(p, off,
@@ -186,8 +207,6 @@ static struct hv_err *parse_variable(const struct hv_kprobe_parsing *p, struct h
 	}
 	if (strncmp(text, "stack", 5) == 0)
 		return parse_stack(p, arg, text + 5, off);
-	if (strcmp(text, "arg*") == 0)
-		return hv_kprobe_not_there(p, off, "arguments by their names are not there yet");
 	if (strncmp(text, "arg", 3) == 0)
 		return parse_argument_number(p, arg, text + 3, off);
 	return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
@@ -245,8 +264,8 @@ static bool signed_number(const char *text, size_t len, int64_t *ret)
 	return true;
 }
 
-static struct hv_err *add_deref(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
-				struct hv_kprobe_deref deref, size_t off)
+struct hv_err *hv_kprobe_add_deref(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				   struct hv_kprobe_deref deref, size_t off)
 {
 	/* The kernel keeps a symbol in a place of its own. */
 	if (arg->nr_derefs + (arg->symbol != NULL) >= HV_KPROBE_DEREFS_MAX)
@@ -277,7 +296,7 @@ static struct hv_err *parse_address(const struct hv_kprobe_parsing *p, struct hv
 		arg->symbol =
 			hv_format("%.*s", (int)(sign ? (size_t)(sign - text) : strlen(text)), text);
 	}
-	return add_deref(p, arg, (struct hv_kprobe_deref){0}, off);
+	return hv_kprobe_add_deref(p, arg, (struct hv_kprobe_deref){0}, off);
 }
 
 static struct hv_err *parse_fetch(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
@@ -309,7 +328,8 @@ static struct hv_err *parse_deref(const struct hv_kprobe_parsing *p, struct hv_k
 	err = parse_fetch(p, arg, inner, off, depth + 1);
 	if (!err && arg->source != HV_KPROBE_NUMBER)
 		err = hv_kprobe_wrong(p, off, "$comm can not be dereferenced");
-	return err ? err : add_deref(p, arg, deref, off);
+	p->named->is_known = false;
+	return err ? err : hv_kprobe_add_deref(p, arg, deref, off);
 }
 
 /* TEXT is a FETCH without its type, at OFF of the word. */
@@ -329,9 +349,8 @@ static struct hv_err *parse_fetch(const struct hv_kprobe_parsing *p, struct hv_k
 	case '-':
 		return parse_deref(p, arg, text, off, depth);
 	default:
-		if (hv_kprobe_is_good(text, strcspn(text, "->.")))
-			return hv_kprobe_not_there(p, off,
-						   "arguments by their names are not there yet");
+		if (isalpha((unsigned char)*text) || *text == '_')
+			return hv_kprobe_parse_named(p, arg, text, off);
 		return hv_kprobe_wrong(p, off, "Invalid fetch argument");
 	}
 }
@@ -341,6 +360,24 @@ static bool may_be_string(const struct hv_kprobe_arg *arg)
 {
 	return arg->is_memory || arg->source != HV_KPROBE_NUMBER ||
 	       (arg->number.word == HV_REGS_WORDS && arg->fetch[0] == '\\');
+}
+
+/* What BTF says of the FETCH, at FETCH_OFF, counts where no type was written. WRITTEN: the type;
+ * NULL: none. */
+static struct hv_err *use_names(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				const char *written, size_t fetch_off)
+{
+	const char *name;
+
+	if (!p->named->is_known)
+		return NULL;
+	if (written)
+		return hv_kprobe_is_string(arg)
+			       ? hv_kprobe_named_string(p, arg, *written == 'u', fetch_off)
+			       : NULL;
+	name = hv_kprobe_named_type(p);
+	arg->type = name ? find_type(name, strlen(name)) : NULL;
+	return NULL;
 }
 
 /* What the type needs of the FETCH, and the other way round. OFF: of the type. */
@@ -360,7 +397,7 @@ static struct hv_err *check_type(const struct hv_kprobe_parsing *p, struct hv_kp
 		return NULL;
 	/* A constant is the address itself, and so is an element of an array. */
 	if (!arg->is_memory || arg->count)
-		return add_deref(p, arg, (struct hv_kprobe_deref){0}, off);
+		return hv_kprobe_add_deref(p, arg, (struct hv_kprobe_deref){0}, off);
 	return NULL;
 }
 
@@ -382,11 +419,16 @@ struct hv_err *hv_kprobe_parse_fetch(const struct hv_kprobe_parsing *p, struct h
 		colon = NULL;
 	fetch = hv_format("%.*s", (int)(colon ? (size_t)(colon - body) : len), body);
 	type_off = off + (colon ? (size_t)(colon + 1 - body) : 0);
+	*p->named = (struct hv_kprobe_named){0};
 	err = colon ? parse_type(p, arg, colon + 1, type_off) : NULL;
 	if (!err)
 		err = parse_fetch(p, arg, fetch, off, 0);
 	if (!err)
+		err = use_names(p, arg, colon ? colon + 1 : NULL, off);
+	if (!err)
 		err = check_type(p, arg, type_off);
+	if (!err && !colon)
+		err = hv_kprobe_named_bits(p, arg, off);
 	if (err)
 		return err;
 	arg->field = arg->count ? hv_format("%s[%u]", arg->type->field, arg->count)

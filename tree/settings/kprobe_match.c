@@ -27,7 +27,7 @@ bool hv_kprobe_is_same(const struct hv_kprobe *a, const struct hv_kprobe *b)
 
 bool hv_kprobe_is_named(const struct hv_kprobe *k, const char *name)
 {
-	size_t len = strcspn(name, "/.");
+	size_t len = strcspn(name, "/");
 
 	if (!name[len])
 		return strcmp(k->name, name) == 0;

@@ -1,18 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A definition of a probe that is being parsed: what the parts of its parser share (kprobe.c,
- * kprobe_fetch.c). Pure. */
+ * kprobe_fetch.c, kprobe_btf.c). Pure. */
 #pragma once
 
+#include "kernel/btf_func.h"
 #include "tree/settings/kprobe.h"
 
 #define HV_KPROBE_ARG_LEN_MAX 63 /* MAX_ARGSTR_LEN */
 
+/* What BTF says of the FETCH that is being parsed. */
+struct hv_kprobe_named {
+	bool is_known;
+	struct hv_btf_value value;
+	uint32_t bit_off,
+		bit_len; /* of a bit-field, from where it is read; BIT_LEN 0: it is none */
+};
+
 struct hv_kprobe_parsing {
+	const struct hv_kprobe_kernel *kernel;
 	const struct hv_arch *arch;
-	char *const *words;
-	size_t nr, word; /* WORD: the one that is looked at */
+	char *const *words; /* of the command */
+	size_t nr, word;    /* WORD: the one that is looked at */
 	struct hv_kprobe *k;
 	unsigned *at;
+	char **args; /* owned, as its strings: the words behind the place, as they are obeyed */
+	size_t nr_args;
+	struct hv_btf_func func; /* of the place; without the first HIDDEN parameters */
+	uint32_t hidden;
+	bool has_func;
+	struct hv_kprobe_named *named;
 };
 
 /* Values of arguments. */
@@ -40,5 +56,31 @@ bool hv_kprobe_number(const char *text, size_t len, uint64_t *ret);
 /* Parses BODY, an argument without its name, at OFF of the word. */
 struct hv_err *hv_kprobe_parse_fetch(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
 				     const char *body, size_t off) hv_must_use;
+/* Makes ARG the function's argument NR, from 1 on. OFF: of what asks for it, in the word. */
+struct hv_err *hv_kprobe_take_argument(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				       uint64_t nr, size_t off) hv_must_use;
+/* Adds a place of memory to ARG that is read at what it is so far. */
+struct hv_err *hv_kprobe_add_deref(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				   struct hv_kprobe_deref deref, size_t off) hv_must_use;
+
+/* Finds the function of the place in BTF. */
+void hv_kprobe_find_func(struct hv_kprobe_parsing *p);
+/* Makes p->args of the words: $arg* becomes all parameters, and $argN the name of one where the
+ * kernel does so (traceprobe_expand_meta_args()). */
+struct hv_err *hv_kprobe_expand(struct hv_kprobe_parsing *p) hv_must_use;
+/* Parses TEXT, a parameter or $retval, with the members that follow, at OFF of the word
+ * (parse_btf_arg()). */
+struct hv_err *hv_kprobe_parse_named(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				     const char *text, size_t off) hv_must_use;
+/* The type, "u32", of what p->named says; NULL: none of its own. */
+const char *hv_kprobe_named_type(const struct hv_kprobe_parsing *p);
+/* Makes a bit-field of ARG, which has the type of p->named, if that is one. */
+struct hv_err *hv_kprobe_named_bits(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				    size_t off) hv_must_use;
+/* What a string needs of p->named: it is letters, or points to some
+ * (check_prepare_btf_string_fetch()). IS_USER: they are in user space. */
+struct hv_err *hv_kprobe_named_string(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				      bool is_user, size_t off) hv_must_use;
+
 /* Whether ARG is a string, or strings. */
 bool hv_kprobe_is_string(const struct hv_kprobe_arg *arg);

@@ -7,7 +7,22 @@
 #include "base/text.h"
 #include "kernel/btf.h"
 
-enum { INT = 1, PTR, ARRAY, STRUCT, UNION, ENUM, FWD, TYPEDEF, VOLATILE, CONST, ENUM64 = 19 };
+enum {
+	INT = 1,
+	PTR,
+	ARRAY,
+	STRUCT,
+	UNION,
+	ENUM,
+	FWD,
+	TYPEDEF,
+	VOLATILE,
+	CONST,
+	RESTRICT,
+	FUNC,
+	FUNC_PROTO,
+	ENUM64 = 19
+};
 
 static struct hv_text types, strings;
 static uint32_t nr_types;

@@ -3,6 +3,7 @@
 #include <check.h>
 
 #include "kernel/btf.h"
+#include "kernel/btf_func.h"
 #include "tests/lib/run_suite.h"
 #include "tests/unit/kernel/btf_build.h"
 
@@ -141,6 +142,83 @@ START_TEST(first_type_with_the_member_wins)
 }
 END_TEST
 
+static void parameter(const char *name, uint32_t type_id)
+{
+	u32(*name ? str(name) : 0);
+	u32(type_id);
+}
+
+static void check_value(const struct hv_btf *btf, uint32_t id, enum hv_btf_form form, uint32_t to)
+{
+	struct hv_btf_value value;
+
+	ck_assert(hv_btf_value(btf, id, &value));
+	ck_assert_msg(value.form == form && value.to == to, "%u: %d to %u", id, value.form,
+		      value.to);
+}
+
+START_TEST(finds_functions)
+{
+	struct hv_btf_value value, to;
+	struct hv_btf_field field;
+	struct hv_btf_func func;
+	uint32_t id, s8, letter, slot, ptr, proto, letters;
+	struct hv_btf *btf;
+
+	begin();
+	s8 = type(INT, "signed char", 0, 0, 1);
+	u32(1u << 24 | 8);
+	letter = type(INT, "char", 0, 0, 1);
+	u32(1u << 24 | 8);
+	slot = type(STRUCT, "slot", 2, 1, 12);
+	member("value", s8, 64);
+	member("flag", s8, 3u << 24 | 70);
+	ptr = type(PTR, "", 0, 0, type(CONST, "", 0, 0, slot));
+	letters = array(s8, 4);
+	proto = type(FUNC_PROTO, "", 3, 0, s8);
+	parameter("slot", ptr);
+	parameter("letters", letters);
+	parameter("", 0);
+	type(TYPEDEF, "function", 0, 0, type(PTR, "", 0, 0, proto));
+	type(FUNC, "nothing", 0, 0, slot);
+	type(FUNC, "function", 0, 0, proto);
+	type(FUNC, "function", 0, 0, slot);
+	btf = read_all();
+	ck_assert(!hv_btf_func_find(btf, "", &func));
+	ck_assert(!hv_btf_func_find(btf, "nothing", &func));
+	ck_assert(!hv_btf_func_find(btf, "slot", &func));
+	ck_assert(!hv_btf_func_of_typedef(btf, "nothing", &func));
+	ck_assert(hv_btf_func_of_typedef(btf, "function", &func));
+	ck_assert_uint_eq(func.proto_id, proto);
+	ck_assert(hv_btf_func_find(btf, "function", &func));
+	ck_assert_uint_eq(func.proto_id, proto);
+	ck_assert_uint_eq(func.nr_params, 3);
+	ck_assert_uint_eq(func.return_id, s8);
+	ck_assert_str_eq(hv_btf_param(btf, &func, 0, &id), "slot");
+	ck_assert_uint_eq(id, ptr);
+	ck_assert_str_eq(hv_btf_param(btf, &func, 2, &id), "");
+	ck_assert_uint_eq(id, 0);
+	ck_assert_str_eq(hv_btf_param(btf, &func, 3, &id), "");
+	check_value(btf, 0, HV_BTF_VOID, 0);
+	check_value(btf, ptr, HV_BTF_POINTER, slot + 1);
+	check_value(btf, letters, HV_BTF_ARRAY, s8);
+	check_value(btf, proto, HV_BTF_OTHER, 0);
+	ck_assert(hv_btf_value(btf, s8, &value));
+	ck_assert(value.form == HV_BTF_INT && value.is_signed && value.bits == 8);
+	ck_assert(!value.is_letter && hv_btf_value(btf, letter, &value) && value.is_letter);
+	ck_assert(!hv_btf_field(btf, &value, "flag", 4, &field));
+	ck_assert(!hv_btf_value(btf, nr_types + 1, &value));
+	ck_assert(hv_btf_value(btf, slot + 1, &to) && to.form == HV_BTF_COMPOUND && to.id == slot);
+	ck_assert(hv_btf_field(btf, &to, "flags", 4, &field));
+	ck_assert(field.bit_off == 70 && field.bit_len == 3 && field.id == s8);
+	ck_assert(hv_btf_field(btf, &to, "value", 5, &field));
+	ck_assert(field.bit_off == 64 && !field.bit_len);
+	ck_assert(!hv_btf_field(btf, &to, "valu", 4, &field));
+	ck_assert(!hv_btf_field(btf, &to, "", 0, &field));
+	hv_btf_free(btf);
+}
+END_TEST
+
 START_TEST(cycles_end)
 {
 	struct hv_btf *btf;
@@ -156,6 +234,7 @@ START_TEST(cycles_end)
 	type(TYPEDEF, "deep", 0, 0, 4);
 	btf = read_all();
 	ck_assert(!hv_btf_size(btf, "loop", &off));
+	ck_assert(!hv_btf_value(btf, 1, &(struct hv_btf_value){0}));
 	ck_assert(!hv_btf_size(btf, "deep", &off));
 	ck_assert(!hv_btf_member(btf, "loop", "x", &off, NULL));
 	ck_assert(!hv_btf_member(btf, "self", "x", &off, NULL));
@@ -267,6 +346,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, finds_members);
 	tcase_add_test(tc, finds_sizes_and_enumerators);
 	tcase_add_test(tc, first_type_with_the_member_wins);
+	tcase_add_test(tc, finds_functions);
 	tcase_add_test(tc, cycles_end);
 	tcase_add_test(tc, wild_ids_and_sizes_are_no_answer);
 	tcase_add_test(tc, unknown_kind_keeps_what_came_before);

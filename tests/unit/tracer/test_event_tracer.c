@@ -213,6 +213,29 @@ START_TEST(one_that_cannot_be_does_not_hinder_the_others)
 }
 END_TEST
 
+/* A probe that does nothing has no calls that are changed: only those that free arrays are. */
+START_TEST(a_probe_that_does_nothing)
+{
+	const struct hv_event_type event = tp.type;
+	uint64_t probe;
+
+	tp.type.reg_kind = HV_EVENT_REG_PROBESTUB;
+	tp.type.probe = hv_gva(FTP_OTHER);
+	tp.type.call = tp.type.tracepoint.at;
+	set(NULL);
+	memcpy(&probe,
+	       r.tracee.region.host + HV_REGION_STUBS_OFF + (funcs() - r.tracee.range.start.v),
+	       sizeof(probe));
+	ck_assert_uint_eq(probe, FTP_OTHER);
+	for (size_t i = 0; i < HV_ARRAY_LEN(calls); i++)
+		ck_assert_int_eq(leads_to_us(calls[i]), i < 2);
+	set_none();
+	ck_assert_ptr_null(restore(NULL));
+	tp.type = event;
+	is_as_before();
+}
+END_TEST
+
 START_TEST(the_guest_comes_first)
 {
 	struct hv_event_tracer_stat stat;
@@ -395,6 +418,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, on_and_off);
 	tcase_add_test(tc, one_that_cannot_be_does_not_hinder_the_others);
+	tcase_add_test(tc, a_probe_that_does_nothing);
 	tcase_add_test(tc, the_guest_comes_first);
 	tcase_add_loop_test(tc, a_hold_that_fails_leaves_nothing_behind, 0, 2 + FTP_NR - 1);
 	tcase_add_test(tc, a_vcpu_in_a_place_is_waited_for);

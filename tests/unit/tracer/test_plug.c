@@ -233,6 +233,8 @@ START_TEST(what_is_in_use_or_contradicts_itself)
 {
 	struct hv_tracepoint *p = &tp.type.tracepoint;
 
+	fk_u64(f, p->funcs.v, ARRAY);
+	fails(true, EBUSY, "by another event");
 	guest_has(1);
 	fails(true, EBUSY, "the guest itself");
 	fk_u32(f, p->key.v, 2);
@@ -554,6 +556,8 @@ START_TEST(what_is_refused_with_a_reason)
 	tp.type.tracepoint.reg = hv_gva(0);
 	tp.type.reg_kind = HV_EVENT_REG_OTHER;
 	refused("by a function of its own");
+	tp.type.reg_kind = HV_EVENT_REG_PROBESTUB;
+	ck_assert_ptr_null(hv_plug_check(&layout, &tp.type));
 	tp.type.reg_kind = HV_EVENT_REG_TRACEPOINT;
 	be_of_syscalls(fk_alloc(f, 16), fk_alloc(f, FTP_LEN));
 	ck_assert_ptr_null(hv_plug_check(&layout, &tp.type));

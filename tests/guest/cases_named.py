@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Probes whose arguments have names and types by BTF, compared with those of the guest's own dynamic_events."""
+
+import collections
+import re
+
+from lib.suite import ONE_VCPU, case
+
+OWN = "/sys/kernel/tracing"
+
+# Definitions, right and wrong. $arg* of a function without parameters is refused twice in error_log by the kernel, which
+# says nothing of where a member is that is no string.
+DEFINITIONS = r"""
+p:x vfs_open $arg*
+p:x vfs_open file path
+p:x vfs_open mode=file->f_mode file->f_inode->i_ino:x32
+p:x vfs_open $arg2 $arg1:x32 again=$arg2
+p:x vfs_open $arg2 $arg3
+p:x vfs_open $arg*:u8 more=file
+p:x vfs_open file $arg*
+p:x vfs_open $arg* $arg*
+p:x vfs_open $arg* a=none
+p:x vfs_open $argx
+p:x vfs_open a=$arg*
+p:x vfs_open $arg1->dentry
+p:x vfs_open none
+p:x vfs_open a=none->mode
+p:x vfs_open a=file.f_mode
+p:x vfs_open a=file-f_mode
+p:x vfs_open a=file->none
+p:x vfs_open a=file->f_path.none
+p:x vfs_open a=file->f_path-dentry
+p:x vfs_open a=file->f_mode->x
+p:x vfs_open a=file->f_mode.x
+p:x vfs_open a=file->f_path.dentry->d_iname:string b=file->f_path.dentry->d_iname:u8[8]
+p:x vfs_open a=file->f_path.dentry->d_name.name:string
+p:x vfs_open a=+8(file->f_path.dentry):x64 b=+0(path)
+p:x vfs_open file:string
+p:x vfs_open file:u7
+p:x vfs_open file:u8[3]
+p:x vfs_open file.f_mode->x
+p:x vfs_read file buf count pos at=buf:ustring
+p:x do_sys_openat2 dfd filename how->flags name=filename:ustring
+p:x wake_up_new_task who=p->comm:string p->pid p->__state p->in_iowait p->prio cpus=p->nr_cpus_allowed
+p:x wake_up_new_task all=p->comm parent=p->real_parent->comm:string
+r:x vfs_open $retval
+r:x vfs_open $retval->x
+r:x vfs_open $retval.x
+r:x vfs_open $retvalue
+r:x getname $retval $retval->name:string $retval->name as=$retval->refcnt.counter
+r:x getname name=$retval->name:string[2]
+r:x kfree $retval
+r:x kfree $retval:x8
+p:x kfree $retval
+p:x kfree object
+p:x sched_tick $arg*
+p:x schedule a
+f:x vfs_open $arg*
+f:x vfs_open $arg1 m=file->f_mode
+f:x vfs_open%return $retval
+f:x getname name=$retval->name:string
+f vfs_open none
+"""
+TRY = """
+cd {own}
+while IFS= read -r definition; do
+	echo >error_log
+	echo >dynamic_events
+	echo "== $definition"
+	echo "$definition" 2>&1 >dynamic_events || echo refused
+	sed '' dynamic_events
+	[ ! -d events/*probes/x ] || grep -v ^ID events/*probes/x/format
+	sed 's/^\\[.*\\] //' error_log
+done <<'END'
+{definitions}
+END
+echo >dynamic_events; echo >error_log
+"""
+
+
+def try_both(t, definitions):
+    """Writes each of DEFINITIONS to the guest's own dynamic_events, and to ours. Returns the pairs of what came of it."""
+    command = TRY.format(own=OWN, definitions=definitions.strip("\n"))
+    own = t.guest.run(command, timeout=300)
+    ours = t.hv("exec", t.name, "busybox", "sh", "-c", command, timeout=300)
+    return list(zip(*([part.rstrip() for part in text.split("\n== ")] for text in (own, ours)), strict=True))
+
+
+# What is recorded: by event the definition.
+RECORDED = r"""
+p:opened vfs_open mode=file->f_mode name=path->dentry->d_name.name:string short=path->dentry->d_iname:string
+p:asked do_sys_openat2 dfd name=filename:ustring how->flags how->mode
+p:begins setup_arg_pages past=bprm->point_of_no_return fd=bprm->have_execfd name=bprm->filename:string executable_stack
+p:born wake_up_new_task p->comm:string p->prio p->policy p->sched_reset_on_fork mm=p->mm->owner->comm:string
+r:named getname $retval->name:string
+r:done vfs_open $retval
+"""
+FPROBES = r"""
+f:all vfs_open name=path->dentry->d_name.name:string path->dentry->d_name.len
+f:back getname $retval->name:string
+"""
+WORK = "for n in 1 2 3 4 5 6 7 8; do cat /absent 2>/dev/null; done; cat /proc/version /proc/uptime >/dev/null"
+EVENT = re.compile(r"\d+\.\d+: (\w+: \(.*)")
+KNOWN = re.compile('"(/absent|/proc/version|version|/proc/uptime|uptime|/bin/cat|/proc/self/exe)"')
+
+
+def names_of(events):
+    return {what.split(":")[0] for what in events}
+
+
+def record_both(t, traced, lines):
+    """Has both record WORK by the definitions LINES, and returns how often each known event was, for both."""
+    groups = "for e in events/kprobes events/fprobes events/tracepoints; do [ ! -d $e ] || echo {} >$e/enable; done"
+    own = t.guest.run(
+        f"cd {OWN}; cat >dynamic_events <<'END'\n{lines}\nEND\n echo 4000 >buffer_size_kb; {groups.format(1)}; echo >trace; {WORK};"
+        f" {groups.format(0)}; cat trace; echo >dynamic_events; echo 1 >buffer_size_kb",
+        timeout=300,
+    )
+    for line in lines.split("\n"):
+        traced.echo("dynamic_events", line, append=True)
+    t.hv("exec", t.name, "busybox", "sh", "-c", f"cd {OWN}; {groups.format(1)}")
+    t.guest.run(WORK)
+    t.hv("exec", t.name, "busybox", "sh", "-c", f"cd {OWN}; {groups.format(0)}")
+    ours = traced.text("trace", timeout=300)
+    traced.echo("dynamic_events", "")
+    return tuple(collections.Counter(EVENT.findall(text)) for text in (own, ours))
+
+
+@case(configs=ONE_VCPU)
+def arguments_by_names(t):
+    """Arguments by the names of parameters and members: definitions, right and wrong, formats, error_log with the place that
+    is wrong, and what is recorded are those of the guest's own dynamic_events, where its kernel knows them. Where it does
+    not, hvtrace has them nevertheless."""
+    has_btf_args = "btf_find_func_proto" in t.guest.run("grep -w btf_find_func_proto /proc/kallsyms || true")
+    with t.attach() as traced:
+        if not has_btf_args:
+            return foreign(t, traced)
+        pairs = try_both(t, DEFINITIONS)
+        differences = [f"own:\n{a}\nhvtrace:\n{b}" for a, b in pairs if a != b]
+        assert not differences, f"{len(differences)} of {len(pairs)} definitions differ:\n" + "\n".join(differences)
+        own, ours = record_both(t, traced, (RECORDED + FPROBES.lstrip()).strip("\n"))
+        known = {what: nr for what, nr in own.items() if KNOWN.search(what)}
+        lost = {what: (nr, ours[what]) for what, nr in known.items() if ours[what] < nr}
+        assert not lost and names_of(own) == names_of(ours) and len(names_of(ours)) == 8, (lost, own, ours)
+        assert names_of(known) >= {"opened", "asked", "begins", "named", "all", "back"}, known
+        t.note(f"{len(pairs)} definitions; {len(known)} different events, {sum(known.values())} in all")
+    return None
+
+
+def foreign(t, traced):
+    """In a kernel whose own probes know no names."""
+    for line in RECORDED.strip("\n").split("\n"):
+        traced.echo("dynamic_events", line, append=True)
+    traced.echo("events/kprobes/enable", "1")
+    t.guest.run(WORK)
+    traced.echo("events/kprobes/enable", "0")
+    found = EVENT.findall(traced.text("trace", timeout=300))
+    known = [what for what in found if KNOWN.search(what)]
+    assert len(names_of(found)) == 6 and names_of(known) >= {"opened", "asked", "begins", "named"}, found
+    traced.echo("dynamic_events", "")
+
+
+TRACEPOINTS = r"""
+t sched_process_exec $arg*
+t:x sched_process_exec who=p->comm:string old_pid name=bprm->filename:string past=bprm->point_of_no_return
+t:x sched_process_exec $arg2 who=$arg1 $arg3:x32
+t:x sched_process_exec $arg4
+t:x sched_process_exec p->none
+t:x sched_process_exec __data
+t:x sched_process_exec $retval
+t:x sched_process_exec%return
+t:x sched-process_exec
+t2:x sched_process_exec
+t:x sys_enter id regs->di
+"""
+EXECS = r"""
+t:execs sched_process_exec who=p->comm:string past=bprm->point_of_no_return name=bprm->filename:string pid=p->pid old=old_pid
+t:ended sys_exit ret name=+0(regs->si):ustring
+t:calls sys_enter id:u16 name=+0(regs->di):ustring
+"""
+PIDS = re.compile(r" pid=\d+ old=\d+")
+
+
+@case(configs=ONE_VCPU)
+def probes_of_tracepoints(t):
+    """Probes of tracepoints, where the guest's kernel has them: definitions, right and wrong, and what is recorded are as the
+    guest's own. They go on while the guest records events of the same tracepoint, and after that. The event of the
+    tracepoint itself is refused meanwhile. After kill -9, recover takes the probe out and leaves the guest's own."""
+    has_them = "trace_fprobe_create" in t.guest.run("grep -w trace_fprobe_create /proc/kallsyms || true")
+    with t.attach() as traced:
+        if not has_them:
+            t.hv.fails("echo", t.name, "dynamic_events", "t sched_switch", says=("Invalid argument",))
+            return
+        pairs = try_both(t, TRACEPOINTS)
+        differences = [f"own:\n{a}\nhvtrace:\n{b}" for a, b in pairs if a != b]
+        assert not differences, f"{len(differences)} of {len(pairs)} definitions differ:\n" + "\n".join(differences)
+        own, ours = record_both(t, traced, EXECS.strip("\n"))
+        own, ours = (
+            collections.Counter(PIDS.sub("", what) for what in events.elements() if KNOWN.search(what))
+            for events in (own, ours)
+        )
+        lost = {what: (nr, ours[what]) for what, nr in own.items() if ours[what] < nr}
+        assert not lost and names_of(own) == {"execs", "ended", "calls"}, (lost, own, ours)
+        traced.echo("dynamic_events", "t:execs sched_process_exec name=bprm->filename:string")
+        traced.echo("dynamic_events", "t:again sched_process_exec name=bprm->filename:string", append=True)
+        traced.echo("events/tracepoints/enable", "1")
+        t.hv.fails("echo", t.name, "events/sched/sched_process_exec/enable", "1", says=("another event",))
+        event = f"{OWN}/events/sched/sched_process_exec/enable"
+        t.guest.run(f"{WORK}; echo 1 >{event}; {WORK}; echo 0 >{event}; {WORK}; echo >{OWN}/trace", timeout=300)
+        traced.echo("events/tracepoints/enable", "0")
+        found = collections.Counter(EVENT.findall(traced.text("trace", timeout=300)))
+        execs = {names_of([what]).pop(): nr for what, nr in found.items() if '"/proc/self/exe"' in what}
+        assert execs.keys() == {"execs", "again"} and all(nr >= 3 * 9 for nr in execs.values()), found
+        traced.echo("dynamic_events", "")
+        t.note(f"{len(pairs)} definitions; {sum(own.values())} events")
+    traced = t.attach().__enter__()
+    traced.echo("dynamic_events", "t:execs sched_process_exec name=bprm->filename:string")
+    traced.echo("events/tracepoints/execs/enable", "1")
+    t.guest.run(f"echo 1 >{event}; {WORK}")  # the guest's own array has our probe, too
+    traced.kill()
+    t.guest.run(WORK)
+    said = t.recover()
+    assert "1 event of the guest switched off" in said, said
+    t.guest.run(f"{WORK}; grep -q sched_process_exec: {OWN}/trace; echo 0 >{event}; {WORK}; echo >{OWN}/trace")

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Arguments of probes by the names of parameters and members. What BTF says is the guest's: names
+ * are used only where they are names in C. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/guard.h"
+#include "tree/settings/kprobe_parse.h"
+
+#define NAMES_LEN_MAX 128 /* MAX_BTF_ARGS_LEN: of $arg* and the $argN of a command */
+#define RETVAL	      "$retval"
+
+#define NO_BTF	  "BTF is not available or not supported"
+#define NO_ENTRY  "No BTF entry for this probe point"
+#define NO_PARAM  "This variable is not found at this probe point"
+#define NO_TYPE	  "Failed to get BTF type info."
+#define NOT_KNOWN "Invalid $-variable specified"
+
+void hv_kprobe_find_func(struct hv_kprobe_parsing *p)
+{
+	p->has_func = p->kernel->btf && hv_btf_func_find(p->kernel->btf, p->k->function, &p->func);
+	if (!p->k->is_tracepoint || !p->has_func || !p->func.nr_params)
+		return;
+	p->hidden = 1;
+	p->func.nr_params--;
+}
+
+/* -- $arg* and $argN --------------------------------------------------------------------------- */
+
+static bool is_arg(const char *word)
+{
+	return strncmp(word, "$arg", 4) == 0;
+}
+
+/* Finds the word that is $arg*; p->nr: there is none. *RET_LAST: the last one that begins like it,
+ * likewise (argv_has_var_arg()). */
+static struct hv_err *find_all(struct hv_kprobe_parsing *p, size_t *ret, size_t *ret_last)
+{
+	*ret = *ret_last = p->nr;
+	for (p->word = 2; p->word < p->nr; p->word++) {
+		const char *word = p->words[p->word];
+
+		if (!is_arg(word))
+			continue;
+		*ret_last = p->word;
+		if (isdigit((unsigned char)word[4]))
+			continue;
+		if (word[4] != '*')
+			return hv_kprobe_wrong(p, 0, NOT_KNOWN);
+		if (*ret < p->nr)
+			return hv_kprobe_wrong(p, 0,
+					       "$arg* can be used only once in the parameters");
+		*ret = p->word;
+	}
+	return NULL;
+}
+
+static void add_arg(struct hv_kprobe_parsing *p, char *taken)
+{
+	p->args = hv_realloc_array(p->args, p->nr_args + 1, sizeof(char *));
+	p->args[p->nr_args++] = taken;
+}
+
+/* Adds parameter INDEX with REST behind its name. *LEFT: how many bytes such words may still have.
+ */
+static struct hv_err *add_param(struct hv_kprobe_parsing *p, uint32_t index, const char *rest,
+				size_t *left)
+{
+	const char *name;
+	uint32_t id;
+	size_t len;
+
+	if (index >= p->func.nr_params)
+		return hv_kprobe_refuse(p, 0, ENOENT, NO_PARAM);
+	name = hv_btf_param(p->kernel->btf, &p->func, p->hidden + index, &id);
+	len = strnlen(name, NAMES_LEN_MAX);
+	if (len + strlen(rest) >= *left)
+		return hv_kprobe_refuse(p, 0, E2BIG,
+					"$arg* failed because the argument list is too long");
+	if (!hv_kprobe_is_good(name, len))
+		return hv_kprobe_refuse(p, 0, ENOENT, NO_ENTRY);
+	*left -= len + strlen(rest) + 1;
+	add_arg(p, hv_format("%s%s", name, rest));
+	return NULL;
+}
+
+static struct hv_err *add_all(struct hv_kprobe_parsing *p, size_t *left)
+{
+	struct hv_err *err = NULL;
+
+	for (uint32_t i = 0; !err && i < p->func.nr_params; i++)
+		err = add_param(p, i, "", left);
+	return err;
+}
+
+/* WORD: $argN[:TYPE]. */
+static struct hv_err *add_numbered(struct hv_kprobe_parsing *p, const char *word, size_t *left)
+{
+	size_t len = 4 + strspn(word + 4, "0123456789");
+	uint64_t nr;
+
+	if (word[len] && word[len] != ':')
+		return hv_kprobe_refuse(p, 0, ENOENT, NOT_KNOWN);
+	if (!hv_kprobe_number(word + 4, len - 4, &nr) || !nr) {
+		add_arg(p, hv_strdup(word));
+		return NULL;
+	}
+	return add_param(p, nr > UINT32_MAX ? UINT32_MAX : (uint32_t)nr - 1, word + len, left);
+}
+
+struct hv_err *hv_kprobe_expand(struct hv_kprobe_parsing *p)
+{
+	bool has_names = p->has_func && p->func.nr_params;
+	size_t all, last, left = NAMES_LEN_MAX;
+	struct hv_err *err = find_all(p, &all, &last);
+
+	if (err)
+		return err;
+	p->word = last;
+	if (all < p->nr && !has_names)
+		return hv_kprobe_not_there(p, 0, NO_BTF);
+	for (p->word = 2; !err && p->word < p->nr; p->word++) {
+		const char *word = p->words[p->word];
+
+		if (p->word == all)
+			err = add_all(p, &left);
+		else if (is_arg(word) && has_names && p->kernel->has_btf_args)
+			err = add_numbered(p, word, &left);
+		else
+			add_arg(p, hv_strdup(word));
+	}
+	return err;
+}
+
+/* -- names ------------------------------------------------------------------------------------- */
+
+/* The separator that ends NAME, which is at OFF of the word: the end of the text, a dot or ->. */
+static struct hv_err *find_end(const struct hv_kprobe_parsing *p, const char *name, size_t off,
+			       const char **ret)
+{
+	const char *end = name + strcspn(name, ".-");
+
+	if (*end == '-' && end[1] != '>')
+		return hv_kprobe_wrong(p, off + (size_t)(end - name),
+				       "Failed to parse single hyphen. Forgot '>'?");
+	*ret = end;
+	return NULL;
+}
+
+/* What follows a separator. */
+static const char *behind(const char *end)
+{
+	return end + (*end == '-' ? 2 : 1);
+}
+
+/* Finds the members NAME[.MEMBER]... of *V, and makes it the last of them. *RET_BITS: from the
+ * start of the first one's structure. *NAME is moved behind them: to what follows ->, or to NULL.
+ */
+static struct hv_err *follow_dots(const struct hv_kprobe_parsing *p, struct hv_btf_value *v,
+				  const char **name, size_t *off, uint64_t *ret_bits)
+{
+	const struct hv_btf *btf = p->kernel->btf;
+	const char *end = ".";
+
+	*ret_bits = 0;
+	while (*name && *end == '.') {
+		struct hv_btf_field field;
+		struct hv_err *err = find_end(p, *name, *off, &end);
+
+		if (err)
+			return err;
+		if (v->form != HV_BTF_COMPOUND)
+			return hv_kprobe_wrong(p, *off, NO_TYPE);
+		if (!hv_btf_field(btf, v, *name, (size_t)(end - *name), &field))
+			return hv_kprobe_refuse(p, *off, ENOENT, "This field is not found.");
+		*ret_bits += field.bit_off;
+		p->named->bit_len = field.bit_len;
+		if (!hv_btf_value(btf, field.id, v))
+			return hv_kprobe_wrong(p, *off, NO_TYPE);
+		*off += *end ? (size_t)(behind(end) - *name) : 0;
+		*name = *end ? behind(end) : NULL;
+	}
+	return NULL;
+}
+
+/* Follows NAME, what is behind the first ->, from V on (parse_btf_field()). */
+static struct hv_err *follow(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+			     struct hv_btf_value *v, const char *name, size_t off)
+{
+	struct hv_err *err = NULL;
+
+	while (!err && name) {
+		uint64_t bits;
+
+		if (v->form != HV_BTF_POINTER)
+			return hv_kprobe_wrong(p, off, "This is not a pointer to union/structure.");
+		if (!hv_btf_value(p->kernel->btf, v->to, v))
+			return hv_kprobe_wrong(p, off, NO_TYPE);
+		err = follow_dots(p, v, &name, &off, &bits);
+		if (err)
+			return err;
+		p->named->bit_off = bits % 8;
+		err = hv_kprobe_add_deref(
+			p, arg, (struct hv_kprobe_deref){.off = (int64_t)(bits / 8)}, off);
+	}
+	return err;
+}
+
+/* Makes ARG the parameter NAME, of LEN bytes. *RET_ID: its type. */
+static struct hv_err *take_param(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				 const char *name, size_t len, size_t off, uint32_t *ret_id)
+{
+	if (!p->has_func || !p->func.nr_params)
+		return hv_kprobe_refuse(p, off, ENOENT, NO_ENTRY);
+	for (uint32_t i = 0; i < p->func.nr_params; i++) {
+		const char *is = hv_btf_param(p->kernel->btf, &p->func, p->hidden + i, ret_id);
+
+		if (strncmp(is, name, len) == 0 && !is[len])
+			return hv_kprobe_take_argument(p, arg, i + 1, off);
+	}
+	return hv_kprobe_refuse(p, off, ENOENT, NO_PARAM);
+}
+
+/* Makes ARG what the function returns. *RET_IS_KNOWN: BTF has its type, *RET_ID. */
+static struct hv_err *take_retval(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				  const char *end, size_t off, uint32_t *ret_id, bool *ret_is_known)
+{
+	arg->number = (struct hv_arch_register){HV_REGS_RETVAL, 0};
+	*ret_is_known = p->has_func;
+	*ret_id = p->func.return_id;
+	if (p->has_func && !*ret_id)
+		return hv_kprobe_refuse(p, off, ENOENT, "This function returns 'void' type");
+	if (!p->has_func && *end)
+		return hv_kprobe_refuse(p, off + strlen(RETVAL "->"), ENOENT, NO_ENTRY);
+	return NULL;
+}
+
+struct hv_err *hv_kprobe_parse_named(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				     const char *text, size_t off)
+{
+	struct hv_kprobe_named *named = p->named;
+	bool is_known = true;
+	const char *end;
+	size_t len;
+	uint32_t id;
+	struct hv_err *err = find_end(p, text, off, &end);
+
+	if (err)
+		return err;
+	len = (size_t)(end - text);
+	if (*end == '.')
+		return hv_kprobe_not_there(
+			p, off + len + 1, "Non pointer structure/union argument is not supported.");
+	if (len == strlen(RETVAL) && memcmp(text, RETVAL, len) == 0)
+		err = take_retval(p, arg, end, off, &id, &is_known);
+	else if (!p->kernel->btf)
+		return hv_kprobe_not_there(p, off, NO_BTF);
+	else
+		err = take_param(p, arg, text, len, off, &id);
+	if (err || !is_known)
+		return err;
+	if (!hv_btf_value(p->kernel->btf, id, &named->value))
+		return hv_kprobe_wrong(p, off, NO_TYPE);
+	named->is_known = true;
+	return *end ? follow(p, arg, &named->value, behind(end), off + len + 2) : NULL;
+}
+
+/* -- types ------------------------------------------------------------------------------------- */
+
+/* fetch_type_from_btf_type() */
+static const char *integer_type(struct hv_kprobe_named *named)
+{
+	const struct hv_btf_value *v = &named->value;
+	static const char *const unsigned_types[] = {"u8", "u16", "u32", "u64"};
+	static const char *const signed_types[] = {"s8", "s16", "s32", "s64"};
+
+	for (unsigned i = 0; i < HV_ARRAY_LEN(unsigned_types); i++)
+		if (v->bits == 8u << i)
+			return (v->is_signed ? signed_types : unsigned_types)[i];
+	if (v->is_signed)
+		return NULL;
+	/* Old compilers say so what a bit-field is. */
+	named->bit_len = v->bits;
+	named->bit_off += v->bit_off;
+	return "u64";
+}
+
+const char *hv_kprobe_named_type(const struct hv_kprobe_parsing *p)
+{
+	switch (p->named->value.form) {
+	case HV_BTF_ENUM:
+		return "s32";
+	case HV_BTF_ENUM64:
+		return "s64";
+	case HV_BTF_POINTER:
+		return "x64";
+	case HV_BTF_INT:
+		return integer_type(p->named);
+	default:
+		return NULL;
+	}
+}
+
+struct hv_err *hv_kprobe_named_bits(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				    size_t off)
+{
+	uint32_t bits = arg->type->size_bytes * 8, end = p->named->bit_off + p->named->bit_len;
+
+	if (!p->named->is_known || !p->named->bit_len || p->named->bit_len >= bits)
+		return NULL;
+	if (end > bits)
+		return hv_kprobe_not_there(p, off,
+					   "this bit-field is in two parts of memory of its type");
+	arg->is_bitfield = true;
+	arg->left = (uint8_t)(bits - end);
+	arg->right = (uint8_t)(bits - p->named->bit_len);
+	return NULL;
+}
+
+static bool is_letter(const struct hv_btf *btf, uint32_t id)
+{
+	struct hv_btf_value v;
+
+	return hv_btf_value(btf, id, &v) && v.is_letter;
+}
+
+struct hv_err *hv_kprobe_named_string(const struct hv_kprobe_parsing *p, struct hv_kprobe_arg *arg,
+				      bool is_user, size_t off)
+{
+	const struct hv_btf_value *v = &p->named->value;
+
+	if (v->form == HV_BTF_ARRAY && is_letter(p->kernel->btf, v->to))
+		return NULL;
+	if (v->form != HV_BTF_POINTER || !is_letter(p->kernel->btf, v->to))
+		return hv_kprobe_wrong(p, off, "This type does not fit for string.");
+	return hv_kprobe_add_deref(p, arg, (struct hv_kprobe_deref){.is_user = is_user}, off);
+}
