@@ -443,9 +443,8 @@ struct hv_arch {
 	 * x86-64, the offset is the low half of the address, and stubs need not subtract. 0: it is
 	 * not the same in every kernel. */
 	struct hv_gva text_base;
-	/* Of the stubs, guests may have that of the function tracer alone: nothing can put back yet
-	 * what the others change. */
-	bool only_functions;
+	/* There are stubs of commands on functions, but guests may not have them yet. */
+	bool no_actions;
 	/* The lowest address that only the kernel has, with page tables of LEVELS. */
 	struct hv_gva (*kernel_start)(unsigned levels);
 	/* Tables that may map the kernel, best first (x86: the root as it is, and with
@@ -483,6 +482,17 @@ struct hv_arch {
 	 * by which the kernel protects return addresses. Of any other word the result means
 	 * nothing. NULL: none are signed. */
 	uint64_t (*strip_signature)(uint64_t word);
+	/* ADDRESS as the CPU signs it with KEY, the low half first, and MODIFIER. Which of
+	 * NR_SIGNINGS ways a CPU has, no register of it that is seen tells. */
+	uint64_t (*sign)(unsigned way, uint64_t address, uint64_t modifier, const uint64_t key[2]);
+	unsigned (*signature_bits)(unsigned way);
+	unsigned nr_signings; /* 0: no addresses are signed */
+	/* Of an architecture whose return addresses are in frame records: which of the general
+	 * registers points to the last record, and which has the only copy of a return address
+	 * while a function makes or leaves its frame. Both 0: return addresses are at the slots of
+	 * frames. */
+	unsigned frame_register;
+	unsigned link_register;
 	/* How the kernel itself returns, read from the code at an empty function of its own
 	 * (ftrace_stub): bare return (*ret_thunk is 0), or a jump to a thunk. False: not
 	 * understood. */

@@ -62,6 +62,12 @@ struct hv_kernel_arch {
 	 * one. The last one is in the registers at the end of the stack, and zeros. NULL: there are
 	 * none, or not in all functions. */
 	const char *saved_fp;
+	/* The member of struct task_struct with the key by which a task's return addresses are
+	 * signed; two words of 64 bits. NULL: none are. */
+	const char *signing_key;
+	/* The member of struct task_struct that kernels have which keep return addresses on a
+	 * second stack, too, and return to what is there. */
+	const char *shadow_stack;
 	/* The symbols around code in which the address that an exception interrupted, or that it
 	 * returns to, is only in a register that no vCPU shows. NULL: there is none. */
 	const char *hides_return[2];

@@ -104,11 +104,47 @@ static bool is_call_inside(const struct hv_scan_for *wanted, struct hv_gva at, s
 	       !wanted->find_caller(wanted->ctx, at, ret) || hv_gva_in(*ret, wanted->range);
 }
 
+/* Where an exception has put what it interrupted, from its frame record: in its struct pt_regs. */
+struct exception {
+	bool is_known;
+	uint32_t record, ip, link;
+};
+
+static struct exception find_exception(const struct hv_kernel *k)
+{
+	struct exception e = {0};
+	uint32_t registers = 0;
+
+	e.is_known = hv_btf_member(k->core.btf, "pt_regs", "stackframe", &e.record, NULL) &&
+		     hv_btf_member(k->core.btf, "pt_regs", "pc", &e.ip, NULL) &&
+		     hv_btf_member(k->core.btf, "pt_regs", "regs", &registers, NULL);
+	e.link = registers + k->core.as.arch->link_register * 8;
+	return e;
+}
+
+/* Whether the function that was interrupted where WORD says had its return address in the register
+ * only, and that is in the range. FP: the record that has WORD. */
+static bool returns_inside(const struct hv_kernel *k, const struct hv_scan_for *wanted,
+			   const struct words *w, const struct exception *e, uint64_t fp,
+			   uint64_t word)
+{
+	const struct hv_arch *arch = k->core.as.arch;
+	uint64_t regs = fp - w->at.v - e->record, ip, link;
+
+	if (!e->is_known || !hv_span_u64(w->copy, regs + e->ip, &ip) || ip != word ||
+	    !hv_span_u64(w->copy, regs + e->link, &link))
+		return false;
+	if (arch->strip_signature)
+		link = arch->strip_signature(link);
+	return hv_gva_in(hv_gva(link), wanted->range);
+}
+
 /* An exception makes a frame record, too, with the address that it interrupted. */
 static enum hv_sleeper follow_records(const struct hv_kernel *k, const struct hv_scan_for *wanted,
 				      const struct words *w, uint64_t fp, uint64_t last)
 {
 	const struct hv_arch *arch = k->core.as.arch;
+	const struct exception e = find_exception(k);
 
 	for (unsigned i = 0; i < FRAMES_MAX; i++) {
 		uint64_t next, word;
@@ -121,6 +157,8 @@ static enum hv_sleeper follow_records(const struct hv_kernel *k, const struct hv
 			return fp == last ? HV_SLEEPER_ELSEWHERE : HV_SLEEPER_UNKNOWN;
 		to = hv_gva(arch->strip_signature ? arch->strip_signature(word) : word);
 		if (hv_gva_in(to, wanted->range) && is_call_inside(wanted, hv_gva(fp + 8), &to))
+			return HV_SLEEPER_INSIDE;
+		if (returns_inside(k, wanted, w, &e, fp, word))
 			return HV_SLEEPER_INSIDE;
 		if (next <= fp)
 			return HV_SLEEPER_UNKNOWN;

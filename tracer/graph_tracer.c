@@ -142,6 +142,8 @@ struct hv_err *hv_graph_tracer_start(struct hv_graph_tracer *g)
 	if (g->frames_on)
 		return NULL;
 	err = check_kernel(g->tracee->kernel);
+	if (!err)
+		err = hv_returns_check(g->tracee);
 	if (err)
 		return err;
 	put_back_if_quiet(g);

@@ -4,23 +4,25 @@
 #include <string.h>
 
 #include "kernel/tasks.h"
+#include "tracer/return_places.h"
 #include "tracer/tracee.h"
 #include "tracer/trampolines.h"
 
-/* A slot on a stack, and the return address that was there. */
+/* A slot on a stack, the place of its return address, and the address that was there. */
 struct hooked {
 	struct hv_gva slot;
-	struct hv_gpa gpa;
+	struct hv_return_place place;
 	uint64_t caller; /* our handler's address: not known yet */
 };
 
 struct returns {
 	struct hv_tracee *tracee; /* borrowed */
-	struct hooked *list;	  /* owned; sorted by slot when all are found */
+	struct hooked *list;	  /* owned; sorted by place when all are found */
 	size_t nr;
 	size_t cap;
 	bool any_elsewhere; /* a frame was found whose slot has another word than our handler's
 			       address */
+	struct hv_return_places places;
 	struct hv_trampolines trampolines;
 	const struct hv_vcpu_regs *asleep; /* the registers of the vCPUs of a machine that sleeps */
 	unsigned nr_asleep;
@@ -29,6 +31,7 @@ struct returns {
 static void returns_deinit(struct returns *r)
 {
 	free(r->list);
+	hv_return_places_deinit(&r->places);
 }
 
 static uint64_t word_of(const struct hv_tracee *t, unsigned index)
@@ -57,24 +60,6 @@ static bool is_kernel_half(const struct hv_tracee *t, uint64_t address)
 	const struct hv_address_space *as = &t->kernel->core.as;
 
 	return address >= as->arch->kernel_start(as->levels).v;
-}
-
-/* Reads the word at SLOT, and finds its physical address. False: SLOT cannot be on a stack, because
- * it is not mapped (any more) or has no RAM (mapped again after its task died). */
-static bool read_slot(const struct hv_tracee *t, struct hv_gva slot, struct hv_gpa *ret,
-		      uint64_t *ret_word)
-{
-	struct hv_mapping m = {0};
-	HV_AUTO_ERR struct hv_err *err = NULL;
-
-	if (slot.v % sizeof(*ret_word) || !is_kernel_half(t, slot.v) || hv_gva_in(slot, t->range))
-		return false;
-	err = hv_walk(&t->kernel->core.as, slot, &m);
-	if (err || !m.present || !m.writable)
-		return false;
-	*ret = m.gpa;
-	err = hv_guest_read(t->guest, m.gpa, ret_word, sizeof(*ret_word));
-	return !err;
 }
 
 static bool is_code(const struct hv_tracee *t, uint64_t address)
@@ -123,21 +108,20 @@ static struct hv_err *find_in_stack(struct returns *r, const struct hv_stack *st
 		struct hooked h = {.slot = hv_gva(frame->slot_gva), .caller = frame->caller_gva};
 		struct hooked *same = find_since(r, first, frame->slot_gva);
 		const struct hv_trampoline *own;
-		uint64_t word;
 
 		if (same) {
 			if (same->caller == handler)
 				same->caller = frame->caller_gva;
 			continue;
 		}
-		if (!read_slot(r->tracee, h.slot, &h.gpa, &word))
+		if (!hv_return_places_find(&r->places, h.slot, &h.place))
 			continue;
-		if (word == handler) {
+		if (h.place.address == handler) {
 			add(r, &h);
 			continue;
 		}
 		r->any_elsewhere = true;
-		own = hv_trampolines_entry(&r->trampolines, word);
+		own = hv_trampolines_entry(&r->trampolines, h.place.address);
 		if (own)
 			return hv_err_new(EBUSY,
 					  "the return address at 0x%llx is the guest's own"
@@ -147,9 +131,10 @@ static struct hv_err *find_in_stack(struct returns *r, const struct hv_stack *st
 	return NULL;
 }
 
-static int by_slot(const void *a, const void *b)
+static int by_place(const void *a, const void *b)
 {
-	uint64_t x = ((const struct hooked *)a)->slot.v, y = ((const struct hooked *)b)->slot.v;
+	uint64_t x = ((const struct hooked *)a)->place.at.v;
+	uint64_t y = ((const struct hooked *)b)->place.at.v;
 
 	return x < y ? -1 : x > y;
 }
@@ -170,7 +155,7 @@ static struct hv_err *find_all(struct returns *r)
 			return hv_err_in(err, "return stack %u", i);
 	}
 	if (r->nr)
-		qsort(r->list, r->nr, sizeof(*r->list), by_slot);
+		qsort(r->list, r->nr, sizeof(*r->list), by_place);
 	return NULL;
 }
 
@@ -207,22 +192,22 @@ static bool is_abandoned(const struct returns *r, struct hv_gva at)
 static bool is_known(void *ctx, struct hv_gva at, uint64_t word)
 {
 	const struct returns *r = ctx;
-	const struct hooked key = {.slot = at};
+	const struct hooked key = {.place = {.at = at}};
 
 	if (word != r->tracee->handler.v && is_abandoned(r, at))
 		return true;
 	return word == r->tracee->handler.v && r->nr &&
-	       bsearch(&key, r->list, r->nr, sizeof(key), by_slot);
+	       bsearch(&key, r->list, r->nr, sizeof(key), by_place);
 }
 
 /* Finds what a function returns to whose return address was replaced by the handler's. */
 static bool find_caller(void *ctx, struct hv_gva at, struct hv_gva *ret)
 {
 	const struct returns *r = ctx;
-	const struct hooked key = {.slot = at}, *found = NULL;
+	const struct hooked key = {.place = {.at = at}}, *found = NULL;
 
 	if (r->nr)
-		found = bsearch(&key, r->list, r->nr, sizeof(key), by_slot);
+		found = bsearch(&key, r->list, r->nr, sizeof(key), by_place);
 	if (found)
 		*ret = hv_gva(found->caller);
 	return found;
@@ -273,16 +258,30 @@ static struct hv_err *check_trampolines(struct returns *r, const struct hv_vcpu_
 	return err;
 }
 
+/* Whether the vCPU is where a traced function makes or leaves its frame. */
+static bool returns_by_register(const struct hv_tracee *t, const struct hv_vcpu_regs *regs)
+{
+	const struct hv_arch *arch = t->kernel->core.as.arch;
+	uint64_t word = regs->general[arch->link_register];
+
+	if (!arch->link_register)
+		return false;
+	return hv_gva_in(hv_gva(arch->strip_signature ? arch->strip_signature(word) : word),
+			 t->range);
+}
+
 static struct hv_err *check_vcpus(const struct returns *r, const struct hv_vcpu_regs *regs,
 				  unsigned nr_vcpus)
 {
 	for (unsigned cpu = 0; cpu < nr_vcpus && !r->asleep; cpu++)
-		if (hv_gva_in(regs[cpu].ip, r->tracee->range))
+		if (hv_gva_in(regs[cpu].ip, r->tracee->range) ||
+		    returns_by_register(r->tracee, &regs[cpu]))
 			return hv_err_new(EBUSY, "vCPU %u is in a stub", cpu);
 	return NULL;
 }
 
-static struct hv_err *check_nobody_inside(struct returns *r, struct hv_hold *hold)
+static struct hv_err *check_nobody_inside(struct returns *r, const struct hv_vcpu_regs *regs,
+					  unsigned nr_vcpus)
 {
 	struct hv_tracee *t = r->tracee;
 	const struct hv_scan_for wanted = {.range = t->range,
@@ -291,16 +290,11 @@ static struct hv_err *check_nobody_inside(struct returns *r, struct hv_hold *hol
 					   .find_caller = find_caller,
 					   .ctx = r,
 					   .calling = yields_of(t)};
-	unsigned nr_vcpus = hv_guest_info(t->guest)->nr_vcpus;
-	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
 	HV_AUTO_FREE char *where = NULL;
 	size_t nr_found = 0;
-	struct hv_err *err = hv_hold_registers(hold, regs);
-
 	bool sleeps = false;
+	struct hv_err *err = hv_guest_sleeps(t->guest, &sleeps);
 
-	if (!err)
-		err = hv_guest_sleeps(t->guest, &sleeps);
 	r->asleep = sleeps ? regs : NULL;
 	r->nr_asleep = sleeps ? nr_vcpus : 0;
 	if (!err)
@@ -313,9 +307,10 @@ static struct hv_err *check_nobody_inside(struct returns *r, struct hv_hold *hol
 	return err ? err : check_trampolines(r, regs, nr_vcpus);
 }
 
-static int by_place(const void *a, const void *b)
+static int by_memory(const void *a, const void *b)
 {
-	uint64_t x = ((const struct hooked *)a)->gpa.v, y = ((const struct hooked *)b)->gpa.v;
+	uint64_t x = ((const struct hooked *)a)->place.gpa.v;
+	uint64_t y = ((const struct hooked *)b)->place.gpa.v;
 
 	return x < y ? -1 : x > y;
 }
@@ -323,26 +318,29 @@ static int by_place(const void *a, const void *b)
 static struct hv_err *write_all(struct returns *r, struct hv_hold *hold)
 {
 	HV_AUTO_FREE struct hv_change *changes = hv_alloc((r->nr + 1) * sizeof(*changes));
-	uint64_t handler = r->tracee->handler.v;
 	size_t nr = 0;
-	struct hv_err *err;
+	struct hv_err *err = NULL;
 
-	qsort(r->list, r->nr, sizeof(*r->list), by_place);
+	qsort(r->list, r->nr, sizeof(*r->list), by_memory);
 	for (size_t i = 0; i < r->nr; i++) {
 		const struct hooked *h = &r->list[i];
+		uint64_t word = 0;
 
 		/* It is one word, even if it has several addresses. */
-		if (i && h[-1].gpa.v == h->gpa.v && h[-1].caller != h->caller)
+		if (i && h[-1].place.gpa.v == h->place.gpa.v && h[-1].caller != h->caller)
 			return hv_err_new(EUCLEAN, "two return stacks disagree on 0x%llx",
 					  (unsigned long long)h->slot.v);
-		if (i && h[-1].gpa.v == h->gpa.v)
+		if (i && h[-1].place.gpa.v == h->place.gpa.v)
 			continue;
-		changes[nr] = (struct hv_change){.gva = h->slot,
-						 .gpa = h->gpa,
+		err = hv_return_places_word(&r->places, &h->place, h->slot, h->caller, &word);
+		if (err)
+			return err;
+		changes[nr] = (struct hv_change){.gva = h->place.at,
+						 .gpa = h->place.gpa,
 						 .kind = HV_CHANGE_RETURN,
-						 .len_bytes = sizeof(handler)};
-		memcpy(changes[nr].from, &handler, sizeof(handler));
-		memcpy(changes[nr++].to, &h->caller, sizeof(h->caller));
+						 .len_bytes = sizeof(word)};
+		memcpy(changes[nr].from, &h->place.word, sizeof(word));
+		memcpy(changes[nr++].to, &word, sizeof(word));
 	}
 	err = hv_patcher_apply_held(r->tracee->patcher, hold, changes, nr);
 	for (size_t i = 0; !err && i < nr; i++)
@@ -363,12 +361,17 @@ static void empty_stacks(struct hv_tracee *t)
 struct hv_err *hv_returns_put_back(struct hv_tracee *t, struct hv_hold *hold, size_t *ret_nr)
 {
 	hv_cleanup(returns_deinit) struct returns r = {.tracee = t};
-	struct hv_err *err;
+	unsigned nr_vcpus = hv_guest_info(t->guest)->nr_vcpus;
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
+	struct hv_err *err = hv_hold_registers(hold, regs);
 
 	hv_trampolines_find(t->kernel, &r.trampolines);
-	err = find_all(&r);
 	if (!err)
-		err = check_nobody_inside(&r, hold);
+		err = hv_return_places_read(t, regs, nr_vcpus, &r.places);
+	if (!err)
+		err = find_all(&r);
+	if (!err)
+		err = check_nobody_inside(&r, regs, nr_vcpus);
 	if (!err)
 		err = check_all(&r);
 	if (!err && r.nr)
@@ -380,4 +383,24 @@ struct hv_err *hv_returns_put_back(struct hv_tracee *t, struct hv_hold *hold, si
 	empty_stacks(t);
 	*ret_nr = r.nr;
 	return NULL;
+}
+
+static struct hv_err *check_places(struct hv_hold *hold, void *ctx)
+{
+	hv_cleanup(hv_return_places_deinit) struct hv_return_places places = {0};
+	struct hv_tracee *t = ctx;
+	unsigned nr_vcpus = hv_guest_info(t->guest)->nr_vcpus;
+	HV_AUTO_FREE struct hv_vcpu_regs *regs = hv_alloc(nr_vcpus * sizeof(*regs));
+	struct hv_err *err = hv_hold_registers(hold, regs);
+
+	if (!err)
+		err = hv_return_places_read(t, regs, nr_vcpus, &places);
+	return err ? err : hv_return_places_check(&places);
+}
+
+struct hv_err *hv_returns_check(struct hv_tracee *t)
+{
+	if (!t->kernel->core.as.arch->link_register)
+		return NULL;
+	return hv_patcher_held(t->patcher, check_places, t);
 }

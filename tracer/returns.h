@@ -14,6 +14,9 @@
 struct hv_hold;
 struct hv_tracee;
 
+/* EOPNOTSUPP with the reason: this guest's return addresses could not be put back. */
+struct hv_err *hv_returns_check(struct hv_tracee *t) hv_must_use;
+
 /* Returns the number of open frames, including those of tasks that died in traced functions. */
 size_t hv_returns_open(const struct hv_tracee *t);
 

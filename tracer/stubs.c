@@ -197,8 +197,6 @@ bool hv_stubs_have(const struct hv_arch *arch, unsigned stub)
 {
 	const struct hv_stub_image *stubs = &arch->stubs;
 
-	if (arch->only_functions)
-		return stub == HV_STUB_FUNCTION;
 	return stub == HV_STUB_FUNCTION || call_off(stubs, stub, HV_ROLE_NONE) != 0;
 }
 
@@ -218,11 +216,11 @@ struct hv_err *hv_stubs_check(const struct hv_arch *arch, unsigned stub)
 
 struct hv_err *hv_stubs_check_actions(const struct hv_arch *arch)
 {
-	if (arch->stubs.action_len_bytes && !arch->only_functions)
+	if (arch->stubs.action_len_bytes && !arch->no_actions)
 		return NULL;
 	return hv_err_new(EOPNOTSUPP,
-			  "commands, probes and pids that follow forks need more than the "
-			  "function tracer, which is all that there is for %s guests yet",
+			  "commands, probes and pids that follow forks are not there yet for %s"
+			  " guests",
 			  arch->name);
 }
 

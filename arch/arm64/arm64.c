@@ -56,6 +56,15 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 	{                                                                                          \
 		return arm64_strip_signature(&NAME##_format, word);                                \
 	}                                                                                          \
+	static uint64_t NAME##_sign(unsigned way, uint64_t address, uint64_t modifier,             \
+				    const uint64_t key[2])                                         \
+	{                                                                                          \
+		return arm64_sign(&NAME##_format, way, address, modifier, key);                    \
+	}                                                                                          \
+	static unsigned NAME##_signature_bits(unsigned way)                                        \
+	{                                                                                          \
+		return arm64_signature_bits(&NAME##_format, way);                                  \
+	}                                                                                          \
 	static const struct hv_arch NAME = {                                                       \
 		TABLE,                                                                             \
 		.format_levels = LEVELS(PAGE_SHIFT, VA_BITS),                                      \
@@ -66,6 +75,8 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 		.decode_entry = NAME##_decode_entry,                                               \
 		.make_leaf = NAME##_make_leaf,                                                     \
 		.strip_signature = NAME##_strip_signature,                                         \
+		.sign = NAME##_sign,                                                               \
+		.signature_bits = NAME##_signature_bits,                                           \
 	}
 
 /* What is the same in all of them. */
@@ -79,7 +90,8 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 	.encode_jump_site = arm64_encode_jump_site, .classify_return = arm64_classify_return,      \
 	.argument_registers = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"},                    \
 	.decode_call = arm64_decode_call, .decode_context = arm64_decode_context,                  \
-	.link = arm64_link, .only_functions = true,                                                \
+	.link = arm64_link, .no_actions = true, .nr_signings = ARM64_NR_SIGNINGS,                  \
+	.frame_register = 29, .link_register = 30,                                                 \
 	.stubs = {                                                                                 \
 		.code = stub_code,                                                                 \
 		.len_bytes = sizeof(stub_code),                                                    \
@@ -126,5 +138,7 @@ const struct hv_arch hv_arch_arm64 = {
 	.decode_entry = pages_4k_48_decode_entry,
 	.make_leaf = pages_4k_48_make_leaf,
 	.strip_signature = pages_4k_48_strip_signature,
+	.sign = pages_4k_48_sign,
+	.signature_bits = pages_4k_48_signature_bits,
 	.formats = formats,
 };

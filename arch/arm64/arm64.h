@@ -27,6 +27,21 @@ uint64_t arm64_make_leaf(const struct arm64_format *f, unsigned level, uint64_t 
 			 struct hv_gpa to, enum hv_access access);
 uint64_t arm64_strip_signature(const struct arm64_format *f, uint64_t word);
 
+/* qarma.c */
+struct arm64_qarma {
+	unsigned rounds; /* in front of the middle: at most 7 */
+	uint8_t box[16]; /* what a cell becomes */
+};
+uint64_t arm64_qarma(const struct arm64_qarma *q, uint64_t text, uint64_t tweak, uint64_t w0,
+		     uint64_t k0);
+
+/* pauth.c: KEY as struct ptrauth_key has it, the low half first. */
+#define ARM64_NR_SIGNINGS 12
+extern const struct arm64_qarma arm64_qarma5, arm64_qarma3;
+uint64_t arm64_sign(const struct arm64_format *f, unsigned way, uint64_t address, uint64_t modifier,
+		    const uint64_t key[2]);
+unsigned arm64_signature_bits(const struct arm64_format *f, unsigned way);
+
 /* site.c */
 enum hv_site_kind arm64_classify_site(const uint8_t *site, struct hv_gva at,
 				      struct hv_gva *ret_target);

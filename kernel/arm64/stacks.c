@@ -6,17 +6,30 @@
 
 #define IRQ_STACK_BYTES (16u << 10)
 
+/* The stubs tell a stack by the block of its size that it fills. Where the kernel does not map its
+ * stacks (VMAP_STACK), those of interrupts are arrays without that alignment. */
 struct hv_err *arm64_find_irq_stack(const struct hv_kernel_core *core, uint64_t *ret)
 {
-	(void)core;
-	(void)ret;
-	return hv_err_new(EOPNOTSUPP, "stacks of interrupts cannot be recognised on arm64 yet");
+	struct hv_gva pointer, at;
+	uint64_t start = 0;
+	struct hv_err *err = hv_core_need(core, "irq_stack_ptr", &pointer);
+
+	*ret = 0;
+	if (!err)
+		err = hv_core_percpu(core, pointer.v, 0, &at);
+	if (!err)
+		err = hv_read_u64(&core->as, at, &start);
+	if (!err && (start % IRQ_STACK_BYTES || hv_core_symbol(core, "irq_stack", &at)))
+		err = hv_err_new(EOPNOTSUPP, "stacks of interrupts are not aligned to their size");
+	return err;
 }
 
+/* Exceptions are on the stack that they interrupt, but for one: the kernel does not go on after a
+ * full stack. */
 struct hv_err *arm64_check_exception_stacks(const struct hv_kernel_core *core)
 {
 	(void)core;
-	return hv_err_new(EOPNOTSUPP, "stacks of exceptions cannot be recognised on arm64 yet");
+	return NULL;
 }
 
 struct hv_err *arm64_read_stacks(const struct hv_kernel_core *core, unsigned cpu,

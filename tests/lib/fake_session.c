@@ -110,7 +110,7 @@ static const struct hv_arch fake_arch = {
 
 bool hv_stubs_have(const struct hv_arch *arch, unsigned stub hv_unused)
 {
-	return !arch->only_functions;
+	return arch->stubs.graph_off || !arch->no_actions;
 }
 
 static struct fake *fake_of(struct hv_session *s)

@@ -221,6 +221,21 @@ static bool is_text_of_ours(const struct hv_rules *r, const struct hv_hold_write
 	return leads_to_us(r, w->bytes, w) || is_key(r, w, now);
 }
 
+/* Whether VALUE, perhaps signed, is an address of what the leaves map. Which format the guest has
+ * is not known here, and the signature is where no format has bits of such an address. */
+static bool is_address_of_us(const struct hv_rules *r, uint64_t value)
+{
+	const struct hv_arch *arch = arch_of(r);
+
+	if (hv_gva_in(hv_gva(value), r->window))
+		return true;
+	for (size_t i = 0; arch->formats && arch->formats[i]; i++)
+		if (arch->formats[i]->strip_signature &&
+		    hv_gva_in(hv_gva(arch->formats[i]->strip_signature(value)), r->window))
+			return true;
+	return false;
+}
+
 static bool points_to_us(const struct hv_rules *r, uint64_t gpa)
 {
 	uint8_t bytes[8];
@@ -239,7 +254,7 @@ static bool is_pointer(const struct hv_rules *r, const struct hv_hold_write *w, 
 	if (w->is_text || w->len_bytes != 8)
 		return false;
 	return hv_gva_in(hv_gva(word(w->bytes, 8)), r->window) ||
-	       hv_gva_in(hv_gva(word(now, 8)), r->window) || (p && p->had_pointer) ||
+	       is_address_of_us(r, word(now, 8)) || (p && p->had_pointer) ||
 	       points_to_us(r, w->gpa.v + 8) || points_to_us(r, w->gpa.v - 8);
 }
 
@@ -304,8 +319,7 @@ static bool is_ours(const struct hv_rules *r, const struct hv_hold_write *w, con
 {
 	if (w->is_text)
 		return leads_to_us(r, now, w);
-	return w->len_bytes == 8 &&
-	       (hv_gva_in(hv_gva(word(now, 8)), r->window) || is_leaf(r, word(now, 8)));
+	return w->len_bytes == 8 && (is_address_of_us(r, word(now, 8)) || is_leaf(r, word(now, 8)));
 }
 
 /* What is there and is not ours, is the guest's own: it may have changed since. A write that was

@@ -22,8 +22,12 @@
 /* As arm64 has them: thread.cpu_context */
 #define FT_FP	       176u
 #define FT_CONTEXT_SP  184u
-#define FT_TASK_BYTES  192u
-#define FT_LAST_RECORD (FT_STACK - 64 + 32) /* of a stack: stackframe of its struct pt_regs */
+#define FT_KEY	       192u /* thread.keys_kernel.apia */
+#define FT_TASK_BYTES  208u
+#define FT_REGS_BYTES  336u /* struct pt_regs, with regs at its start */
+#define FT_REGS_PC     256u
+#define FT_REGS_RECORD 304u
+#define FT_LAST_RECORD (FT_STACK - FT_REGS_BYTES + FT_REGS_RECORD) /* of a stack */
 
 #define FT_RQ_CLOCK 16u /* of struct rq */
 
@@ -53,14 +57,17 @@ static inline void ft_types(void)
 {
 	uint32_t list = FK_STRUCT("list_head", 16, {"next", 0, 8}, {"prev", 8, 8});
 	uint32_t context = FK_STRUCT("cpu_context", 16, {"fp", 0, 8}, {"sp", 8, 8});
+	uint32_t keys = FK_STRUCT("ptrauth_keys_kernel", 16, {"apia", 0, 16});
 	uint32_t thread = FK_STRUCT("thread_struct", FT_TASK_BYTES - FT_SP, {"sp", 0, 8},
-				    {"cpu_context", FT_FP - FT_SP, 0, context});
+				    {"cpu_context", FT_FP - FT_SP, 0, context},
+				    {"keys_kernel", FT_KEY - FT_SP, 0, keys});
 	uint32_t info = FK_STRUCT("thread_info", 8, {"status", 4, 4});
 	uint32_t entity = FK_STRUCT("sched_entity", 16, {"group_node", 0, 0, list});
 	uint32_t data = FK_STRUCT("cyc2ns_data", 16, {"cyc2ns_mul", 0, 4}, {"cyc2ns_shift", 4, 4},
 				  {"cyc2ns_offset", 8, 8});
 
-	FK_STRUCT("pt_regs", 64, {"stackframe", 32, 16});
+	FK_STRUCT("pt_regs", FT_REGS_BYTES, {"regs", 0, 8}, {"pc", FT_REGS_PC, 8},
+		  {"stackframe", FT_REGS_RECORD, 16});
 	FK_STRUCT("task_struct", FT_TASK_BYTES, {"thread_info", 0, 0, info},
 		  {"stack", FT_STACK_PTR, 8}, {"tasks", FT_TASKS, 0, list}, {"pid", FT_PID, 4},
 		  {"tgid", FT_TGID, 4}, {"thread_node", FT_THREAD_NODE, 0, list},

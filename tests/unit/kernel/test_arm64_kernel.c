@@ -95,6 +95,20 @@ START_TEST(another_counter_is_not_guessed)
 }
 END_TEST
 
+START_TEST(interrupt_stacks_are_aligned)
+{
+	uint64_t at = f.areas[0] + FK_PERCPU(1), unused;
+	struct hv_err *err;
+
+	fk_u64(&f, at, 0xffff800080008000);
+	ck_assert_ptr_null(arm64_find_irq_stack(&f.k.core, &unused));
+	fk_u64(&f, at, 0xffff800080009000);
+	err = arm64_find_irq_stack(&f.k.core, &unused);
+	ck_assert(err && err->code == EOPNOTSUPP && strstr(err->message, "not aligned"));
+	hv_err_free(err);
+}
+END_TEST
+
 START_TEST(stacks_of_a_cpu)
 {
 	struct hv_cpu_stack stacks[HV_CPU_STACKS_MAX];
@@ -272,6 +286,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_clock_is_the_copy_in_use);
 	tcase_add_test(tc, another_counter_is_not_guessed);
+	tcase_add_test(tc, interrupt_stacks_are_aligned);
 	tcase_add_test(tc, stacks_of_a_cpu);
 	tcase_add_test(tc, kpti_is_when_mappings_are_not_global);
 	tcase_add_test(tc, numbers_are_in_the_task);

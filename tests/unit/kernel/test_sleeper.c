@@ -43,6 +43,7 @@ static void setup(void)
 	arch = hv_arch_x86_64;
 	arch.name = hv_arch_arm64.name;
 	arch.strip_signature = hv_arch_arm64.formats[0]->strip_signature;
+	arch.link_register = hv_arch_arm64.link_register;
 	t.f.k.core.as.arch = &arch;
 	for (unsigned i = 0; i < 2; i++)
 		regs[i] = (struct hv_vcpu_regs){
@@ -92,6 +93,24 @@ START_TEST(a_record_of_what_was_interrupted)
 	record(SLEEP_FROM + 0x100, SLEEP_FROM + 0x200, WANTED + 8);
 	ck_assert_uint_gt(scan(), 0);
 	ck_assert_str_eq(where, "task 71 (cat)");
+}
+END_TEST
+
+/* The function that was interrupted had not saved its return address yet. */
+START_TEST(a_register_of_what_was_interrupted)
+{
+	const uint64_t saved = SLEEP_FROM + 0x100 - FT_REGS_RECORD;
+
+	record(SLEEP_FROM, SLEEP_FROM + 0x100, ELSEWHERE);
+	record(SLEEP_FROM + 0x100, SLEEP_FROM + 0x200, KERNEL_IP);
+	ft_push(&t, task, saved + FT_REGS_PC, KERNEL_IP);
+	ft_push(&t, task, saved + 30 * 8, SIGNED(WANTED + 8));
+	ft_push(&t, task, SLEEP_FROM + 0x20, WANTED);
+	fk_u64(&t.f, task + FT_FP, ft_stack(&t, task) + SLEEP_FROM + 0x100);
+	fk_u64(&t.f, task + FT_CONTEXT_SP, ft_stack(&t, task) + SLEEP_FROM - 0x80);
+	ck_assert_uint_gt(scan(), 0);
+	ft_push(&t, task, saved + FT_REGS_PC, KERNEL_IP + 4); /* no exception */
+	ck_assert_uint_eq(scan(), 0);
 }
 END_TEST
 
@@ -177,6 +196,7 @@ static void add_tests(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, records_lead_to_the_end);
 	tcase_add_test(tc, a_record_of_what_was_interrupted);
+	tcase_add_test(tc, a_register_of_what_was_interrupted);
 	tcase_add_test(tc, a_signed_return_address);
 	tcase_add_test(tc, a_replaced_return_address);
 	tcase_add_test(tc, records_that_lead_nowhere);

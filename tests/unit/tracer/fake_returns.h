@@ -22,8 +22,9 @@ struct fr {
 	struct hv_vcpu_regs regs[2];
 	unsigned nr_writes;
 	void (*when_written)(struct fr *r, struct hv_gpa at, uint64_t to); /* may be NULL */
-	void (*when_held)(struct fr *r); /* may be NULL; each time registers are read */
-	uint64_t task;			 /* one that sleeps, for frames */
+	void (*when_held)(struct fr *r);  /* may be NULL; each time registers are read */
+	void (*when_found)(struct fr *r); /* may be NULL; in the hold, when frames were read */
+	uint64_t task;			  /* one that sleeps, for frames */
 	size_t nr_text_writes;
 	size_t fail_after; /* the text write of this number fails, unless 0 */
 	bool fails_on;	   /* and all that come after it */
@@ -50,6 +51,16 @@ static inline struct hv_err *fr_hold_registers(void *self, struct hv_vcpu_regs *
 	if (r->when_held)
 		r->when_held(r);
 	memcpy(ret, r->regs, sizeof(r->regs));
+	return NULL;
+}
+
+static inline struct hv_err *fr_sleeps(void *self, bool *ret)
+{
+	struct fr *r = self;
+
+	if (r->when_found)
+		r->when_found(r);
+	*ret = false;
 	return NULL;
 }
 
@@ -99,6 +110,7 @@ static inline void fr_init_with(struct fr *r, void (*declare)(struct fk *f))
 	static const struct hv_guest_ops ops = {.read = fr_read,
 						.hold_begin = fr_hold_begin,
 						.hold_registers = fr_hold_registers,
+						.sleeps = fr_sleeps,
 						.hold_write = fr_hold_write};
 	struct hv_tracee *t = &r->tracee;
 

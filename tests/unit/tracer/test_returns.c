@@ -242,7 +242,7 @@ START_TEST(a_slot_that_changes_in_the_hold_is_left_alone)
 
 	open_frame(0);
 	open_frame(1);
-	r.when_held = change_first;
+	r.when_found = change_first;
 	err = fr_put_back(&r);
 	ck_assert(err && err->code == EBUSY && strstr(err->message, "changed in a hold"));
 	hv_err_free(err);

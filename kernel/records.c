@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Frames lead from the lowest record of a stack upwards: a caller's record is at its stack pointer
+ * or above. So a function's record is below the stack pointer that it was entered with, and no
+ * other one is between the two. */
+#include "kernel/records.h"
+
+#include <string.h>
+
+#include "kernel/fields.h"
+#include "kernel/kernel_arch.h"
+#include "kernel/tasks.h"
+
+#define FRAMES_MAX 256
+#define NO_TASK	   SIZE_MAX
+
+struct reading {
+	struct hv_kernel *k;
+	struct hv_tasks tasks;
+	bool *current;		      /* by index into tasks */
+	bool *seen;		      /* likewise: a vCPU's frames lead through its stack */
+	struct hv_frame_records *ret; /* borrowed */
+	uint32_t fp_off;
+	bool switching; /* a vCPU is on the stack of a task that is not current */
+};
+
+static void reading_deinit(struct reading *r)
+{
+	hv_tasks_deinit(&r->tasks);
+	free(r->current);
+	free(r->seen);
+}
+
+void hv_records_deinit(struct hv_frame_records *r)
+{
+	free(r->list);
+	*r = (struct hv_frame_records){0};
+}
+
+static void add(struct hv_frame_records *r, const struct hv_frame_record *record)
+{
+	if (r->nr == r->cap) {
+		r->cap = r->cap ? r->cap * 2 : 1024;
+		r->list = hv_realloc_array(r->list, r->cap, sizeof(*r->list));
+	}
+	r->list[r->nr++] = *record;
+}
+
+/* The index of the task that has ADDRESS on its stack. */
+static size_t find_task(const struct reading *r, uint64_t address)
+{
+	for (size_t i = 0; i < r->tasks.nr; i++)
+		if (hv_gva_in(hv_gva(address), r->tasks.list[i].stack))
+			return i;
+	return NO_TASK;
+}
+
+/* Reads the record at FP of STACK. False: there is none, or it is the last one. */
+static bool read_record(const struct reading *r, struct hv_gva_range stack, uint64_t fp,
+			struct hv_frame_record *ret)
+{
+	uint64_t words[2];
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (fp % 8 || fp < stack.start.v || fp > stack.end.v - sizeof(words))
+		return false;
+	err = hv_read(&r->k->core.as, hv_gva(fp), words, sizeof(words));
+	if (err || (!words[0] && !words[1]))
+		return false;
+	*ret = (struct hv_frame_record){
+		.at = {fp + 8}, .next = words[0], .word = words[1], .stack = stack};
+	return true;
+}
+
+/* Frames of the stack of the task of index TASK. */
+static void follow(struct reading *r, struct hv_gva_range stack, uint64_t fp, size_t task)
+{
+	size_t first = r->ret->nr;
+	struct hv_frame_record record;
+
+	for (unsigned i = 0; i < FRAMES_MAX; i++) {
+		/* From a stack of a CPU they lead to the stack of the task that was interrupted. */
+		if (task == NO_TASK && (task = find_task(r, fp)) != NO_TASK)
+			stack = r->tasks.list[task].stack;
+		if (!read_record(r, stack, fp, &record))
+			break;
+		add(r->ret, &record);
+		if (record.next <= fp && task != NO_TASK)
+			break;
+		fp = record.next;
+	}
+	if (task == NO_TASK)
+		return;
+	r->seen[task] = true;
+	while (first < r->ret->nr)
+		r->ret->list[first++].task = r->tasks.list[task].task;
+}
+
+static struct hv_err *find_currents(struct reading *r)
+{
+	struct hv_err *err = NULL;
+
+	for (unsigned cpu = 0; !err && cpu < r->k->layout.nr_cpus; cpu++) {
+		struct hv_gva current = {0};
+
+		if (!hv_cpu_in(&r->k->core, "__cpu_possible_mask", cpu))
+			continue;
+		err = hv_task_current(r->k, cpu, &current);
+		for (size_t i = 0; i < r->tasks.nr; i++)
+			r->current[i] |= r->tasks.list[i].task.v == current.v;
+	}
+	return err;
+}
+
+/* The stack of a CPU that SP is on. False: none. */
+static bool find_cpu_stack(const struct reading *r, uint64_t sp, struct hv_gva_range *ret)
+{
+	const struct hv_kernel_core *core = &r->k->core;
+
+	for (unsigned cpu = 0; cpu < r->k->layout.nr_cpus; cpu++) {
+		struct hv_cpu_stack list[HV_CPU_STACKS_MAX];
+		size_t nr = 0;
+
+		if (!hv_cpu_in(core, "__cpu_possible_mask", cpu))
+			continue;
+		hv_err_free(hv_kernel_arch_of(core)->read_stacks(core, cpu, list, &nr));
+		for (size_t i = 0; i < nr; i++) {
+			*ret = list[i].range;
+			if (sp >= ret->start.v && sp <= ret->end.v)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void read_vcpu(struct reading *r, const struct hv_vcpu_regs *regs)
+{
+	const struct hv_arch *arch = r->k->core.as.arch;
+	uint64_t start = arch->kernel_start(r->k->core.as.levels).v;
+	struct hv_gva_range stack;
+	size_t task;
+
+	if (!hv_arch_levels(arch, regs) || regs->ip.v < start || regs->sp.v < start)
+		return;
+	task = find_task(r, regs->sp.v - 1);
+	if (task != NO_TASK) {
+		r->seen[task] = true;
+		r->switching |= !r->current[task];
+		follow(r, r->tasks.list[task].stack, regs->general[arch->frame_register], task);
+	} else if (find_cpu_stack(r, regs->sp.v, &stack)) {
+		follow(r, stack, regs->general[arch->frame_register], NO_TASK);
+	}
+}
+
+/* A task that is current on a CPU has left its saved pointer behind, unless its CPU has not yet
+ * changed to its stack. */
+static struct hv_err *read_task(struct reading *r, size_t i)
+{
+	const struct hv_task *task = &r->tasks.list[i];
+	struct hv_err *err;
+	uint64_t fp;
+
+	if (r->seen[i] || (r->current[i] && !r->switching) ||
+	    task->stack.start.v == task->stack.end.v)
+		return NULL;
+	err = hv_read_u64(&r->k->core.as, hv_gva_add(task->task, r->fp_off), &fp);
+	if (!err)
+		follow(r, task->stack, fp, i);
+	return err;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct hv_frame_record *x = a, *y = b;
+
+	return x->at.v < y->at.v ? -1 : x->at.v > y->at.v;
+}
+
+struct hv_err *hv_records_read(struct hv_kernel *k, const struct hv_vcpu_regs *regs,
+			       unsigned nr_vcpus, struct hv_frame_records *ret)
+{
+	hv_cleanup(reading_deinit) struct reading r = {.k = k, .ret = ret};
+	const char *saved_fp = hv_kernel_arch_of(&k->core)->saved_fp;
+	const struct hv_field fields[] = {{saved_fp, 8, &r.fp_off}};
+	struct hv_err *err = hv_fields_find(&k->core, "task_struct", fields, 1);
+
+	if (!err)
+		err = hv_tasks_read(k, &r.tasks);
+	r.current = hv_alloc((r.tasks.nr + 1) * sizeof(*r.current));
+	r.seen = hv_alloc((r.tasks.nr + 1) * sizeof(*r.seen));
+	if (!err)
+		err = find_currents(&r);
+	for (unsigned i = 0; !err && i < nr_vcpus; i++)
+		read_vcpu(&r, &regs[i]);
+	for (size_t i = 0; !err && i < r.tasks.nr; i++)
+		err = read_task(&r, i);
+	if (err) {
+		hv_records_deinit(ret);
+		return hv_err_in(err, "frame records");
+	}
+	if (ret->nr)
+		qsort(ret->list, ret->nr, sizeof(*ret->list), by_address);
+	return NULL;
+}
+
+const struct hv_frame_record *hv_records_below(const struct hv_frame_records *r, struct hv_gva slot)
+{
+	const struct hv_frame_record *below;
+	size_t low = 0, high = r->nr;
+
+	/* A record of 16 bytes ends at the slot or below. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (r->list[middle].at.v + 8 <= slot.v)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return NULL;
+	below = &r->list[low - 1];
+	return slot.v > below->stack.start.v && slot.v <= below->stack.end.v ? below : NULL;
+}

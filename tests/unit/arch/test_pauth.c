@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Signatures of arm64: the cipher by the vectors of its paper, and where a signature goes. */
+#include <check.h>
+#include <string.h>
+
+#include "arch/arm64/arm64.h"
+#include "tests/lib/run_suite.h"
+
+#define ADDRESS 0xfffffffe8012345cull
+#define SLOT	0xffff800083a3bd50ull
+
+static const uint64_t key[2] = {0xec2802d4e0a488e9, 0x84be85ce9804e94b};
+
+/* eprint.iacr.org/2016/444, appendix: rounds 5, 6, 7. */
+START_TEST(the_cipher_is_the_paper_s)
+{
+	static const uint8_t sigma_0[16] = {0, 14, 2, 10, 9, 15, 8, 11, 6, 4, 3, 7, 13, 12, 1, 5};
+	static const uint64_t wanted[3][3] = {
+		{0x3ee99a6c82af0c38, 0x9f5c41ec525603c9, 0xbcaf6c89de930765},
+		{0x544b0ab95bda7c3a, 0xa512dd1e4e3ec582, 0xedf67ff370a483f2},
+		{0xc003b93999b33765, 0x270a787275c48d10, 0x5c06a7501b63b2fd},
+	};
+
+	for (unsigned sigma = 0; sigma < 3; sigma++)
+		for (unsigned i = 0; i < 3; i++) {
+			struct arm64_qarma q = sigma == 2 ? arm64_qarma5 : arm64_qarma3;
+
+			if (!sigma)
+				memcpy(q.box, sigma_0, sizeof(q.box));
+			q.rounds = 5 + i;
+			ck_assert_uint_eq(arm64_qarma(&q, 0xfb623599da6e8127, 0x477d469dec0b8762,
+						      key[1], key[0]),
+					  wanted[sigma][i]);
+		}
+	ck_assert_uint_eq(arm64_qarma5.rounds, 5);
+	ck_assert_uint_eq(arm64_qarma3.rounds, 3);
+}
+END_TEST
+
+START_TEST(a_signature_is_where_no_address_is)
+{
+	for (unsigned i = 0; hv_arch_arm64.formats[i]; i++) {
+		const struct hv_arch *f = hv_arch_arm64.formats[i];
+
+		for (unsigned way = 0; way < f->nr_signings; way++) {
+			uint64_t word = f->sign(way, ADDRESS, SLOT, key);
+			uint64_t top = way / 3 & 1 ? 0xff00000000000000 : 0;
+
+			ck_assert_uint_eq(f->strip_signature(word), ADDRESS);
+			ck_assert_uint_eq((word ^ ADDRESS) & (top | 1ull << 55), 0);
+			ck_assert_uint_ne(word, f->sign(way, ADDRESS, SLOT + 16, key));
+		}
+	}
+	ck_assert_uint_eq(hv_arch_arm64.signature_bits(0), 15);
+	ck_assert_uint_eq(hv_arch_arm64.signature_bits(3), 7);
+	ck_assert_uint_eq(hv_arch_arm64.formats[0]->signature_bits(0), 11);
+}
+END_TEST
+
+/* Of one algorithm the four ways agree in the bits that they share. */
+START_TEST(ways_differ_as_the_manual_says)
+{
+	for (unsigned algorithm = 0; algorithm < 3; algorithm++) {
+		uint64_t word = hv_arch_arm64.sign(algorithm, ADDRESS, SLOT, key);
+		uint64_t combined = hv_arch_arm64.sign(algorithm + 6, ADDRESS, SLOT, key);
+
+		ck_assert_uint_eq(word ^ combined, 0xff7f000000000000);
+		ck_assert_uint_eq(hv_arch_arm64.sign(algorithm + 3, ADDRESS, SLOT, key) ^ word,
+				  ~word & 0xff00000000000000);
+	}
+}
+END_TEST
+
+static void add_tests(TCase *c)
+{
+	tcase_add_test(c, the_cipher_is_the_paper_s);
+	tcase_add_test(c, a_signature_is_where_no_address_is);
+	tcase_add_test(c, ways_differ_as_the_manual_says);
+}
+
+int main(void)
+{
+	return run_suite("pauth", add_tests);
+}

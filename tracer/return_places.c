@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tracer/return_places.h"
+
+#include "kernel/kernel_arch.h"
+#include "tracer/tracee.h"
+
+struct hv_err *hv_return_places_read(const struct hv_tracee *t, const struct hv_vcpu_regs *regs,
+				     unsigned nr_vcpus, struct hv_return_places *ret)
+{
+	struct hv_err *err;
+
+	*ret = (struct hv_return_places){.tracee = t,
+					 .in_records = t->kernel->core.as.arch->link_register};
+	if (!ret->in_records)
+		return NULL;
+	err = hv_records_read(t->kernel, regs, nr_vcpus, &ret->records);
+	if (!err)
+		ret->signing = hv_signing_find(t->kernel, &ret->records);
+	return err;
+}
+
+void hv_return_places_deinit(struct hv_return_places *p)
+{
+	hv_records_deinit(&p->records);
+}
+
+struct hv_err *hv_return_places_check(const struct hv_return_places *p)
+{
+	const struct hv_kernel_core *core = &p->tracee->kernel->core;
+	const char *shadow_stack = hv_kernel_arch_of(core)->shadow_stack;
+	uint32_t off;
+
+	if (!p->in_records)
+		return NULL;
+	if (hv_btf_member(core->btf, "task_struct", shadow_stack, &off, NULL))
+		return hv_err_new(EOPNOTSUPP, "the kernel keeps return addresses in shadow call"
+					      " stacks, where they cannot be put back yet");
+	if (p->signing.state == HV_SIGNING_UNKNOWN)
+		return hv_err_new(EOPNOTSUPP,
+				  "the vCPUs sign return addresses in a way that is not known,"
+				  " so they could not be put back");
+	return NULL;
+}
+
+static bool is_kernel_half(const struct hv_tracee *t, uint64_t address)
+{
+	const struct hv_address_space *as = &t->kernel->core.as;
+
+	return address >= as->arch->kernel_start(as->levels).v;
+}
+
+/* Reads the word at AT. False: AT cannot be on a stack, because it is not mapped (any more) or has
+ * no RAM (mapped again after its task died). */
+static bool read_at(const struct hv_tracee *t, struct hv_gva at, struct hv_return_place *ret)
+{
+	struct hv_mapping m = {0};
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (at.v % sizeof(ret->word) || !is_kernel_half(t, at.v) || hv_gva_in(at, t->range))
+		return false;
+	err = hv_walk(&t->kernel->core.as, at, &m);
+	if (err || !m.present || !m.writable)
+		return false;
+	ret->at = at;
+	ret->gpa = m.gpa;
+	err = hv_guest_read(t->guest, m.gpa, &ret->word, sizeof(ret->word));
+	return !err;
+}
+
+bool hv_return_places_find(const struct hv_return_places *p, struct hv_gva slot,
+			   struct hv_return_place *ret)
+{
+	const struct hv_frame_record *record;
+	struct hv_return_place place = {0};
+
+	if (!p->in_records) {
+		if (!read_at(p->tracee, slot, &place))
+			return false;
+		place.address = place.word;
+		*ret = place;
+		return true;
+	}
+	record = hv_records_below(&p->records, slot);
+	if (!record || !read_at(p->tracee, record->at, &place))
+		return false;
+	place.address = place.word;
+	if (p->tracee->kernel->core.as.arch->strip_signature)
+		place.address = p->tracee->kernel->core.as.arch->strip_signature(place.word);
+	place.task = record->task;
+	*ret = place;
+	return true;
+}
+
+struct hv_err *hv_return_places_word(const struct hv_return_places *p,
+				     const struct hv_return_place *place, struct hv_gva slot,
+				     uint64_t address, uint64_t *ret)
+{
+	const struct hv_kernel *k = p->tracee->kernel;
+	uint64_t now;
+
+	if (hv_signing_sign(k, &p->signing, place->task, slot, place->address, &now) &&
+	    now == place->word && hv_signing_sign(k, &p->signing, place->task, slot, address, ret))
+		return NULL;
+	if (place->word != place->address || p->signing.state == HV_SIGNING_UNKNOWN)
+		return hv_err_new(EBUSY, "how the return address at 0x%llx is signed is not known",
+				  (unsigned long long)place->at.v);
+	*ret = address;
+	return NULL;
+}

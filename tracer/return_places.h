@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where the return address of an open call is, by the slot that its frame has, and what it looks
+ * like there. On x86-64 it is in the slot. On arm64 the slot is the stack pointer with which the
+ * function was entered; the address is in the function's frame record below, and it may be signed.
+ * Leaves to others: which calls are open, and what is written (returns.h). */
+#pragma once
+
+#include "kernel/signing.h"
+
+struct hv_tracee;
+
+struct hv_return_places {
+	const struct hv_tracee *tracee; /* borrowed */
+	bool in_records;
+	struct hv_frame_records records;
+	struct hv_signing signing;
+};
+
+struct hv_return_place {
+	struct hv_gva at;
+	struct hv_gpa gpa;
+	uint64_t word;	    /* what is there */
+	uint64_t address;   /* the address of code that it is, if it is one */
+	struct hv_gva task; /* the one that returns; 0: not known, or not needed */
+};
+
+/* In a hold. REGS: the registers of all NR_VCPUS. */
+struct hv_err *hv_return_places_read(const struct hv_tracee *t, const struct hv_vcpu_regs *regs,
+				     unsigned nr_vcpus, struct hv_return_places *ret) hv_must_use;
+void hv_return_places_deinit(struct hv_return_places *p);
+
+/* EOPNOTSUPP with the reason: return addresses of this kernel could not be put back. */
+struct hv_err *hv_return_places_check(const struct hv_return_places *p) hv_must_use;
+
+/* False: nothing returns by SLOT. */
+bool hv_return_places_find(const struct hv_return_places *p, struct hv_gva slot,
+			   struct hv_return_place *ret);
+/* The word that would be at PLACE if the call returned to ADDRESS. The word that is there proves
+ * how it has to be made: it must be what is made of PLACE's own address. EBUSY: it is not. */
+struct hv_err *hv_return_places_word(const struct hv_return_places *p,
+				     const struct hv_return_place *place, struct hv_gva slot,
+				     uint64_t address, uint64_t *ret) hv_must_use;
