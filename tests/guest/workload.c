@@ -405,21 +405,12 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(long n);
-	} modes[] = {{"syscalls", syscalls},
-		     {"threads", threads},
-		     {"forkstorm", forkstorm},
-		     {"spin", spin},
-		     {"getppid", measure_getppid},
-		     {"exec", measure_exec},
-		     {"calls", calls},
-		     {"pipe", measure_pipe},
-		     {"file", measure_file},
-		     {"starve", starve},
-		     {"exits", provoke_exits},
-		     {"pressure", touch},
-		     {"urgent", be_urgent},
-		     {"realtime", be_realtime},
-		     {"deadline", have_deadline}};
+	} modes[] = {
+		{"syscalls", syscalls}, {"threads", threads},	      {"forkstorm", forkstorm},
+		{"spin", spin},		{"getppid", measure_getppid}, {"exec", measure_exec},
+		{"calls", calls},	{"pipe", measure_pipe},	      {"file", measure_file},
+		{"starve", starve},	{"exits", provoke_exits},     {"pressure", touch},
+		{"urgent", be_urgent},	{"realtime", be_realtime},    {"deadline", have_deadline}};
 	sigset_t go;
 
 	sigemptyset(&go);
