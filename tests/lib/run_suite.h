@@ -7,9 +7,9 @@
 #include <check.h>
 #include <stdlib.h>
 
-/* Runs the tests that ADD adds. FORKS: CK_NOFORK runs all tests in this process. CK_VERBOSITY in
- * the environment says how much is printed. Returns the exit status for main(): EXIT_FAILURE if a
- * test failed. */
+/* Runs the tests that ADD adds. FORKS: CK_NOFORK runs all tests in this process, CK_FORK each in
+ * one of its own. CK_VERBOSITY in the environment says how much is printed. Returns the exit status
+ * for main(): EXIT_FAILURE if a test failed. */
 static inline int run_suite_in(enum fork_status forks, const char *name, void (*add)(TCase *tc))
 {
 	Suite *suite = suite_create(name);
@@ -26,7 +26,8 @@ static inline int run_suite_in(enum fork_status forks, const char *name, void (*
 	return nr_failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* The same, with each test in a process of its own unless CK_FORK=no is in the environment. */
+/* The same, with each test in a process of its own unless CK_FORK=no is in the environment, as it
+ * is under meson. */
 static inline int run_suite(const char *name, void (*add)(TCase *tc))
 {
 	return run_suite_in(CK_FORK_GETENV, name, add);

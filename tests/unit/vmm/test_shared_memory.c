@@ -131,5 +131,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	return run_suite("shared_memory", add_tests);
+	return run_suite_in(CK_FORK, "shared_memory", add_tests);
 }

@@ -126,5 +126,5 @@ static void add_tests(TCase *tc)
 
 int main(void)
 {
-	return run_suite("merge_guest", add_tests);
+	return run_suite_in(CK_FORK, "merge_guest", add_tests);
 }

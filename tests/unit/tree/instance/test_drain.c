@@ -102,5 +102,5 @@ static void add(TCase *tc)
 
 int main(void)
 {
-	return run_suite("drain", add);
+	return run_suite_in(CK_FORK, "drain", add);
 }
