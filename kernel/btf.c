@@ -138,6 +138,17 @@ static const struct hv_btf_entry *names_first(const struct hv_btf *btf,
 	return names_next(btf, n, n->buckets[name_hash(name) & n->mask], name);
 }
 
+const struct hv_btf_entry *hv_btf_first_type(const struct hv_btf *btf, const char *name)
+{
+	return names_first(btf, &btf->type_names, name);
+}
+
+const struct hv_btf_entry *hv_btf_next_type(const struct hv_btf *btf, const struct hv_btf_entry *e,
+					    const char *name)
+{
+	return names_next(btf, &btf->type_names, e->next, name);
+}
+
 static void index_type(struct hv_btf *btf, uint32_t id, const struct hv_btf_type *t)
 {
 	switch (t->kind) {
@@ -146,6 +157,7 @@ static void index_type(struct hv_btf *btf, uint32_t id, const struct hv_btf_type
 	case KIND_TYPEDEF:
 	case KIND_INT:
 	case KIND_FLOAT:
+	case KIND_FUNC:
 		if (*hv_btf_string(btf, t->name_off))
 			names_add(&btf->type_names, id, 0);
 		break;

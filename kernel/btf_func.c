@@ -27,11 +27,10 @@ static bool func_of_proto(const struct hv_btf *btf, uint32_t id, struct hv_btf_f
 static bool find(const struct hv_btf *btf, enum hv_btf_kind kind, const char *name,
 		 struct hv_btf_type *ret)
 {
-	if (!*name)
-		return false;
-	for (uint32_t id = 1; id <= btf->nr; id++)
-		if (hv_btf_type_get(btf, id, ret) && ret->kind == kind &&
-		    strcmp(hv_btf_string(btf, ret->name_off), name) == 0)
+	const struct hv_btf_entry *e = hv_btf_first_type(btf, name);
+
+	for (; e; e = hv_btf_next_type(btf, e, name))
+		if (hv_btf_type_get(btf, e->type_id, ret) && ret->kind == kind)
 			return true;
 	return false;
 }

@@ -13,7 +13,7 @@ struct hv_btf_func {
 	uint32_t return_id; /* 0: void */
 };
 
-/* Finds the first function NAME. False: there is none. Looks at all types. */
+/* Finds the first function NAME. False: there is none. */
 bool hv_btf_func_find(const struct hv_btf *btf, const char *name, struct hv_btf_func *ret);
 /* Finds the function to which the type NAME, a typedef, is a pointer. Its parameters may have no
  * names. */

@@ -39,7 +39,8 @@ struct hv_btf_type {
 	size_t extra_off; /* of what follows struct btf_type, in types */
 };
 
-/* A named type or enumerator. The entries of a bucket are chained in the order of type ids. */
+/* A named type, function or enumerator. The entries of a bucket are chained in the order of type
+ * ids. */
 struct hv_btf_entry {
 	uint32_t type_id;
 	uint32_t index; /* of the enumerator */
@@ -75,6 +76,11 @@ struct hv_btf_part {
 const char *hv_btf_string(const struct hv_btf *btf, uint32_t off);
 /* False: there is no type ID; void, 0, is none. */
 bool hv_btf_type_get(const struct hv_btf *btf, uint32_t id, struct hv_btf_type *ret);
+/* The first of the types and functions of the name NAME, or the next one after E, in the order of
+ * ids. NULL: there is none. */
+const struct hv_btf_entry *hv_btf_first_type(const struct hv_btf *btf, const char *name);
+const struct hv_btf_entry *hv_btf_next_type(const struct hv_btf *btf, const struct hv_btf_entry *e,
+					    const char *name);
 /* Follows typedefs and qualifiers from ID to the type behind them. False: there is none, or it is
  * void. */
 bool hv_btf_resolve(const struct hv_btf *btf, uint32_t id, struct hv_btf_type *ret);

@@ -94,18 +94,31 @@ static bool is_symbol(const struct hv_site *site, const char *symbol)
 	       strcmp(site->name, colon + 1) == 0;
 }
 
-static struct hv_err *find_site(const struct hv_kernel *k, const char *symbol, struct hv_gva *ret)
+/* What a tracepoint of the core kernel calls must not go with a module. */
+static struct hv_err *find_site(const struct hv_kernel *k, const struct hv_kprobe *is,
+				struct hv_gva *ret)
 {
+	const char *symbol = is->function;
 	const struct hv_site *found = NULL;
+	const char *module = NULL;
 	struct hv_gva at;
 
 	for (size_t i = 0; i < k->sites.nr; i++) {
-		if (k->sites.list[i].invalid || !is_symbol(&k->sites.list[i], symbol))
+		const struct hv_site *site = &k->sites.list[i];
+
+		if (site->invalid || !is_symbol(site, symbol))
 			continue;
+		if (is->is_tracepoint && site->module) {
+			module = site->module;
+			continue;
+		}
 		if (found)
 			return hv_err_new(EADDRNOTAVAIL, "The symbol is not unique");
-		found = &k->sites.list[i];
+		found = site;
 	}
+	if (!found && module)
+		return hv_err_new(EOPNOTSUPP, "%s is of the module %s, its tracepoint is not",
+				  symbol, module);
 	if (!found && hv_kernel_symbol(k, symbol, &at))
 		return hv_err_new(EOPNOTSUPP,
 				  "only functions that ftrace can trace have probes, and this one"
@@ -139,7 +152,7 @@ unsigned hv_kprobes_renew(struct hv_instances *all)
 		if (e->site.v && is_there(&kernel->sites, e))
 			continue;
 		if (strchr(e->is.function, ':'))
-			hv_err_free(find_site(kernel, e->is.function, &site));
+			hv_err_free(find_site(kernel, &e->is, &site));
 		changed |= site.v != e->site.v;
 		e->site = site;
 	}
@@ -330,7 +343,7 @@ static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *
 	if (!err)
 		err = find_tracepoint(*ret, e);
 	if (!err)
-		err = find_site(all->session->kernel, e->is.function, &e->site);
+		err = find_site(all->session->kernel, &e->is, &e->site);
 	e->tracepoint.probe = e->site;
 	if (!err)
 		err = find_memory(all->session, &e->is);

@@ -181,9 +181,13 @@ START_TEST(finds_functions)
 	parameter("", 0);
 	type(TYPEDEF, "function", 0, 0, type(PTR, "", 0, 0, proto));
 	type(FUNC, "nothing", 0, 0, slot);
+	type(FUNC, "late", 0, 0, proto);
 	type(FUNC, "function", 0, 0, proto);
 	type(FUNC, "function", 0, 0, slot);
+	type(STRUCT, "late", 0, 0, 20);
 	btf = read_all();
+	ck_assert(hv_btf_size(btf, "late", &id) && id == 20);
+	ck_assert(hv_btf_func_find(btf, "late", &func));
 	ck_assert(!hv_btf_func_find(btf, "", &func));
 	ck_assert(!hv_btf_func_find(btf, "nothing", &func));
 	ck_assert(!hv_btf_func_find(btf, "slot", &func));
