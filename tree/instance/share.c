@@ -310,6 +310,7 @@ static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const str
 	if (event->lost_before) {
 		hv_kprobes_note_lost(in->all, event);
 		hv_wakeups_lose(in, event->cpu);
+		hv_event_stacks_lose(in, event->cpu);
 	}
 	if (event->kind == HV_EVENT_GUESTS)
 		take_guests(in, cursor, event);
