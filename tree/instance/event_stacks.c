@@ -41,6 +41,11 @@ void hv_event_stacks_end(struct hv_instance *in, const struct hv_event *event)
 	due->list[due->nr++].nr = in->nr_stacks;
 }
 
+void hv_event_stacks_lose(struct hv_instance *in, unsigned cpu)
+{
+	in->stacks_due[cpu].nr = 0;
+}
+
 /* Those of other tasks have not got theirs, and will not any more. */
 unsigned hv_event_stacks_take(struct hv_instance *in, const struct hv_event *stack)
 {

@@ -41,5 +41,8 @@ bool hv_instance_wants_stacks(const struct hv_instance *in, struct hv_event_ref 
 void hv_event_stacks_begin(struct hv_instance *in);
 void hv_event_stacks_want(struct hv_instance *in);
 void hv_event_stacks_end(struct hv_instance *in, const struct hv_event *event);
+/* To be called for each event before which others of CPU were lost: the stacks that have not come
+ * yet may be among them. */
+void hv_event_stacks_lose(struct hv_instance *in, unsigned cpu);
 /* STACK has come. Returns how often IN wants it. */
 unsigned hv_event_stacks_take(struct hv_instance *in, const struct hv_event *stack);

@@ -218,7 +218,8 @@ static void take_if_wanted(void *ctx, enum hv_trigger_time time)
 		hv_event_stacks_want(t->in);
 }
 
-/* An action of a hist trigger has made EVENT, for all instances (trace_synth). */
+/* An action of a hist trigger has made EVENT, for all instances (trace_synth). It has no stack: the
+ * one to come is that of the event of which it was made. */
 static void take_made(void *ctx, const struct hv_event *event)
 {
 	const struct taken *from = ctx;
@@ -228,8 +229,10 @@ static void take_made(void *ctx, const struct hv_event *event)
 		return;
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
 		const struct taken made = {in, from->cursor, event, from->depth + 1};
+		unsigned nr_stacks = in->nr_stacks;
 
 		take_one(&made);
+		in->nr_stacks = nr_stacks;
 	}
 }
 
@@ -310,6 +313,7 @@ static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const str
 	if (event->lost_before) {
 		hv_kprobes_note_lost(in->all, event);
 		hv_wakeups_lose(in, event->cpu);
+		hv_event_stacks_lose(in, event->cpu);
 	}
 	if (event->kind == HV_EVENT_GUESTS)
 		take_guests(in, cursor, event);

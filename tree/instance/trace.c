@@ -398,6 +398,9 @@ struct hv_err *hv_instance_set_option(struct hv_instance *in, enum hv_option opt
 		in->options = before;
 		hv_sites_publish_graph(in);
 	}
+	/* Other events may have been changed before one was refused. */
+	if (err && option == HV_OPT_STACKTRACE)
+		hv_err_free(hv_instance_publish_events(in));
 	if (option == HV_OPT_FUNCTION_TRACE)
 		hv_sections_use_functions(in);
 	return err;

@@ -335,7 +335,7 @@ void hv_instance_switch_event(struct hv_instance *in, struct hv_event_ref ref, b
 	hv_event_set_add(&in->probed, ref);
 }
 
-static void act(struct hv_instance *in, struct hv_trigger_of *of)
+static void act(struct hv_instance *in, struct hv_trigger_of *of, unsigned cpu)
 {
 	if (!of->trigger.count || !would_change(in, of))
 		return;
@@ -350,7 +350,7 @@ static void act(struct hv_instance *in, struct hv_trigger_of *of)
 		hv_buffers_swap_snapshot(&in->buffers);
 		return;
 	case HV_TRIGGER_STACKTRACE:
-		if (in->recording)
+		if (in->recording && !in->nr_pauses && !in->selection.muted[cpu])
 			hv_event_stacks_want(in);
 		return;
 	case HV_TRIGGER_ENABLE_EVENT:
@@ -401,7 +401,7 @@ static void pull(struct hv_instance *in, const struct hv_event *event, bool snap
 
 		if (of->ref.id == event->id && is_after == after &&
 		    (!of->filter || hv_instance_record_passes(in, of->filter, event)))
-			act(in, of);
+			act(in, of, event->cpu);
 	}
 }
 

@@ -287,6 +287,7 @@ static void leave(struct hv_instance *in)
 struct hv_err *hv_wakeups_begin(struct hv_instance *in, enum hv_tracer tracer)
 {
 	struct hv_wakeups *w = hv_alloc(sizeof(*w));
+	uint64_t max_before_ns = in->max_latency_ns;
 	struct hv_err *err = check_others(in);
 
 	w->tracer = tracer;
@@ -314,6 +315,7 @@ struct hv_err *hv_wakeups_begin(struct hv_instance *in, enum hv_tracer tracer)
 	}
 	leave(in);
 	hv_err_free(hv_instance_publish_triggers(in));
+	in->max_latency_ns = max_before_ns;
 	return hv_err_in(err, "%s", hv_tracer_name(tracer));
 }
 
@@ -438,6 +440,7 @@ static void follow_wakeup(struct hv_instance *in, const struct hv_event *event, 
 			  const struct hv_wakeups_sink *sink)
 {
 	struct hv_wakeups *w = in->wakeups;
+	struct hv_names *names = in->all->session->names;
 	bool is_deadline = m->prio < 0;
 	bool is_known = find_current(w, event, &m->prev_prio);
 
@@ -452,7 +455,7 @@ static void follow_wakeup(struct hv_instance *in, const struct hv_event *event, 
 	w->task = *m;
 	w->cpu = w->runs_on = m->cpu;
 	w->since_ns = event->time_ns;
-	hv_names_add(in->all->session->names, m->pid, 0, m->comm);
+	hv_names_add(names, m->pid, hv_names_tgid(names, m->pid), m->comm);
 	put_made(w, MADE_WAKEUP, event, m, sink);
 }
 
@@ -511,15 +514,21 @@ static void keep(struct hv_instance *in, uint64_t ns)
 		find_line(in);
 }
 
-/* probe_wakeup_sched_switch() */
+/* probe_wakeup_sched_switch(). What ran while nothing was recorded does not wait any more; as in
+ * the kernel that is not said of a vCPU outside of tracing_cpumask. */
 static void follow_switch(struct hv_instance *in, const struct hv_event *event, struct moment *m,
 			  const struct hv_wakeups_sink *sink)
 {
 	struct hv_wakeups *w = in->wakeups;
 	uint64_t ns;
 
-	if (!w->follows || m->pid != w->task.pid || !sink->is_recorded)
+	if (!w->follows || m->pid != w->task.pid)
 		return;
+	if (!sink->is_recorded) {
+		if (!in->selection.muted[event->cpu])
+			stop_following(w);
+		return;
+	}
 	m->cpu = event->cpu;
 	ns = event->time_ns > w->since_ns ? event->time_ns - w->since_ns : 0;
 	put_made(w, MADE_SWITCH, event, m, sink);
