@@ -5,7 +5,8 @@
 
 #include "kernel/btf_types.h"
 
-#define PARAM_BYTES 8 /* struct btf_param */
+#define PARAM_BYTES 8	/* struct btf_param */
+#define PARAMS_MAX  256 /* twice what C compilers must know; BTF has room for 65535 */
 #define DEPTH_MAX   32
 
 /* The encoding of an integer, behind its struct btf_type. */
@@ -17,38 +18,21 @@ static bool func_of_proto(const struct hv_btf *btf, uint32_t id, struct hv_btf_f
 {
 	struct hv_btf_type t;
 
-	if (!hv_btf_type_get(btf, id, &t) || t.kind != KIND_FUNC_PROTO)
+	if (!hv_btf_type_get(btf, id, &t) || t.kind != KIND_FUNC_PROTO || t.vlen > PARAMS_MAX)
 		return false;
 	*ret = (struct hv_btf_func){id, t.vlen, t.size_or_type};
 	return true;
 }
 
-/* The first type KIND of the name NAME. False: there is none. */
-static bool find(const struct hv_btf *btf, enum hv_btf_kind kind, const char *name,
-		 struct hv_btf_type *ret)
-{
-	const struct hv_btf_entry *e = hv_btf_first_type(btf, name);
-
-	for (; e; e = hv_btf_next_type(btf, e, name))
-		if (hv_btf_type_get(btf, e->type_id, ret) && ret->kind == kind)
-			return true;
-	return false;
-}
-
 bool hv_btf_func_find(const struct hv_btf *btf, const char *name, struct hv_btf_func *ret)
 {
+	const struct hv_btf_entry *e = hv_btf_first_type(btf, name);
 	struct hv_btf_type t;
 
-	return find(btf, KIND_FUNC, name, &t) && func_of_proto(btf, t.size_or_type, ret);
-}
-
-bool hv_btf_func_of_typedef(const struct hv_btf *btf, const char *name, struct hv_btf_func *ret)
-{
-	struct hv_btf_value pointer;
-	struct hv_btf_type t;
-
-	return find(btf, KIND_TYPEDEF, name, &t) && hv_btf_value(btf, t.size_or_type, &pointer) &&
-	       pointer.form == HV_BTF_POINTER && func_of_proto(btf, pointer.to, ret);
+	for (; e; e = hv_btf_next_type(btf, e, name))
+		if (hv_btf_type_get(btf, e->type_id, &t) && t.kind == KIND_FUNC)
+			return func_of_proto(btf, t.size_or_type, ret);
+	return false;
 }
 
 const char *hv_btf_param(const struct hv_btf *btf, const struct hv_btf_func *func, uint32_t index,

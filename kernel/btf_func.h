@@ -15,9 +15,6 @@ struct hv_btf_func {
 
 /* Finds the first function NAME. False: there is none. */
 bool hv_btf_func_find(const struct hv_btf *btf, const char *name, struct hv_btf_func *ret);
-/* Finds the function to which the type NAME, a typedef, is a pointer. Its parameters may have no
- * names. */
-bool hv_btf_func_of_typedef(const struct hv_btf *btf, const char *name, struct hv_btf_func *ret);
 /* The name of parameter INDEX, which is below nr_params; any bytes, borrowed; "": it has none. */
 const char *hv_btf_param(const struct hv_btf *btf, const struct hv_btf_func *func, uint32_t index,
 			 uint32_t *ret_id);

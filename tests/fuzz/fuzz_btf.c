@@ -55,8 +55,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	hv_btf_enumerator(btf, "TWO", &value);
 	if (hv_btf_func_find(btf, "function", &func))
 		call(btf, &func, size);
-	if (hv_btf_func_of_typedef(btf, "u32", &func))
-		call(btf, &func, size);
 	for (uint32_t id = 0; id < 64; id++)
 		follow(btf, id);
 	hv_btf_free(btf);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/guard.h"
+#include "kernel/cancel.h"
 #include "tree/settings/kprobe_parse.h"
 
 #define GROUP		 "kprobes"
@@ -124,7 +125,9 @@ static struct hv_err *parse_args(struct hv_kprobe_parsing *p)
 		const char *word = p->args[k->nr_args];
 		struct hv_kprobe_arg *arg = &k->args[k->nr_args++];
 
-		err = parse_arg(p, word, arg);
+		err = hv_cancel_check();
+		if (!err)
+			err = parse_arg(p, word, arg);
 		if (err)
 			return err;
 		arg->off = (uint32_t)len_bytes;
