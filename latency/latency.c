@@ -176,6 +176,7 @@ static void place_sections(struct hv_latency *l, bool is_last)
 		struct hv_latency_stack *stack =
 			s->cpu < l->finders.tasks.nr_cpus ? &l->stacks[s->cpu] : NULL;
 		bool has_end = stack && stack->time_ns && stack->pid == s->task.pid;
+		uint64_t passed_ns = s->to_ns - s->from_ns;
 
 		if (!has_end && !is_last && l->sections[i].nr_turns++ < SECTION_TURNS) {
 			l->sections[kept++] = l->sections[i];
@@ -183,7 +184,7 @@ static void place_sections(struct hv_latency *l, bool is_last)
 		}
 		s->to_ns = has_end ? stack->time_ns : l->newest_ns;
 		s->slack_ns = has_end ? 0 : UNPLACED_NS;
-		s->from_ns = s->to_ns > s->length_ns ? s->to_ns - s->length_ns : 0;
+		s->from_ns = s->to_ns > passed_ns ? s->to_ns - passed_ns : 0;
 		if (has_end)
 			stack->time_ns = 0;
 		hv_finders_add(&l->finders, s);

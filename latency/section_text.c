@@ -57,16 +57,28 @@ static void read_callers(const char *text, struct hv_stall *ret)
 	}
 }
 
+/* What the guest was told of time in which the host did not run its vCPU. */
+static uint64_t read_not_run_us(const char *text)
+{
+	const char *at = strstr(text, "\n#  => not run by the host: ");
+	uint64_t us;
+
+	if (!at || sscanf(at, "\n#  => not run by the host: %" SCNu64 " us more", &us) != 1)
+		return 0;
+	return us;
+}
+
 bool hv_section_text_read(const char *text, struct hv_stall *ret)
 {
 	const char *at = strstr(text, "# latency: ");
-	uint64_t us;
+	uint64_t us, not_run_us = read_not_run_us(text);
 
 	*ret = (struct hv_stall){.kind = HV_STALL_SECTION};
 	if (!at || sscanf(at, "# latency: %" SCNu64 " us,", &us) != 1 ||
-	    us > UINT64_MAX / NS_PER_US)
+	    us > UINT64_MAX / NS_PER_US || not_run_us > UINT64_MAX / NS_PER_US - us)
 		return false;
 	ret->length_ns = us * NS_PER_US;
+	ret->to_ns = (us + not_run_us) * NS_PER_US;
 	at = strstr(at, "CPU#");
 	if (!at || sscanf(at, "CPU#%u", &ret->cpu) != 1)
 		return false;

@@ -5,6 +5,8 @@
 
 #include "latency/stall.h"
 
-/* Fills in the task, the vCPU, the length, where it begins and ends, and the callers; the interval
- * is not in the text. False: TEXT has no section. */
+/* Fills in the task, the vCPU, the length, where it begins and ends, and the callers. The length is
+ * without the time in which the host did not run the vCPU, as far as the guest was told of it; the
+ * interval is with it, and from 0 on, since the text does not say when it was. False: TEXT has no
+ * section. */
 bool hv_section_text_read(const char *text, struct hv_stall *ret);

@@ -213,6 +213,19 @@ static uint64_t taken_of(const struct hv_verdict_input *in, const struct hv_stal
 	return hv_outages_ns(in->host, s->cpu, from_ns, s->to_ns + slack_ns);
 }
 
+/* What of HOST_NS, which the host took of S's interval, is in S's length. A section's length is
+ * already without what the guest was told of, and of a series of searches only the searches count,
+ * so that the host may have taken what is not in the length: subtracted is only what must be. */
+static uint64_t in_length(const struct hv_stall *s, uint64_t host_ns)
+{
+	uint64_t passed_ns = s->to_ns > s->from_ns ? s->to_ns - s->from_ns : 0;
+	uint64_t apart_ns = passed_ns > s->length_ns ? passed_ns - s->length_ns : 0;
+
+	if (s->kind != HV_STALL_SECTION && s->kind != HV_STALL_RECLAIM)
+		return host_ns;
+	return host_ns > apart_ns ? host_ns - apart_ns : 0;
+}
+
 /* Also if the host took much of it: a guest whose vCPUs get little time is late with everything. */
 static bool may_be_hosts(const struct hv_verdict_input *in, const struct hv_stall *s)
 {
@@ -227,11 +240,12 @@ static void look_at(struct looks *l, size_t nr_host, const struct hv_verdict_inp
 {
 	struct hv_stall s = *stall;
 	uint64_t host_ns = taken_of(in, stall, 0);
+	uint64_t counted_ns = in_length(stall, host_ns);
 	size_t reason = NO_REASON;
 
-	if (!host_ns || s.length_ns >= in->threshold_ns + host_ns)
-		s.length_ns -= host_ns;
-	else if (host_ns >= in->threshold_ns)
+	if (!counted_ns || s.length_ns >= in->threshold_ns + counted_ns)
+		s.length_ns -= counted_ns;
+	else if (counted_ns >= in->threshold_ns)
 		reason = host_reason(l, nr_host, in, &s, host_ns);
 	else
 		return; /* neither part is a stall */

@@ -101,6 +101,38 @@ START_TEST(a_section_that_was_somewhen_is_nobodys)
 }
 END_TEST
 
+/* 100 ms passed, and its length is without the 60 of which the guest was told. */
+START_TEST(what_the_guest_was_told_of_is_subtracted_once)
+{
+	outage(0, 120, 180, 60, HV_OUTAGE_WAITED);
+	plant(HV_STALL_SECTION, 0, 100, 200, 7)->length_ns = 40 * MS;
+	find();
+	is(1, HV_STALL_SECTION, HV_FAULT_UNKNOWN, 40, 0);
+	ck_assert_uint_eq(verdict.list[1].host_ns, 60 * MS);
+}
+END_TEST
+
+/* A VMM that is stopped does not wait for a CPU, so the guest is told of nothing. */
+START_TEST(what_the_guest_was_not_told_of_is_subtracted)
+{
+	outage(0, 120, 180, 60, HV_OUTAGE_STOPPED);
+	plant(HV_STALL_SECTION, 0, 100, 200, 7)->length_ns = 90 * MS;
+	find();
+	is(1, HV_STALL_SECTION, HV_FAULT_UNKNOWN, 40, 0);
+}
+END_TEST
+
+START_TEST(the_host_between_searches_for_memory)
+{
+	outage(0, 120, 180, 60, HV_OUTAGE_WAITED);
+	plant(HV_STALL_RECLAIM, 0, 100, 300, 7)->length_ns = 50 * MS;
+	find();
+	ck_assert_uint_eq(verdict.nr, 2);
+	is(0, HV_STALL_HOST, HV_FAULT_HOSTS_SCHEDULER, 60, 0);
+	is(1, HV_STALL_RECLAIM, HV_FAULT_UNKNOWN, 50, 0);
+}
+END_TEST
+
 START_TEST(a_section_of_another_cpu_is_no_reason)
 {
 	plant(HV_STALL_SECTION, 1, 100, 120, 7);
@@ -281,12 +313,14 @@ START_TEST(text_of_a_section)
 		"# tracer: irqsoff\n#\n# irqsoff latency trace v1.1.5 on 6.1.0\n# ---\n"
 		"# latency: 20016 us, #3/3, CPU#1 | (M:desktop VP:0, KP:0, SP:0 HP:0 #P:2)\n"
 		"#    -----------------\n#    | task: a - b-142 (uid:0 nice:0 policy:0 rt_prio:0)\n"
-		"#  => started at: plant_cli\n#  => ended at:   plant_cli_end\n#\n"
+		"#  => started at: plant_cli\n#  => ended at:   plant_cli_end\n"
+		"#  => not run by the host: 3000 us more\n#\n"
 		" a-142 0d..1. 20016us : <stack trace>\n => plant\n => param_attr_store\n";
 	struct hv_stall s;
 
 	ck_assert(hv_section_text_read(text, &s));
 	ck_assert_uint_eq(s.length_ns, 20016000);
+	ck_assert_uint_eq(s.to_ns - s.from_ns, 23016000);
 	ck_assert_uint_eq(s.cpu, 1);
 	ck_assert_uint_eq(s.task.pid, 142);
 	ck_assert_str_eq(s.task.comm, "a - b");
@@ -307,6 +341,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, nothing);
 	tcase_add_test(tc, a_section_makes_others_wait);
 	tcase_add_test(tc, a_section_that_was_somewhen_is_nobodys);
+	tcase_add_test(tc, what_the_guest_was_told_of_is_subtracted_once);
+	tcase_add_test(tc, what_the_guest_was_not_told_of_is_subtracted);
+	tcase_add_test(tc, the_host_between_searches_for_memory);
 	tcase_add_test(tc, a_device_in_the_guest_is_not_the_hosts);
 	tcase_add_test(tc, a_device_in_the_guest_waits_for_one_of_the_host);
 	tcase_add_test(tc, a_section_of_another_cpu_is_no_reason);
