@@ -79,8 +79,12 @@ static void follow(struct reading *r, struct hv_gva_range stack, uint64_t fp, si
 
 	for (unsigned i = 0; i < FRAMES_MAX; i++) {
 		/* From a stack of a CPU they lead to the stack of the task that was interrupted. */
-		if (task == NO_TASK && (task = find_task(r, fp)) != NO_TASK)
+		if (task == NO_TASK && !hv_gva_in(hv_gva(fp), stack)) {
+			task = find_task(r, fp);
+			if (task == NO_TASK)
+				break;
 			stack = r->tasks.list[task].stack;
+		}
 		if (!read_record(r, stack, fp, &record))
 			break;
 		add(r->ret, &record);
