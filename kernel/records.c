@@ -10,8 +10,10 @@
 #include "kernel/kernel_arch.h"
 #include "kernel/tasks.h"
 
-#define FRAMES_MAX 256
-#define NO_TASK	   SIZE_MAX
+#define FRAMES_MAX  256
+#define NO_TASK	    SIZE_MAX
+/* Bound of what a guest can claim: 200 MiB of records */
+#define RECORDS_MAX (1u << 22)
 
 struct reading {
 	struct hv_kernel *k;
@@ -79,8 +81,12 @@ static void follow(struct reading *r, struct hv_gva_range stack, uint64_t fp, si
 
 	for (unsigned i = 0; i < FRAMES_MAX; i++) {
 		/* From a stack of a CPU they lead to the stack of the task that was interrupted. */
-		if (task == NO_TASK && (task = find_task(r, fp)) != NO_TASK)
+		if (task == NO_TASK && !hv_gva_in(hv_gva(fp), stack)) {
+			task = find_task(r, fp);
+			if (task == NO_TASK)
+				break;
 			stack = r->tasks.list[task].stack;
+		}
 		if (!read_record(r, stack, fp, &record))
 			break;
 		add(r->ret, &record);
@@ -165,6 +171,8 @@ static struct hv_err *read_task(struct reading *r, size_t i)
 	err = hv_read_u64(&r->k->core.as, hv_gva_add(task->task, r->fp_off), &fp);
 	if (!err)
 		follow(r, task->stack, fp, i);
+	if (!err && r->ret->nr > RECORDS_MAX)
+		err = hv_err_new(EINVAL, "no end after %u of them", RECORDS_MAX);
 	return err;
 }
 

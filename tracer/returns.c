@@ -264,7 +264,7 @@ static bool returns_by_register(const struct hv_tracee *t, const struct hv_vcpu_
 	const struct hv_arch *arch = t->kernel->core.as.arch;
 	uint64_t word = regs->general[arch->link_register];
 
-	if (!arch->link_register)
+	if (!arch->link_register || !is_kernel_half(t, regs->ip.v))
 		return false;
 	return hv_gva_in(hv_gva(arch->strip_signature ? arch->strip_signature(word) : word),
 			 t->range);

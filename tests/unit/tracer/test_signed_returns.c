@@ -238,6 +238,15 @@ START_TEST(a_vcpu_in_the_kernel)
 }
 END_TEST
 
+/* What a process has in its registers is no return address of the kernel, whatever it is. */
+START_TEST(a_vcpu_in_user_mode)
+{
+	r.regs[0].general[30] = FR_HANDLER;
+	open_frame(r.task, 3);
+	check_put_back(r.task, 1);
+}
+END_TEST
+
 /* Frames of an interrupt lead to those of the task, whose key signs both. */
 START_TEST(a_vcpu_on_its_interrupt_stack)
 {
@@ -283,6 +292,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_record_without_a_frame_is_refused);
 	tcase_add_test(tc, the_guest_s_own_trampoline_is_waited_for);
 	tcase_add_test(tc, a_vcpu_in_the_kernel);
+	tcase_add_test(tc, a_vcpu_in_user_mode);
 	tcase_add_test(tc, a_vcpu_on_its_interrupt_stack);
 	tcase_add_test(tc, shadow_stacks_are_refused);
 }
