@@ -241,7 +241,7 @@ struct hv_err *hv_kprobe_parse_named(const struct hv_kprobe_parsing *p, struct h
 {
 	struct hv_kprobe_named *named = p->named;
 	bool is_known = true;
-	const char *end;
+	const char *end = NULL;
 	size_t len;
 	uint32_t id;
 	struct hv_err *err = find_end(p, text, off, &end);
