@@ -252,7 +252,7 @@ def too_little_covered_is_refused(t):
 @case(configs=IN_TURN)
 def a_section_is_that_of_its_vcpu(t):
     """A section that is planted on one vCPU is the longest on that one, and not in the file of the other."""
-    load_planted(t)
+    load_planted(t, "tracepoints=0")
     with t.attach() as traced:
         traced.echo("current_tracer", "preemptoff")
         for cpu in (1, 0):
