@@ -62,6 +62,9 @@ struct hv_kernel_arch {
 	 * one. The last one is in the registers at the end of the stack, and zeros. NULL: there are
 	 * none, or not in all functions. */
 	const char *saved_fp;
+	/* Where there is saved_fp: the instruction by which the idle task waits for an interrupt.
+	 * It is 4 bytes long. */
+	uint32_t waits;
 	/* The member of struct task_struct with the key by which a task's return addresses are
 	 * signed; two words of 64 bits. NULL: none are. */
 	const char *signing_key;

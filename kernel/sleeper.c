@@ -167,19 +167,42 @@ static enum hv_sleeper follow_records(const struct hv_kernel *k, const struct hv
 	return HV_SLEEPER_UNKNOWN;
 }
 
-static enum hv_sleeper look_at_records(const struct hv_kernel *k, const struct hv_scan_for *wanted,
-				       const struct words *w, const struct hv_task *task)
+/* *RET: the first record of TASK, which sleeps. */
+static bool find_first_record(const struct hv_kernel *k, const struct hv_task *task, uint64_t *ret)
 {
-	uint64_t fp, last;
 	uint32_t off;
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
 	if (!hv_btf_member(k->core.btf, "task_struct", hv_kernel_arch_of(&k->core)->saved_fp, &off,
-			   NULL) ||
-	    !find_last_record(k, task, &last))
-		return HV_SLEEPER_UNKNOWN;
-	err = hv_read_u64(&k->core.as, hv_gva_add(task->task, off), &fp);
-	return err ? HV_SLEEPER_UNKNOWN : follow_records(k, wanted, w, fp, last);
+			   NULL))
+		return false;
+	err = hv_read_u64(&k->core.as, hv_gva_add(task->task, off), ret);
+	return !err;
+}
+
+/* Copies what is live on TASK's stack, from SP on. The caller frees what *RET has. */
+static bool copy_stack(const struct hv_kernel *k, const struct hv_task *task, struct hv_gva sp,
+		       struct words *ret)
+{
+	uint64_t len = task->stack.end.v - sp.v;
+	HV_AUTO_FREE uint8_t *copy = NULL;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (!hv_gva_in(sp, task->stack) || len > k->layout.stack_bytes)
+		return false;
+	copy = hv_alloc(len);
+	err = hv_read(&k->core.as, sp, copy, len);
+	if (err)
+		return false;
+	*ret = (struct words){.at = sp,
+			      .copy = {hv_take(copy), len},
+			      .text = hv_reach_of(&k->core).text_base.v + HV_TEXT_BIT};
+	return true;
+}
+
+static void words_deinit(struct words *w)
+{
+	free((void *)w->copy.data);
 }
 
 bool hv_sleeper_can_look(const struct hv_kernel *k, const struct hv_orc *orc)
@@ -190,20 +213,43 @@ bool hv_sleeper_can_look(const struct hv_kernel *k, const struct hv_orc *orc)
 enum hv_sleeper hv_sleeper_look(const struct hv_kernel *k, struct hv_orc *orc,
 				const struct hv_scan_for *wanted, const struct hv_task *task)
 {
-	uint64_t len = task->stack.end.v - task->sp.v;
-	HV_AUTO_FREE uint8_t *copy = NULL;
-	HV_AUTO_ERR struct hv_err *err = NULL;
+	hv_cleanup(words_deinit) struct words w = {0};
 	struct hv_unwind_frame f = {0};
-	struct words w = {.at = task->sp, .text = hv_reach_of(&k->core).text_base.v + HV_TEXT_BIT};
+	uint64_t fp, last;
 
-	if (!hv_gva_in(task->sp, task->stack) || len > k->layout.stack_bytes)
+	if (!copy_stack(k, task, task->sp, &w))
 		return HV_SLEEPER_UNKNOWN;
-	copy = hv_alloc(len);
-	err = hv_read(&k->core.as, task->sp, copy, len);
-	w.copy = (struct hv_span){copy, len};
-	if (!err && hv_kernel_arch_of(&k->core)->saved_fp)
-		return look_at_records(k, wanted, &w, task);
-	if (err || !first_frame(k, &w, task->sp, &f))
+	if (!hv_kernel_arch_of(&k->core)->saved_fp)
+		return first_frame(k, &w, task->sp, &f) ? follow(k, orc, wanted, &w, f)
+							: HV_SLEEPER_UNKNOWN;
+	if (!find_first_record(k, task, &fp) || !find_last_record(k, task, &last))
 		return HV_SLEEPER_UNKNOWN;
-	return follow(k, orc, wanted, &w, f);
+	return follow_records(k, wanted, &w, fp, last);
+}
+
+bool hv_sleeper_waits(const struct hv_kernel *k, const struct hv_vcpu_regs *regs)
+{
+	uint32_t waits = hv_kernel_arch_of(&k->core)->waits, insn;
+	HV_AUTO_ERR struct hv_err *err = NULL;
+
+	if (!waits || !hv_gva_in(regs->ip, k->text))
+		return false;
+	err = hv_read_u32(&k->core.as, hv_gva(regs->ip.v - 4), &insn);
+	return !err && insn == waits;
+}
+
+enum hv_sleeper hv_sleeper_look_waiting(const struct hv_kernel *k, const struct hv_scan_for *wanted,
+					const struct hv_task *task, const struct hv_vcpu_regs *regs)
+{
+	const struct hv_arch *arch = k->core.as.arch;
+	uint64_t link = regs->general[arch->link_register], last;
+	hv_cleanup(words_deinit) struct words w = {0};
+
+	if (arch->strip_signature)
+		link = arch->strip_signature(link);
+	if (hv_gva_in(hv_gva(link), wanted->range))
+		return HV_SLEEPER_INSIDE;
+	if (!copy_stack(k, task, regs->sp, &w) || !find_last_record(k, task, &last))
+		return HV_SLEEPER_UNKNOWN;
+	return follow_records(k, wanted, &w, regs->general[arch->frame_register], last);
 }

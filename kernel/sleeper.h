@@ -23,3 +23,12 @@ bool hv_sleeper_can_look(const struct hv_kernel *k, const struct hv_orc *orc);
  * it. ORC may be NULL where frame records lead (struct hv_kernel_arch). */
 enum hv_sleeper hv_sleeper_look(const struct hv_kernel *k, struct hv_orc *orc,
 				const struct hv_scan_for *wanted, const struct hv_task *task);
+
+/* Whether a vCPU waits for an interrupt, in the idle task: what follows the instruction by which it
+ * waits comes next. As in a sleeping task, nothing is on its stack then but the frames of calls.
+ * REGS: the vCPU's, in a hold. False where that cannot be told. */
+bool hv_sleeper_waits(const struct hv_kernel *k, const struct hv_vcpu_regs *regs);
+/* The same as hv_sleeper_look() of such a vCPU, which executes TASK. */
+enum hv_sleeper hv_sleeper_look_waiting(const struct hv_kernel *k, const struct hv_scan_for *wanted,
+					const struct hv_task *task,
+					const struct hv_vcpu_regs *regs);

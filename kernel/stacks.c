@@ -51,10 +51,11 @@ struct stack {
 	uint64_t read_from; /* what was looked at so far is [read_from, end) */
 	const struct hv_task *task;
 	unsigned cpu;
-	const char *name;   /* of a CPU's stack */
-	bool in_use;	    /* its task is not asleep: every word counts */
-	bool was_preempted; /* the preempting function is on it */
-	bool was_followed;  /* a sleeping task's frames were; they lead: */
+	const char *name;		    /* of a CPU's stack */
+	bool in_use;			    /* its task is not asleep: every word counts */
+	bool was_preempted;		    /* the preempting function is on it */
+	const struct hv_vcpu_regs *waiting; /* of the vCPU on it, if that waits for an interrupt */
+	bool was_followed; /* the frames of a task that sleeps or waits were; they lead: */
 	enum hv_sleeper leads_to;
 };
 
@@ -314,13 +315,16 @@ static bool can_come_from(const struct stack *from, const struct stack *to)
 	return from->kind == STACK_EXCEPTION;
 }
 
-/* Whether a sleeping task may return through a word of code that is only ever interrupted. Words
- * are read from its sp up, so what switched it out comes first. */
+/* Whether a task that sleeps or waits may return through a word of code that is only ever
+ * interrupted. Words are read from its sp up, so what switched it out comes first. */
 static bool may_be_inside(struct scan *s, struct stack *from)
 {
 	if (!hv_sleeper_can_look(s->k, s->orc))
 		return from->was_preempted || s->preempting.start.v == s->preempting.end.v;
-	if (!from->was_followed)
+	if (!from->was_followed && from->waiting)
+		from->leads_to =
+			hv_sleeper_look_waiting(s->k, s->wanted, from->task, from->waiting);
+	else if (!from->was_followed)
 		from->leads_to = hv_sleeper_look(s->k, s->orc, s->wanted, from->task);
 	from->was_followed = true;
 	return from->leads_to != HV_SLEEPER_ELSEWHERE;
@@ -328,7 +332,10 @@ static bool may_be_inside(struct scan *s, struct stack *from)
 
 static bool counts(struct scan *s, struct stack *from, uint64_t word)
 {
-	if (s->wanted->how == HV_SCAN_CALLS || from->kind != STACK_SLEEPING || from->in_use)
+	bool sleeps = from->kind == STACK_SLEEPING && !from->in_use;
+	bool waits = from->waiting && s->wanted->how == HV_SCAN_INTERRUPTED;
+
+	if (s->wanted->how == HV_SCAN_CALLS || !(sleeps || waits))
 		return true;
 	return s->wanted->how == HV_SCAN_INTERRUPTED &&
 	       (hv_gva_in(hv_gva(word), s->wanted->calling) || may_be_inside(s, from));
@@ -458,6 +465,8 @@ static void begin_at(struct scan *s, struct stack *stack, const struct hv_vcpu_r
 {
 	live_from(stack, regs->sp.v);
 	stack->in_use = true;
+	if (stack->task && hv_sleeper_waits(s->k, regs))
+		stack->waiting = regs;
 	s->switching |= stack->kind == STACK_SLEEPING;
 	if (!hv_kernel_arch_of(&s->k->core)->links_by_register)
 		return;

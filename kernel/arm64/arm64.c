@@ -43,6 +43,7 @@ const struct hv_kernel_arch hv_kernel_arch_arm64 = {
 	.enters_elsewhere = enters_elsewhere,
 	.saved_sp = "thread.cpu_context.sp",
 	.saved_fp = "thread.cpu_context.fp",
+	.waits = 0xd503207f, /* wfi */
 	.signing_key = "thread.keys_kernel.apia",
 	.shadow_stack = "thread_info.scs_base",
 	/* kernel_entry and kernel_exit, arch/arm64/kernel/entry.S */

@@ -14,6 +14,8 @@
 #define ENTRY	     (FK_BASE + 0x700)
 #define SLEEP_FROM   0x3000ull
 #define FP	     29
+#define LINK	     30
+#define WFI	     0xd503207fu
 /* As pointer authentication changes an address of the kernel's. */
 #define SIGNED(word) (((word) & ~0xff70000000000000ull) | 0x3a50000000000000ull | 1ull << 55)
 
@@ -44,6 +46,7 @@ static void setup(void)
 	arch.name = hv_arch_arm64.name;
 	arch.strip_signature = hv_arch_arm64.formats[0]->strip_signature;
 	arch.link_register = hv_arch_arm64.link_register;
+	arch.frame_register = hv_arch_arm64.frame_register;
 	t.f.k.core.as.arch = &arch;
 	for (unsigned i = 0; i < 2; i++)
 		regs[i] = (struct hv_vcpu_regs){
@@ -191,6 +194,35 @@ START_TEST(a_link_in_a_register)
 }
 END_TEST
 
+/* Only the frames of a task count while its vCPU waits for an interrupt. */
+START_TEST(a_vcpu_that_waits)
+{
+	task = ft_process(&t, 0, "swapper/0", SLEEP_FROM);
+	record(SLEEP_FROM, SLEEP_FROM + 0x200, ELSEWHERE);
+	record(SLEEP_FROM + 0x200, FT_LAST_RECORD, ELSEWHERE);
+	record(FT_LAST_RECORD, 0, 0);
+	ft_push(&t, task, SLEEP_FROM + 0x40, WANTED);
+	ft_current(&t, 0, task);
+	regs[0].ip = hv_gva(KERNEL_IP);
+	regs[0].sp = hv_gva(ft_stack(&t, task) + SLEEP_FROM);
+	regs[0].general[FP] = ft_stack(&t, task) + SLEEP_FROM;
+	ck_assert_uint_eq(scan(), 1);
+	fk_u32(&t.f, KERNEL_IP - 4, WFI);
+	ck_assert_uint_eq(scan(), 0);
+	wanted.how = HV_SCAN_RUNNING;
+	ck_assert_uint_eq(scan(), 1);
+	wanted.how = HV_SCAN_INTERRUPTED;
+	regs[0].general[LINK] = SIGNED(WANTED + 8);
+	ck_assert_uint_eq(scan(), 1);
+	regs[0].general[LINK] = ELSEWHERE;
+	record(SLEEP_FROM, SLEEP_FROM + 0x204, ELSEWHERE); /* odd */
+	ck_assert_uint_eq(scan(), 1);
+	record(SLEEP_FROM, SLEEP_FROM + 0x200, SIGNED(WANTED + 8));
+	ck_assert_uint_eq(scan(), 2);
+	ck_assert_str_eq(where, "task 0 (swapper/0)");
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -202,6 +234,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, records_that_lead_nowhere);
 	tcase_add_test(tc, entry_code_hides_what_it_interrupts);
 	tcase_add_test(tc, a_link_in_a_register);
+	tcase_add_test(tc, a_vcpu_that_waits);
 }
 
 int main(void)
