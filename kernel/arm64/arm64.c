@@ -3,6 +3,14 @@
 #include "kernel/arm64/arm64.h"
 
 #include "kernel/clock_data.h"
+#include "kernel/thread_info.h"
+
+/* arch/arm64/include/asm/thread_info.h. struct pvclock_vcpu_stolen_time is in memory that the guest
+ * maps for each CPU; the per-CPU variable only points to it (arch/arm64/kernel/paravirt.c). */
+static struct hv_err *find_percpu(const struct hv_kernel_core *core, struct hv_percpu_places *ret)
+{
+	return hv_thread_info_percpu(core, "thread_info.preempt.count", ret);
+}
 
 /* Whether user mode runs on tables with a trampoline only: then kernel mappings are not global
  * (arch/arm64/include/asm/pgtable-prot.h, since e046eb0c9bf2, v4.16). */
@@ -36,7 +44,7 @@ static struct hv_err *find_clock(const struct hv_kernel_core *core, struct hv_cl
 
 const struct hv_kernel_arch hv_kernel_arch_arm64 = {
 	.arch = &hv_arch_arm64,
-	.find_percpu = arm64_find_percpu,
+	.find_percpu = find_percpu,
 	.find_irq_stack = arm64_find_irq_stack,
 	.check_exception_stacks = arm64_check_exception_stacks,
 	.read_stacks = arm64_read_stacks,

@@ -4,10 +4,6 @@
 
 #include "kernel/kernel_arch.h"
 
-/* percpu.c */
-struct hv_err *arm64_find_percpu(const struct hv_kernel_core *core,
-				 struct hv_percpu_places *ret) hv_must_use;
-
 /* stacks.c */
 struct hv_err *arm64_find_irq_stack(const struct hv_kernel_core *core, uint64_t *ret) hv_must_use;
 struct hv_err *arm64_check_exception_stacks(const struct hv_kernel_core *core) hv_must_use;

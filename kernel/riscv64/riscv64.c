@@ -1,29 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The table of riscv64 kernels. */
 #include "kernel/clock_data.h"
-#include "kernel/fields.h"
 #include "kernel/irq_stacks.h"
 #include "kernel/layout.h"
+#include "kernel/thread_info.h"
 
-/* The current task is in the register tp, and its struct thread_info, at its start, has the CPU's
- * number and the preempt count (arch/riscv/include/asm/thread_info.h). */
+/* arch/riscv/include/asm/thread_info.h */
 static struct hv_err *find_percpu(const struct hv_kernel_core *core, struct hv_percpu_places *ret)
 {
-	uint32_t cpu, preempt;
-	const struct hv_field fields[] = {
-		{"thread_info.cpu", 4, &cpu},
-		{"thread_info.preempt_count", 4, &preempt},
-	};
-	struct hv_err *err = hv_fields_find(core, "task_struct", fields, HV_ARRAY_LEN(fields));
-
-	if (err)
-		return err;
-	*ret = (struct hv_percpu_places){
-		.in_task = true,
-		.cpu_number = cpu,
-		.preempt_count = preempt,
-	};
-	return NULL;
+	return hv_thread_info_percpu(core, "thread_info.preempt_count", ret);
 }
 
 static struct hv_err *find_irq_stack(const struct hv_kernel_core *core, uint64_t *ret)

@@ -157,7 +157,7 @@ START_TEST(numbers_are_in_the_task)
 	fk_init(&f);
 	add_task_types();
 	fk_done(&f);
-	err = arm64_find_percpu(&f.k.core, &places);
+	err = hv_kernel_arch_arm64.find_percpu(&f.k.core, &places);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	ck_assert(places.in_task);
 	ck_assert_uint_eq(places.cpu_number, 20);
