@@ -217,8 +217,10 @@ def record_prints_the_longest_section(t):
     with t.attach(), tempfile.TemporaryDirectory() as folder:
         wait = f"while [ ! -e {folder}/end ]; do sleep 0.1; done"
         record = t.hv.start("record", "-p", "preemptoff", "-l", CALLED, t.name, "--", "sh", "-c", wait)
-        switch = f"instances/record-{record.pid}/tracing_on"
-        assert until(lambda: t.hv.run("cat", t.name, switch)[:2] == (0, b"1\n"))
+        # A new instance records at once. record ends that, sets the tracer, and begins.
+        own = f"instances/record-{record.pid}"
+        for file, text in (("current_tracer", b"preemptoff\n"), ("tracing_on", b"1\n")):
+            assert until(lambda file=file, text=text: t.hv.run("cat", t.name, f"{own}/{file}")[:2] == (0, text))
         planted = plant(t, "preempt", calls)
         with open(f"{folder}/end", "w", encoding="ascii"):
             pass
