@@ -213,7 +213,9 @@ bool rundir_service_has_ended(const struct rundir_info *info)
 {
 	HV_AUTO_FREE char *path = hv_format("/proc/%d/stat", (int)info->service_pid);
 	FILE *f = info->service_pid ? fopen(path, "re") : NULL;
-	char text[256], *at;
+	const unsigned long exiting = 0x4; /* PF_EXITING, include/linux/sched.h */
+	char text[512], state, *at;
+	unsigned long flags;
 	size_t len;
 
 	if (!f)
@@ -222,7 +224,9 @@ bool rundir_service_has_ended(const struct rundir_info *info)
 	fclose(f);
 	text[len] = '\0';
 	at = strrchr(text, ')');
-	return at && at[1] && at[2] == 'Z'; /* a zombie */
+	if (!at || sscanf(at + 1, " %c %*d %*d %*d %*d %*d %lu", &state, &flags) != 2)
+		return false;
+	return state == 'Z' || flags & exiting;
 }
 
 bool rundir_vmm_has_ended(const struct rundir_info *info)
