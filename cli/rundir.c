@@ -13,6 +13,7 @@
 #include <sys/xattr.h>
 
 #include "base/text.h"
+#include "vmm/kernel_thread.h"
 
 static const char *const rundir_files[] = {"sock", "pid", "log", "info.new", "info", "lock"};
 
@@ -213,9 +214,9 @@ bool rundir_service_has_ended(const struct rundir_info *info)
 {
 	HV_AUTO_FREE char *path = hv_format("/proc/%d/stat", (int)info->service_pid);
 	FILE *f = info->service_pid ? fopen(path, "re") : NULL;
-	const unsigned long exiting = 0x4; /* PF_EXITING, include/linux/sched.h */
-	char text[512], state, *at;
-	unsigned long flags;
+	const unsigned exiting = 0x4; /* PF_EXITING, include/linux/sched.h: of a zombie, too */
+	char text[512];
+	unsigned flags;
 	size_t len;
 
 	if (!f)
@@ -223,10 +224,7 @@ bool rundir_service_has_ended(const struct rundir_info *info)
 	len = fread(text, 1, sizeof(text) - 1, f);
 	fclose(f);
 	text[len] = '\0';
-	at = strrchr(text, ')');
-	if (!at || sscanf(at + 1, " %c %*d %*d %*d %*d %*d %lu", &state, &flags) != 2)
-		return false;
-	return state == 'Z' || flags & exiting;
+	return hv_stat_flags(text, &flags) && flags & exiting;
 }
 
 bool rundir_vmm_has_ended(const struct rundir_info *info)

@@ -14,14 +14,18 @@
 
 /* The name, in parentheses, can have blanks and parentheses itself. Behind it are the state, five
  * numbers and the flags (proc_pid_stat(5)). */
-bool hv_stat_is_kernel_threads(const char *stat)
+bool hv_stat_flags(const char *stat, unsigned *ret)
 {
 	const char *end = strrchr(stat, ')');
+
+	return end && sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %u", ret) == 1;
+}
+
+bool hv_stat_is_kernel_threads(const char *stat)
+{
 	unsigned flags;
 
-	if (!end || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
-		return false;
-	return flags & PF_KTHREAD;
+	return hv_stat_flags(stat, &flags) && flags & PF_KTHREAD;
 }
 
 bool hv_is_kernel_thread(pid_t tid)

@@ -11,3 +11,6 @@ bool hv_is_kernel_thread(pid_t tid);
 
 /* The same, by the text of its /proc/TID/stat. */
 bool hv_stat_is_kernel_threads(const char *stat);
+
+/* The flags (PF_*) that STAT, the text of a /proc/TID/stat, has. False: it has none. */
+bool hv_stat_flags(const char *stat, unsigned *ret);

@@ -17,6 +17,16 @@ START_TEST(by_its_flags)
 }
 END_TEST
 
+START_TEST(flags_behind_the_name)
+{
+	unsigned flags = 0;
+
+	ck_assert(hv_stat_flags("77 (a) Z) Z 2 0 0 0 -1 4227084 0 0 0 0 0 0\n", &flags));
+	ck_assert_uint_eq(flags, 4227084);
+	ck_assert(!hv_stat_flags("77 (a) Z 2 0 0 0 -1", &flags));
+}
+END_TEST
+
 START_TEST(names_with_blanks_and_parentheses)
 {
 	ck_assert(!hv_stat_is_kernel_threads("77 (a) S 2 0 0 0 -1 ) S 1 7 7 0 -1 4194560 0 0\n"));
@@ -36,6 +46,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_test(tc, by_its_flags);
+	tcase_add_test(tc, flags_behind_the_name);
 	tcase_add_test(tc, names_with_blanks_and_parentheses);
 	tcase_add_test(tc, a_program_with_such_a_name);
 }
