@@ -8,12 +8,12 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 
 from lib.domain import Config
+from lib.port import free_port
 from lib.process import has_open
 from lib.suite import Skip, case
 from lib.tracecmd import LINE
@@ -160,10 +160,8 @@ def trace_cmd_reads_our_files(t):
 def streams_arrive(t):
     """stream and collect, on this host, by UDP and TCP: the collector's files have every event, with the guest's tasks and symbols."""
     need("trace-cmd")
-    with tempfile.TemporaryDirectory() as work, t.attach() as traced, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
-        udp.bind(("127.0.0.1", 0))
-        where = f"127.0.0.1:{udp.getsockname()[1]}"
-        udp.close()
+    with tempfile.TemporaryDirectory() as work, t.attach() as traced:
+        where = f"127.0.0.1:{free_port()}"
         with open(os.open(f"{work}/key", os.O_CREAT | os.O_WRONLY, 0o600), "wb") as file:
             file.write(os.urandom(32))
         collector = t.hv.start("collect", f"--key={work}/key", f"--listen={where}", work)
