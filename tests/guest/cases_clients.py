@@ -136,7 +136,7 @@ def trace_cmd_reads_our_files(t):
         for name, words in (("t.dat", ()), ("z.dat", ("--compress",))):
             data = f"{work}/{name}"
             process = t.hv.start("record", "-p", "function", "-l", "vfs_*", "-o", data, *words, traced.domain)
-            assert until(lambda data=data: os.path.exists(data) or process.poll() is not None)
+            t.await_record(process, "function")
             for _ in range(3):
                 t.guest.run(WORK)
             process.send_signal(signal.SIGINT)

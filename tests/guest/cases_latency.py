@@ -7,7 +7,7 @@ import tempfile
 
 from lib.domain import Config
 from lib.suite import IN_TURN, KERNELS, STANDARD, Skip, case
-from lib.wait import HANG_SECONDS, until
+from lib.wait import HANG_SECONDS
 
 # An instruction takes a nanosecond there, so a busy host does not make a section longer.
 COUNTED = [Config(kernel, 1, counted=True) for kernel in KERNELS]
@@ -217,10 +217,7 @@ def record_prints_the_longest_section(t):
     with t.attach(), tempfile.TemporaryDirectory() as folder:
         wait = f"while [ ! -e {folder}/end ]; do sleep 0.1; done"
         record = t.hv.start("record", "-p", "preemptoff", "-l", CALLED, t.name, "--", "sh", "-c", wait)
-        # A new instance records at once. record ends that, sets the tracer, and begins.
-        own = f"instances/record-{record.pid}"
-        for file, text in (("current_tracer", b"preemptoff\n"), ("tracing_on", b"1\n")):
-            assert until(lambda file=file, text=text: t.hv.run("cat", t.name, f"{own}/{file}")[:2] == (0, text))
+        t.await_record(record, "preemptoff")
         planted = plant(t, "preempt", calls)
         with open(f"{folder}/end", "w", encoding="ascii"):
             pass

@@ -47,8 +47,9 @@ def trees(lines, pid, odd=None):
     does not nest are added to the list ODD and otherwise left out. ODD None: such lines are accepted, and calls
     that cannot have returned then are left out.
 
-    An interrupt between the begin of a call's frame and its record is shown before that call, one level deeper.
-    Its lines are left out if they are complete and the call follows."""
+    An interrupt between the begin of a call's frame and its record is shown before that call, one level deeper, and
+    one between the record of its return and the end of its frame behind that call, likewise. Its lines are left out
+    if they are complete and what follows goes on where it came."""
     roots, open_calls = [], []
     early = []  # lines of such an interrupt, if it is one
     early_open = []  # the open calls of these
@@ -66,7 +67,7 @@ def trees(lines, pid, odd=None):
         return True
 
     def end_of_early(line):
-        if early_open or line.kind == LEAVE or line.depth != len(open_calls):
+        if early_open or line.depth + (line.kind == LEAVE) != len(open_calls):
             odd.extend(early)
         early.clear()
         early_open.clear()

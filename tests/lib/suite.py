@@ -84,6 +84,14 @@ class Test:
         """Kills the service, and returns the output of recover."""
         return self.hv.end("recover", self.guest.name, self.disturb, self.refusals)
 
+    def await_record(self, process, tracer):
+        """Waits until PROCESS, of `hvtrace record -p TRACER`, records. A new instance records at once; record ends that,
+        sets the tracer, and begins."""
+        own = f"instances/record-{process.pid}"
+        for file, text in (("current_tracer", tracer), ("tracing_on", "1")):
+            wanted = (0, f"{text}\n".encode())
+            assert until(lambda file=file, wanted=wanted: self.hv.run("cat", self.name, f"{own}/{file}")[:2] == wanted)
+
     def note(self, text):
         """Shows text after the case's line: figures, the guest's own differences."""
         self.notes.append(text)
