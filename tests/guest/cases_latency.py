@@ -99,9 +99,14 @@ def check_planted(t, traced, where, starts, ends, of="", cpu=0):
     return text
 
 
+def is_realtime(t):
+    """PREEMPT_RT."""
+    return t.guest.run("cat /sys/kernel/realtime || true").strip() == "1"
+
+
 def check_places(t, traced, places, of=""):
     """Plants a section at each of PLACES. Returns the text of the last one that is a section in this kernel."""
-    realtime = t.guest.run("cat /sys/kernel/realtime || true").strip() == "1"
+    realtime = is_realtime(t)
     for where, starts, ends in places:
         if realtime and where in SLEEPING:
             traced.echo("tracing_max_latency", "0")
@@ -213,7 +218,8 @@ def irqsoff_finds_planted_sections(t):
         t.note(f"{quiet} us without")
         assert max(own, quiet) < 1000, traced.text("trace")
         sections = traced.stat()["sections"]
-        assert sections["no_begin"] == 0 and sections["refused"] == 0, sections
+        # That of 6.1 has a much-used cli in two pages (docs/irqsoff.md).
+        assert (sections["no_begin"] == 0 or is_realtime(t)) and sections["refused"] == 0, sections
         t.note(f"{sections['covered']} places covered, {sections['not_covered']} not, {sections['no_end']} without an end")
         traced.echo("current_tracer", "preemptirqsoff")
         check_planted(t, traced, *PREEMPT_OFF[1])
@@ -308,3 +314,29 @@ def sections_on_and_off_under_load(t):
         t.note(said.splitlines()[0])
     finally:
         t.guest.run("touch /tmp/end; sleep 1; rm /tmp/end")
+
+
+@case(configs=IN_TURN[:1])
+def modules_go_while_sections_are_measured(t):
+    """A module is asked to go while a section is open in it, and does when that ends. The section is kept. Another
+    module comes to where it was, and goes; when the module comes again, its sections are found again."""
+    load_planted(t, "tracepoints=0")
+    with t.attach() as traced:
+        traced.echo("current_tracer", "preemptoff")
+        plant(t, "preempt", cpu=1)  # all of it is there
+        traced.echo("tracing_max_latency", "0")
+        t.guest.run(f"taskset 2 planted preempt {PLANTED * 40} & sleep 0.05; rmmod planted; wait")
+        assert "planted" not in t.guest.run("cat /proc/modules")
+        kept = longest(traced)
+        t.guest.run("for i in 1 2 3; do insmod /modules/dummy.ko; rmmod dummy; done; insmod /lib/planted.ko tracepoints=0")
+        assert kept > PLANTED and longest(traced) >= kept and "=> ended at:" in traced.text("trace")
+        t.note(f"{kept} us, kept although its module went")
+
+        def is_found():
+            traced.echo("tracing_max_latency", "0")
+            plant(t, "preempt", PLANTED * 10, cpu=1)
+            return "=> started at: plant_preempt\n" in traced.text("trace")
+
+        assert until(is_found), traced.text("trace")
+        assert traced.text("current_tracer") == "preemptoff\n" and traced.stat()["sections"]["refused"] == 0
+        traced.echo("current_tracer", "nop")
