@@ -12,10 +12,6 @@
 #include "tracer/section_log.h"
 #include "tracer/tracee.h"
 
-#define COVERED_PERCENT_MIN 95
-
-#define LEFT_MAX 64 /* places that are kept to name them */
-
 #define TRIES_MAX 1000 /* to read a section while the guest writes it */
 
 /* Of the tracers, for messages. */
@@ -31,20 +27,15 @@ static const uint32_t kind_flags[] = {
 	[HV_SECTION_EITHER] = HV_SECTIONS_PREEMPT | HV_SECTIONS_IRQS,
 };
 
-/* The functions that may have a CPU's idle loop. */
-static const char *const idle_loops[] = {"do_idle", "cpu_startup_entry", "play_idle_precise"};
-#define IDLE_CALLS_MAX	8
-#define IDLE_LOOP_BYTES 4096
-
 struct hv_section_tracer {
 	struct hv_tracee *tracee; /* borrowed, as are these: */
 	const struct hv_clock *clock;
 	struct hv_decoder *decoder;
 	struct hv_detours *detours; /* owned */
-	bool is_forced;
+	enum hv_section_trust trust;
 	bool counts_preemption; /* cannot be told once the places are replaced */
 	struct hv_section_coverage coverage;
-	struct hv_section_left left[LEFT_MAX]; /* the first ones */
+	struct hv_section_left left[HV_SECTION_LEFT_MAX]; /* the first ones */
 	size_t nr_left;
 	enum hv_section_kind kind; /* of the last start, as are: */
 	uint64_t modules_signature;
@@ -93,6 +84,11 @@ void hv_section_tracer_free(struct hv_section_tracer *s)
 	free(s);
 }
 
+void hv_section_tracer_force(struct hv_section_tracer *s)
+{
+	s->trust = HV_SECTION_FORCED;
+}
+
 bool hv_section_tracer_exists(const struct hv_section_tracer *s, enum hv_section_kind kind)
 {
 	const struct hv_kernel *k = s->tracee->kernel;
@@ -113,223 +109,9 @@ static uint32_t seq_of(const struct hv_section_tracer *s, unsigned cpu)
 
 /* -- what is replaced -------------------------------------------------------------------------- */
 
-/* The calls of the functions around a CPU's idle time. */
-struct idle {
-	struct hv_gva functions[2]; /* as hv_idle_functions */
-	struct hv_detour_want calls[IDLE_CALLS_MAX];
-	size_t nr;
-	unsigned found; /* bit N: a call of functions[N] */
-	const uint8_t *code;
-	struct hv_gva code_at;
-};
-
-static bool look_for_idle(void *ctx, const struct hv_insn *insn)
-{
-	static const enum hv_detour_kind kinds[] = {HV_DETOUR_CALL_ENDS, HV_DETOUR_CALL_BEGINS};
-	struct idle *idle = ctx;
-
-	for (unsigned i = 0; i < 2; i++) {
-		if (!insn->has_target || insn->target.v != idle->functions[i].v)
-			continue;
-		if (idle->nr == IDLE_CALLS_MAX)
-			return false;
-		idle->calls[idle->nr] = (struct hv_detour_want){.kind = kinds[i],
-								.at = insn->at,
-								.len_bytes = insn->len_bytes,
-								.calls = insn->target};
-		memcpy(idle->calls[idle->nr++].insn, idle->code + (insn->at.v - idle->code_at.v),
-		       insn->len_bytes);
-		idle->found |= 1u << i;
-	}
-	return true;
-}
-
-static struct hv_err *look_at_loop(const struct hv_kernel *k, const char *name, struct idle *idle)
-{
-	uint8_t code[IDLE_LOOP_BYTES];
-	uint64_t len;
-	struct hv_err *err;
-
-	if (!hv_kernel_symbol(k, name, &idle->code_at))
-		return NULL;
-	len = hv_kernel_symbol_size(k, idle->code_at);
-	if (len > sizeof(code))
-		len = sizeof(code);
-	err = hv_read(&k->core.as, idle->code_at, code, len);
-	if (err)
-		return err;
-	idle->code = code;
-	k->core.as.arch->walk_code((struct hv_span){code, len}, idle->code_at, look_for_idle, idle);
-	idle->code = NULL;
-	return NULL;
-}
-
-/* An idle CPU is in the middle of a section: the kernel switches to the idle task with preemption
- * off, and the idle task leaves it off. Some processors wait for an interrupt with interrupts off.
- * Without these calls a CPU's sleep would be the longest section.
- * A jump to such a function is left alone, as is a call in two pages; then sections in which a CPU
- * was idle would not be told apart, and the kernel is refused. */
-static struct hv_err *find_idle(const struct hv_kernel *k, struct idle *ret)
-{
-	const struct hv_arch *arch = k->core.as.arch;
-
-	for (unsigned i = 0; i < 2; i++) {
-		struct hv_err *err =
-			hv_core_need(&k->core, hv_idle_functions[i], &ret->functions[i]);
-
-		if (err)
-			return err;
-	}
-	for (size_t i = 0; i < HV_ARRAY_LEN(idle_loops); i++) {
-		struct hv_err *err = look_at_loop(k, idle_loops[i], ret);
-
-		if (err)
-			return err;
-	}
-	for (size_t i = 0; i < ret->nr; i++) {
-		struct hv_gva target;
-
-		if (arch->classify_site(ret->calls[i].insn, ret->calls[i].at, &target) !=
-			    HV_SITE_CALL ||
-		    hv_site_crosses_pages(arch, ret->calls[i].at.v))
-			ret->found = 0;
-	}
-	if (ret->found != 3)
-		return hv_err_new(EOPNOTSUPP, "where this kernel's idle loop begins and ends was"
-					      " not found, or cannot be changed");
-	return NULL;
-}
-
-/* What is replaced for a tracer. */
-struct plan {
-	struct hv_detour_want *wants; /* owned */
-	size_t nr;
-	struct hv_preempt_sites preempt;
-	struct hv_irq_sites irqs;
-	struct idle idle;
-};
-
-static void plan_deinit(struct plan *p)
-{
-	free(p->wants);
-	hv_preempt_sites_deinit(&p->preempt);
-	hv_irq_sites_deinit(&p->irqs);
-}
-
-bool hv_sections_cover_enough(size_t nr_covered, size_t nr)
-{
-	return nr_covered * 100 >= nr * COVERED_PERCENT_MIN;
-}
-
-void hv_section_tracer_force(struct hv_section_tracer *s)
-{
-	s->is_forced = true;
-}
-
-static struct hv_err *check_enough(const struct hv_section_tracer *s, size_t nr_covered, size_t nr,
-				   const char *what)
-{
-	if (s->is_forced || hv_sections_cover_enough(nr_covered, nr))
-		return NULL;
-	return hv_err_mark(hv_err_new(EOPNOTSUPP,
-				      "only %zu of the %zu places where this kernel switches %s"
-				      " can be covered, too few to trust",
-				      nr_covered, nr, what),
-			   HV_ERR_NEEDS_FORCE);
-}
-
-static void note_left(struct hv_section_tracer *s, struct hv_gva at, const char *reason)
-{
-	s->coverage.nr_left++;
-	if (s->nr_left < LEFT_MAX)
-		s->left[s->nr_left++] = (struct hv_section_left){at, reason};
-}
-
-static struct hv_err *find_preempt(struct hv_section_tracer *s, struct plan *p)
-{
-	struct hv_err *err = hv_preempt_sites_read(s->tracee->kernel, &p->preempt);
-	size_t nr_covered = p->preempt.nr_of[HV_PREEMPT_COVERED];
-
-	if (err)
-		return err;
-	s->coverage.nr_covered += nr_covered;
-	for (size_t i = 0; i < p->preempt.nr; i++)
-		if (p->preempt.list[i].cover != HV_PREEMPT_COVERED)
-			note_left(s, p->preempt.list[i].at,
-				  hv_preempt_cover_reason(p->preempt.list[i].cover));
-	return check_enough(s, nr_covered, p->preempt.nr - p->preempt.nr_of[HV_PREEMPT_OF_NMIS],
-			    "preemption");
-}
-
-/* A section that begins when the kernel is entered must be seen: it takes the place of one whose
- * end was not. */
-static struct hv_err *find_irqs(struct hv_section_tracer *s, struct plan *p)
-{
-	struct hv_err *err = hv_irq_sites_read(s->tracee->kernel, &p->irqs);
-	size_t nr_covered = hv_irq_nr_covered(&p->irqs);
-
-	if (err)
-		return err;
-	s->coverage.nr_covered += nr_covered;
-	s->coverage.nr_retargeted += p->irqs.nr_of[HV_IRQ_RETARGETED];
-	for (size_t i = 0; i < p->irqs.nr; i++)
-		if (!hv_irq_is_covered(&p->irqs.list[i]))
-			note_left(s, p->irqs.list[i].at,
-				  hv_irq_cover_reason(p->irqs.list[i].cover));
-	if (p->irqs.nr_entries_left && !s->is_forced)
-		return hv_err_mark(hv_err_new(EOPNOTSUPP,
-					      "%zu of the ways into this kernel cannot be covered",
-					      p->irqs.nr_entries_left),
-				   HV_ERR_NEEDS_FORCE);
-	return check_enough(s, nr_covered, p->irqs.nr, "interrupts");
-}
-
-static struct hv_detour_want want_of_preempt(const struct hv_preempt_site *site)
-{
-	struct hv_detour_want want = {
-		.kind = site->count.subtracts ? HV_DETOUR_ENDS : HV_DETOUR_BEGINS,
-		.at = site->at,
-		.len_bytes = site->count.len_bytes,
-		.count = site->count,
-		.has_caller = site->has_caller,
-		.caller_off = site->caller_off,
-	};
-
-	memcpy(want.insn, site->insn, sizeof(want.insn));
-	return want;
-}
-
-static struct hv_detour_want want_of_irqs(const struct hv_irq_site *site)
-{
-	struct hv_detour_want want = {
-		.kind = site->kind,
-		.at = site->at,
-		.len_bytes = site->len_bytes,
-		.calls = site->target,
-		.has_caller = site->has_caller,
-		.caller_off = site->caller_off,
-	};
-
-	memcpy(want.insn, site->insn, sizeof(want.insn));
-	return want;
-}
-
-static void make_wants(struct plan *p)
-{
-	p->wants = hv_alloc((p->idle.nr + p->preempt.nr + p->irqs.nr + 1) * sizeof(*p->wants));
-	for (size_t i = 0; i < p->idle.nr; i++)
-		p->wants[p->nr++] = p->idle.calls[i];
-	for (size_t i = 0; i < p->preempt.nr; i++)
-		if (p->preempt.list[i].cover == HV_PREEMPT_COVERED)
-			p->wants[p->nr++] = want_of_preempt(&p->preempt.list[i]);
-	for (size_t i = 0; i < p->irqs.nr; i++)
-		if (hv_irq_is_covered(&p->irqs.list[i]))
-			p->wants[p->nr++] = want_of_irqs(&p->irqs.list[i]);
-}
-
 /* The calls around the idle loop, and of the entry code, are those without which a section may seem
  * to be longer than it is. */
-static struct hv_err *check_refused(const struct plan *p)
+static struct hv_err *check_refused(const struct hv_section_plan *p)
 {
 	for (size_t i = 0; i < p->nr; i++) {
 		const struct hv_detour_want *want = &p->wants[i];
@@ -343,12 +125,11 @@ static struct hv_err *check_refused(const struct plan *p)
 	return NULL;
 }
 
-static struct hv_err *patch(struct hv_section_tracer *s, struct plan *p)
+static struct hv_err *patch(struct hv_section_tracer *s, struct hv_section_plan *p)
 {
 	struct hv_err *err;
 	size_t nr_put_back;
 
-	make_wants(p);
 	err = hv_detours_patch(s->detours, p->wants, p->nr, &s->coverage.nr_refused);
 	if (err)
 		return err;
@@ -390,17 +171,21 @@ static uint64_t modules_signature(const struct hv_section_tracer *s)
 	return signature;
 }
 
+static void note_coverage(struct hv_section_tracer *s, const struct hv_section_plan *p)
+{
+	s->coverage = (struct hv_section_coverage){.nr_covered = p->nr_covered,
+						   .nr_retargeted = p->nr_retargeted,
+						   .nr_left = p->nr_left};
+	s->nr_left = p->nr_named;
+	memcpy(s->left, p->left, p->nr_named * sizeof(*p->left));
+}
+
 static struct hv_err *change(struct hv_section_tracer *s, enum hv_section_kind kind)
 {
-	hv_cleanup(plan_deinit) struct plan p = {.nr = 0};
-	struct hv_err *err = find_idle(s->tracee->kernel, &p.idle);
+	hv_cleanup(hv_section_plan_deinit) struct hv_section_plan p = {.nr = 0};
+	struct hv_err *err = hv_section_plan_make(s->tracee->kernel, kind, s->trust, &p);
 
-	s->coverage = (struct hv_section_coverage){.nr_covered = 0};
-	s->nr_left = 0;
-	if (!err && kind != HV_SECTION_IRQ)
-		err = find_preempt(s, &p);
-	if (!err && kind != HV_SECTION_PREEMPT)
-		err = find_irqs(s, &p);
+	note_coverage(s, &p);
 	return err ? err : patch(s, &p);
 }
 

@@ -12,13 +12,7 @@
 
 #include "base/err.h"
 #include "tracer/section.h"
-
-/* What is off in a section. */
-enum hv_section_kind {
-	HV_SECTION_PREEMPT, /* preemptoff */
-	HV_SECTION_IRQ,	    /* irqsoff */
-	HV_SECTION_EITHER,  /* preemptirqsoff */
-};
+#include "tracer/section_plan.h"
 
 struct hv_clock;
 struct hv_decoder;
@@ -33,9 +27,6 @@ void hv_section_tracer_free(struct hv_section_tracer *s);
 /* False: sections of KIND cannot be measured in this kernel. */
 bool hv_section_tracer_exists(const struct hv_section_tracer *s, enum hv_section_kind kind);
 
-/* Whether the sections that are measured can be trusted, where NR_COVERED of NR places are covered.
- * With less, sections would often be missed. */
-bool hv_sections_cover_enough(size_t nr_covered, size_t nr);
 /* From now on sections are measured also if not enough is covered, or not all ways into the
  * kernel. */
 void hv_section_tracer_force(struct hv_section_tracer *s);
@@ -88,11 +79,7 @@ struct hv_section_coverage {
 };
 void hv_section_tracer_coverage(const struct hv_section_tracer *s, struct hv_section_coverage *ret);
 
-/* A place that is not covered. */
-struct hv_section_left {
-	struct hv_gva at;
-	const char *reason; /* static */
-};
-/* The first MAX of them since the last start. Returns how many there are in RET. */
+/* The first MAX places that are not covered, since the last start. Returns how many there are in
+ * RET. */
 size_t hv_section_tracer_left(const struct hv_section_tracer *s, size_t max,
 			      struct hv_section_left *ret);

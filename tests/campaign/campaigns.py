@@ -2,7 +2,7 @@
 """The campaigns. A campaign is a function f(t, rng) with a docstring and the decorator. It makes ONE step,
 which leaves the guest as it was. t is the argument of cases in lib/suite.py (t.guest, t.hv, t.attach()) with
 the step's number in t.number. A step may depend on rng and t.number only, so that it can be repeated. What it
-returns, if anything, is counted: what it found."""
+returns, if anything, is counted: what it found, or a list of that."""
 
 import os
 import signal
@@ -39,11 +39,24 @@ LOAD = "while [ ! -e /tmp/end ]; do cat /proc/self/stat | md5sum; echo x >/tmp/x
 SECTION_TRACERS = ("preemptoff", "irqsoff", "preemptirqsoff")
 
 
+def switch_section_tracer(t, traced, rng, tracer):
+    """On, with changes of options now and then, and off by another tracer, by the next one, or by detach."""
+    traced.echo("current_tracer", tracer)
+    time.sleep(rng.uniform(0, 0.2))
+    if rng.random() < 0.3:
+        traced.echo(f"options/{rng.choice(('function-trace', 'display-graph'))}", rng.choice("01"))
+    t.guest.run("cat /proc/uptime; sleep 0.02")
+    assert int(traced.text("tracing_max_latency")) > 0 and "=> ended at:" in traced.text("trace")
+    if rng.random() < 0.5:
+        traced.echo("current_tracer", rng.choice(("nop", "function")))
+
+
 @campaign
 def sections(t, rng):
-    """On and off of a tracer of sections under load, with functions, some of them, or none, as lines or as a graph;
-    a section is kept."""
+    """On and off of a tracer of sections under load, several times, with functions, some of them, or none, as lines or
+    as a graph; a section is kept."""
     t.guest.run(LOAD)
+    done = []
     try:
         with t.attach() as traced:
             tracers = [name for name in traced.text("available_tracers").split() if name in SECTION_TRACERS]
@@ -51,17 +64,13 @@ def sections(t, rng):
                 traced.echo("set_ftrace_filter", rng.choice(GLOBS))
             traced.echo("options/function-trace", rng.choice("001"))
             traced.echo("options/display-graph", rng.choice("01"))
-            for _ in range(rng.choice((1, 2))):
-                traced.echo("current_tracer", rng.choice(tracers))
-                time.sleep(rng.uniform(0, 0.2))
-                if rng.random() < 0.3:
-                    traced.echo(f"options/{rng.choice(('function-trace', 'display-graph'))}", rng.choice("01"))
-                t.guest.run("cat /proc/uptime; sleep 0.02")
-                assert int(traced.text("tracing_max_latency")) > 0 and "=> ended at:" in traced.text("trace")
-                if rng.random() < 0.5:
-                    traced.echo("current_tracer", rng.choice(("nop", "function")))
+            for _ in range(rng.choice((1, 3, 5, 7))):
+                tracer = rng.choice(tracers)
+                switch_section_tracer(t, traced, rng, tracer)
+                done.append(f"{tracer} on and off")
     finally:
         t.guest.run("touch /tmp/end; sleep 0.1; rm /tmp/end")
+    return done
 
 
 def victims(t):

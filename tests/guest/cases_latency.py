@@ -69,11 +69,12 @@ PREEMPT_OFF = (
     ("softirq", r"plant_softirq$", r"__local_bh_enable_ip$"),
     ("timer", r"hrtimer_start_range_ns|lock_hrtimer_base", r"hrtimer_start_range_ns|do_nanosleep"),
 )
-IRQ_ENDS = r"(%s|__do_softirq|handle_softirqs|__irq_exit_rcu)$"
+IRQ_ENDS = r"(%s|__do_softirq|handle_softirqs|__irq_exit_rcu|preempt_schedule_irq)$"
 IRQS_OFF = (
     ("cli", r"plant_cli$", r"plant_cli$"),
     ("irqsave_nested", r"plant_irqsave_nested$", r"plant_irqsave_nested$"),
     ("spin_lock_irq", r"plant_spin_lock_irq$", r"plant_spin_lock_irq$"),
+    ("raw_spin_lock_irq", r"plant_raw_spin_lock_irq$", r"plant_raw_spin_lock_irq$"),
     ("softirq_cli", r"plant_cli$", r"plant_cli$"),
     ("interrupt", r"asm_sysvec_irq_work$", IRQ_ENDS % "asm_sysvec_irq_work"),
     ("tick", r"asm_sysvec_apic_timer_interrupt$", IRQ_ENDS % "asm_sysvec_apic_timer_interrupt"),
@@ -81,6 +82,7 @@ IRQS_OFF = (
     ("timer", r"hrtimer_start_range_ns|lock_hrtimer_base", r"hrtimer_start_range_ns|do_nanosleep"),
 )
 OTHERS = ("switch", "softirq_cli")  # these may end in another task
+SLEEPING = ("softirq", "spin_lock_irq")  # with PREEMPT_RT nothing is off meanwhile
 
 
 def check_planted(t, traced, where, starts, ends, of="", cpu=0):
@@ -94,6 +96,24 @@ def check_planted(t, traced, where, starts, ends, of="", cpu=0):
     assert head and int(head["us"]) == found and int(head["cpu"]) == cpu, text
     assert where in OTHERS or head["comm"] == "planted", text
     assert re.match(starts, head["start"]) and re.match(ends, head["end"]), f"{where}: {text}"
+    return text
+
+
+def is_realtime(t):
+    """PREEMPT_RT."""
+    return t.guest.run("cat /sys/kernel/realtime || true").strip() == "1"
+
+
+def check_places(t, traced, places, of=""):
+    """Plants a section at each of PLACES. Returns the text of the last one that is a section in this kernel."""
+    realtime = is_realtime(t)
+    for where, starts, ends in places:
+        if realtime and where in SLEEPING:
+            traced.echo("tracing_max_latency", "0")
+            planted = plant(t, where, of=of)
+            assert longest(traced) < planted / 2, f"{where}: nothing was off: {traced.text('trace')}"
+        else:
+            text = check_planted(t, traced, where, starts, ends, of=of)
     return text
 
 
@@ -112,8 +132,7 @@ def preemptoff_finds_planted_sections(t):
         own = longest(traced)
         t.note(f"{own} us before")
         assert own < 1000, f"{own} us before the planted sections: {traced.text('trace')}"
-        for where, starts, ends in PREEMPT_OFF:
-            text = check_planted(t, traced, where, starts, ends, of="of")
+        text = check_places(t, traced, PREEMPT_OFF, of="of")
         head, lines = HEAD.match(text), list(LINE.finditer(text))
         assert len(lines) == 2 and head["nr"] == "3" and int(head["cpus"]) == t.guest.config.vcpus, text
         assert head["of"] == "uid:1000 nice:-3 policy:1 rt_prio:7", text
@@ -191,8 +210,7 @@ def irqsoff_finds_planted_sections(t):
         load(t)
         own = longest(traced)
         t.note(f"{own} us before")
-        for where, starts, ends in IRQS_OFF:
-            check_planted(t, traced, where, starts, ends)
+        check_places(t, traced, IRQS_OFF)
         traced.echo("tracing_max_latency", "0")
         plant(t, "preempt")  # preemption is off, interrupts are not
         t.guest.run("(while :; do :; done) & sleep 0.2; kill $!; cat /dev/zero >/dev/null & sleep 0.2; kill $!; sleep 1")
@@ -200,7 +218,8 @@ def irqsoff_finds_planted_sections(t):
         t.note(f"{quiet} us without")
         assert max(own, quiet) < 1000, traced.text("trace")
         sections = traced.stat()["sections"]
-        assert sections["no_begin"] == 0 and sections["refused"] == 0, sections
+        # That of 6.1 has a much-used cli in two pages (docs/irqsoff.md).
+        assert (sections["no_begin"] == 0 or is_realtime(t)) and sections["refused"] == 0, sections
         t.note(f"{sections['covered']} places covered, {sections['not_covered']} not, {sections['no_end']} without an end")
         traced.echo("current_tracer", "preemptirqsoff")
         check_planted(t, traced, *PREEMPT_OFF[1])
@@ -292,3 +311,29 @@ def sections_on_and_off_under_load(t):
         t.note(said.splitlines()[0])
     finally:
         t.guest.run("touch /tmp/end; sleep 1; rm /tmp/end")
+
+
+@case(configs=IN_TURN[:1])
+def modules_go_while_sections_are_measured(t):
+    """A module is asked to go while a section is open in it, and does when that ends. The section is kept. Another
+    module comes to where it was, and goes; when the module comes again, its sections are found again."""
+    load_planted(t, "tracepoints=0")
+    with t.attach() as traced:
+        traced.echo("current_tracer", "preemptoff")
+        plant(t, "preempt", cpu=1)  # all of it is there
+        traced.echo("tracing_max_latency", "0")
+        t.guest.run(f"taskset 2 planted preempt {PLANTED * 40} & sleep 0.05; rmmod planted; wait")
+        assert "planted" not in t.guest.run("cat /proc/modules")
+        kept = longest(traced)
+        t.guest.run("for i in 1 2 3; do insmod /modules/dummy.ko; rmmod dummy; done; insmod /lib/planted.ko tracepoints=0")
+        assert kept > PLANTED and longest(traced) >= kept and "=> ended at:" in traced.text("trace")
+        t.note(f"{kept} us, kept although its module went")
+
+        def is_found():
+            traced.echo("tracing_max_latency", "0")
+            plant(t, "preempt", PLANTED * 10, cpu=1)
+            return "=> started at: plant_preempt\n" in traced.text("trace")
+
+        assert until(is_found), traced.text("trace")
+        assert traced.text("current_tracer") == "preemptoff\n" and traced.stat()["sections"]["refused"] == 0
+        traced.echo("current_tracer", "nop")

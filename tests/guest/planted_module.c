@@ -24,7 +24,8 @@ module_param(ns, ulong, 0444);
 static bool tracepoints = true;
 module_param(tracepoints, bool, 0444);
 
-static DEFINE_SPINLOCK(lock);
+static DEFINE_SPINLOCK(lock); /* with PREEMPT_RT whoever has it may sleep, and nothing is off */
+static DEFINE_RAW_SPINLOCK(raw_lock);
 static unsigned int nr_reads;
 
 /* Calls a function that others do not call, each time. */
@@ -71,6 +72,13 @@ static noinline void plant_spin_lock_irq(void)
 	spin_lock_irq(&lock);
 	measure(nr_reads);
 	spin_unlock_irq(&lock);
+}
+
+static noinline void plant_raw_spin_lock_irq(void)
+{
+	raw_spin_lock_irq(&raw_lock);
+	measure(nr_reads);
+	raw_spin_unlock_irq(&raw_lock);
 }
 
 static noinline void plant_spin_lock(void)
@@ -206,6 +214,7 @@ static struct {
 	{"cli", plant_cli},
 	{"irqsave_nested", plant_irqsave_nested},
 	{"spin_lock_irq", plant_spin_lock_irq},
+	{"raw_spin_lock_irq", plant_raw_spin_lock_irq},
 	{"preempt", plant_preempt},
 	{"preempt_nested", plant_preempt_nested},
 	{"softirq", plant_softirq},
