@@ -108,18 +108,18 @@ def names_of(events):
     return {what.split(":")[0] for what in events}
 
 
-def record_both(t, traced, lines):
+def record_both(t, traced, lines, work=WORK):
     """Has both record WORK by the definitions LINES, and returns how often each known event was, for both."""
     groups = "for e in events/kprobes events/fprobes events/tracepoints; do [ ! -d $e ] || echo {} >$e/enable; done"
     own = t.guest.run(
-        f"cd {OWN}; cat >dynamic_events <<'END'\n{lines}\nEND\n echo 4000 >buffer_size_kb; {groups.format(1)}; echo >trace; {WORK};"
+        f"cd {OWN}; cat >dynamic_events <<'END'\n{lines}\nEND\n echo 4000 >buffer_size_kb; {groups.format(1)}; echo >trace; {work};"
         f" {groups.format(0)}; cat trace; echo >dynamic_events; echo 1 >buffer_size_kb",
         timeout=300,
     )
     for line in lines.split("\n"):
         traced.echo("dynamic_events", line, append=True)
     t.hv("exec", t.name, "busybox", "sh", "-c", f"cd {OWN}; {groups.format(1)}")
-    t.guest.run(WORK)
+    t.guest.run(work)
     t.hv("exec", t.name, "busybox", "sh", "-c", f"cd {OWN}; {groups.format(0)}")
     ours = traced.text("trace", timeout=300)
     traced.echo("dynamic_events", "")
@@ -158,6 +158,52 @@ def foreign(t, traced):
     known = [what for what in found if KNOWN.search(what)]
     assert len(names_of(found)) == 6 and names_of(known) >= {"opened", "asked", "begins", "named"}, found
     traced.echo("dynamic_events", "")
+
+
+# Of a module, whose types go on after the kernel's.
+OF_MODULE = r"""
+p:x dummy_xmit $arg*
+p:x dummy_xmit skb->len dev->mtu name=dev->name:string
+p:x dummy_xmit $arg1 $arg2:x32
+p:x dummy:dummy_xmit $arg1 $arg2:x32
+p:x dummy_xmit none
+p:x dummy_xmit skb->none
+p:x dummy_get_stats64 stats->rx_packets
+r:x dummy_xmit $retval
+r:x dummy_dev_init $retval
+r:x dummy_setup $retval
+r:x dummy_xmit $retval->x
+f:x dummy_xmit skb->len
+"""
+STATS = "p:stats dummy_get_stats64 name=dev->name:string mtu=dev->mtu ifindex=dev->ifindex"
+READ_STATS = "for n in 1 2 3 4 5; do cat /proc/net/dev >/dev/null; done"
+
+
+@case(configs=ONE_VCPU)
+def arguments_of_module_functions(t):
+    """Arguments by names, of functions of a module: definitions, right and wrong, formats and error_log are those of the
+    guest's own, where its kernel knows names, and the values are in every kernel those that the module's device has."""
+    has_btf_args = "btf_find_func_proto" in t.guest.run("grep -w btf_find_func_proto /proc/kallsyms || true")
+    t.guest.run("insmod /modules/dummy.ko")
+    try:
+        with t.attach() as traced:
+            if has_btf_args:
+                pairs = try_both(t, OF_MODULE)
+                differences = [f"own:\n{a}\nhvtrace:\n{b}" for a, b in pairs if a != b]
+                assert not differences, f"{len(differences)} of {len(pairs)} definitions differ:\n" + "\n".join(differences)
+                own, ours = record_both(t, traced, STATS, READ_STATS)
+                assert own == ours and sum(own.values()) == 5, (own, ours)
+            # What the guest's own probes never know: MODULE:FUNCTION by names.
+            traced.echo("dynamic_events", STATS.replace("dummy_get", "dummy:dummy_get"))
+            traced.echo("events/kprobes/enable", "1")
+            index, mtu = t.guest.run(f"{READ_STATS}; cat /sys/class/net/dummy0/ifindex /sys/class/net/dummy0/mtu").split()
+            traced.echo("events/kprobes/enable", "0")
+            found = EVENT.findall(traced.text("trace", timeout=300))
+            says = f'name="dummy0" mtu={mtu} ifindex={index}'
+            assert len(found) == 5 and all(what.endswith(says) for what in found), (says, found)
+            traced.echo("dynamic_events", "")
+    finally:
+        t.guest.run("rmmod dummy")
 
 
 TRACEPOINTS = r"""
