@@ -437,13 +437,22 @@ static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all,
 					 struct hv_module_btf *modules)
 {
 	const struct hv_kernel *k = all->session->kernel;
+	bool asks_first;
+	uint32_t unused;
 	struct hv_gva at;
 
+	/* Kernels look for the symbol before the arguments since they count symbols of a name. */
+	asks_first = hv_kernel_symbol(k, "validate_probe_symbol", &at);
 	return (struct hv_kprobe_kernel){
 		.arch = k->core.as.arch,
 		.btf = k->core.btf,
 		.has_btf_args = k->core.btf && hv_kernel_symbol(k, "btf_find_func_proto", &at),
 		.module_btf = hv_module_btf_find,
+		.has_function = asks_first ? hv_module_btf_has_function : NULL,
+		/* Fprobes that are made of the function graph need none. */
+		.no_maxactive =
+			k->core.btf && hv_btf_size(k->core.btf, "fprobe", &unused) &&
+			!hv_btf_member(k->core.btf, "fprobe", "nr_maxactive", &unused, NULL),
 		.module_data = modules,
 	};
 }

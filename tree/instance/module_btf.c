@@ -43,6 +43,14 @@ const struct hv_btf *hv_module_btf_find(void *m, const char *function)
 	return NULL;
 }
 
+bool hv_module_btf_has_function(void *m, const char *function)
+{
+	const struct hv_module_btf *f = m;
+	struct hv_gva at;
+
+	return hv_kernel_symbol(f->kernel, function, &at) || find_name(f->kernel, function);
+}
+
 void hv_module_btf_deinit(struct hv_module_btf *m)
 {
 	hv_btf_free(m->btf);

@@ -13,4 +13,6 @@ struct hv_module_btf {
 
 /* As hv_kprobe_kernel's module_btf; M is a struct hv_module_btf. */
 const struct hv_btf *hv_module_btf_find(void *m, const char *function);
+/* As its has_function. */
+bool hv_module_btf_has_function(void *m, const char *function);
 void hv_module_btf_deinit(struct hv_module_btf *m);

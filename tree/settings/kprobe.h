@@ -104,7 +104,11 @@ struct hv_kprobe_kernel {
 	 * MODULE:FUNCTION or FUNCTION; borrowed until the parser returns; NULL: there is none.
 	 * NULL: no module has any. */
 	const struct hv_btf *(*module_btf)(void *module_data, const char *function);
+	/* Whether there is a FUNCTION. NULL: the kernel's kprobes ask this only after all
+	 * arguments; a probe of none is not refused here. */
+	bool (*has_function)(void *module_data, const char *function);
 	void *module_data;
+	bool no_maxactive; /* its fprobes have none */
 };
 struct hv_err *hv_kprobe_parse(const struct hv_kprobe_kernel *kernel, char *const *words, size_t nr,
 			       struct hv_kprobe *ret, unsigned *ret_at) hv_must_use;
