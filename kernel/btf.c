@@ -42,6 +42,11 @@ static const struct {
 
 const char *hv_btf_string(const struct hv_btf *btf, uint32_t off)
 {
+	size_t base_len = btf->base ? btf->base->strings.len_bytes : 0;
+
+	if (off < base_len)
+		return (const char *)btf->base->strings.data + off;
+	off -= (uint32_t)base_len;
 	return off < btf->strings.len_bytes ? (const char *)btf->strings.data + off : "";
 }
 
@@ -55,6 +60,7 @@ static bool type_parse(struct hv_span types, size_t off, struct hv_btf_type *ret
 	ret->kind = (info >> 24) & 0x1f;
 	ret->vlen = info & 0xffff;
 	ret->kind_flag = info >> 31;
+	ret->in = types;
 	ret->extra_off = off + TYPE_BYTES;
 	return true;
 }
@@ -64,9 +70,20 @@ static size_t type_extra_bytes(const struct hv_btf_type *t)
 	return extra_bytes[t->kind].fixed + (size_t)extra_bytes[t->kind].each * t->vlen;
 }
 
+/* Of a module, ids begin after those of the kernel. */
+static uint32_t nr_of_base(const struct hv_btf *btf)
+{
+	return btf->base ? btf->base->nr : 0;
+}
+
 bool hv_btf_type_get(const struct hv_btf *btf, uint32_t id, struct hv_btf_type *ret)
 {
-	return id && id <= btf->nr && type_parse(btf->types, btf->offs[id - 1], ret);
+	uint32_t nr_base = nr_of_base(btf);
+
+	if (id <= nr_base)
+		return id && type_parse(btf->base->types, btf->base->offs[id - 1], ret);
+	id -= nr_base;
+	return id <= btf->nr && id && type_parse(btf->types, btf->offs[id - 1], ret);
 }
 
 static uint32_t name_hash(const char *name)
@@ -97,8 +114,7 @@ static const char *entry_name(const struct hv_btf *btf, const struct hv_btf_entr
 		return "";
 	if (t.kind != KIND_ENUM && t.kind != KIND_ENUM64)
 		return hv_btf_string(btf, t.name_off);
-	hv_span_u32(btf->types, t.extra_off + (size_t)extra_bytes[t.kind].each * e->index,
-		    &name_off);
+	hv_span_u32(t.in, t.extra_off + (size_t)extra_bytes[t.kind].each * e->index, &name_off);
 	return hv_btf_string(btf, name_off);
 }
 
@@ -190,7 +206,7 @@ static struct hv_err *index_types(struct hv_btf *btf)
 		if (hv_cancel_now(btf->nr))
 			return hv_cancel_check();
 		offs[btf->nr++] = (uint32_t)off;
-		index_type(btf, btf->nr, &t);
+		index_type(btf, nr_of_base(btf) + btf->nr, &t);
 		off = t.extra_off + type_extra_bytes(&t);
 	}
 	btf->offs = hv_realloc_array(NULL, btf->nr, sizeof(*offs));
@@ -238,13 +254,14 @@ static void btf_free_at(struct hv_btf **btf)
 	hv_btf_free(*btf);
 }
 
-struct hv_err *hv_btf_new(struct hv_span bytes, struct hv_btf **ret)
+struct hv_err *hv_btf_new(struct hv_span bytes, const struct hv_btf *base, struct hv_btf **ret)
 {
 	hv_cleanup(btf_free_at) struct hv_btf *btf = hv_alloc(sizeof(*btf));
 	struct hv_err *err;
 
 	if (bytes.len_bytes > BTF_BYTES_MAX)
 		return hv_err_new(EINVAL, "BTF: %zu bytes are too many", bytes.len_bytes);
+	btf->base = base;
 	btf->bytes = hv_alloc(bytes.len_bytes);
 	if (bytes.len_bytes)
 		memcpy(btf->bytes, bytes.data, bytes.len_bytes);
@@ -301,8 +318,8 @@ static bool resolve_size(const struct hv_btf *btf, uint32_t id, uint32_t *ret)
 			return false;
 		switch (t.kind) {
 		case KIND_ARRAY:
-			if (!hv_span_u32(btf->types, t.extra_off, &id) ||
-			    !hv_span_u32(btf->types, t.extra_off + 8, &nr_elems))
+			if (!hv_span_u32(t.in, t.extra_off, &id) ||
+			    !hv_span_u32(t.in, t.extra_off + 8, &nr_elems))
 				return false;
 			nr *= nr_elems;
 			break;
@@ -338,7 +355,7 @@ static bool resolve_compound(const struct hv_btf *btf, uint32_t id, struct hv_bt
 			return false;
 		if (ret->kind != KIND_ARRAY)
 			return ret->kind == KIND_STRUCT || ret->kind == KIND_UNION;
-		if (!hv_span_u32(btf->types, ret->extra_off, &id))
+		if (!hv_span_u32(ret->in, ret->extra_off, &id))
 			return false;
 	}
 	return false;
@@ -357,9 +374,9 @@ static const char *member_get(const struct hv_btf *btf, const struct hv_btf_type
 	size_t off = t->extra_off + (size_t)MEMBER_BYTES * index;
 	uint32_t name_off = 0, bits = 0;
 
-	hv_span_u32(btf->types, off, &name_off);
-	hv_span_u32(btf->types, off + 4, &ret->type_id);
-	hv_span_u32(btf->types, off + 8, &bits);
+	hv_span_u32(t->in, off, &name_off);
+	hv_span_u32(t->in, off + 4, &ret->type_id);
+	hv_span_u32(t->in, off + 8, &bits);
 	ret->bit_off = t->kind_flag ? bits & 0xffffff : bits;
 	ret->bit_len = t->kind_flag ? bits >> 24 : 0;
 	return hv_btf_string(btf, name_off);
@@ -483,9 +500,9 @@ bool hv_btf_enumerator(const struct hv_btf *btf, const char *name, int64_t *ret)
 	if (!e || !hv_btf_type_get(btf, e->type_id, &t))
 		return false;
 	off = t.extra_off + (size_t)extra_bytes[t.kind].each * e->index;
-	hv_span_u32(btf->types, off + 4, &low);
+	hv_span_u32(t.in, off + 4, &low);
 	if (t.kind == KIND_ENUM64) {
-		hv_span_u32(btf->types, off + 8, &high);
+		hv_span_u32(t.in, off + 8, &high);
 		*ret = (int64_t)((uint64_t)high << 32 | low);
 	} else {
 		*ret = t.kind_flag ? (int64_t)(int32_t)low : (int64_t)low;
@@ -496,4 +513,9 @@ bool hv_btf_enumerator(const struct hv_btf *btf, const char *name, int64_t *ret)
 size_t hv_btf_nr_types(const struct hv_btf *btf)
 {
 	return btf->nr;
+}
+
+size_t hv_btf_strings_bytes(const struct hv_btf *btf)
+{
+	return btf->strings.len_bytes;
 }

@@ -9,8 +9,11 @@
 
 struct hv_btf;
 
-/* Copies BYTES. Fails with EINVAL when they are not BTF. */
-struct hv_err *hv_btf_new(struct hv_span bytes, struct hv_btf **ret) hv_must_use;
+/* Copies BYTES. Fails with EINVAL when they are not BTF. BASE: the kernel's, when BYTES are those
+ * of a module, whose ids and strings go on after it; borrowed for the life of *RET. Else NULL. By
+ * their names, only types of BYTES are found. */
+struct hv_err *hv_btf_new(struct hv_span bytes, const struct hv_btf *base,
+			  struct hv_btf **ret) hv_must_use;
 void hv_btf_free(struct hv_btf *btf);
 
 /* Finds the byte offset and the size of a member by its path, for example ("task_struct",
@@ -29,4 +32,6 @@ bool hv_btf_size(const struct hv_btf *btf, const char *type, uint32_t *ret_size)
 /* Finds an enumerator of any enum, anonymous ones included. A 32-bit value is sign-extended only
  * where BTF says that it is signed; pahole before 1.24 never says so. */
 bool hv_btf_enumerator(const struct hv_btf *btf, const char *name, int64_t *ret);
+/* Of its own, without those of a base. */
 size_t hv_btf_nr_types(const struct hv_btf *btf);
+size_t hv_btf_strings_bytes(const struct hv_btf *btf);

@@ -46,8 +46,8 @@ const char *hv_btf_param(const struct hv_btf *btf, const struct hv_btf_func *fun
 	if (!hv_btf_type_get(btf, func->proto_id, &t) || index >= t.vlen)
 		return "";
 	off = t.extra_off + (size_t)PARAM_BYTES * index;
-	hv_span_u32(btf->types, off, &name_off);
-	hv_span_u32(btf->types, off + 4, ret_id);
+	hv_span_u32(t.in, off, &name_off);
+	hv_span_u32(t.in, off + 4, ret_id);
 	return hv_btf_string(btf, name_off);
 }
 
@@ -94,7 +94,7 @@ bool hv_btf_value(const struct hv_btf *btf, uint32_t id, struct hv_btf_value *re
 		return true;
 	}
 	*ret = (struct hv_btf_value){.form = form_of(t.kind), .id = id};
-	hv_span_u32(btf->types, t.extra_off, &extra);
+	hv_span_u32(t.in, t.extra_off, &extra);
 	if (ret->form == HV_BTF_POINTER)
 		ret->to = t.size_or_type;
 	if (ret->form == HV_BTF_ARRAY)

@@ -36,7 +36,8 @@ struct hv_btf_type {
 	bool kind_flag;
 	uint32_t name_off;
 	uint32_t size_or_type;
-	size_t extra_off; /* of what follows struct btf_type, in types */
+	struct hv_span in; /* the types of the BTF that has it */
+	size_t extra_off;  /* of what follows struct btf_type, in IN */
 };
 
 /* A named type, function or enumerator. The entries of a bucket are chained in the order of type
@@ -58,9 +59,10 @@ struct hv_btf_names {
 struct hv_btf {
 	uint8_t *bytes;
 	struct hv_span types;
-	struct hv_span strings; /* not empty, NUL-terminated */
-	uint32_t *offs;		/* of type id - 1, in types */
-	uint32_t nr;
+	struct hv_span strings;	   /* not empty, NUL-terminated */
+	const struct hv_btf *base; /* borrowed; NULL: it is no module's */
+	uint32_t *offs;		   /* in types, of its own types; ids go on after those of BASE */
+	uint32_t nr;		   /* of its own types */
 	struct hv_btf_names type_names;
 	struct hv_btf_names enumerators;
 };

@@ -133,9 +133,9 @@ static struct hv_err *find_btf(struct hv_kernel_core *core, const struct hv_vmli
 	    hv_core_symbol(core, "__stop_BTF", &stop) && stop.v > start.v)
 		btf = hv_image_at(&core->image, start);
 	if (btf.len_bytes && stop.v - start.v <= btf.len_bytes)
-		return hv_btf_new((struct hv_span){btf.data, stop.v - start.v}, &core->btf);
+		return hv_btf_new((struct hv_span){btf.data, stop.v - start.v}, NULL, &core->btf);
 	if (v && v->btf)
-		return hv_btf_new((struct hv_span){v->btf, v->btf_len_bytes}, &core->btf);
+		return hv_btf_new((struct hv_span){v->btf, v->btf_len_bytes}, NULL, &core->btf);
 	return NULL;
 }
 

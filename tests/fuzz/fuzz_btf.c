@@ -40,7 +40,7 @@ static void call(const struct hv_btf *btf, const struct hv_btf_func *func, size_
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct hv_btf *btf;
-	struct hv_err *err = hv_btf_new((struct hv_span){data, size}, &btf);
+	struct hv_err *err = hv_btf_new((struct hv_span){data, size}, NULL, &btf);
 	uint32_t off, len;
 	struct hv_btf_func func;
 	int64_t value;

@@ -2,6 +2,8 @@
 /* The BTF of a fake kernel: functions with parameters of every form, for tests of probes. */
 #include <stdlib.h>
 
+#include "kernel/btf_func.h"
+#include "kernel/btf_modules.h"
 #include "tests/lib/fake_session.h"
 #include "tests/unit/kernel/btf_build.h"
 
@@ -104,18 +106,57 @@ static void make_functions(const struct ids *is)
 	function("unnamed", proto);
 }
 
+static struct hv_btf *finish(const struct hv_btf *base)
+{
+	HV_AUTO_TEXT struct hv_text bytes = assemble();
+	struct hv_btf *btf = NULL;
+
+	hv_err_free(
+		hv_btf_new((struct hv_span){(uint8_t *)bytes.data, bytes.len_bytes}, base, &btf));
+	hv_text_deinit(&types);
+	hv_text_deinit(&strings);
+	return btf;
+}
+
+/* Of every module: a function with a structure of its own, which has a member of the kernel's type
+ * "file", number FILE. */
+static struct hv_btf *module_btf(const struct hv_btf *base, uint32_t file)
+{
+	uint32_t packet, proto;
+
+	begin_module(base);
+	packet = type(STRUCT, "packet", 2, 0, 80);
+	member("len", 2, 0);
+	member("file", file, 64);
+	packet = pointer(packet);
+	proto = type(FUNC_PROTO, "", 2, 0, packet);
+	parameter("packet", packet);
+	parameter("nr", 1);
+	function("dummy_xmit", proto);
+	return finish(base);
+}
+
+struct hv_err *hv_btf_of_module(const struct hv_kernel_core *core, struct hv_gva module,
+				struct hv_btf **ret)
+{
+	struct hv_btf_func func = {0};
+	uint32_t file = 0;
+
+	(void)module;
+	*ret = NULL;
+	if (!core->btf || !hv_btf_func_find(core->btf, "vfs_open", &func))
+		return NULL;
+	hv_btf_param(core->btf, &func, 0, &file);
+	*ret = module_btf(core->btf, file);
+	return NULL;
+}
+
 struct hv_btf *hv_fake_btf(void)
 {
-	HV_AUTO_TEXT struct hv_text bytes = {0};
-	struct hv_btf *btf = NULL;
 	struct ids is;
 
 	begin();
 	is = make_types();
 	make_functions(&is);
-	bytes = assemble();
-	hv_err_free(hv_btf_new((struct hv_span){(uint8_t *)bytes.data, bytes.len_bytes}, &btf));
-	hv_text_deinit(&types);
-	hv_text_deinit(&strings);
-	return btf;
+	return finish(NULL);
 }

@@ -13,6 +13,7 @@
 #include "tree/instance/events.h"
 #include "tree/instance/kprobe_event.h"
 #include "tree/instance/made_events.h"
+#include "tree/instance/module_btf.h"
 #include "tree/instance/share.h"
 #include "tree/instance/trace.h"
 
@@ -432,15 +433,27 @@ static struct hv_err *check_letter(const struct hv_instances *all, const char *w
 				     : "fprobes are in dynamic_events");
 }
 
-static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all)
+static struct hv_kprobe_kernel kernel_of(const struct hv_instances *all,
+					 struct hv_module_btf *modules)
 {
 	const struct hv_kernel *k = all->session->kernel;
+	bool asks_first;
+	uint32_t unused;
 	struct hv_gva at;
 
+	/* Kernels look for the symbol before the arguments since they count symbols of a name. */
+	asks_first = hv_kernel_symbol(k, "validate_probe_symbol", &at);
 	return (struct hv_kprobe_kernel){
 		.arch = k->core.as.arch,
 		.btf = k->core.btf,
 		.has_btf_args = k->core.btf && hv_kernel_symbol(k, "btf_find_func_proto", &at),
+		.module_btf = hv_module_btf_find,
+		.has_function = asks_first ? hv_module_btf_has_function : NULL,
+		/* Fprobes that are made of the function graph need none. */
+		.no_maxactive =
+			k->core.btf && hv_btf_size(k->core.btf, "fprobe", &unused) &&
+			!hv_btf_member(k->core.btf, "fprobe", "nr_maxactive", &unused, NULL),
+		.module_data = modules,
 	};
 }
 
@@ -448,7 +461,9 @@ struct hv_err *hv_kprobes_define(struct hv_instances *all, char *const *words, s
 				 bool is_dynamic, unsigned *ret_at)
 {
 	hv_cleanup(free_event_at) struct hv_kprobe_event *e = hv_alloc(sizeof(*e));
-	const struct hv_kprobe_kernel kernel = kernel_of(all);
+	hv_cleanup(hv_module_btf_deinit) struct hv_module_btf modules = {all->session->kernel,
+									 NULL};
+	const struct hv_kprobe_kernel kernel = kernel_of(all, &modules);
 	struct command command = {words, nr, 1};
 	const struct hv_catalogue *c;
 	struct hv_err *err = check_letter(all, words[0], is_dynamic);

@@ -221,6 +221,9 @@ static struct hv_err *parse_function(struct hv_kprobe_parsing *p)
 		return hv_kprobe_not_there(
 			p, 0, "probes inside of a function are not there yet, only at its entry");
 	p->k->symbol = hv_format("%.*s", (int)(sign ? (size_t)(sign - word) : len), word);
+	if (p->kernel->has_function && !strchr(p->k->symbol, ':') &&
+	    !p->kernel->has_function(p->kernel->module_data, p->k->symbol))
+		return hv_kprobe_wrong(p, 0, "Invalid probed address or symbol");
 	return NULL;
 }
 
@@ -231,6 +234,8 @@ static struct hv_err *parse_maxactive(struct hv_kprobe_parsing *p, const char *t
 	size_t len = colon ? (size_t)(colon - text) : strlen(text);
 	uint64_t nr;
 
+	if (p->k->is_fprobe && p->kernel->no_maxactive)
+		return len ? hv_kprobe_wrong(p, 1, "Invalid maxactive number") : NULL;
 	if (!isdigit((unsigned char)*text))
 		return NULL;
 	if (!p->k->is_return && !p->k->is_fprobe)

@@ -100,6 +100,15 @@ struct hv_kprobe_kernel {
 	/* Its own probes have names and types by BTF (CONFIG_PROBE_EVENTS_BTF_ARGS): so $argN
 	 * without a name has that of the parameter, and $retval the type of the function. */
 	bool has_btf_args;
+	/* Returns the BTF of the module with FUNCTION, which BTF has no function of,
+	 * MODULE:FUNCTION or FUNCTION; borrowed until the parser returns; NULL: there is none.
+	 * NULL: no module has any. */
+	const struct hv_btf *(*module_btf)(void *module_data, const char *function);
+	/* Whether there is a FUNCTION. NULL: the kernel's kprobes ask this only after all
+	 * arguments; a probe of none is not refused here. */
+	bool (*has_function)(void *module_data, const char *function);
+	void *module_data;
+	bool no_maxactive; /* its fprobes have none */
 };
 struct hv_err *hv_kprobe_parse(const struct hv_kprobe_kernel *kernel, char *const *words, size_t nr,
 			       struct hv_kprobe *ret, unsigned *ret_at) hv_must_use;

@@ -17,9 +17,30 @@
 #define NO_TYPE	  "Failed to get BTF type info."
 #define NOT_KNOWN "Invalid $-variable specified"
 
+/* The kernel's types are looked at first, whatever the function is of (bpf_find_btf_id()). */
+static bool find_func(struct hv_kprobe_parsing *p)
+{
+	const char *function = p->k->function, *colon = strchr(function, ':');
+	const struct hv_kprobe_kernel *kernel = p->kernel;
+
+	p->btf = kernel->btf;
+	p->has_btf_args = kernel->has_btf_args && !colon;
+	if (!p->btf)
+		return false;
+	if (hv_btf_func_find(p->btf, function, &p->func))
+		return true;
+	if (p->k->is_tracepoint || !kernel->module_btf)
+		return false;
+	p->btf = kernel->module_btf(kernel->module_data, function);
+	if (p->btf && hv_btf_func_find(p->btf, colon ? colon + 1 : function, &p->func))
+		return true;
+	p->btf = kernel->btf;
+	return false;
+}
+
 void hv_kprobe_find_func(struct hv_kprobe_parsing *p)
 {
-	p->has_func = p->kernel->btf && hv_btf_func_find(p->kernel->btf, p->k->function, &p->func);
+	p->has_func = find_func(p);
 	if (!p->k->is_tracepoint || !p->has_func || !p->func.nr_params)
 		return;
 	p->hidden = 1;
@@ -73,7 +94,7 @@ static struct hv_err *add_param(struct hv_kprobe_parsing *p, uint32_t index, con
 
 	if (index >= p->func.nr_params)
 		return hv_kprobe_refuse(p, 0, ENOENT, NO_PARAM);
-	name = hv_btf_param(p->kernel->btf, &p->func, p->hidden + index, &id);
+	name = hv_btf_param(p->btf, &p->func, p->hidden + index, &id);
 	len = strnlen(name, NAMES_LEN_MAX);
 	if (len + strlen(rest) >= *left)
 		return hv_kprobe_refuse(p, 0, E2BIG,
@@ -125,7 +146,7 @@ struct hv_err *hv_kprobe_expand(struct hv_kprobe_parsing *p)
 
 		if (p->word == all)
 			err = add_all(p, &left);
-		else if (is_arg(word) && has_names && p->kernel->has_btf_args)
+		else if (is_arg(word) && has_names && p->has_btf_args)
 			err = add_numbered(p, word, &left);
 		else
 			add_arg(p, hv_strdup(word));
@@ -160,7 +181,7 @@ static const char *behind(const char *end)
 static struct hv_err *follow_dots(const struct hv_kprobe_parsing *p, struct hv_btf_value *v,
 				  const char **name, size_t *off, uint64_t *ret_bits)
 {
-	const struct hv_btf *btf = p->kernel->btf;
+	const struct hv_btf *btf = p->btf;
 	const char *end = ".";
 
 	*ret_bits = 0;
@@ -195,7 +216,7 @@ static struct hv_err *follow(const struct hv_kprobe_parsing *p, struct hv_kprobe
 
 		if (v->form != HV_BTF_POINTER)
 			return hv_kprobe_wrong(p, off, "This is not a pointer to union/structure.");
-		if (!hv_btf_value(p->kernel->btf, v->to, v))
+		if (!hv_btf_value(p->btf, v->to, v))
 			return hv_kprobe_wrong(p, off, NO_TYPE);
 		err = follow_dots(p, v, &name, &off, &bits);
 		if (err)
@@ -214,7 +235,7 @@ static struct hv_err *take_param(const struct hv_kprobe_parsing *p, struct hv_kp
 	if (!p->has_func || !p->func.nr_params)
 		return hv_kprobe_refuse(p, off, ENOENT, NO_ENTRY);
 	for (uint32_t i = 0; i < p->func.nr_params; i++) {
-		const char *is = hv_btf_param(p->kernel->btf, &p->func, p->hidden + i, ret_id);
+		const char *is = hv_btf_param(p->btf, &p->func, p->hidden + i, ret_id);
 
 		if (strncmp(is, name, len) == 0 && !is[len])
 			return hv_kprobe_take_argument(p, arg, i + 1, off);
@@ -254,13 +275,13 @@ struct hv_err *hv_kprobe_parse_named(const struct hv_kprobe_parsing *p, struct h
 			p, off + len + 1, "Non pointer structure/union argument is not supported.");
 	if (len == strlen(RETVAL) && memcmp(text, RETVAL, len) == 0)
 		err = take_retval(p, arg, end, off, &id, &is_known);
-	else if (!p->kernel->btf)
+	else if (!p->btf)
 		return hv_kprobe_not_there(p, off, NO_BTF);
 	else
 		err = take_param(p, arg, text, len, off, &id);
 	if (err || !is_known)
 		return err;
-	if (!hv_btf_value(p->kernel->btf, id, &named->value))
+	if (!hv_btf_value(p->btf, id, &named->value))
 		return hv_kprobe_wrong(p, off, NO_TYPE);
 	named->is_known = true;
 	return *end ? follow(p, arg, &named->value, behind(end), off + len + 2) : NULL;
@@ -330,9 +351,9 @@ struct hv_err *hv_kprobe_named_string(const struct hv_kprobe_parsing *p, struct 
 {
 	const struct hv_btf_value *v = &p->named->value;
 
-	if (v->form == HV_BTF_ARRAY && is_letter(p->kernel->btf, v->to))
+	if (v->form == HV_BTF_ARRAY && is_letter(p->btf, v->to))
 		return NULL;
-	if (v->form != HV_BTF_POINTER || !is_letter(p->kernel->btf, v->to))
+	if (v->form != HV_BTF_POINTER || !is_letter(p->btf, v->to))
 		return hv_kprobe_wrong(p, off, "This type does not fit for string.");
 	return hv_kprobe_add_deref(p, arg, (struct hv_kprobe_deref){.is_user = is_user}, off);
 }

@@ -178,11 +178,11 @@ static struct hv_err *parse_retval(const struct hv_kprobe_parsing *p, struct hv_
 {
 	const char *rest = text + strlen("retval");
 
-	if (*rest && !p->kernel->has_btf_args && *rest != '-' && *rest != '.')
+	if (*rest && !p->has_btf_args && *rest != '-' && *rest != '.')
 		return hv_kprobe_wrong(p, off, "Invalid $-variable specified");
 	if (!p->k->is_return)
 		return hv_kprobe_wrong(p, off, "$retval is not available on probe");
-	if (*rest || p->kernel->has_btf_args)
+	if (*rest || p->has_btf_args)
 		return hv_kprobe_parse_named(p, arg, text - 1, off);
 	arg->number = (struct hv_arch_register){HV_REGS_RETVAL, 0};
 	return NULL;

@@ -25,9 +25,12 @@ struct hv_kprobe_parsing {
 	unsigned *at;
 	char **args; /* owned, as its strings: the words behind the place, as they are obeyed */
 	size_t nr_args;
-	struct hv_btf_func func; /* of the place; without the first HIDDEN parameters */
+	const struct hv_btf *btf; /* that has FUNC: the kernel's, or that of its module */
+	struct hv_btf_func func;  /* of the place; without the first HIDDEN parameters */
 	uint32_t hidden;
 	bool has_func;
+	bool has_btf_args; /* as the kernel, but for MODULE:FUNCTION, of which its probes know no
+			    * names */
 	struct hv_kprobe_named *named;
 };
 

@@ -26,6 +26,7 @@ enum {
 
 static struct hv_text types, strings;
 static uint32_t nr_types;
+static uint32_t strings_start; /* of a module's: how many bytes the kernel's strings have */
 
 static inline void u32(uint32_t v)
 {
@@ -34,7 +35,7 @@ static inline void u32(uint32_t v)
 
 static inline uint32_t str(const char *s)
 {
-	uint32_t off = (uint32_t)strings.len_bytes;
+	uint32_t off = strings_start + (uint32_t)strings.len_bytes;
 
 	hv_text_add_bytes(&strings, s, strlen(s) + 1);
 	return off;
@@ -86,8 +87,16 @@ static inline void begin(void)
 {
 	hv_text_deinit(&types);
 	hv_text_deinit(&strings);
-	nr_types = 0;
+	nr_types = strings_start = 0;
 	str("");
+}
+
+/* What follows is the BTF of a module of the kernel with BASE. */
+static inline void begin_module(const struct hv_btf *base)
+{
+	begin();
+	nr_types = (uint32_t)hv_btf_nr_types(base);
+	strings_start = (uint32_t)hv_btf_strings_bytes(base);
 }
 
 static inline struct hv_text assemble(void)

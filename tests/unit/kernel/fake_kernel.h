@@ -120,8 +120,8 @@ static inline void fk_done(struct fk *f)
 	HV_AUTO_TEXT struct hv_text file = assemble();
 
 	hv_symbols_index(&f->k.core.symbols);
-	hv_err_free(
-		hv_btf_new((struct hv_span){(uint8_t *)file.data, file.len_bytes}, &f->k.core.btf));
+	hv_err_free(hv_btf_new((struct hv_span){(uint8_t *)file.data, file.len_bytes}, NULL,
+			       &f->k.core.btf));
 }
 
 static inline void fk_deinit(struct fk *f)

@@ -14,7 +14,7 @@ static struct hv_err *read_len(size_t len_bytes, struct hv_btf **ret)
 	HV_AUTO_FREE uint8_t *exact = hv_alloc(len_bytes);
 
 	memcpy(exact, file.data, len_bytes < file.len_bytes ? len_bytes : file.len_bytes);
-	return hv_btf_new((struct hv_span){exact, len_bytes}, ret);
+	return hv_btf_new((struct hv_span){exact, len_bytes}, NULL, ret);
 }
 
 static struct hv_btf *read_all(void)
@@ -297,6 +297,58 @@ static void check_refused(struct hv_err *err, const char *what)
 	hv_err_free(err);
 }
 
+/* The BTF of a module of the kernel of sample(): ids and strings go on after the kernel's. */
+START_TEST(modules_go_on_after_the_kernel)
+{
+	struct hv_btf *base, *btf = NULL;
+	struct hv_btf_func func;
+	struct hv_btf_value value;
+	struct hv_btf_field field;
+	uint32_t own, ptr, id, u32_id = 1, task = 0;
+
+	sample();
+	base = read_all();
+	for (uint32_t i = 1; i <= nr_types && !task; i++)
+		if (hv_btf_value(base, i, &value) && hv_btf_field(base, &value, "slots", 5, &field))
+			task = i;
+	begin_module(base);
+	own = type(STRUCT, "own", 2, 0, 68);
+	member("value", u32_id, 0);
+	member("task", task, 32);
+	ptr = type(PTR, "", 0, 0, own);
+	id = type(FUNC_PROTO, "", 1, 0, u32_id);
+	u32(str("what"));
+	u32(ptr);
+	type(FUNC, "open_it", 0, 0, id);
+	{
+		HV_AUTO_TEXT struct hv_text file = assemble();
+		struct hv_span bytes = {(uint8_t *)file.data, file.len_bytes};
+
+		ck_assert_ptr_null(hv_btf_new(bytes, base, &btf));
+	}
+	ck_assert_uint_eq(hv_btf_nr_types(btf), 4);
+	ck_assert(!hv_btf_func_find(base, "open_it", &func));
+	ck_assert(hv_btf_func_find(btf, "open_it", &func));
+	ck_assert_uint_eq(func.return_id, u32_id);
+	ck_assert_str_eq(hv_btf_param(btf, &func, 0, &id), "what");
+	ck_assert(hv_btf_value(btf, id, &value) && value.form == HV_BTF_POINTER);
+	ck_assert(hv_btf_value(btf, value.to, &value));
+	ck_assert(hv_btf_field(btf, &value, "task", 4, &field));
+	ck_assert_uint_eq(field.bit_off, 32);
+	/* From there on it is the kernel's. */
+	ck_assert(hv_btf_value(btf, field.id, &value));
+	ck_assert(hv_btf_field(btf, &value, "ptr", 3, &field));
+	ck_assert_uint_eq(field.bit_off, 448);
+	ck_assert(!hv_btf_value(btf, (uint32_t)hv_btf_nr_types(base) + 5, &value));
+	/* By their names, only its own are found. */
+	ck_assert(hv_btf_size(btf, "own", &id) && id == 68);
+	ck_assert(!hv_btf_size(btf, "task", &id));
+	hv_btf_free(btf);
+	hv_btf_free(base);
+	begin();
+}
+END_TEST
+
 START_TEST(refuses_what_is_not_btf)
 {
 	struct hv_btf *btf;
@@ -310,7 +362,7 @@ START_TEST(refuses_what_is_not_btf)
 		ck_assert_msg(err != NULL, "%zu of %zu bytes", len, all);
 		hv_err_free(err);
 	}
-	check_refused(hv_btf_new((struct hv_span){NULL, 0}, &btf), "no magic");
+	check_refused(hv_btf_new((struct hv_span){NULL, 0}, NULL, &btf), "no magic");
 	strings.data[strings.len_bytes - 1] = 'x';
 	check_refused(read_len(all, &btf), "NUL");
 	sample();
@@ -356,6 +408,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, cycles_end);
 	tcase_add_test(tc, wild_ids_and_sizes_are_no_answer);
 	tcase_add_test(tc, unknown_kind_keeps_what_came_before);
+	tcase_add_test(tc, modules_go_on_after_the_kernel);
 	tcase_add_test(tc, refuses_what_is_not_btf);
 }
 

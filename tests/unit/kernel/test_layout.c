@@ -91,7 +91,7 @@ static void end_btf(void)
 	hv_text_add_bytes(&all, strings.data, strings.len_bytes);
 	hv_btf_free(core.btf);
 	core.btf = NULL;
-	err = hv_btf_new((struct hv_span){(uint8_t *)all.data, all.len_bytes}, &core.btf);
+	err = hv_btf_new((struct hv_span){(uint8_t *)all.data, all.len_bytes}, NULL, &core.btf);
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	hv_text_deinit(&all);
 }
