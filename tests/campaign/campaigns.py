@@ -4,13 +4,12 @@ which leaves the guest as it was. t is the argument of cases in lib/suite.py (t.
 the step's number in t.number. A step may depend on rng and t.number only, so that it can be repeated. What it
 returns, if anything, is counted: what it found, or a list of that."""
 
-import os
-import signal
 import time
 
+import cases_beside
 import cases_stalls
+from cases_beside import kill, settle, victims
 from lib.channel import GuestDead
-from lib.tool import children_of
 
 ALL = {}
 WRONG = "wrong: "  # begins what a campaign found and should not have; too many of these fail
@@ -73,35 +72,12 @@ def sections(t, rng):
     return done
 
 
-def victims(t):
-    """Returns {kind: pid} of the session's processes: the service, its warden, and the warden's helper that stops the
-    guest for holds."""
-    found = {}
-    for path in t.hv.run_dirs(t.name):
-        try:
-            with open(f"{path}/pid", encoding="ascii") as file:
-                found["service"] = int(file.read())
-        except (OSError, ValueError):
-            continue  # it begins or ends just now
-        for kind, parent in (("warden", "service"), ("holder", "warden")):
-            for pid in children_of(found.get(parent, 0)):
-                found[kind] = pid
-    return found
-
-
-def kill(pid):
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass  # it had ended
-
-
 @campaign
 def kills(t, rng):
     """kill -9 of the command, the service, its warden, its keeper or guardian, or several, at a random moment of an
     attach, a switch of tracers or a detach; the warden or recover puts every byte back and the guest answers."""
     what = rng.choice(("attach", "function", "nop", "detach"))
-    whom = rng.choice((("service",), ("warden",), ("holder",), ("warden", "service"), ("service", "holder"), ("holder", "warden", "service")))
+    whom = rng.choice(cases_beside.WHOM)
     if what != "attach":
         t.hv("attach", t.name)
     if what in ("nop", "detach"):
@@ -123,19 +99,23 @@ def kills(t, rng):
         raise GuestDead("no answer after the kill")
 
 
-def settle(t):
-    """Ends what is left of the session, by detach or by recover. The proof of the slice compares the text."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        status, _, err = t.hv.run("recover", t.name)
-        if status == 0 or "nothing to recover" in err or "no region" in err:
-            return
-        if "already attached" in err:
-            t.hv.run("detach", t.name)
-        if "may return into a stub" in err:
-            t.disturb()
-        time.sleep(0.3)
-    raise AssertionError(f"neither detached nor recovered: {err.strip()}")
+MACHINES["tracepoints"] = {"vcpus": 1}
+
+
+@campaign
+def tracepoints(t, rng):
+    """hvtrace and two users in the guest join and leave one tracepoint. Even steps: nine of the 90 orders in one session,
+    all in ten such steps. Odd steps: kill -9 in one state of one order, all 630 in as many steps."""
+    half = t.number // 2
+    if t.number % 2 == 0:
+        first = half * cases_beside.BLOCK % len(cases_beside.ORDERS)
+        nr = cases_beside.rounds(t, cases_beside.ORDERS[first : first + cases_beside.BLOCK], half)
+        return f"{nr} rounds"
+    # 90 and 7 have no common divisor: every order meets every state.
+    state = half % cases_beside.STATES
+    order = cases_beside.ORDERS[half * 7 % len(cases_beside.ORDERS)]
+    cases_beside.killed_round(t, order, state, rng.choice(cases_beside.WHOM), rng.choice(cases_beside.EVENTS))
+    return f"a kill in state {state}"
 
 
 MACHINES["latency"] = {"vcpus": 1, "counted": True, "cmdline": "audit=0"}

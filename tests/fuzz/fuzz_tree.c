@@ -55,6 +55,7 @@ static const char *const paths[] = {
 	"options/block",
 	"options/func_stack_trace",
 	"options/function-fork",
+	"options/event-fork",
 	"options/latency-format",
 	"options/overwrite",
 	"options/record-cmd",

@@ -23,6 +23,7 @@
  *   syscall ID NR NAME ARGUMENT...   the types of a system call: ID its sys_enter, ID + 1 its
  *                                    sys_exit; raw_syscalls:* have 20 and 21
  *   scheduler                        the types that tracers of wakeups need (fake_session.h)
+ *   forks                            the types that event-fork needs (fake_session.h)
  *   notypes                          the guest has no types any more
  *   string ADDRESS TEXT              a string of printk_formats; at most four
  *   cpus NR                          of another guest, for which the tree begins anew
@@ -399,6 +400,8 @@ static bool do_setup(struct shell *sh, const char *command, char *args)
 		do_syscall(sh, args);
 	else if (strcmp(command, "scheduler") == 0)
 		hv_fake_scheduler(sh->session);
+	else if (strcmp(command, "forks") == 0)
+		hv_fake_event_forks(sh->session);
 	else if (strcmp(command, "notypes") == 0)
 		hv_fake_forget_event_types(sh->session);
 	else if (strcmp(command, "string") == 0)

@@ -5,6 +5,7 @@ import collections
 
 from cases_events import WORK, agree, events_of
 from lib.suite import ONE_VCPU, case
+from lib.wait import until
 
 OWN = "/sys/kernel/tracing"
 # What is read the same way by all kernels from 5.10 on, right and wrong.
@@ -304,3 +305,40 @@ def triggers_act_as_the_guests_own(t):
         said = traced.text("events/sched/sched_process_exit/trigger")
         assert said.count(":count=0 if ") == 2, said
         t.note(f"{len(parts[0])} triggers; {len(own)} events of {len(ours)} in both")
+
+
+FAMILY = "read go </tmp/go; (cat /proc/version; sh -c 'cat /proc/uptime; exec cat /proc/loadavg'); (read end </tmp/end; true); true"
+OF_TASKS = ("sched/sched_process_exec", "sched/sched_process_exit", "sched/sched_wakeup_new", "raw_syscalls/sys_enter")
+
+
+@case(configs=ONE_VCPU)
+def lists_of_events_follow_forks(t):
+    """With the option event-fork the guest and hvtrace record the same events of a task, its children and theirs, at the
+    same time. The lists have the same pids, while a child lives and when all have ended; then no task is recorded."""
+    t.guest.run(f"rm -f /tmp/go /tmp/end; mkfifo /tmp/go /tmp/end; (exec sh -c \"{FAMILY}\") >/dev/null 2>&1 & echo $! >/tmp/parent")
+    parent = t.guest.run("cat /tmp/parent").strip()
+    with t.attach() as traced:
+        settings = (("tracing_on", "0"), ("set_event_pid", parent), ("options/event-fork", "1"))
+        settings += tuple((f"events/{event}/enable", "1") for event in OF_TASKS) + (("trace", ""), ("tracing_on", "1"))
+        for file, value in settings:
+            traced.echo(file, value)
+        t.guest.run(f"cd {OWN}; " + "; ".join(f"echo {value} >{file}" for file, value in settings))
+
+        def lists():
+            return t.guest.run(f"cat {OWN}/set_event_pid").split(), traced.text("set_event_pid").split()
+
+        t.guest.run("echo >/tmp/go")
+        assert until(lambda: all(len(found) == 2 for found in lists())), f"the child of {parent}: {lists()}"
+        assert lists()[0] == lists()[1] and parent in lists()[0], lists()
+        t.guest.run(f"echo >/tmp/end; while [ -d /proc/{parent} ]; do sleep 0.1; done")
+        assert until(lambda: lists() == ([], [])), f"all have ended: {lists()}"
+        t.guest.run("cat /proc/version")
+        traced.echo("tracing_on", "0")
+        own = events_of(t.guest.run(f"cd {OWN}; echo 0 >tracing_on; cat trace"))
+        ours = events_of(traced.text("trace"))
+        agree(own, ours)
+        pids = {pid for _, (pid, *_) in ours}
+        assert len(pids) >= 5 and parent in pids, f"children of {parent}: {pids}"
+        traced.echo("options/event-fork", "0")
+        t.guest.run(f"cd {OWN}; echo 0 >options/event-fork; echo 0 >events/enable; echo >set_event_pid; echo >trace; echo 1 >tracing_on")
+        t.note(f"{len(ours)} events of {len(pids)} tasks")

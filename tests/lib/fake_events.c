@@ -167,6 +167,19 @@ void hv_fake_scheduler(struct hv_session *s)
 	s->kernel->symbols_version++;
 }
 
+void hv_fake_event_forks(struct hv_session *s)
+{
+	static const struct hv_event_field forked[] = {{"parent_pid", "pid_t", 8, 4, 0, 0, true},
+						       {"child_pid", "pid_t", 16, 4, 0, 0, true}};
+	static const struct hv_event_field freed[] = {{"pid", "pid_t", 8, 4, 0, 0, true}};
+	struct hv_catalogue *c = &s->types->catalogue;
+
+	add_type(c, "sched", "sched_process_fork", 320, forked, HV_ARRAY_LEN(forked));
+	add_type(c, "sched", "sched_process_free", 321, freed, HV_ARRAY_LEN(freed));
+	hv_catalogue_index(c);
+	s->kernel->symbols_version++;
+}
+
 void hv_fake_forget_event_types(struct hv_session *s)
 {
 	hv_catalogue_deinit(&s->types->catalogue);

@@ -67,6 +67,10 @@ void hv_fake_section(struct hv_session *s, struct hv_section *section);
  * sched_switch (312): prev_pid prev_prio prev_state next_pid next_prio next_comm (two words)
  * sched_migrate_task (313): pid dest_cpu */
 void hv_fake_scheduler(struct hv_session *s);
+/* The types that the option event-fork needs, likewise:
+ * sched_process_fork (320): parent_pid child_pid
+ * sched_process_free (321): pid */
+void hv_fake_event_forks(struct hv_session *s);
 /* Whether calls in sections are to be recorded. */
 bool hv_fake_logs(const struct hv_session *s);
 

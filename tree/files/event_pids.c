@@ -13,7 +13,8 @@ static struct hv_err *open_pids(struct hv_file *f)
 	struct hv_pidlist none = {0};
 	struct hv_err *err = NULL;
 
-	if (hv_file_truncates(f) && list_of(f)->nr)
+	hv_instances_drain(f->at.instance->all);
+	if (hv_file_truncates(f) && hv_pidlist_limits(list_of(f)))
 		err = hv_instance_set_event_pids(f->at.instance, f->at.node->arg, &none);
 	hv_pidlist_deinit(&none);
 	return err;
@@ -29,8 +30,10 @@ static struct hv_err *write_pids(struct hv_file *f, const char *buf, size_t len_
 				 size_t *ret_len)
 {
 	struct hv_pidlist list;
-	struct hv_err *err = hv_pidlist_add(list_of(f), buf, len_bytes, &list, ret_len);
+	struct hv_err *err;
 
+	hv_instances_drain(f->at.instance->all);
+	err = hv_pidlist_add(list_of(f), buf, len_bytes, &list, ret_len);
 	if (err)
 		return err;
 	err = hv_instance_set_event_pids(f->at.instance, f->at.node->arg, &list);

@@ -9,6 +9,7 @@
 #include "tracer/event_types.h"
 #include "tracer/host_tracer.h"
 #include "tree/instance/event_commands.h"
+#include "tree/instance/event_forks.h"
 #include "tree/instance/host_events.h"
 #include "tree/instance/share.h"
 #include "tree/instance/syscalls.h"
@@ -41,7 +42,8 @@ static bool any_wants(const struct hv_instances *all, const struct hv_event_type
 	const struct hv_event_ref ref = hv_event_ref_of(type);
 
 	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		if (hv_instance_needs_event(in, ref) || hv_wakeups_need(in, type))
+		if (hv_instance_needs_event(in, ref) || hv_wakeups_need(in, type) ||
+		    hv_event_forks_need(in, type))
 			return true;
 	return false;
 }
@@ -202,7 +204,8 @@ static struct hv_err *take_refusals(struct hv_instance *in, const struct hv_cata
 		const struct hv_event_ref ref = hv_event_ref_of(&c->types[i]);
 		struct hv_err *why = NULL;
 
-		if (hv_instance_needs_event(in, ref) || hv_wakeups_need(in, &c->types[i]))
+		if (hv_instance_needs_event(in, ref) || hv_wakeups_need(in, &c->types[i]) ||
+		    hv_event_forks_need(in, &c->types[i]))
 			why = why_not(in->all, c, w, &c->types[i]);
 		if (!why)
 			continue;
@@ -428,17 +431,23 @@ struct hv_err *hv_instance_end_events(struct hv_instance *in)
 struct hv_err *hv_instance_set_event_pids(struct hv_instance *in, enum hv_filter_list which,
 					  struct hv_pidlist *list)
 {
-	struct hv_pidlist *now = &in->selection.event_pids[which], before = *now;
+	struct hv_pidlist *now = &in->selection.event_pids[which], before;
+	bool followed = hv_instance_follows_forks(in);
 	struct hv_err *err = NULL;
 
 	hv_instances_drain(in->all);
+	before = *now;
 	*now = *list;
 	if (hv_instances_single(in->all) != &in->all->top)
 		err = hv_instances_begin_sharing(in->all);
-	if (!err && hv_instance_has_events(in))
+	if (!err && followed != hv_instance_follows_forks(in))
+		err = hv_event_forks_publish(in);
+	else if (!err && hv_instance_has_events(in))
 		err = retrace(in);
 	if (err) {
 		*now = before;
+		if (followed != hv_instance_follows_forks(in))
+			hv_err_free(hv_event_forks_publish(in));
 		return err;
 	}
 	hv_pidlist_deinit(&before);
@@ -503,7 +512,8 @@ static bool has_task(const struct hv_instance *in, uint32_t pid)
 {
 	const struct hv_pidlist *lists = in->selection.event_pids;
 
-	return (!lists[HV_LIST_FILTER].nr || hv_pidlist_has(&lists[HV_LIST_FILTER], pid)) &&
+	return (!hv_pidlist_limits(&lists[HV_LIST_FILTER]) ||
+		hv_pidlist_has(&lists[HV_LIST_FILTER], pid)) &&
 	       !hv_pidlist_has(&lists[HV_LIST_NOTRACE], pid);
 }
 
@@ -512,7 +522,8 @@ bool hv_instance_has_event_task(const struct hv_instance *in, const struct hv_ev
 	const struct hv_pidlist *lists = in->selection.event_pids;
 	uint32_t other;
 
-	if ((!lists[HV_LIST_FILTER].nr && !lists[HV_LIST_NOTRACE].nr) || has_task(in, event->pid))
+	if ((!hv_pidlist_limits(&lists[HV_LIST_FILTER]) && !lists[HV_LIST_NOTRACE].nr) ||
+	    has_task(in, event->pid))
 		return true;
 	return find_other(in, event, &other) && has_task(in, other);
 }

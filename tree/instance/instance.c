@@ -112,11 +112,11 @@ void hv_instances_remove(struct hv_instance *in)
 static bool needs_lists_of_tasks(const struct hv_instance *in)
 {
 	const struct hv_selection *sel = &in->selection;
-	size_t nr = 0;
+	bool limits = false;
 
 	for (unsigned i = 0; i < HV_NR_PID_LISTS; i++)
-		nr += sel->pids[i].nr + sel->event_pids[i].nr;
-	return hv_instance_has_events(in) && nr;
+		limits |= sel->pids[i].nr || hv_pidlist_limits(&sel->event_pids[i]);
+	return hv_instance_has_events(in) && limits;
 }
 
 bool hv_instance_has_functions(const struct hv_instance *in)

@@ -107,11 +107,20 @@ static inline bool hv_instance_is_top(const struct hv_instance *in)
 /* Returns whether IN records calls of functions: by its tracer, or in its sections
  * or until a woken task runs (function-trace). */
 bool hv_instance_has_functions(const struct hv_instance *in);
-/* Returns whether IN has triggers for events of the guest's own, hist triggers or others, or a
- * tracer that the host drives by them as it does triggers (wakeups.h). */
+/* Returns whether the lists of tasks of events follow forks (event_forks.h). */
+static inline bool hv_instance_follows_forks(const struct hv_instance *in)
+{
+	const struct hv_pidlist *lists = in->selection.event_pids;
+
+	return hv_options_on(&in->options, HV_OPT_EVENT_FORK) &&
+	       (hv_pidlist_limits(&lists[HV_LIST_FILTER]) ||
+		hv_pidlist_limits(&lists[HV_LIST_NOTRACE]));
+}
+/* Returns whether IN has triggers for events of the guest's own, hist triggers or others, or
+ * something else that the host drives by them as it does triggers (wakeups.h, event_forks.h). */
 static inline bool hv_instance_has_triggers(const struct hv_instance *in)
 {
-	return in->triggers.nr || in->hists.nr || in->wakeups;
+	return in->triggers.nr || in->hists.nr || in->wakeups || hv_instance_follows_forks(in);
 }
 /* Returns whether IN records events of the guest's own, or has triggers for them, or commands that
  * switch them. */

@@ -4,6 +4,7 @@
 #include "kernel/kernel.h"
 #include "tracer/events/host_buffer.h"
 #include "tracer/host_tracer.h"
+#include "tree/instance/event_forks.h"
 #include "tree/instance/events.h"
 #include "tree/instance/host_events.h"
 #include "tree/instance/obey.h"
@@ -290,7 +291,9 @@ static void take_guests(struct hv_instance *in, const struct hv_cursor *cursor,
 		return;
 	}
 	hv_event_stacks_begin(in);
+	hv_event_forks_end_task(in, event);
 	take_one(&(struct taken){in, cursor, event, 0});
+	hv_event_forks_add_child(in, event);
 	follow_wakeups(in, cursor, event);
 	if (hv_syscalls_event(in->all->syscalls, event, &call, entry))
 		take_one(&(struct taken){in, cursor, &call, 0});

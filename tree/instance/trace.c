@@ -9,6 +9,7 @@
 #include "tracer/events/names.h"
 #include "tree/instance/commands.h"
 #include "tree/instance/event_commands.h"
+#include "tree/instance/event_forks.h"
 #include "tree/instance/events.h"
 #include "tree/instance/recording.h"
 #include "tree/instance/sections.h"
@@ -204,6 +205,8 @@ struct hv_err *hv_instance_stop(struct hv_instance *in)
 
 	err = hv_instance_end_triggers(in);
 	if (!err)
+		err = hv_instance_set_option(in, HV_OPT_EVENT_FORK, 0);
+	if (!err)
 		err = hv_instance_end_events(in);
 	if (!err && in->profiles)
 		err = hv_instance_set_profile(in, 0);
@@ -322,6 +325,23 @@ void hv_instance_set_muted(struct hv_instance *in, const uint8_t *muted)
 	hv_tasks_publish_cpus(in->all);
 }
 
+static struct hv_err *follow_event_forks(struct hv_instance *in, unsigned on)
+{
+	struct hv_options before = in->options;
+	bool followed = hv_instance_follows_forks(in);
+	struct hv_err *err;
+
+	hv_options_set(&in->options, HV_OPT_EVENT_FORK, on);
+	if (followed == hv_instance_follows_forks(in))
+		return NULL;
+	err = hv_event_forks_publish(in);
+	if (err) {
+		in->options = before;
+		hv_err_free(hv_event_forks_publish(in));
+	}
+	return err;
+}
+
 static struct hv_err *follow_forks(struct hv_instance *in, unsigned on)
 {
 	struct hv_options before = in->options;
@@ -350,6 +370,8 @@ static struct hv_err *prepare_option(struct hv_instance *in, enum hv_option opti
 		return on ? hv_callers_prepare(in->all->session->callers) : NULL;
 	case HV_OPT_FUNCTION_FORK:
 		return follow_forks(in, on);
+	case HV_OPT_EVENT_FORK:
+		return follow_event_forks(in, on);
 	case HV_OPT_RECORD_CMD:
 		hv_names_follow(in->all->session->names, on);
 		return NULL;

@@ -22,6 +22,7 @@ const struct hv_option_info hv_option_infos[HV_NR_OPTIONS] = {
 	[HV_OPT_DISABLE_ON_FREE] = {.name = "disable_on_free"},
 	[HV_OPT_IRQ_INFO] = {.name = "irq-info", .on = 1},
 	[HV_OPT_MARKERS] = {.name = "markers", .on = 1},
+	[HV_OPT_EVENT_FORK] = {.name = "event-fork", .is_zeroed = 1},
 	[HV_OPT_PAUSE_ON_TRACE] = {.name = "pause-on-trace"},
 	[HV_OPT_FUNCTION_TRACE] = {.name = "function-trace"},
 	[HV_OPT_FUNCTION_FORK] = {.name = "function-fork", .is_zeroed = 1},

@@ -13,35 +13,56 @@ void hv_pidlist_deinit(struct hv_pidlist *l)
 	*l = (struct hv_pidlist){0};
 }
 
-bool hv_pidlist_has(const struct hv_pidlist *l, uint32_t pid)
+/* The place of PID in L, or where it would be. */
+static size_t find(const struct hv_pidlist *l, uint32_t pid)
 {
 	size_t low = 0, high = l->nr;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (l->pids[middle] == pid)
-			return true;
 		if (l->pids[middle] < pid)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return false;
+	return low;
+}
+
+bool hv_pidlist_has(const struct hv_pidlist *l, uint32_t pid)
+{
+	size_t at = find(l, pid);
+
+	return at < l->nr && l->pids[at] == pid;
 }
 
 static void insert(struct hv_pidlist *l, uint32_t pid)
 {
-	size_t at = l->nr;
+	size_t at = find(l, pid);
 
-	while (at > 0 && l->pids[at - 1] >= pid)
-		at--;
 	if (at < l->nr && l->pids[at] == pid)
 		return;
 	l->pids = hv_realloc_array(l->pids, l->nr + 1, sizeof(*l->pids));
 	memmove(l->pids + at + 1, l->pids + at, (l->nr - at) * sizeof(*l->pids));
 	l->pids[at] = pid;
 	l->nr++;
+}
+
+void hv_pidlist_insert(struct hv_pidlist *l, uint32_t pid)
+{
+	if (pid < HV_PIDLIST_PID_MAX && l->nr < HV_PIDLIST_FOLLOWED_MAX)
+		insert(l, pid);
+}
+
+void hv_pidlist_remove(struct hv_pidlist *l, uint32_t pid)
+{
+	size_t at = find(l, pid);
+
+	if (at == l->nr || l->pids[at] != pid)
+		return;
+	l->nr--;
+	memmove(l->pids + at, l->pids + at + 1, (l->nr - at) * sizeof(*l->pids));
+	l->is_spent = !l->nr;
 }
 
 static struct hv_err *insert_word(struct hv_pidlist *l, const char *word)

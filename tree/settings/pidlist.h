@@ -16,10 +16,23 @@
 struct hv_pidlist {
 	uint32_t *pids; /* owned, ascending, without duplicates */
 	size_t nr;
+	bool is_spent; /* tasks were in it, and have left it: it means no task, not all */
 };
 
 void hv_pidlist_deinit(struct hv_pidlist *l);
 bool hv_pidlist_has(const struct hv_pidlist *l, uint32_t pid);
+
+/* Whether L chooses tasks: not all are meant. */
+static inline bool hv_pidlist_limits(const struct hv_pidlist *l)
+{
+	return l->nr || l->is_spent;
+}
+
+/* Tasks that come and go (trace_filter_add_remove_task). A pid that no task has, and one more than
+ * HV_PIDLIST_FOLLOWED_MAX, is not added. */
+#define HV_PIDLIST_FOLLOWED_MAX 65536
+void hv_pidlist_insert(struct hv_pidlist *l, uint32_t pid);
+void hv_pidlist_remove(struct hv_pidlist *l, uint32_t pid);
 
 /* Makes a new list of the pids of OLD and those in BUF. *RET_USED is what write(2) returns. EINVAL:
  * BUF contains something that is not a number. EPERM, as in the kernel: it contains a number that

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A tracepoint that the guest and hvtrace use together: every order in which they join and leave it."""
+
+import itertools
+import os
+import signal
+import time
+
+from lib.suite import ONE_VCPU, case
+from lib.tool import children_of
+from lib.wait import HANG_SECONDS, until
+
+OWN = "/sys/kernel/tracing"
+MAKES = "cat /proc/version >/dev/null"
+# All of these happen while MAKES runs; kmalloc is in many places.
+EVENTS = ("sched/sched_process_exec", "raw_syscalls/sys_enter", "kmem/kmalloc", "sched/sched_process_exit", "sched/sched_waking")
+# hvtrace, the guest's top directory and an instance of the guest's each join and leave once: 90 orders.
+MEMBERS = ("hvtrace", "top", "instance")
+ORDERS = [order for order in sorted(set(itertools.permutations(MEMBERS * 2)))]
+STATES = len(MEMBERS) * 2 + 1  # before the first step of an order, and behind each
+WHOM = (("service",), ("warden",), ("holder",), ("warden", "service"), ("service", "holder"), ("holder", "warden", "service"))
+BLOCK = 9  # orders in one session
+
+
+class Room:
+    """Who uses EVENT. hvtrace is refused while the guest does, and then stays out."""
+
+    def __init__(self, t, event):
+        self.t, self.event = t, event
+        self.inside = set()
+        self.was_inside = set()
+
+    def _own(self, member):
+        return OWN if member == "top" else f"{OWN}/instances/beside"
+
+    def _switch(self, member, value):
+        if member != "hvtrace":
+            self.t.guest.run_own(f"echo {value} >{self._own(member)}/events/{self.event}/enable")
+        elif value and self.inside:
+            says = ("the guest itself uses its tracepoint",)
+            self.t.hv.fails("echo", self.t.name, f"events/{self.event}/enable", "1", says=says)
+            return False
+        else:
+            self.t.hv("echo", self.t.name, f"events/{self.event}/enable", str(value))
+        return True
+
+    def step(self, member):
+        """MEMBER joins, or leaves if it had joined."""
+        if member not in self.was_inside:
+            self.was_inside.add(member)
+            if self._switch(member, 1):
+                self.inside.add(member)
+        elif member in self.inside:
+            self.inside.remove(member)
+            self._switch(member, 0)
+
+    def check(self, session=True):
+        """Everybody inside gets the event, and nobody else."""
+        name = self.event.split("/")[1] + ": " if "sys_enter" not in self.event else ": NR "
+        if session:
+            self.t.hv("echo", self.t.name, "trace", "")
+        # A trace that goes on while it is read may have no end.
+        places = [self._own(member) for member in MEMBERS[1:]]
+        said = self.t.guest.run(
+            "".join(f"echo >{place}/trace; echo 1 >{place}/tracing_on; " for place in places)
+            + MAKES
+            + "".join(f"; echo 0 >{place}/tracing_on" for place in places)
+            + "".join(f"; head -n 2000 {place}/trace | grep -c '{name}'" for place in places)
+            + "".join(f"; echo 1 >{place}/tracing_on" for place in places)
+        )
+        found = {member for member, count in zip(MEMBERS[1:], said.split()) if int(count)}
+        if session and name in self.t.hv("cat", self.t.name, "trace"):
+            found.add("hvtrace")
+        assert found == self.inside, f"{self.event}: {sorted(found)} got it, {sorted(self.inside)} should"
+
+
+def make_instance(t):
+    t.guest.run(f"mkdir -p {OWN}/instances/beside")
+
+
+def remove_instance(t):
+    t.guest.run(f"for e in {OWN} {OWN}/instances/beside; do echo 0 >$e/events/enable; echo >$e/trace; done; rmdir {OWN}/instances/beside")
+
+
+def rounds(t, orders, number):
+    """Each of ORDERS in one session. Returns how many rounds that were."""
+    make_instance(t)
+    try:
+        with t.attach():
+            for i, order in enumerate(orders):
+                room = Room(t, EVENTS[(number + i) % len(EVENTS)])
+                for member in order:
+                    room.step(member)
+                    room.check()
+    finally:
+        remove_instance(t)
+    return len(orders)
+
+
+def victims(t):
+    """Returns {kind: pid} of the session's processes: the service, its warden, and the warden's helper that stops the
+    guest for holds."""
+    found = {}
+    for path in t.hv.run_dirs(t.name):
+        try:
+            with open(f"{path}/pid", encoding="ascii") as file:
+                found["service"] = int(file.read())
+        except (OSError, ValueError):
+            continue  # it begins or ends just now
+        for kind, parent in (("warden", "service"), ("holder", "warden")):
+            for pid in children_of(found.get(parent, 0)):
+                found[kind] = pid
+    return found
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass  # it had ended
+
+
+def settle(t):
+    """Ends what is left of the session, by detach or by recover."""
+    deadline = time.monotonic() + HANG_SECONDS
+    err = ""
+    while time.monotonic() < deadline:
+        status, _, err = t.hv.run("recover", t.name)
+        if status == 0 or "nothing to recover" in err or "no region" in err:
+            return
+        if "already attached" in err:
+            t.hv.run("detach", t.name)
+        if "may return into a stub" in err:
+            t.disturb()
+        time.sleep(0.3)
+    raise AssertionError(f"neither detached nor recovered: {err.strip()}")
+
+
+def killed_round(t, order, state, whom, event):
+    """ORDER up to STATE, kill -9 of WHOM, what is left is taken out, and the guest goes on with the rest."""
+    make_instance(t)
+    try:
+        t.hv("attach", t.name)
+        room = Room(t, event)
+        for member in order[:state]:
+            room.step(member)
+        room.check()
+        there = victims(t)
+        for one in whom:
+            if one in there:
+                kill(there[one])
+        settle(t)
+        assert until(lambda: not t.hv.processes(t.name)), t.hv.processes(t.name)
+        room.inside.discard("hvtrace")
+        room.check(session=False)
+        for member in order[state:]:
+            if member != "hvtrace":
+                room.step(member)
+                room.check(session=False)
+    finally:
+        settle(t)
+        remove_instance(t)
+
+
+@case(configs=ONE_VCPU[-1:])
+def orders_of_sharing_a_tracepoint(t):
+    """hvtrace, the guest's top directory and one of its instances join and leave a tracepoint in three of the 90 orders,
+    and in two hvtrace is killed while the guest is there. Whoever is inside gets the event, and nobody else. The campaign
+    tracepoints does all."""
+    orders = [ORDERS[at] for at in (22, 37, 67)]
+    nr = rounds(t, orders, 0)
+    beside = ("hvtrace", "top", "instance", "top", "hvtrace", "instance")
+    killed_round(t, beside, 3, ("warden", "service"), EVENTS[1])
+    killed_round(t, beside, 4, ("warden", "service"), EVENTS[0])
+    t.note(f"{nr} orders, 2 kills")
