@@ -37,6 +37,10 @@ struct hv_sched_task {
 	struct hv_series reclaims, compacts;
 	/* On a vCPU while it looked for memory: until now in all, and as the last search began. */
 	uint64_t searching_on_cpu_ns, search_on_cpu_ns;
+	/* When it was on a vCPU since the system call began, without the last time if it runs.
+	 * NR_RAN is more than there is room for if there were too many. */
+	struct hv_stall_piece ran[HV_STALL_PIECES];
+	unsigned nr_ran;
 	uint64_t syscall_searching_ns; /* SEARCHING_ON_CPU_NS when the system call began */
 };
 

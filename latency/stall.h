@@ -36,6 +36,14 @@ struct hv_stall_task {
 	char comm[HV_STALL_COMM_LEN]; /* hostile; empty: not known */
 };
 
+#define HV_STALL_PIECES 8
+
+/* A time for which a task was on a vCPU. */
+struct hv_stall_piece {
+	unsigned cpu;
+	uint64_t from_ns, to_ns;
+};
+
 struct hv_stall {
 	enum hv_stall_kind kind;
 	unsigned cpu;
@@ -51,10 +59,13 @@ struct hv_stall {
 	/* Interrupt, softirq, system call: its number. Lock: its address. Request: the sector.
 	 * Reclaim: 1 for compaction. Host: enum hv_outage_why. Exits: the key of their reason. */
 	uint64_t number;
-	uint32_t device;	      /* of a request: major << 20 | minor */
-	uint64_t flags;		      /* of a lock: HV_LOCK_*; of exits: HV_EXITS_* */
-	uint64_t longest_ns;	      /* host: the longest piece; exits, reclaim: the longest one */
-	uint64_t nr;		      /* of exits, or of reclaims */
+	uint32_t device;     /* of a request: major << 20 | minor */
+	uint64_t flags;	     /* of a lock: HV_LOCK_*; of exits: HV_EXITS_* */
+	uint64_t longest_ns; /* host: the longest piece; exits, reclaim: the longest one */
+	uint64_t nr;	     /* of exits, or of reclaims */
+	/* System call: when it was on which vCPU. NR_PIECES 0: there were too many of them. */
+	struct hv_stall_piece pieces[HV_STALL_PIECES];
+	unsigned nr_pieces;
 	char name[HV_STALL_NAME_LEN]; /* of an interrupt, of a reason; where a section begins */
 	char end[HV_STALL_NAME_LEN];  /* where a section ends */
 	char callers[HV_STALL_CALLERS][HV_STALL_NAME_LEN]; /* of the end; empty: no more */

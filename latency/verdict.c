@@ -199,6 +199,22 @@ static size_t host_reason(struct looks *l, size_t nr_host, const struct hv_verdi
 	return l->nr - 1;
 }
 
+/* What the host took of the times in which the system call S was on a vCPU. While it slept, or
+ * other tasks ran, the host took nothing of it. */
+static uint64_t taken_of_pieces(const struct hv_verdict_input *in, const struct hv_stall *s,
+				uint64_t slack_ns)
+{
+	uint64_t taken = 0;
+
+	for (unsigned i = 0; i < s->nr_pieces; i++) {
+		const struct hv_stall_piece *p = &s->pieces[i];
+		uint64_t from_ns = p->from_ns > slack_ns ? p->from_ns - slack_ns : 0;
+
+		taken += hv_outages_ns(in->host, p->cpu, from_ns, p->to_ns + slack_ns);
+	}
+	return taken;
+}
+
 /* What the host took of S; its times may be wrong by SLACK_NS. */
 static uint64_t taken_of(const struct hv_verdict_input *in, const struct hv_stall *s,
 			 uint64_t slack_ns)
@@ -210,18 +226,34 @@ static uint64_t taken_of(const struct hv_verdict_input *in, const struct hv_stal
 		return 0;
 	if (is_io(s) || s->kind == HV_STALL_SLEEP)
 		return hv_outages_before(in->host, s->cpu, s->from_ns, s->to_ns);
+	if (s->nr_pieces)
+		return taken_of_pieces(in, s, slack_ns);
 	return hv_outages_ns(in->host, s->cpu, from_ns, s->to_ns + slack_ns);
 }
 
+/* The time of which the host may have taken something. */
+static uint64_t passed_of(const struct hv_stall *s)
+{
+	uint64_t passed_ns = 0;
+
+	if (!s->nr_pieces)
+		return s->to_ns > s->from_ns ? s->to_ns - s->from_ns : 0;
+	for (unsigned i = 0; i < s->nr_pieces; i++)
+		passed_ns += s->pieces[i].to_ns - s->pieces[i].from_ns;
+	return passed_ns;
+}
+
 /* What of HOST_NS, which the host took of S's interval, is in S's length. A section's length is
- * already without what the guest was told of, and of a series of searches only the searches count,
- * so that the host may have taken what is not in the length: subtracted is only what must be. */
+ * already without what the guest was told of, of a series of searches only the searches count, and
+ * of a system call only what it was on a vCPU and did not look for memory. So the host may have
+ * taken what is not in the length: subtracted is only what must be. */
 static uint64_t in_length(const struct hv_stall *s, uint64_t host_ns)
 {
-	uint64_t passed_ns = s->to_ns > s->from_ns ? s->to_ns - s->from_ns : 0;
+	uint64_t passed_ns = passed_of(s);
 	uint64_t apart_ns = passed_ns > s->length_ns ? passed_ns - s->length_ns : 0;
 
-	if (s->kind != HV_STALL_SECTION && s->kind != HV_STALL_RECLAIM)
+	if (s->kind != HV_STALL_SECTION && s->kind != HV_STALL_RECLAIM &&
+	    s->kind != HV_STALL_SYSCALL)
 		return host_ns;
 	return host_ns > apart_ns ? host_ns - apart_ns : 0;
 }
@@ -232,7 +264,7 @@ static bool may_be_hosts(const struct hv_verdict_input *in, const struct hv_stal
 	uint64_t host_ns = taken_of(in, s, in->slack_ns + s->slack_ns);
 
 	return host_ns && (s->length_ns < in->threshold_ns + host_ns ||
-			   HOST_MUCH * taken_of(in, s, 0) >= s->to_ns - s->from_ns);
+			   HOST_MUCH * taken_of(in, s, 0) >= passed_of(s));
 }
 
 static void look_at(struct looks *l, size_t nr_host, const struct hv_verdict_input *in,

@@ -151,15 +151,21 @@ def pressed(t, mib):
         t.guest.run(f"rmdir {CGROUP}; umount /tmp/cgroup; rmdir /tmp/cgroup; rm /tmp/pressed")
 
 
+def measure_pressure(t, traced, pid):
+    """Returns the verdict, and for how many milliseconds the group's tasks waited for memory, as the guest says."""
+    verdict = measure(t, traced, lambda: t.guest.run(f"kill -USR1 {pid}; while ! grep -q done /tmp/pressed; do sleep 0.1; done"), "--watch")
+    stalled = t.guest.run(f"cat {CGROUP}/memory.pressure")
+    ms = int(re.search(r"some .* total=(\d+)", stalled)[1]) / 1000
+    t.note(f"{ms:.1f} ms in {CGROUP}/memory.pressure")
+    return verdict, ms
+
+
 @case(configs=PRESSED)
 def latency_names_memory_pressure(t):
     """A program touches more memory than its group may have: reclaim, the tenant's program, as long as the guest's own
     counter says, and not the disk that is swapped to."""
     with pressed(t, 60) as pid, t.attach() as traced:
-        verdict = measure(t, traced, lambda: t.guest.run(f"kill -USR1 {pid}; while ! grep -q done /tmp/pressed; do sleep 0.1; done"), "--watch")
-        stalled = t.guest.run(f"cat {CGROUP}/memory.pressure")
-        ms = int(re.search(r"some .* total=(\d+)", stalled)[1]) / 1000
-        t.note(f"{ms:.1f} ms in {CGROUP}/memory.pressure")
+        verdict, ms = measure_pressure(t, traced, pid)
         one = first(verdict, "reclaim", "tenant-program", ms)
         assert one["task"] == {"pid": int(pid), "comm": "workload"} and one["searches"] > 10, one
         assert not [cause for cause in verdict if cause["cause"].startswith("block")], verdict
@@ -181,61 +187,89 @@ def blames_host_only(verdict):
     assert not wrong, wrong
 
 
-@case(configs=GUEST)
-def latency_names_a_stopped_vmm(t):
-    """Somebody stops the VMM for 1.5 s: the host, and not the tenant."""
+def measure_stopped(t, traced):
+    """Stops the VMM. Returns the verdict, and for how many milliseconds it was stopped."""
+    stopped = []
 
     def stop():
+        begin = time.monotonic()
         os.kill(t.guest.pid, signal.SIGSTOP)
         time.sleep(1.5)
         os.kill(t.guest.pid, signal.SIGCONT)
+        stopped.append(time.monotonic() - begin)
 
+    verdict = measure(t, traced, stop, "--for=6s", "--threshold=500ms")
+    return verdict, stopped[0] * 1000
+
+
+@case(configs=GUEST)
+def latency_names_a_stopped_vmm(t):
+    """Somebody stops the VMM for 1.5 s: the host, and not the tenant."""
     with t.attach() as traced, busy_guest(t):
-        verdict = measure(t, traced, stop, "--for=6s", "--threshold=500ms")
+        verdict, _ = measure_stopped(t, traced)
         stopped = [cause for cause in verdict if cause["fault"] == "host"]
         assert verdict and verdict[0]["fault"].startswith("host") and stopped, verdict
         assert stopped[0]["longest_ns"] >= 1.3e9, stopped
         blames_host_only(verdict)
 
 
-@case(configs=GUEST)
-def latency_names_a_crowded_cpu(t):
-    """A busy program of higher priority shares the CPU of a vCPU: the host's scheduler, and not the tenant."""
+def measure_crowded(t, traced):
+    """Returns the verdict, and for how many milliseconds the first vCPU waited for its CPU, as the host's scheduler
+    counts."""
     tid = vcpu_thread(t.guest.pid, 0)
     cpus = os.sched_getaffinity(tid)
+    waited = []
+
+    def waited_ns():
+        with open(f"/proc/{t.guest.pid}/task/{tid}/schedstat", encoding="ascii") as file:
+            return int(file.read().split()[1])
 
     def crowd():
+        waited.append(waited_ns())
         with subprocess.Popen(["taskset", "-c", str(max(cpus)), "nice", "-n", "-19", "sh", "-c", "while :; do :; done"]) as hog:
             time.sleep(4)
             hog.kill()
 
+    os.sched_setaffinity(tid, {max(cpus)})
+    try:
+        verdict = measure(t, traced, crowd, "--for=8s", "--threshold=20ms")
+    finally:
+        os.sched_setaffinity(tid, cpus)
+    return verdict, (waited_ns() - waited[0]) / 1e6
+
+
+@case(configs=GUEST)
+def latency_names_a_crowded_cpu(t):
+    """A busy program of higher priority shares the CPU of a vCPU: the host's scheduler, and not the tenant."""
     with t.attach() as traced, busy_guest(t):
-        os.sched_setaffinity(tid, {max(cpus)})
-        try:
-            verdict = measure(t, traced, crowd, "--for=8s", "--threshold=20ms")
-        finally:
-            os.sched_setaffinity(tid, cpus)
+        verdict, _ = measure_crowded(t, traced)
         first(verdict, "vcpu-not-run", "host-scheduler", None)
         blames_host_only(verdict)
 
 
-@case(configs=DISK)
-def latency_names_a_slow_disk(t):
-    """A disk that does four requests a second: the host's I/O."""
+SLOW_MS = 250  # for a request
 
+
+def measure_slow_disk(t, traced):
     def throttle(requests):
         t.guest.monitor(f"block_set_io_throttle disk 0 0 0 {requests} 0 0")
 
     def read():
         t.guest.run("dd if=/dev/nvme0n1 of=/dev/null bs=4096 count=12 iflag=direct")
 
+    throttle(1000 // SLOW_MS)
+    try:
+        return measure(t, traced, read, "--for=8s", "--threshold=100ms")
+    finally:
+        throttle(0)
+
+
+@case(configs=DISK)
+def latency_names_a_slow_disk(t):
+    """A disk that does four requests a second: the host's I/O."""
     with t.attach() as traced:
-        throttle(4)
-        try:
-            verdict = measure(t, traced, read, "--for=8s", "--threshold=100ms")
-        finally:
-            throttle(0)
+        verdict = measure_slow_disk(t, traced)
         slow = [cause for cause in verdict if cause["cause"] == "block-device"]
-        assert slow and slow[0]["fault"] == "host-io" and abs(slow[0]["longest_ns"] / 1e6 - 250) < 125, verdict
+        assert slow and slow[0]["fault"] == "host-io" and abs(slow[0]["longest_ns"] / 1e6 - SLOW_MS) < SLOW_MS / 2, verdict
         assert verdict[0]["fault"].startswith("host"), verdict
         blames_host_only(verdict)

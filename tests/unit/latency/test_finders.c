@@ -111,6 +111,9 @@ START_TEST(a_system_call_counts_on_the_cpu_only)
 	SEE(sw(0, 1, 0, 0, 7), numbered(HV_MOMENT_SYSCALL, 0, 2, 7, 1), sw(0, 6, 7, 1, 0),
 	    wake(0, 906, 0, 7), sw(0, 906, 0, 0, 7), numbered(HV_MOMENT_SYSCALL_END, 0, 923, 7, 1));
 	ck_assert_uint_eq(only(HV_STALL_SYSCALL, 2, 923, 7)->length_ns, 21 * MS);
+	ck_assert_uint_eq(stalls.list[0].nr_pieces, 2);
+	ck_assert_uint_eq(stalls.list[0].pieces[0].to_ns, 6 * MS);
+	ck_assert_uint_eq(stalls.list[0].pieces[1].from_ns, 906 * MS);
 	ck_assert_uint_eq(stalls.list[0].number, 1);
 }
 END_TEST

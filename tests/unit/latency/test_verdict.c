@@ -133,6 +133,51 @@ START_TEST(the_host_between_searches_for_memory)
 }
 END_TEST
 
+/* It was on the vCPU for 40 ms, slept, and then for 40 on another one. */
+static void plant_pieces(void)
+{
+	struct hv_stall *s = plant(HV_STALL_SYSCALL, 1, 100, 300, 7);
+
+	s->length_ns = 80 * MS;
+	s->pieces[0] = (struct hv_stall_piece){0, 100 * MS, 140 * MS};
+	s->pieces[1] = (struct hv_stall_piece){1, 260 * MS, 300 * MS};
+	s->nr_pieces = 2;
+}
+
+START_TEST(the_host_while_a_system_call_slept)
+{
+	outage(0, 165, 235, 70, HV_OUTAGE_WAITED);
+	outage(1, 165, 235, 70, HV_OUTAGE_WAITED);
+	plant_pieces();
+	find();
+	is(0, HV_STALL_SYSCALL, HV_FAULT_TENANTS_KERNEL, 80, 0);
+	ck_assert_uint_eq(verdict.list[0].host_ns, 0);
+}
+END_TEST
+
+START_TEST(the_host_while_a_system_call_ran)
+{
+	outage(0, 105, 110, 5, HV_OUTAGE_WAITED);
+	outage(1, 270, 285, 15, HV_OUTAGE_WAITED);
+	plant_pieces();
+	find();
+	ck_assert_uint_eq(verdict.nr, 2);
+	ck_assert_int_eq(verdict.list[0].longest.kind, HV_STALL_SYSCALL);
+	ck_assert_uint_eq(verdict.list[0].longest.length_ns, 60 * MS);
+	ck_assert_uint_eq(verdict.list[0].host_ns, 20 * MS);
+}
+END_TEST
+
+/* Half a system call without pieces, of which there were too many, is as before: the host's. */
+START_TEST(a_system_call_in_too_many_pieces)
+{
+	outage(1, 165, 235, 70, HV_OUTAGE_WAITED);
+	plant(HV_STALL_SYSCALL, 1, 100, 300, 7);
+	find();
+	is(0, HV_STALL_SYSCALL, HV_FAULT_UNKNOWN, 130, 0);
+}
+END_TEST
+
 START_TEST(a_section_of_another_cpu_is_no_reason)
 {
 	plant(HV_STALL_SECTION, 1, 100, 120, 7);
@@ -346,6 +391,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, the_host_between_searches_for_memory);
 	tcase_add_test(tc, a_device_in_the_guest_is_not_the_hosts);
 	tcase_add_test(tc, a_device_in_the_guest_waits_for_one_of_the_host);
+	tcase_add_test(tc, the_host_while_a_system_call_slept);
+	tcase_add_test(tc, the_host_while_a_system_call_ran);
+	tcase_add_test(tc, a_system_call_in_too_many_pieces);
 	tcase_add_test(tc, a_section_of_another_cpu_is_no_reason);
 	tcase_add_test(tc, what_the_host_took_is_the_hosts);
 	tcase_add_test(tc, a_stall_that_is_long_without_the_host);
