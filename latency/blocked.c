@@ -67,6 +67,7 @@ static void enter(struct hv_finders *f, const struct hv_moment *m)
 	}
 	task->syscall_ns = m->time_ns;
 	task->syscall = m->number;
+	task->is_in_program = false;
 	task->nr_ran = 0;
 	task->syscall_on_cpu_ns = hv_sched_on_cpu(task, m->time_ns);
 	task->syscall_searching_ns = task->searching_on_cpu_ns;
@@ -80,6 +81,7 @@ static void leave(struct hv_finders *f, const struct hv_moment *m)
 		return;
 	add_syscall(f, task, m->time_ns);
 	task->syscall_ns = 0;
+	task->is_in_program = true;
 }
 
 void hv_blocked_see(struct hv_finders *f, const struct hv_moment *m)

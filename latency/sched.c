@@ -174,8 +174,10 @@ void hv_sched_lose(struct hv_sched *t, unsigned cpu)
 		struct hv_sched_task *task = &t->list[i];
 
 		task->state = HV_TASK_UNKNOWN;
-		task->syscall_ns = task->lock_ns = task->reclaim_ns = task->compact_ns = 0;
-		task->reclaims.nr = task->compacts.nr = 0;
+		task->syscall_ns = task->lock_ns = task->reclaim_ns = 0;
+		task->compact_ns = task->fault_ns = 0;
+		task->reclaims.nr = task->compacts.nr = task->faults.nr = 0;
+		task->is_in_program = false;
 	}
 }
 

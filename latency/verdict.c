@@ -59,6 +59,11 @@ static bool same_task(const struct hv_stall *a, const struct hv_stall *b)
 	return a->task.pid && a->task.pid == b->task.pid;
 }
 
+static bool is_series(const struct hv_stall *s)
+{
+	return s->kind == HV_STALL_RECLAIM || s->kind == HV_STALL_FAULTS;
+}
+
 static bool explains_lock(const struct hv_stall *by, const struct hv_stall *lock)
 {
 	if (by->kind == HV_STALL_SECTION)
@@ -121,9 +126,11 @@ static bool explains(const struct hv_stall *by, const struct hv_stall *s)
 		return explains_wait(by, s);
 	case HV_STALL_SYSCALL:
 		return explains_syscall(by, s);
+	case HV_STALL_FAULTS:
+		return is_io(by);
 	case HV_STALL_SLEEP:
-		return is_io(by) || ((by->kind == HV_STALL_LOCK || by->kind == HV_STALL_RECLAIM) &&
-				     same_task(by, s));
+		return is_io(by) ||
+		       ((by->kind == HV_STALL_LOCK || is_series(by)) && same_task(by, s));
 	default:
 		return false;
 	}
@@ -134,7 +141,27 @@ static uint64_t overlap_of(const struct hv_stall *by, const struct hv_stall *s)
 {
 	uint64_t overlap = hv_stall_overlap(by, s->from_ns, s->to_ns);
 
-	return by->kind == HV_STALL_RECLAIM && by->length_ns < overlap ? by->length_ns : overlap;
+	return is_series(by) && by->length_ns < overlap ? by->length_ns : overlap;
+}
+
+/* Faults that waited for several slow requests, of which none alone fills half of them: the one
+ * that took most. */
+static size_t find_requests(const struct looks *l, size_t of)
+{
+	const struct hv_stall *s = &l->list[of].stall;
+	uint64_t total = 0, most = 0;
+	size_t found = NO_REASON;
+
+	for (size_t i = 0; i < l->nr && s->kind == HV_STALL_FAULTS; i++) {
+		uint64_t overlap = is_io(&l->list[i].stall) ? overlap_of(&l->list[i].stall, s) : 0;
+
+		total += overlap;
+		if (overlap > most) {
+			most = overlap;
+			found = i;
+		}
+	}
+	return total >= s->length_ns / 2 ? found : NO_REASON;
 }
 
 /* The deepest reason that fills at least half of the stall; of several, the one that fills most. */
@@ -156,7 +183,7 @@ static size_t find_reason(const struct looks *l, size_t of)
 			most = overlap;
 		}
 	}
-	return found;
+	return found != NO_REASON ? found : find_requests(l, of);
 }
 
 static size_t root_of(const struct looks *l, size_t i)
@@ -252,8 +279,7 @@ static uint64_t in_length(const struct hv_stall *s, uint64_t host_ns)
 	uint64_t passed_ns = passed_of(s);
 	uint64_t apart_ns = passed_ns > s->length_ns ? passed_ns - s->length_ns : 0;
 
-	if (s->kind != HV_STALL_SECTION && s->kind != HV_STALL_RECLAIM &&
-	    s->kind != HV_STALL_SYSCALL)
+	if (s->kind != HV_STALL_SECTION && !is_series(s) && s->kind != HV_STALL_SYSCALL)
 		return host_ns;
 	return host_ns > apart_ns ? host_ns - apart_ns : 0;
 }
@@ -305,6 +331,14 @@ static enum hv_fault fault_of_exits(const struct hv_stall *s)
 	return s->flags & HV_EXITS_IN_KERNEL ? HV_FAULT_TENANTS_KERNEL : HV_FAULT_TENANTS_PROGRAM;
 }
 
+/* A program that needs more memory than there is. A worker of the kernel may fill a balloon, which
+ * the host has asked for. Faults alone may be the first ones, of a program that begins. */
+static bool is_programs(const struct hv_stall *s)
+{
+	return !(s->flags & HV_SERIES_WORKERS) &&
+	       (s->kind == HV_STALL_RECLAIM || s->flags & HV_SERIES_PRESSED);
+}
+
 static enum hv_fault fault_of(const struct hv_verdict_input *in, const struct look *l)
 {
 	const struct hv_stall *s = &l->stall;
@@ -322,7 +356,8 @@ static enum hv_fault fault_of(const struct hv_verdict_input *in, const struct lo
 	case HV_STALL_RUNQUEUE:
 		return is_sure && s->by.pid ? HV_FAULT_TENANTS_PROGRAM : HV_FAULT_UNKNOWN;
 	case HV_STALL_RECLAIM:
-		return is_sure ? HV_FAULT_TENANTS_PROGRAM : HV_FAULT_UNKNOWN;
+	case HV_STALL_FAULTS:
+		return is_sure && is_programs(s) ? HV_FAULT_TENANTS_PROGRAM : HV_FAULT_UNKNOWN;
 	case HV_STALL_SLEEP:
 		return HV_FAULT_UNKNOWN;
 	default:
@@ -432,6 +467,20 @@ static int worse_first(const void *a, const void *b)
 	return (int)x->longest.kind - (int)y->longest.kind;
 }
 
+/* Who looks for memory while a worker of the kernel does, too, may be short of it because of a
+ * balloon. */
+static void doubt_while_workers_search(struct looks *l)
+{
+	for (size_t i = 0; i < l->nr; i++) {
+		const struct hv_stall *w = &l->list[i].stall;
+
+		for (size_t j = 0; j < l->nr && is_series(w) && w->flags & HV_SERIES_WORKERS; j++)
+			if (is_series(&l->list[j].stall) &&
+			    hv_stall_overlap(w, l->list[j].stall.from_ns, l->list[j].stall.to_ns))
+				l->list[j].is_doubtful = true;
+	}
+}
+
 /* A full queue before a slow device is the device's. */
 static void blame_devices(struct hv_verdict *v)
 {
@@ -462,6 +511,7 @@ void hv_verdict_find(const struct hv_verdict_input *in, struct hv_verdict *ret)
 	for (unsigned i = 0; i < nr_storms; i++)
 		if (hv_exits_storm(in->exits, i))
 			add_look(&l, hv_exits_storm(in->exits, i), 0);
+	doubt_while_workers_search(&l);
 	for (size_t i = 0; i < l.nr; i++)
 		if (l.list[i].stall.kind != HV_STALL_HOST && l.list[i].reason == NO_REASON)
 			l.list[i].reason = find_reason(&l, i);

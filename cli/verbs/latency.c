@@ -244,7 +244,9 @@ static struct hv_err *look_at_load(struct latency *r)
 	if (load_ppm <= r->max_overhead_ppm || !r->has_costly)
 		return NULL;
 	r->has_costly = false;
-	add_gap(r, "system calls from then on", "tracing took more time than --max-overhead");
+	hv_finders_miss_syscalls(&r->analysis->finders);
+	add_gap(r, "system calls and page faults from then on",
+		"tracing took more time than --max-overhead");
 	return set(r, "events/" COSTLY "/enable", "0");
 }
 

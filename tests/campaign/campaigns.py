@@ -146,7 +146,7 @@ class Planted:
     measure: object  # f(t, traced): the verdict, and the milliseconds that it took
     cause: str = ""
     fault: str = ""
-    length: str = "longest_ns"  # total_ns: of outages one after the other, whose sum the host counts
+    length: str = "longest_ns"  # total_ns: of several, of which the guest or the host counts the sum
 
 
 def of_module(stall):
@@ -181,7 +181,7 @@ PLANTED = [Planted(what, COUNTED, of_module(stall), stall.cause, stall.fault) fo
     Planted("memory pressure", PRESSED, pressed, "reclaim", "tenant-program"),
     Planted("stopped VMM", TWO, busy(cases_stalls.measure_stopped), "vcpu-not-run", "host"),
     Planted("crowded CPU", TWO, busy(cases_stalls.measure_crowded), "vcpu-not-run", "host-scheduler", "total_ns"),
-    Planted("slow disk", DISK, lambda t, traced: (cases_stalls.measure_slow_disk(t, traced), cases_stalls.SLOW_MS), "block-device", "host-io"),
+    Planted("slow disk", DISK, cases_stalls.measure_slow_disk, "block-device", "host-io", "total_ns"),
     Planted("quiet", COUNTED, quiet),
 ]
 

@@ -22,17 +22,21 @@ COUNTED = [Config(kernel, 1, counted=True, cmdline="audit=0") for kernel in KERN
 GUEST = (Config(KERNELS[0], 2),)
 DISK = (Config(KERNELS[0], 2, disk_mib=64),)
 PRESSED = (Config(KERNELS[0], 1, counted=True, disk_mib=128, cmdline="audit=0 psi=1"),)
+SWAPPED = (Config(KERNELS[0], 2, disk_mib=128, cmdline="delayacct"),)
 READS = 278000  # of the clock, which take 20 ms
 BUSY = "timeout 600 taskset 1 sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!"
 
 
-def measure(t, traced, plant, *words):
-    """Runs hvtrace latency, and PLANT when it measures. Returns its verdict."""
+def measure(t, traced, plant, *words, until_planted=False):
+    """Runs hvtrace latency, and PLANT when it measures. Returns its verdict. UNTIL_PLANTED: it measures as long as PLANT
+    takes."""
     process = t.hv.start("latency", "--json", *words, traced.domain)
     try:
         line = process.stderr.readline().decode()
         assert "measuring" in line or "waiting" in line, line
         plant()
+        if until_planted:
+            process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=HANG_SECONDS)
     finally:
         process.kill()
@@ -138,12 +142,12 @@ CGROUP = "/tmp/cgroup/pressed"
 
 
 @contextlib.contextmanager
-def pressed(t, mib):
+def pressed(t, mib, mode="pressure"):
     """A program that touches MIB of memory, which is more than its group may have; the rest is swapped. Yields its
     pid; SIGUSR1 lets it begin."""
     t.guest.run("mkswap /dev/nvme0n1 >/dev/null && swapon /dev/nvme0n1 && mkdir /tmp/cgroup && mount -t cgroup2 none /tmp/cgroup")
     t.guest.run(f"echo +memory >/tmp/cgroup/cgroup.subtree_control; mkdir {CGROUP}; echo 16M >{CGROUP}/memory.max")
-    t.guest.run(f"(echo 0 >{CGROUP}/cgroup.procs; exec workload pressure {mib}) >/tmp/pressed 2>&1 &")
+    t.guest.run(f"(echo 0 >{CGROUP}/cgroup.procs; exec workload {mode} {mib}) >/tmp/pressed 2>&1 &")
     try:
         yield t.guest.run("while ! grep -q pid /tmp/pressed; do sleep 0.1; done; cat /tmp/pressed").split()[1]
     finally:
@@ -169,6 +173,35 @@ def latency_names_memory_pressure(t):
         one = first(verdict, "reclaim", "tenant-program", ms)
         assert one["task"] == {"pid": int(pid), "comm": "workload"} and one["searches"] > 10, one
         assert not [cause for cause in verdict if cause["cause"].startswith("block")], verdict
+
+
+def waited_for_disk_ms(said):
+    """How many milliseconds the task waited for block I/O between the two lines of its stat, by the kernel's count, and
+    its major faults meanwhile."""
+    stats = [line.rpartition(")")[2].split() for line in said.splitlines() if ") R " in line]
+    assert len(stats) == 2, said
+    return tuple((int(stats[1][field]) - int(stats[0][field])) * unit for field, unit in ((39, 10), (9, 1)))
+
+
+@case(configs=SWAPPED)
+def latency_names_swapping(t):
+    """A program reads memory that was swapped: its page faults, as long as the guest's own counter says, and not the
+    disk, each of whose requests is quick."""
+    t.guest.run("echo 0 >/proc/sys/vm/page-cluster")
+    with pressed(t, 24, "thrash") as pid, t.attach() as traced:
+        go = f"kill -USR1 {pid}; while ! grep -q done /tmp/pressed; do sleep 0.1; done"
+        verdict = measure(t, traced, lambda: t.guest.run(go), "--for=10m", "--threshold=200ms", until_planted=True)
+        ms, faults = waited_for_disk_ms(t.guest.run("cat /tmp/pressed"))
+    t.note(f"{ms} ms of block I/O, {faults} major faults")
+    told = [cause for cause in verdict if cause["cause"] == "page-faults"]
+    assert told and told[0]["task"] == {"pid": int(pid), "comm": "workload"}, verdict
+    searched = sum(cause["longest_ns"] for cause in verdict if cause["cause"] == "reclaim")
+    assert told[0]["longest_ns"] / 1e6 <= ms * 1.1 and 0 < told[0]["faults"] <= faults, told
+    # The rest it waited for in searches.
+    assert (told[0]["longest_ns"] + searched) / 1e6 >= ms * 0.8, (told, searched)
+    # The host may have been so busy that nobody is blamed.
+    assert told[0]["fault"] in ("tenant-program", "unknown"), told
+    assert not [cause for cause in verdict if cause["fault"] == "host-io"], verdict
 
 
 @contextlib.contextmanager
@@ -214,8 +247,8 @@ def latency_names_a_stopped_vmm(t):
 
 
 def measure_crowded(t, traced):
-    """Returns the verdict, and for how many milliseconds the first vCPU waited for its CPU, as the host's scheduler
-    counts."""
+    """A busy program of higher priority shares the CPU of the first vCPU all the time. Returns the verdict, and for how
+    many milliseconds the vCPU waited for its CPU, as the host's scheduler counts."""
     tid = vcpu_thread(t.guest.pid, 0)
     cpus = os.sched_getaffinity(tid)
     waited = []
@@ -226,16 +259,19 @@ def measure_crowded(t, traced):
 
     def crowd():
         waited.append(waited_ns())
-        with subprocess.Popen(["taskset", "-c", str(max(cpus)), "nice", "-n", "-19", "sh", "-c", "while :; do :; done"]) as hog:
-            time.sleep(4)
-            hog.kill()
+        time.sleep(5)
+        waited.append(waited_ns())
 
     os.sched_setaffinity(tid, {max(cpus)})
     try:
-        verdict = measure(t, traced, crowd, "--for=8s", "--threshold=20ms")
+        with subprocess.Popen(["taskset", "-c", str(max(cpus)), "nice", "-n", "-19", "sh", "-c", "while :; do :; done"]) as hog:
+            try:
+                verdict = measure(t, traced, crowd, "--for=10m", "--threshold=20ms", until_planted=True)
+            finally:
+                hog.kill()
     finally:
         os.sched_setaffinity(tid, cpus)
-    return verdict, (waited_ns() - waited[0]) / 1e6
+    return verdict, (waited[1] - waited[0]) / 1e6
 
 
 @case(configs=GUEST)
@@ -251,15 +287,21 @@ SLOW_MS = 250  # for a request
 
 
 def measure_slow_disk(t, traced):
+    """Returns the verdict, and how many milliseconds the guest says all requests took together."""
+
+    def ticks():
+        return int(t.guest.run("cat /sys/block/nvme0n1/stat").split()[3])
+
     def throttle(requests):
         t.guest.monitor(f"block_set_io_throttle disk 0 0 0 {requests} 0 0")
 
     def read():
         t.guest.run("dd if=/dev/nvme0n1 of=/dev/null bs=4096 count=12 iflag=direct")
 
+    before = ticks()
     throttle(1000 // SLOW_MS)
     try:
-        return measure(t, traced, read, "--for=8s", "--threshold=100ms")
+        return measure(t, traced, read, "--for=8s", "--threshold=100ms"), ticks() - before
     finally:
         throttle(0)
 
@@ -268,7 +310,7 @@ def measure_slow_disk(t, traced):
 def latency_names_a_slow_disk(t):
     """A disk that does four requests a second: the host's I/O."""
     with t.attach() as traced:
-        verdict = measure_slow_disk(t, traced)
+        verdict, _ = measure_slow_disk(t, traced)
         slow = [cause for cause in verdict if cause["cause"] == "block-device"]
         assert slow and slow[0]["fault"] == "host-io" and abs(slow[0]["longest_ns"] / 1e6 - SLOW_MS) < SLOW_MS / 2, verdict
         assert verdict[0]["fault"].startswith("host"), verdict

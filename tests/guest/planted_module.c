@@ -18,7 +18,7 @@
 #include <linux/timekeeping.h>
 #include <linux/tracepoint.h>
 
-#include <asm/processor.h>
+#include <asm/kvm_para.h>
 
 static unsigned long ns;
 module_param(ns, ulong, 0444);
@@ -165,10 +165,10 @@ static noinline void plant_mutex(void)
 	WRITE_ONCE(ns, 1);
 }
 
-/* Leaves a virtual machine, once. */
-static noinline void plant_cpuid(void *unused)
+/* A function of the kernel that executes CPUID once, which leaves a virtual machine. */
+static void plant_cpuid(void *unused)
 {
-	(void)cpuid_eax(0);
+	(void)kvm_arch_para_hints();
 }
 
 /* On all CPUs at once, N times. */

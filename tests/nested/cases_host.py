@@ -94,7 +94,7 @@ def exits_are_in_their_calls(t):
     t.note(f"{sum(order.calls.values())} calls on both vCPUs, each with its exit")
 
 
-CALLS = int(os.environ.get("HVTRACE_TEST_CALLS", "1000"))  # of a function that executes CPUID
+CALLS = int(os.environ.get("HVTRACE_TEST_CALLS", "1000"))  # of a function of the kernel that executes CPUID once
 ROUND = 250  # on each vCPU, whose lines are looked at together
 
 
@@ -103,8 +103,8 @@ def cpuid_is_in_its_call(t):
     """CPUID in a traced function that runs on both vCPUs at once: its exit is always between the call and the
     return."""
     load_plants(t)
-    order = Order(r"plant_cpuid\(", "cpuid")
-    with traced_with_exits(t, "plant_cpuid") as traced:
+    order = Order(r"kvm_arch_para_hints\(", "cpuid")
+    with traced_with_exits(t, "kvm_arch_para_hints") as traced:
         while sum(order.calls.values()) < CALLS:
             t.guest.run(f"planted cpuid {ROUND}", timeout=240)
             order.check(text_of(traced))

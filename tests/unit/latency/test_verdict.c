@@ -178,6 +178,57 @@ START_TEST(a_system_call_in_too_many_pieces)
 }
 END_TEST
 
+/* They took 60 ms of 100. */
+static struct hv_stall *plant_faults(uint64_t flags)
+{
+	struct hv_stall *s = plant(HV_STALL_FAULTS, 0, 100, 200, 7);
+
+	s->length_ns = 60 * MS;
+	s->flags = flags;
+	return s;
+}
+
+START_TEST(page_faults_of_a_program_that_begins)
+{
+	plant_faults(0);
+	plant(HV_STALL_SLEEP, 0, 120, 135, 7);
+	find();
+	ck_assert_uint_eq(verdict.nr, 1);
+	is(0, HV_STALL_FAULTS, HV_FAULT_UNKNOWN, 60, 1);
+}
+END_TEST
+
+START_TEST(page_faults_of_a_program_that_is_too_large)
+{
+	plant_faults(HV_SERIES_PRESSED);
+	find();
+	is(0, HV_STALL_FAULTS, HV_FAULT_TENANTS_PROGRAM, 60, 0);
+}
+END_TEST
+
+/* No request alone takes half of it. */
+START_TEST(page_faults_that_wait_for_a_slow_disk)
+{
+	plant_faults(HV_SERIES_PRESSED);
+	for (uint64_t from = 100; from < 180; from += 20)
+		plant(HV_STALL_IO_DEVICE, 1, from, from + 15, 7)->device = 0x800010;
+	find();
+	ck_assert_uint_eq(verdict.nr, 1);
+	is(0, HV_STALL_IO_DEVICE, HV_FAULT_HOSTS_IO, 15, 1);
+}
+END_TEST
+
+START_TEST(who_looks_for_memory_beside_a_balloon)
+{
+	plant(HV_STALL_RECLAIM, 1, 90, 120, 3)->flags = HV_SERIES_WORKERS;
+	plant(HV_STALL_RECLAIM, 0, 100, 200, 7)->number = 1;
+	find();
+	ck_assert_uint_eq(verdict.nr, 2);
+	is(0, HV_STALL_RECLAIM, HV_FAULT_UNKNOWN, 100, 0);
+	is(1, HV_STALL_RECLAIM, HV_FAULT_UNKNOWN, 30, 0);
+}
+END_TEST
+
 START_TEST(a_section_of_another_cpu_is_no_reason)
 {
 	plant(HV_STALL_SECTION, 1, 100, 120, 7);
@@ -394,6 +445,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, the_host_while_a_system_call_slept);
 	tcase_add_test(tc, the_host_while_a_system_call_ran);
 	tcase_add_test(tc, a_system_call_in_too_many_pieces);
+	tcase_add_test(tc, page_faults_of_a_program_that_begins);
+	tcase_add_test(tc, page_faults_of_a_program_that_is_too_large);
+	tcase_add_test(tc, page_faults_that_wait_for_a_slow_disk);
+	tcase_add_test(tc, who_looks_for_memory_beside_a_balloon);
 	tcase_add_test(tc, a_section_of_another_cpu_is_no_reason);
 	tcase_add_test(tc, what_the_host_took_is_the_hosts);
 	tcase_add_test(tc, a_stall_that_is_long_without_the_host);
