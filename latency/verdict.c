@@ -284,6 +284,30 @@ static uint64_t in_length(const struct hv_stall *s, uint64_t host_ns)
 	return host_ns > apart_ns ? host_ns - apart_ns : 0;
 }
 
+/* Whether the host did not run another vCPU than CPU for much of the time. */
+static bool another_did_not_run(const struct hv_outages *host, unsigned cpu, uint64_t from_ns,
+				uint64_t to_ns)
+{
+	for (unsigned i = 0; to_ns > from_ns && i < host->nr_cpus; i++)
+		if (i != cpu &&
+		    HOST_MUCH * hv_outages_ns(host, i, from_ns, to_ns) >= to_ns - from_ns)
+			return true;
+	return false;
+}
+
+/* vCPUs wait for each other, as for a lock or for the answer to an interrupt, and in an emulator
+ * for the one that translates. */
+static bool may_wait_for_others(const struct hv_verdict_input *in, const struct hv_stall *s)
+{
+	if (in->view != HV_HOST_SEEN || is_io(s) || s->kind == HV_STALL_EXITS)
+		return false;
+	for (unsigned i = 0; i < s->nr_pieces; i++)
+		if (another_did_not_run(in->host, s->pieces[i].cpu, s->pieces[i].from_ns,
+					s->pieces[i].to_ns))
+			return true;
+	return !s->nr_pieces && another_did_not_run(in->host, s->cpu, s->from_ns, s->to_ns);
+}
+
 /* Also if the host took much of it: a guest whose vCPUs get little time is late with everything. */
 static bool may_be_hosts(const struct hv_verdict_input *in, const struct hv_stall *s)
 {
@@ -309,7 +333,7 @@ static void look_at(struct looks *l, size_t nr_host, const struct hv_verdict_inp
 		return; /* neither part is a stall */
 	add_look(l, &s, host_ns);
 	l->list[l->nr - 1].reason = reason;
-	l->list[l->nr - 1].is_doubtful = may_be_hosts(in, stall);
+	l->list[l->nr - 1].is_doubtful = may_be_hosts(in, stall) || may_wait_for_others(in, stall);
 }
 
 /* -- causes ----------------------------------------------------------------------------------- */

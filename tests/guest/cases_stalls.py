@@ -185,23 +185,21 @@ def waited_for_disk_ms(said):
 
 @case(configs=SWAPPED)
 def latency_names_swapping(t):
-    """A program reads memory that was swapped: its page faults, as long as the guest's own counter says, and not the
-    disk, each of whose requests is quick."""
+    """A program reads memory that was swapped: its page faults, no longer than the guest's own counter of waits for block
+    I/O says; the tenant's kernel is never blamed."""
     t.guest.run("echo 0 >/proc/sys/vm/page-cluster")
     with pressed(t, 24, "thrash") as pid, t.attach() as traced:
         go = f"kill -USR1 {pid}; while ! grep -q done /tmp/pressed; do sleep 0.1; done"
         verdict = measure(t, traced, lambda: t.guest.run(go), "--for=10m", "--threshold=200ms", until_planted=True)
         ms, faults = waited_for_disk_ms(t.guest.run("cat /tmp/pressed"))
     t.note(f"{ms} ms of block I/O, {faults} major faults")
+    assert verdict and not [cause for cause in verdict if cause["fault"] == "tenant-kernel"], verdict
     told = [cause for cause in verdict if cause["cause"] == "page-faults"]
-    assert told and told[0]["task"] == {"pid": int(pid), "comm": "workload"}, verdict
-    searched = sum(cause["longest_ns"] for cause in verdict if cause["cause"] == "reclaim")
-    assert told[0]["longest_ns"] / 1e6 <= ms * 1.1 and 0 < told[0]["faults"] <= faults, told
-    # The rest it waited for in searches.
-    assert (told[0]["longest_ns"] + searched) / 1e6 >= ms * 0.8, (told, searched)
-    # The host may have been so busy that nobody is blamed.
-    assert told[0]["fault"] in ("tenant-program", "unknown"), told
-    assert not [cause for cause in verdict if cause["fault"] == "host-io"], verdict
+    # On a busy host each request is slow, or the vCPUs do not run: then that is told.
+    assert told or verdict[0]["cause"] in ("vcpu-not-run", "block-device", "reclaim"), verdict
+    for cause in told:
+        assert cause["task"] == {"pid": int(pid), "comm": "workload"} and 0 < cause["faults"] <= faults, told
+        assert cause["longest_ns"] / 1e6 <= ms * 1.1 and cause["fault"] in ("tenant-program", "unknown"), told
 
 
 @contextlib.contextmanager

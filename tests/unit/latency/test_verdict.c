@@ -229,6 +229,15 @@ START_TEST(who_looks_for_memory_beside_a_balloon)
 }
 END_TEST
 
+START_TEST(a_section_that_may_wait_for_another_vcpu)
+{
+	outage(1, 100, 200, 30, HV_OUTAGE_WAITED);
+	plant(HV_STALL_SECTION, 0, 100, 200, 7);
+	find();
+	is(0, HV_STALL_SECTION, HV_FAULT_UNKNOWN, 100, 0);
+}
+END_TEST
+
 START_TEST(a_section_of_another_cpu_is_no_reason)
 {
 	plant(HV_STALL_SECTION, 1, 100, 120, 7);
@@ -449,6 +458,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, page_faults_of_a_program_that_is_too_large);
 	tcase_add_test(tc, page_faults_that_wait_for_a_slow_disk);
 	tcase_add_test(tc, who_looks_for_memory_beside_a_balloon);
+	tcase_add_test(tc, a_section_that_may_wait_for_another_vcpu);
 	tcase_add_test(tc, a_section_of_another_cpu_is_no_reason);
 	tcase_add_test(tc, what_the_host_took_is_the_hosts);
 	tcase_add_test(tc, a_stall_that_is_long_without_the_host);
