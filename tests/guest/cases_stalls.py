@@ -246,14 +246,17 @@ def latency_names_a_stopped_vmm(t):
 
 def measure_crowded(t, traced):
     """A busy program of higher priority shares the CPU of the first vCPU all the time. Returns the verdict, and for how
-    many milliseconds the vCPU waited for its CPU, as the host's scheduler counts."""
+    many milliseconds all vCPUs waited for a CPU, as the host's scheduler counts."""
     tid = vcpu_thread(t.guest.pid, 0)
     cpus = os.sched_getaffinity(tid)
     waited = []
 
     def waited_ns():
-        with open(f"/proc/{t.guest.pid}/task/{tid}/schedstat", encoding="ascii") as file:
-            return int(file.read().split()[1])
+        total = 0
+        for vcpu in range(t.guest.config.vcpus):
+            with open(f"/proc/{t.guest.pid}/task/{vcpu_thread(t.guest.pid, vcpu)}/schedstat", encoding="ascii") as file:
+                total += int(file.read().split()[1])
+        return total
 
     def crowd():
         waited.append(waited_ns())
