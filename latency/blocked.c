@@ -5,6 +5,8 @@
  * own (waits.c), and a sleep that a signal ends is what the program asked for. */
 #include "latency/finders.h"
 
+#include <string.h>
+
 static void add_sleep(struct hv_finders *f, const struct hv_sched_task *task, uint64_t now_ns)
 {
 	if (task->state != HV_TASK_SLEEPING || task->left_in != HV_LEFT_UNINTERRUPTIBLE)
@@ -18,23 +20,40 @@ static void add_sleep(struct hv_finders *f, const struct hv_sched_task *task, ui
 			  });
 }
 
+/* The last piece lasts until now, if the task still runs. */
+static void take_pieces(const struct hv_sched_task *task, uint64_t now_ns, struct hv_stall *ret)
+{
+	bool runs = task->state == HV_TASK_RUNNING;
+	uint64_t from_ns = task->since_ns > task->syscall_ns ? task->since_ns : task->syscall_ns;
+
+	if (task->nr_ran + runs > HV_STALL_PIECES)
+		return;
+	memcpy(ret->pieces, task->ran, sizeof(ret->pieces));
+	ret->nr_pieces = task->nr_ran;
+	if (runs)
+		ret->pieces[ret->nr_pieces++] = (struct hv_stall_piece){task->cpu, from_ns, now_ns};
+}
+
 static void add_syscall(struct hv_finders *f, const struct hv_sched_task *task, uint64_t now_ns)
 {
 	uint64_t on_cpu = hv_sched_on_cpu(task, now_ns);
 	uint64_t before =
 		task->syscall_on_cpu_ns + task->searching_on_cpu_ns - task->syscall_searching_ns;
 
-	if (!task->syscall_ns || on_cpu <= before)
+	struct hv_stall stall = {
+		.kind = HV_STALL_SYSCALL,
+		.cpu = task->cpu,
+		.from_ns = task->syscall_ns,
+		.to_ns = now_ns,
+		.number = task->syscall,
+		.task = hv_stall_task(task->pid, task->comm),
+	};
+
+	if (!task->syscall_ns || on_cpu < before + f->threshold_ns)
 		return;
-	hv_finders_add(f, &(struct hv_stall){
-				  .kind = HV_STALL_SYSCALL,
-				  .cpu = task->cpu,
-				  .from_ns = task->syscall_ns,
-				  .to_ns = now_ns,
-				  .length_ns = on_cpu - before,
-				  .number = task->syscall,
-				  .task = hv_stall_task(task->pid, task->comm),
-			  });
+	stall.length_ns = on_cpu - before;
+	take_pieces(task, now_ns, &stall);
+	hv_finders_add(f, &stall);
 }
 
 static void enter(struct hv_finders *f, const struct hv_moment *m)
@@ -48,6 +67,8 @@ static void enter(struct hv_finders *f, const struct hv_moment *m)
 	}
 	task->syscall_ns = m->time_ns;
 	task->syscall = m->number;
+	task->is_in_program = false;
+	task->nr_ran = 0;
 	task->syscall_on_cpu_ns = hv_sched_on_cpu(task, m->time_ns);
 	task->syscall_searching_ns = task->searching_on_cpu_ns;
 }
@@ -60,6 +81,7 @@ static void leave(struct hv_finders *f, const struct hv_moment *m)
 		return;
 	add_syscall(f, task, m->time_ns);
 	task->syscall_ns = 0;
+	task->is_in_program = true;
 }
 
 void hv_blocked_see(struct hv_finders *f, const struct hv_moment *m)

@@ -51,6 +51,11 @@ void hv_finders_see(struct hv_finders *f, const struct hv_moment *m)
 		hv_sched_follow(&f->tasks, m);
 }
 
+void hv_finders_miss_syscalls(struct hv_finders *f)
+{
+	f->misses_syscalls = true;
+}
+
 void hv_finders_lose(struct hv_finders *f, unsigned cpu)
 {
 	hv_sched_lose(&f->tasks, cpu);

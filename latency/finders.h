@@ -29,7 +29,9 @@ struct hv_request {
 
 struct hv_finders {
 	uint64_t threshold_ns;
-	bool sees_switches; /* without, nothing is said of what tasks do */
+	bool sees_switches;   /* without, nothing is said of what tasks do */
+	bool misses_syscalls; /* it is not known any more who is in one */
+	uint64_t searched_ns; /* when a task looked for memory last */
 	struct hv_sched tasks;
 	struct hv_handler *irqs, *softirqs; /* owned, one a vCPU */
 	struct hv_request *requests;	    /* owned */
@@ -42,6 +44,8 @@ void hv_finders_init(struct hv_finders *f, unsigned nr_cpus, uint64_t threshold_
 void hv_finders_deinit(struct hv_finders *f);
 /* Events come in the order of their times. An event of no vCPU is ignored. */
 void hv_finders_see(struct hv_finders *f, const struct hv_moment *m);
+/* System calls are not recorded any more. */
+void hv_finders_miss_syscalls(struct hv_finders *f);
 /* Events of CPU were lost just before the next one. */
 void hv_finders_lose(struct hv_finders *f, unsigned cpu);
 /* Adds what is a stall by NOW_NS and goes on still. */
@@ -55,8 +59,8 @@ void hv_blocked_end(struct hv_finders *f, uint64_t now_ns);
 void hv_interrupts_see(struct hv_finders *f, const struct hv_moment *m);
 void hv_waits_see(struct hv_finders *f, const struct hv_moment *m);
 void hv_waits_end(struct hv_finders *f, uint64_t now_ns);
-/* Whether a task looks for memory again and again for so long already that it is to be told
- * although it goes on. */
+/* Whether a task looks or waits for memory again and again for so long already that it is to be
+ * told although it goes on. */
 bool hv_waits_have_long_series(const struct hv_finders *f, uint64_t now_ns);
 void hv_block_io_see(struct hv_finders *f, const struct hv_moment *m);
 void hv_block_io_end(struct hv_finders *f, uint64_t now_ns);

@@ -150,6 +150,11 @@ static bool clocks_agree(const struct hv_latency *l)
 	return moved <= DRIFT_NS + (l->second_ns - l->clock_begin_ns) / DRIFT_PART;
 }
 
+bool hv_latency_clock_is_apart(const struct hv_latency *l)
+{
+	return !clocks_agree(l);
+}
+
 bool hv_latency_knows_clock(const struct hv_latency *l)
 {
 	return l->clock_is_hosts || l->clock_counts || l->nr_seconds >= HV_LATENCY_SECONDS;
@@ -157,8 +162,9 @@ bool hv_latency_knows_clock(const struct hv_latency *l)
 
 enum hv_host_view hv_latency_view(const struct hv_latency *l)
 {
+	/* A clock that seems to move may be one of whose events none is read in time. */
 	if (!clocks_agree(l))
-		return HV_HOST_APART;
+		return l->clock_counts ? HV_HOST_APART : HV_HOST_UNSEEN;
 	if (l->has_host_events && !l->threads.sees_any)
 		return HV_HOST_UNSEEN;
 	return l->sees_host && hv_latency_knows_clock(l) ? HV_HOST_SEEN : HV_HOST_UNSEEN;

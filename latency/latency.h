@@ -81,7 +81,10 @@ void hv_latency_add_host(struct hv_latency *l, unsigned cpu, const struct hv_out
 void hv_latency_end(struct hv_latency *l, uint64_t now_ns);
 /* Whether it is known how the guest's clock goes: events came in several seconds. */
 bool hv_latency_knows_clock(const struct hv_latency *l);
-/* What is known of the host: nothing while the guest's clock is not known. */
+/* Whether the guest's clock does not go with the host's, or does not seem to. */
+bool hv_latency_clock_is_apart(const struct hv_latency *l);
+/* What is known of the host: nothing while the guest's clock is not known, or moves although it
+ * does not count instructions. */
 enum hv_host_view hv_latency_view(const struct hv_latency *l);
 void hv_latency_verdict(struct hv_latency *l, struct hv_verdict *ret);
 /* The name of the symbol at ADDR, if there is one exactly there; else NULL. */

@@ -70,8 +70,22 @@ uint64_t hv_sched_on_cpu(const struct hv_sched_task *task, uint64_t now_ns)
 	return task->on_cpu_ns + now_ns - task->since_ns;
 }
 
+/* In its system call TASK was on its vCPU until now. */
+static void add_ran(struct hv_sched_task *task, uint64_t now_ns)
+{
+	uint64_t from_ns = task->since_ns > task->syscall_ns ? task->since_ns : task->syscall_ns;
+
+	if (!task->syscall_ns || task->state != HV_TASK_RUNNING || now_ns <= from_ns)
+		return;
+	if (task->nr_ran < HV_STALL_PIECES)
+		task->ran[task->nr_ran] = (struct hv_stall_piece){task->cpu, from_ns, now_ns};
+	if (task->nr_ran <= HV_STALL_PIECES)
+		task->nr_ran++;
+}
+
 static void set_state(struct hv_sched_task *task, enum hv_task_state state, uint64_t now_ns)
 {
+	add_ran(task, now_ns);
 	task->on_cpu_ns = hv_sched_on_cpu(task, now_ns);
 	task->state = state;
 	task->since_ns = now_ns;
@@ -160,8 +174,10 @@ void hv_sched_lose(struct hv_sched *t, unsigned cpu)
 		struct hv_sched_task *task = &t->list[i];
 
 		task->state = HV_TASK_UNKNOWN;
-		task->syscall_ns = task->lock_ns = task->reclaim_ns = task->compact_ns = 0;
-		task->reclaims.nr = task->compacts.nr = 0;
+		task->syscall_ns = task->lock_ns = task->reclaim_ns = 0;
+		task->compact_ns = task->fault_ns = 0;
+		task->reclaims.nr = task->compacts.nr = task->faults.nr = 0;
+		task->is_in_program = false;
 	}
 }
 

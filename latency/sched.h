@@ -33,10 +33,15 @@ struct hv_sched_task {
 	/* What it is in. 0: nothing. */
 	uint64_t syscall_ns, syscall, syscall_on_cpu_ns;
 	uint64_t lock_ns, lock, lock_flags;
-	uint64_t reclaim_ns, compact_ns;
-	struct hv_series reclaims, compacts;
+	uint64_t reclaim_ns, compact_ns, fault_ns;
+	struct hv_series reclaims, compacts, faults;
+	bool is_in_program; /* it was seen to leave a system call, and not to enter one since */
 	/* On a vCPU while it looked for memory: until now in all, and as the last search began. */
 	uint64_t searching_on_cpu_ns, search_on_cpu_ns;
+	/* When it was on a vCPU since the system call began, without the last time if it runs.
+	 * NR_RAN is more than there is room for if there were too many. */
+	struct hv_stall_piece ran[HV_STALL_PIECES];
+	unsigned nr_ran;
 	uint64_t syscall_searching_ns; /* SEARCHING_ON_CPU_NS when the system call began */
 };
 

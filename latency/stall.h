@@ -21,6 +21,7 @@ enum hv_stall_kind {
 	HV_STALL_RECLAIM,
 	HV_STALL_IO_DEVICE, /* between the guest's driver and the device's answer */
 	HV_STALL_IO_QUEUE,  /* in the guest's own queue */
+	HV_STALL_FAULTS,    /* a task's page faults waited for memory to be read */
 	HV_STALL_RUNQUEUE,  /* a task was runnable and did not run */
 	HV_STALL_SYSCALL,   /* a system call kept the vCPU busy */
 	HV_STALL_SLEEP,	    /* a task slept and could not be interrupted */
@@ -34,6 +35,18 @@ enum hv_stall_kind {
 struct hv_stall_task {
 	uint32_t pid;
 	char comm[HV_STALL_COMM_LEN]; /* hostile; empty: not known */
+};
+
+#define HV_STALL_PIECES 8
+
+/* Of a series of reclaims or faults. */
+#define HV_SERIES_PRESSED 0x1 /* memory was looked for meanwhile */
+#define HV_SERIES_WORKERS 0x2 /* it is a worker of the kernel, as the one of a balloon is */
+
+/* A time for which a task was on a vCPU. */
+struct hv_stall_piece {
+	unsigned cpu;
+	uint64_t from_ns, to_ns;
 };
 
 struct hv_stall {
@@ -51,10 +64,13 @@ struct hv_stall {
 	/* Interrupt, softirq, system call: its number. Lock: its address. Request: the sector.
 	 * Reclaim: 1 for compaction. Host: enum hv_outage_why. Exits: the key of their reason. */
 	uint64_t number;
-	uint32_t device;	      /* of a request: major << 20 | minor */
-	uint64_t flags;		      /* of a lock: HV_LOCK_*; of exits: HV_EXITS_* */
-	uint64_t longest_ns;	      /* host: the longest piece; exits, reclaim: the longest one */
-	uint64_t nr;		      /* of exits, or of reclaims */
+	uint32_t device; /* of a request: major << 20 | minor */
+	uint64_t flags;	 /* of a lock: HV_LOCK_*; of exits: HV_EXITS_*; of a series: HV_SERIES_* */
+	uint64_t longest_ns; /* host: the longest piece; exits, reclaim, faults: the longest one */
+	uint64_t nr;	     /* of exits, reclaims, or faults */
+	/* System call: when it was on which vCPU. NR_PIECES 0: there were too many of them. */
+	struct hv_stall_piece pieces[HV_STALL_PIECES];
+	unsigned nr_pieces;
 	char name[HV_STALL_NAME_LEN]; /* of an interrupt, of a reason; where a section begins */
 	char end[HV_STALL_NAME_LEN];  /* where a section ends */
 	char callers[HV_STALL_CALLERS][HV_STALL_NAME_LEN]; /* of the end; empty: no more */

@@ -59,6 +59,11 @@ static bool same_task(const struct hv_stall *a, const struct hv_stall *b)
 	return a->task.pid && a->task.pid == b->task.pid;
 }
 
+static bool is_series(const struct hv_stall *s)
+{
+	return s->kind == HV_STALL_RECLAIM || s->kind == HV_STALL_FAULTS;
+}
+
 static bool explains_lock(const struct hv_stall *by, const struct hv_stall *lock)
 {
 	if (by->kind == HV_STALL_SECTION)
@@ -121,9 +126,11 @@ static bool explains(const struct hv_stall *by, const struct hv_stall *s)
 		return explains_wait(by, s);
 	case HV_STALL_SYSCALL:
 		return explains_syscall(by, s);
+	case HV_STALL_FAULTS:
+		return is_io(by);
 	case HV_STALL_SLEEP:
-		return is_io(by) || ((by->kind == HV_STALL_LOCK || by->kind == HV_STALL_RECLAIM) &&
-				     same_task(by, s));
+		return is_io(by) ||
+		       ((by->kind == HV_STALL_LOCK || is_series(by)) && same_task(by, s));
 	default:
 		return false;
 	}
@@ -134,7 +141,27 @@ static uint64_t overlap_of(const struct hv_stall *by, const struct hv_stall *s)
 {
 	uint64_t overlap = hv_stall_overlap(by, s->from_ns, s->to_ns);
 
-	return by->kind == HV_STALL_RECLAIM && by->length_ns < overlap ? by->length_ns : overlap;
+	return is_series(by) && by->length_ns < overlap ? by->length_ns : overlap;
+}
+
+/* Faults that waited for several slow requests, of which none alone fills half of them: the one
+ * that took most. */
+static size_t find_requests(const struct looks *l, size_t of)
+{
+	const struct hv_stall *s = &l->list[of].stall;
+	uint64_t total = 0, most = 0;
+	size_t found = NO_REASON;
+
+	for (size_t i = 0; i < l->nr && s->kind == HV_STALL_FAULTS; i++) {
+		uint64_t overlap = is_io(&l->list[i].stall) ? overlap_of(&l->list[i].stall, s) : 0;
+
+		total += overlap;
+		if (overlap > most) {
+			most = overlap;
+			found = i;
+		}
+	}
+	return total >= s->length_ns / 2 ? found : NO_REASON;
 }
 
 /* The deepest reason that fills at least half of the stall; of several, the one that fills most. */
@@ -156,7 +183,7 @@ static size_t find_reason(const struct looks *l, size_t of)
 			most = overlap;
 		}
 	}
-	return found;
+	return found != NO_REASON ? found : find_requests(l, of);
 }
 
 static size_t root_of(const struct looks *l, size_t i)
@@ -199,6 +226,22 @@ static size_t host_reason(struct looks *l, size_t nr_host, const struct hv_verdi
 	return l->nr - 1;
 }
 
+/* What the host took of the times in which the system call S was on a vCPU. While it slept, or
+ * other tasks ran, the host took nothing of it. */
+static uint64_t taken_of_pieces(const struct hv_verdict_input *in, const struct hv_stall *s,
+				uint64_t slack_ns)
+{
+	uint64_t taken = 0;
+
+	for (unsigned i = 0; i < s->nr_pieces; i++) {
+		const struct hv_stall_piece *p = &s->pieces[i];
+		uint64_t from_ns = p->from_ns > slack_ns ? p->from_ns - slack_ns : 0;
+
+		taken += hv_outages_ns(in->host, p->cpu, from_ns, p->to_ns + slack_ns);
+	}
+	return taken;
+}
+
 /* What the host took of S; its times may be wrong by SLACK_NS. */
 static uint64_t taken_of(const struct hv_verdict_input *in, const struct hv_stall *s,
 			 uint64_t slack_ns)
@@ -210,20 +253,59 @@ static uint64_t taken_of(const struct hv_verdict_input *in, const struct hv_stal
 		return 0;
 	if (is_io(s) || s->kind == HV_STALL_SLEEP)
 		return hv_outages_before(in->host, s->cpu, s->from_ns, s->to_ns);
+	if (s->nr_pieces)
+		return taken_of_pieces(in, s, slack_ns);
 	return hv_outages_ns(in->host, s->cpu, from_ns, s->to_ns + slack_ns);
 }
 
+/* The time of which the host may have taken something. */
+static uint64_t passed_of(const struct hv_stall *s)
+{
+	uint64_t passed_ns = 0;
+
+	if (!s->nr_pieces)
+		return s->to_ns > s->from_ns ? s->to_ns - s->from_ns : 0;
+	for (unsigned i = 0; i < s->nr_pieces; i++)
+		passed_ns += s->pieces[i].to_ns - s->pieces[i].from_ns;
+	return passed_ns;
+}
+
 /* What of HOST_NS, which the host took of S's interval, is in S's length. A section's length is
- * already without what the guest was told of, and of a series of searches only the searches count,
- * so that the host may have taken what is not in the length: subtracted is only what must be. */
+ * already without what the guest was told of, of a series of searches only the searches count, and
+ * of a system call only what it was on a vCPU and did not look for memory. So the host may have
+ * taken what is not in the length: subtracted is only what must be. */
 static uint64_t in_length(const struct hv_stall *s, uint64_t host_ns)
 {
-	uint64_t passed_ns = s->to_ns > s->from_ns ? s->to_ns - s->from_ns : 0;
+	uint64_t passed_ns = passed_of(s);
 	uint64_t apart_ns = passed_ns > s->length_ns ? passed_ns - s->length_ns : 0;
 
-	if (s->kind != HV_STALL_SECTION && s->kind != HV_STALL_RECLAIM)
+	if (s->kind != HV_STALL_SECTION && !is_series(s) && s->kind != HV_STALL_SYSCALL)
 		return host_ns;
 	return host_ns > apart_ns ? host_ns - apart_ns : 0;
+}
+
+/* Whether the host did not run another vCPU than CPU for much of the time. */
+static bool another_did_not_run(const struct hv_outages *host, unsigned cpu, uint64_t from_ns,
+				uint64_t to_ns)
+{
+	for (unsigned i = 0; to_ns > from_ns && i < host->nr_cpus; i++)
+		if (i != cpu &&
+		    HOST_MUCH * hv_outages_ns(host, i, from_ns, to_ns) >= to_ns - from_ns)
+			return true;
+	return false;
+}
+
+/* vCPUs wait for each other, as for a lock or for the answer to an interrupt, and in an emulator
+ * for the one that translates. */
+static bool may_wait_for_others(const struct hv_verdict_input *in, const struct hv_stall *s)
+{
+	if (in->view != HV_HOST_SEEN || is_io(s) || s->kind == HV_STALL_EXITS)
+		return false;
+	for (unsigned i = 0; i < s->nr_pieces; i++)
+		if (another_did_not_run(in->host, s->pieces[i].cpu, s->pieces[i].from_ns,
+					s->pieces[i].to_ns))
+			return true;
+	return !s->nr_pieces && another_did_not_run(in->host, s->cpu, s->from_ns, s->to_ns);
 }
 
 /* Also if the host took much of it: a guest whose vCPUs get little time is late with everything. */
@@ -232,7 +314,7 @@ static bool may_be_hosts(const struct hv_verdict_input *in, const struct hv_stal
 	uint64_t host_ns = taken_of(in, s, in->slack_ns + s->slack_ns);
 
 	return host_ns && (s->length_ns < in->threshold_ns + host_ns ||
-			   HOST_MUCH * taken_of(in, s, 0) >= s->to_ns - s->from_ns);
+			   HOST_MUCH * taken_of(in, s, 0) >= passed_of(s));
 }
 
 static void look_at(struct looks *l, size_t nr_host, const struct hv_verdict_input *in,
@@ -251,7 +333,7 @@ static void look_at(struct looks *l, size_t nr_host, const struct hv_verdict_inp
 		return; /* neither part is a stall */
 	add_look(l, &s, host_ns);
 	l->list[l->nr - 1].reason = reason;
-	l->list[l->nr - 1].is_doubtful = may_be_hosts(in, stall);
+	l->list[l->nr - 1].is_doubtful = may_be_hosts(in, stall) || may_wait_for_others(in, stall);
 }
 
 /* -- causes ----------------------------------------------------------------------------------- */
@@ -273,6 +355,14 @@ static enum hv_fault fault_of_exits(const struct hv_stall *s)
 	return s->flags & HV_EXITS_IN_KERNEL ? HV_FAULT_TENANTS_KERNEL : HV_FAULT_TENANTS_PROGRAM;
 }
 
+/* A program that needs more memory than there is. A worker of the kernel may fill a balloon, which
+ * the host has asked for. Faults alone may be the first ones, of a program that begins. */
+static bool is_programs(const struct hv_stall *s)
+{
+	return !(s->flags & HV_SERIES_WORKERS) &&
+	       (s->kind == HV_STALL_RECLAIM || s->flags & HV_SERIES_PRESSED);
+}
+
 static enum hv_fault fault_of(const struct hv_verdict_input *in, const struct look *l)
 {
 	const struct hv_stall *s = &l->stall;
@@ -290,7 +380,8 @@ static enum hv_fault fault_of(const struct hv_verdict_input *in, const struct lo
 	case HV_STALL_RUNQUEUE:
 		return is_sure && s->by.pid ? HV_FAULT_TENANTS_PROGRAM : HV_FAULT_UNKNOWN;
 	case HV_STALL_RECLAIM:
-		return is_sure ? HV_FAULT_TENANTS_PROGRAM : HV_FAULT_UNKNOWN;
+	case HV_STALL_FAULTS:
+		return is_sure && is_programs(s) ? HV_FAULT_TENANTS_PROGRAM : HV_FAULT_UNKNOWN;
 	case HV_STALL_SLEEP:
 		return HV_FAULT_UNKNOWN;
 	default:
@@ -400,6 +491,20 @@ static int worse_first(const void *a, const void *b)
 	return (int)x->longest.kind - (int)y->longest.kind;
 }
 
+/* Who looks for memory while a worker of the kernel does, too, may be short of it because of a
+ * balloon. */
+static void doubt_while_workers_search(struct looks *l)
+{
+	for (size_t i = 0; i < l->nr; i++) {
+		const struct hv_stall *w = &l->list[i].stall;
+
+		for (size_t j = 0; j < l->nr && is_series(w) && w->flags & HV_SERIES_WORKERS; j++)
+			if (is_series(&l->list[j].stall) &&
+			    hv_stall_overlap(w, l->list[j].stall.from_ns, l->list[j].stall.to_ns))
+				l->list[j].is_doubtful = true;
+	}
+}
+
 /* A full queue before a slow device is the device's. */
 static void blame_devices(struct hv_verdict *v)
 {
@@ -430,6 +535,7 @@ void hv_verdict_find(const struct hv_verdict_input *in, struct hv_verdict *ret)
 	for (unsigned i = 0; i < nr_storms; i++)
 		if (hv_exits_storm(in->exits, i))
 			add_look(&l, hv_exits_storm(in->exits, i), 0);
+	doubt_while_workers_search(&l);
 	for (size_t i = 0; i < l.nr; i++)
 		if (l.list[i].stall.kind != HV_STALL_HOST && l.list[i].reason == NO_REASON)
 			l.list[i].reason = find_reason(&l, i);

@@ -244,7 +244,9 @@ static struct hv_err *look_at_load(struct latency *r)
 	if (load_ppm <= r->max_overhead_ppm || !r->has_costly)
 		return NULL;
 	r->has_costly = false;
-	add_gap(r, "system calls from then on", "tracing took more time than --max-overhead");
+	hv_finders_miss_syscalls(&r->analysis->finders);
+	add_gap(r, "system calls and page faults from then on",
+		"tracing took more time than --max-overhead");
 	return set(r, "events/" COSTLY "/enable", "0");
 }
 
@@ -397,7 +399,7 @@ static void print(struct latency *r)
 	};
 
 	hv_latency_verdict(r->analysis, verdict);
-	if (hv_latency_view(r->analysis) == HV_HOST_APART)
+	if (hv_latency_clock_is_apart(r->analysis))
 		add_gap(r, "when the host did not run a vCPU",
 			"the guest's clock does not go with the host's");
 	else if (sees_host(r) && !hv_latency_knows_clock(r->analysis))
@@ -496,8 +498,8 @@ static const char help[] =
 	"the worst first: the cause, how long and how often, the task, whose fault it is, and the\n"
 	"command that shows more. It sees interrupts and preemption off, waits for a vCPU, time\n"
 	"in which the host did not run a vCPU and who had its CPU, exits, block requests, system\n"
-	"calls, softirqs and interrupts, locks, and reclaim. A domain without a session is\n"
-	"attached for as long; settings of other users stay as they are.\n\n"
+	"calls, softirqs and interrupts, locks, reclaim and page faults. A domain without a\n"
+	"session is attached for as long; settings of other users stay as they are.\n\n"
 	"  --for=DURATION         2, 1.5s, 500ms, 1m, 1h; 10s if not given\n"
 	"  --threshold=DURATION   what is shorter is not told; 10ms if not given\n"
 	"  -w, --watch            wait for the first stall, and end when it is told\n"

@@ -4,6 +4,7 @@ which leaves the guest as it was. t is the argument of cases in lib/suite.py (t.
 the step's number in t.number. A step may depend on rng and t.number only, so that it can be repeated. What it
 returns, if anything, is counted: what it found, or a list of that."""
 
+import dataclasses
 import time
 
 import cases_beside
@@ -13,6 +14,7 @@ from lib.channel import GuestDead
 
 ALL = {}
 WRONG = "wrong: "  # begins what a campaign found and should not have; too many of these fail
+NEVER = "never: "  # likewise; a single one fails
 MACHINES = {}  # what a campaign's guest has that is not usual
 GLOBS = ("vfs_*", "do_*", "ksys_*", "*_open", "tcp_*")
 
@@ -118,30 +120,96 @@ def tracepoints(t, rng):
     return f"a kill in state {state}"
 
 
-MACHINES["latency"] = {"vcpus": 1, "counted": True, "cmdline": "audit=0"}
+# -- hvtrace latency: a campaign for each planted stall, so that each one can be repeated as often as one likes --------
+
+COUNTED = {"vcpus": 1, "counted": True, "cmdline": "audit=0"}
+TWO = {"vcpus": 2}
+
+
+@dataclasses.dataclass(frozen=True)
+class Planted:
+    """A stall, or none, and what must be said of it first."""
+
+    what: str
+    machine: dict
+    measure: object  # f(t, traced): the verdict, and the milliseconds that it took
+    cause: str = ""
+    fault: str = ""
+    length: str = "longest_ns"  # total_ns: of several, of which the guest or the host counts the sum
+
+
+def of_module(stall):
+    def measure(t, traced):
+        cases_stalls.load_plants(t)
+        return cases_stalls.measure_stall(t, traced, stall)
+
+    return measure
+
+
+def pressed(t, traced):
+    with cases_stalls.pressed(t, 60) as pid:
+        return cases_stalls.measure_pressure(t, traced, pid)
+
+
+def busy(measure):
+    def measure_busy(t, traced):
+        with cases_stalls.busy_guest(t):
+            return measure(t, traced)
+
+    return measure_busy
+
+
+def quiet(t, traced):
+    return cases_stalls.measure(t, traced, lambda: t.guest.run("cat /proc/uptime"), "--for=3s"), 0
+
+
 STARVED = cases_stalls.Stall("workload starve 300 >/dev/null; echo ns 300000000", "run-queue", "tenant-program")
-PLANTED = {**cases_stalls.STALLS, "starved": STARVED}
+PRESSED = {**COUNTED, "disk_mib": 128, "cmdline": "audit=0 psi=1"}
+DISK = {**TWO, "disk_mib": 64}
+PLANTED = [Planted(what, COUNTED, of_module(stall), stall.cause, stall.fault) for what, stall in {**cases_stalls.STALLS, "starved task": STARVED}.items()] + [
+    Planted("memory pressure", PRESSED, pressed, "reclaim", "tenant-program"),
+    Planted("stopped VMM", TWO, busy(cases_stalls.measure_stopped), "vcpu-not-run", "host"),
+    Planted("crowded CPU", TWO, busy(cases_stalls.measure_crowded), "vcpu-not-run", "host-scheduler", "total_ns"),
+    Planted("slow disk", DISK, cases_stalls.measure_slow_disk, "block-device", "host-io", "total_ns"),
+    Planted("quiet", COUNTED, quiet),
+]
 
 
-@campaign
-def latency(t, rng):
-    """A planted stall, or none: what hvtrace latency names first, whom it blames, and whether the length is right."""
-    kind = [*PLANTED, "quiet", "quiet"][t.number % (len(PLANTED) + 2)]
-    cases_stalls.load_plants(t)
-    with t.attach() as traced:
-        if kind == "quiet":
-            verdict = cases_stalls.measure(t, traced, lambda: t.guest.run("cat /proc/uptime"), "--for=3s")
-        else:
-            time.sleep(rng.uniform(0, 0.3))
-            verdict, ms = cases_stalls.measure_stall(t, traced, PLANTED[kind])
-    if kind == "quiet":
-        return f"{WRONG}quiet: {verdict[0]['cause']}" if verdict else "quiet: nothing named"
+def is_tenants(fault):
+    return fault.startswith("tenant")
+
+
+def judge(planted, verdict, ms):
+    """Says what was named, as a line to be counted."""
+    if not planted.cause:
+        return f"{WRONG}{verdict[0]['cause']} was named" if verdict else "nothing was named"
     if not verdict:
-        return f"{WRONG}{kind}: nothing named"
-    one, stall = verdict[0], PLANTED[kind]
-    assert one["fault"].startswith("tenant") or one["fault"] == "unknown", f"{kind}: {one['fault']} is blamed"
-    if one["cause"] != stall.cause or one["fault"] not in (stall.fault, "unknown"):
-        return f"{WRONG}{kind}: {one['cause']}, {one['fault']}"
-    off = abs(one["longest_ns"] / 1e6 - ms) > ms / 10
-    doubtful = one["fault"] == "unknown"  # the host was so busy that nobody is blamed
-    return f"{WRONG if off else ''}{kind}: right{', whose fault in doubt' if doubtful else ''}{', but not its length' if off else ''}"
+        return f"{WRONG}nothing was named"
+    one = verdict[0]
+    if one["fault"] != "unknown" and is_tenants(one["fault"]) != is_tenants(planted.fault):
+        return f"{NEVER}{one['cause']} was named, and {one['fault']} is blamed"
+    if (one["cause"], one["fault"]) not in ((planted.cause, planted.fault), (planted.cause, "unknown")):
+        return f"{WRONG}{one['cause']} was named, and {one['fault']} is blamed"
+    if abs(one[planted.length] / 1e6 - ms) > ms / 10:
+        return f"{WRONG}right, but not its length"
+    return "right, whose fault in doubt" if one["fault"] == "unknown" else "right"
+
+
+def latency_of(planted):
+    def step(t, rng):
+        with t.attach() as traced:
+            time.sleep(rng.uniform(0, 0.3))
+            verdict, ms = planted.measure(t, traced)
+        found = judge(planted, verdict, ms)
+        said = "; ".join(f"{one['cause']} {one['fault']} {one[planted.length] / 1e6:.1f} ms" for one in verdict[:3])
+        t.note(f"step {t.number}: {found}; planted {ms:.1f} ms, said {said}")
+        return found
+
+    step.__name__ = "latency_" + planted.what.lower().replace(" ", "_")
+    step.__doc__ = f"hvtrace latency, {planted.what}: what it names first, whom it blames, and whether the length is right."
+    MACHINES[step.__name__] = planted.machine
+    return step
+
+
+for one_stall in PLANTED:
+    campaign(latency_of(one_stall))

@@ -22,17 +22,21 @@ COUNTED = [Config(kernel, 1, counted=True, cmdline="audit=0") for kernel in KERN
 GUEST = (Config(KERNELS[0], 2),)
 DISK = (Config(KERNELS[0], 2, disk_mib=64),)
 PRESSED = (Config(KERNELS[0], 1, counted=True, disk_mib=128, cmdline="audit=0 psi=1"),)
+SWAPPED = (Config(KERNELS[0], 2, disk_mib=128, cmdline="delayacct"),)
 READS = 278000  # of the clock, which take 20 ms
 BUSY = "timeout 600 taskset 1 sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!"
 
 
-def measure(t, traced, plant, *words):
-    """Runs hvtrace latency, and PLANT when it measures. Returns its verdict."""
+def measure(t, traced, plant, *words, until_planted=False):
+    """Runs hvtrace latency, and PLANT when it measures. Returns its verdict. UNTIL_PLANTED: it measures as long as PLANT
+    takes."""
     process = t.hv.start("latency", "--json", *words, traced.domain)
     try:
         line = process.stderr.readline().decode()
         assert "measuring" in line or "waiting" in line, line
         plant()
+        if until_planted:
+            process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=HANG_SECONDS)
     finally:
         process.kill()
@@ -138,12 +142,12 @@ CGROUP = "/tmp/cgroup/pressed"
 
 
 @contextlib.contextmanager
-def pressed(t, mib):
+def pressed(t, mib, mode="pressure"):
     """A program that touches MIB of memory, which is more than its group may have; the rest is swapped. Yields its
     pid; SIGUSR1 lets it begin."""
     t.guest.run("mkswap /dev/nvme0n1 >/dev/null && swapon /dev/nvme0n1 && mkdir /tmp/cgroup && mount -t cgroup2 none /tmp/cgroup")
     t.guest.run(f"echo +memory >/tmp/cgroup/cgroup.subtree_control; mkdir {CGROUP}; echo 16M >{CGROUP}/memory.max")
-    t.guest.run(f"(echo 0 >{CGROUP}/cgroup.procs; exec workload pressure {mib}) >/tmp/pressed 2>&1 &")
+    t.guest.run(f"(echo 0 >{CGROUP}/cgroup.procs; exec workload {mode} {mib}) >/tmp/pressed 2>&1 &")
     try:
         yield t.guest.run("while ! grep -q pid /tmp/pressed; do sleep 0.1; done; cat /tmp/pressed").split()[1]
     finally:
@@ -151,18 +155,51 @@ def pressed(t, mib):
         t.guest.run(f"rmdir {CGROUP}; umount /tmp/cgroup; rmdir /tmp/cgroup; rm /tmp/pressed")
 
 
+def measure_pressure(t, traced, pid):
+    """Returns the verdict, and for how many milliseconds the group's tasks waited for memory, as the guest says."""
+    verdict = measure(t, traced, lambda: t.guest.run(f"kill -USR1 {pid}; while ! grep -q done /tmp/pressed; do sleep 0.1; done"), "--watch")
+    stalled = t.guest.run(f"cat {CGROUP}/memory.pressure")
+    ms = int(re.search(r"some .* total=(\d+)", stalled)[1]) / 1000
+    t.note(f"{ms:.1f} ms in {CGROUP}/memory.pressure")
+    return verdict, ms
+
+
 @case(configs=PRESSED)
 def latency_names_memory_pressure(t):
     """A program touches more memory than its group may have: reclaim, the tenant's program, as long as the guest's own
     counter says, and not the disk that is swapped to."""
     with pressed(t, 60) as pid, t.attach() as traced:
-        verdict = measure(t, traced, lambda: t.guest.run(f"kill -USR1 {pid}; while ! grep -q done /tmp/pressed; do sleep 0.1; done"), "--watch")
-        stalled = t.guest.run(f"cat {CGROUP}/memory.pressure")
-        ms = int(re.search(r"some .* total=(\d+)", stalled)[1]) / 1000
-        t.note(f"{ms:.1f} ms in {CGROUP}/memory.pressure")
+        verdict, ms = measure_pressure(t, traced, pid)
         one = first(verdict, "reclaim", "tenant-program", ms)
         assert one["task"] == {"pid": int(pid), "comm": "workload"} and one["searches"] > 10, one
         assert not [cause for cause in verdict if cause["cause"].startswith("block")], verdict
+
+
+def waited_for_disk_ms(said):
+    """How many milliseconds the task waited for block I/O between the two lines of its stat, by the kernel's count, and
+    its major faults meanwhile."""
+    stats = [line.rpartition(")")[2].split() for line in said.splitlines() if ") R " in line]
+    assert len(stats) == 2, said
+    return tuple((int(stats[1][field]) - int(stats[0][field])) * unit for field, unit in ((39, 10), (9, 1)))
+
+
+@case(configs=SWAPPED)
+def latency_names_swapping(t):
+    """A program reads memory that was swapped: its page faults, no longer than the guest's own counter of waits for block
+    I/O says; the tenant's kernel is never blamed."""
+    t.guest.run("echo 0 >/proc/sys/vm/page-cluster")
+    with pressed(t, 24, "thrash") as pid, t.attach() as traced:
+        go = f"kill -USR1 {pid}; while ! grep -q done /tmp/pressed; do sleep 0.1; done"
+        verdict = measure(t, traced, lambda: t.guest.run(go), "--for=10m", "--threshold=200ms", until_planted=True)
+        ms, faults = waited_for_disk_ms(t.guest.run("cat /tmp/pressed"))
+    t.note(f"{ms} ms of block I/O, {faults} major faults")
+    assert verdict and not [cause for cause in verdict if cause["fault"] == "tenant-kernel"], verdict
+    told = [cause for cause in verdict if cause["cause"] == "page-faults"]
+    # On a busy host each request is slow, or the vCPUs do not run: then that is told.
+    assert told or verdict[0]["cause"] in ("vcpu-not-run", "block-device", "reclaim"), verdict
+    for cause in told:
+        assert cause["task"] == {"pid": int(pid), "comm": "workload"} and 0 < cause["faults"] <= faults, told
+        assert cause["longest_ns"] / 1e6 <= ms * 1.1 and cause["fault"] in ("tenant-program", "unknown"), told
 
 
 @contextlib.contextmanager
@@ -181,47 +218,80 @@ def blames_host_only(verdict):
     assert not wrong, wrong
 
 
-@case(configs=GUEST)
-def latency_names_a_stopped_vmm(t):
-    """Somebody stops the VMM for 1.5 s: the host, and not the tenant."""
+def measure_stopped(t, traced):
+    """Stops the VMM. Returns the verdict, and for how many milliseconds it was stopped."""
+    stopped = []
 
     def stop():
+        begin = time.monotonic()
         os.kill(t.guest.pid, signal.SIGSTOP)
         time.sleep(1.5)
         os.kill(t.guest.pid, signal.SIGCONT)
+        stopped.append(time.monotonic() - begin)
 
+    verdict = measure(t, traced, stop, "--for=6s", "--threshold=500ms")
+    return verdict, stopped[0] * 1000
+
+
+@case(configs=GUEST)
+def latency_names_a_stopped_vmm(t):
+    """Somebody stops the VMM for 1.5 s: the host, and not the tenant."""
     with t.attach() as traced, busy_guest(t):
-        verdict = measure(t, traced, stop, "--for=6s", "--threshold=500ms")
+        verdict, _ = measure_stopped(t, traced)
         stopped = [cause for cause in verdict if cause["fault"] == "host"]
         assert verdict and verdict[0]["fault"].startswith("host") and stopped, verdict
         assert stopped[0]["longest_ns"] >= 1.3e9, stopped
         blames_host_only(verdict)
 
 
+def measure_crowded(t, traced):
+    """A busy program of higher priority shares the CPU of the first vCPU all the time. Returns the verdict, and for how
+    many milliseconds all vCPUs waited for a CPU, as the host's scheduler counts."""
+    tid = vcpu_thread(t.guest.pid, 0)
+    cpus = os.sched_getaffinity(tid)
+    waited = []
+
+    def waited_ns():
+        total = 0
+        for vcpu in range(t.guest.config.vcpus):
+            with open(f"/proc/{t.guest.pid}/task/{vcpu_thread(t.guest.pid, vcpu)}/schedstat", encoding="ascii") as file:
+                total += int(file.read().split()[1])
+        return total
+
+    def crowd():
+        waited.append(waited_ns())
+        time.sleep(5)
+        waited.append(waited_ns())
+
+    os.sched_setaffinity(tid, {max(cpus)})
+    try:
+        with subprocess.Popen(["taskset", "-c", str(max(cpus)), "nice", "-n", "-19", "sh", "-c", "while :; do :; done"]) as hog:
+            try:
+                verdict = measure(t, traced, crowd, "--for=10m", "--threshold=20ms", until_planted=True)
+            finally:
+                hog.kill()
+    finally:
+        os.sched_setaffinity(tid, cpus)
+    return verdict, (waited[1] - waited[0]) / 1e6
+
+
 @case(configs=GUEST)
 def latency_names_a_crowded_cpu(t):
     """A busy program of higher priority shares the CPU of a vCPU: the host's scheduler, and not the tenant."""
-    tid = vcpu_thread(t.guest.pid, 0)
-    cpus = os.sched_getaffinity(tid)
-
-    def crowd():
-        with subprocess.Popen(["taskset", "-c", str(max(cpus)), "nice", "-n", "-19", "sh", "-c", "while :; do :; done"]) as hog:
-            time.sleep(4)
-            hog.kill()
-
     with t.attach() as traced, busy_guest(t):
-        os.sched_setaffinity(tid, {max(cpus)})
-        try:
-            verdict = measure(t, traced, crowd, "--for=8s", "--threshold=20ms")
-        finally:
-            os.sched_setaffinity(tid, cpus)
+        verdict, _ = measure_crowded(t, traced)
         first(verdict, "vcpu-not-run", "host-scheduler", None)
         blames_host_only(verdict)
 
 
-@case(configs=DISK)
-def latency_names_a_slow_disk(t):
-    """A disk that does four requests a second: the host's I/O."""
+SLOW_MS = 250  # for a request
+
+
+def measure_slow_disk(t, traced):
+    """Returns the verdict, and how many milliseconds the guest says all requests took together."""
+
+    def ticks():
+        return int(t.guest.run("cat /sys/block/nvme0n1/stat").split()[3])
 
     def throttle(requests):
         t.guest.monitor(f"block_set_io_throttle disk 0 0 0 {requests} 0 0")
@@ -229,13 +299,20 @@ def latency_names_a_slow_disk(t):
     def read():
         t.guest.run("dd if=/dev/nvme0n1 of=/dev/null bs=4096 count=12 iflag=direct")
 
+    before = ticks()
+    throttle(1000 // SLOW_MS)
+    try:
+        return measure(t, traced, read, "--for=8s", "--threshold=100ms"), ticks() - before
+    finally:
+        throttle(0)
+
+
+@case(configs=DISK)
+def latency_names_a_slow_disk(t):
+    """A disk that does four requests a second: the host's I/O."""
     with t.attach() as traced:
-        throttle(4)
-        try:
-            verdict = measure(t, traced, read, "--for=8s", "--threshold=100ms")
-        finally:
-            throttle(0)
+        verdict, _ = measure_slow_disk(t, traced)
         slow = [cause for cause in verdict if cause["cause"] == "block-device"]
-        assert slow and slow[0]["fault"] == "host-io" and abs(slow[0]["longest_ns"] / 1e6 - 250) < 125, verdict
+        assert slow and slow[0]["fault"] == "host-io" and abs(slow[0]["longest_ns"] / 1e6 - SLOW_MS) < SLOW_MS / 2, verdict
         assert verdict[0]["fault"].startswith("host"), verdict
         blames_host_only(verdict)

@@ -12,10 +12,13 @@
 #include <linux/irq_work.h>
 #include <linux/module.h>
 #include <linux/sched.h>
+#include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <linux/time.h>
 #include <linux/timekeeping.h>
 #include <linux/tracepoint.h>
+
+#include <asm/kvm_para.h>
 
 static unsigned long ns;
 module_param(ns, ulong, 0444);
@@ -170,6 +173,22 @@ static noinline void plant_mutex(void)
 	WRITE_ONCE(ns, 1);
 }
 
+/* A function of the kernel that executes CPUID once, which leaves a virtual machine. */
+static void plant_cpuid(void *unused)
+{
+	(void)kvm_arch_para_hints();
+}
+
+/* On all CPUs at once, N times. */
+static noinline void plant_cpuids(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_reads; i++)
+		on_each_cpu(plant_cpuid, NULL, 1);
+	WRITE_ONCE(ns, 1);
+}
+
 /* -- places of the kernel: what calls a tracepoint --------------------------------------------- */
 
 static struct task_struct *waiting; /* for its next call of: */
@@ -224,6 +243,7 @@ static struct {
 	{"slow", plant_slow},
 	{"mutex", plant_mutex},
 	{"wait", plant_nothing},
+	{"cpuid", plant_cpuids},
 	{"switch", NULL, "sched_switch", plant_switch},
 	{"timer", NULL, "hrtimer_start", plant_timer},
 	{"tick", NULL, "hrtimer_expire_entry", plant_tick},

@@ -15,9 +15,9 @@
  *	workload deadline MS	likewise with SCHED_DEADLINE
  *	workload exits MS	CPUID, which KVM emulates (x86-64); at once
  *	workload pressure MIB	touches so much memory, each page once
- *	workload exec N		N times fork, exec, wait
- *	workload pipe N		N times a write to a pipe and a read from it
- *	workload file N		N times open, read, close
+ *	workload thrash MIB	touches so much memory before it prints its pid, and once more after
+ *SIGUSR1 workload exec N		N times fork, exec, wait workload pipe N		N
+ *times a write to a pipe and a read from it workload file N		N times open, read, close
  *				these four print "ns X" for one of the N (bench/guest)
  *
  * Prints its pid, waits for SIGUSR1 - so that a tracer can be told the pid before anything happens
@@ -387,17 +387,51 @@ static void provoke_exits(long ms)
 		}
 }
 
-/* More than there is room for. */
-static void touch(long mib)
+static char *map(size_t len)
 {
-	size_t len = (size_t)mib << 20;
 	char *memory = mmap(NULL, len, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	must(memory != MAP_FAILED, "mmap");
+	return memory;
+}
+
+/* More than there is room for. */
+static void touch(long mib)
+{
+	size_t len = (size_t)mib << 20;
+	char *memory = map(len);
+
 	wait_for_go();
 	for (size_t at = 0; at < len; at += 4096)
 		memory[at] = 1;
+}
+
+/* What the kernel says of this process now. */
+static void print_stat(void)
+{
+	char line[1024];
+	FILE *file = fopen("/proc/self/stat", "r");
+
+	must(file && fgets(line, sizeof(line), file), "/proc/self/stat");
+	fclose(file);
+	printf("%s", line);
+	fflush(stdout);
+}
+
+/* The same, and then it is read from swap. Prints its stat before and after. */
+static void thrash(long mib)
+{
+	size_t len = (size_t)mib << 20;
+	char *memory = map(len);
+
+	for (size_t at = 0; at < len; at += 4096)
+		memory[at] = 1;
+	wait_for_go();
+	print_stat();
+	for (size_t at = 0; at < len; at += 4096)
+		must(*(volatile char *)&memory[at] == 1, "what was swapped");
+	print_stat();
 }
 
 int main(int argc, char **argv)
@@ -405,12 +439,22 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(long n);
-	} modes[] = {
-		{"syscalls", syscalls}, {"threads", threads},	      {"forkstorm", forkstorm},
-		{"spin", spin},		{"getppid", measure_getppid}, {"exec", measure_exec},
-		{"calls", calls},	{"pipe", measure_pipe},	      {"file", measure_file},
-		{"starve", starve},	{"exits", provoke_exits},     {"pressure", touch},
-		{"urgent", be_urgent},	{"realtime", be_realtime},    {"deadline", have_deadline}};
+	} modes[] = {{"syscalls", syscalls},
+		     {"threads", threads},
+		     {"forkstorm", forkstorm},
+		     {"spin", spin},
+		     {"getppid", measure_getppid},
+		     {"exec", measure_exec},
+		     {"calls", calls},
+		     {"pipe", measure_pipe},
+		     {"file", measure_file},
+		     {"starve", starve},
+		     {"exits", provoke_exits},
+		     {"pressure", touch},
+		     {"thrash", thrash},
+		     {"urgent", be_urgent},
+		     {"realtime", be_realtime},
+		     {"deadline", have_deadline}};
 	sigset_t go;
 
 	sigemptyset(&go);

@@ -8,7 +8,7 @@ import re
 import subprocess
 import time
 
-from lib import ftrace
+from cases_stalls import load_plants
 from lib.process import vcpu_thread
 from lib.suite import STANDARD, case
 
@@ -30,43 +30,90 @@ def provoke(t):
     t.guest.run(f"taskset 1 sh -c '{write}' & taskset 2 sh -c '{write}'; wait", timeout=240)
 
 
+class Order:
+    """Calls in the text of function_graph, and the exits that they provoke, one each: every exit must be between its
+    call's entry and return, on its vCPU."""
+
+    def __init__(self, function, reason):
+        self.function = re.compile(function)
+        self.reason = f" reason {reason} "
+        self.calls = {}  # of each vCPU
+        self.seen = {}  # how many exits there were at which address, in a call
+
+    def check(self, text):
+        inside, foreign = {}, []
+        assert "LOST" not in text, "events were lost"
+        for line in text.splitlines():
+            match = GRAPH.match(line)
+            if not match:
+                continue
+            cpu, what = match[1], match[2].strip()
+            assert not self.function.match(what) or not what.endswith("();"), f"a call without its exit: {line}"
+            if self.function.match(what):
+                assert cpu not in inside, f"a call in a call: {line}"
+                inside[cpu] = 0
+            elif what.startswith("}") and cpu in inside:
+                assert inside.pop(cpu) == 1, f"not one exit before {line}"
+                self.calls[cpu] = self.calls.get(cpu, 0) + 1
+            elif "kvm_exit" in what and self.reason in what:
+                rip = re.search(r" rip (0x[0-9a-f]+)", what)[1]
+                if cpu in inside:
+                    inside[cpu] += 1
+                    self.seen[rip] = self.seen.get(rip, 0) + 1
+                else:
+                    foreign.append(rip)
+        wrong = [rip for rip in foreign if rip in self.seen]
+        assert not wrong, f"{len(wrong)} exits of these functions outside of a call"
+
+
+@contextlib.contextmanager
+def traced_with_exits(t, *functions):
+    with t.attach() as traced:
+        traced.echo("set_ftrace_filter", *functions)
+        traced.echo("set_event", "host:kvm_exit")
+        traced.echo("current_tracer", "function_graph")
+        yield traced
+    assert not instances(), instances()
+
+
+def text_of(traced):
+    time.sleep(0.5)  # the newest events of the host wait for the guest's
+    traced.echo("tracing_on", "0")
+    return traced.text("trace", timeout=300)
+
+
 @case(configs=BOTH)
 def exits_are_in_their_calls(t):
     """Port I/O in a traced function: its exit is always between the call and the return, on its vCPU."""
-    inside, calls, foreign, seen = {}, {}, 0, {}
-    with t.attach() as traced:
-        traced.echo("set_ftrace_filter", "io_serial_in", "io_serial_out")
-        traced.echo("set_event", "host:kvm_exit")
-        traced.echo("current_tracer", "function_graph")
+    order = Order(r"io_serial_\w+\(", "io")
+    with traced_with_exits(t, "io_serial_in", "io_serial_out") as traced:
         provoke(t)
-        time.sleep(0.5)  # the newest events of the host wait for the guest's
-        traced.echo("tracing_on", "0")
-        text = traced.text("trace", timeout=300)
-    assert "LOST" not in text, "events were lost"
-    for line in text.splitlines():
-        match = GRAPH.match(line)
-        if not match:
-            continue
-        cpu, what = match[1], match[2].strip()
-        assert not re.match(r"io_serial_\w+\(\);", what), f"a call without its exit: {line}"
-        if what.startswith("io_serial_"):
-            assert cpu not in inside, f"a call in a call: {line}"
-            inside[cpu] = 0
-        elif what.startswith("}") and cpu in inside:
-            assert inside.pop(cpu) == 1, f"not one exit before {line}"
-            calls[cpu] = calls.get(cpu, 0) + 1
-        elif "kvm_exit" in what and " reason io " in what:
-            rip = re.search(r" rip (0x[0-9a-f]+)", what)[1]
-            if cpu in inside:
-                inside[cpu] += 1
-                seen[rip] = seen.get(rip, 0) + 1
-            else:
-                foreign += rip in seen
-    assert set(calls) == {"0", "1"} and min(calls.values()) > 100, f"calls by vCPU: {calls}"
-    assert len(seen) <= 4, f"exits at {seen}"
-    assert not foreign, f"{foreign} exits of these functions outside of a call"
-    assert not instances(), instances()
-    t.note(f"{sum(calls.values())} calls on both vCPUs, each with its exit")
+        order.check(text_of(traced))
+    assert set(order.calls) == {"0", "1"} and min(order.calls.values()) > 100, f"calls by vCPU: {order.calls}"
+    assert len(order.seen) <= 4, f"exits at {order.seen}"
+    t.note(f"{sum(order.calls.values())} calls on both vCPUs, each with its exit")
+
+
+CALLS = int(os.environ.get("HVTRACE_TEST_CALLS", "1000"))  # of a function of the kernel that executes CPUID once
+ROUND = 250  # on each vCPU, whose lines are looked at together
+
+
+@case(configs=BOTH[:1])
+def cpuid_is_in_its_call(t):
+    """CPUID in a traced function that runs on both vCPUs at once: its exit is always between the call and the
+    return."""
+    load_plants(t)
+    order = Order(r"kvm_arch_para_hints\(", "cpuid")
+    with traced_with_exits(t, "kvm_arch_para_hints") as traced:
+        while sum(order.calls.values()) < CALLS:
+            t.guest.run(f"planted cpuid {ROUND}", timeout=240)
+            order.check(text_of(traced))
+            calls = set(order.calls.values())
+            assert set(order.calls) == {"0", "1"} and len(calls) == 1 and calls.pop() % ROUND == 0, f"calls by vCPU: {order.calls}"
+            traced.echo("trace", "")
+            traced.echo("tracing_on", "1")
+    assert len(order.seen) == 1, f"exits at {order.seen}"
+    t.note(f"{sum(order.calls.values())} calls on both vCPUs, each with its exit")
 
 
 @case(configs=BOTH[:1])

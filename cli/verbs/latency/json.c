@@ -86,6 +86,13 @@ static void add_searches(json_object *o, const struct hv_stall *s)
 	add_number(o, "passed_ns", s->to_ns - s->from_ns);
 }
 
+static void add_faults(json_object *o, const struct hv_stall *s)
+{
+	add_number(o, "faults", s->nr);
+	add_number(o, "longest_fault_ns", s->longest_ns);
+	add_number(o, "passed_ns", s->to_ns - s->from_ns);
+}
+
 static json_object *cause_of(const struct latency_report *r, const struct hv_cause *c)
 {
 	HV_AUTO_TEXT struct hv_text words = {0}, command = {0};
@@ -112,6 +119,8 @@ static json_object *cause_of(const struct latency_report *r, const struct hv_cau
 		add_storm(o, s);
 	if (s->kind == HV_STALL_RECLAIM)
 		add_searches(o, s);
+	if (s->kind == HV_STALL_FAULTS)
+		add_faults(o, s);
 	add_stack(o, s);
 	add_number(o, "victims", c->nr_victims);
 	if (c->victim.task.pid)

@@ -52,6 +52,10 @@ static void add_counts(struct hv_text *out, const struct hv_cause *c)
 		hv_text_printf(out, "; %" PRIu64 " searches, the longest ", c->longest.nr);
 		latency_add_time(out, c->longest.longest_ns);
 	}
+	if (c->longest.kind == HV_STALL_FAULTS && c->longest.nr > 1) {
+		hv_text_printf(out, "; %" PRIu64 " faults, the longest ", c->longest.nr);
+		latency_add_time(out, c->longest.longest_ns);
+	}
 	if (c->longest.kind == HV_STALL_HOST && c->longest.longest_ns &&
 	    c->longest.longest_ns < c->longest.length_ns) {
 		hv_text_add(out, "; in pieces of up to about ");

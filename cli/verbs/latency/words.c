@@ -19,6 +19,7 @@ const char *latency_word_kind(const struct hv_stall *s)
 		[HV_STALL_IO_DEVICE] = "block-device", [HV_STALL_IO_QUEUE] = "block-queue",
 		[HV_STALL_RUNQUEUE] = "run-queue",     [HV_STALL_SYSCALL] = "system-call",
 		[HV_STALL_SLEEP] = "uninterruptible",  [HV_STALL_EXITS] = "exits",
+		[HV_STALL_FAULTS] = "page-faults",
 	};
 
 	return words[s->kind];
@@ -165,6 +166,9 @@ void latency_add_cause(struct hv_text *out, const struct hv_latency *l, const st
 		hv_text_add(out, s->number ? "moving memory to get a large page"
 					   : "looking for free memory");
 		return;
+	case HV_STALL_FAULTS:
+		hv_text_add(out, "page faults, until the memory was read");
+		return;
 	case HV_STALL_IO_DEVICE:
 	case HV_STALL_IO_QUEUE:
 		add_device(out, s);
@@ -213,6 +217,7 @@ void latency_add_command(struct hv_text *out, const struct latency_report *r,
 		[HV_STALL_IRQ] = "-e irq",
 		[HV_STALL_SOFTIRQ] = "-e irq",
 		[HV_STALL_RECLAIM] = "-e vmscan -e compaction",
+		[HV_STALL_FAULTS] = "-e vmscan -e block",
 		[HV_STALL_IO_DEVICE] = "-e block",
 		[HV_STALL_IO_QUEUE] = "-e block",
 		[HV_STALL_RUNQUEUE] = "-e sched:sched_switch -e 'sched:sched_wak*'",

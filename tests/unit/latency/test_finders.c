@@ -111,6 +111,9 @@ START_TEST(a_system_call_counts_on_the_cpu_only)
 	SEE(sw(0, 1, 0, 0, 7), numbered(HV_MOMENT_SYSCALL, 0, 2, 7, 1), sw(0, 6, 7, 1, 0),
 	    wake(0, 906, 0, 7), sw(0, 906, 0, 0, 7), numbered(HV_MOMENT_SYSCALL_END, 0, 923, 7, 1));
 	ck_assert_uint_eq(only(HV_STALL_SYSCALL, 2, 923, 7)->length_ns, 21 * MS);
+	ck_assert_uint_eq(stalls.list[0].nr_pieces, 2);
+	ck_assert_uint_eq(stalls.list[0].pieces[0].to_ns, 6 * MS);
+	ck_assert_uint_eq(stalls.list[0].pieces[1].from_ns, 906 * MS);
 	ck_assert_uint_eq(stalls.list[0].number, 1);
 }
 END_TEST
@@ -243,6 +246,69 @@ START_TEST(a_system_call_without_its_searches)
 }
 END_TEST
 
+/* PID sleeps for 4 of 5 ms at each of the times, and no signal wakes it. */
+static void sleep_at(uint32_t pid, uint64_t from, unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++)
+		SEE(sw(0, from + 5 * i, pid, HV_LEFT_UNINTERRUPTIBLE, 0),
+		    wake(0, from + 5 * i + 4, 0, pid), sw(0, from + 5 * i + 4, 0, 0, pid));
+}
+
+START_TEST(page_faults_of_a_program)
+{
+	const struct hv_stall *s;
+
+	SEE(sw(0, 1, 0, 0, 7), numbered(HV_MOMENT_SYSCALL_END, 0, 2, 7, 1));
+	sleep_at(7, 3, 5);
+	SEE(sw(0, 28, 7, 0x10, 0));
+	s = only(HV_STALL_FAULTS, 3, 27, 7);
+	ck_assert_uint_eq(s->length_ns, 20 * MS);
+	ck_assert_uint_eq(s->longest_ns, 4 * MS);
+	ck_assert_uint_eq(s->nr, 5);
+	ck_assert_uint_eq(s->flags, 0);
+}
+END_TEST
+
+START_TEST(page_faults_under_pressure)
+{
+	SEE(sw(0, 1, 0, 0, 7), numbered(HV_MOMENT_SYSCALL_END, 0, 2, 7, 1));
+	sleep_at(7, 3, 2);
+	SEE(at(HV_MOMENT_RECLAIM, 1, 12, 9), at(HV_MOMENT_RECLAIM_END, 1, 13, 9));
+	sleep_at(7, 13, 3);
+	SEE(sw(0, 28, 7, 0x10, 0));
+	ck_assert_uint_eq(only(HV_STALL_FAULTS, 3, 27, 7)->flags, HV_SERIES_PRESSED);
+}
+END_TEST
+
+/* In a system call, while it looks for memory, in the kernel, and if nobody knows. */
+START_TEST(sleeps_that_are_no_page_faults)
+{
+	SEE(sw(0, 1, 0, 0, 7), numbered(HV_MOMENT_SYSCALL_END, 0, 1, 7, 1),
+	    numbered(HV_MOMENT_SYSCALL, 0, 2, 7, 1));
+	sleep_at(7, 3, 5);
+	SEE(numbered(HV_MOMENT_SYSCALL_END, 0, 29, 7, 1), at(HV_MOMENT_RECLAIM, 0, 30, 7));
+	sleep_at(7, 31, 1);
+	SEE(at(HV_MOMENT_RECLAIM_END, 0, 36, 7), sw(0, 37, 7, 0x10, 8));
+	sleep_at(8, 40, 5);
+	hv_finders_miss_syscalls(&finders);
+	SEE(sw(0, 100, 8, 1, 9), numbered(HV_MOMENT_SYSCALL_END, 0, 101, 9, 1));
+	sleep_at(9, 102, 5);
+	hv_finders_end(&finders, 200 * MS);
+	ck_assert_uint_eq(stalls.nr, 0);
+}
+END_TEST
+
+START_TEST(a_worker_of_the_kernel_looks_for_memory)
+{
+	struct hv_moment begin_moment = at(HV_MOMENT_RECLAIM, 0, 1, 7);
+
+	strcpy(begin_moment.comm, "kworker/0:1");
+	SEE(begin_moment, at(HV_MOMENT_RECLAIM_END, 0, 21, 7));
+	hv_finders_end(&finders, 200 * MS);
+	ck_assert(only(HV_STALL_RECLAIM, 1, 21, 7)->flags & HV_SERIES_WORKERS);
+}
+END_TEST
+
 START_TEST(nothing_follows_from_what_was_lost)
 {
 	SEE(sw(0, 1, 0, 0, 99), wake(0, 5, 99, 7), numbered(HV_MOMENT_SOFTIRQ, 0, 6, 99, 3));
@@ -297,6 +363,10 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, searches_that_do_not_end);
 	tcase_add_test(tc, searches_end_with_their_task);
 	tcase_add_test(tc, a_system_call_without_its_searches);
+	tcase_add_test(tc, page_faults_of_a_program);
+	tcase_add_test(tc, page_faults_under_pressure);
+	tcase_add_test(tc, sleeps_that_are_no_page_faults);
+	tcase_add_test(tc, a_worker_of_the_kernel_looks_for_memory);
 	tcase_add_test(tc, nothing_follows_from_what_was_lost);
 	tcase_add_test(tc, without_switches_nothing_is_said_of_tasks);
 	tcase_add_test(tc, tables_are_bounded);

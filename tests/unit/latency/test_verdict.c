@@ -133,6 +133,111 @@ START_TEST(the_host_between_searches_for_memory)
 }
 END_TEST
 
+/* It was on the vCPU for 40 ms, slept, and then for 40 on another one. */
+static void plant_pieces(void)
+{
+	struct hv_stall *s = plant(HV_STALL_SYSCALL, 1, 100, 300, 7);
+
+	s->length_ns = 80 * MS;
+	s->pieces[0] = (struct hv_stall_piece){0, 100 * MS, 140 * MS};
+	s->pieces[1] = (struct hv_stall_piece){1, 260 * MS, 300 * MS};
+	s->nr_pieces = 2;
+}
+
+START_TEST(the_host_while_a_system_call_slept)
+{
+	outage(0, 165, 235, 70, HV_OUTAGE_WAITED);
+	outage(1, 165, 235, 70, HV_OUTAGE_WAITED);
+	plant_pieces();
+	find();
+	is(0, HV_STALL_SYSCALL, HV_FAULT_TENANTS_KERNEL, 80, 0);
+	ck_assert_uint_eq(verdict.list[0].host_ns, 0);
+}
+END_TEST
+
+START_TEST(the_host_while_a_system_call_ran)
+{
+	outage(0, 105, 110, 5, HV_OUTAGE_WAITED);
+	outage(1, 270, 285, 15, HV_OUTAGE_WAITED);
+	plant_pieces();
+	find();
+	ck_assert_uint_eq(verdict.nr, 2);
+	ck_assert_int_eq(verdict.list[0].longest.kind, HV_STALL_SYSCALL);
+	ck_assert_uint_eq(verdict.list[0].longest.length_ns, 60 * MS);
+	ck_assert_uint_eq(verdict.list[0].host_ns, 20 * MS);
+}
+END_TEST
+
+/* Half a system call without pieces, of which there were too many, is as before: the host's. */
+START_TEST(a_system_call_in_too_many_pieces)
+{
+	outage(1, 165, 235, 70, HV_OUTAGE_WAITED);
+	plant(HV_STALL_SYSCALL, 1, 100, 300, 7);
+	find();
+	is(0, HV_STALL_SYSCALL, HV_FAULT_UNKNOWN, 130, 0);
+}
+END_TEST
+
+/* They took 60 ms of 100. */
+static struct hv_stall *plant_faults(uint64_t flags)
+{
+	struct hv_stall *s = plant(HV_STALL_FAULTS, 0, 100, 200, 7);
+
+	s->length_ns = 60 * MS;
+	s->flags = flags;
+	return s;
+}
+
+START_TEST(page_faults_of_a_program_that_begins)
+{
+	plant_faults(0);
+	plant(HV_STALL_SLEEP, 0, 120, 135, 7);
+	find();
+	ck_assert_uint_eq(verdict.nr, 1);
+	is(0, HV_STALL_FAULTS, HV_FAULT_UNKNOWN, 60, 1);
+}
+END_TEST
+
+START_TEST(page_faults_of_a_program_that_is_too_large)
+{
+	plant_faults(HV_SERIES_PRESSED);
+	find();
+	is(0, HV_STALL_FAULTS, HV_FAULT_TENANTS_PROGRAM, 60, 0);
+}
+END_TEST
+
+/* No request alone takes half of it. */
+START_TEST(page_faults_that_wait_for_a_slow_disk)
+{
+	plant_faults(HV_SERIES_PRESSED);
+	for (uint64_t from = 100; from < 180; from += 20)
+		plant(HV_STALL_IO_DEVICE, 1, from, from + 15, 7)->device = 0x800010;
+	find();
+	ck_assert_uint_eq(verdict.nr, 1);
+	is(0, HV_STALL_IO_DEVICE, HV_FAULT_HOSTS_IO, 15, 1);
+}
+END_TEST
+
+START_TEST(who_looks_for_memory_beside_a_balloon)
+{
+	plant(HV_STALL_RECLAIM, 1, 90, 120, 3)->flags = HV_SERIES_WORKERS;
+	plant(HV_STALL_RECLAIM, 0, 100, 200, 7)->number = 1;
+	find();
+	ck_assert_uint_eq(verdict.nr, 2);
+	is(0, HV_STALL_RECLAIM, HV_FAULT_UNKNOWN, 100, 0);
+	is(1, HV_STALL_RECLAIM, HV_FAULT_UNKNOWN, 30, 0);
+}
+END_TEST
+
+START_TEST(a_section_that_may_wait_for_another_vcpu)
+{
+	outage(1, 100, 200, 30, HV_OUTAGE_WAITED);
+	plant(HV_STALL_SECTION, 0, 100, 200, 7);
+	find();
+	is(0, HV_STALL_SECTION, HV_FAULT_UNKNOWN, 100, 0);
+}
+END_TEST
+
 START_TEST(a_section_of_another_cpu_is_no_reason)
 {
 	plant(HV_STALL_SECTION, 1, 100, 120, 7);
@@ -346,6 +451,14 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, the_host_between_searches_for_memory);
 	tcase_add_test(tc, a_device_in_the_guest_is_not_the_hosts);
 	tcase_add_test(tc, a_device_in_the_guest_waits_for_one_of_the_host);
+	tcase_add_test(tc, the_host_while_a_system_call_slept);
+	tcase_add_test(tc, the_host_while_a_system_call_ran);
+	tcase_add_test(tc, a_system_call_in_too_many_pieces);
+	tcase_add_test(tc, page_faults_of_a_program_that_begins);
+	tcase_add_test(tc, page_faults_of_a_program_that_is_too_large);
+	tcase_add_test(tc, page_faults_that_wait_for_a_slow_disk);
+	tcase_add_test(tc, who_looks_for_memory_beside_a_balloon);
+	tcase_add_test(tc, a_section_that_may_wait_for_another_vcpu);
 	tcase_add_test(tc, a_section_of_another_cpu_is_no_reason);
 	tcase_add_test(tc, what_the_host_took_is_the_hosts);
 	tcase_add_test(tc, a_stall_that_is_long_without_the_host);
