@@ -14,7 +14,8 @@
  *	workload realtime MS	likewise with SCHED_FIFO
  *	workload deadline MS	likewise with SCHED_DEADLINE
  *	workload exits MS	CPUID, which KVM emulates (x86-64); at once
- *	workload pressure MIB	touches so much memory, each page once
+ *	workload today N	N times the time of day, unshare(0), the time of day, printed; at
+ *once workload pressure MIB	touches so much memory, each page once
  *	workload exec N		N times fork, exec, wait
  *	workload pipe N		N times a write to a pipe and a read from it
  *	workload file N		N times open, read, close
@@ -400,6 +401,24 @@ static void touch(long mib)
 		memory[at] = 1;
 }
 
+static unsigned long long time_of_day_ns(void)
+{
+	struct timespec now;
+
+	must(clock_gettime(CLOCK_REALTIME, &now) == 0, "clock_gettime");
+	return (unsigned long long)now.tv_sec * 1000000000 + (unsigned long long)now.tv_nsec;
+}
+
+static void tell_time(long times)
+{
+	for (long i = 0; i < times; i++) {
+		unsigned long long before = time_of_day_ns();
+
+		must(syscall(SYS_unshare, 0) == 0, "unshare");
+		printf("%llu %llu\n", before, time_of_day_ns());
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -410,7 +429,8 @@ int main(int argc, char **argv)
 		{"spin", spin},		{"getppid", measure_getppid}, {"exec", measure_exec},
 		{"calls", calls},	{"pipe", measure_pipe},	      {"file", measure_file},
 		{"starve", starve},	{"exits", provoke_exits},     {"pressure", touch},
-		{"urgent", be_urgent},	{"realtime", be_realtime},    {"deadline", have_deadline}};
+		{"urgent", be_urgent},	{"realtime", be_realtime},    {"deadline", have_deadline},
+		{"today", tell_time}};
 	sigset_t go;
 
 	sigemptyset(&go);
@@ -435,6 +455,6 @@ int main(int argc, char **argv)
 	fprintf(stderr,
 		"usage: workload "
 		"syscalls|threads|forkstorm|spin|getppid|calls|exec|pipe|file|starve|urgent|"
-		"realtime|deadline NUMBER\n");
+		"realtime|deadline|today NUMBER\n");
 	return 2;
 }
