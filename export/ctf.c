@@ -387,6 +387,7 @@ const struct hv_export_format hv_export_ctf = {
 	.name = "ctf",
 	.suffix = ".ctf",
 	.input = HV_EXPORT_PAGES,
+	.has_date = 1,
 	.is_dir = 1,
 	.open = ctf_open,
 	.add = ctf_add,

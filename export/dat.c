@@ -260,6 +260,7 @@ const struct hv_export_format hv_export_dat = {
 	.suffix = ".dat",
 	.input = HV_EXPORT_PAGES,
 	.needs_seek = 1,
+	.has_date = 1,
 	.open = dat_open,
 	.add = dat_add,
 	.name_tasks = dat_name_tasks,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "export/dat_head.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <zstd.h>
 
@@ -13,6 +15,7 @@
 
 enum { /* ids of sections and of the options that say where they are */
        DAT_OPTIONS = 0,
+       DAT_DATE = 1,
        DAT_BUFFER = 3,
        DAT_TRACE_CLOCK = 4,
        DAT_UNAME = 5,
@@ -187,6 +190,16 @@ static size_t buffer_option_len(const struct hv_export_head *head)
 
 #define PLACE_OPTION_LEN (6 + 8)
 
+/* What is added to all times, as text in microseconds, as `trace-cmd record --date` has it. */
+static void add_date(const struct making *m, struct hv_text *out)
+{
+	char text[24];
+	int len = snprintf(text, sizeof(text), "0x%" PRIx64, m->head->clock_epoch_ns / 1000);
+
+	if (m->head->has_date)
+		add_option(out, DAT_DATE, text, (size_t)len + 1);
+}
+
 static void add_known_options(const struct making *m, struct hv_text *out)
 {
 	const struct hv_export_head *head = m->head;
@@ -196,6 +209,7 @@ static void add_known_options(const struct making *m, struct hv_text *out)
 	for (unsigned id = DAT_HEADER_INFO; id <= DAT_PRINTK; id++)
 		add_option(out, id, &m->section_off[id], sizeof(m->section_off[id]));
 	memcpy(clock, head->trace_clock.text, head->trace_clock.len_bytes);
+	add_date(m, out);
 	add_option(out, DAT_TRACE_CLOCK, clock, head->trace_clock.len_bytes + 1);
 	add_option(out, DAT_UNAME, head->kernel, strlen(head->kernel) + 1);
 	add_option(out, DAT_VERSION, head->program, strlen(head->program) + 1);

@@ -31,6 +31,7 @@ struct hv_export_head {
 	size_t page_bytes;	 /* of a page of trace_pipe_raw, a power of two */
 	const char *clock;	 /* as trace_clock names it: local, x86-tsc, ... */
 	uint64_t clock_epoch_ns; /* when the clock was 0, since 1970; 0: not known */
+	bool has_date;		 /* times of day are wanted, and CLOCK_EPOCH_NS is known */
 	const char *kernel;	 /* /proc/version of the guest, without a newline */
 	const char *program;	 /* the name and version of the program that writes */
 	struct hv_export_text trace_clock;
@@ -69,6 +70,7 @@ struct hv_export_format {
 	const char *suffix; /* of files, with the dot; NULL: none */
 	enum hv_export_input input;
 	unsigned needs_seek; /* FD must be a file in which one can seek */
+	unsigned has_date;   /* can say what time of day it was */
 	unsigned is_dir;     /* FD must be a directory without files; it cannot be compressed */
 	struct hv_err *(*open)(const struct hv_export_config *config,
 			       const struct hv_export_head *head, struct hv_export **ret);

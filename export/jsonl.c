@@ -242,7 +242,10 @@ static void add_head(struct hv_text *out, const struct hv_export_head *head)
 	add_name(out, head->kernel);
 	hv_text_add(out, ",\"clock\":");
 	add_name(out, head->clock);
-	hv_text_printf(out, ",\"cpus\":%u}\n", head->nr_cpus);
+	hv_text_printf(out, ",\"cpus\":%u", head->nr_cpus);
+	if (head->has_date)
+		hv_text_printf(out, ",\"epoch_ns\":%" PRIu64, head->clock_epoch_ns);
+	hv_text_add(out, "}\n");
 }
 
 static void jsonl_free(struct hv_export *x)
@@ -314,6 +317,7 @@ const struct hv_export_format hv_export_jsonl = {
 	.name = "jsonl",
 	.suffix = ".jsonl",
 	.input = HV_EXPORT_PAGES,
+	.has_date = 1,
 	.open = jsonl_open,
 	.add = jsonl_add,
 	.name_tasks = jsonl_name_tasks,

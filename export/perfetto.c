@@ -17,6 +17,7 @@
 
 enum { /* fields of messages */
        TRACE_PACKET = 1,
+       PACKET_CLOCKS = 6,
        PACKET_TIMESTAMP = 8,
        PACKET_SEQUENCE_ID = 10,
        PACKET_TRACK_EVENT = 11,
@@ -37,7 +38,12 @@ enum { /* fields of messages */
        THREAD_PID = 1,
        THREAD_TID = 2,
        THREAD_NAME = 5,
+       CLOCKS_CLOCK = 1,
+       CLOCK_ID = 1,
+       CLOCK_TIMESTAMP = 2,
 };
+
+enum clock { CLOCK_REAL = 1, CLOCK_OF_PACKETS = 6 };
 
 enum event_type { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3 };
 
@@ -337,12 +343,34 @@ static struct hv_err *write_events(struct perfetto *p)
 	return err;
 }
 
+static void add_clock(struct perfetto *p, enum clock id, uint64_t time_ns)
+{
+	hv_text_clear(&p->inner);
+	hv_protobuf_number(&p->inner, CLOCK_ID, id);
+	hv_protobuf_number(&p->inner, CLOCK_TIMESTAMP, time_ns);
+	hv_protobuf_message(&p->part, CLOCKS_CLOCK, &p->inner);
+}
+
+/* What time of day it was when the clock was 0. */
+static struct hv_err *put_date(struct perfetto *p, const struct hv_export_head *head)
+{
+	if (!head->has_date)
+		return NULL;
+	hv_text_clear(&p->part);
+	add_clock(p, CLOCK_OF_PACKETS, 0);
+	add_clock(p, CLOCK_REAL, head->clock_epoch_ns);
+	hv_protobuf_message(&p->packet, PACKET_CLOCKS, &p->part);
+	return put_packet(p);
+}
+
 static struct hv_err *put_head(struct perfetto *p, const struct hv_export_head *head)
 {
 	struct hv_err *err;
 
 	hv_protobuf_number(&p->packet, PACKET_SEQUENCE_FLAGS, STATE_CLEARED);
 	err = put_packet(p);
+	if (!err)
+		err = put_date(p, head);
 	if (!err)
 		err = put_track(p, TRACK_VCPUS, 0, "vCPUs");
 	if (!err)
@@ -432,6 +460,7 @@ const struct hv_export_format hv_export_perfetto = {
 	.name = "perfetto",
 	.suffix = ".pftrace",
 	.input = HV_EXPORT_PAGES,
+	.has_date = 1,
 	.open = perfetto_open,
 	.add = perfetto_add,
 	.name_tasks = perfetto_name_tasks,

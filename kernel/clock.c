@@ -2,9 +2,12 @@
 /* Computes the guest's clock from each CPU's scale. */
 #include "kernel/clock.h"
 
+#include <string.h>
+
 #include "kernel/fields.h"
 #include "kernel/kernel.h"
 #include "kernel/kernel_arch.h"
+#include "kernel/wall_clock.h"
 
 struct hv_clock {
 	struct hv_kernel *k; /* borrowed */
@@ -107,4 +110,45 @@ uint64_t hv_clock_ticks(const struct hv_clock *c, uint64_t ns)
 			high = middle;
 	}
 	return low;
+}
+
+/* The time on the clock when its guest's clocksource showed the cycles of M. */
+static struct hv_err *clock_at(const struct hv_clock *c, const struct hv_wall_moment *m,
+			       uint64_t *ret_ns)
+{
+	const struct hv_clock_source *source = c->source;
+	uint64_t offset_ns;
+	struct hv_err *err;
+
+	if (strcmp(m->clocksource, source->counter_name) == 0) {
+		*ret_ns = hv_clock_ns(c, 0, m->cycles);
+		return NULL;
+	}
+	if (!source->ns_name || strcmp(m->clocksource, source->ns_name) != 0)
+		return hv_err_new(ENOENT, "time of day: it is kept by another counter");
+	err = source->read_offset(source, &c->k->core, &offset_ns);
+	if (!err)
+		*ret_ns = m->cycles - offset_ns;
+	return err;
+}
+
+bool hv_clock_epoch_ns(const struct hv_clock *c, uint64_t *ret)
+{
+	struct hv_wall_moment m;
+	uint64_t ns = 0;
+	struct hv_err *err;
+
+	if (!c->source)
+		return false;
+	err = hv_wall_clock_read(&c->k->core, &m);
+	if (!err)
+		err = clock_at(c, &m, &ns);
+	if (!err && m.realtime_ns > ns && m.realtime_ns - ns <= INT64_MAX)
+		*ret = m.realtime_ns - ns;
+	else if (!err)
+		err = hv_err_new(ERANGE, "time of day: before 1970, or after 2262");
+	if (!err)
+		return true;
+	hv_err_free(err);
+	return false;
 }

@@ -18,6 +18,10 @@ void hv_clock_free(struct hv_clock *c);
 enum hv_clock_kind hv_clock_kind(const struct hv_clock *c);
 /* Reads the parameters again; call now and then (each second) while tracing. */
 struct hv_err *hv_clock_refresh(struct hv_clock *c) hv_must_use;
+/* The guest's time of day, in ns since 1970, when its clock was 0, by what both show now. False: it
+ * is not known, since the guest keeps the time by another counter, or in a way that is not known.
+ */
+bool hv_clock_epoch_ns(const struct hv_clock *c, uint64_t *ret);
 /* The ns (HV_CLOCK_RAW: tsc units) of a tsc value that CPU read. */
 uint64_t hv_clock_ns(const struct hv_clock *c, unsigned cpu, uint64_t tsc);
 /* The ns (HV_CLOCK_RAW: tsc units) that TICKS take. */

@@ -99,9 +99,10 @@ static bool find_members(const struct hv_kernel_core *core, struct sched_clock *
 }
 
 struct hv_err *hv_clock_data_find(const struct hv_kernel_core *core, const char *reader,
-				  struct hv_clock_source **ret)
+				  const char *counter_name, struct hv_clock_source **ret)
 {
-	struct sched_clock c = {.source = {HV_CLOCK_TSC, read_scale}};
+	struct sched_clock c = {
+		.source = {.kind = HV_CLOCK_TSC, .counter_name = counter_name, .read = read_scale}};
 	struct sched_clock *found;
 
 	*ret = NULL;

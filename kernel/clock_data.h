@@ -7,7 +7,8 @@
 #include "kernel/core.h"
 
 /* READER: part of the name of the kernel's function that reads the counter of which records have
- * the value. The caller frees *RET with free(). *RET is NULL when the kernel's clock is another
- * counter, or is not understood. */
+ * the value. COUNTER_NAME: what the kernel calls it as a clocksource. The caller frees *RET with
+ * free(). *RET is NULL when the kernel's clock is another counter, or is not understood. */
 struct hv_err *hv_clock_data_find(const struct hv_kernel_core *core, const char *reader,
+				  const char *counter_name,
 				  struct hv_clock_source **ret) hv_must_use;

@@ -34,6 +34,12 @@ struct hv_kernel_core;
  * begins with this one. */
 struct hv_clock_source {
 	enum hv_clock_kind kind;
+	/* The clocksource of the kernel whose cycles are the counter; and the one, or NULL, whose
+	 * cycles are this clock's ns and an offset. */
+	const char *counter_name, *ns_name;
+	/* The offset; NULL if there is no NS_NAME. */
+	struct hv_err *(*read_offset)(const struct hv_clock_source *source,
+				      const struct hv_kernel_core *core, uint64_t *ret_ns);
 	/* The scale of CPU now. *RET is untouched when CPU has none yet. */
 	struct hv_err *(*read)(const struct hv_clock_source *source,
 			       const struct hv_kernel_core *core, unsigned cpu,

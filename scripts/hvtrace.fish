@@ -123,6 +123,7 @@ complete -c hvtrace -n "__fish_seen_subcommand_from record hist stream latency" 
 complete -c hvtrace -n "__fish_seen_subcommand_from record" -s o -r -F -d 'Write the events to this file'
 complete -c hvtrace -n "__fish_seen_subcommand_from record hist" -l format -x -a 'trace.dat perfetto ctf jsonl text histogram histogram-json' -d 'Format of the file'
 complete -c hvtrace -n "__fish_seen_subcommand_from record stream collect" -l compress -d 'Compress by zstd'
+complete -c hvtrace -n "__fish_seen_subcommand_from record stream" -l date -d 'Times of day'
 complete -c hvtrace -n "__fish_seen_subcommand_from latency" -l threshold -x -d 'What is shorter is not told'
 complete -c hvtrace -n "__fish_seen_subcommand_from latency" -s w -l watch -d 'Wait for the first stall'
 complete -c hvtrace -n "__fish_seen_subcommand_from run" -l kernel -r -F -d 'A bzImage or an ELF vmlinux'

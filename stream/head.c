@@ -18,6 +18,7 @@ enum kind {
 	KALLSYMS = 10,
 	PRINTK_FORMATS = 11,
 	EVENT = 12, /* the system's name, a newline, the format */
+	DATE = 13,  /* u64 ns since 1970 when the clock was 0; only if times of day are wanted */
 	NR_KINDS
 };
 
@@ -67,6 +68,8 @@ void hv_stream_head_encode(const struct hv_export_head *head, const char *guest,
 	add_text(ret, HEADER_EVENT, head->header_event);
 	add_text(ret, KALLSYMS, head->kallsyms);
 	add_text(ret, PRINTK_FORMATS, head->printk_formats);
+	if (head->has_date)
+		add(ret, DATE, &head->clock_epoch_ns, sizeof(head->clock_epoch_ns));
 	for (size_t i = 0; i < head->nr_events; i++)
 		add_event(ret, &head->events[i]);
 }
@@ -88,6 +91,13 @@ static bool read_numbers(struct hv_export_head *head, struct hv_span s)
 	head->nr_cpus = nr_cpus;
 	head->page_bytes = page_bytes;
 	return true;
+}
+
+static bool read_date(struct hv_export_head *head, struct hv_span s)
+{
+	head->has_date =
+		hv_span_u64(s, 0, &head->clock_epoch_ns) && head->clock_epoch_ns <= INT64_MAX;
+	return head->has_date;
 }
 
 /* The newline after the name becomes its NUL. */
@@ -145,6 +155,8 @@ static bool read_record(struct reading *r, unsigned kind, char *bytes, size_t le
 	r->seen |= 1u << kind;
 	if (kind == NUMBERS)
 		return read_numbers(&r->h->head, (struct hv_span){(uint8_t *)bytes, len_bytes});
+	if (kind == DATE)
+		return read_date(&r->h->head, (struct hv_span){(uint8_t *)bytes, len_bytes});
 	if (memchr(bytes, '\0', len_bytes))
 		return false;
 	if (kind == EVENT)
@@ -173,7 +185,7 @@ static bool read_all(struct reading *r, char *data, size_t len_bytes)
 			return false;
 		at += RECORD_LEN + (size_t)len + 1;
 	}
-	return r->seen == (1u << NR_KINDS) - 2 - (r->seen & 1u << EVENT ? 0 : 1u << EVENT);
+	return (r->seen | 1u << EVENT | 1u << DATE) == (1u << NR_KINDS) - 2;
 }
 
 bool hv_stream_head_decode(struct hv_text *text, struct hv_stream_head *ret)

@@ -336,6 +336,7 @@ static struct hv_err *sender_end(struct hv_export *x)
 const struct hv_export_format hv_stream_format = {
 	.name = "stream",
 	.input = HV_EXPORT_PAGES,
+	.has_date = 1,
 	.open = sender_open,
 	.add = sender_add,
 	.name_tasks = sender_name_tasks,

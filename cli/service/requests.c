@@ -215,6 +215,22 @@ static void add_budget(struct service *s, json_object *o)
 	json_object_object_add(o, "budget", budget);
 }
 
+/* Only if it is known. */
+static void add_time(struct service *s, json_object *o)
+{
+	struct hv_clocks *clocks = s->session->clocks;
+	uint64_t epoch_ns, now_ns;
+	json_object *time;
+
+	if (!hv_clocks_epoch_ns(clocks, &epoch_ns))
+		return;
+	time = json_object_new_object();
+	add_number(time, "epoch_ns", epoch_ns);
+	if (hv_clocks_now_ns(clocks, HV_TRACE_CLOCK_GUEST, &now_ns))
+		add_number(time, "realtime_ns", epoch_ns + now_ns);
+	json_object_object_add(o, "guest_time", time);
+}
+
 static void do_stat(struct service *s, struct peer *p)
 {
 	const struct hv_guest_info *info = hv_guest_info(s->guest);
@@ -231,6 +247,7 @@ static void do_stat(struct service *s, struct peer *p)
 	add_string(o, "kernel", s->kernel->release);
 	add_string(o, "transport", info->transport);
 	add_string(o, "clock", clock_name(hv_clocks_guest_kind(s->session->clocks)));
+	add_time(s, o);
 	add_string(o, "current_tracer", tracer);
 	json_object_object_add(o, "tracing_on", json_object_new_boolean(strcmp(on, "1") == 0));
 	add_counts(s, o);

@@ -440,6 +440,8 @@ static bool take_option(struct cli *cli, struct record *r, int option, int *ret_
 		*ret_exit = usage_error(cli, "-P: '%s' is not a process id", optarg);
 	else if (option == 'o')
 		r->file.path = optarg;
+	else if (option == 'D')
+		r->file.has_date = true;
 	else if (option == 'F')
 		r->format = optarg;
 	else if (option == 'C')
@@ -485,6 +487,8 @@ static int choose_format(const struct cli *cli, struct record *r)
 
 	if (!r->file.path && (r->format || r->file.compression))
 		return usage_error(cli, "%s needs -o FILE", r->format ? "--format" : "--compress");
+	if (!r->file.path && r->file.has_date)
+		return usage_error(cli, "--date needs -o FILE");
 	if (!r->file.path || r->file.to || record_file_choose(&r->file, r->format, &why))
 		return EXIT_OK;
 	return usage_error(cli, "%s", why.data);
@@ -566,12 +570,14 @@ static const char help[] =
 	"                         is compressed\n"
 	"  --format=FORMAT        trace.dat, perfetto, ctf, jsonl, text or histogram (durations\n"
 	"                         of function_graph's calls), whatever the name of FILE\n"
-	"  --compress             compress FILE by zstd\n";
+	"  --compress             compress FILE by zstd\n"
+	"  --date                 times in FILE are, or can be shown as, the guest's times of "
+	"day\n";
 
 const struct verb verb_record = {
 	.name = "record",
 	.args = RECORD_ARGS
-	"DOMAIN [--max-overhead=PERCENT] [-o FILE] [--for=DURATION | -- COMMAND...]",
+	"DOMAIN [--max-overhead=PERCENT] [-o FILE [--date]] [--for=DURATION | -- COMMAND...]",
 	.summary = "Trace for a while, to standard output or a file, and put the settings back",
 	.help = help,
 	.run = run,

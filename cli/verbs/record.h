@@ -12,7 +12,7 @@
 #define RECORD_LETTERS "p:e:f:k:l:n:g:P:"
 #define RECORD_LONGS                                                                               \
 	{"filter", required_argument, NULL, 'f'}, {"marks", no_argument, NULL, 'M'},               \
-		{"for", required_argument, NULL, 'T'},                                             \
+		{"date", no_argument, NULL, 'D'}, {"for", required_argument, NULL, 'T'},           \
 	{                                                                                          \
 		"max-overhead", required_argument, NULL, 'O'                                       \
 	}

@@ -2,7 +2,9 @@
 /* hvtrace stat: shows the counts of a session. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "cli/agent.h"
 #include "cli/session_stat.h"
 #include "cli/unprivileged.h"
@@ -88,6 +90,17 @@ static void print_sections(json_object *o)
 	       N(o, "sections.no_begin"), N(o, "sections.no_end"), N(o, "sections.stolen"));
 }
 
+/* By the guest's own timekeeper, unlike what its agent says. */
+static void print_time(json_object *o)
+{
+	uint64_t realtime_ns = session_stat_number(o, "guest_time.realtime_ns");
+	struct timespec now = {0};
+
+	if (realtime_ns && clock_gettime(CLOCK_REALTIME, &now) == 0)
+		stat_time_print("guest time", realtime_ns,
+				(uint64_t)now.tv_sec * HV_NS_PER_S + (uint64_t)now.tv_nsec, "\n");
+}
+
 static void print_table(json_object *o)
 {
 	printf("domain       %s (%s)\n", session_stat_string(o, "domain"),
@@ -99,6 +112,7 @@ static void print_table(json_object *o)
 	printf("tracer       %s, tracing %s, clock %s\n", session_stat_string(o, "current_tracer"),
 	       strcmp(session_stat_string(o, "tracing_on"), "true") == 0 ? "on" : "off",
 	       session_stat_string(o, "clock"));
+	print_time(o);
 	printf("sites        %llu patched of %llu, %llu refused\n", N(o, "sites.patched"),
 	       N(o, "sites.traceable"), N(o, "sites.refused"));
 	print_refused(o);

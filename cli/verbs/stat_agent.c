@@ -44,21 +44,26 @@ static void print_groups(const struct agent_round *r)
 	}
 }
 
-static void print_clock(const struct agent_clock *c)
+void stat_time_print(const char *what, uint64_t realtime_ns, uint64_t host_ns, const char *end)
 {
-	time_t seconds = (time_t)(c->realtime_ns / HV_NS_PER_S);
-	bool is_ahead = c->realtime_ns > c->heard_ns;
-	uint64_t apart_ns = is_ahead ? c->realtime_ns - c->heard_ns : c->heard_ns - c->realtime_ns;
+	time_t seconds = (time_t)(realtime_ns / HV_NS_PER_S);
+	bool is_ahead = realtime_ns > host_ns;
+	uint64_t apart_ns = is_ahead ? realtime_ns - host_ns : host_ns - realtime_ns;
 	char date[32] = "";
 	struct tm tm;
 
 	if (gmtime_r(&seconds, &tm))
 		strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &tm);
-	printf("agent clock  %s.%09llu UTC, %.3f s %s this host's; monotonic %.6f s, %s %" PRIu64
-	       "\n",
-	       date, (unsigned long long)c->realtime_ns % HV_NS_PER_S,
-	       (double)apart_ns / HV_NS_PER_S, is_ahead ? "ahead of" : "behind",
-	       (double)c->monotonic_ns / HV_NS_PER_S, c->counter, c->counter_value);
+	printf("%-12s %s.%09llu UTC, %.3f s %s this host's%s", what, date,
+	       (unsigned long long)realtime_ns % HV_NS_PER_S, (double)apart_ns / HV_NS_PER_S,
+	       is_ahead ? "ahead of" : "behind", end);
+}
+
+static void print_clock(const struct agent_clock *c)
+{
+	stat_time_print("agent clock", c->realtime_ns, c->heard_ns, "; ");
+	printf("monotonic %.6f s, %s %" PRIu64 "\n", (double)c->monotonic_ns / HV_NS_PER_S,
+	       c->counter, c->counter_value);
 }
 
 static void print_maps(const struct agent_round *r, uint32_t pid)

@@ -6,6 +6,8 @@
 
 #include "cli/agent_round.h"
 
+/* Prints WHAT, the time of day REALTIME_NS, how far it is from HOST_NS, this host's, and END. */
+void stat_time_print(const char *what, uint64_t realtime_ns, uint64_t host_ns, const char *end);
 /* Prints lines. Of MAPS_OF, unless it is 0, also the mappings. */
 void stat_agent_print(const struct agent_round *r, uint32_t maps_of);
 /* Adds the members agent_says, agent_clock, agent_is_cut and, unless MAPS_OF is 0, agent_maps. */

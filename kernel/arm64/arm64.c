@@ -39,7 +39,7 @@ static bool enters_elsewhere(const struct hv_kernel_core *core)
  * did not set it, uses the physical one (drivers/clocksource/arm_arch_timer.c). */
 static struct hv_err *find_clock(const struct hv_kernel_core *core, struct hv_clock_source **ret)
 {
-	return hv_clock_data_find(core, "cntvct", ret);
+	return hv_clock_data_find(core, "cntvct", "arch_sys_counter", ret);
 }
 
 const struct hv_kernel_arch hv_kernel_arch_arm64 = {

@@ -53,7 +53,7 @@ static bool enters_elsewhere(const struct hv_kernel_core *core)
 /* drivers/clocksource/timer-riscv.c: the CSR time. */
 static struct hv_err *find_clock(const struct hv_kernel_core *core, struct hv_clock_source **ret)
 {
-	return hv_clock_data_find(core, "riscv_sched_clock", ret);
+	return hv_clock_data_find(core, "riscv_sched_clock", "riscv_clocksource", ret);
 }
 
 const struct hv_kernel_arch hv_kernel_arch_riscv64 = {

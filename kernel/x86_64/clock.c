@@ -99,7 +99,8 @@ static struct hv_err *read_cyc2ns(const struct hv_clock_source *source,
 /* NULL: this kernel has no cyc2ns, or has it in a form that is not known. */
 static struct hv_clock_source *find_cyc2ns(const struct hv_kernel_core *core)
 {
-	struct cyc2ns c = {.source = {HV_CLOCK_TSC, read_cyc2ns}};
+	struct cyc2ns c = {
+		.source = {.kind = HV_CLOCK_TSC, .counter_name = "tsc", .read = read_cyc2ns}};
 	const struct hv_field outer[] = {{"data", 8, &c.data[0]}, {"seq", 4, &c.seq}};
 	const struct hv_field inner[] = {{"cyc2ns_mul", 4, &c.mul},
 					 {"cyc2ns_shift", 4, &c.shift},
@@ -122,6 +123,14 @@ static struct hv_clock_source *find_cyc2ns(const struct hv_kernel_core *core)
 	return &ret->source;
 }
 
+static struct hv_err *read_pvclock_offset(const struct hv_clock_source *source,
+					  const struct hv_kernel_core *core, uint64_t *ret_ns)
+{
+	const struct pvclock *c = (const struct pvclock *)source;
+
+	return hv_read_u64(&core->as, c->offset_at, ret_ns);
+}
+
 /* version is odd while the hypervisor writes; the guest's own reader waits then. */
 static struct hv_err *read_pvclock(const struct hv_clock_source *source,
 				   const struct hv_kernel_core *core, unsigned cpu,
@@ -133,7 +142,7 @@ static struct hv_err *read_pvclock(const struct hv_clock_source *source,
 	struct hv_gva at;
 	uint64_t pvclock, offset_ns;
 	uint32_t version;
-	struct hv_err *err = hv_read_u64(&core->as, c->offset_at, &offset_ns);
+	struct hv_err *err = read_pvclock_offset(source, core, &offset_ns);
 
 	if (!err)
 		err = hv_core_percpu(core, c->percpu, cpu, &at);
@@ -166,7 +175,11 @@ static struct hv_err *read_pvclock(const struct hv_clock_source *source,
 /* NULL: this kernel has no pvclock, or has it in a form that is not known. */
 static struct hv_clock_source *find_pvclock(const struct hv_kernel_core *core)
 {
-	struct pvclock c = {.source = {HV_CLOCK_PVCLOCK, read_pvclock}};
+	struct pvclock c = {.source = {.kind = HV_CLOCK_PVCLOCK,
+				       .counter_name = "tsc",
+				       .ns_name = "kvm-clock",
+				       .read_offset = read_pvclock_offset,
+				       .read = read_pvclock}};
 	const struct hv_field fields[] = {{"version", 4, &c.version},
 					  {"tsc_timestamp", 8, &c.tsc},
 					  {"system_time", 8, &c.system_time},

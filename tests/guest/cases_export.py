@@ -62,6 +62,49 @@ def ctf_and_json_lines_agree(t):
     t.note(f"{len(events)} events of {len(kinds)} kinds")
 
 
+@case(configs=STANDARD)
+def files_have_the_time_of_day(t):
+    """record --date: in each format, events are between the times of day that a program in the guest saw before and after
+    them, also when the guest's clock was set."""
+    made = {name: f"/tmp/{t.name}{name}" for name in (".dat", ".ctf", ".pftrace")}
+    words = ("record", "-p", "function", "-l", "ksys_unshare", "--date")
+    was = int(t.guest.run("date +%s"))
+    try:
+        t.guest.run("date -s '2031-05-06 07:08:09' >/dev/null")
+        with t.attach() as traced:
+            counter = t.guest.run("cat /sys/devices/system/clocksource/clocksource0/current_clocksource").strip()
+            if "guest_time" not in json.loads(t.hv("stat", "--json", t.name)):
+                assert counter not in ("tsc", "kvm-clock"), counter
+                t.hv.fails(*words, "-o", made[".dat"], t.name, says=("the guest's time of day is not known",))
+                raise Skip(f"this guest keeps its time by {counter}: --date is refused")
+            files = [t.hv.start(*words, "-o", path, t.name) for path in made.values()]
+            lines = t.hv.start(*words, "-o", "-", "--format=jsonl", t.name)
+            assert until(lambda: recorders(t, traced) == len(made) + 1)
+            told = [tuple(map(int, line.split())) for line in t.guest.run("workload today 3").splitlines()[:3]]
+            for recording in (*files, lines):
+                recording.terminate()
+            begin, *events = (json.loads(line) for line in lines.communicate(timeout=HANG_SECONDS)[0].splitlines())
+            for recording in files:
+                recording.communicate(timeout=HANG_SECONDS)
+        seen = {"jsonl": [begin["epoch_ns"] + event["time"] for event in events]}
+        text = t.hv("report", made[".dat"])
+        seen["dat"] = [int(float(found) * 10**6) * 1000 for found in re.findall(r"\] *\S* *(\d+\.\d+): ", text)]
+        if shutil.which("babeltrace2"):
+            done = subprocess.run(["babeltrace2", "--clock-seconds", made[".ctf"]], capture_output=True, text=True, timeout=HANG_SECONDS, check=True)
+            seen["ctf"] = [int(found.replace(".", "")) for found in re.findall(r"^\[(\d+\.\d{9})\]", done.stdout, re.MULTILINE)]
+    finally:
+        t.guest.run(f"date -s @{was} >/dev/null")
+        for path in made.values():
+            shutil.rmtree(path, ignore_errors=True)
+            if os.path.exists(path):
+                os.unlink(path)
+    for name, times in seen.items():
+        assert len(times) == len(told), (name, times, told, text)
+        for (before, after), time in zip(told, times):
+            assert before - 10**6 <= time <= after + 10**6, (name, before, time, after)
+    t.note(f"{[(time - before, after - time) for (before, after), time in zip(told, seen['jsonl'])]} ns from the program's")
+
+
 def executable_maps(t, pid):
     """Of a process in the guest, as its kernel says: start, end, offset, path."""
     found = [line.split(maxsplit=5) for line in t.guest.run(f"cat /proc/{pid}/maps").splitlines()]

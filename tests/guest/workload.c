@@ -14,10 +14,12 @@
  *	workload realtime MS	likewise with SCHED_FIFO
  *	workload deadline MS	likewise with SCHED_DEADLINE
  *	workload exits MS	CPUID, which KVM emulates (x86-64); at once
+ *	workload today N	N times the time, unshare(0), the time, printed; at once
  *	workload pressure MIB	touches so much memory, each page once
- *	workload thrash MIB	touches so much memory before it prints its pid, and once more after
- *SIGUSR1 workload exec N		N times fork, exec, wait workload pipe N		N
- *times a write to a pipe and a read from it workload file N		N times open, read, close
+ *	workload thrash MIB	touches so much memory, and once more behind SIGUSR1
+ *	workload exec N		N times fork, exec, wait
+ *	workload pipe N		N times a write to a pipe and a read from it
+ *	workload file N		N times open, read, close
  *				these four print "ns X" for one of the N (bench/guest)
  *
  * Prints its pid, waits for SIGUSR1 - so that a tracer can be told the pid before anything happens
@@ -434,6 +436,24 @@ static void thrash(long mib)
 	print_stat();
 }
 
+static unsigned long long time_of_day_ns(void)
+{
+	struct timespec now;
+
+	must(clock_gettime(CLOCK_REALTIME, &now) == 0, "clock_gettime");
+	return (unsigned long long)now.tv_sec * 1000000000 + (unsigned long long)now.tv_nsec;
+}
+
+static void tell_time(long times)
+{
+	for (long i = 0; i < times; i++) {
+		unsigned long long before = time_of_day_ns();
+
+		must(syscall(SYS_unshare, 0) == 0, "unshare");
+		printf("%llu %llu\n", before, time_of_day_ns());
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -454,7 +474,8 @@ int main(int argc, char **argv)
 		     {"thrash", thrash},
 		     {"urgent", be_urgent},
 		     {"realtime", be_realtime},
-		     {"deadline", have_deadline}};
+		     {"deadline", have_deadline},
+		     {"today", tell_time}};
 	sigset_t go;
 
 	sigemptyset(&go);
@@ -479,6 +500,6 @@ int main(int argc, char **argv)
 	fprintf(stderr,
 		"usage: workload "
 		"syscalls|threads|forkstorm|spin|getppid|calls|exec|pipe|file|starve|urgent|"
-		"realtime|deadline NUMBER\n");
+		"realtime|deadline|today NUMBER\n");
 	return 2;
 }

@@ -116,6 +116,11 @@ uint64_t hv_clocks_tsc_of_host(const struct hv_clocks *c, unsigned cpu, uint64_t
 	return hv_host_clock_guest_ticks_at(c->host, cpu, host_ticks);
 }
 
+bool hv_clocks_epoch_ns(const struct hv_clocks *c, uint64_t *ret)
+{
+	return hv_clock_epoch_ns(c->guest, ret);
+}
+
 bool hv_clocks_now_ns(struct hv_clocks *c, enum hv_trace_clock clock, uint64_t *ret)
 {
 	uint64_t tsc, ns;

@@ -44,6 +44,9 @@ uint64_t hv_clocks_tsc_at(const struct hv_clocks *c, unsigned cpu, uint64_t time
  * the guest's next event, except by a moment in which the guest was stopped; how far it can be
  * behind says kernel/now.h. False: it is not known. */
 bool hv_clocks_now_ns(struct hv_clocks *c, enum hv_trace_clock clock, uint64_t *ret);
+/* Finds the guest's time of day, in ns since 1970, when its clock (HV_TRACE_CLOCK_GUEST) was 0.
+ * False: it is not known. */
+bool hv_clocks_epoch_ns(const struct hv_clocks *c, uint64_t *ret);
 /* Finds the value of CPU's time stamp counter now. False: it is not known. */
 bool hv_clocks_now_tsc(const struct hv_clocks *c, unsigned cpu, uint64_t *ret);
 /* Returns the value of CPU's time stamp counter when the host's was HOST_TICKS. Needs

@@ -83,6 +83,10 @@ bool record_file_choose(struct record_file *f, const char *name, struct hv_text 
 			       f->format->name);
 	else if (f->format->is_dir && strcmp(f->path, "-") == 0)
 		hv_text_printf(why, "-o -: %s is a directory, so it needs a name", f->format->name);
+	else if (f->has_date && !f->format->has_date)
+		hv_text_printf(why,
+			       "--date: %s has no room for the time of day: choose another format",
+			       f->format->name);
 	if (compression != HV_COMPRESSION_NONE)
 		f->compression = compression;
 	return !why->len_bytes;
@@ -200,6 +204,8 @@ struct hv_err *record_file_begin(struct record_file *f, struct client *c, const 
 	const struct hv_export_config config = config_of(f);
 	struct hv_err *err = of_session(c, record_head_read(&f->head, c, dir));
 
+	if (!err && f->has_date)
+		err = of_session(c, record_head_read_date(&f->head, c));
 	if (!err)
 		err = empty(f);
 	if (!err)

@@ -13,6 +13,7 @@ struct record_file {
 	enum hv_compression compression;
 	const struct hv_stream_to *to; /* borrowed; NULL: a file. PATH and FORMAT are then set */
 	int fd;			       /* -1: not open */
+	bool has_date;		       /* times of day are wanted */
 	bool is_stdout;
 	bool is_new; /* did not exist before; removed again if nothing is recorded */
 	struct record_head head;

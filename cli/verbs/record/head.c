@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/session_stat.h"
 
 #define TEXT_BYTES_MAX	 (256u << 20)
 #define FTRACE		 "ftrace"
 #define PAGE_BYTES_MAX	 (1u << 20)
 #define CPUS_MAX	 4096
 #define PROGRAM		 "hvtrace " HVTRACE_VERSION
+#define GUEST_CLOCK	 "local"
 #define HOST_CLOCK	 "host-mono"
 #define HOST_CLOCK_KNOWN "mono" /* the clock of Linux that it is */
 
@@ -182,14 +184,37 @@ static struct hv_export_text borrow(const struct hv_text *t)
 	return (struct hv_export_text){t->data, t->len_bytes};
 }
 
-/* Only the clock of this host is known to begin at some time of the day. */
-static uint64_t epoch_ns(const char *clocks)
+/* When the clock of this host was 0. */
+static uint64_t host_epoch_ns(void)
 {
 	struct timespec now;
 
-	if (!strstr(clocks, "[" HOST_CLOCK "]") || clock_gettime(CLOCK_REALTIME, &now) != 0)
+	if (clock_gettime(CLOCK_REALTIME, &now) != 0)
 		return 0;
 	return (uint64_t)now.tv_sec * HV_NS_PER_S + (uint64_t)now.tv_nsec - hv_now_ns();
+}
+
+struct hv_err *record_head_read_date(struct record_head *h, struct client *c)
+{
+	AUTO_SESSION_STAT json_object *stat = NULL;
+	struct hv_err *err;
+
+	h->head.has_date = true;
+	if (h->head.clock_epoch_ns)
+		return NULL;
+	if (strcmp(h->clock, GUEST_CLOCK) != 0)
+		return hv_err_new(ENOTSUP,
+				  "--date: the clock '%s' has no time of day: choose 'local' or "
+				  "'host-mono' in trace_clock",
+				  h->clock);
+	err = session_stat_get(c, &stat);
+	if (err)
+		return err;
+	h->head.clock_epoch_ns = session_stat_number(stat, "guest_time.epoch_ns");
+	if (!h->head.clock_epoch_ns)
+		return hv_err_new(ENOTSUP, "--date: the guest's time of day is not known, since "
+					   "it keeps it by another counter than its trace clock");
+	return NULL;
 }
 
 static void fill_head(struct record_head *h)
@@ -197,7 +222,8 @@ static void fill_head(struct record_head *h)
 	h->version.data[strcspn(h->version.data, "\n")] = '\0';
 	h->clock = chosen(h->trace_clock.data);
 	h->head.clock = h->clock;
-	h->head.clock_epoch_ns = epoch_ns(h->trace_clock.data);
+	if (strstr(h->trace_clock.data, "[" HOST_CLOCK "]"))
+		h->head.clock_epoch_ns = host_epoch_ns();
 	h->head.kernel = h->version.data;
 	h->head.program = PROGRAM;
 	h->head.trace_clock = borrow(&h->trace_clock);

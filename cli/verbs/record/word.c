@@ -9,9 +9,9 @@ const char *record_word(int option)
 		const char *word;
 	} words[] = {{'p', "-p"},      {'e', "-e"},
 		     {'f', "-f"},      {'k', "-k"},
-		     {'M', "--marks"}, {'l', "-l"},
-		     {'n', "-n"},      {'g', "-g"},
-		     {'P', "-P"},
+		     {'M', "--marks"}, {'D', "--date"},
+		     {'l', "-l"},      {'n', "-n"},
+		     {'g', "-g"},      {'P', "-P"},
 
 		     {'T', "--for"},   {'O', "--max-overhead"}};
 

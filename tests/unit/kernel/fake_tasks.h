@@ -31,6 +31,9 @@
 
 #define FT_RQ_CLOCK 16u /* of struct rq */
 
+#define FT_TK_BASE_BYTES 56u /* struct tk_read_base */
+#define FT_TK_BYTES	 (8 + 2 * FT_TK_BASE_BYTES)
+
 #define FT_AREA_ESTACKS 0x2000u /* of struct cpu_entry_area */
 #define FT_AREA_ENTRY	0x1000u
 
@@ -46,6 +49,7 @@ struct ft {
 	uint64_t irq_stacks[FK_NR_CPUS];
 	uint64_t estacks[FK_NR_CPUS]; /* struct cea_exception_stacks */
 	uint64_t use_tsc, pv_sched_clock, clock_offset, sched_offset, klp;
+	uint64_t tk_fast;
 };
 
 static inline void ft_percpu(struct ft *t, unsigned var, unsigned cpu, uint64_t v)
@@ -82,6 +86,13 @@ static inline void ft_types(void)
 	FK_STRUCT("cpu_entry_area", 0x8000, {"entry_stack_page", FT_AREA_ENTRY, 4096},
 		  {"estacks", FT_AREA_ESTACKS, 0x6000});
 	FK_STRUCT("cyc2ns", 40, {"data", 0, 0, array(data, 2)}, {"seq", 32, 4});
+	FK_STRUCT("clocksource", 24, {"name", 16, 8});
+	FK_STRUCT("tk_fast", FT_TK_BYTES, {"seq", 0, 4},
+		  {"base", 8, 0,
+		   array(FK_STRUCT("tk_read_base", FT_TK_BASE_BYTES, {"clock", 0, 8},
+				   {"cycle_last", 16, 8}, {"shift", 28, 4}, {"xtime_nsec", 32, 8},
+				   {"base_real", 48, 8}),
+			 2)});
 	FK_STRUCT("pvclock_vcpu_time_info", 32, {"version", 0, 4}, {"tsc_timestamp", 8, 8},
 		  {"system_time", 16, 8}, {"tsc_to_system_mul", 24, 4}, {"tsc_shift", 28, 1});
 }
@@ -184,6 +195,7 @@ static inline void ft_symbols(struct ft *t, uint64_t init_stack)
 	fk_symbol(f, "__start_init_task", init_stack);
 	fk_symbol(f, "__end_init_task", init_stack + FT_STACK);
 	fk_symbol(f, "__use_tsc", t->use_tsc);
+	fk_symbol(f, "tk_fast_mono", t->tk_fast);
 	fk_symbol(f, "__SCK__pv_sched_clock", t->pv_sched_clock);
 	fk_symbol(f, "kvm_sched_clock_offset", t->clock_offset);
 	fk_symbol(f, "klp_transition_patch", t->klp);
@@ -208,6 +220,7 @@ static inline void ft_init_with(struct ft *t, void (*declare)(struct fk *f))
 	t->pv_sched_clock = fk_alloc(&t->f, 16);
 	t->clock_offset = fk_alloc(&t->f, 8);
 	t->klp = fk_alloc(&t->f, 8);
+	t->tk_fast = fk_alloc(&t->f, FT_TK_BYTES);
 	t->sched_offset = fk_alloc(&t->f, 8);
 	for (unsigned cpu = 0; cpu < FK_NR_CPUS; cpu++) {
 		t->irq_stacks[cpu] = fk_alloc(&t->f, FT_IRQ);

@@ -176,6 +176,74 @@ START_TEST(any_pvclock_gives_some_number)
 }
 END_TEST
 
+/* Fills copy WHICH of the timekeeper's fast reader: REAL_NS and 3 ns at CYCLES. */
+static void timekeeper(unsigned which, const char *clocksource, uint64_t cycles, uint64_t real_ns)
+{
+	uint64_t base = t.tk_fast + 8 + which * FT_TK_BASE_BYTES;
+	uint64_t clock = fk_alloc(&t.f, 24), name = fk_alloc(&t.f, 64);
+
+	fk_str(&t.f, name, clocksource);
+	fk_u64(&t.f, clock + 16, name);
+	fk_u64(&t.f, base, clock);
+	fk_u64(&t.f, base + 16, cycles);
+	fk_u32(&t.f, base + 28, 8);
+	fk_u64(&t.f, base + 32, 3 << 8);
+	fk_u64(&t.f, base + 48, real_ns);
+	fk_u32(&t.f, t.tk_fast, 10 + which);
+}
+
+static void expect_epoch(uint64_t wanted)
+{
+	uint64_t ns = 0;
+
+	ck_assert(hv_clock_epoch_ns(c, &ns));
+	ck_assert_uint_eq(ns, wanted);
+}
+
+START_TEST(the_time_of_day_by_the_copy_in_use)
+{
+	cyc2ns(0, 0, 1 << 10, 10, 1000);
+	open_clock(HV_CLOCK_TSC);
+	timekeeper(1, "tsc", 7000, 90000000);
+	expect_epoch(90000000 + 3 - 8000);
+	timekeeper(0, "tsc", 500, 80000000);
+	expect_epoch(80000000 + 3 - 1500);
+}
+END_TEST
+
+START_TEST(the_time_of_day_by_pvclock)
+{
+	fk_u64(&t.f, t.clock_offset, 100);
+	pvclock(0, 1000, 5000, 0x80000000, 1);
+	open_clock(HV_CLOCK_PVCLOCK);
+	timekeeper(0, "kvm-clock", 6000, 90000000);
+	expect_epoch(90000000 + 3 - 5900);
+	timekeeper(1, "tsc", 1800, 90000000);
+	expect_epoch(90000000 + 3 - 5700);
+}
+END_TEST
+
+START_TEST(no_time_of_day_is_guessed)
+{
+	uint64_t ns = 4;
+
+	cyc2ns(0, 0, 1 << 10, 10, 0);
+	open_clock(HV_CLOCK_TSC);
+	ck_assert(!hv_clock_epoch_ns(c, &ns)); /* no clocksource: NULL */
+	timekeeper(0, "hpet", 7000, 90000000);
+	ck_assert(!hv_clock_epoch_ns(c, &ns));
+	timekeeper(0, "kvm-clock", 7000, 90000000); /* the trace clock is not by it */
+	ck_assert(!hv_clock_epoch_ns(c, &ns));
+	timekeeper(0, "tsc", 7000, 6000); /* the clock began before 1970 */
+	ck_assert(!hv_clock_epoch_ns(c, &ns));
+	timekeeper(0, "tsc", 7000, ~0ull - 10);
+	ck_assert(!hv_clock_epoch_ns(c, &ns));
+	timekeeper(0, "tsc, and a name that is longer than any that a kernel has", 7000, 90000000);
+	ck_assert(!hv_clock_epoch_ns(c, &ns));
+	ck_assert_uint_eq(ns, 4);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -190,6 +258,9 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_record_older_than_the_parameters_goes_backwards);
 	tcase_add_test(tc, a_cpu_without_pvclock_uses_that_of_another);
 	tcase_add_test(tc, any_pvclock_gives_some_number);
+	tcase_add_test(tc, the_time_of_day_by_the_copy_in_use);
+	tcase_add_test(tc, the_time_of_day_by_pvclock);
+	tcase_add_test(tc, no_time_of_day_is_guessed);
 }
 
 int main(void)
