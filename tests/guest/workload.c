@@ -22,8 +22,8 @@
  *	workload file N		N times open, read, close
  *				these four print "ns X" for one of the N (bench/guest)
  *
- * Prints its pid, waits for SIGUSR1 - so that a tracer can be told the pid before anything happens
- *- and prints "done" at the end. */
+ * Prints its pid, waits for SIGUSR1, so that a tracer can be told the pid before anything happens,
+ * and prints "done" at the end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
