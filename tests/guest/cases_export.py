@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 from lib import ctf
-from lib.suite import STANDARD, Config, Skip, case
+from lib.suite import ONE_VCPU, STANDARD, Config, Skip, case
 from lib.wait import HANG_SECONDS, until
 
 OF_ALL = ("event", "time", "cpu", "pid", "comm", "fields")
@@ -62,7 +62,7 @@ def ctf_and_json_lines_agree(t):
     t.note(f"{len(events)} events of {len(kinds)} kinds")
 
 
-@case(configs=STANDARD)
+@case(configs=ONE_VCPU)
 def files_have_the_time_of_day(t):
     """record --date: in each format, events are between the times of day that a program in the guest saw before and after
     them, also when the guest's clock was set."""
