@@ -135,16 +135,23 @@ struct hv_arch {
 	/* The root's number in the stub's register file; 8 bytes, little endian. Writing it back
 	 * to itself makes TCG forget every translation. */
 	unsigned gdb_root_register;
-	/* Of an architecture with formats: the name that the root has in the stub's description of
-	 * system registers, where numbers differ from CPU to CPU. It can only be read. The root of
-	 * what decode_gdb_registers gives is that register's value then. NULL: there is a number,
-	 * see above. */
+	/* The name that the root has in the stub's description of registers, where numbers differ
+	 * from CPU to CPU. It can only be read. The root of what decode_gdb_registers gives is that
+	 * register's value then. NULL: there is a number, see above. */
 	const char *gdb_root_name;
+	/* Where there is such a name: the levels of page tables that the root tells. NULL: it does
+	 * not tell them (format_levels). */
+	unsigned (*levels_of_root)(uint64_t root);
+	/* Likewise the name of the register that tells a vCPU's mode, and its value while firmware
+	 * executes that interrupts the kernel anywhere. NULL: there is no such register. */
+	const char *gdb_mode_name;
+	uint64_t gdb_firmware_mode;
 
 	/* Where a kernel image can be, and every address a call from it can reach */
 	struct hv_gva_range image_window;
 	/* The part of the window whose unused page-table slots hvtrace may fill in. Below any
-	 * kernel's module area: nothing but the image is ever there. Empty where text_base is 0. */
+	 * kernel's module area: nothing but the image is ever there. Where text_base is 0, what
+	 * holds it in every kernel (struct hv_reach); empty: the image window does. */
 	struct hv_gva_range free_window;
 
 	/* In records, an address of kernel text is an offset from here. The image and all modules
@@ -175,6 +182,11 @@ struct hv_arch {
 	bool (*trap_target)(struct hv_span table, struct hv_gva *ret);
 
 	size_t site_len_bytes;
+	/* How far behind a site's first byte the kernel's record says that it is, by the bytes that
+	 * are BEFORE that address: half a site. NULL: there it begins. */
+	unsigned (*record_off)(const uint8_t *before);
+	/* Of a free site, a target that is not 0 is an address that its first instruction loads and
+	 * that nobody uses. */
 	enum hv_site_kind (*classify_site)(const uint8_t *site, struct hv_gva at,
 					   struct hv_gva *ret_target);
 	/* False: out of reach. */

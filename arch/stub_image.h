@@ -118,6 +118,8 @@ enum hv_hole_form {
 	HV_HOLE_RV_LOW,	      /* its other bits: the immediate of addi and loads */
 	HV_HOLE_RV_HIGH_PART, /* likewise of a value that may have more bits */
 	HV_HOLE_RV_LOW_PART,
+	HV_HOLE_RV_PC_HIGH, /* auipc: likewise of an address less that of the instruction */
+	HV_HOLE_RV_PC_LOW,
 };
 
 /* A place in the code for a value. */

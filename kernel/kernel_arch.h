@@ -36,6 +36,8 @@ struct hv_cpu_stack {
 
 #define HV_CPU_STACKS_MAX 8
 
+#define HV_REGS_CODE 3 /* registers that may have an address of code that was interrupted */
+
 struct hv_kernel_arch {
 	const struct hv_arch *arch;
 
@@ -62,8 +64,17 @@ struct hv_kernel_arch {
 	 * one. The last one is in the registers at the end of the stack, and zeros. NULL: there are
 	 * none, or not in all functions. */
 	const char *saved_fp;
-	/* Where there is saved_fp: the instruction by which the idle task waits for an interrupt.
-	 * It is 4 bytes long. */
+	/* Of an architecture whose frame pointer is the end of a frame, with its record below it,
+	 * and whose exceptions make none (frame_chain.h): the member of struct task_struct with a
+	 * sleeping task's, and the members of struct pt_regs with that of what was interrupted, and
+	 * with addresses of its code. The code of exceptions is that of hides_return. */
+	struct {
+		const char *saved_fp;
+		const char *regs_fp;
+		const char *regs_code[HV_REGS_CODE];
+	} frame_chain;
+	/* Where there are frame records: the instruction by which the idle task waits for an
+	 * interrupt. It is 4 bytes long. */
 	uint32_t waits;
 	/* The member of struct task_struct with the key by which a task's return addresses are
 	 * signed; two words of 64 bits. NULL: none are. */

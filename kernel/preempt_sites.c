@@ -239,7 +239,8 @@ static bool counts(const struct hv_kernel *k, const char *function)
 	struct hv_gva start;
 	uint64_t len;
 
-	if (!hv_kernel_symbol(k, function, &start) || !hv_gva_in(start, k->text))
+	if (!arch->classify_count || !hv_kernel_symbol(k, function, &start) ||
+	    !hv_gva_in(start, k->text))
 		return false;
 	len = hv_kernel_symbol_size(k, start);
 	if (len > sizeof(bytes))

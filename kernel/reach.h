@@ -17,10 +17,17 @@ struct hv_reach {
 	struct hv_gva_range free_window;
 	/* Code that begins here can be called from everywhere in the image. */
 	struct hv_gva_range code;
+	/* Where it begins if there is no room for it there: some modules cannot call it then. */
+	struct hv_gva_range code_else;
+	/* What a site calls must be ENTRY_OFF behind a multiple of ENTRY_BYTES. 0: it may be
+	 * anywhere. */
+	unsigned entry_bytes;
+	unsigned entry_off;
 	/* Parts of the window, or around it, in which the kernel maps modules, each at the lowest
 	 * address that is free. Room must be left to it at their starts. Empty: it maps none in the
 	 * window. */
 	struct hv_gva_range module_areas[HV_MODULE_AREAS];
+	struct hv_gva_range kept; /* in the window, and never to be used: the kernel maps it */
 };
 
 struct hv_kernel_core;

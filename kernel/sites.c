@@ -211,7 +211,8 @@ struct building {
 	const struct hv_kernel_core *core;
 	const struct hv_modules *modules;
 	const struct record_layout *l;
-	uint64_t max_off; /* a site further into its function is invalid */
+	uint64_t max_off;    /* a site further into its function is invalid */
+	unsigned record_off; /* of the record's address in the site */
 	struct hv_site *list;
 	size_t *name_offs;
 	size_t *module_offs; /* 0: vmlinux */
@@ -254,7 +255,7 @@ static void add_site(struct building *b, const struct record *r)
 		return;
 	if (hv_gva_in(hv_gva(r->ip), b->left_out))
 		return;
-	site->ip = hv_gva(r->ip);
+	site->ip = hv_gva(r->ip - b->record_off);
 	site->invalid = r->flags & b->l->disabled || off > b->max_off;
 	site->busy = r->flags & b->l->busy;
 	if (off > b->max_off) {
@@ -343,6 +344,36 @@ static struct hv_err *build(struct building b, const struct records *r, struct h
 	return NULL;
 }
 
+/* All records of a kernel have it alike. */
+struct hv_err *hv_sites_record_off(const struct hv_kernel_core *core, unsigned *ret)
+{
+	const struct hv_arch *arch = core->as.arch;
+	uint8_t before[HV_SITE_LEN_MAX];
+	struct record_layout l = {0};
+	uint64_t page, record, ip;
+	struct hv_gva start;
+	struct hv_err *err;
+
+	*ret = 0;
+	if (!arch->record_off)
+		return NULL;
+	find_layout(core, &l);
+	err = hv_core_need(core, "ftrace_pages_start", &start);
+	if (!err)
+		err = hv_read_u64(&core->as, start, &page);
+	if (!err)
+		err = hv_read_u64(&core->as, hv_gva(page + l.records), &record);
+	if (!err)
+		err = hv_read_u64(&core->as, hv_gva(record + l.ip), &ip);
+	if (!err)
+		err = hv_read(&core->as, hv_gva(ip - arch->site_len_bytes / 2), before,
+			      arch->site_len_bytes / 2);
+	if (err)
+		return hv_err_in(err, "ftrace records");
+	*ret = arch->record_off(before);
+	return NULL;
+}
+
 /* Whether another walk may end otherwise. */
 static bool may_change(const struct hv_err *err)
 {
@@ -365,6 +396,9 @@ struct hv_err *hv_sites_read(const struct hv_kernel_core *core, const struct hv_
 	if (err)
 		return err;
 	find_layout(core, &l);
+	err = hv_sites_record_off(core, &b.record_off);
+	if (err)
+		return err;
 	for (unsigned i = 0; i < WALKS_MAX && may_change(err); i++) {
 		struct records r = {0};
 
@@ -390,15 +424,18 @@ struct hv_err *hv_sites_read_busy(const struct hv_kernel_core *core, struct hv_s
 	struct record_layout l = {0};
 	struct records r = {0};
 	struct hv_gva start;
+	unsigned record_off;
 	size_t nr = 0;
 	struct hv_err *err = hv_core_need(core, "ftrace_pages_start", &start);
 
+	if (!err)
+		err = hv_sites_record_off(core, &record_off);
 	if (err)
 		return err;
 	find_layout(core, &l);
 	err = walk(core, &l, start, &r);
 	for (size_t i = 0; !err && i < r.nr && nr < s->nr; i++)
-		if (r.list[i].ip == s->list[nr].ip.v)
+		if (r.list[i].ip - record_off == s->list[nr].ip.v)
 			s->list[nr++].busy = r.list[i].flags & l.busy;
 	free(r.list);
 	return err;

@@ -8,7 +8,9 @@
 #include "kernel/modules.h"
 
 struct hv_site {
-	struct hv_gva ip; /* of the nop; a trace resolves it to the function's name */
+	/* Where it begins, which need not be what the record has; a trace resolves it to the
+	 * function's name */
+	struct hv_gva ip;
 	const char *
 		name; /* owned by the table; "__ftrace_invalid_address___N" as the kernel says it */
 	const char *module; /* NULL: vmlinux; owned by the table */
@@ -26,6 +28,9 @@ struct hv_sites {
 	uint32_t *chain_next;
 };
 
+/* How far behind its site's first byte a record says that the site is (record_off of struct
+ * hv_arch). */
+struct hv_err *hv_sites_record_off(const struct hv_kernel_core *core, unsigned *ret) hv_must_use;
 /* Reads all sites but those in LEFT_OUT. */
 struct hv_err *hv_sites_read(const struct hv_kernel_core *core, const struct hv_modules *modules,
 			     struct hv_gva_range left_out, struct hv_sites *ret) hv_must_use;

@@ -2,6 +2,7 @@
 #include "kernel/sleeper.h"
 
 #include "kernel/fields.h"
+#include "kernel/frame_chain.h"
 #include "kernel/kernel.h"
 #include "kernel/kernel_arch.h"
 
@@ -167,14 +168,14 @@ static enum hv_sleeper follow_records(const struct hv_kernel *k, const struct hv
 	return HV_SLEEPER_UNKNOWN;
 }
 
-/* *RET: the first record of TASK, which sleeps. */
-static bool find_first_record(const struct hv_kernel *k, const struct hv_task *task, uint64_t *ret)
+/* *RET: the frame pointer of TASK, which sleeps, from the MEMBER of its struct task_struct. */
+static bool find_frame(const struct hv_kernel *k, const struct hv_task *task, const char *member,
+		       uint64_t *ret)
 {
 	uint32_t off;
 	HV_AUTO_ERR struct hv_err *err = NULL;
 
-	if (!hv_btf_member(k->core.btf, "task_struct", hv_kernel_arch_of(&k->core)->saved_fp, &off,
-			   NULL))
+	if (!hv_btf_member(k->core.btf, "task_struct", member, &off, NULL))
 		return false;
 	err = hv_read_u64(&k->core.as, hv_gva_add(task->task, off), ret);
 	return !err;
@@ -207,7 +208,9 @@ static void words_deinit(struct words *w)
 
 bool hv_sleeper_can_look(const struct hv_kernel *k, const struct hv_orc *orc)
 {
-	return orc || hv_kernel_arch_of(&k->core)->saved_fp;
+	const struct hv_kernel_arch *arch = hv_kernel_arch_of(&k->core);
+
+	return orc || arch->saved_fp || arch->frame_chain.saved_fp;
 }
 
 enum hv_sleeper hv_sleeper_look(const struct hv_kernel *k, struct hv_orc *orc,
@@ -215,14 +218,19 @@ enum hv_sleeper hv_sleeper_look(const struct hv_kernel *k, struct hv_orc *orc,
 {
 	hv_cleanup(words_deinit) struct words w = {0};
 	struct hv_unwind_frame f = {0};
+	const struct hv_kernel_arch *arch = hv_kernel_arch_of(&k->core);
 	uint64_t fp, last;
 
 	if (!copy_stack(k, task, task->sp, &w))
 		return HV_SLEEPER_UNKNOWN;
-	if (!hv_kernel_arch_of(&k->core)->saved_fp)
+	if (arch->frame_chain.saved_fp)
+		return find_frame(k, task, arch->frame_chain.saved_fp, &fp)
+			       ? hv_frame_chain_look(k, wanted, w.copy, w.at, fp)
+			       : HV_SLEEPER_UNKNOWN;
+	if (!arch->saved_fp)
 		return first_frame(k, &w, task->sp, &f) ? follow(k, orc, wanted, &w, f)
 							: HV_SLEEPER_UNKNOWN;
-	if (!find_first_record(k, task, &fp) || !find_last_record(k, task, &last))
+	if (!find_frame(k, task, arch->saved_fp, &fp) || !find_last_record(k, task, &last))
 		return HV_SLEEPER_UNKNOWN;
 	return follow_records(k, wanted, &w, fp, last);
 }
@@ -249,7 +257,12 @@ enum hv_sleeper hv_sleeper_look_waiting(const struct hv_kernel *k, const struct 
 		link = arch->strip_signature(link);
 	if (hv_gva_in(hv_gva(link), wanted->range))
 		return HV_SLEEPER_INSIDE;
-	if (!copy_stack(k, task, regs->sp, &w) || !find_last_record(k, task, &last))
+	if (!copy_stack(k, task, regs->sp, &w))
+		return HV_SLEEPER_UNKNOWN;
+	if (hv_kernel_arch_of(&k->core)->frame_chain.saved_fp)
+		return hv_frame_chain_look(k, wanted, w.copy, w.at,
+					   regs->general[arch->frame_register]);
+	if (!find_last_record(k, task, &last))
 		return HV_SLEEPER_UNKNOWN;
 	return follow_records(k, wanted, &w, regs->general[arch->frame_register], last);
 }

@@ -487,13 +487,16 @@ static void place_vcpu(struct scan *s, const struct hv_vcpu_regs *regs, unsigned
 	if (is_in_our_kernel(s, regs)) {
 		uint64_t start = s->k->core.as.arch->kernel_start(levels).v;
 
-		if (regs->ip.v < start || regs->sp.v < start)
+		if (regs->ip.v < start)
 			return;
-		stack = stack_at(s, regs->sp.v);
-		if (stack && hides_return(s, regs->ip)) {
+		/* There, sp need not be a stack's. */
+		if (hides_return(s, regs->ip)) {
 			hv_text_printf(&text, "vCPU %u, which enters or leaves the kernel,", vcpu);
 			found(s, hv_text_take(&text));
 		}
+		if (regs->sp.v < start)
+			return;
+		stack = stack_at(s, regs->sp.v);
 		if (stack) {
 			begin_at(s, stack, regs);
 			return;

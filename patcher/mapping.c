@@ -104,7 +104,7 @@ static bool is_for_modules(const struct search *s, struct hv_gva gva)
 	for (size_t i = 0; i < HV_MODULE_AREAS; i++)
 		if (gva.v + span > s->modules[i].start.v && gva.v < s->modules[i].end.v)
 			return true;
-	return false;
+	return gva.v + span > s->reach.kept.start.v && gva.v < s->reach.kept.end.v;
 }
 
 /* *RET: the slot is unused, so its entry is 0 (not just not present) and its table exists. */
@@ -161,7 +161,7 @@ static struct hv_err *walk_runs(const struct search *s, size_t nr, size_t wanted
 
 /* A run of NR free slots, chosen at random: whoever wants to misuse the stubs or the writable pages
  * behind them does not know where they are. */
-static struct hv_err *find_run(const struct search *s, size_t nr, struct slot *ret)
+static struct hv_err *find_run(struct search *s, size_t nr, struct slot *ret)
 {
 	const struct hv_arch *arch = s->k->core.as.arch;
 	uint64_t span = arch->entry_span(arch->map_level), random = 0;
@@ -169,6 +169,10 @@ static struct hv_err *find_run(const struct search *s, size_t nr, struct slot *r
 	size_t nr_runs = 0;
 	struct hv_err *err = walk_runs(s, nr, SIZE_MAX, &start, &nr_runs);
 
+	if (!err && !nr_runs) {
+		s->reach.code = s->reach.code_else;
+		err = walk_runs(s, nr, SIZE_MAX, &start, &nr_runs);
+	}
 	if (!err && !nr_runs)
 		err = hv_err_new(ENOSPC,
 				 "kernel page tables: no %zu unused slots in a row below 0x%llx",

@@ -227,6 +227,19 @@ static struct hv_err *refuse_moved(struct hv_patcher *p, struct hv_change *chang
 	return err;
 }
 
+/* Whether NOW is a free site that CHANGE only makes into another free one: the guest's own ftrace
+ * has ended the call, but the first instruction is ours (riscv64). Nobody uses what that loads. */
+static bool is_half_gone(const struct hv_patcher *p, const struct hv_change *change,
+			 const uint8_t *now)
+{
+	const struct hv_arch *arch = p->as->arch;
+	struct hv_gva before = {0}, after = {0};
+
+	return change->kind == HV_CHANGE_TEXT && change->len_bytes == arch->site_len_bytes &&
+	       arch->classify_site(now, change->gva, &before) == HV_SITE_NOP && before.v &&
+	       arch->classify_site(change->to, change->gva, &after) == HV_SITE_NOP && after.v;
+}
+
 static struct hv_err *refuse_changed(struct hv_patcher *p, struct hv_change *changes, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
@@ -240,7 +253,8 @@ static struct hv_err *refuse_changed(struct hv_patcher *p, struct hv_change *cha
 		/* Bytes that are TO already are as they should be: an undo meets changes that a
 		 * failed call did not make. */
 		if (memcmp(now, changes[i].from, changes[i].len_bytes) != 0 &&
-		    memcmp(now, changes[i].to, changes[i].len_bytes) != 0)
+		    memcmp(now, changes[i].to, changes[i].len_bytes) != 0 &&
+		    !is_half_gone(p, &changes[i], now))
 			changes[i].refused = 1;
 	}
 	return NULL;

@@ -354,7 +354,7 @@ struct hv_err *hv_site_stubs_check_gone(const struct hv_site_stubs *s)
 			err = hv_guest_read(s->tracee->guest, gpa, bytes, arch->site_len_bytes);
 		if (err)
 			return hv_err_in(err, "site %s", site->name);
-		if (hv_tracee_is_call(s->tracee, site->ip, bytes))
+		if (hv_tracee_is_left(s->tracee, site->ip, bytes))
 			return hv_err_new(EBUSY, "site %s (0x%llx) still calls a stub", site->name,
 					  (unsigned long long)site->ip.v);
 	}

@@ -13,9 +13,21 @@ static uint64_t gva_of(const struct hv_tracee *t, uint64_t off)
 	return t->range.start.v + off - HV_REGION_STUBS_OFF;
 }
 
+/* The stub that sites call must be at a place of its own in a page of some guests. */
+static uint64_t code_off(const struct hv_tracee *t)
+{
+	struct hv_reach reach = hv_reach_of(&t->kernel->core);
+	uint64_t entry =
+		t->range.start.v + HV_STUBS_CODE_OFF + t->kernel->core.as.arch->stubs.function_off;
+
+	if (!reach.entry_bytes)
+		return HV_STUBS_CODE_OFF;
+	return HV_STUBS_CODE_OFF + (reach.entry_off - entry) % reach.entry_bytes;
+}
+
 static struct hv_gva code_of(const struct hv_tracee *t)
 {
-	return hv_gva_add(t->range.start, HV_STUBS_CODE_OFF);
+	return hv_gva_add(t->range.start, code_off(t));
 }
 
 static void set_kernel_values(const struct hv_kernel *k, struct hv_stub_values *values)
@@ -150,7 +162,7 @@ struct hv_err *hv_stubs_place(struct hv_tracee *t)
 	size_t nr = (stubs->len_bytes + HV_SITE_LEN_MAX - 1) / HV_SITE_LEN_MAX;
 	HV_AUTO_FREE uint8_t *code = hv_alloc(nr * HV_SITE_LEN_MAX);
 	HV_AUTO_FREE struct hv_hold_write *writes = hv_alloc(nr * sizeof(*writes));
-	struct hv_gpa gpa = hv_gpa_add(t->region.gpa, HV_REGION_STUBS_OFF + HV_STUBS_CODE_OFF);
+	struct hv_gpa gpa = hv_gpa_add(t->region.gpa, HV_REGION_STUBS_OFF + code_off(t));
 	struct hv_err *err;
 
 	memcpy(code, stubs->code, stubs->len_bytes);

@@ -51,6 +51,14 @@ bool hv_tracee_is_call(const struct hv_tracee *t, struct hv_gva at, const uint8_
 	       hv_gva_in(target, t->range);
 }
 
+bool hv_tracee_is_left(const struct hv_tracee *t, struct hv_gva at, const uint8_t *bytes)
+{
+	struct hv_gva target = {0};
+	enum hv_site_kind kind = t->kernel->core.as.arch->classify_site(bytes, at, &target);
+
+	return (kind == HV_SITE_CALL || kind == HV_SITE_NOP) && hv_gva_in(target, t->range);
+}
+
 void hv_tracee_look_under_breakpoint(const struct hv_tracee *t, const struct hv_journal_entry *e,
 				     uint8_t *now)
 {
@@ -78,7 +86,7 @@ struct hv_err *hv_tracee_is_patched(const struct hv_tracee *t, struct hv_journal
 	err = hv_guest_read(t->guest, m.gpa, now, e->len_bytes);
 	if (err)
 		return err;
-	*ret = hv_tracee_is_call(t, at, now);
+	*ret = hv_tracee_is_left(t, at, now);
 	memcpy(e->new_bytes, now, e->len_bytes);
 	return NULL;
 }

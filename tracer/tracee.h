@@ -45,6 +45,9 @@ static inline struct hv_state *hv_tracee_state(const struct hv_tracee *t, unsign
 /* Returns whether BYTES, as many as a site has, would be a call into the range at the address
  * AT. */
 bool hv_tracee_is_call(const struct hv_tracee *t, struct hv_gva at, const uint8_t *bytes);
+/* The same, or it is a free site whose first instruction still has an address of ours: the guest's
+ * own ftrace has made it free (riscv64). */
+bool hv_tracee_is_left(const struct hv_tracee *t, struct hv_gva at, const uint8_t *bytes);
 /* NOW is what the guest has where E is, an entry of an untrusted journal. If the guest has a
  * breakpoint there, as a kprobe of its own, NOW gets the first byte that E says was there. What
  * comes out still has to be looked at. */

@@ -231,7 +231,7 @@ size_t hv_yield_forget_taken(struct hv_yield *y)
 		HV_AUTO_ERR struct hv_err *unread =
 			hv_guest_read(t->guest, patched[i].gpa, now, patched[i].len_bytes);
 
-		if (unread || hv_tracee_is_call(t, patched[i].gva, now))
+		if (unread || hv_tracee_is_left(t, patched[i].gva, now))
 			continue;
 		hv_patcher_forget_at(t->patcher, patched[i].gpa);
 		nr_taken++;

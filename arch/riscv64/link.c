@@ -32,6 +32,7 @@ static bool fits(uint64_t value)
 static bool fill(enum hv_hole_form form, uint8_t *at, uint64_t value)
 {
 	switch (form) {
+	case HV_HOLE_RV_PC_HIGH:
 	case HV_HOLE_RV_HIGH:
 		if (!fits(value))
 			return false;
@@ -40,6 +41,7 @@ static bool fill(enum hv_hole_form form, uint8_t *at, uint64_t value)
 	case HV_HOLE_RV_HIGH_PART:
 		put(at, HIGH_MASK, (uint32_t)value + LOW_HALF);
 		return true;
+	case HV_HOLE_RV_PC_LOW:
 	case HV_HOLE_RV_LOW:
 		if (!fits(value))
 			return false;
@@ -73,6 +75,8 @@ const char *riscv64_link(const struct hv_stub_image *image, const struct hv_stub
 		uint64_t value = h->hole == HV_HOLE_code ? at.v : values->hole[h->hole];
 
 		value += (uint64_t)(int64_t)h->addend;
+		if (h->form == HV_HOLE_RV_PC_HIGH || h->form == HV_HOLE_RV_PC_LOW)
+			value -= at.v + h->off;
 		if (!fill(h->form, code + h->off, value))
 			return hv_hole_names[h->hole];
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vCPU registers: as the monitor's `info registers` prints them, and as the gdb stub's `g` packet
  * packs them (QEMU's gdb-xml/riscv-64bit-cpu.xml), which has no satp. Neither tells whether a vCPU
- * is in machine mode: an address there is a physical one, so it looks like user mode's. */
+ * is in machine mode: an address there is a physical one, so it looks like user mode's. The gdb
+ * stub has another register for that (gdb_mode_name). */
 #include "arch/riscv64/riscv64.h"
 
 #include <stdio.h>
@@ -18,7 +19,7 @@
 #define PAGE_SHIFT	 12
 
 /* The modes of satp: 8 is Sv39, 9 Sv48, 10 Sv57, and 0 no translation. */
-static unsigned levels_of(uint64_t satp)
+unsigned riscv64_levels_of_root(uint64_t satp)
 {
 	uint64_t mode = satp >> SATP_MODE_SHIFT;
 
@@ -55,7 +56,7 @@ bool riscv64_parse_registers(const char *text, struct hv_vcpu_regs *ret)
 	if (hv_register_in(text, "V      =", &is_virtual) && is_virtual)
 		regs.root = 0;
 	regs.sp.v = regs.general[X_SP];
-	regs.levels = levels_of(regs.root);
+	regs.levels = riscv64_levels_of_root(regs.root);
 	*ret = regs;
 	return true;
 }
@@ -76,7 +77,7 @@ bool riscv64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret)
 
 unsigned riscv64_roots(const struct hv_vcpu_regs *regs, struct hv_gpa ret[2])
 {
-	if (!levels_of(regs->root))
+	if (!riscv64_levels_of_root(regs->root))
 		return 0;
 	ret[0] = hv_gpa((regs->root & SATP_NUMBER_MASK) << PAGE_SHIFT);
 	return 1;

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The riscv64 table. Its stubs stay out of it until sites can be changed (riscv64.h), and it has
- * nothing that only detours need. */
+/* The riscv64 table. It has nothing that only detours need. */
 #include "arch/riscv64/riscv64.h"
 
 #include "riscv64_stubs.h"
 
-_Static_assert(hv_stubs_off == 0, "offsets are from the first byte");
-_Static_assert(sizeof(stub_code) <= HV_STUBS_LEN_MAX, "what the region has room for");
+#define PAGE_BYTES 4096
 
-const struct hv_stub_image riscv64_stubs = {
-	.code = stub_code,
-	.len_bytes = sizeof(stub_code),
-	.holes = stub_holes,
-	.nr_holes = HV_ARRAY_LEN(stub_holes),
-	.alternatives = stub_alternatives,
-	.nr_alternatives = HV_ARRAY_LEN(stub_alternatives),
-	.function_off = hv_stub_function_off,
-};
+_Static_assert(hv_stubs_off == 0, "offsets are from the first byte");
+_Static_assert(sizeof(stub_code) + PAGE_BYTES <= HV_STUBS_LEN_MAX,
+	       "what the region has room for, wherever in a page the function stub must begin");
 
 /* The image is in the last 2 GiB of the addresses, wherever in them it was moved to
  * (arch/riscv/include/asm/pgtable.h: KERNEL_LINK_ADDR). Modules are below it. The last page has
@@ -24,12 +16,22 @@ const struct hv_stub_image riscv64_stubs = {
 #define WINDOW_START 0xffffffff80000000u
 #define WINDOW_END   0xfffffffffffff000u
 
+/* Modules, and what can be called from all of the image and them. A loop through it does not end at
+ * 0. */
+#define REACH_START 0xffffffff00000000u
+#define REACH_END   0xffffffffffe00000u
+
 const struct hv_arch hv_arch_riscv64 = {
 	.name = "riscv64",
 	.counter_name = "time",
 	.parse_registers = riscv64_parse_registers,
 	.decode_gdb_registers = riscv64_decode_gdb_registers,
+	.gdb_root_name = "satp",
+	.levels_of_root = riscv64_levels_of_root,
+	.gdb_mode_name = "priv",
+	.gdb_firmware_mode = 3, /* M */
 	.image_window = {{WINDOW_START}, {WINDOW_END}},
+	.free_window = {{REACH_START}, {REACH_END}},
 	.kernel_start = riscv64_kernel_start,
 	.roots = riscv64_roots,
 	.entry_at = riscv64_entry_at,
@@ -39,6 +41,7 @@ const struct hv_arch hv_arch_riscv64 = {
 	.map_level = 2,
 	.trap_target = riscv64_trap_target,
 	.site_len_bytes = RISCV64_SITE_LEN,
+	.record_off = riscv64_record_off,
 	.classify_site = riscv64_classify_site,
 	.encode_call = riscv64_encode_call,
 	.encode_jump = riscv64_encode_jump,
@@ -48,5 +51,17 @@ const struct hv_arch hv_arch_riscv64 = {
 	.link = riscv64_link,
 	.decode_call = riscv64_decode_call,
 	.decode_context = riscv64_decode_context,
+	.frame_register = 8,
+	.link_register = 1,
+	.stubs =
+		{
+			.code = stub_code,
+			.len_bytes = sizeof(stub_code),
+			.holes = stub_holes,
+			.nr_holes = HV_ARRAY_LEN(stub_holes),
+			.alternatives = stub_alternatives,
+			.nr_alternatives = HV_ARRAY_LEN(stub_alternatives),
+			.function_off = hv_stub_function_off,
+		},
 	.argument_registers = {"a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7"},
 };

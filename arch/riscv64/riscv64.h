@@ -10,6 +10,7 @@
 /* registers.c */
 bool riscv64_parse_registers(const char *text, struct hv_vcpu_regs *ret);
 bool riscv64_decode_gdb_registers(struct hv_span g, struct hv_vcpu_regs *ret);
+unsigned riscv64_levels_of_root(uint64_t satp);
 unsigned riscv64_roots(const struct hv_vcpu_regs *regs, struct hv_gpa ret[2]);
 bool riscv64_trap_target(struct hv_span table, struct hv_gva *ret);
 
@@ -30,6 +31,7 @@ size_t riscv64_classify_jump_site(const uint8_t *code, struct hv_gva at, struct 
 				  bool *ret_jumps);
 bool riscv64_encode_jump_site(struct hv_gva at, struct hv_gva target, size_t len_bytes,
 			      uint8_t *ret);
+unsigned riscv64_record_off(const uint8_t before[RISCV64_SITE_LEN / 2]);
 bool riscv64_classify_return(struct hv_span code, struct hv_gva at, struct hv_gva *ret_thunk);
 
 /* link.c */
@@ -40,7 +42,3 @@ const char *riscv64_link(const struct hv_stub_image *image, const struct hv_stub
 struct hv_call_addresses riscv64_decode_call(uint64_t word);
 struct hv_context riscv64_decode_context(uint32_t preempt_count, uint16_t cpu_flags,
 					 uint16_t thread_flags, struct hv_resched_masks masks);
-
-/* riscv64.c: the stub of the function tracer. It is not in the table, so guests do not get it:
- * nothing cares yet for who stands between the two instructions of a site that changes. */
-extern const struct hv_stub_image riscv64_stubs;

@@ -3,7 +3,8 @@
  * bytes of nops for a pair of instructions, `auipc t0, HIGH; jalr t0, LOW(t0)`, by which it calls
  * (arch/riscv/kernel/ftrace.c). At boot kernels before 6.16 make two nops of 4 bytes of them; later
  * ones (b2137c3b6d7a) write the auipc at boot and leave it, and the call comes and goes with the
- * other instruction. An auipc alone changes nothing, since no caller expects t0 to be kept.
+ * other instruction. An auipc alone changes nothing, since no caller expects t0 to be kept. Their
+ * records have the address of that other instruction.
  * Source of encodings: The RISC-V Instruction Set Manual, Volume I, chapters 2 and 26. */
 #include "arch/riscv64/riscv64.h"
 
@@ -70,14 +71,21 @@ enum hv_site_kind riscv64_classify_site(const uint8_t *site, struct hv_gva at,
 
 	if (is_breakpoint(site) || is_breakpoint(site + INSN_LEN))
 		return HV_SITE_BREAKPOINT;
-	if ((is_nop(first) || has_high) && is_nop(second))
+	if ((is_nop(first) || has_high) && is_nop(second)) {
+		*ret_target = has_high ? pair_target(first, 0, at) : hv_gva(0);
 		return HV_SITE_NOP;
+	}
 	if (!has_high)
 		return HV_SITE_OTHER;
 	*ret_target = pair_target(first, second, at);
 	if ((second & I_MASK) == JALR_T0)
 		return HV_SITE_CALL;
 	return (second & I_MASK) == JR_T0 ? HV_SITE_JUMP : HV_SITE_OTHER;
+}
+
+unsigned riscv64_record_off(const uint8_t before[RISCV64_SITE_LEN / 2])
+{
+	return (insn_at(before) & RD_OPCODE) == AUIPC_T0 ? INSN_LEN : 0;
 }
 
 /* jalr adds its LOW with a sign, so HIGH is rounded. */

@@ -25,8 +25,8 @@ hv_stubs:
 	.balign	64
 	.globl	hv_stub_function
 hv_stub_function:
-	lui	t1, %hi(hole_control + HV_CONTROL_MODE)
-	lw	t1, %lo(hole_control + HV_CONTROL_MODE)(t1)
+9:	auipc	t1, %pcrel_hi(hole_control + HV_CONTROL_MODE)
+	lw	t1, %pcrel_lo(9b)(t1)
 	bnez	t1, .Lfunction_checks
 .Lfunction_checked:
 	load_vcpu t1, t2

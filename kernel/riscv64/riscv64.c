@@ -3,6 +3,7 @@
 #include "kernel/clock_data.h"
 #include "kernel/irq_stacks.h"
 #include "kernel/layout.h"
+#include "kernel/riscv64/riscv64.h"
 #include "kernel/thread_info.h"
 
 /* arch/riscv/include/asm/thread_info.h */
@@ -64,9 +65,15 @@ const struct hv_kernel_arch hv_kernel_arch_riscv64 = {
 	.read_stacks = read_stacks,
 	.enters_elsewhere = enters_elsewhere,
 	.saved_sp = "thread.sp",
+	.frame_chain = {"thread.s", "s0", {"epc", "ra", "t0"}},
+	.waits = 0x10500073, /* wfi */
+	/* arch/riscv/kernel/entry.S */
+	.hides_return = {"handle_exception", "ret_from_exception_end"},
+	.links_by_register = true, /* call_on_irq_stack() there */
 	/* TIF_SYSCALL_TRACEPOINT, arch/riscv/include/asm/thread_info.h, before 6.5 */
 	.syscall_tracepoint_bit = 6,
 	.has_kpti = has_kpti,
 	.jumps_bare = jumps_bare,
 	.find_clock = find_clock,
+	.find_reach = riscv64_find_reach,
 };

@@ -57,6 +57,8 @@ def a_guest(t, config):
 class Places:
     """The kernel's text and the table of slots around it, read from QEMU's memory."""
 
+    ram_gpa = RAM_GPA
+
     def __init__(self, t, guest):
         # arm64_check compares these symbols with the guest's own, whose file takes an emulated guest long to make.
         lines = probe(t, guest, "--kallsyms").decode()
@@ -65,8 +67,8 @@ class Places:
         self.code_gpa = int(re.search(r"([0-9a-f]+)-", guest.run("grep 'Kernel code' /proc/iomem"))[1], 16)
         self.levels = json.loads(t.hv("check", "--json", guest.name))["page_levels"]
         self.path = f"/proc/{guest.pid}/mem"
-        hva = re.search(r"is (0x[0-9a-f]+)", guest.monitor(f"gpa2hva {RAM_GPA:#x}"))
-        self.base = int(hva[1], 16) - RAM_GPA
+        hva = re.search(r"is (0x[0-9a-f]+)", guest.monitor(f"gpa2hva {self.ram_gpa:#x}"))
+        self.base = int(hva[1], 16) - self.ram_gpa
 
     def read(self, gpa, size):
         with open(self.path, "rb", buffering=0) as file:

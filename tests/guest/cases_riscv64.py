@@ -1,17 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""riscv64 guests on the machine virt, under TCG: what check finds, and what attach refuses by name."""
+"""riscv64 guests on the machine virt, under TCG: what check finds, the function tracer, and what is refused by name."""
 
+import contextlib
 import hashlib
 import json
 import os
 import re
+import struct
 import subprocess
 
+import cases_arm64
+from lib import ftrace
 from lib.domain import RISCV64_EMULATOR, Config
-from lib.suite import Skip, bad_dmesg, case
+from lib.suite import Skip, Test, bad_dmesg, case
 
 # Debian has riscv64 kernels from trixie on.
 RISCV64 = Config("forky", arch="riscv64")
+ONE_VCPU = Config("forky", 1, arch="riscv64")
+
+FIRST = "__riscv_sys_lseek"
+FILTERS = ("vfs_*", "ksys_*", "*pipe*", "do_sys_open*", "path_open*", FIRST)
+ROUNDS = 20
+
+# A site: auipc t0, which stays, and a nop or jalr t0.
+AUIPC, JALR, NOP = 0x297, 0x282E7, 0x13
 
 # Symbols of modules that the kernel's look-ups pass over (is_mapping_symbol() in its module_symbol.h).
 PASSED_OVER = re.compile(rb"^\S+ \S (\$|\.L|L0)")
@@ -48,19 +60,19 @@ def check_symbols(t, guest):
 
 @case(configs=None)
 def riscv64_check(t):
-    """The kernel of a riscv64 guest: sites and symbols as the guest's own, modules, tasks. Attach refuses it by name."""
+    """The kernel of a riscv64 guest: sites and symbols as the guest's own, modules, tasks; nothing changes."""
     guest = boot(t, RISCV64)
     try:
         guest.run("insmod /modules/dummy.ko")
         functions = guest.run_bytes("cat /sys/kernel/tracing/available_filter_functions")
         status, out, _ = t.hv.run("check", "--json", guest.name)
         found = json.loads(out)
-        assert status != 0 and not found["traceable"], out
+        assert status == 0 and found["traceable"], out
         assert found["arch"] == "riscv64" and found["accel"] == "tcg", out
         assert found["release"] == guest.run("uname -r").strip(), found["release"]
         assert found["sites"]["total"] == functions.count(b"\n"), found["sites"]
         assert found["modules"] == 1 and found["btf_types"] and found["clock"] == "tsc", out
-        assert found["blockers"] == ["function tracing of riscv64 guests is not there yet"], found["blockers"]
+        assert not found["blockers"], found["blockers"]
         mode = {3: "sv39", 4: "sv48", 5: "sv57"}[found["page_levels"]]
         assert f"{mode}\n" in guest.run("grep mmu /proc/cpuinfo"), mode
         assert probe(t, guest, "--sites") == functions, "available_filter_functions differ"
@@ -68,9 +80,113 @@ def riscv64_check(t):
         tasks = probe(t, guest, "--tasks").decode().splitlines()
         pids = {int(pid) for pid in guest.run("ls /proc | grep -x '[0-9]*'").split()}
         assert len(pids & {int(line.split()[0]) for line in tasks}) > len(pids) * 3 // 4, tasks
-        t.hv.fails("attach", guest.name, says=[guest.name, "function tracing of riscv64 guests is not there yet"])
         assert guest.run_bytes("cat /sys/kernel/tracing/available_filter_functions") == functions
         assert not bad_dmesg(guest.run("dmesg")), guest.run("dmesg")
         t.note(f"{found['release']}: {found['sites']['total']} sites, {mode}")
     finally:
         t.lab.drop(guest)
+
+
+@contextlib.contextmanager
+def a_guest(t, config):
+    """The test of a guest of its own."""
+    guest = boot(t, config)
+    try:
+        yield Test(t.lab, t.hv, guest)
+        assert not bad_dmesg(guest.run("dmesg")), guest.run("dmesg")
+        assert guest.run("echo alive").strip() == "alive"
+    finally:
+        t.lab.drop(guest)
+
+
+class Places(cases_arm64.Places):
+    """The kernel's text and the tables of the slots that a call of it reaches."""
+
+    ram_gpa = 0x80000000
+
+    def slots(self):
+        """Of the last 4 GiB, 1 GiB in each table; b"" where there is none."""
+        found = []
+        for start in range(0xFFFFFFFF00000000, 1 << 64, 1 << 30):
+            table = self.gpa(self.symbols["swapper_pg_dir"])
+            for level in range(self.levels, 2, -1):
+                entry = struct.unpack("<Q", self.read(table + 8 * (start >> (12 + 9 * (level - 1)) & 511), 8))[0]
+                table = entry >> 10 << 12 & 0xFFFFFFFFFFFFFF if entry & 1 else 0
+                if not table:
+                    break
+            found.append(self.read(table, 4096) if table else b"")
+        return found
+
+
+def is_site_part(word):
+    return word & 0xFFF == AUIPC or word & 0xFFFFF == JALR
+
+
+def compare(before, after):
+    """Text may differ where the guest's own static keys are; no half of a site does."""
+    pairs = zip(cases_arm64.words(before[0]), cases_arm64.words(after[0]))
+    changed = [(a, b) for a, b in pairs if a != b]
+    sites = [(hex(a), hex(b)) for a, b in changed if is_site_part(a) or is_site_part(b)]
+    assert not sites, f"{len(sites)} words of sites differ: {sites[:4]}"
+    assert before[1] == after[1], "tables of slots differ"
+    return len(changed)
+
+
+@case(configs=None)
+def riscv64_agrees_with_own_ftrace(t):
+    """The same workload, a few globs: the same calls in the same order. Text and tables are as before."""
+    with a_guest(t, ONE_VCPU) as test:
+        guest = test.guest
+        functions = guest.run_bytes("cat /sys/kernel/tracing/available_filter_functions")
+        own, own_pid = ftrace.own_trace(guest, ("syscalls", ROUNDS), FILTERS)
+        places = Places(t, guest)
+        before = places.snapshot()
+        with test.attach() as traced:
+            assert traced.cat("available_filter_functions") == functions, "available_filter_functions differ"
+            assert traced.text("available_tracers").split() == ["function", "nop"]
+            ours, our_pid = ftrace.hvtrace_trace(traced, guest, ("syscalls", ROUNDS), FILTERS)
+            refused_by_name(t, guest)
+        changed = compare(before, places.snapshot())
+        own_events, _ = ftrace.parse(own)
+        our_events, lost = ftrace.parse(ours)
+        one, other = (ftrace.rounds(e, p, FIRST) for e, p in ((own_events, own_pid), (our_events, our_pid)))
+        assert lost == 0 and len(one) > 10 * ROUNDS, f"{lost} lost, {len(one)} calls"
+        assert {e.comm for e in our_events} == {"workload"}, f"comms: { {e.comm for e in our_events} }"
+        differ = next((i for i, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
+        assert one == other, f"{len(one)}, {len(other)} calls; from {differ}: {one[differ:][:3]} and {other[differ:][:3]}"
+        test.note(f"{len(one)} calls agree, in order; {changed} words changed by the guest itself")
+        t.notes += test.notes
+
+
+def refused_by_name(t, guest):
+    """What has no stub yet is refused, or is no file."""
+    t.hv.fails("echo", guest.name, "current_tracer", "function_graph", says=["function_graph"])
+    t.hv.fails("echo", guest.name, "current_tracer", "irqsoff", says=["irqsoff: not in this kernel"])
+    t.hv.fails("echo", guest.name, "set_ftrace_filter", "vfs_read:traceoff", says=["riscv64 guests"])
+    t.hv.fails("echo", guest.name, "options/func_stack_trace", "1", says=["func_stack_trace"])
+    t.hv.fails("echo", guest.name, "events/sched/sched_switch/enable", "1", says=["events of riscv64 guests is not there yet"])
+
+
+@case(configs=None)
+def riscv64_all_functions(t):
+    """All functions on two vCPUs, with a module. After kill -9 the guest runs on, and recover puts every byte back."""
+    with a_guest(t, RISCV64) as test:
+        guest = test.guest
+        guest.run("insmod /modules/dummy.ko")
+        places = Places(t, guest)
+        before = places.snapshot()
+        with test.attach() as traced:
+            traced.echo("current_tracer", "function")
+            guest.run("for i in $(seq 5); do ls / >/dev/null; done", timeout=ftrace.LONG_SECONDS)
+            events, _ = ftrace.parse(traced.text("per_cpu/cpu0/trace", timeout=ftrace.LONG_SECONDS))
+            stat = traced.stat()
+            assert events and stat["sites"]["patched"] > 40000 and not stat["sites"]["refused"], stat
+        compare(before, places.snapshot())
+        t.hv("attach", guest.name)
+        t.hv("echo", guest.name, "current_tracer", "function")
+        t.hv.kill_session(guest.name)
+        assert guest.run("ls / >/dev/null; echo alive", timeout=ftrace.LONG_SECONDS).strip() == "alive"
+        said = test.recover()
+        assert "none of ours left" in said, said
+        compare(before, places.snapshot())
+        t.note(f"{stat['sites']['patched']} sites; {said.splitlines()[0]}")

@@ -102,7 +102,7 @@ static void count(uc_engine *cpu, uint64_t pc, uint32_t len_bytes, void *ctx)
 	}
 	w->nr_left--;
 	w->nr_done++;
-	if (pc - riscv64_world_gva(RISCV64_WORLD_CODE_OFF) < riscv64_stubs.len_bytes)
+	if (pc - riscv64_world_gva(RISCV64_WORLD_CODE_OFF) < hv_arch_riscv64.stubs.len_bytes)
 		w->nr_in_stubs++;
 	w->reads_time = (insn_at(w, pc) & RDTIME_MASK) == RDTIME;
 	if (w->reads_time)
@@ -186,7 +186,7 @@ static void make_function(const struct riscv64_world *w, uint64_t off)
 {
 	static const uint32_t insns[] = {0x00058513, 0x00008067}; /* mv a0, a1; ret */
 	struct hv_gva stub = {
-		riscv64_world_gva(RISCV64_WORLD_CODE_OFF + riscv64_stubs.function_off)};
+		riscv64_world_gva(RISCV64_WORLD_CODE_OFF + hv_arch_riscv64.stubs.function_off)};
 	bool reaches =
 		hv_arch_riscv64.encode_call(hv_gva(riscv64_world_gva(off)), stub, w->host + off);
 
@@ -212,9 +212,9 @@ static void link_stubs(const struct riscv64_world *w)
 	uint8_t *code = w->host + RISCV64_WORLD_CODE_OFF;
 	const char *bad;
 
-	assert(RISCV64_WORLD_CODE_OFF + riscv64_stubs.len_bytes <= RISCV64_WORLD_TEXT_OFF);
-	memcpy(code, riscv64_stubs.code, riscv64_stubs.len_bytes);
-	bad = hv_arch_riscv64.link(&riscv64_stubs, &w->values,
+	assert(RISCV64_WORLD_CODE_OFF + hv_arch_riscv64.stubs.len_bytes <= RISCV64_WORLD_TEXT_OFF);
+	memcpy(code, hv_arch_riscv64.stubs.code, hv_arch_riscv64.stubs.len_bytes);
+	bad = hv_arch_riscv64.link(&hv_arch_riscv64.stubs, &w->values,
 				   hv_gva(riscv64_world_gva(RISCV64_WORLD_CODE_OFF)), code);
 	if (bad)
 		printf("%s does not fit\n", bad);

@@ -304,8 +304,9 @@ static struct hv_err *look_at_vcpus(struct hv_machine *m, unsigned *ret_vcpu)
 
 	if (err)
 		return err;
-	*ret_vcpu = m->nr_vcpus;
-	if (first_in_firmware(m, regs, HV_FIRMWARE_MAYBE) < m->nr_vcpus) {
+	*ret_vcpu = first_in_firmware(m, regs, HV_FIRMWARE_YES);
+	if (*ret_vcpu == m->nr_vcpus &&
+	    first_in_firmware(m, regs, HV_FIRMWARE_MAYBE) < m->nr_vcpus) {
 		err = hv_machine_registers(m, told);
 		if (err)
 			return err;
@@ -331,8 +332,8 @@ static struct hv_err *begin_and_look(struct hv_machine *m, uint64_t max_ns, unsi
 	return err;
 }
 
-/* Where a vCPU in system management mode will go on in the kernel is not known, and it may be in a
- * stub. The firmware leaves that mode after some microseconds. */
+/* Where a vCPU in system management mode, or in riscv64's machine mode, will go on in the kernel is
+ * not known, and it may be in a stub. The firmware leaves that mode after some microseconds. */
 static struct hv_err *begin_outside_firmware(struct hv_machine *m, uint64_t max_ns)
 {
 	unsigned vcpu = 0;
@@ -347,8 +348,8 @@ static struct hv_err *begin_outside_firmware(struct hv_machine *m, uint64_t max_
 			return err;
 		poll(NULL, 0, SMM_WAIT_MS);
 	}
-	return hv_err_new(EBUSY, "vCPU %u is in system management mode each time it is stopped",
-			  vcpu);
+	return hv_err_new(EBUSY, "vCPU %u is in %s mode each time it is stopped", vcpu,
+			  m->arch->gdb_mode_name ? "machine" : "system management");
 }
 
 /* A guardian that was killed is replaced, since what is patched must still be put back. */

@@ -9,8 +9,9 @@
 #define ANSWER_MAX_BYTES 65536
 #define VCPUS_MAX	 4096
 
-#define DESCRIPTION	      "system-registers.xml"
+#define DESCRIPTION	      "target.xml"
 #define DESCRIPTION_MAX_BYTES (1u << 20)
+#define NAME_MAX_BYTES	      64
 
 /* A watchpoint across pages, of whatever size they have. No page tables can map its address, whose
  * bits 52 and 55 differ, so it stops no vCPU even if nobody takes it away. */
@@ -145,17 +146,18 @@ static struct hv_err *ask_each(struct hv_machine *m, const char *packet, struct 
 	return err;
 }
 
-/* The part of a description from OFF on. *RET_MORE: it is not the last one. */
-static struct hv_err *read_description(struct hv_machine *m, struct hv_text *ret, bool *ret_more)
+/* Appends the next part of the description FILE, of which OFF bytes were read. *RET_MORE: it is not
+ * the last one. */
+static struct hv_err *read_part(struct hv_machine *m, const char *file, size_t off,
+				struct hv_text *ret, bool *ret_more)
 {
 	HV_AUTO_PACKETS struct hv_packets packets = {0};
 	HV_AUTO_PACKETS struct hv_packets answers = {0};
 	const char *answer;
-	char packet[96];
+	char packet[2 * NAME_MAX_BYTES];
 	struct hv_err *err;
 
-	snprintf(packet, sizeof(packet), "qXfer:features:read:" DESCRIPTION ":%zx,7f0",
-		 ret->len_bytes);
+	snprintf(packet, sizeof(packet), "qXfer:features:read:%s:%zx,7f0", file, off);
 	hv_packets_add(&packets, packet);
 	err = hv_guardian_exchange(m->guardian, &packets, &answers);
 	answer = answers.bytes.data;
@@ -163,72 +165,151 @@ static struct hv_err *read_description(struct hv_machine *m, struct hv_text *ret
 		return err;
 	*ret_more = answer[0] == 'm' && answer[1];
 	if ((answer[0] != 'm' && answer[0] != 'l') || ret->len_bytes > DESCRIPTION_MAX_BYTES)
-		return hv_err_new(ENOTSUP, "gdb stub: it has no " DESCRIPTION);
+		return hv_err_new(ENOTSUP, "gdb stub: it has no %s", file);
 	hv_text_add(ret, answer + 1);
 	return NULL;
 }
 
-/* The number of the register NAME. 0: it is not in the description. */
+static struct hv_err *read_description(struct hv_machine *m, const char *file, struct hv_text *ret)
+{
+	size_t start = ret->len_bytes;
+	struct hv_err *err = NULL;
+	bool more = true;
+
+	while (!err && more)
+		err = read_part(m, file, ret->len_bytes - start, ret, &more);
+	return err;
+}
+
+/* The value of the attribute NAME in TAG, which ends at END. False: it has none, or it is long. */
+static bool attribute(const char *tag, const char *end, const char *name, char ret[NAME_MAX_BYTES])
+{
+	char before[NAME_MAX_BYTES];
+	const char *at, *quote;
+
+	snprintf(before, sizeof(before), " %s=\"", name);
+	at = strstr(tag, before);
+	if (!at || at > end)
+		return false;
+	at += strlen(before);
+	quote = strchr(at, '"');
+	if (!quote || quote > end || quote - at >= NAME_MAX_BYTES)
+		return false;
+	memcpy(ret, at, (size_t)(quote - at));
+	ret[quote - at] = '\0';
+	return true;
+}
+
+/* Appends the descriptions that TARGET includes, in their order. */
+static struct hv_err *read_included(struct hv_machine *m, const char *target, struct hv_text *ret)
+{
+	struct hv_err *err = NULL;
+	char file[NAME_MAX_BYTES];
+
+	for (const char *tag = target; !err && tag && (tag = strstr(tag, "<xi:include "));) {
+		const char *end = strchr(tag, '>');
+
+		if (end && attribute(tag, end, "href", file))
+			err = read_description(m, file, ret);
+		tag = end;
+	}
+	return err;
+}
+
+/* The number of the register NAME. A register without a number of its own has the one after the
+ * register before it. 0: it is not in the description. */
 static unsigned number_in(const char *description, const char *name)
 {
-	char attribute[64];
-	const char *at, *end;
 	unsigned number = 0;
 
-	snprintf(attribute, sizeof(attribute), "name=\"%.40s\"", name);
-	at = strstr(description, attribute);
-	end = at ? strchr(at, '>') : NULL;
-	at = at ? strstr(at, "regnum=\"") : NULL;
-	if (!at || !end || at > end || sscanf(at, "regnum=\"%u", &number) != 1)
-		return 0;
-	return number;
+	for (const char *tag = description; tag && (tag = strstr(tag, "<reg "));) {
+		const char *end = strchr(tag, '>');
+		char text[NAME_MAX_BYTES];
+
+		if (end && attribute(tag, end, "regnum", text))
+			sscanf(text, "%u", &number);
+		if (end && attribute(tag, end, "name", text) && !strcmp(text, name))
+			return number;
+		number++;
+		tag = end;
+	}
+	return 0;
+}
+
+/* NAME may be NULL: then *RET is 0. */
+static struct hv_err *find_register(const char *description, const char *name, unsigned *ret)
+{
+	*ret = name ? number_in(description, name) : 0;
+	return !name || *ret ? NULL
+			     : hv_err_new(ENOTSUP, "gdb stub: its description has no %s", name);
 }
 
 struct hv_err *hv_machine_find_root(struct hv_machine *m)
 {
+	HV_AUTO_TEXT struct hv_text target = {0};
 	HV_AUTO_TEXT struct hv_text description = {0};
-	bool more = true;
+	struct hv_err *err;
 
 	m->root_register = m->arch->gdb_root_register;
 	if (!m->arch->gdb_root_name)
 		return NULL;
-	while (more) {
-		struct hv_err *err = read_description(m, &description, &more);
-
-		if (err)
-			return err;
-	}
-	m->root_register = number_in(description.data, m->arch->gdb_root_name);
-	if (!m->root_register)
-		return hv_err_new(ENOTSUP, "gdb stub: " DESCRIPTION " has no %s",
-				  m->arch->gdb_root_name);
-	return NULL;
+	err = read_description(m, DESCRIPTION, &target);
+	if (!err)
+		err = read_included(m, target.data, &description);
+	if (!err)
+		err = find_register(description.data, m->arch->gdb_root_name, &m->root_register);
+	if (!err)
+		err = find_register(description.data, m->arch->gdb_mode_name, &m->mode_register);
+	return err;
 }
 
-/* Reads the roots that the other registers do not tell. */
-static struct hv_err *read_roots(struct hv_machine *m, struct hv_vcpu_regs *ret)
+/* Reads register NUMBER, of 8 bytes, of each vCPU. */
+static struct hv_err *read_each(struct hv_machine *m, unsigned number, uint64_t *ret)
 {
 	HV_AUTO_PACKETS struct hv_packets answers = {0};
 	const char *at;
 	char packet[32];
 	struct hv_err *err;
 
-	if (!m->arch->gdb_root_name)
-		return NULL;
-	snprintf(packet, sizeof(packet), "p%x", m->root_register);
+	snprintf(packet, sizeof(packet), "p%x", number);
 	err = ask_each(m, packet, &answers);
 	at = answers.bytes.data;
 	for (unsigned i = 0; !err && i < m->nr_vcpus; i++) {
-		uint8_t bytes[sizeof(ret[i].root)];
+		uint8_t bytes[sizeof(ret[i])];
 
 		at += strlen(at) + 1;
 		if (strlen(at) != 2 * sizeof(bytes) ||
 		    from_hex(at, bytes, sizeof(bytes)) != sizeof(bytes))
-			return hv_err_new(
-				EPROTO, "gdb stub: the root register of vCPU %u is '%.40s'", i, at);
-		memcpy(&ret[i].root, bytes, sizeof(bytes));
+			return hv_err_new(EPROTO, "gdb stub: register %u of vCPU %u is '%.40s'",
+					  number, i, at);
+		memcpy(&ret[i], bytes, sizeof(bytes));
 		at += strlen(at) + 1;
 	}
+	return err;
+}
+
+/* Reads what the other registers do not tell. A vCPU without page tables was never started: its
+ * firmware has interrupted nothing. */
+static struct hv_err *read_named(struct hv_machine *m, struct hv_vcpu_regs *ret)
+{
+	const struct hv_arch *arch = m->arch;
+	HV_AUTO_FREE uint64_t *values = hv_alloc(m->nr_vcpus * sizeof(*values));
+	struct hv_gpa roots[2];
+	struct hv_err *err;
+
+	if (!arch->gdb_root_name)
+		return NULL;
+	err = read_each(m, m->root_register, values);
+	for (unsigned i = 0; !err && i < m->nr_vcpus; i++) {
+		ret[i].root = values[i];
+		if (arch->levels_of_root)
+			ret[i].levels = arch->levels_of_root(values[i]);
+	}
+	if (!err && arch->gdb_mode_name)
+		err = read_each(m, m->mode_register, values);
+	for (unsigned i = 0; !err && arch->gdb_mode_name && i < m->nr_vcpus; i++)
+		if (values[i] == arch->gdb_firmware_mode && arch->roots(&ret[i], roots))
+			ret[i].firmware = HV_FIRMWARE_YES;
 	return err;
 }
 
@@ -253,7 +334,7 @@ static struct hv_err *read_registers(struct hv_machine *m, struct hv_vcpu_regs *
 					  i, span.len_bytes);
 		at += strlen(at) + 1;
 	}
-	return read_roots(m, ret);
+	return read_named(m, ret);
 }
 
 struct hv_err *hv_machine_hold_registers(struct hv_machine *m, struct hv_vcpu_regs *ret)

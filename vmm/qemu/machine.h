@@ -33,6 +33,7 @@ struct hv_machine {
 	bool held;	 /* the guest is held now, by the guardian or by injection */
 	struct hv_vcpu_regs *held_regs; /* of the hold by the guardian; owned, NULL: none is read */
 	unsigned root_register;		/* see gdb_root_name of struct hv_arch; of its own number */
+	unsigned mode_register;		/* likewise gdb_mode_name; 0: none */
 	char **threads;			/* the gdb stub's name of each vCPU at the last hold */
 	unsigned nr_threads;
 	uint64_t held_ns;      /* of the last hold */

@@ -143,7 +143,7 @@ static bool is_leaf(const struct hv_rules *r, uint64_t entry)
 /* Where leaves may be. Where that depends on the image's place, only the service knows it. */
 static struct hv_gva_range window_of(const struct hv_arch *arch)
 {
-	return arch->text_base.v ? arch->free_window : arch->image_window;
+	return arch->free_window.end.v ? arch->free_window : arch->image_window;
 }
 
 /* A leaf in an unused slot, or its removal. */

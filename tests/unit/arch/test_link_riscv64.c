@@ -16,7 +16,7 @@
 #define ALT_OFF	 12
 #define NOP	 0x13u
 
-static const struct hv_stub_image *const stubs = &riscv64_stubs;
+static const struct hv_stub_image *const stubs = &hv_arch_riscv64.stubs;
 
 static const char *link_at(const struct hv_stub_image *image, const struct hv_stub_values *values,
 			   uint8_t *code)

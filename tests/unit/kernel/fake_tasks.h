@@ -63,6 +63,7 @@ static inline void ft_types(void)
 	uint32_t context = FK_STRUCT("cpu_context", 16, {"fp", 0, 8}, {"sp", 8, 8});
 	uint32_t keys = FK_STRUCT("ptrauth_keys_kernel", 16, {"apia", 0, 16});
 	uint32_t thread = FK_STRUCT("thread_struct", FT_TASK_BYTES - FT_SP, {"sp", 0, 8},
+				    {"s", FT_FP - FT_SP, 8}, /* riscv64's fp is the first one */
 				    {"cpu_context", FT_FP - FT_SP, 0, context},
 				    {"keys_kernel", FT_KEY - FT_SP, 0, keys});
 	uint32_t info = FK_STRUCT("thread_info", 8, {"status", 4, 4});
@@ -71,7 +72,9 @@ static inline void ft_types(void)
 				  {"cyc2ns_offset", 8, 8});
 
 	FK_STRUCT("pt_regs", FT_REGS_BYTES, {"regs", 0, 8}, {"pc", FT_REGS_PC, 8},
-		  {"stackframe", FT_REGS_RECORD, 16});
+		  {"stackframe", FT_REGS_RECORD, 16},
+		  /* as riscv64 has them */
+		  {"epc", 0, 8}, {"ra", 8, 8}, {"t0", 40, 8}, {"s0", 64, 8});
 	FK_STRUCT("task_struct", FT_TASK_BYTES, {"thread_info", 0, 0, info},
 		  {"stack", FT_STACK_PTR, 8}, {"tasks", FT_TASKS, 0, list}, {"pid", FT_PID, 4},
 		  {"tgid", FT_TGID, 4}, {"thread_node", FT_THREAD_NODE, 0, list},

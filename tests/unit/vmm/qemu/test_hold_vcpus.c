@@ -20,6 +20,7 @@ static struct {
 	unsigned nr_roots_written;
 	char watched[32]; /* the last watchpoint that was set */
 	unsigned nr_watched, nr_unwatched;
+	const char *root;	 /* the answer for the root's register */
 	const char *description; /* of the system registers; NULL: there is none */
 	const char *list;	 /* the answer instead of a thread's name; NULL: none */
 } stub;
@@ -51,17 +52,36 @@ static bool select_cpu(const char *packet)
 /* In parts of 100 bytes. */
 static void describe(const char *packet, char *to, size_t room)
 {
+	static const char target[] = "<target><xi:include href=\"core.xml\"/>"
+				     "<xi:include href=\"system-registers.xml\"/></target>";
+	static const char core[] =
+		"<feature><reg name=\"first\" bitsize=\"64\"/>"
+		"<reg name=\"twentieth\" bitsize=\"64\" regnum=\"20\"/></feature>";
+	const char *text = stub.description;
 	unsigned off = 0;
+	char file[32];
 	size_t left;
 
-	ck_assert_int_eq(sscanf(packet, "qXfer:features:read:system-registers.xml:%x,", &off), 1);
-	if (!stub.description) {
+	ck_assert_int_eq(sscanf(packet, "qXfer:features:read:%31[^:]:%x,", file, &off), 2);
+	if (!strcmp(file, "target.xml"))
+		text = target;
+	else if (!strcmp(file, "core.xml"))
+		text = core;
+	if (!text) {
 		snprintf(to, room, "E00");
 		return;
 	}
-	ck_assert_uint_le(off, strlen(stub.description));
-	left = strlen(stub.description) - off;
-	snprintf(to, room, "%c%.100s", left > 100 ? 'm' : 'l', stub.description + off);
+	ck_assert_uint_le(off, strlen(text));
+	left = strlen(text) - off;
+	snprintf(to, room, "%c%.100s", left > 100 ? 'm' : 'l', text + off);
+}
+
+/* Of riscv64, 21 is the mode: machine mode on the first vCPU. */
+static const char *value_of(const char *packet)
+{
+	if (!strcmp(packet, "p15"))
+		return stub.selected == 1 ? "0300000000000000" : "0100000000000000";
+	return strcmp(packet, "p9f") ? "E22" : stub.root;
 }
 
 static void answer(const char *packet, char *to, size_t room)
@@ -76,7 +96,7 @@ static void answer(const char *packet, char *to, size_t room)
 	}
 	if (packet[0] == 'z' && !strcmp(stub.watched, packet + 1))
 		stub.nr_unwatched++;
-	if (packet[0] == 'g' && !strcmp(machine.arch->name, "aarch64")) {
+	if (packet[0] == 'g' && machine.arch->gdb_root_name) {
 		memset(to, '0', 2 * 268);
 		to[2 * 268] = '\0';
 		return;
@@ -88,7 +108,7 @@ static void answer(const char *packet, char *to, size_t room)
 	else if (packet[0] == 'H')
 		snprintf(to, room, select_cpu(packet) ? "OK" : "E22");
 	else if (packet[0] == 'p' && machine.arch->gdb_root_name)
-		snprintf(to, room, "%s", strcmp(packet, "p9f") ? "E22" : "00a0004100000000");
+		snprintf(to, room, "%s", value_of(packet));
 	else if (packet[0] == 'p')
 		snprintf(to, room, "%016x", stub.selected * ROOT);
 	else
@@ -210,6 +230,7 @@ END_TEST
 static void of_arm64(void)
 {
 	machine.arch = hv_arch_find("aarch64");
+	stub.root = "00a0004100000000";
 	stub.description = "<feature name=\"org.qemu.gdb.arm.sys.regs\">" TAG("TTBR1_EL12", "157")
 		TAG("TCR_EL1", "158") TAG("TTBR1_EL1", "159") TAG("VBAR", "160") "</feature>";
 }
@@ -228,6 +249,52 @@ START_TEST(the_root_has_a_name)
 	ck_assert_msg(!err, "%s", err ? err->message : "");
 	ck_assert_uint_eq(regs[0].root, 0x4100a000);
 	ck_assert_uint_eq(regs[1].root, 0x4100a000);
+}
+END_TEST
+
+static void of_riscv64(const char *satp)
+{
+	machine.arch = hv_arch_find("riscv64");
+	stub.root = satp;
+	stub.description = "<feature><reg name=\"priv\" bitsize=\"64\"/></feature>"
+			   "<feature>" TAG("satp", "159") "</feature>";
+}
+
+/* A register without a number follows the one before it, in whatever file that is. */
+START_TEST(firmware_interrupts_a_vcpu)
+{
+	struct hv_vcpu_regs regs[2];
+	struct hv_err *err;
+
+	of_riscv64("4123080000000090"); /* Sv48 */
+	count(2);
+	err = hv_machine_find_root(&machine);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	ck_assert_uint_eq(machine.root_register, 159);
+	ck_assert_uint_eq(machine.mode_register, 21);
+	err = hv_machine_hold_registers(&machine, regs);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	ck_assert_uint_eq(regs[0].root, 0x9000000000082341);
+	ck_assert_uint_eq(regs[0].levels, 4);
+	ck_assert_int_eq(regs[0].firmware, HV_FIRMWARE_YES);
+	ck_assert_int_eq(regs[1].firmware, HV_FIRMWARE_NO);
+}
+END_TEST
+
+/* It is in its firmware, and was never in the kernel. */
+START_TEST(a_vcpu_that_was_never_started)
+{
+	struct hv_vcpu_regs regs[2];
+	struct hv_err *err;
+
+	of_riscv64("0000000000000000");
+	count(2);
+	err = hv_machine_find_root(&machine);
+	if (!err)
+		err = hv_machine_hold_registers(&machine, regs);
+	ck_assert_msg(!err, "%s", err ? err->message : "");
+	ck_assert_uint_eq(regs[0].levels, 0);
+	ck_assert_int_eq(regs[0].firmware, HV_FIRMWARE_NO);
 }
 END_TEST
 
@@ -270,6 +337,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, first_is_selected_last);
 	tcase_add_test(tc, bad_lists);
 	tcase_add_test(tc, the_root_has_a_name);
+	tcase_add_test(tc, firmware_interrupts_a_vcpu);
+	tcase_add_test(tc, a_vcpu_that_was_never_started);
 	tcase_add_test(tc, no_description);
 	tcase_add_test(tc, a_flush_by_a_watchpoint);
 }

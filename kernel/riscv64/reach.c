@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What an auipc and a jalr of the kernel and its modules reach: 2 GiB. Modules are in the 2 GiB
+ * that end with the image, from the lowest address on, and code of BPF programs is in the last 128
+ * MiB below the image (arch/riscv/include/asm/pgtable.h: MODULES_VADDR, BPF_JIT_REGION_START).
+ * What is between them can be called from everywhere. Above the image there is nothing, but the
+ * first modules are too far away. */
+#include "kernel/riscv64/riscv64.h"
+
+#include "kernel/sites.h"
+
+#define MIB (1ull << 20)
+#define GIB (1ull << 30)
+
+#define PAGE_BYTES   4096u
+#define MODULE_BYTES (2 * GIB) /* with the image */
+#define BPF_BYTES    (128 * MIB)
+
+/* Of a site only its second instruction may change when it is called or not: then whoever was
+ * interrupted between the two goes on rightly. The kernel does so where its records have the
+ * address of that instruction. Ours also has another first instruction, so the second one must be
+ * the same as the kernel's: it has the low bits of the distance. With the old first one it leads to
+ * ftrace_caller then, which finds that nothing is traced. */
+static struct hv_err *find_entry(const struct hv_kernel_core *core, struct hv_reach *ret)
+{
+	struct hv_gva caller;
+	unsigned off = 0;
+	struct hv_err *err = hv_sites_record_off(core, &off);
+
+	if (!err && !off)
+		err = hv_err_new(ENOTSUP,
+				 "function tracing of %s kernels that change both instructions of "
+				 "a call is not there yet",
+				 core->as.arch->name);
+	if (!err)
+		err = hv_core_need(core, "ftrace_caller", &caller);
+	if (err)
+		return err;
+	ret->entry_bytes = PAGE_BYTES;
+	ret->entry_off = caller.v % PAGE_BYTES;
+	return NULL;
+}
+
+struct hv_err *riscv64_find_reach(const struct hv_kernel_core *core, struct hv_reach *ret)
+{
+	struct hv_gva_range window = core->as.arch->free_window;
+	struct hv_gva start, end;
+	uint64_t modules, bpf;
+	struct hv_err *err = hv_core_need(core, "_start", &start);
+
+	if (!err)
+		err = hv_core_need(core, "_end", &end);
+	if (err)
+		return err;
+	modules = (end.v + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES - MODULE_BYTES;
+	bpf = start.v - BPF_BYTES;
+	if (modules < window.start.v || bpf < modules || end.v <= start.v || end.v > window.end.v)
+		return hv_err_new(ENOTSUP, "the kernel's image is not where modules can be called");
+	*ret = (struct hv_reach){
+		.text_base = {modules - HV_TEXT_BIT},
+		.free_window = {{modules}, window.end},
+		.code = {{modules}, {bpf}},
+		.code_else = {end, window.end},
+		.module_areas = {{{modules}, {bpf}}},
+		.kept = {{bpf}, start},
+	};
+	return find_entry(core, ret);
+}
