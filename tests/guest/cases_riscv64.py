@@ -190,3 +190,30 @@ def riscv64_all_functions(t):
         assert "none of ours left" in said, said
         compare(before, places.snapshot())
         t.note(f"{stat['sites']['patched']} sites; {said.splitlines()[0]}")
+
+
+@case(configs=None)
+def riscv64_beside_own_ftrace(t):
+    """The guest's own ftrace is switched on for a function that hvtrace traces, and off again. It has the function's
+    calls after detach, as before, and the text is as before."""
+    files = "cd /sys/kernel/tracing; "
+    begin = files + "echo vfs_read >set_ftrace_filter; echo function >current_tracer"
+    count = files + "echo >trace; head -n 1 /proc/uptime >/dev/null; echo 0 >tracing_on; grep -c vfs_read trace || true; echo 1 >tracing_on"
+    end = files + "echo nop >current_tracer; echo >set_ftrace_filter"
+    with a_guest(t, ONE_VCPU) as test:
+        guest = test.guest
+
+        def own_calls():
+            guest.run(begin)
+            calls = int(guest.run(count))
+            guest.run(end)
+            return calls
+
+        before = own_calls()
+        t.hv("attach", guest.name)
+        t.hv("echo", guest.name, "set_ftrace_filter", "vfs_read vfs_write")
+        t.hv("echo", guest.name, "current_tracer", "function")
+        own_calls()
+        said = t.hv.end("detach", guest.name, test.disturb, test.refusals)
+        assert "none of ours left" in said, said
+        assert before > 0 and own_calls() == before, before
