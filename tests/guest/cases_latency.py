@@ -7,7 +7,7 @@ import tempfile
 
 from lib.domain import Config
 from lib.suite import IN_TURN, KERNELS, STANDARD, Skip, case
-from lib.wait import HANG_SECONDS
+from lib.wait import HANG_SECONDS, until
 
 # An instruction takes a nanosecond there, so a busy host does not make a section longer.
 COUNTED = [Config(kernel, 1, counted=True) for kernel in KERNELS]
