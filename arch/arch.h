@@ -149,10 +149,11 @@ struct hv_arch {
 
 	/* Where a kernel image can be, and every address a call from it can reach */
 	struct hv_gva_range image_window;
-	/* The part of the window whose unused page-table slots hvtrace may fill in. Below any
-	 * kernel's module area: nothing but the image is ever there. Where text_base is 0, what
-	 * holds it in every kernel (struct hv_reach); empty: the image window does. */
+	/* Where hvtrace may have filled in unused page-table slots, and the part of it where it
+	 * does (docs/region.md). Where text_base is 0, what holds the former in every kernel
+	 * (struct hv_reach); empty: the image window does. */
 	struct hv_gva_range free_window;
+	struct hv_gva_range chosen_window;
 
 	/* In records, an address of kernel text is an offset from here. The image and all modules
 	 * are in the upper half of the 4 GiB that begin here, so HV_TEXT_BIT is set in every

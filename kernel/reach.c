@@ -12,6 +12,6 @@ struct hv_reach hv_reach_of(const struct hv_kernel_core *core)
 	return (struct hv_reach){
 		.text_base = arch->text_base,
 		.free_window = arch->free_window,
-		.code = arch->free_window,
+		.code = arch->chosen_window,
 	};
 }

@@ -40,7 +40,8 @@ const struct hv_arch hv_arch_x86_64 = {
 	/* Documentation/arch/x86/x86_64/mm.rst: image 1 GiB with RANDOMIZE_BASE, else 512 MiB, and
 	 * modules right after it. */
 	.image_window = {{0xffffffff80000000}, {0xffffffffc0000000}},
-	.free_window = {{0xffffffff80000000}, {0xffffffffa0000000}},
+	.free_window = {{0xffffffff80000000}, {0xffffffffff000000}},
+	.chosen_window = {{0xffffffffe0000000}, {0xffffffffff000000}},
 	/* Image and modules are in the top 2 GiB: sign-extended numbers of 32 bits reach them. */
 	.text_base = {0xffffffff00000000},
 	.kernel_start = x86_64_kernel_start,

@@ -153,6 +153,15 @@ START_TEST(where_the_kernels_addresses_begin)
 }
 END_TEST
 
+/* Of an address in the window of images, the kernel computes which page it is. */
+START_TEST(the_region_is_where_the_kernel_knows_no_page)
+{
+	ck_assert_uint_ge(arch->chosen_window.start.v, arch->image_window.end.v);
+	ck_assert_uint_ge(arch->chosen_window.start.v, arch->free_window.start.v);
+	ck_assert_uint_le(arch->chosen_window.end.v, arch->free_window.end.v);
+}
+END_TEST
+
 START_TEST(roots_with_and_without_the_user_half)
 {
 	struct hv_vcpu_regs regs = {.root = 0x4e12000 | 7 /* pcid */};
@@ -521,6 +530,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, gdb_registers);
 	tcase_add_test(tc, system_management_mode);
 	tcase_add_test(tc, where_the_kernels_addresses_begin);
+	tcase_add_test(tc, the_region_is_where_the_kernel_knows_no_page);
 	tcase_add_test(tc, roots_with_and_without_the_user_half);
 	tcase_add_test(tc, entries);
 	tcase_add_test(tc, a_made_leaf_is_never_writable_and_executable);
