@@ -161,8 +161,8 @@ struct hv_arch {
 	 * x86-64, the offset is the low half of the address, and stubs need not subtract. 0: it is
 	 * not the same in every kernel. */
 	struct hv_gva text_base;
-	/* There are stubs of commands on functions, but guests may not have them yet. */
-	bool no_actions;
+	/* HV_SLOT_*, of what its stubs cannot do at a call. */
+	uint32_t lacks_actions;
 	/* The lowest address that only the kernel has, with page tables of LEVELS. */
 	struct hv_gva (*kernel_start)(unsigned levels);
 	/* Tables that may map the kernel, best first (x86: the root as it is, and with

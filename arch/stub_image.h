@@ -22,7 +22,8 @@
 	X(current)	 /* the pointer to the current task */                                     \
 	X(preempt_count) /* a u32 */                                                               \
 	X(steal_time)	 /* a u64: ns in which the host did not run the vCPU */                    \
-	X(irq_stack)	 /* the pointer to the end of the interrupt stack or to its last word */   \
+	X(irq_stack)	 /* the pointer to the end of the interrupt stack or to its last word; on  \
+			    arm64 to its start */                                                  \
 	/* offsets in struct task_struct */                                                        \
 	X(task_pid)	   /* a u32 */                                                             \
 	X(task_tgid)	   /* a u32 */                                                             \
@@ -107,6 +108,8 @@ enum hv_hole_form {
 	HV_HOLE_A64_MOV_0_PART, /* likewise bits 0 to 15 of a value that may have more */
 	HV_HOLE_A64_MOV_1,	/* movk: bits 16 to 31, the last ones of the value */
 	HV_HOLE_A64_MOV_1_PART, /* likewise of a value that may have more */
+	HV_HOLE_A64_MOV_2_PART, /* likewise bits 32 to 47 */
+	HV_HOLE_A64_MOV_3,	/* movk: bits 48 to 63 */
 	HV_HOLE_A64_MOVN,	/* movn: a value of 64 bits of which all but the low 16 are 1 */
 	HV_HOLE_A64_PAGE,	/* adrp: the address of a page, less than 4 GiB away */
 	HV_HOLE_A64_LOAD_8,	/* ldr, str: an offset of 12 bits, in units of what is loaded */

@@ -13,7 +13,7 @@ static bool print_cases(struct arm64_world *w, const struct arm64_case *cases, u
 
 		arm64_world_set_up(w, &cases[i]);
 		arm64_world_enter(w, ARM64_WORLD_TRACED_OFF, ARM64_WORLD_CALLER_OFF,
-				  arm64_world_stack_end(0) - 0x100);
+				  arm64_world_sp(w));
 		if (!arm64_world_run(w, ARM64_WORLD_CALLER_OFF))
 			return false;
 		printf("| %s | %llu |\n", cases[i].name,
@@ -26,6 +26,7 @@ int main(void)
 {
 	struct arm64_world *w = arm64_world_new();
 	bool ok = print_cases(w, arm64_cases, arm64_nr_cases) &&
+		  print_cases(w, arm64_stack_cases, arm64_nr_stack_cases) &&
 		  print_cases(w, arm64_graph_cases, arm64_nr_graph_cases);
 
 	arm64_world_free(w);

@@ -27,6 +27,18 @@ struct hv_err *session_stat_get(struct client *c, json_object **ret)
 	return *ret ? NULL : hv_err_new(EPROTO, "stat: the service's answer is not JSON");
 }
 
+struct hv_err *session_watch(struct client *c)
+{
+	struct wire_frame answer;
+
+	struct hv_err *err = client_call(c, &(struct wire_frame){.kind = WIRE_WATCH}, &answer);
+
+	if (client_is_gone(err))
+		return err;
+	hv_err_free(err);
+	return NULL;
+}
+
 void session_stat_put(json_object **o)
 {
 	json_object_put(*o);

@@ -12,6 +12,9 @@
 struct hv_err *session_stat_get(struct client *c, json_object **ret) hv_must_use;
 /* As session_stat_get, but returns the text of the object, which the caller frees. */
 struct hv_err *session_stat_text(struct client *c, char **ret) hv_must_use;
+/* Says that C only watches: the session may end for idleness meanwhile, and the stat has what
+ * tracing takes of the guest's time. A service of an older version goes on as before. */
+struct hv_err *session_watch(struct client *c) hv_must_use;
 void session_stat_put(json_object **o);
 #define AUTO_SESSION_STAT hv_cleanup(session_stat_put)
 

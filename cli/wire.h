@@ -44,6 +44,8 @@ enum wire_kind {
 	WIRE_MOUNT,	/* data: the directory where this client has mounted the tree */
 	WIRE_BUDGET,	/* arg: the part of a vCPU's time that tracing may take while this client is
 			   connected, in parts per million; WIRE_NO_LIMIT: it is only measured */
+	WIRE_WATCH,	/* this client only watches: the session is idle all the same, and what
+			   tracing takes is measured for the next two minutes */
 	WIRE_OK = 0x80,
 	WIRE_ERROR, /* arg: errno, data: message, handle: where its reason begins (base/err.h)
 		     */

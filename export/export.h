@@ -69,9 +69,10 @@ struct hv_export_format {
 	const char *name;   /* as a user writes it */
 	const char *suffix; /* of files, with the dot; NULL: none */
 	enum hv_export_input input;
-	unsigned needs_seek; /* FD must be a file in which one can seek */
-	unsigned has_date;   /* can say what time of day it was */
-	unsigned is_dir;     /* FD must be a directory without files; it cannot be compressed */
+	unsigned needs_seek;	   /* FD must be a file in which one can seek */
+	unsigned has_date;	   /* can say what time of day it was */
+	unsigned needs_no_symbols; /* neither names of functions nor the formats of tracers */
+	unsigned is_dir; /* FD must be a directory without files; it cannot be compressed */
 	struct hv_err *(*open)(const struct hv_export_config *config,
 			       const struct hv_export_head *head, struct hv_export **ret);
 	/* CPU is 0 for text. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Perfetto's trace format: a sequence of TracePacket messages of its protobuf schema
  * (protos/perfetto/trace). Each task has a track with slices for the calls of function_graph and
- * instants for other events. Each vCPU has a track that shows which task it ran. Names of functions
+ * instants for other events. Each vCPU has a track that shows which task it ran. Counters say how
+ * many vCPUs run a task, and how many events were lost. Names of functions
  * are written once, with the first event that has them. docs/files.md says what is in the file;
  * tests/files/perfetto.proto has the part of the schema that is used here. */
 #include <inttypes.h>
@@ -28,6 +29,7 @@ enum { /* fields of messages */
        EVENT_NAME_IID = 10,
        EVENT_TRACK_UUID = 11,
        EVENT_NAME = 23,
+       EVENT_COUNTER_VALUE = 30,
        INTERNED_EVENT_NAMES = 2,
        EVENT_NAME_ENTRY_IID = 1,
        EVENT_NAME_ENTRY_NAME = 2,
@@ -35,6 +37,8 @@ enum { /* fields of messages */
        TRACK_NAME = 2,
        TRACK_THREAD = 4,
        TRACK_PARENT_UUID = 5,
+       TRACK_COUNTER = 8,
+       COUNTER_UNIT = 3,
        THREAD_PID = 1,
        THREAD_TID = 2,
        THREAD_NAME = 5,
@@ -45,8 +49,9 @@ enum { /* fields of messages */
 
 enum clock { CLOCK_REAL = 1, CLOCK_OF_PACKETS = 6 };
 
-enum event_type { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3 };
+enum event_type { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3, COUNTER = 4 };
 
+#define UNIT_COUNT    2
 #define SEQUENCE_ID   1
 #define STATE_CLEARED 1
 #define NEEDS_STATE   2
@@ -56,6 +61,8 @@ enum event_type { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3 };
 #define TRACK_VCPUS (UINT64_C(1) << 32)
 #define TRACK_IDLE  (UINT64_C(2) << 32)
 #define TRACK_TASKS (UINT64_C(3) << 32)
+#define TRACK_BUSY  (UINT64_C(4) << 32)
+#define TRACK_LOST  (TRACK_BUSY + 1)
 #define NO_TASK	    UINT32_MAX
 
 /* What has been written: a function's name, or a task's track. */
@@ -76,6 +83,9 @@ struct perfetto {
 	struct hv_page_merge merge;
 	struct known_set names, tracks;
 	uint32_t *tasks;       /* owned, one a vCPU: which task its track shows; NO_TASK: none */
+	bool sees_switches;    /* so it is known when a vCPU is idle */
+	uint64_t nr_busy;      /* vCPUs that run a task other than the idle one */
+	uint64_t nr_lost;      /* events; more, if the pages do not say how many */
 	struct hv_text packet; /* the messages that are being made */
 	struct hv_text part, inner;
 };
@@ -198,6 +208,27 @@ static struct hv_err *put_named(struct perfetto *p, enum event_type type, uint64
 	return end_event(p, time_ns);
 }
 
+/* A track of whole numbers. */
+static struct hv_err *put_counter_track(struct perfetto *p, uint64_t uuid, const char *name)
+{
+	hv_text_clear(&p->inner);
+	hv_protobuf_number(&p->inner, COUNTER_UNIT, UNIT_COUNT);
+	hv_text_clear(&p->part);
+	hv_protobuf_number(&p->part, TRACK_UUID, uuid);
+	hv_protobuf_string(&p->part, TRACK_NAME, name, strlen(name));
+	hv_protobuf_message(&p->part, TRACK_COUNTER, &p->inner);
+	hv_protobuf_message(&p->packet, PACKET_TRACK_DESCRIPTOR, &p->part);
+	return put_packet(p);
+}
+
+static struct hv_err *put_counter(struct perfetto *p, uint64_t track, uint64_t time_ns,
+				  uint64_t value)
+{
+	begin_event(p, COUNTER, track);
+	hv_protobuf_number(&p->part, EVENT_COUNTER_VALUE, value);
+	return end_event(p, time_ns);
+}
+
 /* The packet in which a function is first named says its name. */
 static void add_function(struct perfetto *p, struct hv_gva ip)
 {
@@ -229,6 +260,11 @@ static struct hv_err *put_function(struct perfetto *p, enum event_type type, uin
 	return end_event(p, e->time_ns);
 }
 
+static bool is_busy(uint32_t pid)
+{
+	return pid && pid != NO_TASK;
+}
+
 /* The vCPU's track shows a task from its first event up to another task's. */
 static struct hv_err *put_switch(struct perfetto *p, const struct hv_event *e)
 {
@@ -242,10 +278,16 @@ static struct hv_err *put_switch(struct perfetto *p, const struct hv_event *e)
 		begin_event(p, SLICE_END, track);
 		err = end_event(p, e->time_ns);
 	}
+	p->nr_busy += is_busy(e->pid);
+	p->nr_busy -= is_busy(p->tasks[e->cpu]);
 	p->tasks[e->cpu] = e->pid;
 	hv_text_add_guest(&name, e->comm, sizeof(e->comm));
 	hv_text_printf(&name, "-%" PRIu32, e->pid);
-	return err ? err : put_named(p, SLICE_BEGIN, track, e->time_ns, name.data, name.len_bytes);
+	if (!err)
+		err = put_named(p, SLICE_BEGIN, track, e->time_ns, name.data, name.len_bytes);
+	if (!err && p->sees_switches)
+		err = put_counter(p, TRACK_BUSY, e->time_ns, p->nr_busy);
+	return err;
 }
 
 static struct hv_err *put_lost(struct perfetto *p, const struct hv_merged *m)
@@ -253,8 +295,11 @@ static struct hv_err *put_lost(struct perfetto *p, const struct hv_merged *m)
 	HV_AUTO_FREE char *name =
 		m->lost ? hv_format("%" PRIu64 " events lost", m->lost) : hv_strdup("events lost");
 
-	return put_named(p, INSTANT, TRACK_VCPUS + m->cpu + 1, m->event.time_ns, name,
-			 strlen(name));
+	struct hv_err *err = put_named(p, INSTANT, TRACK_VCPUS + m->cpu + 1, m->event.time_ns, name,
+				       strlen(name));
+
+	p->nr_lost += m->lost ? m->lost : 1;
+	return err ? err : put_counter(p, TRACK_LOST, m->event.time_ns, p->nr_lost);
 }
 
 static struct hv_err *put_text(struct perfetto *p, uint64_t track, const struct hv_event *e)
@@ -284,6 +329,7 @@ static struct hv_err *switch_to_next(struct perfetto *p, const struct hv_event_t
 	if (value.bytes.len_bytes >= sizeof(next.comm))
 		value.bytes.len_bytes = sizeof(next.comm) - 1;
 	memcpy(next.comm, value.bytes.data, value.bytes.len_bytes);
+	p->sees_switches = true;
 	return put_switch(p, &next);
 }
 
@@ -375,6 +421,10 @@ static struct hv_err *put_head(struct perfetto *p, const struct hv_export_head *
 		err = put_track(p, TRACK_VCPUS, 0, "vCPUs");
 	if (!err)
 		err = put_track(p, TRACK_IDLE, 0, "idle");
+	if (!err)
+		err = put_counter_track(p, TRACK_BUSY, "vCPUs that run a task");
+	if (!err)
+		err = put_counter_track(p, TRACK_LOST, "events lost");
 	for (unsigned i = 0; i < head->nr_cpus && !err; i++) {
 		HV_AUTO_FREE char *name = hv_format("vCPU %u", i);
 

@@ -84,3 +84,18 @@ size_t hv_unwind(struct hv_orc *orc, const struct hv_arch *arch, const struct hv
 	*ret_early = !is_whole(unwound, words, &f);
 	return nr;
 }
+
+size_t hv_unwind_records(const struct hv_stack_words *words, struct hv_gva *ret, size_t max,
+			 bool *ret_early)
+{
+	size_t nr = 0;
+
+	*ret_early = true;
+	while (nr < words->nr && nr < max && words->list[nr].is_text) {
+		ret[nr] = hv_gva_add(words->text_base, HV_TEXT_BIT | words->list[nr].value);
+		nr++;
+	}
+	if (nr < words->nr && !words->list[nr].is_text)
+		*ret_early = false;
+	return nr;
+}

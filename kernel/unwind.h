@@ -41,3 +41,8 @@ struct hv_unwind_stubs {
 size_t hv_unwind(struct hv_orc *orc, const struct hv_arch *arch, const struct hv_stack_words *words,
 		 const struct hv_unwind_stubs *stubs, struct hv_gva *ret, size_t max,
 		 bool *ret_early);
+
+/* Likewise of a kernel whose functions keep frame records, which a stub has followed: a word that
+ * is text is the next caller, and any other one says that the last caller was called by nobody. */
+size_t hv_unwind_records(const struct hv_stack_words *words, struct hv_gva *ret, size_t max,
+			 bool *ret_early);

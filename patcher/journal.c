@@ -63,25 +63,40 @@ const struct hv_journal_entry *hv_journal_find(const struct hv_journal *j, struc
 	return slot ? &j->entries[*slot - 1] : NULL;
 }
 
-/* Writes an entry into the region's copy, where it is never USED while only a part of it is
- * written. */
-static void mirror(struct hv_journal *j, uint32_t index)
+/* Calls WRITE for each place that has a copy of the journal: the one that the guest cannot reach,
+ * if there is one, and the region. */
+static void mirror_by(struct hv_journal *j, uint32_t index,
+		      void (*write)(const struct hv_journal *j, uint32_t index, uint8_t *start))
 {
-	struct hv_journal_entry *to = &hv_region_journal(j->region)[index];
+	if (j->region->kept)
+		write(j, index, j->region->kept);
+	write(j, index, j->region->host);
+}
+
+static struct hv_journal_entry *entry_at(uint8_t *start, uint32_t index)
+{
+	return (struct hv_journal_entry *)(start + HV_REGION_JOURNAL_OFF) + index;
+}
+
+/* Writes an entry into a copy, where it is never USED while only a part of it is written. */
+static void mirror(const struct hv_journal *j, uint32_t index, uint8_t *start)
+{
+	struct hv_journal_entry *to = entry_at(start, index);
 	struct hv_journal_entry entry = j->entries[index];
 
 	__atomic_store_n(&to->state, HV_JOURNAL_FREE, __ATOMIC_RELEASE);
 	entry.state = HV_JOURNAL_FREE;
 	*to = entry;
 	__atomic_store_n(&to->state, j->entries[index].state, __ATOMIC_RELEASE);
-	__atomic_store_n(&hv_region_header(j->region)->nr_entries, j->nr_entries, __ATOMIC_RELEASE);
+	__atomic_store_n(&((struct hv_region_header *)start)->nr_entries, j->nr_entries,
+			 __ATOMIC_RELEASE);
 }
 
 /* Likewise for an entry that stays USED: the process that comes after us must find it at any
  * moment, with the old or the new bytes, and relies on what is in the guest (tracer/recover.c). */
-static void mirror_new_bytes(struct hv_journal *j, uint32_t index)
+static void mirror_new_bytes(const struct hv_journal *j, uint32_t index, uint8_t *start)
 {
-	struct hv_journal_entry *to = &hv_region_journal(j->region)[index];
+	struct hv_journal_entry *to = entry_at(start, index);
 	uint64_t bytes;
 
 	memcpy(&bytes, j->entries[index].new_bytes, sizeof(bytes));
@@ -126,7 +141,7 @@ static void note_again(struct hv_journal *j, uint32_t index, const struct hv_cha
 	if (entry->gva != change->gva.v) {
 		assert(entry->kind == change->kind);
 		*entry = entry_of(change);
-		mirror(j, index);
+		mirror_by(j, index, mirror);
 		return;
 	}
 	/* A change back to the old bytes needs no note: the entry can undo both. */
@@ -134,7 +149,7 @@ static void note_again(struct hv_journal *j, uint32_t index, const struct hv_cha
 	    memcmp(entry->new_bytes, change->to, change->len_bytes) == 0)
 		return;
 	memcpy(entry->new_bytes, change->to, change->len_bytes);
-	mirror_new_bytes(j, index);
+	mirror_by(j, index, mirror_new_bytes);
 }
 
 struct hv_err *hv_journal_note(struct hv_journal *j, const struct hv_change *change)
@@ -150,7 +165,7 @@ struct hv_err *hv_journal_note(struct hv_journal *j, const struct hv_change *cha
 	if (!take_index(j, &index))
 		return hv_err_new(ENOSPC, "journal: full at %zu changes", (size_t)HV_JOURNAL_CAP);
 	j->entries[index] = entry_of(change);
-	mirror(j, index);
+	mirror_by(j, index, mirror);
 	insert_slot(j, change->gpa, index);
 	j->nr_used[change->kind]++;
 	return NULL;
@@ -166,7 +181,7 @@ void hv_journal_forget(struct hv_journal *j, struct hv_gpa gpa)
 	index = *slot - 1;
 	j->nr_used[j->entries[index].kind]--;
 	j->entries[index].state = HV_JOURNAL_FREE;
-	mirror(j, index);
+	mirror_by(j, index, mirror);
 	j->free_list[j->nr_free++] = index;
 	*slot = TOMBSTONE;
 }

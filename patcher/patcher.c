@@ -4,7 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "patcher/change.h"
 #include "patcher/journal.h"
+#include "patcher/probed.h"
 
 /* A hold ends by itself after HOLD_MAX_NS. The number of changes in a hold is chosen so that it
  * takes about HOLD_AIM_NS. */
@@ -21,6 +23,7 @@ struct hv_patcher {
 	struct hv_gva bound_gva; /* 0: not bound */
 	struct hv_gpa bound_gpa;
 	struct hv_journal journal;
+	struct hv_own_probes_layout kprobes;
 	struct hv_hold_stat holds;
 	size_t batch;	       /* changes in a hold */
 	uint64_t registers_ns; /* of the last hold: reading every vCPU */
@@ -46,6 +49,11 @@ void hv_patcher_bind(struct hv_patcher *p, struct hv_gva gva, struct hv_gpa gpa)
 {
 	p->bound_gva = gva;
 	p->bound_gpa = gpa;
+}
+
+void hv_patcher_heed_kprobes(struct hv_patcher *p, const struct hv_own_probes_layout *layout)
+{
+	p->kprobes = *layout;
 }
 
 void hv_patcher_adopt(struct hv_patcher *p, const struct hv_journal_entry *entries, uint32_t nr)
@@ -107,12 +115,6 @@ size_t hv_patcher_undo_plan(const struct hv_patcher *p, enum hv_change_kind kind
 	return nr;
 }
 
-static bool is_text(enum hv_change_kind kind)
-{
-	return kind == HV_CHANGE_TEXT || kind == HV_CHANGE_YIELD || kind == HV_CHANGE_HIBERNATION ||
-	       kind == HV_CHANGE_DETOUR || kind == HV_CHANGE_KEY || kind == HV_CHANGE_EVENT_CALL;
-}
-
 /* What cannot be read now may be there still. */
 static bool is_gone(struct hv_patcher *p, const struct hv_journal_entry *entry)
 {
@@ -133,7 +135,7 @@ void hv_patcher_forget_gone(struct hv_patcher *p)
 	for (uint32_t i = 0; i < p->journal.nr_entries; i++) {
 		const struct hv_journal_entry *entry = &p->journal.entries[i];
 
-		if (entry->state == HV_JOURNAL_USED && is_text(entry->kind) &&
+		if (entry->state == HV_JOURNAL_USED && hv_change_is_text(entry->kind) &&
 		    !hv_gva_in(hv_gva(entry->gva), p->fixed) && is_gone(p, entry))
 			hv_journal_forget(&p->journal, hv_gpa(entry->gpa));
 	}
@@ -207,7 +209,7 @@ static struct hv_err *refuse_under_vcpus(struct hv_patcher *p, struct hv_hold *h
 		return err;
 	for (size_t i = 0; i < nr; i++)
 		for (unsigned cpu = 0; cpu < nr_vcpus; cpu++)
-			if (is_text(changes[i].kind) &&
+			if (hv_change_is_text(changes[i].kind) &&
 			    regs[cpu].ip.v - changes[i].gva.v - 1 < changes[i].len_bytes - 1)
 				changes[i].refused = 1;
 	return NULL;
@@ -219,25 +221,12 @@ static struct hv_err *refuse_moved(struct hv_patcher *p, struct hv_change *chang
 	struct hv_mapping m;
 	struct hv_err *err;
 
-	if (!is_text(change->kind) || hv_gva_in(change->gva, p->fixed))
+	if (!hv_change_is_text(change->kind) || hv_gva_in(change->gva, p->fixed))
 		return NULL;
 	err = hv_walk(p->as, change->gva, &m);
 	if (!err && (!m.present || m.gpa.v != change->gpa.v))
 		change->refused = 1;
 	return err;
-}
-
-/* Whether NOW is a free site that CHANGE only makes into another free one: the guest's own ftrace
- * has ended the call, but the first instruction is ours (riscv64). Nobody uses what that loads. */
-static bool is_half_gone(const struct hv_patcher *p, const struct hv_change *change,
-			 const uint8_t *now)
-{
-	const struct hv_arch *arch = p->as->arch;
-	struct hv_gva before = {0}, after = {0};
-
-	return change->kind == HV_CHANGE_TEXT && change->len_bytes == arch->site_len_bytes &&
-	       arch->classify_site(now, change->gva, &before) == HV_SITE_NOP && before.v &&
-	       arch->classify_site(change->to, change->gva, &after) == HV_SITE_NOP && after.v;
 }
 
 static struct hv_err *refuse_changed(struct hv_patcher *p, struct hv_change *changes, size_t nr)
@@ -254,7 +243,7 @@ static struct hv_err *refuse_changed(struct hv_patcher *p, struct hv_change *cha
 		 * failed call did not make. */
 		if (memcmp(now, changes[i].from, changes[i].len_bytes) != 0 &&
 		    memcmp(now, changes[i].to, changes[i].len_bytes) != 0 &&
-		    !is_half_gone(p, &changes[i], now))
+		    !hv_change_is_half_gone(p->as->arch, &changes[i], now))
 			changes[i].refused = 1;
 	}
 	return NULL;
@@ -280,7 +269,7 @@ static struct hv_err *write_all(struct hv_patcher *p, struct hv_hold *hold,
 		writes[nr_writes].gpa = changes[i].gpa;
 		writes[nr_writes].gva = changes[i].gva;
 		writes[nr_writes].len_bytes = changes[i].len_bytes;
-		writes[nr_writes].is_text = is_text(changes[i].kind);
+		writes[nr_writes].is_text = hv_change_is_text(changes[i].kind);
 		memcpy(writes[nr_writes++].bytes, changes[i].to, changes[i].len_bytes);
 		p->holds.bytes += changes[i].len_bytes;
 	}
@@ -319,7 +308,7 @@ static void note_present(struct hv_patcher *p, const struct hv_change *changes, 
 		struct hv_change present = changes[i];
 		HV_AUTO_ERR struct hv_err *err = NULL;
 
-		if (!entry || !is_text(changes[i].kind))
+		if (!entry || !hv_change_is_text(changes[i].kind))
 			continue;
 		err = hv_guest_read(p->guest, present.gpa, present.to, present.len_bytes);
 		if (!err && (memcmp(present.to, changes[i].from, present.len_bytes) == 0 ||
@@ -366,6 +355,8 @@ static struct hv_err *change_held(struct hv_patcher *p, struct hv_hold *hold,
 
 	if (!err)
 		err = refuse_changed(p, changes, nr);
+	if (!err)
+		err = hv_probed_refuse(p->as, &p->kprobes, &p->journal, changes, nr);
 	if (!err)
 		err = hv_hold_check(hold);
 	if (!err)
@@ -454,6 +445,18 @@ static struct hv_err *change_batch(struct hv_hold *hold, void *ctx)
 	return change_held(b->patcher, hold, b->changes, b->nr);
 }
 
+/* In a hold of its own, or in a later one while the guest changes its kprobes. */
+static struct hv_err *change_soon(struct hv_patcher *p, struct batch *b)
+{
+	unsigned nr_tries = 0;
+	struct hv_err *err;
+
+	do
+		err = hv_patcher_held(p, change_batch, b);
+	while (hv_probed_waits(&err, &nr_tries));
+	return err;
+}
+
 static void reverse(struct hv_change *c)
 {
 	uint8_t back[8];
@@ -492,7 +495,7 @@ static struct hv_err *undo(struct hv_patcher *p, struct hv_change *changes, size
 		size_t n = nr_begun - done < p->batch ? nr_begun - done : p->batch;
 		struct batch b = {.patcher = p, .changes = changes + done, .nr = n};
 
-		failed = hv_patcher_held(p, change_batch, &b);
+		failed = change_soon(p, &b);
 		if (failed && failed->code == ETIMEDOUT && n > BATCH_MIN) {
 			hv_err_free(failed);
 			failed = NULL;
@@ -548,7 +551,7 @@ struct hv_err *hv_patcher_prepare(struct hv_patcher *p, const struct hv_change *
 	size_t nr_text = 0;
 
 	for (size_t i = 0; i < nr; i++)
-		if (is_text(changes[i].kind) && hv_gva_in(changes[i].gva, p->fixed))
+		if (hv_change_is_text(changes[i].kind) && hv_gva_in(changes[i].gva, p->fixed))
 			gpas[nr_text++] = changes[i].gpa;
 	qsort(gpas, nr_text, sizeof(*gpas), by_address);
 	return hv_guest_prepare_text(p->guest, gpas, nr_text);
@@ -582,7 +585,7 @@ struct hv_err *hv_patcher_apply(struct hv_patcher *p, struct hv_change *changes,
 		if (!err)
 			err = hv_patcher_prepare(p, b.changes, n);
 		if (!err)
-			err = hv_patcher_held(p, change_batch, &b);
+			err = change_soon(p, &b);
 		if (err)
 			return undo(p, changes, done, b.has_begun ? done + n : done, done + n, err);
 		done += n;

@@ -4,7 +4,7 @@
  * Leaves to others: which changes (tracer/), what is written (arch/, mapping.h). One thread. */
 #pragma once
 
-#include "kernel/address_space.h"
+#include "kernel/own_probes.h"
 #include "patcher/region.h"
 
 struct hv_change {
@@ -45,6 +45,10 @@ void hv_patcher_free(struct hv_patcher *p);
  * kernel's text is where they were. Fails with ECONNRESET then; with EBUSY when the vCPUs may be
  * running a guest of the guest, whose tables they have at that moment. */
 void hv_patcher_bind(struct hv_patcher *p, struct hv_gva gva, struct hv_gpa gpa);
+
+/* From now on a change of HV_CHANGE_DETOUR is refused where one of the guest's own kprobes has a
+ * copy of what is replaced, or, when it is put back, of what is ours. */
+void hv_patcher_heed_kprobes(struct hv_patcher *p, const struct hv_own_probes_layout *layout);
 
 /* Takes over what an earlier patcher left patched, from REGION's journal. ENTRIES: a checked copy
  * of that journal, in its order, in which entries that did not pass the check are
@@ -94,6 +98,7 @@ struct hv_err *hv_patcher_write(struct hv_patcher *p, const struct hv_hold_write
 struct hv_err *hv_patcher_prepare(struct hv_patcher *p, const struct hv_change *changes,
 				  size_t nr) hv_must_use;
 /* For use inside hv_patcher_held(): makes CHANGES in that hold. HV_CHANGE_RETURN can be made only
- * in this way. */
+ * in this way. EALREADY: nothing was changed
+ * (hv_probed_waits). */
 struct hv_err *hv_patcher_apply_held(struct hv_patcher *p, struct hv_hold *hold,
 				     struct hv_change *changes, size_t nr) hv_must_use;

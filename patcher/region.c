@@ -82,5 +82,7 @@ struct hv_err *hv_region_clear(struct hv_region *r)
 	/* Pages of a shared file or memfd are given back. Other memory (a device's) is zeroed. */
 	if (madvise(r->host, r->len_bytes, MADV_REMOVE) < 0)
 		memset(r->host, 0, r->len_bytes);
+	if (r->kept && madvise(r->kept, HV_REGION_KEPT_BYTES, MADV_REMOVE) < 0)
+		memset(r->kept, 0, HV_REGION_KEPT_BYTES);
 	return NULL;
 }

@@ -192,6 +192,10 @@
  * the graph's return handler, the record has the address that the handler will return to, or the
  * handler's own when the stub cannot tell. */
 #define HV_WORD_TEXT	    0x80000000
+/* Where functions keep frame records, a word is a caller's address, or one that was interrupted,
+ * with HV_WORD_TEXT and nothing else. They are in order, the function's caller first. Behind the
+ * last one is HV_WORD_WHOLE if nobody called it. */
+#define HV_WORD_WHOLE	    0x100000000
 #define HV_WORD_PLACE_SHIFT 32
 #define HV_WORD_PLACE_MASK  0x3fff8
 #define HV_WORD_SECOND_BIT  47

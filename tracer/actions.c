@@ -298,7 +298,7 @@ struct hv_err *hv_actions_entry(struct hv_actions *a, uint64_t ip, struct hv_gva
 	*ret_has = all.bits != 0;
 	if (!*ret_has)
 		return NULL;
-	err = hv_stubs_check_actions(a->tracee->kernel->core.as.arch);
+	err = hv_stubs_check_actions(a->tracee->kernel->core.as.arch, all.bits);
 	if (err)
 		return err;
 	while (slot < HV_NR_SLOTS && !serves(a, slot, site, off))

@@ -7,6 +7,7 @@
 #include "kernel/kernel_arch.h"
 #include "kernel/preempt_sites.h"
 #include "kernel/tasks.h"
+#include "patcher/probed.h"
 #include "tracer/tracee.h"
 
 #define CHUNK	  128 /* detours that are written in one hold */
@@ -306,6 +307,7 @@ static struct hv_err *replace_parts(struct hv_hold *hold, void *ctx)
 static struct hv_err *apply_parts(struct hv_tracee *t, struct hv_change *changes, size_t nr)
 {
 	struct parts p = {.tracee = t, .changes = changes, .nr = nr};
+	unsigned nr_waits = 0;
 	struct hv_err *err = NULL;
 
 	p.inside = hv_alloc((nr * HV_DETOUR_PATCH_MAX + 1) * sizeof(*p.inside));
@@ -314,7 +316,9 @@ static struct hv_err *apply_parts(struct hv_tracee *t, struct hv_change *changes
 			p.inside[p.nr_inside++] = changes[i].gva.v + off;
 	qsort(p.inside, p.nr_inside, sizeof(*p.inside), by_value);
 	for (unsigned try = 0; !err && try < TRIES_MAX; try++) {
-		err = hv_patcher_held(t->patcher, replace_parts, &p);
+		do
+			err = hv_patcher_held(t->patcher, replace_parts, &p);
+		while (hv_probed_waits(&err, &nr_waits));
 		if (!p.is_used)
 			break;
 	}
@@ -399,8 +403,11 @@ struct hv_err *hv_detours_patch(struct hv_detours *d, struct hv_detour_want *wan
 	HV_AUTO_FREE struct hv_change *changes = hv_alloc((nr + 1) * sizeof(*changes));
 	HV_AUTO_FREE size_t *numbers = hv_alloc((nr + 1) * sizeof(*numbers));
 	size_t nr_whole, nr_changes;
-	struct hv_err *err;
+	struct hv_own_probes_layout unused;
+	struct hv_err *err = hv_own_probes_find(&d->tracee->kernel->core, &unused);
 
+	if (err)
+		return err;
 	choose(d, wants, nr, numbers);
 	err = write_code(d);
 	if (err)
@@ -432,8 +439,8 @@ struct hv_err *hv_detours_put_back(struct hv_tracee *t, size_t *ret_nr)
 	for (size_t i = 0; i < nr; i++)
 		if (undo[i].refused)
 			return hv_err_new(EBUSY,
-					  "0x%llx: the guest has a breakpoint or a probe of its own"
-					  " on an instruction that leads to a detour",
+					  "0x%llx: the guest has a kprobe of its own, on or off, on"
+					  " an instruction that leads to a detour",
 					  (unsigned long long)undo[i].gva.v);
 	return NULL;
 }

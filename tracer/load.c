@@ -206,6 +206,7 @@ void hv_load_look(struct hv_load *l, uint64_t now_ns, struct hv_load_view *ret)
 			continue;
 		hv_load_view_deinit(ret);
 		*ret = (struct hv_load_view){.ppm = ppm, .cpu = cpu};
+		ret->taken_ns = (uint64_t)((unsigned __int128)window_ns * ppm / 1000000);
 		ret->cost = sample_cost(l, nr_sample);
 		find_functions(l, nr_sample, ret);
 	}

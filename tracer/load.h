@@ -26,8 +26,9 @@ struct hv_load_function {
 };
 
 struct hv_load_view {
-	uint64_t ppm; /* of the time of the vCPU with the largest load, parts per million */
-	unsigned cpu; /* that vCPU */
+	uint64_t ppm;	   /* of the time of the vCPU with the largest load, parts per million */
+	unsigned cpu;	   /* that vCPU */
+	uint64_t taken_ns; /* of its time since the last call */
 	/* What the newest records of this vCPU are of, the costliest function first. Owned. */
 	struct hv_load_function *functions;
 	size_t nr;

@@ -5,9 +5,9 @@
 
 #include "tracer/tracee.h"
 
-void hv_region_write_header(const struct hv_tracee *t)
+static void write_header(const struct hv_tracee *t, uint8_t *start)
 {
-	struct hv_region_header *header = hv_region_header(&t->region);
+	struct hv_region_header *header = (struct hv_region_header *)start;
 
 	*header = (struct hv_region_header){
 		.version = HV_REGION_VERSION,
@@ -20,10 +20,17 @@ void hv_region_write_header(const struct hv_tracee *t)
 		.build_id_len_bytes = (uint32_t)t->kernel->build_id_len_bytes,
 	};
 	memcpy(header->build_id, t->kernel->build_id, sizeof(header->build_id));
-	memset(hv_region_release(&t->region), 0, HV_REGION_RELEASE_LEN);
-	memcpy(hv_region_release(&t->region), HVTRACE_VERSION, sizeof(HVTRACE_VERSION));
+	memset(start + HV_REGION_RELEASE_OFF, 0, HV_REGION_RELEASE_LEN);
+	memcpy(start + HV_REGION_RELEASE_OFF, HVTRACE_VERSION, sizeof(HVTRACE_VERSION));
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	memcpy(header->magic, HV_REGION_MAGIC, sizeof(HV_REGION_MAGIC));
+}
+
+void hv_region_write_header(const struct hv_tracee *t)
+{
+	if (t->region.kept)
+		write_header(t, t->region.kept);
+	write_header(t, t->region.host);
 }
 
 /* The header says where our mapping was. The guest's page tables say whether it is still there. */

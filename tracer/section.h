@@ -11,6 +11,15 @@
 
 #include "tracer/events/event.h"
 
+/* The name of an address in a module, as it was when the section was taken: section_names.h. */
+struct hv_section_name {
+	struct hv_gva at;
+	char *name;   /* owned; hostile; NULL: it had none */
+	char *module; /* owned; likewise */
+	uint64_t off; /* from the symbol */
+	uint64_t len_bytes;
+};
+
 struct hv_section {
 	unsigned nr_refs;
 	unsigned cpu;
@@ -33,7 +42,29 @@ struct hv_section {
 	struct hv_gva *callers;
 	size_t nr_callers; /* 0: it is not known */
 	uint8_t callers_end_early;
+	struct hv_section_name *names; /* owned; in the order of addresses */
+	size_t nr_names;
 };
+
+static inline int hv_section_by_address(const void *a, const void *b)
+{
+	uint64_t x = ((const struct hv_section_name *)a)->at.v;
+	uint64_t y = ((const struct hv_section_name *)b)->at.v;
+
+	return x < y ? -1 : x > y;
+}
+
+/* NULL: the name of AT was not kept. */
+static inline const struct hv_section_name *hv_section_name_at(const struct hv_section *s,
+							       struct hv_gva at)
+{
+	const struct hv_section_name key = {.at = at};
+
+	if (!s->nr_names)
+		return NULL;
+	return (const struct hv_section_name *)bsearch(&key, s->names, s->nr_names, sizeof(key),
+						       hv_section_by_address);
+}
 
 static inline struct hv_section *hv_section_ref(struct hv_section *s)
 {
@@ -48,5 +79,10 @@ static inline void hv_section_unref(struct hv_section *s)
 		return;
 	free(s->calls);
 	free(s->callers);
+	for (size_t i = 0; i < s->nr_names; i++) {
+		free(s->names[i].name);
+		free(s->names[i].module);
+	}
+	free(s->names);
 	free(s);
 }

@@ -10,6 +10,7 @@
 #include "tracer/detours.h"
 #include "tracer/events/decoder.h"
 #include "tracer/section_log.h"
+#include "tracer/section_names.h"
 #include "tracer/tracee.h"
 
 #define TRIES_MAX 1000 /* to read a section while the guest writes it */
@@ -196,9 +197,13 @@ struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s, enum hv_sect
 
 	if (!hv_section_tracer_exists(s, kind))
 		return hv_err_new(EOPNOTSUPP, "%s: not in this kernel", names[kind]);
-	/* What an earlier stop had to leave. */
+	/* What an earlier stop had to leave. What still cannot be put back goes on telling its
+	 * stub. */
 	err = hv_detours_put_back(s->tracee, &nr_put_back);
-
+	if (err && err->code == EBUSY) {
+		hv_err_free(err);
+		err = NULL;
+	}
 	if (!err && !s->tracee->kernel->layout.has_task_line)
 		err = hv_err_new(EOPNOTSUPP, "btf: not all of priorities and uid of a task");
 	if (!err)
@@ -225,7 +230,10 @@ struct hv_err *hv_section_tracer_renew(struct hv_section_tracer *s)
 	if (s->modules_signature == modules_signature(s))
 		return NULL;
 	err = hv_section_tracer_stop(s);
-	return err ? err : hv_section_tracer_start(s, s->kind);
+	if (err && err->code != EBUSY)
+		return err;
+	hv_err_free(err);
+	return hv_section_tracer_start(s, s->kind);
 }
 
 struct hv_err *hv_section_tracer_stop(struct hv_section_tracer *s)
@@ -353,6 +361,7 @@ static void take(struct hv_section_tracer *s, unsigned cpu, const struct hv_sect
 	if (s->calls.logs)
 		hv_section_log_calls(&ring, copied, s->calls.wants, s->calls.ctx, now);
 	hv_section_log_stack(&ring, copied, now);
+	hv_section_keep_names(now, s->tracee->kernel);
 	hv_section_unref(s->kept);
 	s->kept = now;
 	s->kept_tsc = copied->to.tsc;

@@ -226,14 +226,15 @@ struct hv_err *hv_stubs_check(const struct hv_arch *arch, unsigned stub)
 	return hv_err_new(EOPNOTSUPP, "%s of %s guests is not there yet", what, arch->name);
 }
 
-struct hv_err *hv_stubs_check_actions(const struct hv_arch *arch)
+struct hv_err *hv_stubs_check_actions(const struct hv_arch *arch, uint32_t does)
 {
-	if (arch->stubs.action_len_bytes && !arch->no_actions)
+	const char *what = "probes";
+
+	if (!arch->stubs.action_len_bytes)
+		what = "commands, probes and pids that follow forks";
+	else if (!(arch->lacks_actions & does))
 		return NULL;
-	return hv_err_new(EOPNOTSUPP,
-			  "commands, probes and pids that follow forks are not there yet for %s"
-			  " guests",
-			  arch->name);
+	return hv_err_new(EOPNOTSUPP, "%s of %s guests are not there yet", what, arch->name);
 }
 
 struct hv_gva hv_stubs_call(const struct hv_tracee *t, unsigned stub, enum hv_call_role role)

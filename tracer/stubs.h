@@ -44,8 +44,8 @@ bool hv_stubs_have(const struct hv_arch *arch, unsigned stub);
 /* EOPNOTSUPP with the name of what needs STUB, which may be none or wanted later: guests of ARCH
  * have none. */
 struct hv_err *hv_stubs_check(const struct hv_arch *arch, unsigned stub) hv_must_use;
-/* EOPNOTSUPP: guests of ARCH have no stubs of actions. */
-struct hv_err *hv_stubs_check_actions(const struct hv_arch *arch) hv_must_use;
+/* EOPNOTSUPP: guests of ARCH have no stubs of actions, or of some of DOES (HV_SLOT_*). */
+struct hv_err *hv_stubs_check_actions(const struct hv_arch *arch, uint32_t does) hv_must_use;
 
 /* Initializes everything in the region of T that the stubs read and write. The range of T is known.
  * Nothing is mapped yet. */

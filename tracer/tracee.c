@@ -5,6 +5,15 @@
 
 #include "patcher/mapping.h"
 
+/* Where they are not found, nothing is replaced that they matter for (hv_detours_patch). */
+static void heed_kprobes(struct hv_tracee *t)
+{
+	struct hv_own_probes_layout layout = {.exists = false};
+
+	hv_err_free(hv_own_probes_find(&t->kernel->core, &layout));
+	hv_patcher_heed_kprobes(t->patcher, &layout);
+}
+
 struct hv_err *hv_tracee_new(struct hv_guest *guest, struct hv_kernel *kernel,
 			     struct hv_tracee **ret)
 {
@@ -21,6 +30,7 @@ struct hv_err *hv_tracee_new(struct hv_guest *guest, struct hv_kernel *kernel,
 		return err;
 	}
 	t->patcher = hv_patcher_new(&kernel->core.as, kernel->core.image.all, &t->region);
+	heed_kprobes(t);
 	*ret = t;
 	return NULL;
 }

@@ -61,6 +61,11 @@ uint64_t hv_tree_load(const struct hv_tree *tree, struct hv_text *ret_names)
 	return tree->instances.budget.load_ppm;
 }
 
+uint64_t hv_tree_taken_ns(const struct hv_tree *tree)
+{
+	return tree->instances.budget.taken_ns;
+}
+
 void hv_tree_end(struct hv_tree *tree)
 {
 	tree->ending = 1;

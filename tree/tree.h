@@ -62,6 +62,9 @@ struct hv_err *hv_tree_keep_budget(struct hv_tree *tree, uint64_t limit_ppm, uin
 /* Returns the load that was measured last, in parts per million. RET_NAMES gets the names of the
  * functions that are not traced because of it. */
 uint64_t hv_tree_load(const struct hv_tree *tree, struct hv_text *ret_names);
+/* For how long stubs ran in all, while it was measured: each time on the vCPU with the largest
+ * load. */
+uint64_t hv_tree_taken_ns(const struct hv_tree *tree);
 
 /* Returns whether events are taken out of the guest's rings, or copied, as they come. The caller
  * then calls hv_tree_drain about every HV_DRAIN_NS. */

@@ -50,7 +50,11 @@ struct hv_region {
 	uint64_t len_bytes;
 	int fd; /* of the file that is mapped, borrowed; -1: not known here */
 	uint64_t file_off;
+	/* Its first HV_REGION_KEPT_BYTES once more, mapped likewise, where the guest cannot write
+	 * (vmm/warden/kept.h); NULL: nowhere. */
+	uint8_t *kept;
 };
+#define HV_REGION_KEPT_BYTES (4ULL << 20)
 
 struct hv_guest;
 

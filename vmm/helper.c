@@ -13,8 +13,11 @@
 #include "base/capabilities.h"
 #include "base/guard.h"
 
-#define FAR_FD 1000 /* above every file that the child closes */
-#define END_MS 2000
+#define FAR_FD	 1000 /* above every file that the child closes */
+#define END_MS	 2000
+/* How long to wait at a time, and how much later than asked for a process is that did not run. */
+#define SLICE_MS 500
+#define LATE_NS	 (HV_NS_PER_S / 2)
 
 /* In the child. */
 static _Noreturn void become(const struct hv_helper_kind *kind, int control, int service, void *ctx)
@@ -113,14 +116,36 @@ struct hv_err *hv_helper_send(const struct hv_helper *h, const void *bytes, size
 	return NULL;
 }
 
+/* Waits until there is something to receive, or DEADLINE_NS. A machine that is paused, or too busy
+ * to run this process, does not run the helper either: such time is added to the deadline. Returns
+ * as poll(2). */
+static int wait_for_answer(const struct hv_helper *h, uint64_t *deadline_ns)
+{
+	struct pollfd p = {.fd = h->control, .events = POLLIN};
+
+	for (;;) {
+		uint64_t from_ns = hv_now_ns(), late_ns;
+		int left_ms = hv_left_ms(*deadline_ns);
+		int ms = left_ms < SLICE_MS ? left_ms : SLICE_MS;
+		int ready = poll(&p, 1, ms);
+
+		if (ready)
+			return ready;
+		late_ns = hv_now_ns() - from_ns - (uint64_t)ms * HV_NS_PER_MS;
+		if (late_ns > LATE_NS)
+			*deadline_ns += late_ns;
+		else if (ms == left_ms)
+			return 0;
+	}
+}
+
 struct hv_err *hv_helper_receive(const struct hv_helper *h, void *bytes, size_t len_bytes,
 				 uint64_t deadline_ns)
 {
 	char *at = bytes;
 
 	while (len_bytes) {
-		struct pollfd p = {.fd = h->control, .events = POLLIN};
-		int ready = poll(&p, 1, hv_left_ms(deadline_ns));
+		int ready = wait_for_answer(h, &deadline_ns);
 		ssize_t nr;
 
 		if (ready < 0 && errno == EINTR)

@@ -53,8 +53,9 @@ bool hv_helper_is_alive(const struct hv_helper *h);
 struct hv_err *hv_helper_send(const struct hv_helper *h, const void *bytes,
 			      size_t len_bytes) hv_must_use;
 /* Receives LEN_BYTES of an answer. EPIPE: the helper has ended. ETIME: the answer did not come by
- * DEADLINE_NS. After an error the connection is shut down, since a late answer would be taken for
- * the answer to the next request. */
+ * DEADLINE_NS, while this process could run: a pause of the machine does not count. After an error
+ * the connection is shut down, since a late answer would be taken for the answer to the next
+ * request. */
 struct hv_err *hv_helper_receive(const struct hv_helper *h, void *bytes, size_t len_bytes,
 				 uint64_t deadline_ns) hv_must_use;
 

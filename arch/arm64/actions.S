@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Actions: functions that switch recording on or off when they are called (traceon, traceoff), that
- * change the pid filter, or whose calls are told to the host. (Stacks and registers are not recorded
- * here: HV_SLOT_STACK, HV_SLOT_REGS and HV_SLOT_FETCH do nothing.) Included by stubs.S.
+ * change the pid filter, or whose calls are recorded with their callers or for the host. (Registers are
+ * not: HV_SLOT_REGS and HV_SLOT_FETCH do nothing.) Included by stubs.S.
  *
  * The site of such a function calls one of HV_NR_SLOTS entries. An entry loads its number and jumps
  * to the common code. The slot of that number (struct hv_slot, in the page of the params) says what
@@ -92,6 +92,9 @@ hv_stub_actions_end:
 	tst	w14, #(HV_SLOT_PID_INHERITS | HV_SLOT_PID_CLEARS | HV_SLOT_PID_SETS)
 	b.ne	.Lact_task
 .Lact_go_on:
+	tst	w14, #(HV_SLOT_STACK | HV_SLOT_STACK_COUNTED)
+	b.ne	.Lact_stack
+.Lact_stack_done:
 	tst	w14, #(HV_SLOT_TELL | HV_SLOT_TELL_COUNTED)
 	b.ne	.Lact_tell
 .Lact_next:
@@ -142,6 +145,32 @@ hv_stub_actions_end:
 	stxr	w16, w10, [x17]
 	cbnz	w16, 1b
 	b	.Lact_go_on
+
+/* Records the call with its callers, unless recording is off or this vCPU is muted. */
+.Lact_stack:
+	ldr	w16, [x12, #HV_CONTROL_MODE]
+	tbnz	w16, #HV_MODE_OFF_BIT, .Lact_stack_done
+	tst	w14, #HV_SLOT_STACK
+	b.ne	.Lact_stack_asked
+	ldr	w15, [x13, #HV_LEFT_STACK]
+	cmp	w15, #0
+	b.le	.Lact_stack_done
+	change_left HV_LEFT_STACK, -1
+	cmp	w15, #0
+	b.gt	.Lact_stack_asked
+	change_left HV_LEFT_STACK, 1
+	b	.Lact_stack_done
+.Lact_stack_asked:
+	load_mode w16
+	tst	w16, #HV_MODE_CPUS
+	b.eq	.Lstack
+	mrs	x15, sp_el0
+	ldr	w15, [x15, :lo12:hole_cpu_number]
+	adrp	x16, hole_vcpus
+	ldr	x15, [x16, x15, lsl #3]
+	ldr	w15, [x15, #HV_STATE_MUTED]
+	cbnz	w15, .Lact_stack_done
+	b	.Lstack
 
 /* Tells the host about the call. A counted action takes one from its count first and gives it back
  * if there was none, so that two vCPUs never both take the last one. */

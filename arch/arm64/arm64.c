@@ -79,6 +79,8 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 		.signature_bits = NAME##_signature_bits,                                           \
 	}
 
+#define NO_PROBES (HV_SLOT_REGS | HV_SLOT_FETCH | HV_SLOT_RETURN | HV_SLOT_RETURN_FETCH)
+
 /* What is the same in all of them. */
 #define TABLE                                                                                      \
 	.name = "aarch64", .counter_name = "cntvct", .parse_registers = arm64_parse_registers,     \
@@ -90,7 +92,7 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 	.encode_jump_site = arm64_encode_jump_site, .classify_return = arm64_classify_return,      \
 	.argument_registers = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"},                    \
 	.decode_call = arm64_decode_call, .decode_context = arm64_decode_context,                  \
-	.link = arm64_link, .no_actions = true, .nr_signings = ARM64_NR_SIGNINGS,                  \
+	.link = arm64_link, .lacks_actions = NO_PROBES, .nr_signings = ARM64_NR_SIGNINGS,          \
 	.frame_register = 29, .link_register = 30,                                                 \
 	.stubs = {                                                                                 \
 		.code = stub_code,                                                                 \
@@ -100,6 +102,7 @@ _Static_assert(ACTION_LEN_BYTES *HV_NR_SLOTS == hv_stub_actions_end_off - hv_stu
 		.alternatives = stub_alternatives,                                                 \
 		.nr_alternatives = HV_ARRAY_LEN(stub_alternatives),                                \
 		.function_off = hv_stub_function_off,                                              \
+		.function_stack_off = hv_stub_function_stack_off,                                  \
 		.graph_off = hv_stub_graph_off,                                                    \
 		.profile_off = hv_stub_profile_off,                                                \
 		.calls_off = hv_stub_calls_off,                                                    \

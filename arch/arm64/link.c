@@ -70,6 +70,10 @@ static bool fill(enum hv_hole_form form, uint8_t *at, uint64_t value, struct hv_
 	case HV_HOLE_A64_MOV_1:
 	case HV_HOLE_A64_MOV_1_PART:
 		return put_mov(at, value, 1, HV_HOLE_A64_MOV_1, form);
+	case HV_HOLE_A64_MOV_2_PART:
+		return put_mov(at, value, 2, HV_HOLE_A64_MOV_0, form);
+	case HV_HOLE_A64_MOV_3:
+		return put_mov(at, value, 3, HV_HOLE_A64_MOV_0, form);
 	case HV_HOLE_A64_MOVN:
 		return put_mov(at, ~value, 0, HV_HOLE_A64_MOV_0, HV_HOLE_A64_MOV_0);
 	case HV_HOLE_A64_PAGE:

@@ -16,8 +16,8 @@
  * stack. Its only loop is that of an exclusive store, which fails while others add to the same head.
  *
  * The other files: graph.S records a call, graph_handler.S its return. profile.S counts calls and
- * their time. calls.S has the entries of graph and profile. actions.S switches recording and tells
- * the host about calls.
+ * their time. calls.S has the entries of graph and profile. stack.S records a call with its callers.
+ * actions.S switches recording, and has calls recorded with their callers or for the host.
  *
  * An entry begins with `bti c`: a module that is out of reach of `bl` comes by `br x16`.
  */
@@ -60,6 +60,7 @@ hv_stub_function:
 #include "arch/arm64/graph_handler.S"
 #include "arch/arm64/calls.S"
 #include "arch/arm64/profile.S"
+#include "arch/arm64/stack.S"
 #include "arch/arm64/actions.S"
 
 	.section .note.GNU-stack, "", @progbits

@@ -96,21 +96,25 @@ bool x86_64_classify_count(struct hv_span code, struct hv_gva at, uint64_t percp
 	return true;
 }
 
-/* What follows the jump, of each length up to the end of the instruction: nops, or at last a
- * `test $imm32, %eax` whose last bytes are those that stay. A kprobe of the guest decodes a
- * function from its start, although nothing executes these. */
+/* What follows the jump, of each length up to the end of the instruction: whole instructions, of
+ * which the last may have bytes that stay. A kprobe of the guest decodes a function from its start,
+ * and may be set on one of these, although nothing executes them. It must not become a jump of five
+ * bytes, which would reach into what comes next, where the detour leads. The kernel makes no such
+ * jump of hlt, of a jump to what follows, and of prefetch (can_boost); `test $imm32, %eax` is long
+ * enough by itself. */
+#define HLT	 0xf4
+#define SKIP	 0xeb, 0x00
+#define TEST	 0xa9
+#define PREFETCH 0x0f, 0x18, 0x40
 static const struct {
 	bool is_known;
 	uint8_t len;
 	uint8_t bytes[3];
 } behind[] = {
-	[0] = {true, 0, {0}},
-	[1] = {true, 1, {0x90}},
-	[2] = {true, 2, {0x66, 0x90}},
-	[3] = {true, 3, {0x0f, 0x1f, 0x00}},
-	[4] = {true, 3, {0x0f, 0x1f, 0x40}},
-	[6] = {true, 3, {0x90, 0xa9, 0x00}},
-	[7] = {true, 3, {0x90, 0x90, 0xa9}},
+	[0] = {true, 0, {0}},	       [1] = {true, 1, {HLT}},
+	[2] = {true, 2, {SKIP}},       [3] = {true, 3, {HLT, SKIP}},
+	[4] = {true, 3, {PREFETCH}},   [6] = {true, 3, {HLT, TEST, 0x00}},
+	[7] = {true, 3, {SKIP, TEST}},
 };
 
 size_t x86_64_encode_detour_jump(size_t len_bytes, struct hv_gva at, struct hv_gva target,

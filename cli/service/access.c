@@ -231,6 +231,7 @@ static const enum need needs[] = {
 	[WIRE_LOOK] = NEEDS_READ,	[WIRE_MKDIR] = NEEDS_CONTROL,
 	[WIRE_RMDIR] = NEEDS_CONTROL,	[WIRE_OPEN_PROC] = NEEDS_READ,
 	[WIRE_MOUNT] = NEEDS_ROOT,	[WIRE_BUDGET] = NEEDS_ROOT,
+	[WIRE_WATCH] = NEEDS_READ,
 };
 
 /* The path as the tree understands it has no empty names. Another way to write it must not lead
@@ -396,7 +397,7 @@ static const char *request_name(const struct wire_frame *frame)
 		[WIRE_CLOSE] = "close", [WIRE_STAT] = "stat",		[WIRE_DETACH] = "detach",
 		[WIRE_OWN] = "own",	[WIRE_PUBLISH] = "publish",	[WIRE_LOOK] = "look",
 		[WIRE_MKDIR] = "mkdir", [WIRE_RMDIR] = "rmdir",		[WIRE_OPEN_PROC] = "open",
-		[WIRE_MOUNT] = "mount", [WIRE_BUDGET] = "set a budget",
+		[WIRE_MOUNT] = "mount", [WIRE_BUDGET] = "set a budget", [WIRE_WATCH] = "watch",
 	};
 
 	return frame->kind < HV_ARRAY_LEN(names) && names[frame->kind] ? names[frame->kind]

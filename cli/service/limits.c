@@ -6,7 +6,8 @@
 #include "cli/service/state.h"
 #include "cli/service/trail.h"
 
-#define AGAIN_NS (2 * HV_NS_PER_S)
+#define AGAIN_NS    (2 * HV_NS_PER_S)
+#define MEASURED_NS (120 * HV_NS_PER_S) /* longer than a monitoring system waits */
 
 uint64_t limits_overhead_ppm(const struct service *s)
 {
@@ -20,7 +21,22 @@ uint64_t limits_overhead_ppm(const struct service *s)
 		if (its && (!least || its < least))
 			least = its;
 	}
+	if (!least && hv_now_ns() < s->limits.measured_ns)
+		return LIMITS_NONE;
 	return least;
+}
+
+void limits_measure(struct service *s, uint64_t now_ns)
+{
+	s->limits.measured_ns = now_ns + MEASURED_NS;
+}
+
+static bool is_used(const struct service *s)
+{
+	for (size_t i = 0; i < s->nr_peers; i++)
+		if (!s->peers[i]->only_watches)
+			return true;
+	return false;
 }
 
 static void audit_put_back(struct service *s, uint64_t limit_ppm, size_t nr,
@@ -77,7 +93,7 @@ void limits_keep(struct service *s, uint64_t now_ns)
 {
 	const struct service_config *config = s->config;
 
-	if (s->nr_peers || !s->limits.used_ns)
+	if (is_used(s) || !s->limits.used_ns)
 		s->limits.used_ns = now_ns;
 	if (config->for_ns && now_ns - s->attached_ns >= config->for_ns)
 		end_session(s, now_ns, "the session's time is over");

@@ -54,6 +54,7 @@ struct peer {
 	uint64_t max_overhead_ppm; /* that tracing may take while it is connected; 0: no limit */
 	char *mount_dir;	   /* owned; NULL, or the directory where it has mounted the tree */
 	bool owns_session;	   /* the session ends when this connection does */
+	bool only_watches;	   /* it is no reason for the session to stay (--idle) */
 	bool is_extra;		   /* above the limit: it may detach; other requests get an error */
 	bool leaves;		   /* to be closed when its answers are sent */
 	bool gone;		   /* closed or broken: to be dropped */

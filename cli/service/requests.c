@@ -211,6 +211,7 @@ static void add_budget(struct service *s, json_object *o)
 	budget = json_object_new_object();
 	add_number(budget, "limit_ppm", limit_ppm == LIMITS_NONE ? 0 : limit_ppm);
 	add_number(budget, "load_ppm", load_ppm);
+	add_number(budget, "taken_ns", hv_tree_taken_ns(s->tree));
 	add_string(budget, "not_traced", names.data ? names.data : "");
 	json_object_object_add(o, "budget", budget);
 }
@@ -297,6 +298,15 @@ static struct hv_err *set_budget(struct service *s hv_unused, struct peer *p,
 	return NULL;
 }
 
+static struct hv_err *watch(struct service *s, struct peer *p,
+			    const struct wire_frame *frame hv_unused)
+{
+	p->only_watches = true;
+	limits_measure(s, hv_now_ns());
+	peer_answer(p, &(struct wire_frame){.kind = WIRE_OK});
+	return NULL;
+}
+
 static struct hv_err *note_mount(struct service *s, struct peer *p, const struct wire_frame *frame)
 {
 	char *dir = NULL;
@@ -316,6 +326,7 @@ static const request_fn requests[] = {
 	[WIRE_OWN] = own,
 	[WIRE_MOUNT] = note_mount,
 	[WIRE_BUDGET] = set_budget,
+	[WIRE_WATCH] = watch,
 	[WIRE_LIST] = files_list,
 	[WIRE_LOOK] = files_look,
 	[WIRE_MKDIR] = files_mkdir,

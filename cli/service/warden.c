@@ -312,6 +312,8 @@ static void recover(struct warden *w)
 	if (w->far)
 		hv_far_renew(w->far);
 	end_service();
+	if (w->far)
+		hv_far_put_journal_back(w->far);
 	audit_log(&s->audit, "the service has died: recovering");
 	home_recovers(s, getpid());
 	if (!hv_guest_has_ended(s->guest))

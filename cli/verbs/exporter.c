@@ -13,11 +13,21 @@
 #include "cli/metrics.h"
 #include "cli/stop_signals.h"
 #include "cli/unprivileged.h"
+#include "cli/percent.h"
+#include "cli/verbs/exporter/run_queues.h"
 #include "cli/verbs/verb.h"
 #include "vmm/unix_socket.h"
 
-#define UNIX_PREFIX "unix:"
-#define BACKLOG	    16
+#define UNIX_PREFIX  "unix:"
+#define BACKLOG	     16
+#define FOLLOW_MS    1000  /* between looks for sessions that came or went */
+#define OVERHEAD_PPM 20000 /* by default */
+
+struct exporter {
+	struct metrics_config config;
+	const char *where;
+	struct run_queues_config run_queues;
+};
 
 static struct hv_err *listen_at(int fd, const struct sockaddr *addr, socklen_t len,
 				const char *where)
@@ -116,61 +126,107 @@ static struct hv_err *page(void *ctx, struct hv_text *ret)
 	return metrics_add(ctx, ret);
 }
 
-static struct hv_err *serve(struct metrics_config *config, const char *where)
+/* Until a signal comes. QUEUES may be NULL. */
+static void wait_for_signal(int signals, struct run_queues *queues)
+{
+	struct pollfd stop = {signals, POLLIN, 0};
+	int n;
+
+	do {
+		if (queues)
+			run_queues_follow(queues);
+		n = poll(&stop, 1, queues ? FOLLOW_MS : -1);
+	} while (!n || (n < 0 && errno == EINTR));
+}
+
+static struct hv_err *answer(struct exporter *e, int fd, int signals)
+{
+	struct run_queues *queues = NULL;
+	struct http *http = NULL;
+	struct hv_err *err = NULL;
+
+	if (e->run_queues.has_guest || e->run_queues.has_host) {
+		err = run_queues_new(&e->run_queues, &queues);
+		e->config.waits = run_queues_get;
+		e->config.ctx = queues;
+	}
+	if (!err)
+		err = http_start(fd, page, &e->config, &http);
+	if (!err) {
+		fprintf(stderr, "hvtrace: metrics at %s\n", e->where);
+		wait_for_signal(signals, queues);
+		http_stop(http);
+	}
+	run_queues_free(queues);
+	return err;
+}
+
+static struct hv_err *serve(struct exporter *e)
 {
 	HV_AUTO_FD int signals = stop_signals_fd();
-	struct http *http = NULL;
-	struct pollfd stop = {signals, POLLIN, 0};
-	int fd = -1;
 	struct hv_err *err;
+	int fd = -1;
 
 	if (signals < 0)
 		return hv_err_new(errno, "signalfd: %s", strerror(errno));
-	err = is_unix(where) ? listen_unix(where, &fd) : listen_inet(where, &fd);
+	err = is_unix(e->where) ? listen_unix(e->where, &fd) : listen_inet(e->where, &fd);
 	/* Before the threads that answer are made: they read what guests and strangers write. */
 	if (!err)
 		err = unprivileged_become(UNPRIVILEGED);
-	if (!err)
-		err = http_start(fd, page, config, &http);
 	if (err)
 		return err;
-	fprintf(stderr, "hvtrace: metrics at %s\n", where);
-	while (poll(&stop, 1, -1) < 0 && errno == EINTR)
-		;
-	http_stop(http);
-	if (is_unix(where))
-		unlink(where + strlen(UNIX_PREFIX));
-	return NULL;
+	err = answer(e, fd, signals);
+	if (!err && is_unix(e->where))
+		unlink(e->where + strlen(UNIX_PREFIX));
+	return err;
+}
+
+/* False: return *RET_EXIT. */
+static bool take_option(struct cli *cli, struct exporter *e, int option, int *ret_exit)
+{
+	struct metrics_config *config = &e->config;
+
+	*ret_exit = EXIT_OK;
+	if (option == 'l')
+		e->where = optarg;
+	else if (option == 'r')
+		e->run_queues.has_guest = config->has_runqueue = true;
+	else if (option == 's')
+		e->run_queues.has_host = config->has_steal = true;
+	else if (option == 'o' && !percent_parse(optarg, &e->run_queues.max_overhead_ppm))
+		*ret_exit = usage_error(cli, "--max-overhead: '%s' is not " PERCENT_WANTED, optarg);
+	else if (option == 'f' && config->nr_functions == METRICS_FUNCTIONS_MAX)
+		*ret_exit =
+			usage_error(cli, "--function: at most %d functions", METRICS_FUNCTIONS_MAX);
+	else if (option == 'f')
+		config->functions[config->nr_functions++] = optarg;
+	return *ret_exit == EXIT_OK;
 }
 
 static int run(struct cli *cli, int argc, char **argv)
 {
 	static const struct option longs[] = {{"listen", required_argument, NULL, 'l'},
 					      {"function", required_argument, NULL, 'f'},
+					      {"runqueue", no_argument, NULL, 'r'},
+					      {"steal", no_argument, NULL, 's'},
+					      {"max-overhead", required_argument, NULL, 'o'},
 					      {0}};
-	struct metrics_config config = {.run_dir = cli->run_dir};
-	const char *where = NULL;
+	struct exporter e = {.config = {.run_dir = cli->run_dir}};
 	int exit_code;
 	int option;
 
-	while ((option = verb_option(cli, argc, argv, "", longs, &exit_code)) != -1) {
-		if (option == VERB_OPTION_STOP)
+	e.run_queues.run_dir = cli->run_dir;
+	e.run_queues.max_overhead_ppm = OVERHEAD_PPM;
+	while ((option = verb_option(cli, argc, argv, "", longs, &exit_code)) != -1)
+		if (option == VERB_OPTION_STOP || !take_option(cli, &e, option, &exit_code))
 			return exit_code;
-		if (option == 'l')
-			where = optarg;
-		else if (config.nr_functions == METRICS_FUNCTIONS_MAX)
-			return usage_error(cli, "--function: at most %d functions",
-					   METRICS_FUNCTIONS_MAX);
-		else
-			config.functions[config.nr_functions++] = optarg;
-	}
 	if (!verb_operands(cli, argc, argv, 0, 0, &exit_code))
 		return exit_code;
-	if (!where)
+	if (!e.where)
 		return usage_error(cli, "--listen=ADDRESS:PORT or --listen=unix:PATH is needed");
 	if (!have_root(cli))
 		return EXIT_FAILED;
-	return fail_if(serve(&config, where));
+	return fail_if(serve(&e));
 }
 
 static const char help[] =
@@ -180,11 +236,19 @@ static const char help[] =
 	"  --listen=WHERE         ADDRESS:PORT (127.0.0.1:9911, [::1]:9911), or unix:PATH\n"
 	"  --function=NAME        also hits and time of this function, in guests that are "
 	"profiled\n"
-	"                         (function_profile_enabled); may be given more than once\n";
+	"                         (function_profile_enabled); may be given more than once\n"
+	"  --runqueue             also how long tasks of the guests wait for a vCPU, by events of\n"
+	"                         their schedulers, each of which costs the guest some time\n"
+	"  --steal                also how long vCPUs wait for a CPU of the host, by events\n"
+	"                         of the host (KVM)\n"
+	"  --max-overhead=PERCENT when tracing takes more of a vCPU's time, the events of these "
+	"two\n"
+	"                         are given up for a minute; 2 if not given\n";
 
 const struct verb verb_exporter = {
 	.name = "exporter",
-	.args = "--listen=ADDRESS:PORT|unix:PATH [--function=NAME]...",
+	.args = "--listen=ADDRESS:PORT|unix:PATH [--function=NAME]... "
+		"[--runqueue] [--steal] [--max-overhead=PERCENT]",
 	.summary = "Serve the counts of all sessions to Prometheus",
 	.help = help,
 	.run = run,

@@ -19,6 +19,8 @@ struct hv_err *arm64_find_irq_stack(const struct hv_kernel_core *core, uint64_t 
 		err = hv_core_percpu(core, pointer.v, 0, &at);
 	if (!err)
 		err = hv_read_u64(&core->as, at, &start);
+	if (!err)
+		*ret = pointer.v;
 	if (!err && (start % IRQ_STACK_BYTES || hv_core_symbol(core, "irq_stack", &at)))
 		err = hv_err_new(EOPNOTSUPP, "stacks of interrupts are not aligned to their size");
 	return err;

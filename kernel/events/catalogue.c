@@ -214,3 +214,8 @@ const struct hv_event_field *hv_event_type_field(const struct hv_catalogue *c,
 
 	return field ? field : find_in(&c->common, name);
 }
+
+bool hv_event_type_is_marker(const struct hv_event_type *type)
+{
+	return strcmp(type->system, "ftrace") == 0 && strcmp(type->name, "print") == 0;
+}

@@ -129,3 +129,10 @@ const struct hv_event_type *hv_catalogue_at(const struct hv_catalogue *c,
 const struct hv_event_field *hv_event_type_field(const struct hv_catalogue *c,
 						 const struct hv_event_type *type,
 						 const char *name);
+/* The type of what is written into trace_marker (ftrace:print). It cannot be switched, but has
+ * triggers. */
+bool hv_event_type_is_marker(const struct hv_event_type *type);
+static inline bool hv_event_type_has_triggers(const struct hv_event_type *type)
+{
+	return type->is_available || hv_event_type_is_marker(type);
+}

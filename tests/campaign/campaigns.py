@@ -9,8 +9,10 @@ import time
 
 import cases_beside
 import cases_stalls
+import hostile
 from cases_beside import kill, settle, victims
 from lib.channel import GuestDead
+from lib.wait import until
 
 ALL = {}
 WRONG = "wrong: "  # begins what a campaign found and should not have; too many of these fail
@@ -118,6 +120,107 @@ def tracepoints(t, rng):
     order = cases_beside.ORDERS[half * 7 % len(cases_beside.ORDERS)]
     cases_beside.killed_round(t, order, state, rng.choice(cases_beside.WHOM), rng.choice(cases_beside.EVENTS))
     return f"a kill in state {state}"
+
+
+# -- a hostile guest ---------------------------------------------------------------------------------------------------
+
+LIES = ("symbols", "types", "unwind_tables", "event_calls", "event_texts", "module", "slots")
+READ_FILES = ("available_filter_functions", "available_events", "set_event", "printk_formats", "trace", "stat", "events/sched/sched_switch/format",
+              "events/ftrace/print/format", "saved_cmdlines", "enabled_functions", "error_log", "available_tracers", "README")  # fmt: skip
+SECONDS = 2.0  # for which records are read while they are overwritten
+
+
+def bear(t, *words):
+    """A command ends by itself, with or without an error: nothing crashes, and nothing hangs."""
+    status, _, err = t.hv.run(*words)
+    assert status in (0, 1), f"hvtrace {' '.join(words)}: exit {status}: {err[-500:]}"
+    return status == 0
+
+
+class Session:
+    """A session whose log tells at its end whether its service died."""
+
+    def __init__(self, t):
+        self.t = t
+        self.is_there = bear(t, "attach", t.name)
+        self.log = open(f"{t.hv.run_dirs(t.name)[0]}/log", encoding="utf-8", errors="replace") if self.is_there else None  # noqa: SIM115
+
+    def end(self):
+        if not self.is_there:
+            return "was refused"
+        ended = not self.t.hv.processes(self.t.name)
+        if not ended:
+            self.t.hv.end("detach", self.t.name, self.t.disturb, self.t.refusals)
+        said = self.log.read()
+        self.log.close()
+        assert "the service has died" not in said, said[-2000:]
+        return "ended by itself" if ended else "was detached"
+
+
+def read_lies(t, rng, what):
+    """Attaches to a guest whose tables change, and reads what follows from them."""
+    t.guest.run("insmod /modules/dummy.ko")
+    guest = hostile.Guest(t.guest)
+    try:
+        with hostile.Liar(hostile.Overwriting(getattr(guest, what)()), rng):
+            can_be_checked = bear(t, "check", t.name)
+            session = Session(t)
+            for file in rng.sample(READ_FILES, 5) if session.is_there else ():
+                bear(t, "cat", t.name, file)
+        return f"{what}: {'checked' if can_be_checked else 'refused by check'}, the session {session.end()}"
+    finally:
+        guest.close()
+        t.guest.run("rmmod dummy")
+
+
+def read_false_records(t, rng, tracer):
+    """Reads rings that are overwritten while stubs write into them."""
+    session = Session(t)
+    assert session.is_there
+    t.hv("echo", t.name, "set_ftrace_filter", "vfs_*", "ksys_*", "*_open")
+    if tracer == "events":
+        for event in ("sched", "raw_syscalls", "kmem"):
+            t.hv("echo", t.name, f"events/{event}/enable", "1")
+    else:
+        t.hv("echo", t.name, "options/func_stack_trace" if tracer == "function" else "options/funcgraph-retval", "1")
+        t.hv("echo", t.name, "current_tracer", tracer)
+    t.guest.run(LOAD)
+    try:
+        with hostile.Liar(hostile.Ringing(hostile.Region(t.guest).rings()), rng):
+            for file in ("trace_pipe", rng.choice(("trace_pipe", "per_cpu/cpu0/trace_pipe_raw"))):
+                reading = t.hv.start("cat", t.name, file)
+                time.sleep(SECONDS / 2)
+                reading.kill()
+                reading.communicate()
+            for words in (("cat", t.name, "trace"), ("stat", t.name), ("echo", t.name, "tracing_on", "0"), ("cat", t.name, "trace")):
+                assert bear(t, *words), words
+    finally:
+        t.guest.run("touch /tmp/end; sleep 0.1; rm /tmp/end")
+    return f"records of {tracer}: the session {session.end()}"
+
+
+def recover_by_a_false_journal(t, rng):
+    """The journal is overwritten, and the service dies: the warden puts back what it knows."""
+    session = Session(t)
+    assert session.is_there
+    t.hv("echo", t.name, "set_ftrace_filter", rng.choice(GLOBS))
+    t.hv("echo", t.name, "current_tracer", rng.choice(("function", "function_graph")))
+    with hostile.Liar(hostile.Overwriting(hostile.Region(t.guest).journal()), rng):
+        time.sleep(rng.uniform(0, 0.3))
+        kill(victims(t)["service"])
+        assert until(lambda: not t.hv.processes(t.name)), t.hv.processes(t.name)
+    session.log.close()
+    return "the journal: put back by the warden"
+
+
+@campaign
+def hostile_guest(t, rng):
+    """A guest that overwrites its symbols, types, unwind tables, events, modules, slots of page tables, records or the
+    journal all the time. Every command ends, no process of hvtrace dies, and the guest is left as it was."""
+    what = rng.choice((*LIES, "function", "function_graph", "events", "journal"))
+    if what == "journal":
+        return recover_by_a_false_journal(t, rng)
+    return read_lies(t, rng, what) if what in LIES else read_false_records(t, rng, what)
 
 
 # -- hvtrace latency: a campaign for each planted stall, so that each one can be repeated as often as one likes --------

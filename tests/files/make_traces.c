@@ -4,7 +4,9 @@
  * identifiers, control characters, losses, a field that is not in its event, and a clock that goes
  * back.
  *
- *       make_traces DIR     DIR/t.jsonl, DIR/t.ctf */
+ *       make_traces DIR     DIR/t.jsonl, DIR/t.ctf, DIR/t.pftrace
+ *
+ * The last one has switches of tasks, too. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +21,7 @@
 #define NR_CPUS	   2
 #define OWN_ID	   300
 #define EMPTY_ID   301
+#define SWITCH_ID  302
 #define EVENTS_MAX 16
 
 #define COMMON                                                                                     \
@@ -47,6 +50,11 @@ static const char own_format[] =
 	"\tfield:u32 twice;\toffset:76;\tsize:4;\tsigned:0;\n"
 	"\nprint fmt: \"\"\n";
 static const char empty_format[] = "name: empty\nID: 301\nformat:\n" COMMON "\nprint fmt: \"\"\n";
+
+static const char switch_format[] = "name: sched_switch\nID: 302\nformat:\n" COMMON
+				    "\tfield:char next_comm[8];\toffset:8;\tsize:8;\tsigned:0;\n"
+				    "\tfield:pid_t next_pid;\toffset:16;\tsize:4;\tsigned:1;\n"
+				    "\nprint fmt: \"\"\n";
 
 struct own_entry {
 	uint16_t type;
@@ -166,6 +174,24 @@ static void add_own(struct hv_export *x)
 	add_page(x, 1, &bare, 1); /* before the one before it */
 }
 
+/* At US, CPU goes from one task to another. */
+static void add_switch(struct hv_export *x, unsigned cpu, uint64_t us, uint32_t pid, uint32_t next)
+{
+	const uint32_t entry[] = {SWITCH_ID, pid, 0x61, 0, next};
+	const struct hv_event e = with_entry(us * 1000, entry, sizeof(entry), SWITCH_ID);
+
+	add_page(x, cpu, &e, 1);
+}
+
+static void add_switches(struct hv_export *x)
+{
+	add_switch(x, 0, 10, 62, 61);
+	add_switch(x, 1, 11, 61, 62);
+	add_switch(x, 0, 12, 61, 0);
+	add_switch(x, 1, 13, 62, 0);
+	add_switch(x, 0, 14, 0, 61);
+}
+
 static int write_format(const struct hv_export_head *head, const char *name, const char *path,
 			int fd)
 {
@@ -179,6 +205,8 @@ static int write_format(const struct hv_export_head *head, const char *name, con
 	if (!err) {
 		add_tracers(x);
 		add_own(x);
+		if (strcmp(name, "perfetto") == 0)
+			add_switches(x);
 		err = hv_export_end(x);
 	}
 	if (err)
@@ -194,7 +222,7 @@ int main(int argc, char **argv)
 				       "ffffffff81000200 T ksys_read\n";
 	const struct hv_catalogue *c = hv_tracer_types();
 	struct hv_text formats[EVENTS_MAX] = {0};
-	struct hv_export_event events[EVENTS_MAX + 2];
+	struct hv_export_event events[EVENTS_MAX + 3];
 	struct hv_export_head head = {
 		.nr_cpus = NR_CPUS,
 		.page_bytes = HV_RAW_PAGE_LEN,
@@ -206,7 +234,7 @@ int main(int argc, char **argv)
 		.kallsyms = {kallsyms, sizeof(kallsyms) - 1},
 		.events = events,
 	};
-	HV_AUTO_FREE char *jsonl = NULL, *ctf = NULL;
+	HV_AUTO_FREE char *jsonl = NULL, *ctf = NULL, *pftrace = NULL;
 	int bad;
 
 	if (argc != 2 || c->nr > EVENTS_MAX)
@@ -220,11 +248,16 @@ int main(int argc, char **argv)
 		(struct hv_export_event){"own", {own_format, sizeof(own_format) - 1}};
 	events[head.nr_events++] =
 		(struct hv_export_event){"own", {empty_format, sizeof(empty_format) - 1}};
+	events[head.nr_events++] =
+		(struct hv_export_event){"sched", {switch_format, sizeof(switch_format) - 1}};
 	jsonl = hv_format("%s/t.jsonl", argv[1]);
 	ctf = hv_format("%s/t.ctf", argv[1]);
+	pftrace = hv_format("%s/t.pftrace", argv[1]);
 	mkdir(ctf, 0700);
 	bad = write_format(&head, "jsonl", jsonl, open(jsonl, O_RDWR | O_CREAT | O_TRUNC, 0600)) |
-	      write_format(&head, "ctf", ctf, open(ctf, O_RDONLY | O_DIRECTORY));
+	      write_format(&head, "ctf", ctf, open(ctf, O_RDONLY | O_DIRECTORY)) |
+	      write_format(&head, "perfetto", pftrace,
+			   open(pftrace, O_RDWR | O_CREAT | O_TRUNC, 0600));
 	for (size_t i = 0; i < c->nr; i++)
 		hv_text_deinit(&formats[i]);
 	return bad;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Asks the warden whatever a service that was taken over could ask: the input is a list of
- * questions. Whatever it is, text has the guest's own bytes, a call of or a jump into what leaves
- * of the region map, or a static key's jump. */
+ * questions. Whatever it is, text has a nop (a static key's way back may be another nop than the
+ * guest had), a call of or a jump into what leaves of the region map, or a static key's jump. */
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -77,15 +77,24 @@ static bool is_mapped(struct hv_gva at)
 	return at.v - SMALL_WINDOW < 64 * span;
 }
 
+static bool is_nop(const uint8_t *site, struct hv_gva at)
+{
+	bool jumps;
+	size_t len_bytes =
+		hv_guest_info(guest)->arch->classify_jump_site(site, at, hv_gva(0), &jumps);
+
+	return len_bytes == sizeof(nop) && !jumps;
+}
+
 static void check_text(void)
 {
 	for (unsigned i = 0; i < SITES; i++) {
 		const uint8_t *site = small.ram + 0x1000 + 16 * i;
-		struct hv_gva target;
-		enum hv_site_kind kind = hv_guest_info(guest)->arch->classify_site(
-			site, hv_gva(SMALL_TEXT + 0x1000 + 16 * i), &target);
+		struct hv_gva at = hv_gva(SMALL_TEXT + 0x1000 + 16 * i), target;
+		enum hv_site_kind kind =
+			hv_guest_info(guest)->arch->classify_site(site, at, &target);
 
-		if (memcmp(site, nop, 5) == 0)
+		if (is_nop(site, at))
 			continue;
 		if (kind == HV_SITE_CALL && is_mapped(target))
 			continue;

@@ -10,6 +10,7 @@ import struct
 import subprocess
 
 from cases_graph import Sleepers, our_trees, own_trees
+from cases_stack import UNKNOWN, agree, stacks
 from lib import ftrace, graph
 from lib.domain import ARM64_EMULATOR, Config
 from lib.suite import Skip, Test, bad_dmesg, case
@@ -202,8 +203,7 @@ def arm64_agrees_with_own_ftrace(t):
 def refused_by_name(t, guest):
     """What has no stub yet is refused, or is no file."""
     t.hv.fails("echo", guest.name, "current_tracer", "irqsoff", says=["irqsoff: not in this kernel"])
-    t.hv.fails("echo", guest.name, "set_ftrace_filter", "vfs_read:traceoff", says=["aarch64 guests"])
-    t.hv.fails("echo", guest.name, "options/func_stack_trace", "1", says=["func_stack_trace"])
+    t.hv.fails("echo", guest.name, "options/stacktrace", "1", says=["stacktrace"])
     t.hv.fails("echo", guest.name, "events/sched/sched_switch/enable", "1", says=["events of aarch64 guests is not there yet"])
 
 
@@ -274,3 +274,51 @@ def arm64_graph_ends_with_sleepers(t):
             sleepers.wake()
             compare(before, places.snapshot())
             t.note(f"{verb}: {said.splitlines()[1]}")
+
+
+@case(configs=None)
+def arm64_stacks_agree_with_own(t):
+    """func_stack_trace has the same stacks in the same order as the guest's own. Those of interrupts, which are on two
+    stacks, lead to where the kernel was entered."""
+    with a_guest(t, ONE_VCPU) as test:
+        guest, options = test.guest, ("func_stack_trace",)
+        own, own_pid = ftrace.own_trace(guest, ("syscalls", ROUNDS), FILTERS, options=options)
+        with test.attach() as traced:
+            ours, our_pid = ftrace.hvtrace_trace(traced, guest, ("syscalls", ROUNDS), FILTERS, options=options)
+            nr = agree(own, own_pid, ours, our_pid, FIRST)
+            traced.echo("set_ftrace_filter", "hrtimer_interrupt")
+            traced.echo("current_tracer", "function")
+            traced.echo("trace_options", "func_stack_trace")
+            guest.run("sleep 2")
+            ticks = [lines for _, _, lines in stacks(traced.text("trace"))]
+            cut = [lines for lines in ticks if lines[-1] == UNKNOWN]
+            assert len(ticks) > 10 and not cut, f"{len(cut)} of {len(ticks)} interrupts end early: {cut[:1]}"
+        t.note(f"{nr} stacks agree, in order; {len(ticks)} of interrupts are whole")
+
+
+@case(configs=None)
+def arm64_commands(t):
+    """With function_graph as the tracer, the command stacktrace has the same stacks in the same order as the guest's own.
+    traceoff, traceon, snapshot and counts do what they say; probes are refused by name."""
+    with a_guest(t, ONE_VCPU) as test:
+        guest = test.guest
+        filters = (*FILTERS, *(f"{glob}:stacktrace" for glob in (FIRST, "vfs_*")))
+        own, own_pid = ftrace.own_trace(guest, ("syscalls", ROUNDS), filters, tracer="function_graph")
+        with test.attach() as traced:
+            ours, our_pid = ftrace.hvtrace_trace(traced, guest, ("syscalls", ROUNDS), filters, tracer="function_graph")
+            nr = agree(own, own_pid, ours, our_pid, FIRST)
+        with test.attach() as traced:
+            traced.echo("set_ftrace_filter", "vfs_open:stacktrace:3")
+            guest.run("for i in 1 2 3 4 5; do cat /proc/uptime; done")
+            found = stacks(traced.text("trace"))
+            assert [lines[0] for _, _, lines in found] == 3 * ["vfs_open"], f"stacks: {found}"
+            assert all(lines[-1] == "el0t_64_sync" for _, _, lines in found), f"stacks: {found}"
+            traced.echo("set_ftrace_filter", "!vfs_open:stacktrace:0", append=True)
+            for command in ("vfs_rmdir:snapshot:1", "vfs_symlink:traceoff", "vfs_unlink:traceon"):
+                traced.echo("set_ftrace_filter", command, append=True)
+            traced.echo("set_ftrace_filter", "vfs_mkdir", "vfs_rmdir")
+            traced.echo("current_tracer", "function")
+            guest.run("mkdir /tmp/a; rmdir /tmp/a; ln -s a /tmp/l; mkdir /tmp/b; rm /tmp/l; rmdir /tmp/b")
+            of = [[e.function for e in ftrace.parse(traced.text(file))[0]] for file in ("snapshot", "trace")]
+            assert of == [["vfs_mkdir"], 2 * ["vfs_rmdir"]], f"snapshot and trace: {of}"
+        t.note(f"{nr} stacks agree, in order")

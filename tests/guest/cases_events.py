@@ -346,7 +346,7 @@ def in_graph(text):
         yield caller, function, re.sub(r' c="\w+"', "", arguments)
 
 
-@case(configs=(*ONE_VCPU, OLDEST))
+@case(configs=(*ONE_VCPU[1:], OLDEST))
 def probes_of_returns(t):
     """Return probes have the formats and texts of the guest's own, and what each call of the same programs returns, to
     the same callers, also beside tracers of the same functions; what they return to is shown by those. Detach finds
@@ -470,7 +470,7 @@ ANYWHERE = {
 ANYWHERE_BY_NAME = {f"a{i}": function for i, function in enumerate(ANYWHERE)}
 
 
-@case()
+@case(configs=(STANDARD[1], STANDARD[2]))
 def probes_read_anywhere(t):
     """Probes of functions of interrupts, wakeups and page faults read what is there and what is not, one in the other,
     beside a graph of all functions; each detach finds nobody in them."""
@@ -614,7 +614,7 @@ def recorders_of_marks(t, traced):
     )
 
 
-@case(configs=(*STANDARD[:3:2], OLDEST))
+@case(configs=(OLDEST, STANDARD[2]))
 def marks_of_programs(t):
     """hvtrace-agent's marks are events of their tasks, each once and whole: short, long, of lines; for two who record
     them at a time. Another unknown option of prctl(2) is none."""

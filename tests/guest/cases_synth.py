@@ -132,7 +132,7 @@ def difference(own, ours):
     return "\n".join([own.split("\n")[0], *list(lines)[2:]])
 
 
-@case(configs=ONE_VCPU)
+@case(configs=ONE_VCPU[1:])
 def synthetic_events_are_read_as_the_guests_own(t):
     """Right and wrong definitions of synthetic events, variables and actions: errno, the texts of all files, and the
     lines in error_log with the character that is wrong are those of the guest's own tracefs."""

@@ -79,7 +79,7 @@ def check_worst(t, traced, tracer, mode):
     return head, text
 
 
-@case(configs=COUNTED)
+@case(configs=COUNTED[1:])
 def wakeup_finds_the_worst_wait(t):
     """Tasks of each kind are woken while preemption is off. Each tracer keeps the worst wait of its kind, with its task,
     both records and the length that the guest's own events tell. With function-trace it has the calls meanwhile."""

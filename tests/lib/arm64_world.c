@@ -13,7 +13,10 @@
 #define STEPS_MAX 10000
 #define PAGE_LEN  0x1000
 #define EL1H	  5
-#define MASKED_I  0x80
+#define PERCPU_BASE                                                                                \
+	UINT64_C(0x123456780000) /* what a CPU adds to the addresses of its variables              \
+				  */
+#define MASKED_I 0x80
 
 _Static_assert(ARM64_WORLD_LEN >= ARM64_WORLD_STATES_OFF +
 					  ARM64_WORLD_NR_CPUS *
@@ -98,6 +101,22 @@ static void count(uc_engine *cpu, uint64_t pc, uint32_t len_bytes, void *ctx)
 		w->nr_in_stubs++;
 }
 
+/* The CPU removes signatures only while it makes some: EnIA of SCTLR_EL1. */
+static void let_sign(struct arm64_world *w)
+{
+	/* mrs x0, sctlr_el1; orr x0, x0, #1 << 31; msr sctlr_el1, x0 */
+	static const uint32_t insns[] = {0xd5381000, 0xb2610000, 0xd5181000};
+	const struct arm64_regs regs = {.pc = arm64_world_gva(ARM64_WORLD_TEXT_OFF),
+					.pstate = EL1H};
+	bool done;
+
+	memcpy(w->host + ARM64_WORLD_TEXT_OFF, insns, sizeof(insns));
+	arm64_world_set(w, &regs);
+	done = arm64_world_step(w, HV_ARRAY_LEN(insns));
+	assert(done);
+	(void)done;
+}
+
 /* What the guest may do with each part is as in a region. */
 struct arm64_world *arm64_world_new(void)
 {
@@ -126,6 +145,7 @@ struct arm64_world *arm64_world_new(void)
 	err = uc_hook_add(cpu, &hook, UC_HOOK_CODE, (void *)count, w, 1, 0);
 	assert(err == UC_ERR_OK);
 	(void)err;
+	let_sign(w);
 	return w;
 }
 
@@ -165,6 +185,8 @@ static struct hv_stub_values values_of_world(void)
 			[HV_HOLE_nr_pids] = ARM64_WORLD_NR_PIDS,
 			[HV_HOLE_stacks] = arm64_world_gva(ARM64_WORLD_STACKS_OFF),
 			[HV_HOLE_stack_mask] = -(uint64_t)ARM64_WORLD_STACK_BYTES,
+			[HV_HOLE_irq_stack] = arm64_world_gva(ARM64_WORLD_TASKS_OFF) +
+					      offsetof(struct arm64_tasks, irq_stack) - PERCPU_BASE,
 			[HV_HOLE_home_shift] = 32 - ARM64_WORLD_HOMES_SHIFT,
 			[HV_HOLE_count_shift] = 32 - ARM64_WORLD_COUNTS_SHIFT,
 			[HV_HOLE_text_base] = ARM64_WORLD_TEXT_BASE,
@@ -177,6 +199,8 @@ static size_t stub_off(const struct arm64_case *c)
 {
 	const struct hv_stub_image *stubs = &hv_arch_arm64.stubs;
 
+	if (c->has_stack)
+		return stubs->function_stack_off;
 	if (c->trace == HV_TRACE_NOTHING && !c->profiled && c->role == HV_ROLE_NONE)
 		return stubs->function_off;
 	return hv_call_off(stubs, c->role, c->trace, c->profiled);
@@ -242,6 +266,7 @@ void arm64_world_set_up(struct arm64_world *w, const struct arm64_case *c)
 
 	memset(w->host, 0, BLOCK_LEN);
 	w->values = values_of_world();
+	w->fp = 0;
 	make_function(w, ARM64_WORLD_TRACED_OFF, stub_off(c));
 	/* No interrupt is in the middle of the scheduler. */
 	other.role = HV_ROLE_NONE;
@@ -250,8 +275,10 @@ void arm64_world_set_up(struct arm64_world *w, const struct arm64_case *c)
 	tasks->dd = dd;
 	tasks->cat.stack = arm64_world_stack_end(0) - ARM64_WORLD_STACK_BYTES;
 	tasks->dd.stack = arm64_world_stack_end(1) - ARM64_WORLD_STACK_BYTES;
+	tasks->irq_stack = arm64_world_stack_end(2) - ARM64_WORLD_STACK_BYTES;
 	make_states(w);
 	arm64_world_set_current(w, &tasks->cat);
+	set(w, UC_ARM64_REG_TPIDR_EL1, PERCPU_BASE);
 	*params = (struct hv_params){.graph_flags = HV_GRAPH_RETURNS, .max_depth = UINT32_MAX};
 	c->prepare(w);
 	arm64_world_control(w)->graph_mode = !hv_graph_is_plain(params);
@@ -313,6 +340,8 @@ void arm64_world_enter(struct arm64_world *w, uint64_t function_off, uint64_t ca
 	for (unsigned i = 0; i < HV_ARRAY_LEN(regs.x); i++)
 		regs.x[i] = UINT64_C(0x1111111111111111) * (i % 13) + i;
 	regs.x[30] = arm64_world_gva(caller_off);
+	if (w->fp)
+		regs.x[29] = w->fp;
 	arm64_world_set(w, &regs);
 }
 

@@ -67,6 +67,13 @@ struct arm64_task {
 struct arm64_tasks {
 	struct arm64_task cat; /* current, and in the pid filter */
 	struct arm64_task dd;  /* its pid is beyond the pid filter's bitmap */
+	uint64_t irq_stack;    /* the start of the CPUs' interrupt stack */
+};
+
+/* What every function keeps on its stack. */
+struct arm64_record {
+	uint64_t next;
+	uint64_t caller;
 };
 
 /* Registers of the CPU. */
@@ -83,6 +90,7 @@ struct arm64_world {
 	uint64_t nr_left;     /* instructions before it stops all the same */
 	uint64_t nr_done;     /* instructions, ever */
 	uint64_t nr_in_stubs; /* likewise */
+	uint64_t fp;	      /* of who calls the function; 0: any */
 	struct hv_stub_values values;
 };
 
@@ -101,6 +109,9 @@ struct arm64_case {
 	unsigned nr_exits;
 	unsigned nr_mores;
 	unsigned nr_hits; /* calls that the profile counts */
+	/* The sites call the entry that records stacks, or a command does it: */
+	bool has_stack;
+	unsigned nr_stacks;
 };
 
 /* Every path through the function stub. */
@@ -109,6 +120,9 @@ extern const unsigned arm64_nr_cases;
 /* Every path through the stubs of a graph and a profile. */
 extern const struct arm64_case arm64_graph_cases[];
 extern const unsigned arm64_nr_graph_cases;
+/* Every path through the stub that records stacks. */
+extern const struct arm64_case arm64_stack_cases[];
+extern const unsigned arm64_nr_stack_cases;
 
 static inline uint64_t arm64_world_gva(uint64_t off)
 {
@@ -166,6 +180,30 @@ static inline uint32_t arm64_world_site_end(uint64_t off)
 static inline uint64_t arm64_world_stack_end(unsigned nr)
 {
 	return arm64_world_gva(ARM64_WORLD_LEN + (nr + 1) * ARM64_WORLD_STACK_BYTES);
+}
+
+/* Where a chain of records begins on the kernel stack NR, above the stack pointer of a call. */
+#define ARM64_WORLD_RECORDS(nr) (arm64_world_stack_end(nr) - 0x200)
+
+static inline struct arm64_record *arm64_world_record(const struct arm64_world *w, uint64_t gva)
+{
+	return (struct arm64_record *)(w->host + (gva - ARM64_WORLD_GVA));
+}
+
+/* The caller of the function whose record is the Nth. */
+static inline uint64_t arm64_world_caller(unsigned n)
+{
+	return ARM64_WORLD_TEXT_BASE + HV_TEXT_BIT + 0x1000 + 0x10 * n;
+}
+
+/* Puts NR records at FP and above, 32 bytes apart, and then the one that ends a stack. Returns
+ * where that is. */
+uint64_t arm64_world_chain(const struct arm64_world *w, uint64_t fp, unsigned first, unsigned nr);
+
+/* The stack pointer with which the function of a case is called. */
+static inline uint64_t arm64_world_sp(const struct arm64_world *w)
+{
+	return w->fp ? w->fp - 0x40 : arm64_world_stack_end(0) - 0x100;
 }
 
 struct arm64_world *arm64_world_new(void);

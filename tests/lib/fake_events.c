@@ -269,7 +269,7 @@ static struct hv_err *why_not(const struct hv_event_type *type)
 struct hv_err *hv_event_tracer_check(struct hv_event_tracer *e hv_unused,
 				     const struct hv_event_type *type)
 {
-	return why_not(type);
+	return strstr(type->name, "busy") ? NULL : why_not(type);
 }
 
 struct hv_err *hv_event_tracer_set(struct hv_event_tracer *e, struct hv_event_want *wants,

@@ -9,8 +9,10 @@ import subprocess
 import sys
 import time
 
+from cases_metrics import exporter, stolen
 from cases_stalls import busy_guest, first, load_plants, measure, vcpu_thread
 from lib.suite import STANDARD, case
+from lib.wait import until
 
 GUEST = STANDARD[:1]
 LONG = "--threshold=400ms"
@@ -108,3 +110,28 @@ def latency_names_another_tenant(t):
     one, pid = crowded(t, ("qemu-system-x86_64", "-name", "guest=neighbour,debug-threads=on"))
     assert one["fault"] == "other-tenant", one
     assert (one["by"]["pid"], one["by"]["domain"]) == (pid, "neighbour"), one
+
+
+@case(configs=GUEST)
+def exporter_tells_waits_of_vcpus(t):
+    """While a busy program shares the CPU of a vCPU, the histogram of exporter --steal grows by as much as the host's
+    scheduler counts for the threads of the vCPUs."""
+    tid = vcpu_thread(t.guest.pid, 0)
+    cpus = os.sched_getaffinity(tid)
+    seen = []  # of which the third last is from before measuring began
+    with exporter(t, "--steal") as page, t.attach(), busy_guest(t):
+        assert until(lambda: seen.append(stolen(t.guest.pid)) or page().get("hvtrace_steal_measured") == 1), page().text
+        before, begin = page().get("hvtrace_steal_wait_seconds_sum"), stolen(t.guest.pid)
+        os.sched_setaffinity(tid, {max(cpus)})
+        try:
+            with hog(max(cpus), "hog"):
+                time.sleep(4)
+        finally:
+            os.sched_setaffinity(tid, cpus)
+        own = stolen(t.guest.pid) - begin
+        assert until(lambda: page().get("hvtrace_steal_wait_seconds_sum") - before >= own * 0.9), (own, before, page().text)
+        found = page()
+        ours = found.get("hvtrace_steal_wait_seconds_sum")
+        assert ours <= (stolen(t.guest.pid) - seen[-3:][0]) * 1.1, (ours, seen[-3:], stolen(t.guest.pid))
+        assert found.get("hvtrace_steal_wait_seconds_count") > 0 and not found.get("hvtrace_runqueue_wait_seconds_count"), found.text
+        t.note(f"{ours - before:.3f} s of {own:.3f}, {found.get('hvtrace_steal_wait_seconds_count'):.0f} waits")

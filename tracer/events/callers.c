@@ -11,7 +11,7 @@
 struct hv_callers {
 	const struct hv_kernel *kernel;	  /* borrowed */
 	const struct hv_gva_range *stubs; /* borrowed */
-	struct hv_orc *orc;		  /* owned; NULL: not prepared */
+	struct hv_orc *orc;		  /* owned; NULL: not prepared, or not needed */
 };
 
 struct hv_callers *hv_callers_new(const struct hv_kernel *k, const struct hv_gva_range *stubs)
@@ -31,6 +31,13 @@ void hv_callers_free(struct hv_callers *c)
 	free(c);
 }
 
+/* Functions keep frame records: the stub follows them. */
+static bool has_records(const struct hv_callers *c)
+{
+	return c->kernel->core.as.arch->frame_register &&
+	       c->kernel->core.as.arch->stubs.function_stack_off;
+}
+
 struct hv_err *hv_callers_prepare(struct hv_callers *c)
 {
 	struct hv_err *err;
@@ -42,7 +49,7 @@ struct hv_err *hv_callers_prepare(struct hv_callers *c)
 		return err;
 	if (!c->kernel->layout.has_task_stack)
 		return hv_err_new(EOPNOTSUPP, "btf: no member stack in struct task_struct");
-	return hv_orc_new(c->kernel, &c->orc);
+	return has_records(c) ? NULL : hv_orc_new(c->kernel, &c->orc);
 }
 
 void hv_callers_forget_modules(struct hv_callers *c)
@@ -51,8 +58,8 @@ void hv_callers_forget_modules(struct hv_callers *c)
 		hv_orc_forget_modules(c->orc);
 }
 
-size_t hv_callers_find(struct hv_callers *c, const struct hv_stack_words *words, struct hv_gva *ret,
-		       size_t max, bool *ret_early)
+static size_t unwind(struct hv_callers *c, const struct hv_stack_words *words, struct hv_gva *ret,
+		     size_t max, bool *ret_early)
 {
 	const struct hv_stub_image *image = &c->kernel->core.as.arch->stubs;
 	struct hv_gva yields = hv_gva_add(c->stubs->start, HV_STUBS_CODE_OFF + image->yields_off);
@@ -60,12 +67,20 @@ size_t hv_callers_find(struct hv_callers *c, const struct hv_stack_words *words,
 		{yields, hv_gva_add(yields, HV_NR_YIELDS * image->yield_len_bytes)},
 		image->yield_rule,
 	};
-	size_t nr, known = 0;
+
+	return hv_unwind(c->orc, c->kernel->core.as.arch, words, &stubs, ret, max, ret_early);
+}
+
+size_t hv_callers_find(struct hv_callers *c, const struct hv_stack_words *words, struct hv_gva *ret,
+		       size_t max, bool *ret_early)
+{
+	size_t nr = 0, known = 0;
 
 	*ret_early = true;
-	if (!c->orc)
-		return 0;
-	nr = hv_unwind(c->orc, c->kernel->core.as.arch, words, &stubs, ret, max, ret_early);
+	if (has_records(c))
+		nr = hv_unwind_records(words, ret, max, ret_early);
+	else if (c->orc)
+		nr = unwind(c, words, ret, max, ret_early);
 	/* The stub replaces the handler of a graph by the real caller if it can. If it could not,
 	 * the stack ends there. */
 	while (known < nr && !hv_gva_in(ret[known], *c->stubs))

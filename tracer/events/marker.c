@@ -4,7 +4,9 @@
 #include "base/clock.h"
 #include "ringbuf/writer.h"
 #include "tracer/events/buffer_state.h"
+#include "tracer/events/decode.h"
 #include "tracer/events/decoder.h"
+#include "tracer/events/host_buffer.h"
 
 #define CPU 0
 
@@ -52,17 +54,33 @@ static uint64_t tsc_of_mark(struct hv_buffer *b)
 	return hv_clocks_tsc_at(b->decoder->clocks, CPU, time_of_mark(b));
 }
 
-void hv_buffer_mark(struct hv_buffer *b, enum hv_event_kind kind, const char *bytes,
-		    size_t len_bytes)
+struct hv_mark_time hv_buffer_mark(struct hv_buffer *b, enum hv_event_kind kind, const char *bytes,
+				   size_t len_bytes)
 {
 	const struct hv_buffer_cpu *c = &b->cpus[CPU];
 	uint64_t id = hv_marks_add(&b->decoder->marks, kind, bytes, len_bytes);
+	uint64_t tsc = tsc_of_mark(b);
 	struct hv_record record = {
-		.word = {tsc_of_mark(b), id, 0, (uint64_t)HV_RECORD_MARK << HV_RECORD_KIND_SHIFT},
+		.word = {tsc, id, 0, (uint64_t)HV_RECORD_MARK << HV_RECORD_KIND_SHIFT},
 	};
 
 	/* The members are const because the buffer only reads them. The guest or the host, which
 	 * fill the ring, may write. */
 	hv_ring_put((struct hv_state *)c->state, (struct hv_record *)c->records, c->nr_slots,
 		    &record);
+	return (struct hv_mark_time){
+		tsc,
+		hv_clocks_event_ns(b->decoder->clocks, HV_TRACE_CLOCK_GUEST, CPU, tsc),
+	};
+}
+
+void hv_buffer_put_made(struct hv_buffer *b, uint64_t tsc, const struct hv_event *e)
+{
+	const struct hv_record mark = {
+		.word = {tsc, 0, 0, (uint64_t)HV_RECORD_EVENT << HV_RECORD_KIND_SHIFT},
+	};
+	struct hv_record records[HV_DATA_RECORDS_MAX + 1];
+	unsigned nr = hv_encode_entry(&mark, e, records);
+
+	hv_buffer_put_host(b, records, nr, e);
 }

@@ -133,13 +133,11 @@ bool hv_event_has_id(const struct hv_place *dir)
 	return type && type->id && type->reg_kind != HV_EVENT_REG_NONE;
 }
 
-/* Markers (ftrace:print) have triggers, too, although they cannot be switched on and off. */
 bool hv_event_has_trigger(const struct hv_place *dir)
 {
 	const struct hv_event_type *type = hv_place_event_type(dir);
 
-	return type && (type->is_available ||
-			(strcmp(type->system, "ftrace") == 0 && strcmp(type->name, "print") == 0));
+	return type && hv_event_type_has_triggers(type);
 }
 
 static bool system_name(const struct hv_place *dir, size_t index, struct hv_text *ret)

@@ -4,8 +4,8 @@
 #include "tree/files/event_dirs.h"
 #include "tree/files/files.h"
 #include "tree/format/raw_page.h"
+#include "tree/instance/markers.h"
 #include "tree/instance/recording.h"
-#include "tree/instance/share.h"
 
 #define RAW_LEN_MIN 4 /* the number at the beginning */
 
@@ -41,7 +41,7 @@ static struct hv_err *write_marker(struct hv_file *f, const char *buf, size_t le
 
 	if (err)
 		return err;
-	hv_buffer_mark(hv_instance_buffer(f->at.instance), HV_EVENT_PRINT, buf, len);
+	hv_instance_mark(f->at.instance, HV_EVENT_PRINT, buf, len);
 	*ret_len = len;
 	return NULL;
 }
@@ -57,7 +57,7 @@ static struct hv_err *write_raw_marker(struct hv_file *f, const char *buf, size_
 				 max, len_bytes);
 	if (err)
 		return err;
-	hv_buffer_mark(hv_instance_buffer(f->at.instance), HV_EVENT_RAW_DATA, buf, len_bytes);
+	hv_instance_mark(f->at.instance, HV_EVENT_RAW_DATA, buf, len_bytes);
 	*ret_len = len_bytes;
 	return NULL;
 }

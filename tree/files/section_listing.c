@@ -143,6 +143,7 @@ void hv_section_listing_fill(struct hv_section_listing *l, struct hv_file *f)
 		l->symbols = hv_symbol_texts_new();
 	hv_symbol_texts_of(l->symbols, style.kernel->symbols_version);
 	style.symbols = l->symbols;
+	style.section = l->section;
 	if (shows_graph(in)) {
 		style.options = &graph_options;
 		style.graph_start_ns = l->section->from.time_ns;

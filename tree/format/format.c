@@ -11,6 +11,7 @@
 #include "tree/format/event_texts.h"
 #include "tree/format/flags.h"
 #include "tree/format/latency.h"
+#include "tree/format/symbol.h"
 #include "tree/format/symbol_texts.h"
 
 #define NAME_LEN_MAX 512 /* KSYM_NAME_LEN */
@@ -163,8 +164,7 @@ void hv_format_address(struct hv_text *out, const struct hv_style *style, struct
 	bool is_plain = !is_on(style, HV_OPT_SYM_OFFSET) && !is_on(style, HV_OPT_SYM_ADDR);
 	struct hv_symbol_texts *texts = is_plain ? style->symbols : NULL;
 	size_t start = out->len_bytes;
-	const char *name, *module;
-	uint64_t off;
+	struct hv_shown_symbol symbol;
 
 	if (!addr.v) {
 		hv_text_add(out, "0");
@@ -172,16 +172,16 @@ void hv_format_address(struct hv_text *out, const struct hv_style *style, struct
 	}
 	if (hv_symbol_texts_add(texts, out, addr, HV_SYMBOL_PLAIN))
 		return;
-	if (!hv_kernel_symbol_at(style->kernel, addr, &name, &module, &off) || !name[0]) {
+	if (!hv_format_symbol(style, addr, &symbol)) {
 		hv_text_printf(out, "0x%08" PRIx64, addr.v);
 	} else {
-		hv_text_add_guest(out, name, NAME_LEN_MAX);
+		hv_text_add_guest(out, symbol.name, NAME_LEN_MAX);
 		if (is_on(style, HV_OPT_SYM_OFFSET))
-			hv_text_printf(out, "+0x%" PRIx64 "/0x%" PRIx64, off,
-				       hv_kernel_symbol_size(style->kernel, addr));
-		if (is_on(style, HV_OPT_SYM_OFFSET) && module) {
+			hv_text_printf(out, "+0x%" PRIx64 "/0x%" PRIx64, symbol.off,
+				       symbol.len_bytes);
+		if (is_on(style, HV_OPT_SYM_OFFSET) && symbol.module) {
 			hv_text_add(out, " [");
-			hv_text_add_guest(out, module, NAME_LEN_MAX);
+			hv_text_add_guest(out, symbol.module, NAME_LEN_MAX);
 			hv_text_add(out, "]");
 		}
 	}

@@ -11,6 +11,7 @@
 #include "kernel/kernel.h"
 #include "tree/format/flags.h"
 #include "tree/format/latency.h"
+#include "tree/format/symbol.h"
 #include "tree/format/symbol_texts.h"
 
 #define NAME_LEN_MAX	 512 /* KSYM_NAME_LEN */
@@ -312,19 +313,18 @@ static bool hides_exit(const struct hv_style *style, struct lane *l, const struc
 static void add_function(struct hv_text *out, const struct hv_style *style, struct hv_gva ip)
 {
 	size_t start = out->len_bytes;
-	const char *name, *module;
-	uint64_t off;
+	struct hv_shown_symbol symbol;
 
 	if (hv_symbol_texts_add(style->symbols, out, ip, HV_SYMBOL_WITH_MODULE))
 		return;
-	if (!hv_kernel_symbol_at(style->kernel, ip, &name, &module, &off) || !name[0]) {
+	if (!hv_format_symbol(style, ip, &symbol)) {
 		hv_text_printf(out, "0x%" PRIx64, ip.v);
 		return;
 	}
-	hv_text_add_guest(out, name, NAME_LEN_MAX);
-	if (module) {
+	hv_text_add_guest(out, symbol.name, NAME_LEN_MAX);
+	if (symbol.module) {
 		hv_text_add(out, " [");
-		hv_text_add_guest(out, module, NAME_LEN_MAX);
+		hv_text_add_guest(out, symbol.module, NAME_LEN_MAX);
 		hv_text_add(out, "]");
 	}
 	hv_symbol_texts_keep(style->symbols, out, start, ip, HV_SYMBOL_WITH_MODULE);

@@ -23,6 +23,7 @@ struct hv_style {
 	uint64_t graph_start_ns;	  /* calls have the time since then; 0: they have not */
 	struct hv_symbol_texts *symbols;  /* kept texts; NULL: none are kept */
 	struct hv_names *names;		  /* of tasks; NULL: only those of events are known */
+	const struct hv_section *section; /* has names of its own; NULL: the kernel's are shown */
 	struct hv_event_texts *events;	  /* NULL: no types of the guest's own events are known */
 };
 

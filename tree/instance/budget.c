@@ -80,6 +80,7 @@ struct hv_err *hv_budget_keep(struct hv_instances *all, uint64_t limit_ppm, uint
 		b->load = hv_load_new(all->session);
 	hv_load_look(b->load, now_ns, &view);
 	b->load_ppm = view.ppm;
+	b->taken_ns += view.taken_ns;
 	if (view.ppm <= limit_ppm)
 		return NULL;
 	before = hv_filter_dup(&b->aside);

@@ -15,6 +15,7 @@ struct hv_load;
 struct hv_budget {
 	struct hv_load *load; /* owned; NULL: there was no limit yet */
 	uint64_t load_ppm;    /* as it was measured last */
+	uint64_t taken_ns;    /* of a vCPU's time in all, while it was measured */
 	struct hv_filter aside;
 	uint64_t
 		named[HV_BUDGET_NAMED]; /* the first of them, in the order in which they were put */

@@ -142,22 +142,27 @@ void hv_buffers_keep_snapshot(struct hv_buffers *b, enum hv_snapshot_use use)
 	b->snapshot_use = use;
 }
 
+static void swap(struct hv_buffers *b)
+{
+	struct hv_buffer *taken = b->host;
+
+	hv_buffers_set_host(b, b->snapshot);
+	b->snapshot = taken;
+	hv_buffer_when_full(taken, HV_FULL_OVERWRITES);
+}
+
 void hv_buffers_swap_snapshot(struct hv_buffers *b)
 {
-	if (b->snapshot_use == HV_SNAPSHOT_FREE)
-		hv_buffers_swap_kept(b);
+	if (b->snapshot_use == HV_SNAPSHOT_FREE && b->snapshot && b->host)
+		swap(b);
 }
 
 void hv_buffers_swap_kept(struct hv_buffers *b)
 {
-	struct hv_buffer *taken = b->host;
-
 	if (!b->snapshot || !b->host)
 		return;
 	hv_buffer_clear(b->snapshot, HV_ALL_CPUS);
-	hv_buffers_set_host(b, b->snapshot);
-	b->snapshot = taken;
-	hv_buffer_when_full(taken, HV_FULL_OVERWRITES);
+	swap(b);
 }
 
 void hv_buffers_free_snapshot(struct hv_buffers *b)

@@ -78,11 +78,12 @@ struct hv_err *hv_buffers_need_snapshot(struct hv_buffers *b) hv_must_use;
 /* Moves the contents of the live buffer, of one vCPU or of all (HV_ALL_CPUS), into the snapshot and
  * replaces its contents. ENOMEM; EBUSY: a tracer keeps the snapshot. */
 struct hv_err *hv_buffers_take_snapshot(struct hv_buffers *b, int cpu) hv_must_use;
-/* Empties the snapshot and exchanges it with the live buffer. Does nothing when there is no
- * snapshot, the live buffer is the guest's rings, or a tracer keeps the snapshot. */
+/* Exchanges the snapshot, with what is in it, and the live buffer (update_max_tr). Does nothing
+ * when there is no snapshot, the live buffer is the guest's rings, or a tracer keeps the snapshot.
+ */
 void hv_buffers_swap_snapshot(struct hv_buffers *b);
 /* Says whether a tracer keeps the snapshot from now on. */
 void hv_buffers_keep_snapshot(struct hv_buffers *b, enum hv_snapshot_use use);
-/* Exchanges them for that tracer. */
+/* Exchanges them for that tracer, and the live buffer is empty then. */
 void hv_buffers_swap_kept(struct hv_buffers *b);
 void hv_buffers_free_snapshot(struct hv_buffers *b);

@@ -77,15 +77,13 @@ static void add_set(const struct hv_probe_set *set, unsigned host_obeys,
 /* Adds what records the calls that the probes of IN are for. */
 static void add_kprobes(const struct hv_instance *in, struct hv_site_actions *list, size_t *nr)
 {
-	for (size_t i = 0; i < in->events.nr; i++) {
-		struct hv_kprobe_site site;
+	struct hv_kprobe_site site;
 
-		for (size_t n = 0; hv_kprobes_site(in->all, in->events.list[i].id, &n, &site);)
-			list[(*nr)++] = (struct hv_site_actions){
-				.ip = site.at.v,
-				.bits = 1u << (site.is_return ? HV_ACTION_RETURN : HV_ACTION_REGS),
-			};
-	}
+	for (size_t n = 0; hv_kprobes_needed_site(in, &n, &site);)
+		list[(*nr)++] = (struct hv_site_actions){
+			.ip = site.at.v,
+			.bits = 1u << (site.is_return ? HV_ACTION_RETURN : HV_ACTION_REGS),
+		};
 }
 
 /* The programs of the functions in a list of actions. */
@@ -152,7 +150,7 @@ static struct hv_err *tell(struct hv_instances *all)
 		for (size_t i = 0; i < in->probes.nr; i++)
 			nr += in->probes.sets[i].nr;
 	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		nr += in->events.nr + all->kprobes.nr;
+		nr += all->kprobes.nr;
 	list = hv_alloc(nr * sizeof(*list));
 	nr = 0;
 	for (struct hv_instance *in = &all->top; in; in = in->next)

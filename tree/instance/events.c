@@ -87,7 +87,8 @@ static struct hv_err *find_recorded(const struct hv_instances *all, const struct
 /* Events that nothing in the guest is switched on for as an event. */
 static bool is_made(const struct hv_event_type *type)
 {
-	return hv_kprobes_is(type) || hv_host_events_is(type) || hv_synths_is(type);
+	return hv_event_type_is_marker(type) || hv_kprobes_is(type) || hv_host_events_is(type) ||
+	       hv_synths_is(type);
 }
 
 static bool any_wants_stacks(const struct hv_instances *all, const struct hv_event_type *type)

@@ -225,6 +225,8 @@ static struct hv_err *add(struct hv_instance *in, struct hv_hist_of *of)
 		return err;
 	insert(&in->hists, in->hists.nr, of);
 	err = hv_instance_publish_triggers(in);
+	if (!err)
+		err = hv_instance_check_trigger(in, of->ref);
 	if (err) {
 		take_out(&in->hists, in->hists.nr - 1);
 		hv_err_free(hv_instance_publish_triggers(in));
@@ -387,6 +389,18 @@ void hv_hists_forget(struct hv_hists *s, const struct hv_catalogue *c)
 	}
 }
 
+void hv_hists_forget_of(struct hv_hists *s, struct hv_event_ref ref)
+{
+	for (size_t i = s->nr; i-- > 0;) {
+		struct hv_hist_of of;
+
+		if (!is_same(s->list[i].ref, ref))
+			continue;
+		of = take_out(s, i);
+		forget(&of);
+	}
+}
+
 /* -- counting and showing ---------------------------------------------------------------------- */
 
 /* hist_field_timestamp(): a counter has no microseconds. */
@@ -401,7 +415,7 @@ static uint64_t time_of(const struct hv_instance *in, const struct hv_hist_spec 
 void hv_instance_count_in_hists(struct hv_instance *in, const struct hv_event *event,
 				const struct hv_hist_output *out)
 {
-	if (!hv_instance_has_event_task(in, event))
+	if (event->kind == HV_EVENT_GUESTS && !hv_instance_has_event_task(in, event))
 		return;
 	for (size_t i = 0; i < in->hists.nr; i++) {
 		struct hv_hist_of *of = &in->hists.list[i];

@@ -58,13 +58,16 @@ struct hv_err *hv_instance_end_hists(struct hv_instance *in,
 				     const struct hv_event_ref *ref) hv_must_use;
 /* Forgets those of types that C, as it is now, does not have. */
 void hv_hists_forget(struct hv_hists *s, const struct hv_catalogue *c);
+/* Likewise those of REF. */
+void hv_hists_forget_of(struct hv_hists *s, struct hv_event_ref ref);
 
 /* Whether there are any of REF, and of the type ID. */
 bool hv_hists_need(const struct hv_hists *s, struct hv_event_ref ref);
 bool hv_hists_have(const struct hv_hists *s, uint32_t id);
 /* Pauses those of REF, or lets them go on. */
 void hv_hists_pause(struct hv_hists *s, struct hv_event_ref ref, unsigned paused);
-/* Counts EVENT, an HV_EVENT_GUESTS, and does the actions. */
+/* Counts EVENT, an HV_EVENT_GUESTS or a marker (triggers.h), and does the actions. Lists of tasks
+ * are not for markers. */
 void hv_instance_count_in_hists(struct hv_instance *in, const struct hv_event *event,
 				const struct hv_hist_output *out);
 

@@ -5,18 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/kernel.h"
+#include "tracer/event_calls.h"
 #include "tracer/events/callers.h"
 #include "tree/format/event_texts.h"
 #include "tree/instance/syscalls.h"
 
 #define FILL_PERCENT_DEFAULT 50
 
-/* Returns the options that this guest cannot have, a bit for each. */
+/* Returns the options that this guest cannot have, a bit for each. The stacks that stacktrace shows
+ * are those of events. */
 static uint64_t absent_options(struct hv_session *s)
 {
 	HV_AUTO_ERR struct hv_err *err = hv_callers_prepare(s->callers);
+	HV_AUTO_ERR struct hv_err *no_events = hv_event_calls_refusal(s->kernel->core.as.arch);
+	uint64_t absent = 0;
 
-	return err ? UINT64_C(1) << HV_OPT_FUNC_STACK_TRACE | UINT64_C(1) << HV_OPT_STACKTRACE : 0;
+	if (err)
+		absent |= UINT64_C(1) << HV_OPT_FUNC_STACK_TRACE;
+	if (err || no_events)
+		absent |= UINT64_C(1) << HV_OPT_STACKTRACE;
+	return absent;
 }
 
 static void init(struct hv_instance *in, struct hv_instances *all)

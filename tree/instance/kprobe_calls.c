@@ -31,16 +31,18 @@ unsigned hv_kprobes_end_returns(struct hv_instance *in)
 	for (size_t i = 0; i < k->nr; i++) {
 		struct hv_event_ref ref = hv_event_ref_of(&k->list[i]->family->type);
 
-		if (!k->list[i]->is.is_return || !hv_event_set_has(&in->events, ref))
+		if (!k->list[i]->is.is_return || !hv_instance_needs_event(in, ref))
 			continue;
 		hv_event_set_remove(&in->events, ref);
+		hv_instance_forget_triggers(in, ref);
 		any = 1;
 	}
 	return any;
 }
 
-bool hv_kprobes_site(const struct hv_instances *all, uint32_t id, size_t *index,
-		     struct hv_kprobe_site *ret)
+/* The function of the next probe of the event ID, from *INDEX on, which is moved behind it. */
+static bool next_site(const struct hv_instances *all, uint32_t id, size_t *index,
+		      struct hv_kprobe_site *ret)
 {
 	for (; *index < all->kprobes.nr; (*index)++) {
 		const struct hv_kprobe_event *e = all->kprobes.list[*index];
@@ -49,6 +51,21 @@ bool hv_kprobes_site(const struct hv_instances *all, uint32_t id, size_t *index,
 			continue;
 		*ret = (struct hv_kprobe_site){e->site, e->is.is_return};
 		(*index)++;
+		return true;
+	}
+	return false;
+}
+
+bool hv_kprobes_needed_site(const struct hv_instance *in, size_t *index, struct hv_kprobe_site *ret)
+{
+	const struct hv_kprobes *k = &in->all->kprobes;
+
+	while (*index < k->nr) {
+		const struct hv_kprobe_event *e = k->list[(*index)++];
+
+		if (!e->site.v || !hv_instance_needs_event(in, hv_event_ref_of(&e->family->type)))
+			continue;
+		*ret = (struct hv_kprobe_site){e->site, e->is.is_return};
 		return true;
 	}
 	return false;
@@ -116,7 +133,7 @@ struct hv_err *hv_kprobes_why_not(const struct hv_instances *all, const struct h
 	size_t index = 0;
 	bool any = false;
 
-	for (; hv_kprobes_site(all, type->id, &index, &site); any = true)
+	for (; next_site(all, type->id, &index, &site); any = true)
 		if (!is_traced(all->session, site.at))
 			return hv_err_new(EBUSY, "the guest itself uses its function");
 	return any ? NULL

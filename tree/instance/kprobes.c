@@ -8,6 +8,7 @@
 
 #include "kernel/kernel.h"
 #include "tracer/actions.h"
+#include "tracer/event_tracer.h"
 #include "tracer/event_types.h"
 #include "tracer/events/guest_marks.h"
 #include "tree/instance/events.h"
@@ -346,6 +347,8 @@ static struct hv_err *prepare(struct hv_instances *all, struct hv_kprobe_event *
 	if (!err)
 		err = find_site(all->session->kernel, &e->is, &e->site);
 	e->tracepoint.probe = e->site;
+	if (!err && e->is.is_tracepoint)
+		err = hv_event_tracer_check(all->session->events, &e->tracepoint);
 	if (!err)
 		err = find_memory(all->session, &e->is);
 	if (!err && all->kprobes.nr == HV_KPROBES_MAX)
@@ -363,7 +366,7 @@ static struct hv_err *retrace(struct hv_instances *all, const struct hv_kprobe_f
 	struct hv_err *err = NULL;
 
 	for (struct hv_instance *in = &all->top; !err && in; in = in->next) {
-		if (!hv_event_set_has(&in->events, hv_event_ref_of(&f->type)))
+		if (!hv_instance_needs_event(in, hv_event_ref_of(&f->type)))
 			continue;
 		if (has_tracepoints)
 			err = hv_instance_publish_events(in);
@@ -485,7 +488,7 @@ struct hv_err *hv_kprobes_define(struct hv_instances *all, char *const *words, s
 bool hv_kprobe_event_is_on(const struct hv_instances *all, const struct hv_kprobe_event *e)
 {
 	for (const struct hv_instance *in = &all->top; in; in = in->next)
-		if (hv_event_set_has(&in->events, hv_event_ref_of(&e->family->type)))
+		if (hv_instance_needs_event(in, hv_event_ref_of(&e->family->type)))
 			return true;
 	return false;
 }

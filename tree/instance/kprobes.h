@@ -59,8 +59,8 @@ struct hv_err *hv_kprobes_clear(struct hv_instances *all, bool is_dynamic) hv_mu
  * must be traced again. */
 unsigned hv_kprobes_renew(struct hv_instances *all);
 
-/* Switches the events of return probes off in IN. Returns whether any was on; then IN must be
- * traced again. */
+/* Switches the events of return probes off in IN, and forgets their triggers. Returns whether any
+ * was on or had triggers; then IN must be traced again. */
 unsigned hv_kprobes_end_returns(struct hv_instance *in);
 
 /* Adds the lines of kprobe_events, and of kprobe_profile. */
@@ -76,10 +76,10 @@ struct hv_kprobe_site {
 	struct hv_gva at;
 	bool is_return;
 };
-/* The function of the next probe of the event ID, from *INDEX on, which is moved behind it. False:
- * there is none, or none any more. */
-bool hv_kprobes_site(const struct hv_instances *all, uint32_t id, size_t *index,
-		     struct hv_kprobe_site *ret);
+/* The function of the next probe that the guest must record for IN, from *INDEX on, which is moved
+ * behind it. False: there is none. */
+bool hv_kprobes_needed_site(const struct hv_instance *in, size_t *index,
+			    struct hv_kprobe_site *ret);
 /* Likewise: the next tracepoint that has to call a function for the event ID; NULL: there is none.
  * Borrowed until its probe is removed. */
 const struct hv_event_type *hv_kprobes_tracepoint(const struct hv_instances *all, uint32_t id,
@@ -90,7 +90,9 @@ bool hv_kprobes_have_tracepoints(const struct hv_instances *all);
 struct hv_err *hv_kprobes_program(const struct hv_instances *all, struct hv_gva site,
 				  bool is_return, struct hv_fetch_step *ret,
 				  size_t *nr) hv_must_use;
-/* Why TYPE, that of a probe which was switched on, is not recorded. NULL: it is. */
+/* Why TYPE, that of a probe which was switched on or has got triggers, is not recorded. NULL: it
+ * is.
+ */
 struct hv_err *hv_kprobes_why_not(const struct hv_instances *all,
 				  const struct hv_event_type *type) hv_must_use;
 

@@ -134,6 +134,22 @@ void hv_sections_begin_at(struct hv_instance *in, uint64_t ns)
 		hv_section_tracer_begin_at(in->all->session->sections, ns, in->all->thresh_ns);
 }
 
+void hv_sections_look(struct hv_instances *all)
+{
+	for (struct hv_instance *in = &all->top; in; in = in->next)
+		if (hv_sections_are_on(in))
+			hv_section_tracer_look(all->session->sections);
+}
+
+static void tell(struct hv_instance *in, const struct hv_err *err)
+{
+	const char *tracer = hv_tracer_name(in->selection.tracer);
+	uint64_t ns = 0;
+
+	hv_clocks_now_ns(in->all->session->clocks, in->buffers.clock, &ns);
+	hv_error_log_add(&in->errors, ns, "current_tracer", err->message, tracer, strlen(tracer));
+}
+
 void hv_sections_renew(struct hv_instances *all)
 {
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
@@ -141,8 +157,10 @@ void hv_sections_renew(struct hv_instances *all)
 
 		if (hv_sections_are_on(in))
 			err = hv_section_tracer_renew(all->session->sections);
-		if (err)
+		if (err) {
+			tell(in, err);
 			hv_err_free(hv_sections_end(in));
+		}
 		hv_err_free(err);
 	}
 }

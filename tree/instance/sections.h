@@ -24,7 +24,10 @@ struct hv_err *hv_sections_end(struct hv_instance *in) hv_must_use;
 bool hv_sections_show(const struct hv_instance *in, const struct hv_event *call);
 /* To be called when the option function-trace of IN was changed. */
 void hv_sections_use_functions(struct hv_instance *in);
-/* To be called when modules may have come or gone. When the tracer cannot go on, it is nop. */
+/* To be called before the names of modules are read again. */
+void hv_sections_look(struct hv_instances *all);
+/* To be called when modules may have come or gone. When the tracer cannot go on, it is nop, and
+ * error_log says why. */
 void hv_sections_renew(struct hv_instances *all);
 /* To be called when tracing_thresh was changed. */
 void hv_sections_use_thresh(struct hv_instances *all);

@@ -3,6 +3,7 @@
 
 #include "kernel/kernel.h"
 #include "tracer/events/host_buffer.h"
+#include "tracer/events/marker.h"
 #include "tracer/host_tracer.h"
 #include "tree/instance/event_forks.h"
 #include "tree/instance/events.h"
@@ -201,12 +202,21 @@ static bool is_command(const struct hv_event *event)
 /* An event of the guest's own, or one that is made of such, which is taken, or not. */
 struct taken {
 	struct hv_instance *in;
-	const struct hv_cursor *cursor;
+	const struct hv_cursor *cursor; /* NULL: it is made of a marker, with its time stamp: */
+	uint64_t mark_tsc;
 	const struct hv_event *event;
 	unsigned depth; /* of synthetic events that make others */
 };
 
 static void take_one(const struct taken *taken);
+
+static void put(const struct taken *t)
+{
+	if (t->cursor)
+		hv_buffer_put(t->in->buffers.host, t->cursor, t->event);
+	else
+		hv_buffer_put_made(t->in->buffers.host, t->mark_tsc, t->event);
+}
 
 static void take_if_wanted(void *ctx, enum hv_trigger_time time)
 {
@@ -214,7 +224,7 @@ static void take_if_wanted(void *ctx, enum hv_trigger_time time)
 
 	if (time != HV_TRIGGER_IN_TIME || !wants_guests(t->in, t->event))
 		return;
-	hv_buffer_put(t->in->buffers.host, t->cursor, t->event);
+	put(t);
 	if (hv_options_on(&t->in->options, HV_OPT_STACKTRACE))
 		hv_event_stacks_want(t->in);
 }
@@ -229,7 +239,8 @@ static void take_made(void *ctx, const struct hv_event *event)
 	if (from->depth == SYNTH_DEPTH_MAX)
 		return;
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
-		const struct taken made = {in, from->cursor, event, from->depth + 1};
+		const struct taken made = {in, from->cursor, from->mark_tsc, event,
+					   from->depth + 1};
 		unsigned nr_stacks = in->nr_stacks;
 
 		take_one(&made);
@@ -259,7 +270,7 @@ static void take_probed(struct hv_instance *in, const struct hv_cursor *cursor,
 		hv_kprobes_count(in->all, call);
 	for (size_t i = 0; i < in->all->kprobes.nr; i++)
 		if (hv_kprobes_event(in->all, i, call, &event, entry))
-			take_one(&(struct taken){in, cursor, &event, 0});
+			take_one(&(struct taken){in, cursor, 0, &event, 0});
 }
 
 static void put_waking(void *ctx, const struct hv_event *event)
@@ -273,7 +284,7 @@ static void put_waking(void *ctx, const struct hv_event *event)
 static void follow_wakeups(struct hv_instance *in, const struct hv_cursor *cursor,
 			   const struct hv_event *event)
 {
-	struct taken taken = {in, cursor, event, 0};
+	struct taken taken = {in, cursor, 0, event, 0};
 	const struct hv_wakeups_sink sink = {records_on(in, event->cpu), put_waking, &taken};
 
 	hv_wakeups_follow(in, event, &sink);
@@ -292,11 +303,11 @@ static void take_guests(struct hv_instance *in, const struct hv_cursor *cursor,
 	}
 	hv_event_stacks_begin(in);
 	hv_event_forks_end_task(in, event);
-	take_one(&(struct taken){in, cursor, event, 0});
+	take_one(&(struct taken){in, cursor, 0, event, 0});
 	hv_event_forks_add_child(in, event);
 	follow_wakeups(in, cursor, event);
 	if (hv_syscalls_event(in->all->syscalls, event, &call, entry))
-		take_one(&(struct taken){in, cursor, &call, 0});
+		take_one(&(struct taken){in, cursor, 0, &call, 0});
 	hv_event_stacks_end(in, event);
 }
 
@@ -332,6 +343,21 @@ static void take(struct hv_sink *sink, const struct hv_cursor *cursor, const str
 		take_traced(in, cursor, event);
 	else if (hv_obey_stack(in, event))
 		hv_buffer_put(in->buffers.host, cursor, event);
+}
+
+/* The marker itself is in the buffer already. */
+static void take_nothing(void *ctx, enum hv_trigger_time time)
+{
+	(void)ctx;
+	(void)time;
+}
+
+void hv_share_take_marker(struct hv_instance *in, const struct hv_event *marker, uint64_t tsc)
+{
+	struct taken taken = {in, NULL, tsc, marker, 0};
+	const struct hv_trigger_taker taker = {&taken, take_nothing, take_made};
+
+	hv_instance_pull_triggers(in, marker, &taker);
 }
 
 static void take_host(struct hv_sink *sink, const struct hv_host_item *item)

@@ -35,6 +35,10 @@ static inline bool hv_share_is(const struct hv_instances *all)
 void hv_share_add(struct hv_instance *in);
 void hv_share_remove(struct hv_instance *in);
 
+/* Obeys IN's triggers of MARKER (triggers.h), which is in its buffer with the time stamp TSC. The
+ * rings must be shared. */
+void hv_share_take_marker(struct hv_instance *in, const struct hv_event *marker, uint64_t tsc);
+
 /* Forgets the open calls of IN's function_graph, which has ended. */
 void hv_share_end_graph(struct hv_instance *in);
 

@@ -243,7 +243,8 @@ const struct hv_synth *hv_synths_find(const struct hv_instances *all, const char
 static uint8_t deeper_than(const struct hv_instances *all, const struct hv_event *event)
 {
 	unsigned more = DEEPER + all->synths.has_pads;
-	unsigned deeper = event->deeper ? event->deeper + more : more - 1;
+	bool is_inside = !event->deeper && event->kind == HV_EVENT_GUESTS;
+	unsigned deeper = is_inside ? more - 1 : event->deeper + more;
 
 	return deeper < HV_EVENT_DEEPER_MAX ? (uint8_t)deeper : HV_EVENT_DEEPER_MAX;
 }
@@ -267,6 +268,7 @@ bool hv_synths_event(const struct hv_instances *all, const struct hv_synth *synt
 	memcpy(entry, &id, sizeof(id));
 	len = hv_synth_fill(synth, values, e->fields_off, entry, HV_ENTRY_LEN_MAX);
 	*ret = *event;
+	ret->kind = HV_EVENT_GUESTS;
 	ret->id = id;
 	ret->lost_before = 0;
 	ret->deeper = deeper_than(all, event);

@@ -141,6 +141,21 @@ struct hv_err *hv_instance_publish_triggers(struct hv_instance *in)
 	return err ? err : hv_instance_retrace(in);
 }
 
+struct hv_err *hv_instance_check_trigger(const struct hv_instance *in, struct hv_event_ref ref)
+{
+	const struct hv_event_type *type;
+	const struct hv_catalogue *c;
+	struct hv_err *err = hv_event_types_catalogue(in->all->session->types, &c);
+
+	if (err)
+		return err;
+	type = hv_catalogue_by_id(c, ref.id);
+	if (!type || type->call.v != ref.call || !hv_kprobes_is(type))
+		return NULL;
+	err = hv_kprobes_why_not(in->all, type);
+	return err ? hv_err_in(err, "%s:%s", type->system, type->name) : NULL;
+}
+
 /* IN owns the contents of OF if this succeeds. */
 static struct hv_err *add(struct hv_instance *in, struct hv_trigger_of *of)
 {
@@ -154,6 +169,10 @@ static struct hv_err *add(struct hv_instance *in, struct hv_trigger_of *of)
 		return err;
 	insert(s, 0, *of);
 	err = hv_instance_publish_triggers(in);
+	if (!err)
+		err = hv_instance_check_trigger(in, of->ref);
+	if (!err && of->target.call)
+		err = hv_instance_check_trigger(in, of->target);
 	if (err) {
 		take_out(s, 0);
 		hv_err_free(hv_instance_publish_triggers(in));
@@ -179,8 +198,6 @@ struct hv_err *hv_instance_need_trigger_type(struct hv_instance *in, const struc
 {
 	if (hv_host_events_is(type))
 		return hv_err_new(EOPNOTSUPP, "an event of the host has no triggers");
-	if (hv_kprobes_is(type))
-		return hv_err_new(EOPNOTSUPP, "a probe of the session has no triggers");
 	if (!in->all->syscalls && hv_syscalls_is(type))
 		in->all->syscalls = hv_syscalls_new(c);
 	return NULL;
@@ -193,6 +210,8 @@ static struct hv_err *need(struct hv_instance *in, const struct hv_catalogue *c,
 		of->target.id ? hv_catalogue_by_id(c, of->target.id) : NULL;
 	struct hv_err *err = hv_instance_need_trigger_type(in, c, type);
 
+	if (!err && of->trigger.command == HV_TRIGGER_STACKTRACE && hv_event_type_is_marker(type))
+		err = hv_err_new(EOPNOTSUPP, "markers come from the host, and have no stacks");
 	return err || !target ? err : hv_instance_need_trigger_type(in, c, target);
 }
 
@@ -301,6 +320,21 @@ void hv_triggers_forget(struct hv_triggers *s, const struct hv_catalogue *c)
 	}
 }
 
+void hv_instance_forget_triggers(struct hv_instance *in, struct hv_event_ref ref)
+{
+	struct hv_triggers *s = &in->triggers;
+
+	for (size_t i = s->nr; i-- > 0;) {
+		struct hv_trigger_of of = s->list[i];
+
+		if (!hv_event_ref_is_same(of.ref, ref) && !hv_event_ref_is_same(of.target, ref))
+			continue;
+		take_out(s, i);
+		forget(&of);
+	}
+	hv_hists_forget_of(&in->hists, ref);
+}
+
 /* -- acting ----------------------------------------------------------------------------------- */
 
 static bool is_on(const struct hv_instance *in, struct hv_event_ref ref)
@@ -375,7 +409,8 @@ static bool is_post(enum hv_trigger_command command)
 /* If the kernel has to look at a record before it knows whether a trigger acts, or if one of them
  * acts after the event, or is a hist trigger, it reserves the record first (update_cond_flag): then
  * a snapshot has it, and traceon comes too late for it, unless the record is made elsewhere because
- * a filter of the event is looked at, too (trace_event_buffer_lock_reserve). */
+ * a filter of the event is looked at, too (trace_event_buffer_lock_reserve). The record of a marker
+ * is always reserved first (tracing_mark_write). */
 static bool reserves_first(const struct hv_instance *in, uint32_t id)
 {
 	const struct hv_triggers *s = &in->triggers;
@@ -409,7 +444,7 @@ void hv_instance_pull_triggers(struct hv_instance *in, const struct hv_event *ev
 			       const struct hv_trigger_taker *taker)
 {
 	const struct hv_hist_output made = {taker->ctx, taker->take_made};
-	bool first = reserves_first(in, event->id);
+	bool first = event->kind == HV_EVENT_PRINT || reserves_first(in, event->id);
 	bool late = first && !in->recording && !hv_instance_has_event_filter(in, event->id);
 
 	pull(in, event, first, false);

@@ -41,6 +41,9 @@ struct hv_err *hv_instance_need_trigger_type(struct hv_instance *in, const struc
 					     const struct hv_event_type *type) hv_must_use;
 struct hv_err *hv_instance_prepare_triggers(struct hv_instance *in) hv_must_use;
 struct hv_err *hv_instance_publish_triggers(struct hv_instance *in) hv_must_use;
+/* Afterwards: why REF, that of a probe, is not recorded. NULL: it is, or it is no probe. */
+struct hv_err *hv_instance_check_trigger(const struct hv_instance *in,
+					 struct hv_event_ref ref) hv_must_use;
 /* Removes what the kernel removes when the file is truncated: triggers of histograms. */
 struct hv_err *hv_instance_truncate_triggers(struct hv_instance *in,
 					     const struct hv_event_type *type) hv_must_use;
@@ -51,6 +54,9 @@ void hv_instance_triggers_text(struct hv_instance *in, const struct hv_event_typ
 struct hv_err *hv_instance_end_triggers(struct hv_instance *in) hv_must_use;
 /* Forgets the triggers of types that C, as it is now, does not have. */
 void hv_triggers_forget(struct hv_triggers *s, const struct hv_catalogue *c);
+
+/* Forgets the triggers of REF, and those that switch it. IN must be traced again. */
+void hv_instance_forget_triggers(struct hv_instance *in, struct hv_event_ref ref);
 
 /* Returns whether the guest must record REF for the sake of triggers, or of commands of functions
  * (EVENT_FILE_FL_SOFT_MODE). */
@@ -73,6 +79,7 @@ struct hv_trigger_taker {
 	void (*take_made)(void *ctx, const struct hv_event *event);
 };
 
-/* Obeys the triggers of EVENT, an HV_EVENT_GUESTS. */
+/* Obeys the triggers of EVENT, an HV_EVENT_GUESTS; or an HV_EVENT_PRINT that has the id and the
+ * entry of such an event, and was recorded already. */
 void hv_instance_pull_triggers(struct hv_instance *in, const struct hv_event *event,
 			       const struct hv_trigger_taker *taker);

@@ -36,6 +36,7 @@ void hv_instances_refresh(struct hv_instances *all)
 {
 	unsigned probes_changed;
 
+	hv_sections_look(all);
 	if (!hv_session_refresh(all->session))
 		return;
 	probes_changed = hv_kprobes_renew(all);
@@ -43,7 +44,8 @@ void hv_instances_refresh(struct hv_instances *all)
 	hv_sections_renew(all);
 	for (struct hv_instance *in = &all->top; in; in = in->next) {
 		apply_waiting_words(in);
-		if (hv_instance_is_live(in) || in->probes.nr || (probes_changed && in->events.nr))
+		if (hv_instance_is_live(in) || in->probes.nr ||
+		    (probes_changed && hv_instance_has_events(in)))
 			hv_err_free(hv_instance_retrace(in));
 	}
 }

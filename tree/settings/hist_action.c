@@ -111,7 +111,7 @@ static bool take_match(struct hv_hist_parse *p, struct hv_hist_action *a, char *
 	if (!event)
 		return fail(p, "Missing subsystem", system);
 	type = hv_catalogue_find(p->scope->catalogue, system, event);
-	if (!type || !type->is_available)
+	if (!type || !hv_event_type_has_triggers(type))
 		return fail(p, "Invalid subsystem or event name", event);
 	a->system = hv_strdup(system);
 	a->event = hv_strdup(event);

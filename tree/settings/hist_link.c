@@ -87,7 +87,7 @@ static bool find_field(struct hv_hist_parse *p, struct hv_hist_place place, cons
 		hv_catalogue_find(p->scope->catalogue, place.system, place.event);
 	struct hv_hist_other other;
 
-	if (!type || !type->is_available)
+	if (!type || !hv_event_type_has_triggers(type))
 		return fail(p, "Event file not found", name);
 	if (!hv_hist_find_alike(p, type, &other))
 		return fail(p, "Matching event histogram not found", name);

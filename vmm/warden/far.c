@@ -9,6 +9,7 @@
 #include "vmm/hosttrace/instance.h"
 #include "vmm/hosttrace/threads.h"
 #include "vmm/hosttrace/names.h"
+#include "vmm/warden/kept.h"
 #include "vmm/warden/rules.h"
 #include "vmm/warden/wire.h"
 
@@ -28,6 +29,7 @@ struct hv_far {
 	bool has_given_ram; /* to this near side, which could use the files of a second time freely
 			     */
 	struct hv_region region;
+	struct hv_kept kept;
 };
 
 /* Answers question Q in R. */
@@ -39,6 +41,7 @@ struct hv_far *hv_far_new(struct hv_guest *g, bool may_adopt)
 	struct hv_far *f = hv_alloc(sizeof(*f));
 
 	f->guest = g;
+	f->kept = HV_KEPT_NONE;
 	f->rules = hv_rules_new(g, may_adopt);
 	return f;
 }
@@ -56,8 +59,14 @@ void hv_far_free(struct hv_far *f)
 	if (!f)
 		return;
 	hv_far_renew(f);
+	hv_kept_close(&f->kept);
 	hv_rules_free(f->rules);
 	free(f);
+}
+
+void hv_far_put_journal_back(const struct hv_far *f)
+{
+	hv_kept_put_back(&f->kept, &f->region);
 }
 
 unsigned hv_far_nr_refused(const struct hv_far *f)
@@ -188,6 +197,8 @@ static struct hv_err *answer_region(struct hv_far *f, const struct hv_message *q
 	struct hv_region region;
 	struct hv_err *err = hv_guest_region(f->guest, &region);
 
+	if (!err && !f->kept.host)
+		err = hv_kept_make(&f->kept);
 	if (err)
 		return err;
 	f->region = region;
@@ -196,6 +207,7 @@ static struct hv_err *answer_region(struct hv_far *f, const struct hv_message *q
 	r->args[1] = region.len_bytes;
 	r->args[2] = region.file_off;
 	hv_message_add_fd(r, region.fd);
+	hv_message_add_fd(r, f->kept.fd);
 	return NULL;
 }
 

@@ -16,6 +16,10 @@ void hv_far_renew(struct hv_far *f);
 /* Ends a hold that the near side has left. */
 void hv_far_free(struct hv_far *f);
 
+/* Makes the header and the journal in the region what the near side wrote there, whatever the guest
+ * has written since. No near side may run. */
+void hv_far_put_journal_back(const struct hv_far *f);
+
 /* How many questions for writes were against the rules. */
 unsigned hv_far_nr_refused(const struct hv_far *f);
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "vmm/shared_memory.h"
 #include "vmm/warden/channel.h"
+#include "vmm/warden/kept.h"
 #include "vmm/warden/wire.h"
 
 #define READ_PIECE_BYTES (1u << 20)
@@ -17,6 +18,7 @@ struct near {
 	unsigned nr_vcpus;
 	struct hv_windows windows;
 	struct hv_region region; /* host NULL: not mapped yet */
+	struct hv_kept kept;
 	uint64_t held_from_ns;
 	uint64_t held_ns; /* of the last hold */
 };
@@ -29,6 +31,7 @@ static void near_free(void *self)
 		hv_shared_remove(n->region.host, n->region.len_bytes);
 		munmap(n->region.host, n->region.len_bytes);
 	}
+	hv_kept_close(&n->kept);
 	hv_windows_close(&n->windows);
 	hv_close_at(&n->exit_fd);
 	free(n);
@@ -106,24 +109,33 @@ static struct hv_err *near_registers(void *self, struct hv_vcpu_regs *ret)
 	return ask_bytes(n, HV_ASK_REGISTERS, 0, 0, ret, n->nr_vcpus * sizeof(*ret));
 }
 
-static struct hv_err *map_region(struct hv_message *answer, struct hv_region *ret)
+static struct hv_err *map_region(struct near *n, struct hv_message *answer)
 {
 	struct hv_region r = {.gpa = hv_gpa(answer->args[0]),
 			      .len_bytes = answer->args[1],
 			      .fd = -1,
 			      .file_off = answer->args[2]};
 	void *host = MAP_FAILED;
+	struct hv_err *err;
 
-	if (answer->nr_fds == 1)
+	if (answer->nr_fds != 2)
+		return hv_err_new(EPROTO, "the region: %zu files came", answer->nr_fds);
+	err = hv_kept_map(hv_take_fd(&answer->fds[1]), &n->kept);
+	if (!err)
 		host = mmap(NULL, r.len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, answer->fds[0],
 			    (off_t)r.file_off);
-	if (host == MAP_FAILED)
-		return hv_err_new(errno, "mapping the region: %s", strerror(errno));
+	if (!err && host == MAP_FAILED)
+		err = hv_err_new(errno, "mapping the region: %s", strerror(errno));
+	if (err) {
+		hv_kept_close(&n->kept);
+		return err;
+	}
 	/* a helper, which may outlive us, does not need it */
 	madvise(host, r.len_bytes, MADV_DONTFORK);
 	hv_shared_add(host, r.len_bytes, answer->fds[0]);
 	r.host = host;
-	*ret = r;
+	r.kept = n->kept.host;
+	n->region = r;
 	return NULL;
 }
 
@@ -135,7 +147,7 @@ static struct hv_err *near_region(void *self, struct hv_region *ret)
 	struct hv_err *err = ask(n, &question, &answer);
 
 	if (!err && !n->region.host)
-		err = map_region(&answer, &n->region);
+		err = map_region(n, &answer);
 	if (err)
 		return err;
 	n->region.gpa = hv_gpa(answer.args[0]); /* the guest can move it */
@@ -381,6 +393,7 @@ static struct hv_guest *guest_of(int socket, struct hv_message *answer)
 	info.id = next_string(&at, end);
 	info.transport = next_string(&at, end);
 	n->socket = socket;
+	n->kept = HV_KEPT_NONE;
 	n->nr_vcpus = numbers.nr_vcpus;
 	n->windows = HV_WINDOWS_NONE;
 	open_windows(n);

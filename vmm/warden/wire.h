@@ -13,7 +13,7 @@ enum hv_warden_question {
 	HV_ASK_RAM,	  /* -> array of struct hv_warden_ram; their files */
 	HV_ASK_COUNT,	  /* -> number of vCPUs */
 	HV_ASK_REGISTERS, /* -> struct hv_vcpu_regs for each vCPU */
-	HV_ASK_REGION,	  /* -> gpa, length, offset in the file; the file */
+	HV_ASK_REGION,	  /* -> gpa, length, offset in the file; the file, and that of kept.h */
 	HV_ASK_PIN,
 	HV_ASK_UNPIN,
 	HV_ASK_REFUSAL,

@@ -202,8 +202,10 @@ static struct hv_err *write_names(struct record_file *f, struct client *c)
 struct hv_err *record_file_begin(struct record_file *f, struct client *c, const char *dir)
 {
 	const struct hv_export_config config = config_of(f);
-	struct hv_err *err = of_session(c, record_head_read(&f->head, c, dir));
+	struct hv_err *err = f->format->needs_no_symbols ? record_head_read_events(&f->head, c, dir)
+							 : record_head_read(&f->head, c, dir);
 
+	err = of_session(c, err);
 	if (!err && f->has_date)
 		err = of_session(c, record_head_read_date(&f->head, c));
 	if (!err)

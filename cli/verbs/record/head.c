@@ -219,6 +219,7 @@ struct hv_err *record_head_read_date(struct record_head *h, struct client *c)
 
 static void fill_head(struct record_head *h)
 {
+	hv_text_add(&h->version, "");
 	h->version.data[strcspn(h->version.data, "\n")] = '\0';
 	h->clock = chosen(h->trace_clock.data);
 	h->head.clock = h->clock;
@@ -235,7 +236,7 @@ static void fill_head(struct record_head *h)
 	h->head.nr_events = h->nr_events;
 }
 
-struct hv_err *record_head_read(struct record_head *h, struct client *c, const char *dir)
+static struct hv_err *read_events(struct record_head *h, struct client *c, const char *dir)
 {
 	HV_AUTO_FREE char *clock = hv_format("%s/trace_clock", dir);
 	HV_AUTO_FREE char *page = hv_format("%s/events/header_page", dir);
@@ -246,15 +247,29 @@ struct hv_err *record_head_read(struct record_head *h, struct client *c, const c
 	if (!err)
 		err = read_file(c, "events/header_event", &h->header_event);
 	if (!err)
-		err = read_file(c, "printk_formats", &h->printk_formats);
-	if (!err)
 		err = read_file(c, clock, &h->trace_clock);
+	if (!err)
+		err = read_own_formats(h, c, dir);
+	return err ? err : count_cpus(h, c, dir);
+}
+
+struct hv_err *record_head_read_events(struct record_head *h, struct client *c, const char *dir)
+{
+	struct hv_err *err = read_events(h, c, dir);
+
+	if (!err)
+		fill_head(h);
+	return err;
+}
+
+struct hv_err *record_head_read(struct record_head *h, struct client *c, const char *dir)
+{
+	struct hv_err *err = read_file(c, "printk_formats", &h->printk_formats);
+
 	if (!err)
 		err = read_formats(h, c);
 	if (!err)
-		err = read_own_formats(h, c, dir);
-	if (!err)
-		err = count_cpus(h, c, dir);
+		err = read_events(h, c, dir);
 	if (!err)
 		err = read_proc(c, "version", &h->version);
 	if (!err)

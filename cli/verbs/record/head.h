@@ -23,6 +23,9 @@ struct record_head {
 /* DIR is the directory of the instance. */
 struct hv_err *record_head_read(struct record_head *h, struct client *c,
 				const char *dir) hv_must_use;
+/* As record_head_read(), but without the guest's symbols, formats of tracers and version. */
+struct hv_err *record_head_read_events(struct record_head *h, struct client *c,
+				       const char *dir) hv_must_use;
 /* For --date: finds the time of day when the clock was 0, of the guest or of this host, whosever
  * clock it is. ENOTSUP: it is not known. Call it after record_head_read(). */
 struct hv_err *record_head_read_date(struct record_head *h, struct client *c) hv_must_use;

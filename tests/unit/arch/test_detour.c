@@ -45,6 +45,43 @@ START_TEST(what_follows_begins_where_it_did)
 }
 END_TEST
 
+/* Of what the kernel makes no jump in the place of a kprobe (can_boost): hlt, jmp, prefetch. */
+static bool stays_breakpoint(const uint8_t *insn)
+{
+	return insn[0] == 0xf4 || insn[0] == 0xeb || (insn[0] == 0x0f && insn[1] == 0x18);
+}
+
+struct walk {
+	const uint8_t *code;
+	size_t len; /* of the instruction that was replaced */
+	unsigned nr;
+};
+
+static bool look_behind(void *ctx, const struct hv_insn *insn)
+{
+	struct walk *w = ctx;
+	size_t off = insn->at.v - AT;
+
+	w->nr++;
+	if (off && off < w->len && !stays_breakpoint(w->code + off))
+		ck_assert_uint_ge(insn->len_bytes, 5);
+	return true;
+}
+
+/* A kprobe of the guest that is set behind the jump must not become a jump of its own, which would
+ * reach into what comes after. */
+START_TEST(nothing_behind_the_jump_becomes_another_one)
+{
+	const size_t lengths[] = {6, 7, 8, 9, 11, 12};
+	uint8_t code[16] = {0};
+	struct walk w = {.code = code, .len = lengths[_i]};
+
+	ck_assert_uint_ne(arch->encode_detour_jump(w.len, hv_gva(AT), hv_gva(TARGET), code), 0);
+	arch->walk_code((struct hv_span){code, w.len}, hv_gva(AT), look_behind, &w);
+	ck_assert_uint_ge(w.nr, 2);
+}
+END_TEST
+
 START_TEST(what_cannot_be_replaced_is_refused)
 {
 	uint8_t patch[HV_DETOUR_PATCH_MAX];
@@ -91,6 +128,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
 	tcase_add_loop_test(tc, what_follows_begins_where_it_did, 0, 7);
+	tcase_add_loop_test(tc, nothing_behind_the_jump_becomes_another_one, 0, 6);
 	tcase_add_test(tc, what_cannot_be_replaced_is_refused);
 	tcase_add_test(tc, a_detour_out_of_reach_is_refused);
 }

@@ -42,6 +42,9 @@ static const struct {
 	{HV_HOLE_A64_MOV_1, UINT32_MAX, 0x72a00001, 0x72bfffe1},
 	{HV_HOLE_A64_MOV_1, UINT64_C(1) << 32, 0x72a00001, 0},
 	{HV_HOLE_A64_MOV_1_PART, 0xffff800012345678, 0x72a00001, 0x72a24681},
+	/* movk x1, #n, lsl #32; lsl #48 */
+	{HV_HOLE_A64_MOV_2_PART, 0xffff800012345678, 0xf2c00001, 0xf2d00001},
+	{HV_HOLE_A64_MOV_3, 0xffff800012345678, 0xf2e00001, 0xf2ffffe1},
 	/* mov x1, #n */
 	{HV_HOLE_A64_MOVN, (uint64_t)-0x4000, 0x92800001, 0x9287ffe1},
 	{HV_HOLE_A64_MOVN, (uint64_t)-0x10000, 0x92800001, 0x929fffe1},
@@ -170,7 +173,9 @@ START_TEST(every_value_of_the_stubs)
 		if (stubs->holes[i].hole == _i) {
 			used = true;
 			fits = fits && (stubs->holes[i].form == HV_HOLE_A64_MOV_0_PART ||
-					stubs->holes[i].form == HV_HOLE_A64_MOV_1_PART);
+					stubs->holes[i].form == HV_HOLE_A64_MOV_1_PART ||
+					stubs->holes[i].form == HV_HOLE_A64_MOV_2_PART ||
+					stubs->holes[i].form == HV_HOLE_A64_MOV_3);
 		}
 	ck_assert_pstr_eq(link_at(stubs, &values, AT, code),
 			  used && !fits ? hv_hole_names[_i] : NULL);
@@ -183,8 +188,9 @@ END_TEST
 START_TEST(places_in_the_stubs)
 {
 	uint8_t *marks = calloc(1, stubs->len_bytes);
-	size_t entries[3 + HV_NR_CALL_ENTRIES + HV_NR_SLOTS] = {
-		stubs->function_off, stubs->graph_off, stubs->profile_off};
+	size_t entries[4 + HV_NR_CALL_ENTRIES + HV_NR_SLOTS] = {
+		stubs->function_off, stubs->graph_off, stubs->profile_off,
+		stubs->function_stack_off};
 	const uint32_t bti_c = 0xd503245f;
 
 	ck_assert_ptr_nonnull(marks);
@@ -207,9 +213,9 @@ START_TEST(places_in_the_stubs)
 		ck_assert_uint_lt(a->target_off, stubs->len_bytes);
 	}
 	for (size_t i = 0; i < HV_NR_CALL_ENTRIES; i++)
-		entries[3 + i] = stubs->calls_off + i * stubs->call_len_bytes;
+		entries[4 + i] = stubs->calls_off + i * stubs->call_len_bytes;
 	for (size_t i = 0; i < HV_NR_SLOTS; i++)
-		entries[3 + HV_NR_CALL_ENTRIES + i] =
+		entries[4 + HV_NR_CALL_ENTRIES + i] =
 			stubs->actions_off + i * stubs->action_len_bytes;
 	for (size_t i = 0; i < HV_ARRAY_LEN(entries); i++)
 		ck_assert_mem_eq(stubs->code + entries[i], &bti_c, 4);

@@ -143,6 +143,11 @@ uint64_t hv_tree_load(const struct hv_tree *tree, struct hv_text *ret_names)
 	return tree->load_ppm;
 }
 
+uint64_t hv_tree_taken_ns(const struct hv_tree *tree)
+{
+	return tree->load_ppm * UINT64_C(1000); /* as of one second */
+}
+
 void hv_tree_refresh(struct hv_tree *tree)
 {
 	(void)tree;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Instructions of a guest that are replaced by jumps to detours: what is written where, what is put
- * back, and what recover believes. */
+ * back, what the guest's own kprobes forbid, and what recover believes. */
 #include <check.h>
 
 #include "tests/lib/run_suite.h"
@@ -222,6 +222,125 @@ START_TEST(nobody_is_between_an_instruction_and_its_nop)
 }
 END_TEST
 
+/* The guest's own kprobes: one list, of which the first is at PROBES. */
+#define HEADS  (FK_DATA + 0x600000)
+#define LOCK   (HEADS + 0x800)
+#define PROBES (HEADS + 0x1000)
+
+static void heed(void)
+{
+	const struct hv_own_probes_layout layout = {.exists = true,
+						    .table = hv_gva(HEADS),
+						    .lock = hv_gva(LOCK),
+						    .addr = 16,
+						    .flags = 24,
+						    .len_bytes = 28};
+
+	hv_patcher_heed_kprobes(r.tracee.patcher, &layout);
+}
+
+/* One on AT, and behind it one where it does not matter. */
+static void probe(uint64_t at, uint32_t flags)
+{
+	fk_u64(&r.t.f, HEADS + 8 * 7, PROBES);
+	fk_u64(&r.t.f, PROBES, PROBES + 64);
+	fk_u64(&r.t.f, PROBES + 16, at);
+	fk_u32(&r.t.f, PROBES + 24, flags);
+	fk_u64(&r.t.f, PROBES + 64 + 16, FK_BASE + 0x50000);
+}
+
+#define OFF	2 /* KPROBE_FLAG_DISABLED */
+#define FTRACED 8
+
+/* One that is off leaves no trace in the text, but has a copy of the instruction. */
+START_TEST(what_a_kprobe_has_copied_is_not_replaced)
+{
+	static const uint64_t near[] = {INC, INC + 6, INC - 20, CLI + 1, IDLE};
+
+	heed();
+	probe(near[_i], OFF);
+	patch(1);
+	check_back(near[_i] == IDLE ? 2 : near[_i] == CLI + 1 ? 4 : 0);
+	put_back(NR - 1);
+	probe(near[_i], FTRACED);
+	patch(0);
+	put_back(NR);
+}
+END_TEST
+
+START_TEST(a_kprobe_elsewhere_does_not_matter)
+{
+	static const uint64_t far[] = {INC - 21, INC + 7, ADD + 11, CLI + 6};
+
+	heed();
+	probe(far[_i], 0);
+	patch(0);
+	put_back(NR);
+}
+END_TEST
+
+START_TEST(what_a_kprobe_has_copied_of_ours_stays)
+{
+	static const uint64_t inside[] = {INC, INC + 5};
+	struct hv_err *err;
+	size_t nr;
+
+	heed();
+	patch(0);
+	probe(inside[_i], OFF);
+	err = hv_detours_put_back(&r.tracee, &nr);
+	ck_assert_ptr_nonnull(err);
+	ck_assert_int_eq(err->code, EBUSY);
+	ck_assert_uint_eq(nr, NR - 1);
+	hv_err_free(err);
+	check_leads(0, HV_SITE_JUMP, DETOUR(0));
+	probe(INC - 1, OFF);
+	put_back(1);
+	check_back(0);
+}
+END_TEST
+
+static void unlock(struct fr *guest)
+{
+	static unsigned nr;
+
+	if (++nr % 3 == 0)
+		fk_u64(&guest->t.f, LOCK, 0);
+}
+
+/* A kprobe that is being registered has its copy before it is in a list. */
+START_TEST(changes_wait_for_a_guest_that_registers_kprobes)
+{
+	heed();
+	r.when_held = unlock;
+	fk_u64(&r.t.f, LOCK, FK_BASE);
+	patch(0);
+	fk_u64(&r.t.f, LOCK, FK_BASE);
+	put_back(NR);
+	for (unsigned i = 0; i < NR; i++)
+		check_back(i);
+}
+END_TEST
+
+/* Only what is ours comes out then. */
+START_TEST(a_list_of_kprobes_that_has_no_end)
+{
+	struct hv_err *err;
+	size_t refused;
+
+	heed();
+	patch(0);
+	probe(INC, OFF);
+	fk_u64(&r.t.f, PROBES + 64, PROBES);
+	put_back(NR);
+	err = hv_detours_patch(detours, wants, NR, &refused);
+	ck_assert_ptr_nonnull(err);
+	hv_err_free(err);
+	for (unsigned i = 0; i < NR; i++)
+		check_back(i);
+}
+END_TEST
+
 static bool is_ours(struct hv_journal_entry *e)
 {
 	bool ours;
@@ -291,6 +410,11 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, a_breakpoint_of_the_guest_keeps_its_detour);
 	tcase_add_test(tc, an_error_leaves_the_text_as_it_was);
 	tcase_add_test(tc, nobody_is_between_an_instruction_and_its_nop);
+	tcase_add_loop_test(tc, what_a_kprobe_has_copied_is_not_replaced, 0, 5);
+	tcase_add_loop_test(tc, a_kprobe_elsewhere_does_not_matter, 0, 4);
+	tcase_add_loop_test(tc, what_a_kprobe_has_copied_of_ours_stays, 0, 2);
+	tcase_add_test(tc, changes_wait_for_a_guest_that_registers_kprobes);
+	tcase_add_test(tc, a_list_of_kprobes_that_has_no_end);
 	tcase_add_test(tc, recover_believes_what_is_plainly_ours);
 }
 

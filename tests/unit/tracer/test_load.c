@@ -91,6 +91,8 @@ START_TEST(the_busiest_vcpu_counts)
 	put(1, HV_RECORD_TASK, 0, 200);
 	look(&view);
 	ck_assert_uint_eq(view.cpu, 1);
+	ck_assert_uint_gt(view.ppm, 0);
+	ck_assert_uint_eq(view.taken_ns, view.ppm * 1000); /* of a second */
 	ck_assert_uint_eq(view.nr, 2);
 	ck_assert_uint_gt(view.functions[0].cost, view.functions[1].cost);
 	ck_assert_uint_eq(view.functions[0].cost * 3, view.functions[1].cost * 5);

@@ -3,19 +3,24 @@
 #include "tracer/section_log.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/guard.h"
 #include "kernel/kernel.h"
 #include "patcher/patcher.h"
 #include "ringbuf/ring.h"
 #include "tests/lib/run_suite.h"
 #include "tracer/events/decoder.h"
+#include "tracer/section_names.h"
 
 #define NR_SLOTS 64
 #define TEXT	 UINT64_C(0xffffffff81000000)
 #define PLACE	 0x80410000u /* of a detour */
 #define SITE	 (TEXT + 0x777)
 #define SELF	 7 /* the task in the section */
+#define MODULE	 UINT64_C(0xffffffffc0000000)
+#define FUNCTION (MODULE + 0x100)
 
 static struct {
 	struct hv_state state;
@@ -189,6 +194,49 @@ START_TEST(the_stack_at_the_end)
 }
 END_TEST
 
+/* A module of the guest's, and what it leaves its addresses to. */
+static void load(const char *module, const char *function)
+{
+	static struct hv_symbol symbol;
+	static struct hv_module loaded;
+
+	symbol = (struct hv_symbol){hv_gva(FUNCTION), function, 'T'};
+	loaded = (struct hv_module){.text = {hv_gva(MODULE), hv_gva(MODULE + 0x1000)},
+				    .symbols = {.by_addr = &symbol, .nr = 1}};
+	snprintf(loaded.name, sizeof(loaded.name), "%s", module);
+	kernel.modules = (struct hv_modules){&loaded, 1};
+	kernel.text = (struct hv_gva_range){hv_gva(TEXT), hv_gva(TEXT + 0x100000)};
+}
+
+/* Names are those of the time when the section was taken. */
+START_TEST(names_of_a_section_stay)
+{
+	struct hv_section *s = hv_alloc(sizeof(*s));
+	const struct hv_section_name *name;
+
+	*s = (struct hv_section){.nr_refs = 1, .from.ip = hv_gva(FUNCTION + 0x10), .nr_calls = 1};
+	s->from.parent_ip = hv_gva(TEXT + 0x100);
+	s->to.ip = s->from.ip;
+	s->calls = hv_alloc(sizeof(*s->calls));
+	s->calls[0] = (struct hv_event){.ip = hv_gva(MODULE + 0x2000)};
+	load("planted", "plant");
+	hv_section_keep_names(s, &kernel);
+	load("dummy", "setup");
+	ck_assert_uint_eq(s->nr_names, 2);
+	name = hv_section_name_at(s, s->to.ip);
+	ck_assert_ptr_nonnull(name);
+	ck_assert_str_eq(name->name, "plant");
+	ck_assert_str_eq(name->module, "planted");
+	ck_assert_uint_eq(name->off, 0x10);
+	name = hv_section_name_at(s, s->calls[0].ip); /* of no module */
+	ck_assert_ptr_nonnull(name);
+	ck_assert_ptr_null(name->name);
+	ck_assert_ptr_null(hv_section_name_at(s, s->from.parent_ip)); /* the core kernel stays */
+	hv_section_unref(s);
+	kernel.modules = (struct hv_modules){NULL, 0};
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -197,6 +245,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, what_is_lost_is_counted);
 	tcase_add_test(tc, a_guest_lies);
 	tcase_add_test(tc, the_stack_at_the_end);
+	tcase_add_test(tc, names_of_a_section_stay);
 }
 
 int main(void)

@@ -98,6 +98,51 @@ START_TEST(a_late_answer_is_for_nobody)
 }
 END_TEST
 
+/* Answers a request after a while of its own. */
+static void take_time(void *ctx)
+{
+	struct hv_helper_wake wake = hv_helper_wait(-1, UINT64_MAX);
+
+	(void)ctx;
+	usleep(300000);
+	if (wake.is_asked && send(HV_HELPER_CONTROL, "x", 1, MSG_NOSIGNAL) < 0)
+		_exit(1);
+}
+
+static const struct hv_helper_kind slow = {"slow", "test-slow", SOCK_STREAM, take_time};
+
+/* Stops both while one waits for the other, as a machine that is paused: the helper goes on a
+ * little later. */
+static void pause_both(pid_t service, pid_t helper)
+{
+	usleep(100000);
+	kill(helper, SIGSTOP);
+	kill(service, SIGSTOP);
+	usleep(3000000);
+	kill(service, SIGCONT);
+	usleep(100000);
+	kill(helper, SIGCONT);
+	_exit(0);
+}
+
+START_TEST(a_pause_of_the_machine_is_no_delay)
+{
+	struct hv_helper h = HV_HELPER_NONE;
+	char told = 0;
+	pid_t child;
+
+	ck_assert_ptr_null(hv_helper_start(&slow, NULL, &h));
+	child = fork();
+	if (child == 0)
+		pause_both(getppid(), h.pid);
+	ck_assert_ptr_null(hv_helper_send(&h, "?", 1));
+	ck_assert_ptr_null(hv_helper_receive(&h, &told, 1, hv_now_ns() + 2 * HV_NS_PER_S));
+	ck_assert_int_eq(told, 'x');
+	waitpid(child, NULL, 0);
+	hv_helper_end(&h);
+}
+END_TEST
+
 START_TEST(killed)
 {
 	struct hv_helper h = HV_HELPER_NONE;
@@ -227,6 +272,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, has_the_rights_that_it_needs);
 	tcase_add_test(tc, questions_and_answers);
 	tcase_add_test(tc, a_late_answer_is_for_nobody);
+	tcase_add_test(tc, a_pause_of_the_machine_is_no_delay);
 	tcase_add_test(tc, killed);
 	tcase_add_test(tc, wakes_at_its_deadline);
 	tcase_add_test(tc, wakes_when_the_service_has_died);

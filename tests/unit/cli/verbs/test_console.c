@@ -219,7 +219,6 @@ static void play_shell(void (*play)(void))
 
 	ck_assert_int_eq(openpty(&keyboard, &line, NULL, NULL, NULL), 0);
 	shell = fork();
-	ck_assert_int_ge(shell, 0);
 	if (shell == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		expect(setsid() > 0 && ioctl(line, TIOCSCTTY, 0) == 0);
@@ -228,6 +227,7 @@ static void play_shell(void (*play)(void))
 		play();
 		_exit(OK);
 	}
+	ck_assert_int_ge(shell, 0);
 	ck_assert_int_eq(waitpid(shell, &status, 0), shell);
 	ck_assert_msg(status == OK, "line %d mod 256 (status 0x%x)", status >> 8, status);
 	close(keyboard);

@@ -63,12 +63,12 @@ static pid_t start_child(int *ret_feed)
 
 	ck_assert_int_eq(pipe(ends), 0);
 	pid = fork();
-	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
 		close(ends[1]);
 		for (;;)
 			one_round(ends[0]);
 	}
+	ck_assert_int_ge(pid, 0);
 	close(ends[0]);
 	*ret_feed = ends[1];
 	return pid;
@@ -192,13 +192,13 @@ static bool inject_and_die(pid_t pid, long step)
 	int status;
 	pid_t injector = fork();
 
-	ck_assert_int_ge(injector, 0);
 	if (injector == 0) {
 		steps_left = step;
 		hv_inject_step = count_down;
 		hv_err_free(inject_names(pid, name, calls));
 		_exit(0);
 	}
+	ck_assert_int_ge(injector, 0);
 	waitpid(injector, &status, 0);
 	return WIFEXITED(status);
 }

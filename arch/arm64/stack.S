@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Stacks: records the callers of a function (docs/stack.md). Included by stubs.S.
+ *
+ * Every function of the kernel keeps a frame record, and so does every exception before 6.13:
+ *
+ *	fp -> +-------------------+
+ *	      | the next record   |  of the caller; 0: nobody called it
+ *	      | return address    |  signed, or the handler's of a graph; 0 likewise
+ *	      +-------------------+
+ *
+ * So the stub follows these records, as the kernel's own unwinder does (arch/arm64/kernel/
+ * stacktrace.c), and records the return addresses, the caller's in x9 first. It reads what is on the
+ * stack that it is on and nothing else: from the stack pointer upwards, each record above the one
+ * before it. From the CPU's interrupt stack the records lead once to the task's. On any other stack
+ * it reads nothing beyond the page.
+ *
+ * The stub counts the callers first, so that it can reserve all records at once. If the stack changes
+ * meanwhile, surplus callers are dropped and missing ones are 0. Where the graph's handler is in
+ * place of a return address, the stub records the address that the handler will return to.
+ *
+ * There are two entries. The site of a function whose calls are recorded with their stacks calls
+ * hv_stub_function_stack. actions.S jumps to .Lstack, which goes back to .Lact_stack_done.
+ *
+ *	after the registers are saved
+ *	SAVED_LEN(sp)	what sp was: SLOT
+ *	BOUNDS(sp)	as find_bounds has set x4 and x5
+ *	ACTION(sp)	x11 and x13 of actions.S; 0: it was not called by that
+ *	SITE_END(sp)	site + 4
+ *	0(sp)		x0 to x8
+ *	x9		the caller's address
+ */
+#define SITE_END    72
+#define ACTION	    80
+#define BOUNDS	    96
+#define SAVED_LEN   112
+#define CALLERS_MAX 128 /* the host shows no more */
+#define FP_REGS	    2	/* of the word behind a record of zeros: there are registers around it */
+
+/* REG := a value of 64 bits */
+.macro load_address reg, value
+	mov	\reg, #:abs_g0_nc:\value
+	movk	\reg, #:abs_g1_nc:\value
+	movk	\reg, #:abs_g2_nc:\value
+	movk	\reg, #:abs_g3:\value
+.endm
+
+/* REG := the length of a stack. */
+.macro load_stack_len reg
+	movn	\reg, #:abs_g0_s:hole_stack_mask
+	neg	\reg, \reg
+.endm
+
+/* x4 := the end of the stack that SLOT is on, x5 := the start of the task's stack if records may
+ * lead there from this one, else 0. Clobbers x10, x12 to x15. */
+.macro find_bounds
+	mrs	x10, sp_el0
+	ldr	x5, [x10, :lo12:hole_task_stack]
+	load_stack_len x12
+	sub	x13, SLOT, #1
+	sub	x14, x13, x5
+	cmp	x14, x12
+	add	x4, x5, x12
+	csel	x5, xzr, x5, lo
+	b.lo	1f
+	mrs	x14, tpidr_el1
+	load_address x15, hole_irq_stack
+	ldr	x14, [x14, x15]
+	add	x4, x14, x12
+	sub	x14, x13, x14
+	cmp	x14, x12
+	b.lo	1f
+	orr	x4, x13, #0xfff
+	add	x4, x4, #1
+	mov	x5, xzr
+1:
+.endm
+
+/* Begins with the function's caller, x30. x2 := the next record, x3 := where that may be at the
+ * lowest; x4 and x5 as find_bounds sets them. Clobbers x12, x13. */
+.macro begin_callers
+	ldp	x4, x5, [sp, #BOUNDS]
+	mov	x2, x29
+	mov	x3, SLOT
+	mov	x30, x9
+	adr	x13, .Lgraph_handler
+	cmp	x30, x13
+	b.ne	1f
+	sub	x13, SLOT, #1
+	mov	x12, SLOT
+	bl	.Lstack_handler
+	mov	x30, x13
+1:
+.endm
+
+/* x30 := the next caller. Goes to WHOLE if there is none, and to NONE if it cannot be told. Clobbers
+ * x12, x13. */
+.macro next_caller whole, none
+.Lrecord\@:
+	tst	x2, #7
+	b.ne	\none
+	cmp	x2, x3
+	b.lo	1f
+	sub	x12, x4, #16
+	cmp	x2, x12
+	b.ls	2f
+1:	cbz	x5, \none
+	mov	x3, x5
+	load_stack_len x12
+	add	x4, x5, x12
+	mov	x5, xzr
+	b	.Lrecord\@
+2:	ldp	x12, x30, [x2]
+	orr	x13, x12, x30
+	cbz	x13, .Llast\@
+	xpaclri
+	adr	x13, .Lgraph_handler
+	cmp	x30, x13
+	b.ne	3f
+	mov	x13, x2
+	bl	.Lstack_handler
+	mov	x30, x13
+3:	add	x3, x2, #16
+	mov	x2, x12
+	b	.Lfound\@
+	/* Since 6.13 a word behind it tells whether an exception is there (struct frame_record_meta).
+	 */
+.Llast\@:
+	sub	x12, x4, #24
+	cmp	x2, x12
+	b.hi	\whole
+	ldr	x13, [x2, #16]
+	cmp	x13, #FP_REGS
+	b.eq	\none
+	b	\whole
+.Lfound\@:
+.endm
+
+/* x12 := the word of the caller x30. Goes to NONE if it is no text. Clobbers x13. */
+.macro make_word none
+	sub	x12, x30, x0
+	lsr	x13, x12, #TEXT_BITS
+	cmp	x13, #1
+	b.ne	\none
+.endm
+
+/* x14 := the place of the next record of those that were reserved, whose position is x16, x15 := its
+ * key. Writes word 0, x17. Clobbers x12, x13. */
+.macro next_place
+	mov	x15, x16
+	place_record 14, 15, 12, 13
+	add	x16, x16, #HV_RECORD_LEN
+	mov	x12, x17
+	store_word 0, x12, x14, x15
+.endm
+
+/* Begins the next record of words. x7 := its word 3, w8 := the number of its first word. Clobbers x12
+ * to x15. */
+.macro begin_record
+	mov	x12, #(1 << HV_RECORD_DEPTH_SHIFT)
+	add	x7, x7, x12
+	next_place
+	mov	w8, #1
+.endm
+
+	.balign	64
+	.globl	hv_stub_function_stack
+hv_stub_function_stack:
+	bti	c
+	load_mode w10
+	cbnz	w10, .Lstack_checks
+.Lstack_checked:
+	load_vcpu
+	ldr	w12, [x10, :lo12:hole_task_pid]
+	ldr	w13, [x11, #HV_STATE_LAST_PID]
+	cmp	w12, w13
+	b.ne	.Lstack_function_task
+.Lstack_function:
+	write_function_record
+	mov	x11, xzr
+
+.Lstack:
+	stp	x0, x1, [sp, #-SAVED_LEN]!
+	stp	x2, x3, [sp, #16]
+	stp	x4, x5, [sp, #32]
+	stp	x6, x7, [sp, #48]
+	stp	x8, x30, [sp, #64]
+	stp	x11, x13, [sp, #ACTION]
+	add	SLOT, sp, #SAVED_LEN
+	load_address x0, hole_text_base
+	find_bounds
+	stp	x4, x5, [sp, #BOUNDS]
+
+	mov	w6, wzr
+	begin_callers
+.Lstack_count:
+	make_word .Lstack_counted
+	add	w6, w6, #1
+	cmp	w6, #CALLERS_MAX
+	b.hs	.Lstack_counted
+	next_caller .Lstack_count_whole, .Lstack_counted
+	b	.Lstack_count
+.Lstack_count_whole:
+	add	w6, w6, #1
+.Lstack_counted:
+	mov	w12, #3
+	add	w6, w6, #2
+	udiv	w6, w6, w12
+	load_word w12, hole_ring_mask
+	lsr	w12, w12, #(HV_RECORD_SHIFT + 1) /* of a very small ring no more than half */
+	cmp	w6, w12
+	csel	w6, w6, w12, ls
+
+	load_vcpu
+	ldr	w12, [x10, :lo12:hole_task_pid]
+	ldr	w13, [x11, #HV_STATE_LAST_PID]
+	cmp	w12, w13
+	b.ne	.Lstack_other_task
+.Lstack_same_task:
+	add	w12, w6, #2
+	lsl	w12, w12, #HV_RECORD_SHIFT
+1:	ldxr	x16, [x11]
+	add	x13, x16, x12
+	stxr	w14, x13, [x11]
+	cbnz	w14, 1b
+	dmb	ishst
+	read_clock x17
+
+	/* The first record */
+	next_place
+	str	x15, [x14, #WORD(1)]
+	str	x15, [x14, #WORD(2)]
+	mov	x7, #(HV_RECORD_WORDS << HV_RECORD_KIND_SHIFT)
+	orr	x12, x7, x6
+	store_word 3, x12, x14, x15
+
+	begin_callers
+	mov	w1, w6 /* SLOT is not needed from here on */
+	cbz	w6, .Lstack_event
+	begin_record
+.Lstack_word:
+	make_word .Lstack_no_word
+.Lstack_store:
+	cmp	w8, #3
+	b.eq	.Lstack_third
+	eor	x12, x12, x15
+	add	x13, x14, #HV_STATE_LEN
+	str	x12, [x13, x8, lsl #3]
+	add	w8, w8, #1
+.Lstack_next:
+	next_caller .Lstack_whole, .Lstack_no_word
+	b	.Lstack_word
+.Lstack_third:
+	orr	x12, x12, x7
+	store_word 3, x12, x14, x15
+	subs	w6, w6, #1
+	b.eq	.Lstack_event
+	begin_record
+	b	.Lstack_next
+	/* No record is at an odd address, so next_caller finds none from here on. */
+.Lstack_whole:
+	mov	x12, #HV_WORD_WHOLE
+	mov	x2, #1
+	b	.Lstack_store
+.Lstack_no_word:
+	mov	x12, xzr
+	mov	x2, #1
+	b	.Lstack_store
+
+.Lstack_event:
+	ldr	w12, [x10, :lo12:hole_task_pid]
+	make_task_word
+	mov	x8, x12
+	next_place
+	store_word 2, x8, x14, x15
+	ldr	x30, [sp, #SITE_END]
+	make_call_word w9, w30
+	store_word 1, x12, x14, x15
+	make_context_word
+	mov	x13, #(HV_RECORD_STACK << HV_RECORD_KIND_SHIFT)
+	orr	x13, x13, x1, lsl #HV_RECORD_DEPTH_SHIFT
+	ldr	x11, [sp, #ACTION]
+	cbz	x11, 1f
+	orr	x13, x13, #(1 << HV_STACK_COMMAND_BIT)
+1:	orr	x12, x12, x13
+	store_word 3, x12, x14, x15
+
+	ldr	x13, [sp, #ACTION + 8]
+	ldp	x8, x30, [sp, #64]
+	ldp	x6, x7, [sp, #48]
+	ldp	x4, x5, [sp, #32]
+	ldp	x2, x3, [sp, #16]
+	ldp	x0, x1, [sp], #SAVED_LEN
+	cbz	x11, .Lstack_out
+	ldr	w14, [x11, #HV_SLOT_DOES]
+	b	.Lact_stack_done
+.Lstack_out:
+	leave
+
+.Lstack_function_task:
+	write_task_record
+	b	.Lstack_function
+.Lstack_other_task:
+	write_task_record
+	b	.Lstack_same_task
+.Lstack_checks:
+	check_mode .Lstack_checked, .Lstack_out
+
+/* x13 := the address that the graph's handler will return to, which is in place of the return address
+ * of a function that was entered with a stack pointer above x13 and not above x12. (A record is below
+ * its function's slot, and the record of the caller is at that slot or above.) The frames of that
+ * range tell it. One whose caller is the handler itself is of a function that was entered by a jump,
+ * and another one of the range has the caller. If two frames have one, one of them was added and is
+ * not filled yet, or was left without a return. So the code looks at all frames in all places. If
+ * there are two callers, or none, x13 is the address of the handler. Changes nothing else. */
+.Lstack_handler:
+	stp	x0, x10, [sp, #-80]!
+	stp	x11, x12, [sp, #16]
+	stp	x14, x15, [sp, #32]
+	stp	x16, x17, [sp, #48]
+	str	x30, [sp, #64]
+	cmp	x12, x13
+	csel	x12, x12, x4, hi /* it is on another stack, or there is none */
+	cmp	x12, x4
+	csel	x12, x12, x4, ls
+	mrs	x10, sp_el0
+	ldr	x10, [x10, :lo12:hole_task_stack]
+	movn	x11, #:abs_g0_s:hole_stack_mask
+	and	x14, x13, x11
+	cmp	x14, x10
+	b.eq	1f
+	orr	x14, x14, #HV_STACK_IRQ
+1:	find_home 15, w14, 10
+	adr	x16, .Lgraph_handler
+	mov	x17, x16
+	mov	w11, #HV_STACK_PROBES
+.Lstack_probe:
+	ldr	x10, [x15]
+	eor	x10, x10, x14
+	cmp	x10, #(HV_STACK_SLOW << 1)
+	b.hs	.Lstack_probed
+	and	x10, x10, #HV_STACK_NR_MASK
+	cmp	x10, #NR_MAX
+	b.hi	.Lstack_probed
+	add	x30, x15, #HV_STACK_FRAMES
+	add	x10, x10, x30
+1:	cmp	x30, x10
+	b.hs	.Lstack_probed
+	ldr	x0, [x30, #HV_FRAME_SLOT]
+	cmp	x0, x13
+	b.ls	2f
+	cmp	x0, x12
+	b.hi	2f
+	ldr	x0, [x30, #HV_FRAME_CALLER]
+	cmp	x0, x16
+	b.eq	2f
+	cmp	x17, x16
+	b.ne	.Lstack_unknown
+	mov	x17, x0
+2:	add	x30, x30, #HV_FRAME_LEN
+	b	1b
+.Lstack_probed:
+	mov	w10, #HV_STACK_LEN
+	add	x15, x15, x10
+	subs	w11, w11, #1
+	b.ne	.Lstack_probe
+	mov	x13, x17
+	b	1f
+.Lstack_unknown:
+	mov	x13, x16
+1:	ldr	x30, [sp, #64]
+	ldp	x16, x17, [sp, #48]
+	ldp	x14, x15, [sp, #32]
+	ldp	x11, x12, [sp, #16]
+	ldp	x0, x10, [sp], #80
+	ret

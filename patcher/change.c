@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "patcher/change.h"
+
+bool hv_change_is_text(enum hv_change_kind kind)
+{
+	return kind == HV_CHANGE_TEXT || kind == HV_CHANGE_YIELD || kind == HV_CHANGE_HIBERNATION ||
+	       kind == HV_CHANGE_DETOUR || kind == HV_CHANGE_KEY || kind == HV_CHANGE_EVENT_CALL;
+}
+
+bool hv_change_is_half_gone(const struct hv_arch *arch, const struct hv_change *change,
+			    const uint8_t *now)
+{
+	struct hv_gva before = {0}, after = {0};
+
+	return change->kind == HV_CHANGE_TEXT && change->len_bytes == arch->site_len_bytes &&
+	       arch->classify_site(now, change->gva, &before) == HV_SITE_NOP && before.v &&
+	       arch->classify_site(change->to, change->gva, &after) == HV_SITE_NOP && after.v;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the bytes of a change are. Private to patcher/. Pure. */
+#pragma once
+
+#include "patcher/patcher.h"
+
+/* Whether such a change is one of instructions. */
+bool hv_change_is_text(enum hv_change_kind kind);
+/* Whether NOW is a free site that CHANGE only makes into another free one: the guest's own ftrace
+ * has ended the call, but the first instruction is ours (riscv64). Nobody uses what that loads. */
+bool hv_change_is_half_gone(const struct hv_arch *arch, const struct hv_change *change,
+			    const uint8_t *now);

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What --runqueue makes of a session, until tracing takes too much; then with the session's end, and with one that
+# ends by itself although it is watched. The exporter makes its instance, and takes it away.
+page() {
+	python3 - "$RUN.sock" <<'PY'
+import http.client, socket, sys
+connection = http.client.HTTPConnection("localhost")
+connection.sock = socket.socket(socket.AF_UNIX)
+connection.sock.connect(sys.argv[1])
+connection.request("GET", "/metrics")
+print(connection.getresponse().read().decode(), end="")
+PY
+}
+measured() {
+	until page 2>/dev/null | grep -q "^hvtrace_runqueue_measured{.*} $1"; do sleep 0.05; done
+}
+hvtrace exporter --listen=unix:$RUN.sock --runqueue --max-overhead=nothing
+hvtrace exporter --listen=unix:$RUN.sock --runqueue --max-overhead=1.5 2>$RUN.said &
+exporter=$!
+hvtrace attach fake
+measured 1
+page | grep runqueue
+dir=instances/$(hvtrace ls fake instances | tr -d /)
+echo "$dir" | sed "s/$exporter/PID/"
+for f in set_event tracing_on; do hvtrace cat fake $dir/$f; done
+hvtrace echo fake control load 30000
+measured 0
+page | grep -e runqueue_measured -e overhead
+no_record
+until grep "not measured" $RUN.said; do sleep 0.05; done
+hvtrace detach fake
+page | grep -v '^#'
+hvtrace attach --idle=3s fake
+hvtrace cat fake trace_pipe >/dev/null &
+user=$!
+measured 1
+kill $user
+no_service
+kill $exporter
+wait $exporter
