@@ -32,7 +32,7 @@ struct module_layout {
 	uint32_t text_base, text_size;
 	uint32_t symtab, num_symtab, strtab, typetab;
 	uint32_t kallsyms_len_bytes;
-	uint32_t unformed, going; /* values of state */
+	uint32_t unformed, live, going; /* values of state */
 	bool has_orcs;
 	uint32_t nr_orcs, orc_ips, orcs;
 };
@@ -82,7 +82,7 @@ static struct hv_err *find_layout(const struct hv_kernel_core *core, struct modu
 		{"typetab", 8, &l->typetab},
 	};
 	struct hv_err *err = hv_fields_find(core, "module", module, HV_ARRAY_LEN(module));
-	int64_t unformed = 3, going = 2;
+	int64_t unformed = 3, live = 0, going = 2;
 
 	if (!err)
 		err = hv_fields_find(core, "mod_kallsyms", symbols, HV_ARRAY_LEN(symbols));
@@ -97,11 +97,13 @@ static struct hv_err *find_layout(const struct hv_kernel_core *core, struct modu
 	    l->kallsyms_len_bytes > MODULE_STRUCT_MAX)
 		return hv_err_new(ENOENT, "btf: struct module has no sensible size");
 	hv_btf_enumerator(core->btf, "MODULE_STATE_UNFORMED", &unformed);
+	hv_btf_enumerator(core->btf, "MODULE_STATE_LIVE", &live);
 	hv_btf_enumerator(core->btf, "MODULE_STATE_GOING", &going);
 	l->has_orcs = hv_btf_member(core->btf, "module", "arch.num_orcs", &l->nr_orcs, NULL) &&
 		      hv_btf_member(core->btf, "module", "arch.orc_unwind_ip", &l->orc_ips, NULL) &&
 		      hv_btf_member(core->btf, "module", "arch.orc_unwind", &l->orcs, NULL);
 	l->unformed = (uint32_t)unformed;
+	l->live = (uint32_t)live;
 	l->going = (uint32_t)going;
 	return NULL;
 }
@@ -335,6 +337,15 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return (hash ^ value) * 0x100000001b3ULL;
 }
 
+/* A module is asked to go, and goes, maybe much later, when its last code has been executed. Until
+ * then it is there, with its names. */
+static uint32_t state_of(struct hv_span copy, const struct module_layout *l)
+{
+	uint32_t state = hv_copy_u32(copy, l->state);
+
+	return state == l->going ? l->live : state;
+}
+
 struct hv_err *hv_modules_signature(const struct hv_kernel_core *core, uint64_t *ret)
 {
 	HV_AUTO_FREE uint8_t *bytes = NULL;
@@ -359,8 +370,7 @@ struct hv_err *hv_modules_signature(const struct hv_kernel_core *core, uint64_t 
 		err = hv_read(&core->as, hv_gva(at - l.list), bytes, l.len_bytes);
 		if (err)
 			break;
-		hash = mix(mix(mix(hash, at), hv_copy_u32(copy, l.state)),
-			   hv_copy_u64(copy, l.kallsyms));
+		hash = mix(mix(mix(hash, at), state_of(copy, &l)), hv_copy_u64(copy, l.kallsyms));
 		at = hv_copy_u64(copy, l.list);
 	}
 	*ret = hash;

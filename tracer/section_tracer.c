@@ -7,9 +7,11 @@
 #include "kernel/clock.h"
 #include "kernel/irq_sites.h"
 #include "kernel/preempt_sites.h"
+#include "patcher/patcher.h"
 #include "tracer/detours.h"
 #include "tracer/events/decoder.h"
 #include "tracer/section_log.h"
+#include "tracer/section_modules.h"
 #include "tracer/section_names.h"
 #include "tracer/tracee.h"
 
@@ -39,7 +41,7 @@ struct hv_section_tracer {
 	struct hv_section_left left[HV_SECTION_LEFT_MAX]; /* the first ones */
 	size_t nr_left;
 	enum hv_section_kind kind; /* of the last start, as are: */
-	uint64_t modules_signature;
+	struct hv_section_modules modules;
 	uint32_t flags;	    /* HV_SECTIONS_*, but not FIXED */
 	uint64_t base_ns;   /* of hv_section_tracer_begin_at() */
 	uint64_t thresh_ns; /* likewise */
@@ -80,6 +82,7 @@ void hv_section_tracer_free(struct hv_section_tracer *s)
 	if (!s)
 		return;
 	hv_detours_free(s->detours);
+	hv_section_modules_deinit(&s->modules);
 	hv_section_unref(s->kept);
 	free(s->seqs);
 	free(s);
@@ -163,15 +166,6 @@ static bool is_on(const struct hv_section_tracer *s)
 	       HV_SECTIONS_ON;
 }
 
-/* Of the modules now; what it was if that cannot be told. */
-static uint64_t modules_signature(const struct hv_section_tracer *s)
-{
-	uint64_t signature = s->modules_signature;
-
-	hv_err_free(hv_modules_signature(&s->tracee->kernel->core, &signature));
-	return signature;
-}
-
 static void note_coverage(struct hv_section_tracer *s, const struct hv_section_plan *p)
 {
 	s->coverage = (struct hv_section_coverage){.nr_covered = p->nr_covered,
@@ -217,7 +211,7 @@ struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s, enum hv_sect
 	hv_region_params(&s->tracee->region)->ticks_per_ns =
 		hv_clock_ticks(s->clock, UINT64_C(1) << 32);
 	s->kind = kind;
-	s->modules_signature = modules_signature(s);
+	hv_section_modules_note(&s->modules, s->tracee);
 	s->flags = HV_SECTIONS_ON | kind_flags[kind];
 	measure(s);
 	return NULL;
@@ -227,7 +221,8 @@ struct hv_err *hv_section_tracer_renew(struct hv_section_tracer *s)
 {
 	struct hv_err *err;
 
-	if (s->modules_signature == modules_signature(s))
+	hv_patcher_forget_gone(s->tracee->patcher);
+	if (!hv_section_modules_have_come(&s->modules, s->tracee))
 		return NULL;
 	err = hv_section_tracer_stop(s);
 	if (err && err->code != EBUSY)

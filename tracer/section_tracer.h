@@ -36,8 +36,9 @@ void hv_section_tracer_force(struct hv_section_tracer *s);
  * way into the kernel could not be changed now. On errors nothing is measured. */
 struct hv_err *hv_section_tracer_start(struct hv_section_tracer *s,
 				       enum hv_section_kind kind) hv_must_use;
-/* To be called when modules may have come or gone: if they have, stops and starts again, so that
- * the places of new modules are covered, too. On errors nothing is measured any more. */
+/* To be called when the kernel's modules were read again: if one has come, stops and starts again,
+ * so that its places are covered, too. What is open then is not measured. If modules have only
+ * gone, it is. On errors nothing is measured any more. */
 struct hv_err *hv_section_tracer_renew(struct hv_section_tracer *s) hv_must_use;
 /* Ends to measure, and puts the guest's instructions back. EBUSY: some could not be put back
  * (detours.h); they do nothing but what the kernel's own would do. */

@@ -71,7 +71,7 @@ class Stall:
 STALLS = {
     "interrupts off": Stall(f"planted cli {READS}", "irqs-off", "tenant-kernel", "plant_cli"),
     "spin lock": Stall(f"planted spin_lock {READS}", "irqs-off", "tenant-kernel", "plant_spin_lock"),
-    "mutex": Stall("(planted mutex 300 >/dev/null &); sleep 0.05; planted wait 0", "lock", "tenant-kernel"),
+    "mutex": Stall("planted mutex 300 >/dev/null & until grep -q mutex /proc/planted || [ ! -d /proc/$! ]; do :; done; planted wait 0", "lock", "tenant-kernel"),
     "slow function": Stall(f"planted slow {10 * READS}", "system-call", "tenant-kernel"),
 }
 

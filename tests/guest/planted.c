@@ -3,7 +3,8 @@
  * off. Runs in the guest; built by scripts/initramfs.
  *
  *	planted PLACE N [of]	prints "ns TIME", how long the kernel's own clock says that it took
- *	planted wait N		likewise, how long the question for no section itself took
+ *	planted wait N		likewise, how long the question itself took, which is for no section
+ *	planted until_gone N	likewise; the module may have gone then
  *
  * With `of` it does so as another user, with other priorities. */
 #include <errno.h>
@@ -97,7 +98,7 @@ int main(int argc, char **argv)
 	from_ns = now_ns();
 	ask(argv[1], argv[2]);
 	to_ns = now_ns();
-	if (strcmp(argv[1], "wait") == 0)
+	if (strcmp(argv[1], "wait") == 0 || strcmp(argv[1], "until_gone") == 0)
 		printf("ns %lu\n", to_ns - from_ns);
 	else
 		printf("ns %lu\n", wait_for_ns(argv[1]));

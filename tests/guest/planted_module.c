@@ -7,11 +7,15 @@
  *	echo "PLACE N" >/sys/module/planted/parameters/section
  *
  * reads the clock N times at a place of this module, or when the same task comes to a place of the
- * kernel. After that /sys/module/planted/parameters/ns is not 0, but how long it took. */
+ * kernel. After that /sys/module/planted/parameters/ns is not 0, but how long it took. While a task
+ * is at one of those that others must wait for, /proc/planted has its name: the kernel lets nobody
+ * read a parameter while another one is written. */
 #include <linux/interrupt.h>
 #include <linux/irq_work.h>
 #include <linux/module.h>
+#include <linux/proc_fs.h>
 #include <linux/sched.h>
+#include <linux/seq_file.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <linux/time.h>
@@ -30,6 +34,7 @@ module_param(tracepoints, bool, 0444);
 static DEFINE_SPINLOCK(lock); /* with PREEMPT_RT whoever has it may sleep, and nothing is off */
 static DEFINE_RAW_SPINLOCK(raw_lock);
 static unsigned int nr_reads;
+static const char *inside; /* for /proc/planted, or NULL */
 
 /* Calls a function that others do not call, each time. */
 static noinline void read_clock(unsigned int nr)
@@ -112,6 +117,26 @@ static noinline void plant_preempt_nested(void)
 	preempt_enable();
 }
 
+#define LOOKS_MAX 50000000 /* so it ends before the kernel's watchdog finds a CPU that hangs */
+
+/* Until somebody asks this module to go, and then for N reads. The kernel's log says how long these
+ * took, since nobody can read a parameter then. */
+static noinline void plant_until_gone(void)
+{
+	unsigned int i;
+
+	preempt_disable();
+	WRITE_ONCE(inside, "until_gone");
+	for (i = 0; i < LOOKS_MAX && READ_ONCE(THIS_MODULE->state) == MODULE_STATE_LIVE; i++)
+		cpu_relax();
+	measure(nr_reads);
+	WRITE_ONCE(inside, NULL);
+	preempt_enable();
+	pr_info("planted: until_gone took %lu ns and more\n", ns);
+	if (i == LOOKS_MAX)
+		pr_err("BUG: planted: nobody asked the module to go\n");
+}
+
 static void run_softirq(struct tasklet_struct *unused)
 {
 	measure(nr_reads);
@@ -169,7 +194,9 @@ static noinline void plant_slow(void)
  * a parameter of this module: another task that does so must wait. */
 static noinline void plant_mutex(void)
 {
+	WRITE_ONCE(inside, "mutex");
 	schedule_timeout_interruptible(msecs_to_jiffies(nr_reads));
+	WRITE_ONCE(inside, NULL);
 	WRITE_ONCE(ns, 1);
 }
 
@@ -236,6 +263,7 @@ static struct {
 	{"raw_spin_lock_irq", plant_raw_spin_lock_irq},
 	{"preempt", plant_preempt},
 	{"preempt_nested", plant_preempt_nested},
+	{"until_gone", plant_until_gone},
 	{"softirq", plant_softirq},
 	{"softirq_cli", plant_softirq_cli},
 	{"interrupt", plant_interrupt},
@@ -274,6 +302,14 @@ static int plant(const char *value, const struct kernel_param *param)
 static const struct kernel_param_ops section_ops = {.set = plant};
 module_param_cb(section, &section_ops, NULL, 0200);
 
+static int show_inside(struct seq_file *file, void *unused)
+{
+	const char *name = READ_ONCE(inside);
+
+	seq_printf(file, "%s\n", name ? name : "");
+	return 0;
+}
+
 static void find(struct tracepoint *tracepoint, void *unused)
 {
 	unsigned int i;
@@ -287,6 +323,7 @@ static void unplant(void)
 {
 	unsigned int i;
 
+	remove_proc_entry("planted", NULL);
 	for (i = 0; i < ARRAY_SIZE(places); i++)
 		if (places[i].tracepoint)
 			tracepoint_probe_unregister(places[i].tracepoint, places[i].probe, NULL);
@@ -300,6 +337,8 @@ static int __init planted_init(void)
 {
 	unsigned int i;
 
+	if (!proc_create_single("planted", 0444, NULL, show_inside))
+		return -ENOMEM;
 	if (tracepoints)
 		for_each_kernel_tracepoint(find, NULL);
 	for (i = 0; tracepoints && i < ARRAY_SIZE(places); i++) {
