@@ -94,6 +94,7 @@ def names(t, stall):
         one = first(verdict, stall.cause, stall.fault, ms)
         assert one["task"]["comm"] == "planted", one
         assert not stall.function or one["function"] == one["from"] == stall.function, one
+        return one
 
 
 @case(configs=COUNTED[:1])
@@ -110,8 +111,9 @@ def latency_names_a_spin_lock(t):
 
 @case(configs=COUNTED[:1])
 def latency_names_a_mutex(t):
-    """A task sleeps and has a lock that another one waits for: the tenant's kernel."""
-    names(t, STALLS["mutex"])
+    """A task sleeps and has a lock that another one waits for: the tenant's kernel, with the function that waits."""
+    one = names(t, STALLS["mutex"])
+    assert one["function"].startswith("__mutex_lock") and "param_attr_store" in one["callers"], one
 
 
 @case(configs=COUNTED[:1])
@@ -315,10 +317,11 @@ def measure_slow_disk(t, traced):
 
 @case(configs=DISK)
 def latency_names_a_slow_disk(t):
-    """A disk that does four requests a second: the host's I/O."""
+    """A disk that does four requests a second: the host's I/O, and where the task sleeps for it."""
     with t.attach() as traced:
         verdict, _ = measure_slow_disk(t, traced)
         slow = [cause for cause in verdict if cause["cause"] == "block-device"]
         assert slow and slow[0]["fault"] == "host-io" and abs(slow[0]["longest_ns"] / 1e6 - SLOW_MS) < SLOW_MS / 2, verdict
         assert verdict[0]["fault"].startswith("host"), verdict
+        assert slow[0]["victim"]["cause"] == "uninterruptible" and "vfs_read" in slow[0]["victim"]["callers"], slow[0]
         blames_host_only(verdict)
